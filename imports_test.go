@@ -1,0 +1,101 @@
+package hdb_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// layers is the import order, a statement of policy: a package imports only
+// what stands on a line above its own. A folder of several packages stands
+// with its parent, and its packages may import one another.
+const layers = `
+internal/addr internal/cond internal/golden
+capture unwind symbols/debuginfod
+symbols inferior
+breakpoints heap values python report
+probe
+session
+console
+cmd
+`
+
+// restricted names who alone may import a package of the outside.
+var restricted = map[string][]string{
+	"github.com/go-delve/delve/pkg/proc": {"inferior"},
+	"golang.org/x/sys/unix":              {"inferior", "probe"},
+	"github.com/peterh/liner":            {"console"},
+	"github.com/alecthomas/chroma/v2":    {"console"},
+}
+
+// folderLine maps each folder of layers to the number of its line.
+func folderLine() map[string]int {
+	lines := map[string]int{}
+	for n, row := range strings.Split(strings.TrimSpace(layers), "\n") {
+		for _, folder := range strings.Fields(row) {
+			lines[folder] = n
+		}
+	}
+	return lines
+}
+
+// folderOf is the longest entry of layers that contains the package.
+func folderOf(lines map[string]int, pkg string) string {
+	for p := pkg; p != "."; {
+		if _, ok := lines[p]; ok {
+			return p
+		}
+		i := strings.LastIndexByte(p, '/')
+		if i < 0 {
+			break
+		}
+		p = p[:i]
+	}
+	return ""
+}
+
+func TestImportOrder(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	lines := folderLine()
+	for row := range strings.Lines(string(out)) {
+		fields := strings.Fields(row)
+		pkg, ok := strings.CutPrefix(fields[0], "hdb/")
+		if !ok || strings.HasPrefix(pkg, "testprogs") || strings.HasPrefix(pkg, "bench") {
+			continue // the root holds only this test; the others are test helpers
+		}
+		own := folderOf(lines, pkg)
+		if own == "" {
+			t.Errorf("%s stands on no line of the table", pkg)
+			continue
+		}
+		for _, imp := range fields[1:] {
+			checkImport(t, lines, pkg, own, imp)
+		}
+	}
+}
+
+func checkImport(t *testing.T, lines map[string]int, pkg, own, imp string) {
+	t.Helper()
+	if inner, ok := strings.CutPrefix(imp, "hdb/"); ok {
+		other := folderOf(lines, inner)
+		if other != own && lines[other] >= lines[own] {
+			t.Errorf("%s imports %s, which does not stand above it", pkg, inner)
+		}
+		return
+	}
+	for path, allowed := range restricted {
+		if imp != path && !strings.HasPrefix(imp, path+"/") {
+			continue
+		}
+		ok := false
+		for _, a := range allowed {
+			ok = ok || own == a
+		}
+		if !ok {
+			t.Errorf("%s imports %s, which only %v may", pkg, imp, allowed)
+		}
+	}
+}
