@@ -1,0 +1,69 @@
+package testprogs
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"testing"
+)
+
+// debianPackage names the Debian package of each tool and library that a test
+// may miss.
+func debianPackage(thing string) string {
+	switch thing {
+	case "gcc", "g++", "gdb", "valgrind", "git", "perl", "tmux", "sqlite3", "rustc", "clang", "make":
+		return thing
+	case "strip", "readelf", "objdump", "objcopy", "addr2line", "nm":
+		return "binutils"
+	case "musl-gcc":
+		return "musl-tools"
+	case "python3":
+		return "python3"
+	case "xmllint":
+		return "libxml2-utils"
+	case "eu-readelf", "eu-addr2line", "eu-stack":
+		return "elfutils"
+	case "llvm-dwarfdump", "llvm-symbolizer":
+		return "llvm"
+	case "dpkg-source":
+		return "dpkg-dev"
+	case "jemalloc":
+		return "libjemalloc-dev"
+	case "tcmalloc", "tcmalloc_minimal":
+		return "libgoogle-perftools-dev"
+	case "mimalloc":
+		return "libmimalloc-dev"
+	case "stdc++":
+		return "g++"
+	}
+	return ""
+}
+
+// Tool returns the path of an outside tool; a missing one fails the test
+// and names the Debian package that has it.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("%v%s", err, remedy(name, err, ""))
+	}
+	return path
+}
+
+var missingLibrary = regexp.MustCompile(`cannot find -l(\S+?):? `)
+
+// remedy is the next step after a tool was missing or missed a library, to
+// follow the error's text; empty when there is none to offer.
+func remedy(tool string, err error, output string) string {
+	thing := ""
+	if errors.Is(err, exec.ErrNotFound) {
+		thing = tool
+	} else if m := missingLibrary.FindStringSubmatch(output); m != nil {
+		thing = m[1]
+	}
+	if pkg := debianPackage(thing); pkg != "" {
+		return fmt.Sprintf(" (apt-get install %s)", pkg)
+	}
+	return ""
+}
