@@ -1,0 +1,53 @@
+package unwind
+
+import "hdb/internal/addr"
+
+// A RuleKind says how the caller's value of a register is recovered (DWARF 5,
+// section 6.4.1).
+type RuleKind uint8
+
+// The kinds of rules.
+const (
+	Unspecified   RuleKind = iota // no rule: a callee-saved register is unchanged, others are lost
+	Undefined                     // lost; for RA: there is no caller
+	SameValue                     // unchanged
+	Offset                        // saved at CFA + Offset
+	ValOffset                     // is CFA + Offset
+	Register                      // in Reg; as CFA rule: Reg + Offset
+	Expression                    // saved at the address that Expr computes from the CFA
+	ValExpression                 // is what Expr computes from the CFA; as CFA rule: Expr alone
+)
+
+// A Rule recovers one register, or the CFA, whose Kind is Register or ValExpression.
+type Rule struct {
+	Kind   RuleKind
+	Reg    Reg
+	Offset int64  // in bytes
+	Expr   []byte // a DWARF expression, part of the section
+}
+
+// A Row is what CFI says about a range of code.
+type Row struct {
+	Low, High addr.File // where the row holds: [Low, High)
+	// Function is the range of the row's FDE: the function, or a part of one.
+	Function Range
+	CFA      Rule
+	Rules    [numRegs]Rule // by register; Rules[RA] finds the return address
+	// Signal marks code that the kernel enters for a handler's return, where the
+	// caller was interrupted and did not call (augmentation S).
+	Signal bool
+
+	set uint32 // bit per register whose rule is not Unspecified
+}
+
+func (r *Row) setRule(reg uint64, rule Rule) {
+	if reg >= numRegs {
+		return // a register that no frame is found through
+	}
+	r.Rules[reg] = rule
+	if rule.Kind == Unspecified {
+		r.set &^= 1 << reg
+	} else {
+		r.set |= 1 << reg
+	}
+}
