@@ -1,0 +1,174 @@
+package cond
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Node is one of *And, *Or, *Not, *Compare and *Call.
+type Node interface {
+	fmt.Stringer
+	children() []Node
+}
+
+// And holds when all its terms do. It has two terms at least, none an *And.
+type And struct{ Terms []Node }
+
+// Or holds when any of its terms does. It has two terms at least, none an *Or.
+type Or struct{ Terms []Node }
+
+// Not holds when X does not, also when X compares a value the stop has not got.
+type Not struct{ X Node }
+
+// Compare relates a field of the stop to a number.
+type Compare struct {
+	Field Field
+	Op    Op
+	Value uint64
+	Col   int // column of the field's name, 1-based
+}
+
+// Call asks a predicate about a name.
+type Call struct {
+	Predicate Predicate
+	Arg       string // a glob: * stands for any text
+	Col       int    // column of the predicate's name, 1-based
+}
+
+// An Op is a comparison of unsigned numbers.
+type Op uint8
+
+// The comparisons.
+const (
+	EQ Op = iota
+	NE
+	LT
+	LE
+	GT
+	GE
+)
+
+var opText = [...]string{EQ: "==", NE: "!=", LT: "<", LE: "<=", GT: ">", GE: ">="}
+
+// String is the operator as typed.
+func (o Op) String() string { return opText[o] }
+
+// mirror is the operator that holds with the operands exchanged.
+func (o Op) mirror() Op {
+	switch o {
+	case LT:
+		return GT
+	case LE:
+		return GE
+	case GT:
+		return LT
+	case GE:
+		return LE
+	}
+	return o
+}
+
+// holds applies the comparison.
+func (o Op) holds(x, y uint64) bool {
+	switch o {
+	case EQ:
+		return x == y
+	case NE:
+		return x != y
+	case LT:
+		return x < y
+	case LE:
+		return x <= y
+	case GT:
+		return x > y
+	default:
+		return x >= y
+	}
+}
+
+func (n *And) children() []Node     { return n.Terms }
+func (n *Or) children() []Node      { return n.Terms }
+func (n *Not) children() []Node     { return []Node{n.X} }
+func (n *Compare) children() []Node { return nil }
+func (n *Call) children() []Node    { return nil }
+
+// String joins the terms with &&.
+func (n *And) String() string { return join(n.Terms, " && ") }
+
+// String joins the terms with ||.
+func (n *Or) String() string { return join(n.Terms, " || ") }
+
+// String puts ! before the term; a name comparison becomes a != instead.
+func (n *Not) String() string {
+	if call, ok := n.X.(*Call); ok {
+		if call.Predicate == Kind || call.Predicate == ThreadName {
+			return call.text(" != ")
+		}
+		return "!" + call.String()
+	}
+	if _, ok := n.X.(*Not); ok {
+		return "!" + n.X.String()
+	}
+	return "!(" + n.X.String() + ")"
+}
+
+// String is the comparison with sizes in the largest binary unit that fits.
+func (n *Compare) String() string {
+	return n.Field.String() + " " + n.Op.String() + " " + formatNumber(n.Field, n.Value)
+}
+
+// String is func("name"), or kind == name.
+func (n *Call) String() string { return n.text(" == ") }
+
+func (n *Call) text(op string) string {
+	switch n.Predicate {
+	case ThreadName:
+		return n.Predicate.word() + op + quote(n.Arg)
+	case Kind:
+		if isIdentifier(n.Arg) {
+			return n.Predicate.word() + op + n.Arg
+		}
+		return n.Predicate.word() + op + quote(n.Arg)
+	default:
+		return n.Predicate.word() + "(" + quote(n.Arg) + ")"
+	}
+}
+
+// join prints the terms, with parentheses where a term binds looser than sep.
+func join(terms []Node, sep string) string {
+	var b strings.Builder
+	for i, t := range terms {
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		if _, ok := t.(*Or); ok {
+			b.WriteString("(" + t.String() + ")")
+		} else {
+			b.WriteString(t.String())
+		}
+	}
+	return b.String()
+}
+
+// Equal compares two trees, columns aside.
+func Equal(x, y Node) bool {
+	switch x := x.(type) {
+	case *Compare:
+		y, ok := y.(*Compare)
+		return ok && x.Field == y.Field && x.Op == y.Op && x.Value == y.Value
+	case *Call:
+		y, ok := y.(*Call)
+		return ok && x.Predicate == y.Predicate && x.Arg == y.Arg
+	case *And:
+		y, ok := y.(*And)
+		return ok && slices.EqualFunc(x.Terms, y.Terms, Equal)
+	case *Or:
+		y, ok := y.(*Or)
+		return ok && slices.EqualFunc(x.Terms, y.Terms, Equal)
+	case *Not:
+		y, ok := y.(*Not)
+		return ok && Equal(x.X, y.X)
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+// Package cond is the one condition language of hdb, for stops, filters and
+// reports alike: it parses, checks, prints and evaluates text such as
+//
+//	size >= 1MiB && thread == 3 && func("load_*")
+//
+// The grammar, loosest binding first:
+//
+//	or      = and { ("||" | "or") and }
+//	and     = not { ("&&" | "and") not }
+//	not     = ("!" | "not") not | primary
+//	primary = "(" or ")" | compare | call | "#" number
+//	compare = field op number | number op field
+//	        | "thread" ("==" | "!=") string | "kind" ("==" | "!=") name
+//	call    = ("func" | "module" | "caller" | "kind") "(" name ")"
+//	op      = "==" | "!=" | "<" | "<=" | ">" | ">="
+//	name    = string | identifier
+//
+// Numbers are decimal, with a fraction if a unit makes it whole (1.5MiB), or
+// hexadecimal; units are k, M, G, T (and KiB, MiB, ...) for powers of 1024 and
+// kB, MB, GB, TB for powers of 1000. #4711 alone means nth == 4711.
+//
+// A *Cond never changes after Parse, so goroutines may share it.
+package cond
+
+import "slices"
+
+// A Cond is a parsed condition.
+type Cond struct {
+	src  string
+	root Node
+	plan Node // root with the cheap terms of each chain first
+}
+
+// Parse reads a whole condition. The error is an *Error that points at the
+// column; text after a complete condition is an error too.
+func Parse(src string) (*Cond, error) {
+	p := parser{lex: lexer{src: src}}
+	root, err := p.parse()
+	if err != nil {
+		return nil, err
+	}
+	return &Cond{src: src, root: root, plan: reorder(root)}, nil
+}
+
+// Source is the text the condition was parsed from.
+func (c *Cond) Source() string { return c.src }
+
+// String is the canonical text, which parses to an equal tree.
+func (c *Cond) String() string { return c.root.String() }
+
+// Root is the syntax tree, terms in the order written. It must not be modified.
+func (c *Cond) Root() Node { return c.root }
+
+// Uses reports whether the condition compares f.
+func (c *Cond) Uses(f Field) bool {
+	return contains(c.root, func(n Node) bool {
+		cmp, ok := n.(*Compare)
+		return ok && cmp.Field == f
+	})
+}
+
+// UsesPredicate reports whether the condition asks p.
+func (c *Cond) UsesPredicate(p Predicate) bool {
+	return contains(c.root, func(n Node) bool {
+		call, ok := n.(*Call)
+		return ok && call.Predicate == p
+	})
+}
+
+// UsesStack reports whether evaluating may need the stack walked.
+func (c *Cond) UsesStack() bool {
+	return contains(c.root, func(n Node) bool {
+		call, ok := n.(*Call)
+		return ok && call.Predicate.stack()
+	})
+}
+
+// contains reports whether any node of the tree satisfies f.
+func contains(n Node, f func(Node) bool) bool {
+	if f(n) {
+		return true
+	}
+	return slices.ContainsFunc(n.children(), func(c Node) bool { return contains(c, f) })
+}
+
+// A Place says which names mean something where a condition is used.
+type Place struct {
+	Name       string // completes "is not known ...": "at a line of code"
+	Fields     []Field
+	Predicates []Predicate
+}
+
+// Check reports the first name that means nothing at p as an *Error.
+func (c *Cond) Check(p Place) error {
+	name, col := firstUnknown(c.root, p)
+	if name == "" {
+		return nil
+	}
+	return &Error{Src: c.src, Col: col, Msg: name + " is not known " + p.Name + " (known: " + p.known() + ")"}
+}
+
+// firstUnknown is the leftmost name of the tree that p does not have, with its column.
+func firstUnknown(n Node, p Place) (name string, col int) {
+	switch n := n.(type) {
+	case *Compare:
+		if !slices.Contains(p.Fields, n.Field) {
+			return n.Field.String(), n.Col
+		}
+	case *Call:
+		if !slices.Contains(p.Predicates, n.Predicate) {
+			return n.Predicate.String(), n.Col
+		}
+	}
+	for _, c := range n.children() {
+		if name, col := firstUnknown(c, p); name != "" {
+			return name, col
+		}
+	}
+	return "", 0
+}

@@ -1,0 +1,129 @@
+package cond
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Field is a number that a stop or event has and a condition compares.
+type Field uint8
+
+// The fields. Sizes and Live are bytes; Thread is hdb's small thread number.
+const (
+	Size   Field = iota // requested bytes
+	Addr                // block returned, or block freed
+	Old                 // block handed to realloc or mremap
+	Thread              // thread number
+	Nth                 // event number, the 4711 of #4711
+	Live                // live heap bytes so far
+	Blocks              // live blocks so far
+	Align               // alignment asked for, bytes
+	Count               // number of elements of calloc or reallocarray
+	fieldCount
+)
+
+// A Predicate is a question about a stop that takes a name.
+type Predicate uint8
+
+// The predicates.
+const (
+	Func       Predicate = iota // a function of that name is on the stack
+	Module                      // a frame of that module is on the stack
+	Caller                      // the first frame outside the allocator
+	Kind                        // the allocator function
+	ThreadName                  // the thread's name
+	predicateCount
+)
+
+// FieldInfo describes a name of the language for help and completion.
+type FieldInfo struct {
+	Name string // as typed; predicates end in "("
+	Help string
+}
+
+var fieldInfo = [fieldCount]FieldInfo{
+	Size:   {"size", "requested bytes (calloc: the product)"},
+	Addr:   {"addr", "address of the block returned or freed"},
+	Old:    {"old", "block handed to realloc or mremap"},
+	Thread: {"thread", "thread number, or name: thread == \"loader\""},
+	Nth:    {"nth", "event number; #4711 means nth == 4711"},
+	Live:   {"live", "live heap bytes so far"},
+	Blocks: {"blocks", "live heap blocks so far"},
+	Align:  {"align", "alignment asked for in bytes"},
+	Count:  {"count", "element count of calloc and reallocarray"},
+}
+
+var predicateInfo = [predicateCount]FieldInfo{
+	Func:       {"func(", "func(\"name\"): a function of that name is on the stack (* matches anything)"},
+	Module:     {"module(", "module(\"libfoo\"): a frame of that library or program is on the stack"},
+	Caller:     {"caller(", "caller(\"name\"): the function that called the allocator"},
+	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function"},
+	ThreadName: {"thread", "thread == \"loader\": the thread's name"},
+}
+
+// Fields lists every name of the language once, for help and completion.
+func Fields() []FieldInfo {
+	all := slices.Clone(fieldInfo[:])
+	return append(all, predicateInfo[:ThreadName]...) // a thread's name is asked through the field's word
+}
+
+// String is the field as typed.
+func (f Field) String() string {
+	if f < fieldCount {
+		return fieldInfo[f].Name
+	}
+	return fmt.Sprintf("Field(%d)", uint8(f))
+}
+
+// String is the predicate as an error message names it: "func()".
+func (p Predicate) String() string {
+	switch {
+	case p == ThreadName:
+		return "a thread name"
+	case p < predicateCount:
+		return predicateInfo[p].Name + ")"
+	}
+	return fmt.Sprintf("Predicate(%d)", uint8(p))
+}
+
+// word is the predicate without parenthesis.
+func (p Predicate) word() string { return strings.TrimSuffix(predicateInfo[p].Name, "(") }
+
+// stack reports whether the answer needs the stack walked.
+func (p Predicate) stack() bool { return p == Func || p == Module || p == Caller }
+
+// known lists what p has, for an error message.
+func (p Place) known() string {
+	var names []string
+	for _, f := range p.Fields {
+		names = append(names, f.String())
+	}
+	for _, q := range p.Predicates {
+		if q != ThreadName {
+			names = append(names, q.String())
+		}
+	}
+	if len(names) == 0 {
+		return "nothing"
+	}
+	return strings.Join(names, ", ")
+}
+
+func fieldNamed(word string) (Field, bool) {
+	for f, info := range fieldInfo {
+		if info.Name == word {
+			return Field(f), true
+		}
+	}
+	return 0, false
+}
+
+func predicateNamed(word string) (Predicate, bool) {
+	for p := range ThreadName {
+		if p.word() == word {
+			return p, true
+		}
+	}
+	return 0, false
+}

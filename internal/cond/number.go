@@ -1,0 +1,119 @@
+package cond
+
+import (
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// units maps a lower-case suffix to its factor. A bare letter and the forms
+// with an i are powers of 1024, those with a b alone powers of 1000.
+var units = map[string]uint64{
+	"": 1, "b": 1,
+	"k": 1 << 10, "ki": 1 << 10, "kib": 1 << 10, "kb": 1e3,
+	"m": 1 << 20, "mi": 1 << 20, "mib": 1 << 20, "mb": 1e6,
+	"g": 1 << 30, "gi": 1 << 30, "gib": 1 << 30, "gb": 1e9,
+	"t": 1 << 40, "ti": 1 << 40, "tib": 1 << 40, "tb": 1e12,
+}
+
+// ParseSize reads a number as conditions have it: 64k, 1.5MiB, 0x1000.
+func ParseSize(s string) (uint64, error) {
+	v, bad := parseNumber(s)
+	if bad != "" {
+		return 0, &Error{Src: s, Col: 1, Msg: bad}
+	}
+	return v, nil
+}
+
+func isNumberByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '_'
+}
+
+// parseNumber returns the value, or what is wrong.
+func parseNumber(s string) (v uint64, bad string) {
+	if hex, ok := strings.CutPrefix(strings.ToLower(s), "0x"); ok {
+		n := span(hex, "0123456789abcdef_")
+		return scale(s, hex[:n], "", hex[n:], 16)
+	}
+	n := span(s, "0123456789_")
+	whole, unit, fraction := s[:n], s[n:], ""
+	if strings.HasPrefix(unit, ".") {
+		f := 1 + span(unit[1:], "0123456789")
+		fraction, unit = unit[1:f], unit[f:]
+		if fraction == "" {
+			return 0, strconv.Quote(s) + " has no digits after the point"
+		}
+	}
+	return scale(s, whole, fraction, strings.ToLower(unit), 10)
+}
+
+// span is the length of the run of chars that s begins with.
+func span(s, chars string) int {
+	return len(s) - len(strings.TrimLeft(s, chars))
+}
+
+// scale computes (whole + 0.fraction) * unit, which must be a whole number of 64 bits.
+func scale(s, whole, fraction, unit string, base int) (v uint64, bad string) {
+	factor, ok := units[unit]
+	if !ok {
+		return 0, "unknown unit " + strconv.Quote(unit) + " in " + strconv.Quote(s) + " (units: k, M, G, T, KiB, MiB, GiB, TiB, kB, MB, GB, TB)"
+	}
+	w, err := strconv.ParseUint(strings.ReplaceAll(whole, "_", ""), base, 64)
+	if err != nil {
+		if strings.Trim(whole, "_") == "" {
+			return 0, strconv.Quote(s) + " is not a number"
+		}
+		return 0, s + " does not fit in 64 bits"
+	}
+	hi, lo := bits.Mul64(w, factor)
+	part, bad := fractionOf(s, fraction, factor)
+	if bad != "" {
+		return 0, bad
+	}
+	sum, carry := bits.Add64(lo, part, 0)
+	if hi+carry != 0 {
+		return 0, s + " does not fit in 64 bits"
+	}
+	return sum, ""
+}
+
+// fractionOf is 0.digits * factor.
+func fractionOf(s, digits string, factor uint64) (uint64, string) {
+	digits = strings.TrimRight(digits, "0")
+	if digits == "" {
+		return 0, ""
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || len(digits) > 18 {
+		return 0, s + " has too many digits after the point"
+	}
+	power := uint64(1)
+	for range digits {
+		power *= 10
+	}
+	hi, lo := bits.Mul64(n, factor) // hi < power, because n < power
+	quotient, rest := bits.Div64(hi, lo, power)
+	if rest != 0 {
+		return 0, s + " is not a whole number of bytes"
+	}
+	return quotient, ""
+}
+
+// formatNumber prints v as conditions on f have it: addresses in hexadecimal,
+// sizes in the largest binary unit that divides them, the rest in decimal.
+func formatNumber(f Field, v uint64) string {
+	switch f {
+	case Addr, Old:
+		return "0x" + strconv.FormatUint(v, 16)
+	case Size, Live, Align:
+		for _, u := range []struct {
+			shift uint
+			name  string
+		}{{40, "TiB"}, {30, "GiB"}, {20, "MiB"}, {10, "KiB"}} {
+			if v != 0 && v&(1<<u.shift-1) == 0 {
+				return strconv.FormatUint(v>>u.shift, 10) + u.name
+			}
+		}
+	}
+	return strconv.FormatUint(v, 10)
+}
