@@ -1,0 +1,183 @@
+package capture
+
+import (
+	"fmt"
+	"time"
+
+	"hdb/internal/addr"
+)
+
+// Kind says what an event did to the heap.
+type Kind uint8
+
+// The kinds of events. Their numbers are part of the wire format.
+const (
+	Alloc   Kind = iota // a new block: malloc, calloc, operator new, ...
+	Free                // a block given back: free, operator delete
+	Realloc             // a block resized, Old may have moved to Addr
+	Map                 // pages mapped: mmap, mremap, brk upwards
+	Unmap               // pages given back: munmap, brk downwards
+	Mark                // a moment the user named; its Stack and Addr mean nothing
+
+	numKinds
+)
+
+var kindNames = [numKinds]string{"alloc", "free", "realloc", "map", "unmap", "mark"}
+
+// String is the word the console uses: "alloc", "free", ...
+func (k Kind) String() string {
+	if k < numKinds {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Resolution is the precision of an Event's and a StopRecord's time. What is
+// finer is noise that costs more bytes than the rest of the event.
+const Resolution = time.Microsecond
+
+// A StackID names an interned stack of a Source, counted from 1; 0 is no stack.
+type StackID uint32
+
+// An Event is one call of an allocator, as the program's code made it: calls
+// that the allocator makes to itself are not events.
+type Event struct {
+	Seq    uint64        // counted from 1; the user's #4711
+	Time   time.Duration // since Info.Start, in whole units of Resolution
+	TID    int32         // the kernel's thread ID
+	Kind   Kind          // what happened
+	Func   uint16        // index into Functions(): "malloc"
+	Failed bool          // the allocator returned NULL or MAP_FAILED; Old is still allocated
+	Addr   uint64        // the result, or the block freed or unmapped; 0 if Failed
+	Size   uint64        // bytes requested (calloc: the product); of a free 0 when unknown
+	Old    uint64        // realloc, mremap: the block handed in, or 0
+	Aux    uint64        // calloc, reallocarray: the count; the aligned_alloc family: the alignment
+	Stack  StackID       // where, or 0
+}
+
+// A Stack is a list of code addresses, innermost first.
+type Stack struct {
+	PCs         []addr.Run // return addresses, but see FirstIsPC and Interrupted
+	FirstIsPC   bool       // PCs[0] is the address of the next instruction
+	Interrupted []bool     // nil, or true where PCs[i] is what a signal interrupted (a PC, not a return address)
+	Guess       []bool     // nil, or true where the unwinder guessed the frame
+	Truncated   string     // why outer frames are missing; "" if the stack is whole
+}
+
+// Code is the address of frame i, typed for lookups.
+func (s Stack) Code(i int) addr.Code {
+	if s.isPC(i) {
+		return addr.PC(s.PCs[i])
+	}
+	return addr.Return(s.PCs[i])
+}
+
+// Guessed reports whether the unwinder guessed frame i.
+func (s Stack) Guessed(i int) bool { return i < len(s.Guess) && s.Guess[i] }
+
+func (s Stack) isPC(i int) bool {
+	return i == 0 && s.FirstIsPC || i < len(s.Interrupted) && s.Interrupted[i]
+}
+
+// A Module is an ELF file mapped into the inferior during a part of the session.
+type Module struct {
+	Path      string
+	BuildID   string    // hex, "" when the file has none
+	Bias      addr.Bias // run address of file address 0
+	Low, High addr.Run  // covers [Low, High)
+	From, To  uint64    // mapped for the events From <= Seq < To; To 0: to the end
+}
+
+// Holds reports whether pc lay in the module when event seq happened.
+func (m Module) Holds(pc addr.Run, seq uint64) bool {
+	return m.covers(pc) && m.From <= seq && (m.To == 0 || seq < m.To)
+}
+
+func (m Module) covers(pc addr.Run) bool { return m.Low <= pc && pc < m.High }
+
+// A Frame is one function of the chain that a code address stands for.
+type Frame struct {
+	Function string   // demangled, as a user writes it
+	Linkage  string   // the linker's name, "" if the same
+	File     string   // absolute if the debug info says so, "" unknown
+	Line     int      // 0 unknown
+	Column   int      // 0 unknown
+	Inlined  bool     // inlined into the next frame of the chain
+	Source   string   // what knew it: "dwarf", "symtab", "dynsym", "pclntab", "none"
+	Offset   uint64   // of the address, in bytes from the function's entry point
+	Language string   // "c", "c++", "rust", "go", ...; "" unknown
+	FuncLow  addr.Run // the function's entry point in the inferior, 0 unknown
+}
+
+// A Thread of the inferior.
+type Thread struct {
+	TID  int32
+	Num  int    // the debugger's number, counted from 1 and never reused
+	Name string // as last seen
+}
+
+// A StopRecord keeps what the console showed when the inferior stopped.
+type StopRecord struct {
+	Seq   uint64        // the last event recorded before the stop
+	Time  time.Duration // since Info.Start, in whole units of Resolution
+	Text  string        // the report of the stop, as shown
+	TID   int32
+	Stack StackID
+	Event uint64 // the event it stopped at, 0 if at none
+}
+
+// Info describes the session.
+type Info struct {
+	Version string // of the capture format, "1.0"; set by the package
+	Program string // path of the executable
+	Args    []string
+	PID     int
+	Start   time.Time // event times count from here; kept in UTC
+	Host    string
+	Kernel  string // uname -r
+	Arch    string // of the inferior: "x86_64"
+	Created string // version of the hdb that recorded
+	Totals  Totals // counted by Log and Writer
+}
+
+// Totals are counted while recording, so that they are known without reading
+// the events, and also when some of the events are lost.
+type Totals struct {
+	Events uint64        // recorded, of all kinds
+	Allocs uint64        // Alloc, Realloc and Map that did not fail
+	Frees  uint64        // Free and Unmap
+	Failed uint64        // allocations that returned NULL
+	Bytes  uint64        // requested by Allocs, wraps
+	Last   time.Duration // time of the last event
+}
+
+func (t *Totals) add(e *Event) {
+	t.Events++
+	t.Last = e.Time
+	switch {
+	case e.Kind == Free || e.Kind == Unmap:
+		t.Frees++
+	case e.Kind == Mark:
+	case e.Failed:
+		t.Failed++
+	default:
+		t.Allocs++
+		t.Bytes += e.Size
+	}
+}
+
+// An Excerpt is a run of consecutive lines of a source file.
+type Excerpt struct {
+	First int // line number of Lines[0], counted from 1
+	Lines []string
+}
+
+// Line is line n of the file that the excerpts were taken from.
+func Line(excerpts []Excerpt, n int) (string, bool) {
+	for _, x := range excerpts {
+		if n >= x.First && n-x.First < len(x.Lines) {
+			return x.Lines[n-x.First], true
+		}
+	}
+	return "", false
+}

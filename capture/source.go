@@ -1,0 +1,56 @@
+package capture
+
+import (
+	"iter"
+
+	"hdb/internal/addr"
+)
+
+// A Source is a recording: one that is being made (*Log) or one that was saved
+// (*File). Its methods may be called from any goroutine. What it returns is the
+// caller's to keep, but slices may be shared: do not write to them.
+type Source interface {
+	Info() Info
+
+	// Len is the number of events that can be read.
+	Len() int
+	// Events yields the events with Seq >= from in ascending order, up to the
+	// last one recorded when the iteration began.
+	Events(from uint64) iter.Seq[Event]
+	// Event finds the event #seq.
+	Event(seq uint64) (Event, bool)
+	// Functions are the allocator functions that Event.Func counts through.
+	Functions() []string
+
+	// Stack is the stack with that ID. An unknown or lost one has no frames and
+	// says why in Truncated.
+	Stack(StackID) Stack
+	// Stacks is the number of stacks: IDs run from 1 to it.
+	Stacks() int
+
+	Modules() []Module
+	Threads() []Thread
+	Stops() []StopRecord
+
+	// Symbol is the kept function chain of a code address at the time of event
+	// seq, innermost first. It is false when none is kept: always so in a Log.
+	Symbol(pc addr.Run, isReturn bool, seq uint64) ([]Frame, bool)
+	// SourceLines are the kept lines of a source file, ascending and disjoint.
+	SourceLines(file string) []Excerpt
+	// SourceFiles names the files that SourceLines knows.
+	SourceFiles() []string
+
+	// Damage is nil, or a *DamageError: what is missing and what was read.
+	Damage() error
+}
+
+// An Embedder resolves what Save keeps in the file, so that the capture opens
+// where neither the program nor its source exists.
+type Embedder interface {
+	// Resolve is the function chain of a code address at the time of event
+	// seq, innermost first; nil when unknown.
+	Resolve(pc addr.Run, isReturn bool, seq uint64) []Frame
+	// SourceLine is the text of a whole source file, by lines without their
+	// ends.
+	SourceLine(file string) ([]string, bool)
+}

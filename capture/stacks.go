@@ -1,0 +1,158 @@
+package capture
+
+import "hdb/internal/addr"
+
+// Flags of a frame, part of the wire format.
+const (
+	frameIsPC  = 1 << 0 // a PC, not a return address
+	frameGuess = 1 << 1 // guessed by the unwinder
+
+	frameFlags = frameIsPC | frameGuess
+)
+
+// flags are the frame flags of frame i.
+func (s Stack) flags(i int) uint8 {
+	var f uint8
+	if s.isPC(i) {
+		f |= frameIsPC
+	}
+	if s.Guessed(i) {
+		f |= frameGuess
+	}
+	return f
+}
+
+// setFlags is the inverse of flags. The slices stay nil when no frame needs
+// them, which is nearly always.
+func (s *Stack) setFlags(i int, f uint8) {
+	if f&frameIsPC != 0 {
+		if i == 0 {
+			s.FirstIsPC = true
+		} else {
+			if s.Interrupted == nil {
+				s.Interrupted = make([]bool, len(s.PCs))
+			}
+			s.Interrupted[i] = true
+		}
+	}
+	if f&frameGuess != 0 {
+		if s.Guess == nil {
+			s.Guess = make([]bool, len(s.PCs))
+		}
+		s.Guess[i] = true
+	}
+}
+
+// A stackNode is a frame of one or many stacks; its parent is the caller.
+type stackNode struct {
+	pc     addr.Run
+	parent uint32 // index of the caller's node, 0 for the outermost frame
+	flags  uint8
+}
+
+// A stackEntry is a stack: its innermost node, and why the outer frames are
+// missing, as an index into the reasons.
+type stackEntry struct {
+	node, reason uint32
+}
+
+// A stackTable interns stacks. Stacks of one program share most of their outer
+// frames, so it keeps a tree of frames: about 24 bytes for each frame that the
+// stacks before did not have.
+type stackTable struct {
+	nodes    []stackNode           // nodes[0] is the root, above the outermost frames
+	children []uint32              // hash table of nodes by (parent, pc, flags); 0 is empty
+	stacks   []stackEntry          // by StackID-1
+	ids      map[stackEntry]uint32 // inverse of stacks
+	reasons  []string              // reasons[0] is ""
+}
+
+func newStackTable() *stackTable {
+	return &stackTable{
+		nodes:    make([]stackNode, 1),
+		children: make([]uint32, 64),
+		ids:      map[stackEntry]uint32{},
+		reasons:  []string{""},
+	}
+}
+
+// intern is the ID of s, and whether it is new.
+func (t *stackTable) intern(s Stack) (id StackID, added bool) {
+	entry := stackEntry{reason: t.reason(s.Truncated)}
+	for i := len(s.PCs) - 1; i >= 0; i-- {
+		entry.node = t.child(stackNode{s.PCs[i], entry.node, s.flags(i)})
+	}
+	if n, ok := t.ids[entry]; ok {
+		return StackID(n), false
+	}
+	t.stacks = append(t.stacks, entry)
+	n := uint32(len(t.stacks))
+	t.ids[entry] = n
+	return StackID(n), true
+}
+
+// reason is the index of text. There are a handful of reasons.
+func (t *stackTable) reason(text string) uint32 {
+	for i, r := range t.reasons {
+		if r == text {
+			return uint32(i)
+		}
+	}
+	t.reasons = append(t.reasons, text)
+	return uint32(len(t.reasons) - 1)
+}
+
+// child is the index of the node equal to n, which is added if it is new.
+func (t *stackTable) child(n stackNode) uint32 {
+	if 2*len(t.nodes) > len(t.children) {
+		t.grow()
+	}
+	slot := t.slot(n)
+	if t.children[slot] == 0 {
+		t.nodes = append(t.nodes, n)
+		t.children[slot] = uint32(len(t.nodes) - 1)
+	}
+	return t.children[slot]
+}
+
+// slot is where the hash table has n, or the empty place where it belongs.
+func (t *stackTable) slot(n stackNode) uint32 {
+	mask := uint32(len(t.children) - 1)
+	slot := uint32(mix(uint64(n.pc)+uint64(n.parent)*0x9e3779b97f4a7c15+uint64(n.flags)) >> 32)
+	for slot &= mask; t.children[slot] != 0 && t.nodes[t.children[slot]] != n; {
+		slot = (slot + 1) & mask
+	}
+	return slot
+}
+
+func (t *stackTable) grow() {
+	t.children = make([]uint32, 2*len(t.children))
+	for i, n := range t.nodes[1:] {
+		t.children[t.slot(n)] = uint32(i + 1)
+	}
+}
+
+// stack is the stack that was interned as id, which must exist.
+func (t *stackTable) stack(id StackID) Stack {
+	entry := t.stacks[id-1]
+	depth := 0
+	for n := entry.node; n != 0; n = t.nodes[n].parent {
+		depth++
+	}
+	s := Stack{Truncated: t.reasons[entry.reason]}
+	if depth > 0 {
+		s.PCs = make([]addr.Run, depth)
+	}
+	for i, n := 0, entry.node; n != 0; i, n = i+1, t.nodes[n].parent {
+		s.PCs[i] = t.nodes[n].pc
+		s.setFlags(i, t.nodes[n].flags)
+	}
+	return s
+}
+
+// mix spreads the bits of x over the result; its upper half is the better one.
+func mix(x uint64) uint64 {
+	x ^= x >> 29
+	x *= 0xbf58476d1ce4e5b9
+	return x ^ x>>32
+}
