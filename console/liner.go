@@ -1,0 +1,180 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/peterh/liner"
+)
+
+// terminal is the LineReader with editing. liner wants the terminal raw from
+// NewLiner to Close; the inferior and everything printed between prompts want
+// it as it was found. So both modes are kept, and each ReadLine puts liner's on
+// and the other back.
+//
+// liner reads os.Stdin and beeps at Ctrl-Z. To suspend as a user expects, its
+// input is a pipe that a goroutine feeds from the terminal while a prompt is
+// open, taking Ctrl-Z out. Keys typed ahead of a prompt stay in the terminal.
+type terminal struct {
+	state    *liner.State
+	tty      *os.File // own open description of the terminal, so that deadlines work
+	keys     *os.File // write end of liner's input
+	cooked   liner.ModeApplier
+	raw      liner.ModeApplier
+	resumed  chan os.Signal
+	complete func(string, int) (string, []string, string)
+}
+
+// NewTerminal returns the LineReader with editing, history and completion for
+// standard input. It fails when that is no terminal or one that liner cannot
+// drive; then use NewDumb or NewPlain.
+func NewTerminal() (LineReader, error) {
+	if !liner.TerminalSupported() {
+		return nil, errors.New("terminal: TERM names one that cannot move its cursor")
+	}
+	cooked, err := liner.TerminalMode()
+	if err != nil {
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	tty, err := os.OpenFile("/proc/self/fd/0", os.O_RDWR|syscall.O_NOCTTY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		tty.Close()
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	t := &terminal{tty: tty, keys: w, cooked: cooked, resumed: make(chan os.Signal, 1)}
+	stdin := os.Stdin
+	os.Stdin = r // read by NewLiner only; its terminal modes use descriptor 0
+	t.state = liner.NewLiner()
+	os.Stdin = stdin
+	if t.raw, err = liner.TerminalMode(); err != nil {
+		t.Close()
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	t.state.SetCtrlCAborts(true)
+	t.state.SetTabCompletionStyle(liner.TabPrints)
+	t.state.SetBeep(false)
+	signal.Notify(t.resumed, syscall.SIGCONT)
+	return t, cooked.ApplyMode()
+}
+
+func (t *terminal) ReadLine(prompt string) (string, error) {
+	if err := t.raw.ApplyMode(); err != nil {
+		return "", fmt.Errorf("terminal: %w", err)
+	}
+	done := make(chan struct{})
+	if err := t.tty.SetReadDeadline(time.Time{}); err != nil {
+		return "", fmt.Errorf("terminal: %w", err)
+	}
+	go func() { defer close(done); t.pump() }()
+	line, err := t.state.Prompt(prompt)
+	// The pump stops reading before the terminal is anybody else's.
+	deadlineErr := t.tty.SetReadDeadline(time.Unix(1, 0))
+	<-done
+	modeErr := t.cooked.ApplyMode()
+	switch {
+	case errors.Is(err, liner.ErrPromptAborted):
+		return "", ErrCancelled
+	case errors.Is(err, io.EOF):
+		return "", io.EOF
+	case err != nil:
+		return "", fmt.Errorf("terminal: %w", err)
+	}
+	return line, errors.Join(deadlineErr, modeErr)
+}
+
+// pump copies keys from the terminal to liner until its read deadline passes
+// or the terminal goes away, which liner then sees as the end.
+func (t *terminal) pump() {
+	buf := make([]byte, 256)
+	for {
+		n, err := t.tty.Read(buf)
+		var ahead []byte
+		for _, key := range buf[:n] {
+			if key != ctrlZ {
+				ahead = append(ahead, key)
+				continue
+			}
+			t.suspend()
+		}
+		if len(ahead) > 0 {
+			if _, err := t.keys.Write(ahead); err != nil {
+				return
+			}
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return
+		case err != nil || n == 0: // hung up
+			_, _ = t.keys.Write([]byte{ctrlD})
+			return
+		}
+	}
+}
+
+const (
+	ctrlD = 4
+	ctrlZ = 26
+)
+
+// suspend stops hdb's process group as the shell's job control expects. After
+// `fg`, SIGWINCH makes liner draw its line again.
+func (t *terminal) suspend() {
+	raw, err := liner.TerminalMode() // liner's own, in the middle of a prompt
+	if err != nil {
+		return
+	}
+	select {
+	case <-t.resumed: // of an earlier stop that was none of ours
+	default:
+	}
+	_ = t.cooked.ApplyMode()
+	if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
+		_ = raw.ApplyMode()
+		return
+	}
+	select {
+	case <-t.resumed:
+	case <-time.After(200 * time.Millisecond):
+		// Without a shell above (an orphaned process group) the kernel drops SIGTSTP.
+	}
+	_ = raw.ApplyMode()
+	_ = syscall.Kill(os.Getpid(), syscall.SIGWINCH)
+}
+
+func (*terminal) Interactive() bool { return true }
+
+func (t *terminal) SetHistory(lines []string) {
+	t.state.ClearHistory()
+	for _, l := range lines {
+		t.state.AppendHistory(l)
+	}
+}
+
+func (t *terminal) SetCompleter(f func(string, int) (string, []string, string)) {
+	t.state.SetWordCompleter(func(line string, pos int) (string, []string, string) {
+		// liner counts runes.
+		at := len(string([]rune(line)[:min(pos, utf8.RuneCountInString(line))]))
+		head, words, tail := f(line, at)
+		for i, w := range words {
+			words[i] = strings.Clone(clean(w))
+		}
+		return head, words, tail
+	})
+}
+
+func (t *terminal) Close() error {
+	signal.Stop(t.resumed)
+	err := t.state.Close()
+	return errors.Join(err, t.cooked.ApplyMode(), t.keys.Close(), t.tty.Close())
+}

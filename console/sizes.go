@@ -1,0 +1,90 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// unitNames are the binary units; Exbibyte is the last that 64 bits reach.
+const unitNames = "KMGTPE"
+
+// shortSize is a size for a column: `96 B`, `612.0 MiB`, always with one
+// decimal above bytes so that a column of them aligns.
+func shortSize(n uint64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := scale(n)
+	return fmt.Sprintf("%.1f %ciB", v, unitNames[unit])
+}
+
+// longSize is a size in a sentence, with its exact bytes: `96 bytes`,
+// `4 MiB (4194304)`, `4.5 MiB (4718600)`.
+func longSize(n uint64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	v, unit := scale(n)
+	number := strconv.FormatFloat(v, 'f', 1, 64)
+	if v == float64(uint64(v)) {
+		number = strconv.FormatUint(uint64(v), 10)
+	}
+	return fmt.Sprintf("%s %ciB (%d)", number, unitNames[unit], n)
+}
+
+// scale divides n by the largest unit that leaves at least 1.
+func scale(n uint64) (float64, int) {
+	unit, v := -1, float64(n)
+	for v >= 1024 && unit < len(unitNames)-1 {
+		v /= 1024
+		unit++
+	}
+	// 1048575 bytes would print as 1024.0 KiB.
+	if v >= 1023.95 && unit < len(unitNames)-1 {
+		v /= 1024
+		unit++
+	}
+	return v, unit
+}
+
+// signedSize is shortSize for a difference.
+func signedSize(n int64) string {
+	if n < 0 {
+		return "-" + shortSize(uint64(-n))
+	}
+	return shortSize(uint64(n))
+}
+
+// grouped is a count with its thousands separated: `1,204,118`.
+func grouped[T ~int | ~int64 | ~uint64](n T) string {
+	s := fmt.Sprint(n)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// counted is a count with its noun: `1 event`, `2,310 stacks`.
+func counted[T ~int | ~int64 | ~uint64](n T, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return grouped(n) + " " + noun + "s"
+}
+
+// shortTime is a time since the inferior's start, with the digits that tell
+// events apart: `2.417 s`, `812.3 ms`.
+func shortTime(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.3f s", d.Seconds())
+	}
+	return d.Round(time.Second).String()
+}

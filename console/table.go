@@ -1,0 +1,232 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Command is everything hdb knows about one of its words. Help, prefixes,
+// completion and docs/commands.md are all made from the table of commands.
+type Command struct {
+	Name    string
+	Aliases []string
+	Group   Group
+	// Synopsis is what may follow the name, one form per line.
+	Synopsis string
+	// Short is the summary, without a full stop. Long is the rest of the help:
+	// paragraphs, and indented examples.
+	Short, Long string
+	// Args are the kinds of the arguments in order, for completion; the last one repeats.
+	Args []ArgKind
+	// Raw gives Run the rest of the line as it was typed instead of words, for
+	// conditions, program arguments and shell commands.
+	Raw    bool
+	Repeat Repeat
+	Needs  Need
+	// Sub are the words of a command like info, in the same shape. A command
+	// with Sub and no Run needs one of them.
+	Sub []*Command
+	Run func(ctx context.Context, c *Console, in Input) error
+}
+
+// Input is what the user wrote after a command's name.
+type Input struct {
+	Raw      string   // the rest of the line, blanks trimmed
+	Args     []string // its words, nil when the command is Raw
+	Repeated bool     // an empty line asked for it again
+	Name     string   // the full name of the command, "info line"
+}
+
+// Arg is the i-th word, or "".
+func (in Input) Arg(i int) string {
+	if i < len(in.Args) {
+		return in.Args[i]
+	}
+	return ""
+}
+
+// A Group is a chapter of the help.
+type Group string
+
+// The groups, in the order of the help.
+const (
+	GroupRunning Group = "running"
+	GroupStops   Group = "stops"
+	GroupStack   Group = "stack"
+	GroupData    Group = "data"
+	GroupAllocs  Group = "allocations"
+	GroupFiles   Group = "files"
+	GroupStatus  Group = "status"
+	GroupSupport Group = "support"
+)
+
+// groupTitles explains the groups; its order is the order of the help.
+func groupTitles() []struct {
+	Group Group
+	Title string
+} {
+	return []struct {
+		Group Group
+		Title string
+	}{
+		{GroupRunning, "Running the program and stepping"},
+		{GroupStops, "Stops: where and when to stop"},
+		{GroupAllocs, "Allocations: recorded events and the live heap"},
+		{GroupStack, "Stack, frames and threads"},
+		{GroupData, "Source, memory and registers"},
+		{GroupFiles, "Programs and captures"},
+		{GroupStatus, "Asking about the program and hdb itself"},
+		{GroupSupport, "Scripts, settings and help"},
+	}
+}
+
+// ArgKind is what completion offers for an argument.
+type ArgKind uint8
+
+// The kinds.
+const (
+	ArgNone      ArgKind = iota
+	ArgCommand           // a command's name
+	ArgHelp              // a command's or a group's name
+	ArgSub               // one of Sub
+	ArgFile              // a path
+	ArgLocation          // a function, file:line or allocator word
+	ArgFunction          // a function
+	ArgSource            // a source file
+	ArgStop              // a stop's number
+	ArgThread            // a thread's number
+	ArgSetting           // a setting
+	ArgValue             // a value of the setting before
+	ArgSignal            // a signal's name
+	ArgCondition         // a word of the condition language
+	ArgWord              // one of the words that the synopsis names in lower case
+)
+
+// Repeat is what an empty line does after a command.
+type Repeat uint8
+
+// The kinds of repetition, gdb's.
+const (
+	RepeatSame Repeat = iota // the same line again
+	RepeatNext               // the command without arguments: it goes on where it ended
+	RepeatNone               // nothing
+)
+
+// Need is what a command works on.
+type Need uint8
+
+// The needs.
+const (
+	NeedNothing Need = iota
+	NeedProgram      // a program, live or not, or a capture
+	NeedLive         // a process
+	NeedData         // a process or a capture
+)
+
+func (n Need) String() string {
+	switch n {
+	case NeedProgram:
+		return "needs a program or a capture"
+	case NeedLive:
+		return "needs a process"
+	case NeedData:
+		return "works on a process and on a capture"
+	}
+	return ""
+}
+
+// names are the command's name and aliases.
+func (cmd *Command) names() []string { return append([]string{cmd.Name}, cmd.Aliases...) }
+
+// find picks the command that a word means: an exact name or alias, else the
+// only command of which it is a prefix. kind names the sort of word in errors.
+func find(table []*Command, word, kind string) (*Command, error) {
+	var hits []*Command
+	for _, cmd := range table {
+		if slices.Contains(cmd.names(), word) {
+			return cmd, nil
+		}
+		if slices.ContainsFunc(cmd.names(), func(n string) bool { return strings.HasPrefix(n, word) }) {
+			hits = append(hits, cmd)
+		}
+	}
+	switch {
+	case len(hits) == 1:
+		return hits[0], nil
+	case len(hits) > 1:
+		var names []string
+		for _, h := range hits {
+			names = append(names, h.Name)
+		}
+		return nil, fmt.Errorf("ambiguous %s %q: %s", kind, word, strings.Join(names, ", "))
+	}
+	var all []string
+	for _, cmd := range table {
+		all = append(all, cmd.names()...)
+	}
+	if near := nearest(word, all); near != "" {
+		return nil, fmt.Errorf("unknown %s %q: did you mean %q?", kind, word, near)
+	}
+	return nil, fmt.Errorf("unknown %s %q: see `help`", kind, word)
+}
+
+// resolve walks from a line to the command it names, through subcommands, and
+// returns what is left of the line and the full name.
+func resolve(table []*Command, line string) (cmd *Command, rest, name string, err error) {
+	word, rest := commandWord(line)
+	if cmd, err = find(table, word, "command"); err != nil {
+		return nil, "", "", err
+	}
+	name = cmd.Name
+	for len(cmd.Sub) > 0 {
+		word, after := commandWord(rest)
+		if word == "" {
+			break
+		}
+		sub, err := find(cmd.Sub, word, name+" word")
+		if err != nil {
+			if cmd.Run != nil {
+				break // its own Run reads what is no subcommand
+			}
+			return nil, "", "", err
+		}
+		cmd, rest, name = sub, after, name+" "+sub.Name
+	}
+	if cmd.Run == nil {
+		return nil, "", "", fmt.Errorf("%s: one of %s must follow", name, strings.Join(subNames(cmd), ", "))
+	}
+	return cmd, rest, name, nil
+}
+
+func subNames(cmd *Command) []string {
+	var names []string
+	for _, s := range cmd.Sub {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// commandWord cuts the command's word off a line. As in gdb it ends at the first
+// character that no command has in its name, so that `x/4xg` and `p/x` work;
+// a lone `|` or `!` is a word too.
+func commandWord(line string) (word, rest string) {
+	line = strings.TrimLeft(line, " \t")
+	if line == "" {
+		return "", ""
+	}
+	if line[0] == '|' || line[0] == '!' {
+		return line[:1], strings.TrimLeft(line[1:], " \t")
+	}
+	i := strings.IndexFunc(line, func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+	if i < 0 {
+		return line, ""
+	}
+	if i == 0 {
+		return splitWord(line)
+	}
+	return line[:i], strings.TrimLeft(line[i:], " \t")
+}

@@ -1,0 +1,119 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+)
+
+// splitWord cuts the first word off a line: letters up to a blank. The rest is
+// trimmed at its left only, since some commands keep the end as typed.
+func splitWord(line string) (word, rest string) {
+	line = strings.TrimLeft(line, " \t")
+	i := strings.IndexAny(line, " \t")
+	if i < 0 {
+		return line, ""
+	}
+	return line[:i], strings.TrimLeft(line[i:], " \t")
+}
+
+// splitArgs cuts a line into words. Quotes of either kind hold blanks together
+// and a backslash takes the next character as it is, inside double quotes only
+// a quote or another backslash. There are no comments and no variables.
+func splitArgs(line string) ([]string, error) {
+	var args []string
+	var word strings.Builder
+	inWord := false
+	quote := rune(0)
+	runes := []rune(line)
+	for i := 0; i < len(runes); i++ {
+		r := runes[i]
+		switch {
+		case r == '\\' && quote != '\'' && i+1 < len(runes) && (quote == 0 || runes[i+1] == quote || runes[i+1] == '\\'):
+			i++
+			word.WriteRune(runes[i])
+			inWord = true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, inWord = r, true
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if inWord {
+				args = append(args, word.String())
+				word.Reset()
+			}
+			inWord = false
+		default:
+			word.WriteRune(r)
+			inWord = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("unfinished quote %c", quote)
+	}
+	if inWord {
+		args = append(args, word.String())
+	}
+	return args, nil
+}
+
+// nearest is the word of the list that was most likely meant, or "": at most a
+// third of its letters may differ.
+func nearest(word string, list []string) string {
+	best, bestDist := "", len(word)
+	for _, w := range list {
+		if d := distance(word, w); d < bestDist && d <= max(1, max(len(word), len(w))/3) {
+			best, bestDist = w, d
+		}
+	}
+	return best
+}
+
+// distance counts the insertions, deletions, replacements and swaps of
+// neighbours between two words (optimal string alignment).
+func distance(a, b string) int {
+	prev2, prev, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(prev[j]+cost, prev[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], prev2[j-1]+1)
+			}
+		}
+		prev2, prev, row = prev, row, prev2
+	}
+	return prev[len(b)]
+}
+
+// oneLine cuts a text to its first line, for places that have room for one.
+func oneLine(s string) string {
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		return s[:i] + " ..."
+	}
+	return s
+}
+
+// wrap breaks a paragraph at blanks.
+func wrap(s string, width int) string {
+	var b strings.Builder
+	column := 0
+	for i, w := range strings.Fields(s) {
+		if i > 0 && column+1+len(w) > width {
+			b.WriteByte('\n')
+			column = 0
+		} else if i > 0 {
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(w)
+		column += len(w)
+	}
+	return b.String()
+}
