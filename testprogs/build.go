@@ -249,23 +249,25 @@ func (j job) one(path, out string, flags []string) error {
 	// The source comes before the flags: libraries (-l) must follow it.
 	line := append(append([]string{}, l.flags...), "-o", out)
 	if l.suffix == ".go" {
-		line = append(append(line, args...), path)
+		line = append(append(line, args...), filepath.Base(path))
 	} else {
-		line = append(append(line, path), args...)
+		line = append(append(line, filepath.Base(path)), args...)
 	}
-	if err := run(compiler, line...); err != nil {
+	if err := run(filepath.Dir(path), compiler, line...); err != nil {
 		return err
 	}
 	for _, f := range flags {
 		if f == "STRIP" {
-			return run("strip", out)
+			return run("", "strip", out)
 		}
 	}
 	return nil
 }
 
-func run(name string, args ...string) error {
+// run runs a compiler in dir, which is part of what debug info says.
+func run(dir, name string, args ...string) error {
 	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {

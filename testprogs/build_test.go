@@ -89,3 +89,76 @@ func TestRemedy(t *testing.T) {
 		t.Errorf("jemalloc: %q", got)
 	}
 }
+
+// behaviours are the programs of testdata with an answer that does not
+// depend on time, address or machine: run plainly they must print it.
+var behaviours = []struct {
+	name  string
+	flags []string
+	args  []string
+	want  string // standard output
+	state string // exit status, empty for success
+}{
+	{name: "basic"},
+	{name: "basic", flags: []string{"CC=musl-gcc"}},
+	{name: "basic", flags: []string{"CC=musl-gcc", "-static"}},
+	{name: "sizes", want: "1048597\n"},
+	{name: "sizes", flags: []string{"STRIP"}, want: "1048597\n"},
+	{name: "threads", args: []string{"8", "3", "5"}, want: "total 420\n"},
+	{name: "signals", want: "usr1 1 trap 2 alrm 1 rt 3\n"},
+	{name: "signals", args: []string{"2000"}, want: "rt 2000 disorder 0\n"},
+	{name: "signalstack", state: "exit status 3"},
+	{name: "fork", want: "parent 11 child 7\n"},
+	{name: "vfork", want: "status 0 ok\n"},
+	{name: "exec", want: "second image\n"},
+	{name: "exec", args: []string{"thread"}, want: "second image\n"},
+	{name: "dlopen", want: "plugin 1\nplugin 2\n"},
+	{name: "static", want: "static 1\n"},
+	{name: "staticpie", want: "static 1\n"},
+	{name: "stackshapes", want: "1\n"},
+	{name: "deep", args: []string{"1000"}, want: "1001\n"},
+	{name: "inlined", want: "12\n"},
+	{name: "inlinedcc", want: "99 3005\n"},
+	{name: "exceptions", want: "caught 33 null\n"},
+	{name: "longjmp", want: "jumps 2\n"},
+	{name: "realloc", want: "2 null\n"},
+	{name: "fail", want: "failed 8\n"},
+	{name: "maps", want: "3\n"},
+	{name: "cxxnew", want: "1\n"},
+	{name: "jemalloc", want: "done\n"},
+	{name: "tcmalloc", want: "done\n"},
+	{name: "mimalloc", want: "done\n"},
+	{name: "arena", want: "null 5 frees 15\n"},
+	{name: "globals", want: "sum 31\n"},
+	{name: "segv", state: "signal: segmentation fault"},
+	{name: "abort", state: "signal: aborted"},
+	{name: "crashes", args: []string{"bus"}, state: "signal: bus error"},
+	{name: "crashes", args: []string{"illegal"}, state: "signal: illegal instruction"},
+	{name: "crashes", args: []string{"divide"}, state: "signal: floating point exception"},
+	{name: "names", want: "ok\n"},
+	{name: "stepping", want: "sum 246\n"},
+	{name: "rust", want: "2000 300 20 3145728 3000\n"},
+	{name: "rust", flags: []string{"-O"}, want: "2000 300 20 3145728 3000\n"},
+	{name: "golang", want: "[1000 2000 3000] 10 2097152 10\n"},
+	{name: "demo", want: "loaded 24 pages, 2606844 bytes\nanswered 24 queries\n"},
+}
+
+func TestBehaviours(t *testing.T) {
+	for _, b := range behaviours {
+		t.Run(strings.Join(append(append([]string{b.name}, b.flags...), b.args...), " "), func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(Build(t, b.name, b.flags...), b.args...)
+			out, err := cmd.Output()
+			if string(out) != b.want {
+				t.Errorf("printed %q, want %q", out, b.want)
+			}
+			state := ""
+			if err != nil {
+				state, _, _ = strings.Cut(err.Error(), " (core dumped)")
+			}
+			if state != b.state {
+				t.Errorf("ended with %q, want %q", state, b.state)
+			}
+		})
+	}
+}
