@@ -39,11 +39,21 @@ type Sections struct {
 // A Table is the CFI of one module. It is safe for concurrent use.
 type Table struct {
 	sec Sections
-	mu  sync.RWMutex
+
+	mu sync.RWMutex // guards what follows
+	// eh and debug are built for the first row.
+	eh, debug *index
+	// rows holds what was asked for: by address, and by the row's own Low, so that
+	// the many calls of one function share a row. nil: there is no row.
+	rows map[addr.File]*Row
 }
 
+// maxRows bounds the cache; 0.7 KiB each. When it is full it starts anew.
+const maxRows = 8192
+
 // NewTable makes a table of the module's sections. Nothing is parsed until the
-// first row is asked for. It is an error when a section's addresses wrap around.
+// first row is asked for. It is an error when a section wraps around the address
+// space.
 func NewTable(s Sections) (*Table, error) {
 	for _, sec := range []struct {
 		name string
@@ -58,11 +68,103 @@ func NewTable(s Sections) (*Table, error) {
 			return nil, fmt.Errorf("%s: %d bytes at %v wrap around the address space", sec.name, sec.size, sec.addr)
 		}
 	}
-	return &Table{sec: s}, nil
+	return &Table{sec: s, rows: map[addr.File]*Row{}}, nil
 }
 
+// Name is the module's path as given in Sections.
+func (t *Table) Name() string { return t.sec.Name }
+
 // RowAt is the row that holds at the file address a. For a return address ask one
-// byte less (addr.Code.Lookup).
+// byte less (addr.Code.Lookup). .debug_frame is asked where .eh_frame has nothing.
 func (t *Table) RowAt(a addr.File) (Row, bool) {
+	if row := t.row(a); row != nil {
+		return *row, true
+	}
 	return Row{}, false
+}
+
+// row is RowAt without the copy; nil when there is none.
+func (t *Table) row(a addr.File) *Row {
+	t.mu.RLock()
+	row, ok := t.rows[a]
+	t.mu.RUnlock()
+	if ok {
+		return row
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	row = t.find(a)
+	if len(t.rows)+2 > maxRows {
+		clear(t.rows)
+	}
+	if row != nil {
+		if same := t.rows[row.Low]; same != nil && same.Function == row.Function {
+			row = same
+		}
+		t.rows[row.Low] = row
+	}
+	t.rows[a] = row
+	return row
+}
+
+// find runs the program of the FDE that covers a.
+func (t *Table) find(a addr.File) *Row {
+	t.prepare()
+	for _, x := range [2]*index{t.eh, t.debug} {
+		f, ok := x.find(uint64(a))
+		if !ok {
+			continue
+		}
+		row, err := f.rowAt(uint64(a), x.section.bases)
+		if err == nil {
+			return &row
+		}
+		x.note(fmt.Errorf("%s: function at %#x: %w", x.section.name, f.low, err))
+	}
+	return nil
+}
+
+// prepare indexes the sections, once.
+func (t *Table) prepare() {
+	if t.eh != nil {
+		return
+	}
+	s := &t.sec
+	b := bases{text: uint64(s.TextAddr), data: uint64(s.GotAddr)}
+	eh := &section{name: ".eh_frame", data: s.EhFrame, addr: uint64(s.EhFrameAddr), isEh: true, bases: b}
+	debug := &section{name: ".debug_frame", data: s.DebugFrame, addr: uint64(s.DebugFrameAddr), bases: b}
+	t.eh = newIndex(eh, s.EhFrameHdr, uint64(s.EhFrameHdrAddr))
+	t.debug = newIndex(debug, nil, 0)
+}
+
+// Damage is the first thing in the sections that could not be read so far, nil when
+// all that was looked at is sound. Rows beside it are not affected.
+func (t *Table) Damage() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.prepare()
+	if t.eh.err != nil {
+		return t.eh.err
+	}
+	return t.debug.err
+}
+
+// inPLT reports whether a lies in a procedure linkage table.
+func (t *Table) inPLT(a addr.File) bool {
+	for _, r := range t.sec.PLT {
+		if r.contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// entryCode is the most that the code at an ELF file's entry point takes before it
+// calls into C. It has no caller.
+const entryCode = 64
+
+// atEntry reports whether a lies in the code at the entry point.
+func (t *Table) atEntry(a addr.File) bool {
+	e := t.sec.Entry
+	return e != 0 && e <= a && a < e+entryCode
 }

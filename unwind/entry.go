@@ -1,0 +1,202 @@
+package unwind
+
+import (
+	"fmt"
+	"strings"
+
+	"hdb/internal/addr"
+)
+
+// A section is one of the two that hold CFI. They differ in how an entry says that
+// it is a CIE, in how an FDE names its CIE, and in the encoding of addresses.
+type section struct {
+	name  string
+	data  []byte
+	addr  uint64
+	isEh  bool
+	bases bases
+}
+
+// An entry is the common outside of a CIE and an FDE.
+type entry struct {
+	off   int    // of the length field in the section
+	next  int    // offset of the entry behind it
+	isCIE bool   // and if not:
+	cie   int    // offset of the CIE that the FDE names
+	body  reader // behind the CIE id or pointer, up to next
+}
+
+// A cie is a Common Information Entry (DWARF 5, section 6.4.1; for .eh_frame the
+// Linux Standard Base 5.0 Core, section 10.6.1).
+type cie struct {
+	codeAlign uint64
+	dataAlign int64
+	ra        uint64 // column of the return address
+	encoding  uint8  // of the addresses in its FDEs
+	augmented bool   // its FDEs have augmentation data
+	signal    bool
+	initial   []byte // instructions
+	initialAt uint64 // their file address
+}
+
+// An fde is a Frame Description Entry: code addresses and the program for them.
+type fde struct {
+	cie       *cie
+	low, high uint64
+	program   []byte
+	programAt uint64
+}
+
+// entryAt parses the entry at an offset of the section. done is true at the end:
+// of the data, or of an .eh_frame that a zero length terminates.
+func (s *section) entryAt(off int) (e entry, done bool, err error) {
+	if off < 0 || off >= len(s.data) {
+		return e, true, nil
+	}
+	r := reader{data: s.data, pos: off, base: s.addr}
+	wide := false
+	length := uint64(r.u32())
+	if length == 0xffffffff {
+		wide, length = true, r.u64()
+	}
+	if r.err == nil && length == 0 {
+		if s.isEh {
+			return e, true, nil
+		}
+		return entry{off: off, next: r.pos, isCIE: true}, false, nil
+	}
+	body := r.take(length)
+	if r.err != nil {
+		return e, true, fmt.Errorf("%s: entry at %#x of %d bytes: %w", s.name, off, length, r.err)
+	}
+	e = entry{off: off, next: r.pos}
+	e.body = reader{data: body, base: s.addr + uint64(r.pos-len(body))}
+	s.identify(&e, wide, r.pos-len(body))
+	if e.body.err != nil {
+		return e, false, fmt.Errorf("%s: entry at %#x: %w", s.name, off, e.body.err)
+	}
+	return e, false, nil
+}
+
+// identify reads the CIE id or CIE pointer. It has four bytes in .eh_frame even
+// behind a 64-bit length (Linux Standard Base), and there counts back from itself.
+func (s *section) identify(e *entry, wide bool, field int) {
+	if s.isEh {
+		back := e.body.u32()
+		e.isCIE = back == 0
+		e.cie = field - int(int32(back))
+		return
+	}
+	id, mark := uint64(0), uint64(0xffffffff)
+	if wide {
+		id, mark = e.body.u64(), ^uint64(0)
+	} else {
+		id = uint64(e.body.u32())
+	}
+	e.isCIE = id == mark
+	if !e.isCIE {
+		if id > uint64(len(s.data)) {
+			e.body.fail(fmt.Errorf("CIE pointer %#x lies outside", id))
+			return
+		}
+		e.cie = int(id)
+	}
+}
+
+// cieAt parses the CIE at an offset of the section.
+func (s *section) cieAt(off int) (*cie, error) {
+	e, done, err := s.entryAt(off)
+	if err != nil {
+		return nil, err
+	}
+	if done || !e.isCIE {
+		return nil, fmt.Errorf("%s: no CIE at %#x", s.name, off)
+	}
+	c := &cie{encoding: peAbsptr}
+	if err := s.parseCIE(&e.body, c); err != nil {
+		return nil, fmt.Errorf("%s: CIE at %#x: %w", s.name, off, err)
+	}
+	return c, nil
+}
+
+func (s *section) parseCIE(r *reader, c *cie) error {
+	version := r.u8()
+	if r.err == nil && version != 1 && version != 3 && version != 4 {
+		return fmt.Errorf("unknown version %d", version)
+	}
+	augmentation := r.cstring()
+	if augmentation == "eh" { // gcc 2: a pointer to exception data follows
+		r.u64()
+		augmentation = ""
+	}
+	if version == 4 {
+		if size, segment := r.u8(), r.u8(); r.err == nil && (size != 8 || segment != 0) {
+			return fmt.Errorf("addresses of %d bytes with selectors of %d, not 8 and 0", size, segment)
+		}
+	}
+	c.codeAlign, c.dataAlign = r.uleb(), r.sleb()
+	if version == 1 {
+		c.ra = uint64(r.u8())
+	} else {
+		c.ra = r.uleb()
+	}
+	if letters, ok := strings.CutPrefix(augmentation, "z"); ok {
+		data := r.take(r.uleb())
+		a := reader{data: data, base: r.addr() - uint64(len(data))}
+		c.augmented = true
+		if err := c.augment(&a, letters); err != nil {
+			return err
+		}
+	} else if augmentation != "" {
+		return fmt.Errorf("unknown augmentation %q", augmentation)
+	}
+	if r.err == nil && c.ra >= numRegs {
+		return fmt.Errorf("return address column %d is no general register", c.ra)
+	}
+	c.initialAt = r.addr()
+	c.initial = r.take(uint64(r.rest()))
+	return r.err
+}
+
+// augment reads the augmentation data. What follows a letter it does not know
+// cannot be read, but the data's length allows to go on behind it, as libgcc does.
+func (c *cie) augment(a *reader, letters string) error {
+	for _, letter := range []byte(letters) {
+		switch letter {
+		case 'R':
+			c.encoding = a.u8()
+		case 'P':
+			a.skipPointer(a.u8())
+		case 'L':
+			a.u8()
+		case 'S':
+			c.signal = true
+		case 'B': // arm64: pointers are signed with key B
+		default:
+			return a.err
+		}
+	}
+	return a.err
+}
+
+// fdeOf parses the inside of an FDE whose CIE is known.
+func (s *section) fdeOf(e *entry, c *cie) (fde, error) {
+	r := e.body
+	low := r.pointer(c.encoding, s.bases)
+	size := r.format(c.encoding)
+	if c.encoding == peAligned {
+		size = r.u64()
+	}
+	if c.augmented {
+		r.take(r.uleb())
+	}
+	f := fde{cie: c, low: low, high: low + size, programAt: r.addr()}
+	f.program = r.take(uint64(r.rest()))
+	if r.err == nil && f.high < f.low {
+		r.err = fmt.Errorf("%d bytes at %v wrap around", size, addr.File(low))
+	}
+	if r.err != nil {
+		return fde{}, fmt.Errorf("%s: FDE at %#x: %w", s.name, e.off, r.err)
+	}
+	return f, nil
+}

@@ -1,0 +1,237 @@
+package unwind
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// Call frame instructions (DWARF 5, section 7.24; the GNU ones: Linux Standard Base
+// 5.0 Core, section 10.5). The first three keep an operand in their low six bits.
+const (
+	cfaAdvanceLoc = 0x40
+	cfaOffset     = 0x80
+	cfaRestore    = 0xc0
+
+	cfaNop              = 0x00
+	cfaSetLoc           = 0x01
+	cfaAdvanceLoc1      = 0x02
+	cfaAdvanceLoc2      = 0x03
+	cfaAdvanceLoc4      = 0x04
+	cfaOffsetExtended   = 0x05
+	cfaRestoreExtended  = 0x06
+	cfaUndefined        = 0x07
+	cfaSameValue        = 0x08
+	cfaRegister         = 0x09
+	cfaRememberState    = 0x0a
+	cfaRestoreState     = 0x0b
+	cfaDefCFA           = 0x0c
+	cfaDefCFARegister   = 0x0d
+	cfaDefCFAOffset     = 0x0e
+	cfaDefCFAExpression = 0x0f
+	cfaExpression       = 0x10
+	cfaOffsetExtendedSF = 0x11
+	cfaDefCFASF         = 0x12
+	cfaDefCFAOffsetSF   = 0x13
+	cfaValOffset        = 0x14
+	cfaValOffsetSF      = 0x15
+	cfaValExpression    = 0x16
+	cfaMIPSAdvanceLoc8  = 0x1d
+	cfaGNUArgsSize      = 0x2e
+	cfaGNUNegOffset     = 0x2f
+)
+
+// maxRemembered bounds the stack of remembered rows. Compilers nest one deep.
+const maxRemembered = 64
+
+// A program runs the instructions of a CIE and an FDE up to one address. Its row is
+// complete when the next one would begin above the address.
+type program struct {
+	reader
+	fde        *fde
+	bases      bases
+	target     uint64
+	loc        uint64 // where row begins
+	row        Row
+	initial    Row // as the CIE left it, for the restore instructions
+	remembered []Row
+	done       bool
+}
+
+// rowAt is the row of f that holds at the address a, which f covers. An error
+// behind the row does no harm; one before it leaves no row.
+func (f *fde) rowAt(a uint64, b bases) (Row, error) {
+	b.function = f.low
+	p := program{fde: f, bases: b, target: a, loc: f.low}
+	p.row.Function = Range{Low: addr.File(f.low), High: addr.File(f.high)}
+	p.row.Signal = f.cie.signal
+	p.row.High = p.row.Function.High
+	// The CIE's instructions belong to no address: an advance among them is an error
+	// that shows as a row not starting at the function.
+	if err := p.run(f.cie.initial, f.cie.initialAt); err != nil {
+		return Row{}, err
+	}
+	if p.loc != f.low {
+		return Row{}, errors.New("location advanced in a CIE")
+	}
+	p.initial = p.row
+	if err := p.run(f.program, f.programAt); err != nil {
+		return Row{}, err
+	}
+	p.row.Low = addr.File(p.loc)
+	if ra := f.cie.ra; ra != uint64(RA) {
+		p.row.setRule(uint64(RA), p.row.Rules[ra])
+		p.row.setRule(ra, Rule{})
+	}
+	if p.row.CFA.Kind != Register && p.row.CFA.Kind != ValExpression {
+		return Row{}, errors.New("no rule for the CFA")
+	}
+	return p.row, nil
+}
+
+func (p *program) run(code []byte, at uint64) error {
+	p.reader = reader{data: code, base: at}
+	for !p.done && p.err == nil && p.rest() > 0 {
+		op := p.u8()
+		switch op & 0xc0 {
+		case cfaAdvanceLoc:
+			p.advance(uint64(op & 0x3f))
+		case cfaOffset:
+			p.saved(uint64(op&0x3f), int64(p.uleb()))
+		case cfaRestore:
+			p.restore(uint64(op & 0x3f))
+		default:
+			p.extended(op)
+		}
+	}
+	return p.err
+}
+
+// extended runs the instructions without an operand in the opcode.
+func (p *program) extended(op uint8) {
+	switch op {
+	case cfaNop:
+	case cfaSetLoc:
+		p.moveTo(p.pointer(p.fde.cie.encoding, p.bases))
+	case cfaAdvanceLoc1:
+		p.advance(uint64(p.u8()))
+	case cfaAdvanceLoc2:
+		p.advance(uint64(p.u16()))
+	case cfaAdvanceLoc4:
+		p.advance(uint64(p.u32()))
+	case cfaMIPSAdvanceLoc8:
+		p.advance(p.u64())
+	case cfaRememberState:
+		p.remember()
+	case cfaRestoreState:
+		p.recall()
+	case cfaDefCFA, cfaDefCFARegister, cfaDefCFAOffset, cfaDefCFAExpression, cfaDefCFASF, cfaDefCFAOffsetSF:
+		p.defineCFA(op)
+	case cfaGNUArgsSize:
+		p.uleb() // outgoing arguments: of interest to exception landing pads only
+	default:
+		p.registerRule(op, p.uleb())
+	}
+}
+
+// registerRule runs the instructions whose first operand is a register.
+func (p *program) registerRule(op uint8, reg uint64) {
+	switch op {
+	case cfaOffsetExtended:
+		p.saved(reg, int64(p.uleb()))
+	case cfaOffsetExtendedSF:
+		p.saved(reg, p.sleb())
+	case cfaGNUNegOffset:
+		p.saved(reg, -int64(p.uleb()))
+	case cfaRestoreExtended:
+		p.restore(reg)
+	case cfaUndefined:
+		p.row.setRule(reg, Rule{Kind: Undefined})
+	case cfaSameValue:
+		p.row.setRule(reg, Rule{Kind: SameValue})
+	case cfaRegister:
+		rule := Rule{Kind: Undefined}
+		if from := p.uleb(); from < numRegs {
+			rule = Rule{Kind: Register, Reg: Reg(from)}
+		}
+		p.row.setRule(reg, rule)
+	case cfaValOffset:
+		p.row.setRule(reg, Rule{Kind: ValOffset, Offset: int64(p.uleb()) * p.fde.cie.dataAlign})
+	case cfaValOffsetSF:
+		p.row.setRule(reg, Rule{Kind: ValOffset, Offset: p.sleb() * p.fde.cie.dataAlign})
+	case cfaExpression:
+		p.row.setRule(reg, Rule{Kind: Expression, Expr: p.take(p.uleb())})
+	case cfaValExpression:
+		p.row.setRule(reg, Rule{Kind: ValExpression, Expr: p.take(p.uleb())})
+	default:
+		p.fail(fmt.Errorf("unknown call frame instruction %#x", op))
+	}
+}
+
+func (p *program) defineCFA(op uint8) {
+	cfa := &p.row.CFA
+	switch op {
+	case cfaDefCFA, cfaDefCFASF, cfaDefCFARegister:
+		reg := p.uleb()
+		if p.err == nil && reg >= numRegs {
+			p.fail(fmt.Errorf("CFA in register %d, which is no general register", reg))
+			return
+		}
+		cfa.Kind, cfa.Reg, cfa.Expr = Register, Reg(reg), nil
+	}
+	switch op {
+	case cfaDefCFA, cfaDefCFAOffset:
+		cfa.Offset = int64(p.uleb())
+	case cfaDefCFASF, cfaDefCFAOffsetSF:
+		cfa.Offset = p.sleb() * p.fde.cie.dataAlign
+	case cfaDefCFAExpression:
+		*cfa = Rule{Kind: ValExpression, Expr: p.take(p.uleb())}
+	}
+}
+
+func (p *program) saved(reg uint64, factored int64) {
+	p.row.setRule(reg, Rule{Kind: Offset, Offset: factored * p.fde.cie.dataAlign})
+}
+
+func (p *program) restore(reg uint64) {
+	if reg < numRegs {
+		p.row.setRule(reg, p.initial.Rules[reg])
+	}
+}
+
+func (p *program) remember() {
+	if len(p.remembered) == maxRemembered {
+		p.fail(fmt.Errorf("more than %d remembered states", maxRemembered))
+		return
+	}
+	p.remembered = append(p.remembered, p.row)
+}
+
+// recall takes back the remembered rules, the CFA's too, as all producers mean it.
+func (p *program) recall() {
+	last := len(p.remembered) - 1
+	if last < 0 {
+		p.fail(errors.New("restore_state without remember_state"))
+		return
+	}
+	p.row = p.remembered[last]
+	p.remembered = p.remembered[:last]
+}
+
+func (p *program) advance(factored uint64) { p.moveTo(p.loc + factored*p.fde.cie.codeAlign) }
+
+// moveTo begins the next row at loc, or ends the program if the target lies before.
+// Locations only grow.
+func (p *program) moveTo(loc uint64) {
+	switch {
+	case p.err != nil:
+	case loc < p.loc:
+		p.fail(fmt.Errorf("location goes back from %#x to %#x", p.loc, loc))
+	case loc > p.target:
+		p.row.High = min(p.row.High, addr.File(loc))
+		p.done = true
+	default:
+		p.loc = loc
+	}
+}
