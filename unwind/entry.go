@@ -47,8 +47,9 @@ type fde struct {
 	programAt uint64
 }
 
-// entryAt parses the entry at an offset of the section. done is true at the end:
-// of the data, or of an .eh_frame that a zero length terminates.
+// entryAt parses the entry at an offset of the section; done is true at the end. A
+// zero length, which terminates .eh_frame for libgcc, is an empty CIE here: linkers
+// place entries behind it, and the search table points to them.
 func (s *section) entryAt(off int) (e entry, done bool, err error) {
 	if off < 0 || off >= len(s.data) {
 		return e, true, nil
@@ -60,9 +61,6 @@ func (s *section) entryAt(off int) (e entry, done bool, err error) {
 		wide, length = true, r.u64()
 	}
 	if r.err == nil && length == 0 {
-		if s.isEh {
-			return e, true, nil
-		}
 		return entry{off: off, next: r.pos, isCIE: true}, false, nil
 	}
 	body := r.take(length)

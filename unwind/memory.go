@@ -17,6 +17,7 @@ const (
 	pageSize    = 4096
 	firstWindow = 8 << 10  // holds most stacks whole
 	lastWindow  = 64 << 10 // windows double up to this while a walk needs more
+	maxAddrBits = 56       // user addresses with five-level page tables
 )
 
 // A memory reads the inferior in windows, because each read of a live process is a
@@ -63,8 +64,8 @@ func (m *memory) bytes(a addr.Run, n int) []byte {
 	return nil
 }
 
-// fill replaces a window by what can be read at low. Addresses of the upper half
-// are the kernel's, and no offset of a ReaderAt.
+// fill replaces a window by what can be read at low. Addresses above the user's
+// half are not asked for: they are the kernel's, and may be no offset of a ReaderAt.
 func (m *memory) fill(low addr.Run, size int) *window {
 	w := &m.windows[m.next]
 	m.next = (m.next + 1) % len(m.windows)
@@ -72,7 +73,7 @@ func (m *memory) fill(low addr.Run, size int) *window {
 		w.buf = make([]byte, size)
 	}
 	w.low, w.buf = low, w.buf[:0]
-	if int64(low) < 0 {
+	if low>>maxAddrBits != 0 {
 		return w
 	}
 	// A short read is no error here: mappings end where they end.

@@ -29,7 +29,7 @@ type Sections struct {
 	DebugFrameAddr addr.File
 
 	PLT  []Range // .plt, .plt.sec, .plt.got
-	Text []Range // executable sections or segments; not needed when unknown
+	Text []Range // all executable sections, or the executable segments; empty when unknown
 
 	TextAddr addr.File // base of DW_EH_PE_textrel: start of .text
 	GotAddr  addr.File // base of DW_EH_PE_datarel: DT_PLTGOT; in .eh_frame_hdr it is the section itself
@@ -147,6 +147,16 @@ func (t *Table) Damage() error {
 		return t.eh.err
 	}
 	return t.debug.err
+}
+
+// isText reports whether a can be code. A module's mappings hold data too.
+func (t *Table) isText(a addr.File) bool {
+	for _, r := range t.sec.Text {
+		if r.contains(a) {
+			return true
+		}
+	}
+	return len(t.sec.Text) == 0
 }
 
 // inPLT reports whether a lies in a procedure linkage table.

@@ -28,11 +28,11 @@ func NewWalker(m Modules) *Walker {
 }
 
 // Walk follows the stack from the registers r up, over memory whose offsets are run
-// addresses, for at most max frames (MaxDepth when max is not positive). Memory is
+// addresses, for at most limit frames (MaxDepth when that is not positive). Memory is
 // read anew in each walk, and only during it.
-func (w *Walker) Walk(mem io.ReaderAt, r Regs, max int) Stack {
-	if max <= 0 {
-		max = MaxDepth
+func (w *Walker) Walk(mem io.ReaderAt, r Regs, limit int) Stack {
+	if limit <= 0 {
+		limit = MaxDepth
 	}
 	w.mem.reset(mem)
 	w.frames = append(w.frames[:0], Frame{PC: addr.PC(r.PC()), Regs: r})
@@ -43,8 +43,8 @@ func (w *Walker) Walk(mem io.ReaderAt, r Regs, max int) Stack {
 			reason = end.reason()
 			break
 		}
-		if len(w.frames) == max {
-			reason = fmt.Sprintf("depth limit %d", max)
+		if len(w.frames) == limit {
+			reason = fmt.Sprintf("depth limit %d", limit)
 			break
 		}
 		w.frames = append(w.frames, next)
@@ -100,11 +100,14 @@ type place struct {
 // another function or to none.
 func (w *Walker) locate(pc addr.Code) place {
 	p := w.lookup(pc.Lookup())
-	if !pc.IsReturn() || p.row != nil && p.file+1 < p.row.Function.High {
+	if !pc.IsReturn() || p.row != nil && (p.row.Signal || p.file+1 < p.row.Function.High) {
 		return p
 	}
 	if at := w.lookup(pc.Addr()); at.row != nil && at.row.Signal {
 		return at
+	}
+	if p.row != nil && w.atTrampoline(pc.Addr()) {
+		p.row = nil // it is another function's
 	}
 	return p
 }
@@ -252,11 +255,9 @@ func (w *Walker) isCode(pc addr.Code) bool {
 	if pc.Addr() == 0 {
 		return false
 	}
-	if _, _, ok := w.modules.ModuleAt(pc.Lookup()); ok {
+	t, bias, ok := w.modules.ModuleAt(pc.Lookup())
+	if ok && (t == nil || t.isText(pc.Lookup().File(bias))) {
 		return true
 	}
-	if _, _, ok := w.modules.ModuleAt(pc.Addr()); ok {
-		return true // a trampoline's first byte
-	}
-	return w.afterCall(pc.Addr())
+	return w.afterCall(pc.Addr()) || w.atTrampoline(pc.Addr())
 }
