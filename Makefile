@@ -1,0 +1,47 @@
+# Everything one does here: build, demo, test, test-full, bench, docs.
+# Each installs the Debian packages that it needs when it may (scripts/need).
+
+# These parse and draw what was saved elsewhere: they must build elsewhere.
+PORTABLE = ./capture/... ./unwind/... ./symbols/... ./report/...
+# The race detector runs where several goroutines share something.
+RACE = $(filter-out hdb hdb/testprogs% hdb/bench%,$(shell go list ./...))
+DEMO = .cache/demo
+
+build:
+	go build -o hdb ./cmd/hdb
+
+# Opens the console on the demo program; without a terminal it plays the
+# README's session.
+demo: build
+	scripts/need demo
+	mkdir -p .cache
+	g++ -g -pthread $$(sed -n 's,^//build: ,,p' testprogs/testdata/demo.cc) -o $(DEMO) testprogs/testdata/demo.cc
+	@if [ -t 0 ] && [ -t 1 ]; then exec ./hdb $(DEMO); \
+	else sed -n 's/^(hdb) //p' testprogs/testdata/demo.session | ./hdb --echo -nx $(DEMO); fi
+
+# Stress tests run in their small form here, in full in test-full.
+test: check
+	go test -short -timeout 15m ./...
+	go test -short -timeout 15m -race $(RACE)
+
+test-full: check
+	go test -timeout 60m ./...
+	go test -timeout 60m -race $(RACE)
+
+check:
+	scripts/need test
+	scripts/real
+	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt: $$out"; exit 1; }
+	go vet ./...
+	GOOS=darwin go vet $(PORTABLE)
+	go tool -modfile=tools/go.mod staticcheck ./...
+
+# Ratios to gdb in one interleaved run; no test depends on them.
+bench: build
+	scripts/need bench
+	go run ./bench
+
+docs:
+	go generate ./...
+
+.PHONY: build demo test test-full check bench docs
