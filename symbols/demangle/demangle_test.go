@@ -1,0 +1,47 @@
+package demangle
+
+import "testing"
+
+func TestNames(t *testing.T) {
+	for _, c := range []struct{ in, name, bare string }{
+		{"main", "main", "main"},
+		{"_Z3addii", "add(int, int)", "add"},
+		{"_Z3maxIiET_S0_S0_", "max<int>(int, int)", "max<int>"},
+		{"_ZN2ns1C4growEm.cold", "ns::C::grow(unsigned long)", "ns::C::grow"},
+		{"_ZNK3FooC4Ev", "Foo::Foo() const", "Foo::Foo"},
+		{"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.99", "core::fmt::Formatter::pad", "core::fmt::Formatter::pad"},
+		{"_ZN4core3ptr46drop_in_place$LT$alloc..vec..Vec$LT$u8$GT$$GT$17h0123456789abcdefE", "core::ptr::drop_in_place<alloc::vec::Vec<u8>>", "core::ptr::drop_in_place<alloc::vec::Vec<u8>>"},
+		{"_RNvCs4fqI2P2rA04_7mycrate3foo", "mycrate::foo", "mycrate::foo"},
+		{"_RNvMs_CsAbC_3fooNtB4_3Bar3new.llvm.123", "<foo::Bar>::new", "<foo::Bar>::new"},
+		{"_Zbroken", "_Zbroken", "_Zbroken"},
+		{"_ZdlPvm", "operator delete(void*, unsigned long)", "operator delete"},
+		{"_ZN12_GLOBAL__N_13fooEv", "(anonymous namespace)::foo()", "(anonymous namespace)::foo"},
+		{"_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()"},
+	} {
+		if got := Name(c.in); got != c.name {
+			t.Errorf("Name(%q) = %q, want %q", c.in, got, c.name)
+		}
+		if got := Bare(c.in); got != c.bare {
+			t.Errorf("Bare(%q) = %q, want %q", c.in, got, c.bare)
+		}
+	}
+	if got := Full("_Z3maxIiET_S0_S0_"); got != "int max<int>(int, int)" {
+		t.Errorf("Full = %q", got)
+	}
+	if got := Full("main"); got != "" {
+		t.Errorf("Full(main) = %q, want nothing", got)
+	}
+}
+
+func FuzzName(f *testing.F) {
+	for _, s := range []string{"_Z3addii", "_ZN2ns1C4growEm.cold", "_RNvCs4fqI2P2rA04_7mycrate3foo", "_ZSt1aIS_IS_IS_EEE", "_ZN4core3fmt17h0123456789abcdefE"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if out := Name(s); len(out) > 4<<maxResult && len(out) > len(s) {
+			t.Errorf("%d bytes demangle to %d", len(s), len(out))
+		}
+		Full(s)
+		Bare(s)
+	})
+}

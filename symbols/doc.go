@@ -1,0 +1,13 @@
+// Package symbols turns addresses of an ELF file into functions, inlined frames
+// and source lines, and names back into addresses.
+//
+// An Object is one file together with the debug file found for it. Opening
+// maps the files and reads headers only: unit headers, line tables, function
+// trees and the name index are each read when first asked for. An Object and
+// the values it returns are safe for any number of goroutines until Close,
+// which ends all use of them. Strings and slices that methods return are copies
+// unless their comment says otherwise.
+//
+// The folders below hold one format each: elf, dwarf (units and entries),
+// dwarf/line, dwarf/scope (function trees and names), demangle, gotab.
+package symbols

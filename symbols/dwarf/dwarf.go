@@ -1,0 +1,261 @@
+// Package dwarf reads DWARF 2 to 5 debugging entries: unit headers,
+// abbreviations, attributes, ranges. It is lazy and walks entries without
+// allocating. References to "section" are to the DWARF 5 standard.
+//
+// A Data is safe for concurrent use. Byte slices that it returns lie in the
+// sections it was given. Malformed input ends a walk early or gives zero
+// values; it never panics, and every loop consumes input or is bounded.
+//
+// Split DWARF is not followed yet: a skeleton unit has no functions. A dwz file
+// is another Data, reached through Alt.
+package dwarf
+
+import (
+	"bytes"
+	"fmt"
+	"sort"
+	"sync"
+)
+
+// Sections are the contents of a file's .debug_* sections, nil when absent.
+type Sections struct {
+	Info, Abbrev, Str, LineStr, StrOffsets, Addr, Ranges, RngLists, Line, Aranges []byte
+}
+
+// Data is the DWARF of one file.
+type Data struct {
+	Sections
+	alt *Data
+
+	unitsOnce sync.Once
+	units     []*Unit
+	unitsErr  error
+
+	mu      sync.Mutex
+	abbrevs map[abbrevKey]*Abbrevs
+}
+
+type abbrevKey struct {
+	off uint64
+	f   format
+}
+
+// New wraps the sections. alt is the dwz file that they refer to, or nil.
+func New(s Sections, alt *Data) *Data {
+	return &Data{Sections: s, alt: alt, abbrevs: map[abbrevKey]*Abbrevs{}}
+}
+
+// Alt is the dwz file, nil without.
+func (d *Data) Alt() *Data { return d.alt }
+
+// A Unit is a unit of .debug_info with its header.
+type Unit struct {
+	Data    *Data
+	Index   int    // in Units
+	Off     uint64 // of the header in .debug_info
+	First   uint64 // of the first entry
+	End     uint64 // of the byte after the unit
+	Version int
+	Type    UnitType
+
+	f         format
+	abbrevOff uint64
+
+	rootOnce sync.Once
+	root     Root
+	abbrevs  *Abbrevs
+	err      error
+}
+
+// Root is what a unit says about itself in its first entry.
+type Root struct {
+	Tag      Tag
+	Name     string
+	CompDir  string
+	Producer string
+	Language Language
+	StmtList uint64 // offset of the line program
+	HasLines bool
+	LowPC    uint64
+	Dwo      string // DW_AT_dwo_name: the unit's entries are in that file
+
+	strOffsets, addrBase, rnglists, rangesBase uint64
+}
+
+// Units lists the units in file order. Headers that do not parse end the list
+// with an error; the units before them are good.
+func (d *Data) Units() ([]*Unit, error) {
+	if d == nil {
+		return nil, nil
+	}
+	d.unitsOnce.Do(d.readUnits)
+	return d.units, d.unitsErr
+}
+
+func (d *Data) readUnits() {
+	for off := uint64(0); off < uint64(len(d.Info)); {
+		u, err := d.readHeader(off)
+		if err != nil {
+			d.unitsErr = fmt.Errorf("unit at %#x of .debug_info: %w", off, err)
+			return
+		}
+		u.Index = len(d.units)
+		d.units = append(d.units, u)
+		off = u.End
+	}
+}
+
+// readHeader parses a unit header (section 7.5.1).
+func (d *Data) readHeader(off uint64) (*Unit, error) {
+	b := NewBuf(d.Info, off)
+	length, offSize := b.InitialLength()
+	if b.Bad() || length > b.Len() {
+		return nil, fmt.Errorf("length %d exceeds the %d bytes left", length, b.Len())
+	}
+	u := &Unit{Data: d, Off: off, End: b.Off() + length, Type: UnitCompile}
+	u.Version = int(b.U16())
+	u.f.offSize, u.f.version = offSize, u.Version
+	switch {
+	case u.Version >= 2 && u.Version <= 4:
+		u.abbrevOff = b.Uint(offSize)
+		u.f.addrSize = int(b.U8())
+	case u.Version == 5:
+		u.Type = UnitType(b.U8())
+		u.f.addrSize = int(b.U8())
+		u.abbrevOff = b.Uint(offSize)
+		switch u.Type {
+		case UnitSkeleton, UnitSplitCompile:
+			b.Skip(8)
+		case UnitTypes, UnitSplitTypes:
+			b.Skip(8 + uint64(offSize))
+		}
+	default:
+		u.First = u.End // its length is known, so the next unit is found: nothing of this one is read
+		u.err = fmt.Errorf("DWARF version %d is unknown", u.Version)
+		return u, nil
+	}
+	u.First = b.Off()
+	if b.Bad() || u.First > u.End {
+		return nil, fmt.Errorf("header runs past the unit's %d bytes", length)
+	}
+	if u.f.addrSize != 8 && u.f.addrSize != 4 {
+		u.err = fmt.Errorf("addresses of %d bytes", u.f.addrSize)
+	}
+	return u, nil
+}
+
+// UnitAt is the unit that contains the entry at off.
+func (d *Data) UnitAt(off uint64) *Unit {
+	units, _ := d.Units()
+	i := sort.Search(len(units), func(i int) bool { return units[i].End > off })
+	if i < len(units) && units[i].First <= off {
+		return units[i]
+	}
+	return nil
+}
+
+// Load reads the abbreviations and the root entry; later calls are free.
+func (u *Unit) Load() (*Root, error) {
+	u.rootOnce.Do(func() {
+		if u.err == nil {
+			u.err = u.load()
+		}
+	})
+	return &u.root, u.err
+}
+
+// Abbrevs are the unit's abbreviations; nil when Load fails.
+func (u *Unit) Abbrevs() *Abbrevs {
+	u.Load()
+	return u.abbrevs
+}
+
+func (u *Unit) load() error {
+	var err error
+	if u.abbrevs, err = u.Data.abbrevTable(u.abbrevOff, u.f); err != nil {
+		return err
+	}
+	die, ok := u.at(u.First)
+	if !ok {
+		return fmt.Errorf("unit at %#x has no entries", u.Off)
+	}
+	r := &u.root
+	r.Tag = die.Tag()
+	r.strOffsets, r.addrBase, r.rnglists = u.defaultBases()
+	// The bases come first: they may stand behind the attributes that need them.
+	it := die.Attrs()
+	for it.Next() {
+		switch it.At {
+		case AtStrOffsetsBase:
+			r.strOffsets = it.Value.Uint()
+		case AtAddrBase, AtGNUAddrBase:
+			r.addrBase = it.Value.Uint()
+		case AtRnglistsBase:
+			r.rnglists = it.Value.Uint()
+		case AtGNURangesBase:
+			r.rangesBase = it.Value.Uint()
+		}
+	}
+	it = die.Attrs()
+	for it.Next() {
+		switch it.At {
+		case AtName:
+			r.Name = string(it.Value.Str())
+		case AtCompDir:
+			r.CompDir = string(it.Value.Str())
+		case AtProducer:
+			r.Producer = string(it.Value.Str())
+		case AtLanguage:
+			r.Language = Language(it.Value.Uint())
+		case AtStmtList:
+			r.StmtList, r.HasLines = it.Value.Uint(), true
+		case AtLowPC:
+			r.LowPC, _ = it.Value.Addr()
+		case AtDwoName, AtGNUDwoName:
+			r.Dwo = string(it.Value.Str())
+		}
+	}
+	return nil
+}
+
+// defaultBases are where the tables of a unit begin when it does not say: after
+// the header of the first table (split units, and producers that omit the base).
+func (u *Unit) defaultBases() (strOffsets, addr, rnglists uint64) {
+	if u.Version < 5 {
+		return 0, 0, 0
+	}
+	if u.f.offSize == 8 {
+		return 16, 16, 20
+	}
+	return 8, 8, 12
+}
+
+func (d *Data) abbrevTable(off uint64, f format) (*Abbrevs, error) {
+	key := abbrevKey{off, f}
+	d.mu.Lock()
+	t, ok := d.abbrevs[key]
+	d.mu.Unlock()
+	if ok {
+		return t, nil
+	}
+	t, err := readAbbrevs(d.Abbrev, off, f)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.abbrevs[key] = t
+	return t, nil
+}
+
+// cstringAt is the zero-terminated string at off, not copied.
+func cstringAt(section []byte, off uint64) []byte {
+	if off >= uint64(len(section)) {
+		return nil
+	}
+	s := section[off:]
+	if end := bytes.IndexByte(s, 0); end >= 0 {
+		return s[:end]
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package dwarf
+
+// Range is the addresses [Low, High).
+type Range struct{ Low, High uint64 }
+
+// Ranges appends the code addresses of d to dst: DW_AT_low_pc with DW_AT_high_pc,
+// or the list of DW_AT_ranges (sections 2.17.3, 7.28 and DWARF 4 section 2.17.3).
+// Lists end early where they do not parse. At most max ranges are appended.
+func (d DIE) Ranges(dst []Range, max int) []Range {
+	var low, high, list Value
+	var hasLow, hasHigh, hasList bool
+	it := d.Attrs()
+	for it.Next() {
+		switch it.At {
+		case AtLowPC:
+			low, hasLow = it.Value, true
+		case AtHighPC:
+			high, hasHigh = it.Value, true
+		case AtRanges:
+			list, hasList = it.Value, true
+		}
+	}
+	if hasList {
+		return d.Unit.RangeList(dst, list, max)
+	}
+	if !hasLow || !hasHigh || max <= 0 {
+		return dst
+	}
+	from, ok := low.Addr()
+	if !ok {
+		return dst
+	}
+	to, ok := high.Addr()
+	if !ok {
+		to = from + high.Uint()
+	}
+	if from >= to {
+		return dst
+	}
+	return append(dst, Range{from, to})
+}
+
+// RangeList appends the list that the value of a DW_AT_ranges names.
+func (u *Unit) RangeList(dst []Range, v Value, max int) []Range {
+	if u.Version < 5 {
+		return u.ranges4(dst, u.root.rangesBase+v.n, max)
+	}
+	off := v.n
+	if v.Form == FormRnglistx {
+		size := uint64(u.f.offSize)
+		at, ok := tableEntry(u.root.rnglists, v.n, size, u.Data.RngLists)
+		if !ok {
+			return dst
+		}
+		b := NewBuf(u.Data.RngLists, at)
+		off = u.root.rnglists + b.Uint(int(size))
+	}
+	return u.ranges5(dst, off, max)
+}
+
+// ranges4 reads .debug_ranges: pairs of offsets from a base address.
+func (u *Unit) ranges4(dst []Range, off uint64, max int) []Range {
+	b := NewBuf(u.Data.Ranges, off)
+	size := u.f.addrSize
+	base, top := u.root.LowPC, ^uint64(0)
+	if size == 4 {
+		top = 1<<32 - 1
+	}
+	for end := len(dst) + max; len(dst) < end; {
+		from, to := b.Uint(size), b.Uint(size)
+		switch {
+		case b.Bad() || from == 0 && to == 0:
+			return dst
+		case from == top:
+			base = to
+		default:
+			dst = appendRange(dst, base+from, base+to)
+		}
+	}
+	return dst
+}
+
+// Entry kinds of .debug_rnglists (section 7.25).
+const (
+	rleEndOfList    = 0
+	rleBaseAddressx = 1
+	rleStartxEndx   = 2
+	rleStartxLength = 3
+	rleOffsetPair   = 4
+	rleBaseAddress  = 5
+	rleStartEnd     = 6
+	rleStartLength  = 7
+)
+
+func (u *Unit) ranges5(dst []Range, off uint64, max int) []Range {
+	b := NewBuf(u.Data.RngLists, off)
+	base, size := u.root.LowPC, u.f.addrSize
+	for end := len(dst) + max; len(dst) < end && !b.Bad(); {
+		switch b.U8() {
+		case rleEndOfList:
+			return dst
+		case rleBaseAddressx:
+			base, _ = u.addrx(b.Uleb())
+		case rleStartxEndx:
+			from, _ := u.addrx(b.Uleb())
+			to, _ := u.addrx(b.Uleb())
+			dst = appendRange(dst, from, to)
+		case rleStartxLength:
+			from, _ := u.addrx(b.Uleb())
+			dst = appendRange(dst, from, from+b.Uleb())
+		case rleOffsetPair:
+			from, to := b.Uleb(), b.Uleb()
+			dst = appendRange(dst, base+from, base+to)
+		case rleBaseAddress:
+			base = b.Uint(size)
+		case rleStartEnd:
+			from, to := b.Uint(size), b.Uint(size)
+			dst = appendRange(dst, from, to)
+		case rleStartLength:
+			from := b.Uint(size)
+			dst = appendRange(dst, from, from+b.Uleb())
+		default:
+			return dst
+		}
+	}
+	return dst
+}
+
+func appendRange(dst []Range, from, to uint64) []Range {
+	if from >= to {
+		return dst
+	}
+	return append(dst, Range{from, to})
+}
+
+// ReadAranges reads .debug_aranges: the ranges of each unit by the offset of its
+// header (section 6.1.2). Malformed sets end the list.
+func (d *Data) ReadAranges() map[uint64][]Range {
+	sets := map[uint64][]Range{}
+	for off := uint64(0); off < uint64(len(d.Aranges)); {
+		b := NewBuf(d.Aranges, off)
+		length, offSize := b.InitialLength()
+		if b.Bad() || length > b.Len() {
+			return sets
+		}
+		end := b.Off() + length
+		b.U16()
+		unit := b.Uint(offSize)
+		size, seg := uint64(b.U8()), b.U8()
+		if size != 8 || seg != 0 {
+			off = end
+			continue
+		}
+		if pad := (b.Off() - off) % (2 * size); pad != 0 {
+			b.Skip(2*size - pad)
+		}
+		for b.Off()+2*size <= end {
+			from, n := b.U64(), b.U64()
+			if from == 0 && n == 0 {
+				break
+			}
+			sets[unit] = appendRange(sets[unit], from, from+n)
+		}
+		off = end
+	}
+	return sets
+}

@@ -1,0 +1,257 @@
+package elf
+
+import (
+	"bytes"
+	"compress/zlib"
+	delf "debug/elf"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+
+	"hdb/internal/addr"
+)
+
+// SectionIndex is the index in Sections of the first section of that name with
+// contents, -1 without.
+func (f *File) SectionIndex(name string) int {
+	for i := range f.Sections {
+		if f.Sections[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Section returns the contents of a section, decompressed. nil without error
+// means that the file has none (or only its header, as in a stripped-out debug
+// file). The bytes end with the File and must not be changed. A section
+// .zdebug_x answers to the name .debug_x.
+func (f *File) Section(name string) ([]byte, error) {
+	i := f.SectionIndex(name)
+	if i < 0 {
+		rest, ok := strings.CutPrefix(name, ".debug_")
+		if !ok {
+			return nil, nil
+		}
+		if i = f.SectionIndex(".zdebug_" + rest); i < 0 {
+			return nil, nil
+		}
+	}
+	return f.Contents(i)
+}
+
+// Contents returns the contents of Sections[i], decompressed.
+func (f *File) Contents(i int) ([]byte, error) {
+	s := &f.Sections[i]
+	if s.Type == delf.SHT_NOBITS {
+		return nil, nil
+	}
+	raw := f.bytes(s.Off, s.Size)
+	if uint64(len(raw)) < s.Size {
+		return nil, fmt.Errorf("%s: section %s: %d of its %d bytes lie in the file", f.Path, s.Name, len(raw), s.Size)
+	}
+	packed := s.Flags&delf.SHF_COMPRESSED != 0
+	old := strings.HasPrefix(s.Name, ".zdebug_") && bytes.HasPrefix(raw, []byte("ZLIB"))
+	if !packed && !old {
+		return raw, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if u, ok := f.unpacked[i]; ok {
+		return u.data, u.err
+	}
+	var u section
+	if u.data, u.err = unpack(raw, packed); u.err != nil {
+		u.err = fmt.Errorf("%s: section %s: %w", f.Path, s.Name, u.err)
+	}
+	f.unpacked[i] = u
+	return u.data, u.err
+}
+
+// maxUnpacked bounds a decompressed section; real ones stay below a few GiB and
+// zlib cannot make more than about a thousand bytes of one.
+const maxUnpacked = 4 << 30
+
+// unpack decompresses a section with an Elf64_Chdr (System V gABI, "Section
+// compression"), or with the "ZLIB" header and big-endian size of .zdebug_.
+func unpack(raw []byte, chdr bool) ([]byte, error) {
+	kind, size := delf.COMPRESS_ZLIB, uint64(0)
+	if chdr {
+		if len(raw) < 24 {
+			return nil, fmt.Errorf("compression header cut after %d bytes", len(raw))
+		}
+		kind = delf.CompressionType(binary.LittleEndian.Uint32(raw))
+		size = binary.LittleEndian.Uint64(raw[8:])
+		raw = raw[24:]
+	} else {
+		if len(raw) < 12 {
+			return nil, fmt.Errorf("compression header cut after %d bytes", len(raw))
+		}
+		size = binary.BigEndian.Uint64(raw[4:])
+		raw = raw[12:]
+	}
+	if size > maxUnpacked {
+		return nil, fmt.Errorf("%d bytes when decompressed exceed the limit of %d", size, uint64(maxUnpacked))
+	}
+	switch kind {
+	case delf.COMPRESS_ZLIB:
+		r, err := zlib.NewReader(bytes.NewReader(raw))
+		if err != nil {
+			return nil, fmt.Errorf("zlib: %w", err)
+		}
+		return readExactly(r, size, uint64(len(raw)))
+	case delf.COMPRESS_ZSTD:
+		r, err := zstd.NewReader(bytes.NewReader(raw), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
+		if err != nil {
+			return nil, fmt.Errorf("zstd: %w", err)
+		}
+		defer r.Close()
+		return readExactly(r, size, uint64(len(raw)))
+	}
+	return nil, fmt.Errorf("compression type %d is unknown", uint32(kind))
+}
+
+// readExactly reads size bytes. The size is foreign: memory grows with what was
+// really read when it is out of proportion to the packed length.
+func readExactly(r io.Reader, size, packed uint64) ([]byte, error) {
+	if size/64 <= packed {
+		out := make([]byte, size)
+		if n, err := io.ReadFull(r, out); err != nil {
+			return nil, fmt.Errorf("decompress byte %d of %d: %w", n, size, err)
+		}
+		return out, nil
+	}
+	out, err := io.ReadAll(io.LimitReader(r, int64(size)))
+	if err != nil {
+		return nil, fmt.Errorf("decompress byte %d of %d: %w", len(out), size, err)
+	}
+	if uint64(len(out)) != size {
+		return nil, fmt.Errorf("decompressed to %d bytes, header says %d", len(out), size)
+	}
+	return out, nil
+}
+
+// notes calls fn for each note of the file: PT_NOTE segments, and SHT_NOTE
+// sections for files whose program headers cover none (a debug file's may be
+// NOBITS there).
+func (f *File) notes(fn func(name string, typ uint32, desc []byte)) {
+	for i := range f.Sections {
+		if s := &f.Sections[i]; s.Type == delf.SHT_NOTE {
+			eachNote(f.bytes(s.Off, s.Size), fn)
+		}
+	}
+	if len(f.Sections) == 0 {
+		for _, p := range f.progs {
+			if p.typ == delf.PT_NOTE {
+				eachNote(f.bytes(p.off, p.filesz), fn)
+			}
+		}
+	}
+}
+
+func eachNote(b []byte, fn func(name string, typ uint32, desc []byte)) {
+	le := binary.LittleEndian
+	for len(b) >= 12 {
+		namesz, descsz, typ := uint64(le.Uint32(b)), uint64(le.Uint32(b[4:])), le.Uint32(b[8:])
+		nameEnd := 12 + (namesz+3)&^3
+		descEnd := nameEnd + (descsz+3)&^3
+		if nameEnd+descsz > uint64(len(b)) {
+			return
+		}
+		fn(cstring(b[12:12+namesz]), typ, b[nameEnd:nameEnd+descsz])
+		b = b[min(descEnd, uint64(len(b))):]
+	}
+}
+
+// BuildID is the NT_GNU_BUILD_ID note in hexadecimal, "" without.
+func (f *File) BuildID() string {
+	const gnuBuildID = 3
+	var id string
+	f.notes(func(name string, typ uint32, desc []byte) {
+		if id == "" && name == "GNU" && typ == gnuBuildID && len(desc) <= 64 {
+			id = hex.EncodeToString(desc)
+		}
+	})
+	return id
+}
+
+// IsGo reports whether the Go toolchain linked the file.
+func (f *File) IsGo() bool {
+	for i := range f.Sections {
+		switch f.Sections[i].Name {
+		case ".go.buildinfo", ".gopclntab", ".data.rel.ro.gopclntab", ".note.go.buildid":
+			return true
+		}
+	}
+	return false
+}
+
+// DebugLink is the contents of .gnu_debuglink: the base name of the debug file
+// and the CRC32 of its bytes.
+func (f *File) DebugLink() (name string, crc uint32, ok bool) {
+	b, err := f.Section(".gnu_debuglink")
+	if err != nil {
+		return "", 0, false
+	}
+	name = cstring(b)
+	at := (len(name) + 1 + 3) &^ 3
+	if name == "" || at+4 > len(b) || strings.ContainsRune(name, '/') {
+		return "", 0, false
+	}
+	return name, binary.LittleEndian.Uint32(b[at:]), true
+}
+
+// AltLink is the contents of .gnu_debugaltlink: the path and build ID of the
+// file that dwz moved shared entries to.
+func (f *File) AltLink() (path, buildID string, ok bool) {
+	b, err := f.Section(".gnu_debugaltlink")
+	if err != nil || len(b) == 0 {
+		return "", "", false
+	}
+	path = cstring(b)
+	if path == "" || len(path)+1 > len(b) {
+		return "", "", false
+	}
+	return path, hex.EncodeToString(b[len(path)+1:]), true
+}
+
+// CRC32 is the checksum of the whole file that a debug link names.
+func (f *File) CRC32() uint32 { return crc32.ChecksumIEEE(f.data) }
+
+// dynamic is the value of the first entry of the dynamic section with that tag.
+func (f *File) dynamic(tag delf.DynTag) (uint64, bool) {
+	for _, p := range f.progs {
+		if p.typ != delf.PT_DYNAMIC {
+			continue
+		}
+		b := f.bytes(p.off, p.filesz)
+		for ; len(b) >= 16; b = b[16:] {
+			t := delf.DynTag(binary.LittleEndian.Uint64(b))
+			if t == delf.DT_NULL {
+				break
+			}
+			if t == tag {
+				return binary.LittleEndian.Uint64(b[8:]), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// IsPIE reports whether an ET_DYN file is marked as an executable (DF_1_PIE), as
+// static PIEs are, which name no interpreter.
+func (f *File) IsPIE() bool {
+	flags, _ := f.dynamic(delf.DT_FLAGS_1)
+	return flags&uint64(delf.DF_1_PIE) != 0
+}
+
+// PLTGOT is DT_PLTGOT, the address of the global offset table.
+func (f *File) PLTGOT() (addr.File, bool) {
+	v, ok := f.dynamic(delf.DT_PLTGOT)
+	return addr.File(v), ok
+}

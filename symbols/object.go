@@ -1,0 +1,210 @@
+package symbols
+
+import (
+	delf "debug/elf"
+	"io"
+	"slices"
+	"sync"
+
+	"hdb/internal/addr"
+	"hdb/symbols/demangle"
+	"hdb/symbols/dwarf"
+	"hdb/symbols/elf"
+)
+
+// An Object is an ELF file with what is known about its code.
+type Object struct {
+	cfg   Config
+	elf   *elf.File
+	debug *elf.File // the separate debug file, nil without
+	alt   *elf.File // the dwz file, nil without
+
+	linkProblem string // why a debug file that exists was refused
+	buildID     string
+
+	dwarfOnce sync.Once
+	dw        *debugInfo
+	dwarfErr  error
+
+	cfiOnce sync.Once
+	cfi     cfiResult
+
+	stubs pltStubs
+}
+
+// Open opens the ELF file at path. The error wraps ErrNotELF, *ArchError or the
+// cause of the operating system.
+func Open(path string, cfg Config) (*Object, error) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return newObject(f, cfg), nil
+}
+
+// OpenReaderAt opens an image of size bytes that is not a file, such as the vDSO.
+// name is what messages call it.
+func OpenReaderAt(name string, r io.ReaderAt, size int64, cfg Config) (*Object, error) {
+	f, err := elf.OpenReaderAt(name, r, size)
+	if err != nil {
+		return nil, err
+	}
+	return newObject(f, cfg), nil
+}
+
+func newObject(f *elf.File, cfg Config) *Object {
+	o := &Object{cfg: cfg, elf: f}
+	o.guard(func() {
+		o.buildID = f.BuildID()
+		if !hasContents(f, ".debug_info") {
+			o.debug, o.linkProblem = findDebugFile(f, o.buildID, cfg)
+		}
+		if o.debug != nil {
+			o.alt = findAltFile(o.debug, cfg)
+		} else {
+			o.alt = findAltFile(f, cfg)
+		}
+	})
+	return o
+}
+
+// Close unmaps the files. Nothing of the object may be used afterwards.
+func (o *Object) Close() error {
+	err := o.elf.Close()
+	for _, f := range []*elf.File{o.debug, o.alt} {
+		if f != nil {
+			f.Close()
+		}
+	}
+	return err
+}
+
+// guard runs fn over the mapped files. When one of them was cut meanwhile fn ends
+// early: what it has found so far stands, the rest is unknown.
+func (o *Object) guard(fn func()) error { return elf.Guard(fn) }
+
+// Path is the path or name the object was opened with.
+func (o *Object) Path() string { return o.elf.Path }
+
+// BuildID is the GNU build ID in hexadecimal, "" without.
+func (o *Object) BuildID() string { return o.buildID }
+
+// Segments lists the PT_LOAD program headers in file order.
+func (o *Object) Segments() []Segment { return slices.Clone(o.elf.Segments) }
+
+// Section returns the contents of a section of the file or, failing that, of its
+// debug file, decompressed, and its address. The bytes are valid until Close and
+// must not be changed.
+func (o *Object) Section(name string) (data []byte, at addr.File, ok bool) {
+	o.guard(func() {
+		for _, f := range []*elf.File{o.elf, o.debug} {
+			if f == nil {
+				continue
+			}
+			b, err := f.Section(name)
+			if err != nil || b == nil {
+				continue
+			}
+			data, ok = b, true
+			if i := f.SectionIndex(name); i >= 0 {
+				at = f.Sections[i].Addr
+			}
+			return
+		}
+	})
+	return data, at, ok
+}
+
+// ReadAddr fills b with the bytes that the file has at address a: code or
+// initialised data as it is before relocation.
+func (o *Object) ReadAddr(b []byte, a addr.File) bool {
+	ok := false
+	o.guard(func() { ok = o.elf.ReadAddr(b, a) })
+	return ok
+}
+
+func hasContents(f *elf.File, name string) bool {
+	b, err := f.Section(name)
+	return err == nil && len(b) > 0
+}
+
+// Info describes the object. With DWARF it reads the root entry of every unit.
+func (o *Object) Info() Info {
+	f := o.elf
+	info := Info{
+		Machine: "x86-64", Class: 64, Entry: f.Entry, Interp: f.Interp,
+		BuildID: o.buildID, Go: f.IsGo(), Problem: o.linkProblem,
+		Static: f.Interp == "" && f.Type == delf.ET_EXEC,
+	}
+	switch f.Type {
+	case delf.ET_EXEC:
+		info.Type = "executable"
+	case delf.ET_DYN:
+		info.Type = "shared object"
+		if f.Interp != "" || f.IsPIE() {
+			info.Type, info.PIE = "executable", true
+			info.Static = f.Interp == ""
+		}
+	case delf.ET_REL:
+		info.Type = "relocatable"
+	case delf.ET_CORE:
+		info.Type = "core"
+	default:
+		info.Type = f.Type.String()
+	}
+	if o.debug != nil {
+		info.DebugFile = o.debug.Path
+	}
+	o.guard(func() { o.describeDebug(&info) })
+	return info
+}
+
+func (o *Object) describeDebug(info *Info) {
+	for _, t := range o.tables() {
+		kind := DebugSymtab
+		if t.from == FromDynsym {
+			kind = DebugDynsym
+		}
+		if t.Len() > 1 {
+			info.Debug = max(info.Debug, kind)
+		}
+	}
+	dw, err := o.dwarf()
+	if err != nil {
+		info.Problem = err.Error()
+	}
+	if dw == nil {
+		return
+	}
+	languages := map[string]bool{}
+	for _, u := range dw.units {
+		root, err := u.Load()
+		if err != nil || root.Tag != dwarf.TagCompileUnit && root.Tag != dwarf.TagSkeletonUnit {
+			continue
+		}
+		info.Units++
+		info.DWARFVersion = max(info.DWARFVersion, u.Version)
+		if l := root.Language.String(); l != "" {
+			languages[l] = true
+		}
+	}
+	if info.Units > 0 {
+		info.Debug = DebugDWARF
+	}
+	for l := range languages {
+		info.Languages = append(info.Languages, l)
+	}
+	slices.Sort(info.Languages)
+}
+
+// Demangle gives a linkage name of C++ or Rust as a user writes it, with
+// parameters and without return type. Other names come back unchanged.
+func Demangle(s string) string { return demangle.Name(s) }
+
+// DemangleFull is Demangle with return type and clone suffixes.
+func DemangleFull(s string) string {
+	if d := demangle.Full(s); d != "" {
+		return d
+	}
+	return s
+}

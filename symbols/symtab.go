@@ -1,0 +1,112 @@
+package symbols
+
+import (
+	"hdb/internal/addr"
+	"hdb/symbols/elf"
+)
+
+// table is a symbol table with what its names count for.
+type table struct {
+	*elf.Table
+	from Provenance
+}
+
+// tables lists the symbol tables from best to worst: .symtab of the file or of
+// its debug file, then .dynsym.
+func (o *Object) tables() []table {
+	var all []table
+	for _, f := range []*elf.File{o.elf, o.debug} {
+		if f == nil {
+			continue
+		}
+		if t, err := f.Symtab(); err == nil && t.Len() > 1 {
+			all = append(all, table{t, FromSymtab})
+			break
+		}
+	}
+	if t, err := o.elf.Dynsym(); err == nil && t.Len() > 1 {
+		all = append(all, table{t, FromDynsym})
+	}
+	return all
+}
+
+// Symbols lists the symbols of that linkage name in the object, without regard
+// to versions: each of .dynsym (with its version), then those of .symtab at
+// other addresses. Undefined ones (imports) are included.
+func (o *Object) Symbols(name string) []Sym {
+	var all []Sym
+	o.guard(func() {
+		tables := o.tables()
+		for i := len(tables) - 1; i >= 0; i-- {
+			for _, s := range tables[i].Named(name) {
+				if !containsSym(all, s) {
+					all = append(all, s)
+				}
+			}
+		}
+	})
+	return all
+}
+
+func containsSym(all []Sym, s Sym) bool {
+	for _, x := range all {
+		if x.Defined == s.Defined && x.Addr == s.Addr && (x.Version == s.Version || s.Version == "") {
+			return true
+		}
+	}
+	return false
+}
+
+// Symbol is the symbol of that linkage name that a reference would be bound to:
+// defined before undefined, default version before hidden ones, global before local.
+func (o *Object) Symbol(name string) (Sym, bool) {
+	var best Sym
+	found := false
+	for _, s := range o.Symbols(name) {
+		if !found || preferred(s, best) {
+			best, found = s, true
+		}
+	}
+	return best, found
+}
+
+func preferred(a, b Sym) bool {
+	if a.Defined != b.Defined {
+		return a.Defined
+	}
+	if a.Hidden != b.Hidden {
+		return b.Hidden
+	}
+	return !a.Local && b.Local
+}
+
+// SymbolAt is the symbol, of code or data, whose bytes contain a, and how far a
+// is from its start. Of several the name a user would choose is taken: global,
+// not hidden behind underscores, of the default version.
+func (o *Object) SymbolAt(a addr.File) (sym Sym, off uint64, ok bool) {
+	o.guard(func() { sym, _, ok = o.symbolAt(a) })
+	if !ok {
+		return Sym{}, 0, false
+	}
+	return sym, uint64(a - sym.Addr), true
+}
+
+func (o *Object) symbolAt(a addr.File) (Sym, Provenance, bool) {
+	var best Sym
+	from, found := FromNone, false
+	for _, t := range o.tables() {
+		s, ok := t.At(a)
+		if !ok {
+			continue
+		}
+		// A later start is the narrower symbol; at the same start the exported
+		// name is as good as any alias of .symtab.
+		if !found || s.Addr > best.Addr || s.Addr == best.Addr && elf.Better(s, best) {
+			best, from, found = s, t.from, true
+		}
+	}
+	if s, ok := o.stubAt(a); ok && (!found || s.Addr > best.Addr) {
+		return s, FromDynsym, true
+	}
+	return best, from, found
+}

@@ -1,0 +1,155 @@
+package symbols
+
+import (
+	"fmt"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/symbols/elf"
+)
+
+// Config says where files are looked for.
+type Config struct {
+	DebugDirs []string // directories of separate debug files; nil means /usr/lib/debug
+	Sysroot   string   // prefix for every absolute path that an object or its debug link names
+}
+
+func (c Config) debugDirs() []string {
+	if c.DebugDirs == nil {
+		return []string{"/usr/lib/debug"}
+	}
+	return c.DebugDirs
+}
+
+// The error types and values of Open.
+type (
+	// ArchError is the error for an ELF file that is not for x86-64.
+	ArchError = elf.ArchError
+	// Segment is a program header of type PT_LOAD.
+	Segment = elf.Segment
+	// Sym is an entry of a symbol table.
+	Sym = elf.Sym
+)
+
+// ErrNotELF is the cause when a file does not begin with the ELF magic.
+var ErrNotELF = elf.ErrNotELF
+
+// DebugKind is the best information an object has about its functions.
+type DebugKind uint8
+
+// The kinds of debug information, from none to best.
+const (
+	DebugNone DebugKind = iota
+	DebugDynsym
+	DebugSymtab
+	DebugPclntab
+	DebugDWARF
+)
+
+func (k DebugKind) String() string {
+	return [...]string{"none", "dynamic symbols only", "symbol table only", "Go line table", "DWARF"}[k]
+}
+
+// Info describes an object, as `info` commands and the first line of a session show it.
+type Info struct {
+	Machine      string // "x86-64"
+	Class        int    // 64
+	Type         string // "executable", "shared object", "relocatable", "core"
+	PIE          bool
+	Static       bool   // no dynamic section, or a static PIE
+	Interp       string // PT_INTERP
+	Go           bool   // built by the Go toolchain
+	BuildID      string // hexadecimal
+	Debug        DebugKind
+	DebugFile    string // path of the separate debug file, "" without
+	DWARFVersion int    // the highest version of a unit; 0 without DWARF
+	Units        int    // compilation units, type and partial units not counted
+	Entry        addr.File
+	Languages    []string // sorted
+	Problem      string   // why DWARF that exists was not read, or "" (debug link with a wrong CRC, ...)
+}
+
+// Provenance says where a function's name comes from.
+type Provenance uint8
+
+// The sources of names.
+const (
+	FromNone Provenance = iota
+	FromDynsym
+	FromSymtab
+	FromPclntab
+	FromDWARF
+)
+
+func (p Provenance) String() string {
+	return [...]string{"none", "dynsym", "symtab", "pclntab", "dwarf"}[p]
+}
+
+// Language is the source language of a unit (DW_AT_language).
+type Language = dwarf.Language
+
+// Frame is one function of the chain at an address. For an inlined frame Entry
+// is where the inlined copy begins. File and Line of the innermost frame are
+// those of the address; those of the frames above are where the call was.
+type Frame struct {
+	Function string // demangled, as a user writes it
+	Linkage  string // as the linker knows it; "" when the same as Function or unknown
+	Entry    addr.File
+	File     string // absolute where the compilation directory is known; "" unknown
+	Line     int    // 0 unknown
+	Column   int    // 0 unknown
+	Inlined  bool
+	Source   Provenance
+	Language Language
+}
+
+// Function is a place where a function can be entered.
+type Function struct {
+	Name       string // demangled, qualified, with parameters where known
+	Linkage    string
+	Low, High  addr.File // the part [Low, High) that contains the entry, Low
+	Breakpoint addr.File // after the prologue, where gdb would stop
+	File       string    // of Breakpoint (of the definition when unknown)
+	Line       int       // of Breakpoint (of the definition when unknown)
+	DeclFile   string    // where the source defines the function; "" unknown
+	DeclLine   int
+	Inlined    bool // an inlined copy: Low is where it was inlined
+	IFunc      bool // STT_GNU_IFUNC: Low is the resolver
+	Source     Provenance
+	Language   Language
+}
+
+// Location is a place with code of a source line.
+type Location struct {
+	Addr     addr.File
+	File     string
+	Line     int // may lie after the line asked for
+	Function string
+	Inlined  bool // in an inlined copy of Function
+}
+
+// Range is [Low, High).
+type Range struct{ Low, High addr.File }
+
+// Contains reports whether a lies in r.
+func (r Range) Contains(a addr.File) bool { return r.Low <= a && a < r.High }
+
+func (r Range) String() string { return fmt.Sprintf("[%v, %v)", r.Low, r.High) }
+
+// LineEntry is a row of the line table that covers [Addr, End).
+type LineEntry struct {
+	Addr, End addr.File
+	File      string
+	Line      int
+	Column    int
+	Stmt      bool // is_stmt: a recommended breakpoint place
+}
+
+// LineBlock is what stepping by lines needs to know of an address.
+type LineBlock struct {
+	Ranges []Range // all code of the same line of the same (inlined) function
+	Entry  Range   // the row of the line table that contains the address
+	File   string
+	Line   int
+	Stmt   bool // the address begins a row that is a statement
+}
