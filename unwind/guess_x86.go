@@ -79,8 +79,8 @@ const (
 )
 
 // atEdge handles a PC where rbp is not the function's own yet or no more: at the
-// first instruction, behind push %rbp, at the return, or where nothing can be read
-// because a call went astray.
+// first instruction or behind its endbr64, behind push %rbp, at the return, or where
+// nothing can be read because a call went astray.
 func (w *Walker) atEdge(f *Frame) (Frame, addr.Run, bool) {
 	pc, sp := f.PC.Addr(), f.Regs.SP()
 	code := w.mem.bytes(pc, 5)
@@ -88,7 +88,9 @@ func (w *Walker) atEdge(f *Frame) (Frame, addr.Run, bool) {
 	case code == nil, code[0] == ret, bytes.HasPrefix(code, []byte{0xf3, ret}),
 		bytes.HasPrefix(code, endbr64), code[0] == pushRbp && startsFrame(code[1:]):
 		return w.returnAt(f, sp, Leaf, true)
-	case startsFrame(code):
+	case bytes.Equal(w.mem.bytes(pc-4, 4), endbr64):
+		return w.returnAt(f, sp, Leaf, true)
+	case startsFrame(w.mem.bytes(pc, 5)):
 		if before := w.mem.bytes(pc-1, 1); before == nil || before[0] != pushRbp {
 			return Frame{}, 0, false
 		}
@@ -108,24 +110,22 @@ func startsFrame(code []byte) bool {
 // afterCall reports whether the instruction before a can be a call: call rel32, or
 // an indirect one (opcode ff /2) whose length fits its operand.
 func (w *Walker) afterCall(a addr.Run) bool {
-	if a < pageSize {
-		return false
+	code := w.mem.bytes(a-longestCall, longestCall)
+	if code == nil { // the mapping may begin just before
+		code = w.mem.bytes(a&^(pageSize-1), int(min(a%pageSize, longestCall)))
 	}
-	code := w.mem.bytes(a-7, 7)
-	if code == nil {
-		return false
-	}
-	if code[2] == 0xe8 {
-		return true
-	}
-	for length := 2; length <= 7; length++ {
-		at := code[7-length:]
-		if at[0] == 0xff && at[1]>>3&7 == 2 && indirectLength(at) == length {
+	for length := 2; length <= len(code); length++ {
+		at := code[len(code)-length:]
+		direct := at[0] == 0xe8 && length == 5
+		if direct || at[0] == 0xff && at[1]>>3&7 == 2 && indirectLength(at) == length {
 			return true
 		}
 	}
 	return false
 }
+
+// longestCall is the length of call *disp32(base,index,scale), in bytes.
+const longestCall = 7
 
 // indirectLength is the length of an instruction of opcode, ModRM and what that asks
 // for (Intel SDM volume 2, section 2.1.3); prefixes not counted.

@@ -62,7 +62,7 @@ func readelfRows(t testing.TB, path, section string) []readelfRow {
 			columns = nil
 		case cieLine.MatchString(line):
 			end, columns = 0, nil
-		case fields[1] == "ZERO": // a terminator
+		case len(fields) > 1 && fields[1] == "ZERO": // a terminator
 			columns = nil
 		case fields[0] == "LOC":
 			columns = fields[2:]
