@@ -1,11 +1,274 @@
 package symbols
 
-import "hdb/symbols/dwarf"
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
 
-// debugInfo is the DWARF of an object with what was derived from it.
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/symbols/dwarf/line"
+	"hdb/symbols/dwarf/scope"
+	"hdb/symbols/elf"
+)
+
+// debugInfo is the DWARF of an object with what was derived from it. Each part
+// is made on first use.
 type debugInfo struct {
+	exec  []elf.Segment
 	data  *dwarf.Data
-	units []*dwarf.Unit
+	units []*dwarf.Unit // of the file itself, then those of the dwz file
+	own   int           // how many are of the file itself
+	parts []unitParts   // by index in units
+	index map[*dwarf.Unit]int
+
+	codeOnce sync.Once
+	code     *dwarf.RangeMap // address -> index in units
+
+	namesOnce sync.Once
+	names     *scope.Index
+
+	linesMu sync.Mutex
+	lines   map[lineKey]*lineSlot
 }
 
-func (o *Object) dwarf() (*debugInfo, error) { return nil, nil }
+// unitParts is what was derived from one unit.
+type unitParts struct {
+	treeOnce sync.Once
+	tree     *scope.Tree
+
+	enclOnce sync.Once
+	encl     *scope.Enclosures
+
+	descs sync.Map // offset of a function's entry -> *named
+}
+
+type lineKey struct {
+	data *dwarf.Data
+	off  uint64
+}
+
+type lineSlot struct {
+	once  sync.Once
+	table *line.Table
+}
+
+// dwarf reads the headers of the DWARF that the object has, nil without. An
+// error goes with what could be read.
+func (o *Object) dwarf() (*debugInfo, error) {
+	o.dwarfOnce.Do(func() { o.dw, o.dwarfErr = o.readDWARF() })
+	return o.dw, o.dwarfErr
+}
+
+func (o *Object) readDWARF() (*debugInfo, error) {
+	f := o.elf
+	if o.debug != nil {
+		f = o.debug
+	}
+	sections, err := dwarfSections(f)
+	if err != nil || len(sections.Info) == 0 {
+		return nil, err
+	}
+	var alt *dwarf.Data
+	if o.alt != nil {
+		altSections, err := dwarfSections(o.alt)
+		if err != nil {
+			return nil, err
+		}
+		alt = dwarf.New(altSections, nil)
+	}
+	d := &debugInfo{
+		exec: o.elf.ExecRanges(), data: dwarf.New(sections, alt),
+		index: map[*dwarf.Unit]int{}, lines: map[lineKey]*lineSlot{},
+	}
+	own, err := d.data.Units()
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.Path, err)
+	}
+	d.own = len(own)
+	d.units = append(d.units, own...)
+	others, _ := alt.Units()
+	d.units = append(d.units, others...)
+	for i, u := range d.units {
+		d.index[u] = i
+	}
+	d.parts = make([]unitParts, len(d.units))
+	return d, err
+}
+
+// dwarfSections reads the sections that DWARF may lie in. Those of a file for
+// which decompression fails are an error: half of them would give wrong answers.
+func dwarfSections(f *elf.File) (s dwarf.Sections, err error) {
+	for _, part := range []struct {
+		name string
+		to   *[]byte
+	}{
+		{"info", &s.Info}, {"abbrev", &s.Abbrev}, {"str", &s.Str}, {"line_str", &s.LineStr},
+		{"str_offsets", &s.StrOffsets}, {"addr", &s.Addr}, {"ranges", &s.Ranges},
+		{"rnglists", &s.RngLists}, {"line", &s.Line}, {"aranges", &s.Aranges},
+	} {
+		if *part.to, err = f.Section(".debug_" + part.name); err != nil {
+			return dwarf.Sections{}, err
+		}
+	}
+	return s, nil
+}
+
+// isCode reports whether a lies in memory that can hold code. Linkers leave the
+// entries of functions they dropped at address 0, 1 or -1.
+func (d *debugInfo) isCode(a uint64) bool {
+	for i := range d.exec {
+		if d.exec[i].Contains(addr.File(a)) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxUnitRanges bounds the index of addresses; see scope.Build.
+const maxUnitRanges = 1 << 24
+
+// unitAt is the index of the unit with code at a, -1 without.
+func (d *debugInfo) unitAt(a uint64) int {
+	d.codeOnce.Do(d.indexCode)
+	return int(d.code.At(a))
+}
+
+func (d *debugInfo) indexCode() {
+	var spans []dwarf.Span
+	var ranges []dwarf.Range
+	var aranges map[uint64][]dwarf.Range
+	for i, u := range d.units[:d.own] {
+		root, err := u.Load()
+		if err != nil || root.Tag != dwarf.TagCompileUnit && root.Tag != dwarf.TagSkeletonUnit {
+			continue
+		}
+		ranges = u.Root().Ranges(ranges[:0], maxUnitRanges-len(spans))
+		if len(ranges) == 0 {
+			if aranges == nil {
+				aranges = d.data.ReadAranges()
+			}
+			ranges = append(ranges, aranges[u.Off]...)
+		}
+		for _, r := range ranges {
+			if d.isCode(r.Low) {
+				spans = append(spans, dwarf.Span{Range: r, ID: int32(i)})
+			}
+		}
+	}
+	d.code = dwarf.NewRangeMap(spans)
+}
+
+// tree is the functions of unit i.
+func (d *debugInfo) tree(i int) *scope.Tree {
+	p := &d.parts[i]
+	p.treeOnce.Do(func() { p.tree = scope.Build(d.units[i], d.isCode) })
+	return p.tree
+}
+
+func (d *debugInfo) enclosures(u *dwarf.Unit) *scope.Enclosures {
+	p := &d.parts[d.index[u]]
+	p.enclOnce.Do(func() { p.encl = scope.FindEnclosures(u) })
+	return p.encl
+}
+
+// lineTable is the decoded line table of a unit; nil without. Units can share one.
+func (d *debugInfo) lineTable(u *dwarf.Unit) *line.Table {
+	root, err := u.Load()
+	if err != nil || !root.HasLines {
+		return nil
+	}
+	key := lineKey{u.Data, root.StmtList}
+	d.linesMu.Lock()
+	slot := d.lines[key]
+	if slot == nil {
+		slot = &lineSlot{}
+		d.lines[key] = slot
+	}
+	d.linesMu.Unlock()
+	// A damaged table is used up to the damage: each row stands for itself.
+	slot.once.Do(func() { slot.table, _ = line.Read(u, root.StmtList, d.isCode) })
+	return slot.table
+}
+
+// file is the path of a file index in the line table of u.
+func (d *debugInfo) file(u *dwarf.Unit, index uint32) string {
+	if u == nil {
+		return ""
+	}
+	t := d.lineTable(u)
+	if t == nil {
+		return ""
+	}
+	return t.File(index)
+}
+
+// nameIndex is built by a scan of all entries, in parallel.
+func (d *debugInfo) nameIndex() *scope.Index {
+	d.namesOnce.Do(func() {
+		d.names = scope.NewIndex(d.units, runtime.GOMAXPROCS(0), elf.Guard)
+	})
+	return d.names
+}
+
+// named is a function's description with the name that users see.
+type named struct {
+	scope.Desc
+	function string // with parameters
+	language Language
+}
+
+// describe names the function, copy or abstract function at off of unit i.
+func (d *debugInfo) describe(u *dwarf.Unit, off uint64) *named {
+	p := &d.parts[d.index[u]]
+	if n, ok := p.descs.Load(off); ok {
+		return n.(*named)
+	}
+	die := u.DIE(off)
+	var n *named
+	if data, origin, ok := scope.Origin(die); ok && die.Tag() == dwarf.TagInlinedSubroutine {
+		// Copies share the description of what they are copies of.
+		if ou := data.UnitAt(origin); ou != nil && !(ou == u && origin == off) && ou.DIE(origin).Tag() == dwarf.TagSubprogram {
+			n = d.describe(ou, origin)
+		}
+	}
+	if n == nil {
+		n = d.newNamed(die)
+	}
+	actual, _ := p.descs.LoadOrStore(off, n)
+	return actual.(*named)
+}
+
+func (d *debugInfo) newNamed(die dwarf.DIE) *named {
+	n := &named{Desc: scope.Describe(die)}
+	u := die.Unit
+	if n.Named.Valid() {
+		u = n.Named.Unit
+	}
+	if u == nil {
+		return n
+	}
+	root, _ := u.Load()
+	n.language = root.Language
+	if own, err := die.Unit.Load(); err == nil && n.language == 0 {
+		n.language = own.Language // a partial unit has none
+	}
+	n.function = n.Name
+	if isMangled(n.Linkage) {
+		if f := Demangle(n.Linkage); f != n.Linkage {
+			n.function = f
+			return n
+		}
+	}
+	if n.Named.Valid() && n.language.Scoped() && n.Name != "main" {
+		n.function = d.enclosures(u).Qualify(n.Named, n.Name)
+	}
+	if n.function == "" {
+		n.function = n.Linkage
+	}
+	return n
+}
+
+// isMangled tells the linkage names that carry qualification and parameters.
+func isMangled(s string) bool { return strings.HasPrefix(s, "_Z") || strings.HasPrefix(s, "_R") }

@@ -1,32 +1,102 @@
 package symbols
 
 import (
-	"regexp"
-
 	"hdb/internal/addr"
+	"hdb/symbols/dwarf/line"
+	"hdb/symbols/dwarf/scope"
 )
 
 // Lookup names the function at a and those it was inlined into: innermost first,
-// the function itself last. nil when nothing is known of a.
-func (o *Object) Lookup(a addr.File) []Frame { return nil }
+// the function itself last. nil when nothing is known of a. For a return address
+// ask for the byte before (addr.Code.Lookup).
+func (o *Object) Lookup(a addr.File) []Frame {
+	var frames []Frame
+	o.guard(func() { frames = o.lookup(a) })
+	return frames
+}
 
-// FindFunctions finds the places where a function of that name is entered.
-func (o *Object) FindFunctions(name string) []Function { return nil }
+func (o *Object) lookup(a addr.File) []Frame {
+	dw, _ := o.dwarf()
+	if dw == nil {
+		return o.lookupSymbol(a)
+	}
+	unit := dw.unitAt(uint64(a))
+	if unit < 0 {
+		return o.lookupSymbol(a)
+	}
+	file, row := dw.rowAt(unit, uint64(a))
+	tree := dw.tree(unit)
+	i := tree.FunctionOf(tree.At(uint64(a)))
+	if i < 0 {
+		frames := o.lookupSymbol(a)
+		if frames == nil && row.Line != 0 {
+			frames = []Frame{{}}
+		}
+		if frames != nil {
+			frames[0].File, frames[0].Line, frames[0].Column = file, int(row.Line), int(row.Col)
+		}
+		return frames
+	}
+	lineNo, col := int(row.Line), int(row.Col)
+	depth := 1
+	for n := i; tree.Nodes[n].Kind == scope.Inlined; depth++ {
+		n = tree.FunctionOf(tree.Nodes[n].Parent)
+		if n < 0 {
+			break
+		}
+	}
+	frames := make([]Frame, 0, depth)
+	for i >= 0 {
+		n := &tree.Nodes[i]
+		name := dw.describe(tree.Unit, n.Off)
+		f := Frame{
+			Function: name.function, Entry: addr.File(n.Entry), File: file, Line: lineNo, Column: col,
+			Inlined: n.Kind == scope.Inlined, Source: FromDWARF, Language: name.language,
+		}
+		if name.Linkage != name.function {
+			f.Linkage = name.Linkage
+		}
+		if f.Function == "" { // made by the compiler and named by nobody but the linker
+			if s, from, ok := o.symbolAt(f.Entry); ok && !f.Inlined {
+				f.Function, f.Linkage, f.Source = Demangle(s.Name), linkageOf(s.Name), from
+			}
+		}
+		frames = append(frames, f)
+		if !f.Inlined {
+			break
+		}
+		file, lineNo, col = dw.file(tree.Unit, n.CallFile), int(n.CallLine), int(n.CallCol)
+		i = tree.FunctionOf(n.Parent)
+	}
+	return frames
+}
 
-// MatchFunctions lists the functions whose name matches re, inlined copies left out.
-func (o *Object) MatchFunctions(re *regexp.Regexp) []Function { return nil }
+// rowAt is the row of the line table of a unit at a, and its file.
+func (d *debugInfo) rowAt(unit int, a uint64) (string, line.Row) {
+	t := d.lineTable(d.units[unit])
+	if t == nil {
+		return "", line.Row{}
+	}
+	i, ok := t.At(a)
+	if !ok {
+		return "", line.Row{}
+	}
+	return t.File(t.Rows[i].File), t.Rows[i]
+}
 
-// FunctionAt is the (not inlined) function that contains a.
-func (o *Object) FunctionAt(a addr.File) (Function, bool) { return Function{}, false }
+// lookupSymbol names a by the symbol tables alone.
+func (o *Object) lookupSymbol(a addr.File) []Frame {
+	s, from, ok := o.symbolAt(a)
+	if !ok || !s.IsCode() {
+		return nil
+	}
+	return []Frame{{Function: Demangle(s.Name), Linkage: linkageOf(s.Name), Entry: s.Addr, Source: from}}
+}
 
-// FindLine finds where code of a line begins.
-func (o *Object) FindLine(file string, line int) []Location { return nil }
-
-// SourceFiles lists the source files of the line tables, sorted.
-func (o *Object) SourceFiles() []string { return nil }
-
-// LineEntries lists the rows of the line tables in [low, high).
-func (o *Object) LineEntries(low, high addr.File) []LineEntry { return nil }
-
-// LineBlock describes the line at a for stepping.
-func (o *Object) LineBlock(a addr.File) (LineBlock, bool) { return LineBlock{}, false }
+// linkageOf is a symbol's name where it differs from what users see.
+func linkageOf(name string) string {
+	if Demangle(name) == name {
+		return ""
+	}
+	return name
+}

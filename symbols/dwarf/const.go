@@ -36,6 +36,8 @@ const (
 	TagTypeUnit            Tag = 0x41
 	TagCallSite            Tag = 0x48
 	TagSkeletonUnit        Tag = 0x4a
+	TagLabel               Tag = 0x0a
+	TagGNUCallSite         Tag = 0x4109
 )
 
 // At is the name of an attribute (section 7.5.4).

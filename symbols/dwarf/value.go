@@ -239,3 +239,7 @@ func (v Value) RefOffset() (*Data, uint64, bool) {
 	}
 	return nil, 0, false
 }
+
+// ReadForm reads a value outside of entries, as headers of line programs have
+// them; strings are looked up in u's sections.
+func (u *Unit) ReadForm(b *Buf, form Form) Value { return readValue(b, form, 0, u) }

@@ -1,0 +1,182 @@
+// Package line decodes line number programs of DWARF 2 to 5 into sorted rows
+// (DWARF 5 section 6.2). A Table is immutable once read, except for its cache of
+// file names, and safe for concurrent use.
+package line
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"sync/atomic"
+)
+
+// Flags of a row.
+const (
+	Stmt          = 1 << iota // is_stmt: recommended breakpoint place
+	PrologueEnd               // the prologue of the function ends here
+	EndSequence               // the address after a sequence; no line of its own
+	Discriminator             // has a discriminator that is not zero
+)
+
+// Row is an entry of the table. It covers the addresses up to the next row.
+type Row struct {
+	Addr uint64
+	Line uint32
+	File uint32 // index for Table.File
+	Col  uint16 // 0xffff also stands for greater columns
+	Flag uint8
+}
+
+// Is reports whether a flag is set.
+func (r *Row) Is(flag uint8) bool { return r.Flag&flag != 0 }
+
+// sequence is Rows[first:end], contiguous code.
+type sequence struct {
+	low, high  uint64
+	first, end int
+}
+
+type fileEntry struct {
+	name string
+	dir  uint32
+	path atomic.Pointer[string]
+}
+
+// A Table is the decoded line program of one or more units.
+type Table struct {
+	Rows []Row // grouped by sequence; sequences and rows within ascend
+
+	seqs    []sequence
+	version int
+	compDir string
+	dirs    []string
+	files   []fileEntry
+}
+
+// Files is the number of file indexes, from 0; some may have no name.
+func (t *Table) Files() int { return len(t.files) }
+
+// File is the path of a file index as rows and DW_AT_decl_file use it: joined
+// with its directory and that of the compilation. "" when the index is unknown.
+func (t *Table) File(i uint32) string {
+	if uint64(i) >= uint64(len(t.files)) {
+		return ""
+	}
+	f := &t.files[i]
+	if p := f.path.Load(); p != nil {
+		return *p
+	}
+	p := t.join(f)
+	f.path.Store(&p)
+	return p
+}
+
+func (t *Table) join(f *fileEntry) string {
+	if f.name == "" {
+		return ""
+	}
+	p := f.name
+	if path.IsAbs(p) {
+		return path.Clean(p)
+	}
+	if int(f.dir) < len(t.dirs) {
+		p = path.Join(t.dirs[f.dir], p)
+		if f.dir == 0 || !needsBase(t.dirs[f.dir], t.compDir) {
+			return p
+		}
+	}
+	return JoinDir(t.compDir, p)
+}
+
+// needsBase reports whether dir is relative to the compilation directory. After
+// -ffile-prefix-map both may begin with "./", relative to the same source tree.
+func needsBase(dir, compDir string) bool {
+	return !path.IsAbs(dir) && !(strings.HasPrefix(dir, "./") && strings.HasPrefix(compDir, "."))
+}
+
+// JoinDir is file below the compilation directory, unless it is absolute.
+func JoinDir(compDir, file string) string {
+	if file == "" {
+		return ""
+	}
+	if path.IsAbs(file) || compDir == "" {
+		return path.Clean(file)
+	}
+	return path.Join(compDir, file)
+}
+
+// sort brings sequences and rows in order. Rows of a sequence ascend unless the
+// producer was broken.
+func (t *Table) sort() {
+	for i := range t.seqs {
+		s := &t.seqs[i]
+		rows := t.Rows[s.first:s.end]
+		if !slices.IsSortedFunc(rows, byAddr) {
+			slices.SortStableFunc(rows, byAddr)
+		}
+		s.low, s.high = rows[0].Addr, rows[len(rows)-1].Addr
+	}
+	order := func(a, b sequence) int { return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(a.high, b.high)) }
+	if slices.IsSortedFunc(t.seqs, order) {
+		return
+	}
+	slices.SortStableFunc(t.seqs, order)
+	rows := make([]Row, 0, len(t.Rows))
+	for i := range t.seqs {
+		s := &t.seqs[i]
+		first := len(rows)
+		rows = append(rows, t.Rows[s.first:s.end]...)
+		s.first, s.end = first, len(rows)
+	}
+	t.Rows = rows
+}
+
+func byAddr(a, b Row) int { return cmp.Compare(a.Addr, b.Addr) }
+
+// At is the index of the row that covers a: the last one at or before it.
+func (t *Table) At(a uint64) (int, bool) {
+	s := t.sequence(a)
+	if s == nil {
+		return 0, false
+	}
+	rows := t.Rows[s.first:s.end]
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr > a })
+	return s.first + i - 1, true
+}
+
+// sequence finds the one that contains a. Sequences may overlap in broken or
+// folded code: a few before the nearest are tried.
+func (t *Table) sequence(a uint64) *sequence {
+	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].low > a })
+	for n := 0; i > 0 && n < 8; n++ {
+		i--
+		if a < t.seqs[i].high {
+			return &t.seqs[i]
+		}
+	}
+	return nil
+}
+
+// From is the index of the first row at or after a, len(Rows) without.
+func (t *Table) From(a uint64) int {
+	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].high > a })
+	if i == len(t.seqs) {
+		return len(t.Rows)
+	}
+	s := t.seqs[i]
+	rows := t.Rows[s.first:s.end]
+	return s.first + sort.Search(len(rows), func(i int) bool { return rows[i].Addr >= a })
+}
+
+// End is the address after the code of row i: that of the next row further on.
+func (t *Table) End(i int) uint64 {
+	a := t.Rows[i].Addr
+	for _, r := range t.Rows[i+1:] {
+		if r.Addr > a || r.Is(EndSequence) {
+			return r.Addr
+		}
+	}
+	return a
+}

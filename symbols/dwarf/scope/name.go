@@ -1,0 +1,156 @@
+package scope
+
+import (
+	"sort"
+	"strings"
+
+	"hdb/symbols/dwarf"
+)
+
+// Desc is what the entries of a function say about it: its own, the abstract one
+// that it is a copy of, and the declaration in its class.
+type Desc struct {
+	Name     string // DW_AT_name
+	Linkage  string // DW_AT_linkage_name
+	Named    dwarf.DIE
+	DeclUnit *dwarf.Unit // whose line table DeclFile indexes
+	DeclFile uint32
+	DeclLine uint32
+	Noreturn bool
+}
+
+// maxHops bounds chains of DW_AT_abstract_origin and DW_AT_specification; real
+// ones have three links, hostile ones are circles.
+const maxHops = 16
+
+// Describe follows the chain of entries that d stands in.
+func Describe(d dwarf.DIE) Desc {
+	var r Desc
+	for hop := 0; d.Valid() && hop < maxHops; hop++ {
+		d = r.merge(d)
+	}
+	return r
+}
+
+// merge adds what d says that is not yet known and returns the next of the chain.
+func (r *Desc) merge(d dwarf.DIE) (next dwarf.DIE) {
+	file, line := uint32(0), uint32(0)
+	it := d.Attrs()
+	for it.Next() {
+		switch it.At {
+		case dwarf.AtName:
+			if r.Name == "" {
+				r.Name, r.Named = string(it.Value.Str()), d
+			}
+		case dwarf.AtLinkageName, dwarf.AtMIPSLinkageName:
+			if r.Linkage == "" {
+				r.Linkage = string(it.Value.Str())
+			}
+		case dwarf.AtDeclFile:
+			file = uint32(it.Value.Uint())
+		case dwarf.AtDeclLine:
+			line = uint32(it.Value.Uint())
+		case dwarf.AtAbstractOrigin, dwarf.AtSpecification:
+			next = it.Value.Ref()
+		case dwarf.AtNoreturn:
+			r.Noreturn = it.Value.Flag()
+		}
+	}
+	// A definition may repeat only the line: the file is then the declaration's.
+	if r.DeclLine == 0 && line != 0 {
+		r.DeclLine = line
+	}
+	if r.DeclUnit == nil && file != 0 {
+		r.DeclUnit, r.DeclFile = d.Unit, file
+	}
+	return next
+}
+
+// Origin is the abstract function that an inlined copy is of.
+func Origin(d dwarf.DIE) (data *dwarf.Data, off uint64, ok bool) {
+	v, ok := d.Attr(dwarf.AtAbstractOrigin)
+	if !ok {
+		return nil, 0, false
+	}
+	return v.RefOffset()
+}
+
+// enclosure is a namespace, class or module: the entries [off, end).
+type enclosure struct {
+	off, end uint64
+	parent   int32
+}
+
+// Enclosures are the namespaces and types of a unit by position.
+type Enclosures struct {
+	unit  *dwarf.Unit
+	spans []enclosure
+}
+
+// FindEnclosures reads the namespaces and types that have children.
+func FindEnclosures(u *dwarf.Unit) *Enclosures {
+	e := &Enclosures{unit: u}
+	var open []int32 // spans around the entry
+	var depths []int
+	w := u.Walk()
+	for w.Next() {
+		for len(open) > 0 && depths[len(depths)-1] >= w.Depth {
+			e.spans[open[len(open)-1]].end = w.DIE.Off
+			open, depths = open[:len(open)-1], depths[:len(depths)-1]
+		}
+		switch w.DIE.Tag() {
+		case dwarf.TagNamespace, dwarf.TagClassType, dwarf.TagStructureType, dwarf.TagUnionType,
+			dwarf.TagInterfaceType, dwarf.TagModule, dwarf.TagEnumerationType:
+			if !w.DIE.Children() {
+				continue
+			}
+			parent := int32(-1)
+			if len(open) > 0 {
+				parent = open[len(open)-1]
+			}
+			open, depths = append(open, int32(len(e.spans))), append(depths, w.Depth)
+			e.spans = append(e.spans, enclosure{off: w.DIE.Off, end: u.End, parent: parent})
+		}
+	}
+	return e
+}
+
+// around is the index of the innermost enclosure of the entry at off, -1 none.
+func (e *Enclosures) around(off uint64) int32 {
+	i := int32(sort.Search(len(e.spans), func(i int) bool { return e.spans[i].off >= off })) - 1
+	for i >= 0 && off >= e.spans[i].end {
+		i = e.spans[i].parent
+	}
+	return i
+}
+
+// Qualify puts the names of the namespaces and types around the entry d before
+// its name, joined by "::".
+func (e *Enclosures) Qualify(d dwarf.DIE, name string) string {
+	parts := []string{name}
+	for i := e.around(d.Off); i >= 0 && len(parts) < 64; i = e.spans[i].parent {
+		if n := e.nameOf(e.spans[i].off); n != "" {
+			parts = append(parts, n)
+		}
+	}
+	for i, j := 0, len(parts)-1; i < j; i, j = i+1, j-1 {
+		parts[i], parts[j] = parts[j], parts[i]
+	}
+	return strings.Join(parts, "::")
+}
+
+func (e *Enclosures) nameOf(off uint64) string {
+	d := e.unit.DIE(off)
+	if name := Describe(d).Name; name != "" {
+		return name
+	}
+	if v, ok := d.Attr(dwarf.AtExtension); ok {
+		if name := Describe(v.Ref()).Name; name != "" {
+			return name
+		}
+	}
+	if d.Tag() == dwarf.TagNamespace {
+		return "(anonymous namespace)"
+	}
+	return ""
+}
