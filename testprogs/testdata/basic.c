@@ -6,7 +6,8 @@ int main(void)
 {
 	char *a = malloc(100);
 	char *b = calloc(10, 20);
-	char *c = realloc(NULL, 300);
+	char *volatile none = NULL; // or gcc calls malloc for this realloc
+	char *c = realloc(none, 300);
 	char *d = realloc(c, 4000);
 	void *e = NULL;
 	if (posix_memalign(&e, 64, 4096) != 0)
