@@ -1,0 +1,164 @@
+package breakpoints
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
+
+// A Call is one call of an allocator function by the user's code.
+type Call struct {
+	Event     capture.Event      // without Seq, Time, Func and Stack, which the sink knows
+	Function  Function           // what was called
+	Inner     []string           // functions that did the work for it: operator new's malloc
+	Entry     addr.Run           // of the function
+	Return    addr.Run           // return address
+	SP        addr.Run           // stack pointer at entry: it points to the return address
+	Args      [6]uint64          // integer arguments at entry
+	Regs      inferior.Registers // of the thread now
+	Abandoned bool               // left by an exception or longjmp, known only now
+}
+
+// Is reports whether pattern names the function or one that did its work, so
+// that a stop at malloc also sees the malloc of an operator new.
+func (c Call) Is(pattern string) bool {
+	return c.Function.Is(pattern) || slices.ContainsFunc(c.Inner, func(name string) bool { return name == pattern })
+}
+
+// String is the call as the console shows it: calloc(1, 96) = 0x55555578a2c0.
+func (c Call) String() string {
+	text := c.Function.Name + "(" + strings.Join(c.shown(), ", ") + ")"
+	switch {
+	case c.Abandoned:
+		return text + " did not return"
+	case c.Event.Failed && c.Function.Result == NotMinus1:
+		return text + " = -1"
+	case c.Event.Failed:
+		return text + " = NULL"
+	case c.Function.atEntry() || c.Function.Result == IsZero && c.Function.Ptr.From == Argument:
+		return text
+	case c.Event.Addr == 0:
+		return text + " = NULL" // realloc(p, 0)
+	}
+	return fmt.Sprintf("%s = %#x", text, c.Event.Addr)
+}
+
+// shown is the arguments worth showing, in the order of the C prototype.
+func (c Call) shown() []string {
+	type argument struct {
+		index int
+		text  string
+	}
+	var list []argument
+	add := func(o Operand, format string) {
+		switch o.From {
+		case Argument, GoRegister:
+			list = append(list, argument{o.Index, fmt.Sprintf(format, c.value(o))})
+		case Constant, TextLength:
+			list = append(list, argument{len(c.Args), fmt.Sprintf(format, c.Event.Size)})
+		}
+	}
+	f := c.Function
+	add(f.Old, "%#x")
+	add(f.Ptr, "%#x")
+	add(f.Count, "%d")
+	add(f.Align, "%d")
+	if f.Kind == capture.Map && f.Size.From == Argument && int64(c.value(f.Size)) < 0 {
+		list = append(list, argument{f.Size.Index, fmt.Sprint(int64(c.value(f.Size)))}) // sbrk downwards
+	} else {
+		add(f.Size, "%d")
+	}
+	slices.SortStableFunc(list, func(a, b argument) int { return cmp.Compare(a.index, b.index) })
+	texts := make([]string, len(list))
+	for i, a := range list {
+		texts[i] = a.text
+	}
+	return texts
+}
+
+// value is an operand that is known at entry; 0 for the others.
+func (c *Call) value(o Operand) uint64 {
+	switch o.From {
+	case Argument:
+		if o.Index < len(c.Args) {
+			return c.Args[o.Index]
+		}
+	case GoRegister:
+		return c.Args[0] // the only one used
+	case Constant:
+		return o.Value
+	}
+	return 0
+}
+
+// begin fills the event with what is known at entry.
+func (c *Call) begin() {
+	f, e := &c.Function, &c.Event
+	e.Kind = f.Kind
+	e.Size = c.value(f.Size)
+	if f.Count.From != Nowhere {
+		e.Aux = c.value(f.Count)
+		e.Size *= e.Aux // wraps only where the call fails
+	}
+	if f.Align.From != Nowhere {
+		e.Aux = c.value(f.Align)
+	}
+	e.Old = c.value(f.Old)
+	e.Addr = c.value(f.Ptr)
+}
+
+// finish adds the result. memory reads what an argument or the result points to.
+func (c *Call) finish(result uint64, memory reader) {
+	f, e := &c.Function, &c.Event
+	switch f.Ptr.From {
+	case Returned:
+		e.Addr = result
+	case Pointed:
+		e.Addr = 0
+		if f.Result != IsZero || uint32(result) == 0 {
+			e.Addr, _ = memory.word(addr.Run(c.value(Operand{From: Argument, Index: f.Ptr.Index})))
+		}
+	}
+	switch f.Result {
+	case NotMinus1:
+		e.Failed = result == ^uint64(0)
+	case IsZero:
+		e.Failed = uint32(result) != 0
+	default:
+		// realloc(p, 0) returns NULL for success: the block is freed.
+		e.Failed = e.Addr == 0 && (f.Kind != capture.Realloc || e.Old == 0 || e.Size != 0)
+	}
+	if e.Failed {
+		e.Addr = 0
+		return
+	}
+	if f.Size.From == TextLength {
+		e.Size = memory.textLength(addr.Run(e.Addr))
+	}
+	if f.Symbol == "sbrk" && int64(e.Size) < 0 {
+		e.Kind, e.Size = capture.Unmap, -e.Size
+		e.Addr -= e.Size
+	}
+}
+
+// abandon makes the call one that failed without returning.
+func (c *Call) abandon() {
+	c.Abandoned = true
+	c.Event.Failed, c.Event.Addr = true, 0
+}
+
+// void reports whether the call does nothing: free(NULL), sbrk(0).
+func (c *Call) void() bool {
+	switch c.Function.Kind {
+	case capture.Free:
+		return c.Event.Addr == 0
+	case capture.Map:
+		return c.Function.Symbol == "sbrk" && c.Event.Size == 0
+	}
+	return false
+}

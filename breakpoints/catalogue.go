@@ -1,0 +1,305 @@
+package breakpoints
+
+import (
+	"fmt"
+	"slices"
+
+	"hdb/capture"
+	"hdb/internal/cond"
+)
+
+// Groups of functions, for filters: a stop on "alloc" means all but VM.
+const (
+	GroupC    = "c"    // malloc and its family, under any prefix
+	GroupCXX  = "c++"  // operator new and delete
+	GroupVM   = "vm"   // mmap and its family
+	GroupGo   = "go"   // the Go runtime
+	GroupUser = "user" // named by alloc add
+)
+
+// A Function is an allocator function: what its arguments and result mean.
+type Function struct {
+	Name   string // as shown and typed: "malloc", "operator new[]"
+	Symbol string // linker's name: "malloc", "_Znam"
+	Kind   capture.Kind
+	Size   Operand // bytes, or bytes per element with Count
+	Count  Operand // elements
+	Align  Operand // bytes
+	Old    Operand // block that is resized
+	Ptr    Operand // block freed (an argument) or returned (Result or *argument)
+	Result Result
+	Group  string
+}
+
+// An Operand says where a value of a call is found.
+type Operand struct {
+	From  Origin
+	Index int    // argument or register, 0-based
+	Value uint64 // of Constant
+}
+
+// An Origin is a kind of place.
+type Origin uint8
+
+// The places of values. Arguments are the integer arguments of the System V
+// ABI for x86-64, section 3.2.3; Go registers those of Go's internal ABI.
+const (
+	Nowhere    Origin = iota // the call has no such value
+	Argument                 // argument Index, at entry
+	Pointed                  // the 8 bytes that argument Index points to, after return
+	Returned                 // the result
+	Constant                 // Value
+	GoRegister               // integer argument Index in Go's register order, at entry
+	TextLength               // bytes of the C string that is the result, its NUL included
+)
+
+// Result says when a call has failed.
+type Result uint8
+
+// The tests of success.
+const (
+	NotNull   Result = iota // the block's address is not NULL
+	NotMinus1               // the result is not -1: MAP_FAILED, (void *) -1
+	IsZero                  // the int result is 0
+	NoTest                  // there is nothing to test, or nothing to wait for
+)
+
+// arg is the n-th argument as ParseFunction counts, from 1.
+func arg(n int) Operand { return Operand{From: Argument, Index: n - 1} }
+
+var (
+	returned = Operand{From: Returned}
+	pointed1 = Operand{From: Pointed, Index: 0}
+)
+
+// Is reports whether pattern, in which * stands for any text, names the
+// function: by its name, its linker's name, or the word for its kind.
+func (f Function) Is(pattern string) bool {
+	return cond.Match(pattern, f.Name) || cond.Match(pattern, f.Symbol) || pattern == f.Kind.String()
+}
+
+// Allocates reports whether a successful call hands out a block.
+func (f Function) Allocates() bool { return f.Kind == capture.Alloc || f.Kind == capture.Realloc }
+
+// atEntry reports whether all there is to know is known at the entry.
+func (f Function) atEntry() bool { return f.Result == NoTest }
+
+// Catalogue lists the allocator functions known by name. Where a module has
+// several of them at one address, the first one listed gives the name.
+func Catalogue() []Function {
+	return slices.Concat(cFunctions(), cxxFunctions(), vmFunctions(),
+		jemallocFunctions(), tcmallocFunctions(), mimallocFunctions(), aliasFunctions(), goFunctions())
+}
+
+// The constructors name the usual shapes. All that allocate return the block.
+
+func allocFn(name string, size Operand) Function {
+	return Function{Name: name, Symbol: name, Kind: capture.Alloc, Size: size, Ptr: returned, Group: GroupC}
+}
+
+func countedFn(name string, count, size Operand) Function {
+	f := allocFn(name, size)
+	f.Count = count
+	return f
+}
+
+func alignedFn(name string, align, size Operand) Function {
+	f := allocFn(name, size)
+	f.Align = align
+	return f
+}
+
+func reallocFn(name string, old, size Operand) Function {
+	f := allocFn(name, size)
+	f.Kind, f.Old = capture.Realloc, old
+	return f
+}
+
+func recountedFn(name string, old, count, size Operand) Function {
+	f := reallocFn(name, old, size)
+	f.Count = count
+	return f
+}
+
+func freeFn(name string, ptr Operand) Function {
+	return Function{Name: name, Symbol: name, Kind: capture.Free, Ptr: ptr, Result: NoTest, Group: GroupC}
+}
+
+func sizedFreeFn(name string, ptr, size Operand) Function {
+	f := freeFn(name, ptr)
+	f.Size = size
+	return f
+}
+
+func memalignFn(name string) Function {
+	f := alignedFn(name, arg(2), arg(3))
+	f.Ptr, f.Result = pointed1, IsZero
+	return f
+}
+
+// cFunctions are ISO C23 section 7.24.3, POSIX and glibc's malloc(3),
+// posix_memalign(3). strdup and its kin call malloc and need no entry.
+func cFunctions() []Function {
+	return []Function{
+		allocFn("malloc", arg(1)),
+		countedFn("calloc", arg(1), arg(2)),
+		reallocFn("realloc", arg(1), arg(2)),
+		recountedFn("reallocarray", arg(1), arg(2), arg(3)),
+		freeFn("free", arg(1)),
+		freeFn("cfree", arg(1)),
+		sizedFreeFn("free_sized", arg(1), arg(2)),
+		sizedFreeFn("free_aligned_sized", arg(1), arg(3)),
+		alignedFn("aligned_alloc", arg(1), arg(2)),
+		alignedFn("memalign", arg(1), arg(2)),
+		memalignFn("posix_memalign"),
+		allocFn("valloc", arg(1)),
+		allocFn("pvalloc", arg(1)),
+		reallocFn("reallocf", arg(1), arg(2)), // BSD: frees the block on failure, too
+	}
+}
+
+// cxxFunctions are the replaceable forms of ISO C++ [new.delete], mangled by
+// the Itanium C++ ABI section 5.1.5 with std::size_t = unsigned long.
+func cxxFunctions() []Function {
+	var all []Function
+	for _, form := range []struct{ code, array string }{{"w", ""}, {"a", "[]"}} {
+		name := "operator new" + form.array
+		for _, suffix := range []string{"", "RKSt9nothrow_t"} {
+			plain := allocFn(name, arg(1))
+			plain.Symbol = "_Zn" + form.code + "m" + suffix
+			aligned := alignedFn(name, arg(2), arg(1))
+			aligned.Symbol = "_Zn" + form.code + "mSt11align_val_t" + suffix
+			all = append(all, plain, aligned)
+		}
+	}
+	for _, form := range []struct{ code, array string }{{"l", ""}, {"a", "[]"}} {
+		for _, suffix := range []string{"", "RKSt9nothrow_t", "m", "St11align_val_t",
+			"St11align_val_tRKSt9nothrow_t", "mSt11align_val_t"} {
+			f := freeFn("operator delete"+form.array, arg(1))
+			f.Symbol = "_Zd" + form.code + "Pv" + suffix
+			if suffix != "" && suffix[0] == 'm' {
+				f.Size = arg(2)
+			}
+			all = append(all, f)
+		}
+	}
+	for i := range all {
+		all[i].Group = GroupCXX
+	}
+	return all
+}
+
+// vmFunctions are mmap(2), mremap(2) and sbrk(2). munmap is reported at its
+// entry, as frees are; brk and sbrk when they return. A brk event has no size,
+// because the break before it is not known.
+func vmFunctions() []Function {
+	mmap := Function{Name: "mmap", Symbol: "mmap", Kind: capture.Map, Size: arg(2), Ptr: returned, Result: NotMinus1, Group: GroupVM}
+	mmap64 := mmap
+	mmap64.Symbol = "mmap64"
+	return []Function{
+		mmap, mmap64,
+		{Name: "munmap", Symbol: "munmap", Kind: capture.Unmap, Size: arg(2), Ptr: arg(1), Result: NoTest, Group: GroupVM},
+		{Name: "mremap", Symbol: "mremap", Kind: capture.Map, Old: arg(1), Size: arg(3), Ptr: returned, Result: NotMinus1, Group: GroupVM},
+		{Name: "brk", Symbol: "brk", Kind: capture.Map, Ptr: arg(1), Result: IsZero, Group: GroupVM},
+		{Name: "sbrk", Symbol: "sbrk", Kind: capture.Map, Size: arg(1), Ptr: returned, Result: NotMinus1, Group: GroupVM},
+	}
+}
+
+// jemallocFunctions are jemalloc(3)'s non-standard API.
+func jemallocFunctions() []Function {
+	return []Function{
+		allocFn("mallocx", arg(1)),
+		reallocFn("rallocx", arg(1), arg(2)),
+		freeFn("dallocx", arg(1)),
+		sizedFreeFn("sdallocx", arg(1), arg(2)),
+	}
+}
+
+// tcmallocFunctions are those of gperftools/tcmalloc.h that are no plain prefix.
+func tcmallocFunctions() []Function {
+	all := []Function{
+		allocFn("tc_malloc_skip_new_handler", arg(1)),
+		allocFn("tc_new", arg(1)), allocFn("tc_new_nothrow", arg(1)),
+		allocFn("tc_newarray", arg(1)), allocFn("tc_newarray_nothrow", arg(1)),
+		alignedFn("tc_new_aligned", arg(2), arg(1)), alignedFn("tc_new_aligned_nothrow", arg(2), arg(1)),
+		alignedFn("tc_newarray_aligned", arg(2), arg(1)), alignedFn("tc_newarray_aligned_nothrow", arg(2), arg(1)),
+		sizedFreeFn("tc_free_sized", arg(1), arg(2)),
+	}
+	for _, form := range []string{"tc_delete", "tc_deletearray"} {
+		all = append(all, freeFn(form, arg(1)), freeFn(form+"_nothrow", arg(1)),
+			sizedFreeFn(form+"_sized", arg(1), arg(2)), freeFn(form+"_aligned", arg(1)),
+			freeFn(form+"_aligned_nothrow", arg(1)), sizedFreeFn(form+"_sized_aligned", arg(1), arg(2)))
+	}
+	return all
+}
+
+// mimallocFunctions are those of mimalloc.h that are no plain prefix.
+func mimallocFunctions() []Function {
+	text := Operand{From: TextLength}
+	all := []Function{
+		allocFn("mi_malloc_small", arg(1)), allocFn("mi_zalloc_small", arg(1)), allocFn("mi_zalloc", arg(1)),
+		countedFn("mi_mallocn", arg(1), arg(2)),
+		recountedFn("mi_reallocn", arg(1), arg(2), arg(3)), recountedFn("mi_recalloc", arg(1), arg(2), arg(3)),
+		reallocFn("mi_rezalloc", arg(1), arg(2)), reallocFn("mi_reallocf", arg(1), arg(2)),
+		alignedFn("mi_malloc_aligned", arg(2), arg(1)), alignedFn("mi_zalloc_aligned", arg(2), arg(1)),
+		alignedFn("mi_malloc_aligned_at", arg(2), arg(1)), alignedFn("mi_zalloc_aligned_at", arg(2), arg(1)),
+		countedFn("mi_calloc_aligned", arg(1), arg(2)), countedFn("mi_calloc_aligned_at", arg(1), arg(2)),
+		reallocFn("mi_realloc_aligned", arg(1), arg(2)), reallocFn("mi_rezalloc_aligned", arg(1), arg(2)),
+		recountedFn("mi_recalloc_aligned", arg(1), arg(2), arg(3)),
+		allocFn("mi_new", arg(1)), allocFn("mi_new_nothrow", arg(1)), countedFn("mi_new_n", arg(1), arg(2)),
+		alignedFn("mi_new_aligned", arg(2), arg(1)), alignedFn("mi_new_aligned_nothrow", arg(2), arg(1)),
+		reallocFn("mi_new_realloc", arg(1), arg(2)), recountedFn("mi_new_reallocn", arg(1), arg(2), arg(3)),
+		sizedFreeFn("mi_free_size", arg(1), arg(2)), freeFn("mi_free_aligned", arg(1)),
+		sizedFreeFn("mi_free_size_aligned", arg(1), arg(2)),
+		allocFn("mi_strdup", text), allocFn("mi_strndup", text),
+	}
+	for _, f := range []Function{ // the heap is the first argument
+		allocFn("mi_heap_malloc", arg(2)), allocFn("mi_heap_malloc_small", arg(2)), allocFn("mi_heap_zalloc", arg(2)),
+		countedFn("mi_heap_calloc", arg(2), arg(3)), countedFn("mi_heap_mallocn", arg(2), arg(3)),
+		reallocFn("mi_heap_realloc", arg(2), arg(3)), recountedFn("mi_heap_reallocn", arg(2), arg(3), arg(4)),
+		reallocFn("mi_heap_rezalloc", arg(2), arg(3)), recountedFn("mi_heap_recalloc", arg(2), arg(3), arg(4)),
+		alignedFn("mi_heap_malloc_aligned", arg(3), arg(2)), alignedFn("mi_heap_zalloc_aligned", arg(3), arg(2)),
+		allocFn("mi_heap_alloc_new", arg(2)), countedFn("mi_heap_alloc_new_n", arg(2), arg(3)),
+		allocFn("mi_heap_strdup", text), allocFn("mi_heap_strndup", text),
+	} {
+		all = append(all, f)
+	}
+	return all
+}
+
+// aliasFunctions are the standard functions under the names that allocators
+// give them beside or instead of the standard ones.
+func aliasFunctions() []Function {
+	prefixes := []string{"__libc_", "je_", "tc_", "mi_", "__rtld_"}
+	var all []Function
+	for _, f := range cFunctions() {
+		for _, prefix := range prefixes {
+			f := f
+			f.Name, f.Symbol = prefix+f.Name, prefix+f.Symbol
+			all = append(all, f)
+		}
+	}
+	for _, f := range jemallocFunctions() {
+		f.Name, f.Symbol = "je_"+f.Name, "je_"+f.Symbol
+		all = append(all, f)
+	}
+	return all
+}
+
+// goFunctions are those of the Go runtime since its register ABI (Go 1.17).
+// Stacks of goroutines move, and goroutines change threads, so the return is not
+// awaited: the events have a size and no address. The size-specialized forms
+// are what the compiler calls directly in runtimes that have them.
+func goFunctions() []Function {
+	size := Operand{From: GoRegister, Index: 0}
+	f := Function{Name: goMalloc, Symbol: goMalloc, Kind: capture.Alloc, Size: size, Result: NoTest, Group: GroupGo}
+	all := []Function{f}
+	for _, form := range []string{"SmallNoScan", "SmallScanNoHeader"} {
+		for class := range goSmallClasses {
+			f.Name = fmt.Sprintf("%s%sSC%d", goMalloc, form, class)
+			f.Symbol = f.Name
+			all = append(all, f)
+		}
+	}
+	return all
+}

@@ -1,0 +1,239 @@
+package breakpoints
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+)
+
+// ParseSpec reads what follows break: LOCATION [thread N] [if CONDITION].
+//
+//	alloc, free            any allocation, any free
+//	malloc, operator new   calls of one allocator function; extra adds to the known ones
+//	alloc #4711            the event of that number
+//	func, ns::func         a function
+//	file.c:12, 12, +3, -3  a line; alone, of the current file
+//	file.c:func            a function of a file
+//	*0x401000              an instruction
+//	/re/                   all functions that match
+//
+// An empty location is the current line, +0. Errors are *cond.Error: the
+// column counts in text.
+func ParseSpec(text string, extra ...Function) (Spec, error) {
+	location, thread, condition := splitSpec(text)
+	s := Spec{Text: strings.TrimSpace(text), Location: location.trimmed()}
+	if err := s.parseLocation(text, location, append(Catalogue(), extra...)); err != nil {
+		return Spec{}, err
+	}
+	if thread.present {
+		n, err := strconv.Atoi(thread.trimmed())
+		if err != nil || n < 1 {
+			return Spec{}, wordError(text, thread.low, fmt.Sprintf("thread needs a thread number, found %q", thread.trimmed()))
+		}
+		s.Thread = n
+	}
+	if condition.present {
+		c, err := parseCondition(text, condition, s.Place())
+		if err != nil {
+			return Spec{}, err
+		}
+		s.Cond = c
+	}
+	return s, nil
+}
+
+// parseCondition parses the condition and moves the column of its error to text.
+func parseCondition(text string, p part, place cond.Place) (*cond.Cond, error) {
+	c, err := cond.Parse(p.text)
+	if err == nil {
+		err = c.Check(place)
+	}
+	var e *cond.Error
+	if errors.As(err, &e) {
+		return nil, &cond.Error{Src: text, Col: e.Col + utf8.RuneCountInString(text[:p.low]), Msg: e.Msg}
+	}
+	return c, err
+}
+
+// A part is a piece of the spec's text from byte low on.
+type part struct {
+	text    string
+	low     int
+	present bool
+}
+
+func (p part) trimmed() string { return strings.TrimSpace(p.text) }
+
+// splitSpec cuts text at the words thread and if. The condition is the rest of
+// the line, so whatever it contains is not looked at.
+func splitSpec(text string) (location, thread, condition part) {
+	end := len(text)
+	if strings.HasPrefix(strings.TrimSpace(text), "/") { // a regexp may contain the words
+		if i := strings.LastIndexByte(text, '/'); i > 0 {
+			rest, low := text[i+1:], i+1
+			_, thread, condition = splitSpec(rest)
+			thread.low += low
+			condition.low += low
+			return part{text[:low], 0, true}, thread, condition
+		}
+	}
+	words := splitWords(text)
+	for i, w := range words {
+		after := w.start + len(w.text)
+		switch {
+		case w.text == "if" || strings.HasPrefix(w.text, "if("):
+			condition = part{text[w.start+2:], w.start + 2, true}
+			if thread.present {
+				thread.text = text[thread.low:w.start]
+				return location, thread, condition
+			}
+			return part{text[:w.start], 0, true}, thread, condition
+		case w.text == "thread" && !thread.present && (i > 0 || len(words) > 1):
+			location = part{text[:w.start], 0, true}
+			thread = part{text[after:], after, true}
+		}
+	}
+	if !thread.present {
+		location = part{text[:end], 0, true}
+	}
+	return location, thread, condition
+}
+
+// parseLocation tells the kinds of location apart.
+func (s *Spec) parseLocation(text string, p part, known []Function) error {
+	loc := p.trimmed()
+	start := p.low + len(p.text) - len(strings.TrimLeft(p.text, " \t"))
+	fail := func(format string, args ...any) error { return wordError(text, start, fmt.Sprintf(format, args...)) }
+	if s.allocator(loc, known) {
+		return nil
+	}
+	if event, ok := cutAllocEvent(loc); ok {
+		n, err := strconv.ParseUint(event, 10, 64)
+		if err != nil || n == 0 {
+			return fail("alloc # needs the number of an event, as in alloc #4711")
+		}
+		s.Kind, s.Nth = StopAlloc, n
+		return nil
+	}
+	switch {
+	case loc == "":
+		s.Kind = StopLine
+	case loc[0] == '*':
+		return s.parseAddress(strings.TrimSpace(loc[1:]), fail)
+	case loc[0] == '/':
+		return s.parseRegexp(loc, fail)
+	case loc[0] == '+' || loc[0] == '-':
+		n, err := strconv.Atoi(loc)
+		if err != nil {
+			return fail("%q is no number of lines", loc)
+		}
+		s.Kind, s.Offset = StopLine, n
+	case loc[0] >= '0' && loc[0] <= '9':
+		n, err := strconv.Atoi(loc)
+		if err != nil || n == 0 {
+			return fail("%q is no line number (*%s for an address)", loc, loc)
+		}
+		s.Kind, s.Line = StopLine, n
+	default:
+		return s.parseFileOrFunction(loc, fail)
+	}
+	return nil
+}
+
+// allocator recognises alloc, free and the names of allocator functions.
+func (s *Spec) allocator(loc string, known []Function) bool {
+	switch loc {
+	case "alloc":
+		s.Kind = StopAlloc
+		return true
+	case "free":
+		s.Kind = StopFree
+		return true
+	}
+	i := slices.IndexFunc(known, func(f Function) bool { return f.Name == loc || f.Symbol == loc })
+	if i < 0 {
+		return false
+	}
+	s.Kind, s.Funcs = StopAlloc, []string{loc}
+	if f := known[i]; f.atEntry() && f.Group != GroupGo {
+		s.Kind = StopFree
+	}
+	return true
+}
+
+// cutAllocEvent returns N of "alloc #N".
+func cutAllocEvent(loc string) (string, bool) {
+	rest, ok := strings.CutPrefix(loc, "alloc")
+	if !ok {
+		return "", false
+	}
+	return strings.CutPrefix(strings.TrimLeft(rest, " \t"), "#")
+}
+
+func (s *Spec) parseAddress(digits string, fail func(string, ...any) error) error {
+	v, err := strconv.ParseUint(digits, 0, 64)
+	if err != nil {
+		return fail("* needs an address, as in *0x401000, found %q", digits)
+	}
+	s.Kind, s.Addr = StopAddress, addr.Run(v)
+	return nil
+}
+
+func (s *Spec) parseRegexp(loc string, fail func(string, ...any) error) error {
+	expr, ok := strings.CutSuffix(loc[1:], "/")
+	if !ok || expr == "" {
+		return fail("a regular expression stands between slashes, as in /^load_/")
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return fail("%s: %v", loc, err)
+	}
+	s.Kind, s.Regexp = StopRegexp, re
+	return nil
+}
+
+// parseFileOrFunction reads FILE:LINE, FILE:FUNC and FUNC. The colons of C++
+// names come in pairs.
+func (s *Spec) parseFileOrFunction(loc string, fail func(string, ...any) error) error {
+	file, rest, ok := cutColon(loc)
+	if !ok {
+		s.Kind, s.Function = StopFunction, loc
+		return nil
+	}
+	if file == "" || rest == "" {
+		return fail("%q is neither FILE:LINE nor FILE:FUNCTION", loc)
+	}
+	s.File = file
+	if rest[0] < '0' || rest[0] > '9' {
+		s.Kind, s.Function = StopFunction, rest
+		return nil
+	}
+	n, err := strconv.Atoi(rest)
+	if err != nil || n == 0 {
+		return fail("%q is no line number", rest)
+	}
+	s.Kind, s.Line = StopLine, n
+	return nil
+}
+
+// cutColon cuts at the first colon that has no other beside it.
+func cutColon(s string) (before, after string, found bool) {
+	for i := 0; i < len(s); i++ {
+		if s[i] != ':' {
+			continue
+		}
+		if i+1 < len(s) && s[i+1] == ':' {
+			i++
+			continue
+		}
+		return s[:i], s[i+1:], true
+	}
+	return "", "", false
+}

@@ -1,0 +1,225 @@
+package breakpoints
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+)
+
+// A StopKind says what a stop waits for.
+type StopKind uint8
+
+// The kinds of stops.
+const (
+	StopAlloc    StopKind = iota // an allocation, when its result is known; Funcs, Nth
+	StopFree                     // a free, before it runs; Funcs
+	StopFunction                 // a function, after its prologue; Function, File
+	StopLine                     // a line; File, Line, or Offset lines from the current one
+	StopAddress                  // an instruction; Addr
+	StopRegexp                   // all functions that match; Regexp
+	StopWatch                    // a change of memory; made by the session, not by ParseSpec
+)
+
+var stopKindNames = [...]string{"alloc", "free", "function", "line", "address", "regexp", "watch"}
+
+// String is the kind in a word.
+func (k StopKind) String() string {
+	if int(k) < len(stopKindNames) {
+		return stopKindNames[k]
+	}
+	return fmt.Sprintf("StopKind(%d)", uint8(k))
+}
+
+// A Spec is what the user asks to stop at, not yet resolved to places.
+type Spec struct {
+	Text     string // as typed, blanks at the ends cut off
+	Location string // the part of Text before thread and if
+	Kind     StopKind
+	Funcs    []string // StopAlloc, StopFree: the functions' names; none means any
+	Function string   // StopFunction
+	File     string   // StopLine, StopFunction; "" the current file, or any
+	Line     int      // StopLine, 0 with Offset
+	Offset   int      // StopLine without Line: lines from the current one
+	Addr     addr.Run // StopAddress
+	Regexp   *regexp.Regexp
+	Nth      uint64 // StopAlloc: the event's number, 0 any
+	Thread   int    // thread number, 0 any
+	Cond     *cond.Cond
+}
+
+// Place is the code or events that a spec speaks of: what its condition may ask.
+func (s Spec) Place() cond.Place { return s.Kind.place() }
+
+func (k StopKind) place() cond.Place {
+	everywhere := []cond.Field{cond.Thread, cond.Nth, cond.Live, cond.Blocks}
+	stack := []cond.Predicate{cond.Func, cond.Module, cond.ThreadName}
+	switch k {
+	case StopAlloc:
+		return cond.Place{
+			Name:       "at an allocation",
+			Fields:     append([]cond.Field{cond.Size, cond.Addr, cond.Old, cond.Align, cond.Count}, everywhere...),
+			Predicates: append(stack, cond.Caller, cond.Kind),
+		}
+	case StopFree:
+		return cond.Place{
+			Name:       "when a block is freed",
+			Fields:     append([]cond.Field{cond.Addr, cond.Size}, everywhere...),
+			Predicates: append(stack, cond.Caller, cond.Kind),
+		}
+	}
+	return cond.Place{Name: "at a " + k.String(), Fields: everywhere, Predicates: stack}
+}
+
+// A Place is an address where a stop has its trap.
+type Place struct {
+	Addr     addr.Run
+	Function string
+	File     string
+	Line     int
+	Module   string
+	Enabled  bool
+}
+
+// A Stop is a numbered breakpoint.
+type Stop struct {
+	ID int // from 1, never used again
+	Spec
+	Enabled   bool
+	Temporary bool     // deleted when it stops
+	Pending   bool     // no module defines the place yet
+	Silent    bool     // commands begin with "silent"
+	Commands  []string // run at each stop
+	Ignore    uint64   // hits still to pass
+	Hits      uint64   // times the condition held
+	Left      uint64   // stops until it disables itself; 0 no limit
+	Places    []Place
+}
+
+// NewStop makes an enabled stop of a spec; List.Add numbers it.
+func NewStop(s Spec) *Stop { return &Stop{Spec: s, Enabled: true} }
+
+// Check reports whether to stop here, counting the hit. A hit is an arrival
+// for which thread, number and condition hold; ignored hits count too.
+func (s *Stop) Check(env cond.Env) bool {
+	if !s.Enabled || !s.matches(env) {
+		return false
+	}
+	s.Hits++
+	if s.Ignore > 0 {
+		s.Ignore--
+		return false
+	}
+	if s.Left > 0 {
+		s.Left--
+		s.Enabled = s.Left > 0
+	}
+	return true
+}
+
+func (s *Stop) matches(env cond.Env) bool {
+	if s.Thread != 0 && !is(env, cond.Thread, uint64(s.Thread)) {
+		return false
+	}
+	if s.Nth != 0 && !is(env, cond.Nth, s.Nth) {
+		return false
+	}
+	if len(s.Funcs) > 0 && !slices.ContainsFunc(s.Funcs, env.Kind) {
+		return false
+	}
+	return s.Cond == nil || s.Cond.Eval(env)
+}
+
+func is(env cond.Env, f cond.Field, want uint64) bool {
+	v, ok := env.Number(f)
+	return ok && v == want
+}
+
+// Wants reports whether a stop on allocator calls concerns f: by name, or any
+// of the heap (not of group VM) when it names none.
+func (s *Stop) Wants(f Function) bool {
+	switch {
+	case s.Kind == StopAlloc && f.atEntry() && f.Group != GroupGo,
+		s.Kind == StopFree && !f.atEntry(),
+		s.Kind != StopAlloc && s.Kind != StopFree:
+		return false
+	case len(s.Funcs) == 0:
+		return f.Group != GroupVM
+	}
+	return slices.ContainsFunc(s.Funcs, f.Is)
+}
+
+// SetCondition replaces the condition; "" removes it. An error, a *cond.Error
+// that points into text, leaves the stop as it was.
+func (s *Stop) SetCondition(text string) error {
+	if text == "" {
+		s.Cond = nil
+		return nil
+	}
+	c, err := cond.Parse(text)
+	if err != nil {
+		return err
+	}
+	if err := c.Check(s.Place()); err != nil {
+		return err
+	}
+	s.Cond = c
+	return nil
+}
+
+// A List holds the stops of a session by number. The zero List is empty.
+type List struct {
+	stops []*Stop // ascending ID
+	last  int
+}
+
+// Add numbers the stop and puts it in the list.
+func (l *List) Add(s *Stop) *Stop {
+	l.last++
+	s.ID = l.last
+	l.stops = append(l.stops, s)
+	return s
+}
+
+// Get is the stop of that number.
+func (l *List) Get(id int) (*Stop, bool) {
+	i, ok := l.index(id)
+	if !ok {
+		return nil, false
+	}
+	return l.stops[i], true
+}
+
+// All lists the stops in ascending order; the slice is the caller's.
+func (l *List) All() []*Stop { return slices.Clone(l.stops) }
+
+// Delete removes a stop and returns it; its number is not used again.
+func (l *List) Delete(id int) (*Stop, bool) {
+	i, ok := l.index(id)
+	if !ok {
+		return nil, false
+	}
+	s := l.stops[i]
+	l.stops = slices.Delete(l.stops, i, i+1)
+	return s, true
+}
+
+// Find lists the stops that match, in ascending order.
+func (l *List) Find(match func(*Stop) bool) []*Stop {
+	var found []*Stop
+	for _, s := range l.stops {
+		if match(s) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// Last is the highest number given so far, 0 before the first: gdb's $bpnum.
+func (l *List) Last() int { return l.last }
+
+func (l *List) index(id int) (int, bool) {
+	return slices.BinarySearchFunc(l.stops, id, func(s *Stop, id int) int { return s.ID - id })
+}

@@ -1,0 +1,201 @@
+package breakpoints
+
+import (
+	"io"
+	"slices"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
+
+// A Sink takes the calls of a Tracer, on the goroutine that owns the process.
+type Sink interface {
+	// Alloc is called once for each call of the user's code: when the result
+	// is known, with t at the return address; for frees at the entry, before
+	// they run. Only t is stopped; StopHere stops the whole process there.
+	Alloc(t *inferior.Thread, c Call) inferior.Action
+}
+
+// Symbols finds functions in the symbol tables of a module.
+type Symbols interface {
+	// Defined returns the functions with those linker's names that the module
+	// defines itself, in any order. Undefined symbols and PLT stubs are not
+	// among them. A name may occur more than once, as with symbol versions.
+	Defined(m inferior.Module, names []string) ([]Symbol, error)
+}
+
+// A Symbol is a function defined by a module.
+type Symbol struct {
+	Name  string // linker's name
+	Addr  addr.Run
+	Size  uint64 // bytes, 0 if unknown
+	IFunc bool   // STT_GNU_IFUNC: Addr is that of the resolver, not of the function
+}
+
+// process is what the tracer needs of an inferior.Process; tests put a script
+// in its place.
+type process interface {
+	io.ReaderAt
+	Plant(a addr.Run, h inferior.Handler) (trap, error)
+	Modules() []inferior.Module
+}
+
+type trap interface{ Remove() error }
+
+// engine makes a process of an inferior.Process.
+type engine struct{ *inferior.Process }
+
+func (e engine) Plant(a addr.Run, h inferior.Handler) (trap, error) {
+	t, err := e.Process.Plant(a, h)
+	if err != nil {
+		return nil, err // not a nil *Trap in an interface
+	}
+	return t, nil
+}
+
+// Stats counts what a Tracer did.
+type Stats struct {
+	Calls     uint64 // reported
+	Inner     uint64 // calls of allocators by allocators, not reported
+	Abandoned uint64 // reported as left without returning
+	Lost      uint64 // not reported, because the stack could not be read or no return trap planted
+	LostCause error  // of the last one
+}
+
+// A Tracer reports the allocator calls of a process. Its methods and the
+// handlers of its traps run on the goroutine that owns the process.
+type Tracer struct {
+	proc    process
+	memory  reader
+	syms    Symbols
+	sink    Sink
+	funcs   []Function // catalogue and what Add added, first name wins
+	filter  func(Function) bool
+	modules []inferior.Module
+	sites   []*site // in order of planting
+	returns map[addr.Run]*returnTrap
+	shadows map[int32]*shadow   // by TID
+	stack   window              // of the thread at an entry
+	resizes map[uint64]*pending // reallocs that have begun, by their old block
+	stats   Stats
+}
+
+// NewTracer makes a tracer that plants nothing before Arm.
+func NewTracer(p *inferior.Process, syms Symbols, sink Sink) *Tracer {
+	return newTracer(engine{p}, syms, sink)
+}
+
+func newTracer(p process, syms Symbols, sink Sink) *Tracer {
+	t := &Tracer{proc: p, memory: reader{p}, syms: syms, sink: sink, funcs: Catalogue()}
+	t.forget()
+	return t
+}
+
+// Add makes a user's function part of the catalogue. One of the same symbol is
+// replaced. If the tracer is armed, traps for it are planted at once.
+func (t *Tracer) Add(f Function) error {
+	same := func(g Function) bool { return g.Symbol == f.Symbol }
+	t.dropSites(func(s *site) bool { return same(s.Function) })
+	t.funcs = append([]Function{f}, slices.DeleteFunc(t.funcs, same)...)
+	if t.filter == nil {
+		return nil
+	}
+	return t.plant(t.modules)
+}
+
+// Functions lists the functions looked for, the user's own first.
+func (t *Tracer) Functions() []Function { return slices.Clone(t.funcs) }
+
+// Arm plants traps on all functions that filter accepts, in all modules, and
+// removes those it does not accept. The error joins what could not be planted;
+// Sites shows it too. Armed already, the tracer keeps the calls in progress.
+func (t *Tracer) Arm(filter func(Function) bool) error {
+	t.filter = filter
+	t.modules = t.proc.Modules()
+	t.dropSites(func(s *site) bool { return s.Err != nil || !filter(s.Function) })
+	return t.plant(t.modules)
+}
+
+// Armed reports whether traps are planted or wanted.
+func (t *Tracer) Armed() bool { return t.filter != nil }
+
+// Disarm removes all traps and forgets the calls in progress.
+func (t *Tracer) Disarm() {
+	t.filter = nil
+	t.dropSites(func(*site) bool { return true })
+	for _, r := range t.returns {
+		r.remove()
+	}
+	t.forget()
+}
+
+// Reset forgets all sites, traps and calls without touching the process: after
+// exec, and when another process takes its place, the traps are gone. The
+// filter stays, and ModulesChanged or Arm plant anew.
+func (t *Tracer) Reset() {
+	t.sites, t.modules = nil, nil
+	t.forget()
+}
+
+func (t *Tracer) forget() {
+	t.returns = map[addr.Run]*returnTrap{}
+	t.shadows = map[int32]*shadow{}
+	t.resizes = map[uint64]*pending{}
+}
+
+// ModulesChanged plants traps in modules that were loaded and forgets those in
+// modules that were unloaded. It does nothing while the tracer is not armed.
+func (t *Tracer) ModulesChanged(added, removed []inferior.Module) error {
+	if t.filter == nil {
+		return nil
+	}
+	t.modules = slices.DeleteFunc(t.modules, func(m inferior.Module) bool { return containsModule(removed, m) })
+	t.dropSites(func(s *site) bool { return containsModule(removed, s.module) })
+	for a, r := range t.returns {
+		if slices.ContainsFunc(removed, func(m inferior.Module) bool { return covers(m, a) }) {
+			r.remove()
+			delete(t.returns, a)
+		}
+	}
+	added = slices.DeleteFunc(slices.Clone(added), func(m inferior.Module) bool { return containsModule(t.modules, m) })
+	t.modules = append(t.modules, added...)
+	return t.plant(added)
+}
+
+// ThreadExited forgets the calls that a thread was in.
+func (t *Tracer) ThreadExited(tid int32) {
+	if sh := t.shadows[tid]; sh != nil {
+		t.drop(sh, 0)
+		delete(t.shadows, tid)
+	}
+}
+
+// Sites lists the functions found, planted or not, in order of discovery.
+func (t *Tracer) Sites() []Site {
+	list := make([]Site, len(t.sites))
+	for i, s := range t.sites {
+		list[i] = s.Site
+	}
+	return list
+}
+
+// Stats returns the counts since NewTracer.
+func (t *Tracer) Stats() Stats { return t.stats }
+
+func containsModule(list []inferior.Module, m inferior.Module) bool {
+	return slices.ContainsFunc(list, func(o inferior.Module) bool { return o.Low == m.Low && o.Path == m.Path })
+}
+
+func covers(m inferior.Module, a addr.Run) bool { return m.Low <= a && a < m.High }
+
+// inModule reports whether a lies in a module: code that stays where it is.
+func (t *Tracer) inModule(a addr.Run) bool {
+	return slices.ContainsFunc(t.modules, func(m inferior.Module) bool { return covers(m, a) })
+}
+
+// lose counts a call that cannot be reported.
+func (t *Tracer) lose(err error) inferior.Action {
+	t.stats.Lost++
+	t.stats.LostCause = err
+	return inferior.Resume
+}
