@@ -1,0 +1,239 @@
+package inferior
+
+import (
+	"slices"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// dispatch handles one wait status.
+func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
+	t := p.find(tid)
+	if ws.Exited() || ws.Signaled() {
+		p.reaped(t, tid, ws)
+		return
+	}
+	if t == nil {
+		if t = p.stranger(tid, ws); t == nil {
+			return
+		}
+	}
+	// Any ptrace-stop clears an outstanding PTRACE_INTERRUPT.
+	t.state, t.interrupted, t.regsValid, t.deliverable = stopped, false, false, false
+	switch event(ws) {
+	case 0:
+		p.onSignal(t, ws.StopSignal())
+	case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
+		p.onBirth(t, event(ws))
+	case unix.PTRACE_EVENT_EXEC:
+		p.onExec(t)
+	case unix.PTRACE_EVENT_EXIT:
+		p.onExit(t)
+	case unix.PTRACE_EVENT_STOP:
+		p.onStop(t, ws.StopSignal())
+	default: // VFORK_DONE and what later kernels may add
+		p.proceed(t)
+	}
+}
+
+// find is the tracee with that tid, or nil.
+func (p *Process) find(tid int) *Thread {
+	if t := p.cur.threads[tid]; t != nil {
+		return t
+	}
+	if t := p.guests[tid]; t != nil {
+		return t
+	}
+	for _, tg := range p.held {
+		if t := tg.threads[tid]; t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// stranger takes the first stop of a tracee that nobody has announced yet. A
+// thread of the target is entered; a new process waits for its parent's
+// event, which is on its way.
+func (p *Process) stranger(tid int, ws unix.WaitStatus) *Thread {
+	if isThreadOf(p.cur.pid, tid) {
+		return p.addThread(p.cur, tid, stopped)
+	}
+	p.early[tid] = true
+	return nil
+}
+
+// reaped handles the end of a tracee.
+func (p *Process) reaped(t *Thread, tid int, ws unix.WaitStatus) {
+	status := ExitStatus{Code: ws.ExitStatus()}
+	if ws.Signaled() {
+		status = ExitStatus{Signal: int(ws.Signal()), CoreDumped: ws.CoreDump()}
+	}
+	switch {
+	case tid == p.cur.pid:
+		p.ended(p.cur, status)
+	case p.held[tid] != nil:
+		p.message("process %d %v", tid, status)
+		delete(p.held, tid)
+	case t != nil:
+		p.dropThread(t)
+	default:
+		delete(p.leaving, tid)
+	}
+}
+
+// ended notes the end of the target. It overrides any other stop.
+func (p *Process) ended(tg *target, status ExitStatus) {
+	tg.exit = &status
+	for _, t := range tg.order {
+		p.exited(t)
+	}
+	tg.order = nil
+	clear(tg.threads)
+	p.stepping = nil
+	if p.forks.vforkParent != nil {
+		p.releaseVforkParent()
+	}
+	p.forgetTraps()
+	p.forgetWatches()
+	p.mem.close()
+	reason := Exited
+	if status.Signal == int(unix.SIGKILL) {
+		reason = Gone
+	}
+	p.stop = &Stop{Reason: reason, Exit: status}
+}
+
+// onExit handles PTRACE_EVENT_EXIT: t runs no more user code. It must not be
+// kept, as another thread's execve may wait for it.
+func (p *Process) onExit(t *Thread) {
+	_ = ptrace(unix.PTRACE_CONT, t.TID, 0, 0) // ESRCH: killed once more
+	t.regsValid, t.regsDirty = false, false
+	if p.stepping == t {
+		p.stepping = nil
+	}
+	if !t.guest {
+		p.exited(t)
+	}
+	t.state = exiting
+	if p.stop != nil && p.stop.Thread == t {
+		p.stop = nil // a stop of a thread that is no more concerns nobody
+	}
+	if !t.guest && t.TID != t.tg.pid {
+		p.dropThread(t)
+		p.leaving[t.TID] = true
+	}
+}
+
+// onStop handles PTRACE_EVENT_STOP: the answer to PTRACE_INTERRUPT, the first
+// stop of a new thread, or a group-stop.
+func (p *Process) onStop(t *Thread, sig unix.Signal) {
+	switch sig {
+	case unix.SIGSTOP, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
+		t.group = true
+	default:
+		t.group = false
+	}
+	if p.stepping == t && p.stop != nil {
+		p.stepping = nil // Interrupt
+		return
+	}
+	p.proceed(t)
+}
+
+// onSignal handles a signal-delivery-stop, and the SIGTRAPs that are no signals.
+func (p *Process) onSignal(t *Thread, sig unix.Signal) {
+	if sig == unix.SIGTRAP|sysgood {
+		p.stepping = nil // the step over a syscall instruction has entered the kernel
+		return
+	}
+	t.deliverable = true
+	var info siginfo
+	if getSiginfo(t.TID, &info) != nil {
+		t.state = running // killed: its exit will be reported
+		return
+	}
+	if sig == unix.SIGTRAP && p.onTrap(t, &info) {
+		return
+	}
+	p.enqueue(t, &info)
+	if p.stepping == t && isFault(&info) {
+		p.stepping = nil // the instruction cannot run; its signal comes first
+		return
+	}
+	p.proceed(t)
+}
+
+// onTrap handles a SIGTRAP that the engine has caused. False: it is the
+// program's own.
+func (p *Process) onTrap(t *Thread, info *siginfo) bool {
+	switch info.code() {
+	case sigKernel:
+		return p.onInt3(t)
+	case trapTrace:
+		if p.stepping != t {
+			return false
+		}
+		p.stepping = nil
+		p.watchHit(t)
+		return true
+	case trapHW, trapBrkpt:
+		if !p.watchHit(t) {
+			return false
+		}
+		if p.stepping == t {
+			p.stepping = nil
+			return true
+		}
+		p.proceed(t)
+		return true
+	}
+	return false
+}
+
+// onInt3 handles an int3 just executed. False: it is the program's own.
+func (p *Process) onInt3(t *Thread) bool {
+	if t.load() != nil {
+		t.state = running // killed
+		return true
+	}
+	pc := addr.Run(t.regs.Rip - 1)
+	s := p.sites[pc]
+	switch {
+	case s == nil:
+		if b, err := p.mem.peek(pc); err != nil || b == int3 {
+			return false
+		}
+	case len(s.code) > 0 && s.code[0] == int3 && p.stepping == t:
+		return false // it stands under our trap
+	}
+	t.regs.Rip, t.regsDirty = uint64(pc), true
+	if s == nil || p.stopping && !t.guest {
+		// Removed meanwhile, or to be hit again on the next release.
+		p.proceed(t)
+		return true
+	}
+	if t.guest {
+		t.at = pc
+		p.release(t)
+		return true
+	}
+	if stops := p.hit(t, s); len(stops) > 0 {
+		p.stop = trapStop(t, stops)
+		return true
+	}
+	p.release(t)
+	return true
+}
+
+// trapStop is the stop at the traps; at the engine's own, that of a change of
+// the modules.
+func trapStop(t *Thread, stops []*Trap) *Stop {
+	users := slices.DeleteFunc(stops, func(t *Trap) bool { return t.internal })
+	if len(users) == 0 {
+		return &Stop{Reason: Loaded, Thread: t}
+	}
+	return &Stop{Reason: Trapped, Thread: t, Traps: users}
+}

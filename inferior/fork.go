@@ -1,0 +1,302 @@
+package inferior
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// forkSettings say what becomes of new processes.
+type forkSettings struct {
+	followChild bool
+	detach      bool // let the one not followed go; otherwise hold it
+	catchFork   bool
+	catchExec   bool
+	vforkParent *target // stopped, its memory shared with the target that has been followed
+}
+
+// SetFollowFork chooses who stays the target after a fork: the parent (as at
+// first) or the child.
+func (p *Process) SetFollowFork(child bool) { p.forks.followChild = child }
+
+// SetDetachOnFork chooses what becomes of the other process: detached (as at
+// first), or held, stopped, until SwitchTo or the end of the session.
+func (p *Process) SetDetachOnFork(detach bool) { p.forks.detach = detach }
+
+// CatchFork makes forks a stop (Forked), CatchExec execs (Execed).
+func (p *Process) CatchFork(on bool) { p.forks.catchFork = on }
+
+// CatchExec makes a successful execve a stop.
+func (p *Process) CatchExec(on bool) { p.forks.catchExec = on }
+
+// Held lists the processes kept stopped, ascending.
+func (p *Process) Held() []int { return slices.Sorted(maps.Keys(p.held)) }
+
+// onBirth handles the event of t having created a thread or a process.
+func (p *Process) onBirth(t *Thread, ev int) {
+	child, err := eventMessage(t.TID)
+	if err != nil {
+		t.state = running // killed
+		return
+	}
+	if ev == unix.PTRACE_EVENT_CLONE && isThreadOf(t.tg.pid, child) {
+		if !t.guest && t.tg.threads[child] == nil && !p.leaving[child] {
+			p.addThread(t.tg, child, running)
+		}
+		p.proceed(t)
+		return
+	}
+	p.newProcess(t, child, ev == unix.PTRACE_EVENT_VFORK)
+}
+
+// newProcess handles the birth of a process. No child ever runs into an int3
+// of ours: one with memory of its own has them lifted, one that shares ours
+// stays traced, as a guest, until it execs or exits.
+func (p *Process) newProcess(t *Thread, child int, vfork bool) {
+	if !p.early[child] {
+		_, ws, err := waitFor(child, 0)
+		if err != nil || ws.Exited() || ws.Signaled() {
+			p.proceed(t) // killed at birth
+			return
+		}
+	}
+	delete(p.early, child)
+	parent := t.tg.pid
+	shared := sharesMemory(parent, child, vfork)
+	follow := p.forks.followChild && !t.guest
+	if p.hooks.Forked != nil {
+		defer p.hooks.Forked(parent, child, follow)
+	}
+	if p.forks.catchFork && !t.guest && p.stop == nil && !p.stopping {
+		p.stop = &Stop{Reason: Forked, Thread: t, Child: child}
+	}
+	switch {
+	case follow:
+		p.follow(t, child, shared)
+		return
+	case shared:
+		p.addGuest(child)
+	case p.forks.detach || t.guest:
+		p.liftIn(child)
+		p.detachOne(child)
+	default:
+		p.liftIn(child)
+		p.hold(child, t.tg)
+	}
+	if vfork && p.stepping == t {
+		// The call returns only when the child is gone: the step ends here.
+		p.stepping = nil
+	}
+	p.proceed(t)
+	if vfork && t.state == running {
+		t.state = vforking
+	}
+}
+
+// addGuest lets a process that shares the target's memory run, traced.
+func (p *Process) addGuest(child int) {
+	g := &Thread{TID: child, p: p, tg: newTarget(child, p.cur.launched), state: stopped, guest: true}
+	p.guests[child] = g
+	p.resume(g, unix.PTRACE_CONT)
+}
+
+// detachOne lets a stopped process of one thread go.
+func (p *Process) detachOne(tid int) {
+	_ = ptrace(unix.PTRACE_DETACH, tid, 0, 0) // ESRCH: killed
+}
+
+// liftIn takes our int3s out of a fork child's copy of the memory.
+func (p *Process) liftIn(child int) {
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", child), unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return // killed
+	}
+	defer unix.Close(fd)
+	lift := func(a int64, orig byte) {
+		var b [1]byte
+		if n, err := unix.Pread(fd, b[:], a); n == 1 && err == nil && b[0] == int3 {
+			_, _ = unix.Pwrite(fd, []byte{orig}, a) // fails only when the child is gone
+		}
+	}
+	for a, s := range p.sites {
+		if len(s.code) > 0 {
+			lift(int64(a), s.code[0])
+		}
+	}
+	for a, orig := range p.retired {
+		lift(int64(a), orig)
+	}
+}
+
+// hold keeps a child stopped.
+func (p *Process) hold(child int, parent *target) {
+	tg := newTarget(child, parent.launched)
+	tg.exe = parent.exe
+	p.held[child] = tg
+	tg.threads[child] = &Thread{Num: 1, TID: child, p: p, tg: tg, state: stopped}
+	tg.order = []*Thread{tg.threads[child]}
+	tg.nextNum = 2
+}
+
+// follow makes a new child the target. Traps stay planted in it, in the same
+// places. The parent of a vfork shares its memory and so is held until the
+// child execs or exits.
+func (p *Process) follow(t *Thread, child int, shared bool) {
+	old := p.cur
+	if err := p.stopThreads(); err != nil || old.exit != nil {
+		return
+	}
+	if t.state == stopped && p.stepping == t {
+		p.stepping = nil
+	}
+	p.hold(child, old)
+	if shared {
+		p.forks.vforkParent = old
+	}
+	if err := p.change(p.held[child], !shared); err != nil {
+		p.message("follow the child %d: %v", child, err)
+		return
+	}
+	if p.stop != nil && p.stop.Reason == Forked {
+		p.stop.Thread = p.cur.order[0]
+	}
+	if !shared {
+		p.park(old)
+	}
+	p.halted = true
+}
+
+// park lets a stopped former target go, or holds it.
+func (p *Process) park(old *target) {
+	if !p.forks.detach {
+		p.held[old.pid] = old
+		return
+	}
+	if err := p.letGo(old); err != nil {
+		p.message("detach from process %d: %v", old.pid, err)
+	}
+}
+
+// change makes a held process the target and plants the traps in it. The old
+// one, all stopped, has them lifted unless both share one memory.
+func (p *Process) change(to *target, lift bool) error {
+	if lift && p.cur.exit == nil {
+		if err := p.drain(p.cur); err != nil {
+			return err
+		}
+		for a := range p.sites {
+			p.mem.lift(a)
+		}
+	}
+	delete(p.held, to.pid)
+	p.cur = to
+	if err := p.mem.open(to.pid); err != nil {
+		return err
+	}
+	for _, t := range to.order {
+		t.debugOK = false
+	}
+	var failed []error
+	for a, s := range p.sites {
+		if !lift && len(s.code) > 0 {
+			p.mem.adopt(a, s.code[0])
+			continue
+		}
+		failed = append(failed, p.mem.plant(a))
+	}
+	p.rescan()
+	return errors.Join(failed...)
+}
+
+// SwitchTo makes a held process the target; the present one is held instead,
+// with its traps lifted. Traps and watchpoints go over when the two run the
+// same program, and are forgotten otherwise.
+func (p *Process) SwitchTo(pid int) error {
+	p.check()
+	to := p.held[pid]
+	if to == nil {
+		return fmt.Errorf("process %d is not held (held: %v)", pid, p.Held())
+	}
+	old := p.cur
+	same := old.exit == nil && old.exe == to.exe
+	if !same {
+		for a := range p.sites {
+			p.mem.lift(a)
+		}
+		p.forgetTraps()
+		p.forgetWatches()
+	}
+	if err := p.change(to, true); err != nil {
+		return fmt.Errorf("switch to process %d: %w", pid, err)
+	}
+	if old.exit == nil {
+		p.held[old.pid] = old
+	}
+	return nil
+}
+
+// onExec handles execve, the moment before the new program's first
+// instruction. The other threads are gone, and the caller has taken over the
+// leader's tid, whatever it was before.
+func (p *Process) onExec(t *Thread) {
+	if t.guest {
+		delete(p.guests, t.TID)
+		if p.stepping == t {
+			p.stepping = nil
+		}
+		p.detachOne(t.TID)
+		return
+	}
+	former, err := eventMessage(t.TID)
+	if f := t.tg.threads[former]; err == nil && f != nil && f != t && t.state == exiting {
+		t = f
+	}
+	for _, x := range t.tg.order {
+		if x != t {
+			p.exited(x)
+		}
+	}
+	t.TID, t.state, t.queue, t.placed = t.tg.pid, stopped, nil, 0
+	t.debugOK, t.debugSet, t.at = false, false, 0
+	t.tg.threads = map[int]*Thread{t.TID: t}
+	t.tg.order = []*Thread{t}
+	p.forgetTraps()
+	p.forgetWatches()
+	if p.forks.vforkParent != nil {
+		p.releaseVforkParent()
+	}
+	if err := p.mem.open(t.tg.pid); err != nil {
+		p.message("%v", err)
+	}
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.tg.pid))
+	if err == nil {
+		t.tg.exe = path
+	}
+	p.mods.forget()
+	p.rescan()
+	if p.stop != nil && p.stop.Thread != t {
+		p.stop = nil // it concerned a thread of the old image
+	}
+	if p.hooks.Execed != nil {
+		p.hooks.Execed(path)
+	}
+	if p.forks.catchExec && p.stop == nil {
+		p.stop = &Stop{Reason: Execed, Thread: t, Path: path}
+	}
+	p.proceed(t)
+}
+
+// releaseVforkParent lets the parent go whose memory the target has left: the
+// int3s in it are lifted first.
+func (p *Process) releaseVforkParent() {
+	parent := p.forks.vforkParent
+	p.forks.vforkParent = nil
+	for i := len(p.mem.patches) - 1; i >= 0; i-- {
+		p.mem.lift(p.mem.patches[i].at)
+	}
+	p.park(parent)
+}

@@ -1,0 +1,96 @@
+package inferior
+
+import (
+	"os"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// wakeSignal makes the owner's wait4 return with EINTR. Nobody uses it: it is
+// the last real-time signal but one, and Go's runtime drops it.
+const wakeSignal = 63
+
+// A waker makes the owner look up from its wait.
+type waker struct {
+	tid     int
+	request atomic.Bool // Interrupt has been called and not been answered
+	waiting atomic.Bool // the owner is about to wait or waits
+}
+
+func (w *waker) init(tid int) { w.tid = tid }
+
+// asked tells whether Interrupt has been called and not been answered.
+func (w *waker) asked() bool { return w.request.Load() }
+
+// sigaction is the kernel's struct sigaction (not libc's) on x86-64.
+type sigaction struct {
+	handler, flags, restorer, mask uint64
+}
+
+// changeAction sets and clears flags of a signal's action, keeping its handler.
+func changeAction(sig int, set, clear uint64) error {
+	var a sigaction
+	if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&a)), 8, 0, 0); e != 0 {
+		return e
+	}
+	a.flags = a.flags&^clear | set
+	if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&a)), 0, 8, 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
+const (
+	saNoCldStop = 1
+	saRestart   = 0x10000000
+)
+
+// Interrupt makes the Continue or StepInstruction that runs, or else the next
+// one, return with Interrupted. Any goroutine may call it; it does not wait.
+func (p *Process) Interrupt() error {
+	p.wake.request.Store(true)
+	go p.wake.ring()
+	return nil
+}
+
+// ClearInterrupt forgets a call of Interrupt that came too late for the run
+// it was meant for.
+func (p *Process) ClearInterrupt() { p.wake.request.Store(false) }
+
+// ring signals the owner's thread until it has looked. Once would not do: the
+// signal may come just before the wait begins. An owner that does not wait
+// looks before it does. Go installs its handlers with SA_RESTART, which would
+// hide the signal from wait4.
+func (w *waker) ring() {
+	pid := os.Getpid()
+	for pause := 200 * time.Microsecond; w.request.Load() && w.waiting.Load(); pause = min(2*pause, 50*time.Millisecond) {
+		if changeAction(wakeSignal, 0, saRestart) != nil || unix.Tgkill(pid, w.tid, wakeSignal) != nil {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// interrupted answers Interrupt, unless a stop is already under way: then the
+// next run does.
+func (p *Process) interrupted() {
+	switch {
+	case p.stepping != nil && !p.noBreak && p.stop == nil:
+		p.wake.request.Store(false)
+		p.stop = &Stop{Reason: Interrupted, Thread: p.stepping}
+		p.stepping.interrupted = ptrace(unix.PTRACE_INTERRUPT, p.stepping.TID, 0, 0) == nil
+	case p.stopping || p.stop != nil:
+	default:
+		p.wake.request.Store(false)
+		p.stop = &Stop{Reason: Interrupted}
+		for _, t := range p.cur.order {
+			if t.state == running || t.state == stopped {
+				p.stop.Thread = t
+				break
+			}
+		}
+	}
+}

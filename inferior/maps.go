@@ -1,0 +1,83 @@
+package inferior
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"hdb/internal/addr"
+)
+
+// Maps reads the memory map of the target, ascending.
+func (p *Process) Maps() ([]Mapping, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.cur.pid))
+	if err != nil {
+		return nil, fmt.Errorf("maps of process %d: %w", p.cur.pid, err)
+	}
+	var all []Mapping
+	for line := range bytes.Lines(b) {
+		m, err := parseMapping(strings.TrimSuffix(string(line), "\n"))
+		if err != nil {
+			return all, err
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// parseMapping reads one line of /proc/PID/maps, proc(5).
+func parseMapping(line string) (Mapping, error) {
+	bad := func(what string) (Mapping, error) {
+		return Mapping{}, fmt.Errorf("maps line %q: bad %s", line, what)
+	}
+	fields := strings.SplitN(line, " ", 6)
+	if len(fields) < 5 {
+		return bad("shape")
+	}
+	lowText, highText, _ := strings.Cut(fields[0], "-")
+	low, err := strconv.ParseUint(lowText, 16, 64)
+	if err != nil {
+		return bad("start")
+	}
+	high, err := strconv.ParseUint(highText, 16, 64)
+	if err != nil {
+		return bad("end")
+	}
+	offset, err := strconv.ParseUint(fields[2], 16, 64)
+	if err != nil {
+		return bad("offset")
+	}
+	inode, err := strconv.ParseUint(fields[4], 10, 64)
+	if err != nil {
+		return bad("inode")
+	}
+	m := Mapping{Low: addr.Run(low), High: addr.Run(high), Perm: fields[1], Offset: offset, Device: fields[3], Inode: inode}
+	if len(fields) == 6 {
+		m.Path, m.Deleted = strings.CutSuffix(unescapeMaps(strings.TrimLeft(fields[5], " ")), " (deleted)")
+	}
+	return m, nil
+}
+
+// unescapeMaps undoes the one escape of the file, \012 for a newline.
+func unescapeMaps(s string) string { return strings.ReplaceAll(s, `\012`, "\n") }
+
+// Auxv is the auxiliary vector the kernel gave the program: AT_ constant
+// (getauxval(3)) to value.
+func (p *Process) Auxv() (map[uint64]uint64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", p.cur.pid))
+	if err != nil {
+		return nil, fmt.Errorf("auxiliary vector of process %d: %w", p.cur.pid, err)
+	}
+	v := map[uint64]uint64{}
+	for ; len(b) >= 16; b = b[16:] {
+		key := binary.LittleEndian.Uint64(b)
+		if key == 0 {
+			break
+		}
+		v[key] = binary.LittleEndian.Uint64(b[8:])
+	}
+	return v, nil
+}

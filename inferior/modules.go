@@ -1,0 +1,322 @@
+package inferior
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+
+	"hdb/internal/addr"
+)
+
+// modules is what the engine knows of the ELF files in the target. It is
+// found from the memory map and the headers in memory, which works alike for
+// dynamic, static and attached programs and for any C library; the dynamic
+// linker is only asked when to look again.
+type modules struct {
+	list    []Module // by Low
+	known   map[moduleKey]Module
+	trap    *Trap    // at the dynamic linker's hook
+	armed   bool     // the hook has been looked for
+	syscall addr.Run // a syscall instruction, 0 not looked for
+}
+
+// A moduleKey says that the same file is still at the same place.
+type moduleKey struct {
+	low    addr.Run
+	device string
+	inode  uint64
+}
+
+func (m *modules) forget() { *m = modules{} }
+
+// Modules lists the ELF files mapped now, by address. The list is replaced,
+// not changed, when libraries come and go.
+func (p *Process) Modules() []Module { return p.mods.list }
+
+// rescan looks for modules, tells nobody, and plants the library trap once it
+// can be found.
+func (p *Process) rescan() (added, removed []Module) {
+	maps, err := p.Maps()
+	if err != nil {
+		return nil, nil // the process has just ended
+	}
+	if p.mods.known == nil {
+		p.mods.known = map[moduleKey]Module{}
+	}
+	var list []Module
+	known := map[moduleKey]Module{}
+	for _, image := range groupImages(maps) {
+		key := moduleKey{image[0].Low, image[0].Device, image[0].Inode}
+		m, ok := p.mods.known[key]
+		if !ok {
+			if m, ok = p.readModule(image); !ok {
+				continue
+			}
+			added = append(added, m)
+		}
+		known[key] = m
+		list = append(list, m)
+	}
+	for key, m := range p.mods.known {
+		if _, ok := known[key]; !ok {
+			removed = append(removed, m)
+		}
+	}
+	slices.SortFunc(list, func(a, b Module) int {
+		if a.Low < b.Low {
+			return -1
+		}
+		return 1
+	})
+	p.mods.list, p.mods.known = list, known
+	if !p.mods.armed {
+		p.armLibraryTrap()
+	}
+	return added, removed
+}
+
+// groupImages puts the mappings of one load of a file together. A load
+// begins with the file's first page and has code in it.
+func groupImages(maps []Mapping) [][]Mapping {
+	type file struct {
+		device string
+		inode  uint64
+	}
+	latest := map[file]int{}
+	var images [][]Mapping
+	for _, m := range maps {
+		if m.Path == "[vdso]" {
+			images = append(images, []Mapping{m})
+			continue
+		}
+		if m.Inode == 0 {
+			continue
+		}
+		f := file{m.Device, m.Inode}
+		i, ok := latest[f]
+		if m.Offset == 0 && (!ok || images[i][len(images[i])-1].Offset != 0 || m.Low != images[i][len(images[i])-1].High) {
+			latest[f] = len(images)
+			images = append(images, []Mapping{m})
+		} else if ok {
+			images[i] = append(images[i], m)
+		}
+	}
+	return slices.DeleteFunc(images, func(image []Mapping) bool {
+		return !slices.ContainsFunc(image, func(m Mapping) bool { return m.Perm[2] == 'x' })
+	})
+}
+
+// readModule reads the ELF header of a load. False: it is no ELF file.
+func (p *Process) readModule(image []Mapping) (Module, bool) {
+	low := image[0].Low
+	m := Module{Name: image[0].Path, Low: low, High: image[len(image)-1].High, VDSO: image[0].Path == "[vdso]"}
+	loads := p.programHeaders(low, elf.PT_LOAD)
+	if len(loads) == 0 {
+		return m, false
+	}
+	first := loads[0]
+	m.Bias = addr.Bias(uint64(low) - (first.Vaddr - first.Off))
+	last := loads[len(loads)-1]
+	if end := addr.File(last.Vaddr + last.Memsz).Run(m.Bias); end > m.High {
+		m.High = end // .bss
+	}
+	if !m.VDSO {
+		m.Path = p.openable(image[0])
+	}
+	return m, true
+}
+
+// programHeaders reads those of one type from the header mapped at low.
+func (p *Process) programHeaders(low addr.Run, typ elf.ProgType) []elf.ProgHeader {
+	var h [64]byte
+	if _, err := p.mem.readAt(h[:], int64(low)); err != nil || string(h[:4]) != elf.ELFMAG || h[4] != byte(elf.ELFCLASS64) {
+		return nil
+	}
+	le := binary.LittleEndian
+	phoff, size, count := le.Uint64(h[32:]), int(le.Uint16(h[54:])), int(le.Uint16(h[56:]))
+	if size < 56 || count > 256 || phoff > 1<<20 {
+		return nil
+	}
+	table := make([]byte, size*count)
+	if _, err := p.mem.readAt(table, int64(low)+int64(phoff)); err != nil {
+		return nil
+	}
+	var found []elf.ProgHeader
+	for ; len(table) >= size; table = table[size:] {
+		if elf.ProgType(le.Uint32(table)) == typ {
+			found = append(found, elf.ProgHeader{Type: typ, Off: le.Uint64(table[8:]), Vaddr: le.Uint64(table[16:]),
+				Filesz: le.Uint64(table[32:]), Memsz: le.Uint64(table[40:])})
+		}
+	}
+	return found
+}
+
+// openable is a path under which hdb can open the file of a mapping: its own
+// when that is the same file, else one through the inferior's eyes.
+func (p *Process) openable(m Mapping) string {
+	pid := p.cur.pid
+	for _, path := range []string{
+		m.Path,
+		fmt.Sprintf("/proc/%d/root%s", pid, m.Path),
+		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, uint64(m.Low), uint64(m.High)),
+		fmt.Sprintf("/proc/%d/exe", pid),
+	} {
+		if info, err := os.Stat(path); err == nil {
+			if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Ino == m.Inode {
+				return path
+			}
+		}
+	}
+	return m.Path
+}
+
+// armLibraryTrap plants the trap where the dynamic linker reports changes:
+// the function that r_debug.r_brk names (System V ABI, link.h). At the first
+// instruction that is not yet filled in, but the dynamic linker has a symbol
+// for it, in glibc and in musl.
+func (p *Process) armLibraryTrap() {
+	auxv, err := p.Auxv()
+	if err != nil {
+		return
+	}
+	const atBase, atEntry = 7, 9
+	base, entry := addr.Run(auxv[atBase]), addr.Run(auxv[atEntry])
+	hook, ok := p.libraryHook(base, entry)
+	if ok {
+		p.mods.armed = true
+		// Without the trap the list of modules is as of the last stop.
+		if p.mods.trap, err = p.plantInternal(hook, p.libraryEvent); err != nil {
+			p.message("library events: %v", err)
+		}
+		return
+	}
+	if base == 0 {
+		p.mods.armed = true // static, and without dlopen
+		return
+	}
+	p.mods.armed = true
+	var once *Trap
+	once, err = p.plantInternal(entry, func(*Thread) Action {
+		if err := once.Remove(); err != nil {
+			p.message("library events: %v", err)
+		}
+		if hook, ok := p.debugHook(entry); ok {
+			if p.mods.trap, err = p.plantInternal(hook, p.libraryEvent); err != nil {
+				p.message("library events: %v", err)
+			}
+		}
+		return p.modulesChanged()
+	})
+	if err != nil {
+		p.message("library events: %v", err)
+	}
+}
+
+func (p *Process) plantInternal(a addr.Run, h Handler) (*Trap, error) {
+	t, err := p.Plant(a, h)
+	if t != nil {
+		t.internal = true
+	}
+	return t, err
+}
+
+// libraryHook finds the dynamic linker's hook by r_debug or by its symbol.
+func (p *Process) libraryHook(base, entry addr.Run) (addr.Run, bool) {
+	if hook, ok := p.debugHook(entry); ok {
+		return hook, true
+	}
+	at := base
+	if base == 0 {
+		at = entry
+	}
+	for _, m := range p.mods.list {
+		if at < m.Low || at >= m.High || m.VDSO || base == 0 && isGo(m.Path) {
+			continue
+		}
+		if v, ok := elfSymbol(m.Path, "_dl_debug_state"); ok {
+			return v.Run(m.Bias), true
+		}
+	}
+	return 0, false
+}
+
+// debugHook follows the program's DT_DEBUG to r_debug.r_brk.
+func (p *Process) debugHook(entry addr.Run) (addr.Run, bool) {
+	i := slices.IndexFunc(p.mods.list, func(m Module) bool { return m.Low <= entry && entry < m.High })
+	if i < 0 {
+		return 0, false
+	}
+	m := p.mods.list[i]
+	for _, dyn := range p.programHeaders(m.Low, elf.PT_DYNAMIC) {
+		var d [16]byte
+		for a := addr.File(dyn.Vaddr).Run(m.Bias); ; a += 16 {
+			if _, err := p.mem.readAt(d[:], int64(a)); err != nil {
+				return 0, false
+			}
+			tag, value := binary.LittleEndian.Uint64(d[:]), binary.LittleEndian.Uint64(d[8:])
+			if elf.DynTag(tag) == elf.DT_NULL {
+				return 0, false
+			}
+			if elf.DynTag(tag) != elf.DT_DEBUG || value == 0 {
+				continue
+			}
+			// struct r_debug: int r_version; link_map *r_map; r_brk
+			if _, err := p.mem.readAt(d[:8], int64(value)+16); err != nil {
+				return 0, false
+			}
+			brk := binary.LittleEndian.Uint64(d[:])
+			return addr.Run(brk), brk != 0
+		}
+	}
+	return 0, false
+}
+
+// libraryEvent is the handler of the library trap.
+func (p *Process) libraryEvent(*Thread) Action { return p.modulesChanged() }
+
+// modulesChanged rescans and tells the hook.
+func (p *Process) modulesChanged() Action {
+	added, removed := p.rescan()
+	if len(added)+len(removed) == 0 || p.hooks.Modules == nil {
+		return Resume
+	}
+	return p.hooks.Modules(added, removed)
+}
+
+// elfSymbol looks a defined symbol up in a file's dynamic or full symbols.
+func elfSymbol(path, name string) (addr.File, bool) {
+	f, err := elf.Open(path)
+	if err != nil {
+		return 0, false
+	}
+	defer f.Close()
+	for _, read := range []func() ([]elf.Symbol, error){f.DynamicSymbols, f.Symbols} {
+		symbols, err := read()
+		if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
+			return 0, false
+		}
+		for _, s := range symbols {
+			if s.Name == name && s.Section != elf.SHN_UNDEF {
+				return addr.File(s.Value), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// isGo tells whether the program at path was built by the Go toolchain.
+func isGo(path string) bool {
+	f, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return f.Section(".go.buildinfo") != nil || f.Section(".note.go.buildid") != nil || f.Section(".gopclntab") != nil
+}
+
+// IsGo tells whether the target's program was built by the Go toolchain.
+func (p *Process) IsGo() bool { return isGo(fmt.Sprintf("/proc/%d/exe", p.cur.pid)) }

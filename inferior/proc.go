@@ -1,0 +1,60 @@
+package inferior
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// statusField is one field of /proc/TID/status (proc(5)), trimmed.
+func statusField(tid int, name string) (string, bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		return "", false
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(rest), true
+		}
+	}
+	return "", false
+}
+
+// isThreadOf tells whether tid is a thread of process pid, zombies included.
+func isThreadOf(pid, tid int) bool {
+	return unix.Access(fmt.Sprintf("/proc/%d/task/%d", pid, tid), unix.F_OK) == nil
+}
+
+// threadIDs lists the threads of a process as the kernel knows them now.
+func threadIDs(pid int) ([]int, error) {
+	d, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	for _, n := range names {
+		if id, err := strconv.Atoi(n); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// sharesMemory tells whether two processes have one address space, by
+// kcmp(2), or where the kernel lacks it, by the guess given.
+func sharesMemory(a, b int, guess bool) bool {
+	const kcmpVM = 1
+	r, _, e := unix.RawSyscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), kcmpVM, 0, 0, 0)
+	if e != 0 {
+		return guess
+	}
+	return r == 0
+}

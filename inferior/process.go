@@ -1,0 +1,358 @@
+package inferior
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrEnded is in the chain of errors about a process that is no more.
+var ErrEnded = errors.New("the process has ended")
+
+// A Process is a program being debugged. See the package comment for who may
+// call what when.
+type Process struct {
+	owner int // the OS thread that traces
+	cur   *target
+	held  map[int]*target // children kept stopped, by pid
+
+	guests  map[int]*Thread // vfork children in the target's memory, by tid
+	early   map[int]bool    // new processes that stopped before the event announcing them
+	leaving map[int]bool    // threads past PTRACE_EVENT_EXIT, not yet reaped
+
+	mem     memory
+	sites   map[addr.Run]*site
+	retired map[addr.Run]byte // lifted while threads ran: a fork child may still have them
+	watches [4]*Watch
+	mods    modules
+
+	hooks    Hooks
+	policies policies
+	forks    forkSettings
+	wake     waker
+	term     terminal
+	pin      pin
+
+	stop     *Stop   // set by an event that stops everything
+	stopping bool    // events are kept, threads not resumed
+	halted   bool    // all threads were stopped on the way and are to be released
+	stepping *Thread // runs one instruction while the others stand
+	noBreak  bool    // the step is not the user's: Interrupt waits until it is over
+	closed   bool
+}
+
+// A target is one process of the debugging session.
+type target struct {
+	pid      int
+	launched bool // dies with its tracer; otherwise it was there before
+	exe      string
+	threads  map[int]*Thread
+	order    []*Thread // by Num
+	nextNum  int
+	exit     *ExitStatus
+}
+
+func newTarget(pid int, launched bool) *target {
+	return &target{pid: pid, launched: launched, threads: map[int]*Thread{}, nextNum: 1}
+}
+
+// newProcess is a Process of the calling OS thread, which must be locked.
+func newProcess() *Process {
+	p := &Process{
+		owner:    unix.Gettid(),
+		held:     map[int]*target{},
+		guests:   map[int]*Thread{},
+		early:    map[int]bool{},
+		leaving:  map[int]bool{},
+		sites:    map[addr.Run]*site{},
+		retired:  map[addr.Run]byte{},
+		policies: defaultPolicies(),
+	}
+	p.mem.fd = -1
+	p.forks.detach = true
+	p.wake.init(p.owner)
+	return p
+}
+
+// check panics when the caller is not on the owner thread: the kernel would
+// answer ESRCH to everything, which nobody understands.
+func (p *Process) check() {
+	if tid := unix.Gettid(); tid != p.owner {
+		panic(fmt.Sprintf("programming error: inferior.Process used from OS thread %d; its owner is %d", tid, p.owner))
+	}
+}
+
+// PID is the process ID of the target; after a followed fork, the child's.
+func (p *Process) PID() int { return p.cur.pid }
+
+// Exe is the path of the program that the target runs.
+func (p *Process) Exe() string { return p.cur.exe }
+
+// Attached tells a process that was running before from one that was launched.
+func (p *Process) Attached() bool { return !p.cur.launched }
+
+// Exited tells whether and how the target has ended.
+func (p *Process) Exited() (ExitStatus, bool) {
+	if p.cur.exit == nil {
+		return ExitStatus{}, false
+	}
+	return *p.cur.exit, true
+}
+
+// SetHooks replaces all hooks.
+func (p *Process) SetHooks(h Hooks) { p.hooks = h }
+
+// Threads lists the living threads in order of Num.
+func (p *Process) Threads() []*Thread {
+	return slices.DeleteFunc(slices.Clone(p.cur.order), func(t *Thread) bool { return t.state == exiting })
+}
+
+// Thread is the thread with that TID, or nil.
+func (p *Process) Thread(tid int) *Thread {
+	if t := p.cur.threads[tid]; t != nil && t.state != exiting {
+		return t
+	}
+	return nil
+}
+
+func (p *Process) message(format string, args ...any) {
+	if p.hooks.Message != nil {
+		p.hooks.Message(fmt.Sprintf(format, args...))
+	}
+}
+
+// addThread enters a thread into the target.
+func (p *Process) addThread(tg *target, tid int, state threadState) *Thread {
+	t := &Thread{Num: tg.nextNum, TID: tid, p: p, tg: tg, state: state}
+	tg.nextNum++
+	tg.threads[tid] = t
+	tg.order = append(tg.order, t)
+	if p.hooks.ThreadStarted != nil && t.Num > 1 {
+		p.hooks.ThreadStarted(t)
+	}
+	return t
+}
+
+// dropThread forgets a thread that has exited.
+func (p *Process) dropThread(t *Thread) {
+	if p.stepping == t {
+		p.stepping = nil
+	}
+	if t.guest {
+		delete(p.guests, t.TID)
+		return
+	}
+	if t.tg.threads[t.TID] != t {
+		return
+	}
+	delete(t.tg.threads, t.TID)
+	t.tg.order = slices.DeleteFunc(slices.Clone(t.tg.order), func(x *Thread) bool { return x == t })
+	p.exited(t)
+}
+
+// exited marks t and tells the hook, once.
+func (p *Process) exited(t *Thread) {
+	if t.state == exiting {
+		return
+	}
+	t.state = exiting
+	if p.hooks.ThreadExited != nil && t.Num > 1 {
+		p.hooks.ThreadExited(t)
+	}
+}
+
+// alive is the error of methods that need a process.
+func (p *Process) alive() error {
+	p.check()
+	if p.closed {
+		return fmt.Errorf("process %d: no longer debugged", p.cur.pid)
+	}
+	if p.cur.exit != nil {
+		return fmt.Errorf("process %d %v: %w", p.cur.pid, *p.cur.exit, ErrEnded)
+	}
+	return nil
+}
+
+// Continue resumes all threads until something stops the target; when it
+// returns they all are stopped again. What happened to other threads at the
+// same time is reported by the next calls. A target that has ended is an
+// error (ErrEnded), its end itself is not.
+func (p *Process) Continue() (Stop, error) {
+	if err := p.alive(); err != nil {
+		return Stop{}, err
+	}
+	p.term.give(p.cur.pid)
+	defer p.term.take()
+	p.stop, p.halted = nil, true
+	for {
+		if err := p.runUntilStop(); err != nil {
+			return Stop{}, err
+		}
+		if err := p.stopThreads(); err != nil {
+			return Stop{}, err
+		}
+		if p.stop != nil {
+			return p.finishStop(), nil
+		}
+		p.halted = true // the stop went away with its thread
+	}
+}
+
+// finishStop ends a run that stopped.
+func (p *Process) finishStop() Stop {
+	s := *p.stop
+	p.stop = nil
+	if len(p.early) == 0 {
+		clear(p.retired)
+	}
+	return s
+}
+
+// runUntilStop handles events until one of them stops the target.
+func (p *Process) runUntilStop() error {
+	p.stopping = false
+	for p.stop == nil {
+		if p.halted {
+			p.halted = false
+			p.releaseAll()
+			continue
+		}
+		if err := p.waitEvent(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitEvent handles one event of any tracee, or a call of Interrupt.
+func (p *Process) waitEvent() error {
+	p.wake.waiting.Store(true)
+	defer p.wake.waiting.Store(false)
+	if p.wake.asked() {
+		p.interrupted()
+		if p.stop != nil && p.stepping == nil && !p.stopping {
+			return nil
+		}
+	}
+	tid, ws, err := waitAny(0)
+	switch {
+	case err == unix.EINTR:
+		return nil
+	case err == unix.ECHILD:
+		// Somebody else has reaped the process.
+		p.ended(p.cur, ExitStatus{Signal: int(unix.SIGKILL)})
+		return nil
+	case err != nil:
+		return fmt.Errorf("wait for process %d: %w", p.cur.pid, err)
+	}
+	p.dispatch(tid, ws)
+	return nil
+}
+
+// stopThreads stops every thread of the target. What they have to report is
+// kept for their next release.
+func (p *Process) stopThreads() error {
+	defer func(s bool) { p.stopping = s }(p.stopping)
+	p.stopping = true
+	for {
+		wait := false
+		for _, t := range p.cur.order {
+			if t.state != running {
+				continue
+			}
+			wait = true
+			if !t.interrupted {
+				// ESRCH: it is being killed, and its exit will be reported.
+				t.interrupted = ptrace(unix.PTRACE_INTERRUPT, t.TID, 0, 0) == nil
+			}
+		}
+		if !wait {
+			return nil
+		}
+		if err := p.waitEvent(); err != nil {
+			return err
+		}
+	}
+}
+
+// releaseAll resumes all stopped threads, after their pending events have
+// been looked at: one of those may be the next stop.
+func (p *Process) releaseAll() {
+	threads := slices.Clone(p.cur.order)
+	for _, t := range threads {
+		if t.state == stopped && p.report(t) {
+			return
+		}
+	}
+	for _, t := range p.guests {
+		threads = append(threads, t)
+	}
+	for _, t := range threads {
+		if t.state == stopped {
+			p.passTrap(t)
+		}
+		if p.stop != nil {
+			return
+		}
+	}
+	p.halted = false
+	for _, t := range threads {
+		if t.state != stopped {
+			continue
+		}
+		if p.report(t) {
+			return
+		}
+		p.resume(t, unix.PTRACE_CONT)
+	}
+}
+
+// release lets one thread go on after an event that stops nothing.
+func (p *Process) release(t *Thread) {
+	if t.state != stopped || p.stop != nil || p.report(t) {
+		return
+	}
+	if p.passTrap(t) && t.state == stopped && !p.halted {
+		p.resume(t, unix.PTRACE_CONT)
+	}
+}
+
+// proceed is what follows an event that is dealt with: t goes on, unless all
+// threads are being stopped, and goes on stepping when it was.
+func (p *Process) proceed(t *Thread) {
+	switch {
+	case p.stepping == t:
+		p.resume(t, unix.PTRACE_SINGLESTEP)
+	case t.guest:
+		p.resume(t, unix.PTRACE_CONT)
+	case !p.stopping:
+		p.release(t)
+	}
+}
+
+// resume restarts t with the request (CONT, SINGLESTEP or SYSCALL). CONT
+// delivers its next signal.
+func (p *Process) resume(t *Thread, request int) {
+	sig := 0
+	err := t.flush()
+	if err == nil && !t.debugOK {
+		err = p.syncDebug(t)
+	}
+	if err == nil && request == unix.PTRACE_CONT {
+		sig = p.inject(t)
+		if t.group {
+			request = unix.PTRACE_LISTEN
+		}
+	}
+	if err == nil {
+		// An error means ESRCH, here and above: t has been killed and its
+		// exit will be reported.
+		_ = ptrace(request, t.TID, 0, uintptr(sig))
+	}
+	t.at = 0
+	t.left()
+}

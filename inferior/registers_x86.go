@@ -1,0 +1,59 @@
+package inferior
+
+import "hdb/internal/addr"
+
+// Registers are the general registers of an x86-64 thread in the order of the
+// kernel's struct user_regs_struct (sys/user.h).
+type Registers struct {
+	R15, R14, R13, R12, Rbp, Rbx, R11, R10, R9, R8  uint64
+	Rax, Rcx, Rdx, Rsi, Rdi, OrigRax, Rip, Cs       uint64
+	Eflags, Rsp, Ss, FsBase, GsBase, Ds, Es, Fs, Gs uint64
+}
+
+// PC is the address of the next instruction.
+func (r *Registers) PC() addr.Run { return addr.Run(r.Rip) }
+
+// SP is the stack pointer.
+func (r *Registers) SP() addr.Run { return addr.Run(r.Rsp) }
+
+// Arg is integer argument i (0 to 5) at a function's entry, System V ABI
+// section 3.2.3; 0 for the others, which lie on the stack.
+func (r *Registers) Arg(i int) uint64 {
+	switch i {
+	case 0:
+		return r.Rdi
+	case 1:
+		return r.Rsi
+	case 2:
+		return r.Rdx
+	case 3:
+		return r.Rcx
+	case 4:
+		return r.R8
+	case 5:
+		return r.R9
+	}
+	return 0
+}
+
+// Result is the integer a function has just returned.
+func (r *Registers) Result() uint64 { return r.Rax }
+
+// A NamedRegister is one register for display.
+type NamedRegister struct {
+	Name  string
+	Value uint64
+}
+
+// Named lists the registers in the order in which gdb prints them.
+func (r *Registers) Named() []NamedRegister {
+	return []NamedRegister{
+		{"rax", r.Rax}, {"rbx", r.Rbx}, {"rcx", r.Rcx}, {"rdx", r.Rdx},
+		{"rsi", r.Rsi}, {"rdi", r.Rdi}, {"rbp", r.Rbp}, {"rsp", r.Rsp},
+		{"r8", r.R8}, {"r9", r.R9}, {"r10", r.R10}, {"r11", r.R11},
+		{"r12", r.R12}, {"r13", r.R13}, {"r14", r.R14}, {"r15", r.R15},
+		{"rip", r.Rip}, {"eflags", r.Eflags}, {"cs", r.Cs}, {"ss", r.Ss},
+		{"ds", r.Ds}, {"es", r.Es}, {"fs", r.Fs}, {"gs", r.Gs},
+		{"fs_base", r.FsBase}, {"gs_base", r.GsBase},
+	}
+}

@@ -1,0 +1,165 @@
+package inferior
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Policy says what happens when a signal arrives at the inferior.
+type Policy struct {
+	Stop  bool // return from Continue
+	Print bool // tell the Signal hook
+	Pass  bool // deliver it
+}
+
+// A SignalPolicy is one row of the table of signals.
+type SignalPolicy struct {
+	Number int
+	Name   string // "SIGSEGV", "SIG34"
+	Policy
+}
+
+// lastSignal is SIGRTMAX of x86-64 Linux.
+const lastSignal = 64
+
+type policies [lastSignal + 1]Policy
+
+// defaultPolicies are gdb's: everything stops, prints and passes, but for the
+// signals of normal operation and those that the debugger uses itself.
+func defaultPolicies() policies {
+	var p policies
+	for n := range p {
+		p[n] = Policy{Stop: true, Print: true, Pass: true}
+	}
+	for _, s := range []unix.Signal{unix.SIGALRM, unix.SIGURG, unix.SIGIO, unix.SIGVTALRM, unix.SIGPROF,
+		unix.SIGCHLD, unix.SIGWINCH, 32, 33, 34} { // 32 to 34: the thread library's own (gdb: SIG32, SIGCANCEL, SIG34)
+		p[s] = Policy{Pass: true}
+	}
+	p[unix.SIGINT].Pass = false
+	p[unix.SIGTRAP].Pass = false
+	return p
+}
+
+// SignalName is the name of signal n: "SIGSEGV"; "SIG35" for a real-time one.
+func SignalName(n int) string {
+	if s := unix.SignalName(unix.Signal(n)); s != "" {
+		return s
+	}
+	return fmt.Sprintf("SIG%d", n)
+}
+
+// signalNumber is the reverse of SignalName; it takes names without SIG and
+// plain numbers too.
+func signalNumber(name string) (int, error) {
+	upper := strings.ToUpper(name)
+	bare := strings.TrimPrefix(upper, "SIG")
+	if n, err := strconv.Atoi(bare); err == nil && n >= 1 && n <= lastSignal {
+		return n, nil
+	}
+	if n := unix.SignalNum("SIG" + bare); n != 0 {
+		return int(n), nil
+	}
+	return 0, fmt.Errorf("unknown signal %q (a name like SIGUSR1 or a number from 1 to %d)", name, lastSignal)
+}
+
+// HandleSignal sets the policy of the signal named, as "SIGUSR1", "USR1" or
+// "10". SIGKILL and SIGSTOP behave as the kernel has it.
+func (p *Process) HandleSignal(name string, policy Policy) error {
+	n, err := signalNumber(name)
+	if err != nil {
+		return err
+	}
+	p.policies[n] = policy
+	return nil
+}
+
+// Signals is the table of signals by number.
+func (p *Process) Signals() []SignalPolicy {
+	var all []SignalPolicy
+	for n := 1; n <= lastSignal; n++ {
+		all = append(all, SignalPolicy{n, SignalName(n), p.policies[n]})
+	}
+	return all
+}
+
+// The value that marks a placeholder: a signal sent to make room for one of
+// the queue whose siginfo the kernel does not let us send.
+const placeholderValue = 0x68_64_62_70_6c_61_63_65 // "hdbplace"
+
+func isPlaceholder(info *siginfo) bool {
+	return info.code() == sigQueue && info.value() == placeholderValue
+}
+
+// isFault tells the signal of an instruction that could not complete.
+func isFault(info *siginfo) bool {
+	switch unix.Signal(info.signo()) {
+	case unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP:
+		return info.code() > 0
+	}
+	return false
+}
+
+// enqueue takes the signal of a signal-delivery-stop into the thread's queue.
+func (p *Process) enqueue(t *Thread, info *siginfo) {
+	if t.placed == info.signo() {
+		t.placed = 0
+	}
+	if !isPlaceholder(info) {
+		t.queue = append(t.queue, pendingSignal{info: *info, seen: t.guest})
+	}
+}
+
+// report looks at what is pending on t and not reported yet: a watchpoint, a
+// signal. True: it is the next stop.
+func (p *Process) report(t *Thread) bool {
+	if t.watch != nil {
+		p.stop = &Stop{Reason: Watched, Thread: t, Watch: t.watch, Old: t.old, New: t.new}
+		t.watch, t.old, t.new = nil, nil, nil
+		return true
+	}
+	for len(t.queue) > 0 && !t.queue[0].seen {
+		head := &t.queue[0]
+		head.seen = true
+		policy := p.policies[min(max(head.info.signo(), 0), lastSignal)]
+		sig := explain(p, t, &head.info)
+		if !policy.Pass {
+			t.queue = slices.Delete(t.queue, 0, 1)
+		}
+		if policy.Stop {
+			p.stop = &Stop{Reason: Signaled, Thread: t, Signal: sig}
+			return true
+		}
+		if policy.Print && p.hooks.Signal != nil {
+			p.hooks.Signal(t, sig)
+		}
+	}
+	return false
+}
+
+// inject takes the head of the queue for delivery and returns its number. In
+// a signal-delivery-stop the kernel takes any siginfo; in another stop a
+// placeholder is sent, to be exchanged when it arrives.
+func (p *Process) inject(t *Thread) int {
+	sig := 0
+	if t.deliverable && len(t.queue) > 0 {
+		head := &t.queue[0].info
+		if setSiginfo(t.TID, head) != nil {
+			return 0 // killed
+		}
+		sig = head.signo()
+		t.queue = slices.Delete(t.queue, 0, 1)
+	}
+	if len(t.queue) > 0 && t.placed == 0 {
+		n := t.queue[0].info.signo()
+		s := makeSiginfo(n, sigQueue, os.Getpid(), placeholderValue)
+		if queueSignal(t.tg.pid, t.TID, &s) == nil {
+			t.placed = n
+		}
+	}
+	return sig
+}

@@ -1,0 +1,129 @@
+package inferior
+
+import (
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// Action is what a handler wants: go on, or stop everything here.
+type Action uint8
+
+const (
+	Resume Action = iota
+	StopHere
+)
+
+// StopReason says why Continue or StepInstruction returned.
+type StopReason uint8
+
+const (
+	Trapped     StopReason = iota // a handler of a trap said StopHere; Traps
+	Signaled                      // a signal with a stop policy arrived; Signal
+	Exited                        // the process ended; Exit
+	Interrupted                   // Interrupt was called
+	Watched                       // a hardware watchpoint hit; Watch, Old, New
+	Stepped                       // StepInstruction ran its one instruction
+	Forked                        // fork, vfork or a clone of a process; Child (with CatchFork)
+	Execed                        // execve succeeded; Path (with CatchExec)
+	Loaded                        // the Modules hook said StopHere
+	Gone                          // the process was killed with SIGKILL; Exit
+)
+
+var stopReasonNames = [...]string{"trapped", "signaled", "exited", "interrupted", "watched",
+	"stepped", "forked", "execed", "loaded", "gone"}
+
+// String is the reason in lower case, "trapped".
+func (r StopReason) String() string {
+	if int(r) < len(stopReasonNames) {
+		return stopReasonNames[r]
+	}
+	return fmt.Sprintf("reason %d", uint8(r))
+}
+
+// Stop is one event that stopped all threads. Only the fields that the
+// comment of its Reason names are set, and Thread, which is nil after the
+// end of the process.
+type Stop struct {
+	Reason StopReason
+	Thread *Thread
+	Traps  []*Trap    // those whose handlers said StopHere, in planting order
+	Signal *Signal    // what arrived; still to be delivered unless its policy is nopass
+	Exit   ExitStatus // how the process ended
+	Watch  *Watch
+	Old    []byte // the watched memory before and after
+	New    []byte
+	Child  int    // pid of the new process
+	Path   string // what was executed
+}
+
+// Ended tells whether the process is no more.
+func (s Stop) Ended() bool { return s.Reason == Exited || s.Reason == Gone }
+
+// ExitStatus is how a process ended: by exit (Signal 0) or by a signal.
+type ExitStatus struct {
+	Code       int // exit(3)'s status & 0377
+	Signal     int // the signal that killed it, or 0
+	CoreDumped bool
+}
+
+// String says it in words: "exited with code 3", "killed by SIGSEGV (core dumped)".
+func (e ExitStatus) String() string {
+	if e.Signal == 0 {
+		return fmt.Sprintf("exited with code %d", e.Code)
+	}
+	s := "killed by " + SignalName(e.Signal)
+	if e.CoreDumped {
+		s += " (core dumped)"
+	}
+	return s
+}
+
+// Hooks are called on the owner goroutine during Continue and StepInstruction.
+// Any may be nil.
+type Hooks struct {
+	// Modules reports changes of the set of modules. Of the threads, only the
+	// one that loads is stopped for sure. Traps in removed modules are to be
+	// removed by whoever planted them.
+	Modules func(added, removed []Module) Action
+	// Forked reports a new process; followed: it is the target from now on.
+	Forked func(parent, child int, followed bool)
+	// Execed reports a new image. All traps and watchpoints are gone; the new
+	// ones may be planted here, before its first instruction.
+	Execed func(path string)
+	// ThreadStarted and ThreadExited bracket each thread but the first.
+	ThreadStarted, ThreadExited func(*Thread)
+	// Signal reports a signal whose policy is print without stop.
+	Signal func(*Thread, *Signal)
+	// Message is for the user: something of interest that is not an error.
+	Message func(string)
+}
+
+// A WatchKind is what access to the watched memory stops the program.
+type WatchKind uint8
+
+const (
+	Write     WatchKind = iota // a store
+	ReadWrite                  // a load or a store
+	Read                       // a load; x86 cannot leave out stores, so they stop too
+)
+
+// A Mapping is one line of /proc/PID/maps.
+type Mapping struct {
+	Low, High addr.Run // [Low, High)
+	Perm      string   // "r-xp"
+	Offset    uint64   // into the file, bytes
+	Device    string   // "fe:01"
+	Inode     uint64
+	Path      string // "[heap]", "" for anonymous memory; " (deleted)" is cut off
+	Deleted   bool
+}
+
+// A Module is an ELF file mapped into the process.
+type Module struct {
+	Path      string // to open: the file itself, or a way through /proc when it is deleted or in another mount namespace; "" for the vDSO
+	Name      string // as the process knows it
+	Low, High addr.Run
+	Bias      addr.Bias
+	VDSO      bool
+}

@@ -1,0 +1,208 @@
+package inferior
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// threadState is what the engine knows of a tracee.
+type threadState uint8
+
+const (
+	running  threadState = iota
+	stopped              // in a ptrace-stop: registers can be read
+	vforking             // in the kernel until its vfork child execs or exits; cannot stop
+	exiting              // past PTRACE_EVENT_EXIT: runs no more user code
+)
+
+// A Thread of the inferior. Its methods belong to the owner goroutine and,
+// but for the fields and Name, need the thread to be stopped.
+type Thread struct {
+	Num int // counts from 1 in order of creation; never used again
+	TID int
+
+	p     *Process
+	tg    *target
+	state threadState
+	guest bool // not a thread of the target, but a vfork child in its memory
+
+	interrupted bool // PTRACE_INTERRUPT is outstanding
+	deliverable bool // in a signal-delivery-stop: can be resumed with a signal
+	group       bool // in a group-stop: to be resumed with PTRACE_LISTEN
+
+	queue  []pendingSignal // dequeued from the kernel and not delivered yet, in order
+	placed int             // signal number of the placeholder sent, 0 none
+
+	regs      Registers
+	regsValid bool
+	regsDirty bool
+
+	at       addr.Run // the trap whose handlers have run for the arrival here
+	watch    *Watch   // a watchpoint that hit and has not been reported
+	old      []byte   // what it watched, before
+	new      []byte   // and after
+	debugOK  bool     // the debug registers hold the current watchpoints
+	debugSet bool     // they have ever been written
+}
+
+// A pendingSignal has been taken from the kernel's queue.
+type pendingSignal struct {
+	info siginfo
+	seen bool // its policy has been applied
+}
+
+// Process is the process t belongs to.
+func (t *Thread) Process() *Process { return t.p }
+
+// Name is the thread's name as prctl(PR_SET_NAME) set it, "" when it is gone.
+func (t *Thread) Name() string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", t.tg.pid, t.TID))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(string(b), "\n")
+}
+
+// Regs reads the registers. At a trap, Rip is the address of the trap.
+func (t *Thread) Regs() (Registers, error) {
+	t.p.check()
+	if err := t.settle(); err != nil {
+		return Registers{}, err
+	}
+	return t.regs, nil
+}
+
+// SetRegs writes the registers; they take effect when the thread resumes.
+// Setting another Rip gives up an interrupted system call, which otherwise
+// the kernel would restart relative to it.
+func (t *Thread) SetRegs(r Registers) error {
+	t.p.check()
+	if err := t.settle(); err != nil {
+		return err
+	}
+	if r.Rip != t.regs.Rip && r.OrigRax == t.regs.OrigRax {
+		r.OrigRax = ^uint64(0)
+	}
+	t.regs, t.regsDirty = r, true
+	return nil
+}
+
+// load fills the register cache.
+func (t *Thread) load() error {
+	if t.regsValid {
+		return nil
+	}
+	if t.state != stopped {
+		return fmt.Errorf("registers of thread %d: %s", t.TID, t.whyNot())
+	}
+	if err := getRegs(t.TID, &t.regs); err != nil {
+		return fmt.Errorf("registers of thread %d: %w", t.TID, err)
+	}
+	t.regsValid, t.regsDirty = true, false
+	return nil
+}
+
+// whyNot says why a thread that should be stopped is not.
+func (t *Thread) whyNot() string {
+	switch t.state {
+	case vforking:
+		return "it waits in vfork for its child to exec or exit"
+	case exiting:
+		return "it has exited"
+	}
+	return "it is running"
+}
+
+// settle is load for a thread that may have been stopped by the engine in
+// the moment between executing an int3 and the SIGTRAP that reports it: then
+// the trap is taken and the PC put back, as if it had not been reached yet.
+func (t *Thread) settle() error {
+	if err := t.load(); err != nil {
+		return err
+	}
+	if t.deliverable || t.guest || t.p.sites[addr.Run(t.regs.Rip-1)] == nil {
+		return nil
+	}
+	return t.drainTrap()
+}
+
+// drainTrap takes a SIGTRAP that the thread has pending, if any.
+func (t *Thread) drainTrap() error {
+	if t.state != stopped || t.deliverable || !sigtrapPending(t.TID) {
+		return nil
+	}
+	if err := t.flush(); err != nil {
+		return err
+	}
+	p := t.p
+	defer func(s bool) { p.stopping = s }(p.stopping)
+	p.stopping = true
+	if err := ptrace(unix.PTRACE_CONT, t.TID, 0, 0); err != nil {
+		return err
+	}
+	t.left()
+	for t.state == running {
+		if err := p.waitEvent(); err != nil && err != unix.EINTR {
+			return err
+		}
+	}
+	return t.load()
+}
+
+// sigtrapPending reads the thread's own pending set from /proc.
+func sigtrapPending(tid int) bool {
+	var mask uint64
+	if s, ok := statusField(tid, "SigPnd"); ok {
+		if _, err := fmt.Sscanf(s, "%x", &mask); err != nil {
+			return false
+		}
+	}
+	return mask&(1<<(unix.SIGTRAP-1)) != 0
+}
+
+// flush writes changed registers back.
+func (t *Thread) flush() error {
+	if !t.regsDirty {
+		return nil
+	}
+	if err := setRegs(t.TID, &t.regs); err != nil {
+		return err
+	}
+	t.regsDirty = false
+	return nil
+}
+
+// left notes that the kernel runs t again.
+func (t *Thread) left() {
+	t.state = running
+	t.regsValid, t.regsDirty = false, false
+	t.deliverable = false
+}
+
+// PendingSignal is the number of the signal that the thread will get next
+// when it resumes, 0 when none is known.
+func (t *Thread) PendingSignal() int {
+	if len(t.queue) == 0 {
+		return 0
+	}
+	return t.queue[0].info.signo()
+}
+
+// SetPendingSignal replaces the signal that PendingSignal tells; 0 drops it.
+func (t *Thread) SetPendingSignal(n int) {
+	if len(t.queue) > 0 {
+		if t.queue[0].info.signo() == n {
+			return
+		}
+		t.queue = t.queue[1:]
+	}
+	if n != 0 {
+		s := pendingSignal{info: makeSiginfo(n, sigUser, os.Getpid(), 0), seen: true}
+		t.queue = append([]pendingSignal{s}, t.queue...)
+	}
+}

@@ -1,0 +1,126 @@
+package inferior
+
+import (
+	"fmt"
+	"slices"
+
+	"hdb/internal/addr"
+)
+
+// A Handler is called on the owner goroutine when a thread arrives at the
+// trap, with only this thread stopped: its registers and the memory can be
+// read and written, traps planted and removed. Rip is the trap's address.
+type Handler func(*Thread) Action
+
+// A Trap is one handler at one address.
+type Trap struct {
+	site     *site
+	handler  Handler
+	removed  bool
+	internal bool // the engine's own
+}
+
+// Addr is where the trap stands.
+func (t *Trap) Addr() addr.Run { return t.site.addr }
+
+// A site is an address with an int3 and the traps that share it.
+type site struct {
+	p       *Process
+	addr    addr.Run
+	traps   []*Trap // never changed in place: handlers may plant and remove while it is ranged over
+	code    []byte  // the instruction and what follows, up to 16 bytes, without int3s
+	emulate stepper // nil: the instruction must be run by the processor
+}
+
+// decode reads the instruction anew.
+func (s *site) decode(p *Process) {
+	s.code = s.code[:cap(s.code)]
+	n, _ := p.mem.readAt(s.code, int64(s.addr)) // short at the end of a mapping
+	s.code = s.code[:n]
+	s.emulate = decodeStepper(s.code, uint64(s.addr))
+}
+
+// Plant puts a trap at a and calls h at each arrival of a thread. Several at
+// one address are called in planting order. In a handler, it takes effect
+// for the next arrival.
+func (p *Process) Plant(a addr.Run, h Handler) (*Trap, error) {
+	p.check()
+	s := p.sites[a]
+	if s == nil {
+		if err := p.mem.plant(a); err != nil {
+			return nil, fmt.Errorf("trap at %v: %w", a, err)
+		}
+		s = &site{p: p, addr: a, code: make([]byte, 16)}
+		s.decode(p)
+		p.sites[a] = s
+		delete(p.retired, a)
+	}
+	t := &Trap{site: s, handler: h}
+	s.traps = append(slices.Clip(s.traps), t)
+	return t, nil
+}
+
+// Remove takes the trap away; a second call does nothing. A thread that has
+// hit it already but was not yet handled goes on as if it had not been there.
+func (t *Trap) Remove() error {
+	s := t.site
+	s.p.check()
+	if t.removed {
+		return nil
+	}
+	t.removed = true
+	s.traps = slices.DeleteFunc(slices.Clone(s.traps), func(x *Trap) bool { return x == t })
+	if len(s.traps) == 0 {
+		s.p.unplant(s)
+	}
+	return nil
+}
+
+// unplant takes a site out of the memory. A child forked but not yet known
+// may still have its int3: retired keeps what to write there.
+func (p *Process) unplant(s *site) {
+	delete(p.sites, s.addr)
+	p.mem.lift(s.addr)
+	if len(s.code) > 0 {
+		p.retired[s.addr] = s.code[0]
+	}
+}
+
+// forgetTraps drops all traps without touching memory: the image is gone.
+func (p *Process) forgetTraps() {
+	for _, s := range p.sites {
+		for _, t := range s.traps {
+			t.removed = true
+		}
+	}
+	clear(p.sites)
+	clear(p.retired)
+}
+
+// hit runs the handlers of the site that t has arrived at and returns those
+// that want to stop.
+func (p *Process) hit(t *Thread, s *site) []*Trap {
+	var stops []*Trap
+	t.at = s.addr
+	for _, tr := range s.traps {
+		if !tr.removed && tr.handler(t) == StopHere {
+			stops = append(stops, tr)
+		}
+	}
+	return stops
+}
+
+// Arrive runs the handlers of a trap at which t stands but which it has not
+// hit, as after StepInstruction, and returns those that said StopHere. The
+// arrival then counts as reported: resuming passes the trap.
+func (p *Process) Arrive(t *Thread) ([]*Trap, error) {
+	p.check()
+	if err := t.settle(); err != nil {
+		return nil, err
+	}
+	s := p.sites[t.regs.PC()]
+	if s == nil || t.at == s.addr {
+		return nil, nil
+	}
+	return p.hit(t, s), nil
+}
