@@ -1,6 +1,132 @@
 package capture
 
-// A DamageError says what of a capture could not be read.
-type DamageError struct{ text string }
+import (
+	"fmt"
+	"strings"
+)
 
-func (e *DamageError) Error() string { return e.text }
+// A Lost is a part of a file that could not be read.
+type Lost struct {
+	Offset, Length int64  // in the file
+	What           string // what was there and why it is lost
+}
+
+// A DamageError says what of a capture is lost, and what can be read.
+type DamageError struct {
+	Path        string
+	Size        int64  // of the file
+	Lost        []Lost // in the order found, at most maxLost
+	More        int    // losses that Lost does not list
+	Missing     uint64 // events known to be missing; more may be
+	Events      int    // that can be read
+	First, Last uint64 // their sequence numbers
+}
+
+// maxLost bounds the list: a hostile file could be nothing but damage.
+const maxLost = 1000
+
+// Error is one line.
+func (e *DamageError) Error() string {
+	const shown = 3
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: ", e.Path)
+	for i, l := range e.Lost {
+		if i == shown {
+			fmt.Fprintf(&b, "; and %d more losses", len(e.Lost)-shown+e.More)
+			break
+		}
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(l.What)
+	}
+	if e.Missing > 0 {
+		fmt.Fprintf(&b, "; at least %s missing", counted(e.Missing, "event is", "events are"))
+	}
+	switch e.Events {
+	case 0:
+		b.WriteString("; no event can be read")
+	case 1:
+		fmt.Fprintf(&b, "; 1 event can be read, #%d", e.First)
+	default:
+		fmt.Fprintf(&b, "; %d events can be read, #%d to #%d", e.Events, e.First, e.Last)
+	}
+	return b.String()
+}
+
+func counted(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// A NewVersionError says that a capture needs a newer hdb.
+type NewVersionError struct {
+	Path         string
+	Major, Minor uint16 // of the file
+}
+
+func (e *NewVersionError) Error() string {
+	return fmt.Sprintf("%s: written by hdb capture format %d; this hdb reads %d: use a newer hdb", e.Path, e.Major, major)
+}
+
+// A NotCaptureError says that a file is something else.
+type NotCaptureError struct {
+	Path  string
+	Found string // what it seems to be: "an ELF file"
+	Hint  string // the next step, or ""
+}
+
+func (e *NotCaptureError) Error() string {
+	text := fmt.Sprintf("%s: not an hdb capture but %s", e.Path, e.Found)
+	if e.Hint != "" {
+		text += ": " + e.Hint
+	}
+	return text
+}
+
+// foreign are the beginnings of files that a user may take for a capture.
+var foreign = []struct{ magic, found, hint string }{
+	{"\x7fELF", "an ELF file", "hdb PROG starts a program, hdb core CORE opens a core file"},
+	{"memray", "a capture of memray", "hdb opens its own captures only"},
+	{"PERFILE2", "a perf.data file", "hdb opens its own captures only"},
+	{"\x28\xb5\x2f\xfd", "a file compressed by zstd", "unpack it first: zstd -d"},
+	{"\x1f\x8b", "a file compressed by gzip", "unpack it first: gunzip"},
+	{"\xfd7zXZ\x00", "a file compressed by xz", "unpack it first: unxz"},
+	{"PK\x03\x04", "a zip archive", "unpack it first: unzip"},
+	{"SQLite format 3\x00", "an SQLite database", ""},
+	{"#!", "a script", ""},
+}
+
+// notCapture is the error for a file that begins with start.
+func notCapture(path string, start []byte) error {
+	err := &NotCaptureError{Path: path, Found: "something else"}
+	if len(start) == 0 {
+		err.Found = "an empty file"
+		return err
+	}
+	if strings.HasPrefix(magic, string(start)) || strings.HasPrefix(string(start), magic) {
+		err.Found = fmt.Sprintf("the first %d bytes of one: nothing was recorded", len(start))
+		return err
+	}
+	for _, f := range foreign {
+		if strings.HasPrefix(string(start), f.magic) {
+			err.Found, err.Hint = f.found, f.hint
+			return err
+		}
+	}
+	if isText(start) {
+		err.Found = "a text"
+	}
+	return err
+}
+
+func isText(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}

@@ -55,6 +55,16 @@ type Event struct {
 	Stack  StackID       // where, or 0
 }
 
+// normal is the event as it is kept: numbered after the event #before unless it
+// has a higher number, and with its time cut to whole units of Resolution.
+func (e Event) normal(before uint64) Event {
+	if e.Seq <= before {
+		e.Seq = before + 1
+	}
+	e.Time = e.Time.Truncate(Resolution)
+	return e
+}
+
 // A Stack is a list of code addresses, innermost first.
 type Stack struct {
 	PCs         []addr.Run // return addresses, but see FirstIsPC and Interrupted
@@ -138,6 +148,13 @@ type Info struct {
 	Arch    string // of the inferior: "x86_64"
 	Created string // version of the hdb that recorded
 	Totals  Totals // counted by Log and Writer
+}
+
+// normal is the info as it is kept.
+func (i Info) normal() Info {
+	i.Version = fmt.Sprintf("%d.%d", major, minor)
+	i.Start = i.Start.Round(0).UTC()
+	return i
 }
 
 // Totals are counted while recording, so that they are known without reading

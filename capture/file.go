@@ -1,12 +1,447 @@
 package capture
 
-import "errors"
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"sort"
+	"sync"
 
-// A File is a saved capture.
-type File struct{ Source }
+	"hdb/internal/addr"
+)
 
-// Open opens a capture.
-func Open(path string) (*File, error) { return nil, errors.New("open: not yet") }
+// checkedSize is the largest file that Open checks as a whole, in a tenth of a
+// second. Of a larger one with an index, a chunk is checked when it is used.
+const checkedSize = 256 << 20
 
-// Close releases the file.
-func (f *File) Close() error { return nil }
+// recordBudget bounds the memory for what is kept of all chunks of records, by
+// an estimate of recordCost bytes for a byte of the file, unpacked.
+const (
+	recordBudget = 1 << 30
+	recordCost   = 16
+)
+
+// A File is a saved capture. What is large, events and stacks, is read when it
+// is asked for and a few decoded chunks are kept; the rest is in memory.
+type File struct {
+	path   string
+	close  func() error
+	chunks chunkFile
+
+	// Not changed after Open.
+	info      Info
+	functions []string
+	modules   []Module
+	threads   []Thread
+	threadAt  map[int]int // number -> index into threads
+	stops     []StopRecord
+	events    []chunkRef // ascending and disjoint
+	len       int
+	stacks    []chunkRef
+	numStacks int
+	symbols   []chunkRef
+	sources   []chunkRef
+
+	reader     eventReader
+	stackCache cache[[]Stack]
+
+	embedded sync.Once // fills in the next two
+	frames   map[symbolKey][]Frame
+	excerpts map[string][]Excerpt
+
+	mu     sync.Mutex // guards damage and budget; the last lock to be taken
+	damage *DamageError
+	budget int
+	failed map[int64]bool // offsets of chunks in damage
+}
+
+var _ Source = (*File)(nil)
+
+// Open opens a capture. A damaged one opens with what can be read, see Damage.
+// Errors: *NotCaptureError, *NewVersionError, and those of the file system.
+func Open(path string) (*File, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := r.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		what := "no regular file"
+		if st.IsDir() {
+			what = "a directory"
+		}
+		err = &NotCaptureError{Path: path, Found: what}
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	f, err := NewFile(path, r, st.Size())
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	f.close = r.Close
+	return f, nil
+}
+
+// NewFile opens a capture of size bytes that r reads, as Open does. Its name is
+// for messages.
+func NewFile(name string, r io.ReaderAt, size int64) (*File, error) {
+	return newFile(name, r, size, checkedSize)
+}
+
+// newFile is NewFile that checks all of a file up to the size checked.
+func newFile(name string, r io.ReaderAt, size, checked int64) (*File, error) {
+	f := &File{
+		path: name, close: func() error { return nil },
+		chunks: chunkFile{r: r, size: size},
+		budget: recordBudget, failed: map[int64]bool{}, threadAt: map[int]int{},
+	}
+	headerLost, err := f.checkHeader()
+	if err != nil {
+		return nil, err
+	}
+	s := f.chunkList(checked)
+	if headerLost {
+		s.lose(0, headerSize, "the file's header is damaged")
+	}
+	if !s.closed && len(s.lost) == 0 {
+		s.lose(size, size, "not closed (the recorder was killed or is still writing)")
+	}
+	f.load(s)
+	return f, nil
+}
+
+// chunkList is the list of chunks: from the index, or by reading everything if
+// there is none or the file is not larger than checked.
+func (f *File) chunkList(checked int64) scan {
+	if f.chunks.size > checked {
+		if refs, err := f.chunks.readIndex(); err == nil {
+			return scan{refs: refs, closed: true}
+		}
+	}
+	defer func() { f.chunks.buf = nil }()
+	return f.chunks.scan()
+}
+
+// checkHeader checks what the file begins with. A damaged header is no error if
+// a chunk follows it.
+func (f *File) checkHeader() (lost bool, err error) {
+	b := make([]byte, min(f.chunks.size, headerSize))
+	if _, err := readFull(f.chunks.r, b, 0); err != nil {
+		return false, fmt.Errorf("%s: %w", f.path, err)
+	}
+	if len(b) < headerSize {
+		return false, notCapture(f.path, b)
+	}
+	if checksum(b[:12]) != binary.LittleEndian.Uint32(b[12:]) || string(b[:8]) != magic {
+		if _, err := f.chunks.header(headerSize); err != nil {
+			return false, notCapture(f.path, b)
+		}
+		return true, nil
+	}
+	if v := binary.LittleEndian.Uint16(b[8:]); v > major {
+		return false, &NewVersionError{f.path, v, binary.LittleEndian.Uint16(b[10:])}
+	}
+	f.info.Version = fmt.Sprintf("%d.%d", binary.LittleEndian.Uint16(b[8:]), binary.LittleEndian.Uint16(b[10:]))
+	return false, nil
+}
+
+// maxLostStacks bounds the IDs that are missing between two chunks of stacks, so
+// that Stacks is in proportion to the file's size.
+const maxLostStacks = 1 << 18
+
+// load reads the small chunks and sorts the large ones.
+func (f *File) load(s scan) {
+	version := f.info.Version
+	for _, ref := range s.refs {
+		switch ref.kind {
+		case chunkEvents:
+			if n := len(f.events); n > 0 && ref.first <= f.events[n-1].last {
+				s.lose(ref.offset, ref.offset, "the events at byte %d are out of order", ref.offset)
+				continue
+			}
+			f.events = append(f.events, ref)
+			f.len += ref.count
+		case chunkStacks:
+			if ref.first <= uint64(f.numStacks) || ref.first > uint64(f.numStacks)+maxLostStacks {
+				s.lose(ref.offset, ref.offset, "the stacks at byte %d are out of order", ref.offset)
+				continue
+			}
+			f.stacks = append(f.stacks, ref)
+			f.numStacks = int(ref.first) - 1 + ref.count
+		case chunkSymbols:
+			f.symbols = append(f.symbols, ref)
+		case chunkSources:
+			f.sources = append(f.sources, ref)
+		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops:
+			if err := f.records(ref, func(r *recordReader) { f.record(ref.kind, r) }); err != nil {
+				s.lose(ref.offset, ref.offset, "%v at byte %d: %v", ref.kind, ref.offset, err)
+			}
+		}
+	}
+	f.info.Version = version
+	if len(s.lost) > 0 {
+		f.damage = f.damageOf(s)
+	}
+}
+
+// records calls each for the records of a chunk. It stops where they become
+// invalid.
+func (f *File) records(ref chunkRef, each func(*recordReader)) error {
+	payload, err := f.chunks.chunk(ref)
+	if err != nil {
+		return err
+	}
+	var u unpacker
+	s, err := u.sections(payload)
+	if err != nil {
+		return err
+	}
+	if !f.spend(recordCost * (len(s[secStrings]) + len(s[secRecords]))) {
+		return fmt.Errorf("more than %d MiB would be needed", recordBudget>>20)
+	}
+	r, err := newRecordReader(s)
+	if err != nil {
+		return err
+	}
+	for r.next() {
+		each(r)
+	}
+	return r.err()
+}
+
+func (f *File) spend(n int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n > f.budget {
+		return false
+	}
+	f.budget -= n
+	return true
+}
+
+// record adds a record to its table, unless it is invalid.
+func (f *File) record(kind chunkKind, r *recordReader) {
+	switch kind {
+	case chunkInfo:
+		if info := r.info(); r.record.err == nil {
+			f.info = info
+		}
+	case chunkFunctions:
+		if i, name := r.function(); r.record.err == nil {
+			f.functions = put(r, f.functions, i, name)
+		}
+	case chunkModules:
+		if i, m := r.module(); r.record.err == nil {
+			f.modules = put(r, f.modules, i, m)
+		}
+	case chunkThreads:
+		if t := r.thread(); r.record.err == nil {
+			f.putThread(t)
+		}
+	case chunkStops:
+		if s := r.stop(); r.record.err == nil {
+			f.stops = append(f.stops, s)
+		}
+	}
+}
+
+// put sets table[i]. Entries that were lost are left zero.
+func put[T any](r *recordReader, table []T, i int, v T) []T {
+	const most = 1 << 16 // that one chunk can have held
+	if i > len(table)+most {
+		r.fail("entry %d follows entry %d", i, len(table)-1)
+		return table
+	}
+	if i >= len(table) {
+		table = append(table, make([]T, i+1-len(table))...)
+	}
+	table[i] = v
+	return table
+}
+
+// putThread adds t or replaces the thread with its number.
+func (f *File) putThread(t Thread) {
+	if i, ok := f.threadAt[t.Num]; ok {
+		f.threads[i] = t
+		return
+	}
+	f.threadAt[t.Num] = len(f.threads)
+	f.threads = append(f.threads, t)
+}
+
+// damageOf sums up a scan.
+func (f *File) damageOf(s scan) *DamageError {
+	d := &DamageError{Path: f.path, Size: f.chunks.size, Lost: s.lost, More: s.more}
+	d.Missing = max(s.cut, f.missing(s.lost))
+	if n := f.info.Totals.Events; n > uint64(f.len) {
+		d.Missing = max(d.Missing, n-uint64(f.len))
+	}
+	f.summarize(d)
+	return d
+}
+
+// summarize fills in what can be read.
+func (f *File) summarize(d *DamageError) {
+	d.Events, d.First, d.Last = f.len, 0, 0
+	if n := len(f.events); n > 0 {
+		d.First, d.Last = f.events[0].first, f.events[n-1].last
+	}
+}
+
+// missing counts the sequence numbers between chunks of events that have a loss
+// between them.
+func (f *File) missing(lost []Lost) (n uint64) {
+	last, offset := uint64(0), int64(0)
+	for _, ref := range f.events {
+		if slices.ContainsFunc(lost, func(l Lost) bool { return offset <= l.Offset && l.Offset < ref.offset }) {
+			n += ref.first - last - 1
+		}
+		last, offset = ref.last, ref.offset
+	}
+	return n
+}
+
+// fail notes that a chunk which looked whole could not be read.
+func (f *File) fail(ref chunkRef, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failed[ref.offset] {
+		return
+	}
+	f.failed[ref.offset] = true
+	var d DamageError
+	if f.damage != nil {
+		d = *f.damage // the old one may be in a caller's hands
+	} else {
+		d = DamageError{Path: f.path, Size: f.chunks.size}
+		f.summarize(&d)
+	}
+	if ref.kind == chunkEvents {
+		d.Events -= ref.count
+		d.Missing += uint64(ref.count)
+	}
+	d.Lost = append(slices.Clip(d.Lost), Lost{ref.offset, 0, fmt.Sprintf("%v at byte %d: %v", ref.kind, ref.offset, err)})
+	f.damage = &d
+}
+
+// Close releases the file. What was returned stays valid.
+func (f *File) Close() error { return f.close() }
+
+// Info describes the session. Its Totals are the last that were written: with
+// Damage, the file may hold more or fewer events.
+func (f *File) Info() Info { return f.info }
+
+// Functions are the allocator functions that Event.Func counts through.
+func (f *File) Functions() []string { return slices.Clip(f.functions) }
+
+// Modules are all modules that were mapped. One that was lost is empty.
+func (f *File) Modules() []Module { return slices.Clip(f.modules) }
+
+// Threads are all threads that were running.
+func (f *File) Threads() []Thread { return slices.Clip(f.threads) }
+
+// Stops are the recorded stops, in order.
+func (f *File) Stops() []StopRecord { return slices.Clip(f.stops) }
+
+// Len is the number of events in the file.
+func (f *File) Len() int { return f.len }
+
+// Events yields the events from #from on.
+func (f *File) Events(from uint64) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		first := sort.Search(len(f.events), func(i int) bool { return f.events[i].last >= from })
+		load := func(i int) ([]byte, error) { return f.chunks.eventPayload(f.events[i]) }
+		fail := func(i int, err error) { f.fail(f.events[i], err) }
+		f.reader.each(first, len(f.events), from, load, fail, yield)
+	}
+}
+
+// Event finds the event #seq.
+func (f *File) Event(seq uint64) (Event, bool) {
+	for e := range f.Events(seq) {
+		return e, e.Seq == seq
+	}
+	return Event{}, false
+}
+
+// keptStacks are decoded chunks of stacks that are kept, 1 MiB or so each.
+const keptStacks = 16
+
+// Stack is the stack with that ID. One that is not there says so in Truncated.
+func (f *File) Stack(id StackID) Stack {
+	i := sort.Search(len(f.stacks), func(i int) bool { return f.stacks[i].first > uint64(id) }) - 1
+	if i < 0 || uint64(id) >= f.stacks[i].first+uint64(f.stacks[i].count) {
+		return noStack(id)
+	}
+	stacks, err := f.stackCache.get(i, keptStacks, func() ([]Stack, error) {
+		payload, err := f.chunks.chunk(f.stacks[i])
+		if err != nil {
+			return nil, err
+		}
+		_, stacks, err := decodeStacks(new(unpacker), payload)
+		if err == nil && len(stacks) != f.stacks[i].count {
+			err = fmt.Errorf("%d stacks, the index says %d", len(stacks), f.stacks[i].count)
+		}
+		return stacks, err
+	})
+	if err != nil {
+		f.fail(f.stacks[i], err)
+		return noStack(id)
+	}
+	return stacks[uint64(id)-f.stacks[i].first]
+}
+
+// Stacks is the highest ID of a stack.
+func (f *File) Stacks() int { return f.numStacks }
+
+// Symbol is the kept function chain of a code address.
+func (f *File) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]Frame, bool) {
+	f.embedded.Do(f.loadEmbedded)
+	frames, ok := f.frames[symbolKey{pc, moduleAt(f.modules, pc, seq), isReturn}]
+	return frames, ok
+}
+
+// SourceLines are the kept lines of a source file.
+func (f *File) SourceLines(file string) []Excerpt {
+	f.embedded.Do(f.loadEmbedded)
+	return slices.Clip(f.excerpts[file])
+}
+
+// SourceFiles names the files of which lines are kept, sorted.
+func (f *File) SourceFiles() []string {
+	f.embedded.Do(f.loadEmbedded)
+	names := make([]string, 0, len(f.excerpts))
+	for name := range f.excerpts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Damage is nil, or a *DamageError with what is known to be lost. Of a file
+// larger than 256 MiB more may be found while it is read; Check finds all.
+func (f *File) Damage() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.damage == nil {
+		return nil
+	}
+	return f.damage
+}
+
+// Check decodes everything and returns Damage.
+func (f *File) Check() error {
+	for range f.Events(0) {
+	}
+	for _, ref := range f.stacks {
+		f.Stack(StackID(ref.first))
+	}
+	f.embedded.Do(f.loadEmbedded)
+	return f.Damage()
+}

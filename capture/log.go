@@ -5,17 +5,25 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 	"sync"
 
 	"hdb/internal/addr"
 )
 
 // A Log is a recording in memory. One goroutine may add to it while any number
-// read it.
+// read it. Events are kept encoded as in a file, in blocks, except for the last
+// ones: tens of millions take tens of megabytes.
 type Log struct {
 	mu        sync.RWMutex // held for short steps only, never while events are yielded
 	info      Info
-	events    []Event
+	blocks    []eventBlock // all events but the last ones
+	sealed    int          // events in blocks
+	tail      []Event      // the last ones; elements are never changed
+	seq       uint64       // of the last event
+	encoder   eventEncoder // of the writing goroutine
+	reader    eventReader
+	broken    error // a block could not be decoded
 	functions []string
 	funcIndex map[string]uint16
 	stacks    *stackTable
@@ -26,42 +34,50 @@ type Log struct {
 
 var _ Source = (*Log)(nil)
 
-// NewLog starts a recording. It fills in info.Version and counts info.Totals.
-func NewLog(info Info) *Log {
-	info.Version = formatVersion
-	info.Totals = Totals{}
-	return &Log{info: info, funcIndex: map[string]uint16{}, stacks: newStackTable()}
+// An eventBlock is the payload of a chunk of events.
+type eventBlock struct {
+	head    eventHead
+	payload []byte
 }
 
-const formatVersion = "1.0"
+// NewLog starts a recording. It fills in info.Version and counts info.Totals.
+func NewLog(info Info) *Log {
+	info.Totals = Totals{}
+	return &Log{info: info.normal(), funcIndex: map[string]uint16{}, stacks: newStackTable()}
+}
 
-// AddEvent appends an event and returns its number: e.Seq, or the next one if
-// e.Seq is 0. Numbers must ascend but may have gaps. The time is cut to whole
-// units of Resolution.
+// AddEvent appends an event and returns its number: e.Seq if that is above the
+// last event's, else the next one. The time is cut to whole units of
+// Resolution.
 func (l *Log) AddEvent(e Event) uint64 {
+	e = e.normal(l.seq)
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	e.Time = e.Time.Truncate(Resolution)
-	if e.Seq == 0 {
-		e.Seq = l.lastSeq() + 1
-	}
-	l.events = append(l.events, e)
+	l.seq = e.Seq
+	l.tail = append(l.tail, e)
 	l.info.Totals.add(&e)
+	l.mu.Unlock()
+	if len(l.tail) == eventsPerChunk {
+		l.seal()
+	}
 	return e.Seq
 }
 
-func (l *Log) lastSeq() uint64 {
-	if n := len(l.events); n > 0 {
-		return l.events[n-1].Seq
-	}
-	return 0
+// seal makes a block of the tail. Only the writing goroutine changes the tail,
+// so that readers need not wait while it encodes.
+func (l *Log) seal() {
+	block := eventBlock{headOf(l.tail), l.encoder.encode(nil, l.tail)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.blocks = append(l.blocks, block)
+	l.sealed += len(l.tail)
+	l.tail = make([]Event, 0, eventsPerChunk) // readers may hold the old one
 }
 
 // Intern is the ID of a stack; equal stacks have one ID.
 func (l *Log) Intern(s Stack) StackID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, _ := l.stacks.intern(s)
+	id, _ := l.stacks.intern(s.clamp())
 	return id
 }
 
@@ -126,8 +142,8 @@ func (l *Log) AddStop(s StopRecord) {
 func (l *Log) SetInfo(info Info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	info.Version, info.Totals = l.info.Version, l.info.Totals
-	l.info = info
+	info.Totals = l.info.Totals
+	l.info = info.normal()
 }
 
 // Info describes the session; its Totals are those of this moment.
@@ -141,16 +157,21 @@ func (l *Log) Info() Info {
 func (l *Log) Len() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return len(l.events)
+	return l.sealed + len(l.tail)
 }
 
 // Events yields the events from #from to the last at the time of the call.
 func (l *Log) Events(from uint64) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		l.mu.RLock()
-		events := l.events
+		blocks, tail := l.blocks, l.tail
 		l.mu.RUnlock()
-		for _, e := range events[searchEvents(events, from):] {
+		load := func(i int) ([]byte, error) { return blocks[i].payload, nil }
+		first := sort.Search(len(blocks), func(i int) bool { return blocks[i].head.last >= from })
+		if !l.reader.each(first, len(blocks), from, load, l.fail, yield) {
+			return
+		}
+		for _, e := range tail[searchEvents(tail, from):] {
 			if !yield(e) {
 				return
 			}
@@ -158,12 +179,18 @@ func (l *Log) Events(from uint64) iter.Seq[Event] {
 	}
 }
 
+// fail keeps what would be an error of this package: that it cannot decode what
+// it encoded.
+func (l *Log) fail(block int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.broken = fmt.Errorf("log: block %d: %w", block, err)
+}
+
 // Event finds the event #seq.
 func (l *Log) Event(seq uint64) (Event, bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if i := searchEvents(l.events, seq); i < len(l.events) && l.events[i].Seq == seq {
-		return l.events[i], true
+	for e := range l.Events(seq) {
+		return e, e.Seq == seq
 	}
 	return Event{}, false
 }
@@ -245,4 +272,8 @@ func (l *Log) SourceLines(string) []Excerpt { return nil }
 func (l *Log) SourceFiles() []string { return nil }
 
 // Damage is nil: memory loses nothing.
-func (l *Log) Damage() error { return nil }
+func (l *Log) Damage() error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.broken
+}

@@ -1,0 +1,278 @@
+package capture
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// Sections of a chunk of events; part of the wire format.
+const (
+	secHead    = 1  // see eventHead
+	secShapes  = 2  // dictionary: kind, flags, function
+	secTIDs    = 3  // dictionary: thread IDs
+	secStacks  = 4  // dictionary: stack IDs
+	secShape   = 5  // column: index into shapes
+	secGap     = 6  // column: sequence numbers left out before the event; absent if none are
+	secThread  = 7  // column: index into the thread IDs
+	secTime    = 8  // column: microseconds since the event before
+	secStack   = 9  // column: index into the stack IDs
+	secSize    = 10 // column
+	secAux     = 11 // column
+	secPlace   = 12 // column: the place of a new block
+	secRef     = 13 // column: age of the block handed in
+	secLiteral = 14 // column: addresses that neither places nor ages tell
+
+	numEventSections = 15
+)
+
+// Flags of a shape; part of the wire format. A field whose flag is not set is 0
+// and does not occur in the columns.
+const (
+	shapeFailed = 1 << iota
+	shapeAddr
+	shapeSize
+	shapeOld
+	shapeAux
+	shapeStack
+
+	shapeEnd = 1 << iota
+)
+
+// A shape is what events of one kind have in common. Programs make a handful.
+type shape struct {
+	kind  Kind
+	flags uint8
+	fn    uint16
+}
+
+func shapeOf(e *Event) shape {
+	s := shape{kind: e.Kind, fn: e.Func}
+	set := func(cond bool, flag uint8) {
+		if cond {
+			s.flags |= flag
+		}
+	}
+	set(e.Failed, shapeFailed)
+	set(e.Addr != 0, shapeAddr)
+	set(e.Size != 0, shapeSize)
+	set(e.Old != 0, shapeOld)
+	set(e.Aux != 0, shapeAux)
+	set(e.Stack != 0, shapeStack)
+	return s
+}
+
+func (s shape) key() uint64 {
+	return uint64(s.kind) | uint64(s.flags)<<8 | uint64(s.fn)<<16
+}
+
+func (s shape) has(flag uint8) bool { return s.flags&flag != 0 }
+
+// takes reports whether Addr names a block that exists.
+func (s shape) takes() bool { return s.kind == Free || s.kind == Unmap }
+
+// eventHead begins the payload of a chunk of events, so that an index can be
+// made without decoding it.
+type eventHead struct {
+	count       int
+	first, last uint64 // sequence numbers
+	start, end  uint64 // times of the first and last event in units of Resolution
+}
+
+func headOf(events []Event) eventHead {
+	first, last := &events[0], &events[len(events)-1]
+	return eventHead{
+		count: len(events),
+		first: first.Seq, last: last.Seq,
+		start: ticks(first.Time), end: ticks(last.Time),
+	}
+}
+
+func (h eventHead) append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(h.count))
+	b = binary.AppendUvarint(b, h.first)
+	b = binary.AppendUvarint(b, h.last-h.first)
+	b = binary.AppendUvarint(b, zigzag(h.start))
+	return binary.AppendUvarint(b, zigzag(h.end-h.start))
+}
+
+// An eventEncoder turns events into the payload of a chunk. It may be used for
+// one chunk after the other.
+type eventEncoder struct {
+	packer
+	columns [numEventSections][]byte
+	model   heapModel
+	shapes  table // key of the shape -> index
+	tids    table // thread ID -> index
+	stacks  table // stack ID -> index, from 1
+
+	thread  int    // index of the last event's
+	stack   uint64 // the ID put into the dictionary last
+	literal uint64 // the address that a ref put into secLiteral last
+	now     uint64 // time of the last event
+	seq     uint64 // of the last event
+	gaps    bool
+}
+
+// encode appends the payload for events, of which there must be at least one.
+func (c *eventEncoder) encode(dst []byte, events []Event) []byte {
+	c.reset(&events[0])
+	for i := range events {
+		c.event(&events[i])
+	}
+	dst = appendStored(dst, secHead, headOf(events).append(nil))
+	for id := secShapes; id < numEventSections; id++ {
+		if len(c.columns[id]) > 0 && (id != secGap || c.gaps) {
+			dst = c.appendPacked(dst, id, c.columns[id])
+		}
+	}
+	return dst
+}
+
+// ticks is d in units of Resolution.
+func ticks(d time.Duration) uint64 { return uint64(d / Resolution) }
+
+func (c *eventEncoder) reset(first *Event) {
+	for i := range c.columns {
+		c.columns[i] = c.columns[i][:0]
+	}
+	c.model.reset()
+	c.shapes.reset()
+	c.tids.reset()
+	c.stacks.reset()
+	c.thread, c.stack, c.literal, c.gaps = 0, 0, 0, false
+	c.now, c.seq = ticks(first.Time), first.Seq-1
+}
+
+func (c *eventEncoder) put(id int, v uint64) {
+	c.columns[id] = binary.AppendUvarint(c.columns[id], v)
+}
+
+func (c *eventEncoder) event(e *Event) {
+	sh := shapeOf(e)
+	c.putShape(sh)
+	c.putSeq(e.Seq)
+	c.putThread(e.TID)
+	now := ticks(e.Time)
+	c.put(secTime, zigzag(now-c.now))
+	c.now = now
+	h := c.putStack(sh, e.Stack)
+	if sh.has(shapeAux) {
+		c.put(secAux, front(h.aux, e.Aux))
+		h.aux = e.Aux
+	}
+	old := int32(-1)
+	if sh.has(shapeOld) {
+		old = c.putRef(e.Old)
+	}
+	if sh.takes() {
+		c.take(sh, e)
+	} else {
+		c.give(sh, e, h, old)
+	}
+}
+
+func (c *eventEncoder) putShape(sh shape) {
+	i, found := c.shapes.at(sh.key(), int32(c.shapes.len))
+	if !found {
+		c.columns[secShapes] = append(c.columns[secShapes], byte(sh.kind), sh.flags)
+		c.put(secShapes, uint64(sh.fn))
+	}
+	c.put(secShape, uint64(i))
+}
+
+func (c *eventEncoder) putSeq(seq uint64) {
+	gap := seq - c.seq - 1
+	c.put(secGap, gap)
+	c.gaps = c.gaps || gap != 0
+	c.seq = seq
+}
+
+func (c *eventEncoder) putThread(tid int32) {
+	i, found := c.tids.at(uint64(tid), int32(c.tids.len))
+	if !found {
+		c.put(secTIDs, zigzag(uint64(tid)))
+		c.model.threads = append(c.model.threads, threadModel{})
+	}
+	c.put(secThread, front(uint64(c.thread), uint64(i)))
+	c.thread = int(i)
+}
+
+// putStack puts the stack, if the event has one, and returns its habit.
+func (c *eventEncoder) putStack(sh shape, id StackID) *habit {
+	if !sh.has(shapeStack) {
+		return &c.model.habits[0]
+	}
+	i, found := c.stacks.at(uint64(id), int32(c.stacks.len+1))
+	if !found {
+		c.put(secStacks, zigzag(uint64(id)-c.stack))
+		c.stack = uint64(id)
+		c.model.habits = append(c.model.habits, habit{})
+	}
+	c.put(secStack, front(uint64(c.model.expect(c.thread)), uint64(i)))
+	c.model.ran(c.thread, uint32(i))
+	return &c.model.habits[i]
+}
+
+// putRef puts the address of a block that exists and returns the block's
+// ordinal, or -1 if it is older than the chunk.
+func (c *eventEncoder) putRef(a uint64) int32 {
+	ord := c.model.at.get(a)
+	if ord < 0 {
+		c.put(secRef, 0)
+		c.put(secLiteral, distance(c.literal, a))
+		c.literal = a
+		return -1
+	}
+	c.put(secRef, uint64(len(c.model.blocks))-uint64(ord))
+	return ord
+}
+
+// take puts the rest of an event that gives Addr back.
+func (c *eventEncoder) take(sh shape, e *Event) {
+	ord := int32(-1)
+	if sh.has(shapeAddr) {
+		ord = c.putRef(e.Addr)
+	}
+	if sh.has(shapeSize) {
+		c.put(secSize, front(c.model.sizeOf(ord), e.Size))
+	}
+	if sh.has(shapeAddr) && !sh.has(shapeFailed) {
+		c.model.freed(c.thread, ord, e.Addr)
+	}
+}
+
+// give puts the rest of an event that makes a block at Addr.
+func (c *eventEncoder) give(sh shape, e *Event, h *habit, old int32) {
+	if sh.has(shapeSize) {
+		c.put(secSize, front(h.size, e.Size))
+		h.size = e.Size
+	}
+	if sh.has(shapeAddr) {
+		place := c.place(e)
+		c.columns[secPlace] = append(c.columns[secPlace], byte(place))
+		if place == placeLiteral {
+			c.put(secLiteral, distance(c.model.threads[c.thread].bump, e.Addr))
+		}
+	}
+	c.model.gave(c.thread, sh, e, old)
+}
+
+// place is the first place that names e.Addr.
+func (c *eventEncoder) place(e *Event) int {
+	if e.Addr == e.Old {
+		return placeOld
+	}
+	class := c.model.class(c.thread, e.Size)
+	for _, place := range [...]int{placeTop, placeBump, placeStride, placeUnknown} {
+		if a, ok := c.model.candidate(class, c.thread, place); ok && a == e.Addr {
+			return place
+		}
+	}
+	place := placeDeeper
+	for ord := c.model.top(class); ord >= 0 && place < placeDeeper+maxDepth; place++ {
+		if ord = c.model.nextFree(ord); ord >= 0 && c.model.blocks[ord].addr == e.Addr {
+			return place
+		}
+	}
+	return placeLiteral
+}

@@ -1,0 +1,126 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+)
+
+// WriteSource writes src to w as a complete capture. It keeps the symbols and
+// source lines that sym knows, or else src; sym may be nil.
+func WriteSource(w io.Writer, src Source, sym Embedder) error {
+	c, err := NewWriter(w, src.Info())
+	if err != nil {
+		return err
+	}
+	for i, name := range src.Functions() {
+		c.records(chunkFunctions).function(i, name)
+	}
+	for _, t := range src.Threads() {
+		c.AddThread(t)
+	}
+	for _, m := range src.Modules() {
+		c.AddModule(m)
+	}
+	// Stacks go as far ahead as the events need them. A Log may grow meanwhile:
+	// those of later events are only written if a stop may need them.
+	stacks := 0
+	upTo := func(id int) {
+		for ; stacks < id; stacks++ {
+			c.addStack(src.Stack(StackID(stacks + 1)))
+		}
+	}
+	upTo(src.Stacks())
+	for e := range src.Events(0) {
+		if int(e.Stack) > stacks {
+			upTo(src.Stacks())
+		}
+		if c.AddEvent(e); c.err != nil {
+			return c.err
+		}
+	}
+	for _, s := range src.Stops() {
+		c.AddStop(s)
+	}
+	upTo(src.Stacks())
+	c.embed(src, sym)
+	return c.Close()
+}
+
+// Save writes src to the file path, as WriteSource does. The file is replaced
+// when all is written and on the disk; after an error it is as it was.
+func Save(path string, src Source, sym Embedder) (err error) {
+	path, mode, err := target(path)
+	if err != nil {
+		return fmt.Errorf("save: %w", err)
+	}
+	f, err := createTemp(path, mode)
+	if err != nil {
+		return fmt.Errorf("save: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = fmt.Errorf("save %s: %w", path, err)
+		}
+	}()
+	if err := WriteSource(f, src, sym); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// target is where path leads through symbolic links, and the mode that the file
+// there has or shall get.
+func target(path string) (string, fs.FileMode, error) {
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		path = p
+	}
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return path, 0o666, nil
+	case err != nil:
+		return path, 0, err
+	case !st.Mode().IsRegular():
+		return path, 0, fmt.Errorf("%s: not a regular file", path)
+	}
+	return path, st.Mode().Perm(), nil
+}
+
+// createTemp creates a new file beside path, subject to the umask as any file
+// that a user creates (os.CreateTemp's are private).
+func createTemp(path string, mode fs.FileMode) (*os.File, error) {
+	for try := 0; ; try++ {
+		name := fmt.Sprintf(".%s.%08x.tmp", filepath.Base(path), rand.Uint32())
+		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		if err == nil || !errors.Is(err, fs.ErrExist) || try == 100 {
+			return f, err
+		}
+	}
+}
+
+// syncDir puts a rename onto the disk, as far as the file system can.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil // written, but in a directory that may not be read
+	}
+	defer d.Close()
+	d.Sync() // not every file system can, and the file itself is safe
+	return nil
+}

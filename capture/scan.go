@@ -1,0 +1,267 @@
+package capture
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// A chunkFile reads chunks of a file and keeps a list of what is lost.
+type chunkFile struct {
+	r    io.ReaderAt
+	size int64
+	unpacker
+	buf []byte // of chunk, while the file is opened
+}
+
+var (
+	errHeader   = errors.New("no chunk begins here")
+	errCut      = errors.New("the file ends inside the chunk")
+	errChecksum = errors.New("wrong checksum")
+)
+
+// header reads the header of the chunk at off.
+func (f *chunkFile) header(off int64) (h chunkHeader, err error) {
+	var b [chunkHeaderSize]byte
+	if off > f.size-chunkHeaderSize {
+		return h, errCut
+	}
+	if _, err := readFull(f.r, b[:], off); err != nil {
+		return h, err
+	}
+	h, ok := parseChunkHeader(b[:])
+	switch {
+	case !ok:
+		return h, errHeader
+	case int64(h.length) > f.size-off-chunkHeaderSize:
+		return h, errCut
+	}
+	return h, nil
+}
+
+// payload reads and checks the payload of the chunk at off, into buf if it is
+// large enough.
+func (f *chunkFile) payload(h chunkHeader, off int64, buf []byte) ([]byte, error) {
+	if cap(buf) < int(h.length) {
+		buf = make([]byte, h.length)
+	}
+	buf = buf[:h.length]
+	if _, err := readFull(f.r, buf, off+chunkHeaderSize); err != nil {
+		return nil, err
+	}
+	if checksum(buf) != h.crc {
+		return nil, errChecksum
+	}
+	return buf, nil
+}
+
+// chunk reads the chunk that ref names.
+func (f *chunkFile) chunk(ref chunkRef) ([]byte, error) {
+	h, err := f.header(ref.offset)
+	if err != nil {
+		return nil, err
+	}
+	if h.kind != ref.kind {
+		return nil, fmt.Errorf("the index says %v", ref.kind)
+	}
+	return f.payload(h, ref.offset, nil)
+}
+
+// eventPayload reads a chunk of events. It must be the one the index speaks of.
+func (f *chunkFile) eventPayload(ref chunkRef) ([]byte, error) {
+	payload, err := f.chunk(ref)
+	if err != nil {
+		return nil, err
+	}
+	if is, err := makeRef(chunkHeader{kind: ref.kind}, ref.offset, payload); err != nil || is != ref {
+		return nil, fmt.Errorf("not what the index says: %w", errors.Join(err, errHeader))
+	}
+	return payload, nil
+}
+
+// readFull reads all of b at off. A file that became shorter is cut.
+func readFull(r io.ReaderAt, b []byte, off int64) (int, error) {
+	n, err := r.ReadAt(b, off)
+	if n == len(b) {
+		return n, nil
+	}
+	if err == io.EOF {
+		err = errCut
+	}
+	return n, err
+}
+
+// A scan is the list of a file's chunks.
+type scan struct {
+	refs   []chunkRef
+	closed bool // the last chunk is an index
+	lost   []Lost
+	more   int
+	cut    uint64 // events of a chunk that was cut off
+}
+
+func (s *scan) lose(from, to int64, format string, args ...any) {
+	if len(s.lost) == maxLost {
+		s.more++
+		return
+	}
+	s.lost = append(s.lost, Lost{from, to - from, fmt.Sprintf(format, args...)})
+}
+
+// scan reads the whole file and checks every chunk.
+func (f *chunkFile) scan() (s scan) {
+	var number uint32   // of the next chunk
+	var wasted int64    // bytes read for wrong checksums
+	lostBefore := false // the bytes before off are lost
+	off := int64(headerSize)
+	for off < f.size {
+		h, err := f.header(off)
+		var payload []byte
+		if err == nil {
+			payload, err = f.payload(h, off, f.buf)
+		}
+		end := off + chunkHeaderSize + int64(h.length)
+		if err == nil {
+			f.buf = payload
+			if h.number != number && !lostBefore {
+				s.lose(off, off, "chunk %d stands at byte %d instead of chunk %d", h.number, off, number)
+			}
+			number, lostBefore = h.number+1, false
+			s.add(off, end, h, payload)
+			off = end
+			continue
+		}
+		// A chunk's length is not trusted if its bytes are wrong, for some may
+		// be missing; but a file that is made of such chunks shall not take
+		// time squared.
+		next := end
+		if err != errChecksum || wasted <= f.size {
+			next = f.resync(off + 1)
+		}
+		wasted += int64(h.length)
+		s.loseChunk(f, off, next, h, err)
+		off, lostBefore = next, true
+	}
+	return s
+}
+
+// add lists a whole chunk.
+func (s *scan) add(off, end int64, h chunkHeader, payload []byte) {
+	ref, err := makeRef(h, off, payload)
+	if err != nil {
+		s.lose(off, end, "chunk %d (%v) at byte %d: %v", h.number, h.kind, off, err)
+		return
+	}
+	s.refs = append(s.refs, ref)
+	s.closed = h.kind == chunkIndex
+}
+
+// makeRef is the ref of a chunk that has been read, perhaps only in part.
+func makeRef(h chunkHeader, off int64, payload []byte) (chunkRef, error) {
+	ref := chunkRef{kind: h.kind, offset: off}
+	if h.kind != chunkEvents && h.kind != chunkStacks {
+		return ref, nil
+	}
+	sec, _, err := nextSection(payload)
+	if err != nil {
+		return ref, err
+	}
+	if sec.id != secHead || sec.encoding != stored {
+		return ref, errors.New("the head is missing")
+	}
+	if h.kind == chunkEvents {
+		head, err := parseEventHead(sec.data)
+		ref = head.ref()
+		ref.offset = off
+		return ref, err
+	}
+	first, count, err := parseStackHead(sec.data)
+	ref.first, ref.count = uint64(first), count
+	return ref, err
+}
+
+// loseChunk notes that the bytes from off to next are lost, where h and err are
+// what reading a chunk there gave.
+func (s *scan) loseChunk(f *chunkFile, off, next int64, h chunkHeader, err error) {
+	switch {
+	case err == errChecksum:
+		s.lose(off, next, "chunk %d (%v) at byte %d is damaged", h.number, h.kind, off)
+	case err != errCut && err != errHeader:
+		s.lose(off, next, "byte %d: %v", off, err)
+	case err == errHeader || next < f.size:
+		s.lose(off, next, "bytes %d to %d are damaged", off, next-1)
+	case h.kind == 0:
+		s.lose(off, next, "cut off at byte %d inside the header of a chunk", f.size)
+	default:
+		what := h.kind.String()
+		if ref, err := f.partialRef(h, off); err == nil && ref.kind == chunkEvents {
+			s.cut = uint64(ref.count)
+			what = fmt.Sprintf("events #%d to #%d", ref.first, ref.last)
+		}
+		s.lose(off, next, "cut off at byte %d inside a chunk (%s): %d of its %d bytes are there",
+			f.size, what, f.size-off-chunkHeaderSize, h.length)
+	}
+}
+
+// partialRef is what the head of a chunk that was cut off says.
+func (f *chunkFile) partialRef(h chunkHeader, off int64) (chunkRef, error) {
+	b := make([]byte, min(64, f.size-off-chunkHeaderSize))
+	if _, err := readFull(f.r, b, off+chunkHeaderSize); err != nil {
+		return chunkRef{}, err
+	}
+	return makeRef(h, off, b)
+}
+
+// resync is the offset of the first chunk header at or after off, or the size
+// of the file.
+func (f *chunkFile) resync(off int64) int64 {
+	const window = 1 << 20
+	buf := make([]byte, min(window, max(f.size-off, 0)))
+	for f.size-off >= chunkHeaderSize {
+		b := buf[:min(int64(len(buf)), f.size-off)]
+		if _, err := readFull(f.r, b, off); err != nil {
+			return f.size
+		}
+		for i := 0; i+chunkHeaderSize <= len(b); i++ {
+			n := bytes.Index(b[i:], []byte(syncMark))
+			if n < 0 || i+n+chunkHeaderSize > len(b) {
+				break
+			}
+			i += n
+			if _, ok := parseChunkHeader(b[i:]); ok {
+				return off + int64(i)
+			}
+		}
+		off += int64(len(b)) - chunkHeaderSize + 1
+	}
+	return f.size
+}
+
+// readIndex is the list of chunks that the index at the end of the file gives.
+func (f *chunkFile) readIndex() ([]chunkRef, error) {
+	var b [4]byte
+	if f.size < headerSize+chunkHeaderSize+trailerSize {
+		return nil, errCut
+	}
+	if _, err := readFull(f.r, b[:], f.size-4); err != nil {
+		return nil, err
+	}
+	off := f.size - int64(binary.LittleEndian.Uint32(b[:]))
+	if off < headerSize {
+		return nil, errHeader
+	}
+	h, err := f.header(off)
+	if err != nil {
+		return nil, err
+	}
+	if h.kind != chunkIndex || off+chunkHeaderSize+int64(h.length) != f.size {
+		return nil, errHeader
+	}
+	payload, err := f.payload(h, off, nil)
+	if err != nil {
+		return nil, err
+	}
+	return parseIndex(&f.unpacker, payload, off)
+}
