@@ -182,9 +182,6 @@ func (s *section) fdeOf(e *entry, c *cie) (fde, error) {
 	r := e.body
 	low := r.pointer(c.encoding, s.bases)
 	size := r.format(c.encoding)
-	if c.encoding == peAligned {
-		size = r.u64()
-	}
 	if c.augmented {
 		r.take(r.uleb())
 	}

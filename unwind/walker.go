@@ -83,6 +83,9 @@ func (w *Walker) step(i int) (Frame, *ending) {
 	if !ok {
 		return Frame{}, truncated(p.missing(f.PC))
 	}
+	if !w.grows(i, cfa) {
+		return Frame{}, f.stuck(cfa)
+	}
 	return w.link(i, cfa, caller)
 }
 
@@ -146,6 +149,9 @@ func (w *Walker) byRow(i int, p place) (Frame, *ending) {
 	if row.Rules[RA].Kind == Undefined {
 		f.CFA = cfa
 		return Frame{}, complete
+	}
+	if !w.grows(i, cfa) {
+		return Frame{}, f.stuck(cfa)
 	}
 	caller := Frame{How: CFI, Regs: f.Regs}
 	caller.Regs.forget(calleeSaved)
@@ -213,12 +219,9 @@ func (w *Walker) recover(f *Frame, rule *Rule, reg Reg, cfa addr.Run) (v uint64,
 	return v, ok, err
 }
 
-// link makes caller the caller of frame i, unless that cannot be.
+// link makes caller the caller of frame i, unless its return address cannot be one.
 func (w *Walker) link(i int, cfa addr.Run, caller Frame) (Frame, *ending) {
 	f := &w.frames[i]
-	if !w.grows(i, cfa) {
-		return Frame{}, truncated(fmt.Errorf("CFA %v of the frame at %v does not grow", cfa, f.PC.Addr()))
-	}
 	f.CFA = cfa
 	caller.PC = addr.Return(caller.Regs.PC())
 	if f.Signal {
@@ -229,6 +232,10 @@ func (w *Walker) link(i int, cfa addr.Run, caller Frame) (Frame, *ending) {
 		return Frame{}, truncated(fmt.Errorf("return address %#x not in any module", uint64(caller.PC.Addr())))
 	}
 	return caller, nil
+}
+
+func (f *Frame) stuck(cfa addr.Run) *ending {
+	return truncated(fmt.Errorf("CFA %v of the frame at %v does not grow", cfa, f.PC.Addr()))
 }
 
 // grows reports whether a CFA can be the one of frame i: stacks grow down, so that
