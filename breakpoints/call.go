@@ -40,7 +40,7 @@ func (c Call) String() string {
 		return text + " = -1"
 	case c.Event.Failed:
 		return text + " = NULL"
-	case c.Function.atEntry() || c.Function.Result == IsZero && c.Function.Ptr.From == Argument:
+	case c.Event.Kind == capture.Free || c.Function.atEntry() || c.Function.Result == IsZero && c.Function.Ptr.From == Argument:
 		return text
 	case c.Event.Addr == 0:
 		return text + " = NULL" // realloc(p, 0)

@@ -1,0 +1,261 @@
+package breakpoints
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"hdb/capture"
+	"hdb/internal/cond"
+)
+
+func TestParseFunction(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"my_alloc size=ARG2 ptr=RET", "alloc size=arg1 ptr=ret"},
+		{"my_alloc size=arg1", "alloc size=arg0 ptr=ret"},
+		{"  pool_get   size=4k  ", "alloc size=4096 ptr=ret"},
+		{"grow old=ARG1 size=ARG3 count=ARG2", "realloc size=arg2 count=arg1 old=arg0 ptr=ret"},
+		{"get size=ARG3 align=ARG2 ptr=*ARG1", "alloc size=arg2 align=arg1 ptr=*arg0"},
+		{"put free=ARG2", "free ptr=arg1"},
+		{"put free=ARG2 size=ARG3", "free size=arg2 ptr=arg1"},
+		{"", "column 1: no function named (example: my_alloc size=ARG2 ptr=RET)"},
+		{"size=ARG1", "column 1: the function's name comes first (example: my_alloc size=ARG2 ptr=RET)"},
+		{"f", "column 1: f needs size=ARG1 or free=ARG1"},
+		{"f size", `column 3: "size=" is not KEY=ARG1..ARG6, KEY=RET, KEY=*ARG1 or KEY=NUMBER`},
+		{"f size=ARG0", `column 3: "size=ARG0" is not KEY=ARG1..ARG6, KEY=RET, KEY=*ARG1 or KEY=NUMBER`},
+		{"f size=ARG7", `column 3: "size=ARG7" is not KEY=ARG1..ARG6, KEY=RET, KEY=*ARG1 or KEY=NUMBER`},
+		{"f size=ARG1 size=ARG2", "column 13: size is given twice"},
+		{"f size=RET", "column 3: size must be known at entry: ARG1..ARG6 or a number"},
+		{"f free=3", "column 3: free must be known at entry: ARG1..ARG6"},
+		{"f size=ARG1 ptr=ARG2", "column 13: ptr is the block returned: RET or *ARG1..*ARG6 (free=ARG1 for a function that frees)"},
+		{"f sise=ARG1", `column 3: unknown key "sise" (size, count, align, old, ptr, free)`},
+		{"f free=ARG1 ptr=RET", "column 1: a function that frees takes free= and size= only"},
+		{"\xff x", `column 3: "x=" is not KEY=ARG1..ARG6, KEY=RET, KEY=*ARG1 or KEY=NUMBER`},
+	} {
+		f, err := ParseFunction(c.text)
+		got := describe(f)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("ParseFunction(%q)\n got %s\nwant %s", c.text, got, c.want)
+		}
+	}
+}
+
+func describe(f Function) string {
+	s := f.Kind.String()
+	for _, o := range []struct {
+		name string
+		Operand
+	}{{"size", f.Size}, {"count", f.Count}, {"align", f.Align}, {"old", f.Old}, {"ptr", f.Ptr}} {
+		switch o.From {
+		case Argument:
+			s += fmt.Sprintf(" %s=arg%d", o.name, o.Index)
+		case Pointed:
+			s += fmt.Sprintf(" %s=*arg%d", o.name, o.Index)
+		case Returned:
+			s += " " + o.name + "=ret"
+		case Constant:
+			s += fmt.Sprintf(" %s=%d", o.name, o.Value)
+		}
+	}
+	return s
+}
+
+func TestParseSpec(t *testing.T) {
+	pool, err := ParseFunction("pool_get size=ARG1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"alloc", "alloc"},
+		{"free", "free"},
+		{"malloc", "alloc [malloc]"},
+		{"operator new", "alloc [operator new]"},
+		{"operator delete[] if addr == 0x10", "free [operator delete[]] if addr == 0x10"},
+		{"_Znwm", "alloc [_Znwm]"},
+		{"cfree", "free [cfree]"},
+		{"munmap", "free [munmap]"},
+		{"runtime.mallocgc if size > 1k", "alloc [runtime.mallocgc] if size > 1KiB"},
+		{"pool_get", "alloc [pool_get]"},
+		{"alloc if size >= 1MiB", "alloc if size >= 1MiB"},
+		{"alloc if(size >= 1MiB)", "alloc if size >= 1MiB"},
+		{"alloc thread 3 if size >= 1MiB", "alloc thread 3 if size >= 1MiB"},
+		{"alloc if thread == 3", "alloc if thread == 3"},
+		{"alloc if func(\"x if y\")", `alloc if func("x if y")`},
+		{"alloc #4711", "alloc #4711"},
+		{"alloc#4711", "alloc #4711"},
+		{"", "line +0"},
+		{"  ", "line +0"},
+		{"if live > 1G", "line +0 if live > 1GiB"},
+		{"main", "function main"},
+		{" main ", "function main"},
+		{"std::vector<int>::push_back(int const&)", "function std::vector<int>::push_back(int const&)"},
+		{"thread", "function thread"},
+		{"thread_start thread 2", "function thread_start thread 2"},
+		{"file.c:12", "line file.c:12"},
+		{"src/a b.c:12 if nth > 3", "line src/a b.c:12 if nth > 3"},
+		{"file.cc:ns::f", "function file.cc:ns::f"},
+		{"12", "line 12"},
+		{"+3", "line +3"},
+		{"-3", "line -3"},
+		{"*0x401000", "address 0x401000"},
+		{"* 0x401000 thread 1", "address 0x401000 thread 1"},
+		{"/^load_ if/", "regexp ^load_ if"},
+		{"/x/ thread 2 if func(main)", `regexp x thread 2 if func("main")`},
+		{"alloc #x", "column 1: alloc # needs the number of an event, as in alloc #4711"},
+		{"alloc if sizee > 1", `column 10: unknown name "sizee" (did you mean size?)`},
+		{"alloc if", "column 9: the condition is empty (example: size >= 64k && thread == 1)"},
+		{"é.c:1 if size > 1", "column 10: size is not known at a line (known: thread, nth, live, blocks, func(), module())"},
+		{"free if old == 1", "column 9: old is not known when a block is freed (known: addr, size, thread, nth, live, blocks, func(), module(), caller(), kind())"},
+		{"main thread x", `column 12: thread needs a thread number, found "x"`},
+		{"main thread 0 if nth > 1", `column 12: thread needs a thread number, found "0"`},
+		{"*main", `column 1: * needs an address, as in *0x401000, found "main"`},
+		{"0x401000", `column 1: "0x401000" is no line number (*0x401000 for an address)`},
+		{"file.c:0", `column 1: "0" is no line number`},
+		{"file.c:", `column 1: "file.c:" is neither FILE:LINE nor FILE:FUNCTION`},
+		{"+x", `column 1: "+x" is no number of lines`},
+		{"/(/", "column 1: /(/: error parsing regexp: missing closing ): `(`"},
+		{"/abc", "column 1: a regular expression stands between slashes, as in /^load_/"},
+	} {
+		s, err := ParseSpec(c.text, pool)
+		got := describeSpec(s)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("ParseSpec(%q)\n got %s\nwant %s", c.text, got, c.want)
+		}
+	}
+}
+
+func describeSpec(s Spec) string {
+	text := s.Kind.String()
+	if s.Funcs != nil {
+		text += fmt.Sprintf(" %v", s.Funcs)
+	}
+	if s.Nth != 0 {
+		text += fmt.Sprintf(" #%d", s.Nth)
+	}
+	where := s.Function
+	switch {
+	case s.Line != 0:
+		where = fmt.Sprint(s.Line)
+	case s.Kind == StopLine:
+		where = fmt.Sprintf("%+d", s.Offset)
+	case s.Kind == StopAddress:
+		where = s.Addr.String()
+	case s.Kind == StopRegexp:
+		where = s.Regexp.String()
+	}
+	if s.File != "" {
+		where = s.File + ":" + where
+	}
+	if where != "" {
+		text += " " + where
+	}
+	if s.Thread != 0 {
+		text += fmt.Sprintf(" thread %d", s.Thread)
+	}
+	if s.Cond != nil {
+		text += " if " + s.Cond.String()
+	}
+	return text
+}
+
+func FuzzParseSpec(f *testing.F) {
+	for _, s := range []string{"alloc if size >= 1MiB", "f.c:1 thread 2 if x", "/a/ if func(b)", "*0x1", "alloc #1", "/", "é thread if"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		_, err := ParseSpec(text)
+		var e *cond.Error
+		if err == nil {
+			return
+		}
+		if !errors.As(err, &e) || e.Col < 1 || e.Col > len([]rune(text))+1 {
+			t.Fatalf("ParseSpec(%q): %v has no good column", text, err)
+		}
+	})
+}
+
+func FuzzParseFunction(f *testing.F) {
+	for _, s := range []string{"f size=ARG1", "f old=ARG1 size=4k ptr=*ARG2", "f free=ARG6", "="} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		fn, err := ParseFunction(text)
+		var e *cond.Error
+		if err != nil && !errors.As(err, &e) {
+			t.Fatalf("ParseFunction(%q): %v has no column", text, err)
+		}
+		if err == nil && (fn.Name == "" || fn.Group != GroupUser) {
+			t.Fatalf("ParseFunction(%q) = %+v", text, fn)
+		}
+	})
+}
+
+func TestCallString(t *testing.T) {
+	funcs := map[string]Function{}
+	for _, f := range Catalogue() {
+		funcs[f.Symbol] = f
+	}
+	const block = 0x7f0000001000
+	minus := func(n uint64) uint64 { return -n }
+	for _, c := range []struct {
+		symbol string
+		args   [6]uint64
+		result uint64
+		want   string
+		event  capture.Event
+	}{
+		{"malloc", [6]uint64{4194304}, block, "malloc(4194304) = 0x7f0000001000", capture.Event{Addr: block, Size: 4194304}},
+		{"malloc", [6]uint64{1 << 60}, 0, "malloc(1152921504606846976) = NULL", capture.Event{Size: 1 << 60, Failed: true}},
+		{"calloc", [6]uint64{2, 96}, block, "calloc(2, 96) = 0x7f0000001000", capture.Event{Addr: block, Size: 192, Aux: 2}},
+		{"free", [6]uint64{block}, 0, "free(0x7f0000001000)", capture.Event{Kind: capture.Free, Addr: block}},
+		{"realloc", [6]uint64{block, 64}, block + 64, "realloc(0x7f0000001000, 64) = 0x7f0000001040",
+			capture.Event{Kind: capture.Realloc, Addr: block + 64, Old: block, Size: 64}},
+		{"realloc", [6]uint64{block, 0}, 0, "realloc(0x7f0000001000, 0) = NULL", capture.Event{Kind: capture.Realloc, Old: block}},
+		{"realloc", [6]uint64{block, 1 << 60}, 0, "realloc(0x7f0000001000, 1152921504606846976) = NULL",
+			capture.Event{Kind: capture.Realloc, Old: block, Size: 1 << 60, Failed: true}},
+		{"reallocarray", [6]uint64{block, 3, 5}, block, "reallocarray(0x7f0000001000, 3, 5) = 0x7f0000001000",
+			capture.Event{Kind: capture.Realloc, Addr: block, Old: block, Size: 15, Aux: 3}},
+		{"aligned_alloc", [6]uint64{64, 4096}, block, "aligned_alloc(64, 4096) = 0x7f0000001000", capture.Event{Addr: block, Size: 4096, Aux: 64}},
+		{"posix_memalign", [6]uint64{0x1000, 64, 4096}, 0, "posix_memalign(64, 4096) = 0x7f0000001000", capture.Event{Addr: block, Size: 4096, Aux: 64}},
+		{"posix_memalign", [6]uint64{0x1000, 3, 4096}, 22, "posix_memalign(3, 4096) = NULL", capture.Event{Size: 4096, Aux: 3, Failed: true}},
+		{"_Znwm", [6]uint64{72}, block, "operator new(72) = 0x7f0000001000", capture.Event{Addr: block, Size: 72}},
+		{"_ZnamSt11align_val_t", [6]uint64{72, 64}, block, "operator new[](72, 64) = 0x7f0000001000", capture.Event{Addr: block, Size: 72, Aux: 64}},
+		{"_ZdlPvm", [6]uint64{block, 72}, 0, "operator delete(0x7f0000001000, 72)", capture.Event{Kind: capture.Free, Addr: block, Size: 72}},
+		{"mmap", [6]uint64{0, 4096}, block, "mmap(4096) = 0x7f0000001000", capture.Event{Kind: capture.Map, Addr: block, Size: 4096}},
+		{"mmap", [6]uint64{0, 4096}, minus(1), "mmap(4096) = -1", capture.Event{Kind: capture.Map, Size: 4096, Failed: true}},
+		{"munmap", [6]uint64{block, 4096}, 0, "munmap(0x7f0000001000, 4096)", capture.Event{Kind: capture.Unmap, Addr: block, Size: 4096}},
+		{"mremap", [6]uint64{block, 1, 8192}, block + 64, "mremap(0x7f0000001000, 8192) = 0x7f0000001040",
+			capture.Event{Kind: capture.Map, Addr: block + 64, Old: block, Size: 8192}},
+		{"sbrk", [6]uint64{4096}, block, "sbrk(4096) = 0x7f0000001000", capture.Event{Kind: capture.Map, Addr: block, Size: 4096}},
+		{"sbrk", [6]uint64{minus(4096)}, block, "sbrk(-4096) = 0x7f0000000000", capture.Event{Kind: capture.Unmap, Addr: block - 4096, Size: 4096}},
+		{"brk", [6]uint64{block}, 0, "brk(0x7f0000001000)", capture.Event{Kind: capture.Map, Addr: block}},
+		{"mi_strdup", [6]uint64{0x2000}, 0x1008, "mi_strdup(6) = 0x1008", capture.Event{Addr: 0x1008, Size: 6}},
+		{"mi_heap_malloc", [6]uint64{0x2000, 16}, block, "mi_heap_malloc(16) = 0x7f0000001000", capture.Event{Addr: block, Size: 16}},
+	} {
+		f, ok := funcs[c.symbol]
+		if !ok {
+			t.Errorf("no %s in the catalogue", c.symbol)
+			continue
+		}
+		mem := newFakeProcess()
+		mem.poke(0x1000, block)
+		mem.write(0x1008, []byte("hello\x00"))
+		call := Call{Function: f, Args: c.args}
+		call.begin()
+		if !f.atEntry() {
+			call.finish(c.result, reader{mem})
+		}
+		if call.Event != c.event {
+			t.Errorf("%s: event\n got %+v\nwant %+v", c.want, call.Event, c.event)
+		}
+		if call.String() != c.want {
+			t.Errorf("%s printed as %s", c.want, call)
+		}
+	}
+}
