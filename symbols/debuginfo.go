@@ -29,6 +29,9 @@ type debugInfo struct {
 	namesOnce sync.Once
 	names     *scope.Index
 
+	filesOnce sync.Once
+	files     *fileIndex
+
 	linesMu sync.Mutex
 	lines   map[lineKey]*lineSlot
 }

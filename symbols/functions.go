@@ -1,28 +1,233 @@
 package symbols
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 
 	"hdb/internal/addr"
+	"hdb/symbols/dwarf/scope"
+	"hdb/symbols/elf"
 )
 
-// FindFunctions finds the places where a function of that name is entered.
-func (o *Object) FindFunctions(name string) []Function { return nil }
+// FindFunctions finds the places where functions of that name are entered, in
+// the order of their addresses. The name may be that of C, a linkage name, or
+// one of C++, Rust or Go: qualified fully, in part or not at all, with or
+// without template arguments and parameters. Inlined copies are places, too.
+func (o *Object) FindFunctions(name string) []Function {
+	found := finder{o: o, at: map[place]bool{}}
+	o.guard(func() {
+		p, ok := parsePattern(name)
+		if !ok {
+			return
+		}
+		found.dwarf(p)
+		found.symbols(name, p)
+	})
+	return found.sorted()
+}
 
-// MatchFunctions lists the functions whose name matches re, inlined copies left out.
-func (o *Object) MatchFunctions(re *regexp.Regexp) []Function { return nil }
+// MatchFunctions lists the functions whose name, as Function.Name has it, matches
+// re: those with code of their own, in the order of their addresses.
+func (o *Object) MatchFunctions(re *regexp.Regexp) []Function {
+	found := finder{o: o, at: map[place]bool{}}
+	o.guard(func() {
+		if dw, _ := o.dwarf(); dw != nil {
+			for _, e := range dw.nameIndex().Entries {
+				if !e.Abstract && re.MatchString(dw.describe(dw.units[e.Unit], e.Off).function) {
+					found.entry(dw, e)
+				}
+			}
+		}
+		for _, t := range o.tables() {
+			for i := 1; i < t.Len(); i++ {
+				if s := t.Sym(i); s.IsCode() && s.Type != elf.TypeNone && re.MatchString(Demangle(s.Name)) {
+					found.symbol(s, t.from)
+				}
+			}
+		}
+	})
+	return found.sorted()
+}
 
-// FunctionAt is the (not inlined) function that contains a.
-func (o *Object) FunctionAt(a addr.File) (Function, bool) { return Function{}, false }
+// FunctionAt is the function, not an inlined copy, that contains a.
+func (o *Object) FunctionAt(a addr.File) (fn Function, ok bool) {
+	o.guard(func() { fn, ok = o.functionAt(a) })
+	return fn, ok
+}
 
-// FindLine finds where code of a line begins.
-func (o *Object) FindLine(file string, line int) []Location { return nil }
+func (o *Object) functionAt(a addr.File) (Function, bool) {
+	if dw, _ := o.dwarf(); dw != nil {
+		if unit := dw.unitAt(uint64(a)); unit >= 0 {
+			tree := dw.tree(unit)
+			i := tree.FunctionOf(tree.At(uint64(a)))
+			for i >= 0 && tree.Nodes[i].Kind == scope.Inlined {
+				i = tree.FunctionOf(tree.Nodes[i].Parent)
+			}
+			if i >= 0 {
+				return o.fromNode(dw, unit, i), true
+			}
+		}
+	}
+	s, from, ok := o.symbolAt(a)
+	if !ok || !s.IsCode() {
+		return Function{}, false
+	}
+	return o.fromSymbol(s, from), true
+}
 
-// SourceFiles lists the source files of the line tables, sorted.
-func (o *Object) SourceFiles() []string { return nil }
+// fromNode describes node i of the tree of a unit.
+func (o *Object) fromNode(dw *debugInfo, unit int, i int32) Function {
+	tree := dw.tree(unit)
+	n := &tree.Nodes[i]
+	name := dw.describe(tree.Unit, n.Off)
+	r := tree.Range(n, n.Entry)
+	fn := Function{
+		Name: name.function, Low: addr.File(r.Low), High: addr.File(r.High), Source: FromDWARF, Language: name.language,
+		Inlined: n.Kind == scope.Inlined, Breakpoint: addr.File(n.Entry),
+		DeclFile: dw.file(name.DeclUnit, name.DeclFile), DeclLine: int(name.DeclLine),
+	}
+	if name.Linkage != name.function {
+		fn.Linkage = name.Linkage
+	}
+	if fn.Name == "" {
+		if s, _, ok := o.symbolAt(fn.Low); ok {
+			fn.Name = Demangle(s.Name)
+		}
+	}
+	lines := dw.lineTable(tree.Unit)
+	if !fn.Inlined {
+		b := body{o: o, low: r.Low, high: r.High, unit: tree.Unit, lines: lines}
+		fn.Breakpoint = addr.File(b.breakpoint())
+	}
+	fn.File, fn.Line = fn.DeclFile, fn.DeclLine
+	if lines != nil {
+		if k, ok := lines.StmtAt(uint64(fn.Breakpoint)); ok {
+			row := lines.Stmts()[k]
+			fn.File, fn.Line = lines.File(row.File), int(row.Line)
+		}
+	}
+	return fn
+}
 
-// LineEntries lists the rows of the line tables in [low, high).
-func (o *Object) LineEntries(low, high addr.File) []LineEntry { return nil }
+// fromSymbol describes a function that only a symbol table knows.
+func (o *Object) fromSymbol(s Sym, from Provenance) Function {
+	fn := Function{
+		Name: Demangle(s.Name), Linkage: linkageOf(s.Name), Low: s.Addr, High: s.Addr + addr.File(s.Size),
+		Source: from, IFunc: s.IFunc, Breakpoint: s.Addr,
+	}
+	if !s.IFunc {
+		b := body{o: o, low: uint64(s.Addr), high: uint64(s.Addr) + max(s.Size, 1)}
+		fn.Breakpoint = addr.File(b.breakpoint())
+	}
+	return fn
+}
 
-// LineBlock describes the line at a for stepping.
-func (o *Object) LineBlock(a addr.File) (LineBlock, bool) { return LineBlock{}, false }
+// place tells functions apart: an inlined copy can begin where another, or the
+// function around it, begins.
+type place struct {
+	low     addr.File
+	inlined bool
+}
+
+// finder collects functions without repeating places.
+type finder struct {
+	o    *Object
+	at   map[place]bool
+	list []Function
+}
+
+func (f *finder) add(fn Function) {
+	p := place{fn.Low, fn.Inlined}
+	if !f.at[p] {
+		f.at[p] = true
+		f.list = append(f.list, fn)
+	}
+}
+
+func (f *finder) sorted() []Function {
+	slices.SortStableFunc(f.list, func(a, b Function) int { return cmp.Compare(a.Low, b.Low) })
+	return f.list
+}
+
+// dwarf adds the functions of the name index that p matches.
+func (f *finder) dwarf(p pattern) {
+	dw, _ := f.o.dwarf()
+	if dw == nil {
+		return
+	}
+	index := dw.nameIndex()
+	for _, key := range p.keys() {
+		for _, e := range index.Named(key) {
+			u := dw.units[e.Unit]
+			if !p.matches(dw.describe(u, e.Off)) {
+				continue
+			}
+			if !e.Abstract {
+				f.entry(dw, e)
+				continue
+			}
+			f.copies(dw, int(e.Unit), e)
+			for _, user := range index.Users(e.Unit) {
+				f.copies(dw, int(user), e)
+			}
+		}
+	}
+}
+
+// entry adds the function of an index entry that has code.
+func (f *finder) entry(dw *debugInfo, e scope.Entry) {
+	tree := dw.tree(int(e.Unit))
+	if i, ok := slices.BinarySearchFunc(tree.Nodes, e.Off, func(n scope.Node, off uint64) int { return cmp.Compare(n.Off, off) }); ok {
+		f.add(f.o.fromNode(dw, int(e.Unit), int32(i)))
+	}
+}
+
+// copies adds the inlined copies of an abstract function in a unit.
+func (f *finder) copies(dw *debugInfo, unit int, e scope.Entry) {
+	tree := dw.tree(unit)
+	owner := dw.units[e.Unit].Data
+	for i := range tree.Nodes {
+		n := &tree.Nodes[i]
+		if n.Kind != scope.Inlined {
+			continue
+		}
+		data, off, ok := scope.Origin(tree.Unit.DIE(n.Off))
+		if ok && data == owner && off == e.Off {
+			f.add(f.o.fromNode(dw, unit, int32(i)))
+		}
+	}
+}
+
+// symbols adds functions that the symbol tables name so: by linkage name, and by
+// the demangled name of those that DWARF does not describe.
+func (f *finder) symbols(name string, p pattern) {
+	for _, t := range f.o.tables() {
+		for _, s := range t.Named(name) {
+			f.symbol(s, t.from)
+		}
+		keys := p.keys()
+		for i := 1; i < t.Len(); i++ {
+			raw := t.NameBytes(i)
+			if !maybeMangled(raw, keys) {
+				continue
+			}
+			if s := t.Sym(i); s.IsCode() && p.matchesLinkage(s.Name) {
+				f.symbol(s, t.from)
+			}
+		}
+	}
+}
+
+// symbol adds the function at a symbol, as DWARF describes it if it does.
+func (f *finder) symbol(s Sym, from Provenance) {
+	if !s.IsCode() || f.at[place{s.Addr, false}] {
+		return
+	}
+	fn, ok := f.o.functionAt(s.Addr)
+	if !ok || fn.Low != s.Addr || fn.Source != FromDWARF {
+		fn = f.o.fromSymbol(s, from)
+	}
+	fn.IFunc = s.IFunc
+	f.add(fn)
+}

@@ -1,12 +1,22 @@
 package symbols
 
-import ("testing";"os";"os/exec";"fmt";"strings")
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
 
 func TestTry(t *testing.T) {
 	p := os.Getenv("TRY")
-	if p == "" { t.Skip() }
+	if p == "" {
+		t.Skip()
+	}
 	o, err := Open(p, Config{})
-	if err != nil { t.Fatal(err) }
+	if err != nil {
+		t.Fatal(err)
+	}
 	fmt.Printf("%+v\n", o.Info())
 	out, _ := exec.Command("objdump", "-d", "--no-show-raw-insn", p).Output()
 	n := 0
@@ -14,7 +24,9 @@ func TestTry(t *testing.T) {
 		var a uint64
 		if _, err := fmt.Sscanf(l, " %x:", &a); err == nil {
 			n++
-			if n % 3 == 0 { fmt.Printf("%x %+v\n", a, o.Lookup(0+o.Segments()[0].Addr-o.Segments()[0].Addr+ (o.elf.Entry-o.elf.Entry)+fileAddr(a))) }
+			if n%3 == 0 {
+				fmt.Printf("%x %+v\n", a, o.Lookup(0+o.Segments()[0].Addr-o.Segments()[0].Addr+(o.elf.Entry-o.elf.Entry)+fileAddr(a)))
+			}
 		}
 	}
 }

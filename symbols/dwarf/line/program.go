@@ -49,6 +49,13 @@ type header struct {
 // address is real code: linkers leave those of dropped functions at 0 or -1. A
 // program that is cut or malformed gives the rows before the damage and an error.
 func Read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) {
+	return read(unit, off, keep)
+}
+
+// ReadFiles is Read for the file names alone: the table has no rows.
+func ReadFiles(unit *dwarf.Unit, off uint64) (*Table, error) { return read(unit, off, nil) }
+
+func read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) {
 	root, _ := unit.Load()
 	t := &Table{compDir: root.CompDir}
 	data := unit.Data.Line
@@ -62,6 +69,9 @@ func Read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) 
 	h, start, err := t.readHeader(&b, unit, offSize, root.Name)
 	if err != nil {
 		return t, fmt.Errorf("line program at %#x: %w", off, err)
+	}
+	if keep == nil {
+		return t, nil
 	}
 	m := machine{t: t, h: h, b: dwarf.NewBuf(data[:end], start), keep: keep}
 	m.run()
@@ -121,7 +131,7 @@ func (t *Table) readNames4(b *dwarf.Buf, primary string) {
 		}
 		t.dirs = append(t.dirs, string(dir))
 	}
-	t.addFile(primary, 0)
+	t.addFile([]byte(primary), 0)
 	for {
 		name := b.CString()
 		if len(name) == 0 {
@@ -136,18 +146,18 @@ func (t *Table) defineFile(b *dwarf.Buf, name []byte) {
 	b.Uleb() // time
 	b.Uleb() // size
 	if !b.Bad() {
-		t.addFile(string(name), dir)
+		t.addFile(name, dir)
 	}
 }
 
-func (t *Table) addFile(name string, dir uint32) {
+func (t *Table) addFile(name []byte, dir uint32) {
 	t.files = append(t.files, fileEntry{})
 	f := &t.files[len(t.files)-1]
 	f.name, f.dir = name, dir
 }
 
 func (t *Table) readNames5(b *dwarf.Buf, unit *dwarf.Unit) {
-	readEntries(b, unit, func(name string, dir uint32) { t.dirs = append(t.dirs, name) })
+	readEntries(b, unit, func(name []byte, dir uint32) { t.dirs = append(t.dirs, string(name)) })
 	readEntries(b, unit, t.addFile)
 	if len(t.dirs) == 0 {
 		return
@@ -161,7 +171,7 @@ func (t *Table) readNames5(b *dwarf.Buf, unit *dwarf.Unit) {
 }
 
 // readEntries reads a format description and the entries that follow it.
-func readEntries(b *dwarf.Buf, unit *dwarf.Unit, add func(name string, dir uint32)) {
+func readEntries(b *dwarf.Buf, unit *dwarf.Unit, add func(name []byte, dir uint32)) {
 	type field struct {
 		content uint64
 		form    dwarf.Form
@@ -178,14 +188,14 @@ func readEntries(b *dwarf.Buf, unit *dwarf.Unit, add func(name string, dir uint3
 		return
 	}
 	for ; count > 0 && !b.Bad(); count-- {
-		var name string
+		var name []byte
 		var dir uint32
 		before := b.Off()
 		for _, f := range fields {
 			v := unit.ReadForm(b, f.form)
 			switch f.content {
 			case lnctPath:
-				name = string(v.Str())
+				name = v.Str()
 			case lnctDirectoryIndex:
 				dir = uint32(v.Uint())
 			}

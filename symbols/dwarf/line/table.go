@@ -4,11 +4,13 @@
 package line
 
 import (
+	"bytes"
 	"cmp"
 	"path"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"sync/atomic"
 )
 
@@ -39,7 +41,7 @@ type sequence struct {
 }
 
 type fileEntry struct {
-	name string
+	name []byte // in the section
 	dir  uint32
 	path atomic.Pointer[string]
 }
@@ -53,10 +55,19 @@ type Table struct {
 	compDir string
 	dirs    []string
 	files   []fileEntry
+
+	stmtOnce sync.Once
+	stmts    []Row
 }
 
 // Files is the number of file indexes, from 0; some may have no name.
 func (t *Table) Files() int { return len(t.files) }
+
+// Base is the last component of a file's name, not copied.
+func (t *Table) Base(i int) []byte {
+	name := t.files[i].name
+	return name[bytes.LastIndexByte(name, '/')+1:]
+}
 
 // File is the path of a file index as rows and DW_AT_decl_file use it: joined
 // with its directory and that of the compilation. "" when the index is unknown.
@@ -74,10 +85,10 @@ func (t *Table) File(i uint32) string {
 }
 
 func (t *Table) join(f *fileEntry) string {
-	if f.name == "" {
+	if len(f.name) == 0 {
 		return ""
 	}
-	p := f.name
+	p := string(f.name)
 	if path.IsAbs(p) {
 		return path.Clean(p)
 	}

@@ -1,0 +1,243 @@
+package symbols
+
+import (
+	"bytes"
+	"strings"
+
+	"hdb/symbols/demangle"
+	"hdb/symbols/dwarf/scope"
+)
+
+// pattern is a function's name as a user may type it: ns::f, f, f<int>, f(int).
+type pattern struct {
+	parts  []string // components, outermost first, without blanks
+	params string   // "(int,char*)" or ""
+}
+
+// parsePattern splits a name. It reports false for one that names nothing.
+func parsePattern(name string) (pattern, bool) {
+	name = strings.TrimPrefix(strings.TrimSpace(name), "::")
+	bare, params := cutParams(name)
+	p := pattern{parts: splitName(bare), params: squeeze(params)}
+	for _, part := range p.parts {
+		if part == "" {
+			return pattern{}, false
+		}
+	}
+	return p, len(p.parts) > 0
+}
+
+// keys are what the name index may have the last component under.
+func (p pattern) keys() []string {
+	last := p.parts[len(p.parts)-1]
+	keys := []string{scope.Key(last)}
+	if len(p.parts) > 1 || keys[0] != last { // Go's names are one component
+		keys = append(keys, strings.Join(p.parts, "::"))
+	}
+	if rest, ok := strings.CutPrefix(last, "operator"); ok && len(rest) > 0 && isIdent(rest[0]) {
+		keys = append(keys, "operator "+rest) // operator new: blanks were squeezed out
+	}
+	return keys
+}
+
+// matches compares with a function that DWARF describes.
+func (p pattern) matches(n *named) bool {
+	if isMangled(n.Linkage) {
+		if p.matchesLinkage(n.Linkage) {
+			return true
+		}
+		return p.params == "" && p.matchesParts(splitName(n.Name)) // a name that linkage spells otherwise
+	}
+	if p.params != "" && n.language.Scoped() && n.Name != "main" {
+		return false // its parameters are not known: overloads cannot be told apart
+	}
+	bare, _ := cutParams(n.function)
+	return p.matchesParts(splitName(bare))
+}
+
+// matchesLinkage compares with a mangled name.
+func (p pattern) matchesLinkage(linkage string) bool {
+	bare := demangle.Bare(linkage)
+	if bare == linkage || !p.matchesParts(splitName(bare)) {
+		return false
+	}
+	if p.params == "" {
+		return true
+	}
+	_, params := cutParams(demangle.Name(linkage))
+	return squeeze(params) == p.params || squeeze(params) == strings.TrimSuffix(p.params, "const")+"const"
+}
+
+// matchesParts compares the last components.
+func (p pattern) matchesParts(parts []string) bool {
+	if len(parts) < len(p.parts) {
+		return false
+	}
+	parts = parts[len(parts)-len(p.parts):]
+	for i, want := range p.parts {
+		if !matchesPart(want, parts[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func matchesPart(want, have string) bool {
+	if want == have {
+		return true
+	}
+	if i := strings.Index(have, "[abi:"); i > 0 { // std::string::append[abi:cxx11]
+		if end := strings.IndexByte(have[i:], ']'); end > 0 && matchesPart(want, have[:i]+have[i+end+1:]) {
+			return true
+		}
+	}
+	return scope.Key(have) == want
+}
+
+// maybeMangled is a cheap test before demangling: the mangled name has a key's
+// letters in it, or the key is an operator, which is encoded.
+func maybeMangled(raw []byte, keys []string) bool {
+	if !bytes.HasPrefix(raw, []byte("_Z")) && !bytes.HasPrefix(raw, []byte("_R")) {
+		return false
+	}
+	for _, key := range keys {
+		key = strings.TrimPrefix(key, "~")
+		if strings.HasPrefix(key, "operator") || strings.HasPrefix(key, "{") || bytes.Contains(raw, []byte(key)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isIdent(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
+}
+
+// squeeze takes out blanks that do not part words, and expands std::string and
+// size_t, so that types compare as text.
+func squeeze(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == ' ' {
+			if i == 0 || i+1 == len(s) || !isIdent(s[i-1]) || !isIdent(s[i+1]) {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	out := b.String()
+	out = strings.ReplaceAll(out, "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>", "std::string")
+	out = strings.ReplaceAll(out, "(void)", "()")
+	return strings.ReplaceAll(out, "size_t", "unsigned long")
+}
+
+// operatorLen is the length of an operator's name at the front of s.
+func operatorLen(s string) int {
+	const word = "operator"
+	if !strings.HasPrefix(s, word) || len(s) > len(word) && isIdent(s[len(word)]) {
+		return 0
+	}
+	n := len(word)
+	rest := s[n:]
+	for _, sym := range []string{"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "->", "<=", ">="} {
+		if strings.HasPrefix(rest, sym) {
+			return n + len(sym)
+		}
+	}
+	for n < len(s) && strings.IndexByte("<>=!+-*/%^&|~,", s[n]) >= 0 {
+		n++
+		if s[n-1] == '<' || s[n-1] == '>' {
+			break
+		}
+	}
+	return n
+}
+
+// splitName cuts a qualified name at the :: outside of brackets. Rust's <T>::f
+// and <T as Trait>::f count as T::f.
+func splitName(s string) []string {
+	var parts []string
+	depth, start := 0, 0
+	for i := 0; i < len(s); i++ {
+		if depth == 0 {
+			if n := operatorLen(s[i:]); n > 0 && (i == 0 || !isIdent(s[i-1])) {
+				i += n - 1
+				continue
+			}
+		}
+		switch s[i] {
+		case '<', '(', '[', '{':
+			depth++
+		case '>', ')', ']', '}':
+			if !(s[i] == '>' && i > 0 && s[i-1] == '-') { // Rust's fn() -> T
+				depth = max(depth-1, 0)
+			}
+		case ':':
+			if depth == 0 && i+1 < len(s) && s[i+1] == ':' {
+				parts = appendPart(parts, s[start:i])
+				i++
+				start = i + 1
+			}
+		}
+	}
+	return appendPart(parts, s[start:])
+}
+
+func appendPart(parts []string, part string) []string {
+	if len(parts) == 0 && len(part) > 2 && part[0] == '<' && part[len(part)-1] == '>' {
+		inner := part[1 : len(part)-1]
+		if i := strings.Index(inner, " as "); i > 0 {
+			inner = inner[:i]
+		}
+		if inner[0] != '<' {
+			return splitName(inner)
+		}
+	}
+	return append(parts, squeeze(part))
+}
+
+// cutParams cuts the parameters, with what follows them, from the name of a
+// function. The parentheses of operator() and (anonymous namespace) are not those.
+func cutParams(s string) (name, params string) {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		if depth == 0 {
+			if n := operatorLen(s[i:]); n > 0 && (i == 0 || !isIdent(s[i-1])) {
+				i += n - 1
+				continue
+			}
+		}
+		switch s[i] {
+		case '<', '[', '{':
+			depth++
+		case '>', ']', '}':
+			depth = max(depth-1, 0)
+		case '(':
+			if depth > 0 {
+				break
+			}
+			end := closing(s, i)
+			if end < 0 || !strings.HasPrefix(s[end:], ")::") {
+				return s[:i], s[i:]
+			}
+			i = end
+		}
+	}
+	return s, ""
+}
+
+// closing is the index of the parenthesis that closes the one at i, -1 without.
+func closing(s string, i int) int {
+	depth := 0
+	for ; i < len(s); i++ {
+		switch s[i] {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
