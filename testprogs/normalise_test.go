@@ -1,0 +1,34 @@
+package testprogs
+
+import "testing"
+
+func TestNormalise(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"same address, same name",
+			"#1 malloc(10) = 0x5555555592a0\n#2 malloc(8) = 0x5555555592c0\nfree(0x5555555592a0)",
+			"#1 malloc(10) = {addr1}\n#2 malloc(8) = {addr2}\nfree({addr1})"},
+		{"leading zeros", "0x00007ffff7c00010 0x7ffff7c00010", "{addr1} {addr1}"},
+		{"short numbers stay", "flags 0x246 at main+0x1c", "flags 0x246 at main+0x1c"},
+		{"processes", "process 4711 exited; child 4712 (tid 4711), /proc/4712/maps", "process {pid1} exited; child {pid2} (tid {pid1}), /proc/{pid2}/maps"},
+		{"times", "thread 3   2.417 s\nin 12 ms, 0.5 us, 3s", "thread 3 {time}\nin {time}, {time}, {time}"},
+		{"sizes and counts stay", "612.0 MiB 153 blocks, 3 stops", "612.0 MiB 153 blocks, 3 stops"},
+		{"paths", "/home/u/hdb/testprogs/testdata/a.c:3 /cache/x/a", "{src}/a.c:3 {build}/a"},
+		{"build IDs", "id c561f3aa7232f2bd6ac6d56bd475f1c154a00486", "id {build-id}"},
+		{"dates", "saved 2026-01-31 23:59:59", "saved {date} {clock}"},
+		{"ends of lines", "a  \n\tb\t\r\n", "a\n\tb\n"},
+	} {
+		n := NewNormaliser([2]string{"/home/u/hdb/testprogs/testdata", "{src}"}, [2]string{"/cache/x", "{build}"})
+		if got := n.Normalise(c.in); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestNormaliseOnce leaves its own result as it is, which -update relies on.
+func TestNormaliseOnce(t *testing.T) {
+	in := "#1 malloc(10) = 0x5555555592a0   thread 1   1.5 s\nprocess 123 {time} 2024-05-06"
+	once := NewNormaliser().Normalise(in)
+	if twice := NewNormaliser().Normalise(once); twice != once {
+		t.Errorf("%q, then %q", once, twice)
+	}
+}
