@@ -142,7 +142,7 @@ func (o *Object) locate(dw *debugInfo, places []linePlace) []Location {
 			continue
 		}
 		seen[block{unit, node}] = true
-		loc := o.location(dw, unit, p.row.Addr)
+		loc := o.location(dw, unit, p.row)
 		if !at[loc.Addr] {
 			at[loc.Addr] = true
 			found = append(found, loc)
@@ -152,10 +152,13 @@ func (o *Object) locate(dw *debugInfo, places []linePlace) []Location {
 	return found
 }
 
-// location describes the place a, moved behind the prologue it may lie in.
-func (o *Object) location(dw *debugInfo, unit int, a uint64) Location {
+// location describes the place where a row begins, moved behind the prologue it
+// may lie in. Several rows can begin at one address: the location keeps the line
+// of its own.
+func (o *Object) location(dw *debugInfo, unit int, row line.Row) Location {
 	tree := dw.tree(unit)
 	lines := dw.lineTable(tree.Unit)
+	a := row.Addr
 	if outer := outermost(tree, a); outer >= 0 {
 		n := &tree.Nodes[outer]
 		if r := tree.Range(n, n.Entry); r.Low <= a && a < r.High {
@@ -165,10 +168,10 @@ func (o *Object) location(dw *debugInfo, unit int, a uint64) Location {
 	}
 	loc := Location{Addr: addr.File(a)}
 	if lines != nil {
-		if k, ok := lines.StmtAt(a); ok {
-			row := lines.Stmts()[k]
-			loc.File, loc.Line = lines.File(row.File), int(row.Line)
+		if k, ok := lines.StmtAt(a); ok && a != row.Addr {
+			row = lines.Stmts()[k]
 		}
+		loc.File, loc.Line = lines.File(row.File), int(row.Line)
 	}
 	if i := tree.FunctionOf(tree.At(a)); i >= 0 {
 		loc.Function = dw.describe(tree.Unit, tree.Nodes[i].Off).function

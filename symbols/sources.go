@@ -1,16 +1,187 @@
 package symbols
 
-// Sources finds and reads source files.
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// Sources finds and reads source files. The zero value looks only where debug
+// information says. The fields must not change while other goroutines call Open;
+// after a change call Forget.
 type Sources struct {
-	Substitute [][2]string // prefixes of paths replaced: from, to; the first match counts
+	Substitute [][2]string // leading directories replaced: from, to; the first match counts
 	Dirs       []string    // directories searched, in order
+
+	mu    sync.Mutex
+	cache map[string]sourceResult
+	bytes int64
 }
 
-// SourceFile is a source file's text.
+// SourceFile is a source file's text. It is shared and must not be changed.
 type SourceFile struct {
 	Path  string   // where it was found
 	Lines []string // without line ends; Lines[0] is line 1
 }
 
-// Open finds the source file that debug information names.
-func (s *Sources) Open(file string) (*SourceFile, error) { return nil, nil }
+type sourceResult struct {
+	file *SourceFile
+	err  error
+}
+
+// SourceError is the error for a source file that was not found.
+type SourceError struct {
+	File  string   // as debug information has it
+	Tried []string // paths in the order they were looked at
+	Cause error    // why the last one that exists was not used; nil when none exists
+}
+
+func (e *SourceError) Error() string {
+	if e.Cause != nil {
+		return fmt.Sprintf("%s: %v", e.File, e.Cause)
+	}
+	return fmt.Sprintf("%s: no such file (tried %s); use `set substitute-path FROM TO` or `directory DIR`",
+		e.File, strings.Join(e.Tried, ", "))
+}
+
+func (e *SourceError) Unwrap() error {
+	if e.Cause != nil {
+		return e.Cause
+	}
+	return fs.ErrNotExist
+}
+
+// Bounds of one file and of all that are kept.
+const (
+	maxSource  = 64 << 20
+	maxSources = 256 << 20
+)
+
+// Open finds the source file that debug information calls file: its own path
+// after substitution, then below each directory of Dirs with as many of its
+// last components as match, as gdb does. The error is a *SourceError.
+func (s *Sources) Open(file string) (*SourceFile, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.cache[file]; ok {
+		return r.file, r.err
+	}
+	if s.cache == nil || s.bytes > maxSources {
+		s.cache, s.bytes = map[string]sourceResult{}, 0
+	}
+	found, size, err := s.find(file)
+	s.bytes += size
+	s.cache[file] = sourceResult{found, err}
+	return found, err
+}
+
+// Forget drops what was read and what was not found: files may have changed.
+func (s *Sources) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cache, s.bytes = nil, 0
+}
+
+func (s *Sources) find(file string) (*SourceFile, int64, error) {
+	failure := &SourceError{File: file}
+	for _, path := range s.candidates(file) {
+		found, size, err := readSource(path)
+		if err == nil {
+			return found, size, nil
+		}
+		failure.Tried = append(failure.Tried, path)
+		if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
+			failure.Cause = err
+		}
+	}
+	return nil, 0, failure
+}
+
+// isNotDir reports whether a leading component is a file.
+func isNotDir(err error) bool {
+	var pe *fs.PathError
+	return errors.As(err, &pe) && strings.Contains(pe.Err.Error(), "not a directory")
+}
+
+// candidates lists where a file may be, without repeats.
+func (s *Sources) candidates(file string) []string {
+	var list []string
+	add := func(p string) {
+		for _, have := range list {
+			if have == p {
+				return
+			}
+		}
+		list = append(list, p)
+	}
+	if file == "" {
+		return nil
+	}
+	own := s.substitute(file)
+	add(own)
+	for _, dir := range s.Dirs {
+		rest := strings.TrimPrefix(filepath.Clean(own), "/")
+		for {
+			add(filepath.Join(dir, rest))
+			_, tail, ok := strings.Cut(rest, "/")
+			if !ok {
+				break
+			}
+			rest = tail
+		}
+	}
+	return list
+}
+
+// substitute applies the first rule whose directory leads file.
+func (s *Sources) substitute(file string) string {
+	for _, rule := range s.Substitute {
+		from := strings.TrimSuffix(rule[0], "/")
+		if rest, ok := strings.CutPrefix(file, from); ok && from != "" && (rest == "" || rest[0] == '/') {
+			return filepath.Join(rule[1], rest)
+		}
+	}
+	return file
+}
+
+func readSource(path string) (*SourceFile, int64, error) {
+	st, err := os.Stat(path) // before opening: a FIFO would block
+	if err != nil {
+		return nil, 0, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("%s: not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSource+1))
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(text) > maxSource {
+		return nil, 0, fmt.Errorf("%s: longer than the limit of %d MiB", path, maxSource>>20)
+	}
+	return &SourceFile{Path: path, Lines: splitLines(text)}, int64(len(text)), nil
+}
+
+// splitLines cuts text at its line ends, \n or \r\n.
+func splitLines(text []byte) []string {
+	if len(text) == 0 {
+		return nil
+	}
+	all := string(text)
+	lines := make([]string, 0, bytes.Count(text, []byte{'\n'})+1)
+	for line := range strings.Lines(all) {
+		lines = append(lines, strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
+	}
+	return lines
+}
