@@ -29,11 +29,20 @@ import (
 // library that is missing fails the test and names its Debian package.
 func Build(t testing.TB, name string, flags ...string) string {
 	t.Helper()
-	path, err := build(name, flags)
+	path, err := Program(name, flags...)
 	if err != nil {
-		t.Fatalf("build %s: %v", name, err)
+		t.Fatal(err)
 	}
 	return path
+}
+
+// Program is Build for programs that are not tests.
+func Program(name string, flags ...string) (string, error) {
+	path, err := build(name, flags)
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
+	}
+	return path, nil
 }
 
 // Source returns the path of the source file that Build uses for name.
