@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
@@ -40,6 +41,7 @@ type debugInfo struct {
 type unitParts struct {
 	treeOnce sync.Once
 	tree     *scope.Tree
+	names    []atomic.Pointer[named] // of the tree's nodes
 
 	enclOnce sync.Once
 	encl     *scope.Enclosures
@@ -166,7 +168,10 @@ func (d *debugInfo) indexCode() {
 // tree is the functions of unit i.
 func (d *debugInfo) tree(i int) *scope.Tree {
 	p := &d.parts[i]
-	p.treeOnce.Do(func() { p.tree = scope.Build(d.units[i], d.isCode) })
+	p.treeOnce.Do(func() {
+		p.tree = scope.Build(d.units[i], d.isCode)
+		p.names = make([]atomic.Pointer[named], len(p.tree.Nodes))
+	})
 	return p.tree
 }
 
@@ -220,6 +225,18 @@ type named struct {
 	scope.Desc
 	function string // with parameters
 	language Language
+}
+
+// nodeName names a node of the tree of unit i.
+func (d *debugInfo) nodeName(i int, node int32) *named {
+	tree := d.tree(i)
+	slot := &d.parts[i].names[node]
+	if n := slot.Load(); n != nil {
+		return n
+	}
+	n := d.describe(tree.Unit, tree.Nodes[node].Off)
+	slot.Store(n)
+	return n
 }
 
 // describe names the function, copy or abstract function at off of unit i.

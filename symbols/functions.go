@@ -80,7 +80,7 @@ func (o *Object) functionAt(a addr.File) (Function, bool) {
 func (o *Object) fromNode(dw *debugInfo, unit int, i int32) Function {
 	tree := dw.tree(unit)
 	n := &tree.Nodes[i]
-	name := dw.describe(tree.Unit, n.Off)
+	name := dw.nodeName(unit, i)
 	r := tree.Range(n, n.Entry)
 	fn := Function{
 		Name: name.function, Low: addr.File(r.Low), High: addr.File(r.High), Source: FromDWARF, Language: name.language,

@@ -174,7 +174,7 @@ func (o *Object) location(dw *debugInfo, unit int, row line.Row) Location {
 		loc.File, loc.Line = lines.File(row.File), int(row.Line)
 	}
 	if i := tree.FunctionOf(tree.At(a)); i >= 0 {
-		loc.Function = dw.describe(tree.Unit, tree.Nodes[i].Off).function
+		loc.Function = dw.nodeName(unit, i).function
 		loc.Inlined = tree.Nodes[i].Kind == scope.Inlined
 	}
 	return loc

@@ -48,7 +48,7 @@ func (o *Object) lookup(a addr.File) []Frame {
 	frames := make([]Frame, 0, depth)
 	for i >= 0 {
 		n := &tree.Nodes[i]
-		name := dw.describe(tree.Unit, n.Off)
+		name := dw.nodeName(unit, i)
 		f := Frame{
 			Function: name.function, Entry: addr.File(n.Entry), File: file, Line: lineNo, Column: col,
 			Inlined: n.Kind == scope.Inlined, Source: FromDWARF, Language: name.language,

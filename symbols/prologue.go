@@ -49,7 +49,8 @@ func (f *body) describesEntry() bool {
 		return true
 	}
 	gcc := strings.HasPrefix(root.Producer, "GNU ") && !strings.HasPrefix(root.Producer, "GNU AS")
-	return gcc && f.unit.Abbrevs().LocLists
+	table := f.unit.Abbrevs()
+	return gcc && table != nil && table.LocLists
 }
 
 // skipPrologue passes the instructions that set up the frame.

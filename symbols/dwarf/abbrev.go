@@ -48,11 +48,37 @@ type format struct {
 	version  int
 }
 
-// readAbbrevs parses the table at off up to its end. Each declaration takes at
+// arena cuts small slices out of large ones: a table has hundreds.
+type arena[T any] struct{ free []T }
+
+// add appends v to the slice that began at the last cut.
+func (a *arena[T]) add(open []T, v T) []T {
+	if len(open) == cap(open) {
+		if cap(a.free)-len(a.free) <= len(open)+1 {
+			a.free = make([]T, 0, max(256, 2*len(open)+2))
+		}
+		moved := append(a.free[len(a.free):], open...)
+		open = moved
+	}
+	return append(open, v)
+}
+
+// cut ends a slice.
+func (a *arena[T]) cut(s []T) []T {
+	if cap(s) == cap(a.free)-len(a.free) {
+		a.free = a.free[:len(a.free)+len(s)]
+	}
+	return s[:len(s):len(s)]
+}
+
+// readAbbrevs parses the table at off up to its end, or up to the declaration of
+// the code only unless that is 0. Each declaration takes at
 // least three bytes, so memory is bounded by the section.
-func readAbbrevs(data []byte, off uint64, f format) (*Abbrevs, error) {
+func readAbbrevs(data []byte, off uint64, f format, only uint64) (*Abbrevs, error) {
 	b := NewBuf(data, off)
 	t := &Abbrevs{}
+	var attrs arena[AttrSpec]
+	var skips arena[skipStep]
 	for {
 		code := b.Uleb()
 		if code == 0 || b.Bad() {
@@ -67,18 +93,29 @@ func readAbbrevs(data []byte, off uint64, f format) (*Abbrevs, error) {
 			if b.Bad() || spec.At == 0 && spec.Form == 0 {
 				break
 			}
-			ab.Attrs = append(ab.Attrs, spec)
+			ab.Attrs = attrs.add(ab.Attrs, spec)
 		}
-		ab.compile(f)
+		ab.Attrs = attrs.cut(ab.Attrs)
+		if only != 0 && code != only {
+			attrs.free = attrs.free[:0]
+			continue
+		}
+		ab.compile(f, &skips)
 		t.note(&ab)
 		if code == uint64(len(t.dense))+1 {
 			t.dense = append(t.dense, ab)
+			if only != 0 {
+				return t, nil
+			}
 			continue
 		}
 		if t.sparse == nil {
 			t.sparse = map[uint64]*Abbrev{}
 		}
 		t.sparse[code] = &ab
+		if only != 0 {
+			return t, nil
+		}
 	}
 	if b.Bad() {
 		return nil, fmt.Errorf("abbreviations at %#x run past the end of .debug_abbrev (%d bytes)", off, len(data))
@@ -103,7 +140,7 @@ func (a *Abbrevs) note(ab *Abbrev) {
 	}
 }
 
-func (ab *Abbrev) compile(f format) {
+func (ab *Abbrev) compile(f format, skips *arena[skipStep]) {
 	step := skipStep{}
 	for _, s := range ab.Attrs {
 		if s.At == AtSibling {
@@ -114,12 +151,13 @@ func (ab *Abbrev) compile(f format) {
 			continue
 		}
 		step.form = s.Form
-		ab.skip = append(ab.skip, step)
+		ab.skip = skips.add(ab.skip, step)
 		step = skipStep{}
 	}
 	if step.fixed > 0 {
-		ab.skip = append(ab.skip, step)
+		ab.skip = skips.add(ab.skip, step)
 	}
+	ab.skip = skips.cut(ab.skip)
 }
 
 // fixedSize is the size of a form's encoding, -1 when it depends on the data.

@@ -37,7 +37,7 @@ func (u *Unit) at(off uint64) (DIE, bool) {
 
 // DIE reads the entry at off of .debug_info; invalid when there is none.
 func (u *Unit) DIE(off uint64) DIE {
-	if _, err := u.Load(); err != nil {
+	if u.Abbrevs() == nil {
 		return DIE{}
 	}
 	d, _ := u.at(off)
@@ -45,7 +45,10 @@ func (u *Unit) DIE(off uint64) DIE {
 }
 
 // Root is the unit's first entry.
-func (u *Unit) Root() DIE { return u.DIE(u.First) }
+func (u *Unit) Root() DIE {
+	u.Load()
+	return u.rootDIE
+}
 
 // DIE finds the entry at off of .debug_info.
 func (d *Data) DIE(off uint64) DIE {
@@ -57,6 +60,12 @@ func (d *Data) DIE(off uint64) DIE {
 
 // end is the offset after the attributes; 0 when they cannot be passed.
 func (d DIE) end() uint64 {
+	if len(d.ab.skip) == 1 && d.ab.skip[0].form == 0 {
+		if off := d.data + uint64(d.ab.skip[0].fixed); off <= d.Unit.End {
+			return off
+		}
+		return 0
+	}
 	b := NewBuf(d.Unit.Data.Info[:d.Unit.End], d.data)
 	for _, s := range d.ab.skip {
 		b.Skip(uint64(s.fixed))
@@ -124,18 +133,22 @@ func (w *Walk) Next() bool {
 	if w.next == 0 || w.unit == nil {
 		return false
 	}
-	if _, err := w.unit.Load(); err != nil {
+	table := w.unit.Abbrevs()
+	if table == nil {
 		return false
 	}
 	info := w.unit.Data.Info[:w.unit.End]
 	for w.next < w.unit.End {
-		b := NewBuf(info, w.next)
-		code := b.Uleb()
-		if code == 0 { // end of a list of children
-			if b.Bad() {
+		code, data := uint64(info[w.next]), w.next+1
+		if code >= 0x80 {
+			b := NewBuf(info, w.next)
+			if code = b.Uleb(); b.Bad() {
 				return false
 			}
-			w.next = b.Off()
+			data = b.Off()
+		}
+		if code == 0 { // end of a list of children
+			w.next = data
 			w.deep--
 			if w.deep <= 0 {
 				w.next = 0
@@ -143,11 +156,11 @@ func (w *Walk) Next() bool {
 			}
 			continue
 		}
-		ab := w.unit.abbrevs.get(code)
+		ab := table.get(code)
 		if ab == nil {
 			return false
 		}
-		w.DIE = DIE{Unit: w.unit, Off: w.next, ab: ab, data: b.Off()}
+		w.DIE = DIE{Unit: w.unit, Off: w.next, ab: ab, data: data}
 		w.Depth = w.deep
 		w.skip = false
 		return true

@@ -61,10 +61,14 @@ type Unit struct {
 	f         format
 	abbrevOff uint64
 
+	err error // why nothing of the unit can be read
+
 	rootOnce sync.Once
 	root     Root
-	abbrevs  *Abbrevs
-	err      error
+	rootDIE  DIE
+
+	abbrevsOnce sync.Once
+	abbrevs     *Abbrevs
 }
 
 // Root is what a unit says about itself in its first entry.
@@ -154,7 +158,7 @@ func (d *Data) UnitAt(off uint64) *Unit {
 	return nil
 }
 
-// Load reads the abbreviations and the root entry; later calls are free.
+// Load reads the root entry; later calls are free.
 func (u *Unit) Load() (*Root, error) {
 	u.rootOnce.Do(func() {
 		if u.err == nil {
@@ -164,21 +168,34 @@ func (u *Unit) Load() (*Root, error) {
 	return &u.root, u.err
 }
 
-// Abbrevs are the unit's abbreviations; nil when Load fails.
+// Abbrevs are the unit's abbreviations; nil when they or the root are malformed.
 func (u *Unit) Abbrevs() *Abbrevs {
-	u.Load()
+	u.abbrevsOnce.Do(func() {
+		if _, err := u.Load(); err == nil {
+			u.abbrevs, _ = u.Data.abbrevTable(u.abbrevOff, u.f)
+		}
+	})
 	return u.abbrevs
 }
 
+// load reads the root entry with its abbreviation alone: an index over all units
+// needs no more, and the tables are long.
 func (u *Unit) load() error {
-	var err error
-	if u.abbrevs, err = u.Data.abbrevTable(u.abbrevOff, u.f); err != nil {
-		return err
-	}
-	die, ok := u.at(u.First)
-	if !ok {
+	b := NewBuf(u.Data.Info[:u.End], u.First)
+	code := b.Uleb()
+	if code == 0 || b.Bad() {
 		return fmt.Errorf("unit at %#x has no entries", u.Off)
 	}
+	table, err := readAbbrevs(u.Data.Abbrev, u.abbrevOff, u.f, code)
+	if err != nil {
+		return err
+	}
+	ab := table.get(code)
+	if ab == nil {
+		return fmt.Errorf("unit at %#x: abbreviation %d of its root is missing", u.Off, code)
+	}
+	die := DIE{Unit: u, Off: u.First, ab: ab, data: b.Off()}
+	u.rootDIE = die
 	r := &u.root
 	r.Tag = die.Tag()
 	r.strOffsets, r.addrBase, r.rnglists = u.defaultBases()
@@ -238,7 +255,7 @@ func (d *Data) abbrevTable(off uint64, f format) (*Abbrevs, error) {
 	if ok {
 		return t, nil
 	}
-	t, err := readAbbrevs(d.Abbrev, off, f)
+	t, err := readAbbrevs(d.Abbrev, off, f, 0)
 	if err != nil {
 		return nil, err
 	}

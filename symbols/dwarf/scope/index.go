@@ -126,10 +126,11 @@ type scan struct {
 }
 
 func (s *scan) unit(u *dwarf.Unit, id int32) {
-	if _, err := u.Load(); err != nil {
+	table := u.Abbrevs()
+	if table == nil {
 		return
 	}
-	cross := u.Abbrevs().CrossRef
+	cross := table.CrossRef
 	w := u.Walk()
 	for w.Next() {
 		switch w.DIE.Tag() {
