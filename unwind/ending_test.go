@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"hdb/internal/addr"
@@ -156,6 +157,52 @@ func TestCallPatterns(t *testing.T) {
 				t.Errorf("% x with %d bytes before: %v", c.code, lead, got)
 			}
 		}
+	}
+}
+
+func TestPLTDepth(t *testing.T) {
+	plain := asm(0xff, 0x25, uint32(1), 0x68, uint32(2), 0xe9, uint32(3))
+	ibt := asm(0xf3, 0x0f, 0x1e, 0xfa, 0x68, uint32(2), 0xf2, 0xe9, uint32(3), 0x90)
+	sec := asm(0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, uint32(1), 0x0f, 0x1f, 0x44, 0, 0)
+	first := asm(0xff, 0x35, uint32(1), 0xff, 0x25, uint32(2), 0x0f, 0x1f, 0x40, 0)
+	firstIBT := asm(0xff, 0x35, uint32(1), 0xf2, 0xff, 0x25, uint32(2), 0x0f, 0x1f, 0)
+	for _, c := range []struct {
+		name  string
+		entry []byte
+		want  map[int]uint64 // depth by distance from the entry's start
+	}{
+		{"plain", plain, map[int]uint64{0: 0, 6: 0, 11: 8}},
+		{"IBT", ibt, map[int]uint64{0: 0, 4: 0, 9: 8}},
+		{"second PLT", sec, map[int]uint64{0: 0, 4: 0}},
+		{"first entry", first, map[int]uint64{0: 8, 6: 16}},
+		{"first entry with IBT", firstIBT, map[int]uint64{0: 8, 6: 16}},
+	} {
+		for at, want := range c.want {
+			var w Walker
+			w.mem.reset(parts{{0x4000, asm(c.entry, make([]byte, 8))}}) // it begins the mapping
+			if got, known := w.pltDepth(addr.Run(0x4000 + at)); !known || got != want {
+				t.Errorf("%s, %d bytes in: %d, %v; expected %d", c.name, at, got, known, want)
+			}
+		}
+	}
+}
+
+// TestSharedTable has goroutines ask one table, as the sessions of one file do.
+func TestSharedTable(t *testing.T) {
+	table := newTable(t, openELF(t, "/lib/x86_64-linux-gnu/libc.so.6"))
+	var group sync.WaitGroup
+	for n := range addr.File(4) {
+		group.Go(func() {
+			for a := range addr.File(2000) {
+				if at := table.sec.Entry + 16*a*(n+1); at > 0 {
+					table.RowAt(at)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := table.Damage(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -26,7 +26,7 @@ func FuzzTable(f *testing.F) {
 		if ok && (addr.File(at) < row.Low || row.High <= addr.File(at)) {
 			t.Errorf("row %v-%v for %#x", row.Low, row.High, at)
 		}
-		for _, x := range []*index{table.eh, table.debug} {
+		for _, x := range []*index{table.ehIndex(), table.debugIndex()} {
 			for _, s := range x.fdes {
 				table.RowAt(addr.File(s.low))
 			}

@@ -159,17 +159,18 @@ var (
 // entry's own push (System V ABI, section 5.2). It looks back from the pc for what
 // ran before: a push is 5 bytes long, the first entry's 6.
 func (w *Walker) pltDepth(pc addr.Run) (depth uint64, known bool) {
-	const back = 6
-	code := w.mem.bytes(pc-back, back+8)
-	if code == nil {
+	const back, ahead = 6, 8
+	var code [back + ahead]byte
+	now := code[back:]
+	if copy(now, w.mem.bytes(pc, ahead)) == 0 {
 		return 0, false
 	}
-	now := code[back:]
+	copy(code[:back], w.mem.bytes(pc-back, back)) // the first entry may begin a mapping
 	plain := bytes.TrimPrefix(now, []byte{0xf2})
 	switch {
 	case bytes.HasPrefix(now, plt0): // at the first entry: one word was pushed
 		return 8, true
-	case bytes.HasPrefix(plain, pltJmp) && bytes.HasPrefix(code, plt0):
+	case bytes.HasPrefix(plain, pltJmp) && bytes.HasPrefix(code[:], plt0):
 		return 16, true
 	case bytes.HasPrefix(now, pltIBT), bytes.HasPrefix(plain, pltJmp), now[0] == 0x68:
 		return 0, true

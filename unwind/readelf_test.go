@@ -242,7 +242,7 @@ func TestRowsOfDebugFrame(t *testing.T) {
 			}
 			table := newTable(t, openELF(t, path))
 			compareRows(t, table, want)
-			if len(table.debug.fdes) == 0 {
+			if len(table.debugIndex().fdes) == 0 {
 				t.Error("rows did not come from .debug_frame")
 			}
 		})

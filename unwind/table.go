@@ -10,7 +10,8 @@ import (
 // A Range is the file addresses [Low, High).
 type Range struct {
 	Low, High addr.File
-	// EntrySize is the sh_entsize of a PLT section, 16 when 0; unused otherwise.
+	// EntrySize is the sh_entsize of a PLT section, in bytes. The walker knows entries
+	// by their instructions and does without.
 	EntrySize uint64
 }
 
@@ -41,7 +42,7 @@ type Table struct {
 	sec Sections
 
 	mu sync.RWMutex // guards what follows
-	// eh and debug are built for the first row.
+	// eh and debug are nil until a row is looked for there.
 	eh, debug *index
 	// rows holds what was asked for: by address, and by the row's own Low, so that
 	// the many calls of one function share a row. nil: there is no row.
@@ -109,8 +110,8 @@ func (t *Table) row(a addr.File) *Row {
 
 // find runs the program of the FDE that covers a.
 func (t *Table) find(a addr.File) *Row {
-	t.prepare()
-	for _, x := range [2]*index{t.eh, t.debug} {
+	for _, open := range [2]func() *index{t.ehIndex, t.debugIndex} {
+		x := open()
 		f, ok := x.find(uint64(a))
 		if !ok {
 			continue
@@ -124,17 +125,26 @@ func (t *Table) find(a addr.File) *Row {
 	return nil
 }
 
-// prepare indexes the sections, once.
-func (t *Table) prepare() {
-	if t.eh != nil {
-		return
+func (t *Table) bases() bases {
+	return bases{text: uint64(t.sec.TextAddr), data: uint64(t.sec.GotAddr)}
+}
+
+// ehIndex indexes .eh_frame, once.
+func (t *Table) ehIndex() *index {
+	if t.eh == nil {
+		s := &section{name: ".eh_frame", data: t.sec.EhFrame, addr: uint64(t.sec.EhFrameAddr), isEh: true, bases: t.bases()}
+		t.eh = newIndex(s, t.sec.EhFrameHdr, uint64(t.sec.EhFrameHdrAddr))
 	}
-	s := &t.sec
-	b := bases{text: uint64(s.TextAddr), data: uint64(s.GotAddr)}
-	eh := &section{name: ".eh_frame", data: s.EhFrame, addr: uint64(s.EhFrameAddr), isEh: true, bases: b}
-	debug := &section{name: ".debug_frame", data: s.DebugFrame, addr: uint64(s.DebugFrameAddr), bases: b}
-	t.eh = newIndex(eh, s.EhFrameHdr, uint64(s.EhFrameHdrAddr))
-	t.debug = newIndex(debug, nil, 0)
+	return t.eh
+}
+
+// debugIndex indexes .debug_frame, once .eh_frame had nothing.
+func (t *Table) debugIndex() *index {
+	if t.debug == nil {
+		s := &section{name: ".debug_frame", data: t.sec.DebugFrame, addr: uint64(t.sec.DebugFrameAddr), bases: t.bases()}
+		t.debug = newIndex(s, nil, 0)
+	}
+	return t.debug
 }
 
 // Damage is the first thing in the sections that could not be read so far, nil when
@@ -142,11 +152,13 @@ func (t *Table) prepare() {
 func (t *Table) Damage() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.prepare()
-	if t.eh.err != nil {
+	if t.eh != nil && t.eh.err != nil {
 		return t.eh.err
 	}
-	return t.debug.err
+	if t.debug != nil {
+		return t.debug.err
+	}
+	return nil
 }
 
 // isText reports whether a can be code. A module's mappings hold data too.
