@@ -25,6 +25,8 @@ func openLarge(b *testing.B) *symbols.Object {
 }
 
 // codeAddresses picks n addresses of the executable segment.
+func codeAddresses2(o *symbols.Object, n int) []addr.File { return codeAddresses(o, n) }
+
 func codeAddresses(o *symbols.Object, n int) []addr.File {
 	var text symbols.Segment
 	for _, s := range o.Segments() {

@@ -73,6 +73,7 @@ func read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) 
 	if keep == nil {
 		return t, nil
 	}
+	t.Rows = make([]Row, 0, (end-start)/4)
 	m := machine{t: t, h: h, b: dwarf.NewBuf(data[:end], start), keep: keep}
 	m.run()
 	t.sort()

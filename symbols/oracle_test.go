@@ -1,0 +1,155 @@
+package symbols_test
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/testprogs"
+)
+
+// step is a frame as symbolizers print it.
+type step struct {
+	function string
+	file     string // last component
+	line     int
+}
+
+func (s step) String() string { return fmt.Sprintf("%s %s:%d", s.function, s.file, s.line) }
+
+// ours is the chain that Lookup gives, "??" for what it does not know.
+func ours(o *symbols.Object, a addr.File) []step {
+	var chain []step
+	for _, f := range o.Lookup(a) {
+		s := step{f.Function, path.Base(f.File), f.Line}
+		if f.File == "" || f.Line == 0 {
+			s.file, s.line = "??", 0
+		}
+		chain = append(chain, s)
+	}
+	if chain == nil {
+		return []step{{"??", "??", 0}}
+	}
+	return chain
+}
+
+// askAddr2line runs GNU or elfutils' addr2line, or llvm-symbolizer in its style.
+func askAddr2line(t testing.TB, tool, file string, list []addr.File) [][]step {
+	t.Helper()
+	args := []string{"-e", file, "-a", "-f", "-i", "-C"}
+	if tool == "llvm-symbolizer" {
+		args = []string{"--output-style=GNU", "--obj=" + file, "-a", "-f", "-i", "-C", "--relativenames"}
+	}
+	var in bytes.Buffer
+	for _, a := range list {
+		fmt.Fprintf(&in, "%#x\n", uint64(a))
+	}
+	cmd := exec.Command(testprogs.Tool(t, tool), args...)
+	cmd.Stdin = &in
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	var chains [][]step
+	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+	for i := 0; i < len(lines); {
+		if strings.HasPrefix(lines[i], "0x") {
+			chains = append(chains, nil)
+			i++
+			continue
+		}
+		if i+1 >= len(lines) || len(chains) == 0 {
+			break
+		}
+		chains[len(chains)-1] = append(chains[len(chains)-1], parseStep(lines[i], lines[i+1]))
+		i += 2
+	}
+	if len(chains) != len(list) {
+		t.Fatalf("%s answered %d of %d addresses", tool, len(chains), len(list))
+	}
+	return chains
+}
+
+func parseStep(function, place string) step {
+	function, _, _ = strings.Cut(function, " inlined at ")
+	place, _, _ = strings.Cut(place, " (discriminator")
+	file, rest, _ := cutLast(place, ":")
+	line, err := strconv.Atoi(rest)
+	if err != nil { // eu-addr2line adds the column
+		file, rest, _ = cutLast(file, ":")
+		line, _ = strconv.Atoi(rest)
+	}
+	s := step{function, path.Base(file), line}
+	if line == 0 || file == "??" {
+		s.file, s.line = "??", 0
+	}
+	return s
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// sameName compares functions as printed by different demanglers: blanks, return
+// types and parameters aside.
+func sameName(a, b string) bool { return plain(a) == plain(b) }
+
+func plain(s string) string {
+	s = strings.TrimPrefix(symbols.Demangle(s), "_")
+	if i := strings.Index(s, " [clone"); i > 0 {
+		s = s[:i]
+	}
+	s = strings.ReplaceAll(s, " ", "")
+	for _, c := range [][2]string{{"(anonymousnamespace)", "{anon}"}, {"std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>", "std::string"}, {"operator()", "{call}"}} {
+		s = strings.ReplaceAll(s, c[0], c[1])
+	}
+	if i := strings.IndexByte(s, '('); i > 0 {
+		s = s[:i]
+	}
+	return s
+}
+
+// difference says how two chains differ, "" when they agree.
+func difference(ours, theirs []step) string {
+	if len(ours) != len(theirs) {
+		return "depth"
+	}
+	for i := range ours {
+		if !sameName(ours[i].function, theirs[i].function) {
+			return "function"
+		}
+		if ours[i].line != theirs[i].line || ours[i].file != theirs[i].file {
+			return "line"
+		}
+	}
+	return ""
+}
+
+// compare counts differences by kind and logs the first of each.
+func compare(t testing.TB, o *symbols.Object, tool string, list []addr.File) map[string]int {
+	t.Helper()
+	counts := map[string]int{}
+	theirs := askAddr2line(t, tool, o.Path(), list)
+	for i, a := range list {
+		mine := ours(o, a)
+		d := difference(mine, theirs[i])
+		if d == "" {
+			continue
+		}
+		if counts[d]++; counts[d] <= 6 {
+			t.Logf("%s, %s differs at %v:\n  ours   %v\n  theirs %v", tool, d, a, mine, theirs[i])
+		}
+	}
+	t.Logf("%s on %s: %d addresses, differences %v", tool, o.Path(), len(list), counts)
+	return counts
+}
