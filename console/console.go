@@ -2,28 +2,36 @@
 // them in one table, calls the session's verbs and prints what they return.
 //
 // Run and everything it calls stay on the caller's goroutine, which must be
-// the one that owns the session. Two helpers run beside it and touch neither
-// session nor output: one blocks in LineReader.ReadLine, one waits for signals
-// and cancels the running command.
+// the one that owns the session. Two helpers run beside it: one blocks in
+// LineReader.ReadLine, one waits for signals, cancels the running command and
+// interrupts the inferior. Neither touches output or any other state.
 package console
 
 import (
+	"context"
+	"errors"
 	"io"
+	"os"
+	"strings"
+
+	"hdb/session"
 )
 
-// Config is what a console is made of. Only Out and Err are required.
+// Config is what a console is made of. Session, Out and Err are required.
 type Config struct {
+	Session  *session.Session
 	In       LineReader // nil: only Startup is run
 	Out, Err io.Writer  // data and messages
 	Startup  []Startup  // run in order before the first prompt
 	Getenv   func(string) string
+	Version  string
 
 	Echo              bool // print prompt and line before each command that is not typed at a terminal, as in a transcript
 	Batch             bool // no prompts, paging, colour or questions; quit after Startup
 	JSON              bool // one object per line for each command that prints data
-	Quiet             bool // no greeting and notices
+	Quiet             bool // no greeting
 	NoInit            bool // read no configuration and no .hdb file
-	ReturnChildResult bool // batch: exit with the inferior's own status
+	ReturnChildResult bool // exit with the inferior's own status, 128+n for signal n
 }
 
 // Startup is one -ex command or one -x file of the command line.
@@ -35,13 +43,256 @@ type Startup struct {
 // Console is one interactive or scripted conversation.
 type Console struct {
 	cfg Config
+	s   *session.Session
+	in  LineReader
+	out *output // data
+	err *output // messages
+
+	table    []*Command
+	settings []*setting
+	values   map[string]string // of settings that are not at their default
+	hist     history
+	aliases  map[string]string
+	defined  map[string]*definition
+
+	sources []lineSource    // where lines come from, innermost last
+	hook    *scriptSource   // commands of the stop just reported, not yet run
+	hooking bool            // the hook is being run
+	depth   int             // nested definitions and scripts
+	last    repetition      // what an empty line does
+	listing listing         // where `list` and `list -` go on
+	memory  memory          // where `x` goes on
+	missing map[string]bool // sources that were reported missing
+
+	sig  signals
+	quit bool
+	exit exitStatus
 }
 
 // New prepares a console; nothing is read or printed before Run.
-func New(cfg Config) *Console { return &Console{cfg: cfg} }
+func New(cfg Config) *Console {
+	if cfg.Getenv == nil {
+		cfg.Getenv = os.Getenv
+	}
+	c := &Console{
+		cfg: cfg, s: cfg.Session, in: cfg.In,
+		out:   &output{w: cfg.Out},
+		err:   &output{w: cfg.Err},
+		table: commandTable(), settings: settingTable(),
+		missing: map[string]bool{},
+		values:  map[string]string{}, aliases: map[string]string{}, defined: map[string]*definition{},
+	}
+	c.hist = history{path: historyPath(cfg.Getenv), limit: 1000}
+	c.screen()
+	return c
+}
+
+// Notify prints a line about something that happened beside the command: it is
+// what session.Config.Notify should call.
+func (c *Console) Notify(line string) {
+	if c.cfg.JSON {
+		c.out.raw(jsonLine("notice", notice{line}))
+		return
+	}
+	c.err.line(span{plain, line})
+}
 
 // Run reads and runs commands until the end of input, quit, or in batch mode
-// the end of Startup. It returns the exit code: 0 all ran, 1 a command failed,
-// 2 usage, 3 an assertion failed, 4 cannot launch or attach, 5 the inferior
-// died by a signal.
-func (c *Console) Run() int { return 0 }
+// the end of Startup, and closes the session. It returns the exit code: 0 all
+// ran, 1 a command failed, 3 an assertion failed, 4 cannot launch or attach, 5
+// the inferior died by a signal.
+func (c *Console) Run() int {
+	c.sig.start(c.s.Interrupt)
+	defer c.sig.stop()
+	c.prepareInput()
+	if !c.cfg.NoInit {
+		c.readInitFiles()
+	}
+	c.runStartup()
+	if c.in != nil && !c.cfg.Batch {
+		c.loop()
+	}
+	return c.finish()
+}
+
+// prepareInput connects the reader with history and completion.
+func (c *Console) prepareInput() {
+	if c.in == nil || !c.in.Interactive() {
+		return
+	}
+	if err := c.hist.load(); err != nil {
+		c.warn(err)
+	}
+	c.in.SetHistory(c.hist.lines)
+	c.in.SetCompleter(c.completeAt)
+	c.out.more = c.askMore
+}
+
+// runStartup runs the -ex commands and -x files in the order given. The
+// commands are lines of one source, so that `-ex commands -ex bt -ex end` works.
+func (c *Console) runStartup() {
+	src := &scriptSource{name: "-ex"}
+	for _, st := range c.cfg.Startup {
+		if st.File {
+			st.Text = "source " + quoteArg(st.Text)
+		}
+		src.lines = append(src.lines, st.Text)
+	}
+	c.push(src)
+	defer c.pop()
+	for !c.quit {
+		line, err := src.next("")
+		if err != nil {
+			return
+		}
+		c.top(line)
+	}
+}
+
+// loop reads commands until quit or the end of input.
+func (c *Console) loop() {
+	src := &readerSource{c}
+	c.push(src)
+	defer c.pop()
+	for !c.quit {
+		line, err := src.next(c.value("prompt"))
+		switch {
+		case errors.Is(err, ErrCancelled):
+			continue
+		case errors.Is(err, io.EOF):
+			if c.in.Interactive() {
+				c.out.raw("quit\n")
+				c.top("quit")
+				if !c.quit {
+					continue // the question was answered with no
+				}
+			}
+			return
+		case err != nil:
+			c.fail(err)
+			return
+		}
+		if c.in.Interactive() {
+			if c.hist.add(line) {
+				c.in.SetHistory(c.hist.lines)
+			}
+			line = c.repeated(line)
+		}
+		c.top(line)
+	}
+}
+
+// top runs one line as the user's own: it can be interrupted, its error is
+// printed, and the commands of the stop it led to run after it.
+func (c *Console) top(line string) {
+	ctx, done := c.sig.command()
+	defer done()
+	c.screen()
+	c.out.begin()
+	err := c.execute(ctx, line)
+	if err == nil {
+		err = c.runHooks(ctx)
+	}
+	c.hook = nil
+	if err != nil {
+		c.fail(err)
+	}
+	if c.out.err != nil { // nobody reads what we print: a closed pipe
+		c.quit = true
+	}
+	if c.sig.terminated() {
+		c.quit = true
+	}
+}
+
+// execute runs one line: a comment, a definition or a command of the table.
+func (c *Console) execute(ctx context.Context, line string) error {
+	if err := ctx.Err(); err != nil {
+		return errInterrupted
+	}
+	line = strings.TrimSpace(line)
+	if line == "" || line[0] == '#' {
+		return nil
+	}
+	line, err := c.expandAlias(line)
+	if err != nil {
+		return err
+	}
+	word, rest := commandWord(line)
+	if def := c.defined[word]; def != nil {
+		return c.runDefinition(ctx, def, rest)
+	}
+	cmd, rest, name, err := resolve(c.table, line)
+	if err != nil {
+		return err
+	}
+	return c.runCommand(ctx, cmd, Input{Raw: strings.TrimSpace(rest), Name: name})
+}
+
+// runCommand checks what the command needs, and runs it.
+func (c *Console) runCommand(ctx context.Context, cmd *Command, in Input) error {
+	if err := c.check(cmd.Needs); err != nil {
+		return err
+	}
+	if !cmd.Raw {
+		args, err := splitArgs(in.Raw)
+		if err != nil {
+			return err
+		}
+		in.Args = args
+	}
+	in.Repeated = c.last.running
+	return cmd.Run(ctx, c, in)
+}
+
+// check tells whether the session is what a command works on.
+func (c *Console) check(need Need) error {
+	mode := session.Empty
+	if c.s != nil {
+		mode = c.s.Mode()
+	}
+	switch {
+	case need == NeedProgram && mode == session.Empty:
+		return session.ErrNoProgram
+	case need == NeedLive && mode == session.Saved:
+		return session.ErrSaved
+	case need == NeedLive && mode != session.Live, need == NeedData && mode != session.Live && mode != session.Saved:
+		return session.ErrNotRunning
+	}
+	return nil
+}
+
+// A repetition is what an empty line does after a command.
+type repetition struct {
+	line    string // "" nothing
+	running bool   // it is being repeated now
+}
+
+// repeated turns a typed line into the one to run.
+func (c *Console) repeated(line string) string {
+	c.last.running = false
+	if strings.TrimSpace(line) == "" {
+		c.last.running = c.last.line != ""
+		return c.last.line
+	}
+	c.last.line = ""
+	full, err := c.expandAlias(strings.TrimSpace(line))
+	if err != nil || full[0] == '#' {
+		return line
+	}
+	if word, _ := commandWord(full); c.defined[word] != nil {
+		c.last.line = line
+		return line
+	}
+	cmd, _, name, err := resolve(c.table, full)
+	if err != nil {
+		return line
+	}
+	switch cmd.Repeat {
+	case RepeatSame:
+		c.last.line = line
+	case RepeatNext:
+		c.last.line = name
+	}
+	return line
+}

@@ -1,0 +1,334 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/internal/cond"
+	"hdb/report"
+	"hdb/session"
+)
+
+func allocCommands() []*Command {
+	return []*Command{
+		{Name: "record", Group: GroupAllocs, Synopsis: "start\nstop\nstatus", Short: "record every allocation event with its stack", Args: []ArgKind{ArgSub},
+			Long: "Recording uses a breakpoint on every allocator: each call costs two stops of its thread, tens of microseconds.\n\nExample:\n  record start\n  continue\n  top by live",
+			Sub: []*Command{
+				{Name: "start", Short: "record from now on", Repeat: RepeatNone, Run: runRecordStart},
+				{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: runRecordStop},
+				{Name: "status", Short: "tell how much was recorded", Run: runRecordStatus},
+			}},
+		{Name: "allocs", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgCondition}, Run: runAllocs,
+			Long: "Each row shows the event, when and in which thread it happened, and the first frame of the user's code. `bt #N` and `list #N` show more of one.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs all if func(\"parse\")"},
+		{Name: "live", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgCondition}, Run: runLive,
+			Long: "Examples:\n  live\n  live all if size >= 64k"},
+		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [by live|bytes|count]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
+			Long: "live is what they have not given back, bytes all they asked for, count how often.\n\nExamples:\n  top\n  top 5 by bytes"},
+		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
+			Long: "Example:\n  alloc add pool_get size=ARG2 ptr=RET",
+			Sub: []*Command{
+				{Name: "list", Short: "list the functions whose calls are events", Run: runAllocList},
+				{Name: "add", Raw: true, Synopsis: "FUNCTION size=ARGn [count=ARGn] [align=ARGn] [old=ARGn] [ptr=RET | ptr=*ARGn]\nFUNCTION free=ARGn", Short: "make calls of a function events", Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Run: runAllocAdd,
+					Long: "ARG1 is the first integer or pointer argument, RET the result, *ARGn what an argument points to afterwards; a number is a constant. old= makes it a realloc.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET\n  alloc add pool_put free=ARG2"},
+			}},
+		{Name: "goto", Group: GroupAllocs, Synopsis: "#N", Short: "select an event of a capture", Needs: NeedData, Repeat: RepeatNone, Run: runGoto,
+			Long: "bt, frame and list then show its stack.\n\nExample:\n  goto #4711"},
+	}
+}
+
+func runRecordStart(_ context.Context, c *Console, _ Input) error {
+	if err := c.s.Record(); err != nil {
+		return err
+	}
+	c.say("recording: a breakpoint on every allocator, each call costs two stops")
+	return nil
+}
+
+func runRecordStop(_ context.Context, c *Console, _ Input) error {
+	if err := c.s.StopRecord(); err != nil {
+		return err
+	}
+	c.say("recording stopped: %s kept", counted(c.s.RecordStatus().Recorded, "event"))
+	return nil
+}
+
+type recordView struct {
+	Recording  bool   `json:"recording"`
+	Seen       uint64 `json:"events_seen"`
+	Recorded   int    `json:"events_recorded"`
+	Stacks     int    `json:"stacks"`
+	LiveBytes  uint64 `json:"live_bytes"`
+	LiveBlocks int    `json:"live_blocks"`
+	PeakBytes  uint64 `json:"peak_live_bytes"`
+	Sites      int    `json:"trapped_functions"`
+}
+
+func runRecordStatus(_ context.Context, c *Console, in Input) error {
+	st := c.s.RecordStatus()
+	v := recordView{st.Recording, st.Seen, st.Recorded, st.Stacks, st.LiveBytes, st.LiveBlocks, st.PeakBytes, st.Sites}
+	c.show(in, v, func(o *output) {
+		state := "not recording"
+		if st.Recording {
+			state = "recording"
+		}
+		o.printf("%s: %s with %s kept, %s seen in this run\n", state, counted(st.Recorded, "event"), counted(st.Stacks, "stack"), counted(st.Seen, "event"))
+		o.printf("live: %s in %s, peak %s\n", longSize(st.LiveBytes), counted(st.LiveBlocks, "block"), longSize(st.PeakBytes))
+		if st.Sites > 0 {
+			o.printf("traps on %s\n", counted(st.Sites, "allocator function"))
+		}
+	})
+	return nil
+}
+
+// rowLimit reads `[N | all]` and the condition behind it.
+func rowLimit(in Input) (limit int, condition *cond.Cond, err error) {
+	limit = 20
+	word, rest := splitWord(in.Raw)
+	if word == "all" {
+		in.Raw, limit = rest, 0
+	}
+	n, condition, err := countAndCondition(in)
+	if n > 0 {
+		limit = n
+	}
+	return limit, condition, err
+}
+
+func runAllocs(ctx context.Context, c *Console, in Input) error {
+	limit, condition, err := rowLimit(in)
+	if err != nil {
+		return err
+	}
+	seq, err := c.s.Recorded(condition, false)
+	if err != nil {
+		return err
+	}
+	var rows []*session.Event
+	total := 0
+	for e := range seq {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		total++
+		rows = append(rows, e)
+		if limit > 0 && len(rows) >= 2*limit {
+			rows = append(rows[:0], rows[len(rows)-limit:]...)
+		}
+	}
+	if limit > 0 && len(rows) > limit {
+		rows = rows[len(rows)-limit:]
+	}
+	c.showEvents(in, rows, total, "the last")
+	return nil
+}
+
+func runLive(ctx context.Context, c *Console, in Input) error {
+	limit, condition, err := rowLimit(in)
+	if err != nil {
+		return err
+	}
+	seq, err := c.s.Recorded(condition, true)
+	if err != nil {
+		return err
+	}
+	var rows []*session.Event
+	bytes := uint64(0)
+	for e := range seq {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		rows = append(rows, e)
+		bytes += e.Size
+	}
+	slices.SortStableFunc(rows, func(a, b *session.Event) int { return cmp.Compare(b.Size, a.Size) })
+	total := len(rows)
+	if limit > 0 && len(rows) > limit {
+		rows = rows[:limit]
+	}
+	c.showEvents(in, rows, total, "the largest")
+	if !c.cfg.JSON && total > 0 {
+		c.out.printf("live: %s in %s\n", longSize(bytes), counted(total, "recorded block"))
+	}
+	return nil
+}
+
+// showEvents prints events as a table, with the place in the user's code.
+func (c *Console) showEvents(in Input, rows []*session.Event, total int, which string) {
+	views := make([]eventView, 0, len(rows))
+	var table [][]span
+	names := c.threadNames()
+	for _, e := range rows {
+		v := viewEvent(e)
+		where := c.eventPlace(e)
+		v.Where = strings.TrimSpace(where[0].text + " " + where[1].text)
+		views = append(views, v)
+		table = append(table, []span{
+			{styleHead, fmt.Sprintf("#%d", e.Seq)}, {plain, shortTime(e.Time)}, {plain, names[int(e.TID)]},
+			{plain, shortSize(e.Size)}, {plain, v.Call}, where[0], where[1],
+		})
+	}
+	c.show(in, struct {
+		Total  int         `json:"total"`
+		Events []eventView `json:"events"`
+	}{total, views}, func(o *output) {
+		if total == 0 {
+			o.printf("no recorded event matches\n")
+			return
+		}
+		o.table([]column{{head: "event", right: true}, {head: "time", right: true}, {head: "thread", right: true}, {head: "size", right: true}, {head: "call"}, {head: "function"}, {head: ""}}, table)
+		if len(rows) < total {
+			o.printf("%s %d of %s; `%s all` lists all\n", which, len(rows), grouped(total), in.Name)
+		}
+	})
+}
+
+// threadNames maps thread IDs to the numbers that users see.
+func (c *Console) threadNames() map[int]string {
+	names := map[int]string{}
+	threads, err := c.s.Threads()
+	if err != nil {
+		return names
+	}
+	for _, t := range threads {
+		names[t.TID] = strconv.Itoa(t.Num)
+	}
+	return names
+}
+
+// eventPlace is the function and place of an event's first frame with a line,
+// or of its first frame.
+func (c *Console) eventPlace(e *session.Event) [2]span {
+	_, st, err := c.s.EventStack(e.Seq)
+	if err != nil || len(st.Frames) == 0 {
+		return [2]span{}
+	}
+	f := st.Frames[userFrame(st.Frames)]
+	name := frameName(f)
+	return [2]span{name[0], framePlace(f)}
+}
+
+func runTop(_ context.Context, c *Console, in Input) error {
+	by, limit := report.ByLive, 20
+	args := in.Args
+	if len(args) > 0 && args[0] != "by" {
+		n, err := strconv.Atoi(args[0])
+		if err != nil || n < 1 {
+			return fmt.Errorf("top: %q: a number of rows or `by live|bytes|count` expected", args[0])
+		}
+		limit, args = n, args[1:]
+	}
+	if len(args) > 0 {
+		i := -1
+		if len(args) == 2 && args[0] == "by" {
+			i = slices.Index(report.Measures[:], args[1])
+		}
+		if i < 0 {
+			return fmt.Errorf("top: %q: `by live`, `by bytes` or `by count` expected", strings.Join(args, " "))
+		}
+		by = report.Measure(i)
+	}
+	rows, err := c.s.Top(by)
+	if err != nil {
+		return err
+	}
+	total := len(rows)
+	rows = rows[:min(limit, total)]
+	c.showTop(in, rows, by, total)
+	return nil
+}
+
+type topView struct {
+	Function  string `json:"function"`
+	File      string `json:"file,omitempty"`
+	Line      int    `json:"line,omitempty"`
+	Module    string `json:"module,omitempty"`
+	Bytes     uint64 `json:"bytes"`
+	Count     uint64 `json:"count"`
+	LiveBytes uint64 `json:"live_bytes"`
+	LiveCount uint64 `json:"live_blocks"`
+}
+
+func (c *Console) showTop(in Input, rows []report.Row, by report.Measure, total int) {
+	views := make([]topView, 0, len(rows))
+	var table [][]span
+	for _, r := range rows {
+		s := r.Site
+		views = append(views, topView{s.Function, s.File, s.Line, s.Module, r.Bytes, r.Count, r.LiveBytes, r.LiveBlocks})
+		place := span{styleFile, fmt.Sprintf("%s:%d", shortPath(s.File), s.Line)}
+		if s.Line == 0 {
+			place = span{styleGuess, "[" + s.Module + "]"}
+		}
+		numbers := []span{{plain, shortSize(r.LiveBytes)}, {plain, grouped(r.LiveBlocks)}}
+		if by != report.ByLive {
+			numbers = []span{{plain, shortSize(r.Bytes)}, {plain, grouped(r.Count)}}
+		}
+		table = append(table, append(numbers, span{styleFunc, s.Function}, place))
+	}
+	c.show(in, struct {
+		By    string    `json:"by"`
+		Total int       `json:"total"`
+		Rows  []topView `json:"rows"`
+	}{by.String(), total, views}, func(o *output) {
+		heads := []column{{head: "live", right: true}, {head: "blocks", right: true}, {head: "function"}, {}}
+		if by != report.ByLive {
+			heads[0].head, heads[1].head = "bytes", "calls"
+		}
+		o.table(heads, table)
+		if len(rows) < total {
+			o.printf("%d of %s; `top %d by %s` lists all\n", len(rows), counted(total, "function"), total, by)
+		}
+	})
+}
+
+func runAllocList(_ context.Context, c *Console, in Input) error {
+	type view struct {
+		Name   string `json:"name"`
+		Symbol string `json:"symbol"`
+		Kind   string `json:"kind"`
+		Group  string `json:"group"`
+	}
+	var views []view
+	var rows [][]span
+	for _, f := range c.s.AllocFunctions() {
+		views = append(views, view{f.Name, f.Symbol, f.Kind.String(), f.Group})
+		rows = append(rows, []span{{styleFunc, f.Name}, {plain, f.Kind.String()}, {plain, f.Group}, {styleGuess, f.Symbol}})
+	}
+	c.show(in, struct {
+		Functions []view `json:"functions"`
+	}{views}, func(o *output) {
+		o.table([]column{{head: "function"}, {head: "kind"}, {head: "group"}, {head: "symbol"}}, rows)
+	})
+	return nil
+}
+
+func runAllocAdd(_ context.Context, c *Console, in Input) error {
+	if in.Raw == "" {
+		return errors.New("alloc add: FUNCTION size=ARGn ptr=RET must follow")
+	}
+	f, err := c.s.AddFunction(in.Raw)
+	if err != nil {
+		return err
+	}
+	c.say("calls of %s are events of kind %s now", f.Name, f.Kind.String())
+	return nil
+}
+
+// eventNumber reads #4711.
+func eventNumber(word string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(word, "#")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, ok && err == nil
+}
+
+func runGoto(_ context.Context, c *Console, in Input) error {
+	n, ok := eventNumber(in.Arg(0))
+	if !ok {
+		return fmt.Errorf("goto: %q: an event like #4711 expected", in.Arg(0))
+	}
+	return c.reported(in)(c.s.Goto(n))
+}

@@ -1,0 +1,298 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/session"
+)
+
+func dataCommands() []*Command {
+	return []*Command{
+		{Name: "list", Aliases: []string{"l", "ls"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNext, Needs: NeedProgram, Run: runList,
+			Synopsis: "\n-\nN\nA,B\n[FILE:]FUNCTION\nFILE:LINE\n*ADDRESS\n#EVENT", Short: "show source lines",
+			Long: "Alone it shows the lines around where the selected frame is, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` says how many lines.\n\n" +
+				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list #4711"},
+		{Name: "x", Group: GroupData, Raw: true, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: RepeatNext, Needs: NeedLive, Run: runExamine,
+			Long: "N is how many; F is x (hexadecimal), d, u, o, t (binary), a (address with its symbol), c, f, s (string) or i (instruction); U is b, h, w or g for 1, 2, 4 or 8 bytes. " +
+				"ADDRESS is a number, $register or symbol, with + and -. An empty line goes on behind what was shown.\n\nExamples:\n  x/4xg $rsp\n  x/s 0x55555578a2c0\n  x/5i $pc"},
+		{Name: "directory", Aliases: []string{"dir"}, Group: GroupData, Synopsis: "[DIRECTORY...]", Short: "look for sources in more directories, or in no others", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runDirectory,
+			Long: "Example:\n  directory /home/me/src"},
+	}
+}
+
+// listRange is the lines that list is to show.
+type listRange struct {
+	file        string
+	language    string
+	first, last int
+	current     int
+}
+
+func runList(_ context.Context, c *Console, in Input) error {
+	r, err := c.parseList(in.Raw)
+	if err != nil {
+		return err
+	}
+	w, err := c.window(r.file, r.language, r.first, r.last, r.current)
+	if err != nil {
+		return err
+	}
+	last := w.first + len(w.lines) - 1
+	c.listing = listing{file: r.file, language: r.language, first: w.first, last: last, current: r.current}
+	type lineView struct {
+		Line int    `json:"line"`
+		Text string `json:"text"`
+	}
+	var lines []lineView
+	for i, l := range w.lines {
+		lines = append(lines, lineView{w.first + i, l})
+	}
+	c.show(in, struct {
+		File    string     `json:"file"`
+		Current int        `json:"current,omitempty"`
+		Lines   []lineView `json:"lines"`
+	}{r.file, r.current, lines}, func(o *output) {
+		if in.Raw != "" && in.Raw != "-" {
+			o.line(span{styleFile, shortPath(r.file)})
+		}
+		w.print(o, c.count("tab-width"))
+	})
+	return nil
+}
+
+// listSize is the number of lines of a listing.
+func (c *Console) listSize() int {
+	if n := c.count("listsize"); n > 0 {
+		return n
+	}
+	return 1 << 20
+}
+
+// parseList reads list's argument.
+func (c *Console) parseList(arg string) (listRange, error) {
+	size := c.listSize()
+	switch {
+	case arg == "" || arg == "+":
+		return c.listMore(size)
+	case arg == "-":
+		return c.listBack(size)
+	}
+	if from, to, ok := cutComma(arg); ok {
+		return c.listBetween(strings.TrimSpace(from), strings.TrimSpace(to), size)
+	}
+	r, err := c.lineOf(arg)
+	if err != nil {
+		return r, err
+	}
+	r.first = max(1, r.first-size/2)
+	r.last = r.first + size - 1
+	return r, nil
+}
+
+// cutComma splits A,B at a comma that is not part of a function's parameters.
+func cutComma(s string) (a, b string, ok bool) {
+	depth := 0
+	for i, r := range s {
+		switch r {
+		case '(', '<':
+			depth++
+		case ')', '>':
+			depth--
+		case ',':
+			if depth <= 0 {
+				return s[:i], s[i+1:], true
+			}
+		}
+	}
+	return "", "", false
+}
+
+func (c *Console) listMore(size int) (listRange, error) {
+	l := c.listing
+	if l.last > 0 {
+		return listRange{l.file, l.language, l.last + 1, l.last + size, l.current}, nil
+	}
+	file, line, language, current := c.here()
+	if file == "" {
+		return listRange{}, errors.New("list: no source here: give FUNCTION or FILE:LINE")
+	}
+	first := max(1, line-size/2)
+	return listRange{file, language, first, first + size - 1, current}, nil
+}
+
+func (c *Console) listBack(size int) (listRange, error) {
+	l := c.listing
+	if l.last == 0 {
+		r, err := c.listMore(size)
+		if err != nil {
+			return r, err
+		}
+		l = listing{file: r.file, language: r.language, first: r.first, current: r.current}
+	}
+	if l.first <= 1 {
+		return listRange{}, fmt.Errorf("list: that was the beginning of %s", shortPath(l.file))
+	}
+	return listRange{l.file, l.language, max(1, l.first-size), l.first - 1, l.current}, nil
+}
+
+// here is the source position of the selected frame, or of main before the run.
+func (c *Console) here() (file string, line int, language string, current int) {
+	if f, err := c.s.SelectedFrame(); err == nil && f.File != "" && f.Line > 0 {
+		return f.File, f.Line, f.Language.String(), f.Line
+	}
+	file, line = c.s.DefaultLine()
+	return file, line, "", 0
+}
+
+func (c *Console) listBetween(from, to string, size int) (listRange, error) {
+	switch {
+	case from == "" && to == "":
+		return listRange{}, errors.New("list: A,B expected")
+	case from == "":
+		r, err := c.lineOf(to)
+		r.last = r.first
+		r.first = max(1, r.last-size+1)
+		return r, err
+	}
+	r, err := c.lineOf(from)
+	if err != nil {
+		return r, err
+	}
+	r.last = r.first + size - 1
+	if to == "" {
+		return r, nil
+	}
+	end, err := strconv.Atoi(to)
+	if err != nil {
+		other, err := c.lineOf(to)
+		if err != nil {
+			return r, err
+		}
+		end = other.first
+	}
+	if end < r.first {
+		return r, fmt.Errorf("list: %d,%d: the last line comes before the first", r.first, end)
+	}
+	r.last = end
+	return r, nil
+}
+
+// lineOf resolves one end of a listing: a line, a place in the code, an event.
+func (c *Console) lineOf(text string) (listRange, error) {
+	file, line, language, current := c.here()
+	if c.listing.file != "" {
+		file, language, current = c.listing.file, c.listing.language, c.listing.current
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(text, "+")); err == nil {
+		if file == "" {
+			return listRange{}, fmt.Errorf("list %s: no default source file: use FILE:LINE", text)
+		}
+		switch {
+		case text[0] == '+' && c.listing.last > 0:
+			n += c.listing.last
+		case text[0] == '-' && c.listing.last > 0:
+			n += c.listing.first
+		case text[0] == '+' || text[0] == '-':
+			n += line
+		}
+		return listRange{file: file, language: language, first: max(n, 1), current: current}, nil
+	}
+	if seq, ok := eventNumber(text); ok {
+		return c.eventLine(seq)
+	}
+	if name, number, ok := cutLast(text, ':'); ok {
+		if n, err := strconv.Atoi(number); err == nil {
+			return c.fileLine(name, n)
+		}
+	}
+	return c.placeLine(text)
+}
+
+func cutLast(s string, sep byte) (before, after string, ok bool) {
+	i := strings.LastIndexByte(s, sep)
+	if i <= 0 {
+		return "", "", false
+	}
+	return s[:i], s[i+1:], true
+}
+
+// eventLine is where an event's stack enters code with sources.
+func (c *Console) eventLine(seq uint64) (listRange, error) {
+	_, st, err := c.s.EventStack(seq)
+	if err != nil {
+		return listRange{}, err
+	}
+	if len(st.Frames) > 0 {
+		if f := st.Frames[userFrame(st.Frames)]; f.Line > 0 {
+			return listRange{file: f.File, language: f.Language.String(), first: f.Line, current: f.Line}, nil
+		}
+	}
+	return listRange{}, fmt.Errorf("list: #%d: its stack has no line information", seq)
+}
+
+// fileLine finds a source file by the end of its path.
+func (c *Console) fileLine(name string, line int) (listRange, error) {
+	current := 0
+	f, frameErr := c.s.SelectedFrame()
+	files, err := c.s.SourceFiles()
+	if err != nil {
+		return listRange{}, err
+	}
+	for _, file := range files {
+		if file != name && !strings.HasSuffix(file, "/"+strings.TrimPrefix(name, "./")) {
+			continue
+		}
+		if frameErr == nil && f.File == file {
+			current = f.Line
+		}
+		return listRange{file: file, first: max(line, 1), current: current}, nil
+	}
+	if _, err := c.s.Source(name); err == nil {
+		return listRange{file: name, first: max(line, 1)}, nil
+	}
+	return listRange{}, fmt.Errorf("list: no source file %q in the debug information: see info sources", name)
+}
+
+// placeLine is the line of a function or address.
+func (c *Console) placeLine(text string) (listRange, error) {
+	if c.s.Mode() == session.Saved {
+		return listRange{}, fmt.Errorf("list %s: in a capture, list N, FILE:LINE and #EVENT are known", text)
+	}
+	places, err := c.s.Places(text)
+	if err != nil {
+		return listRange{}, err
+	}
+	for _, p := range places {
+		if p.File == "" || p.Line == 0 {
+			continue
+		}
+		r := listRange{file: p.File, first: p.Line}
+		if f, err := c.s.SelectedFrame(); err == nil && f.File == p.File {
+			r.current, r.language = f.Line, f.Language.String()
+		}
+		return r, nil
+	}
+	if len(places) > 0 {
+		return listRange{}, fmt.Errorf("list: %s has no line information", text)
+	}
+	return listRange{}, fmt.Errorf("list: no function or line %q", text)
+}
+
+func runDirectory(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) == 0 {
+		if !c.confirm("Look for sources in no other directories any more?") {
+			return nil
+		}
+		setSources(c, c.s.Sources.Substitute, nil)
+		return nil
+	}
+	dirs := splitPath(strings.Join(in.Args, ":"))
+	setSources(c, c.s.Sources.Substitute, append(dirs, c.s.Sources.Dirs...))
+	clear(c.missing)
+	c.say("sources are looked for in %s", strings.Join(c.s.Sources.Dirs, ":"))
+	return nil
+}

@@ -1,0 +1,132 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"hdb/session"
+	"hdb/symbols"
+)
+
+func fileCommands() []*Command {
+	return []*Command{
+		{Name: "file", Aliases: []string{"exec-file"}, Group: GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runFile,
+			Long: "A name without a slash is looked for in the working directory and then in PATH.\n\nExample:\n  file ./server"},
+		{Name: "save", Group: GroupFiles, Synopsis: "FILE", Short: "write what was recorded and the stops to a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSave,
+			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is.\n\nExample:\n  save big-pages.hdb"},
+		{Name: "open", Group: GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runOpen,
+			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nExample:\n  open big-pages.hdb"},
+	}
+}
+
+type programView struct {
+	Path      string   `json:"path"`
+	Type      string   `json:"type"`
+	Debug     string   `json:"debug"`
+	DebugFile string   `json:"debug_file,omitempty"`
+	DWARF     int      `json:"dwarf_version,omitempty"`
+	Units     int      `json:"units,omitempty"`
+	BuildID   string   `json:"build_id,omitempty"`
+	Languages []string `json:"languages,omitempty"`
+	Go        bool     `json:"go,omitempty"`
+	Static    bool     `json:"static,omitempty"`
+	PIE       bool     `json:"pie,omitempty"`
+	Entry     string   `json:"entry"`
+	Problem   string   `json:"problem,omitempty"`
+}
+
+func viewProgram(p session.ProgramInfo) programView {
+	return programView{p.Path, p.Type, p.Debug.String(), p.DebugFile, p.DWARFVersion, p.Units, p.BuildID, p.Languages,
+		p.Go, p.Static, p.PIE, p.Entry.String(), p.Problem}
+}
+
+// debugText says what is known of a program's source.
+func debugText(p session.ProgramInfo) string {
+	text := p.Debug.String()
+	switch p.Debug {
+	case symbols.DebugDWARF:
+		text = fmt.Sprintf("debug info found (DWARF %d, %s)", p.DWARFVersion, counted(p.Units, "unit"))
+		if p.DebugFile != "" {
+			text += " in " + p.DebugFile
+		}
+	case symbols.DebugNone:
+		text = "no symbols at all"
+	}
+	if p.Problem != "" {
+		text += "; " + p.Problem
+	}
+	return text
+}
+
+// Load makes path the program, as `file` does, and says what is known of it.
+func (c *Console) Load(path string) error {
+	p, err := c.s.Load(path)
+	if err != nil {
+		return err
+	}
+	if !c.cfg.Quiet {
+		c.Notify(shortPath(p.Path) + ": " + debugText(p))
+	}
+	return nil
+}
+
+func runFile(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) != 1 {
+		return errors.New("file: one program must follow")
+	}
+	p, err := c.s.Load(expandHome(in.Args[0]))
+	if err != nil {
+		return err
+	}
+	c.listing = listing{}
+	c.show(in, viewProgram(p), func(o *output) { o.printf("%s: %s\n", shortPath(p.Path), debugText(p)) })
+	return nil
+}
+
+func runSave(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) != 1 {
+		return errors.New("save: one file must follow")
+	}
+	info, err := c.s.Save(expandHome(in.Args[0]))
+	if err != nil {
+		return err
+	}
+	c.show(in, struct {
+		Path   string `json:"path"`
+		Events int    `json:"events"`
+		Stacks int    `json:"stacks"`
+		Stops  int    `json:"stops"`
+		Bytes  int64  `json:"bytes"`
+	}{info.Path, info.Events, info.Stacks, info.Stops, info.Bytes}, func(o *output) {
+		o.printf("saved %s, %s, %s, with symbols and source lines: %s\n", counted(info.Events, "event"), counted(info.Stacks, "stack"), counted(info.Stops, "stop"), shortSize(uint64(info.Bytes)))
+	})
+	return nil
+}
+
+// Open makes the session one about a capture, as `open` does.
+func (c *Console) Open(path string) error {
+	return runOpen(context.Background(), c, Input{Name: "open", Args: []string{path}})
+}
+
+func runOpen(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) != 1 {
+		return errors.New("open: one capture must follow")
+	}
+	if pid, _, _, live := c.s.Process(); live {
+		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first", pid)
+	}
+	info, err := c.s.Open(expandHome(in.Args[0]))
+	if err != nil {
+		return err
+	}
+	c.listing = listing{}
+	c.show(in, viewCapture(info), func(o *output) {
+		o.printf("%s: %s, pid %d, recorded %s by %s\n", filepath.Base(in.Args[0]), strings.Join(append([]string{info.Program}, info.Args...), " "),
+			info.PID, info.Start.Format("2006-01-02 15:04:05 MST"), info.Created)
+		o.printf("%s over %s\n", counted(info.Totals.Events, "event"), shortTime(info.Totals.Last))
+	})
+	return nil
+}

@@ -1,0 +1,316 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/internal/addr"
+	"hdb/session"
+)
+
+// printStop is a row of info breakpoints and what hangs below it, as gdb's.
+func printStop(o *output, st *breakpoints.Stop) {
+	state := []string{}
+	if !st.Enabled {
+		state = append(state, "disabled")
+	}
+	if st.Temporary {
+		state = append(state, "temporary")
+	}
+	if st.Pending {
+		state = append(state, "pending")
+	}
+	row := []span{{styleHead, fmt.Sprintf("%-4d", st.ID)}, {plain, st.Text}}
+	if len(st.Places) == 1 {
+		p := st.Places[0]
+		p.File = shortPath(p.File)
+		row = append(row, span{styleFile, "  " + session.PlaceText(p)})
+	}
+	if len(state) > 0 {
+		row = append(row, span{styleGuess, "  (" + strings.Join(state, ", ") + ")"})
+	}
+	o.line(row...)
+	below := func(format string, args ...any) { o.printf("      "+format+"\n", args...) }
+	if len(st.Places) > 1 {
+		for i, p := range st.Places {
+			p.File = shortPath(p.File)
+			below("%d.%d  %s", st.ID, i+1, session.PlaceText(p))
+		}
+	}
+	if st.Cond != nil && !strings.Contains(st.Text, " if ") {
+		below("stop only if %s", st.Cond.String())
+	}
+	if st.Thread != 0 && !strings.Contains(st.Text, "thread") {
+		below("in thread %d only", st.Thread)
+	}
+	if st.Hits > 0 {
+		below("hit %s", counted(st.Hits, "time"))
+	}
+	if st.Ignore > 0 {
+		below("passes the next %s", counted(st.Ignore, "hit"))
+	}
+	if st.Silent {
+		below("    silent")
+	}
+	for _, l := range st.Commands {
+		below("    %s", l)
+	}
+}
+
+func infoSources(_ context.Context, c *Console, in Input) error {
+	files, err := c.s.SourceFiles()
+	if err != nil {
+		return err
+	}
+	re, err := pattern(in.Raw)
+	if err != nil {
+		return err
+	}
+	kept := []string{}
+	for _, f := range files {
+		if re.MatchString(f) {
+			kept = append(kept, f)
+		}
+	}
+	c.show(in, struct {
+		Files []string `json:"files"`
+	}{kept}, func(o *output) {
+		for _, f := range kept {
+			o.line(span{styleFile, f})
+		}
+		if len(kept) == 0 {
+			o.printf("no source file in the debug information matches\n")
+		}
+	})
+	return nil
+}
+
+func infoSource(_ context.Context, c *Console, in Input) error {
+	file, line, language, _ := c.here()
+	if file == "" {
+		return errors.New("no source file: the code has no line information")
+	}
+	found, why := "", ""
+	if src, err := c.s.Source(file); err != nil {
+		why = err.Error()
+	} else {
+		found = src.Path
+	}
+	c.show(in, struct {
+		File     string `json:"file"`
+		Line     int    `json:"line"`
+		Found    string `json:"found,omitempty"`
+		Language string `json:"language,omitempty"`
+		Error    string `json:"error,omitempty"`
+	}{file, line, found, language, why}, func(o *output) {
+		o.printf("%s:%d %s\n", file, line, language)
+		switch {
+		case why != "":
+			o.printf("not found: %s\n", why)
+		case found != file:
+			o.printf("read from %s\n", found)
+		}
+	})
+	return nil
+}
+
+func infoFunctions(_ context.Context, c *Console, in Input) error {
+	re, err := pattern(in.Raw)
+	if err != nil {
+		return err
+	}
+	fns, err := c.s.Functions(re)
+	if err != nil {
+		return err
+	}
+	type view struct {
+		Name    string `json:"function"`
+		Linkage string `json:"linkage,omitempty"`
+		Addr    string `json:"addr"`
+		File    string `json:"file,omitempty"`
+		Line    int    `json:"line,omitempty"`
+		Module  string `json:"module"`
+		Source  string `json:"source"`
+		Inlined bool   `json:"inlined,omitempty"`
+	}
+	views := make([]view, 0, len(fns))
+	var rows [][]span
+	for _, f := range fns {
+		views = append(views, view{f.Name, f.Linkage, f.Addr.String(), f.DeclFile, f.DeclLine, f.Module, f.Source.String(), f.Inlined})
+		place := span{styleGuess, "[" + f.Module + "]"}
+		if f.DeclFile != "" {
+			place = span{styleFile, fmt.Sprintf("%s:%d", shortPath(f.DeclFile), f.DeclLine)}
+		}
+		name := f.Name
+		if f.Inlined {
+			name += " [inlined]"
+		}
+		rows = append(rows, []span{{styleAddr, f.Addr.String()}, place, {styleFunc, name}})
+	}
+	c.show(in, struct {
+		Functions []view `json:"functions"`
+	}{views}, func(o *output) {
+		o.table([]column{{head: "address"}, {head: "place"}, {head: "function"}}, rows)
+	})
+	return nil
+}
+
+func infoLine(_ context.Context, c *Console, in Input) error {
+	rows, err := c.s.Lines(in.Raw)
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return fmt.Errorf("info line: no code for %q", in.Raw)
+	}
+	type view struct {
+		File     string `json:"file,omitempty"`
+		Line     int    `json:"line,omitempty"`
+		Low      string `json:"low"`
+		High     string `json:"high"`
+		Function string `json:"function,omitempty"`
+		Module   string `json:"module,omitempty"`
+	}
+	var views []view
+	for _, r := range rows {
+		views = append(views, view{r.File, r.Line, r.Addr.String(), r.End.String(), r.Function, r.Module})
+	}
+	c.show(in, struct {
+		Lines []view `json:"lines"`
+	}{views}, func(o *output) {
+		for _, r := range rows {
+			if r.File == "" {
+				o.printf("%s: no line information\n", r.Addr)
+				continue
+			}
+			o.printf("%s:%d is %s up to %s in %s [%s]\n", shortPath(r.File), r.Line, r.Addr, r.End, orUnknown(r.Function), orUnknown(shortPath(r.Module)))
+		}
+	})
+	return nil
+}
+
+// symbolAt is the symbol at an address, with the distance from its beginning.
+func (c *Console) symbolAt(a uint64) (string, error) {
+	sym, err := c.s.SymbolAt(addr.Run(a))
+	if err != nil {
+		return "", err
+	}
+	return symbolText(sym.Name, sym.Offset), nil
+}
+
+func infoSymbol(_ context.Context, c *Console, in Input) error {
+	a, err := c.s.Address(in.Raw)
+	if err != nil {
+		return err
+	}
+	sym, err := c.s.SymbolAt(a)
+	if err != nil {
+		return err
+	}
+	c.show(in, struct {
+		Addr   string `json:"addr"`
+		Symbol string `json:"symbol"`
+		Offset uint64 `json:"offset"`
+		Size   uint64 `json:"size"`
+		Module string `json:"module"`
+	}{a.String(), sym.Name, sym.Offset, sym.Size, sym.Module}, func(o *output) {
+		o.printf("%s is %s of %s\n", a, symbolText(sym.Name, sym.Offset), sym.Module)
+	})
+	return nil
+}
+
+func infoAddress(_ context.Context, c *Console, in Input) error {
+	a, err := c.s.Address(in.Raw)
+	if err != nil {
+		return err
+	}
+	c.show(in, struct {
+		Symbol string `json:"symbol"`
+		Addr   string `json:"addr"`
+	}{in.Raw, a.String()}, func(o *output) { o.printf("%s is at %s\n", in.Raw, a) })
+	return nil
+}
+
+func infoProc(ctx context.Context, c *Console, in Input) error {
+	if strings.HasPrefix("mappings", in.Arg(0)) && len(in.Args) == 1 {
+		return infoMappings(ctx, c, in)
+	}
+	pid, exe, attached, _ := c.s.Process()
+	threads, err := c.s.Threads()
+	if err != nil {
+		return err
+	}
+	s := c.s.Settings
+	c.show(in, struct {
+		PID      int    `json:"pid"`
+		Exe      string `json:"exe"`
+		Args     string `json:"args,omitempty"`
+		Attached bool   `json:"attached"`
+		Threads  int    `json:"threads"`
+	}{pid, exe, s.Args, attached, len(threads)}, func(o *output) {
+		how := "launched"
+		if attached {
+			how = "attached"
+		}
+		o.printf("process %d, %s, %s\n", pid, how, counted(len(threads), "thread"))
+		o.printf("program %s\n", exe)
+		if s.Args != "" {
+			o.printf("arguments %s\n", s.Args)
+		}
+	})
+	return nil
+}
+
+func infoMappings(_ context.Context, c *Console, in Input) error {
+	maps, err := c.s.Mappings()
+	if err != nil {
+		return err
+	}
+	type view struct {
+		Low    string `json:"low"`
+		High   string `json:"high"`
+		Perm   string `json:"perm"`
+		Offset uint64 `json:"offset"`
+		Path   string `json:"path,omitempty"`
+	}
+	views := make([]view, 0, len(maps))
+	var rows [][]span
+	for _, m := range maps {
+		views = append(views, view{m.Low.String(), m.High.String(), m.Perm, m.Offset, m.Path})
+		rows = append(rows, []span{{styleAddr, m.Low.String()}, {styleAddr, m.High.String()}, {plain, shortSize(uint64(m.High - m.Low))}, {plain, m.Perm}, {plain, fmt.Sprintf("%#x", m.Offset)}, {styleFile, m.Path}})
+	}
+	c.show(in, struct {
+		Mappings []view `json:"mappings"`
+	}{views}, func(o *output) {
+		o.table([]column{{head: "from", right: true}, {head: "to", right: true}, {head: "size", right: true}, {head: "perm"}, {head: "in file", right: true}, {head: "file"}}, rows)
+	})
+	return nil
+}
+
+func infoProgram(_ context.Context, c *Console, in Input) error {
+	p, ok := c.s.Program()
+	if !ok {
+		return session.ErrNoProgram
+	}
+	v := viewProgram(p)
+	c.show(in, v, func(o *output) {
+		kind := v.Type
+		if v.PIE {
+			kind = "position-independent " + kind
+		}
+		if v.Static {
+			kind = "static " + kind
+		}
+		o.printf("%s: %s, %s\n", v.Path, kind, debugText(p))
+		if v.BuildID != "" {
+			o.printf("build ID %s, entry point %s\n", v.BuildID, v.Entry)
+		}
+		if len(v.Languages) > 0 {
+			o.printf("languages %s\n", strings.Join(v.Languages, ", "))
+		}
+	})
+	return nil
+}

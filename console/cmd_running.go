@@ -1,0 +1,224 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/internal/cond"
+	"hdb/session"
+)
+
+func runningCommands() []*Command {
+	return []*Command{
+		{Name: "run", Aliases: []string{"r"}, Group: GroupRunning, Synopsis: "[ARGS...] [< FILE] [> FILE] [2> FILE]", Raw: true,
+			Short: "start the program, or start it again", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedProgram, Run: runRun,
+			Long: "Arguments are split and quoted as in a shell, without variables and patterns; they are kept for the next run (`set args`). Standard input and output can be redirected.\n\nExamples:\n  run\n  run -v input.txt > out.txt 2>&1"},
+		{Name: "start", Group: GroupRunning, Synopsis: "[ARGS...]", Raw: true, Short: "start the program and stop in main",
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedProgram, Run: starter((*session.Session).Start)},
+		{Name: "starti", Group: GroupRunning, Synopsis: "[ARGS...]", Raw: true, Short: "start the program and stop at its first instruction",
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedProgram, Run: starter((*session.Session).StartInstruction),
+			Long: "That is the dynamic linker's first instruction in most programs: no library is loaded yet."},
+		{Name: "restart", Group: GroupRunning, Synopsis: "[ARGS...]", Raw: true, Short: "kill the program and start it again",
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedProgram, Run: runRun},
+		{Name: "attach", Aliases: []string{"at"}, Group: GroupRunning, Synopsis: "PID", Short: "stop a running process and take it under the debugger", Repeat: RepeatNone, Run: runAttach,
+			Long: "`detach` and `quit` let it go on, unharmed.\n\nExample:\n  attach 4711"},
+		{Name: "detach", Group: GroupRunning, Short: "let the process go on without hdb", Needs: NeedLive, Repeat: RepeatNone, Run: runDetach},
+		{Name: "kill", Aliases: []string{"k"}, Group: GroupRunning, Short: "end the process", Needs: NeedLive, Repeat: RepeatNone, Run: runKill},
+		{Name: "continue", Aliases: []string{"c", "cont", "fg"}, Group: GroupRunning, Synopsis: "[N]\nLOCATION", Raw: true,
+			Short: "go on until something stops the program", Args: []ArgKind{ArgLocation}, Needs: NeedLive, Run: runContinue,
+			Long: "With N, the stop that the program stands at is passed N-1 times. With a location, stop there once.\n\nExamples:\n  continue\n  continue 100\n  continue parse.c:120"},
+		{Name: "step", Aliases: []string{"s"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to another source line, into functions", Needs: NeedLive,
+			Run: counted1((*session.Session).Step)},
+		{Name: "next", Aliases: []string{"n"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to the next source line, over calls", Needs: NeedLive,
+			Run: counted1((*session.Session).Next)},
+		{Name: "stepi", Aliases: []string{"si"}, Group: GroupRunning, Synopsis: "[N]", Short: "execute one instruction", Needs: NeedLive,
+			Run: counted1((*session.Session).StepInstruction)},
+		{Name: "nexti", Aliases: []string{"ni"}, Group: GroupRunning, Synopsis: "[N]", Short: "execute one instruction, over calls", Needs: NeedLive,
+			Run: counted1((*session.Session).NextInstruction)},
+		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: GroupRunning, Short: "run until the selected frame's function returns", Needs: NeedLive, Run: runFinish,
+			Long: "The value it returned is shown as the register that carries integers and pointers."},
+		{Name: "until", Aliases: []string{"u"}, Group: GroupRunning, Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation},
+			Short: "run to a later line of the frame, or to a location in it", Needs: NeedLive, Run: located((*session.Session).Until),
+			Long: "Without a location it is next that does not go back in a loop. It also ends when the function returns.\n\nExample:\n  until 240"},
+		{Name: "advance", Aliases: []string{"adv"}, Group: GroupRunning, Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation},
+			Short: "run to a location", Needs: NeedLive, Run: located((*session.Session).Advance), Long: "Example:\n  advance index.cc:188"},
+		{Name: "next-alloc", Aliases: []string{"na"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
+			Short: "go on to the next allocation, or the N-th from here", Needs: NeedLive, Run: nextEvent((*session.Session).NextAlloc),
+			Long: "Breakpoints on the way stop too.\n\nExamples:\n  next-alloc\n  na 10\n  na if size >= 64k && thread == 2"},
+		{Name: "next-free", Aliases: []string{"nf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
+			Short: "go on to the next block that is given back, just before it is", Needs: NeedLive, Run: nextEvent((*session.Session).NextFree),
+			Long: "Example:\n  next-free if addr == 0x7ffff4c00010"},
+	}
+}
+
+// arguments are what run and its like were given; nil keeps the last ones.
+func arguments(in Input) *string {
+	if in.Raw == "" {
+		return nil
+	}
+	return &in.Raw
+}
+
+// replaceRun ends a process that is in the way of a new run, after asking.
+func (c *Console) replaceRun() (bool, error) {
+	pid, _, attached, live := c.s.Process()
+	if !live {
+		return true, nil
+	}
+	if attached {
+		return false, fmt.Errorf("attached to process %d: detach or kill it first", pid)
+	}
+	if !c.confirm("Kill process %d and start again?", pid) {
+		return false, nil
+	}
+	_, err := c.s.Kill()
+	return err == nil, err
+}
+
+func runRun(ctx context.Context, c *Console, in Input) error {
+	return starter((*session.Session).Run)(ctx, c, in)
+}
+
+func starter(verb func(*session.Session, *string) (*session.Report, error)) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		if c.s.Mode() == session.Saved {
+			return session.ErrSaved
+		}
+		if ok, err := c.replaceRun(); !ok {
+			return err
+		}
+		return c.reported(in)(verb(c.s, arguments(in)))
+	}
+}
+
+// reported shows a verb's report.
+func (c *Console) reported(in Input) func(*session.Report, error) error {
+	return func(r *session.Report, err error) error {
+		if err != nil {
+			return err
+		}
+		c.report(in, r)
+		return nil
+	}
+}
+
+func runAttach(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) != 1 {
+		return errors.New("attach: one process number must follow")
+	}
+	pid, err := strconv.Atoi(in.Args[0])
+	if err != nil || pid <= 0 {
+		return fmt.Errorf("attach: %q is no process number", in.Args[0])
+	}
+	r, err := c.s.Attach(pid)
+	if err != nil {
+		return err
+	}
+	if _, exe, _, ok := c.s.Process(); ok {
+		c.say("attached to process %d: %s", pid, exe)
+	}
+	c.report(in, r)
+	return nil
+}
+
+func runDetach(_ context.Context, c *Console, _ Input) error {
+	pid, err := c.s.Detach()
+	if err != nil {
+		return err
+	}
+	c.say("detached from process %d", pid)
+	return nil
+}
+
+func runKill(_ context.Context, c *Console, _ Input) error {
+	if pid, _, _, _ := c.s.Process(); !c.confirm("Kill process %d?", pid) {
+		return nil
+	}
+	pid, err := c.s.Kill()
+	if err != nil {
+		return err
+	}
+	c.say("killed process %d", pid)
+	return nil
+}
+
+func runContinue(_ context.Context, c *Console, in Input) error {
+	n, err := strconv.Atoi(in.Raw)
+	switch {
+	case in.Raw == "":
+		n = 1
+	case err != nil:
+		return c.reported(in)(c.s.Advance(in.Raw))
+	case n < 1:
+		return fmt.Errorf("continue: %d: at least 1", n)
+	}
+	return c.reported(in)(c.s.Continue(n))
+}
+
+// times reads an optional count.
+func times(in Input) (int, error) {
+	if len(in.Args) == 0 {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(in.Args[0])
+	if err != nil || n < 1 || len(in.Args) > 1 {
+		return 0, fmt.Errorf("%s: %q: a number of times expected", in.Name, in.Raw)
+	}
+	return n, nil
+}
+
+func counted1(verb func(*session.Session, int) (*session.Report, error)) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		n, err := times(in)
+		if err != nil {
+			return err
+		}
+		return c.reported(in)(verb(c.s, n))
+	}
+}
+
+func located(verb func(*session.Session, string) (*session.Report, error)) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error { return c.reported(in)(verb(c.s, in.Raw)) }
+}
+
+func runFinish(_ context.Context, c *Console, in Input) error {
+	if frame, err := c.s.SelectedFrame(); err == nil && !c.cfg.JSON {
+		c.out.line(append([]span{{plain, "run till exit of "}}, frameName(frame)...)...)
+	}
+	return c.reported(in)(c.s.Finish())
+}
+
+func nextEvent(verb func(*session.Session, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		count, condition, err := countAndCondition(in)
+		if err != nil {
+			return err
+		}
+		return c.reported(in)(verb(c.s, max(count, 1), condition))
+	}
+}
+
+// countAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the
+// condition count columns from the beginning of what was typed after the command.
+func countAndCondition(in Input) (n int, condition *cond.Cond, err error) {
+	word, rest := splitWord(in.Raw)
+	if word != "" && word != "if" {
+		if n, err = strconv.Atoi(word); err != nil || n < 1 {
+			return 0, nil, fmt.Errorf("%s: %q: a number or `if CONDITION` expected", in.Name, word)
+		}
+		word, rest = splitWord(rest)
+	}
+	switch {
+	case word == "":
+		return n, nil, nil
+	case word != "if":
+		return 0, nil, fmt.Errorf("%s: %q: `if CONDITION` expected", in.Name, word)
+	case strings.TrimSpace(rest) == "":
+		return 0, nil, fmt.Errorf("%s: the condition is missing", in.Name)
+	}
+	condition, err = cond.Parse(rest)
+	return n, condition, err
+}

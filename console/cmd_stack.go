@@ -1,0 +1,319 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/session"
+)
+
+func stackCommands() []*Command {
+	return []*Command{
+		{Name: "backtrace", Aliases: []string{"bt", "where", "stack"}, Group: GroupStack, Synopsis: "[-full] [N | -N]\n[-full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
+			Long: "N shows the innermost N frames, -N the outermost. -full adds each frame's address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
+				"[inlined] marks calls that the compiler merged into their caller, [guess] frames that were not found by call frame information; a module in brackets stands where there is no line information.\n\n" +
+				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
+		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Raw: true, Synopsis: "[N [COMMAND]]", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
+			Long: "With a command, it runs in that frame and the selection stays.\n\nExamples:\n  frame 2\n  frame 2 list"},
+		{Name: "up", Group: GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: NeedData, Run: mover(1)},
+		{Name: "down", Aliases: []string{"dow"}, Group: GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: NeedData, Run: mover(-1)},
+		{Name: "thread", Aliases: []string{"t", "tr"}, Group: GroupStack, Raw: true, Synopsis: "[N]\napply N...|all COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: runThread,
+			Long: "Examples:\n  thread 3\n  thread apply all bt\n  thread apply 1 4-6 bt 3"},
+		{Name: "threads", Group: GroupStack, Short: "list the threads", Needs: NeedData, Run: infoThreads},
+		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Short: "list the goroutines of a Go program", Needs: NeedLive, Run: infoGoroutines},
+	}
+}
+
+type stackView struct {
+	Event     uint64      `json:"event,omitempty"`
+	Frames    []frameView `json:"frames"`
+	Total     int         `json:"total"`
+	Truncated string      `json:"truncated,omitempty"`
+}
+
+// btArgs is what follows bt.
+type btArgs struct {
+	full  bool
+	n     int // > 0 innermost, < 0 outermost, 0 the limit of the settings
+	event uint64
+}
+
+func parseBacktrace(args []string) (btArgs, error) {
+	var b btArgs
+	for _, a := range args {
+		n, err := strconv.Atoi(a)
+		seq, isEvent := eventNumber(a)
+		switch {
+		case a == "-full" || a == "full":
+			b.full = true
+		case isEvent:
+			b.event = seq
+		case err == nil && n != 0:
+			b.n = n
+		default:
+			return b, fmt.Errorf("bt: %q: N, -N, -full or #EVENT expected", a)
+		}
+	}
+	return b, nil
+}
+
+func runBacktrace(_ context.Context, c *Console, in Input) error {
+	b, err := parseBacktrace(in.Args)
+	if err != nil {
+		return err
+	}
+	var st session.Stack
+	if b.event != 0 {
+		if _, st, err = c.s.EventStack(b.event); err != nil {
+			return err
+		}
+	} else if st, err = c.s.Stack(0); err != nil {
+		return err
+	}
+	frames := st.Frames
+	limit := b.n
+	if limit == 0 {
+		limit = c.count("backtrace limit")
+	}
+	switch {
+	case limit > 0 && limit < len(frames):
+		frames = frames[:limit]
+	case limit < 0 && -limit < len(frames):
+		frames = frames[len(frames)+limit:]
+	}
+	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
+	c.show(in, v, func(o *output) {
+		if b.full {
+			printFull(o, frames)
+		} else {
+			o.printFrames(frames)
+		}
+		if more := len(st.Frames) - len(frames); more > 0 && limit > 0 {
+			o.line(span{styleGuess, fmt.Sprintf("(%s; `bt -%d` shows the outermost)", counted(more, "more frame"), min(more, 10))})
+		} else if st.Truncated != "" {
+			o.line(span{styleGuess, "(the stack ends early: " + st.Truncated + ")"})
+		}
+	})
+	return nil
+}
+
+// printFull shows all that is known of each frame.
+func printFull(o *output, frames []session.Frame) {
+	for _, f := range frames {
+		o.line(append(append([]span{{styleHead, fmt.Sprintf("#%-3d ", f.Num)}}, frameName(f)...), span{plain, "  "}, fullPlace(f))...)
+		how := fmt.Sprintf("found by %s, named by %s", f.How, f.Frame.Source)
+		if f.Inlined {
+			how = fmt.Sprintf("inlined, named by %s", f.Frame.Source)
+		}
+		o.line(span{plain, "     "}, span{styleAddr, f.Code.Addr().String()}, span{plain, fmt.Sprintf(" in %s+%#x", orUnknown(f.Module), f.Offset)}, span{styleGuess, "  " + how})
+		if f.Linkage != "" && f.Linkage != f.Function {
+			o.line(span{styleGuess, "     linked as " + f.Linkage})
+		}
+	}
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "?"
+	}
+	return s
+}
+
+// fullPlace is a frame's place with its whole path and column.
+func fullPlace(f session.Frame) span {
+	if f.File == "" || f.Line == 0 {
+		return framePlace(f)
+	}
+	at := fmt.Sprintf("%s:%d", f.File, f.Line)
+	if f.Column > 0 {
+		at += fmt.Sprintf(":%d", f.Column)
+	}
+	return span{styleFile, at}
+}
+
+// showFrame prints the selected frame with its source.
+func (c *Console) showFrame(in Input, f session.Frame) {
+	c.show(in, viewFrame(f), func(o *output) {
+		o.printFrames([]session.Frame{f})
+		c.showSource(o, f, c.count("stop-lines"))
+	})
+}
+
+func runFrame(ctx context.Context, c *Console, in Input) error {
+	old, err := c.s.SelectedFrame()
+	if err != nil {
+		return err
+	}
+	word, line := splitWord(in.Raw)
+	if word == "" {
+		c.showFrame(in, old)
+		return nil
+	}
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		return fmt.Errorf("frame: %q: a frame's number expected", word)
+	}
+	f, err := c.s.SelectFrame(n)
+	if err != nil {
+		return err
+	}
+	c.listing = listing{}
+	if line == "" {
+		c.showFrame(in, f)
+		return nil
+	}
+	err = c.execute(ctx, line)
+	if _, back := c.s.SelectFrame(old.Num); err == nil && c.s.Mode() != session.Loaded {
+		err = back
+	}
+	return err
+}
+
+func mover(sign int) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		n, err := times(in)
+		if err != nil {
+			return err
+		}
+		f, err := c.s.Up(sign * n)
+		if err != nil {
+			return err
+		}
+		c.listing = listing{}
+		c.showFrame(in, f)
+		return nil
+	}
+}
+
+func runThread(ctx context.Context, c *Console, in Input) error {
+	word, rest := splitWord(in.Raw)
+	if word != "" && strings.HasPrefix("apply", word) {
+		return c.threadApply(ctx, in, rest)
+	}
+	if word == "" {
+		t, err := c.s.Thread()
+		if err != nil {
+			return err
+		}
+		c.show(in, viewThread(t), func(o *output) { o.printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
+		return nil
+	}
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		return fmt.Errorf("thread: %q: a thread's number or `apply` expected", word)
+	}
+	t, err := c.s.SelectThread(n)
+	if err != nil {
+		return err
+	}
+	c.listing = listing{}
+	if rest != "" { // delve: thread N COMMAND
+		return c.execute(ctx, rest)
+	}
+	f, err := c.s.SelectedFrame()
+	if err != nil {
+		return err
+	}
+	v := viewThread(t)
+	fv := viewFrame(f)
+	v.Frame = &fv
+	c.show(in, v, func(o *output) {
+		o.printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
+		o.printFrames([]session.Frame{f})
+		c.showSource(o, f, c.count("stop-lines"))
+	})
+	return nil
+}
+
+// quoted is a thread's name in quotes, or nothing.
+func quoted(name string) string {
+	if name == "" {
+		return ""
+	}
+	return strconv.Quote(name)
+}
+
+// threadApply runs a command in several threads and restores the selection.
+func (c *Console) threadApply(ctx context.Context, in Input, rest string) error {
+	threads, err := c.s.Threads()
+	if err != nil {
+		return err
+	}
+	wanted, line, err := threadList(threads, rest)
+	if err != nil {
+		return err
+	}
+	if line == "" {
+		return errors.New("thread apply: a command must follow")
+	}
+	old, err := c.s.Thread()
+	if err != nil {
+		return err
+	}
+	frame, err := c.s.SelectedFrame()
+	if err != nil {
+		return err
+	}
+	for _, t := range wanted {
+		if c.out.stopped() || ctx.Err() != nil {
+			break
+		}
+		if _, err := c.s.SelectThread(t.Num); err != nil {
+			return err
+		}
+		if !c.cfg.JSON {
+			c.out.printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
+		}
+		if err := c.execute(ctx, line); err != nil {
+			return fmt.Errorf("thread %d: %w", t.Num, err)
+		}
+		if c.s.Mode() != session.Live {
+			return nil
+		}
+	}
+	if _, err := c.s.SelectThread(old.Num); err != nil {
+		return err
+	}
+	_, err = c.s.SelectFrame(frame.Num)
+	return err
+}
+
+// threadList reads `all COMMAND` or `1 3-5 COMMAND`. Threads come in gdb's
+// order for all: the newest first.
+func threadList(threads []session.ThreadInfo, rest string) (wanted []session.ThreadInfo, line string, err error) {
+	word, after := splitWord(rest)
+	if word == "all" {
+		for i := len(threads) - 1; i >= 0; i-- {
+			wanted = append(wanted, threads[i])
+		}
+		return wanted, after, nil
+	}
+	for ; word != "" && word[0] >= '0' && word[0] <= '9'; word, after = splitWord(rest) {
+		lo, hi, isRange := strings.Cut(word, "-")
+		from, err := strconv.Atoi(lo)
+		to := from
+		if err == nil && isRange {
+			to, err = strconv.Atoi(hi)
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("thread apply: %q: a thread's number expected", word)
+		}
+		found := false
+		for _, t := range threads {
+			if t.Num >= from && t.Num <= to {
+				wanted, found = append(wanted, t), true
+			}
+		}
+		if !found {
+			return nil, "", fmt.Errorf("no thread %s: see info threads", word)
+		}
+		rest = after
+	}
+	if len(wanted) == 0 {
+		return nil, "", errors.New("thread apply: `all` or the numbers of threads must follow")
+	}
+	return wanted, rest, nil
+}

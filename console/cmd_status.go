@@ -1,0 +1,354 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/session"
+)
+
+func statusCommands() []*Command {
+	none := RepeatNone
+	return []*Command{
+		{Name: "info", Aliases: []string{"i"}, Group: GroupStatus, Synopsis: "WORD [ARGS...]", Short: "tell about the program and the session", Args: []ArgKind{ArgSub},
+			Sub: []*Command{
+				{Name: "breakpoints", Aliases: []string{"b", "bp"}, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none},
+				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Needs: NeedData, Run: infoThreads, Repeat: none},
+				{Name: "goroutines", Short: "list the goroutines of a Go program", Needs: NeedLive, Run: infoGoroutines, Repeat: none},
+				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: infoFrame, Repeat: none},
+				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedLive, Run: infoRegisters, Repeat: none,
+					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known.\n\nExample:\n  info registers rip rsp"},
+				{Name: "sharedlibrary", Aliases: []string{"shared", "dll"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none},
+				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none},
+				{Name: "source", Short: "tell about the source file of the selected frame", Needs: NeedProgram, Run: infoSource, Repeat: none},
+				{Name: "functions", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoFunctions, Repeat: none,
+					Long: "Example:\n  info functions ^Index::"},
+				{Name: "line", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: infoLine, Repeat: none},
+				{Name: "symbol", Aliases: []string{"sym"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: NeedProgram, Run: infoSymbol, Repeat: none},
+				{Name: "address", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []ArgKind{ArgFunction}, Needs: NeedProgram, Run: infoAddress, Repeat: none},
+				{Name: "signals", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []ArgKind{ArgSignal}, Run: infoSignals, Repeat: none},
+				{Name: "proc", Short: "tell about the process", Synopsis: "[mappings]", Args: []ArgKind{ArgWord}, Needs: NeedLive, Run: infoProc, Repeat: none},
+				{Name: "mappings", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: NeedLive, Run: infoMappings, Repeat: none},
+				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file", Needs: NeedProgram, Run: infoProgram, Repeat: none},
+				{Name: "allocs", Short: "sum up the allocation events", Run: runRecordStatus, Repeat: none},
+				{Name: "stops", Short: "list where this session or capture stopped", Run: infoStops, Repeat: none},
+				{Name: "capture", Short: "tell where a capture comes from", Needs: NeedData, Run: infoCapture, Repeat: none},
+			}},
+		{Name: "breakpoints", Aliases: []string{"bp"}, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none},
+		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none},
+		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none},
+		{Name: "funcs", Group: GroupStatus, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoFunctions, Repeat: none},
+		{Name: "regs", Group: GroupStatus, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedLive, Run: infoRegisters, Repeat: none},
+	}
+}
+
+func infoBreakpoints(_ context.Context, c *Console, in Input) error {
+	ids, err := c.stopIDs(in, in.Args)
+	if err != nil {
+		return err
+	}
+	views := make([]stopView, 0, len(ids))
+	for _, id := range ids {
+		st, err := c.s.StopAt(id)
+		if err != nil {
+			return err
+		}
+		views = append(views, viewStop(st))
+	}
+	c.show(in, struct {
+		Stops []stopView `json:"stops"`
+	}{views}, func(o *output) {
+		if len(ids) == 0 {
+			o.printf("no breakpoints: see `help break`\n")
+			return
+		}
+		for _, id := range ids {
+			if st, err := c.s.StopAt(id); err == nil {
+				printStop(o, st)
+			}
+		}
+	})
+	return nil
+}
+
+func infoThreads(_ context.Context, c *Console, in Input) error {
+	threads, err := c.s.Threads()
+	if err != nil {
+		return err
+	}
+	views := make([]threadView, 0, len(threads))
+	var rows [][]span
+	for _, t := range threads {
+		views = append(views, viewThread(t))
+		mark := " "
+		if t.Selected {
+			mark = "*"
+		}
+		row := []span{{styleArrow, mark}, {styleHead, fmt.Sprint(t.Num)}, {plain, fmt.Sprint(t.TID)}, {plain, quoted(t.Name)}}
+		switch {
+		case t.Err != nil:
+			row = append(row, span{styleWarning, t.Err.Error()}, span{})
+		case t.Frame.Code.Addr() != 0:
+			row = append(row, frameName(t.Frame)[0], framePlace(t.Frame))
+		default:
+			row = append(row, span{}, span{})
+		}
+		rows = append(rows, row)
+	}
+	c.show(in, struct {
+		Threads []threadView `json:"threads"`
+	}{views}, func(o *output) {
+		o.table([]column{{}, {head: "thread", right: true}, {head: "tid", right: true}, {head: "name"}, {head: "function"}, {}}, rows)
+	})
+	return nil
+}
+
+func infoGoroutines(_ context.Context, c *Console, in Input) error {
+	gs, err := c.s.Goroutines()
+	if err != nil {
+		return err
+	}
+	type view struct {
+		ID       int64  `json:"goroutine"`
+		TID      int    `json:"tid,omitempty"`
+		Status   string `json:"status"`
+		Wait     string `json:"wait,omitempty"`
+		PC       string `json:"pc"`
+		Function string `json:"function"`
+		File     string `json:"file,omitempty"`
+		Line     int    `json:"line,omitempty"`
+	}
+	views := make([]view, 0, len(gs))
+	var rows [][]span
+	for _, g := range gs {
+		views = append(views, view{g.ID, g.TID, g.Status, g.WaitReason, g.PC.String(), g.Function, g.File, g.Line})
+		rows = append(rows, []span{{styleHead, fmt.Sprint(g.ID)}, {plain, strings.TrimSpace(g.Status + " " + g.WaitReason)}, {styleFunc, g.Function}, {styleFile, fmt.Sprintf("%s:%d", shortPath(g.File), g.Line)}})
+	}
+	c.show(in, struct {
+		Goroutines []view `json:"goroutines"`
+	}{views}, func(o *output) {
+		o.table([]column{{head: "goroutine", right: true}, {head: "status"}, {head: "function"}, {}}, rows)
+	})
+	return nil
+}
+
+func infoFrame(_ context.Context, c *Console, in Input) error {
+	f, err := c.s.SelectedFrame()
+	if err != nil {
+		return err
+	}
+	c.show(in, viewFrame(f), func(o *output) {
+		printFull(o, []session.Frame{f})
+		if c.s.Mode() == session.Live {
+			o.printf("     canonical frame address %s\n", f.CFA)
+		}
+		if lang := f.Language.String(); lang != "" {
+			o.printf("     language %s\n", lang)
+		}
+	})
+	return nil
+}
+
+func infoRegisters(_ context.Context, c *Console, in Input) error {
+	regs, err := c.s.Registers()
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for _, a := range in.Args {
+		wanted[map[string]string{"pc": "rip", "sp": "rsp", "fp": "rbp"}[strings.TrimPrefix(a, "$")]] = true
+		wanted[strings.TrimPrefix(a, "$")] = true
+	}
+	views := map[string]*string{}
+	var rows [][]span
+	for _, r := range regs {
+		if len(in.Args) > 0 && !wanted[r.Name] {
+			continue
+		}
+		if !r.Known {
+			views[r.Name] = nil
+			rows = append(rows, []span{{styleHead, r.Name}, {styleGuess, "<not saved>"}, {}})
+			continue
+		}
+		value := fmt.Sprintf("%#x", r.Value)
+		views[r.Name] = &value
+		rows = append(rows, []span{{styleHead, r.Name}, {styleAddr, value}, {plain, c.registerText(r)}})
+	}
+	if len(rows) == 0 {
+		return fmt.Errorf("no register %q", strings.Join(in.Args, " "))
+	}
+	c.show(in, struct {
+		Registers map[string]*string `json:"registers"`
+	}{views}, func(o *output) { o.table([]column{{}, {}, {}}, rows) })
+	return nil
+}
+
+// registerText says what a register's value could be: a symbol or a number.
+func (c *Console) registerText(r inferior.NamedRegister) string {
+	if sym, err := c.symbolAt(r.Value); err == nil {
+		return "<" + sym + ">"
+	}
+	if r.Name == "rsp" || r.Name == "rbp" || strings.HasSuffix(r.Name, "_base") {
+		return fmt.Sprintf("%#x", r.Value)
+	}
+	return fmt.Sprint(int64(r.Value))
+}
+
+func infoModules(_ context.Context, c *Console, in Input) error {
+	mods, err := c.s.Modules()
+	if err != nil {
+		return err
+	}
+	re, err := pattern(in.Arg(0))
+	if err != nil {
+		return err
+	}
+	type view struct {
+		Path      string `json:"path"`
+		Low       string `json:"low"`
+		High      string `json:"high"`
+		Bias      string `json:"bias"`
+		BuildID   string `json:"build_id,omitempty"`
+		Debug     string `json:"debug"`
+		DebugFile string `json:"debug_file,omitempty"`
+		Error     string `json:"error,omitempty"`
+	}
+	views := []view{}
+	var rows [][]span
+	for _, m := range mods {
+		if !re.MatchString(m.Name) {
+			continue
+		}
+		v := view{Path: m.Name, Low: m.Low.String(), High: m.High.String(), Bias: fmt.Sprintf("%#x", uint64(m.Bias)), BuildID: m.BuildID, Debug: m.Debug, DebugFile: m.DebugFile}
+		debug := span{plain, m.Debug}
+		if m.Err != nil {
+			v.Error = m.Err.Error()
+			debug = span{styleWarning, v.Error}
+		}
+		views = append(views, v)
+		rows = append(rows, []span{{styleAddr, v.Low}, {styleAddr, v.High}, debug, {styleFile, m.Name}})
+	}
+	c.show(in, struct {
+		Modules []view `json:"modules"`
+	}{views}, func(o *output) {
+		o.table([]column{{head: "from"}, {head: "to"}, {head: "names from"}, {head: "file"}}, rows)
+	})
+	return nil
+}
+
+// pattern compiles an optional regular expression; "" matches everything.
+func pattern(s string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return nil, fmt.Errorf("regular expression: %w", err)
+	}
+	return re, nil
+}
+
+func infoSignals(_ context.Context, c *Console, in Input) error {
+	type view struct {
+		Name  string `json:"signal"`
+		Stop  bool   `json:"stop"`
+		Print bool   `json:"print"`
+		Pass  bool   `json:"pass"`
+	}
+	views := []view{}
+	var rows [][]span
+	want := strings.TrimPrefix(strings.ToUpper(in.Arg(0)), "SIG")
+	for _, s := range c.s.Signals() {
+		if want != "" && strings.TrimPrefix(s.Name, "SIG") != want {
+			continue
+		}
+		views = append(views, view{s.Name, s.Stop, s.Print, s.Pass})
+		rows = append(rows, []span{{styleHead, s.Name}, {plain, yesNo(s.Stop)}, {plain, yesNo(s.Print)}, {plain, yesNo(s.Pass)}})
+	}
+	if len(views) == 0 {
+		return fmt.Errorf("no signal %q", in.Arg(0))
+	}
+	c.show(in, struct {
+		Signals []view `json:"signals"`
+	}{views}, func(o *output) {
+		o.table([]column{{head: "signal"}, {head: "stop"}, {head: "print"}, {head: "pass to program"}}, rows)
+	})
+	return nil
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+type captureView struct {
+	Program string   `json:"program"`
+	Args    []string `json:"args,omitempty"`
+	PID     int      `json:"pid"`
+	Start   string   `json:"start"`
+	Host    string   `json:"host,omitempty"`
+	Kernel  string   `json:"kernel,omitempty"`
+	Arch    string   `json:"arch"`
+	Created string   `json:"created_by"`
+	Version string   `json:"format,omitempty"`
+	Events  uint64   `json:"events"`
+	Allocs  uint64   `json:"allocations"`
+	Frees   uint64   `json:"frees"`
+	Failed  uint64   `json:"failed"`
+	Bytes   uint64   `json:"bytes_allocated"`
+	Last    int64    `json:"duration_ns"`
+}
+
+func viewCapture(i capture.Info) captureView {
+	t := i.Totals
+	return captureView{i.Program, i.Args, i.PID, i.Start.UTC().Format("2006-01-02T15:04:05Z"), i.Host, i.Kernel, i.Arch, i.Created, i.Version,
+		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds()}
+}
+
+func infoCapture(_ context.Context, c *Console, in Input) error {
+	info, err := c.s.CaptureInfo()
+	if err != nil {
+		return err
+	}
+	v := viewCapture(info)
+	c.show(in, v, func(o *output) {
+		o.table([]column{{}, {}}, [][]span{
+			{{styleHead, "program"}, {plain, strings.Join(append([]string{v.Program}, v.Args...), " ")}},
+			{{styleHead, "process"}, {plain, fmt.Sprintf("%d on %s, %s %s", v.PID, orUnknown(v.Host), v.Arch, v.Kernel)}},
+			{{styleHead, "started"}, {plain, v.Start}},
+			{{styleHead, "recorded by"}, {plain, v.Created}},
+			{{styleHead, "events"}, {plain, fmt.Sprintf("%s: %s allocations of %s, %s frees, %s failed", grouped(v.Events), grouped(v.Allocs), longSize(v.Bytes), grouped(v.Frees), grouped(v.Failed))}},
+			{{styleHead, "until"}, {plain, shortTime(info.Totals.Last)}},
+		})
+	})
+	return nil
+}
+
+func infoStops(_ context.Context, c *Console, in Input) error {
+	type view struct {
+		Num   int    `json:"stop"`
+		Text  string `json:"text"`
+		Seq   uint64 `json:"seq"`
+		Event uint64 `json:"event,omitempty"`
+		Time  int64  `json:"time_ns"`
+	}
+	views := []view{}
+	var rows [][]span
+	for i, r := range c.s.StopRecords() {
+		views = append(views, view{i + 1, r.Text, r.Seq, r.Event, r.Time.Nanoseconds()})
+		rows = append(rows, []span{{styleHead, fmt.Sprint(i + 1)}, {plain, shortTime(r.Time)}, {plain, r.Text}})
+	}
+	if len(rows) == 0 && !c.cfg.JSON {
+		return errors.New("no stop yet")
+	}
+	c.show(in, struct {
+		Stops []view `json:"stops"`
+	}{views}, func(o *output) {
+		o.table([]column{{head: "stop", right: true}, {head: "time", right: true}, {head: "why"}}, rows)
+	})
+	return nil
+}

@@ -1,0 +1,438 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/session"
+)
+
+func stopCommands() []*Command {
+	return []*Command{
+		{Name: "break", Aliases: []string{"b", "br"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false),
+			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "stop at a place in the code, or at allocations",
+			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending.\n\n" +
+				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event.\n" +
+				"A condition compares size, addr, old, thread, nth, live, blocks, align and count, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind; with && || ! and sizes like 64k or 1MiB.\n\n" +
+				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc"},
+		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true),
+			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
+		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedProgram,
+			Long: "Example:\n  rbreak ^Index::"},
+		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Synopsis: "[-rw] *ADDRESS [SIZE]\n-l ADDRESS [SIZE]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
+			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (8 without SIZE). -rw stops at reads too.\n\nExample:\n  watch *0x55555578a2c0 4"},
+		{Name: "rwatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Read),
+			Long: "x86 cannot watch for reads alone."},
+		{Name: "awatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite)},
+		{Name: "delete", Aliases: []string{"d", "del"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "delete stops, or all of them", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDelete,
+			Long: "Examples:\n  delete 2\n  delete 3-5"},
+		{Name: "clear", Group: GroupStops, Raw: true, Synopsis: "[LOCATION]", Short: "delete the stops at a location", Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: runClear, Long: "Example:\n  clear parse.c:120"},
+		{Name: "clearall", Group: GroupStops, Short: "delete all stops", Repeat: RepeatNone, Run: runDelete},
+		{Name: "enable", Aliases: []string{"en"}, Group: GroupStops, Synopsis: "[N | N-M]...\nonce|delete [N | N-M]...\ncount COUNT [N | N-M]...", Short: "make stops act again", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runEnable,
+			Long: "With `once` the next hit disables the stop again, with `delete` it deletes it, with `count` the COUNT-th hit disables it.\n\nExamples:\n  enable 2\n  enable delete 3"},
+		{Name: "disable", Aliases: []string{"dis"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDisable},
+		{Name: "toggle", Group: GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runToggle},
+		{Name: "condition", Aliases: []string{"cond"}, Group: GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []ArgKind{ArgStop, ArgCondition}, Repeat: RepeatNone, Run: runCondition,
+			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
+		{Name: "ignore", Group: GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runIgnore, Long: "Example:\n  ignore 1 99"},
+		{Name: "commands", Group: GroupStops, Synopsis: "[N]", Short: "run commands at each hit of a stop: the lines up to `end`", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runCommands,
+			Long: "Without N it is the last stop that was made. `silent` as the first line keeps the report of the stop from being printed. An empty list takes the commands away.\n\nExample:\n  commands 1\n    silent\n    bt 3\n    continue\n  end"},
+		{Name: "on", Group: GroupStops, Raw: true, Synopsis: "N COMMAND", Short: "run one more command at each hit of a stop", Args: []ArgKind{ArgStop, ArgCommand}, Repeat: RepeatNone, Run: runOn, Long: "Example:\n  on 1 bt 3"},
+		{Name: "handle", Group: GroupStops, Synopsis: "SIGNAL [stop|nostop] [pass|nopass] [print|noprint]", Short: "say what happens at a signal", Args: []ArgKind{ArgSignal, ArgWord}, Repeat: RepeatNone, Run: runHandle,
+			Long: "Example:\n  handle SIGUSR1 nostop noprint pass"},
+	}
+}
+
+type stopView struct {
+	ID        int         `json:"stop"`
+	Spec      string      `json:"spec"`
+	Condition string      `json:"condition,omitempty"`
+	Enabled   bool        `json:"enabled"`
+	Temporary bool        `json:"temporary,omitempty"`
+	Pending   bool        `json:"pending,omitempty"`
+	Thread    int         `json:"thread,omitempty"`
+	Hits      uint64      `json:"hits"`
+	Ignore    uint64      `json:"ignore,omitempty"`
+	Commands  []string    `json:"commands,omitempty"`
+	Places    []placeView `json:"places,omitempty"`
+}
+
+type placeView struct {
+	Addr     string `json:"addr"`
+	Function string `json:"function,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Module   string `json:"module,omitempty"`
+}
+
+func viewStop(st *breakpoints.Stop) stopView {
+	v := stopView{
+		ID: st.ID, Spec: st.Text, Enabled: st.Enabled, Temporary: st.Temporary, Pending: st.Pending,
+		Thread: st.Thread, Hits: st.Hits, Ignore: st.Ignore, Commands: st.Commands,
+	}
+	if st.Cond != nil {
+		v.Condition = st.Cond.String()
+	}
+	for _, p := range st.Places {
+		v.Places = append(v.Places, placeView{p.Addr.String(), p.Function, p.File, p.Line, p.Module})
+	}
+	return v
+}
+
+// stopWord is what a stop is called.
+func stopWord(st *breakpoints.Stop) string {
+	switch {
+	case st.Kind == breakpoints.StopWatch:
+		return "watchpoint"
+	case st.Temporary:
+		return "temporary breakpoint"
+	}
+	return "breakpoint"
+}
+
+// what says in one line where a stop is.
+func what(st *breakpoints.Stop) string {
+	switch {
+	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopWatch:
+		return st.Text
+	case st.Pending:
+		return st.Text + ": no such place yet, pending"
+	case len(st.Places) == 1:
+		p := st.Places[0]
+		p.File = shortPath(p.File)
+		return session.PlaceText(p)
+	}
+	return fmt.Sprintf("%s: %s", st.Text, counted(len(st.Places), "place"))
+}
+
+func (c *Console) tellStop(in Input, st *breakpoints.Stop) {
+	c.show(in, viewStop(st), func(o *output) { o.printf("%s %d: %s\n", stopWord(st), st.ID, what(st)) })
+}
+
+func breaker(temporary bool) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		st, err := c.s.Break(in.Raw, temporary)
+		if err != nil {
+			return err
+		}
+		c.tellStop(in, st)
+		return nil
+	}
+}
+
+func runRbreak(_ context.Context, c *Console, in Input) error {
+	if in.Raw == "" {
+		return errors.New("rbreak: a regular expression must follow")
+	}
+	stops, err := c.s.BreakRegexp(in.Raw)
+	for _, st := range stops {
+		c.tellStop(in, st)
+	}
+	return err
+}
+
+func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		kind, expr, size := kind, in.Raw, 8
+		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {
+			kind, expr = inferior.ReadWrite, rest
+		}
+		expr = strings.TrimSpace(strings.TrimPrefix(expr, "-l "))
+		if at := strings.LastIndexByte(expr, ' '); at > 0 {
+			n, err := strconv.Atoi(expr[at+1:])
+			if err != nil {
+				return fmt.Errorf("watch: %q: a size of 1, 2, 4 or 8 expected", expr[at+1:])
+			}
+			expr, size = strings.TrimSpace(expr[:at]), n
+		}
+		if strings.Trim(expr, "*") == "" {
+			return errors.New("watch: *ADDRESS must follow: a number, $register or symbol")
+		}
+		st, err := c.s.Watch(expr, size, kind)
+		if err != nil {
+			return err
+		}
+		c.tellStop(in, st)
+		return nil
+	}
+}
+
+// stopIDs reads numbers and ranges; none is all stops.
+func (c *Console) stopIDs(in Input, args []string) ([]int, error) {
+	var ids []int
+	for _, a := range args {
+		lo, hi, isRange := strings.Cut(a, "-")
+		from, err := strconv.Atoi(lo)
+		to := from
+		if err == nil && isRange {
+			to, err = strconv.Atoi(hi)
+		}
+		if err != nil || from < 1 || to < from || to-from > 100000 {
+			return nil, fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, a)
+		}
+		for id := from; id <= to; id++ {
+			if _, err := c.s.StopAt(id); err != nil {
+				if isRange {
+					continue
+				}
+				return nil, err
+			}
+			ids = append(ids, id)
+		}
+	}
+	if len(args) == 0 {
+		for _, st := range c.s.Stops() {
+			ids = append(ids, st.ID)
+		}
+	}
+	return ids, nil
+}
+
+func runDelete(_ context.Context, c *Console, in Input) error {
+	ids, err := c.stopIDs(in, in.Args)
+	if err != nil {
+		return err
+	}
+	if len(in.Args) == 0 && len(ids) > 0 && !c.confirm("Delete all %d stops?", len(ids)) {
+		return nil
+	}
+	for _, id := range ids {
+		if err := c.s.Delete(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runClear(_ context.Context, c *Console, in Input) error {
+	ids, err := c.s.Clear(in.Raw)
+	if err != nil {
+		return err
+	}
+	c.say("deleted %s", joinInts(ids))
+	return nil
+}
+
+func joinInts(ids []int) string {
+	var parts []string
+	for _, id := range ids {
+		parts = append(parts, strconv.Itoa(id))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func runEnable(_ context.Context, c *Console, in Input) error {
+	args, change, err := enableMode(in.Args)
+	if err != nil {
+		return err
+	}
+	ids, err := c.stopIDs(in, args)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := c.s.Enable(id, true); err != nil {
+			return err
+		}
+		if st, err := c.s.StopAt(id); err == nil {
+			change(st)
+		}
+	}
+	return nil
+}
+
+// enableMode reads the words before the numbers of enable.
+func enableMode(args []string) (rest []string, change func(*breakpoints.Stop), err error) {
+	change = func(*breakpoints.Stop) {}
+	if len(args) == 0 {
+		return args, change, nil
+	}
+	mode := args[0]
+	switch mode {
+	case "once":
+		args, change = args[1:], func(st *breakpoints.Stop) { st.Left = 1 }
+	case "delete":
+		args, change = args[1:], func(st *breakpoints.Stop) { st.Temporary = true }
+	case "count":
+		if len(args) < 2 {
+			return nil, nil, errors.New("enable count: a count and the number of a stop must follow")
+		}
+		n, err := strconv.ParseUint(args[1], 0, 63)
+		if err != nil || n == 0 {
+			return nil, nil, fmt.Errorf("enable count: %q: a count of at least 1 expected", args[1])
+		}
+		args, change = args[2:], func(st *breakpoints.Stop) { st.Left = n }
+	default:
+		return args, change, nil
+	}
+	if len(args) == 0 {
+		return nil, nil, fmt.Errorf("enable %s: the number of a stop must follow", mode)
+	}
+	return args, change, nil
+}
+
+func runDisable(_ context.Context, c *Console, in Input) error {
+	ids, err := c.stopIDs(in, in.Args)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := c.s.Enable(id, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runToggle(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) == 0 {
+		return errors.New("toggle: the number of a stop must follow")
+	}
+	ids, err := c.stopIDs(in, in.Args)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		st, err := c.s.StopAt(id)
+		if err != nil {
+			return err
+		}
+		if err := c.s.Enable(id, !st.Enabled); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneStop reads the number that a line begins with.
+func (c *Console) oneStop(in Input) (*breakpoints.Stop, string, error) {
+	word, rest := splitWord(in.Raw)
+	id, err := strconv.Atoi(word)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, word)
+	}
+	st, err := c.s.StopAt(id)
+	return st, rest, err
+}
+
+func runCondition(_ context.Context, c *Console, in Input) error {
+	in.Raw = strings.TrimPrefix(in.Raw, "-clear ")
+	st, rest, err := c.oneStop(in)
+	if err != nil {
+		return err
+	}
+	if err := c.s.SetCondition(st.ID, rest); err != nil {
+		return err
+	}
+	if st.Cond == nil {
+		c.say("%s %d has no condition now", stopWord(st), st.ID)
+	}
+	return nil
+}
+
+func runIgnore(_ context.Context, c *Console, in Input) error {
+	in.Raw = strings.Join(in.Args, " ")
+	st, rest, err := c.oneStop(in)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.ParseUint(rest, 0, 63)
+	if err != nil {
+		return fmt.Errorf("ignore: %q: a count expected", rest)
+	}
+	st.Ignore = n
+	if n == 0 {
+		c.say("%s %d stops at its next hit", stopWord(st), st.ID)
+		return nil
+	}
+	c.say("%s %d: %s will be passed", stopWord(st), st.ID, counted(n, "hit"))
+	return nil
+}
+
+func runCommands(_ context.Context, c *Console, in Input) error {
+	var st *breakpoints.Stop
+	var err error
+	if all := c.s.Stops(); len(in.Args) == 0 && len(all) > 0 {
+		st = all[len(all)-1]
+	} else {
+		in.Raw = strings.Join(in.Args, " ")
+		st, _, err = c.oneStop(in)
+	}
+	lines, blockErr := c.readBlock() // also after an error: the lines are no commands of now
+	if err := errors.Join(err, blockErr); err != nil {
+		return err
+	}
+	st.Silent = len(lines) > 0 && lines[0] == "silent"
+	if st.Silent {
+		lines = lines[1:]
+	}
+	st.Commands = lines
+	return nil
+}
+
+func runOn(_ context.Context, c *Console, in Input) error {
+	st, rest, err := c.oneStop(in)
+	if err != nil {
+		return err
+	}
+	if rest == "" {
+		return errors.New("on: a command must follow")
+	}
+	st.Commands = append(st.Commands, rest)
+	return nil
+}
+
+func runHandle(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) < 2 {
+		return errors.New("handle: SIGNAL and what to do must follow: stop nostop pass nopass print noprint")
+	}
+	name := strings.ToUpper(in.Args[0])
+	if !strings.HasPrefix(name, "SIG") {
+		name = "SIG" + name
+	}
+	for _, row := range c.s.Signals() {
+		if row.Name != name {
+			continue
+		}
+		p, err := changePolicy(row.Policy, in.Args[1:])
+		if err != nil {
+			return err
+		}
+		if err := c.s.HandleSignal(name, p); err != nil {
+			return err
+		}
+		return infoSignals(nil, c, Input{Name: "handle", Args: []string{name}})
+	}
+	return fmt.Errorf("handle: no signal %q: see info signals", in.Args[0])
+}
+
+// changePolicy applies gdb's words: stop implies print, noprint implies nostop.
+func changePolicy(p inferior.Policy, words []string) (inferior.Policy, error) {
+	for _, w := range words {
+		switch w {
+		case "stop":
+			p.Stop, p.Print = true, true
+		case "nostop":
+			p.Stop = false
+		case "pass", "noignore":
+			p.Pass = true
+		case "nopass", "ignore":
+			p.Pass = false
+		case "print":
+			p.Print = true
+		case "noprint":
+			p.Print, p.Stop = false, false
+		default:
+			return p, fmt.Errorf("handle: %q: stop, nostop, pass, nopass, print or noprint expected", w)
+		}
+	}
+	return p, nil
+}
+
+// stopWords complete the first word of break.
+func stopWords() []string { return []string{"alloc", "free"} }

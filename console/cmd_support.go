@@ -1,0 +1,388 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// commandTable is every command. It is made anew for each console, so that
+// nothing can change it for another.
+func commandTable() []*Command {
+	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), stackCommands(), dataCommands(),
+		fileCommands(), statusCommands(), supportCommands())
+}
+
+func supportCommands() []*Command {
+	return []*Command{
+		{Name: "help", Aliases: []string{"h"}, Group: GroupSupport, Synopsis: "[COMMAND | GROUP | all]", Raw: true,
+			Short: "explain a command, a group of commands, or all", Args: []ArgKind{ArgHelp}, Repeat: RepeatNone, Run: runHelp,
+			Long: "Examples:\n  help\n  help break\n  help info line\n  help allocations"},
+		{Name: "apropos", Group: GroupSupport, Synopsis: "WORD", Raw: true, Short: "find commands and settings whose help has a word",
+			Repeat: RepeatNone, Run: runApropos, Long: "Example:\n  apropos condition"},
+		{Name: "complete", Group: GroupSupport, Synopsis: "LINE", Raw: true, Short: "print what Tab would offer at the end of a line",
+			Repeat: RepeatNone, Run: runComplete, Long: "Example:\n  complete info sha"},
+		{Name: "source", Group: GroupSupport, Synopsis: "FILE", Short: "run the commands of a file", Args: []ArgKind{ArgFile}, Run: runSource,
+			Repeat: RepeatNone,
+			Long:   "The file ends at its first error, which is reported with the line's number. Lines that begin with # are comments.\n\nExample:\n  source setup.hdb"},
+		{Name: "define", Group: GroupSupport, Synopsis: "NAME", Short: "make a command of your own from the lines up to `end`",
+			Repeat: RepeatNone, Run: runDefine,
+			Long: "$arg0, $arg1 ... are replaced by its arguments, $args by all of them as typed, $argc by their number.\n\nExample:\n  define big\n    allocs if size >= $arg0\n  end\n  big 1MiB"},
+		{Name: "document", Group: GroupSupport, Synopsis: "NAME", Short: "give your own command a help text, the lines up to `end`",
+			Args: []ArgKind{ArgCommand}, Repeat: RepeatNone, Run: runDocument, Long: "Example:\n  document big\n    List the allocations of at least so many bytes.\n  end"},
+		{Name: "alias", Group: GroupSupport, Synopsis: "\nNAME = COMMAND [ARGS...]", Raw: true,
+			Short: "list the aliases, or make a short word for the beginning of a line", Repeat: RepeatNone, Run: runAlias,
+			Long: "Example:\n  alias ba = break alloc\n  ba if size > 64k"},
+		{Name: "unalias", Group: GroupSupport, Synopsis: "NAME", Short: "remove an alias", Repeat: RepeatNone, Run: runUnalias},
+		{Name: "shell", Aliases: []string{"!"}, Group: GroupSupport, Synopsis: "[COMMAND]", Raw: true,
+			Short: "run a command of the shell, or a shell", Repeat: RepeatNone, Run: runShell, Long: "Example:\n  !ls -l"},
+		{Name: "pipe", Aliases: []string{"|"}, Group: GroupSupport, Synopsis: "COMMAND | SHELL COMMAND\n-d DELIMITER COMMAND DELIMITER SHELL COMMAND", Raw: true,
+			Short: "send a command's output to a command of the shell", Run: runPipe, Args: []ArgKind{ArgCommand},
+			Long: "The first | that is not part of || divides the two; -d names another divider.\n\nExamples:\n  pipe allocs | sort -k3 | head\n  | bt | grep parse"},
+		{Name: "echo", Group: GroupSupport, Synopsis: "TEXT", Raw: true, Short: `print a text; \n is a newline, \ at the end leaves none`,
+			Repeat: RepeatNone, Run: runEcho, Long: "Example:\n  echo the next allocation:"},
+		{Name: "set", Group: GroupSupport, Synopsis: "NAME VALUE", Raw: true, Short: "change a setting", Args: []ArgKind{ArgSetting, ArgValue},
+			Repeat: RepeatNone, Run: runSet, Long: "`show` lists the settings; `config -save` keeps them for later sessions.\n\nExamples:\n  set listsize 20\n  set args -v input.txt > out.txt\n  set environment LD_LIBRARY_PATH=/opt/lib\n  set substitute-path /build /home/me/src"},
+		{Name: "unset", Group: GroupSupport, Synopsis: "NAME\nenvironment VARIABLE\nsubstitute-path [FROM]", Raw: true,
+			Short: "set a setting back to its default", Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: runUnset,
+			Long: "An environment variable is taken out for the next run.\n\nExample:\n  unset environment DISPLAY"},
+		{Name: "show", Group: GroupSupport, Synopsis: "[NAME]\nversion", Raw: true, Short: "print one setting, or all",
+			Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: runShow, Long: "Example:\n  show listsize"},
+		{Name: "config", Group: GroupSupport, Synopsis: "-list\n-save\nNAME VALUE", Raw: true, Short: "list the settings, keep them, or change one",
+			Args: []ArgKind{ArgSetting, ArgValue}, Repeat: RepeatNone, Run: runConfig,
+			Long: "-save writes $XDG_CONFIG_HOME/hdb/config, a file of commands that each session begins with unless hdb is started with -nx.\n\nExample:\n  config -save"},
+		{Name: "with", Group: GroupSupport, Synopsis: "SETTING VALUE -- COMMAND", Raw: true, Short: "run one command with a setting changed",
+			Args: []ArgKind{ArgSetting, ArgValue}, Run: runWith, Long: "Example:\n  with listsize 40 -- list main"},
+		{Name: "trust", Group: GroupSupport, Synopsis: "\nDIRECTORY", Short: "list the directories whose .hdb file is read, or add one",
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runTrust,
+			Long: "A .hdb file in the working directory is a list of commands for its project. It can run anything, so it is read only where you said so.\n\nExample:\n  trust ."},
+		{Name: "history", Group: GroupSupport, Synopsis: "[N]", Short: "list the lines typed last", Repeat: RepeatNone, Run: runHistory,
+			Long: "Lines that begin with a blank are not kept. Ctrl-R searches.\n\nExample:\n  history 20"},
+		{Name: "quit", Aliases: []string{"q", "exit"}, Group: GroupSupport, Synopsis: "[CODE]", Short: "leave hdb",
+			Repeat: RepeatNone, Run: runQuit,
+			Long: "A program that hdb started is killed; one it was attached to goes on. CODE is hdb's exit code."},
+	}
+}
+
+func runApropos(_ context.Context, c *Console, in Input) error {
+	if in.Raw == "" {
+		return errors.New("apropos: a word must follow")
+	}
+	c.apropos(in.Raw)
+	return nil
+}
+
+func runComplete(_ context.Context, c *Console, in Input) error {
+	start, words := c.candidates(in.Raw)
+	for _, w := range words {
+		c.out.printf("%s%s\n", in.Raw[:start], w)
+	}
+	return nil
+}
+
+func runSource(ctx context.Context, c *Console, in Input) error {
+	if len(in.Args) != 1 {
+		return errors.New("source: one file must follow")
+	}
+	return c.sourceFile(ctx, expandHome(in.Args[0]))
+}
+
+func runDefine(_ context.Context, c *Console, in Input) error {
+	name := in.Arg(0)
+	if word, rest := commandWord(name); len(in.Args) != 1 || word != name || rest != "" {
+		return errors.New("define: one name must follow, of letters, digits, - and _")
+	}
+	lines, err := c.readBlock()
+	if err != nil {
+		return fmt.Errorf("define %s: %w", name, err)
+	}
+	if exact := slices.ContainsFunc(c.table, func(cmd *Command) bool { return slices.Contains(cmd.names(), name) }); exact {
+		return fmt.Errorf("define: %s is a command of hdb: choose another name", name)
+	}
+	c.defined[name] = &definition{name: name, lines: lines}
+	return nil
+}
+
+func runDocument(_ context.Context, c *Console, in Input) error {
+	lines, err := c.readBlock()
+	if err != nil {
+		return fmt.Errorf("document: %w", err)
+	}
+	def := c.defined[in.Arg(0)]
+	if def == nil {
+		return fmt.Errorf("document: no command %q of yours: use define first", in.Arg(0))
+	}
+	def.doc = lines
+	return nil
+}
+
+func runAlias(_ context.Context, c *Console, in Input) error {
+	if in.Raw == "" {
+		for _, name := range slices.Sorted(maps.Keys(c.aliases)) {
+			c.out.printf("alias %s = %s\n", name, c.aliases[name])
+		}
+		return nil
+	}
+	name, full, ok := strings.Cut(in.Raw, "=")
+	name, full = strings.TrimSpace(name), strings.TrimSpace(full)
+	if word, _ := commandWord(name); !ok || word != name || name == "" || full == "" {
+		return errors.New("alias: NAME = COMMAND expected")
+	}
+	for _, cmd := range c.table {
+		if slices.Contains(cmd.names(), name) {
+			return fmt.Errorf("alias: %s is a command of hdb: choose another name", name)
+		}
+	}
+	word, _ := commandWord(full)
+	if _, err := find(c.table, word, "command"); err != nil && c.aliases[word] == "" && c.defined[word] == nil {
+		return fmt.Errorf("alias: %w", err)
+	}
+	c.aliases[name] = full
+	return nil
+}
+
+func runUnalias(_ context.Context, c *Console, in Input) error {
+	if _, ok := c.aliases[in.Arg(0)]; !ok {
+		return fmt.Errorf("unalias: no alias %q", in.Arg(0))
+	}
+	delete(c.aliases, in.Arg(0))
+	return nil
+}
+
+// shellCommand prepares a command of the user's shell.
+func (c *Console) shellCommand(ctx context.Context, line string) *exec.Cmd {
+	sh := c.cfg.Getenv("SHELL")
+	if sh == "" {
+		sh = "/bin/sh"
+	}
+	args := []string{"-c", line}
+	if line == "" {
+		args = nil
+	}
+	cmd := exec.CommandContext(ctx, sh, args...)
+	cmd.Stdout, cmd.Stderr = c.out.w, c.err.w
+	return cmd
+}
+
+// aside runs f on another goroutine. A tracer's wait(2) also reaps the
+// children that its own thread started, so no command may be started on the
+// goroutine that owns the inferior.
+func aside(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	return <-done
+}
+
+func runShell(ctx context.Context, c *Console, in Input) error {
+	cmd := c.shellCommand(ctx, in.Raw)
+	cmd.Stdin = os.Stdin
+	if err := aside(cmd.Run); err != nil {
+		return fmt.Errorf("shell: %w", err)
+	}
+	return nil
+}
+
+func runPipe(ctx context.Context, c *Console, in Input) error {
+	line, shell, err := splitPipe(in.Raw)
+	if err != nil {
+		return err
+	}
+	cmd := c.shellCommand(ctx, shell)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("pipe: %w", err)
+	}
+	if err := aside(cmd.Start); err != nil {
+		return fmt.Errorf("pipe: %w", err)
+	}
+	screen := c.out
+	c.out = &output{w: stdin, width: screen.width}
+	err = c.execute(ctx, line)
+	c.out = screen
+	closeErr := stdin.Close()
+	if errors.Is(closeErr, os.ErrClosed) || errors.Is(closeErr, io.ErrClosedPipe) {
+		closeErr = nil
+	}
+	if waitErr := aside(cmd.Wait); err == nil && waitErr != nil {
+		err = fmt.Errorf("pipe: %w", waitErr)
+	}
+	return errors.Join(err, closeErr)
+}
+
+// splitPipe divides COMMAND | SHELL at the first | that is not one of ||.
+func splitPipe(s string) (line, shell string, err error) {
+	if rest, ok := strings.CutPrefix(s, "-d "); ok {
+		delim, rest := splitWord(rest)
+		line, shell, ok = strings.Cut(rest, " "+delim+" ")
+		if !ok {
+			return "", "", fmt.Errorf("pipe: the divider %q does not follow the command", delim)
+		}
+		return strings.TrimSpace(line), strings.TrimSpace(shell), nil
+	}
+	for i := 0; i < len(s); i++ {
+		if s[i] != '|' {
+			continue
+		}
+		if i+1 < len(s) && s[i+1] == '|' {
+			i++
+			continue
+		}
+		line, shell = strings.TrimSpace(s[:i]), strings.TrimSpace(s[i+1:])
+		break
+	}
+	if line == "" || shell == "" {
+		return "", "", errors.New("pipe: COMMAND | SHELL COMMAND expected")
+	}
+	return line, shell, nil
+}
+
+func runEcho(_ context.Context, c *Console, in Input) error {
+	text, noNewline := strings.CutSuffix(in.Raw, `\`)
+	text = strings.NewReplacer(`\n`, "\n", `\t`, "    ", `\\`, `\`).Replace(text)
+	if !noNewline && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	c.out.text(text)
+	return nil
+}
+
+func runSet(_ context.Context, c *Console, in Input) error {
+	s, value, err := c.findSetting(in.Raw)
+	if err != nil {
+		return err
+	}
+	return c.assign(s, strings.TrimPrefix(value, "= "))
+}
+
+func runUnset(_ context.Context, c *Console, in Input) error { return c.unset(in.Raw) }
+
+type settingView struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func runShow(_ context.Context, c *Console, in Input) error {
+	if in.Raw == "version" {
+		c.out.printf("hdb %s\n", c.cfg.Version)
+		return nil
+	}
+	if in.Raw == "" {
+		return c.showSettings(in)
+	}
+	s, _, err := c.findSetting(in.Raw)
+	if err != nil {
+		return err
+	}
+	v := settingView{s.name, c.current(s)}
+	c.show(in, v, func(o *output) {
+		if v.Value == "" {
+			o.printf("%s is not set: %s\n", v.Name, s.help)
+			return
+		}
+		o.printf("%s is %s\n", v.Name, v.Value)
+	})
+	return nil
+}
+
+func (c *Console) showSettings(in Input) error {
+	var views []settingView
+	var rows [][]span
+	for _, s := range c.settings {
+		views = append(views, settingView{s.name, c.current(s)})
+		rows = append(rows, []span{{styleFunc, s.name}, {plain, c.current(s)}, {styleGuess, s.help}})
+	}
+	c.show(in, struct {
+		Settings []settingView `json:"settings"`
+	}{views}, func(o *output) {
+		o.table([]column{{head: "setting"}, {head: "value"}, {head: "meaning"}}, rows)
+	})
+	return nil
+}
+
+func runConfig(ctx context.Context, c *Console, in Input) error {
+	switch in.Raw {
+	case "", "-list":
+		return c.showSettings(in)
+	case "-save":
+		path, err := c.saveConfig()
+		if err != nil {
+			return err
+		}
+		c.say("saved %s", path)
+		return nil
+	}
+	return runSet(ctx, c, in)
+}
+
+func runWith(ctx context.Context, c *Console, in Input) error {
+	set, line, ok := strings.Cut(in.Raw, "-- ")
+	if !ok {
+		return errors.New("with: SETTING VALUE -- COMMAND expected")
+	}
+	s, value, err := c.findSetting(strings.TrimSpace(set))
+	if err != nil {
+		return err
+	}
+	old := c.current(s)
+	if err := c.assign(s, value); err != nil {
+		return err
+	}
+	err = c.execute(ctx, line)
+	return errors.Join(err, c.assign(s, old))
+}
+
+func runTrust(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) == 0 {
+		b, err := os.ReadFile(c.trustPath())
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		c.out.text(string(b))
+		return nil
+	}
+	dir, err := c.trust(in.Args[0])
+	if err != nil {
+		return err
+	}
+	c.say("%s is trusted: its .hdb file is read when hdb starts there", dir)
+	return nil
+}
+
+func runHistory(_ context.Context, c *Console, in Input) error {
+	n := len(c.hist.lines)
+	if len(in.Args) > 0 {
+		v, err := strconv.Atoi(in.Args[0])
+		if err != nil || v < 0 {
+			return fmt.Errorf("history: %q: a number of lines expected", in.Args[0])
+		}
+		n = min(n, v)
+	}
+	for _, line := range c.hist.lines[len(c.hist.lines)-n:] {
+		c.out.printf("  %s\n", line)
+	}
+	return nil
+}
+
+func runQuit(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) > 0 {
+		code, err := strconv.ParseUint(in.Args[0], 0, 8)
+		if err != nil {
+			return fmt.Errorf("quit: %q: an exit code from 0 to 255 expected", in.Args[0])
+		}
+		given := int(code)
+		c.exit.given = &given
+	}
+	if pid, _, attached, live := c.s.Process(); live && !attached && !c.confirm("Kill process %d and quit?", pid) {
+		c.exit.given = nil
+		return nil
+	}
+	c.quit = true
+	return nil
+}

@@ -1,0 +1,274 @@
+package console
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/internal/cond"
+)
+
+// maxCandidates bounds what Tab offers: more help nobody.
+const maxCandidates = 400
+
+// completeAt is the Tab key: the words that could stand where the one before
+// byte offset pos stands.
+func (c *Console) completeAt(line string, pos int) (head string, words []string, tail string) {
+	left := line[:pos]
+	start, words := c.candidates(left)
+	if len(words) == 1 && !strings.HasSuffix(words[0], "/") {
+		words[0] += " "
+	}
+	return left[:start], words, line[pos:]
+}
+
+// candidates are the words that could stand at the end of left, and where that
+// word begins.
+func (c *Console) candidates(left string) (start int, words []string) {
+	trimmed := strings.TrimLeft(left, " \t")
+	start = len(left) - len(trimmed)
+	if word, rest := commandWord(trimmed); rest == "" && !strings.HasSuffix(trimmed, " ") {
+		return start, c.commandNames(word)
+	}
+	word, rest := commandWord(trimmed)
+	if full, ok := c.aliases[word]; ok {
+		word, _ = commandWord(full)
+	}
+	cmd, err := find(c.table, word, "command")
+	if err != nil {
+		return len(left), nil
+	}
+	for len(cmd.Sub) > 0 {
+		word, after := commandWord(rest)
+		if after == "" && !strings.HasSuffix(rest, " ") {
+			words := startingWith(subNames(cmd), word)
+			if len(words) > 0 || cmd.Run == nil || len(cmd.Args) == 0 {
+				return len(left) - len(word), words
+			}
+			break
+		}
+		sub, err := find(cmd.Sub, word, "")
+		if err != nil {
+			break
+		}
+		cmd, rest = sub, after
+	}
+	return c.argument(cmd, left, rest)
+}
+
+// argument completes the last word of rest, the arguments so far of cmd.
+func (c *Console) argument(cmd *Command, left, rest string) (int, []string) {
+	if len(cmd.Args) == 0 {
+		return len(left), nil
+	}
+	word := rest[strings.LastIndexAny(rest, " \t")+1:]
+	before := strings.Fields(rest[:len(rest)-len(word)])
+	kind := cmd.Args[min(len(before), len(cmd.Args)-1)]
+	if slices.Contains(before, "if") && kind != ArgFile {
+		kind = ArgCondition
+	}
+	switch kind {
+	case ArgSetting, ArgValue:
+		return c.settingWords(left, rest)
+	case ArgCondition:
+		word = word[strings.LastIndexAny(word, "(!&|=<>")+1:]
+	}
+	return len(left) - len(word), c.wordsOf(kind, cmd, word)
+}
+
+// wordsOf are the words of a kind that begin as typed.
+func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
+	switch kind {
+	case ArgCommand:
+		return c.commandNames(word)
+	case ArgHelp:
+		names := c.commandNames(word)
+		for _, g := range groupTitles() {
+			names = append(names, string(g.Group))
+		}
+		return startingWith(names, word)
+	case ArgSub:
+		return startingWith(subNames(cmd), word)
+	case ArgFile:
+		return fileNames(word)
+	case ArgLocation:
+		return append(append(startingWith(stopWords(), word), c.functionNames(word)...), c.sourceNames(word)...)
+	case ArgFunction:
+		return c.functionNames(word)
+	case ArgSource:
+		return c.sourceNames(word)
+	case ArgStop:
+		var ids []string
+		for _, st := range c.s.Stops() {
+			ids = append(ids, strconv.Itoa(st.ID))
+		}
+		return startingWith(ids, word)
+	case ArgThread:
+		return c.threadNumbers(word)
+	case ArgSignal:
+		var names []string
+		for _, s := range c.s.Signals() {
+			names = append(names, s.Name)
+		}
+		return startingWith(names, word)
+	case ArgCondition:
+		var names []string
+		for _, f := range cond.Fields() {
+			names = append(names, f.Name)
+		}
+		return startingWith(append(names, `func("`, `module("`, `caller("`, "kind"), word)
+	case ArgWord:
+		return startingWith(synopsisWords(cmd.Synopsis), word)
+	}
+	return nil
+}
+
+// synopsisWords are the lower-case words of a synopsis: what is typed as it stands.
+func synopsisWords(s string) []string {
+	var words []string
+	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" []|\n", r) }) {
+		if w == strings.ToLower(w) && !strings.Contains(w, "...") && len(w) > 1 {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// startingWith keeps the words with the prefix, sorted, each once.
+func startingWith(words []string, prefix string) []string {
+	var out []string
+	for _, w := range words {
+		if strings.HasPrefix(w, prefix) {
+			out = append(out, w)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (c *Console) commandNames(word string) []string {
+	var names []string
+	for _, cmd := range c.table {
+		names = append(names, cmd.Name)
+		for _, a := range cmd.Aliases {
+			if len(a) > 2 && word != "" {
+				names = append(names, a)
+			}
+		}
+	}
+	for name := range c.aliases {
+		names = append(names, name)
+	}
+	for name := range c.defined {
+		names = append(names, name)
+	}
+	return startingWith(names, word)
+}
+
+// fileNames completes a path; folders end in a slash.
+func fileNames(word string) []string {
+	dir, base := filepath.Split(word)
+	entries, err := os.ReadDir(expandHome(filepath.Clean("./" + dir)))
+	if filepath.IsAbs(dir) || strings.HasPrefix(dir, "~/") {
+		entries, err = os.ReadDir(expandHome(dir))
+	}
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, base) || base == "" && strings.HasPrefix(name, ".") || len(out) >= maxCandidates {
+			continue
+		}
+		st, err := os.Stat(filepath.Join(expandHome(dir), name))
+		if err == nil && st.IsDir() {
+			name += "/"
+		}
+		out = append(out, dir+name)
+	}
+	return out
+}
+
+// functionNames completes a function; nothing is offered for an empty word,
+// which would read every symbol there is.
+func (c *Console) functionNames(word string) []string {
+	if word == "" {
+		return nil
+	}
+	re, err := regexp.Compile("^" + regexp.QuoteMeta(word))
+	if err != nil {
+		return nil
+	}
+	fns, err := c.s.Functions(re)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range fns {
+		name := f.Name
+		if i := strings.IndexAny(name, "( "); i > 0 {
+			name = name[:i]
+		}
+		if len(names) < maxCandidates {
+			names = append(names, name)
+		}
+	}
+	return startingWith(names, word)
+}
+
+// sourceNames completes a source file by its base name.
+func (c *Console) sourceNames(word string) []string {
+	if word == "" {
+		return nil
+	}
+	files, err := c.s.SourceFiles()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range files {
+		if base := filepath.Base(f); strings.HasPrefix(base, word) && len(names) < maxCandidates {
+			names = append(names, base)
+		}
+	}
+	return startingWith(names, word)
+}
+
+func (c *Console) threadNumbers(word string) []string {
+	threads, err := c.s.Threads()
+	if err != nil {
+		return nil
+	}
+	ids := []string{"apply"}
+	for _, t := range threads {
+		ids = append(ids, strconv.Itoa(t.Num))
+	}
+	return startingWith(ids, word)
+}
+
+// settingWords completes the name of a setting, of one or two words, and then
+// its value.
+func (c *Console) settingWords(left, rest string) (int, []string) {
+	for _, s := range c.settings {
+		value, ok := strings.CutPrefix(rest, s.name+" ")
+		if !ok {
+			continue
+		}
+		value = strings.TrimLeft(value, " ")
+		at := len(left) - len(value)
+		switch s.kind {
+		case kindBool:
+			return at, startingWith([]string{"on", "off"}, value)
+		case kindEnum:
+			return at, startingWith(s.values, value)
+		case kindFile:
+			return at, fileNames(value)
+		}
+		return at, nil
+	}
+	return len(left) - len(rest), startingWith(c.settingNames(), rest)
+}

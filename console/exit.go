@@ -1,0 +1,106 @@
+package console
+
+import (
+	"errors"
+
+	"hdb/inferior"
+	"hdb/session"
+)
+
+// The exit codes of batch mode, a promise to scripts.
+const (
+	ExitOK        = 0
+	ExitFailed    = 1 // a command failed
+	ExitUsage     = 2 // the command line made no sense; main's
+	ExitAssertion = 3 // an assertion of the user's did not hold
+	ExitLaunch    = 4 // cannot launch or attach
+	ExitSignal    = 5 // the inferior died by a signal, or was left at a fatal one
+)
+
+// exitStatus gathers what the exit code will say.
+type exitStatus struct {
+	code     int // of the first failed command
+	given    *int
+	child    inferior.ExitStatus // of the last inferior that ended by itself
+	hasChild bool
+	fatal    bool // the inferior stands at a fatal signal
+}
+
+// errAssertion is wrapped by errors of commands that check something.
+var errAssertion = errors.New("assertion failed")
+
+// fail prints an error and remembers that there was one.
+func (c *Console) fail(err error) {
+	code := ExitFailed
+	var launch *inferior.LaunchError
+	var attach *inferior.AttachError
+	switch {
+	case errors.As(err, &launch), errors.As(err, &attach):
+		code = ExitLaunch
+	case errors.Is(err, errAssertion):
+		code = ExitAssertion
+	}
+	if c.exit.code == ExitOK {
+		c.exit.code = code
+	}
+	if c.cfg.JSON {
+		c.out.raw(jsonLine("error", failure{err.Error()}))
+	}
+	c.err.line(span{styleWarning, "error: "}, span{plain, err.Error()})
+}
+
+// warn prints an error that fails no command.
+func (c *Console) warn(err error) {
+	c.err.line(span{styleWarning, "warning: "}, span{plain, err.Error()})
+}
+
+// noteReport keeps what a report says about the exit code.
+func (c *Console) noteReport(r *session.Report) {
+	c.exit.fatal = r.Signal != nil && r.Signal.Fatal
+	if r.Reason == inferior.Exited || r.Reason == inferior.Gone {
+		c.exit.child, c.exit.hasChild = r.Exit, true
+	}
+}
+
+// status is the exit code of Run. An interactive console that was left by
+// `quit` has done what it was asked to.
+func (c *Console) status() int {
+	switch {
+	case c.exit.given != nil:
+		return *c.exit.given
+	case c.cfg.ReturnChildResult && c.exit.hasChild:
+		if c.exit.child.Signal != 0 {
+			return 128 + c.exit.child.Signal
+		}
+		return c.exit.child.Code
+	case c.in != nil && c.in.Interactive() && !c.cfg.Batch:
+		return ExitOK
+	case c.exit.code != ExitOK:
+		return c.exit.code
+	case c.exit.fatal, c.exit.hasChild && c.exit.child.Signal != 0:
+		return ExitSignal
+	}
+	return ExitOK
+}
+
+// finish ends the session, writes the history and gives the terminal back.
+func (c *Console) finish() int {
+	c.out.more, c.out.muted = nil, false
+	pid, _, attached, live := c.s.Process()
+	if err := c.s.Close(); err != nil {
+		c.fail(err)
+	} else if live && attached {
+		c.say("detached from process %d", pid)
+	}
+	if c.in != nil {
+		if c.in.Interactive() && c.flag("history save") {
+			if err := c.hist.save(); err != nil {
+				c.warn(err)
+			}
+		}
+		if err := c.in.Close(); err != nil {
+			c.warn(err)
+		}
+	}
+	return c.status()
+}

@@ -1,0 +1,57 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// jsonVersion is the "v" of every object of --json. It grows when a field
+// changes its meaning or goes away, not when one is added.
+const jsonVersion = 1
+
+type notice struct {
+	Notice string `json:"notice"`
+}
+
+type failure struct {
+	Error string `json:"error"`
+}
+
+// jsonLine is {"v":1,"command":NAME,...} with the fields of data, which must
+// marshal to an object, and a newline. Addresses are strings in hexadecimal,
+// sizes numbers of bytes, times nanoseconds.
+func jsonLine(command string, data any) string {
+	head := fmt.Sprintf(`{"v":%d,"command":%q`, jsonVersion, command)
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(data); err != nil {
+		return fmt.Sprintf("%s,\"error\":%q}\n", head, "internal: "+err.Error())
+	}
+	body := bytes.TrimSpace(buf.Bytes())
+	if len(body) <= 2 {
+		return head + "}\n"
+	}
+	return head + "," + string(cleanJSON(body[1:])) + "\n"
+}
+
+// show prints what a command found: as JSON when that was asked for, else as
+// text does it.
+func (c *Console) show(in Input, data any, text func(o *output)) {
+	if c.cfg.JSON {
+		c.out.raw(jsonLine(in.Name, data))
+		return
+	}
+	text(c.out)
+}
+
+// say prints one line about what a command did. It is not data: with --json it
+// goes to standard error.
+func (c *Console) say(format string, args ...any) {
+	if c.cfg.JSON {
+		c.err.printf(format+"\n", args...)
+		return
+	}
+	c.out.printf(format+"\n", args...)
+}

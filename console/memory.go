@@ -1,0 +1,277 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"golang.org/x/arch/x86/x86asm"
+
+	"hdb/internal/addr"
+)
+
+// memory is where x goes on, and how it showed what it showed last.
+type memory struct {
+	next   addr.Run
+	known  bool // next is set
+	format byte // gdb's letter, 0: x
+	size   int  // bytes of a unit, 0: 4
+	count  int
+}
+
+// maxExamine bounds the bytes that one x reads.
+const maxExamine = 16 << 20
+
+func runExamine(_ context.Context, c *Console, in Input) error {
+	m := c.memory
+	spec, expr := "", in.Raw
+	if strings.HasPrefix(expr, "/") {
+		spec, expr = splitWord(expr[1:])
+	}
+	if !in.Repeated || m.count == 0 {
+		m.count = 1
+	}
+	if err := m.parse(spec); err != nil {
+		return err
+	}
+	switch {
+	case expr != "":
+		a, err := c.s.Address(expr)
+		if err != nil {
+			return err
+		}
+		m.next, m.known = a, true
+	case !m.known:
+		return errors.New("x: an address must follow: a number, $register or symbol")
+	}
+	x := &examiner{c: c, m: &m}
+	err := x.run()
+	c.memory = m
+	if len(x.rows) > 0 {
+		c.show(in, struct {
+			Rows []memoryRow `json:"rows"`
+		}{x.rows}, x.print)
+	}
+	return err
+}
+
+// parse reads N, F and U of /NFU in any order.
+func (m *memory) parse(spec string) error {
+	digits := len(spec) - len(strings.TrimLeft(spec, "0123456789"))
+	if digits > 0 {
+		n, err := strconv.Atoi(spec[:digits])
+		if err != nil || n < 1 || n > maxExamine {
+			return fmt.Errorf("x: %q: a number of units from 1 to %d expected", spec[:digits], maxExamine)
+		}
+		m.count = n
+	}
+	sized := false
+	for _, r := range spec[digits:] {
+		switch {
+		case strings.ContainsRune("xduotacfsi", r):
+			m.format = byte(r)
+		case strings.ContainsRune("bhwg", r):
+			m.size, sized = map[rune]int{'b': 1, 'h': 2, 'w': 4, 'g': 8}[r], true
+		default:
+			return fmt.Errorf("x: unknown letter %q: formats are x d u o t a c f s i, sizes b h w g", string(r))
+		}
+	}
+	if m.format == 0 {
+		m.format = 'x'
+	}
+	switch {
+	case m.format == 'a':
+		m.size = 8
+	case sized:
+	case m.format == 'c', m.format == 's':
+		m.size = 1
+	case m.format == 'f' && m.size < 4:
+		m.size = 8
+	case m.size == 0:
+		m.size = 4
+	}
+	if m.format == 'f' && m.size < 4 {
+		return errors.New("x: a floating-point number has w (4) or g (8) bytes")
+	}
+	return nil
+}
+
+type memoryRow struct {
+	Addr   string   `json:"addr"`
+	Symbol string   `json:"symbol,omitempty"`
+	Values []string `json:"values"`
+}
+
+// examiner reads memory and makes rows of it.
+type examiner struct {
+	c    *Console
+	m    *memory
+	rows []memoryRow
+}
+
+func (x *examiner) run() error {
+	switch x.m.format {
+	case 's':
+		return x.strings()
+	case 'i':
+		return x.instructions()
+	}
+	return x.units()
+}
+
+// units shows numbers, as many to a row as gdb.
+func (x *examiner) units() error {
+	if x.m.count*x.m.size > maxExamine {
+		return fmt.Errorf("x: more than %s at once", longSize(maxExamine))
+	}
+	perRow := map[int]int{1: 8, 2: 8, 4: 4, 8: 2}[x.m.size]
+	switch x.m.format {
+	case 'a':
+		perRow = 2
+	case 't':
+		perRow = max(1, 8/x.m.size)
+	}
+	b, err := x.c.s.Read(x.m.next, x.m.count*x.m.size)
+	for i := 0; i+x.m.size <= len(b); i += x.m.size {
+		if i%(perRow*x.m.size) == 0 {
+			x.row()
+		}
+		row := &x.rows[len(x.rows)-1]
+		row.Values = append(row.Values, x.unit(b[i:i+x.m.size]))
+		x.m.next += addr.Run(x.m.size)
+	}
+	return err
+}
+
+func (x *examiner) row() {
+	r := memoryRow{Addr: x.m.next.String()}
+	if sym, err := x.c.s.SymbolAt(x.m.next); err == nil {
+		r.Symbol = symbolText(sym.Name, sym.Offset)
+	}
+	x.rows = append(x.rows, r)
+}
+
+func symbolText(name string, offset uint64) string {
+	if offset == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s+%d", name, offset)
+}
+
+// unit formats one number of 1, 2, 4 or 8 bytes.
+func (x *examiner) unit(b []byte) string {
+	var buf [8]byte
+	copy(buf[:], b)
+	v := binary.LittleEndian.Uint64(buf[:])
+	bits := 8 * len(b)
+	signed := int64(v<<(64-bits)) >> (64 - bits)
+	switch x.m.format {
+	case 'd':
+		return strconv.FormatInt(signed, 10)
+	case 'u':
+		return strconv.FormatUint(v, 10)
+	case 'o':
+		return fmt.Sprintf("%#o", v)
+	case 't':
+		return fmt.Sprintf("%0*b", bits, v)
+	case 'c':
+		return fmt.Sprintf("%d %s", signed, strconv.QuoteRuneToASCII(rune(b[0])))
+	case 'f':
+		if len(b) == 4 {
+			return strconv.FormatFloat(float64(math.Float32frombits(uint32(v))), 'g', -1, 32)
+		}
+		return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
+	case 'a':
+		if sym, err := x.c.s.SymbolAt(addr.Run(v)); err == nil {
+			return fmt.Sprintf("%#x <%s>", v, symbolText(sym.Name, sym.Offset))
+		}
+		return fmt.Sprintf("%#x", v)
+	}
+	return fmt.Sprintf("0x%0*x", 2*len(b), v)
+}
+
+// maxString bounds a string that may have no end.
+const maxString = 4096
+
+func (x *examiner) strings() error {
+	for range x.m.count {
+		b, err := x.c.s.Read(x.m.next, maxString)
+		if len(b) == 0 {
+			return err
+		}
+		x.row()
+		row := &x.rows[len(x.rows)-1]
+		end := bytes.IndexByte(b, 0)
+		if end < 0 {
+			row.Values = []string{strconv.Quote(string(b)) + "..."}
+			x.m.next += addr.Run(len(b))
+			continue
+		}
+		row.Values = []string{strconv.Quote(string(b[:end]))}
+		x.m.next += addr.Run(end + 1)
+	}
+	return nil
+}
+
+// maxInstruction is the longest x86 instruction, in bytes.
+const maxInstruction = 15
+
+func (x *examiner) instructions() error {
+	name := func(a uint64) (string, uint64) {
+		sym, err := x.c.s.SymbolAt(addr.Run(a))
+		if err != nil {
+			return "", 0
+		}
+		return sym.Name, a - sym.Offset
+	}
+	for range x.m.count {
+		b, err := x.c.s.Read(x.m.next, maxInstruction)
+		if len(b) == 0 {
+			return err
+		}
+		x.row()
+		row := &x.rows[len(x.rows)-1]
+		inst, err := x86asm.Decode(b, 64)
+		switch {
+		case bytes.HasPrefix(b, []byte{0xf3, 0x0f, 0x1e, 0xfa}): // x86asm knows no CET
+			row.Values = []string{"endbr64"}
+			x.m.next += 4
+		case err != nil || inst.Op == 0:
+			row.Values = []string{fmt.Sprintf("(bad) %#02x", b[0])}
+			x.m.next++
+		default:
+			row.Values = []string{x86asm.GNUSyntax(inst, uint64(x.m.next), name)}
+			x.m.next += addr.Run(inst.Len)
+		}
+	}
+	return nil
+}
+
+func (x *examiner) print(o *output) {
+	pc := ""
+	if f, err := x.c.s.SelectedFrame(); err == nil && x.m.format == 'i' {
+		pc = f.Code.Addr().String()
+	}
+	for _, r := range x.rows {
+		mark := "   "
+		if x.m.format != 'i' {
+			mark = ""
+		} else if r.Addr == pc {
+			mark = "=> "
+		}
+		row := []span{{styleArrow, mark}, {styleAddr, r.Addr}}
+		if r.Symbol != "" {
+			row = append(row, span{styleFunc, " <" + r.Symbol + ">"})
+		}
+		row = append(row, span{plain, ":"})
+		for _, v := range r.Values {
+			row = append(row, span{plain, "  " + v})
+		}
+		o.line(row...)
+	}
+}

@@ -1,0 +1,209 @@
+package console
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTableAligns(t *testing.T) {
+	var buf bytes.Buffer
+	o := &output{w: &buf, width: 80}
+	o.table([]column{{head: "size", right: true}, {head: "function"}, {}}, [][]span{
+		{{plain, "612.0 MiB"}, {styleFunc, "漢字"}, {plain, "a.c:1"}},
+		{{plain, "96 B"}, {styleFunc, "main"}, {plain, "b.c:2"}},
+	})
+	want := "" +
+		"     size  function\n" +
+		"612.0 MiB  漢字      a.c:1\n" +
+		"     96 B  main      b.c:2\n"
+	if got := buf.String(); got != want {
+		t.Errorf("table:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestColorOnlyWhereAsked(t *testing.T) {
+	var buf bytes.Buffer
+	o := &output{w: &buf, color: true, theme: theme("light")}
+	o.line(span{styleFile, "a.c:1"}, span{plain, " x"})
+	if got, want := buf.String(), "\x1b[32ma.c:1\x1b[0m x\n"; got != want {
+		t.Errorf("line = %q, want %q", got, want)
+	}
+}
+
+func TestPager(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		answer bool
+		lines  int
+		asked  int
+	}{{"goes on", true, 10, 2}, {"ends", false, 4, 1}} {
+		t.Run(tc.name, func(t *testing.T) {
+			var buf bytes.Buffer
+			asked := 0
+			o := &output{w: &buf, width: 80, height: 5, more: func() bool { asked++; return tc.answer }}
+			o.begin()
+			for i := range 10 {
+				o.printf("line %d\n", i)
+			}
+			if got := strings.Count(buf.String(), "\n"); got != tc.lines || asked != tc.asked {
+				t.Errorf("%d lines after %d questions, want %d and %d", got, asked, tc.lines, tc.asked)
+			}
+			if o.stopped() == tc.answer {
+				t.Errorf("stopped = %v", o.stopped())
+			}
+		})
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestOutputStopsAtAWriteError(t *testing.T) {
+	o := &output{w: brokenPipe{}, width: 80}
+	o.printf("a\nb\n")
+	if !o.stopped() || o.err == nil {
+		t.Errorf("stopped = %v, err = %v", o.stopped(), o.err)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for _, tc := range []struct {
+		n           uint64
+		short, long string
+	}{
+		{0, "0 B", "0 bytes"},
+		{96, "96 B", "96 bytes"},
+		{1023, "1023 B", "1023 bytes"},
+		{1024, "1.0 KiB", "1 KiB (1024)"},
+		{4194304, "4.0 MiB", "4 MiB (4194304)"},
+		{641728512, "612.0 MiB", "612 MiB (641728512)"},
+		{4718600, "4.5 MiB", "4.5 MiB (4718600)"},
+		{1048575, "1.0 MiB", "1.0 MiB (1048575)"},
+		{1 << 62, "4.0 EiB", "4 EiB (4611686018427387904)"},
+		{1<<64 - 1, "16.0 EiB", "16 EiB (18446744073709551615)"},
+	} {
+		if got := shortSize(tc.n); got != tc.short {
+			t.Errorf("shortSize(%d) = %q, want %q", tc.n, got, tc.short)
+		}
+		if got := longSize(tc.n); got != tc.long {
+			t.Errorf("longSize(%d) = %q, want %q", tc.n, got, tc.long)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1204118: "1,204,118", -1234: "-1,234"} {
+		if got := grouped(n); got != want {
+			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
+		}
+	}
+	if got := counted(1, "event") + counted(2310, "stack"); got != "1 event2,310 stacks" {
+		t.Errorf("counted = %q", got)
+	}
+	for d, want := range map[time.Duration]string{2417 * time.Millisecond: "2.417 s", 812300 * time.Microsecond: "812.300 ms", 3 * time.Hour: "3h0m0s"} {
+		if got := shortTime(d); got != want {
+			t.Errorf("shortTime(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestSplitArgs(t *testing.T) {
+	for _, tc := range []struct {
+		in   string
+		want []string
+	}{
+		{"", nil},
+		{"  a  b ", []string{"a", "b"}},
+		{`"a b" 'c d'`, []string{"a b", "c d"}},
+		{`a\ b "x\"y" 'x\y' "\n"`, []string{"a b", `x"y`, `x\y`, `\n`}},
+		{`"" x`, []string{"", "x"}},
+		{`#4711 a#b`, []string{"#4711", "a#b"}},
+		{quoteArg(`we"ird \ name`), []string{`we"ird \ name`}},
+	} {
+		got, err := splitArgs(tc.in)
+		if err != nil || fmt.Sprint(got) != fmt.Sprint(tc.want) || len(got) != len(tc.want) {
+			t.Errorf("splitArgs(%q) = %q, %v, want %q", tc.in, got, err, tc.want)
+		}
+	}
+	if _, err := splitArgs(`"a`); err == nil || err.Error() != `unfinished quote "` {
+		t.Errorf("unfinished quote: %v", err)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	words := []string{"break", "backtrace", "continue", "print", "info"}
+	for in, want := range map[string]string{"brak": "break", "breka": "break", "contniue": "continue", "zzz": "", "inof": "info", "b": ""} {
+		if got := nearest(in, words); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestSourceWindow(t *testing.T) {
+	var buf bytes.Buffer
+	o := &output{w: &buf, width: 80}
+	w := window{file: "index.cc", language: "C++", first: 98, current: 99, lines: []string{"for (;;) {", "\tx\ty;", "}"}}
+	w.print(o, 8)
+	want := "" +
+		"    98  for (;;) {\n" +
+		"=>  99          x       y;\n" +
+		"   100  }\n"
+	if got := buf.String(); got != want {
+		t.Errorf("window:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestHighlightKeepsTheText(t *testing.T) {
+	lines := []string{"#include <stdio.h>", "int main(void) { /* a", "   comment */ return 0x10; } // \"x\"", "", "\tchar *s = \"a\\n\";"}
+	for _, lang := range []string{"C", "C++", "Rust", "Go", "no such language"} {
+		w := window{file: "x.c", language: lang, lines: lines, first: 1}
+		rows := w.highlight()
+		if len(rows) != len(lines) {
+			t.Fatalf("%s: %d rows of %d lines", lang, len(rows), len(lines))
+		}
+		for i, row := range rows {
+			text := ""
+			for _, s := range row {
+				text += s.text
+			}
+			if text != lines[i] {
+				t.Errorf("%s line %d: %q, want %q", lang, i+1, text, lines[i])
+			}
+		}
+	}
+}
+
+func TestHighlightInsideAComment(t *testing.T) {
+	w := window{file: "x.c", language: "C", first: 3, before: []string{"int a; /* opened", "still"}, lines: []string{"text int", "end */ int b;", "int c;"}}
+	rows := w.highlight()
+	if rows[0][0].style != styleComment {
+		t.Errorf("line in the comment: %+v", rows[0])
+	}
+	if rows[2][0].style != styleType && rows[2][0].style != styleKeyword {
+		t.Errorf("line after the comment: %+v", rows[2])
+	}
+	if opensComment([]string{"int a; /* x */"}) || opensComment([]string{"// see /*"}) {
+		t.Error("a closed comment counts as open")
+	}
+}
+
+func BenchmarkHighlight(b *testing.B) {
+	w := window{file: "x.cc", language: "C++", first: 1}
+	for range 10 {
+		w.lines = append(w.lines, "        for (int i = 0; i < header.count(); i++) cache_.push_back(std::move(b)); // never trimmed")
+	}
+	for b.Loop() {
+		w.highlight()
+	}
+}
+
+func BenchmarkClean(b *testing.B) {
+	for b.Loop() {
+		clean("std::vector<std::pair<int, long>, std::allocator<std::pair<int, long> > >::push_back(std::pair<int, long> const&)")
+	}
+}

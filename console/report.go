@@ -1,0 +1,143 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+
+	"hdb/inferior"
+	"hdb/session"
+)
+
+// report shows why and where the inferior stopped, in the one shape of all
+// stops, and lines up the commands attached to the stops that were hit.
+func (c *Console) report(in Input, r *session.Report) {
+	c.noteReport(r)
+	c.hook = nil
+	silent := len(r.Hits) > 0
+	hooks := &scriptSource{name: "commands"}
+	for _, st := range r.Hits {
+		silent = silent && st.Silent
+		hooks.lines = append(hooks.lines, st.Commands...)
+		hooks.name = fmt.Sprintf("commands of breakpoint %d", st.ID)
+	}
+	if len(hooks.lines) > 0 {
+		c.hook = hooks
+	}
+	c.listing = listing{}
+	if silent {
+		return
+	}
+	c.show(in, struct {
+		Stop reportView `json:"stop"`
+	}{viewReport(r)}, func(o *output) { c.printReport(o, r) })
+}
+
+func (c *Console) printReport(o *output, r *session.Report) {
+	if !stepped(r) {
+		style := plain
+		if r.Signal != nil && r.Signal.Fatal || ended(r) && r.Exit.Signal != 0 {
+			style = styleWarning
+		}
+		o.line(span{style, r.Headline()})
+	}
+	if len(r.Frames) == 0 {
+		return
+	}
+	shown := r.Frames
+	if len(shown) > maxReportFrames {
+		// The way from the allocator to the user's code; its middle is in bt.
+		shown = slices.Concat(shown[:2], shown[len(shown)-maxReportFrames+2:])
+	}
+	if r.Event != nil {
+		shown = userFrames(r.Frames)
+	}
+	o.printFrames(shown)
+	c.showSource(o, r.Frames[len(r.Frames)-1], c.count("stop-lines"))
+}
+
+// maxReportFrames bounds the frames of a stop; the first frame of the user's
+// code, which is the last of them, is always among them.
+const maxReportFrames = 6
+
+// userFrames are the frames of an allocation that are worth a line: the
+// selected one and the calls inlined into it.
+func userFrames(frames []session.Frame) []session.Frame {
+	n := len(frames) - 1
+	first := n
+	for first > 0 && frames[first-1].Inlined && frames[first-1].CFA == frames[n].CFA {
+		first--
+	}
+	return frames[first:]
+}
+
+// stepped tells reports that need no headline: the user said where to go, and
+// nothing else happened on the way.
+func stepped(r *session.Report) bool {
+	switch {
+	case len(r.Hits) > 0, r.Event != nil, r.Signal != nil, r.Watch != nil, r.Finished != nil, r.Verb == "":
+		return false
+	}
+	return r.Reason == inferior.Stepped || r.Reason == inferior.Trapped
+}
+
+// showSource prints n lines around a frame's line, or one line on why there
+// are none. Code without line information says nothing: the frame did.
+func (c *Console) showSource(o *output, f session.Frame, n int) {
+	if f.File == "" || f.Line == 0 || n == 0 {
+		return
+	}
+	c.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
+	first := max(1, f.Line-n/2)
+	w, err := c.window(f.File, f.Language.String(), first, first+n-1, f.Line)
+	if err != nil {
+		c.noSource(o, f.File, err)
+		return
+	}
+	w.print(o, c.count("tab-width"))
+}
+
+// noSource says once per file where its source was looked for.
+func (c *Console) noSource(o *output, file string, err error) {
+	if c.missing[file] {
+		return
+	}
+	c.missing[file] = true
+	o.line(span{styleGuess, "   no source: " + err.Error()})
+}
+
+// contextLines is how far back an open comment is looked for.
+const contextLines = 200
+
+// window reads the lines [first, last] of a source file, as far as there are any.
+func (c *Console) window(file, language string, first, last, current int) (window, error) {
+	src, err := c.s.Source(file)
+	if err != nil {
+		return window{}, err
+	}
+	w := window{file: file, language: language, first: max(first, 1), current: current}
+	if src.Whole() {
+		for n := max(1, w.first-contextLines); n < w.first; n++ {
+			if text, ok := src.Line(n); ok {
+				w.before = append(w.before, text)
+			}
+		}
+	}
+	for n := w.first; n <= last; n++ {
+		text, ok := src.Line(n)
+		if !ok && len(w.lines) == 0 && !src.Whole() {
+			w.first++ // a capture keeps some lines only
+			continue
+		}
+		if !ok {
+			break
+		}
+		w.lines = append(w.lines, text)
+	}
+	if len(w.lines) == 0 {
+		if first > src.Last() {
+			return w, fmt.Errorf("line %d: %s has %d lines", first, shortPath(file), src.Last())
+		}
+		return w, fmt.Errorf("%s:%d: not among the lines that the capture keeps", shortPath(file), first)
+	}
+	return w, nil
+}

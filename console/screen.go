@@ -1,0 +1,104 @@
+package console
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// screen takes over the terminal's size and the settings of colour and width.
+// It is called before each command, since windows change.
+func (c *Console) screen() {
+	for _, o := range []*output{c.out, c.err} {
+		width, height, tty := terminalSize(o)
+		if n, err := strconv.Atoi(c.cfg.Getenv("COLUMNS")); err == nil && n > 0 && !tty {
+			width = n
+		}
+		if n, err := strconv.Atoi(c.value("width")); err == nil && n > 0 {
+			width = n
+		}
+		o.width, o.height = width, height
+		if n, err := strconv.Atoi(c.value("height")); err == nil && n > 0 {
+			o.height = n
+		}
+		if !c.flag("pagination") {
+			o.height = 0
+		}
+		o.color = c.wantsColor(tty)
+		o.theme = theme(c.value("style"))
+	}
+}
+
+// terminalSize is the size of the terminal that o writes to. What is no
+// terminal is 80 columns wide and never full.
+func terminalSize(o *output) (width, height int, tty bool) {
+	f, ok := o.w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 80, 0, false
+	}
+	width, height, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return 80, 0, true
+	}
+	return width, height, true
+}
+
+// wantsColor follows no-color.org and the CLICOLOR convention
+// (bixense.com/clicolors), after the user's own setting.
+func (c *Console) wantsColor(tty bool) bool {
+	if c.cfg.JSON || c.value("style") == "off" {
+		return false
+	}
+	if c.cfg.Getenv("NO_COLOR") != "" {
+		return false
+	}
+	if force := c.cfg.Getenv("CLICOLOR_FORCE"); force != "" && force != "0" {
+		return true
+	}
+	return tty && !c.cfg.Batch && c.cfg.Getenv("TERM") != "dumb" && c.cfg.Getenv("CLICOLOR") != "0"
+}
+
+// interactive tells whether a person can be asked.
+func (c *Console) interactive() bool {
+	return c.in != nil && c.in.Interactive() && !c.cfg.Batch && !c.cfg.JSON
+}
+
+// confirm asks a question whose answer is yes where nobody can be asked, or
+// when the user wants no questions.
+func (c *Console) confirm(format string, args ...any) bool {
+	if !c.interactive() || !c.flag("confirm") {
+		return true
+	}
+	for {
+		answer, err := c.sig.read(c.in, clean(sprintf(format, args...))+" (y or n) ")
+		if err != nil {
+			return false
+		}
+		switch strings.ToLower(strings.TrimSpace(answer)) {
+		case "y", "yes":
+			return true
+		case "n", "no":
+			return false
+		}
+	}
+}
+
+// askMore is the pager's question.
+func (c *Console) askMore() bool {
+	if !c.interactive() {
+		return true
+	}
+	answer, err := c.sig.read(c.in, "-- more: Enter, c (all of it), q (no more) -- ")
+	if err != nil {
+		return false
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "q":
+		return false
+	case "c":
+		c.out.height = 0 // until screen sets it for the next command
+	}
+	return true
+}

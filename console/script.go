@@ -1,0 +1,242 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// A lineSource is where the lines of commands, and of blocks inside them, come from.
+type lineSource interface {
+	next(prompt string) (string, error) // io.EOF at the end
+}
+
+// readerSource is the console's LineReader.
+type readerSource struct{ c *Console }
+
+func (r *readerSource) next(prompt string) (string, error) {
+	c := r.c
+	if !c.in.Interactive() {
+		line, err := c.sig.read(c.in, "")
+		if err == nil && c.cfg.Echo {
+			c.out.text(strings.TrimRight(prompt+line, " ") + "\n")
+		}
+		return line, err
+	}
+	return c.sig.read(c.in, clean(prompt))
+}
+
+// scriptSource is lines that are all there: a file, a definition, -ex.
+type scriptSource struct {
+	name  string
+	lines []string
+	at    int // lines handed out
+}
+
+func (s *scriptSource) next(string) (string, error) {
+	if s.at >= len(s.lines) {
+		return "", io.EOF
+	}
+	s.at++
+	return s.lines[s.at-1], nil
+}
+
+func (c *Console) push(s lineSource) { c.sources = append(c.sources, s) }
+func (c *Console) pop()              { c.sources = c.sources[:len(c.sources)-1] }
+
+// blockWords begin blocks that run up to their own `end`.
+func beginsBlock(line string) bool {
+	word, _ := splitWord(line)
+	return word == "commands" || word == "define" || word == "document"
+}
+
+// readBlock reads the lines up to the matching `end` from wherever the
+// command itself came from.
+func (c *Console) readBlock() ([]string, error) {
+	if len(c.sources) == 0 {
+		return nil, errors.New("a block needs lines after it: there are none here")
+	}
+	src := c.sources[len(c.sources)-1]
+	var lines []string
+	open := 1
+	for {
+		line, err := src.next(strings.Repeat(" ", max(0, len(c.value("prompt"))-2)) + "> ")
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("the block has no `end`")
+		}
+		if err != nil {
+			return nil, err
+		}
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "end":
+			open--
+			if open == 0 {
+				return lines, nil
+			}
+		case beginsBlock(trimmed):
+			open++
+		}
+		lines = append(lines, trimmed)
+	}
+}
+
+// maxDepth bounds definitions and scripts that call themselves.
+const maxDepth = 100
+
+// runLines runs the lines of a script or definition, ending at the first error.
+func (c *Console) runLines(ctx context.Context, src *scriptSource) error {
+	if c.depth >= maxDepth {
+		return fmt.Errorf("%s: scripts nested more than %d deep: does it call itself?", src.name, maxDepth)
+	}
+	c.depth++
+	defer func() { c.depth-- }()
+	c.push(src)
+	defer c.pop()
+	for !c.quit {
+		line, err := src.next("")
+		if err != nil {
+			return nil
+		}
+		at := src.at
+		err = c.execute(ctx, line)
+		if err == nil {
+			err = c.runHooks(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", src.name, at, err)
+		}
+	}
+	return nil
+}
+
+// runHooks runs the commands attached to the stop that was just reported. When
+// one of them resumes the inferior, the rest of its list is dropped and the
+// list of the next stop follows, in a loop so that a breakpoint that counts
+// for hours needs no stack.
+func (c *Console) runHooks(ctx context.Context) error {
+	if c.hooking {
+		return nil
+	}
+	c.hooking = true
+	defer func() { c.hooking = false }()
+	for c.hook != nil && !c.quit {
+		src := c.hook
+		line, err := src.next("")
+		if err != nil {
+			c.hook = nil
+			return nil
+		}
+		at := src.at
+		c.push(src)
+		err = c.execute(ctx, line)
+		c.pop()
+		if err != nil {
+			c.hook = nil
+			return fmt.Errorf("%s:%d: %w", src.name, at, err)
+		}
+	}
+	return nil
+}
+
+// sourceFile runs a script.
+func (c *Console) sourceFile(ctx context.Context, path string) error {
+	lines, err := readScript(path)
+	if err != nil {
+		return err
+	}
+	return c.runLines(ctx, &scriptSource{name: path, lines: lines})
+}
+
+// readScript reads the lines of a command file. A NUL means that it is none.
+func readScript(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxLine+1))
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(b) > maxLine:
+		return nil, fmt.Errorf("%s: longer than %d bytes: is this a script?", path, maxLine)
+	case strings.IndexByte(string(b), 0) >= 0:
+		return nil, fmt.Errorf("%s: not a script: it holds a NUL byte", path)
+	}
+	text := strings.TrimSuffix(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n")
+	return strings.Split(text, "\n"), nil
+}
+
+// A definition is a user's own command.
+type definition struct {
+	name  string
+	lines []string
+	doc   []string
+}
+
+// runDefinition runs a user's command with $arg0, $arg1 ... and $argc replaced.
+func (c *Console) runDefinition(ctx context.Context, def *definition, rest string) error {
+	args, err := splitArgs(rest)
+	if err != nil {
+		return err
+	}
+	lines := make([]string, len(def.lines))
+	for i, l := range def.lines {
+		lines[i] = expandArgs(l, args, rest)
+	}
+	return c.runLines(ctx, &scriptSource{name: def.name, lines: lines})
+}
+
+// expandArgs replaces $argc, $args and $argN. An argument that was not given is empty.
+func expandArgs(line string, args []string, rest string) string {
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(line, "$arg")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		digits := len(after) - len(strings.TrimLeft(after, "0123456789"))
+		n, err := strconv.Atoi(after[:digits])
+		switch {
+		case strings.HasPrefix(after, "c"):
+			b.WriteString(strconv.Itoa(len(args)))
+			line = after[1:]
+		case strings.HasPrefix(after, "s"):
+			b.WriteString(strings.TrimSpace(rest))
+			line = after[1:]
+		case err != nil:
+			b.WriteString("$arg")
+			line = after
+		default:
+			if n < len(args) {
+				b.WriteString(args[n])
+			}
+			line = after[digits:]
+		}
+	}
+}
+
+// expandAlias replaces the first word of a line while it is a user's alias.
+func (c *Console) expandAlias(line string) (string, error) {
+	for range len(c.aliases) + 1 {
+		word, rest := commandWord(line)
+		full, ok := c.aliases[word]
+		if !ok {
+			return line, nil
+		}
+		line = strings.TrimSpace(full + " " + rest)
+	}
+	return "", fmt.Errorf("alias %q leads back to itself", line)
+}
+
+// quoteArg quotes a word so that splitArgs gives it back.
+func quoteArg(s string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}

@@ -1,0 +1,290 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A setting is a row of the table behind set, show, config and completion.
+type setting struct {
+	name   string // one or two words
+	kind   settingKind
+	values []string // of an enumeration
+	def    string
+	help   string
+	unsaid bool // not written by `config -save`: it belongs to one session
+	// get reads a setting that lives in the session; nil: the console keeps it.
+	get func(c *Console) string
+	// apply gives the session the new value, after it was checked.
+	apply func(c *Console, value string) error
+}
+
+type settingKind uint8
+
+const (
+	kindText settingKind = iota
+	kindBool
+	kindCount // 0 or more; "unlimited" is 0
+	kindEnum
+	kindFile
+)
+
+// value is the setting's value in its canonical spelling.
+func (c *Console) value(name string) string {
+	for _, s := range c.settings {
+		if s.name == name {
+			return c.current(s)
+		}
+	}
+	return ""
+}
+
+func (c *Console) current(s *setting) string {
+	if s.get != nil {
+		return s.get(c)
+	}
+	if v, ok := c.values[s.name]; ok {
+		return v
+	}
+	return s.def
+}
+
+// flag is a boolean setting.
+func (c *Console) flag(name string) bool { return c.value(name) == "on" }
+
+// count is a numeric setting.
+func (c *Console) count(name string) int {
+	n, _ := strconv.Atoi(c.value(name)) // checked when it was set
+	return n
+}
+
+// findSetting resolves the setting at the beginning of a line; each of its
+// words may be a prefix. rest is the value.
+func (c *Console) findSetting(line string) (s *setting, rest string, err error) {
+	first, after := splitWord(line)
+	second, behind := splitWord(after)
+	var hits []*setting
+	for _, s := range c.settings {
+		words := strings.Fields(s.name)
+		switch {
+		case s.name == first && len(words) == 1:
+			return s, after, nil
+		case !strings.HasPrefix(words[0], first):
+		case len(words) == 1:
+			hits = append(hits, s)
+		case second != "" && strings.HasPrefix(words[1], second):
+			return s, behind, nil
+		case second == "":
+			hits = append(hits, s)
+		}
+	}
+	switch len(hits) {
+	case 1:
+		if words := strings.Fields(hits[0].name); len(words) == 2 && second == "" {
+			return hits[0], "", nil
+		}
+		return hits[0], after, nil
+	case 0:
+		if near := nearest(first, c.settingNames()); near != "" {
+			return nil, "", fmt.Errorf("unknown setting %q: did you mean %q?", first, near)
+		}
+		return nil, "", fmt.Errorf("unknown setting %q: see `show`", first)
+	}
+	var names []string
+	for _, h := range hits {
+		names = append(names, h.name)
+	}
+	return nil, "", fmt.Errorf("ambiguous setting %q: %s", first, strings.Join(names, ", "))
+}
+
+func (c *Console) settingNames() []string {
+	var names []string
+	for _, s := range c.settings {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// assign checks and stores a value.
+func (c *Console) assign(s *setting, value string) error {
+	v, err := s.parse(strings.TrimSpace(value))
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	if s.apply != nil {
+		if err := s.apply(c, v); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	if s.get == nil {
+		c.values[s.name] = v
+	}
+	c.screen()
+	return nil
+}
+
+// parse brings a value into its canonical spelling.
+func (s *setting) parse(v string) (string, error) {
+	switch s.kind {
+	case kindBool:
+		switch strings.ToLower(v) {
+		case "", "on", "1", "yes", "true", "enable":
+			return "on", nil
+		case "off", "0", "no", "false", "disable":
+			return "off", nil
+		}
+		return "", fmt.Errorf("%q: on or off expected", v)
+	case kindCount:
+		if v == "unlimited" {
+			return "0", nil
+		}
+		n, err := strconv.ParseUint(v, 0, 31)
+		if err != nil {
+			return "", fmt.Errorf("%q: a number or unlimited expected", v)
+		}
+		return strconv.FormatUint(n, 10), nil
+	case kindEnum:
+		var hits []string
+		for _, known := range s.values {
+			if known == v {
+				return v, nil
+			}
+			if v != "" && strings.HasPrefix(known, v) {
+				hits = append(hits, known)
+			}
+		}
+		if len(hits) == 1 {
+			return hits[0], nil
+		}
+		return "", fmt.Errorf("%q: one of %s expected", v, strings.Join(s.values, ", "))
+	case kindFile:
+		return expandHome(v), nil
+	}
+	// gdb users quote a prompt to keep its blank at the end.
+	if unquoted, err := strconv.Unquote(v); err == nil && len(v) > 1 && v[0] == '"' && s.name == "prompt" {
+		return unquoted, nil
+	}
+	return v, nil
+}
+
+// expandHome replaces a leading ~/.
+func expandHome(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return path
+}
+
+// configPath is where the user's own configuration lies.
+func (c *Console) configPath() string {
+	return xdgPath(c.cfg.Getenv, "XDG_CONFIG_HOME", ".config", "config")
+}
+
+// trustPath lists the directories whose .hdb file is read, one a line.
+func (c *Console) trustPath() string {
+	return xdgPath(c.cfg.Getenv, "XDG_CONFIG_HOME", ".config", "trusted")
+}
+
+// saveConfig writes the settings that differ from their default, and the
+// aliases, as commands.
+func (c *Console) saveConfig() (string, error) {
+	path := c.configPath()
+	if path == "" {
+		return "", errors.New("config: neither XDG_CONFIG_HOME nor HOME is set")
+	}
+	var b strings.Builder
+	b.WriteString("# hdb's configuration, rewritten by `config -save`: commands, one a line\n")
+	for _, s := range c.settings {
+		v := c.current(s)
+		if s.unsaid || v == s.def {
+			continue
+		}
+		if s.name == "prompt" {
+			v = strconv.Quote(v)
+		}
+		fmt.Fprintf(&b, "set %s %s\n", s.name, v)
+	}
+	var names []string
+	for name := range c.aliases {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		fmt.Fprintf(&b, "alias %s = %s\n", name, c.aliases[name])
+	}
+	return path, writeFile(path, b.String())
+}
+
+// readInitFiles runs the system's, the user's and the project's files.
+func (c *Console) readInitFiles() {
+	for _, path := range []string{"/etc/hdb/config", c.configPath()} {
+		if path != "" {
+			c.readInit(path)
+		}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return
+	}
+	local := filepath.Join(dir, ".hdb")
+	if st, err := os.Stat(local); err != nil || !st.Mode().IsRegular() {
+		return
+	}
+	if !c.trusts(dir) {
+		c.Notify(fmt.Sprintf("%s is not read: its directory is not trusted (`trust %s` to read it from now on)", local, dir))
+		return
+	}
+	c.readInit(local)
+}
+
+func (c *Console) readInit(path string) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	c.top("source " + quoteArg(path))
+}
+
+// trusts tells whether a directory is listed, by its real path.
+func (c *Console) trusts(dir string) bool {
+	b, err := os.ReadFile(c.trustPath())
+	if err != nil {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	return err == nil && slices.Contains(strings.Split(string(b), "\n"), real)
+}
+
+// trust lists a directory.
+func (c *Console) trust(dir string) (string, error) {
+	abs, err := filepath.Abs(expandHome(dir))
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", err
+	}
+	if c.trusts(real) {
+		return real, nil
+	}
+	if strings.Contains(real, "\n") {
+		return "", fmt.Errorf("trust: %q: the list cannot hold a name with a newline", real)
+	}
+	path := c.trustPath()
+	if path == "" {
+		return "", errors.New("trust: neither XDG_CONFIG_HOME nor HOME is set")
+	}
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return real, writeFile(path, string(old)+real+"\n")
+}

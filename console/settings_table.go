@@ -1,0 +1,201 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/symbols"
+)
+
+// settingTable is every setting, by name. Those with get live in the session.
+func settingTable() []*setting {
+	return []*setting{
+		{name: "args", unsaid: true, help: "arguments and redirections of the next run, as typed",
+			get:   func(c *Console) string { return c.s.Settings.Args },
+			apply: func(c *Console, v string) error { c.s.Settings.Args = v; return nil }},
+		{name: "backtrace limit", kind: kindCount, def: "100", help: "frames that bt prints unless told otherwise; 0 is all"},
+		{name: "confirm", kind: kindBool, def: "on", help: "ask before something is lost (only at a terminal)"},
+		{name: "cwd", kind: kindFile, unsaid: true, help: "working directory of the next run; empty is hdb's own",
+			get:   func(c *Console) string { return c.s.Settings.Dir },
+			apply: func(c *Console, v string) error { c.s.Settings.Dir = v; return nil }},
+		{name: "debug-file-directory", kind: kindFile, def: "/usr/lib/debug", help: "where separate debug files are looked for, colon between directories",
+			get:   func(c *Console) string { return strings.Join(c.s.Settings.DebugDirs, ":") },
+			apply: func(c *Console, v string) error { c.s.Settings.DebugDirs = splitPath(v); return nil }},
+		{name: "detach-on-fork", kind: kindBool, def: "on", help: "let the side of a fork that is not followed run free; off holds it",
+			get:   func(c *Console) string { return onOff(!c.s.Settings.KeepForks) },
+			apply: func(c *Console, v string) error { c.s.Settings.KeepForks = v == "off"; return nil }},
+		{name: "directories", kind: kindFile, help: "where sources are looked for, colon between directories",
+			get:   func(c *Console) string { return strings.Join(c.s.Sources.Dirs, ":") },
+			apply: func(c *Console, v string) error { setSources(c, c.s.Sources.Substitute, splitPath(v)); return nil }},
+		{name: "disable-randomization", kind: kindBool, def: "on", help: "the same addresses in each run (no ASLR)",
+			get:   func(c *Console) string { return onOff(!c.s.Settings.KeepASLR) },
+			apply: func(c *Console, v string) error { c.s.Settings.KeepASLR = v == "off"; return nil }},
+		{name: "environment", unsaid: true, help: "NAME=VALUE for the next run; `unset environment NAME` takes one out",
+			get: showEnvironment, apply: setEnvironment},
+		{name: "follow-fork-mode", kind: kindEnum, values: []string{"parent", "child"}, def: "parent", help: "which side of a fork stays under the debugger",
+			get: func(c *Console) string {
+				if c.s.Settings.FollowChild {
+					return "child"
+				}
+				return "parent"
+			},
+			apply: func(c *Console, v string) error { c.s.Settings.FollowChild = v == "child"; return nil }},
+		{name: "height", kind: kindCount, def: "0", help: "lines of the terminal, for paging; 0 asks the terminal"},
+		{name: "history save", kind: kindBool, def: "on", help: "keep the typed lines for the next time"},
+		{name: "history size", kind: kindCount, def: "1000", help: "typed lines kept",
+			apply: func(c *Console, v string) error {
+				c.hist.limit, _ = strconv.Atoi(v)
+				c.hist.trim()
+				return nil
+			}},
+		{name: "inferior-tty", kind: kindFile, unsaid: true, help: "terminal of the next run; empty is hdb's own",
+			get:   func(c *Console) string { return c.s.Settings.TTY },
+			apply: func(c *Console, v string) error { c.s.Settings.TTY = v; return nil }},
+		{name: "listsize", kind: kindCount, def: "10", help: "lines that list shows"},
+		{name: "pagination", kind: kindBool, def: "on", help: "stop after each screenful of a long output (only at a terminal)"},
+		{name: "prompt", def: "(hdb) ", help: "what stands before a typed line; quotes keep a blank at its end"},
+		{name: "stack-depth", kind: kindCount, def: "2048", help: "frames of a recorded stack",
+			get: func(c *Console) string { return strconv.Itoa(c.s.Settings.MaxDepth) },
+			apply: func(c *Console, v string) error {
+				n, _ := strconv.Atoi(v)
+				if n == 0 {
+					return errors.New("at least 1")
+				}
+				c.s.Settings.MaxDepth = n
+				return nil
+			}},
+		{name: "step-mode", kind: kindBool, def: "off", help: "step stops in functions without line information too",
+			get:   func(c *Console) string { return onOff(c.s.Settings.StepIntoBare) },
+			apply: func(c *Console, v string) error { c.s.Settings.StepIntoBare = v == "on"; return nil }},
+		{name: "stop-lines", kind: kindCount, def: "4", help: "source lines in the report of a stop"},
+		{name: "style", kind: kindEnum, values: []string{"light", "dark", "off"}, def: "light", help: "colours, for a light or dark background; NO_COLOR and TERM=dumb turn them off too"},
+		{name: "substitute-path", unsaid: false, help: "FROM TO: sources under FROM are looked for under TO",
+			get: showSubstitutes, apply: setSubstitute},
+		{name: "sysroot", kind: kindFile, help: "directory that stands for / when files of the inferior are read",
+			get:   func(c *Console) string { return c.s.Settings.Sysroot },
+			apply: func(c *Console, v string) error { c.s.Settings.Sysroot = v; return nil }},
+		{name: "tab-width", kind: kindCount, def: "8", help: "columns of a tab in source lines"},
+		{name: "width", kind: kindCount, def: "0", help: "columns of the terminal; 0 asks the terminal, then COLUMNS"},
+	}
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// splitPath splits a list of directories; "$cwd" and "$cdir" of gdb's habit are
+// what hdb does anyway.
+func splitPath(v string) []string {
+	var dirs []string
+	for d := range strings.SplitSeq(v, ":") {
+		if d != "" && d != "$cwd" && d != "$cdir" {
+			dirs = append(dirs, expandHome(d))
+		}
+	}
+	return dirs
+}
+
+func showEnvironment(c *Console) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(c.s.Settings.Env)) {
+		parts = append(parts, name+"="+c.s.Settings.Env[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.s.Settings.UnsetEnv)) {
+		parts = append(parts, "no "+name)
+	}
+	return strings.Join(parts, " ")
+}
+
+// setEnvironment takes gdb's forms NAME=VALUE, NAME = VALUE and NAME VALUE.
+func setEnvironment(c *Console, v string) error {
+	name, value := splitWord(v)
+	if before, after, ok := strings.Cut(v, "="); ok && !strings.ContainsAny(strings.TrimSpace(before), " \t") {
+		name, value = strings.TrimSpace(before), strings.TrimSpace(after)
+	}
+	if name == "" {
+		return errors.New("NAME=VALUE expected")
+	}
+	delete(c.s.Settings.UnsetEnv, name)
+	c.s.Settings.Env[name] = value
+	return nil
+}
+
+func showSubstitutes(c *Console) string {
+	var parts []string
+	for _, s := range c.s.Sources.Substitute {
+		parts = append(parts, quoteIfNeeded(s[0])+" "+quoteIfNeeded(s[1]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func quoteIfNeeded(s string) string {
+	if s == "" || strings.ContainsAny(s, " \t\"'\\,") {
+		return quoteArg(s)
+	}
+	return s
+}
+
+// setSubstitute adds a rule, or replaces the one for the same FROM. It reads
+// what showSubstitutes prints, too.
+func setSubstitute(c *Console, v string) error {
+	args, err := splitArgs(v)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 || len(args)%2 != 0 {
+		return errors.New("FROM TO expected")
+	}
+	rules := slices.Clone(c.s.Sources.Substitute)
+	for i := 0; i < len(args); i += 2 {
+		rule := [2]string{args[i], strings.TrimSuffix(args[i+1], ",")}
+		j := slices.IndexFunc(rules, func(r [2]string) bool { return r[0] == rule[0] })
+		if j >= 0 {
+			rules[j] = rule
+		} else {
+			rules = append(rules, rule)
+		}
+	}
+	setSources(c, rules, c.s.Sources.Dirs)
+	return nil
+}
+
+// setSources makes the rules anew, so that files found by the old ones are
+// looked for again.
+func setSources(c *Console, rules [][2]string, dirs []string) {
+	c.s.Sources = symbols.Sources{Substitute: rules, Dirs: dirs}
+}
+
+// unset takes out an environment variable, a substitution, or sets a setting
+// back to its default.
+func (c *Console) unset(line string) error {
+	s, rest, err := c.findSetting(line)
+	if err != nil {
+		return err
+	}
+	switch s.name {
+	case "environment":
+		if rest == "" {
+			return errors.New("unset environment: NAME expected")
+		}
+		delete(c.s.Settings.Env, rest)
+		c.s.Settings.UnsetEnv[rest] = true
+		return nil
+	case "substitute-path":
+		rules := slices.DeleteFunc(slices.Clone(c.s.Sources.Substitute), func(r [2]string) bool {
+			return rest == "" || r[0] == rest
+		})
+		if rest != "" && len(rules) == len(c.s.Sources.Substitute) {
+			return fmt.Errorf("substitute-path: no rule for %q", rest)
+		}
+		setSources(c, rules, c.s.Sources.Dirs)
+		return nil
+	}
+	return c.assign(s, s.def)
+}

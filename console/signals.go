@@ -1,0 +1,116 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+)
+
+// errInterrupted ends a script or a long command after Ctrl-C.
+var errInterrupted = errors.New("interrupted")
+
+// signals turns Ctrl-C into the end of the running command, and SIGTERM and
+// SIGHUP into an orderly end of hdb, so that an attached process is let go with
+// its code as it was. Its goroutine only cancels, interrupts and wakes.
+type signals struct {
+	ch        chan os.Signal
+	wake      chan struct{} // a signal came while no command ran
+	done      chan struct{}
+	interrupt func() error // stops the inferior; safe from any goroutine
+
+	mu     sync.Mutex // guards cancel
+	cancel context.CancelFunc
+
+	reading atomic.Bool // a line is awaited, of a prompt or inside a block
+	ended   atomic.Bool // SIGTERM or SIGHUP came
+}
+
+func (s *signals) start(interrupt func() error) {
+	s.ch, s.wake, s.done = make(chan os.Signal, 4), make(chan struct{}, 1), make(chan struct{})
+	s.interrupt = interrupt
+	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		defer close(s.done)
+		for sig := range s.ch {
+			if sig != syscall.SIGINT {
+				s.ended.Store(true)
+			}
+			s.deliver()
+		}
+	}()
+}
+
+func (s *signals) stop() {
+	signal.Stop(s.ch)
+	close(s.ch)
+	<-s.done
+}
+
+// deliver cancels the running command, or wakes the prompt.
+func (s *signals) deliver() {
+	s.mu.Lock()
+	cancel := s.cancel
+	s.mu.Unlock()
+	if cancel == nil || s.reading.Load() {
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+		return
+	}
+	cancel()
+	// The error is that the inferior is gone or stopped already: nothing to interrupt.
+	_ = s.interrupt()
+}
+
+// command begins a command that Ctrl-C cancels.
+func (s *signals) command() (context.Context, func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.mu.Lock()
+	s.cancel = cancel
+	s.mu.Unlock()
+	return ctx, func() {
+		s.mu.Lock()
+		s.cancel = nil
+		s.mu.Unlock()
+		cancel()
+	}
+}
+
+// terminated tells that hdb was asked to end.
+func (s *signals) terminated() bool { return s.ended.Load() }
+
+// read reads a line while no command runs. A signal gives up the line: at a
+// person's prompt Ctrl-C only cancels it, anything else ends the input.
+func (s *signals) read(in LineReader, prompt string) (string, error) {
+	type result struct {
+		line string
+		err  error
+	}
+	select {
+	case <-s.wake: // of an earlier signal
+	default:
+	}
+	s.reading.Store(true)
+	defer s.reading.Store(false)
+	ch := make(chan result, 1)
+	go func() {
+		line, err := in.ReadLine(prompt)
+		ch <- result{line, err}
+	}()
+	for {
+		select {
+		case r := <-ch:
+			return r.line, r.err
+		case <-s.wake:
+			if s.terminated() || !in.Interactive() {
+				return "", io.EOF
+			}
+		}
+	}
+}

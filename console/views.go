@@ -1,0 +1,248 @@
+package console
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/session"
+	"hdb/symbols"
+)
+
+// The views are what --json prints; the text on the screen says the same.
+
+type frameView struct {
+	Num      int    `json:"frame"`
+	PC       string `json:"pc"`
+	Function string `json:"function,omitempty"`
+	Linkage  string `json:"linkage,omitempty"`
+	Offset   uint64 `json:"offset"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Inlined  bool   `json:"inlined,omitempty"`
+	Module   string `json:"module,omitempty"`
+	Source   string `json:"source"` // where the name comes from
+	Found    string `json:"found"`  // how the frame was found
+	Guess    bool   `json:"guess,omitempty"`
+	Signal   bool   `json:"signal,omitempty"`
+}
+
+func viewFrame(f session.Frame) frameView {
+	return frameView{
+		Num: f.Num, PC: f.Code.Addr().String(), Function: f.Function, Linkage: f.Linkage, Offset: f.Offset,
+		File: f.File, Line: f.Line, Column: f.Column, Inlined: f.Inlined, Module: f.Module,
+		Source: f.Frame.Source.String(), Found: f.How.String(), Guess: f.How.Guess(), Signal: f.Signal,
+	}
+}
+
+func viewFrames(fs []session.Frame) []frameView {
+	out := make([]frameView, 0, len(fs))
+	for _, f := range fs {
+		out = append(out, viewFrame(f))
+	}
+	return out
+}
+
+type threadView struct {
+	Num      int        `json:"thread"`
+	TID      int        `json:"tid"`
+	Name     string     `json:"name"`
+	Selected bool       `json:"selected,omitempty"`
+	Frame    *frameView `json:"frame,omitempty"`
+	Error    string     `json:"error,omitempty"`
+}
+
+func viewThread(t session.ThreadInfo) threadView {
+	v := threadView{Num: t.Num, TID: t.TID, Name: t.Name, Selected: t.Selected}
+	if t.Frame.Code.Addr() != 0 {
+		f := viewFrame(t.Frame)
+		v.Frame = &f
+	}
+	if t.Err != nil {
+		v.Error = t.Err.Error()
+	}
+	return v
+}
+
+type eventView struct {
+	Seq      uint64 `json:"seq"`
+	Kind     string `json:"kind"`
+	Function string `json:"function"`
+	Addr     string `json:"addr"`
+	Size     uint64 `json:"size"`
+	Old      string `json:"old,omitempty"`
+	Failed   bool   `json:"failed,omitempty"`
+	TID      int32  `json:"tid"`
+	Time     int64  `json:"time_ns"`
+	Call     string `json:"call"`
+	Where    string `json:"where,omitempty"`
+}
+
+func viewEvent(e *session.Event) eventView {
+	v := eventView{
+		Seq: e.Seq, Kind: e.Kind.String(), Function: e.Function, Addr: fmt.Sprintf("%#x", e.Addr), Size: e.Size,
+		Failed: e.Failed, TID: e.TID, Time: e.Time.Nanoseconds(), Call: e.Call(),
+	}
+	if e.Kind == capture.Realloc {
+		v.Old = fmt.Sprintf("%#x", e.Old)
+	}
+	return v
+}
+
+type reportView struct {
+	Reason   string      `json:"reason"`
+	Headline string      `json:"headline"`
+	Stops    []int       `json:"stops,omitempty"`
+	Thread   *threadView `json:"thread,omitempty"`
+	Event    *eventView  `json:"event,omitempty"`
+	Signal   string      `json:"signal,omitempty"`
+	ExitCode *int        `json:"exit_code,omitempty"`
+	ExitSig  string      `json:"exit_signal,omitempty"`
+	Returned *string     `json:"returned,omitempty"`
+	Elapsed  int64       `json:"elapsed_ns"`
+	Frames   []frameView `json:"frames,omitempty"`
+}
+
+func viewReport(r *session.Report) reportView {
+	v := reportView{Reason: r.Reason.String(), Headline: r.Headline(), Elapsed: r.Elapsed.Nanoseconds(), Frames: viewFrames(r.Frames)}
+	for _, st := range r.Hits {
+		v.Stops = append(v.Stops, st.ID)
+	}
+	if r.Thread.Num != 0 {
+		t := viewThread(r.Thread)
+		v.Thread = &t
+	}
+	if r.Event != nil {
+		e := viewEvent(r.Event)
+		v.Event = &e
+	}
+	if r.Signal != nil {
+		v.Signal = r.Signal.Name
+	}
+	if r.Finished != nil {
+		value := fmt.Sprintf("%#x", r.Finished.Value)
+		v.Returned = &value
+	}
+	if ended(r) {
+		code := r.Exit.Code
+		v.ExitCode = &code
+		if r.Exit.Signal != 0 {
+			v.ExitSig = inferior.SignalName(r.Exit.Signal)
+		}
+	}
+	return v
+}
+
+// ended tells reports after which there is no process.
+func ended(r *session.Report) bool {
+	return r.Reason == inferior.Exited || r.Reason == inferior.Gone
+}
+
+// frameName is a frame's function as bt shows it, with everything that is not
+// certain about it.
+func frameName(f session.Frame) []span {
+	name := f.Function
+	var marks []string
+	switch {
+	case name == "":
+		name = f.Code.Addr().String()
+	case f.Line == 0 && f.Offset != 0:
+		name += fmt.Sprintf("+%#x", f.Offset)
+	}
+	if f.Inlined {
+		marks = append(marks, "[inlined]")
+	}
+	if f.Signal {
+		marks = append(marks, "[signal]")
+	}
+	if f.How.Guess() {
+		marks = append(marks, "[guess: "+f.How.String()+"]")
+	}
+	if len(marks) == 0 {
+		return []span{{styleFunc, name}}
+	}
+	return []span{{styleFunc, name}, {styleGuess, " " + strings.Join(marks, " ")}}
+}
+
+// framePlace is where a frame's code comes from: file and line, else the module.
+func framePlace(f session.Frame) span {
+	switch {
+	case f.File != "" && f.Line > 0:
+		return span{styleFile, fmt.Sprintf("%s:%d", shortPath(f.File), f.Line)}
+	case f.Module != "":
+		mark := ""
+		if f.Frame.Source == symbols.FromDynsym {
+			mark = ", exported names only"
+		}
+		return span{styleGuess, "[" + f.Module + mark + "]"}
+	}
+	return span{}
+}
+
+// maxNameColumn bounds how far long C++ names push the places to the right.
+const maxNameColumn = 48
+
+// printFrames shows frames as bt does: number, function, place, aligned.
+func (o *output) printFrames(frames []session.Frame) {
+	width := 0
+	for _, f := range frames {
+		if w := spansWidth(frameName(f)); w <= maxNameColumn {
+			width = max(width, w)
+		}
+	}
+	digits := 1
+	if n := len(frames); n > 0 {
+		digits = len(fmt.Sprint(frames[n-1].Num))
+	}
+	for _, f := range frames {
+		if o.stopped() {
+			return
+		}
+		name := frameName(f)
+		row := append([]span{{styleHead, fmt.Sprintf("#%-*d  ", digits, f.Num)}}, name...)
+		fill := max(0, width-spansWidth(name))
+		row = append(row, span{plain, strings.Repeat(" ", fill+2)}, framePlace(f))
+		o.line(row...)
+	}
+}
+
+func spansWidth(spans []span) int {
+	w := 0
+	for _, s := range spans {
+		w += textWidth(clean(s.text))
+	}
+	return w
+}
+
+// shortPath is a path relative to the working directory when it lies below it.
+func shortPath(path string) string {
+	dir, err := os.Getwd()
+	if err != nil || !filepath.IsAbs(path) {
+		return path
+	}
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// userFrame is the index of the frame that stands for a recorded stack in a
+// table: the first one with a line that is no header of the system's, else the
+// first outside the C library, else the innermost.
+func userFrame(frames []session.Frame) int {
+	for i, f := range frames {
+		if f.Line > 0 && !f.Inlined && !strings.HasPrefix(f.File, "/usr/") && !strings.HasPrefix(f.Module, "libc.") && !strings.HasPrefix(f.Module, "libstdc++") {
+			return i
+		}
+	}
+	for i, f := range frames {
+		if f.Function != "" && !strings.HasPrefix(f.Module, "libc.") && !strings.HasPrefix(f.Module, "libstdc++") {
+			return i
+		}
+	}
+	return 0
+}
