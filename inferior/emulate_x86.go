@@ -1,8 +1,608 @@
 package inferior
 
-// A stepper runs one instruction on registers; false leaves all unchanged.
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+
+	"golang.org/x/arch/x86/x86asm"
+	"golang.org/x/sys/unix"
+)
+
+// A stepper runs one instruction on a thread's registers and memory, so that
+// a trap on it needs neither its int3 lifted nor the other threads stopped.
+// False: it changed nothing, and the processor must run the instruction.
 type stepper func(*Thread, *Registers) bool
 
-func decodeStepper(code []byte, at uint64) stepper { return nil }
+// endbr64 is decoded by x86asm as a rep prefix; without shadow stacks' sister
+// feature, branch tracking, it is a nop.
+var endbr64 = [4]byte{0xf3, 0x0f, 0x1e, 0xfa}
 
-func accessVerb(code []byte, r *Registers, a uint64) string { return "accessing" }
+// decodeStepper compiles the instruction at the start of code, which lies at
+// address at. Nil: not one of those emulated. Instructions that change flags
+// in ways the manual leaves undefined are chosen only where processors agree.
+func decodeStepper(code []byte, at uint64) stepper {
+	if len(code) >= 4 && [4]byte(code) == endbr64 {
+		return advance(4)
+	}
+	i, err := x86asm.Decode(code, 64)
+	if err != nil || i.Op == 0 || i.Len > len(code) || !plainPrefixes(&i) {
+		return nil
+	}
+	c := compiler{inst: &i, next: at + uint64(i.Len), size: operandSize(&i)}
+	switch i.Op {
+	case x86asm.NOP:
+		return advance(i.Len)
+	case x86asm.MOV, x86asm.LEA, x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD:
+		return c.move()
+	case x86asm.PUSH, x86asm.POP, x86asm.LEAVE, x86asm.CALL, x86asm.RET:
+		return c.stack()
+	case x86asm.JMP:
+		return c.jump()
+	case x86asm.ADD, x86asm.SUB, x86asm.CMP, x86asm.AND, x86asm.OR, x86asm.XOR, x86asm.TEST:
+		return c.arithmetic()
+	}
+	if cond, ok := jumpConditions[i.Op]; ok {
+		return c.branch(cond)
+	}
+	return nil
+}
+
+// plainPrefixes tells whether the prefixes are only REX, a segment, or ones
+// that mean nothing for a branch (bnd, branch hints).
+func plainPrefixes(i *x86asm.Inst) bool {
+	for _, p := range i.Prefix {
+		switch {
+		case p == 0:
+			return true
+		case p.IsREX(), p&x86asm.PrefixIgnored != 0:
+		case p&0xff == x86asm.PrefixFS&0xff, p&0xff == x86asm.PrefixGS&0xff:
+		case p&0xff == x86asm.PrefixREPN&0xff && (i.Op == x86asm.CALL || i.Op == x86asm.RET || i.Op == x86asm.JMP):
+		case i.Op == x86asm.NOP:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// operandSize is the size of the operation in bytes.
+func operandSize(i *x86asm.Inst) int {
+	if r, ok := i.Args[0].(x86asm.Reg); ok {
+		_, size := register(r)
+		return size
+	}
+	if _, ok := i.Args[0].(x86asm.Mem); ok {
+		return i.MemBytes
+	}
+	return i.DataSize / 8
+}
+
+// advance skips an instruction without effect.
+func advance(n int) stepper {
+	return func(_ *Thread, r *Registers) bool {
+		r.Rip += uint64(n)
+		return true
+	}
+}
+
+// A compiler turns one decoded instruction into a stepper.
+type compiler struct {
+	inst *x86asm.Inst
+	next uint64 // address of the next instruction
+	size int    // of the operation, bytes
+}
+
+// A getter reads an operand, a setter writes one; false: not by us.
+type (
+	getter func(*Thread, *Registers) (uint64, bool)
+	setter func(*Thread, *Registers, uint64) bool
+)
+
+// get compiles reading an argument of size bytes.
+func (c *compiler) get(arg x86asm.Arg, size int) getter {
+	switch a := arg.(type) {
+	case x86asm.Reg:
+		ptr, have := register(a)
+		if ptr == nil || have != size {
+			return nil
+		}
+		return func(_ *Thread, r *Registers) (uint64, bool) { return truncate(*ptr(r), size), true }
+	case x86asm.Imm:
+		return func(*Thread, *Registers) (uint64, bool) { return truncate(uint64(a), size), true }
+	case x86asm.Mem:
+		address := c.address(a)
+		if address == nil {
+			return nil
+		}
+		return func(t *Thread, r *Registers) (uint64, bool) { return t.fetch(r, address(r), size) }
+	}
+	return nil
+}
+
+// set compiles writing an argument of size bytes.
+func (c *compiler) set(arg x86asm.Arg, size int) setter {
+	switch a := arg.(type) {
+	case x86asm.Reg:
+		ptr, have := register(a)
+		if ptr == nil || have != size {
+			return nil
+		}
+		return func(_ *Thread, r *Registers, v uint64) bool {
+			p := ptr(r)
+			switch size {
+			case 8, 4: // writing 32 bits clears the upper half
+				*p = truncate(v, size)
+			default:
+				*p = *p&^truncate(^uint64(0), size) | truncate(v, size)
+			}
+			return true
+		}
+	case x86asm.Mem:
+		address := c.address(a)
+		if address == nil {
+			return nil
+		}
+		return func(t *Thread, r *Registers, v uint64) bool { return t.store(r, address(r), v, size) }
+	}
+	return nil
+}
+
+// address compiles the effective address of a memory operand.
+func (c *compiler) address(m x86asm.Mem) func(*Registers) uint64 {
+	if op := byte(c.inst.Opcode >> 24); op >= 0xa0 && op <= 0xa3 {
+		return nil // the moves with a 64-bit address
+	}
+	// All other displacements have at most 32 bits and are signed; x86asm
+	// extends those of 32 bits with zeros.
+	disp, scale := uint64(m.Disp), uint64(m.Scale)
+	if disp>>31 == 1 {
+		disp = uint64(int64(int32(m.Disp)))
+	}
+	var base, index func(*Registers) *uint64
+	for _, part := range []struct {
+		reg x86asm.Reg
+		to  *func(*Registers) *uint64
+	}{{m.Base, &base}, {m.Index, &index}} {
+		switch part.reg {
+		case 0:
+		case x86asm.RIP:
+			disp += c.next
+		default:
+			p, size := register(part.reg)
+			if p == nil || size != 8 {
+				return nil
+			}
+			*part.to = p
+		}
+	}
+	switch m.Segment {
+	case 0, x86asm.DS, x86asm.SS, x86asm.ES, x86asm.CS: // flat in 64-bit mode
+	case x86asm.FS, x86asm.GS:
+	default:
+		return nil
+	}
+	return func(r *Registers) uint64 {
+		a := disp
+		if base != nil {
+			a += *base(r)
+		}
+		if index != nil {
+			a += *index(r) * scale
+		}
+		switch m.Segment {
+		case x86asm.FS:
+			a += r.FsBase
+		case x86asm.GS:
+			a += r.GsBase
+		}
+		return a
+	}
+}
+
+// move compiles the instructions that copy and change no flags.
+func (c *compiler) move() stepper {
+	i := c.inst
+	dst := c.set(i.Args[0], c.size)
+	if dst == nil {
+		return nil
+	}
+	var src getter
+	switch from := sourceSize(i, c.size); i.Op {
+	case x86asm.LEA:
+		m, ok := i.Args[1].(x86asm.Mem)
+		if !ok || m.Segment == x86asm.FS || m.Segment == x86asm.GS {
+			return nil
+		}
+		if address := c.address(m); address != nil {
+			src = func(_ *Thread, r *Registers) (uint64, bool) { return address(r), true }
+		}
+	case x86asm.MOVSX, x86asm.MOVSXD:
+		if get := c.get(i.Args[1], from); get != nil {
+			src = func(t *Thread, r *Registers) (uint64, bool) {
+				v, ok := get(t, r)
+				return signExtend(v, from), ok
+			}
+		}
+	default:
+		src = c.get(i.Args[1], from)
+	}
+	if src == nil {
+		return nil
+	}
+	return func(t *Thread, r *Registers) bool {
+		v, ok := src(t, r)
+		if !ok || !dst(t, r, v) {
+			return false
+		}
+		r.Rip = c.next
+		return true
+	}
+}
+
+// sourceSize is the size of the second operand of an extending move.
+func sourceSize(i *x86asm.Inst, size int) int {
+	switch i.Op {
+	case x86asm.MOVZX, x86asm.MOVSX, x86asm.MOVSXD:
+		if r, ok := i.Args[1].(x86asm.Reg); ok {
+			_, size = register(r)
+		} else {
+			size = i.MemBytes
+		}
+	}
+	return size
+}
+
+// stack compiles pushes, pops, calls and returns.
+func (c *compiler) stack() stepper {
+	i := c.inst
+	next := c.next
+	if i.DataSize == 16 {
+		return nil
+	}
+	switch i.Op {
+	case x86asm.LEAVE:
+		return func(t *Thread, r *Registers) bool {
+			v, ok := t.fetch(r, r.Rbp, 8)
+			if ok {
+				r.Rsp, r.Rbp, r.Rip = r.Rbp+8, v, next
+			}
+			return ok
+		}
+	case x86asm.POP:
+		dst := c.set(i.Args[0], 8)
+		if _, ok := i.Args[0].(x86asm.Reg); !ok || dst == nil {
+			return nil
+		}
+		return func(t *Thread, r *Registers) bool {
+			v, ok := t.fetch(r, r.Rsp, 8)
+			if ok {
+				r.Rsp, r.Rip = r.Rsp+8, next
+				dst(t, r, v) // after rsp: it may be the operand
+			}
+			return ok
+		}
+	case x86asm.PUSH:
+		src := c.get(i.Args[0], 8)
+		if src == nil {
+			return nil
+		}
+		return func(t *Thread, r *Registers) bool {
+			v, ok := src(t, r)
+			if !ok || !t.store(r, r.Rsp-8, v, 8) {
+				return false
+			}
+			r.Rsp, r.Rip = r.Rsp-8, next
+			return true
+		}
+	case x86asm.RET:
+		if i.Args[0] != nil {
+			return nil
+		}
+		return func(t *Thread, r *Registers) bool {
+			v, ok := t.fetch(r, r.Rsp, 8)
+			if !ok || !inUserSpace(v) || t.p.hasShadowStack() {
+				return false
+			}
+			r.Rsp, r.Rip = r.Rsp+8, v
+			return true
+		}
+	}
+	target := c.target() // CALL
+	if target == nil {
+		return nil
+	}
+	return func(t *Thread, r *Registers) bool {
+		to, ok := target(t, r)
+		if !ok || t.p.hasShadowStack() || !t.store(r, r.Rsp-8, next, 8) {
+			return false
+		}
+		r.Rsp, r.Rip = r.Rsp-8, to
+		return true
+	}
+}
+
+// target compiles where a jump or call goes.
+func (c *compiler) target() getter {
+	if rel, ok := c.inst.Args[0].(x86asm.Rel); ok {
+		to := c.next + uint64(int64(rel))
+		return func(*Thread, *Registers) (uint64, bool) { return to, inUserSpace(to) }
+	}
+	if c.inst.DataSize == 16 {
+		return nil
+	}
+	get := c.get(c.inst.Args[0], 8)
+	if get == nil {
+		return nil
+	}
+	return func(t *Thread, r *Registers) (uint64, bool) {
+		to, ok := get(t, r)
+		return to, ok && inUserSpace(to)
+	}
+}
+
+// inUserSpace tells whether a can be jumped to; elsewhere processors differ in
+// which instruction faults.
+func inUserSpace(a uint64) bool { return a>>47 == 0 }
+
+func (c *compiler) jump() stepper {
+	target := c.target()
+	if target == nil {
+		return nil
+	}
+	return func(t *Thread, r *Registers) bool {
+		to, ok := target(t, r)
+		if ok {
+			r.Rip = to
+		}
+		return ok
+	}
+}
+
+func (c *compiler) branch(cond func(flags uint64) bool) stepper {
+	rel, ok := c.inst.Args[0].(x86asm.Rel)
+	if !ok {
+		return nil
+	}
+	to, next := c.next+uint64(int64(rel)), c.next
+	return func(_ *Thread, r *Registers) bool {
+		if !cond(r.Eflags) {
+			r.Rip = next
+			return true
+		}
+		if inUserSpace(to) {
+			r.Rip = to
+		}
+		return inUserSpace(to)
+	}
+}
+
+// arithmetic compiles two-operand instructions that set all status flags.
+func (c *compiler) arithmetic() stepper {
+	i, size, next := c.inst, c.size, c.next
+	a, b := c.get(i.Args[0], size), c.get(i.Args[1], size)
+	if a == nil || b == nil {
+		return nil
+	}
+	var dst setter
+	if i.Op != x86asm.CMP && i.Op != x86asm.TEST {
+		if _, ok := i.Args[0].(x86asm.Reg); !ok {
+			return nil // a read-modify-write of memory is left to the processor
+		}
+		dst = c.set(i.Args[0], size)
+	}
+	return func(t *Thread, r *Registers) bool {
+		x, ok := a(t, r)
+		y, ok2 := b(t, r)
+		if !ok || !ok2 {
+			return false
+		}
+		v, flags := compute(i.Op, x, y, size)
+		if dst != nil {
+			dst(t, r, v)
+		}
+		r.Eflags = r.Eflags&^statusFlags | flags
+		r.Rip = next
+		return true
+	}
+}
+
+// The status flags, Intel SDM volume 1, section 3.4.3.1.
+const (
+	flagC       = 1 << 0
+	flagP       = 1 << 2
+	flagA       = 1 << 4
+	flagZ       = 1 << 6
+	flagS       = 1 << 7
+	flagO       = 1 << 11
+	statusFlags = flagC | flagP | flagA | flagZ | flagS | flagO
+)
+
+// compute is an operation of size bytes on operands of that size, and the
+// status flags it leaves.
+func compute(op x86asm.Op, x, y uint64, size int) (v, flags uint64) {
+	sign := uint64(1) << (8*size - 1)
+	switch op {
+	case x86asm.ADD:
+		v = truncate(x+y, size)
+		if v < x {
+			flags |= flagC
+		}
+		if (x^v)&(y^v)&sign != 0 {
+			flags |= flagO
+		}
+		flags |= (x ^ y ^ v) & flagA
+	case x86asm.SUB, x86asm.CMP:
+		v = truncate(x-y, size)
+		if x < y {
+			flags |= flagC
+		}
+		if (x^y)&(x^v)&sign != 0 {
+			flags |= flagO
+		}
+		flags |= (x ^ y ^ v) & flagA
+	case x86asm.AND, x86asm.TEST:
+		v = x & y
+	case x86asm.OR:
+		v = x | y
+	case x86asm.XOR:
+		v = x ^ y
+	}
+	if v == 0 {
+		flags |= flagZ
+	}
+	if v&sign != 0 {
+		flags |= flagS
+	}
+	if bits.OnesCount8(uint8(v))%2 == 0 {
+		flags |= flagP
+	}
+	return v, flags
+}
+
+// jumpConditions are the conditions of Intel SDM volume 1, appendix B.
+var jumpConditions = map[x86asm.Op]func(f uint64) bool{
+	x86asm.JO:  func(f uint64) bool { return f&flagO != 0 },
+	x86asm.JNO: func(f uint64) bool { return f&flagO == 0 },
+	x86asm.JB:  func(f uint64) bool { return f&flagC != 0 },
+	x86asm.JAE: func(f uint64) bool { return f&flagC == 0 },
+	x86asm.JE:  func(f uint64) bool { return f&flagZ != 0 },
+	x86asm.JNE: func(f uint64) bool { return f&flagZ == 0 },
+	x86asm.JBE: func(f uint64) bool { return f&(flagC|flagZ) != 0 },
+	x86asm.JA:  func(f uint64) bool { return f&(flagC|flagZ) == 0 },
+	x86asm.JS:  func(f uint64) bool { return f&flagS != 0 },
+	x86asm.JNS: func(f uint64) bool { return f&flagS == 0 },
+	x86asm.JP:  func(f uint64) bool { return f&flagP != 0 },
+	x86asm.JNP: func(f uint64) bool { return f&flagP == 0 },
+	x86asm.JL:  func(f uint64) bool { return f&flagS != 0 != (f&flagO != 0) },
+	x86asm.JGE: func(f uint64) bool { return f&flagS != 0 == (f&flagO != 0) },
+	x86asm.JLE: func(f uint64) bool { return f&flagZ != 0 || f&flagS != 0 != (f&flagO != 0) },
+	x86asm.JG:  func(f uint64) bool { return f&flagZ == 0 && f&flagS != 0 == (f&flagO != 0) },
+}
+
+func truncate(v uint64, size int) uint64 {
+	if size >= 8 {
+		return v
+	}
+	return v & (1<<(8*size) - 1)
+}
+
+func signExtend(v uint64, size int) uint64 {
+	shift := 64 - 8*size
+	return uint64(int64(v<<shift) >> shift)
+}
+
+// register is where a general register is kept, and its size in bytes. Nil:
+// ah to dh, segment, control, vector registers.
+func register(r x86asm.Reg) (func(*Registers) *uint64, int) {
+	switch {
+	case r >= x86asm.RAX && r <= x86asm.R15:
+		return registerFields[r-x86asm.RAX], 8
+	case r >= x86asm.EAX && r <= x86asm.R15L:
+		return registerFields[r-x86asm.EAX], 4
+	case r >= x86asm.AX && r <= x86asm.R15W:
+		return registerFields[r-x86asm.AX], 2
+	case r >= x86asm.AL && r <= x86asm.BL:
+		return registerFields[r-x86asm.AL], 1
+	case r >= x86asm.SPB && r <= x86asm.R15B:
+		return registerFields[r-x86asm.SPB+4], 1
+	}
+	return nil, 0
+}
+
+// registerFields are in the order of the processor's register numbers.
+var registerFields = [16]func(*Registers) *uint64{
+	func(r *Registers) *uint64 { return &r.Rax }, func(r *Registers) *uint64 { return &r.Rcx },
+	func(r *Registers) *uint64 { return &r.Rdx }, func(r *Registers) *uint64 { return &r.Rbx },
+	func(r *Registers) *uint64 { return &r.Rsp }, func(r *Registers) *uint64 { return &r.Rbp },
+	func(r *Registers) *uint64 { return &r.Rsi }, func(r *Registers) *uint64 { return &r.Rdi },
+	func(r *Registers) *uint64 { return &r.R8 }, func(r *Registers) *uint64 { return &r.R9 },
+	func(r *Registers) *uint64 { return &r.R10 }, func(r *Registers) *uint64 { return &r.R11 },
+	func(r *Registers) *uint64 { return &r.R12 }, func(r *Registers) *uint64 { return &r.R13 },
+	func(r *Registers) *uint64 { return &r.R14 }, func(r *Registers) *uint64 { return &r.R15 },
+}
+
+// nearStack tells memory that only the thread itself uses, in all likelihood:
+// its red zone and its own frames. Elsewhere another thread may see half of
+// what the kernel copies byte by byte.
+func nearStack(r *Registers, a uint64) bool { return a-(r.Rsp-256) < 64<<10 }
+
+// fetch reads memory as the program would: by its permissions. Memory that
+// other threads may be writing is read until it holds still.
+func (t *Thread) fetch(r *Registers, a uint64, size int) (uint64, bool) {
+	v, ok := t.move(unix.SYS_PROCESS_VM_READV, a, 0, size)
+	if !ok || nearStack(r, a) || t.usesDebug() {
+		return v, ok && !t.usesDebug()
+	}
+	again, ok := t.move(unix.SYS_PROCESS_VM_READV, a, 0, size)
+	return v, ok && v == again
+}
+
+// store writes memory as the program would, on its stack only.
+func (t *Thread) store(r *Registers, a, v uint64, size int) bool {
+	if !nearStack(r, a) || t.usesDebug() {
+		return false
+	}
+	_, ok := t.move(unix.SYS_PROCESS_VM_WRITEV, a, v, size)
+	return ok
+}
+
+// usesDebug tells whether a watchpoint could miss an access that is emulated.
+func (t *Thread) usesDebug() bool { return t.p.watches != [4]*Watch{} }
+
+// move is process_vm_readv(2) or process_vm_writev(2) of up to 8 bytes.
+func (t *Thread) move(call uintptr, a, v uint64, size int) (uint64, bool) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], v)
+	local := unix.Iovec{Base: &b[0], Len: uint64(size)}
+	remote := unix.RemoteIovec{Base: uintptr(a), Len: size}
+	n, _, e := unix.RawSyscall6(call, uintptr(t.TID), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
+	return binary.LittleEndian.Uint64(b[:]), e == 0 && int(n) == size
+}
+
+// accessVerb tells what the instruction does with the memory at a.
+func accessVerb(code []byte, r *Registers, a uint64) string {
+	i, err := x86asm.Decode(code, 64)
+	if err != nil || i.Op == 0 {
+		return "accessing"
+	}
+	switch i.Op {
+	case x86asm.CMP, x86asm.TEST, x86asm.JMP, x86asm.RET, x86asm.POP:
+		return "reading"
+	case x86asm.STOSB, x86asm.STOSD, x86asm.STOSQ, x86asm.STOSW:
+		return "writing"
+	case x86asm.MOVSB, x86asm.MOVSW, x86asm.MOVSQ:
+		if truncate(r.Rdi-a, 8)+64 < 128 {
+			return "writing"
+		}
+		return "reading"
+	case x86asm.PUSH, x86asm.CALL:
+		if r.Rsp-a <= 8 {
+			return "writing"
+		}
+		return "reading"
+	}
+	if _, ok := i.Args[0].(x86asm.Mem); ok {
+		return "writing"
+	}
+	for _, arg := range i.Args[1:] {
+		if _, ok := arg.(x86asm.Mem); ok {
+			return "reading"
+		}
+	}
+	return "accessing"
+}
+
+// hasShadowStack tells whether the kernel guards return addresses of the
+// target (x86_Thread_features in proc(5)): then calls and returns must be run
+// by the processor. It is asked anew when modules change, as the dynamic
+// linker switches the feature on.
+func (p *Process) hasShadowStack() bool {
+	if p.mods.shadow == 0 {
+		p.mods.shadow = 1
+		if s, _ := statusField(p.cur.pid, "x86_Thread_features"); s != "" {
+			p.mods.shadow = 2
+		}
+	}
+	return p.mods.shadow == 2
+}

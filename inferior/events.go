@@ -180,12 +180,13 @@ func (p *Process) onTrap(t *Thread, info *siginfo) bool {
 		p.watchHit(t)
 		return true
 	case trapHW, trapBrkpt:
-		if !p.watchHit(t) {
-			return false
-		}
-		if p.stepping == t {
+		hit := p.watchHit(t)
+		if p.stepping == t { // a step over a system call has code TRAP_BRKPT
 			p.stepping = nil
 			return true
+		}
+		if !hit {
+			return false
 		}
 		p.proceed(t)
 		return true

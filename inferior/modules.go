@@ -22,6 +22,7 @@ type modules struct {
 	trap    *Trap    // at the dynamic linker's hook
 	armed   bool     // the hook has been looked for
 	syscall addr.Run // a syscall instruction, 0 not looked for
+	shadow  int8     // hasShadowStack: 0 not known, 1 no, 2 yes
 }
 
 // A moduleKey says that the same file is still at the same place.
@@ -72,7 +73,7 @@ func (p *Process) rescan() (added, removed []Module) {
 		}
 		return 1
 	})
-	p.mods.list, p.mods.known = list, known
+	p.mods.list, p.mods.known, p.mods.shadow = list, known, 0
 	if !p.mods.armed {
 		p.armLibraryTrap()
 	}

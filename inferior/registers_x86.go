@@ -1,6 +1,9 @@
 package inferior
 
-import "hdb/internal/addr"
+import (
+	"hdb/internal/addr"
+	"hdb/unwind"
+)
 
 // Registers are the general registers of an x86-64 thread in the order of the
 // kernel's struct user_regs_struct (sys/user.h).
@@ -56,4 +59,13 @@ func (r *Registers) Named() []NamedRegister {
 		{"ds", r.Ds}, {"es", r.Es}, {"fs", r.Fs}, {"gs", r.Gs},
 		{"fs_base", r.FsBase}, {"gs_base", r.GsBase},
 	}
+}
+
+// Unwind is what an unwinder starts from: all general registers known.
+func (r *Registers) Unwind() unwind.Regs {
+	// In the order of DWARF numbers, System V ABI figure 3.36.
+	u := unwind.Regs{V: [17]uint64{r.Rax, r.Rdx, r.Rcx, r.Rbx, r.Rsi, r.Rdi, r.Rbp, r.Rsp,
+		r.R8, r.R9, r.R10, r.R11, r.R12, r.R13, r.R14, r.R15, r.Rip}}
+	u.Known = 1<<len(u.V) - 1
+	return u
 }

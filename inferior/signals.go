@@ -53,9 +53,9 @@ func SignalName(n int) string {
 	return fmt.Sprintf("SIG%d", n)
 }
 
-// signalNumber is the reverse of SignalName; it takes names without SIG and
+// SignalNumber is the reverse of SignalName; it takes names without SIG and
 // plain numbers too.
-func signalNumber(name string) (int, error) {
+func SignalNumber(name string) (int, error) {
 	upper := strings.ToUpper(name)
 	bare := strings.TrimPrefix(upper, "SIG")
 	if n, err := strconv.Atoi(bare); err == nil && n >= 1 && n <= lastSignal {
@@ -70,7 +70,7 @@ func signalNumber(name string) (int, error) {
 // HandleSignal sets the policy of the signal named, as "SIGUSR1", "USR1" or
 // "10". SIGKILL and SIGSTOP behave as the kernel has it.
 func (p *Process) HandleSignal(name string, policy Policy) error {
-	n, err := signalNumber(name)
+	n, err := SignalNumber(name)
 	if err != nil {
 		return err
 	}
@@ -79,10 +79,18 @@ func (p *Process) HandleSignal(name string, policy Policy) error {
 }
 
 // Signals is the table of signals by number.
-func (p *Process) Signals() []SignalPolicy {
+func (p *Process) Signals() []SignalPolicy { return p.policies.rows() }
+
+// DefaultSignals is the table that a new Process has.
+func DefaultSignals() []SignalPolicy {
+	p := defaultPolicies()
+	return p.rows()
+}
+
+func (p *policies) rows() []SignalPolicy {
 	var all []SignalPolicy
 	for n := 1; n <= lastSignal; n++ {
-		all = append(all, SignalPolicy{n, SignalName(n), p.policies[n]})
+		all = append(all, SignalPolicy{n, SignalName(n), p[n]})
 	}
 	return all
 }
