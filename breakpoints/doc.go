@@ -13,7 +13,8 @@
 // One call of the user's code is one event. Each thread has a shadow stack of
 // the calls it is in, keyed by the stack pointer at entry; what an allocator
 // calls while it works (operator new calls malloc, malloc calls mmap) belongs
-// to the outermost call. A call that was left without returning, by longjmp
+// to the outermost call. What a user's new-handler does in there does not: its
+// frees are reported at once, and the blocks it keeps before the outer call. A call that was left without returning, by longjmp
 // or an exception, is found out when the stack pointer has passed it or its
 // return address is overwritten; it is reported as failed then, that is, at the
 // next allocator call of its thread.

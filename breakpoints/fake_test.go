@@ -51,6 +51,10 @@ func (p *fakeProcess) write(a addr.Run, b []byte) {
 
 func (p *fakeProcess) Modules() []inferior.Module { return p.modules }
 
+func (p *fakeProcess) Exe() string { return "/program" }
+
+func (p *fakeProcess) PID() int { return 1 }
+
 type fakeTrap struct {
 	p *fakeProcess
 	a addr.Run

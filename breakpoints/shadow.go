@@ -23,7 +23,7 @@ type pending struct {
 	Call
 	site   *site
 	served []*site // functions inside that do the work, each once
-	inside []Call  // calls that completed inside and did something else
+	inside []Call  // blocks that were allocated inside otherwise, and not freed there
 }
 
 // freed is the last free of a thread that was reported. Its return is not
@@ -159,10 +159,8 @@ func (t *Tracer) abandonStale(sh *shadow, s *site, now *Call, th *inferior.Threa
 		}
 		t.stats.Abandoned++
 		p.abandon()
-		for _, c := range append([]Call{p.Call}, p.inside...) {
-			c.Regs = now.Regs
-			action = max(action, t.report(c, th))
-		}
+		p.Regs = now.Regs
+		action = max(t.report(p.Call, th), t.reportInside(p, th))
 	}
 	return action
 }
@@ -244,10 +242,28 @@ func (t *Tracer) enterFree(sh *shadow, s *site, call Call, th *inferior.Thread) 
 		t.stats.Inner++
 		return inferior.Resume
 	}
+	if t.ownFree(s, &call) {
+		t.stats.Inner++
+		return inferior.Resume
+	}
 	if call.Event.Kind == capture.Free {
 		sh.freed = freed{Call: call, sites: append(sh.freed.sites[:0], s)}
 	}
 	return t.report(call, th)
+}
+
+// ownFree reports whether an allocator frees what is its own: glibc gives the
+// blocks of a thread's cache, freed by the user before, to free once more when
+// a thread ends, and the cache with them. Such a block is not live, and the
+// caller lies in the library itself. In the program's own module the caller
+// may be the user, and a double free is to be seen. The first thread keeps
+// its cache.
+func (t *Tracer) ownFree(s *site, call *Call) bool {
+	if !t.allAllocs || s.main || int(call.Event.TID) == t.proc.PID() || !covers(s.module, call.Return) {
+		return false
+	}
+	_, live := t.live[call.Event.Addr]
+	return !live
 }
 
 // freesInside reports whether a free inside p is p's own affair: a realloc's
@@ -292,10 +308,23 @@ func (t *Tracer) leave(a addr.Run, th *inferior.Thread, tid int32, regs inferior
 	p.finish(regs.Result(), t.memory)
 	action := t.endReallocs(p, th)
 	if n == 0 {
-		return max(action, t.report(p.Call, th))
+		return max(action, t.reportInside(p, th), t.report(p.Call, th))
 	}
 	if !p.Event.Failed {
 		sh.calls[n-1].inside = append(sh.calls[n-1].inside, p.Call)
+	}
+	return action
+}
+
+// reportInside reports what was allocated inside p, is not its result, and has
+// not been freed inside: a new-handler's blocks are the user's.
+func (t *Tracer) reportInside(p *pending, th *inferior.Thread) inferior.Action {
+	action := inferior.Resume
+	for _, c := range p.inside {
+		if c.Event.Addr != p.Event.Addr {
+			c.Regs = p.Regs
+			action = max(action, t.report(c, th))
+		}
 	}
 	return action
 }
@@ -327,7 +356,18 @@ func (t *Tracer) drop(sh *shadow, n int) {
 	sh.calls = sh.calls[:n]
 }
 
+// report hands a call to the sink and keeps the set of live blocks.
 func (t *Tracer) report(c Call, th *inferior.Thread) inferior.Action {
 	t.stats.Calls++
+	if t.allAllocs && !c.Event.Failed {
+		e := &c.Event
+		switch e.Kind {
+		case capture.Free:
+			delete(t.live, e.Addr)
+		case capture.Alloc, capture.Realloc:
+			delete(t.live, e.Old)
+			t.live[e.Addr] = struct{}{}
+		}
+	}
 	return t.sink.Alloc(th, c)
 }

@@ -23,6 +23,7 @@ type Site struct {
 type site struct {
 	Site
 	module inferior.Module
+	main   bool   // the module is the program
 	size   uint64 // of the function's code, bytes
 	trap   trap   // nil with Err
 }
@@ -85,7 +86,8 @@ func (t *Tracer) plantSite(m inferior.Module, sym Symbol, f Function) error {
 		}
 		return nil
 	}
-	s := &site{Site: Site{Function: f, Module: m.Name, Addr: at}, module: m, size: sym.Size}
+	s := &site{Site: Site{Function: f, Module: m.Name, Addr: at}, module: m, size: sym.Size,
+		main: m.Path == t.proc.Exe()}
 	t.sites = append(t.sites, s)
 	if sym.IFunc {
 		s.Err = fmt.Errorf("%s in %s: chosen at run time by an IFUNC resolver, calls through it are not seen", f.Symbol, m.Name)

@@ -38,6 +38,8 @@ type process interface {
 	io.ReaderAt
 	Plant(a addr.Run, h inferior.Handler) (trap, error)
 	Modules() []inferior.Module
+	Exe() string
+	PID() int
 }
 
 type trap interface{ Remove() error }
@@ -77,7 +79,10 @@ type Tracer struct {
 	shadows map[int32]*shadow   // by TID
 	stack   window              // of the thread at an entry
 	resizes map[uint64]*pending // reallocs that have begun, by their old block
+	live    map[uint64]struct{} // blocks handed out, while allAllocs
 	stats   Stats
+
+	allAllocs bool // the filter accepts every function of C that allocates
 }
 
 // NewTracer makes a tracer that plants nothing before Arm.
@@ -111,7 +116,10 @@ func (t *Tracer) Functions() []Function { return slices.Clone(t.funcs) }
 // Sites shows it too. Armed already, the tracer keeps the calls in progress.
 func (t *Tracer) Arm(filter func(Function) bool) error {
 	t.filter = filter
-	t.modules = t.proc.Modules()
+	t.allAllocs = !slices.ContainsFunc(t.funcs, func(f Function) bool {
+		return f.Group == GroupC && f.Allocates() && !filter(f)
+	})
+	t.modules = slices.Clone(t.proc.Modules())
 	t.dropSites(func(s *site) bool { return s.Err != nil || !filter(s.Function) })
 	return t.plant(t.modules)
 }
@@ -122,25 +130,35 @@ func (t *Tracer) Armed() bool { return t.filter != nil }
 // Disarm removes all traps and forgets the calls in progress.
 func (t *Tracer) Disarm() {
 	t.filter = nil
+	t.Reset()
+}
+
+// Reset forgets all sites and calls, for when the process has changed under the
+// tracer: after exec, and when a forked child or another process takes its
+// place. Traps that still stand are removed. The filter stays: Rearm plants
+// anew, or ModulesChanged as modules are found.
+func (t *Tracer) Reset() {
 	t.dropSites(func(*site) bool { return true })
 	for _, r := range t.returns {
 		r.remove()
 	}
+	t.modules = nil
 	t.forget()
 }
 
-// Reset forgets all sites, traps and calls without touching the process: after
-// exec, and when another process takes its place, the traps are gone. The
-// filter stays, and ModulesChanged or Arm plant anew.
-func (t *Tracer) Reset() {
-	t.sites, t.modules = nil, nil
-	t.forget()
+// Rearm is Arm with the filter that is set; it does nothing if there is none.
+func (t *Tracer) Rearm() error {
+	if t.filter == nil {
+		return nil
+	}
+	return t.Arm(t.filter)
 }
 
 func (t *Tracer) forget() {
 	t.returns = map[addr.Run]*returnTrap{}
 	t.shadows = map[int32]*shadow{}
 	t.resizes = map[uint64]*pending{}
+	t.live = map[uint64]struct{}{}
 }
 
 // ModulesChanged plants traps in modules that were loaded and forgets those in
