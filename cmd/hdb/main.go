@@ -1,0 +1,163 @@
+// Command hdb is an interactive allocation debugger.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"hdb/console"
+	"hdb/session"
+)
+
+const usage = `hdb stops on allocations, records them, and answers questions about the heap.
+
+usage:
+  hdb [flags] PROG [ARGS...]       console, program loaded and not yet started
+  hdb [flags] attach PID           console on a running process
+  hdb [flags] open CAPTURE         console on a saved session
+  hdb symbolize -e ELF [--json] [ADDR...]
+                                   function, file and line of addresses, from
+                                   the arguments or standard input
+
+flags, with one dash or two:
+  -x FILE     run the commands of FILE        -ex CMD   run CMD; both repeatable, in order
+  -batch      no prompt, no questions, no colour; exit after the commands
+  -nx         read no configuration and no project file
+  -q          no greeting                     --json    one JSON object per result
+  -p PID      attach                          --args    all that follows is PROG [ARGS...]
+  -cd DIR     working directory of PROG       -tty DEV  terminal of PROG
+  --echo      print each command of a script before its output
+  --return-child-result                       exit with PROG's own status
+  --version   --help
+
+exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
+4 cannot launch or attach, 5 the program died by a signal
+`
+
+// Exit codes that main itself decides.
+const (
+	exitUsage  = 2
+	exitTarget = 4
+)
+
+func main() {
+	// ptrace belongs to one thread: the console, the session and the engine
+	// stay on this one.
+	runtime.LockOSThread()
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+func run(argv []string, in *os.File, out, errw io.Writer) int {
+	if len(argv) > 0 && argv[0] == "symbolize" {
+		return symbolize(argv[1:], in, out, errw)
+	}
+	o, err := parseFlags(argv)
+	if err != nil {
+		return fail(errw, err, exitUsage)
+	}
+	switch {
+	case o.help:
+		fmt.Fprint(out, usage)
+		return 0
+	case o.version:
+		fmt.Fprintln(out, "hdb", version())
+		return 0
+	case o.docs:
+		return docs(out, errw)
+	}
+	return converse(o, in, out, errw)
+}
+
+func fail(w io.Writer, err error, code int) int {
+	fmt.Fprintf(w, "error: %s\n", console.Clean(err.Error()))
+	return code
+}
+
+// version is the module's, or the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	return "devel"
+}
+
+// docs prints docs/commands.md.
+func docs(out, errw io.Writer) int {
+	if _, err := io.WriteString(out, console.Markdown()); err != nil {
+		return fail(errw, err, 1)
+	}
+	return 0
+}
+
+// converse prepares the session that the command line asks for, and lets the
+// console talk.
+func converse(o *options, in *os.File, out, errw io.Writer) int {
+	var c *console.Console
+	s := session.New(session.Config{Version: version(), Notify: func(line string) { c.Notify(line) }})
+	cfg := console.Config{
+		Session: s, Out: out, Err: errw, Startup: o.startup, Version: version(),
+		Echo: o.echo, Batch: o.batch, JSON: o.json, Quiet: o.quiet || o.batch, NoInit: o.noInit,
+		ReturnChildResult: o.returnChildResult,
+	}
+	if !o.batch {
+		cfg.In = console.NewReader(in, os.Stdout)
+		defer cfg.In.Close()
+	}
+	c = console.New(cfg)
+	s.Settings.Dir, s.Settings.TTY = o.dir, o.tty
+	if code, err := target(s, c, o); err != nil {
+		return fail(errw, err, code)
+	}
+	return c.Run()
+}
+
+// target loads, attaches or opens what the command line names.
+func target(s *session.Session, c *console.Console, o *options) (int, error) {
+	words := o.words
+	switch {
+	case o.pid != 0:
+		return exitTarget, c.Attach(o.pid)
+	case len(words) == 0:
+		return 0, nil
+	case o.args:
+	case words[0] == "attach" && len(words) == 2:
+		if err := o.setPID(words[1]); err != nil {
+			return exitUsage, err
+		}
+		return exitTarget, c.Attach(o.pid)
+	case words[0] == "open" && len(words) == 2:
+		return exitTarget, c.Open(words[1])
+	case words[0] == "attach", words[0] == "open":
+		return exitUsage, fmt.Errorf("%s: one argument: %w", words[0], errUsage)
+	}
+	if err := c.Load(words[0]); err != nil {
+		return exitTarget, err
+	}
+	s.Settings.Args = quoteArgs(words[1:])
+	return 0, nil
+}
+
+// quoteArgs writes arguments so that they are read back as they are.
+func quoteArgs(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
+}
+
+var errNoFile = errors.New("symbolize: -e ELF is missing: see hdb --help")

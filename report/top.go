@@ -1,0 +1,108 @@
+// Package report turns recorded events into tables and pictures.
+package report
+
+import (
+	"cmp"
+	"slices"
+
+	"hdb/capture"
+	"hdb/heap"
+)
+
+// A Site is the place in the source that allocations are counted for.
+type Site struct {
+	Function string
+	File     string // "" unknown
+	Line     int    // 0 unknown
+	Module   string
+	Sure     bool // named by debug info, not by a symbol table
+}
+
+// A Row is what one function allocated. Bytes are those asked for.
+type Row struct {
+	Site       Site
+	Bytes      uint64 // allocated in all
+	Count      uint64 // allocations
+	LiveBytes  uint64 // not given back
+	LiveBlocks uint64
+}
+
+// Measure is what rows are sorted by, largest first.
+type Measure uint8
+
+// The measures.
+const (
+	ByLive  Measure = iota // bytes not given back
+	ByBytes                // bytes allocated in all
+	ByCount                // number of allocations
+)
+
+// Measures are the words for them, in their order.
+var Measures = [...]string{"live", "bytes", "count"}
+
+func (m Measure) String() string { return Measures[m] }
+
+func (m Measure) of(r Row) uint64 {
+	switch m {
+	case ByBytes:
+		return r.Bytes
+	case ByCount:
+		return r.Count
+	}
+	return r.LiveBytes
+}
+
+// Top sums the allocations of src by function; site names the place of a stack
+// as it was at the event. Rows of the same size keep the order of their names.
+func Top(src capture.Source, by Measure, site func(id capture.StackID, seq uint64) Site) []Row {
+	type key struct{ function, file, module string }
+	rows := map[key]*Row{}
+	owner := map[uint64]*Row{} // of each event that allocated
+	live := heap.NewLive()
+	live.Gone = func(b heap.Block, part bool) {
+		r := owner[b.Seq]
+		if r == nil {
+			return
+		}
+		r.LiveBytes -= b.Size
+		if !part {
+			r.LiveBlocks--
+			delete(owner, b.Seq)
+		}
+	}
+	for e := range src.Events(0) {
+		live.Apply(e)
+		if !allocates(e) {
+			continue
+		}
+		s := site(e.Stack, e.Seq)
+		k := key{s.Function, s.File, s.Module}
+		r := rows[k]
+		if r == nil {
+			r = &Row{Site: s}
+			rows[k] = r
+		}
+		r.Bytes += e.Size
+		r.Count++
+		r.LiveBytes += e.Size
+		r.LiveBlocks++
+		owner[e.Seq] = r
+	}
+	return sorted(rows, by)
+}
+
+func sorted[K comparable](rows map[K]*Row, by Measure) []Row {
+	var out []Row
+	for _, r := range rows {
+		out = append(out, *r)
+	}
+	slices.SortFunc(out, func(a, b Row) int {
+		return cmp.Or(-cmp.Compare(by.of(a), by.of(b)), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Module, b.Site.Module))
+	})
+	return out
+}
+
+// allocates tells events that made a block.
+func allocates(e capture.Event) bool {
+	return !e.Failed && (e.Kind == capture.Alloc || e.Kind == capture.Realloc || e.Kind == capture.Map)
+}

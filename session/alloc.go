@@ -1,0 +1,203 @@
+package session
+
+import (
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+	"hdb/unwind"
+)
+
+// trace is what is known of the allocation events of a run.
+type trace struct {
+	seq       uint64 // of the last event
+	live      *heap.Live
+	recording bool
+	next      *nextEvent
+	last      *Event
+}
+
+// nextEvent is what next-alloc waits for.
+type nextEvent struct {
+	left int
+	cond *cond.Cond
+	want func(capture.Kind) bool
+}
+
+func (tr *trace) reset() {
+	*tr = trace{live: heap.NewLive(), recording: tr.recording}
+}
+
+// forgetBlocks follows an exec: the old image's heap is gone.
+func (tr *trace) forgetBlocks() { tr.live = heap.NewLive() }
+
+// sink receives the tracer's events.
+type sink struct{ s *Session }
+
+// Alloc numbers the event, records it, and decides whether to stop there.
+func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
+	s := k.s
+	tr := &s.trace
+	tr.seq++
+	e := &Event{Event: call.Event, Function: call.Function.Name, text: call.String()}
+	e.Seq, e.Time, e.TID = tr.seq, s.now(), int32(t.TID)
+	tr.last = e
+	env := &eventEnv{s: s, t: t, e: e, call: call}
+	s.applyEvent(e)
+	if tr.recording {
+		s.record(env)
+	}
+	if s.stopsAt(env) {
+		if !tr.recording {
+			s.record(env)
+		}
+		return inferior.StopHere
+	}
+	return inferior.Resume
+}
+
+// applyEvent brings the live heap up to date. What is freed is still counted by
+// the conditions of its own event, as the block is still there then.
+func (s *Session) applyEvent(e *Event) {
+	if e.Kind == capture.Free {
+		if b, ok := s.trace.live.At(e.Addr); ok {
+			e.Size = b.Size
+		}
+	}
+	s.trace.live.Apply(e.Event)
+}
+
+// stopsAt checks every allocation stop, so that all hit counts are right.
+func (s *Session) stopsAt(env *eventEnv) bool {
+	stop := false
+	for _, st := range s.stops.All() {
+		if concerns(st, env.call) && st.Check(env) {
+			s.hits = append(s.hits, hit{stop: st, thread: env.t, event: env.e})
+			stop = true
+		}
+	}
+	if n := s.trace.next; n != nil && n.want(env.e.Kind) && (n.cond == nil || n.cond.Eval(env)) {
+		n.left--
+		if n.left == 0 {
+			s.hits = append(s.hits, hit{thread: env.t, event: env.e})
+			stop = true
+		}
+	}
+	return stop
+}
+
+// concerns tells whether the stop is about such a call. A stop at alloc leaves
+// out mmap and its family, but a stop at an event's number takes any event.
+func concerns(st *breakpoints.Stop, call breakpoints.Call) bool {
+	if !onEvents(st) || !st.Enabled {
+		return false
+	}
+	gives := call.Event.Kind == capture.Free || call.Event.Kind == capture.Unmap
+	switch {
+	case st.Nth != 0:
+		return true
+	case gives != (st.Kind == breakpoints.StopFree):
+		return false
+	}
+	return len(st.Funcs) > 0 || call.Function.Group != breakpoints.GroupVM
+}
+
+// eventEnv is what a condition sees of an event. The stack is walked when a
+// condition asks for it or the event is recorded, and then once.
+type eventEnv struct {
+	s      *Session
+	t      *inferior.Thread
+	e      *Event
+	call   breakpoints.Call
+	raw    unwind.Stack // valid while the event is looked at: nothing else walks
+	walked bool
+	stack  []Frame
+	named  bool
+}
+
+// Number is the value of a field at this event.
+func (v *eventEnv) Number(f cond.Field) (uint64, bool) {
+	e, live := v.e, v.s.trace.live
+	switch f {
+	case cond.Size:
+		return e.Size, true
+	case cond.Addr:
+		return e.Addr, true
+	case cond.Old:
+		return e.Old, e.Kind == capture.Realloc
+	case cond.Thread:
+		return uint64(v.t.Num), true
+	case cond.Nth:
+		return e.Seq, true
+	case cond.Live:
+		return live.Bytes(), true
+	case cond.Blocks:
+		return uint64(live.Blocks()), true
+	case cond.Align:
+		return e.Aux, v.call.Function.Align.From != breakpoints.Nowhere
+	case cond.Count:
+		return e.Aux, v.call.Function.Count.From != breakpoints.Nowhere
+	}
+	return 0, false
+}
+
+// walk is the stack that led to the event, the allocator's caller first.
+func (v *eventEnv) walk() unwind.Stack {
+	if v.walked {
+		return v.raw
+	}
+	v.walked = true
+	first := addr.Code{}
+	if !atEntry(v.call) {
+		first = addr.Return(v.call.Regs.PC()) // stopped behind the call
+	}
+	raw, err := v.s.rawStack(v.t, v.s.Settings.MaxDepth+1, first)
+	if err != nil {
+		raw.Truncated = err.Error()
+	}
+	if atEntry(v.call) && len(raw.Frames) > 0 {
+		raw.Frames = raw.Frames[1:] // free itself
+	}
+	v.raw = raw
+	return raw
+}
+
+// frames is walk with names.
+func (v *eventEnv) frames() []Frame {
+	if !v.named {
+		v.named = true
+		v.stack = v.s.named(v.walk()).Frames
+	}
+	return v.stack
+}
+
+// atEntry tells events that are seen before the function runs.
+func atEntry(c breakpoints.Call) bool {
+	return c.Regs.PC() == c.Entry
+}
+
+// Func tells whether a function of that name is on the stack.
+func (v *eventEnv) Func(pattern string) bool {
+	return slices.ContainsFunc(v.frames(), func(f Frame) bool { return matchFunction(pattern, f) })
+}
+
+// Module tells whether a frame of that module is on the stack.
+func (v *eventEnv) Module(name string) bool {
+	return slices.ContainsFunc(v.frames(), func(f Frame) bool { return matchModule(name, f.Module) })
+}
+
+// Caller tells whether the first function outside the allocator has that name.
+func (v *eventEnv) Caller(pattern string) bool {
+	fs := v.frames()
+	return len(fs) > 0 && matchFunction(pattern, fs[0])
+}
+
+// Kind tells whether the event's function has that name.
+func (v *eventEnv) Kind(name string) bool { return v.call.Is(name) }
+
+// ThreadName is the thread's name.
+func (v *eventEnv) ThreadName() string { return v.t.Name() }

@@ -1,0 +1,65 @@
+package session
+
+import (
+	"fmt"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/internal/addr"
+)
+
+// An Event is an allocation event with its function, as a call.
+type Event struct {
+	capture.Event
+	Function string
+	text     string // of a live call, which knows more than the event keeps
+}
+
+// Call is the event as a call, malloc(4194304) = 0x7ffff4c00010.
+func (e *Event) Call() string {
+	if e.text != "" {
+		return e.text
+	}
+	for _, fn := range breakpoints.Catalogue() {
+		if fn.Name == e.Function {
+			return recalled(fn, e.Event).String()
+		}
+	}
+	return e.plainCall()
+}
+
+// plainCall is the call of a function that only the recording session knew.
+func (e *Event) plainCall() string {
+	switch {
+	case e.Kind == capture.Free || e.Kind == capture.Unmap:
+		return fmt.Sprintf("%s(%#x)", e.Function, e.Addr)
+	case e.Failed:
+		return fmt.Sprintf("%s(%d) = NULL", e.Function, e.Size)
+	}
+	return fmt.Sprintf("%s(%d) = %#x", e.Function, e.Size, e.Addr)
+}
+
+// recalled rebuilds a call from what its event keeps.
+func recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
+	c := breakpoints.Call{Function: fn, Event: e, SP: addr.Run(0)}
+	put := func(o breakpoints.Operand, v uint64) {
+		switch {
+		case o.From == breakpoints.Argument && o.Index < len(c.Args):
+			c.Args[o.Index] = v
+		case o.From == breakpoints.GoRegister:
+			c.Args[0] = v
+		}
+	}
+	size := e.Size
+	if fn.Count.From != breakpoints.Nowhere {
+		put(fn.Count, e.Aux)
+		if e.Aux != 0 {
+			size /= e.Aux
+		}
+	}
+	put(fn.Size, size)
+	put(fn.Align, e.Aux)
+	put(fn.Old, e.Old)
+	put(fn.Ptr, e.Addr)
+	return c
+}

@@ -1,0 +1,208 @@
+package session
+
+import (
+	"errors"
+	"iter"
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/internal/cond"
+	"hdb/report"
+	"hdb/symbols"
+)
+
+// withName gives an event its function's name.
+func withName(src capture.Source, e capture.Event) *Event {
+	fns := src.Functions()
+	name := ""
+	if int(e.Func) < len(fns) {
+		name = fns[e.Func]
+	}
+	return &Event{Event: e, Function: name}
+}
+
+// EventAt is the recorded event of that number.
+func (s *Session) EventAt(seq uint64) (*Event, bool) {
+	src := s.source()
+	if src == nil {
+		return nil, false
+	}
+	e, ok := src.Event(seq)
+	if !ok {
+		return nil, false
+	}
+	return withName(src, e), true
+}
+
+// EventStack is the recorded stack of the event of that number.
+func (s *Session) EventStack(seq uint64) (*Event, Stack, error) {
+	e, ok := s.EventAt(seq)
+	if !ok {
+		return nil, Stack{}, s.noEvent(seq)
+	}
+	if e.Stack == 0 {
+		return e, Stack{}, ErrNoStack
+	}
+	return e, s.sourceStack(s.source(), e.Stack, seq), nil
+}
+
+// Recorded are the recorded events that match the condition, oldest first. live
+// leaves out blocks that were given back by now.
+func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
+	src := s.source()
+	if src == nil {
+		return nil, errNothing
+	}
+	var alive map[uint64]bool
+	if live {
+		alive = liveEvents(src)
+	}
+	return func(yield func(*Event) bool) {
+		state := heap.NewLive()
+		for raw := range src.Events(0) {
+			e := withName(src, raw)
+			state.Apply(raw)
+			if live && !alive[e.Seq] {
+				continue
+			}
+			if c != nil && !c.Eval(&recordedEnv{s: s, src: src, e: e, live: state}) {
+				continue
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}, nil
+}
+
+var errNothing = errors.New("nothing was recorded: use record start, or open a capture")
+
+// liveEvents are the events whose block is still allocated at the end.
+func liveEvents(src capture.Source) map[uint64]bool {
+	state := heap.NewLive()
+	for e := range src.Events(0) {
+		state.Apply(e)
+	}
+	return state.Events()
+}
+
+// recordedEnv is what a condition sees of a recorded event.
+type recordedEnv struct {
+	s     *Session
+	src   capture.Source
+	e     *Event
+	live  *heap.Live
+	stack []Frame
+	done  bool
+}
+
+// Number is the value of a field.
+func (v *recordedEnv) Number(f cond.Field) (uint64, bool) {
+	switch f {
+	case cond.Size:
+		return v.e.Size, true
+	case cond.Addr:
+		return v.e.Addr, true
+	case cond.Old:
+		return v.e.Old, v.e.Kind == capture.Realloc
+	case cond.Nth:
+		return v.e.Seq, true
+	case cond.Live:
+		return v.live.Bytes(), true
+	case cond.Blocks:
+		return uint64(v.live.Blocks()), true
+	case cond.Thread:
+		t, ok := v.thread()
+		return uint64(t.Num), ok
+	case cond.Align, cond.Count:
+		fn, ok := v.s.function(v.e.Function)
+		set := fn.Align.From != breakpoints.Nowhere
+		if f == cond.Count {
+			set = fn.Count.From != breakpoints.Nowhere
+		}
+		return v.e.Aux, ok && set
+	}
+	return 0, false
+}
+
+func (v *recordedEnv) thread() (capture.Thread, bool) {
+	ts := v.src.Threads()
+	i := slices.IndexFunc(ts, func(t capture.Thread) bool { return t.TID == v.e.TID })
+	if i < 0 {
+		return capture.Thread{}, false
+	}
+	return ts[i], true
+}
+
+func (v *recordedEnv) frames() []Frame {
+	if !v.done && v.e.Stack != 0 {
+		v.stack = v.s.sourceStack(v.src, v.e.Stack, v.e.Seq).Frames
+	}
+	v.done = true
+	return v.stack
+}
+
+// Func tells whether a function of that name is on the stack.
+func (v *recordedEnv) Func(pattern string) bool {
+	return slices.ContainsFunc(v.frames(), func(f Frame) bool { return matchFunction(pattern, f) })
+}
+
+// Module tells whether a frame of that module is on the stack.
+func (v *recordedEnv) Module(name string) bool {
+	return slices.ContainsFunc(v.frames(), func(f Frame) bool { return matchModule(name, f.Module) })
+}
+
+// Caller tells whether the first function outside the allocator has that name.
+func (v *recordedEnv) Caller(pattern string) bool {
+	fs := v.frames()
+	return len(fs) > 0 && matchFunction(pattern, fs[0])
+}
+
+// Kind tells whether the event's function has that name.
+func (v *recordedEnv) Kind(name string) bool {
+	if fn, ok := v.s.function(v.e.Function); ok {
+		return fn.Is(name)
+	}
+	return cond.Match(name, v.e.Function)
+}
+
+// ThreadName is the thread's name as last seen.
+func (v *recordedEnv) ThreadName() string {
+	t, _ := v.thread()
+	return t.Name
+}
+
+// Top is the recorded allocations by the function that made them: the first
+// frame of the user's code.
+func (s *Session) Top(by report.Measure) ([]report.Row, error) {
+	src := s.source()
+	if src == nil || src.Len() == 0 {
+		return nil, errNothing
+	}
+	sites := map[capture.StackID]report.Site{}
+	return report.Top(src, by, func(id capture.StackID, seq uint64) report.Site {
+		site, ok := sites[id]
+		if !ok {
+			site = s.site(src, id, seq)
+			sites[id] = site
+		}
+		return site
+	}), nil
+}
+
+// site names the place in the user's code that a stack belongs to.
+func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) report.Site {
+	st := s.sourceStack(src, id, seq)
+	if len(st.Frames) == 0 {
+		return report.Site{Function: "(no stack)"}
+	}
+	f := st.Frames[userFrame(st.Frames)]
+	site := report.Site{Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
+	if site.Function == "" {
+		site.Function = f.Code.Addr().String()
+	}
+	site.Sure = f.Frame.Source == symbols.FromDWARF
+	return site
+}

@@ -1,0 +1,180 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
+
+// Finish runs until the selected frame's function returns to its caller, and
+// reports the value it returned. The selected frame may be an inlined one.
+func (s *Session) Finish() (*Report, error) {
+	f, err := s.liveFrame()
+	if err != nil {
+		return nil, err
+	}
+	if s.proc.IsGo() {
+		return s.finishGo()
+	}
+	if f.Inlined {
+		return s.finishInlined(f)
+	}
+	st := s.sel.stack
+	for _, outer := range st.Frames[f.Num+1:] {
+		if outer.CFA == f.CFA {
+			continue
+		}
+		return s.finishAt(f, outer.Code.Addr())
+	}
+	return nil, fmt.Errorf("finish: frame %d is the outermost%s", f.Num, because(st.Truncated))
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
+// liveFrame is the selected frame of a process.
+func (s *Session) liveFrame() (Frame, error) {
+	if err := s.live(); err != nil {
+		return Frame{}, err
+	}
+	return s.SelectedFrame()
+}
+
+func (s *Session) finishAt(f Frame, ret addr.Run) (*Report, error) {
+	t, cfa := s.sel.thread, f.CFA
+	reached, stop, err := s.runToTargets([]target{{at: ret, when: frameLeft(t, cfa)}})
+	if err != nil {
+		return nil, err
+	}
+	r := s.report(stop, "finish")
+	if reached {
+		regs, err := t.Regs()
+		if err != nil {
+			return nil, err
+		}
+		r.Finished = &Finished{Function: f.Function, Value: regs.Result()}
+	}
+	return r, nil
+}
+
+// frameLeft is true in the thread when the frame with that CFA has returned: its
+// stack pointer is the CFA then, and lower while the frame lives.
+func frameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
+	return func(now *inferior.Thread) bool {
+		if now != t {
+			return false
+		}
+		regs, err := now.Regs()
+		return err != nil || regs.SP() >= cfa
+	}
+}
+
+// finishInlined steps until the inlined call f is over.
+func (s *Session) finishInlined(f Frame) (*Report, error) {
+	t := s.sel.thread
+	outside := func() bool {
+		st, err := s.threadStack(t, 1, addr.Code{})
+		if err != nil {
+			return true
+		}
+		for _, g := range st.Frames {
+			if g.CFA > f.CFA {
+				return true
+			}
+			if g.CFA == f.CFA && g.Inlined && g.Function == f.Function && g.Entry == f.Entry {
+				return false
+			}
+		}
+		return len(st.Frames) > 0 && st.Frames[0].CFA >= f.CFA
+	}
+	for !outside() {
+		d, err := s.stepLine(t, false)
+		if err != nil {
+			return nil, err
+		}
+		if !d.ended {
+			return s.report(d.stop, "finish"), nil
+		}
+	}
+	return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "finish"), nil
+}
+
+// Until without a location is Next that does not go back: at the end of a loop's
+// body it runs until the loop is left. With one, it runs there or until the
+// selected frame returns.
+func (s *Session) Until(location string) (*Report, error) {
+	if location != "" {
+		return s.advance(location, "until")
+	}
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	t := s.sel.thread
+	if t == nil {
+		return nil, ErrNoStack
+	}
+	from, regs, err := s.lineAt(t)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		d, err := s.stepLine(t, false)
+		if err != nil {
+			return nil, err
+		}
+		if !d.ended {
+			return s.report(d.stop, "until"), nil
+		}
+		here, now, err := s.lineAt(t)
+		if err != nil {
+			return nil, err
+		}
+		if now.PC() > regs.PC() || here.cfa != from.cfa {
+			return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "until"), nil
+		}
+	}
+}
+
+// Advance runs to the location, or until the selected frame returns.
+func (s *Session) Advance(location string) (*Report, error) {
+	if location == "" {
+		return nil, errors.New("advance: no location: give a function, file:line or *address")
+	}
+	return s.advance(location, "advance")
+}
+
+func (s *Session) advance(location, verb string) (*Report, error) {
+	f, err := s.liveFrame()
+	if err != nil {
+		return nil, err
+	}
+	places, err := s.Places(location)
+	if err != nil {
+		return nil, err
+	}
+	if len(places) == 0 {
+		return nil, fmt.Errorf("%s: %s is nowhere in the loaded modules", verb, location)
+	}
+	t := s.sel.thread
+	var targets []target
+	for _, p := range places {
+		targets = append(targets, target{at: p.Addr})
+	}
+	for _, outer := range s.sel.stack.Frames[f.Num+1:] {
+		if outer.CFA != f.CFA {
+			targets = append(targets, target{at: outer.Code.Addr(), when: frameLeft(t, f.CFA)})
+			break
+		}
+	}
+	_, stop, err := s.runToTargets(targets)
+	if err != nil {
+		return nil, err
+	}
+	return s.report(stop, verb), nil
+}

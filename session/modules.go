@@ -1,0 +1,266 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/unwind"
+)
+
+// A module is a file mapped into the inferior, with its symbols when they were
+// asked for.
+type module struct {
+	inferior.Module
+	opened bool
+	obj    *symbols.Object
+	err    error // why there is no obj
+	table  *unwind.Table
+	tabled bool
+}
+
+// modules are the files mapped into the inferior, by address. Files stay open
+// across runs: they are kept by identity, so a rebuilt program is read again.
+type modules struct {
+	s     *Session
+	list  []*module // ascending Low
+	files map[fileID]*symbols.Object
+	names map[addr.Code][]symbols.Frame // resolved code, until the modules change
+}
+
+type fileID struct {
+	path       string
+	size       int64
+	mtimeNanos int64
+}
+
+func newModules(s *Session) *modules {
+	return &modules{s: s, files: map[fileID]*symbols.Object{}, names: map[addr.Code][]symbols.Frame{}}
+}
+
+// update takes over the process's list, keeping what is known of modules that stay.
+func (m *modules) update(now []inferior.Module) {
+	old := m.list
+	m.list = make([]*module, 0, len(now))
+	for _, mod := range now {
+		i := slices.IndexFunc(old, func(o *module) bool {
+			return o.Path == mod.Path && o.Low == mod.Low && o.Bias == mod.Bias
+		})
+		if i >= 0 {
+			old[i].Module = mod
+			m.list = append(m.list, old[i])
+		} else {
+			m.list = append(m.list, &module{Module: mod})
+		}
+	}
+	slices.SortFunc(m.list, func(a, b *module) int {
+		switch {
+		case a.Low < b.Low:
+			return -1
+		case a.Low > b.Low:
+			return 1
+		}
+		return 0
+	})
+	clear(m.names)
+}
+
+// at is the module that covers the address, or nil.
+func (m *modules) at(a addr.Run) *module {
+	i, ok := slices.BinarySearchFunc(m.list, a, func(mod *module, a addr.Run) int {
+		switch {
+		case mod.High <= a:
+			return -1
+		case mod.Low > a:
+			return 1
+		}
+		return 0
+	})
+	if !ok {
+		return nil
+	}
+	return m.list[i]
+}
+
+// ModuleAt gives the unwinder the CFI of the module at pc.
+func (m *modules) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
+	mod := m.at(pc)
+	if mod == nil {
+		return nil, 0, false
+	}
+	if !mod.tabled {
+		mod.tabled = true
+		if obj := m.object(mod); obj != nil {
+			t, err := obj.CFI()
+			if err != nil {
+				m.s.notify("%s: no CFI: %v", mod.Name, err)
+			}
+			mod.table = t
+		}
+	}
+	return mod.table, mod.Bias, true
+}
+
+// object is the module's symbols, opened on first use, or nil with mod.err set.
+func (m *modules) object(mod *module) *symbols.Object {
+	if mod.opened {
+		return mod.obj
+	}
+	mod.opened = true
+	if mod.VDSO {
+		mem := io.NewSectionReader(m.s.proc, int64(mod.Low), int64(mod.High-mod.Low))
+		mod.obj, mod.err = symbols.OpenReaderAt(mod.Name, mem, mem.Size(), m.config())
+	} else {
+		mod.obj, mod.err = m.open(mod.Path)
+	}
+	if mod.err != nil && mod.obj == nil {
+		m.s.notify("%s: no symbols: %v", mod.Name, mod.err)
+	}
+	return mod.obj
+}
+
+func (m *modules) config() symbols.Config {
+	return symbols.Config{DebugDirs: m.s.Settings.DebugDirs, Sysroot: m.s.Settings.Sysroot}
+}
+
+// open opens a file once for all runs.
+func (m *modules) open(path string) (*symbols.Object, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	id := fileID{path, st.Size(), st.ModTime().UnixNano()}
+	if obj := m.files[id]; obj != nil {
+		return obj, nil
+	}
+	obj, err := symbols.Open(path, m.config())
+	if err != nil {
+		return nil, err
+	}
+	m.files[id] = obj
+	return obj, nil
+}
+
+// frames resolves code to its function and the functions inlined there,
+// innermost first; nil when nothing is known of it.
+func (m *modules) frames(c addr.Code) []symbols.Frame {
+	if f, ok := m.names[c]; ok {
+		return f
+	}
+	var f []symbols.Frame
+	if mod := m.at(c.Lookup()); mod != nil {
+		if obj := m.object(mod); obj != nil {
+			f = withAliases(obj, obj.Lookup(c.Lookup().File(mod.Bias)))
+		}
+	}
+	m.names[c] = f
+	return f
+}
+
+// withAliases gives a C function the name that callers use for it as linkage
+// name: glibc's __strdup is everyone's strdup.
+func withAliases(obj *symbols.Object, frames []symbols.Frame) []symbols.Frame {
+	for i := range frames {
+		f := &frames[i]
+		if f.Inlined || strings.HasPrefix(f.Linkage, "_Z") || strings.HasPrefix(f.Linkage, "_R") {
+			continue // mangled names have no such aliases
+		}
+		if sym, off, ok := obj.SymbolAt(f.Entry); ok && off == 0 && sym.Name != f.Function {
+			f.Linkage = sym.Name
+		}
+	}
+	return frames
+}
+
+// each calls f for every module whose symbols can be read.
+func (m *modules) each(f func(*module, *symbols.Object)) {
+	for _, mod := range m.list {
+		if obj := m.object(mod); obj != nil {
+			f(mod, obj)
+		}
+	}
+}
+
+func (m *modules) reset() {
+	m.list = nil
+	clear(m.names)
+}
+
+// close closes all files.
+func (m *modules) close() error {
+	var errs []error
+	for _, obj := range m.files {
+		errs = append(errs, obj.Close())
+	}
+	clear(m.files)
+	m.reset()
+	return errors.Join(errs...)
+}
+
+// ModuleInfo is a row of `info sharedlibrary`.
+type ModuleInfo struct {
+	Path, Name string
+	Low, High  addr.Run
+	Bias       addr.Bias
+	BuildID    string
+	Debug      string // what names come from: dwarf, symtab, dynsym, none
+	DebugFile  string // a separate file they come from
+	Err        error  // why nothing could be read
+}
+
+// Modules are the files mapped into the inferior or seen by the capture.
+func (s *Session) Modules() ([]ModuleInfo, error) {
+	switch s.Mode() {
+	case Saved:
+		return s.savedModules(), nil
+	case Live:
+	default:
+		return nil, ErrNotRunning
+	}
+	var rows []ModuleInfo
+	for _, mod := range s.mods.list {
+		row := ModuleInfo{Path: mod.Path, Name: mod.Name, Low: mod.Low, High: mod.High, Bias: mod.Bias}
+		if obj := s.mods.object(mod); obj != nil {
+			info := obj.Info()
+			row.BuildID, row.Debug, row.DebugFile = obj.BuildID(), info.Debug.String(), info.DebugFile
+		}
+		row.Err = mod.err
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// runtimeModule tells libraries whose frames are not the user's code: the
+// language's runtime, the dynamic linker and allocators.
+func runtimeModule(path string) bool {
+	base := filepath.Base(path)
+	for _, p := range []string{"libc.", "libc-", "ld-linux", "ld-musl", "ld-2.", "libstdc++", "libc++", "libgcc_s", "libm.", "libpthread",
+		"libjemalloc", "libtcmalloc", "libmimalloc", "linux-vdso", "[vdso]"} {
+		if strings.HasPrefix(base, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// systemSource tells headers and library sources of the toolchain, whose
+// functions are inlined into the user's.
+func systemSource(file string) bool {
+	for _, p := range []string{"/usr/include/", "/usr/lib/gcc/", "/rustc/", "/usr/src/"} {
+		if strings.HasPrefix(file, p) {
+			return true
+		}
+	}
+	return strings.Contains(file, "/rustlib/src/") || strings.Contains(file, "/include/c++/")
+}
+
+func (m *module) String() string {
+	return fmt.Sprintf("%s at %v", m.Name, m.Low)
+}

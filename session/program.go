@@ -1,0 +1,336 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/symbols"
+)
+
+// program is the file to run.
+type program struct {
+	path string // as found in PATH, absolute
+	obj  *symbols.Object
+}
+
+// ProgramInfo is what is known of the program before it runs.
+type ProgramInfo struct {
+	Path string
+	symbols.Info
+	BuildID string
+}
+
+// Load makes path, or the command of that name in PATH, the program to run. A
+// process under the debugger stays what it is.
+func (s *Session) Load(path string) (ProgramInfo, error) {
+	if s.Mode() == Saved {
+		return ProgramInfo{}, ErrSaved
+	}
+	full, err := findProgram(path)
+	if err != nil {
+		return ProgramInfo{}, err
+	}
+	obj, err := s.mods.open(full)
+	if err != nil {
+		return ProgramInfo{}, err
+	}
+	s.prog = &program{path: full, obj: obj}
+	s.rebindAll()
+	return s.programInfo(), nil
+}
+
+// Program is the loaded program; ok is false without one.
+func (s *Session) Program() (ProgramInfo, bool) {
+	if s.prog == nil || s.prog.obj == nil {
+		return ProgramInfo{}, false
+	}
+	return s.programInfo(), true
+}
+
+func (s *Session) programInfo() ProgramInfo {
+	return ProgramInfo{Path: s.prog.path, Info: s.prog.obj.Info(), BuildID: s.prog.obj.BuildID()}
+}
+
+// findProgram resolves a name as a shell does, except that a file of that name
+// in the working directory is found too, as gdb finds it.
+func findProgram(name string) (string, error) {
+	if _, err := os.Stat(name); err != nil && !strings.Contains(name, "/") {
+		found, lookErr := exec.LookPath(name)
+		if lookErr != nil {
+			return "", fmt.Errorf("%s: no such file, and no such command in PATH", name)
+		}
+		name = found
+	} else if err != nil {
+		return "", err
+	}
+	return filepath.Abs(name)
+}
+
+// Run launches the program, stopped before its first instruction, and resumes it
+// until something stops it. args, when not nil, replaces the arguments.
+func (s *Session) Run(args *string) (*Report, error) {
+	if err := s.launch(args); err != nil {
+		return nil, err
+	}
+	return s.Continue(1)
+}
+
+// Start is Run up to the program's main function.
+func (s *Session) Start(args *string) (*Report, error) {
+	if err := s.launch(args); err != nil {
+		return nil, err
+	}
+	places := s.mainPlaces()
+	if len(places) == 0 {
+		s.notify("no function main is known: stopped at the first instruction")
+		return s.reportHere("starti"), nil
+	}
+	return s.runTo(places, "start")
+}
+
+// StartInstruction is Run up to the first instruction, which is the dynamic
+// linker's in most programs.
+func (s *Session) StartInstruction(args *string) (*Report, error) {
+	if err := s.launch(args); err != nil {
+		return nil, err
+	}
+	return s.reportHere("starti"), nil
+}
+
+// launch starts the program and prepares all stops.
+func (s *Session) launch(args *string) error {
+	switch {
+	case s.Mode() == Saved:
+		return ErrSaved
+	case s.proc != nil:
+		return ErrRunning
+	case s.prog == nil:
+		return ErrNoProgram
+	}
+	if args != nil {
+		s.Settings.Args = *args
+	}
+	cfg, err := s.launchConfig()
+	if err != nil {
+		return err
+	}
+	if obj, err := s.mods.open(s.prog.path); err == nil {
+		s.prog.obj = obj // rebuilt since
+	}
+	p, err := inferior.Launch(cfg)
+	if err != nil {
+		return err
+	}
+	return s.adopt(p, cfg.Args)
+}
+
+func (s *Session) launchConfig() (inferior.Config, error) {
+	args, files, err := inferior.ParseCommandLine(s.Settings.Args)
+	if err != nil {
+		return inferior.Config{}, fmt.Errorf("arguments: %w", err)
+	}
+	cfg := inferior.Config{Args: args, Redirections: files}
+	cfg.Path, cfg.Dir, cfg.TTY, cfg.KeepASLR = s.prog.path, s.Settings.Dir, s.Settings.TTY, s.Settings.KeepASLR
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, set := s.Settings.Env[name]; !set && !s.Settings.UnsetEnv[name] {
+			cfg.Env = append(cfg.Env, kv)
+		}
+	}
+	for name, value := range s.Settings.Env {
+		cfg.Env = append(cfg.Env, name+"="+value)
+	}
+	slices.Sort(cfg.Env)
+	return cfg, nil
+}
+
+// Attach stops a running process and takes it under the debugger.
+func (s *Session) Attach(pid int) (*Report, error) {
+	switch {
+	case s.Mode() == Saved:
+		return nil, ErrSaved
+	case s.proc != nil:
+		return nil, ErrRunning
+	}
+	p, err := inferior.Attach(pid)
+	if err != nil {
+		return nil, err
+	}
+	exe := p.Exe()
+	obj, err := s.mods.open(fmt.Sprintf("/proc/%d/exe", pid))
+	if err != nil {
+		s.notify("%s: %v", exe, err)
+	}
+	s.prog = &program{path: exe, obj: obj}
+	if err := s.adopt(p, nil); err != nil {
+		return nil, err
+	}
+	return s.reportHere("attach"), nil
+}
+
+// adopt makes p the process under the debugger.
+func (s *Session) adopt(p *inferior.Process, args []string) error {
+	s.proc = p
+	s.target.Store(p)
+	s.started, s.held, s.stopped = time.Now(), 0, time.Now()
+	s.hits = nil
+	s.trace.reset()
+	s.logged, s.logMods, s.resolved = map[int]bool{}, map[moduleKey]int{}, resolved{}
+	s.resolvedTo = 0
+	host, _ := os.Hostname()
+	s.log = capture.NewLog(capture.Info{
+		Program: s.prog.path, Args: args, PID: p.PID(), Start: s.started,
+		Host: host, Arch: "x86-64", Created: "hdb " + s.cfg.Version,
+	})
+	p.SetFollowFork(s.Settings.FollowChild)
+	p.SetDetachOnFork(!s.Settings.KeepForks)
+	for name, pol := range s.policy {
+		if err := p.HandleSignal(name, pol); err != nil {
+			s.notify("handle %s: %v", name, err)
+		}
+	}
+	p.SetHooks(inferior.Hooks{
+		Modules: s.modulesChanged,
+		Forked:  s.forked,
+		Execed:  s.execed,
+		Signal:  s.signalSeen,
+		Message: func(m string) { s.notify("%s", m) },
+	})
+	s.newTracer()
+	s.mods.update(p.Modules())
+	s.logModules(p.Modules(), nil)
+	s.selectDefault()
+	s.bindAll()
+	return s.armTracer()
+}
+
+func (s *Session) selectDefault() {
+	if ts := s.proc.Threads(); len(ts) > 0 {
+		s.selectThread(ts[0], addr.Code{})
+	}
+}
+
+// Detach lets the process go on, unharmed.
+func (s *Session) Detach() (pid int, err error) {
+	if err := s.live(); err != nil {
+		return 0, err
+	}
+	pid = s.proc.PID()
+	s.unbindAll()
+	s.tracer.Disarm()
+	err = s.proc.Detach() // lifts whatever is left
+	s.forget()
+	return pid, err
+}
+
+// Kill ends the process.
+func (s *Session) Kill() (pid int, err error) {
+	if err := s.live(); err != nil {
+		return 0, err
+	}
+	pid = s.proc.PID()
+	err = s.proc.Kill()
+	s.forget()
+	return pid, err
+}
+
+// forget drops everything that belonged to the process. The log stays, to be
+// asked and saved.
+func (s *Session) forget() {
+	s.finishLog()
+	s.proc, s.tracer = nil, nil
+	s.target.Store(nil)
+	s.sel = selection{}
+	s.hits = nil
+	s.mods.reset()
+	for _, b := range s.binds {
+		b.traps = nil
+	}
+	s.rebindAll()
+}
+
+// Close ends the session: a launched process is killed, an attached one goes on.
+func (s *Session) Close() error {
+	var err error
+	if s.proc != nil {
+		if s.proc.Attached() {
+			_, err = s.Detach()
+		} else {
+			_, err = s.Kill()
+		}
+	}
+	if s.saved != nil {
+		err = s.saved.Close()
+		s.saved = nil
+	}
+	if e := s.mods.close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// modulesChanged follows dlopen and dlclose.
+func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Action {
+	if len(removed) > 0 {
+		s.finishLog() // names of what goes away
+	}
+	s.mods.update(s.proc.Modules())
+	s.logModules(added, removed)
+	if err := s.tracer.ModulesChanged(added, removed); err != nil {
+		s.notify("allocators of a new library: %v", err)
+	}
+	s.dropPlaces(removed)
+	s.bindPending()
+	return inferior.Resume
+}
+
+func (s *Session) forked(parent, child int, followed bool) {
+	switch {
+	case followed:
+		s.notify("following child process %d of %d", child, parent)
+	case s.Settings.KeepForks:
+		s.notify("process %d forked %d: it is held, see inferior", parent, child)
+	default:
+		s.notify("process %d forked %d: it runs free", parent, child)
+	}
+	if followed {
+		s.mods.update(s.proc.Modules())
+	}
+}
+
+// execed follows execve: all traps are gone with the old image.
+func (s *Session) execed(path string) {
+	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
+	for _, b := range s.binds {
+		b.traps = nil
+	}
+	obj, err := s.mods.open(path)
+	if err != nil {
+		s.notify("%s: %v", path, err)
+	}
+	s.prog = &program{path: path, obj: obj}
+	s.finishLog()
+	s.logModules(nil, s.loggedModules())
+	s.mods.reset()
+	s.mods.update(s.proc.Modules())
+	s.logModules(s.proc.Modules(), nil)
+	s.trace.forgetBlocks()
+	s.tracer.Reset()
+	s.selectDefault()
+	s.bindAll()
+	if err := s.armTracer(); err != nil {
+		s.notify("%v", err)
+	}
+}
+
+func (s *Session) signalSeen(t *inferior.Thread, sig *inferior.Signal) {
+	s.notify("thread %d received %s", t.Num, sig.Explanation)
+}

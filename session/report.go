@@ -1,0 +1,99 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
+
+// A Report says why and where the inferior stopped.
+type Report struct {
+	Reason   inferior.StopReason
+	Thread   ThreadInfo
+	Hits     []*breakpoints.Stop // the numbered stops that matched
+	Event    *Event              // the allocation stopped at
+	Signal   *inferior.Signal
+	Exit     inferior.ExitStatus
+	Watch    *WatchHit
+	Finished *Finished
+	Exec     string // the program now running, after an exec
+	Child    int    // the process forked
+	Elapsed  time.Duration
+	Frames   []Frame // from the innermost to the selected one
+	Verb     string  // "start", "step" ...: what ended here without a numbered stop
+}
+
+// WatchHit is what a watchpoint saw.
+type WatchHit struct {
+	Addr     addr.Run
+	Size     int
+	Old, New []byte
+}
+
+// Finished is what `finish` ran to the end of.
+type Finished struct {
+	Function string
+	Value    uint64 // of rax
+}
+
+// Headline is the report's first line, without a newline: the numbered stops,
+// the event, the thread and the time.
+func (r *Report) Headline() string {
+	var b strings.Builder
+	for _, h := range r.Hits {
+		word := "breakpoint"
+		switch {
+		case h.Kind == breakpoints.StopWatch:
+			word = "watchpoint"
+		case h.Temporary:
+			word = "temporary breakpoint"
+		}
+		fmt.Fprintf(&b, "%s %d, hit %d: ", word, h.ID, h.Hits)
+	}
+	b.WriteString(r.cause())
+	if r.Thread.Num != 0 {
+		fmt.Fprintf(&b, "   thread %d %q", r.Thread.Num, r.Thread.Name)
+	}
+	if r.Event != nil {
+		fmt.Fprintf(&b, "   %.3f s", r.Elapsed.Seconds())
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// cause is the part of the headline between the numbered stops and the thread.
+func (r *Report) cause() string {
+	switch {
+	case r.Event != nil:
+		return fmt.Sprintf("#%d %s", r.Event.Seq, r.Event.Call())
+	case r.Watch != nil:
+		return fmt.Sprintf("*%v: %#x -> %#x", r.Watch.Addr, little(r.Watch.Old), little(r.Watch.New))
+	case r.Signal != nil:
+		return r.Signal.Explanation
+	case r.Finished != nil:
+		return fmt.Sprintf("%s returned, rax = %#x", r.Finished.Function, r.Finished.Value)
+	}
+	switch r.Reason {
+	case inferior.Exited, inferior.Gone:
+		return r.Exit.String()
+	case inferior.Interrupted:
+		return "interrupted"
+	case inferior.Execed:
+		return "executing new program: " + r.Exec
+	case inferior.Forked:
+		return fmt.Sprintf("forked process %d", r.Child)
+	}
+	return r.Verb
+}
+
+// little reads up to 8 bytes in the inferior's order.
+func little(b []byte) uint64 {
+	var v uint64
+	for i := min(len(b), 8) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(b[i])
+	}
+	return v
+}

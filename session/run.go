@@ -1,0 +1,232 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+)
+
+// A target is a place to run to that is not a numbered stop: the return of a
+// function, the start of a line.
+type target struct {
+	at   addr.Run
+	when func(*inferior.Thread) bool // nil: any thread, always
+}
+
+// Continue resumes the inferior until something stops it. n above 1 ignores the
+// next n-1 hits of the stop it stands at, as gdb does.
+func (s *Session) Continue(n int) (*Report, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	if n > 1 {
+		if len(s.hits) == 0 {
+			return nil, fmt.Errorf("continue %d: no breakpoint to ignore: the inferior did not stop at one", n)
+		}
+		s.hits[0].stop.Ignore += uint64(n - 1)
+	}
+	_, stop, err := s.runToTargets(nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.report(stop, ""), nil
+}
+
+// runTo runs until any thread reaches one of the places.
+func (s *Session) runTo(places []breakpoints.Place, verb string) (*Report, error) {
+	var ts []target
+	for _, p := range places {
+		ts = append(ts, target{at: p.Addr})
+	}
+	_, stop, err := s.runToTargets(ts)
+	if err != nil {
+		return nil, err
+	}
+	return s.report(stop, verb), nil
+}
+
+// runToTargets resumes all threads with traps at the targets. reached tells that
+// a target stopped the inferior and no numbered stop did.
+func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.Stop, err error) {
+	var planted []*inferior.Trap
+	defer func() {
+		for _, tr := range planted {
+			if e := tr.Remove(); e != nil && err == nil && s.proc != nil {
+				if _, gone := s.proc.Exited(); !gone {
+					err = e
+				}
+			}
+		}
+	}()
+	hit := false
+	for _, tg := range targets {
+		tr, err := s.proc.Plant(tg.at, func(t *inferior.Thread) inferior.Action {
+			if tg.when != nil && !tg.when(t) {
+				return inferior.Resume
+			}
+			hit = true
+			return inferior.StopHere
+		})
+		if err != nil {
+			return false, inferior.Stop{}, fmt.Errorf("stop at %v: %w", tg.at, err)
+		}
+		planted = append(planted, tr)
+	}
+	stop, err = s.resume()
+	return hit && len(s.hits) == 0 && stop.Reason == inferior.Trapped, stop, err
+}
+
+// resume lets all threads run until the engine reports a stop.
+func (s *Session) resume() (inferior.Stop, error) {
+	s.leave()
+	stop, err := s.proc.Continue()
+	s.stopped = time.Now()
+	return stop, err
+}
+
+// leave forgets what was true of the last stop.
+func (s *Session) leave() {
+	s.hits = nil
+	s.sel.max, s.sel.frame, s.sel.code, s.sel.stack = 0, 0, addr.Code{}, Stack{}
+	if !s.stopped.IsZero() {
+		s.held += time.Since(s.stopped)
+		s.stopped = time.Time{}
+	}
+}
+
+// report turns the engine's stop into the user's, selects thread and frame, and
+// keeps it in the log.
+func (s *Session) report(stop inferior.Stop, verb string) *Report {
+	r := &Report{
+		Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path,
+		Child: stop.Child, Verb: verb, Elapsed: s.now(),
+	}
+	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
+		s.logStop(r)
+		s.forget()
+		return r
+	}
+	var first addr.Code
+	t := stop.Thread
+	for _, h := range s.hits {
+		r.Hits = appendStop(r.Hits, h.stop)
+		if h.event != nil && r.Event == nil {
+			r.Event, t = h.event, h.thread
+		}
+	}
+	if r.Event != nil {
+		first = s.eventCode(t, r.Event)
+	}
+	if t == nil {
+		t = s.sel.thread
+	}
+	s.selectThread(t, first)
+	r.Thread = s.threadInfo(t)
+	s.watchHit(stop, r)
+	s.showFrames(r)
+	s.logStop(r)
+	s.dropTemporaries(r)
+	return r
+}
+
+func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.Stop {
+	if st == nil || slices.Contains(list, st) {
+		return list
+	}
+	return append(list, st)
+}
+
+// eventCode is how the stopped thread's PC is looked up at an allocation: after
+// the call has returned it stands behind the call, which is what we mean.
+func (s *Session) eventCode(t *inferior.Thread, e *Event) addr.Code {
+	if e.Kind == capture.Free || e.Kind == capture.Unmap || t == nil {
+		return addr.Code{}
+	}
+	if fn, ok := s.function(e.Function); ok && fn.Group == "go" {
+		return addr.Code{}
+	}
+	regs, err := t.Regs()
+	if err != nil {
+		return addr.Code{}
+	}
+	return addr.Return(regs.PC())
+}
+
+// showFrames selects the frame to show and puts the frames up to it in the report.
+func (s *Session) showFrames(r *Report) {
+	st, err := s.Stack(0)
+	if err != nil || len(st.Frames) == 0 {
+		return
+	}
+	n := 0
+	if r.Event != nil || r.Reason == inferior.Signaled || r.Reason == inferior.Interrupted {
+		n = userFrame(st.Frames)
+	}
+	s.sel.frame = n
+	r.Frames = st.Frames[:n+1]
+}
+
+// reportHere reports a process that is stopped without having run.
+func (s *Session) reportHere(verb string) *Report {
+	return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: s.sel.thread}, verb)
+}
+
+func (s *Session) watchHit(stop inferior.Stop, r *Report) {
+	if stop.Watch == nil {
+		return
+	}
+	r.Watch = &WatchHit{Addr: stop.Watch.Addr, Size: stop.Watch.Size, Old: stop.Old, New: stop.New}
+}
+
+// dropTemporaries deletes the tbreak that was hit.
+func (s *Session) dropTemporaries(r *Report) {
+	for _, h := range r.Hits {
+		if h.Temporary {
+			if err := s.Delete(h.ID); err != nil {
+				s.notify("temporary breakpoint %d: %v", h.ID, err)
+			}
+		}
+	}
+}
+
+// NextAlloc continues to the n-th allocation event from here that matches the
+// condition; a nil condition matches all.
+func (s *Session) NextAlloc(n int, c *cond.Cond) (*Report, error) {
+	return s.nextEvent(n, c, func(k capture.Kind) bool {
+		return k == capture.Alloc || k == capture.Realloc || k == capture.Map
+	})
+}
+
+// NextFree continues to the n-th block given back from here.
+func (s *Session) NextFree(n int, c *cond.Cond) (*Report, error) {
+	return s.nextEvent(n, c, func(k capture.Kind) bool { return k == capture.Free || k == capture.Unmap })
+}
+
+func (s *Session) nextEvent(n int, c *cond.Cond, want func(capture.Kind) bool) (*Report, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	s.trace.next = &nextEvent{left: max(n, 1), cond: c, want: want}
+	if err := s.armTracer(); err != nil {
+		return nil, err
+	}
+	_, stop, err := s.runToTargets(nil)
+	s.trace.next = nil
+	if err != nil {
+		return nil, err
+	}
+	if s.proc != nil {
+		if _, gone := s.proc.Exited(); !gone {
+			if err := s.armTracer(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.report(stop, "next event"), nil
+}

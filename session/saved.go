@@ -1,0 +1,176 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/unwind"
+)
+
+func fileSize(path string) int64 {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return st.Size()
+}
+
+// savedStack is the stack selected in the capture.
+func (s *Session) savedStack() (Stack, error) {
+	if s.sel.saved == 0 {
+		return Stack{}, ErrNoStack
+	}
+	if s.sel.max == 0 {
+		s.sel.stack, s.sel.max = s.sourceStack(s.saved, s.sel.saved, s.sel.at), defaultDepth
+	}
+	return s.sel.stack, nil
+}
+
+// sourceStack resolves a recorded stack: with what the capture kept, or with the
+// modules of the process.
+func (s *Session) sourceStack(src capture.Source, id capture.StackID, seq uint64) Stack {
+	rec := src.Stack(id)
+	out := Stack{Truncated: rec.Truncated}
+	for i := range rec.PCs {
+		code := rec.Code(i)
+		base := Frame{Code: code, How: unwind.CFI, CFA: addr.Run(i)} // recorded frames have no CFA: their number tells them apart
+		if rec.Guessed(i) {
+			base.How = unwind.FramePointer
+		}
+		if m, ok := moduleOf(src, code.Lookup(), seq); ok {
+			base.Module, base.Path = filepath.Base(m.Path), m.Path
+		}
+		chain := s.recordedChain(src, code, seq)
+		if len(chain) == 0 {
+			base.Num = len(out.Frames)
+			out.Frames = append(out.Frames, base)
+		}
+		for _, f := range chain {
+			fr := base
+			fr.Num, fr.Offset = len(out.Frames), f.Offset
+			fr.Frame = symbolsFrame(f)
+			out.Frames = append(out.Frames, fr)
+		}
+	}
+	return out
+}
+
+func (s *Session) recordedChain(src capture.Source, c addr.Code, seq uint64) []capture.Frame {
+	if f, ok := src.Symbol(c.Addr(), c.IsReturn(), seq); ok {
+		return f
+	}
+	if s.proc != nil && src == capture.Source(s.log) {
+		s.resolved.keep(s, c)
+	}
+	return s.resolved.at(src.Modules(), c, seq)
+}
+
+func symbolsFrame(f capture.Frame) symbols.Frame {
+	return symbols.Frame{
+		Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Column: f.Column,
+		Inlined: f.Inlined, Source: provenance(f.Source), Language: language(f.Language),
+		Entry: addr.File(f.FuncLow),
+	}
+}
+
+// provenance is the reverse of its String.
+func provenance(word string) symbols.Provenance {
+	for p := symbols.FromNone; p <= symbols.FromDWARF; p++ {
+		if p.String() == word {
+			return p
+		}
+	}
+	return symbols.FromNone
+}
+
+// language is a language of that family: what highlights its sources.
+func language(family string) symbols.Language {
+	for l := symbols.Language(1); family != "" && l < 0x40; l++ { // DW_LANG codes, DWARF 5 section 7.12
+		if l.String() == family {
+			return l
+		}
+	}
+	return 0
+}
+
+func moduleOf(src capture.Source, pc addr.Run, seq uint64) (capture.Module, bool) {
+	for _, m := range src.Modules() {
+		if m.Holds(pc, seq) {
+			return m, true
+		}
+	}
+	for _, m := range src.Modules() {
+		if pc >= m.Low && pc < m.High {
+			return m, true
+		}
+	}
+	return capture.Module{}, false
+}
+
+func (s *Session) savedModules() []ModuleInfo {
+	var rows []ModuleInfo
+	for _, m := range s.saved.Modules() {
+		rows = append(rows, ModuleInfo{Path: m.Path, Name: filepath.Base(m.Path), Low: m.Low, High: m.High, Bias: m.Bias, BuildID: m.BuildID, Debug: "kept in the capture"})
+	}
+	return rows
+}
+
+func (s *Session) savedThreads() []ThreadInfo {
+	var rows []ThreadInfo
+	for _, t := range s.saved.Threads() {
+		rows = append(rows, ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name})
+	}
+	return rows
+}
+
+// CaptureInfo is what the capture says of itself.
+func (s *Session) CaptureInfo() (capture.Info, error) {
+	src := s.source()
+	if src == nil {
+		return capture.Info{}, ErrNoProgram
+	}
+	return src.Info(), nil
+}
+
+// StopRecords are the stops of the session so far, or of the saved one.
+func (s *Session) StopRecords() []capture.StopRecord {
+	if src := s.source(); src != nil {
+		return src.Stops()
+	}
+	return nil
+}
+
+// Goto selects the event in a capture: bt, frame and list speak of its stack.
+func (s *Session) Goto(seq uint64) (*Report, error) {
+	if s.Mode() != Saved {
+		return nil, fmt.Errorf("goto #%d: only a capture has a past: use next-alloc, or save and open", seq)
+	}
+	e, ok := s.EventAt(seq)
+	if !ok {
+		return nil, s.noEvent(seq)
+	}
+	s.sel = selection{seq: seq, saved: e.Stack, at: seq}
+	r := &Report{Event: e, Elapsed: e.Time}
+	for _, t := range s.saved.Threads() {
+		if t.TID == e.TID {
+			r.Thread = ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name, Selected: true}
+		}
+	}
+	if st, err := s.savedStack(); err == nil && len(st.Frames) > 0 {
+		s.sel.frame = userFrame(st.Frames)
+		r.Frames = st.Frames[:s.sel.frame+1]
+	}
+	return r, nil
+}
+
+func (s *Session) noEvent(seq uint64) error {
+	src := s.source()
+	if src == nil || src.Len() == 0 {
+		return fmt.Errorf("#%d: no events were recorded: use record start", seq)
+	}
+	return fmt.Errorf("#%d: not among the %d recorded events: see allocs", seq, src.Len())
+}

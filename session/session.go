@@ -1,0 +1,182 @@
+// Package session is one debugging session without a terminal: the verbs behind
+// the console's commands, on a live process and on a saved capture.
+//
+// It owns the process under the debugger, the modules and their symbols, the
+// numbered stops, the allocation tracer and the log of events, and it never
+// prints: verbs return values, what happens on the way goes to Config.Notify.
+//
+// A Session belongs to the goroutine that calls Launch or Attach, because
+// ptrace ties a process to one OS thread. Only Interrupt may be called from
+// elsewhere.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/inferior"
+	"hdb/symbols"
+	"hdb/unwind"
+)
+
+// Config says how a session is wired to its user.
+type Config struct {
+	Version string       // of hdb, kept in captures
+	Notify  func(string) // one line about something that happened on the way; may be nil
+}
+
+// A Session is one program under the debugger, from loading to quitting, or one
+// saved capture.
+type Session struct {
+	cfg      Config
+	Settings Settings
+	Sources  symbols.Sources
+
+	prog  *program // nil before file, attach or open
+	proc  *inferior.Process
+	mods  *modules
+	walk  *unwind.Walker
+	stops breakpoints.List
+	binds map[int]*binding // planted traps of a numbered stop, by its ID
+
+	tracer     *breakpoints.Tracer
+	userFns    []breakpoints.Function // alloc add
+	trace      trace                  // events of this run
+	log        *capture.Log
+	saved      *capture.File
+	logged     map[int]bool      // threads in the log, by number
+	logMods    map[moduleKey]int // modules in the log that are still mapped
+	resolved   resolved
+	resolvedTo int                        // stacks of the log whose names are in resolved
+	policy     map[string]inferior.Policy // handle, kept across runs
+
+	sel     selection
+	hits    []hit         // stops that said yes since the last resume
+	started time.Time     // of the run, for the times of events
+	held    time.Duration // time the inferior spent stopped for the user
+	stopped time.Time
+	target  atomic.Pointer[inferior.Process] // proc, for Interrupt from another goroutine
+}
+
+// A hit is a numbered stop that matched, where and on what.
+type hit struct {
+	stop   *breakpoints.Stop
+	thread *inferior.Thread
+	event  *Event
+}
+
+// Settings are what `set` changes; they hold from the next run or stop on.
+type Settings struct {
+	Args         string            // the program's arguments and redirections, as typed
+	Env          map[string]string // set environment; on top of hdb's own
+	UnsetEnv     map[string]bool
+	Dir          string // working directory of the inferior, "" is hdb's
+	TTY          string // inferior-tty
+	KeepASLR     bool   // not disable-randomization
+	FollowChild  bool   // follow-fork-mode child
+	KeepForks    bool   // not detach-on-fork
+	MaxDepth     int    // frames of a recorded stack
+	DebugDirs    []string
+	Sysroot      string
+	StepIntoBare bool // step-mode: step stops in functions without line information
+}
+
+// Errors that callers tell apart.
+var (
+	ErrNotRunning = errors.New("no process: use run, start or attach")
+	ErrNoProgram  = errors.New("no program: use file, attach or open")
+	ErrRunning    = errors.New("a process is already under the debugger: kill or detach it first")
+	ErrSaved      = errors.New("this is a capture, not a process: nothing runs")
+	ErrNoStack    = errors.New("no stack: nothing is selected")
+)
+
+// New is an empty session.
+func New(cfg Config) *Session {
+	if cfg.Notify == nil {
+		cfg.Notify = func(string) {}
+	}
+	s := &Session{
+		cfg:      cfg,
+		binds:    map[int]*binding{},
+		policy:   map[string]inferior.Policy{},
+		resolved: resolved{},
+		Settings: Settings{
+			Env: map[string]string{}, UnsetEnv: map[string]bool{},
+			MaxDepth: 2048, DebugDirs: []string{"/usr/lib/debug"},
+		},
+	}
+	s.mods = newModules(s)
+	s.walk = unwind.NewWalker(s.mods)
+	s.trace.live = heap.NewLive()
+	return s
+}
+
+// Mode is what the session is about.
+type Mode uint8
+
+// The modes.
+const (
+	Empty  Mode = iota // nothing loaded
+	Loaded             // a program that does not run
+	Live               // a process, stopped
+	Saved              // a capture
+)
+
+// Mode tells what can be asked.
+func (s *Session) Mode() Mode {
+	switch {
+	case s.saved != nil:
+		return Saved
+	case s.proc != nil:
+		return Live
+	case s.prog != nil:
+		return Loaded
+	}
+	return Empty
+}
+
+// live is the error of a verb that needs a process, or nil.
+func (s *Session) live() error {
+	switch s.Mode() {
+	case Saved:
+		return ErrSaved
+	case Live:
+		return nil
+	}
+	return ErrNotRunning
+}
+
+func (s *Session) notify(format string, args ...any) {
+	s.cfg.Notify(fmt.Sprintf(format, args...))
+}
+
+// Interrupt stops the running inferior, or does nothing when it is stopped. Any
+// goroutine may call it.
+func (s *Session) Interrupt() error {
+	if p := s.target.Load(); p != nil {
+		return p.Interrupt()
+	}
+	return nil
+}
+
+// Process is what `info inferiors` shows; ok is false without a process.
+func (s *Session) Process() (pid int, exe string, attached, ok bool) {
+	if s.proc == nil {
+		return 0, "", false, false
+	}
+	return s.proc.PID(), s.proc.Exe(), s.proc.Attached(), true
+}
+
+// Now is the inferior's own time since it was launched or attached: time spent
+// stopped for the user is not counted.
+func (s *Session) now() time.Duration {
+	if s.started.IsZero() {
+		return 0
+	}
+	return time.Since(s.started) - s.held
+}

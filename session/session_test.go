@@ -1,0 +1,197 @@
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"hdb/inferior"
+	"hdb/internal/cond"
+	"hdb/testprogs"
+)
+
+// open loads a test program into a session that ends with the test.
+func open(t *testing.T, name string, flags ...string) *Session {
+	t.Helper()
+	runtime.LockOSThread() // of this test's goroutine: ptrace is bound to it
+	t.Cleanup(runtime.UnlockOSThread)
+	s := New(Config{Version: "test", Notify: func(line string) { t.Log(line) }})
+	s.Sources.Dirs = []string{filepath.Dir(testprogs.Source(t, name))}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	if _, err := s.Load(testprogs.Build(t, name, flags...)); err != nil {
+		t.Fatal(err)
+	}
+	s.Settings.Args = "> /dev/null"
+	return s
+}
+
+// must is the report of a verb that has to succeed.
+func must(t *testing.T) func(*Report, error) *Report {
+	return func(r *Report, err error) *Report {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s [%s]", r.Headline(), path(r.Frames))
+		return r
+	}
+}
+
+// path is the functions of frames, innermost first.
+func path(frames []Frame) string {
+	var names []string
+	for _, f := range frames {
+		name := f.Function
+		if f.Inlined {
+			name += "*"
+		}
+		names = append(names, fmt.Sprintf("%s:%d", name, f.Line))
+	}
+	return strings.Join(names, " ")
+}
+
+func setBreak(t *testing.T, s *Session, text string) {
+	t.Helper()
+	if _, err := s.Break(text, false); err != nil {
+		t.Fatalf("break %s: %v", text, err)
+	}
+}
+
+func wantLine(t *testing.T, s *Session, function string, line int) {
+	t.Helper()
+	f, err := s.SelectedFrame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Function != function || f.Line != line {
+		t.Fatalf("at %s:%d, want %s:%d", f.Function, f.Line, function, line)
+	}
+}
+
+func TestStopAtLargeAllocationWithInlinedFrames(t *testing.T) {
+	s := open(t, "sizes")
+	setBreak(t, s, "alloc if size >= 1MiB")
+	r := must(t)(s.Run(nil))
+	if r.Event == nil || r.Event.Size != 1<<20 || r.Event.Function != "malloc" {
+		t.Fatalf("stopped at %+v", r.Event)
+	}
+	wantLine(t, s, "main", 51)
+	for range 2 {
+		r = must(t)(s.Continue(1)) // 2 and 4 MiB
+	}
+	r = must(t)(s.Continue(1))
+	if r.Event.Function != "realloc" || r.Event.Size != 1<<20+16 {
+		t.Fatalf("stopped at %s", r.Event.Call())
+	}
+	if got := path(r.Frames); got != "buffer_resize*:15 buffer_reserve*:22 buffer_append*:27 read_page:36" {
+		t.Errorf("frames %s", got)
+	}
+	st, err := s.Stack(0)
+	if err != nil || st.Truncated != "" {
+		t.Fatalf("stack truncated %q: %v", st.Truncated, err)
+	}
+	if r.Hits[0].Hits != 4 {
+		t.Errorf("%d hits, want 4", r.Hits[0].Hits)
+	}
+	if r = must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+		t.Errorf("ended by %v", r.Exit)
+	}
+}
+
+func TestNextAllocAndFree(t *testing.T) {
+	s := open(t, "basic")
+	must(t)(s.Start(nil))
+	var got []string
+	for range 4 {
+		got = append(got, strings.Fields(must(t)(s.NextAlloc(1, nil)).Event.Call())[0])
+	}
+	if want := "[malloc(100) calloc(10, realloc(0x0, realloc("; !strings.HasPrefix(fmt.Sprint(got), want) {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	c, err := cond.Parse(`caller("strdup")`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := must(t)(s.NextAlloc(1, c)); r.Event == nil || r.Event.Size != 15 {
+		t.Errorf("strdup of 15 bytes: %+v", r.Event)
+	}
+	if r := must(t)(s.NextFree(7, nil)); r.Event.Size != 100 {
+		t.Errorf("the last free is of the first block: %+v", r.Event)
+	}
+	if r := must(t)(s.NextAlloc(1, nil)); r.Reason != inferior.Exited {
+		t.Errorf("stopped by %v", r.Reason)
+	}
+}
+
+func TestSteps(t *testing.T) {
+	s := open(t, "stepping")
+	must(t)(s.Start(nil))
+	wantLine(t, s, "main", 28)
+	for _, step := range []struct {
+		verb     func() (*Report, error)
+		function string
+		line     int
+	}{
+		{func() (*Report, error) { return s.Next(2) }, "main", 30},
+		{func() (*Report, error) { return s.Next(1) }, "main", 31},
+		{func() (*Report, error) { return s.Step(1) }, "leaf", 8},
+		{func() (*Report, error) { return s.Finish() }, "main", 31},
+		{func() (*Report, error) { return s.Next(1) }, "main", 30},
+		{func() (*Report, error) { return s.Until("32") }, "main", 32},
+		{func() (*Report, error) { return s.Step(1) }, "middle", 14},
+		{func() (*Report, error) { return s.Next(1) }, "middle", 15},
+		{func() (*Report, error) { return s.Next(1) }, "middle", 16},
+		{func() (*Report, error) { return s.Next(2) }, "main", 32},
+		{func() (*Report, error) { return s.Next(1) }, "main", 33},
+		{func() (*Report, error) { return s.Step(1) }, "factorial", 21},
+		{func() (*Report, error) { return s.Advance("22") }, "factorial", 22},
+		{func() (*Report, error) { return s.Finish() }, "factorial", 23},
+		{func() (*Report, error) { return s.Advance("34") }, "factorial", 23},
+	} {
+		must(t)(step.verb())
+		wantLine(t, s, step.function, step.line)
+	}
+}
+
+func TestCaptureRoundTrip(t *testing.T) {
+	s := open(t, "sizes")
+	if err := s.Record(); err != nil {
+		t.Fatal(err)
+	}
+	setBreak(t, s, "realloc if size > 1MiB")
+	r := must(t)(s.Run(nil))
+	file := filepath.Join(t.TempDir(), "sizes.hdb")
+	if _, err := s.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	live, err := s.Stack(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	c := New(Config{Version: "test"})
+	defer c.Close()
+	if _, err := c.Open(file); err != nil {
+		t.Fatal(err)
+	}
+	saved, err := c.Stack(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := path(live.Frames), path(saved.Frames); a != b {
+		t.Errorf("the stack was\n%s, and opens as\n%s", a, b)
+	}
+	e, stack, err := c.EventStack(r.Event.Seq)
+	if err != nil || e.Call() != r.Event.Call() {
+		t.Fatalf("#%d is %v, want %s: %v", r.Event.Seq, e, r.Event.Call(), err)
+	}
+	if a, b := path(live.Frames), path(stack.Frames); a != b {
+		t.Errorf("event's stack\n%s, want\n%s", b, a)
+	}
+}

@@ -1,0 +1,277 @@
+package session
+
+import (
+	"fmt"
+	"hdb/capture"
+	"path/filepath"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/unwind"
+)
+
+// A Frame is one function call of a stack, an inlined one included.
+type Frame struct {
+	Num    int
+	Code   addr.Code
+	Offset uint64 // of Code from the function's entry, 0 when inlined
+	symbols.Frame
+	Module string     // base name of the file the code is in, "" when unknown
+	Path   string     // that file
+	CFA    addr.Run   // of the call's frame; inlined frames share their function's
+	How    unwind.How // how the frame was found
+	Signal bool       // a signal was delivered here
+
+	regs unwind.Regs
+}
+
+// A Stack is innermost first.
+type Stack struct {
+	Frames    []Frame
+	Truncated string // why it ends early, "" when it is complete
+}
+
+// selection is what the user looks at: a thread, its stack and a frame of it. In
+// a capture, the event.
+type selection struct {
+	thread *inferior.Thread
+	seq    uint64          // in a capture: the event,
+	saved  capture.StackID // its stack,
+	at     uint64          // and the event whose modules resolve it
+	stack  Stack
+	max    int // frames walked for stack
+	frame  int
+	code   addr.Code // overrides frame 0's PC: after a call, its return address
+}
+
+// defaultDepth bounds stacks that nobody asked to see whole.
+const defaultDepth = 2048
+
+// Stack is the selected thread's stack, or the selected event's in a capture.
+// At most limit physical frames are walked, 0 is the default bound.
+func (s *Session) Stack(limit int) (Stack, error) {
+	if limit <= 0 {
+		limit = defaultDepth
+	}
+	if s.Mode() == Saved {
+		return s.savedStack()
+	}
+	if err := s.live(); err != nil {
+		return Stack{}, err
+	}
+	if s.sel.thread == nil {
+		return Stack{}, ErrNoStack
+	}
+	if s.sel.max >= limit {
+		return s.sel.stack, nil
+	}
+	st, err := s.threadStack(s.sel.thread, limit, s.sel.code)
+	if err != nil {
+		return Stack{}, err
+	}
+	s.sel.stack, s.sel.max = st, limit
+	return st, nil
+}
+
+// rawStack walks a stopped thread without asking for names. first, when set, is
+// how frame 0's PC is to be looked up. The frames are valid until the next walk.
+func (s *Session) rawStack(t *inferior.Thread, limit int, first addr.Code) (unwind.Stack, error) {
+	regs, err := t.Regs()
+	if err != nil {
+		return unwind.Stack{}, fmt.Errorf("thread %d: %w", t.Num, err)
+	}
+	raw := s.walk.Walk(s.proc, regs.Unwind(), limit)
+	if len(raw.Frames) > 0 && first != (addr.Code{}) && first.Addr() == raw.Frames[0].PC.Addr() {
+		raw.Frames[0].PC = first
+	}
+	return raw, nil
+}
+
+// threadStack is rawStack with names and inlined calls.
+func (s *Session) threadStack(t *inferior.Thread, limit int, first addr.Code) (Stack, error) {
+	raw, err := s.rawStack(t, limit, first)
+	if err != nil {
+		return Stack{}, err
+	}
+	return s.named(raw), nil
+}
+
+// named finds the names of a walked stack.
+func (s *Session) named(raw unwind.Stack) Stack {
+	st := Stack{Truncated: raw.Truncated}
+	for _, f := range raw.Frames {
+		st.Frames = s.appendFrames(st.Frames, f)
+	}
+	return st
+}
+
+// appendFrames adds a physical frame and the calls inlined in it.
+func (s *Session) appendFrames(out []Frame, f unwind.Frame) []Frame {
+	code := f.PC
+	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, regs: f.Regs}
+	if mod := s.mods.at(code.Lookup()); mod != nil {
+		base.Module, base.Path = filepath.Base(mod.Name), mod.Path
+	}
+	syms := s.mods.frames(code)
+	if len(syms) == 0 {
+		base.Num = len(out)
+		return append(out, base)
+	}
+	for _, sym := range syms {
+		fr := base
+		fr.Num, fr.Frame = len(out), sym
+		if !sym.Inlined {
+			fr.Offset = uint64(code.Addr()) - uint64(s.entry(code, sym))
+		}
+		out = append(out, fr)
+	}
+	return out
+}
+
+// entry is the run address of the function's entry.
+func (s *Session) entry(code addr.Code, sym symbols.Frame) addr.Run {
+	if mod := s.mods.at(code.Lookup()); mod != nil {
+		return sym.Entry.Run(mod.Bias)
+	}
+	return code.Addr()
+}
+
+// userFrame is the index of the first frame that a user wrote: one with a line,
+// not inlined, outside the language's runtime. It falls back to any frame with a
+// line, then to the innermost.
+func userFrame(frames []Frame) int {
+	lined := -1
+	for i, f := range frames {
+		if f.Line == 0 || f.Frame.Source != symbols.FromDWARF {
+			continue
+		}
+		if runtimeModule(f.Path) || systemSource(f.File) {
+			continue
+		}
+		if !f.Inlined {
+			return i
+		}
+		if lined < 0 {
+			lined = i
+		}
+	}
+	if lined >= 0 {
+		return lined
+	}
+	for i, f := range frames {
+		if f.Function != "" && !runtimeModule(f.Path) {
+			return i
+		}
+	}
+	return 0
+}
+
+// SelectedFrame is the frame that list, info and up start from.
+func (s *Session) SelectedFrame() (Frame, error) {
+	st, err := s.Stack(0)
+	if err != nil {
+		return Frame{}, err
+	}
+	if len(st.Frames) == 0 {
+		return Frame{}, ErrNoStack
+	}
+	return st.Frames[min(s.sel.frame, len(st.Frames)-1)], nil
+}
+
+// SelectFrame makes frame n the selected one.
+func (s *Session) SelectFrame(n int) (Frame, error) {
+	st, err := s.Stack(0)
+	if err != nil {
+		return Frame{}, err
+	}
+	if n < 0 || n >= len(st.Frames) {
+		return Frame{}, fmt.Errorf("no frame %d: the stack has frames 0 to %d", n, len(st.Frames)-1)
+	}
+	s.sel.frame = n
+	return st.Frames[n], nil
+}
+
+// Up selects the frame n calls further out (further in when negative), stopping
+// at the ends as gdb does. It is an error when it cannot move at all.
+func (s *Session) Up(n int) (Frame, error) {
+	st, err := s.Stack(0)
+	if err != nil {
+		return Frame{}, err
+	}
+	if len(st.Frames) == 0 {
+		return Frame{}, ErrNoStack
+	}
+	to := min(max(s.sel.frame+n, 0), len(st.Frames)-1)
+	if to == s.sel.frame && n > 0 {
+		return Frame{}, fmt.Errorf("frame %d is the outermost", to)
+	}
+	if to == s.sel.frame && n < 0 {
+		return Frame{}, fmt.Errorf("frame 0 is the innermost")
+	}
+	return s.SelectFrame(to)
+}
+
+// ThreadInfo is a row of `info threads`.
+type ThreadInfo struct {
+	Num      int
+	TID      int
+	Name     string
+	Selected bool
+	Frame    Frame
+	Err      error // why the frame is missing
+}
+
+// Threads are the inferior's threads, stopped, each with its innermost frame.
+func (s *Session) Threads() ([]ThreadInfo, error) {
+	if s.Mode() == Saved {
+		return s.savedThreads(), nil
+	}
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	var rows []ThreadInfo
+	for _, t := range s.proc.Threads() {
+		row := s.threadInfo(t)
+		st, err := s.threadStack(t, 1, addr.Code{})
+		if len(st.Frames) > 0 {
+			row.Frame = st.Frames[0]
+		}
+		row.Err = err
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (s *Session) threadInfo(t *inferior.Thread) ThreadInfo {
+	if t == nil {
+		return ThreadInfo{}
+	}
+	return ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name(), Selected: t == s.sel.thread}
+}
+
+// Thread is the selected thread.
+func (s *Session) Thread() (ThreadInfo, error) {
+	if err := s.live(); err != nil {
+		return ThreadInfo{}, err
+	}
+	return s.threadInfo(s.sel.thread), nil
+}
+
+// SelectThread makes the thread of that number the selected one.
+func (s *Session) SelectThread(num int) (ThreadInfo, error) {
+	if err := s.live(); err != nil {
+		return ThreadInfo{}, err
+	}
+	for _, t := range s.proc.Threads() {
+		if t.Num == num {
+			s.selectThread(t, addr.Code{})
+			return s.threadInfo(t), nil
+		}
+	}
+	return ThreadInfo{}, fmt.Errorf("no thread %d: see info threads", num)
+}
+
+func (s *Session) selectThread(t *inferior.Thread, first addr.Code) {
+	s.sel = selection{thread: t, code: first}
+}

@@ -1,0 +1,443 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+)
+
+// binding is what a numbered stop has planted in the process.
+type binding struct {
+	traps []*inferior.Trap
+	watch *inferior.Watch
+}
+
+// Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
+// "file.c:12 if thread == 2". A place that no module has yet makes it pending.
+func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) {
+	if s.Mode() == Saved {
+		return nil, ErrSaved
+	}
+	spec, err := breakpoints.ParseSpec(text, s.userFns...)
+	if err != nil {
+		return nil, err
+	}
+	st := breakpoints.NewStop(spec)
+	st.Temporary = temporary
+	if st.Location == "" {
+		f, err := s.liveFrame()
+		if err != nil {
+			return nil, errors.New("break: no location: give a function, file:line, *address or alloc")
+		}
+		st.Kind, st.Addr = breakpoints.StopAddress, f.Code.Addr()
+		st.Location = fmt.Sprintf("*%v", st.Addr)
+	}
+	return s.add(st)
+}
+
+// onCode tells stops at places in the code from those on events and memory.
+func onCode(st *breakpoints.Stop) bool {
+	switch st.Kind {
+	case breakpoints.StopAlloc, breakpoints.StopFree, breakpoints.StopWatch:
+		return false
+	}
+	return true
+}
+
+// onEvents tells stops that the tracer serves.
+func onEvents(st *breakpoints.Stop) bool {
+	return st.Kind == breakpoints.StopAlloc || st.Kind == breakpoints.StopFree
+}
+
+// add numbers the stop and binds it, or says why it can never be bound.
+func (s *Session) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
+	if onCode(st) {
+		if err := s.resolve(st); err != nil {
+			return nil, err
+		}
+	}
+	s.stops.Add(st)
+	s.binds[st.ID] = &binding{}
+	if err := s.bind(st); err != nil {
+		s.stops.Delete(st.ID)
+		delete(s.binds, st.ID)
+		return nil, err
+	}
+	return st, nil
+}
+
+// function is the allocator function of that name.
+func (s *Session) function(name string) (breakpoints.Function, bool) {
+	for _, f := range s.AllocFunctions() {
+		if f.Is(name) {
+			return f, true
+		}
+	}
+	return breakpoints.Function{}, false
+}
+
+// AllocFunctions are the catalogue and the user's own.
+func (s *Session) AllocFunctions() []breakpoints.Function {
+	return append(breakpoints.Catalogue(), s.userFns...)
+}
+
+// AddFunction makes a function of the user's program an allocator: "FUNC
+// size=ARG2 ptr=RET".
+func (s *Session) AddFunction(text string) (breakpoints.Function, error) {
+	fn, err := breakpoints.ParseFunction(text)
+	if err != nil {
+		return fn, err
+	}
+	s.userFns = append(s.userFns, fn)
+	if s.proc == nil {
+		return fn, nil
+	}
+	s.newTracer()
+	return fn, s.armTracer()
+}
+
+// resolve finds the stop's places in what is loaded.
+func (s *Session) resolve(st *breakpoints.Stop) error {
+	places, err := s.Places(st.Location)
+	if err != nil {
+		return err
+	}
+	st.Places = places
+	st.Pending = len(places) == 0
+	return nil
+}
+
+// bind plants the stop's traps.
+func (s *Session) bind(st *breakpoints.Stop) error {
+	if s.proc == nil || !st.Enabled {
+		return nil
+	}
+	if !onCode(st) {
+		return s.armTracer()
+	}
+	b := s.binds[st.ID]
+	var errs []error
+	for _, p := range st.Places {
+		tr, err := s.proc.Plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
+		if err != nil {
+			errs = append(errs, fmt.Errorf("breakpoint %d at %v: %w", st.ID, p.Addr, err))
+			continue
+		}
+		b.traps = append(b.traps, tr)
+	}
+	return errors.Join(errs...)
+}
+
+// atStop is the handler of a planted stop.
+func (s *Session) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action {
+	if !st.Check(&codeEnv{s: s, t: t}) {
+		return inferior.Resume
+	}
+	s.hits = append(s.hits, hit{stop: st, thread: t})
+	return inferior.StopHere
+}
+
+// unbind removes the stop's traps.
+func (s *Session) unbind(st *breakpoints.Stop) error {
+	b := s.binds[st.ID]
+	if b == nil {
+		return nil
+	}
+	var errs []error
+	if s.proc != nil {
+		for _, tr := range b.traps {
+			errs = append(errs, tr.Remove())
+		}
+		if b.watch != nil {
+			errs = append(errs, b.watch.Remove())
+		}
+	}
+	b.traps, b.watch = nil, nil
+	return errors.Join(errs...)
+}
+
+// bindAll plants all stops in a new process or program image.
+func (s *Session) bindAll() {
+	for _, st := range s.stops.All() {
+		s.rebind(st)
+	}
+}
+
+// rebindAll resolves all stops again after the program changed.
+func (s *Session) rebindAll() {
+	for _, st := range s.stops.All() {
+		if !onCode(st) {
+			continue
+		}
+		if places, err := s.Places(st.Location); err == nil {
+			st.Places, st.Pending = places, len(places) == 0
+		}
+	}
+}
+
+func (s *Session) rebind(st *breakpoints.Stop) {
+	if !onCode(st) {
+		return // the tracer is armed once for all; a watchpoint ends with its process
+	}
+	if err := s.resolve(st); err != nil {
+		st.Places, st.Pending = nil, true
+	}
+	if err := s.bind(st); err != nil {
+		s.notify("%v", err)
+	}
+}
+
+func (s *Session) unbindAll() {
+	for _, st := range s.stops.All() {
+		if err := s.unbind(st); err != nil {
+			s.notify("breakpoint %d: %v", st.ID, err)
+		}
+	}
+}
+
+// bindPending looks for the places of stops in libraries that just came.
+func (s *Session) bindPending() {
+	for _, st := range s.stops.All() {
+		if !onCode(st) {
+			continue
+		}
+		places, err := s.Places(st.Location)
+		if err != nil {
+			continue // an address that is still unknown
+		}
+		var fresh []breakpoints.Place
+		for _, p := range places {
+			if !slices.ContainsFunc(st.Places, func(q breakpoints.Place) bool { return q.Addr == p.Addr }) {
+				fresh = append(fresh, p)
+			}
+		}
+		if len(fresh) == 0 {
+			continue
+		}
+		was := st.Pending
+		old := st.Places
+		st.Places, st.Pending = fresh, false
+		if err := s.bind(st); err != nil {
+			s.notify("%v", err)
+		}
+		st.Places = append(old, fresh...)
+		if was {
+			s.notify("breakpoint %d is in place: %s", st.ID, PlaceText(fresh[0]))
+		}
+	}
+}
+
+// dropPlaces forgets places in libraries that are gone; their traps went along.
+func (s *Session) dropPlaces(removed []inferior.Module) {
+	for _, st := range s.stops.All() {
+		b := s.binds[st.ID]
+		if b == nil || !onCode(st) {
+			continue
+		}
+		inside := func(a addr.Run) bool {
+			return slices.ContainsFunc(removed, func(m inferior.Module) bool { return a >= m.Low && a < m.High })
+		}
+		b.traps = slices.DeleteFunc(b.traps, func(t *inferior.Trap) bool { return inside(t.Addr()) })
+		st.Places = slices.DeleteFunc(st.Places, func(p breakpoints.Place) bool { return inside(p.Addr) })
+		st.Pending = len(st.Places) == 0
+	}
+}
+
+// PlaceText is a place in words: "load at index.cc:188 (0x55555555513a)".
+func PlaceText(p breakpoints.Place) string {
+	var b strings.Builder
+	if p.Function != "" {
+		b.WriteString(p.Function + " ")
+	}
+	if p.File != "" {
+		fmt.Fprintf(&b, "at %s:%d ", p.File, p.Line)
+	}
+	fmt.Fprintf(&b, "(%v)", p.Addr)
+	return b.String()
+}
+
+// Stops are the numbered stops, by number.
+func (s *Session) Stops() []*breakpoints.Stop { return s.stops.All() }
+
+// StopAt is the numbered stop.
+func (s *Session) StopAt(id int) (*breakpoints.Stop, error) {
+	st, ok := s.stops.Get(id)
+	if !ok {
+		return nil, fmt.Errorf("no breakpoint %d: see info breakpoints", id)
+	}
+	return st, nil
+}
+
+// Delete removes the numbered stop.
+func (s *Session) Delete(id int) error {
+	st, err := s.StopAt(id)
+	if err != nil {
+		return err
+	}
+	err = s.unbind(st)
+	s.stops.Delete(id)
+	delete(s.binds, id)
+	if s.proc != nil {
+		err = errors.Join(err, s.armTracer())
+	}
+	return err
+}
+
+// Enable makes the stop act again, or not.
+func (s *Session) Enable(id int, on bool) error {
+	st, err := s.StopAt(id)
+	if err != nil || st.Enabled == on {
+		return err
+	}
+	st.Enabled = on
+	switch {
+	case !onCode(st):
+		return s.armTracer()
+	case on:
+		return s.bind(st)
+	}
+	return s.unbind(st)
+}
+
+// SetCondition gives the stop a condition; "" takes it away.
+func (s *Session) SetCondition(id int, text string) error {
+	st, err := s.StopAt(id)
+	if err != nil {
+		return err
+	}
+	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
+		return err
+	}
+	return s.armTracer()
+}
+
+// Clear deletes the stops at a location, and returns their numbers.
+func (s *Session) Clear(location string) ([]int, error) {
+	places, err := s.Places(location)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int
+	for _, st := range s.stops.All() {
+		for _, p := range places {
+			if slices.ContainsFunc(st.Places, func(q breakpoints.Place) bool { return q.Addr == p.Addr }) {
+				ids = append(ids, st.ID)
+				break
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("no breakpoint at %s", location)
+	}
+	for _, id := range ids {
+		if err := s.Delete(id); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// BreakRegexp sets a stop on each function whose name matches.
+func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
+	if s.Mode() == Saved {
+		return nil, ErrSaved
+	}
+	places, err := s.regexpPlaces(expr)
+	if err != nil {
+		return nil, err
+	}
+	if len(places) == 0 {
+		return nil, fmt.Errorf("rbreak: no function matches %q", expr)
+	}
+	var out []*breakpoints.Stop
+	for _, p := range places {
+		st, err := s.add(breakpoints.NewStop(breakpoints.Spec{
+			Kind: breakpoints.StopFunction, Text: p.Function, Location: p.Function, Function: p.Function,
+		}))
+		if err != nil {
+			return out, err
+		}
+		out = append(out, st)
+	}
+	return out, nil
+}
+
+// Watch sets a hardware watchpoint on size bytes at the address.
+func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	a, err := s.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.proc.Watch(a, size, kind)
+	if err != nil {
+		return nil, err
+	}
+	st := s.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Text: expr, Location: expr, Addr: a}))
+	st.Places = []breakpoints.Place{{Addr: a, Enabled: true}}
+	s.binds[st.ID] = &binding{watch: w}
+	return st, nil
+}
+
+// codeEnv is what a condition sees at a place in the code.
+type codeEnv struct {
+	s      *Session
+	t      *inferior.Thread
+	frames []Frame
+	done   bool
+}
+
+// Number is the value of a field.
+func (v *codeEnv) Number(f cond.Field) (uint64, bool) {
+	switch f {
+	case cond.Thread:
+		return uint64(v.t.Num), true
+	case cond.Nth:
+		return v.s.trace.seq, true
+	case cond.Live:
+		return v.s.trace.live.Bytes(), true
+	case cond.Blocks:
+		return uint64(v.s.trace.live.Blocks()), true
+	}
+	return 0, false
+}
+
+func (v *codeEnv) stack() []Frame {
+	if !v.done {
+		v.done = true
+		if st, err := v.s.threadStack(v.t, defaultDepth, addr.Code{}); err == nil {
+			v.frames = st.Frames
+		}
+	}
+	return v.frames
+}
+
+// Func tells whether a function of that name is on the stack.
+func (v *codeEnv) Func(pattern string) bool {
+	return slices.ContainsFunc(v.stack(), func(f Frame) bool { return matchFunction(pattern, f) })
+}
+
+// Module tells whether a frame of that module is on the stack.
+func (v *codeEnv) Module(name string) bool {
+	return slices.ContainsFunc(v.stack(), func(f Frame) bool { return matchModule(name, f.Module) })
+}
+
+// Caller tells whether the function was called from one of that name.
+func (v *codeEnv) Caller(pattern string) bool {
+	fs := v.stack()
+	return len(fs) > 1 && matchFunction(pattern, fs[1])
+}
+
+// Kind is false: no allocator was called.
+func (v *codeEnv) Kind(string) bool { return false }
+
+// ThreadName is the thread's name.
+func (v *codeEnv) ThreadName() string { return v.t.Name() }

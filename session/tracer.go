@@ -1,0 +1,82 @@
+package session
+
+import (
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/cond"
+)
+
+// newTracer makes the tracer of the process; it plants nothing yet.
+func (s *Session) newTracer() {
+	if s.tracer != nil {
+		s.tracer.Disarm()
+	}
+	s.tracer = breakpoints.NewTracer(s.proc, allocatorSymbols{s}, sink{s})
+	for _, fn := range s.userFns {
+		if err := s.tracer.Add(fn); err != nil {
+			s.notify("alloc add: %v", err)
+		}
+	}
+}
+
+// armTracer arms all allocator functions when someone wants events, and none
+// otherwise. It is all or nothing, so that the numbers of events do not depend
+// on which stops are set.
+func (s *Session) armTracer() error {
+	if s.proc == nil {
+		return nil
+	}
+	if !s.wantsEvents() {
+		s.tracer.Disarm()
+		return nil
+	}
+	return s.tracer.Arm(func(breakpoints.Function) bool { return true })
+}
+
+// wantsEvents tells whether anything depends on allocation events.
+func (s *Session) wantsEvents() bool {
+	if s.trace.recording || s.trace.next != nil {
+		return true
+	}
+	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool {
+		if !st.Enabled {
+			return false
+		}
+		heap := st.Cond != nil && (st.Cond.Uses(cond.Live) || st.Cond.Uses(cond.Blocks) || st.Cond.Uses(cond.Nth))
+		return onEvents(st) || heap
+	})
+}
+
+// Sites are the places where allocator functions are trapped.
+func (s *Session) Sites() []breakpoints.Site {
+	if s.tracer == nil {
+		return nil
+	}
+	return s.tracer.Sites()
+}
+
+// allocatorSymbols tells the tracer where a module defines its functions.
+type allocatorSymbols struct{ s *Session }
+
+// Defined are the functions with those names that the module defines.
+func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoints.Symbol, error) {
+	mod := a.s.mods.at(m.Low)
+	if mod == nil {
+		return nil, nil // gone again
+	}
+	obj := a.s.mods.object(mod)
+	if obj == nil {
+		return nil, mod.err
+	}
+	var out []breakpoints.Symbol
+	for _, name := range names {
+		for _, sym := range obj.Symbols(name) {
+			if sym.Defined {
+				out = append(out, breakpoints.Symbol{Name: name, Addr: sym.Addr.Run(m.Bias), Size: sym.Size, IFunc: sym.IFunc})
+			}
+		}
+	}
+	return out, nil
+}
