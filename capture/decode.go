@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -104,8 +105,12 @@ func (d *eventDecoder) decode(dst []Event, payload []byte) ([]Event, error) {
 	if err != nil {
 		return dst, err
 	}
+	if head.count > len(sections[secShape]) {
+		return dst, fmt.Errorf("shape: %d bytes for %d events", len(sections[secShape]), head.count)
+	}
 	d.reset(head, sections)
 	n := len(dst)
+	dst = slices.Grow(dst, head.count)
 	for range head.count {
 		var e Event
 		d.event(&e)

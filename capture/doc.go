@@ -1,3 +1,37 @@
 // Package capture holds what was recorded of an inferior's heap: the model of
 // events, the log of a running session and the file that keeps it.
+//
+// Source is the interface that both kinds of recordings are read through, a
+// *Log in memory and a *File on disk. Recorder is the one they are made
+// through, a *Log or a *Writer. Save turns any Source into a file that opens
+// where neither the program nor its sources exist.
+//
+// # File
+//
+// docs/capture-format.md specifies the format; an overview:
+//
+//	+--------+-------+-------+-------+-----+-------+-------+
+//	| header | chunk | chunk | chunk | ... | chunk | index |
+//	+--------+-------+-------+-------+-----+-------+-------+
+//
+//	chunk:  sync (4) | number (4) | kind (4) | length (4) | CRC of payload (4) | CRC of these (4) | payload
+//
+//	payload:  section | section | ...
+//
+//	section:  ID (1) | encoding (1) | length unpacked | length | bytes, stored or a zstd frame
+//
+// A file is only ever appended to, in whole chunks, and a chunk is decoded
+// without those before it. So a file that is cut off opens with everything
+// before the cut, and damage in the middle costs the chunks that it hit. The
+// index only saves reading the file: it is made again when it is missing.
+//
+// Events are columns, one section each. Addresses are predicted rather than
+// stored (model.go): encoder and decoder follow the blocks and free lists of an
+// imaginary allocator, and a column tells which prediction came true.
+//
+// # Concurrency
+//
+// A Log and a Writer are added to by one goroutine. A Log and a File are read
+// by any number; a Log also while it grows. Locks are taken in the order
+// cache.mu, then Log.mu or File.mu, and none is held while a caller's code runs.
 package capture

@@ -270,7 +270,7 @@ func (c *eventEncoder) place(e *Event) int {
 	}
 	place := placeDeeper
 	for ord := c.model.top(class); ord >= 0 && place < placeDeeper+maxDepth; place++ {
-		if ord = c.model.nextFree(ord); ord >= 0 && c.model.blocks[ord].addr == e.Addr {
+		if ord = c.model.blocks[ord].next; ord >= 0 && c.model.blocks[ord].addr == e.Addr {
 			return place
 		}
 	}

@@ -37,7 +37,8 @@ func chunkSize(size uint64) uint64 {
 type block struct {
 	addr, size uint64
 	next       int32 // the next older entry of its free list, or -1
-	free       bool  // in a free list and not taken since
+	free       bool  // not taken since it was freed
+	listed     bool  // in a free list, or was: a second time would make a cycle
 }
 
 // A class is what one thread allocated and freed of one size.
@@ -103,14 +104,6 @@ func (m *heapModel) top(c *class) int32 {
 	return c.head
 }
 
-// nextFree is the entry below ord in its list that was not taken, or -1.
-func (m *heapModel) nextFree(ord int32) int32 {
-	for ord = m.blocks[ord].next; ord >= 0 && !m.blocks[ord].free; {
-		ord = m.blocks[ord].next
-	}
-	return ord
-}
-
 // allocated notes a block at a, of a size, made by thread.
 func (m *heapModel) allocated(thread int, a, size uint64) {
 	c := m.class(thread, size)
@@ -155,7 +148,7 @@ func (m *heapModel) candidate(c *class, thread, place int) (a uint64, ok bool) {
 	case place == placeTop, place >= placeDeeper && place < placeDeeper+maxDepth:
 		ord = m.top(c)
 		for ; ord >= 0 && place >= placeDeeper; place-- {
-			ord = m.nextFree(ord)
+			ord = m.blocks[ord].next
 		}
 	}
 	if ord < 0 {
@@ -182,11 +175,11 @@ func (m *heapModel) freed(thread int, ord int32, a uint64) {
 		m.add(block{addr: a, size: unknownClass, next: -1})
 	}
 	b := &m.blocks[ord]
-	if b.free {
-		return // freed twice: it is in a list already
+	if b.listed {
+		return // freed twice
 	}
 	c := m.class(thread, b.size)
-	b.free, b.next = true, c.head
+	b.free, b.listed, b.next = true, true, m.top(c)
 	c.head = ord
 }
 

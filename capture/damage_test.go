@@ -1,0 +1,295 @@
+package capture
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hdb/internal/addr"
+)
+
+// smallCapture has several chunks of each kind, events in three of them.
+func smallCapture(t testing.TB) (b []byte, events []Event) {
+	t.Helper()
+	var buf bytes.Buffer
+	w, err := NewWriter(&buf, testInfo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range 3 {
+		w.FuncIndex(fmt.Sprint("alloc", part))
+		w.AddThread(Thread{TID: 7, Num: 1, Name: fmt.Sprint("thread", part)})
+		w.AddModule(Module{Path: fmt.Sprint("lib", part), Low: addr.Run(part << 12), High: addr.Run((part + 1) << 12)})
+		for i := range 4 {
+			id := w.Intern(Stack{PCs: []addr.Run{addr.Run(part), addr.Run(i), 0x1000}})
+			e := Event{Kind: Alloc, Func: uint16(part), Addr: uint64(0x1000*part + 0x20*i + 16), Size: uint64(i + 1), TID: 7, Stack: id}
+			w.AddEvent(e)
+			events = append(events, e.normal(uint64(len(events))))
+		}
+		w.AddStop(StopRecord{Seq: w.seq, Text: fmt.Sprint("stop ", part)})
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes(), events
+}
+
+// readAll are the events of a file, each of which must be one of want, with its
+// stack and function.
+func readAll(t *testing.T, f *File, want []Event) []Event {
+	t.Helper()
+	got := slices.Collect(f.Events(0))
+	for _, e := range got {
+		if e != want[e.Seq-1] {
+			t.Fatalf("wrong event %+v, want %+v", e, want[e.Seq-1])
+		}
+		part, i := (e.Seq-1)/4, (e.Seq-1)%4
+		if s := f.Stack(e.Stack); s.Truncated == "" && (s.PCs[0] != addr.Run(part) || s.PCs[1] != addr.Run(i)) {
+			t.Fatalf("event #%d has the stack %v", e.Seq, s.PCs)
+		}
+		if names := f.Functions(); int(e.Func) < len(names) && names[e.Func] != "" && names[e.Func] != fmt.Sprint("alloc", part) {
+			t.Fatalf("event #%d has the function %q", e.Seq, names[e.Func])
+		}
+	}
+	return got
+}
+
+func TestCutOffAnywhere(t *testing.T) {
+	b, want := smallCapture(t)
+	whole := readBack(t, b)
+	for n := range b {
+		f, err := NewFile("cut.hdb", bytes.NewReader(b[:n]), int64(n))
+		if n < headerSize {
+			var not *NotCaptureError
+			if !errors.As(err, &not) {
+				t.Fatalf("%d bytes: %v", n, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+		got := readAll(t, f, want)
+		expect := 0 // events of the chunks that are whole
+		for _, ref := range whole.events {
+			h, err := whole.chunks.header(ref.offset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ref.offset+chunkHeaderSize+int64(h.length) <= int64(n) {
+				expect += ref.count
+			}
+		}
+		if len(got) != expect || f.Len() != expect {
+			t.Fatalf("%d bytes: %d events, want %d", n, len(got), expect)
+		}
+		for _, e := range got {
+			if s := f.Stack(e.Stack); s.Truncated != "" {
+				t.Fatalf("%d bytes: event #%d lost its stack: %s", n, e.Seq, s.Truncated)
+			}
+		}
+		var d *DamageError
+		if !errors.As(f.Check(), &d) || len(d.Lost) != 1 || d.Events != expect {
+			t.Fatalf("%d bytes: damage is %+v", n, d)
+		}
+		if end := d.Lost[0].Offset + d.Lost[0].Length; end != int64(n) {
+			t.Fatalf("%d bytes: %s: up to byte %d", n, d, end)
+		}
+	}
+}
+
+func TestDamageSaysWhatIsLost(t *testing.T) {
+	b, _ := smallCapture(t)
+	whole := readBack(t, b)
+	second := whole.events[1].offset
+	end := whole.events[2].offset
+	flipped := func(at int64) []byte {
+		c := bytes.Clone(b)
+		c[at] ^= 1
+		return c
+	}
+	for _, tc := range []struct {
+		name, want string
+		data       []byte
+	}{
+		{"cut between chunks", "x.hdb: not closed (the recorder was killed or is still writing); 4 events can be read, #1 to #4", b[:second]},
+		{"cut in a header", fmt.Sprintf("x.hdb: cut off at byte %d inside the header of a chunk; 4 events can be read, #1 to #4", second+5), b[:second+5]},
+		{"cut in events", fmt.Sprintf("x.hdb: cut off at byte %d inside a chunk (events #5 to #8): 40 of its", second+chunkHeaderSize+40), b[:second+chunkHeaderSize+40]},
+		{"cut in events, count", "; at least 4 events are missing; 4 events can be read, #1 to #4", b[:second+chunkHeaderSize+40]},
+		{"flip in events", fmt.Sprintf("(events) at byte %d is damaged; at least 4 events are missing; 8 events can be read, #1 to #12", second), flipped(second + 60)},
+		{"flip in a chunk's header", fmt.Sprintf("x.hdb: bytes %d to ", second), flipped(second + 9)},
+		{"no events left", "; no event can be read", b[:whole.events[0].offset+30]},
+		{"flip in the file's header", "x.hdb: the file's header is damaged; 12 events can be read, #1 to #12", flipped(9)},
+		{"bytes left out", "; at least 4 events are missing; 8 events can be read", slices.Concat(b[:second+50], b[second+57:])},
+		{"bytes put in", "; at least 4 events are missing; 8 events can be read", slices.Concat(b[:second+50], []byte("hello"), b[second+50:])},
+		{"chunks left out", "instead of chunk", slices.Concat(b[:second], b[end:])},
+		{"garbage behind", "are damaged; 12 events", slices.Concat(b, bytes.Repeat([]byte{0}, 100))},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f, err := NewFile("x.hdb", bytes.NewReader(tc.data), int64(len(tc.data)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = f.Damage()
+			if err == nil {
+				t.Fatal("no damage")
+			}
+			if !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("damage is %q,\nwant %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestEveryFlippedBitIsDetected(t *testing.T) {
+	b, want := smallCapture(t)
+	for i := range b {
+		for bit := range 8 {
+			c := bytes.Clone(b)
+			c[i] ^= 1 << bit
+			f, err := NewFile("flip.hdb", bytes.NewReader(c), int64(len(c)))
+			if err != nil {
+				t.Fatalf("byte %d, bit %d: %v", i, bit, err)
+			}
+			got := readAll(t, f, want)
+			if err := f.Check(); err == nil {
+				t.Fatalf("byte %d, bit %d: not detected", i, bit)
+			}
+			if len(got) < 8 {
+				t.Fatalf("byte %d, bit %d: lost more than one chunk: %v", i, bit, f.Damage())
+			}
+			// A large file is not read as a whole, but gives no wrong events either.
+			f, err = newFile("flip.hdb", bytes.NewReader(c), int64(len(c)), 0)
+			if err != nil {
+				t.Fatalf("byte %d, bit %d: %v", i, bit, err)
+			}
+			readAll(t, f, want)
+		}
+	}
+}
+
+// rewrite copies a capture, with its chunks changed by f. The checksums are
+// right again, and the index is left out.
+func rewrite(t testing.TB, b []byte, f func(kind chunkKind, payload []byte) (chunkKind, []byte)) []byte {
+	t.Helper()
+	out := bytes.Clone(b[:headerSize])
+	number := uint32(0)
+	for off := headerSize; off < len(b); {
+		h, ok := parseChunkHeader(b[off:])
+		if !ok {
+			t.Fatalf("no chunk at byte %d", off)
+		}
+		payload := b[off+chunkHeaderSize:][:h.length]
+		off += chunkHeaderSize + len(payload)
+		if h.kind == chunkIndex {
+			continue
+		}
+		kind, payload := f(h.kind, payload)
+		out = append(chunkHeader{number, kind, uint32(len(payload)), checksum(payload)}.append(out), payload...)
+		number++
+	}
+	return out
+}
+
+func TestUnknownKindsAndSectionsAreSkipped(t *testing.T) {
+	b, want := smallCapture(t)
+	b = rewrite(t, b, func(kind chunkKind, payload []byte) (chunkKind, []byte) {
+		if kind == chunkStops {
+			return 200, []byte("whatever a later version puts here")
+		}
+		payload = appendStored(bytes.Clone(payload), 99, []byte("a later column"))
+		return kind, appendSection(payload, 77, 5, 1<<40, []byte("in a later encoding"))
+	})
+	f := readBack(t, b)
+	if got := readAll(t, f, want); len(got) != len(want) || len(f.Stops()) != 0 {
+		t.Errorf("%d events, %d stops", len(got), len(f.Stops()))
+	}
+	if err := f.Check(); err == nil || !strings.HasPrefix(err.Error(), "test.hdb: not closed") {
+		t.Errorf("damage is %v", err)
+	}
+}
+
+func TestRecordsMayGetMoreFields(t *testing.T) {
+	var w recordWriter
+	w.uvarint(0)
+	w.string("malloc")
+	w.string("a field of a later version")
+	w.end()
+	w.uvarint(1) // and one that lacks its name
+	w.end()
+	u := new(unpacker)
+	s, err := u.sections(w.payload(new(packer)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecordReader(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for r.next() {
+		i, name := r.function()
+		got = append(got, fmt.Sprint(i, name))
+	}
+	if want := []string{"0malloc", "1"}; r.err() != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v", got, r.err())
+	}
+}
+
+func TestVersions(t *testing.T) {
+	b, _ := smallCapture(t)
+	withVersion := func(major, minor uint16) []byte {
+		c := bytes.Clone(b)
+		binary.LittleEndian.PutUint16(c[8:], major)
+		binary.LittleEndian.PutUint16(c[10:], minor)
+		binary.LittleEndian.PutUint32(c[12:], checksum(c[:12]))
+		return c
+	}
+	f, err := NewFile("x.hdb", bytes.NewReader(withVersion(1, 7)), int64(len(b)))
+	if err != nil || f.Info().Version != "1.7" || f.Damage() != nil {
+		t.Errorf("newer minor version: %v", err)
+	}
+	_, err = NewFile("x.hdb", bytes.NewReader(withVersion(2, 0)), int64(len(b)))
+	var newer *NewVersionError
+	if !errors.As(err, &newer) || newer.Major != 2 ||
+		err.Error() != "x.hdb: written by hdb capture format 2; this hdb reads 1: use a newer hdb" {
+		t.Errorf("newer major version: %v", err)
+	}
+}
+
+func TestNotACapture(t *testing.T) {
+	dir := t.TempDir()
+	for _, tc := range []struct{ name, data, want string }{
+		{"empty", "", "not an hdb capture but an empty file"},
+		{"elf", "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 50), "not an hdb capture but an ELF file: hdb PROG starts a program"},
+		{"text", "hello\nworld, this is a text\n", "not an hdb capture but a text"},
+		{"gzip", "\x1f\x8b\x08" + strings.Repeat("\x00", 50), "not an hdb capture but a file compressed by gzip: unpack it first: gunzip"},
+		{"memray", "memray\x00" + strings.Repeat("\x01", 50), "not an hdb capture but a capture of memray"},
+		{"noise", strings.Repeat("\x01\xff\x02", 30), "not an hdb capture but something else"},
+		{"header cut", magic[:5], "not an hdb capture but the first 5 bytes of one: nothing was recorded"},
+	} {
+		path := filepath.Join(dir, tc.name)
+		if err := os.WriteFile(path, []byte(tc.data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(path)
+		if err == nil || !strings.HasPrefix(err.Error(), path+": "+tc.want) {
+			t.Errorf("%s: %v", tc.name, err)
+		}
+	}
+	if _, err := Open(dir); err == nil || err.Error() != dir+": not an hdb capture but a directory" {
+		t.Errorf("directory: %v", err)
+	}
+	if _, err := Open(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+}

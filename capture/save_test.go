@@ -1,0 +1,246 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hdb/internal/addr"
+)
+
+// fakeSymbols resolves an address by the module it lies in at that time.
+type fakeSymbols struct {
+	src   Source
+	files map[string][]string
+}
+
+func (s fakeSymbols) Resolve(pc addr.Run, isReturn bool, seq uint64) []Frame {
+	for _, m := range s.src.Modules() {
+		if m.Holds(pc, seq) {
+			return []Frame{
+				{Function: fmt.Sprintf("inl_%x", uint64(pc)), File: "/src/a.h", Line: 30, Column: 7, Inlined: true, Source: "dwarf", Language: "c++"},
+				{Function: m.Path + "::f", Linkage: "_f", File: "/src/a.cc", Line: int(pc) & 0xfff, Source: "dwarf", Offset: uint64(pc) & 0xff, FuncLow: m.Low},
+			}
+		}
+	}
+	return nil
+}
+
+func (s fakeSymbols) SourceLine(file string) ([]string, bool) {
+	text, ok := s.files[file]
+	return text, ok
+}
+
+func numbered(name string, n int) []string {
+	text := make([]string, n)
+	for i := range text {
+		text[i] = fmt.Sprintf("%s line %d", name, i+1)
+	}
+	return text
+}
+
+// symbolLog has two modules at one address, one after the other.
+func symbolLog() *Log {
+	log := NewLog(testInfo)
+	first := log.AddModule(Module{Path: "libold", Low: 0x1000, High: 0x3000})
+	log.AddEvent(Event{Kind: Alloc, Addr: 0x10, Stack: log.Intern(Stack{PCs: []addr.Run{0x1064, 0x1100, 0x9000}, FirstIsPC: true})})
+	log.EndModule(first, 2)
+	log.AddModule(Module{Path: "libnew", Low: 0x1000, High: 0x2000, From: 2})
+	log.AddEvent(Event{Kind: Alloc, Addr: 0x20, Stack: log.Intern(Stack{PCs: []addr.Run{0x1100}})})
+	return log
+}
+
+func TestSaveKeepsSymbolsAndSourceLines(t *testing.T) {
+	log := symbolLog()
+	sym := fakeSymbols{log, map[string][]string{"/src/a.cc": numbered("a.cc", 600), "/src/a.h": numbered("a.h", 45)}}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "one.hdb")
+	if err := Save(path, log, sym); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A capture that is saved again, where nothing can be resolved, keeps them.
+	again := filepath.Join(dir, "two.hdb")
+	if err := Save(again, f, nil); err != nil {
+		t.Fatal(err)
+	}
+	f2, err := Open(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f2.Close()
+	for _, f := range []*File{f, f2} {
+		checkWhole(t, f)
+		sameSource(t, f, log)
+		checkSymbols(t, f, sym)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func checkSymbols(t *testing.T, f *File, sym fakeSymbols) {
+	t.Helper()
+	for _, tc := range []struct {
+		pc       addr.Run
+		isReturn bool
+		seq      uint64
+	}{{0x1064, false, 1}, {0x1100, true, 1}, {0x1100, true, 2}, {0x1064, false, 2}} {
+		got, ok := f.Symbol(tc.pc, tc.isReturn, tc.seq)
+		if diff := cmp.Diff(sym.Resolve(tc.pc, tc.isReturn, tc.seq), got); diff != "" || !ok {
+			t.Errorf("symbol of %v at #%d (- want, + got):\n%s", tc.pc, tc.seq, diff)
+		}
+	}
+	if _, ok := f.Symbol(0x1064, true, 1); ok {
+		t.Error("a PC was taken for a return address")
+	}
+	if frames, ok := f.Symbol(0x9000, true, 1); ok {
+		t.Errorf("0x9000 has no module, but is %v", frames)
+	}
+	if got := f.SourceFiles(); !slices.Equal(got, []string{"/src/a.cc", "/src/a.h"}) {
+		t.Errorf("source files %q", got)
+	}
+	kept := f.SourceLines("/src/a.cc")
+	for n, want := range map[int]bool{100: true, 100 - embeddedContext: true, 256 + embeddedContext: true, 100 - embeddedContext - 1: false, 178: false, 500: false} {
+		line, ok := Line(kept, n)
+		if ok != want || ok && line != fmt.Sprint("a.cc line ", n) {
+			t.Errorf("line %d: %q, %v", n, line, ok)
+		}
+	}
+	if kept := f.SourceLines("/src/a.h"); len(kept) != 1 || kept[0].First != 10 || len(kept[0].Lines) != 36 {
+		t.Errorf("lines of a.h: %v", kept)
+	}
+	if kept := f.SourceLines("/src/b.h"); kept != nil {
+		t.Errorf("lines of an unknown file: %v", kept)
+	}
+}
+
+// onlyFile fails unless the directory of path holds nothing but path, with that
+// content.
+func onlyFile(t *testing.T, path string, content []byte) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 {
+		t.Errorf("the directory holds %v", entries)
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("the old file has %d bytes, not %d: %v", len(got), len(content), err)
+	}
+}
+
+// A full disk is simulated by a limit of the size of files.
+func TestFailedSaveLeavesTheOldFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "old.hdb")
+	log, _ := session(t, 100)
+	if err := Save(path, log, nil); err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	big, _ := session(t, 200000)
+
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	lower := limit
+	lower.Cur = 64 << 10
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &lower); err != nil {
+		t.Fatal(err)
+	}
+	err = Save(path, big, nil)
+	if restored := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); restored != nil {
+		t.Fatal(restored)
+	}
+	signal.Reset(syscall.SIGXFSZ)
+
+	if !errors.Is(err, syscall.EFBIG) || !strings.HasPrefix(err.Error(), "save "+path+": write capture: ") {
+		t.Errorf("save: %v", err)
+	}
+	onlyFile(t, path, old)
+}
+
+func TestSaveReplacesAFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "real.hdb")
+	if err := os.WriteFile(path, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link.hdb")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	log, want := session(t, 50)
+	if err := Save(link, log, nil); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	sameSource(t, f, readBack(t, want))
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o640 {
+		t.Errorf("mode is %v, %v", st.Mode(), err)
+	}
+	if st, err := os.Lstat(link); err != nil || st.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link was replaced: %v, %v", st.Mode(), err)
+	}
+}
+
+func TestSaveErrors(t *testing.T) {
+	dir := t.TempDir()
+	log := NewLog(testInfo)
+	if err := Save(dir, log, nil); err == nil || err.Error() != "save: "+dir+": not a regular file" {
+		t.Errorf("onto a directory: %v", err)
+	}
+	if err := Save(filepath.Join(dir, "no", "x.hdb"), log, nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("into no directory: %v", err)
+	}
+}
+
+// A writer that fails after some bytes, as a disk that is full.
+type fullDisk struct{ room int }
+
+func (d *fullDisk) Write(b []byte) (int, error) {
+	if len(b) > d.room {
+		return d.room, syscall.ENOSPC
+	}
+	d.room -= len(b)
+	return len(b), nil
+}
+
+func TestWriterKeepsItsFirstError(t *testing.T) {
+	w, err := NewWriter(&fullDisk{room: 2000}, testInfo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(w, 1, 2*eventsPerChunk)
+	for _, err := range []error{w.Err(), w.Flush(), w.Close()} {
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := NewWriter(&fullDisk{}, testInfo); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("new writer: %v", err)
+	}
+}

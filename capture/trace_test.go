@@ -1,0 +1,161 @@
+package capture
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"hdb/internal/addr"
+)
+
+// A heapSim is a program and its allocator, roughly as glibc's: last-in
+// first-out lists of chunks of one size, else the next address.
+type heapSim struct {
+	rng   *rand.Rand
+	free  map[uint64][]uint64 // chunk size -> addresses
+	brk   uint64
+	live  []simBlock
+	now   time.Duration
+	tid   int32
+	site  int // where the program is in its habitual round of call sites
+	round []simSite
+}
+
+type simBlock struct{ addr, chunk uint64 }
+
+type simSite struct {
+	stack StackID
+	size  uint64
+	vary  bool
+}
+
+func newHeapSim(seed uint64) *heapSim {
+	s := &heapSim{
+		rng:  rand.New(rand.NewPCG(seed, 1)),
+		free: map[uint64][]uint64{}, brk: 0x555555780010, tid: 4711,
+	}
+	for range 400 {
+		s.round = append(s.round, simSite{
+			stack: StackID(1 + s.rng.IntN(120)),
+			size:  uint64(8 << s.rng.IntN(7)),
+			vary:  s.rng.IntN(6) == 0,
+		})
+	}
+	return s
+}
+
+func (s *heapSim) malloc(size uint64) uint64 {
+	chunk := chunkSize(size)
+	list := s.free[chunk]
+	var a uint64
+	if n := len(list); n > 0 {
+		i := n - 1
+		if s.rng.IntN(10) == 0 {
+			i = s.rng.IntN(n)
+		}
+		a, s.free[chunk] = list[i], slices.Delete(list, i, i+1)
+	} else {
+		a = s.brk
+		s.brk += chunk
+	}
+	s.live = append(s.live, simBlock{a, chunk})
+	return a
+}
+
+// take removes a block, most often a young one.
+func (s *heapSim) take() simBlock {
+	age := int(s.rng.ExpFloat64() * 20)
+	i := max(len(s.live)-1-age, 0)
+	b := s.live[i]
+	s.live = append(s.live[:i], s.live[i+1:]...)
+	return b
+}
+
+func (s *heapSim) release(b simBlock) { s.free[b.chunk] = append(s.free[b.chunk], b.addr) }
+
+// next is the next event of the program.
+func (s *heapSim) next() Event {
+	s.now += time.Duration(s.rng.IntN(3)) * time.Microsecond
+	if s.rng.IntN(500) == 0 {
+		s.tid = 4711 + int32(s.rng.IntN(4))
+	}
+	e := Event{Time: s.now, TID: s.tid}
+	site := s.round[s.site]
+	s.site = (s.site + 1) % len(s.round)
+	if s.rng.IntN(50) == 0 {
+		s.site = s.rng.IntN(len(s.round))
+	}
+	size := site.size
+	if site.vary {
+		size += uint64(s.rng.IntN(200))
+	}
+	switch n := len(s.live); {
+	case n > 50000 || n > 1000 && s.rng.IntN(100) < 46:
+		b := s.take()
+		s.release(b)
+		e.Kind, e.Func, e.Addr = Free, 1, b.addr
+	case n > 0 && s.rng.IntN(30) == 0:
+		b := s.take()
+		e.Kind, e.Func, e.Old, e.Size, e.Stack = Realloc, 2, b.addr, b.chunk*2, site.stack
+		e.Addr = s.malloc(e.Size)
+		s.release(b)
+	case s.rng.IntN(500) == 0:
+		e.Kind, e.Func, e.Size, e.Failed, e.Stack = Alloc, 0, 1<<40, true, site.stack
+	default:
+		e.Kind, e.Size, e.Addr, e.Stack = Alloc, size, s.malloc(size), site.stack
+	}
+	return e
+}
+
+// trace is the first n events of a simulated program.
+func trace(seed uint64, n int) []Event {
+	s := newHeapSim(seed)
+	events := make([]Event, n)
+	for i := range events {
+		events[i] = s.next()
+		events[i].Seq = uint64(i + 1)
+	}
+	return events
+}
+
+// simStack is the stack with that number of a program whose functions call one
+// another.
+func simStack(n int) Stack {
+	rng := rand.New(rand.NewPCG(uint64(n), 2))
+	s := Stack{PCs: make([]addr.Run, 4+rng.IntN(20))}
+	for i := range s.PCs {
+		depth := len(s.PCs) - i // from the outermost frame: the same for many stacks
+		s.PCs[i] = addr.Run(0x555555555000 + depth*0x340 + n>>(2*(depth/2))%4*0x20)
+	}
+	s.PCs[0] = addr.Run(0x7ffff7e10000 + n%5*16)
+	s.FirstIsPC = true
+	return s
+}
+
+// fill records a whole session: n events, and a few of everything else.
+func fill(r Recorder, seed uint64, n int) {
+	for _, name := range []string{"malloc", "free", "realloc"} {
+		r.FuncIndex(name)
+	}
+	r.AddModule(Module{Path: "/usr/bin/prog", BuildID: "0123abcd", Bias: 0x555555554000, Low: 0x555555554000, High: 0x555555600000})
+	libc := r.AddModule(Module{Path: "/usr/lib/libc.so.6", Bias: 0x7ffff7d00000, Low: 0x7ffff7d00000, High: 0x7ffff7f00000, From: 1})
+	r.AddThread(Thread{TID: 4711, Num: 1, Name: "prog"})
+	for i := range 120 {
+		r.Intern(simStack(i))
+	}
+	for i, e := range trace(seed, n) {
+		r.AddEvent(e)
+		if i == n/2 {
+			r.AddThread(Thread{TID: 4712, Num: 2, Name: "worker"})
+			r.AddThread(Thread{TID: 4711, Num: 1, Name: "prog-main"})
+			r.EndModule(libc, e.Seq)
+			r.AddStop(StopRecord{Seq: e.Seq, Event: e.Seq, Time: e.Time, TID: e.TID, Stack: e.Stack, Text: "breakpoint 1, hit 1\n#0 main"})
+		}
+	}
+}
+
+var testInfo = Info{
+	Program: "/usr/bin/prog", Args: []string{"-x", "", "a b"}, PID: 4711,
+	Start: time.Date(2026, 2, 3, 4, 5, 6, 789, time.UTC),
+	Host:  "host", Kernel: "6.1.0", Arch: "x86_64", Created: "hdb 0.1",
+}
