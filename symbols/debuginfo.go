@@ -17,12 +17,14 @@ import (
 // debugInfo is the DWARF of an object with what was derived from it. Each part
 // is made on first use.
 type debugInfo struct {
-	exec  []elf.Segment
-	data  *dwarf.Data
-	units []*dwarf.Unit // of the file itself, then those of the dwz file
-	own   int           // how many are of the file itself
-	parts []unitParts   // by index in units
-	index map[*dwarf.Unit]int
+	exec []elf.Segment
+	// linkage is the mangled name of the symbol that begins at an address, "" without.
+	linkage func(addr.File) string
+	data    *dwarf.Data
+	units   []*dwarf.Unit // of the file itself, then those of the dwz file
+	own     int           // how many are of the file itself
+	parts   []unitParts   // by index in units
+	index   map[*dwarf.Unit]int
 
 	codeOnce sync.Once
 	code     *dwarf.RangeMap // address -> index in units
@@ -84,7 +86,7 @@ func (o *Object) readDWARF() (*debugInfo, error) {
 		alt = dwarf.New(altSections, nil)
 	}
 	d := &debugInfo{
-		exec: o.elf.ExecRanges(), data: dwarf.New(sections, alt),
+		exec: o.elf.ExecRanges(), linkage: o.mangledAt, data: dwarf.New(sections, alt),
 		index: map[*dwarf.Unit]int{}, lines: map[lineKey]*lineSlot{},
 	}
 	own, err := d.data.Units()
@@ -273,6 +275,13 @@ func (d *debugInfo) newNamed(die dwarf.DIE) *named {
 	n.language = root.Language
 	if own, err := die.Unit.Load(); err == nil && n.language == 0 {
 		n.language = own.Language // a partial unit has none
+	}
+	if n.Linkage == "" && n.language.Scoped() && die.Tag() == dwarf.TagSubprogram {
+		// gcc leaves out the linkage names of functions with internal linkage; the
+		// symbol table has them, with parameters.
+		if r := die.Ranges(nil, 1); len(r) == 1 {
+			n.Linkage = d.linkage(addr.File(r[0].Low))
+		}
 	}
 	n.function = n.Name
 	if isMangled(n.Linkage) {

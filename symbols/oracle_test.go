@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 
 // step is a frame as symbolizers print it.
 type step struct {
-	function string
+	function string // linkage name where there is one
 	file     string // last component
 	line     int
 }
@@ -27,7 +28,11 @@ func (s step) String() string { return fmt.Sprintf("%s %s:%d", s.function, s.fil
 func ours(o *symbols.Object, a addr.File) []step {
 	var chain []step
 	for _, f := range o.Lookup(a) {
-		s := step{f.Function, path.Base(f.File), f.Line}
+		name := f.Linkage
+		if name == "" {
+			name = f.Function
+		}
+		s := step{name, path.Base(f.File), f.Line}
 		if f.File == "" || f.Line == 0 {
 			s.file, s.line = "??", 0
 		}
@@ -42,9 +47,9 @@ func ours(o *symbols.Object, a addr.File) []step {
 // askAddr2line runs GNU or elfutils' addr2line, or llvm-symbolizer in its style.
 func askAddr2line(t testing.TB, tool, file string, list []addr.File) [][]step {
 	t.Helper()
-	args := []string{"-e", file, "-a", "-f", "-i", "-C"}
+	args := []string{"-e", file, "-a", "-f", "-i"}
 	if tool == "llvm-symbolizer" {
-		args = []string{"--output-style=GNU", "--obj=" + file, "-a", "-f", "-i", "-C", "--relativenames"}
+		args = []string{"--output-style=GNU", "--obj=" + file, "-a", "-f", "-i", "--no-demangle"}
 	}
 	var in bytes.Buffer
 	for _, a := range list {
@@ -100,23 +105,21 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+1:], true
 }
 
-// sameName compares functions as printed by different demanglers: blanks, return
-// types and parameters aside.
-func sameName(a, b string) bool { return plain(a) == plain(b) }
+// sameName compares functions. Tools without a linkage name print the last
+// component alone, or ask the symbol table, which knows clones by their suffix
+// and glibc's internal aliases.
+func sameName(ours, theirs string) bool {
+	if ours == theirs {
+		return true
+	}
+	ours, theirs = plain(ours), plain(theirs)
+	return ours == theirs || strings.HasSuffix(ours, "::"+theirs)
+}
+
+var cloneSuffix = regexp.MustCompile(`(\.(constprop|part|isra|lto_priv|cold|llvm)(\.\d+)?)+$`)
 
 func plain(s string) string {
-	s = strings.TrimPrefix(symbols.Demangle(s), "_")
-	if i := strings.Index(s, " [clone"); i > 0 {
-		s = s[:i]
-	}
-	s = strings.ReplaceAll(s, " ", "")
-	for _, c := range [][2]string{{"(anonymousnamespace)", "{anon}"}, {"std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>", "std::string"}, {"operator()", "{call}"}} {
-		s = strings.ReplaceAll(s, c[0], c[1])
-	}
-	if i := strings.IndexByte(s, '('); i > 0 {
-		s = s[:i]
-	}
-	return s
+	return strings.TrimLeft(strings.TrimPrefix(cloneSuffix.ReplaceAllString(s, ""), "__GI_"), "_")
 }
 
 // difference says how two chains differ, "" when they agree.

@@ -116,6 +116,7 @@ func isIdent(c byte) bool {
 // squeeze takes out blanks that do not part words, and expands std::string and
 // size_t, so that types compare as text.
 func squeeze(s string) string {
+	s = strings.ReplaceAll(s, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == ' ' {
@@ -126,31 +127,8 @@ func squeeze(s string) string {
 		b.WriteByte(s[i])
 	}
 	out := b.String()
-	out = strings.ReplaceAll(out, "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>", "std::string")
 	out = strings.ReplaceAll(out, "(void)", "()")
 	return strings.ReplaceAll(out, "size_t", "unsigned long")
-}
-
-// operatorLen is the length of an operator's name at the front of s.
-func operatorLen(s string) int {
-	const word = "operator"
-	if !strings.HasPrefix(s, word) || len(s) > len(word) && isIdent(s[len(word)]) {
-		return 0
-	}
-	n := len(word)
-	rest := s[n:]
-	for _, sym := range []string{"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "->", "<=", ">="} {
-		if strings.HasPrefix(rest, sym) {
-			return n + len(sym)
-		}
-	}
-	for n < len(s) && strings.IndexByte("<>=!+-*/%^&|~,", s[n]) >= 0 {
-		n++
-		if s[n-1] == '<' || s[n-1] == '>' {
-			break
-		}
-	}
-	return n
 }
 
 // splitName cuts a qualified name at the :: outside of brackets. Rust's <T>::f
@@ -160,7 +138,7 @@ func splitName(s string) []string {
 	depth, start := 0, 0
 	for i := 0; i < len(s); i++ {
 		if depth == 0 {
-			if n := operatorLen(s[i:]); n > 0 && (i == 0 || !isIdent(s[i-1])) {
+			if n := scope.OperatorLen(s[i:]); n > 0 && (i == 0 || !isIdent(s[i-1])) {
 				i += n - 1
 				continue
 			}
@@ -202,7 +180,7 @@ func cutParams(s string) (name, params string) {
 	depth := 0
 	for i := 0; i < len(s); i++ {
 		if depth == 0 {
-			if n := operatorLen(s[i:]); n > 0 && (i == 0 || !isIdent(s[i-1])) {
+			if n := scope.OperatorLen(s[i:]); n > 0 && (i == 0 || !isIdent(s[i-1])) {
 				i += n - 1
 				continue
 			}

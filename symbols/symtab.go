@@ -110,3 +110,12 @@ func (o *Object) symbolAt(a addr.File) (Sym, Provenance, bool) {
 	}
 	return best, from, found
 }
+
+// mangledAt is the name of the symbol that begins at a, if it is a mangled one.
+func (o *Object) mangledAt(a addr.File) string {
+	s, _, ok := o.symbolAt(a)
+	if !ok || s.Addr != a || !isMangled(s.Name) {
+		return ""
+	}
+	return s.Name
+}

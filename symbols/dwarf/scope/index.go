@@ -43,16 +43,40 @@ func (x *Index) Named(key string) []Entry {
 // Key is the part of a function's own name, as DW_AT_name has it, that the index
 // goes by: template arguments are left out.
 func Key(name string) string {
-	if strings.HasPrefix(name, "operator") || !strings.HasSuffix(name, ">") {
-		if i := strings.Index(name, " <"); i > 0 { // operator() <int>
-			return name[:i]
+	if n := OperatorLen(name); n > 0 {
+		if rest := strings.TrimPrefix(name[n:], " "); rest != "" && rest[0] == '<' {
+			return name[:n]
 		}
 		return name
 	}
-	if i := strings.IndexByte(name, '<'); i > 0 {
+	if i := strings.IndexByte(name, '<'); i > 0 && name[len(name)-1] == '>' {
 		return name[:i]
 	}
 	return name
+}
+
+// OperatorLen is the length of the name of a C++ operator at the front of s: that
+// of operator() or operator<<. It is 0 for names of other kinds, also for
+// conversions and operator new, which are written with words.
+func OperatorLen(s string) int {
+	rest, ok := strings.CutPrefix(s, "operator")
+	if !ok || rest == "" {
+		return 0
+	}
+	n := len(s) - len(rest)
+	for _, sym := range []string{"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "->", "<=", ">="} {
+		if strings.HasPrefix(rest, sym) {
+			return n + len(sym)
+		}
+	}
+	if rest[0] == '<' || rest[0] == '>' {
+		return n + 1
+	}
+	symbols := len(rest) - len(strings.TrimLeft(rest, "=!+-*/%^&|~,"))
+	if symbols == 0 {
+		return 0
+	}
+	return n + symbols
 }
 
 // hash is FNV-1a.
@@ -165,8 +189,10 @@ func (s *scan) copyOf(d dwarf.DIE, id int32) {
 }
 
 func (s *scan) function(d dwarf.DIE, id int32) {
+	// Abstract functions of link-time optimization lack DW_AT_inline: all that are
+	// not mere declarations may have copies.
 	code := d.Has(dwarf.AtLowPC) || d.Has(dwarf.AtRanges)
-	if !code && (d.Has(dwarf.AtDeclaration) || !d.Has(dwarf.AtInline)) {
+	if !code && d.Has(dwarf.AtDeclaration) {
 		return
 	}
 	name := ownName(d)

@@ -75,7 +75,7 @@ func Origin(d dwarf.DIE) (data *dwarf.Data, off uint64, ok bool) {
 	return v.RefOffset()
 }
 
-// enclosure is a namespace, class or module: the entries [off, end).
+// enclosure is a namespace, class, module or function: the entries [off, end).
 type enclosure struct {
 	off, end uint64
 	parent   int32
@@ -87,32 +87,51 @@ type Enclosures struct {
 	spans []enclosure
 }
 
-// FindEnclosures reads the namespaces and types that have children.
+// level is an entry that is open while its descendants are walked.
+type level struct {
+	off   uint64
+	depth int
+	span  int32 // in spans, -1 for a function that has no local types yet
+}
+
+// FindEnclosures reads the namespaces and types that have children, and the
+// functions that have local types.
 func FindEnclosures(u *dwarf.Unit) *Enclosures {
 	e := &Enclosures{unit: u}
-	var open []int32 // spans around the entry
-	var depths []int
+	var open []level
 	w := u.Walk()
 	for w.Next() {
-		for len(open) > 0 && depths[len(depths)-1] >= w.Depth {
-			e.spans[open[len(open)-1]].end = w.DIE.Off
-			open, depths = open[:len(open)-1], depths[:len(depths)-1]
+		for len(open) > 0 && open[len(open)-1].depth >= w.Depth {
+			if top := open[len(open)-1]; top.span >= 0 {
+				e.spans[top.span].end = w.DIE.Off
+			}
+			open = open[:len(open)-1]
+		}
+		if !w.DIE.Children() {
+			continue
 		}
 		switch w.DIE.Tag() {
+		case dwarf.TagSubprogram:
+			open = append(open, level{w.DIE.Off, w.Depth, -1})
 		case dwarf.TagNamespace, dwarf.TagClassType, dwarf.TagStructureType, dwarf.TagUnionType,
 			dwarf.TagInterfaceType, dwarf.TagModule, dwarf.TagEnumerationType:
-			if !w.DIE.Children() {
-				continue
-			}
-			parent := int32(-1)
-			if len(open) > 0 {
-				parent = open[len(open)-1]
-			}
-			open, depths = append(open, int32(len(e.spans))), append(depths, w.Depth)
-			e.spans = append(e.spans, enclosure{off: w.DIE.Off, end: u.End, parent: parent})
+			open = append(open, level{w.DIE.Off, w.Depth, -1})
+			e.addOpen(open)
 		}
 	}
 	return e
+}
+
+// addOpen makes spans of the open entries that have none yet.
+func (e *Enclosures) addOpen(open []level) {
+	parent := int32(-1)
+	for i := range open {
+		if open[i].span < 0 {
+			open[i].span = int32(len(e.spans))
+			e.spans = append(e.spans, enclosure{off: open[i].off, end: e.unit.End, parent: parent})
+		}
+		parent = open[i].span
+	}
 }
 
 // around is the index of the innermost enclosure of the entry at off, -1 none.
@@ -129,7 +148,11 @@ func (e *Enclosures) around(off uint64) int32 {
 func (e *Enclosures) Qualify(d dwarf.DIE, name string) string {
 	parts := []string{name}
 	for i := e.around(d.Off); i >= 0 && len(parts) < 64; i = e.spans[i].parent {
-		if n := e.nameOf(e.spans[i].off); n != "" {
+		n := e.nameOf(e.spans[i].off)
+		if n == "" && name == "operator()" {
+			n = "{lambda}" // gcc's closures have no name in abstract functions
+		}
+		if n != "" {
 			parts = append(parts, n)
 		}
 	}
