@@ -1,18 +1,101 @@
 package inferior
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
 
-// An AttachError says why a process cannot be attached to and what to do.
-type AttachError struct {
-	PID   int
-	Cause string
-	Hint  string
+	"golang.org/x/sys/unix"
+)
+
+// Attach seizes all threads of a running process and stops them, and makes
+// the calling goroutine the owner of the Process: it is locked to its OS
+// thread until Close. The process outlives hdb. A refusal is an *AttachError.
+func Attach(pid int) (*Process, error) {
+	if err := CheckAttach(pid); err != nil {
+		return nil, err
+	}
+	runtime.LockOSThread()
+	p := newProcess()
+	p.cur = newTarget(pid, false)
+	if err := p.seizeAll(); err != nil {
+		// What has been seized is let go again.
+		_ = p.stopThreads()
+		_ = p.letGo(p.cur)
+		p.mem.close()
+		runtime.UnlockOSThread()
+		return nil, err
+	}
+	return p, nil
 }
 
-func (e *AttachError) Error() string {
-	s := fmt.Sprintf("attach to process %d: %s", e.PID, e.Cause)
-	if e.Hint != "" {
-		s += " (" + e.Hint + ")"
+// seizeAll takes every thread, looking again until a look finds no new one:
+// a thread made by one not seized yet is not traced from birth.
+func (p *Process) seizeAll() error {
+	pid := p.cur.pid
+	p.stopping = true
+	for found := true; found; {
+		found = false
+		ids, err := threadIDs(pid)
+		if err != nil {
+			return &AttachError{pid, "no such process", ""}
+		}
+		for _, tid := range ids {
+			if p.cur.threads[tid] != nil || p.leaving[tid] {
+				continue
+			}
+			if err := p.seize(tid); err != nil {
+				return err
+			}
+			found = found || p.cur.threads[tid] != nil
+		}
 	}
-	return s
+	if err := p.stopThreads(); err != nil {
+		return err
+	}
+	if p.cur.exit != nil {
+		return &AttachError{pid, fmt.Sprintf("it has just %v", *p.cur.exit), ""}
+	}
+	return p.prepare()
+}
+
+// seize takes one thread. Zombies, among them a leader whose other threads go
+// on, and threads traced by us from birth, need nothing.
+func (p *Process) seize(tid int) error {
+	pid := p.cur.pid
+	state, ok := statusField(tid, "State")
+	if !ok {
+		return nil // gone
+	}
+	zombie := strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
+	err := ptrace(unix.PTRACE_SEIZE, tid, 0, baseOptions)
+	switch {
+	case err == nil:
+		t := p.addThread(p.cur, tid, running)
+		if zombie {
+			t.state = exiting // a leader: only the end of the process will be reported
+		}
+		return nil
+	case zombie && tid != pid:
+		return nil
+	case errors.Is(err, unix.ESRCH):
+		return nil
+	case errors.Is(err, unix.EPERM):
+		if tracer, _ := statusField(tid, "TracerPid"); tracer == strconv.Itoa(p.owner) {
+			if tid != pid {
+				p.addThread(p.cur, tid, running) // its clone event is on its way
+			}
+			return nil
+		}
+		if state, ok := statusField(tid, "State"); !ok || strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X") {
+			return nil // died meanwhile
+		}
+		if why := CheckAttach(pid); why != nil {
+			return why
+		}
+		return &AttachError{pid, "the kernel does not permit it", "a security module or seccomp filter forbids ptrace; try root outside the container"}
+	}
+	return fmt.Errorf("attach to process %d: thread %d: %w", pid, tid, err)
 }

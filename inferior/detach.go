@@ -52,8 +52,37 @@ func (p *Process) Detach() error {
 		}
 	}
 	clear(p.held)
+	p.reapLeaving()
 	p.finish()
 	return err
+}
+
+// reapLeaving collects the threads that are on their way out: until then they
+// are ours, and nobody else could attach. A leader that has exited before its
+// threads cannot be detached from; when all are gone it is collected, so that
+// its parent learns of it.
+func (p *Process) reapLeaving() {
+	for tid := range p.leaving {
+		for {
+			_, ws, err := waitFor(tid, 0)
+			if err == unix.EINTR {
+				continue
+			}
+			if err != nil || ws.Exited() || ws.Signaled() {
+				break
+			}
+		}
+	}
+	clear(p.leaving)
+	if leader := p.cur.threads[p.cur.pid]; leader != nil && leader.state == exiting {
+		go func(pid int) {
+			for {
+				if _, ws, err := waitFor(pid, 0); err != unix.EINTR && (err != nil || ws.Exited() || ws.Signaled()) {
+					return
+				}
+			}
+		}(p.cur.pid)
+	}
 }
 
 // waitVforks lets vfork children go on until they no longer share memory.

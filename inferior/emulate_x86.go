@@ -58,7 +58,7 @@ func plainPrefixes(i *x86asm.Inst) bool {
 		case p.IsREX(), p&x86asm.PrefixIgnored != 0:
 		case p&0xff == x86asm.PrefixFS&0xff, p&0xff == x86asm.PrefixGS&0xff:
 		case p&0xff == x86asm.PrefixREPN&0xff && (i.Op == x86asm.CALL || i.Op == x86asm.RET || i.Op == x86asm.JMP):
-		case i.Op == x86asm.NOP:
+		case i.Op == x86asm.NOP && p&0xff != x86asm.PrefixLOCK&0xff:
 		default:
 			return false
 		}

@@ -34,18 +34,28 @@ func ptrace(request, tid int, address, data uintptr) error {
 	return nil
 }
 
+// ptraceData is ptrace with a pointer. The conversion has to stand in the call
+// itself, or the stack may move from under it.
+func ptraceData(request, tid int, address uintptr, data unsafe.Pointer) error {
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, uintptr(request), uintptr(tid), address, uintptr(data), 0, 0)
+	if e != 0 {
+		return e
+	}
+	return nil
+}
+
 func getRegs(tid int, r *Registers) error {
-	return ptrace(unix.PTRACE_GETREGS, tid, 0, uintptr(unsafe.Pointer(r)))
+	return ptraceData(unix.PTRACE_GETREGS, tid, 0, unsafe.Pointer(r))
 }
 
 func setRegs(tid int, r *Registers) error {
-	return ptrace(unix.PTRACE_SETREGS, tid, 0, uintptr(unsafe.Pointer(r)))
+	return ptraceData(unix.PTRACE_SETREGS, tid, 0, unsafe.Pointer(r))
 }
 
 // eventMessage is the number that comes with a PTRACE_EVENT: a pid mostly.
 func eventMessage(tid int) (int, error) {
 	var n uint64
-	err := ptrace(unix.PTRACE_GETEVENTMSG, tid, 0, uintptr(unsafe.Pointer(&n)))
+	err := ptraceData(unix.PTRACE_GETEVENTMSG, tid, 0, unsafe.Pointer(&n))
 	return int(n), err
 }
 
@@ -71,11 +81,11 @@ func makeSiginfo(signo, code, pid int, value uint64) siginfo {
 }
 
 func getSiginfo(tid int, s *siginfo) error {
-	return ptrace(unix.PTRACE_GETSIGINFO, tid, 0, uintptr(unsafe.Pointer(s)))
+	return ptraceData(unix.PTRACE_GETSIGINFO, tid, 0, unsafe.Pointer(s))
 }
 
 func setSiginfo(tid int, s *siginfo) error {
-	return ptrace(unix.PTRACE_SETSIGINFO, tid, 0, uintptr(unsafe.Pointer(s)))
+	return ptraceData(unix.PTRACE_SETSIGINFO, tid, 0, unsafe.Pointer(s))
 }
 
 // queueSignal sends s to one thread as it is. The kernel refuses codes that

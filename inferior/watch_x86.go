@@ -132,7 +132,7 @@ func (p *Process) watchHit(t *Thread) bool {
 		return false
 	}
 	var status uint64
-	if ptrace(unix.PTRACE_PEEKUSR, t.TID, debugOffset+8*6, uintptr(unsafe.Pointer(&status))) != nil {
+	if ptraceData(unix.PTRACE_PEEKUSR, t.TID, debugOffset+8*6, unsafe.Pointer(&status)) != nil {
 		return false
 	}
 	if status&0xf == 0 {

@@ -1,0 +1,133 @@
+package inferior
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// An AttachError says why a process cannot be attached to and what to do.
+type AttachError struct {
+	PID   int
+	Cause string
+	Hint  string // the next step, may be ""
+}
+
+func (e *AttachError) Error() string {
+	s := fmt.Sprintf("attach to process %d: %s", e.PID, e.Cause)
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+// CheckAttach tells whether Attach would be refused, and why, as an
+// *AttachError, without touching the process.
+func CheckAttach(pid int) error {
+	if pid <= 0 {
+		return &AttachError{pid, "not a process ID", ""}
+	}
+	if cause, hint := impossible(pid); cause != "" {
+		return &AttachError{pid, cause, hint}
+	}
+	// Opening the memory asks the kernel for the very permission that
+	// ptrace needs (PTRACE_MODE_ATTACH, ptrace(2)) and does nothing else.
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		unix.Close(fd)
+		return nil
+	}
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
+		return &AttachError{pid, "no such process", ""}
+	}
+	cause, hint := refusal(pid)
+	return &AttachError{pid, cause, hint}
+}
+
+// impossible are the reasons that no permission helps against.
+func impossible(pid int) (cause, hint string) {
+	tgid, ok := statusField(pid, "Tgid")
+	if !ok {
+		return "no such process", "it has ended, or lives in another pid namespace"
+	}
+	if tgid == strconv.Itoa(os.Getpid()) {
+		return "that is hdb itself", ""
+	}
+	if tgid != strconv.Itoa(pid) {
+		return "that is a thread, not a process", "attach to its process " + tgid
+	}
+	state, _ := statusField(pid, "State")
+	threads, _ := threadIDs(pid)
+	if strings.HasPrefix(state, "Z") && len(threads) <= 1 {
+		parent, _ := statusField(pid, "PPid")
+		return "it is a zombie: it has ended and waits for its parent " + describe(parent) + " to collect it", ""
+	}
+	if k, _ := statusField(pid, "Kthread"); k == "1" || kernelThread(pid) {
+		return "it is a kernel thread", ""
+	}
+	for _, tid := range threads {
+		if tracer, _ := statusField(tid, "TracerPid"); tracer != "" && tracer != "0" {
+			return "it is already traced by process " + describe(tracer), "end that debugger or tracer first"
+		}
+	}
+	return "", ""
+}
+
+// kernelThread tells a kernel thread where /proc/PID/status does not: kthreadd
+// (2) is its parent or itself.
+func kernelThread(pid int) bool {
+	parent, _ := statusField(pid, "PPid")
+	if parent != "2" && pid != 2 {
+		return false
+	}
+	name, err := os.ReadFile("/proc/2/comm")
+	return err == nil && strings.TrimSpace(string(name)) == "kthreadd"
+}
+
+// describe is "123 (gdb)".
+func describe(pid string) string {
+	comm, err := os.ReadFile("/proc/" + pid + "/comm")
+	if err != nil {
+		return pid
+	}
+	return fmt.Sprintf("%s (%s)", pid, strings.TrimSpace(string(comm)))
+}
+
+// refusal finds the reason of a refused permission, ptrace(2) "Ptrace access
+// mode checking".
+func refusal(pid int) (cause, hint string) {
+	uids, _ := statusField(pid, "Uid")
+	if f := strings.Fields(uids); len(f) > 0 && os.Geteuid() != 0 {
+		for _, uid := range f {
+			if uid != strconv.Itoa(os.Getuid()) {
+				return fmt.Sprintf("it belongs to user %s, hdb runs as user %d", uid, os.Getuid()), "try sudo"
+			}
+		}
+	}
+	if scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil {
+		switch strings.TrimSpace(string(scope)) {
+		case "1":
+			return "kernel.yama.ptrace_scope=1 permits only descendants of hdb",
+				"launch the program from hdb, try sudo, or sysctl kernel.yama.ptrace_scope=0"
+		case "2":
+			return "kernel.yama.ptrace_scope=2 permits only root", "try sudo"
+		case "3":
+			return "kernel.yama.ptrace_scope=3 forbids it to all until the next boot", "launch under a kernel without it"
+		}
+	}
+	for _, ns := range []string{"user", "pid"} {
+		own, _ := os.Readlink("/proc/self/ns/" + ns)
+		other, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, ns))
+		if err == nil && own != other {
+			return "it runs in a container (another " + ns + " namespace)", "run hdb as root outside, or inside the container with CAP_SYS_PTRACE"
+		}
+	}
+	if os.Geteuid() == 0 {
+		return "root lacks the capability CAP_SYS_PTRACE here", "in a container: --cap-add=SYS_PTRACE"
+	}
+	return "it does not let itself be inspected (it changed its user or group, has capabilities, or cleared PR_SET_DUMPABLE)", "try sudo"
+}
