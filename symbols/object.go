@@ -56,7 +56,7 @@ func newObject(f *elf.File, cfg Config) *Object {
 	o := &Object{cfg: cfg, elf: f}
 	o.guard(func() {
 		o.buildID = f.BuildID()
-		if !hasContents(f, ".debug_info") {
+		if !f.HasSection(".debug_info") {
 			o.debug, o.linkProblem = findDebugFile(f, o.buildID, cfg)
 		}
 		if o.debug != nil {
@@ -121,11 +121,6 @@ func (o *Object) ReadAddr(b []byte, a addr.File) bool {
 	ok := false
 	o.guard(func() { ok = o.elf.ReadAddr(b, a) })
 	return ok
-}
-
-func hasContents(f *elf.File, name string) bool {
-	b, err := f.Section(name)
-	return err == nil && len(b) > 0
 }
 
 // Info describes the object. With DWARF it reads the root entry of every unit.

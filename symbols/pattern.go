@@ -5,11 +5,13 @@ import (
 	"strings"
 
 	"hdb/symbols/demangle"
+	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 )
 
 // pattern is a function's name as a user may type it: ns::f, f, f<int>, f(int).
 type pattern struct {
+	whole  string   // as typed
 	parts  []string // components, outermost first, without blanks
 	params string   // "(int,char*)" or ""
 }
@@ -18,7 +20,10 @@ type pattern struct {
 func parsePattern(name string) (pattern, bool) {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "::")
 	bare, params := cutParams(name)
-	p := pattern{parts: splitName(bare), params: squeeze(params)}
+	if strings.Contains(name, ".(*") { // a method of Go: main.(*T).Grow
+		bare, params = name, ""
+	}
+	p := pattern{whole: name, parts: splitName(bare), params: squeeze(params)}
 	for _, part := range p.parts {
 		if part == "" {
 			return pattern{}, false
@@ -31,8 +36,8 @@ func parsePattern(name string) (pattern, bool) {
 func (p pattern) keys() []string {
 	last := p.parts[len(p.parts)-1]
 	keys := []string{scope.Key(last)}
-	if len(p.parts) > 1 || keys[0] != last { // Go's names are one component
-		keys = append(keys, strings.Join(p.parts, "::"))
+	if key := scope.GoKey(p.whole); key != keys[0] {
+		keys = append(keys, key)
 	}
 	if rest, ok := strings.CutPrefix(last, "operator"); ok && len(rest) > 0 && isIdent(rest[0]) {
 		keys = append(keys, "operator "+rest) // operator new: blanks were squeezed out
@@ -42,6 +47,9 @@ func (p pattern) keys() []string {
 
 // matches compares with a function that DWARF describes.
 func (p pattern) matches(n *named) bool {
+	if n.language == dwarf.LangGo {
+		return matchesGo(p.whole, n.Name)
+	}
 	if isMangled(n.Linkage) {
 		if p.matchesLinkage(n.Linkage) {
 			return true
@@ -53,6 +61,16 @@ func (p pattern) matches(n *named) bool {
 	}
 	bare, _ := cutParams(n.function)
 	return p.matchesParts(splitName(bare))
+}
+
+// matchesGo compares with a function of Go: main.(*T).Grow answers to that, to
+// main.T.Grow, T.Grow and Grow, with or without the path of its package.
+func matchesGo(want, have string) bool {
+	strip := strings.NewReplacer("(*", "", ")", "")
+	have, _, _ = strings.Cut(have, "[")
+	have, want = strip.Replace(have), strip.Replace(want)
+	rest, ok := strings.CutSuffix(have, want)
+	return ok && (rest == "" || strings.HasSuffix(rest, ".") || strings.HasSuffix(rest, "/"))
 }
 
 // matchesLinkage compares with a mangled name.

@@ -57,7 +57,13 @@ func (f *body) describesEntry() bool {
 func (f *body) skipPrologue() uint64 {
 	if f.unit != nil && f.lines != nil {
 		root, err := f.unit.Load()
-		if err == nil && strings.HasPrefix(root.Producer, "clang ") {
+		llvm := err == nil && strings.HasPrefix(root.Producer, "clang ")
+		if llvm || err == nil && root.Language == dwarf.LangGo {
+			if pc := f.markedEnd(); pc != 0 {
+				return pc
+			}
+		}
+		if llvm {
 			if pc := f.secondLine(); pc != 0 {
 				return max(f.low, pc)
 			}
@@ -71,18 +77,24 @@ func (f *body) skipPrologue() uint64 {
 	return f.low + uint64(n)
 }
 
-// secondLine is where LLVM says that the body begins: after the row of the
-// function's opening line, or where prologue_end stands. 0 unknown.
+// markedEnd is where LLVM and Go mark the end of the prologue; 0 without.
+func (f *body) markedEnd() uint64 {
+	rows := f.lines.Rows
+	for k := f.lines.From(f.low); k < len(rows) && rows[k].Addr < f.high && !rows[k].Is(line.EndSequence); k++ {
+		if rows[k].Is(line.PrologueEnd) {
+			return rows[k].Addr
+		}
+	}
+	return 0
+}
+
+// secondLine is where the row of the function's opening line ends: LLVM's body
+// begins there. 0 unknown.
 func (f *body) secondLine() uint64 {
 	rows := f.lines.Stmts()
 	i, ok := f.lines.StmtAt(f.low)
 	if !ok {
 		return 0
-	}
-	for k := i; k < len(rows) && rows[k].Addr < f.high && !rows[k].Is(line.EndSequence); k++ {
-		if rows[k].Is(line.PrologueEnd) {
-			return rows[k].Addr
-		}
 	}
 	for i > 0 && rows[i-1].Addr == rows[i].Addr && !rows[i-1].Is(line.EndSequence) {
 		i--

@@ -45,6 +45,15 @@ func (f *File) Section(name string) ([]byte, error) {
 	return f.Contents(i)
 }
 
+// HasSection reports whether the section, or its .zdebug_ form, has contents.
+func (f *File) HasSection(name string) bool {
+	i := f.SectionIndex(name)
+	if rest, ok := strings.CutPrefix(name, ".debug_"); ok && i < 0 {
+		i = f.SectionIndex(".zdebug_" + rest)
+	}
+	return i >= 0 && f.Sections[i].Type != delf.SHT_NOBITS && f.Sections[i].Size > 0
+}
+
 // Contents returns the contents of Sections[i], decompressed.
 func (f *File) Contents(i int) ([]byte, error) {
 	s := &f.Sections[i]

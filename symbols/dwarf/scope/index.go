@@ -55,6 +55,13 @@ func Key(name string) string {
 	return name
 }
 
+// GoKey is Key for the functions of Go, whose names are whole paths: the part
+// after the last dot, type arguments left out.
+func GoKey(name string) string {
+	name, _, _ = strings.Cut(name, "[")
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
 // OperatorLen is the length of the name of a C++ operator at the front of s: that
 // of operator() or operator<<. It is 0 for names of other kinds, also for
 // conversions and operator new, which are written with words.
@@ -199,7 +206,11 @@ func (s *scan) function(d dwarf.DIE, id int32) {
 	if len(name) == 0 {
 		return
 	}
-	s.entries = append(s.entries, Entry{hash: hash([]byte(Key(string(name)))), Unit: id, Off: d.Off, Abstract: !code})
+	key := Key
+	if root, _ := d.Unit.Load(); root.Language == dwarf.LangGo {
+		key = GoKey
+	}
+	s.entries = append(s.entries, Entry{hash: hash([]byte(key(string(name)))), Unit: id, Off: d.Off, Abstract: !code})
 }
 
 // ownName is the DW_AT_name of d's chain, in its section.
