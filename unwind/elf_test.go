@@ -1,8 +1,8 @@
 package unwind
 
 import (
+	"bytes"
 	"debug/elf"
-	"os"
 	"os/exec"
 	"testing"
 
@@ -17,15 +17,16 @@ func needTool(t testing.TB, name, debianPackage string) {
 	}
 }
 
-// run returns a command's standard output.
+// run returns a command's standard output; its messages are shown if it fails.
 func run(t testing.TB, dir, name string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Stderr = os.Stderr
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		t.Fatalf("%s %q: %v\n%s%s", name, args, err, out, &messages)
 	}
 	return out
 }

@@ -186,7 +186,9 @@ func (p *program) defineCFA(op uint8) {
 	case cfaDefCFASF, cfaDefCFAOffsetSF:
 		cfa.Offset = p.sleb() * p.fde.cie.dataAlign
 	case cfaDefCFAExpression:
-		*cfa = Rule{Kind: ValExpression, Expr: p.take(p.uleb())}
+		// The offset is kept: libgcrypt's hand-written CFI goes back from an expression
+		// to a register with def_cfa_register alone, and unwinders honour it.
+		cfa.Kind, cfa.Expr = ValExpression, p.take(p.uleb())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,13 +32,10 @@ var installed = []string{
 type readelfRow struct {
 	low, high, end uint64 // the row's range, and the end of its FDE
 	cfa            string
-	regs           map[string]string
+	regs           [numRegs]string // "" where readelf has no column
 }
 
-var (
-	fdeLine = regexp.MustCompile(`^[0-9a-f]{8,16} [0-9a-f]+ [0-9a-f]+ FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)`)
-	cieLine = regexp.MustCompile(`^[0-9a-f]{8,16} [0-9a-f]+ [0-9a-f]+ CIE`)
-)
+var fdeLine = regexp.MustCompile(`^[0-9a-f]{8,16} [0-9a-f]+ [0-9a-f]+ FDE .*pc=([0-9a-f]+)\.\.([0-9a-f]+)`)
 
 // readelfRows parses readelf's interpretation of all FDEs in the section.
 func readelfRows(t testing.TB, path, section string) []readelfRow {
@@ -53,14 +51,18 @@ func readelfRows(t testing.TB, path, section string) []readelfRow {
 	inside := false
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line)
-		switch m := fdeLine.FindStringSubmatch(line); {
+		var m []string
+		if strings.Contains(line, " FDE ") {
+			m = fdeLine.FindStringSubmatch(line)
+		}
+		switch {
 		case strings.HasPrefix(line, "Contents of the "):
 			inside, columns = fields[3] == section, nil
 		case !inside || len(fields) == 0:
 		case m != nil:
 			end = hex(t, m[2])
 			columns = nil
-		case cieLine.MatchString(line):
+		case len(fields) > 3 && fields[3] == "CIE":
 			end, columns = 0, nil
 		case len(fields) > 1 && fields[1] == "ZERO": // a terminator
 			columns = nil
@@ -86,9 +88,13 @@ func appendRow(t testing.TB, rows []readelfRow, fields, columns []string, end ui
 	if len(cells) != len(columns)+1 {
 		t.Fatalf("readelf row %q has %d cells for columns %q", fields, len(cells), columns)
 	}
-	row := readelfRow{low: hex(t, fields[0]), high: end, end: end, cfa: cells[0], regs: map[string]string{}}
+	row := readelfRow{low: hex(t, fields[0]), high: end, end: end, cfa: cells[0]}
 	for i, c := range columns {
-		row.regs[c] = cells[i+1]
+		if reg := slices.Index(regNames[:], c); reg >= 0 {
+			row.regs[reg] = cells[i+1]
+		} else if c == "ra" {
+			row.regs[RA] = cells[i+1]
+		}
 	}
 	if n := len(rows); n > 0 && rows[n-1].end == end {
 		if rows[n-1].low == row.low { // location advanced by 0
@@ -167,16 +173,12 @@ func diffRow(table *Table, at uint64, want *readelfRow) string {
 		return fmt.Sprintf("CFA %s, readelf has %s", got, want.cfa)
 	}
 	for r := range Reg(numRegs) {
-		name := r.String()
-		if r == RA {
-			name = "ra"
-		}
-		wanted, ok := want.regs[name]
-		if !ok {
+		wanted := want.regs[r]
+		if wanted == "" {
 			wanted = "u"
 		}
 		if got := cell(row.Rules[r]); got != wanted {
-			return fmt.Sprintf("%s %s, readelf has %s", name, got, wanted)
+			return fmt.Sprintf("%v %s, readelf has %s", r, got, wanted)
 		}
 	}
 	return ""

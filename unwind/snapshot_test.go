@@ -22,6 +22,7 @@ type snapshot struct {
 	dir    string
 	tables map[string]*Table
 	bias   map[string]addr.Bias
+	files  parts // mapped files: code, mostly
 }
 
 type mapping struct {
@@ -153,7 +154,7 @@ type part struct {
 	data []byte
 }
 
-// memory is the stop's dumped memory, and the mapped files below it.
+// memory is the stop's dumped memory, and the mapped files.
 func (s *snapshot) memory(t testing.TB, p *stop) parts {
 	t.Helper()
 	var mem parts
@@ -164,17 +165,26 @@ func (s *snapshot) memory(t testing.TB, p *stop) parts {
 		}
 		mem = append(mem, part{m.Low, b})
 	}
+	if s.files == nil {
+		s.mapFiles(t)
+	}
+	return append(mem, s.files...)
+}
+
+// mapFiles reads the files that are mapped without being writable.
+func (s *snapshot) mapFiles(t testing.TB) {
+	t.Helper()
 	for _, m := range s.Maps {
-		if !strings.HasPrefix(m.Path, "/") || strings.Contains(m.Perm, "w") {
+		if s.tables[m.Path] == nil || m.Path == "[vdso]" || strings.Contains(m.Perm, "w") {
 			continue
 		}
 		b, err := os.ReadFile(m.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		mem = append(mem, part{m.Low, b[min(m.Off, uint64(len(b))):min(m.Off+m.High-m.Low, uint64(len(b)))]})
+		size := uint64(len(b))
+		s.files = append(s.files, part{m.Low, b[min(m.Off, size):min(m.Off+m.High-m.Low, size)]})
 	}
-	return mem
 }
 
 // ReadAt reads as a process does: up to the end of what is mapped in one piece.

@@ -36,6 +36,8 @@ f:	.cfi_startproc
 	.cfi_escape 0x16, 12, 2, 0x76, 0x10	# val_expression r12: breg6 16
 	.cfi_escape 0x2e, 0x20			# GNU_args_size 32
 	nop
+	.cfi_def_cfa_register rsp		# the offset of before the expression
+	nop
 	.cfi_def_cfa rsp, 24
 	.fill 300, 1, 0x90			# advance_loc2
 	.cfi_def_cfa_offset 32
