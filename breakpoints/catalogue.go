@@ -81,6 +81,9 @@ func (f Function) Is(pattern string) bool {
 // Allocates reports whether a successful call hands out a block.
 func (f Function) Allocates() bool { return f.Kind == capture.Alloc || f.Kind == capture.Realloc }
 
+// Frees reports whether a call takes a block back.
+func (f Function) Frees() bool { return f.Kind == capture.Free || f.Kind == capture.Unmap }
+
 // atEntry reports whether all there is to know is known at the entry.
 func (f Function) atEntry() bool { return f.Result == NoTest }
 
@@ -223,7 +226,6 @@ func tcmallocFunctions() []Function {
 		allocFn("tc_newarray", arg(1)), allocFn("tc_newarray_nothrow", arg(1)),
 		alignedFn("tc_new_aligned", arg(2), arg(1)), alignedFn("tc_new_aligned_nothrow", arg(2), arg(1)),
 		alignedFn("tc_newarray_aligned", arg(2), arg(1)), alignedFn("tc_newarray_aligned_nothrow", arg(2), arg(1)),
-		sizedFreeFn("tc_free_sized", arg(1), arg(2)),
 	}
 	for _, form := range []string{"tc_delete", "tc_deletearray"} {
 		all = append(all, freeFn(form, arg(1)), freeFn(form+"_nothrow", arg(1)),
@@ -233,38 +235,58 @@ func tcmallocFunctions() []Function {
 	return all
 }
 
-// mimallocFunctions are those of mimalloc.h that are no plain prefix.
+// mimallocFunctions are those of mimalloc.h that are no plain prefix. Most have
+// a twin mi_heap_* with the heap as first argument. Not among them are the
+// forms that return the block through a pointer they also read (reallocarr),
+// and those for wide strings and the environment, made for Windows.
 func mimallocFunctions() []Function {
 	text := Operand{From: TextLength}
 	all := []Function{
-		allocFn("mi_malloc_small", arg(1)), allocFn("mi_zalloc_small", arg(1)), allocFn("mi_zalloc", arg(1)),
-		countedFn("mi_mallocn", arg(1), arg(2)),
-		recountedFn("mi_reallocn", arg(1), arg(2), arg(3)), recountedFn("mi_recalloc", arg(1), arg(2), arg(3)),
-		reallocFn("mi_rezalloc", arg(1), arg(2)), reallocFn("mi_reallocf", arg(1), arg(2)),
-		alignedFn("mi_malloc_aligned", arg(2), arg(1)), alignedFn("mi_zalloc_aligned", arg(2), arg(1)),
-		alignedFn("mi_malloc_aligned_at", arg(2), arg(1)), alignedFn("mi_zalloc_aligned_at", arg(2), arg(1)),
-		countedFn("mi_calloc_aligned", arg(1), arg(2)), countedFn("mi_calloc_aligned_at", arg(1), arg(2)),
-		reallocFn("mi_realloc_aligned", arg(1), arg(2)), reallocFn("mi_rezalloc_aligned", arg(1), arg(2)),
-		recountedFn("mi_recalloc_aligned", arg(1), arg(2), arg(3)),
 		allocFn("mi_new", arg(1)), allocFn("mi_new_nothrow", arg(1)), countedFn("mi_new_n", arg(1), arg(2)),
 		alignedFn("mi_new_aligned", arg(2), arg(1)), alignedFn("mi_new_aligned_nothrow", arg(2), arg(1)),
 		reallocFn("mi_new_realloc", arg(1), arg(2)), recountedFn("mi_new_reallocn", arg(1), arg(2), arg(3)),
 		sizedFreeFn("mi_free_size", arg(1), arg(2)), freeFn("mi_free_aligned", arg(1)),
 		sizedFreeFn("mi_free_size_aligned", arg(1), arg(2)),
-		allocFn("mi_strdup", text), allocFn("mi_strndup", text),
-	}
-	for _, f := range []Function{ // the heap is the first argument
-		allocFn("mi_heap_malloc", arg(2)), allocFn("mi_heap_malloc_small", arg(2)), allocFn("mi_heap_zalloc", arg(2)),
-		countedFn("mi_heap_calloc", arg(2), arg(3)), countedFn("mi_heap_mallocn", arg(2), arg(3)),
-		reallocFn("mi_heap_realloc", arg(2), arg(3)), recountedFn("mi_heap_reallocn", arg(2), arg(3), arg(4)),
-		reallocFn("mi_heap_rezalloc", arg(2), arg(3)), recountedFn("mi_heap_recalloc", arg(2), arg(3), arg(4)),
-		alignedFn("mi_heap_malloc_aligned", arg(3), arg(2)), alignedFn("mi_heap_zalloc_aligned", arg(3), arg(2)),
+		recountedFn("mi_aligned_recalloc", arg(1), arg(2), arg(3)),
+		recountedFn("mi_aligned_offset_recalloc", arg(1), arg(2), arg(3)),
+		alignedFn("_aligned_malloc", arg(1), arg(2)), freeFn("vfree", arg(1)),
 		allocFn("mi_heap_alloc_new", arg(2)), countedFn("mi_heap_alloc_new_n", arg(2), arg(3)),
-		allocFn("mi_heap_strdup", text), allocFn("mi_heap_strndup", text),
-	} {
-		all = append(all, f)
+	}
+	twins := []Function{
+		allocFn("malloc", arg(1)), allocFn("malloc_small", arg(1)),
+		allocFn("zalloc", arg(1)), allocFn("zalloc_small", arg(1)),
+		countedFn("calloc", arg(1), arg(2)), countedFn("mallocn", arg(1), arg(2)),
+		reallocFn("realloc", arg(1), arg(2)), reallocFn("rezalloc", arg(1), arg(2)), reallocFn("reallocf", arg(1), arg(2)),
+		recountedFn("reallocn", arg(1), arg(2), arg(3)), recountedFn("recalloc", arg(1), arg(2), arg(3)),
+		allocFn("strdup", text), allocFn("strndup", text),
+	}
+	for _, at := range []string{"_aligned", "_aligned_at"} {
+		twins = append(twins,
+			alignedFn("malloc"+at, arg(2), arg(1)), alignedFn("zalloc"+at, arg(2), arg(1)),
+			countedFn("calloc"+at, arg(1), arg(2)), reallocFn("realloc"+at, arg(1), arg(2)),
+			reallocFn("rezalloc"+at, arg(1), arg(2)), recountedFn("recalloc"+at, arg(1), arg(2), arg(3)))
+	}
+	standard := cFunctions()
+	for _, f := range twins {
+		same := func(g Function) bool { return g.Name == f.Name }
+		if !slices.ContainsFunc(standard, same) { // aliasFunctions has those
+			all = append(all, f.renamed("mi_"))
+		}
+		heap := f.renamed("mi_heap_")
+		for _, o := range []*Operand{&heap.Size, &heap.Count, &heap.Align, &heap.Old} {
+			if o.From == Argument {
+				o.Index++
+			}
+		}
+		all = append(all, heap)
 	}
 	return all
+}
+
+// renamed is f with a prefix.
+func (f Function) renamed(prefix string) Function {
+	f.Name, f.Symbol = prefix+f.Name, prefix+f.Symbol
+	return f
 }
 
 // aliasFunctions are the standard functions under the names that allocators
@@ -274,14 +296,11 @@ func aliasFunctions() []Function {
 	var all []Function
 	for _, f := range cFunctions() {
 		for _, prefix := range prefixes {
-			f := f
-			f.Name, f.Symbol = prefix+f.Name, prefix+f.Symbol
-			all = append(all, f)
+			all = append(all, f.renamed(prefix))
 		}
 	}
 	for _, f := range jemallocFunctions() {
-		f.Name, f.Symbol = "je_"+f.Name, "je_"+f.Symbol
-		all = append(all, f)
+		all = append(all, f.renamed("je_"))
 	}
 	return all
 }

@@ -259,7 +259,7 @@ func (t *Tracer) enterFree(sh *shadow, s *site, call Call, th *inferior.Thread) 
 // may be the user, and a double free is to be seen. The first thread keeps
 // its cache.
 func (t *Tracer) ownFree(s *site, call *Call) bool {
-	if !t.allAllocs || s.main || int(call.Event.TID) == t.proc.PID() || !covers(s.module, call.Return) {
+	if !t.complete || s.main || int(call.Event.TID) == t.proc.PID() || !covers(s.module, call.Return) {
 		return false
 	}
 	_, live := t.live[call.Event.Addr]
@@ -308,7 +308,10 @@ func (t *Tracer) leave(a addr.Run, th *inferior.Thread, tid int32, regs inferior
 	p.finish(regs.Result(), t.memory)
 	action := t.endReallocs(p, th)
 	if n == 0 {
-		return max(action, t.reportInside(p, th), t.report(p.Call, th))
+		if t.complete { // else it is not known what was freed inside
+			action = max(action, t.reportInside(p, th))
+		}
+		return max(action, t.report(p.Call, th))
 	}
 	if !p.Event.Failed {
 		sh.calls[n-1].inside = append(sh.calls[n-1].inside, p.Call)
@@ -359,7 +362,7 @@ func (t *Tracer) drop(sh *shadow, n int) {
 // report hands a call to the sink and keeps the set of live blocks.
 func (t *Tracer) report(c Call, th *inferior.Thread) inferior.Action {
 	t.stats.Calls++
-	if t.allAllocs && !c.Event.Failed {
+	if t.complete && !c.Event.Failed {
 		e := &c.Event
 		switch e.Kind {
 		case capture.Free:

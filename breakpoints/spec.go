@@ -162,7 +162,7 @@ func (s *Spec) allocator(loc string, known []Function) bool {
 		return false
 	}
 	s.Kind, s.Funcs = StopAlloc, []string{loc}
-	if f := known[i]; f.atEntry() && f.Group != GroupGo {
+	if known[i].Frees() {
 		s.Kind = StopFree
 	}
 	return true

@@ -141,9 +141,7 @@ func is(env cond.Env, f cond.Field, want uint64) bool {
 // of the heap (not of group VM) when it names none.
 func (s *Stop) Wants(f Function) bool {
 	switch {
-	case s.Kind == StopAlloc && f.atEntry() && f.Group != GroupGo,
-		s.Kind == StopFree && !f.atEntry(),
-		s.Kind != StopAlloc && s.Kind != StopFree:
+	case s.Kind != StopAlloc && s.Kind != StopFree, f.Frees() != (s.Kind == StopFree):
 		return false
 	case len(s.Funcs) == 0:
 		return f.Group != GroupVM

@@ -79,10 +79,10 @@ type Tracer struct {
 	shadows map[int32]*shadow   // by TID
 	stack   window              // of the thread at an entry
 	resizes map[uint64]*pending // reallocs that have begun, by their old block
-	live    map[uint64]struct{} // blocks handed out, while allAllocs
+	live    map[uint64]struct{} // blocks handed out, while complete
 	stats   Stats
 
-	allAllocs bool // the filter accepts every function of C that allocates
+	complete bool // the filter accepts every function of C
 }
 
 // NewTracer makes a tracer that plants nothing before Arm.
@@ -116,9 +116,7 @@ func (t *Tracer) Functions() []Function { return slices.Clone(t.funcs) }
 // Sites shows it too. Armed already, the tracer keeps the calls in progress.
 func (t *Tracer) Arm(filter func(Function) bool) error {
 	t.filter = filter
-	t.allAllocs = !slices.ContainsFunc(t.funcs, func(f Function) bool {
-		return f.Group == GroupC && f.Allocates() && !filter(f)
-	})
+	t.complete = !slices.ContainsFunc(t.funcs, func(f Function) bool { return f.Group == GroupC && !filter(f) })
 	t.modules = slices.Clone(t.proc.Modules())
 	t.dropSites(func(s *site) bool { return s.Err != nil || !filter(s.Function) })
 	return t.plant(t.modules)
