@@ -51,3 +51,11 @@ func (r *Row) setRule(reg uint64, rule Rule) {
 		r.set |= 1 << reg
 	}
 }
+
+// isRoot reports whether a frame that called another can only be the first of its
+// thread, if its return address is 0 besides: nothing lies on its stack but that. A
+// compiled function must align the stack before a call (System V ABI, section
+// 3.2.2); Go's goexit and the like were never called.
+func (r *Row) isRoot() bool {
+	return r.CFA.Kind == Register && r.CFA.Reg == RSP && r.CFA.Offset == 8
+}

@@ -204,7 +204,8 @@ func TestSectionsThatWrap(t *testing.T) {
 	}
 }
 
-// TestGoDebugFrame reads the .debug_frame of Go's linker, which has no .eh_frame.
+// TestGoDebugFrame reads the .debug_frame of Go's linker, which has no .eh_frame. A
+// goroutine's stack ends with return address 0, which is a frame for gdb.
 func TestGoDebugFrame(t *testing.T) {
 	needTool(t, "go", "golang-go")
 	dir := t.TempDir()
@@ -218,5 +219,11 @@ func TestGoDebugFrame(t *testing.T) {
 	compareRows(t, table, readelfRows(t, path, ".debug_frame"))
 	if err := table.Damage(); err != nil {
 		t.Error(err)
+	}
+	snap := takeSnapshot(t, path, "break main.main", "run", "snap")
+	stop := &snap.Stops[0]
+	got := NewWalker(snap).Walk(snap.memory(t, stop), stop.regs(), 0)
+	if diff := diffStack(&got, stop, &walkCase{outermost: true}); diff != "" || len(got.Frames) != 3 {
+		t.Errorf("%s\n%s", diff, describe(&got, stop))
 	}
 }

@@ -171,8 +171,13 @@ func (w *Walker) byRow(i int, p place) (Frame, *ending) {
 			caller.Regs.forget(^uint32(1 << reg))
 		}
 	}
-	if _, ok := caller.Regs.Get(RIP); !ok {
+	ra, ok := caller.Regs.Get(RIP)
+	switch {
+	case !ok:
 		return Frame{}, truncated(fmt.Errorf("return address of %v is lost", f.PC.Addr()))
+	case ra == 0 && f.PC.IsReturn() && row.isRoot():
+		f.CFA = cfa
+		return Frame{}, complete
 	}
 	return w.link(i, cfa, caller)
 }
