@@ -1,0 +1,173 @@
+package inferior
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestChildrenLive: children of every kind run into no int3, while threads of
+// the parent hit the same traps.
+func TestChildrenLive(t *testing.T) {
+	path := build(t, "forks")
+	for _, how := range []string{"fork", "vfork", "vforkexec", "spawn", "forkexec"} {
+		for _, emulate := range []bool{true, false} {
+			for _, threads := range []string{"0", "4"} {
+				p, _ := launch(t, path, how, threads)
+				n, children := 0, 0
+				tr := plant(t, p, symbol(t, p, "hit"), func(*Thread) Action {
+					if n++; n%50 == 0 {
+						return StopHere
+					}
+					return Resume
+				})
+				if !emulate {
+					tr.site.emulate = nil
+				}
+				p.SetHooks(Hooks{Forked: func(parent, child int, followed bool) {
+					if children++; parent != p.PID() || child == parent || followed {
+						t.Errorf("%s: forked %d %d %v", how, parent, child, followed)
+					}
+				}})
+				s := resume(t, p)
+				for ; s.Reason == Trapped; s = resume(t, p) {
+				}
+				want := 1
+				if threads != "0" {
+					want = 30
+				}
+				if s.Exit.Code != 7 || children != want {
+					t.Errorf("%s emulate %v threads %s: %v %v, %d children, want %d", how, emulate, threads, s.Reason, s.Exit, children, want)
+				}
+				if err := p.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+func TestFollowChild(t *testing.T) {
+	path := build(t, "forks")
+	for _, c := range []struct {
+		how  string
+		hits int
+		exec bool
+	}{{"fork", 100, false}, {"vfork", 5, false}, {"vforkexec", 2, true}, {"spawn", 1, true}, {"forkexec", 1, true}} {
+		for _, threads := range []string{"0", "3"} {
+			p, _ := launch(t, path, c.how, threads)
+			p.SetFollowFork(true)
+			parent, hits, execs := p.PID(), 0, 0
+			count := func(th *Thread) Action {
+				if th.Process().PID() != parent {
+					hits++
+				}
+				return Resume
+			}
+			plant(t, p, symbol(t, p, "hit"), count)
+			p.SetHooks(Hooks{Execed: func(string) {
+				execs++
+				plant(t, p, symbol(t, p, "hit"), count)
+			}})
+			s := resume(t, p)
+			if s.Reason != Exited || s.Exit.Code != 3 || p.PID() == parent {
+				t.Errorf("%s: %v %v %+v", c.how, s.Reason, s.Exit, s.Signal)
+			}
+			if hits != c.hits || execs == 1 != c.exec {
+				t.Errorf("%s threads %s: %d hits in the child, want %d; %d execs", c.how, threads, hits, c.hits, execs)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, ws, err := waitFor(parent, 0); err != nil || !ws.Exited() {
+				t.Errorf("%s threads %s: the parent: %v, exit %d signal %v", c.how, threads, err, ws.ExitStatus(), ws.Signal())
+			}
+		}
+	}
+}
+
+func TestHeldChildren(t *testing.T) {
+	p, _ := launch(t, build(t, "forks"), "fork", "0")
+	p.SetDetachOnFork(false)
+	p.CatchFork(true)
+	var pids []int
+	a := symbol(t, p, "hit")
+	plant(t, p, a, func(th *Thread) Action { pids = append(pids, th.Process().PID()); return Resume })
+	s := resume(t, p)
+	if s.Reason != Forked || !slices.Equal(p.Held(), []int{s.Child}) {
+		t.Fatalf("%v, child %d, held %v", s.Reason, s.Child, p.Held())
+	}
+	parent := p.PID()
+	if err := p.SwitchTo(s.Child); err != nil {
+		t.Fatal(err)
+	}
+	if p.PID() != s.Child || !slices.Equal(p.Held(), []int{parent}) {
+		t.Errorf("pid %d, held %v", p.PID(), p.Held())
+	}
+	wantExit(t, p, 3)
+	if len(pids) != 100 || pids[0] != s.Child {
+		t.Errorf("%d hits", len(pids))
+	}
+	if err := p.SwitchTo(parent); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, p, 7)
+}
+
+func TestExec(t *testing.T) {
+	path := build(t, "forks")
+	p, _ := launch(t, path, "exec")
+	old := plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { t.Error("hit before exec"); return Resume })
+	p.CatchExec(true)
+	hits, execs := 0, []string{}
+	p.SetHooks(Hooks{Execed: func(path string) {
+		execs = append(execs, path)
+		plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { hits++; return Resume })
+	}})
+	s := resume(t, p)
+	if s.Reason != Execed || s.Path != path || !slices.Equal(execs, []string{path}) {
+		t.Fatalf("%v %q %v", s.Reason, s.Path, execs)
+	}
+	if err := old.Remove(); err != nil {
+		t.Error(err)
+	}
+	wantExit(t, p, 3)
+	if hits != 1 {
+		t.Errorf("%d hits after exec", hits)
+	}
+}
+
+// TestLeader: the leader exits while its threads go on, or another thread
+// executes a program, with traps and stops all the while.
+func TestLeader(t *testing.T) {
+	path := build(t, "leader")
+	for range 5 {
+		for _, how := range []string{"exit", "exec"} {
+			p, _ := launch(t, path, how)
+			n := 0
+			h := func(*Thread) Action {
+				if n++; n%7 == 0 {
+					return StopHere
+				}
+				return Resume
+			}
+			plant(t, p, symbol(t, p, "hit"), h)
+			pid, execed := p.PID(), false
+			p.SetHooks(Hooks{Execed: func(path string) { execed = filepath.Base(path) == "leader" }})
+			s := resume(t, p)
+			for ; s.Reason == Trapped; s = resume(t, p) {
+				for _, th := range p.Threads() {
+					if _, err := th.Regs(); err != nil {
+						t.Errorf("%s: %v", how, err)
+					}
+				}
+			}
+			if s.Reason != Exited || s.Exit.Code != 7 || p.PID() != pid || execed != (how == "exec") {
+				t.Errorf("%s: %v %v %+v", how, s.Reason, s.Exit, s.Signal)
+			}
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
