@@ -85,6 +85,7 @@ def frames(depth):
                 "line": sal.line if sal.symtab else 0,
                 "inlined": f.type() == gdb.INLINE_FRAME,
                 "signal": f.type() == gdb.SIGTRAMP_FRAME,
+                "tail": f.type() == gdb.TAILCALL_FRAME,
                 "module": gdb.solib_name(f.pc()) or "",
             }
         )

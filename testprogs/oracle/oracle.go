@@ -51,6 +51,7 @@ type Frame struct {
 	Line     int    `json:"line"`
 	Inlined  bool   `json:"inlined"`
 	Signal   bool   `json:"signal"` // the frame that the kernel put under a handler
+	Tail     bool   `json:"tail"`   // a function that left by a tail call: gdb deduces it, it is not on the stack
 	Module   string `json:"module"` // path of the shared library; empty for the program
 }
 

@@ -1,0 +1,206 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/testprogs"
+	"hdb/testprogs/oracle"
+	"hdb/testprogs/real"
+)
+
+// realStops is how many stacks of each real program are compared.
+const realStops = 200
+
+// TestRealProgramsAgainstGDB runs the same work under hdb and under gdb: as many
+// calls of malloc at or above a size, and the same stacks at the first of them.
+func TestRealProgramsAgainstGDB(t *testing.T) {
+	for _, p := range real.All(t) {
+		t.Run(p.Name, func(t *testing.T) {
+			want := oracle.GDB(t, p.Command, oracle.Query{MinSize: p.Frequent, First: 1, Last: realStops})
+			if want.Count < realStops {
+				t.Fatalf("only %d calls of malloc(>= %d)", want.Count, p.Frequent)
+			}
+			compareRun(t, p, want)
+		})
+	}
+}
+
+// compareRun stops at every call that gdb stopped at, and compares the stacks.
+func compareRun(t *testing.T, p real.Program, want oracle.Result) {
+	s := openCommand(t, p.Command)
+	setBreak(t, s, fmt.Sprintf("malloc if size >= %d", p.Frequent))
+	c := comparison{t: t, s: s, lines: map[addr.Code]string{}}
+	n := 0
+	r, err := s.Run(nil)
+	for ; err == nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone; r, err = s.Continue(1) {
+		st, err := s.Stack(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Event == nil {
+			t.Fatalf("stopped: %s", r.Headline())
+		}
+		if r.Event.Function != "malloc" || inStrdup(st.Frames) {
+			continue // malloc did the work for another function, which the oracle leaves out
+		}
+		if n < len(want.Stops) {
+			c.compare(fmt.Sprintf("stop %d, %s", n+1, r.Event.Call()), st, want.Stops[n])
+		}
+		n++
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n != want.Count {
+		t.Errorf("%d calls of malloc(>= %d), gdb counts %d", n, p.Frequent, want.Count)
+	}
+	t.Logf("%d calls; %d stacks of %d frames compared, gdb's line is wrong in %d frames", n, len(want.Stops), c.frames, c.settled)
+}
+
+// inStrdup tells calls from inside strdup and its kin.
+func inStrdup(frames []Frame) bool {
+	return len(frames) > 0 && strings.HasSuffix(strings.TrimLeft(frames[0].Function, "_"), "dup") && runtimeModule(frames[0].Path)
+}
+
+// A comparison holds stacks against gdb's. They must be the same, except that
+//
+//   - gdb shows functions that left by a tail call, which it deduces from call
+//     sites; they are not on the stack, and hdb does not guess;
+//   - gdb names a function by its linkage name, __GI_strdup or f.isra.0, hdb by
+//     the one in the source;
+//   - gdb goes on from _dl_start_user, which has no caller, into the arguments;
+//   - gdb gives some calls the line of the callee's declaration, or another line
+//     of the same statement: addr2line then settles who is right.
+type comparison struct {
+	t       *testing.T
+	s       *Session
+	frames  int
+	settled int // differences in which addr2line agrees with hdb
+	lines   map[addr.Code]string
+}
+
+// compare reports the first difference; gdb's frame 0 is malloc itself.
+func (c *comparison) compare(what string, got Stack, stop oracle.Stop) {
+	want := physical(stop.Frames[1:])
+	c.frames += len(got.Frames)
+	if got.Truncated != "" {
+		c.t.Errorf("%s: truncated: %s", what, got.Truncated)
+	}
+	for i := range min(len(got.Frames), len(want)) {
+		g, w := got.Frames[i], want[i]
+		same := uint64(g.Code.Addr()) == w.PC && g.Inlined == w.Inlined && g.Function == plainName(w.Function)
+		if same && (w.File == "" || lineText(g.File, g.Line) == lineText(w.File, w.Line)) {
+			continue
+		}
+		if same && c.agrees(got.Frames, i) {
+			c.settled++
+			continue
+		}
+		c.t.Errorf("%s: frame %d is %v %s inlined=%v %s, gdb has %#x %s inlined=%v %s", what, i,
+			g.Code.Addr(), g.Function, g.Inlined, lineText(g.File, g.Line), w.PC, w.Function, w.Inlined, lineText(w.File, w.Line))
+		return
+	}
+	if len(got.Frames) != len(want) {
+		c.t.Errorf("%s: %d frames, gdb has %d", what, len(got.Frames), len(want))
+	}
+}
+
+// physical leaves out what is not on the stack.
+func physical(frames []oracle.Frame) []oracle.Frame {
+	var out []oracle.Frame
+	for _, f := range frames {
+		if !f.Tail {
+			out = append(out, f)
+		}
+		if f.Function == "_dl_start_user" {
+			break
+		}
+	}
+	return out
+}
+
+// plainName drops what the C library and the optimizer add to a name.
+func plainName(linkage string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(linkage, "__GI_"), ".")
+	return name
+}
+
+func lineText(file string, line int) string { return fmt.Sprintf("%s:%d", filepath.Base(file), line) }
+
+// agrees asks addr2line for the lines at frame i's address, those of all inlined
+// calls there, and compares them with hdb's.
+func (c *comparison) agrees(frames []Frame, i int) bool {
+	code := frames[i].Code
+	want, ok := c.lines[code]
+	if !ok {
+		want = addr2line(c.t, c.s, code)
+		c.lines[code] = want
+	}
+	var got []string
+	for _, f := range frames {
+		if f.Code == code && f.CFA == frames[i].CFA {
+			got = append(got, lineText(f.File, f.Line))
+		}
+	}
+	return strings.Join(got, " ") == want
+}
+
+func addr2line(t *testing.T, s *Session, code addr.Code) string {
+	mod := s.mods.at(code.Lookup())
+	if mod == nil || mod.obj == nil {
+		return ""
+	}
+	file := mod.Path
+	if f := mod.obj.Info().DebugFile; f != "" {
+		file = f
+	}
+	out, err := exec.Command(testprogs.Tool(t, "addr2line"), "-i", "-e", file, code.Lookup().File(mod.Bias).String()).Output()
+	if err != nil {
+		t.Fatalf("addr2line: %v", err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(out)) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), " (discriminator")
+		lines = append(lines, filepath.Base(line))
+	}
+	return strings.Join(lines, " ")
+}
+
+// openCommand is a session about to run the command with its streams on
+// /dev/null and exactly its environment.
+func openCommand(t *testing.T, c testprogs.Command) *Session {
+	t.Helper()
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	s := New(Config{Version: "test", Notify: func(line string) { t.Log(line) }})
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	if _, err := s.Load(c.Path); err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		s.Settings.UnsetEnv[name] = true
+	}
+	for _, kv := range c.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		s.Settings.Env[name] = value
+	}
+	s.Settings.Dir = c.Dir
+	for _, a := range c.Args {
+		s.Settings.Args += "'" + strings.ReplaceAll(a, "'", `'\''`) + "' "
+	}
+	s.Settings.Args += "< /dev/null > /dev/null 2> /dev/null"
+	return s
+}
