@@ -21,6 +21,7 @@ type Call struct {
 	SP        addr.Run           // stack pointer at entry: it points to the return address
 	Args      [6]uint64          // integer arguments at entry
 	Regs      inferior.Registers // of the thread now
+	Now       addr.Code          // where it is: behind the call, or at an entry (this one's if it frees, the next one's if Abandoned)
 	Abandoned bool               // left by an exception or longjmp, known only now
 }
 

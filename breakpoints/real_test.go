@@ -3,6 +3,7 @@ package breakpoints
 import (
 	"debug/elf"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -404,6 +405,9 @@ func TestAgainstCounter(t *testing.T) {
 		args                []string
 	}{
 		{"coreutils", "/usr/bin/sort", []string{"/etc/passwd"}},
+		{"sqlite3", "/usr/bin/sqlite3", []string{":memory:", `create table t(a,b); with recursive n(x) as
+			(select 1 union all select x+1 from n where x<300) insert into t select x, hex(randomblob(20)) from n;
+			select count(*), b from t group by b order by b limit 3`}},
 		{"perl-base", "/usr/bin/perl", []string{"-e", `my %h; $h{$_} = "x" x ($_ * 37) for 1..300; print length(join "", map { $h{$_} } sort keys %h)`}},
 	} {
 		t.Run(filepath.Base(c.path), func(t *testing.T) {
@@ -413,6 +417,7 @@ func TestAgainstCounter(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "counts")
 			env := append(preload(t, "build-essential", counter), "COUNT_FILE="+file)
 			tr := run(t, inferior.Config{Path: c.path, Args: c.args, Env: env}, nil)
+			tr.checkHeap(false)
 			counted, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -494,6 +499,58 @@ func isAllocatorName(library, name string) bool {
 		return false
 	}
 	return slices.ContainsFunc([]string{"alloc", "free", "new", "delete", "_Zn", "_Zd", "dup"}, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// Attached in the middle, the tracer sees what comes; detached in the middle,
+// the program goes on unharmed.
+func TestAttach(t *testing.T) {
+	cmd := exec.Command(build(t, "build-essential", "pairs", "gcc", "-O1", "-fno-builtin", "pairs.c"), "1000", "wait")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(stdout, make([]byte, 1)); err != nil { // it runs
+		t.Fatal(err)
+	}
+	proc, err := inferior.Attach(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []string
+	tracer := NewTracer(proc, &elfSymbols{map[string][]elf.Symbol{}}, sinkFunc(func(c Call) inferior.Action {
+		line, _, _ := strings.Cut(c.String(), " = ")
+		calls = append(calls, line)
+		if len(calls) == 500 {
+			return inferior.StopHere
+		}
+		return inferior.Resume
+	}))
+	if err := tracer.Arm(func(Function) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdin.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if stop, err := proc.Continue(); err != nil || stop.Reason != inferior.Trapped {
+		t.Fatalf("%v %v", stop.Reason, err)
+	}
+	if calls[0] != "malloc(1)" || calls[2] != "malloc(1000)" || calls[498] != "malloc(752)" {
+		t.Errorf("calls: %q", calls)
+	}
+	tracer.Disarm()
+	if err := proc.Detach(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the program detached from: %v", err)
+	}
 }
 
 // BenchmarkRealCall is the time of one event of a real program with one thread.

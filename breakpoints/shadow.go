@@ -132,7 +132,7 @@ func (t *Tracer) enter(s *site, th *inferior.Thread, tid int32, regs inferior.Re
 }
 
 func newCall(s *site, tid int32, regs inferior.Registers) Call {
-	c := Call{Function: s.Function, Entry: s.Addr, SP: regs.SP(), Regs: regs}
+	c := Call{Function: s.Function, Entry: s.Addr, SP: regs.SP(), Regs: regs, Now: addr.PC(s.Addr)}
 	for i := range c.Args {
 		c.Args[i] = regs.Arg(i)
 	}
@@ -159,7 +159,7 @@ func (t *Tracer) abandonStale(sh *shadow, s *site, now *Call, th *inferior.Threa
 		}
 		t.stats.Abandoned++
 		p.abandon()
-		p.Regs = now.Regs
+		p.Regs, p.Now = now.Regs, now.Now
 		action = max(t.report(p.Call, th), t.reportInside(p, th))
 	}
 	return action
@@ -304,7 +304,7 @@ func (t *Tracer) leave(a addr.Run, th *inferior.Thread, tid int32, regs inferior
 	}
 	p := sh.calls[n]
 	t.drop(sh, n)
-	p.Regs = regs
+	p.Regs, p.Now = regs, addr.Return(a)
 	p.finish(regs.Result(), t.memory)
 	action := t.endReallocs(p, th)
 	if n == 0 {
@@ -325,7 +325,7 @@ func (t *Tracer) reportInside(p *pending, th *inferior.Thread) inferior.Action {
 	action := inferior.Resume
 	for _, c := range p.inside {
 		if c.Event.Addr != p.Event.Addr {
-			c.Regs = p.Regs
+			c.Regs, c.Now = p.Regs, p.Now
 			action = max(action, t.report(c, th))
 		}
 	}
@@ -343,7 +343,7 @@ func (t *Tracer) endReallocs(p *pending, th *inferior.Thread) inferior.Action {
 	c := r.Call
 	c.Event.Kind, c.Event.Addr, c.Event.Old, c.Event.Size = capture.Free, r.Event.Old, 0, 0
 	r.Event.Old = 0
-	c.Regs = p.Regs
+	c.Regs, c.Now = p.Regs, p.Now
 	return t.report(c, th)
 }
 

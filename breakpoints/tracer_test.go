@@ -238,6 +238,35 @@ type sinkFunc func(Call) inferior.Action
 
 func (f sinkFunc) Alloc(_ *inferior.Thread, c Call) inferior.Action { return f(c) }
 
+// Where the thread is decides how its stack is walked.
+func TestNow(t *testing.T) {
+	m := newMachine(t)
+	var got []string
+	m.tracer.sink = sinkFunc(func(c Call) inferior.Action {
+		where := "at"
+		if c.Now.IsReturn() {
+			where = "behind"
+		}
+		if c.Regs.PC() != c.Now.Addr() {
+			t.Errorf("%s: registers at %v, now %v", c, c.Regs.PC(), c.Now.Addr())
+		}
+		got = append(got, c.String()+" "+where+" "+c.Now.Addr().String())
+		return inferior.Resume
+	})
+	th := m.thread(1)
+	top := th.sp
+	th.frame(0x100)
+	th.call(here, "malloc", 1)
+	th.sp = top
+	th.call(there, "calloc", 2, 3)
+	th.ret(0x5000)
+	th.call(here, "free", 0x5000)
+	want := []string{"malloc(1) did not return at 0x20010", "calloc(2, 3) = 0x5000 behind 0x10202", "free(0x5000) at 0x20030"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestStopAction(t *testing.T) {
 	m := newMachine(t)
 	m.stopAt = "malloc(7)"
