@@ -27,7 +27,7 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.s.Settings.DebugDirs = splitPath(v); return nil }},
 		{name: "detach-on-fork", kind: kindBool, def: "on", help: "let the side of a fork that is not followed run free; off holds it",
 			get:   func(c *Console) string { return onOff(!c.s.Settings.KeepForks) },
-			apply: func(c *Console, v string) error { c.s.Settings.KeepForks = v == "off"; return nil }},
+			apply: func(c *Console, v string) error { c.s.Settings.KeepForks = v == "off"; c.s.ApplySettings(); return nil }},
 		{name: "directories", kind: kindFile, help: "where sources are looked for, colon between directories",
 			get:   func(c *Console) string { return strings.Join(c.s.Sources.Dirs, ":") },
 			apply: func(c *Console, v string) error { setSources(c, c.s.Sources.Substitute, splitPath(v)); return nil }},
@@ -43,7 +43,11 @@ func settingTable() []*setting {
 				}
 				return "parent"
 			},
-			apply: func(c *Console, v string) error { c.s.Settings.FollowChild = v == "child"; return nil }},
+			apply: func(c *Console, v string) error {
+				c.s.Settings.FollowChild = v == "child"
+				c.s.ApplySettings()
+				return nil
+			}},
 		{name: "height", kind: kindCount, def: "0", help: "lines of the terminal, for paging; 0 asks the terminal"},
 		{name: "history save", kind: kindBool, def: "on", help: "keep the typed lines for the next time"},
 		{name: "history size", kind: kindCount, def: "1000", help: "typed lines kept",

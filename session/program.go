@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -190,8 +191,8 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		Program: s.prog.path, Args: args, PID: p.PID(), Start: s.started,
 		Host: host, Arch: "x86-64", Created: "hdb " + s.cfg.Version,
 	})
-	p.SetFollowFork(s.Settings.FollowChild)
-	p.SetDetachOnFork(!s.Settings.KeepForks)
+	s.ApplySettings()
+	s.applyCatches(p)
 	for name, pol := range s.policy {
 		if err := p.HandleSignal(name, pol); err != nil {
 			s.notify("handle %s: %v", name, err)
@@ -243,9 +244,20 @@ func (s *Session) Kill() (pid int, err error) {
 }
 
 // forget drops everything that belonged to the process. The log stays, to be
-// asked and saved.
+// asked and saved. A process that is held takes its place.
 func (s *Session) forget() {
 	s.finishLog()
+	if held := s.proc.Held(); len(held) > 0 {
+		err := s.switchTo(held[0])
+		if err == nil {
+			s.notify("process %d was held, and is now the one under the debugger", held[0])
+			return
+		}
+		s.notify("%v", err)
+	}
+	if err := s.proc.Close(); err != nil {
+		s.notify("%v", err)
+	}
 	s.proc, s.tracer = nil, nil
 	s.target.Store(nil)
 	s.sel = selection{}
@@ -257,24 +269,31 @@ func (s *Session) forget() {
 	s.rebindAll()
 }
 
-// Close ends the session: a launched process is killed, an attached one goes on.
+// Close ends the session: launched processes are killed, attached ones go on.
 func (s *Session) Close() error {
-	var err error
+	var errs []error
 	if s.proc != nil {
 		if s.proc.Attached() {
-			_, err = s.Detach()
-		} else {
-			_, err = s.Kill()
+			s.unbindAll()
+			s.tracer.Disarm()
 		}
+		errs = append(errs, s.proc.Close())
+		s.proc, s.tracer = nil, nil
+		s.target.Store(nil)
 	}
 	if s.saved != nil {
-		err = s.saved.Close()
+		errs = append(errs, s.saved.Close())
 		s.saved = nil
 	}
-	if e := s.mods.close(); err == nil {
-		err = e
+	return errors.Join(append(errs, s.mods.close())...)
+}
+
+// ApplySettings makes changed settings hold for the running process.
+func (s *Session) ApplySettings() {
+	if s.proc != nil {
+		s.proc.SetFollowFork(s.Settings.FollowChild)
+		s.proc.SetDetachOnFork(!s.Settings.KeepForks)
 	}
-	return err
 }
 
 // modulesChanged follows dlopen and dlclose.
@@ -297,7 +316,7 @@ func (s *Session) forked(parent, child int, followed bool) {
 	case followed:
 		s.notify("following child process %d of %d", child, parent)
 	case s.Settings.KeepForks:
-		s.notify("process %d forked %d: it is held, see inferior", parent, child)
+		s.notify("process %d forked %d, which is held: see info inferiors", parent, child)
 	default:
 		s.notify("process %d forked %d: it runs free", parent, child)
 	}

@@ -55,7 +55,9 @@ type Session struct {
 	resolvedTo int                        // stacks of the log whose names are in resolved
 	policy     map[string]inferior.Policy // handle, kept across runs
 
-	sel     selection
+	sel                  selection
+	catchFork, catchExec bool
+
 	hits    []hit         // stops that said yes since the last resume
 	started time.Time     // of the run, for the times of events
 	held    time.Duration // time the inferior spent stopped for the user

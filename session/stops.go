@@ -233,7 +233,7 @@ func (s *Session) bindPending() {
 	}
 }
 
-// dropPlaces forgets places in libraries that are gone; their traps went along.
+// dropPlaces forgets places in libraries that are gone.
 func (s *Session) dropPlaces(removed []inferior.Module) {
 	for _, st := range s.stops.All() {
 		b := s.binds[st.ID]
@@ -243,7 +243,13 @@ func (s *Session) dropPlaces(removed []inferior.Module) {
 		inside := func(a addr.Run) bool {
 			return slices.ContainsFunc(removed, func(m inferior.Module) bool { return a >= m.Low && a < m.High })
 		}
-		b.traps = slices.DeleteFunc(b.traps, func(t *inferior.Trap) bool { return inside(t.Addr()) })
+		b.traps = slices.DeleteFunc(b.traps, func(t *inferior.Trap) bool {
+			if !inside(t.Addr()) {
+				return false
+			}
+			_ = t.Remove() // its memory is unmapped: that it cannot be restored means nothing
+			return true
+		})
 		st.Places = slices.DeleteFunc(st.Places, func(p breakpoints.Place) bool { return inside(p.Addr) })
 		st.Pending = len(st.Places) == 0
 	}

@@ -1,0 +1,86 @@
+package session
+
+import (
+	"fmt"
+	"os"
+
+	"hdb/inferior"
+)
+
+// An Inferior is a process of the session: the one under the debugger, or a
+// child that a fork left held (set detach-on-fork off).
+type Inferior struct {
+	PID      int
+	Exe      string
+	Selected bool
+}
+
+// Inferiors are the processes of the session, the selected one first.
+func (s *Session) Inferiors() ([]Inferior, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	rows := []Inferior{{PID: s.proc.PID(), Exe: s.proc.Exe(), Selected: true}}
+	for _, pid := range s.proc.Held() {
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		if err != nil {
+			exe = "unknown"
+		}
+		rows = append(rows, Inferior{PID: pid, Exe: exe})
+	}
+	return rows, nil
+}
+
+// SwitchInferior makes a held process the one under the debugger. The present
+// one is held instead.
+func (s *Session) SwitchInferior(pid int) (*Report, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	if err := s.switchTo(pid); err != nil {
+		return nil, err
+	}
+	return s.reportHere("switched"), nil
+}
+
+// switchTo takes over a held process. What the old one had planted is lifted,
+// and planted in the new one.
+func (s *Session) switchTo(pid int) error {
+	if _, ended := s.proc.Exited(); !ended {
+		s.unbindAll()
+	}
+	s.tracer.Disarm()
+	s.leave()
+	if err := s.proc.SwitchTo(pid); err != nil {
+		return err
+	}
+	s.finishLog()
+	s.logModules(nil, s.loggedModules())
+	s.mods.update(s.proc.Modules())
+	s.logModules(s.proc.Modules(), nil)
+	s.newTracer()
+	s.selectDefault()
+	s.bindAll()
+	return s.armTracer()
+}
+
+// Catch makes fork or exec of the inferior a stop, or no longer.
+func (s *Session) Catch(event string, on bool) error {
+	switch event {
+	case "fork", "vfork":
+		s.catchFork = on
+	case "exec":
+		s.catchExec = on
+	default:
+		return fmt.Errorf("catch %q: not known: use fork or exec", event)
+	}
+	s.applyCatches(s.proc)
+	return nil
+}
+
+func (s *Session) applyCatches(p *inferior.Process) {
+	if p != nil {
+		p.CatchFork(s.catchFork)
+		p.CatchExec(s.catchExec)
+	}
+}

@@ -1,0 +1,152 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hdb/inferior"
+)
+
+// output makes the inferior write to a file, and returns what it wrote.
+func output(t *testing.T, s *Session, args string) func() string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "out")
+	s.Settings.Args = args + " > " + file
+	return func() string {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(b))
+	}
+}
+
+// runOut continues to the end, and returns how often it stopped on the way.
+func runOut(t *testing.T, s *Session, r *Report) (stops int) {
+	t.Helper()
+	for r.Reason != inferior.Exited {
+		if r.Reason == inferior.Gone {
+			t.Fatalf("killed: %v", r.Exit)
+		}
+		stops++
+		r = must(t)(s.Continue(1))
+	}
+	if r.Exit.Code != 0 || r.Exit.Signal != 0 {
+		t.Errorf("ended: %v", r.Exit)
+	}
+	return stops
+}
+
+func TestForkFollowsTheChosenProcess(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		follow bool // the child
+		keep   bool // the other, held
+		stops  int
+	}{
+		{"parent", false, false, 11},
+		{"child", true, false, 7},
+		{"parent, child held", false, true, 11 + 7},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := open(t, "fork")
+			out := output(t, s, "")
+			s.Settings.FollowChild, s.Settings.KeepForks = tc.follow, tc.keep
+			setBreak(t, s, "malloc if size == 5000")
+			r := must(t)(s.Run(nil))
+			stops := 0
+			for s.Mode() == Live {
+				if r.Reason == inferior.Trapped {
+					stops++
+				}
+				if tc.keep && stops == 1 { // the parent waits for the child
+					if in, err := s.Inferiors(); err != nil || len(in) != 2 {
+						t.Fatalf("inferiors %+v: %v", in, err)
+					}
+				}
+				if tc.keep && stops == 11 && r.Reason == inferior.Trapped {
+					in, err := s.Inferiors()
+					if err != nil {
+						t.Fatal(err)
+					}
+					must(t)(s.SwitchInferior(in[1].PID))
+				}
+				r = must(t)(s.Continue(1))
+			}
+			if stops != tc.stops {
+				t.Errorf("%d stops, want %d", stops, tc.stops)
+			}
+			if got := out(); !tc.follow && got != "parent 11 child 7" {
+				t.Errorf("the program printed %q", got)
+			}
+		})
+	}
+}
+
+func TestExecKeepsStops(t *testing.T) {
+	for _, args := range []string{"", "thread"} {
+		t.Run("exec"+args, func(t *testing.T) {
+			s := open(t, "exec")
+			out := output(t, s, args)
+			setBreak(t, s, "work")
+			if stops := runOut(t, s, must(t)(s.Run(nil))); stops != 2 {
+				t.Errorf("%d stops, want one in each image", stops)
+			}
+			if got := out(); got != "second image" {
+				t.Errorf("the program printed %q", got)
+			}
+		})
+	}
+}
+
+func TestPendingStopsResolveOnDlopen(t *testing.T) {
+	s := open(t, "dlopen")
+	out := output(t, s, "")
+	setBreak(t, s, "plugin_run")
+	setBreak(t, s, `alloc if size == 11111 && module("libplugin")`)
+	if st := s.Stops()[0]; !st.Pending {
+		t.Errorf("breakpoint on %+v is not pending before the library is loaded", st.Places)
+	}
+	if stops := runOut(t, s, must(t)(s.Run(nil))); stops != 4 {
+		t.Errorf("%d stops, want 2 in each load of the library", stops)
+	}
+	if got := out(); got != "plugin 1\nplugin 2" {
+		t.Errorf("the program printed %q", got)
+	}
+}
+
+// Threads exit while stops are hit; nothing is lost and the sum is right.
+func TestThreadsComeAndGo(t *testing.T) {
+	runs := 20
+	if testing.Short() {
+		runs = 3
+	}
+	for range runs {
+		s := open(t, "threads")
+		out := output(t, s, "52 2 3")
+		setBreak(t, s, "malloc if size == 1002")
+		if stops := runOut(t, s, must(t)(s.Run(nil))); stops != 104 {
+			t.Fatalf("%d stops, want 104", stops)
+		}
+		if got := out(); got != "total 7956" {
+			t.Fatalf("the program printed %q", got)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFatalSignalIsExplained(t *testing.T) {
+	s := open(t, "segv")
+	r := must(t)(s.Run(nil))
+	if r.Reason != inferior.Signaled || !strings.Contains(r.Headline(), "SIGSEGV writing 0x10") {
+		t.Fatalf("headline %q", r.Headline())
+	}
+	wantLine(t, s, "set", 11)
+	if r = must(t)(s.Continue(1)); r.Reason != inferior.Gone && r.Exit.Signal == 0 {
+		t.Errorf("ended: %v", r.Exit)
+	}
+}
