@@ -38,13 +38,18 @@ func BenchmarkWrite(b *testing.B) {
 
 func BenchmarkLog(b *testing.B) {
 	events := trace(1, benchEvents)
+	var log *Log
 	for b.Loop() {
-		log := NewLog(testInfo)
+		log = NewLog(testInfo)
 		for _, e := range events {
 			log.AddEvent(e)
 		}
 	}
-	reportEvents(b, 0)
+	size := 0
+	for _, block := range log.blocks {
+		size += cap(block.payload)
+	}
+	reportEvents(b, size)
 }
 
 func benchFile(b *testing.B) *File {

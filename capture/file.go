@@ -193,12 +193,7 @@ func (f *File) load(s scan) {
 // records calls each for the records of a chunk. It stops where they become
 // invalid.
 func (f *File) records(ref chunkRef, each func(*recordReader)) error {
-	payload, err := f.chunks.chunk(ref)
-	if err != nil {
-		return err
-	}
-	var u unpacker
-	s, err := u.sections(payload)
+	s, err := f.chunks.sections(ref)
 	if err != nil {
 		return err
 	}
@@ -380,11 +375,11 @@ func (f *File) Stack(id StackID) Stack {
 		return noStack(id)
 	}
 	stacks, err := f.stackCache.get(i, keptStacks, func() ([]Stack, error) {
-		payload, err := f.chunks.chunk(f.stacks[i])
+		s, err := f.chunks.sections(f.stacks[i])
 		if err != nil {
 			return nil, err
 		}
-		_, stacks, err := decodeStacks(new(unpacker), payload)
+		stacks, err := decodeStacks(s)
 		if err == nil && len(stacks) != f.stacks[i].count {
 			err = fmt.Errorf("%d stacks, the index says %d", len(stacks), f.stacks[i].count)
 		}

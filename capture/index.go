@@ -18,10 +18,6 @@ func (h eventHead) ref() chunkRef {
 	return chunkRef{kind: chunkEvents, first: h.first, last: h.last, count: h.count, start: h.start, end: h.end}
 }
 
-func (r chunkRef) head() eventHead {
-	return eventHead{count: r.count, first: r.first, last: r.last, start: r.start, end: r.end}
-}
-
 // trailerSize is the length of the section that ends an index: ID, encoding,
 // two lengths, and the length of the whole chunk. So a reader of the end of the
 // file finds the index.
@@ -52,11 +48,7 @@ func indexPayload(p *packer, refs []chunkRef) []byte {
 }
 
 // parseIndex is the inverse of indexPayload, for an index at offset end.
-func parseIndex(u *unpacker, payload []byte, end int64) ([]chunkRef, error) {
-	s, err := u.sections(payload)
-	if err != nil {
-		return nil, err
-	}
+func parseIndex(s sections, end int64) ([]chunkRef, error) {
 	r, err := newRecordReader(s)
 	if err != nil {
 		return nil, err

@@ -6,14 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
-// A chunkFile reads chunks of a file and keeps a list of what is lost.
+// A chunkFile reads chunks of a file. Any number of goroutines may, except that
+// only one may scan.
 type chunkFile struct {
-	r    io.ReaderAt
-	size int64
-	unpacker
-	buf []byte // of chunk, while the file is opened
+	r         io.ReaderAt
+	size      int64
+	unpackers sync.Pool // of *unpacker
+	buf       []byte    // of the last payload, while scanning
 }
 
 var (
@@ -67,6 +69,24 @@ func (f *chunkFile) chunk(ref chunkRef) ([]byte, error) {
 		return nil, fmt.Errorf("the index says %v", ref.kind)
 	}
 	return f.payload(h, ref.offset, nil)
+}
+
+// sections reads and unpacks the chunk that ref names.
+func (f *chunkFile) sections(ref chunkRef) (s sections, err error) {
+	payload, err := f.chunk(ref)
+	if err != nil {
+		return s, err
+	}
+	return f.unpack(payload)
+}
+
+func (f *chunkFile) unpack(payload []byte) (sections, error) {
+	u, _ := f.unpackers.Get().(*unpacker)
+	if u == nil {
+		u = new(unpacker)
+	}
+	defer f.unpackers.Put(u)
+	return u.sections(payload)
 }
 
 // eventPayload reads a chunk of events. It must be the one the index speaks of.
@@ -263,5 +283,9 @@ func (f *chunkFile) readIndex() ([]chunkRef, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseIndex(&f.unpacker, payload, off)
+	s, err := f.unpack(payload)
+	if err != nil {
+		return nil, err
+	}
+	return parseIndex(s, off)
 }

@@ -148,14 +148,10 @@ type stackDecoder struct {
 }
 
 // decodeStacks is the inverse of stackEncoder.
-func decodeStacks(u *unpacker, payload []byte) (first StackID, stacks []Stack, err error) {
-	s, err := u.sections(payload)
+func decodeStacks(s sections) ([]Stack, error) {
+	_, count, err := parseStackHead(s[secStackHead])
 	if err != nil {
-		return 0, nil, err
-	}
-	first, count, err := parseStackHead(s[secStackHead])
-	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	d := stackDecoder{
 		pcs:    make([]addr.Run, 1),
@@ -166,9 +162,9 @@ func decodeStacks(u *unpacker, payload []byte) (first StackID, stacks []Stack, e
 		left:   maxStackFrames,
 	}
 	if d.reasons, err = parseStrings(s[secReasons]); err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	stacks = make([]Stack, 0, min(count, len(s[secDepths])))
+	stacks := make([]Stack, 0, min(count, len(s[secDepths])))
 	for range count {
 		var before []addr.Run
 		if n := len(stacks); n > 0 {
@@ -176,11 +172,11 @@ func decodeStacks(u *unpacker, payload []byte) (first StackID, stacks []Stack, e
 		}
 		stack, err := d.stack(before)
 		if err != nil {
-			return 0, nil, err
+			return nil, err
 		}
 		stacks = append(stacks, stack)
 	}
-	return first, stacks, d.setFlags(stacks)
+	return stacks, d.setFlags(stacks)
 }
 
 // maxStackFrames bounds the frames of a chunk's stacks, shared ones included;
