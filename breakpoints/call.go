@@ -3,12 +3,15 @@ package breakpoints
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/cond"
 )
 
 // A Call is one call of an allocator function by the user's code.
@@ -28,7 +31,7 @@ type Call struct {
 // Is reports whether pattern names the function or one that did its work, so
 // that a stop at malloc also sees the malloc of an operator new.
 func (c Call) Is(pattern string) bool {
-	return c.Function.Is(pattern) || slices.ContainsFunc(c.Inner, func(name string) bool { return name == pattern })
+	return c.Function.Is(pattern) || slices.ContainsFunc(c.Inner, func(name string) bool { return cond.Match(pattern, name) })
 }
 
 // String is the call as the console shows it: calloc(1, 96) = 0x55555578a2c0.
@@ -104,7 +107,11 @@ func (c *Call) begin() {
 	e.Size = c.value(f.Size)
 	if f.Count.From != Nowhere {
 		e.Aux = c.value(f.Count)
-		e.Size *= e.Aux // wraps only where the call fails
+		if high, low := bits.Mul64(e.Size, e.Aux); high == 0 {
+			e.Size = low
+		} else {
+			e.Size = math.MaxUint64 // the call fails
+		}
 	}
 	if f.Align.From != Nowhere {
 		e.Aux = c.value(f.Align)
@@ -131,8 +138,7 @@ func (c *Call) finish(result uint64, memory reader) {
 	case IsZero:
 		e.Failed = uint32(result) != 0
 	default:
-		// realloc(p, 0) returns NULL for success: the block is freed.
-		e.Failed = e.Addr == 0 && (f.Kind != capture.Realloc || e.Old == 0 || e.Size != 0)
+		e.Failed = e.Addr == 0 && !c.nullIsFreed()
 	}
 	if e.Failed {
 		e.Addr = 0
@@ -145,6 +151,12 @@ func (c *Call) finish(result uint64, memory reader) {
 		e.Kind, e.Size = capture.Unmap, -e.Size
 		e.Addr -= e.Size
 	}
+}
+
+// nullIsFreed reports whether NULL means that the old block was freed, as
+// realloc(p, 0) does, and not that it lives on.
+func (c *Call) nullIsFreed() bool {
+	return c.Event.Old != 0 && (c.Event.Size == 0 || c.Function.Result == NullIsFreed)
 }
 
 // abandon makes the call one that failed without returning.

@@ -58,10 +58,11 @@ type Result uint8
 
 // The tests of success.
 const (
-	NotNull   Result = iota // the block's address is not NULL
-	NotMinus1               // the result is not -1: MAP_FAILED, (void *) -1
-	IsZero                  // the int result is 0
-	NoTest                  // there is nothing to test, or nothing to wait for
+	NotNull     Result = iota // the block's address is not NULL
+	NullIsFreed               // the same, but the old block is freed all the same: reallocf
+	NotMinus1                 // the result is not -1: MAP_FAILED, (void *) -1
+	IsZero                    // the int result is 0
+	NoTest                    // there is nothing to test, or nothing to wait for
 )
 
 // arg is the n-th argument as ParseFunction counts, from 1.
@@ -118,6 +119,13 @@ func reallocFn(name string, old, size Operand) Function {
 	return f
 }
 
+// reallocfFn is realloc of the BSDs, which frees the block when it fails.
+func reallocfFn(name string) Function {
+	f := reallocFn(name, arg(1), arg(2))
+	f.Result = NullIsFreed
+	return f
+}
+
 func recountedFn(name string, old, count, size Operand) Function {
 	f := reallocFn(name, old, size)
 	f.Count = count
@@ -157,7 +165,7 @@ func cFunctions() []Function {
 		memalignFn("posix_memalign"),
 		allocFn("valloc", arg(1)),
 		allocFn("pvalloc", arg(1)),
-		reallocFn("reallocf", arg(1), arg(2)), // BSD: frees the block on failure, too
+		reallocfFn("reallocf"),
 	}
 }
 
@@ -256,7 +264,7 @@ func mimallocFunctions() []Function {
 		allocFn("malloc", arg(1)), allocFn("malloc_small", arg(1)),
 		allocFn("zalloc", arg(1)), allocFn("zalloc_small", arg(1)),
 		countedFn("calloc", arg(1), arg(2)), countedFn("mallocn", arg(1), arg(2)),
-		reallocFn("realloc", arg(1), arg(2)), reallocFn("rezalloc", arg(1), arg(2)), reallocFn("reallocf", arg(1), arg(2)),
+		reallocFn("realloc", arg(1), arg(2)), reallocFn("rezalloc", arg(1), arg(2)), reallocfFn("reallocf"),
 		recountedFn("reallocn", arg(1), arg(2), arg(3)), recountedFn("recalloc", arg(1), arg(2), arg(3)),
 		allocFn("strdup", text), allocFn("strndup", text),
 	}

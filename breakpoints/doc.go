@@ -25,6 +25,10 @@
 // event of realloc, and the Realloc event then has no Old: the order of the
 // events must not make one block live twice.
 //
+// Not followed is a thread that changes its stack inside of an allocator call
+// and allocates there, as a signal handler on an alternate stack may do: the
+// call it interrupted counts as abandoned, or the handler's as belonging to it.
+//
 // A Tracer and a List belong to the goroutine that owns the inferior.Process;
 // they take no locks.
 package breakpoints

@@ -3,6 +3,7 @@ package breakpoints
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"hdb/capture"
@@ -104,11 +105,7 @@ func (t *Tracer) returnTrap(a addr.Run, th *inferior.Thread) inferior.Action {
 // enter handles thread tid at the entry of a site: one read of the stack, and
 // a trap planted if the return address is new.
 func (t *Tracer) enter(s *site, th *inferior.Thread, tid int32, regs inferior.Registers) inferior.Action {
-	sh := t.shadows[tid]
-	if sh == nil {
-		sh = &shadow{}
-		t.shadows[tid] = sh
-	}
+	sh := t.shadow(tid)
 	call := newCall(s, tid, regs)
 	t.stack.memory = t.memory
 	if err := t.stack.look(call.SP, sh.reach()); err != nil {
@@ -129,6 +126,23 @@ func (t *Tracer) enter(s *site, th *inferior.Thread, tid int32, regs inferior.Re
 	}
 	t.enterAlloc(sh, s, call)
 	return action
+}
+
+// maxShadows is how many threads are remembered before those that are in no
+// call are forgotten: threads may end without ThreadExited being called.
+const maxShadows = 4096
+
+// shadow is the shadow stack of a thread.
+func (t *Tracer) shadow(tid int32) *shadow {
+	sh := t.shadows[tid]
+	if sh == nil {
+		if len(t.shadows) >= maxShadows {
+			maps.DeleteFunc(t.shadows, func(_ int32, s *shadow) bool { return len(s.calls) == 0 })
+		}
+		sh = &shadow{}
+		t.shadows[tid] = sh
+	}
+	return sh
 }
 
 func newCall(s *site, tid int32, regs inferior.Registers) Call {

@@ -466,6 +466,23 @@ func TestIdleReturnsAreBounded(t *testing.T) {
 	}
 }
 
+func TestForgottenThreadsAreBounded(t *testing.T) {
+	m := newMachine(t)
+	busy := m.thread(1)
+	busy.call(here, "malloc", 1)
+	for tid := range int32(maxShadows + 100) {
+		th := &stackThread{m, tid + 2, stackTop}
+		th.call(here, "malloc", 2)
+		th.ret(0x5000)
+	}
+	if n := len(m.tracer.shadows); n > maxShadows {
+		t.Errorf("%d threads remembered", n)
+	}
+	m.events = nil
+	busy.ret(0x6000)
+	m.expect("malloc(1) = 0x6000")
+}
+
 func BenchmarkCall(b *testing.B) {
 	m := &machine{proc: newFakeProcess()}
 	m.proc.modules = fakeModules()
