@@ -25,7 +25,6 @@ func openLarge(b *testing.B) *symbols.Object {
 }
 
 // codeAddresses picks n addresses of the executable segment.
-func codeAddresses2(o *symbols.Object, n int) []addr.File { return codeAddresses(o, n) }
 
 func codeAddresses(o *symbols.Object, n int) []addr.File {
 	var text symbols.Segment

@@ -152,7 +152,8 @@ func (d *debugInfo) indexCode() {
 			continue
 		}
 		ranges = u.Root().Ranges(ranges[:0], maxUnitRanges-len(spans))
-		if len(ranges) == 0 {
+		// DWARF 2 cannot give a unit several ranges: the root's are not all.
+		if len(ranges) == 0 || u.Version == 2 {
 			if aranges == nil {
 				aranges = d.data.ReadAranges()
 			}

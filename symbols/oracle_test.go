@@ -109,11 +109,11 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 // component alone, or ask the symbol table, which knows clones by their suffix
 // and glibc's internal aliases.
 func sameName(ours, theirs string) bool {
-	if ours == theirs {
+	if ours == theirs || strings.HasSuffix(ours, "::"+cloneSuffix.ReplaceAllString(theirs, "")) {
 		return true
 	}
 	ours, theirs = plain(ours), plain(theirs)
-	return ours == theirs || strings.HasSuffix(ours, "::"+theirs)
+	return ours == theirs
 }
 
 var cloneSuffix = regexp.MustCompile(`(\.(constprop|part|isra|lto_priv|cold|llvm)(\.\d+)?)+$`)
@@ -155,4 +155,94 @@ func compare(t testing.TB, o *symbols.Object, tool string, list []addr.File) map
 	}
 	t.Logf("%s on %s: %d addresses, differences %v", tool, o.Path(), len(list), counts)
 	return counts
+}
+
+// variants are the programs that all oracles see.
+var variants = []string{
+	"gcc -g -O0 inline.c",
+	"gcc -g -O2 inline.c",
+	"gcc -g -O2 -gdwarf-2 -gstrict-dwarf inline.c",
+	"gcc -g -O2 -static inline.c",
+	"g++ -g -O0 -gdwarf-4 mix.cc",
+	"g++ -g -O0 -gdwarf-5 mix.cc",
+	"g++ -g -O2 -gdwarf-3 mix.cc",
+	"g++ -g -O2 -gdwarf-4 mix.cc",
+	"g++ -g -O2 -gdwarf-5 mix.cc",
+	"g++ -g -O2 -gdwarf64 mix.cc",
+	"g++ -g -O2 -gz=zlib mix.cc",
+	"g++ -g -O2 -gz=zlib-gnu mix.cc",
+	"g++ -g -O2 -ffunction-sections -Wl,--gc-sections mix.cc",
+	"g++ -g -O2 -flto mix.cc",
+	"g++ -g -O2 -fdebug-types-section mix.cc",
+	"clang++ -g -O0 mix.cc",
+	"clang++ -g -O2 -gdwarf-4 mix.cc",
+	"clang++ -g -O2 -gdwarf-5 mix.cc",
+	"rustc -g -C opt-level=0 mix.rs",
+	"rustc -g -C opt-level=2 -C symbol-mangling-version=v0 mix.rs",
+	"go build mix.go.txt",
+}
+
+// llvmErrs tells the known differences from llvm-symbolizer, which is right about
+// all lines and chains of these programs.
+func llvmErrs(o *symbols.Object, a addr.File, mine, theirs []step) string {
+	outer, other := mine[len(mine)-1].function, theirs[len(theirs)-1].function
+	switch {
+	case strings.HasSuffix(outer, "@plt"):
+		return "stubs of the PLT have no symbol: it names the one before"
+	case outer == "??" || other == "??":
+		return "between functions: symbols with a size do not reach into padding"
+	case len(mine) != len(theirs):
+		return ""
+	}
+	for i := range mine {
+		last := i == len(mine)-1
+		if mine[i].line != theirs[i].line || mine[i].file != theirs[i].file || !last && !sameName(mine[i].function, theirs[i].function) {
+			return ""
+		}
+	}
+	if fn, ok := o.FunctionAt(a); ok && isAlias(o, fn.Low, other) {
+		return "another name of the same code (it prefers the symbol table's, whichever comes first)"
+	}
+	return ""
+}
+
+// isAlias reports whether a symbol of that name begins at a.
+func isAlias(o *symbols.Object, a addr.File, name string) bool {
+	for _, s := range o.Symbols(name) {
+		if s.Addr == a {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAgainstLLVM compares functions, lines and inlined chains at many addresses
+// of programs of all compilers. At least 99.9 % have to agree, besides the known
+// errors.
+func TestAgainstLLVM(t *testing.T) {
+	for _, v := range variants {
+		t.Run(strings.ReplaceAll(v, " ", "_"), func(t *testing.T) {
+			o := open(t, build(t, v), symbols.Config{})
+			list := codeAddresses(o, 1000)
+			theirs := askAddr2line(t, "llvm-symbolizer", o.Path(), list)
+			known, bad := map[string]int{}, 0
+			for i, a := range list {
+				mine := ours(o, a)
+				d := difference(mine, theirs[i])
+				if d == "" {
+					continue
+				}
+				if reason := llvmErrs(o, a, mine, theirs[i]); reason != "" {
+					known[reason]++
+					continue
+				}
+				if bad++; bad <= 5 {
+					t.Logf("%s differs at %v:\n  ours   %v\n  theirs %v", d, a, mine, theirs[i])
+				}
+			}
+			if bad*1000 > len(list) {
+				t.Errorf("%d of %d differ; known differences: %v", bad, len(list), known)
+			}
+		})
+	}
 }

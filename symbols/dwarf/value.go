@@ -37,7 +37,7 @@ func (a *Attrs) Next() bool {
 	s := &a.specs[0]
 	a.specs = a.specs[1:]
 	a.At = s.At
-	a.Value = readValue(&a.buf, s.Form, s.implicit, a.unit)
+	a.Value = readValue(&a.buf, s.Form, s.implicit, a.unit, a.unit.f)
 	return !a.buf.Bad()
 }
 
@@ -74,7 +74,7 @@ func (d DIE) Has(at At) bool {
 	return false
 }
 
-func readValue(b *Buf, form Form, implicit int64, u *Unit) Value {
+func readValue(b *Buf, form Form, implicit int64, u *Unit, f format) Value {
 	v := Value{Form: form, unit: u}
 	switch form {
 	case FormFlagPresent:
@@ -103,9 +103,9 @@ func readValue(b *Buf, form Form, implicit int64, u *Unit) Value {
 			b.fail()
 			return v
 		}
-		return readValue(b, inner, 0, u)
+		return readValue(b, inner, 0, u, f)
 	default:
-		n := fixedSize(form, u.f)
+		n := fixedSize(form, f)
 		if n < 0 {
 			b.fail()
 			return v
@@ -241,5 +241,10 @@ func (v Value) RefOffset() (*Data, uint64, bool) {
 }
 
 // ReadForm reads a value outside of entries, as headers of line programs have
-// them; strings are looked up in u's sections.
-func (u *Unit) ReadForm(b *Buf, form Form) Value { return readValue(b, form, 0, u) }
+// them: offSize is 8 in 64-bit DWARF, which need not be that of the unit. Strings
+// are looked up in u's sections.
+func (u *Unit) ReadForm(b *Buf, form Form, offSize int) Value {
+	f := u.f
+	f.offSize = offSize
+	return readValue(b, form, 0, u, f)
+}

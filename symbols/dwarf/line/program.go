@@ -111,7 +111,7 @@ func (t *Table) readHeader(b *dwarf.Buf, unit *dwarf.Unit, offSize int, primary 
 		return h, 0, fmt.Errorf("header is malformed")
 	}
 	if t.version >= 5 {
-		t.readNames5(b, unit)
+		t.readNames5(b, unit, offSize)
 	} else {
 		t.readNames4(b, primary)
 	}
@@ -157,9 +157,9 @@ func (t *Table) addFile(name []byte, dir uint32) {
 	f.name, f.dir = name, dir
 }
 
-func (t *Table) readNames5(b *dwarf.Buf, unit *dwarf.Unit) {
-	readEntries(b, unit, func(name []byte, dir uint32) { t.dirs = append(t.dirs, string(name)) })
-	readEntries(b, unit, t.addFile)
+func (t *Table) readNames5(b *dwarf.Buf, unit *dwarf.Unit, offSize int) {
+	readEntries(b, unit, offSize, func(name []byte, dir uint32) { t.dirs = append(t.dirs, string(name)) })
+	readEntries(b, unit, offSize, t.addFile)
 	if len(t.dirs) == 0 {
 		return
 	}
@@ -172,7 +172,7 @@ func (t *Table) readNames5(b *dwarf.Buf, unit *dwarf.Unit) {
 }
 
 // readEntries reads a format description and the entries that follow it.
-func readEntries(b *dwarf.Buf, unit *dwarf.Unit, add func(name []byte, dir uint32)) {
+func readEntries(b *dwarf.Buf, unit *dwarf.Unit, offSize int, add func(name []byte, dir uint32)) {
 	type field struct {
 		content uint64
 		form    dwarf.Form
@@ -193,7 +193,7 @@ func readEntries(b *dwarf.Buf, unit *dwarf.Unit, add func(name []byte, dir uint3
 		var dir uint32
 		before := b.Off()
 		for _, f := range fields {
-			v := unit.ReadForm(b, f.form)
+			v := unit.ReadForm(b, f.form, offSize)
 			switch f.content {
 			case lnctPath:
 				name = v.Str()

@@ -1,0 +1,413 @@
+package symbols_test
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"hdb/internal/addr"
+	"hdb/symbols"
+)
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, data []byte) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	header := func(class elf.Class, order elf.Data, machine elf.Machine) []byte {
+		h := make([]byte, 64)
+		copy(h, elf.ELFMAG)
+		h[4], h[5], h[6] = byte(class), byte(order), 1
+		h[16], h[18], h[19] = 2, byte(machine), byte(machine>>8)
+		if order == elf.ELFDATA2MSB {
+			h[18], h[19] = h[19], h[18]
+		}
+		return h
+	}
+	for _, c := range []struct {
+		path string
+		is   error
+		text string
+	}{
+		{filepath.Join(dir, "none"), fs.ErrNotExist, "no such file"},
+		{dir, symbols.ErrNotELF, "not a regular file"},
+		{write("empty", nil), symbols.ErrNotELF, "0 bytes"},
+		{write("script", []byte("#!/bin/sh\necho hello\n")), symbols.ErrNotELF, "script: not an ELF file"},
+		{write("i386", header(elf.ELFCLASS32, elf.ELFDATA2LSB, elf.EM_386)), nil, "32-bit little-endian file for i386"},
+		{write("arm64", header(elf.ELFCLASS64, elf.ELFDATA2LSB, elf.EM_AARCH64)), nil, "64-bit little-endian file for aarch64"},
+		{write("s390", header(elf.ELFCLASS64, elf.ELFDATA2MSB, elf.EM_S390)), nil, "64-bit big-endian file for s390"},
+		{write("cut", header(elf.ELFCLASS64, elf.ELFDATA2LSB, elf.EM_X86_64)[:40]), nil, "ELF header cut after 40 bytes"},
+	} {
+		_, err := symbols.Open(c.path, symbols.Config{})
+		if err == nil || !strings.Contains(err.Error(), c.text) || c.is != nil && !errors.Is(err, c.is) {
+			t.Errorf("Open(%s) = %v, want %q", c.path, err, c.text)
+		}
+	}
+	_, err := symbols.Open(filepath.Join(dir, "arm64"), symbols.Config{})
+	var arch *symbols.ArchError
+	if !errors.As(err, &arch) || arch.Machine != "aarch64" || arch.Class != 64 {
+		t.Errorf("error for arm64 is %#v", err)
+	}
+}
+
+func TestInfo(t *testing.T) {
+	for _, c := range []struct {
+		build string
+		want  func(symbols.Info) bool
+	}{
+		{"gcc -g -O2 inline.c", func(i symbols.Info) bool {
+			return i.PIE && !i.Static && i.Interp != "" && i.Debug == symbols.DebugDWARF && i.DWARFVersion == 5 && i.Units == 1 && slices.Equal(i.Languages, []string{"c"})
+		}},
+		{"gcc -g -O2 -gdwarf-2 -gstrict-dwarf inline.c", func(i symbols.Info) bool { return i.DWARFVersion == 2 }},
+		{"gcc -g -O2 -static inline.c", func(i symbols.Info) bool { return !i.PIE && i.Static && i.Type == "executable" }},
+		{"gcc -O2 -static-pie inline.c", func(i symbols.Info) bool { return i.PIE && i.Static && i.Debug == symbols.DebugSymtab }},
+		{"gcc -O2 -no-pie inline.c", func(i symbols.Info) bool { return !i.PIE && !i.Static && i.Type == "executable" }},
+		{"gcc -O2 -s inline.c", func(i symbols.Info) bool { return i.Debug == symbols.DebugDynsym }},
+		{"gcc -shared -fPIC inline.c", func(i symbols.Info) bool { return i.Type == "shared object" && !i.PIE && !i.Static }},
+		{"g++ -g -O2 mix.cc", func(i symbols.Info) bool { return slices.Equal(i.Languages, []string{"c++"}) }},
+		{"go build mix.go.txt", func(i symbols.Info) bool { return i.Go && i.Debug == symbols.DebugDWARF }},
+	} {
+		o := open(t, build(t, c.build), symbols.Config{})
+		if i := o.Info(); !c.want(i) || i.Machine != "x86-64" || i.Class != 64 || i.Problem != "" {
+			t.Errorf("%s: %+v", c.build, i)
+		}
+	}
+}
+
+// TestSeparateDebugFile strips a program in every way that distributions do and
+// expects the answers of the whole one.
+func TestSeparateDebugFile(t *testing.T) {
+	whole := build(t, "gcc -g -O2 inline.c")
+	want := open(t, whole, symbols.Config{})
+	copyTo := func(dir string) string {
+		p := filepath.Join(dir, "prog")
+		run(t, "cp", whole, p)
+		return p
+	}
+	for _, c := range []struct {
+		name string
+		make func(t *testing.T, dir string) (prog string, cfg symbols.Config)
+	}{
+		{"build-id", func(t *testing.T, dir string) (string, symbols.Config) {
+			p := copyTo(dir)
+			id := want.BuildID()
+			debug := filepath.Join(dir, "debug", ".build-id", id[:2], id[2:]+".debug")
+			os.MkdirAll(filepath.Dir(debug), 0o755)
+			run(t, "objcopy", "--only-keep-debug", "--compress-debug-sections", p, debug)
+			run(t, "strip", p)
+			return p, symbols.Config{DebugDirs: []string{filepath.Join(dir, "debug")}}
+		}},
+		{"sysroot", func(t *testing.T, dir string) (string, symbols.Config) {
+			p := copyTo(dir)
+			id := want.BuildID()
+			debug := filepath.Join(dir, "root/usr/lib/debug/.build-id", id[:2], id[2:]+".debug")
+			os.MkdirAll(filepath.Dir(debug), 0o755)
+			run(t, "objcopy", "--only-keep-debug", p, debug)
+			run(t, "strip", p)
+			return p, symbols.Config{Sysroot: filepath.Join(dir, "root")}
+		}},
+		{"debuglink beside", func(t *testing.T, dir string) (string, symbols.Config) {
+			p := copyTo(dir)
+			run(t, "objcopy", "--only-keep-debug", p, p+".dbg")
+			run(t, "strip", p)
+			run(t, "objcopy", "--add-gnu-debuglink="+p+".dbg", p)
+			return p, symbols.Config{}
+		}},
+		{"debuglink without build ID", func(t *testing.T, dir string) (string, symbols.Config) {
+			p := copyTo(dir)
+			run(t, "objcopy", "--remove-section=.note.gnu.build-id", p)
+			os.Mkdir(filepath.Join(dir, ".debug"), 0o755)
+			link := filepath.Join(dir, ".debug", "prog.dbg")
+			run(t, "objcopy", "--only-keep-debug", p, link)
+			run(t, "strip", p)
+			run(t, "objcopy", "--add-gnu-debuglink="+link, p)
+			return p, symbols.Config{}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, cfg := c.make(t, t.TempDir())
+			o := open(t, p, cfg)
+			info := o.Info()
+			if info.Debug != symbols.DebugDWARF || info.DebugFile == "" || info.Problem != "" {
+				t.Fatalf("info %+v", info)
+			}
+			for _, a := range codeAddresses(want, 300) {
+				if got, want := o.Lookup(a), want.Lookup(a); !slices.Equal(got, want) {
+					t.Errorf("%v: %v, whole %v", a, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestWrongDebugFile gives a debug file of another build, which must not be used.
+func TestWrongDebugFile(t *testing.T) {
+	dir := t.TempDir()
+	p := filepath.Join(dir, "prog")
+	run(t, "cp", build(t, "gcc -g -O2 inline.c"), p)
+	run(t, "objcopy", "--only-keep-debug", p, p+".dbg")
+	run(t, "strip", p)
+	run(t, "objcopy", "--add-gnu-debuglink="+p+".dbg", p)
+	run(t, "objcopy", "--only-keep-debug", build(t, "gcc -g -O0 inline.c"), p+".dbg")
+	info := open(t, p, symbols.Config{}).Info()
+	if info.Debug != symbols.DebugDynsym || !strings.Contains(info.Problem, "build ID") {
+		t.Errorf("other build ID: %+v", info)
+	}
+
+	run(t, "objcopy", "--remove-section=.note.gnu.build-id", p)
+	info = open(t, p, symbols.Config{}).Info()
+	if info.Debug != symbols.DebugDynsym || !strings.Contains(info.Problem, "checksum") {
+		t.Errorf("other checksum: %+v", info)
+	}
+}
+
+func TestStrippedAndStubs(t *testing.T) {
+	whole := open(t, build(t, "gcc -g -O2 inline.c"), symbols.Config{})
+	work := whole.FindFunctions("work")[0]
+	if o := open(t, build(t, "gcc -O2 inline.c"), symbols.Config{}); true {
+		f := o.Lookup(o.FindFunctions("work")[0].Low + 3)
+		if len(f) != 1 || f[0].Function != "work" || f[0].Source != symbols.FromSymtab || f[0].Line != 0 {
+			t.Errorf("without debug information: %+v", f)
+		}
+	}
+	o := open(t, build(t, "gcc -O2 -s inline.c"), symbols.Config{})
+	if f := o.Lookup(work.Low); f != nil {
+		t.Errorf("stripped: %+v", f)
+	}
+	stub := regexp.MustCompile(`(?m)^([0-9a-f]+) <(\w+@plt)>:`)
+	found := stub.FindAllStringSubmatch(run(t, "objdump", "-d", whole.Path()), -1)
+	if len(found) < 2 {
+		t.Fatalf("objdump names %d stubs", len(found))
+	}
+	for _, m := range found {
+		sym, off, ok := whole.SymbolAt(parseAddr(m[1]) + 4)
+		if !ok || sym.Name != m[2] || off != 4 {
+			t.Errorf("stub %s: %+v+%d", m[2], sym, off)
+		}
+	}
+}
+
+func parseAddr(hex string) (a addr.File) {
+	for _, c := range hex {
+		a = a<<4 | addr.File(strings.IndexRune("0123456789abcdef", c))
+	}
+	return a
+}
+
+func TestSymbols(t *testing.T) {
+	libc := open(t, "/lib/x86_64-linux-gnu/libc.so.6", symbols.Config{})
+	m, ok := libc.Symbol("malloc")
+	if !ok || !m.Defined || m.IFunc || m.Version != "GLIBC_2.2.5" || m.Size == 0 {
+		t.Errorf("malloc: %+v", m)
+	}
+	if s, off, ok := libc.SymbolAt(m.Addr + 1); !ok || s.Name != "malloc" || off != 1 {
+		t.Errorf("symbol at malloc+1: %+v+%d", s, off)
+	}
+	if s, ok := libc.Symbol("memcpy"); !ok || !s.IFunc || s.Version != "GLIBC_2.14" || s.Hidden {
+		t.Errorf("memcpy: %+v, want the default version, an IFUNC", s)
+	}
+	if fs := libc.FindFunctions("memcpy"); len(fs) == 0 || !fs[0].IFunc {
+		t.Errorf("memcpy: %+v", fs)
+	}
+	if s, ok := libc.Symbol("environ"); !ok {
+		t.Error("environ not found")
+	} else if at, _, ok := libc.SymbolAt(s.Addr); !ok || at.Name != "environ" {
+		t.Errorf("data symbol: %+v", at)
+	}
+	if s, ok := libc.Symbol("nosuchsymbol"); ok {
+		t.Errorf("found %+v", s)
+	}
+	prog := open(t, build(t, "gcc -g -O2 inline.c"), symbols.Config{})
+	if s, ok := prog.Symbol("rand"); !ok || s.Defined || s.Version != "GLIBC_2.2.5" {
+		t.Errorf("import: %+v", s)
+	}
+}
+
+func TestMatchFunctions(t *testing.T) {
+	o := open(t, build(t, "g++ -g -O0 mix.cc"), symbols.Config{})
+	var names []string
+	for _, f := range o.MatchFunctions(regexp.MustCompile(`^plain|::bump`)) {
+		names = append(names, f.Name)
+	}
+	if want := []string{"ns::Buffer::bump()", "plain(int)", "plain(double)"}; !slices.Equal(names, want) {
+		t.Errorf("matched %v, want %v", names, want)
+	}
+}
+
+func TestSourceFilesAndLines(t *testing.T) {
+	o := open(t, build(t, "gcc -g -O2 inline.c"), symbols.Config{})
+	var own string
+	for _, f := range o.SourceFiles() {
+		if filepath.Base(f) == "inline.c" {
+			own = f
+		}
+	}
+	if !filepath.IsAbs(own) {
+		t.Fatalf("files %v", o.SourceFiles())
+	}
+	dir := filepath.Base(filepath.Dir(own))
+	for file, found := range map[string]bool{"inline.c": true, own: true, dir + "/inline.c": true, "other/inline.c": false, "nline.c": false, "/inline.c": false} {
+		if got := len(o.FindLine(file, 11)) > 0; got != found {
+			t.Errorf("FindLine(%s) found: %v", file, got)
+		}
+	}
+	work := o.FindFunctions("work")[0]
+	entries := o.LineEntries(work.Low, work.High)
+	if len(entries) < 5 || entries[0].Addr != work.Low {
+		t.Errorf("entries %+v", entries)
+	}
+	for i, e := range entries {
+		if e.Addr < work.Low || e.Addr >= work.High || e.End < e.Addr || i > 0 && e.Addr < entries[i-1].Addr || e.File != own {
+			t.Errorf("entry %+v", e)
+		}
+	}
+}
+
+func TestLineBlock(t *testing.T) {
+	o := open(t, build(t, "gcc -g -O2 inline.c"), symbols.Config{})
+	for _, fn := range []string{"main", "work", "twice", "sq"} {
+		for _, f := range o.FindFunctions(fn) {
+			b, ok := o.LineBlock(f.Low)
+			if !ok || b.Line == 0 || !b.Stmt || !b.Entry.Contains(f.Low) {
+				t.Errorf("%s: %+v", fn, b)
+			}
+			inside := false
+			for _, r := range b.Ranges {
+				inside = inside || r.Contains(f.Low)
+				for a := r.Low; a < r.High; a++ {
+					other, _ := o.LineBlock(a)
+					chain := o.Lookup(a)
+					if other.Line != b.Line || other.File != b.File || len(chain) != len(o.Lookup(f.Low)) {
+						t.Errorf("%s: %v of the line %d of %v is of line %d, chain %v", fn, a, b.Line, f.Low, other.Line, chain)
+					}
+				}
+			}
+			if !inside {
+				t.Errorf("%s: %v is not in its own ranges %v", fn, f.Low, b.Ranges)
+			}
+		}
+	}
+	if b, ok := o.LineBlock(1); ok {
+		t.Errorf("line block of nothing: %+v", b)
+	}
+}
+
+// TestTruncatedWhileOpen cuts a file that is mapped: answers may be missing, but
+// nothing faults.
+func TestTruncatedWhileOpen(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "prog")
+	run(t, "cp", build(t, "g++ -g -O2 mix.cc"), p)
+	o := open(t, p, symbols.Config{})
+	list := codeAddresses(o, 10)
+	if err := os.Truncate(p, 4096); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range list {
+		o.Lookup(a)
+		o.LineBlock(a)
+	}
+	o.FindFunctions("main")
+	o.FindLine("mix.cc", 10)
+	o.SymbolAt(list[0])
+	o.Info()
+	if _, err := o.CFI(); err == nil {
+		t.Error("CFI of a file that was cut: no error")
+	}
+}
+
+func TestImageInMemory(t *testing.T) {
+	data, err := os.ReadFile(build(t, "gcc -g -O2 inline.c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := symbols.OpenReaderAt("[image]", bytes.NewReader(data), int64(len(data)), symbols.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if fs := o.FindFunctions("work"); len(fs) != 1 || o.Path() != "[image]" {
+		t.Errorf("work: %+v", fs)
+	}
+}
+
+// TestVDSO opens the image that the kernel maps into this very process.
+func TestVDSO(t *testing.T) {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^([0-9a-f]+)-([0-9a-f]+) .*\[vdso\]$`).FindStringSubmatch(string(maps))
+	if m == nil {
+		t.Fatal("no vdso in /proc/self/maps")
+	}
+	mem, err := os.Open("/proc/self/mem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Close()
+	low, high := parseAddr(m[1]), parseAddr(m[2])
+	image := make([]byte, high-low)
+	if _, err := mem.ReadAt(image, int64(low)); err != nil {
+		t.Fatal(err)
+	}
+	o, err := symbols.OpenReaderAt("[vdso]", bytes.NewReader(image), int64(len(image)), symbols.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	s, ok := o.Symbol("__vdso_clock_gettime")
+	if !ok {
+		t.Fatal("no __vdso_clock_gettime")
+	}
+	if f := o.Lookup(s.Addr + 1); len(f) != 1 || f[0].Source != symbols.FromDynsym || !strings.HasSuffix(f[0].Function, "clock_gettime") {
+		t.Errorf("clock_gettime: %+v", f)
+	}
+	if cfi, err := o.CFI(); err != nil || cfi == nil {
+		t.Errorf("CFI: %v, %v", cfi, err)
+	}
+}
+
+// TestLibraries compares with llvm-symbolizer on what the distribution ships:
+// DWARF 5 with link-time optimization, DWARF in compressed debug files.
+func TestLibraries(t *testing.T) {
+	for _, lib := range []struct{ path, debug string }{
+		{"/lib/x86_64-linux-gnu/libc.so.6", "libc6-dbg"},
+		{"/usr/bin/python3.11d", "python3.11-dbg"},
+	} {
+		o, err := symbols.Open(lib.path, symbols.Config{})
+		if err != nil {
+			t.Fatalf("%v; install the Debian package %s", err, lib.debug)
+		}
+		if o.Info().Debug != symbols.DebugDWARF {
+			t.Fatalf("%s has no debug information; install the Debian package %s", lib.path, lib.debug)
+		}
+		list := codeAddresses(o, 3000)
+		theirs := askAddr2line(t, "llvm-symbolizer", lib.path, list)
+		known, bad := map[string]int{}, 0
+		for i, a := range list {
+			mine := ours(o, a)
+			if d := difference(mine, theirs[i]); d != "" {
+				if reason := llvmErrs(o, a, mine, theirs[i]); reason != "" {
+					known[reason]++
+				} else if bad++; bad <= 5 {
+					t.Logf("%s differs at %v:\n  ours   %v\n  theirs %v", d, a, mine, theirs[i])
+				}
+			}
+		}
+		if bad*1000 > len(list) {
+			t.Errorf("%s: %d of %d differ; known: %v", lib.path, bad, len(list), known)
+		}
+		o.Close()
+	}
+}
