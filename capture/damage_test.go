@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"hdb/internal/addr"
@@ -173,8 +174,73 @@ func TestEveryFlippedBitIsDetected(t *testing.T) {
 				t.Fatalf("byte %d, bit %d: %v", i, bit, err)
 			}
 			readAll(t, f, want)
+			if err := f.Check(); err == nil {
+				t.Fatalf("byte %d, bit %d: not detected by Check", i, bit)
+			}
 		}
 	}
+}
+
+// An index that lies about the chunks is as bad as chunks that are damaged.
+func TestIndexMustAgreeWithChunks(t *testing.T) {
+	b, want := smallCapture(t)
+	whole := readBack(t, b)
+	refs, err := whole.chunks.readIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := len(b) - int(binary.LittleEndian.Uint32(b[len(b)-4:]))
+	for i, ref := range refs {
+		for name, lie := range map[string]func(*chunkRef){
+			"count":  func(r *chunkRef) { r.count++ },
+			"first":  func(r *chunkRef) { r.first++ },
+			"last":   func(r *chunkRef) { r.last++ },
+			"offset": func(r *chunkRef) { r.offset += 2 },
+			"kind":   func(r *chunkRef) { r.kind = chunkStops },
+		} {
+			lies := slices.Clone(refs)
+			lie(&lies[i])
+			payload := indexPayload(new(packer), lies)
+			h := chunkHeader{number: uint32(len(refs)), kind: chunkIndex, length: uint32(len(payload)), crc: checksum(payload)}
+			c := append(h.append(bytes.Clone(b[:start])), payload...)
+			f, err := newFile("lie.hdb", bytes.NewReader(c), int64(len(c)), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			readAll(t, f, want)
+			counted := ref.kind == chunkEvents || ref.kind == chunkStacks && name != "last"
+			if (counted || name == "offset") && f.Check() == nil {
+				t.Errorf("wrong %s of chunk %d (%v) is not noticed", name, i, ref.kind)
+			}
+		}
+	}
+}
+
+// Many goroutines read one file; the race detector watches.
+func TestFileIsReadByMany(t *testing.T) {
+	log, b := session(t, 2*eventsPerChunk)
+	f := readBack(t, b)
+	want := slices.Collect(log.Events(0))
+	var readers sync.WaitGroup
+	for k := range 4 {
+		readers.Go(func() {
+			for i := k; i < len(want); i += 9973 {
+				if e, ok := f.Event(uint64(i + 1)); !ok || e != want[i] {
+					t.Errorf("event #%d is %+v, %v", i+1, e, ok)
+				}
+				f.Stack(want[i].Stack)
+				f.Symbol(0x555555555000, true, uint64(i))
+			}
+			n := 0
+			for range f.Events(0) {
+				n++
+			}
+			if err := f.Damage(); err != nil || n != len(want) {
+				t.Errorf("%d events, %v", n, err)
+			}
+		})
+	}
+	readers.Wait()
 }
 
 // rewrite copies a capture, with its chunks changed by f. The checksums are

@@ -22,6 +22,7 @@ var (
 	errHeader   = errors.New("no chunk begins here")
 	errCut      = errors.New("the file ends inside the chunk")
 	errChecksum = errors.New("wrong checksum")
+	errIndex    = errors.New("the chunk is not what the index says")
 )
 
 // header reads the header of the chunk at off.
@@ -59,16 +60,21 @@ func (f *chunkFile) payload(h chunkHeader, off int64, buf []byte) ([]byte, error
 	return buf, nil
 }
 
-// chunk reads the chunk that ref names.
+// chunk reads the chunk that ref names. It must be what ref says, which may be
+// from an index.
 func (f *chunkFile) chunk(ref chunkRef) ([]byte, error) {
 	h, err := f.header(ref.offset)
 	if err != nil {
 		return nil, err
 	}
-	if h.kind != ref.kind {
-		return nil, fmt.Errorf("the index says %v", ref.kind)
+	payload, err := f.payload(h, ref.offset, nil)
+	if err != nil {
+		return nil, err
 	}
-	return f.payload(h, ref.offset, nil)
+	if is, err := makeRef(h, ref.offset, payload); err != nil || is != ref {
+		return nil, errIndex
+	}
+	return payload, nil
 }
 
 // sections reads and unpacks the chunk that ref names.
@@ -87,18 +93,6 @@ func (f *chunkFile) unpack(payload []byte) (sections, error) {
 	}
 	defer f.unpackers.Put(u)
 	return u.sections(payload)
-}
-
-// eventPayload reads a chunk of events. It must be the one the index speaks of.
-func (f *chunkFile) eventPayload(ref chunkRef) ([]byte, error) {
-	payload, err := f.chunk(ref)
-	if err != nil {
-		return nil, err
-	}
-	if is, err := makeRef(chunkHeader{kind: ref.kind}, ref.offset, payload); err != nil || is != ref {
-		return nil, fmt.Errorf("not what the index says: %w", errors.Join(err, errHeader))
-	}
-	return payload, nil
 }
 
 // readFull reads all of b at off. A file that became shorter is cut.
