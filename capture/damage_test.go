@@ -133,6 +133,7 @@ func TestDamageSaysWhatIsLost(t *testing.T) {
 		{"bytes left out", "; at least 4 events are missing; 8 events can be read", slices.Concat(b[:second+50], b[second+57:])},
 		{"bytes put in", "; at least 4 events are missing; 8 events can be read", slices.Concat(b[:second+50], []byte("hello"), b[second+50:])},
 		{"chunks left out", "instead of chunk", slices.Concat(b[:second], b[end:])},
+		{"flip and cut", "is damaged; not closed (the recorder was killed or is still writing); at least 4 events", flipped(second + 60)[:end]},
 		{"garbage behind", "are damaged; 12 events", slices.Concat(b, bytes.Repeat([]byte{0}, 100))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -281,6 +282,34 @@ func TestUnknownKindsAndSectionsAreSkipped(t *testing.T) {
 	}
 	if err := f.Check(); err == nil || !strings.HasPrefix(err.Error(), "test.hdb: not closed") {
 		t.Errorf("damage is %v", err)
+	}
+}
+
+// A block that is freed again after its address was reused must not get into a
+// free list twice: the list would have no end. No writer makes such a chunk.
+func TestFreeListsHaveAnEnd(t *testing.T) {
+	head := eventHead{count: 6, first: 1, last: 6}
+	alloc, free := []byte{byte(Alloc), shapeAddr | shapeSize, 0}, []byte{byte(Free), shapeAddr, 1}
+	payload := appendStored(nil, secHead, head.append(nil))
+	for _, s := range []struct {
+		id   int
+		data []byte
+	}{
+		{secShapes, slices.Concat(alloc, free)},
+		{secTIDs, []byte{2}},
+		{secShape, []byte{0, 1, 0, 1, 0, 0}},
+		{secThread, make([]byte, 6)},
+		{secTime, make([]byte, 6)},
+		{secSize, []byte{24, 0, 0, 0}},
+		{secPlace, []byte{placeLiteral, placeTop, placeTop, placeTop}},
+		{secRef, []byte{1, 2}}, // both are the first block
+		{secLiteral, binary.AppendUvarint(nil, distance(0, 0x1000))},
+	} {
+		payload = appendStored(payload, s.id, s.data)
+	}
+	_, err := new(eventDecoder).decode(nil, payload)
+	if err == nil || err.Error() != "place: 0 names no block" {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -109,7 +109,9 @@ func newFile(name string, r io.ReaderAt, size, checked int64) (*File, error) {
 	if headerLost {
 		s.lose(0, headerSize, "the file's header is damaged")
 	}
-	if !s.closed && len(s.lost) == 0 {
+	// Where the end itself is lost, that was said.
+	atEnd := func(l Lost) bool { return l.Offset+l.Length == size }
+	if !s.closed && !slices.ContainsFunc(s.lost, atEnd) {
 		s.lose(size, size, "not closed (the recorder was killed or is still writing)")
 	}
 	f.load(s)
