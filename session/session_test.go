@@ -195,3 +195,20 @@ func TestCaptureRoundTrip(t *testing.T) {
 		t.Errorf("event's stack\n%s, want\n%s", b, a)
 	}
 }
+
+// In ld.so calloc is the name of a variable: with its debug file the symbol is
+// there to be found, and a trap in it would send the program astray.
+func TestTracerArmedLateLeavesDataAlone(t *testing.T) {
+	s := open(t, "threads")
+	out := output(t, s, "2 1 1")
+	must(t)(s.Start(nil))
+	if err := s.Record(); err != nil {
+		t.Fatal(err)
+	}
+	if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+		t.Fatalf("%s", r.Headline())
+	}
+	if got := out(); got != "total 1" {
+		t.Errorf("the program printed %q", got)
+	}
+}

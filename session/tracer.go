@@ -5,7 +5,9 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/inferior"
+	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/symbols"
 )
 
 // newTracer makes the tracer of the process; it plants nothing yet.
@@ -73,10 +75,18 @@ func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoi
 	var out []breakpoints.Symbol
 	for _, name := range names {
 		for _, sym := range obj.Symbols(name) {
-			if sym.Defined {
+			if sym.IsCode() && executable(obj, sym.Addr) {
 				out = append(out, breakpoints.Symbol{Name: name, Addr: sym.Addr.Run(m.Bias), Size: sym.Size, IFunc: sym.IFunc})
 			}
 		}
 	}
 	return out, nil
+}
+
+// executable tells code from data: ld.so has a variable of the name calloc, and
+// an int3 in it would be a wild pointer.
+func executable(obj *symbols.Object, a addr.File) bool {
+	return slices.ContainsFunc(obj.Segments(), func(seg symbols.Segment) bool {
+		return seg.Exec && seg.Contains(a)
+	})
 }
