@@ -24,8 +24,9 @@ func NewNormaliser(paths ...[2]string) *Normaliser {
 // Process names a process in advance.
 func (n *Normaliser) Process(pid, name string) { n.seen["pid"+pid] = name }
 
-// volatile is one kind of text that differs: the group called "id" is
-// replaced by kind and number, or without such a group all by kind.
+// volatile is one kind of text that differs: the group "id" is replaced by
+// kind and number, the group "any" by kind alone, and so is the whole match
+// when there is no group.
 type volatile struct {
 	kind string
 	re   *regexp.Regexp
@@ -35,15 +36,26 @@ var volatiles = []volatile{
 	// Five digits and more are addresses; fewer are offsets and flags.
 	{"addr", regexp.MustCompile(`\b0x0*(?P<id>[0-9a-f]{5,16})\b`)},
 	{"build-id", regexp.MustCompile(`\b[0-9a-f]{40}\b`)},
-	{"pid", regexp.MustCompile(`(?i)\b(?:process|pid|ppid|child|parent|lwp|tid|attach)(?: id)?[ :=]+(?P<id>[0-9]{2,7})\b`)},
+	{"pid", regexp.MustCompile(`(?i)\b(?:process|pid|lwp|tid|attach|forked)(?: id)?"?[ :=]+(?P<id>[0-9]{2,7})\b`)},
+	{"pid", regexp.MustCompile(`\bprocess \{pid[0-9]*\} of (?P<id>[0-9]+)\b`)},
 	{"pid", regexp.MustCompile(`/proc/(?P<id>[0-9]+)\b`)},
-	{"date", regexp.MustCompile(`\b20[0-9]{2}-[01][0-9]-[0-3][0-9]\b`)},
-	{"clock", regexp.MustCompile(`\b[0-2][0-9]:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?\b`)},
+	{"pid", regexp.MustCompile(`(?m)^[* ] +[0-9]+  +(?P<id>[0-9]+)  "`)}, // rows of info threads
+	{"date", regexp.MustCompile(`\b20[0-9]{2}-[01][0-9]-[0-3][0-9](?:[ T][0-2][0-9]:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?Z?)?\b`)},
+	{"clock", regexp.MustCompile(`\b[0-2][0-9]:[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?\b`)},
+	{"time", regexp.MustCompile(`"(?:time|start|[a-z_]*_ns)":(?P<any>[0-9.]+)`)},
+	{"size", regexp.MustCompile(`source lines: (?P<any>[0-9.]+ [KMG]?i?B(?:ytes)?)`)},
+	{"bytes", regexp.MustCompile(`(?P<any>[0-9]+ of its [0-9]+ bytes)`)},
 	{"time", regexp.MustCompile(` *\b[0-9]+(?:\.[0-9]+)? ?(?:s|ms|us|µs|ns)\b`)},
 }
 
-// Normalise returns text with its placeholders, without blanks at the ends
-// of lines: columns of times and addresses have changing widths.
+// sourceLine is a line of source as hdb lists it.
+var sourceLine = regexp.MustCompile(`^(=>)? *[0-9]+  `)
+
+var blanks = regexp.MustCompile(`(\S) {2,}`)
+
+// Normalise returns text with its placeholders. Columns are two blanks apart
+// except in source lines, and lines end without blanks: paths, times and
+// addresses have changing widths.
 func (n *Normaliser) Normalise(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	for _, p := range n.paths {
@@ -54,31 +66,32 @@ func (n *Normaliser) Normalise(text string) string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
+		if !sourceLine.MatchString(l) {
+			l = blanks.ReplaceAllString(l, "$1  ")
+		}
 		lines[i] = strings.TrimRight(l, " \t")
 	}
 	return strings.Join(lines, "\n")
 }
 
 func (n *Normaliser) replace(text string, v volatile) string {
-	group := v.re.SubexpIndex("id")
+	id, any := v.re.SubexpIndex("id"), v.re.SubexpIndex("any")
 	var out strings.Builder
 	last := 0
 	for _, m := range v.re.FindAllStringSubmatchIndex(text, -1) {
-		if group < 0 {
-			blank := ""
-			if text[m[0]] == ' ' {
-				blank = " "
+		from, to, name := m[0], m[1], "{"+v.kind+"}"
+		switch {
+		case id >= 0:
+			name = n.placeholder(v.kind, text[m[2*id]:m[2*id+1]])
+			if v.kind != "addr" { // whose 0x goes too
+				from, to = m[2*id], m[2*id+1]
 			}
-			out.WriteString(text[last:m[0]] + blank + "{" + v.kind + "}")
-			last = m[1]
-			continue
+		case any >= 0:
+			from, to = m[2*any], m[2*any+1]
+		case text[from] == ' ': // columns of times
+			name = " " + name
 		}
-		from, to := m[2*group], m[2*group+1]
-		id := text[from:to]
-		if v.kind == "addr" {
-			from = m[0] // the 0x too
-		}
-		out.WriteString(text[last:from] + n.placeholder(v.kind, id))
+		out.WriteString(text[last:from] + name)
 		last = to
 	}
 	return out.String() + text[last:]

@@ -9,12 +9,15 @@ func TestNormalise(t *testing.T) {
 			"#1 malloc(10) = {addr1}\n#2 malloc(8) = {addr2}\nfree({addr1})"},
 		{"leading zeros", "0x00007ffff7c00010 0x7ffff7c00010", "{addr1} {addr1}"},
 		{"short numbers stay", "flags 0x246 at main+0x1c", "flags 0x246 at main+0x1c"},
-		{"processes", "process 4711 exited; child 4712 (tid 4711), /proc/4712/maps", "process {pid1} exited; child {pid2} (tid {pid1}), /proc/{pid2}/maps"},
+		{"processes", "process 4711 forked 4712 (tid 4711), /proc/4712/maps", "process {pid1} forked {pid2} (tid {pid1}), /proc/{pid2}/maps"},
+		{"child of a parent", "following child process 52 of 51; the last 20 of 25", "following child process {pid1} of {pid2}; the last 20 of 25"},
+		{"threads", "*       3  17118  \"work\"  f\n        1  17077  \"t\"", "*  3  {pid1}  \"work\"  f\n        1  {pid2}  \"t\""},
+		{"columns", "a     b   c\n=>  10      x   y", "a  b  c\n=>  10      x   y"},
 		{"times", "thread 3   2.417 s\nin 12 ms, 0.5 us, 3s", "thread 3 {time}\nin {time}, {time}, {time}"},
 		{"sizes and counts stay", "612.0 MiB 153 blocks, 3 stops", "612.0 MiB 153 blocks, 3 stops"},
 		{"paths", "/home/u/hdb/testprogs/testdata/a.c:3 /cache/x/a", "{src}/a.c:3 {build}/a"},
 		{"build IDs", "id c561f3aa7232f2bd6ac6d56bd475f1c154a00486", "id {build-id}"},
-		{"dates", "saved 2026-01-31 23:59:59", "saved {date} {clock}"},
+		{"dates", "saved 2026-01-31 23:59:59, at 12:30:00, f.c:14:13", "saved {date}, at {clock}, f.c:14:13"},
 		{"ends of lines", "a  \n\tb\t\r\n", "a\n\tb\n"},
 	} {
 		n := NewNormaliser([2]string{"/home/u/hdb/testprogs/testdata", "{src}"}, [2]string{"/cache/x", "{build}"})
