@@ -16,8 +16,7 @@ demo: build
 	scripts/need demo
 	mkdir -p .cache
 	g++ -g -pthread $$(sed -n 's,^//build: ,,p' testprogs/testdata/demo.cc) -o $(DEMO) testprogs/testdata/demo.cc
-	@if [ -t 0 ] && [ -t 1 ]; then exec ./hdb $(DEMO); \
-	else sed -n 's/^(hdb) //p' testprogs/testdata/demo.session | ./hdb --echo -nx $(DEMO); fi
+	@scripts/demo ./hdb $(DEMO)
 
 # Stress tests run in their small form here, in full in test-full.
 test: check
