@@ -553,8 +553,9 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// BenchmarkRealCall is the time of one event of a real program with one thread.
-func BenchmarkRealCall(b *testing.B) {
+// BenchmarkRealPair is the time of a malloc and a free of a real program: three
+// traps.
+func BenchmarkRealPair(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "pairs")
 	if text, err := exec.Command("gcc", "-O1", "-fno-builtin", "-o", path, "testdata/pairs.c").CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, text)

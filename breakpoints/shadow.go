@@ -84,8 +84,8 @@ func (s *shadow) reach() addr.Run {
 	return high
 }
 
-// entryTrap is the handler of a site's trap.
-func (t *Tracer) entryTrap(s *site, th *inferior.Thread) inferior.Action {
+// entryHit is the handler of a site's trap.
+func (t *Tracer) entryHit(s *site, th *inferior.Thread) inferior.Action {
 	regs, err := th.Regs()
 	if err != nil {
 		return t.lose(fmt.Errorf("%s: registers of thread %d: %w", s.Function.Name, th.TID, err))
@@ -93,8 +93,8 @@ func (t *Tracer) entryTrap(s *site, th *inferior.Thread) inferior.Action {
 	return t.enter(s, th, int32(th.TID), regs)
 }
 
-// returnTrap is the handler of the trap at return address a.
-func (t *Tracer) returnTrap(a addr.Run, th *inferior.Thread) inferior.Action {
+// returnHit is the handler of the trap at return address a.
+func (t *Tracer) returnHit(a addr.Run, th *inferior.Thread) inferior.Action {
 	regs, err := th.Regs()
 	if err != nil {
 		return t.lose(fmt.Errorf("return to %s: registers of thread %d: %w", a, th.TID, err))
@@ -107,7 +107,6 @@ func (t *Tracer) returnTrap(a addr.Run, th *inferior.Thread) inferior.Action {
 func (t *Tracer) enter(s *site, th *inferior.Thread, tid int32, regs inferior.Registers) inferior.Action {
 	sh := t.shadow(tid)
 	call := newCall(s, tid, regs)
-	t.stack.memory = t.memory
 	if err := t.stack.look(call.SP, sh.reach()); err != nil {
 		return t.lose(fmt.Errorf("%s: return address: %w", s.Function.Name, err))
 	}
@@ -145,6 +144,7 @@ func (t *Tracer) shadow(tid int32) *shadow {
 	return sh
 }
 
+// newCall is the call with what is known at its entry but the return address.
 func newCall(s *site, tid int32, regs inferior.Registers) Call {
 	c := Call{Function: s.Function, Entry: s.Addr, SP: regs.SP(), Regs: regs, Now: addr.PC(s.Addr)}
 	for i := range c.Args {

@@ -93,7 +93,7 @@ func (t *Tracer) plantSite(m inferior.Module, sym Symbol, f Function) error {
 		s.Err = fmt.Errorf("%s in %s: chosen at run time by an IFUNC resolver, calls through it are not seen", f.Symbol, m.Name)
 		return s.Err
 	}
-	s.trap, s.Err = t.proc.Plant(at, func(th *inferior.Thread) inferior.Action { return t.entryTrap(s, th) })
+	s.trap, s.Err = t.proc.Plant(at, func(th *inferior.Thread) inferior.Action { return t.entryHit(s, th) })
 	if s.Err != nil {
 		s.Err = fmt.Errorf("%s in %s: %w", f.Symbol, m.Name, s.Err)
 	}
@@ -120,7 +120,7 @@ func (t *Tracer) retain(a addr.Run) error {
 		if len(t.returns) >= maxIdleReturns {
 			t.dropIdle()
 		}
-		planted, err := t.proc.Plant(a, func(th *inferior.Thread) inferior.Action { return t.returnTrap(a, th) })
+		planted, err := t.proc.Plant(a, func(th *inferior.Thread) inferior.Action { return t.returnHit(a, th) })
 		if err != nil {
 			return fmt.Errorf("return address %s: %w", a, err)
 		}

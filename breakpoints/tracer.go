@@ -92,6 +92,7 @@ func NewTracer(p *inferior.Process, syms Symbols, sink Sink) *Tracer {
 
 func newTracer(p process, syms Symbols, sink Sink) *Tracer {
 	t := &Tracer{proc: p, memory: reader{p}, syms: syms, sink: sink, funcs: Catalogue()}
+	t.stack.memory = t.memory
 	t.forget()
 	return t
 }

@@ -483,6 +483,7 @@ func TestForgottenThreadsAreBounded(t *testing.T) {
 	m.expect("malloc(1) = 0x6000")
 }
 
+// BenchmarkCall is what a call costs beside the system calls.
 func BenchmarkCall(b *testing.B) {
 	m := &machine{proc: newFakeProcess()}
 	m.proc.modules = fakeModules()
