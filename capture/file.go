@@ -250,7 +250,7 @@ func (f *File) record(kind chunkKind, r *recordReader) {
 
 // put sets table[i]. Entries that were lost are left zero.
 func put[T any](r *recordReader, table []T, i int, v T) []T {
-	const most = 1 << 16 // that one chunk can have held
+	const most = 4096 // lost ones in a row
 	if i > len(table)+most {
 		r.fail("entry %d follows entry %d", i, len(table)-1)
 		return table

@@ -15,7 +15,8 @@ func visit(f *File) {
 	f.Threads()
 	f.Event(1)
 	f.Event(uint64(f.Len()))
-	for _, m := range f.Modules() {
+	modules := f.Modules()
+	for _, m := range modules[:min(len(modules), 100)] {
 		f.Symbol(m.Low, true, m.From)
 	}
 	for _, s := range f.Stops() {
