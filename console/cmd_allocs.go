@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/heap"
 	"hdb/internal/cond"
-	"hdb/report"
 	"hdb/session"
 )
 
@@ -213,7 +213,7 @@ func (c *Console) eventPlace(e *session.Event) [2]span {
 }
 
 func runTop(_ context.Context, c *Console, in Input) error {
-	by, limit := report.ByLive, 20
+	by, limit := heap.ByLive, 20
 	args := in.Args
 	if len(args) > 0 && args[0] != "by" {
 		n, err := strconv.Atoi(args[0])
@@ -225,12 +225,12 @@ func runTop(_ context.Context, c *Console, in Input) error {
 	if len(args) > 0 {
 		i := -1
 		if len(args) == 2 && args[0] == "by" {
-			i = slices.Index(report.Measures[:], args[1])
+			i = slices.Index(heap.Measures[:], args[1])
 		}
 		if i < 0 {
 			return fmt.Errorf("top: %q: `by live`, `by bytes` or `by count` expected", strings.Join(args, " "))
 		}
-		by = report.Measure(i)
+		by = heap.Measure(i)
 	}
 	rows, err := c.s.Top(by)
 	if err != nil {
@@ -253,7 +253,7 @@ type topView struct {
 	LiveCount uint64 `json:"live_blocks"`
 }
 
-func (c *Console) showTop(in Input, rows []report.Row, by report.Measure, total int) {
+func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, total int) {
 	views := make([]topView, 0, len(rows))
 	var table [][]span
 	for _, r := range rows {
@@ -264,7 +264,7 @@ func (c *Console) showTop(in Input, rows []report.Row, by report.Measure, total 
 			place = span{styleGuess, "[" + s.Module + "]"}
 		}
 		numbers := []span{{plain, shortSize(r.LiveBytes)}, {plain, grouped(r.LiveBlocks)}}
-		if by != report.ByLive {
+		if by != heap.ByLive {
 			numbers = []span{{plain, shortSize(r.Bytes)}, {plain, grouped(r.Count)}}
 		}
 		table = append(table, append(numbers, span{styleFunc, s.Function}, place))
@@ -275,7 +275,7 @@ func (c *Console) showTop(in Input, rows []report.Row, by report.Measure, total 
 		Rows  []topView `json:"rows"`
 	}{by.String(), total, views}, func(o *output) {
 		heads := []column{{head: "live", right: true}, {head: "blocks", right: true}, {head: "function"}, {}}
-		if by != report.ByLive {
+		if by != heap.ByLive {
 			heads[0].head, heads[1].head = "bytes", "calls"
 		}
 		o.table(heads, table)

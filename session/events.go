@@ -9,7 +9,6 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/cond"
-	"hdb/report"
 	"hdb/symbols"
 )
 
@@ -176,13 +175,13 @@ func (v *recordedEnv) ThreadName() string {
 
 // Top is the recorded allocations by the function that made them: the first
 // frame of the user's code.
-func (s *Session) Top(by report.Measure) ([]report.Row, error) {
+func (s *Session) Top(by heap.Measure) ([]heap.Row, error) {
 	src := s.source()
 	if src == nil || src.Len() == 0 {
 		return nil, errNothing
 	}
-	sites := map[capture.StackID]report.Site{}
-	return report.Top(src, by, func(id capture.StackID, seq uint64) report.Site {
+	sites := map[capture.StackID]heap.Site{}
+	return heap.Top(src, by, func(id capture.StackID, seq uint64) heap.Site {
 		site, ok := sites[id]
 		if !ok {
 			site = s.site(src, id, seq)
@@ -193,13 +192,13 @@ func (s *Session) Top(by report.Measure) ([]report.Row, error) {
 }
 
 // site names the place in the user's code that a stack belongs to.
-func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) report.Site {
+func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.Site {
 	st := s.sourceStack(src, id, seq)
 	if len(st.Frames) == 0 {
-		return report.Site{Function: "(no stack)"}
+		return heap.Site{Function: "(no stack)"}
 	}
 	f := st.Frames[userFrame(st.Frames)]
-	site := report.Site{Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
+	site := heap.Site{Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
 	if site.Function == "" {
 		site.Function = f.Code.Addr().String()
 	}

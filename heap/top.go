@@ -1,12 +1,10 @@
-// Package report turns recorded events into tables and pictures.
-package report
+package heap
 
 import (
 	"cmp"
 	"slices"
 
 	"hdb/capture"
-	"hdb/heap"
 )
 
 // A Site is the place in the source that allocations are counted for.
@@ -58,8 +56,8 @@ func Top(src capture.Source, by Measure, site func(id capture.StackID, seq uint6
 	type key struct{ function, file, module string }
 	rows := map[key]*Row{}
 	owner := map[uint64]*Row{} // of each event that allocated
-	live := heap.NewLive()
-	live.Gone = func(b heap.Block, part bool) {
+	live := NewLive()
+	live.Gone = func(b Block, part bool) {
 		r := owner[b.Seq]
 		if r == nil {
 			return
