@@ -7,7 +7,6 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/inferior"
-	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/unwind"
 )
@@ -76,14 +75,14 @@ func (s *Session) stopsAt(env *eventEnv) bool {
 	stop := false
 	for _, st := range s.stops.All() {
 		if concerns(st, env.call) && st.Check(env) {
-			s.hits = append(s.hits, hit{stop: st, thread: env.t, event: env.e})
+			s.hits = append(s.hits, hit{stop: st, thread: env.t, event: env.e, now: env.call.Now})
 			stop = true
 		}
 	}
 	if n := s.trace.next; n != nil && n.want(env.e.Kind) && (n.cond == nil || n.cond.Eval(env)) {
 		n.left--
 		if n.left == 0 {
-			s.hits = append(s.hits, hit{thread: env.t, event: env.e})
+			s.hits = append(s.hits, hit{thread: env.t, event: env.e, now: env.call.Now})
 			stop = true
 		}
 	}
@@ -151,15 +150,11 @@ func (v *eventEnv) walk() unwind.Stack {
 		return v.raw
 	}
 	v.walked = true
-	first := addr.Code{}
-	if !atEntry(v.call) {
-		first = addr.Return(v.call.Regs.PC()) // stopped behind the call
-	}
-	raw, err := v.s.rawStack(v.t, v.s.Settings.MaxDepth+1, first)
+	raw, err := v.s.rawStack(v.t, v.s.Settings.MaxDepth+1, v.call.Now)
 	if err != nil {
 		raw.Truncated = err.Error()
 	}
-	if atEntry(v.call) && len(raw.Frames) > 0 {
+	if !v.call.Now.IsReturn() && len(raw.Frames) > 0 {
 		raw.Frames = raw.Frames[1:] // free itself
 	}
 	v.raw = raw
@@ -173,11 +168,6 @@ func (v *eventEnv) frames() []Frame {
 		v.stack = v.s.named(v.walk()).Frames
 	}
 	return v.stack
-}
-
-// atEntry tells events that are seen before the function runs.
-func atEntry(c breakpoints.Call) bool {
-	return c.Regs.PC() == c.Entry
 }
 
 // Func tells whether a function of that name is on the stack.

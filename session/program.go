@@ -199,11 +199,12 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		}
 	}
 	p.SetHooks(inferior.Hooks{
-		Modules: s.modulesChanged,
-		Forked:  s.forked,
-		Execed:  s.execed,
-		Signal:  s.signalSeen,
-		Message: func(m string) { s.notify("%s", m) },
+		Modules:      s.modulesChanged,
+		Forked:       s.forked,
+		Execed:       s.execed,
+		Signal:       s.signalSeen,
+		ThreadExited: func(t *inferior.Thread) { s.tracer.ThreadExited(int32(t.TID)) },
+		Message:      func(m string) { s.notify("%s", m) },
 	})
 	s.newTracer()
 	s.mods.update(p.Modules())

@@ -117,11 +117,8 @@ func (s *Session) report(stop inferior.Stop, verb string) *Report {
 	for _, h := range s.hits {
 		r.Hits = appendStop(r.Hits, h.stop)
 		if h.event != nil && r.Event == nil {
-			r.Event, t = h.event, h.thread
+			r.Event, t, first = h.event, h.thread, h.now
 		}
-	}
-	if r.Event != nil {
-		first = s.eventCode(t, r.Event)
 	}
 	if t == nil {
 		t = s.sel.thread
@@ -140,22 +137,6 @@ func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.S
 		return list
 	}
 	return append(list, st)
-}
-
-// eventCode is how the stopped thread's PC is looked up at an allocation: after
-// the call has returned it stands behind the call, which is what we mean.
-func (s *Session) eventCode(t *inferior.Thread, e *Event) addr.Code {
-	if e.Kind == capture.Free || e.Kind == capture.Unmap || t == nil {
-		return addr.Code{}
-	}
-	if fn, ok := s.function(e.Function); ok && fn.Group == "go" {
-		return addr.Code{}
-	}
-	regs, err := t.Regs()
-	if err != nil {
-		return addr.Code{}
-	}
-	return addr.Return(regs.PC())
 }
 
 // showFrames selects the frame to show and puts the frames up to it in the report.

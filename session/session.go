@@ -20,6 +20,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/inferior"
+	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/unwind"
 )
@@ -70,6 +71,7 @@ type hit struct {
 	stop   *breakpoints.Stop
 	thread *inferior.Thread
 	event  *Event
+	now    addr.Code // how the thread's PC is looked up: at an event it stands behind a call
 }
 
 // Settings are what `set` changes; they hold from the next run or stop on.
