@@ -1,8 +1,10 @@
 package session
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,7 +43,7 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 	}
 	obj, err := s.mods.open(full)
 	if err != nil {
-		return ProgramInfo{}, err
+		return ProgramInfo{}, explainScript(full, err)
 	}
 	s.prog = &program{path: full, obj: obj}
 	s.rebindAll()
@@ -70,9 +72,32 @@ func findProgram(name string) (string, error) {
 		}
 		name = found
 	} else if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", name, errors.Unwrap(err))
 	}
 	return filepath.Abs(name)
+}
+
+// explainScript tells the user of a script that its interpreter is the program.
+func explainScript(path string, err error) error {
+	if !errors.Is(err, symbols.ErrNotELF) {
+		return err
+	}
+	f, openErr := os.Open(path)
+	if openErr != nil {
+		return err
+	}
+	defer f.Close()
+	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
+	interpreter, ok := strings.CutPrefix(strings.TrimSpace(line), "#!")
+	interpreter = strings.TrimSpace(interpreter)
+	if !ok || interpreter == "" {
+		return err
+	}
+	program, _, _ := strings.Cut(interpreter, " ")
+	if _, statErr := os.Stat(program); statErr != nil {
+		return fmt.Errorf("%s: a script whose interpreter %s does not exist", path, program)
+	}
+	return fmt.Errorf("%s: a script: debug its interpreter: hdb --args %s %s", path, interpreter, path)
 }
 
 // Run launches the program, stopped before its first instruction, and resumes it

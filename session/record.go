@@ -323,7 +323,7 @@ func (s *Session) Open(path string) (capture.Info, error) {
 	s.sel = selection{}
 	s.selectSaved()
 	if d := f.Damage(); d != nil {
-		s.notify("%s: %v", path, d)
+		s.notify("%v", d)
 	}
 	return f.Info(), nil
 }

@@ -20,7 +20,7 @@ type options struct {
 	docs              bool
 	pid               int
 	args              bool // --args: what follows is the program and its arguments
-	core, tty, dir    string
+	tty, dir          string
 	words             []string // what is not a flag
 }
 
@@ -52,6 +52,9 @@ func parseFlags(argv []string) (*options, error) {
 				return o, nil
 			}
 			continue
+		}
+		if !takesValue(name) {
+			return nil, fmt.Errorf("%s: no such flag: %w", word, errUsage)
 		}
 		if !inline {
 			i++
@@ -93,6 +96,14 @@ func (o *options) boolean(name string) *bool {
 	return nil
 }
 
+func takesValue(name string) bool {
+	switch name {
+	case "x", "command", "ex", "eval-command", "p", "pid", "cd", "tty", "t":
+		return true
+	}
+	return false
+}
+
 func (o *options) valued(name, value string) error {
 	switch name {
 	case "x", "command":
@@ -105,8 +116,6 @@ func (o *options) valued(name, value string) error {
 		o.dir = value
 	case "tty", "t":
 		o.tty = value
-	default:
-		return fmt.Errorf("no such flag: %w", errUsage)
 	}
 	return nil
 }
