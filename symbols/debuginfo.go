@@ -35,8 +35,9 @@ type debugInfo struct {
 	filesOnce sync.Once
 	files     *fileIndex
 
-	linesMu sync.Mutex
-	lines   map[lineKey]*lineSlot
+	linesMu   sync.Mutex
+	lines     map[lineKey]*lineSlot
+	lineBytes uint64 // of the programs decoded so far
 }
 
 // unitParts is what was derived from one unit.
@@ -133,9 +134,6 @@ func (d *debugInfo) isCode(a uint64) bool {
 	return false
 }
 
-// maxUnitRanges bounds the index of addresses; see scope.Build.
-const maxUnitRanges = 1 << 24
-
 // unitAt is the index of the unit with code at a, -1 without.
 func (d *debugInfo) unitAt(a uint64) int {
 	d.codeOnce.Do(d.indexCode)
@@ -146,12 +144,14 @@ func (d *debugInfo) indexCode() {
 	var spans []dwarf.Span
 	var ranges []dwarf.Range
 	var aranges map[uint64][]dwarf.Range
+	// Each list belongs to one unit; those of a hostile file are shared by many.
+	limit := (len(d.data.Ranges)+len(d.data.RngLists))/2 + len(d.units)
 	for i, u := range d.units[:d.own] {
 		root, err := u.Load()
 		if err != nil || root.Tag != dwarf.TagCompileUnit && root.Tag != dwarf.TagSkeletonUnit {
 			continue
 		}
-		ranges = u.Root().Ranges(ranges[:0], maxUnitRanges-len(spans))
+		ranges = u.Root().Ranges(ranges[:0], limit-len(spans))
 		// DWARF 2 cannot give a unit several ranges: the root's are not all.
 		if len(ranges) == 0 || u.Version == 2 {
 			if aranges == nil {
@@ -198,9 +198,29 @@ func (d *debugInfo) lineTable(u *dwarf.Unit) *line.Table {
 		d.lines[key] = slot
 	}
 	d.linesMu.Unlock()
-	// A damaged table is used up to the damage: each row stands for itself.
-	slot.once.Do(func() { slot.table, _ = line.Read(u, root.StmtList, d.isCode) })
+	slot.once.Do(func() { slot.table = d.readLines(u, root.StmtList) })
 	return slot.table
+}
+
+// readLines decodes the program at off. A damaged one is used up to the damage:
+// each row stands for itself. Programs of a hostile file overlap, so that many
+// units decode the same bytes; real ones together are not longer than the section.
+func (d *debugInfo) readLines(u *dwarf.Unit, off uint64) *line.Table {
+	d.linesMu.Lock()
+	limit := uint64(len(d.data.Line))
+	if alt := d.data.Alt(); alt != nil {
+		limit += uint64(len(alt.Line))
+	}
+	over := d.lineBytes > limit
+	d.linesMu.Unlock()
+	if over {
+		return nil
+	}
+	t, _ := line.Read(u, off, d.isCode)
+	d.linesMu.Lock()
+	d.lineBytes += t.Size
+	d.linesMu.Unlock()
+	return t
 }
 
 // file is the path of a file index in the line table of u.

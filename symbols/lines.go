@@ -17,12 +17,16 @@ type fileIndex struct {
 	paths []string           // all paths, sorted
 }
 
+// maxPaths bounds the bytes of paths listed: names in a hostile file share one
+// long directory.
+const maxPaths = 512 << 20
+
 // fileNames is built from the headers of all line tables.
 func (d *debugInfo) fileNames() *fileIndex {
 	d.filesOnce.Do(func() {
 		x := &fileIndex{units: map[string][]int32{}}
 		seen := map[lineKey]bool{}
-		paths := map[string]bool{}
+		paths, size := map[string]bool{}, 0
 		for i, u := range d.units {
 			root, err := u.Load()
 			if err != nil || !root.HasLines || seen[lineKey{u.Data, root.StmtList}] {
@@ -38,7 +42,11 @@ func (d *debugInfo) fileNames() *fileIndex {
 				if list := x.units[string(base)]; len(list) == 0 || list[len(list)-1] != int32(i) {
 					x.units[string(base)] = append(list, int32(i))
 				}
-				paths[t.File(uint32(k))] = true
+				if size < maxPaths {
+					p := t.File(uint32(k))
+					size += len(p)
+					paths[p] = true
+				}
 			}
 		}
 		for p := range paths {

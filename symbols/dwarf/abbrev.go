@@ -73,10 +73,10 @@ func (a *arena[T]) cut(s []T) []T {
 
 // readAbbrevs parses the table at off up to its end, or up to the declaration of
 // the code only unless that is 0. Each declaration takes at
-// least three bytes, so memory is bounded by the section.
-func readAbbrevs(data []byte, off uint64, f format, only uint64) (*Abbrevs, error) {
+// least three bytes, so memory is bounded by the section. size is what was read.
+func readAbbrevs(data []byte, off uint64, f format, only uint64) (t *Abbrevs, size uint64, err error) {
 	b := NewBuf(data, off)
-	t := &Abbrevs{}
+	t = &Abbrevs{}
 	var attrs arena[AttrSpec]
 	var skips arena[skipStep]
 	for {
@@ -105,7 +105,7 @@ func readAbbrevs(data []byte, off uint64, f format, only uint64) (*Abbrevs, erro
 		if code == uint64(len(t.dense))+1 {
 			t.dense = append(t.dense, ab)
 			if only != 0 {
-				return t, nil
+				return t, b.Off() - off, nil
 			}
 			continue
 		}
@@ -114,13 +114,13 @@ func readAbbrevs(data []byte, off uint64, f format, only uint64) (*Abbrevs, erro
 		}
 		t.sparse[code] = &ab
 		if only != 0 {
-			return t, nil
+			return t, b.Off() - off, nil
 		}
 	}
 	if b.Bad() {
-		return nil, fmt.Errorf("abbreviations at %#x run past the end of .debug_abbrev (%d bytes)", off, len(data))
+		return nil, b.Off() - min(off, b.Off()), fmt.Errorf("abbreviations at %#x run past the end of .debug_abbrev (%d bytes)", off, len(data))
 	}
-	return t, nil
+	return t, b.Off() - off, nil
 }
 
 func (a *Abbrevs) note(ab *Abbrev) {

@@ -154,7 +154,7 @@ func (b *Buf) Sleb() int64 {
 
 // CString reads up to a zero byte, not copied.
 func (b *Buf) CString() []byte {
-	end := bytes.IndexByte(b.data[b.off:], 0)
+	end := bytes.IndexByte(b.data[b.off:min(b.off+maxString, uint64(len(b.data)))], 0)
 	if end < 0 {
 		b.fail()
 		return nil

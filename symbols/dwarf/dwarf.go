@@ -12,9 +12,11 @@ package dwarf
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"sort"
 	"sync"
+	"sync/atomic"
 )
 
 // Sections are the contents of a file's .debug_* sections, nil when absent.
@@ -33,6 +35,23 @@ type Data struct {
 
 	mu      sync.Mutex
 	abbrevs map[abbrevKey]*Abbrevs
+
+	abbrevWork atomic.Int64 // bytes of abbreviations parsed so far
+}
+
+// maxAbbrevWork bounds how often .debug_abbrev is read: the tables of a hostile
+// file overlap, so that each of its many small units reads the whole section.
+// Units of real files share whole tables, and their roots come first in them.
+const maxAbbrevWork = 256
+
+// parseAbbrevs is readAbbrevs within the bound.
+func (d *Data) parseAbbrevs(off uint64, f format, only uint64) (*Abbrevs, error) {
+	if d.abbrevWork.Load() > maxAbbrevWork*int64(len(d.Abbrev))+16<<20 {
+		return nil, errors.New("abbreviation tables overlap too often")
+	}
+	t, n, err := readAbbrevs(d.Abbrev, off, f, only)
+	d.abbrevWork.Add(int64(n))
+	return t, err
 }
 
 type abbrevKey struct {
@@ -186,7 +205,7 @@ func (u *Unit) load() error {
 	if code == 0 || b.Bad() {
 		return fmt.Errorf("unit at %#x has no entries", u.Off)
 	}
-	table, err := readAbbrevs(u.Data.Abbrev, u.abbrevOff, u.f, code)
+	table, err := u.Data.parseAbbrevs(u.abbrevOff, u.f, code)
 	if err != nil {
 		return err
 	}
@@ -255,7 +274,7 @@ func (d *Data) abbrevTable(off uint64, f format) (*Abbrevs, error) {
 	if ok {
 		return t, nil
 	}
-	t, err := readAbbrevs(d.Abbrev, off, f, 0)
+	t, err := d.parseAbbrevs(off, f, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -265,12 +284,17 @@ func (d *Data) abbrevTable(off uint64, f format) (*Abbrevs, error) {
 	return t, nil
 }
 
-// cstringAt is the zero-terminated string at off, not copied.
+// maxString bounds names and paths: entries of a hostile file can share one huge
+// string. The longest names of real programs, of C++ templates, stay below it.
+const maxString = 1 << 16
+
+// cstringAt is the zero-terminated string at off, not copied; nil when it is too
+// long to be one.
 func cstringAt(section []byte, off uint64) []byte {
 	if off >= uint64(len(section)) {
 		return nil
 	}
-	s := section[off:]
+	s := section[off:min(off+maxString, uint64(len(section)))]
 	if end := bytes.IndexByte(s, 0); end >= 0 {
 		return s[:end]
 	}

@@ -1,7 +1,9 @@
 package dwarf_test
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -169,44 +171,68 @@ func FuzzDWARF(f *testing.F) {
 		f.Add(s.Info, s.Abbrev, s.Str, s.StrOffsets, s.Addr, s.Ranges, s.RngLists, s.Line, s.Aranges)
 	}
 	f.Fuzz(func(t *testing.T, info, abbrev, str, offsets, addrs, ranges, rnglists, lines, aranges []byte) {
-		alt := dwarf.New(dwarf.Sections{Info: info, Abbrev: abbrev, Str: str}, nil)
-		d := dwarf.New(dwarf.Sections{
+		readAll(t, dwarf.Sections{
 			Info: info, Abbrev: abbrev, Str: str, LineStr: str, StrOffsets: offsets, Addr: addrs,
 			Ranges: ranges, RngLists: rnglists, Line: lines, Aranges: aranges,
-		}, alt)
-		d.ReadAranges()
-		units, _ := d.Units()
-		all := func(uint64) bool { return true }
-		for _, u := range units {
-			root, err := u.Load()
-			if err != nil {
-				continue
-			}
-			tree := scope.Build(u, all)
-			e := scope.FindEnclosures(u)
-			for i := range tree.Nodes {
-				n := &tree.Nodes[i]
-				desc := scope.Describe(u.DIE(n.Off))
-				e.Qualify(u.DIE(n.Off), desc.Name)
-				if len(tree.Ranges(n)) == 0 || n.Parent >= int32(i) {
-					t.Fatalf("node %d: %+v", i, n)
-				}
-				tree.FunctionOf(tree.At(n.Entry))
-			}
-			table, _ := line.Read(u, root.StmtList, all)
-			for i := range table.Files() {
-				table.File(uint32(i))
-			}
-			for _, r := range table.Rows {
-				if i, ok := table.StmtAt(r.Addr); ok {
-					table.StmtEnd(i)
-				}
-				if i, ok := table.At(r.Addr); ok {
-					table.End(i)
-				}
+		})
+	})
+}
+
+// TestCorrupted overwrites bytes of good sections at random: whatever is read,
+// it comes to an end.
+func TestCorrupted(t *testing.T) {
+	_, good := compile(t, "g++", "mix.cc", "-g", "-O2")
+	r := rand.New(rand.NewSource(1))
+	for range 60 {
+		s := good
+		for _, section := range []*[]byte{&s.Info, &s.Abbrev, &s.Str, &s.RngLists, &s.Line} {
+			*section = bytes.Clone(*section)
+			for range r.Intn(4) {
+				(*section)[r.Intn(len(*section))] = byte(r.Intn(256))
 			}
 		}
-		x := scope.NewIndex(units, 2, elf.Guard)
-		x.Named("main")
-	})
+		if n := len(s.Line); r.Intn(4) == 0 {
+			s.Line = s.Line[:r.Intn(n)]
+		}
+		readAll(t, s)
+	}
+}
+
+// readAll reads everything of the sections in every way.
+func readAll(t *testing.T, s dwarf.Sections) {
+	d := dwarf.New(s, dwarf.New(dwarf.Sections{Info: s.Info, Abbrev: s.Abbrev, Str: s.Str}, nil))
+	d.ReadAranges()
+	units, _ := d.Units()
+	all := func(uint64) bool { return true }
+	for _, u := range units {
+		root, err := u.Load()
+		if err != nil {
+			continue
+		}
+		tree := scope.Build(u, all)
+		e := scope.FindEnclosures(u)
+		for i := range tree.Nodes {
+			n := &tree.Nodes[i]
+			desc := scope.Describe(u.DIE(n.Off))
+			e.Qualify(u.DIE(n.Off), desc.Name)
+			if len(tree.Ranges(n)) == 0 || n.Parent >= int32(i) {
+				t.Fatalf("node %d: %+v", i, n)
+			}
+			tree.FunctionOf(tree.At(n.Entry))
+		}
+		table, _ := line.Read(u, root.StmtList, all)
+		for i := range table.Files() {
+			table.File(uint32(i))
+		}
+		for _, r := range table.Rows {
+			if i, ok := table.StmtAt(r.Addr); ok {
+				table.StmtEnd(i)
+			}
+			if i, ok := table.At(r.Addr); ok {
+				table.End(i)
+			}
+		}
+	}
+	x := scope.NewIndex(units, 2, elf.Guard)
+	x.Named("main")
 }

@@ -70,6 +70,7 @@ func read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) 
 	if err != nil {
 		return t, fmt.Errorf("line program at %#x: %w", off, err)
 	}
+	t.Size = end - off
 	if keep == nil {
 		return t, nil
 	}
@@ -124,13 +125,13 @@ func (t *Table) readHeader(b *dwarf.Buf, unit *dwarf.Unit, offSize int, primary 
 // readNames4 reads the directories and files of versions 2 to 4, both counted
 // from 1. Index 0 is the compilation directory and the unit's primary file.
 func (t *Table) readNames4(b *dwarf.Buf, primary string) {
-	t.dirs = append(t.dirs, t.compDir)
+	t.dirs = append(t.dirs, []byte(t.compDir))
 	for {
 		dir := b.CString()
 		if len(dir) == 0 {
 			break
 		}
-		t.dirs = append(t.dirs, string(dir))
+		t.dirs = append(t.dirs, dir)
 	}
 	t.addFile([]byte(primary), 0)
 	for {
@@ -158,16 +159,16 @@ func (t *Table) addFile(name []byte, dir uint32) {
 }
 
 func (t *Table) readNames5(b *dwarf.Buf, unit *dwarf.Unit, offSize int) {
-	readEntries(b, unit, offSize, func(name []byte, dir uint32) { t.dirs = append(t.dirs, string(name)) })
+	readEntries(b, unit, offSize, func(name []byte, dir uint32) { t.dirs = append(t.dirs, name) })
 	readEntries(b, unit, offSize, t.addFile)
 	if len(t.dirs) == 0 {
 		return
 	}
-	switch { // directory 0 is the compilation directory again
-	case t.compDir == "":
-		t.compDir = t.dirs[0]
-	case t.dirs[0] != t.compDir:
-		t.dirs[0] = JoinDir(t.compDir, t.dirs[0])
+	first := string(t.dirs[0]) // the compilation directory again
+	if t.compDir == "" {
+		t.compDir = first
+	} else if first != t.compDir {
+		t.dirs[0] = []byte(JoinDir(t.compDir, first))
 	}
 }
 

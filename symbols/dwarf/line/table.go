@@ -48,12 +48,13 @@ type fileEntry struct {
 
 // A Table is the decoded line program of one or more units.
 type Table struct {
-	Rows []Row // grouped by sequence; sequences and rows within ascend
+	Rows []Row  // grouped by sequence; sequences and rows within ascend
+	Size uint64 // of the program in bytes
 
 	seqs    []sequence
 	version int
 	compDir string
-	dirs    []string
+	dirs    [][]byte
 	files   []fileEntry
 
 	stmtOnce sync.Once
@@ -93,8 +94,9 @@ func (t *Table) join(f *fileEntry) string {
 		return path.Clean(p)
 	}
 	if int(f.dir) < len(t.dirs) {
-		p = path.Join(t.dirs[f.dir], p)
-		if f.dir == 0 || !needsBase(t.dirs[f.dir], t.compDir) {
+		dir := string(t.dirs[f.dir])
+		p = path.Join(dir, p)
+		if f.dir == 0 || !needsBase(dir, t.compDir) {
 			return p
 		}
 	}

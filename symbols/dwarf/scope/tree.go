@@ -65,13 +65,17 @@ func (t *Tree) FunctionOf(i int32) int32 {
 }
 
 // maxRanges bounds the ranges of one unit: entries of a hostile file can share
-// lists, so that a few bytes name many ranges. Real units stay far below.
-const maxRanges = 1 << 22
+// lists, so that a few bytes name many ranges. Real lists belong to one entry
+// each and take two bytes or more for a range.
+func maxRanges(u *dwarf.Unit) int {
+	return (len(u.Data.Ranges)+len(u.Data.RngLists))/2 + int(u.End-u.Off)
+}
 
 // builder walks a unit.
 type builder struct {
 	tree  *Tree
 	keep  func(uint64) bool
+	max   int // ranges
 	spans []dwarf.Span
 	// stack[d] is the node that entries at depth d+1 lie in; -1 outside of code.
 	stack []int32
@@ -79,7 +83,7 @@ type builder struct {
 
 // Build reads the tree of u. keep says whether an address is one of real code.
 func Build(u *dwarf.Unit, keep func(uint64) bool) *Tree {
-	b := builder{tree: &Tree{Unit: u}, keep: keep}
+	b := builder{tree: &Tree{Unit: u}, keep: keep, max: maxRanges(u)}
 	w := u.Walk()
 	for w.Next() {
 		b.stack = b.stack[:min(w.Depth, len(b.stack))]
@@ -113,7 +117,7 @@ func Build(u *dwarf.Unit, keep func(uint64) bool) *Tree {
 func (b *builder) add(d dwarf.DIE, parent int32, kind Kind) int32 {
 	t := b.tree
 	first := len(t.ranges)
-	t.ranges = d.Ranges(t.ranges, maxRanges-first)
+	t.ranges = d.Ranges(t.ranges, b.max-first)
 	kept := t.ranges[:first]
 	for _, r := range t.ranges[first:] {
 		if b.keep(r.Low) {
