@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -105,20 +106,30 @@ func (o *Object) readDWARF() (*debugInfo, error) {
 	return d, err
 }
 
-// dwarfSections reads the sections that DWARF may lie in. Those of a file for
-// which decompression fails are an error: half of them would give wrong answers.
-func dwarfSections(f *elf.File) (s dwarf.Sections, err error) {
-	for _, part := range []struct {
+// dwarfSections reads the sections that DWARF may lie in, compressed ones in
+// parallel. A section that does not decompress is an error: the rest alone would
+// give wrong answers.
+func dwarfSections(f *elf.File) (dwarf.Sections, error) {
+	var s dwarf.Sections
+	parts := []struct {
 		name string
 		to   *[]byte
 	}{
 		{"info", &s.Info}, {"abbrev", &s.Abbrev}, {"str", &s.Str}, {"line_str", &s.LineStr},
 		{"str_offsets", &s.StrOffsets}, {"addr", &s.Addr}, {"ranges", &s.Ranges},
 		{"rnglists", &s.RngLists}, {"line", &s.Line}, {"aranges", &s.Aranges},
-	} {
-		if *part.to, err = f.Section(".debug_" + part.name); err != nil {
-			return dwarf.Sections{}, err
-		}
+	}
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, p := range parts {
+		wg.Go(func() {
+			fault := elf.Guard(func() { *p.to, errs[i] = f.Section(".debug_" + p.name) })
+			errs[i] = errors.Join(errs[i], fault)
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return dwarf.Sections{}, err
 	}
 	return s, nil
 }

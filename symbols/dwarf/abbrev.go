@@ -32,6 +32,7 @@ type Abbrevs struct {
 	sparse   map[uint64]*Abbrev
 	LocLists bool // a variable or parameter has a location list: the unit was optimized
 	CrossRef bool // an inlined subroutine may refer to another unit
+	Nested   bool // a function has a static link: GNU C's nested functions
 }
 
 func (a *Abbrevs) get(code uint64) *Abbrev {
@@ -131,6 +132,8 @@ func (a *Abbrevs) note(ab *Abbrev) {
 			case FormSecOffset, FormLoclistx, FormData4, FormData8:
 				a.LocLists = true
 			}
+		case s.At == AtStaticLink && ab.Tag == TagSubprogram:
+			a.Nested = true
 		case s.At == AtAbstractOrigin && ab.Tag == TagInlinedSubroutine:
 			switch s.Form {
 			case FormRefAddr, FormGNURefAlt, FormRefSup4, FormRefSup8, FormIndirect:

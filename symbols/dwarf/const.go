@@ -64,6 +64,7 @@ const (
 	AtDeclaration     At = 0x3c
 	AtExternal        At = 0x3f
 	AtSpecification   At = 0x47
+	AtStaticLink      At = 0x48
 	AtType            At = 0x49
 	AtEntryPC         At = 0x52
 	AtExtension       At = 0x54
@@ -204,6 +205,9 @@ func (l Language) Scoped() bool {
 	}
 	return true
 }
+
+// IsC reports whether l is a version of C.
+func (l Language) IsC() bool { return l.family() == "c" }
 
 // Languages that code elsewhere asks for.
 const (

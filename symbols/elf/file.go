@@ -79,7 +79,7 @@ type File struct {
 	progs []prog
 
 	mu       sync.Mutex
-	unpacked map[int]section // decompressed sections by index
+	unpacked map[int]*section // decompressed sections by index
 
 	symOnce  [2]sync.Once
 	symCache [2]*Table
@@ -87,6 +87,7 @@ type File struct {
 }
 
 type section struct {
+	once sync.Once
 	data []byte
 	err  error
 }
@@ -188,7 +189,7 @@ func parseHeaders(path string, data []byte) (*File, error) {
 		Type:     delf.Type(le.Uint16(data[16:])),
 		Entry:    addr.File(le.Uint64(data[24:])),
 		data:     data,
-		unpacked: map[int]section{},
+		unpacked: map[int]*section{},
 	}
 	f.parsePrograms(le.Uint64(data[32:]), uint64(le.Uint16(data[54:])), uint64(le.Uint16(data[56:])))
 	f.parseSections(le.Uint64(data[40:]), uint64(le.Uint16(data[58:])), uint64(le.Uint16(data[60:])), uint32(le.Uint16(data[62:])))

@@ -2,7 +2,6 @@ package elf
 
 import (
 	"bytes"
-	"compress/zlib"
 	delf "debug/elf"
 	"encoding/binary"
 	"encoding/hex"
@@ -11,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
 	"hdb/internal/addr"
@@ -70,15 +70,17 @@ func (f *File) Contents(i int) ([]byte, error) {
 		return raw, nil
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if u, ok := f.unpacked[i]; ok {
-		return u.data, u.err
+	u := f.unpacked[i]
+	if u == nil {
+		u = &section{}
+		f.unpacked[i] = u
 	}
-	var u section
-	if u.data, u.err = unpack(raw, packed); u.err != nil {
-		u.err = fmt.Errorf("%s: section %s: %w", f.Path, s.Name, u.err)
-	}
-	f.unpacked[i] = u
+	f.mu.Unlock()
+	u.once.Do(func() {
+		if u.data, u.err = unpack(raw, packed); u.err != nil {
+			u.err = fmt.Errorf("%s: section %s: %w", f.Path, s.Name, u.err)
+		}
+	})
 	return u.data, u.err
 }
 

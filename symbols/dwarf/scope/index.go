@@ -162,11 +162,17 @@ func (s *scan) unit(u *dwarf.Unit, id int32) {
 		return
 	}
 	cross := table.CrossRef
+	root, _ := u.Load()
+	// In C nothing inside of functions matters, and that is most of a unit.
+	flat := root.Language.IsC() && !cross && !table.Nested
 	w := u.Walk()
 	for w.Next() {
 		switch w.DIE.Tag() {
 		case dwarf.TagSubprogram:
 			s.function(w.DIE, id)
+			if flat {
+				w.SkipChildren()
+			}
 		case dwarf.TagInlinedSubroutine:
 			if cross {
 				s.copyOf(w.DIE, id)
