@@ -19,8 +19,8 @@ type cfiResult struct {
 // outlives Close. The table is shared: later calls return the same one.
 func (o *Object) CFI() (*unwind.Table, error) {
 	o.cfiOnce.Do(func() {
-		if err := o.guard(func() { o.cfi.table, o.cfi.err = o.readCFI() }); err != nil {
-			o.cfi.err = fmt.Errorf("%s: %w", o.Path(), err)
+		if fault := o.guard(func() { o.cfi.table, o.cfi.err = o.readCFI() }); fault != nil {
+			o.cfi.err = fmt.Errorf("%s: %w", o.Path(), fault)
 		}
 	})
 	return o.cfi.table, o.cfi.err

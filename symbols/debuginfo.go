@@ -147,7 +147,10 @@ func (d *debugInfo) isCode(a uint64) bool {
 
 // unitAt is the index of the unit with code at a, -1 without.
 func (d *debugInfo) unitAt(a uint64) int {
-	d.codeOnce.Do(d.indexCode)
+	d.codeOnce.Do(func() {
+		d.code = dwarf.NewRangeMap(nil) // what stays when the file is cut meanwhile
+		d.indexCode()
+	})
 	return int(d.code.At(a))
 }
 
@@ -183,6 +186,7 @@ func (d *debugInfo) indexCode() {
 func (d *debugInfo) tree(i int) *scope.Tree {
 	p := &d.parts[i]
 	p.treeOnce.Do(func() {
+		p.tree = scope.Empty(d.units[i])
 		p.tree = scope.Build(d.units[i], d.isCode)
 		p.names = make([]atomic.Pointer[named], len(p.tree.Nodes))
 	})
@@ -191,7 +195,10 @@ func (d *debugInfo) tree(i int) *scope.Tree {
 
 func (d *debugInfo) enclosures(u *dwarf.Unit) *scope.Enclosures {
 	p := &d.parts[d.index[u]]
-	p.enclOnce.Do(func() { p.encl = scope.FindEnclosures(u) })
+	p.enclOnce.Do(func() {
+		p.encl = &scope.Enclosures{}
+		p.encl = scope.FindEnclosures(u)
+	})
 	return p.encl
 }
 
@@ -249,6 +256,7 @@ func (d *debugInfo) file(u *dwarf.Unit, index uint32) string {
 // nameIndex is built by a scan of all entries, in parallel.
 func (d *debugInfo) nameIndex() *scope.Index {
 	d.namesOnce.Do(func() {
+		d.names = &scope.Index{}
 		d.names = scope.NewIndex(d.units, runtime.GOMAXPROCS(0), elf.Guard)
 	})
 	return d.names

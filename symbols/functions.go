@@ -23,6 +23,9 @@ func (o *Object) FindFunctions(name string) []Function {
 		}
 		found.dwarf(p)
 		found.symbols(name, p)
+		for _, fn := range o.goNamed(func(have string) bool { return matchesGo(p.whole, have) }) {
+			found.add(fn)
+		}
 	})
 	return found.sorted()
 }
@@ -45,6 +48,9 @@ func (o *Object) MatchFunctions(re *regexp.Regexp) []Function {
 					found.symbol(s, t.from)
 				}
 			}
+		}
+		for _, fn := range o.goNamed(re.MatchString) {
+			found.add(fn)
 		}
 	})
 	return found.sorted()
@@ -71,7 +77,7 @@ func (o *Object) functionAt(a addr.File) (Function, bool) {
 	}
 	s, from, ok := o.symbolAt(a)
 	if !ok || !s.IsCode() {
-		return Function{}, false
+		return o.goFunction(a)
 	}
 	return o.fromSymbol(s, from), true
 }

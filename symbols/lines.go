@@ -25,6 +25,7 @@ const maxPaths = 512 << 20
 func (d *debugInfo) fileNames() *fileIndex {
 	d.filesOnce.Do(func() {
 		x := &fileIndex{units: map[string][]int32{}}
+		d.files = x
 		seen := map[lineKey]bool{}
 		paths, size := map[string]bool{}, 0
 		for i, u := range d.units {
@@ -53,7 +54,6 @@ func (d *debugInfo) fileNames() *fileIndex {
 			x.paths = append(x.paths, p)
 		}
 		slices.Sort(x.paths)
-		d.files = x
 	})
 	return d.files
 }

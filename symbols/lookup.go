@@ -84,11 +84,11 @@ func (d *debugInfo) rowAt(unit int, a uint64) (string, line.Row) {
 	return t.File(t.Rows[i].File), t.Rows[i]
 }
 
-// lookupSymbol names a by the symbol tables alone.
+// lookupSymbol names a by the symbol tables alone, or Go's own.
 func (o *Object) lookupSymbol(a addr.File) []Frame {
 	s, from, ok := o.symbolAt(a)
 	if !ok || !s.IsCode() {
-		return nil
+		return o.lookupGo(a)
 	}
 	return []Frame{{Function: Demangle(s.Name), Linkage: linkageOf(s.Name), Entry: s.Addr, Source: from}}
 }

@@ -29,7 +29,8 @@ type Object struct {
 	cfiOnce sync.Once
 	cfi     cfiResult
 
-	stubs pltStubs
+	stubs   pltStubs
+	goTable goTable
 }
 
 // Open opens the ELF file at path. The error wraps ErrNotELF, *ArchError or the
@@ -169,6 +170,9 @@ func (o *Object) describeDebug(info *Info) {
 		info.Problem = err.Error()
 	}
 	if dw == nil {
+		if info.Debug < DebugPclntab && o.pclntab() != nil {
+			info.Debug, info.Languages = DebugPclntab, []string{"go"}
+		}
 		return
 	}
 	languages := map[string]bool{}

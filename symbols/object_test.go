@@ -198,6 +198,26 @@ func TestStrippedAndStubs(t *testing.T) {
 	}
 }
 
+// TestStrippedGo reads the table that the runtime keeps, and compares with DWARF.
+func TestStrippedGo(t *testing.T) {
+	whole := open(t, build(t, "go build mix.go.txt"), symbols.Config{})
+	o := open(t, build(t, "go build -ldflags=-s mix.go.txt"), symbols.Config{})
+	if i := o.Info(); i.Debug != symbols.DebugPclntab || !i.Go {
+		t.Fatalf("info %+v", i)
+	}
+	for _, name := range []string{"main.main", "runtime.mallocgc", "mallocgc"} {
+		got, want := o.FindFunctions(name), whole.FindFunctions(name)
+		if len(got) != 1 || len(want) != 1 || got[0].Source != symbols.FromPclntab || got[0].DeclLine != want[0].DeclLine {
+			t.Errorf("%s: %+v, whole %+v", name, got, want)
+			continue
+		}
+		f := o.Lookup(got[0].Low + 1)
+		if len(f) != 1 || f[0].Function != want[0].Name || f[0].Line == 0 || filepath.Base(f[0].File) != filepath.Base(want[0].DeclFile) {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
 func parseAddr(hex string) (a addr.File) {
 	for _, c := range hex {
 		a = a<<4 | addr.File(strings.IndexRune("0123456789abcdef", c))

@@ -177,10 +177,13 @@ func (d *Data) UnitAt(off uint64) *Unit {
 	return nil
 }
 
+var errUnread = errors.New("unit could not be read")
+
 // Load reads the root entry; later calls are free.
 func (u *Unit) Load() (*Root, error) {
 	u.rootOnce.Do(func() {
 		if u.err == nil {
+			u.err = errUnread // what stays when the file is cut meanwhile
 			u.err = u.load()
 		}
 	})

@@ -2,6 +2,7 @@ package elf
 
 import (
 	"bytes"
+	"cmp"
 	delf "debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -238,27 +239,20 @@ func (t *Table) hasMemory(i int) bool {
 }
 
 func (t *Table) indexAddrs() {
+	var list []uint32
 	for i := 1; i < t.Len(); i++ {
 		if t.hasMemory(i) {
-			t.byAddr = append(t.byAddr, uint32(i))
+			list = append(list, uint32(i))
 		}
 	}
-	slices.SortStableFunc(t.byAddr, func(a, b uint32) int {
-		x, y := t.addr(int(a)), t.addr(int(b))
-		switch {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
-	t.maxEnd = make([]uint64, len(t.byAddr))
+	slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(t.addr(int(a)), t.addr(int(b))) })
+	maxEnd := make([]uint64, len(list))
 	var end uint64
-	for k, i := range t.byAddr {
+	for k, i := range list {
 		end = max(end, t.addr(int(i))+t.size(int(i)))
-		t.maxEnd[k] = end
+		maxEnd[k] = end
 	}
+	t.byAddr, t.maxEnd = list, maxEnd // together: a fault on the way leaves neither
 }
 
 // maxBack bounds how far At looks back for a symbol that encloses an address.

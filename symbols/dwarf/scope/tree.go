@@ -81,6 +81,9 @@ type builder struct {
 	stack []int32
 }
 
+// Empty is the tree of a unit without code.
+func Empty(u *dwarf.Unit) *Tree { return &Tree{Unit: u, code: dwarf.NewRangeMap(nil)} }
+
 // Build reads the tree of u. keep says whether an address is one of real code.
 func Build(u *dwarf.Unit, keep func(uint64) bool) *Tree {
 	b := builder{tree: &Tree{Unit: u}, keep: keep, max: maxRanges(u)}
