@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"hdb/capture"
-	"hdb/inferior"
 	"hdb/session"
 )
 
@@ -189,7 +188,7 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 }
 
 // registerText says what a register's value could be: a symbol or a number.
-func (c *Console) registerText(r inferior.NamedRegister) string {
+func (c *Console) registerText(r session.Register) string {
 	if sym, err := c.symbolAt(r.Value); err == nil {
 		return "<" + sym + ">"
 	}

@@ -387,7 +387,7 @@ func runOn(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func runHandle(_ context.Context, c *Console, in Input) error {
+func runHandle(ctx context.Context, c *Console, in Input) error {
 	if len(in.Args) < 2 {
 		return errors.New("handle: SIGNAL and what to do must follow: stop nostop pass nopass print noprint")
 	}
@@ -406,7 +406,7 @@ func runHandle(_ context.Context, c *Console, in Input) error {
 		if err := c.s.HandleSignal(name, p); err != nil {
 			return err
 		}
-		return infoSignals(nil, c, Input{Name: "handle", Args: []string{name}})
+		return infoSignals(ctx, c, Input{Name: "handle", Args: []string{name}})
 	}
 	return fmt.Errorf("handle: no signal %q: see info signals", in.Args[0])
 }

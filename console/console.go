@@ -69,6 +69,8 @@ type Console struct {
 	exit exitStatus
 }
 
+//go:generate go test -run ^TestCommandsDoc$ -update
+
 // New prepares a console; nothing is read or printed before Run.
 func New(cfg Config) *Console {
 	if cfg.Getenv == nil {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/peterh/liner"
 )
@@ -23,13 +25,12 @@ import (
 // input is a pipe that a goroutine feeds from the terminal while a prompt is
 // open, taking Ctrl-Z out. Keys typed ahead of a prompt stay in the terminal.
 type terminal struct {
-	state    *liner.State
-	tty      *os.File // own open description of the terminal, so that deadlines work
-	keys     *os.File // write end of liner's input
-	cooked   liner.ModeApplier
-	raw      liner.ModeApplier
-	resumed  chan os.Signal
-	complete func(string, int) (string, []string, string)
+	state   *liner.State
+	tty     *os.File // own open description of the terminal, so that deadlines work
+	keys    *os.File // write end of liner's input
+	cooked  liner.ModeApplier
+	raw     liner.ModeApplier
+	resumed chan os.Signal
 }
 
 // NewTerminal returns the LineReader with editing, history and completion for
@@ -57,15 +58,32 @@ func NewTerminal() (LineReader, error) {
 	os.Stdin = r // read by NewLiner only; its terminal modes use descriptor 0
 	t.state = liner.NewLiner()
 	os.Stdin = stdin
-	if t.raw, err = liner.TerminalMode(); err != nil {
-		t.Close()
-		return nil, fmt.Errorf("terminal: %w", err)
+	if err = ignoreSignalKeys(); err == nil {
+		t.raw, err = liner.TerminalMode()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("terminal: %w", err), t.Close())
 	}
 	t.state.SetCtrlCAborts(true)
 	t.state.SetTabCompletionStyle(liner.TabPrints)
 	t.state.SetBeep(false)
 	signal.Notify(t.resumed, syscall.SIGCONT)
 	return t, cooked.ApplyMode()
+}
+
+// ignoreSignalKeys makes Ctrl-C and Ctrl-Z keys like others. liner does so too, but only
+// after it has printed the prompt: a key pressed at once would be a signal.
+// (termios(3): ISIG; a signal key also drops what was typed before it.)
+func ignoreSignalKeys() error {
+	var mode syscall.Termios
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TCGETS, uintptr(unsafe.Pointer(&mode))); errno != 0 {
+		return errno
+	}
+	mode.Lflag &^= syscall.ISIG
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TCSETS, uintptr(unsafe.Pointer(&mode))); errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 func (t *terminal) ReadLine(prompt string) (string, error) {
@@ -99,16 +117,11 @@ func (t *terminal) pump() {
 	buf := make([]byte, 256)
 	for {
 		n, err := t.tty.Read(buf)
-		var ahead []byte
-		for _, key := range buf[:n] {
-			if key != ctrlZ {
-				ahead = append(ahead, key)
-				continue
+		for i, keys := range bytes.Split(buf[:n], []byte{ctrlZ}) {
+			if i > 0 {
+				t.suspend()
 			}
-			t.suspend()
-		}
-		if len(ahead) > 0 {
-			if _, err := t.keys.Write(ahead); err != nil {
+			if _, err := t.keys.Write(keys); err != nil {
 				return
 			}
 		}

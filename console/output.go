@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -52,9 +51,6 @@ type span struct {
 	text  string
 }
 
-// text is a span without style.
-func text(format string, args ...any) span { return span{plain, sprintf(format, args...)} }
-
 // sprintf is fmt.Sprintf with every string argument cleaned, so that a hostile
 // name cannot even add a line of its own.
 func sprintf(format string, args ...any) string {
@@ -72,9 +68,6 @@ func sprintf(format string, args ...any) string {
 	}
 	return fmt.Sprintf(format, args...)
 }
-
-// errPagerQuit is returned by writes after the reader of a long output said q.
-var errPagerQuit = errors.New("output ended by the pager")
 
 // output is the one way to the terminal. It cleans everything, adds colour
 // after the cleaning, and stops after each screenful when paging. It belongs to

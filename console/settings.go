@@ -69,38 +69,43 @@ func (c *Console) count(name string) int {
 func (c *Console) findSetting(line string) (s *setting, rest string, err error) {
 	first, after := splitWord(line)
 	second, behind := splitWord(after)
-	var hits []*setting
+	var hits, half []*setting // half: of a name of two words only the first fits
 	for _, s := range c.settings {
 		words := strings.Fields(s.name)
 		switch {
-		case s.name == first && len(words) == 1:
-			return s, after, nil
 		case !strings.HasPrefix(words[0], first):
-		case len(words) == 1:
-			hits = append(hits, s)
-		case second != "" && strings.HasPrefix(words[1], second):
+			continue
+		case len(words) == 1 && words[0] == first:
+			return s, after, nil
+		case len(words) == 2 && words[1] == second:
 			return s, behind, nil
-		case second == "":
-			hits = append(hits, s)
+		case len(words) == 2 && second != "" && !strings.HasPrefix(words[1], second):
+			half = append(half, s)
+			continue
+		case len(words) == 2:
+			rest = behind
+		default:
+			rest = after
 		}
+		hits = append(hits, s)
 	}
-	switch len(hits) {
-	case 1:
-		if words := strings.Fields(hits[0].name); len(words) == 2 && second == "" {
-			return hits[0], "", nil
-		}
-		return hits[0], after, nil
-	case 0:
-		if near := nearest(first, c.settingNames()); near != "" {
-			return nil, "", fmt.Errorf("unknown setting %q: did you mean %q?", first, near)
-		}
-		return nil, "", fmt.Errorf("unknown setting %q: see `show`", first)
+	if len(hits) == 1 && (len(half) == 0 || strings.Contains(hits[0].name, " ")) {
+		return hits[0], rest, nil
 	}
 	var names []string
-	for _, h := range hits {
+	for _, h := range append(hits, half...) {
 		names = append(names, h.name)
 	}
-	return nil, "", fmt.Errorf("ambiguous setting %q: %s", first, strings.Join(names, ", "))
+	switch {
+	case len(names) == 1:
+		return nil, "", fmt.Errorf("unknown setting %q: did you mean %q?", line, names[0])
+	case len(names) > 1:
+		return nil, "", fmt.Errorf("ambiguous setting %q: %s", first, strings.Join(names, ", "))
+	}
+	if near := nearest(first, c.settingNames()); near != "" {
+		return nil, "", fmt.Errorf("unknown setting %q: did you mean %q?", first, near)
+	}
+	return nil, "", fmt.Errorf("unknown setting %q: see `show`", first)
 }
 
 func (c *Console) settingNames() []string {

@@ -48,14 +48,6 @@ func scale(n uint64) (float64, int) {
 	return v, unit
 }
 
-// signedSize is shortSize for a difference.
-func signedSize(n int64) string {
-	if n < 0 {
-		return "-" + shortSize(uint64(-n))
-	}
-	return shortSize(uint64(n))
-}
-
 // grouped is a count with its thousands separated: `1,204,118`.
 func grouped[T ~int | ~int64 | ~uint64](n T) string {
 	s := fmt.Sprint(n)

@@ -160,6 +160,7 @@ func find(table []*Command, word, kind string) (*Command, error) {
 		for _, h := range hits {
 			names = append(names, h.Name)
 		}
+		slices.Sort(names)
 		return nil, fmt.Errorf("ambiguous %s %q: %s", kind, word, strings.Join(names, ", "))
 	}
 	var all []string

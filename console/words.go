@@ -91,29 +91,3 @@ func distance(a, b string) int {
 	}
 	return prev[len(b)]
 }
-
-// oneLine cuts a text to its first line, for places that have room for one.
-func oneLine(s string) string {
-	if i := strings.IndexByte(s, '\n'); i >= 0 {
-		return s[:i] + " ..."
-	}
-	return s
-}
-
-// wrap breaks a paragraph at blanks.
-func wrap(s string, width int) string {
-	var b strings.Builder
-	column := 0
-	for i, w := range strings.Fields(s) {
-		if i > 0 && column+1+len(w) > width {
-			b.WriteByte('\n')
-			column = 0
-		} else if i > 0 {
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(w)
-		column += len(w)
-	}
-	return b.String()
-}

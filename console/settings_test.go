@@ -1,0 +1,125 @@
+package console
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSettings(t *testing.T) {
+	for _, tc := range []struct{ set, show, want string }{
+		{"set listsize 20", "show listsize", "listsize is 20\n"},
+		{"set lis 20", "show listsize", "listsize is 20\n"},
+		{"set listsize unlimited", "show listsize", "listsize is 0\n"},
+		{"set confirm off", "show confirm", "confirm is off\n"},
+		{"set confirm", "show confirm", "confirm is on\n"},
+		{"set pagination no", "show pagination", "pagination is off\n"},
+		{"set follow-fork-mode c", "show follow-fork-mode", "follow-fork-mode is child\n"},
+		{"set args -v 'a b' # x > out", "show args", "args is -v 'a b' # x > out\n"},
+		{`set prompt "> "`, "show prompt", "prompt is > \n"},
+		{"set history size 5", "show history size", "history size is 5\n"},
+		{"set his si 5", "show history size", "history size is 5\n"},
+		{"set environment A=b c", "show environment", "environment is A=b c\n"},
+		{"set environment A b c", "show environment", "environment is A=b c\n"},
+		{"set env A = b", "show environment", "environment is A=b\n"},
+		{"unset environment HOME", "show environment", "environment is no HOME\n"},
+		{`set substitute-path /build "/home/a b"`, "show substitute-path", "substitute-path is /build \"/home/a b\"\n"},
+		{"set disable-randomization off", "show disable-randomization", "disable-randomization is off\n"},
+		{"set listsize = 30", "show listsize", "listsize is 30\n"},
+		{"config listsize 30", "show listsize", "listsize is 30\n"},
+	} {
+		t.Run(tc.set, func(t *testing.T) {
+			out, errs, _ := play(t, tc.set, tc.show)
+			if out != tc.want || errs != "" {
+				t.Errorf("printed %q and %q, want %q", out, errs, tc.want)
+			}
+		})
+	}
+}
+
+func TestUnset(t *testing.T) {
+	out, errs, _ := play(t, "set listsize 3", "unset listsize", "show listsize", "set substitute-path /a /b", "unset substitute-path /a", "unset substitute-path /a")
+	if out != "listsize is 10\n" || errs != "error: substitute-path: no rule for \"/a\"\n" {
+		t.Errorf("printed %q and %q", out, errs)
+	}
+}
+
+func TestWith(t *testing.T) {
+	out, errs, _ := play(t, "with listsize 3 -- show listsize", "show listsize")
+	if out != "listsize is 3\nlistsize is 10\n" || errs != "" {
+		t.Errorf("printed %q and %q", out, errs)
+	}
+}
+
+func TestConfigIsKept(t *testing.T) {
+	st := newStage(t, nil, "set listsize 25", `set prompt "hdb> "`, "set args secret", "alias ba = break alloc", "set substitute-path /a /b", "config -save")
+	st.Run()
+	path := filepath.Join(st.home, ".config/hdb/config")
+	if got, want := st.out.String(), "saved "+path+"\n"; got != want {
+		t.Fatalf("printed %q, want %q; errors %q", got, want, st.err.String())
+	}
+	again := newStage(t, func(c *Config) { c.NoInit = false }, "show listsize", "show prompt", "show args", "alias", "show substitute-path")
+	again.env["HOME"] = st.home
+	again.Run()
+	want := "listsize is 25\nprompt is hdb> \nargs is not set: arguments and redirections of the next run, as typed\nalias ba = break alloc\nsubstitute-path is /a /b\n"
+	if got := again.out.String(); got != want || again.err.String() != "" {
+		t.Errorf("printed %q and %q, want %q", got, again.err.String(), want)
+	}
+}
+
+func TestProjectFileNeedsTrust(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile(".hdb", []byte("echo project\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	home := ""
+	run := func(lines ...string) (string, string) {
+		st := newStage(t, func(c *Config) { c.NoInit = false }, lines...)
+		if home != "" {
+			st.env["HOME"] = home
+		}
+		home = st.env["HOME"]
+		st.Run()
+		return st.out.String(), st.err.String()
+	}
+	out, errs := run("trust .")
+	if strings.Contains(out, "project") || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "is not trusted (`trust") {
+		t.Errorf("before trust: %q and %q", out, errs)
+	}
+	if out, errs = run("trust"); !strings.HasPrefix(out, "project\n") || !strings.Contains(out, filepath.Base(dir)) || errs != "" {
+		t.Errorf("after trust: %q and %q", out, errs)
+	}
+}
+
+func TestColorAndWidth(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		env   map[string]string
+		line  string
+		json  bool
+		color bool
+		width int
+	}{
+		{"a pipe", nil, "", false, false, 80},
+		{"forced", map[string]string{"CLICOLOR_FORCE": "1"}, "", false, true, 80},
+		{"forced off", map[string]string{"CLICOLOR_FORCE": "0"}, "", false, false, 80},
+		{"NO_COLOR wins", map[string]string{"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, "", false, false, 80},
+		{"the setting wins", map[string]string{"CLICOLOR_FORCE": "1"}, "set style off", false, false, 80},
+		{"never in JSON", map[string]string{"CLICOLOR_FORCE": "1"}, "", true, false, 80},
+		{"COLUMNS", map[string]string{"COLUMNS": "132"}, "", false, false, 132},
+		{"set width", map[string]string{"COLUMNS": "132"}, "set width 100", false, false, 100},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			st := newStage(t, func(c *Config) { c.JSON = tc.json }, tc.line)
+			for k, v := range tc.env {
+				st.env[k] = v
+			}
+			st.Run()
+			if st.Console.out.color != tc.color || st.Console.out.width != tc.width {
+				t.Errorf("color %v, width %d, want %v, %d", st.Console.out.color, st.Console.out.width, tc.color, tc.width)
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package console
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestTableIsConsistent(t *testing.T) {
+	seen := map[string]string{}
+	groups := map[Group]bool{}
+	for _, g := range groupTitles() {
+		groups[g.Group] = true
+	}
+	for _, cmd := range commandTable() {
+		if !groups[cmd.Group] {
+			t.Errorf("%s: no group of the help: %q", cmd.Name, cmd.Group)
+		}
+		for _, name := range cmd.names() {
+			if other, ok := seen[name]; ok {
+				t.Errorf("%s is a name of both %s and %s", name, other, cmd.Name)
+			}
+			seen[name] = cmd.Name
+		}
+	}
+	everyCommand(commandTable(), func(full string, cmd *Command) {
+		switch {
+		case cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || strings.Contains(cmd.Short, "\n"):
+			t.Errorf("%s: summary %q", full, cmd.Short)
+		case cmd.Run == nil && len(cmd.Sub) == 0:
+			t.Errorf("%s does nothing", full)
+		}
+		names := map[string]bool{}
+		for _, s := range cmd.Sub {
+			for _, n := range s.names() {
+				if names[n] {
+					t.Errorf("%s: two words %q", full, n)
+				}
+				names[n] = true
+			}
+		}
+	})
+}
+
+func TestGDBAbbreviations(t *testing.T) {
+	for word, want := range map[string]string{
+		"r": "run", "c": "continue", "cont": "continue", "s": "step", "n": "next", "si": "stepi", "ni": "nexti", "fin": "finish", "u": "until",
+		"b": "break", "br": "break", "tb": "tbreak", "d": "delete", "dis": "disable", "en": "enable", "cond": "condition", "bt": "backtrace",
+		"where": "backtrace", "f": "frame", "l": "list", "i b": "info breakpoints", "i r": "info registers", "i shared": "info sharedlibrary",
+		"i line": "info line", "i li": "info line", "i proc": "info proc", "i s": "", "t": "thread", "q": "quit", "h": "help", "na": "next-alloc", "x": "x",
+		"adv": "advance", "so": "finish", "bp": "breakpoints", "ls": "list", "exit": "quit", "wat": "watch", "sta": "", "star": "", "start": "start", "k": "kill", "dir": "directory", "show": "show",
+		"!ls": "shell", "x/4xg": "x", "info signals": "info signals", "i frame": "info frame", "i f": "info frame", "info fun": "info functions",
+	} {
+		_, _, name, err := resolve(commandTable(), word)
+		if name != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q (%v), want %q", word, name, err, want)
+		}
+	}
+}
+
+func TestCommandsDoc(t *testing.T) {
+	const path = "../docs/commands.md"
+	want := Markdown()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is stale: run `go generate ./console`", path)
+	}
+	everyCommand(commandTable(), func(full string, _ *Command) {
+		if !strings.Contains(want, "\n## "+full+"\n") {
+			t.Errorf("no heading for %s", full)
+		}
+	})
+}
+
+func TestHelp(t *testing.T) {
+	out, errs, _ := play(t, "help", "help stops", "help break", "help info line", "h c", "apropos dlopen", "apropos listsize")
+	if errs != "" {
+		t.Errorf("errors %q", errs)
+	}
+	for _, want := range []string{"stops        Stops: where and when to stop", "break, b, br", "  break alloc if size >= 1MiB && thread == 3\n", "info line [LOCATION]", "continue, c, cont, fg", "It needs a process.", "set listsize"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("help has no %q in\n%s", want, out)
+		}
+	}
+	// Every group is listed, and every command is in its group.
+	out, _, _ = play(t, "help all")
+	for _, cmd := range commandTable() {
+		if !strings.Contains(out, cmd.title(cmd.Name)) {
+			t.Errorf("help all has no %s", cmd.Name)
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.MkdirAll("sub/deep", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("sub/script.hdb", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := newStage(t, nil).Console
+	for _, tc := range []struct {
+		line string
+		want []string
+	}{
+		{"contin", []string{"continue"}},
+		{"sta", []string{"stack", "start", "starti"}},
+		{"info sha", []string{"info sharedlibrary"}},
+		{"i thr", []string{"i threads"}},
+		{"record st", []string{"record start", "record status", "record stop"}},
+		{"help all", []string{"help alloc", "help allocations", "help allocs"}},
+		{"set histo", []string{"set history save", "set history size"}},
+		{"set history s", []string{"set history save", "set history size"}},
+		{"set style d", []string{"set style dark"}},
+		{"set confirm ", []string{"set confirm off", "set confirm on"}},
+		{"source sub/", []string{"source sub/deep/", "source sub/script.hdb"}},
+		{"source su", []string{"source sub/"}},
+		{"break al", []string{"break alloc"}},
+		{"break alloc if si", []string{"break alloc if size"}},
+		{"break alloc if size>1k&&thr", []string{"break alloc if size>1k&&thread"}},
+		{"handle SIGUSR", []string{"handle SIGUSR1", "handle SIGUSR2"}},
+		{"top by c", []string{"top by count"}},
+		{"nonsense x", nil},
+	} {
+		start, words := c.candidates(tc.line)
+		var got []string
+		for _, w := range words {
+			got = append(got, tc.line[:start]+w)
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("Tab after %q offers %q, want %q", tc.line, got, tc.want)
+		}
+	}
+	head, words, tail := c.completeAt("  conti if x", 7)
+	if head != "  " || tail != " if x" || !slices.Equal(words, []string{"continue "}) {
+		t.Errorf("completeAt = %q, %q, %q", head, words, tail)
+	}
+}

@@ -1,0 +1,214 @@
+package console
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"hdb/session"
+)
+
+// TestMain lets the test binary be the console of the terminal tests.
+func TestMain(m *testing.M) {
+	if os.Getenv("HDB_CONSOLE_TEST_CHILD") != "" {
+		os.Exit(terminalChild())
+	}
+	os.Exit(m.Run())
+}
+
+func terminalChild() int {
+	in, err := NewTerminal()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return ExitUsage
+	}
+	s := session.New(session.Config{Version: "test"})
+	return New(Config{Session: s, In: in, Out: os.Stdout, Err: os.Stderr, NoInit: true, Version: "test"}).Run()
+}
+
+// A keyboard is a person at a terminal with a console on it.
+type keyboard struct {
+	t    *testing.T
+	tty  *os.File
+	cmd  *exec.Cmd
+	seen string
+
+	printed chan string
+}
+
+func newKeyboard(t *testing.T, cmd *exec.Cmd) *keyboard {
+	t.Helper()
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "HDB_CONSOLE_TEST_CHILD=1", "TERM=xterm", "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home, "NO_COLOR=1", "SHELL=/bin/sh", "PS1=$ ")
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keyboard{t: t, tty: tty, cmd: cmd, printed: make(chan string, 1024)}
+	go k.listen()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		tty.Close()
+	})
+	return k
+}
+
+func (k *keyboard) press(keys string) {
+	k.t.Helper()
+	if _, err := k.tty.WriteString(keys); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// listen copies what the terminal prints to a channel: a pty's master has no
+// read deadlines.
+func (k *keyboard) listen() {
+	defer close(k.printed)
+	buf := make([]byte, 4096)
+	for {
+		n, err := k.tty.Read(buf)
+		if n > 0 {
+			k.printed <- string(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// expect waits until the text has been printed, and forgets what came before.
+func (k *keyboard) expect(text string) {
+	k.t.Helper()
+	timeout := time.After(20 * time.Second)
+	for !strings.Contains(k.seen, text) {
+		select {
+		case s, ok := <-k.printed:
+			if !ok {
+				k.t.Fatalf("waiting for %q: the terminal was closed; seen %q", text, k.seen)
+			}
+			k.seen += s
+		case <-timeout:
+			k.t.Fatalf("waiting for %q; seen %q", text, k.seen)
+		}
+	}
+	_, k.seen, _ = strings.Cut(k.seen, text)
+}
+
+const (
+	keyTab   = "\t"
+	keyEnter = "\r"
+	keyCtrlA = "\x01"
+	keyCtrlC = "\x03"
+	keyCtrlD = "\x04"
+	keyCtrlR = "\x12"
+	keyCtrlZ = "\x1a"
+	keyUp    = "\x1b[A"
+	keyLeft  = "\x1b[D"
+)
+
+func TestTerminalEditing(t *testing.T) {
+	k := newKeyboard(t, exec.Command(os.Args[0]))
+	k.expect("(hdb) ")
+	k.press("ecko one" + strings.Repeat(keyLeft, 5) + "\x7fh" + keyEnter) // the k becomes an h
+	k.expect("\none\r\n")
+	k.expect("(hdb) ")
+	k.press("two" + keyCtrlA + "echo " + keyEnter)
+	k.expect("\ntwo\r\n")
+	k.expect("(hdb) ")
+	k.press(keyUp + keyUp + keyEnter) // history
+	k.expect("\none\r\n")
+	k.expect("(hdb) ")
+	k.press("show listsi" + keyTab + keyEnter) // completion
+	k.expect("listsize is 10\r\n")
+	k.expect("(hdb) ")
+	k.press("echo never" + keyCtrlC) // gives up the line
+	k.expect("^C")
+	k.expect("(hdb) ")
+	k.press("shell stty -a" + keyEnter) // the terminal is as it was found while commands run
+	k.expect(" icanon")
+	k.expect(" echo ")
+	k.expect("(hdb) ")
+	k.press("info sh" + keyTab + keyEnter)
+	k.expect("error: no process")
+	k.expect("(hdb) ")
+	k.press(keyCtrlR + "two" + keyEnter)
+	k.expect("\ntwo\r\n")
+	k.expect("(hdb) ")
+	k.press(keyCtrlD)
+	k.expect("quit\r\n")
+	if err := k.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+}
+
+func TestTerminalInterruptsACommand(t *testing.T) {
+	k := newKeyboard(t, exec.Command(os.Args[0]))
+	k.expect("(hdb) ")
+	k.press("shell echo begun; sleep 60; echo not reached" + keyEnter)
+	k.expect("begun\r\n")
+	k.press(keyCtrlC)
+	k.expect("error: shell: ")
+	k.expect("(hdb) ")
+	k.press("quit 3" + keyEnter)
+	if err := k.cmd.Wait(); k.cmd.ProcessState.ExitCode() != 3 {
+		t.Errorf("exit: %v", err)
+	}
+}
+
+func TestTerminalSuspends(t *testing.T) {
+	k := newKeyboard(t, exec.Command("/bin/bash", "--norc", "--noprofile", "-i"))
+	k.expect("$ ")
+	k.press(os.Args[0] + "; echo shell-$?\n")
+	k.expect("(hdb) ")
+	k.press("echo be" + keyCtrlZ)
+	k.expect("Stopped")
+	k.expect("$ ")
+	k.press("fg\n")
+	k.expect("(hdb) ")
+	k.expect("echo be") // drawn again
+	k.press("fore" + keyEnter)
+	k.expect("\nbefore\r\n")
+	k.expect("(hdb) ")
+	k.press("quit" + keyEnter)
+	k.expect("$ ")
+}
+
+func TestTerminalEndsAtHangup(t *testing.T) {
+	k := newKeyboard(t, exec.Command(os.Args[0]))
+	k.expect("(hdb) ")
+	if err := k.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- k.cmd.Wait() }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("still running after SIGTERM")
+	}
+}
+
+func TestPagerAsks(t *testing.T) {
+	k := newKeyboard(t, exec.Command(os.Args[0]))
+	k.expect("(hdb) ")
+	k.press("help all" + keyEnter)
+	k.expect("-- more:")
+	k.press("q" + keyEnter)
+	k.expect("(hdb) ")
+	k.press("set pagination off" + keyEnter)
+	k.expect("(hdb) ")
+	k.press("help all" + keyEnter)
+	k.expect("leave hdb")
+	k.expect("(hdb) ")
+	k.press("quit" + keyEnter)
+	if err := k.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+}
