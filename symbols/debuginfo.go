@@ -281,6 +281,16 @@ func (d *debugInfo) nodeName(i int, node int32) *named {
 	return n
 }
 
+// languageOf is the language of a name, or that of the unit with the code: the
+// partial units of dwz have none.
+func languageOf(n *named, u *dwarf.Unit) Language {
+	if n.language != 0 {
+		return n.language
+	}
+	root, _ := u.Load()
+	return root.Language
+}
+
 // describe names the function, copy or abstract function at off of unit i.
 func (d *debugInfo) describe(u *dwarf.Unit, off uint64) *named {
 	p := &d.parts[d.index[u]]
@@ -330,7 +340,7 @@ func (d *debugInfo) newNamed(die dwarf.DIE) *named {
 			return n
 		}
 	}
-	if n.Named.Valid() && n.language.Scoped() && n.Name != "main" {
+	if n.Name != "" && n.language.Scoped() && n.Name != "main" {
 		n.function = d.enclosures(u).Qualify(n.Named, n.Name)
 	}
 	if n.function == "" {

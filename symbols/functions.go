@@ -89,7 +89,7 @@ func (o *Object) fromNode(dw *debugInfo, unit int, i int32) Function {
 	name := dw.nodeName(unit, i)
 	r := tree.Range(n, n.Entry)
 	fn := Function{
-		Name: name.function, Low: addr.File(r.Low), High: addr.File(r.High), Source: FromDWARF, Language: name.language,
+		Name: name.function, Low: addr.File(r.Low), High: addr.File(r.High), Source: FromDWARF, Language: languageOf(name, tree.Unit),
 		Inlined: n.Kind == scope.Inlined, Breakpoint: addr.File(n.Entry),
 		DeclFile: dw.file(name.DeclUnit, name.DeclFile), DeclLine: int(name.DeclLine),
 	}

@@ -51,7 +51,7 @@ func (o *Object) lookup(a addr.File) []Frame {
 		name := dw.nodeName(unit, i)
 		f := Frame{
 			Function: name.function, Entry: addr.File(n.Entry), File: file, Line: lineNo, Column: col,
-			Inlined: n.Kind == scope.Inlined, Source: FromDWARF, Language: name.language,
+			Inlined: n.Kind == scope.Inlined, Source: FromDWARF, Language: languageOf(name, tree.Unit),
 		}
 		if name.Linkage != name.function {
 			f.Linkage = name.Linkage

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"hdb/internal/addr"
@@ -430,4 +431,96 @@ func TestLibraries(t *testing.T) {
 		}
 		o.Close()
 	}
+}
+
+// TestDwz shares entries with a common file, as distributions do, and expects
+// the answers from before.
+func TestDwz(t *testing.T) {
+	dir := t.TempDir()
+	var progs []string
+	for i, v := range []string{"g++ -g -O2 -gdwarf-4 mix.cc", "g++ -g -O0 -gdwarf-4 mix.cc"} {
+		p := filepath.Join(dir, "prog"+string(rune('0'+i)))
+		run(t, "cp", build(t, v), p)
+		run(t, "cp", p, p+".whole")
+		progs = append(progs, p)
+	}
+	run(t, "dwz", append([]string{"-m", filepath.Join(dir, "common"), "-M", "common"}, progs...)...)
+	for _, p := range progs {
+		whole, o := open(t, p+".whole", symbols.Config{}), open(t, p, symbols.Config{})
+		if _, _, ok := o.Section(".gnu_debugaltlink"); !ok {
+			t.Errorf("%s has no .gnu_debugaltlink", p)
+		}
+		for _, a := range codeAddresses(whole, 500) {
+			if got, want := o.Lookup(a), whole.Lookup(a); !slices.Equal(got, want) {
+				t.Fatalf("%v: %+v\nwhole %+v", a, got, want)
+			}
+		}
+		for _, name := range []string{"main", "grow", "hidden", "std::sort", "Box::get", "Local::f"} {
+			places := func(o *symbols.Object) (list []addr.File) {
+				for _, f := range o.FindFunctions(name) {
+					list = append(list, f.Breakpoint)
+				}
+				return list
+			}
+			if got, want := places(o), places(whole); !slices.Equal(got, want) {
+				t.Errorf("%s: %v, whole %v", name, got, want)
+			}
+		}
+	}
+	// Without the common file names may be missing, but none is wrong.
+	if err := os.Remove(filepath.Join(dir, "common")); err != nil {
+		t.Fatal(err)
+	}
+	whole, o := open(t, progs[0]+".whole", symbols.Config{}), open(t, progs[0], symbols.Config{DebugDirs: []string{}})
+	for _, a := range codeAddresses(whole, 500) {
+		got, want := o.Lookup(a), whole.Lookup(a)
+		for i := range got {
+			if got[i].Function != "" && i < len(want) && len(got) == len(want) && got[i].Function != want[i].Function && !strings.Contains(got[i].Function, "?") && got[i].Source == symbols.FromDWARF {
+				t.Fatalf("%v: %+v\nwhole %+v", a, got, want)
+			}
+		}
+	}
+}
+
+// TestSplitDWARF expects names and lines from what is in the program, and no
+// inlined frames made up, as long as .dwo files are not read.
+func TestSplitDWARF(t *testing.T) {
+	for _, v := range []string{"gcc -g -O2 -gsplit-dwarf -gdwarf-5 inline.c", "gcc -g -O2 -gsplit-dwarf -gdwarf-4 inline.c"} {
+		o := open(t, build(t, v), symbols.Config{})
+		fs := o.FindFunctions("work")
+		if len(fs) != 1 || fs[0].Source != symbols.FromSymtab {
+			t.Fatalf("%s: work %+v", v, fs)
+		}
+		f := o.Lookup(fs[0].Low)
+		if len(f) != 1 || f[0].Function != "work" || filepath.Base(f[0].File) != "inline.c" || f[0].Line == 0 {
+			t.Errorf("%s: %+v", v, f)
+		}
+		if list := o.FindLine("inline.c", 15); len(list) == 0 {
+			t.Errorf("%s: no code for line 15", v)
+		}
+	}
+}
+
+// TestConcurrentUse asks one object from many goroutines; the race detector
+// and equal answers are the test.
+func TestConcurrentUse(t *testing.T) {
+	want := open(t, build(t, "g++ -g -O2 mix.cc"), symbols.Config{})
+	o := open(t, build(t, "g++ -g -O2 mix.cc"), symbols.Config{})
+	list := codeAddresses(want, 200)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for _, a := range list {
+				if got, want := o.Lookup(a), want.Lookup(a); !slices.Equal(got, want) {
+					t.Errorf("%v: %v, want %v", a, got, want)
+				}
+				o.LineBlock(a)
+				o.SymbolAt(a)
+			}
+			if len(o.FindFunctions("grow")) == 0 || len(o.FindLine("mix.cc", 34)) == 0 {
+				t.Error("grow or line 34 not found")
+			}
+		})
+	}
+	wg.Wait()
 }

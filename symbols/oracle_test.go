@@ -138,25 +138,6 @@ func difference(ours, theirs []step) string {
 	return ""
 }
 
-// compare counts differences by kind and logs the first of each.
-func compare(t testing.TB, o *symbols.Object, tool string, list []addr.File) map[string]int {
-	t.Helper()
-	counts := map[string]int{}
-	theirs := askAddr2line(t, tool, o.Path(), list)
-	for i, a := range list {
-		mine := ours(o, a)
-		d := difference(mine, theirs[i])
-		if d == "" {
-			continue
-		}
-		if counts[d]++; counts[d] <= 6 {
-			t.Logf("%s, %s differs at %v:\n  ours   %v\n  theirs %v", tool, d, a, mine, theirs[i])
-		}
-	}
-	t.Logf("%s on %s: %d addresses, differences %v", tool, o.Path(), len(list), counts)
-	return counts
-}
-
 // variants are the programs that all oracles see.
 var variants = []string{
 	"gcc -g -O0 inline.c",

@@ -167,6 +167,9 @@ func (e *Enclosures) nameOf(off uint64) string {
 	if name := Describe(d).Name; name != "" {
 		return name
 	}
+	if d.Has(dwarf.AtName) {
+		return "?" // in a dwz file that is not there
+	}
 	if v, ok := d.Attr(dwarf.AtExtension); ok {
 		if name := Describe(v.Ref()).Name; name != "" {
 			return name
