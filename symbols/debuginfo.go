@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime"
@@ -21,11 +22,14 @@ type debugInfo struct {
 	exec []elf.Segment
 	// linkage is the mangled name of the symbol that begins at an address, "" without.
 	linkage func(addr.File) string
-	data    *dwarf.Data
-	units   []*dwarf.Unit // of the file itself, then those of the dwz file
-	own     int           // how many are of the file itself
-	parts   []unitParts   // by index in units
-	index   map[*dwarf.Unit]int
+	// exported is the name without underscores that a library exports for the code
+	// at an address, "" without.
+	exported func(addr.File) string
+	data     *dwarf.Data
+	units    []*dwarf.Unit // of the file itself, then those of the dwz file
+	own      int           // how many are of the file itself
+	parts    []unitParts   // by index in units
+	index    map[*dwarf.Unit]int
 
 	codeOnce sync.Once
 	code     *dwarf.RangeMap // address -> index in units
@@ -88,7 +92,7 @@ func (o *Object) readDWARF() (*debugInfo, error) {
 		alt = dwarf.New(altSections, nil)
 	}
 	d := &debugInfo{
-		exec: o.elf.ExecRanges(), linkage: o.mangledAt, data: dwarf.New(sections, alt),
+		exec: o.elf.ExecRanges(), linkage: o.mangledAt, exported: o.exportedAt, data: dwarf.New(sections, alt),
 		index: map[*dwarf.Unit]int{}, lines: map[lineKey]*lineSlot{},
 	}
 	own, err := d.data.Units()
@@ -345,6 +349,15 @@ func (d *debugInfo) newNamed(die dwarf.DIE) *named {
 	}
 	if n.function == "" {
 		n.function = n.Linkage
+	}
+	if strings.HasPrefix(n.Name, "_") && n.language.IsC() && die.Tag() == dwarf.TagSubprogram {
+		// C libraries define __libc_malloc and export it as malloc, the name users know.
+		if r := die.Ranges(nil, 1); len(r) == 1 {
+			if alias := d.exported(addr.File(r[0].Low)); alias != "" {
+				n.function = alias
+				n.Linkage = cmp.Or(n.Linkage, n.Name)
+			}
+		}
 	}
 	return n
 }

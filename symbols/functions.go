@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"slices"
 
@@ -14,7 +15,13 @@ import (
 // the order of their addresses. The name may be that of C, a linkage name, or
 // one of C++, Rust or Go: qualified fully, in part or not at all, with or
 // without template arguments and parameters. Inlined copies are places, too.
+// file.c:name finds those that the file defines.
 func (o *Object) FindFunctions(name string) []Function {
+	if file, function, ok := cutFile(name); ok {
+		return slices.DeleteFunc(o.FindFunctions(function), func(f Function) bool {
+			return !matchesFile(f.DeclFile, path.Clean(file))
+		})
+	}
 	found := finder{o: o, at: map[place]bool{}}
 	o.guard(func() {
 		p, ok := parsePattern(name)

@@ -255,6 +255,28 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
+// TestExportedNames expects the names users know for what C libraries define
+// under private ones, and finds them by either.
+func TestExportedNames(t *testing.T) {
+	libc := open(t, "/lib/x86_64-linux-gnu/libc.so.6", symbols.Config{})
+	for _, name := range []string{"malloc", "__libc_malloc", "__GI___libc_malloc"} {
+		fs := libc.FindFunctions(name)
+		if len(fs) != 1 || fs[0].Name != "malloc" || fs[0].Source != symbols.FromDWARF {
+			t.Errorf("%s: %+v; install the Debian package libc6-dbg", name, fs)
+			continue
+		}
+		if f := libc.Lookup(fs[0].Low); len(f) != 1 || f[0].Function != "malloc" || f[0].Linkage == "" {
+			t.Errorf("at %s: %+v", name, f)
+		}
+	}
+	if fs := libc.FindFunctions("malloc.c:_int_malloc"); len(fs) != 1 {
+		t.Errorf("malloc.c:_int_malloc: %+v", fs)
+	}
+	if fs := libc.FindFunctions("free.c:_int_malloc"); len(fs) != 0 {
+		t.Errorf("free.c:_int_malloc: %+v", fs)
+	}
+}
+
 func TestMatchFunctions(t *testing.T) {
 	o := open(t, build(t, "g++ -g -O0 mix.cc"), symbols.Config{})
 	var names []string

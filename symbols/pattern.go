@@ -60,7 +60,7 @@ func (p pattern) matches(n *named) bool {
 		return false // its parameters are not known: overloads cannot be told apart
 	}
 	bare, _ := cutParams(n.function)
-	return p.matchesParts(splitName(bare))
+	return p.matchesParts(splitName(bare)) || p.whole == n.Name
 }
 
 // matchesGo compares with a function of Go: main.(*T).Grow answers to that, to
@@ -236,4 +236,13 @@ func closing(s string, i int) int {
 		}
 	}
 	return -1
+}
+
+// cutFile cuts a file from the front of file.c:function.
+func cutFile(s string) (file, function string, ok bool) {
+	i := strings.IndexByte(s, ':')
+	if i <= 0 || i+1 == len(s) || s[i+1] == ':' || !strings.Contains(s[:i], ".") {
+		return "", s, false
+	}
+	return s[:i], s[i+1:], true
 }

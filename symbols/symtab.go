@@ -1,6 +1,8 @@
 package symbols
 
 import (
+	"strings"
+
 	"hdb/internal/addr"
 	"hdb/symbols/elf"
 )
@@ -115,6 +117,19 @@ func (o *Object) symbolAt(a addr.File) (Sym, Provenance, bool) {
 func (o *Object) mangledAt(a addr.File) string {
 	s, _, ok := o.symbolAt(a)
 	if !ok || s.Addr != a || !isMangled(s.Name) {
+		return ""
+	}
+	return s.Name
+}
+
+// exportedAt is the dynamic symbol that begins at a, unless its name is private.
+func (o *Object) exportedAt(a addr.File) string {
+	t, err := o.elf.Dynsym()
+	if err != nil {
+		return ""
+	}
+	s, ok := t.At(a)
+	if !ok || s.Addr != a || s.Hidden || strings.HasPrefix(s.Name, "_") {
 		return ""
 	}
 	return s.Name
