@@ -22,6 +22,8 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 	}
 	// Any ptrace-stop clears an outstanding PTRACE_INTERRUPT.
 	t.state, t.interrupted, t.regsValid, t.deliverable = stopped, false, false, false
+	t.inKernel = inSystemCall(ws)
+	t.vfork = event(ws) == unix.PTRACE_EVENT_VFORK
 	switch event(ws) {
 	case 0:
 		p.onSignal(t, ws.StopSignal())
@@ -36,6 +38,18 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 	default: // VFORK_DONE and what later kernels may add
 		p.proceed(t)
 	}
+}
+
+// inSystemCall tells a stop inside a system call from one before the next
+// instruction of the program.
+func inSystemCall(ws unix.WaitStatus) bool {
+	switch event(ws) {
+	case 0:
+		return ws.StopSignal() == unix.SIGTRAP|sysgood
+	case unix.PTRACE_EVENT_STOP:
+		return false
+	}
+	return true
 }
 
 // find is the tracee with that tid, or nil.
@@ -79,6 +93,9 @@ func (p *Process) reaped(t *Thread, tid int, ws unix.WaitStatus) {
 		delete(p.held, tid)
 	case t != nil:
 		p.dropThread(t)
+	case p.former[tid]: // it is still our child
+		delete(p.former, tid)
+		p.message("process %d, no longer debugged, %v", tid, status)
 	default:
 		delete(p.leaving, tid)
 	}

@@ -92,9 +92,6 @@ func (p *Process) newProcess(t *Thread, child int, vfork bool) {
 		p.stepping = nil
 	}
 	p.proceed(t)
-	if vfork && t.state == running {
-		t.state = vforking
-	}
 }
 
 // addGuest lets a process that shares the target's memory run, traced.
@@ -161,8 +158,12 @@ func (p *Process) follow(t *Thread, child int, shared bool) {
 		p.message("follow the child %d: %v", child, err)
 		return
 	}
-	if p.stop != nil && p.stop.Reason == Forked {
+	switch {
+	case p.stop == nil:
+	case p.stop.Reason == Forked:
 		p.stop.Thread = p.cur.order[0]
+	default:
+		p.stop = nil // it concerned the parent
 	}
 	if !shared {
 		p.park(old)
@@ -176,6 +177,7 @@ func (p *Process) park(old *target) {
 		p.held[old.pid] = old
 		return
 	}
+	p.former[old.pid] = true
 	if err := p.letGo(old); err != nil {
 		p.message("detach from process %d: %v", old.pid, err)
 	}
@@ -184,10 +186,12 @@ func (p *Process) park(old *target) {
 // change makes a held process the target and plants the traps in it. The old
 // one, all stopped, has them lifted unless both share one memory.
 func (p *Process) change(to *target, lift bool) error {
-	if lift && p.cur.exit == nil {
+	if p.cur.exit == nil {
 		if err := p.drain(p.cur); err != nil {
 			return err
 		}
+	}
+	if lift && p.cur.exit == nil {
 		for a := range p.sites {
 			p.mem.lift(a)
 		}

@@ -22,6 +22,7 @@ type Process struct {
 
 	guests  map[int]*Thread // vfork children in the target's memory, by tid
 	early   map[int]bool    // new processes that stopped before the event announcing them
+	former  map[int]bool    // launched targets that were let go
 	leaving map[int]bool    // threads past PTRACE_EVENT_EXIT, not yet reaped
 
 	mem     memory
@@ -68,6 +69,7 @@ func newProcess() *Process {
 		guests:   map[int]*Thread{},
 		early:    map[int]bool{},
 		leaving:  map[int]bool{},
+		former:   map[int]bool{},
 		sites:    map[addr.Run]*site{},
 		retired:  map[addr.Run]byte{},
 		policies: defaultPolicies(),
@@ -279,6 +281,9 @@ func (p *Process) stopThreads() error {
 	}
 }
 
+// ours tells whether t belongs to the target now, or runs in its memory.
+func (p *Process) ours(t *Thread) bool { return t.guest || t.tg == p.cur }
+
 // releaseAll resumes all stopped threads, after their pending events have
 // been looked at: one of those may be the next stop.
 func (p *Process) releaseAll() {
@@ -292,7 +297,7 @@ func (p *Process) releaseAll() {
 		threads = append(threads, t)
 	}
 	for _, t := range threads {
-		if t.state == stopped {
+		if t.state == stopped && p.ours(t) {
 			p.passTrap(t)
 		}
 		if p.stop != nil {
@@ -301,7 +306,7 @@ func (p *Process) releaseAll() {
 	}
 	p.halted = false
 	for _, t := range threads {
-		if t.state != stopped {
+		if t.state != stopped || !p.ours(t) {
 			continue
 		}
 		if p.report(t) {
@@ -313,7 +318,7 @@ func (p *Process) releaseAll() {
 
 // release lets one thread go on after an event that stops nothing.
 func (p *Process) release(t *Thread) {
-	if t.state != stopped || p.stop != nil || p.report(t) {
+	if t.state != stopped || !p.ours(t) || p.stop != nil || p.report(t) {
 		return
 	}
 	if p.passTrap(t) && t.state == stopped && !p.halted {

@@ -35,6 +35,9 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 	} else if err := p.runOne(t, unix.PTRACE_SINGLESTEP); err != nil {
 		return Stop{}, err
 	}
+	if !p.ours(t) {
+		t = p.cur.order[0] // it forked, and the child is followed
+	}
 	if p.stop == nil && t.state == stopped {
 		p.report(t)
 	}
@@ -107,8 +110,8 @@ func (p *Process) stepOver(t *Thread, s *site) bool {
 		return false
 	}
 	p.halted = true
-	if t.state != stopped || p.sites[s.addr] != s {
-		return false
+	if t.state != stopped || !p.ours(t) || p.sites[s.addr] != s {
+		return false // gone, or of a target that has just been left
 	}
 	if len(s.code) == 0 {
 		return true // nothing to run: let it fault

@@ -34,6 +34,8 @@ type Thread struct {
 	interrupted bool // PTRACE_INTERRUPT is outstanding
 	deliverable bool // in a signal-delivery-stop: can be resumed with a signal
 	group       bool // in a group-stop: to be resumed with PTRACE_LISTEN
+	inKernel    bool // stopped inside a system call, whose result is not in the registers yet
+	vfork       bool // its system call is vfork: resumed, it waits for the child
 
 	queue  []pendingSignal // dequeued from the kernel and not delivered yet, in order
 	placed int             // signal number of the placeholder sent, 0 none
@@ -118,10 +120,16 @@ func (t *Thread) whyNot() string {
 	return "it is running"
 }
 
-// settle is load for a thread that may have been stopped by the engine in
-// the moment between executing an int3 and the SIGTRAP that reports it: then
-// the trap is taken and the PC put back, as if it had not been reached yet.
+// settle is load for a thread stopped at an awkward moment. One inside a
+// system call is taken to its end, as the kernel is still to write the result
+// over the registers. One between executing an int3 and the SIGTRAP that
+// reports it takes the trap, and its PC is put back, as if not reached yet.
 func (t *Thread) settle() error {
+	if t.inKernel && t.state == stopped {
+		if err := t.leaveKernel(); err != nil {
+			return err
+		}
+	}
 	if err := t.load(); err != nil {
 		return err
 	}
@@ -129,6 +137,35 @@ func (t *Thread) settle() error {
 		return nil
 	}
 	return t.drainTrap()
+}
+
+// leaveKernel lets the thread return from its system call and stops it there.
+func (t *Thread) leaveKernel() error {
+	if t.vfork {
+		return fmt.Errorf("registers of thread %d: it is about to wait in vfork for its child", t.TID)
+	}
+	// The request stays outstanding while the thread is stopped.
+	if err := ptrace(unix.PTRACE_INTERRUPT, t.TID, 0, 0); err != nil {
+		return fmt.Errorf("thread %d: %w", t.TID, err)
+	}
+	return t.runToStop()
+}
+
+// runToStop resumes a thread that will stop before its next instruction.
+func (t *Thread) runToStop() error {
+	p := t.p
+	defer func(s bool) { p.stopping = s }(p.stopping)
+	p.stopping = true
+	if err := ptrace(unix.PTRACE_CONT, t.TID, 0, 0); err != nil {
+		return fmt.Errorf("thread %d: %w", t.TID, err)
+	}
+	t.left()
+	for t.state == running {
+		if err := p.waitEvent(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // drainTrap takes a SIGTRAP that the thread has pending, if any.
@@ -139,17 +176,8 @@ func (t *Thread) drainTrap() error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	p := t.p
-	defer func(s bool) { p.stopping = s }(p.stopping)
-	p.stopping = true
-	if err := ptrace(unix.PTRACE_CONT, t.TID, 0, 0); err != nil {
+	if err := t.runToStop(); err != nil {
 		return err
-	}
-	t.left()
-	for t.state == running {
-		if err := p.waitEvent(); err != nil && err != unix.EINTR {
-			return err
-		}
 	}
 	return t.load()
 }
@@ -180,6 +208,9 @@ func (t *Thread) flush() error {
 // left notes that the kernel runs t again.
 func (t *Thread) left() {
 	t.state = running
+	if t.vfork {
+		t.state = vforking
+	}
 	t.regsValid, t.regsDirty = false, false
 	t.deliverable = false
 }

@@ -1,0 +1,98 @@
+package inferior
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+)
+
+func TestWatch(t *testing.T) {
+	p, _ := launch(t, build(t, "watched"), "5")
+	a := symbol(t, p, "watched")
+	w, err := p.Watch(a, 8, Write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(5) {
+		s := resume(t, p)
+		if s.Reason != Watched || s.Watch != w || binary.LittleEndian.Uint64(s.Old) != i || binary.LittleEndian.Uint64(s.New) != i+1 {
+			t.Fatalf("%v %v -> %v", s.Reason, s.Old, s.New)
+		}
+		if s.Thread.Num != int(i)+2 {
+			t.Errorf("thread %d, want the new thread %d", s.Thread.Num, i+2)
+		}
+	}
+	if err := w.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, p, 7)
+}
+
+func TestWatchReads(t *testing.T) {
+	p, _ := launch(t, build(t, "watched"), "1")
+	if _, err := p.Watch(symbol(t, p, "watched"), 4, ReadWrite); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for ; ; n++ {
+		if s := resume(t, p); s.Reason != Watched {
+			break
+		}
+	}
+	if n < 2 || n > 3 { // one or two stores, as the compiler likes, and the load
+		t.Errorf("%d stops", n)
+	}
+}
+
+func TestWatchRules(t *testing.T) {
+	p, _ := launch(t, build(t, "watched"), "1")
+	a := symbol(t, p, "watched")
+	for _, c := range []struct {
+		at   uint64
+		size int
+		want string
+	}{
+		{uint64(a), 3, "1, 2, 4 or 8"},
+		{uint64(a) + 4, 8, "multiple of 8"},
+		{16, 8, "not mapped"},
+	} {
+		if _, err := p.Watch(addrRun(c.at), c.size, Write); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%#x size %d: %v", c.at, c.size, err)
+		}
+	}
+	for i := range 4 {
+		if _, err := p.Watch(a+addrRun(uint64(i)), 1, Write); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Watch(a, 8, Write); err == nil || err.Error() != "all 4 hardware watchpoints are in use: delete one" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWatchStep sees a change made by the instruction stepped.
+func TestWatchStep(t *testing.T) {
+	p, _ := launch(t, build(t, "watched"), "1")
+	a := symbol(t, p, "watched")
+	w, err := p.Watch(a, 8, Write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w
+	tr := plant(t, p, symbol(t, p, "work"), func(*Thread) Action { return StopHere })
+	s := resume(t, p)
+	if s.Reason != Trapped {
+		t.Fatalf("%v", s.Reason)
+	}
+	if err := tr.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if s, err = p.StepInstruction(s.Thread); err != nil || s.Reason != Stepped {
+			break
+		}
+	}
+	if err != nil || s.Reason != Watched || s.New[0] != 1 {
+		t.Fatalf("%v %v %v", s.Reason, s.New, err)
+	}
+}
