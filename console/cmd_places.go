@@ -106,7 +106,7 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 		Language string `json:"language,omitempty"`
 		Error    string `json:"error,omitempty"`
 	}{file, line, found, language, why}, func(o *output) {
-		o.printf("%s:%d %s\n", file, line, language)
+		o.line(span{styleFile, fmt.Sprintf("%s:%d", file, line)}, span{plain, " " + language})
 		switch {
 		case why != "":
 			o.printf("not found: %s\n", why)

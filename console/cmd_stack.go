@@ -12,7 +12,7 @@ import (
 
 func stackCommands() []*Command {
 	return []*Command{
-		{Name: "backtrace", Aliases: []string{"bt", "where", "stack"}, Group: GroupStack, Synopsis: "[-full] [N | -N]\n[-full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
+		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Synopsis: "[-full] [N | -N]\n[-full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
 			Long: "N shows the innermost N frames, -N the outermost. -full adds each frame's address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
 				"[inlined] marks calls that the compiler merged into their caller, [guess] frames that were not found by call frame information; a module in brackets stands where there is no line information.\n\n" +
 				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},

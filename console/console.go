@@ -64,9 +64,10 @@ type Console struct {
 	memory  memory          // where `x` goes on
 	missing map[string]bool // sources that were reported missing
 
-	sig  signals
-	quit bool
-	exit exitStatus
+	sig     signals
+	running string // the full name of the command that runs or ran last
+	quit    bool
+	exit    exitStatus
 }
 
 //go:generate go test -run ^TestCommandsDoc$ -update
@@ -191,6 +192,7 @@ func (c *Console) top(line string) {
 	defer done()
 	c.screen()
 	c.out.begin()
+	c.running = ""
 	err := c.execute(ctx, line)
 	if err == nil {
 		err = c.runHooks(ctx)
@@ -233,6 +235,7 @@ func (c *Console) execute(ctx context.Context, line string) error {
 
 // runCommand checks what the command needs, and runs it.
 func (c *Console) runCommand(ctx context.Context, cmd *Command, in Input) error {
+	c.running = in.Name
 	if err := c.check(cmd.Needs); err != nil {
 		return err
 	}

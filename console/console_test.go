@@ -260,11 +260,13 @@ func TestHistoryLimit(t *testing.T) {
 }
 
 func TestJSONObjects(t *testing.T) {
-	st := newStage(t, func(c *Config) { c.JSON = true }, "show listsize", "info breakpoints", "nonsense")
+	st := newStage(t, func(c *Config) { c.JSON = true }, "show listsize", "info breakpoints", "nonsense", "next", "attach 0")
 	st.Run()
 	want := `{"v":1,"command":"show","name":"listsize","value":"10"}` + "\n" +
 		`{"v":1,"command":"info breakpoints","stops":[]}` + "\n" +
-		`{"v":1,"command":"error","error":"unknown command \"nonsense\": see ` + "`help`" + `"}` + "\n"
+		`{"v":1,"command":"","error":"unknown command \"nonsense\": see ` + "`help`" + `"}` + "\n" +
+		`{"v":1,"command":"next","error":"no process: use run, start or attach"}` + "\n" +
+		`{"v":1,"command":"attach","error":"attach: \"0\" is no process number"}` + "\n"
 	if got := st.out.String(); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
 	}

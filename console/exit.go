@@ -44,7 +44,7 @@ func (c *Console) fail(err error) {
 		c.exit.code = code
 	}
 	if c.cfg.JSON {
-		c.out.raw(jsonLine("error", failure{err.Error()}))
+		c.out.raw(jsonLine(c.running, failure{err.Error()}))
 	}
 	c.err.line(span{styleWarning, "error: "}, span{plain, err.Error()})
 }

@@ -14,6 +14,7 @@ type notice struct {
 	Notice string `json:"notice"`
 }
 
+// failure is what a command that failed prints; an unknown command's name is "".
 type failure struct {
 	Error string `json:"error"`
 }

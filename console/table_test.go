@@ -46,8 +46,8 @@ func TestTableIsConsistent(t *testing.T) {
 func TestGDBAbbreviations(t *testing.T) {
 	for word, want := range map[string]string{
 		"r": "run", "c": "continue", "cont": "continue", "s": "step", "n": "next", "si": "stepi", "ni": "nexti", "fin": "finish", "u": "until",
-		"b": "break", "br": "break", "tb": "tbreak", "d": "delete", "dis": "disable", "en": "enable", "cond": "condition", "bt": "backtrace",
-		"where": "backtrace", "f": "frame", "l": "list", "i b": "info breakpoints", "i r": "info registers", "i shared": "info sharedlibrary",
+		"b": "break", "br": "break", "tb": "tbreak", "d": "delete", "dis": "disable", "en": "enable", "cond": "condition", "bt": "bt", "back": "bt",
+		"where": "bt", "f": "frame", "l": "list", "i b": "info breakpoints", "i r": "info registers", "i shared": "info sharedlibrary",
 		"i line": "info line", "i li": "info line", "i proc": "info proc", "i s": "", "t": "thread", "q": "quit", "h": "help", "na": "next-alloc", "x": "x",
 		"adv": "advance", "so": "finish", "bp": "breakpoints", "ls": "list", "exit": "quit", "wat": "watch", "sta": "", "star": "", "start": "start", "k": "kill", "dir": "directory", "show": "show",
 		"!ls": "shell", "x/4xg": "x", "info signals": "info signals", "i frame": "info frame", "i f": "info frame", "info fun": "info functions",
