@@ -206,10 +206,23 @@ func (f *finder) copies(dw *debugInfo, unit int, e scope.Entry) {
 			continue
 		}
 		data, off, ok := scope.Origin(tree.Unit.DIE(n.Off))
-		if ok && data == owner && off == e.Off {
+		if ok && data == owner && off == e.Off && !dw.insideItself(unit, int32(i)) {
 			f.add(f.o.fromNode(dw, unit, int32(i)))
 		}
 	}
+}
+
+// insideItself reports whether a copy lies directly in the function that it is of.
+// gcc splits functions so (-fpartial-inlining): the call has been counted at the
+// entry of the function.
+func (d *debugInfo) insideItself(unit int, i int32) bool {
+	tree := d.tree(unit)
+	outer := tree.FunctionOf(tree.Nodes[i].Parent)
+	if outer < 0 {
+		return false
+	}
+	a, b := d.nodeName(unit, i).Named, d.nodeName(unit, outer).Named
+	return a.Valid() && a.Unit == b.Unit && a.Off == b.Off
 }
 
 // symbols adds functions that the symbol tables name so: by linkage name, and by

@@ -269,6 +269,9 @@ func TestExportedNames(t *testing.T) {
 			t.Errorf("at %s: %+v", name, f)
 		}
 	}
+	if fs := libc.FindFunctions("wctomb"); len(fs) != 1 || fs[0].Inlined {
+		t.Errorf("wctomb, split by the compiler: %+v", fs)
+	}
 	if fs := libc.FindFunctions("malloc.c:_int_malloc"); len(fs) != 1 {
 		t.Errorf("malloc.c:_int_malloc: %+v", fs)
 	}
