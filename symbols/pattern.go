@@ -18,7 +18,7 @@ type pattern struct {
 
 // parsePattern splits a name. It reports false for one that names nothing.
 func parsePattern(name string) (pattern, bool) {
-	name = strings.TrimPrefix(strings.TrimSpace(name), "::")
+	name = shortStrings(strings.TrimPrefix(strings.TrimSpace(name), "::"))
 	bare, params := cutParams(name)
 	if strings.Contains(name, ".(*") { // a method of Go: main.(*T).Grow
 		bare, params = name, ""
@@ -76,7 +76,7 @@ func matchesGo(want, have string) bool {
 // matchesLinkage compares with a mangled name.
 func (p pattern) matchesLinkage(linkage string) bool {
 	bare := demangle.Bare(linkage)
-	if bare == linkage || !p.matchesParts(splitName(bare)) {
+	if bare == linkage || !p.matchesParts(splitName(shortStrings(bare))) {
 		return false
 	}
 	if p.params == "" {
@@ -131,10 +131,16 @@ func isIdent(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c >= 0x80
 }
 
+// shortStrings writes the type behind std::string, of the new ABI of libstdc++,
+// as users do.
+func shortStrings(s string) string {
+	return strings.ReplaceAll(s, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")
+}
+
 // squeeze takes out blanks that do not part words, and expands std::string and
 // size_t, so that types compare as text.
 func squeeze(s string) string {
-	s = strings.ReplaceAll(s, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")
+	s = shortStrings(s)
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == ' ' {
