@@ -5,9 +5,10 @@
 // maps the files and reads headers only: unit headers, line tables, function
 // trees and the name index are each read when first asked for. An Object and
 // the values it returns are safe for any number of goroutines until Close,
-// which ends all use of them. Strings and slices that methods return are copies
+// which ends all use of them. A mapped file may be cut while it is open: methods
+// then answer with what they had, and nothing faults. Strings and slices that methods return are copies
 // unless their comment says otherwise.
 //
 // The folders below hold one format each: elf, dwarf (units and entries),
-// dwarf/line, dwarf/scope (function trees and names), demangle, gotab.
+// dwarf/line, dwarf/scope (function trees and names), demangle.
 package symbols
