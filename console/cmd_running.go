@@ -14,15 +14,17 @@ import (
 func runningCommands() []*Command {
 	return []*Command{
 		{Name: "run", Aliases: []string{"r"}, Group: GroupRunning, Synopsis: "[ARGS...] [< FILE] [> FILE] [2> FILE]", Raw: true,
-			Short: "start the program, or start it again", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedProgram, Run: runRun,
+			Short: "start the program, or start it again", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: runRun,
 			Long: "Arguments are split and quoted as in a shell, without variables and patterns; they are kept for the next run (`set args`). Standard input and output can be redirected.\n\nExamples:\n  run\n  run -v input.txt > out.txt 2>&1"},
 		{Name: "start", Group: GroupRunning, Synopsis: "[ARGS...]", Raw: true, Short: "start the program and stop in main",
-			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedProgram, Run: starter((*session.Session).Start)},
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: starter((*session.Session).Start),
+			Long: "Example:\n  start -v input.txt"},
 		{Name: "starti", Group: GroupRunning, Synopsis: "[ARGS...]", Raw: true, Short: "start the program and stop at its first instruction",
-			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedProgram, Run: starter((*session.Session).StartInstruction),
-			Long: "That is the dynamic linker's first instruction in most programs: no library is loaded yet."},
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: starter((*session.Session).StartInstruction),
+			Long: "That is the dynamic linker's first instruction in most programs: no library is loaded yet.\n\nExample:\n  starti"},
 		{Name: "restart", Group: GroupRunning, Synopsis: "[ARGS...]", Raw: true, Short: "kill the program and start it again",
-			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedProgram, Run: runRun},
+			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Needs: NeedRunnable, Run: runRun,
+			Long: "Example:\n  restart -v other.txt"},
 		{Name: "attach", Aliases: []string{"at"}, Group: GroupRunning, Synopsis: "PID", Short: "stop a running process and take it under the debugger", Repeat: RepeatNone, Run: runAttach,
 			Long: "`detach` and `quit` let it go on, unharmed.\n\nExample:\n  attach 4711"},
 		{Name: "detach", Group: GroupRunning, Short: "let the process go on without hdb", Needs: NeedLive, Repeat: RepeatNone, Run: runDetach},
@@ -31,13 +33,13 @@ func runningCommands() []*Command {
 			Short: "go on until something stops the program", Args: []ArgKind{ArgLocation}, Needs: NeedLive, Run: runContinue,
 			Long: "With N, the stop that the program stands at is passed N-1 times. With a location, stop there once.\n\nExamples:\n  continue\n  continue 100\n  continue parse.c:120"},
 		{Name: "step", Aliases: []string{"s"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to another source line, into functions", Needs: NeedLive,
-			Run: counted1((*session.Session).Step)},
+			Run: counted1((*session.Session).Step), Long: "Example:\n  step 3"},
 		{Name: "next", Aliases: []string{"n"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to the next source line, over calls", Needs: NeedLive,
-			Run: counted1((*session.Session).Next)},
+			Run: counted1((*session.Session).Next), Long: "Example:\n  next 3"},
 		{Name: "stepi", Aliases: []string{"si"}, Group: GroupRunning, Synopsis: "[N]", Short: "execute one instruction", Needs: NeedLive,
-			Run: counted1((*session.Session).StepInstruction)},
+			Run: counted1((*session.Session).StepInstruction), Long: "Example:\n  stepi"},
 		{Name: "nexti", Aliases: []string{"ni"}, Group: GroupRunning, Synopsis: "[N]", Short: "execute one instruction, over calls", Needs: NeedLive,
-			Run: counted1((*session.Session).NextInstruction)},
+			Run: counted1((*session.Session).NextInstruction), Long: "Example:\n  nexti"},
 		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: GroupRunning, Short: "run until the selected frame's function returns", Needs: NeedLive, Run: runFinish,
 			Long: "The value it returned is shown as the register that carries integers and pointers."},
 		{Name: "until", Aliases: []string{"u"}, Group: GroupRunning, Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation},
@@ -84,9 +86,6 @@ func runRun(ctx context.Context, c *Console, in Input) error {
 
 func starter(verb func(*session.Session, *string) (*session.Report, error)) func(context.Context, *Console, Input) error {
 	return func(_ context.Context, c *Console, in Input) error {
-		if c.s.Mode() == session.Saved {
-			return session.ErrSaved
-		}
 		if ok, err := c.replaceRun(); !ok {
 			return err
 		}

@@ -18,11 +18,13 @@ func stackCommands() []*Command {
 				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
 		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Raw: true, Synopsis: "[N [COMMAND]]", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
 			Long: "With a command, it runs in that frame and the selection stays.\n\nExamples:\n  frame 2\n  frame 2 list"},
-		{Name: "up", Group: GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: NeedData, Run: mover(1)},
-		{Name: "down", Aliases: []string{"dow"}, Group: GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: NeedData, Run: mover(-1)},
+		{Name: "up", Group: GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: NeedData, Run: mover(1), Long: "Example:\n  up 2"},
+		{Name: "down", Aliases: []string{"dow"}, Group: GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: NeedData, Run: mover(-1), Long: "Example:\n  down"},
 		{Name: "thread", Aliases: []string{"t", "tr"}, Group: GroupStack, Raw: true, Synopsis: "[N]\napply N...|all COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: runThread,
 			Long: "Examples:\n  thread 3\n  thread apply all bt\n  thread apply 1 4-6 bt 3"},
 		{Name: "threads", Group: GroupStack, Short: "list the threads", Needs: NeedData, Run: infoThreads},
+		{Name: "inferior", Aliases: []string{"inferiors"}, Group: GroupStack, Synopsis: "[PID]", Short: "list the processes of the session, or change to one that a fork left held", Needs: NeedLive, Repeat: RepeatNone, Run: runInferior,
+			Long: "With `set detach-on-fork off` the side of a fork that is not followed waits.\n\nExample:\n  inferior 4712"},
 		{Name: "goroutines", Aliases: []string{"grs"}, Group: GroupStack, Short: "list the goroutines of a Go program", Needs: NeedLive, Run: infoGoroutines},
 	}
 }
@@ -316,4 +318,43 @@ func threadList(threads []session.ThreadInfo, rest string) (wanted []session.Thr
 		return nil, "", errors.New("thread apply: `all` or the numbers of threads must follow")
 	}
 	return wanted, rest, nil
+}
+
+func runInferior(ctx context.Context, c *Console, in Input) error {
+	if len(in.Args) == 0 {
+		return infoInferiors(ctx, c, in)
+	}
+	pid, err := strconv.Atoi(in.Args[0])
+	if err != nil {
+		return fmt.Errorf("inferior: %q is no process number", in.Args[0])
+	}
+	return c.reported(in)(c.s.SwitchInferior(pid))
+}
+
+func infoInferiors(_ context.Context, c *Console, in Input) error {
+	procs, err := c.s.Inferiors()
+	if err != nil {
+		return err
+	}
+	type view struct {
+		PID      int    `json:"pid"`
+		Exe      string `json:"exe"`
+		Selected bool   `json:"selected,omitempty"`
+	}
+	views := make([]view, 0, len(procs))
+	var rows [][]span
+	for _, p := range procs {
+		views = append(views, view{p.PID, p.Exe, p.Selected})
+		mark := " "
+		if p.Selected {
+			mark = "*"
+		}
+		rows = append(rows, []span{{styleArrow, mark}, {styleHead, strconv.Itoa(p.PID)}, {styleFile, p.Exe}})
+	}
+	c.show(in, struct {
+		Processes []view `json:"processes"`
+	}{views}, func(o *output) {
+		o.table([]column{{}, {head: "process", right: true}, {head: "program"}}, rows)
+	})
+	return nil
 }

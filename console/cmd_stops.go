@@ -27,16 +27,18 @@ func stopCommands() []*Command {
 		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Synopsis: "[-rw] *ADDRESS [SIZE]\n-l ADDRESS [SIZE]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
 			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (8 without SIZE). -rw stops at reads too.\n\nExample:\n  watch *0x55555578a2c0 4"},
 		{Name: "rwatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Read),
-			Long: "x86 cannot watch for reads alone."},
-		{Name: "awatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite)},
+			Long: "x86 cannot watch for reads alone.\n\nExample:\n  rwatch *0x55555578a2c0"},
+		{Name: "awatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite), Long: "Example:\n  awatch *0x55555578a2c0 4"},
 		{Name: "delete", Aliases: []string{"d", "del"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "delete stops, or all of them", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDelete,
 			Long: "Examples:\n  delete 2\n  delete 3-5"},
 		{Name: "clear", Group: GroupStops, Raw: true, Synopsis: "[LOCATION]", Short: "delete the stops at a location", Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: runClear, Long: "Example:\n  clear parse.c:120"},
 		{Name: "clearall", Group: GroupStops, Short: "delete all stops", Repeat: RepeatNone, Run: runDelete},
 		{Name: "enable", Aliases: []string{"en"}, Group: GroupStops, Synopsis: "[N | N-M]...\nonce|delete [N | N-M]...\ncount COUNT [N | N-M]...", Short: "make stops act again", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runEnable,
 			Long: "With `once` the next hit disables the stop again, with `delete` it deletes it, with `count` the COUNT-th hit disables it.\n\nExamples:\n  enable 2\n  enable delete 3"},
-		{Name: "disable", Aliases: []string{"dis"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDisable},
-		{Name: "toggle", Group: GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runToggle},
+		{Name: "disable", Aliases: []string{"dis"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDisable, Long: "Examples:\n  disable\n  disable 2-4"},
+		{Name: "toggle", Group: GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runToggle, Long: "Example:\n  toggle 2"},
+		{Name: "catch", Group: GroupStops, Synopsis: "fork|exec", Short: "stop when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(true), Long: "Example:\n  catch exec"},
+		{Name: "uncatch", Group: GroupStops, Synopsis: "fork|exec", Short: "stop no more when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(false), Long: "Example:\n  uncatch exec"},
 		{Name: "condition", Aliases: []string{"cond"}, Group: GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []ArgKind{ArgStop, ArgCondition}, Repeat: RepeatNone, Run: runCondition,
 			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
 		{Name: "ignore", Group: GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runIgnore, Long: "Example:\n  ignore 1 99"},
@@ -307,6 +309,15 @@ func runToggle(_ context.Context, c *Console, in Input) error {
 		}
 	}
 	return nil
+}
+
+func catcher(on bool) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		if len(in.Args) != 1 {
+			return fmt.Errorf("%s: fork or exec must follow", in.Name)
+		}
+		return c.s.Catch(in.Args[0], on)
+	}
 }
 
 // oneStop reads the number that a line begins with.

@@ -40,7 +40,7 @@ func supportCommands() []*Command {
 		{Name: "alias", Group: GroupSupport, Synopsis: "\nNAME = COMMAND [ARGS...]", Raw: true,
 			Short: "list the aliases, or make a short word for the beginning of a line", Repeat: RepeatNone, Run: runAlias,
 			Long: "Example:\n  alias ba = break alloc\n  ba if size > 64k"},
-		{Name: "unalias", Group: GroupSupport, Synopsis: "NAME", Short: "remove an alias", Repeat: RepeatNone, Run: runUnalias},
+		{Name: "unalias", Group: GroupSupport, Synopsis: "NAME", Short: "remove an alias", Repeat: RepeatNone, Run: runUnalias, Long: "Example:\n  unalias ba"},
 		{Name: "shell", Aliases: []string{"!"}, Group: GroupSupport, Synopsis: "[COMMAND]", Raw: true,
 			Short: "run a command of the shell, or a shell", Repeat: RepeatNone, Run: runShell, Long: "Example:\n  !ls -l"},
 		{Name: "pipe", Aliases: []string{"|"}, Group: GroupSupport, Synopsis: "COMMAND | SHELL COMMAND\n-d DELIMITER COMMAND DELIMITER SHELL COMMAND", Raw: true,
@@ -67,7 +67,7 @@ func supportCommands() []*Command {
 			Long: "Lines that begin with a blank are not kept. Ctrl-R searches.\n\nExample:\n  history 20"},
 		{Name: "quit", Aliases: []string{"q", "exit"}, Group: GroupSupport, Synopsis: "[CODE]", Short: "leave hdb",
 			Repeat: RepeatNone, Run: runQuit,
-			Long: "A program that hdb started is killed; one it was attached to goes on. CODE is hdb's exit code."},
+			Long: "A program that hdb started is killed; one it was attached to goes on. CODE is hdb's exit code.\n\nExample:\n  quit 3"},
 	}
 }
 

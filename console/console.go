@@ -257,9 +257,9 @@ func (c *Console) check(need Need) error {
 		mode = c.s.Mode()
 	}
 	switch {
-	case need == NeedProgram && mode == session.Empty:
+	case (need == NeedProgram || need == NeedRunnable) && mode == session.Empty:
 		return session.ErrNoProgram
-	case need == NeedLive && mode == session.Saved:
+	case (need == NeedLive || need == NeedRunnable) && mode == session.Saved:
 		return session.ErrSaved
 	case need == NeedLive && mode != session.Live, need == NeedData && mode != session.Live && mode != session.Saved:
 		return session.ErrNotRunning

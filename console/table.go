@@ -119,16 +119,19 @@ type Need uint8
 
 // The needs.
 const (
-	NeedNothing Need = iota
-	NeedProgram      // a program, live or not, or a capture
-	NeedLive         // a process
-	NeedData         // a process or a capture
+	NeedNothing  Need = iota
+	NeedProgram       // a program, live or not, or a capture
+	NeedRunnable      // a program
+	NeedLive          // a process
+	NeedData          // a process or a capture
 )
 
 func (n Need) String() string {
 	switch n {
 	case NeedProgram:
 		return "needs a program or a capture"
+	case NeedRunnable:
+		return "needs a program"
 	case NeedLive:
 		return "needs a process"
 	case NeedData:

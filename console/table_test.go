@@ -28,6 +28,8 @@ func TestTableIsConsistent(t *testing.T) {
 		switch {
 		case cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || strings.Contains(cmd.Short, "\n"):
 			t.Errorf("%s: summary %q", full, cmd.Short)
+		case cmd.Run != nil && cmd.Synopsis != "" && !strings.Contains(cmd.Long, "Example"):
+			t.Errorf("%s: no example in its help", full)
 		case cmd.Run == nil && len(cmd.Sub) == 0:
 			t.Errorf("%s does nothing", full)
 		}
