@@ -37,6 +37,7 @@ type Process struct {
 	wake     waker
 	term     terminal
 	pin      pin
+	golang   *Go // loaded on first use
 
 	stop     *Stop   // set by an event that stops everything
 	stopping bool    // events are kept, threads not resumed
