@@ -1,13 +1,59 @@
 package session
 
 import (
-	"errors"
-
 	"hdb/inferior"
 )
 
-var errGo = errors.New("Go programs are not stepped by line yet: use stepi, finish or break")
+// stepGo steps a Go program with delve's knowledge of goroutines.
+func (s *Session) stepGo(n int, into bool) (*Report, error) {
+	g, err := s.proc.Go()
+	if err != nil {
+		return nil, err
+	}
+	verb, step := "next", g.Next
+	if into {
+		verb, step = "step", g.Step
+	}
+	for i := range max(n, 1) {
+		t := s.sel.thread
+		s.leave()
+		stop, err := step(t)
+		if err != nil {
+			return nil, err
+		}
+		if stop.Reason != inferior.Stepped || i == max(n, 1)-1 {
+			return s.report(stop, verb), nil
+		}
+		if stop.Thread != nil {
+			s.sel.thread = stop.Thread
+		}
+	}
+	return nil, ErrNotRunning
+}
 
-func (s *Session) stepGo(int, bool) (*Report, error)         { return nil, errGo }
-func (s *Session) finishGo() (*Report, error)                { return nil, errGo }
-func (s *Session) Goroutines() ([]inferior.Goroutine, error) { return nil, errGo }
+// finishGo runs to the return of the innermost Go function.
+func (s *Session) finishGo() (*Report, error) {
+	g, err := s.proc.Go()
+	if err != nil {
+		return nil, err
+	}
+	t := s.sel.thread
+	s.leave()
+	stop, err := g.StepOut(t)
+	if err != nil {
+		return nil, err
+	}
+	return s.report(stop, "finish"), nil
+}
+
+// Goroutines are the goroutines of a Go program.
+func (s *Session) Goroutines() ([]inferior.Goroutine, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	g, err := s.proc.Go()
+	if err != nil {
+		return nil, err
+	}
+	return g.Goroutines()
+}

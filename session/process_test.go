@@ -150,3 +150,20 @@ func TestFatalSignalIsExplained(t *testing.T) {
 		t.Errorf("ended: %v", r.Exit)
 	}
 }
+
+func TestGoStepsByGoroutine(t *testing.T) {
+	s := open(t, "golang")
+	setBreak(t, s, "main.chain")
+	must(t)(s.Run(nil))
+	wantLine(t, s, "main.chain", 17)
+	must(t)(s.Next(1))
+	wantLine(t, s, "main.chain", 19)
+	must(t)(s.Finish())
+	if f, err := s.SelectedFrame(); err != nil || f.Function != "main.main" {
+		t.Errorf("finished in %s: %v", f.Function, err)
+	}
+	gs, err := s.Goroutines()
+	if err != nil || len(gs) == 0 || gs[0].ID != 1 || gs[0].Function != "main.main" {
+		t.Errorf("goroutines %+v: %v", gs, err)
+	}
+}
