@@ -156,7 +156,6 @@ func (p *Process) finish() {
 	p.closed = true
 	p.mem.close()
 	p.term.close()
-	p.pin.off()
 	p.mods.forget()
 }
 

@@ -43,14 +43,15 @@ func TestGo(t *testing.T) {
 	if err != nil || len(all) < 7 {
 		t.Errorf("%d goroutines, %v", len(all), err)
 	}
-	waiting := 0
+	others, waits := 0, false
 	for _, x := range all {
-		if x.WaitReason == "chan receive" && x.Function == "main.main.func1" {
-			waiting++
+		if x.Function == "main.main.func1" { // waiting, or not there yet
+			others++
 		}
+		waits = waits || x.Function == "main.main" && x.Status == "waiting" && x.WaitReason == "chan receive"
 	}
-	if waiting != 5 {
-		t.Errorf("%d goroutines wait to receive: %+v", waiting, all)
+	if others != 5 || !waits {
+		t.Errorf("%d others, main waits to receive %v: %+v", others, waits, all)
 	}
 	cur, ok := g.CurrentGoroutine(s.Thread)
 	if !ok || cur.Function != "main.leaf" || cur.TID != s.Thread.TID || cur.Status != "running" {

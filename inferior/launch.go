@@ -168,7 +168,6 @@ func (p *Process) start(path string, c Config, files [3]*os.File) (int, error) {
 			defer unix.RawSyscall(unix.SYS_PERSONALITY, old, 0, 0)
 		}
 	}
-	p.pin.off()
 	return syscall.ForkExec(path, append([]string{c.Path}, c.Args...), attr)
 }
 

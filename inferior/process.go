@@ -36,7 +36,6 @@ type Process struct {
 	forks    forkSettings
 	wake     waker
 	term     terminal
-	pin      pin
 	golang   *Go // loaded on first use
 
 	stop     *Stop   // set by an event that stops everything
