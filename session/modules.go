@@ -157,26 +157,11 @@ func (m *modules) frames(c addr.Code) []symbols.Frame {
 	var f []symbols.Frame
 	if mod := m.at(c.Lookup()); mod != nil {
 		if obj := m.object(mod); obj != nil {
-			f = withAliases(obj, obj.Lookup(c.Lookup().File(mod.Bias)))
+			f = obj.Lookup(c.Lookup().File(mod.Bias))
 		}
 	}
 	m.names[c] = f
 	return f
-}
-
-// withAliases gives a C function the name that callers use for it as linkage
-// name: glibc's __strdup is everyone's strdup.
-func withAliases(obj *symbols.Object, frames []symbols.Frame) []symbols.Frame {
-	for i := range frames {
-		f := &frames[i]
-		if f.Inlined || strings.HasPrefix(f.Linkage, "_Z") || strings.HasPrefix(f.Linkage, "_R") {
-			continue // mangled names have no such aliases
-		}
-		if sym, off, ok := obj.SymbolAt(f.Entry); ok && off == 0 && sym.Name != f.Function {
-			f.Linkage = sym.Name
-		}
-	}
-	return frames
 }
 
 // each calls f for every module whose symbols can be read.

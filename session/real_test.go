@@ -6,11 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/symbols"
 	"hdb/testprogs"
 	"hdb/testprogs/oracle"
 	"hdb/testprogs/real"
@@ -75,7 +77,7 @@ func inStrdup(frames []Frame) bool {
 //   - gdb shows functions that left by a tail call, which it deduces from call
 //     sites; they are not on the stack, and hdb does not guess;
 //   - gdb names a function by its linkage name, __GI_strdup or f.isra.0, hdb by
-//     the one in the source;
+//     the one in the source or the one that its library exports;
 //   - gdb goes on from _dl_start_user, which has no caller, into the arguments;
 //   - gdb gives some calls the line of the callee's declaration, or another line
 //     of the same statement: addr2line then settles who is right.
@@ -96,7 +98,7 @@ func (c *comparison) compare(what string, got Stack, stop oracle.Stop) {
 	}
 	for i := range min(len(got.Frames), len(want)) {
 		g, w := got.Frames[i], want[i]
-		same := uint64(g.Code.Addr()) == w.PC && g.Inlined == w.Inlined && g.Function == plainName(w.Function)
+		same := uint64(g.Code.Addr()) == w.PC && g.Inlined == w.Inlined && (g.Function == plainName(w.Function) || c.aliases(g, w.Function))
 		if same && (w.File == "" || lineText(g.File, g.Line) == lineText(w.File, w.Line)) {
 			continue
 		}
@@ -125,6 +127,16 @@ func physical(frames []oracle.Frame) []oracle.Frame {
 		}
 	}
 	return out
+}
+
+// aliases tells whether both are names of the frame's function.
+func (c *comparison) aliases(f Frame, name string) bool {
+	mod := c.s.mods.at(f.Code.Lookup())
+	if mod == nil || mod.obj == nil {
+		return false
+	}
+	return slices.ContainsFunc(mod.obj.FindFunctions(name), func(fn symbols.Function) bool { return fn.Low == f.Entry }) ||
+		slices.ContainsFunc(mod.obj.Symbols(name), func(sym symbols.Sym) bool { return sym.Addr == f.Entry })
 }
 
 // plainName drops what the C library and the optimizer add to a name.
