@@ -40,6 +40,7 @@ type sink struct{ s *Session }
 // Alloc numbers the event, records it, and decides whether to stop there.
 func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	s := k.s
+	defer s.ownWork()()
 	tr := &s.trace
 	tr.seq++
 	e := &Event{Event: call.Event, Function: call.Function.Name, text: call.String()}

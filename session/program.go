@@ -324,6 +324,7 @@ func (s *Session) ApplySettings() {
 
 // modulesChanged follows dlopen and dlclose.
 func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Action {
+	defer s.ownWork()()
 	if len(removed) > 0 {
 		s.finishLog() // names of what goes away
 	}
@@ -353,6 +354,7 @@ func (s *Session) forked(parent, child int, followed bool) {
 
 // execed follows execve: all traps are gone with the old image.
 func (s *Session) execed(path string) {
+	defer s.ownWork()()
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
 	for _, b := range s.binds {
 		b.traps = nil

@@ -43,7 +43,7 @@ type Finished struct {
 // Headline is the report's first line, without a newline: the numbered stops,
 // the event, the thread and the time.
 func (r *Report) Headline() string {
-	var b strings.Builder
+	var parts []string
 	for _, h := range r.Hits {
 		word := "breakpoint"
 		switch {
@@ -52,16 +52,19 @@ func (r *Report) Headline() string {
 		case h.Temporary:
 			word = "temporary breakpoint"
 		}
-		fmt.Fprintf(&b, "%s %d, hit %d: ", word, h.ID, h.Hits)
+		parts = append(parts, fmt.Sprintf("%s %d, hit %d", word, h.ID, h.Hits))
 	}
-	b.WriteString(r.cause())
+	if cause := r.cause(); cause != "" {
+		parts = append(parts, cause)
+	}
+	line := strings.Join(parts, ": ")
 	if r.Thread.Num != 0 {
-		fmt.Fprintf(&b, "   thread %d %q", r.Thread.Num, r.Thread.Name)
+		line += fmt.Sprintf("   thread %d %q", r.Thread.Num, r.Thread.Name)
 	}
 	if r.Event != nil {
-		fmt.Fprintf(&b, "   %.3f s", r.Elapsed.Seconds())
+		line += fmt.Sprintf("   %.3f s", r.Elapsed.Seconds())
 	}
-	return strings.TrimSpace(b.String())
+	return strings.TrimSpace(line)
 }
 
 // cause is the part of the headline between the numbered stops and the thread.

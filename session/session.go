@@ -176,11 +176,22 @@ func (s *Session) Process() (pid int, exe string, attached, ok bool) {
 	return s.proc.PID(), s.proc.Exe(), s.proc.Attached(), true
 }
 
-// Now is the inferior's own time since it was launched or attached: time spent
-// stopped for the user is not counted.
+// now is the inferior's own time since it was launched or attached: the time it
+// stood for the user or for hdb's own work is not counted.
 func (s *Session) now() time.Duration {
 	if s.started.IsZero() {
 		return 0
 	}
-	return time.Since(s.started) - s.held
+	end := time.Now()
+	if !s.stopped.IsZero() {
+		end = s.stopped
+	}
+	return end.Sub(s.started) - s.held
+}
+
+// ownWork leaves the time until the returned function is called out of the
+// inferior's.
+func (s *Session) ownWork() func() {
+	begun := time.Now()
+	return func() { s.held += time.Since(begun) }
 }
