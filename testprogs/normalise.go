@@ -39,7 +39,8 @@ var volatiles = []volatile{
 	{"pid", regexp.MustCompile(`(?i)\b(?:process|pid|lwp|tid|attach|forked)(?: id)?"?[ :=]+(?P<id>[0-9]{2,7})\b`)},
 	{"pid", regexp.MustCompile(`\bprocess \{pid[0-9]*\} of (?P<id>[0-9]+)\b`)},
 	{"pid", regexp.MustCompile(`/proc/(?P<id>[0-9]+)\b`)},
-	{"pid", regexp.MustCompile(`(?m)^[* ] +[0-9]+  +(?P<id>[0-9]+)  "`)}, // rows of info threads
+	{"pid", regexp.MustCompile(`(?m)^[* ] +[0-9]+  +(?P<id>[0-9]+)  "`)},                                // rows of info threads
+	{"pid", regexp.MustCompile(`(?m)^[* ] +(?P<id>[0-9]{2,7})  +(?:/[a-z]|\{[a-z][a-zA-Z0-9 =-]*\}$)`)}, // and of info inferiors
 	{"date", regexp.MustCompile(`\b20[0-9]{2}-[01][0-9]-[0-3][0-9](?:[ T][0-2][0-9]:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]+)?)?Z?)?\b`)},
 	{"clock", regexp.MustCompile(`\b[0-2][0-9]:[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?\b`)},
 	{"time", regexp.MustCompile(`"(?:time|start|[a-z_]*_ns)":(?P<any>[0-9.]+)`)},
