@@ -150,10 +150,12 @@ func (p *Process) follow(t *Thread, child int, shared bool) {
 	if t.state == stopped && p.stepping == t {
 		p.stepping = nil
 	}
-	p.hold(child, old)
 	if shared {
 		p.forks.vforkParent = old
+	} else {
+		p.liftIn(child) // or change would take them for the program's own
 	}
+	p.hold(child, old)
 	if err := p.change(p.held[child], !shared); err != nil {
 		p.message("follow the child %d: %v", child, err)
 		return

@@ -256,9 +256,9 @@ func explainLaunch(path string, c Config, err error) error {
 	case errors.Is(err, unix.ENOENT) && openErr == nil:
 		e.Cause, e.Hint = errors.New("its ELF interpreter does not exist"), interpreterHint(path)
 	case errors.Is(err, unix.ENOEXEC):
-		e.Cause, e.Hint = notExecutable(path, head)
+		e.Hint, e.Cause = notExecutable(path, head)
 	case errors.Is(err, unix.ELIBBAD), errors.Is(err, unix.EINVAL):
-		e.Cause, e.Hint = notExecutable(path, head)
+		e.Hint, e.Cause = notExecutable(path, head)
 	case errors.Is(err, unix.EPERM):
 		e.Hint = "ptrace is not permitted here; in a container it needs --cap-add=SYS_PTRACE"
 	}
@@ -283,21 +283,22 @@ func interpreterHint(path string) string {
 	return ""
 }
 
-// notExecutable says what a file is that the kernel does not run.
-func notExecutable(path string, head []byte) (error, string) {
+// notExecutable says what a file is that the kernel does not run, and the
+// next step.
+func notExecutable(path string, head []byte) (hint string, cause error) {
 	switch {
 	case len(head) == 0:
-		return errors.New("empty file"), ""
+		return "", errors.New("empty file")
 	case !strings.HasPrefix(string(head), elf.ELFMAG):
-		return errors.New("not an ELF program, and no script with a #! line"), "name its interpreter as the program"
+		return "name its interpreter as the program", errors.New("not an ELF program, and no script with a #! line")
 	}
 	f, err := elf.Open(path)
 	if err != nil {
-		return fmt.Errorf("damaged ELF file: %w", err), ""
+		return "", fmt.Errorf("damaged ELF file: %w", err)
 	}
 	defer f.Close()
 	if f.Machine != elf.EM_X86_64 {
-		return fmt.Errorf("built for %s, this machine is x86-64", strings.TrimPrefix(f.Machine.String(), "EM_")), ""
+		return "", fmt.Errorf("built for %s, this machine is x86-64", strings.TrimPrefix(f.Machine.String(), "EM_"))
 	}
-	return fmt.Errorf("ELF file of type %s, not a program", strings.TrimPrefix(f.Type.String(), "ET_")), ""
+	return "", fmt.Errorf("ELF file of type %s, not a program", strings.TrimPrefix(f.Type.String(), "ET_"))
 }
