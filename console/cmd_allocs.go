@@ -190,12 +190,8 @@ func (c *Console) showEvents(in Input, rows []*session.Event, total int, which s
 // threadNames maps thread IDs to the numbers that users see.
 func (c *Console) threadNames() map[int]string {
 	names := map[int]string{}
-	threads, err := c.s.Threads()
-	if err != nil {
-		return names
-	}
-	for _, t := range threads {
-		names[t.TID] = strconv.Itoa(t.Num)
+	for _, t := range c.s.RecordedThreads() {
+		names[int(t.TID)] = strconv.Itoa(t.Num)
 	}
 	return names
 }
@@ -207,7 +203,7 @@ func (c *Console) eventPlace(e *session.Event) [2]span {
 	if err != nil || len(st.Frames) == 0 {
 		return [2]span{}
 	}
-	f := st.Frames[userFrame(st.Frames)]
+	f := st.Frames[session.UserFrame(st.Frames)]
 	name := frameName(f)
 	return [2]span{name[0], framePlace(f)}
 }

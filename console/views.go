@@ -229,20 +229,3 @@ func shortPath(path string) string {
 	}
 	return path
 }
-
-// userFrame is the index of the frame that stands for a recorded stack in a
-// table: the first one with a line that is no header of the system's, else the
-// first outside the C library, else the innermost.
-func userFrame(frames []session.Frame) int {
-	for i, f := range frames {
-		if f.Line > 0 && !f.Inlined && !strings.HasPrefix(f.File, "/usr/") && !strings.HasPrefix(f.Module, "libc.") && !strings.HasPrefix(f.Module, "libstdc++") {
-			return i
-		}
-	}
-	for i, f := range frames {
-		if f.Function != "" && !strings.HasPrefix(f.Module, "libc.") && !strings.HasPrefix(f.Module, "libstdc++") {
-			return i
-		}
-	}
-	return 0
-}

@@ -345,7 +345,7 @@ func (s *Session) selectSaved() {
 		}
 	}
 	if st, err := s.savedStack(); err == nil {
-		s.sel.frame = userFrame(st.Frames)
+		s.sel.frame = UserFrame(st.Frames)
 	}
 }
 

@@ -146,12 +146,16 @@ func (s *Session) showFrames(r *Report) {
 		return
 	}
 	n := 0
-	if r.Event != nil || r.Reason == inferior.Signaled || r.Reason == inferior.Interrupted {
-		n = userFrame(st.Frames)
+	if r.Event != nil || outOfTheBlue[r.Reason] {
+		n = UserFrame(st.Frames)
 	}
 	s.sel.frame = n
 	r.Frames = st.Frames[:n+1]
 }
+
+// outOfTheBlue are the stops that the user did not place: mostly they come
+// inside a library.
+var outOfTheBlue = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.Interrupted: true, inferior.Forked: true}
 
 // reportHere reports a process that is stopped without having run.
 func (s *Session) reportHere(verb string) *Report {

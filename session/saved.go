@@ -136,6 +136,14 @@ func (s *Session) CaptureInfo() (capture.Info, error) {
 	return src.Info(), nil
 }
 
+// RecordedThreads are the threads that the events speak of.
+func (s *Session) RecordedThreads() []capture.Thread {
+	if src := s.source(); src != nil {
+		return src.Threads()
+	}
+	return nil
+}
+
 // StopRecords are the stops of the session so far, or of the saved one.
 func (s *Session) StopRecords() []capture.StopRecord {
 	if src := s.source(); src != nil {
@@ -161,7 +169,7 @@ func (s *Session) Goto(seq uint64) (*Report, error) {
 		}
 	}
 	if st, err := s.savedStack(); err == nil && len(st.Frames) > 0 {
-		s.sel.frame = userFrame(st.Frames)
+		s.sel.frame = UserFrame(st.Frames)
 		r.Frames = st.Frames[:s.sel.frame+1]
 	}
 	return r, nil

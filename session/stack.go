@@ -137,10 +137,10 @@ func (s *Session) entry(code addr.Code, sym symbols.Frame) addr.Run {
 	return code.Addr()
 }
 
-// userFrame is the index of the first frame that a user wrote: one with a line,
+// UserFrame is the index of the first frame that a user wrote: one with a line,
 // not inlined, outside the language's runtime. It falls back to any frame with a
 // line, then to the innermost.
-func userFrame(frames []Frame) int {
+func UserFrame(frames []Frame) int {
 	lined := -1
 	for i, f := range frames {
 		if f.Line == 0 || f.Frame.Source != symbols.FromDWARF {
