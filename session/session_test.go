@@ -83,7 +83,7 @@ func TestStopAtLargeAllocationWithInlinedFrames(t *testing.T) {
 	}
 	wantLine(t, s, "main", 51)
 	for range 2 {
-		r = must(t)(s.Continue(1)) // 2 and 4 MiB
+		must(t)(s.Continue(1)) // 2 and 4 MiB
 	}
 	r = must(t)(s.Continue(1))
 	if r.Event.Function != "realloc" || r.Event.Size != 1<<20+16 {
