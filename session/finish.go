@@ -21,14 +21,25 @@ func (s *Session) Finish() (*Report, error) {
 	if f.Inlined {
 		return s.finishInlined(f)
 	}
-	st := s.sel.stack
-	for _, outer := range st.Frames[f.Num+1:] {
-		if outer.CFA == f.CFA {
-			continue
-		}
-		return s.finishAt(f, outer.Code.Addr())
+	ret, err := s.returnOf(f)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("finish: frame %d is the outermost%s", f.Num, because(st.Truncated))
+	return s.finishAt(f, ret)
+}
+
+// returnOf is where the physical frame of f returns to.
+func (s *Session) returnOf(f Frame) (addr.Run, error) {
+	raw, err := s.rawStack(s.sel.thread, defaultDepth, addr.Code{})
+	if err != nil {
+		return 0, err
+	}
+	for i := 1; i < len(raw.Frames); i++ {
+		if raw.Frames[i-1].CFA == f.CFA {
+			return raw.Frames[i].PC.Addr(), nil
+		}
+	}
+	return 0, fmt.Errorf("frame %d is the outermost%s", f.Num, because(raw.Truncated))
 }
 
 func because(why string) string {
@@ -166,11 +177,8 @@ func (s *Session) advance(location, verb string) (*Report, error) {
 	for _, p := range places {
 		targets = append(targets, target{at: p.Addr})
 	}
-	for _, outer := range s.sel.stack.Frames[f.Num+1:] {
-		if outer.CFA != f.CFA {
-			targets = append(targets, target{at: outer.Code.Addr(), when: frameLeft(t, f.CFA)})
-			break
-		}
+	if ret, err := s.returnOf(f); err == nil { // the outermost function just never returns
+		targets = append(targets, target{at: ret, when: frameLeft(t, f.CFA)})
 	}
 	_, stop, err := s.runToTargets(targets)
 	if err != nil {

@@ -139,18 +139,41 @@ func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.S
 	return append(list, st)
 }
 
-// showFrames selects the frame to show and puts the frames up to it in the report.
+// showFrames selects the frame to show and puts the frames up to it in the
+// report. Frames further out are named when someone asks: the names of main's
+// callers cost a look into the C library's debug info.
 func (s *Session) showFrames(r *Report) {
-	st, err := s.Stack(0)
-	if err != nil || len(st.Frames) == 0 {
+	if s.sel.thread == nil {
 		return
 	}
-	n := 0
-	if r.Event != nil || outOfTheBlue[r.Reason] {
-		n = UserFrame(st.Frames)
+	placed := r.Event == nil && !outOfTheBlue[r.Reason]
+	limit := defaultDepth
+	if placed {
+		limit = 1
 	}
-	s.sel.frame = n
-	r.Frames = st.Frames[:n+1]
+	raw, err := s.rawStack(s.sel.thread, limit, s.sel.code)
+	if err != nil || len(raw.Frames) == 0 {
+		return
+	}
+	var frames []Frame
+	n := -1
+	for _, f := range raw.Frames {
+		known := len(frames)
+		frames = s.appendFrames(frames, f)
+		if placed {
+			n = 0
+			break
+		}
+		if i := slices.IndexFunc(frames[known:], isOwn); i >= 0 {
+			n = known + i
+			break
+		}
+	}
+	if n < 0 {
+		n = UserFrame(frames)
+	}
+	s.sel.stack, s.sel.frame = Stack{Frames: frames}, n
+	r.Frames = frames[:n+1]
 }
 
 // outOfTheBlue are the stops that the user did not place: mostly they come

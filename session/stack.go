@@ -2,9 +2,10 @@ package session
 
 import (
 	"fmt"
-	"hdb/capture"
 	"path/filepath"
+	"slices"
 
+	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
@@ -40,7 +41,7 @@ type selection struct {
 	saved  capture.StackID // its stack,
 	at     uint64          // and the event whose modules resolve it
 	stack  Stack
-	max    int // frames walked for stack
+	max    int // frames walked for stack; 0: only as many as the last report shows
 	frame  int
 	code   addr.Code // overrides frame 0's PC: after a call, its return address
 }
@@ -137,30 +138,24 @@ func (s *Session) entry(code addr.Code, sym symbols.Frame) addr.Run {
 	return code.Addr()
 }
 
+// isOwn tells the frame of a call that the user wrote: with a line, not inlined,
+// outside the language's runtime.
+func isOwn(f Frame) bool { return !f.Inlined && isOwnCode(f) }
+
+func isOwnCode(f Frame) bool {
+	return f.Line != 0 && f.Frame.Source == symbols.FromDWARF && !runtimeModule(f.Path) && !systemSource(f.File)
+}
+
 // UserFrame is the index of the first frame that a user wrote: one with a line,
-// not inlined, outside the language's runtime. It falls back to any frame with a
-// line, then to the innermost.
+// not inlined, outside the language's runtime. Without one it is an inlined one,
+// then any outside the runtime, then the innermost.
 func UserFrame(frames []Frame) int {
-	lined := -1
-	for i, f := range frames {
-		if f.Line == 0 || f.Frame.Source != symbols.FromDWARF {
-			continue
-		}
-		if runtimeModule(f.Path) || systemSource(f.File) {
-			continue
-		}
-		if !f.Inlined {
-			return i
-		}
-		if lined < 0 {
-			lined = i
-		}
-	}
-	if lined >= 0 {
-		return lined
-	}
-	for i, f := range frames {
-		if f.Function != "" && !runtimeModule(f.Path) {
+	for _, good := range []func(Frame) bool{
+		isOwn,
+		isOwnCode,
+		func(f Frame) bool { return f.Function != "" && !runtimeModule(f.Path) },
+	} {
+		if i := slices.IndexFunc(frames, good); i >= 0 {
 			return i
 		}
 	}
@@ -169,6 +164,9 @@ func UserFrame(frames []Frame) int {
 
 // SelectedFrame is the frame that list, info and up start from.
 func (s *Session) SelectedFrame() (Frame, error) {
+	if known := s.sel.stack.Frames; s.sel.frame < len(known) {
+		return known[s.sel.frame], nil
+	}
 	st, err := s.Stack(0)
 	if err != nil {
 		return Frame{}, err
