@@ -111,30 +111,52 @@ func (s *Session) mainPlaces() []breakpoints.Place {
 	if len(objs) == 0 {
 		return nil
 	}
-	names := []string{"main"}
-	if objs[0].obj.Info().Go {
-		names = []string{"main.main"}
+	program, name := objs[0], "main"
+	if program.obj.Info().Go {
+		name = "main.main"
 	}
-	for _, m := range objs {
-		for _, name := range names {
-			for _, fn := range m.obj.FindFunctions(name) {
-				if (fn.Name == name || strings.HasPrefix(fn.Name, name+"(") || fn.Linkage == name) && !fn.Inlined {
-					return []breakpoints.Place{functionPlace(m, fn)}
-				}
-			}
+	if sym, ok := program.obj.Symbol(name); ok && sym.IsCode() {
+		if fn, ok := program.obj.FunctionAt(sym.Addr); ok && fn.Low == sym.Addr {
+			return []breakpoints.Place{functionPlace(program, fn)}
 		}
 	}
 	return nil
 }
 
+// functionPlaces are the functions of that name, inlined copies included. A
+// plain name is looked for in the program and in the libraries that have a symbol
+// of that name; only when none has it, also among what other libraries inlined,
+// which takes reading all of their debug info.
 func (s *Session) functionPlaces(name string) []breakpoints.Place {
+	if name == "main" { // asked for at every start, and never inlined: no need to search
+		if main := s.mainPlaces(); len(main) > 0 {
+			return main
+		}
+	}
 	var out []breakpoints.Place
-	for _, m := range s.objects() {
-		for _, fn := range m.obj.FindFunctions(name) {
-			out = append(out, functionPlace(m, fn))
+	var others []loaded
+	for i, m := range s.objects() {
+		if i > 0 && !strings.ContainsAny(name, ":(<.") {
+			if _, ok := m.obj.Symbol(name); !ok {
+				others = append(others, m)
+				continue
+			}
+		}
+		out = appendFunctions(out, m, name)
+	}
+	if len(out) == 0 {
+		for _, m := range others {
+			out = appendFunctions(out, m, name)
 		}
 	}
 	return uniquePlaces(out)
+}
+
+func appendFunctions(out []breakpoints.Place, m loaded, name string) []breakpoints.Place {
+	for _, fn := range m.obj.FindFunctions(name) {
+		out = append(out, functionPlace(m, fn))
+	}
+	return out
 }
 
 func (s *Session) fileFunctionPlaces(file, name string) []breakpoints.Place {

@@ -1,0 +1,24 @@
+package session
+
+import (
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// BenchmarkStart is a whole session up to main: symbols are read anew each time.
+func BenchmarkStart(b *testing.B) {
+	path := testprogs.Build(b, "basic")
+	for b.Loop() {
+		s := New(Config{Version: "test"})
+		if _, err := s.Load(path); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := s.Start(nil); err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
