@@ -36,6 +36,7 @@ type Process struct {
 	forks    forkSettings
 	wake     waker
 	term     terminal
+	spin     spinner
 	golang   *Go // loaded on first use
 
 	stop     *Stop   // set by an event that stops everything
@@ -240,7 +241,7 @@ func (p *Process) waitEvent() error {
 			return nil
 		}
 	}
-	tid, ws, err := waitAny(0)
+	tid, ws, err := p.spin.next()
 	switch {
 	case err == unix.EINTR:
 		return nil
