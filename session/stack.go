@@ -43,7 +43,7 @@ type selection struct {
 	stack  Stack
 	max    int // frames walked for stack; 0: only as many as the last report shows
 	frame  int
-	code   addr.Code // overrides frame 0's PC: after a call, its return address
+	code   addr.Code // what is known of the thread's PC, see rawStack
 }
 
 // defaultDepth bounds stacks that nobody asked to see whole.
@@ -75,23 +75,46 @@ func (s *Session) Stack(limit int) (Stack, error) {
 	return st, nil
 }
 
-// rawStack walks a stopped thread without asking for names. first, when set, is
-// how frame 0's PC is to be looked up. The frames are valid until the next walk.
-func (s *Session) rawStack(t *inferior.Thread, limit int, first addr.Code) (unwind.Stack, error) {
+// rawStack walks a stopped thread without asking for names. now is what the
+// tracer knows of the PC: a return address stands behind a call, a PC at the entry
+// of a function, where the return address is on top of the stack, whatever the
+// module's CFI says or lacks. The zero Code knows nothing. The frames are valid
+// until the next walk.
+func (s *Session) rawStack(t *inferior.Thread, limit int, now addr.Code) (unwind.Stack, error) {
 	regs, err := t.Regs()
 	if err != nil {
 		return unwind.Stack{}, fmt.Errorf("thread %d: %w", t.Num, err)
 	}
-	raw := s.walk.Walk(s.proc, regs.Unwind(), limit)
-	if len(raw.Frames) > 0 && first != (addr.Code{}) && first.Addr() == raw.Frames[0].PC.Addr() {
-		raw.Frames[0].PC = first
+	here := regs.Unwind()
+	if now == (addr.Code{}) || now.Addr() != regs.PC() {
+		return s.walk.Walk(s.proc, here, limit), nil
 	}
+	if now.IsReturn() {
+		raw := s.walk.Walk(s.proc, here, limit)
+		if len(raw.Frames) > 0 {
+			raw.Frames[0].PC = now
+		}
+		return raw, nil
+	}
+	ret, err := s.readPointer(regs.SP())
+	if err != nil {
+		return unwind.Stack{}, fmt.Errorf("thread %d: return address: %w", t.Num, err)
+	}
+	caller := here
+	caller.Set(unwind.RIP, uint64(ret))
+	caller.Set(unwind.RSP, uint64(regs.SP())+8)
+	raw := s.walk.Walk(s.proc, caller, limit)
+	if len(raw.Frames) > 0 {
+		raw.Frames[0].PC, raw.Frames[0].How = addr.Return(ret), unwind.CFI // as sure as CFI
+	}
+	entry := unwind.Frame{PC: now, CFA: regs.SP() + 8, Regs: here, How: unwind.Entry}
+	raw.Frames = append([]unwind.Frame{entry}, raw.Frames...)
 	return raw, nil
 }
 
 // threadStack is rawStack with names and inlined calls.
-func (s *Session) threadStack(t *inferior.Thread, limit int, first addr.Code) (Stack, error) {
-	raw, err := s.rawStack(t, limit, first)
+func (s *Session) threadStack(t *inferior.Thread, limit int, now addr.Code) (Stack, error) {
+	raw, err := s.rawStack(t, limit, now)
 	if err != nil {
 		return Stack{}, err
 	}
