@@ -52,7 +52,11 @@ var volatiles = []volatile{
 // sourceLine is a line of source as hdb lists it.
 var sourceLine = regexp.MustCompile(`^(=>)? *[0-9]+  `)
 
-var blanks = regexp.MustCompile(`(\S) {2,}`)
+var (
+	blanks = regexp.MustCompile(`(\S) {2,}`)
+	// indent is a column of right-aligned process IDs at the start of a line.
+	indent = regexp.MustCompile(`^ +(\{pid)`)
+)
 
 // Normalise returns text with its placeholders. Columns are two blanks apart
 // except in source lines, and lines end without blanks: paths, times and
@@ -68,7 +72,7 @@ func (n *Normaliser) Normalise(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
 		if !sourceLine.MatchString(l) {
-			l = blanks.ReplaceAllString(l, "$1  ")
+			l = blanks.ReplaceAllString(indent.ReplaceAllString(l, "   $1"), "$1  ")
 		}
 		lines[i] = strings.TrimRight(l, " \t")
 	}
