@@ -26,10 +26,11 @@ func (s *Session) Continue(n int) (*Report, error) {
 		return nil, err
 	}
 	if n > 1 {
-		if len(s.hits) == 0 {
+		i := slices.IndexFunc(s.hits, func(h hit) bool { return h.stop != nil })
+		if i < 0 {
 			return nil, fmt.Errorf("continue %d: no breakpoint to ignore: the inferior did not stop at one", n)
 		}
-		s.hits[0].stop.Ignore += uint64(n - 1)
+		s.hits[i].stop.Ignore += uint64(n - 1)
 	}
 	_, stop, err := s.runToTargets(nil)
 	if err != nil {
@@ -222,6 +223,7 @@ func (s *Session) nextEvent(n int, c *cond.Cond, want func(capture.Kind) bool) (
 	}
 	s.trace.next = &nextEvent{left: max(n, 1), cond: c, want: want}
 	if err := s.armTracer(); err != nil {
+		s.trace.next = nil
 		return nil, err
 	}
 	_, stop, err := s.runToTargets(nil)

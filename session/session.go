@@ -68,7 +68,7 @@ type Session struct {
 
 // A hit is a numbered stop that matched, where and on what.
 type hit struct {
-	stop   *breakpoints.Stop
+	stop   *breakpoints.Stop // nil: the event that next-alloc waited for
 	thread *inferior.Thread
 	event  *Event
 	now    addr.Code // how the thread's PC is looked up: at an event it stands behind a call
