@@ -221,7 +221,8 @@ func (d *eventDecoder) event(e *Event) {
 		d.seq += gap
 	}
 	d.now += unzigzag(d.get(secTime))
-	e.Seq, e.Kind, e.Func, e.Failed = d.seq, sh.kind, sh.fn, sh.has(shapeFailed)
+	e.Seq, e.Kind, e.Func = d.seq, sh.kind, sh.fn
+	e.Failed, e.Abandoned = sh.has(shapeFailed), sh.has(shapeAbandoned)
 	e.TID = d.tids[d.thread]
 	e.Time = time.Duration(d.now) * Resolution
 	h := d.getStack(sh, e)

@@ -34,6 +34,7 @@ const (
 	shapeOld
 	shapeAux
 	shapeStack
+	shapeAbandoned
 
 	shapeEnd = 1 << iota
 )
@@ -58,6 +59,7 @@ func shapeOf(e *Event) shape {
 	set(e.Old != 0, shapeOld)
 	set(e.Aux != 0, shapeAux)
 	set(e.Stack != 0, shapeStack)
+	set(e.Abandoned, shapeAbandoned)
 	return s
 }
 

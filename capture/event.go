@@ -42,17 +42,18 @@ type StackID uint32
 // An Event is one call of an allocator, as the program's code made it: calls
 // that the allocator makes to itself are not events.
 type Event struct {
-	Seq    uint64        // counted from 1; the user's #4711
-	Time   time.Duration // since Info.Start, in whole units of Resolution
-	TID    int32         // the kernel's thread ID
-	Kind   Kind          // what happened
-	Func   uint16        // index into Functions(): "malloc"
-	Failed bool          // the allocator returned NULL or MAP_FAILED; Old is still allocated
-	Addr   uint64        // the result, or the block freed or unmapped; 0 if Failed
-	Size   uint64        // bytes requested (calloc: the product); of a free 0 when unknown
-	Old    uint64        // realloc, mremap: the block handed in, or 0
-	Aux    uint64        // calloc, reallocarray: the count; the aligned_alloc family: the alignment
-	Stack  StackID       // where, or 0
+	Seq       uint64        // counted from 1; the user's #4711
+	Time      time.Duration // since Info.Start, in whole units of Resolution
+	TID       int32         // the kernel's thread ID
+	Kind      Kind          // what happened
+	Func      uint16        // index into Functions(): "malloc"
+	Failed    bool          // the allocator returned NULL or MAP_FAILED; Old is still allocated
+	Abandoned bool          // the call never returned: an exception or longjmp left it; then Failed too
+	Addr      uint64        // the result, or the block freed or unmapped; 0 if Failed
+	Size      uint64        // bytes requested (calloc: the product); of a free 0 when unknown
+	Old       uint64        // realloc, mremap: the block handed in, or 0
+	Aux       uint64        // calloc, reallocarray: the count; the aligned_alloc family: the alignment
+	Stack     StackID       // where, or 0
 }
 
 // normal is the event as it is kept: numbered after the event #before unless it

@@ -100,12 +100,12 @@ var genEvent = rapid.Custom(func(t *rapid.T) Event {
 		TID:    genTID.Draw(t, "tid"),
 		Kind:   Kind(rapid.OneOf(rapid.Uint8Range(0, 5), rapid.Uint8()).Draw(t, "kind")),
 		Func:   rapid.OneOf(rapid.Uint16Range(0, 4), rapid.Uint16()).Draw(t, "func"),
-		Failed: rapid.Bool().Draw(t, "failed"),
-		Addr:   genAddr.Draw(t, "addr"),
-		Size:   genSize.Draw(t, "size"),
-		Old:    genAddr.Draw(t, "old"),
-		Aux:    genSize.Draw(t, "aux"),
-		Stack:  StackID(rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32()).Draw(t, "stack")),
+		Failed: rapid.Bool().Draw(t, "failed"), Abandoned: rapid.Bool().Draw(t, "abandoned"),
+		Addr:  genAddr.Draw(t, "addr"),
+		Size:  genSize.Draw(t, "size"),
+		Old:   genAddr.Draw(t, "old"),
+		Aux:   genSize.Draw(t, "aux"),
+		Stack: StackID(rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32()).Draw(t, "stack")),
 	}
 })
 

@@ -17,7 +17,6 @@ type trace struct {
 	live      *heap.Live
 	recording bool
 	next      *nextEvent
-	last      *Event
 }
 
 // nextEvent is what next-alloc waits for.
@@ -45,7 +44,7 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	tr.seq++
 	e := &Event{Event: call.Event, Function: call.Function.Name, text: call.String()}
 	e.Seq, e.Time, e.TID = tr.seq, s.now(), int32(t.TID)
-	tr.last = e
+	e.Abandoned = call.Abandoned
 	env := &eventEnv{s: s, t: t, e: e, call: call}
 	s.applyEvent(e)
 	if tr.recording {

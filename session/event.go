@@ -5,7 +5,6 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
-	"hdb/internal/addr"
 )
 
 // An Event is an allocation event with its function, as a call.
@@ -33,6 +32,8 @@ func (e *Event) plainCall() string {
 	switch {
 	case e.Kind == capture.Free || e.Kind == capture.Unmap:
 		return fmt.Sprintf("%s(%#x)", e.Function, e.Addr)
+	case e.Abandoned:
+		return fmt.Sprintf("%s(%d) did not return", e.Function, e.Size)
 	case e.Failed:
 		return fmt.Sprintf("%s(%d) = NULL", e.Function, e.Size)
 	}
@@ -41,7 +42,7 @@ func (e *Event) plainCall() string {
 
 // recalled rebuilds a call from what its event keeps.
 func recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
-	c := breakpoints.Call{Function: fn, Event: e, SP: addr.Run(0)}
+	c := breakpoints.Call{Function: fn, Event: e, Abandoned: e.Abandoned}
 	put := func(o breakpoints.Operand, v uint64) {
 		switch {
 		case o.From == breakpoints.Argument && o.Index < len(c.Args):
