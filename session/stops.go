@@ -38,6 +38,13 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		st.Kind, st.Addr = breakpoints.StopAddress, f.Code.Addr()
 		st.Location = fmt.Sprintf("*%v", st.Addr)
 	}
+	if st.Kind == breakpoints.StopLine && st.File == "" { // of the file of now, whatever is selected later
+		file, line, err := s.lineNumber(st.Location)
+		if err != nil {
+			return nil, err
+		}
+		st.Location = fmt.Sprintf("%s:%d", file, line)
+	}
 	return s.add(st)
 }
 
@@ -113,7 +120,7 @@ func (s *Session) resolve(st *breakpoints.Stop) error {
 	return nil
 }
 
-// bind plants the stop's traps.
+// bind plants those traps of the stop that are not there yet.
 func (s *Session) bind(st *breakpoints.Stop) error {
 	if s.proc == nil || !st.Enabled {
 		return nil
@@ -124,6 +131,9 @@ func (s *Session) bind(st *breakpoints.Stop) error {
 	b := s.binds[st.ID]
 	var errs []error
 	for _, p := range st.Places {
+		if slices.ContainsFunc(b.traps, func(tr *inferior.Trap) bool { return tr.Addr() == p.Addr }) {
+			continue
+		}
 		tr, err := s.proc.Plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
 		if err != nil {
 			errs = append(errs, fmt.Errorf("breakpoint %d at %v: %w", st.ID, p.Addr, err))
@@ -185,12 +195,22 @@ func (s *Session) rebind(st *breakpoints.Stop) {
 	if !onCode(st) {
 		return // the tracer is armed once for all; a watchpoint ends with its process
 	}
-	if err := s.resolve(st); err != nil {
-		st.Places, st.Pending = nil, true
-	}
+	places, _ := s.Places(st.Location) // an error is an address that is not known yet
+	st.Places = s.mapped(places)
+	st.Pending = len(st.Places) == 0
 	if err := s.bind(st); err != nil {
 		s.notify("%v", err)
 	}
+}
+
+// mapped leaves out places where there is no memory: of an address as typed, in
+// a library that is not loaded yet.
+func (s *Session) mapped(places []breakpoints.Place) []breakpoints.Place {
+	return slices.DeleteFunc(places, func(p breakpoints.Place) bool {
+		var b [1]byte
+		_, err := s.proc.ReadAt(b[:], int64(p.Addr))
+		return err != nil
+	})
 }
 
 func (s *Session) unbindAll() {
@@ -212,7 +232,7 @@ func (s *Session) bindPending() {
 			continue // an address that is still unknown
 		}
 		var fresh []breakpoints.Place
-		for _, p := range places {
+		for _, p := range s.mapped(places) {
 			if !slices.ContainsFunc(st.Places, func(q breakpoints.Place) bool { return q.Addr == p.Addr }) {
 				fresh = append(fresh, p)
 			}
@@ -221,12 +241,10 @@ func (s *Session) bindPending() {
 			continue
 		}
 		was := st.Pending
-		old := st.Places
-		st.Places, st.Pending = fresh, false
+		st.Places, st.Pending = append(st.Places, fresh...), false
 		if err := s.bind(st); err != nil {
 			s.notify("%v", err)
 		}
-		st.Places = append(old, fresh...)
 		if was {
 			s.notify("breakpoint %d is in place: %s", st.ID, PlaceText(fresh[0]))
 		}
