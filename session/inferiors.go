@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"hdb/inferior"
 )
@@ -46,6 +47,9 @@ func (s *Session) SwitchInferior(pid int) (*Report, error) {
 // switchTo takes over a held process. What the old one had planted is lifted,
 // and planted in the new one.
 func (s *Session) switchTo(pid int) error {
+	if held := s.proc.Held(); !slices.Contains(held, pid) {
+		return fmt.Errorf("process %d is not held: see info inferiors", pid)
+	}
 	if _, ended := s.proc.Exited(); !ended {
 		s.unbindAll()
 	}

@@ -167,3 +167,16 @@ func TestGoStepsByGoroutine(t *testing.T) {
 		t.Errorf("goroutines %+v: %v", gs, err)
 	}
 }
+
+// A process that is none of the session's is no reason to lift the stops.
+func TestSwitchToUnknownInferiorKeepsStops(t *testing.T) {
+	s := open(t, "stops")
+	setBreak(t, s, "target")
+	must(t)(s.Run(nil))
+	if _, err := s.SwitchInferior(1); err == nil {
+		t.Fatal("switched to process 1")
+	}
+	if r := must(t)(s.Continue(1)); len(r.Hits) != 1 {
+		t.Errorf("the breakpoint is gone: %s", r.Headline())
+	}
+}
