@@ -15,6 +15,9 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 		p.reaped(t, tid, ws)
 		return
 	}
+	if t != nil && event(ws) == unix.PTRACE_EVENT_EXEC {
+		t = execCaller(t)
+	}
 	if t == nil {
 		if t = p.stranger(tid, ws); t == nil {
 			return

@@ -245,9 +245,18 @@ func (p *Process) SwitchTo(pid int) error {
 	return nil
 }
 
+// execCaller is the thread whose execve is reported under its leader's tid,
+// which it has taken over.
+func execCaller(leader *Thread) *Thread {
+	former, err := eventMessage(leader.TID)
+	if t := leader.tg.threads[former]; err == nil && t != nil {
+		return t
+	}
+	return leader
+}
+
 // onExec handles execve, the moment before the new program's first
-// instruction. The other threads are gone, and the caller has taken over the
-// leader's tid, whatever it was before.
+// instruction. The other threads are gone.
 func (p *Process) onExec(t *Thread) {
 	if t.guest {
 		delete(p.guests, t.TID)
@@ -257,16 +266,12 @@ func (p *Process) onExec(t *Thread) {
 		p.detachOne(t.TID)
 		return
 	}
-	former, err := eventMessage(t.TID)
-	if f := t.tg.threads[former]; err == nil && f != nil && f != t && t.state == exiting {
-		t = f
-	}
 	for _, x := range t.tg.order {
 		if x != t {
 			p.exited(x)
 		}
 	}
-	t.TID, t.state, t.queue, t.placed = t.tg.pid, stopped, nil, 0
+	t.TID, t.queue, t.placed = t.tg.pid, nil, 0
 	t.debugOK, t.debugSet, t.at = false, false, 0
 	t.tg.threads = map[int]*Thread{t.TID: t}
 	t.tg.order = []*Thread{t}

@@ -146,6 +146,32 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// TestStepOverExec steps over the execve of a thread that is not the leader:
+// the step ends, and the thread that made the call is the one that is left.
+func TestStepOverExec(t *testing.T) {
+	p, _ := launch(t, build(t, "leader", "-static"), "exec")
+	plant(t, p, symbol(t, p, "execve"), func(*Thread) Action { return StopHere })
+	s := resume(t, p)
+	caller, execed := s.Thread, false
+	if caller.TID == p.PID() {
+		t.Fatalf("the leader called execve")
+	}
+	p.SetHooks(Hooks{Execed: func(string) { execed = true }})
+	for range 10 {
+		s, err := p.StepInstruction(caller)
+		if err != nil || s.Reason != Stepped {
+			t.Fatalf("%v %v", s.Reason, err)
+		}
+		if execed {
+			break
+		}
+	}
+	if all := p.Threads(); !execed || len(all) != 1 || all[0] != caller || caller.TID != p.PID() {
+		t.Errorf("execed %v, threads %v, the caller is %v", execed, all, caller)
+	}
+	wantExit(t, p, 7)
+}
+
 // TestLeader: the leader exits while its threads go on, or another thread
 // executes a program, with traps and stops all the while.
 func TestLeader(t *testing.T) {
