@@ -26,6 +26,7 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 	// Any ptrace-stop clears an outstanding PTRACE_INTERRUPT.
 	t.state, t.interrupted, t.regsValid, t.deliverable = stopped, false, false, false
 	t.inKernel = inSystemCall(ws)
+	t.atStop = event(ws) == unix.PTRACE_EVENT_STOP
 	t.vfork = event(ws) == unix.PTRACE_EVENT_VFORK
 	switch event(ws) {
 	case 0:

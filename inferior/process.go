@@ -350,8 +350,11 @@ func (p *Process) resume(t *Thread, request int) {
 	}
 	if err == nil && request == unix.PTRACE_CONT {
 		sig = p.inject(t)
-		if t.group {
+		switch {
+		case t.group && t.atStop:
 			request = unix.PTRACE_LISTEN
+		case t.group: // it has been made to run in the stopped process: back to the others
+			t.interrupted = ptrace(unix.PTRACE_INTERRUPT, t.TID, 0, 0) == nil
 		}
 	}
 	if err == nil {

@@ -206,6 +206,38 @@ func TestGroupStop(t *testing.T) {
 	wantExit(t, p, 7)
 }
 
+// TestStepInGroupStop steps a thread of a stopped process. Resumed, it stands
+// again with the process until SIGCONT.
+func TestStepInGroupStop(t *testing.T) {
+	p, _ := launch(t, build(t, "faults"), "stop")
+	handle(t, p, "SIGCONT", Policy{Pass: true})
+	resume(t, p) // SIGSTOP arrives
+	interrupt := func() Stop {
+		t.Helper()
+		if err := p.Interrupt(); err != nil {
+			t.Fatal(err)
+		}
+		s := resume(t, p)
+		if s.Reason != Interrupted {
+			t.Fatalf("%v %+v", s.Reason, s.Signal)
+		}
+		return s
+	}
+	s := interrupt()
+	for range 3 {
+		if s, err := p.StepInstruction(s.Thread); err != nil || s.Reason != Stepped {
+			t.Fatalf("%v %v", s.Reason, err)
+		}
+		if s = interrupt(); !s.Thread.group {
+			t.Error("it ran on in a stopped process")
+		}
+	}
+	if err := syscall.Kill(p.PID(), syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, p, 7)
+}
+
 func TestInterrupt(t *testing.T) {
 	p, _ := launch(t, build(t, "faults"), "sleep")
 	for n := range 20 {

@@ -33,7 +33,8 @@ type Thread struct {
 
 	interrupted bool // PTRACE_INTERRUPT is outstanding
 	deliverable bool // in a signal-delivery-stop: can be resumed with a signal
-	group       bool // in a group-stop: to be resumed with PTRACE_LISTEN
+	group       bool // of a process in group-stop, when last seen there
+	atStop      bool // in a PTRACE_EVENT_STOP: may be resumed with PTRACE_LISTEN
 	inKernel    bool // stopped inside a system call, whose result is not in the registers yet
 	vfork       bool // its system call is vfork: resumed, it waits for the child
 
