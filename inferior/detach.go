@@ -39,12 +39,6 @@ func (p *Process) Detach() error {
 		p.mem.lift(s.addr)
 	}
 	p.forgetTraps()
-	for i := range p.watches {
-		p.watches[i] = nil
-	}
-	if err := p.setDebug(); err != nil {
-		return fmt.Errorf("detach: debug registers: %w", err)
-	}
 	err := p.letGo(p.cur)
 	for _, tg := range p.held {
 		if e := p.letGo(tg); err == nil {
@@ -119,6 +113,9 @@ func (p *Process) letGo(tg *target) error {
 			continue
 		}
 		err := t.flush()
+		if err == nil && t.debugSet {
+			err = pokeDebug(t.TID, 7, 0) // a watchpoint that hits now would kill it
+		}
 		sig := 0
 		if t.deliverable && len(t.queue) > 0 {
 			sig = p.inject(t)

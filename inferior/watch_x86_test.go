@@ -2,6 +2,7 @@ package inferior
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -67,6 +68,28 @@ func TestWatchRules(t *testing.T) {
 	}
 	if _, err := p.Watch(a, 8, Write); err == nil || err.Error() != "all 4 hardware watchpoints are in use: delete one" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestWatchLeftBehind follows the child of a fork: the parent, let go, writes
+// what was watched and must not die of it.
+func TestWatchLeftBehind(t *testing.T) {
+	p, _ := launch(t, build(t, "watchfork"))
+	parent, farewell := p.PID(), ""
+	p.SetFollowFork(true)
+	p.SetHooks(Hooks{Message: func(s string) { farewell = s }})
+	if _, err := p.Watch(symbol(t, p, "watched"), 8, Write); err != nil {
+		t.Fatal(err)
+	}
+	wantExit(t, p, 3)
+	if farewell == "" { // else it has ended before its child
+		_, ws, err := waitFor(parent, 0)
+		if farewell = fmt.Sprintf("exited with code %d", ws.ExitStatus()); err != nil || ws.Signaled() {
+			farewell = fmt.Sprint(ws.Signal(), err)
+		}
+	}
+	if !strings.HasSuffix(farewell, "exited with code 7") {
+		t.Errorf("the parent: %s, want exit with code 7", farewell)
 	}
 }
 
