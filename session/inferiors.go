@@ -50,7 +50,9 @@ func (s *Session) switchTo(pid int) error {
 	if held := s.proc.Held(); !slices.Contains(held, pid) {
 		return fmt.Errorf("process %d is not held: see info inferiors", pid)
 	}
-	if _, ended := s.proc.Exited(); !ended {
+	if _, ended := s.proc.Exited(); ended {
+		s.forgetBindings()
+	} else {
 		s.unbindAll()
 	}
 	s.tracer.Disarm()

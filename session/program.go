@@ -289,9 +289,7 @@ func (s *Session) forget() {
 	s.sel = selection{}
 	s.hits = nil
 	s.mods.reset()
-	for _, b := range s.binds {
-		b.traps = nil
-	}
+	s.forgetBindings()
 	s.rebindAll()
 }
 
@@ -356,9 +354,7 @@ func (s *Session) forked(parent, child int, followed bool) {
 func (s *Session) execed(path string) {
 	defer s.ownWork()()
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
-	for _, b := range s.binds {
-		b.traps = nil
-	}
+	s.forgetBindings()
 	obj, err := s.mods.open(path)
 	if err != nil {
 		s.notify("%s: %v", path, err)

@@ -83,12 +83,16 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 	return hit && len(s.hits) == 0 && stop.Reason == inferior.Trapped, stop, err
 }
 
-// resume lets all threads run until the engine reports a stop.
+// resume lets all threads run until something asks to stop.
 func (s *Session) resume() (inferior.Stop, error) {
 	s.leave()
-	stop, err := s.proc.Continue()
-	s.stopped = time.Now()
-	return stop, err
+	defer func() { s.stopped = time.Now() }()
+	for {
+		stop, err := s.proc.Continue()
+		if err != nil || stop.Reason != inferior.Watched || s.watched(stop) {
+			return stop, err
+		}
+	}
 }
 
 // leave forgets what was true of the last stop.

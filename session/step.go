@@ -154,7 +154,7 @@ func (st *stepper) instruction() (d done, again bool, err error) {
 	if err != nil {
 		return done{}, false, err
 	}
-	stop, err := st.s.proc.StepInstruction(st.t)
+	stop, err := st.s.stepInstruction(st.t)
 	if err != nil {
 		return done{}, false, err
 	}
@@ -359,7 +359,7 @@ func (s *Session) instructions(n int, verb string, over bool) (*Report, error) {
 			return nil, err
 		}
 		s.leave()
-		stop, err := s.proc.StepInstruction(t)
+		stop, err := s.stepInstruction(t)
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,10 @@ import (
 
 // binding is what a numbered stop has planted in the process.
 type binding struct {
-	traps []*inferior.Trap
-	watch *inferior.Watch
+	traps  []*inferior.Trap
+	watch  *inferior.Watch
+	size   int                // bytes watched
+	access inferior.WatchKind // that is watched for
 }
 
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
@@ -125,8 +127,11 @@ func (s *Session) bind(st *breakpoints.Stop) error {
 	if s.proc == nil || !st.Enabled {
 		return nil
 	}
-	if !onCode(st) {
+	switch {
+	case onEvents(st):
 		return s.armTracer()
+	case st.Kind == breakpoints.StopWatch:
+		return s.bindWatch(st)
 	}
 	b := s.binds[st.ID]
 	var errs []error
@@ -192,12 +197,14 @@ func (s *Session) rebindAll() {
 }
 
 func (s *Session) rebind(st *breakpoints.Stop) {
-	if !onCode(st) {
-		return // the tracer is armed once for all; a watchpoint ends with its process
+	if onEvents(st) {
+		return // the tracer is armed once for all
 	}
-	places, _ := s.Places(st.Location) // an error is an address that is not known yet
-	st.Places = s.mapped(places)
-	st.Pending = len(st.Places) == 0
+	if onCode(st) {
+		places, _ := s.Places(st.Location) // an error is an address that is not known yet
+		st.Places = s.mapped(places)
+		st.Pending = len(st.Places) == 0
+	}
 	if err := s.bind(st); err != nil {
 		s.notify("%v", err)
 	}
@@ -321,7 +328,7 @@ func (s *Session) Enable(id int, on bool) error {
 	}
 	st.Enabled = on
 	switch {
-	case !onCode(st):
+	case onEvents(st):
 		return s.armTracer()
 	case on:
 		return s.bind(st)
@@ -390,25 +397,6 @@ func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
 		out = append(out, st)
 	}
 	return out, nil
-}
-
-// Watch sets a hardware watchpoint on size bytes at the address.
-func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
-	if err := s.live(); err != nil {
-		return nil, err
-	}
-	a, err := s.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
-	if err != nil {
-		return nil, err
-	}
-	w, err := s.proc.Watch(a, size, kind)
-	if err != nil {
-		return nil, err
-	}
-	st := s.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Text: expr, Location: expr, Addr: a}))
-	st.Places = []breakpoints.Place{{Addr: a, Enabled: true}}
-	s.binds[st.ID] = &binding{watch: w}
-	return st, nil
 }
 
 // codeEnv is what a condition sees at a place in the code.

@@ -1,9 +1,13 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
 )
 
 // next-alloc ends at an event that no numbered stop asked for.
@@ -72,5 +76,78 @@ func TestAddressInLibrarySurvivesRestart(t *testing.T) {
 		if run == 0 {
 			must(t)(s.StartInstruction(nil))
 		}
+	}
+}
+
+// Watchpoints are numbered stops: counted, conditional, ignored and disabled
+// like the others. globals.c changes int_value three times.
+func TestWatchpointIsANumberedStop(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*Session, *breakpoints.Stop) error
+		stops  int
+		hits   uint64
+	}{
+		{name: "plain", change: func(*Session, *breakpoints.Stop) error { return nil }, stops: 3, hits: 3},
+		{name: "ignored once", change: func(_ *Session, st *breakpoints.Stop) error { st.Ignore = 1; return nil }, stops: 2, hits: 3},
+		{name: "condition", change: func(s *Session, st *breakpoints.Stop) error { return s.SetCondition(st.ID, "thread == 2") }},
+		{name: "disabled", change: func(s *Session, st *breakpoints.Stop) error { return s.Enable(st.ID, false) }},
+		{name: "enabled again", change: func(s *Session, st *breakpoints.Stop) error {
+			return errors.Join(s.Enable(st.ID, false), s.Enable(st.ID, true))
+		}, stops: 3, hits: 3},
+		{name: "once", change: func(_ *Session, st *breakpoints.Stop) error { st.Left = 1; return nil }, stops: 1, hits: 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := open(t, "globals")
+			must(t)(s.Start(nil))
+			st, err := s.Watch("int_value", 4, inferior.Write)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tc.change(s, st); err != nil {
+				t.Fatal(err)
+			}
+			if stops := runOut(t, s, must(t)(s.Continue(1))); stops != tc.stops || st.Hits != tc.hits {
+				t.Errorf("%d stops and %d hits, want %d and %d", stops, st.Hits, tc.stops, tc.hits)
+			}
+			if st.Enabled {
+				t.Error("the watchpoint is still enabled after the end of its process")
+			}
+		})
+	}
+}
+
+// next over a line that writes what is watched is a hit, too.
+func TestWatchpointWhileStepping(t *testing.T) {
+	s := open(t, "globals")
+	setBreak(t, s, "step")
+	must(t)(s.Run(nil))
+	st, err := s.Watch("int_value", 4, inferior.Write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		must(t)(s.Next(1))
+	}
+	if st.Hits != 1 {
+		t.Errorf("%d hits, want 1", st.Hits)
+	}
+}
+
+// When the followed child has ended, the parent that was held comes next, and the
+// stops are planted in it.
+func TestHeldProcessTakesOverWithStops(t *testing.T) {
+	s := open(t, "fork")
+	s.Settings.FollowChild, s.Settings.KeepForks = true, true
+	setBreak(t, s, "work")
+	var pids []int
+	for r := must(t)(s.Run(nil)); s.Mode() == Live; r = must(t)(s.Continue(1)) {
+		if len(r.Hits) > 0 {
+			pid, _, _, _ := s.Process()
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) != 2 || pids[0] == pids[1] {
+		t.Errorf("stops in processes %v, want one in the child and one in the parent", pids)
 	}
 }
