@@ -155,6 +155,9 @@ func (s *Session) launch(args *string) error {
 	if err != nil {
 		return err
 	}
+	for _, st := range s.stops.All() {
+		st.Hits = 0 // hits are of one run, as the numbers of events are
+	}
 	return s.adopt(p, cfg.Args)
 }
 

@@ -151,3 +151,15 @@ func TestHeldProcessTakesOverWithStops(t *testing.T) {
 		t.Errorf("stops in processes %v, want one in the child and one in the parent", pids)
 	}
 }
+
+// The same program hits the same stops as often in each run.
+func TestHitsCountFromEachRun(t *testing.T) {
+	s := open(t, "globals")
+	setBreak(t, s, "step")
+	for range 2 {
+		runOut(t, s, must(t)(s.Run(nil)))
+		if hits := s.Stops()[0].Hits; hits != 3 {
+			t.Errorf("%d hits, want 3", hits)
+		}
+	}
+}
