@@ -28,7 +28,7 @@ import (
 // column counts in text.
 func ParseSpec(text string, extra ...Function) (Spec, error) {
 	location, thread, condition := splitSpec(text)
-	s := Spec{Text: strings.TrimSpace(text), Location: location.trimmed()}
+	s := Spec{Location: location.trimmed()}
 	if err := s.parseLocation(text, location, append(Catalogue(), extra...)); err != nil {
 		return Spec{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"hdb/internal/addr"
 	"hdb/internal/cond"
@@ -35,8 +36,7 @@ func (k StopKind) String() string {
 
 // A Spec is what the user asks to stop at, not yet resolved to places.
 type Spec struct {
-	Text     string // as typed, blanks at the ends cut off
-	Location string // the part of Text before thread and if
+	Location string // what precedes thread and if
 	Kind     StopKind
 	Funcs    []string // StopAlloc, StopFree: the functions' names; none means any
 	Function string   // StopFunction
@@ -48,6 +48,18 @@ type Spec struct {
 	Nth      uint64 // StopAlloc: the event's number, 0 any
 	Thread   int    // thread number, 0 any
 	Cond     *cond.Cond
+}
+
+// String is the spec as break reads it, with the condition that it has now.
+func (s Spec) String() string {
+	text := s.Location
+	if s.Thread != 0 {
+		text += fmt.Sprintf(" thread %d", s.Thread)
+	}
+	if s.Cond != nil {
+		text += " if " + strings.TrimSpace(s.Cond.Source())
+	}
+	return text
 }
 
 // Place is the code or events that a spec speaks of: what its condition may ask.

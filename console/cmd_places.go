@@ -23,7 +23,7 @@ func printStop(o *output, st *breakpoints.Stop) {
 	if st.Pending {
 		state = append(state, "pending")
 	}
-	row := []span{{styleHead, fmt.Sprintf("%-4d", st.ID)}, {plain, st.Text}}
+	row := []span{{styleHead, fmt.Sprintf("%-4d", st.ID)}, {plain, st.Spec.String()}}
 	if len(st.Places) == 1 {
 		p := st.Places[0]
 		p.File = shortPath(p.File)
@@ -39,12 +39,6 @@ func printStop(o *output, st *breakpoints.Stop) {
 			p.File = shortPath(p.File)
 			below("%d.%d  %s", st.ID, i+1, session.PlaceText(p))
 		}
-	}
-	if st.Cond != nil && !strings.Contains(st.Text, " if ") {
-		below("stop only if %s", st.Cond.String())
-	}
-	if st.Thread != 0 && !strings.Contains(st.Text, "thread") {
-		below("in thread %d only", st.Thread)
 	}
 	if st.Hits > 0 {
 		below("hit %s", counted(st.Hits, "time"))

@@ -74,7 +74,7 @@ type placeView struct {
 
 func viewStop(st *breakpoints.Stop) stopView {
 	v := stopView{
-		ID: st.ID, Spec: st.Text, Enabled: st.Enabled, Temporary: st.Temporary, Pending: st.Pending,
+		ID: st.ID, Spec: st.Spec.String(), Enabled: st.Enabled, Temporary: st.Temporary, Pending: st.Pending,
 		Thread: st.Thread, Hits: st.Hits, Ignore: st.Ignore, Commands: st.Commands,
 	}
 	if st.Cond != nil {
@@ -101,15 +101,15 @@ func stopWord(st *breakpoints.Stop) string {
 func what(st *breakpoints.Stop) string {
 	switch {
 	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopWatch:
-		return st.Text
+		return st.Spec.String()
 	case st.Pending:
-		return st.Text + ": no such place yet, pending"
+		return st.Spec.String() + ": no such place yet, pending"
 	case len(st.Places) == 1:
 		p := st.Places[0]
 		p.File = shortPath(p.File)
 		return session.PlaceText(p)
 	}
-	return fmt.Sprintf("%s: %s", st.Text, counted(len(st.Places), "place"))
+	return fmt.Sprintf("%s: %s", st.Spec, counted(len(st.Places), "place"))
 }
 
 func (c *Console) tellStop(in Input, st *breakpoints.Stop) {

@@ -389,7 +389,7 @@ func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
 	var out []*breakpoints.Stop
 	for _, p := range places {
 		st, err := s.add(breakpoints.NewStop(breakpoints.Spec{
-			Kind: breakpoints.StopFunction, Text: p.Function, Location: p.Function, Function: p.Function,
+			Kind: breakpoints.StopFunction, Location: p.Function, Function: p.Function,
 		}))
 		if err != nil {
 			return out, err

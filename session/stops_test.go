@@ -163,3 +163,21 @@ func TestHitsCountFromEachRun(t *testing.T) {
 		}
 	}
 }
+
+// info breakpoints shows the condition that holds now, not the one typed first.
+func TestStopShowsItsPresentCondition(t *testing.T) {
+	s := open(t, "globals")
+	setBreak(t, s, "alloc thread 1 if size > 4k")
+	st := s.Stops()[0]
+	for _, tc := range []struct{ condition, want string }{
+		{"size < 10", "alloc thread 1 if size < 10"},
+		{"", "alloc thread 1"},
+	} {
+		if err := s.SetCondition(st.ID, tc.condition); err != nil {
+			t.Fatal(err)
+		}
+		if got := st.Spec.String(); got != tc.want {
+			t.Errorf("the stop is %q, want %q", got, tc.want)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakp
 	if err != nil {
 		return nil, err
 	}
-	st := s.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Text: expr, Location: expr, Addr: a}))
+	st := s.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Location: expr, Addr: a}))
 	st.Places = []breakpoints.Place{{Addr: a}}
 	s.binds[st.ID] = &binding{watch: w, size: size, access: kind}
 	return st, nil
