@@ -59,9 +59,6 @@ func (p *Process) reapLeaving() {
 	for tid := range p.leaving {
 		for {
 			_, ws, err := waitFor(tid, 0)
-			if err == unix.EINTR {
-				continue
-			}
 			if err != nil || ws.Exited() || ws.Signaled() {
 				break
 			}
@@ -71,7 +68,7 @@ func (p *Process) reapLeaving() {
 	if leader := p.cur.threads[p.cur.pid]; leader != nil && leader.state == exiting {
 		go func(pid int) {
 			for {
-				if _, ws, err := waitFor(pid, 0); err != unix.EINTR && (err != nil || ws.Exited() || ws.Signaled()) {
+				if _, ws, err := waitFor(pid, 0); err != nil || ws.Exited() || ws.Signaled() {
 					return
 				}
 			}

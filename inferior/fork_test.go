@@ -2,10 +2,15 @@ package inferior
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestChildrenLive: children of every kind run into no int3, while threads of
@@ -204,5 +209,35 @@ func TestLeader(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// TestWaitForOutlivesInterrupt: the signals of Interrupt, which go on while an
+// event is handled, must not end a wait for the child that the event announced.
+func TestWaitForOutlivesInterrupt(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	w := waker{tid: unix.Gettid()}
+	w.request.Store(true)
+	w.waiting.Store(true)
+	child, err := os.StartProcess("/bin/sleep", []string{"sleep", "100"}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rung := make(chan error)
+	go func() {
+		go func() {
+			time.Sleep(20 * time.Millisecond)
+			w.request.Store(false)
+		}()
+		w.ring()
+		rung <- child.Kill()
+	}()
+	pid, ws, err := waitFor(child.Pid, 0)
+	if err != nil || pid != child.Pid || !ws.Signaled() {
+		t.Errorf("%d %v %v, want the end of %d", pid, ws.Signal(), err, child.Pid)
+	}
+	if err := <-rung; err != nil {
+		t.Error(err)
 	}
 }

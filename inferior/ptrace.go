@@ -102,10 +102,20 @@ func queueSignal(pid, tid int, s *siginfo) error {
 // waitAny waits for a tracee of this OS thread. EINTR is returned, as that
 // is how Interrupt wakes the owner.
 func waitAny(options int) (int, unix.WaitStatus, error) {
-	return waitFor(-1, options|unix.WNOTHREAD)
+	return wait4(-1, options|unix.WNOTHREAD)
 }
 
-func waitFor(pid, options int) (int, unix.WaitStatus, error) {
+// waitFor waits for one process or thread, which is about to report.
+// Interrupt, which goes on signalling while an event is handled, waits for it.
+func waitFor(tid, options int) (int, unix.WaitStatus, error) {
+	for {
+		if n, ws, err := wait4(tid, options); err != unix.EINTR {
+			return n, ws, err
+		}
+	}
+}
+
+func wait4(pid, options int) (int, unix.WaitStatus, error) {
 	var status uint32
 	n, _, e := unix.Syscall6(unix.SYS_WAIT4, uintptr(pid), uintptr(unsafe.Pointer(&status)),
 		uintptr(options|unix.WALL), 0, 0, 0)
