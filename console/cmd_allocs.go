@@ -66,11 +66,12 @@ type recordView struct {
 	LiveBlocks int    `json:"live_blocks"`
 	PeakBytes  uint64 `json:"peak_live_bytes"`
 	Sites      int    `json:"trapped_functions"`
+	Lost       uint64 `json:"lost_events"`
 }
 
 func runRecordStatus(_ context.Context, c *Console, in Input) error {
 	st := c.s.RecordStatus()
-	v := recordView{st.Recording, st.Seen, st.Recorded, st.Stacks, st.LiveBytes, st.LiveBlocks, st.PeakBytes, st.Sites}
+	v := recordView{st.Recording, st.Seen, st.Recorded, st.Stacks, st.LiveBytes, st.LiveBlocks, st.PeakBytes, st.Sites, st.Lost}
 	c.show(in, v, func(o *output) {
 		state := "not recording"
 		if st.Recording {
@@ -80,6 +81,9 @@ func runRecordStatus(_ context.Context, c *Console, in Input) error {
 		o.printf("live: %s in %s, peak %s\n", longSize(st.LiveBytes), counted(st.LiveBlocks, "block"), longSize(st.PeakBytes))
 		if st.Sites > 0 {
 			o.printf("traps on %s\n", counted(st.Sites, "allocator function"))
+		}
+		if st.Lost > 0 {
+			o.line(span{styleWarning, fmt.Sprintf("lost: %s, the last one: %v", counted(st.Lost, "call"), st.LostCause)})
 		}
 	})
 	return nil

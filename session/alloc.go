@@ -17,6 +17,7 @@ type trace struct {
 	live      *heap.Live
 	recording bool
 	next      *nextEvent
+	lost      breakpoints.Stats // Lost and LostCause of tracers that ended
 }
 
 // nextEvent is what next-alloc waits for.

@@ -287,7 +287,8 @@ func (s *Session) forget() {
 	if err := s.proc.Close(); err != nil {
 		s.notify("%v", err)
 	}
-	s.proc, s.tracer = nil, nil
+	s.dropTracer()
+	s.proc = nil
 	s.target.Store(nil)
 	s.sel = selection{}
 	s.hits = nil

@@ -43,14 +43,15 @@ func (s *Session) StopRecord() error {
 // RecordStatus is what `record status` prints.
 type RecordStatus struct {
 	Recording  bool
-	Armed      bool   // events are counted, recorded or not
 	Seen       uint64 // events of this run
 	Recorded   int    // events in the log
 	Stacks     int
 	LiveBytes  uint64
 	LiveBlocks int
 	PeakBytes  uint64
-	Sites      int // places where allocator functions are trapped
+	Sites      int    // places where allocator functions are trapped
+	Lost       uint64 // calls of this run that could not be followed
+	LostCause  error  // of the last one
 }
 
 // RecordStatus tells how far the recording is.
@@ -69,8 +70,9 @@ func (s *Session) RecordStatus() RecordStatus {
 				st.Sites++
 			}
 		}
-		st.Armed = st.Sites > 0
 	}
+	lost := s.lost()
+	st.Lost, st.LostCause = lost.Lost, lost.LostCause
 	return st
 }
 

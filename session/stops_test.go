@@ -181,3 +181,22 @@ func TestStopShowsItsPresentCondition(t *testing.T) {
 		}
 	}
 }
+
+// What a run lost is still told when its process, and the tracer, are gone.
+func TestRecordStatusTellsLostCalls(t *testing.T) {
+	s := open(t, "basic")
+	setBreak(t, s, "alloc")
+	must(t)(s.Run(nil))
+	cause := errors.New("no return address")
+	s.trace.lost = breakpoints.Stats{Lost: 2, LostCause: cause}
+	if _, err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.RecordStatus(); st.Lost != 2 || !errors.Is(st.LostCause, cause) {
+		t.Errorf("lost %d: %v", st.Lost, st.LostCause)
+	}
+	must(t)(s.Run(nil))
+	if st := s.RecordStatus(); st.Lost != 0 {
+		t.Errorf("%d lost in the next run", st.Lost)
+	}
+}

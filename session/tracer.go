@@ -15,12 +15,33 @@ func (s *Session) newTracer() {
 	if s.tracer != nil {
 		s.tracer.Disarm()
 	}
+	s.dropTracer()
 	s.tracer = breakpoints.NewTracer(s.proc, allocatorSymbols{s}, sink{s})
 	for _, fn := range s.userFns {
 		if err := s.tracer.Add(fn); err != nil {
 			s.notify("alloc add: %v", err)
 		}
 	}
+}
+
+// dropTracer forgets the tracer but not what it lost.
+func (s *Session) dropTracer() {
+	s.trace.lost = s.lost()
+	s.tracer = nil
+}
+
+// lost is what the tracers of this run could not follow.
+func (s *Session) lost() breakpoints.Stats {
+	sum := s.trace.lost
+	if s.tracer == nil {
+		return sum
+	}
+	now := s.tracer.Stats()
+	sum.Lost += now.Lost
+	if now.LostCause != nil {
+		sum.LostCause = now.LostCause
+	}
+	return sum
 }
 
 // armTracer arms all allocator functions when someone wants events, and none
