@@ -197,7 +197,11 @@ func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error
 	sp := now.SP()
 	targets := []target{{at: ret, when: st.returned(sp)}}
 	if st.into {
-		if entry, ok := st.s.lineEntry(now.PC()); ok {
+		entry, ok := st.s.stepEntry(now.PC())
+		if ok && entry == now.PC() {
+			return done{ended: true}, false, nil
+		}
+		if ok {
 			targets = append(targets, target{at: entry, when: st.same})
 		}
 	}
@@ -280,9 +284,10 @@ func (st *stepper) outOfBareFunction() (done, error) {
 	return done{ended: reached, stop: stop}, err
 }
 
-// lineEntry is where to stop in the function at pc: after its prologue, when it
-// has line information. PLT stubs are followed to the function they stand for.
-func (s *Session) lineEntry(pc addr.Run) (addr.Run, bool) {
+// stepEntry is where step stops in the function at pc: after its prologue, when
+// it has line information or step-mode is on. PLT stubs are followed to the
+// function they stand for.
+func (s *Session) stepEntry(pc addr.Run) (addr.Run, bool) {
 	mod := s.mods.at(pc)
 	if mod == nil {
 		return 0, false
@@ -297,10 +302,10 @@ func (s *Session) lineEntry(pc addr.Run) (addr.Run, bool) {
 	}
 	name, stub := s.stubName(pc)
 	if !stub {
-		return 0, false
+		return pc, s.Settings.StepIntoBare
 	}
 	for _, p := range s.functionPlaces(name) {
-		if p.Line != 0 {
+		if p.Line != 0 || s.Settings.StepIntoBare {
 			return p.Addr, true
 		}
 	}

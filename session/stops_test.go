@@ -200,3 +200,22 @@ func TestRecordStatusTellsLostCalls(t *testing.T) {
 		t.Errorf("%d lost in the next run", st.Lost)
 	}
 }
+
+// step-mode makes step stop in functions without line information: in printf,
+// when the debug file of libc is not used.
+func TestStepModeEntersBareFunctions(t *testing.T) {
+	for _, bare := range []bool{false, true} {
+		s := open(t, "globals")
+		s.Settings.DebugDirs, s.Settings.StepIntoBare = []string{t.TempDir()}, bare
+		setBreak(t, s, "globals.c:25")
+		must(t)(s.Run(nil))
+		must(t)(s.Step(1))
+		f, err := s.SelectedFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inside := strings.HasSuffix(f.Function, "printf"); inside != bare {
+			t.Errorf("step-mode %v: step ended in %s:%d", bare, f.Function, f.Line)
+		}
+	}
+}
