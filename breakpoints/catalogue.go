@@ -3,6 +3,7 @@ package breakpoints
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"hdb/capture"
 	"hdb/internal/cond"
@@ -90,10 +91,29 @@ func (f Function) atEntry() bool { return f.Result == NoTest }
 
 // Catalogue lists the allocator functions known by name. Where a module has
 // several of them at one address, the first one listed gives the name.
-func Catalogue() []Function {
-	return slices.Concat(cFunctions(), cxxFunctions(), vmFunctions(),
-		jemallocFunctions(), tcmallocFunctions(), mimallocFunctions(), aliasFunctions(), goFunctions())
+func Catalogue() []Function { return slices.Clone(catalogue()) }
+
+// Named is the first function of the catalogue with that name.
+func Named(name string) (Function, bool) {
+	f, ok := byName()[name]
+	return f, ok
 }
+
+// The catalogue is made once, because each event that is shown or filtered asks
+// for its function.
+var (
+	catalogue = sync.OnceValue(func() []Function {
+		return slices.Concat(cFunctions(), cxxFunctions(), vmFunctions(),
+			jemallocFunctions(), tcmallocFunctions(), mimallocFunctions(), aliasFunctions(), goFunctions())
+	})
+	byName = sync.OnceValue(func() map[string]Function {
+		named := map[string]Function{}
+		for _, f := range slices.Backward(catalogue()) {
+			named[f.Name] = f
+		}
+		return named
+	})
+)
 
 // The constructors name the usual shapes. All that allocate return the block.
 

@@ -22,3 +22,11 @@ func BenchmarkStart(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkEventCall is the text of a recorded event: allocs makes one for each row.
+func BenchmarkEventCall(b *testing.B) {
+	e := &Event{Function: "mi_heap_calloc"}
+	for b.Loop() {
+		e.Call()
+	}
+}

@@ -19,10 +19,8 @@ func (e *Event) Call() string {
 	if e.text != "" {
 		return e.text
 	}
-	for _, fn := range breakpoints.Catalogue() {
-		if fn.Name == e.Function {
-			return recalled(fn, e.Event).String()
-		}
+	if fn, ok := breakpoints.Named(e.Function); ok {
+		return recalled(fn, e.Event).String()
 	}
 	return e.plainCall()
 }

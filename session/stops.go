@@ -81,14 +81,14 @@ func (s *Session) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 	return st, nil
 }
 
-// function is the allocator function of that name.
+// function is the allocator function that an event names.
 func (s *Session) function(name string) (breakpoints.Function, bool) {
-	for _, f := range s.AllocFunctions() {
-		if f.Is(name) {
+	for _, f := range s.userFns {
+		if f.Name == name {
 			return f, true
 		}
 	}
-	return breakpoints.Function{}, false
+	return breakpoints.Named(name)
 }
 
 // AllocFunctions are the catalogue and the user's own.
