@@ -16,6 +16,7 @@ type forkSettings struct {
 	detach      bool // let the one not followed go; otherwise hold it
 	catchFork   bool
 	catchExec   bool
+	following   bool    // a child: those of other threads, born meanwhile, are not followed
 	vforkParent *target // stopped, its memory shared with the target that has been followed
 }
 
@@ -67,7 +68,7 @@ func (p *Process) newProcess(t *Thread, child int, vfork bool) {
 	delete(p.early, child)
 	parent := t.tg.pid
 	shared := sharesMemory(parent, child, vfork)
-	follow := p.forks.followChild && !t.guest
+	follow := p.forks.followChild && !t.guest && !p.forks.following
 	if p.hooks.Forked != nil {
 		defer p.hooks.Forked(parent, child, follow)
 	}
@@ -144,6 +145,8 @@ func (p *Process) hold(child int, parent *target) {
 // child execs or exits.
 func (p *Process) follow(t *Thread, child int, shared bool) {
 	old := p.cur
+	p.forks.following = true
+	defer func() { p.forks.following = false }()
 	if err := p.stopThreads(); err != nil || old.exit != nil {
 		return
 	}

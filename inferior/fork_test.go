@@ -100,6 +100,33 @@ func TestFollowChild(t *testing.T) {
 	}
 }
 
+// TestFollowOneOfMany: threads fork at the same time. One child is followed,
+// the others are let go.
+func TestFollowOneOfMany(t *testing.T) {
+	path := build(t, "forks")
+	for range 20 {
+		p, _ := launch(t, path, "together", "8")
+		p.SetFollowFork(true)
+		parent, children, followed := p.PID(), 0, 0
+		p.SetHooks(Hooks{Forked: func(_, _ int, follow bool) {
+			if children++; follow {
+				followed++
+			}
+		}})
+		plant(t, p, symbol(t, p, "hit"), func(*Thread) Action {
+			time.Sleep(10 * time.Millisecond) // the more threads fork meanwhile, the better
+			return Resume
+		})
+		wantExit(t, p, 3)
+		if followed != 1 || p.PID() == parent {
+			t.Errorf("%d of %d children followed, want 1", followed, children)
+		}
+		if _, ws, err := waitFor(parent, 0); err != nil || ws.ExitStatus() != 7 {
+			t.Fatalf("the parent: exit %d, signal %v, %v", ws.ExitStatus(), ws.Signal(), err)
+		}
+	}
+}
+
 func TestHeldChildren(t *testing.T) {
 	p, _ := launch(t, build(t, "forks"), "fork", "0")
 	p.SetDetachOnFork(false)

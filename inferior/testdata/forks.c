@@ -27,6 +27,15 @@ static void *work(void *arg)
 	return 0;
 }
 
+static void *child(void *arg)
+{
+	pthread_barrier_wait(arg);
+	pid_t pid = syscall(SYS_fork); /* fork(3) goes one by one */
+	if (pid == 0)
+		_exit(3);
+	return (void *)(long)pid;
+}
+
 static int ended(pid_t pid, int want)
 {
 	int st;
@@ -42,6 +51,20 @@ int main(int argc, char **argv)
 		return 3;
 	}
 	pthread_t t[16];
+	if (!strcmp(how, "together")) { /* all threads at the same time */
+		pthread_barrier_t all;
+		void *pid;
+		pthread_barrier_init(&all, 0, n + 1);
+		for (int i = 0; i < n; i++)
+			pthread_create(&t[i], 0, child, &all);
+		pthread_barrier_wait(&all);
+		hit(1);
+		for (int i = 0; i < n; i++) {
+			pthread_join(t[i], &pid);
+			ok = ended((long)pid, 3) && ok;
+		}
+		return ok ? 7 : 1;
+	}
 	for (int i = 0; i < n; i++)
 		pthread_create(&t[i], 0, work, 0);
 	for (int i = 0; i < (n ? 30 : 1) && ok; i++) {
