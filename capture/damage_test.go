@@ -313,6 +313,43 @@ func TestFreeListsHaveAnEnd(t *testing.T) {
 	}
 }
 
+// TestSectionsTakeNoMoreThanTheyMay: a few bytes that unpack to a section again
+// and again, or to a dictionary for events that are not there, are refused.
+func TestSectionsTakeNoMoreThanTheyMay(t *testing.T) {
+	var p packer
+	var c eventEncoder
+	large := p.appendPacked(nil, secTIDs, make([]byte, maxSection))
+	events := []Event{{Seq: 1, Kind: Free, Addr: 16}}
+	for _, test := range []struct {
+		payload []byte
+		want    string
+	}{
+		{append(c.encode(nil, events), large...), "section 3: there twice"},
+		{replaceSection(t, c.encode(nil, events), secTIDs, large), "a dictionary has 16777216 entries for 1 events"},
+	} {
+		var d eventDecoder
+		if _, err := d.decode(nil, test.payload); err == nil || err.Error() != test.want {
+			t.Errorf("%v, want %s", err, test.want)
+		}
+	}
+}
+
+// replaceSection is the payload with another section in the place of one.
+func replaceSection(t *testing.T, payload []byte, id int, other []byte) (out []byte) {
+	t.Helper()
+	for len(payload) > 0 {
+		s, rest, err := nextSection(payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.id != id {
+			out = append(out, payload[:len(payload)-len(rest)]...)
+		}
+		payload = rest
+	}
+	return append(out, other...)
+}
+
 func TestRecordsMayGetMoreFields(t *testing.T) {
 	var w recordWriter
 	w.uvarint(0)

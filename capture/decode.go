@@ -108,7 +108,9 @@ func (d *eventDecoder) decode(dst []Event, payload []byte) ([]Event, error) {
 	if head.count > len(sections[secShape]) {
 		return dst, fmt.Errorf("shape: %d bytes for %d events", len(sections[secShape]), head.count)
 	}
-	d.reset(head, sections)
+	if d.reset(head, sections); d.err != nil {
+		return dst, d.err
+	}
 	n := len(dst)
 	dst = slices.Grow(dst, head.count)
 	for range head.count {
@@ -132,15 +134,17 @@ func (d *eventDecoder) reset(head eventHead, sections sections) {
 		d.columns[i] = cursor{name: name, b: sections[i]}
 	}
 	d.model.reset()
-	d.dictionaries()
+	if d.dictionaries(head.count); d.err != nil {
+		return
+	}
 	d.now, d.seq, d.last = head.start, head.first-1, head.last
 	d.model.threads = append(d.model.threads, make([]threadModel, len(d.tids))...)
 	d.model.habits = append(d.model.habits, make([]habit, len(d.stacks)-1)...)
 }
 
-// dictionaries reads the three sections that the columns count through. Each
-// entry takes at least a byte, so that their lengths are bounded.
-func (d *eventDecoder) dictionaries() {
+// dictionaries reads the three sections that the columns count through. None
+// has more entries than there are events, as each is the first use of one.
+func (d *eventDecoder) dictionaries(events int) {
 	for c := &d.columns[secShapes]; len(c.b) > 0; {
 		s := shape{kind: Kind(c.byte()), flags: c.byte()}
 		fn := c.uvarint()
@@ -170,6 +174,9 @@ func (d *eventDecoder) dictionaries() {
 		if err := d.columns[id].err; err != nil {
 			d.err = err
 		}
+	}
+	if n := max(len(d.shapes), len(d.tids), len(d.stacks)-1); n > events {
+		d.err = fmt.Errorf("a dictionary has %d entries for %d events", n, events)
 	}
 }
 

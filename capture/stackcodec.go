@@ -130,7 +130,7 @@ func (c *stackEncoder) payload(p *packer) []byte {
 func parseStackHead(b []byte) (first StackID, count int, err error) {
 	c := cursor{name: "head", b: b}
 	f, n := c.uvarint(), c.uvarint()
-	if c.err == nil && (f == 0 || n > maxStacks || f+n > math.MaxUint32) {
+	if c.err == nil && (f == 0 || n > maxStacks || f > math.MaxUint32-n) {
 		c.fail(fmt.Sprintf("%d stacks from %d", n, f))
 	}
 	return StackID(f), int(n), c.err

@@ -168,6 +168,9 @@ func (u *unpacker) sections(payload []byte) (s sections, err error) {
 		if sec.id >= maxID {
 			continue
 		}
+		if s[sec.id] != nil {
+			return s, fmt.Errorf("section %d: there twice", sec.id)
+		}
 		if s[sec.id], err = u.unpack(sec); err != nil {
 			return s, fmt.Errorf("section %d: %w", sec.id, err)
 		}
