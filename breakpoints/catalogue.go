@@ -80,9 +80,6 @@ func (f Function) Is(pattern string) bool {
 	return cond.Match(pattern, f.Name) || cond.Match(pattern, f.Symbol) || pattern == f.Kind.String()
 }
 
-// Allocates reports whether a successful call hands out a block.
-func (f Function) Allocates() bool { return f.Kind == capture.Alloc || f.Kind == capture.Realloc }
-
 // Frees reports whether a call takes a block back.
 func (f Function) Frees() bool { return f.Kind == capture.Free || f.Kind == capture.Unmap }
 

@@ -263,7 +263,7 @@ func TestStopsOfARealProgram(t *testing.T) {
 		}
 		return inferior.Resume
 	}})
-	wanted := func(f Function) bool { return list.All()[0].Wants(f) }
+	wanted := func(f Function) bool { return list.All()[0].Wants(callOf(f)) }
 	if err := tracer.Arm(wanted); err != nil {
 		t.Fatal(err)
 	}

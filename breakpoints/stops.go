@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/capture"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 )
@@ -92,7 +93,6 @@ type Place struct {
 	File     string
 	Line     int
 	Module   string
-	Enabled  bool
 }
 
 // A Stop is a numbered breakpoint.
@@ -149,16 +149,22 @@ func is(env cond.Env, f cond.Field, want uint64) bool {
 	return ok && v == want
 }
 
-// Wants reports whether a stop on allocator calls concerns f: by name, or any
-// of the heap (not of group VM) when it names none.
-func (s *Stop) Wants(f Function) bool {
+// Wants reports whether a stop on allocator calls is about c. A stop at an
+// event's number takes any call; one that names no function any of the heap,
+// not of group VM.
+func (s *Stop) Wants(c Call) bool {
+	frees := c.Event.Kind == capture.Free || c.Event.Kind == capture.Unmap
 	switch {
-	case s.Kind != StopAlloc && s.Kind != StopFree, f.Frees() != (s.Kind == StopFree):
+	case s.Kind != StopAlloc && s.Kind != StopFree:
+		return false
+	case s.Nth != 0:
+		return true
+	case frees != (s.Kind == StopFree):
 		return false
 	case len(s.Funcs) == 0:
-		return f.Group != GroupVM
+		return c.Function.Group != GroupVM
 	}
-	return slices.ContainsFunc(s.Funcs, f.Is)
+	return slices.ContainsFunc(s.Funcs, c.Is)
 }
 
 // SetCondition replaces the condition; "" removes it. An error, a *cond.Error
@@ -214,17 +220,6 @@ func (l *List) Delete(id int) (*Stop, bool) {
 	s := l.stops[i]
 	l.stops = slices.Delete(l.stops, i, i+1)
 	return s, true
-}
-
-// Find lists the stops that match, in ascending order.
-func (l *List) Find(match func(*Stop) bool) []*Stop {
-	var found []*Stop
-	for _, s := range l.stops {
-		if match(s) {
-			found = append(found, s)
-		}
-	}
-	return found
 }
 
 // Last is the highest number given so far, 0 before the first: gdb's $bpnum.

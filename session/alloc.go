@@ -60,8 +60,8 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	return inferior.Resume
 }
 
-// applyEvent brings the live heap up to date. What is freed is still counted by
-// the conditions of its own event, as the block is still there then.
+// applyEvent brings the live heap up to date, and gives a free the size of its
+// block. live and blocks in conditions are those after the event.
 func (s *Session) applyEvent(e *Event) {
 	if e.Kind == capture.Free {
 		if b, ok := s.trace.live.At(e.Addr); ok {
@@ -75,7 +75,7 @@ func (s *Session) applyEvent(e *Event) {
 func (s *Session) stopsAt(env *eventEnv) bool {
 	stop := false
 	for _, st := range s.stops.All() {
-		if concerns(st, env.call) && st.Check(env) {
+		if st.Wants(env.call) && st.Check(env) {
 			s.hits = append(s.hits, hit{stop: st, thread: env.t, event: env.e, now: env.call.Now})
 			stop = true
 		}
@@ -88,22 +88,6 @@ func (s *Session) stopsAt(env *eventEnv) bool {
 		}
 	}
 	return stop
-}
-
-// concerns tells whether the stop is about such a call. A stop at alloc leaves
-// out mmap and its family, but a stop at an event's number takes any event.
-func concerns(st *breakpoints.Stop, call breakpoints.Call) bool {
-	if !onEvents(st) || !st.Enabled {
-		return false
-	}
-	gives := call.Event.Kind == capture.Free || call.Event.Kind == capture.Unmap
-	switch {
-	case st.Nth != 0:
-		return true
-	case gives != (st.Kind == breakpoints.StopFree):
-		return false
-	}
-	return len(st.Funcs) > 0 || call.Function.Group != breakpoints.GroupVM
 }
 
 // eventEnv is what a condition sees of an event. The stack is walked when a

@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"hdb/capture"
@@ -349,8 +348,4 @@ func (s *Session) selectSaved() {
 	if st, err := s.savedStack(); err == nil {
 		s.sel.frame = UserFrame(st.Frames)
 	}
-}
-
-func (s SavedInfo) String() string {
-	return fmt.Sprintf("%d events, %d stacks, %d stops", s.Events, s.Stacks, s.Stops)
 }
