@@ -108,6 +108,9 @@ func docs(out, errw io.Writer) int {
 func converse(o *options, in *os.File, out, errw io.Writer) int {
 	var c *console.Console
 	s := session.New(session.Config{Version: version(), Notify: func(line string) { c.Notify(line) }})
+	// The console closes the session; this is for an attach that ended halfway and
+	// for a panic, which must not leave traps in the process.
+	defer s.Close()
 	cfg := console.Config{
 		Session: s, Out: out, Err: errw, Startup: o.startup, Version: version(),
 		Echo: o.echo, Batch: o.batch, JSON: o.json, Quiet: o.quiet || o.batch, NoInit: o.noInit,
