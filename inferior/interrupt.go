@@ -85,12 +85,21 @@ func (p *Process) interrupted() {
 	case p.stopping || p.stop != nil:
 	default:
 		p.wake.request.Store(false)
-		p.stop = &Stop{Reason: Interrupted}
-		for _, t := range p.cur.order {
-			if t.state == running || t.state == stopped {
-				p.stop.Thread = t
-				break
-			}
+		p.stop = &Stop{Reason: Interrupted, Thread: p.representative()}
+	}
+}
+
+// representative is the thread to show at a stop that is nobody's: the first
+// whose registers can be read then, or just the first. It is nil when all have
+// gone and only the end of the process is still to be reported.
+func (p *Process) representative() *Thread {
+	for _, t := range p.cur.order {
+		if t.state == running || t.state == stopped {
+			return t
 		}
 	}
+	if len(p.cur.order) > 0 {
+		return p.cur.order[0]
+	}
+	return nil
 }

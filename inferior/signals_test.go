@@ -258,6 +258,25 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestInterruptInVfork interrupts a program whose only thread cannot stop, as
+// it waits in vfork for its child. There is a thread to name all the same.
+func TestInterruptInVfork(t *testing.T) {
+	p, _ := launch(t, build(t, "forks"), "vforkwait")
+	p.SetHooks(Hooks{Forked: func(_, child int, _ bool) {
+		t.Cleanup(func() { _ = syscall.Kill(child, syscall.SIGKILL) })
+		if err := p.Interrupt(); err != nil {
+			t.Error(err)
+		}
+	}})
+	s := resume(t, p)
+	if s.Reason != Interrupted || s.Thread == nil {
+		t.Fatalf("%v in thread %v", s.Reason, s.Thread)
+	}
+	if _, err := s.Thread.Regs(); err == nil || !strings.Contains(err.Error(), "vfork") {
+		t.Errorf("registers: %v, want an error that names vfork", err)
+	}
+}
+
 func s0(p *Process) *Thread { return p.Threads()[0] }
 
 func TestKilledFromOutside(t *testing.T) {

@@ -80,6 +80,10 @@ int main(int argc, char **argv)
 				hit(0);
 			_exit(3);
 		}
+		if (!strcmp(how, "vforkwait") && (pid = vfork()) == 0) {
+			pause();
+			_exit(4);
+		}
 		if (!strcmp(how, "vforkexec") && (pid = vfork()) == 0) {
 			hit(0);
 			execv(argv[0], args);
