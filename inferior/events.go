@@ -102,6 +102,7 @@ func (p *Process) reaped(t *Thread, tid int, ws unix.WaitStatus) {
 		p.message("process %d, no longer debugged, %v", tid, status)
 	default:
 		delete(p.leaving, tid)
+		delete(p.early, tid)
 	}
 }
 
