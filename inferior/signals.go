@@ -29,8 +29,8 @@ const lastSignal = 64
 
 type policies [lastSignal + 1]Policy
 
-// defaultPolicies are gdb's: everything stops, prints and passes, but for the
-// signals of normal operation and those that the debugger uses itself.
+// defaultPolicies are gdb's, but for SIGTSTP: everything stops, prints and passes
+// except the signals of normal operation and those that mean the debugger.
 func defaultPolicies() policies {
 	var p policies
 	for n := range p {
@@ -42,6 +42,9 @@ func defaultPolicies() policies {
 	}
 	p[unix.SIGINT].Pass = false
 	p[unix.SIGTRAP].Pass = false
+	// Ctrl-Z means the debugger. Passed on, it would stop the program with the
+	// terminal in its hands, and nobody could type continue.
+	p[unix.SIGTSTP].Pass = false
 	return p
 }
 
