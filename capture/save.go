@@ -47,6 +47,9 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 		c.AddStop(s)
 	}
 	upTo(src.Stacks())
+	if err := c.Flush(); err != nil { // the events before their names: a cut costs less
+		return err
+	}
 	c.embed(src, sym)
 	return c.Close()
 }
