@@ -56,7 +56,7 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 	}
 	var alive map[uint64]bool
 	if live {
-		alive = liveEvents(src)
+		alive = replayed(src).Events()
 	}
 	return func(yield func(*Event) bool) {
 		state := heap.NewLive()
@@ -78,13 +78,13 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 
 var errNothing = errors.New("nothing was recorded: use record start, or open a capture")
 
-// liveEvents are the events whose block is still allocated at the end.
-func liveEvents(src capture.Source) map[uint64]bool {
+// replayed is the heap that the recorded events leave.
+func replayed(src capture.Source) *heap.Live {
 	state := heap.NewLive()
 	for e := range src.Events(0) {
 		state.Apply(e)
 	}
-	return state.Events()
+	return state
 }
 
 // recordedEnv is what a condition sees of a recorded event.

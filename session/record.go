@@ -55,9 +55,12 @@ type RecordStatus struct {
 
 // RecordStatus tells how far the recording is.
 func (s *Session) RecordStatus() RecordStatus {
-	live := s.trace.live
+	live, seen := s.trace.live, s.trace.seq
+	if s.saved != nil { // nothing but what it recorded is known
+		live, seen = replayed(s.saved), s.saved.Info().Totals.Events
+	}
 	st := RecordStatus{
-		Recording: s.trace.recording, Seen: s.trace.seq,
+		Recording: s.trace.recording && s.saved == nil, Seen: seen,
 		LiveBytes: live.Bytes(), LiveBlocks: live.Blocks(), PeakBytes: live.Peak(),
 	}
 	if src := s.source(); src != nil {

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -217,5 +218,25 @@ func TestStepModeEntersBareFunctions(t *testing.T) {
 		if inside := strings.HasSuffix(f.Function, "printf"); inside != bare {
 			t.Errorf("step-mode %v: step ended in %s:%d", bare, f.Function, f.Line)
 		}
+	}
+}
+
+// A capture is asked about what it holds, not about the run before it.
+func TestRecordStatusOfACapture(t *testing.T) {
+	s := open(t, "basic")
+	setBreak(t, s, "malloc")
+	must(t)(s.Run(nil))
+	file := filepath.Join(t.TempDir(), "c.hdb")
+	if _, err := s.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(file); err != nil {
+		t.Fatal(err)
+	}
+	if st := s.RecordStatus(); st.Recorded != 1 || st.Seen != 1 || st.LiveBlocks != 1 || st.LiveBytes != 100 {
+		t.Errorf("%+v, want the one block of 100 bytes", st)
 	}
 }
