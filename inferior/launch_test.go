@@ -223,6 +223,31 @@ func TestRemoteSyscall(t *testing.T) {
 	}
 }
 
+// TestSetRegs: what the kernel does not take is an error at once, and the
+// program goes on with the registers it had.
+func TestSetRegs(t *testing.T) {
+	p, _ := launch(t, build(t, "threads"), "2", "1", "3")
+	th := p.Threads()[0]
+	before, err := th.Regs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spoil := range []func(*Registers){
+		func(r *Registers) { r.Cs, r.Rip = 0, 1 },
+		func(r *Registers) { r.FsBase, r.Rip = 1<<63, 1 },
+	} {
+		bad := before
+		spoil(&bad)
+		if err := th.SetRegs(bad); !errors.Is(err, unix.EIO) {
+			t.Errorf("%v, want %v", err, unix.EIO)
+		}
+		if r, err := th.Regs(); err != nil || r != before {
+			t.Errorf("registers %+v, before %+v, %v", r, before, err)
+		}
+	}
+	wantExit(t, p, 7)
+}
+
 func TestMemory(t *testing.T) {
 	p, _ := launch(t, build(t, "loop"), "1")
 	a := symbol(t, p, "hit")

@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -80,9 +81,10 @@ func (t *Thread) Regs() (Registers, error) {
 	return t.regs, nil
 }
 
-// SetRegs writes the registers; they take effect when the thread resumes.
-// Setting another Rip gives up an interrupted system call, which otherwise
-// the kernel would restart relative to it.
+// SetRegs writes the registers; they take effect when the thread resumes. The
+// kernel refuses values that no program can have, as a segment selector of its
+// own: then nothing changes. Setting another Rip gives up an interrupted system
+// call, which otherwise the kernel would restart relative to it.
 func (t *Thread) SetRegs(r Registers) error {
 	t.p.check()
 	if err := t.settle(); err != nil {
@@ -91,7 +93,12 @@ func (t *Thread) SetRegs(r Registers) error {
 	if r.Rip != t.regs.Rip && r.OrigRax == t.regs.OrigRax {
 		r.OrigRax = ^uint64(0)
 	}
+	before := t.regs
 	t.regs, t.regsDirty = r, true
+	if err := t.flush(); err != nil {
+		t.regs, t.regsDirty = before, true // the kernel may have taken some of them
+		return errors.Join(fmt.Errorf("set registers of thread %d: %w", t.TID, err), t.flush())
+	}
 	return nil
 }
 
