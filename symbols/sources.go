@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Sources finds and reads source files. The zero value looks only where debug
@@ -96,17 +97,11 @@ func (s *Sources) find(file string) (*SourceFile, int64, error) {
 			return found, size, nil
 		}
 		failure.Tried = append(failure.Tried, path)
-		if !errors.Is(err, fs.ErrNotExist) && !isNotDir(err) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // a leading component is a file
 			failure.Cause = err
 		}
 	}
 	return nil, 0, failure
-}
-
-// isNotDir reports whether a leading component is a file.
-func isNotDir(err error) bool {
-	var pe *fs.PathError
-	return errors.As(err, &pe) && strings.Contains(pe.Err.Error(), "not a directory")
 }
 
 // candidates lists where a file may be, without repeats.
