@@ -158,10 +158,25 @@ func (m *modules) frames(c addr.Code) []symbols.Frame {
 	if mod := m.at(c.Lookup()); mod != nil {
 		if obj := m.object(mod); obj != nil {
 			f = obj.Lookup(c.Lookup().File(mod.Bias))
+			if !c.IsReturn() {
+				asStatement(f, obj, c.Addr().File(mod.Bias))
+			}
 		}
 	}
 	m.names[c] = f
 	return f
+}
+
+// asStatement gives a PC the line of its statement, the one that breakpoints and
+// steps go by: the exact row of the line table may belong to an operand that the
+// compiler moved ahead.
+func asStatement(frames []symbols.Frame, obj *symbols.Object, pc addr.File) {
+	if len(frames) == 0 {
+		return
+	}
+	if b, ok := obj.LineBlock(pc); ok && b.File == frames[0].File && b.Line != frames[0].Line {
+		frames[0].Line, frames[0].Column = b.Line, 0
+	}
 }
 
 // each calls f for every module whose symbols can be read.
