@@ -85,6 +85,7 @@ func New(cfg Config) *Console {
 		missing: map[string]bool{},
 		values:  map[string]string{}, aliases: map[string]string{}, defined: map[string]*definition{},
 	}
+	surviveBrokenPipes()
 	c.hist = history{path: historyPath(cfg.Getenv), limit: 1000}
 	c.screen()
 	return c
@@ -188,6 +189,10 @@ func (c *Console) loop() {
 // top runs one line as the user's own: it can be interrupted, its error is
 // printed, and the commands of the stop it led to run after it.
 func (c *Console) top(line string) {
+	if c.sig.terminated() {
+		c.quit = true
+		return
+	}
 	ctx, done := c.sig.command()
 	defer done()
 	c.screen()
@@ -201,13 +206,12 @@ func (c *Console) top(line string) {
 	if err != nil {
 		c.fail(err)
 	}
-	if c.out.err != nil { // nobody reads what we print: a closed pipe
-		c.quit = true
-	}
-	if c.sig.terminated() {
-		c.quit = true
-	}
+	c.quit = c.quit || c.ending()
 }
+
+// ending tells whether no more commands may run: nobody reads what they print,
+// or a signal asked hdb to end.
+func (c *Console) ending() bool { return c.out.err != nil || c.sig.terminated() }
 
 // execute runs one line: a comment, a definition or a command of the table.
 func (c *Console) execute(ctx context.Context, line string) error {

@@ -2,6 +2,8 @@ package console
 
 import (
 	"errors"
+	"fmt"
+	"syscall"
 
 	"hdb/inferior"
 	"hdb/session"
@@ -83,9 +85,24 @@ func (c *Console) status() int {
 	return ExitOK
 }
 
+// noteOutput makes lost output count as a failure. It is worth a message
+// unless the reader has just gone, as head does.
+func (c *Console) noteOutput() {
+	switch {
+	case c.out.err == nil:
+	case errors.Is(c.out.err, syscall.EPIPE):
+		if c.exit.code == ExitOK {
+			c.exit.code = ExitFailed
+		}
+	default:
+		c.fail(fmt.Errorf("output: %w", c.out.err))
+	}
+}
+
 // finish ends the session, writes the history and gives the terminal back.
 func (c *Console) finish() int {
 	c.out.more, c.out.muted = nil, false
+	c.noteOutput()
 	pid, _, attached, live := c.s.Process()
 	if err := c.s.Close(); err != nil {
 		c.fail(err)

@@ -97,7 +97,7 @@ func (c *Console) runLines(ctx context.Context, src *scriptSource) error {
 	defer func() { c.depth-- }()
 	c.push(src)
 	defer c.pop()
-	for !c.quit {
+	for !c.quit && !c.ending() {
 		line, err := src.next("")
 		if err != nil {
 			return nil
@@ -124,7 +124,7 @@ func (c *Console) runHooks(ctx context.Context) error {
 	}
 	c.hooking = true
 	defer func() { c.hooking = false }()
-	for c.hook != nil && !c.quit {
+	for c.hook != nil && !c.quit && !c.ending() {
 		src := c.hook
 		line, err := src.next("")
 		if err != nil {

@@ -14,9 +14,9 @@ import (
 // errInterrupted ends a script or a long command after Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
-// signals turns Ctrl-C into the end of the running command, and SIGTERM and
-// SIGHUP into an orderly end of hdb, so that an attached process is let go with
-// its code as it was. Its goroutine only cancels, interrupts and wakes.
+// signals turns Ctrl-C into the end of the running command, and SIGTERM, SIGHUP
+// and SIGQUIT into an orderly end of hdb, so that an attached process is let go
+// with its code as it was. Its goroutine only cancels, interrupts and wakes.
 type signals struct {
 	ch        chan os.Signal
 	wake      chan struct{} // a signal came while no command ran
@@ -27,13 +27,24 @@ type signals struct {
 	cancel context.CancelFunc
 
 	reading atomic.Bool // a line is awaited, of a prompt or inside a block
-	ended   atomic.Bool // SIGTERM or SIGHUP came
+	ended   atomic.Bool // SIGTERM, SIGHUP or SIGQUIT came
 }
 
+// surviveBrokenPipes makes a write that nobody reads fail with EPIPE instead of
+// killing hdb, which could leave an int3 in an attached process. SIGPIPE is not
+// ignored, because programs that hdb starts would inherit that.
+func surviveBrokenPipes() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
+
+// start handles signals from now on. It does nothing the second time.
 func (s *signals) start(interrupt func() error) {
+	if s.ch != nil {
+		return
+	}
 	s.ch, s.wake, s.done = make(chan os.Signal, 4), make(chan struct{}, 1), make(chan struct{})
 	s.interrupt = interrupt
-	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	go func() {
 		defer close(s.done)
 		for sig := range s.ch {
@@ -95,6 +106,9 @@ func (s *signals) read(in LineReader, prompt string) (string, error) {
 	select {
 	case <-s.wake: // of an earlier signal
 	default:
+	}
+	if s.terminated() {
+		return "", io.EOF
 	}
 	s.reading.Store(true)
 	defer s.reading.Store(false)

@@ -1,0 +1,144 @@
+package console
+
+import (
+	"bufio"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hdb/testprogs"
+)
+
+// bystander starts a program that hdb is attached to and that must outlive it.
+func bystander(t *testing.T, name string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(testprogs.Build(t, name))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil { // it is in its loop
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// livesOn tells whether the program runs for a while longer, allocating.
+func livesOn(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	time.Sleep(300 * time.Millisecond)
+	var status syscall.WaitStatus
+	pid, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
+	if pid != 0 || err != nil {
+		t.Errorf("the program did not outlive hdb: %v, status %#x", err, status)
+	}
+}
+
+// ends waits for hdb.
+func ends(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Fatal("hdb still runs")
+	}
+	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
+		t.Fatalf("hdb died of %v", ws.Signal())
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// TestBrokenPipeDetaches has hdb's reader go away after a line or two, as in
+// `hdb ... | head -2`, while the process is full of traps.
+func TestBrokenPipeDetaches(t *testing.T) {
+	for name, commands := range map[string][]string{
+		"commands":        {"break alloc", "c", "bt", "c", "bt", "c", "bt"},
+		"hooks":           {"break alloc", "commands", "bt", "continue", "end", "c"},
+		"messages closed": {"break alloc", "c", "bt", "nonsense", "c", "bt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prog := bystander(t, "spin")
+			args := []string{"-batch", "-nx"}
+			for _, c := range commands {
+				args = append(args, "-ex", c)
+			}
+			cmd := exec.Command(testprogs.HDB(t), append(args, "-p", strconv.Itoa(prog.Process.Pid))...)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "messages closed" {
+				cmd.Stderr = cmd.Stdout
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := bufio.NewReaderSize(out, 16).ReadString('\n'); err != nil {
+				t.Fatalf("%q, %v", line, err)
+			}
+			out.Close()
+			if code := ends(t, cmd); code != ExitFailed {
+				t.Errorf("exit code %d, want %d", code, ExitFailed)
+			}
+			livesOn(t, prog)
+		})
+	}
+}
+
+// TestSignalsDetach ends hdb by each of its signals, while the process runs
+// with traps in it and at the prompt.
+func TestSignalsDetach(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			prog := bystander(t, "spin")
+			k := newKeyboard(t, exec.Command(testprogs.HDB(t), "-nx", "-p", strconv.Itoa(prog.Process.Pid)))
+			k.expect("(hdb) ")
+			k.press("break alloc if size > 1GiB" + keyEnter)
+			k.expect("(hdb) ")
+			k.press("continue" + keyEnter)
+			time.Sleep(200 * time.Millisecond)
+			if err := k.cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			k.expect("detached from process")
+			ends(t, k.cmd)
+			livesOn(t, prog)
+		})
+		t.Run(sig.String()+" at the prompt", func(t *testing.T) {
+			prog := bystander(t, "spin")
+			k := newKeyboard(t, exec.Command(testprogs.HDB(t), "-nx", "-p", strconv.Itoa(prog.Process.Pid)))
+			k.expect("(hdb) ")
+			k.press("next-alloc" + keyEnter)
+			k.expect("malloc(")
+			k.expect("(hdb) ")
+			if err := k.cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			k.expect("detached from process")
+			ends(t, k.cmd)
+			livesOn(t, prog)
+		})
+	}
+}
+
+// TestInferiorsKeepSIGPIPE holds programs that hdb starts to the default
+// action: SIG_IGN would be inherited.
+func TestInferiorsKeepSIGPIPE(t *testing.T) {
+	out, _, _ := hdb(t, nil, "/bin/sh", "shell grep SigIgn /proc/self/status", "set args -c 'grep SigIgn /proc/self/status'", "run")
+	if got := strings.Count(out, "SigIgn:\t0000000000000000"); got != 2 {
+		t.Errorf("SIGPIPE or another signal is ignored:\n%s", out)
+	}
+}
