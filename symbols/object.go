@@ -199,11 +199,3 @@ func (o *Object) describeDebug(info *Info) {
 // Demangle gives a linkage name of C++ or Rust as a user writes it, with
 // parameters and without return type. Other names come back unchanged.
 func Demangle(s string) string { return demangle.Name(s) }
-
-// DemangleFull is Demangle with return type and clone suffixes.
-func DemangleFull(s string) string {
-	if d := demangle.Full(s); d != "" {
-		return d
-	}
-	return s
-}

@@ -21,16 +21,11 @@ func IsMangled(s string) bool {
 	return strings.HasPrefix(s, "_Z") || strings.HasPrefix(s, "_R") || strings.HasPrefix(s, "__Z")
 }
 
-// Full demangles s whole: return type, template arguments, parameters and clone
-// suffixes. "" means that s is not a mangled name.
-func Full(s string) string {
-	return run(s, false)
-}
-
 // Name demangles s as a user writes it: `ns::f(int)`, `alloc::vec::Vec<T>::push`.
-// Return types and clone suffixes such as [clone .cold] are left out. It returns s when it is not mangled.
+// Return types and clone suffixes such as [clone .cold] are left out. It returns
+// s when it is not mangled.
 func Name(s string) string {
-	if d := run(trimClone(s), true); d != "" {
+	if d := run(trimClone(s)); d != "" {
 		return d
 	}
 	return s
@@ -38,13 +33,14 @@ func Name(s string) string {
 
 // Bare is Name without parameters.
 func Bare(s string) string {
-	if d := run(trimClone(s), true, itanium.NoParams); d != "" {
+	if d := run(trimClone(s), itanium.NoParams); d != "" {
 		return d
 	}
 	return s
 }
 
-func run(s string, dropReturn bool, options ...itanium.Option) string {
+// run is s demangled without its return type, "" when it is not a mangled name.
+func run(s string, options ...itanium.Option) string {
 	if len(s) > maxName || !IsMangled(s) {
 		return ""
 	}
@@ -63,7 +59,7 @@ func run(s string, dropReturn bool, options ...itanium.Option) string {
 	if err != nil {
 		return ""
 	}
-	if typed, ok := ast.(*itanium.Typed); ok && dropReturn {
+	if typed, ok := ast.(*itanium.Typed); ok {
 		if fn, ok := typed.Type.(*itanium.FunctionType); ok {
 			fn.Return = nil
 		}
