@@ -255,60 +255,79 @@ func sourceSize(i *x86asm.Inst, size int) int {
 
 // stack compiles pushes, pops, calls and returns.
 func (c *compiler) stack() stepper {
-	i := c.inst
-	next := c.next
-	if i.DataSize == 16 {
+	if c.inst.DataSize == 16 {
 		return nil
 	}
-	switch i.Op {
+	switch c.inst.Op {
 	case x86asm.LEAVE:
-		return func(t *Thread, r *Registers) bool {
-			v, ok := t.fetch(r, r.Rbp, 8)
-			if ok {
-				r.Rsp, r.Rbp, r.Rip = r.Rbp+8, v, next
-			}
-			return ok
-		}
+		return c.leave()
 	case x86asm.POP:
-		dst := c.set(i.Args[0], 8)
-		if _, ok := i.Args[0].(x86asm.Reg); !ok || dst == nil {
-			return nil
-		}
-		return func(t *Thread, r *Registers) bool {
-			v, ok := t.fetch(r, r.Rsp, 8)
-			if ok {
-				r.Rsp, r.Rip = r.Rsp+8, next
-				dst(t, r, v) // after rsp: it may be the operand
-			}
-			return ok
-		}
+		return c.pop()
 	case x86asm.PUSH:
-		src := c.get(i.Args[0], 8)
-		if src == nil {
-			return nil
-		}
-		return func(t *Thread, r *Registers) bool {
-			v, ok := src(t, r)
-			if !ok || !t.store(r, r.Rsp-8, v, 8) {
-				return false
-			}
-			r.Rsp, r.Rip = r.Rsp-8, next
-			return true
-		}
+		return c.push()
 	case x86asm.RET:
-		if i.Args[0] != nil {
-			return nil
-		}
-		return func(t *Thread, r *Registers) bool {
-			v, ok := t.fetch(r, r.Rsp, 8)
-			if !ok || !inUserSpace(v) || t.p.hasShadowStack() {
-				return false
-			}
-			r.Rsp, r.Rip = r.Rsp+8, v
-			return true
-		}
+		return c.ret()
 	}
-	target := c.target() // CALL
+	return c.call()
+}
+
+func (c *compiler) leave() stepper {
+	next := c.next
+	return func(t *Thread, r *Registers) bool {
+		v, ok := t.fetch(r, r.Rbp, 8)
+		if ok {
+			r.Rsp, r.Rbp, r.Rip = r.Rbp+8, v, next
+		}
+		return ok
+	}
+}
+
+func (c *compiler) pop() stepper {
+	next, dst := c.next, c.set(c.inst.Args[0], 8)
+	if _, ok := c.inst.Args[0].(x86asm.Reg); !ok || dst == nil {
+		return nil
+	}
+	return func(t *Thread, r *Registers) bool {
+		v, ok := t.fetch(r, r.Rsp, 8)
+		if ok {
+			r.Rsp, r.Rip = r.Rsp+8, next
+			dst(t, r, v) // after rsp: it may be the operand
+		}
+		return ok
+	}
+}
+
+func (c *compiler) push() stepper {
+	next, src := c.next, c.get(c.inst.Args[0], 8)
+	if src == nil {
+		return nil
+	}
+	return func(t *Thread, r *Registers) bool {
+		v, ok := src(t, r)
+		if !ok || !t.store(r, r.Rsp-8, v, 8) {
+			return false
+		}
+		r.Rsp, r.Rip = r.Rsp-8, next
+		return true
+	}
+}
+
+func (c *compiler) ret() stepper {
+	if c.inst.Args[0] != nil {
+		return nil
+	}
+	return func(t *Thread, r *Registers) bool {
+		v, ok := t.fetch(r, r.Rsp, 8)
+		if !ok || !inUserSpace(v) || t.p.hasShadowStack() {
+			return false
+		}
+		r.Rsp, r.Rip = r.Rsp+8, v
+		return true
+	}
+}
+
+func (c *compiler) call() stepper {
+	next, target := c.next, c.target()
 	if target == nil {
 		return nil
 	}
