@@ -144,7 +144,7 @@ func (n Need) String() string {
 func (cmd *Command) names() []string { return append([]string{cmd.Name}, cmd.Aliases...) }
 
 // find picks the command that a word means: an exact name or alias, else the
-// only command of which it is a prefix. kind names the sort of word in errors.
+// only command of which it is a prefix, unless it is known and not built. kind names the sort of word in errors.
 func find(table []*Command, word, kind string) (*Command, error) {
 	var hits []*Command
 	for _, cmd := range table {
@@ -154,6 +154,13 @@ func find(table []*Command, word, kind string) (*Command, error) {
 		if slices.ContainsFunc(cmd.names(), func(n string) bool { return strings.HasPrefix(n, word) }) {
 			hits = append(hits, cmd)
 		}
+	}
+	full := word
+	if parent, ok := strings.CutSuffix(kind, " word"); ok {
+		full = parent + " " + word
+	}
+	if err := notBuilt(full); err != nil {
+		return nil, err
 	}
 	switch {
 	case len(hits) == 1:

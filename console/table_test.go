@@ -149,3 +149,38 @@ func TestCompletion(t *testing.T) {
 		t.Errorf("completeAt = %q, %q, %q", head, words, tail)
 	}
 }
+
+func TestUnbuiltWords(t *testing.T) {
+	values := "values of variables are not read yet: x reads memory, info registers shows registers"
+	for _, tc := range []struct{ line, want string }{
+		{"print x", "print: " + values},
+		{"p x", "p: " + values},
+		{"p/x $rax", "p: " + values},
+		{"info locals", "info locals: " + values},
+		{"i args", "info args: " + values},
+		{"help p", "p: " + values},
+		{"help info types", "info types: types are not read yet"},
+		{"disass main", "disass: whole functions are not disassembled yet"},
+		{"jump 12", "jump: "}, {"core x", "core: "}, {"hbreak main", "hbreak: "},
+	} {
+		out, errs, code := play(t, tc.line)
+		if !strings.HasPrefix(errs, "error: "+tc.want) || strings.Count(errs, "\n") != 1 || out != "" || code != ExitFailed {
+			t.Errorf("%s: %q %q, exit code %d, want %q", tc.line, out, errs, code, tc.want)
+		}
+	}
+	if out, errs, _ := play(t, "alias p = echo mine", "p", "define locals", "echo defined", "end", "locals"); out != "mine\ndefined\n" || errs != "" {
+		t.Errorf("a user's own words: %q %q", out, errs)
+	}
+}
+
+// TestUnbuiltWordsAreNotBuilt fails when a word of that list became a command.
+func TestUnbuiltWordsAreNotBuilt(t *testing.T) {
+	everyCommand(commandTable(), func(full string, cmd *Command) {
+		parent := strings.TrimSuffix(full, cmd.Name)
+		for _, name := range cmd.names() {
+			if notBuilt(parent+name) != nil {
+				t.Errorf("%s%s is a command and in the list of words not built", parent, name)
+			}
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// unbuilt are words of gdb and delve that hdb does not have yet. It says so
+// instead of taking them for the beginning of another word. A user's own
+// definition or alias goes before them.
+var unbuilt = []struct{ words, why string }{
+	{"print, p, inspect, output, call, printf, display, undisplay, locals, args, vars, info locals, info args, info variables, info display",
+		"values of variables are not read yet: x reads memory, info registers shows registers"},
+	{"ptype, whatis, info types", "types are not read yet: info functions and info line tell what the code is"},
+	{"disassemble, disass, disas", "whole functions are not disassembled yet: x/20i $pc shows instructions"},
+	{"jump", "the program cannot be sent elsewhere: until and advance run to a place"},
+	{"hbreak, thbreak", "hardware breakpoints on code are not built: break stops there, watch stops at data"},
+	{"core, core-file", "core files are not read yet: attach takes a process, open a capture"},
+}
+
+// notBuilt is the error for a word that hdb does not have yet, or nil. full is
+// all of the words, as in "info locals".
+func notBuilt(full string) error {
+	for _, u := range unbuilt {
+		if slices.Contains(strings.Split(u.words, ", "), full) {
+			return fmt.Errorf("%s: %s", full, u.why)
+		}
+	}
+	return nil
+}
