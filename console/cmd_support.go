@@ -22,9 +22,9 @@ func commandTable() []*Command {
 
 func supportCommands() []*Command {
 	return []*Command{
-		{Name: "help", Aliases: []string{"h"}, Group: GroupSupport, Synopsis: "[COMMAND | GROUP | all]", Raw: true,
+		{Name: "help", Aliases: []string{"h"}, Group: GroupSupport, Synopsis: "[COMMAND | GROUP | TOPIC | all]", Raw: true,
 			Short: "explain a command, a group of commands, or all", Args: []ArgKind{ArgHelp}, Repeat: RepeatNone, Run: runHelp,
-			Long: "Examples:\n  help\n  help break\n  help info line\n  help allocations"},
+			Long: "Examples:\n  help\n  help break\n  help info line\n  help allocations\n  help conditions"},
 		{Name: "apropos", Group: GroupSupport, Synopsis: "WORD", Raw: true, Short: "find commands and settings whose help has a word",
 			Repeat: RepeatNone, Run: runApropos, Long: "Example:\n  apropos condition"},
 		{Name: "complete", Group: GroupSupport, Synopsis: "LINE", Raw: true, Short: "print what Tab would offer at the end of a line",

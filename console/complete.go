@@ -89,6 +89,9 @@ func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 		for _, g := range groupTitles() {
 			names = append(names, string(g.Group))
 		}
+		for _, t := range topics() {
+			names = append(names, t.name)
+		}
 		return startingWith(names, word)
 	case ArgSub:
 		return startingWith(subNames(cmd), word)

@@ -48,7 +48,7 @@ func (cmd *Command) helpText(full string) string {
 	return b.String()
 }
 
-// showHelp is `help [COMMAND|GROUP|all]`.
+// showHelp is `help [COMMAND|GROUP|TOPIC|all]`.
 func (c *Console) showHelp(topic string) error {
 	groups := groupTitles()
 	if topic == "" {
@@ -56,6 +56,9 @@ func (c *Console) showHelp(topic string) error {
 		var rows [][]span
 		for _, g := range groups {
 			rows = append(rows, []span{{styleHead, string(g.Group)}, {plain, g.Title}})
+		}
+		for _, t := range topics() {
+			rows = append(rows, []span{{styleHead, t.name}, {plain, upperFirst(t.short)}})
 		}
 		c.out.table([]column{{}, {}}, rows)
 		c.out.text("\nThe short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`.\n")
@@ -73,6 +76,10 @@ func (c *Console) showHelp(topic string) error {
 	}) bool {
 		return topic == string(g.Group)
 	}) {
+		return nil
+	}
+	if t, ok := findTopic(topic); ok {
+		c.out.text(upperFirst(t.name) + ": " + t.short + ".\n\n" + t.text + "\n")
 		return nil
 	}
 	return c.commandHelp(topic)
@@ -140,6 +147,11 @@ func (c *Console) apropos(word string) {
 			rows = append(rows, []span{{styleFunc, full}, {plain, cmd.Short}})
 		}
 	})
+	for _, t := range topics() {
+		if strings.Contains(strings.ToLower(t.name+" "+t.text), word) {
+			rows = append(rows, []span{{styleFunc, "help " + t.name}, {plain, t.short}})
+		}
+	}
 	for _, s := range c.settings {
 		if strings.Contains(strings.ToLower(s.name+" "+s.help), word) {
 			rows = append(rows, []span{{styleFunc, "set " + s.name}, {plain, s.help}})
@@ -169,6 +181,9 @@ func Markdown() string {
 		}
 		b.WriteString("\n")
 	}
+	for _, t := range topics() {
+		fmt.Fprintf(&b, "* [%s](#%s): %s\n", upperFirst(t.name), anchor(t.name), t.short)
+	}
 	everyCommand(table, func(full string, cmd *Command) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.", full, upperFirst(cmd.Short))
 		if len(cmd.Aliases) > 0 {
@@ -185,6 +200,9 @@ func Markdown() string {
 			fmt.Fprintf(&b, "\n%s\n", markdownText(cmd.Long))
 		}
 	})
+	for _, t := range topics() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", upperFirst(t.name), markdownText(t.text))
+	}
 	b.WriteString("\n## Settings\n\n`set NAME VALUE`, `show NAME`; `config -save` keeps them.\n\n| Setting | Default | Meaning |\n|--|--|--|\n")
 	for _, s := range settingTable() {
 		def := s.def

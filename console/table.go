@@ -89,7 +89,7 @@ type ArgKind uint8
 const (
 	ArgNone      ArgKind = iota
 	ArgCommand           // a command's name
-	ArgHelp              // a command's or a group's name
+	ArgHelp              // the name of a command, a group or a topic
 	ArgSub               // one of Sub
 	ArgFile              // a path
 	ArgLocation          // a function, file:line or allocator word

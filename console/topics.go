@@ -1,0 +1,52 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hdb/internal/cond"
+)
+
+// A topic is a chapter of the help that is no command.
+type topic struct{ name, short, text string }
+
+// topics are all of them.
+func topics() []topic {
+	return []topic{{"conditions", "what can be asked after `if`", conditionsText()}}
+}
+
+func findTopic(name string) (topic, bool) {
+	i := slices.IndexFunc(topics(), func(t topic) bool { return t.name == name })
+	if i < 0 {
+		return topic{}, false
+	}
+	return topics()[i], true
+}
+
+// conditionExamples are held to the parser by a test.
+var conditionExamples = []string{
+	`size >= 1MiB && thread == 3`,
+	`size > 64k && (func("parse") || module("libfoo"))`,
+	`kind == realloc && !caller("Buffer::grow")`,
+	`thread == "loader" && live > 1GiB`,
+	`func("std::vector<*") && size != 0`,
+	`#4711`,
+}
+
+// conditionsText explains the language of conditions, in the shape of a
+// command's Long: paragraphs and indented blocks.
+func conditionsText() string {
+	var names strings.Builder
+	for _, f := range cond.Fields() {
+		fmt.Fprintf(&names, "\n  %-9s %s", strings.TrimSuffix(f.Name, "("), f.Help)
+	}
+	return "A condition stands after `if` in break, tbreak, condition, next-alloc, next-free, allocs and live. It compares numbers of an event and asks for names; `break PLACE if` knows those that need no allocation.\n\n" +
+		"Names:" + names.String() + "\n\n" +
+		"Operators, those that bind closest first: == != < <= > >=, ! for not, && for and, || for or; parentheses group.\n\n" +
+		"Numbers are 4096, 0x1000, 1_000_000, and sizes: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, kB, MB, GB, TB powers of 1000. 1.5MiB is a size too.\n\n" +
+		"caller(\"f\") looks at one frame, the innermost one outside the allocator, and an inlined call is a frame too: for a std::vector that is allocate() of its allocator, not the function that has the vector. " +
+		"At a place in the code it is the frame that called the function. func(\"f\") looks at every frame of the stack, main too. module(\"libfoo\") asks for a frame of a program or library: libfoo, libfoo.so and libfoo.so.1 are all names of libfoo.so.1.\n\n" +
+		"The name of a function is the one that bt shows, with or without its parameters and its namespaces, or the linker's. * in a name stands for any text, and nothing else is special in it.\n\n" +
+		"Examples:\n  " + strings.Join(conditionExamples, "\n  ")
+}
