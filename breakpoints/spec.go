@@ -21,7 +21,7 @@ import (
 //	func, ns::func         a function
 //	file.c:12, 12, +3, -3  a line; alone, of the current file
 //	file.c:func            a function of a file
-//	*0x401000              an instruction
+//	*0x401000, *main+4     an instruction; Addr is 0 unless it is a number
 //	/re/                   all functions that match
 //
 // An empty location is the current line, +0. Errors are *cond.Error: the
@@ -178,11 +178,13 @@ func cutAllocEvent(loc string) (string, bool) {
 }
 
 func (s *Spec) parseAddress(digits string, fail func(string, ...any) error) error {
-	v, err := strconv.ParseUint(digits, 0, 64)
-	if err != nil {
-		return fail("* needs an address, as in *0x401000, found %q", digits)
+	s.Kind = StopAddress
+	if digits == "" {
+		return fail("* needs an address, as in *0x401000 or *main+4")
 	}
-	s.Kind, s.Addr = StopAddress, addr.Run(v)
+	if v, err := strconv.ParseUint(digits, 0, 64); err == nil {
+		s.Addr = addr.Run(v) // otherwise an expression, which the session evaluates
+	}
 	return nil
 }
 

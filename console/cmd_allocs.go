@@ -79,6 +79,7 @@ func runRecordStatus(_ context.Context, c *Console, in Input) error {
 		}
 		o.printf("%s: %s with %s kept, %s seen in this run\n", state, counted(st.Recorded, "event"), counted(st.Stacks, "stack"), counted(st.Seen, "event"))
 		o.printf("live: %s in %s, peak %s\n", longSize(st.LiveBytes), counted(st.LiveBlocks, "block"), longSize(st.PeakBytes))
+		c.noteBlind()
 		if st.Sites > 0 {
 			o.printf("traps on %s\n", counted(st.Sites, "allocator function"))
 		}
@@ -157,6 +158,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	c.showEvents(in, rows, total, "the largest")
 	if !c.cfg.JSON && total > 0 {
 		c.out.printf("live: %s in %s\n", longSize(bytes), counted(total, "recorded block"))
+		c.noteBlind()
 	}
 	return nil
 }
@@ -191,6 +193,13 @@ func (c *Console) showEvents(in Input, rows []*session.Event, total int, which s
 	})
 }
 
+// noteBlind says when what seems to live may be gone.
+func (c *Console) noteBlind() {
+	if c.s.RecordStatus().Blind {
+		c.Notify("the program ran on while no allocation stop or recording was active: some of these blocks may be freed by now")
+	}
+}
+
 // threadNames maps thread IDs to the numbers that users see.
 func (c *Console) threadNames() map[int]string {
 	names := map[int]string{}
@@ -207,7 +216,7 @@ func (c *Console) eventPlace(e *session.Event) [2]span {
 	if err != nil || len(st.Frames) == 0 {
 		return [2]span{}
 	}
-	f := st.Frames[session.UserFrame(st.Frames)]
+	f := st.Frames[c.s.UserFrame(st.Frames)]
 	name := frameName(f)
 	return [2]span{name[0], framePlace(f)}
 }

@@ -227,7 +227,7 @@ func (c *Console) eventLine(seq uint64) (listRange, error) {
 		return listRange{}, err
 	}
 	if len(st.Frames) > 0 {
-		if f := st.Frames[session.UserFrame(st.Frames)]; f.Line > 0 {
+		if f := st.Frames[c.s.UserFrame(st.Frames)]; f.Line > 0 {
 			return listRange{file: f.File, language: f.Language.String(), first: f.Line, current: f.Line}, nil
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"hdb/session"
 	"hdb/symbols"
 )
 
@@ -83,8 +85,31 @@ func settingTable() []*setting {
 			get:   func(c *Console) string { return c.s.Settings.Sysroot },
 			apply: func(c *Console, v string) error { c.s.Settings.Sysroot = v; return nil }},
 		{name: "tab-width", kind: kindCount, def: "8", help: "columns of a tab in source lines"},
+		{name: "wrappers", def: session.DefaultWrappers, help: "regular expression: functions that only allocate for their callers; stops, allocs and top show the caller",
+			get:   showWrappers,
+			apply: setWrappers},
 		{name: "width", kind: kindCount, def: "0", help: "columns of the terminal; 0 asks the terminal, then COLUMNS"},
 	}
+}
+
+func showWrappers(c *Console) string {
+	if c.s.Settings.Wrappers == nil {
+		return ""
+	}
+	return c.s.Settings.Wrappers.String()
+}
+
+func setWrappers(c *Console, v string) error {
+	if v == "" {
+		c.s.Settings.Wrappers = nil
+		return nil
+	}
+	re, err := regexp.Compile(v)
+	if err != nil {
+		return err
+	}
+	c.s.Settings.Wrappers = re
+	return nil
 }
 
 func onOff(on bool) string {

@@ -10,12 +10,13 @@ type Block struct {
 	Size uint64 // bytes asked for
 }
 
-// Live is the set of blocks that are allocated at a moment. It follows events in
-// their order; it is not safe for concurrent use.
+// Live is the set of blocks that are allocated at a moment. Mappings are not part
+// of it: they are the allocator's own, libraries and stacks of threads, and would
+// be counted twice or for something else. Live follows events in their order; it
+// is not safe for concurrent use.
 type Live struct {
-	// Gone, when set, is told of every block as it is given back. part is true
-	// when only Size bytes of it are, and the rest stays allocated.
-	Gone func(b Block, part bool)
+	// Gone, when set, is told of every block as it is given back.
+	Gone func(Block)
 
 	blocks map[uint64]Block
 	bytes  uint64
@@ -52,15 +53,16 @@ func (l *Live) Events() map[uint64]bool {
 // Apply brings the heap to the moment after the event.
 func (l *Live) Apply(e capture.Event) {
 	switch e.Kind {
-	case capture.Alloc, capture.Map:
-		l.moved(e)
-	case capture.Realloc:
+	case capture.Alloc, capture.Realloc:
 		l.moved(e)
 	case capture.Free:
 		l.drop(e.Addr)
-	case capture.Unmap:
-		l.unmap(e.Addr, e.Size)
 	}
+}
+
+// Allocates tells events that put a block into Live.
+func Allocates(e capture.Event) bool {
+	return !e.Failed && e.Addr != 0 && (e.Kind == capture.Alloc || e.Kind == capture.Realloc)
 }
 
 // moved follows an allocation that may take the place of an old block. The old
@@ -90,22 +92,6 @@ func (l *Live) drop(addr uint64) {
 	delete(l.blocks, addr)
 	l.bytes -= b.Size
 	if l.Gone != nil {
-		l.Gone(b, false)
-	}
-}
-
-// unmap gives back the start of a mapping: munmap may free less than was mapped,
-// and what is left keeps its event. A hole further in is not followed.
-func (l *Live) unmap(addr, size uint64) {
-	b, ok := l.blocks[addr]
-	if !ok || size == 0 || size >= b.Size {
-		l.drop(addr)
-		return
-	}
-	delete(l.blocks, addr)
-	l.blocks[addr+size] = Block{Seq: b.Seq, Size: b.Size - size}
-	l.bytes -= size
-	if l.Gone != nil {
-		l.Gone(Block{Seq: b.Seq, Size: size}, true)
+		l.Gone(b)
 	}
 }

@@ -57,20 +57,16 @@ func Top(src capture.Source, by Measure, site func(id capture.StackID, seq uint6
 	rows := map[key]*Row{}
 	owner := map[uint64]*Row{} // of each event that allocated
 	live := NewLive()
-	live.Gone = func(b Block, part bool) {
-		r := owner[b.Seq]
-		if r == nil {
-			return
-		}
-		r.LiveBytes -= b.Size
-		if !part {
+	live.Gone = func(b Block) {
+		if r := owner[b.Seq]; r != nil {
+			r.LiveBytes -= b.Size
 			r.LiveBlocks--
 			delete(owner, b.Seq)
 		}
 	}
 	for e := range src.Events(0) {
 		live.Apply(e)
-		if !allocates(e) {
+		if !Allocates(e) {
 			continue
 		}
 		s := site(e.Stack, e.Seq)
@@ -98,9 +94,4 @@ func sorted[K comparable](rows map[K]*Row, by Measure) []Row {
 		return cmp.Or(-cmp.Compare(by.of(a), by.of(b)), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Module, b.Site.Module))
 	})
 	return out
-}
-
-// allocates tells events that made a block.
-func allocates(e capture.Event) bool {
-	return !e.Failed && (e.Kind == capture.Alloc || e.Kind == capture.Realloc || e.Kind == capture.Map)
 }

@@ -22,8 +22,8 @@ func TestTopCountsWhatStays(t *testing.T) {
 	names := map[capture.StackID]string{1: "grow", 2: "load"}
 	rows := Top(log, ByLive, func(id capture.StackID, _ uint64) Site { return Site{Function: names[id]} })
 	want := []Row{
-		{Site: Site{Function: "grow"}, Bytes: 8292, Count: 2, LiveBytes: 4096, LiveBlocks: 1},
 		{Site: Site{Function: "load"}, Bytes: 350, Count: 2, LiveBytes: 300, LiveBlocks: 1},
+		{Site: Site{Function: "grow"}, Bytes: 100, Count: 1},
 	}
 	if len(rows) != len(want) {
 		t.Fatalf("got %+v", rows)

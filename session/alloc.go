@@ -17,6 +17,8 @@ type trace struct {
 	live      *heap.Live
 	recording bool
 	next      *nextEvent
+	kept      map[uint64]bool   // addresses of blocks that are in the log and live
+	blind     bool              // the program ran on with such blocks while nothing was traced
 	lost      breakpoints.Stats // Lost and LostCause of tracers that ended
 }
 
@@ -28,11 +30,28 @@ type nextEvent struct {
 }
 
 func (tr *trace) reset() {
-	*tr = trace{live: heap.NewLive(), recording: tr.recording}
+	*tr = trace{live: heap.NewLive(), recording: tr.recording, kept: map[uint64]bool{}}
 }
 
 // forgetBlocks follows an exec: the old image's heap is gone.
-func (tr *trace) forgetBlocks() { tr.live = heap.NewLive() }
+func (tr *trace) forgetBlocks() { tr.live, tr.kept = heap.NewLive(), map[uint64]bool{} }
+
+// ends takes note of a block that is given back, and tells whether the log has
+// it: then the log has to have its end too, or the block would seem to live.
+func (tr *trace) ends(e capture.Event) bool {
+	addr := e.Addr
+	if e.Kind == capture.Realloc {
+		addr = e.Old
+		if e.Failed {
+			return false
+		}
+	} else if e.Kind != capture.Free {
+		return false
+	}
+	had := tr.kept[addr]
+	delete(tr.kept, addr)
+	return had
+}
 
 // sink receives the tracer's events.
 type sink struct{ s *Session }
@@ -48,13 +67,12 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	e.Abandoned = call.Abandoned
 	env := &eventEnv{s: s, t: t, e: e, call: call}
 	s.applyEvent(e)
-	if tr.recording {
+	keep := tr.ends(e.Event) || tr.recording
+	stop := s.stopsAt(env)
+	if keep || stop {
 		s.record(env)
 	}
-	if s.stopsAt(env) {
-		if !tr.recording {
-			s.record(env)
-		}
+	if stop {
 		return inferior.StopHere
 	}
 	return inferior.Resume

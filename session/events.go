@@ -197,7 +197,7 @@ func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.
 	if len(st.Frames) == 0 {
 		return heap.Site{Function: "(no stack)"}
 	}
-	f := st.Frames[UserFrame(st.Frames)]
+	f := st.Frames[s.UserFrame(st.Frames)]
 	site := heap.Site{Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
 	if site.Function == "" {
 		site.Function = f.Code.Addr().String()

@@ -29,17 +29,62 @@ func matchFunction(pattern string, f Frame) bool {
 	}
 }
 
-// withoutParameters cuts a demangled name at its parameter list; operator() has
-// a pair of its own.
+// withoutParameters cuts the parameter list off a demangled name: the last pair
+// of parentheses, if nothing but qualifiers follows. Those of operator(), of
+// (anonymous namespace) and of Go's receivers have a name behind them.
 func withoutParameters(name string) string {
-	rest := name
-	if i := strings.Index(name, "operator()"); i >= 0 {
-		rest = name[i+len("operator()"):]
+	last := strings.LastIndexByte(name, ')')
+	if last < 0 || last+1 < len(name) && name[last+1] != ' ' {
+		return name
 	}
-	if i := strings.IndexByte(rest, '('); i > 0 || i == 0 && len(rest) < len(name) {
-		return name[:len(name)-len(rest)+i]
+	depth := 0
+	for i := last; i > 0; i-- {
+		switch name[i] {
+		case ')':
+			depth++
+		case '(':
+			depth--
+		}
+		if depth == 0 {
+			if strings.HasSuffix(name[:i], "operator") && i+1 == last {
+				return name // operator() without its parameters
+			}
+			return name[:i]
+		}
 	}
 	return name
+}
+
+// baseName is a function's name without namespaces, template arguments and
+// parameters.
+func baseName(name string) string {
+	name = withoutParameters(name)
+	if !strings.Contains(name, "operator") {
+		name = withoutArguments(name)
+	}
+	if i := strings.LastIndexAny(name, ":."); i >= 0 && i+1 < len(name) {
+		name = name[i+1:]
+	}
+	return name
+}
+
+// withoutArguments drops template arguments with their brackets.
+func withoutArguments(name string) string {
+	var b strings.Builder
+	depth := 0
+	for _, c := range name {
+		switch c {
+		case '<':
+			depth++
+		case '>':
+			depth--
+		default:
+			if depth == 0 {
+				b.WriteRune(c)
+			}
+		}
+	}
+	return b.String()
 }
 
 // matchModule tells whether the user's name for a module is this one: "libfoo"

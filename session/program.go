@@ -194,7 +194,7 @@ func (s *Session) Attach(pid int) (*Report, error) {
 		return nil, err
 	}
 	exe := p.Exe()
-	obj, err := s.mods.open(fmt.Sprintf("/proc/%d/exe", pid))
+	obj, err := s.mods.open(programPath(p))
 	if err != nil {
 		s.notify("%s: %v", exe, err)
 	}
@@ -203,6 +203,17 @@ func (s *Session) Attach(pid int) (*Report, error) {
 		return nil, err
 	}
 	return s.reportHere("attach"), nil
+}
+
+// programPath is where the running program can be opened: as its module is, so
+// that both are one file.
+func programPath(p *inferior.Process) string {
+	for _, m := range p.Modules() {
+		if m.Name == p.Exe() {
+			return m.Path
+		}
+	}
+	return fmt.Sprintf("/proc/%d/exe", p.PID())
 }
 
 // adopt makes p the process under the debugger.
@@ -239,7 +250,20 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.logModules(p.Modules(), nil)
 	s.selectDefault()
 	s.bindAll()
-	return s.armTracer()
+	if err := s.armTracer(); err != nil {
+		return err
+	}
+	if s.wantsEvents() && s.prog.obj != nil && s.prog.obj.Info().Static {
+		s.noteNoAllocator()
+	}
+	return nil
+}
+
+// noteNoAllocator says that stops on allocations wait in vain.
+func (s *Session) noteNoAllocator() {
+	if s.RecordStatus().Sites == 0 {
+		s.notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", s.prog.path)
+	}
 }
 
 func (s *Session) selectDefault() {

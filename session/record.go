@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
@@ -51,6 +52,7 @@ type RecordStatus struct {
 	Sites      int    // places where allocator functions are trapped
 	Lost       uint64 // calls of this run that could not be followed
 	LostCause  error  // of the last one
+	Blind      bool   // the program ran on untraced: recorded blocks may be freed by now
 }
 
 // RecordStatus tells how far the recording is.
@@ -75,6 +77,7 @@ func (s *Session) RecordStatus() RecordStatus {
 	}
 	lost := s.lost()
 	st.Lost, st.LostCause = lost.Lost, lost.LostCause
+	st.Blind = s.saved == nil && s.trace.blind
 	return st
 }
 
@@ -96,6 +99,9 @@ func (s *Session) record(env *eventEnv) {
 	e.Func = s.log.FuncIndex(e.Function)
 	e.Stack = s.log.Intern(recordedStack(env.walk()))
 	s.log.AddEvent(e.Event)
+	if heap.Allocates(e.Event) {
+		s.trace.kept[e.Addr] = true
+	}
 	s.logThread(env.t)
 }
 
@@ -349,6 +355,6 @@ func (s *Session) selectSaved() {
 		}
 	}
 	if st, err := s.savedStack(); err == nil {
-		s.sel.frame = UserFrame(st.Frames)
+		s.sel.frame = s.UserFrame(st.Frames)
 	}
 }

@@ -86,6 +86,9 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 // resume lets all threads run until something asks to stop.
 func (s *Session) resume() (inferior.Stop, error) {
 	s.leave()
+	if len(s.trace.kept) > 0 && !s.tracer.Armed() {
+		s.trace.blind = true
+	}
 	defer func() { s.stopped = time.Now() }()
 	for {
 		stop, err := s.proc.Continue()
@@ -113,6 +116,9 @@ func (s *Session) report(stop inferior.Stop, verb string) *Report {
 		Child: stop.Child, Verb: verb, Elapsed: s.now(),
 	}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
+		if s.wantsEvents() && !s.prog.obj.Info().Static {
+			s.noteNoAllocator()
+		}
 		s.logStop(r)
 		s.forget()
 		return r
@@ -169,13 +175,13 @@ func (s *Session) showFrames(r *Report) {
 			n = 0
 			break
 		}
-		if i := slices.IndexFunc(frames[known:], isOwn); i >= 0 {
+		if i := slices.IndexFunc(frames[known:], s.isCaller); i >= 0 {
 			n = known + i
 			break
 		}
 	}
 	if n < 0 {
-		n = UserFrame(frames)
+		n = s.UserFrame(frames)
 	}
 	s.sel.stack, s.sel.frame = Stack{Frames: frames}, n
 	r.Frames = frames[:n+1]

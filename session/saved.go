@@ -169,7 +169,7 @@ func (s *Session) Goto(seq uint64) (*Report, error) {
 		}
 	}
 	if st, err := s.savedStack(); err == nil && len(st.Frames) > 0 {
-		s.sel.frame = UserFrame(st.Frames)
+		s.sel.frame = s.UserFrame(st.Frames)
 		r.Frames = st.Frames[:s.sel.frame+1]
 	}
 	return r, nil

@@ -13,6 +13,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -87,7 +88,8 @@ type Settings struct {
 	MaxDepth     int    // frames of a recorded stack
 	DebugDirs    []string
 	Sysroot      string
-	StepIntoBare bool // step-mode: step stops in functions without line information
+	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none
+	StepIntoBare bool           // step-mode: step stops in functions without line information
 }
 
 // Errors that callers tell apart.
@@ -111,7 +113,7 @@ func New(cfg Config) *Session {
 		resolved: resolved{},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
-			MaxDepth: 2048, DebugDirs: []string{"/usr/lib/debug"},
+			Wrappers: regexp.MustCompile(DefaultWrappers), MaxDepth: 2048, DebugDirs: []string{"/usr/lib/debug"},
 		},
 	}
 	s.mods = newModules(s)

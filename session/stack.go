@@ -169,11 +169,24 @@ func isOwnCode(f Frame) bool {
 	return f.Line != 0 && f.Frame.Source == symbols.FromDWARF && !runtimeModule(f.Path) && !systemSource(f.File)
 }
 
-// UserFrame is the index of the first frame that a user wrote: one with a line,
-// not inlined, outside the language's runtime. Without one it is an inlined one,
-// then any outside the runtime, then the innermost.
-func UserFrame(frames []Frame) int {
+// DefaultWrappers is what Settings.Wrappers is at first.
+const DefaultWrappers = `(?i)alloc|strn?dup|^mem(new|dup)`
+
+// isCaller tells the user's frames that are no allocator of the program's own:
+// in sqlite3 everything is allocated by sqlite3MemMalloc, which tells nobody
+// anything.
+func (s *Session) isCaller(f Frame) bool {
+	w := s.Settings.Wrappers
+	return isOwn(f) && (w == nil || !w.MatchString(baseName(f.Function)))
+}
+
+// UserFrame is the index of the frame to show for an allocation: the first one
+// that the user wrote (with a line, not inlined, outside the language's runtime)
+// and that is no wrapper of the allocator. Without one it is a wrapper, then an
+// inlined frame, then any outside the runtime, then the innermost.
+func (s *Session) UserFrame(frames []Frame) int {
 	for _, good := range []func(Frame) bool{
+		s.isCaller,
 		isOwn,
 		isOwnCode,
 		func(f Frame) bool { return f.Function != "" && !runtimeModule(f.Path) },

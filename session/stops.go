@@ -40,6 +40,12 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		st.Kind, st.Addr = breakpoints.StopAddress, f.Code.Addr()
 		st.Location = fmt.Sprintf("*%v", st.Addr)
 	}
+	if st.Kind == breakpoints.StopAddress && strings.Contains(st.Location, "$") { // the register's value of now
+		if st.Addr, err = s.Address(st.Location[1:]); err != nil {
+			return nil, err
+		}
+		st.Location = fmt.Sprintf("*%v", st.Addr)
+	}
 	if st.Kind == breakpoints.StopLine && st.File == "" { // of the file of now, whatever is selected later
 		file, line, err := s.lineNumber(st.Location)
 		if err != nil {

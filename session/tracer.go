@@ -55,7 +55,12 @@ func (s *Session) armTracer() error {
 		s.tracer.Disarm()
 		return nil
 	}
-	return s.tracer.Arm(func(breakpoints.Function) bool { return true })
+	err := s.tracer.Arm(func(breakpoints.Function) bool { return true })
+	if err != nil && s.RecordStatus().Sites > 0 {
+		s.notify("some allocator functions are not watched: %v", err) // the others are
+		return nil
+	}
+	return err
 }
 
 // wantsEvents tells whether anything depends on allocation events.

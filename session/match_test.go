@@ -1,0 +1,67 @@
+package session
+
+import (
+	"testing"
+
+	"hdb/symbols"
+)
+
+func TestBaseName(t *testing.T) {
+	for name, want := range map[string]string{
+		"main":                  "main",
+		"Index::read_page(int)": "read_page",
+		"std::vector<int, std::allocator<int> >::push_back(int&&)": "push_back",
+		"operator new(unsigned long)":                              "operator new",
+		"main.(*page).grow":                                        "grow",
+		"rust::Table::fill":                                        "fill",
+		"void visit<A(*)(int)>(A&)":                                "void visit",
+	} {
+		if got := baseName(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestWithoutParameters(t *testing.T) {
+	for name, want := range map[string]string{
+		"f":                             "f",
+		"ns::f(int, void (*)(char))":    "ns::f",
+		"A::get(int) const":             "A::get",
+		"f(int) [clone .cold]":          "f",
+		"(anonymous namespace)::f(int)": "(anonymous namespace)::f",
+		"(anonymous namespace)::f":      "(anonymous namespace)::f",
+		"F::operator()(int)":            "F::operator()",
+		"F::operator()":                 "F::operator()",
+		"main.(*page).grow":             "main.(*page).grow",
+	} {
+		if got := withoutParameters(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestUserFrameSkipsWrappers(t *testing.T) {
+	frame := func(function, file string, inlined bool) Frame {
+		return Frame{Path: "/home/me/prog", Frame: symbols.Frame{
+			Function: function, File: file, Line: 1, Inlined: inlined, Source: symbols.FromDWARF,
+		}}
+	}
+	s := New(Config{})
+	frames := []Frame{
+		frame("std::allocator<int>::allocate(unsigned long)", "/usr/include/c++/12/bits/allocator.h", true),
+		frame("sqlite3MemMalloc", "sqlite3.c", false),
+		frame("mallocWithAlarm", "sqlite3.c", true),
+		frame("std::vector<int, std::allocator<int> >::grow()", "vec.h", false),
+		frame("main", "main.c", false),
+	}
+	if got := s.UserFrame(frames); got != 3 {
+		t.Errorf("frame %d, want 3", got)
+	}
+	if got := s.UserFrame(frames[:3]); got != 1 {
+		t.Errorf("only wrappers: frame %d, want 1", got)
+	}
+	s.Settings.Wrappers = nil
+	if got := s.UserFrame(frames); got != 1 {
+		t.Errorf("no wrappers: frame %d, want 1", got)
+	}
+}
