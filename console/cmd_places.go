@@ -25,9 +25,7 @@ func printStop(o *output, st *breakpoints.Stop) {
 	}
 	row := []span{{styleHead, fmt.Sprintf("%-4d", st.ID)}, {plain, st.Spec.String()}}
 	if len(st.Places) == 1 {
-		p := st.Places[0]
-		p.File = shortPath(p.File)
-		row = append(row, span{styleFile, "  " + session.PlaceText(p)})
+		row = append(row, span{styleFile, "  " + placeText(st.Places[0])})
 	}
 	if len(state) > 0 {
 		row = append(row, span{styleGuess, "  (" + strings.Join(state, ", ") + ")"})
@@ -36,8 +34,7 @@ func printStop(o *output, st *breakpoints.Stop) {
 	below := func(format string, args ...any) { o.printf("      "+format+"\n", args...) }
 	if len(st.Places) > 1 {
 		for i, p := range st.Places {
-			p.File = shortPath(p.File)
-			below("%d.%d  %s", st.ID, i+1, session.PlaceText(p))
+			below("%d.%d  %s", st.ID, i+1, placeText(p))
 		}
 	}
 	if st.Hits > 0 {
@@ -180,7 +177,7 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 				o.printf("%s: no line information\n", r.Addr)
 				continue
 			}
-			o.printf("%s:%d is %s up to %s in %s [%s]\n", shortPath(r.File), r.Line, r.Addr, r.End, orUnknown(r.Function), orUnknown(shortPath(r.Module)))
+			o.printf("%s:%d is %s up to %s in %s [%s]\n", shortPath(r.File), r.Line, r.Addr, r.End, orUnknown(shortName(r.Function)), orUnknown(shortPath(r.Module)))
 		}
 	})
 	return nil

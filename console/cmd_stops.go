@@ -105,11 +105,15 @@ func what(st *breakpoints.Stop) string {
 	case st.Pending:
 		return st.Spec.String() + ": no such place yet, pending"
 	case len(st.Places) == 1:
-		p := st.Places[0]
-		p.File = shortPath(p.File)
-		return session.PlaceText(p)
+		return placeText(st.Places[0])
 	}
 	return fmt.Sprintf("%s: %s", st.Spec, counted(len(st.Places), "place"))
+}
+
+// placeText is a stop's place as the screen shows it.
+func placeText(p breakpoints.Place) string {
+	p.File, p.Function = shortPath(p.File), shortName(p.Function)
+	return session.PlaceText(p)
 }
 
 func (c *Console) tellStop(in Input, st *breakpoints.Stop) {

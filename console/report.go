@@ -34,11 +34,7 @@ func (c *Console) report(in Input, r *session.Report) {
 
 func (c *Console) printReport(o *output, r *session.Report) {
 	if !stepped(r) {
-		style := plain
-		if r.Signal != nil && r.Signal.Fatal || ended(r) && r.Exit.Signal != 0 {
-			style = styleWarning
-		}
-		o.line(span{style, r.Headline()})
+		o.line(headline(r))
 	}
 	if len(r.Frames) == 0 {
 		return
@@ -53,6 +49,20 @@ func (c *Console) printReport(o *output, r *session.Report) {
 	}
 	o.printFrames(shown)
 	c.showSource(o, r.Frames[len(r.Frames)-1], c.count("stop-lines"))
+}
+
+// headline is a report's first line.
+func headline(r *session.Report) span {
+	style := plain
+	if r.Signal != nil && r.Signal.Fatal || ended(r) && r.Exit.Signal != 0 {
+		style = styleWarning
+	}
+	if r.Finished != nil {
+		short, finished := *r, *r.Finished
+		finished.Function = shortName(finished.Function)
+		short.Finished, r = &finished, &short
+	}
+	return span{style, r.Headline()}
 }
 
 // maxReportFrames bounds the frames of a stop; the first frame of the user's

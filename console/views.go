@@ -144,8 +144,12 @@ func ended(r *session.Report) bool {
 
 // frameName is a frame's function as bt shows it, with everything that is not
 // certain about it.
-func frameName(f session.Frame) []span {
-	name := f.Function
+func frameName(f session.Frame) []span { return markedName(f, shortName(f.Function)) }
+
+// wholeName is frameName with all template arguments.
+func wholeName(f session.Frame) []span { return markedName(f, f.Function) }
+
+func markedName(f session.Frame, name string) []span {
 	var marks []string
 	switch {
 	case name == "":

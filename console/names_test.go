@@ -1,0 +1,84 @@
+package console
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"hdb/internal/addr"
+	"hdb/session"
+	"hdb/symbols"
+)
+
+func TestShortName(t *testing.T) {
+	long := "std::pair<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, std::vector<int> >"
+	for _, tc := range []struct{ in, want string }{
+		{"std::vector<int, std::allocator<int> >::push_back(int&&)", "std::vector<int, std::allocator<int> >::push_back(int&&)"},
+		{"", ""},
+		{"f<" + long + ">(int)", "f<...>(int)"},
+		{"std::map<" + long + ">::insert<int>(std::pair<" + long + ", bool>&)", "std::map<...>::insert<int>(std::pair<...>&)"},
+		{"std::operator<< <" + long + " >(std::basic_ostream<char, Traits>&, char const*)", "std::operator<< <...>(std::basic_ostream<...>&, char const*)"},
+		{"bool operator< <" + long + ">(int)", "bool operator< <...>(int)"},
+		{"bool operator<<int, " + long + ">(int)", "bool operator<<int, std::pair<...>>(int)"}, // taken for <<
+		{"P<" + long + ">::operator->() const", "P<...>::operator->() const"},
+		{"P<" + long + ">::operator->*<char const*, long>() const", "P<...>::operator->*<...>() const"},
+		{"P<" + long + ">::operator<=>(P<" + long + "> const&)", "P<...>::operator<=>(P<...> const&)"},
+		{"P<" + long + ">::operator>(int)", "P<...>::operator>(int)"},
+		{"P<" + long + ">::operator>>(int)", "P<...>::operator>>(int)"},
+		{"P<" + long + ">::operator()<" + long + ">(int)", "P<...>::operator()<...>(int)"},
+		{"P<&(Q::operator->()), &(Q::operator<(int)), " + long + ">::f()", "P<...>::f()"},
+		{"P<(4 > 3), (x < y), " + long + ">::f()", "P<...>::f()"},
+		{"P<decltype ((a)->b), " + long + ">::f()", "P<...>::f()"},
+		{"g<" + long + ">(int)::{lambda(std::vector<" + long + ">)#1}::operator()(int) const", "g<...>(int)::{lambda(std::vector<...>)#1}::operator()(int) const"},
+		{"g<" + long + ">::<lambda(std::vector<" + long + ">)>::operator()(int) const", "g<...>::<lambda(std::vector<...>)>::operator()(int) const"},
+		{"(anonymous namespace)::h<" + long + ">[abi:cxx11]()", "(anonymous namespace)::h<...>[abi:cxx11]()"},
+		{"<alloc::vec::Vec<" + long + "> as core::ops::Drop>::drop", "<alloc::vec::Vec<...> as core::ops::Drop>::drop"},
+		{"core::ptr::drop_in_place::<fn(" + long + ") -> u8>", "core::ptr::drop_in_place::<...>"},
+		{"my_operator<" + long + ">", "my_operator<...>"},
+		{"broken<" + long, "broken<" + long},
+		{strings.Repeat("n", 200), strings.Repeat("n", 200)},
+		{strings.Repeat("operator", 20), strings.Repeat("operator", 20)},
+		{strings.Repeat("a<", 100), strings.Repeat("a<", 100)},
+		{strings.Repeat(">)", 100) + "<", strings.Repeat(">)", 100) + "<"},
+	} {
+		if got := shortName(tc.in); got != tc.want {
+			t.Errorf("shortName(%q)\n = %q\nwant %q", tc.in, got, tc.want)
+		}
+	}
+}
+
+func FuzzShortName(f *testing.F) {
+	f.Add("P<(4 > 3), std::vector<int> >::operator-><int>() const" + strings.Repeat("x", maxName))
+	f.Fuzz(func(t *testing.T, name string) {
+		if got := shortName(name); len(got) > len(name) {
+			t.Errorf("%q became %q", name, got)
+		}
+	})
+}
+
+// TestLongNamesOnTheScreen holds where the short name stands and where the whole.
+func TestLongNamesOnTheScreen(t *testing.T) {
+	name := "Index<" + strings.Repeat("long, ", 50) + "long>::add(long)"
+	f := session.Frame{Code: addr.PC(1), Frame: symbols.Frame{Function: name, File: "index.cc", Line: 4}}
+	print := func(show func(*output)) string {
+		var b bytes.Buffer
+		show(&output{w: &b, width: 80})
+		return b.String()
+	}
+	if got, want := print(func(o *output) { o.printFrames([]session.Frame{f}) }), "#0  Index<...>::add(long)  index.cc:4\n"; got != want {
+		t.Errorf("bt: %q, want %q", got, want)
+	}
+	if got := print(func(o *output) { printFull(o, []session.Frame{f}) }); !strings.Contains(got, name) {
+		t.Errorf("bt -full: %q", got)
+	}
+	if got := viewFrame(f).Function; got != name {
+		t.Errorf("JSON: %q", got)
+	}
+	r := &session.Report{Finished: &session.Finished{Function: name, Value: 7}}
+	if got, want := print(func(o *output) { o.line(headline(r)) }), "Index<...>::add(long) returned, rax = 0x7\n"; got != want {
+		t.Errorf("finish: %q, want %q", got, want)
+	}
+	if r.Finished.Function != name {
+		t.Error("the report itself was changed")
+	}
+}
