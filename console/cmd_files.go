@@ -123,10 +123,22 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	c.listing = listing{}
-	c.show(in, viewCapture(info), func(o *output) {
+	readable, selected := c.s.Opened()
+	c.show(in, struct {
+		captureView
+		Readable int    `json:"events_readable"`
+		Selected string `json:"selected,omitempty"`
+	}{viewCapture(info), readable, selected}, func(o *output) {
 		o.printf("%s: %s, pid %d, recorded %s by %s\n", filepath.Base(in.Args[0]), strings.Join(append([]string{info.Program}, info.Args...), " "),
 			info.PID, info.Start.Format("2006-01-02 15:04:05 MST"), info.Created)
-		o.printf("%s over %s\n", counted(info.Totals.Events, "event"), shortTime(info.Totals.Last))
+		events := counted(readable, "event")
+		if total := info.Totals.Events; uint64(readable) < total {
+			events = fmt.Sprintf("%s of %s can be read,", grouped(readable), counted(total, "event"))
+		}
+		o.printf("%s over %s\n", events, shortTime(info.Totals.Last))
+		if selected != "" {
+			o.printf("selected: %s\n", selected)
+		}
 	})
 	return nil
 }

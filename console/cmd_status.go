@@ -83,8 +83,10 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 	}
 	views := make([]threadView, 0, len(threads))
 	var rows [][]span
+	placed := false // a capture keeps no place of a thread
 	for _, t := range threads {
 		views = append(views, viewThread(t))
+		placed = placed || t.Err != nil || t.Frame.Code.Addr() != 0
 		mark := " "
 		if t.Selected {
 			mark = "*"
@@ -103,7 +105,14 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 	c.show(in, struct {
 		Threads []threadView `json:"threads"`
 	}{views}, func(o *output) {
-		o.table([]column{{}, {head: "thread", right: true}, {head: "tid", right: true}, {head: "name"}, {head: "function"}, {}}, rows)
+		columns := []column{{}, {head: "thread", right: true}, {head: "tid", right: true}, {head: "name"}, {head: "function"}, {}}
+		if !placed {
+			columns = columns[:4]
+			for i := range rows {
+				rows[i] = rows[i][:4]
+			}
+		}
+		o.table(columns, rows)
 	})
 	return nil
 }

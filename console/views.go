@@ -182,7 +182,7 @@ func framePlace(f session.Frame) span {
 		if f.Frame.Source == symbols.FromDynsym {
 			mark = ", exported names only"
 		}
-		return span{styleGuess, "[" + f.Module + mark + "]"}
+		return span{styleGuess, "[" + strings.Trim(f.Module, "[]") + mark + "]"} // [vdso] has brackets of its own
 	}
 	return span{}
 }

@@ -42,7 +42,7 @@ func (s *Session) sourceStack(src capture.Source, id capture.StackID, seq uint64
 			base.How = unwind.FramePointer
 		}
 		if m, ok := moduleOf(src, code.Lookup(), seq); ok {
-			base.Module, base.Path = filepath.Base(m.Path), m.Path
+			base.Module, base.Path = savedName(m), m.Path
 		}
 		chain := s.recordedChain(src, code, seq)
 		if len(chain) == 0 {
@@ -111,10 +111,22 @@ func moduleOf(src capture.Source, pc addr.Run, seq uint64) (capture.Module, bool
 	return capture.Module{}, false
 }
 
+// savedName is a recorded module's name. The vDSO is the one module without a
+// file; one that a damaged capture lost has no addresses either.
+func savedName(m capture.Module) string {
+	switch {
+	case m.Path != "":
+		return filepath.Base(m.Path)
+	case m.High == 0:
+		return "(lost)"
+	}
+	return "[vdso]"
+}
+
 func (s *Session) savedModules() []ModuleInfo {
 	var rows []ModuleInfo
 	for _, m := range s.saved.Modules() {
-		rows = append(rows, ModuleInfo{Path: m.Path, Name: filepath.Base(m.Path), Low: m.Low, High: m.High, Bias: m.Bias, BuildID: m.BuildID, Debug: "kept in the capture"})
+		rows = append(rows, ModuleInfo{Path: m.Path, Name: savedName(m), Low: m.Low, High: m.High, Bias: m.Bias, BuildID: m.BuildID, Debug: "kept in the capture"})
 	}
 	return rows
 }
@@ -125,6 +137,24 @@ func (s *Session) savedThreads() []ThreadInfo {
 		rows = append(rows, ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name})
 	}
 	return rows
+}
+
+// Opened tells what a capture begins with: how many events can be read, and the
+// stop or event that is selected, "" without any.
+func (s *Session) Opened() (events int, selected string) {
+	if s.saved == nil {
+		return 0, ""
+	}
+	stops := s.saved.Stops()
+	for i := len(stops) - 1; i >= 0 && s.sel.saved != 0; i-- {
+		if stops[i].Stack == s.sel.saved && max(stops[i].Event, stops[i].Seq) == s.sel.at {
+			return s.saved.Len(), fmt.Sprintf("stop %d, %s", i+1, stops[i].Text)
+		}
+	}
+	if e, ok := s.EventAt(s.sel.seq); ok {
+		return s.saved.Len(), fmt.Sprintf("event #%d %s", e.Seq, e.Call())
+	}
+	return s.saved.Len(), ""
 }
 
 // CaptureInfo is what the capture says of itself.
