@@ -30,6 +30,7 @@ type listRange struct {
 	language    string
 	first, last int
 	current     int
+	asked       int // the line in the middle that the user named, or 0
 }
 
 func runList(_ context.Context, c *Console, in Input) error {
@@ -38,6 +39,10 @@ func runList(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	w, err := c.window(r.file, r.language, r.first, r.last, r.current)
+	var past *pastEndError
+	if errors.As(err, &past) && r.asked > 0 {
+		past.line = r.asked
+	}
 	if err != nil {
 		return err
 	}
@@ -88,6 +93,7 @@ func (c *Console) parseList(arg string) (listRange, error) {
 	if err != nil {
 		return r, err
 	}
+	r.asked = r.first
 	r.first = max(1, r.first-size/2)
 	r.last = r.first + size - 1
 	return r, nil
@@ -114,14 +120,14 @@ func cutComma(s string) (a, b string, ok bool) {
 func (c *Console) listMore(size int) (listRange, error) {
 	l := c.listing
 	if l.last > 0 {
-		return listRange{l.file, l.language, l.last + 1, l.last + size, l.current}, nil
+		return listRange{file: l.file, language: l.language, first: l.last + 1, last: l.last + size, current: l.current}, nil
 	}
 	file, line, language, current := c.here()
 	if file == "" {
 		return listRange{}, errors.New("list: no source here: give FUNCTION or FILE:LINE")
 	}
 	first := max(1, line-size/2)
-	return listRange{file, language, first, first + size - 1, current}, nil
+	return listRange{file: file, language: language, first: first, last: first + size - 1, current: current}, nil
 }
 
 func (c *Console) listBack(size int) (listRange, error) {
@@ -136,7 +142,7 @@ func (c *Console) listBack(size int) (listRange, error) {
 	if l.first <= 1 {
 		return listRange{}, fmt.Errorf("list: that was the beginning of %s", shortPath(l.file))
 	}
-	return listRange{l.file, l.language, max(1, l.first-size), l.first - 1, l.current}, nil
+	return listRange{file: l.file, language: l.language, first: max(1, l.first-size), last: l.first - 1, current: l.current}, nil
 }
 
 // here is the source position of the selected frame, or of main before the run.

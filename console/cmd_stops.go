@@ -204,8 +204,14 @@ func runDelete(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	if len(in.Args) == 0 && len(ids) > 0 && !c.confirm("Delete all %d stops?", len(ids)) {
-		return nil
+	if len(in.Args) == 0 && len(ids) > 0 {
+		which := fmt.Sprintf("all %d stops", len(ids))
+		if len(ids) == 1 {
+			which = fmt.Sprintf("stop %d", ids[0])
+		}
+		if !c.confirm("Delete %s?", which) {
+			return nil
+		}
 	}
 	for _, id := range ids {
 		if err := c.s.Delete(id); err != nil {

@@ -278,3 +278,19 @@ func TestPipeAndShell(t *testing.T) {
 		t.Errorf("printed %q and %q, want %q", out, errs, want)
 	}
 }
+
+func TestDeleteAsks(t *testing.T) {
+	for _, tc := range []struct {
+		lines []string
+		want  string
+	}{
+		{[]string{"break alloc", "delete", "n"}, "Delete stop 1? (y or n) "},
+		{[]string{"break alloc", "break free", "clearall", "y"}, "Delete all 2 stops? (y or n) "},
+	} {
+		st := newStage(t, func(c *Config) { c.In.(*typist).person = true }, append([]string{"file /bin/true"}, tc.lines...)...)
+		st.Run()
+		if !slices.Contains(st.in.prompts, tc.want) {
+			t.Errorf("asked %q, want %q", st.in.prompts, tc.want)
+		}
+	}
+}

@@ -145,9 +145,23 @@ func (c *Console) window(file, language string, first, last, current int) (windo
 	}
 	if len(w.lines) == 0 {
 		if first > src.Last() {
-			return w, fmt.Errorf("line %d: %s has %d lines", first, shortPath(file), src.Last())
+			return w, &pastEndError{shortPath(file), first, src.Last(), src.Whole()}
 		}
 		return w, fmt.Errorf("%s:%d: not among the lines that the capture keeps", shortPath(file), first)
 	}
 	return w, nil
+}
+
+// pastEndError says that a source file has no such line.
+type pastEndError struct {
+	file       string
+	line, last int
+	whole      bool // the file is; of others a capture keeps some lines
+}
+
+func (e *pastEndError) Error() string {
+	if !e.whole {
+		return fmt.Sprintf("line %d: the last line that the capture keeps of %s is %d", e.line, e.file, e.last)
+	}
+	return fmt.Sprintf("line %d: the last line of %s is %d", e.line, e.file, e.last)
 }
