@@ -89,6 +89,9 @@ func (r *Report) cause() string {
 	case inferior.Forked:
 		return fmt.Sprintf("forked process %d", r.Child)
 	}
+	if len(r.Hits) > 0 {
+		return "" // `next` that ends on a breakpoint: the hit is why
+	}
 	return r.Verb
 }
 
