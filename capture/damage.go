@@ -88,7 +88,7 @@ func (e *NotCaptureError) Error() string {
 
 // foreign are the beginnings of files that a user may take for a capture.
 var foreign = []struct{ magic, found, hint string }{
-	{"\x7fELF", "an ELF file", "hdb PROG starts a program, hdb core CORE opens a core file"},
+	{"\x7fELF", "an ELF file", "hdb PROG starts a program"},
 	{"memray", "a capture of memray", "hdb opens its own captures only"},
 	{"PERFILE2", "a perf.data file", "hdb opens its own captures only"},
 	{"\x28\xb5\x2f\xfd", "a file compressed by zstd", "unpack it first: zstd -d"},
