@@ -159,7 +159,7 @@ func (p *Process) onStop(t *Thread, sig unix.Signal) {
 		t.group = false
 	}
 	if p.stepping == t && p.stop != nil {
-		p.stepping = nil // Interrupt
+		p.stepping, t.stepCut = nil, true // Interrupt
 		return
 	}
 	p.proceed(t)
@@ -191,6 +191,11 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 // onTrap handles a SIGTRAP that the engine has caused. False: it is the
 // program's own.
 func (p *Process) onTrap(t *Thread, info *siginfo) bool {
+	if code := info.code(); t.stepCut && p.stepping != t && (code == trapTrace || code == trapBrkpt) {
+		t.stepCut = false
+		p.proceed(t)
+		return true
+	}
 	switch info.code() {
 	case sigKernel:
 		return p.onInt3(t)

@@ -37,6 +37,7 @@ type Thread struct {
 	group       bool // of a process in group-stop, when last seen there
 	atStop      bool // in a PTRACE_EVENT_STOP: may be resumed with PTRACE_LISTEN
 	inKernel    bool // stopped inside a system call, whose result is not in the registers yet
+	stepCut     bool // a step of it was interrupted in a system call: the step's SIGTRAP may be pending
 	vfork       bool // its system call is vfork: resumed, it waits for the child
 
 	queue  []pendingSignal // dequeued from the kernel and not delivered yet, in order

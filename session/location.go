@@ -154,6 +154,9 @@ func (s *Session) functionPlaces(name string) []breakpoints.Place {
 
 func appendFunctions(out []breakpoints.Place, m loaded, name string) []breakpoints.Place {
 	for _, fn := range m.obj.FindFunctions(name) {
+		if strings.HasSuffix(fn.Linkage, ".cold") && !strings.Contains(name, ".cold") {
+			continue // where the function goes on after an unlikely jump, not where it is called
+		}
 		out = append(out, functionPlace(m, fn))
 	}
 	return out

@@ -52,6 +52,9 @@ func (s *Session) watched(stop inferior.Stop) bool {
 
 // stepInstruction executes one instruction of the thread.
 func (s *Session) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
+	if behind, ok := s.behindSyscall(t); ok {
+		return s.overSyscall(t, behind)
+	}
 	stop, err := s.proc.StepInstruction(t)
 	if err == nil && stop.Reason == inferior.Watched && !s.watched(stop) {
 		return inferior.Stop{Reason: inferior.Stepped, Thread: t}, nil

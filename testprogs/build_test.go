@@ -137,6 +137,7 @@ var behaviours = []struct {
 	{name: "crashes", args: []string{"divide"}, state: "signal: floating point exception"},
 	{name: "names", want: "ok\n"},
 	{name: "stepping", want: "sum 246\n"},
+	{name: "contended", want: "n 10050\n"},
 	{name: "rust", want: "2000 300 20 3145728 3000\n"},
 	{name: "rust", flags: []string{"-O"}, want: "2000 300 20 3145728 3000\n"},
 	{name: "golang", want: "[1000 2000 3000] 10 2097152 10\n"},
