@@ -30,6 +30,13 @@ type LineReader interface {
 	Close() error
 }
 
+// A keyReader is a LineReader that can also read a single key.
+type keyReader interface {
+	// ReadKey shows the prompt until a key is pressed, and returns the key. The
+	// error is ErrCancelled for Ctrl-C and io.EOF at the end.
+	ReadKey(prompt string) (string, error)
+}
+
 // maxLine bounds one line of a pipe or script, so that a binary file given by
 // mistake is refused instead of being collected in memory.
 const maxLine = 1 << 20

@@ -111,6 +111,32 @@ func (t *terminal) ReadLine(prompt string) (string, error) {
 	return line, errors.Join(deadlineErr, modeErr)
 }
 
+// ReadKey reads from the terminal itself: liner knows lines only.
+func (t *terminal) ReadKey(prompt string) (key string, err error) {
+	if err := errors.Join(t.raw.ApplyMode(), t.tty.SetReadDeadline(time.Time{})); err != nil {
+		return "", fmt.Errorf("terminal: %w", err)
+	}
+	defer func() { err = errors.Join(err, t.cooked.ApplyMode()) }()
+	var buf [16]byte // an arrow key sends several bytes
+	for {
+		if _, err := io.WriteString(os.Stdout, prompt); err != nil {
+			return "", err
+		}
+		n, err := t.tty.Read(buf[:])
+		_, _ = io.WriteString(os.Stdout, "\r\x1b[K") // the output goes on where the prompt stood
+		switch {
+		case err != nil || n == 0 || buf[0] == ctrlD:
+			return "", io.EOF
+		case buf[0] == ctrlC:
+			return "", ErrCancelled
+		case buf[0] == ctrlZ:
+			t.suspend()
+		default:
+			return string(buf[:n]), nil
+		}
+	}
+}
+
 // pump copies keys from the terminal to liner until its read deadline passes
 // or the terminal goes away, which liner then sees as the end.
 func (t *terminal) pump() {
@@ -136,6 +162,7 @@ func (t *terminal) pump() {
 }
 
 const (
+	ctrlC = 3
 	ctrlD = 4
 	ctrlZ = 26
 )

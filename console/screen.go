@@ -90,7 +90,12 @@ func (c *Console) askMore() bool {
 	if !c.interactive() {
 		return true
 	}
-	answer, err := c.sig.read(c.in, "-- more: Enter, c (all of it), q (no more) -- ")
+	const question = "-- more: Enter, c (all of it), q (no more) -- "
+	read := func() (string, error) { return c.in.ReadLine(question) }
+	if keys, ok := c.in.(keyReader); ok {
+		read = func() (string, error) { return keys.ReadKey(question) }
+	}
+	answer, err := c.sig.await(c.in, read)
 	if err != nil {
 		return false
 	}

@@ -99,6 +99,11 @@ func (s *signals) terminated() bool { return s.ended.Load() }
 // read reads a line while no command runs. A signal gives up the line: at a
 // person's prompt Ctrl-C only cancels it, anything else ends the input.
 func (s *signals) read(in LineReader, prompt string) (string, error) {
+	return s.await(in, func() (string, error) { return in.ReadLine(prompt) })
+}
+
+// await is read with another way to read from in.
+func (s *signals) await(in LineReader, read func() (string, error)) (string, error) {
 	type result struct {
 		line string
 		err  error
@@ -114,7 +119,7 @@ func (s *signals) read(in LineReader, prompt string) (string, error) {
 	defer s.reading.Store(false)
 	ch := make(chan result, 1)
 	go func() {
-		line, err := in.ReadLine(prompt)
+		line, err := read()
 		ch <- result{line, err}
 	}()
 	for {
