@@ -113,6 +113,9 @@ func (s *Session) finishInlined(f Frame) (*Report, error) {
 			return s.report(d.stop, "finish"), nil
 		}
 	}
+	if r, err := s.arrived(t, "finish"); r != nil || err != nil {
+		return r, err
+	}
 	return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "finish"), nil
 }
 
@@ -145,6 +148,9 @@ func (s *Session) Until(location string) (*Report, error) {
 		here, now, err := s.lineAt(t)
 		if err != nil {
 			return nil, err
+		}
+		if r, err := s.arrived(t, "until"); r != nil || err != nil {
+			return r, err
 		}
 		if now.PC() > regs.PC() || here.cfa != from.cfa {
 			return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "until"), nil
