@@ -170,7 +170,7 @@ func isOwnCode(f Frame) bool {
 }
 
 // DefaultWrappers is what Settings.Wrappers is at first.
-const DefaultWrappers = `(?i)alloc|strn?dup|^mem(new|dup)`
+const DefaultWrappers = `(?i)alloc($|[^a]|ate|ator)|strn?dup|^mem(new|dup)`
 
 // isCaller tells the user's frames that are no allocator of the program's own:
 // in sqlite3 everything is allocated by sqlite3MemMalloc, which tells nobody
