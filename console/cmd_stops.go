@@ -144,7 +144,7 @@ func runRbreak(_ context.Context, c *Console, in Input) error {
 
 func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) error {
 	return func(_ context.Context, c *Console, in Input) error {
-		kind, expr, size := kind, in.Raw, 8
+		kind, expr, size := kind, in.Raw, 0
 		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {
 			kind, expr = inferior.ReadWrite, rest
 		}

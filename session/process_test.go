@@ -180,3 +180,20 @@ func TestSwitchToUnknownInferiorKeepsStops(t *testing.T) {
 		t.Errorf("the breakpoint is gone: %s", r.Headline())
 	}
 }
+
+func TestWatchTakesTheVariablesSize(t *testing.T) {
+	s := open(t, "globals")
+	must(t)(s.Start(nil))
+	for name, want := range map[string]int{"byte_value": 1, "short_value": 2, "int_value": 4, "long_value": 8} {
+		st, err := s.Watch(name, 0, inferior.Write)
+		if err != nil {
+			t.Fatalf("watch %s: %v", name, err)
+		}
+		if got := s.binds[st.ID].watch.Size; got != want {
+			t.Errorf("%s is watched as %d bytes, want %d", name, got, want)
+		}
+	}
+	if r := must(t)(s.Continue(1)); r.Watch == nil || r.Watch.Size != 1 {
+		t.Errorf("the first change is of byte_value: %s", r.Headline())
+	}
+}

@@ -5,9 +5,11 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/inferior"
+	"hdb/internal/addr"
 )
 
-// Watch sets a hardware watchpoint on size bytes at the address.
+// Watch sets a hardware watchpoint on size bytes at the address; 0 is the size of
+// the variable there.
 func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
 	if err := s.live(); err != nil {
 		return nil, err
@@ -15,6 +17,9 @@ func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakp
 	a, err := s.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
 	if err != nil {
 		return nil, err
+	}
+	if size == 0 {
+		size = s.watchSize(a)
 	}
 	w, err := s.proc.Watch(a, size, kind)
 	if err != nil {
@@ -24,6 +29,22 @@ func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakp
 	st.Places = []breakpoints.Place{{Addr: a}}
 	s.binds[st.ID] = &binding{watch: w, size: size, access: kind}
 	return st, nil
+}
+
+// watchSize is how much to watch when nobody says: the variable that begins at
+// the address, or as much as its alignment allows.
+func (s *Session) watchSize(a addr.Run) int {
+	if sym, err := s.SymbolAt(a); err == nil && sym.Offset == 0 {
+		switch sym.Size {
+		case 1, 2, 4, 8:
+			return int(sym.Size)
+		}
+	}
+	size := 8
+	for a%addr.Run(size) != 0 {
+		size /= 2
+	}
+	return size
 }
 
 // bindWatch sets the watchpoint again that unbind has taken away.
