@@ -25,7 +25,7 @@ func stopCommands() []*Command {
 		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedProgram,
 			Long: "Example:\n  rbreak ^Index::"},
 		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Synopsis: "[-rw] *ADDRESS [SIZE]\n-l ADDRESS [SIZE]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
-			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (8 without SIZE). -rw stops at reads too.\n\nExample:\n  watch *0x55555578a2c0 4"},
+			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (the size of the variable without SIZE). -rw stops at reads too.\n\nExample:\n  watch *0x55555578a2c0 4"},
 		{Name: "rwatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Read),
 			Long: "x86 cannot watch for reads alone.\n\nExample:\n  rwatch *0x55555578a2c0"},
 		{Name: "awatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite), Long: "Example:\n  awatch *0x55555578a2c0 4"},
