@@ -1,8 +1,6 @@
 package session
 
 import (
-	"slices"
-
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/heap"
@@ -66,6 +64,7 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	e.Seq, e.Time, e.TID = tr.seq, s.now(), int32(t.TID)
 	e.Abandoned = call.Abandoned
 	env := &eventEnv{s: s, t: t, e: e, call: call}
+	env.find = func() []Frame { return s.named(env.walk()).Frames }
 	s.applyEvent(e)
 	keep := tr.ends(e.Event) || tr.recording
 	stop := s.stopsAt(env)
@@ -117,8 +116,7 @@ type eventEnv struct {
 	call   breakpoints.Call
 	raw    unwind.Stack // valid while the event is looked at: nothing else walks
 	walked bool
-	stack  []Frame
-	named  bool
+	callers
 }
 
 // Number is the value of a field at this event.
@@ -162,31 +160,6 @@ func (v *eventEnv) walk() unwind.Stack {
 	}
 	v.raw = raw
 	return raw
-}
-
-// frames is walk with names.
-func (v *eventEnv) frames() []Frame {
-	if !v.named {
-		v.named = true
-		v.stack = v.s.named(v.walk()).Frames
-	}
-	return v.stack
-}
-
-// Func tells whether a function of that name is on the stack.
-func (v *eventEnv) Func(pattern string) bool {
-	return slices.ContainsFunc(v.frames(), func(f Frame) bool { return matchFunction(pattern, f) })
-}
-
-// Module tells whether a frame of that module is on the stack.
-func (v *eventEnv) Module(name string) bool {
-	return slices.ContainsFunc(v.frames(), func(f Frame) bool { return matchModule(name, f.Module) })
-}
-
-// Caller tells whether the first function outside the allocator has that name.
-func (v *eventEnv) Caller(pattern string) bool {
-	fs := v.frames()
-	return len(fs) > 0 && matchFunction(pattern, fs[0])
 }
 
 // Kind tells whether the event's function has that name.

@@ -66,7 +66,7 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 			if live && !alive[e.Seq] {
 				continue
 			}
-			if c != nil && !c.Eval(&recordedEnv{s: s, src: src, e: e, live: state}) {
+			if c != nil && !c.Eval(newRecordedEnv(s, src, e, state)) {
 				continue
 			}
 			if !yield(e) {
@@ -89,12 +89,22 @@ func replayed(src capture.Source) *heap.Live {
 
 // recordedEnv is what a condition sees of a recorded event.
 type recordedEnv struct {
-	s     *Session
-	src   capture.Source
-	e     *Event
-	live  *heap.Live
-	stack []Frame
-	done  bool
+	s    *Session
+	src  capture.Source
+	e    *Event
+	live *heap.Live
+	callers
+}
+
+func newRecordedEnv(s *Session, src capture.Source, e *Event, live *heap.Live) *recordedEnv {
+	v := &recordedEnv{s: s, src: src, e: e, live: live}
+	v.find = func() []Frame {
+		if e.Stack == 0 {
+			return nil
+		}
+		return s.sourceStack(src, e.Stack, e.Seq).Frames
+	}
+	return v
 }
 
 // Number is the value of a field.
@@ -133,30 +143,6 @@ func (v *recordedEnv) thread() (capture.Thread, bool) {
 		return capture.Thread{}, false
 	}
 	return ts[i], true
-}
-
-func (v *recordedEnv) frames() []Frame {
-	if !v.done && v.e.Stack != 0 {
-		v.stack = v.s.sourceStack(v.src, v.e.Stack, v.e.Seq).Frames
-	}
-	v.done = true
-	return v.stack
-}
-
-// Func tells whether a function of that name is on the stack.
-func (v *recordedEnv) Func(pattern string) bool {
-	return slices.ContainsFunc(v.frames(), func(f Frame) bool { return matchFunction(pattern, f) })
-}
-
-// Module tells whether a frame of that module is on the stack.
-func (v *recordedEnv) Module(name string) bool {
-	return slices.ContainsFunc(v.frames(), func(f Frame) bool { return matchModule(name, f.Module) })
-}
-
-// Caller tells whether the first function outside the allocator has that name.
-func (v *recordedEnv) Caller(pattern string) bool {
-	fs := v.frames()
-	return len(fs) > 0 && matchFunction(pattern, fs[0])
 }
 
 // Kind tells whether the event's function has that name.

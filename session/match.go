@@ -1,10 +1,45 @@
 package session
 
 import (
+	"slices"
 	"strings"
 
 	"hdb/internal/cond"
 )
+
+// callers answers what conditions ask of a stack. It is found when one of them
+// asks, and then once.
+type callers struct {
+	find   func() []Frame
+	caller int // index of the frame that called: 0 at an event, 1 where frame 0 is the function itself
+
+	found  bool
+	frames []Frame
+}
+
+func (c *callers) stack() []Frame {
+	if !c.found {
+		c.found = true
+		c.frames = c.find()
+	}
+	return c.frames
+}
+
+// Func tells whether a function of that name is on the stack.
+func (c *callers) Func(pattern string) bool {
+	return slices.ContainsFunc(c.stack(), func(f Frame) bool { return matchFunction(pattern, f) })
+}
+
+// Module tells whether a frame of that module is on the stack.
+func (c *callers) Module(name string) bool {
+	return slices.ContainsFunc(c.stack(), func(f Frame) bool { return matchModule(name, f.Module) })
+}
+
+// Caller tells whether the function that called has that name.
+func (c *callers) Caller(pattern string) bool {
+	fs := c.stack()
+	return len(fs) > c.caller && matchFunction(pattern, fs[c.caller])
+}
 
 // matchFunction tells whether the user's name for a function is this frame's: as
 // printed, without its parameters, without its namespaces, or as the linker

@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -259,8 +258,4 @@ func systemSource(file string) bool {
 		}
 	}
 	return strings.Contains(file, "/rustlib/src/") || strings.Contains(file, "/include/c++/")
-}
-
-func (m *module) String() string {
-	return fmt.Sprintf("%s at %v", m.Name, m.Low)
 }

@@ -157,7 +157,7 @@ func (s *Session) bind(st *breakpoints.Stop) error {
 
 // atStop is the handler of a planted stop.
 func (s *Session) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action {
-	if !st.Check(&codeEnv{s: s, t: t}) {
+	if !st.Check(newCodeEnv(s, t)) {
 		return inferior.Resume
 	}
 	s.hits = append(s.hits, hit{stop: st, thread: t})
@@ -407,10 +407,22 @@ func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
 
 // codeEnv is what a condition sees at a place in the code.
 type codeEnv struct {
-	s      *Session
-	t      *inferior.Thread
-	frames []Frame
-	done   bool
+	s *Session
+	t *inferior.Thread
+	callers
+}
+
+func newCodeEnv(s *Session, t *inferior.Thread) *codeEnv {
+	v := &codeEnv{s: s, t: t}
+	v.caller = 1
+	v.find = func() []Frame {
+		st, err := s.threadStack(t, defaultDepth, addr.Code{})
+		if err != nil {
+			return nil // the thread is gone: it is in no function
+		}
+		return st.Frames
+	}
+	return v
 }
 
 // Number is the value of a field.
@@ -426,32 +438,6 @@ func (v *codeEnv) Number(f cond.Field) (uint64, bool) {
 		return uint64(v.s.trace.live.Blocks()), true
 	}
 	return 0, false
-}
-
-func (v *codeEnv) stack() []Frame {
-	if !v.done {
-		v.done = true
-		if st, err := v.s.threadStack(v.t, defaultDepth, addr.Code{}); err == nil {
-			v.frames = st.Frames
-		}
-	}
-	return v.frames
-}
-
-// Func tells whether a function of that name is on the stack.
-func (v *codeEnv) Func(pattern string) bool {
-	return slices.ContainsFunc(v.stack(), func(f Frame) bool { return matchFunction(pattern, f) })
-}
-
-// Module tells whether a frame of that module is on the stack.
-func (v *codeEnv) Module(name string) bool {
-	return slices.ContainsFunc(v.stack(), func(f Frame) bool { return matchModule(name, f.Module) })
-}
-
-// Caller tells whether the function was called from one of that name.
-func (v *codeEnv) Caller(pattern string) bool {
-	fs := v.stack()
-	return len(fs) > 1 && matchFunction(pattern, fs[1])
 }
 
 // Kind is false: no allocator was called.

@@ -77,14 +77,6 @@ func (s *Session) wantsEvents() bool {
 	})
 }
 
-// Sites are the places where allocator functions are trapped.
-func (s *Session) Sites() []breakpoints.Site {
-	if s.tracer == nil {
-		return nil
-	}
-	return s.tracer.Sites()
-}
-
 // allocatorSymbols tells the tracer where a module defines its functions.
 type allocatorSymbols struct{ s *Session }
 

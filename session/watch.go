@@ -63,7 +63,7 @@ func (s *Session) watched(stop inferior.Stop) bool {
 		if b := s.binds[st.ID]; b.watch != stop.Watch {
 			continue
 		}
-		if !st.Check(&codeEnv{s: s, t: stop.Thread}) {
+		if !st.Check(newCodeEnv(s, stop.Thread)) {
 			return len(s.hits) > 0 // of another stop, at the same time
 		}
 		s.hits = append(s.hits, hit{stop: st, thread: stop.Thread})
