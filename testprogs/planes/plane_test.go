@@ -1,0 +1,191 @@
+package planes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hdb/capture"
+	"hdb/testprogs"
+)
+
+// A plane is a way in which hdb follows allocator calls.
+type plane string
+
+const (
+	plain plane = "plain" // a breakpoint on every allocator function
+	probe plane = "probe" // code inside the program
+)
+
+// planes are those that hdb has.
+func planes(t testing.TB) []plane {
+	if probeAvailable(t) {
+		return []plane{plain, probe}
+	}
+	return []plane{plain}
+}
+
+// probeAvailable asks hdb whether it has a probe, and says so in the log when it
+// has none.
+func probeAvailable(t testing.TB) bool {
+	t.Helper()
+	ok := askProbe(testprogs.HDB(t))
+	if !ok {
+		t.Log("this hdb has no probe: plain breakpoints alone are tested")
+	}
+	return ok
+}
+
+var probeKnown sync.Map
+
+func askProbe(hdb string) bool {
+	known, _ := probeKnown.LoadOrStore(hdb, sync.OnceValue(func() bool {
+		return exec.Command(hdb, "-batch", "-nx", "-ex", "show probe").Run() == nil
+	}))
+	return known.(func() bool)()
+}
+
+// settings are the commands that choose the plane.
+func (p plane) settings(t testing.TB) []string {
+	if !askProbe(testprogs.HDB(t)) {
+		return nil
+	}
+	return []string{"set probe " + map[plane]string{plain: "off", probe: "on"}[p]}
+}
+
+// A job is one run of a program under hdb, from its start to its end.
+type job struct {
+	testprogs.Command
+	Input  string        // file at its standard input; /dev/null when empty
+	Script []string      // commands of hdb instead of "run"; RUN in them is run with its redirections
+	Limit  time.Duration // a minute when 0
+}
+
+// A recording is what came of a job.
+type recording struct {
+	*capture.File
+	plane plane
+	said  string // by hdb
+	out   string // by the program
+}
+
+// passed are signals that hdb would stop at and the programs handle themselves,
+// or die of.
+var passed = []string{"SIGUSR1", "SIGUSR2", "SIGSEGV", "SIGBUS", "SIGTRAP", "SIGABRT", "SIGILL", "SIGFPE", "SIGSYS", "SIGTERM", "SIGHUP", "SIG35"}
+
+// try records the whole of the job and saves a capture. The error is about hdb,
+// not about the program.
+func try(t testing.TB, p plane, j job) (*recording, error) {
+	t.Helper()
+	dir := t.TempDir()
+	file, out := filepath.Join(dir, "run.hdb"), filepath.Join(dir, "out")
+	input := j.Input
+	if input == "" {
+		input = "/dev/null"
+	}
+	run := fmt.Sprintf("run %s< %s > %s 2> %s", quoted(j.Args), input, out, filepath.Join(dir, "err"))
+	commands := p.settings(t)
+	for _, s := range passed {
+		commands = append(commands, "handle "+s+" nostop noprint pass")
+	}
+	commands = append(commands, "record start")
+	if len(j.Script) == 0 {
+		commands = append(commands, run)
+	}
+	for _, c := range j.Script {
+		commands = append(commands, strings.ReplaceAll(c, "RUN", run))
+	}
+	said, err := hdb(t, j, append(commands, "record status", "save "+file), "--args", j.Path)
+	text, _ := os.ReadFile(out)
+	if err != nil {
+		complaint, _ := os.ReadFile(filepath.Join(dir, "err"))
+		return nil, fmt.Errorf("%s plane: %w\n%s%s%s", p, err, said, text, complaint)
+	}
+	f, err := capture.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s plane: %w\n%s", p, err, said)
+	}
+	t.Cleanup(func() { f.Close() })
+	if d := f.Damage(); d != nil {
+		return nil, fmt.Errorf("%s plane: %w", p, d)
+	}
+	return &recording{File: f, plane: p, said: said, out: string(text)}, nil
+}
+
+// record is try for jobs that must succeed.
+func record(t testing.TB, p plane, j job) *recording {
+	t.Helper()
+	r, err := try(t, p, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// hdb runs hdb in batch mode in the environment and folder of the job.
+func hdb(t testing.TB, j job, commands []string, args ...string) (said string, err error) {
+	t.Helper()
+	limit := j.Limit
+	if limit == 0 {
+		limit = time.Minute
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	line := []string{"-batch", "-nx"}
+	for _, c := range commands {
+		line = append(line, "-ex", c)
+	}
+	cmd := exec.CommandContext(ctx, testprogs.HDB(t), append(line, args...)...)
+	cmd.Env, cmd.Dir = j.Env, j.Dir
+	cmd.WaitDelay = 5 * time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		err = errors.Join(fmt.Errorf("hdb still ran after %v", limit), err)
+	}
+	return out.String(), err
+}
+
+// quoted writes arguments so that hdb reads them back as they are.
+func quoted(args []string) string {
+	var b strings.Builder
+	for _, a := range args {
+		b.WriteString("'" + strings.ReplaceAll(a, "'", `'\''`) + "' ")
+	}
+	return b.String()
+}
+
+// program is the job of a program of testprogs with nothing but its arguments.
+func program(t testing.TB, name string, flags []string, args ...string) job {
+	t.Helper()
+	path := testprogs.Build(t, name, flags...)
+	return job{Command: testprogs.Command{Path: path, Args: args, Env: []string{"PATH=/usr/bin:/bin"}, Dir: filepath.Dir(path)}}
+}
+
+// ending is what hdb said of the program's end: "exited with code 0".
+func (r *recording) ending() string {
+	for line := range strings.Lines(r.said) {
+		if strings.HasPrefix(line, "exited with") || strings.HasPrefix(line, "terminated by") || strings.HasPrefix(line, "killed by") {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
+// TestPlanes tells which planes this package tests.
+func TestPlanes(t *testing.T) {
+	t.Logf("planes: %v", planes(t))
+	r := record(t, plain, program(t, "basic", nil))
+	if r.Len() == 0 || r.ending() != "exited with code 0" {
+		t.Errorf("%d events, %q\n%s", r.Len(), r.ending(), r.said)
+	}
+}
