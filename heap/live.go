@@ -2,29 +2,38 @@
 // made them.
 package heap
 
-import "hdb/capture"
+import (
+	"iter"
+
+	"hdb/capture"
+)
 
 // A Block is memory that was handed out and not yet given back.
 type Block struct {
-	Seq  uint64 // the event that allocated it
-	Size uint64 // bytes asked for
+	Seq    uint64          // the event that allocated it
+	Size   uint64          // bytes asked for
+	Stack  capture.StackID // of that event, 0 if it had none
+	Logged bool            // that event was recorded, so that its end has to be, too
 }
 
 // Live is the set of blocks that are allocated at a moment. Mappings are not part
 // of it: they are the allocator's own, libraries and stacks of threads, and would
 // be counted twice or for something else. Live follows events in their order; it
 // is not safe for concurrent use.
+//
+// An event costs some ten nanoseconds and no garbage while the heap does not
+// grow; a live block takes 43 to 85 bytes.
 type Live struct {
 	// Gone, when set, is told of every block as it is given back.
 	Gone func(Block)
 
-	blocks map[uint64]Block
+	blocks blockTable
 	bytes  uint64
 	peak   uint64
 }
 
 // NewLive is an empty heap.
-func NewLive() *Live { return &Live{blocks: map[uint64]Block{}} }
+func NewLive() *Live { return new(Live) }
 
 // Bytes is the sum of the sizes asked for of all live blocks.
 func (l *Live) Bytes() uint64 { return l.bytes }
@@ -33,31 +42,53 @@ func (l *Live) Bytes() uint64 { return l.bytes }
 func (l *Live) Peak() uint64 { return l.peak }
 
 // Blocks is the number of live blocks.
-func (l *Live) Blocks() int { return len(l.blocks) }
+func (l *Live) Blocks() int { return l.blocks.len }
 
 // At is the live block that starts at the address.
 func (l *Live) At(addr uint64) (Block, bool) {
-	b, ok := l.blocks[addr]
-	return b, ok
+	if s := l.blocks.find(addr); s != nil {
+		return s.block(), true
+	}
+	return Block{}, false
+}
+
+// All yields the live blocks with their addresses, in no order. The heap must
+// not change meanwhile.
+func (l *Live) All() iter.Seq2[uint64, Block] {
+	return func(yield func(uint64, Block) bool) {
+		for i := range l.blocks.shards {
+			for _, s := range l.blocks.shards[i].slots {
+				if s.addr != 0 && !yield(s.addr, s.block()) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Events are the numbers of the events whose blocks are allocated.
 func (l *Live) Events() map[uint64]bool {
-	seqs := make(map[uint64]bool, len(l.blocks))
-	for _, b := range l.blocks {
+	seqs := make(map[uint64]bool, l.Blocks())
+	for _, b := range l.All() {
 		seqs[b.Seq] = true
 	}
 	return seqs
 }
 
 // Apply brings the heap to the moment after the event.
-func (l *Live) Apply(e capture.Event) {
+func (l *Live) Apply(e capture.Event) { l.Follow(&e, false) }
+
+// Follow brings the heap to the moment after the event, and returns the block
+// that it gave back or moved, which is at most one look into the table for each
+// address. A new block is marked as logged if the event will be recorded.
+func (l *Live) Follow(e *capture.Event, logged bool) (gone Block, ok bool) {
 	switch e.Kind {
 	case capture.Alloc, capture.Realloc:
-		l.moved(e)
+		return l.moved(e, logged)
 	case capture.Free:
-		l.drop(e.Addr)
+		return l.Take(e.Addr)
 	}
+	return Block{}, false
 }
 
 // Allocates tells events that put a block into Live.
@@ -68,28 +99,55 @@ func Allocates(e capture.Event) bool {
 // moved follows an allocation that may take the place of an old block. The old
 // one is gone when the call succeeded, and also when a size of 0 freed it (glibc
 // returns NULL then).
-func (l *Live) moved(e capture.Event) {
+func (l *Live) moved(e *capture.Event, logged bool) (gone Block, ok bool) {
 	if e.Failed && (e.Size != 0 || e.Old == 0) {
-		return
+		return gone, false
 	}
 	if e.Old != 0 {
-		l.drop(e.Old)
+		gone, ok = l.Take(e.Old)
 	}
 	if e.Failed || e.Addr == 0 {
-		return
+		return gone, ok
 	}
-	l.drop(e.Addr) // its free went unseen, for example before an attach
-	l.blocks[e.Addr] = Block{Seq: e.Seq, Size: e.Size}
-	l.bytes += e.Size
-	l.peak = max(l.peak, l.bytes)
+	unseen, replaced := l.Put(e.Addr, Block{Seq: e.Seq, Size: e.Size, Stack: e.Stack, Logged: logged})
+	if replaced && !ok {
+		return unseen, true
+	}
+	return gone, ok
 }
 
-func (l *Live) drop(addr uint64) {
-	b, ok := l.blocks[addr]
-	if !ok {
-		return
+// Put makes b the block at the address and returns the block that was there: its
+// free went unseen, for example before an attach. There is no block at 0.
+func (l *Live) Put(addr uint64, b Block) (old Block, replaced bool) {
+	if addr == 0 {
+		return old, false
 	}
-	delete(l.blocks, addr)
+	old, replaced = l.blocks.put(addr, b)
+	if replaced {
+		l.ended(old)
+	}
+	l.bytes += b.Size
+	l.peak = max(l.peak, l.bytes)
+	return old, replaced
+}
+
+// Take removes the block at the address and returns it.
+func (l *Live) Take(addr uint64) (Block, bool) {
+	b, ok := l.blocks.take(addr)
+	if ok {
+		l.ended(b)
+	}
+	return b, ok
+}
+
+// SetLogged marks the block at the address, if there is one.
+func (l *Live) SetLogged(addr uint64, logged bool) {
+	if s := l.blocks.find(addr); s != nil {
+		s.logged = logged
+	}
+}
+
+func (l *Live) ended(b Block) {
 	l.bytes -= b.Size
 	if l.Gone != nil {
 		l.Gone(b)

@@ -1,0 +1,141 @@
+package heap
+
+import (
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"hdb/capture"
+)
+
+// The table must answer as a map does, whatever collides: the addresses are
+// drawn from few, so that they are put and taken again and again.
+func TestTableIsAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l, want := NewLive(), map[uint64]Block{}
+		pool := rapid.SliceOfN(rapid.Uint64Min(1), 1, 60).Draw(t, "addresses")
+		addr := rapid.SampledFrom(pool)
+		seq, bytes := uint64(0), uint64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				seq++
+				a, b := addr.Draw(t, "addr"), Block{Seq: seq, Size: rapid.Uint64Max(1000).Draw(t, "size"), Stack: capture.StackID(seq), Logged: rapid.Bool().Draw(t, "logged")}
+				before, had := want[a]
+				if old, ok := l.Put(a, b); ok != had || old != before {
+					t.Fatalf("put %#x returned %v, %v; there was %v, %v", a, old, ok, before, had)
+				}
+				want[a] = b
+				bytes += b.Size - before.Size
+			},
+			"take": func(t *rapid.T) {
+				a := addr.Draw(t, "addr")
+				before, had := want[a]
+				if old, ok := l.Take(a); ok != had || old != before {
+					t.Fatalf("take %#x returned %v, %v; there was %v, %v", a, old, ok, before, had)
+				}
+				delete(want, a)
+				bytes -= before.Size
+			},
+			"": func(t *rapid.T) {
+				if got := maps.Collect(l.All()); !maps.Equal(got, want) {
+					t.Fatalf("got %v\nwant %v", got, want)
+				}
+				if l.Blocks() != len(want) || l.Bytes() != bytes {
+					t.Fatalf("%d blocks, %d bytes, want %d, %d", l.Blocks(), l.Bytes(), len(want), bytes)
+				}
+			},
+		})
+	})
+}
+
+// A shard alone sees many more collisions, wraps around its end and grows.
+func TestShardKeepsItsProbesWhole(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var addrs []uint64
+	for a := uint64(0x1000); len(addrs) < 3000; a += 16 {
+		if hash(a)>>(64-shardBits) == 7 {
+			addrs = append(addrs, a)
+		}
+	}
+	l, want := NewLive(), map[uint64]uint64{}
+	for i := range 200000 {
+		a := addrs[rng.IntN(1+min(len(addrs)-1, i/20))]
+		if _, ok := want[a]; ok {
+			b, _ := l.Take(a)
+			if b.Seq != want[a] {
+				t.Fatalf("%#x: #%d, want #%d", a, b.Seq, want[a])
+			}
+			delete(want, a)
+		} else {
+			l.Put(a, Block{Seq: uint64(i)})
+			want[a] = uint64(i)
+		}
+	}
+	for _, a := range addrs {
+		b, ok := l.At(a)
+		if seq, there := want[a]; ok != there || b.Seq != seq {
+			t.Fatalf("%#x: %v, %v, want #%d, %v", a, b, ok, seq, there)
+		}
+	}
+}
+
+func TestLogged(t *testing.T) {
+	l := NewLive()
+	l.Follow(&capture.Event{Seq: 1, Kind: capture.Alloc, Addr: 0x1000, Size: 8, Stack: 5}, true)
+	l.Follow(&capture.Event{Seq: 2, Kind: capture.Alloc, Addr: 0x2000, Size: 8}, false)
+	l.SetLogged(0x2000, true)
+	l.SetLogged(0x3000, true) // nothing is there
+	gone, ok := l.Follow(&capture.Event{Seq: 3, Kind: capture.Realloc, Old: 0x1000, Addr: 0x1000, Size: 16}, false)
+	if !ok || gone != (Block{Seq: 1, Size: 8, Stack: 5, Logged: true}) {
+		t.Errorf("realloc returned %v, %v", gone, ok)
+	}
+	if b, _ := l.At(0x1000); b.Logged {
+		t.Error("the new block is logged though its event is not")
+	}
+	if gone, ok := l.Follow(&capture.Event{Seq: 4, Kind: capture.Free, Addr: 0x2000}, true); !ok || !gone.Logged {
+		t.Errorf("free returned %v, %v", gone, ok)
+	}
+}
+
+// BenchmarkLive measures an allocation and a free in a heap of so many blocks,
+// the free of a block that is likely to be young, as in most programs.
+func BenchmarkLive(b *testing.B) {
+	for _, size := range []struct {
+		name string
+		n    int
+	}{{"1k", 1e3}, {"30k", 3e4}, {"1M", 1e6}} {
+		b.Run(size.name, func(b *testing.B) {
+			l := NewLive()
+			addrs := make([]uint64, size.n)
+			for i := range addrs {
+				addrs[i] = 0x555555780010 + uint64(i)*48
+				l.Put(addrs[i], Block{Seq: uint64(i), Size: 40})
+			}
+			rng := rand.New(rand.NewPCG(1, 2))
+			order := make([]int32, 1<<16)
+			for i := range order {
+				order[i] = int32(min(rng.ExpFloat64()*500, float64(size.n-1)))
+			}
+			b.ReportAllocs()
+			e := capture.Event{Size: 40, Stack: 3}
+			for i := 0; b.Loop(); i++ {
+				a := addrs[order[i%len(order)]]
+				e.Kind, e.Addr = capture.Free, a
+				l.Follow(&e, false)
+				e.Kind = capture.Alloc
+				e.Seq++
+				l.Follow(&e, true)
+			}
+		})
+	}
+}
+
+// BenchmarkLiveGrows is a block that is never given back.
+func BenchmarkLiveGrows(b *testing.B) {
+	l := NewLive()
+	for i := uint64(1); b.Loop(); i++ {
+		l.Put(i*48, Block{Seq: i, Size: 40})
+	}
+}
