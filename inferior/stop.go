@@ -95,6 +95,10 @@ type Hooks struct {
 	ThreadStarted, ThreadExited func(*Thread)
 	// Signal reports a signal whose policy is print without stop.
 	Signal func(*Thread, *Signal)
+	// Fault sees each SIGSEGV and SIGBUS that an access has raised, before any
+	// policy. True: it was not the program's own; it is dropped, and the thread
+	// goes on with the registers that the hook has set.
+	Fault func(*Thread, *Signal) bool
 	// Message is for the user: something of interest that is not an error.
 	Message func(string)
 }

@@ -49,6 +49,9 @@ func main() {
 	// ptrace belongs to one thread: the console, the session and the engine
 	// stay on this one.
 	runtime.LockOSThread()
+	if len(os.Args) > 1 && os.Args[1] == guardFlag {
+		os.Exit(guard(os.Args[2:]))
+	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
