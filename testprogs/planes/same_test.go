@@ -1,0 +1,175 @@
+package planes
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// A subject is a program of testprogs that both planes record.
+type subject struct {
+	name  string
+	flags []string
+	args  []string
+	input string   // source file at its standard input
+	do    []string // hdb's commands instead of "run"
+
+	loose  bool // how often calls are made depends on time: only which occur is compared
+	shared bool // which thread makes them does: those of all threads are compared together
+	roams  bool // the allocator chooses addresses at random
+	wrong  bool // frees a block twice
+}
+
+// subjects are all programs of testprogs, with the arguments of their sessions.
+var subjects = []subject{
+	{name: "abort", wrong: true},
+	{name: "arena"},
+	{name: "arena", do: []string{"alloc add arena_alloc size=ARG3 align=ARG2 ptr=RET", "alloc add arena_free free=ARG2", "RUN"}},
+	{name: "basic"},
+	{name: "basic", flags: []string{"-static"}},
+	{name: "basic", flags: []string{"-O2", "STRIP"}},
+	{name: "basic", flags: []string{"CC=clang", "-O2"}},
+	{name: "basic", flags: []string{"CC=musl-gcc"}},
+	{name: "basic", flags: []string{"CC=musl-gcc", "-static"}},
+	{name: "contended"},
+	{name: "crashes", args: []string{"bus"}},
+	{name: "crashes", args: []string{"divide"}},
+	{name: "crashes", args: []string{"illegal"}},
+	{name: "crashes", args: []string{"jump"}},
+	{name: "crashes", args: []string{"kill"}},
+	{name: "crashes", args: []string{"exit"}},
+	{name: "cxxnew"},
+	{name: "deep", args: []string{"1000"}},
+	{name: "deep", args: []string{"3000"}},
+	{name: "demo", shared: true},
+	{name: "dlopen"},
+	{name: "exceptions"},
+	{name: "exceptions", flags: []string{"CC=clang++"}},
+	{name: "exec"},
+	{name: "exec", args: []string{"thread"}},
+	{name: "fail"},
+	{name: "fork"},
+	{name: "fork", do: []string{"set follow-fork-mode child", "RUN"}},
+	{name: "globals"},
+	{name: "inlined"},
+	{name: "inlinedcc"},
+	{name: "input", args: []string{"one", "two words"}, input: "input.c"},
+	{name: "jemalloc"},
+	{name: "longjmp"},
+	{name: "maps"},
+	{name: "mimalloc", roams: true},
+	{name: "names"},
+	{name: "realloc"},
+	{name: "rust"},
+	{name: "rust", flags: []string{"-O"}},
+	{name: "segv"},
+	{name: "signals"},
+	{name: "signals", args: []string{"200"}},
+	{name: "signalstack"},
+	{name: "sizes"},
+	{name: "sizes", flags: []string{"-O2", "STRIP"}},
+	{name: "spin", do: []string{"break alloc #500", "RUN"}},
+	{name: "stackshapes"},
+	{name: "static"},
+	{name: "staticpie"},
+	{name: "stepping"},
+	{name: "stops", args: []string{"malloc"}},
+	{name: "tcmalloc"},
+	{name: "threads", args: []string{"4", "2", "10"}},
+	{name: "vfork"},
+	{name: "worker", args: []string{"4"}, loose: true},
+}
+
+// elsewhere are sources of testdata that are no subjects.
+var elsewhere = map[string]string{
+	"golang":     "a Go runtime is followed by plain breakpoints in both planes, and makes other calls in each run",
+	"micro":      "measured by bench",
+	"microcond":  "measured by bench",
+	"microcount": "measured by bench",
+	"microlibs":  "measured by bench",
+	"plugin":     "built beside dlopen",
+}
+
+func (s subject) title() string {
+	return strings.Join(append(append([]string{s.name}, s.flags...), append(s.args, s.do...)...), " ")
+}
+
+func (s subject) job(t testing.TB) job {
+	j := program(t, s.name, s.flags, s.args...)
+	j.Script = s.do
+	if s.input != "" {
+		dir, err := testprogs.Dir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Input = filepath.Join(dir, s.input)
+	}
+	return j
+}
+
+// TestSameEvents records each program in both planes.
+func TestSameEvents(t *testing.T) {
+	for _, s := range subjects {
+		t.Run(s.title(), func(t *testing.T) {
+			t.Parallel()
+			a, b := twoRecordings(t, s.job(t))
+			for _, r := range []*recording{a, b} {
+				if _, wrong := newCalls(r).live(); wrong != nil && !s.wrong {
+					t.Errorf("the events cannot be: %v", wrong)
+				}
+			}
+			if d := s.difference(a, b); d != "" {
+				t.Error(d)
+			}
+			if a.ending() != b.ending() {
+				t.Errorf("%q in the %s plane, %q in the %s plane", a.ending(), a.plane, b.ending(), b.plane)
+			}
+		})
+	}
+}
+
+// twoRecordings are of both planes, or of the plain one twice.
+func twoRecordings(t *testing.T, j job) (a, b *recording) {
+	t.Helper()
+	all := planes(t)
+	return record(t, all[0], j), record(t, all[len(all)-1], j)
+}
+
+func (s subject) difference(a, b *recording) string {
+	ca, cb := newCalls(a), newCalls(b)
+	switch {
+	case s.loose:
+		return occurring(ca, cb)
+	case s.shared:
+		return together(ca, cb)
+	}
+	return difference(ca, cb, s.roams)
+}
+
+// TestEverySubject misses no program of testprogs.
+func TestEverySubject(t *testing.T) {
+	dir, err := testprogs.Dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, s := range subjects {
+		known[s.name] = true
+	}
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name()))
+		switch filepath.Ext(e.Name()) {
+		case ".c", ".cc", ".rs", ".go":
+			if !known[name] && elsewhere[name] == "" && !strings.HasPrefix(name, "storm_") {
+				t.Errorf("%s is not recorded in both planes: add it to subjects", e.Name())
+			}
+		}
+	}
+}
