@@ -2,38 +2,31 @@
 // a jump can be written over them and the function still be called: through
 // the copy, which ends in a jump to what was left in place.
 //
-// Whatever is not understood for certain is refused with a reason. It works on
-// bytes and addresses alone and knows no process.
+// Whatever is not understood for certain is refused with a reason. The package
+// works on bytes and addresses alone and knows no process. It does not know
+// symbols either: that no other function begins in the bytes to be replaced
+// is for the caller to check, as far as there are symbols.
 package reloc
 
-import (
-	"errors"
-
-	"hdb/internal/addr"
-)
-
-// A Prologue is the beginning of a function, rewritten to run elsewhere.
+// A Prologue is the beginning of a function, rewritten to run elsewhere. It
+// leaves all registers, the flags and the stack as the original does.
 type Prologue struct {
 	Covered int    // bytes of the original that it replaces: whole instructions, at least need
-	Code    []byte // the instructions for address to, then jmp back to from+Covered (omitted when the last one never falls through)
-	Moves   []Move // instruction boundaries within the covered bytes, ascending, the entry itself left out
+	Code    []byte // the instructions for address to, then jmp back to from+Covered (omitted when the last instruction never falls through)
+	Moves   []Move // where the threads go that stand between two of the covered instructions, ascending
+
+	// Calls says that the last of the instructions is a call. It has become
+	// a push of the original's return address and a jump, so that whoever
+	// walks the stack sees an address that he knows. A processor with
+	// shadow stacks switched on (CET) faults when the callee returns.
+	Calls bool
 }
 
-// A Move says that a thread that stands at from+From goes on at to+To.
+// A Move is an instruction boundary: a thread that stands at from+From
+// (0 < From < Covered) goes on at to+To.
 type Move struct{ From, To int }
 
-// MaxCode is an upper bound of len(Prologue.Code) for need == 5.
-const MaxCode = 64
-
-// Relocate rewrites the instructions that cover the first need bytes (5, for
-// jmp rel32) of the function at from to run at to. code is the function's
-// bytes and what follows it, size its length when known (0: unknown).
-func Relocate(code []byte, size int, from, to addr.Run, need int) (Prologue, error) {
-	return Prologue{}, errors.New("prologue: no instruction is known yet")
-}
-
-// BranchesInto is an error when the body of the function at from has, or may
-// have, a branch into the covered bytes behind its entry.
-func BranchesInto(body []byte, from addr.Run, covered int) error {
-	return errors.New("body: no instruction is known yet")
-}
+// MaxCode is an upper bound of len(Prologue.Code) for need == 5, so that space
+// can be set aside: two loop instructions of 2 bytes that become 9 each, and a
+// call through memory that becomes 26.
+const MaxCode = 2*9 + 26

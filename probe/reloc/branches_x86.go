@@ -1,0 +1,114 @@
+package reloc
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// BranchesInto is an error when the body of the function at from has, or may
+// have, a branch to an address in (from, from+covered), or takes the address
+// of a label there: such a function cannot be patched. Where the function's
+// size is not known, body is a window of it; some KiB are enough in practice.
+//
+// A branch to from itself is none of these: a loop to the entry, or a tail
+// call of itself, meets the patch as any other call does.
+//
+// Branches through tables cannot be seen. That is accepted because compilers
+// make table entries of switch cases and computed gotos, and the first few
+// bytes of a function are neither: it must compute the index first.
+func BranchesInto(body []byte, from addr.Run, covered int) error {
+	return BranchesFrom(body, from, from, covered)
+}
+
+// BranchesFrom is BranchesInto for a part at at of the function at from that
+// lies elsewhere: compilers move what seldom runs out of the way (malloc.cold).
+func BranchesFrom(part []byte, at, from addr.Run, covered int) error {
+	s := sweep{part: part, at: at, from: from, covered: covered}
+	if err := s.far(); err != nil {
+		return err
+	}
+	return s.near()
+}
+
+// A sweep looks for branches of part, which lies at at, to between from and
+// from+covered.
+type sweep struct {
+	part    []byte
+	at      addr.Run
+	from    addr.Run
+	covered int
+}
+
+// target refuses the instruction at part[n:] when it refers to target.
+func (s *sweep) target(n int, target addr.Run) error {
+	if offset := target - s.from; offset > 0 && offset < addr.Run(s.covered) {
+		return fmt.Errorf("code at %v may branch to +%d, which is replaced", s.at+addr.Run(n), offset)
+	}
+	return nil
+}
+
+// far looks for displacements of 32 bits. It takes every byte for the start of
+// an instruction, so that it depends on no other's length: that bytes which
+// are none agree in the 4 bytes of a displacement does not happen.
+func (s *sweep) far() error {
+	for n := range s.part {
+		rest := s.part[n:]
+		var at int // index in rest of the displacement
+		switch {
+		case rest[0] == 0xe8, rest[0] == 0xe9: // call, jmp
+			at = 1
+		case len(rest) < 2:
+			return nil
+		case rest[0] == 0x0f && rest[1]&0xf0 == 0x80, // jcc
+			rest[0] == 0x8d && rest[1]&0xc7 == 0x05, // lea rel32(%rip)
+			rest[0] == 0xc7 && rest[1] == 0xf8:      // xbegin
+			at = 2
+		default:
+			continue
+		}
+		if len(rest) < at+4 {
+			continue
+		}
+		rel := int32(binary.LittleEndian.Uint32(rest[at:]))
+		if err := s.target(n, s.at+addr.Run(n+at+4)+addr.Run(rel)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// near looks for displacements of 8 bits, instruction by instruction: bytes
+// that look like such a branch are common. From the first one on that is not
+// known, every byte is taken for a start.
+func (s *sweep) near() error {
+	// 128 bytes below a target lie within reach, and 127 above.
+	first := int64(s.from-s.at) - 127 - 2
+	last := int64(s.from-s.at) + int64(s.covered) + 128
+	known := true
+	for n := 0; n < len(s.part) && int64(n) <= last; {
+		length := 1
+		if known {
+			i, err := decode(s.part[n:])
+			if known = err == nil; known {
+				length = len(i.raw)
+				if target, ok := i.refersTo(s.at + addr.Run(n)); ok {
+					if err := s.target(n, target); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		if rest := s.part[n:]; !known && int64(n) >= first && len(rest) >= 2 && isShort(rest[0]) {
+			if err := s.target(n, s.at+addr.Run(n+2)+addr.Run(int8(rest[1]))); err != nil {
+				return err
+			}
+		}
+		n += length
+	}
+	return nil
+}
+
+// isShort tells whether b is the opcode of a branch with rel8.
+func isShort(b byte) bool { return b&0xf0 == 0x70 || b == 0xeb || b >= 0xe0 && b <= 0xe3 }
