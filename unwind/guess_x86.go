@@ -154,18 +154,30 @@ var (
 	pltIBT = []byte{0xf3, 0x0f, 0x1e, 0xfa} // endbr64, first in every entry with IBT
 )
 
+// How much code tells the state of a PLT entry, in bytes: before the PC and from it on.
+// A push is 5 bytes long, the first entry's 6.
+const (
+	PLTBack  = 6
+	PLTAhead = 8
+)
+
 // pltDepth is how many bytes lie on the stack above the return address at a pc in a
-// PLT entry: 0, 8 behind the push of the relocation's number, 16 behind the first
-// entry's own push (System V ABI, section 5.2). It looks back from the pc for what
-// ran before: a push is 5 bytes long, the first entry's 6.
+// PLT entry.
 func (w *Walker) pltDepth(pc addr.Run) (depth uint64, known bool) {
-	const back, ahead = 6, 8
-	var code [back + ahead]byte
-	now := code[back:]
-	if copy(now, w.mem.bytes(pc, ahead)) == 0 {
+	var code [PLTBack + PLTAhead]byte
+	if copy(code[PLTBack:], w.mem.bytes(pc, PLTAhead)) == 0 {
 		return 0, false
 	}
-	copy(code[:back], w.mem.bytes(pc-back, back)) // the first entry may begin a mapping
+	copy(code[:PLTBack], w.mem.bytes(pc-PLTBack, PLTBack)) // the first entry may begin a mapping
+	return PLTDepth(&code)
+}
+
+// PLTDepth is how many bytes lie on the stack above the return address at code[PLTBack]
+// in a PLT entry: 0, 8 behind the push of the relocation's number, 16 behind the first
+// entry's own push (System V ABI, section 5.2). It is known from the instruction there
+// and what ran before.
+func PLTDepth(code *[PLTBack + PLTAhead]byte) (depth uint64, known bool) {
+	now := code[PLTBack:]
 	plain := bytes.TrimPrefix(now, []byte{0xf2})
 	switch {
 	case bytes.HasPrefix(now, plt0): // at the first entry: one word was pushed
@@ -174,7 +186,7 @@ func (w *Walker) pltDepth(pc addr.Run) (depth uint64, known bool) {
 		return 16, true
 	case bytes.HasPrefix(now, pltIBT), bytes.HasPrefix(plain, pltJmp), now[0] == 0x68:
 		return 0, true
-	case plain[0] == 0xe9 && code[back-5] == 0x68: // jmp to the first entry
+	case plain[0] == 0xe9 && code[PLTBack-5] == 0x68: // jmp to the first entry
 		return 8, true
 	}
 	return 0, false
@@ -185,6 +197,23 @@ func (w *Walker) pltDepth(pc addr.Run) (depth uint64, known bool) {
 var trampolines = [][]byte{
 	{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
 	{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05},
+}
+
+// Trampolines visits the offset and length of each trampoline in code.
+func Trampolines(code []byte, yield func(at, length int) bool) {
+	tail := trampolines[1][1:] // common to both
+	for end := 0; ; {
+		i := bytes.Index(code[end:], tail)
+		if i < 0 {
+			return
+		}
+		end += i + len(tail)
+		for _, t := range trampolines {
+			if bytes.HasSuffix(code[:end], t) && !yield(end-len(t), len(t)) {
+				return
+			}
+		}
+	}
 }
 
 // atTrampoline reports whether pc is at the trampoline's first or second instruction.

@@ -53,10 +53,12 @@ type program struct {
 	bases      bases
 	target     uint64
 	loc        uint64 // where row begins
+	next       uint64 // where the row behind it begins, if done
 	row        Row
 	initial    Row // as the CIE left it, for the restore instructions
 	remembered []Row
 	done       bool
+	located    bool // an instruction for the location was run
 }
 
 // rowAt is the row of f that holds at the address a, which f covers. An error
@@ -80,18 +82,37 @@ func (f *fde) rowAt(a uint64, b bases) (Row, error) {
 		return Row{}, err
 	}
 	p.row.Low = addr.File(p.loc)
-	if ra := f.cie.ra; ra != uint64(RA) {
-		p.row.setRule(uint64(RA), p.row.Rules[ra])
-		p.row.setRule(ra, Rule{})
-	}
-	if p.row.CFA.Kind != Register && p.row.CFA.Kind != ValExpression {
+	var own Row
+	row := p.complete(&own)
+	if row == nil {
 		return Row{}, errors.New("no rule for the CFA")
 	}
-	return p.row, nil
+	return *row, nil
+}
+
+// complete is the row as others see it: the program's, or a copy in own when the CIE
+// has a return address column of its own; nil without a rule for the CFA.
+func (p *program) complete(own *Row) *Row {
+	row := &p.row
+	if ra := p.fde.cie.ra; ra != uint64(RA) {
+		*own = p.row
+		row = own
+		row.setRule(uint64(RA), row.Rules[ra])
+		row.setRule(ra, Rule{})
+	}
+	if row.CFA.Kind != Register && row.CFA.Kind != ValExpression {
+		return nil
+	}
+	return row
 }
 
 func (p *program) run(code []byte, at uint64) error {
 	p.reader = reader{data: code, base: at}
+	return p.resume()
+}
+
+// resume runs on from where the reader stands.
+func (p *program) resume() error {
 	for !p.done && p.err == nil && p.rest() > 0 {
 		op := p.u8()
 		switch op & 0xc0 {
@@ -226,13 +247,14 @@ func (p *program) advance(factored uint64) { p.moveTo(p.loc + factored*p.fde.cie
 // moveTo begins the next row at loc, or ends the program if the target lies before.
 // Locations only grow.
 func (p *program) moveTo(loc uint64) {
+	p.located = true
 	switch {
 	case p.err != nil:
 	case loc < p.loc:
 		p.fail(fmt.Errorf("location goes back from %#x to %#x", p.loc, loc))
 	case loc > p.target:
 		p.row.High = min(p.row.High, addr.File(loc))
-		p.done = true
+		p.next, p.done = loc, true
 	default:
 		p.loc = loc
 	}

@@ -15,7 +15,8 @@ type Range struct {
 	EntrySize uint64
 }
 
-func (r Range) contains(a addr.File) bool { return r.Low <= a && a < r.High }
+// Contains reports whether a lies in the range.
+func (r Range) Contains(a addr.File) bool { return r.Low <= a && a < r.High }
 
 // Sections are the parts of a module that unwinding reads. All may be empty. The
 // byte slices are kept, not copied, and must not change.
@@ -164,7 +165,7 @@ func (t *Table) Damage() error {
 // isText reports whether a can be code. A module's mappings hold data too.
 func (t *Table) isText(a addr.File) bool {
 	for _, r := range t.sec.Text {
-		if r.contains(a) {
+		if r.Contains(a) {
 			return true
 		}
 	}
@@ -174,7 +175,7 @@ func (t *Table) isText(a addr.File) bool {
 // inPLT reports whether a lies in a procedure linkage table.
 func (t *Table) inPLT(a addr.File) bool {
 	for _, r := range t.sec.PLT {
-		if r.contains(a) {
+		if r.Contains(a) {
 			return true
 		}
 	}
@@ -186,7 +187,4 @@ func (t *Table) inPLT(a addr.File) bool {
 const entryCode = 64
 
 // atEntry reports whether a lies in the code at the entry point.
-func (t *Table) atEntry(a addr.File) bool {
-	e := t.sec.Entry
-	return e != 0 && e <= a && a < e+entryCode
-}
+func (t *Table) atEntry(a addr.File) bool { return t.EntryCode().Contains(a) }
