@@ -1,154 +1,168 @@
-// Command bench compares hdb with gdb on this machine: it runs the two in
-// turn, prints medians and their ratio, and judges nothing.
+// Command bench compares hdb with its peers, gdb and heaptrack, on this
+// machine: each round runs the program alone, in the peer and in hdb, one
+// after the other, and what is printed are medians and ratios of a whole run.
+// A goal that is missed is no failure; the exit code is 1 when something
+// could not be run.
 package main
 
 import (
-	"bytes"
+	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strconv"
 	"time"
 
 	"hdb/testprogs"
 )
 
-// measure is one comparison. Each round runs both command lines once.
-type measure struct {
-	what     string
-	unit     time.Duration // that the medians are shown in
-	hdb, gdb []string      // arguments
-	// inside reads the result from what the program printed; nil takes the
-	// time from the start of the command to its end.
-	inside *regexp.Regexp
+// bench is one run of the benchmark.
+type bench struct {
+	hdb      *debugger
+	only     *regexp.Regexp
+	rounds   int
+	full     bool
+	limit    time.Duration // of a single run
+	cache    string        // folder of generated inputs
+	sources  string        // folder testdata of this package
+	out      string        // temporary folder for what is written
+	home     string        // empty home of all programs
+	programs map[string]string
+
+	rows   []row
+	errors []error
 }
 
-var median = regexp.MustCompile(`median (\d+)`)
+// titles are those of the groups of rows, in the order of the table.
+var titles = map[string]string{
+	"condition": "A condition on the size that never holds, ns a call of malloc and free:",
+	"record":    "Recording with stacks, CPU time of the program alone, ns a malloc and free; figure: what hdb adds / what the peer adds:",
+	"programs":  "Recording with stacks, CPU time of all processes; figure: what hdb adds / what the peer adds:",
+	"size":      "What is written, bytes an event (heaptrack stores no address, thread or time of an event, and no stack of a free):",
+	"launch":    "From the command to main:",
+	"gdb":       "Where a person waits; figure: hdb / gdb:",
+}
 
 func main() {
-	rounds := flag.Int("n", 11, "rounds of each comparison")
 	hdb := flag.String("hdb", "./hdb", "hdb `program`")
+	runs := flag.Int("runs", 0, "rounds (3, with -full 9)")
+	full := flag.Bool("full", false, "the whole table, in about half an hour; else a small one in about three minutes")
+	only := flag.String("only", "", "`regexp` of groups and rows, as in 'record depth 5$|gdb'")
+	file := flag.String("json", "", "write the table with all samples to `file`")
+	set := flag.String("ex", "", "`command` for hdb before all others, as in 'set probe off'")
 	flag.Parse()
-	if err := run(*hdb, *rounds); err != nil {
+	b := &bench{hdb: &debugger{path: *hdb}, full: *full, limit: 2 * time.Minute}
+	b.rounds = cmp.Or(*runs, 3)
+	if *full {
+		b.rounds = cmp.Or(*runs, 9)
+	}
+	if *set != "" {
+		b.hdb.ex = []string{*set}
+	}
+	err := b.run(*only, *file)
+	for _, e := range b.errors {
+		fmt.Fprintln(os.Stderr, "bench:", e)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+	if err != nil || len(b.errors) > 0 {
 		os.Exit(1)
 	}
 }
 
-func run(hdb string, rounds int) error {
-	hdb, err := filepath.Abs(hdb)
-	if err != nil {
+func (b *bench) run(only, file string) error {
+	var err error
+	if b.only, err = regexp.Compile(only); err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	if err := b.prepare(); err != nil {
 		return err
 	}
-	gdb, err := exec.LookPath("gdb")
-	if err != nil {
-		return fmt.Errorf("%w (apt-get install gdb)", err)
-	}
-	home, err := os.MkdirTemp("", "hdb-bench-")
-	if err != nil {
+	defer os.RemoveAll(b.out)
+	if err := b.examine(); err != nil {
 		return err
 	}
-	defer os.RemoveAll(home)
-	all, err := measures()
-	if err != nil {
-		return err
-	}
-	fmt.Printf("%-48s %12s %12s %8s\n", fmt.Sprintf("median of %d", rounds), "hdb", "gdb", "hdb/gdb")
-	for _, m := range all {
-		h, g, err := m.interleaved(rounds, hdb, gdb, home)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.what, err)
+	m := describe(b)
+	m.print(os.Stdout)
+	for _, rows := range []func() error{b.conditionRows, b.recordRows, b.programRows, b.launchRows, b.gdbRows} {
+		if err := rows(); err != nil {
+			return err
 		}
-		fmt.Printf("%-48s %12s %12s %8.2f\n", m.what, m.show(h), m.show(g), float64(h)/float64(g))
+	}
+	if len(b.rows) == 0 {
+		return errors.New("-only matches nothing")
+	}
+	b.progress("")
+	fmt.Println()
+	printTable(os.Stdout, b.rows, titles)
+	fmt.Println()
+	fmt.Println(count(b.rows))
+	if file != "" {
+		return m.save(file, b.rows)
 	}
 	return nil
 }
 
-func measures() ([]measure, error) {
-	small, err := testprogs.Program("basic")
-	if err != nil {
-		return nil, err
+// prepare finds the tools, builds the programs and makes the folders.
+func (b *bench) prepare() error {
+	var err error
+	if b.hdb.path, err = filepath.Abs(b.hdb.path); err != nil {
+		return err
 	}
-	stops, err := testprogs.Program("stops")
-	if err != nil {
-		return nil, err
-	}
-	python, err := filepath.EvalSymlinks("/usr/bin/python3")
-	if err != nil {
-		return nil, fmt.Errorf("%w (apt-get install python3-dbg)", err)
-	}
-	batch := func(program []string, commands ...string) []string {
-		args := []string{"-batch", "-nx"}
-		for _, c := range commands {
-			args = append(args, "-ex", c)
+	for _, tool := range []string{"gdb", "heaptrack", b.hdb.path} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("%w (make build, scripts/need bench)", err)
 		}
-		return append(append(args, "--args"), program...)
 	}
-	toMain := func(program ...string) []string { return batch(program, "break main", "run") }
-	counted := batch([]string{stops}, "break target", "ignore 1 1000000", "run")
-	calls := []string{stops, "malloc"}
-	return []measure{
-		{"command to stopped at main, small C program", time.Millisecond, toMain(small), toMain(small), nil},
-		{"command to stopped at main, python3", time.Millisecond, toMain(python, "-c", "1"), toMain(python, "-c", "1"), nil},
-		{"one breakpoint stop and resume (ignored)", time.Microsecond, counted, counted, median},
-		{"one malloc that a condition passes over", time.Microsecond,
-			batch(calls, "break malloc if size >= 1GiB", "run"),
-			batch(calls, "break main", "run", "break *malloc if $rdi >= 1073741824", "continue"), median},
-	}, nil
+	root, err := testprogs.Root()
+	if err != nil {
+		return err
+	}
+	b.cache, b.sources = filepath.Join(root, ".cache", "bench"), filepath.Join(root, "bench", "testdata")
+	if err := os.MkdirAll(b.cache, 0o755); err != nil {
+		return err
+	}
+	b.programs = map[string]string{}
+	for _, name := range []string{"micro", "microcond", "microcount", "microlibs"} {
+		if b.programs[name], err = testprogs.Program(name); err != nil {
+			return err
+		}
+	}
+	if b.out, err = os.MkdirTemp(b.cache, "out-"); err != nil {
+		return err
+	}
+	b.home = filepath.Join(b.out, "home")
+	if err := os.Mkdir(b.home, 0o755); err != nil {
+		return err
+	}
+	return adopt()
 }
 
-// interleaved runs both in turn and returns the two medians. A first round
-// that only warms the page cache is not counted.
-func (m measure) interleaved(rounds int, hdb, gdb, home string) (h, g time.Duration, err error) {
-	var hs, gs []time.Duration
-	for i := range rounds + 1 {
-		h, err := m.once(hdb, m.hdb, home)
-		if err != nil {
-			return 0, 0, err
-		}
-		g, err := m.once(gdb, m.gdb, home)
-		if err != nil {
-			return 0, 0, err
-		}
-		if i > 0 {
-			hs, gs = append(hs, h), append(gs, g)
-		}
+// wanted says whether -only asks for the row.
+func (b *bench) wanted(row string) bool { return b.only.MatchString(row) }
+
+// progress says on a terminal what is being measured.
+func (b *bench) progress(what string) {
+	if st, err := os.Stderr.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
+		fmt.Fprintf(os.Stderr, "\r\x1b[K%s", what)
 	}
-	slices.Sort(hs)
-	slices.Sort(gs)
-	return hs[len(hs)/2], gs[len(gs)/2], nil
 }
 
-func (m measure) once(debugger string, args []string, home string) (time.Duration, error) {
-	cmd := exec.Command(debugger, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TERM=dumb", "LC_ALL=C.UTF-8", "SHELL=/bin/sh"}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	start := time.Now()
-	err := cmd.Run()
-	took := time.Since(start)
-	if err != nil {
-		return 0, fmt.Errorf("%v: %w\n%s", cmd, err, out.String())
+// failed keeps the errors of what could not be run.
+func (b *bench) failed(what string, r result) {
+	for name, err := range r.failed {
+		b.errors = append(b.errors, fmt.Errorf("%s, %s: %w", what, name, err))
 	}
-	if m.inside == nil {
-		if !bytes.Contains(out.Bytes(), []byte("main")) {
-			return 0, fmt.Errorf("%v did not stop at main:\n%s", cmd, out.String())
-		}
-		return took, nil
-	}
-	found := m.inside.FindSubmatch(out.Bytes())
-	if found == nil {
-		return 0, fmt.Errorf("%v: the program did not print its result:\n%s", cmd, out.String())
-	}
-	ns, err := strconv.ParseInt(string(found[1]), 10, 64)
-	return time.Duration(ns), err
 }
 
-func (m measure) show(d time.Duration) string {
-	unit := map[time.Duration]string{time.Millisecond: "ms", time.Microsecond: "us"}[m.unit]
-	return fmt.Sprintf("%.1f %s", float64(d)/float64(m.unit), unit)
+// why is a row's remark on a variant that failed.
+func (r result) why(name string) string {
+	if r.failed[name] == nil {
+		return ""
+	}
+	return "; " + name + " failed, see below"
 }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hdb/capture"
+)
+
+// debugger is the hdb that is measured, and how it works on this machine.
+type debugger struct {
+	path string
+	ex   []string // commands before all others, as settings
+	// verb says that there is `hdb record -o FILE PROG`; otherwise the console's
+	// commands do the same.
+	verb bool
+	// probe says that there is the setting of this name.
+	probe                bool
+	condition, recording plane
+}
+
+// plane is how a kind of work was found to be done, by what it costs.
+type plane struct {
+	name string
+	call time.Duration // wall time of a call of malloc, with its free
+	says string        // hdb's own words
+}
+
+// plain says that each call stops the program: no stop takes less than this,
+// and what is decided or recorded in the process takes far less.
+func (p plane) plain() bool { return p.call > 4*time.Microsecond }
+
+func (p plane) String() string {
+	how := "in the process"
+	if p.plain() {
+		how = "by plain breakpoints"
+	}
+	s := fmt.Sprintf("%s %s (%v a malloc and free)", p.name, how, p.call.Round(10*time.Nanosecond))
+	if p.says != "" {
+		s += "; hdb says: " + p.says
+	}
+	return s
+}
+
+// batch runs commands on a program.
+func (d *debugger) batch(program work, commands ...string) work {
+	argv := []string{d.path, "-batch", "-nx"}
+	for _, c := range append(append([]string{}, d.ex...), commands...) {
+		argv = append(argv, "-ex", c)
+	}
+	program.argv = append(append(argv, "--args"), program.argv...)
+	return program
+}
+
+// never is a condition that no call in the programs meets.
+const never = "break alloc if size >= 1TiB"
+
+// record records the program into the file.
+func (d *debugger) record(program work, file string) work {
+	if !d.verb || len(d.ex) > 0 {
+		return d.batch(program, "record start", "run", "save "+file)
+	}
+	program.argv = append([]string{d.path, "record", "-o", file}, program.argv...)
+	return program
+}
+
+// examine finds out what this hdb can do and how it does it: not by its words,
+// but by what a call costs.
+func (b *bench) examine() error {
+	d := b.hdb
+	nothing := work{argv: []string{"/bin/true"}}
+	file := filepath.Join(b.out, "examine.hdb")
+	verb := *d
+	verb.verb = true
+	if _, err := verb.record(nothing, file).run(b.home, b.limit); err == nil && len(d.ex) == 0 {
+		_, err := os.Stat(file)
+		d.verb = err == nil
+	}
+	_, err := work{argv: []string{d.path, "-batch", "-nx", "-ex", "show probe"}}.run(b.home, b.limit)
+	d.probe = err == nil
+
+	cond := work{argv: []string{b.programs["microcond"], "50"}}
+	c, err := d.batch(cond, never, "run").run(b.home, b.limit)
+	if err != nil {
+		return err
+	}
+	ns, err := printed(c.out, "pair_ns")
+	if err != nil {
+		return err
+	}
+	d.condition = plane{name: "conditions are decided", call: time.Duration(ns)}
+
+	const pairs = 500
+	micro := work{argv: []string{b.programs["micro"], "5", "1", fmt.Sprint(pairs)}}
+	c, err = d.batch(micro, "record start", "run", "record status").run(b.home, b.limit)
+	if err != nil {
+		return err
+	}
+	us, err := printed(c.out, "wall_us")
+	if err != nil {
+		return err
+	}
+	d.recording = plane{"calls are recorded", time.Duration(us * 1000 / pairs), ""}
+	for line := range strings.Lines(c.out) {
+		if strings.HasPrefix(line, "recording") {
+			d.recording.says = strings.TrimSpace(line)
+			break
+		}
+	}
+	return nil
+}
+
+// captured is what is in a capture.
+type captured struct {
+	totals  capture.Totals
+	bytes   int64
+	damaged error
+}
+
+func readCapture(path string) (captured, error) {
+	n, err := size(path)
+	if err != nil {
+		return captured{}, err
+	}
+	f, err := capture.Open(path)
+	if err != nil {
+		return captured{}, err
+	}
+	defer f.Close()
+	return captured{f.Info().Totals, n, f.Damage()}, nil
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Real programs at work, recorded with stacks by hdb and by heaptrack: what
+// that costs on the whole machine, and how large the recordings are.
+
+type program struct {
+	name string
+	work
+	allocs, frees float64 // calls, as a library that counts them found
+}
+
+func (p program) events() float64 { return p.allocs + p.frees }
+
+func (b *bench) realPrograms() ([]program, error) {
+	in, err := inputs(b.cache, b.sources)
+	if err != nil {
+		return nil, err
+	}
+	out, err := exec.Command("g++", "-print-prog-name=cc1plus").Output()
+	if err != nil {
+		return nil, fmt.Errorf("g++: %w (apt-get install g++)", err)
+	}
+	all := []program{
+		{name: "cc1plus", work: work{argv: []string{strings.TrimSpace(string(out)), "-quiet", "-fpreprocessed", "work.ii", "-std=c++17", "-o", "/dev/null"}}},
+		{name: "sqlite3", work: work{argv: []string{"sqlite3", "-batch", "-bail", ":memory:", ".read work.sql"}}},
+		{name: "xmllint", work: work{argv: []string{"xmllint", "--xpath", "count(//item[@n > 500]/name[contains(., '7')]) + sum(//price)", "work.xml"}}},
+		{name: "python3", work: work{argv: []string{"/usr/bin/python3", "-S", "-B", "work.py"}, env: []string{"PYTHONMALLOC=malloc", "PYTHONHASHSEED=0"}}},
+		{name: "git", work: work{argv: []string{"git", "-C", "git", "--no-pager", "log", "-p", "--stat", "--no-color"}, env: []string{"GIT_CONFIG_NOSYSTEM=1", "GIT_PAGER=cat"}}},
+	}
+	for i := range all {
+		p := &all[i]
+		p.dir, p.mute = in, true
+		// Debuggers are given the file, not a word to look up on the path.
+		if p.argv[0], err = exec.LookPath(p.argv[0]); err != nil {
+			return nil, fmt.Errorf("%w (scripts/need bench installs it)", err)
+		}
+	}
+	return all, nil
+}
+
+// count runs the program once with a library that counts its calls. That also
+// brings its files into memory.
+func (b *bench) count(p *program) error {
+	file := filepath.Join(b.out, "count")
+	w := p.work
+	w.env = append([]string{"LD_PRELOAD=" + b.programs["microcount"], "MICROCOUNT=" + file}, w.env...)
+	if _, err := w.run(b.home, b.limit); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if p.allocs, err = printed(string(text), "allocs"); err != nil {
+		return err
+	}
+	p.frees, err = printed(string(text), "frees")
+	return err
+}
+
+// programRows measures one group of rows for time and one for size.
+func (b *bench) programRows() error {
+	all, err := b.realPrograms()
+	if err != nil {
+		return err
+	}
+	var times, raws, sizes []row
+	for _, p := range all {
+		if !b.wanted("programs "+p.name) && !b.wanted("size "+p.name) {
+			continue
+		}
+		b.progress(p.name)
+		if err := b.count(&p); err != nil {
+			return err
+		}
+		t, raw, s := b.program(p)
+		times, raws, sizes = append(times, t), append(raws, raw...), append(sizes, s)
+	}
+	if len(times) == 0 {
+		return nil
+	}
+	times = append(times, medianOf(times, "median of the programs", &goal{Limit: 0.25}))
+	sizes = append(sizes, medianOf(sizes, "median of the programs", &goal{Limit: 1.5}))
+	b.rows = append(append(append(b.rows, times...), raws...), sizes...)
+	return nil
+}
+
+func (b *bench) program(p program) (times row, raws []row, sizes row) {
+	var last captured
+	variants := []variant{
+		{"native", func() (sample, error) { return b.measure(p.work) }},
+		{"heaptrack", func() (sample, error) { return b.heaptrack(p.work, false) }},
+	}
+	if b.full {
+		variants = append(variants, variant{"raw", func() (sample, error) { return b.heaptrack(p.work, true) }})
+	}
+	plain := b.tooLong(p.events())
+	if plain == "" {
+		variants = append(variants, variant{"hdb", func() (s sample, err error) {
+			s, last, err = b.recorded(p.work)
+			return s, err
+		}})
+	}
+	r := interleave(b.rounds, variants)
+	b.failed(p.name, r)
+
+	native, peer, ours := r.series("native", cpu), r.series("heaptrack", cpu), r.series("hdb", cpu)
+	events := p.events()
+	times = row{
+		Group: "programs", What: p.name,
+		Native: quantity{"", "s", native}, Peer: quantity{"heaptrack", "s", peer}, HDB: quantity{"", "s", ours},
+		Figure: quantity{"", "", over(minus(ours, native), minus(peer, native))},
+		Note:   perEvent(events, minus(peer, native), minus(ours, native)) + plain + r.why("hdb"),
+	}
+	if raw := r.series("raw", cpu); len(raw) > 0 {
+		raws = []row{{
+			Group: "programs", What: p.name + ", not interpreted",
+			Native: quantity{"", "s", native}, Peer: quantity{"heaptrack --raw", "s", raw}, HDB: quantity{"", "s", ours},
+			Figure: quantity{"", "", over(minus(ours, native), minus(raw, native))},
+			Note:   perEvent(events, minus(raw, native), minus(ours, native)),
+		}}
+	}
+	sizes = row{
+		Group: "size", What: p.name,
+		Peer: quantity{"heaptrack", "B", r.series("heaptrack", written).scale(1 / events)},
+		HDB:  quantity{"", "B", perRecorded(r, last)},
+		Note: completeness(p, last) + plain,
+	}
+	sizes.Figure = sizes.HDB
+	return times, raws, sizes
+}
+
+// perEvent is the CPU time that a call of an allocator costs more, in ns.
+func perEvent(events float64, peer, ours series) string {
+	s := fmt.Sprintf("%.2f M calls, each +%s ns", events/1e6, digits(peer.median()/events*1e9))
+	if len(ours) > 0 {
+		s += fmt.Sprintf(", hdb +%s", digits(ours.median()/events*1e9))
+	}
+	return s
+}
+
+func perRecorded(r result, c captured) series {
+	if c.totals.Events == 0 {
+		return nil
+	}
+	return r.series("hdb", written).scale(1 / float64(c.totals.Events))
+}
+
+// completeness says when a recording misses calls.
+func completeness(p program, c captured) string {
+	if c.bytes == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("%s events", grouped(float64(c.totals.Events)))
+	if share := float64(c.totals.Events) / p.events(); share < 0.999 {
+		s += fmt.Sprintf(", only %.1f%% of the calls", 100*share)
+	}
+	if c.damaged != nil {
+		s += ", " + c.damaged.Error()
+	}
+	return s
+}
+
+// medianOf is the row of the median figure; each round's is that of its rows.
+func medianOf(rows []row, what string, g *goal) row {
+	m := row{Group: rows[0].Group, What: what, Goal: g}
+	m.Figure.Unit = rows[0].Figure.Unit
+	var all []series
+	for _, r := range rows {
+		if len(r.Figure.Series) > 0 {
+			all = append(all, r.Figure.Series)
+		}
+	}
+	if len(all) > 0 {
+		m.Figure.Series = each(func(v []float64) float64 { return series(v).median() }, all...)
+	}
+	if 0 < len(all) && len(all) < len(rows) {
+		m.Note = fmt.Sprintf("of %d", len(all))
+	}
+	return m
+}
+
+// measure runs the work as it is.
+func (b *bench) measure(w work) (sample, error) {
+	c, err := w.run(b.home, b.limit)
+	return sample{cpu: c.cpu.Seconds(), wall: c.wall.Seconds()}, err
+}
+
+// heaptrack runs the work under heaptrack. Raw leaves out the process that
+// interprets what the program sends.
+func (b *bench) heaptrack(w work, raw bool) (sample, error) {
+	file, suffix := filepath.Join(b.out, "heaptrack"), ".zst"
+	argv := []string{"heaptrack"}
+	if raw {
+		argv, suffix = append(argv, "--raw"), ".raw.zst"
+	}
+	w.argv = append(append(argv, "-o", file), w.argv...)
+	c, err := w.run(b.home, b.limit)
+	if err != nil {
+		return sample{}, err
+	}
+	n, err := size(file + suffix)
+	if err != nil {
+		return sample{}, err
+	}
+	s := sample{cpu: c.cpu.Seconds(), wall: c.wall.Seconds(), bytes: float64(n)}
+	if !w.mute {
+		s.own, err = printed(c.out, "cpu_us")
+	}
+	return s, err
+}
+
+// recorded runs the work under hdb, which writes a capture.
+func (b *bench) recorded(w work) (sample, captured, error) {
+	file := filepath.Join(b.out, "bench.hdb")
+	if err := os.RemoveAll(file); err != nil {
+		return sample{}, captured{}, err
+	}
+	c, err := b.hdb.record(w, file).run(b.home, b.limit)
+	if err != nil {
+		return sample{}, captured{}, err
+	}
+	got, err := readCapture(file)
+	if err != nil {
+		return sample{}, captured{}, err
+	}
+	s := sample{cpu: c.cpu.Seconds(), wall: c.wall.Seconds(), bytes: float64(got.bytes)}
+	if !w.mute {
+		s.own, err = printed(c.out, "cpu_us")
+	}
+	return s, got, err
+}
