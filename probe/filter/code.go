@@ -5,6 +5,14 @@ import "hdb/internal/cond"
 // A generator writes the code of a tree of tests.
 type generator struct{ assembler }
 
+// generate makes the code of a tree that is neither always nor never, and the
+// offsets of its jumps to match.
+func generate(n node) (code []byte, matches []int) {
+	var g generator
+	g.branch(n, true, match)
+	return g.link()
+}
+
 // branch jumps to a label if the outcome of the node, which is neither always
 // nor never, is want, and else falls through.
 func (g *generator) branch(n node, want bool, to label) {

@@ -34,9 +34,7 @@ func Compile(n cond.Node, ops Operands) Program {
 	case always:
 		return everything(exact)
 	}
-	var g generator
-	g.branch(tree, true, match)
-	code, matches := g.link()
+	code, matches := generate(tree)
 	if len(code) > maxCode {
 		return everything(false)
 	}
@@ -106,11 +104,10 @@ func Describe(n cond.Node, ops ...Operands) (inProcess, outside []string) {
 	}
 	var in, out []string
 	for _, o := range ops {
-		if p := Compile(n, o); p.Always && !p.Exact {
-			out = append(out, names(n)...) // also if only its size is the reason
-			continue
-		}
 		tree := o.fold(n, false)
+		if Compile(n, o).Always && tree.kind != always { // for its size
+			tree.inside, tree.outside = nil, names(n)
+		}
 		in, out = append(in, tree.inside...), append(out, tree.outside...)
 	}
 	for _, name := range names(n) {

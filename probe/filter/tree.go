@@ -132,7 +132,7 @@ func (n node) simplified(empty nodeKind) node {
 func (n node) undone(terms []node) node {
 	undone := node{kind: always, outside: n.outside}
 	for _, t := range terms {
-		if t.kind == never {
+		if t.kind == never || t.kind == always { // decided names only
 			undone.inside = append(undone.inside, t.inside...)
 		} else {
 			undone.outside = append(undone.outside, t.inside...)

@@ -40,7 +40,10 @@ func NewPage(size int) (*Page, error) {
 func (p *Page) Close() error { return unix.Munmap(p.mem) }
 
 // Address is where the code is put.
-func (p *Page) Address() uint64 { return uint64(uintptr(unsafe.Pointer(&p.mem[0]))) }
+func (p *Page) Address() uint64 { return Address(p.mem) }
+
+// Address is where memory begins, which must not be Go's: that may move.
+func Address(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&mem[0]))) }
 
 // Put makes room for size bytes of code and returns it with the address that is
 // its match label.
