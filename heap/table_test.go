@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 
@@ -50,12 +51,50 @@ func TestTableIsAMap(t *testing.T) {
 	})
 }
 
-// A shard alone sees many more collisions, wraps around its end and grows.
-func TestShardKeepsItsProbesWhole(t *testing.T) {
+// Blocks at every byte fill pages that cannot be split: no allocator does that,
+// but a damaged capture may.
+func TestBlocksAtEveryByte(t *testing.T) {
+	l := NewLive()
+	const n = 20000
+	for range 2 {
+		for a := uint64(1); a <= n; a++ {
+			l.Put(a, Block{Seq: a, Size: 1})
+		}
+		if l.Blocks() != n || l.Bytes() != n || len(l.Events()) != n {
+			t.Fatalf("%d blocks of %d bytes, %d events", l.Blocks(), l.Bytes(), len(l.Events()))
+		}
+	}
+	if len(l.blocks.rest) == 0 || len(l.blocks.dir) > n {
+		t.Errorf("%d blocks in no page, %d entries in the directory", len(l.blocks.rest), len(l.blocks.dir))
+	}
+	for a := uint64(1); a <= n; a++ {
+		l.SetLogged(a, true)
+		if b, ok := l.Take(a); !ok || b != (Block{Seq: a, Size: 1, Logged: true}) {
+			t.Fatalf("%#x: %v, %v", a, b, ok)
+		}
+		if _, ok := l.Take(a); ok {
+			t.Fatalf("%#x was there twice", a)
+		}
+	}
+	if l.Blocks() != 0 || l.Bytes() != 0 {
+		t.Errorf("%d blocks, %d bytes are left", l.Blocks(), l.Bytes())
+	}
+}
+
+// A page is what the allocator of the runtime gives out without waste.
+func TestPageSize(t *testing.T) {
+	if n := unsafe.Sizeof(page{}); n != 8192 {
+		t.Errorf("a page takes %d bytes", n)
+	}
+}
+
+// A page alone sees many more collisions, wraps around its end and is split again
+// and again.
+func TestPagesKeepTheirProbesWhole(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var addrs []uint64
 	for a := uint64(0x1000); len(addrs) < 3000; a += 16 {
-		if hash(a)>>(64-shardBits) == 7 {
+		if hashOf(a)>>56 == 7 {
 			addrs = append(addrs, a)
 		}
 	}
@@ -137,5 +176,21 @@ func BenchmarkLiveGrows(b *testing.B) {
 	l := NewLive()
 	for i := uint64(1); b.Loop(); i++ {
 		l.Put(i*48, Block{Seq: i, Size: 40})
+	}
+}
+
+// BenchmarkLiveWalk gives back and makes again the blocks of a large heap in the
+// order of their addresses.
+func BenchmarkLiveWalk(b *testing.B) {
+	l := NewLive()
+	const n = 1 << 22
+	for i := uint64(0); i < n; i++ {
+		l.Put(0x555555780010+i*48, Block{Seq: i, Size: 40})
+	}
+	b.ResetTimer()
+	for i := uint64(0); b.Loop(); i++ {
+		a := 0x555555780010 + i%n*48
+		l.Take(a)
+		l.Put(a, Block{Seq: i, Size: 40})
 	}
 }

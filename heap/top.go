@@ -53,37 +53,35 @@ func (m Measure) of(r Row) uint64 {
 // Top sums the allocations of src by function; site names the place of a stack
 // as it was at the event. Rows of the same size keep the order of their names.
 func Top(src capture.Source, by Measure, site func(id capture.StackID, seq uint64) Site) []Row {
-	type key struct{ function, file, module string }
-	rows := map[key]*Row{}
-	owner := map[uint64]*Row{} // of each event that allocated
-	live := NewLive()
-	live.Gone = func(b Block) {
-		if r := owner[b.Seq]; r != nil {
-			r.LiveBytes -= b.Size
-			r.LiveBlocks--
-			delete(owner, b.Seq)
-		}
-	}
-	for e := range src.Events(0) {
-		live.Apply(e)
-		if !Allocates(e) {
-			continue
-		}
-		s := site(e.Stack, e.Seq)
-		k := key{s.Function, s.File, s.Module}
+	rows := map[rowKey]*Row{}
+	row := func(id capture.StackID, seq uint64) *Row {
+		s := site(id, seq)
+		k := rowKey{s.Function, s.File, s.Module}
 		r := rows[k]
 		if r == nil {
 			r = &Row{Site: s}
 			rows[k] = r
 		}
-		r.Bytes += e.Size
-		r.Count++
-		r.LiveBytes += e.Size
+		return r
+	}
+	live := NewLive()
+	for e := range src.Events(0) {
+		live.Follow(&e, false)
+		if Allocates(e) {
+			r := row(e.Stack, e.Seq)
+			r.Bytes += e.Size
+			r.Count++
+		}
+	}
+	for _, b := range live.All() {
+		r := row(b.Stack, b.Seq)
+		r.LiveBytes += b.Size
 		r.LiveBlocks++
-		owner[e.Seq] = r
 	}
 	return sorted(rows, by)
 }
+
+type rowKey struct{ function, file, module string }
 
 func sorted[K comparable](rows map[K]*Row, by Measure) []Row {
 	var out []Row
