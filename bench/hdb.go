@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"hdb/capture"
 )
 
 // debugger is the hdb that is measured, and how it works on this machine.
@@ -32,6 +30,14 @@ type plane struct {
 // plain says that each call stops the program: no stop takes less than this,
 // and what is decided or recorded in the process takes far less.
 func (p plane) plain() bool { return p.call > 4*time.Microsecond }
+
+// remark is for rows whose figure is not the probe's.
+func (p plane) remark() string {
+	if !p.plain() {
+		return ""
+	}
+	return "with plain breakpoints"
+}
 
 func (p plane) String() string {
 	how := "in the process"
@@ -111,24 +117,4 @@ func (b *bench) examine() error {
 		}
 	}
 	return nil
-}
-
-// captured is what is in a capture.
-type captured struct {
-	totals  capture.Totals
-	bytes   int64
-	damaged error
-}
-
-func readCapture(path string) (captured, error) {
-	n, err := size(path)
-	if err != nil {
-		return captured{}, err
-	}
-	f, err := capture.Open(path)
-	if err != nil {
-		return captured{}, err
-	}
-	defer f.Close()
-	return captured{f.Info().Totals, n, f.Damage()}, nil
 }

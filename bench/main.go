@@ -25,6 +25,7 @@ type bench struct {
 	only     *regexp.Regexp
 	rounds   int
 	full     bool
+	pairs    int           // of the small programs, 0 for the usual number
 	limit    time.Duration // of a single run
 	cache    string        // folder of generated inputs
 	sources  string        // folder testdata of this package
@@ -49,12 +50,13 @@ var titles = map[string]string{
 func main() {
 	hdb := flag.String("hdb", "./hdb", "hdb `program`")
 	runs := flag.Int("runs", 0, "rounds (3, with -full 9)")
-	full := flag.Bool("full", false, "the whole table, in about half an hour; else a small one in about three minutes")
+	full := flag.Bool("full", false, "the whole table, in about a quarter of an hour; else a small one in about three minutes")
 	only := flag.String("only", "", "`regexp` of groups and rows, as in 'record depth 5$|gdb'")
+	pairs := flag.Int("pairs", 0, "pairs of malloc and free in 'record' (2 million, with -full 5)")
 	file := flag.String("json", "", "write the table with all samples to `file`")
 	set := flag.String("ex", "", "`command` for hdb before all others, as in 'set probe off'")
 	flag.Parse()
-	b := &bench{hdb: &debugger{path: *hdb}, full: *full, limit: 2 * time.Minute}
+	b := &bench{hdb: &debugger{path: *hdb}, full: *full, pairs: *pairs, limit: 2 * time.Minute}
 	b.rounds = cmp.Or(*runs, 3)
 	if *full {
 		b.rounds = cmp.Or(*runs, 9)
@@ -164,5 +166,5 @@ func (r result) why(name string) string {
 	if r.failed[name] == nil {
 		return ""
 	}
-	return "; " + name + " failed, see below"
+	return name + " failed, see below"
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -29,7 +30,7 @@ func (b *bench) conditionRows() error {
 		return sample{own: ns}, err
 	}
 	// A terabyte, as in never. *malloc is gdb's cheapest way: one place.
-	gdb := program(100)
+	gdb := program(400)
 	gdb.argv = append([]string{"gdb", "-batch", "-nx", "-ex", "break main", "-ex", "run",
 		"-ex", "break *malloc if $rdi >= 1099511627776", "-ex", "continue", "--args"}, gdb.argv...)
 	r := interleave(max(5, b.rounds), []variant{
@@ -47,12 +48,12 @@ func (b *bench) conditionRows() error {
 			Group: "condition", What: "malloc and free",
 			Native: quantity{"", "ns", native}, Peer: quantity{"gdb", "ns", peer}, HDB: quantity{"", "ns", ours},
 			Figure: quantity{"", "ns", added}, Goal: &goal{Limit: 5},
-			Note: "hdb - native" + r.why("hdb"),
+			Note: remarks("hdb - native", b.hdb.condition.remark(), r.why("hdb")),
 		},
 		row{
 			Group: "condition", What: "times cheaper than gdb's",
 			Figure: quantity{"", "", ratio}, Goal: &goal{Limit: 10000, Least: true},
-			Note: "(gdb - native) / (hdb - native)",
+			Note: remarks("(gdb - native) / (hdb - native)", b.hdb.condition.remark()),
 		})
 	return nil
 }
@@ -60,9 +61,9 @@ func (b *bench) conditionRows() error {
 // recordRows measures recording with stacks, in the program alone: it prints the
 // CPU time of its own process at its end.
 func (b *bench) recordRows() error {
-	pairs := 2_000_000
+	pairs := cmp.Or(b.pairs, 2_000_000)
 	if b.full {
-		pairs = 5_000_000
+		pairs = cmp.Or(b.pairs, 5_000_000)
 	}
 	for _, c := range []struct {
 		what                 string
@@ -117,15 +118,12 @@ func (b *bench) recordMicro(what string, w work, pairs float64) row {
 	note := fmt.Sprintf("with the tool's own: heaptrack %s ns", digits(ns("heaptrack", cpu, 1e9).median()))
 	if len(ours) > 0 {
 		note += fmt.Sprintf(", hdb %s", digits(ns("hdb", cpu, 1e9).median()))
-		if share := float64(last.totals.Events) / (2 * pairs); share < 0.999 {
-			note += fmt.Sprintf(", only %.1f%% of the calls", 100*share)
-		}
 	}
 	return row{
 		Group: "record", What: what,
 		Native: quantity{"", "ns", native}, Peer: quantity{"heaptrack", "ns", peer}, HDB: quantity{"", "ns", ours},
 		Figure: quantity{"", "", over(minus(ours, native), minus(peer, native))},
-		Note:   note + plain + r.why("hdb"),
+		Note:   remarks(note, last.missing(2*pairs), plain, r.why("hdb")),
 	}
 }
 
@@ -136,5 +134,5 @@ func (b *bench) tooLong(events float64) string {
 	if !p.plain() || whole < b.limit/2 {
 		return ""
 	}
-	return fmt.Sprintf("; hdb not run: plain breakpoints would take some %v", whole.Round(time.Minute))
+	return fmt.Sprintf("hdb not run: plain breakpoints would take some %v", whole.Round(10*time.Second))
 }

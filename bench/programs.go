@@ -118,7 +118,7 @@ func (b *bench) program(p program) (times row, raws []row, sizes row) {
 		Group: "programs", What: p.name,
 		Native: quantity{"", "s", native}, Peer: quantity{"heaptrack", "s", peer}, HDB: quantity{"", "s", ours},
 		Figure: quantity{"", "", over(minus(ours, native), minus(peer, native))},
-		Note:   perEvent(events, minus(peer, native), minus(ours, native)) + plain + r.why("hdb"),
+		Note:   remarks(perEvent(events, minus(peer, native), minus(ours, native)), last.missing(events), plain, r.why("hdb")),
 	}
 	if raw := r.series("raw", cpu); len(raw) > 0 {
 		raws = []row{{
@@ -132,7 +132,7 @@ func (b *bench) program(p program) (times row, raws []row, sizes row) {
 		Group: "size", What: p.name,
 		Peer: quantity{"heaptrack", "B", r.series("heaptrack", written).scale(1 / events)},
 		HDB:  quantity{"", "B", perRecorded(r, last)},
-		Note: completeness(p, last) + plain,
+		Note: remarks(last.remark(events), plain, r.why("hdb")),
 	}
 	sizes.Figure = sizes.HDB
 	return times, raws, sizes
@@ -152,21 +152,6 @@ func perRecorded(r result, c captured) series {
 		return nil
 	}
 	return r.series("hdb", written).scale(1 / float64(c.totals.Events))
-}
-
-// completeness says when a recording misses calls.
-func completeness(p program, c captured) string {
-	if c.bytes == 0 {
-		return ""
-	}
-	s := fmt.Sprintf("%s events", grouped(float64(c.totals.Events)))
-	if share := float64(c.totals.Events) / p.events(); share < 0.999 {
-		s += fmt.Sprintf(", only %.1f%% of the calls", 100*share)
-	}
-	if c.damaged != nil {
-		s += ", " + c.damaged.Error()
-	}
-	return s
 }
 
 // medianOf is the row of the median figure; each round's is that of its rows.

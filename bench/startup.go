@@ -42,14 +42,10 @@ func (b *bench) launchRows() error {
 	none := r.series("hdb", own)
 	for _, name := range []string{"condition", "record"} {
 		with := r.series(name, own)
-		note := "with - without"
-		if b.hdb.condition.plain() {
-			note += "; what plain breakpoints add"
-		}
 		v := row{
 			Group: "launch", What: "10 libraries, " + name,
 			Native: quantity{"", "ms", r.series("native", own)}, Peer: quantity{"hdb without", "ms", none}, HDB: quantity{"", "ms", with},
-			Figure: quantity{"", "ms", minus(with, none)}, Goal: &goal{Limit: 30}, Note: note + r.why(name),
+			Figure: quantity{"", "ms", minus(with, none)}, Goal: &goal{Limit: 30}, Note: remarks("with - without", b.hdb.condition.remark(), r.why(name)),
 		}
 		if b.hdb.condition.plain() {
 			v.Figure.Series = nil // it would not be the probe's
@@ -115,7 +111,7 @@ func (b *bench) gdbRows() error {
 		b.rows = append(b.rows, row{
 			Group: "gdb", What: m.what,
 			Peer: quantity{"gdb", m.unit, peer}, HDB: quantity{"", m.unit, ours}, Figure: quantity{"", "", over(ours, peer)},
-			Note: strings.TrimPrefix(r.why("hdb"), "; "),
+			Note: r.why("hdb"),
 		})
 	}
 	return nil

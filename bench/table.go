@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -147,6 +148,11 @@ func aligned(line []string, widths []int) string {
 		b.WriteString("  ")
 	}
 	return b.String()
+}
+
+// remarks joins those that there are.
+func remarks(all ...string) string {
+	return strings.Join(slices.DeleteFunc(all, func(s string) bool { return s == "" }), "; ")
 }
 
 // count says how many goals were met, missed and not measured.
