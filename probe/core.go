@@ -1,0 +1,94 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unsafe"
+
+	"hdb/internal/addr"
+)
+
+// coreAddr is where the core lies in hdb's own text.
+func coreAddr() unsafe.Pointer
+
+// A core is the machine code of core_amd64.s, taken out of hdb's text.
+type core struct {
+	code  []byte
+	marks map[uint32]int // offset by number
+}
+
+// maxCore bounds the search for the core's end, in bytes.
+const maxCore = 1 << 15
+
+// Encodings that the assembler cannot write with symbols: see MARK and CALLTO.
+const (
+	markMagic = 0x5afe
+	callMagic = 0x5afc
+	// statePlaceholder stands for the address of the state page.
+	statePlaceholder = 0x1122334455667788
+)
+
+// loadCore copies the core out of hdb's text and links it. state is where the
+// state page will be in the inferior.
+func loadCore(state addr.Run) (*core, error) {
+	text := unsafe.Slice((*byte)(coreAddr()), maxCore)
+	c := &core{marks: map[uint32]int{}}
+	var calls []int
+	for i := 0; c.marks[markEnd] == 0; i++ {
+		if i+8 > len(text) {
+			return nil, fmt.Errorf("probe: the core's end is not in %d bytes of code", len(text))
+		}
+		switch word := binary.LittleEndian.Uint32(text[i+1:]); {
+		case text[i] == 0x0f && text[i+1] == 0x1f && text[i+2] == 0x80:
+			if n := binary.LittleEndian.Uint32(text[i+3:]); n>>16 == markMagic {
+				c.marks[n&0xffff] = i
+			}
+		case text[i] == 0xe8 && word>>16 == callMagic:
+			calls = append(calls, i)
+		}
+	}
+	c.code = append([]byte(nil), text[:c.marks[markEnd]]...)
+	for _, at := range calls {
+		n := binary.LittleEndian.Uint32(c.code[at+1:]) & 0xffff
+		to, ok := c.marks[n]
+		if !ok {
+			return nil, fmt.Errorf("probe: the core calls mark %d, which is nowhere", n)
+		}
+		binary.LittleEndian.PutUint32(c.code[at+1:], uint32(to-(at+5)))
+	}
+	for i := 0; i+8 <= len(c.code); i++ {
+		if binary.LittleEndian.Uint64(c.code[i:]) == statePlaceholder {
+			binary.LittleEndian.PutUint64(c.code[i:], uint64(state))
+		}
+	}
+	return c, nil
+}
+
+// A faultRegion is code of the core whose loads may fault. A thread that does
+// goes on at out.
+type faultRegion struct{ low, high, out uint32 }
+
+// faultRegions lists them, by marks.
+var faultRegions = [...]faultRegion{
+	{markWide, markWideEnd, markWideEnd},
+	{markResult, markResultEnd, markResultEnd},
+	{markAgain, markAgainEnd, markFreeFirst},
+	{markIntact, markIntactEnd, markTopDone},
+	{markFreed, markFreedEnd, markFreedNo},
+	{markMemo, markMemoEnd, markMemoEnd},
+	{markFrame, markFrameEnd, markFault},
+	{markDeref, markDerefEnd, markFault},
+	{markSignal, markSignalEnd, markFault},
+	{markPointer, markNoFrame, markNoFrame},
+	{markBehind, markBehindNo, markBehindNo},
+}
+
+// faultExit is where a thread goes on that has faulted at the offset.
+func (c *core) faultExit(offset int) (int, bool) {
+	for _, r := range faultRegions {
+		if c.marks[r.low] <= offset && offset < c.marks[r.high] {
+			return c.marks[r.out], true
+		}
+	}
+	return 0, false
+}

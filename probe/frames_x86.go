@@ -1,0 +1,205 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"hdb/internal/addr"
+	"hdb/probe/cfi"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// A frameRow is the unwinding rule of a piece of the probe's own code: the CFA
+// is at rsp+cfa, and rbp and rbx are saved at the CFA plus 8 times the slot,
+// unless that is 0.
+type frameRow struct {
+	cfa    int32
+	bp, bx int8
+}
+
+func (f frameRow) rule() cfi.Rule {
+	var flags cfi.Flags
+	if f.bp != 0 {
+		flags |= cfi.RBPAtCFA
+	}
+	if f.bx != 0 {
+		flags |= cfi.RBXAtCFA
+	}
+	return cfi.NewRule(cfi.Hidden, f.cfa, flags, f.bp, f.bx)
+}
+
+// A frameMap is the rows of a piece of code by offset: one for each instruction
+// that can be reached.
+type frameMap map[int]frameRow
+
+// trace follows all paths through the code from the entries and notes where the
+// CFA is at each instruction. Every instruction must see one frame only,
+// whichever way leads there; the core is written so.
+func (c *core) trace() (frameMap, error) {
+	rows := frameMap{}
+	type point struct {
+		at  int
+		row frameRow
+	}
+	entry := frameRow{cfa: 8}
+	work := []point{{c.marks[markAlloc], entry}, {c.marks[markFree], entry}}
+	for len(work) > 0 {
+		p := work[len(work)-1]
+		work = work[:len(work)-1]
+		if known, ok := rows[p.at]; ok {
+			if known != p.row {
+				return nil, fmt.Errorf("probe: two frames at core+%#x: %+v and %+v", p.at, known, p.row)
+			}
+			continue
+		}
+		rows[p.at] = p.row
+		in, err := x86asm.Decode(c.code[p.at:], 64)
+		if err != nil {
+			return nil, fmt.Errorf("probe: core+%#x: %w", p.at, err)
+		}
+		next := point{p.at + in.Len, p.row}
+		target := point{at: -1, row: p.row}
+		if rel, ok := in.Args[0].(x86asm.Rel); ok {
+			target.at = next.at + int(rel)
+		}
+		switch in.Op {
+		case x86asm.RET:
+			continue
+		case x86asm.JMP:
+			next.at = -1
+		case x86asm.CALL:
+			target.row.cfa += 8
+		default:
+			next.row.apply(in)
+		}
+		for _, r := range faultRegions {
+			if c.marks[r.low] == p.at {
+				work = append(work, point{c.marks[r.out], p.row})
+			}
+		}
+		for _, to := range []point{next, target} {
+			if to.at >= 0 {
+				work = append(work, to)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// apply changes the row as an instruction changes the frame.
+func (f *frameRow) apply(in x86asm.Inst) {
+	switch in.Op {
+	case x86asm.PUSH:
+		f.cfa += 8
+		switch {
+		case in.Args[0] == x86asm.RBX && f.bx == 0:
+			f.bx = int8(-f.cfa / 8)
+		case in.Args[0] == x86asm.RBP && f.bp == 0:
+			f.bp = int8(-f.cfa / 8)
+		}
+	case x86asm.POP:
+		f.cfa -= 8
+		switch in.Args[0] {
+		case x86asm.RBX:
+			f.bx = 0
+		case x86asm.RBP:
+			f.bp = 0
+		}
+	case x86asm.ADD, x86asm.SUB:
+		if n, ok := in.Args[1].(x86asm.Imm); ok && in.Args[0] == x86asm.RSP {
+			if in.Op == x86asm.SUB {
+				n = -n
+			}
+			f.cfa -= int32(n)
+		}
+	case x86asm.LEA:
+		if m, ok := in.Args[1].(x86asm.Mem); ok && in.Args[0] == x86asm.RSP && m.Base == x86asm.RSP {
+			f.cfa -= int32(m.Disp)
+		}
+	}
+}
+
+// table makes the walker's table of the rows; code between them has no CFI.
+func (m frameMap) table(size int, rules *cfi.Rules) *cfi.Table {
+	t := &cfi.Table{}
+	for _, at := range m.offsets() {
+		if id := rules.ID(m[at].rule()); len(t.IDs) == 0 || t.IDs[len(t.IDs)-1] != id {
+			t.Offs, t.IDs = append(t.Offs, uint32(at)), append(t.IDs, id)
+		}
+	}
+	return t
+}
+
+func (m frameMap) offsets() []int {
+	offs := make([]int, 0, len(m))
+	for at := range m {
+		offs = append(offs, at)
+	}
+	slices.Sort(offs)
+	return offs
+}
+
+// DWARF 5, section 6.4.2 and figure 7.29.
+const (
+	dwCFAAdvance4  = 0x04
+	dwCFASameValue = 0x08
+	dwCFADefCFA    = 0x0c
+	dwCFADefOffset = 0x0e
+	dwCFAOffset    = 0x80
+	dwRBX, dwRBP   = 3, 6
+	dwRSP, dwRA    = 7, 16
+)
+
+// ehFrame writes the rows as an .eh_frame section with one FDE for
+// [low, low+size), and tells where the FDE is in it. The unwinders in the
+// inferior and in hdb read it.
+func (m frameMap) ehFrame(low addr.Run, size int) (section []byte, fde int) {
+	cie := []byte{
+		1, 'z', 'R', 0, // version, augmentation
+		1, 0x78, dwRA, // code factor, data factor -8, return address
+		1, 0, // augmentation data: addresses are absolute
+		dwCFADefCFA, dwRSP, 8, dwCFAOffset | dwRA, 1,
+	}
+	section = appendEntry(section, 0, cie)
+	fde = len(section)
+	body := binary.LittleEndian.AppendUint64(nil, uint64(low))
+	body = binary.LittleEndian.AppendUint64(body, uint64(size))
+	body = append(body, 0) // no augmentation data
+	at, now := 0, frameRow{cfa: 8}
+	for _, off := range m.offsets() {
+		row := m[off]
+		if row == now {
+			continue
+		}
+		if off > at {
+			body = binary.LittleEndian.AppendUint32(append(body, dwCFAAdvance4), uint32(off-at))
+			at = off
+		}
+		body = binary.AppendUvarint(append(body, dwCFADefOffset), uint64(row.cfa))
+		body = appendSaved(body, dwRBP, row.bp)
+		body = appendSaved(body, dwRBX, row.bx)
+		now = row
+	}
+	section = appendEntry(section, uint32(fde+4), body)
+	return append(section, 0, 0, 0, 0), fde
+}
+
+func appendSaved(b []byte, reg byte, slot int8) []byte {
+	if slot == 0 {
+		return append(b, dwCFASameValue, reg)
+	}
+	return binary.AppendUvarint(append(b, dwCFAOffset|reg), uint64(-slot))
+}
+
+// appendEntry adds a CIE (id 0) or FDE (id: distance back to the CIE) with
+// padding of DW_CFA_nop.
+func appendEntry(b []byte, id uint32, body []byte) []byte {
+	for len(body)%8 != 0 {
+		body = append(body, 0)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(body)+4))
+	b = binary.LittleEndian.AppendUint32(b, id)
+	return append(b, body...)
+}

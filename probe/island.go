@@ -1,0 +1,120 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/probe/cfi"
+
+	"golang.org/x/sys/unix"
+)
+
+// An island is memory for code near the modules that it serves: a jump over an
+// allocator's first instructions reaches 2 GiB. Nothing in it is ever changed or
+// freed, because a thread may stand or return there.
+type island struct {
+	base addr.Run
+	used uint64
+	rows []islandRow // ascending
+}
+
+// An islandRow says how to unwind from an address on.
+type islandRow struct {
+	at addr.Run
+	id uint16
+}
+
+const (
+	islandSize = 1 << 20
+	reach      = 1<<31 - islandSize - 1<<12
+)
+
+var errNoGap = errors.New("no free addresses within 2 GiB of it")
+
+// near tells whether code at a can jump anywhere into the island and back.
+func (i *island) near(low, high addr.Run) bool {
+	return i.base+islandSize < low+reach && high < i.base+reach
+}
+
+func (i *island) covers(a addr.Run) bool { return i.base <= a && a < i.base+islandSize }
+
+// take sets n bytes aside, aligned to 16.
+func (i *island) take(n int) (addr.Run, error) {
+	at := (i.used + 15) &^ 15
+	if at+uint64(n) > islandSize {
+		return 0, errors.New("the probe's code area is full: record stop, then start, makes a new one")
+	}
+	i.used = at + uint64(n)
+	return i.base + addr.Run(at), nil
+}
+
+// note adds a row; addresses ascend.
+func (i *island) note(at addr.Run, id uint16) {
+	if n := len(i.rows); n > 0 && i.rows[n-1].id == id {
+		return
+	}
+	i.rows = append(i.rows, islandRow{at, id})
+}
+
+// table is the walker's table of the island.
+func (i *island) table() *cfi.Table {
+	t := &cfi.Table{Low: addr.File(i.base), Offs: []uint32{0}, IDs: []uint16{cfi.NoCFIID}}
+	for _, r := range i.rows {
+		off := uint32(r.at - i.base)
+		if off == 0 {
+			t.IDs[0] = r.id
+			continue
+		}
+		t.Offs, t.IDs = append(t.Offs, off), append(t.IDs, r.id)
+	}
+	return t
+}
+
+// newIsland maps one where both ends of [low, high) are near.
+func newIsland(p *inferior.Process, c *caller, low, high addr.Run) (*island, error) {
+	maps, err := p.Maps()
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range gaps(maps, low, high) {
+		const fixedNoReplace = 0x100000 // MAP_FIXED_NOREPLACE; older kernels take the address for a hint
+		got, err := c.mmap("code", uint64(at), islandSize, unix.PROT_READ|unix.PROT_EXEC,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|fixedNoReplace, noFD, 0)
+		if errors.Is(err, unix.EEXIST) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if i := (&island{base: got}); i.near(low, high) {
+			return i, nil
+		}
+	}
+	return nil, fmt.Errorf("code near %v: %w", low, errNoGap)
+}
+
+// gaps are places for an island that reach all of [low, high), nearest first:
+// below it, then above.
+func gaps(maps []inferior.Mapping, low, high addr.Run) []addr.Run {
+	const lowest, highest = 1 << 16, 1<<47 - 1<<20
+	fits := func(at addr.Run) bool { return (&island{base: at}).near(low, high) }
+	var below, above []addr.Run
+	free := addr.Run(lowest)
+	for _, m := range append(maps, inferior.Mapping{Low: highest, High: highest}) {
+		if m.Low > highest {
+			break
+		}
+		if m.Low >= free+islandSize {
+			if at := (m.Low - islandSize) &^ 0xfff; m.Low <= low && fits(at) {
+				below = append([]addr.Run{at}, below...)
+			}
+			if free >= high && fits(free) {
+				above = append(above, free)
+			}
+		}
+		free = max(free, m.High)
+	}
+	return append(below, above...)
+}

@@ -1,0 +1,305 @@
+package probe
+
+// The layout of what the core, in assembly, and hdb share. The assembler reads
+// these constants from go_asm.h, so that there is one place for each. Offsets
+// and sizes are in bytes.
+
+// The state page: private to the inferior's process and wiped in a fork child
+// (MADV_WIPEONFORK), which therefore finds the probe disabled.
+const (
+	stEnabled = 0   // uint32: 0 lets every call pass
+	stMode    = 8   // uint64: modeRecord
+	stHeader  = 16  // address of the shared header
+	stRing    = 24  // address of the ring, mapped twice in a row
+	stSize    = 32  // of the ring, a power of two
+	stModules = 40  // address of the module table
+	stNumMods = 48  // its length
+	stRules   = 56  // address of the CFI rules, 8 bytes each
+	stCache   = 64  // address of the PC cache
+	stStacks  = 72  // address of the set of stack hashes
+	stMemo    = 80  // address of the stack memo
+	stDepth   = 88  // most frames of a stack
+	stSlots   = 96  // address of the slots
+	stScratch = 104 // address of the slots' scratch memory
+	stZero    = 112 // 8 bytes that stay zero: where a lost register is "saved"
+
+	stateSize = 4096
+)
+
+// Bits of stMode.
+const (
+	modeRecord = 1 << 0 // events go to the ring
+)
+
+// A slot is what the core keeps of one thread. Its key is the FS base, which is
+// the thread's own as long as it lives.
+const (
+	slKey       = 0  // FS base, 0 in a free slot
+	slTID       = 8  // uint32
+	slDepth     = 12 // uint32: entries of the shadow stack
+	slEvents    = 16 // uint64: events of the thread so far
+	slGen       = 24 // uint64: counts uses of the scratch memory
+	slFreed     = 40 // block of the last free, 0 if none
+	slFreedSP   = 48 // stack pointer at its entry
+	slFreedRet  = 56 // return address
+	slFreedDone = 64 // bits of the functions that freed it
+	slFreedSite = 72 // the last of them
+	slShadow    = 96
+
+	slotShift = 9 // a slot is 512 bytes
+	slotSize  = 1 << slotShift
+	slotBits  = 10
+	numSlots  = 1 << slotBits
+	slotHash  = 0x61c88647 // 2^32 divided by the golden ratio, as in linux/hash.h
+)
+
+// An entry of the shadow stack is a call that has not returned.
+const (
+	shSP     = 0 // address of the return address, 0 while the entry is being made
+	shRet    = 8
+	shSite   = 16
+	shLast   = 24 // the last function that did its work
+	shSize   = 32 // bytes asked for
+	shServed = 40 // bits of the functions that did its work
+
+	shadowSize  = 48
+	shadowDepth = 8
+)
+
+// A site is an allocator function, as the core sees it.
+const (
+	siReloc   = 0  // address of its relocated prologue
+	siModLow  = 8  // its module, [low, low+len)
+	siModLen  = 16 //
+	siFlags   = 24 // uint32: the kind in the low byte, siteVM and so on
+	siBit     = 28 // uint8: number of the function in sets
+	siSize    = 32 // uint8 operands: index of an argument, or operandNone
+	siCount   = 33
+	siAlign   = 34
+	siOld     = 35
+	siPtr     = 36 // uint8: index of an argument, or ptrReturned, ptrPointed
+	siResult  = 37 // uint8: 1 if the call has failed when its int result is not 0
+	siHead    = 40 // uint64: the record's first word, but for the type
+	siConst   = 48 // the size if siSize is operandNone
+	siFilter  = 56 // address of the condition's code, 0 if nobody stops here
+	siteBytes = 64
+
+	operandNone = 0xff
+	ptrReturned = 0xff
+	ptrPointed  = 0xfe
+)
+
+// Bits of siFlags above the kind, which is a capture.Kind.
+const (
+	siteVM    = 1 << 8  // mmap and its family
+	siteUser  = 1 << 9  // named by the user
+	siteSized = 1 << 10 // the size is known at the entry
+	siteZero  = 1 << 11 // a call with size 0 does nothing: sbrk(0)
+	siteLong  = 1 << 12 // records have two more words: old, and count or alignment
+	siteText  = 1 << 13 // the size is that of the string returned
+	siteWide  = 1 << 14 // may take arguments on the stack
+
+	kindFree    = 1 // capture.Free and so on; a test compares them
+	kindRealloc = 2
+	kindUnmap   = 4
+)
+
+// The frame of the core while the original function runs, from its stack
+// pointer up. The canonical frame address is at frameSize+8.
+const (
+	frIndex = 0  // uint32: of the shadow entry; uint32 flagInside
+	frSlot  = 8  //
+	frSite  = 16 //
+	frArgs  = 24 // rdi rsi rdx rcx r8 r9
+	frRes   = 72 // rax
+	frRes2  = 80 // rdx
+	frAddr  = 88 // the block
+	frSize  = 96 // bytes asked for
+
+	frameSize = 104 // the return address follows
+
+	// What a function with siteWide gets of the caller's stack, in bytes.
+	wideSize = 256
+)
+
+// The shared header, the first page of the memory file.
+const (
+	hdHead    = 0   // uint64: bytes reserved by the inferior
+	hdWakeAt  = 8   // uint64: head at which the consumer wants to be woken
+	hdAlive   = 16  // uint32: a robust futex of hdb: the TID of its keeper, or ownerDied
+	hdStalled = 20  // uint32: the consumer has not been seen to work
+	hdRobust  = 24  // hdb's struct robust_list for it
+	hdTail    = 64  // uint64: bytes consumed
+	hdSleep   = 72  // uint32: futex, 1 while the consumer sleeps
+	hdDrained = 76  // uint32: futex, changes with the tail when hdWaiting is set
+	hdWaiting = 80  // uint32: threads wait for room
+	hdLost    = 128 // uint64: events lost for want of room
+	hdLostSt  = 136 // uint64: stacks lost for want of room
+	hdNoSlot  = 144 // uint64: calls of threads without a slot
+	hdFull    = 152 // uint64: times that a thread had to wait
+	hdMiss    = 160 // uint64: PC cache misses
+	hdWalks   = 168 // uint64: stacks walked in full
+	hdNew     = 176 // uint64: stacks published
+
+	headerSize = 4096
+
+	ownerDied = 0x40000000 // FUTEX_OWNER_DIED, linux/futex.h
+)
+
+// A record's first word: type, flags, site, TID and stack, from the low bits
+// up. It is 0 until the record is complete. For the other words see record.
+const (
+	recAlloc   = 1 // a call of an alloc, realloc or map function has returned
+	recFree    = 2 // a call of a free or unmap function begins
+	recBegin   = 3 // a call of a realloc function with an old block begins
+	recAbandon = 4 // a call was left without returning
+	recStack   = 5 // the frames of a stack follow
+	recPad     = 6 // nothing: the bytes are to be skipped
+
+	flagLong   = 1 << 4 // 48 bytes, else 32
+	flagInside = 1 << 5 // made inside another call that is an event
+	flagFailed = 1 << 6 // the int result was not 0
+	flagBare   = 1 << 7 // no stack
+
+	typeMask   = 0xf
+	siteShift  = 8 // 12 bits
+	tidShift   = 20
+	stackShift = 42
+	noStack    = 1<<22 - 1
+
+	countShift  = 8 // recStack: frames, 12 bits; recPad: 16-byte units
+	reasonShift = 20
+	recordSize  = 32
+	longRecord  = 48
+)
+
+// Flags of a frame in recStack, above the 47 bits of an address.
+const (
+	frameGuess = 63 // bit: found by the frame pointer
+	framePC    = 62 // bit: not a return address
+)
+
+// Why a stack ends.
+const (
+	endWhole   = 0
+	endDepth   = 1 // the limit
+	endRule    = 2 // CFI that the core cannot follow
+	endNoCFI   = 3 // no CFI and no frame pointer
+	endShrinks = 4 // the CFA does not grow
+	endFault   = 5 // the stack cannot be read
+	endZero    = 6 // return address 0 in the middle
+	endNoCode  = 7 // the return address is in no module and behind no call
+)
+
+// The set of stack hashes, the PC cache and the memo.
+const (
+	stackBits = 20 // log2 of the most stacks that are told apart
+	stackTry  = 16 // places looked at for one hash
+
+	cacheBits = 14 // log2 of its entries, 8 bytes each: PC<<16 | rule
+
+	memoBits  = 12 // log2 of its entries
+	memoEntry = 768
+	memoWords = 60 // words that an entry compares
+	meSeq     = 0  // uint64: odd while it is written
+	mePC      = 8
+	meSP      = 16
+	meCount   = 24 // uint32: words
+	meStack   = 28 // uint32: the stack's number
+	meOffset  = 32 // int32 each, from the stack pointer
+	meValue   = 32 + 4*memoWords
+)
+
+// A thread's scratch memory.
+const (
+	xRBX   = 0  // where the frame's rbx is saved
+	xPairs = 8  // uint64: bytes of pairs
+	xPair  = 16 // up to maxPairs of (where rbp was found, its value)
+	xPCs   = 16 + maxPairs
+	xCFAs  = xPCs + 8*maxDepth
+
+	maxPairs = 256 // bytes; more: the stack does not go into the memo
+	maxDepth = 4096
+	minDepth = 1
+
+	scratchSize = (xCFAs + 8*maxDepth + 4095) &^ 4095
+)
+
+// An entry of the module table.
+const (
+	moLow   = 0  // run address of the first row
+	moLen   = 8  // bytes
+	moRows  = 16 // number of rows
+	moOffs  = 24 // address of their offsets, uint32 each
+	moIDs   = 32 // address of their rules, uint16 each
+	modSize = 40
+)
+
+// Forms of a rule, as package cfi packs them; a test compares them.
+const (
+	formSP          = 0
+	formBP          = 1
+	formBX          = 2
+	formDerefBP     = 3
+	formRoot        = 4
+	formSignal      = 5
+	formUnsupported = 6
+	formNoCFI       = 7
+	formPLT         = 8
+	formHidden      = 9
+	formEntry       = 10
+	formNoModule    = 11 // the core's own, for code outside of all modules
+
+	ruleBP    = 1 << 24
+	ruleBPBP  = 1 << 25
+	ruleNoBP  = 1 << 26
+	ruleBX    = 1 << 28
+	ruleBXBP  = 1 << 29
+	ruleNoBX  = 1 << 30
+	ruleOdd   = ruleBPBP | ruleNoBP | ruleBXBP | ruleNoBX
+	ruleNoMod = 5 // id of the rule for code outside of all modules: the first free one
+)
+
+// Marks: places in the core that hdb knows by number.
+const (
+	markAlloc = 1 + iota
+	markFree
+	markFind
+	markTop
+	markWithin
+	markFreedVM
+	markRecord
+	markReserve
+	markWake
+	markBehind
+	markTrapAlloc
+	markTrapFree
+	markEnd
+	// The fault regions and their ways out, see faults.
+	markWide
+	markWideEnd
+	markResult
+	markResultEnd
+	markAgain
+	markAgainEnd
+	markFreeFirst
+	markIntact
+	markIntactEnd
+	markTopDone
+	markFreed
+	markFreedEnd
+	markFreedNo
+	markMemo
+	markMemoEnd
+	markWalk
+	markFrame
+	markFrameEnd
+	markDeref
+	markDerefEnd
+	markSignal
+	markSignalEnd
+	markPointer
+	markBehindNo
+	markNoFrame
+	markFault
+)

@@ -1,0 +1,111 @@
+package probe
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The memory file: what hdb and the inferior share, in this order. The
+// inferior may write the first part and the ring, and read the second.
+const (
+	fileHeader = 0
+	fileStacks = fileHeader + headerSize
+	fileCaches = fileStacks + 8<<stackBits
+	fileMemos  = fileCaches + numCaches*cacheSize
+	fileRules  = fileMemos + numMemos*memoSize // from here on read-only
+	fileMods   = fileRules + 8<<16
+	fileTables = fileMods + numMods*modsSize
+	fileRing   = fileTables + tablesSize
+	fileSize   = fileRing + ringSize
+
+	cacheSize = 8 << cacheBits
+	memoSize  = memoEntry << memoBits
+	// Threads may still walk with what was true before a library was unloaded:
+	// what they keep goes to a cache that is not used again soon.
+	numCaches  = 4
+	numMemos   = 2
+	numMods    = 4
+	maxModules = 1024
+	modsSize   = maxModules * modSize
+	tablesSize = 64 << 20
+	ringSize   = 16 << 20
+)
+
+// shared is the memory file, mapped in hdb.
+type shared struct {
+	file []byte // all but the ring
+	ring []byte // twice in a row
+}
+
+// mapShared maps the memory file that the inferior has open as fd.
+func mapShared(pid, fd int) (*shared, error) {
+	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("the probe's memory: %w", err)
+	}
+	defer f.Close()
+	if err := f.Truncate(fileSize); err != nil {
+		return nil, fmt.Errorf("the probe's memory: %w", err)
+	}
+	s := &shared{}
+	const rw = unix.PROT_READ | unix.PROT_WRITE
+	if s.file, err = unix.Mmap(int(f.Fd()), 0, fileRing, rw, unix.MAP_SHARED); err != nil {
+		return nil, fmt.Errorf("map the probe's memory: %w", err)
+	}
+	// The two halves of the reservation become the ring, and the ring again.
+	base, err := unix.MmapPtr(-1, 0, nil, 2*ringSize, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	for half := uintptr(0); err == nil && half < 2; half++ {
+		_, err = unix.MmapPtr(int(f.Fd()), fileRing, unsafe.Add(base, half*ringSize), ringSize, rw, unix.MAP_SHARED|unix.MAP_FIXED)
+	}
+	if err != nil {
+		s.close()
+		return nil, fmt.Errorf("map the probe's ring: %w", err)
+	}
+	s.ring = unsafe.Slice((*byte)(base), 2*ringSize)
+	return s, nil
+}
+
+func (s *shared) close() {
+	if s.file != nil {
+		_ = unix.Munmap(s.file) // it was mapped by Mmap and once
+	}
+	if s.ring != nil {
+		_ = unix.MunmapPtr(unsafe.Pointer(&s.ring[0]), 2*ringSize)
+	}
+	s.file, s.ring = nil, nil
+}
+
+// word and half are counters and futexes of the header.
+func (s *shared) word(at int) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Pointer(&s.file[fileHeader+at]))
+}
+
+func (s *shared) half(at int) *atomic.Uint32 {
+	return (*atomic.Uint32)(unsafe.Pointer(&s.file[fileHeader+at]))
+}
+
+// record is the word of the ring at a position.
+func (s *shared) record(position uint64) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Pointer(&s.ring[position%ringSize]))
+}
+
+// words are n words of the ring behind a position. They may only be read once
+// the record is complete.
+func (s *shared) words(position uint64, n int) []uint64 {
+	return unsafe.Slice((*uint64)(unsafe.Pointer(&s.ring[position%ringSize])), n)
+}
+
+// futexWait sleeps while the word has the value, at most for the time. That it
+// woke early or was not asleep at all makes no difference to the callers.
+func futexWait(word *atomic.Uint32, value uint32, nanos int64) {
+	ts := unix.NsecToTimespec(nanos)
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), 0, uintptr(value), uintptr(unsafe.Pointer(&ts)), 0, 0)
+}
+
+func futexWake(word *atomic.Uint32) {
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), 1, 1<<30, 0, 0, 0)
+}

@@ -1,0 +1,147 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// remote is where things lie in the inferior.
+type remote struct {
+	state addr.Run // the state page, the slots, the scratch memory
+	file  addr.Run // the memory file but for the ring
+	ring  addr.Run
+	core  addr.Run
+}
+
+const (
+	privateSlots   = stateSize
+	privateScratch = privateSlots + numSlots*slotSize
+	privateSize    = privateScratch + numSlots*scratchSize
+
+	mapPrivate = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE
+)
+
+// A caller makes system calls in the inferior and remembers what to undo.
+type caller struct {
+	t    *inferior.Thread
+	undo []func()
+}
+
+func (c *caller) call(what string, nr uint64, args ...uint64) (uint64, error) {
+	v, err := c.t.Syscall(nr, args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s in the process: %w", what, err)
+	}
+	return v, nil
+}
+
+// mmap maps memory in the inferior; it is unmapped again by undo.
+func (c *caller) mmap(what string, at, size uint64, prot, flags int, fd, offset uint64) (addr.Run, error) {
+	v, err := c.call("map "+what, unix.SYS_MMAP, at, size, uint64(prot), uint64(flags), fd, offset)
+	if err == nil && flags&unix.MAP_FIXED == 0 {
+		c.undo = append(c.undo, func() { _, _ = c.call("", unix.SYS_MUNMAP, v, size) })
+	}
+	return addr.Run(v), err
+}
+
+// back undoes all in reverse. What cannot be undone stays unused.
+func (c *caller) back() {
+	for i := len(c.undo) - 1; i >= 0; i-- {
+		c.undo[i]()
+	}
+}
+
+const noFD = ^uint64(0)
+
+// mapAll makes the memory that both share.
+func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
+	const rw = unix.PROT_READ | unix.PROT_WRITE
+	if r.state, err = c.mmap("the probe's state", 0, privateSize, rw, mapPrivate, noFD, 0); err != nil {
+		return r, nil, err
+	}
+	// A fork child finds its copy empty, and so the probe disabled.
+	if _, err = c.call("MADV_WIPEONFORK", unix.SYS_MADVISE, uint64(r.state), privateSize, unix.MADV_WIPEONFORK); err != nil {
+		return r, nil, err
+	}
+	if _, err = p.WriteAt([]byte("hdb probe\x00"), int64(r.state)); err != nil {
+		return r, nil, err
+	}
+	fd, err := c.call("memfd_create", unix.SYS_MEMFD_CREATE, uint64(r.state), unix.MFD_CLOEXEC)
+	if err != nil {
+		return r, nil, err
+	}
+	defer func() {
+		if _, e := c.call("close", unix.SYS_CLOSE, fd); err == nil {
+			err = e
+		}
+	}()
+	if s, err = mapShared(p.PID(), int(fd)); err != nil {
+		return r, nil, err
+	}
+	c.undo = append(c.undo, s.close)
+	if r.file, err = c.mmap("the probe's tables", 0, fileRing, unix.PROT_READ, unix.MAP_SHARED, fd, 0); err != nil {
+		return r, nil, err
+	}
+	if _, err = c.call("mprotect", unix.SYS_MPROTECT, uint64(r.file), fileRules, rw); err != nil {
+		return r, nil, err
+	}
+	if r.ring, err = c.mmap("the probe's ring", 0, 2*ringSize, unix.PROT_NONE, mapPrivate, noFD, 0); err != nil {
+		return r, nil, err
+	}
+	for half := uint64(0); half < 2; half++ {
+		if _, err = c.mmap("the probe's ring", uint64(r.ring)+half*ringSize, ringSize, rw, unix.MAP_SHARED|unix.MAP_FIXED, fd, fileRing); err != nil {
+			return r, nil, err
+		}
+	}
+	r.core, err = c.mmap("the probe's code", 0, maxCore, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, noFD, 0)
+	return r, s, err
+}
+
+// refusal says why a process must not be probed, before anything is done to it.
+func refusal(pid int) error {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return err
+	}
+	own, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return err
+	}
+	// hdb has lived under the filters it shares with the process, in a
+	// container for instance. Of others nobody knows what they kill for.
+	mode, filters := statusField(status, "Seccomp"), statusField(status, "Seccomp_filters")
+	if mode != "" && mode != "0" && (mode != statusField(own, "Seccomp") || filters == "" || filters != statusField(own, "Seccomp_filters")) {
+		return errors.New("the process has a seccomp filter that may kill it for the probe's system calls")
+	}
+	var limit unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_AS, nil, &limit); err == nil && limit.Cur != unix.RLIM_INFINITY {
+		return fmt.Errorf("the process may use no more than %d MiB of addresses (RLIMIT_AS), and the probe needs %d",
+			limit.Cur>>20, (fileSize+ringSize+privateSize)>>20)
+	}
+	return nil
+}
+
+// statusField is a field of /proc/PID/status, proc(5).
+func statusField(status []byte, name string) string {
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// hasFSGSBase tells whether programs may use rdfsbase: bit 1 of AT_HWCAP2
+// (arch/x86/include/uapi/asm/hwcap2.h).
+func hasFSGSBase(p *inferior.Process) bool {
+	const atHWCAP2 = 26
+	aux, err := p.Auxv()
+	return err == nil && aux[atHWCAP2]&2 != 0
+}
