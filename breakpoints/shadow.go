@@ -240,7 +240,7 @@ func (t *Tracer) insideFree(sh *shadow, s *site, call *Call) bool {
 	}
 	if s.Function.Group == GroupVM {
 		// A program that unmaps memory of its own does so from elsewhere.
-		own := func(o *site) bool { return covers(o.module, call.Return) }
+		own := func(o *site) bool { return covers(o.In, call.Return) }
 		return slices.ContainsFunc(f.sites, own) && t.stack.intact(&f.Call)
 	}
 	if call.Event.Kind != capture.Free || call.Event.Addr != f.Event.Addr || !t.stack.intact(&f.Call) {
@@ -273,7 +273,7 @@ func (t *Tracer) enterFree(sh *shadow, s *site, call Call, th *inferior.Thread) 
 // may be the user, and a double free is to be seen. The first thread keeps
 // its cache.
 func (t *Tracer) ownFree(s *site, call *Call) bool {
-	if !t.complete || s.main || int(call.Event.TID) == t.proc.PID() || !covers(s.module, call.Return) {
+	if !t.complete || s.Main || int(call.Event.TID) == t.proc.PID() || !covers(s.In, call.Return) {
 		return false
 	}
 	_, live := t.live[call.Event.Addr]
@@ -295,7 +295,7 @@ func (p *pending) freesInside(c *Call) bool {
 // enterGo reports a call in a Go program, unless mallocgc makes it.
 func (t *Tracer) enterGo(call Call, th *inferior.Thread) inferior.Action {
 	inside := slices.ContainsFunc(t.sites, func(s *site) bool {
-		return s.Function.Symbol == goMalloc && s.Addr < call.Return && call.Return < s.Addr+addr.Run(s.size)
+		return s.Function.Symbol == goMalloc && s.Addr < call.Return && call.Return < s.Addr+addr.Run(s.Size)
 	})
 	if inside {
 		t.stats.Inner++

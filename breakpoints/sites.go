@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"hdb/inferior"
@@ -14,7 +15,10 @@ import (
 type Site struct {
 	Function Function
 	Module   string // name of the module
+	In       inferior.Module
+	Main     bool // the module is the program
 	Addr     addr.Run
+	Size     uint64   // of the function's code, bytes; 0 unknown
 	Aliases  []string // other names of the catalogue at the same address
 	Err      error    // why no trap is planted
 }
@@ -22,10 +26,7 @@ type Site struct {
 // site is a Site with its trap.
 type site struct {
 	Site
-	module inferior.Module
-	main   bool   // the module is the program
-	size   uint64 // of the function's code, bytes
-	trap   trap   // nil with Err
+	trap trap // nil with Err
 }
 
 // dropSites removes the sites that match, and their traps. A trap whose
@@ -42,60 +43,88 @@ func (t *Tracer) dropSites(match func(*site) bool) {
 	})
 }
 
-// plant adds the sites that the modules define, save those already there.
-func (t *Tracer) plant(modules []inferior.Module) error {
+// A Finder finds the allocator functions of modules.
+type Finder struct {
+	Symbols Symbols
+	Memory  io.ReaderAt // of the inferior
+	Exe     string      // path of the program
+}
+
+// Find adds to known what the modules define of the functions, each with a
+// reason in Err if it cannot be watched. A name at an address that is known
+// becomes an alias. The first name of the list gives the name. The error joins
+// what kept modules from being read.
+func (f Finder) Find(known []*Site, modules []inferior.Module, funcs []Function) ([]*Site, error) {
 	rank := map[string]int{}
-	var names []string
-	for i, f := range t.funcs {
-		if t.filter(f) {
-			rank[f.Symbol] = i
-			names = append(names, f.Symbol)
-		}
+	names := make([]string, len(funcs))
+	for i, fn := range funcs {
+		rank[fn.Symbol], names[i] = i, fn.Symbol
 	}
 	var errs []error
 	for _, m := range modules {
 		if m.VDSO {
 			continue // has no allocator
 		}
-		symbols, err := t.syms.Defined(m, names)
+		symbols, err := f.Symbols.Defined(m, names)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", m.Name, err))
 			continue
 		}
-		// The first name of the catalogue is the one of the site.
 		slices.SortStableFunc(symbols, func(a, b Symbol) int { return cmp.Compare(rank[a.Name], rank[b.Name]) })
 		for _, sym := range symbols {
-			if i, known := rank[sym.Name]; known {
-				errs = append(errs, t.plantSite(m, sym, t.funcs[i]))
+			if i, wanted := rank[sym.Name]; wanted {
+				known = f.enter(known, m, sym, funcs[i])
 			}
 		}
+	}
+	return known, errors.Join(errs...)
+}
+
+// enter adds one function, or notes an alias of one that is known.
+func (f Finder) enter(known []*Site, m inferior.Module, sym Symbol, fn Function) []*Site {
+	at := sym.Addr
+	if fn.Group == GroupGo && !sym.IFunc {
+		at = goEntry(reader{f.Memory}, at)
+	}
+	if i := slices.IndexFunc(known, func(s *Site) bool { return s.Addr == at }); i >= 0 {
+		s := known[i]
+		if s.Function.Symbol != sym.Name && !slices.Contains(s.Aliases, sym.Name) {
+			s.Aliases = append(s.Aliases, sym.Name)
+		}
+		return known
+	}
+	s := &Site{Function: fn, Module: m.Name, In: m, Main: m.Path == f.Exe, Addr: at, Size: sym.Size}
+	if sym.IFunc {
+		s.Err = fmt.Errorf("%s in %s: chosen at run time by an IFUNC resolver, calls through it are not seen", fn.Symbol, m.Name)
+	}
+	return append(known, s)
+}
+
+// plant adds the sites that the modules define, save those already there.
+func (t *Tracer) plant(modules []inferior.Module) error {
+	funcs := slices.DeleteFunc(slices.Clone(t.funcs), func(f Function) bool { return !t.filter(f) })
+	known := make([]*Site, len(t.sites))
+	for i, s := range t.sites {
+		known[i] = &s.Site
+	}
+	finder := Finder{Symbols: t.syms, Memory: t.proc, Exe: t.proc.Exe()}
+	found, err := finder.Find(known, modules, funcs)
+	errs := []error{err}
+	for _, s := range found[len(known):] {
+		errs = append(errs, t.plantSite(&site{Site: *s}))
 	}
 	return errors.Join(errs...)
 }
 
-// plantSite plants one function, or notes an alias of one that is planted.
-func (t *Tracer) plantSite(m inferior.Module, sym Symbol, f Function) error {
-	at := sym.Addr
-	if f.Group == GroupGo && !sym.IFunc {
-		at = goEntry(t.memory, at)
-	}
-	if i := slices.IndexFunc(t.sites, func(s *site) bool { return s.Addr == at }); i >= 0 {
-		s := t.sites[i]
-		if s.Function.Symbol != sym.Name && !slices.Contains(s.Aliases, sym.Name) {
-			s.Aliases = append(s.Aliases, sym.Name)
-		}
-		return nil
-	}
-	s := &site{Site: Site{Function: f, Module: m.Name, Addr: at}, module: m, size: sym.Size,
-		main: m.Path == t.proc.Exe()}
+// plantSite plants the trap of a site that was found.
+func (t *Tracer) plantSite(s *site) error {
 	t.sites = append(t.sites, s)
-	if sym.IFunc {
-		s.Err = fmt.Errorf("%s in %s: chosen at run time by an IFUNC resolver, calls through it are not seen", f.Symbol, m.Name)
+	if s.Err != nil {
 		return s.Err
 	}
-	s.trap, s.Err = t.proc.Plant(at, func(th *inferior.Thread) inferior.Action { return t.entryHit(s, th) })
+	s.trap, s.Err = t.proc.Plant(s.Addr, func(th *inferior.Thread) inferior.Action { return t.entryHit(s, th) })
 	if s.Err != nil {
-		s.Err = fmt.Errorf("%s in %s: %w", f.Symbol, m.Name, s.Err)
+		s.Err = fmt.Errorf("%s in %s: %w", s.Function.Symbol, s.Module, s.Err)
 	}
 	return s.Err
 }

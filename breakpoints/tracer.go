@@ -167,7 +167,7 @@ func (t *Tracer) ModulesChanged(added, removed []inferior.Module) error {
 		return nil
 	}
 	t.modules = slices.DeleteFunc(t.modules, func(m inferior.Module) bool { return containsModule(removed, m) })
-	t.dropSites(func(s *site) bool { return containsModule(removed, s.module) })
+	t.dropSites(func(s *site) bool { return containsModule(removed, s.In) })
 	for a, r := range t.returns {
 		if slices.ContainsFunc(removed, func(m inferior.Module) bool { return covers(m, a) }) {
 			r.remove()
