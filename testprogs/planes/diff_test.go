@@ -2,6 +2,7 @@ package planes
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -170,17 +171,18 @@ func (c *calls) byThread() map[int]tally {
 
 // together compares what all threads call.
 func together(a, b *calls) string {
-	sum := func(c *calls) tally {
-		t := tally{}
-		for e := range c.Events(0) {
-			t.add(c.call(e), e)
-		}
-		return t
-	}
-	if d := sum(a).unlike(a, b, sum(b)); d != "" {
+	if d := a.tally(a.Events(0)).unlike(a, b, b.tally(b.Events(0))); d != "" {
 		return d
 	}
 	return leftBehind(a, b)
+}
+
+func (c *calls) tally(events iter.Seq[capture.Event]) tally {
+	t := tally{}
+	for e := range events {
+		t.add(c.call(e), e)
+	}
+	return t
 }
 
 // occurring compares which calls occur at all, not how often nor for how much.
@@ -200,12 +202,8 @@ func occurring(a, b *calls) string {
 // leftBehind compares the blocks that live at the end, by who allocated them.
 func leftBehind(a, b *calls) string {
 	remains := func(c *calls) tally {
-		t := tally{}
 		blocks, _ := c.live()
-		for _, e := range blocks {
-			t.add(c.call(e), e)
-		}
-		return t
+		return c.tally(maps.Values(blocks))
 	}
 	if d := remains(a).unlike(a, b, remains(b)); d != "" {
 		return "blocks left at the end: " + d

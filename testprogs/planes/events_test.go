@@ -163,9 +163,11 @@ func (c *calls) heap() iter.Seq[capture.Event] {
 }
 
 // own yields the calls that the program itself makes, not its libraries: the
-// innermost frame lies in a file of the program's folder.
+// innermost frame lies in a file of the program's folder, or in no file. In a
+// static program the line tells it, for the C library has none.
 func (c *calls) own() iter.Seq[capture.Event] {
 	dir := filepath.Dir(c.Info().Program)
+	static := !slices.ContainsFunc(c.modules, func(m capture.Module) bool { return strings.Contains(filepath.Base(m.Path), ".so") })
 	return func(yield func(capture.Event) bool) {
 		for e := range c.Events(0) {
 			s := c.Stack(e.Stack)
@@ -173,11 +175,27 @@ func (c *calls) own() iter.Seq[capture.Event] {
 				continue
 			}
 			m := c.module(s.Code(0).Lookup(), e.Seq)
-			if (m == nil || filepath.Dir(m.Path) == dir) && !yield(e) {
+			if m != nil && (filepath.Dir(m.Path) != dir || static && !c.hasLine(s, e.Seq)) {
+				continue
+			}
+			if !yield(e) {
 				return
 			}
 		}
 	}
+}
+
+func (c *calls) hasLine(s capture.Stack, seq uint64) bool {
+	frames, _ := c.Symbol(s.PCs[0], s.Code(0).IsReturn(), seq)
+	return len(frames) > 0 && frames[0].Line > 0
+}
+
+// byLibc tells the frees that glibc makes when a thread ends, of blocks in its
+// cache that the program freed before. In a static program hdb cannot tell them
+// from the program's.
+func (c *calls) byLibc(e capture.Event) bool {
+	s := c.Stack(e.Stack)
+	return len(s.PCs) > 0 && strings.HasSuffix(c.name(s, 0, e.Seq), "_freeres")
 }
 
 // execs are the first events of the program's later images: the one before is
@@ -204,7 +222,7 @@ func (c *calls) live() (blocks map[uint64]capture.Event, wrong error) {
 		}
 	}
 	end := func(e capture.Event, a uint64) {
-		if _, ok := blocks[a]; !ok {
+		if _, ok := blocks[a]; !ok && !c.byLibc(e) {
 			fail(e, "not a live block:")
 		}
 		delete(blocks, a)

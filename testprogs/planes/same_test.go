@@ -149,6 +149,29 @@ func (s subject) difference(a, b *recording) string {
 	return difference(ca, cb, s.roams)
 }
 
+// TestSameStorms records the storms that do the same in each run.
+func TestSameStorms(t *testing.T) {
+	for _, s := range storms {
+		if s.varies {
+			continue
+		}
+		t.Run(s.title(), func(t *testing.T) {
+			t.Parallel()
+			a, b := twoRecordings(t, s.job(t, s.much.plainShort))
+			ca, cb := newCalls(a), newCalls(b)
+			d := ""
+			if s.races {
+				d = ca.tally(ca.own()).unlike(ca, cb, cb.tally(cb.own()))
+			} else {
+				d = difference(ca, cb, false)
+			}
+			if d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
 // TestEverySubject misses no program of testprogs.
 func TestEverySubject(t *testing.T) {
 	dir, err := testprogs.Dir()

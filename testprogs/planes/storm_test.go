@@ -1,0 +1,251 @@
+package planes
+
+import (
+	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hdb/capture"
+)
+
+// A storm is a program that does what debuggers and agents trip over, all the
+// time. It checks itself and tells how many calls it made.
+type storm struct {
+	name  string
+	flags []string
+	args  string // with %d for how much
+	much  scale
+
+	script []string // hdb's commands instead of "run"
+	says   string   // hdb must say so
+	unseen bool     // calls cannot be followed
+	varies bool     // what the program does and prints depends on time
+	races  bool     // which of its threads does it depends on time
+	check  func(t *testing.T, s *sums)
+}
+
+// A scale is how much of it there is, by plane and form of the test.
+type scale struct{ plainShort, plainFull, probeShort, probeFull int }
+
+func (m scale) of(p plane, short bool) int {
+	switch {
+	case p == plain && short:
+		return m.plainShort
+	case p == plain:
+		return m.plainFull
+	case short:
+		return m.probeShort
+	}
+	return m.probeFull
+}
+
+// runs is how often the full form repeats a storm in which threads race.
+const runs = 50
+
+var storms = []storm{
+	{name: "storm_signals", args: "1000 %d 1", much: scale{10, 1000, 1000, 10000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2", much: scale{200, 3000, 5000, 100000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{200, 3000, 5000, 100000}, varies: true},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{200, 3000, 5000, 100000}, varies: true, check: handlersInside},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{200, 3000, 5000, 100000}, varies: true, check: handlersInside},
+	{name: "storm_threads", args: "16 %d", much: scale{150, 3000, 100000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"STRIP"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"-Wl,-z,now"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"-Wl,-z,lazy", "-no-pie"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"-static"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"-static-pie"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"-static-pie", "STRIP"}, args: "4 %d", much: scale{200, 200, 200, 200}, varies: true, unseen: true, says: "no allocator function is known"},
+	{name: "storm_threads", flags: []string{"CC=musl-gcc"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"CC=musl-gcc", "-static"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
+	{name: "storm_forks", args: "%d", much: scale{40, 1000, 1000, 1000}, varies: true},
+	{name: "storm_churn", args: "%d", much: scale{160, 10000, 3200, 10000}, races: true},
+	{name: "storm_dlopen", args: "%d", much: scale{10, 300, 50, 1000}, varies: true},
+	{name: "storm_realloc", args: "4 %d", much: scale{40, 2000, 20000, 200000}, races: true},
+	{name: "storm_guard", args: "%d", much: scale{1024, 512, 2048, 1024}},
+	{name: "storm_throw", args: "%d", much: scale{20, 500, 500, 5000}, check: newHandlers},
+	{name: "storm_jump", args: "raise %d", much: scale{300, 5000, 3000, 50000}},
+	{name: "storm_jump", args: "timer %d", much: scale{5, 200, 500, 5000}, varies: true},
+	{name: "storm_coroutines", args: "%d", much: scale{32, 640, 320, 6400}},
+	{name: "storm_exec", args: "%d 4", much: scale{3, 30, 4, 50}},
+	{name: "storm_deep", args: "%d 1", much: scale{300, 3000, 3000, 3000}},
+	{name: "storm_jit", args: "%d", much: scale{5, 100, 50, 1000}},
+	{name: "storm_ifunc", args: "%d", much: scale{10, 10, 10, 10}, unseen: true, says: "IFUNC"},
+	{name: "storm_limits", args: "%d", much: scale{1, 20, 3, 20}, varies: true},
+	{name: "storm_limits", args: "%d 40", much: scale{1, 20, 3, 20}, varies: true},
+	{name: "storm_seccomp", args: "here %d", much: scale{50, 1000, 1000, 10000}},
+	{name: "storm_seccomp", flags: []string{"-static"}, args: "exec %d", much: scale{50, 1000, 1000, 10000}},
+	{name: "storm_private", args: "dumpable %d", much: scale{50, 1000, 1000, 10000}},
+	{name: "storm_private", args: "user %d", much: scale{50, 1000, 1000, 10000}},
+}
+
+// TestStorms records each storm in each plane, and compares what it says it did
+// with the capture, and what it printed with what it prints when it runs alone.
+func TestStorms(t *testing.T) {
+	for _, p := range planes(t) {
+		for _, s := range storms {
+			t.Run(fmt.Sprintf("%s/%s", p, s.title()), func(t *testing.T) {
+				t.Parallel()
+				s.run(t, p)
+			})
+		}
+	}
+}
+
+// TestStormThreadsOften repeats the race of sixteen threads.
+func TestStormThreadsOften(t *testing.T) {
+	n := runs
+	if testing.Short() {
+		n = 2
+	}
+	i := slices.IndexFunc(storms, func(s storm) bool { return s.name == "storm_threads" })
+	for _, p := range planes(t) {
+		for range n {
+			storms[i].run(t, p)
+		}
+	}
+}
+
+func (s storm) title() string {
+	return strings.Join(append(append([]string{s.name}, s.flags...), strings.ReplaceAll(s.args, "%d", "N")), " ")
+}
+
+// job is the storm with that much of it.
+func (s storm) job(t testing.TB, much int) job {
+	j := program(t, s.name, s.flags, strings.Fields(strings.ReplaceAll(s.args, "%d", strconv.Itoa(much)))...)
+	j.Script = s.script
+	return j
+}
+
+func (s storm) run(t *testing.T, p plane) {
+	t.Helper()
+	j := s.job(t, s.much.of(p, testing.Short()))
+	r := record(t, p, j)
+	if r.ending() != "exited with code 0" {
+		t.Fatalf("%q\n%s%s", r.ending(), r.said, r.out)
+	}
+	if !strings.Contains(r.said, s.says) {
+		t.Errorf("hdb does not say %q:\n%s", s.says, r.said)
+	}
+	if strings.Contains(r.said, "lost:") {
+		t.Errorf("calls were lost:\n%s", r.said)
+	}
+	if !s.varies {
+		alone, err := exec.Command(j.Path, j.Args...).Output()
+		if err != nil || string(alone) != r.out {
+			t.Errorf("printed %q, and alone %q, %v", r.out, alone, err)
+		}
+	}
+	sum := newSums(r)
+	if s.check == nil {
+		s.check = sameCalls
+	}
+	if s.unseen {
+		return
+	}
+	s.check(t, sum)
+	if _, wrong := sum.live(); wrong != nil && !t.Failed() {
+		t.Errorf("the events cannot be: %v", wrong)
+	}
+}
+
+// sums are what the program says it did and what the capture has of it.
+type sums struct {
+	*calls
+	said      map[string]int // by words before numbers
+	made      map[string]int // calls by function
+	seen      map[string]int
+	abandoned int
+}
+
+func newSums(r *recording) *sums {
+	s := &sums{calls: newCalls(r), said: map[string]int{}, made: map[string]int{}, seen: map[string]int{}}
+	for line := range strings.Lines(r.out) {
+		into := s.said
+		words := strings.Fields(line)
+		if len(words) > 0 && words[0] == "calls" {
+			into, words = s.made, words[1:]
+		}
+		for i := 1; i < len(words); i += 2 {
+			if n, err := strconv.Atoi(words[i]); err == nil {
+				into[strings.ReplaceAll(words[i-1], "_", " ")] = n
+			}
+		}
+	}
+	for e := range s.own() {
+		name := s.function(e)
+		if e.Kind == capture.Free && strings.HasPrefix(name, "realloc") {
+			continue // the end of a block that another thread was handed before realloc returned
+		}
+		s.seen[name]++
+		if e.Abandoned {
+			s.abandoned++
+		}
+	}
+	return s
+}
+
+// sameCalls is the usual check: as many calls of each function, as many abandoned.
+func sameCalls(t *testing.T, s *sums) {
+	t.Helper()
+	if len(s.made) == 0 {
+		t.Errorf("the program told no calls: %q", s.out)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.made)) {
+		if want := s.made[name]; s.seen[name] != want {
+			t.Errorf("%d calls of %s in the capture, the program made %d", s.seen[name], name, want)
+		}
+	}
+	if s.abandoned != s.said["abandoned"] {
+		t.Errorf("%d calls abandoned in the capture, the program says %d", s.abandoned, s.said["abandoned"])
+	}
+}
+
+// handlersInside is for handlers that interrupt the allocator itself and call
+// it. All calls of the threads are events. Those of a handler that interrupted
+// one may belong to that one.
+func handlersInside(t *testing.T, s *sums) {
+	t.Helper()
+	const largest = 40 // of a handler's blocks
+	seen, handlers := map[string]int{}, map[string]int{}
+	for e := range s.own() {
+		if e.Size > largest {
+			seen[s.function(e)]++
+		} else {
+			handlers[s.function(e)]++
+		}
+	}
+	for _, name := range []string{"malloc", "free"} {
+		byHandlers := s.said["handler"]
+		if want := s.made[name] - byHandlers; seen[name] != want {
+			t.Errorf("%d calls of %s by the threads in the capture, they made %d", seen[name], name, want)
+		}
+		if n := handlers[name]; n > byHandlers || n < byHandlers/2 {
+			t.Errorf("%d calls of %s by handlers in the capture, they made %d", n, name, byHandlers)
+		}
+		t.Logf("%s: %d calls, and %d of %d by handlers", name, seen[name], handlers[name], byHandlers)
+	}
+}
+
+// newHandlers is for new-handlers: a block that one frees outlives the call of
+// operator new around it, and what it allocates and frees there belongs to that.
+func newHandlers(t *testing.T, s *sums) {
+	t.Helper()
+	const reserve, note = 5000, 60 // bytes
+	sameCalls(t, s)
+	seen := map[uint64]int{}
+	for e := range s.own() {
+		if e.Kind == capture.Free || s.function(e) == "malloc" {
+			seen[e.Size]++
+		}
+	}
+	if want := 2 * s.said["reserves"]; seen[reserve] != want {
+		t.Errorf("%d calls for reserves, the program made %d", seen[reserve], want)
+	}
+	if seen[note] != 0 {
+		t.Errorf("%d calls for notes, which belong to operator new", seen[note])
+	}
+}

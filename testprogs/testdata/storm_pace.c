@@ -1,0 +1,73 @@
+//build: -O1 -fno-builtin
+// A process to attach to: THREADS threads allocate, check and free until
+// standard input ends. Every 100 ms it prints "pace" and how many pairs were
+// made since, and at the end all its calls. It prints "ready" and its pid
+// when the threads are at work.
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static atomic_int done, ready;
+static atomic_long wrong;
+static _Atomic long pairs[64][8]; // a cache line each
+
+__attribute__((noinline)) static int pair(unsigned n)
+{
+	size_t size = 20 + n % 1000;
+	unsigned char *p = malloc(size);
+	p[0] = p[size - 1] = n;
+	int bad = p[0] != (unsigned char)n || p[size - 1] != (unsigned char)n;
+	free(p);
+	return bad;
+}
+
+static void *work(void *arg)
+{
+	long mine = (long)arg;
+	ready++;
+	for (unsigned n = mine; !done; n++) {
+		wrong += pair(n);
+		atomic_fetch_add_explicit(&pairs[mine][0], 1, memory_order_relaxed);
+	}
+	return NULL;
+}
+
+static long sum(int threads)
+{
+	long all = 0;
+	for (int i = 0; i < threads; i++)
+		all += pairs[i][0];
+	return all;
+}
+
+int main(int argc, char **argv)
+{
+	int threads = argc > 1 ? atoi(argv[1]) : 2;
+	pthread_t t[64];
+	for (long i = 0; i < threads; i++)
+		if (pthread_create(&t[i], NULL, work, (void *)i) != 0)
+			return 2;
+	while (ready < threads)
+		usleep(1000);
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	struct pollfd in = {.fd = 0, .events = POLLIN};
+	long before = sum(threads);
+	while (poll(&in, 1, 100) == 0) {
+		long now = sum(threads);
+		printf("pace %ld\n", now - before);
+		fflush(stdout);
+		before = now;
+	}
+	done = 1;
+	for (int i = 0; i < threads; i++)
+		pthread_join(t[i], NULL);
+	printf("wrong %ld\n", (long)wrong);
+	printf("calls malloc %ld free %ld\n", sum(threads), sum(threads));
+	return wrong != 0;
+}
