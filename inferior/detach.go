@@ -35,6 +35,7 @@ func (p *Process) Detach() error {
 	if err := p.drain(p.cur); err != nil {
 		return fmt.Errorf("detach: %w", err)
 	}
+	p.removePatches()
 	for _, s := range p.sites {
 		p.mem.lift(s.addr)
 	}

@@ -3,8 +3,6 @@ package inferior
 import (
 	"slices"
 
-	"hdb/internal/addr"
-
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +22,7 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 		}
 	}
 	// Any ptrace-stop clears an outstanding PTRACE_INTERRUPT.
-	t.state, t.interrupted, t.regsValid, t.deliverable = stopped, false, false, false
+	t.state, t.interrupted, t.regsValid, t.deliverable, t.spent, t.sysgood = stopped, false, false, false, false, false
 	t.inKernel = inSystemCall(ws)
 	t.atStop = event(ws) == unix.PTRACE_EVENT_STOP
 	t.vfork = event(ws) == unix.PTRACE_EVENT_VFORK
@@ -168,6 +166,7 @@ func (p *Process) onStop(t *Thread, sig unix.Signal) {
 // onSignal handles a signal-delivery-stop, and the SIGTRAPs that are no signals.
 func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 	if sig == unix.SIGTRAP|sysgood {
+		t.sysgood = true
 		p.stepping = nil // the step over a syscall instruction has entered the kernel
 		return
 	}
@@ -177,7 +176,14 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 		t.state = running // killed: its exit will be reported
 		return
 	}
-	if sig == unix.SIGTRAP && p.onTrap(t, &info) {
+	t.spent = sig == unix.SIGTRAP
+	if t.spent && p.onTrap(t, &info) {
+		return
+	}
+	t.spent = isPlaceholder(&info)
+	if p.hooks.Fault != nil && isAccessFault(&info) && p.ours(t) && p.hooks.Fault(t, explain(p, t, &info)) {
+		t.spent = true
+		p.proceed(t)
 		return
 	}
 	p.enqueue(t, &info)
@@ -227,7 +233,7 @@ func (p *Process) onInt3(t *Thread) bool {
 		t.state = running // killed
 		return true
 	}
-	pc := addr.Run(t.regs.Rip - 1)
+	pc := t.pc() - 1
 	s := p.sites[pc]
 	switch {
 	case s == nil:
@@ -237,7 +243,7 @@ func (p *Process) onInt3(t *Thread) bool {
 	case len(s.code) > 0 && s.code[0] == int3 && p.stepping == t:
 		return false // it stands under our trap
 	}
-	t.regs.Rip, t.regsDirty = uint64(pc), true
+	t.regs.Rip, t.regsDirty, t.shown = uint64(pc), true, 0
 	if s == nil || p.stopping && !t.guest {
 		// Removed meanwhile, or to be hit again on the next release.
 		p.proceed(t)

@@ -97,7 +97,8 @@ func (p *Process) newProcess(t *Thread, child int, vfork bool) {
 
 // addGuest lets a process that shares the target's memory run, traced.
 func (p *Process) addGuest(child int) {
-	g := &Thread{TID: child, p: p, tg: newTarget(child, p.cur.launched), state: stopped, guest: true}
+	g := &Thread{TID: child, p: p, tg: newTarget(child, p.cur.launched), state: stopped, guest: true, optionsOld: p.optionsChanged}
+	g.tg.killOnExit = p.cur.killOnExit
 	p.guests[child] = g
 	p.resume(g, unix.PTRACE_CONT)
 }
@@ -107,7 +108,7 @@ func (p *Process) detachOne(tid int) {
 	_ = ptrace(unix.PTRACE_DETACH, tid, 0, 0) // ESRCH: killed
 }
 
-// liftIn takes our int3s out of a fork child's copy of the memory.
+// liftIn takes our int3s and patches out of a fork child's copy of the memory.
 func (p *Process) liftIn(child int) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", child), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -120,22 +121,28 @@ func (p *Process) liftIn(child int) {
 			_, _ = unix.Pwrite(fd, []byte{orig}, a) // fails only when the child is gone
 		}
 	}
-	for a, s := range p.sites {
-		if len(s.code) > 0 {
-			lift(int64(a), s.code[0])
+	for _, c := range p.mem.covers {
+		if c.trap {
+			lift(int64(c.at), c.orig)
 		}
 	}
 	for a, orig := range p.retired {
 		lift(int64(a), orig)
+	}
+	for _, pt := range p.patches {
+		restorePatchIn(fd, retiredPatch{pt.at, pt.code, p.mem.original(pt)})
+	}
+	for _, pt := range p.retiredPatches {
+		restorePatchIn(fd, pt)
 	}
 }
 
 // hold keeps a child stopped.
 func (p *Process) hold(child int, parent *target) {
 	tg := newTarget(child, parent.launched)
-	tg.exe = parent.exe
+	tg.exe, tg.killOnExit = parent.exe, parent.killOnExit
 	p.held[child] = tg
-	tg.threads[child] = &Thread{Num: 1, TID: child, p: p, tg: tg, state: stopped}
+	tg.threads[child] = &Thread{Num: 1, TID: child, p: p, tg: tg, state: stopped, optionsOld: p.optionsChanged}
 	tg.order = []*Thread{tg.threads[child]}
 	tg.nextNum = 2
 }
@@ -189,33 +196,34 @@ func (p *Process) park(old *target) {
 }
 
 // change makes a held process the target and plants the traps in it. The old
-// one, all stopped, has them lifted unless both share one memory.
+// one, all stopped, has them lifted, and the patches removed, unless both share
+// one memory.
 func (p *Process) change(to *target, lift bool) error {
+	if err := p.putBack(); err != nil {
+		return err
+	}
 	if p.cur.exit == nil {
 		if err := p.drain(p.cur); err != nil {
 			return err
 		}
 	}
 	if lift && p.cur.exit == nil {
+		p.removePatches()
 		for a := range p.sites {
 			p.mem.lift(a)
 		}
 	}
 	delete(p.held, to.pid)
 	p.cur = to
-	if err := p.mem.open(to.pid); err != nil {
+	if err := p.mem.open(to.pid, !lift); err != nil {
 		return err
 	}
 	for _, t := range to.order {
 		t.debugOK = false
 	}
 	var failed []error
-	for a, s := range p.sites {
-		if !lift && len(s.code) > 0 {
-			p.mem.adopt(a, s.code[0])
-			continue
-		}
-		failed = append(failed, p.mem.plant(a))
+	for a := range p.sites {
+		failed = append(failed, p.mem.plant(a)) // nothing to do when it stands
 	}
 	p.rescan()
 	return errors.Join(failed...)
@@ -233,6 +241,9 @@ func (p *Process) SwitchTo(pid int) error {
 	old := p.cur
 	same := old.exit == nil && old.exe == to.exe
 	if !same {
+		if old.exit == nil {
+			p.removePatches()
+		}
 		for a := range p.sites {
 			p.mem.lift(a)
 		}
@@ -283,7 +294,7 @@ func (p *Process) onExec(t *Thread) {
 	if p.forks.vforkParent != nil {
 		p.releaseVforkParent()
 	}
-	if err := p.mem.open(t.tg.pid); err != nil {
+	if err := p.mem.open(t.tg.pid, false); err != nil {
 		p.message("%v", err)
 	}
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.tg.pid))
@@ -305,12 +316,10 @@ func (p *Process) onExec(t *Thread) {
 }
 
 // releaseVforkParent lets the parent go whose memory the target has left: the
-// int3s in it are lifted first.
+// int3s and patches in it are taken out first.
 func (p *Process) releaseVforkParent() {
 	parent := p.forks.vforkParent
 	p.forks.vforkParent = nil
-	for i := len(p.mem.patches) - 1; i >= 0; i-- {
-		p.mem.lift(p.mem.patches[i].at)
-	}
+	p.mem.restore()
 	p.park(parent)
 }

@@ -2,6 +2,7 @@ package inferior
 
 import (
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -18,6 +19,10 @@ type waker struct {
 	tid     int
 	request atomic.Bool // Interrupt has been called and not been answered
 	waiting atomic.Bool // the owner is about to wait or waits
+	called  atomic.Bool // calls is not empty
+
+	mu    sync.Mutex
+	calls []func() // of Wake, not run yet
 }
 
 func (w *waker) init(tid int) { w.tid = tid }
@@ -66,11 +71,43 @@ func (p *Process) ClearInterrupt() { p.wake.request.Store(false) }
 // hide the signal from wait4.
 func (w *waker) ring() {
 	pid := os.Getpid()
-	for pause := 200 * time.Microsecond; w.request.Load() && w.waiting.Load(); pause = min(2*pause, 50*time.Millisecond) {
+	for pause := 200 * time.Microsecond; (w.request.Load() || w.called.Load()) && w.waiting.Load(); pause = min(2*pause, 50*time.Millisecond) {
 		if changeAction(wakeSignal, 0, saRestart) != nil || unix.Tgkill(pid, w.tid, wakeSignal) != nil {
 			return
 		}
 		time.Sleep(pause)
+	}
+}
+
+// Wake has f run once on the owner goroutine, in the order of the calls. Any
+// goroutine may call it; it does not wait. During Continue f runs as soon as
+// the owner has no event at hand and nothing is being stopped or stepped; no
+// thread is stopped for it. Otherwise it runs at the beginning of the next
+// Continue. f may do what a handler may, StopAll and Interrupt among it. After
+// the end of the process it is not run.
+func (p *Process) Wake(f func()) {
+	w := &p.wake
+	w.mu.Lock()
+	w.calls = append(w.calls, f)
+	first := len(w.calls) == 1
+	w.called.Store(true)
+	w.mu.Unlock()
+	// An owner that does not wait looks before it does; a second ring would
+	// not be heard better than the first.
+	if first && w.waiting.Load() {
+		go w.ring()
+	}
+}
+
+// run runs the calls that have come in.
+func (w *waker) run() {
+	w.mu.Lock()
+	calls := w.calls
+	w.calls = nil
+	w.called.Store(false)
+	w.mu.Unlock()
+	for _, f := range calls {
+		f()
 	}
 }
 

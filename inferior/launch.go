@@ -213,7 +213,7 @@ func (p *Process) adoptLaunched(pid int) error {
 
 // prepare readies the engine for a process just launched or attached.
 func (p *Process) prepare() error {
-	if err := p.mem.open(p.cur.pid); err != nil {
+	if err := p.mem.open(p.cur.pid, false); err != nil {
 		return err
 	}
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.cur.pid))

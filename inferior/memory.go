@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -13,21 +14,29 @@ import (
 
 const int3 = 0xcc
 
-// memory is an address space with our int3s in it, which readers do not see.
-// The lock lets any goroutine read while the owner plants or changes process.
+// memory is an address space with code of ours in it, int3s and patches, which
+// readers do not see. The lock lets any goroutine read while the owner plants
+// or changes process.
 type memory struct {
-	mu      sync.RWMutex
-	fd      int     // /proc/PID/mem, -1 when the process is gone
-	patches []patch // ascending
+	mu     sync.RWMutex
+	fd     int     // /proc/PID/mem, -1 when the process is gone
+	covers []cover // ascending
+	table  *guardTable
 }
 
-type patch struct {
-	at   addr.Run
-	orig byte
+// A cover is a byte that the processor sees otherwise than readers do.
+type cover struct {
+	at    addr.Run
+	orig  byte // what readers see
+	run   byte // what the processor runs, the int3 apart: orig, or the patch's
+	trap  bool // an int3 stands here
+	patch *Patch
+	slot  int // in the guard's table, -1 none
 }
 
-// open goes over to the address space that process pid has now, without patches.
-func (m *memory) open(pid int) error {
+// open goes over to the address space that process pid has now. keep: it is
+// the same one, with all that is in it.
+func (m *memory) open(pid int, keep bool) error {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", pid), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		fd = -1
@@ -37,7 +46,11 @@ func (m *memory) open(pid int) error {
 	if m.fd >= 0 {
 		unix.Close(m.fd)
 	}
-	m.fd, m.patches = fd, nil
+	m.fd = fd
+	if !keep {
+		m.covers = nil
+		m.table.clear()
+	}
 	if err != nil {
 		return fmt.Errorf("memory of process %d: %w", pid, err)
 	}
@@ -53,46 +66,64 @@ func (m *memory) close() {
 	m.fd = -1
 }
 
-// find is the index of the first patch at or above a.
+// find is the index of the first cover at or above a.
 func (m *memory) find(a addr.Run) (int, bool) {
-	return slices.BinarySearchFunc(m.patches, a, func(p patch, a addr.Run) int {
-		switch {
-		case p.at < a:
-			return -1
-		case p.at > a:
-			return 1
-		}
-		return 0
-	})
+	return slices.BinarySearchFunc(m.covers, a, func(c cover, a addr.Run) int { return cmp.Compare(c.at, a) })
 }
 
-// readAt is io.ReaderAt with the original bytes under our int3s.
+// within are the covers in [a, a+n).
+func (m *memory) within(a addr.Run, n int) []cover {
+	i, _ := m.find(a)
+	k := i
+	for k < len(m.covers) && uint64(m.covers[k].at-a) < uint64(n) {
+		k++
+	}
+	return m.covers[i:k]
+}
+
+// readAt is io.ReaderAt with the original bytes under our code.
 func (m *memory) readAt(b []byte, off int64) (int, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	n, err := m.raw(b, off, false)
-	if len(m.patches) > 0 {
-		i, _ := m.find(addr.Run(off))
-		for ; i < len(m.patches) && uint64(m.patches[i].at)-uint64(off) < uint64(n); i++ {
-			b[uint64(m.patches[i].at)-uint64(off)] = m.patches[i].orig
-		}
+	for _, c := range m.within(addr.Run(off), n) {
+		b[uint64(c.at)-uint64(off)] = c.orig
 	}
 	return n, err
 }
 
-// writeAt writes around our int3s: what is written there shows up when they
-// are lifted.
+// readCode reads what the processor runs, the int3s apart: patches show.
+func (m *memory) readCode(b []byte, off int64) (int, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	n, err := m.raw(b, off, false)
+	for _, c := range m.within(addr.Run(off), n) {
+		b[uint64(c.at)-uint64(off)] = c.run
+	}
+	return n, err
+}
+
+// writeAt writes around our code: what is written there shows up when it is
+// taken out.
 func (m *memory) writeAt(b []byte, off int64) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	i, _ := m.find(addr.Run(off))
-	if i == len(m.patches) || uint64(m.patches[i].at)-uint64(off) >= uint64(len(b)) {
-		return m.raw(b, off, true)
+	covers := m.within(addr.Run(off), len(b))
+	if len(covers) > 0 {
+		b = slices.Clone(b)
 	}
-	b = slices.Clone(b)
-	for ; i < len(m.patches) && uint64(m.patches[i].at)-uint64(off) < uint64(len(b)); i++ {
-		k := uint64(m.patches[i].at) - uint64(off)
-		m.patches[i].orig, b[k] = b[k], int3
+	for i := range covers {
+		c := &covers[i]
+		k := uint64(c.at) - uint64(off)
+		c.orig = b[k]
+		if c.patch == nil {
+			c.run = c.orig
+		}
+		b[k] = c.run
+		if c.trap {
+			b[k] = int3
+		}
+		m.table.set(c)
 	}
 	return m.raw(b, off, true)
 }
@@ -123,7 +154,7 @@ func (m *memory) raw(b []byte, off int64, write bool) (int, error) {
 	return len(b), nil
 }
 
-// poke writes one byte as it is, unseen by the patches.
+// poke writes one byte as it is, around the covers.
 func (m *memory) poke(a addr.Run, b byte) error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -145,44 +176,165 @@ func (m *memory) plant(a addr.Run) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i, found := m.find(a)
-	if found {
+	if !found {
+		var b [1]byte
+		if _, err := m.raw(b[:], int64(a), false); err != nil {
+			return err
+		}
+		m.covers = slices.Insert(m.covers, i, cover{at: a, orig: b[0], run: b[0], slot: m.table.take()})
+	}
+	c := &m.covers[i]
+	if c.trap {
 		return nil
 	}
-	var b [1]byte
-	if _, err := m.raw(b[:], int64(a), false); err != nil {
-		return err
-	}
+	c.trap = true
+	m.table.set(c) // first: hdb may be killed between the two
 	if _, err := m.raw([]byte{int3}, int64(a), true); err != nil {
+		m.uncover(i)
 		return err
 	}
-	m.patches = slices.Insert(m.patches, i, patch{a, b[0]})
 	return nil
 }
 
-// adopt enters an int3 that stands in the memory already.
-func (m *memory) adopt(a addr.Run, orig byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if i, found := m.find(a); !found {
-		m.patches = slices.Insert(m.patches, i, patch{a, orig})
-	}
-}
-
-// lift takes the int3 at a away. Memory that is unmapped meanwhile, or mapped
-// anew with other bytes, is left alone.
-func (m *memory) lift(a addr.Run) {
+// lift takes the int3 at a away and returns what readers see there. Memory that is
+// unmapped meanwhile, or mapped anew with other bytes, is left alone.
+func (m *memory) lift(a addr.Run) (orig byte, lifted bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i, found := m.find(a)
-	if !found {
-		return
+	if !found || !m.covers[i].trap {
+		return 0, false
 	}
+	orig = m.covers[i].orig
 	var b [1]byte
 	if _, err := m.raw(b[:], int64(a), false); err == nil && b[0] == int3 {
 		// An error here means that the page went away after all.
-		_, _ = m.raw([]byte{m.patches[i].orig}, int64(a), true)
+		_, _ = m.raw([]byte{m.covers[i].run}, int64(a), true)
 	}
-	m.patches = slices.Delete(m.patches, i, i+1)
+	m.uncover(i)
+	return orig, true
+}
+
+// uncover notes that the int3 of a cover is gone.
+func (m *memory) uncover(i int) {
+	c := &m.covers[i]
+	c.trap = false
+	if c.patch != nil {
+		m.table.set(c)
+		return
+	}
+	m.table.drop(c.slot)
+	m.covers = slices.Delete(m.covers, i, i+1)
+}
+
+// patch writes the code of pt over what stands there.
+func (m *memory) patch(pt *Patch) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	code := slices.Clone(pt.code)
+	orig := make([]byte, len(code))
+	if _, err := m.raw(orig, int64(pt.at), false); err != nil {
+		return err
+	}
+	trap := cover{slot: -1}
+	for _, c := range m.within(pt.at, len(code)) {
+		if c.patch != nil || c.at != pt.at {
+			return &PatchedError{c.at, c.patch}
+		}
+		trap, orig[0], code[0] = c, c.orig, int3
+	}
+	i, found := m.find(pt.at)
+	if found {
+		m.covers = slices.Delete(m.covers, i, i+1)
+	}
+	for k := range code {
+		c := cover{at: pt.at + addr.Run(k), orig: orig[k], run: pt.code[k], patch: pt, slot: -1}
+		if k == 0 {
+			c.trap, c.slot = trap.trap, trap.slot
+		}
+		if c.slot < 0 {
+			c.slot = m.table.take()
+		}
+		m.table.set(&c)
+		m.covers = slices.Insert(m.covers, i+k, c)
+	}
+	if _, err := m.raw(code, int64(pt.at), true); err != nil {
+		m.unpatchLocked(pt)
+		return err
+	}
+	return nil
+}
+
+// unpatch puts the original bytes back where all of pt still stands. It
+// returns them, and whether it did.
+func (m *memory) unpatch(pt *Patch) (orig []byte, restored bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.unpatchLocked(pt)
+}
+
+func (m *memory) unpatchLocked(pt *Patch) (orig []byte, restored bool) {
+	i, found := m.find(pt.at)
+	if !found || m.covers[i].patch != pt {
+		return nil, false
+	}
+	covers := m.covers[i : i+len(pt.code)]
+	now := make([]byte, len(covers))
+	_, err := m.raw(now, int64(pt.at), false)
+	restored = err == nil
+	back := make([]byte, len(covers))
+	for k, c := range covers {
+		orig = append(orig, c.orig)
+		back[k] = c.orig
+		if c.trap && now[k] == int3 {
+			back[k] = int3
+			continue
+		}
+		restored = restored && now[k] == c.run
+	}
+	if restored {
+		_, err = m.raw(back, int64(pt.at), true)
+		restored = err == nil
+	}
+	for k := range covers {
+		covers[k].run, covers[k].patch = orig[k], nil
+		if covers[k].trap {
+			m.table.set(&covers[k])
+		} else {
+			m.table.drop(covers[k].slot)
+		}
+	}
+	m.covers = slices.DeleteFunc(m.covers, func(c cover) bool { return c.patch == nil && !c.trap })
+	return orig, restored
+}
+
+// restore takes out all int3s and patches.
+func (m *memory) restore() {
+	for _, c := range slices.Clone(m.covers) { // the owner alone changes them
+		if c.patch != nil && c.patch.at == c.at {
+			m.unpatch(c.patch)
+		}
+		if c.trap {
+			m.lift(c.at)
+		}
+	}
+}
+
+// original is what readers see where pt stands.
+func (m *memory) original(pt *Patch) []byte {
+	var orig []byte
+	for _, c := range m.within(pt.at, len(pt.code)) {
+		orig = append(orig, c.orig)
+	}
+	return orig
+}
+
+// patchOver is the patch whose code covers a, or nil.
+func (m *memory) patchOver(a addr.Run) *Patch {
+	if i, found := m.find(a); found {
+		return m.covers[i].patch
+	}
+	return nil
 }
 
 // ReadAt reads the inferior's memory, with the original bytes where traps are

@@ -3,18 +3,38 @@ package inferior
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
 )
+
+// maxPatch is the longest code that a patch may have, bytes: an absolute jump
+// takes 14.
+const maxPatch = 16
 
 // A Patch is code of the inferior that was replaced: readers of memory see
 // the original bytes, the processor runs the new ones.
+//
+// Patches live as traps do. Fork children that are let go or held have them
+// taken out, children that share the target's memory run them. A child that
+// is followed, and one that SwitchTo changes to, has none, and all Patches of
+// the process left are removed: whoever planted them plants anew (Hooks.Forked
+// is called after that). exec forgets them, Detach takes them out.
 type Patch struct {
-	p     *Process
-	at    addr.Run
-	code  []byte
-	over  addr.Run
-	moves map[addr.Run]addr.Run
+	p       *Process
+	at      addr.Run
+	code    []byte
+	over    addr.Run
+	moves   map[addr.Run]addr.Run
+	removed bool
+}
+
+// A retiredPatch is one that a fork child not announced yet may still have.
+type retiredPatch struct {
+	at         addr.Run
+	code, orig []byte
 }
 
 // Addr is where the patch begins.
@@ -22,6 +42,9 @@ func (pt *Patch) Addr() addr.Run { return pt.at }
 
 // Len is how many bytes it replaces.
 func (pt *Patch) Len() int { return len(pt.code) }
+
+// Removed tells whether the patch has been taken out, by whatever event.
+func (pt *Patch) Removed() bool { return pt.removed }
 
 // A PatchedError says that a trap and a patch, or two patches, cannot share
 // an address: only at the first byte of a patch can a trap stand.
@@ -37,28 +60,269 @@ func (e *PatchedError) Error() string {
 	return fmt.Sprintf("%v: inside the code patched at %v", e.Addr, e.Patch.at)
 }
 
-// Patch replaces the bytes at a with code. over is where a thread goes on that
-// is to run the original code from a: the relocated copy. moves tells for each
-// instruction boundary inside (a, a+len(code)) where its copy is.
+// Patch replaces the bytes at a with code, at most 16 bytes. Wherever code
+// jumps to must be there already.
+//
+// over is where a thread goes on that is to run the original code from a: the
+// relocated copy. moves tells for each instruction boundary inside
+// (a, a+len(code)) where its copy is; it may also tell so for the boundary at
+// which the copy jumps back. A thread that stands at a boundary goes on in the
+// copy; one that stands elsewhere in the range makes Patch fail. Wherever a
+// thread stops at an instruction that the copy begins with, over, or that is a
+// value of moves, its registers show the PC in the original code.
+//
+// All threads of the target must be stopped, or the code not yet be reachable
+// by any but the one that is (a library just loaded). Children that run in the
+// target's memory after a vfork are held for the moment. What nobody can see
+// is a PC kept in memory, in the frame of a signal that interrupted the first
+// instructions of the function.
 func (p *Process) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.Run]addr.Run) (*Patch, error) {
-	return nil, errors.New("patches: not built yet")
+	if err := p.alive(); err != nil {
+		return nil, err
+	}
+	if len(code) == 0 || len(code) > maxPatch {
+		return nil, fmt.Errorf("patch at %v: %d bytes, want 1 to %d", a, len(code), maxPatch)
+	}
+	pt := &Patch{p: p, at: a, code: slices.Clone(code), over: over, moves: moves}
+	err := p.withoutGuests(func() error {
+		movers, err := p.standing(pt)
+		if err != nil {
+			return err
+		}
+		if err := p.mem.patch(pt); err != nil {
+			return err
+		}
+		for _, t := range movers {
+			t.stand(t.regs.PC(), pt.moves[t.regs.PC()])
+			if err := t.flush(); err != nil && err != unix.ESRCH {
+				return fmt.Errorf("thread %d: %w", t.TID, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		p.mem.unpatch(pt)
+		return nil, fmt.Errorf("patch at %v: %w", a, err)
+	}
+	p.patches = append(p.patches, pt)
+	pt.eachCopy(func(copied, orig addr.Run) { p.copies[copied] = orig })
+	if s := p.sites[a]; s != nil {
+		s.decode(p)
+	}
+	return pt, nil
 }
 
-// Remove puts the original bytes back, if the patch still stands there.
-func (pt *Patch) Remove() error { return errors.New("patches: not built yet") }
+// eachCopy calls f for each instruction that is known in the copy.
+func (pt *Patch) eachCopy(f func(copied, orig addr.Run)) {
+	f(pt.over, pt.at)
+	for orig, copied := range pt.moves {
+		f(copied, orig)
+	}
+}
+
+// inside tells an address that only the original code has as an instruction.
+func (pt *Patch) inside(a addr.Run) bool { return a > pt.at && a < pt.at+addr.Run(len(pt.code)) }
+
+// standing finds the stopped threads that must be moved out of the way of a
+// patch. It is an error when one cannot be.
+func (p *Process) standing(pt *Patch) ([]*Thread, error) {
+	var movers []*Thread
+	for _, t := range p.inMemory() {
+		if t.state != stopped || t.load() != nil {
+			continue // it runs elsewhere, or has been killed
+		}
+		// One that has just executed an int3 at pt.at stands there.
+		if pc := t.pc(); pc == pt.at+1 && p.sites[pt.at] != nil && !t.deliverable {
+			if t.guest && sigtrapPending(t.TID) {
+				continue
+			}
+			if err := t.drainTrap(); err != nil && t.state == stopped {
+				return nil, err
+			}
+			if t.state != stopped {
+				continue
+			}
+		}
+		pc := t.pc()
+		if !pt.inside(pc) && !(t.regs.restarts() && (pc-syscallSize == pt.at || pt.inside(pc-syscallSize))) {
+			continue
+		}
+		if pt.moves[pc] == 0 {
+			return nil, fmt.Errorf("thread %d stands at %v, from where it cannot be moved", t.TID, pc)
+		}
+		movers = append(movers, t)
+	}
+	return movers, nil
+}
+
+// inMemory are the threads that run in the target's memory.
+func (p *Process) inMemory() []*Thread {
+	all := slices.Clone(p.cur.order)
+	for _, g := range p.guests {
+		all = append(all, g)
+	}
+	return all
+}
+
+// withoutGuests calls f while the children that share the target's memory are
+// stopped.
+func (p *Process) withoutGuests(f func() error) error {
+	if len(p.guests) == 0 || p.guestsHeld {
+		return f()
+	}
+	defer func(s bool) { p.stopping = s }(p.stopping)
+	p.stopping, p.guestsHeld = true, true
+	defer p.releaseGuests()
+	for wait := true; wait; {
+		wait = false
+		for _, g := range p.guests {
+			if g.state != running {
+				continue
+			}
+			wait = true
+			if !g.interrupted {
+				g.interrupted = ptrace(unix.PTRACE_INTERRUPT, g.TID, 0, 0) == nil
+			}
+		}
+		if wait {
+			if err := p.waitEvent(); err != nil {
+				return err
+			}
+		}
+	}
+	if p.cur.exit != nil {
+		return p.alive()
+	}
+	return f()
+}
+
+// releaseGuests lets them go on.
+func (p *Process) releaseGuests() {
+	p.guestsHeld = false
+	for _, g := range p.inMemory() {
+		if g.guest && g.state == stopped && p.passTrap(g) {
+			p.resume(g, unix.PTRACE_CONT)
+		}
+	}
+}
+
+// Remove puts the original bytes back, if the patch still stands there:
+// memory that is unmapped, or mapped anew, is left alone. Who may run
+// meanwhile is as for Process.Patch. Threads that are seen in the copy go back
+// to the original code. A second call does nothing.
+func (pt *Patch) Remove() error {
+	p := pt.p
+	p.check()
+	if pt.removed {
+		return nil
+	}
+	if err := p.alive(); err != nil {
+		pt.removed = true
+		return nil
+	}
+	return p.withoutGuests(func() error {
+		p.unpatch(pt)
+		return nil
+	})
+}
+
+// unpatch is Remove with the guests stopped.
+func (p *Process) unpatch(pt *Patch) {
+	if pt.removed {
+		return // by what was waited for
+	}
+	pt.removed = true
+	p.patches = slices.DeleteFunc(p.patches, func(x *Patch) bool { return x == pt })
+	orig, restored := p.mem.unpatch(pt)
+	if restored {
+		for _, t := range p.inMemory() {
+			if t.state == stopped && t.load() == nil && t.shown != 0 && p.copies[t.real] == t.shown && pt.copied(t.real) {
+				t.shown, t.regsDirty = 0, true
+			}
+		}
+	}
+	pt.eachCopy(func(copied, _ addr.Run) { delete(p.copies, copied) })
+	if orig != nil {
+		p.retiredPatches = append(p.retiredPatches, retiredPatch{pt.at, pt.code, orig})
+	}
+	if s := p.sites[pt.at]; s != nil {
+		s.decode(p)
+	}
+}
+
+// copied tells whether a is an instruction of the copy.
+func (pt *Patch) copied(a addr.Run) (found bool) {
+	pt.eachCopy(func(copied, _ addr.Run) { found = found || copied == a })
+	return found
+}
+
+// removePatches takes all patches out, the guests being gone.
+func (p *Process) removePatches() {
+	for len(p.patches) > 0 {
+		p.unpatch(p.patches[0])
+	}
+}
+
+// forgetPatches drops all patches without touching memory.
+func (p *Process) forgetPatches() {
+	for _, pt := range p.patches {
+		pt.removed = true
+	}
+	p.patches = nil
+	clear(p.copies)
+}
+
+// restorePatchIn takes a patch out of a fork child's copy of the memory, if
+// all of it is there. Its traps have been lifted already.
+func restorePatchIn(fd int, pt retiredPatch) {
+	now := make([]byte, len(pt.code))
+	if n, err := unix.Pread(fd, now, int64(pt.at)); n != len(now) || err != nil {
+		return
+	}
+	for i := range now {
+		if now[i] != pt.code[i] && !(i == 0 && now[0] == pt.orig[0]) {
+			return
+		}
+	}
+	_, _ = unix.Pwrite(fd, pt.orig, int64(pt.at)) // fails only when the child is gone
+}
+
+// pc is where the thread really is. Its registers must be loaded.
+func (t *Thread) pc() addr.Run {
+	if t.shown != 0 {
+		return t.real
+	}
+	return t.regs.PC()
+}
+
+// stand has the registers show one place while the thread is at another, the
+// copy of it. Its registers must be loaded.
+func (t *Thread) stand(shown, real addr.Run) {
+	t.regs.Rip = uint64(shown)
+	t.shown, t.real, t.regsDirty = shown, real, true
+}
 
 // PlaceAt makes a stopped thread stand at the entry a of a patched function
-// without having it run the patch again.
-func (t *Thread) PlaceAt(a addr.Run) error { return errors.New("patches: not built yet") }
-
-// StopAll stops all threads, runs f, and lets the run go on afterwards.
-func (p *Process) StopAll(f func() error) error { return errors.New("StopAll: not built yet") }
-
-// Wake has f run on the owner goroutine soon.
-func (p *Process) Wake(f func()) {}
-
-// SetKillOnExit chooses whether the target dies with hdb.
-func (p *Process) SetKillOnExit(on bool) error { return errors.New("SetKillOnExit: not built yet") }
+// without having it run the patch again: its registers show PC a, and it goes
+// on in the relocated copy, single-stepping too. Traps at a count as passed.
+// If the PC is changed meanwhile the placement is void.
+func (t *Thread) PlaceAt(a addr.Run) error {
+	t.p.check()
+	pt := t.p.mem.patchOver(a)
+	if pt == nil || pt.at != a {
+		return fmt.Errorf("place thread %d at %v: no patch begins there", t.TID, a)
+	}
+	if err := t.settle(); err != nil {
+		return err
+	}
+	t.regs.OrigRax = ^uint64(0) // as in SetRegs
+	t.stand(a, pt.over)
+	if err := t.flush(); err != nil {
+		return fmt.Errorf("place thread %d at %v: %w", t.TID, a, err)
+	}
+	t.at = a
+	return nil
+}
 
 // Guard has a child process put the original bytes back when hdb is killed.
 // command is the argument vector of this very program in a mode that calls
@@ -67,3 +331,14 @@ func (p *Process) Guard(command []string) error { return errors.New("guard: not 
 
 // RunGuard is the main function of the guard; it returns the exit code.
 func RunGuard(args []string) int { return 2 }
+
+type guardTable struct{}
+
+func (g *guardTable) clear()        {}
+func (g *guardTable) take() int     { return -1 }
+func (g *guardTable) drop(slot int) {}
+func (g *guardTable) set(c *cover)  {}
+
+type guard struct{}
+
+func (p *Process) updateGuard() error { return nil }

@@ -25,11 +25,20 @@ type Process struct {
 	former  map[int]bool    // launched targets that were let go
 	leaving map[int]bool    // threads past PTRACE_EVENT_EXIT, not yet reaped
 
-	mem     memory
-	sites   map[addr.Run]*site
-	retired map[addr.Run]byte // lifted while threads ran: a fork child may still have them
-	watches [4]*Watch
-	mods    modules
+	mem            memory
+	sites          map[addr.Run]*site
+	retired        map[addr.Run]byte // lifted while threads ran: a fork child may still have them
+	patches        []*Patch
+	copies         map[addr.Run]addr.Run // instructions of relocated copies, and what they are copies of
+	retiredPatches []retiredPatch        // as retired
+	guestsHeld     bool                  // guests are not resumed
+	watches        [4]*Watch
+	mods           modules
+
+	aside []*site // whose int3s are out of memory while all threads are stopped
+
+	optionsChanged bool // threads are to be given their ptrace options
+	guard          guard
 
 	hooks    Hooks
 	policies policies
@@ -49,17 +58,18 @@ type Process struct {
 
 // A target is one process of the debugging session.
 type target struct {
-	pid      int
-	launched bool // dies with its tracer; otherwise it was there before
-	exe      string
-	threads  map[int]*Thread
-	order    []*Thread // by Num
-	nextNum  int
-	exit     *ExitStatus
+	pid        int
+	launched   bool // otherwise it was there before
+	killOnExit bool // it dies with its tracer
+	exe        string
+	threads    map[int]*Thread
+	order      []*Thread // by Num
+	nextNum    int
+	exit       *ExitStatus
 }
 
 func newTarget(pid int, launched bool) *target {
-	return &target{pid: pid, launched: launched, threads: map[int]*Thread{}, nextNum: 1}
+	return &target{pid: pid, launched: launched, killOnExit: launched, threads: map[int]*Thread{}, nextNum: 1}
 }
 
 // newProcess is a Process of the calling OS thread, which must be locked.
@@ -73,6 +83,7 @@ func newProcess() *Process {
 		former:   map[int]bool{},
 		sites:    map[addr.Run]*site{},
 		retired:  map[addr.Run]byte{},
+		copies:   map[addr.Run]addr.Run{},
 		policies: defaultPolicies(),
 	}
 	p.mem.fd = -1
@@ -130,7 +141,7 @@ func (p *Process) message(format string, args ...any) {
 
 // addThread enters a thread into the target.
 func (p *Process) addThread(tg *target, tid int, state threadState) *Thread {
-	t := &Thread{Num: tg.nextNum, TID: tid, p: p, tg: tg, state: state}
+	t := &Thread{Num: tg.nextNum, TID: tid, p: p, tg: tg, state: state, optionsOld: p.optionsChanged}
 	tg.nextNum++
 	tg.threads[tid] = t
 	tg.order = append(tg.order, t)
@@ -190,6 +201,9 @@ func (p *Process) Continue() (Stop, error) {
 	}
 	p.term.give(p.cur.pid)
 	defer p.term.take()
+	if err := p.putBack(); err != nil {
+		return Stop{}, err
+	}
 	p.stop, p.halted = nil, true
 	for {
 		if err := p.runUntilStop(); err != nil {
@@ -199,9 +213,17 @@ func (p *Process) Continue() (Stop, error) {
 			return Stop{}, err
 		}
 		if p.stop != nil {
+			if err := p.secure(); err != nil {
+				return Stop{}, err
+			}
+		}
+		if p.stop != nil {
 			return p.finishStop(), nil
 		}
-		p.halted = true // the stop went away with its thread
+		if err := p.putBack(); err != nil { // the stop went away with its thread
+			return Stop{}, err
+		}
+		p.halted = true
 	}
 }
 
@@ -211,6 +233,7 @@ func (p *Process) finishStop() Stop {
 	p.stop = nil
 	if len(p.early) == 0 {
 		clear(p.retired)
+		p.retiredPatches = nil
 	}
 	return s
 }
@@ -219,6 +242,10 @@ func (p *Process) finishStop() Stop {
 func (p *Process) runUntilStop() error {
 	p.stopping = false
 	for p.stop == nil {
+		if p.wake.called.Load() {
+			p.wake.run()
+			continue
+		}
 		if p.halted {
 			p.halted = false
 			p.releaseAll()
@@ -241,7 +268,11 @@ func (p *Process) waitEvent() error {
 			return nil
 		}
 	}
-	tid, ws, err := p.spin.next()
+	calls := p.stepping == nil && !p.stopping // else they wait, see Wake
+	if calls && p.wake.called.Load() {
+		return nil
+	}
+	tid, ws, err := p.spin.next(func() bool { return p.wake.asked() || calls && p.wake.called.Load() })
 	switch {
 	case err == unix.EINTR:
 		return nil
@@ -282,6 +313,25 @@ func (p *Process) stopThreads() error {
 	}
 }
 
+// StopAll is for handlers and hooks: it stops all threads of the target, runs
+// f, and lets the run go on afterwards; f's error is passed on. Of what other
+// threads arrive at meanwhile nothing is lost. The process may end while they
+// are being stopped (ErrEnded, and f does not run), or execute a program
+// (Hooks.Execed is called before f). Between runs it just calls f.
+func (p *Process) StopAll(f func() error) error {
+	if err := p.alive(); err != nil {
+		return err
+	}
+	if err := p.stopThreads(); err != nil {
+		return err
+	}
+	p.halted = true
+	if err := p.alive(); err != nil {
+		return err
+	}
+	return f()
+}
+
 // ours tells whether t belongs to the target now, or runs in its memory.
 func (p *Process) ours(t *Thread) bool { return t.guest || t.tg == p.cur }
 
@@ -319,7 +369,7 @@ func (p *Process) releaseAll() {
 
 // release lets one thread go on after an event that stops nothing.
 func (p *Process) release(t *Thread) {
-	if t.state != stopped || !p.ours(t) || p.stop != nil || p.report(t) {
+	if t.state != stopped || !p.ours(t) || p.stop != nil || t.guest && p.guestsHeld || p.report(t) {
 		return
 	}
 	if p.passTrap(t) && t.state == stopped && !p.halted {
@@ -333,6 +383,7 @@ func (p *Process) proceed(t *Thread) {
 	switch {
 	case p.stepping == t:
 		p.resume(t, unix.PTRACE_SINGLESTEP)
+	case t.guest && p.guestsHeld:
 	case t.guest:
 		p.resume(t, unix.PTRACE_CONT)
 	case !p.stopping:
@@ -348,6 +399,9 @@ func (p *Process) resume(t *Thread, request int) {
 	if err == nil && !t.debugOK {
 		err = p.syncDebug(t)
 	}
+	if err == nil && t.optionsOld {
+		err = p.syncOptions(t)
+	}
 	if err == nil && request == unix.PTRACE_CONT {
 		sig = p.inject(t)
 		switch {
@@ -362,6 +416,6 @@ func (p *Process) resume(t *Thread, request int) {
 		// exit will be reported.
 		_ = ptrace(request, t.TID, 0, uintptr(sig))
 	}
-	t.at = 0
+	t.at, t.stepped = 0, request == unix.PTRACE_SINGLESTEP
 	t.left()
 }

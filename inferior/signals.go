@@ -115,6 +115,12 @@ func isFault(info *siginfo) bool {
 	return false
 }
 
+// isAccessFault tells a signal that an access to memory has raised.
+func isAccessFault(info *siginfo) bool {
+	n := unix.Signal(info.signo())
+	return (n == unix.SIGSEGV || n == unix.SIGBUS) && info.code() > 0
+}
+
 // enqueue takes the signal of a signal-delivery-stop into the thread's queue.
 func (p *Process) enqueue(t *Thread, info *siginfo) {
 	if t.placed == info.signo() {
@@ -165,12 +171,18 @@ func (p *Process) inject(t *Thread) int {
 		sig = head.signo()
 		t.queue = slices.Delete(t.queue, 0, 1)
 	}
-	if len(t.queue) > 0 && t.placed == 0 {
-		n := t.queue[0].info.signo()
-		s := makeSiginfo(n, sigQueue, os.Getpid(), placeholderValue)
-		if queueSignal(t.tg.pid, t.TID, &s) == nil {
-			t.placed = n
-		}
-	}
+	t.announce()
 	return sig
+}
+
+// announce sends the placeholder of the next signal in the queue.
+func (t *Thread) announce() {
+	if len(t.queue) == 0 || t.placed != 0 {
+		return
+	}
+	n := t.queue[0].info.signo()
+	s := makeSiginfo(n, sigQueue, os.Getpid(), placeholderValue)
+	if queueSignal(t.tg.pid, t.TID, &s) == nil {
+		t.placed = n
+	}
 }

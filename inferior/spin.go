@@ -24,8 +24,9 @@ type spinner struct {
 	rest int // events until polling is tried again
 }
 
-// next waits for an event of any tracee.
-func (s *spinner) next() (int, unix.WaitStatus, error) {
+// next waits for an event of any tracee. EINTR: it was woken, or asked says so
+// before it sleeps.
+func (s *spinner) next(asked func() bool) (int, unix.WaitStatus, error) {
 	if runtime.NumCPU() == 1 {
 		return waitAny(0) // the tracee could not run while we poll
 	}
@@ -39,5 +40,8 @@ func (s *spinner) next() (int, unix.WaitStatus, error) {
 		}
 	}
 	s.rest = spinRest
+	if asked() {
+		return 0, 0, unix.EINTR // the signal came while we polled
+	}
 	return waitAny(0)
 }

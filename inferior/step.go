@@ -25,8 +25,11 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 		p.term.give(p.cur.pid)
 		defer p.term.take()
 	}
+	if err := p.putBack(); err != nil {
+		return Stop{}, err
+	}
 	p.stop = nil
-	if s := p.sites[t.regs.PC()]; s != nil {
+	if s := p.sites[t.regs.PC()]; s != nil && t.shown == 0 {
 		if s.emulate != nil && s.emulate(t, &t.regs) {
 			t.regsDirty, t.at = true, 0
 		} else if err := p.lifted(s, func() error { return p.runOne(t, unix.PTRACE_SINGLESTEP) }); err != nil {
@@ -43,6 +46,12 @@ func (p *Process) StepInstruction(t *Thread) (Stop, error) {
 	}
 	if p.stop == nil {
 		p.stop = &Stop{Reason: Stepped, Thread: t}
+	}
+	if err := p.secure(); err != nil {
+		return Stop{}, err
+	}
+	if p.stop == nil { // the thread has been killed meanwhile
+		p.stop = &Stop{Reason: Stepped, Thread: p.representative()}
 	}
 	return p.finishStop(), nil
 }
@@ -93,8 +102,8 @@ func (p *Process) passTrap(t *Thread) bool {
 		return false // killed
 	}
 	s := p.sites[t.at]
-	if t.regs.PC() != t.at || s == nil {
-		t.at = 0 // moved away, or the trap has been removed
+	if t.regs.PC() != t.at || s == nil || t.shown != 0 {
+		t.at = 0 // moved away, or the trap has been removed, or it stands in a copy
 		return true
 	}
 	if s.emulate != nil && s.emulate(t, &t.regs) {

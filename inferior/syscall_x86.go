@@ -10,6 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// syscallSize is how long the instruction is, bytes.
+const syscallSize = 2
+
+// restarts tells a thread interrupted in a system call that the kernel will
+// make it begin anew, at the instruction before its PC: the results are
+// ERESTARTSYS to ERESTARTNOHAND and ERESTART_RESTARTBLOCK (linux/errno.h).
+func (r *Registers) restarts() bool {
+	e := -int64(r.Rax)
+	return int64(r.OrigRax) >= 0 && (e >= 512 && e <= 514 || e == 516)
+}
+
 // Syscall has t, which must be stopped, make a system call (up to six
 // arguments) and returns its result; the thread is left as it was. The error
 // of the call itself is a unix.Errno in the chain. Memory that the call is to
@@ -30,7 +41,7 @@ func (t *Thread) Syscall(nr uint64, args ...uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	saved, reported := t.regs, t.at
+	saved, shown, real, reported := t.regs, t.shown, t.real, t.at
 	r := saved
 	r.Rax, r.OrigRax, r.Rip = nr, ^uint64(0), uint64(at)
 	for i, where := range []*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.R10, &r.R8, &r.R9} {
@@ -38,7 +49,7 @@ func (t *Thread) Syscall(nr uint64, args ...uint64) (uint64, error) {
 			*where = args[i]
 		}
 	}
-	t.regs, t.regsDirty = r, true
+	t.regs, t.regsDirty, t.shown = r, true, 0
 	noBreak := p.noBreak
 	p.noBreak = true
 	defer func() { p.noBreak = noBreak }()
@@ -49,11 +60,11 @@ func (t *Thread) Syscall(nr uint64, args ...uint64) (uint64, error) {
 		return 0, fmt.Errorf("remote system call %d: %w", nr, err)
 	}
 	result, pc := t.regs.Rax, t.regs.Rip
-	t.regs, t.regsDirty, t.at = saved, true, reported
+	t.regs, t.shown, t.real, t.regsDirty, t.at = saved, shown, real, true, reported
 	if err := t.flush(); err != nil {
 		return 0, fmt.Errorf("remote system call %d: %w", nr, err)
 	}
-	if pc != uint64(at)+2 {
+	if pc != uint64(at)+syscallSize {
 		return 0, fmt.Errorf("remote system call %d: interrupted by a signal", nr)
 	}
 	if int64(result) < 0 && int64(result) > -4096 {

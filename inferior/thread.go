@@ -34,10 +34,14 @@ type Thread struct {
 
 	interrupted bool // PTRACE_INTERRUPT is outstanding
 	deliverable bool // in a signal-delivery-stop: can be resumed with a signal
+	spent       bool // the signal of that stop is not to be delivered: the engine has caused or queued it
+	sysgood     bool // stopped at the entry of a system call
+	stepped     bool // last resumed for one instruction: the kernel remembers
 	group       bool // of a process in group-stop, when last seen there
 	atStop      bool // in a PTRACE_EVENT_STOP: may be resumed with PTRACE_LISTEN
 	inKernel    bool // stopped inside a system call, whose result is not in the registers yet
 	stepCut     bool // a step of it was interrupted in a system call: the step's SIGTRAP may be pending
+	optionsOld  bool // its ptrace options are to be set
 	vfork       bool // its system call is vfork: resumed, it waits for the child
 
 	queue  []pendingSignal // dequeued from the kernel and not delivered yet, in order
@@ -46,6 +50,8 @@ type Thread struct {
 	regs      Registers
 	regsValid bool
 	regsDirty bool
+	shown     addr.Run // the PC in regs when the thread really is at the copy of that instruction; 0 no
+	real      addr.Run // where it is then
 
 	at       addr.Run // the trap whose handlers have run for the arrival here
 	watch    *Watch   // a watchpoint that hit and has not been reported
@@ -94,12 +100,35 @@ func (t *Thread) SetRegs(r Registers) error {
 	if r.Rip != t.regs.Rip && r.OrigRax == t.regs.OrigRax {
 		r.OrigRax = ^uint64(0)
 	}
-	before := t.regs
+	before, shown, real := t.regs, t.shown, t.real
 	t.regs, t.regsDirty = r, true
+	if err := t.moved(); err != nil {
+		t.regs, t.shown, t.real = before, shown, real
+		return fmt.Errorf("set registers of thread %d: %w", t.TID, err)
+	}
 	if err := t.flush(); err != nil {
-		t.regs, t.regsDirty = before, true // the kernel may have taken some of them
+		t.regs, t.shown, t.real, t.regsDirty = before, shown, real, true // the kernel may have taken some of them
 		return errors.Join(fmt.Errorf("set registers of thread %d: %w", t.TID, err), t.flush())
 	}
+	return nil
+}
+
+// moved follows a change of the PC: a place inside patched code means its copy.
+func (t *Thread) moved() error {
+	pc := t.regs.PC()
+	if pc == t.shown {
+		return nil
+	}
+	t.shown = 0
+	pt := t.p.mem.patchOver(pc)
+	if pt == nil || pc == pt.at {
+		return nil
+	}
+	to := pt.moves[pc]
+	if to == 0 {
+		return &PatchedError{pc, pt}
+	}
+	t.stand(pc, to)
 	return nil
 }
 
@@ -114,7 +143,11 @@ func (t *Thread) load() error {
 	if err := getRegs(t.TID, &t.regs); err != nil {
 		return fmt.Errorf("registers of thread %d: %w", t.TID, err)
 	}
-	t.regsValid, t.regsDirty = true, false
+	t.regsValid, t.regsDirty, t.shown = true, false, 0
+	if orig, ok := t.p.copies[t.regs.PC()]; ok && t.p.ours(t) {
+		t.shown, t.real = orig, t.regs.PC()
+		t.regs.Rip = uint64(orig)
+	}
 	return nil
 }
 
@@ -142,7 +175,7 @@ func (t *Thread) settle() error {
 	if err := t.load(); err != nil {
 		return err
 	}
-	if t.deliverable || t.guest || t.p.sites[addr.Run(t.regs.Rip-1)] == nil {
+	if t.deliverable || t.guest || t.p.sites[t.pc()-1] == nil {
 		return nil
 	}
 	return t.drainTrap()
@@ -207,10 +240,27 @@ func (t *Thread) flush() error {
 	if !t.regsDirty {
 		return nil
 	}
-	if err := setRegs(t.TID, &t.regs); err != nil {
+	r := t.regs
+	if t.shown != 0 {
+		r.Rip = uint64(t.real)
+	}
+	if err := setRegs(t.TID, &r); err != nil {
 		return err
 	}
 	t.regsDirty = false
+	return nil
+}
+
+// flushAll is flush of all stopped threads of the target.
+func (p *Process) flushAll() error {
+	for _, t := range p.cur.order {
+		if t.state != stopped {
+			continue
+		}
+		if err := t.flush(); err != nil && err != unix.ESRCH {
+			return fmt.Errorf("set registers of thread %d: %w", t.TID, err)
+		}
+	}
 	return nil
 }
 
@@ -220,7 +270,7 @@ func (t *Thread) left() {
 	if t.vfork {
 		t.state = vforking
 	}
-	t.regsValid, t.regsDirty = false, false
+	t.regsValid, t.regsDirty, t.shown = false, false, 0
 	t.deliverable = false
 }
 

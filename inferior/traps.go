@@ -28,23 +28,27 @@ type site struct {
 	p       *Process
 	addr    addr.Run
 	traps   []*Trap // never changed in place: handlers may plant and remove while it is ranged over
-	code    []byte  // the instruction and what follows, up to 16 bytes, without int3s
+	code    []byte  // the instruction and what follows, up to 16 bytes, as run: a patch shows, int3s do not
 	emulate stepper // nil: the instruction must be run by the processor
 }
 
 // decode reads the instruction anew.
 func (s *site) decode(p *Process) {
 	s.code = s.code[:cap(s.code)]
-	n, _ := p.mem.readAt(s.code, int64(s.addr)) // short at the end of a mapping
+	n, _ := p.mem.readCode(s.code, int64(s.addr)) // short at the end of a mapping
 	s.code = s.code[:n]
 	s.emulate = decodeStepper(s.code, uint64(s.addr))
 }
 
 // Plant puts a trap at a and calls h at each arrival of a thread. Several at
 // one address are called in planting order. In a handler, it takes effect
-// for the next arrival.
+// for the next arrival. At the first byte of a patch the trap comes before it;
+// inside one there is no place for a trap: a *PatchedError.
 func (p *Process) Plant(a addr.Run, h Handler) (*Trap, error) {
 	p.check()
+	if pt := p.mem.patchOver(a); pt != nil && pt.at != a {
+		return nil, &PatchedError{a, pt}
+	}
 	s := p.sites[a]
 	if s == nil {
 		if err := p.mem.plant(a); err != nil {
@@ -80,14 +84,16 @@ func (t *Trap) Remove() error {
 // may still have its int3: retired keeps what to write there.
 func (p *Process) unplant(s *site) {
 	delete(p.sites, s.addr)
-	p.mem.lift(s.addr)
-	if len(s.code) > 0 {
-		p.retired[s.addr] = s.code[0]
+	if orig, lifted := p.mem.lift(s.addr); lifted {
+		p.retired[s.addr] = orig
 	}
 }
 
-// forgetTraps drops all traps without touching memory: the image is gone.
+// forgetTraps drops all traps and patches without touching memory: the image
+// is gone.
 func (p *Process) forgetTraps() {
+	p.forgetPatches()
+	p.retiredPatches = nil
 	for _, s := range p.sites {
 		for _, t := range s.traps {
 			t.removed = true
@@ -95,6 +101,7 @@ func (p *Process) forgetTraps() {
 	}
 	clear(p.sites)
 	clear(p.retired)
+	p.aside = nil
 }
 
 // hit runs the handlers of the site that t has arrived at and returns those
@@ -119,7 +126,7 @@ func (p *Process) Arrive(t *Thread) ([]*Trap, error) {
 		return nil, err
 	}
 	s := p.sites[t.regs.PC()]
-	if s == nil || t.at == s.addr {
+	if s == nil || t.at == s.addr || t.shown != 0 {
 		return nil, nil
 	}
 	return p.hit(t, s), nil

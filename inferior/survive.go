@@ -1,0 +1,128 @@
+package inferior
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// When hdb is killed by SIGKILL the kernel lets go of all tracees as they are:
+// a signal-delivery-stop delivers its signal, a single-step goes on stepping, a
+// debug register stays armed. Each would end a program that is to outlive hdb.
+// So no thread of such a program is left in that state while the user thinks.
+// What stands in memory is the guard's.
+
+// SetKillOnExit chooses whether the target, and what it forks from now on,
+// dies when hdb does, by whatever means. At first launched programs do and
+// attached ones do not. Close ends a launched program in any case: Detach
+// before. A thread that waits in vfork follows when its child is gone.
+func (p *Process) SetKillOnExit(on bool) error {
+	if err := p.alive(); err != nil {
+		return err
+	}
+	p.cur.killOnExit, p.optionsChanged = on, true
+	for _, t := range p.cur.order {
+		t.optionsOld = true
+		if t.state != stopped {
+			continue
+		}
+		if err := p.syncOptions(t); err != nil && err != unix.ESRCH {
+			return fmt.Errorf("kill on exit: thread %d: %w", t.TID, err)
+		}
+	}
+	for _, g := range p.guests {
+		g.optionsOld, g.tg.killOnExit = true, on
+	}
+	if err := p.secure(); err != nil {
+		return fmt.Errorf("kill on exit: %w", err)
+	}
+	return p.updateGuard()
+}
+
+// syncOptions sets the ptrace options of a stopped thread.
+func (p *Process) syncOptions(t *Thread) error {
+	options := baseOptions
+	if t.tg.killOnExit {
+		options |= unix.PTRACE_O_EXITKILL
+	}
+	if err := ptrace(unix.PTRACE_SETOPTIONS, t.TID, 0, uintptr(options)); err != nil {
+		return err
+	}
+	t.optionsOld = false
+	return nil
+}
+
+// survives tells whether the target goes on when hdb is killed.
+func (p *Process) survives() bool { return !p.cur.killOnExit && p.cur.exit == nil }
+
+// secure readies the stopped threads for the death of hdb: their registers are
+// in the kernel, none is about to take a SIGTRAP of ours or to step, and no
+// int3 is where one of them goes on.
+func (p *Process) secure() error {
+	if !p.survives() {
+		return nil
+	}
+	for _, t := range p.cur.order {
+		if t.state != stopped || t.flush() != nil {
+			continue // an error means that it has been killed
+		}
+		if t.debugSet && p.watches != [4]*Watch{} {
+			t.debugOK = false
+			_ = pokeDebug(t.TID, 7, 0) // ESRCH: killed
+		}
+		if t.unsafe() {
+			t.park()
+		}
+	}
+	if err := p.stopThreads(); err != nil {
+		return err
+	}
+	for _, t := range p.cur.order {
+		if t.state != stopped || t.load() != nil {
+			continue
+		}
+		if !t.deliverable {
+			t.announce() // what was taken from the kernel, should nobody come to deliver it
+		}
+		if s := p.sites[t.pc()]; s != nil && !slices.Contains(p.aside, s) {
+			if err := p.mem.poke(s.addr, s.code[0]); err != nil {
+				return err
+			}
+			p.aside = append(p.aside, s)
+		}
+	}
+	return nil
+}
+
+// unsafe tells a stop that hurts the thread when nobody handles it.
+func (t *Thread) unsafe() bool {
+	return t.stepped || t.sysgood || t.deliverable && (t.spent || len(t.queue) == 0)
+}
+
+// park sets a stopped thread on its way to a PTRACE_EVENT_STOP, without having
+// it run an instruction: the kernel looks for one, outstanding since before it
+// resumes, on its way back to the program.
+func (t *Thread) park() {
+	if t.vfork {
+		return // it stops no more until its child is gone
+	}
+	if ptrace(unix.PTRACE_INTERRUPT, t.TID, 0, 0) == nil && ptrace(unix.PTRACE_CONT, t.TID, 0, 0) == nil {
+		t.left()
+		t.interrupted, t.stepped = true, false
+	}
+}
+
+// putBack plants the int3s that secure has taken out.
+func (p *Process) putBack() error {
+	for _, s := range p.aside {
+		if p.sites[s.addr] != s {
+			continue
+		}
+		if err := p.mem.poke(s.addr, int3); err != nil {
+			return fmt.Errorf("trap at %v: %w", s.addr, err)
+		}
+	}
+	p.aside = nil
+	return nil
+}
