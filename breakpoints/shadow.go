@@ -214,9 +214,13 @@ func (t *Tracer) enterAlloc(sh *shadow, s *site, call Call) {
 // servedBy reports whether a call made inside p does the work of p, and so is
 // no call in its own right: the first of each function that gets enough
 // memory. What else is allocated inside operator new, such as the exception
-// it throws, outlives it if it does not return.
+// it throws, outlives it if it does not return. What is called from another
+// module than those at work is the user's: a signal handler's, a new-handler's.
 func (p *pending) servedBy(s *site, c *Call) bool {
 	tail := c.SP == p.SP
+	if !tail && !p.atWork(c.Return) {
+		return false
+	}
 	switch f := p.Function; {
 	case tail, s.Function.Group == GroupVM, f.Kind != capture.Alloc, f.Group == GroupUser:
 	case c.Event.Kind != capture.Alloc, slices.Contains(p.served, s):
@@ -229,6 +233,17 @@ func (p *pending) servedBy(s *site, c *Call) bool {
 		p.Inner = append(p.Inner, s.Function.Name)
 	}
 	return true
+}
+
+// atWork reports whether a lies in a module whose function does the work of p:
+// its own, or that of the last one it has called. A user's function may call
+// from anywhere.
+func (p *pending) atWork(a addr.Run) bool {
+	last := p.site
+	if n := len(p.served); n > 0 {
+		last = p.served[n-1]
+	}
+	return p.Function.Group == GroupUser || covers(p.site.In, a) || covers(last.In, a)
 }
 
 // insideFree reports whether call belongs to the last free that was reported:
@@ -284,7 +299,8 @@ func (t *Tracer) ownFree(s *site, call *Call) bool {
 // old block, what a user's function does, or what was allocated inside before.
 // Inside operator new it is the user's new-handler that frees other blocks.
 func (p *pending) freesInside(c *Call) bool {
-	if p.Function.Kind != capture.Alloc || p.Function.Group == GroupUser || c.Function.Group == GroupVM {
+	own := p.Function.Kind != capture.Alloc || p.Function.Group == GroupUser || c.Function.Group == GroupVM
+	if own && p.atWork(c.Return) {
 		return true
 	}
 	n := len(p.inside)
