@@ -106,7 +106,7 @@ func (g *generator) cell(t test, yes, no label) {
 // that the tests productTest lets pass want to know.
 func (g *generator) product(t test, yes, no label) {
 	large := no
-	if t.op == cond.GE || t.op == cond.NE {
+	if t.op == cond.GE || t.op == cond.GT || t.op == cond.NE {
 		large = yes
 	}
 	switch x := t.value.x; x.form {

@@ -85,11 +85,19 @@ func checkProduct(t *testing.T, m *machine, p Program, place Place, op cond.Op, 
 	}
 }
 
-func TestConstantProducts(t *testing.T) {
+func TestConstants(t *testing.T) {
 	for _, c := range []struct{ x, y, want uint64 }{{3, 5, 15}, {1 << 32, 1 << 32, 1<<64 - 1}, {0, 1 << 63, 0}} {
 		p := Compile(&cond.Compare{Field: cond.Size, Op: cond.EQ, Value: c.want}, size(Product(Const(c.x), Const(c.y))))
 		if !p.Always || !p.Exact {
 			t.Errorf("%#x * %#x == %#x is %+v", c.x, c.y, c.want, p)
+		}
+	}
+	for _, c := range []struct {
+		place Place
+		want  uint64
+	}{{Const(0x12345678_9abcdef0).U32(), 0x9abcdef0}, {Const(0x1ff).U8(), 0xff}} {
+		if p := Compile(&cond.Compare{Field: cond.Size, Op: cond.EQ, Value: c.want}, size(At(c.place))); !p.Always || !p.Exact {
+			t.Errorf("%+v == %#x is %+v", c.place, c.want, p)
 		}
 	}
 	two := Product(Abs(0x1000), Reg(RSI).U32())
@@ -251,6 +259,7 @@ func TestDecided(t *testing.T) {
 		{"malloc", "live >= 1G", "live in, live out"},
 		{"malloc", "live == 1G", "live in, live out"},
 		{"malloc", "live < 1G", "always, live out"},
+		{"malloc", "live == 0", "always, live out"},
 		{"malloc", "!(live < 1G)", "live in, live out"},
 		{"malloc", "thread == 3 && thread == \"x\"", "thread in, thread name out"},
 		{"malloc", "thread > 3", "always, thread out"},

@@ -211,63 +211,50 @@ func foldTest(name string, v Value, op cond.Op, n uint64) node {
 	if verdict := decide(op, n, low, high); verdict != Unknown {
 		return decided(name, verdict == Yes)
 	}
-	exact := true
+	narrows, exact := true, true
 	if v.Bound == Upper {
-		// Known is number <= v alone: number == n, number >= n say v >= n.
-		exact = false
-		if op == cond.EQ {
-			op = cond.GE
-		}
-		if op != cond.GE && op != cond.GT || op == cond.GE && n == 0 || v.x.form == constant {
-			return maybe(name)
-		}
+		op, narrows = upperTest(op, n)
+		narrows, exact = narrows && v.x.form != constant, false
 	}
-	if v.product() {
-		var ok bool
-		if op, n, ok = productTest(op, n); !ok {
-			exact = false
-			if op != cond.GE {
-				return maybe(name)
-			}
-		}
-		if !v.y.factor() {
-			return maybe(name)
-		}
+	if narrows && v.product() {
+		var whole bool
+		op, n, narrows, whole = productTest(op, n)
+		narrows, exact = narrows && v.y.factor(), exact && whole
 	}
-	leaf := node{kind: leaf, test: test{value: v, op: op, n: n}, inside: []string{name}}
+	if !narrows {
+		return maybe(name)
+	}
+	tested := node{kind: leaf, test: test{value: v, op: op, n: n}, inside: []string{name}}
 	if !exact {
-		leaf.outside = []string{name}
+		tested.outside = []string{name}
 	}
-	return leaf
+	return tested
+}
+
+// upperTest is what the test of a number says of an upper bound of it, if anything.
+func upperTest(op cond.Op, n uint64) (_ cond.Op, narrows bool) {
+	switch op {
+	case cond.EQ:
+		return cond.GE, n > 0
+	case cond.GE, cond.GT:
+		return op, true
+	}
+	return op, false
 }
 
 // productTest prepares a test of a product, of which the program knows the
 // value below 1<<63 and beyond only that it is not below (see
-// generator.product): it gets an operator other than GT and LE, and ok if that
-// much decides the test. Otherwise, with GE, it is the narrower test that can
-// be made, and with another operator there is none.
-func productTest(op cond.Op, n uint64) (cond.Op, uint64, bool) {
+// generator.product). The test stays whole if that much decides it. If not, it
+// narrows to product >= 1<<63 if it holds for no number below, else not at all.
+func productTest(op cond.Op, n uint64) (_ cond.Op, _ uint64, narrows, whole bool) {
 	const limit = 1 << 63
 	switch {
-	case op == cond.GT && n < limit:
-		op, n = cond.GE, n+1
-	case op == cond.LE && n < limit:
-		op, n = cond.LT, n+1
+	case n < limit, n == limit && (op == cond.GE || op == cond.LT):
+		return op, n, true, true
+	case op == cond.GE || op == cond.GT || op == cond.EQ:
+		return cond.GE, limit, true, false
 	}
-	switch op {
-	case cond.GE, cond.LT:
-		if n <= limit {
-			return op, n, true
-		}
-	case cond.EQ, cond.NE:
-		if n < limit {
-			return op, n, true
-		}
-	}
-	if op == cond.LT || op == cond.LE || op == cond.NE {
-		return op, n, false
-	}
-	return cond.GE, limit, false
+	return op, n, false, false
 }
 
 // decide compares with n a number of which only the bounds are known.
