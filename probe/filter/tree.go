@@ -249,7 +249,7 @@ func upperTest(op cond.Op, n uint64) (_ cond.Op, narrows bool) {
 func productTest(op cond.Op, n uint64) (_ cond.Op, _ uint64, narrows, whole bool) {
 	const limit = 1 << 63
 	switch {
-	case n < limit, n == limit && (op == cond.GE || op == cond.LT):
+	case n < limit:
 		return op, n, true, true
 	case op == cond.GE || op == cond.GT || op == cond.EQ:
 		return cond.GE, limit, true, false
