@@ -60,3 +60,22 @@ func FuzzWalk(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRows visits the rows of foreign bytes, which must be RowAt's.
+func FuzzRows(f *testing.F) {
+	program := build(f, &walkCase{source: "instructions.s", flags: "-shared -nostdlib"})
+	s := openELF(f, program)
+	f.Add(s.EhFrame, s.EhFrameHdr, s.DebugFrame, uint64(s.EhFrameAddr), uint64(s.EhFrameHdrAddr))
+	overlap := withHdr(0x18, []int32{0, 8, 16}, fdeSpec{0x10, 64, framed(16, 24)}, fdeSpec{0x20, 20, framed(32)}, fdeSpec{0x28, 4, nil})
+	nested := debugFrame(f, cieSpec{}, fdeSpec{0x10, 16, framed(16, 24)}, fdeSpec{0x12, 4, framed(32)}, fdeSpec{0x10, 3, asm(cfaSetLoc, uint64(0x11))})
+	f.Add(overlap.EhFrame, overlap.EhFrameHdr, nested.DebugFrame, uint64(overlap.EhFrameAddr), uint64(overlap.EhFrameHdrAddr))
+	f.Add(nested.DebugFrame, []byte{}, overlap.EhFrame, uint64(0), uint64(0))
+	f.Fuzz(func(t *testing.T, eh, hdr, debug []byte, ehAddr, hdrAddr uint64) {
+		hdrAddr %= 1 << 63 // beyond, index.find's comparison wraps around
+		table, err := NewTable(Sections{EhFrame: eh, EhFrameAddr: addr.File(ehAddr), EhFrameHdr: hdr,
+			EhFrameHdrAddr: addr.File(hdrAddr), DebugFrame: debug})
+		if err == nil && max(len(table.ehIndex().fdes), len(table.debugIndex().fdes)) <= maxNested {
+			checkRows(t, table)
+		}
+	})
+}

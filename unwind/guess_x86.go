@@ -201,13 +201,15 @@ var trampolines = [][]byte{
 
 // Trampolines visits the offset and length of each trampoline in code.
 func Trampolines(code []byte, yield func(at, length int) bool) {
-	tail := trampolines[1][1:] // common to both
 	for end := 0; ; {
-		i := bytes.Index(code[end:], tail)
+		i := bytes.IndexByte(code[end:], 0x05) // the last byte, and the rarest
 		if i < 0 {
 			return
 		}
-		end += i + len(tail)
+		end += i + 1
+		if code[max(end-2, 0)] != 0x0f {
+			continue
+		}
 		for _, t := range trampolines {
 			if bytes.HasSuffix(code[:end], t) && !yield(end-len(t), len(t)) {
 				return

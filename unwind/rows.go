@@ -112,6 +112,9 @@ func (c *rowCursor) lookAhead() {
 		return
 	}
 	c.low = math.MaxUint64
+	if x.search != nil && x.hdr < 1<<63 {
+		c.low = x.hdr + 1<<63 // where index.find's comparison ends, too
+	}
 }
 
 // next is the next row, its range cut to where it counts; nil at the end.
@@ -132,6 +135,9 @@ func (c *rowCursor) next() *Row {
 			r.row.Low, r.row.High = addr.File(low), addr.File(high)
 			return r.row
 		case r.high > c.low:
+			if !c.more {
+				return nil
+			}
 			c.open()
 		default:
 			c.pos = max(c.pos, r.high)
@@ -160,7 +166,8 @@ func (c *rowCursor) open() {
 	if len(c.free) == 0 {
 		c.free = append(c.free, &fdeRows{})
 	}
-	r := c.free[len(c.free)-1]
+	last := len(c.free) - 1
+	r := c.free[last]
 	if !c.parse(off, &r.fde) {
 		return
 	}
@@ -169,11 +176,11 @@ func (c *rowCursor) open() {
 		c.hide(math.MaxUint64)
 		return
 	}
+	c.free = c.free[:last]
 	c.hide(r.fde.high)
 	if len(c.runs) == maxNested {
 		c.drop(0)
 	}
-	c.free = c.free[:len(c.free)-1]
 	c.runs = append(c.runs, r)
 	r.begin(x.section.bases)
 }

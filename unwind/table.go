@@ -100,7 +100,7 @@ func (t *Table) row(a addr.File) *Row {
 		clear(t.rows)
 	}
 	if row != nil {
-		if same := t.rows[row.Low]; same != nil && same.Function == row.Function {
+		if same := t.rows[row.Low]; same != nil && same.Function == row.Function && same.High == row.High {
 			row = same
 		}
 		t.rows[row.Low] = row
