@@ -44,16 +44,16 @@ type StackID uint32
 type Event struct {
 	Seq       uint64        // counted from 1; the user's #4711
 	Time      time.Duration // since Info.Start, in whole units of Resolution
-	TID       int32         // the kernel's thread ID
-	Kind      Kind          // what happened
-	Func      uint16        // index into Functions(): "malloc"
-	Failed    bool          // the allocator returned NULL or MAP_FAILED; Old is still allocated
-	Abandoned bool          // the call never returned: an exception or longjmp left it; then Failed too
 	Addr      uint64        // the result, or the block freed or unmapped; 0 if Failed
 	Size      uint64        // bytes requested (calloc: the product); of a free 0 when unknown
 	Old       uint64        // realloc, mremap: the block handed in, or 0
 	Aux       uint64        // calloc, reallocarray: the count; the aligned_alloc family: the alignment
+	TID       int32         // the kernel's thread ID
 	Stack     StackID       // where, or 0
+	Func      uint16        // index into Functions(): "malloc"
+	Kind      Kind          // what happened
+	Failed    bool          // the allocator returned NULL or MAP_FAILED; Old is still allocated
+	Abandoned bool          // the call never returned: an exception or longjmp left it; then Failed too
 }
 
 // normal is the event as it is kept: numbered after the event #before unless it
@@ -167,6 +167,7 @@ type Totals struct {
 	Failed uint64        // allocations that returned NULL
 	Bytes  uint64        // requested by Allocs, wraps
 	Last   time.Duration // time of the last event
+	Lost   uint64        // calls that are missing, the sum of all losses
 }
 
 func (t *Totals) add(e *Event) {

@@ -38,6 +38,7 @@ type File struct {
 	threads   []Thread
 	threadAt  map[int]int // number -> index into threads
 	stops     []StopRecord
+	losses    []Loss
 	events    []chunkRef // ascending and disjoint
 	len       int
 	stacks    []chunkRef
@@ -180,7 +181,7 @@ func (f *File) load(s scan) {
 			f.symbols = append(f.symbols, ref)
 		case chunkSources:
 			f.sources = append(f.sources, ref)
-		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops:
+		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops, chunkLosses:
 			if err := f.records(ref, func(r *recordReader) { f.record(ref.kind, r) }); err != nil {
 				s.lose(ref.offset, ref.offset, "%v at byte %d: %v", ref.kind, ref.offset, err)
 			}
@@ -244,6 +245,10 @@ func (f *File) record(kind chunkKind, r *recordReader) {
 	case chunkStops:
 		if s := r.stop(); r.record.err == nil {
 			f.stops = append(f.stops, s)
+		}
+	case chunkLosses:
+		if l := r.loss(); r.record.err == nil {
+			f.losses = addLoss(f.losses, l)
 		}
 	}
 }
@@ -345,6 +350,9 @@ func (f *File) Threads() []Thread { return slices.Clip(f.threads) }
 
 // Stops are the recorded stops, in order.
 func (f *File) Stops() []StopRecord { return slices.Clip(f.stops) }
+
+// Losses are the places where calls are missing, in order.
+func (f *File) Losses() []Loss { return slices.Clone(f.losses) }
 
 // Len is the number of events in the file.
 func (f *File) Len() int { return f.len }

@@ -12,6 +12,7 @@ func visit(f *File) {
 	f.Check()
 	f.Info()
 	f.Functions()
+	f.Losses()
 	f.Threads()
 	f.Event(1)
 	f.Event(uint64(f.Len()))

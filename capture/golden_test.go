@@ -49,8 +49,25 @@ func TestMinimalCaptureIsAsItWas(t *testing.T) {
 	defer f.Close()
 	checkWhole(t, f)
 	sameSource(t, f, readBack(t, minimal(t)))
+	if v := f.Info().Version; v != "1.1" {
+		t.Errorf("version %q", v)
+	}
 	if f.Len() != 3 || len(f.Functions()) != 2 || len(f.Modules()) != 1 || f.Stacks() != 1 {
 		t.Errorf("%d events, functions %v", f.Len(), f.Functions())
+	}
+}
+
+// The example as hdb wrote it when the format was 1.0.
+func TestFirstVersionOpens(t *testing.T) {
+	f, err := Open(filepath.Join("testdata", "minimal-1.0.hdb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	checkWhole(t, f)
+	sameSource(t, f, readBack(t, minimal(t)))
+	if v := f.Info().Version; v != "1.0" {
+		t.Errorf("version %q", v)
 	}
 }
 

@@ -30,6 +30,7 @@ type Log struct {
 	modules   []Module
 	threads   []Thread
 	stops     []StopRecord
+	losses    []Loss
 }
 
 var _ Source = (*Log)(nil)
@@ -135,6 +136,14 @@ func (l *Log) AddStop(s StopRecord) {
 	defer l.mu.Unlock()
 	s.Time = s.Time.Truncate(Resolution)
 	l.stops = append(l.stops, s)
+}
+
+// AddLoss notes that calls are missing.
+func (l *Log) AddLoss(loss Loss) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.losses = addLoss(l.losses, loss.clamp())
+	l.info.Totals.Lost += loss.Count
 }
 
 // SetInfo replaces what is known about the session, except the Version and the
@@ -260,6 +269,13 @@ func (l *Log) Stops() []StopRecord {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.Clip(l.stops)
+}
+
+// Losses are the places where calls are missing, in order.
+func (l *Log) Losses() []Loss {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Clone(l.losses)
 }
 
 // Symbol is false: a live session asks the modules themselves.

@@ -226,6 +226,9 @@ func (w *recordWriter) info(i Info) {
 		w.uvarint(v)
 	}
 	w.time(t.Last)
+	if t.Lost > 0 { // since 1.1, and a field that is not there is 0
+		w.uvarint(t.Lost)
+	}
 	w.end()
 }
 
@@ -249,6 +252,7 @@ func (r *recordReader) info() (i Info) {
 		*v = r.uvarint()
 	}
 	t.Last = r.time()
+	t.Lost = r.uvarint()
 	return i
 }
 
@@ -306,6 +310,17 @@ func (r *recordReader) stop() StopRecord {
 		Seq: r.uvarint(), Time: r.time(), Text: r.string(), TID: r.int32(),
 		Stack: StackID(r.number(math.MaxUint32)), Event: r.uvarint(),
 	}
+}
+
+func (w *recordWriter) loss(l Loss) {
+	w.uvarint(l.After)
+	w.uvarint(l.Count)
+	w.string(l.Reason)
+	w.end()
+}
+
+func (r *recordReader) loss() Loss {
+	return Loss{After: r.uvarint(), Count: r.uvarint(), Reason: r.string()}
 }
 
 // A symbolKey is what Symbol looks up. The module, counted from 1, tells apart

@@ -46,6 +46,9 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	for _, s := range src.Stops() {
 		c.AddStop(s)
 	}
+	for _, l := range src.Losses() {
+		c.AddLoss(l)
+	}
 	upTo(src.Stacks())
 	if err := c.Flush(); err != nil { // the events before their names: a cut costs less
 		return err

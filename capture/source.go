@@ -31,6 +31,8 @@ type Source interface {
 	Modules() []Module
 	Threads() []Thread
 	Stops() []StopRecord
+	// Losses are the places where calls are missing, in order.
+	Losses() []Loss
 
 	// Symbol is the kept function chain of a code address at the time of event
 	// seq, innermost first. It is false when none is kept: always so in a Log.

@@ -17,7 +17,7 @@ const (
 	headerSize = 16 // magic, major, minor, CRC
 
 	major = 1 // a reader refuses a file with a higher one
-	minor = 0 // counts compatible additions
+	minor = 1 // counts compatible additions
 )
 
 const (
@@ -40,12 +40,13 @@ const (
 	chunkSymbols   chunkKind = 8
 	chunkSources   chunkKind = 9
 	chunkIndex     chunkKind = 10
+	chunkLosses    chunkKind = 11 // since 1.1
 )
 
 var chunkNames = map[chunkKind]string{
 	chunkInfo: "info", chunkFunctions: "functions", chunkThreads: "threads", chunkModules: "modules",
 	chunkStacks: "stacks", chunkEvents: "events", chunkStops: "stops", chunkSymbols: "symbols",
-	chunkSources: "sources", chunkIndex: "the index",
+	chunkSources: "sources", chunkIndex: "the index", chunkLosses: "losses",
 }
 
 func (k chunkKind) String() string {

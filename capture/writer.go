@@ -20,6 +20,7 @@ type Recorder interface {
 	EndModule(index int, to uint64)
 	AddThread(Thread)
 	AddStop(StopRecord)
+	AddLoss(Loss)
 	SetInfo(Info)
 }
 
@@ -52,8 +53,9 @@ type Writer struct {
 	interned  *stackTable
 	functions map[string]uint16
 	modules   []Module
+	losses    lossWriter
 
-	pending [chunkSources + 1]recordWriter // by kind of chunk
+	pending [chunkLosses + 1]recordWriter // by kind of chunk
 }
 
 // NewWriter begins a capture on w, usually an empty file. It writes nothing but
@@ -168,6 +170,13 @@ func (c *Writer) AddThread(t Thread) { c.records(chunkThreads).thread(t) }
 // AddStop appends the record of a stop.
 func (c *Writer) AddStop(s StopRecord) { c.records(chunkStops).stop(s) }
 
+// AddLoss notes that calls are missing.
+func (c *Writer) AddLoss(l Loss) {
+	c.info.Totals.Lost += l.Count
+	c.infoStale = true
+	c.losses.add(l.clamp(), c.records)
+}
+
 // SetInfo replaces what is known about the session, except the Totals.
 func (c *Writer) SetInfo(info Info) {
 	info.Totals = c.info.Totals
@@ -184,6 +193,8 @@ func (c *Writer) Flush() error {
 		c.flushEvents()
 	}
 	c.flushRecords(chunkStops)
+	c.losses.flush(c.records)
+	c.flushRecords(chunkLosses)
 	if c.infoStale {
 		c.infoStale = false
 		c.records(chunkInfo).info(c.info)
