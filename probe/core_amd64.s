@@ -104,7 +104,7 @@ nest:
 	JLT  own
 	JEQ  left
 	CMPL AX, $2
-	JEQ  pass
+	JEQ  jumped
 	// inside: does it the work of the call around it?
 	CALLTO(const_markWithin)
 	JNE  ownInside
@@ -125,6 +125,11 @@ nest:
 	JEQ  serves
 	CMPQ CX, const_shSize(DI)
 	JCS  ownInside // too small
+
+	JMP  serves
+
+jumped:
+	MOVBLZX const_siBit(R11), AX
 
 serves:
 	BTSQ AX, const_shServed(DI)
@@ -175,6 +180,17 @@ room:
 	MOVL DX, const_frIndex(SP)
 	MOVQ $0, const_slFreed(R10)
 	INCQ const_slEvents(R10)
+	TESTL $(const_modeNumber|const_modeLive), const_stMode(R9)
+	JEQ  enter
+	MOVQ const_stHeader(R9), DI
+	LOCK
+	INCQ const_hdCount(DI)
+	LOCK
+	ADDQ CX, const_hdLive(DI) // hdb takes what it must not be off again
+	LOCK
+	INCQ const_hdBlocks(DI)
+
+enter:
 	LEAL 1(DX), AX
 	IMULQ $const_shadowSize, DX
 	LEAQ const_slShadow(R10)(DX*1), DI
@@ -314,10 +330,10 @@ allocPassed:
 	MOVQ const_frArgs(SP)(AX*8), R8
 
 noOld:
-	MOVBLZX const_siCount(R11), AX
+	MOVBLZX const_siAlign(R11), AX
 	CMPL AX, $6
 	JCS  aux
-	MOVBLZX const_siAlign(R11), AX
+	MOVBLZX const_siCount(R11), AX
 	CMPL AX, $6
 	JCC  short
 
@@ -485,6 +501,13 @@ freeFirst:
 
 freeOwn:
 	INCQ const_slEvents(R10)
+	TESTL $const_modeNumber, const_stMode(R9)
+	JEQ  freeFilter
+	MOVQ const_stHeader(R9), DI
+	LOCK
+	INCQ const_hdCount(DI)
+
+freeFilter:
 	MOVQ const_siFilter(R11), DI
 	TESTQ DI, DI
 	JEQ  freePassed
@@ -1142,6 +1165,7 @@ copy:
 
 copied:
 	MOVQ rcSlot(SP), DX
+	MOVL const_slTID(DX), SI
 	MOVQ const_slGen(DX), DX
 	CMPQ DX, rcGen(SP)
 	JNE  spoilt
@@ -1154,7 +1178,7 @@ copied:
 	SHLQ $const_countShift, AX
 	ORQ  AX, DX
 	ORQ  $const_recStack, DX
-	MOVQ R15, 8(R12)
+	MOVQ SI, 8(R12)
 	MOVQ DX, 0(R12) // complete
 	MOVQ const_stHeader(R11), DX
 	LOCK
@@ -1561,5 +1585,13 @@ awake:
 // func coreAddr() unsafe.Pointer
 TEXT ·coreAddr(SB), NOSPLIT, $0-8
 	LEAQ core<>(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
+// func readTSC() uint64
+TEXT ·readTSC(SB), NOSPLIT, $0-8
+	RDTSC
+	SHLQ $32, DX
+	ORQ  DX, AX
 	MOVQ AX, ret+0(FP)
 	RET

@@ -29,6 +29,8 @@ const (
 // Bits of stMode.
 const (
 	modeRecord = 1 << 0 // events go to the ring
+	modeNumber = 1 << 1 // events are counted in hdCount
+	modeLive   = 1 << 2 // and blocks in hdLive and hdBlocks
 )
 
 // A slot is what the core keeps of one thread. Its key is the FS base, which is
@@ -133,6 +135,9 @@ const (
 	hdSleep   = 72  // uint32: futex, 1 while the consumer sleeps
 	hdDrained = 76  // uint32: futex, changes with the tail when hdWaiting is set
 	hdWaiting = 80  // uint32: threads wait for room
+	hdCount   = 96  // uint64: events of all threads, or more
+	hdLive    = 104 // uint64: bytes of live blocks, or more
+	hdBlocks  = 112 // uint64: live blocks, or more
 	hdLost    = 128 // uint64: events lost for want of room
 	hdLostSt  = 136 // uint64: stacks lost for want of room
 	hdNoSlot  = 144 // uint64: calls of threads without a slot
@@ -140,6 +145,10 @@ const (
 	hdMiss    = 160 // uint64: PC cache misses
 	hdWalks   = 168 // uint64: stacks walked in full
 	hdNew     = 176 // uint64: stacks published
+
+	hdThreads = 512 // uint32 each: the TIDs of threads that conditions name
+
+	maxThreadCells = 256
 
 	headerSize = 4096
 

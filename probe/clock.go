@@ -1,0 +1,36 @@
+package probe
+
+import "time"
+
+// readTSC reads the processor's time stamp counter.
+func readTSC() uint64
+
+// A clock turns time stamps of the core into times of the session. It holds the
+// last two moments at which both were known and draws a line through them, so
+// it needs no frequency; the counter must run at one, as processors with
+// constant_tsc and nonstop_tsc have it.
+type clock struct {
+	tsc  [2]uint64
+	time [2]time.Duration
+	last time.Duration // given out: times do not go back
+}
+
+// resume begins anew after the inferior stood still.
+func (c *clock) resume(now time.Duration) {
+	t := readTSC()
+	c.tsc, c.time = [2]uint64{t, t}, [2]time.Duration{now, now}
+}
+
+// tick notes the present.
+func (c *clock) tick(now time.Duration) { c.tsc[1], c.time[1] = readTSC(), now }
+
+// at is the time of a stamp.
+func (c *clock) at(stamp uint64) time.Duration {
+	d := c.time[1]
+	if span := c.tsc[1] - c.tsc[0]; span > 0 && stamp < c.tsc[1] {
+		back := float64(c.tsc[1]-stamp) / float64(span)
+		d -= time.Duration(back * float64(c.time[1]-c.time[0]))
+	}
+	c.last = max(c.last, d)
+	return c.last
+}

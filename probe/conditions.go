@@ -1,0 +1,329 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+	"hdb/probe/filter"
+)
+
+// Next is what next-alloc or next-free waits for.
+type Next struct {
+	Frees bool // blocks given back, else allocations
+	Cond  *cond.Cond
+}
+
+// wants tells whether a stop is about calls of a function.
+func wants(st *breakpoints.Stop, fn breakpoints.Function) filter.Verdict {
+	switch {
+	case st.Nth != 0:
+		return filter.Yes
+	case fn.Frees() != (st.Kind == breakpoints.StopFree):
+		return filter.No
+	case len(st.Funcs) == 0:
+		if fn.Group == breakpoints.GroupVM {
+			return filter.No
+		}
+		return filter.Yes
+	}
+	all := filter.No
+	for _, name := range st.Funcs {
+		switch named(fn, name) {
+		case filter.Yes:
+			return filter.Yes
+		case filter.Unknown:
+			all = filter.Unknown
+		}
+	}
+	return all
+}
+
+// named tells whether a pattern names the function. An allocating function may
+// have others do its work, whose names are its own then: a stop at malloc sees
+// the malloc of operator new.
+func named(fn breakpoints.Function, pattern string) filter.Verdict {
+	switch {
+	case fn.Is(pattern):
+		return filter.Yes
+	case fn.Kind == capture.Alloc && fn.Group != breakpoints.GroupVM:
+		return filter.Unknown
+	}
+	return filter.No
+}
+
+// program narrows the events of a function to those that may stop the process.
+func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.Program, error) {
+	var all []filter.Program
+	for _, st := range r.Stops {
+		verdict := wants(st, fn)
+		if verdict == filter.No || st.Nth != 0 && st.Nth <= r.Seq {
+			continue
+		}
+		node, err := condition(st)
+		if err != nil {
+			return filter.Program{}, err
+		}
+		prog := filter.Compile(node, ops)
+		prog.Exact = prog.Exact && verdict == filter.Yes
+		all = append(all, prog)
+	}
+	if n := r.Next; n != nil {
+		frees := fn.Kind == capture.Free || fn.Kind == capture.Unmap
+		if frees == n.Frees {
+			var node cond.Node
+			if n.Cond != nil {
+				node = n.Cond.Root()
+			}
+			all = append(all, filter.Compile(node, ops))
+		}
+	}
+	return filter.Any(all...), nil
+}
+
+// condition is all that a stop asks of an event: its condition, its thread and
+// its number.
+func condition(st *breakpoints.Stop) (cond.Node, error) {
+	var terms []cond.Node
+	for _, f := range []struct {
+		field cond.Field
+		value uint64
+	}{{cond.Thread, uint64(st.Thread)}, {cond.Nth, st.Nth}} {
+		if f.value != 0 {
+			c, err := cond.Parse(fmt.Sprintf("%v == %d", f.field, f.value))
+			if err != nil {
+				return nil, err
+			}
+			terms = append(terms, c.Root())
+		}
+	}
+	if st.Cond != nil {
+		terms = append(terms, st.Cond.Root())
+	}
+	switch len(terms) {
+	case 0:
+		return nil, nil
+	case 1:
+		return terms[0], nil
+	}
+	return &cond.And{Terms: terms}, nil
+}
+
+// usesNth tells whether the core has to number events.
+func (r *Request) usesNth() bool {
+	return r.uses(cond.Nth) || slices.ContainsFunc(r.Stops, func(st *breakpoints.Stop) bool { return st.Nth != 0 })
+}
+
+// usesLive tells whether the core has to keep bounds of the live heap.
+func (r *Request) usesLive() bool { return r.uses(cond.Live) || r.uses(cond.Blocks) }
+
+func (r *Request) uses(f cond.Field) bool {
+	return r.Next != nil && r.Next.Cond != nil && r.Next.Cond.Uses(f) ||
+		slices.ContainsFunc(r.Stops, func(st *breakpoints.Stop) bool { return st.Cond != nil && st.Cond.Uses(f) })
+}
+
+// Describe tells which part of a stop's condition runs in the inferior and
+// which outside, for functions that have all there is to ask.
+func (p *Probe) Describe(st *breakpoints.Stop) (inProcess, outside []string, err error) {
+	node, err := condition(st)
+	if err != nil {
+		return nil, nil, err
+	}
+	var alike []filter.Operands
+	for _, s := range p.sites {
+		if !s.dead && wants(st, s.Function) != filter.No {
+			alike = append(alike, p.atCore(s))
+		}
+	}
+	inProcess, outside = filter.Describe(node, alike...)
+	return inProcess, outside, nil
+}
+
+// atCore says where the core has the fields when it asks: at the return of
+// functions that allocate, at the entry of those that free. The condition's code
+// is called from the core's frame.
+func (p *Probe) atCore(s *site) filter.Operands {
+	word := func(at int) (filter.Value, bool) { return filter.At(filter.Mem(filter.RSP, int32(at+8))), true }
+	arg := func(o breakpoints.Operand) (filter.Value, bool) {
+		switch o.From {
+		case breakpoints.Argument:
+			return word(frArgs + 8*o.Index)
+		case breakpoints.Constant:
+			return filter.At(filter.Const(o.Value)), true
+		}
+		return filter.None(), true
+	}
+	fn := s.Function
+	return p.operands(s, func(f cond.Field) (filter.Value, bool) {
+		switch f {
+		case cond.Size:
+			if fn.Frees() && fn.Kind != capture.Unmap {
+				return filter.Value{}, false // the block's, which the heap knows
+			}
+			if fn.Symbol == "sbrk" {
+				return filter.Value{}, false // a signed argument, whose sign makes it another kind of event
+			}
+			return word(frSize)
+		case cond.Addr:
+			if fn.Result == breakpoints.NotMinus1 {
+				return filter.Value{}, false // -1 means 0
+			}
+			return word(frAddr)
+		case cond.Old:
+			if fn.Kind != capture.Realloc {
+				return filter.None(), true
+			}
+			return arg(fn.Old)
+		case cond.Align:
+			return arg(fn.Align)
+		case cond.Count:
+			return arg(fn.Count)
+		}
+		return p.cells(f)
+	})
+}
+
+// atEntry says where the fields are at a function's entry.
+func (p *Probe) atEntry(s *site) filter.Operands {
+	fn := s.Function
+	arg := func(o breakpoints.Operand) (filter.Value, bool) {
+		switch o.From {
+		case breakpoints.Argument:
+			return filter.At(filter.Reg(argPlaces[o.Index])), true
+		case breakpoints.Constant:
+			return filter.At(filter.Const(o.Value)), true
+		}
+		return filter.None(), true
+	}
+	return p.operands(s, func(f cond.Field) (filter.Value, bool) {
+		switch f {
+		case cond.Size:
+			if fn.Frees() {
+				return filter.Value{}, false
+			}
+			return arg(fn.Size)
+		case cond.Addr:
+			if fn.Frees() {
+				return arg(fn.Ptr)
+			}
+			return filter.Value{}, false // not yet known
+		case cond.Old:
+			if fn.Kind != capture.Realloc {
+				return filter.None(), true
+			}
+			return arg(fn.Old)
+		case cond.Align:
+			return arg(fn.Align)
+		case cond.Count:
+			return arg(fn.Count)
+		}
+		return filter.Value{}, false
+	})
+}
+
+var argPlaces = [...]filter.Register{filter.RDI, filter.RSI, filter.RDX, filter.RCX, filter.R8, filter.R9}
+
+func (p *Probe) operands(s *site, number func(cond.Field) (filter.Value, bool)) filter.Operands {
+	return filter.Operands{
+		Number:     number,
+		Is:         func(name string) filter.Verdict { return named(s.Function, name) },
+		Thread:     filter.Mem(filter.R10, slTID).U32(),
+		ThreadCell: p.threadCell,
+	}
+}
+
+// cells are the bounds that the core keeps while a condition asks for them.
+func (p *Probe) cells(f cond.Field) (filter.Value, bool) {
+	at, ok := map[cond.Field]int{cond.Nth: hdCount, cond.Live: hdLive, cond.Blocks: hdBlocks}[f]
+	if !ok {
+		return filter.Value{}, false
+	}
+	return filter.At(filter.Abs(uint64(p.remote.file) + uint64(fileHeader+at))).AtMost(), true
+}
+
+// threadCell is where the inferior finds the TID of the thread with a number.
+func (p *Probe) threadCell(num uint64) (address uint64, ok bool) {
+	i := slices.Index(p.cellOf, num)
+	if i < 0 {
+		if len(p.cellOf) == maxThreadCells {
+			return 0, false
+		}
+		i = len(p.cellOf)
+		p.cellOf = append(p.cellOf, num)
+		p.setCell(i)
+	}
+	return uint64(p.remote.file) + uint64(fileHeader+hdThreads+4*i), true
+}
+
+// ThreadsChanged brings the TIDs that conditions compare with up to date. A new
+// thread must not have run yet.
+func (p *Probe) ThreadsChanged() {
+	for i := range p.cellOf {
+		p.setCell(i)
+	}
+}
+
+func (p *Probe) setCell(i int) {
+	tid := uint32(0)
+	for _, t := range p.proc.Threads() {
+		if uint64(t.Num) == p.cellOf[i] {
+			tid = uint32(t.TID)
+		}
+	}
+	p.shared.half(hdThreads + 4*i).Store(tid)
+}
+
+// writeFilter writes the condition's code for the core to call: it returns 1 if
+// the event may stop the process. 0 if no event of the site does.
+func (p *Probe) writeFilter(s *site) (addr.Run, error) {
+	prog, err := p.request.program(s.Function, p.atCore(s))
+	if err != nil || prog.Never {
+		return 0, err
+	}
+	at, err := s.island.take(len(prog.Code) + 16)
+	if err != nil {
+		return 0, err
+	}
+	w := &writer{at: at}
+	matches := inline(w, prog)
+	w.bytes(0x31, 0xc0, 0xc3) // xor %eax,%eax; ret
+	w.land(matches...)
+	w.bytes(0xb8, 1, 0, 0, 0, 0xc3) // mov $1,%eax; ret
+	_, err = p.proc.WriteAt(w.code, int64(at))
+	id := p.tables.rules.ID(frameRow{cfa: frameSize + 16}.rule())
+	s.island.note(at, id)
+	return at, err
+}
+
+// quickFilter is the condition for a quick thunk. It is false for functions that
+// are not simple, and while all events are wanted.
+func (p *Probe) quickFilter(s *site) (func(*writer) []branch, bool) {
+	fn := s.Function
+	simple := fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX
+	plain := fn.Kind == capture.Free && fn.Ptr.From == breakpoints.Argument ||
+		fn.Kind == capture.Alloc && fn.Ptr.From == breakpoints.Returned && fn.Size.From == breakpoints.Argument
+	if p.mode() != 0 || !simple || !plain {
+		return nil, false
+	}
+	prog, err := p.request.program(fn, p.atEntry(s))
+	if err != nil {
+		return nil, false // writeFilter has said it
+	}
+	return func(w *writer) []branch { return inline(w, prog) }, true
+}
+
+// inline appends a program and returns its jumps to the match label.
+func inline(w *writer, prog filter.Program) []branch {
+	base := len(w.code)
+	w.code = append(w.code, prog.Code...)
+	var matches []branch
+	for _, m := range prog.Match {
+		binary.LittleEndian.PutUint32(w.code[base+m:], 0)
+		matches = append(matches, branch(base+m+4))
+	}
+	return matches
+}

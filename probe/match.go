@@ -1,0 +1,153 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
+
+// A frame is what the core has on the stack at a trap.
+type frame struct {
+	words [frameSize/8 + 1]uint64
+	at    addr.Run
+}
+
+func (f *frame) word(offset int) uint64 { return f.words[offset/8] }
+
+// flags are the second half of the first word.
+func (f *frame) flags() uint32 { return uint32(f.words[0] >> 32) }
+
+// trapped reads the frame of a thread at one of the core's traps.
+func (p *Probe) trapped(t *inferior.Thread) (f frame, s *site, regs inferior.Registers, err error) {
+	if regs, err = t.Regs(); err != nil {
+		return f, nil, regs, err
+	}
+	f.at = regs.SP()
+	b := make([]byte, len(f.words)*8)
+	if _, err = p.proc.ReadAt(b, int64(f.at)); err != nil {
+		return f, nil, regs, err
+	}
+	for i := range f.words {
+		f.words[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	if s = p.byDesc[addr.Run(f.word(frSite))]; s == nil {
+		return f, nil, regs, fmt.Errorf("probe: no function has its descriptor at %#x", f.word(frSite))
+	}
+	return f, s, regs, nil
+}
+
+// call is what breakpoints would report of it.
+func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
+	c := breakpoints.Call{Function: s.Function, Entry: s.Addr, Return: addr.Run(f.word(frameSize)), SP: f.at + frameSize}
+	for i := range c.Args {
+		c.Args[i] = f.word(frArgs + 8*i)
+	}
+	fn, e := &c.Function, &c.Event
+	e.TID, e.Kind, e.Addr, e.Size = int32(t.TID), fn.Kind, f.word(frAddr), f.word(frSize)
+	arg := func(o breakpoints.Operand) (uint64, bool) {
+		if o.From != breakpoints.Argument {
+			return 0, false
+		}
+		return c.Args[o.Index], true
+	}
+	e.Old, _ = arg(fn.Old)
+	if v, ok := arg(fn.Count); ok {
+		e.Aux = v
+	}
+	if v, ok := arg(fn.Align); ok {
+		e.Aux = v
+	}
+	return c
+}
+
+// allocTrap handles a call that has returned to the core and may stop the
+// process. The thread is made to stand where it returns to.
+func (p *Probe) allocTrap(t *inferior.Thread) inferior.Action {
+	f, s, regs, err := p.trapped(t)
+	if err != nil {
+		p.message("%v", err)
+		return inferior.Resume
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drainAll()
+	c := f.call(s, t)
+	complete(&c.Event, &c.Function, f.flags()&flagFailed != 0)
+	c.Inner = p.inner(&f)
+	tid := uint32(t.TID)
+	if c.Event.Kind == capture.Realloc && c.Event.Old != 0 && p.endResize(tid) {
+		c.Event.Old = 0
+	}
+	regs.Rip, regs.Rsp = f.word(frameSize), uint64(f.at)+frameSize+8
+	regs.Rax, regs.Rdx = f.word(frRes), f.word(frRes2)
+	if err := t.SetRegs(regs); err != nil {
+		return inferior.Resume // killed
+	}
+	c.Regs, c.Now = regs, addr.Return(c.Return)
+	asked := f.word(frSize)
+	return p.accounted(asked, 1, func() inferior.Action {
+		p.reportInside(tid, c.Event.Addr)
+		return p.cfg.Sink.Alloc(t, c)
+	})
+}
+
+// accounted keeps the core's bounds of the live heap right while f reports a
+// call for which the core has added so much.
+func (p *Probe) accounted(asked, made uint64, f func() inferior.Action) inferior.Action {
+	bytes, blocks := p.cfg.Sink.Heap()
+	action := f()
+	after, now := p.cfg.Sink.Heap()
+	p.shared.word(hdLive).Add(after - bytes - asked)
+	p.shared.word(hdBlocks).Add(now - blocks - made)
+	return action
+}
+
+// inner names the functions that did the work of a call, from the entry of the
+// shadow stack that it has left behind.
+func (p *Probe) inner(f *frame) []string {
+	var b [shadowSize]byte
+	index := int64(f.word(frIndex) & 0xffffffff)
+	if _, err := p.proc.ReadAt(b[:], int64(f.word(frSlot))+slShadow+shadowSize*index); err != nil {
+		return nil
+	}
+	served := binary.LittleEndian.Uint64(b[shServed:])
+	var names []string
+	for _, s := range p.sites {
+		if !s.dead && !s.Function.Frees() && s.Function.Group != breakpoints.GroupVM && served>>s.bit&1 != 0 {
+			names = append(names, s.Function.Name)
+		}
+	}
+	return names
+}
+
+// freeTrap handles a call of free that may stop the process. The thread is made
+// to stand at the function's entry.
+func (p *Probe) freeTrap(t *inferior.Thread) inferior.Action {
+	f, s, regs, err := p.trapped(t)
+	if err != nil {
+		p.message("%v", err)
+		return inferior.Resume
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drainAll()
+	c := f.call(s, t)
+	for i, r := range []*uint64{&regs.Rdi, &regs.Rsi, &regs.Rdx, &regs.Rcx, &regs.R8, &regs.R9} {
+		*r = c.Args[i]
+	}
+	regs.Rip, regs.Rsp = uint64(s.Addr), uint64(c.SP)
+	if err := t.SetRegs(regs); err != nil {
+		return inferior.Resume // killed
+	}
+	if err := t.PlaceAt(s.Addr); err != nil {
+		p.message("%v", err)
+		regs.Rip = uint64(s.relocated)
+		_ = t.SetRegs(regs) // killed, if this fails
+	}
+	c.Regs, c.Now = regs, addr.PC(s.Addr)
+	return p.accounted(0, 0, func() inferior.Action { return p.cfg.Sink.Alloc(t, c) })
+}

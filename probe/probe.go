@@ -1,0 +1,479 @@
+package probe
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+	"sync"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/unwind"
+)
+
+// A Config says what a probe needs to know.
+type Config struct {
+	// CFI is the unwinding table of a module, nil if it has none.
+	CFI func(inferior.Module) *unwind.Table
+	// Unwinder are the places where a module defines a function of the C++
+	// runtime's unwinder.
+	Unwinder func(m inferior.Module, name string) []breakpoints.Symbol
+	// Sink is told of events.
+	Sink Sink
+	// MaxDepth is the most frames of a recorded stack.
+	MaxDepth int
+	// Message is for the user: what could not be done, but hurts nothing.
+	Message func(string)
+}
+
+// A Probe is the data plane of one program image.
+type Probe struct {
+	cfg      Config
+	proc     *inferior.Process
+	shared   *shared
+	remote   remote
+	core     *core
+	frames   frameMap
+	fsgsbase bool
+	tables   *tables
+	islands  []*island
+	framed_  []framed // pieces of code whose frames exceptions may pass
+	coreCFI  *unwind.Table
+
+	sites   []*site // by index
+	byEntry map[addr.Run]*site
+	byDesc  map[addr.Run]*site
+	finders []*patched // _Unwind_Find_FDE and the like
+	bits    [2]uint8   // next number in sets, for functions that free or not
+
+	request Request
+	armed   bool
+	closed  bool
+	stopped bool // all threads are
+	traps   []*inferior.Trap
+
+	mu sync.Mutex // guards the reader and the sink while the ring is drained
+	reader
+}
+
+// A Request says what is wanted of the probe.
+type Request struct {
+	Record bool                // all events go to the ring
+	Stops  []*breakpoints.Stop // enabled ones on allocator calls
+	Next   *Next               // what next-alloc waits for, or nil
+	Seq    uint64              // number of the last event
+}
+
+// patched is a function with a jump over its first instructions.
+type patched struct {
+	module    inferior.Module
+	entry     addr.Run
+	relocated addr.Run // its first instructions
+	island    *island
+	jump      []byte // as it is in the inferior, or nil
+	patch     *inferior.Patch
+	moves     map[addr.Run]addr.Run
+	covered   int
+}
+
+// site is an allocator function.
+type site struct {
+	*breakpoints.Site
+	patched
+	index int
+	bit   uint8
+	dead  bool     // its module is gone
+	desc  addr.Run // of its latest descriptor
+	// keyLoad is the thunk's first instruction, which faults in a thread that
+	// has no FS base yet.
+	keyLoad addr.Run
+}
+
+// framed is code that is on the stack while others run, with its FDE.
+type framed struct{ low, high, fde addr.Run }
+
+// Inject puts the probe's memory and core into the process of t, which must be
+// stopped. No function is changed before Arm. An error says why the process
+// cannot be probed; it is as it was then.
+func Inject(p *inferior.Process, t *inferior.Thread, cfg Config) (*Probe, error) {
+	if err := refusal(p.PID()); err != nil {
+		return nil, err
+	}
+	if p.ShadowStack() {
+		return nil, errors.New("the processor guards the program's return addresses (shadow stack)")
+	}
+	pr := &Probe{cfg: cfg, proc: p, byEntry: map[addr.Run]*site{}, byDesc: map[addr.Run]*site{}, fsgsbase: hasFSGSBase(p)}
+	c := &caller{t: t}
+	if err := pr.inject(c); err != nil {
+		c.back()
+		return nil, err
+	}
+	pr.reader.start(pr)
+	return pr, nil
+}
+
+func (p *Probe) inject(c *caller) (err error) {
+	if p.remote, p.shared, err = mapAll(p.proc, c); err != nil {
+		return err
+	}
+	if p.core, err = loadCore(p.remote.state); err != nil {
+		return err
+	}
+	if p.frames, err = p.core.trace(); err != nil {
+		return err
+	}
+	if _, err = p.proc.WriteAt(p.core.code, int64(p.remote.core)); err != nil {
+		return err
+	}
+	if p.tables, err = newTables(p.shared, p.remote.file); err != nil {
+		return err
+	}
+	if err = p.coreFDE(); err != nil {
+		return err
+	}
+	for mark, handler := range map[uint32]inferior.Handler{markTrapAlloc: p.allocTrap, markTrapFree: p.freeTrap} {
+		trap, err := p.proc.Plant(p.remote.core+addr.Run(p.core.marks[mark]), handler)
+		if err != nil {
+			return err
+		}
+		p.traps = append(p.traps, trap)
+	}
+	keep().hold(p.shared)
+	c.undo = append(c.undo, func() { keep().release(p.shared) })
+	return p.writeState()
+}
+
+// coreFDE writes the core's unwinding information behind it.
+func (p *Probe) coreFDE() error {
+	low, size := p.remote.core, len(p.core.code)
+	section, fde := p.frames.ehFrame(low, size)
+	at := low + addr.Run(size+15)&^15
+	if at+addr.Run(len(section)) > low+maxCore {
+		return errors.New("probe: no room for the core's CFI")
+	}
+	if _, err := p.proc.WriteAt(section, int64(at)); err != nil {
+		return err
+	}
+	p.framed_ = append(p.framed_, framed{low, low + addr.Run(size), at + addr.Run(fde)})
+	var err error
+	p.coreCFI, err = unwind.NewTable(unwind.Sections{Name: "[hdb probe]", EhFrame: section, EhFrameAddr: addr.File(at)})
+	return err
+}
+
+// writeState fills in what does not change.
+func (p *Probe) writeState() error {
+	b := make([]byte, stateSize)
+	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(b[at:], v) }
+	put(stHeader, uint64(p.remote.file)+fileHeader)
+	put(stRing, uint64(p.remote.ring))
+	put(stSize, ringSize)
+	put(stStacks, uint64(p.remote.file)+fileStacks)
+	put(stSlots, uint64(p.remote.state)+privateSlots)
+	put(stScratch, uint64(p.remote.state)+privateScratch)
+	put(stDepth, uint64(min(max(p.cfg.MaxDepth, minDepth), maxDepth)))
+	_, err := p.proc.WriteAt(b, int64(p.remote.state))
+	return err
+}
+
+// poke writes one word of the state page.
+func (p *Probe) poke(at int, v uint64) error {
+	_, err := p.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, v), int64(p.remote.state)+int64(at))
+	return err
+}
+
+// publish makes the walker see the modules and the probe's own code.
+func (p *Probe) publish(fresh bool) error {
+	own := []ownTable{{p.frames.table(p.tables.rules), addr.Run(len(p.core.code))}}
+	own[0].table.Low += p.remote.core.File(0)
+	own[0].high += p.remote.core
+	for _, i := range p.islands {
+		own = append(own, ownTable{i.table(), i.base + addr.Run(i.used)})
+	}
+	if err := p.tables.setOwn(own); err != nil {
+		return err
+	}
+	ptr, err := p.tables.publish(fresh)
+	if err != nil {
+		return err
+	}
+	// A thread that reads in between finds old tables that are whole, or new
+	// ones: entries of the list that are not in use cover nothing.
+	for _, w := range []struct {
+		at int
+		v  uint64
+	}{{stRules, ptr.rules}, {stModules, ptr.modules}, {stNumMods, ptr.count}, {stCache, ptr.cache}, {stMemo, ptr.memo}} {
+		if err := p.poke(w.at, w.v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Arm makes the probe do what is requested for the sites, whose modules are
+// all the ones given. All threads must be stopped. The error says what kept
+// the probe from watching a function; nothing is watched then.
+func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*breakpoints.Site, r Request) error {
+	p.Drain()
+	if err := p.disarm(); err != nil {
+		return err
+	}
+	p.request = r
+	c := &caller{t: t}
+	if err := p.addModules(modules); err != nil {
+		return err
+	}
+	if err := p.addSites(c, modules, sites); err != nil {
+		return errors.Join(err, p.disarm())
+	}
+	for _, s := range p.sites {
+		if err := p.aim(s); err != nil {
+			return errors.Join(err, p.disarm())
+		}
+	}
+	if err := p.finish(); err != nil {
+		return errors.Join(err, p.disarm())
+	}
+	return nil
+}
+
+// finish publishes what was built and switches the probe on.
+func (p *Probe) finish() error {
+	for _, f := range p.finders {
+		if err := p.aimFinder(f); err != nil {
+			return err
+		}
+	}
+	if err := p.publish(true); err != nil {
+		return err
+	}
+	if err := p.poke(stMode, p.mode()); err != nil {
+		return err
+	}
+	if err := p.poke(stEnabled, 1); err != nil {
+		return err
+	}
+	var all []*patched
+	for _, s := range p.sites {
+		all = append(all, &s.patched)
+	}
+	for _, f := range append(all, p.finders...) {
+		if f.patch != nil || f.jump == nil {
+			continue
+		}
+		patch, err := p.proc.Patch(f.entry, f.jump, f.relocated, f.moves)
+		if err != nil {
+			return err
+		}
+		f.patch = patch
+	}
+	p.armed = true
+	return nil
+}
+
+// mode is what the state's mode has to be.
+func (p *Probe) mode() uint64 {
+	var m uint64
+	if p.request.Record {
+		m |= modeRecord
+	}
+	if p.request.usesNth() {
+		m |= modeNumber
+	}
+	if p.request.usesLive() {
+		m |= modeLive
+	}
+	return m
+}
+
+// Disarm takes the jumps out of all functions. All threads must be stopped. The
+// core stays: threads may return to it.
+func (p *Probe) Disarm() error {
+	p.Drain()
+	return p.disarm()
+}
+
+func (p *Probe) disarm() error {
+	var errs []error
+	for _, s := range p.sites {
+		errs = append(errs, s.lift())
+	}
+	for _, f := range p.finders {
+		errs = append(errs, f.lift())
+	}
+	if p.armed {
+		p.armed = false
+		errs = append(errs, p.poke(stEnabled, 0), p.forgetThreads())
+	}
+	return errors.Join(errs...)
+}
+
+func (f *patched) lift() error {
+	if f.patch == nil {
+		return nil
+	}
+	err := f.patch.Remove()
+	f.patch = nil
+	return err
+}
+
+// forgetThreads empties all slots, and so the shadow stacks: what is called
+// while the probe is off does not pass through it.
+func (p *Probe) forgetThreads() error {
+	b := make([]byte, numSlots*slotSize)
+	if _, err := p.proc.ReadAt(b, int64(p.remote.state)+privateSlots); err != nil {
+		return err
+	}
+	for at := 0; at < len(b); at += slotSize {
+		slot := b[at : at+slotSize]
+		if binary.LittleEndian.Uint64(slot[slKey:]) == 0 {
+			continue
+		}
+		p.counted += binary.LittleEndian.Uint64(slot[slEvents:])
+		clear(slot)
+		if _, err := p.proc.WriteAt(slot, int64(p.remote.state)+privateSlots+int64(at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Events is how many events the core has counted since Inject, in all threads.
+func (p *Probe) Events() (uint64, error) {
+	sum := p.counted
+	b := make([]byte, numSlots*slotSize)
+	if _, err := p.proc.ReadAt(b, int64(p.remote.state)+privateSlots); err != nil {
+		return 0, err
+	}
+	for at := 0; at < len(b); at += slotSize {
+		sum += binary.LittleEndian.Uint64(b[at+slEvents:])
+	}
+	return sum, nil
+}
+
+// ThreadExited gives the slot of a thread back.
+func (p *Probe) ThreadExited(tid int32) error {
+	b := make([]byte, numSlots*slotSize)
+	if _, err := p.proc.ReadAt(b, int64(p.remote.state)+privateSlots); err != nil {
+		return err
+	}
+	for at := 0; at < len(b); at += slotSize {
+		slot := b[at : at+slotSize]
+		if binary.LittleEndian.Uint32(slot[slTID:]) != uint32(tid) {
+			continue
+		}
+		p.counted += binary.LittleEndian.Uint64(slot[slEvents:])
+		clear(slot[slKey+8:])
+		here := int64(p.remote.state) + privateSlots + int64(at)
+		if _, err := p.proc.WriteAt(slot, here); err != nil {
+			return err
+		}
+		// The key goes last: a thread may take the slot from then on.
+		if _, err := p.proc.WriteAt(make([]byte, 8), here); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Loaded follows libraries that come and go while the probe is armed: sites are
+// the functions of the added ones. Only the thread that loads need be stopped.
+func (p *Probe) Loaded(t *inferior.Thread, added, removed []inferior.Module, sites []*breakpoints.Site) error {
+	if len(removed) > 0 {
+		p.Drain()
+		gone := func(m inferior.Module) bool {
+			return slices.ContainsFunc(removed, func(r inferior.Module) bool { return r.Low == m.Low && r.Path == m.Path })
+		}
+		p.tables.drop(gone)
+		p.dropSites(gone)
+	}
+	if err := p.addModules(added); err != nil {
+		return err
+	}
+	c := &caller{t: t}
+	first := len(p.sites)
+	if err := p.addSites(c, added, sites); err != nil {
+		return err
+	}
+	for _, s := range p.sites[first:] {
+		if err := p.aim(s); err != nil {
+			return err
+		}
+	}
+	if !p.armed {
+		return nil
+	}
+	if err := p.finish(); err != nil {
+		return err
+	}
+	return p.publish(len(removed) > 0)
+}
+
+// ModuleAt is how hdb's own unwinder finds its way through the probe's code.
+func (p *Probe) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
+	if pc >= p.remote.core && pc < p.remote.core+maxCore {
+		return p.coreCFI, 0, true
+	}
+	return nil, 0, false
+}
+
+// Covers tells whether an address is the probe's own.
+func (p *Probe) Covers(a addr.Run) bool {
+	if a >= p.remote.core && a < p.remote.core+maxCore {
+		return true
+	}
+	return slices.ContainsFunc(p.islands, func(i *island) bool { return i.covers(a) })
+}
+
+// Fault handles a fault of the probe's own, in a thread that read what is not
+// there: bad CFI has led it astray. It reports whether it was one.
+func (p *Probe) Fault(t *inferior.Thread) bool {
+	regs, err := t.Regs()
+	if err != nil {
+		return false
+	}
+	pc := regs.PC()
+	if at := int(pc - p.remote.core); pc >= p.remote.core && at < len(p.core.code) {
+		out, ok := p.core.faultExit(at)
+		if !ok {
+			return false
+		}
+		regs.Rip = uint64(p.remote.core) + uint64(out)
+		return t.SetRegs(regs) == nil
+	}
+	// A thunk reads the thread's key at %fs:0 before the program has set FS.
+	for _, s := range p.sites {
+		if s.keyLoad == pc && pc != 0 {
+			regs.Rip = uint64(s.relocated)
+			return t.SetRegs(regs) == nil
+		}
+	}
+	return false
+}
+
+// Gone releases what hdb holds after the process or its image is no more.
+func (p *Probe) Gone() {
+	p.Drain()
+	p.release()
+}
+
+// Close takes the probe out of a process that goes on: the functions are as
+// they were, the core stays mapped and passes everything on.
+func (p *Probe) Close() error {
+	err := p.Disarm()
+	for _, t := range p.traps {
+		err = errors.Join(err, t.Remove())
+	}
+	p.release()
+	return err
+}
+
+func (p *Probe) release() {
+	if p.closed {
+		return
+	}
+	p.closed = true
+	p.reader.stop()
+	keep().release(p.shared)
+	p.shared.close()
+}

@@ -1,0 +1,263 @@
+package probe
+
+import (
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+)
+
+// A Sink takes the events of a probe, one at a time: those from the ring on the
+// goroutine that drains it, Alloc on the one that owns the process.
+type Sink interface {
+	// Stack keeps a stack that events will refer to.
+	Stack(capture.Stack) capture.StackID
+	// Event takes an event from the ring, in order. Its Seq and Func are the
+	// sink's to set. The event belongs to the probe.
+	Event(*capture.Event, *breakpoints.Function)
+	// Alloc takes a call that a stop may want, as breakpoints.Sink does.
+	Alloc(*inferior.Thread, breakpoints.Call) inferior.Action
+	// Live reports whether a block is allocated.
+	Live(block uint64) bool
+	// Heap is the size of all live blocks in bytes, and their number.
+	Heap() (bytes, blocks uint64)
+	// Now is the time of the session that events are given.
+	Now() time.Duration
+}
+
+// Stats counts what a probe did.
+type Stats struct {
+	Events   uint64 // taken from the ring
+	Stacks   uint64 // different ones
+	Walks    uint64 // stacks walked in full; the others were remembered
+	Waits    uint64 // times that a thread waited for room in the ring
+	Lost     uint64 // events for which there was no room
+	LostSt   uint64 // stacks for which there was no room
+	NoThread uint64 // calls of threads that the probe had no place for
+	Torn     uint64 // records that a thread never completed
+}
+
+// reader is the consumer of the ring. Its fields are guarded by Probe.mu.
+type reader struct {
+	p        *Probe
+	tail     uint64 // position of the next record
+	released uint64 // the tail that the inferior sees
+	stacks   []stackOf
+	overflow map[uint32]capture.StackID // by TID: stacks without a number
+	clock    clock
+	threads  map[uint32]*threadCalls
+	resizes  map[uint64]*resize // reallocs that have begun, by their old block
+	event    capture.Event      // handed to the sink
+	stats    Stats
+	counted  uint64   // events of slots that were given back
+	cellOf   []uint64 // thread numbers that conditions name
+	done     chan struct{}
+	idle     chan struct{}
+}
+
+// stackOf is what is kept of a numbered stack.
+type stackOf struct {
+	id    capture.StackID // 0: not seen yet
+	first uint64          // its first return address
+}
+
+// threadCalls is what is known of the calls a thread is in.
+type threadCalls struct {
+	inside []insideCall // blocks allocated inside a call, and not freed there
+	resize *resize
+}
+
+type insideCall struct {
+	event capture.Event
+	site  *site
+}
+
+// A resize is a realloc that has begun.
+type resize struct {
+	tid   uint32
+	old   uint64
+	taken bool // another thread was handed the old block
+}
+
+func (r *reader) start(p *Probe) {
+	*r = reader{
+		p: p, stacks: make([]stackOf, 1<<stackBits), overflow: map[uint32]capture.StackID{},
+		threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
+		done: make(chan struct{}), idle: make(chan struct{}),
+	}
+	r.clock.resume(p.cfg.Sink.Now())
+	go r.run()
+}
+
+// stop ends the draining goroutine.
+func (r *reader) stop() {
+	close(r.done)
+	futexWake(r.p.shared.half(hdSleep))
+	<-r.idle
+}
+
+const (
+	// batch is how many records are handled before the lock is let go.
+	batch = 4096
+	// pause is how long the consumer sleeps when the ring is empty; it is woken
+	// when a quarter of the ring is full.
+	pause = 20 * time.Millisecond
+	// patience is how long Drain waits for a record that a running thread has
+	// begun.
+	patience = 100 * time.Millisecond
+)
+
+// run drains the ring until stop.
+func (r *reader) run() {
+	defer close(r.idle)
+	sleep := r.p.shared.half(hdSleep)
+	for {
+		select {
+		case <-r.done:
+			return
+		default:
+		}
+		if r.some() > 0 {
+			continue
+		}
+		r.p.shared.word(hdWakeAt).Store(r.p.shared.word(hdTail).Load() + ringSize/4)
+		sleep.Store(1)
+		if r.p.shared.word(hdHead).Load() < r.p.shared.word(hdWakeAt).Load() {
+			futexWait(sleep, 1, int64(pause))
+		}
+		sleep.Store(0)
+	}
+}
+
+// some handles a batch of records and tells how many there were.
+func (r *reader) some() int {
+	r.p.mu.Lock()
+	defer r.p.mu.Unlock()
+	return r.drain(batch)
+}
+
+// Drain handles all records that are complete. Afterwards the sink knows what
+// all threads did that are stopped now.
+func (p *Probe) Drain() {
+	if p.closed {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drainAll()
+}
+
+func (p *Probe) drainAll() {
+	deadline := time.Now().Add(patience)
+	head := p.shared.word(hdHead).Load()
+	for p.tail < head {
+		if p.drain(batch) > 0 {
+			continue
+		}
+		if p.allStopped() || time.Now().After(deadline) {
+			return
+		}
+		time.Sleep(10 * time.Microsecond)
+	}
+}
+
+// allStopped tells whether nobody can complete a record.
+func (p *Probe) allStopped() bool { return p.stopped }
+
+// drain handles up to n complete records. The lock is held.
+func (r *reader) drain(n int) int {
+	if r.p.shared.record(r.tail).Load() == 0 {
+		return 0
+	}
+	r.clock.tick(r.p.cfg.Sink.Now())
+	before, blocks := r.p.cfg.Sink.Heap()
+	var asked, made uint64
+	count := 0
+	for ; count < n; count++ {
+		head := r.p.shared.record(r.tail).Load()
+		if head == 0 {
+			break
+		}
+		size := recordLength(head)
+		words := r.p.shared.words(r.tail, int(size/8))
+		switch head & typeMask {
+		case recAlloc, recAbandon:
+			asked += words[3]
+			made++
+		}
+		r.take(head, words)
+		clear(words)
+		r.tail += size
+		if r.tail-r.released >= ringSize/16 {
+			r.release()
+		}
+	}
+	r.release()
+	after, now := r.p.cfg.Sink.Heap()
+	// The core has added what was asked for; what of that is live remains.
+	r.p.shared.word(hdLive).Add(after - before - asked)
+	r.p.shared.word(hdBlocks).Add(now - blocks - made)
+	return count
+}
+
+// recordLength is the length of a record in bytes.
+func recordLength(head uint64) uint64 {
+	switch head & typeMask {
+	case recStack:
+		return (16 + 8*(head>>countShift&0xfff) + 15) &^ 15
+	case recPad:
+		return head >> countShift * 16
+	}
+	if head&flagLong != 0 {
+		return longRecord
+	}
+	return recordSize
+}
+
+// release lets the inferior use the room of the records that were handled.
+func (r *reader) release() {
+	if r.tail == r.released {
+		return
+	}
+	s := r.p.shared
+	s.word(hdTail).Store(r.tail)
+	r.released = r.tail
+	s.half(hdStalled).Store(0)
+	if s.half(hdWaiting).Load() != 0 {
+		s.half(hdDrained).Add(1)
+		futexWake(s.half(hdDrained))
+	}
+}
+
+// Stats returns the counts so far.
+func (p *Probe) Stats() Stats {
+	if p.closed {
+		return p.stats
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.counts()
+}
+
+func (p *Probe) counts() Stats {
+	s, h := p.stats, p.shared
+	s.Stacks, s.Walks, s.Waits = h.word(hdNew).Load(), h.word(hdWalks).Load(), h.word(hdFull).Load()
+	s.Lost, s.LostSt, s.NoThread = h.word(hdLost).Load(), h.word(hdLostSt).Load(), h.word(hdNoSlot).Load()
+	return s
+}
+
+// Resumed and Stopped bracket the time in which the inferior runs: its clock
+// stands still in between.
+func (p *Probe) Resumed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopped = false
+	p.clock.resume(p.cfg.Sink.Now())
+}
+
+// Stopped handles what the threads recorded before they all stopped.
+func (p *Probe) Stopped() {
+	p.stopped = true
+	p.Drain()
+}

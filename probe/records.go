@@ -1,0 +1,317 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/internal/addr"
+)
+
+// take handles one record: words are all of it, the first included. The lock is
+// held.
+func (r *reader) take(head uint64, words []uint64) {
+	switch head & typeMask {
+	case recStack:
+		r.takeStack(head, words)
+		return
+	case recPad:
+		return
+	}
+	index := int(head >> siteShift & (1<<12 - 1))
+	if index >= len(r.p.sites) {
+		r.stats.Torn++
+		return
+	}
+	s := r.p.sites[index]
+	tid := uint32(head >> tidShift & (1<<22 - 1))
+	if head&typeMask == recBegin {
+		r.begin(tid, words[2])
+		return
+	}
+	e := &r.event
+	*e = capture.Event{Time: r.clock.at(words[1]), TID: int32(tid), Kind: s.Function.Kind, Addr: words[2], Size: words[3]}
+	first := uint64(0)
+	if head&flagBare == 0 {
+		e.Stack, first = r.stackAt(uint32(head>>stackShift), tid)
+	}
+	switch head & typeMask {
+	case recAlloc:
+		if head&flagLong != 0 {
+			e.Old, e.Aux = words[4], words[5]
+		}
+		complete(e, &s.Function, head&flagFailed != 0)
+		r.allocated(e, s, tid, head&flagInside != 0)
+	case recFree:
+		r.freed(e, s, tid, first, head&flagInside != 0)
+	case recAbandon:
+		e.Failed, e.Abandoned, e.Addr = true, true, 0
+		r.abandoned(e, s, tid)
+	}
+}
+
+// complete makes of a result what it means: breakpoints.Call does the same for
+// calls that the engine follows.
+func complete(e *capture.Event, fn *breakpoints.Function, failed bool) {
+	switch fn.Result {
+	case breakpoints.NotMinus1:
+		e.Failed = e.Addr == ^uint64(0)
+	case breakpoints.IsZero:
+		e.Failed = failed
+	default:
+		freed := e.Old != 0 && (e.Size == 0 || fn.Result == breakpoints.NullIsFreed)
+		e.Failed = e.Addr == 0 && !freed
+	}
+	if e.Failed {
+		e.Addr = 0
+		return
+	}
+	if fn.Symbol == "sbrk" && int64(e.Size) < 0 {
+		e.Kind, e.Size = capture.Unmap, -e.Size
+		e.Addr -= e.Size
+	}
+}
+
+func (r *reader) calls(tid uint32) *threadCalls {
+	c := r.threads[tid]
+	if c == nil {
+		c = &threadCalls{}
+		r.threads[tid] = c
+	}
+	return c
+}
+
+// begin notes that a realloc is about to give its old block up.
+func (r *reader) begin(tid uint32, old uint64) {
+	r.endResize(tid)
+	z := &resize{tid: tid, old: old}
+	r.resizes[old] = z
+	r.calls(tid).resize = z
+}
+
+// endResize forgets the realloc that a thread was in, and tells whether its old
+// block was handed to another thread meanwhile.
+func (r *reader) endResize(tid uint32) (taken bool) {
+	c := r.threads[tid]
+	if c == nil || c.resize == nil {
+		return false
+	}
+	z := c.resize
+	c.resize = nil
+	if r.resizes[z.old] == z {
+		delete(r.resizes, z.old)
+	}
+	return z.taken
+}
+
+// allocated handles a call that has returned.
+func (r *reader) allocated(e *capture.Event, s *site, tid uint32, inside bool) {
+	if len(r.resizes) > 0 {
+		if e.Kind == capture.Realloc && e.Old != 0 && r.endResize(tid) {
+			e.Old = 0 // its end was reported already
+		}
+		if z := r.resizes[e.Addr]; z != nil && !e.Failed && z.tid != tid {
+			// The block that a realloc of another thread has given up.
+			z.taken = true
+			delete(r.resizes, e.Addr)
+			r.report(&capture.Event{Time: e.Time, TID: int32(z.tid), Kind: capture.Free, Addr: z.old, Stack: e.Stack}, s)
+		}
+	}
+	if inside {
+		if !e.Failed {
+			c := r.calls(tid)
+			c.inside = append(c.inside, insideCall{*e, s})
+		}
+		return
+	}
+	r.reportInside(tid, e.Addr)
+	r.report(e, s)
+}
+
+// reportInside reports what a thread has allocated inside the call that has
+// ended, apart from its result.
+func (r *reader) reportInside(tid uint32, result uint64) {
+	c := r.threads[tid]
+	if c == nil || len(c.inside) == 0 {
+		return
+	}
+	for i := range c.inside {
+		if in := &c.inside[i]; in.event.Addr != result {
+			r.report(&in.event, in.site)
+		}
+	}
+	c.inside = c.inside[:0]
+}
+
+// freed handles a block that is given back.
+func (r *reader) freed(e *capture.Event, s *site, tid uint32, first uint64, inside bool) {
+	if c := r.threads[tid]; inside && c != nil {
+		i := slices.IndexFunc(c.inside, func(in insideCall) bool { return in.event.Addr == e.Addr })
+		if i >= 0 {
+			c.inside = slices.Delete(c.inside, i, i+1)
+			return
+		}
+	}
+	if e.Kind == capture.Free && !s.Main && int(tid) != r.p.proc.PID() {
+		// An allocator frees what is its own: glibc the cache of a thread that
+		// ends, block by block. They were freed by the user before.
+		caller := addr.Run(first)
+		if s.In.Low <= caller && caller < s.In.High && !r.p.cfg.Sink.Live(e.Addr) {
+			return
+		}
+	}
+	r.report(e, s)
+}
+
+// abandoned handles a call that will not return.
+func (r *reader) abandoned(e *capture.Event, s *site, tid uint32) {
+	r.endResize(tid)
+	r.report(e, s)
+	r.reportInside(tid, 0)
+}
+
+func (r *reader) report(e *capture.Event, s *site) {
+	r.stats.Events++
+	r.p.cfg.Sink.Event(e, &s.Function)
+}
+
+// takeStack handles the frames of a stack that is new.
+func (r *reader) takeStack(head uint64, words []uint64) {
+	count := int(head >> countShift & 0xfff)
+	number := uint32(head >> stackShift)
+	frames := words[2 : 2+count]
+	id := r.p.cfg.Sink.Stack(r.p.decode(frames, int(head>>reasonShift&0xff)))
+	if number >= 1<<stackBits {
+		r.overflow[uint32(words[1])] = id
+		return
+	}
+	first := uint64(0)
+	if count > 0 {
+		first = frames[0]
+	}
+	r.stacks[number] = stackOf{id, first}
+}
+
+// stackAt is the stack with a number. The thread that gave it may not have sent
+// its frames yet: they are further on in the ring, or will be at once.
+func (r *reader) stackAt(number uint32, tid uint32) (capture.StackID, uint64) {
+	if number == noStack-1 {
+		return r.overflow[tid], 0
+	}
+	if number >= 1<<stackBits {
+		return 0, 0 // lost
+	}
+	if s := &r.stacks[number]; s.id != 0 {
+		return s.id, s.first
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Microsecond) {
+		if r.ahead(number) {
+			return r.stacks[number].id, r.stacks[number].first
+		}
+		if r.p.stopped || time.Now().After(deadline) {
+			return 0, 0
+		}
+	}
+}
+
+// ahead looks for the frames of a stack further on in the ring.
+func (r *reader) ahead(number uint32) bool {
+	end := r.p.shared.word(hdHead).Load()
+	for at := r.tail; at < end; {
+		head := r.p.shared.record(at).Load()
+		if head == 0 {
+			return false
+		}
+		if head&typeMask == recStack && uint32(head>>stackShift) == number {
+			r.takeStack(head, r.p.shared.words(at, int(recordLength(head)/8)))
+			return true
+		}
+		at += recordLength(head)
+	}
+	return false
+}
+
+// decode makes a stack of its frames as the core sends them.
+func (p *Probe) decode(frames []uint64, end int) capture.Stack {
+	st := capture.Stack{PCs: make([]addr.Run, len(frames))}
+	for i, w := range frames {
+		st.PCs[i] = p.original(addr.Run(w &^ (1<<frameGuess | 1<<framePC)))
+		if w&(1<<frameGuess) != 0 {
+			st.Guess = setBit(st.Guess, i, len(frames))
+		}
+		if w&(1<<framePC) != 0 {
+			st.Interrupted = setBit(st.Interrupted, i, len(frames))
+		}
+	}
+	st.Truncated = p.reason(end, st)
+	return st
+}
+
+func setBit(bits []bool, i, n int) []bool {
+	if bits == nil {
+		bits = make([]bool, n)
+	}
+	bits[i] = true
+	return bits
+}
+
+// original is where an address of a moved first instruction came from.
+func (p *Probe) original(a addr.Run) addr.Run {
+	if !slices.ContainsFunc(p.islands, func(i *island) bool { return i.covers(a) }) {
+		return a
+	}
+	for _, s := range p.sites {
+		if a == s.relocated {
+			return s.entry
+		}
+		for from, to := range s.moves {
+			if a == to {
+				return from
+			}
+		}
+	}
+	return a
+}
+
+// reason says in words why a stack ends, as package unwind does.
+func (p *Probe) reason(end int, st capture.Stack) string {
+	last := "the first frame"
+	var module string
+	if n := len(st.PCs); n > 0 {
+		last = fmt.Sprint(st.PCs[n-1])
+		module = p.moduleName(st.Code(n - 1).Lookup())
+	}
+	switch end {
+	case endWhole:
+		return ""
+	case endDepth:
+		return fmt.Sprintf("depth limit %d", len(st.PCs))
+	case endRule:
+		return "CFI of the frame at " + last + " cannot be followed inside the process"
+	case endNoCFI:
+		if module == "" {
+			return "no CFI for the region at " + last + ", which is in no module"
+		}
+		return fmt.Sprintf("no CFI for %s at %s", module, last)
+	case endShrinks:
+		return "CFA of the frame at " + last + " does not grow"
+	case endFault:
+		return "unreadable stack above the frame at " + last
+	case endZero:
+		return "return address 0x0 not in any module"
+	case endNoCode:
+		return "return address above " + last + " not in any module"
+	}
+	return fmt.Sprintf("unknown reason %d", end)
+}
+
+func (p *Probe) moduleName(a addr.Run) string {
+	for _, m := range p.tables.mods {
+		if m.module.Low <= a && a < m.module.High {
+			return m.module.Path
+		}
+	}
+	return ""
+}

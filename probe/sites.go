@@ -1,0 +1,372 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/probe/cfi"
+	"hdb/probe/reloc"
+)
+
+// jumpSize is the length of jmp rel32, in bytes.
+const jumpSize = 5
+
+// longestBody bounds what is searched for branches into the first instructions
+// of a function whose size is not known.
+const longestBody = 4096
+
+// unwinderEntries are functions through which exceptions look for unwinding
+// information; who has the second without the first looks elsewhere.
+const (
+	findFDEName = "_Unwind_Find_FDE"
+	raiseName   = "_Unwind_RaiseException"
+)
+
+// addModules compiles the CFI of modules that are not known yet. What cannot be
+// compiled is followed by frame pointers, and said.
+func (p *Probe) addModules(modules []inferior.Module) error {
+	maps, err := p.proc.Maps()
+	if err != nil {
+		return err
+	}
+	for _, m := range modules {
+		if slices.ContainsFunc(p.tables.mods, func(t tableOf) bool { return t.module.Low == m.Low && t.module.Path == m.Path }) {
+			continue
+		}
+		low, high := executable(maps, m)
+		if low >= high {
+			continue
+		}
+		if err := p.tables.add(m, p.cfg.CFI(m), low, high, p.proc); err != nil {
+			p.message("probe: %v", err)
+		}
+	}
+	return nil
+}
+
+func (p *Probe) message(format string, args ...any) {
+	if p.cfg.Message != nil {
+		p.cfg.Message(fmt.Sprintf(format, args...))
+	}
+}
+
+// executable is the range of a module's code.
+func executable(maps []inferior.Mapping, m inferior.Module) (low, high addr.Run) {
+	for _, x := range maps {
+		if x.Perm[2] != 'x' || x.Low < m.Low || x.Low >= m.High {
+			continue
+		}
+		if low == 0 {
+			low = x.Low
+		}
+		high = x.High
+	}
+	return low, high
+}
+
+// addSites prepares the functions that are not known yet: their first
+// instructions are moved to an island.
+func (p *Probe) addSites(c *caller, modules []inferior.Module, sites []*breakpoints.Site) error {
+	for _, b := range sites {
+		if p.byEntry[b.Addr] != nil {
+			continue
+		}
+		if b.Err != nil {
+			return b.Err
+		}
+		if b.Function.Group == breakpoints.GroupGo {
+			return fmt.Errorf("%s: functions of the Go runtime are watched by plain breakpoints", b.Function.Name)
+		}
+		if len(p.sites) > maxSites {
+			return fmt.Errorf("%s: more than %d allocator functions", b.Function.Name, maxSites)
+		}
+		f, err := p.move(c, b.In, b.Addr, b.Size)
+		if err != nil {
+			return fmt.Errorf("%s in %s: %w", b.Function.Symbol, b.Module, err)
+		}
+		s := &site{Site: b, patched: *f, index: len(p.sites), bit: p.nextBit(b.Function)}
+		p.sites = append(p.sites, s)
+		p.byEntry[b.Addr] = s
+	}
+	return p.addFinders(c, modules)
+}
+
+// maxSites is what a record has room for.
+const maxSites = 1<<12 - 1
+
+// nextBit numbers functions for the sets of those that served a call; beyond
+// 64 of a kind the numbers begin anew.
+func (p *Probe) nextBit(f breakpoints.Function) uint8 {
+	n := &p.bits[0]
+	if f.Frees() {
+		n = &p.bits[1]
+	}
+	bit := *n & 63
+	*n++
+	return bit
+}
+
+// addFinders prepares the functions that look for unwinding information.
+func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
+	for _, m := range modules {
+		for _, sym := range p.cfg.Unwinder(m, findFDEName) {
+			known := func(f *patched) bool { return f.entry == sym.Addr }
+			if slices.ContainsFunc(p.finders, known) {
+				continue
+			}
+			f, err := p.move(c, m, sym.Addr, sym.Size)
+			if err != nil {
+				return fmt.Errorf("%s in %s: %w", findFDEName, m.Name, err)
+			}
+			p.finders = append(p.finders, f)
+		}
+		if len(p.cfg.Unwinder(m, raiseName)) > 0 && len(p.cfg.Unwinder(m, findFDEName)) == 0 {
+			return fmt.Errorf("%s has an unwinder that does not know the probe's frames (%s without %s)", m.Name, raiseName, findFDEName)
+		}
+	}
+	return nil
+}
+
+// move writes a function's first instructions to an island. The function itself
+// stays as it is.
+func (p *Probe) move(c *caller, m inferior.Module, entry addr.Run, size uint64) (*patched, error) {
+	i, err := p.island(c, m)
+	if err != nil {
+		return nil, err
+	}
+	body := make([]byte, min(max(size, 64), longestBody))
+	n, err := p.proc.ReadAt(body, int64(entry))
+	if n < jumpSize {
+		return nil, err
+	}
+	body = body[:n]
+	to, err := i.take(reloc.MaxCode)
+	if err != nil {
+		return nil, err
+	}
+	pro, err := reloc.Relocate(body, int(size), entry, to, jumpSize)
+	if err != nil {
+		return nil, err
+	}
+	whole := body
+	if size != 0 && int(size) < n {
+		whole = body[:size]
+	}
+	if err := reloc.BranchesInto(whole, entry, pro.Covered); err != nil {
+		return nil, err
+	}
+	if _, err := p.proc.WriteAt(pro.Code, int64(to)); err != nil {
+		return nil, err
+	}
+	f := &patched{module: m, entry: entry, relocated: to, island: i, moves: map[addr.Run]addr.Run{}, covered: pro.Covered}
+	i.note(to, p.tables.rule(entry))
+	for _, mv := range pro.Moves {
+		f.moves[entry+addr.Run(mv.From)] = to + addr.Run(mv.To)
+		i.note(to+addr.Run(mv.To), p.tables.rule(entry+addr.Run(mv.From)))
+	}
+	i.note(to+addr.Run(len(pro.Code)), cfi.NoCFIID)
+	return f, nil
+}
+
+// island is one near the module; it is made if there is none.
+func (p *Probe) island(c *caller, m inferior.Module) (*island, error) {
+	for _, i := range p.islands {
+		if i.near(m.Low, m.High) && i.used < islandSize*15/16 {
+			return i, nil
+		}
+	}
+	i, err := newIsland(p.proc, c, m.Low, m.High)
+	if err != nil {
+		return nil, err
+	}
+	// For the inferior's unwinder: it meets the return addresses of quick
+	// thunks only, where the CFA is always at rsp+16.
+	section, fde := frameMap{0: {cfa: 16}}.ehFrame(i.base, islandSize)
+	at, err := i.take(len(section))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.proc.WriteAt(section, int64(at)); err != nil {
+		return nil, err
+	}
+	p.islands = append(p.islands, i)
+	p.framed_ = append(p.framed_, framed{i.base, i.base + islandSize, at + addr.Run(fde)})
+	for _, f := range p.finders {
+		f.jump = nil // their answers have changed
+	}
+	return i, nil
+}
+
+func (p *Probe) framed() []framed { return p.framed_ }
+
+// dropSites forgets functions of modules that are gone, and their patches with
+// them.
+func (p *Probe) dropSites(gone func(inferior.Module) bool) {
+	for _, s := range p.sites {
+		if gone(s.In) && p.byEntry[s.Addr] == s {
+			_ = s.lift() // its memory is unmapped
+			delete(p.byEntry, s.Addr)
+			s.dead = true
+		}
+	}
+	p.finders = slices.DeleteFunc(p.finders, func(f *patched) bool {
+		if !gone(f.module) {
+			return false
+		}
+		_ = f.lift() // as above
+		return true
+	})
+}
+
+// aim builds the descriptor, the condition's code and the thunk of a site for
+// the present request, and the jump that leads there.
+func (p *Probe) aim(s *site) error {
+	if s.dead {
+		return nil
+	}
+	desc, err := s.island.take(siteBytes)
+	if err != nil {
+		return err
+	}
+	filterAt, err := p.writeFilter(s)
+	if err != nil {
+		return err
+	}
+	if _, err := p.proc.WriteAt(p.descriptor(s, filterAt), int64(desc)); err != nil {
+		return err
+	}
+	s.desc = desc
+	p.byDesc[desc] = s
+	at, err := s.island.take(maxThunk)
+	if err != nil {
+		return err
+	}
+	w := &writer{at: at}
+	var frame [2]addr.Run
+	switch quick, ok := p.quickFilter(s); {
+	case ok && s.Function.Frees():
+		p.quickFree(w, s, desc, quick)
+	case ok:
+		frame = p.quickAlloc(w, s, desc, quick)
+	default:
+		p.coreThunk(w, s, desc)
+	}
+	if w.errs != nil {
+		return w.errs
+	}
+	if len(w.code) > maxThunk {
+		return fmt.Errorf("probe: a thunk of %d bytes", len(w.code))
+	}
+	if _, err := p.proc.WriteAt(w.code, int64(at)); err != nil {
+		return err
+	}
+	entry := p.tables.rules.ID(frameRow{cfa: 8}.rule())
+	s.island.note(at, entry)
+	if frame[0] != 0 {
+		s.island.note(frame[0], p.tables.rules.ID(frameRow{cfa: 16}.rule()))
+		s.island.note(frame[1], entry)
+	}
+	s.island.note(at+addr.Run(len(w.code)), cfi.NoCFIID)
+	s.keyLoad = at
+	return s.lead(at)
+}
+
+// maxThunk bounds a thunk, in bytes: 4 KiB are the condition's at most.
+const maxThunk = 4096 + 512
+
+// lead makes the jump over the function's first instructions lead to a thunk.
+func (f *patched) lead(to addr.Run) error {
+	w := &writer{at: f.entry}
+	w.jmp(to)
+	for len(w.code) < f.covered {
+		w.bytes(0xcc) // nobody gets here
+	}
+	f.jump = w.code
+	return w.errs
+}
+
+// aimFinder builds the thunk of _Unwind_Find_FDE.
+func (p *Probe) aimFinder(f *patched) error {
+	if f.jump != nil {
+		return nil
+	}
+	if err := f.lift(); err != nil {
+		return err
+	}
+	at, err := f.island.take(maxThunk)
+	if err != nil {
+		return err
+	}
+	w := &writer{at: at}
+	p.findFDE(w, f.relocated)
+	if w.errs != nil {
+		return w.errs
+	}
+	if _, err := p.proc.WriteAt(w.code, int64(at)); err != nil {
+		return err
+	}
+	f.island.note(at, p.tables.rules.ID(frameRow{cfa: 8}.rule()))
+	f.island.note(at+addr.Run(len(w.code)), cfi.NoCFIID)
+	return f.lead(at)
+}
+
+// descriptor is the site as the core reads it.
+func (p *Probe) descriptor(s *site, filterAt addr.Run) []byte {
+	b := make([]byte, siteBytes)
+	fn := s.Function
+	put := binary.LittleEndian.PutUint64
+	put(b[siReloc:], uint64(s.relocated))
+	put(b[siModLow:], uint64(s.In.Low))
+	put(b[siModLen:], uint64(s.In.High-s.In.Low))
+	flags := uint32(fn.Kind)
+	long := fn.Old.From == breakpoints.Argument || fn.Count.From == breakpoints.Argument || fn.Align.From == breakpoints.Argument
+	for _, f := range []struct {
+		bit uint32
+		on  bool
+	}{
+		{siteVM, fn.Group == breakpoints.GroupVM},
+		{siteUser, fn.Group == breakpoints.GroupUser},
+		{siteSized, fn.Size.From != breakpoints.Nowhere && fn.Size.From != breakpoints.TextLength},
+		{siteZero, fn.Symbol == "sbrk"},
+		{siteLong, long},
+		{siteText, fn.Size.From == breakpoints.TextLength},
+		{siteWide, fn.Group == breakpoints.GroupUser},
+	} {
+		if f.on {
+			flags |= f.bit
+		}
+	}
+	binary.LittleEndian.PutUint32(b[siFlags:], flags)
+	b[siBit] = s.bit
+	for at, o := range map[int]breakpoints.Operand{siSize: fn.Size, siCount: fn.Count, siAlign: fn.Align, siOld: fn.Old} {
+		b[at] = operandNone
+		if o.From == breakpoints.Argument {
+			b[at] = byte(o.Index)
+		}
+	}
+	switch fn.Ptr.From {
+	case breakpoints.Argument:
+		b[siPtr] = byte(fn.Ptr.Index)
+	case breakpoints.Pointed:
+		b[siPtr] = ptrPointed
+	default:
+		b[siPtr] = ptrReturned
+	}
+	if fn.Result == breakpoints.IsZero {
+		b[siResult] = 1
+	}
+	head := uint64(s.index) << siteShift
+	if long {
+		head |= flagLong
+	}
+	put(b[siHead:], head)
+	if fn.Size.From == breakpoints.Constant {
+		put(b[siConst:], fn.Size.Value)
+	}
+	put(b[siFilter:], uint64(filterAt))
+	return b
+}
