@@ -19,17 +19,20 @@ import (
 // make table entries of switch cases and computed gotos, and the first few
 // bytes of a function are neither: it must compute the index first.
 func BranchesInto(body []byte, from addr.Run, covered int) error {
-	return BranchesFrom(body, from, from, covered)
-}
-
-// BranchesFrom is BranchesInto for a part at at of the function at from that
-// lies elsewhere: compilers move what seldom runs out of the way (malloc.cold).
-func BranchesFrom(part []byte, at, from addr.Run, covered int) error {
-	s := sweep{part: part, at: at, from: from, covered: covered}
+	s := sweep{part: body, at: from, from: from, covered: covered}
 	if err := s.far(); err != nil {
 		return err
 	}
 	return s.near()
+}
+
+// BranchesFrom is the same for code at at that is not the function's body: the
+// part of it that seldom runs and was put elsewhere (malloc.cold), or all the
+// code of the module. glibc's mempcpy jumps to memcpy+3. Only branches of 32
+// bits are looked for, which makes it safe to begin anywhere.
+func BranchesFrom(code []byte, at, from addr.Run, covered int) error {
+	s := sweep{part: code, at: at, from: from, covered: covered}
+	return s.far()
 }
 
 // A sweep looks for branches of part, which lies at at, to between from and
@@ -41,8 +44,8 @@ type sweep struct {
 	covered int
 }
 
-// target refuses the instruction at part[n:] when it refers to target.
-func (s *sweep) target(n int, target addr.Run) error {
+// check refuses the instruction at part[n:] when it refers to target.
+func (s *sweep) check(n int, target addr.Run) error {
 	if offset := target - s.from; offset > 0 && offset < addr.Run(s.covered) {
 		return fmt.Errorf("code at %v may branch to +%d, which is replaced", s.at+addr.Run(n), offset)
 	}
@@ -72,40 +75,38 @@ func (s *sweep) far() error {
 			continue
 		}
 		rel := int32(binary.LittleEndian.Uint32(rest[at:]))
-		if err := s.target(n, s.at+addr.Run(n+at+4)+addr.Run(rel)); err != nil {
+		if err := s.check(n, s.at+addr.Run(n+at+4)+addr.Run(rel)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// near looks for displacements of 8 bits, instruction by instruction: bytes
-// that look like such a branch are common. From the first one on that is not
-// known, every byte is taken for a start.
+// near looks for displacements of 8 bits, instruction by instruction from the
+// entry on: bytes that look like such a branch are common. From the first
+// instruction on that is not known, every byte is taken for a start.
 func (s *sweep) near() error {
-	// 128 bytes below a target lie within reach, and 127 above.
-	first := int64(s.from-s.at) - 127 - 2
-	last := int64(s.from-s.at) + int64(s.covered) + 128
 	known := true
-	for n := 0; n < len(s.part) && int64(n) <= last; {
-		length := 1
+	for n := 0; n < len(s.part) && n < s.covered+128; {
 		if known {
 			i, err := decode(s.part[n:])
-			if known = err == nil; known {
-				length = len(i.raw)
+			if err == nil {
 				if target, ok := i.refersTo(s.at + addr.Run(n)); ok {
-					if err := s.target(n, target); err != nil {
+					if err := s.check(n, target); err != nil {
 						return err
 					}
 				}
+				n += len(i.raw)
+				continue
 			}
+			known = false
 		}
-		if rest := s.part[n:]; !known && int64(n) >= first && len(rest) >= 2 && isShort(rest[0]) {
-			if err := s.target(n, s.at+addr.Run(n+2)+addr.Run(int8(rest[1]))); err != nil {
+		if rest := s.part[n:]; len(rest) >= 2 && isShort(rest[0]) {
+			if err := s.check(n, s.at+addr.Run(n+2)+addr.Run(int8(rest[1]))); err != nil {
 				return err
 			}
 		}
-		n += length
+		n++
 	}
 	return nil
 }

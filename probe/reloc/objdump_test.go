@@ -3,6 +3,7 @@ package reloc
 import (
 	"bufio"
 	"bytes"
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ type line struct {
 	text   string // mnemonic and operands, without what target says
 	target uint64 // of a branch, or the address of an operand relative to RIP
 	far    bool   // there is a target
+	first  bool   // of a section: what comes before it may be a gap
 }
 
 // objdump reads the instructions that it prints.
@@ -30,13 +32,17 @@ func objdump(t *testing.T, args ...string) []line {
 		t.Fatalf("objdump %s: %v (Debian package binutils)", strings.Join(args, " "), err)
 	}
 	var lines []line
+	first := false
 	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
+		first = first || strings.HasPrefix(s.Text(), "Disassembly of")
 		at, text, ok := strings.Cut(s.Text(), ":\t")
 		if !ok {
 			continue
 		}
 		if n, err := strconv.ParseUint(strings.TrimSpace(at), 16, 64); err == nil {
-			lines = append(lines, parseLine(n, text))
+			l := parseLine(n, text)
+			l.first, first = first, false
+			lines = append(lines, l)
 		}
 	}
 	return lines
@@ -51,14 +57,15 @@ func parseLine(at uint64, text string) line {
 	text, note, isOperand := strings.Cut(text, "#")
 	text = strings.Join(strings.Fields(text), " ")
 	if isOperand {
-		l.target, l.far = hex(note)
+		l.target, l.far = number(note)
 		before, after, _ := strings.Cut(text, "(%rip)")
 		l.text = before[:strings.LastIndexAny(before, " ,*")+1] + "(%rip)" + after
 		return l
 	}
 	words := strings.Fields(text)
 	for k, w := range words {
-		if n, ok := hex(w); ok && k > 0 && !strings.ContainsAny(w, "$%(,") {
+		last := k == len(words)-1 || strings.HasPrefix(words[k+1], "<")
+		if n, ok := number(w); ok && k > 0 && last {
 			l.target, l.far = n, true
 			l.text = strings.Join(words[:k], " ")
 			return l
@@ -68,8 +75,8 @@ func parseLine(at uint64, text string) line {
 	return l
 }
 
-// hex reads the number that text begins with.
-func hex(text string) (uint64, bool) {
+// number reads the number that text begins with.
+func number(text string) (uint64, bool) {
 	words := strings.Fields(text)
 	if len(words) == 0 {
 		return 0, false
@@ -156,10 +163,13 @@ func sameAt(original, moved []line, covered addr.Run) error {
 	return nil
 }
 
-// withoutPrefixes drops those that mean nothing to a relative call.
+// withoutPrefixes drops those that mean nothing to a relative branch.
 func withoutPrefixes(text string) string {
-	if k := strings.Index(text, "call"); k > 0 {
-		return text[k:]
+	if _, call, ok := strings.Cut(text, " call"); ok {
+		return "call" + call
+	}
+	if text == "bnd jmp" {
+		return "jmp" // a relative one, whose target parseLine took away
 	}
 	return text
 }
@@ -204,4 +214,24 @@ func withoutPadding(lines []line) []line {
 		}
 	}
 	return lines
+}
+
+// code is what the only executable segment of a file holds, and its address in
+// the file. Allocators are not always in .text: tcmalloc's are in google_malloc.
+func code(t *testing.T, f *elf.File) ([]byte, uint64) {
+	t.Helper()
+	var found *elf.Prog
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && p.Flags&elf.PF_X != 0 {
+			if found != nil {
+				t.Fatal("two executable segments")
+			}
+			found = p
+		}
+	}
+	bytes := make([]byte, found.Filesz)
+	if _, err := found.ReadAt(bytes, 0); err != nil {
+		t.Fatal(err)
+	}
+	return bytes, found.Vaddr
 }

@@ -379,6 +379,11 @@ function jump_elsewhere
 	jmp	address
 end jump_elsewhere
 
+function jump_bnd
+	endbr64
+	bnd jmp	address
+end jump_bnd
+
 function jump_over_nops
 	jmp	1f
 	nop
