@@ -169,27 +169,33 @@ func (w *Walker) pltDepth(pc addr.Run) (depth uint64, known bool) {
 		return 0, false
 	}
 	copy(code[:PLTBack], w.mem.bytes(pc-PLTBack, PLTBack)) // the first entry may begin a mapping
-	return PLTDepth(&code)
+	depth, length := PLTDepth(&code)
+	return depth, length != 0
 }
 
 // PLTDepth is how many bytes lie on the stack above the return address at code[PLTBack]
 // in a PLT entry: 0, 8 behind the push of the relocation's number, 16 behind the first
 // entry's own push (System V ABI, section 5.2). It is known from the instruction there
-// and what ran before.
-func PLTDepth(code *[PLTBack + PLTAhead]byte) (depth uint64, known bool) {
+// and what ran before. length is the instruction's, 0 when it is none of a PLT.
+func PLTDepth(code *[PLTBack + PLTAhead]byte) (depth uint64, length int) {
 	now := code[PLTBack:]
 	plain := bytes.TrimPrefix(now, []byte{0xf2})
+	prefix := len(now) - len(plain)
 	switch {
 	case bytes.HasPrefix(now, plt0): // at the first entry: one word was pushed
-		return 8, true
+		return 8, 6
 	case bytes.HasPrefix(plain, pltJmp) && bytes.HasPrefix(code[:], plt0):
-		return 16, true
-	case bytes.HasPrefix(now, pltIBT), bytes.HasPrefix(plain, pltJmp), now[0] == 0x68:
-		return 0, true
+		return 16, prefix + 6
+	case bytes.HasPrefix(now, pltIBT):
+		return 0, 4
+	case bytes.HasPrefix(plain, pltJmp):
+		return 0, prefix + 6
+	case now[0] == 0x68:
+		return 0, 5
 	case plain[0] == 0xe9 && code[PLTBack-5] == 0x68: // jmp to the first entry
-		return 8, true
+		return 8, prefix + 5
 	}
-	return 0, false
+	return 0, 0
 }
 
 // The trampoline that a handler returns to is "mov $15,%rax; syscall" (sigreturn(2)

@@ -25,6 +25,9 @@ func Compile(t *unwind.Table, low, high addr.File, code io.ReaderAt, rules *Rule
 		cfi: t, code: code, rules: rules,
 		table: Table{Low: low}, low: low, high: high, pos: low,
 	}
+	// A row takes 30 to 55 bytes of compiled code.
+	rows := min(uint64(high-low)/48, 1<<20)
+	c.table.Offs, c.table.IDs = make([]uint32, 0, rows), make([]uint16, 0, rows)
 	if t != nil {
 		c.entry, c.plt = t.EntryCode(), t.PLT()
 		t.Rows(c.row)
@@ -126,13 +129,13 @@ func (c *compiler) gap(high addr.File) {
 	}
 }
 
-// pltEntries adds the rows of PLT entries without CFI. Bytes inside of an instruction
-// belong to the one before them.
+// pltEntries adds the rows of PLT entries without CFI. What is no instruction of them
+// belongs to the one before.
 func (c *compiler) pltEntries(low, high addr.File) {
 	const chunk = 16 << 10
 	var buf [unwind.PLTBack + chunk + unwind.PLTAhead]byte
 	id := NoCFIID
-	for ; low < high; low += chunk {
+	for inside := 0; low < high; low += chunk { // inside: bytes up to the next instruction
 		size := min(chunk, high-low)
 		code := buf[:unwind.PLTBack+size+unwind.PLTAhead]
 		n := c.read(code, low-unwind.PLTBack)
@@ -141,10 +144,11 @@ func (c *compiler) pltEntries(low, high addr.File) {
 			n = unwind.PLTBack + c.read(code[unwind.PLTBack:], low)
 		}
 		for i := range int(size) {
-			if n >= i+unwind.PLTBack+unwind.PLTAhead {
-				window := (*[unwind.PLTBack + unwind.PLTAhead]byte)(code[i:])
-				if depth, known := unwind.PLTDepth(window); known {
+			if inside = max(inside-1, 0); inside == 0 && n >= i+unwind.PLTBack+unwind.PLTAhead {
+				depth, length := unwind.PLTDepth((*[unwind.PLTBack + unwind.PLTAhead]byte)(code[i:]))
+				if length != 0 {
 					id = c.id(NewRule(SP, 8+int32(depth), 0, 0, 0))
+					inside = length
 				}
 			}
 			c.table.add(low+addr.File(i), id)
