@@ -31,7 +31,7 @@ func BenchmarkWrite(b *testing.B) {
 		if err := w.Close(); err != nil {
 			b.Fatal(err)
 		}
-		size = w.offset
+		size = w.Size()
 	}
 	reportEvents(b, int(size))
 }

@@ -133,7 +133,7 @@ func TestDamageSaysWhatIsLost(t *testing.T) {
 		{"bytes left out", "; at least 4 events are missing; 8 events can be read", slices.Concat(b[:second+50], b[second+57:])},
 		{"bytes put in", "; at least 4 events are missing; 8 events can be read", slices.Concat(b[:second+50], []byte("hello"), b[second+50:])},
 		{"chunks left out", "instead of chunk", slices.Concat(b[:second], b[end:])},
-		{"flip and cut", "is damaged; not closed (the recorder was killed or is still writing); at least 4 events", flipped(second + 60)[:end]},
+		{"flip and cut", "is damaged; not closed (the recorder was killed or is still writing); 4 events can be read", flipped(second + 60)[:end]},
 		{"garbage behind", "are damaged; 12 events", slices.Concat(b, bytes.Repeat([]byte{0}, 100))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestIndexMustAgreeWithChunks(t *testing.T) {
 		} {
 			lies := slices.Clone(refs)
 			lie(&lies[i])
-			payload := indexPayload(new(packer), lies)
+			payload := appendIndex(nil, new(packer), lies)
 			h := chunkHeader{number: uint32(len(refs)), kind: chunkIndex, length: uint32(len(payload)), crc: checksum(payload)}
 			c := append(h.append(bytes.Clone(b[:start])), payload...)
 			f, err := newFile("lie.hdb", bytes.NewReader(c), int64(len(c)), 0)
@@ -324,8 +324,8 @@ func TestSectionsTakeNoMoreThanTheyMay(t *testing.T) {
 		payload []byte
 		want    string
 	}{
-		{append(c.encode(nil, events), large...), "section 3: there twice"},
-		{replaceSection(t, c.encode(nil, events), secTIDs, large), "a dictionary has 16777216 entries for 1 events"},
+		{append(c.encode(nil, events, nil), large...), "section 3: there twice"},
+		{replaceSection(t, c.encode(nil, events, nil), secTIDs, large), "a dictionary has 16777216 entries for 1 events"},
 	} {
 		var d eventDecoder
 		if _, err := d.decode(nil, test.payload); err == nil || err.Error() != test.want {
@@ -359,7 +359,7 @@ func TestRecordsMayGetMoreFields(t *testing.T) {
 	w.uvarint(1) // and one that lacks its name
 	w.end()
 	u := new(unpacker)
-	s, err := u.sections(w.payload(new(packer)))
+	s, err := u.sections(w.append(nil, new(packer)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"iter"
 	"slices"
 
 	"hdb/internal/addr"
@@ -55,28 +56,22 @@ func (f *File) loadEmbedded() {
 // stands on: enough for a few list commands.
 const embeddedContext = 20
 
-// An embedding collects what Save keeps of symbols and sources.
+// An embedding collects what a capture keeps of symbols and sources.
 type embedding struct {
 	w       *Writer
-	src     Source
-	sym     Embedder // may be nil
+	src     Source   // what is kept already, or nil
+	sym     Embedder // or nil
 	modules []Module
 	done    map[symbolKey]bool
 	lines   map[string]map[int]bool // by file: lines that frames stand on
 }
 
-// embed writes the symbols and source lines of all stacks of src: those that
-// sym knows, else those that src has kept.
-func (w *Writer) embed(src Source, sym Embedder) {
-	e := embedding{
-		w: w, src: src, sym: sym, modules: src.Modules(),
-		done: map[symbolKey]bool{}, lines: map[string]map[int]bool{},
-	}
-	for id := range src.Stacks() {
-		s := src.Stack(StackID(id + 1))
-		for i := range s.PCs {
-			e.address(s.PCs[i], !s.isPC(i))
-		}
+// embed writes the symbols and source lines of the code addresses, each with
+// whether it is a return address: those that e.sym knows, else those of e.src.
+func (w *Writer) embed(e embedding, codes iter.Seq2[addr.Run, bool]) {
+	e.w, e.done, e.lines = w, map[symbolKey]bool{}, map[string]map[int]bool{}
+	for pc, isReturn := range codes {
+		e.address(pc, isReturn)
 	}
 	w.flushRecords(chunkSymbols)
 	e.sources()
@@ -107,7 +102,7 @@ func (e *embedding) symbol(k symbolKey, seq uint64) {
 	if e.sym != nil {
 		frames = e.sym.Resolve(k.pc, k.isReturn, seq)
 	}
-	if len(frames) == 0 {
+	if len(frames) == 0 && e.src != nil {
 		frames, _ = e.src.Symbol(k.pc, k.isReturn, seq)
 	}
 	if len(frames) == 0 {
@@ -146,7 +141,10 @@ func (e *embedding) excerpts(file string) []Excerpt {
 			return excerpts(text, e.lines[file])
 		}
 	}
-	return e.src.SourceLines(file)
+	if e.src != nil {
+		return e.src.SourceLines(file)
+	}
+	return nil
 }
 
 // maxExcerpt bounds the lines of an excerpt, so that a record stays small.

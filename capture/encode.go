@@ -21,8 +21,9 @@ const (
 	secPlace   = 12 // column: the place of a new block
 	secRef     = 13 // column: age of the block handed in
 	secLiteral = 14 // column: addresses that neither places nor ages tell
+	secTotals  = 15 // since 1.1: the Totals after the chunk's events; a column no more than the head
 
-	numEventSections = 15
+	numEventSections = 16
 )
 
 // Flags of a shape; part of the wire format. A field whose flag is not set is 0
@@ -115,14 +116,37 @@ type eventEncoder struct {
 	gaps    bool
 }
 
-// encode appends the payload for events, of which there must be at least one.
-func (c *eventEncoder) encode(dst []byte, events []Event) []byte {
+// appendTotals appends what secTotals holds. The time of the last event is in
+// the head.
+func appendTotals(b []byte, t *Totals) []byte {
+	for _, v := range []uint64{t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Lost} {
+		b = binary.AppendUvarint(b, v)
+	}
+	return b
+}
+
+// parseTotals is the inverse of appendTotals, for a chunk with that head.
+func parseTotals(b []byte, head eventHead) (t Totals, err error) {
+	c := cursor{name: "totals", b: b}
+	for _, v := range []*uint64{&t.Events, &t.Allocs, &t.Frees, &t.Failed, &t.Bytes, &t.Lost} {
+		*v = c.uvarint()
+	}
+	t.Last = time.Duration(head.end) * Resolution
+	return t, c.err
+}
+
+// encode appends the payload for events, of which there must be at least one;
+// totals may be nil.
+func (c *eventEncoder) encode(dst []byte, events []Event, totals *Totals) []byte {
 	c.reset(&events[0])
 	for i := range events {
 		c.event(&events[i])
 	}
 	dst = appendStored(dst, secHead, headOf(events).append(nil))
-	for id := secShapes; id < numEventSections; id++ {
+	if totals != nil {
+		dst = appendStored(dst, secTotals, appendTotals(nil, totals))
+	}
+	for id := secShapes; id <= secLiteral; id++ {
 		if len(c.columns[id]) > 0 && (id != secGap || c.gaps) {
 			dst = c.appendPacked(dst, id, c.columns[id])
 		}

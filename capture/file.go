@@ -188,9 +188,53 @@ func (f *File) load(s scan) {
 		}
 	}
 	f.info.Version = version
+	f.loadTotals(s.refs)
 	if len(s.lost) > 0 {
 		f.damage = f.damageOf(s)
 	}
+}
+
+// loadTotals takes the totals from the last chunk that has any: of info, or of
+// events where the recorder had no time to write info.
+func (f *File) loadTotals(refs []chunkRef) {
+	for _, ref := range slices.Backward(refs) {
+		if ref.kind == chunkInfo {
+			return
+		}
+		if ref.kind != chunkEvents {
+			continue
+		}
+		payload, err := f.chunks.chunk(ref)
+		if err != nil {
+			continue // said when the events are read
+		}
+		if t, ok := totalsOf(payload); ok {
+			f.info.Totals = t
+			return
+		}
+	}
+}
+
+// totalsOf are the totals in the payload of a chunk of events.
+func totalsOf(payload []byte) (t Totals, ok bool) {
+	var head eventHead
+	for len(payload) > 0 {
+		s, rest, err := nextSection(payload)
+		if err != nil || s.encoding != stored {
+			return t, false
+		}
+		switch s.id {
+		case secHead:
+			if head, err = parseEventHead(s.data); err != nil {
+				return t, false
+			}
+		case secTotals:
+			t, err = parseTotals(s.data, head)
+			return t, err == nil
+		}
+		payload = rest
+	}
+	return t, false
 }
 
 // records calls each for the records of a chunk. It stops where they become

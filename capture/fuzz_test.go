@@ -130,7 +130,7 @@ func FuzzEvents(f *testing.F) {
 			return
 		}
 		var c eventEncoder
-		again, err := d.decode(nil, c.encode(nil, events))
+		again, err := d.decode(nil, c.encode(nil, events, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,8 +23,8 @@ func (h eventHead) ref() chunkRef {
 // file finds the index.
 const trailerSize = 8
 
-// indexPayload lists all chunks before the index.
-func indexPayload(p *packer, refs []chunkRef) []byte {
+// appendIndex appends the payload of an index: all chunks before it.
+func appendIndex(b []byte, p *packer, refs []chunkRef) []byte {
 	var w recordWriter
 	var before int64
 	for _, r := range refs {
@@ -42,8 +42,9 @@ func indexPayload(p *packer, refs []chunkRef) []byte {
 		}
 		w.end()
 	}
-	b := w.payload(p)
-	length := chunkHeaderSize + len(b) + trailerSize
+	start := len(b)
+	b = w.append(b, p)
+	length := chunkHeaderSize + len(b) - start + trailerSize
 	return appendStored(b, secTrailer, binary.LittleEndian.AppendUint32(nil, uint32(length)))
 }
 

@@ -66,7 +66,7 @@ func (l *Log) AddEvent(e Event) uint64 {
 // seal makes a block of the tail. Only the writing goroutine changes the tail,
 // so that readers need not wait while it encodes.
 func (l *Log) seal() {
-	block := eventBlock{headOf(l.tail), l.encoder.encode(nil, l.tail)}
+	block := eventBlock{headOf(l.tail), l.encoder.encode(nil, l.tail, nil)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.blocks = append(l.blocks, block)

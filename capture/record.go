@@ -88,15 +88,12 @@ func (w *recordWriter) full() bool {
 	return len(w.strings)+len(w.records) >= 1<<20 || len(w.ids) >= maxStrings/2
 }
 
-// payload is the chunk's payload for the records so far, which it forgets.
-func (w *recordWriter) payload(p *packer) []byte {
-	var b []byte
+// append appends the chunk's payload for the records so far.
+func (w *recordWriter) append(b []byte, p *packer) []byte {
 	if len(w.strings) > 0 {
 		b = p.appendPacked(b, secStrings, w.strings)
 	}
-	b = p.appendPacked(b, secRecords, w.records)
-	*w = recordWriter{record: w.record}
-	return b
+	return p.appendPacked(b, secRecords, w.records)
 }
 
 // A recordReader is the inverse of a recordWriter. After an error it returns

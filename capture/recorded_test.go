@@ -36,7 +36,7 @@ func BenchmarkRecorded(b *testing.B) {
 			for b.Loop() {
 				size, columns = 0, [numEventSections]int{}
 				for rest := range slices.Chunk(events, eventsPerChunk) {
-					payload = c.encode(payload[:0], rest)
+					payload = c.encode(payload[:0], rest, nil)
 					size += chunkHeaderSize + len(payload)
 					addSections(b, &columns, payload)
 				}

@@ -125,7 +125,7 @@ func TestAnyEventsSurviveEncoding(t *testing.T) {
 			events[i] = events[i].normal(seq)
 			seq = events[i].Seq
 		}
-		got, err := decoder.decode(nil, encoder.encode(nil, events))
+		got, err := decoder.decode(nil, encoder.encode(nil, events, nil))
 		if err != nil {
 			t.Fatalf("decode: %v", err)
 		}
@@ -142,7 +142,7 @@ func TestProgramsSurviveEncoding(t *testing.T) {
 		events := trace(seed, 40000)
 		for start := 0; start < len(events); {
 			chunk := events[start:min(start+1000*int(seed+1), len(events))]
-			got, err := decoder.decode(nil, encoder.encode(nil, chunk))
+			got, err := decoder.decode(nil, encoder.encode(nil, chunk, nil))
 			if err != nil {
 				t.Fatalf("seed %d, events from %d: %v", seed, start, err)
 			}

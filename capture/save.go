@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+
+	"hdb/internal/addr"
 )
 
 // WriteSource writes src to w as a complete capture. It keeps the symbols and
@@ -39,8 +42,8 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 		if int(e.Stack) > stacks {
 			upTo(src.Stacks())
 		}
-		if c.AddEvent(e); c.err != nil {
-			return c.err
+		if c.AddEvent(e); c.Err() != nil {
+			return c.Err()
 		}
 	}
 	for _, s := range src.Stops() {
@@ -53,8 +56,23 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	if err := c.Flush(); err != nil { // the events before their names: a cut costs less
 		return err
 	}
-	c.embed(src, sym)
+	c.embed(embedding{src: src, sym: sym, modules: src.Modules()}, codesOf(src))
 	return c.Close()
+}
+
+// codesOf yields the code addresses of all stacks, and whether they are return
+// addresses.
+func codesOf(src Source) iter.Seq2[addr.Run, bool] {
+	return func(yield func(addr.Run, bool) bool) {
+		for id := range src.Stacks() {
+			s := src.Stack(StackID(id + 1))
+			for i, pc := range s.PCs {
+				if !yield(pc, !s.isPC(i)) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Save writes src to the file path, as WriteSource does. The file is replaced

@@ -235,7 +235,7 @@ func TestWriterKeepsItsFirstError(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(w, 1, 2*eventsPerChunk)
-	for _, err := range []error{w.Err(), w.Flush(), w.Close()} {
+	for _, err := range []error{w.Flush(), w.Err(), w.Close()} {
 		if !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("got %v", err)
 		}

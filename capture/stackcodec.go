@@ -49,6 +49,12 @@ type stackEncoder struct {
 	before  []addr.Run // the stack before
 }
 
+func newStackEncoder(first StackID) *stackEncoder {
+	c := new(stackEncoder)
+	c.start(first)
+	return c
+}
+
 // start begins a chunk with the stack first.
 func (c *stackEncoder) start(first StackID) {
 	for i := range c.columns {
@@ -114,10 +120,11 @@ func (c *stackEncoder) putPC(pc uint64) {
 // full reports whether the chunk should be written.
 func (c *stackEncoder) full() bool { return c.count >= 4096 || c.frames >= 1<<17 }
 
-func (c *stackEncoder) payload(p *packer) []byte {
+// append appends the payload of the chunk.
+func (c *stackEncoder) append(b []byte, p *packer) []byte {
 	head := binary.AppendUvarint(nil, uint64(c.first))
 	head = binary.AppendUvarint(head, uint64(c.count))
-	b := appendStored(nil, secStackHead, head)
+	b = appendStored(b, secStackHead, head)
 	for id := secPCs; id <= secReasons; id++ {
 		if len(c.columns[id]) > 0 {
 			b = p.appendPacked(b, id, c.columns[id])

@@ -1,6 +1,10 @@
 package capture
 
-import "hdb/internal/addr"
+import (
+	"iter"
+
+	"hdb/internal/addr"
+)
 
 // Flags of a frame, part of the wire format.
 const (
@@ -129,6 +133,28 @@ func (t *stackTable) grow() {
 	t.children = make([]uint32, 2*len(t.children))
 	for i, n := range t.nodes[1:] {
 		t.children[t.slot(n)] = uint32(i + 1)
+	}
+}
+
+// codes yields each code address of the stacks once, and whether it is a return
+// address.
+func (t *stackTable) codes() iter.Seq2[addr.Run, bool] {
+	return func(yield func(addr.Run, bool) bool) {
+		type code struct {
+			pc   addr.Run
+			isPC bool
+		}
+		seen := map[code]bool{}
+		for _, n := range t.nodes[1:] {
+			c := code{n.pc, n.flags&frameIsPC != 0}
+			if seen[c] {
+				continue
+			}
+			seen[c] = true
+			if !yield(c.pc, !c.isPC) {
+				return
+			}
+		}
 	}
 }
 

@@ -1,9 +1,10 @@
 package capture
 
 import (
-	"fmt"
 	"io"
 	"math"
+	"sync"
+	"time"
 )
 
 // eventsPerChunk are collected before a chunk is written. More would compress a
@@ -30,83 +31,101 @@ var (
 )
 
 // A Writer appends a recording to a file. What it was given can be read from
-// the file after Flush, also when nothing more is ever written. It keeps at
-// most one chunk of events and the interned stacks in memory. It belongs to one
-// goroutine.
+// the file after Flush, also when nothing more is ever written. It belongs to
+// one goroutine; another one, which it starts, encodes and writes.
+//
+// It keeps the interned stacks in memory and the events of a few chunks. When
+// the file takes events slower than they come, AddEvent waits for it.
 //
 // The first error of the underlying writer is kept: nothing is written after
-// it, and Err, Flush and Close return it.
+// it, what is added is dropped but counted, nothing waits any more, and Err,
+// Flush and Close return it.
 type Writer struct {
-	w      io.Writer
-	err    error
-	offset int64
-	index  []chunkRef
-
 	info      Info
-	infoStale bool // info has changed since it was written
-	packer    packer
+	infoStale bool // info has changed since it was written, other than by events
+	written   Totals // that were written with info
 	events    []Event
-	encoder   eventEncoder
 	seq       uint64 // of the last event
 
-	stacks    stackEncoder
+	stacks    *stackEncoder // that are not yet written
 	interned  *stackTable
 	functions map[string]uint16
 	modules   []Module
 	losses    lossWriter
+	pending   [chunkLosses + 1]recordWriter // by kind of chunk
 
-	pending [chunkLosses + 1]recordWriter // by kind of chunk
+	queue   queue
+	out     chunkWriter
+	buffers sync.Pool // of *[]Event of eventsPerChunk
+	spares  sync.Pool // of *stackEncoder
 }
 
 // NewWriter begins a capture on w, usually an empty file. It writes nothing but
 // whole chunks, each with one call of w.Write.
 func NewWriter(w io.Writer, info Info) (*Writer, error) {
-	c := &Writer{w: w, interned: newStackTable(), functions: map[string]uint16{}}
+	c := &Writer{interned: newStackTable(), functions: map[string]uint16{}, stacks: newStackEncoder(1)}
+	c.out.w = w
 	info.Totals = Totals{}
 	c.info = info.normal()
 	c.infoStale = true
-	c.stacks.start(1)
-	c.write(appendFileHeader(nil))
+	c.out.write(appendFileHeader(nil))
 	return c, c.Flush()
 }
 
-// Err is the first error of writing, or nil.
-func (c *Writer) Err() error { return c.err }
+// Err is the first error of writing, or nil. An error may be found a little
+// after the call that it belongs to.
+func (c *Writer) Err() error { return c.out.err() }
 
-func (c *Writer) write(b []byte) {
-	if c.err != nil {
-		return
-	}
-	if _, err := c.w.Write(b); err != nil {
-		c.err = fmt.Errorf("write capture: %w", err)
-		return
-	}
-	c.offset += int64(len(b))
-}
+// Size is the length of the file so far, in bytes.
+func (c *Writer) Size() int64 { return c.out.offset.Load() }
 
-// chunk writes a chunk, and ref completed with where it lies to the index.
-func (c *Writer) chunk(ref chunkRef, payload []byte) {
-	if c.err == nil && len(payload) > maxChunk {
-		c.err = fmt.Errorf("write capture: a chunk of %v would have %d bytes", ref.kind, len(payload))
-	}
-	ref.offset = c.offset
-	h := chunkHeader{number: uint32(len(c.index)), kind: ref.kind, length: uint32(len(payload)), crc: checksum(payload)}
-	c.write(append(h.append(make([]byte, 0, chunkHeaderSize+len(payload))), payload...))
-	c.index = append(c.index, ref)
-}
+// Events is the number of events added.
+func (c *Writer) Events() uint64 { return c.info.Totals.Events }
+
+// Totals are those of the events and losses added.
+func (c *Writer) Totals() Totals { return c.info.Totals }
+
+// Last is the time of the last event.
+func (c *Writer) Last() time.Duration { return c.info.Totals.Last }
+
+// Stacks is the number of stacks interned.
+func (c *Writer) Stacks() int { return len(c.interned.stacks) }
 
 // AddEvent appends an event and returns its number, as Log.AddEvent does.
 func (c *Writer) AddEvent(e Event) uint64 {
 	e = e.normal(c.seq)
 	c.seq = e.Seq
 	c.info.Totals.add(&e)
-	c.infoStale = true
 	c.events = append(c.events, e)
 	if len(c.events) == eventsPerChunk {
-		c.flushTables()
-		c.flushEvents()
+		c.cut()
+		c.events = c.buffer()
 	}
 	return e.Seq
+}
+
+// buffer is an empty one for the events of a chunk.
+func (c *Writer) buffer() []Event {
+	if b, _ := c.buffers.Get().(*[]Event); b != nil {
+		return (*b)[:0]
+	}
+	return make([]Event, 0, eventsPerChunk)
+}
+
+// cut has the events so far written, behind what they refer to.
+func (c *Writer) cut() {
+	c.flushTables()
+	if len(c.events) == 0 {
+		return
+	}
+	events, totals := c.events, c.info.Totals
+	c.events = nil
+	c.queue.add(func() {
+		c.out.events(events, &totals)
+		if cap(events) >= eventsPerChunk {
+			c.buffers.Put(&events)
+		}
+	})
 }
 
 // Intern is the ID of a stack; equal stacks have one ID.
@@ -184,23 +203,26 @@ func (c *Writer) SetInfo(info Info) {
 	c.infoStale = true
 }
 
-// Flush writes everything so far, so that a reader of the file finds it. Chunks
-// are the larger and better compressed the less often it is called: once a
-// second does no harm.
-func (c *Writer) Flush() error {
-	c.flushTables()
-	if len(c.events) > 0 {
-		c.flushEvents()
-	}
+// Push has everything so far written soon, and waits for nothing unless much is
+// waiting already. It costs next to nothing if nothing was added. A chunk of
+// fewer events takes more bytes for each: once a second does little harm.
+func (c *Writer) Push() {
+	c.cut()
 	c.flushRecords(chunkStops)
 	c.losses.flush(c.records)
 	c.flushRecords(chunkLosses)
 	if c.infoStale {
-		c.infoStale = false
+		c.infoStale, c.written = false, c.info.Totals
 		c.records(chunkInfo).info(c.info)
 		c.flushRecords(chunkInfo)
 	}
-	return c.err
+}
+
+// Flush writes everything so far, so that a reader of the file finds it.
+func (c *Writer) Flush() error {
+	c.Push()
+	c.queue.wait()
+	return c.Err()
 }
 
 // flushTables writes what events refer to: it must be in the file before them.
@@ -214,29 +236,50 @@ func (c *Writer) flushTables() {
 }
 
 func (c *Writer) flushRecords(kind chunkKind) {
-	if w := &c.pending[kind]; len(w.records) > 0 {
-		c.chunk(chunkRef{kind: kind}, w.payload(&c.packer))
+	w := c.pending[kind]
+	if len(w.records) == 0 {
+		return
 	}
+	c.pending[kind] = recordWriter{}
+	c.queue.add(func() { c.out.records(kind, &w) })
 }
 
 func (c *Writer) flushStacks() {
-	first, count := c.stacks.first, c.stacks.count
-	c.chunk(chunkRef{kind: chunkStacks, first: uint64(first), count: count}, c.stacks.payload(&c.packer))
-	c.stacks.start(first + StackID(count))
+	s := c.stacks
+	next, _ := c.spares.Get().(*stackEncoder)
+	if next == nil {
+		next = new(stackEncoder)
+	}
+	next.start(s.first + StackID(s.count))
+	c.stacks = next
+	c.queue.add(func() {
+		c.out.stacks(s)
+		c.spares.Put(s)
+	})
 }
 
-func (c *Writer) flushEvents() {
-	head := headOf(c.events)
-	c.chunk(head.ref(), c.encoder.encode(nil, c.events))
-	c.events = c.events[:0]
+// Embed writes the symbols and source lines of all stacks interned so far, which
+// makes the capture one that opens anywhere. It is called once, when the modules
+// are known and before Close.
+func (c *Writer) Embed(sym Embedder) error {
+	if err := c.Flush(); err != nil { // the events before their names: a cut costs less
+		return err
+	}
+	c.embed(embedding{sym: sym, modules: c.modules}, c.interned.codes())
+	c.queue.wait()
+	return c.Err()
 }
 
 // Close flushes and writes the index, which makes the capture complete. It does
 // not close the underlying writer.
 func (c *Writer) Close() error {
+	if c.written != c.info.Totals {
+		c.infoStale = true // so that they are found without reading the events
+	}
 	if err := c.Flush(); err != nil {
 		return err
 	}
-	c.chunk(chunkRef{kind: chunkIndex}, indexPayload(&c.packer, c.index))
-	return c.err
+	c.queue.add(c.out.close)
+	c.queue.wait()
+	return c.Err()
 }

@@ -1,0 +1,80 @@
+package capture
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// A chunkWriter appends chunks to a file. Only the jobs of a Writer's queue use
+// it, except for what is atomic.
+type chunkWriter struct {
+	w       io.Writer
+	offset  atomic.Int64
+	failed  atomic.Pointer[error] // the first error; nothing is written after it
+	index   []chunkRef
+	packer  packer
+	encoder eventEncoder
+	buf     []byte // of the last chunk
+}
+
+// err is the first error of writing, or nil.
+func (c *chunkWriter) err() error {
+	if p := c.failed.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (c *chunkWriter) fail(err error) {
+	err = fmt.Errorf("write capture: %w", err)
+	c.failed.CompareAndSwap(nil, &err)
+}
+
+func (c *chunkWriter) write(b []byte) {
+	if c.err() != nil {
+		return
+	}
+	if _, err := c.w.Write(b); err != nil {
+		c.fail(err)
+		return
+	}
+	c.offset.Add(int64(len(b)))
+}
+
+// chunk writes a chunk with what payload appends, and ref completed with where
+// it lies to the index.
+func (c *chunkWriter) chunk(ref chunkRef, payload func([]byte) []byte) {
+	if c.err() != nil {
+		return
+	}
+	var empty [chunkHeaderSize]byte
+	c.buf = payload(append(c.buf[:0], empty[:]...))
+	body := c.buf[chunkHeaderSize:]
+	if len(body) > maxChunk {
+		c.fail(fmt.Errorf("a chunk of %v would have %d bytes", ref.kind, len(body)))
+		return
+	}
+	ref.offset = c.offset.Load()
+	h := chunkHeader{number: uint32(len(c.index)), kind: ref.kind, length: uint32(len(body)), crc: checksum(body)}
+	h.append(c.buf[:0])
+	c.write(c.buf)
+	c.index = append(c.index, ref)
+}
+
+func (c *chunkWriter) records(kind chunkKind, w *recordWriter) {
+	c.chunk(chunkRef{kind: kind}, func(b []byte) []byte { return w.append(b, &c.packer) })
+}
+
+func (c *chunkWriter) stacks(s *stackEncoder) {
+	ref := chunkRef{kind: chunkStacks, first: uint64(s.first), count: s.count}
+	c.chunk(ref, func(b []byte) []byte { return s.append(b, &c.packer) })
+}
+
+func (c *chunkWriter) events(events []Event, totals *Totals) {
+	c.chunk(headOf(events).ref(), func(b []byte) []byte { return c.encoder.encode(b, events, totals) })
+}
+
+func (c *chunkWriter) close() {
+	c.chunk(chunkRef{kind: chunkIndex}, func(b []byte) []byte { return appendIndex(b, &c.packer, c.index) })
+}

@@ -1,0 +1,60 @@
+package capture
+
+import "sync"
+
+// maxQueued is how many jobs may wait: with those of events it bounds the memory
+// of a recording that is faster than what encodes or writes it.
+const maxQueued = 8
+
+// A queue does jobs one after the other, in their order, on a goroutine of its
+// own that only exists while there are any. Its zero value is ready.
+type queue struct {
+	mu      sync.Mutex
+	changed sync.Cond // the first job of jobs was done
+	jobs    []func()  // the first is being done
+}
+
+// add adds a job. It waits while too many do.
+func (q *queue) add(job func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.changed.L = &q.mu
+	for len(q.jobs) > maxQueued {
+		q.changed.Wait()
+	}
+	q.jobs = append(q.jobs, job)
+	if len(q.jobs) == 1 {
+		go q.work(job)
+	}
+}
+
+// wait returns when all jobs are done that were added before.
+func (q *queue) wait() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.changed.L = &q.mu
+	for len(q.jobs) > 0 {
+		q.changed.Wait()
+	}
+}
+
+func (q *queue) work(job func()) {
+	for job != nil {
+		job()
+		job = q.done()
+	}
+}
+
+// done takes the first job off the queue and returns the next one, or nil.
+func (q *queue) done() func() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.jobs[0] = nil
+	q.jobs = q.jobs[1:]
+	q.changed.Broadcast()
+	if len(q.jobs) == 0 {
+		q.jobs = nil
+		return nil
+	}
+	return q.jobs[0]
+}
