@@ -63,8 +63,13 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.s.Settings.TTY = v; return nil }},
 		{name: "listsize", kind: kindCount, def: "10", help: "lines that list shows"},
 		{name: "pagination", kind: kindBool, def: "on", help: "stop after each screenful of a long output (only at a terminal)"},
-		{name: "prompt", def: "(hdb) ", help: "what stands before a typed line; quotes keep a blank at its end"},
-		{name: "stack-depth", kind: kindCount, def: "2048", help: "frames of a recorded stack",
+		{name: "probe", kind: kindEnum, values: []string{"auto", "on", "off"}, def: "auto", help: "follow allocators by code inside the process; auto falls back to plain breakpoints, off wants them",
+			get: func(c *Console) string { return string(c.s.Settings.Probe) },
+			apply: func(c *Console, v string) error {
+				c.s.Settings.Probe = session.ProbeMode(v)
+				return c.s.ApplyProbe()
+			}},
+		{name: "probe max-depth", kind: kindCount, def: "2048", help: "frames of a recorded stack, at most 4096 inside the process",
 			get: func(c *Console) string { return strconv.Itoa(c.s.Settings.MaxDepth) },
 			apply: func(c *Console, v string) error {
 				n, _ := strconv.Atoi(v)
@@ -72,8 +77,9 @@ func settingTable() []*setting {
 					return errors.New("at least 1")
 				}
 				c.s.Settings.MaxDepth = n
-				return nil
+				return c.s.ApplyProbe()
 			}},
+		{name: "prompt", def: "(hdb) ", help: "what stands before a typed line; quotes keep a blank at its end"},
 		{name: "step-mode", kind: kindBool, def: "off", help: "step stops in functions without line information too",
 			get:   func(c *Console) string { return onOff(c.s.Settings.StepIntoBare) },
 			apply: func(c *Console, v string) error { c.s.Settings.StepIntoBare = v == "on"; return nil }},

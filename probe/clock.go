@@ -5,24 +5,25 @@ import "time"
 // readTSC reads the processor's time stamp counter.
 func readTSC() uint64
 
-// A clock turns time stamps of the core into times of the session. It holds the
-// last two moments at which both were known and draws a line through them, so
-// it needs no frequency; the counter must run at one, as processors with
-// constant_tsc and nonstop_tsc have it.
+// A clock turns time stamps of the core into times of the session. It knows both
+// at two moments, the last resumption and the present, and draws a line through
+// them, so it needs no frequency; the counter must run at one, as processors
+// with constant_tsc and nonstop_tsc have it.
 type clock struct {
 	tsc  [2]uint64
 	time [2]time.Duration
+	wall time.Time     // at the resumption
 	last time.Duration // given out: times do not go back
 }
 
-// resume begins anew after the inferior stood still.
+// resume begins anew after the inferior stood still. now is the session's time.
 func (c *clock) resume(now time.Duration) {
 	t := readTSC()
-	c.tsc, c.time = [2]uint64{t, t}, [2]time.Duration{now, now}
+	c.tsc, c.time, c.wall = [2]uint64{t, t}, [2]time.Duration{now, now}, time.Now()
 }
 
 // tick notes the present.
-func (c *clock) tick(now time.Duration) { c.tsc[1], c.time[1] = readTSC(), now }
+func (c *clock) tick() { c.tsc[1], c.time[1] = readTSC(), c.time[0]+time.Since(c.wall) }
 
 // at is the time of a stamp.
 func (c *clock) at(stamp uint64) time.Duration {

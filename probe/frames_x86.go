@@ -122,7 +122,7 @@ func (f *frameRow) apply(in x86asm.Inst) {
 }
 
 // table makes the walker's table of the rows; code between them has no CFI.
-func (m frameMap) table(size int, rules *cfi.Rules) *cfi.Table {
+func (m frameMap) table(rules *cfi.Rules) *cfi.Table {
 	t := &cfi.Table{}
 	for _, at := range m.offsets() {
 		if id := rules.ID(m[at].rule()); len(t.IDs) == 0 || t.IDs[len(t.IDs)-1] != id {

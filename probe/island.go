@@ -29,6 +29,7 @@ type islandRow struct {
 const (
 	islandSize = 1 << 20
 	reach      = 1<<31 - islandSize - 1<<12
+	aside      = 1 << 30
 )
 
 var errNoGap = errors.New("no free addresses within 2 GiB of it")
@@ -109,6 +110,11 @@ func gaps(maps []inferior.Mapping, low, high addr.Run) []addr.Run {
 		if m.Low >= free+islandSize {
 			if at := (m.Low - islandSize) &^ 0xfff; m.Low <= low && fits(at) {
 				below = append([]addr.Run{at}, below...)
+				// A GiB further down, if it is free: the kernel puts the next
+				// library where it would without the probe.
+				if far := at - aside; at > aside && far >= free && fits(far) {
+					below = append([]addr.Run{far}, below...)
+				}
 			}
 			if free >= high && fits(free) {
 				above = append(above, free)

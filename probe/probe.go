@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"hdb/breakpoints"
 	"hdb/inferior"
@@ -21,6 +22,8 @@ type Config struct {
 	Unwinder func(m inferior.Module, name string) []breakpoints.Symbol
 	// Sink is told of events.
 	Sink Sink
+	// Now is the time of the session, which events are given.
+	Now time.Duration
 	// MaxDepth is the most frames of a recorded stack.
 	MaxDepth int
 	// Message is for the user: what could not be done, but hurts nothing.
@@ -267,9 +270,32 @@ func (p *Probe) finish() error {
 		}
 		f.patch = patch
 	}
+	if !p.armed {
+		bytes, blocks := p.cfg.Sink.Heap()
+		p.shared.word(hdLive).Store(bytes)
+		p.shared.word(hdBlocks).Store(blocks)
+		p.shared.word(hdCount).Store(p.request.Seq)
+	}
 	p.armed = true
 	return nil
 }
+
+// SetDepth changes the most frames of a stack for the walks to come.
+func (p *Probe) SetDepth(frames int) {
+	p.cfg.MaxDepth = frames
+	if err := p.poke(stDepth, uint64(min(max(frames, minDepth), maxDepth))); err != nil {
+		p.message("probe: %v", err)
+	}
+}
+
+// Sites is how many functions are watched.
+func (p *Probe) Sites() int { return len(p.byEntry) }
+
+// Armed reports whether functions are watched.
+func (p *Probe) Armed() bool { return p.armed }
+
+// Recording reports whether all events go through the ring.
+func (p *Probe) Recording() bool { return p.armed && p.request.Record }
 
 // mode is what the state's mode has to be.
 func (p *Probe) mode() uint64 {
@@ -472,8 +498,9 @@ func (p *Probe) release() {
 	if p.closed {
 		return
 	}
-	p.closed = true
 	p.reader.stop()
+	p.stats = p.counts()
+	p.closed = true
 	keep().release(p.shared)
 	p.shared.close()
 }

@@ -22,8 +22,6 @@ type Sink interface {
 	Live(block uint64) bool
 	// Heap is the size of all live blocks in bytes, and their number.
 	Heap() (bytes, blocks uint64)
-	// Now is the time of the session that events are given.
-	Now() time.Duration
 }
 
 // Stats counts what a probe did.
@@ -36,6 +34,14 @@ type Stats struct {
 	LostSt   uint64 // stacks for which there was no room
 	NoThread uint64 // calls of threads that the probe had no place for
 	Torn     uint64 // records that a thread never completed
+}
+
+// Add sums the counts of two probes.
+func (s Stats) Add(o Stats) Stats {
+	return Stats{
+		Events: s.Events + o.Events, Stacks: s.Stacks + o.Stacks, Walks: s.Walks + o.Walks, Waits: s.Waits + o.Waits,
+		Lost: s.Lost + o.Lost, LostSt: s.LostSt + o.LostSt, NoThread: s.NoThread + o.NoThread, Torn: s.Torn + o.Torn,
+	}
 }
 
 // reader is the consumer of the ring. Its fields are guarded by Probe.mu.
@@ -86,7 +92,7 @@ func (r *reader) start(p *Probe) {
 		threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
-	r.clock.resume(p.cfg.Sink.Now())
+	r.clock.resume(p.cfg.Now)
 	go r.run()
 }
 
@@ -155,22 +161,19 @@ func (p *Probe) drainAll() {
 		if p.drain(batch) > 0 {
 			continue
 		}
-		if p.allStopped() || time.Now().After(deadline) {
+		if p.stopped || time.Now().After(deadline) {
 			return
 		}
 		time.Sleep(10 * time.Microsecond)
 	}
 }
 
-// allStopped tells whether nobody can complete a record.
-func (p *Probe) allStopped() bool { return p.stopped }
-
 // drain handles up to n complete records. The lock is held.
 func (r *reader) drain(n int) int {
 	if r.p.shared.record(r.tail).Load() == 0 {
 		return 0
 	}
-	r.clock.tick(r.p.cfg.Sink.Now())
+	r.clock.tick()
 	before, blocks := r.p.cfg.Sink.Heap()
 	var asked, made uint64
 	count := 0
@@ -249,15 +252,30 @@ func (p *Probe) counts() Stats {
 
 // Resumed and Stopped bracket the time in which the inferior runs: its clock
 // stands still in between.
-func (p *Probe) Resumed() {
+func (p *Probe) Resumed(now time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = false
-	p.clock.resume(p.cfg.Sink.Now())
+	p.clock.resume(now)
+}
+
+// Exclusive runs f while no event is handled, and after those that are complete
+// have been.
+func (p *Probe) Exclusive(f func()) {
+	if p.closed {
+		f()
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drainAll()
+	f()
 }
 
 // Stopped handles what the threads recorded before they all stopped.
 func (p *Probe) Stopped() {
+	p.mu.Lock()
 	p.stopped = true
+	p.mu.Unlock()
 	p.Drain()
 }

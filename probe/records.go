@@ -154,15 +154,21 @@ func (r *reader) freed(e *capture.Event, s *site, tid uint32, first uint64, insi
 			return
 		}
 	}
-	if e.Kind == capture.Free && !s.Main && int(tid) != r.p.proc.PID() {
-		// An allocator frees what is its own: glibc the cache of a thread that
-		// ends, block by block. They were freed by the user before.
-		caller := addr.Run(first)
-		if s.In.Low <= caller && caller < s.In.High && !r.p.cfg.Sink.Live(e.Addr) {
-			return
-		}
+	if r.p.ownFree(e, s, tid, first) {
+		return
 	}
 	r.report(e, s)
+}
+
+// ownFree tells whether an allocator frees what is its own: glibc the cache of
+// a thread that ends, block by block. They were freed by the user before. first
+// is the return address.
+func (p *Probe) ownFree(e *capture.Event, s *site, tid uint32, first uint64) bool {
+	if e.Kind != capture.Free || s.Main || int(tid) == p.proc.PID() {
+		return false
+	}
+	caller := addr.Run(first)
+	return s.In.Low <= caller && caller < s.In.High && !p.cfg.Sink.Live(e.Addr)
 }
 
 // abandoned handles a call that will not return.

@@ -6,6 +6,7 @@ import (
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/probe"
 	"hdb/unwind"
 )
 
@@ -14,8 +15,11 @@ type trace struct {
 	seq       uint64 // of the last event
 	live      *heap.Live
 	recording bool
+	base      uint64            // number of the event before the first that the probe counted
+	funcs     map[string]uint16 // indexes in the log by name
+	sites     int               // functions that the probe watches, or did last
+	probed    probe.Stats       // of probes that ended
 	next      *nextEvent
-	kept      map[uint64]bool   // addresses of blocks that are in the log and live
 	blind     bool              // the program ran on with such blocks while nothing was traced
 	lost      breakpoints.Stats // Lost and LostCause of tracers that ended
 }
@@ -28,28 +32,11 @@ type nextEvent struct {
 }
 
 func (tr *trace) reset() {
-	*tr = trace{live: heap.NewLive(), recording: tr.recording, kept: map[uint64]bool{}}
+	*tr = trace{live: heap.NewLive(), recording: tr.recording, funcs: map[string]uint16{}}
 }
 
 // forgetBlocks follows an exec: the old image's heap is gone.
-func (tr *trace) forgetBlocks() { tr.live, tr.kept = heap.NewLive(), map[uint64]bool{} }
-
-// ends takes note of a block that is given back, and tells whether the log has
-// it: then the log has to have its end too, or the block would seem to live.
-func (tr *trace) ends(e capture.Event) bool {
-	addr := e.Addr
-	if e.Kind == capture.Realloc {
-		addr = e.Old
-		if e.Failed {
-			return false
-		}
-	} else if e.Kind != capture.Free {
-		return false
-	}
-	had := tr.kept[addr]
-	delete(tr.kept, addr)
-	return had
-}
+func (tr *trace) forgetBlocks() { tr.live = heap.NewLive() }
 
 // sink receives the tracer's events.
 type sink struct{ s *Session }
@@ -65,10 +52,10 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	e.Abandoned = call.Abandoned
 	env := &eventEnv{s: s, t: t, e: e, call: call}
 	env.find = func() []Frame { return s.named(env.walk()).Frames }
-	s.applyEvent(e)
-	keep := tr.ends(e.Event) || tr.recording
+	gone := s.applyEvent(e)
 	stop := s.stopsAt(env)
-	if keep || stop {
+	// What the log has the beginning of, it has to have the end of.
+	if tr.recording || stop || gone.Logged {
 		s.record(env)
 	}
 	if stop {
@@ -78,14 +65,14 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 }
 
 // applyEvent brings the live heap up to date, and gives a free the size of its
-// block. live and blocks in conditions are those after the event.
-func (s *Session) applyEvent(e *Event) {
-	if e.Kind == capture.Free {
-		if b, ok := s.trace.live.At(e.Addr); ok {
-			e.Size = b.Size
-		}
+// block. live and blocks in conditions are those after the event. It returns the
+// block that is no more.
+func (s *Session) applyEvent(e *Event) heap.Block {
+	gone, ended := s.trace.live.Follow(&e.Event, s.trace.recording)
+	if ended && e.Kind == capture.Free {
+		e.Size = gone.Size
 	}
-	s.trace.live.Apply(e.Event)
+	return gone
 }
 
 // stopsAt checks every allocation stop, so that all hit counts are right.

@@ -56,6 +56,7 @@ func (s *Session) switchTo(pid int) error {
 		s.unbindAll()
 	}
 	s.tracer.Disarm()
+	s.closeProbe()
 	s.leave()
 	if err := s.proc.SwitchTo(pid); err != nil {
 		return err

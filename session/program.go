@@ -222,6 +222,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.target.Store(p)
 	s.started, s.held, s.stopped = time.Now(), 0, time.Now()
 	s.hits = nil
+	s.fellBack, s.said = "", map[string]bool{}
 	s.trace.reset()
 	s.logged, s.logMods, s.resolved = map[int]bool{}, map[moduleKey]int{}, resolved{}
 	s.resolvedTo = 0
@@ -238,12 +239,14 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		}
 	}
 	p.SetHooks(inferior.Hooks{
-		Modules:      s.modulesChanged,
-		Forked:       s.forked,
-		Execed:       s.execed,
-		Signal:       s.signalSeen,
-		ThreadExited: func(t *inferior.Thread) { s.tracer.ThreadExited(int32(t.TID)) },
-		Message:      func(m string) { s.notify("%s", m) },
+		Modules:       s.modulesChanged,
+		Forked:        s.forked,
+		Execed:        s.execed,
+		Signal:        s.signalSeen,
+		ThreadStarted: s.threadStarted,
+		ThreadExited:  s.threadExited,
+		Fault:         func(t *inferior.Thread, _ *inferior.Signal) bool { return s.probe != nil && s.probe.Fault(t) },
+		Message:       func(m string) { s.notify("%s", m) },
 	})
 	s.newTracer()
 	s.mods.update(p.Modules())
@@ -280,6 +283,7 @@ func (s *Session) Detach() (pid int, err error) {
 	pid = s.proc.PID()
 	s.unbindAll()
 	s.tracer.Disarm()
+	s.closeProbe()
 	err = s.proc.Detach() // lifts whatever is left
 	s.forget()
 	return pid, err
@@ -299,6 +303,7 @@ func (s *Session) Kill() (pid int, err error) {
 // forget drops everything that belonged to the process. The log stays, to be
 // asked and saved. A process that is held takes its place.
 func (s *Session) forget() {
+	s.dropProbe()
 	s.finishLog()
 	if held := s.proc.Held(); len(held) > 0 {
 		err := s.switchTo(held[0])
@@ -328,6 +333,7 @@ func (s *Session) Close() error {
 		if s.proc.Attached() {
 			s.unbindAll()
 			s.tracer.Disarm()
+			s.closeProbe()
 		}
 		errs = append(errs, s.proc.Close())
 		s.proc, s.tracer = nil, nil
@@ -351,11 +357,14 @@ func (s *Session) ApplySettings() {
 // modulesChanged follows dlopen and dlclose.
 func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Action {
 	defer s.ownWork()()
-	if len(removed) > 0 {
-		s.finishLog() // names of what goes away
-	}
-	s.mods.update(s.proc.Modules())
-	s.logModules(added, removed)
+	s.exclusive(func() {
+		if len(removed) > 0 {
+			s.finishLog() // names of what goes away
+		}
+		s.mods.update(s.proc.Modules())
+		s.logModules(added, removed)
+	})
+	s.loaded(added, removed)
 	if err := s.tracer.ModulesChanged(added, removed); err != nil {
 		s.notify("allocators of a new library: %v", err)
 	}
@@ -374,6 +383,7 @@ func (s *Session) forked(parent, child int, followed bool) {
 		s.notify("process %d forked %d: it runs free", parent, child)
 	}
 	if followed {
+		s.followProbe()
 		s.mods.update(s.proc.Modules())
 	}
 }
@@ -382,6 +392,8 @@ func (s *Session) forked(parent, child int, followed bool) {
 func (s *Session) execed(path string) {
 	defer s.ownWork()()
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
+	s.dropProbe()
+	s.fellBack = ""
 	s.forgetBindings()
 	obj, err := s.mods.open(path)
 	if err != nil {

@@ -68,7 +68,9 @@ func (s *Session) RecordStatus() RecordStatus {
 	if src := s.source(); src != nil {
 		st.Recorded, st.Stacks = src.Len(), src.Stacks()
 	}
-	if s.tracer != nil {
+	st.Sites = s.trace.sites
+	if s.tracer != nil && s.tracer.Armed() {
+		st.Sites = 0
 		for _, site := range s.tracer.Sites() {
 			if site.Err == nil {
 				st.Sites++
@@ -100,7 +102,7 @@ func (s *Session) record(env *eventEnv) {
 	e.Stack = s.log.Intern(recordedStack(env.walk()))
 	s.log.AddEvent(e.Event)
 	if heap.Allocates(e.Event) {
-		s.trace.kept[e.Addr] = true
+		s.trace.live.SetLogged(e.Addr, true)
 	}
 	s.logThread(env.t)
 }

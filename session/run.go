@@ -86,10 +86,19 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 // resume lets all threads run until something asks to stop.
 func (s *Session) resume() (inferior.Stop, error) {
 	s.leave()
-	if len(s.trace.kept) > 0 && !s.tracer.Armed() {
+	if s.log.Len() > 0 && s.trace.live.Blocks() > 0 && !s.eventsArmed() {
 		s.trace.blind = true
 	}
 	defer func() { s.stopped = time.Now() }()
+	if s.probe != nil {
+		s.probe.Resumed(s.now())
+		defer func() {
+			if s.probe != nil {
+				s.probe.Stopped()
+				s.countEvents()
+			}
+		}()
+	}
 	for {
 		stop, err := s.proc.Continue()
 		if err != nil || stop.Reason != inferior.Watched || s.watched(stop) {

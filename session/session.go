@@ -22,6 +22,7 @@ import (
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/probe"
 	"hdb/symbols"
 	"hdb/unwind"
 )
@@ -47,6 +48,9 @@ type Session struct {
 	binds map[int]*binding // planted traps of a numbered stop, by its ID
 
 	tracer     *breakpoints.Tracer
+	probe      *probe.Probe           // nil before it was needed
+	fellBack   string                 // why the probe cannot be used
+	said       map[string]bool        // warnings given in this run
 	userFns    []breakpoints.Function // alloc add
 	trace      trace                  // events of this run
 	log        *capture.Log
@@ -86,6 +90,7 @@ type Settings struct {
 	FollowChild  bool   // follow-fork-mode child
 	KeepForks    bool   // not detach-on-fork
 	MaxDepth     int    // frames of a recorded stack
+	Probe        ProbeMode
 	DebugDirs    []string
 	Sysroot      string
 	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none
@@ -113,7 +118,7 @@ func New(cfg Config) *Session {
 		resolved: resolved{},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
-			Wrappers: regexp.MustCompile(DefaultWrappers), MaxDepth: 2048, DebugDirs: []string{"/usr/lib/debug"},
+			Wrappers: regexp.MustCompile(DefaultWrappers), MaxDepth: 2048, Probe: ProbeAuto, DebugDirs: []string{"/usr/lib/debug"},
 		},
 	}
 	s.mods = newModules(s)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"slices"
 
 	"hdb/breakpoints"
@@ -53,8 +54,22 @@ func (s *Session) armTracer() error {
 	}
 	if !s.wantsEvents() {
 		s.tracer.Disarm()
+		s.disarmProbe()
 		return nil
 	}
+	if s.Settings.Probe != ProbeOff && s.fellBack == "" {
+		err := s.armProbe()
+		if err == nil {
+			s.tracer.Disarm()
+			return nil
+		}
+		if s.Settings.Probe == ProbeOn {
+			return fmt.Errorf("probe: %w", err)
+		}
+		s.fellBack = err.Error()
+		s.notify("probe: %v: plain breakpoints follow the allocators instead, which cost tens of microseconds a call", err)
+	}
+	s.disarmProbe()
 	err := s.tracer.Arm(func(breakpoints.Function) bool { return true })
 	if err != nil && s.RecordStatus().Sites > 0 {
 		s.notify("some allocator functions are not watched: %v", err) // the others are

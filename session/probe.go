@@ -1,0 +1,303 @@
+package session
+
+import (
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/cond"
+	"hdb/probe"
+	"hdb/unwind"
+)
+
+// ProbeMode says whether allocator calls are followed inside the process.
+type ProbeMode string
+
+// The modes.
+const (
+	ProbeAuto ProbeMode = "auto" // where it can be done, else by plain breakpoints
+	ProbeOn   ProbeMode = "on"   // or not at all
+	ProbeOff  ProbeMode = "off"  // by plain breakpoints
+)
+
+// A Plane says what follows allocator calls.
+type Plane struct {
+	Probe  bool
+	Reason string // why it is not the probe, if it might have been
+}
+
+// Plane tells what follows allocator calls now, or will.
+func (s *Session) Plane() Plane {
+	if s.Settings.Probe == ProbeOff {
+		return Plane{Reason: "set probe off"}
+	}
+	return Plane{Probe: s.fellBack == "", Reason: s.fellBack}
+}
+
+// eventsArmed tells whether allocator calls are followed, by either plane.
+func (s *Session) eventsArmed() bool {
+	return s.tracer.Armed() || s.probe != nil && s.probe.Armed()
+}
+
+// ApplyProbe makes changed settings of the probe hold for the running process.
+func (s *Session) ApplyProbe() error {
+	s.fellBack = ""
+	return s.armTracer()
+}
+
+// armProbe has the probe follow what is wanted. The error says why it cannot.
+func (s *Session) armProbe() error {
+	t := s.proc.StoppedThread()
+	if t == nil {
+		return ErrNotRunning
+	}
+	if s.probe == nil {
+		p, err := probe.Inject(s.proc, t, probe.Config{
+			CFI: s.moduleCFI, Unwinder: s.unwinderEntries, Sink: probeSink{s},
+			Now: s.now(), MaxDepth: s.Settings.MaxDepth,
+			Message: func(m string) { s.notify("%s", m) },
+		})
+		if err != nil {
+			return err
+		}
+		s.probe = p
+		for _, t := range s.proc.Threads() {
+			s.logThread(t)
+		}
+	}
+	s.countEvents()
+	modules := s.proc.Modules()
+	sites, err := s.allocatorSites(modules)
+	if err != nil {
+		s.notify("some modules cannot be searched for allocators: %v", err)
+	}
+	s.probe.SetDepth(s.Settings.MaxDepth)
+	if err := s.probe.Arm(t, modules, sites, s.probeRequest()); err != nil {
+		return err
+	}
+	s.trace.sites = s.probe.Sites()
+	s.rebase()
+	return nil
+}
+
+// allocatorSites finds the allocator functions of modules. Those that cannot be
+// watched in either plane are said and left out.
+func (s *Session) allocatorSites(modules []inferior.Module) ([]*breakpoints.Site, error) {
+	finder := breakpoints.Finder{Symbols: allocatorSymbols{s}, Memory: s.proc, Exe: s.proc.Exe()}
+	sites, err := finder.Find(nil, modules, s.tracer.Functions())
+	sites = slices.DeleteFunc(sites, func(site *breakpoints.Site) bool {
+		if site.Err != nil && !s.said[site.Err.Error()] {
+			s.said[site.Err.Error()] = true
+			s.notify("some allocator functions are not watched: %v", site.Err)
+		}
+		return site.Err != nil
+	})
+	return sites, err
+}
+
+// probeRequest is what the probe has to do for the stops and the recording.
+func (s *Session) probeRequest() probe.Request {
+	r := probe.Request{Record: s.needsRing(), Seq: s.trace.seq}
+	for _, st := range s.stops.All() {
+		if st.Enabled && onEvents(st) {
+			r.Stops = append(r.Stops, st)
+		}
+	}
+	if n := s.trace.next; n != nil {
+		r.Next = &probe.Next{Frees: n.want(capture.Free), Cond: n.cond}
+	}
+	return r
+}
+
+// needsRing tells whether every event has to reach hdb: to be recorded, or
+// because a stop depends on what happened before.
+func (s *Session) needsRing() bool {
+	history := func(c *cond.Cond) bool {
+		return c != nil && (c.Uses(cond.Live) || c.Uses(cond.Blocks) || c.Uses(cond.Nth))
+	}
+	if s.trace.recording || s.trace.next != nil && history(s.trace.next.cond) {
+		return true
+	}
+	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool {
+		return st.Enabled && (history(st.Cond) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
+	})
+}
+
+// countEvents takes over the number of events that passed the probe without
+// being sent to hdb.
+func (s *Session) countEvents() {
+	if s.probe == nil || !s.probe.Armed() || s.probe.Recording() {
+		return
+	}
+	if n, err := s.probe.Events(); err == nil {
+		s.trace.seq = max(s.trace.seq, s.trace.base+n)
+	}
+}
+
+// rebase notes which number the probe's count corresponds to.
+func (s *Session) rebase() {
+	if n, err := s.probe.Events(); err == nil {
+		s.trace.base = s.trace.seq - n
+	}
+}
+
+// disarmProbe takes the probe's jumps out of the allocators.
+func (s *Session) disarmProbe() {
+	if s.probe == nil || !s.probe.Armed() {
+		return
+	}
+	s.countEvents()
+	if err := s.probe.Disarm(); err != nil {
+		s.notify("probe: %v", err)
+	}
+}
+
+// dropProbe forgets the probe of an image that is gone, or of a process that
+// is left to itself: the engine takes out what changed its code.
+func (s *Session) dropProbe() {
+	if s.probe == nil {
+		return
+	}
+	s.countEvents()
+	s.probe.Gone()
+	s.trace.probed = s.trace.probed.Add(s.probe.Stats())
+	s.probe = nil
+}
+
+// closeProbe takes the probe out of a process that goes on without hdb.
+func (s *Session) closeProbe() {
+	if s.probe == nil {
+		return
+	}
+	s.countEvents()
+	if err := s.probe.Close(); err != nil {
+		s.notify("probe: %v", err)
+	}
+	s.trace.probed = s.trace.probed.Add(s.probe.Stats())
+	s.probe = nil
+}
+
+// followProbe gives a followed child a probe of its own: its memory has no trace
+// of the parent's but code that passes everything on.
+func (s *Session) followProbe() {
+	if s.probe == nil {
+		return
+	}
+	s.dropProbe()
+	if err := s.armTracer(); err != nil {
+		s.notify("%v", err)
+	}
+}
+
+// exclusive runs f while no event is being taken from the probe.
+func (s *Session) exclusive(f func()) {
+	if s.probe != nil {
+		s.probe.Exclusive(f)
+		return
+	}
+	f()
+}
+
+// loaded has the probe follow a change of the modules.
+func (s *Session) loaded(added, removed []inferior.Module) {
+	t := s.proc.StoppedThread()
+	if s.probe == nil || !s.probe.Armed() || t == nil {
+		return
+	}
+	sites, err := s.allocatorSites(added)
+	if err == nil {
+		err = s.probe.Loaded(t, added, removed, sites)
+		s.trace.sites = s.probe.Sites()
+	}
+	if err != nil {
+		s.notify("allocators of a new library are not watched: %v", err)
+	}
+}
+
+// moduleCFI is the unwinding table of a module, nil without one.
+func (s *Session) moduleCFI(m inferior.Module) *unwind.Table {
+	t, _, _ := s.mods.ModuleAt(m.Low)
+	return t
+}
+
+// unwinderEntries are the places where a module defines a function of the C++
+// runtime's unwinder.
+func (s *Session) unwinderEntries(m inferior.Module, name string) []breakpoints.Symbol {
+	found, err := allocatorSymbols{s}.Defined(m, []string{name})
+	if err != nil {
+		return nil // said when its allocators were looked for
+	}
+	return found
+}
+
+// probeSink takes the probe's events.
+type probeSink struct{ s *Session }
+
+// Stack keeps a stack.
+func (k probeSink) Stack(st capture.Stack) capture.StackID { return k.s.log.Intern(st) }
+
+// Event numbers an event, brings the live heap up to date, and records it.
+func (k probeSink) Event(e *capture.Event, fn *breakpoints.Function) {
+	s := k.s
+	tr := &s.trace
+	tr.seq++
+	e.Seq = tr.seq
+	logged := tr.recording
+	gone, ended := tr.live.Follow(e, logged)
+	if ended && e.Kind == capture.Free {
+		e.Size = gone.Size
+	}
+	if logged || ended && gone.Logged {
+		i, ok := tr.funcs[fn.Name]
+		if !ok {
+			i = s.log.FuncIndex(fn.Name)
+			tr.funcs[fn.Name] = i
+		}
+		e.Func = i
+		s.log.AddEvent(*e)
+	}
+}
+
+// Alloc takes a call that a stop may want.
+func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
+	s := k.s
+	if !s.probe.Recording() {
+		if n, err := s.probe.Events(); err == nil {
+			s.trace.seq = max(s.trace.seq, s.trace.base+n-1)
+		}
+	}
+	return sink{s}.Alloc(t, call)
+}
+
+// Live reports whether a block is allocated.
+func (k probeSink) Live(block uint64) bool {
+	_, ok := k.s.trace.live.At(block)
+	return ok
+}
+
+// Heap is the live heap's size.
+func (k probeSink) Heap() (bytes, blocks uint64) {
+	live := k.s.trace.live
+	return live.Bytes(), uint64(live.Blocks())
+}
+
+// threadStarted and threadExited follow the inferior's threads.
+func (s *Session) threadStarted(t *inferior.Thread) {
+	if s.probe == nil {
+		return
+	}
+	s.exclusive(func() { s.logThread(t) })
+	s.probe.ThreadsChanged()
+}
+
+func (s *Session) threadExited(t *inferior.Thread) {
+	s.tracer.ThreadExited(int32(t.TID))
+	if s.probe == nil || !s.probe.Armed() {
+		return
+	}
+	name := t.Name()
+	s.exclusive(func() { s.log.AddThread(capture.Thread{TID: int32(t.TID), Num: t.Num, Name: name}) })
+	_ = s.probe.ThreadExited(int32(t.TID)) // an error means that the process ends, and its memory with it
+	s.probe.ThreadsChanged()
+}
