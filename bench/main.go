@@ -102,7 +102,7 @@ func (b *bench) run(only, file string) error {
 	fmt.Println()
 	printTable(os.Stdout, b.rows, titles)
 	fmt.Println()
-	fmt.Println(count(b.rows))
+	fmt.Printf("%s; load %s after\n", count(b.rows), load())
 	if file != "" {
 		return m.save(file, b.rows)
 	}

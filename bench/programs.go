@@ -87,8 +87,8 @@ func (b *bench) programRows() error {
 	if len(times) == 0 {
 		return nil
 	}
-	times = append(times, medianOf(times, "median of the programs", &goal{Limit: 0.25}))
-	sizes = append(sizes, medianOf(sizes, "median of the programs", &goal{Limit: 1.5}))
+	times = append(times, medianOf(times, len(all), &goal{Limit: 0.25}))
+	sizes = append(sizes, medianOf(sizes, len(all), &goal{Limit: 1.5}))
 	b.rows = append(append(append(b.rows, times...), raws...), sizes...)
 	return nil
 }
@@ -118,7 +118,7 @@ func (b *bench) program(p program) (times row, raws []row, sizes row) {
 		Group: "programs", What: p.name,
 		Native: quantity{"", "s", native}, Peer: quantity{"heaptrack", "s", peer}, HDB: quantity{"", "s", ours},
 		Figure: quantity{"", "", over(minus(ours, native), minus(peer, native))},
-		Note:   remarks(perEvent(events, minus(peer, native), minus(ours, native)), last.missing(events), plain, r.why("hdb")),
+		Note:   remarks(perEvent(events, minus(peer, native), minus(ours, native)), last.missing(events), plain, b.hdb.recording.remark(), r.why("hdb")),
 	}
 	if raw := r.series("raw", cpu); len(raw) > 0 {
 		raws = []row{{
@@ -132,7 +132,7 @@ func (b *bench) program(p program) (times row, raws []row, sizes row) {
 		Group: "size", What: p.name,
 		Peer: quantity{"heaptrack", "B", r.series("heaptrack", written).scale(1 / events)},
 		HDB:  quantity{"", "B", perRecorded(r, last)},
-		Note: remarks(last.remark(events), plain, r.why("hdb")),
+		Note: remarks(last.remark(events), plain, b.hdb.recording.remark(), r.why("hdb")),
 	}
 	sizes.Figure = sizes.HDB
 	return times, raws, sizes
@@ -154,9 +154,10 @@ func perRecorded(r result, c captured) series {
 	return r.series("hdb", written).scale(1 / float64(c.totals.Events))
 }
 
-// medianOf is the row of the median figure; each round's is that of its rows.
-func medianOf(rows []row, what string, g *goal) row {
-	m := row{Group: rows[0].Group, What: what, Goal: g}
+// medianOf is the row of the median figure of that many rows; each round's is
+// that of its rows.
+func medianOf(rows []row, of int, g *goal) row {
+	m := row{Group: rows[0].Group, What: "median of the programs", Goal: g}
 	m.Figure.Unit = rows[0].Figure.Unit
 	var all []series
 	for _, r := range rows {
@@ -167,8 +168,8 @@ func medianOf(rows []row, what string, g *goal) row {
 	if len(all) > 0 {
 		m.Figure.Series = each(func(v []float64) float64 { return series(v).median() }, all...)
 	}
-	if 0 < len(all) && len(all) < len(rows) {
-		m.Note = fmt.Sprintf("of %d", len(all))
+	if m.Partial = len(all) < of; m.Partial {
+		m.Note = fmt.Sprintf("%d of %d measured", len(all), of)
 	}
 	return m
 }

@@ -36,14 +36,22 @@ func describe(b *bench) machine {
 		Planes:  []string{b.hdb.condition.String(), b.hdb.recording.String()},
 		Command: strings.Join(b.hdb.record(work{argv: []string{"PROG"}}, "FILE").argv[1:], " "),
 	}
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		m.Load, _, _ = strings.Cut(string(text), " ")
-	}
+	m.Load = load()
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		_, rest, _ := strings.Cut(string(text), "model name\t: ")
 		m.CPU, _, _ = strings.Cut(rest, "\n")
 	}
 	return m
+}
+
+// load is the machine's in the last minute.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	minute, _, _ := strings.Cut(string(text), " ")
+	return minute
 }
 
 // firstLine is the first line that a command prints, or what went wrong.
@@ -58,7 +66,7 @@ func firstLine(name string, args ...string) string {
 
 func (m machine) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s, %s\n", m.HDB, strings.Join(m.Peers, ", "), m.Date)
-	fmt.Fprintf(w, "%d x %s, Linux %s, load %s; %d rounds, medians ± half of the range\n", m.Cores, m.CPU, m.Kernel, m.Load, m.Rounds)
+	fmt.Fprintf(w, "%d x %s, Linux %s, load %s before; %d rounds, medians ± half of the range\n", m.Cores, m.CPU, m.Kernel, m.Load, m.Rounds)
 	for _, p := range m.Planes {
 		fmt.Fprintln(w, p)
 	}

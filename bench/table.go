@@ -33,7 +33,9 @@ type row struct {
 	// Figure is the comparison, round by round.
 	Figure quantity
 	Goal   *goal
-	Note   string
+	// Partial says that the figure lacks some of what the goal is about.
+	Partial bool
+	Note    string
 }
 
 // Verdicts on a goal.
@@ -49,7 +51,7 @@ func (r row) verdict() string {
 	}
 	m := r.Figure.Series.median()
 	switch {
-	case math.IsNaN(m):
+	case math.IsNaN(m), r.Partial:
 		return unjudged
 	case r.Goal.Least && m >= r.Goal.Limit, !r.Goal.Least && m <= r.Goal.Limit:
 		return met
