@@ -44,10 +44,11 @@ func BenchmarkLog(b *testing.B) {
 		for _, e := range events {
 			log.AddEvent(e)
 		}
+		log.queue.wait()
 	}
 	size := 0
 	for _, block := range log.blocks {
-		size += cap(block.payload)
+		size += cap(block.payload) + block.length
 	}
 	reportEvents(b, size)
 }

@@ -1,29 +1,47 @@
 package capture
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
 	"sort"
 	"sync"
+	"sync/atomic"
 
 	"hdb/internal/addr"
 )
 
 // A Log is a recording in memory. One goroutine may add to it while any number
 // read it. Events are kept encoded as in a file, in blocks, except for the last
-// ones: tens of millions take tens of megabytes.
+// ones; blocks that need more than a few megabytes are spilled to a temporary
+// file, so that the memory of a recording does not grow with its events.
 type Log struct {
-	mu        sync.RWMutex // held for short steps only, never while events are yielded
-	info      Info
-	blocks    []eventBlock // all events but the last ones
-	sealed    int          // events in blocks
-	tail      []Event      // the last ones; elements are never changed
-	seq       uint64       // of the last event
-	encoder   eventEncoder // of the writing goroutine
-	reader    eventReader
-	broken    error // a block could not be decoded
+	mu      sync.RWMutex // held for short steps only, never while events are yielded
+	info    Info         // Totals without the events of the tail
+	blocks  []eventBlock // the first events
+	waiting [][]Event    // those after them, full tails that wait to become blocks; never changed, but replaced
+	sealed  int          // events in blocks and waiting
+	tail    []Event      // the last ones, and room for more
+	spill   spill
+	broken  error // a block could not be decoded
+
+	// The writing goroutine puts an event in the tail and then counts it, so
+	// that readers need no lock to see it. It alone replaces the tail.
+	filled atomic.Int64 // events in the tail
+
+	// Readers hold snapshots of waiting and tail. While there are any, the
+	// memory of old tails is not used again.
+	snapshots atomic.Int64
+	spare     []Event // an old tail for the next one
+
+	seq     uint64 // of the last event; the writing goroutine's, as are:
+	queue   queue
+	encoder eventEncoder // of the queue's jobs
+	buf     []byte       // of the queue's jobs
+	reader  eventReader
+
 	functions []string
 	funcIndex map[string]uint16
 	stacks    *stackTable
@@ -35,16 +53,13 @@ type Log struct {
 
 var _ Source = (*Log)(nil)
 
-// An eventBlock is the payload of a chunk of events.
-type eventBlock struct {
-	head    eventHead
-	payload []byte
-}
-
 // NewLog starts a recording. It fills in info.Version and counts info.Totals.
 func NewLog(info Info) *Log {
 	info.Totals = Totals{}
-	return &Log{info: info.normal(), funcIndex: map[string]uint16{}, stacks: newStackTable()}
+	return &Log{
+		info: info.normal(), funcIndex: map[string]uint16{}, stacks: newStackTable(),
+		spill: spill{create: createStore, keep: keptPayloads},
+	}
 }
 
 // AddEvent appends an event and returns its number: e.Seq if that is above the
@@ -52,26 +67,64 @@ func NewLog(info Info) *Log {
 // Resolution.
 func (l *Log) AddEvent(e Event) uint64 {
 	e = e.normal(l.seq)
-	l.mu.Lock()
 	l.seq = e.Seq
-	l.tail = append(l.tail, e)
-	l.info.Totals.add(&e)
-	l.mu.Unlock()
-	if len(l.tail) == eventsPerChunk {
-		l.seal()
+	n := int(l.filled.Load())
+	if n == len(l.tail) {
+		n = l.makeRoom()
 	}
+	l.tail[n] = e
+	l.filled.Store(int64(n + 1))
 	return e.Seq
 }
 
-// seal makes a block of the tail. Only the writing goroutine changes the tail,
-// so that readers need not wait while it encodes.
-func (l *Log) seal() {
-	block := eventBlock{headOf(l.tail), l.encoder.encode(nil, l.tail, nil)}
+// makeRoom makes the tail longer, or begins a new one. It returns how many
+// events are in it.
+func (l *Log) makeRoom() (n int) {
+	old := l.tail
+	if len(old) < eventsPerChunk {
+		tail := make([]Event, min(max(2*len(old), 512), eventsPerChunk))
+		copy(tail, old)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.tail = tail
+		return len(old)
+	}
+	l.mu.Lock()
+	for i := range old {
+		l.info.Totals.add(&old[i])
+	}
+	totals := l.info.Totals
+	l.waiting = append(slices.Clone(l.waiting), old)
+	l.sealed += len(old)
+	l.tail, l.spare = l.spare, nil
+	if l.tail == nil {
+		l.tail = make([]Event, eventsPerChunk)
+	}
+	l.filled.Store(0)
+	l.mu.Unlock()
+	l.queue.add(func() { l.seal(totals) })
+	return 0
+}
+
+// seal makes a block of the first tail that waits. It is a job of the queue.
+func (l *Log) seal(totals Totals) {
+	l.mu.RLock()
+	events := l.waiting[0]
+	l.mu.RUnlock()
+	block := eventBlock{head: headOf(events), totals: totals}
+	l.buf = l.encoder.encode(l.buf[:0], events, nil)
+	l.mu.Lock()
+	spill := l.spill
+	l.mu.Unlock()
+	spill.add(&block, l.buf)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.spill = spill
 	l.blocks = append(l.blocks, block)
-	l.sealed += len(l.tail)
-	l.tail = make([]Event, 0, eventsPerChunk) // readers may hold the old one
+	l.waiting = slices.Clone(l.waiting[1:])
+	if l.snapshots.Load() == 0 {
+		l.spare = events
+	}
 }
 
 // Intern is the ID of a stack; equal stacks have one ID.
@@ -159,37 +212,59 @@ func (l *Log) SetInfo(info Info) {
 func (l *Log) Info() Info {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.info
+	info := l.info
+	for i := range l.tail[:l.filled.Load()] {
+		info.Totals.add(&l.tail[i])
+	}
+	return info
 }
 
 // Len is the number of events so far.
 func (l *Log) Len() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.sealed + len(l.tail)
+	return l.sealed + int(l.filled.Load())
 }
+
+// A snapshot is the events of a Log at a moment.
+type snapshot struct {
+	blocks []eventBlock
+	last   [][]Event // after the blocks
+}
+
+// snapshot is the log as it is now. It has to be released.
+func (l *Log) snapshot() snapshot {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	l.snapshots.Add(1)
+	tail := l.tail[:l.filled.Load()]
+	return snapshot{l.blocks, append(slices.Clip(l.waiting), tail)}
+}
+
+func (l *Log) release(snapshot) { l.snapshots.Add(-1) }
 
 // Events yields the events from #from to the last at the time of the call.
 func (l *Log) Events(from uint64) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
-		l.mu.RLock()
-		blocks, tail := l.blocks, l.tail
-		l.mu.RUnlock()
-		load := func(i int) ([]byte, error) { return blocks[i].payload, nil }
-		first := sort.Search(len(blocks), func(i int) bool { return blocks[i].head.last >= from })
-		if !l.reader.each(first, len(blocks), from, load, l.fail, yield) {
+		s := l.snapshot()
+		defer l.release(s)
+		load := func(i int) ([]byte, error) { return s.blocks[i].load() }
+		first := sort.Search(len(s.blocks), func(i int) bool { return s.blocks[i].head.last >= from })
+		if !l.reader.each(first, len(s.blocks), from, load, l.fail, yield) {
 			return
 		}
-		for _, e := range tail[searchEvents(tail, from):] {
-			if !yield(e) {
-				return
+		for _, events := range s.last {
+			for _, e := range events[searchEvents(events, from):] {
+				if !yield(e) {
+					return
+				}
 			}
 		}
 	}
 }
 
-// fail keeps what would be an error of this package: that it cannot decode what
-// it encoded.
+// fail keeps what would be an error of this package, or of the disk: that it
+// cannot decode what it encoded.
 func (l *Log) fail(block int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -287,9 +362,10 @@ func (l *Log) SourceLines(string) []Excerpt { return nil }
 // SourceFiles is nil, as SourceLines.
 func (l *Log) SourceFiles() []string { return nil }
 
-// Damage is nil: memory loses nothing.
+// Damage is nil, or says that events cannot be read back from the disk, or that
+// they cannot be kept there and fill the memory.
 func (l *Log) Damage() error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.broken
+	return cmp.Or(l.broken, l.spill.err)
 }

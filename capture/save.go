@@ -38,7 +38,11 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 		}
 	}
 	upTo(src.Stacks())
-	for e := range src.Events(0) {
+	from := uint64(0)
+	if l, ok := src.(*Log); ok {
+		from = c.copyBlocks(l)
+	}
+	for e := range src.Events(from) {
 		if int(e.Stack) > stacks {
 			upTo(src.Stacks())
 		}
@@ -58,6 +62,30 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	}
 	c.embed(embedding{src: src, sym: sym, modules: src.Modules()}, codesOf(src))
 	return c.Close()
+}
+
+// copyBlocks writes the events of a log that are encoded already, and returns
+// the number from which they are not.
+func (c *Writer) copyBlocks(l *Log) (from uint64) {
+	s := l.snapshot()
+	defer l.release(s)
+	for i := range s.blocks {
+		b := &s.blocks[i]
+		payload, err := b.load()
+		if err != nil {
+			return b.head.first // who reads it there says what is lost
+		}
+		lost := c.info.Totals.Lost
+		c.info.Totals = b.totals
+		c.info.Totals.Lost = lost
+		c.seq = b.head.last
+		c.flushTables()
+		c.queue.add(func() {
+			c.out.chunk(b.head.ref(), func(dst []byte) []byte { return append(dst, payload...) })
+		})
+		from = b.head.last + 1
+	}
+	return from
 }
 
 // codesOf yields the code addresses of all stacks, and whether they are return

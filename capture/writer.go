@@ -42,7 +42,7 @@ var (
 // Flush and Close return it.
 type Writer struct {
 	info      Info
-	infoStale bool // info has changed since it was written, other than by events
+	infoStale bool   // info has changed since it was written, other than by events
 	written   Totals // that were written with info
 	events    []Event
 	seq       uint64 // of the last event
