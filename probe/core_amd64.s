@@ -229,6 +229,7 @@ run:
 	MOVQ const_siReloc(R11), R11
 	JNE  wide
 	CALL R11
+	MARK(const_markReturn)
 
 returned:
 	// AX, DX = the results
@@ -368,6 +369,7 @@ wideWord:
 	JCS  wideWord
 	MARK(const_markWideEnd)
 	CALL R11
+	MARK(const_markReturnWide)
 	ADDQ $const_wideSize, SP
 	JMP  returned
 
@@ -419,8 +421,12 @@ freeNest:
 	CMPL AX, $1
 	JLT  freeFreed
 	JEQ  freeLeft
+	CMPL AX, $2
+	JEQ  freeJumped
 	CALLTO(const_markWithin)
 	JNE  freeInside
+
+freeJumped:
 	MOVQ const_shSite(DI), SI
 	MOVL const_siFlags(SI), AX
 	TESTL $const_siteUser, AX
@@ -543,7 +549,7 @@ freeOrphan:
 
 // top judges the innermost call in progress against the call being entered.
 //
-//	in:  R10 = slot, R11 = site, DX = depth, not 0; called from the frame
+//	in:  R9 = state, R10 = slot, R11 = site, DX = depth, not 0; called from the frame
 //	out: DI = its entry; AX = 0 nothing can be said, 1 it has been left, 2 it
 //	     jumped here, 3 this call is inside of it
 //	clobbers SI, flags
@@ -561,17 +567,18 @@ freeOrphan:
 	JCC  topDone // on another stack
 	INCL AX
 	SUBQ $0x800000, SI
-	JLT  topDone
-	JNE  topBelow
-	MOVQ (const_frameSize+8)(SP), SI
-	CMPQ SI, const_shRet(DI)
-	JNE  topDone
-	CMPQ R11, const_shSite(DI)
-	JEQ  topDone
-	INCL AX
-	XRET
-
-topBelow:
+	JLE  topDone
+	// The original returns to its thunk or to the core; what has jumped on to
+	// here does so, too.
+	MOVQ (const_frameSize+8)(SP), AX
+	MOVQ const_shSite(DI), SI
+	CMPQ AX, const_siTail(SI)
+	JEQ  topJumped
+	CMPQ AX, const_stReturn(R9)
+	JEQ  topJumped
+	CMPQ AX, const_stReturnWide(R9)
+	JEQ  topJumped
+	MOVL $1, AX
 	MOVQ const_shSP(DI), SI
 	MARK(const_markIntact)
 	MOVQ (SI), SI
@@ -579,6 +586,10 @@ topBelow:
 	CMPQ SI, const_shRet(DI)
 	JNE  topDone
 	MOVL $3, AX
+	XRET
+
+topJumped:
+	MOVL $2, AX
 
 topDone:
 	MARK(const_markTopDone)

@@ -7,21 +7,23 @@ package probe
 // The state page: private to the inferior's process and wiped in a fork child
 // (MADV_WIPEONFORK), which therefore finds the probe disabled.
 const (
-	stEnabled = 0   // uint32: 0 lets every call pass
-	stMode    = 8   // uint64: modeRecord
-	stHeader  = 16  // address of the shared header
-	stRing    = 24  // address of the ring, mapped twice in a row
-	stSize    = 32  // of the ring, a power of two
-	stModules = 40  // address of the module table
-	stNumMods = 48  // its length
-	stRules   = 56  // address of the CFI rules, 8 bytes each
-	stCache   = 64  // address of the PC cache
-	stStacks  = 72  // address of the set of stack hashes
-	stMemo    = 80  // address of the stack memo
-	stDepth   = 88  // most frames of a stack
-	stSlots   = 96  // address of the slots
-	stScratch = 104 // address of the slots' scratch memory
-	stZero    = 112 // 8 bytes that stay zero: where a lost register is "saved"
+	stEnabled    = 0   // uint32: 0 lets every call pass
+	stMode       = 8   // uint64: modeRecord
+	stHeader     = 16  // address of the shared header
+	stRing       = 24  // address of the ring, mapped twice in a row
+	stSize       = 32  // of the ring, a power of two
+	stModules    = 40  // address of the module table
+	stNumMods    = 48  // its length
+	stRules      = 56  // address of the CFI rules, 8 bytes each
+	stCache      = 64  // address of the PC cache
+	stStacks     = 72  // address of the set of stack hashes
+	stMemo       = 80  // address of the stack memo
+	stDepth      = 88  // most frames of a stack
+	stSlots      = 96  // address of the slots
+	stScratch    = 104 // address of the slots' scratch memory
+	stReturn     = 120 // where functions return to in the core,
+	stReturnWide = 128 // and those with siteWide
+	stZero       = 112 // 8 bytes that stay zero: where a lost register is "saved"
 
 	stateSize = 4096
 )
@@ -84,7 +86,8 @@ const (
 	siHead    = 40 // uint64: the record's first word, but for the type
 	siConst   = 48 // the size if siSize is operandNone
 	siFilter  = 56 // address of the condition's code, 0 if nobody stops here
-	siteBytes = 64
+	siTail    = 64 // where the function returns to if it was called from a quick thunk
+	siteBytes = 80
 
 	operandNone = 0xff
 	ptrReturned = 0xff
@@ -283,6 +286,8 @@ const (
 	markBehind
 	markTrapAlloc
 	markTrapFree
+	markReturn
+	markReturnWide
 	markEnd
 	// The fault regions and their ways out, see faults.
 	markWide

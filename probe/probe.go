@@ -174,6 +174,8 @@ func (p *Probe) writeState() error {
 	put(stStacks, uint64(p.remote.file)+fileStacks)
 	put(stSlots, uint64(p.remote.state)+privateSlots)
 	put(stScratch, uint64(p.remote.state)+privateScratch)
+	put(stReturn, uint64(p.remote.core)+uint64(p.core.marks[markReturn]))
+	put(stReturnWide, uint64(p.remote.core)+uint64(p.core.marks[markReturnWide]))
 	put(stDepth, uint64(min(max(p.cfg.MaxDepth, minDepth), maxDepth)))
 	_, err := p.proc.WriteAt(b, int64(p.remote.state))
 	return err

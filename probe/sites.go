@@ -236,9 +236,6 @@ func (p *Probe) aim(s *site) error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.proc.WriteAt(p.descriptor(s, filterAt), int64(desc)); err != nil {
-		return err
-	}
 	s.desc = desc
 	p.byDesc[desc] = s
 	at, err := s.island.take(maxThunk)
@@ -262,6 +259,9 @@ func (p *Probe) aim(s *site) error {
 		return fmt.Errorf("probe: a thunk of %d bytes", len(w.code))
 	}
 	if _, err := p.proc.WriteAt(w.code, int64(at)); err != nil {
+		return err
+	}
+	if _, err := p.proc.WriteAt(p.descriptor(s, filterAt, frame[0]+quickCall), int64(desc)); err != nil {
 		return err
 	}
 	entry := p.tables.rules.ID(frameRow{cfa: 8}.rule())
@@ -314,8 +314,9 @@ func (p *Probe) aimFinder(f *patched) error {
 	return f.lead(at)
 }
 
-// descriptor is the site as the core reads it.
-func (p *Probe) descriptor(s *site, filterAt addr.Run) []byte {
+// descriptor is the site as the core reads it. tail is where its quick thunk is
+// returned to.
+func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	b := make([]byte, siteBytes)
 	fn := s.Function
 	put := binary.LittleEndian.PutUint64
@@ -368,5 +369,6 @@ func (p *Probe) descriptor(s *site, filterAt addr.Run) []byte {
 		put(b[siConst:], fn.Size.Value)
 	}
 	put(b[siFilter:], uint64(filterAt))
+	put(b[siTail:], uint64(tail))
 	return b
 }

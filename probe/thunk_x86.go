@@ -196,6 +196,9 @@ func (p *Probe) quickFree(w *writer, s *site, desc addr.Run, filter func(w *writ
 	w.far(p.coreEntry(s))
 }
 
+// quickCall is the length of the call in a quick thunk: it returns behind it.
+const quickCall = 5
+
 // argRegister is the number of each integer argument's register (System V ABI,
 // section 3.2.3): rdi rsi rdx rcx r8 r9.
 var argRegister = [...]int{rdi, 6, 2, 1, 8, 9}
