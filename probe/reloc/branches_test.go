@@ -35,6 +35,7 @@ func TestBranchesInto(t *testing.T) {
 		{"the farthest short jump", entry + gap(123) + "eb 82 c3", 8, "may branch to +7"},
 		{"bytes that are none", entry + "48 b8 eb fa 00 00 00 00 00 00 c3", 8, ""},
 		{"unknown, then what looks like one", entry + "06 48 b8 eb f7 00 00 00 00 00 00 c3", 8, "may branch to +4"},
+		{"unknown, then a loop", entry + "06 e0 f9", 8, "may branch to +4"},
 		{"unknown, then none", entry + "06" + gap(20) + "c3", 8, ""},
 		{"16 bits", entry + "66 eb f9", 8, "may branch to +4"},
 		{"ends within an instruction", entry + "48 b8", 8, ""},

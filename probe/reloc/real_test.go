@@ -89,11 +89,8 @@ func checkFile(t *testing.T, path, names string, want refusals) {
 	for _, f := range file.functions {
 		for _, to := range []addr.Run{f.at + 1<<30, f.at - 1<<30} {
 			p, err := Relocate(f.code, f.size, f.at, to, 5)
-			if err == nil && f.size > 0 {
-				err = BranchesInto(f.code[:f.size], f.at, p.Covered)
-			}
-			if err == nil {
-				err = BranchesFrom(file.text, file.textAt, f.at, p.Covered)
+			if err == nil && to > f.at {
+				err = file.branches(f, p.Covered)
 			}
 			if err != nil {
 				refused[f.name] = err.Error()
@@ -115,6 +112,14 @@ func checkFile(t *testing.T, path, names string, want refusals) {
 		}
 	}
 	t.Logf("%s: %d functions, %d refused: %v", path, len(file.functions), len(refused), refused)
+}
+
+// branches looks for branches to the first bytes of f in f and in the file.
+func (r realFile) branches(f realFunction, covered int) error {
+	if err := BranchesInto(f.code[:f.size], f.at, covered); err != nil {
+		return err
+	}
+	return BranchesFrom(r.text, r.textAt, f.at, covered)
 }
 
 // checkUnsized moves a function without knowing its size: refused, or the same.

@@ -62,6 +62,7 @@ func TestRefusals(t *testing.T) {
 		{name: "jump to the entry", code: "f3 90 eb fc 90 90", reason: "loop to the entry", size: 6},
 		{name: "loop within", code: "53 48 ff cf 75 fb c3", reason: "75 fb refers to +1, which is replaced"},
 		{name: "branch forward within", code: "74 01 53 48 89 f8 c3", reason: "74 01 refers to +3"},
+		{name: "branch to the last byte", code: "74 03 55 48 89 e5 c3", reason: "74 03 refers to +5"},
 		{name: "call within", code: "90 90 e8 fc ff ff ff c3", reason: "refers to +3"},
 		{name: "loop instruction within", code: "90 90 90 e2 fc c3", reason: "refers to +1"},
 		{name: "label within", code: "48 8d 05 fd ff ff ff c3", reason: "refers to +4"},

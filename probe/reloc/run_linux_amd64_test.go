@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -201,6 +202,8 @@ func TestMovedPrologueDoesTheSame(t *testing.T) {
 			continue
 		}
 		t.Run(function.Name, func(t *testing.T) {
+			runtime.LockOSThread() // thread_pointer must find the same each time
+			defer runtime.UnlockOSThread()
 			for prefix, flags := range map[string][]string{"avx_": {"avx2", "bmi1", "bmi2"}, "avx512_": {"avx512f", "avx512vl"}} {
 				if strings.HasPrefix(function.Name, prefix) && !processorHas(t, flags...) {
 					t.Skipf("this processor lacks one of %v", flags)
