@@ -291,14 +291,18 @@ func (d *eventDecoder) give(sh shape, e *Event, h *habit, old int32) {
 		e.Size = unfront(h.size, d.get(secSize))
 		h.size = e.Size
 	}
+	var s blockSlot
+	var class int32
 	if sh.has(shapeAddr) {
-		e.Addr = d.getPlace(e)
+		class = d.model.class(d.thread, e.Size)
+		e.Addr = d.getPlace(e, class)
+		s = d.model.find(e.Addr)
 	}
-	d.model.gave(d.thread, sh, e, old)
+	d.model.gave(d.thread, sh, e, class, s, old)
 }
 
 // getPlace is the address that the next place names.
-func (d *eventDecoder) getPlace(e *Event) uint64 {
+func (d *eventDecoder) getPlace(e *Event, class int32) uint64 {
 	place := int(d.columns[secPlace].byte())
 	switch place {
 	case placeOld:
@@ -306,7 +310,6 @@ func (d *eventDecoder) getPlace(e *Event) uint64 {
 	case placeLiteral:
 		return undistance(d.model.threads[d.thread].bump, d.get(secLiteral))
 	}
-	class := d.model.class(d.thread, e.Size)
 	a, ok := d.model.candidate(class, d.thread, place)
 	if !ok && d.err == nil {
 		d.err = fmt.Errorf("place: %d names no block", place)

@@ -48,20 +48,19 @@ type shape struct {
 }
 
 func shapeOf(e *Event) shape {
-	s := shape{kind: e.Kind, fn: e.Func}
-	set := func(cond bool, flag uint8) {
-		if cond {
-			s.flags |= flag
-		}
+	flags := flagIf(e.Failed, shapeFailed) | flagIf(e.Addr != 0, shapeAddr) | flagIf(e.Size != 0, shapeSize) |
+		flagIf(e.Old != 0, shapeOld) | flagIf(e.Aux != 0, shapeAux) | flagIf(e.Stack != 0, shapeStack) |
+		flagIf(e.Abandoned, shapeAbandoned)
+	return shape{kind: e.Kind, fn: e.Func, flags: flags}
+}
+
+// flagIf compiles to code without branches: no event is like the one before.
+func flagIf(cond bool, flag uint8) uint8 {
+	var b uint8
+	if cond {
+		b = 1
 	}
-	set(e.Failed, shapeFailed)
-	set(e.Addr != 0, shapeAddr)
-	set(e.Size != 0, shapeSize)
-	set(e.Old != 0, shapeOld)
-	set(e.Aux != 0, shapeAux)
-	set(e.Stack != 0, shapeStack)
-	set(e.Abandoned, shapeAbandoned)
-	return s
+	return b * flag
 }
 
 func (s shape) key() uint64 {
@@ -98,24 +97,6 @@ func (h eventHead) append(b []byte) []byte {
 	return binary.AppendUvarint(b, zigzag(h.end-h.start))
 }
 
-// An eventEncoder turns events into the payload of a chunk. It may be used for
-// one chunk after the other.
-type eventEncoder struct {
-	packer
-	columns [numEventSections][]byte
-	model   heapModel
-	shapes  table // key of the shape -> index
-	tids    table // thread ID -> index
-	stacks  table // stack ID -> index, from 1
-
-	thread  int    // index of the last event's
-	stack   uint64 // the ID put into the dictionary last
-	literal uint64 // the address that a ref put into secLiteral last
-	now     uint64 // time of the last event
-	seq     uint64 // of the last event
-	gaps    bool
-}
-
 // appendTotals appends what secTotals holds. The time of the last event is in
 // the head.
 func appendTotals(b []byte, t *Totals) []byte {
@@ -135,6 +116,28 @@ func parseTotals(b []byte, head eventHead) (t Totals, err error) {
 	return t, c.err
 }
 
+// An eventEncoder turns events into the payload of a chunk. It may be used for
+// one chunk after the other.
+type eventEncoder struct {
+	packer
+	columns [numEventSections][]byte
+	zeros   [numEventSections]int // that belong at the end of a column, see putRare
+	model   heapModel
+	shapes  table     // key of the shape -> index
+	tids    table     // thread ID -> index
+	stacks  table     // stack ID -> index, from 1
+	ids     []StackID // the inverse of stacks
+
+	lastShape uint64 // key of the last event's
+	shape     int32  // and its index
+	tid       int32  // the last event's
+	thread    int    // and its index
+	literal   uint64 // the address that a ref put into secLiteral last
+	now       uint64 // time of the last event
+	seq       uint64 // of the last event
+	gaps      bool
+}
+
 // encode appends the payload for events, of which there must be at least one;
 // totals may be nil.
 func (c *eventEncoder) encode(dst []byte, events []Event, totals *Totals) []byte {
@@ -142,12 +145,16 @@ func (c *eventEncoder) encode(dst []byte, events []Event, totals *Totals) []byte
 	for i := range events {
 		c.event(&events[i])
 	}
+	c.fill(secThread)
+	if c.gaps {
+		c.fill(secGap)
+	}
 	dst = appendStored(dst, secHead, headOf(events).append(nil))
 	if totals != nil {
 		dst = appendStored(dst, secTotals, appendTotals(nil, totals))
 	}
 	for id := secShapes; id <= secLiteral; id++ {
-		if len(c.columns[id]) > 0 && (id != secGap || c.gaps) {
+		if len(c.columns[id]) > 0 {
 			dst = c.appendPacked(dst, id, c.columns[id])
 		}
 	}
@@ -161,22 +168,47 @@ func (c *eventEncoder) reset(first *Event) {
 	for i := range c.columns {
 		c.columns[i] = c.columns[i][:0]
 	}
+	clear(c.zeros[:])
 	c.model.reset()
 	c.shapes.reset()
 	c.tids.reset()
 	c.stacks.reset()
-	c.thread, c.stack, c.literal, c.gaps = 0, 0, 0, false
+	c.ids = append(c.ids[:0], 0)
+	c.shape, c.thread, c.literal, c.gaps = -1, -1, 0, false
 	c.now, c.seq = ticks(first.Time), first.Seq-1
 }
 
 func (c *eventEncoder) put(id int, v uint64) {
-	c.columns[id] = binary.AppendUvarint(c.columns[id], v)
+	if v < 0x80 {
+		c.columns[id] = append(c.columns[id], byte(v))
+	} else {
+		c.columns[id] = binary.AppendUvarint(c.columns[id], v)
+	}
+}
+
+// putRare is put for a column that is nearly always 0. Zeros are only counted
+// until another number follows or fill is called.
+func (c *eventEncoder) putRare(id int, v uint64) {
+	if v == 0 {
+		c.zeros[id]++
+		return
+	}
+	c.fill(id)
+	c.put(id, v)
+}
+
+func (c *eventEncoder) fill(id int) {
+	c.columns[id] = append(c.columns[id], make([]byte, c.zeros[id])...)
+	c.zeros[id] = 0
 }
 
 func (c *eventEncoder) event(e *Event) {
 	sh := shapeOf(e)
 	c.putShape(sh)
-	c.putSeq(e.Seq)
+	gap := e.Seq - c.seq - 1
+	c.putRare(secGap, gap)
+	c.gaps = c.gaps || gap != 0
+	c.seq = e.Seq
 	c.putThread(e.TID)
 	now := ticks(e.Time)
 	c.put(secTime, zigzag(now-c.now))
@@ -188,7 +220,7 @@ func (c *eventEncoder) event(e *Event) {
 	}
 	old := int32(-1)
 	if sh.has(shapeOld) {
-		old = c.putRef(e.Old)
+		old = c.putRef(e.Old).ord
 	}
 	if sh.takes() {
 		c.take(sh, e)
@@ -198,29 +230,29 @@ func (c *eventEncoder) event(e *Event) {
 }
 
 func (c *eventEncoder) putShape(sh shape) {
-	i, found := c.shapes.at(sh.key(), int32(c.shapes.len))
-	if !found {
-		c.columns[secShapes] = append(c.columns[secShapes], byte(sh.kind), sh.flags)
-		c.put(secShapes, uint64(sh.fn))
+	if key := sh.key(); key != c.lastShape || c.shape < 0 {
+		i, found := c.shapes.at(key, int32(c.shapes.len))
+		if !found {
+			c.columns[secShapes] = append(c.columns[secShapes], byte(sh.kind), sh.flags)
+			c.put(secShapes, uint64(sh.fn))
+		}
+		c.lastShape, c.shape = key, i
 	}
-	c.put(secShape, uint64(i))
-}
-
-func (c *eventEncoder) putSeq(seq uint64) {
-	gap := seq - c.seq - 1
-	c.put(secGap, gap)
-	c.gaps = c.gaps || gap != 0
-	c.seq = seq
+	c.put(secShape, uint64(c.shape))
 }
 
 func (c *eventEncoder) putThread(tid int32) {
+	if tid == c.tid && c.thread >= 0 {
+		c.putRare(secThread, 0)
+		return
+	}
 	i, found := c.tids.at(uint64(tid), int32(c.tids.len))
 	if !found {
 		c.put(secTIDs, zigzag(uint64(tid)))
 		c.model.threads = append(c.model.threads, threadModel{})
 	}
-	c.put(secThread, front(uint64(c.thread), uint64(i)))
-	c.thread = int(i)
+	c.putRare(secThread, front(uint64(max(c.thread, 0)), uint64(i)))
+	c.tid, c.thread = tid, int(i)
 }
 
 // putStack puts the stack, if the event has one, and returns its habit.
@@ -228,42 +260,51 @@ func (c *eventEncoder) putStack(sh shape, id StackID) *habit {
 	if !sh.has(shapeStack) {
 		return &c.model.habits[0]
 	}
-	i, found := c.stacks.at(uint64(id), int32(c.stacks.len+1))
-	if !found {
-		c.put(secStacks, zigzag(uint64(id)-c.stack))
-		c.stack = uint64(id)
-		c.model.habits = append(c.model.habits, habit{})
+	expected := c.model.expect(c.thread)
+	i := expected
+	if c.ids[i] != id {
+		i = c.stackIndex(id)
 	}
-	c.put(secStack, front(uint64(c.model.expect(c.thread)), uint64(i)))
-	c.model.ran(c.thread, uint32(i))
+	c.put(secStack, front(uint64(expected), uint64(i)))
+	c.model.ran(c.thread, i)
 	return &c.model.habits[i]
 }
 
-// putRef puts the address of a block that exists and returns the block's
-// ordinal, or -1 if it is older than the chunk.
-func (c *eventEncoder) putRef(a uint64) int32 {
-	ord := c.model.at.get(a)
-	if ord < 0 {
+// stackIndex is the index of a stack, which may be new.
+func (c *eventEncoder) stackIndex(id StackID) uint32 {
+	i, found := c.stacks.at(uint64(id), int32(len(c.ids)))
+	if !found {
+		c.put(secStacks, zigzag(uint64(id)-uint64(c.ids[len(c.ids)-1])))
+		c.ids = append(c.ids, id)
+		c.model.habits = append(c.model.habits, habit{})
+	}
+	return uint32(i)
+}
+
+// putRef puts the address of a block that exists and returns its slot.
+func (c *eventEncoder) putRef(a uint64) blockSlot {
+	s := c.model.find(a)
+	if s.ord < 0 {
 		c.put(secRef, 0)
 		c.put(secLiteral, distance(c.literal, a))
 		c.literal = a
-		return -1
+	} else {
+		c.put(secRef, uint64(len(c.model.blocks))-uint64(s.ord))
 	}
-	c.put(secRef, uint64(len(c.model.blocks))-uint64(ord))
-	return ord
+	return s
 }
 
 // take puts the rest of an event that gives Addr back.
 func (c *eventEncoder) take(sh shape, e *Event) {
-	ord := int32(-1)
+	s := blockSlot{ord: -1}
 	if sh.has(shapeAddr) {
-		ord = c.putRef(e.Addr)
+		s = c.putRef(e.Addr)
 	}
 	if sh.has(shapeSize) {
-		c.put(secSize, front(c.model.sizeOf(ord), e.Size))
+		c.put(secSize, front(c.model.sizeOf(s.ord), e.Size))
 	}
 	if sh.has(shapeAddr) && !sh.has(shapeFailed) {
-		c.model.freed(c.thread, ord, e.Addr)
+		c.model.freed(c.thread, s.ord, e.Addr)
 	}
 }
 
@@ -273,30 +314,51 @@ func (c *eventEncoder) give(sh shape, e *Event, h *habit, old int32) {
 		c.put(secSize, front(h.size, e.Size))
 		h.size = e.Size
 	}
+	var s blockSlot
+	var class int32
 	if sh.has(shapeAddr) {
-		place := c.place(e)
+		s = c.model.find(e.Addr)
+		class = c.model.class(c.thread, e.Size)
+		place := c.place(e, class, s.ord)
 		c.columns[secPlace] = append(c.columns[secPlace], byte(place))
 		if place == placeLiteral {
 			c.put(secLiteral, distance(c.model.threads[c.thread].bump, e.Addr))
 		}
 	}
-	c.model.gave(c.thread, sh, e, old)
+	c.model.gave(c.thread, sh, e, class, s, old)
 }
 
-// place is the first place that names e.Addr.
-func (c *eventEncoder) place(e *Event) int {
+// place is the first place that names e.Addr, at which the block ord lies or
+// lay. Blocks that are free are always the last at their address.
+func (c *eventEncoder) place(e *Event, class, ord int32) int {
 	if e.Addr == e.Old {
 		return placeOld
 	}
-	class := c.model.class(c.thread, e.Size)
-	for _, place := range [...]int{placeTop, placeBump, placeStride, placeUnknown} {
-		if a, ok := c.model.candidate(class, c.thread, place); ok && a == e.Addr {
-			return place
-		}
+	m := &c.model
+	if ord >= 0 && m.top(class) == ord {
+		return placeTop
 	}
-	place := placeDeeper
-	for ord := c.model.top(class); ord >= 0 && place < placeDeeper+maxDepth; place++ {
-		if ord = c.model.blocks[ord].next; ord >= 0 && c.model.blocks[ord].addr == e.Addr {
+	if m.threads[c.thread].bump == e.Addr {
+		return placeBump
+	}
+	if k := &m.classes[class]; k.last+(k.last-k.prev) == e.Addr {
+		return placeStride
+	}
+	if ord < 0 {
+		return placeLiteral // it never was in a list
+	}
+	if m.top(m.class(c.thread, unknownClass)) == ord {
+		return placeUnknown
+	}
+	return c.deeper(class, e.Addr)
+}
+
+// deeper is the place of an address in the class's list, below the top: that of
+// the last block there, or of an older one that it took the place of.
+func (c *eventEncoder) deeper(class int32, a uint64) int {
+	at := c.model.top(class)
+	for place := placeDeeper; at >= 0 && place < placeDeeper+maxDepth; place++ {
+		if at = c.model.blocks[at].next; at >= 0 && c.model.blocks[at].addr == a {
 			return place
 		}
 	}

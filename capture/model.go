@@ -37,9 +37,14 @@ func chunkSize(size uint64) uint64 {
 type block struct {
 	addr, size uint64
 	next       int32 // the next older entry of its free list, or -1
-	free       bool  // not taken since it was freed
-	listed     bool  // in a free list, or was: a second time would make a cycle
+	list       int32 // in no list: -1; else the index of the class << 1 | listFree
 }
+
+// listFree is set in block.list until the block is taken. A block that was in a
+// list is never put into one again: that would make a cycle.
+const listFree = 1
+
+func (b *block) free() bool { return b.list >= 0 && b.list&listFree != 0 }
 
 // A class is what one thread allocated and freed of one size.
 type class struct {
@@ -47,10 +52,14 @@ type class struct {
 	last, prev uint64 // addresses allocated last and before that
 }
 
+// smallClasses are found without a search: chunks below a KiB.
+const smallClasses = 64
+
 // A threadModel is what one thread did last.
 type threadModel struct {
-	bump  uint64 // end of the block it allocated last
-	stack uint32 // index of the stack of its last event
+	bump  uint64              // end of the block it allocated last
+	stack uint32              // index of the stack of its last event
+	small [smallClasses]int32 // by chunk size / 16: index into classes, from 1
 }
 
 // A habit is what events with one stack did last.
@@ -62,9 +71,9 @@ type habit struct {
 // A heapModel predicts events.
 type heapModel struct {
 	blocks  []block // by ordinal: the order in which they became known
+	at      blockIndex
 	classes []class
-	at      table // address -> ordinal of the block there
-	classAt table // thread and size -> index into classes
+	classAt table // thread and size of classes that are not small -> index into classes
 	threads []threadModel
 	habits  []habit // by index of the stack; habits[0] is of events without one
 }
@@ -78,48 +87,54 @@ func (m *heapModel) reset() {
 	m.habits = append(m.habits[:0], habit{})
 }
 
-// class is the class of blocks of that size in that thread. The pointer is
-// good until the next call.
-func (m *heapModel) class(thread int, size uint64) *class {
-	i, found := m.classAt.at(classKey(thread, size), int32(len(m.classes)))
+// class is the index of the class of blocks of that size in that thread.
+func (m *heapModel) class(thread int, size uint64) int32 {
+	chunk := chunkSize(size) >> 4
+	if chunk < smallClasses && size != unknownClass {
+		i := &m.threads[thread].small[chunk]
+		if *i == 0 {
+			m.classes = append(m.classes, class{head: -1})
+			*i = int32(len(m.classes))
+		}
+		return *i - 1
+	}
+	if size == unknownClass {
+		chunk = unknownClass
+	}
+	i, found := m.classAt.at(chunk^bits.RotateLeft64(uint64(thread), 48), int32(len(m.classes)))
 	if !found {
 		m.classes = append(m.classes, class{head: -1})
 	}
-	return &m.classes[i]
-}
-
-func classKey(thread int, size uint64) uint64 {
-	if size != unknownClass {
-		size = chunkSize(size) >> 4
-	}
-	return size ^ bits.RotateLeft64(uint64(thread), 48)
+	return i
 }
 
 // top drops the entries of the class's list that were taken meanwhile and
 // returns the first that was not, or -1.
-func (m *heapModel) top(c *class) int32 {
-	for c.head >= 0 && !m.blocks[c.head].free {
+func (m *heapModel) top(class int32) int32 {
+	c := &m.classes[class]
+	for c.head >= 0 && !m.blocks[c.head].free() {
 		c.head = m.blocks[c.head].next
 	}
 	return c.head
 }
 
-// allocated notes a block at a, of a size, made by thread.
-func (m *heapModel) allocated(thread int, a, size uint64) {
-	c := m.class(thread, size)
+// allocated notes a block of a size at a, made by thread, where s is the slot of
+// a.
+func (m *heapModel) allocated(thread int, class int32, s blockSlot, a, size uint64) {
+	c := &m.classes[class]
 	c.prev, c.last = c.last, a
 	m.threads[thread].bump = a + chunkSize(size)
-	m.add(block{addr: a, size: size, next: -1})
+	m.add(s, block{addr: a, size: size, next: -1, list: -1})
 }
 
-// resized notes that the block at a, with that ordinal or -1, got a new size
-// without moving.
-func (m *heapModel) resized(thread int, ord int32, a, size uint64) {
+// resized notes that the block at a, whose slot is s, got a new size without
+// moving.
+func (m *heapModel) resized(thread int, s blockSlot, a, size uint64) {
 	t := &m.threads[thread]
-	if ord >= 0 && t.bump == a+chunkSize(m.blocks[ord].size) {
+	if s.ord >= 0 && t.bump == a+chunkSize(m.blocks[s.ord].size) {
 		t.bump = a + chunkSize(size)
 	}
-	m.add(block{addr: a, size: size, next: -1})
+	m.add(s, block{addr: a, size: size, next: -1, list: -1})
 }
 
 // expect is the stack that the thread's next event probably has.
@@ -132,21 +147,20 @@ func (m *heapModel) ran(thread int, stack uint32) {
 	t.stack = stack
 }
 
-// candidate is the address that place names for a block of the class c, if it
+// candidate is the address that place names for a block of the class, if it
 // names one.
-func (m *heapModel) candidate(c *class, thread, place int) (a uint64, ok bool) {
+func (m *heapModel) candidate(class int32, thread, place int) (a uint64, ok bool) {
 	ord := int32(-1)
 	switch {
 	case place == placeBump:
 		return m.threads[thread].bump, true
 	case place == placeStride:
+		c := &m.classes[class]
 		return c.last + (c.last - c.prev), true
 	case place == placeUnknown:
-		if i := m.classAt.get(classKey(thread, unknownClass)); i >= 0 {
-			ord = m.top(&m.classes[i])
-		}
+		ord = m.top(m.class(thread, unknownClass))
 	case place == placeTop, place >= placeDeeper && place < placeDeeper+maxDepth:
-		ord = m.top(c)
+		ord = m.top(class)
 		for ; ord >= 0 && place >= placeDeeper; place-- {
 			ord = m.blocks[ord].next
 		}
@@ -157,14 +171,19 @@ func (m *heapModel) candidate(c *class, thread, place int) (a uint64, ok bool) {
 	return m.blocks[ord].addr, true
 }
 
-// add makes b the block at its address.
-func (m *heapModel) add(b block) {
-	ord := int32(len(m.blocks))
-	if old, found := m.at.at(b.addr, ord); found {
-		m.blocks[old].free = false
-		m.at.set(b.addr, ord)
+// find is the slot of the address a.
+func (m *heapModel) find(a uint64) blockSlot { return m.at.find(m.blocks, a) }
+
+// add makes b the block at its address, whose slot s was found since the last
+// block was added.
+func (m *heapModel) add(s blockSlot, b block) {
+	if s.ord >= 0 {
+		if old := &m.blocks[s.ord]; old.list >= 0 {
+			old.list &^= listFree
+		}
 	}
 	m.blocks = append(m.blocks, b)
+	m.at.set(s, m.blocks)
 }
 
 // freed notes that thread freed the block at a, with that ordinal or -1 if it
@@ -172,29 +191,30 @@ func (m *heapModel) add(b block) {
 func (m *heapModel) freed(thread int, ord int32, a uint64) {
 	if ord < 0 {
 		ord = int32(len(m.blocks))
-		m.add(block{addr: a, size: unknownClass, next: -1})
+		m.add(m.find(a), block{addr: a, size: unknownClass, next: -1, list: -1})
 	}
 	b := &m.blocks[ord]
-	if b.listed {
+	if b.list >= 0 {
 		return // freed twice
 	}
-	c := m.class(thread, b.size)
-	b.free, b.listed, b.next = true, true, m.top(c)
-	c.head = ord
+	class := m.class(thread, b.size)
+	b.next = m.top(class)
+	b.list = class<<1 | listFree
+	m.classes[class].head = ord
 }
 
-// gave notes an event that made the block e.Addr, or failed to; old is the
-// ordinal of e.Old or -1.
-func (m *heapModel) gave(thread int, sh shape, e *Event, old int32) {
+// gave notes an event that made the block e.Addr of the class, or failed to; s
+// is the slot of e.Addr, and old the ordinal of e.Old or -1.
+func (m *heapModel) gave(thread int, sh shape, e *Event, class int32, s blockSlot, old int32) {
 	if sh.has(shapeFailed) {
 		return
 	}
 	if sh.has(shapeOld) && e.Old == e.Addr {
-		m.resized(thread, old, e.Addr, e.Size)
+		m.resized(thread, s, e.Addr, e.Size)
 		return
 	}
 	if sh.has(shapeAddr) {
-		m.allocated(thread, e.Addr, e.Size)
+		m.allocated(thread, class, s, e.Addr, e.Size)
 	}
 	if sh.has(shapeOld) {
 		m.freed(thread, old, e.Old)
@@ -253,70 +273,4 @@ func undistance(from, code uint64) uint64 {
 	sign, y := code&1, code>>1
 	low := (y>>59 ^ -sign) & 15
 	return from + unzigzag((y<<4&(1<<63-1)|low)<<1|sign)
-}
-
-// A table maps uint64 to non-negative int32. It is an open hash table that
-// never forgets a key before reset.
-type table struct {
-	slots []tableSlot
-	len   int
-	epoch uint32 // slots of older epochs are empty: reset costs nothing
-}
-
-type tableSlot struct {
-	key   uint64
-	value int32
-	epoch uint32
-}
-
-func (t *table) reset() {
-	t.len = 0
-	t.epoch++
-	if t.epoch == 0 || t.slots == nil {
-		t.slots, t.epoch = make([]tableSlot, 256), 1
-	}
-}
-
-// find is the slot of key, or the empty one where it belongs.
-func (t *table) find(key uint64) *tableSlot {
-	mask := uint64(len(t.slots) - 1)
-	for i := mix(key) >> 32 & mask; ; i = (i + 1) & mask {
-		if s := &t.slots[i]; s.epoch != t.epoch || s.key == key {
-			return s
-		}
-	}
-}
-
-// get is the value of key, or -1.
-func (t *table) get(key uint64) int32 {
-	if s := t.find(key); s.epoch == t.epoch {
-		return s.value
-	}
-	return -1
-}
-
-// at is the value of key, which becomes v if it had none.
-func (t *table) at(key uint64, v int32) (value int32, found bool) {
-	s := t.find(key)
-	if s.epoch == t.epoch {
-		return s.value, true
-	}
-	*s = tableSlot{key, v, t.epoch}
-	if t.len++; 2*t.len > len(t.slots) {
-		t.grow()
-	}
-	return v, false
-}
-
-// set changes the value of a key that has one.
-func (t *table) set(key uint64, v int32) { t.find(key).value = v }
-
-func (t *table) grow() {
-	old := t.slots
-	t.slots = make([]tableSlot, 2*len(old))
-	for _, s := range old {
-		if s.epoch == t.epoch {
-			*t.find(s.key) = s
-		}
-	}
 }

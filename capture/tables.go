@@ -1,0 +1,134 @@
+package capture
+
+import "math/bits"
+
+// The hash tables of the model. Their layout is no part of the wire format.
+
+// A table maps uint64 to non-negative int32. It is an open hash table that
+// never forgets a key before reset.
+type table struct {
+	slots []tableSlot
+	len   int
+	epoch uint32 // slots of older epochs are empty: reset costs nothing
+}
+
+type tableSlot struct {
+	key   uint64
+	value int32
+	epoch uint32
+}
+
+func (t *table) reset() {
+	t.len = 0
+	t.epoch++
+	if t.epoch == 0 || t.slots == nil {
+		t.slots, t.epoch = make([]tableSlot, 256), 1
+	}
+}
+
+// find is the slot of key, or the empty one where it belongs.
+func (t *table) find(key uint64) *tableSlot {
+	mask := uint64(len(t.slots) - 1)
+	for i := mix(key) >> 32 & mask; ; i = (i + 1) & mask {
+		if s := &t.slots[i]; s.epoch != t.epoch || s.key == key {
+			return s
+		}
+	}
+}
+
+// at is the value of key, which becomes v if it had none.
+func (t *table) at(key uint64, v int32) (value int32, found bool) {
+	s := t.find(key)
+	if s.epoch == t.epoch {
+		return s.value, true
+	}
+	*s = tableSlot{key, v, t.epoch}
+	if t.len++; 2*t.len > len(t.slots) {
+		t.grow()
+	}
+	return v, false
+}
+
+func (t *table) grow() {
+	old := t.slots
+	t.slots = make([]tableSlot, 2*len(old))
+	for _, s := range old {
+		if s.epoch == t.epoch {
+			*t.find(s.key) = s
+		}
+	}
+}
+
+// A blockIndex finds the ordinal of the block at an address. It holds nothing
+// but ordinals and a few bits of the hash, so that a chunk's fits in the cache:
+// the addresses are in the blocks.
+type blockIndex struct {
+	slots []uint32 // empty: 0; else bits of the hash above ordBits, and the ordinal + 1
+	shift uint8    // hash >> shift is the index
+	len   int
+}
+
+// ordBits suffice for two blocks of each of maxEvents.
+const (
+	ordBits = 20
+	ordMask = 1<<ordBits - 1
+)
+
+// A blockSlot is where an address is found, or where it belongs.
+type blockSlot struct {
+	index uint32
+	tag   uint32 // bits of the hash
+	ord   int32  // of the block there, or -1
+}
+
+func (t *blockIndex) reset() {
+	t.len = 0
+	if t.slots == nil {
+		t.resize(1024)
+	} else {
+		clear(t.slots)
+	}
+}
+
+func (t *blockIndex) resize(n int) {
+	t.slots = make([]uint32, n)
+	t.shift = uint8(64 - bits.TrailingZeros(uint(n)))
+}
+
+func (t *blockIndex) find(blocks []block, a uint64) blockSlot {
+	hi, lo := bits.Mul64(a^0x8bb84b93962eacc9, 0x9e3779b97f4a7c15)
+	h := hi ^ lo
+	tag := uint32(h) << ordBits
+	mask := uint32(len(t.slots) - 1)
+	for i := uint32(h >> (t.shift & 63)); ; i++ {
+		s := t.slots[i&mask]
+		if s == 0 {
+			return blockSlot{i & mask, tag, -1}
+		}
+		if s&^ordMask == tag && blocks[s&ordMask-1].addr == a {
+			return blockSlot{i & mask, tag, int32(s&ordMask) - 1}
+		}
+	}
+}
+
+// set makes the last block the one that s finds.
+func (t *blockIndex) set(s blockSlot, blocks []block) {
+	t.slots[s.index] = s.tag | uint32(len(blocks))
+	if s.ord >= 0 {
+		return
+	}
+	if t.len++; 2*t.len > len(t.slots) {
+		t.grow(blocks)
+	}
+}
+
+func (t *blockIndex) grow(blocks []block) {
+	old := t.slots
+	t.resize(2 * len(old))
+	for _, v := range old {
+		if v != 0 {
+			s := t.find(blocks, blocks[v&ordMask-1].addr)
+			t.slots[s.index] = s.tag | v&ordMask
+		}
+	}
+}
