@@ -250,3 +250,15 @@ func BenchmarkRows(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
 }
+
+// TestRowAtInAnyOrder: what was asked before does not change an answer, where FDEs
+// overlap neither.
+func TestRowAtInAnyOrder(t *testing.T) {
+	table := newTable(t, debugFrame(t, cieSpec{}, fdeSpec{0x10, 0x40, framed(16, 24)}, fdeSpec{0x14, 4, framed(32)}))
+	if row, ok := table.RowAt(0x20); !ok || row.Low != 0x14 || row.CFA.Offset != 24 {
+		t.Errorf("row %v of CFA %s", row.Low, cfaCell(row.CFA))
+	}
+	if row, ok := table.RowAt(0x14); !ok || row.CFA.Offset != 32 {
+		t.Errorf("row %v of CFA %s at the inner FDE", row.Low, cfaCell(row.CFA))
+	}
+}

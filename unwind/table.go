@@ -45,9 +45,10 @@ type Table struct {
 	mu sync.RWMutex // guards what follows
 	// eh and debug are nil until a row is looked for there.
 	eh, debug *index
-	// rows holds what was asked for: by address, and by the row's own Low, so that
-	// the many calls of one function share a row. nil: there is no row.
-	rows map[addr.File]*Row
+	// rows holds what was asked for, by address; nil: there is no row. shared holds the
+	// same rows by their own Low, so that the many calls of one function share a row. At
+	// its Low another may hold: FDEs of a damaged file overlap.
+	rows, shared map[addr.File]*Row
 }
 
 // maxRows bounds the cache; 0.7 KiB each. When it is full it starts anew.
@@ -70,7 +71,7 @@ func NewTable(s Sections) (*Table, error) {
 			return nil, fmt.Errorf("%s: %d bytes at %v wrap around the address space", sec.name, sec.size, sec.addr)
 		}
 	}
-	return &Table{sec: s, rows: map[addr.File]*Row{}}, nil
+	return &Table{sec: s, rows: map[addr.File]*Row{}, shared: map[addr.File]*Row{}}, nil
 }
 
 // Name is the module's path as given in Sections.
@@ -96,14 +97,15 @@ func (t *Table) row(a addr.File) *Row {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	row = t.find(a)
-	if len(t.rows)+2 > maxRows {
+	if len(t.rows)+1 > maxRows {
 		clear(t.rows)
+		clear(t.shared)
 	}
 	if row != nil {
-		if same := t.rows[row.Low]; same != nil && same.Function == row.Function && same.High == row.High {
+		if same := t.shared[row.Low]; same != nil && same.Function == row.Function && same.High == row.High {
 			row = same
 		}
-		t.rows[row.Low] = row
+		t.shared[row.Low] = row
 	}
 	t.rows[a] = row
 	return row
