@@ -16,13 +16,14 @@ import (
 // threads each must make the same calls, in any order, and the blocks that are
 // left must be the same.
 func difference(a, b *calls, roams bool) string {
-	if la, lb := len(a.Threads()), len(b.Threads()); la != lb {
-		return fmt.Sprintf("%d threads in the %s plane, %d in the %s plane", la, a.plane, lb, b.plane)
+	ta, tb := a.byThread(), b.byThread()
+	if la, lb := len(ta), len(tb); la != lb {
+		return fmt.Sprintf("%d threads make calls in the %s plane, %d in the %s plane", la, a.plane, lb, b.plane)
 	}
-	if len(a.Threads()) == 1 {
+	if len(ta) == 1 {
 		return inOrder(a, b, roams)
 	}
-	if d := perThread(a, b); d != "" {
+	if d := perThread(a, b, ta, tb); d != "" {
 		return d
 	}
 	return leftBehind(a, b)
@@ -147,8 +148,7 @@ func (t tally) unlike(a, b *calls, other tally) string {
 }
 
 // perThread compares what each thread calls.
-func perThread(a, b *calls) string {
-	ta, tb := a.byThread(), b.byThread()
+func perThread(a, b *calls, ta, tb map[int]tally) string {
 	for _, n := range slices.Sorted(maps.Keys(ta)) {
 		if d := ta[n].unlike(a, b, tb[n]); d != "" {
 			return fmt.Sprintf("thread %d: %s", n, d)

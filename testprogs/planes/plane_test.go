@@ -66,6 +66,7 @@ type job struct {
 	testprogs.Command
 	Input  string        // file at its standard input; /dev/null when empty
 	Script []string      // commands of hdb instead of "run"; RUN in them is run with its redirections
+	Silent bool          // its output goes to /dev/null, as under package oracle's gdb
 	Limit  time.Duration // a minute when 0
 }
 
@@ -92,6 +93,9 @@ func try(t testing.TB, p plane, j job) (*recording, error) {
 		input = "/dev/null"
 	}
 	run := fmt.Sprintf("run %s< %s > %s 2> %s", quoted(j.Args), input, out, filepath.Join(dir, "err"))
+	if j.Silent {
+		run = fmt.Sprintf("run %s< %s > /dev/null 2> /dev/null", quoted(j.Args), input)
+	}
 	commands := p.settings(t)
 	for _, s := range passed {
 		commands = append(commands, "handle "+s+" nostop noprint pass")
