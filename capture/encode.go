@@ -132,6 +132,7 @@ type eventEncoder struct {
 	shape     int32  // and its index
 	tid       int32  // the last event's
 	thread    int    // and its index
+	ref       uint64 // the address of the last ref
 	literal   uint64 // the address that a ref put into secLiteral last
 	now       uint64 // time of the last event
 	seq       uint64 // of the last event
@@ -174,7 +175,7 @@ func (c *eventEncoder) reset(first *Event) {
 	c.tids.reset()
 	c.stacks.reset()
 	c.ids = append(c.ids[:0], 0)
-	c.shape, c.thread, c.literal, c.gaps = -1, -1, 0, false
+	c.shape, c.thread, c.ref, c.literal, c.gaps = -1, -1, 0, 0, false
 	c.now, c.seq = ticks(first.Time), first.Seq-1
 }
 
@@ -220,7 +221,7 @@ func (c *eventEncoder) event(e *Event) {
 	}
 	old := int32(-1)
 	if sh.has(shapeOld) {
-		old = c.putRef(e.Old).ord
+		old = c.putRef(e.Old)
 	}
 	if sh.takes() {
 		c.take(sh, e)
@@ -281,30 +282,43 @@ func (c *eventEncoder) stackIndex(id StackID) uint32 {
 	return uint32(i)
 }
 
-// putRef puts the address of a block that exists and returns its slot.
-func (c *eventEncoder) putRef(a uint64) blockSlot {
-	s := c.model.find(a)
-	if s.ord < 0 {
-		c.put(secRef, 0)
-		c.put(secLiteral, distance(c.literal, a))
-		c.literal = a
-	} else {
-		c.put(secRef, uint64(len(c.model.blocks))-uint64(s.ord))
+// oldAge is the age from which on a ref may rather be a literal.
+const oldAge = 1 << 9
+
+// putRef puts the address of a block that exists and returns the block's
+// ordinal, or -1 if it is not named by its age.
+//
+// A program that ends, or destroys something large, often frees what it once
+// made in the order of the addresses: then their distances are short and alike,
+// which large ages are not.
+func (c *eventEncoder) putRef(a uint64) (ord int32) {
+	ord = c.model.find(a).ord
+	age := uint64(len(c.model.blocks)) - uint64(ord)
+	if age >= oldAge && distance(c.ref, a) < 1<<7 {
+		ord = -1
 	}
-	return s
+	c.ref = a
+	if ord >= 0 {
+		c.put(secRef, age)
+		return ord
+	}
+	c.put(secRef, 0)
+	c.put(secLiteral, distance(c.literal, a))
+	c.literal = a
+	return -1
 }
 
 // take puts the rest of an event that gives Addr back.
 func (c *eventEncoder) take(sh shape, e *Event) {
-	s := blockSlot{ord: -1}
+	ord := int32(-1)
 	if sh.has(shapeAddr) {
-		s = c.putRef(e.Addr)
+		ord = c.putRef(e.Addr)
 	}
 	if sh.has(shapeSize) {
-		c.put(secSize, front(c.model.sizeOf(s.ord), e.Size))
+		c.put(secSize, front(c.model.sizeOf(ord), e.Size))
 	}
 	if sh.has(shapeAddr) && !sh.has(shapeFailed) {
-		c.model.freed(c.thread, s.ord, e.Addr)
+		c.model.freed(c.thread, ord, e.Addr)
 	}
 }
 

@@ -128,10 +128,10 @@ func (m *heapModel) allocated(thread int, class int32, s blockSlot, a, size uint
 }
 
 // resized notes that the block at a, whose slot is s, got a new size without
-// moving.
-func (m *heapModel) resized(thread int, s blockSlot, a, size uint64) {
+// moving. Its ordinal is ord, or -1 if it was not named by its age.
+func (m *heapModel) resized(thread int, ord int32, s blockSlot, a, size uint64) {
 	t := &m.threads[thread]
-	if s.ord >= 0 && t.bump == a+chunkSize(m.blocks[s.ord].size) {
+	if ord >= 0 && t.bump == a+chunkSize(m.blocks[ord].size) {
 		t.bump = a + chunkSize(size)
 	}
 	m.add(s, block{addr: a, size: size, next: -1, list: -1})
@@ -210,7 +210,7 @@ func (m *heapModel) gave(thread int, sh shape, e *Event, class int32, s blockSlo
 		return
 	}
 	if sh.has(shapeOld) && e.Old == e.Addr {
-		m.resized(thread, s, e.Addr, e.Size)
+		m.resized(thread, old, s, e.Addr, e.Size)
 		return
 	}
 	if sh.has(shapeAddr) {
