@@ -25,6 +25,7 @@ type Call struct {
 	Args      [6]uint64          // integer arguments at entry
 	Regs      inferior.Registers // of the thread now
 	Now       addr.Code          // where it is: behind the call, or at an entry (this one's if it frees, the next one's if Abandoned)
+	Kept      any                // what Sink.Keep returned, if it was asked
 	Abandoned bool               // left by an exception or longjmp, known only now
 }
 

@@ -151,6 +151,8 @@ func (tr *trace) check(err error) {
 }
 
 // Alloc keeps the call.
+func (tr *trace) Keep(*inferior.Thread, Call) any { return nil }
+
 func (tr *trace) Alloc(_ *inferior.Thread, c Call) inferior.Action {
 	tr.calls = append(tr.calls, c)
 	return inferior.Resume

@@ -344,6 +344,7 @@ func (t *Tracer) leave(a addr.Run, th *inferior.Thread, tid int32, regs inferior
 		return max(action, t.report(p.Call, th))
 	}
 	if !p.Event.Failed {
+		p.Kept = t.sink.Keep(th, p.Call)
 		sh.calls[n-1].inside = append(sh.calls[n-1].inside, p.Call)
 	}
 	return action

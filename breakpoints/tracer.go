@@ -14,6 +14,9 @@ type Sink interface {
 	// is known, with t at the return address; for frees at the entry, before
 	// they run. Only t is stopped; StopHere stops the whole process there.
 	Alloc(t *inferior.Thread, c Call) inferior.Action
+	// Keep is called where a call has returned that may be reported later: what
+	// it returns is handed back as Call.Kept.
+	Keep(t *inferior.Thread, c Call) any
 }
 
 // Symbols finds functions in the symbol tables of a module.

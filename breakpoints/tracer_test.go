@@ -238,6 +238,8 @@ type sinkFunc func(Call) inferior.Action
 
 func (f sinkFunc) Alloc(_ *inferior.Thread, c Call) inferior.Action { return f(c) }
 
+func (f sinkFunc) Keep(*inferior.Thread, Call) any { return nil }
+
 // Where the thread is decides how its stack is walked.
 func TestNow(t *testing.T) {
 	m := newMachine(t)

@@ -111,11 +111,11 @@ nest:
 	MOVQ const_shSite(DI), SI
 	MOVL const_siFlags(SI), AX
 	TESTL $const_siteUser, AX
-	JNE  pass
+	JNE  jumped
 	TESTB $0xff, AX // of the kind alloc, which is 0?
-	JNE  pass
+	JNE  jumped
 	TESTL $const_siteVM, R8
-	JNE  pass
+	JNE  jumped
 	TESTB $0xff, R8
 	JNE  ownInside
 	MOVBLZX const_siBit(R11), AX

@@ -16,7 +16,8 @@ const (
 	fileStacks = fileHeader + headerSize
 	fileCaches = fileStacks + 8<<stackBits
 	fileMemos  = fileCaches + numCaches*cacheSize
-	fileRules  = fileMemos + numMemos*memoSize // from here on read-only
+	fileSlots  = fileMemos + numMemos*memoSize
+	fileRules  = fileSlots + numSlots*slotSize // from here on read-only
 	fileMods   = fileRules + 8<<16
 	fileTables = fileMods + numMods*modsSize
 	fileRing   = fileTables + tablesSize
@@ -77,6 +78,11 @@ func (s *shared) close() {
 		_ = unix.MunmapPtr(unsafe.Pointer(&s.ring[0]), 2*ringSize)
 	}
 	s.file, s.ring = nil, nil
+}
+
+// slot is the i-th slot.
+func (s *shared) slot(i int) []byte {
+	return s.file[fileSlots+i*slotSize : fileSlots+(i+1)*slotSize]
 }
 
 // word and half are counters and futexes of the header.

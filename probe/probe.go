@@ -5,7 +5,9 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"hdb/breakpoints"
 	"hdb/inferior"
@@ -44,11 +46,12 @@ type Probe struct {
 	framed_  []framed // pieces of code whose frames exceptions may pass
 	coreCFI  *unwind.Table
 
-	sites   []*site // by index
-	byEntry map[addr.Run]*site
-	byDesc  map[addr.Run]*site
-	finders []*patched // _Unwind_Find_FDE and the like
-	bits    [2]uint8   // next number in sets, for functions that free or not
+	sites     []*site // by index
+	byEntry   map[addr.Run]*site
+	byDesc    map[addr.Run]*site
+	finders   []*patched        // _Unwind_Find_FDE and the like
+	strangers []inferior.Module // that have other unwinders
+	bits      [2]uint8          // next number in sets, for functions that free or not
 
 	request Request
 	armed   bool
@@ -66,6 +69,10 @@ type Request struct {
 	Stops  []*breakpoints.Stop // enabled ones on allocator calls
 	Next   *Next               // what next-alloc waits for, or nil
 	Seq    uint64              // number of the last event
+
+	// Entered are threads that stand at the entry of a function whose call was
+	// reported: it is not to be reported again.
+	Entered map[*inferior.Thread]addr.Run
 }
 
 // patched is a function with a jump over its first instructions.
@@ -172,7 +179,7 @@ func (p *Probe) writeState() error {
 	put(stRing, uint64(p.remote.ring))
 	put(stSize, ringSize)
 	put(stStacks, uint64(p.remote.file)+fileStacks)
-	put(stSlots, uint64(p.remote.state)+privateSlots)
+	put(stSlots, uint64(p.remote.file)+fileSlots)
 	put(stScratch, uint64(p.remote.state)+privateScratch)
 	put(stReturn, uint64(p.remote.core)+uint64(p.core.marks[markReturn]))
 	put(stReturnWide, uint64(p.remote.core)+uint64(p.core.marks[markReturnWide]))
@@ -272,6 +279,15 @@ func (p *Probe) finish() error {
 		}
 		f.patch = patch
 	}
+	for t, at := range p.request.Entered {
+		if s := p.byEntry[at]; s == nil || s.patch == nil {
+			continue
+		}
+		if err := t.PlaceAt(at); err != nil {
+			return err
+		}
+	}
+	p.request.Entered = nil
 	if !p.armed {
 		bytes, blocks := p.cfg.Sink.Heap()
 		p.shared.word(hdLive).Store(bytes)
@@ -331,7 +347,8 @@ func (p *Probe) disarm() error {
 	}
 	if p.armed {
 		p.armed = false
-		errs = append(errs, p.poke(stEnabled, 0), p.forgetThreads())
+		errs = append(errs, p.poke(stEnabled, 0))
+		p.forgetThreads()
 	}
 	return errors.Join(errs...)
 }
@@ -347,61 +364,42 @@ func (f *patched) lift() error {
 
 // forgetThreads empties all slots, and so the shadow stacks: what is called
 // while the probe is off does not pass through it.
-func (p *Probe) forgetThreads() error {
-	b := make([]byte, numSlots*slotSize)
-	if _, err := p.proc.ReadAt(b, int64(p.remote.state)+privateSlots); err != nil {
-		return err
+func (p *Probe) forgetThreads() {
+	for i := range numSlots {
+		p.empty(p.shared.slot(i))
 	}
-	for at := 0; at < len(b); at += slotSize {
-		slot := b[at : at+slotSize]
-		if binary.LittleEndian.Uint64(slot[slKey:]) == 0 {
-			continue
-		}
-		p.counted += binary.LittleEndian.Uint64(slot[slEvents:])
-		clear(slot)
-		if _, err := p.proc.WriteAt(slot, int64(p.remote.state)+privateSlots+int64(at)); err != nil {
-			return err
-		}
+}
+
+// empty gives a slot back, but for its count. The key goes last: a thread may
+// take the slot from then on.
+func (p *Probe) empty(slot []byte) {
+	if binary.LittleEndian.Uint64(slot[slKey:]) == 0 && binary.LittleEndian.Uint32(slot[slTID:]) == 0 {
+		return
 	}
-	return nil
+	p.counted += binary.LittleEndian.Uint64(slot[slEvents:])
+	clear(slot[slKey+8:])
+	(*atomic.Uint64)(unsafe.Pointer(&slot[slKey])).Store(0)
 }
 
 // Events is how many events the core has counted since Inject, in all threads.
-func (p *Probe) Events() (uint64, error) {
+func (p *Probe) Events() uint64 {
+	if p.closed {
+		return p.counted
+	}
 	sum := p.counted
-	b := make([]byte, numSlots*slotSize)
-	if _, err := p.proc.ReadAt(b, int64(p.remote.state)+privateSlots); err != nil {
-		return 0, err
+	for i := range numSlots {
+		sum += binary.LittleEndian.Uint64(p.shared.slot(i)[slEvents:])
 	}
-	for at := 0; at < len(b); at += slotSize {
-		sum += binary.LittleEndian.Uint64(b[at+slEvents:])
-	}
-	return sum, nil
+	return sum
 }
 
 // ThreadExited gives the slot of a thread back.
-func (p *Probe) ThreadExited(tid int32) error {
-	b := make([]byte, numSlots*slotSize)
-	if _, err := p.proc.ReadAt(b, int64(p.remote.state)+privateSlots); err != nil {
-		return err
-	}
-	for at := 0; at < len(b); at += slotSize {
-		slot := b[at : at+slotSize]
-		if binary.LittleEndian.Uint32(slot[slTID:]) != uint32(tid) {
-			continue
-		}
-		p.counted += binary.LittleEndian.Uint64(slot[slEvents:])
-		clear(slot[slKey+8:])
-		here := int64(p.remote.state) + privateSlots + int64(at)
-		if _, err := p.proc.WriteAt(slot, here); err != nil {
-			return err
-		}
-		// The key goes last: a thread may take the slot from then on.
-		if _, err := p.proc.WriteAt(make([]byte, 8), here); err != nil {
-			return err
+func (p *Probe) ThreadExited(tid int32) {
+	for i := range numSlots {
+		if slot := p.shared.slot(i); binary.LittleEndian.Uint32(slot[slTID:]) == uint32(tid) {
+			p.empty(slot)
 		}
 	}
-	return nil
 }
 
 // Loaded follows libraries that come and go while the probe is armed: sites are
@@ -502,6 +500,7 @@ func (p *Probe) release() {
 	}
 	p.reader.stop()
 	p.stats = p.counts()
+	p.counted = p.Events()
 	p.closed = true
 	keep().release(p.shared)
 	p.shared.close()

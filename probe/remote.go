@@ -14,15 +14,14 @@ import (
 
 // remote is where things lie in the inferior.
 type remote struct {
-	state addr.Run // the state page, the slots, the scratch memory
+	state addr.Run // the state page and the scratch memory
 	file  addr.Run // the memory file but for the ring
 	ring  addr.Run
 	core  addr.Run
 }
 
 const (
-	privateSlots   = stateSize
-	privateScratch = privateSlots + numSlots*slotSize
+	privateScratch = stateSize
 	privateSize    = privateScratch + numSlots*scratchSize
 
 	mapPrivate = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_NORESERVE

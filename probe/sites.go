@@ -125,7 +125,15 @@ func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
 			p.finders = append(p.finders, f)
 		}
 		if len(p.cfg.Unwinder(m, raiseName)) > 0 && len(p.cfg.Unwinder(m, findFDEName)) == 0 {
-			return fmt.Errorf("%s has an unwinder that does not know the probe's frames (%s without %s)", m.Name, raiseName, findFDEName)
+			p.strangers = append(p.strangers, m)
+		}
+	}
+	// Symbols are bound to the program first. Of libraries, libgcc_s is the one
+	// that is used where there are several.
+	for _, m := range p.strangers {
+		if len(p.finders) == 0 || m.Name == p.proc.Exe() {
+			return fmt.Errorf("exceptions pass through %s, which cannot be told of the probe's frames (it has %s without %s)",
+				m.Name, raiseName, findFDEName)
 		}
 	}
 	return nil

@@ -103,7 +103,7 @@ func (p *Probe) slot(w *writer) {
 	w.imm32(uint32(hash))
 	w.bytes(0x49, 0xc1, 0xea, 64-slotBits) // shr
 	w.bytes(0x49, 0xc1, 0xe2, slotShift)   // shl
-	w.movR11(uint64(p.remote.state) + privateSlots)
+	w.movR11(uint64(p.remote.file) + fileSlots)
 	w.bytes(0x4d, 0x01, 0xda) // add %r11,%r10
 }
 

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/heap"
@@ -138,7 +140,11 @@ func (v *eventEnv) walk() unwind.Stack {
 		return v.raw
 	}
 	v.walked = true
-	raw, err := v.s.rawStack(v.t, v.s.Settings.MaxDepth+1, v.call.Now)
+	if kept, ok := v.call.Kept.(unwind.Stack); ok {
+		v.raw = kept
+		return kept
+	}
+	raw, err := v.s.rawStack(v.t, v.s.Settings.MaxDepth, v.call.Now)
 	if err != nil {
 		raw.Truncated = err.Error()
 	}
@@ -146,6 +152,17 @@ func (v *eventEnv) walk() unwind.Stack {
 		raw.Frames = raw.Frames[1:] // free itself
 	}
 	v.raw = raw
+	return raw
+}
+
+// Keep walks the stack of a call that is reported later, if at all: where the
+// thread is then, it has returned long ago.
+func (k sink) Keep(t *inferior.Thread, call breakpoints.Call) any {
+	raw, err := k.s.rawStack(t, k.s.Settings.MaxDepth, call.Now)
+	if err != nil {
+		return nil
+	}
+	raw.Frames = slices.Clone(raw.Frames)
 	return raw
 }
 

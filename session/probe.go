@@ -6,6 +6,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/probe"
 	"hdb/unwind"
@@ -98,7 +99,15 @@ func (s *Session) allocatorSites(modules []inferior.Module) ([]*breakpoints.Site
 
 // probeRequest is what the probe has to do for the stops and the recording.
 func (s *Session) probeRequest() probe.Request {
-	r := probe.Request{Record: s.needsRing(), Seq: s.trace.seq}
+	r := probe.Request{Record: s.needsRing(), Seq: s.trace.seq, Entered: map[*inferior.Thread]addr.Run{}}
+	for _, h := range s.hits {
+		if h.event == nil || h.now.IsReturn() {
+			continue
+		}
+		if regs, err := h.thread.Regs(); err == nil && regs.PC() == h.now.Addr() {
+			r.Entered[h.thread] = h.now.Addr()
+		}
+	}
 	for _, st := range s.stops.All() {
 		if st.Enabled && onEvents(st) {
 			r.Stops = append(r.Stops, st)
@@ -130,17 +139,11 @@ func (s *Session) countEvents() {
 	if s.probe == nil || !s.probe.Armed() || s.probe.Recording() {
 		return
 	}
-	if n, err := s.probe.Events(); err == nil {
-		s.trace.seq = max(s.trace.seq, s.trace.base+n)
-	}
+	s.trace.seq = max(s.trace.seq, s.trace.base+s.probe.Events())
 }
 
 // rebase notes which number the probe's count corresponds to.
-func (s *Session) rebase() {
-	if n, err := s.probe.Events(); err == nil {
-		s.trace.base = s.trace.seq - n
-	}
-}
+func (s *Session) rebase() { s.trace.base = s.trace.seq - s.probe.Events() }
 
 // disarmProbe takes the probe's jumps out of the allocators.
 func (s *Session) disarmProbe() {
@@ -211,8 +214,17 @@ func (s *Session) loaded(added, removed []inferior.Module) {
 		s.trace.sites = s.probe.Sites()
 	}
 	if err != nil {
-		s.notify("allocators of a new library are not watched: %v", err)
+		s.fallBack(err)
+		if err := s.proc.StopAll(s.armTracer); err != nil {
+			s.notify("%v", err)
+		}
 	}
+}
+
+// fallBack notes, and says, why plain breakpoints are used from now on.
+func (s *Session) fallBack(err error) {
+	s.fellBack = err.Error()
+	s.notify("probe: %v: plain breakpoints follow the allocators instead, which cost tens of microseconds a call", err)
 }
 
 // moduleCFI is the unwinding table of a module, nil without one.
@@ -263,9 +275,7 @@ func (k probeSink) Event(e *capture.Event, fn *breakpoints.Function) {
 func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	s := k.s
 	if !s.probe.Recording() {
-		if n, err := s.probe.Events(); err == nil {
-			s.trace.seq = max(s.trace.seq, s.trace.base+n-1)
-		}
+		s.trace.seq = max(s.trace.seq, s.trace.base+s.probe.Events()-1)
 	}
 	return sink{s}.Alloc(t, call)
 }
@@ -284,11 +294,10 @@ func (k probeSink) Heap() (bytes, blocks uint64) {
 
 // threadStarted and threadExited follow the inferior's threads.
 func (s *Session) threadStarted(t *inferior.Thread) {
-	if s.probe == nil {
-		return
-	}
 	s.exclusive(func() { s.logThread(t) })
-	s.probe.ThreadsChanged()
+	if s.probe != nil {
+		s.probe.ThreadsChanged()
+	}
 }
 
 func (s *Session) threadExited(t *inferior.Thread) {
@@ -298,6 +307,6 @@ func (s *Session) threadExited(t *inferior.Thread) {
 	}
 	name := t.Name()
 	s.exclusive(func() { s.log.AddThread(capture.Thread{TID: int32(t.TID), Num: t.Num, Name: name}) })
-	_ = s.probe.ThreadExited(int32(t.TID)) // an error means that the process ends, and its memory with it
+	s.probe.ThreadExited(int32(t.TID))
 	s.probe.ThreadsChanged()
 }

@@ -66,8 +66,7 @@ func (s *Session) armTracer() error {
 		if s.Settings.Probe == ProbeOn {
 			return fmt.Errorf("probe: %w", err)
 		}
-		s.fellBack = err.Error()
-		s.notify("probe: %v: plain breakpoints follow the allocators instead, which cost tens of microseconds a call", err)
+		s.fallBack(err)
 	}
 	s.disarmProbe()
 	err := s.tracer.Arm(func(breakpoints.Function) bool { return true })
