@@ -23,6 +23,10 @@ type plane string
 const (
 	plain plane = "plain" // a breakpoint on every allocator function
 	probe plane = "probe" // code inside the program
+
+	// either is the probe where it can be had, else breakpoints; it is no plane of
+	// its own to test.
+	either plane = "either"
 )
 
 // planes are those that hdb has.
@@ -58,7 +62,7 @@ func (p plane) settings(t testing.TB) []string {
 	if !askProbe(testprogs.HDB(t)) {
 		return nil
 	}
-	return []string{"set probe " + map[plane]string{plain: "off", probe: "on"}[p]}
+	return []string{"set probe " + map[plane]string{plain: "off", probe: "on", either: "auto"}[p]}
 }
 
 // A job is one run of a program under hdb, from its start to its end.

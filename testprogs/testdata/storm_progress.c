@@ -1,9 +1,9 @@
 //build: -O1 -fno-builtin
-// Dies while it is recorded. It writes how many calls have returned to the
-// first 8 bytes of a FILE that it maps, after each, and after CALLS of them
+// Dies while it is recorded. It writes its pid, and after each call how many
+// have returned, to 8 bytes each of a FILE that it maps; after CALLS of them it
 // ends the way the argument names: kill, segv, abort, exit, or memory (it
 // allocates until the kernel kills it); "never" goes on until it is killed.
-// Arguments: how, calls, file.
+// Arguments: how, calls, file, and the file of a control group to join.
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,6 +43,13 @@ int main(int argc, char **argv)
 	progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (progress == MAP_FAILED)
 		return 2;
+	progress[1] = getpid();
+	if (argc > 4) {
+		int group = open(argv[4], O_WRONLY);
+		if (group < 0 || write(group, "0", 1) != 1)
+			return 2;
+		close(group);
+	}
 	int never = strcmp(argv[1], "never") == 0;
 	for (long i = 0; never || *progress < calls; i++)
 		one(i);

@@ -1,0 +1,265 @@
+package planes
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hdb/capture"
+	"hdb/testprogs"
+)
+
+// A target is a program that runs and to which hdb attaches.
+type target struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	pid string
+
+	mu    sync.Mutex
+	lines []string // that it printed after "ready"
+	done  chan struct{}
+}
+
+// launch starts the program and waits until it says "ready PID".
+func launch(t *testing.T, name string, flags []string, args ...string) *target {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), fullLimit)
+	t.Cleanup(cancel)
+	g := &target{cmd: exec.CommandContext(ctx, testprogs.Build(t, name, flags...), args...), done: make(chan struct{})}
+	var err error
+	if g.in, err = g.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := g.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	g.pid = strconv.Itoa(g.cmd.Process.Pid)
+	r := bufio.NewReader(out)
+	if first, err := r.ReadString('\n'); first != "ready "+g.pid+"\n" {
+		t.Fatalf("%v: %q, %v", g.cmd, first, err)
+	}
+	go func() {
+		defer close(g.done)
+		for {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				return
+			}
+			g.mu.Lock()
+			g.lines = append(g.lines, strings.TrimSpace(line))
+			g.mu.Unlock()
+		}
+	}()
+	return g
+}
+
+// said are the lines from number n on.
+func (g *target) said(n int) []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.lines[n:])
+}
+
+// end has the program finish, and expects that all it did was right.
+func (g *target) end(t *testing.T) {
+	t.Helper()
+	g.in.Close()
+	<-g.done
+	if err := g.cmd.Wait(); err != nil || !slices.ContainsFunc(g.said(0), func(l string) bool { return strings.HasSuffix(l, "wrong 0") }) {
+		lines := g.said(0)
+		t.Errorf("%v: %v, last words %q", g.cmd, err, lines[max(0, len(lines)-3):])
+	}
+}
+
+// paces waits until the program has printed n paces from now on.
+func (g *target) paces(t *testing.T, n int) []int {
+	t.Helper()
+	from := len(g.said(0))
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		var all []int
+		for _, l := range g.said(from) {
+			if text, ok := strings.CutPrefix(l, "pace "); ok {
+				v, _ := strconv.Atoi(text)
+				all = append(all, v)
+			}
+		}
+		select {
+		case <-g.done:
+			t.Fatalf("%v has ended: %v", g.cmd, g.cmd.Wait())
+		default:
+		}
+		if len(all) >= n {
+			return all[:n]
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%v printed %v in a minute", g.cmd, all)
+		}
+	}
+}
+
+// recordAttached attaches, records some events and saves them, and detaches.
+func recordAttached(t *testing.T, p plane, pid string, events int) *recording {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "attached.hdb")
+	commands := append(p.settings(t), "record start", fmt.Sprintf("next-alloc %d", events), "record status", "save "+file)
+	said, err := hdb(t, job{}, commands, "-p", pid)
+	if err != nil {
+		t.Fatalf("%s plane: %v\n%s", p, err, said)
+	}
+	f, err := capture.Open(file)
+	if err != nil {
+		t.Fatalf("%s plane: %v\n%s", p, err, said)
+	}
+	t.Cleanup(func() { f.Close() })
+	return &recording{File: f, plane: p, said: said}
+}
+
+// TestAttachOften attaches while threads are inside malloc and free, again and
+// again. The program must not notice.
+func TestAttachOften(t *testing.T) {
+	n, events := 500, 2000
+	if testing.Short() {
+		n, events = 20, 300
+	}
+	for _, p := range planes(t) {
+		for _, flags := range [][]string{nil, {"-static"}, {"CC=musl-gcc"}} {
+			t.Run(fmt.Sprintf("%s/%s", p, strings.Join(flags, " ")), func(t *testing.T) {
+				t.Parallel()
+				g := launch(t, "storm_pace", flags, "3")
+				for i := range n {
+					if flags != nil && i >= n/5 {
+						break
+					}
+					c := newCalls(recordAttached(t, p, g.pid, 1+rand.IntN(events)))
+					if wrong := c.twice(); wrong != nil || c.Len() == 0 {
+						t.Fatalf("attach %d: %d events, %v", i+1, c.Len(), wrong)
+					}
+				}
+				g.end(t)
+			})
+		}
+	}
+}
+
+// twice is an error if a block was handed out while it lived.
+func (c *calls) twice() error {
+	live := map[uint64]capture.Event{}
+	for e := range c.heap() {
+		switch {
+		case e.Failed:
+		case e.Kind == capture.Free:
+			delete(live, e.Addr)
+		default:
+			delete(live, e.Old)
+			if other, ok := live[e.Addr]; ok {
+				return fmt.Errorf("handed out twice, first as #%d:\n%s", other.Seq, c.describe(e))
+			}
+			live[e.Addr] = e
+		}
+	}
+	return nil
+}
+
+// TestAttachConfined attaches to programs that let nobody in: one that is killed
+// by what an agent would do, one that is not dumpable, one of another user.
+func TestAttachConfined(t *testing.T) {
+	for _, p := range planes(t) {
+		for _, c := range []struct{ name, how string }{{"storm_seccomp", "wait"}, {"storm_private", "dumpable"}, {"storm_private", "user"}} {
+			t.Run(fmt.Sprintf("%s/%s %s", p, c.name, c.how), func(t *testing.T) {
+				t.Parallel()
+				args := []string{c.how, "1000"}
+				if c.name == "storm_private" {
+					args = append(args, "wait")
+				}
+				g := launch(t, c.name, nil, args...)
+				stop := make(chan struct{})
+				var typing sync.WaitGroup
+				typing.Go(func() { // each byte is a round of calls
+					for {
+						select {
+						case <-stop:
+							return
+						case <-time.After(10 * time.Millisecond):
+							if _, err := g.in.Write([]byte("x")); err != nil {
+								return
+							}
+						}
+					}
+				})
+				confined := p
+				if p == probe && c.name == "storm_seccomp" {
+					confined = either
+				}
+				r := recordAttached(t, confined, g.pid, 100)
+				if r.Len() < 100 {
+					t.Errorf("%d events\n%s", r.Len(), r.said)
+				}
+				close(stop)
+				typing.Wait()
+				g.end(t)
+			})
+		}
+	}
+}
+
+// TestHdbKilled kills hdb while it records a program to which it is attached. The
+// program goes on, right, and at full speed within a second.
+func TestHdbKilled(t *testing.T) {
+	n := 100
+	if testing.Short() {
+		n = 10
+	}
+	for _, p := range planes(t) {
+		t.Run(string(p), func(t *testing.T) {
+			g := launch(t, "storm_pace", nil, "2")
+			before := slices.Max(g.paces(t, 5))
+			for i := range n {
+				killRecorder(t, p, g.pid)
+				// Another program of the machine may be at work in some of the time.
+				if after := slices.Max(g.paces(t, 10)); after < before/2 {
+					t.Fatalf("kill %d: %d pairs in the best 100 ms of the second after, %d before", i+1, after, before)
+				}
+			}
+			g.end(t)
+		})
+	}
+}
+
+// killRecorder attaches, records, and kills hdb at some time from before it has
+// attached until it has recorded a little.
+func killRecorder(t *testing.T, p plane, pid string) {
+	t.Helper()
+	args := []string{"-batch", "-nx"}
+	for _, c := range append(p.settings(t), "record start", "continue") {
+		args = append(args, "-ex", c)
+	}
+	cmd := exec.Command(testprogs.HDB(t), append(args, "-p", pid)...)
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(rand.N(400 * time.Millisecond))
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	var status *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &status) || status.Exited() {
+		t.Fatalf("hdb ended before it was killed: %v\n%s", err, out.String())
+	}
+}
