@@ -218,26 +218,27 @@ func TestAttachConfined(t *testing.T) {
 }
 
 // TestHdbKilled kills hdb while it records a program to which it is attached. The
-// program goes on, right, and at full speed within a second.
+// program goes on, right, and at full speed within a second. Not so with plain
+// breakpoints: a thread that comes to one after hdb has died, and before it is
+// taken out, dies of it.
 func TestHdbKilled(t *testing.T) {
+	if !probeAvailable(t) {
+		t.Skip("no probe: a program dies of the breakpoints that hdb leaves when it is killed")
+	}
 	n := 100
 	if testing.Short() {
 		n = 10
 	}
-	for _, p := range planes(t) {
-		t.Run(string(p), func(t *testing.T) {
-			g := launch(t, "storm_pace", nil, "2")
-			before := slices.Max(g.paces(t, 5))
-			for i := range n {
-				killRecorder(t, p, g.pid)
-				// Another program of the machine may be at work in some of the time.
-				if after := slices.Max(g.paces(t, 10)); after < before/2 {
-					t.Fatalf("kill %d: %d pairs in the best 100 ms of the second after, %d before", i+1, after, before)
-				}
-			}
-			g.end(t)
-		})
+	g := launch(t, "storm_pace", nil, "2")
+	before := slices.Max(g.paces(t, 5))
+	for i := range n {
+		killRecorder(t, probe, g.pid)
+		// Another program of the machine may be at work in some of the time.
+		if after := slices.Max(g.paces(t, 10)); after < before/2 {
+			t.Fatalf("kill %d: %d pairs in the best 100 ms of the second after, %d before", i+1, after, before)
+		}
 	}
+	g.end(t)
 }
 
 // killRecorder attaches, records, and kills hdb at some time from before it has

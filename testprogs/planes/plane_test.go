@@ -37,16 +37,18 @@ func planes(t testing.TB) []plane {
 	return []plane{plain}
 }
 
-// probeAvailable asks hdb whether it has a probe, and says so in the log when it
-// has none.
+// probeAvailable asks hdb whether it has a probe, and says so in the log, once,
+// when it has none.
 func probeAvailable(t testing.TB) bool {
 	t.Helper()
 	ok := askProbe(testprogs.HDB(t))
 	if !ok {
-		t.Log("this hdb has no probe: plain breakpoints alone are tested")
+		sayNone.Do(func() { t.Log("this hdb has no probe: plain breakpoints alone are tested") })
 	}
 	return ok
 }
+
+var sayNone sync.Once
 
 var probeKnown sync.Map
 
