@@ -31,7 +31,12 @@
 //
 // # Concurrency
 //
-// A Log and a Writer are added to by one goroutine. A Log and a File are read
-// by any number; a Log also while it grows. Locks are taken in the order
-// cache.mu, then Log.mu or File.mu, and none is held while a caller's code runs.
+// A Log and a Writer are added to by one goroutine. It only stores events: full
+// tails of 65,536 are handed to the goroutine of their queue, which encodes them
+// and writes or spills them. At most a few wait; then adding waits, too, so that
+// memory is bounded. A queue's goroutine ends when it has nothing to do.
+//
+// A Log and a File are read by any number of goroutines; a Log also while it
+// grows. Locks are taken in the order cache.mu, then Log.mu or File.mu, and none
+// is held while a caller's code runs or while anything is encoded or written.
 package capture
