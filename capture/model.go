@@ -209,7 +209,7 @@ func (m *heapModel) gave(thread int, sh shape, e *Event, class int32, s blockSlo
 	if sh.has(shapeFailed) {
 		return
 	}
-	if sh.has(shapeOld) && e.Old == e.Addr {
+	if sh.has(shapeOld) && sh.has(shapeAddr) && e.Old == e.Addr {
 		m.resized(thread, old, s, e.Addr, e.Size)
 		return
 	}
