@@ -13,12 +13,11 @@ import (
 const (
 	cfaAdvanceLoc       = 0x40
 	cfaOffset           = 0x80
-	cfaNop              = 0x00
+	cfaRestoreExtended  = 0x06
 	cfaUndefined        = 0x07
 	cfaSameValue        = 0x08
 	cfaRegister         = 0x09
 	cfaDefCFA           = 0x0c
-	cfaDefCFARegister   = 0x0d
 	cfaDefCFAOffset     = 0x0e
 	cfaDefCFAExpression = 0x0f
 	cfaExpression       = 0x10

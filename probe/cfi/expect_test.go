@@ -17,7 +17,7 @@ func expectRule(row *unwind.Row) string {
 	switch {
 	case ra == "undefined":
 		return "root"
-	case row.Signal && cfa == "=[rsp+160 deref]" && ra == "[rsp+168]" && rbp == "[rsp+120]" && rbx == "[rsp+128]":
+	case row.Signal && cfa == "=[rsp+160 deref]" && ra == "[rsp+168]" && rbp == "[rsp+120]" && rbx == "[rsp+128]" && (rsp == "" || rsp == "=c+0" || rsp == "[rsp+160]"):
 		return "signal"
 	case row.Signal, ra != "c-8", rsp != "" && rsp != "=c+0":
 		return "unsupported"

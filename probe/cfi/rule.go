@@ -277,7 +277,7 @@ func based(op byte, expr []byte) (number int64, rest []byte, ok bool) {
 func pltThreshold(expr []byte) (int64, bool) {
 	const lit0, at = 0x30, 6
 	want := [...]byte{0x77, 8, 0x80, 0, 0x3f, 0x1a, 0, 0x2a, 0x33, 0x24, 0x22}
-	if len(expr) != len(want) || expr[at] < lit0 || expr[at] > lit0+16 {
+	if len(expr) != len(want) || expr[at] < lit0 || expr[at] > lit0+31 {
 		return 0, false
 	}
 	want[at] = expr[at]
@@ -304,10 +304,11 @@ func isKernelFrame(row *unwind.Row) bool {
 	for _, saved := range [...]struct {
 		reg unwind.Reg
 		at  int64
-	}{{unwind.RA, ucontextRIP}, {unwind.RBP, ucontextRBP}, {unwind.RBX, ucontextRBX}} {
+	}{{unwind.RA, ucontextRIP}, {unwind.RBP, ucontextRBP}, {unwind.RBX, ucontextRBX}, {unwind.RSP, ucontextRSP}} {
 		rule := &row.Rules[saved.reg]
 		at, rest, ok := based(opBreg7, rule.Expr)
-		if rule.Kind != unwind.Expression || !ok || at != saved.at || len(rest) != 0 {
+		isSaved := rule.Kind == unwind.Expression && ok && at == saved.at && len(rest) == 0
+		if !isSaved && (saved.reg != unwind.RSP || !spIsCFA(rule)) {
 			return false
 		}
 	}
