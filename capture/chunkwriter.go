@@ -11,6 +11,7 @@ import (
 type chunkWriter struct {
 	w       io.Writer
 	offset  atomic.Int64
+	flushed atomic.Uint64         // events written
 	failed  atomic.Pointer[error] // the first error; nothing is written after it
 	index   []chunkRef
 	packer  packer
@@ -59,7 +60,13 @@ func (c *chunkWriter) chunk(ref chunkRef, payload func([]byte) []byte) {
 	h := chunkHeader{number: uint32(len(c.index)), kind: ref.kind, length: uint32(len(body)), crc: checksum(body)}
 	h.append(c.buf[:0])
 	c.write(c.buf)
+	if c.err() != nil {
+		return
+	}
 	c.index = append(c.index, ref)
+	if ref.kind == chunkEvents {
+		c.flushed.Add(uint64(ref.count))
+	}
 }
 
 func (c *chunkWriter) records(kind chunkKind, w *recordWriter) {

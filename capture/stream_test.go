@@ -80,6 +80,9 @@ func TestFlushedEventsSurvive(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := int(w.Events())
+			if w.Flushed() != w.Events() || w.Pending() != 0 {
+				t.Errorf("%d of %d events are flushed, %d pending", w.Flushed(), n, w.Pending())
+			}
 			flushed = append(flushed, struct{ size, events int }{b.Len(), n})
 			totals[n] = w.Totals()
 		}
@@ -118,8 +121,8 @@ func TestFullDiskHoldsNothingUp(t *testing.T) {
 	if err := w.Flush(); !errors.Is(err, syscall.ENOSPC) || w.Err() != err {
 		t.Errorf("got %v", err)
 	}
-	if w.Events() != n+100 {
-		t.Errorf("%d events", w.Events())
+	if w.Events() != n+100 || w.Flushed() >= n {
+		t.Errorf("%d events, %d flushed", w.Events(), w.Flushed())
 	}
 	if err := w.Embed(nil); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("embed: %v", err)

@@ -79,6 +79,14 @@ func (c *Writer) Err() error { return c.out.err() }
 // Size is the length of the file so far, in bytes.
 func (c *Writer) Size() int64 { return c.out.offset.Load() }
 
+// Flushed is the number of events that are in the file.
+func (c *Writer) Flushed() uint64 { return c.out.flushed.Load() }
+
+// Pending is the number of events that the next Push or Flush makes a chunk of.
+// A few hundred may as well wait for more: small chunks take several bytes for
+// each event.
+func (c *Writer) Pending() int { return len(c.events) }
+
 // Events is the number of events added.
 func (c *Writer) Events() uint64 { return c.info.Totals.Events }
 
