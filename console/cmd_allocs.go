@@ -60,7 +60,7 @@ func runRecordStop(_ context.Context, c *Console, _ Input) error {
 type recordView struct {
 	Recording  bool   `json:"recording"`
 	Seen       uint64 `json:"events_seen"`
-	Recorded   int    `json:"events_recorded"`
+	Recorded   uint64 `json:"events_recorded"`
 	Stacks     int    `json:"stacks"`
 	LiveBytes  uint64 `json:"live_bytes"`
 	LiveBlocks int    `json:"live_blocks"`

@@ -2,6 +2,7 @@ package session
 
 import (
 	"slices"
+	"time"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -24,6 +25,12 @@ type trace struct {
 	next      *nextEvent
 	blind     bool              // the program ran on with such blocks while nothing was traced
 	lost      breakpoints.Stats // Lost and LostCause of tracers that ended
+	logged    uint64            // events recorded
+	last      uint64            // number of the last one of them
+	told      losses            // that are in the recording
+	untold    uint64            // losses that the user was not warned of,
+	lossText  string            // why the first of them,
+	warned    time.Time         // and when they last were
 }
 
 // nextEvent is what next-alloc waits for.

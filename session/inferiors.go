@@ -61,8 +61,7 @@ func (s *Session) switchTo(pid int) error {
 	if err := s.proc.SwitchTo(pid); err != nil {
 		return err
 	}
-	s.finishLog()
-	s.logModules(nil, s.loggedModules())
+	s.logModules(nil, s.modLog.now())
 	s.mods.update(s.proc.Modules())
 	s.logModules(s.proc.Modules(), nil)
 	s.newTracer()

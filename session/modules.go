@@ -1,8 +1,8 @@
 package session
 
 import (
+	"bytes"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,8 +114,10 @@ func (m *modules) object(mod *module) *symbols.Object {
 	}
 	mod.opened = true
 	if mod.VDSO {
-		mem := io.NewSectionReader(m.s.proc, int64(mod.Low), int64(mod.High-mod.Low))
-		mod.obj, mod.err = symbols.OpenReaderAt(mod.Name, mem, mem.Size(), m.config())
+		image := make([]byte, mod.High-mod.Low) // which is there when the process is gone, too
+		if _, mod.err = m.s.proc.ReadAt(image, int64(mod.Low)); mod.err == nil {
+			mod.obj, mod.err = symbols.OpenReaderAt(mod.Name, bytes.NewReader(image), int64(len(image)), m.config())
+		}
 	} else {
 		mod.obj, mod.err = m.open(mod.Path)
 	}
@@ -156,13 +158,19 @@ func (m *modules) frames(c addr.Code) []symbols.Frame {
 	var f []symbols.Frame
 	if mod := m.at(c.Lookup()); mod != nil {
 		if obj := m.object(mod); obj != nil {
-			f = obj.Lookup(c.Lookup().File(mod.Bias))
-			if !c.IsReturn() {
-				asStatement(f, obj, c.Addr().File(mod.Bias))
-			}
+			f = lookUp(obj, mod.Bias, c)
 		}
 	}
 	m.names[c] = f
+	return f
+}
+
+// lookUp resolves code in a file that is mapped with that bias.
+func lookUp(obj *symbols.Object, bias addr.Bias, c addr.Code) []symbols.Frame {
+	f := obj.Lookup(c.Lookup().File(bias))
+	if !c.IsReturn() {
+		asStatement(f, obj, c.Addr().File(bias))
+	}
 	return f
 }
 

@@ -247,7 +247,7 @@ func (s *Session) unwinderEntries(m inferior.Module, name string) []breakpoints.
 type probeSink struct{ s *Session }
 
 // Stack keeps a stack.
-func (k probeSink) Stack(st capture.Stack) capture.StackID { return k.s.log.Intern(st) }
+func (k probeSink) Stack(st capture.Stack) capture.StackID { return k.s.rec.Intern(st) }
 
 // Event numbers an event, brings the live heap up to date, and records it.
 func (k probeSink) Event(e *capture.Event, fn *breakpoints.Function) {
@@ -261,13 +261,7 @@ func (k probeSink) Event(e *capture.Event, fn *breakpoints.Function) {
 		e.Size = gone.Size
 	}
 	if logged || ended && gone.Logged {
-		i, ok := tr.funcs[fn.Name]
-		if !ok {
-			i = s.log.FuncIndex(fn.Name)
-			tr.funcs[fn.Name] = i
-		}
-		e.Func = i
-		s.log.AddEvent(*e)
+		s.logEvent(e, fn.Name, logged)
 	}
 }
 
@@ -306,7 +300,7 @@ func (s *Session) threadExited(t *inferior.Thread) {
 		return
 	}
 	name := t.Name()
-	s.exclusive(func() { s.log.AddThread(capture.Thread{TID: int32(t.TID), Num: t.Num, Name: name}) })
+	s.exclusive(func() { s.rec.AddThread(capture.Thread{TID: int32(t.TID), Num: t.Num, Name: name}) })
 	s.probe.ThreadExited(int32(t.TID))
 	s.probe.ThreadsChanged()
 }

@@ -224,13 +224,17 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.hits = nil
 	s.fellBack, s.said = "", map[string]bool{}
 	s.trace.reset()
-	s.logged, s.logMods, s.resolved = map[int]bool{}, map[moduleKey]int{}, resolved{}
-	s.resolvedTo = 0
+	s.logged = map[int]bool{}
 	host, _ := os.Hostname()
-	s.log = capture.NewLog(capture.Info{
+	err := s.newRecording(capture.Info{
 		Program: s.prog.path, Args: args, PID: p.PID(), Start: s.started,
 		Host: host, Arch: "x86-64", Created: "hdb " + s.cfg.Version,
 	})
+	if err != nil {
+		s.proc = nil
+		s.target.Store(nil)
+		return errors.Join(err, p.Close())
+	}
 	s.ApplySettings()
 	s.applyCatches(p)
 	for name, pol := range s.policy {
@@ -304,7 +308,6 @@ func (s *Session) Kill() (pid int, err error) {
 // asked and saved. A process that is held takes its place.
 func (s *Session) forget() {
 	s.dropProbe()
-	s.finishLog()
 	if held := s.proc.Held(); len(held) > 0 {
 		err := s.switchTo(held[0])
 		if err == nil {
@@ -316,6 +319,7 @@ func (s *Session) forget() {
 	if err := s.proc.Close(); err != nil {
 		s.notify("%v", err)
 	}
+	s.closeStream()
 	s.dropTracer()
 	s.proc = nil
 	s.target.Store(nil)
@@ -336,6 +340,8 @@ func (s *Session) Close() error {
 			s.closeProbe()
 		}
 		errs = append(errs, s.proc.Close())
+		s.dropProbe()
+		s.closeStream()
 		s.proc, s.tracer = nil, nil
 		s.target.Store(nil)
 	}
@@ -358,9 +364,6 @@ func (s *Session) ApplySettings() {
 func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Action {
 	defer s.ownWork()()
 	s.exclusive(func() {
-		if len(removed) > 0 {
-			s.finishLog() // names of what goes away
-		}
 		s.mods.update(s.proc.Modules())
 		s.logModules(added, removed)
 	})
@@ -400,8 +403,7 @@ func (s *Session) execed(path string) {
 		s.notify("%s: %v", path, err)
 	}
 	s.prog = &program{path: path, obj: obj}
-	s.finishLog()
-	s.logModules(nil, s.loggedModules())
+	s.logModules(nil, s.modLog.now())
 	s.mods.reset()
 	s.mods.update(s.proc.Modules())
 	s.logModules(s.proc.Modules(), nil)
@@ -415,5 +417,9 @@ func (s *Session) execed(path string) {
 }
 
 func (s *Session) signalSeen(t *inferior.Thread, sig *inferior.Signal) {
+	if s.cfg.Signal != nil {
+		s.cfg.Signal(sig)
+		return
+	}
 	s.notify("thread %d received %s", t.Num, sig.Explanation)
 }

@@ -2,13 +2,11 @@ package session
 
 import (
 	"errors"
-	"strings"
 
 	"hdb/capture"
-	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/symbols"
+	"hdb/probe"
 	"hdb/unwind"
 )
 
@@ -43,32 +41,41 @@ func (s *Session) StopRecord() error {
 // RecordStatus is what `record status` prints.
 type RecordStatus struct {
 	Recording  bool
+	Plane      Plane
 	Seen       uint64 // events of this run
-	Recorded   int    // events in the log
+	Recorded   uint64 // events in the log or file
 	Stacks     int
+	Truncated  int // of them
 	LiveBytes  uint64
 	LiveBlocks int
 	PeakBytes  uint64
 	Sites      int    // places where allocator functions are trapped
 	Lost       uint64 // calls of this run that could not be followed
 	LostCause  error  // of the last one
-	Blind      bool   // the program ran on untraced: recorded blocks may be freed by now
+	Probe      probe.Stats
+	Blind      bool  // the program ran on untraced: recorded blocks may be freed by now
+	Bytes      int64 // of the file, so far
 }
 
 // RecordStatus tells how far the recording is.
 func (s *Session) RecordStatus() RecordStatus {
-	live, seen := s.trace.live, s.trace.seq
 	if s.saved != nil { // nothing but what it recorded is known
-		live, seen = replayed(s.saved), s.saved.Info().Totals.Events
+		return s.savedStatus()
 	}
 	st := RecordStatus{
-		Recording: s.trace.recording && s.saved == nil, Seen: seen,
-		LiveBytes: live.Bytes(), LiveBlocks: live.Blocks(), PeakBytes: live.Peak(),
+		Recording: s.trace.recording, Plane: s.Plane(), Probe: s.probeStats(), Blind: s.trace.blind, Sites: s.trace.sites,
 	}
-	if src := s.source(); src != nil {
-		st.Recorded, st.Stacks = src.Len(), src.Stacks()
-	}
-	st.Sites = s.trace.sites
+	s.exclusive(func() {
+		live := s.trace.live
+		st.Seen, st.Recorded = s.trace.seq, s.trace.logged
+		st.LiveBytes, st.LiveBlocks, st.PeakBytes = live.Bytes(), live.Blocks(), live.Peak()
+		switch {
+		case s.stream != nil:
+			st.Stacks, st.Bytes = s.stream.writer.Stacks(), s.stream.writer.Size()
+		case s.log != nil:
+			st.Stacks = s.log.Stacks()
+		}
+	})
 	if s.tracer != nil && s.tracer.Armed() {
 		st.Sites = 0
 		for _, site := range s.tracer.Sites() {
@@ -77,10 +84,17 @@ func (s *Session) RecordStatus() RecordStatus {
 			}
 		}
 	}
-	lost := s.lost()
-	st.Lost, st.LostCause = lost.Lost, lost.LostCause
-	st.Blind = s.saved == nil && s.trace.blind
+	st.Lost, st.LostCause = s.lossesOf(st.Probe).total(), s.lost().LostCause
 	return st
+}
+
+// savedStatus is what a capture says of its recording.
+func (s *Session) savedStatus() RecordStatus {
+	live, totals := replayed(s.saved), s.saved.Info().Totals
+	return RecordStatus{
+		Seen: totals.Events, Recorded: uint64(s.saved.Len()), Stacks: s.saved.Stacks(), Lost: totals.Lost,
+		LiveBytes: live.Bytes(), LiveBlocks: live.Blocks(), PeakBytes: live.Peak(),
+	}
 }
 
 // source is the events that can be asked about: of this run, of the last one, or
@@ -98,12 +112,8 @@ func (s *Session) source() capture.Source {
 // record puts the event with its stack in the log.
 func (s *Session) record(env *eventEnv) {
 	e := env.e
-	e.Func = s.log.FuncIndex(e.Function)
-	e.Stack = s.log.Intern(recordedStack(env.walk()))
-	s.log.AddEvent(e.Event)
-	if heap.Allocates(e.Event) {
-		s.trace.live.SetLogged(e.Addr, true)
-	}
+	e.Stack = s.rec.Intern(recordedStack(env.walk()))
+	s.logEvent(&e.Event, e.Function, false)
 	s.logThread(env.t)
 }
 
@@ -139,161 +149,28 @@ func (s *Session) logThread(t *inferior.Thread) {
 		return
 	}
 	s.logged[t.Num] = true
-	s.log.AddThread(capture.Thread{TID: int32(t.TID), Num: t.Num, Name: t.Name()})
-}
-
-// logModules keeps which file was mapped where, from which event on. The build
-// ID is read from the file now, while it is the one that runs.
-func (s *Session) logModules(added, removed []inferior.Module) {
-	for _, gone := range removed {
-		key := moduleKey{gone.Path, gone.Low}
-		if i, ok := s.logMods[key]; ok {
-			s.log.EndModule(i, s.trace.seq+1)
-			delete(s.logMods, key)
-		}
-	}
-	for _, mod := range added {
-		m := capture.Module{Path: mod.Path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: s.trace.seq + 1}
-		if mine := s.mods.at(mod.Low); mine != nil {
-			if obj := s.mods.object(mine); obj != nil {
-				m.BuildID = obj.BuildID()
-			}
-		}
-		s.logMods[moduleKey{mod.Path, mod.Low}] = s.log.AddModule(m)
-	}
-}
-
-type moduleKey struct {
-	path string
-	low  addr.Run
-}
-
-// loggedModules are the modules that the log has as mapped now.
-func (s *Session) loggedModules() []inferior.Module {
-	var all []inferior.Module
-	for key := range s.logMods {
-		all = append(all, inferior.Module{Path: key.path, Low: key.low})
-	}
-	return all
+	s.rec.AddThread(capture.Thread{TID: int32(t.TID), Num: t.Num, Name: t.Name()})
 }
 
 // logStop keeps the report, with its stack, for the capture.
 func (s *Session) logStop(r *Report) {
-	if s.log == nil {
+	if s.rec == nil {
 		return
 	}
 	rec := capture.StopRecord{Seq: s.trace.seq, Time: r.Elapsed, Text: r.Headline(), TID: int32(r.Thread.TID)}
 	if r.Event != nil {
 		rec.Event = r.Event.Seq
 	}
-	if s.sel.thread != nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
-		if raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code); err == nil {
-			rec.Stack = s.log.Intern(recordedStack(raw))
+	s.noteLosses()
+	s.exclusive(func() {
+		if s.sel.thread != nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
+			if raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code); err == nil {
+				rec.Stack = s.rec.Intern(recordedStack(raw))
+			}
+			s.logThread(s.sel.thread)
 		}
-		s.logThread(s.sel.thread)
-	}
-	s.log.AddStop(rec)
-}
-
-// finishLog resolves the stacks recorded since the last call, while the modules
-// they refer to are known.
-func (s *Session) finishLog() {
-	if s.log == nil {
-		return
-	}
-	for id := s.resolvedTo + 1; id <= s.log.Stacks(); id++ {
-		s.resolvedTo = id
-		st := s.log.Stack(capture.StackID(id))
-		for i := range st.PCs {
-			s.resolved.keep(s, st.Code(i))
-		}
-	}
-}
-
-// resolved are the function chains of the code addresses in the log. A library
-// may be unloaded and another one take its place, so the module is part of the
-// key.
-type resolved map[codeKey][]capture.Frame
-
-type codeKey struct {
-	code   addr.Code
-	module int // index in the log
-}
-
-// keep resolves the code with the modules that are mapped now.
-func (r resolved) keep(s *Session, c addr.Code) {
-	mod := s.mods.at(c.Lookup())
-	if mod == nil {
-		return
-	}
-	index, ok := s.logMods[moduleKey{mod.Path, mod.Low}]
-	if !ok {
-		return
-	}
-	key := codeKey{c, index}
-	if _, ok := r[key]; ok {
-		return
-	}
-	var out []capture.Frame
-	for _, f := range s.mods.frames(c) {
-		out = append(out, captureFrame(f, c, mod.Bias))
-	}
-	r[key] = out
-}
-
-// at is the chain of the code as it was at event seq.
-func (r resolved) at(mods []capture.Module, c addr.Code, seq uint64) []capture.Frame {
-	for i, m := range mods {
-		if m.Holds(c.Lookup(), seq) {
-			return r[codeKey{c, i}]
-		}
-	}
-	for i, m := range mods { // a stop after the last event, in a library loaded since
-		if m.Low <= c.Lookup() && c.Lookup() < m.High {
-			return r[codeKey{c, i}]
-		}
-	}
-	return nil
-}
-
-func captureFrame(f symbols.Frame, c addr.Code, bias addr.Bias) capture.Frame {
-	low := f.Entry.Run(bias)
-	cf := capture.Frame{
-		Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Column: f.Column,
-		Inlined: f.Inlined, Source: f.Source.String(), Language: strings.ToLower(f.Language.String()), FuncLow: low,
-	}
-	if !f.Inlined {
-		cf.Offset = uint64(c.Addr() - low)
-	}
-	return cf
-}
-
-// embedder gives Save the names and sources of the session.
-type embedder struct{ s *Session }
-
-// Resolve is the chain kept for the address.
-func (e embedder) Resolve(pc addr.Run, isReturn bool, seq uint64) []capture.Frame {
-	c := addr.PC(pc)
-	if isReturn {
-		c = addr.Return(pc)
-	}
-	if e.s.saved != nil {
-		f, _ := e.s.saved.Symbol(pc, isReturn, seq)
-		return f
-	}
-	if e.s.proc != nil {
-		e.s.resolved.keep(e.s, c)
-	}
-	return e.s.resolved.at(e.s.log.Modules(), c, seq)
-}
-
-// SourceLine is the text of a source file.
-func (e embedder) SourceLine(file string) ([]string, bool) {
-	src, err := e.s.Sources.Open(file)
-	if err != nil {
-		return nil, false
-	}
-	return src.Lines, true
+		s.rec.AddStop(rec)
+	})
 }
 
 // SavedInfo is what Save wrote.

@@ -86,7 +86,7 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 // resume lets all threads run until something asks to stop.
 func (s *Session) resume() (inferior.Stop, error) {
 	s.leave()
-	if s.log.Len() > 0 && s.trace.live.Blocks() > 0 && !s.eventsArmed() {
+	if s.trace.logged > 0 && s.trace.live.Blocks() > 0 && !s.eventsArmed() {
 		s.trace.blind = true
 	}
 	defer func() { s.stopped = time.Now() }()

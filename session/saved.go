@@ -63,10 +63,10 @@ func (s *Session) recordedChain(src capture.Source, c addr.Code, seq uint64) []c
 	if f, ok := src.Symbol(c.Addr(), c.IsReturn(), seq); ok {
 		return f
 	}
-	if s.proc != nil && src == capture.Source(s.log) {
-		s.resolved.keep(s, c)
+	if s.saved != nil {
+		return nil
 	}
-	return s.resolved.at(src.Modules(), c, seq)
+	return s.modLog.at(c, seq)
 }
 
 func symbolsFrame(f capture.Frame) symbols.Frame {

@@ -31,6 +31,9 @@ import (
 type Config struct {
 	Version string       // of hdb, kept in captures
 	Notify  func(string) // one line about something that happened on the way; may be nil
+	// Signal is told of signals whose policy is print without stop, rather than
+	// Notify, when it is set.
+	Signal func(*inferior.Signal)
 }
 
 // A Session is one program under the debugger, from loading to quitting, or one
@@ -47,19 +50,22 @@ type Session struct {
 	stops breakpoints.List
 	binds map[int]*binding // planted traps of a numbered stop, by its ID
 
-	tracer     *breakpoints.Tracer
-	probe      *probe.Probe           // nil before it was needed
-	fellBack   string                 // why the probe cannot be used
-	said       map[string]bool        // warnings given in this run
-	userFns    []breakpoints.Function // alloc add
-	trace      trace                  // events of this run
-	log        *capture.Log
-	saved      *capture.File
-	logged     map[int]bool      // threads in the log, by number
-	logMods    map[moduleKey]int // modules in the log that are still mapped
-	resolved   resolved
-	resolvedTo int                        // stacks of the log whose names are in resolved
-	policy     map[string]inferior.Policy // handle, kept across runs
+	tracer    *breakpoints.Tracer
+	probe     *probe.Probe           // nil before it was needed
+	fellBack  string                 // why the probe cannot be used
+	said      map[string]bool        // warnings given in this run
+	userFns   []breakpoints.Function // alloc add
+	trace     trace                  // events of this run
+	rec       capture.Recorder       // where the events of this run go: to
+	log       *capture.Log           // the log, to be asked, or
+	stream    *stream                // to a file
+	streaming *Stream                // the next run's recording goes there
+	streamed  RecordStatus           // of the last stream
+	streamErr error
+	saved     *capture.File
+	logged    map[int]bool // threads in the log, by number
+	modLog    moduleLog
+	policy    map[string]inferior.Policy // handle, kept across runs
 
 	sel                  selection
 	catchFork, catchExec bool
@@ -112,10 +118,9 @@ func New(cfg Config) *Session {
 		cfg.Notify = func(string) {}
 	}
 	s := &Session{
-		cfg:      cfg,
-		binds:    map[int]*binding{},
-		policy:   map[string]inferior.Policy{},
-		resolved: resolved{},
+		cfg:    cfg,
+		binds:  map[int]*binding{},
+		policy: map[string]inferior.Policy{},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
 			Wrappers: regexp.MustCompile(DefaultWrappers), MaxDepth: 2048, Probe: ProbeAuto, DebugDirs: []string{"/usr/lib/debug"},

@@ -20,6 +20,8 @@ usage:
   hdb [flags] PROG [ARGS...]       console, program loaded and not yet started
   hdb [flags] attach PID           console on a running process
   hdb [flags] open CAPTURE         console on a saved session
+  hdb record [-o FILE] PROG [ARGS...]
+  hdb record [-o FILE] -p PID      record without a console: see hdb record --help
   hdb symbolize -e ELF [--json] [ADDR...]
                                    function, file and line of addresses, from
                                    the arguments or standard input
@@ -56,8 +58,13 @@ func main() {
 }
 
 func run(argv []string, in *os.File, out, errw io.Writer) int {
-	if len(argv) > 0 && argv[0] == "symbolize" {
-		return symbolize(argv[1:], in, out, errw)
+	if len(argv) > 0 {
+		switch argv[0] {
+		case "symbolize":
+			return symbolize(argv[1:], in, out, errw)
+		case "record":
+			return record(argv[1:], out, errw)
+		}
 	}
 	o, err := parseFlags(argv)
 	if err != nil {

@@ -1,0 +1,391 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"hdb/capture"
+	"hdb/console"
+	"hdb/inferior"
+	"hdb/internal/cond"
+	"hdb/session"
+)
+
+const recordUsage = `hdb record writes every allocation event of a program to a file, without a console.
+
+usage:
+  hdb record [flags] PROG [ARGS...]
+  hdb record [flags] -p PID
+
+flags, with one dash or two:
+  -o FILE         the capture; PROG.PID.hdb in the working directory unless told
+  -f, --force     replace FILE
+  --filter COND   record only events that match, and the ends of their blocks
+  --duration D    record for so long (10s, 5m), then let the program go on
+  -q              no progress, no summary
+  --return-child-result
+                  exit with PROG's own status
+
+The program's standard input, output and error are its own; hdb writes to standard
+error. Ctrl-C reaches the program, which may handle it; a second one within two
+seconds kills it. A process of -p is left running.
+`
+
+// recordOptions are the command line of hdb record.
+type recordOptions struct {
+	file     string
+	force    bool
+	filter   string
+	duration time.Duration
+	pid      int
+	quiet    bool
+	status   bool // --return-child-result
+	help     bool
+	words    []string // the program and its arguments
+}
+
+func parseRecordFlags(argv []string) (*recordOptions, error) {
+	o := &recordOptions{}
+	for i := 0; i < len(argv); i++ {
+		word := argv[i]
+		if word == "--" || word == "--args" || word == "-args" {
+			o.words = argv[i+1:]
+			break
+		}
+		if len(word) < 2 || word[0] != '-' {
+			o.words = argv[i:]
+			break
+		}
+		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		if set := o.boolean(name); set != nil {
+			if inline {
+				return nil, fmt.Errorf("%s: takes no value: %w", word, errRecordUsage)
+			}
+			*set = true
+			continue
+		}
+		set := o.valued(name)
+		if set == nil {
+			return nil, fmt.Errorf("%s: no such flag: %w", word, errRecordUsage)
+		}
+		if !inline {
+			i++
+			if i == len(argv) {
+				return nil, fmt.Errorf("%s: value missing: %w", word, errRecordUsage)
+			}
+			value = argv[i]
+		}
+		if err := set(value); err != nil {
+			return nil, fmt.Errorf("%s: %w", word, err)
+		}
+	}
+	switch {
+	case o.help:
+	case o.pid != 0 && len(o.words) > 0:
+		return nil, fmt.Errorf("record: -p PID and a program: %w", errRecordUsage)
+	case o.pid == 0 && len(o.words) == 0:
+		return nil, fmt.Errorf("record: PROG or -p PID is missing: %w", errRecordUsage)
+	}
+	return o, nil
+}
+
+var errRecordUsage = errors.New("see hdb record --help")
+
+func (o *recordOptions) boolean(name string) *bool {
+	switch name {
+	case "f", "force":
+		return &o.force
+	case "q", "quiet", "silent":
+		return &o.quiet
+	case "return-child-result":
+		return &o.status
+	case "h", "help":
+		return &o.help
+	}
+	return nil
+}
+
+func (o *recordOptions) valued(name string) func(string) error {
+	switch name {
+	case "o", "output":
+		return func(v string) error { o.file = v; return nil }
+	case "filter":
+		return func(v string) error { o.filter = v; return nil }
+	case "duration":
+		return o.setDuration
+	case "p", "pid":
+		return o.setPID
+	}
+	return nil
+}
+
+func (o *recordOptions) setPID(s string) error {
+	pid, err := strconv.Atoi(s)
+	if err != nil || pid <= 0 {
+		return fmt.Errorf("%q is not a process ID: %w", s, errRecordUsage)
+	}
+	o.pid = pid
+	return nil
+}
+
+// setDuration takes a Go duration, or a number of seconds as sleep does.
+func (o *recordOptions) setDuration(s string) error {
+	d, err := time.ParseDuration(s)
+	if seconds, e := strconv.ParseFloat(s, 64); e == nil {
+		d, err = time.Duration(seconds*float64(time.Second)), nil
+	}
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is not a duration like 10s or 5m: %w", s, errRecordUsage)
+	}
+	o.duration = d
+	return nil
+}
+
+// record is `hdb record`.
+func record(argv []string, out, errw io.Writer) int {
+	o, err := parseRecordFlags(argv)
+	if err != nil {
+		return fail(errw, err, exitUsage)
+	}
+	if o.help {
+		fmt.Fprint(out, recordUsage)
+		return 0
+	}
+	var filter *cond.Cond
+	if o.filter != "" {
+		if filter, err = cond.Parse(o.filter); err != nil {
+			return fail(errw, fmt.Errorf("--filter: %w", err), exitUsage)
+		}
+	}
+	if !o.force && o.file != "" {
+		if err := vacant(o.file); err != nil {
+			return fail(errw, err, 1)
+		}
+	}
+	r := &recorder{o: o, errw: errw}
+	if f, ok := errw.(*os.File); ok && !o.quiet {
+		r.progress = console.NewProgress(f)
+	}
+	r.s = session.New(session.Config{Version: version(), Notify: r.say, Signal: func(sig *inferior.Signal) {
+		if sig.Name == "SIGINT" {
+			r.signals.seen()
+		}
+	}})
+	defer r.s.Close()
+	r.signals.s, r.signals.attached, r.signals.say = r.s, o.pid != 0, r.say
+	return r.run(filter)
+}
+
+// A recorder records one program. It stays on main's thread, but for the
+// goroutine that listens to signals.
+type recorder struct {
+	o        *recordOptions
+	s        *session.Session
+	errw     io.Writer
+	progress *console.Progress
+	file     string // that is being written
+	signals  recordSignals
+	mu       sync.Mutex // guards the output of say and show
+}
+
+// say prints a line about what happens on the way.
+func (r *recorder) say(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.Clear()
+	fmt.Fprintf(r.errw, "hdb: %s\n", console.Clean(line))
+}
+
+// show brings the progress up to date.
+func (r *recorder) show(st session.RecordStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.Show(st)
+}
+
+// vacant says why a file must not be written.
+func vacant(path string) error {
+	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+		return fmt.Errorf("%s: exists already: --force replaces it", path)
+	}
+	return nil
+}
+
+// create makes the file of the process that has been launched or attached to.
+func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
+	// The program has the terminal's foreground while it runs; a line written
+	// from the background must not stop hdb. What was launched is not affected.
+	signal.Ignore(syscall.SIGTTOU)
+	if r.o.pid == 0 {
+		r.signals.runs(info.PID)
+	}
+	r.file = r.o.file
+	if r.file == "" {
+		r.file = fmt.Sprintf("%s.%d.hdb", filepath.Base(info.Program), info.PID)
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if st, err := os.Stat(r.file); r.o.force || err == nil && !st.Mode().IsRegular() {
+		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	f, err := os.OpenFile(r.file, flags, 0o666)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, vacant(r.file)
+	case err != nil:
+		return nil, fmt.Errorf("capture: %w", err)
+	}
+	return f, nil
+}
+
+// run records until the end of the program or of the recording.
+func (r *recorder) run(filter *cond.Cond) int {
+	s, o := r.s, r.o
+	if o.pid == 0 {
+		if _, err := s.Load(o.words[0]); err != nil {
+			return fail(r.errw, err, exitTarget)
+		}
+		s.Settings.Args = quoteArgs(o.words[1:])
+	}
+	if err := r.passSignals(); err != nil {
+		return fail(r.errw, err, 1)
+	}
+	s.StreamTo(session.Stream{Open: r.create, Tick: r.show})
+	if err := s.Record(); err != nil {
+		return fail(r.errw, err, 1)
+	}
+	r.signals.start()
+	defer r.signals.stop()
+	var err error
+	if o.pid != 0 {
+		_, err = s.Attach(o.pid)
+	} else {
+		_, err = s.StartInstruction(nil)
+	}
+	if err != nil {
+		return fail(r.errw, err, launchCode(err))
+	}
+	if o.duration > 0 {
+		timer := time.AfterFunc(o.duration, func() { r.signals.end() })
+		defer timer.Stop()
+	}
+	return r.follow()
+}
+
+// launchCode is the exit code of a program that could not be recorded.
+func launchCode(err error) int {
+	var launch *inferior.LaunchError
+	var attach *inferior.AttachError
+	if errors.As(err, &launch) || errors.As(err, &attach) {
+		return exitTarget
+	}
+	return 1
+}
+
+// passSignals has all signals reach the program at once, as without hdb.
+func (r *recorder) passSignals() error {
+	for _, sig := range r.s.Signals() {
+		p := inferior.Policy{Pass: true}
+		switch {
+		case sig.Name == "SIGINT":
+			p.Print = true // for recordSignals
+		case sig.Name == "SIGTSTP" && r.o.pid == 0:
+			p = inferior.Policy{Stop: true} // or it would stop with the terminal in its hands
+		}
+		if err := r.s.HandleSignal(sig.Name, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow runs the program until it ends or the recording does.
+func (r *recorder) follow() int {
+	for !r.signals.over.Load() && r.s.StreamErr() == nil {
+		rep, err := r.s.Continue(1)
+		if err != nil {
+			return r.finish(nil, err)
+		}
+		if over(rep) {
+			r.signals.runs(0)
+			return r.finish(&rep.Exit, nil)
+		}
+		r.suspend(rep)
+	}
+	return r.leave()
+}
+
+func over(rep *session.Report) bool {
+	return rep.Reason == inferior.Exited || rep.Reason == inferior.Gone
+}
+
+// suspend follows Ctrl-Z: the program stands, and so does hdb, until fg.
+func (r *recorder) suspend(rep *session.Report) {
+	if rep.Signal != nil && rep.Signal.Name == "SIGTSTP" {
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // one may always stop oneself
+	}
+}
+
+// leave ends the recording of a program that lives.
+func (r *recorder) leave() int {
+	if r.o.pid != 0 {
+		pid, err := r.s.Detach()
+		code := r.finish(nil, err)
+		if err == nil && !r.o.quiet {
+			r.say(fmt.Sprintf("process %d goes on", pid))
+		}
+		return code
+	}
+	code := r.finish(nil, nil)
+	for {
+		rep, err := r.s.Continue(1)
+		if err != nil {
+			return fail(r.errw, err, 1)
+		}
+		if over(rep) {
+			r.signals.runs(0)
+			return r.exitCode(code, &rep.Exit)
+		}
+		r.suspend(rep)
+	}
+}
+
+// finish completes the file and says what is in it.
+func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
+	st, err := r.s.EndStream()
+	r.progress.Clear()
+	code := 0
+	for _, err := range []error{runErr, err} {
+		if err != nil {
+			code = fail(r.errw, err, 1)
+		}
+	}
+	if !r.o.quiet && r.file != "" {
+		r.say(console.RecordSummary(st, r.file))
+	}
+	return r.exitCode(code, exit)
+}
+
+// exitCode is hdb's, when it would have been code without the program's end.
+func (r *recorder) exitCode(code int, exit *inferior.ExitStatus) int {
+	switch {
+	case exit == nil || code != 0:
+		return code
+	case r.o.status && exit.Signal != 0:
+		return 128 + exit.Signal
+	case r.o.status:
+		return exit.Code
+	case exit.Signal != 0:
+		return console.ExitSignal
+	}
+	return 0
+}

@@ -1,0 +1,86 @@
+package console
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"hdb/session"
+)
+
+// Progress shows how far a recording is: a line on a terminal that is rewritten
+// in place.
+type Progress struct {
+	w      io.Writer
+	width  func() int
+	before session.RecordStatus
+	at     time.Time
+	shown  bool
+}
+
+// NewProgress is a progress line on the terminal f, nil if f is none.
+func NewProgress(f *os.File) *Progress {
+	fd := int(f.Fd())
+	if !term.IsTerminal(fd) {
+		return nil
+	}
+	return &Progress{w: f, at: time.Now(), width: func() int {
+		width, _, err := term.GetSize(fd)
+		if err != nil || width <= 0 {
+			return 80
+		}
+		return width
+	}}
+}
+
+// Show rewrites the line.
+func (p *Progress) Show(st session.RecordStatus) {
+	if p == nil {
+		return
+	}
+	now := time.Now()
+	rate := float64(st.Seen-min(st.Seen, p.before.Seen)) / max(now.Sub(p.at).Seconds(), 0.001)
+	p.before, p.at = st, now
+	line := progressLine(st, uint64(rate))
+	p.write("\r" + line[:min(len(line), max(p.width()-1, 0))] + "\x1b[K")
+	p.shown = true
+}
+
+// progressLine is the line in words.
+func progressLine(st session.RecordStatus, rate uint64) string {
+	parts := []string{
+		grouped(rate) + " events/s", counted(st.Recorded, "event"),
+		fmt.Sprintf("live %s in %s", shortSize(st.LiveBytes), counted(st.LiveBlocks, "block")),
+	}
+	if st.Lost > 0 {
+		parts = append(parts, grouped(st.Lost)+" lost")
+	}
+	return strings.Join(append(parts, "file "+shortSize(uint64(st.Bytes))), ", ")
+}
+
+// Clear takes the line away, so that something else can be printed.
+func (p *Progress) Clear() {
+	if p != nil && p.shown {
+		p.write("\r\x1b[K")
+		p.shown = false
+	}
+}
+
+// write ignores errors: the terminal may be gone, the recording goes on.
+func (p *Progress) write(s string) { _, _ = io.WriteString(p.w, s) }
+
+// RecordSummary is the line that ends a recording to a file.
+func RecordSummary(st session.RecordStatus, file string) string {
+	parts := []string{
+		counted(st.Recorded, "event"), counted(st.Stacks, "stack"),
+		fmt.Sprintf("%s live (%s)", counted(st.LiveBlocks, "block"), longSize(st.LiveBytes)),
+	}
+	if st.Lost > 0 {
+		parts = append(parts, counted(st.Lost, "call")+" lost")
+	}
+	return sprintf("%s: %s: %s", file, strings.Join(parts, ", "), shortSize(uint64(st.Bytes)))
+}

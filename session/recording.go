@@ -1,0 +1,158 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"hdb/capture"
+	"hdb/heap"
+)
+
+// A Stream is a recording that goes to a file as it is made, rather than being
+// kept to be asked: hdb's memory does not grow with its events.
+type Stream struct {
+	// Open is called when the process is there, before it runs.
+	Open func(capture.Info) (io.WriteCloser, error)
+	// Tick, when set, is called about once a second while the process runs, on
+	// the session's goroutine.
+	Tick func(RecordStatus)
+}
+
+// stream is a Stream with the process.
+type stream struct {
+	file   io.WriteCloser
+	writer *capture.Writer
+	done   chan struct{}
+}
+
+// flushEvery is how often a stream is written out: what was recorded longer ago
+// is in the file however hdb ends.
+const flushEvery = time.Second
+
+// StreamTo has what is recorded from the next run or attach on go to a file.
+func (s *Session) StreamTo(st Stream) { s.streaming = &st }
+
+// newRecording begins to record the process that was launched or attached to.
+func (s *Session) newRecording(info capture.Info) error {
+	s.modLog = newModuleLog()
+	s.log, s.stream = nil, nil
+	if s.streaming == nil {
+		s.log = capture.NewLog(info)
+		s.rec = s.log
+		return nil
+	}
+	file, err := s.streaming.Open(info)
+	if err != nil {
+		return err
+	}
+	writer, err := capture.NewWriter(file, info)
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	s.stream = &stream{file: file, writer: writer, done: make(chan struct{})}
+	s.rec = writer
+	go s.stream.run(s)
+	return nil
+}
+
+// run asks for a tick once a second, on the goroutine that owns the process.
+func (st *stream) run(s *Session) {
+	ticker := time.NewTicker(flushEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-st.done:
+			return
+		case <-ticker.C:
+			if p := s.target.Load(); p != nil {
+				p.Wake(func() { s.tick(st) })
+			}
+		}
+	}
+}
+
+// tick writes out what was recorded.
+func (s *Session) tick(st *stream) {
+	if s.stream != st {
+		return
+	}
+	s.noteLosses()
+	s.exclusive(st.writer.Push)
+	if s.streaming.Tick != nil {
+		s.streaming.Tick(s.RecordStatus())
+	}
+}
+
+// EndStream ends the recording to a file, as the end of the process does: the
+// file is completed with the symbols and source lines that it needs to be opened
+// elsewhere. It returns what was recorded, and the first error of writing.
+func (s *Session) EndStream() (RecordStatus, error) {
+	if s.stream != nil && s.trace.recording {
+		if err := s.StopRecord(); err != nil {
+			s.notify("%v", err)
+		}
+	}
+	s.closeStream()
+	return s.streamed, s.streamErr
+}
+
+// StreamErr is the first error of writing the file, or nil.
+func (s *Session) StreamErr() error {
+	if s.stream != nil {
+		return s.stream.writer.Err()
+	}
+	return s.streamErr
+}
+
+// closeStream completes the file; no event is added any more.
+func (s *Session) closeStream() {
+	st := s.stream
+	if st == nil {
+		return
+	}
+	close(st.done)
+	s.noteLosses()
+	s.streamed = s.RecordStatus()
+	err := st.writer.Embed(embedder{s})
+	if err == nil {
+		err = st.writer.Close()
+	}
+	if closeErr := st.file.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("write capture: %w", closeErr)
+	}
+	s.streamed.Bytes, s.streamErr = st.writer.Size(), err
+	s.stream, s.streaming, s.rec = nil, nil, nowhere{}
+	s.trace.recording = false
+}
+
+// nowhere is where the events go after the end of a stream.
+type nowhere struct{}
+
+func (nowhere) AddEvent(e capture.Event) uint64      { return e.Seq }
+func (nowhere) Intern(capture.Stack) capture.StackID { return 0 }
+func (nowhere) FuncIndex(string) uint16              { return 0 }
+func (nowhere) AddModule(capture.Module) int         { return 0 }
+func (nowhere) EndModule(int, uint64)                {}
+func (nowhere) AddThread(capture.Thread)             {}
+func (nowhere) AddStop(capture.StopRecord)           {}
+func (nowhere) AddLoss(capture.Loss)                 {}
+func (nowhere) SetInfo(capture.Info)                 {}
+
+// logEvent records an event, whose stack is interned. marked tells that the live
+// heap knows already that its block is recorded.
+func (s *Session) logEvent(e *capture.Event, function string, marked bool) {
+	tr := &s.trace
+	i, ok := tr.funcs[function]
+	if !ok {
+		i = s.rec.FuncIndex(function)
+		tr.funcs[function] = i
+	}
+	e.Func = i
+	tr.last = s.rec.AddEvent(*e)
+	tr.logged++
+	if !marked && heap.Allocates(*e) {
+		tr.live.SetLogged(e.Addr, true)
+	}
+}
