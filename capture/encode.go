@@ -63,8 +63,8 @@ func flagIf(cond bool, flag uint8) uint8 {
 	return b * flag
 }
 
-func (s shape) key() uint64 {
-	return uint64(s.kind) | uint64(s.flags)<<8 | uint64(s.fn)<<16
+func (s shape) key() uint32 {
+	return uint32(s.kind) | uint32(s.flags)<<8 | uint32(s.fn)<<16
 }
 
 func (s shape) has(flag uint8) bool { return s.flags&flag != 0 }
@@ -123,12 +123,12 @@ type eventEncoder struct {
 	columns [numEventSections][]byte
 	zeros   [numEventSections]int // that belong at the end of a column, see putRare
 	model   heapModel
-	shapes  table     // key of the shape -> index
-	tids    table     // thread ID -> index
-	stacks  table     // stack ID -> index, from 1
-	ids     []StackID // the inverse of stacks
+	shapes  table[uint32] // key of the shape -> index
+	tids    table[uint32] // thread ID -> index
+	stacks  table[uint32] // stack ID -> index, from 1
+	ids     []StackID     // the inverse of stacks
 
-	lastShape uint64 // key of the last event's
+	lastShape uint32 // key of the last event's
 	shape     int32  // and its index
 	tid       int32  // the last event's
 	thread    int    // and its index
@@ -247,7 +247,7 @@ func (c *eventEncoder) putThread(tid int32) {
 		c.putRare(secThread, 0)
 		return
 	}
-	i, found := c.tids.at(uint64(tid), int32(c.tids.len))
+	i, found := c.tids.at(uint32(tid), int32(c.tids.len))
 	if !found {
 		c.put(secTIDs, zigzag(uint64(tid)))
 		c.model.threads = append(c.model.threads, threadModel{})
@@ -273,7 +273,7 @@ func (c *eventEncoder) putStack(sh shape, id StackID) *habit {
 
 // stackIndex is the index of a stack, which may be new.
 func (c *eventEncoder) stackIndex(id StackID) uint32 {
-	i, found := c.stacks.at(uint64(id), int32(len(c.ids)))
+	i, found := c.stacks.at(uint32(id), int32(len(c.ids)))
 	if !found {
 		c.put(secStacks, zigzag(uint64(id)-uint64(c.ids[len(c.ids)-1])))
 		c.ids = append(c.ids, id)

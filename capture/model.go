@@ -73,7 +73,7 @@ type heapModel struct {
 	blocks  []block // by ordinal: the order in which they became known
 	at      blockIndex
 	classes []class
-	classAt table // thread and size of classes that are not small -> index into classes
+	classAt table[uint64] // thread and size of classes that are not small -> index into classes
 	threads []threadModel
 	habits  []habit // by index of the stack; habits[0] is of events without one
 }

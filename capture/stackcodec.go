@@ -43,7 +43,7 @@ type stackEncoder struct {
 	count   int
 	frames  int // in total
 	columns [secReasons + 1][]byte
-	pcs     table // address -> index, from 1
+	pcs     table[uint64] // address -> index, from 1
 	lastPC  uint64
 	reasons map[string]uint64
 	before  []addr.Run // the stack before

@@ -4,56 +4,57 @@ import "math/bits"
 
 // The hash tables of the model. Their layout is no part of the wire format.
 
-// A table maps uint64 to non-negative int32. It is an open hash table that
+// A table maps numbers to non-negative int32. It is an open hash table that
 // never forgets a key before reset.
-type table struct {
-	slots []tableSlot
+type table[K uint32 | uint64] struct {
+	slots []tableSlot[K]
 	len   int
-	epoch uint32 // slots of older epochs are empty: reset costs nothing
 }
 
-type tableSlot struct {
-	key   uint64
-	value int32
-	epoch uint32
+// A tableSlot is empty if after is 0. Slots of small keys are small: those of
+// all stacks of a chunk shall fit in the cache.
+type tableSlot[K uint32 | uint64] struct {
+	key   K
+	after int32 // the value + 1
 }
 
-func (t *table) reset() {
+func (t *table[K]) reset() {
 	t.len = 0
-	t.epoch++
-	if t.epoch == 0 || t.slots == nil {
-		t.slots, t.epoch = make([]tableSlot, 256), 1
+	if t.slots == nil {
+		t.slots = make([]tableSlot[K], 256)
+	} else {
+		clear(t.slots)
 	}
 }
 
 // find is the slot of key, or the empty one where it belongs.
-func (t *table) find(key uint64) *tableSlot {
+func (t *table[K]) find(key K) *tableSlot[K] {
 	mask := uint64(len(t.slots) - 1)
-	for i := mix(key) >> 32 & mask; ; i = (i + 1) & mask {
-		if s := &t.slots[i]; s.epoch != t.epoch || s.key == key {
+	for i := mix(uint64(key)) >> 32 & mask; ; i = (i + 1) & mask {
+		if s := &t.slots[i]; s.after == 0 || s.key == key {
 			return s
 		}
 	}
 }
 
 // at is the value of key, which becomes v if it had none.
-func (t *table) at(key uint64, v int32) (value int32, found bool) {
+func (t *table[K]) at(key K, v int32) (value int32, found bool) {
 	s := t.find(key)
-	if s.epoch == t.epoch {
-		return s.value, true
+	if s.after != 0 {
+		return s.after - 1, true
 	}
-	*s = tableSlot{key, v, t.epoch}
+	*s = tableSlot[K]{key, v + 1}
 	if t.len++; 2*t.len > len(t.slots) {
 		t.grow()
 	}
 	return v, false
 }
 
-func (t *table) grow() {
+func (t *table[K]) grow() {
 	old := t.slots
-	t.slots = make([]tableSlot, 2*len(old))
+	t.slots = make([]tableSlot[K], 2*len(old))
 	for _, s := range old {
-		if s.epoch == t.epoch {
+		if s.after != 0 {
 			*t.find(s.key) = s
 		}
 	}
