@@ -96,6 +96,9 @@ func (c *Writer) Totals() Totals { return c.info.Totals }
 // Last is the time of the last event.
 func (c *Writer) Last() time.Duration { return c.info.Totals.Last }
 
+// Stack is the stack that was interned as id, which must exist.
+func (c *Writer) Stack(id StackID) Stack { return c.interned.stack(id) }
+
 // Stacks is the number of stacks interned.
 func (c *Writer) Stacks() int { return len(c.interned.stacks) }
 
