@@ -23,7 +23,7 @@ func TestBlocksAreSpilled(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	log, kept := spillingLog(), NewLog(testInfo)
-	const n = 5*eventsPerChunk + 100
+	const n = 3*eventsPerChunk + 100
 	var readers sync.WaitGroup
 	stop := make(chan struct{})
 	for r := range uint64(3) {
@@ -117,13 +117,13 @@ func TestSpillIntoAFullDisk(t *testing.T) {
 		"full from the start": func() (store, error) { return nil, syscall.ENOSPC },
 		"full later": func() (store, error) {
 			s, err := createStore()
-			return smallStore{s.(*os.File), 200_000, 1 << 40}, err
+			return smallStore{s.(*os.File), 150_000, 1 << 40}, err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, kept := spillingLog(), NewLog(testInfo)
 			log.spill.create = create
-			const n = 6*eventsPerChunk + 5
+			const n = 3*eventsPerChunk + 5
 			fill(log, 1, n)
 			fill(kept, 1, n)
 			log.queue.wait()
