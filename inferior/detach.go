@@ -47,7 +47,7 @@ func (p *Process) Detach() error {
 		}
 	}
 	clear(p.held)
-	p.reapLeaving()
+	p.reapLeaving(p.cur)
 	p.finish()
 	return err
 }
@@ -56,7 +56,7 @@ func (p *Process) Detach() error {
 // are ours, and nobody else could attach. A leader that has exited before its
 // threads cannot be detached from; when all are gone it is collected, so that
 // its parent learns of it.
-func (p *Process) reapLeaving() {
+func (p *Process) reapLeaving(tg *target) {
 	for tid := range p.leaving {
 		for {
 			_, ws, err := waitFor(tid, 0)
@@ -66,14 +66,14 @@ func (p *Process) reapLeaving() {
 		}
 	}
 	clear(p.leaving)
-	if leader := p.cur.threads[p.cur.pid]; leader != nil && leader.state == exiting {
+	if leader := tg.threads[tg.pid]; leader != nil && leader.state == exiting {
 		go func(pid int) {
 			for {
 				if _, ws, err := waitFor(pid, 0); err != nil || ws.Exited() || ws.Signaled() {
 					return
 				}
 			}
-		}(p.cur.pid)
+		}(tg.pid)
 	}
 }
 
@@ -149,6 +149,7 @@ func (t *Thread) sendRest() {
 // finish ends the session with the processes.
 func (p *Process) finish() {
 	p.closed = true
+	p.endGuard()
 	p.mem.close()
 	p.term.close()
 	p.mods.forget()

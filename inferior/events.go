@@ -22,7 +22,7 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 		}
 	}
 	// Any ptrace-stop clears an outstanding PTRACE_INTERRUPT.
-	t.state, t.interrupted, t.regsValid, t.deliverable, t.spent, t.sysgood = stopped, false, false, false, false, false
+	t.state, t.interrupted, t.regsValid, t.deliverable = stopped, false, false, false
 	t.inKernel = inSystemCall(ws)
 	t.atStop = event(ws) == unix.PTRACE_EVENT_STOP
 	t.vfork = event(ws) == unix.PTRACE_EVENT_VFORK
@@ -118,6 +118,7 @@ func (p *Process) ended(tg *target, status ExitStatus) {
 	}
 	p.forgetTraps()
 	p.forgetWatches()
+	p.endGuard()
 	p.mem.close()
 	reason := Exited
 	if status.Signal == int(unix.SIGKILL) {
@@ -166,7 +167,6 @@ func (p *Process) onStop(t *Thread, sig unix.Signal) {
 // onSignal handles a signal-delivery-stop, and the SIGTRAPs that are no signals.
 func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 	if sig == unix.SIGTRAP|sysgood {
-		t.sysgood = true
 		p.stepping = nil // the step over a syscall instruction has entered the kernel
 		return
 	}
@@ -176,13 +176,10 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 		t.state = running // killed: its exit will be reported
 		return
 	}
-	t.spent = sig == unix.SIGTRAP
-	if t.spent && p.onTrap(t, &info) {
+	if sig == unix.SIGTRAP && p.onTrap(t, &info) {
 		return
 	}
-	t.spent = isPlaceholder(&info)
 	if p.hooks.Fault != nil && isAccessFault(&info) && p.ours(t) && p.hooks.Fault(t, explain(p, t, &info)) {
-		t.spent = true
 		p.proceed(t)
 		return
 	}

@@ -193,6 +193,7 @@ func (p *Process) park(old *target) {
 	if err := p.letGo(old); err != nil {
 		p.message("detach from process %d: %v", old.pid, err)
 	}
+	p.reapLeaving(old)
 }
 
 // change makes a held process the target and plants the traps in it. The old
@@ -217,6 +218,9 @@ func (p *Process) change(to *target, lift bool) error {
 	p.cur = to
 	if err := p.mem.open(to.pid, !lift); err != nil {
 		return err
+	}
+	if lift {
+		p.renewGuard()
 	}
 	for _, t := range to.order {
 		t.debugOK = false
@@ -297,6 +301,7 @@ func (p *Process) onExec(t *Thread) {
 	if err := p.mem.open(t.tg.pid, false); err != nil {
 		p.message("%v", err)
 	}
+	p.renewGuard()
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.tg.pid))
 	if err == nil {
 		t.tg.exe = path

@@ -135,7 +135,7 @@ func (m *memory) raw(b []byte, off int64, write bool) (int, error) {
 		verb, move = "write", unix.Pwrite
 	}
 	if m.fd < 0 {
-		return 0, fmt.Errorf("%s memory at %#x: the process has ended", verb, uint64(off))
+		return 0, fmt.Errorf("%s memory at %#x: %w", verb, uint64(off), ErrEnded)
 	}
 	for n := 0; n < len(b); {
 		k, err := move(m.fd, b[n:], off+int64(n))
@@ -147,7 +147,7 @@ func (m *memory) raw(b []byte, off int64, write bool) (int, error) {
 		case err != nil:
 			return n, fmt.Errorf("%s memory at %#x: %w", verb, uint64(off)+uint64(n), err)
 		case k == 0:
-			return n, fmt.Errorf("%s memory at %#x: the process has ended: %w", verb, uint64(off)+uint64(n), io.ErrUnexpectedEOF)
+			return n, fmt.Errorf("%s memory at %#x: %w: %w", verb, uint64(off)+uint64(n), ErrEnded, io.ErrUnexpectedEOF)
 		}
 		n += k
 	}

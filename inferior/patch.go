@@ -1,7 +1,6 @@
 package inferior
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -323,22 +322,3 @@ func (t *Thread) PlaceAt(a addr.Run) error {
 	t.at = a
 	return nil
 }
-
-// Guard has a child process put the original bytes back when hdb is killed.
-// command is the argument vector of this very program in a mode that calls
-// RunGuard with the arguments that Guard appends.
-func (p *Process) Guard(command []string) error { return errors.New("guard: not built yet") }
-
-// RunGuard is the main function of the guard; it returns the exit code.
-func RunGuard(args []string) int { return 2 }
-
-type guardTable struct{}
-
-func (g *guardTable) clear()        {}
-func (g *guardTable) take() int     { return -1 }
-func (g *guardTable) drop(slot int) {}
-func (g *guardTable) set(c *cover)  {}
-
-type guard struct{}
-
-func (p *Process) updateGuard() error { return nil }

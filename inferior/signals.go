@@ -171,18 +171,12 @@ func (p *Process) inject(t *Thread) int {
 		sig = head.signo()
 		t.queue = slices.Delete(t.queue, 0, 1)
 	}
-	t.announce()
+	if len(t.queue) > 0 && t.placed == 0 {
+		n := t.queue[0].info.signo()
+		s := makeSiginfo(n, sigQueue, os.Getpid(), placeholderValue)
+		if queueSignal(t.tg.pid, t.TID, &s) == nil {
+			t.placed = n
+		}
+	}
 	return sig
-}
-
-// announce sends the placeholder of the next signal in the queue.
-func (t *Thread) announce() {
-	if len(t.queue) == 0 || t.placed != 0 {
-		return
-	}
-	n := t.queue[0].info.signo()
-	s := makeSiginfo(n, sigQueue, os.Getpid(), placeholderValue)
-	if queueSignal(t.tg.pid, t.TID, &s) == nil {
-		t.placed = n
-	}
 }

@@ -7,11 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// When hdb is killed by SIGKILL the kernel lets go of all tracees as they are:
-// a signal-delivery-stop delivers its signal, a single-step goes on stepping, a
-// debug register stays armed. Each would end a program that is to outlive hdb.
-// So no thread of such a program is left in that state while the user thinks.
-// What stands in memory is the guard's.
+// When hdb is killed by SIGKILL the kernel lets go of all tracees as they are. A
+// stop that has been waited for is over then, and its signal lost: wait4 has
+// cleared the exit_code that the tracee would find (wait_task_stopped in
+// kernel/exit.c). But a SIGTRAP still pending is delivered, a single-step goes
+// on stepping, a debug register stays armed: each ends a program that is to
+// outlive hdb. So no thread of such a program is left like that while the user
+// thinks. What stands in memory, and the signals lost, are the guard's.
 
 // SetKillOnExit chooses whether the target, and what it forks from now on,
 // dies when hdb does, by whatever means. At first launched programs do and
@@ -63,7 +65,12 @@ func (p *Process) secure() error {
 	if !p.survives() {
 		return nil
 	}
-	for _, t := range p.cur.order {
+	for _, t := range slices.Clone(p.cur.order) {
+		if t.mayHaveTrap() {
+			if err := t.drainTrap(); err != nil && t.state == stopped {
+				return err
+			}
+		}
 		if t.state != stopped || t.flush() != nil {
 			continue // an error means that it has been killed
 		}
@@ -71,7 +78,7 @@ func (p *Process) secure() error {
 			t.debugOK = false
 			_ = pokeDebug(t.TID, 7, 0) // ESRCH: killed
 		}
-		if t.unsafe() {
+		if t.stepped {
 			t.park()
 		}
 	}
@@ -82,9 +89,6 @@ func (p *Process) secure() error {
 		if t.state != stopped || t.load() != nil {
 			continue
 		}
-		if !t.deliverable {
-			t.announce() // what was taken from the kernel, should nobody come to deliver it
-		}
 		if s := p.sites[t.pc()]; s != nil && !slices.Contains(p.aside, s) {
 			if err := p.mem.poke(s.addr, s.code[0]); err != nil {
 				return err
@@ -92,16 +96,21 @@ func (p *Process) secure() error {
 			p.aside = append(p.aside, s)
 		}
 	}
+	p.guard.table.keepSignals(p.cur.order)
 	return nil
 }
 
-// unsafe tells a stop that hurts the thread when nobody handles it.
-func (t *Thread) unsafe() bool {
-	return t.stepped || t.sysgood || t.deliverable && (t.spent || len(t.queue) == 0)
+// mayHaveTrap tells whether a SIGTRAP of ours can be pending on the stopped
+// thread: it has been stopped between an instruction that traps and the report.
+func (t *Thread) mayHaveTrap() bool {
+	if t.state != stopped || t.load() != nil {
+		return false
+	}
+	return t.stepCut || t.usesDebug() || t.p.trapAt(t.pc()-1)
 }
 
-// park sets a stopped thread on its way to a PTRACE_EVENT_STOP, without having
-// it run an instruction: the kernel looks for one, outstanding since before it
+// park ends a single-step for the kernel: it sets the stopped thread on its way
+// to a PTRACE_EVENT_STOP, without having it run an instruction: the kernel looks for one, outstanding since before it
 // resumes, on its way back to the program.
 func (t *Thread) park() {
 	if t.vfork {
@@ -115,6 +124,7 @@ func (t *Thread) park() {
 
 // putBack plants the int3s that secure has taken out.
 func (p *Process) putBack() error {
+	p.guard.table.forgetSignals()
 	for _, s := range p.aside {
 		if p.sites[s.addr] != s {
 			continue

@@ -34,8 +34,6 @@ type Thread struct {
 
 	interrupted bool // PTRACE_INTERRUPT is outstanding
 	deliverable bool // in a signal-delivery-stop: can be resumed with a signal
-	spent       bool // the signal of that stop is not to be delivered: the engine has caused or queued it
-	sysgood     bool // stopped at the entry of a system call
 	stepped     bool // last resumed for one instruction: the kernel remembers
 	group       bool // of a process in group-stop, when last seen there
 	atStop      bool // in a PTRACE_EVENT_STOP: may be resumed with PTRACE_LISTEN
@@ -175,7 +173,7 @@ func (t *Thread) settle() error {
 	if err := t.load(); err != nil {
 		return err
 	}
-	if t.deliverable || t.guest || t.p.sites[t.pc()-1] == nil {
+	if t.deliverable || t.guest || !t.p.trapAt(t.pc()-1) {
 		return nil
 	}
 	return t.drainTrap()

@@ -104,6 +104,13 @@ func (p *Process) forgetTraps() {
 	p.aside = nil
 }
 
+// trapAt tells whether an int3 stands at a, or stood there when threads last
+// ran.
+func (p *Process) trapAt(a addr.Run) bool {
+	_, retired := p.retired[a]
+	return retired || p.sites[a] != nil
+}
+
 // hit runs the handlers of the site that t has arrived at and returns those
 // that want to stop.
 func (p *Process) hit(t *Thread, s *site) []*Trap {

@@ -1,7 +1,8 @@
 /*
  * argv[1] threads compute argv[2] rounds each, with system calls of every
  * blocking kind between, and child threads that come and go; the sum must come
- * out right. Prints "ready" when all run and the sum at the end.
+ * out right. Prints "ready" when all run and the sum at the end. With a third
+ * argument they begin when somebody traces them.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 static long total, rounds;
 static int pipes[2];
+static volatile int begun;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((noinline)) void hit(long n) { __atomic_add_fetch(&total, n, __ATOMIC_RELAXED); }
@@ -22,6 +24,8 @@ static void *work(void *arg)
 {
 	long id = (long)arg;
 	char c = 'x';
+	while (!begun)
+		usleep(1000);
 	for (long r = 0; r < rounds; r++) {
 		pthread_t t;
 		struct timespec ts = { 0, 200000 };
@@ -56,9 +60,23 @@ static void *work(void *arg)
 	return 0;
 }
 
+static int traced(void)
+{
+	char line[256];
+	int tracer = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return tracer != 0;
+}
+
 int main(int argc, char **argv)
 {
 	int n = atoi(argv[1]);
+	begun = argc <= 3;
 	rounds = atol(argv[2]);
 	pthread_t *t = calloc(n, sizeof *t);
 	if (pipe(pipes))
@@ -68,6 +86,10 @@ int main(int argc, char **argv)
 			abort();
 	puts("ready");
 	fflush(stdout);
+	while (!begun) {
+		usleep(1000);
+		begun = traced();
+	}
 	for (int i = 0; i < n; i++)
 		pthread_join(t[i], 0);
 	printf("total %ld of %ld\n", total, n * rounds);

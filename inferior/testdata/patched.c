@@ -65,6 +65,19 @@ static void on_fault(int sig, siginfo_t *si, void *context)
 	faults++;
 }
 
+static int traced(void)
+{
+	char line[256];
+	int tracer = 0;
+	FILE *f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof line, f))
+		if (sscanf(line, "TracerPid: %d", &tracer) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return tracer != 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argv[1];
@@ -112,6 +125,21 @@ int main(int argc, char **argv)
 		target(0);
 		execv(argv[0], args);
 		return 4;
+	} else if (!strcmp(how, "forever") || !strcmp(how, "later")) { /* slowly, when traced */
+		printf("ready\n");
+		fflush(stdout);
+		while (!traced())
+			usleep(1000);
+		for (int i = 0; i < 50; i++) {
+			usleep(10000);
+			ok = ok && target(i) == i + 1;
+		}
+		if (*how == 'l') {
+			char *args[] = { argv[0], "once", "1000", 0 };
+			execv(argv[0], args);
+			return 4;
+		}
+		ok = ok && !memcmp((void *)target, original, 5);
 	} else if (!strcmp(how, "nap")) {
 		signal(SIGUSR1, on_signal);
 		printf("ready\n");

@@ -1,0 +1,179 @@
+package inferior
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A guard is a small process that takes our code out of the inferior when hdb
+// is killed and cannot. It needs no ptrace: it holds the target's /proc/PID/mem,
+// opened by hdb, and the table of what to restore.
+//
+// It learns of hdb's death in two ways. The tracing thread holds a robust futex
+// (set_robust_list(2)), which the kernel gives up early in the thread's exit,
+// before it lets go of the tracees; and hdb alone holds the write end of a pipe,
+// which ends however hdb ends. The futex is the first of a list as long as the
+// kernel walks, whose other members nobody waits for: walking it takes the
+// dying thread some hundred microseconds, in which the tracees still stand and
+// the guard does its work.
+//
+// What remains: a thread that hits an int3 after hdb has been killed and before
+// the guard has restored it dies of SIGTRAP, as does one whose trap hdb was just
+// handling. At a stop no thread runs, so there only a machine too busy to run
+// the guard in time can do harm, and even then threads do not stand at int3s
+// (see secure).
+type guard struct {
+	command []string // nil: not wanted
+	on      bool
+	table   *guardTable
+	pipe    int        // write end
+	former  robustList // the thread's, before
+}
+
+// A robustList is what set_robust_list(2) takes.
+type robustList struct{ head, size uintptr }
+
+// Guard has a child process put the original bytes back where traps and patches
+// stand, if hdb is killed while the target outlives it: while it is one that
+// was attached to or SetKillOnExit(false) holds. command is the argument vector
+// of a program that passes what follows it to RunGuard; its path is
+// command[0]. The process is started behind the caller's back; Hooks.Message
+// tells when it cannot be. It ends with the session.
+func (p *Process) Guard(command []string) error {
+	if err := p.alive(); err != nil {
+		return err
+	}
+	p.guard.command = command
+	return p.updateGuard()
+}
+
+// updateGuard starts or ends the guard as the target needs it now.
+func (p *Process) updateGuard() error {
+	want := p.guard.command != nil && p.survives() && !p.closed
+	switch {
+	case want && !p.guard.on:
+		return p.startGuard()
+	case !want && p.guard.on:
+		p.endGuard()
+	}
+	return nil
+}
+
+// renewGuard is updateGuard for a target with a new address space.
+func (p *Process) renewGuard() {
+	p.endGuard()
+	if err := p.updateGuard(); err != nil {
+		p.message("%v", err)
+	}
+}
+
+func (p *Process) startGuard() error {
+	fd, err := unix.MemfdCreate("hdb-guard", unix.MFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("guard: memory: %w", err)
+	}
+	files := []int{-1, fd, -1} // what the guard gets: memory, table, pipe
+	closeAll := func() {
+		for _, fd := range files {
+			if fd >= 0 {
+				unix.Close(fd)
+			}
+		}
+	}
+	if err := unix.Ftruncate(fd, int64(guardSize)); err != nil {
+		closeAll()
+		return fmt.Errorf("guard: memory: %w", err)
+	}
+	table, err := mapGuardTable(fd)
+	if err != nil {
+		closeAll()
+		return err
+	}
+	var pipe [2]int
+	if files[0], err = unix.FcntlInt(uintptr(p.mem.fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
+		err = unix.Pipe2(pipe[:], unix.O_CLOEXEC)
+	}
+	if err != nil {
+		closeAll()
+		_ = unix.Munmap(table.mem) // it has just been mapped
+		return fmt.Errorf("guard: %w", err)
+	}
+	files[2] = pipe[0]
+	table.head.pid = int32(p.cur.pid)
+	p.guard.on, p.guard.table, p.guard.pipe = true, table, pipe[1]
+	p.guard.hold(p.owner)
+	p.mem.setTable(table)
+	go p.runGuard(p.guard.command, files, closeAll)
+	return nil
+}
+
+// hold has the calling thread own the futexes.
+func (g *guard) hold(tid int) {
+	list, head := g.table.list, &g.table.head.robust
+	for i := range list {
+		list[i].futex = uint32(tid) | futexWaiters
+		list[i].next = uintptr(unsafe.Pointer(head))
+		if i+1 < len(list) {
+			list[i].next = uintptr(unsafe.Pointer(&list[i+1]))
+		}
+	}
+	head.next, head.offset = uintptr(unsafe.Pointer(&list[0])), unsafe.Offsetof(list[0].futex)
+	// Errors leave the pipe to tell the guard.
+	g.former = robustList{size: unsafe.Sizeof(*head)}
+	_, _, _ = unix.RawSyscall(unix.SYS_GET_ROBUST_LIST, 0, uintptr(unsafe.Pointer(&g.former.head)), uintptr(unsafe.Pointer(&g.former.size)))
+	_, _, _ = unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, uintptr(unsafe.Pointer(head)), unsafe.Sizeof(*head), 0)
+}
+
+// runGuard starts the process and waits for its end. It has a session of its
+// own: no key typed and no hangup reaches it. Its name is not hdb's, so that
+// who kills all hdbs by name leaves it alive.
+func (p *Process) runGuard(command []string, files []int, closeAll func()) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	pid := 0
+	if err == nil {
+		attr := &syscall.ProcAttr{Env: []string{}, Sys: &syscall.SysProcAttr{Setsid: true}}
+		attr.Files = []uintptr{null.Fd(), null.Fd(), null.Fd(), uintptr(files[0]), uintptr(files[1]), uintptr(files[2])}
+		argv := append([]string{"guard"}, command[1:]...)
+		pid, err = syscall.ForkExec(command[0], append(argv, "3", "4", "5"), attr)
+		null.Close()
+	}
+	closeAll()
+	if err != nil {
+		p.Wake(func() { p.message("guard: %v: if hdb is killed, traps stay in the process", err) })
+		return
+	}
+	for {
+		if _, ws, err := waitFor(pid, 0); err != nil || ws.Exited() || ws.Signaled() {
+			return
+		}
+	}
+}
+
+// endGuard tells the guard that there is nothing to do any more.
+func (p *Process) endGuard() {
+	g := &p.guard
+	if !g.on {
+		return
+	}
+	p.mem.setTable(nil)
+	_, _, _ = unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, g.former.head, g.former.size, 0) // it was the thread's
+	g.table.clear()
+	unix.Close(g.pipe)
+	_ = unix.Munmap(g.table.mem) // nothing refers to it
+	g.on, g.table = false, nil
+}
+
+// setTable has the memory keep a table, which it fills, or none.
+func (m *memory) setTable(table *guardTable) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.table = table
+	for i := range m.covers {
+		m.covers[i].slot = table.take()
+		table.set(&m.covers[i])
+	}
+}

@@ -1,0 +1,118 @@
+package inferior
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// RunGuard is the main function of the guard process (see Process.Guard), which
+// the program calls before it does anything else. args are what follows the
+// command: the numbers of three inherited files. It returns the exit code.
+func RunGuard(args []string) int {
+	var fds [3]int
+	for i := range fds {
+		n, err := strconv.Atoi(append(args, "", "", "")[i])
+		if err != nil || len(args) != len(fds) {
+			fmt.Fprintln(os.Stderr, "error: the guard is started by hdb itself")
+			return 2
+		}
+		fds[i] = n
+	}
+	signal.Ignore()        // it ends when hdb does, not before
+	debug.SetGCPercent(-1) // and is never busy
+	runtime.LockOSThread() // the name is the thread's
+	name := []byte("guard\x00")
+	_ = unix.Prctl(unix.PR_SET_NAME, uintptr(unsafe.Pointer(&name[0])), 0, 0, 0)
+	// It must run before threads of the inferior do, once. Only root may ask.
+	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: schedFIFO, Priority: 1}, 0)
+	table, err := mapGuardTable(fds[1])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return 1
+	}
+	restore := sync.OnceFunc(func() { table.restoreAll(fds[0]) })
+	go func() {
+		for b := make([]byte, 1); ; {
+			if n, err := unix.Read(fds[2], b); n > 0 || err == unix.EINTR {
+				continue
+			}
+			restore()
+			os.Exit(0)
+		}
+	}()
+	table.head.guard.Store(int32(os.Getpid()))
+	table.awaitDeath()
+	restore()
+	return 0
+}
+
+const schedFIFO = 1
+
+// awaitDeath waits until the thread that holds the futex has died.
+func (g *guardTable) awaitDeath() {
+	word := &g.list[0].futex
+	for {
+		v := atomic.LoadUint32(word)
+		if v&futexOwnerDied != 0 {
+			return
+		}
+		const futexWait = 0
+		_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(v), 0, 0, 0) // EINTR, EAGAIN: look again
+	}
+}
+
+// restoreAll takes out what the table says is in the memory, int3s first: the
+// jumps of patches still lead somewhere. Signals come last.
+func (g *guardTable) restoreAll(mem int) {
+	var patched []guardCover
+	for i := range g.slots {
+		if g.slots[i].addr.Load() == 0 {
+			continue
+		}
+		c := g.slots[i].cover()
+		if c.trap {
+			exchange(mem, c.at, []byte{int3}, []byte{c.run})
+		}
+		if c.patched {
+			patched = append(patched, c)
+		}
+	}
+	slices.SortFunc(patched, func(a, b guardCover) int { return cmp.Compare(a.at, b.at) })
+	for len(patched) > 0 {
+		n := 1
+		for n < len(patched) && !patched[n].first {
+			n++
+		}
+		var run, orig []byte
+		for _, c := range patched[:n] {
+			run, orig = append(run, c.run), append(orig, c.orig)
+		}
+		exchange(mem, patched[0].at, run, orig)
+		patched = patched[n:]
+	}
+	for _, s := range g.head.signals[:min(int(g.head.nsignal.Load()), len(g.head.signals))] {
+		_ = unix.Tgkill(int(g.head.pid), int(s.tid), unix.Signal(s.number)) // it has ended
+	}
+}
+
+// exchange writes new where old stands.
+func exchange(mem int, at addr.Run, old, new []byte) {
+	now := make([]byte, len(old))
+	if n, err := unix.Pread(mem, now, int64(at)); n == len(now) && err == nil && bytes.Equal(now, old) {
+		_, _ = unix.Pwrite(mem, new, int64(at)) // fails when the process ends meanwhile
+	}
+}
