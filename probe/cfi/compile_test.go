@@ -121,6 +121,7 @@ func TestCompile(t *testing.T) {
 			"1000: no CFI, 1010: rsp+8, 1014: entry, 1054: no CFI, 10f0: rsp+16, 10f6: rsp+24"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			c.sections.Text = []unwind.Range{{Low: 0x1000, High: 0x1100}}
 			cfi, rules := newCFI(t, c.sections), NewRules()
 			var table *Table

@@ -54,6 +54,33 @@ func expectRule(row *unwind.Row) string {
 	return b.String()
 }
 
+// expectations remembers expectRule by what it goes by.
+type expectations map[[5]said]string
+
+// said is a rule, comparable.
+type said struct {
+	kind   unwind.RuleKind
+	reg    unwind.Reg
+	offset int64
+	expr   string
+}
+
+func (e expectations) of(row *unwind.Row) string {
+	var key [5]said
+	for i, r := range [...]*unwind.Rule{&row.CFA, &row.Rules[unwind.RA], &row.Rules[unwind.RSP], &row.Rules[unwind.RBP], &row.Rules[unwind.RBX]} {
+		key[i] = said{r.Kind, r.Reg, r.Offset, string(r.Expr)}
+	}
+	if row.Signal {
+		key[0].kind |= 0x80
+	}
+	want, ok := e[key]
+	if !ok {
+		want = expectRule(row)
+		e[key] = want
+	}
+	return want
+}
+
 // scan reports whether text is the format with a number in it.
 func scan(text, format string, number *int) bool {
 	n, err := fmt.Sscanf(text, format, number)

@@ -90,7 +90,7 @@ type scratch struct {
 
 func (m scratch) word(at uint64) uint64 {
 	const mask = 1<<46 - 8
-	if at%8 == 0 {
+	if at&7 == 0 {
 		return (at + 0x1234567) * 0x9e3779b97f4a7c15 >> 8 & mask
 	}
 	var b [16]byte
@@ -107,7 +107,11 @@ func (m scratch) ReadAt(b []byte, off int64) (int, error) {
 		return m.code.ReadAt(b, off)
 	}
 	var word [8]byte
-	for n := 0; n < len(b); {
+	n := 0
+	for ; off%8 == 0 && len(b)-n >= 8; n += 8 {
+		binary.LittleEndian.PutUint64(b[n:], m.word(uint64(off)+uint64(n)))
+	}
+	for n < len(b) {
 		at := uint64(off) + uint64(n)
 		binary.LittleEndian.PutUint64(word[:], m.word(at&^7))
 		n += copy(b[n:], word[at&7:])

@@ -178,7 +178,7 @@ func TestCompileInstalled(t *testing.T) {
 			for _, r := range rules.List() {
 				c.texts = append(c.texts, r.String())
 			}
-			rows, seen := 0, map[string]int{}
+			expect, rows, seen := expectations{}, 0, map[string]int{}
 			pos := m.low
 			gap := func(high addr.File) {
 				c.pieces(pos, high, func(low, high addr.File, got string) {
@@ -200,7 +200,7 @@ func TestCompileInstalled(t *testing.T) {
 					gap(a)
 				}
 				for ok && a < end {
-					want := expectRule(&row)
+					want := expect.of(&row)
 					pos = min(row.High, end)
 					c.pieces(a, pos, func(low, _ addr.File, got string) {
 						stand := got == "signal" && low == row.Function.High-1 // for the trampoline behind
