@@ -2,9 +2,11 @@ package main
 
 import "hdb/inferior"
 
-// guardFlag is the hidden mode in which hdb runs itself as a guard. It is
-// looked for before flags are parsed.
+// guardFlag is the hidden mode in which hdb runs itself as the guard of a
+// process that would outlive it: "/proc/self/exe --guard" is the command for
+// inferior's Guard. main looks for it before anything else; the name that hdb
+// is called by plays no part.
 const guardFlag = "--guard"
 
-// guard watches over a process that would outlive hdb; see inferior.RunGuard.
+// guard is that mode; see inferior.RunGuard.
 func guard(args []string) int { return inferior.RunGuard(args) }
