@@ -11,9 +11,10 @@ import (
 // Compile compiles all rows of t in [low, high), the module's executable range as file
 // addresses; everything else is NoCFI. t is nil for a module without CFI.
 //
-// code is the module's memory by file address, its file's bytes or the inferior's.
-// It is searched for signal trampolines, which libc often leaves without CFI, and
-// read where a PLT has none; nil leaves them NoCFI.
+// code is the module's memory by file address; the file's bytes will do, and reading
+// them does not make all code of the inferior resident. It is searched whole for signal
+// trampolines, which a libc may leave without CFI, and read where a PLT has none; nil
+// leaves both NoCFI.
 //
 // Damaged CFI makes gaps, never an error. It is one when the range is empty or
 // larger than a table can cover.
@@ -29,7 +30,7 @@ func Compile(t *unwind.Table, low, high addr.File, code io.ReaderAt, rules *Rule
 	rows := min(uint64(high-low)/48, 1<<20)
 	c.table.Offs, c.table.IDs = make([]uint32, 0, rows), make([]uint16, 0, rows)
 	if t != nil {
-		c.entry, c.plt = t.EntryCode(), t.PLT()
+		c.entry, c.plt = t.EntryCode(), t.PLT()[:min(maxPLTs, len(t.PLT()))]
 		t.Rows(c.row)
 	}
 	c.gap(high)
@@ -37,8 +38,12 @@ func Compile(t *unwind.Table, low, high addr.File, code io.ReaderAt, rules *Rule
 		c.table.add(high, NoCFIID)
 	}
 	c.trampolines()
-	return &c.table, nil
+	table := c.table // without the compiler
+	return &table, nil
 }
+
+// maxPLTs bounds the work for section headers made up. A module has three at most.
+const maxPLTs = 8
 
 // A compiler makes one table, in ascending order of addresses.
 type compiler struct {
