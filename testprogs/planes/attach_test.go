@@ -234,8 +234,14 @@ func TestHdbKilled(t *testing.T) {
 	for i := range n {
 		killRecorder(t, probe, g.pid)
 		// Another program of the machine may be at work in some of the time.
-		if after := slices.Max(g.paces(t, 10)); after < before/2 {
-			t.Fatalf("kill %d: %d pairs in the best 100 ms of the second after, %d before", i+1, after, before)
+		after := 0
+		for range 10 {
+			if after = max(after, g.paces(t, 1)[0]); after >= before/2 {
+				break
+			}
+		}
+		if after < before/2 {
+			t.Fatalf("kill %d: %d pairs in the best 100 ms of the second after, %d before the first", i+1, after, before)
 		}
 	}
 	g.end(t)

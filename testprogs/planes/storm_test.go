@@ -49,10 +49,10 @@ const runs = 50
 
 var storms = []storm{
 	{name: "storm_signals", args: "1000 %d 1", much: scale{10, 1000, 1000, 10000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2", much: scale{200, 3000, 5000, 100000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{200, 3000, 5000, 100000}, varies: true},
-	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{200, 3000, 5000, 100000}, varies: true, check: handlersInside},
-	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{200, 3000, 5000, 100000}, varies: true, check: handlersInside},
+	{name: "storm_signals", args: "10000 %d 2", much: scale{200, 3000, 1000, 50000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{200, 3000, 1000, 50000}, varies: true},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{200, 3000, 1000, 50000}, varies: true, check: handlersInside},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{200, 3000, 1000, 50000}, varies: true, check: handlersInside},
 	{name: "storm_threads", args: "16 %d", much: scale{150, 3000, 100000, 100000}, varies: true},
 	{name: "storm_threads", flags: []string{"STRIP"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
 	{name: "storm_threads", flags: []string{"-Wl,-z,now"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
