@@ -226,6 +226,14 @@ func (l *Log) Len() int {
 	return l.sealed + int(l.filled.Load())
 }
 
+// Size is the length in bytes of the events that are encoded, in memory and
+// spilled: the last ones are not yet.
+func (l *Log) Size() int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.spill.kept + l.spill.size
+}
+
 // A snapshot is the events of a Log at a moment.
 type snapshot struct {
 	blocks []eventBlock

@@ -16,13 +16,7 @@ import (
 
 func allocCommands() []*Command {
 	return []*Command{
-		{Name: "record", Group: GroupAllocs, Synopsis: "start\nstop\nstatus", Short: "record every allocation event with its stack", Args: []ArgKind{ArgSub},
-			Long: "Recording uses a breakpoint on every allocator: each call costs two stops of its thread, tens of microseconds.\n\nExample:\n  record start\n  continue\n  top by live",
-			Sub: []*Command{
-				{Name: "start", Short: "record from now on", Repeat: RepeatNone, Run: runRecordStart},
-				{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: runRecordStop},
-				{Name: "status", Short: "tell how much was recorded", Run: runRecordStatus},
-			}},
+		recordCommand(),
 		{Name: "allocs", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgCondition}, Run: runAllocs,
 			Long: "Each row shows the event, when and in which thread it happened, and the first frame of the user's code. `bt #N` and `list #N` show more of one.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs all if func(\"parse\")"},
 		{Name: "live", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgCondition}, Run: runLive,
@@ -39,55 +33,6 @@ func allocCommands() []*Command {
 		{Name: "goto", Group: GroupAllocs, Synopsis: "#N", Short: "select an event of a capture", Needs: NeedData, Repeat: RepeatNone, Run: runGoto,
 			Long: "bt, frame and list then show its stack.\n\nExample:\n  goto #4711"},
 	}
-}
-
-func runRecordStart(_ context.Context, c *Console, _ Input) error {
-	if err := c.s.Record(); err != nil {
-		return err
-	}
-	c.say("recording: a breakpoint on every allocator, each call costs two stops")
-	return nil
-}
-
-func runRecordStop(_ context.Context, c *Console, _ Input) error {
-	if err := c.s.StopRecord(); err != nil {
-		return err
-	}
-	c.say("recording stopped: %s kept", counted(c.s.RecordStatus().Recorded, "event"))
-	return nil
-}
-
-type recordView struct {
-	Recording  bool   `json:"recording"`
-	Seen       uint64 `json:"events_seen"`
-	Recorded   uint64 `json:"events_recorded"`
-	Stacks     int    `json:"stacks"`
-	LiveBytes  uint64 `json:"live_bytes"`
-	LiveBlocks int    `json:"live_blocks"`
-	PeakBytes  uint64 `json:"peak_live_bytes"`
-	Sites      int    `json:"trapped_functions"`
-	Lost       uint64 `json:"lost_events"`
-}
-
-func runRecordStatus(_ context.Context, c *Console, in Input) error {
-	st := c.s.RecordStatus()
-	v := recordView{st.Recording, st.Seen, st.Recorded, st.Stacks, st.LiveBytes, st.LiveBlocks, st.PeakBytes, st.Sites, st.Lost}
-	c.show(in, v, func(o *output) {
-		state := "not recording"
-		if st.Recording {
-			state = "recording"
-		}
-		o.printf("%s: %s with %s kept, %s seen in this run\n", state, counted(st.Recorded, "event"), counted(st.Stacks, "stack"), counted(st.Seen, "event"))
-		o.printf("live: %s in %s, peak %s\n", longSize(st.LiveBytes), counted(st.LiveBlocks, "block"), longSize(st.PeakBytes))
-		c.noteBlind()
-		if st.Sites > 0 {
-			o.printf("traps on %s\n", counted(st.Sites, "allocator function"))
-		}
-		if st.Lost > 0 {
-			o.line(span{styleWarning, fmt.Sprintf("lost: %s, the last one: %v", counted(st.Lost, "call"), st.LostCause)})
-		}
-	})
-	return nil
 }
 
 // rowLimit reads `[N | all]` and the condition behind it.
@@ -196,7 +141,7 @@ func (c *Console) showEvents(in Input, rows []*session.Event, total int, which s
 
 // noteBlind says when what seems to live may be gone.
 func (c *Console) noteBlind() {
-	if c.s.RecordStatus().Blind {
+	if c.s.Blind() {
 		c.Notify("the program ran on while no allocation stop or recording was active: some of these blocks may be freed by now")
 	}
 }

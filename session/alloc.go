@@ -18,6 +18,8 @@ type trace struct {
 	seq       uint64 // of the last event
 	live      *heap.Live
 	recording bool
+	paused    bool              // nothing is recorded but the ends of what was
+	filter    *recordFilter     // nil: everything is
 	base      uint64            // number of the event before the first that the probe counted
 	funcs     map[string]uint16 // indexes in the log by name
 	sites     int               // functions that the probe watches, or did last
@@ -26,6 +28,8 @@ type trace struct {
 	blind     bool              // the program ran on with such blocks while nothing was traced
 	lost      breakpoints.Stats // Lost and LostCause of tracers that ended
 	logged    uint64            // events recorded
+	stacks    int               // in the recording
+	truncated int               // of them
 	last      uint64            // number of the last one of them
 	told      losses            // that are in the recording
 	untold    uint64            // losses that the user was not warned of,
@@ -41,7 +45,8 @@ type nextEvent struct {
 }
 
 func (tr *trace) reset() {
-	*tr = trace{live: heap.NewLive(), recording: tr.recording, funcs: map[string]uint16{}}
+	*tr = trace{live: heap.NewLive(), recording: tr.recording, paused: tr.paused, filter: tr.filter, funcs: map[string]uint16{}}
+	tr.filter.forget()
 }
 
 // forgetBlocks follows an exec: the old image's heap is gone.
@@ -64,7 +69,7 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	gone := s.applyEvent(e)
 	stop := s.stopsAt(env)
 	// What the log has the beginning of, it has to have the end of.
-	if tr.recording || stop || gone.Logged {
+	if stop || gone.Logged || tr.logsAll() || tr.logsSome() && tr.filter.Eval(env) {
 		s.record(env)
 	}
 	if stop {
@@ -77,7 +82,7 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 // block. live and blocks in conditions are those after the event. It returns the
 // block that is no more.
 func (s *Session) applyEvent(e *Event) heap.Block {
-	gone, ended := s.trace.live.Follow(&e.Event, s.trace.recording)
+	gone, ended := s.trace.live.Follow(&e.Event, false)
 	if ended && e.Kind == capture.Free {
 		e.Size = gone.Size
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -31,6 +32,10 @@ type modules struct {
 	s     *Session
 	list  []*module // ascending Low
 	files map[fileID]*symbols.Object
+
+	// A filter of the recording asks for names on the goroutine that takes the
+	// probe's events. The list does not change meanwhile.
+	mu    sync.Mutex
 	names map[addr.Code][]symbols.Frame // resolved code, until the modules change
 }
 
@@ -152,6 +157,8 @@ func (m *modules) open(path string) (*symbols.Object, error) {
 // frames resolves code to its function and the functions inlined there,
 // innermost first; nil when nothing is known of it.
 func (m *modules) frames(c addr.Code) []symbols.Frame {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if f, ok := m.names[c]; ok {
 		return f
 	}

@@ -62,7 +62,7 @@ func (s *Session) armProbe() error {
 		if err != nil {
 			return err
 		}
-		s.probe = p
+		s.probe, s.seen = p, nil
 		for _, t := range s.proc.Threads() {
 			s.logThread(t)
 		}
@@ -247,23 +247,10 @@ func (s *Session) unwinderEntries(m inferior.Module, name string) []breakpoints.
 type probeSink struct{ s *Session }
 
 // Stack keeps a stack.
-func (k probeSink) Stack(st capture.Stack) capture.StackID { return k.s.rec.Intern(st) }
+func (k probeSink) Stack(st capture.Stack) capture.StackID { return k.s.keepStack(st) }
 
-// Event numbers an event, brings the live heap up to date, and records it.
-func (k probeSink) Event(e *capture.Event, fn *breakpoints.Function) {
-	s := k.s
-	tr := &s.trace
-	tr.seq++
-	e.Seq = tr.seq
-	logged := tr.recording
-	gone, ended := tr.live.Follow(e, logged)
-	if ended && e.Kind == capture.Free {
-		e.Size = gone.Size
-	}
-	if logged || ended && gone.Logged {
-		s.logEvent(e, fn.Name, logged)
-	}
-}
+// Event takes an event from the ring.
+func (k probeSink) Event(e *capture.Event, fn *breakpoints.Function) { k.s.probeEvent(e, fn) }
 
 // Alloc takes a call that a stop may want.
 func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {

@@ -224,7 +224,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.hits = nil
 	s.fellBack, s.said = "", map[string]bool{}
 	s.trace.reset()
-	s.logged = map[int]bool{}
+	s.logged, s.known, s.seen = map[int]bool{}, map[int32]*knownThread{}, nil
 	host, _ := os.Hostname()
 	err := s.newRecording(capture.Info{
 		Program: s.prog.path, Args: args, PID: p.PID(), Start: s.started,
@@ -366,6 +366,7 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 	s.exclusive(func() {
 		s.mods.update(s.proc.Modules())
 		s.logModules(added, removed)
+		s.trace.filter.forget()
 	})
 	s.loaded(added, removed)
 	if err := s.tracer.ModulesChanged(added, removed); err != nil {

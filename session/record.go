@@ -2,10 +2,12 @@ package session
 
 import (
 	"errors"
+	"slices"
 
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/cond"
 	"hdb/probe"
 	"hdb/unwind"
 )
@@ -29,18 +31,60 @@ func (s *Session) Record() error {
 // StopRecord ends recording; what was recorded stays.
 func (s *Session) StopRecord() error {
 	if !s.trace.recording {
-		return errors.New("record: not recording: use record start")
+		return errNotRecording
 	}
-	s.trace.recording = false
+	s.trace.recording, s.trace.paused = false, false
 	if s.proc == nil {
 		return nil
 	}
 	return s.armTracer()
 }
 
+// PauseRecord keeps events out of the recording, but for the ends of blocks that
+// are in it. They go on being followed, so that the live heap stays right.
+func (s *Session) PauseRecord() error {
+	switch {
+	case !s.trace.recording:
+		return errNotRecording
+	case s.trace.paused:
+		return errors.New("record: already paused: use record resume")
+	}
+	s.trace.paused = true
+	return nil
+}
+
+// ResumeRecord ends the pause.
+func (s *Session) ResumeRecord() error {
+	switch {
+	case !s.trace.recording:
+		return errNotRecording
+	case !s.trace.paused:
+		return errors.New("record: not paused")
+	}
+	s.trace.paused = false
+	return nil
+}
+
+var errNotRecording = errors.New("record: not recording: use record start")
+
+// FilterRecord has only events recorded for which c holds, and the ends of
+// their blocks; a nil c takes the filter away.
+func (s *Session) FilterRecord(c *cond.Cond) error {
+	if s.Mode() == Saved {
+		return ErrSaved
+	}
+	s.trace.filter = nil
+	if c != nil {
+		s.trace.filter = newRecordFilter(c)
+	}
+	return nil
+}
+
 // RecordStatus is what `record status` prints.
 type RecordStatus struct {
 	Recording  bool
+	Paused     bool
+	Filter     string // condition of what is recorded, "" all is
 	Plane      Plane
 	Seen       uint64 // events of this run
 	Recorded   uint64 // events in the log or file
@@ -49,12 +93,12 @@ type RecordStatus struct {
 	LiveBytes  uint64
 	LiveBlocks int
 	PeakBytes  uint64
-	Sites      int    // places where allocator functions are trapped
-	Lost       uint64 // calls of this run that could not be followed
-	LostCause  error  // of the last one
-	Probe      probe.Stats
-	Blind      bool  // the program ran on untraced: recorded blocks may be freed by now
-	Bytes      int64 // of the file, so far
+	Sites      int         // allocator functions that are followed
+	Losses     []Loss      // calls of this run that are in no event
+	Lost       uint64      // their sum
+	Probe      probe.Stats // of the probe's own work
+	Blind      bool        // the program ran on untraced: recorded blocks may be freed by now
+	Bytes      int64       // of the file, or of the encoded events of the log, so far
 }
 
 // RecordStatus tells how far the recording is.
@@ -63,39 +107,64 @@ func (s *Session) RecordStatus() RecordStatus {
 		return s.savedStatus()
 	}
 	st := RecordStatus{
-		Recording: s.trace.recording, Plane: s.Plane(), Probe: s.probeStats(), Blind: s.trace.blind, Sites: s.trace.sites,
+		Recording: s.trace.recording, Paused: s.trace.paused, Plane: s.Plane(), Probe: s.probeStats(), Blind: s.trace.blind,
+	}
+	if s.trace.filter != nil {
+		st.Filter = s.trace.filter.String()
 	}
 	s.exclusive(func() {
 		live := s.trace.live
 		st.Seen, st.Recorded = s.trace.seq, s.trace.logged
 		st.LiveBytes, st.LiveBlocks, st.PeakBytes = live.Bytes(), live.Blocks(), live.Peak()
+		st.Stacks, st.Truncated = s.trace.stacks, s.trace.truncated
 		switch {
 		case s.stream != nil:
-			st.Stacks, st.Bytes = s.stream.writer.Stacks(), s.stream.writer.Size()
+			st.Bytes = s.stream.writer.Size()
 		case s.log != nil:
-			st.Stacks = s.log.Stacks()
+			st.Bytes = s.log.Size()
 		}
 	})
-	if s.tracer != nil && s.tracer.Armed() {
-		st.Sites = 0
+	switch {
+	case s.probe != nil && s.probe.Armed():
+		st.Sites = s.trace.sites
+	case s.tracer != nil && s.tracer.Armed():
 		for _, site := range s.tracer.Sites() {
 			if site.Err == nil {
 				st.Sites++
 			}
 		}
 	}
-	st.Lost, st.LostCause = s.lossesOf(st.Probe).total(), s.lost().LostCause
+	st.setLosses(s.lossesOf(st.Probe).list(s.tracerLoss()))
 	return st
 }
 
 // savedStatus is what a capture says of its recording.
 func (s *Session) savedStatus() RecordStatus {
 	live, totals := replayed(s.saved), s.saved.Info().Totals
-	return RecordStatus{
-		Seen: totals.Events, Recorded: uint64(s.saved.Len()), Stacks: s.saved.Stacks(), Lost: totals.Lost,
+	st := RecordStatus{
+		Seen: totals.Events, Recorded: uint64(s.saved.Len()), Stacks: s.saved.Stacks(),
 		LiveBytes: live.Bytes(), LiveBlocks: live.Blocks(), PeakBytes: live.Peak(),
 	}
+	for id := 1; id <= st.Stacks; id++ {
+		if s.saved.Stack(capture.StackID(id)).Truncated != "" {
+			st.Truncated++
+		}
+	}
+	var losses []Loss
+	for _, l := range s.saved.Losses() {
+		i := slices.IndexFunc(losses, func(x Loss) bool { return x.Reason == l.Reason })
+		if i < 0 {
+			i, losses = len(losses), append(losses, Loss{Reason: l.Reason})
+		}
+		losses[i].Count += l.Count
+	}
+	st.setLosses(losses)
+	return st
 }
+
+// Blind tells that the program ran on untraced: recorded blocks may be freed by
+// now.
+func (s *Session) Blind() bool { return s.saved == nil && s.trace.blind }
 
 // source is the events that can be asked about: of this run, of the last one, or
 // of the capture.
@@ -112,7 +181,7 @@ func (s *Session) source() capture.Source {
 // record puts the event with its stack in the log.
 func (s *Session) record(env *eventEnv) {
 	e := env.e
-	e.Stack = s.rec.Intern(recordedStack(env.walk()))
+	e.Stack = s.intern(recordedStack(env.walk()))
 	s.logEvent(&e.Event, e.Function, false)
 	s.logThread(env.t)
 }
@@ -149,6 +218,7 @@ func (s *Session) logThread(t *inferior.Thread) {
 		return
 	}
 	s.logged[t.Num] = true
+	s.known[int32(t.TID)] = &knownThread{Thread: t}
 	s.rec.AddThread(capture.Thread{TID: int32(t.TID), Num: t.Num, Name: t.Name()})
 }
 
@@ -165,7 +235,7 @@ func (s *Session) logStop(r *Report) {
 	s.exclusive(func() {
 		if s.sel.thread != nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
 			if raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code); err == nil {
-				rec.Stack = s.rec.Intern(recordedStack(raw))
+				rec.Stack = s.intern(recordedStack(raw))
 			}
 			s.logThread(s.sel.thread)
 		}

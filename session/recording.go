@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"hdb/capture"
-	"hdb/heap"
 )
 
 // A Stream is a recording that goes to a file as it is made, rather than being
@@ -139,20 +138,3 @@ func (nowhere) AddThread(capture.Thread)             {}
 func (nowhere) AddStop(capture.StopRecord)           {}
 func (nowhere) AddLoss(capture.Loss)                 {}
 func (nowhere) SetInfo(capture.Info)                 {}
-
-// logEvent records an event, whose stack is interned. marked tells that the live
-// heap knows already that its block is recorded.
-func (s *Session) logEvent(e *capture.Event, function string, marked bool) {
-	tr := &s.trace
-	i, ok := tr.funcs[function]
-	if !ok {
-		i = s.rec.FuncIndex(function)
-		tr.funcs[function] = i
-	}
-	e.Func = i
-	tr.last = s.rec.AddEvent(*e)
-	tr.logged++
-	if !marked && heap.Allocates(*e) {
-		tr.live.SetLogged(e.Addr, true)
-	}
-}

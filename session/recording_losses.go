@@ -1,7 +1,7 @@
 package session
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	"hdb/capture"
@@ -30,55 +30,73 @@ func (s *Session) lossesOf(p probe.Stats) losses {
 	return losses{p.Lost, p.NoThread, p.Torn, s.lost().Lost}
 }
 
-func (l losses) total() uint64 { return l.full + l.noThread + l.torn + l.tracer }
+// A Loss is a number of calls that are in no event, for one reason.
+type Loss struct {
+	Count  uint64
+	Reason string
+}
+
+// list is the losses that there are, each with its reason.
+func (l losses) list(tracer string) []Loss {
+	return slices.DeleteFunc([]Loss{
+		{l.full, "hdb was too slow: the ring had no room for them"},
+		{l.noThread, "made by more threads than the probe has places for"},
+		{l.torn, "begun by a thread that ended within its record"},
+		{l.tracer, tracer},
+	}, func(l Loss) bool { return l.Count == 0 })
+}
+
+func (l losses) minus(o losses) losses {
+	return losses{l.full - o.full, l.noThread - o.noThread, l.torn - o.torn, l.tracer - o.tracer}
+}
+
+// tracerLoss is why plain breakpoints lost calls.
+func (s *Session) tracerLoss() string {
+	text := "plain breakpoints could not follow them"
+	if cause := s.lost().LostCause; cause != nil {
+		text += ": " + cause.Error()
+	}
+	return text
+}
+
+func (st *RecordStatus) setLosses(losses []Loss) {
+	st.Losses, st.Lost = losses, 0
+	for _, l := range losses {
+		st.Lost += l.Count
+	}
+}
 
 // noteLosses records the losses since the last time, and warns of them.
 func (s *Session) noteLosses() {
 	if s.rec == nil || s.tracer == nil && s.probe == nil {
 		return
 	}
-	now, told := s.lossesOf(s.probeStats()), s.trace.told
-	if now == told {
-		return
-	}
+	now := s.lossesOf(s.probeStats())
+	fresh := now.minus(s.trace.told).list(s.tracerLoss())
 	s.trace.told = now
-	tracer := "plain breakpoints could not follow the call"
-	if cause := s.lost().LostCause; cause != nil {
-		tracer += ": " + cause.Error()
-	}
-	for _, l := range []struct {
-		count  uint64
-		reason string
-	}{
-		{now.full - told.full, "the ring was full"},
-		{now.noThread - told.noThread, "more threads than the probe has places for"},
-		{now.torn - told.torn, "a thread ended within a record"},
-		{now.tracer - told.tracer, tracer},
-	} {
-		if l.count == 0 {
-			continue
-		}
+	for _, l := range fresh {
 		if s.trace.recording {
-			s.exclusive(func() { s.rec.AddLoss(capture.Loss{After: s.trace.last, Count: l.count, Reason: l.reason}) })
+			s.exclusive(func() { s.rec.AddLoss(capture.Loss{After: s.trace.last, Count: l.Count, Reason: l.Reason}) })
 		}
-		if s.trace.lossText == "" {
-			s.trace.lossText = l.reason
+		if s.trace.untold == 0 {
+			s.trace.lossText = l.Reason
 		}
-		s.trace.untold += l.count
+		s.trace.untold += l.Count
 	}
-	s.warnLosses(false)
+	s.warnLosses()
 }
 
-// warnLosses tells the user of losses, at most once a second but at the end.
-func (s *Session) warnLosses(end bool) {
+// warnLosses tells the user of losses, at most once a second; `record status`
+// has them all.
+func (s *Session) warnLosses() {
 	tr := &s.trace
-	if tr.untold == 0 || !end && time.Since(tr.warned) < time.Second {
+	if tr.untold == 0 || time.Since(tr.warned) < time.Second {
 		return
 	}
 	noun := "calls"
 	if tr.untold == 1 {
 		noun = "call"
 	}
-	s.notify("lost %s: %s", fmt.Sprint(tr.untold, " ", noun), tr.lossText)
-	tr.untold, tr.lossText, tr.warned = 0, "", time.Now()
+	s.notify("%d %s lost: %s", tr.untold, noun, tr.lossText)
+	tr.untold, tr.warned = 0, time.Now()
 }

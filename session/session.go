@@ -63,7 +63,9 @@ type Session struct {
 	streamed  RecordStatus           // of the last stream
 	streamErr error
 	saved     *capture.File
-	logged    map[int]bool // threads in the log, by number
+	logged    map[int]bool           // threads in the log, by number
+	known     map[int32]*knownThread // threads that the probe may speak of, by TID
+	seen      seenStacks
 	modLog    moduleLog
 	policy    map[string]inferior.Policy // handle, kept across runs
 

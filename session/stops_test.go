@@ -193,8 +193,8 @@ func TestRecordStatusTellsLostCalls(t *testing.T) {
 	if _, err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if st := s.RecordStatus(); st.Lost != 2 || !errors.Is(st.LostCause, cause) {
-		t.Errorf("lost %d: %v", st.Lost, st.LostCause)
+	if st := s.RecordStatus(); st.Lost != 2 || len(st.Losses) != 1 || !strings.Contains(st.Losses[0].Reason, cause.Error()) {
+		t.Errorf("lost %d: %v", st.Lost, st.Losses)
 	}
 	must(t)(s.Run(nil))
 	if st := s.RecordStatus(); st.Lost != 0 {

@@ -260,7 +260,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 		return fail(r.errw, err, 1)
 	}
 	s.StreamTo(session.Stream{Open: r.create, Tick: r.show})
-	if err := s.Record(); err != nil {
+	if err := errors.Join(s.Record(), s.FilterRecord(filter)); err != nil {
 		return fail(r.errw, err, 1)
 	}
 	r.signals.start()

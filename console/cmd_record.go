@@ -1,0 +1,185 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hdb/internal/cond"
+	"hdb/session"
+)
+
+func recordCommand() *Command {
+	return &Command{
+		Name: "record", Group: GroupAllocs, Synopsis: "start\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
+		Short: "record allocation events with their stacks", Args: []ArgKind{ArgSub},
+		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: some tenth of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call costs two stops of its thread, tens of microseconds. `record status` tells which it is.\n\n" +
+			"`hdb record` on the command line records to a file, without a console.\n\nExample:\n  record start\n  continue\n  top by live",
+		Sub: []*Command{
+			{Name: "start", Short: "record from now on", Repeat: RepeatNone, Run: runRecordStart},
+			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: runRecordStop},
+			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: RepeatNone, Run: runRecordPause,
+				Long: "They go on being followed, so that the live heap stays right. Of blocks that are in the recording the end is recorded, too.\n\nExample:\n  record pause"},
+			{Name: "resume", Short: "end the pause", Repeat: RepeatNone, Run: runRecordResume, Long: "Example:\n  record resume"},
+			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []ArgKind{ArgCondition}, Repeat: RepeatNone, Run: runRecordFilter,
+				Long: "Without a condition all events are recorded again. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
+			{Name: "status", Short: "tell how much was recorded, and what was lost", Run: runRecordStatus},
+		},
+	}
+}
+
+func runRecordStart(_ context.Context, c *Console, _ Input) error {
+	if err := c.s.Record(); err != nil {
+		return err
+	}
+	c.say("recording %s", planeText(c.s.Plane()))
+	return nil
+}
+
+// planeText says what follows the allocators, and what that costs.
+func planeText(p session.Plane) string {
+	if p.Probe {
+		return "by code inside the process: some tenth of a microsecond a call"
+	}
+	return sprintf("by plain breakpoints (%s): each call costs two stops, tens of microseconds", p.Reason)
+}
+
+func runRecordStop(_ context.Context, c *Console, _ Input) error {
+	if err := c.s.StopRecord(); err != nil {
+		return err
+	}
+	c.say("recording stopped: %s kept", counted(c.s.RecordStatus().Recorded, "event"))
+	return nil
+}
+
+func runRecordPause(_ context.Context, c *Console, _ Input) error {
+	if err := c.s.PauseRecord(); err != nil {
+		return err
+	}
+	c.say("recording paused at %s: events are followed, but not kept", counted(c.s.RecordStatus().Recorded, "event"))
+	return nil
+}
+
+func runRecordResume(_ context.Context, c *Console, _ Input) error {
+	if err := c.s.ResumeRecord(); err != nil {
+		return err
+	}
+	c.say("recording goes on")
+	return nil
+}
+
+func runRecordFilter(_ context.Context, c *Console, in Input) error {
+	text := strings.TrimSpace(in.Raw)
+	if word, rest := splitWord(text); word == "if" {
+		text = strings.TrimSpace(rest)
+	}
+	if text == "" {
+		had := c.s.RecordStatus().Filter != ""
+		if err := c.s.FilterRecord(nil); err != nil {
+			return err
+		}
+		if had {
+			c.say("all events are recorded")
+		} else {
+			c.say("no filter: all events are recorded")
+		}
+		return nil
+	}
+	condition, err := cond.Parse(text)
+	if err != nil {
+		return err
+	}
+	if err := c.s.FilterRecord(condition); err != nil {
+		return err
+	}
+	c.say("recorded are events with %s, and the ends of their blocks", condition.String())
+	return nil
+}
+
+type recordView struct {
+	Recording   bool       `json:"recording"`
+	Paused      bool       `json:"paused,omitempty"`
+	Filter      string     `json:"filter,omitempty"`
+	Plane       string     `json:"plane,omitempty"` // "probe" or "breakpoints"
+	PlaneReason string     `json:"plane_reason,omitempty"`
+	Seen        uint64     `json:"events_seen"`
+	Recorded    uint64     `json:"events_recorded"`
+	Stacks      int        `json:"stacks"`
+	Truncated   int        `json:"truncated_stacks"`
+	LiveBytes   uint64     `json:"live_bytes"`
+	LiveBlocks  int        `json:"live_blocks"`
+	PeakBytes   uint64     `json:"peak_live_bytes"`
+	Sites       int        `json:"trapped_functions"`
+	Lost        uint64     `json:"lost_events"`
+	Losses      []lossView `json:"losses,omitempty"`
+	LostStacks  uint64     `json:"lost_stacks,omitempty"`
+	Waits       uint64     `json:"waits,omitempty"`
+	Bytes       int64      `json:"capture_bytes,omitempty"`
+}
+
+type lossView struct {
+	Count  uint64 `json:"count"`
+	Reason string `json:"reason"`
+}
+
+func viewRecord(st session.RecordStatus) recordView {
+	v := recordView{
+		Recording: st.Recording, Paused: st.Paused, Filter: st.Filter, Seen: st.Seen, Recorded: st.Recorded,
+		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
+		Sites: st.Sites, Lost: st.Lost, LostStacks: st.Probe.LostSt, Waits: st.Probe.Waits, Bytes: st.Bytes,
+	}
+	if st.Sites > 0 {
+		v.Plane, v.PlaneReason = "breakpoints", st.Plane.Reason
+		if st.Plane.Probe {
+			v.Plane = "probe"
+		}
+	}
+	for _, l := range st.Losses {
+		v.Losses = append(v.Losses, lossView(l))
+	}
+	return v
+}
+
+func runRecordStatus(_ context.Context, c *Console, in Input) error {
+	st := c.s.RecordStatus()
+	c.show(in, viewRecord(st), func(o *output) { c.printRecord(o, st) })
+	return nil
+}
+
+func (c *Console) printRecord(o *output, st session.RecordStatus) {
+	state := "not recording"
+	switch {
+	case st.Paused:
+		state = "recording paused"
+	case st.Recording:
+		state = "recording"
+	}
+	o.printf("%s: %s with %s kept, %s seen in this run\n", state, counted(st.Recorded, "event"), counted(st.Stacks, "stack"), counted(st.Seen, "event"))
+	if st.Filter != "" {
+		o.printf("filter: %s\n", st.Filter)
+	}
+	o.printf("live: %s in %s, peak %s\n", longSize(st.LiveBytes), counted(st.LiveBlocks, "block"), longSize(st.PeakBytes))
+	c.noteBlind()
+	switch functions := counted(st.Sites, "allocator function"); {
+	case st.Sites == 0:
+	case st.Plane.Probe:
+		o.printf("probe: in %s, at some tenth of a microsecond a call\n", functions)
+	default:
+		o.printf("plain breakpoints (%s): on %s, at tens of microseconds a call\n", st.Plane.Reason, functions)
+	}
+	if st.Bytes > 0 {
+		o.printf("size: %s of encoded events\n", longSize(uint64(st.Bytes)))
+	}
+	if st.Truncated > 0 {
+		o.printf("truncated: %s of %s; bt #N tells why\n", grouped(st.Truncated), counted(st.Stacks, "stack"))
+	}
+	for _, l := range st.Losses {
+		o.line(span{styleWarning, fmt.Sprintf("lost: %s, %s", counted(l.Count, "call"), l.Reason)})
+	}
+	if n := st.Probe.LostSt; n > 0 {
+		o.line(span{styleWarning, fmt.Sprintf("lost: %s; their events are there without one", counted(n, "stack"))})
+	}
+	if n := st.Probe.Waits; n > 0 {
+		o.printf("waits: %s for hdb to make room in the ring; nothing is lost by that\n", counted(n, "time"))
+	}
+}

@@ -1,0 +1,263 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/inferior"
+	"hdb/internal/cond"
+	"hdb/testprogs"
+)
+
+// onBothPlanes runs f with the probe and with plain breakpoints.
+func onBothPlanes(t *testing.T, f func(*testing.T, ProbeMode)) {
+	for _, mode := range []ProbeMode{ProbeOn, ProbeOff} {
+		t.Run(string(mode), func(t *testing.T) { f(t, mode) })
+	}
+}
+
+// calls are the recorded events as "#1 malloc(100)", without addresses.
+func calls(t *testing.T, s *Session) []string {
+	t.Helper()
+	events, err := s.Recorded(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for e := range events {
+		all = append(all, fmt.Sprintf("#%d %s %d", e.Seq, e.Function, e.Size))
+	}
+	return all
+}
+
+func wantCalls(t *testing.T, s *Session, want ...string) {
+	t.Helper()
+	if got := calls(t, s); !slices.Equal(got, want) {
+		t.Errorf("recorded\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// recordFromMain records what main does, without the dynamic linker.
+func recordFromMain(t *testing.T, s *Session) {
+	t.Helper()
+	must(t)(s.Start(nil))
+	if err := s.Record(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func filter(t *testing.T, s *Session, text string) {
+	t.Helper()
+	c, err := cond.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.FilterRecord(c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFilterKeepsTheEndsOfWhatItKept(t *testing.T) {
+	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+		s := open(t, "basic")
+		s.Settings.Probe = mode
+		filter(t, s, `size == 300 || kind == calloc && func("main") && !module("nothing")`)
+		recordFromMain(t, s)
+		must(t)(s.Continue(1))
+		wantCalls(t, s, "#2 calloc 200", "#3 realloc 300", "#4 realloc 4000", "#13 free 4000", "#14 free 200")
+		st := s.RecordStatus() // one of the stacks is that of the stop at main
+		if st.Seen != 15 || st.Recorded != 5 || st.Stacks != 6 || st.LiveBlocks != 0 {
+			t.Errorf("status %+v", st)
+		}
+	})
+}
+
+func TestPause(t *testing.T) {
+	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+		s := open(t, "basic")
+		s.Settings.Probe = mode
+		if err := s.PauseRecord(); err == nil {
+			t.Error("paused what does not record")
+		}
+		recordFromMain(t, s)
+		setBreak(t, s, "basic.c:10")
+		setBreak(t, s, "basic.c:16")
+		must(t)(s.Continue(1))
+		if err := s.PauseRecord(); err != nil {
+			t.Fatal(err)
+		}
+		must(t)(s.Continue(1)) // 300, 4000, posix_memalign, aligned_alloc
+		if st := s.RecordStatus(); st.Seen != 6 || st.Recorded != 2 || st.LiveBlocks != 5 || !st.Paused {
+			t.Errorf("paused: %+v", st)
+		}
+		if err := s.ResumeRecord(); err != nil {
+			t.Fatal(err)
+		}
+		must(t)(s.Continue(1))
+		wantCalls(t, s, "#1 malloc 100", "#2 calloc 200", "#7 malloc 15", "#8 reallocarray 77",
+			"#9 free 77", "#10 free 15", "#11 free 96", "#12 free 4096", "#13 free 4000", "#14 free 200", "#15 free 100")
+	})
+}
+
+// streamTo has s record to a new file, whose path it returns.
+func streamTo(t *testing.T, s *Session) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "stream.hdb")
+	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return os.Create(path) }})
+	recordFromMain(t, s)
+	return path
+}
+
+// reopen opens a capture as a user would.
+func reopen(t *testing.T, path string) *Session {
+	t.Helper()
+	s := New(Config{Version: "test", Notify: func(line string) { t.Errorf("opening says: %s", line) }})
+	t.Cleanup(func() { s.Close() })
+	if _, err := s.Open(path); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestStreamIsAWholeCapture(t *testing.T) {
+	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+		s := open(t, "basic")
+		s.Settings.Probe = mode
+		path := streamTo(t, s)
+		if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited {
+			t.Fatalf("stopped by %v", r.Reason)
+		}
+		st, err := s.EndStream()
+		if err != nil || st.Recorded != 15 || st.LiveBlocks != 0 || st.Bytes != fileSize(path) {
+			t.Errorf("ended with %+v: %v", st, err)
+		}
+		saved := reopen(t, path)
+		if n, _ := saved.Opened(); n != 15 {
+			t.Errorf("%d events", n)
+		}
+		_, stack, err := saved.EventStack(7)
+		if err != nil || path4(stack) != "strdup main" {
+			t.Errorf("stack of #7: %s, %v", path4(stack), err)
+		}
+		if f := stack.Frames[1]; f.Line != 16 {
+			t.Errorf("strdup called at line %d", f.Line)
+		}
+	})
+}
+
+// path4 is the first two functions of a stack without the C library's internals.
+func path4(st Stack) string {
+	var names []string
+	for _, f := range st.Frames[:min(2, len(st.Frames))] {
+		names = append(names, strings.TrimPrefix(f.Function, "__"))
+	}
+	return strings.Join(names, " ")
+}
+
+// Names are found although the library is gone when the file is completed.
+func TestStreamNamesUnloadedCode(t *testing.T) {
+	s := open(t, "dlopen", "-ldl")
+	s.Settings.Args = testprogs.Build(t, "plugin", "-shared", "-fPIC") + " > /dev/null"
+	path := streamTo(t, s)
+	must(t)(s.Continue(1))
+	if _, err := s.EndStream(); err != nil {
+		t.Fatal(err)
+	}
+	saved := reopen(t, path)
+	rows, err := saved.Top(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(rows, func(r heap.Row) bool { return strings.HasPrefix(r.Site.Function, "plugin_") && r.Site.Line != 0 }) {
+		t.Errorf("no row of the plugin: %+v", rows)
+	}
+}
+
+// A stream may end while the program goes on.
+func TestStreamEndsBeforeTheProgram(t *testing.T) {
+	s := open(t, "basic")
+	path := streamTo(t, s)
+	setBreak(t, s, "basic.c:16")
+	must(t)(s.Continue(1))
+	st, err := s.EndStream()
+	if err != nil || st.Recorded != 6 || st.LiveBlocks != 5 {
+		t.Errorf("ended with %+v: %v", st, err)
+	}
+	if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+		t.Errorf("ended by %v", r.Exit)
+	}
+	if n, _ := reopen(t, path).Opened(); n != 6 {
+		t.Errorf("%d events", n)
+	}
+	// The next run is recorded in memory as ever.
+	recordFromMain(t, s)
+	must(t)(s.Continue(1))
+	if got := calls(t, s); len(got) != 6 { // up to the breakpoint
+		t.Errorf("recorded %v", got)
+	}
+}
+
+// fullDisk takes so many bytes.
+type fullDisk struct{ left int }
+
+func (f *fullDisk) Write(b []byte) (int, error) {
+	if f.left -= len(b); f.left < 0 {
+		return 0, errors.New("no space left on device")
+	}
+	return len(b), nil
+}
+
+func (f *fullDisk) Close() error { return nil }
+
+func TestStreamTellsOfAFullDisk(t *testing.T) {
+	s := open(t, "basic")
+	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return &fullDisk{left: 1000}, nil }})
+	recordFromMain(t, s)
+	if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+		t.Errorf("ended by %v", r.Exit)
+	}
+	if _, err := s.EndStream(); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A file that cannot be created keeps the program from running.
+func TestStreamThatCannotBegin(t *testing.T) {
+	s := open(t, "basic")
+	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return nil, os.ErrPermission }})
+	if _, err := s.Run(nil); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("error %v", err)
+	}
+	if s.Mode() != Loaded {
+		t.Errorf("mode %v", s.Mode())
+	}
+}
+
+func TestLossesAreInTheRecording(t *testing.T) {
+	s := open(t, "basic")
+	var said []string
+	s.cfg.Notify = func(line string) { said = append(said, line) }
+	path := streamTo(t, s)
+	setBreak(t, s, "basic.c:16")
+	must(t)(s.Continue(1))
+	s.trace.probed.Lost, s.trace.probed.NoThread = 12, 1
+	must(t)(s.Continue(1))
+	st, err := s.EndStream()
+	if err != nil || st.Lost != 13 || len(st.Losses) != 2 {
+		t.Errorf("lost %d, %v: %v", st.Lost, st.Losses, err)
+	}
+	if len(said) != 1 || !strings.HasPrefix(said[0], "13 calls lost: hdb was too slow") {
+		t.Errorf("said %q", said)
+	}
+	if st := reopen(t, path).RecordStatus(); st.Lost != 13 || len(st.Losses) != 2 || st.Losses[0] != (Loss{12, "hdb was too slow: the ring had no room for them"}) {
+		t.Errorf("the capture says %d lost, %v", st.Lost, st.Losses)
+	}
+}
