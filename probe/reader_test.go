@@ -210,14 +210,14 @@ func TestReasons(t *testing.T) {
 	}{
 		{endWhole, []addr.Run{here}, ""},
 		{endDepth, []addr.Run{here, there}, "depth limit 2"},
-		{endRule, []addr.Run{inLibc}, "CFI of the frame at 0x25003 cannot be followed inside the process"},
-		{endNoCFI, []addr.Run{inLibc}, "no CFI for /libc at 0x25003"},
+		{endRule, []addr.Run{inLibc}, "CFI of the frame at 0x1000025003 cannot be followed inside the process"},
+		{endNoCFI, []addr.Run{inLibc}, "no CFI for /libc at 0x1000025003"},
 		{endNoCFI, []addr.Run{0x90000}, "no CFI for the region at 0x90000, which is in no module"},
-		{endShrinks, []addr.Run{inLibc}, "CFA of the frame at 0x25003 does not grow"},
-		{endFault, []addr.Run{inLibc}, "unreadable stack above the frame at 0x25003"},
+		{endShrinks, []addr.Run{inLibc}, "CFA of the frame at 0x1000025003 does not grow"},
+		{endFault, []addr.Run{inLibc}, "unreadable stack above the frame at 0x1000025003"},
 		{endFault, nil, "unreadable stack above the frame at the first frame"},
 		{endZero, []addr.Run{inLibc}, "return address 0x0 not in any module"},
-		{endNoCode, []addr.Run{inLibc}, "return address above 0x25003 not in any module"},
+		{endNoCode, []addr.Run{inLibc}, "return address above 0x1000025003 not in any module"},
 		{99, []addr.Run{here}, "unknown reason 99"},
 	} {
 		frames := make([]uint64, len(c.frames))

@@ -115,7 +115,7 @@ func (n *notebook) expect(t *testing.T, want ...string) {
 
 // Modules of the tests: the program, its C library, and the C++ runtime.
 const (
-	programAt, libcAt, libcxxAt = addr.Run(0x10000), addr.Run(0x20000), addr.Run(0x30000)
+	programAt, libcAt, libcxxAt = addr.Run(0x1000010000), addr.Run(0x1000020000), addr.Run(0x1000030000)
 	moduleSize                  = 0x10000
 
 	// Return addresses in them.
@@ -190,7 +190,7 @@ func newRing(t testing.TB) *ring {
 func (r *ring) addSite(fn breakpoints.Function, module addr.Run) *site {
 	s := &site{
 		Site:  &breakpoints.Site{Function: fn, In: testModules[module], Addr: module + addr.Run(16*len(r.sites)), Main: true},
-		index: len(r.sites),
+		index: len(r.sites), bit: r.nextBit(fn),
 	}
 	r.sites = append(r.sites, s)
 	return s

@@ -1,0 +1,384 @@
+package probe
+
+import (
+	"encoding/binary"
+	"fmt"
+	"testing"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// A coreCase is calls of allocators by threads, and the events that they make.
+// breakpoints.TestShadowStack plays the same against plain breakpoints.
+type coreCase struct {
+	name string
+	play func(l *lab, th *labThread)
+	want []string
+}
+
+var coreCases = []coreCase{
+	{"a call and its result", func(l *lab, th *labThread) {
+		th.call(here, "malloc", 16)
+		th.ret(0x5000)
+		th.call(here, "free", 0x5000)
+		th.ret(0)
+	}, []string{"malloc(16) = 0x5000", "free(0x5000)"}},
+	{"nothing for free(NULL), sbrk(0)", func(l *lab, th *labThread) {
+		th.call(here, "free", 0)
+		th.ret(0)
+		th.call(here, "sbrk", 0)
+		th.ret(0x8000)
+	}, nil},
+	{"operator new calls malloc, malloc maps", func(l *lab, th *labThread) {
+		th.call(here, "_Znwm", 72)
+		th.frame(8)
+		th.call(inCXX, "malloc", 72)
+		th.frame(0x100)
+		th.call(inLibc, "mmap", 0, 4096)
+		th.ret(0x6000)
+		th.frame(^addr.Run(0x100 - 1))
+		th.ret(0x5000)
+		th.frame(^addr.Run(8 - 1))
+		th.ret(0x5000)
+	}, []string{"operator new(72) = 0x5000"}},
+	{"new[] jumps to new", func(l *lab, th *labThread) {
+		th.call(here, "_Znam", 72)
+		th.jump("_Znwm", 72)
+		th.frame(8)
+		th.call(inCXX, "malloc", 72)
+		th.ret(0x5000)
+		th.frame(^addr.Run(8 - 1))
+		th.ret(0x5000)
+	}, []string{"operator new[](72) = 0x5000"}},
+	{"realloc(NULL) jumps to malloc", func(l *lab, th *labThread) {
+		th.call(here, "realloc", 0, 10)
+		th.jump("malloc", 10)
+		th.ret(0x5000)
+	}, []string{"realloc(0x0, 10) = 0x5000"}},
+	{"realloc moves with malloc and free", func(l *lab, th *labThread) {
+		th.call(here, "realloc", 0x5000, 10)
+		th.call(inLibc, "malloc", 10)
+		th.ret(0x6000)
+		th.call(inLibc, "free", 0x5000)
+		th.ret(0)
+		th.ret(0x6000)
+	}, []string{"realloc(0x5000, 10) = 0x6000"}},
+	{"delete jumps to free, free unmaps", func(l *lab, th *labThread) {
+		th.call(here, "_ZdlPvm", 0x5000, 8)
+		th.jump("_ZdlPv", 0x5000)
+		th.jump("free", 0x5000)
+		th.frame(0x20)
+		th.call(inLibc, "munmap", 0x4ff0, 0x1000)
+		th.ret(0)
+		th.frame(^addr.Run(0x20 - 1))
+		th.ret(0)
+	}, []string{"operator delete(0x5000, 8)"}},
+	{"a double free is two", func(l *lab, th *labThread) {
+		th.call(here, "free", 0x5000)
+		th.ret(0)
+		th.call(here, "free", 0x5000)
+		th.ret(0)
+	}, []string{"free(0x5000)", "free(0x5000)"}},
+	{"the user unmaps after a free", func(l *lab, th *labThread) {
+		th.call(here, "free", 0x5000)
+		th.ret(0)
+		th.frame(0x100) // leaves the old return address where it was
+		th.call(there, "munmap", 0x10000, 0x1000)
+		th.ret(0)
+	}, []string{"free(0x5000)", "munmap(0x10000, 4096)"}},
+	{"longjmp to a shallower frame", func(l *lab, th *labThread) {
+		top := th.sp
+		th.frame(0x200)
+		th.call(here, "malloc", 1)
+		th.sp = top
+		th.call(there, "malloc", 2)
+		th.ret(0x5000)
+	}, []string{"malloc(1) did not return", "malloc(2) = 0x5000"}},
+	{"longjmp, then a deeper frame over the old one", func(l *lab, th *labThread) {
+		top := th.sp
+		th.call(here, "malloc", 1)
+		th.sp = top
+		th.call(there, "")
+		th.frame(0x200)
+		th.call(there, "malloc", 2)
+		th.ret(0x5000)
+	}, []string{"malloc(1) did not return", "malloc(2) = 0x5000"}},
+	{"longjmp, then the same call again", func(l *lab, th *labThread) {
+		top := th.sp
+		for range 3 {
+			th.sp = top
+			th.call(here, "malloc", 1)
+		}
+		th.ret(0x5000)
+	}, []string{"malloc(1) did not return", "malloc(1) did not return", "malloc(1) = 0x5000"}},
+	{"operator new throws", func(l *lab, th *labThread) {
+		top := th.sp
+		th.call(here, "_Znwm", 1<<60)
+		th.frame(8)
+		th.call(inCXX, "malloc", 1<<60)
+		th.ret(0)
+		th.call(inCXX, "") // __cxa_allocate_exception
+		th.call(inCXX+1, "malloc", 144)
+		th.ret(0x5000)
+		th.sp = top // in the handler
+		th.call(there, "")
+		th.call(inCXX+2, "free", 0x5000)
+		th.ret(0)
+	}, []string{"operator new(1152921504606846976) did not return", "malloc(144) = 0x5000", "free(0x5000)"}},
+	{"nothrow new catches what new throws", func(l *lab, th *labThread) {
+		th.call(here, "_ZnwmRKSt9nothrow_t", 1<<60)
+		top := th.sp
+		th.call(inCXX+8, "_Znwm", 1<<60)
+		th.call(inCXX, "malloc", 1<<60)
+		th.ret(0)
+		th.call(inCXX+1, "malloc", 144)
+		th.ret(0x5000)
+		th.sp = top
+		th.call(inCXX+2, "free", 0x5000)
+		th.ret(0)
+		th.ret(0)
+	}, []string{"operator new(1152921504606846976) = NULL"}},
+	{"a new-handler frees its reserve", func(l *lab, th *labThread) {
+		th.call(here, "_Znwm", 64)
+		th.call(inCXX, "malloc", 64)
+		th.ret(0)
+		th.call(inCXX+1, "")
+		th.call(there, "free", 0x7000)
+		th.ret(0)
+		th.ret(0)
+		th.call(inCXX, "malloc", 64)
+		th.ret(0x5000)
+		th.ret(0x5000)
+	}, []string{"free(0x7000)", "operator new(64) = 0x5000"}},
+	{"threads do not mix", func(l *lab, th *labThread) {
+		other := l.thread(2)
+		th.call(here, "malloc", 1)
+		other.call(here, "malloc", 2)
+		th.ret(0x5000)
+		other.ret(0x6000)
+	}, []string{"malloc(1) = 0x5000", "2: malloc(2) = 0x6000"}},
+	{"a thread ends inside a call, its number is used again", func(l *lab, th *labThread) {
+		th.call(here, "malloc", 1)
+		l.ThreadExited(1)
+		th = l.thread(1)
+		th.frame(8)
+		th.call(here, "malloc", 2)
+		th.ret(0x5000)
+	}, []string{"malloc(2) = 0x5000"}},
+	{"the code after a call is reached by a jump", func(l *lab, th *labThread) {
+		th.call(here, "malloc", 1)
+		th.ret(0x5000)
+		th.call(here, "") // something else that returns there
+		th.ret(0)
+		th.call(here, "malloc", 2)
+		th.ret(0x6000)
+	}, []string{"malloc(1) = 0x5000", "malloc(2) = 0x6000"}},
+	{"failures", func(l *lab, th *labThread) {
+		th.call(here, "malloc", 1<<62)
+		th.ret(0)
+		th.call(here, "mmap", 0, 1)
+		th.ret(^uint64(0))
+		th.call(here, "posix_memalign", 0x1000, 3, 8)
+		th.ret(22)
+	}, []string{"malloc(4611686018427387904) = NULL", "mmap(1) = -1", "posix_memalign(3, 8) = NULL"}},
+}
+
+// What threads do makes the same events in the core as with plain breakpoints.
+func TestCore(t *testing.T) {
+	checkCore(t, coreCases)
+}
+
+func checkCore(t *testing.T, cases []coreCase) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, Request{Record: true})
+			c.play(l, l.thread(1))
+			l.Drain()
+			l.expect(t, c.want...)
+			if len(l.resizes) != 0 || l.stats.Torn != 0 {
+				t.Errorf("%d reallocs are still to end, %d torn", len(l.resizes), l.stats.Torn)
+			}
+		})
+	}
+}
+
+// What plain breakpoints cannot be made to do by a script, or do otherwise.
+func TestCoreMore(t *testing.T) {
+	checkCore(t, []coreCase{
+		{"a signal handler allocates inside malloc", func(l *lab, th *labThread) {
+			th.call(here, "malloc", 16)
+			before := *th
+			th.frame(0x200)
+			th.call(there, "malloc", 8)
+			th.ret(0x6000)
+			th.call(there, "free", 0x7000)
+			th.ret(0)
+			*th = before
+			th.ret(0x5000)
+		}, []string{"free(0x7000)", "malloc(8) = 0x6000", "malloc(16) = 0x5000"}},
+		{"a handler on a stack of its own", func(l *lab, th *labThread) {
+			th.call(here, "malloc", 16)
+			before := *th
+			th.sp = labAt + labFar
+			th.call(there, "malloc", 8)
+			th.ret(0x6000)
+			th.call(there, "free", 0x6000)
+			th.ret(0)
+			*th = before
+			th.ret(0x5000)
+		}, []string{"malloc(8) = 0x6000", "free(0x6000)", "malloc(16) = 0x5000"}},
+		{"a handler leaves two calls by longjmp", func(l *lab, th *labThread) {
+			top := th.sp
+			th.call(here, "malloc", 16)
+			th.frame(0x200)
+			th.call(there, "malloc", 8)
+			th.sp = top
+			th.call(there, "malloc", 9)
+			th.ret(0x6000)
+		}, []string{"malloc(16) did not return", "malloc(9) = 0x6000"}},
+		{"more calls inside one another than there is room for", func(l *lab, th *labThread) {
+			var outer []labThread
+			for i := range uint64(shadowDepth + 2) {
+				th.call(there, "malloc", i)
+				outer = append(outer, *th)
+				th.frame(0x40)
+			}
+			for i := uint64(shadowDepth + 2); i > 0; i-- {
+				*th = outer[i-1]
+				th.ret(0x5000 + 16*i)
+			}
+		}, []string{"malloc(9) = 0x50a0", "malloc(8) = 0x5090", "malloc(7) = 0x5080", "malloc(6) = 0x5070", "malloc(5) = 0x5060",
+			"malloc(4) = 0x5050", "malloc(3) = 0x5040", "malloc(2) = 0x5030", "malloc(1) = 0x5020", "malloc(0) = 0x5010"}},
+		{"brk, mmap and mremap", func(l *lab, th *labThread) {
+			th.call(here, "brk", 0x9000)
+			th.ret(0)
+			th.call(here, "brk", 0xa000)
+			th.ret(^uint64(0))
+			th.call(here, "mmap", 0, 4096)
+			th.ret(0x8000)
+			th.call(here, "mremap", 0x8000, 4096, 8192, 1)
+			th.ret(0xa000)
+			th.call(here, "sbrk", ^uint64(4095))
+			th.ret(0xb000)
+			th.call(here, "munmap", 0xa000, 8192)
+			th.ret(0)
+		}, []string{"brk(0x9000)", "brk(0x0) = NULL", "mmap(4096) = 0x8000", "mremap(0x8000, 8192) = 0xa000",
+			"sbrk(4096) = 0xa000 unmap 0xa000", "munmap(0xa000, 8192)"}},
+		{"calloc whose product is too large", func(l *lab, th *labThread) {
+			th.call(here, "calloc", 1<<33, 1<<33)
+			th.ret(0)
+		}, []string{"calloc(8589934592, 2147483647) = NULL"}},
+		{"posix_memalign", func(l *lab, th *labThread) {
+			result := th.sp - 0x1000
+			l.poke(result, 0x5000)
+			th.call(here, "posix_memalign", uint64(result), 64, 100)
+			th.ret(0)
+			th.call(here, "posix_memalign", uint64(result), 3, 100)
+			th.ret(22)
+			th.call(here, "posix_memalign", uint64(result), 32, 100)
+			th.ret(1 << 32) // an int, which is 0
+		}, []string{"posix_memalign(64, 100) = 0x5000", "posix_memalign(3, 100) = NULL", "posix_memalign(32, 100) = 0x5000"}},
+		{"malloc inside realloc by another allocator", func(l *lab, th *labThread) {
+			th.call(here, "realloc", 0x5000, 10)
+			th.call(here+16, "malloc", 10) // another module: no work of libc's
+			th.ret(0x7000)
+			th.ret(0x6000)
+		}, []string{"malloc(10) = 0x7000", "realloc(0x5000, 10) = 0x6000"}},
+		{"realloc of a block that is freed while it runs", func(l *lab, th *labThread) {
+			th.call(here, "realloc", 0x5000, 10)
+			th.call(there, "free", 0x7000) // a handler
+			th.ret(0)
+			th.ret(0)
+			th.call(here, "free", 0x5000)
+			th.ret(0)
+		}, []string{"free(0x7000)", "realloc(0x5000, 10) = NULL", "free(0x5000)"}},
+		{"switched off", func(l *lab, th *labThread) {
+			l.setState(stEnabled, 0)
+			th.call(here, "malloc", 16)
+			th.ret(0x5000)
+			th.call(here, "free", 0x5000)
+			th.ret(0)
+		}, nil},
+		{"switched off while it runs", func(l *lab, th *labThread) {
+			th.call(here, "malloc", 16)
+			l.setState(stEnabled, 0)
+			th.ret(0x5000)
+		}, nil},
+		{"hdb dies while it runs", func(l *lab, th *labThread) {
+			th.call(here, "malloc", 16)
+			l.shared.half(hdAlive).Store(ownerDied | 77)
+			th.ret(0x5000)
+			if e := l.state[stEnabled]; e != 0 {
+				t.Error("still enabled")
+			}
+			th.call(here, "malloc", 17)
+			th.ret(0x6000)
+		}, nil},
+		{"hdb dies, then a free", func(l *lab, th *labThread) {
+			l.shared.half(hdAlive).Store(ownerDied | 77)
+			th.call(here, "free", 0x5000)
+			th.ret(0)
+			if e := l.state[stEnabled]; e != 0 {
+				t.Error("still enabled")
+			}
+		}, nil},
+	})
+}
+
+// A thread that has no slot gets one; its rest must be zero.
+func TestSlots(t *testing.T) {
+	l := newLab(t, Request{Record: true})
+	th := &labThread{l: l, tid: 77, sp: labAt + labStacks + stackSize}
+	th.key = 0x1234567000
+	th.call(here, "malloc", 16)
+	th.ret(0x5000)
+	l.Drain()
+	slot := l.slotOf(th.key)
+	if key := binary.LittleEndian.Uint64(slot[slKey:]); key != th.key {
+		t.Errorf("key %#x", key)
+	}
+	tid := unix.Gettid()
+	if got := binary.LittleEndian.Uint32(slot[slTID:]); int(got) != tid {
+		t.Errorf("TID %d, want %d", got, tid)
+	}
+	l.expect(t, fmt.Sprintf("%d: malloc(16) = 0x5000", tid))
+
+	// All others are taken: the probe lets the calls of one more pass.
+	for i := range numSlots {
+		if s := l.shared.slot(i); s[slKey] == 0 && binary.LittleEndian.Uint64(s[slKey:]) == 0 {
+			binary.LittleEndian.PutUint64(s[slKey:], uint64(i+1))
+			binary.LittleEndian.PutUint32(s[slTID:], 1000)
+		}
+	}
+	more := &labThread{l: l, tid: 78, key: 0x7654321000, sp: th.sp}
+	more.call(here, "malloc", 16)
+	more.ret(0x5000)
+	more.call(here, "free", 0x5000)
+	more.ret(0)
+	l.Drain()
+	l.expect(t)
+	if n := l.Stats().NoThread; n != 2 {
+		t.Errorf("%d calls of threads without a slot, want 2", n)
+	}
+	// One ends, and its place is found behind those that are taken.
+	free := l.shared.slot(int(uint64(slotIndex(more.key)+5) % numSlots))
+	binary.LittleEndian.PutUint32(free[slTID:], 555)
+	binary.LittleEndian.PutUint64(free[slEvents:], 1000)
+	before := l.Events()
+	l.ThreadExited(555)
+	if l.Events() != before {
+		t.Errorf("%d events, %d before a thread exited", l.Events(), before)
+	}
+	more.call(here, "malloc", 17)
+	more.ret(0x5000)
+	l.Drain()
+	l.expect(t, fmt.Sprintf("%d: malloc(17) = 0x5000", tid))
+	if key := binary.LittleEndian.Uint64(free[slKey:]); key != more.key {
+		t.Errorf("the free slot has key %#x", key)
+	}
+	if l.Events() != before+1 {
+		t.Errorf("%d events, want %d", l.Events(), before+1)
+	}
+}

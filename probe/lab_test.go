@@ -1,0 +1,379 @@
+package probe
+
+import (
+	"encoding/binary"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"hdb/breakpoints"
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// registers are what a lab loads and stores, by their numbers in instructions:
+// rax rcx rdx rbx rsp rbp rsi rdi r8 to r15.
+type registers struct {
+	all   [16]uint64
+	pc    uint64 // where to go on
+	exit  uint64 // at which exit it has left
+	goSP  uint64 // Go's stack pointer meanwhile
+	spare [13]uint64
+}
+
+const (
+	rdx, rbx, rbp, rsi = 2, 3, 5, 6
+	r8, r9, r10        = 8, 9, 10
+	r12, r15           = 12, 15
+)
+
+// Where the parts of a lab lie, from labAt.
+const (
+	labAt     = programAt
+	labCore   = 8 * moduleSize
+	labIsland = labCore + maxCore
+	labStubs  = labIsland + islandSize
+	labStacks = labStubs + moduleSize
+	labFar    = labStacks + 32<<20 // the top of a stack far from the others
+	labSize   = labFar + 4096
+
+	stackSize = 1 << 16
+)
+
+// Exits of a lab above the numbers of sites, whose original functions they are.
+const (
+	exitReturn    = 1<<10 + iota // to a return address of the user's code
+	exitTrapAlloc                // the core's traps
+	exitTrapFree
+	numExits = 1<<10 + iota
+)
+
+// A lab runs the core and thunks in the test's own process. Code that they would
+// call or return to in an inferior leaves the lab instead, so that the test plays
+// its part and goes on: one stack at a time, as a coroutine.
+type lab struct {
+	*ring
+	mem   []byte // labSize bytes at labAt: modules, core, island, stubs, stacks
+	state []byte
+	regs  *registers
+	enter func(*registers)
+	root  addr.Run // of the function enter
+	quick bool     // thread 1 comes through quick thunks where there are such
+	home  addr.Run // the island's free room begins there
+	entry []addr.Run
+}
+
+func mapAt(t testing.TB, at, size uintptr, prot int) []byte {
+	t.Helper()
+	const fixedNoReplace = 0x100000 // MAP_FIXED_NOREPLACE
+	flags := unix.MAP_PRIVATE | unix.MAP_ANON | unix.MAP_NORESERVE
+	if at != 0 {
+		flags |= fixedNoReplace
+	}
+	var hint unsafe.Pointer
+	hint = unsafe.Add(hint, at)
+	p, err := unix.MmapPtr(-1, 0, hint, size, prot, flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.MunmapPtr(p, size) })
+	return unsafe.Slice((*byte)(p), size)
+}
+
+// newLab makes one whose thread is the test's.
+func newLab(t testing.TB, request Request) *lab {
+	t.Helper()
+	runtime.LockOSThread() // the core knows threads by their FS base
+	t.Cleanup(runtime.UnlockOSThread)
+	const all = unix.PROT_READ | unix.PROT_WRITE | unix.PROT_EXEC
+	l := &lab{ring: newRing(t), mem: mapAt(t, uintptr(labAt), labSize, all), state: mapAt(t, 0, privateSize, unix.PROT_READ|unix.PROT_WRITE)}
+	l.request, l.fsgsbase = request, true
+	place := func(b []byte) addr.Run { return addr.Run(uintptr(unsafe.Pointer(&b[0]))) }
+	l.remote = remote{state: place(l.state), file: place(l.shared.file), ring: place(l.shared.ring), core: labAt + labCore}
+	l.tables.at = l.remote.file
+	l.home = labAt + labIsland
+	var err error
+	if l.Probe.core, err = loadCore(l.remote.state); err != nil {
+		t.Fatal(err)
+	}
+	if l.frames, err = l.core.trace(); err != nil {
+		t.Fatal(err)
+	}
+	copy(l.at(l.remote.core), l.core.code)
+	l.stubs()
+	l.fillState()
+	for _, s := range l.sites {
+		l.aimSite(s)
+	}
+	l.publish()
+	return l
+}
+
+// at is the memory at an address.
+func (l *lab) at(a addr.Run) []byte { return l.mem[a-labAt:] }
+
+func (l *lab) poke(a addr.Run, v uint64) { binary.LittleEndian.PutUint64(l.at(a), v) }
+func (l *lab) peek(a addr.Run) uint64    { return binary.LittleEndian.Uint64(l.at(a)) }
+
+// stubs writes the ways into the lab and out.
+func (l *lab) stubs() {
+	regs := labAt + labStubs
+	l.regs = (*registers)(unsafe.Pointer(&l.at(regs)[0]))
+	field := func(offset uintptr) addr.Run { return regs + addr.Run(offset) }
+	reg := func(n int) addr.Run { return field(8 * uintptr(n)) }
+	w := &writer{at: regs + addr.Run(unsafe.Sizeof(registers{}))}
+	const load, store = 0x8b, 0x89
+	move := func(opcode byte, n int, place addr.Run) { // mov place(%rip),%reg or back
+		w.bytes(0x48|byte(n)>>3<<2, opcode, 0x05|byte(n)&7<<3)
+		w.rel32(place)
+	}
+	l.root = w.here()
+	w.bytes(0x55, 0x41, 0x56) // push %rbp, %r14: Go's frame pointer and g
+	move(store, rsp, field(unsafe.Offsetof(l.regs.goSP)))
+	for n := range 16 {
+		move(load, n, reg(n))
+	}
+	w.bytes(0xff, 0x25) // jmp *pc(%rip)
+	w.rel32(field(unsafe.Offsetof(l.regs.pc)))
+	leave := w.here()
+	for n := range 16 {
+		if n != rax {
+			move(store, n, reg(n))
+		}
+	}
+	move(store, rax, field(unsafe.Offsetof(l.regs.exit)))
+	move(load, rsp, field(unsafe.Offsetof(l.regs.goSP)))
+	w.bytes(0x41, 0x5e, 0x5d, 0xc3) // pop %r14, %rbp; ret
+	exits := w.here()
+	for n := range numExits {
+		move(store, rax, reg(rax))
+		w.bytes(0xb8) // mov $n,%eax
+		w.imm32(uint32(n))
+		w.jmp(leave)
+	}
+	if w.errs != nil || len(w.code) > moduleSize-int(unsafe.Sizeof(registers{})) {
+		l.t.Fatal("stubs: ", len(w.code), w.errs)
+	}
+	copy(l.at(w.at), w.code)
+	exit := func(n int) addr.Run { return exits + addr.Run(17*n) }
+	for _, s := range l.sites {
+		s.relocated = exit(s.index)
+	}
+	// A user's code returns to an exit, wherever it is.
+	for _, m := range testModules {
+		for a := m.Low; a < m.High; a += 8 {
+			copy(l.at(a), []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90}) // runs on to the end
+		}
+		w := &writer{at: m.High - 16}
+		w.jmp(exit(exitReturn))
+		copy(l.at(w.at), w.code)
+	}
+	for mark, n := range map[uint32]int{markTrapAlloc: exitTrapAlloc, markTrapFree: exitTrapFree} {
+		w := &writer{at: l.remote.core + addr.Run(l.core.marks[mark])}
+		w.jmp(exit(n))
+		copy(l.at(w.at), w.code)
+	}
+	closure := &l.root // a func value points to a word with the address of its code
+	l.enter = *(*func(*registers))(unsafe.Pointer(&closure))
+}
+
+// fillState is what Probe.writeState does in an inferior.
+func (l *lab) fillState() {
+	file := uint64(l.remote.file)
+	for at, v := range map[int]uint64{
+		stEnabled: 1, stMode: l.mode(), stHeader: file + fileHeader, stRing: uint64(l.remote.ring), stSize: ringSize,
+		stStacks: file + fileStacks, stSlots: file + fileSlots, stScratch: uint64(l.remote.state) + privateScratch,
+		stVerdicts: file + fileVerdicts, stReturn: uint64(l.remote.core) + uint64(l.core.marks[markReturn]),
+		stReturnWide: uint64(l.remote.core) + uint64(l.core.marks[markReturnWide]), stDepth: 64,
+	} {
+		l.setState(at, v)
+	}
+}
+
+func (l *lab) setState(at int, v uint64) { binary.LittleEndian.PutUint64(l.state[at:], v) }
+
+// publish is what Probe.publish does.
+func (l *lab) publish() {
+	ptr, err := l.tables.publish(true)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for at, v := range map[int]uint64{stRules: ptr.rules, stModules: ptr.modules, stNumMods: ptr.count, stCache: ptr.cache, stMemo: ptr.memo} {
+		l.setState(at, v)
+	}
+}
+
+// room takes n bytes of the island.
+func (l *lab) room(n int) addr.Run {
+	at := l.home
+	l.home += addr.Run(n+15) &^ 15
+	return at
+}
+
+// aimSite is what Probe.aim does.
+func (l *lab) aimSite(s *site) {
+	prog, err := l.request.program(s.Function, l.atCore(s))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	filterAt := addr.Run(0)
+	if !prog.Never {
+		filterAt = l.room(len(prog.Code) + 16)
+		w := &writer{at: filterAt}
+		matches := inline(w, prog)
+		w.bytes(0x31, 0xc0, 0xc3)
+		w.land(matches...)
+		w.bytes(0xb8, 1, 0, 0, 0, 0xc3)
+		copy(l.at(filterAt), w.code)
+	}
+	s.desc = l.room(siteBytes)
+	w := &writer{at: l.room(maxThunk)}
+	var frame [2]addr.Run
+	switch quick, ok := l.quickFilter(s); {
+	case ok && s.Function.Frees():
+		l.quickFree(w, s, s.desc, quick)
+	case ok:
+		frame = l.quickAlloc(w, s, s.desc, quick)
+	default:
+		l.coreThunk(w, s, s.desc)
+	}
+	if w.errs != nil {
+		l.t.Fatal(w.errs)
+	}
+	copy(l.at(w.at), w.code)
+	copy(l.at(s.desc), l.descriptor(s, filterAt, frame[0]+quickCall))
+	l.entry = append(l.entry[:s.index], w.at)
+}
+
+// A thread of a lab. Thread 1 is known by the test's own FS base, the others by
+// numbers that stand for one.
+type labThread struct {
+	l    *lab
+	tid  uint32
+	key  uint64
+	sp   addr.Run
+	regs [16]uint64 // those that functions preserve have what nothing else has
+}
+
+func (l *lab) thread(tid uint32) *labThread {
+	th := &labThread{l: l, tid: tid, sp: labAt + labStacks + addr.Run(tid+1)*stackSize - 256}
+	th.key = 0x7f0000000000 + uint64(tid)<<12
+	if tid == 1 {
+		th.key = l.fsBase()
+	}
+	for n := range th.regs {
+		th.regs[n] = 0xabcd<<40 + uint64(n)<<32 + uint64(tid)
+	}
+	th.regs[rbp] = 0 // no frame pointer
+	slot := l.slotOf(th.key)
+	binary.LittleEndian.PutUint64(slot[slKey:], th.key)
+	binary.LittleEndian.PutUint32(slot[slTID:], tid)
+	return th
+}
+
+// fsBase reads the FS base of the test's thread as thunks do.
+func (l *lab) fsBase() uint64 {
+	at := l.room(32)
+	w := &writer{at: at}
+	w.bytes(0xf3, 0x48, 0x0f, 0xae, 0xc0) // rdfsbase %rax
+	w.jmp(l.sites[0].relocated)
+	copy(l.at(at), w.code)
+	*l.regs = registers{pc: uint64(at)}
+	l.enter(l.regs)
+	return l.regs.all[rax]
+}
+
+// slotOf is the first place for a key.
+func (l *lab) slotOf(key uint64) []byte { return l.shared.slot(slotIndex(key)) }
+
+func slotIndex(key uint64) int {
+	hash := int64(-slotHash)
+	return int(key * uint64(hash) >> (64 - slotBits))
+}
+
+// run lets the thread go on and tells the exit.
+func (th *labThread) run(pc addr.Run) int {
+	l := th.l
+	*l.regs = registers{all: th.regs, pc: uint64(pc)}
+	l.regs.all[rsp] = uint64(th.sp)
+	l.enter(l.regs)
+	th.regs = l.regs.all
+	th.sp = addr.Run(th.regs[rsp])
+	return int(l.regs.exit)
+}
+
+// call pushes the return address and enters the function of that symbol, until
+// its original runs; an empty symbol is a function that is no allocator.
+func (th *labThread) call(ret addr.Run, symbol string, args ...uint64) int {
+	th.sp -= 8
+	th.l.poke(th.sp, uint64(ret))
+	return th.jump(symbol, args...)
+}
+
+var argNumbers = [...]int{rdi, rsi, rdx, 1, r8, r9}
+
+// jump enters a function without pushing, as a tail call does.
+func (th *labThread) jump(symbol string, args ...uint64) int {
+	if symbol == "" {
+		return 0
+	}
+	l := th.l
+	s := l.site(symbol)
+	for i, n := range argNumbers {
+		th.regs[n] = 0xa49<<40 + uint64(i)
+	}
+	for i, v := range args {
+		th.regs[argNumbers[i]] = v
+	}
+	before := th.regs
+	pc := l.entry[s.index]
+	if th.tid != 1 || !l.quick {
+		pc = l.coreEntry(s)
+		th.regs[rax], th.regs[r10], th.regs[r11] = th.key, uint64(uintptr(unsafe.Pointer(&l.slotOf(th.key)[0]))), uint64(s.desc)
+	}
+	exit := th.run(pc)
+	if exit < exitReturn {
+		if exit != s.index {
+			l.t.Errorf("%s runs %s", symbol, l.sites[exit].Function.Symbol)
+		}
+		th.check(before, argNumbers[:]...)
+	}
+	return exit
+}
+
+// frame makes room for local variables.
+func (th *labThread) frame(size addr.Run) { th.sp -= size }
+
+// ret ends the original function.
+func (th *labThread) ret(result uint64) int {
+	pc := addr.Run(th.l.peek(th.sp))
+	th.sp += 8
+	th.regs[rax], th.regs[rdx] = result, ^result
+	before := th.regs
+	exit := th.run(pc)
+	if exit == exitReturn {
+		th.check(before, rax, rdx)
+	}
+	return exit
+}
+
+// check compares registers that functions preserve, and others.
+func (th *labThread) check(before [16]uint64, more ...int) {
+	th.l.t.Helper()
+	for _, n := range append([]int{rbx, rbp, r12, 13, 14, r15}, more...) {
+		if th.regs[n] != before[n] {
+			th.l.t.Errorf("register %d is %#x, was %#x", n, th.regs[n], before[n])
+		}
+	}
+}
+
+// named is a function of the user's, for sites.
+func userFunction(t testing.TB, text string) breakpoints.Function {
+	t.Helper()
+	f, err := breakpoints.ParseFunction(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
