@@ -53,3 +53,16 @@ func BenchmarkStopThreads(b *testing.B) {
 		resume(b, p)
 	}
 }
+
+// BenchmarkPatch is a patch put in and taken out, all threads being stopped.
+func BenchmarkPatch(b *testing.B) {
+	h := launchHook(b, "once", "1")
+	b.ResetTimer()
+	for range b.N {
+		h.install(b)
+		if err := h.patch.Remove(); err != nil {
+			b.Fatal(err)
+		}
+		h.p.retiredPatches = nil // as the next stop does
+	}
+}

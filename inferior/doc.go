@@ -4,11 +4,11 @@
 //
 // In a nutshell it works as follows. The kernel ties a tracee to the thread
 // that traces it, so the goroutine that calls Launch or Attach is locked to
-// its OS thread and owns the Process: it alone may call its methods. Two are
-// free for any goroutine: Interrupt and ReadAt. Nothing happens behind the
-// owner's back: wait4(2) is called only inside Continue, StepInstruction and
-// the few methods that stop threads, and handlers and hooks run there too, on
-// the owner. Because a wait for any tracee of a thread would also reap other
+// its OS thread and owns the Process: it alone may call its methods. Three
+// are free for any goroutine: Interrupt, Wake and ReadAt. Nothing happens
+// behind the owner's back: wait4(2) is called only inside Continue,
+// StepInstruction and the few methods that stop threads, and handlers and hooks
+// run there too, on the owner. Because a wait for any tracee of a thread would also reap other
 // children of that thread, start other commands from another goroutine.
 //
 // Between calls all threads are stopped. During Continue they all run; a

@@ -29,6 +29,7 @@ import (
 type guard struct {
 	command []string // nil: not wanted
 	on      bool
+	told    bool // that its table is full
 	table   *guardTable
 	pipe    int        // write end
 	former  robustList // the thread's, before

@@ -86,7 +86,9 @@ type Hooks struct {
 	// one that loads is stopped for sure. Traps in removed modules are to be
 	// removed by whoever planted them.
 	Modules func(added, removed []Module) Action
-	// Forked reports a new process; followed: it is the target from now on.
+	// Forked reports a new process; followed: it is the target from now on, with
+	// its traps planted and, unless it shares the parent's memory, without
+	// patches (see Patch).
 	Forked func(parent, child int, followed bool)
 	// Execed reports a new image. All traps and watchpoints are gone; the new
 	// ones may be planted here, before its first instruction.

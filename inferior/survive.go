@@ -97,6 +97,10 @@ func (p *Process) secure() error {
 		}
 	}
 	p.guard.table.keepSignals(p.cur.order)
+	if g := &p.guard; g.on && g.table.tooMany && !g.told {
+		g.told = true
+		p.message("guard: more than %d bytes of code replaced: if hdb is killed, some traps stay in the process", guardSlots)
+	}
 	return nil
 }
 

@@ -249,19 +249,6 @@ func (t *Thread) flush() error {
 	return nil
 }
 
-// flushAll is flush of all stopped threads of the target.
-func (p *Process) flushAll() error {
-	for _, t := range p.cur.order {
-		if t.state != stopped {
-			continue
-		}
-		if err := t.flush(); err != nil && err != unix.ESRCH {
-			return fmt.Errorf("set registers of thread %d: %w", t.TID, err)
-		}
-	}
-	return nil
-}
-
 // left notes that the kernel runs t again.
 func (t *Thread) left() {
 	t.state = running
