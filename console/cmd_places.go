@@ -12,7 +12,7 @@ import (
 )
 
 // printStop is a row of info breakpoints and what hangs below it, as gdb's.
-func printStop(o *output, st *breakpoints.Stop) {
+func (c *Console) printStop(o *output, st *breakpoints.Stop) {
 	state := []string{}
 	if !st.Enabled {
 		state = append(state, "disabled")
@@ -37,8 +37,17 @@ func printStop(o *output, st *breakpoints.Stop) {
 			below("%d.%d  %s", st.ID, i+1, placeText(p))
 		}
 	}
-	if st.Hits > 0 {
-		below("hit %s", counted(st.Hits, "time"))
+	d, _ := c.s.StopDetail(st)
+	if text := whereDecided(d); text != "" {
+		below("%s", text)
+	}
+	switch hits := counted(st.Hits, "time"); {
+	case d.Passed > 0 && st.Hits > 0:
+		below("hit %s, %s passed by", hits, counted(d.Passed, "event"))
+	case d.Passed > 0:
+		below("not hit, %s passed by", counted(d.Passed, "event"))
+	case st.Hits > 0:
+		below("hit %s", hits)
 	}
 	if st.Ignore > 0 {
 		below("passes the next %s", counted(st.Ignore, "hit"))

@@ -58,7 +58,11 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 		if err != nil {
 			return err
 		}
-		views = append(views, viewStop(st))
+		v := viewStop(st)
+		if d, ok := c.s.StopDetail(st); ok {
+			v.InProcess, v.Outside, v.Passed = d.InProcess, d.Outside, &d.Passed
+		}
+		views = append(views, v)
 	}
 	c.show(in, struct {
 		Stops []stopView `json:"stops"`
@@ -69,7 +73,7 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 		}
 		for _, id := range ids {
 			if st, err := c.s.StopAt(id); err == nil {
-				printStop(o, st)
+				c.printStop(o, st)
 			}
 		}
 	})

@@ -62,6 +62,31 @@ type stopView struct {
 	Ignore    uint64      `json:"ignore,omitempty"`
 	Commands  []string    `json:"commands,omitempty"`
 	Places    []placeView `json:"places,omitempty"`
+
+	// Of stops at allocations: where the names of the condition are decided, and
+	// the events of this run that were no hit.
+	InProcess []string `json:"in_process,omitempty"`
+	Outside   []string `json:"outside,omitempty"`
+	Passed    *uint64  `json:"passed_events,omitempty"`
+}
+
+// whereDecided says which part of a condition the probe decides inside the
+// process, "" when there is nothing to say.
+func whereDecided(d session.StopDetail) string {
+	in, out := strings.Join(d.InProcess, ", "), strings.Join(d.Outside, ", ")
+	switch {
+	case !d.Live:
+		return ""
+	case !d.Plane.Probe:
+		return fmt.Sprintf("decided outside the process, at two stops a call: %s", d.Plane.Reason)
+	case in != "" && out != "":
+		return fmt.Sprintf("%s in the process, %s outside", in, out)
+	case in != "":
+		return in + " in the process"
+	case out != "":
+		return out + " outside the process"
+	}
+	return ""
 }
 
 type placeView struct {
@@ -100,7 +125,7 @@ func stopWord(st *breakpoints.Stop) string {
 // what says in one line where a stop is.
 func what(st *breakpoints.Stop) string {
 	switch {
-	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopWatch:
+	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopFree, st.Kind == breakpoints.StopWatch:
 		return st.Spec.String()
 	case st.Pending:
 		return st.Spec.String() + ": no such place yet, pending"

@@ -75,12 +75,14 @@ func (p *Progress) write(s string) { _, _ = io.WriteString(p.w, s) }
 
 // RecordSummary is the line that ends a recording to a file.
 func RecordSummary(st session.RecordStatus, file string) string {
-	parts := []string{
-		counted(st.Recorded, "event"), counted(st.Stacks, "stack"),
-		fmt.Sprintf("%s live (%s)", counted(st.LiveBlocks, "block"), longSize(st.LiveBytes)),
+	left := counted(st.LiveBlocks, "block") + " live at the end"
+	if st.LiveBlocks > 0 {
+		left += " of " + longSize(st.LiveBytes)
 	}
+	lost := ""
 	if st.Lost > 0 {
-		parts = append(parts, counted(st.Lost, "call")+" lost")
+		lost = ", " + counted(st.Lost, "call") + " lost"
 	}
-	return sprintf("%s: %s: %s", file, strings.Join(parts, ", "), shortSize(uint64(st.Bytes)))
+	return sprintf("%s: %s, %s, %s%s, with symbols and source lines: %s", file,
+		counted(st.Recorded, "event"), counted(st.Stacks, "stack"), left, lost, shortSize(uint64(st.Bytes)))
 }

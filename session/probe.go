@@ -31,7 +31,7 @@ type Plane struct {
 // Plane tells what follows allocator calls now, or will.
 func (s *Session) Plane() Plane {
 	if s.Settings.Probe == ProbeOff {
-		return Plane{Reason: "set probe off"}
+		return Plane{Reason: "the probe is off"}
 	}
 	return Plane{Probe: s.fellBack == "", Reason: s.fellBack}
 }

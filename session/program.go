@@ -224,6 +224,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.hits = nil
 	s.fellBack, s.said = "", map[string]bool{}
 	s.trace.reset()
+	s.spanStops()
 	s.logged, s.known, s.seen = map[int]bool{}, map[int32]*knownThread{}, nil
 	host, _ := os.Hostname()
 	err := s.newRecording(capture.Info{

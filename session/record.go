@@ -30,8 +30,8 @@ func (s *Session) Record() error {
 
 // StopRecord ends recording; what was recorded stays.
 func (s *Session) StopRecord() error {
-	if !s.trace.recording {
-		return errNotRecording
+	if err := s.recording(); err != nil {
+		return err
 	}
 	s.trace.recording, s.trace.paused = false, false
 	if s.proc == nil {
@@ -43,10 +43,10 @@ func (s *Session) StopRecord() error {
 // PauseRecord keeps events out of the recording, but for the ends of blocks that
 // are in it. They go on being followed, so that the live heap stays right.
 func (s *Session) PauseRecord() error {
-	switch {
-	case !s.trace.recording:
-		return errNotRecording
-	case s.trace.paused:
+	if err := s.recording(); err != nil {
+		return err
+	}
+	if s.trace.paused {
 		return errors.New("record: already paused: use record resume")
 	}
 	s.trace.paused = true
@@ -55,17 +55,26 @@ func (s *Session) PauseRecord() error {
 
 // ResumeRecord ends the pause.
 func (s *Session) ResumeRecord() error {
-	switch {
-	case !s.trace.recording:
-		return errNotRecording
-	case !s.trace.paused:
+	if err := s.recording(); err != nil {
+		return err
+	}
+	if !s.trace.paused {
 		return errors.New("record: not paused")
 	}
 	s.trace.paused = false
 	return nil
 }
 
-var errNotRecording = errors.New("record: not recording: use record start")
+// recording is the error of a verb that needs a recording, or nil.
+func (s *Session) recording() error {
+	switch {
+	case s.Mode() == Saved:
+		return ErrSaved
+	case !s.trace.recording:
+		return errors.New("record: not recording: use record start")
+	}
+	return nil
+}
 
 // FilterRecord has only events recorded for which c holds, and the ends of
 // their blocks; a nil c takes the filter away.
@@ -224,8 +233,8 @@ func (s *Session) logThread(t *inferior.Thread) {
 
 // logStop keeps the report, with its stack, for the capture.
 func (s *Session) logStop(r *Report) {
-	if s.rec == nil {
-		return
+	if s.rec == nil || s.stream != nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
+		return // a recording without a console stops for itself, not for a user
 	}
 	rec := capture.StopRecord{Seq: s.trace.seq, Time: r.Elapsed, Text: r.Headline(), TID: int32(r.Thread.TID)}
 	if r.Event != nil {

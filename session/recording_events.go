@@ -7,7 +7,8 @@ import (
 )
 
 // seenStacks are the stacks that the probe has sent, by their number there.
-// Those of no recorded event stay out of the recording.
+// Those of no recorded event stay out of the recording: of events that the
+// filter leaves out, of blocks that an allocator frees for itself.
 type seenStacks []seenStack
 
 type seenStack struct {
@@ -17,11 +18,7 @@ type seenStack struct {
 
 // keepStack takes a stack that events of the probe will refer to.
 func (s *Session) keepStack(st capture.Stack) capture.StackID {
-	seen := seenStack{stack: st}
-	if s.trace.logsAll() {
-		seen = seenStack{id: s.intern(st)}
-	}
-	s.seen = append(s.seen, seen)
+	s.seen = append(s.seen, seenStack{stack: st})
 	return capture.StackID(len(s.seen))
 }
 

@@ -134,6 +134,7 @@ func (s *Session) report(stop inferior.Stop, verb string) *Report {
 	}
 	var first addr.Code
 	t := stop.Thread
+	s.spanHits()
 	for _, h := range s.hits {
 		r.Hits = appendStop(r.Hits, h.stop)
 		if h.event != nil && r.Event == nil {

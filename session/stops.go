@@ -18,6 +18,7 @@ type binding struct {
 	watch  *inferior.Watch
 	size   int                // bytes watched
 	access inferior.WatchKind // that is watched for
+	span   eventSpan
 }
 
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
@@ -84,6 +85,7 @@ func (s *Session) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 		delete(s.binds, st.ID)
 		return nil, err
 	}
+	s.binds[st.ID].span.begin(s.trace.seq)
 	return st, nil
 }
 
@@ -333,6 +335,11 @@ func (s *Session) Enable(id int, on bool) error {
 		return err
 	}
 	st.Enabled = on
+	if b := s.binds[id]; on {
+		b.span.begin(s.trace.seq)
+	} else {
+		b.span.end(s.trace.seq)
+	}
 	switch {
 	case onEvents(st):
 		return s.armTracer()

@@ -70,6 +70,12 @@ func parseFlags(argv []string) (*options, error) {
 	return o, nil
 }
 
+// records tells that the command line is one of hdb record. It takes flags for
+// itself behind the word.
+func (o *options) records() bool {
+	return !o.args && o.pid == 0 && len(o.words) > 0 && o.words[0] == "record"
+}
+
 func (o *options) boolean(name string) *bool {
 	switch name {
 	case "batch":

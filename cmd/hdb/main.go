@@ -58,13 +58,8 @@ func main() {
 }
 
 func run(argv []string, in *os.File, out, errw io.Writer) int {
-	if len(argv) > 0 {
-		switch argv[0] {
-		case "symbolize":
-			return symbolize(argv[1:], in, out, errw)
-		case "record":
-			return record(argv[1:], out, errw)
-		}
+	if len(argv) > 0 && argv[0] == "symbolize" {
+		return symbolize(argv[1:], in, out, errw)
 	}
 	o, err := parseFlags(argv)
 	if err != nil {
@@ -79,6 +74,8 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return 0
 	case o.docs:
 		return docs(out, errw)
+	case o.records():
+		return record(o, out, errw)
 	}
 	return converse(o, in, out, errw)
 }

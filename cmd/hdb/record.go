@@ -152,11 +152,12 @@ func (o *recordOptions) setDuration(s string) error {
 }
 
 // record is `hdb record`.
-func record(argv []string, out, errw io.Writer) int {
-	o, err := parseRecordFlags(argv)
+func record(all *options, out, errw io.Writer) int {
+	o, err := parseRecordFlags(all.words[1:])
 	if err != nil {
 		return fail(errw, err, exitUsage)
 	}
+	o.status = o.status || all.returnChildResult
 	if o.help {
 		fmt.Fprint(out, recordUsage)
 		return 0

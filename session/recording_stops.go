@@ -1,0 +1,83 @@
+package session
+
+import "hdb/breakpoints"
+
+// eventSpan counts the events of the times in which a stop was set and enabled.
+type eventSpan struct {
+	on        bool
+	from, sum uint64
+}
+
+func (e *eventSpan) begin(seq uint64) {
+	if !e.on {
+		e.on, e.from = true, seq
+	}
+}
+
+func (e *eventSpan) end(seq uint64) {
+	if e.on {
+		e.on, e.sum = false, e.sum+seq-e.from
+	}
+}
+
+func (e *eventSpan) total(seq uint64) uint64 {
+	if e.on {
+		return e.sum + seq - e.from
+	}
+	return e.sum
+}
+
+// StopDetail is what is known of a stop at allocations beside the stop itself.
+type StopDetail struct {
+	// InProcess and Outside are the names of its condition that the probe
+	// decides inside the process, and that hdb decides.
+	InProcess, Outside []string
+	Plane              Plane
+	Live               bool   // the stop is being waited for: the above is known
+	Passed             uint64 // events of this run that it let pass
+}
+
+// StopDetail tells more of a stop at allocations; ok is false for others.
+func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
+	b := s.binds[st.ID]
+	if !onEvents(st) || b == nil {
+		return d, false
+	}
+	if seen := b.span.total(s.trace.seq); seen > st.Hits {
+		d.Passed = seen - st.Hits
+	}
+	if s.proc == nil || !st.Enabled {
+		return d, true
+	}
+	d.Plane, d.Live = s.Plane(), s.eventsArmed()
+	if s.probe != nil && s.probe.Armed() {
+		var err error
+		if d.InProcess, d.Outside, err = s.probe.Describe(st); err != nil {
+			s.notify("breakpoint %d: %v", st.ID, err)
+		}
+	}
+	return d, true
+}
+
+// spanStops counts events for the enabled stops of a new run, which begins.
+func (s *Session) spanStops() {
+	for _, st := range s.stops.All() {
+		b := s.binds[st.ID]
+		b.span = eventSpan{}
+		if st.Enabled {
+			b.span.begin(0)
+		}
+	}
+}
+
+// spanHits ends the count of stops that their hit has disabled.
+func (s *Session) spanHits() {
+	for _, h := range s.hits {
+		if h.stop == nil || h.stop.Enabled || h.event == nil {
+			continue
+		}
+		if b := s.binds[h.stop.ID]; b != nil {
+			b.span.end(h.event.Seq)
+		}
+	}
+}
