@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -73,20 +74,28 @@ type stopView struct {
 // whereDecided says which part of a condition the probe decides inside the
 // process, "" when there is nothing to say.
 func whereDecided(d session.StopDetail) string {
-	in, out := strings.Join(d.InProcess, ", "), strings.Join(d.Outside, ", ")
 	switch {
 	case !d.Live:
 		return ""
 	case !d.Plane.Probe:
 		return fmt.Sprintf("decided outside the process, at two stops a call: %s", d.Plane.Reason)
-	case in != "" && out != "":
-		return fmt.Sprintf("%s in the process, %s outside", in, out)
-	case in != "":
-		return in + " in the process"
-	case out != "":
-		return out + " outside the process"
 	}
-	return ""
+	isIn := func(name string) bool { return slices.Contains(d.InProcess, name) }
+	isOut := func(name string) bool { return slices.Contains(d.Outside, name) }
+	var parts []string
+	for _, group := range []struct {
+		names []string
+		where string
+	}{
+		{slices.DeleteFunc(slices.Clone(d.InProcess), isOut), " in the process"},
+		{slices.DeleteFunc(slices.Clone(d.InProcess), func(name string) bool { return !isOut(name) }), " narrowed in the process, decided outside"},
+		{slices.DeleteFunc(slices.Clone(d.Outside), isIn), " outside the process"},
+	} {
+		if len(group.names) > 0 {
+			parts = append(parts, strings.Join(group.names, ", ")+group.where)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 type placeView struct {
