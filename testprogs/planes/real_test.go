@@ -89,9 +89,9 @@ func compiler(t *testing.T) job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-quiet", "-imultiarch", strings.TrimSpace(string(folder)), "small.cc", "-o", "/dev/null"}
+	args := []string{"-quiet", "-frandom-seed=1", "-D_GNU_SOURCE", "-imultiarch", strings.TrimSpace(string(folder)), "small.cc", "-o", "/dev/null"}
 	if !testing.Short() {
-		args[3] = testprogs.Source(t, "demo")
+		args[5] = testprogs.Source(t, "demo")
 	}
 	return job{Limit: fullLimit, Command: testprogs.Command{
 		Path: strings.TrimSpace(string(out)), Args: args, Dir: writeFile(t, "small.cc", smallSource), Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"},

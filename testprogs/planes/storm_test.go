@@ -48,11 +48,11 @@ func (m scale) of(p plane, short bool) int {
 const runs = 50
 
 var storms = []storm{
-	{name: "storm_signals", args: "1000 %d 1", much: scale{10, 1000, 1000, 10000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2", much: scale{200, 3000, 1000, 50000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{200, 3000, 1000, 50000}, varies: true},
-	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{200, 3000, 1000, 50000}, varies: true, check: handlersInside},
-	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{200, 3000, 1000, 50000}, varies: true, check: handlersInside},
+	{name: "storm_signals", args: "1000 %d 1", much: scale{10, 50, 1000, 10000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2", much: scale{200, 3000, 1000, 5000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{200, 3000, 1000, 5000}, varies: true},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{200, 3000, 1000, 5000}, varies: true, check: handlersInside},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{200, 3000, 1000, 5000}, varies: true, check: handlersInside},
 	{name: "storm_threads", args: "16 %d", much: scale{150, 3000, 100000, 100000}, varies: true},
 	{name: "storm_threads", flags: []string{"STRIP"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
 	{name: "storm_threads", flags: []string{"-Wl,-z,now"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
@@ -69,7 +69,7 @@ var storms = []storm{
 	{name: "storm_guard", args: "%d", much: scale{1024, 512, 2048, 1024}},
 	{name: "storm_throw", args: "%d", much: scale{20, 500, 500, 5000}, check: newHandlers},
 	{name: "storm_jump", args: "raise %d", much: scale{300, 5000, 3000, 50000}},
-	{name: "storm_jump", args: "timer %d", much: scale{5, 200, 500, 5000}, varies: true},
+	{name: "storm_jump", args: "timer %d", much: scale{5, 50, 300, 1000}, varies: true},
 	{name: "storm_coroutines", args: "%d", much: scale{32, 640, 320, 6400}},
 	{name: "storm_exec", args: "%d 4", much: scale{3, 30, 4, 50}},
 	{name: "storm_deep", args: "%d 1", much: scale{300, 3000, 3000, 3000}},
