@@ -103,10 +103,11 @@ func (c *Console) noteOutput() {
 func (c *Console) finish() int {
 	c.out.more, c.out.muted = nil, false
 	c.noteOutput()
-	pid, _, attached, live := c.s.Process()
+	pid, _, _, _ := c.s.Process()
+	outlives := c.s.Outlives()
 	if err := c.s.Close(); err != nil {
 		c.fail(err)
-	} else if live && attached {
+	} else if outlives {
 		c.say("detached from process %d", pid)
 	}
 	if c.in != nil {

@@ -237,6 +237,11 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		return errors.Join(err, p.Close())
 	}
 	s.ApplySettings()
+	if len(s.cfg.Guard) > 0 {
+		if err := p.Guard(s.cfg.Guard); err != nil {
+			s.notify("%v", err)
+		}
+	}
 	s.applyCatches(p)
 	for name, pol := range s.policy {
 		if err := p.HandleSignal(name, pol); err != nil {
@@ -331,14 +336,18 @@ func (s *Session) forget() {
 	s.rebindAll()
 }
 
-// Close ends the session: launched processes are killed, attached ones go on.
+// Close ends the session: launched processes are killed unless the settings spare
+// them, attached ones go on.
 func (s *Session) Close() error {
 	var errs []error
 	if s.proc != nil {
-		if s.proc.Attached() {
+		if s.Outlives() {
 			s.unbindAll()
 			s.tracer.Disarm()
 			s.closeProbe()
+			if !s.proc.Attached() {
+				errs = append(errs, s.proc.Detach()) // Close would kill it
+			}
 		}
 		errs = append(errs, s.proc.Close())
 		s.dropProbe()
@@ -355,11 +364,21 @@ func (s *Session) Close() error {
 
 // ApplySettings makes changed settings hold for the running process.
 func (s *Session) ApplySettings() {
-	if s.proc != nil {
-		s.proc.SetFollowFork(s.Settings.FollowChild)
-		s.proc.SetDetachOnFork(!s.Settings.KeepForks)
+	if s.proc == nil {
+		return
+	}
+	s.proc.SetFollowFork(s.Settings.FollowChild)
+	s.proc.SetDetachOnFork(!s.Settings.KeepForks)
+	if s.proc.Attached() {
+		return // it was there before
+	}
+	if err := s.proc.SetKillOnExit(!s.Settings.Outlive); err != nil {
+		s.notify("%v", err)
 	}
 }
+
+// Outlives tells that the process goes on when the session ends.
+func (s *Session) Outlives() bool { return s.proc != nil && (s.proc.Attached() || s.Settings.Outlive) }
 
 // modulesChanged follows dlopen and dlclose.
 func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Action {

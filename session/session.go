@@ -31,6 +31,9 @@ import (
 type Config struct {
 	Version string       // of hdb, kept in captures
 	Notify  func(string) // one line about something that happened on the way; may be nil
+	// Guard is the command line of a process that takes traps and probes out of a
+	// program that outlives hdb, should hdb be killed; see inferior.Process.Guard.
+	Guard []string
 	// Signal is told of signals whose policy is print without stop, rather than
 	// Notify, when it is set.
 	Signal func(*inferior.Signal)
@@ -97,6 +100,7 @@ type Settings struct {
 	KeepASLR     bool   // not disable-randomization
 	FollowChild  bool   // follow-fork-mode child
 	KeepForks    bool   // not detach-on-fork
+	Outlive      bool   // not kill-on-exit: a launched program goes on without hdb
 	MaxDepth     int    // frames of a recorded stack
 	Probe        ProbeMode
 	DebugDirs    []string

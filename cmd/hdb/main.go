@@ -102,6 +102,15 @@ func version() string {
 	return "devel"
 }
 
+// guardCommand starts this program as a guard, nil if it cannot be found.
+func guardCommand() []string {
+	self, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{self, guardFlag}
+}
+
 // docs prints docs/commands.md.
 func docs(out, errw io.Writer) int {
 	if _, err := io.WriteString(out, console.Markdown()); err != nil {
@@ -114,7 +123,7 @@ func docs(out, errw io.Writer) int {
 // console talk.
 func converse(o *options, in *os.File, out, errw io.Writer) int {
 	var c *console.Console
-	s := session.New(session.Config{Version: version(), Notify: func(line string) { c.Notify(line) }})
+	s := session.New(session.Config{Version: version(), Guard: guardCommand(), Notify: func(line string) { c.Notify(line) }})
 	// The console closes the session; this is for an attach that ended halfway and
 	// for a panic, which must not leave traps in the process.
 	defer s.Close()

@@ -177,7 +177,7 @@ func record(all *options, out, errw io.Writer) int {
 	if f, ok := errw.(*os.File); ok && !o.quiet {
 		r.progress = console.NewProgress(f)
 	}
-	r.s = session.New(session.Config{Version: version(), Notify: r.say, Signal: func(sig *inferior.Signal) {
+	r.s = session.New(session.Config{Version: version(), Guard: guardCommand(), Notify: r.say, Signal: func(sig *inferior.Signal) {
 		if sig.Name == "SIGINT" {
 			r.signals.seen()
 		}
