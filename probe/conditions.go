@@ -113,6 +113,16 @@ func condition(st *breakpoints.Stop) (cond.Node, error) {
 	return &cond.And{Terms: terms}, nil
 }
 
+// asksStack tells whether a stop that may be about the function asks who called.
+func (r *Request) asksStack(fn breakpoints.Function) bool {
+	if r.Next != nil && r.Next.Cond != nil && r.Next.Cond.UsesStack() {
+		return true
+	}
+	return slices.ContainsFunc(r.Stops, func(st *breakpoints.Stop) bool {
+		return st.Cond != nil && st.Cond.UsesStack() && wants(st, fn) != filter.No
+	})
+}
+
 // usesNth tells whether the core has to number events.
 func (r *Request) usesNth() bool {
 	return r.uses(cond.Nth) || slices.ContainsFunc(r.Stops, func(st *breakpoints.Stop) bool { return st.Nth != 0 })

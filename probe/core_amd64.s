@@ -302,6 +302,22 @@ measured:
 	CALL DI
 	TESTL AX, AX
 	JEQ  allocPassed
+	MOVQ const_frSite(SP), R11
+	TESTL $const_siteVerdict, const_siFlags(R11)
+	JEQ  allocStops
+	MOVL $const_recNumber, DI
+	LEAQ const_frameSize(SP), AX
+	CALLTO(const_markRecord)
+	MOVQ const_frSlot(SP), R10
+	MOVQ STATE, R9
+	MOVL const_slStack(R10), AX
+	CMPL AX, $(1<<const_stackBits)
+	JCC  allocStops
+	MOVQ const_stVerdicts(R9), DI
+	CMPB (DI)(AX*1), $const_verdictNo
+	JEQ  allocPassed
+
+allocStops:
 	MOVQ STATE, R9
 	MOVQ const_stHeader(R9), DI
 	TESTL $const_ownerDied, const_hdAlive(DI)
@@ -520,6 +536,22 @@ freeFilter:
 	CALL DI
 	TESTL AX, AX
 	JEQ  freePassed
+	MOVQ const_frSite(SP), R11
+	TESTL $const_siteVerdict, const_siFlags(R11)
+	JEQ  freeStops
+	MOVL $const_recNumber, DI
+	LEAQ const_frameSize(SP), AX
+	CALLTO(const_markRecord)
+	MOVQ const_frSlot(SP), R10
+	MOVQ STATE, R9
+	MOVL const_slStack(R10), AX
+	CMPL AX, $(1<<const_stackBits)
+	JCC  freeStops
+	MOVQ const_stVerdicts(R9), DI
+	CMPB (DI)(AX*1), $const_verdictNo
+	JEQ  freePassed
+
+freeStops:
 	MOVQ STATE, R9
 	MOVQ const_stHeader(R9), DI
 	TESTL $const_ownerDied, const_hdAlive(DI)
@@ -734,6 +766,7 @@ findDone:
 	ADDQ const_stMemo(R11), R12
 
 // record writes a record of a call, with the number of its stack, to the ring.
+// With the type recNumber it only leaves that number in the slot.
 //
 //	in:  DI = first word without TID and stack, SI = address, DX = size,
 //	     R8 = old block, R9 = count or alignment (if flagLong),
@@ -1309,6 +1342,12 @@ memoKept:
 
 emit:
 	// BX = number of the stack
+	MOVQ rcSlot(SP), R10
+	MOVL BX, const_slStack(R10)
+	MOVL rcW0(SP), AX
+	ANDL $const_typeMask, AX
+	CMPL AX, $const_recNumber
+	JEQ  recBack
 	MOVL $const_recordSize, R14
 	TESTL $const_flagLong, rcW0(SP)
 	JEQ  emitShort

@@ -23,6 +23,7 @@ const (
 	stScratch    = 104 // address of the slots' scratch memory
 	stReturn     = 120 // where functions return to in the core,
 	stReturnWide = 128 // and those with siteWide
+	stVerdicts   = 136 // address of the verdicts on stacks, a byte each
 	stZero       = 112 // 8 bytes that stay zero: where a lost register is "saved"
 
 	stateSize = 4096
@@ -48,6 +49,7 @@ const (
 	slFreedRet  = 56 // return address
 	slFreedDone = 64 // bits of the functions that freed it
 	slFreedSite = 72 // the last of them
+	slStack     = 80 // uint32: number of the stack that was walked last
 	slShadow    = 96
 
 	slotShift = 9 // a slot is 512 bytes
@@ -96,13 +98,14 @@ const (
 
 // Bits of siFlags above the kind, which is a capture.Kind.
 const (
-	siteVM    = 1 << 8  // mmap and its family
-	siteUser  = 1 << 9  // named by the user
-	siteSized = 1 << 10 // the size is known at the entry
-	siteZero  = 1 << 11 // a call with size 0 does nothing: sbrk(0)
-	siteLong  = 1 << 12 // records have two more words: old, and count or alignment
-	siteText  = 1 << 13 // the size is that of the string returned
-	siteWide  = 1 << 14 // may take arguments on the stack
+	siteVM      = 1 << 8  // mmap and its family
+	siteUser    = 1 << 9  // named by the user
+	siteSized   = 1 << 10 // the size is known at the entry
+	siteZero    = 1 << 11 // a call with size 0 does nothing: sbrk(0)
+	siteLong    = 1 << 12 // records have two more words: old, and count or alignment
+	siteText    = 1 << 13 // the size is that of the string returned
+	siteWide    = 1 << 14 // may take arguments on the stack
+	siteVerdict = 1 << 15 // a stop asks about the stack: its verdict is kept by number
 
 	kindFree    = 1 // capture.Free and so on; a test compares them
 	kindRealloc = 2
@@ -166,6 +169,7 @@ const (
 	recBegin   = 3 // a call of a realloc function with an old block begins
 	recAbandon = 4 // a call was left without returning
 	recStack   = 5 // the frames of a stack follow
+	recNumber  = 7 // never in the ring: the number of the stack is all that is wanted
 	recPad     = 6 // nothing: the bytes are to be skipped
 
 	flagLong   = 1 << 4 // 48 bytes, else 32
@@ -201,6 +205,14 @@ const (
 	endFault   = 5 // the stack cannot be read
 	endZero    = 6 // return address 0 in the middle
 	endNoCode  = 7 // the return address is in no module and behind no call
+)
+
+// The verdicts on a stack. One that says no cannot make any stop hold, whatever
+// else is true of the call.
+const (
+	verdictNone = 0 // it was not asked yet
+	verdictNo   = 1
+	verdictMay  = 2
 )
 
 // The set of stack hashes, the PC cache and the memo.

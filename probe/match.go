@@ -91,8 +91,29 @@ func (p *Probe) allocTrap(t *inferior.Thread) inferior.Action {
 	asked := f.word(frSize)
 	return p.accounted(asked, 1, func() inferior.Action {
 		p.reportInside(tid, c.Event.Addr)
+		p.judge(s, &f, t, c)
 		return p.cfg.Sink.Alloc(t, c)
 	})
+}
+
+// judge keeps the verdict on the stack of a call for those to come.
+func (p *Probe) judge(s *site, f *frame, t *inferior.Thread, c breakpoints.Call) {
+	if !p.request.asksStack(s.Function) {
+		return
+	}
+	slot := int64(f.word(frSlot)) - int64(p.remote.file)
+	if slot < fileSlots || slot >= fileSlots+numSlots*slotSize {
+		return
+	}
+	number := binary.LittleEndian.Uint32(p.shared.file[slot+slStack:])
+	if number >= 1<<stackBits || p.shared.file[fileVerdicts+int64(number)] != verdictNone {
+		return
+	}
+	verdict := byte(verdictNo)
+	if p.cfg.Sink.May(t, c) {
+		verdict = verdictMay
+	}
+	p.shared.file[fileVerdicts+int64(number)] = verdict
 }
 
 // accounted keeps the core's bounds of the live heap right while f reports a
@@ -152,5 +173,6 @@ func (p *Probe) freeTrap(t *inferior.Thread) inferior.Action {
 		_ = t.SetRegs(regs) // killed, if this fails
 	}
 	c.Regs, c.Now = regs, addr.PC(s.Addr)
+	p.judge(s, &f, t, c)
 	return p.accounted(0, 0, func() inferior.Action { return p.cfg.Sink.Alloc(t, c) })
 }

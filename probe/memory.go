@@ -12,16 +12,17 @@ import (
 // The memory file: what hdb and the inferior share, in this order. The
 // inferior may write the first part and the ring, and read the second.
 const (
-	fileHeader = 0
-	fileStacks = fileHeader + headerSize
-	fileCaches = fileStacks + 8<<stackBits
-	fileMemos  = fileCaches + numCaches*cacheSize
-	fileSlots  = fileMemos + numMemos*memoSize
-	fileRules  = fileSlots + numSlots*slotSize // from here on read-only
-	fileMods   = fileRules + 8<<16
-	fileTables = fileMods + numMods*modsSize
-	fileRing   = fileTables + tablesSize
-	fileSize   = fileRing + ringSize
+	fileHeader   = 0
+	fileStacks   = fileHeader + headerSize
+	fileCaches   = fileStacks + 8<<stackBits
+	fileMemos    = fileCaches + numCaches*cacheSize
+	fileVerdicts = fileMemos + numMemos*memoSize
+	fileSlots    = fileVerdicts + 1<<stackBits
+	fileRules    = fileSlots + numSlots*slotSize // from here on read-only
+	fileMods     = fileRules + 8<<16
+	fileTables   = fileMods + numMods*modsSize
+	fileRing     = fileTables + tablesSize
+	fileSize     = fileRing + ringSize
 
 	cacheSize = 8 << cacheBits
 	memoSize  = memoEntry << memoBits

@@ -181,6 +181,7 @@ func (p *Probe) writeState() error {
 	put(stStacks, uint64(p.remote.file)+fileStacks)
 	put(stSlots, uint64(p.remote.file)+fileSlots)
 	put(stScratch, uint64(p.remote.state)+privateScratch)
+	put(stVerdicts, uint64(p.remote.file)+fileVerdicts)
 	put(stReturn, uint64(p.remote.core)+uint64(p.core.marks[markReturn]))
 	put(stReturnWide, uint64(p.remote.core)+uint64(p.core.marks[markReturnWide]))
 	put(stDepth, uint64(min(max(p.cfg.MaxDepth, minDepth), maxDepth)))
@@ -256,6 +257,7 @@ func (p *Probe) finish() error {
 			return err
 		}
 	}
+	clear(p.shared.file[fileVerdicts : fileVerdicts+1<<stackBits])
 	if err := p.publish(true); err != nil {
 		return err
 	}

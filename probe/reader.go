@@ -18,6 +18,9 @@ type Sink interface {
 	Event(*capture.Event, *breakpoints.Function)
 	// Alloc takes a call that a stop may want, as breakpoints.Sink does.
 	Alloc(*inferior.Thread, breakpoints.Call) inferior.Action
+	// May reports whether a stop can hold for a call with this stack, whatever
+	// else is true of it.
+	May(*inferior.Thread, breakpoints.Call) bool
 	// Live reports whether a block is allocated.
 	Live(block uint64) bool
 	// Heap is the size of all live blocks in bytes, and their number.

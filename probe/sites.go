@@ -344,6 +344,7 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		{siteLong, long},
 		{siteText, fn.Size.From == breakpoints.TextLength},
 		{siteWide, fn.Group == breakpoints.GroupUser},
+		{siteVerdict, p.request.asksStack(fn)},
 	} {
 		if f.on {
 			flags |= f.bit

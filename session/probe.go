@@ -261,6 +261,55 @@ func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Act
 	return sink{s}.Alloc(t, call)
 }
 
+// May reports whether some stop can hold for a call with this stack.
+func (k probeSink) May(t *inferior.Thread, call breakpoints.Call) bool {
+	s := k.s
+	env := &eventEnv{s: s, t: t, call: call}
+	env.find = func() []Frame { return s.named(env.walk()).Frames }
+	for _, st := range s.stops.All() {
+		if st.Enabled && onEvents(st) && (st.Cond == nil || possible(st.Cond.Root(), env, true)) {
+			return true
+		}
+	}
+	n := s.trace.next
+	return n != nil && (n.cond == nil || possible(n.cond.Root(), env, true))
+}
+
+// possible tells whether a condition can have the value when only the stack is
+// known.
+func possible(n cond.Node, v *eventEnv, value bool) bool {
+	all := func(terms []cond.Node) bool {
+		return !slices.ContainsFunc(terms, func(t cond.Node) bool { return !possible(t, v, value) })
+	}
+	one := func(terms []cond.Node) bool {
+		return slices.ContainsFunc(terms, func(t cond.Node) bool { return possible(t, v, value) })
+	}
+	switch n := n.(type) {
+	case *cond.And:
+		if value {
+			return all(n.Terms)
+		}
+		return one(n.Terms)
+	case *cond.Or:
+		if value {
+			return one(n.Terms)
+		}
+		return all(n.Terms)
+	case *cond.Not:
+		return possible(n.X, v, !value)
+	case *cond.Call:
+		switch n.Predicate {
+		case cond.Func:
+			return v.Func(n.Arg) == value
+		case cond.Module:
+			return v.Module(n.Arg) == value
+		case cond.Caller:
+			return v.Caller(n.Arg) == value
+		}
+	}
+	return true // a number, or a name that says nothing about the stack
+}
+
 // Live reports whether a block is allocated.
 func (k probeSink) Live(block uint64) bool {
 	_, ok := k.s.trace.live.At(block)
