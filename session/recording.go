@@ -24,6 +24,7 @@ type stream struct {
 	file   io.WriteCloser
 	writer *capture.Writer
 	done   chan struct{}
+	failed bool // what was recorded cannot be written
 }
 
 // flushEvery is how often a stream is written out: what was recorded longer ago
@@ -72,13 +73,18 @@ func (st *stream) run(s *Session) {
 	}
 }
 
-// tick writes out what was recorded.
+// tick writes out what was recorded. The first error of that stops the process,
+// so that it need not go on being recorded.
 func (s *Session) tick(st *stream) {
 	if s.stream != st {
 		return
 	}
 	s.noteLosses()
 	s.exclusive(st.writer.Push)
+	if st.writer.Err() != nil && !st.failed {
+		st.failed = true
+		_ = s.Interrupt() // an error would mean that nothing runs
+	}
 	if s.streaming.Tick != nil {
 		s.streaming.Tick(s.RecordStatus())
 	}

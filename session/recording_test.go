@@ -229,6 +229,20 @@ func TestStreamTellsOfAFullDisk(t *testing.T) {
 	}
 }
 
+// A disk that is full in the midst of a run stops the process.
+func TestStreamStopsWhenTheDiskIsFull(t *testing.T) {
+	s := open(t, "recorded")
+	s.Settings.Args = "20000 > /dev/null"
+	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return &fullDisk{left: 1000}, nil }})
+	recordFromMain(t, s)
+	if r := must(t)(s.Continue(1)); r.Reason != inferior.Interrupted {
+		t.Errorf("stopped by %v", r.Reason)
+	}
+	if err := s.StreamErr(); err == nil {
+		t.Error("no error of writing")
+	}
+}
+
 // A file that cannot be created keeps the program from running.
 func TestStreamThatCannotBegin(t *testing.T) {
 	s := open(t, "basic")

@@ -1,0 +1,410 @@
+package testprogs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"hdb/capture"
+)
+
+// recording is a running `hdb record`.
+type recording struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	file string // of -o
+	out  buffer // of the program and of hdb
+	done chan error
+}
+
+// buffer is what a process printed so far.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// recorder prepares `hdb record -o FILE ARGS...`.
+func newRecording(t *testing.T, args ...string) *recording {
+	t.Helper()
+	r := &recording{t: t, file: filepath.Join(t.TempDir(), "r.hdb"), done: make(chan error, 1)}
+	r.cmd = exec.Command(HDB(t), append([]string{"record", "-o", r.file}, args...)...)
+	r.cmd.Dir = filepath.Dir(r.file)
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return r
+}
+
+// start runs it, without a terminal.
+func (r *recording) start() *recording {
+	r.t.Helper()
+	r.cmd.Stdout, r.cmd.Stderr = &r.out, &r.out
+	if err := r.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	go func() { r.done <- r.cmd.Wait() }()
+	r.t.Cleanup(func() { _ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) })
+	return r
+}
+
+// wait is hdb's exit code.
+func (r *recording) wait() int {
+	r.t.Helper()
+	select {
+	case err := <-r.done:
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			r.t.Fatal(err)
+		}
+		return r.cmd.ProcessState.ExitCode()
+	case <-time.After(30 * time.Second):
+		r.t.Fatalf("hdb record does not end\n%s", r.out.String())
+	}
+	return 0
+}
+
+// until waits for what is printed.
+func (r *recording) until(text string) {
+	r.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !strings.Contains(r.out.String(), text); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Fatalf("%q is not printed:\n%s", text, r.out.String())
+		}
+	}
+}
+
+// programPID is what the program says of itself.
+func (r *recording) programPID() int {
+	r.t.Helper()
+	r.until("ready")
+	m := regexp.MustCompile(`ready (\d+)`).FindStringSubmatch(r.out.String())
+	pid, err := strconv.Atoi(m[1])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return pid
+}
+
+func (r *recording) wantExit(want int) {
+	r.t.Helper()
+	if got := r.wait(); got != want {
+		r.t.Errorf("exit code %d, want %d\n%s", got, want, r.out.String())
+	}
+}
+
+func (r *recording) wantSaid(want ...string) {
+	r.t.Helper()
+	for _, w := range want {
+		if !strings.Contains(r.out.String(), w) {
+			r.t.Errorf("%q is not in\n%s", w, r.out.String())
+		}
+	}
+}
+
+// open is the capture. complete tells that it was closed in good order.
+func (r *recording) open(complete bool) *capture.File {
+	r.t.Helper()
+	f, err := capture.Open(r.file)
+	if err != nil {
+		r.t.Fatalf("%v\n%s", err, r.out.String())
+	}
+	r.t.Cleanup(func() { f.Close() })
+	if d := f.Damage(); (d == nil) != complete {
+		r.t.Errorf("damage of the capture: %v", d)
+	}
+	return f
+}
+
+// sizes counts the events of a kind by their size.
+func sizes(f *capture.File, kind capture.Kind) map[uint64]int {
+	n := map[uint64]int{}
+	for e := range f.Events(0) {
+		if e.Kind == kind {
+			n[e.Size]++
+		}
+	}
+	return n
+}
+
+func TestRecordToTheEnd(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, "--return-child-result", Build(t, "recorded"), "20").start()
+	r.wantExit(7)
+	r.wantSaid("done", "21 blocks live at the end of 23.5 KiB (24096)", "with symbols and source lines")
+	f := r.open(true)
+	if n := sizes(f, capture.Alloc); n[1000] != 20 || n[100] != 20 || n[109] != 20 {
+		t.Errorf("allocations %v", n)
+	}
+	for e := range f.Events(0) {
+		if e.Size != 1000 {
+			continue
+		}
+		frames, ok := f.Symbol(f.Stack(e.Stack).PCs[0], true, e.Seq)
+		if !ok || frames[0].Function != "keep" || frames[0].Line != 26 {
+			t.Errorf("#%d allocated in %+v", e.Seq, frames)
+		}
+		break
+	}
+}
+
+// The program dies of SIGKILL: all that it did before is in the file.
+func TestRecordKilledProgram(t *testing.T) {
+	t.Parallel()
+	progress := filepath.Join(t.TempDir(), "progress")
+	r := newRecording(t, Build(t, "storm_progress"), "kill", "200000", progress).start()
+	r.wantExit(5)
+	f := r.open(true)
+	data, err := os.ReadFile(progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := int(binary.LittleEndian.Uint64(data))
+	found := 0
+	for e := range f.Events(0) {
+		if e.Kind == capture.Alloc || e.Kind == capture.Free {
+			found++
+		}
+	}
+	if found < calls || found > calls+1 {
+		t.Errorf("%d events, the program made %d calls", found, calls)
+	}
+}
+
+// hdb dies of SIGKILL: the file has what happened until a second before, and the
+// program dies with it.
+func TestRecordKilledRecorder(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, Build(t, "recorded"), "100000").start()
+	pid := r.programPID()
+	time.Sleep(2500 * time.Millisecond)
+	if err := r.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	r.wait()
+	f := r.open(false)
+	if n := sizes(f, capture.Alloc)[1000]; n < 200 {
+		t.Errorf("%d rounds are in the file", n)
+	}
+	waitGone(t, pid)
+}
+
+func waitGone(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("process %d lives", pid)
+		}
+	}
+}
+
+// background runs a program that is to be attached to.
+func background(t *testing.T, path string, args ...string) *recording {
+	t.Helper()
+	r := &recording{t: t, done: make(chan error, 1), cmd: exec.Command(path, args...)}
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return r.start()
+}
+
+func TestRecordAttached(t *testing.T) {
+	t.Parallel()
+	program := background(t, Build(t, "recorded"), "3000")
+	pid := program.programPID()
+	r := newRecording(t, "-p", fmt.Sprint(pid), "--duration", "0.8").start()
+	r.wantExit(0)
+	r.wantSaid(fmt.Sprintf("process %d goes on", pid))
+	if n := sizes(r.open(true), capture.Alloc)[1000]; n < 100 {
+		t.Errorf("%d rounds were recorded", n)
+	}
+	program.wantExit(7)
+	program.wantSaid("done")
+}
+
+// Each signal to hdb ends the recording of a process, which goes on.
+func TestRecordAttachedUntilSignal(t *testing.T) {
+	t.Parallel()
+	program := background(t, Build(t, "recorded"), "6000")
+	pid := program.programPID()
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		r := newRecording(t, "-p", fmt.Sprint(pid)).start()
+		waitTraced(t, pid)
+		time.Sleep(300 * time.Millisecond)
+		if err := r.cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		r.wantExit(0)
+		if n := sizes(r.open(true), capture.Alloc)[1000]; n < 10 {
+			t.Errorf("%v: %d rounds were recorded", sig, n)
+		}
+	}
+	program.wantExit(7)
+	program.wantSaid("done")
+}
+
+// waitTraced waits until hdb has attached.
+func waitTraced(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err == nil && !bytes.Contains(status, []byte("TracerPid:\t0\n")) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nobody traces process %d: %v", pid, err)
+		}
+	}
+}
+
+// Without a terminal a signal to hdb alone reaches the program.
+func TestRecordSignals(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		words   []string
+		signals []syscall.Signal
+		pause   time.Duration // between them
+		exit    int
+		said    string
+	}{
+		{"dies of Ctrl-C", nil, []syscall.Signal{syscall.SIGINT}, 0, 5, "the program has it"},
+		{"handles Ctrl-C", []string{"catch"}, []syscall.Signal{syscall.SIGINT}, 0, 0, "interrupted"},
+		{"second Ctrl-C kills", []string{"ignore"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, time.Second, 5, "kills the program"},
+		{"late second Ctrl-C", []string{"catch"}, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 2300 * time.Millisecond, 0, "interrupted"},
+		{"dies of SIGTERM", nil, []syscall.Signal{syscall.SIGTERM}, 0, 5, ""},
+		{"second SIGTERM kills", []string{"ignore"}, []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, time.Second, 5, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRecording(t, append(append([]string{Build(t, "recorded")}, tc.words...), "4000")...).start()
+			r.programPID()
+			time.Sleep(300 * time.Millisecond)
+			for i, sig := range tc.signals {
+				if i > 0 {
+					time.Sleep(tc.pause)
+				}
+				if err := r.cmd.Process.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.wantExit(tc.exit)
+			r.wantSaid(tc.said, "with symbols and source lines")
+			if n := sizes(r.open(true), capture.Alloc)[1000]; n < 10 {
+				t.Errorf("%d rounds were recorded", n)
+			}
+		})
+	}
+}
+
+// After the duration the program goes on to its end, and hdb waits for it.
+func TestRecordForAWhile(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, "--return-child-result", "--duration", "500ms", Build(t, "recorded"), "1500").start()
+	r.until("with symbols and source lines")
+	if strings.Contains(r.out.String(), "done") {
+		t.Error("the recording went on to the end of the program")
+	}
+	r.wantExit(7)
+	r.wantSaid("done")
+	if n := sizes(r.open(true), capture.Alloc)[1000]; n < 50 || n > 1400 {
+		t.Errorf("%d rounds were recorded", n)
+	}
+}
+
+func TestRecordFollowsExec(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, "--return-child-result", Build(t, "recorded"), "exec", "30").start()
+	r.wantExit(7)
+	f := r.open(true)
+	if n := sizes(f, capture.Alloc)[1000]; n != 60 {
+		t.Errorf("%d rounds were recorded, want 60", n)
+	}
+	r.wantSaid("is executing new program", "31 blocks live at the end")
+}
+
+// A child of the program runs free.
+func TestRecordLeavesForksAlone(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, "--return-child-result", Build(t, "recorded"), "fork", "30").start()
+	r.wantExit(7)
+	if n := sizes(r.open(true), capture.Alloc)[1000]; n != 30 {
+		t.Errorf("%d rounds were recorded, want 30", n)
+	}
+	if n := strings.Count(r.out.String(), "done"); n != 2 {
+		t.Errorf("%d processes came to their end\n%s", n, r.out.String())
+	}
+}
+
+// Without -o the file is named for the program and its process.
+func TestRecordNamesTheFile(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t)
+	r.cmd.Args = []string{r.cmd.Args[0], "record", Build(t, "recorded"), "1"}
+	r.start()
+	r.wantExit(0)
+	r.file = filepath.Join(filepath.Dir(r.file), fmt.Sprintf("recorded.%d.hdb", r.programPID()))
+	r.open(true)
+	r.wantSaid(filepath.Base(r.file) + ": ")
+}
+
+// A program whose recording cannot be kept does not begin.
+func TestRecordToAFullDisk(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t)
+	r.cmd.Args = []string{r.cmd.Args[0], "record", "-o", "/dev/full", Build(t, "recorded"), "1500"}
+	r.start()
+	r.wantExit(1)
+	r.wantSaid("no space left on device")
+	if strings.Contains(r.out.String(), "ready") {
+		t.Error("the program ran")
+	}
+}
+
+// On a terminal a line tells how far the recording is, and Ctrl-C goes to the
+// program.
+func TestRecordOnATerminal(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, Build(t, "recorded"), "catch", "3500")
+	r.cmd.SysProcAttr = nil
+	tty, err := pty.StartWithSize(r.cmd, &pty.Winsize{Rows: 24, Cols: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	t.Cleanup(func() { _ = r.cmd.Process.Kill() })
+	go func() {
+		_, _ = io.Copy(&r.out, tty) // until hdb has ended
+		r.done <- r.cmd.Wait()
+	}()
+	r.until("events/s")
+	if _, err := tty.Write([]byte{3}); err != nil {
+		t.Fatal(err)
+	}
+	r.wantExit(0)
+	r.wantSaid("interrupted", "done", "\r\x1b[K", "blocks live at the end")
+	if line := regexp.MustCompile(`\r([\d,]+ events/s, [\d,]+ events, live [^,]*, file [^\r\x1b]*)\x1b\[K`).FindString(r.out.String()); line == "" || len(line) > 105 {
+		t.Errorf("no progress line in %q", r.out.String())
+	}
+	r.open(true)
+}
