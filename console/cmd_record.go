@@ -13,7 +13,7 @@ func recordCommand() *Command {
 	return &Command{
 		Name: "record", Group: GroupAllocs, Synopsis: "start\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
 		Short: "record allocation events with their stacks", Args: []ArgKind{ArgSub},
-		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: some tenth of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call costs two stops of its thread, tens of microseconds. `record status` tells which it is.\n\n" +
+		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: a fraction of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call costs two stops of its thread, tens of microseconds. `record status` tells which it is.\n\n" +
 			"`hdb record` on the command line records to a file, without a console.\n\nExample:\n  record start\n  continue\n  top by live",
 		Sub: []*Command{
 			{Name: "start", Short: "record from now on", Repeat: RepeatNone, Run: runRecordStart},
@@ -39,7 +39,7 @@ func runRecordStart(_ context.Context, c *Console, _ Input) error {
 // planeText says what follows the allocators, and what that costs.
 func planeText(p session.Plane) string {
 	if p.Probe {
-		return "by code inside the process: some tenth of a microsecond a call"
+		return "by code inside the process: a fraction of a microsecond a call"
 	}
 	return sprintf("by plain breakpoints (%s): each call costs two stops, tens of microseconds", p.Reason)
 }
@@ -163,7 +163,7 @@ func (c *Console) printRecord(o *output, st session.RecordStatus) {
 	switch functions := counted(st.Sites, "allocator function"); {
 	case st.Sites == 0:
 	case st.Plane.Probe:
-		o.printf("probe: in %s, at some tenth of a microsecond a call\n", functions)
+		o.printf("probe: in %s, at a fraction of a microsecond a call\n", functions)
 	default:
 		o.printf("plain breakpoints (%s): on %s, at tens of microseconds a call\n", st.Plane.Reason, functions)
 	}

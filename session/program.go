@@ -403,6 +403,8 @@ func (s *Session) forked(parent, child int, followed bool) {
 		s.notify("following child process %d of %d", child, parent)
 	case s.Settings.KeepForks:
 		s.notify("process %d forked %d, which is held: see info inferiors", parent, child)
+	case s.cfg.Forked != nil:
+		s.cfg.Forked(parent, child)
 	default:
 		s.notify("process %d forked %d: it runs free", parent, child)
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	// Guard is the command line of a process that takes traps and probes out of a
 	// program that outlives hdb, should hdb be killed; see inferior.Process.Guard.
 	Guard []string
+	// Forked is told of children that run free, rather than Notify, when it is set.
+	Forked func(parent, child int)
 	// Signal is told of signals whose policy is print without stop, rather than
 	// Notify, when it is set.
 	Signal func(*inferior.Signal)

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"hdb/console"
 )
@@ -43,5 +45,43 @@ func TestUsageErrors(t *testing.T) {
 func TestArgumentsAreReadBack(t *testing.T) {
 	if got := quoteArgs([]string{"a b", "it's", ">", ""}); got != `'a b' 'it'\''s' '>' ''` {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestRecordFlags(t *testing.T) {
+	o, err := parseRecordFlags(strings.Fields("-f --filter=size>1k -o out.hdb --duration 1.5 -q --return-child-result prog -o x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !o.force || !o.quiet || !o.status || o.filter != "size>1k" || o.file != "out.hdb" || o.duration != 1500*time.Millisecond {
+		t.Errorf("got %+v", o)
+	}
+	if got := strings.Join(o.words, " "); got != "prog -o x" {
+		t.Errorf("program %q", got)
+	}
+	for _, args := range []string{"", "-p 12 prog", "-p x", "--duration 0 prog", "--duration soon prog", "-o", "--json prog", "-f=1 prog"} {
+		if _, err := parseRecordFlags(strings.Fields(args)); err == nil {
+			t.Errorf("hdb record %s: no error", args)
+		}
+	}
+}
+
+func TestScriptsAreRunByTheirInterpreter(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"#!/bin/sh\necho": "/bin/sh F a", "#! /usr/bin/env  bash -x \n": "/usr/bin/env bash -x F a",
+		"\x7fELF": "F a", "#!": "F a", "#!\n": "F a", "": "F a",
+	} {
+		file := filepath.Join(dir, "script")
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.ReplaceAll(strings.Join(interpreted([]string{file, "a"}), " "), file, "F")
+		if got != want {
+			t.Errorf("%q is run as %q, want %q", text, got, want)
+		}
+	}
+	if got := interpreted([]string{"no such program"}); len(got) != 1 {
+		t.Errorf("got %q", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -177,11 +178,14 @@ func record(all *options, out, errw io.Writer) int {
 	if f, ok := errw.(*os.File); ok && !o.quiet {
 		r.progress = console.NewProgress(f)
 	}
-	r.s = session.New(session.Config{Version: version(), Guard: guardCommand(), Notify: r.say, Signal: func(sig *inferior.Signal) {
-		if sig.Name == "SIGINT" {
-			r.signals.seen()
-		}
-	}})
+	r.s = session.New(session.Config{
+		Version: version(), Guard: guardCommand(), Notify: r.say, Forked: r.forked,
+		Signal: func(sig *inferior.Signal) {
+			if sig.Name == "SIGINT" {
+				r.signals.seen()
+			}
+		},
+	})
 	defer r.s.Close()
 	r.signals.s, r.signals.attached, r.signals.say = r.s, o.pid != 0, r.say
 	return r.run(filter)
@@ -195,6 +199,7 @@ type recorder struct {
 	errw     io.Writer
 	progress *console.Progress
 	file     string // that is being written
+	forks    int    // children that run free
 	signals  recordSignals
 	mu       sync.Mutex // guards the output of say and show
 }
@@ -205,6 +210,14 @@ func (r *recorder) say(line string) {
 	defer r.mu.Unlock()
 	r.progress.Clear()
 	fmt.Fprintf(r.errw, "hdb: %s\n", console.Clean(line))
+}
+
+// forked says of the first child that it is not recorded, and counts them all.
+func (r *recorder) forked(parent, child int) {
+	r.forks++
+	if r.forks == 1 && !r.o.quiet {
+		r.say(fmt.Sprintf("process %d forked %d: children run free and are not recorded", parent, child))
+	}
 }
 
 // show brings the progress up to date.
@@ -252,10 +265,11 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 func (r *recorder) run(filter *cond.Cond) int {
 	s, o := r.s, r.o
 	if o.pid == 0 {
-		if _, err := s.Load(o.words[0]); err != nil {
+		words := interpreted(o.words)
+		if _, err := s.Load(words[0]); err != nil {
 			return fail(r.errw, err, exitTarget)
 		}
-		s.Settings.Args = quoteArgs(o.words[1:])
+		s.Settings.Args = quoteArgs(words[1:])
 	}
 	if err := r.passSignals(); err != nil {
 		return fail(r.errw, err, 1)
@@ -280,6 +294,35 @@ func (r *recorder) run(filter *cond.Cond) int {
 		defer timer.Stop()
 	}
 	return r.follow()
+}
+
+// interpreted puts the interpreter of a script before its name, as execve(2)
+// does; a program that it executes in its place is followed.
+func interpreted(words []string) []string {
+	path := words[0]
+	if _, err := os.Stat(path); err != nil && !strings.Contains(path, "/") {
+		if path, err = exec.LookPath(path); err != nil {
+			return words // which loading it will explain
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return words
+	}
+	defer f.Close()
+	head := make([]byte, 256) // BINPRM_BUF_SIZE of linux/binfmts.h
+	n, _ := io.ReadFull(f, head)
+	line, _, whole := strings.Cut(string(head[:n]), "\n")
+	line, script := strings.CutPrefix(line, "#!")
+	interpreter, argument, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if !script || !whole || interpreter == "" {
+		return words
+	}
+	before := []string{interpreter}
+	if argument = strings.TrimSpace(argument); argument != "" {
+		before = append(before, argument)
+	}
+	return append(append(before, path), words[1:]...)
 }
 
 // launchCode is the exit code of a program that could not be recorded.
@@ -371,7 +414,11 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 		}
 	}
 	if !r.o.quiet && r.file != "" {
-		r.say(console.RecordSummary(st, r.file))
+		summary := console.RecordSummary(st, r.file)
+		if r.forks > 1 {
+			summary += fmt.Sprintf("; %d children were not recorded", r.forks)
+		}
+		r.say(summary)
 	}
 	return r.exitCode(code, exit)
 }
