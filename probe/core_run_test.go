@@ -382,3 +382,52 @@ func TestSlots(t *testing.T) {
 		t.Errorf("%d events, want %d", l.Events(), before+1)
 	}
 }
+
+// Functions that the user has named: with arguments on the stack, and results of
+// other kinds.
+func TestUserFunctions(t *testing.T) {
+	l := newLab(t, Request{Record: true}, "pool_get size=64", "pool_put free=ARG2", "obstack_get size=ARG6")
+	text := l.addTextSite()
+	l.restart(l.request)
+	th := l.thread(1)
+	th.call(here, "pool_get")
+	th.call(there, "malloc", 4096) // its own affair, wherever it calls from
+	th.ret(0x5000)
+	th.call(there, "free", 0x7000)
+	th.ret(0)
+	th.ret(0x5040)
+	th.call(here, "pool_put", 0, 0x5040)
+	th.ret(0)
+	l.Drain()
+	l.expect(t, "pool_get(64) = 0x5040", "pool_put(0x5040)")
+
+	// The original finds its stack arguments where it expects them.
+	for i := range addr.Run(wideSize / 8) {
+		l.poke(th.sp+8*i, uint64(0x111*i))
+	}
+	th.call(here, "obstack_get", 1, 2, 3, 4, 5, 48)
+	for i := range addr.Run(wideSize / 8) {
+		if got := l.peek(th.sp + 8 + 8*i); got != uint64(0x111*i) {
+			t.Fatalf("stack argument %d is %#x", i, got)
+		}
+	}
+	if (th.sp+8)%16 != 0 {
+		t.Errorf("stack pointer %v at the original's entry", th.sp)
+	}
+	th.ret(0x5080)
+
+	copy(l.at(labAt+labStacks), "duplicate\x00")
+	th.call(here, text, 0)
+	th.ret(uint64(labAt + labStacks))
+	th.call(here, text, 0)
+	th.ret(0)
+	l.Drain()
+	l.expect(t, "obstack_get(48) = 0x5080", fmt.Sprintf("mi_strdup(10) = %#x", uint64(labAt+labStacks)), "mi_strdup(0) = NULL")
+}
+
+// addTextSite adds a function whose block is as long as the text in it.
+func (l *lab) addTextSite() string {
+	s := l.addSite(catalogued(l.t, "mi_strdup"), libcAt)
+	l.stubs()
+	return s.Function.Symbol
+}

@@ -3,10 +3,12 @@ package probe
 import (
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
 	"hdb/breakpoints"
+	"hdb/inferior"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +41,7 @@ const (
 	labSize   = labFar + 4096
 
 	stackSize = 1 << 16
+	callsFrom = moduleSize / 2 // where a module has calls
 )
 
 // Exits of a lab above the numbers of sites, whose original functions they are.
@@ -58,10 +61,14 @@ type lab struct {
 	state []byte
 	regs  *registers
 	enter func(*registers)
-	root  addr.Run // of the function enter
-	quick bool     // thread 1 comes through quick thunks where there are such
-	home  addr.Run // the island's free room begins there
-	entry []addr.Run
+	root  addr.Run   // of the function enter
+	quick bool       // thread 1 comes through thunks
+	home  addr.Run   // the island's free room begins there
+	entry []addr.Run // thunks by site
+	stops []string   // calls that ended at a trap
+
+	// leaveAt makes an address one that the user's code returns to.
+	leaveAt func(addr.Run)
 }
 
 func mapAt(t testing.TB, at, size uintptr, prot int) []byte {
@@ -81,18 +88,20 @@ func mapAt(t testing.TB, at, size uintptr, prot int) []byte {
 	return unsafe.Slice((*byte)(p), size)
 }
 
-// newLab makes one whose thread is the test's.
-func newLab(t testing.TB, request Request) *lab {
+// newLab makes one whose thread is the test's. The functions are the user's own.
+func newLab(t testing.TB, request Request, functions ...string) *lab {
 	t.Helper()
 	runtime.LockOSThread() // the core knows threads by their FS base
 	t.Cleanup(runtime.UnlockOSThread)
 	const all = unix.PROT_READ | unix.PROT_WRITE | unix.PROT_EXEC
 	l := &lab{ring: newRing(t), mem: mapAt(t, uintptr(labAt), labSize, all), state: mapAt(t, 0, privateSize, unix.PROT_READ|unix.PROT_WRITE)}
-	l.request, l.fsgsbase = request, true
+	l.fsgsbase = true
+	for _, text := range functions {
+		l.addSite(userFunction(t, text), programAt)
+	}
 	place := func(b []byte) addr.Run { return addr.Run(uintptr(unsafe.Pointer(&b[0]))) }
 	l.remote = remote{state: place(l.state), file: place(l.shared.file), ring: place(l.shared.ring), core: labAt + labCore}
 	l.tables.at = l.remote.file
-	l.home = labAt + labIsland
 	var err error
 	if l.Probe.core, err = loadCore(l.remote.state); err != nil {
 		t.Fatal(err)
@@ -102,12 +111,28 @@ func newLab(t testing.TB, request Request) *lab {
 	}
 	copy(l.at(l.remote.core), l.core.code)
 	l.stubs()
-	l.fillState()
+	l.restart(request)
+	return l
+}
+
+// restart begins anew with another request.
+func (l *lab) restart(request Request) {
+	l.request = request
+	*l.notebook = *newNotebook()
+	l.stops = nil
+	clear(l.shared.ring[:l.shared.word(hdHead).Load()%ringSize])
+	if l.shared.word(hdNew).Load() > 0 {
+		clear(l.shared.file[fileStacks:fileCaches])
+	}
+	clear(l.shared.file[fileHeader : fileHeader+headerSize])
+	clear(l.shared.file[fileSlots : fileSlots+numSlots*slotSize])
+	l.newReader()
+	l.home = labAt + labIsland
 	for _, s := range l.sites {
 		l.aimSite(s)
 	}
+	l.fillState()
 	l.publish()
-	return l
 }
 
 // at is the memory at an address.
@@ -160,14 +185,23 @@ func (l *lab) stubs() {
 	for _, s := range l.sites {
 		s.relocated = exit(s.index)
 	}
-	// A user's code returns to an exit, wherever it is.
-	for _, m := range testModules {
-		for a := m.Low; a < m.High; a += 8 {
-			copy(l.at(a), []byte{0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90}) // runs on to the end
-		}
-		w := &writer{at: m.High - 16}
+	// The user's code returns to an exit, wherever it is: in the first half of a
+	// module over nops, in the second by a jump each 16 bytes, which is behind
+	// something that looks like a call.
+	l.leaveAt = func(a addr.Run) {
+		w := &writer{at: a}
 		w.jmp(exit(exitReturn))
-		copy(l.at(w.at), w.code)
+		copy(l.at(a), w.code)
+	}
+	for _, m := range testModules {
+		for a := m.Low; a < m.Low+callsFrom; a++ {
+			l.at(a)[0] = 0x90
+		}
+		l.leaveAt(m.Low + callsFrom - 16)
+		for a := m.Low + callsFrom; a < m.High; a += 16 {
+			l.leaveAt(a)
+			l.at(a + 11)[0] = 0xe8 // call
+		}
 	}
 	for mark, n := range map[uint32]int{markTrapAlloc: exitTrapAlloc, markTrapFree: exitTrapFree} {
 		w := &writer{at: l.remote.core + addr.Run(l.core.marks[mark])}
@@ -300,7 +334,36 @@ func (th *labThread) run(pc addr.Run) int {
 	l.enter(l.regs)
 	th.regs = l.regs.all
 	th.sp = addr.Run(th.regs[rsp])
-	return int(l.regs.exit)
+	exit := int(l.regs.exit)
+	if exit == exitTrapAlloc || exit == exitTrapFree {
+		return th.trapped(exit)
+	}
+	return exit
+}
+
+// trapped does what the handlers of the core's traps do, but for the process.
+func (th *labThread) trapped(exit int) int {
+	l := th.l
+	f := frame{at: th.sp}
+	for i := range f.words {
+		f.words[i] = l.peek(th.sp + addr.Run(8*i))
+	}
+	i := slices.IndexFunc(l.sites, func(s *site) bool { return uint64(s.desc) == f.word(frSite) })
+	s := l.sites[i]
+	c := f.call(s, &inferior.Thread{TID: int(th.tid)})
+	if exit == exitTrapFree {
+		l.stops = append(l.stops, c.String())
+		for i, n := range argNumbers {
+			th.regs[n] = c.Args[i]
+		}
+		th.sp = c.SP
+		return th.run(s.relocated)
+	}
+	complete(&c.Event, &c.Function, f.flags()&flagFailed != 0)
+	l.stops = append(l.stops, c.String())
+	th.sp += frameSize + 8
+	th.regs[rax], th.regs[rdx] = f.word(frRes), f.word(frRes2)
+	return exitReturn
 }
 
 // call pushes the return address and enters the function of that symbol, until
@@ -368,7 +431,6 @@ func (th *labThread) check(before [16]uint64, more ...int) {
 	}
 }
 
-// named is a function of the user's, for sites.
 func userFunction(t testing.TB, text string) breakpoints.Function {
 	t.Helper()
 	f, err := breakpoints.ParseFunction(text)

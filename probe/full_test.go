@@ -1,0 +1,144 @@
+package probe
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+)
+
+// fill leaves room for n bytes in the ring.
+func (l *lab) fill(n uint64) {
+	size := uint64(ringSize) - n
+	at := l.shared.word(hdHead).Load()
+	l.shared.word(hdHead).Store(at + size)
+	l.shared.record(at).Store(recPad | size/16<<countShift)
+}
+
+// newFullLab makes one for tests whose threads wait in the core: the garbage
+// collector, which cannot interrupt them, must not stop the others meanwhile.
+func newFullLab(t *testing.T) *lab {
+	l := newLab(t, Request{Record: true})
+	percent := debug.SetGCPercent(-1)
+	runtime.GC()
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	return l
+}
+
+// A thread waits for room, and goes on when there is some.
+func TestFullRing(t *testing.T) {
+	l := newFullLab(t)
+	th := l.thread(1)
+	l.fill(recordSize - 16)
+	drained := make(chan struct{})
+	go func() {
+		for l.shared.half(hdWaiting).Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		l.Drain()
+		close(drained)
+	}()
+	th.call(here, "free", 0x5000) // its stack waits first
+	<-drained
+	th.ret(0)
+	l.Drain()
+	l.expect(t, "free(0x5000)")
+	if s := l.Stats(); s.Waits == 0 || s.Lost != 0 || s.LostSt != 0 {
+		t.Errorf("%+v", s)
+	}
+	if n := l.shared.half(hdWaiting).Load(); n != 0 {
+		t.Errorf("%d threads wait", n)
+	}
+}
+
+// It waits two seconds at most; those that come later do not wait, until the
+// consumer is seen to work.
+func TestConsumerStands(t *testing.T) {
+	l := newFullLab(t)
+	th := l.thread(1)
+	l.fill(0)
+	began := time.Now()
+	th.call(here, "free", 0x5000)
+	th.ret(0)
+	if took := time.Since(began); took < time.Second || took > 10*time.Second {
+		t.Errorf("waited %v", took)
+	}
+	began = time.Now()
+	for range 1000 {
+		th.call(here, "free", 0x6000)
+		th.ret(0)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("waited %v more", took)
+	}
+	if s := l.Stats(); s.Lost != 1001 || s.LostSt != 1001 || s.Stacks != 0 {
+		t.Errorf("%+v, want 1001 events and as many stacks lost", s)
+	}
+	l.Drain()
+	l.expect(t)
+	th.call(here, "free", 0x7000)
+	th.ret(0)
+	l.Drain()
+	l.expect(t, "free(0x7000)")
+	if id := l.events[0].Stack; id == 0 {
+		t.Error("the stack that was lost has not been sent again")
+	}
+}
+
+// Nobody waits for an hdb that is dead.
+func TestConsumerDied(t *testing.T) {
+	l := newFullLab(t)
+	th := l.thread(1)
+	l.fill(0)
+	died := make(chan time.Time)
+	go func() {
+		for l.shared.half(hdWaiting).Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		l.shared.half(hdAlive).Store(ownerDied)
+		died <- time.Now()
+	}()
+	th.call(here, "free", 0x5000)
+	back := time.Now()
+	if took := back.Sub(<-died); took > 500*time.Millisecond {
+		t.Errorf("waited %v after hdb died", took)
+	}
+	th.ret(0)
+	th.call(here, "free", 0x6000)
+	th.ret(0)
+	if l.state[stEnabled] != 0 {
+		t.Error("still enabled")
+	}
+}
+
+// The consumer sleeps until a quarter of the ring is full.
+func TestWake(t *testing.T) {
+	l := newLab(t, Request{Record: true})
+	th := l.thread(1)
+	th.call(here, "free", 0x5000) // the stack is sent
+	th.ret(0)
+	sleep := l.shared.half(hdSleep)
+	l.shared.word(hdWakeAt).Store(l.shared.word(hdHead).Load() + 2*recordSize)
+	sleep.Store(1)
+	woken := make(chan time.Duration)
+	go func() {
+		began := time.Now()
+		for sleep.Load() == 1 {
+			futexWait(sleep, 1, int64(10*time.Second))
+		}
+		woken <- time.Since(began)
+	}()
+	time.Sleep(10 * time.Millisecond)
+	th.call(here, "free", 0x6000)
+	th.ret(0)
+	if sleep.Load() != 1 {
+		t.Error("woken too early")
+	}
+	th.call(here, "free", 0x7000)
+	th.ret(0)
+	if took := <-woken; took > 5*time.Second {
+		t.Errorf("slept %v", took)
+	}
+	l.Drain()
+	l.expect(t, "free(0x5000)", "free(0x6000)", "free(0x7000)")
+}
