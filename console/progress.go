@@ -1,7 +1,6 @@
 package console
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -53,8 +52,7 @@ func (p *Progress) Show(st session.RecordStatus) {
 // progressLine is the line in words.
 func progressLine(st session.RecordStatus, rate uint64) string {
 	parts := []string{
-		grouped(rate) + " events/s", counted(st.Recorded, "event"),
-		fmt.Sprintf("live %s in %s", shortSize(st.LiveBytes), counted(st.LiveBlocks, "block")),
+		grouped(rate) + " events/s", counted(st.Recorded, "event"), shortSize(st.LiveBytes) + " live",
 	}
 	if st.Lost > 0 {
 		parts = append(parts, grouped(st.Lost)+" lost")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"hdb/capture"
@@ -24,7 +25,8 @@ type stream struct {
 	file   io.WriteCloser
 	writer *capture.Writer
 	done   chan struct{}
-	failed bool // what was recorded cannot be written
+	failed bool        // what was recorded cannot be written
+	asked  atomic.Bool // a tick is under way: the process may stand for long
 }
 
 // flushEvery is how often a stream is written out: what was recorded longer ago
@@ -66,8 +68,11 @@ func (st *stream) run(s *Session) {
 		case <-st.done:
 			return
 		case <-ticker.C:
-			if p := s.target.Load(); p != nil {
-				p.Wake(func() { s.tick(st) })
+			if p := s.target.Load(); p != nil && st.asked.CompareAndSwap(false, true) {
+				p.Wake(func() {
+					st.asked.Store(false)
+					s.tick(st)
+				})
 			}
 		}
 	}

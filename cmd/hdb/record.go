@@ -243,6 +243,7 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 	if r.o.pid == 0 {
 		r.signals.runs(info.PID)
 	}
+	r.signals.start() // until now nothing was done to the program, and hdb may die
 	r.file = r.o.file
 	if r.file == "" {
 		r.file = fmt.Sprintf("%s.%d.hdb", filepath.Base(info.Program), info.PID)
@@ -278,7 +279,6 @@ func (r *recorder) run(filter *cond.Cond) int {
 	if err := errors.Join(s.Record(), s.FilterRecord(filter)); err != nil {
 		return fail(r.errw, err, 1)
 	}
-	r.signals.start()
 	defer r.signals.stop()
 	var err error
 	if o.pid != 0 {
@@ -375,6 +375,7 @@ func over(rep *session.Report) bool {
 // suspend follows Ctrl-Z: the program stands, and so does hdb, until fg.
 func (r *recorder) suspend(rep *session.Report) {
 	if rep.Signal != nil && rep.Signal.Name == "SIGTSTP" {
+		r.progress.Clear()
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // one may always stop oneself
 	}
 }

@@ -51,6 +51,9 @@ func (g *recordSignals) start() {
 }
 
 func (g *recordSignals) stop() {
+	if g.ch == nil {
+		return // never started
+	}
 	signal.Stop(g.ch)
 	close(g.ch)
 	<-g.done
@@ -104,13 +107,15 @@ func (g *recordSignals) seen() {
 // interrupted handles a Ctrl-C, which hdb and the program may both have got.
 func (g *recordSignals) interrupted() {
 	g.mu.Lock()
-	since := time.Since(g.last)
+	since, over := time.Since(g.last), g.pid == 0
 	if since > sameInterrupt {
 		g.last = time.Now()
 	}
 	g.mu.Unlock()
 	switch {
 	case since <= sameInterrupt:
+	case over:
+		g.say("interrupt: the program has ended, its recording is being completed")
 	case since < secondInterrupt:
 		g.send(syscall.SIGKILL)
 	default:
