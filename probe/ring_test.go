@@ -163,7 +163,7 @@ type ring struct {
 func (p *Probe) newReader() {
 	p.reader = reader{
 		p: p, stacks: make([]stackOf, 1<<stackBits), overflow: map[uint32]capture.StackID{},
-		threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
+		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
 	p.clock.resume(0)

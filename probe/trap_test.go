@@ -10,6 +10,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/internal/addr"
+	"hdb/probe/cfi"
 )
 
 // stopsAt is a request for stops, each as break reads it.
@@ -213,5 +214,116 @@ func (l *lab) checkShadow(th *labThread) {
 		if sp := binary.LittleEndian.Uint64(slot[slShadow+shadowSize*n+shSP:]); sp != 0 {
 			l.t.Errorf("entry %d of %d has stack pointer %#x", n, depth, sp)
 		}
+	}
+}
+
+// A stack that has been judged is not asked about again.
+func TestVerdicts(t *testing.T) {
+	l := newLab(t, stopsAt(t, `malloc if size >= 100 && func("load_*")`, `free if func("load_*")`))
+	th := l.thread(1)
+	th.sp -= 16 << 10
+	m := l.newStack(th, 3)
+	m.even = true
+	for range 5 {
+		m.frame(cfi.SP)
+	}
+	m.returnsTo(m.code(), cfi.Rule(cfi.Root))
+	m.end(uint64(m.want.PCs[5]))
+	calls := func(size uint64) (stops []string) {
+		l.stops = nil
+		c := *th
+		c.sp -= 8 // the return address is there
+		c.jump("malloc", size)
+		c.ret(0x5000)
+		c = *th
+		c.sp -= 8
+		c.jump("free", 0x6000)
+		c.ret(0)
+		return l.stops
+	}
+	verdict := func() *byte {
+		n := binary.LittleEndian.Uint32(l.slotOf(th.key)[slStack:])
+		if n >= 1<<stackBits {
+			t.Fatalf("the stack has number %#x", n)
+		}
+		return &l.shared.file[fileVerdicts+n]
+	}
+	both := []string{"malloc(100) = 0x5000", "free(0x6000)"}
+	if got := calls(100); !slices.Equal(got, both) {
+		t.Errorf("not judged: %q", got)
+	}
+	*verdict() = verdictMay
+	if got := calls(100); !slices.Equal(got, both) {
+		t.Errorf("may hold: %q", got)
+	}
+	if got := calls(99); !slices.Equal(got, both[1:]) {
+		t.Errorf("too small: %q", got)
+	}
+	*verdict() = verdictNo
+	if got := calls(100); got != nil {
+		t.Errorf("cannot hold: %q", got)
+	}
+	l.Drain()
+	l.expect(t) // but the stack's frames
+	if l.Probe.stacks[binary.LittleEndian.Uint32(l.slotOf(th.key)[slStack:])].id == 0 {
+		t.Error("the stack was not sent")
+	}
+}
+
+// The numbers of events and the heap's bounds, which conditions compare with.
+func TestBounds(t *testing.T) {
+	l := newLab(t, stopsAt(t, "alloc #3", "alloc if live > 1000", "free if blocks < 2"))
+	if m := l.mode(); m != modeNumber|modeLive {
+		t.Fatalf("mode %#x", m)
+	}
+	count, live, blocks := l.shared.word(hdCount), l.shared.word(hdLive), l.shared.word(hdBlocks)
+	th := l.thread(1)
+	play := func(size, result uint64) (stopped bool) {
+		before := len(l.stops)
+		th.call(here, "malloc", size)
+		th.ret(result)
+		return len(l.stops) > before
+	}
+	free := func(block uint64) (stopped bool) {
+		before := len(l.stops)
+		th.call(here, "free", block)
+		th.ret(0)
+		return len(l.stops) > before
+	}
+	check := func(when string, stopped, want bool, n, bytes, b uint64) {
+		t.Helper()
+		if stopped != want || count.Load() != n || live.Load() != bytes || blocks.Load() != b {
+			t.Errorf("%s: stopped %v, %d events, %d bytes in %d blocks; want %v, %d, %d, %d", when,
+				stopped, count.Load(), live.Load(), blocks.Load(), want, n, bytes, b)
+		}
+	}
+	check("#1", play(400, 0x5000), false, 1, 400, 1)
+	check("#2", play(400, 0x6000), false, 2, 800, 2)
+	check("#3", play(100, 0x7000), true, 3, 900, 3)
+	check("#4", play(100, 0x8000), true, 4, 1000, 4) // the count is no less than the number of any event now
+	live.Store(100)
+	blocks.Store(1)
+	check("few blocks", free(0x5000), true, 5, 100, 1)
+	blocks.Store(50)
+	check("many blocks", free(0x5000), true, 6, 100, 50) // fewer than 50 are possible
+}
+
+// Conditions name threads by numbers, and cells say which TIDs these have.
+func TestThreadCells(t *testing.T) {
+	r := stopsAt(t, "malloc if thread == 2")
+	l := newLab(t, Request{})
+	l.ownerThread()
+	l.restart(r)
+	l.shared.half(hdThreads).Store(2) // the first cell
+	for _, tid := range []uint32{1, 2, 3} {
+		th := l.thread(tid)
+		th.call(here, "malloc", uint64(tid))
+		th.ret(0x5000)
+	}
+	if want := []string{"malloc(2) = 0x5000"}; !slices.Equal(l.stops, want) {
+		t.Errorf("stops %q, want %q", l.stops, want)
+	}
+	if !slices.Equal(l.cellOf, []uint64{2}) {
+		t.Errorf("cells of %v", l.cellOf)
 	}
 }
