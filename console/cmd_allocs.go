@@ -142,7 +142,7 @@ func (c *Console) showEvents(in Input, rows []*session.Event, total int, which s
 // noteBlind says when what seems to live may be gone.
 func (c *Console) noteBlind() {
 	if c.s.Blind() {
-		c.Notify("the program ran on while no allocation stop or recording was active: some of these blocks may be freed by now")
+		c.Notify("the program ran on while not every allocator call was followed: some of these blocks may be freed by now")
 	}
 }
 
