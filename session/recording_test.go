@@ -275,3 +275,74 @@ func TestLossesAreInTheRecording(t *testing.T) {
 		t.Errorf("the capture says %d lost, %v", st.Lost, st.Losses)
 	}
 }
+
+func TestTruncatedStacksAreCounted(t *testing.T) {
+	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+		s := open(t, "deep")
+		s.Settings.Probe, s.Settings.MaxDepth = mode, 16
+		recordFromMain(t, s)
+		must(t)(s.Continue(1))
+		if st := s.RecordStatus(); st.Truncated == 0 || st.Truncated >= st.Stacks {
+			t.Errorf("%d of %d stacks truncated", st.Truncated, st.Stacks)
+		}
+	})
+}
+
+// What other code at the same addresses would answer is asked again.
+func TestFilterAsksAgainWhenModulesChange(t *testing.T) {
+	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+		s := open(t, "dlopen", "-ldl")
+		s.Settings.Probe = mode
+		s.Settings.Args = testprogs.Build(t, "plugin", "-shared", "-fPIC") + " > /dev/null"
+		filter(t, s, `module("plugin") || func("plugin_run")`)
+		recordFromMain(t, s)
+		must(t)(s.Continue(1))
+		for _, call := range calls(t, s) {
+			if !strings.HasSuffix(call, " 11111") && !strings.HasSuffix(call, " 22222") {
+				t.Errorf("recorded %s", call)
+			}
+		}
+		if len(calls(t, s)) < 4 {
+			t.Errorf("recorded %v", calls(t, s))
+		}
+	})
+}
+
+// Events that passed a stop are those seen while it was enabled, less its hits.
+func TestPassedEvents(t *testing.T) {
+	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+		s := open(t, "basic")
+		s.Settings.Probe = mode
+		must(t)(s.Start(nil))
+		setBreak(t, s, "alloc if size == 4000") // #4
+		setBreak(t, s, "free if size == 4096")  // #12
+		wants := func(id int, hits, passed uint64) {
+			t.Helper()
+			st, err := s.StopAt(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, ok := s.StopDetail(st)
+			if !ok || st.Hits != hits || d.Passed != passed {
+				t.Errorf("stop %d: %d hits, %d passed, want %d and %d", id, st.Hits, d.Passed, hits, passed)
+			}
+		}
+		must(t)(s.Continue(1))
+		wants(1, 1, 3)
+		wants(2, 0, 4)
+		if err := s.Enable(1, false); err != nil {
+			t.Fatal(err)
+		}
+		must(t)(s.Continue(1))
+		wants(1, 1, 3)
+		wants(2, 1, 11)
+		if err := s.Enable(1, true); err != nil {
+			t.Fatal(err)
+		}
+		must(t)(s.Continue(1))
+		wants(1, 1, 6)
+		wants(2, 1, 14)
+		must(t)(s.Start(nil)) // counts anew, from the dynamic linker's on
+		wants(2, 0, s.RecordStatus().Seen)
+	})
+}
