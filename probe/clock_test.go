@@ -1,0 +1,46 @@
+package probe
+
+import (
+	"testing"
+	"time"
+)
+
+func TestClock(t *testing.T) {
+	c := clock{tsc: [2]uint64{1000, 5000}, time: [2]time.Duration{10 * time.Second, 12 * time.Second}}
+	for _, s := range []struct {
+		stamp uint64
+		want  time.Duration
+	}{
+		{1000, 10 * time.Second}, {2000, 10500 * time.Millisecond}, {4000, 11500 * time.Millisecond},
+		{3000, 11500 * time.Millisecond}, // of another processor, or written late: times do not go back
+		{5000, 12 * time.Second}, {9000, 12 * time.Second},
+	} {
+		if got := c.at(s.stamp); got != s.want {
+			t.Errorf("stamp %d is %v, want %v", s.stamp, got, s.want)
+		}
+	}
+	still := clock{tsc: [2]uint64{1000, 1000}, time: [2]time.Duration{time.Second, time.Second}}
+	if got := still.at(1000); got != time.Second {
+		t.Errorf("at the resumption: %v", got)
+	}
+}
+
+// The time in which the inferior stands still does not count.
+func TestClockStandsStill(t *testing.T) {
+	var c clock
+	c.resume(5 * time.Second)
+	first := readTSC()
+	time.Sleep(20 * time.Millisecond)
+	second := readTSC()
+	c.tick()
+	began, later := c.at(first), c.at(second)
+	if began < 5*time.Second || began > 5*time.Second+10*time.Millisecond || later-began < 15*time.Millisecond || later-began > 5*time.Second {
+		t.Errorf("%v, then %v", began, later)
+	}
+	time.Sleep(20 * time.Millisecond) // the inferior is stopped
+	c.resume(6 * time.Second)
+	c.tick()
+	if again := c.at(readTSC()); again < 6*time.Second || again > 6*time.Second+15*time.Millisecond {
+		t.Errorf("after the stop: %v", again)
+	}
+}
