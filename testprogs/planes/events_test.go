@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"hdb/capture"
 	"hdb/internal/addr"
@@ -188,6 +189,26 @@ func (c *calls) own() iter.Seq[capture.Event] {
 func (c *calls) hasLine(s capture.Stack, seq uint64) bool {
 	frames, _ := c.Symbol(s.PCs[0], s.Code(0).IsReturn(), seq)
 	return len(frames) > 0 && frames[0].Line > 0
+}
+
+// slack is by how much the times of a thread may go back: hdb takes its own work
+// out of them, and knows only afterwards how long it was.
+const slack = time.Millisecond
+
+// clock is an error if the time of a thread's events goes back. What was made
+// inside a call that did not return follows that call, which ends later.
+func (c *calls) clock() error {
+	last := map[int32]capture.Event{}
+	for e := range c.Events(0) {
+		before := last[e.TID]
+		if e.Time < before.Time-slack {
+			return fmt.Errorf("time goes back from %v in #%d to %v:\n%s", before.Time, before.Seq, e.Time, c.describe(e))
+		}
+		if !e.Abandoned && e.Time > before.Time {
+			last[e.TID] = e
+		}
+	}
+	return nil
 }
 
 // byLibc tells the frees that glibc makes when a thread ends, of blocks in its

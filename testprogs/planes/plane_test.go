@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -165,8 +166,11 @@ func hdb(t testing.TB, j job, commands []string, args ...string) (said string, e
 	if ctx.Err() != nil {
 		err = errors.Join(fmt.Errorf("hdb still ran after %v", limit), err)
 	}
-	return out.String(), err
+	return signalTable.ReplaceAllString(out.String(), ""), err
 }
+
+// signalTable is what handle prints.
+var signalTable = regexp.MustCompile(`(?m)^(signal +stop .*|SIG[A-Z0-9]+ +(yes|no) .*)\n`)
 
 // diedBySignal is hdb's exit code when its own work went well.
 const diedBySignal = 5

@@ -63,6 +63,7 @@ var subjects = []subject{
 	{name: "mimalloc", roams: true},
 	{name: "names"},
 	{name: "realloc"},
+	{name: "recorded", args: []string{"20"}},
 	{name: "rust"},
 	{name: "rust", flags: []string{"-O"}},
 	{name: "segv"},

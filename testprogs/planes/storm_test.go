@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,8 +105,8 @@ func TestStormThreadsOften(t *testing.T) {
 	}
 	i := slices.IndexFunc(storms, func(s storm) bool { return s.name == "storm_threads" })
 	for _, p := range planes(t) {
-		for range n {
-			storms[i].run(t, p)
+		for k := range n {
+			t.Run(fmt.Sprintf("%s/%d", p, k+1), func(t *testing.T) { storms[i].run(t, p) })
 		}
 	}
 }
@@ -251,5 +252,42 @@ func newHandlers(t *testing.T, s *sums) {
 	}
 	if seen[note] != 0 {
 		t.Errorf("%d calls for notes, which belong to operator new", seen[note])
+	}
+}
+
+// TestTimes has the times of events go on: over stops, executed programs, loaded
+// libraries and more threads than processors.
+func TestTimes(t *testing.T) {
+	spin := program(t, "spin", nil)
+	spin.Script = []string{"break alloc #500", "RUN", "next-alloc 100", "next-alloc 100"}
+	for _, p := range planes(t) {
+		for name, j := range map[string]job{
+			"exec": program(t, "storm_exec", nil, "3", "2"), "dlopen": program(t, "storm_dlopen", nil, "5"),
+			"threads": program(t, "storm_threads", nil, "16", "200"), "stops": spin,
+		} {
+			t.Run(fmt.Sprintf("%s/%s", p, name), func(t *testing.T) {
+				t.Parallel()
+				if wrong := newCalls(record(t, p, j)).clock(); wrong != nil {
+					t.Error(wrong)
+				}
+			})
+		}
+	}
+}
+
+// liveLine is what hdb says of the live heap, in `live` and in `record status`.
+var liveLine = regexp.MustCompile(`(?m)^live: .*\bin ([0-9,]+) (?:recorded )?blocks?\b`)
+
+// TestLiveAfterExec has the list of live blocks end with the program that held
+// them: it executed another one, and its blocks are gone.
+func TestLiveAfterExec(t *testing.T) {
+	for _, p := range planes(t) {
+		j := program(t, "storm_exec", nil, "3", "0")
+		j.Script = []string{"RUN", "live"}
+		r := record(t, p, j)
+		m := liveLine.FindAllStringSubmatch(r.said, -1)
+		if len(m) != 2 || m[0][1] != m[1][1] || m[0][1] != "2" { // what was left behind, and the buffer of standard output
+			t.Errorf("%s plane: live and record status tell of %q blocks, want 2 in both\n%s", p, m, r.said)
+		}
 	}
 }
