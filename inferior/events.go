@@ -130,13 +130,13 @@ func (p *Process) ended(tg *target, status ExitStatus) {
 // onExit handles PTRACE_EVENT_EXIT: t runs no more user code. It must not be
 // kept, as another thread's execve may wait for it.
 func (p *Process) onExit(t *Thread) {
+	if !t.guest {
+		p.exited(t) // before its stack and TLS may serve another thread
+	}
 	_ = ptrace(unix.PTRACE_CONT, t.TID, 0, 0) // ESRCH: killed once more
 	t.regsValid, t.regsDirty = false, false
 	if p.stepping == t {
 		p.stepping = nil
-	}
-	if !t.guest {
-		p.exited(t)
 	}
 	t.state = exiting
 	if p.stop != nil && p.stop.Thread == t {

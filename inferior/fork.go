@@ -72,6 +72,9 @@ func (p *Process) newProcess(t *Thread, child int, vfork bool) {
 	if p.hooks.Forked != nil {
 		defer p.hooks.Forked(parent, child, follow)
 	}
+	if shared && !follow && p.hooks.Guest != nil {
+		p.hooks.Guest(t, child, true)
+	}
 	if p.forks.catchFork && !t.guest && p.stop == nil && !p.stopping {
 		p.stop = &Stop{Reason: Forked, Thread: t, Child: child}
 	}
@@ -80,7 +83,7 @@ func (p *Process) newProcess(t *Thread, child int, vfork bool) {
 		p.follow(t, child, shared)
 		return
 	case shared:
-		p.addGuest(child)
+		p.addGuest(t, child)
 	case p.forks.detach || t.guest:
 		p.liftIn(child)
 		p.detachOne(child)
@@ -96,11 +99,22 @@ func (p *Process) newProcess(t *Thread, child int, vfork bool) {
 }
 
 // addGuest lets a process that shares the target's memory run, traced.
-func (p *Process) addGuest(child int) {
-	g := &Thread{TID: child, p: p, tg: newTarget(child, p.cur.launched), state: stopped, guest: true, optionsOld: p.optionsChanged}
+func (p *Process) addGuest(host *Thread, child int) {
+	g := &Thread{TID: child, p: p, host: host, tg: newTarget(child, p.cur.launched), state: stopped, guest: true, optionsOld: p.optionsChanged}
 	g.tg.killOnExit = p.cur.killOnExit
 	p.guests[child] = g
 	p.resume(g, unix.PTRACE_CONT)
+}
+
+// guestLeft follows the exec or the end of a guest.
+func (p *Process) guestLeft(g *Thread) {
+	if p.guests[g.TID] == nil {
+		return
+	}
+	delete(p.guests, g.TID)
+	if p.hooks.Guest != nil {
+		p.hooks.Guest(g.host, g.TID, false)
+	}
 }
 
 // detachOne lets a stopped process of one thread go.
@@ -277,7 +291,7 @@ func execCaller(leader *Thread) *Thread {
 // instruction. The other threads are gone.
 func (p *Process) onExec(t *Thread) {
 	if t.guest {
-		delete(p.guests, t.TID)
+		p.guestLeft(t)
 		if p.stepping == t {
 			p.stepping = nil
 		}

@@ -157,7 +157,7 @@ func (p *Process) dropThread(t *Thread) {
 		p.stepping = nil
 	}
 	if t.guest {
-		delete(p.guests, t.TID)
+		p.guestLeft(t)
 		return
 	}
 	if t.tg.threads[t.TID] != t {

@@ -90,6 +90,10 @@ type Hooks struct {
 	// its traps planted and, unless it shares the parent's memory, without
 	// patches (see Patch).
 	Forked func(parent, child int, followed bool)
+	// Guest reports that a child of t is about to run in the target's memory,
+	// on t's stack or another (vfork), and that it does no more. It runs with
+	// t's thread-local storage.
+	Guest func(t *Thread, child int, begins bool)
 	// Execed reports a new image. All traps and watchpoints are gone; the new
 	// ones may be planted here, before its first instruction.
 	Execed func(path string)

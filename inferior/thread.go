@@ -30,7 +30,8 @@ type Thread struct {
 	p     *Process
 	tg    *target
 	state threadState
-	guest bool // not a thread of the target, but a vfork child in its memory
+	guest bool    // not a thread of the target, but a vfork child in its memory
+	host  *Thread // that made the guest
 
 	interrupted bool // PTRACE_INTERRUPT is outstanding
 	deliverable bool // in a signal-delivery-stop: can be resumed with a signal

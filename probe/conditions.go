@@ -82,6 +82,17 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 			all = append(all, filter.Compile(node, ops))
 		}
 	}
+	for _, block := range r.Blocks {
+		field := cond.Addr
+		switch {
+		case fn.Kind == capture.Free:
+		case fn.Kind == capture.Realloc:
+			field = cond.Old
+		default:
+			continue
+		}
+		all = append(all, filter.Compile(&cond.Compare{Field: field, Op: cond.EQ, Value: block}, ops))
+	}
 	return filter.Any(all...), nil
 }
 

@@ -32,6 +32,14 @@ const (
 	aside      = 1 << 30
 )
 
+// next is where take would set bytes aside.
+func (i *island) next() addr.Run { return i.base + addr.Run((i.used+15)&^15) }
+
+// hasRoom tells whether the code of one more function fits, whatever it is.
+func (i *island) hasRoom() bool { return i.used < islandSize-4*maxThunk }
+
+var errFull = errors.New("the probe's code area is full")
+
 var errNoGap = errors.New("no free addresses within 2 GiB of it")
 
 // near tells whether code at a can jump anywhere into the island and back.
@@ -45,7 +53,7 @@ func (i *island) covers(a addr.Run) bool { return i.base <= a && a < i.base+isla
 func (i *island) take(n int) (addr.Run, error) {
 	at := (i.used + 15) &^ 15
 	if at+uint64(n) > islandSize {
-		return 0, errors.New("the probe's code area is full: record stop, then start, makes a new one")
+		return 0, errFull
 	}
 	i.used = at + uint64(n)
 	return i.base + addr.Run(at), nil

@@ -67,6 +67,9 @@ func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
 // allocTrap handles a call that has returned to the core and may stop the
 // process. The thread is made to stand where it returns to.
 func (p *Probe) allocTrap(t *inferior.Thread) inferior.Action {
+	if p.guests[uint32(t.TID)] != nil {
+		return inferior.Resume
+	}
 	f, s, regs, err := p.trapped(t)
 	if err != nil {
 		p.message("%v", err)
@@ -148,6 +151,9 @@ func (p *Probe) inner(f *frame) []string {
 // freeTrap handles a call of free that may stop the process. The thread is made
 // to stand at the function's entry.
 func (p *Probe) freeTrap(t *inferior.Thread) inferior.Action {
+	if p.guests[uint32(t.TID)] != nil {
+		return inferior.Resume
+	}
 	f, s, regs, err := p.trapped(t)
 	if err != nil {
 		p.message("%v", err)

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -69,6 +70,7 @@ type Request struct {
 	Stops  []*breakpoints.Stop // enabled ones on allocator calls
 	Next   *Next               // what next-alloc waits for, or nil
 	Seq    uint64              // number of the last event
+	Blocks []uint64            // whose ends are wanted, though not all events are
 
 	// Entered are threads that stand at the entry of a function whose call was
 	// reported: it is not to be reported again.
@@ -228,19 +230,20 @@ func (p *Probe) publish(fresh bool) error {
 // the probe from watching a function; nothing is watched then.
 func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*breakpoints.Site, r Request) error {
 	p.Drain()
-	if err := p.disarm(); err != nil {
-		return err
+	// The calls that threads are in go on being followed.
+	if err := p.lift(); err != nil {
+		return errors.Join(err, p.disarm())
 	}
 	p.request = r
 	c := &caller{t: t}
 	if err := p.addModules(modules); err != nil {
-		return err
+		return errors.Join(err, p.disarm())
 	}
 	if err := p.addSites(c, modules, sites); err != nil {
 		return errors.Join(err, p.disarm())
 	}
 	for _, s := range p.sites {
-		if err := p.aim(s); err != nil {
+		if err := p.aim(c, s); err != nil {
 			return errors.Join(err, p.disarm())
 		}
 	}
@@ -300,6 +303,9 @@ func (p *Probe) finish() error {
 	return nil
 }
 
+// Watches are the blocks that the probe looks out for.
+func (p *Probe) Watches() []uint64 { return p.request.Blocks }
+
 // SetDepth changes the most frames of a stack for the walks to come.
 func (p *Probe) SetDepth(frames int) {
 	p.cfg.MaxDepth = frames
@@ -339,7 +345,8 @@ func (p *Probe) Disarm() error {
 	return p.disarm()
 }
 
-func (p *Probe) disarm() error {
+// lift takes the jumps out of all functions.
+func (p *Probe) lift() error {
 	var errs []error
 	for _, s := range p.sites {
 		errs = append(errs, s.lift())
@@ -347,6 +354,11 @@ func (p *Probe) disarm() error {
 	for _, f := range p.finders {
 		errs = append(errs, f.lift())
 	}
+	return errors.Join(errs...)
+}
+
+func (p *Probe) disarm() error {
+	errs := []error{p.lift()}
 	if p.armed {
 		p.armed = false
 		errs = append(errs, p.poke(stEnabled, 0))
@@ -404,6 +416,41 @@ func (p *Probe) ThreadExited(tid int32) {
 	}
 }
 
+// Guest follows a vfork child, which runs in the inferior's memory with the
+// thread-local storage of thread t, and so with its slot: what it does is not
+// the inferior's doing. The slot is as it was when the child has left.
+func (p *Probe) Guest(t, child int32, begins bool) {
+	p.Exclusive(func() {
+		if !begins {
+			if i := p.slotOf(uint32(child)); i >= 0 {
+				saved := p.guests[uint32(child)]
+				if len(saved) == 0 { // the child has taken it: the thread had none
+					saved = make([]byte, slotSize)
+				}
+				copy(p.shared.slot(i), saved)
+			}
+			delete(p.guests, uint32(child))
+			return
+		}
+		p.guests[uint32(child)] = []byte{}
+		if i := p.slotOf(uint32(t)); i >= 0 {
+			slot := p.shared.slot(i)
+			p.guests[uint32(child)] = bytes.Clone(slot)
+			binary.LittleEndian.PutUint32(slot[slTID:], uint32(child))
+		}
+	})
+}
+
+// slotOf is the index of a thread's slot, -1 if it has none.
+func (p *Probe) slotOf(tid uint32) int {
+	for i := range numSlots {
+		if binary.LittleEndian.Uint32(p.shared.slot(i)[slTID:]) == tid {
+			return i
+		}
+	}
+	return -1
+}
+
 // Loaded follows libraries that come and go while the probe is armed: sites are
 // the functions of the added ones. Only the thread that loads need be stopped.
 func (p *Probe) Loaded(t *inferior.Thread, added, removed []inferior.Module, sites []*breakpoints.Site) error {
@@ -424,7 +471,7 @@ func (p *Probe) Loaded(t *inferior.Thread, added, removed []inferior.Module, sit
 		return err
 	}
 	for _, s := range p.sites[first:] {
-		if err := p.aim(s); err != nil {
+		if err := p.aim(c, s); err != nil {
 			return err
 		}
 	}

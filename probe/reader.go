@@ -59,8 +59,9 @@ type reader struct {
 	resizes  map[uint64]*resize // reallocs that have begun, by their old block
 	event    capture.Event      // handed to the sink
 	stats    Stats
-	counted  uint64   // events of slots that were given back
-	cellOf   []uint64 // thread numbers that conditions name
+	counted  uint64            // events of slots that were given back
+	cellOf   []uint64          // thread numbers that conditions name
+	guests   map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
 	done     chan struct{}
 	idle     chan struct{}
 }
@@ -92,7 +93,7 @@ type resize struct {
 func (r *reader) start(p *Probe) {
 	*r = reader{
 		p: p, stacks: make([]stackOf, 1<<stackBits), overflow: map[uint32]capture.StackID{},
-		threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
+		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
 	r.clock.resume(p.cfg.Now)

@@ -27,6 +27,9 @@ func (r *reader) take(head uint64, words []uint64) {
 	}
 	s := r.p.sites[index]
 	tid := uint32(head >> tidShift & (1<<22 - 1))
+	if r.guests[tid] != nil {
+		return
+	}
 	if head&typeMask == recBegin {
 		r.begin(tid, words[2])
 		return
@@ -109,8 +112,11 @@ func (r *reader) endResize(tid uint32) (taken bool) {
 // allocated handles a call that has returned.
 func (r *reader) allocated(e *capture.Event, s *site, tid uint32, inside bool) {
 	if len(r.resizes) > 0 {
-		if e.Kind == capture.Realloc && e.Old != 0 && r.endResize(tid) {
-			e.Old = 0 // its end was reported already
+		if e.Kind == capture.Realloc && e.Old != 0 {
+			if r.endResize(tid) {
+				e.Old = 0 // its end was reported already
+			}
+			delete(r.resizes, e.Old)
 		}
 		if z := r.resizes[e.Addr]; z != nil && !e.Failed && z.tid != tid {
 			// The block that a realloc of another thread has given up.

@@ -3,6 +3,8 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 
 	"hdb/breakpoints"
@@ -41,11 +43,48 @@ func (p *Probe) addModules(modules []inferior.Module) error {
 		if low >= high {
 			continue
 		}
-		if err := p.tables.add(m, p.cfg.CFI(m), low, high, p.proc); err != nil {
+		code := p.codeOf(m, maps)
+		if err := p.tables.add(m, p.cfg.CFI(m), low, high, code); err != nil {
 			p.message("probe: %v", err)
+		}
+		if f, ok := code.(*codeFile); ok {
+			_ = f.Close() // it was read only
 		}
 	}
 	return nil
+}
+
+// codeOf reads a module's code by run address: from its file, so that the whole
+// of it need not be brought into the inferior's memory, or from there.
+func (p *Probe) codeOf(m inferior.Module, maps []inferior.Mapping) io.ReaderAt {
+	f, err := os.Open(m.Path)
+	if err != nil {
+		return p.proc // the vDSO, or a file that is gone
+	}
+	c := &codeFile{File: f}
+	for _, x := range maps {
+		if x.Perm[2] == 'x' && x.Low >= m.Low && x.Low < m.High {
+			c.maps = append(c.maps, x)
+		}
+	}
+	return c
+}
+
+// A codeFile is a module's file, read by run address.
+type codeFile struct {
+	*os.File
+	maps []inferior.Mapping
+}
+
+// ReadAt reads what is mapped at a run address, up to the end of the mapping.
+func (c *codeFile) ReadAt(b []byte, at int64) (int, error) {
+	for _, x := range c.maps {
+		if a := addr.Run(at); x.Low <= a && a < x.High {
+			n := min(len(b), int(x.High-a))
+			return c.File.ReadAt(b[:n], int64(a-x.Low)+int64(x.Offset))
+		}
+	}
+	return 0, io.EOF
 }
 
 func (p *Probe) message(format string, args ...any) {
@@ -183,7 +222,7 @@ func (p *Probe) move(c *caller, m inferior.Module, entry addr.Run, size uint64) 
 // island is one near the module; it is made if there is none.
 func (p *Probe) island(c *caller, m inferior.Module) (*island, error) {
 	for _, i := range p.islands {
-		if i.near(m.Low, m.High) && i.used < islandSize*15/16 {
+		if i.near(m.Low, m.High) && i.hasRoom() {
 			return i, nil
 		}
 	}
@@ -232,9 +271,14 @@ func (p *Probe) dropSites(gone func(inferior.Module) bool) {
 
 // aim builds the descriptor, the condition's code and the thunk of a site for
 // the present request, and the jump that leads there.
-func (p *Probe) aim(s *site) error {
+func (p *Probe) aim(c *caller, s *site) (err error) {
 	if s.dead {
 		return nil
+	}
+	if !s.island.hasRoom() { // its moved instructions stay where they are
+		if s.island, err = p.island(c, s.In); err != nil {
+			return err
+		}
 	}
 	desc, err := s.island.take(siteBytes)
 	if err != nil {
@@ -246,10 +290,7 @@ func (p *Probe) aim(s *site) error {
 	}
 	s.desc = desc
 	p.byDesc[desc] = s
-	at, err := s.island.take(maxThunk)
-	if err != nil {
-		return err
-	}
+	at := s.island.next()
 	w := &writer{at: at}
 	var frame [2]addr.Run
 	switch quick, ok := p.quickFilter(s); {
@@ -263,8 +304,8 @@ func (p *Probe) aim(s *site) error {
 	if w.errs != nil {
 		return w.errs
 	}
-	if len(w.code) > maxThunk {
-		return fmt.Errorf("probe: a thunk of %d bytes", len(w.code))
+	if _, err := s.island.take(len(w.code)); err != nil {
+		return err
 	}
 	if _, err := p.proc.WriteAt(w.code, int64(at)); err != nil {
 		return err
@@ -305,14 +346,14 @@ func (p *Probe) aimFinder(f *patched) error {
 	if err := f.lift(); err != nil {
 		return err
 	}
-	at, err := f.island.take(maxThunk)
-	if err != nil {
-		return err
-	}
+	at := f.island.next()
 	w := &writer{at: at}
 	p.findFDE(w, f.relocated)
 	if w.errs != nil {
 		return w.errs
+	}
+	if _, err := f.island.take(len(w.code)); err != nil {
+		return err
 	}
 	if _, err := p.proc.WriteAt(w.code, int64(at)); err != nil {
 		return err

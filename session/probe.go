@@ -113,10 +113,45 @@ func (s *Session) probeRequest() probe.Request {
 			r.Stops = append(r.Stops, st)
 		}
 	}
+	if !r.Record {
+		r.Blocks = s.watchedBlocks()
+	}
 	if n := s.trace.next; n != nil {
 		r.Next = &probe.Next{Frees: n.want(capture.Free), Cond: n.cond}
 	}
 	return r
+}
+
+// maxWatched is how many blocks the probe looks out for while it does not send
+// all events.
+const maxWatched = 16
+
+// watchedBlocks are the live blocks of the log, whose ends have to be seen. If
+// there are too many they are not, and what is said of them is marked.
+func (s *Session) watchedBlocks() []uint64 {
+	var blocks []uint64
+	for block, b := range s.trace.live.All() {
+		if b.Logged {
+			blocks = append(blocks, block)
+		}
+		if len(blocks) > maxWatched {
+			s.trace.blind = true
+			return nil
+		}
+	}
+	slices.Sort(blocks)
+	return blocks
+}
+
+// rearmProbe has the probe look out for the blocks that stops have put into the
+// log since it was armed.
+func (s *Session) rearmProbe() {
+	if s.probe == nil || !s.probe.Armed() || s.probe.Recording() || slices.Equal(s.probe.Watches(), s.watchedBlocks()) {
+		return
+	}
+	if err := s.armTracer(); err != nil {
+		s.notify("%v", err)
+	}
 }
 
 // needsRing tells whether every event has to reach hdb: to be recorded, or

@@ -249,10 +249,15 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		}
 	}
 	p.SetHooks(inferior.Hooks{
-		Modules:       s.modulesChanged,
-		Forked:        s.forked,
-		Execed:        s.execed,
-		Signal:        s.signalSeen,
+		Modules: s.modulesChanged,
+		Forked:  s.forked,
+		Execed:  s.execed,
+		Signal:  s.signalSeen,
+		Guest: func(t *inferior.Thread, child int, begins bool) {
+			if s.probe != nil {
+				s.probe.Guest(int32(t.TID), int32(child), begins)
+			}
+		},
 		ThreadStarted: s.threadStarted,
 		ThreadExited:  s.threadExited,
 		Fault:         func(t *inferior.Thread, _ *inferior.Signal) bool { return s.probe != nil && s.probe.Fault(t) },

@@ -85,6 +85,7 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 
 // resume lets all threads run until something asks to stop.
 func (s *Session) resume() (inferior.Stop, error) {
+	s.rearmProbe()
 	s.leave()
 	if s.trace.logged > 0 && s.trace.live.Blocks() > 0 && !s.eventsArmed() {
 		s.trace.blind = true
