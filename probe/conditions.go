@@ -188,6 +188,9 @@ func (p *Probe) atCore(s *site) filter.Operands {
 			if fn.Symbol == "sbrk" {
 				return filter.Value{}, false // a signed argument, whose sign makes it another kind of event
 			}
+			if fn.Count.From == breakpoints.Constant {
+				return filter.Value{}, false // hdb multiplies
+			}
 			return word(frSize)
 		case cond.Addr:
 			if fn.Result == breakpoints.NotMinus1 {
@@ -224,6 +227,12 @@ func (p *Probe) atEntry(s *site) filter.Operands {
 		switch f {
 		case cond.Size:
 			if fn.Frees() {
+				return filter.Value{}, false
+			}
+			if fn.Count.From == breakpoints.Argument && fn.Size.From == breakpoints.Argument {
+				return filter.Product(filter.Reg(argPlaces[fn.Size.Index]), filter.Reg(argPlaces[fn.Count.Index])), true
+			}
+			if fn.Count.From != breakpoints.Nowhere {
 				return filter.Value{}, false
 			}
 			return arg(fn.Size)

@@ -70,8 +70,10 @@ allocSlot:
 	MOVQ const_siConst(R11), CX
 	MOVBLZX const_siSize(R11), DI
 	CMPL DI, $6
-	JCC  sized
+	JCC  counted
 	MOVQ const_frArgs(SP)(DI*8), CX
+
+counted:
 	MOVBLZX const_siCount(R11), DI
 	CMPL DI, $6
 	JCC  sized
@@ -274,7 +276,8 @@ succeeded:
 	JMP  found
 
 pointed:
-	MOVQ const_frArgs(SP), SI
+	MOVBLZX const_siPointed(R11), DI
+	MOVQ const_frArgs(SP)(DI*8), SI
 	MARK(const_markResult)
 	MOVQ (SI), SI
 

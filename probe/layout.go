@@ -84,6 +84,7 @@ const (
 	siAlign   = 34
 	siOld     = 35
 	siPtr     = 36 // uint8: index of an argument, or ptrReturned, ptrPointed
+	siPointed = 38 // of ptrPointed: index of the argument
 	siResult  = 37 // uint8: 1 if the call has failed when its int result is not 0
 	siHead    = 40 // uint64: the record's first word, but for the type
 	siConst   = 48 // the size if siSize is operandNone
@@ -242,8 +243,8 @@ const (
 	xPCs   = 16 + maxPairs
 	xCFAs  = xPCs + 8*maxDepth
 
-	maxPairs = 256 // bytes; more: the stack does not go into the memo
-	maxDepth = 4096
+	maxPairs = 256       // bytes; more: the stack does not go into the memo
+	maxDepth = 1<<12 - 1 // what recStack can count
 	minDepth = 1
 
 	scratchSize = (xCFAs + 8*maxDepth + 4095) &^ 4095

@@ -441,10 +441,12 @@ func (p *Probe) Guest(t, child int32, begins bool) {
 	})
 }
 
-// slotOf is the index of a thread's slot, -1 if it has none.
+// slotOf is the index of a thread's slot, -1 if it has none. The first thread may
+// have left another behind, from before it had an FS base.
 func (p *Probe) slotOf(tid uint32) int {
 	for i := range numSlots {
-		if binary.LittleEndian.Uint32(p.shared.slot(i)[slTID:]) == tid {
+		slot := p.shared.slot(i)
+		if binary.LittleEndian.Uint64(slot[slKey:]) != 0 && binary.LittleEndian.Uint32(slot[slTID:]) == tid {
 			return i
 		}
 	}

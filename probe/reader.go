@@ -86,6 +86,7 @@ type insideCall struct {
 // A resize is a realloc that has begun.
 type resize struct {
 	tid   uint32
+	site  *site
 	old   uint64
 	taken bool // another thread was handed the old block
 }

@@ -2,6 +2,8 @@ package probe
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -31,7 +33,7 @@ func (r *reader) take(head uint64, words []uint64) {
 		return
 	}
 	if head&typeMask == recBegin {
-		r.begin(tid, words[2])
+		r.begin(tid, s, words[2])
 		return
 	}
 	e := &r.event
@@ -58,6 +60,17 @@ func (r *reader) take(head uint64, words []uint64) {
 // complete makes of a result what it means: breakpoints.Call does the same for
 // calls that the engine follows.
 func complete(e *capture.Event, fn *breakpoints.Function, failed bool) {
+	if fn.Count.From == breakpoints.Constant {
+		e.Aux = fn.Count.Value
+		if high, low := bits.Mul64(e.Size, e.Aux); high == 0 {
+			e.Size = low
+		} else {
+			e.Size = math.MaxUint64
+		}
+	}
+	if fn.Align.From == breakpoints.Constant {
+		e.Aux = fn.Align.Value
+	}
 	switch fn.Result {
 	case breakpoints.NotMinus1:
 		e.Failed = e.Addr == ^uint64(0)
@@ -87,9 +100,9 @@ func (r *reader) calls(tid uint32) *threadCalls {
 }
 
 // begin notes that a realloc is about to give its old block up.
-func (r *reader) begin(tid uint32, old uint64) {
+func (r *reader) begin(tid uint32, s *site, old uint64) {
 	r.endResize(tid)
-	z := &resize{tid: tid, old: old}
+	z := &resize{tid: tid, site: s, old: old}
 	r.resizes[old] = z
 	r.calls(tid).resize = z
 }
@@ -111,18 +124,15 @@ func (r *reader) endResize(tid uint32) (taken bool) {
 
 // allocated handles a call that has returned.
 func (r *reader) allocated(e *capture.Event, s *site, tid uint32, inside bool) {
+	if e.Kind == capture.Realloc && e.Old != 0 && r.endResize(tid) {
+		e.Old = 0 // its end was reported already
+	}
 	if len(r.resizes) > 0 {
-		if e.Kind == capture.Realloc && e.Old != 0 {
-			if r.endResize(tid) {
-				e.Old = 0 // its end was reported already
-			}
-			delete(r.resizes, e.Old)
-		}
 		if z := r.resizes[e.Addr]; z != nil && !e.Failed && z.tid != tid {
 			// The block that a realloc of another thread has given up.
 			z.taken = true
 			delete(r.resizes, e.Addr)
-			r.report(&capture.Event{Time: e.Time, TID: int32(z.tid), Kind: capture.Free, Addr: z.old, Stack: e.Stack}, s)
+			r.report(&capture.Event{Time: e.Time, TID: int32(z.tid), Kind: capture.Free, Addr: z.old, Stack: e.Stack}, z.site)
 		}
 	}
 	if inside {

@@ -403,7 +403,7 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	case breakpoints.Argument:
 		b[siPtr] = byte(fn.Ptr.Index)
 	case breakpoints.Pointed:
-		b[siPtr] = ptrPointed
+		b[siPtr], b[siPointed] = ptrPointed, byte(fn.Ptr.Index)
 	default:
 		b[siPtr] = ptrReturned
 	}

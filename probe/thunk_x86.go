@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"hdb/breakpoints"
 	"hdb/internal/addr"
 )
 
@@ -142,7 +143,14 @@ func (p *Probe) quickAlloc(w *writer, s *site, desc addr.Run, filter func(w *wri
 	w.r10Field(movStore, rax, slShadow+shRet)
 	w.r10Field(movStore, r11, slShadow+shSite)
 	w.r10Field(movStore, r11, slShadow+shLast)
-	w.r10Field(movStore, byte(argRegister[s.Function.Size.Index]), slShadow+shSize)
+	size := byte(argRegister[s.Function.Size.Index])
+	if c := s.Function.Count; c.From == breakpoints.Argument {
+		count := byte(argRegister[c.Index])
+		w.bytes(0x48|count>>3<<2, 0x89, 0xc0|count&7<<3) // mov %count,%rax
+		w.bytes(0x48|size>>3, 0x0f, 0xaf, 0xc0|size&7)   // imul %size,%rax
+		size = rax
+	}
+	w.r10Field(movStore, size, slShadow+shSize)
 	w.store64(slShadow+shServed, 0)
 	w.store64(slFreed, 0)
 	w.bytes(0x49, 0xff, 0x82) // incq slEvents(%r10)
