@@ -36,7 +36,6 @@ func newShared(t testing.TB) *shared {
 
 // A notebook is a Sink that writes events down as the console spells them.
 type notebook struct {
-	p      *Probe
 	live   *heap.Live
 	lines  []string
 	events []capture.Event
@@ -155,8 +154,7 @@ func catalogued(t testing.TB, symbol string) breakpoints.Function {
 type ring struct {
 	*Probe
 	*notebook
-	t    testing.TB
-	next map[uint32]bool // stacks that were sent
+	t testing.TB
 }
 
 // newReader gives a probe a reader that only Drain runs.
