@@ -1,6 +1,9 @@
 package probe
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // readTSC reads the processor's time stamp counter.
 func readTSC() uint64
@@ -14,16 +17,21 @@ type clock struct {
 	time [2]time.Duration
 	wall time.Time     // at the resumption
 	last time.Duration // given out: times do not go back
+	idle atomic.Int64  // nanoseconds since then that hdb's own work has taken
 }
 
 // resume begins anew after the inferior stood still. now is the session's time.
 func (c *clock) resume(now time.Duration) {
 	t := readTSC()
 	c.tsc, c.time, c.wall = [2]uint64{t, t}, [2]time.Duration{now, now}, time.Now()
+	c.idle.Store(0)
 }
 
 // tick notes the present.
-func (c *clock) tick() { c.tsc[1], c.time[1] = readTSC(), c.time[0]+time.Since(c.wall) }
+func (c *clock) tick() {
+	elapsed := time.Since(c.wall) - time.Duration(c.idle.Load())
+	c.tsc[1], c.time[1] = readTSC(), max(c.time[1], c.time[0]+elapsed)
+}
 
 // at is the time of a stamp.
 func (c *clock) at(stamp uint64) time.Duration {

@@ -264,6 +264,10 @@ func (p *Probe) Resumed(now time.Duration) {
 	p.clock.resume(now)
 }
 
+// Idle takes time out of the inferior's: hdb's own work, during which a thread
+// stood still.
+func (p *Probe) Idle(d time.Duration) { p.clock.idle.Add(int64(d)) }
+
 // Exclusive runs f while no event is handled, and after those that are complete
 // have been.
 func (p *Probe) Exclusive(f func()) {

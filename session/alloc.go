@@ -15,7 +15,8 @@ import (
 
 // trace is what is known of the allocation events of a run.
 type trace struct {
-	seq       uint64 // of the last event
+	seq       uint64        // of the last event
+	time      time.Duration // of that event: times do not go back
 	live      *heap.Live
 	recording bool
 	paused    bool              // nothing is recorded but the ends of what was
@@ -62,7 +63,8 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	tr := &s.trace
 	tr.seq++
 	e := &Event{Event: call.Event, Function: call.Function.Name, text: call.String()}
-	e.Seq, e.Time, e.TID = tr.seq, s.now(), int32(t.TID)
+	e.Seq, e.Time, e.TID = tr.seq, max(s.now(), tr.time), int32(t.TID)
+	tr.time = e.Time
 	e.Abandoned = call.Abandoned
 	env := &eventEnv{s: s, t: t, e: e, call: call}
 	env.find = func() []Frame { return s.named(env.walk()).Frames }

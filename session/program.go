@@ -220,7 +220,7 @@ func programPath(p *inferior.Process) string {
 func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.proc = p
 	s.target.Store(p)
-	s.started, s.held, s.stopped = time.Now(), 0, time.Now()
+	s.started, s.held, s.stopped, s.latest = time.Now(), 0, time.Now(), 0
 	s.hits = nil
 	s.fellBack, s.said = "", map[string]bool{}
 	s.trace.reset()

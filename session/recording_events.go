@@ -64,7 +64,8 @@ func (s *Session) intern(st capture.Stack) capture.StackID {
 func (s *Session) probeEvent(e *capture.Event, fn *breakpoints.Function) {
 	tr := &s.trace
 	tr.seq++
-	e.Seq = tr.seq
+	e.Seq, e.Time = tr.seq, max(e.Time, tr.time)
+	tr.time = e.Time
 	stack := e.Stack
 	log := tr.logsAll()
 	if log {

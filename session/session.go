@@ -79,6 +79,7 @@ type Session struct {
 
 	hits    []hit         // stops that said yes since the last resume
 	started time.Time     // of the run, for the times of events
+	latest  time.Duration // that now has returned: time does not go back
 	held    time.Duration // time the inferior spent stopped for the user
 	stopped time.Time
 	target  atomic.Pointer[inferior.Process] // proc, for Interrupt from another goroutine
@@ -206,12 +207,19 @@ func (s *Session) now() time.Duration {
 	if !s.stopped.IsZero() {
 		end = s.stopped
 	}
-	return end.Sub(s.started) - s.held
+	s.latest = max(s.latest, end.Sub(s.started)-s.held)
+	return s.latest
 }
 
 // ownWork leaves the time until the returned function is called out of the
 // inferior's.
 func (s *Session) ownWork() func() {
 	begun := time.Now()
-	return func() { s.held += time.Since(begun) }
+	return func() {
+		d := time.Since(begun)
+		s.held += d
+		if s.probe != nil {
+			s.probe.Idle(d)
+		}
+	}
 }
