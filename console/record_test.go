@@ -1,0 +1,43 @@
+package console
+
+import (
+	"strings"
+	"testing"
+
+	"hdb/probe"
+	"hdb/session"
+)
+
+// What a recording lacks is said with its meaning, as text and as JSON.
+func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
+	st := session.RecordStatus{
+		Recording: true, Paused: true, Filter: "size > 1024", Seen: 100, Recorded: 60, Stacks: 7, Truncated: 2, Sites: 18,
+		Plane: session.Plane{Reason: "seccomp"}, Lost: 4, Bytes: 4096,
+		Losses: []session.Loss{{Count: 3, Reason: "the ring was full"}, {Count: 1, Reason: "too many threads"}},
+		Probe:  probe.Stats{LostSt: 1, Waits: 5},
+	}
+	var out strings.Builder
+	c := New(Config{Session: session.New(session.Config{}), Out: &out, Err: &out, NoInit: true})
+	c.printRecord(c.out, st)
+	want := `recording paused: 60 events with 7 stacks kept, 100 events seen in this run
+filter: size > 1024
+live: 0 bytes in 0 blocks, peak 0 bytes
+plain breakpoints (seccomp): on 18 allocator functions, at tens of microseconds a call
+size: 4 KiB (4096) of encoded events
+truncated: 2 of 7 stacks; bt #N tells why
+lost: 3 calls, the ring was full
+lost: 1 call, too many threads
+lost: 1 stack; their events are there without one
+waits: 5 times for hdb to make room in the ring; nothing is lost by that
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	line := jsonLine("record status", viewRecord(st))
+	for _, part := range []string{`"paused":true`, `"plane":"breakpoints"`, `"plane_reason":"seccomp"`, `"truncated_stacks":2`,
+		`"lost_events":4`, `"losses":[{"count":3,"reason":"the ring was full"},{"count":1`, `"lost_stacks":1`, `"waits":5`, `"capture_bytes":4096`} {
+		if !strings.Contains(line, part) {
+			t.Errorf("%s is not in %s", part, line)
+		}
+	}
+}
