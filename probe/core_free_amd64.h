@@ -1,0 +1,183 @@
+// The core's part for calls that free or unmap. Included by core_amd64.s.
+
+// enterFree: a call of a function that frees or unmaps. Registers as for
+// enterAlloc. It is recorded before it runs, because then another thread may be
+// handed the block.
+	MARK(const_markFree)
+	PUSHFRAME
+	MOVQ STATE, R9
+	CMPL const_stEnabled(R9), $0
+	JEQ  pass
+	MOVBLZX const_siPtr(R11), DI
+	MOVQ const_frArgs(SP)(DI*8), SI
+	TESTQ SI, SI
+	JEQ  pass // free(NULL)
+	MOVQ SI, const_frAddr(SP)
+	CMPQ AX, const_slKey(R10)
+	JEQ  freeSlot
+	CALLTO(const_markFind)
+	TESTQ R10, R10
+	JEQ  pass
+	MOVQ R10, const_frSlot(SP)
+	MOVQ const_frSite(SP), R11
+
+freeSlot:
+	XORL CX, CX
+	MOVBLZX const_siSize(R11), DI
+	CMPL DI, $6
+	JCC  freeSized
+	MOVQ const_frArgs(SP)(DI*8), CX
+
+freeSized:
+	MOVQ CX, const_frSize(SP)
+	MOVL const_siFlags(R11), R8
+
+freeNest:
+	MOVL const_slDepth(R10), DX
+	TESTL DX, DX
+	JEQ  freeFreed
+	CALLTO(const_markTop)
+	CMPL AX, $1
+	JLT  freeFreed
+	JEQ  freeLeft
+	CMPL AX, $2
+	JEQ  freeJumped
+	CALLTO(const_markWithin)
+	JNE  freeInside
+
+freeJumped:
+	MOVQ const_shSite(DI), SI
+	MOVL const_siFlags(SI), AX
+	TESTL $const_siteUser, AX
+	JNE  pass
+	TESTB $0xff, AX
+	JNE  pass // a realloc's old block
+	TESTL $const_siteVM, R8
+	JNE  pass
+
+freeInside:
+	MOVL $const_flagInside, (const_frIndex+4)(SP)
+	JMP  freeFreed
+
+freeLeft:
+	MOVQ $0, const_shSP(DI)
+	DECL DX
+	MOVL DX, const_slDepth(R10)
+	TESTL DX, DX
+	JNE  freeNest
+	MOVQ const_shSite(DI), SI
+	TESTL $const_modeRecord, const_stMode(R9)
+	JEQ  freeNest
+	MOVQ const_shSize(DI), DX
+	MOVQ const_siHead(SI), DI
+	ORQ  $const_recAbandon, DI
+	ANDQ $~const_flagLong, DI
+	XORL SI, SI
+	LEAQ const_frameSize(SP), AX
+	CALLTO(const_markRecord)
+	MOVQ const_frSlot(SP), R10
+	MOVQ const_frSite(SP), R11
+	MOVQ STATE, R9
+	MOVL const_siFlags(R11), R8
+	JMP  freeNest
+
+freeFreed:
+	// Is it further work on the block that was freed last?
+	TESTL $const_siteVM, R8
+	JEQ  freeAgain
+	CALLTO(const_markFreedVM)
+	JEQ  pass
+	JMP  freeOwn
+
+freeAgain:
+	MOVQ const_slFreed(R10), DI
+	CMPQ DI, const_frAddr(SP)
+	JNE  freeFirst
+	LEAQ const_frameSize(SP), AX
+	MOVQ const_slFreedSP(R10), DI
+	CMPQ AX, DI
+	JHI  freeFirst
+	MOVBLZX const_siBit(R11), AX
+	BTQ  AX, const_slFreedDone(R10)
+	JCS  freeFirst
+	MARK(const_markAgain)
+	MOVQ (DI), DI
+	MARK(const_markAgainEnd)
+	CMPQ DI, const_slFreedRet(R10)
+	JNE  freeFirst
+	BTSQ AX, const_slFreedDone(R10)
+	MOVQ R11, const_slFreedSite(R10)
+	JMP  pass
+
+freeFirst:
+	MARK(const_markFreeFirst)
+	MOVQ const_frAddr(SP), SI
+	MOVQ $0, const_slFreed(R10)
+	LEAQ const_frameSize(SP), AX
+	MOVQ AX, const_slFreedSP(R10)
+	MOVQ const_frameSize(SP), AX
+	MOVQ AX, const_slFreedRet(R10)
+	MOVBLZX const_siBit(R11), CX
+	MOVL $1, AX
+	SHLQ CX, AX
+	MOVQ AX, const_slFreedDone(R10)
+	MOVQ R11, const_slFreedSite(R10)
+	MOVQ SI, const_slFreed(R10)
+
+freeOwn:
+	INCQ const_slEvents(R10)
+	TESTL $const_modeNumber, const_stMode(R9)
+	JEQ  freeFilter
+	MOVQ const_stHeader(R9), DI
+	LOCK
+	INCQ const_hdCount(DI)
+
+freeFilter:
+	MOVQ const_siFilter(R11), DI
+	TESTQ DI, DI
+	JEQ  freePassed
+	CALL DI
+	TESTL AX, AX
+	JEQ  freePassed
+	MOVQ const_frSite(SP), R11
+	TESTL $const_siteVerdict, const_siFlags(R11)
+	JEQ  freeStops
+	MOVL $const_recNumber, DI
+	LEAQ const_frameSize(SP), AX
+	CALLTO(const_markRecord)
+	MOVQ const_frSlot(SP), R10
+	MOVQ STATE, R9
+	MOVL const_slStack(R10), AX
+	CMPL AX, $(1<<const_stackBits)
+	JCC  freeStops
+	MOVQ const_stVerdicts(R9), DI
+	CMPB (DI)(AX*1), $const_verdictNo
+	JEQ  freePassed
+
+freeStops:
+	MOVQ STATE, R9
+	MOVQ const_stHeader(R9), DI
+	TESTL $const_ownerDied, const_hdAlive(DI)
+	JNE  freeOrphan
+	MARK(const_markTrapFree)
+	JMP  pass
+
+freePassed:
+	MOVQ STATE, R9
+	TESTL $const_modeRecord, const_stMode(R9)
+	JEQ  pass
+	MOVQ const_frSlot(SP), R10
+	MOVQ const_frSite(SP), R11
+	MOVQ const_frAddr(SP), SI
+	MOVQ const_frSize(SP), DX
+	MOVQ const_siHead(R11), DI
+	ORQ  $const_recFree, DI
+	MOVL (const_frIndex+4)(SP), AX
+	ORQ  AX, DI
+	LEAQ const_frameSize(SP), AX
+	CALLTO(const_markRecord)
+	JMP  pass
+
+freeOrphan:
+	MOVL $0, const_stEnabled(R9)
+	JMP  pass
