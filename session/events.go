@@ -59,14 +59,15 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 		alive = replayed(src).Events()
 	}
 	return func(yield func(*Event) bool) {
-		state := heap.NewLive()
+		state := newReplay(src)
 		for raw := range src.Events(0) {
 			e := withName(src, raw)
+			state.before(raw.Seq)
 			state.Apply(raw)
 			if live && !alive[e.Seq] {
 				continue
 			}
-			if c != nil && !c.Eval(newRecordedEnv(s, src, e, state)) {
+			if c != nil && !c.Eval(newRecordedEnv(s, src, e, state.Live)) {
 				continue
 			}
 			if !yield(e) {
@@ -77,15 +78,6 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 }
 
 var errNothing = errors.New("nothing was recorded: use record start, or open a capture")
-
-// replayed is the heap that the recorded events leave.
-func replayed(src capture.Source) *heap.Live {
-	state := heap.NewLive()
-	for e := range src.Events(0) {
-		state.Apply(e)
-	}
-	return state
-}
 
 // recordedEnv is what a condition sees of a recorded event.
 type recordedEnv struct {
@@ -167,7 +159,7 @@ func (s *Session) Top(by heap.Measure) ([]heap.Row, error) {
 		return nil, errNothing
 	}
 	sites := map[capture.StackID]heap.Site{}
-	return heap.Top(src, by, func(id capture.StackID, seq uint64) heap.Site {
+	return heap.Top(endings{src}, by, func(id capture.StackID, seq uint64) heap.Site {
 		site, ok := sites[id]
 		if !ok {
 			site = s.site(src, id, seq)

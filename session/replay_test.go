@@ -1,0 +1,70 @@
+package session
+
+import (
+	"slices"
+	"testing"
+
+	"hdb/capture"
+	"hdb/heap"
+)
+
+func TestExecs(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		modules []capture.Module
+		want    []uint64
+	}{
+		{"nothing ended", []capture.Module{{From: 1}, {From: 5}}, nil},
+		{"dlclose", []capture.Module{{From: 1}, {From: 3, To: 9}}, nil},
+		{"exec", []capture.Module{{From: 1, To: 9}, {From: 1, To: 9}, {From: 9}}, []uint64{9}},
+		{"dlclose, then exec", []capture.Module{{From: 1, To: 9}, {From: 2, To: 5}, {From: 9}}, []uint64{9}},
+		{"twice", []capture.Module{{From: 1, To: 4}, {From: 4, To: 9}, {From: 4, To: 6}, {From: 9}}, []uint64{4, 9}},
+		{"without an event between", []capture.Module{{From: 1, To: 4}, {From: 4, To: 4}, {From: 4}}, []uint64{4}},
+		{"before the first event", []capture.Module{{From: 1, To: 1}, {From: 1}}, []uint64{1}},
+	} {
+		if got := execs(c.modules); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestReplayOverExec has the blocks of three programs in one recording: those of
+// the first two are gone, also where the next has one at the same address, and
+// also before it has any.
+func TestReplayOverExec(t *testing.T) {
+	log := capture.NewLog(capture.Info{})
+	image := log.AddModule(capture.Module{Path: "/bin/a", From: 1})
+	next := func(from uint64) {
+		log.EndModule(image, from)
+		image = log.AddModule(capture.Module{Path: "/bin/a", From: from})
+	}
+	alloc := func(addr, size uint64) {
+		log.AddEvent(capture.Event{Kind: capture.Alloc, Addr: addr, Size: size})
+	}
+	check := func(bytes uint64, seqs ...uint64) {
+		t.Helper()
+		live := replayed(log)
+		var got []uint64
+		for seq := range live.Events() {
+			got = append(got, seq)
+		}
+		slices.Sort(got)
+		if live.Bytes() != bytes || !slices.Equal(got, seqs) {
+			t.Errorf("%d bytes live of events %d, want %d of %d", live.Bytes(), got, bytes, seqs)
+		}
+		rows := heap.Top(endings{log}, heap.ByLive, func(capture.StackID, uint64) heap.Site { return heap.Site{} })
+		if len(rows) != 1 || rows[0].LiveBytes != bytes || rows[0].LiveBlocks != uint64(len(seqs)) || rows[0].Count != uint64(log.Len()) {
+			t.Errorf("top %+v, want %d bytes in %d blocks of %d", rows, bytes, len(seqs), log.Len())
+		}
+	}
+	alloc(0x1000, 1)
+	alloc(0x2000, 2)
+	check(3, 1, 2)
+	next(3)
+	check(0)
+	alloc(0x1000, 4)
+	check(4, 3)
+	next(4)
+	alloc(0x3000, 8)
+	check(8, 4)
+}
