@@ -71,7 +71,7 @@ func (s *Session) armProbe() error {
 	modules := s.proc.Modules()
 	sites, err := s.allocatorSites(modules)
 	if err != nil {
-		s.notify("some modules cannot be searched for allocators: %v", err)
+		s.notify("some modules cannot be searched for allocators: %s", oneLine(err))
 	}
 	s.probe.SetDepth(s.Settings.MaxDepth)
 	if err := s.probe.Arm(t, modules, sites, s.probeRequest()); err != nil {
@@ -90,7 +90,7 @@ func (s *Session) allocatorSites(modules []inferior.Module) ([]*breakpoints.Site
 	sites = slices.DeleteFunc(sites, func(site *breakpoints.Site) bool {
 		if site.Err != nil && !s.said[site.Err.Error()] {
 			s.said[site.Err.Error()] = true
-			s.notify("some allocator functions are not watched: %v", site.Err)
+			s.notify("some allocator functions are not watched: %s", oneLine(site.Err))
 		}
 		return site.Err != nil
 	})

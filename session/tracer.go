@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"hdb/breakpoints"
 	"hdb/inferior"
@@ -71,11 +72,15 @@ func (s *Session) armTracer() error {
 	s.disarmProbe()
 	err := s.tracer.Arm(func(breakpoints.Function) bool { return true })
 	if err != nil && s.RecordStatus().Sites > 0 {
-		s.notify("some allocator functions are not watched: %v", err) // the others are
+		s.notify("some allocator functions are not watched: %s", oneLine(err)) // the others are
 		return nil
 	}
 	return err
 }
+
+// oneLine is the text of an error, joined ones one after the other: a notice is
+// one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // wantsEvents tells whether anything depends on allocation events.
 func (s *Session) wantsEvents() bool {
