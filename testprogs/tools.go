@@ -12,7 +12,7 @@ import (
 // may miss.
 func debianPackage(thing string) string {
 	switch thing {
-	case "gcc", "g++", "gdb", "valgrind", "git", "perl", "tmux", "sqlite3", "rustc", "clang", "make":
+	case "gcc", "g++", "gdb", "valgrind", "heaptrack", "git", "perl", "tmux", "sqlite3", "rustc", "clang", "make":
 		return thing
 	case "strip", "readelf", "objdump", "objcopy", "addr2line", "nm":
 		return "binutils"
