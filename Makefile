@@ -5,6 +5,8 @@
 PORTABLE = ./capture/... ./unwind/... ./symbols/... ./heap/...
 # The race detector runs where several goroutines share something.
 RACE = $(filter-out hdb hdb/testprogs% hdb/bench%,$(shell go list ./...))
+# A module of its own, so that what it compares with is not what hdb needs.
+ORACLE = go -C probe/cfi/oracle test ./...
 DEMO = .cache/demo
 
 build:
@@ -22,10 +24,12 @@ demo: build
 test: check
 	go test -short -timeout 15m ./...
 	go test -short -timeout 15m -race $(RACE)
+	$(ORACLE)
 
 test-full: check
 	go test -timeout 60m ./...
 	go test -timeout 60m -race $(RACE)
+	$(ORACLE)
 
 check:
 	scripts/need test
@@ -35,7 +39,7 @@ check:
 	GOOS=darwin go vet $(PORTABLE)
 	go tool -modfile=tools/go.mod staticcheck ./...
 
-# Ratios to gdb in one interleaved run; no test depends on them.
+# Ratios to gdb and heaptrack in one interleaved run; no test depends on them.
 bench: build
 	scripts/need bench
 	go run ./bench
