@@ -89,7 +89,8 @@ func whereDecided(d session.StopDetail) string {
 	}{
 		{slices.DeleteFunc(slices.Clone(d.InProcess), isOut), " in the process"},
 		{slices.DeleteFunc(slices.Clone(d.InProcess), func(name string) bool { return !isOut(name) }), " narrowed in the process, decided outside"},
-		{slices.DeleteFunc(slices.Clone(d.Outside), isIn), " outside the process"},
+		{slices.DeleteFunc(slices.Clone(d.Outside), func(name string) bool { return isIn(name) || asksStack(name) }), " outside the process"},
+		{slices.DeleteFunc(slices.Clone(d.Outside), func(name string) bool { return isIn(name) || !asksStack(name) }), " outside the process, once for each stack"},
 	} {
 		if len(group.names) > 0 {
 			parts = append(parts, strings.Join(group.names, ", ")+group.where)
@@ -97,6 +98,10 @@ func whereDecided(d session.StopDetail) string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// asksStack tells names of a condition that are about the stack: what they say of
+// one stack is kept.
+func asksStack(name string) bool { return name == "func()" || name == "module()" || name == "caller()" }
 
 type placeView struct {
 	Addr     string `json:"addr"`
