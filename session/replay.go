@@ -36,8 +36,8 @@ func (r *replay) before(seq uint64) *heap.Live {
 
 // execs finds where the whole image was replaced: the numbers of the first events
 // of new images, ascending. At such a number modules end and none from before it
-// stays; dlclose leaves the program itself mapped. A change to a held process
-// looks the same in the modules: what it shares with its parent is then left out.
+// stays; dlclose leaves the program itself mapped, and so does a change to a held
+// process.
 func execs(modules []capture.Module) []uint64 {
 	var ends []uint64
 	for _, m := range modules {
