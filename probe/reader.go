@@ -47,7 +47,9 @@ func (s Stats) Add(o Stats) Stats {
 	}
 }
 
-// reader is the consumer of the ring. Its fields are guarded by Probe.mu.
+// reader is the consumer of the ring. Its fields are guarded by Probe.mu, but for
+// counted and cellOf, which are the owner's; guests is written by the owner only,
+// which therefore reads it without.
 type reader struct {
 	p        *Probe
 	tail     uint64 // position of the next record
@@ -62,6 +64,7 @@ type reader struct {
 	counted  uint64            // events of slots that were given back
 	cellOf   []uint64          // thread numbers that conditions name
 	guests   map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
+	patience time.Duration     // left for stacks that have not come, in this batch
 	done     chan struct{}
 	idle     chan struct{}
 }
@@ -117,6 +120,8 @@ const (
 	// patience is how long Drain waits for a record that a running thread has
 	// begun.
 	patience = 100 * time.Millisecond
+	// glance is the time between two looks at what is about to be written.
+	glance = 10 * time.Microsecond
 )
 
 // run drains the ring until stop.
@@ -132,10 +137,13 @@ func (r *reader) run() {
 		if r.some() > 0 {
 			continue
 		}
-		r.p.shared.word(hdWakeAt).Store(r.p.shared.word(hdTail).Load() + ringSize/4)
+		wakeAt := r.released + ringSize/4
+		r.p.shared.word(hdWakeAt).Store(wakeAt)
 		sleep.Store(1)
-		if r.p.shared.word(hdHead).Load() < r.p.shared.word(hdWakeAt).Load() {
+		if r.p.shared.word(hdHead).Load() < wakeAt {
 			futexWait(sleep, 1, int64(pause))
+		} else {
+			time.Sleep(glance) // many wait behind a record that is being written
 		}
 		sleep.Store(0)
 	}
@@ -161,7 +169,7 @@ func (p *Probe) Drain() {
 
 func (p *Probe) drainAll() {
 	deadline := time.Now().Add(patience)
-	head := p.shared.word(hdHead).Load()
+	head := p.head()
 	for p.tail < head {
 		if p.drain(batch) > 0 {
 			continue
@@ -169,9 +177,12 @@ func (p *Probe) drainAll() {
 		if p.stopped || time.Now().After(deadline) {
 			return
 		}
-		time.Sleep(10 * time.Microsecond)
+		time.Sleep(glance)
 	}
 }
+
+// head is how far records go, which cannot be further than the ring has room.
+func (r *reader) head() uint64 { return min(r.p.shared.word(hdHead).Load(), r.tail+ringSize) }
 
 // drain handles up to n complete records. The lock is held.
 func (r *reader) drain(n int) int {
@@ -179,6 +190,7 @@ func (r *reader) drain(n int) int {
 		return 0
 	}
 	r.clock.tick()
+	r.patience = patience
 	before, blocks := r.p.cfg.Sink.Heap()
 	var asked, made uint64
 	count := 0
@@ -209,13 +221,15 @@ func (r *reader) drain(n int) int {
 	return count
 }
 
-// recordLength is the length of a record in bytes.
+// recordLength is the length of a record in bytes: a multiple of 16 that is not 0
+// and not more than the ring has, whatever the first word is.
 func recordLength(head uint64) uint64 {
 	switch head & typeMask {
 	case recStack:
 		return (16 + 8*(head>>countShift&0xfff) + 15) &^ 15
 	case recPad:
-		return head >> countShift * 16
+		// Nothing keeps the inferior from writing nonsense to the ring.
+		return min(max(head>>countShift, 1), ringSize/16) * 16
 	}
 	if head&flagLong != 0 {
 		return longRecord

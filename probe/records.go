@@ -217,7 +217,9 @@ func (r *reader) takeStack(head uint64, words []uint64) {
 }
 
 // stackAt is the stack with a number. The thread that gave it may not have sent
-// its frames yet: they are further on in the ring, or will be at once.
+// its frames yet: they are further on in the ring, or will be at once. How long
+// a batch of records may take to find its stacks is bounded: the numbers in the
+// ring are only as good as the inferior's memory.
 func (r *reader) stackAt(number uint32, tid uint32) (capture.StackID, uint64) {
 	if number == noStack-1 {
 		return r.overflow[tid], 0
@@ -228,20 +230,23 @@ func (r *reader) stackAt(number uint32, tid uint32) (capture.StackID, uint64) {
 	if s := &r.stacks[number]; s.id != 0 {
 		return s.id, s.first
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Microsecond) {
+	begun := time.Now()
+	defer func() { r.patience -= time.Since(begun) }()
+	for time.Since(begun) < r.patience {
 		if r.ahead(number) {
 			return r.stacks[number].id, r.stacks[number].first
 		}
-		if r.p.stopped || time.Now().After(deadline) {
-			return 0, 0
+		if r.p.stopped {
+			break
 		}
+		time.Sleep(glance)
 	}
+	return 0, 0
 }
 
 // ahead looks for the frames of a stack further on in the ring.
 func (r *reader) ahead(number uint32) bool {
-	end := r.p.shared.word(hdHead).Load()
-	for at := r.tail; at < end; {
+	for at, end := r.tail, r.head(); at < end; {
 		head := r.p.shared.record(at).Load()
 		if head == 0 {
 			return false

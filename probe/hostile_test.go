@@ -1,0 +1,63 @@
+package probe
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// The ring is the inferior's to write: whatever is in it, the consumer comes to
+// an end, and what follows is read.
+func TestHostileRing(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		play func(r *ring)
+	}{
+		{"padding of no length", func(r *ring) { r.shared.record(0).Store(recPad) }},
+		{"padding longer than the ring", func(r *ring) { r.shared.record(0).Store(recPad | 1<<63) }},
+		{"padding whose length overflows", func(r *ring) { r.shared.record(0).Store(recPad | (1<<56-1)<<countShift) }},
+		{"a stack of all frames", func(r *ring) { r.shared.record(0).Store(^uint64(typeMask) | recStack) }},
+		{"padding of no length ahead", func(r *ring) {
+			r.shared.record(0).Store(recFree | 7<<stackShift)
+			r.shared.record(recordSize).Store(recPad)
+		}},
+		{"no head", func(r *ring) { r.shared.word(hdHead).Store(1 << 63) }},
+		{"many calls whose stacks never come", func(r *ring) {
+			for at := uint64(0); at < ringSize/32; at += recordSize {
+				r.shared.record(at).Store(recFree | at/recordSize<<stackShift)
+			}
+		}},
+		{"noise", func(r *ring) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			for at := 0; at < ringSize; at += 8 {
+				binary.LittleEndian.PutUint64(r.shared.ring[at:], rng.Uint64())
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRing(t)
+			r.stopped = false
+			c.play(r)
+			r.shared.word(hdHead).Store(max(r.shared.word(hdHead).Load(), ringSize))
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				r.Drain()
+			}()
+			select {
+			case <-done:
+			case <-time.After(2 * time.Minute):
+				t.Fatal("the consumer does not end")
+			}
+			clear(r.shared.ring[:ringSize])
+			r.lines = nil
+			r.shared.word(hdHead).Store(r.tail)
+			r.alloc(1, "malloc", 16, 0x123450)
+			r.Drain()
+			if n := len(r.lines); n == 0 || r.lines[n-1] != "malloc(16) = 0x123450" {
+				t.Errorf("events afterwards: %q", r.lines)
+			}
+		})
+	}
+}
