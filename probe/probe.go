@@ -44,7 +44,7 @@ type Probe struct {
 	fsgsbase bool
 	tables   *tables
 	islands  []*island
-	framed_  []framed // pieces of code whose frames exceptions may pass
+	framed   []framed // pieces of code whose frames exceptions may pass
 	coreCFI  *unwind.Table
 
 	sites     []*site // by index
@@ -60,7 +60,9 @@ type Probe struct {
 	stopped bool // all threads are
 	traps   []*inferior.Trap
 
-	mu sync.Mutex // guards the reader and the sink while the ring is drained
+	// mu guards the reader and the sink while the ring is drained, and changes of
+	// sites and islands, which only the owner makes.
+	mu sync.Mutex
 	reader
 }
 
@@ -150,6 +152,7 @@ func (p *Probe) inject(c *caller) (err error) {
 			return err
 		}
 		p.traps = append(p.traps, trap)
+		c.undo = append(c.undo, func() { _ = trap.Remove() }) // its memory is unmapped next
 	}
 	keep().hold(p.shared)
 	c.undo = append(c.undo, func() { keep().release(p.shared) })
@@ -167,7 +170,7 @@ func (p *Probe) coreFDE() error {
 	if _, err := p.proc.WriteAt(section, int64(at)); err != nil {
 		return err
 	}
-	p.framed_ = append(p.framed_, framed{low, low + addr.Run(size), at + addr.Run(fde)})
+	p.framed = append(p.framed, framed{low, low + addr.Run(size), at + addr.Run(fde)})
 	var err error
 	p.coreCFI, err = unwind.NewTable(unwind.Sections{Name: "[hdb probe]", EhFrame: section, EhFrameAddr: addr.File(at)})
 	return err
@@ -407,8 +410,14 @@ func (p *Probe) Events() uint64 {
 	return sum
 }
 
-// ThreadExited gives the slot of a thread back.
+// ThreadExited gives the slot of a thread back, and forgets the calls it was in.
 func (p *Probe) ThreadExited(tid int32) {
+	p.mu.Lock()
+	p.endResize(uint32(tid))
+	p.reportInside(uint32(tid), 0)
+	delete(p.threads, uint32(tid))
+	delete(p.overflow, uint32(tid))
+	p.mu.Unlock()
 	for i := range numSlots {
 		if slot := p.shared.slot(i); binary.LittleEndian.Uint32(slot[slTID:]) == uint32(tid) {
 			p.empty(slot)

@@ -308,7 +308,7 @@ func (p *Probe) reason(end int, st capture.Stack) string {
 	var module string
 	if n := len(st.PCs); n > 0 {
 		last = fmt.Sprint(st.PCs[n-1])
-		module = p.moduleName(st.Code(n - 1).Lookup())
+		module = p.tables.path(st.Code(n - 1).Lookup())
 	}
 	switch end {
 	case endWhole:
@@ -332,13 +332,4 @@ func (p *Probe) reason(end int, st capture.Stack) string {
 		return "return address above " + last + " not in any module"
 	}
 	return fmt.Sprintf("unknown reason %d", end)
-}
-
-func (p *Probe) moduleName(a addr.Run) string {
-	for _, m := range p.tables.mods {
-		if m.module.Low <= a && a < m.module.High {
-			return m.module.Path
-		}
-	}
-	return ""
 }

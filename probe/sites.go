@@ -128,7 +128,9 @@ func (p *Probe) addSites(c *caller, modules []inferior.Module, sites []*breakpoi
 			return fmt.Errorf("%s in %s: %w", b.Function.Symbol, b.Module, err)
 		}
 		s := &site{Site: b, patched: *f, index: len(p.sites), bit: p.nextBit(b.Function)}
+		p.mu.Lock() // other threads may record meanwhile
 		p.sites = append(p.sites, s)
+		p.mu.Unlock()
 		p.byEntry[b.Addr] = s
 	}
 	return p.addFinders(c, modules)
@@ -240,15 +242,15 @@ func (p *Probe) island(c *caller, m inferior.Module) (*island, error) {
 	if _, err := p.proc.WriteAt(section, int64(at)); err != nil {
 		return nil, err
 	}
+	p.mu.Lock()
 	p.islands = append(p.islands, i)
-	p.framed_ = append(p.framed_, framed{i.base, i.base + islandSize, at + addr.Run(fde)})
+	p.mu.Unlock()
+	p.framed = append(p.framed, framed{i.base, i.base + islandSize, at + addr.Run(fde)})
 	for _, f := range p.finders {
 		f.jump = nil // their answers have changed
 	}
 	return i, nil
 }
-
-func (p *Probe) framed() []framed { return p.framed_ }
 
 // dropSites forgets functions of modules that are gone, and their patches with
 // them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -23,8 +24,9 @@ type tables struct {
 	end    uint64 // of the tables in the memory file
 	known  map[*unwind.Table]placed
 	mods   []tableOf
-	own    []tableOf // the probe's own code
-	round  uint64    // counts generations of the caches
+	mu     sync.Mutex // guards changes of mods, which only the owner makes
+	own    []tableOf  // the probe's own code
+	round  uint64     // counts generations of the caches
 }
 
 // placed is a table in the memory file.
@@ -64,6 +66,8 @@ func (t *tables) add(m inferior.Module, cfiTable *unwind.Table, low, high addr.R
 		}
 		t.known[cfiTable] = p
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.mods = append(t.mods, tableOf{m, m.Bias, p})
 	return nil
 }
@@ -120,6 +124,8 @@ func (t *tables) place(table *cfi.Table, high addr.File) (placed, error) {
 
 // drop forgets modules that were unloaded. Their tables stay for the next load.
 func (t *tables) drop(gone func(inferior.Module) bool) (dropped bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	kept := t.mods[:0]
 	for _, m := range t.mods {
 		if gone(m.module) {
@@ -172,6 +178,18 @@ func (t *tables) publish(fresh bool) (tablePointers, error) {
 
 // tablePointers are the parts of the state page that change with the modules.
 type tablePointers struct{ modules, count, rules, cache, memo uint64 }
+
+// path is the file of the module at an address, for any goroutine.
+func (t *tables) path(a addr.Run) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, m := range t.mods {
+		if m.module.Low <= a && a < m.module.High {
+			return m.module.Path
+		}
+	}
+	return ""
+}
 
 // rule is the number of the rule at a run address of a module.
 func (t *tables) rule(a addr.Run) uint16 {

@@ -108,7 +108,7 @@ func TestThunks(t *testing.T) {
 // The thunk of _Unwind_Find_FDE answers for each piece of the probe's code.
 func TestFinderThunk(t *testing.T) {
 	p, s := drawing(t, Request{}, true)
-	p.framed_ = []framed{{0x400000000000, 0x400000001800, 0x400000001820}, {0x7f0000000000, 0x7f0000100000, 0x7f0000000018}}
+	p.framed = []framed{{0x400000000000, 0x400000001800, 0x400000001820}, {0x7f0000000000, 0x7f0000100000, 0x7f0000000018}}
 	w := &writer{at: 0x7f0000002000}
 	p.findFDE(w, s.relocated)
 	if w.errs != nil {

@@ -215,7 +215,7 @@ var argRegister = [...]int{rdi, 6, 2, 1, 8, 9}
 // the probe's frames, about which the dynamic linker knows nothing. It answers
 // for its own code with an FDE of its own, and else runs the original.
 func (p *Probe) findFDE(w *writer, relocated addr.Run) {
-	for _, o := range p.framed() {
+	for _, o := range p.framed {
 		w.bytes(0x48, 0xb8) // mov $low,%rax
 		w.imm64(uint64(o.low))
 		w.bytes(0x49, 0x89, 0xfb)       // mov %rdi,%r11

@@ -328,9 +328,9 @@ func TestWalkEnds(t *testing.T) {
 			m.th.regs[rbp] = uint64(m.sp + 32)
 			m.put(m.sp+32, uint64(m.sp+64))
 			m.put(m.sp+40, uint64(programAt+0x100)) // behind no call
-			m.want.Truncated = fmt.Sprintf("no CFI for %s at %v", m.l.moduleName(m.want.PCs[0]), m.want.PCs[0])
+			m.want.Truncated = fmt.Sprintf("no CFI for %s at %v", m.l.tables.path(m.want.PCs[0]), m.want.PCs[0])
 			m.end(uint64(m.want.PCs[0]))
-			m.want.Truncated = fmt.Sprintf("no CFI for %s at %v", m.l.moduleName(m.want.PCs[0]), m.want.PCs[0])
+			m.want.Truncated = fmt.Sprintf("no CFI for %s at %v", m.l.tables.path(m.want.PCs[0]), m.want.PCs[0])
 		}},
 		{"code in no module, behind a call", func(m *stackMaker) {
 			pc := labAt + labCore - 0x100
