@@ -3,6 +3,7 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"testing"
 
 	"hdb/internal/addr"
@@ -294,6 +295,15 @@ func TestCoreMore(t *testing.T) {
 			th.call(here, "free", 0x5000)
 			th.ret(0)
 		}, []string{"free(0x7000)", "realloc(0x5000, 10) = NULL", "free(0x5000)"}},
+		{"another thread is handed the block that realloc left", func(l *lab, th *labThread) {
+			other := l.thread(2)
+			th.call(here, "realloc", 0x5000, 64)
+			other.call(there, "malloc", 8)
+			other.ret(0x5000)
+			th.ret(0x6000)
+			other.call(there, "free", 0x5000)
+			other.ret(0)
+		}, []string{"realloc(0x0, 0) free 0x5000", "2: malloc(8) = 0x5000", "realloc(0x0, 64) = 0x6000", "2: free(0x5000)"}},
 		{"switched off", func(l *lab, th *labThread) {
 			l.setState(stEnabled, 0)
 			th.call(here, "malloc", 16)
@@ -430,4 +440,29 @@ func (l *lab) addTextSite() string {
 	s := l.addSite(catalogued(l.t, "mi_strdup"), libcAt)
 	l.stubs()
 	return s.Function.Symbol
+}
+
+// Constants and products are what breakpoints.Call makes of them.
+func TestUserOperands(t *testing.T) {
+	l := newLab(t, Request{Record: true}, "nodes size=64 count=ARG1", "quads size=ARG1 count=4", "into size=ARG2 ptr=*ARG3", "aligned size=ARG1 align=64")
+	th := l.thread(1)
+	th.call(here, "nodes", 3)
+	th.ret(0x5000)
+	th.call(here, "quads", 10)
+	th.ret(0x6000)
+	result := th.sp - 0x1000
+	l.poke(result, 0x7000)
+	th.call(here, "into", uint64(result)+8, 24, uint64(result))
+	th.ret(0)
+	th.call(here, "aligned", 24)
+	th.ret(0x8000)
+	l.Drain()
+	sizes := []uint64{}
+	for _, e := range l.events {
+		sizes = append(sizes, e.Size, e.Addr, e.Aux)
+	}
+	want := []uint64{192, 0x5000, 3, 40, 0x6000, 4, 24, 0x7000, 0, 24, 0x8000, 64}
+	if !slices.Equal(sizes, want) {
+		t.Errorf("size, address, count or alignment: %#x, want %#x", sizes, want)
+	}
 }

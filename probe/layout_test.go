@@ -87,7 +87,7 @@ var structures = []struct {
 	}},
 	{"site", siteBytes, []field{
 		u64("reloc", siReloc), u64("modLow", siModLow), u64("modLen", siModLen), u32("flags", siFlags), {"bit", siBit, 1},
-		{"size", siSize, 1}, {"count", siCount, 1}, {"align", siAlign, 1}, {"old", siOld, 1}, {"ptr", siPtr, 1},
+		{"size", siSize, 1}, {"count", siCount, 1}, {"align", siAlign, 1}, {"old", siOld, 1}, {"ptr", siPtr, 1}, {"pointed", siPointed, 1},
 		{"result", siResult, 1}, u64("head", siHead), u64("const", siConst), u64("filter", siFilter), u64("tail", siTail),
 	}},
 	{"frame", frameSize, []field{
@@ -171,6 +171,9 @@ func TestSizes(t *testing.T) {
 	}
 	if stackTry > 1<<stackBits || noStack-1 < 1<<stackBits {
 		t.Error("numbers of stacks and the two that are none overlap")
+	}
+	if maxDepth > 1<<12-1 {
+		t.Errorf("stacks of %d frames do not fit the 12 bits of a record", maxDepth)
 	}
 	if maxPairs/16+1 > memoWords {
 		t.Error("pairs alone would not fit the memo")

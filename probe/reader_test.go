@@ -52,6 +52,18 @@ func TestReader(t *testing.T) {
 			r.call(recBegin, 1, "realloc", 0x5000, 10, 0)
 			r.alloc(1, "realloc", 10, 0x6000, 0x5000, 0)
 		}, []string{"realloc(0x5000, 10) = 0x6000"}},
+		{"another thread is handed the block that realloc left", func(r *ring) {
+			r.call(recBegin, 1, "realloc", 0x5000, 64, 0)
+			r.alloc(2, "malloc", 8, 0x5000)
+			r.alloc(1, "realloc", 64, 0x6000, 0x5000, 0)
+			r.free(2, "free", 0x5000)
+		}, []string{"realloc(0x0, 0) free 0x5000", "2: malloc(8) = 0x5000", "realloc(0x0, 64) = 0x6000", "2: free(0x5000)"}},
+		{"two threads resize at once", func(r *ring) {
+			r.call(recBegin, 1, "realloc", 0x5000, 64, 0)
+			r.call(recBegin, 2, "realloc", 0x6000, 64, 0)
+			r.alloc(1, "realloc", 64, 0x6000, 0x5000, 0) // the old one of 2
+			r.alloc(2, "realloc", 64, 0x5000, 0x6000, 0)
+		}, []string{"2: realloc(0x0, 0) free 0x6000", "realloc(0x5000, 64) = 0x6000", "2: realloc(0x0, 64) = 0x5000"}},
 		{"the thread itself is handed the old block", func(r *ring) {
 			r.call(recBegin, 1, "realloc", 0x5000, 64, 0)
 			r.alloc(1, "realloc", 64, 0x5000, 0x5000, 0)

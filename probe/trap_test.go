@@ -180,7 +180,11 @@ func (p *player) body(depth int, module addr.Run) (left bool) {
 }
 
 // Quick thunks do what the core does.
-func TestQuickThunksDoTheSame(t *testing.T) { checkQuick(t, "aligned_alloc") }
+func TestQuickThunksDoTheSame(t *testing.T) {
+	for _, odd := range []string{"aligned_alloc", "calloc"} {
+		t.Run(odd, func(t *testing.T) { checkQuick(t, odd) })
+	}
+}
 
 func checkQuick(t *testing.T, odd string) {
 	l := newLab(t, Request{})
