@@ -16,12 +16,17 @@ func (l *lab) fill(n uint64) {
 }
 
 // newFullLab makes one for tests whose threads wait in the core: the garbage
-// collector, which cannot interrupt them, must not stop the others meanwhile.
+// collector, which cannot interrupt them, must not stop the others meanwhile,
+// and they keep a processor from these.
 func newFullLab(t *testing.T) *lab {
 	l := newLab(t, Request{Record: true})
 	percent := debug.SetGCPercent(-1)
 	runtime.GC()
-	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	processors := runtime.GOMAXPROCS(4)
+	t.Cleanup(func() {
+		runtime.GOMAXPROCS(processors)
+		debug.SetGCPercent(percent)
+	})
 	return l
 }
 

@@ -82,8 +82,11 @@ func (g *ground) newMill(i int, n uint32) *mill {
 }
 
 // work runs mills, each on an OS thread of its own, and tells the TIDs. No
-// thread ends before all have done their work, because nobody notices here.
+// thread ends before all have done their work, because nobody notices here. A
+// mill that waits for the consumer keeps its processor from Go, so that there
+// have to be more of them.
 func (g *ground) work(threads, rounds int, pairs uint32) []int {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads + 2))
 	var all, done sync.WaitGroup
 	tids := make([]int, threads)
 	done.Add(threads)
