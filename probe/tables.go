@@ -83,15 +83,25 @@ func (b biased) ReadAt(buf []byte, at int64) (int, error) {
 }
 
 // setOwn replaces the tables of the probe's own code, which are by run address.
+// Such a table only ever grows: one with as many rows as before is the same, and
+// takes no room again.
 func (t *tables) setOwn(list []ownTable) error {
-	t.own = t.own[:0]
+	var own []tableOf
 	for _, o := range list {
+		same := func(x tableOf) bool { return x.low == o.table.Low && x.rows == len(o.table.Offs) }
+		if i := slices.IndexFunc(t.own, same); i >= 0 {
+			known := t.own[i]
+			known.high = addr.File(o.high)
+			own = append(own, known)
+			continue
+		}
 		p, err := t.place(o.table, addr.File(o.high))
 		if err != nil {
 			return err
 		}
-		t.own = append(t.own, tableOf{placed: p})
+		own = append(own, tableOf{placed: p})
 	}
+	t.own = own
 	return nil
 }
 

@@ -123,3 +123,28 @@ func TestTablesAreFull(t *testing.T) {
 		t.Error("no error for too many modules")
 	}
 }
+
+// Arming again and again takes room only for code that is new.
+func TestOwnTablesTakeRoomOnce(t *testing.T) {
+	tb, err := newTables(newShared(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := ownTable{&cfi.Table{Low: 0x500000, Offs: []uint32{0}, IDs: []uint16{1}}, 0x500100}
+	set := func() uint64 {
+		t.Helper()
+		if err := tb.setOwn([]ownTable{own}); err != nil {
+			t.Fatal(err)
+		}
+		return tb.end
+	}
+	end := set()
+	own.high = 0x500200
+	if again := set(); again != end || tb.own[0].high != 0x500200 {
+		t.Errorf("the same table ends at %#x, before at %#x; covers up to %v", again, end, tb.own[0].high)
+	}
+	own.table = &cfi.Table{Low: 0x500000, Offs: []uint32{0, 16}, IDs: []uint16{1, 2}}
+	if again := set(); again == end || tb.own[0].rows != 2 {
+		t.Errorf("a table that grew was not written: %d rows", tb.own[0].rows)
+	}
+}
