@@ -33,6 +33,8 @@ type modules struct {
 	list  []*module // ascending Low
 	files map[fileID]*symbols.Object
 
+	// opening guards files and what object finds out; it is taken after mu.
+	opening sync.Mutex
 	// A filter of the recording asks for names on the goroutine that takes the
 	// probe's events. The list does not change meanwhile.
 	mu    sync.Mutex
@@ -114,6 +116,8 @@ func (m *modules) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
 
 // object is the module's symbols, opened on first use, or nil with mod.err set.
 func (m *modules) object(mod *module) *symbols.Object {
+	m.opening.Lock()
+	defer m.opening.Unlock()
 	if mod.opened {
 		return mod.obj
 	}
