@@ -212,6 +212,13 @@ func (r *recorder) say(line string) {
 	fmt.Fprintf(r.errw, "hdb: %s\n", console.Clean(line))
 }
 
+// clear takes the progress away.
+func (r *recorder) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.Clear()
+}
+
 // forked says of the first child that it is not recorded, and counts them all.
 func (r *recorder) forked(parent, child int) {
 	r.forks++
@@ -375,7 +382,7 @@ func over(rep *session.Report) bool {
 // suspend follows Ctrl-Z: the program stands, and so does hdb, until fg.
 func (r *recorder) suspend(rep *session.Report) {
 	if rep.Signal != nil && rep.Signal.Name == "SIGTSTP" {
-		r.progress.Clear()
+		r.clear()
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP) // one may always stop oneself
 	}
 }
@@ -407,7 +414,7 @@ func (r *recorder) leave() int {
 // finish completes the file and says what is in it.
 func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 	st, err := r.s.EndStream()
-	r.progress.Clear()
+	r.clear()
 	code := 0
 	for _, err := range []error{runErr, err} {
 		if err != nil {
