@@ -166,7 +166,10 @@ func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
 			p.finders = append(p.finders, f)
 		}
 		if len(p.cfg.Unwinder(m, raiseName)) > 0 && len(p.cfg.Unwinder(m, findFDEName)) == 0 {
-			p.strangers = append(p.strangers, m)
+			known := func(o inferior.Module) bool { return o.Low == m.Low && o.Path == m.Path }
+			if !slices.ContainsFunc(p.strangers, known) {
+				p.strangers = append(p.strangers, m)
+			}
 		}
 	}
 	// Symbols are bound to the program first. Of libraries, libgcc_s is the one
@@ -262,6 +265,7 @@ func (p *Probe) dropSites(gone func(inferior.Module) bool) {
 			s.dead = true
 		}
 	}
+	p.strangers = slices.DeleteFunc(p.strangers, gone)
 	p.finders = slices.DeleteFunc(p.finders, func(f *patched) bool {
 		if !gone(f.module) {
 			return false
