@@ -64,6 +64,9 @@ func (t *Thread) Syscall(nr uint64, args ...uint64) (uint64, error) {
 	if err := t.flush(); err != nil {
 		return 0, fmt.Errorf("remote system call %d: %w", nr, err)
 	}
+	if err := p.unstep(t); err != nil {
+		return 0, fmt.Errorf("remote system call %d: %w", nr, err)
+	}
 	if pc != uint64(at)+syscallSize {
 		return 0, fmt.Errorf("remote system call %d: interrupted by a signal", nr)
 	}
