@@ -68,7 +68,7 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 		if err != nil {
 			return filter.Program{}, err
 		}
-		prog := filter.Compile(node, ops)
+		prog := filter.Compile(r.future(node), ops)
 		prog.Exact = prog.Exact && verdict == filter.Yes
 		all = append(all, prog)
 	}
@@ -77,7 +77,7 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 		if frees == n.Frees {
 			var node cond.Node
 			if n.Cond != nil {
-				node = n.Cond.Root()
+				node = r.future(n.Cond.Root())
 			}
 			all = append(all, filter.Compile(node, ops))
 		}
@@ -94,6 +94,32 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 		all = append(all, filter.Compile(&cond.Compare{Field: field, Op: cond.EQ, Value: block}, ops))
 	}
 	return filter.Any(all...), nil
+}
+
+// future is a condition as far as events to come can fulfil it: their numbers
+// are above the last one's.
+func (r *Request) future(n cond.Node) cond.Node {
+	terms := func(list []cond.Node) []cond.Node {
+		out := make([]cond.Node, len(list))
+		for i, t := range list {
+			out[i] = r.future(t)
+		}
+		return out
+	}
+	switch n := n.(type) {
+	case *cond.And:
+		return &cond.And{Terms: terms(n.Terms)}
+	case *cond.Or:
+		return &cond.Or{Terms: terms(n.Terms)}
+	case *cond.Not:
+		return &cond.Not{X: r.future(n.X)}
+	case *cond.Compare:
+		past := n.Value <= r.Seq && (n.Op == cond.EQ || n.Op == cond.LE || n.Op == cond.LT)
+		if n.Field == cond.Nth && past {
+			return &cond.Compare{Field: cond.Size, Op: cond.LT, Value: 0, Col: n.Col} // never
+		}
+	}
+	return n
 }
 
 // condition is all that a stop asks of an event: its condition, its thread and

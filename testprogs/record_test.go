@@ -246,12 +246,12 @@ func TestRecordAttached(t *testing.T) {
 // Each signal to hdb ends the recording of a process, which goes on.
 func TestRecordAttachedUntilSignal(t *testing.T) {
 	t.Parallel()
-	program := background(t, Build(t, "recorded"), "6000")
+	program := background(t, Build(t, "recorded"), "8000")
 	pid := program.programPID()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		r := newRecording(t, "-p", fmt.Sprint(pid)).start()
 		waitTraced(t, pid)
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(time.Second)
 		if err := r.cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
