@@ -306,6 +306,9 @@ func (p *Probe) finish() error {
 	return nil
 }
 
+// Numbers reports whether a condition asks for the numbers of events.
+func (p *Probe) Numbers() bool { return p.request.usesNth() }
+
 // Watches are the blocks that the probe looks out for.
 func (p *Probe) Watches() []uint64 { return p.request.Blocks }
 

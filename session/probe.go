@@ -144,9 +144,13 @@ func (s *Session) watchedBlocks() []uint64 {
 }
 
 // rearmProbe has the probe look out for the blocks that stops have put into the
-// log since it was armed.
+// log since it was armed, and no more for events whose numbers have passed.
 func (s *Session) rearmProbe() {
-	if s.probe == nil || !s.probe.Armed() || s.probe.Recording() || slices.Equal(s.probe.Watches(), s.watchedBlocks()) {
+	if s.probe == nil || !s.probe.Armed() {
+		return
+	}
+	watches := s.probe.Recording() || slices.Equal(s.probe.Watches(), s.watchedBlocks())
+	if watches && !s.probe.Numbers() {
 		return
 	}
 	if err := s.armTracer(); err != nil {
