@@ -340,7 +340,7 @@ func TestCoreMore(t *testing.T) {
 // A thread that has no slot gets one; its rest must be zero.
 func TestSlots(t *testing.T) {
 	l := newLab(t, Request{Record: true})
-	th := &labThread{l: l, tid: 77, sp: labAt + labStacks + stackSize}
+	th := &labThread{l: l, flags: 0x202, tid: 77, sp: labAt + labStacks + stackSize}
 	th.key = 0x1234567000
 	th.call(here, "malloc", 16)
 	th.ret(0x5000)
@@ -362,7 +362,7 @@ func TestSlots(t *testing.T) {
 			binary.LittleEndian.PutUint32(s[slTID:], 1000)
 		}
 	}
-	more := &labThread{l: l, tid: 78, key: 0x7654321000, sp: th.sp}
+	more := &labThread{l: l, flags: 0x202, tid: 78, key: 0x7654321000, sp: th.sp}
 	more.call(here, "malloc", 16)
 	more.ret(0x5000)
 	more.call(here, "free", 0x5000)

@@ -21,7 +21,8 @@ type registers struct {
 	pc    uint64 // where to go on
 	exit  uint64 // at which exit it has left
 	goSP  uint64 // Go's stack pointer meanwhile
-	spare [13]uint64
+	flags uint64
+	spare [12]uint64
 }
 
 const (
@@ -49,7 +50,8 @@ const (
 	exitReturn    = 1<<10 + iota // to a return address of the user's code
 	exitTrapAlloc                // the core's traps
 	exitTrapFree
-	numExits = 1<<10 + iota
+	exitInterrupt // where a signal comes
+	numExits      = 1<<10 + iota
 )
 
 // A lab runs the core and thunks in the test's own process. Code that they would
@@ -69,6 +71,8 @@ type lab struct {
 
 	// leaveAt makes an address one that the user's code returns to.
 	leaveAt func(addr.Run)
+	// interruptAt makes an instruction of the core one to leave at.
+	interruptAt func(addr.Run)
 }
 
 func mapAt(t testing.TB, at, size uintptr, prot int) []byte {
@@ -156,6 +160,9 @@ func (l *lab) stubs() {
 	l.root = w.here()
 	w.bytes(0x55, 0x41, 0x56) // push %rbp, %r14: Go's frame pointer and g
 	move(store, rsp, field(unsafe.Offsetof(l.regs.goSP)))
+	w.bytes(0xff, 0x35) // push flags(%rip); popf
+	w.rel32(field(unsafe.Offsetof(l.regs.flags)))
+	w.bytes(0x9d)
 	for n := range 16 {
 		move(load, n, reg(n))
 	}
@@ -169,6 +176,8 @@ func (l *lab) stubs() {
 	}
 	move(store, rax, field(unsafe.Offsetof(l.regs.exit)))
 	move(load, rsp, field(unsafe.Offsetof(l.regs.goSP)))
+	w.bytes(0x9c, 0x8f, 0x05) // pushf; pop flags(%rip)
+	w.rel32(field(unsafe.Offsetof(l.regs.flags)))
 	w.bytes(0x41, 0x5e, 0x5d, 0xc3) // pop %r14, %rbp; ret
 	exits := w.here()
 	for n := range numExits {
@@ -188,11 +197,13 @@ func (l *lab) stubs() {
 	// The user's code returns to an exit, wherever it is: in the first half of a
 	// module over nops, in the second by a jump each 16 bytes, which is behind
 	// something that looks like a call.
-	l.leaveAt = func(a addr.Run) {
+	leaveAt := func(a addr.Run, n int) {
 		w := &writer{at: a}
-		w.jmp(exit(exitReturn))
+		w.jmp(exit(n))
 		copy(l.at(a), w.code)
 	}
+	l.leaveAt = func(a addr.Run) { leaveAt(a, exitReturn) }
+	l.interruptAt = func(a addr.Run) { leaveAt(a, exitInterrupt) }
 	for _, m := range testModules {
 		for a := m.Low; a < m.Low+callsFrom; a++ {
 			l.at(a)[0] = 0x90
@@ -204,9 +215,7 @@ func (l *lab) stubs() {
 		}
 	}
 	for mark, n := range map[uint32]int{markTrapAlloc: exitTrapAlloc, markTrapFree: exitTrapFree} {
-		w := &writer{at: l.remote.core + addr.Run(l.core.marks[mark])}
-		w.jmp(exit(n))
-		copy(l.at(w.at), w.code)
+		leaveAt(l.remote.core+addr.Run(l.core.marks[mark]), n)
 	}
 	closure := &l.root // a func value points to a word with the address of its code
 	l.enter = *(*func(*registers))(unsafe.Pointer(&closure))
@@ -288,6 +297,8 @@ type labThread struct {
 	key  uint64
 	sp   addr.Run
 	regs [16]uint64 // those that functions preserve have what nothing else has
+
+	flags uint64
 }
 
 func (l *lab) thread(tid uint32) *labThread {
@@ -300,6 +311,7 @@ func (l *lab) thread(tid uint32) *labThread {
 		th.regs[n] = 0xabcd<<40 + uint64(n)<<32 + uint64(tid)
 	}
 	th.regs[rbp] = 0 // no frame pointer
+	th.flags = 0x202 // interrupts are on, as for all programs
 	slot := l.slotOf(th.key)
 	binary.LittleEndian.PutUint64(slot[slKey:], th.key)
 	binary.LittleEndian.PutUint32(slot[slTID:], tid)
@@ -313,7 +325,7 @@ func (l *lab) fsBase() uint64 {
 	w.bytes(0xf3, 0x48, 0x0f, 0xae, 0xc0) // rdfsbase %rax
 	w.jmp(l.sites[0].relocated)
 	copy(l.at(at), w.code)
-	*l.regs = registers{pc: uint64(at)}
+	*l.regs = registers{pc: uint64(at), flags: 0x202}
 	l.enter(l.regs)
 	return l.regs.all[rax]
 }
@@ -329,12 +341,13 @@ func slotIndex(key uint64) int {
 // run lets the thread go on and tells the exit.
 func (th *labThread) run(pc addr.Run) int {
 	l := th.l
-	*l.regs = registers{all: th.regs, pc: uint64(pc)}
+	*l.regs = registers{all: th.regs, pc: uint64(pc), flags: th.flags}
 	l.regs.all[rsp] = uint64(th.sp)
 	l.enter(l.regs)
 	th.regs = l.regs.all
 	th.sp = addr.Run(th.regs[rsp])
 	exit := int(l.regs.exit)
+	th.flags = l.regs.flags
 	if exit == exitTrapAlloc || exit == exitTrapFree {
 		return th.trapped(exit)
 	}

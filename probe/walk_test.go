@@ -26,6 +26,7 @@ type stackMaker struct {
 	// interrupted are the frames that signals interrupted.
 	interrupted []int
 	even        bool     // registers are saved relative to the CFA only, and none is lost
+	ownCore     bool     // the core has a table among those
 	last        addr.Run // where the return address of the last frame is
 }
 
@@ -197,6 +198,20 @@ func (m *stackMaker) end(last uint64) {
 			m.l.t.Fatal(err)
 		}
 		tables.mods = append(tables.mods, tableOf{module: module, placed: p})
+	}
+	if m.ownCore {
+		core := m.l.frames.table(tables.rules)
+		core.Low += addr.File(m.l.remote.core)
+		if err := tables.setOwn([]ownTable{{core, m.l.remote.core + addr.Run(len(m.l.core.code))}}); err != nil {
+			m.l.t.Fatal(err)
+		}
+	}
+	if m.ownCore {
+		core := m.l.frames.table(tables.rules)
+		core.Low += addr.File(m.l.remote.core)
+		if err := tables.setOwn([]ownTable{{core, m.l.remote.core + addr.Run(len(m.l.core.code))}}); err != nil {
+			m.l.t.Fatal(err)
+		}
 	}
 	m.l.publish()
 }

@@ -1,0 +1,217 @@
+package probe
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"hdb/internal/addr"
+	"hdb/probe/cfi"
+
+	"golang.org/x/arch/x86/x86asm"
+)
+
+// interruptible are the instructions of the core at which a jump of 5 bytes may
+// stand: nobody jumps to what it covers.
+func (l *lab) interruptible() []int {
+	targets := map[int]bool{}
+	for _, at := range l.core.marks {
+		targets[at] = true
+	}
+	for at := range l.frames {
+		in, err := x86asm.Decode(l.core.code[at:], 64)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		next := at + in.Len
+		if rel, ok := in.Args[0].(x86asm.Rel); ok {
+			targets[next+int(rel)] = true
+		}
+		if in.Op == x86asm.CALL {
+			targets[next] = true
+		}
+	}
+	for _, mark := range []uint32{markTrapAlloc, markTrapFree} {
+		for n := range 5 {
+			targets[l.core.marks[mark]+n] = true
+		}
+	}
+	var list []int
+	for _, at := range l.frames.offsets() {
+		free := at+5 <= len(l.core.code)
+		for n := 1; n < 5; n++ {
+			free = free && !targets[at+n]
+		}
+		if free {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// A handler is a signal handler that interrupts the core.
+type handler struct {
+	frame addr.Run // its return address from malloc and free,
+	tramp addr.Run // and its own
+}
+
+// run plays it on top of the thread's stack, with the frame that the kernel makes.
+func (h *handler) run(th labThread, pc addr.Run) {
+	l := th.l
+	context := (th.sp - 128 - 640) &^ 15
+	for at, v := range map[addr.Run]uint64{168: uint64(pc), 160: uint64(th.sp), 120: th.regs[rbp], 128: th.regs[rbx]} {
+		l.poke(context+at, v)
+	}
+	l.poke(context-8, uint64(h.tramp))
+	th.sp = context - 24
+	th.regs[rbp] = 0
+	th.call(h.frame, "malloc", 8)
+	th.ret(0x6000)
+	th.call(h.frame, "free", 0x7000)
+	th.ret(0)
+}
+
+// A signal may come at any instruction, and its handler allocate: all calls are
+// recorded, each with its own stack, whatever the core was doing.
+func TestSignalAnywhere(t *testing.T) {
+	for _, remembered := range []bool{false, true} {
+		t.Run(fmt.Sprintf("remembered=%v", remembered), func(t *testing.T) { interruptAll(t, remembered, true) })
+	}
+}
+
+// It may also never return, but jump to a place further out. What the thread
+// does then is recorded again.
+func TestSignalLeaves(t *testing.T) {
+	interruptAll(t, false, false)
+}
+
+func interruptAll(t *testing.T, remembered, returns bool) {
+	l := newLab(t, Request{Record: true})
+	th := *l.thread(1)
+	th.sp = labAt + labFar - 64<<10
+	m := l.newStack(&th, 5)
+	m.even = true
+	for range 10 {
+		m.frame([]cfi.Form{cfi.SP, cfi.BP}[m.rand.IntN(2)])
+	}
+	m.returnsTo(m.code(), cfi.Rule(cfi.Root))
+	h := &handler{frame: m.code(), tramp: m.code()}
+	m.rules[h.frame-1], m.rules[h.tramp-1] = cfi.NewRule(cfi.SP, 24, 0, 0, 0), cfi.Rule(cfi.Signal)
+	m.ownCore = true
+	m.end(uint64(m.want.PCs[10]))
+	main := m.want.PCs
+	above := append([]addr.Run{h.frame, h.tramp}, main...)
+	hits := 0
+	var stuck, bare []int // offsets after which the ring is stuck, or stacks are missing
+	for _, at := range l.interruptible() {
+		l.forget(remembered, m)
+		pc := l.remote.core + addr.Run(at)
+		original := slices.Clone(l.at(pc)[:5])
+		l.interruptAt(pc)
+		c := th
+		interrupted := false
+		// step goes on with what was interrupted.
+		step := func(exit int) int {
+			if exit != exitInterrupt {
+				return exit
+			}
+			hits++
+			interrupted = true
+			copy(l.at(pc), original)
+			h.run(c, pc)
+			if !returns {
+				return exit
+			}
+			return c.run(pc)
+		}
+		c.sp -= 8
+		play := func() bool {
+			if step(c.jump("malloc", 16)) == exitInterrupt || step(c.ret(0x5000)) == exitInterrupt {
+				return false
+			}
+			c = th
+			c.sp -= 8
+			if step(c.jump("free", 0x5000)) == exitInterrupt {
+				return false
+			}
+			c.ret(0)
+			return true
+		}
+		if !play() {
+			c = th
+			c.sp -= 8
+			c.jump("malloc", 17)
+			c.ret(0x8000)
+		}
+		copy(l.at(pc), original)
+		l.Drain()
+		if l.tail != l.head() {
+			stuck = append(stuck, at)
+			l.restart(l.request)
+			l.thread(1)
+			continue
+		}
+		if !interrupted {
+			continue
+		}
+		for i, e := range l.events {
+			want := main
+			if e.Addr == 0x6000 || e.Addr == 0x7000 {
+				want = above
+			}
+			st := l.notebook.stacks[e.Stack]
+			if e.Abandoned {
+				continue // where the thread was seen next
+			}
+			if e.Stack == 0 && !returns {
+				bare = append(bare, at)
+				clear(l.shared.file[fileStacks:fileCaches])
+				continue
+			}
+			if e.Stack == 0 || !slices.Equal(st.PCs, want) || st.Truncated != "" {
+				t.Fatalf("interrupted at core+%#x: %s has the stack %v %s, want %v", at, l.lines[i], st.PCs, st.Truncated, want)
+			}
+		}
+		lines := slices.Clone(l.lines)
+		slices.Sort(lines)
+		want := []string{"free(0x5000)", "free(0x7000)", "malloc(16) = 0x5000", "malloc(8) = 0x6000"}
+		if returns && !slices.Equal(lines, want) {
+			t.Fatalf("interrupted at core+%#x: %q, want %q", at, l.lines, want)
+		}
+		if !returns && (!slices.Contains(lines, "malloc(17) = 0x8000") || !slices.Contains(lines, "malloc(8) = 0x6000") || !slices.Contains(lines, "free(0x7000)")) {
+			t.Fatalf("interrupted at core+%#x and left: %q", at, l.lines)
+		}
+	}
+	t.Logf("%d instructions interrupted; the ring is stuck after %#x; no stack after %#x", hits, stuck, bare)
+	if hits < 250 {
+		t.Errorf("%d instructions interrupted", hits)
+	}
+	// Between a reservation and the end of its record, and between the number of
+	// a stack and its frames, there is no way back: see the limits in
+	// docs/probe.md. These are instructions of the size of one screen.
+	if len(stuck) > 60 || len(bare) > 15 || returns && len(stuck)+len(bare) > 0 {
+		t.Errorf("the ring is stuck after %d instructions, stacks are missing after %d", len(stuck), len(bare))
+	}
+}
+
+// forget makes what the core and the consumer know as it was, but for the stack
+// if it is to be remembered.
+func (l *lab) forget(remembered bool, m *stackMaker) {
+	slot := l.slotOf(m.th.key)
+	clear(slot[slDepth:])
+	slot[slDepth] = 0
+	l.lines, l.events, l.stops = nil, nil, nil
+	clear(l.threads)
+	if remembered {
+		m.walked()
+		l.lines, l.events = nil, nil
+		return
+	}
+	clear(l.shared.file[fileMemos:fileVerdicts])
+	for n := range l.Probe.stacks {
+		if l.Probe.stacks[n].id != 0 {
+			l.Probe.stacks[n] = stackOf{}
+			clear(l.shared.file[fileStacks+8*n : fileStacks+8*n+8])
+		}
+	}
+}
