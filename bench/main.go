@@ -39,7 +39,7 @@ type bench struct {
 
 // titles are those of the groups of rows, in the order of the table.
 var titles = map[string]string{
-	"condition": "A condition on the size that never holds, ns a call of malloc and free:",
+	"condition": "A condition on the size that never holds, ns a malloc and free; figure: what a call costs:",
 	"record":    "Recording with stacks, CPU time of the program alone, ns a malloc and free; figure: what hdb adds / what the peer adds:",
 	"programs":  "Recording with stacks, CPU time of all processes; figure: what hdb adds / what the peer adds:",
 	"size":      "What is written, bytes an event (heaptrack stores no address, thread or time of an event, and no stack of a free):",
