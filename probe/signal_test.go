@@ -94,17 +94,28 @@ func interruptAll(t *testing.T, remembered, returns bool) {
 	for range 10 {
 		m.frame([]cfi.Form{cfi.SP, cfi.BP}[m.rand.IntN(2)])
 	}
-	m.returnsTo(m.code(), cfi.Rule(cfi.Root))
+	// The outermost frame differs each time, and with it the stack, unless it is
+	// to be remembered.
+	var roots []addr.Run
+	for range 1000 {
+		roots = append(roots, m.code())
+		m.rules[roots[len(roots)-1]-1] = cfi.Rule(cfi.Root)
+	}
 	h := &handler{frame: m.code(), tramp: m.code()}
 	m.rules[h.frame-1], m.rules[h.tramp-1] = cfi.NewRule(cfi.SP, 24, 0, 0, 0), cfi.Rule(cfi.Signal)
 	m.ownCore = true
-	m.end(uint64(m.want.PCs[10]))
-	main := m.want.PCs
-	above := append([]addr.Run{h.frame, h.tramp}, main...)
+	m.end(uint64(roots[0]))
 	hits := 0
 	var stuck, bare []int // offsets after which the ring is stuck, or stacks are missing
-	for _, at := range l.interruptible() {
-		l.forget(remembered, m)
+	for i, at := range l.interruptible() {
+		if remembered {
+			i = 0
+			m.walked()
+		}
+		m.put(m.last, uint64(roots[i%len(roots)]))
+		main := append(slices.Clone(m.want.PCs), roots[i%len(roots)])
+		above := append([]addr.Run{h.frame, h.tramp}, main...)
+		l.forget(&th)
 		pc := l.remote.core + addr.Run(at)
 		original := slices.Clone(l.at(pc)[:5])
 		l.interruptAt(pc)
@@ -165,7 +176,6 @@ func interruptAll(t *testing.T, remembered, returns bool) {
 			}
 			if e.Stack == 0 && !returns {
 				bare = append(bare, at)
-				clear(l.shared.file[fileStacks:fileCaches])
 				continue
 			}
 			if e.Stack == 0 || !slices.Equal(st.PCs, want) || st.Truncated != "" {
@@ -194,24 +204,9 @@ func interruptAll(t *testing.T, remembered, returns bool) {
 	}
 }
 
-// forget makes what the core and the consumer know as it was, but for the stack
-// if it is to be remembered.
-func (l *lab) forget(remembered bool, m *stackMaker) {
-	slot := l.slotOf(m.th.key)
-	clear(slot[slDepth:])
-	slot[slDepth] = 0
+// forget makes the thread one that has done nothing.
+func (l *lab) forget(th *labThread) {
+	clear(l.slotOf(th.key)[slDepth:])
 	l.lines, l.events, l.stops = nil, nil, nil
 	clear(l.threads)
-	if remembered {
-		m.walked()
-		l.lines, l.events = nil, nil
-		return
-	}
-	clear(l.shared.file[fileMemos:fileVerdicts])
-	for n := range l.Probe.stacks {
-		if l.Probe.stacks[n].id != 0 {
-			l.Probe.stacks[n] = stackOf{}
-			clear(l.shared.file[fileStacks+8*n : fileStacks+8*n+8])
-		}
-	}
 }
