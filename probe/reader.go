@@ -134,10 +134,11 @@ func (r *reader) run() {
 			return
 		default:
 		}
-		if r.some() > 0 {
+		handled, released := r.some()
+		if handled > 0 {
 			continue
 		}
-		wakeAt := r.released + ringSize/4
+		wakeAt := released + ringSize/4
 		r.p.shared.word(hdWakeAt).Store(wakeAt)
 		sleep.Store(1)
 		if r.p.shared.word(hdHead).Load() < wakeAt {
@@ -149,11 +150,13 @@ func (r *reader) run() {
 	}
 }
 
-// some handles a batch of records and tells how many there were.
-func (r *reader) some() int {
+// some handles a batch of records and tells how many there were, and up to where
+// there is room again.
+func (r *reader) some() (handled int, released uint64) {
 	r.p.mu.Lock()
 	defer r.p.mu.Unlock()
-	return r.drain(batch)
+	handled = r.drain(batch)
+	return handled, r.released
 }
 
 // Drain handles all records that are complete. Afterwards the sink knows what
