@@ -413,13 +413,12 @@ func (p *Probe) Events() uint64 {
 	return sum
 }
 
-// ThreadExited gives the slot of a thread back, and forgets the calls it was in.
+// ThreadExited gives the slot of a thread back. The calls it was in are forgotten
+// when its records have been handled.
 func (p *Probe) ThreadExited(tid int32) {
 	p.mu.Lock()
-	p.endResize(uint32(tid))
-	p.reportInside(uint32(tid), 0)
-	delete(p.threads, uint32(tid))
-	delete(p.overflow, uint32(tid))
+	p.exits = append(p.exits, exit{uint32(tid), p.head()})
+	p.forgetExited()
 	p.mu.Unlock()
 	for i := range numSlots {
 		if slot := p.shared.slot(i); binary.LittleEndian.Uint32(slot[slTID:]) == uint32(tid) {

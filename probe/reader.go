@@ -59,6 +59,7 @@ type reader struct {
 	clock    clock
 	threads  map[uint32]*threadCalls
 	resizes  map[uint64]*resize // reallocs that have begun, by their old block
+	exits    []exit             // threads that have ended, in the order of their ends
 	event    capture.Event      // handed to the sink
 	stats    Stats
 	counted  uint64            // events of slots that were given back
@@ -84,6 +85,12 @@ type threadCalls struct {
 type insideCall struct {
 	event capture.Event
 	site  *site
+}
+
+// An exit is the end of a thread, which left no record from the position end on.
+type exit struct {
+	tid uint32
+	end uint64
 }
 
 // A resize is a realloc that has begun.
@@ -198,6 +205,7 @@ func (r *reader) drain(n int) int {
 	var asked, made uint64
 	count := 0
 	for ; count < n; count++ {
+		r.forgetExited()
 		head := r.p.shared.record(r.tail).Load()
 		if head == 0 {
 			break
@@ -216,12 +224,26 @@ func (r *reader) drain(n int) int {
 			r.release()
 		}
 	}
+	r.forgetExited()
 	r.release()
 	after, now := r.p.cfg.Sink.Heap()
 	// The core has added what was asked for; what of that is live remains.
 	r.p.shared.word(hdLive).Add(after - before - asked)
 	r.p.shared.word(hdBlocks).Add(now - blocks - made)
 	return count
+}
+
+// forgetExited forgets the calls of threads that have ended and whose records were
+// all handled. A TID may be another thread's from then on.
+func (r *reader) forgetExited() {
+	for len(r.exits) > 0 && r.exits[0].end <= r.tail {
+		tid := r.exits[0].tid
+		r.exits = r.exits[1:]
+		r.endResize(tid)
+		r.reportInside(tid, 0)
+		delete(r.threads, tid)
+		delete(r.overflow, tid)
+	}
 }
 
 // recordLength is the length of a record in bytes: a multiple of 16 that is not 0

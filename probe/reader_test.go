@@ -78,6 +78,15 @@ func TestReader(t *testing.T) {
 			r.call(recAbandon, 1, "realloc", 0, 64, 0)
 			r.alloc(2, "malloc", 8, 0x5000)
 		}, []string{"realloc(0x0, 64) did not return", "2: malloc(8) = 0x5000"}},
+		{"a thread ends before its records are handled", func(r *ring) {
+			r.call(recBegin, 1, "realloc", 0x5000, 64, 0)
+			r.alloc(2, "malloc", 8, 0x5000)
+			r.drain(2)
+			r.alloc(1, "realloc", 64, 0x6000, 0x5000, 0)
+			r.ThreadExited(1)
+			r.call(recBegin, 1, "realloc", 0x6000, 64, 0) // another thread
+			r.alloc(1, "realloc", 64, 0x7000, 0x6000, 0)
+		}, []string{"realloc(0x0, 0) free 0x5000", "2: malloc(8) = 0x5000", "realloc(0x0, 64) = 0x6000", "realloc(0x6000, 64) = 0x7000"}},
 		{"what a new-handler keeps comes first", func(r *ring) {
 			r.inside(1, "malloc", 8, 0x5000)
 			r.inside(1, "malloc", 9, 0x6000)
