@@ -106,7 +106,9 @@ freedNo:
 	TESTL AX, AX
 	XRET
 
-// find looks for the slot of a thread, and takes one for it if it has none.
+// find looks for the slot of a thread, and takes one for it if it has none. The
+// search goes on behind slots that threads have left: the thread's own may be
+// further on, from a time when they were taken.
 //
 //	in:  AX = key, R9 = state
 //	out: R10 = slot, 0 if there is none to be had
@@ -115,25 +117,35 @@ freedNo:
 	MOVQ AX, R8
 	TESTQ AX, AX
 	JEQ  findNone
-	IMULQ $-const_slotHash, AX
-	SHRQ $(64-const_slotBits), AX
+
+findAnew:
+	IMULL $const_slotHash, AX
+	SHRL $(32-const_slotBits), AX
 	MOVL $const_numSlots, DX
 	MOVQ const_stSlots(R9), SI
+	XORL DI, DI // the first slot that was left
 
 findNext:
 	MOVQ AX, R10
 	SHLQ $const_slotShift, R10
 	ADDQ SI, R10
-	CMPQ const_slKey(R10), R8
+	MOVQ const_slKey(R10), CX
+	CMPQ CX, R8
 	JEQ  findDone
-	CMPQ const_slKey(R10), $0
+	TESTQ CX, CX
 	JEQ  findFree
+	CMPQ CX, $const_slotLeft
+	JNE  findOn
+	TESTQ DI, DI
+	CMOVQEQ R10, DI
 
 findOn:
 	INCL AX
 	ANDL $(const_numSlots-1), AX
 	DECL DX
 	JNE  findNext
+	TESTQ DI, DI
+	JNE  findLeft
 
 findNone:
 	MOVQ const_stHeader(R9), DI
@@ -143,15 +155,20 @@ findNone:
 	XRET
 
 findFree:
-	MOVQ AX, R11
 	XORL AX, AX
+	TESTQ DI, DI
+	JEQ  findTake
+
+findLeft:
+	MOVQ DI, R10
+	MOVL $const_slotLeft, AX
+
+findTake:
 	LOCK
 	CMPXCHGQ R8, const_slKey(R10)
-	XCHGQ AX, R11
 	JEQ  findNew
-	CMPQ R11, R8
-	JNE  findOn // another thread was faster
-	XRET
+	MOVQ R8, AX
+	JMP  findAnew // another thread was faster, or a signal handler of this one
 
 findNew:
 	// The rest of a free slot is zero.

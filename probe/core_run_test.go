@@ -358,7 +358,7 @@ func TestSlots(t *testing.T) {
 	// All others are taken: the probe lets the calls of one more pass.
 	for i := range numSlots {
 		if s := l.shared.slot(i); s[slKey] == 0 && binary.LittleEndian.Uint64(s[slKey:]) == 0 {
-			binary.LittleEndian.PutUint64(s[slKey:], uint64(i+1))
+			binary.LittleEndian.PutUint64(s[slKey:], uint64(i+2))
 			binary.LittleEndian.PutUint32(s[slTID:], 1000)
 		}
 	}
@@ -390,6 +390,56 @@ func TestSlots(t *testing.T) {
 	}
 	if l.Events() != before+1 {
 		t.Errorf("%d events, want %d", l.Events(), before+1)
+	}
+}
+
+// A thread that had to pass a slot over keeps its own when that thread ends, in
+// the middle of a call too, and the next thread takes the place.
+func TestSlotsPassedOver(t *testing.T) {
+	l := newLab(t, Request{Record: true})
+	first := l.thread(2)
+	const key = 0x1234567000
+	own := l.slotOf(key)
+	binary.LittleEndian.PutUint64(l.slotOf(first.key)[slKey:], 0)
+	binary.LittleEndian.PutUint64(own[slKey:], first.key)
+	binary.LittleEndian.PutUint32(own[slTID:], 2)
+
+	th := &labThread{l: l, flags: 0x202, tid: 3, key: key, sp: labAt + labStacks + 4*stackSize}
+	th.call(here, "free", 0x5000)
+	l.ThreadExited(2)
+	th.jump("_ZdlPv", 0x5000) // free's further work
+	th.ret(0)
+	l.Drain()
+	tid := unix.Gettid()
+	l.expect(t, fmt.Sprintf("%d: free(0x5000)", tid))
+	taken := 0
+	for i := range numSlots {
+		if binary.LittleEndian.Uint64(l.shared.slot(i)[slKey:]) == key {
+			taken++
+		}
+	}
+	if taken != 1 {
+		t.Errorf("the thread has %d slots", taken)
+	}
+	other := &labThread{l: l, flags: 0x202, tid: 4, key: key + 1<<32, sp: th.sp}
+	other.call(here, "malloc", 16)
+	other.ret(0x6000)
+	if got := binary.LittleEndian.Uint64(own[slKey:]); got != other.key {
+		t.Errorf("the slot that was left has key %#x", got)
+	}
+}
+
+// Threads whose control blocks lie close together have slots of their own.
+func TestSlotsOfNeighbours(t *testing.T) {
+	const threads = 64
+	for _, apart := range []uint64{0x1000, 0x22000, 0x801000, 1 << 26} {
+		seen := map[int]bool{}
+		for i := range uint64(threads) {
+			seen[slotIndex(0x7ffff7d00740-i*apart)] = true
+		}
+		if len(seen) < threads*9/10 {
+			t.Errorf("%#x apart: %d threads begin at %d slots", apart, threads, len(seen))
+		}
 	}
 }
 

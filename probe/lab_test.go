@@ -334,8 +334,8 @@ func (l *lab) fsBase() uint64 {
 func (l *lab) slotOf(key uint64) []byte { return l.shared.slot(slotIndex(key)) }
 
 func slotIndex(key uint64) int {
-	hash := int64(-slotHash)
-	return int(key * uint64(hash) >> (64 - slotBits))
+	hash := int32(slotHash)
+	return int(uint32(key) * uint32(hash) >> (32 - slotBits))
 }
 
 // run lets the thread go on and tells the exit.

@@ -39,7 +39,7 @@ const (
 // A slot is what the core keeps of one thread. Its key is the FS base, which is
 // the thread's own as long as it lives.
 const (
-	slKey       = 0  // FS base, 0 in a free slot
+	slKey       = 0  // FS base; 0 in a free slot, slotLeft in one whose thread has ended
 	slTID       = 8  // uint32
 	slDepth     = 12 // uint32: entries of the shadow stack
 	slEvents    = 16 // uint64: events of the thread so far
@@ -56,7 +56,8 @@ const (
 	slotSize  = 1 << slotShift
 	slotBits  = 10
 	numSlots  = 1 << slotBits
-	slotHash  = 0x61c88647 // 2^32 divided by the golden ratio, as in linux/hash.h
+	slotHash  = -0x61c88647 // 2^32 divided by the golden ratio, as in linux/hash.h; for the key's lower half
+	slotLeft  = 1
 )
 
 // An entry of the shadow stack is a call that has not returned.

@@ -391,14 +391,15 @@ func (p *Probe) forgetThreads() {
 }
 
 // empty gives a slot back, but for its count. The key goes last: a thread may
-// take the slot from then on.
+// take the slot from then on. It is not free as it was before, or threads that
+// have passed it over on the way to their own slots would take it for a second.
 func (p *Probe) empty(slot []byte) {
-	if binary.LittleEndian.Uint64(slot[slKey:]) == 0 && binary.LittleEndian.Uint32(slot[slTID:]) == 0 {
+	if key := binary.LittleEndian.Uint64(slot[slKey:]); key == 0 || key == slotLeft {
 		return
 	}
 	p.counted += binary.LittleEndian.Uint64(slot[slEvents:])
 	clear(slot[slKey+8:])
-	(*atomic.Uint64)(unsafe.Pointer(&slot[slKey])).Store(0)
+	(*atomic.Uint64)(unsafe.Pointer(&slot[slKey])).Store(slotLeft)
 }
 
 // Events is how many events the core has counted since Inject, in all threads.
@@ -436,7 +437,8 @@ func (p *Probe) Guest(t, child int32, begins bool) {
 			if i := p.slotOf(uint32(child)); i >= 0 {
 				saved := p.guests[uint32(child)]
 				if len(saved) == 0 { // the child has taken it: the thread had none
-					saved = make([]byte, slotSize)
+					saved = binary.LittleEndian.AppendUint64(nil, slotLeft)
+					saved = append(saved, make([]byte, slotSize-len(saved))...)
 				}
 				copy(p.shared.slot(i), saved)
 			}
@@ -457,7 +459,7 @@ func (p *Probe) Guest(t, child int32, begins bool) {
 func (p *Probe) slotOf(tid uint32) int {
 	for i := range numSlots {
 		slot := p.shared.slot(i)
-		if binary.LittleEndian.Uint64(slot[slKey:]) != 0 && binary.LittleEndian.Uint32(slot[slTID:]) == tid {
+		if tid != 0 && binary.LittleEndian.Uint32(slot[slTID:]) == tid {
 			return i
 		}
 	}

@@ -99,10 +99,10 @@ func (p *Probe) slot(w *writer) {
 	} else {
 		w.bytes(0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0) // mov %fs:0,%rax: the TCB's own address
 	}
-	w.bytes(0x4c, 0x69, 0xd0) // imul $-slotHash,%rax,%r10
-	hash := int64(-slotHash)
+	w.bytes(0x44, 0x69, 0xd0) // imul $slotHash,%eax,%r10d
+	hash := int32(slotHash)
 	w.imm32(uint32(hash))
-	w.bytes(0x49, 0xc1, 0xea, 64-slotBits) // shr
+	w.bytes(0x41, 0xc1, 0xea, 32-slotBits) // shr
 	w.bytes(0x49, 0xc1, 0xe2, slotShift)   // shl
 	w.movR11(uint64(p.remote.file) + fileSlots)
 	w.bytes(0x4d, 0x01, 0xda) // add %r11,%r10

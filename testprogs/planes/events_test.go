@@ -232,19 +232,33 @@ func (c *calls) execs() []uint64 {
 	return first
 }
 
+// history describes the last events of a block before the one numbered seq.
+func (c *calls) history(block, seq uint64) string {
+	var of []string
+	for e := range c.heap() {
+		if e.Seq >= seq {
+			break
+		}
+		if !e.Failed && (e.Addr == block || e.Old == block) {
+			of = append(of, c.describe(e))
+		}
+	}
+	return strings.Join(of[max(0, len(of)-4):], "")
+}
+
 // live replays the events. blocks are what is left at the end, by address; wrong
 // is the first event that cannot be: a block handed out while it lives, or given
 // back while it does not.
 func (c *calls) live() (blocks map[uint64]capture.Event, wrong error) {
 	blocks = map[uint64]capture.Event{}
-	fail := func(e capture.Event, why string) {
+	fail := func(e capture.Event, a uint64, why string) {
 		if wrong == nil {
-			wrong = fmt.Errorf("%s\n%s", why, c.describe(e))
+			wrong = fmt.Errorf("%s\n%sbefore it:\n%s", why, c.describe(e), c.history(a, e.Seq))
 		}
 	}
 	end := func(e capture.Event, a uint64) {
 		if _, ok := blocks[a]; !ok && !c.byLibc(e) {
-			fail(e, "not a live block:")
+			fail(e, a, "not a live block:")
 		}
 		delete(blocks, a)
 	}
@@ -268,7 +282,7 @@ func (c *calls) live() (blocks map[uint64]capture.Event, wrong error) {
 			continue // realloc(p, 0)
 		}
 		if other, ok := blocks[e.Addr]; ok {
-			fail(e, fmt.Sprintf("handed out twice, first as #%d:", other.Seq))
+			fail(e, e.Addr, fmt.Sprintf("handed out twice, first as #%d:", other.Seq))
 		}
 		blocks[e.Addr] = e
 	}
