@@ -3,6 +3,7 @@ package breakpoints
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"hdb/capture"
@@ -86,6 +87,8 @@ func TestParseSpec(t *testing.T) {
 		{"alloc if func(\"x if y\")", `alloc if func("x if y")`},
 		{"alloc #4711", "alloc #4711"},
 		{"alloc#4711", "alloc #4711"},
+		{"free #12 if size > 1", "free #12 if size > 1"},
+		{"operator new #3", "alloc [operator new] #3"},
 		{"", "line +0"},
 		{"  ", "line +0"},
 		{"if live > 1G", "line +0 if live > 1GiB"},
@@ -128,6 +131,70 @@ func TestParseSpec(t *testing.T) {
 		if got != c.want {
 			t.Errorf("ParseSpec(%q)\n got %s\nwant %s", c.text, got, c.want)
 		}
+	}
+}
+
+// What stands behind a location without the word if is no part of a name.
+func TestParseSpecWithoutIf(t *testing.T) {
+	for _, c := range []struct{ text, rest, example string }{
+		{"alloc size>3", "size>3", "alloc if size>3"},
+		{"alloc where size > 3", "where size > 3", "alloc if size > 3"},
+		{"alloc&&size>3", "&&size>3", "alloc if size>3"},
+		{"alloc, if size>3", ",", "alloc if size >= 64k"},
+		{"alloc thread==3", "thread==3", "alloc if thread==3"},
+		{"alloc foo", "foo", "alloc if size >= 64k"},
+		{"alloc kind(calloc)", "kind(calloc)", "alloc if kind(calloc)"},
+		{"alloc #3 size>3", "size>3", "alloc #3 if size>3"},
+		{"alloc thread 2 size>3", "size>3", "alloc thread 2 if size>3"},
+		{"malloc size > 3", "size > 3", "malloc if size > 3"},
+		{"operator new[] size>3", "size>3", "operator new[] if size>3"},
+		{"free addr==0x12", "addr==0x12", "free if addr==0x12"},
+		{"free old == 1", "old == 1", "free if size >= 64k"},
+		{"main size>3", "size>3", `main if func("parse")`},
+		{"main live > 1G", "live > 1G", "main if live > 1G"},
+		{"main nth<5", "nth<5", "main if nth<5"},
+		{"main func(\"x\")", `func("x")`, `main if func("x")`},
+		{"main iff nth == 5", "iff nth == 5", "main if nth == 5"},
+		{"f(int) nth > 5", "nth > 5", "f(int) if nth > 5"},
+		{"std::vector<int>::at nth > 5", "nth > 5", "std::vector<int>::at if nth > 5"},
+		{"f.c:12 size > 3", "size > 3", `f.c:12 if func("parse")`},
+		{"a b.c:12 nth > 3", "nth > 3", "a b.c:12 if nth > 3"},
+		{"f.c:main nth > 3", "nth > 3", "f.c:main if nth > 3"},
+		{"12 13", "13", `12 if func("parse")`},
+		{"+1 nth > 3", "nth > 3", "+1 if nth > 3"},
+		{"*0x401000 nth > 3", "nth > 3", "*0x401000 if nth > 3"},
+		{"*main+4 live", "live", `*main+4 if func("parse")`},
+		{"/foo/ nth>2", "nth>2", "/foo/ if nth>2"},
+		{"/foo/ x thread 2", "x", `/foo/ if func("parse")`},
+	} {
+		_, err := ParseSpec(c.text)
+		at := strings.Index(c.text, c.rest)
+		want := fmt.Sprintf("column %d: %q is no part of a location: a condition stands after if, as in: %s", at+1, c.rest, c.example)
+		if err == nil || err.Error() != want {
+			t.Errorf("ParseSpec(%q)\n got %v\nwant %s", c.text, err, want)
+		}
+		if _, err := ParseSpec(c.example); err != nil {
+			t.Errorf("the example %q: %v", c.example, err)
+		}
+	}
+}
+
+// Names of functions with words and comparisons in them stay names.
+func TestParseSpecOddNames(t *testing.T) {
+	for _, name := range []string{
+		"operator new(unsigned long)", "A::operator unsigned long", "operator<", "A::operator==", "operator< <int>", "B::operator->",
+		"std::map<int, std::less<int> >::find(int const&) const", "void f<int>(int)", "(anonymous namespace)::f", "f(int) [clone .cold]",
+		"f<(x)3>", "<alloc::vec::Vec<T> as core::ops::Drop>::drop", "<fn() -> u32 as T>::call", "core::ptr::drop_in_place::{{closure}}",
+		"main.(*T).Get", "main.Map[go.shape.int,go.shape.string]", "f(void (*)(int))", "f() const", "mallocate", "alloc_pages", "free_all",
+		"f<int>::g(std::pair<int, int> const&) &&", "freelist::add(int)", "main::f<3>::g",
+	} {
+		if s, err := ParseSpec(name); err != nil || s.Kind != StopFunction && s.Kind != StopAlloc || s.Kind == StopFunction && s.Function != name {
+			t.Errorf("ParseSpec(%q) = %s, %v", name, describeSpec(s), err)
+		}
+	}
+	s, err := ParseSpec(`/a/b\/c/ if func("x/y")`)
+	if err != nil || s.Regexp.String() != `a/b\/c` || s.Cond == nil {
+		t.Errorf("%s, %v", describeSpec(s), err)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 //
 //	alloc, free            any allocation, any free
 //	malloc, operator new   calls of one allocator function; extra adds to the known ones
-//	alloc #4711            the event of that number
+//	alloc #4711, free #12  the event of that number
 //	func, ns::func         a function
 //	file.c:12, 12, +3, -3  a line; alone, of the current file
 //	file.c:func            a function of a file
@@ -33,7 +33,12 @@ func ParseSpec(text string, extra ...Function) (Spec, error) {
 		return Spec{}, err
 	}
 	if thread.present {
-		n, err := strconv.Atoi(thread.trimmed())
+		digits, rest, _ := strings.Cut(thread.trimmed(), " ")
+		n, err := strconv.Atoi(digits)
+		if err == nil && n > 0 && rest != "" {
+			at := thread.low + strings.Index(thread.text, digits) + len(digits) + 1
+			return Spec{}, leftoverError(text, at, rest, strings.TrimSpace(s.Location+" thread "+digits), s.Place())
+		}
 		if err != nil || n < 1 {
 			return Spec{}, wordError(text, thread.low, fmt.Sprintf("thread needs a thread number, found %q", thread.trimmed()))
 		}
@@ -75,14 +80,11 @@ func (p part) trimmed() string { return strings.TrimSpace(p.text) }
 // the line, so whatever it contains is not looked at.
 func splitSpec(text string) (location, thread, condition part) {
 	end := len(text)
-	if strings.HasPrefix(strings.TrimSpace(text), "/") { // a regexp may contain the words
-		if i := strings.LastIndexByte(text, '/'); i > 0 {
-			rest, low := text[i+1:], i+1
-			_, thread, condition = splitSpec(rest)
-			thread.low += low
-			condition.low += low
-			return part{text[:low], 0, true}, thread, condition
-		}
+	if low := regexpEnd(text); low > 0 { // a regexp may contain the words
+		location, thread, condition = splitSpec(text[low:])
+		thread.low += low
+		condition.low += low
+		return part{text[:low+len(strings.TrimRight(location.text, " \t"))], 0, true}, thread, condition
 	}
 	words := splitWords(text)
 	for i, w := range words {
@@ -106,6 +108,21 @@ func splitSpec(text string) (location, thread, condition part) {
 	return location, thread, condition
 }
 
+// regexpEnd is the end of the regular expression that text begins with, 0 without
+// one: the first slash that something else follows. Names have slashes in Go.
+func regexpEnd(text string) int {
+	first := len(text) - len(strings.TrimLeft(text, " \t"))
+	if !strings.HasPrefix(text[first:], "/") {
+		return 0
+	}
+	for i := first + 1; i < len(text); i++ {
+		if text[i] == '/' && text[i-1] != '\\' && (i+1 == len(text) || text[i+1] == ' ' || text[i+1] == '\t') {
+			return i + 1
+		}
+	}
+	return 0
+}
+
 // parseLocation tells the kinds of location apart.
 func (s *Spec) parseLocation(text string, p part, known []Function) error {
 	loc := p.trimmed()
@@ -114,13 +131,29 @@ func (s *Spec) parseLocation(text string, p part, known []Function) error {
 	if s.allocator(loc, known) {
 		return nil
 	}
-	if event, ok := cutAllocEvent(loc); ok {
-		n, err := strconv.ParseUint(event, 10, 64)
-		if err != nil || n == 0 {
-			return fail("alloc # needs the number of an event, as in alloc #4711")
+	if name, rest := s.cutAllocator(loc, known); name != "" {
+		at := start + len(loc) - len(rest)
+		event, ok := strings.CutPrefix(rest, "#")
+		if !ok {
+			return leftoverError(text, at, rest, name, s.Place())
 		}
-		s.Kind, s.Nth = StopAlloc, n
+		digits, rest, _ := strings.Cut(event, " ")
+		n, err := strconv.ParseUint(digits, 10, 64)
+		switch {
+		case err != nil || n == 0:
+			return fail("%s # needs the number of an event, as in %s #4711", name, name)
+		case strings.TrimSpace(rest) != "":
+			return leftoverError(text, at+len(digits)+2, rest, name+" #"+digits, s.Place())
+		}
+		s.Nth = n
 		return nil
+	}
+	if end := regexpEnd(loc); end > 0 && end < len(loc) {
+		rest := strings.TrimLeft(loc[end:], " \t")
+		return leftoverError(text, start+len(loc)-len(rest), rest, loc[:end], StopRegexp.place())
+	}
+	if i := leftover(loc); i > 0 && loc[0] != '/' {
+		return leftoverError(text, start+i, loc[i:], strings.TrimSpace(loc[:i]), StopFunction.place())
 	}
 	switch {
 	case loc == "":
@@ -168,13 +201,28 @@ func (s *Spec) allocator(loc string, known []Function) bool {
 	return true
 }
 
-// cutAllocEvent returns N of "alloc #N".
-func cutAllocEvent(loc string) (string, bool) {
-	rest, ok := strings.CutPrefix(loc, "alloc")
-	if !ok {
-		return "", false
+// cutAllocator recognises alloc, free or the longest name of an allocator function
+// with something behind it that is no part of a longer name.
+func (s *Spec) cutAllocator(loc string, known []Function) (name, rest string) {
+	for i := len(loc) - 1; i > 0; i-- {
+		b := loc[i]
+		if b != '#' && b != ' ' && b != '\t' && !operatorAt(loc, i) {
+			continue
+		}
+		if before := strings.TrimRight(loc[:i], " \t"); s.allocator(before, known) {
+			return before, strings.TrimLeft(loc[i:], " \t")
+		}
 	}
-	return strings.CutPrefix(strings.TrimLeft(rest, " \t"), "#")
+	return "", ""
+}
+
+// operatorAt tells that a condition begins right behind a name. A < may be that of
+// a template.
+func operatorAt(s string, i int) bool {
+	if s[i] == '<' || s[i] == '>' {
+		return i+1 < len(s) && strings.IndexByte("= \t0123456789", s[i+1]) >= 0
+	}
+	return strings.IndexByte("=!&|,;", s[i]) >= 0
 }
 
 func (s *Spec) parseAddress(digits string, fail func(string, ...any) error) error {

@@ -46,7 +46,7 @@ type Spec struct {
 	Offset   int      // StopLine without Line: lines from the current one
 	Addr     addr.Run // StopAddress
 	Regexp   *regexp.Regexp
-	Nth      uint64 // StopAlloc: the event's number, 0 any
+	Nth      uint64 // StopAlloc, StopFree: the event's number, 0 any
 	Thread   int    // thread number, 0 any
 	Cond     *cond.Cond
 }
