@@ -149,15 +149,17 @@ func is(env cond.Env, f cond.Field, want uint64) bool {
 	return ok && v == want
 }
 
-// Wants reports whether a stop on allocator calls is about c. A stop at an
-// event's number takes any call; one that names no function any of the heap,
-// not of group VM.
+// AnyCall tells `alloc #N`: whatever the event of that number is.
+func (s *Spec) AnyCall() bool { return s.Nth != 0 && s.Kind == StopAlloc && len(s.Funcs) == 0 }
+
+// Wants reports whether a stop on allocator calls is about c. A stop that names no
+// function wants any of the heap, not of group VM.
 func (s *Stop) Wants(c Call) bool {
 	frees := c.Event.Kind == capture.Free || c.Event.Kind == capture.Unmap
 	switch {
 	case s.Kind != StopAlloc && s.Kind != StopFree:
 		return false
-	case s.Nth != 0:
+	case s.AnyCall():
 		return true
 	case frees != (s.Kind == StopFree):
 		return false

@@ -181,3 +181,30 @@ func TestCatalogueIsSound(t *testing.T) {
 		}
 	}
 }
+
+// `alloc #N` is whatever the event of that number is; with another word it has to
+// be that, too.
+func TestWantsTheEventOfANumber(t *testing.T) {
+	byName := map[string]Function{}
+	for _, f := range Catalogue() {
+		byName[f.Symbol] = f
+	}
+	for _, c := range []struct {
+		text, function string
+		want           bool
+	}{
+		{"alloc #3", "malloc", true}, {"alloc #3", "free", true}, {"alloc #3", "mmap", true},
+		{"free #3", "free", true}, {"free #3", "malloc", false},
+		{"malloc #3", "malloc", true}, {"malloc #3", "calloc", false}, {"malloc #3", "free", false},
+	} {
+		spec, err := ParseSpec(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := Call{Function: byName[c.function]}
+		call.begin()
+		if st := (&Stop{Spec: spec}); st.Wants(call) != c.want {
+			t.Errorf("break %s wants a %s: %v", c.text, c.function, !c.want)
+		}
+	}
+}

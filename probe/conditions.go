@@ -21,7 +21,7 @@ type Next struct {
 // wants tells whether a stop is about calls of a function.
 func wants(st *breakpoints.Stop, fn breakpoints.Function) filter.Verdict {
 	switch {
-	case st.Nth != 0:
+	case st.AnyCall():
 		return filter.Yes
 	case fn.Frees() != (st.Kind == breakpoints.StopFree):
 		return filter.No
