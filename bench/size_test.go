@@ -15,7 +15,7 @@ func TestReadCapture(t *testing.T) {
 	f := log.FuncIndex("malloc")
 	for i := range 1000 {
 		st := log.Intern(capture.Stack{PCs: []addr.Run{addr.Run(0x1000 + i%7), 0x2000}})
-		log.AddEvent(capture.Event{Kind: capture.Alloc, Func: f, Addr: uint64(0x10000 + 32*i), Size: 24, Stack: st, Time: time.Duration(i) * time.Microsecond})
+		log.AddEvent(&capture.Event{Kind: capture.Alloc, Func: f, Addr: uint64(0x10000 + 32*i), Size: 24, Stack: st, Time: time.Duration(i) * time.Microsecond})
 	}
 	path := filepath.Join(t.TempDir(), "a.hdb")
 	if err := capture.Save(path, log, nil); err != nil {

@@ -26,7 +26,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.Fatal(err)
 		}
 		for _, e := range events {
-			w.AddEvent(e)
+			w.AddEvent(&e)
 		}
 		if err := w.Close(); err != nil {
 			b.Fatal(err)
@@ -42,7 +42,7 @@ func BenchmarkLog(b *testing.B) {
 	for b.Loop() {
 		log = NewLog(testInfo)
 		for _, e := range events {
-			log.AddEvent(e)
+			log.AddEvent(&e)
 		}
 		log.queue.wait()
 	}

@@ -15,7 +15,6 @@ type chunkWriter struct {
 	failed  atomic.Pointer[error] // the first error; nothing is written after it
 	index   []chunkRef
 	packer  packer
-	encoder eventEncoder
 	buf     []byte // of the last chunk
 }
 
@@ -78,8 +77,8 @@ func (c *chunkWriter) stacks(s *stackEncoder) {
 	c.chunk(ref, func(b []byte) []byte { return s.append(b, &c.packer) })
 }
 
-func (c *chunkWriter) events(events []Event, totals *Totals) {
-	c.chunk(headOf(events).ref(), func(b []byte) []byte { return c.encoder.encode(b, events, totals) })
+func (c *chunkWriter) events(e *eventColumns, totals *Totals) {
+	c.chunk(e.head.ref(), func(b []byte) []byte { return e.appendTo(b, &c.packer, totals) })
 }
 
 func (c *chunkWriter) close() {

@@ -30,8 +30,10 @@ func smallCapture(t testing.TB) (b []byte, events []Event) {
 		for i := range 4 {
 			id := w.Intern(Stack{PCs: []addr.Run{addr.Run(part), addr.Run(i), 0x1000}})
 			e := Event{Kind: Alloc, Func: uint16(part), Addr: uint64(0x1000*part + 0x20*i + 16), Size: uint64(i + 1), TID: 7, Stack: id}
-			w.AddEvent(e)
-			events = append(events, e.normal(uint64(len(events))))
+			w.AddEvent(&e)
+			var kept Event
+			kept.keep(&e, uint64(len(events)))
+			events = append(events, kept)
 		}
 		w.AddStop(StopRecord{Seq: w.seq, Text: fmt.Sprint("stop ", part)})
 		if err := w.Flush(); err != nil {
@@ -324,8 +326,8 @@ func TestSectionsTakeNoMoreThanTheyMay(t *testing.T) {
 		payload []byte
 		want    string
 	}{
-		{append(c.encode(nil, events, nil), large...), "section 3: there twice"},
-		{replaceSection(t, c.encode(nil, events, nil), secTIDs, large), "a dictionary has 16777216 entries for 1 events"},
+		{append(c.encode(nil, &p, events, nil), large...), "section 3: there twice"},
+		{replaceSection(t, c.encode(nil, &p, events, nil), secTIDs, large), "a dictionary has 16777216 entries for 1 events"},
 	} {
 		var d eventDecoder
 		if _, err := d.decode(nil, test.payload); err == nil || err.Error() != test.want {

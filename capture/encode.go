@@ -116,17 +116,36 @@ func parseTotals(b []byte, head eventHead) (t Totals, err error) {
 	return t, c.err
 }
 
-// An eventEncoder turns events into the payload of a chunk. It may be used for
-// one chunk after the other.
-type eventEncoder struct {
-	packer
+// eventColumns are the sections of a chunk of events that are not yet packed.
+type eventColumns struct {
+	head    eventHead
 	columns [numEventSections][]byte
-	zeros   [numEventSections]int // that belong at the end of a column, see putRare
-	model   heapModel
-	shapes  table[uint32] // key of the shape -> index
-	tids    table[uint32] // thread ID -> index
-	stacks  table[uint32] // stack ID -> index, from 1
-	ids     []StackID     // the inverse of stacks
+}
+
+// appendTo appends the payload; totals may be nil.
+func (c *eventColumns) appendTo(dst []byte, p *packer, totals *Totals) []byte {
+	dst = appendStored(dst, secHead, c.head.append(nil))
+	if totals != nil {
+		dst = appendStored(dst, secTotals, appendTotals(nil, totals))
+	}
+	for id := secShapes; id <= secLiteral; id++ {
+		if len(c.columns[id]) > 0 {
+			dst = p.appendPacked(dst, id, c.columns[id])
+		}
+	}
+	return dst
+}
+
+// An eventEncoder makes columns of the events of a chunk, as they come. It may be
+// used for one chunk after the other: begin, event for each of at least one, end.
+type eventEncoder struct {
+	eventColumns
+	zeros  [numEventSections]int // that belong at the end of a column, see putRare
+	model  heapModel
+	shapes table[uint32] // key of the shape -> index
+	tids   table[uint32] // thread ID -> index
+	stacks table[uint32] // stack ID -> index, from 1
+	ids    []StackID     // the inverse of stacks
 
 	lastShape uint32 // key of the last event's
 	shape     int32  // and its index
@@ -134,38 +153,11 @@ type eventEncoder struct {
 	thread    int    // and its index
 	ref       uint64 // the address of the last ref
 	literal   uint64 // the address that a ref put into secLiteral last
-	now       uint64 // time of the last event
-	seq       uint64 // of the last event
 	gaps      bool
 }
 
-// encode appends the payload for events, of which there must be at least one;
-// totals may be nil.
-func (c *eventEncoder) encode(dst []byte, events []Event, totals *Totals) []byte {
-	c.reset(&events[0])
-	for i := range events {
-		c.event(&events[i])
-	}
-	c.fill(secThread)
-	if c.gaps {
-		c.fill(secGap)
-	}
-	dst = appendStored(dst, secHead, headOf(events).append(nil))
-	if totals != nil {
-		dst = appendStored(dst, secTotals, appendTotals(nil, totals))
-	}
-	for id := secShapes; id <= secLiteral; id++ {
-		if len(c.columns[id]) > 0 {
-			dst = c.appendPacked(dst, id, c.columns[id])
-		}
-	}
-	return dst
-}
-
-// ticks is d in units of Resolution.
-func ticks(d time.Duration) uint64 { return uint64(d / Resolution) }
-
-func (c *eventEncoder) reset(first *Event) {
+// begin begins a chunk with an event of that number and time in ticks.
+func (c *eventEncoder) begin(seq, now uint64) {
 	for i := range c.columns {
 		c.columns[i] = c.columns[i][:0]
 	}
@@ -176,8 +168,38 @@ func (c *eventEncoder) reset(first *Event) {
 	c.stacks.reset()
 	c.ids = append(c.ids[:0], 0)
 	c.shape, c.thread, c.ref, c.literal, c.gaps = -1, -1, 0, 0, false
-	c.now, c.seq = ticks(first.Time), first.Seq-1
+	c.head = eventHead{first: seq, last: seq - 1, start: now, end: now}
 }
+
+// end is the columns of the chunk. The encoder goes on with the memory of spare,
+// which may have none.
+func (c *eventEncoder) end(spare eventColumns) eventColumns {
+	c.fill(secThread)
+	if c.gaps {
+		c.fill(secGap)
+	}
+	done := c.eventColumns
+	c.eventColumns = spare
+	c.head.count = 0
+	return done
+}
+
+// encode appends the payload of a chunk of events, of which there must be at
+// least one; totals may be nil.
+func (c *eventEncoder) encode(dst []byte, p *packer, events []Event, totals *Totals) []byte {
+	c.begin(events[0].Seq, ticks(events[0].Time))
+	for i := range events {
+		e := &events[i]
+		c.event(e, e.Seq, ticks(e.Time))
+	}
+	columns := c.end(eventColumns{})
+	dst = columns.appendTo(dst, p, totals)
+	c.eventColumns = columns
+	return dst
+}
+
+// ticks is d in units of Resolution.
+func ticks(d time.Duration) uint64 { return uint64(d / Resolution) }
 
 func (c *eventEncoder) put(id int, v uint64) {
 	if v < 0x80 {
@@ -203,17 +225,18 @@ func (c *eventEncoder) fill(id int) {
 	c.zeros[id] = 0
 }
 
-func (c *eventEncoder) event(e *Event) {
+// event adds an event, with the number and the time in ticks that it is kept with.
+func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	sh := shapeOf(e)
 	c.putShape(sh)
-	gap := e.Seq - c.seq - 1
+	gap := seq - c.head.last - 1
 	c.putRare(secGap, gap)
 	c.gaps = c.gaps || gap != 0
-	c.seq = e.Seq
+	c.head.last = seq
 	c.putThread(e.TID)
-	now := ticks(e.Time)
-	c.put(secTime, zigzag(now-c.now))
-	c.now = now
+	c.put(secTime, zigzag(now-c.head.end))
+	c.head.end = now
+	c.head.count++
 	h := c.putStack(sh, e.Stack)
 	if sh.has(shapeAux) {
 		c.put(secAux, front(h.aux, e.Aux))

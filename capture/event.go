@@ -56,14 +56,17 @@ type Event struct {
 	Abandoned bool          // the call never returned: an exception or longjmp left it; then Failed too
 }
 
-// normal is the event as it is kept: numbered after the event #before unless it
-// has a higher number, and with its time cut to whole units of Resolution.
-func (e Event) normal(before uint64) Event {
-	if e.Seq <= before {
-		e.Seq = before + 1
-	}
-	e.Time = e.Time.Truncate(Resolution)
-	return e
+// keep makes d the event as it is kept: numbered after the event #before unless
+// it has a higher number, and with its time cut to whole units of Resolution. The
+// fields are copied one by one: e was written so a moment ago, and a processor
+// waits for small stores to reach the cache when a large load spans them.
+func (d *Event) keep(e *Event, before uint64) {
+	d.Seq = max(e.Seq, before+1)
+	d.Time = e.Time.Truncate(Resolution)
+	d.Addr, d.Size, d.Old, d.Aux = e.Addr, e.Size, e.Old, e.Aux
+	d.TID = e.TID
+	d.Stack = e.Stack
+	d.Func, d.Kind, d.Failed, d.Abandoned = e.Func, e.Kind, e.Failed, e.Abandoned
 }
 
 // A Stack is a list of code addresses, innermost first.
@@ -170,9 +173,10 @@ type Totals struct {
 	Lost   uint64        // calls that are missing, the sum of all losses
 }
 
-func (t *Totals) add(e *Event) {
+// add counts an event, whose time is kept as last.
+func (t *Totals) add(e *Event, last time.Duration) {
 	t.Events++
-	t.Last = e.Time
+	t.Last = last
 	switch {
 	case e.Kind == Free || e.Kind == Unmap:
 		t.Frees++

@@ -130,7 +130,8 @@ func FuzzEvents(f *testing.F) {
 			return
 		}
 		var c eventEncoder
-		again, err := d.decode(nil, c.encode(nil, events, nil))
+		var p packer
+		again, err := d.decode(nil, c.encode(nil, &p, events, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,9 +29,9 @@ func minimal(t testing.TB) []byte {
 	w.AddModule(Module{Path: "/bin/demo", BuildID: "c0ffee", Bias: 0x555555554000, Low: 0x555555554000, High: 0x555555558000})
 	stack := w.Intern(Stack{PCs: []addr.Run{0x55555555513a, 0x555555555180}})
 	us := time.Microsecond
-	w.AddEvent(Event{Time: 100 * us, TID: 42, Kind: Alloc, Func: malloc, Size: 24, Addr: 0x5555555592a0, Stack: stack})
-	w.AddEvent(Event{Time: 103 * us, TID: 42, Kind: Alloc, Func: malloc, Size: 24, Addr: 0x5555555592c0, Stack: stack})
-	w.AddEvent(Event{Time: 110 * us, TID: 42, Kind: Free, Func: free, Addr: 0x5555555592a0})
+	w.AddEvent(&Event{Time: 100 * us, TID: 42, Kind: Alloc, Func: malloc, Size: 24, Addr: 0x5555555592a0, Stack: stack})
+	w.AddEvent(&Event{Time: 103 * us, TID: 42, Kind: Alloc, Func: malloc, Size: 24, Addr: 0x5555555592c0, Stack: stack})
+	w.AddEvent(&Event{Time: 110 * us, TID: 42, Kind: Free, Func: free, Addr: 0x5555555592a0})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

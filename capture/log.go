@@ -39,6 +39,7 @@ type Log struct {
 	seq     uint64 // of the last event; the writing goroutine's, as are:
 	queue   queue
 	encoder eventEncoder // of the queue's jobs
+	packer  packer       // of the queue's jobs
 	buf     []byte       // of the queue's jobs
 	reader  eventReader
 
@@ -65,16 +66,16 @@ func NewLog(info Info) *Log {
 // AddEvent appends an event and returns its number: e.Seq if that is above the
 // last event's, else the next one. The time is cut to whole units of
 // Resolution.
-func (l *Log) AddEvent(e Event) uint64 {
-	e = e.normal(l.seq)
-	l.seq = e.Seq
+func (l *Log) AddEvent(e *Event) uint64 {
 	n := int(l.filled.Load())
 	if n == len(l.tail) {
 		n = l.makeRoom()
 	}
-	l.tail[n] = e
+	kept := &l.tail[n]
+	kept.keep(e, l.seq)
+	l.seq = kept.Seq
 	l.filled.Store(int64(n + 1))
-	return e.Seq
+	return l.seq
 }
 
 // makeRoom makes the tail longer, or begins a new one. It returns how many
@@ -91,7 +92,7 @@ func (l *Log) makeRoom() (n int) {
 	}
 	l.mu.Lock()
 	for i := range old {
-		l.info.Totals.add(&old[i])
+		l.info.Totals.add(&old[i], old[i].Time)
 	}
 	totals := l.info.Totals
 	l.waiting = append(slices.Clone(l.waiting), old)
@@ -112,7 +113,7 @@ func (l *Log) seal(totals Totals) {
 	events := l.waiting[0]
 	l.mu.RUnlock()
 	block := eventBlock{head: headOf(events), totals: totals}
-	l.buf = l.encoder.encode(l.buf[:0], events, nil)
+	l.buf = l.encoder.encode(l.buf[:0], &l.packer, events, nil)
 	l.mu.Lock()
 	spill := l.spill
 	l.mu.Unlock()
@@ -214,7 +215,7 @@ func (l *Log) Info() Info {
 	defer l.mu.RUnlock()
 	info := l.info
 	for i := range l.tail[:l.filled.Load()] {
-		info.Totals.add(&l.tail[i])
+		info.Totals.add(&l.tail[i], l.tail[i].Time)
 	}
 	return info
 }

@@ -18,7 +18,7 @@ func TestLossesAreCountedWhereTheyWere(t *testing.T) {
 	full := "the ring was full"
 	for _, r := range []Recorder{log, w} {
 		r.AddLoss(Loss{Count: 1, Reason: full})
-		first := r.AddEvent(Event{Kind: Alloc, Addr: 0x1000})
+		first := r.AddEvent(&Event{Kind: Alloc, Addr: 0x1000})
 		r.AddLoss(Loss{After: first, Count: 3, Reason: full})
 		r.AddLoss(Loss{After: first, Count: 4, Reason: full})
 	}

@@ -30,13 +30,14 @@ func BenchmarkRecorded(b *testing.B) {
 			defer f.Close()
 			events := slices.Collect(f.Events(0))
 			var c eventEncoder
+			var p packer
 			size, columns := 0, [numEventSections]int{}
 			payload := make([]byte, 0, 1<<20)
 			start := cputime()
 			for b.Loop() {
 				size, columns = 0, [numEventSections]int{}
 				for rest := range slices.Chunk(events, eventsPerChunk) {
-					payload = c.encode(payload[:0], rest, nil)
+					payload = c.encode(payload[:0], &p, rest, nil)
 					size += chunkHeaderSize + len(payload)
 					addSections(b, &columns, payload)
 				}

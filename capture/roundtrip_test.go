@@ -114,6 +114,7 @@ var genEvent = rapid.Custom(func(t *rapid.T) Event {
 
 func TestAnyEventsSurviveEncoding(t *testing.T) {
 	var encoder eventEncoder // used again and again, as a Writer does
+	var p packer
 	var decoder eventDecoder
 	rapid.Check(t, func(t *rapid.T) {
 		events := rapid.SliceOfN(genEvent, 1, 200).Draw(t, "events")
@@ -122,10 +123,11 @@ func TestAnyEventsSurviveEncoding(t *testing.T) {
 			if rapid.IntRange(0, 19).Draw(t, "gap?") == 0 {
 				seq += rapid.Uint64Range(0, 1<<55).Draw(t, "gap")
 			}
-			events[i] = events[i].normal(seq)
+			e := events[i]
+			events[i].keep(&e, seq)
 			seq = events[i].Seq
 		}
-		got, err := decoder.decode(nil, encoder.encode(nil, events, nil))
+		got, err := decoder.decode(nil, encoder.encode(nil, &p, events, nil))
 		if err != nil {
 			t.Fatalf("decode: %v", err)
 		}
@@ -137,12 +139,13 @@ func TestAnyEventsSurviveEncoding(t *testing.T) {
 // models of the encoder and the decoder would drift apart.
 func TestProgramsSurviveEncoding(t *testing.T) {
 	var encoder eventEncoder
+	var p packer
 	var decoder eventDecoder
 	for seed := range uint64(20) {
 		events := trace(seed, 40000)
 		for start := 0; start < len(events); {
 			chunk := events[start:min(start+1000*int(seed+1), len(events))]
-			got, err := decoder.decode(nil, encoder.encode(nil, chunk, nil))
+			got, err := decoder.decode(nil, encoder.encode(nil, &p, chunk, nil))
 			if err != nil {
 				t.Fatalf("seed %d, events from %d: %v", seed, start, err)
 			}
@@ -183,7 +186,7 @@ func record(t *rapid.T, recorders ...Recorder) {
 	steps := map[string]func(*rapid.T) func(Recorder){
 		"event": func(t *rapid.T) func(Recorder) {
 			e := genEvent.Draw(t, "event")
-			return func(r Recorder) { r.AddEvent(e) }
+			return func(r Recorder) { r.AddEvent(&e) }
 		},
 		"stack": func(t *rapid.T) func(Recorder) {
 			s := genStack.Draw(t, "stack")
@@ -335,7 +338,7 @@ func TestManyChunks(t *testing.T) {
 func TestNumbersMayHaveGaps(t *testing.T) {
 	log := NewLog(testInfo)
 	for _, seq := range []uint64{5, 6, 100, 0, 3} { // 0 and 3 are taken as the next
-		log.AddEvent(Event{Seq: seq, Kind: Mark})
+		log.AddEvent(&Event{Seq: seq, Kind: Mark})
 	}
 	var b bytes.Buffer
 	if err := WriteSource(&b, log, nil); err != nil {

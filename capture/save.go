@@ -46,7 +46,7 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 		if int(e.Stack) > stacks {
 			upTo(src.Stacks())
 		}
-		if c.AddEvent(e); c.Err() != nil {
+		if c.AddEvent(&e); c.Err() != nil {
 			return c.Err()
 		}
 	}

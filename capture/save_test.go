@@ -53,10 +53,10 @@ func numbered(name string, n int) []string {
 func symbolLog() *Log {
 	log := NewLog(testInfo)
 	first := log.AddModule(Module{Path: "libold", Low: 0x1000, High: 0x3000})
-	log.AddEvent(Event{Kind: Alloc, Addr: 0x10, Stack: log.Intern(Stack{PCs: []addr.Run{0x1064, 0x1100, 0x9000}, FirstIsPC: true})})
+	log.AddEvent(&Event{Kind: Alloc, Addr: 0x10, Stack: log.Intern(Stack{PCs: []addr.Run{0x1064, 0x1100, 0x9000}, FirstIsPC: true})})
 	log.EndModule(first, 2)
 	log.AddModule(Module{Path: "libnew", Low: 0x1000, High: 0x2000, From: 2})
-	log.AddEvent(Event{Kind: Alloc, Addr: 0x20, Stack: log.Intern(Stack{PCs: []addr.Run{0x1100}})})
+	log.AddEvent(&Event{Kind: Alloc, Addr: 0x20, Stack: log.Intern(Stack{PCs: []addr.Run{0x1100}})})
 	return log
 }
 

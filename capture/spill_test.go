@@ -149,7 +149,7 @@ func TestSpillThatCannotBeRead(t *testing.T) {
 	const n = 4*eventsPerChunk + 5
 	events := trace(1, n)
 	for _, e := range events {
-		log.AddEvent(e)
+		log.AddEvent(&e)
 	}
 	log.queue.wait()
 	got := slices.Collect(log.Events(0))

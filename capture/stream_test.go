@@ -29,10 +29,10 @@ func TestStreamedCaptureHasSymbols(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := w.AddModule(Module{Path: "libold", Low: 0x1000, High: 0x3000})
-	w.AddEvent(Event{Kind: Alloc, Addr: 0x10, Stack: w.Intern(Stack{PCs: []addr.Run{0x1064, 0x1100, 0x9000}, FirstIsPC: true})})
+	w.AddEvent(&Event{Kind: Alloc, Addr: 0x10, Stack: w.Intern(Stack{PCs: []addr.Run{0x1064, 0x1100, 0x9000}, FirstIsPC: true})})
 	w.EndModule(first, 2)
 	w.AddModule(Module{Path: "libnew", Low: 0x1000, High: 0x2000, From: 2})
-	w.AddEvent(Event{Kind: Alloc, Addr: 0x20, Stack: w.Intern(Stack{PCs: []addr.Run{0x1100}})})
+	w.AddEvent(&Event{Kind: Alloc, Addr: 0x20, Stack: w.Intern(Stack{PCs: []addr.Run{0x1100}})})
 	if err := w.Embed(sym); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestFlushedEventsSurvive(t *testing.T) {
 	flushed := []struct{ size, events int }{{b.Len(), 0}}
 	totals := map[int]Totals{}
 	for i, e := range events[10:] {
-		w.AddEvent(e)
+		w.AddEvent(&e)
 		if i%700 == 0 {
 			if err := w.Flush(); err != nil {
 				t.Fatal(err)
@@ -116,7 +116,7 @@ func TestFullDiskHoldsNothingUp(t *testing.T) {
 	const n = 20 * eventsPerChunk
 	fill(w, 1, 100)
 	for i := range n {
-		w.AddEvent(Event{Kind: Alloc, Addr: uint64(i)*0x1234560 + 16, Size: 1, Time: time.Duration(i*i) * Resolution, Stack: 1})
+		w.AddEvent(&Event{Kind: Alloc, Addr: uint64(i)*0x1234560 + 16, Size: 1, Time: time.Duration(i*i) * Resolution, Stack: 1})
 	}
 	if err := w.Flush(); !errors.Is(err, syscall.ENOSPC) || w.Err() != err {
 		t.Errorf("got %v", err)
@@ -159,7 +159,7 @@ func TestSlowDisk(t *testing.T) {
 		w.Intern(simStack(i))
 	}
 	for _, e := range events {
-		w.AddEvent(e) // would wait for ever
+		w.AddEvent(&e) // would wait for ever
 	}
 	w.Push()
 	if disk.Len() != int(w.Size()) {

@@ -144,7 +144,7 @@ func fill(r Recorder, seed uint64, n int) {
 		r.Intern(simStack(i))
 	}
 	for i, e := range trace(seed, n) {
-		r.AddEvent(e)
+		r.AddEvent(&e)
 		if i == n/2 {
 			r.AddThread(Thread{TID: 4712, Num: 2, Name: "worker"})
 			r.AddThread(Thread{TID: 4711, Num: 1, Name: "prog-main"})

@@ -14,7 +14,7 @@ const eventsPerChunk = 1 << 16
 // A Recorder is what a recording is made with: a *Log in memory or a *Writer to
 // a file. Its methods belong to one goroutine.
 type Recorder interface {
-	AddEvent(Event) (seq uint64)
+	AddEvent(*Event) (seq uint64)
 	Intern(Stack) StackID
 	FuncIndex(name string) uint16
 	AddModule(Module) (index int)
@@ -32,10 +32,10 @@ var (
 
 // A Writer appends a recording to a file. What it was given can be read from
 // the file after Flush, also when nothing more is ever written. It belongs to
-// one goroutine; another one, which it starts, encodes and writes.
+// one goroutine; another one, which it starts, compresses and writes.
 //
-// It keeps the interned stacks in memory and the events of a few chunks. When
-// the file takes events slower than they come, AddEvent waits for it.
+// It keeps the interned stacks in memory and the encoded events of a few chunks.
+// When the file takes events slower than they come, AddEvent waits for it.
 //
 // The first error of the underlying writer is kept: nothing is written after
 // it, what is added is dropped but counted, nothing waits any more, and Err,
@@ -44,7 +44,7 @@ type Writer struct {
 	info      Info
 	infoStale bool   // info has changed since it was written, other than by events
 	written   Totals // that were written with info
-	events    []Event
+	encoder   eventEncoder
 	seq       uint64 // of the last event
 
 	stacks    *stackEncoder // that are not yet written
@@ -56,14 +56,14 @@ type Writer struct {
 
 	queue   queue
 	out     chunkWriter
-	buffers sync.Pool // of *[]Event of eventsPerChunk
-	spares  sync.Pool // of *stackEncoder
+	columns chan eventColumns // memory to use again
+	spares  sync.Pool         // of *stackEncoder
 }
 
 // NewWriter begins a capture on w, usually an empty file. It writes nothing but
 // whole chunks, each with one call of w.Write.
 func NewWriter(w io.Writer, info Info) (*Writer, error) {
-	c := &Writer{interned: newStackTable(), functions: map[string]uint16{}, stacks: newStackEncoder(1)}
+	c := &Writer{interned: newStackTable(), functions: map[string]uint16{}, stacks: newStackEncoder(1), columns: make(chan eventColumns, maxQueued)}
 	c.out.w = w
 	info.Totals = Totals{}
 	c.info = info.normal()
@@ -85,7 +85,7 @@ func (c *Writer) Flushed() uint64 { return c.out.flushed.Load() }
 // Pending is the number of events that the next Push or Flush makes a chunk of.
 // A few hundred may as well wait for more: small chunks take several bytes for
 // each event.
-func (c *Writer) Pending() int { return len(c.events) }
+func (c *Writer) Pending() int { return c.encoder.head.count }
 
 // Events is the number of events added.
 func (c *Writer) Events() uint64 { return c.info.Totals.Events }
@@ -102,39 +102,40 @@ func (c *Writer) Stack(id StackID) Stack { return c.interned.stack(id) }
 // Stacks is the number of stacks interned.
 func (c *Writer) Stacks() int { return len(c.interned.stacks) }
 
-// AddEvent appends an event and returns its number, as Log.AddEvent does.
-func (c *Writer) AddEvent(e Event) uint64 {
-	e = e.normal(c.seq)
-	c.seq = e.Seq
-	c.info.Totals.add(&e)
-	c.events = append(c.events, e)
-	if len(c.events) == eventsPerChunk {
+// AddEvent appends an event and returns its number, as Log.AddEvent does. It
+// encodes it at once: to keep it for another processor would cost more.
+func (c *Writer) AddEvent(e *Event) uint64 {
+	seq := max(e.Seq, c.seq+1)
+	c.seq = seq
+	now := ticks(e.Time)
+	c.info.Totals.add(e, time.Duration(now)*Resolution)
+	if c.encoder.head.count == 0 {
+		c.encoder.begin(seq, now)
+	}
+	c.encoder.event(e, seq, now)
+	if c.encoder.head.count == eventsPerChunk {
 		c.cut()
-		c.events = c.buffer()
 	}
-	return e.Seq
-}
-
-// buffer is an empty one for the events of a chunk.
-func (c *Writer) buffer() []Event {
-	if b, _ := c.buffers.Get().(*[]Event); b != nil {
-		return (*b)[:0]
-	}
-	return make([]Event, 0, eventsPerChunk)
+	return seq
 }
 
 // cut has the events so far written, behind what they refer to.
 func (c *Writer) cut() {
 	c.flushTables()
-	if len(c.events) == 0 {
+	if c.encoder.head.count == 0 {
 		return
 	}
-	events, totals := c.events, c.info.Totals
-	c.events = nil
+	var spare eventColumns
+	select {
+	case spare = <-c.columns:
+	default:
+	}
+	columns, totals := c.encoder.end(spare), c.info.Totals
 	c.queue.add(func() {
-		c.out.events(events, &totals)
-		if cap(events) >= eventsPerChunk {
-			c.buffers.Put(&events)
+		c.out.events(&columns, &totals)
+		select {
+		case c.columns <- columns:
+		default:
 		}
 	})
 }

@@ -23,7 +23,7 @@ func saveLog(t *testing.T, n int, stops ...capture.StopRecord) string {
 	stacks := []capture.StackID{log.Intern(capture.Stack{PCs: []addr.Run{0x20100}}), log.Intern(capture.Stack{PCs: []addr.Run{0x1100, 0x20100}})}
 	malloc := log.FuncIndex("malloc")
 	for i := range n {
-		log.AddEvent(capture.Event{TID: 12, Kind: capture.Alloc, Func: malloc, Addr: 0x5000 + uint64(i)*16, Size: uint64(i*7919) % 4096, Time: time.Duration(i) * time.Millisecond, Stack: stacks[i%2]})
+		log.AddEvent(&capture.Event{TID: 12, Kind: capture.Alloc, Func: malloc, Addr: 0x5000 + uint64(i)*16, Size: uint64(i*7919) % 4096, Time: time.Duration(i) * time.Millisecond, Stack: stacks[i%2]})
 	}
 	for _, st := range stops {
 		st.Stack = stacks[1]

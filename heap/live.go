@@ -86,7 +86,7 @@ func (l *Live) Follow(e *capture.Event, logged bool) (gone Block, ok bool) {
 }
 
 // Allocates tells events that put a block into Live.
-func Allocates(e capture.Event) bool {
+func Allocates(e *capture.Event) bool {
 	return !e.Failed && e.Addr != 0 && (e.Kind == capture.Alloc || e.Kind == capture.Realloc)
 }
 

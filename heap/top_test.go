@@ -17,7 +17,7 @@ func TestTopCountsWhatStays(t *testing.T) {
 		{Kind: capture.Map, Addr: 0x10000, Size: 8192, Stack: 1},
 		{Kind: capture.Unmap, Addr: 0x10000, Size: 4096},
 	} {
-		log.AddEvent(e)
+		log.AddEvent(&e)
 	}
 	names := map[capture.StackID]string{1: "grow", 2: "load"}
 	rows := Top(log, ByLive, func(id capture.StackID, _ uint64) Site { return Site{Function: names[id]} })

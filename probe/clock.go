@@ -15,6 +15,7 @@ func readTSC() uint64
 type clock struct {
 	tsc  [2]uint64
 	time [2]time.Duration
+	unit float64       // nanoseconds of a tick of the counter, 0 while unknown
 	wall time.Time     // at the resumption
 	last time.Duration // given out: times do not go back
 	idle atomic.Int64  // nanoseconds since then that hdb's own work has taken
@@ -24,21 +25,29 @@ type clock struct {
 func (c *clock) resume(now time.Duration) {
 	t := readTSC()
 	c.tsc, c.time, c.wall = [2]uint64{t, t}, [2]time.Duration{now, now}, time.Now()
+	c.unit = 0
 	c.idle.Store(0)
 }
 
 // tick notes the present.
 func (c *clock) tick() {
 	elapsed := time.Since(c.wall) - time.Duration(c.idle.Load())
-	c.tsc[1], c.time[1] = readTSC(), max(c.time[1], c.time[0]+elapsed)
+	c.present(readTSC(), max(c.time[1], c.time[0]+elapsed))
+}
+
+// present draws the line to a moment.
+func (c *clock) present(tsc uint64, now time.Duration) {
+	c.tsc[1], c.time[1] = tsc, now
+	if span := c.tsc[1] - c.tsc[0]; span > 0 {
+		c.unit = float64(c.time[1]-c.time[0]) / float64(span)
+	}
 }
 
 // at is the time of a stamp.
 func (c *clock) at(stamp uint64) time.Duration {
 	d := c.time[1]
-	if span := c.tsc[1] - c.tsc[0]; span > 0 && stamp < c.tsc[1] {
-		back := float64(c.tsc[1]-stamp) / float64(span)
-		d -= time.Duration(back * float64(c.time[1]-c.time[0]))
+	if stamp < c.tsc[1] {
+		d -= time.Duration(float64(c.tsc[1]-stamp) * c.unit)
 	}
 	c.last = max(c.last, d)
 	return c.last

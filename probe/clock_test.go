@@ -6,7 +6,8 @@ import (
 )
 
 func TestClock(t *testing.T) {
-	c := clock{tsc: [2]uint64{1000, 5000}, time: [2]time.Duration{10 * time.Second, 12 * time.Second}}
+	c := clock{tsc: [2]uint64{1000}, time: [2]time.Duration{10 * time.Second}}
+	c.present(5000, 12*time.Second)
 	for _, s := range []struct {
 		stamp uint64
 		want  time.Duration

@@ -13,8 +13,9 @@ import (
 type Sink interface {
 	// Stack keeps a stack that events will refer to.
 	Stack(capture.Stack) capture.StackID
-	// Event takes an event from the ring, in order. Its Seq and Func are the
-	// sink's to set. The event belongs to the probe.
+	// Event takes an event from the ring, in order. Its Seq is the sink's to set,
+	// and so is its Func, which numbers the functions of the probe until then. The
+	// event belongs to the probe.
 	Event(*capture.Event, *breakpoints.Function)
 	// Alloc takes a call that a stop may want, as breakpoints.Sink does.
 	Alloc(*inferior.Thread, breakpoints.Call) inferior.Action
@@ -52,12 +53,16 @@ func (s Stats) Add(o Stats) Stats {
 // which therefore reads it without.
 type reader struct {
 	p        *Probe
-	tail     uint64 // position of the next record
-	released uint64 // the tail that the inferior sees
-	stacks   []stackOf
+	tail     uint64                     // position of the next record
+	released uint64                     // the tail that the inferior sees
+	stacks   []uint32                   // by number: index into known, 0 not seen yet
+	known    []stackOf                  // from 1
 	overflow map[uint32]capture.StackID // by TID: stacks without a number
 	clock    clock
 	threads  map[uint32]*threadCalls
+	last     uint32             // a TID,
+	lastOf   *threadCalls       // and what threads says of it
+	lastIs   bool               // that it is known
 	resizes  map[uint64]*resize // reallocs that have begun, by their old block
 	exits    []exit             // threads that have ended, in the order of their ends
 	event    capture.Event      // handed to the sink
@@ -72,8 +77,8 @@ type reader struct {
 
 // stackOf is what is kept of a numbered stack.
 type stackOf struct {
-	id    capture.StackID // 0: not seen yet
-	first uint64          // its first return address
+	id    capture.StackID
+	first uint64 // its first return address
 }
 
 // threadCalls is what is known of the calls a thread is in.
@@ -103,7 +108,7 @@ type resize struct {
 
 func (r *reader) start(p *Probe) {
 	*r = reader{
-		p: p, stacks: make([]stackOf, 1<<stackBits), overflow: map[uint32]capture.StackID{},
+		p: p, stacks: make([]uint32, 1<<stackBits), known: make([]stackOf, 1), overflow: map[uint32]capture.StackID{},
 		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
@@ -205,7 +210,9 @@ func (r *reader) drain(n int) int {
 	var asked, made uint64
 	count := 0
 	for ; count < n; count++ {
-		r.forgetExited()
+		if len(r.exits) > 0 {
+			r.forgetExited()
+		}
 		head := r.p.shared.record(r.tail).Load()
 		if head == 0 {
 			break
@@ -218,7 +225,11 @@ func (r *reader) drain(n int) int {
 			made++
 		}
 		r.take(head, words)
-		clear(words)
+		if len(words) == recordSize/8 {
+			*(*[recordSize / 8]uint64)(words) = [recordSize / 8]uint64{}
+		} else {
+			clear(words)
+		}
 		r.tail += size
 		if r.tail-r.released >= ringSize/16 {
 			r.release()
@@ -242,6 +253,7 @@ func (r *reader) forgetExited() {
 		r.endResize(tid)
 		r.reportInside(tid, 0)
 		delete(r.threads, tid)
+		r.lastIs = false
 		delete(r.overflow, tid)
 	}
 }

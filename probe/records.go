@@ -29,15 +29,19 @@ func (r *reader) take(head uint64, words []uint64) {
 	}
 	s := r.p.sites[index]
 	tid := uint32(head >> tidShift & (1<<22 - 1))
-	if r.guests[tid] != nil {
+	if len(r.guests) > 0 && r.guests[tid] != nil {
 		return
 	}
 	if head&typeMask == recBegin {
 		r.begin(tid, s, words[2])
 		return
 	}
+	// Field by field: a literal would be made elsewhere and copied, and the
+	// processor would wait for its small fields before it reads it in large pieces.
 	e := &r.event
-	*e = capture.Event{Time: r.clock.at(words[1]), TID: int32(tid), Kind: s.Function.Kind, Addr: words[2], Size: words[3]}
+	e.Time, e.TID, e.Kind = r.clock.at(words[1]), int32(tid), s.Function.Kind
+	e.Addr, e.Size, e.Old, e.Aux = words[2], words[3], 0, 0
+	e.Stack, e.Failed, e.Abandoned = 0, false, false
 	first := uint64(0)
 	if head&flagBare == 0 {
 		e.Stack, first = r.stackAt(uint32(head>>stackShift), tid)
@@ -90,13 +94,23 @@ func complete(e *capture.Event, fn *breakpoints.Function, failed bool) {
 	}
 }
 
+// calls is what is known of the calls of a thread, which is remembered from now on.
 func (r *reader) calls(tid uint32) *threadCalls {
-	c := r.threads[tid]
+	c := r.callsOf(tid)
 	if c == nil {
 		c = &threadCalls{}
 		r.threads[tid] = c
+		r.lastIs = false
 	}
 	return c
+}
+
+// callsOf is what is known of the calls of a thread, nil if nothing.
+func (r *reader) callsOf(tid uint32) *threadCalls {
+	if !r.lastIs || r.last != tid {
+		r.last, r.lastOf, r.lastIs = tid, r.threads[tid], true
+	}
+	return r.lastOf
 }
 
 // begin notes that a realloc is about to give its old block up.
@@ -110,7 +124,7 @@ func (r *reader) begin(tid uint32, s *site, old uint64) {
 // endResize forgets the realloc that a thread was in, and tells whether its old
 // block was handed to another thread meanwhile.
 func (r *reader) endResize(tid uint32) (taken bool) {
-	c := r.threads[tid]
+	c := r.callsOf(tid)
 	if c == nil || c.resize == nil {
 		return false
 	}
@@ -149,7 +163,7 @@ func (r *reader) allocated(e *capture.Event, s *site, tid uint32, inside bool) {
 // reportInside reports what a thread has allocated inside the call that has
 // ended, apart from its result.
 func (r *reader) reportInside(tid uint32, result uint64) {
-	c := r.threads[tid]
+	c := r.callsOf(tid)
 	if c == nil || len(c.inside) == 0 {
 		return
 	}
@@ -163,7 +177,7 @@ func (r *reader) reportInside(tid uint32, result uint64) {
 
 // freed handles a block that is given back.
 func (r *reader) freed(e *capture.Event, s *site, tid uint32, first uint64, inside bool) {
-	if c := r.threads[tid]; inside && c != nil {
+	if c := r.callsOf(tid); inside && c != nil {
 		i := slices.IndexFunc(c.inside, func(in insideCall) bool { return in.event.Addr == e.Addr })
 		if i >= 0 {
 			c.inside = slices.Delete(c.inside, i, i+1)
@@ -196,6 +210,7 @@ func (r *reader) abandoned(e *capture.Event, s *site, tid uint32) {
 
 func (r *reader) report(e *capture.Event, s *site) {
 	r.stats.Events++
+	e.Func = uint16(s.index)
 	r.p.cfg.Sink.Event(e, &s.Function)
 }
 
@@ -213,7 +228,8 @@ func (r *reader) takeStack(head uint64, words []uint64) {
 	if count > 0 {
 		first = frames[0]
 	}
-	r.stacks[number] = stackOf{id, first}
+	r.stacks[number] = uint32(len(r.known))
+	r.known = append(r.known, stackOf{id, first})
 }
 
 // stackAt is the stack with a number. The thread that gave it may not have sent
@@ -227,14 +243,20 @@ func (r *reader) stackAt(number uint32, tid uint32) (capture.StackID, uint64) {
 	if number >= 1<<stackBits {
 		return 0, 0 // lost
 	}
-	if s := &r.stacks[number]; s.id != 0 {
-		return s.id, s.first
+	if i := r.stacks[number]; i != 0 {
+		return r.known[i].id, r.known[i].first
 	}
+	return r.awaitStack(number)
+}
+
+// awaitStack is a stack whose frames have not come yet.
+func (r *reader) awaitStack(number uint32) (capture.StackID, uint64) {
 	begun := time.Now()
 	defer func() { r.patience -= time.Since(begun) }()
 	for time.Since(begun) < r.patience {
 		if r.ahead(number) {
-			return r.stacks[number].id, r.stacks[number].first
+			known := r.known[r.stacks[number]]
+			return known.id, known.first
 		}
 		if r.p.stopped {
 			break

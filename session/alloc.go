@@ -15,27 +15,28 @@ import (
 
 // trace is what is known of the allocation events of a run.
 type trace struct {
-	seq       uint64        // of the last event
-	time      time.Duration // of that event: times do not go back
-	live      *heap.Live
-	recording bool
-	paused    bool              // nothing is recorded but the ends of what was
-	filter    *recordFilter     // nil: everything is
-	base      uint64            // number of the event before the first that the probe counted
-	funcs     map[string]uint16 // indexes in the log by name
-	sites     int               // functions that the probe watches, or did last
-	probed    probe.Stats       // of probes that ended
-	next      *nextEvent
-	blind     bool              // the program ran on with such blocks while nothing was traced
-	lost      breakpoints.Stats // Lost and LostCause of tracers that ended
-	logged    uint64            // events recorded
-	stacks    int               // in the recording
-	truncated int               // of them
-	last      uint64            // number of the last one of them
-	told      losses            // that are in the recording
-	untold    uint64            // losses that the user was not warned of,
-	lossText  string            // why the first of them,
-	warned    time.Time         // and when they last were
+	seq        uint64        // of the last event
+	time       time.Duration // of that event: times do not go back
+	live       *heap.Live
+	recording  bool
+	paused     bool              // nothing is recorded but the ends of what was
+	filter     *recordFilter     // nil: everything is
+	base       uint64            // number of the event before the first that the probe counted
+	funcs      map[string]uint16 // indexes in the log by name
+	probeFuncs []uint32          // the same + 1 by the number that the probe has for the function, 0 not known
+	sites      int               // functions that the probe watches, or did last
+	probed     probe.Stats       // of probes that ended
+	next       *nextEvent
+	blind      bool              // the program ran on with such blocks while nothing was traced
+	lost       breakpoints.Stats // Lost and LostCause of tracers that ended
+	logged     uint64            // events recorded
+	stacks     int               // in the recording
+	truncated  int               // of them
+	last       uint64            // number of the last one of them
+	told       losses            // that are in the recording
+	untold     uint64            // losses that the user was not warned of,
+	lossText   string            // why the first of them,
+	warned     time.Time         // and when they last were
 }
 
 // nextEvent is what next-alloc waits for.

@@ -62,7 +62,7 @@ func (s *Session) armProbe() error {
 		if err != nil {
 			return err
 		}
-		s.probe, s.seen = p, nil
+		s.probe, s.seen, s.trace.probeFuncs = p, seenStacks{}, nil
 		for _, t := range s.proc.Threads() {
 			s.logThread(t)
 		}

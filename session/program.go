@@ -225,7 +225,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.fellBack, s.said = "", map[string]bool{}
 	s.trace.reset()
 	s.spanStops()
-	s.logged, s.known, s.seen = map[int]bool{}, map[int32]*knownThread{}, nil
+	s.logged, s.known, s.seen = map[int]bool{}, map[int32]*knownThread{}, seenStacks{}
 	host, _ := os.Hostname()
 	err := s.newRecording(capture.Info{
 		Program: s.prog.path, Args: args, PID: p.PID(), Start: s.started,

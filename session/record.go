@@ -191,7 +191,7 @@ func (s *Session) source() capture.Source {
 func (s *Session) record(env *eventEnv) {
 	e := env.e
 	e.Stack = s.intern(recordedStack(env.walk()))
-	s.logEvent(&e.Event, e.Function, false)
+	s.logEvent(&e.Event, e.Function)
 	s.logThread(env.t)
 }
 

@@ -140,7 +140,7 @@ func (s *Session) closeStream() {
 // nowhere is where the events go after the end of a stream.
 type nowhere struct{}
 
-func (nowhere) AddEvent(e capture.Event) uint64      { return e.Seq }
+func (nowhere) AddEvent(e *capture.Event) uint64     { return e.Seq }
 func (nowhere) Intern(capture.Stack) capture.StackID { return 0 }
 func (nowhere) FuncIndex(string) uint16              { return 0 }
 func (nowhere) AddModule(capture.Module) int         { return 0 }

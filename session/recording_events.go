@@ -9,17 +9,16 @@ import (
 // seenStacks are the stacks that the probe has sent, by their number there.
 // Those of no recorded event stay out of the recording: of events that the
 // filter leaves out, of blocks that an allocator frees for itself.
-type seenStacks []seenStack
-
-type seenStack struct {
-	id    capture.StackID // in the recording, 0: not there
-	stack capture.Stack   // while it is not there
+type seenStacks struct {
+	ids    []capture.StackID // in the recording, 0: not there
+	stacks []capture.Stack   // while it is not there
 }
 
 // keepStack takes a stack that events of the probe will refer to.
 func (s *Session) keepStack(st capture.Stack) capture.StackID {
-	s.seen = append(s.seen, seenStack{stack: st})
-	return capture.StackID(len(s.seen))
+	s.seen.ids = append(s.seen.ids, 0)
+	s.seen.stacks = append(s.seen.stacks, st)
+	return capture.StackID(len(s.seen.ids))
 }
 
 // stackInLog is the number in the recording of a stack of the probe, which it is
@@ -28,22 +27,23 @@ func (s *Session) stackInLog(n capture.StackID) capture.StackID {
 	if n == 0 {
 		return 0
 	}
-	seen := &s.seen[n-1]
-	if seen.id == 0 {
-		*seen = seenStack{id: s.intern(seen.stack)}
+	id := s.seen.ids[n-1]
+	if id == 0 {
+		id = s.intern(s.seen.stacks[n-1])
+		s.seen.ids[n-1], s.seen.stacks[n-1] = id, capture.Stack{}
 	}
-	return seen.id
+	return id
 }
 
 // seenStack is a stack of the probe by its number there.
 func (s *Session) seenStack(n capture.StackID) capture.Stack {
-	switch seen := s.seen[n-1]; {
-	case seen.id == 0:
-		return seen.stack
+	switch id := s.seen.ids[n-1]; {
+	case id == 0:
+		return s.seen.stacks[n-1]
 	case s.stream != nil:
-		return s.stream.writer.Stack(seen.id)
+		return s.stream.writer.Stack(id)
 	default:
-		return s.log.Stack(seen.id)
+		return s.log.Stack(id)
 	}
 }
 
@@ -77,27 +77,52 @@ func (s *Session) probeEvent(e *capture.Event, fn *breakpoints.Function) {
 	}
 	switch {
 	case log:
-		s.logEvent(e, fn.Name, true)
+		s.logProbed(e, fn)
 	case ended && gone.Logged, tr.logsSome() && tr.filter.holds(s, e, fn, stack):
 		e.Stack = s.stackInLog(stack)
-		s.logEvent(e, fn.Name, false)
+		s.logProbed(e, fn)
+		s.markLogged(e)
 	}
 }
 
-// logEvent records an event, whose stack is interned. marked tells that the live
-// heap knows already that its block is recorded.
-func (s *Session) logEvent(e *capture.Event, function string, marked bool) {
+// logProbed records an event of the probe, whose stack is interned. Its Func is
+// the number that the probe has for the function.
+func (s *Session) logProbed(e *capture.Event, fn *breakpoints.Function) {
 	tr := &s.trace
-	i, ok := tr.funcs[function]
-	if !ok {
-		i = s.rec.FuncIndex(function)
-		tr.funcs[function] = i
+	for int(e.Func) >= len(tr.probeFuncs) {
+		tr.probeFuncs = append(tr.probeFuncs, 0)
 	}
-	e.Func = i
-	tr.last = s.rec.AddEvent(*e)
+	n := &tr.probeFuncs[e.Func]
+	if *n == 0 {
+		*n = uint32(s.funcInLog(fn.Name)) + 1
+	}
+	e.Func = uint16(*n - 1)
+	tr.last = s.rec.AddEvent(e)
 	tr.logged++
-	if !marked && heap.Allocates(*e) {
-		tr.live.SetLogged(e.Addr, true)
+}
+
+// logEvent records an event, whose stack is interned.
+func (s *Session) logEvent(e *capture.Event, function string) {
+	e.Func = s.funcInLog(function)
+	s.trace.last = s.rec.AddEvent(e)
+	s.trace.logged++
+	s.markLogged(e)
+}
+
+// funcInLog is the index of a function in the recording.
+func (s *Session) funcInLog(name string) uint16 {
+	i, ok := s.trace.funcs[name]
+	if !ok {
+		i = s.rec.FuncIndex(name)
+		s.trace.funcs[name] = i
+	}
+	return i
+}
+
+// markLogged has the end of an event's block recorded, too.
+func (s *Session) markLogged(e *capture.Event) {
+	if heap.Allocates(e) {
+		s.trace.live.SetLogged(e.Addr, true)
 	}
 }
 

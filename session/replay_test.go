@@ -39,7 +39,7 @@ func TestReplayOverExec(t *testing.T) {
 		image = log.AddModule(capture.Module{Path: "/bin/a", From: from})
 	}
 	alloc := func(addr, size uint64) {
-		log.AddEvent(capture.Event{Kind: capture.Alloc, Addr: addr, Size: size})
+		log.AddEvent(&capture.Event{Kind: capture.Alloc, Addr: addr, Size: size})
 	}
 	check := func(bytes uint64, seqs ...uint64) {
 		t.Helper()
