@@ -6,318 +6,281 @@ import (
 	"hdb/capture"
 )
 
-// A blockTable maps addresses to blocks: pages of open hash tables, and a
-// directory that the upper bits of an address's hash count through. A page that
-// fills up is split in two, which takes a microsecond or two: there is never a
-// moment at which the whole table is copied. The garbage collector finds no
-// pointers in pages.
+// A blockTable maps addresses to blocks. What lies together in the program lies
+// together here: a program that goes through its heap from one end to the other,
+// as most do, finds the next block in a cache line that it has.
+//
+// The addresses are divided into rows of 8 KiB, found by a hash table, and those
+// into leaves of a KiB. A leaf is an array of 1 to 128 cells, each for as many
+// bytes of the KiB, at most one block in each. It begins with as many as suit its
+// first block and doubles when two blocks fall into one cell. The garbage
+// collector finds no pointers in rows and leaves.
 type blockTable struct {
-	dir   []*page // a power of two of them; several may be one page
-	shift uint8   // hash>>shift is the index
+	rows  []row // a power of two of them, at most half of them used
+	shift uint8 // hash>>shift is the index
+	used  int   // rows whose key is not 0
 	len   int
-	spare *page // empty, to copy to
+	leaves
 
-	// rest are blocks whose page is full and cannot be split: their addresses
-	// are too near to one another, or chosen to collide. There are few or none.
-	rest map[uint64]*slot
+	// rest are blocks that have no cell: their address is odd, or their size or
+	// number beyond all measure. There are few or none.
+	rest map[uint64]Block
 }
 
 const (
-	groups     = 31
-	groupSlots = 8
-	pageSlots  = groups * groupSlots
+	rowBits    = 13 // of the address within a row
+	leafBits   = 10 // of the address within a leaf
+	unitBits   = 3  // of the address within the bytes of the smallest cell
+	rowLeaves  = 1 << (rowBits - leafBits)
+	maxClass   = leafBits - unitBits
+	minRows    = 16
+	unitOfLeaf = 1<<maxClass - 1 // mask
 )
 
-// A page holds the blocks whose hashes begin with the same bits. It takes 8 KiB,
-// an even size for the allocator. Each slot has a tag, and eight are compared at
-// once: to find a block takes no branch that depends on the neighbours.
-type page struct {
-	tags   [groups]uint64  // of group g the slots 8*g to 8*g+7, the first in the lowest byte
-	len    uint16          // blocks
-	filled uint16          // tags other than free
-	depth  uint8           // bits that the hashes have in common
-	slots  [pageSlots]slot // their addr is 0 if free or deleted
+// A row is a cache line.
+type row struct {
+	key   uint64            // address >> rowBits, and 1 more; 0: no row
+	leaf  [rowLeaves]uint32 // index of its first cell, if it has blocks
+	class [rowLeaves]uint8  // of a leaf of 1<<class cells; of one without blocks the last
+	count [rowLeaves]uint8  // blocks
+	_     [8]byte
 }
 
-// Tags. A search ends at the first group that has a free slot. So a slot of a
-// full group does not become free but deleted; then the search goes on.
+// A cell is a block, in 16 bytes:
+//
+//	a  bit 0 there is one, 1 logged, 2-8 its address in units, 9-15 size above 32 bits, 16-63 seq
+//	b  bits 0-31 size, 32-63 stack
+type cell struct{ a, b uint64 }
+
 const (
-	tagFree    = 0x00
-	tagDeleted = 0x01
-	tagTaken   = 0x80 // and seven bits of the hash
+	cellTaken  = 1 << 0
+	cellLogged = 1 << 1
+	cellUnit   = 2 // shift
+	cellHigh   = 9
+	cellSeq    = 16
 
-	everyByte = 0x0101010101010101
-	everyTop  = 0x8080808080808080
+	maxSize = 1<<39 - 1
+	maxSeq  = 1<<48 - 1
 )
 
-// maxFilled is how many tags of a page may be filled. A page with half as many
-// blocks is swept of deleted ones, one with more is split.
-const maxFilled = pageSlots * 3 / 4
-
-// A slot is half a cache line.
-type slot struct {
-	addr   uint64
-	seq    uint64
-	size   uint64
-	stack  capture.StackID
-	logged bool
-}
-
-func (s *slot) block() Block {
-	return Block{Seq: s.seq, Size: s.size, Stack: s.stack, Logged: s.logged}
-}
-
-// A hash is the page in the upper bits, the group in the lowest eight and the
-// tag in the next. Blocks of one KiB are in one page, because programs mostly
-// use what lies together and so find it in the cache; there they are scattered.
-type hash uint64
-
-func hashOf(addr uint64) hash {
-	hi, lo := bits.Mul64(addr>>10^0x8bb84b93962eacc9, 0x9e3779b97f4a7c15)
-	h := hi ^ lo
-	return hash(h&^0xffff | (h+addr*0x9dbb)>>4&0xffff)
-}
-
-// group is where to look first.
-func (h hash) group() uint { return uint(h&0xff) * groups >> 8 }
-
-func (h hash) tag() uint64 { return uint64(h>>8&0x7f | tagTaken) }
-
-func newBlockTable() blockTable { return blockTable{dir: []*page{new(page)}, shift: 64} }
-
-func (t *blockTable) page(h hash) *page { return t.dir[h>>t.shift] }
-
-// matches has the top bit set of each byte of w that equals tag, and perhaps of
-// others.
-func matches(w, tag uint64) uint64 {
-	x := w ^ tag*everyByte
-	return (x - everyByte) &^ x & everyTop
-}
-
-// hasFree tells whether one of the tags is tagFree.
-func hasFree(w uint64) bool { return ^w&^(w<<7)&everyTop != 0 }
-
-// slotOf is the slot of group g that the lowest bit of m names.
-func slotOf(g uint, m uint64) uint { return g*groupSlots + uint(bits.TrailingZeros64(m))/8 }
-
-func next(g uint) uint {
-	if g++; g == groups {
-		g = 0
+// cellOf is the cell of b at addr, if it fits into one.
+func cellOf(addr uint64, b *Block) (c cell, ok bool) {
+	if addr&(1<<unitBits-1) != 0 || b.Size > maxSize || b.Seq > maxSeq {
+		return c, false
 	}
-	return g
+	c.a = cellTaken | unitOf(addr)<<cellUnit | b.Size>>32<<cellHigh | b.Seq<<cellSeq
+	if b.Logged {
+		c.a |= cellLogged
+	}
+	c.b = b.Size&(1<<32-1) | uint64(b.Stack)<<32
+	return c, true
 }
 
-// find is the index of the slot of the block at addr.
-func (p *page) find(h hash, addr uint64) (uint, bool) {
-	tag := h.tag()
-	for g := h.group(); ; g = next(g) {
-		w := p.tags[g]
-		for m := matches(w, tag); m != 0; m &= m - 1 {
-			if i := slotOf(g, m); p.slots[i].addr == addr {
-				return i, true
-			}
-		}
-		if hasFree(w) {
-			return 0, false
+func (c cell) block() Block {
+	return Block{
+		Seq: c.a >> cellSeq, Size: c.b&(1<<32-1) | c.a>>cellHigh&(1<<7-1)<<32,
+		Stack: capture.StackID(c.b >> 32), Logged: c.a&cellLogged != 0,
+	}
+}
+
+// unitOf is where in its leaf an address lies.
+func unitOf(addr uint64) uint64 { return addr >> unitBits & unitOfLeaf }
+
+// holds tells whether the cell has the block of that unit.
+func (c *cell) holds(unit uint64) bool {
+	return c.a&(cellTaken|unitOfLeaf<<cellUnit) == cellTaken|unit<<cellUnit
+}
+
+// classFor is the class of leaves that suits blocks of a size, with the eight
+// bytes that most allocators take in front and 32 in all.
+func classFor(size uint64) uint8 {
+	chunk := max(min(size, 1<<leafBits)+8, 32)
+	return uint8(max(leafBits+1-bits.Len64(chunk), 0))
+}
+
+func newBlockTable() blockTable {
+	return blockTable{rows: make([]row, minRows), shift: uint8(64 - bits.TrailingZeros(minRows))}
+}
+
+// row is the one with the key, or the empty one where it belongs.
+func (t *blockTable) row(key uint64) *row {
+	mask := uint64(len(t.rows) - 1)
+	hi, lo := bits.Mul64(key^0x8bb84b93962eacc9, 0x9e3779b97f4a7c15)
+	for i := (hi ^ lo) >> (t.shift & 63); ; i++ {
+		if r := &t.rows[i&mask]; r.key == key || r.key == 0 {
+			return r
 		}
 	}
 }
 
-// add is the slot for a block that the page does not have.
-func (p *page) add(h hash) *slot {
-	g := h.group()
-	for p.tags[g]&everyTop == everyTop {
-		g = next(g)
+func keyOf(addr uint64) uint64 { return addr>>rowBits + 1 }
+
+func leafOf(addr uint64) uint64 { return addr >> leafBits & (rowLeaves - 1) }
+
+// cell is the cell of the block at addr with its row, or nil.
+func (t *blockTable) cell(addr uint64) (*row, *cell) {
+	if addr&(1<<unitBits-1) != 0 {
+		return nil, nil
 	}
-	w := p.tags[g]
-	i := slotOf(g, ^w&everyTop)
-	at := i % groupSlots * 8
-	if w>>at&0xff == tagFree {
-		p.filled++
+	r, i, unit := t.row(keyOf(addr)), leafOf(addr), unitOf(addr)
+	if r.count[i] == 0 {
+		return r, nil
 	}
-	p.tags[g] = w&^(0xff<<at) | h.tag()<<at
-	p.len++
-	return &p.slots[i]
+	if c := t.at(r.leaf[i] + uint32(unit>>(maxClass-r.class[i]&7))); c.holds(unit) {
+		return r, c
+	}
+	return r, nil
 }
 
-// remove empties slot i.
-func (p *page) remove(i uint) {
-	g, at := i/groupSlots, i%groupSlots*8
-	w := p.tags[g]
-	if hasFree(w) {
-		p.tags[g] = w &^ (0xff << at)
-		p.filled--
-	} else {
-		p.tags[g] = w&^(0xff<<at) | tagDeleted<<at
+// get is the block at addr.
+func (t *blockTable) get(addr uint64) (b Block, ok bool) {
+	if _, c := t.cell(addr); c != nil {
+		return c.block(), true
 	}
-	p.slots[i].addr = 0
-	p.len--
-}
-
-// at is the slot of the block at addr, or nil.
-func (t *blockTable) at(addr uint64) *slot {
-	h := hashOf(addr)
-	p := t.page(h)
-	if i, ok := p.find(h, addr); ok {
-		return &p.slots[i]
-	}
-	if t.rest != nil {
-		return t.rest[addr]
-	}
-	return nil
+	b, ok = t.rest[addr]
+	return b, ok
 }
 
 // put stores b at addr and returns what was there.
 func (t *blockTable) put(addr uint64, b Block) (old Block, replaced bool) {
-	s := slot{addr: addr, seq: b.Seq, size: b.Size, stack: b.Stack, logged: b.Logged}
-	h := hashOf(addr)
-	p := t.page(h)
-	if i, ok := p.find(h, addr); ok {
-		old = p.slots[i].block()
-		p.slots[i] = s
-		return old, true
-	}
-	if t.rest != nil {
-		if there := t.rest[addr]; there != nil {
-			old = there.block()
-			*there = s
-			return old, true
-		}
+	c, fits := cellOf(addr, &b)
+	if !fits || len(t.rest) > 0 {
+		old, replaced = t.take(addr)
 	}
 	t.len++
-	for p.filled == maxFilled {
-		if !t.makeRoom(h) {
-			t.putRest(s)
-			return old, false
+	if !fits {
+		if t.rest == nil {
+			t.rest = map[uint64]Block{}
 		}
-		p = t.page(h)
+		t.rest[addr] = b
+		return old, replaced
 	}
-	*p.add(h) = s
-	return old, false
-}
-
-func (t *blockTable) putRest(s slot) {
-	if t.rest == nil {
-		t.rest = map[uint64]*slot{}
+	r, i, unit := t.row(keyOf(addr)), leafOf(addr), unitOf(addr)
+	if r.count[i] == 0 {
+		r = t.addLeaf(r, addr, classFor(b.Size))
 	}
-	t.rest[s.addr] = &s
+	at := t.at(r.leaf[i] + uint32(unit>>(maxClass-r.class[i]&7)))
+	for at.a != 0 {
+		if at.holds(unit) {
+			t.len--
+			old, *at = at.block(), c
+			return old, true
+		}
+		t.grow(r, i)
+		at = t.at(r.leaf[i] + uint32(unit>>(maxClass-r.class[i]&7)))
+	}
+	r.count[i]++
+	*at = c
+	return old, replaced
 }
 
 // take removes the block at addr.
 func (t *blockTable) take(addr uint64) (b Block, ok bool) {
-	h := hashOf(addr)
-	p := t.page(h)
-	if i, ok := p.find(h, addr); ok {
-		b = p.slots[i].block()
-		p.remove(i)
+	if r, c := t.cell(addr); c != nil {
+		b = c.block()
+		*c = cell{}
 		t.len--
+		i := leafOf(addr)
+		if r.count[i]--; r.count[i] == 0 {
+			t.release(r.leaf[i], r.class[i])
+		}
 		return b, true
 	}
-	if t.rest == nil {
+	if len(t.rest) == 0 {
 		return b, false
 	}
-	s := t.rest[addr]
-	if s == nil {
-		return b, false
+	if b, ok = t.rest[addr]; ok {
+		delete(t.rest, addr)
+		t.len--
 	}
-	delete(t.rest, addr)
-	t.len--
-	return s.block(), true
+	return b, ok
 }
 
-// makeRoom sweeps or splits the page that h belongs to. It is false if that
-// would take a directory out of proportion to the blocks.
-func (t *blockTable) makeRoom(h hash) bool {
-	old := t.page(h)
-	split := old.len > maxFilled/2
-	if split && old.depth == 64-t.shift {
-		if len(t.dir) > 64+t.len/4 {
-			return false
+// setLogged marks the block at addr, if there is one.
+func (t *blockTable) setLogged(addr uint64, logged bool) {
+	if _, c := t.cell(addr); c != nil {
+		c.a &^= cellLogged
+		if logged {
+			c.a |= cellLogged
 		}
-		t.double()
+		return
 	}
-	fresh := t.spare
-	if fresh == nil {
-		fresh = new(page)
-	}
-	fresh.depth = old.depth
-	upper := fresh
-	if split {
-		fresh.depth++
-		upper = &page{depth: fresh.depth}
-	}
-	old.move(fresh, upper)
-	t.replace(h, fresh, upper)
-	*old = page{}
-	t.spare = old
-	return true
-}
-
-// move adds the page's blocks to one of two others, as the bit of their hash
-// says that is the last of the others' depth.
-func (p *page) move(lower, upper *page) {
-	for i := range p.slots {
-		s := &p.slots[i]
-		if s.addr == 0 {
-			continue
-		}
-		h := hashOf(s.addr)
-		if h>>(64-upper.depth)&1 == 0 {
-			*lower.add(h) = *s
-		} else {
-			*upper.add(h) = *s
-		}
+	if b, ok := t.rest[addr]; ok {
+		b.Logged = logged
+		t.rest[addr] = b
 	}
 }
 
-// replace puts the pages lower and upper in the place of the one that h belongs
-// to, which has n neighbouring entries in the directory.
-func (t *blockTable) replace(h hash, lower, upper *page) {
-	old := t.page(h)
-	i := int(h >> t.shift)
-	for i > 0 && t.dir[i-1] == old {
-		i--
+// addLeaf gives addr a leaf in the row r, which is where its row belongs or is.
+func (t *blockTable) addLeaf(r *row, addr uint64, class uint8) *row {
+	key, i := keyOf(addr), leafOf(addr)
+	if r.key == 0 {
+		if 2*(t.used+1) > len(t.rows) {
+			t.rehash()
+			r = t.row(key)
+		}
+		*r = row{key: key}
+		t.used++
 	}
-	n := i
-	for n < len(t.dir) && t.dir[n] == old {
-		n++
+	r.class[i] = max(r.class[i], class)
+	r.leaf[i] = t.alloc(r.class[i])
+	return r
+}
+
+// rehash drops the rows without blocks, and makes more room if those are few.
+func (t *blockTable) rehash() {
+	old := t.rows
+	t.used = 0
+	for i := range old {
+		if old[i].count != [rowLeaves]uint8{} {
+			t.used++
+		}
 	}
-	half := (i + n + 1) / 2
-	for k := i; k < n; k++ {
-		if k < half {
-			t.dir[k] = lower
-		} else {
-			t.dir[k] = upper
+	n := len(old)
+	if 4*t.used > n {
+		n *= 2
+	}
+	t.rows, t.shift = make([]row, n), uint8(64-bits.TrailingZeros(uint(n)))
+	for i := range old {
+		if old[i].count != [rowLeaves]uint8{} {
+			*t.row(old[i].key) = old[i]
 		}
 	}
 }
 
-// double gives each entry of the directory a twin.
-func (t *blockTable) double() {
-	dir := make([]*page, 0, 2*len(t.dir))
-	for _, p := range t.dir {
-		dir = append(dir, p, p)
+// grow gives leaf i of a row twice as many cells.
+func (t *blockTable) grow(r *row, i uint64) {
+	from, class := r.leaf[i], r.class[i]
+	to := t.alloc(class + 1)
+	for k := range uint32(1) << class {
+		c := t.at(from + k)
+		if c.a != 0 {
+			*t.at(to + uint32(c.a>>cellUnit&unitOfLeaf)>>(maxClass-class-1)) = *c
+			*c = cell{}
+		}
 	}
-	t.dir = dir
-	t.shift--
+	t.release(from, class)
+	r.leaf[i], r.class[i] = to, class+1
 }
 
 // each calls yield for all blocks until it returns false.
-func (t *blockTable) each(yield func(*slot) bool) {
-	var before *page
-	for _, p := range t.dir {
-		if p == before {
-			continue
-		}
-		before = p
-		for i := range p.slots {
-			if s := &p.slots[i]; s.addr != 0 && !yield(s) {
-				return
+func (t *blockTable) each(yield func(uint64, Block) bool) {
+	for i := range t.rows {
+		r := &t.rows[i]
+		for l, n := range r.count {
+			if n == 0 {
+				continue
+			}
+			base := (r.key-1)<<rowBits + uint64(l)<<leafBits
+			for k := range uint32(1) << r.class[l] {
+				if c := t.at(r.leaf[l] + k); c.a != 0 && !yield(base+c.a>>cellUnit&unitOfLeaf<<unitBits, c.block()) {
+					return
+				}
 			}
 		}
 	}
-	for _, s := range t.rest {
-		if !yield(s) {
+	for addr, b := range t.rest {
+		if !yield(addr, b) {
 			return
 		}
 	}

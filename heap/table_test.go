@@ -2,6 +2,7 @@ package heap
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
@@ -51,8 +52,8 @@ func TestTableIsAMap(t *testing.T) {
 	})
 }
 
-// Blocks at every byte fill pages that cannot be split: no allocator does that,
-// but a damaged capture may.
+// Blocks at every byte have no cells but every eighth: no allocator does that, but
+// a damaged capture may.
 func TestBlocksAtEveryByte(t *testing.T) {
 	l := NewLive()
 	const n = 20000
@@ -64,8 +65,8 @@ func TestBlocksAtEveryByte(t *testing.T) {
 			t.Fatalf("%d blocks of %d bytes, %d events", l.Blocks(), l.Bytes(), len(l.Events()))
 		}
 	}
-	if len(l.blocks.rest) == 0 || len(l.blocks.dir) > n {
-		t.Errorf("%d blocks in no page, %d entries in the directory", len(l.blocks.rest), len(l.blocks.dir))
+	if len(l.blocks.rest) != n*7/8 {
+		t.Errorf("%d blocks in no cell", len(l.blocks.rest))
 	}
 	for a := uint64(1); a <= n; a++ {
 		l.SetLogged(a, true)
@@ -81,41 +82,91 @@ func TestBlocksAtEveryByte(t *testing.T) {
 	}
 }
 
-// A page is what the allocator of the runtime gives out without waste.
-func TestPageSize(t *testing.T) {
-	if n := unsafe.Sizeof(page{}); n != 8192 {
-		t.Errorf("a page takes %d bytes", n)
+// What does not fit into a cell is kept all the same, and takes the place of what
+// did at its address, and the other way round.
+func TestBlocksBeyondMeasure(t *testing.T) {
+	l := NewLive()
+	blocks := []Block{
+		{Seq: maxSeq, Size: maxSize, Stack: math.MaxUint32, Logged: true},
+		{Seq: 1, Size: maxSize + 1},
+		{Seq: maxSeq + 1, Stack: 7},
+		{Seq: 2, Size: 1<<32 + 5},
+		{Seq: math.MaxUint64, Size: math.MaxUint64, Stack: math.MaxUint32, Logged: true},
+		{},
+	}
+	for _, addr := range []uint64{8, 1 << 13, ^uint64(7), ^uint64(0)} {
+		var before Block
+		for i, b := range blocks {
+			if old, ok := l.Put(addr, b); ok != (i > 0) || old != before {
+				t.Errorf("%#x: put %v returned %v, %v", addr, b, old, ok)
+			}
+			if got, ok := l.At(addr); !ok || got != b {
+				t.Errorf("%#x: %v, %v, want %v", addr, got, ok, b)
+			}
+			l.SetLogged(addr, !b.Logged)
+			b.Logged = !b.Logged
+			if got := maps.Collect(l.All()); got[addr] != b {
+				t.Errorf("%#x: all are %v, want %v", addr, got, b)
+			}
+			before = b
+		}
+	}
+	if l.Blocks() != 4 {
+		t.Errorf("%d blocks", l.Blocks())
 	}
 }
 
-// A page alone sees many more collisions, wraps around its end and is split again
-// and again.
-func TestPagesKeepTheirProbesWhole(t *testing.T) {
+// A row is a cache line.
+func TestRowSize(t *testing.T) {
+	if n := unsafe.Sizeof(row{}); n != 64 {
+		t.Errorf("a row takes %d bytes", n)
+	}
+}
+
+// Blocks of all sizes near together and far apart make leaves grow, be given back
+// and be used again, and rows come and go.
+func TestLeavesComeAndGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
+	l, want := NewLive(), map[uint64]Block{}
 	var addrs []uint64
-	for a := uint64(0x1000); len(addrs) < 3000; a += 16 {
-		if hashOf(a)>>56 == 7 {
+	bytes := uint64(0)
+	for i := range 300000 {
+		if n := len(addrs); n > 0 && (rng.IntN(n) > 5000 || i%40000 > 30000) {
+			k := rng.IntN(n)
+			a := addrs[k]
+			addrs[k] = addrs[n-1]
+			addrs = addrs[:n-1]
+			if b, ok := l.Take(a); !ok || b != want[a] {
+				t.Fatalf("%#x: %v, %v, want %v", a, b, ok, want[a])
+			}
+			bytes -= want[a].Size
+			delete(want, a)
+			continue
+		}
+		base := uint64(1+rng.IntN(1<<(4*uint(i>>15)%24))) << 12
+		a := base + uint64(rng.IntN(512))<<rng.IntN(4)<<3
+		b := Block{Seq: uint64(i), Size: uint64(rng.IntN(1 << rng.IntN(14))), Stack: capture.StackID(i)}
+		if old, ok := l.Put(a, b); ok {
+			if old != want[a] {
+				t.Fatalf("%#x: %v was there, want %v", a, old, want[a])
+			}
+		} else {
 			addrs = append(addrs, a)
 		}
+		bytes += b.Size - want[a].Size
+		want[a] = b
 	}
-	l, want := NewLive(), map[uint64]uint64{}
-	for i := range 200000 {
-		a := addrs[rng.IntN(1+min(len(addrs)-1, i/20))]
-		if _, ok := want[a]; ok {
-			b, _ := l.Take(a)
-			if b.Seq != want[a] {
-				t.Fatalf("%#x: #%d, want #%d", a, b.Seq, want[a])
+	if got := maps.Collect(l.All()); !maps.Equal(got, want) || l.Blocks() != len(want) || l.Bytes() != bytes {
+		t.Errorf("%d blocks of %d bytes, want %d of %d", l.Blocks(), l.Bytes(), len(want), bytes)
+	}
+	for a := range want {
+		l.Take(a)
+	}
+	for i := range l.blocks.slabs {
+		for k, c := range l.blocks.slabs[i] {
+			if c.a != 0 {
+				t.Fatalf("cell %d of slab %d is %x", k, i, c)
 			}
-			delete(want, a)
-		} else {
-			l.Put(a, Block{Seq: uint64(i)})
-			want[a] = uint64(i)
-		}
-	}
-	for _, a := range addrs {
-		b, ok := l.At(a)
-		if seq, there := want[a]; ok != there || b.Seq != seq {
-			t.Fatalf("%#x: %v, %v, want #%d, %v", a, b, ok, seq, there)
 		}
 	}
 }

@@ -1,0 +1,66 @@
+package heap
+
+import "unsafe"
+
+// leaves is the memory of the leaves: all cells are empty that are in none.
+type leaves struct {
+	slabs []*slab
+	next  uint32               // cells from here on were never in a leaf
+	end   uint32               // of the cells that there are
+	free  [maxClass + 1]uint32 // by class the first of the leaves given back, 0 none
+}
+
+// A slab is 64 KiB.
+type slab [1 << slabBits]cell
+
+const (
+	slabBits = 12
+	// slabsAtOnce bounds what is asked of the runtime at a time: 16 MiB, most of
+	// which can be huge pages.
+	slabsAtOnce = 256
+	// hugeFrom is from how many slabs at a time huge pages are asked for.
+	hugeFrom = 16
+)
+
+// at is the cell with that index.
+func (l *leaves) at(i uint32) *cell { return &l.slabs[i>>slabBits][i&(1<<slabBits-1)] }
+
+// alloc is the index of the first cell of a leaf. There is none at 0.
+func (l *leaves) alloc(class uint8) uint32 {
+	if at := l.free[class&7]; at != 0 {
+		c := l.at(at)
+		l.free[class&7] = uint32(c.b)
+		c.b = 0
+		return at
+	}
+	n := uint32(1) << class
+	at := (l.next + n - 1) &^ (n - 1)
+	if at == 0 {
+		at = n
+	}
+	if at+n > l.end {
+		l.more()
+		at = max(at, n)
+	}
+	l.next = at + n
+	return at
+}
+
+// release gives back a leaf, whose cells are empty.
+func (l *leaves) release(at uint32, class uint8) {
+	l.at(at).b = uint64(l.free[class&7])
+	l.free[class&7] = at
+}
+
+// more makes slabs, half as many as there are. They are not touched before they
+// are used.
+func (l *leaves) more() {
+	slabs := make([]slab, min(len(l.slabs)/2+1, slabsAtOnce))
+	if uintptr(len(slabs)) > hugeFrom {
+		hugePages(unsafe.Pointer(&slabs[0]), unsafe.Sizeof(slab{})*uintptr(len(slabs)))
+	}
+	for i := range slabs {
+		l.slabs = append(l.slabs, &slabs[i])
+	}
+	l.end += uint32(len(slabs)) << slabBits
+}
