@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,8 +48,12 @@ func (e *SourceError) Error() string {
 	if e.Cause != nil {
 		return fmt.Sprintf("%s: %v", e.File, e.Cause)
 	}
-	return fmt.Sprintf("%s: no such file (tried %s); use `set substitute-path FROM TO` or `directory DIR`",
-		e.File, strings.Join(e.Tried, ", "))
+	others := slices.DeleteFunc(slices.Clone(e.Tried), func(path string) bool { return path == e.File })
+	tried := ""
+	if len(others) > 0 {
+		tried = " (tried " + strings.Join(others, ", ") + ")"
+	}
+	return fmt.Sprintf("%s: no such file%s; use `set substitute-path FROM TO` or `directory DIR`", e.File, tried)
 }
 
 func (e *SourceError) Unwrap() error {

@@ -55,8 +55,12 @@ func TestSources(t *testing.T) {
 	if !errors.As(err, &missing) || !errors.Is(err, fs.ErrNotExist) || len(missing.Tried) != 5 {
 		t.Errorf("missing: %v, tried %q", err, missing.Tried)
 	}
-	if !strings.Contains(err.Error(), "/buildings/x.c, "+dir+"/flat/buildings/x.c") || !strings.Contains(err.Error(), "substitute-path") {
+	if !strings.HasPrefix(err.Error(), "/buildings/x.c: no such file (tried "+dir+"/flat/buildings/x.c, ") || !strings.Contains(err.Error(), "substitute-path") {
 		t.Errorf("message %q", err)
+	}
+	_, err = new(symbols.Sources).Open("/nowhere/x.c")
+	if want := "/nowhere/x.c: no such file; use `set substitute-path FROM TO` or `directory DIR`"; err == nil || err.Error() != want {
+		t.Errorf("message %q, want %q", err, want)
 	}
 	if _, err := s.Open(filepath.Join(dir, "home/src/dir")); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("directory: %v", err)
