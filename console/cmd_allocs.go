@@ -73,7 +73,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if limit > 0 && len(rows) > limit {
 		rows = rows[len(rows)-limit:]
 	}
-	c.showEvents(in, rows, total, "the last")
+	c.showEvents(in, rows, total, "the last", "no recorded event matches")
 	return nil
 }
 
@@ -100,16 +100,52 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if limit > 0 && len(rows) > limit {
 		rows = rows[:limit]
 	}
-	c.showEvents(in, rows, total, "the largest")
-	if !c.cfg.JSON && total > 0 {
+	none := noneLive
+	if condition != nil {
+		none += " and matches"
+	}
+	c.showEvents(in, rows, total, "the largest", none)
+	if c.cfg.JSON {
+		return nil
+	}
+	if total > 0 {
 		c.out.printf("live: %s in %s\n", longSize(bytes), counted(total, "recorded block"))
 		c.noteBlind()
+	}
+	if condition == nil {
+		c.noteUnrecorded(c.out, true)
 	}
 	return nil
 }
 
-// showEvents prints events as a table, with the place in the user's code.
-func (c *Console) showEvents(in Input, rows []*session.Event, total int, which string) {
+// noteUnrecorded says that there was more than what is recorded: blocks that live,
+// or events.
+func (c *Console) noteUnrecorded(o *output, live bool) {
+	if c.s.Mode() == session.Saved {
+		if recorded, seen := c.s.Recordings(); recorded != seen {
+			o.printf("of the recorded events only: the capture has %s of %s\n", grouped(recorded), grouped(seen))
+		}
+		return
+	}
+	st := c.s.RecordStatus()
+	why := ""
+	if st.Filter != "" {
+		why = "; the filter is " + st.Filter
+	}
+	switch {
+	case live && st.KeptBlocks != st.LiveBlocks:
+		o.printf("not recorded: %s of %s%s\n", counted(st.LiveBlocks-st.KeptBlocks, "more live block"), longSize(st.LiveBytes-st.KeptBytes), why)
+	case !live && st.Recorded != st.Seen:
+		o.printf("of the recorded events only: %s of %s%s\n", grouped(st.Recorded), grouped(st.Seen), why)
+	}
+}
+
+// noneLive is what there is to say of a heap that is empty, as far as it is known.
+const noneLive = "no recorded block is live"
+
+// showEvents prints events as a table, with the place in the user's code, or why
+// there are none.
+func (c *Console) showEvents(in Input, rows []*session.Event, total int, which, none string) {
 	views := make([]eventView, 0, len(rows))
 	var table [][]span
 	names := c.threadNames()
@@ -129,7 +165,7 @@ func (c *Console) showEvents(in Input, rows []*session.Event, total int, which s
 		Events []eventView `json:"events"`
 	}{total, views}, func(o *output) {
 		if total == 0 {
-			o.printf("no recorded event matches\n")
+			o.printf("%s\n", none)
 			return
 		}
 		o.table([]column{{head: "event", right: true}, {head: "time", right: true}, {head: "thread", right: true}, {head: "size", right: true}, {head: "call"}, {head: "function"}, {head: ""}}, table)
@@ -229,13 +265,20 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, total int)
 		Rows  []topView `json:"rows"`
 	}{by.String(), total, views}, func(o *output) {
 		heads := []column{{head: "live", right: true}, {head: "blocks", right: true}, {head: "function"}, {}}
+		none := noneLive
 		if by != heap.ByLive {
+			none = "no allocation was recorded"
 			heads[0].head, heads[1].head = "bytes", "calls"
 		}
-		o.table(heads, table)
+		if len(rows) == 0 {
+			o.printf("%s\n", none)
+		} else {
+			o.table(heads, table)
+		}
 		if len(rows) < total {
 			o.printf("%d of %s; `top %d by %s` lists all\n", len(rows), counted(total, "function"), total, by)
 		}
+		c.noteUnrecorded(o, by == heap.ByLive)
 	})
 }
 

@@ -134,6 +134,8 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 		events := counted(readable, "event")
 		if total := info.Totals.Events; uint64(readable) < total {
 			events = fmt.Sprintf("%s of %s can be read,", grouped(readable), counted(total, "event"))
+		} else if _, seen := c.s.Recordings(); seen > total {
+			events = fmt.Sprintf("%s of %s recorded,", grouped(readable), counted(seen, "event"))
 		}
 		o.printf("%s over %s\n", events, shortTime(info.Totals.Last))
 		if selected != "" {

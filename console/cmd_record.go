@@ -106,8 +106,10 @@ type recordView struct {
 	Recorded    uint64     `json:"events_recorded"`
 	Stacks      int        `json:"stacks"`
 	Truncated   int        `json:"truncated_stacks"`
-	LiveBytes   uint64     `json:"live_bytes"`
+	LiveBytes   uint64     `json:"live_bytes"` // of all events seen
 	LiveBlocks  int        `json:"live_blocks"`
+	KeptBytes   uint64     `json:"recorded_live_bytes"`
+	KeptBlocks  int        `json:"recorded_live_blocks"`
 	PeakBytes   uint64     `json:"peak_live_bytes"`
 	Sites       int        `json:"trapped_functions"`
 	Lost        uint64     `json:"lost_events"`
@@ -126,6 +128,7 @@ func viewRecord(st session.RecordStatus) recordView {
 	v := recordView{
 		Recording: st.Recording, Paused: st.Paused, Filter: st.Filter, Seen: st.Seen, Recorded: st.Recorded,
 		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
+		KeptBytes: st.KeptBytes, KeptBlocks: st.KeptBlocks,
 		Sites: st.Sites, Lost: st.Lost, LostStacks: st.Probe.LostSt, Waits: st.Probe.Waits, Bytes: st.Bytes,
 	}
 	if st.Sites > 0 {
@@ -154,11 +157,21 @@ func (c *Console) printRecord(o *output, st session.RecordStatus) {
 	case st.Recording:
 		state = "recording"
 	}
-	o.printf("%s: %s with %s kept, %s seen in this run\n", state, counted(st.Recorded, "event"), counted(st.Stacks, "stack"), counted(st.Seen, "event"))
+	kept := counted(st.Recorded, "event") + " with " + counted(st.Stacks, "stack")
+	if c.s.Mode() == session.Saved {
+		o.printf("the capture has %s; %s seen in its run\n", kept, counted(st.Seen, "event"))
+	} else {
+		o.printf("%s: %s kept, %s seen in this run\n", state, kept, counted(st.Seen, "event"))
+	}
 	if st.Filter != "" {
 		o.printf("filter: %s\n", st.Filter)
 	}
-	o.printf("live: %s in %s, peak %s\n", longSize(st.LiveBytes), counted(st.LiveBlocks, "block"), longSize(st.PeakBytes))
+	switch {
+	case c.s.Mode() != session.Saved || st.Recorded == st.Seen:
+		o.printf("live: %s, peak %s\n", liveText(st), longSize(st.PeakBytes))
+	default: // of the rest of the heap a capture knows nothing
+		o.printf("live: %s in %s, peak of those %s\n", longSize(st.KeptBytes), counted(st.KeptBlocks, "recorded block"), longSize(st.PeakBytes))
+	}
 	c.noteBlind()
 	switch functions := counted(st.Sites, "allocator function"); {
 	case st.Sites == 0:

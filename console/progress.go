@@ -54,6 +54,10 @@ func progressLine(st session.RecordStatus, rate uint64) string {
 	parts := []string{
 		grouped(rate) + " events/s", counted(st.Recorded, "event"), shortSize(st.LiveBytes) + " live",
 	}
+	if st.Recorded != st.Seen {
+		parts[1] = keptEvents(st)
+		parts[2] = "whole heap " + parts[2]
+	}
 	if st.Lost > 0 {
 		parts = append(parts, grouped(st.Lost)+" lost")
 	}
@@ -73,14 +77,31 @@ func (p *Progress) write(s string) { _, _ = io.WriteString(p.w, s) }
 
 // RecordSummary is the line that ends a recording to a file.
 func RecordSummary(st session.RecordStatus, file string) string {
-	left := counted(st.LiveBlocks, "block") + " live at the end"
+	live := "nothing live at the end"
 	if st.LiveBlocks > 0 {
-		left += " of " + longSize(st.LiveBytes)
+		live = "live at the end " + liveText(st)
 	}
 	lost := ""
 	if st.Lost > 0 {
 		lost = ", " + counted(st.Lost, "call") + " lost"
 	}
 	return sprintf("%s: %s, %s, %s%s, with symbols and source lines: %s", file,
-		counted(st.Recorded, "event"), counted(st.Stacks, "stack"), left, lost, shortSize(uint64(st.Bytes)))
+		keptEvents(st), counted(st.Stacks, "stack"), live, lost, shortSize(uint64(st.Bytes)))
+}
+
+// keptEvents is how many events were recorded, of how many if not all were.
+func keptEvents(st session.RecordStatus) string {
+	if st.Recorded == st.Seen {
+		return counted(st.Recorded, "event")
+	}
+	return grouped(st.Recorded) + " of " + counted(st.Seen, "event")
+}
+
+// liveText is the live heap: what is recorded of it, and the whole if that is more.
+func liveText(st session.RecordStatus) string {
+	if st.KeptBlocks == st.LiveBlocks {
+		return longSize(st.LiveBytes) + " in " + counted(st.LiveBlocks, "block")
+	}
+	return longSize(st.KeptBytes) + " in " + counted(st.KeptBlocks, "recorded block") +
+		", " + longSize(st.LiveBytes) + " in all " + grouped(st.LiveBlocks)
 }

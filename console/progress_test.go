@@ -41,9 +41,22 @@ func TestProgressLine(t *testing.T) {
 }
 
 func TestRecordSummary(t *testing.T) {
-	st := session.RecordStatus{Recorded: 1561, Stacks: 48, LiveBlocks: 1, LiveBytes: 71 << 10, Lost: 1, Bytes: 25600}
-	want := "x.hdb: 1,561 events, 48 stacks, 1 block live at the end of 71 KiB (72704), 1 call lost, with symbols and source lines: 25.0 KiB"
-	if got := RecordSummary(st, "x.hdb"); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	full := session.RecordStatus{Seen: 1561, Recorded: 1561, Stacks: 48, LiveBlocks: 1, LiveBytes: 71 << 10, KeptBlocks: 1, KeptBytes: 71 << 10, Lost: 1, Bytes: 25600}
+	filtered := full
+	filtered.Seen, filtered.LiveBlocks, filtered.LiveBytes = 20000, 1200, 1<<20
+	for _, tc := range []struct {
+		st   session.RecordStatus
+		want string
+	}{
+		{full, "x.hdb: 1,561 events, 48 stacks, live at the end 71 KiB (72704) in 1 block, 1 call lost, with symbols and source lines: 25.0 KiB"},
+		{filtered, "x.hdb: 1,561 of 20,000 events, 48 stacks, live at the end 71 KiB (72704) in 1 recorded block, 1 MiB (1048576) in all 1,200, 1 call lost, with symbols and source lines: 25.0 KiB"},
+		{session.RecordStatus{Stacks: 1, Bytes: 10}, "x.hdb: 0 events, 1 stack, nothing live at the end, with symbols and source lines: 10 B"},
+	} {
+		if got := RecordSummary(tc.st, "x.hdb"); got != tc.want {
+			t.Errorf("got  %s\nwant %s", got, tc.want)
+		}
+	}
+	if line := progressLine(filtered, 5); line != "5 events/s, 1,561 of 20,000 events, whole heap 1.0 MiB live, 1 lost, file 25.0 KiB" {
+		t.Errorf("progress %s", line)
 	}
 }

@@ -12,6 +12,7 @@ import (
 func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 	st := session.RecordStatus{
 		Recording: true, Paused: true, Filter: "size > 1024", Seen: 100, Recorded: 60, Stacks: 7, Truncated: 2, Sites: 18,
+		LiveBytes: 3000, LiveBlocks: 4, PeakBytes: 5000, KeptBytes: 2000, KeptBlocks: 1,
 		Plane: session.Plane{Reason: "seccomp"}, Lost: 4, Bytes: 4096,
 		Losses: []session.Loss{{Count: 3, Reason: "the ring was full"}, {Count: 1, Reason: "too many threads"}},
 		Probe:  probe.Stats{LostSt: 1, Waits: 5},
@@ -21,7 +22,7 @@ func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 	c.printRecord(c.out, st)
 	want := `recording paused: 60 events with 7 stacks kept, 100 events seen in this run
 filter: size > 1024
-live: 0 bytes in 0 blocks, peak 0 bytes
+live: 2.0 KiB (2000) in 1 recorded block, 2.9 KiB (3000) in all 4, peak 4.9 KiB (5000)
 plain breakpoints (seccomp): on 18 allocator functions, at tens of microseconds a call
 size: 4 KiB (4096) of encoded events
 truncated: 2 of 7 stacks; bt #N tells why
@@ -35,6 +36,7 @@ waits: 5 times for hdb to make room in the ring; nothing is lost by that
 	}
 	line := jsonLine("record status", viewRecord(st))
 	for _, part := range []string{`"paused":true`, `"plane":"breakpoints"`, `"plane_reason":"seccomp"`, `"truncated_stacks":2`,
+		`"live_bytes":3000,"live_blocks":4,"recorded_live_bytes":2000,"recorded_live_blocks":1`,
 		`"lost_events":4`, `"losses":[{"count":3,"reason":"the ring was full"},{"count":1`, `"lost_stacks":1`, `"waits":5`, `"capture_bytes":4096`} {
 		if !strings.Contains(line, part) {
 			t.Errorf("%s is not in %s", part, line)

@@ -21,6 +21,7 @@ type trace struct {
 	recording  bool
 	paused     bool              // nothing is recorded but the ends of what was
 	filter     *recordFilter     // nil: everything is
+	selected   bool              // it was so at some time of this run
 	base       uint64            // number of the event before the first that the probe counted
 	funcs      map[string]uint16 // indexes in the log by name
 	probeFuncs []uint32          // the same + 1 by the number that the probe has for the function, 0 not known
@@ -48,6 +49,7 @@ type nextEvent struct {
 
 func (tr *trace) reset() {
 	*tr = trace{live: heap.NewLive(), recording: tr.recording, paused: tr.paused, filter: tr.filter, funcs: map[string]uint16{}}
+	tr.selected = tr.paused || tr.filter != nil
 	tr.filter.forget()
 }
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -50,9 +51,9 @@ func (s *Session) EventStack(seq uint64) (*Event, Stack, error) {
 // Recorded are the recorded events that match the condition, oldest first. live
 // leaves out blocks that were given back by now.
 func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
-	src := s.source()
-	if src == nil {
-		return nil, errNothing
+	src, err := s.someSource()
+	if err != nil {
+		return nil, err
 	}
 	var alive map[uint64]bool
 	if live {
@@ -77,7 +78,23 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 	}, nil
 }
 
-var errNothing = errors.New("nothing was recorded: use record start, or open a capture")
+// someSource is source, or an error that tells what to do when it has no events.
+func (s *Session) someSource() (capture.Source, error) {
+	src := s.source()
+	switch {
+	case src != nil && src.Len() > 0:
+		return src, nil
+	case s.saved != nil:
+		return nil, errors.New("no event was recorded: the capture has none")
+	case s.trace.recording && s.proc == nil:
+		return nil, errors.New("no event was recorded yet: use run, start or attach")
+	case s.trace.recording && s.trace.filter != nil:
+		return nil, fmt.Errorf("no event was recorded yet that has %s: continue, or change the record filter", s.trace.filter)
+	case s.trace.recording:
+		return nil, errors.New("no event was recorded yet: continue, and stop later")
+	}
+	return nil, errors.New("nothing was recorded: use record start, or open a capture")
+}
 
 // recordedEnv is what a condition sees of a recorded event.
 type recordedEnv struct {
@@ -154,9 +171,9 @@ func (v *recordedEnv) ThreadName() string {
 // Top is the recorded allocations by the function that made them: the first
 // frame of the user's code.
 func (s *Session) Top(by heap.Measure) ([]heap.Row, error) {
-	src := s.source()
-	if src == nil || src.Len() == 0 {
-		return nil, errNothing
+	src, err := s.someSource()
+	if err != nil {
+		return nil, err
 	}
 	sites := map[capture.StackID]heap.Site{}
 	return heap.Top(endings{src}, by, func(id capture.StackID, seq uint64) heap.Site {

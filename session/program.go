@@ -279,7 +279,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 
 // noteNoAllocator says that stops on allocations wait in vain.
 func (s *Session) noteNoAllocator() {
-	if s.RecordStatus().Sites == 0 {
+	if s.recordStatus().Sites == 0 {
 		s.notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", s.prog.path)
 	}
 }

@@ -49,7 +49,7 @@ func (s *Session) PauseRecord() error {
 	if s.trace.paused {
 		return errors.New("record: already paused: use record resume")
 	}
-	s.trace.paused = true
+	s.trace.paused, s.trace.selected = true, true
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (s *Session) FilterRecord(c *cond.Cond) error {
 	}
 	s.trace.filter = nil
 	if c != nil {
-		s.trace.filter = newRecordFilter(c)
+		s.trace.filter, s.trace.selected = newRecordFilter(c), true
 	}
 	return nil
 }
@@ -98,10 +98,12 @@ type RecordStatus struct {
 	Seen       uint64 // events of this run
 	Recorded   uint64 // events in the log or file
 	Stacks     int
-	Truncated  int // of them
-	LiveBytes  uint64
+	Truncated  int    // of them
+	LiveBytes  uint64 // of all events that hdb saw, recorded or not
 	LiveBlocks int
 	PeakBytes  uint64
+	KeptBytes  uint64 // of the live blocks that are in the log or file
+	KeptBlocks int
 	Sites      int         // allocator functions that are followed
 	Losses     []Loss      // calls of this run that are in no event
 	Lost       uint64      // their sum
@@ -115,6 +117,25 @@ func (s *Session) RecordStatus() RecordStatus {
 	if s.saved != nil { // nothing but what it recorded is known
 		return s.savedStatus()
 	}
+	st := s.recordStatus()
+	if st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks; !s.trace.selected {
+		return st // of what was live when the recording began nothing is known
+	}
+	st.KeptBytes, st.KeptBlocks = 0, 0
+	s.exclusive(func() {
+		for _, b := range s.trace.live.All() {
+			if b.Logged {
+				st.KeptBytes += b.Size
+				st.KeptBlocks++
+			}
+		}
+	})
+	return st
+}
+
+// recordStatus is RecordStatus but for the live blocks that are recorded, which
+// have to be counted.
+func (s *Session) recordStatus() RecordStatus {
 	st := RecordStatus{
 		Recording: s.trace.recording, Paused: s.trace.paused, Plane: s.Plane(), Probe: s.probeStats(), Blind: s.trace.blind,
 	}
@@ -149,10 +170,12 @@ func (s *Session) RecordStatus() RecordStatus {
 
 // savedStatus is what a capture says of its recording.
 func (s *Session) savedStatus() RecordStatus {
-	live, totals := replayed(s.saved), s.saved.Info().Totals
+	live := replayed(s.saved)
+	recorded, seen := s.Recordings()
 	st := RecordStatus{
-		Seen: totals.Events, Recorded: uint64(s.saved.Len()), Stacks: s.saved.Stacks(),
+		Seen: seen, Recorded: recorded, Stacks: s.saved.Stacks(),
 		LiveBytes: live.Bytes(), LiveBlocks: live.Blocks(), PeakBytes: live.Peak(),
+		KeptBytes: live.Bytes(), KeptBlocks: live.Blocks(),
 	}
 	for id := 1; id <= st.Stacks; id++ {
 		if s.saved.Stack(capture.StackID(id)).Truncated != "" {
@@ -169,6 +192,24 @@ func (s *Session) savedStatus() RecordStatus {
 	}
 	st.setLosses(losses)
 	return st
+}
+
+// Recordings are how many events are recorded, of how many: in this run, or in that
+// of a capture, where only those up to the last event or stop are known of.
+func (s *Session) Recordings() (recorded, seen uint64) {
+	if s.saved == nil {
+		s.exclusive(func() { recorded, seen = s.trace.logged, s.trace.seq })
+		return recorded, seen
+	}
+	recorded = uint64(s.saved.Len())
+	seen = max(recorded, s.saved.Info().Totals.Events)
+	for e := range s.saved.Events(seen + 1) { // none if all events were recorded
+		seen = e.Seq
+	}
+	for _, st := range s.saved.Stops() {
+		seen = max(seen, st.Seq)
+	}
+	return recorded, seen
 }
 
 // Blind tells that the program ran on untraced: recorded blocks may be freed by

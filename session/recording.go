@@ -91,7 +91,7 @@ func (s *Session) tick(st *stream) {
 		_ = s.Interrupt() // an error would mean that nothing runs
 	}
 	if s.streaming.Tick != nil {
-		s.streaming.Tick(s.RecordStatus())
+		s.streaming.Tick(s.recordStatus())
 	}
 }
 

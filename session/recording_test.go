@@ -77,6 +77,13 @@ func TestFilterKeepsTheEndsOfWhatItKept(t *testing.T) {
 		if st.Seen != 15 || st.Recorded != 5 || st.Stacks != 6 || st.LiveBlocks != 0 {
 			t.Errorf("status %+v", st)
 		}
+		path := filepath.Join(t.TempDir(), "filtered.hdb")
+		if _, err := s.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if recorded, seen := reopen(t, path).Recordings(); recorded != 5 || seen != 15 {
+			t.Errorf("the capture has %d of %d events", recorded, seen)
+		}
 	})
 }
 
@@ -95,7 +102,7 @@ func TestPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t)(s.Continue(1)) // 300, 4000, posix_memalign, aligned_alloc
-		if st := s.RecordStatus(); st.Seen != 6 || st.Recorded != 2 || st.LiveBlocks != 5 || !st.Paused {
+		if st := s.RecordStatus(); st.Seen != 6 || st.Recorded != 2 || st.LiveBlocks != 5 || st.KeptBlocks != 2 || st.KeptBytes != 300 || !st.Paused {
 			t.Errorf("paused: %+v", st)
 		}
 		if err := s.ResumeRecord(); err != nil {

@@ -206,9 +206,9 @@ func (s *Session) Goto(seq uint64) (*Report, error) {
 }
 
 func (s *Session) noEvent(seq uint64) error {
-	src := s.source()
-	if src == nil || src.Len() == 0 {
-		return fmt.Errorf("#%d: no events were recorded: use record start", seq)
+	src, err := s.someSource()
+	if err != nil {
+		return fmt.Errorf("#%d: %w", seq, err)
 	}
 	return fmt.Errorf("#%d: not among the %d recorded events: see allocs", seq, src.Len())
 }

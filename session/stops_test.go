@@ -236,7 +236,7 @@ func TestRecordStatusOfACapture(t *testing.T) {
 	if _, err := s.Open(file); err != nil {
 		t.Fatal(err)
 	}
-	if st := s.RecordStatus(); st.Recorded != 1 || st.Seen != 1 || st.LiveBlocks != 1 || st.LiveBytes != 100 {
+	if st := s.RecordStatus(); st.Recorded != 1 || st.Seen != 11 || st.LiveBlocks != 1 || st.LiveBytes != 100 {
 		t.Errorf("%+v, want the one block of 100 bytes", st)
 	}
 }

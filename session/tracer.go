@@ -71,7 +71,7 @@ func (s *Session) armTracer() error {
 	}
 	s.disarmProbe()
 	err := s.tracer.Arm(func(breakpoints.Function) bool { return true })
-	if err != nil && s.RecordStatus().Sites > 0 {
+	if err != nil && s.recordStatus().Sites > 0 {
 		s.notify("some allocator functions are not watched: %s", oneLine(err)) // the others are
 		return nil
 	}
