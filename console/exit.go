@@ -15,7 +15,7 @@ const (
 	ExitFailed    = 1 // a command failed
 	ExitUsage     = 2 // the command line made no sense; main's
 	ExitAssertion = 3 // an assertion of the user's did not hold
-	ExitLaunch    = 4 // cannot launch or attach
+	ExitLaunch    = 4 // cannot launch or attach; main's for a capture, too
 	ExitSignal    = 5 // the inferior died by a signal, or was left at a fatal one
 )
 

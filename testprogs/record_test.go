@@ -154,7 +154,7 @@ func TestRecordToTheEnd(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, "--return-child-result", Build(t, "recorded"), "20").start()
 	r.wantExit(7)
-	r.wantSaid("done", "21 blocks live at the end of 23.5 KiB (24096)", "with symbols and source lines")
+	r.wantSaid("done", "live at the end 23.5 KiB (24096) in 21 blocks", "recorded: exited with code 7", "with symbols and source lines")
 	f := r.open(true)
 	if n := sizes(f, capture.Alloc); n[1000] != 20 || n[100] != 20 || n[109] != 20 {
 		t.Errorf("allocations %v", n)
@@ -177,6 +177,7 @@ func TestRecordKilledProgram(t *testing.T) {
 	progress := filepath.Join(t.TempDir(), "progress")
 	r := newRecording(t, Build(t, "storm_progress"), "kill", "200000", progress).start()
 	r.wantExit(5)
+	r.wantSaid("storm_progress: killed by SIGKILL")
 	f := r.open(true)
 	data, err := os.ReadFile(progress)
 	if err != nil {
@@ -321,12 +322,12 @@ func TestRecordSignals(t *testing.T) {
 func TestRecordForAWhile(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, "--return-child-result", "--duration", "500ms", Build(t, "recorded"), "1500").start()
-	r.until("with symbols and source lines")
+	r.until("the recording has ended, recorded goes on: hdb waits for its end")
 	if strings.Contains(r.out.String(), "done") {
 		t.Error("the recording went on to the end of the program")
 	}
 	r.wantExit(7)
-	r.wantSaid("done")
+	r.wantSaid("done", "recorded: exited with code 7")
 	if n := sizes(r.open(true), capture.Alloc)[1000]; n < 50 || n > 1400 {
 		t.Errorf("%d rounds were recorded", n)
 	}
@@ -340,7 +341,7 @@ func TestRecordFollowsExec(t *testing.T) {
 	if n := sizes(f, capture.Alloc)[1000]; n != 60 {
 		t.Errorf("%d rounds were recorded, want 60", n)
 	}
-	r.wantSaid("is executing new program", "31 blocks live at the end")
+	r.wantSaid("is executing new program", " in 31 blocks")
 }
 
 // A child of the program runs free.
@@ -366,6 +367,51 @@ func TestRecordNamesTheFile(t *testing.T) {
 	r.file = filepath.Join(filepath.Dir(r.file), fmt.Sprintf("recorded.%d.hdb", r.programPID()))
 	r.open(true)
 	r.wantSaid(filepath.Base(r.file) + ": ")
+}
+
+// Nothing is done to a program when there is no file to record to.
+func TestRecordToNoFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	taken := filepath.Join(dir, "taken")
+	if err := os.WriteFile(taken, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for file, why := range map[string]string{
+		"/nodir/x":                   "/nodir/x: cannot be made: /nodir: no such file or directory",
+		dir:                          dir + ": is a directory: -o takes a file",
+		filepath.Join(taken, "x"):    taken + "/x: cannot be made: " + taken + " is not a directory",
+		taken:                        taken + ": exists already: --force replaces it",
+		"/proc/no process makes one": "capture: open /proc/no process makes one: no such file or directory",
+	} {
+		r := newRecording(t)
+		r.cmd.Args = []string{r.cmd.Args[0], "record", "-o", file, Build(t, "recorded"), "1"}
+		r.start()
+		r.wantExit(4)
+		if got := r.out.String(); got != "error: "+why+"\n" {
+			t.Errorf("-o %s: %q", file, got)
+		}
+	}
+}
+
+// What a filter leaves out is told apart from what is recorded.
+func TestRecordFiltered(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, "--filter", "size == 1000", Build(t, "recorded"), "20").start()
+	r.wantExit(0)
+	r.wantSaid("hdb: "+r.file+": 20 of ", "live at the end 19.5 KiB (20000) in 20 recorded blocks, 23.5 KiB (24096) in all 21,")
+	out, err := exec.Command(HDB(t), "-batch", "-nx", "-ex", "live 1", "-ex", "top", "-ex", "record status", "open", r.file).CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n20 of ", " recorded, over ", "live: 19.5 KiB (20000) in 20 recorded blocks\nof the recorded events only: the capture has 20 of ",
+		"19.5 KiB      20  keep ", "the capture has 20 events with ", "live: 19.5 KiB (20000) in 20 recorded blocks, peak of those 19.5 KiB (20000)",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
 }
 
 // A program whose recording cannot be kept does not begin.
@@ -402,7 +448,7 @@ func TestRecordOnATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.wantExit(0)
-	r.wantSaid("interrupted", "done", "\r\x1b[K", "blocks live at the end")
+	r.wantSaid("interrupted", "done", "\r\x1b[K", "live at the end")
 	if line := regexp.MustCompile(`\r[\d,]+ events/s, [\d,]+ events, [^,]* live, file [0-9.]+ [KM]?i?B\x1b\[K`).FindString(r.out.String()); line == "" {
 		t.Errorf("no progress line in %q", r.out.String())
 	}

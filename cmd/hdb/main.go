@@ -38,13 +38,14 @@ flags, with one dash or two:
   --version   --help
 
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
-4 cannot launch or attach, 5 the program died by a signal
+4 cannot begin: no such program, process or capture, or it cannot be used,
+5 the program died by a signal, or stands at a fatal one
 `
 
 // Exit codes that main itself decides.
 const (
-	exitUsage  = 2
-	exitTarget = 4
+	exitUsage  = console.ExitUsage
+	exitTarget = console.ExitLaunch
 )
 
 func main() {

@@ -42,6 +42,27 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
+// The exit codes are a promise to scripts: 2 for a command line that makes no
+// sense, 4 for something that it names and that is not there.
+func TestExitCodes(t *testing.T) {
+	dir := t.TempDir()
+	for _, tc := range []struct {
+		args string
+		code int
+	}{
+		{"--help", 0}, {"record --help", 0}, {"--version", 0},
+		{"-batch -nx", 0}, {"-batch -nx -ex nonsense", 1}, {"-batch -nx -x " + dir + "/none", 1},
+		{"record", 2}, {"record --bogus prog", 2}, {"record --filter size> /bin/true", 2}, {"record -p 0", 2}, {"symbolize", 2},
+		{dir + "/none", 4}, {"open " + dir + "/none", 4}, {"-p 1073741824", 4}, {"symbolize -e " + dir + "/none 0", 4},
+		{"record " + dir + "/none", 4}, {"record -p 1073741824", 4}, {"record -o " + dir + "/none/x /bin/true", 4}, {"record -o " + dir + " /bin/true", 4},
+	} {
+		var out, errw bytes.Buffer
+		if code := run(strings.Fields(tc.args), os.Stdin, &out, &errw); code != tc.code {
+			t.Errorf("hdb %s: exit %d, want %d; %s", tc.args, code, tc.code, &errw)
+		}
+	}
+}
+
 func TestArgumentsAreReadBack(t *testing.T) {
 	if got := quoteArgs([]string{"a b", "it's", ">", ""}); got != `'a b' 'it'\''s' '>' ''` {
 		t.Errorf("got %s", got)

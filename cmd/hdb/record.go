@@ -32,14 +32,19 @@ flags, with one dash or two:
   -o FILE         the capture; PROG.PID.hdb in the working directory unless told
   -f, --force     replace FILE
   --filter COND   record only events that match, and the ends of their blocks
-  --duration D    record for so long (10s, 5m), then let the program go on
+  --duration D    record for so long (10s, 5m), then let the program go on; hdb waits
+                  for the end of one that it started
   -q              no progress, no summary
   --return-child-result
-                  exit with PROG's own status
+                  exit with PROG's own status, 128+N for signal N
 
 The program's standard input, output and error are its own; hdb writes to standard
 error. Ctrl-C reaches the program, which may handle it; a second one within two
 seconds kills it. A process of -p is left running.
+
+exit codes: 0 recorded, whatever PROG's own status, 1 the recording failed on the way,
+2 usage, 4 cannot begin: no such program or process, or FILE cannot be made,
+5 PROG died by a signal
 `
 
 // recordOptions are the command line of hdb record.
@@ -169,9 +174,9 @@ func record(all *options, out, errw io.Writer) int {
 			return fail(errw, fmt.Errorf("--filter: %w", err), exitUsage)
 		}
 	}
-	if !o.force && o.file != "" {
-		if err := vacant(o.file); err != nil {
-			return fail(errw, err, 1)
+	if o.file != "" {
+		if err := creatable(o.file, o.force); err != nil {
+			return fail(errw, err, exitTarget)
 		}
 	}
 	r := &recorder{o: o, errw: errw}
@@ -242,6 +247,39 @@ func vacant(path string) error {
 	return nil
 }
 
+// creatable says why a file cannot be written, before anything is done to a
+// process.
+func creatable(path string, force bool) error {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return fmt.Errorf("%s: is a directory: -o takes a file", path)
+	}
+	dir := filepath.Dir(path)
+	switch st, err := os.Stat(dir); {
+	case err != nil:
+		return fmt.Errorf("%s: cannot be made: %s: %w", path, dir, cause(err))
+	case !st.IsDir():
+		return fmt.Errorf("%s: cannot be made: %s is not a directory", path, dir)
+	}
+	if force {
+		return nil
+	}
+	return vacant(path)
+}
+
+// cause is an error of a file without its name.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// createError is why there is no file to record to.
+type createError struct{ error }
+
+func (e createError) Unwrap() error { return e.error }
+
 // create makes the file of the process that has been launched or attached to.
 func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 	// The program has the terminal's foreground while it runs; a line written
@@ -262,9 +300,9 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 	f, err := os.OpenFile(r.file, flags, 0o666)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return nil, vacant(r.file)
+		return nil, createError{vacant(r.file)}
 	case err != nil:
-		return nil, fmt.Errorf("capture: %w", err)
+		return nil, createError{fmt.Errorf("capture: %w", err)}
 	}
 	return f, nil
 }
@@ -336,7 +374,8 @@ func interpreted(words []string) []string {
 func launchCode(err error) int {
 	var launch *inferior.LaunchError
 	var attach *inferior.AttachError
-	if errors.As(err, &launch) || errors.As(err, &attach) {
+	var create createError
+	if errors.As(err, &launch) || errors.As(err, &attach) || errors.As(err, &create) {
 		return exitTarget
 	}
 	return 1
@@ -398,6 +437,9 @@ func (r *recorder) leave() int {
 		return code
 	}
 	code := r.finish(nil, nil)
+	if !r.o.quiet && r.s.StreamErr() == nil {
+		r.say(fmt.Sprintf("the recording has ended, %s goes on: hdb waits for its end", r.name()))
+	}
 	for {
 		rep, err := r.s.Continue(1)
 		if err != nil {
@@ -405,9 +447,25 @@ func (r *recorder) leave() int {
 		}
 		if over(rep) {
 			r.signals.runs(0)
+			r.sayEnd(&rep.Exit)
 			return r.exitCode(code, &rep.Exit)
 		}
 		r.suspend(rep)
+	}
+}
+
+// name is what the program is called.
+func (r *recorder) name() string {
+	if len(r.o.words) == 0 {
+		return fmt.Sprintf("process %d", r.o.pid)
+	}
+	return filepath.Base(r.o.words[0])
+}
+
+// sayEnd tells of an end that is not the usual one: hdb's exit code does not.
+func (r *recorder) sayEnd(exit *inferior.ExitStatus) {
+	if !r.o.quiet && (exit.Signal != 0 || exit.Code != 0) {
+		r.say(r.name() + ": " + exit.String())
 	}
 }
 
@@ -427,6 +485,9 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 			summary += fmt.Sprintf("; %d children were not recorded", r.forks)
 		}
 		r.say(summary)
+	}
+	if exit != nil {
+		r.sayEnd(exit)
 	}
 	return r.exitCode(code, exit)
 }
