@@ -64,6 +64,7 @@ type Console struct {
 	memory  memory          // where `x` goes on
 	missing map[string]bool // sources that were reported missing
 
+	notices notices
 	sig     signals
 	running string // the full name of the command that runs or ran last
 	quit    bool
@@ -79,26 +80,15 @@ func New(cfg Config) *Console {
 	}
 	c := &Console{
 		cfg: cfg, s: cfg.Session, in: cfg.In,
-		out:   &output{w: cfg.Out},
-		err:   &output{w: cfg.Err},
 		table: commandTable(), settings: settingTable(),
 		missing: map[string]bool{},
 		values:  map[string]string{}, aliases: map[string]string{}, defined: map[string]*definition{},
 	}
+	c.out, c.err = &output{w: cfg.Out, beside: &c.notices}, &output{w: cfg.Err, beside: &c.notices}
 	surviveBrokenPipes()
 	c.hist = history{path: historyPath(cfg.Getenv), limit: 1000}
 	c.screen()
 	return c
-}
-
-// Notify prints a line about something that happened beside the command: it is
-// what session.Config.Notify should call.
-func (c *Console) Notify(line string) {
-	if c.cfg.JSON {
-		c.out.raw(jsonLine("notice", notice{line}))
-		return
-	}
-	c.err.line(span{plain, line})
 }
 
 // Run reads and runs commands until the end of input, quit, or in batch mode

@@ -71,7 +71,7 @@ func sprintf(format string, args ...any) string {
 
 // output is the one way to the terminal. It cleans everything, adds colour
 // after the cleaning, and stops after each screenful when paging. It belongs to
-// the console's goroutine.
+// the console's goroutine; what others have to say are notices.
 type output struct {
 	w     io.Writer
 	color bool
@@ -84,6 +84,8 @@ type output struct {
 	lines  int // printed since the last question
 	muted  bool
 	err    error // of the destination: the first one, nothing is written after it
+
+	beside *notices // that other goroutines print between the lines; nil: none
 }
 
 // begin starts the output of a command: the pager counts from here.
@@ -131,7 +133,7 @@ func (o *output) raw(s string) {
 				return
 			}
 		}
-		if _, err := io.WriteString(o.w, line); err != nil {
+		if err := o.beside.write(o.w, line); err != nil {
 			o.err = err
 		}
 		o.lines += 1 + textWidth(line)/max(o.width, 20)

@@ -72,7 +72,7 @@ func (c *Console) confirm(format string, args ...any) bool {
 		return true
 	}
 	for {
-		answer, err := c.sig.read(c.in, clean(sprintf(format, args...))+" (y or n) ")
+		answer, err := c.readLine(clean(sprintf(format, args...))+" (y or n) ")
 		if err != nil {
 			return false
 		}
@@ -85,6 +85,15 @@ func (c *Console) confirm(format string, args ...any) bool {
 	}
 }
 
+// readLine reads a line. No notice comes between what a person types.
+func (c *Console) readLine(prompt string) (string, error) {
+	if c.in.Interactive() {
+		c.notices.hold()
+		defer c.notices.release()
+	}
+	return c.sig.read(c.in, prompt)
+}
+
 // askMore is the pager's question.
 func (c *Console) askMore() bool {
 	if !c.interactive() {
@@ -95,7 +104,9 @@ func (c *Console) askMore() bool {
 	if keys, ok := c.in.(keyReader); ok {
 		read = func() (string, error) { return keys.ReadKey(question) }
 	}
+	c.notices.hold()
 	answer, err := c.sig.await(c.in, read)
+	c.notices.release()
 	if err != nil {
 		return false
 	}

@@ -21,13 +21,13 @@ type readerSource struct{ c *Console }
 func (r *readerSource) next(prompt string) (string, error) {
 	c := r.c
 	if !c.in.Interactive() {
-		line, err := c.sig.read(c.in, "")
+		line, err := c.readLine("")
 		if err == nil && c.cfg.Echo {
 			c.out.text(strings.TrimRight(prompt+line, " ") + "\n")
 		}
 		return line, err
 	}
-	return c.sig.read(c.in, clean(prompt))
+	return c.readLine(clean(prompt))
 }
 
 // scriptSource is lines that are all there: a file, a definition, -ex.

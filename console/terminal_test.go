@@ -29,7 +29,11 @@ func terminalChild() int {
 		return ExitUsage
 	}
 	s := session.New(session.Config{Version: "test"})
-	return New(Config{Session: s, In: in, Out: os.Stdout, Err: os.Stderr, NoInit: true, Version: "test"}).Run()
+	c := New(Config{Session: s, In: in, Out: os.Stdout, Err: os.Stderr, NoInit: true, Version: "test"})
+	if os.Getenv("HDB_CONSOLE_TEST_NOTICES") != "" {
+		go chatter(c)
+	}
+	return c.Run()
 }
 
 // A keyboard is a person at a terminal with a console on it.
@@ -45,7 +49,10 @@ type keyboard struct {
 func newKeyboard(t *testing.T, cmd *exec.Cmd) *keyboard {
 	t.Helper()
 	home := t.TempDir()
-	cmd.Env = append(os.Environ(), "HDB_CONSOLE_TEST_CHILD=1", "TERM=xterm", "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home, "NO_COLOR=1", "SHELL=/bin/sh", "PS1=$ ")
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, "HDB_CONSOLE_TEST_CHILD=1", "TERM=xterm", "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home, "NO_COLOR=1", "SHELL=/bin/sh", "PS1=$ ")
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 100})
 	if err != nil {
 		t.Fatal(err)

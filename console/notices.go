@@ -1,0 +1,74 @@
+package console
+
+import (
+	"io"
+	"strings"
+	"sync"
+)
+
+// notices are lines about what happens beside the command. They come from any
+// goroutine, also from the one that takes events from the probe's ring while a
+// command prints or a person types: each is written as one piece between two
+// lines of the output, and kept back while a line is being edited.
+type notices struct {
+	mu   sync.Mutex // held for one line of the output
+	held int        // prompts that are open
+	late []lateNotice
+}
+
+type lateNotice struct {
+	w    io.Writer
+	text string
+}
+
+// print writes whole lines now, or when the prompt is closed. Errors are those of
+// a reader who is gone, which the output finds out.
+func (n *notices) print(w io.Writer, text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.held > 0 {
+		n.late = append(n.late, lateNotice{w, text})
+		return
+	}
+	_, _ = io.WriteString(w, text)
+}
+
+// write writes a line of the output.
+func (n *notices) write(w io.Writer, text string) error {
+	if n != nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// hold keeps notices back: the terminal's last line is being edited.
+func (n *notices) hold() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.held++
+}
+
+// release prints what was kept back.
+func (n *notices) release() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.held--; n.held > 0 {
+		return
+	}
+	for _, l := range n.late {
+		_, _ = io.WriteString(l.w, l.text)
+	}
+	n.late = nil
+}
+
+// Notify prints a line about something that happened beside the command: it is
+// what session.Config.Notify should call. Any goroutine may call it.
+func (c *Console) Notify(line string) {
+	if c.cfg.JSON {
+		c.notices.print(c.cfg.Out, jsonLine("notice", notice{line}))
+		return
+	}
+	c.notices.print(c.cfg.Err, strings.TrimRight(clean(line), " ")+"\n")
+}
