@@ -81,6 +81,15 @@ func (s *shared) close() {
 	s.file, s.ring = nil, nil
 }
 
+// empty makes whole pages of the file zeros, by giving them back to the kernel: what
+// nobody touches again has no pages, in hdb and in the inferior.
+func (s *shared) empty(from, size int) {
+	part := s.file[from : from+size]
+	if unix.Madvise(part, unix.MADV_REMOVE) != nil {
+		clear(part)
+	}
+}
+
 // slot is the i-th slot.
 func (s *shared) slot(i int) []byte {
 	return s.file[fileSlots+i*slotSize : fileSlots+(i+1)*slotSize]

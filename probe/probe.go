@@ -263,7 +263,7 @@ func (p *Probe) finish() error {
 			return err
 		}
 	}
-	clear(p.shared.file[fileVerdicts : fileVerdicts+1<<stackBits])
+	p.shared.empty(fileVerdicts, 1<<stackBits)
 	if err := p.publish(true); err != nil {
 		return err
 	}

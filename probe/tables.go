@@ -177,8 +177,8 @@ func (t *tables) publish(fresh bool) (tablePointers, error) {
 	cache := uint64(fileCaches) + t.round%numCaches*cacheSize
 	memo := uint64(fileMemos) + t.round%numMemos*memoSize
 	if fresh {
-		clear(t.shared.file[cache : cache+cacheSize])
-		clear(t.shared.file[memo : memo+memoSize])
+		t.shared.empty(int(cache), cacheSize)
+		t.shared.empty(int(memo), memoSize)
 	}
 	return tablePointers{
 		modules: uint64(t.at) + mods, count: uint64(len(all)), rules: uint64(t.at) + fileRules,
