@@ -63,11 +63,11 @@ func debugText(p session.ProgramInfo) string {
 
 // Load makes path the program, as `file` does, and says what is known of it.
 func (c *Console) Load(path string) error {
-	p, err := c.s.Load(path)
-	if err != nil {
+	if _, err := c.s.Load(path); err != nil {
 		return err
 	}
 	if !c.cfg.Quiet {
+		p, _ := c.s.Program()
 		c.Notify(shortPath(p.Path) + ": " + debugText(p))
 	}
 	return nil
@@ -77,10 +77,10 @@ func runFile(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("file: one program must follow")
 	}
-	p, err := c.s.Load(expandHome(in.Args[0]))
-	if err != nil {
+	if _, err := c.s.Load(expandHome(in.Args[0])); err != nil {
 		return err
 	}
+	p, _ := c.s.Program()
 	c.listing = listing{}
 	c.show(in, viewProgram(p), func(o *output) { o.printf("%s: %s\n", shortPath(p.Path), debugText(p)) })
 	return nil

@@ -112,7 +112,7 @@ func (s *Session) mainPlaces() []breakpoints.Place {
 		return nil
 	}
 	program, name := objs[0], "main"
-	if program.obj.Info().Go {
+	if program.obj.Header().Go {
 		name = "main.main"
 	}
 	if sym, ok := program.obj.Symbol(name); ok && sym.IsCode() {

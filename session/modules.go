@@ -137,7 +137,7 @@ func (m *modules) object(mod *module) *symbols.Object {
 }
 
 func (m *modules) config() symbols.Config {
-	return symbols.Config{DebugDirs: m.s.Settings.DebugDirs, Sysroot: m.s.Settings.Sysroot}
+	return symbols.Config{DebugDirs: m.s.Settings.DebugDirs, Sysroot: m.s.Settings.Sysroot, Cache: m.s.cfg.Cache}
 }
 
 // open opens a file once for all runs.
@@ -178,23 +178,10 @@ func (m *modules) frames(c addr.Code) []symbols.Frame {
 
 // lookUp resolves code in a file that is mapped with that bias.
 func lookUp(obj *symbols.Object, bias addr.Bias, c addr.Code) []symbols.Frame {
-	f := obj.Lookup(c.Lookup().File(bias))
-	if !c.IsReturn() {
-		asStatement(f, obj, c.Addr().File(bias))
+	if c.IsReturn() {
+		return obj.Lookup(c.Lookup().File(bias))
 	}
-	return f
-}
-
-// asStatement gives a PC the line of its statement, the one that breakpoints and
-// steps go by: the exact row of the line table may belong to an operand that the
-// compiler moved ahead.
-func asStatement(frames []symbols.Frame, obj *symbols.Object, pc addr.File) {
-	if len(frames) == 0 {
-		return
-	}
-	if b, ok := obj.LineBlock(pc); ok && b.File == frames[0].File && b.Line != frames[0].Line {
-		frames[0].Line, frames[0].Column = b.Line, 0
-	}
+	return obj.LookupStatement(c.Addr().File(bias))
 }
 
 // each calls f for every module whose symbols can be read.

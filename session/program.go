@@ -32,7 +32,8 @@ type ProgramInfo struct {
 }
 
 // Load makes path, or the command of that name in PATH, the program to run. A
-// process under the debugger stays what it is.
+// process under the debugger stays what it is. What debug information it has Program
+// tells: it has to be read for that.
 func (s *Session) Load(path string) (ProgramInfo, error) {
 	if s.Mode() == Saved {
 		return ProgramInfo{}, ErrSaved
@@ -47,7 +48,7 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 	}
 	s.prog = &program{path: full, obj: obj}
 	s.rebindAll()
-	return s.programInfo(), nil
+	return ProgramInfo{Path: full, Info: obj.Header(), BuildID: obj.BuildID()}, nil
 }
 
 // Program is the loaded program; ok is false without one.
@@ -55,11 +56,7 @@ func (s *Session) Program() (ProgramInfo, bool) {
 	if s.prog == nil || s.prog.obj == nil {
 		return ProgramInfo{}, false
 	}
-	return s.programInfo(), true
-}
-
-func (s *Session) programInfo() ProgramInfo {
-	return ProgramInfo{Path: s.prog.path, Info: s.prog.obj.Info(), BuildID: s.prog.obj.BuildID()}
+	return ProgramInfo{Path: s.prog.path, Info: s.prog.obj.Info(), BuildID: s.prog.obj.BuildID()}, true
 }
 
 // findProgram resolves a name as a shell does, except that a file of that name
@@ -271,7 +268,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	if err := s.armTracer(); err != nil {
 		return err
 	}
-	if s.wantsEvents() && s.prog.obj != nil && s.prog.obj.Info().Static {
+	if s.wantsEvents() && s.prog.obj != nil && s.prog.obj.Header().Static {
 		s.noteNoAllocator()
 	}
 	return nil

@@ -126,7 +126,7 @@ func (s *Session) report(stop inferior.Stop, verb string) *Report {
 		Child: stop.Child, Verb: verb, Elapsed: s.now(),
 	}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
-		if s.wantsEvents() && !s.prog.obj.Info().Static {
+		if s.wantsEvents() && !s.prog.obj.Header().Static {
 			s.noteNoAllocator()
 		}
 		s.logStop(r)

@@ -22,6 +22,7 @@ import (
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/diskcache"
 	"hdb/probe"
 	"hdb/symbols"
 	"hdb/unwind"
@@ -39,6 +40,8 @@ type Config struct {
 	// Signal is told of signals whose policy is print without stop, rather than
 	// Notify, when it is set.
 	Signal func(*inferior.Signal)
+	// Cache keeps what takes long to find out of files; nil keeps nothing.
+	Cache *diskcache.Dir
 }
 
 // A Session is one program under the debugger, from loading to quitting, or one

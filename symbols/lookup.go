@@ -10,9 +10,23 @@ import (
 // the function itself last. nil when nothing is known of a. For a return address
 // ask for the byte before (addr.Code.Lookup).
 func (o *Object) Lookup(a addr.File) []Frame {
-	var frames []Frame
-	o.guard(func() { frames = o.lookup(a) })
-	return frames
+	return o.kept.ask(o, keptKey{a, false}, func() []Frame { return o.lookup(a) })
+}
+
+// LookupStatement is Lookup for the place where a thread stands: the line is that of
+// the statement, which breakpoints and steps go by. The exact row of the line table may
+// belong to an operand that the compiler moved ahead.
+func (o *Object) LookupStatement(pc addr.File) []Frame {
+	return o.kept.ask(o, keptKey{pc, true}, func() []Frame {
+		frames := o.lookup(pc)
+		if len(frames) == 0 {
+			return frames
+		}
+		if b, ok := o.lineBlock(uint64(pc)); ok && b.File == frames[0].File && b.Line != frames[0].Line {
+			frames[0].Line, frames[0].Column = b.Line, 0
+		}
+		return frames
+	})
 }
 
 func (o *Object) lookup(a addr.File) []Frame {

@@ -31,6 +31,7 @@ type Object struct {
 
 	stubs   pltStubs
 	goTable goTable
+	kept    keptNames
 }
 
 // Open opens the ELF file at path. The error wraps ErrNotELF, *ArchError or the
@@ -71,6 +72,7 @@ func newObject(f *elf.File, cfg Config) *Object {
 
 // Close unmaps the files. Nothing of the object may be used afterwards.
 func (o *Object) Close() error {
+	o.kept.save(o)
 	err := o.elf.Close()
 	for _, f := range []*elf.File{o.debug, o.alt} {
 		if f != nil {
@@ -126,6 +128,14 @@ func (o *Object) ReadAddr(b []byte, a addr.File) bool {
 
 // Info describes the object. With DWARF it reads the root entry of every unit.
 func (o *Object) Info() Info {
+	info := o.Header()
+	o.guard(func() { o.describeDebug(&info) })
+	return info
+}
+
+// Header is Info without what only symbol tables and DWARF tell: Debug, DWARFVersion,
+// Units, Languages, and why DWARF cannot be read.
+func (o *Object) Header() Info {
 	f := o.elf
 	info := Info{
 		Machine: "x86-64", Class: 64, Entry: f.Entry, Interp: f.Interp,
@@ -151,7 +161,6 @@ func (o *Object) Info() Info {
 	if o.debug != nil {
 		info.DebugFile = o.debug.Path
 	}
-	o.guard(func() { o.describeDebug(&info) })
 	return info
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
+	"hdb/internal/diskcache"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/elf"
 )
@@ -12,6 +13,8 @@ import (
 type Config struct {
 	DebugDirs []string // directories of separate debug files; nil means /usr/lib/debug
 	Sysroot   string   // prefix for every absolute path that an object or its debug link names
+	// Cache keeps what Lookup has found for the next time; nil keeps nothing.
+	Cache *diskcache.Dir
 }
 
 func (c Config) debugDirs() []string {

@@ -124,7 +124,7 @@ func docs(out, errw io.Writer) int {
 // console talk.
 func converse(o *options, in *os.File, out, errw io.Writer) int {
 	var c *console.Console
-	s := session.New(session.Config{Version: version(), Guard: guardCommand(), Notify: func(line string) { c.Notify(line) }})
+	s := session.New(session.Config{Version: version(), Guard: guardCommand(), Cache: cache(), Notify: func(line string) { c.Notify(line) }})
 	// The console closes the session; this is for an attach that ended halfway and
 	// for a panic, which must not leave traps in the process.
 	defer s.Close()

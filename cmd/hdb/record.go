@@ -184,7 +184,7 @@ func record(all *options, out, errw io.Writer) int {
 		r.progress = console.NewProgress(f)
 	}
 	r.s = session.New(session.Config{
-		Version: version(), Guard: guardCommand(), Notify: r.say, Forked: r.forked,
+		Version: version(), Guard: guardCommand(), Cache: cache(), Notify: r.say, Forked: r.forked,
 		Signal: func(sig *inferior.Signal) {
 			if sig.Name == "SIGINT" {
 				r.signals.seen()

@@ -18,6 +18,7 @@ import (
 	"sync"
 
 	"hdb/internal/addr"
+	"hdb/internal/diskcache"
 )
 
 // ErrNotELF is the cause when a file does not begin with the ELF magic.
@@ -67,6 +68,7 @@ func (s *Section) Alloc() bool { return s.Flags&delf.SHF_ALLOC != 0 }
 // File is an open ELF file.
 type File struct {
 	Path     string
+	ID       string // tells these contents from others (diskcache.FileID), "" for what is no file
 	Type     delf.Type
 	Entry    addr.File
 	Segments []Segment
@@ -124,7 +126,7 @@ func Open(path string) (*File, error) {
 		unmap()
 		return nil, err
 	}
-	file.close = unmap
+	file.close, file.ID = unmap, diskcache.FileID(st)
 	return file, nil
 }
 
