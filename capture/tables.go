@@ -67,6 +67,21 @@ type blockIndex struct {
 	slots []uint32 // empty: 0; else bits of the hash above ordBits, and the ordinal + 1
 	shift uint8    // hash >> shift is the index
 	len   int
+
+	fetched uint32 // nothing that means anything
+}
+
+// fetch reads from where addresses are or belong.
+func (t *blockIndex) fetch(addrs []uint64) {
+	for _, a := range addrs {
+		t.fetched ^= t.slots[hashAddr(a)>>(t.shift&63)]
+	}
+}
+
+// hashAddr is the hash of an address.
+func hashAddr(a uint64) uint64 {
+	hi, lo := bits.Mul64(a^0x8bb84b93962eacc9, 0x9e3779b97f4a7c15)
+	return hi ^ lo
 }
 
 // ordBits suffice for two blocks of each of maxEvents.
@@ -97,8 +112,7 @@ func (t *blockIndex) resize(n int) {
 }
 
 func (t *blockIndex) find(blocks []block, a uint64) blockSlot {
-	hi, lo := bits.Mul64(a^0x8bb84b93962eacc9, 0x9e3779b97f4a7c15)
-	h := hi ^ lo
+	h := hashAddr(a)
 	tag := uint32(h) << ordBits
 	mask := uint32(len(t.slots) - 1)
 	for i := uint32(h >> (t.shift & 63)); ; i++ {

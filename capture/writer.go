@@ -119,6 +119,14 @@ func (c *Writer) AddEvent(e *Event) uint64 {
 	return seq
 }
 
+// Fetch brings what is known of blocks into the processor's cache: all at once,
+// while AddEvent would wait for one after the other.
+func (c *Writer) Fetch(blocks []uint64) {
+	if c.encoder.head.count > 0 {
+		c.encoder.model.at.fetch(blocks)
+	}
+}
+
 // cut has the events so far written, behind what they refer to.
 func (c *Writer) cut() {
 	c.flushTables()

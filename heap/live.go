@@ -28,9 +28,10 @@ type Live struct {
 	// Gone, when set, is told of every block as it is given back.
 	Gone func(Block)
 
-	blocks blockTable
-	bytes  uint64
-	peak   uint64
+	blocks  blockTable
+	fetched uint64 // nothing that means anything
+	bytes   uint64
+	peak    uint64
 }
 
 // NewLive is an empty heap.
@@ -128,6 +129,14 @@ func (l *Live) Take(addr uint64) (Block, bool) {
 		l.ended(b)
 	}
 	return b, ok
+}
+
+// Fetch brings what is known of blocks into the processor's cache: all at once,
+// while Follow would wait for one after the other. It changes nothing.
+func (l *Live) Fetch(addrs []uint64) {
+	for _, a := range addrs {
+		l.fetched ^= l.blocks.fetch(a)
+	}
 }
 
 // SetLogged marks the block at the address, if there is one.

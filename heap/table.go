@@ -141,6 +141,15 @@ func (t *blockTable) get(addr uint64) (b Block, ok bool) {
 	return b, ok
 }
 
+// fetch reads from the cache line of the block at addr, if there is one.
+func (t *blockTable) fetch(addr uint64) uint64 {
+	r, i := t.row(keyOf(addr)), leafOf(addr)
+	if r.count[i] == 0 {
+		return 0
+	}
+	return t.at(r.leaf[i] + uint32(unitOf(addr)>>(maxClass-r.class[i]&7))).a
+}
+
 // put stores b at addr and returns what was there.
 func (t *blockTable) put(addr uint64, b Block) (old Block, replaced bool) {
 	c, fits := cellOf(addr, &b)

@@ -17,6 +17,10 @@ type Sink interface {
 	// and so is its Func, which numbers the functions of the probe until then. The
 	// event belongs to the probe.
 	Event(*capture.Event, *breakpoints.Function)
+	// Soon tells which blocks the next events are about, so that what is known of
+	// them can be fetched at once rather than one after the other. They need not
+	// be: the inferior's memory says so.
+	Soon(blocks []uint64)
 	// Alloc takes a call that a stop may want, as breakpoints.Sink does.
 	Alloc(*inferior.Thread, breakpoints.Call) inferior.Action
 	// May reports whether a stop can hold for a call with this stack, whatever
@@ -66,6 +70,7 @@ type reader struct {
 	resizes  map[uint64]*resize // reallocs that have begun, by their old block
 	exits    []exit             // threads that have ended, in the order of their ends
 	event    capture.Event      // handed to the sink
+	soon     [lookAhead]uint64  // the same
 	stats    Stats
 	counted  uint64            // events of slots that were given back
 	cellOf   []uint64          // thread numbers that conditions name
@@ -126,6 +131,8 @@ func (r *reader) stop() {
 const (
 	// batch is how many records are handled before the lock is let go.
 	batch = 4096
+	// lookAhead is how many records are looked at before they are handled.
+	lookAhead = 16
 	// pause is how long the consumer sleeps when the ring is empty; it is woken
 	// when a quarter of the ring is full.
 	pause = 20 * time.Millisecond
@@ -213,6 +220,9 @@ func (r *reader) drain(n int) int {
 		if len(r.exits) > 0 {
 			r.forgetExited()
 		}
+		if count%lookAhead == 0 {
+			r.look()
+		}
 		head := r.p.shared.record(r.tail).Load()
 		if head == 0 {
 			break
@@ -242,6 +252,20 @@ func (r *reader) drain(n int) int {
 	r.p.shared.word(hdLive).Add(after - before - asked)
 	r.p.shared.word(hdBlocks).Add(now - blocks - made)
 	return count
+}
+
+// look tells the sink of what the next records are about.
+func (r *reader) look() {
+	soon := r.soon[:0]
+	for at := r.tail; len(soon) < lookAhead; {
+		head := r.p.shared.record(at).Load()
+		if head == 0 || head&typeMask > recAbandon {
+			break
+		}
+		soon = append(soon, r.p.shared.words(at, 3)[2])
+		at += recordLength(head)
+	}
+	r.p.cfg.Sink.Soon(soon)
 }
 
 // forgetExited forgets the calls of threads that have ended and whose records were

@@ -64,6 +64,8 @@ func (n *notebook) Event(e *capture.Event, fn *breakpoints.Function) {
 	n.lines = append(n.lines, spell(e, fn))
 }
 
+func (n *notebook) Soon([]uint64) {}
+
 func (n *notebook) Alloc(_ *inferior.Thread, c breakpoints.Call) inferior.Action { return n.alloc(c) }
 
 func (n *notebook) May(_ *inferior.Thread, c breakpoints.Call) bool { return n.may(c) }

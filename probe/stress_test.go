@@ -148,6 +148,7 @@ func b2i(b bool) int {
 	return 0
 }
 
+func (c *counter) Soon([]uint64)                                            {}
 func (c *counter) Alloc(*inferior.Thread, breakpoints.Call) inferior.Action { return inferior.Resume }
 func (c *counter) May(*inferior.Thread, breakpoints.Call) bool              { return true }
 func (c *counter) Live(uint64) bool                                         { return true }
