@@ -3,6 +3,7 @@ package inferior
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -291,5 +292,53 @@ func TestMemory(t *testing.T) {
 	}
 	if _, err := p.Plant(0x10, func(*Thread) Action { return Resume }); err == nil || !strings.Contains(err.Error(), "not mapped") {
 		t.Errorf("trap at 0x10: %v", err)
+	}
+}
+
+// TestBorrow has a thread open and close a descriptor among other calls.
+func TestBorrow(t *testing.T) {
+	p, _ := launch(t, build(t, "threads"), "4", "10", "10")
+	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+	resume(t, p)
+	for _, th := range p.Threads() {
+		before, err := th.Regs()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := th.Borrow()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fd, err := b.Open(unix.SYS_EPOLL_CREATE1, unix.EPOLL_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		link := fmt.Sprintf("/proc/%d/fd/%d", p.PID(), fd)
+		if tid, err := b.Syscall(unix.SYS_GETTID); err != nil || int(tid) != th.TID {
+			t.Errorf("gettid: %d, %v", tid, err)
+		}
+		if to, err := os.Readlink(link); err != nil || !strings.Contains(to, "eventpoll") {
+			t.Errorf("descriptor %d is %q, %v", fd, to, err)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if to, err := os.Readlink(link); err == nil {
+			t.Errorf("descriptor %d is %q, not closed", fd, to)
+		}
+		if _, err := b.Syscall(unix.SYS_CLOSE, fd); !errors.Is(err, unix.EBADF) {
+			t.Errorf("close: %v", err)
+		}
+		if err := b.Return(); err != nil {
+			t.Error(err)
+		}
+		if after, err := th.Regs(); err != nil || after != before {
+			t.Errorf("registers %+v, before %+v, %v", after, before, err)
+		}
+	}
+	for s := resume(t, p); s.Reason == Trapped; s = resume(t, p) {
+	}
+	if st, _ := p.Exited(); st.Code != 7 {
+		t.Errorf("%v", st)
 	}
 }

@@ -17,12 +17,12 @@ import (
 // dynamic, static and attached programs and for any C library; the dynamic
 // linker is only asked when to look again.
 type modules struct {
-	list    []Module // by Low
-	known   map[moduleKey]Module
-	trap    *Trap    // at the dynamic linker's hook
-	armed   bool     // the hook has been looked for
-	syscall addr.Run // a syscall instruction, 0 not looked for
-	shadow  int8     // hasShadowStack: 0 not known, 1 no, 2 yes
+	list   []Module // by Low
+	known  map[moduleKey]Module
+	trap   *Trap    // at the dynamic linker's hook
+	armed  bool     // the hook has been looked for
+	stub   addr.Run // where a stub can stand, 0 not looked for
+	shadow int8     // hasShadowStack: 0 not known, 1 no, 2 yes
 }
 
 // A moduleKey says that the same file is still at the same place.

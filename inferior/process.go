@@ -51,7 +51,8 @@ type Process struct {
 	stop     *Stop   // set by an event that stops everything
 	stopping bool    // events are kept, threads not resumed
 	halted   bool    // all threads were stopped on the way and are to be released
-	stepping *Thread // runs one instruction while the others stand
+	stepping *Thread // runs one instruction while the others stand, or to a system call
+	request  int     // by which it does
 	noBreak  bool    // the step is not the user's: Interrupt waits until it is over
 	closed   bool
 }
@@ -382,7 +383,7 @@ func (p *Process) release(t *Thread) {
 func (p *Process) proceed(t *Thread) {
 	switch {
 	case p.stepping == t:
-		p.resume(t, unix.PTRACE_SINGLESTEP)
+		p.resume(t, p.request)
 	case t.guest && p.guestsHeld:
 	case t.guest:
 		p.resume(t, unix.PTRACE_CONT)

@@ -66,7 +66,7 @@ func (p *Process) codeAt(t *Thread) []byte {
 // runOne resumes t alone until its one instruction is over, or it is gone.
 func (p *Process) runOne(t *Thread, request int) error {
 	defer func(s bool) { p.stopping, p.stepping = s, nil }(p.stopping)
-	p.stopping, p.stepping = true, t
+	p.stopping, p.stepping, p.request = true, t, request
 	p.resume(t, request)
 	for p.stepping == t {
 		if err := p.waitEvent(); err != nil {

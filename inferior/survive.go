@@ -126,23 +126,6 @@ func (t *Thread) park() {
 	}
 }
 
-// unstep ends a single-step of a thread that may have to go on without hdb: what
-// follows may take longer than a user's stop.
-func (p *Process) unstep(t *Thread) error {
-	if !p.survives() || !t.stepped || t.state != stopped {
-		return nil
-	}
-	defer func(s bool) { p.stopping = s }(p.stopping)
-	p.stopping = true
-	t.park()
-	for t.state == running {
-		if err := p.waitEvent(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // putBack plants the int3s that secure has taken out.
 func (p *Process) putBack() error {
 	p.guard.table.forgetSignals()

@@ -29,12 +29,17 @@ const (
 
 // A caller makes system calls in the inferior and remembers what to undo.
 type caller struct {
-	t    *inferior.Thread
-	undo []func()
+	t        *inferior.Thread
+	borrowed *inferior.Borrowed // while there are several to make
+	undo     []func()
 }
 
 func (c *caller) call(what string, nr uint64, args ...uint64) (uint64, error) {
-	v, err := c.t.Syscall(nr, args...)
+	call := c.t.Syscall
+	if c.borrowed != nil {
+		call = c.borrowed.Syscall
+	}
+	v, err := call(nr, args...)
 	if err != nil {
 		return 0, fmt.Errorf("%s in the process: %w", what, err)
 	}
@@ -67,6 +72,13 @@ const apart = 1 << 44
 // mapAll makes the memory that both share.
 func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 	const rw = unix.PROT_READ | unix.PROT_WRITE
+	if c.borrowed, err = c.t.Borrow(); err != nil {
+		return r, nil, err
+	}
+	defer func() {
+		err = errors.Join(err, c.borrowed.Return())
+		c.borrowed = nil
+	}()
 	if r.state, err = c.mmap("the probe's state", apart, privateSize, rw, mapPrivate, noFD, 0); err != nil {
 		return r, nil, err
 	}
@@ -77,12 +89,12 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 	if _, err = p.WriteAt([]byte("hdb probe\x00"), int64(r.state)); err != nil {
 		return r, nil, err
 	}
-	fd, err := c.call("memfd_create", unix.SYS_MEMFD_CREATE, uint64(r.state), unix.MFD_CLOEXEC)
+	fd, err := c.borrowed.Open(unix.SYS_MEMFD_CREATE, uint64(r.state), unix.MFD_CLOEXEC)
 	if err != nil {
-		return r, nil, err
+		return r, nil, fmt.Errorf("memfd_create in the process: %w", err)
 	}
 	defer func() {
-		if _, e := c.call("close", unix.SYS_CLOSE, fd); err == nil {
+		if e := c.borrowed.Close(); err == nil {
 			err = e
 		}
 	}()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -245,6 +246,74 @@ func TestHdbKilled(t *testing.T) {
 		}
 	}
 	g.end(t)
+}
+
+// TestHdbKilledAnywhere kills hdb before each of the system calls by which it
+// changes a program that it has attached to, until it has let it go. The program
+// goes on, right, and with the descriptors that it had.
+func TestHdbKilledAnywhere(t *testing.T) {
+	if !probeAvailable(t) {
+		t.Skip("no probe: nothing is put into the program")
+	}
+	for _, call := range []string{"ptrace", "pwrite64", "wait4"} {
+		for _, flags := range [][]string{nil, {"-static"}} {
+			t.Run(fmt.Sprintf("%s/%s", call, strings.Join(flags, " ")), func(t *testing.T) {
+				t.Parallel()
+				g := launch(t, "storm_pace", flags, "2")
+				before := g.descriptors(t)
+				step := 1
+				if testing.Short() {
+					step = 9
+				}
+				n := 1 + rand.IntN(step)
+				for killBefore(t, call, n, g.pid) {
+					g.paces(t, 1)
+					if now := g.descriptors(t); now != before {
+						t.Fatalf("killed before the %dth %s: %d descriptors, %d before", n, call, now, before)
+					}
+					n += step
+				}
+				if n < 20 {
+					t.Errorf("%d system calls %s: hdb did not do its work", n, call)
+				}
+				g.end(t)
+			})
+		}
+	}
+}
+
+// descriptors is how many the program has open.
+func (g *target) descriptors(t *testing.T) int {
+	t.Helper()
+	files, err := os.ReadDir("/proc/" + g.pid + "/fd")
+	if err != nil {
+		t.Fatalf("%v: %v", g.cmd, err)
+	}
+	return len(files)
+}
+
+// killBefore has hdb attach, begin to record, change what it does and let the
+// program go, and kills it before the n-th call of that name in a thread of it.
+// False: there are fewer.
+func killBefore(t *testing.T, call string, n int, pid string) bool {
+	t.Helper()
+	line := []string{"-f", "-qqq", "-o", "/dev/null", "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n),
+		testprogs.HDB(t), "-batch", "-nx"}
+	for _, c := range append(probe.settings(t), "record start", "break alloc if size == 1", "detach") {
+		line = append(line, "-ex", c)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "strace", append(line, "-p", pid)...)
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return false
+	}
+	status := (*exec.ExitError)(nil)
+	if !errors.As(err, &status) || status.Exited() || ctx.Err() != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, out)
+	}
+	return true
 }
 
 // killRecorder attaches, records, and kills hdb at some time from before it has

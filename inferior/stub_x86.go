@@ -1,0 +1,138 @@
+package inferior
+
+import (
+	"bytes"
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+
+	"hdb/internal/addr"
+)
+
+// The stub is code in the target by which a thread makes system calls for hdb
+// and finds its way back without it: hdb may be killed at any moment, and the
+// thread then runs on from where it stands.
+//
+//	  0  8 bytes that tell a stub from what else may stand there
+//	  8  the call, which ends at 80: registers are loaded, syscall
+//	 80  the last call: what has to be called if hdb is dead, or nops
+//	152  the way back: the thread's registers are loaded, a jump
+//
+// What is written is behind the thread or right before it, and written at once.
+// The stub needs no stack and changes no flags and no vector registers.
+const (
+	stubSize = 256
+	stubCall = 8
+	stubLast = stubCall + callSize
+	stubBack = stubLast + callSize
+	callSize = 7*movSize + syscallSize
+	movSize  = 10 // movabs $imm64,%reg
+)
+
+var stubMark = [stubCall]byte{'h', 'd', 'b', ' ', 's', 't', 'u', 'b'}
+
+// Numbers of registers in instructions (Intel SDM volume 2, table 2-2).
+const (
+	numRax, numRcx, numRdx, numRsi, numRdi = 0, 1, 2, 6, 7
+	numR8, numR9, numR10, numR11           = 8, 9, 10, 11
+)
+
+// appendMov appends movabs $v,%reg.
+func appendMov(b []byte, reg int, v uint64) []byte {
+	b = append(b, 0x48|byte(reg>>3), 0xb8|byte(reg&7))
+	return binary.LittleEndian.AppendUint64(b, v)
+}
+
+// appendCall appends a system call.
+func appendCall(b []byte, nr uint64, args ...uint64) []byte {
+	b = appendMov(b, numRax, nr)
+	for i, reg := range []int{numRdi, numRsi, numRdx, numR10, numR8, numR9}[:len(args)] {
+		b = appendMov(b, reg, args[i])
+	}
+	return append(b, 0x0f, 0x05)
+}
+
+// appendNops fills b up to n bytes.
+func appendNops(b []byte, n int) []byte {
+	return append(b, bytes.Repeat([]byte{0x90}, n-len(b))...)
+}
+
+// appendBack appends the way to where the registers are r's. The kernel has the
+// thread begin an interrupted call anew when it goes on from a stop; here the
+// code does. A wait that would go on for the rest of its time begins anew, too.
+func appendBack(b []byte, r Registers) []byte {
+	if r.restarts() {
+		r.Rax, r.Rip = r.OrigRax, r.Rip-syscallSize
+	}
+	for _, x := range [...]struct {
+		reg int
+		v   uint64
+	}{
+		{numRax, r.Rax}, {numRdi, r.Rdi}, {numRsi, r.Rsi}, {numRdx, r.Rdx}, {numR10, r.R10}, {numR8, r.R8}, {numR9, r.R9},
+		{numRcx, r.Rcx}, {numR11, r.R11}, // which a system call clobbers
+	} {
+		b = appendMov(b, x.reg, x.v)
+	}
+	b = append(b, 0xff, 0x25, 0, 0, 0, 0) // jmp *0(%rip)
+	return binary.LittleEndian.AppendUint64(b, r.Rip)
+}
+
+// stubPlace is where a stub can stand: in the last page of code, behind its end.
+// The vDSO has such bytes, and most modules; nobody reads or runs them.
+func (p *Process) stubPlace() (addr.Run, error) {
+	if a := p.mods.stub; a != 0 && p.stubFits(a) {
+		return a, nil
+	}
+	maps, err := p.Maps()
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range maps {
+		if m.Path == "[vdso]" && m.Perm[2] == 'x' && p.stubFits(m.High-stubSize) {
+			p.mods.stub = m.High - stubSize
+			return p.mods.stub, nil
+		}
+	}
+	for _, m := range p.mods.list {
+		f, err := elf.Open(m.Path)
+		if err != nil {
+			continue // the vDSO, or it is gone
+		}
+		for _, s := range f.Progs {
+			end := addr.File(s.Vaddr + s.Memsz).Run(m.Bias)
+			a := (end+pageSize-1)&^(pageSize-1) - stubSize
+			if s.Type == elf.PT_LOAD && s.Flags&(elf.PF_X|elf.PF_W) == elf.PF_X && a >= end && p.stubFits(a) {
+				p.mods.stub = a
+				break
+			}
+		}
+		f.Close()
+		if p.mods.stub != 0 {
+			return p.mods.stub, nil
+		}
+	}
+	return 0, errors.New("remote system call: no room for a stub behind the code of any module")
+}
+
+const pageSize = 4096
+
+// stubFits tells whether there is nothing at a, or a stub of an hdb that was
+// killed, in which no thread is any more.
+func (p *Process) stubFits(a addr.Run) bool {
+	b := make([]byte, stubSize)
+	if _, err := p.mem.readAt(b, int64(a)); err != nil {
+		return false
+	}
+	if !bytes.HasPrefix(b, stubMark[:]) {
+		return len(bytes.TrimLeft(b, "\x00")) == 0
+	}
+	for _, t := range p.inMemory() {
+		if t.state != stopped || t.load() != nil {
+			continue
+		}
+		if pc := t.pc(); pc >= a && pc < a+stubSize {
+			return false
+		}
+	}
+	return true
+}
