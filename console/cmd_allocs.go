@@ -73,7 +73,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if limit > 0 && len(rows) > limit {
 		rows = rows[len(rows)-limit:]
 	}
-	c.showEvents(in, rows, total, "the last", "no recorded event matches")
+	c.showEvents(in, rows, total, condition, "the last", "no recorded event matches")
 	return nil
 }
 
@@ -104,7 +104,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if condition != nil {
 		none += " and matches"
 	}
-	c.showEvents(in, rows, total, "the largest", none)
+	c.showEvents(in, rows, total, condition, "the largest", none)
 	if c.cfg.JSON {
 		return nil
 	}
@@ -145,7 +145,7 @@ const noneLive = "no recorded block is live"
 
 // showEvents prints events as a table, with the place in the user's code, or why
 // there are none.
-func (c *Console) showEvents(in Input, rows []*session.Event, total int, which, none string) {
+func (c *Console) showEvents(in Input, rows []*session.Event, total int, condition *cond.Cond, which, none string) {
 	views := make([]eventView, 0, len(rows))
 	var table [][]span
 	names := c.threadNames()
@@ -170,7 +170,11 @@ func (c *Console) showEvents(in Input, rows []*session.Event, total int, which, 
 		}
 		o.table([]column{{head: "event", right: true}, {head: "time", right: true}, {head: "thread", right: true}, {head: "size", right: true}, {head: "call"}, {head: "function"}, {head: ""}}, table)
 		if len(rows) < total {
-			o.printf("%s %d of %s; `%s all` lists all\n", which, len(rows), grouped(total), in.Name)
+			all := in.Name + " all"
+			if condition != nil {
+				all += " if ..."
+			}
+			o.printf("%s %d of %s; `%s` lists all\n", which, len(rows), grouped(total), all)
 		}
 	})
 }
@@ -225,6 +229,9 @@ func runTop(_ context.Context, c *Console, in Input) error {
 	rows, err := c.s.Top(by)
 	if err != nil {
 		return err
+	}
+	if by == heap.ByLive { // of what they gave back the other measures tell
+		rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return r.LiveBlocks == 0 })
 	}
 	total := len(rows)
 	rows = rows[:min(limit, total)]

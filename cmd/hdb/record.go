@@ -432,7 +432,7 @@ func (r *recorder) leave() int {
 		pid, err := r.s.Detach()
 		code := r.finish(nil, err)
 		if err == nil && !r.o.quiet {
-			r.say(fmt.Sprintf("process %d goes on", pid))
+			r.say(fmt.Sprintf("process %d goes on; what it had allocated before is not in the recording", pid))
 		}
 		return code
 	}
