@@ -72,11 +72,7 @@ func (c *stackEncoder) put(id int, v uint64) {
 
 // add appends the stack with the next ID.
 func (c *stackEncoder) add(s Stack) {
-	shared := 0
-	for shared < len(s.PCs) && shared < len(c.before) &&
-		s.PCs[len(s.PCs)-1-shared] == c.before[len(c.before)-1-shared] {
-		shared++
-	}
+	shared := sharedEnd(s.PCs, c.before)
 	c.put(secDepths, uint64(len(s.PCs)))
 	c.put(secDepths, uint64(shared))
 	c.put(secDepths, c.reason(s.Truncated))
@@ -84,6 +80,9 @@ func (c *stackEncoder) add(s Stack) {
 		c.putPC(uint64(s.PCs[i]))
 	}
 	for i := range s.PCs {
+		if s.plain() {
+			break
+		}
 		if f := s.flags(i); f != 0 {
 			c.put(secFlags, uint64(c.count))
 			c.put(secFlags, uint64(i))
@@ -93,6 +92,18 @@ func (c *stackEncoder) add(s Stack) {
 	c.before = append(c.before[:0], s.PCs...)
 	c.count++
 	c.frames += len(s.PCs)
+}
+
+// sharedEnd is how many addresses two stacks have in common at their outer ends.
+func sharedEnd(a, b []addr.Run) int {
+	n := min(len(a), len(b))
+	a, b = a[len(a)-n:], b[len(b)-n:]
+	for i := n - 1; i >= 0; i-- {
+		if a[i] != b[i] {
+			return n - 1 - i
+		}
+	}
+	return n
 }
 
 func (c *stackEncoder) reason(text string) uint64 {

@@ -26,6 +26,9 @@ func (s Stack) flags(i int) uint8 {
 	return f
 }
 
+// plain tells that no frame has flags.
+func (s Stack) plain() bool { return !s.FirstIsPC && s.Interrupted == nil && s.Guess == nil }
+
 // setFlags is the inverse of flags. The slices stay nil when no frame needs
 // them, which is nearly always.
 func (s *Stack) setFlags(i int, f uint8) {
@@ -69,6 +72,14 @@ type stackTable struct {
 	stacks   []stackEntry          // by StackID-1
 	ids      map[stackEntry]uint32 // inverse of stacks
 	reasons  []string              // reasons[0] is ""
+	path     []pathFrame           // the stack looked for last, from the outermost frame
+}
+
+// A pathFrame is a frame with its node.
+type pathFrame struct {
+	pc    addr.Run
+	node  uint32
+	flags uint8
 }
 
 func newStackTable() *stackTable {
@@ -80,11 +91,28 @@ func newStackTable() *stackTable {
 	}
 }
 
-// intern is the ID of s, and whether it is new.
+// intern is the ID of s, and whether it is new. Frames that it shares with the
+// stack before, most often all but a few, are not looked for.
 func (t *stackTable) intern(s Stack) (id StackID, added bool) {
 	entry := stackEntry{reason: t.reason(s.Truncated)}
-	for i := len(s.PCs) - 1; i >= 0; i-- {
-		entry.node = t.child(stackNode{s.PCs[i], entry.node, s.flags(i)})
+	last, plain, shared := len(s.PCs)-1, s.plain(), 0
+	for i := range min(len(t.path), len(s.PCs)) {
+		f := &t.path[i]
+		if f.pc != s.PCs[last-i] || f.flags != 0 && plain || !plain && f.flags != s.flags(last-i) {
+			break
+		}
+		entry.node = f.node
+		shared++
+	}
+	t.path = t.path[:shared]
+	for i := last - shared; i >= 0; i-- {
+		f := pathFrame{pc: s.PCs[i]}
+		if !plain {
+			f.flags = s.flags(i)
+		}
+		f.node = t.child(stackNode{f.pc, entry.node, f.flags})
+		entry.node = f.node
+		t.path = append(t.path, f)
 	}
 	if n, ok := t.ids[entry]; ok {
 		return StackID(n), false

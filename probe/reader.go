@@ -71,6 +71,7 @@ type reader struct {
 	exits    []exit             // threads that have ended, in the order of their ends
 	event    capture.Event      // handed to the sink
 	soon     [lookAhead]uint64  // the same
+	fetched  uint32             // nothing that means anything
 	stats    Stats
 	counted  uint64            // events of slots that were given back
 	cellOf   []uint64          // thread numbers that conditions name
@@ -254,7 +255,8 @@ func (r *reader) drain(n int) int {
 	return count
 }
 
-// look tells the sink of what the next records are about.
+// look tells the sink of what the next records are about, and fetches what is
+// known of their stacks.
 func (r *reader) look() {
 	soon := r.soon[:0]
 	for at := r.tail; len(soon) < lookAhead; {
@@ -263,6 +265,7 @@ func (r *reader) look() {
 			break
 		}
 		soon = append(soon, r.p.shared.words(at, 3)[2])
+		r.fetched ^= r.stacks[head>>stackShift%(1<<stackBits)]
 		at += recordLength(head)
 	}
 	r.p.cfg.Sink.Soon(soon)
