@@ -99,6 +99,9 @@ func (m *modules) at(a addr.Run) *module {
 func (m *modules) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
 	mod := m.at(pc)
 	if mod == nil {
+		if p := m.s.probe; p != nil {
+			return p.ModuleAt(pc) // other threads may stand in it when one stops
+		}
 		return nil, 0, false
 	}
 	if !mod.tabled {

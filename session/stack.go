@@ -136,6 +136,8 @@ func (s *Session) appendFrames(out []Frame, f unwind.Frame) []Frame {
 	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, regs: f.Regs}
 	if mod := s.mods.at(code.Lookup()); mod != nil {
 		base.Module, base.Path = filepath.Base(mod.Name), mod.Path
+	} else if s.probe != nil && s.probe.Covers(code.Lookup()) {
+		base.Module = "hdb's probe"
 	}
 	syms := s.mods.frames(code)
 	if len(syms) == 0 {
