@@ -21,7 +21,7 @@ func allocCommands() []*Command {
 			Long: "Each row shows the event, when and in which thread it happened, and the first frame of the user's code. `bt #N` and `list #N` show more of one.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs all if func(\"parse\")"},
 		{Name: "live", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgCondition}, Run: runLive,
 			Long: "Examples:\n  live\n  live all if size >= 64k"},
-		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [by live|bytes|count]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
+		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [[by] live|bytes|count]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
 			Long: "live is what they have not given back, bytes all they asked for, count how often.\n\nExamples:\n  top\n  top 5 by bytes"},
 		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
 			Long: "Example:\n  alloc add pool_get size=ARG2 ptr=RET",
@@ -209,7 +209,7 @@ func (c *Console) eventPlace(e *session.Event) [2]span {
 func runTop(_ context.Context, c *Console, in Input) error {
 	by, limit := heap.ByLive, 20
 	args := in.Args
-	if len(args) > 0 && args[0] != "by" {
+	if len(args) > 0 && args[0] != "by" && !slices.Contains(heap.Measures[:], args[0]) {
 		n, err := strconv.Atoi(args[0])
 		if err != nil || n < 1 {
 			return fmt.Errorf("top: %q: a number of rows or `by live|bytes|count` expected", args[0])
@@ -217,9 +217,13 @@ func runTop(_ context.Context, c *Console, in Input) error {
 		limit, args = n, args[1:]
 	}
 	if len(args) > 0 {
+		words := args
+		if words[0] == "by" {
+			words = words[1:]
+		}
 		i := -1
-		if len(args) == 2 && args[0] == "by" {
-			i = slices.Index(heap.Measures[:], args[1])
+		if len(words) == 1 {
+			i = slices.Index(heap.Measures[:], words[0])
 		}
 		if i < 0 {
 			return fmt.Errorf("top: %q: `by live`, `by bytes` or `by count` expected", strings.Join(args, " "))

@@ -93,6 +93,13 @@ func TestErrorsAreOneLine(t *testing.T) {
 	for _, tc := range []struct{ line, want string }{
 		{"brek main", `error: unknown command "brek": did you mean "break"?`},
 		{"frobnicate", "error: unknown command \"frobnicate\": see `help`"},
+		{"record frobnicate", "error: unknown record word \"frobnicate\": see `help record`"},
+		{"commands 7", "error: no breakpoint 7: see info breakpoints; the block has no `end`"},
+		{"leaks", "error: leaks: there is no such report: after record start, live lists the blocks that were not given back, and top the functions that made them"},
+		{"top live", "error: nothing was recorded: use record start, or open a capture"},
+		{"live", "error: nothing was recorded: use record start, or open a capture"},
+		{"allocs", "error: nothing was recorded: use record start, or open a capture"},
+		{"top size", "error: top: \"size\": a number of rows or `by live|bytes|count` expected"},
 		{"s\x1b[31m", `error: `},
 		{"di", `error: ambiguous command "di": directory, disable`},
 		{"info", "error: info: one of breakpoints, "},

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
 	"hdb/inferior"
@@ -48,7 +49,13 @@ func (c *Console) fail(err error) {
 	if c.cfg.JSON {
 		c.out.raw(jsonLine(c.running, failure{err.Error()}))
 	}
-	c.err.line(span{styleWarning, "error: "}, span{plain, err.Error()})
+	// Joined errors are one message: a newline of a foreign name is escaped.
+	var joined interface{ Unwrap() []error }
+	text := err.Error()
+	if errors.As(err, &joined) {
+		text = strings.ReplaceAll(text, "\n", "; ")
+	}
+	c.err.line(span{styleWarning, "error: "}, span{plain, text})
 }
 
 // warn prints an error that fails no command.

@@ -180,7 +180,11 @@ func find(table []*Command, word, kind string) (*Command, error) {
 	if near := nearest(word, all); near != "" {
 		return nil, fmt.Errorf("unknown %s %q: did you mean %q?", kind, word, near)
 	}
-	return nil, fmt.Errorf("unknown %s %q: see `help`", kind, word)
+	help := "help"
+	if command, ok := strings.CutSuffix(kind, " word"); ok {
+		help += " " + command
+	}
+	return nil, fmt.Errorf("unknown %s %q: see `%s`", kind, word, help)
 }
 
 // resolve walks from a line to the command it names, through subcommands, and

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// unbuilt are words of gdb and delve that hdb does not have yet. It says so
+// unbuilt are words of gdb, delve and heap profilers that hdb does not have yet. It says so
 // instead of taking them for the beginning of another word. A user's own
 // definition or alias goes before them.
 var unbuilt = []struct{ words, why string }{
@@ -16,6 +16,8 @@ var unbuilt = []struct{ words, why string }{
 	{"disassemble, disass, disas", "whole functions are not disassembled yet: x/20i $pc shows instructions"},
 	{"jump", "the program cannot be sent elsewhere: until and advance run to a place"},
 	{"hbreak, thbreak", "hardware breakpoints on code are not built: break stops there, watch stops at data"},
+	{"leak, leaks, heap, summary",
+		"there is no such report: after record start, live lists the blocks that were not given back, and top the functions that made them"},
 	{"core, core-file", "core files are not read yet: attach takes a process, open a capture"},
 }
 
