@@ -173,6 +173,32 @@ func (r *Request) uses(f cond.Field) bool {
 		slices.ContainsFunc(r.Stops, func(st *breakpoints.Stop) bool { return st.Cond != nil && st.Cond.Uses(f) })
 }
 
+// Passed tells whether a condition asks for a number of an event that was still to
+// come when the probe was armed, and is not after the event seq. The core goes on
+// taking it for possible, as its count is a bound only.
+func (p *Probe) Passed(seq uint64) bool { return p.request.passed(seq) }
+
+func (r *Request) passed(seq uint64) bool {
+	now := Request{Seq: seq}
+	var less func(cond.Node) bool
+	less = func(n cond.Node) bool {
+		switch n := n.(type) {
+		case *cond.And:
+			return slices.ContainsFunc(n.Terms, less)
+		case *cond.Or:
+			return slices.ContainsFunc(n.Terms, less)
+		case *cond.Not:
+			return less(n.X)
+		case *cond.Compare:
+			return r.future(n) == n && now.future(n) != n
+		}
+		return false
+	}
+	return r.Next != nil && r.Next.Cond != nil && less(r.Next.Cond.Root()) || slices.ContainsFunc(r.Stops, func(st *breakpoints.Stop) bool {
+		return st.Nth > r.Seq && st.Nth <= seq || st.Cond != nil && less(st.Cond.Root())
+	})
+}
+
 // Describe tells which part of a stop's condition runs in the inferior and
 // which outside, for functions that have all there is to ask.
 func (p *Probe) Describe(st *breakpoints.Stop) (inProcess, outside []string, err error) {

@@ -276,3 +276,23 @@ func TestWants(t *testing.T) {
 		t.Errorf("mmap: %v", got)
 	}
 }
+
+// TestPassed: only what was still to come and is not any more has passed.
+func TestPassed(t *testing.T) {
+	for _, c := range []struct {
+		spec string
+		seq  uint64
+		want bool
+	}{
+		{"alloc #50", 49, false}, {"alloc #50", 50, true}, {"alloc #9", 50, false}, {"alloc", 50, false},
+		{"alloc if nth == 50", 49, false}, {"alloc if nth == 50", 50, true}, {"alloc if nth >= 20", 50, false},
+		{"alloc if size > 8 && (live > 9 || !(nth <= 20))", 19, false}, {"alloc if size > 8 && (live > 9 || !(nth <= 20))", 20, true},
+		{"alloc if nth < 5", 50, false},
+	} {
+		r := stopsAt(t, c.spec)
+		r.Seq = 10
+		if got := r.passed(c.seq); got != c.want {
+			t.Errorf("%s: passed by event %d: %v", c.spec, c.seq, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"slices"
 
 	"hdb/breakpoints"
@@ -305,7 +306,30 @@ func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Act
 	if !s.probe.Recording() {
 		s.trace.seq = max(s.trace.seq, s.trace.base+s.probe.Events()-1)
 	}
-	return sink{s}.Alloc(t, call)
+	action := sink{s}.Alloc(t, call)
+	if action == inferior.Resume && s.probe.Passed(s.trace.seq) {
+		s.rearmSoon()
+	}
+	return action
+}
+
+// rearmSoon has the probe look no more for numbers that have passed, though
+// nothing stops: each call would come here from now on.
+func (s *Session) rearmSoon() {
+	armed := s.probe
+	s.proc.Wake(func() {
+		if s.probe != armed || !armed.Passed(s.trace.seq) {
+			return // done already, or the probe is another
+		}
+		err := s.proc.StopAll(func() error {
+			defer s.ownWork()()
+			s.rearmProbe()
+			return nil
+		})
+		if err != nil && !errors.Is(err, inferior.ErrEnded) {
+			s.notify("%v", err)
+		}
+	})
 }
 
 // May reports whether some stop can hold for a call with this stack.

@@ -2,12 +2,14 @@ package planes
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hdb/capture"
@@ -207,4 +209,39 @@ func heaptrack(t *testing.T, j job) uint64 {
 		t.Fatalf("heaptrack_print: %v\n%s", err, text)
 	}
 	return number(t, string(m[1]))
+}
+
+// TestNumberPassed has a stop that names the number of an event which is none of
+// its calls: hdb asks for it no more when it has passed, and the program is not
+// stopped at each call from then on.
+func TestNumberPassed(t *testing.T) {
+	if !probeAvailable(t) {
+		t.Skip("no probe: every call stops the program")
+	}
+	const calls = 20000
+	for _, stop := range []string{"break malloc #%d", "break malloc if nth == %d", "break malloc #%d if nth != 7"} {
+		stops := 0
+		for _, number := range []int{5000, 5001} { // malloc and free take turns
+			j := program(t, "storm_progress", nil, "exit", strconv.Itoa(calls), filepath.Join(t.TempDir(), "progress"))
+			args := []string{"-batch", "-nx"}
+			for _, c := range append(probe.settings(t), fmt.Sprintf(stop, number), "run "+quoted(j.Args), "continue") {
+				args = append(args, "-ex", c)
+			}
+			cmd := exec.Command(testprogs.HDB(t), append(args, "--args", j.Path)...)
+			out, err := cmd.CombinedOutput()
+			if strings.Contains(string(out), "hit 1:") {
+				stops++
+			} else if !strings.Contains(string(out), "exited with code 0") {
+				t.Fatalf("%s: %v\n%s", fmt.Sprintf(stop, number), err, out)
+			}
+			// The program, which hdb has waited for, is counted: it sleeps at a stop.
+			n := cmd.ProcessState.SysUsage().(*syscall.Rusage).Nvcsw
+			if t.Logf("%s: %d", fmt.Sprintf(stop, number), n); n > calls/4 {
+				t.Errorf("%s: slept %d times in %d calls", fmt.Sprintf(stop, number), n, calls)
+			}
+		}
+		if stops != 1 {
+			t.Errorf("%s: %d of two numbers are those of a malloc", stop, stops)
+		}
+	}
 }
