@@ -13,6 +13,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/diskcache"
 	"hdb/unwind"
 )
 
@@ -20,6 +21,11 @@ import (
 type Config struct {
 	// CFI is the unwinding table of a module, nil if it has none.
 	CFI func(inferior.Module) *unwind.Table
+	// Identity tells a module's files from all others, "" if that is not known; may
+	// be nil.
+	Identity func(inferior.Module) string
+	// Cache keeps compiled unwinding tables; nil keeps nothing.
+	Cache *diskcache.Dir
 	// Unwinder are the places where a module defines a function of the C++
 	// runtime's unwinder.
 	Unwinder func(m inferior.Module, name string) []breakpoints.Symbol
@@ -143,6 +149,7 @@ func (p *Probe) inject(c *caller) (err error) {
 	if p.tables, err = newTables(p.shared, p.remote.file); err != nil {
 		return err
 	}
+	p.tables.cache = p.cfg.Cache
 	if err = p.coreFDE(); err != nil {
 		return err
 	}

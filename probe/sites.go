@@ -6,12 +6,14 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
 	"hdb/probe/reloc"
+	"hdb/unwind"
 )
 
 // jumpSize is the length of jmp rel32, in bytes.
@@ -35,6 +37,7 @@ func (p *Probe) addModules(modules []inferior.Module) error {
 	if err != nil {
 		return err
 	}
+	var list []source
 	for _, m := range modules {
 		if slices.ContainsFunc(p.tables.mods, func(t tableOf) bool { return t.module.Low == m.Low && t.module.Path == m.Path }) {
 			continue
@@ -43,14 +46,16 @@ func (p *Probe) addModules(modules []inferior.Module) error {
 		if low >= high {
 			continue
 		}
-		code := p.codeOf(m, maps)
-		if err := p.tables.add(m, p.cfg.CFI(m), low, high, code); err != nil {
-			p.message("probe: %v", err)
+		s := source{module: m, low: low, high: high, code: p.codeOf(m, maps), cfi: func() *unwind.Table { return p.cfg.CFI(m) }}
+		if f, ok := s.code.(*codeFile); ok {
+			defer f.Close() // it was read only
+			if p.cfg.Identity != nil {
+				s.identity = f.identity(m, p.cfg.Identity(m))
+			}
 		}
-		if f, ok := code.(*codeFile); ok {
-			_ = f.Close() // it was read only
-		}
+		list = append(list, s)
 	}
+	p.tables.add(list, func(err error) { p.message("probe: %v", err) })
 	return nil
 }
 
@@ -74,6 +79,20 @@ func (p *Probe) codeOf(m inferior.Module, maps []inferior.Mapping) io.ReaderAt {
 type codeFile struct {
 	*os.File
 	maps []inferior.Mapping
+}
+
+// identity is that of the module's files with what of them is mapped as code, "" if it
+// is not known.
+func (c *codeFile) identity(m inferior.Module, files string) string {
+	if files == "" {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(files)
+	for _, x := range c.maps {
+		fmt.Fprintf(&b, "\n%v-%v %#x", x.Low.File(m.Bias), x.High.File(m.Bias), x.Offset)
+	}
+	return b.String()
 }
 
 // ReadAt reads what is mapped at a run address, up to the end of the mapping.

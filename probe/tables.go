@@ -10,6 +10,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/diskcache"
 	"hdb/probe/cfi"
 	"hdb/unwind"
 )
@@ -22,7 +23,8 @@ type tables struct {
 	rules  *cfi.Rules
 	sent   int    // rules in the memory file
 	end    uint64 // of the tables in the memory file
-	known  map[*unwind.Table]placed
+	known  map[tableKey]placed
+	cache  *diskcache.Dir
 	mods   []tableOf
 	mu     sync.Mutex // guards changes of mods, which only the owner makes
 	own    []tableOf  // the probe's own code
@@ -45,31 +47,107 @@ type tableOf struct {
 }
 
 func newTables(s *shared, at addr.Run) (*tables, error) {
-	t := &tables{shared: s, at: at, rules: cfi.NewRules(), end: fileTables, known: map[*unwind.Table]placed{}}
+	t := &tables{shared: s, at: at, rules: cfi.NewRules(), end: fileTables, known: map[tableKey]placed{}}
 	if id := t.rules.ID(cfi.Rule(formNoModule)); id != ruleNoMod {
 		return nil, fmt.Errorf("probe: the rule for code in no module is number %d, the core takes it for %d", id, ruleNoMod)
 	}
 	return t, nil
 }
 
-// add compiles the CFI of a module whose code covers the run addresses [low, high).
-func (t *tables) add(m inferior.Module, cfiTable *unwind.Table, low, high addr.Run, memory io.ReaderAt) error {
-	p, ok := t.known[cfiTable]
-	if !ok || cfiTable == nil || p.low != low.File(m.Bias) || p.high != high.File(m.Bias) {
-		code := biased{memory, m.Bias}
-		table, err := cfi.Compile(cfiTable, low.File(m.Bias), high.File(m.Bias), code, t.rules)
-		if err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
+// A source is where the table of a module comes from.
+type source struct {
+	module    inferior.Module
+	low, high addr.Run // of its code
+	code      io.ReaderAt
+	identity  string               // of its files, and how they are mapped; "" unknown
+	cfi       func() *unwind.Table // its CFI; asked of the owner's goroutine only
+}
+
+// A tableKey is what a module's table depends on.
+type tableKey struct {
+	low, high addr.File
+	identity  string
+	cfi       *unwind.Table // without identity
+}
+
+// add compiles the CFI of modules, unless it was compiled before, in this process or
+// for another one. report is told of modules that cannot be followed.
+func (t *tables) add(list []source, report func(error)) {
+	jobs := make([]*job, len(list))
+	var wg sync.WaitGroup
+	for i, s := range list {
+		j := t.job(s)
+		jobs[i] = j
+		if _, ok := t.known[j.key]; !ok && j.own == nil {
+			wg.Go(j.run)
 		}
-		if p, err = t.place(table, high.File(m.Bias)); err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
-		}
-		t.known[cfiTable] = p
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mods = append(t.mods, tableOf{m, m.Bias, p})
-	return nil
+	wg.Wait()
+	// Rules are numbered in the order of the list, however long each took.
+	for i, s := range list {
+		p, err := t.placed(jobs[i])
+		if err != nil {
+			report(fmt.Errorf("%s: %w", s.module.Name, err))
+			continue
+		}
+		t.mu.Lock()
+		t.mods = append(t.mods, tableOf{s.module, s.module.Bias, p})
+		t.mu.Unlock()
+	}
+}
+
+// A job makes the table of one module, on any goroutine.
+type job struct {
+	key   tableKey
+	cache *diskcache.Dir
+	cfi   *unwind.Table
+	code  io.ReaderAt
+	own   *cfi.Own // from the disk, or what run made of cfi and code
+	err   error
+}
+
+// tableKind is the kind of the files of kept tables; the number changes with their form.
+const tableKind = "cfi1"
+
+func (t *tables) job(s source) *job {
+	j := &job{
+		key:   tableKey{low: s.low.File(s.module.Bias), high: s.high.File(s.module.Bias), identity: s.identity},
+		cache: t.cache, code: biased{s.code, s.module.Bias},
+	}
+	if s.identity == "" {
+		j.cfi = s.cfi()
+		j.key.cfi = j.cfi
+		return j
+	}
+	if _, ok := t.known[j.key]; !ok {
+		if j.own, _ = cfi.Decode(t.cache.Get(tableKind, j.name()), j.key.low); j.own == nil {
+			j.cfi = s.cfi()
+		}
+	}
+	return j
+}
+
+// name is the key on disk.
+func (j *job) name() string { return fmt.Sprintf("%v-%v\n%s", j.key.low, j.key.high, j.key.identity) }
+
+func (j *job) run() {
+	j.own, j.err = cfi.CompileOwn(j.cfi, j.key.low, j.key.high, j.code)
+	if j.err == nil && j.key.identity != "" {
+		j.cache.Put(tableKind, j.name(), j.own.Encode())
+	}
+}
+
+// placed is the job's table in the memory file.
+func (t *tables) placed(j *job) (placed, error) {
+	p, ok := t.known[j.key]
+	if ok || j.err != nil {
+		return p, j.err
+	}
+	p, err := t.place(j.own.Table(t.rules), j.key.high)
+	if err == nil && j.key != (tableKey{low: j.key.low, high: j.key.high}) {
+		t.known[j.key] = p
+	}
+	return p, err
 }
 
 // biased reads a module's memory by file address.

@@ -56,7 +56,7 @@ func (s *Session) armProbe() error {
 	}
 	if s.probe == nil {
 		p, err := probe.Inject(s.proc, t, probe.Config{
-			CFI: s.moduleCFI, Unwinder: s.unwinderEntries, Sink: probeSink{s},
+			CFI: s.moduleCFI, Identity: s.moduleIdentity, Cache: s.cfg.Cache, Unwinder: s.unwinderEntries, Sink: probeSink{s},
 			Now: s.now(), MaxDepth: s.Settings.MaxDepth,
 			Message: func(m string) { s.notify("%s", m) },
 		})
@@ -271,6 +271,19 @@ func (s *Session) fallBack(err error) {
 func (s *Session) moduleCFI(m inferior.Module) *unwind.Table {
 	t, _, _ := s.mods.ModuleAt(m.Low)
 	return t
+}
+
+// moduleIdentity tells a module's files from all others, "" if that is not known.
+func (s *Session) moduleIdentity(m inferior.Module) string {
+	mod := s.mods.at(m.Low)
+	if mod == nil {
+		return ""
+	}
+	obj := s.mods.object(mod)
+	if obj == nil {
+		return ""
+	}
+	return obj.Identity()
 }
 
 // unwinderEntries are the places where a module defines a function of the C++
