@@ -74,13 +74,16 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 		text = strings.TrimSpace(rest)
 	}
 	if text == "" {
-		had := c.s.RecordStatus().Filter != ""
+		st := c.s.RecordStatus()
 		if err := c.s.FilterRecord(nil); err != nil {
 			return err
 		}
-		if had {
+		switch {
+		case st.Paused:
+			c.say("no filter: all events are recorded when the pause ends")
+		case st.Filter != "":
 			c.say("all events are recorded")
-		} else {
+		default:
 			c.say("no filter: all events are recorded")
 		}
 		return nil

@@ -110,11 +110,19 @@ func printFull(o *output, frames []session.Frame) {
 		if f.Inlined {
 			how = fmt.Sprintf("inlined, named by %s", f.Frame.Source)
 		}
-		o.line(span{plain, "     "}, span{styleAddr, f.Code.Addr().String()}, span{plain, fmt.Sprintf(" in %s+%#x", orUnknown(f.Module), f.Offset)}, span{styleGuess, "  " + how})
+		o.line(span{plain, "     "}, span{styleAddr, f.Code.Addr().String()}, span{plain, fullOffset(f)}, span{styleGuess, "  " + how})
 		if f.Linkage != "" && f.Linkage != f.Function {
 			o.line(span{styleGuess, "     linked as " + f.Linkage})
 		}
 	}
+}
+
+// fullOffset is how far a frame is in its function, and in which module.
+func fullOffset(f session.Frame) string {
+	if f.Function == "" || f.Inlined {
+		return " in " + orUnknown(f.Module)
+	}
+	return fmt.Sprintf(" +%#x in %s", f.Offset, orUnknown(f.Module))
 }
 
 func orUnknown(s string) string {

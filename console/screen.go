@@ -72,7 +72,7 @@ func (c *Console) confirm(format string, args ...any) bool {
 		return true
 	}
 	for {
-		answer, err := c.readLine(clean(sprintf(format, args...))+" (y or n) ")
+		answer, err := c.readLine(clean(sprintf(format, args...)) + " (y or n) ")
 		if err != nil {
 			return false
 		}

@@ -19,10 +19,7 @@ func (s *Session) Read(a addr.Run, n int) ([]byte, error) {
 		return nil, err
 	}
 	b := make([]byte, n)
-	got, err := s.proc.ReadAt(b, int64(a))
-	if err != nil {
-		err = fmt.Errorf("memory at %v: %w", a+addr.Run(got), err)
-	}
+	got, err := s.proc.ReadAt(b, int64(a)) // which says at what address
 	return b[:got], err
 }
 

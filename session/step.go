@@ -3,7 +3,6 @@ package session
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strings"
 
 	"hdb/inferior"
@@ -325,7 +324,7 @@ func (s *Session) stubName(pc addr.Run) (name string, ok bool) {
 func (s *Session) readPointer(a addr.Run) (addr.Run, error) {
 	var b [8]byte
 	if _, err := s.proc.ReadAt(b[:], int64(a)); err != nil {
-		return 0, fmt.Errorf("memory at %v: %w", a, err)
+		return 0, err // which names the address
 	}
 	return addr.Run(binary.LittleEndian.Uint64(b[:])), nil
 }
