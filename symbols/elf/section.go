@@ -111,6 +111,12 @@ func unpack(raw []byte, chdr bool) ([]byte, error) {
 	}
 	switch kind {
 	case delf.COMPRESS_ZLIB:
+		if proportionate(size, uint64(len(raw))) {
+			out := make([]byte, size)
+			if inflateZlib(out, raw) == nil {
+				return out, nil
+			}
+		}
 		r, err := zlib.NewReader(bytes.NewReader(raw))
 		if err != nil {
 			return nil, fmt.Errorf("zlib: %w", err)
@@ -127,10 +133,13 @@ func unpack(raw []byte, chdr bool) ([]byte, error) {
 	return nil, fmt.Errorf("compression type %d is unknown", uint32(kind))
 }
 
+// proportionate tells sizes of real files from those made up to use up memory.
+func proportionate(size, packed uint64) bool { return size/64 <= packed }
+
 // readExactly reads size bytes. The size is foreign: memory grows with what was
 // really read when it is out of proportion to the packed length.
 func readExactly(r io.Reader, size, packed uint64) ([]byte, error) {
-	if size/64 <= packed {
+	if proportionate(size, packed) {
 		out := make([]byte, size)
 		if n, err := io.ReadFull(r, out); err != nil {
 			return nil, fmt.Errorf("decompress byte %d of %d: %w", n, size, err)
