@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -28,8 +29,9 @@ func TestStackOfAThreadInTheProbe(t *testing.T) {
 		}
 		if st.Frames[0].Module == "hdb's probe" {
 			seen++
-			if turn := st.Frames[1].Function; turn != "turn" && turn != "malloc" && turn != "__libc_free" && turn != "free" {
-				t.Errorf("the probe was called by %q", turn)
+			// turn jumps to free instead of calling it.
+			if by := st.Frames[1].Function; !slices.Contains([]string{"turn", "main", "malloc", "free", "__libc_free"}, by) {
+				t.Errorf("the probe was called by %q", by)
 			}
 		}
 	}
