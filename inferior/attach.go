@@ -58,7 +58,15 @@ func (p *Process) seizeAll() error {
 	if p.cur.exit != nil {
 		return &AttachError{pid, fmt.Sprintf("it has just %v", *p.cur.exit), ""}
 	}
-	return p.prepare()
+	if err := p.prepare(); err != nil {
+		return err
+	}
+	for _, s := range p.sites { // nobody would take them out yet if hdb were killed
+		if err := p.putAside(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // seize takes one thread. Zombies, among them a leader whose other threads go

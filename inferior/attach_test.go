@@ -242,3 +242,42 @@ func TestAttachOtherUser(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// TestAttachWaitsForGuard: nothing of ours is in the program's code before the
+// guard is there, which would take it out.
+func TestAttachWaitsForGuard(t *testing.T) {
+	cmd, _ := background(t, build(t, "busy"), "5", "2000")
+	p := attach(t, cmd.Process.Pid)
+	traps := func(want byte) {
+		t.Helper()
+		if len(p.sites) == 0 {
+			t.Error("no trap at the dynamic linker's hook")
+		}
+		for a, s := range p.sites {
+			if want == 0 {
+				want = s.code[0]
+			}
+			if b, err := p.mem.peek(a); err != nil || b != want {
+				t.Errorf("%#x at %v, want %#x; %v", b, a, want, err)
+			}
+		}
+	}
+	traps(0)
+	if err := p.Guard(guardCommand); err != nil {
+		t.Fatal(err)
+	}
+	traps(0)
+	p.Wake(func() {
+		traps(int3)
+		if p.guard.table.head.guard.Load() == 0 {
+			t.Error("the program runs before the guard is there")
+		}
+		_ = p.Interrupt() // an error would mean that nothing runs
+	})
+	if s := resume(t, p); s.Reason != Interrupted {
+		t.Errorf("%v", s.Reason)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}

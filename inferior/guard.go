@@ -3,7 +3,9 @@ package inferior
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -31,8 +33,9 @@ type guard struct {
 	on      bool
 	told    bool // that its table is full
 	table   *guardTable
-	pipe    int        // write end
-	former  robustList // the thread's, before
+	pipe    int         // write end
+	former  robustList  // the thread's, before
+	failed  atomic.Bool // it cannot be started
 }
 
 // A robustList is what set_robust_list(2) takes.
@@ -106,6 +109,7 @@ func (p *Process) startGuard() error {
 	files[2] = pipe[0]
 	table.head.pid = int32(p.cur.pid)
 	p.guard.on, p.guard.table, p.guard.pipe = true, table, pipe[1]
+	p.guard.failed.Store(false)
 	p.guard.hold(p.owner)
 	p.mem.setTable(table)
 	go p.runGuard(p.guard.command, files, closeAll)
@@ -144,6 +148,7 @@ func (p *Process) runGuard(command []string, files []int, closeAll func()) {
 	}
 	closeAll()
 	if err != nil {
+		p.guard.failed.Store(true)
 		p.Wake(func() { p.message("guard: %v: if hdb is killed, traps stay in the process", err) })
 		return
 	}
@@ -151,6 +156,17 @@ func (p *Process) runGuard(command []string, files []int, closeAll func()) {
 		if _, ws, err := waitFor(pid, 0); err != nil || ws.Exited() || ws.Signaled() {
 			return
 		}
+	}
+}
+
+// await waits until the guard that was started is there, for a second: what is
+// put into the inferior before stays there if hdb is killed.
+func (g *guard) await() {
+	for range 1000 {
+		if !g.on || g.failed.Load() || g.table.head.guard.Load() != 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 

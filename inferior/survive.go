@@ -90,10 +90,9 @@ func (p *Process) secure() error {
 			continue
 		}
 		if s := p.sites[t.pc()]; s != nil && !slices.Contains(p.aside, s) {
-			if err := p.mem.poke(s.addr, s.code[0]); err != nil {
+			if err := p.putAside(s); err != nil {
 				return err
 			}
-			p.aside = append(p.aside, s)
 		}
 	}
 	p.guard.table.keepSignals(p.cur.order)
@@ -126,9 +125,18 @@ func (t *Thread) park() {
 	}
 }
 
-// putBack plants the int3s that secure has taken out.
+// putAside takes an int3 out until the threads run.
+func (p *Process) putAside(s *site) error {
+	p.aside = append(p.aside, s)
+	return p.mem.poke(s.addr, s.code[0])
+}
+
+// putBack plants the int3s that were put aside.
 func (p *Process) putBack() error {
 	p.guard.table.forgetSignals()
+	if len(p.aside) > 0 {
+		p.guard.await()
+	}
 	for _, s := range p.aside {
 		if p.sites[s.addr] != s {
 			continue
