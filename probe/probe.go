@@ -401,12 +401,15 @@ func (p *Probe) forgetThreads() {
 // take the slot from then on. It is not free as it was before, or threads that
 // have passed it over on the way to their own slots would take it for a second.
 func (p *Probe) empty(slot []byte) {
-	if key := binary.LittleEndian.Uint64(slot[slKey:]); key == 0 || key == slotLeft {
+	key := binary.LittleEndian.Uint64(slot[slKey:])
+	if key == slotLeft || key == 0 && binary.LittleEndian.Uint32(slot[slTID:]) == 0 {
 		return
 	}
 	p.counted += binary.LittleEndian.Uint64(slot[slEvents:])
 	clear(slot[slKey+8:])
-	(*atomic.Uint64)(unsafe.Pointer(&slot[slKey])).Store(slotLeft)
+	if key != 0 {
+		(*atomic.Uint64)(unsafe.Pointer(&slot[slKey])).Store(slotLeft)
+	}
 }
 
 // Events is how many events the core has counted since Inject, in all threads.
@@ -462,11 +465,12 @@ func (p *Probe) Guest(t, child int32, begins bool) {
 }
 
 // slotOf is the index of a thread's slot, -1 if it has none. The first thread may
-// have left another behind, from before it had an FS base.
+// have left another behind, from before it had an FS base: a free one, whose key
+// of 0 was its own at that time.
 func (p *Probe) slotOf(tid uint32) int {
 	for i := range numSlots {
 		slot := p.shared.slot(i)
-		if tid != 0 && binary.LittleEndian.Uint32(slot[slTID:]) == tid {
+		if binary.LittleEndian.Uint64(slot[slKey:]) != 0 && binary.LittleEndian.Uint32(slot[slTID:]) == tid {
 			return i
 		}
 	}
