@@ -121,9 +121,18 @@ func TestTrim(t *testing.T) {
 	dir := t.TempDir()
 	d := Open(dir, "one")
 	d.limit = 3000
+	foreign := filepath.Join(dir, "names-of-my-cats")
+	if err := os.WriteFile(foreign, make([]byte, 5000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-24 * time.Hour)
+	if err := os.Chtimes(foreign, long, long); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 5 {
 		d.Put("names", fmt.Sprint(i), make([]byte, 900))
-		path, _ := d.name("names", fmt.Sprint(i))
+		file, _ := d.name("names", fmt.Sprint(i))
+		path := filepath.Join(dir, file)
 		old := time.Now().Add(time.Duration(i-10) * time.Minute)
 		if err := os.Chtimes(path, old, old); err != nil {
 			t.Fatal(err)
@@ -146,9 +155,55 @@ func TestTrim(t *testing.T) {
 	if _, err := os.Stat(left); err == nil {
 		t.Error("a dead writer's file stays")
 	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("a file that is not the cache's: %v", err)
+	}
 	d.Put("names", "long", make([]byte, maxEntry+1))
 	if d.Get("names", "long") != nil {
 		t.Error("kept more than a file may have")
+	}
+}
+
+// TestForeignDirectory: what somebody else has put where the directory should be
+// leads hdb nowhere.
+func TestForeignDirectory(t *testing.T) {
+	none := func(what, dir string) {
+		t.Helper()
+		d := Open(dir, "one")
+		d.Put("names", "k", []byte("x"))
+		if d.Get("names", "k") != nil {
+			t.Errorf("%s: kept", what)
+		}
+	}
+	there := filepath.Join(t.TempDir(), "there")
+	Open(there, "one").Put("names", "k", []byte("x"))
+	file := only(t, there)
+	link := filepath.Join(t.TempDir(), "hdb")
+	if err := os.Symlink(there, link); err != nil {
+		t.Fatal(err)
+	}
+	none("a link", link)
+	none("a file", file)
+	none("below a file", filepath.Join(file, "hdb"))
+	if only(t, there) != file {
+		t.Error("a file was made where a link leads")
+	}
+	if os.Geteuid() != 0 {
+		return // nobody else can be given a directory
+	}
+	others := filepath.Join(t.TempDir(), "others")
+	if err := os.MkdirAll(filepath.Join(others, "hdb"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{others, filepath.Join(others, "hdb")} {
+		if err := os.Chown(dir, 4711, 4711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	none("somebody else's", filepath.Join(others, "hdb"))
+	none("in somebody else's", filepath.Join(others, "sub", "hdb"))
+	if _, err := os.Stat(filepath.Join(others, "sub")); err == nil {
+		t.Error("a directory was made in somebody else's")
 	}
 }
 

@@ -2,7 +2,6 @@ package diskcache
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -19,24 +18,17 @@ func FileID(info fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d %d %d.%09d %d.%09d", st.Dev, st.Ino, st.Size, st.Mtim.Sec, st.Mtim.Nsec, st.Ctim.Sec, st.Ctim.Nsec)
 }
 
-// readOwn reads a file that belongs to the user and that nobody else may write; nil
-// otherwise, and if it is longer than the limit.
-func readOwn(path string, limit int64) []byte {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil
+// belongs tells that a file or directory is the user's.
+func belongs(info fs.FileInfo) bool { return owner(info) == os.Geteuid() }
+
+// belongsToRoot tells that it is root's, as /tmp is.
+func belongsToRoot(info fs.FileInfo) bool { return owner(info) == 0 }
+
+// owner is the user ID, -1 without one.
+func owner(info fs.FileInfo) int {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return -1
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || info.Size() > limit {
-		return nil
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
-		return nil
-	}
-	b := make([]byte, info.Size())
-	if _, err := io.ReadFull(f, b); err != nil {
-		return nil
-	}
-	return b
+	return int(st.Uid)
 }
