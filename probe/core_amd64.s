@@ -29,6 +29,10 @@
 #define XRET BYTE $0xc3
 #define STATE $0x1122334455667788
 
+// PREFETCHW_AHEAD asks for the lines of records to come, which the consumer has
+// written last: prefetchw const_ringAhead(%r12).
+#define PREFETCHW_AHEAD BYTE $0x41; BYTE $0x0f; BYTE $0x0d; BYTE $0x8c; BYTE $0x24; LONG $const_ringAhead
+
 // From the argument registers and the return address to a frame, and back.
 #define PUSHFRAME \
 	LEAQ -32(SP), SP; \

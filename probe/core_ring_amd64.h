@@ -395,6 +395,7 @@ reserve:
 	DECQ R12
 	ANDQ AX, R12
 	ADDQ const_stRing(R11), R12
+	PREFETCHW_AHEAD
 	CMPQ DX, const_hdWakeAt(DI)
 	JCS  reserved
 	CMPL const_hdSleep(DI), $0

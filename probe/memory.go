@@ -34,7 +34,9 @@ const (
 	maxModules = 1024
 	modsSize   = maxModules * modSize
 	tablesSize = 64 << 20
-	ringSize   = 16 << 20
+	// Room for 130,000 events: a hundredth of a second of the fastest programs.
+	// More of it would have to be faulted in, and would not stay in caches.
+	ringSize = 4 << 20
 )
 
 // shared is the memory file, mapped in hdb.
