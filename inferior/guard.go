@@ -33,9 +33,10 @@ type guard struct {
 	on      bool
 	told    bool // that its table is full
 	table   *guardTable
-	pipe    int         // write end
-	former  robustList  // the thread's, before
-	failed  atomic.Bool // it cannot be started
+	pipe    int          // write end
+	former  robustList   // the thread's, before
+	gone    *atomic.Bool // it could not be started, or has ended; one for each
+	late    bool         // it was waited for in vain
 }
 
 // A robustList is what set_robust_list(2) takes.
@@ -109,10 +110,10 @@ func (p *Process) startGuard() error {
 	files[2] = pipe[0]
 	table.head.pid = int32(p.cur.pid)
 	p.guard.on, p.guard.table, p.guard.pipe = true, table, pipe[1]
-	p.guard.failed.Store(false)
+	p.guard.gone, p.guard.late = new(atomic.Bool), false
 	p.guard.hold(p.owner)
 	p.mem.setTable(table)
-	go p.runGuard(p.guard.command, files, closeAll)
+	go p.runGuard(p.guard.command, files, closeAll, p.guard.gone)
 	return nil
 }
 
@@ -136,7 +137,8 @@ func (g *guard) hold(tid int) {
 // runGuard starts the process and waits for its end. It has a session of its
 // own: no key typed and no hangup reaches it. Its name is not hdb's, so that
 // who kills all hdbs by name leaves it alive.
-func (p *Process) runGuard(command []string, files []int, closeAll func()) {
+func (p *Process) runGuard(command []string, files []int, closeAll func(), gone *atomic.Bool) {
+	defer gone.Store(true)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	pid := 0
 	if err == nil {
@@ -148,7 +150,6 @@ func (p *Process) runGuard(command []string, files []int, closeAll func()) {
 	}
 	closeAll()
 	if err != nil {
-		p.guard.failed.Store(true)
 		p.Wake(func() { p.message("guard: %v: if hdb is killed, traps stay in the process", err) })
 		return
 	}
@@ -159,15 +160,21 @@ func (p *Process) runGuard(command []string, files []int, closeAll func()) {
 	}
 }
 
-// await waits until the guard that was started is there, for a second: what is
-// put into the inferior before stays there if hdb is killed.
-func (g *guard) await() {
+// awaitGuard waits until the guard that was started is there, once and for a second:
+// what is put into the inferior before stays there if hdb is killed.
+func (p *Process) awaitGuard() {
+	g := &p.guard
+	if !g.on || g.late {
+		return
+	}
 	for range 1000 {
-		if !g.on || g.failed.Load() || g.table.head.guard.Load() != 0 {
+		if g.gone.Load() || g.table.head.guard.Load() != 0 {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
+	g.late = true
+	p.message("guard: not there after a second: if hdb is killed, traps may stay in the process")
 }
 
 // endGuard tells the guard that there is nothing to do any more.

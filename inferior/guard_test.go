@@ -213,3 +213,39 @@ func BenchmarkGuard(b *testing.B) {
 		b.StartTimer()
 	}
 }
+
+// TestGuardNeverThere: what waits for a guard does so once, and not at all for one
+// that has ended.
+func TestGuardNeverThere(t *testing.T) {
+	for _, c := range []struct {
+		command []string
+		late    bool
+	}{{[]string{"/bin/false"}, false}, {[]string{"/bin/sleep"}, true}} { // sleeps for 3 s and more
+		p, _ := launch(t, build(t, "threads"), "1", "1", "1")
+		var told []string
+		p.SetHooks(Hooks{Message: func(m string) { told = append(told, m) }})
+		if err := p.SetKillOnExit(false); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Guard(c.command); err != nil {
+			t.Fatal(err)
+		}
+		if !c.late {
+			for i := 0; !p.guard.gone.Load(); i++ {
+				if i == 5000 {
+					t.Fatal("its end goes unnoticed")
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}
+		for range 2 {
+			p.awaitGuard()
+		}
+		if p.guard.late != c.late || (len(told) == 1) != c.late {
+			t.Errorf("%s: late is %v, messages %q", c.command[0], p.guard.late, told)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -309,6 +309,9 @@ func TestBorrow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := b.Open(unix.SYS_MEMFD_CREATE, 0, 0, 0, 0, 0); err == nil {
+			t.Error("more arguments than the stub has room for")
+		}
 		fd, err := b.Open(unix.SYS_EPOLL_CREATE1, unix.EPOLL_CLOEXEC)
 		if err != nil {
 			t.Fatal(err)

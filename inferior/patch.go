@@ -82,7 +82,7 @@ func (p *Process) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.R
 	if len(code) == 0 || len(code) > maxPatch {
 		return nil, fmt.Errorf("patch at %v: %d bytes, want 1 to %d", a, len(code), maxPatch)
 	}
-	p.guard.await()
+	p.awaitGuard()
 	pt := &Patch{p: p, at: a, code: slices.Clone(code), over: over, moves: moves}
 	err := p.withoutGuests(func() error {
 		movers, err := p.standing(pt)

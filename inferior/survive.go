@@ -135,7 +135,7 @@ func (p *Process) putAside(s *site) error {
 func (p *Process) putBack() error {
 	p.guard.table.forgetSignals()
 	if len(p.aside) > 0 {
-		p.guard.await()
+		p.awaitGuard()
 	}
 	for _, s := range p.aside {
 		if p.sites[s.addr] != s {

@@ -85,6 +85,9 @@ func (b *Borrowed) Syscall(nr uint64, args ...uint64) (uint64, error) {
 // arguments. If hdb is killed before Close the thread closes it. After an error
 // nothing but Return may follow.
 func (b *Borrowed) Open(nr uint64, args ...uint64) (uint64, error) {
+	if len(args) > 4 {
+		return 0, fmt.Errorf("remote system call %d: %d arguments, there is room for 4 before what closes its result", nr, len(args))
+	}
 	ifDead := appendCall([]byte{0x48, 0x89, 0xc7}, unix.SYS_CLOSE) // mov %rax,%rdi
 	fd, err := b.call(nr, appendCall(nil, nr, args...), ifDead)
 	if err != nil {

@@ -51,6 +51,7 @@ func (p *Process) Plant(a addr.Run, h Handler) (*Trap, error) {
 	}
 	s := p.sites[a]
 	if s == nil {
+		p.awaitGuard()
 		if err := p.mem.plant(a); err != nil {
 			return nil, fmt.Errorf("trap at %v: %w", a, err)
 		}
