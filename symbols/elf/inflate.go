@@ -275,14 +275,11 @@ func buildTable(table []uint32, first uint, lens []uint8, entry func(symbol int)
 			continue
 		}
 		e := entry(symbol)
-		if e == 0 {
-			if l <= uint8(first) { // the fixed code has symbols that must not occur
-				next[l]++
-				continue
-			}
+		if e != 0 {
+			e |= uint32(l)
+		} else if uint(l) > first { // only the fixed code has symbols that must not occur
 			return false
 		}
-		e |= uint32(l)
 		from := uint(bits.Reverse16(next[l]) >> (16 - l))
 		next[l]++
 		if uint(l) <= first {

@@ -103,6 +103,23 @@ func TestInflateFixed(t *testing.T) {
 	}
 }
 
+// TestInflateFixedAgain: the fixed code's tables are the same whatever block was before.
+func TestInflateFixedAgain(t *testing.T) {
+	var fresh, used inflater
+	for i := range used.lit {
+		used.lit[i] = entLiteral | 9
+	}
+	for i := range used.dist {
+		used.dist[i] = entBase | 9
+	}
+	if !fresh.fixed() || !used.fixed() {
+		t.Fatal("no tables")
+	}
+	if [1 << litBits]uint32(used.lit[:]) != [1 << litBits]uint32(fresh.lit[:]) || [1 << distBits]uint32(used.dist[:]) != [1 << distBits]uint32(fresh.dist[:]) {
+		t.Error("entries of the block before stay")
+	}
+}
+
 func TestInflateDamage(t *testing.T) {
 	source := samples(t)["source"][:40000]
 	z := deflate(t, source, 6)
