@@ -345,3 +345,47 @@ func TestBorrow(t *testing.T) {
 		t.Errorf("%v", st)
 	}
 }
+
+// TestStubInModule: where the vDSO has no room a thread makes its calls behind the
+// code of a module.
+func TestStubInModule(t *testing.T) {
+	p, _ := launch(t, build(t, "threads"), "1", "10", "10")
+	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+	resume(t, p)
+	maps, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := false
+	for _, m := range maps {
+		if m.Path == "[vdso]" {
+			if _, err := p.WriteAt([]byte{1}, int64(m.High-1)); err != nil {
+				t.Fatal(err)
+			}
+			full = true
+		}
+	}
+	if !full {
+		t.Error("no vDSO")
+	}
+	th := p.Threads()[0]
+	b, err := th.Borrow()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(maps, func(m Mapping) bool {
+		return m.Low <= b.at && b.at < m.High && m.Perm == "r-xp" && strings.HasPrefix(m.Path, "/")
+	}) {
+		t.Errorf("the stub is at %v", b.at)
+	}
+	if tid, err := b.Syscall(unix.SYS_GETTID); err != nil || int(tid) != th.TID {
+		t.Errorf("gettid: %d, %v", tid, err)
+	}
+	if err := b.Return(); err != nil {
+		t.Error(err)
+	}
+	left := make([]byte, stubSize)
+	if _, err := p.ReadAt(left, int64(b.at)); err != nil || len(bytes.Trim(left, "\x00")) != 0 {
+		t.Errorf("% x is left, %v", left, err)
+	}
+}

@@ -21,7 +21,7 @@ type modules struct {
 	known  map[moduleKey]Module
 	trap   *Trap    // at the dynamic linker's hook
 	armed  bool     // the hook has been looked for
-	stub   addr.Run // where a stub can stand, 0 not looked for
+	stub   addr.Run // where a stub can stand in the vDSO, 0 not looked for or nowhere
 	shadow int8     // hasShadowStack: 0 not known, 1 no, 2 yes
 }
 

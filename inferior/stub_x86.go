@@ -5,6 +5,8 @@ import (
 	"debug/elf"
 	"encoding/binary"
 	"errors"
+	"os"
+	"slices"
 
 	"hdb/internal/addr"
 )
@@ -93,25 +95,42 @@ func (p *Process) stubPlace() (addr.Run, error) {
 			return p.mods.stub, nil
 		}
 	}
+	// A file can be written to while it is mapped, and modules come and go: only what is
+	// mapped now tells where code is.
+	isCode := func(a addr.Run) bool {
+		return slices.ContainsFunc(maps, func(m Mapping) bool {
+			return m.Low <= a && a+stubSize <= m.High && m.Perm[1:] == "-xp"
+		})
+	}
 	for _, m := range p.mods.list {
-		f, err := elf.Open(m.Path)
-		if err != nil {
-			continue // the vDSO, or it is gone
-		}
-		for _, s := range f.Progs {
-			end := addr.File(s.Vaddr + s.Memsz).Run(m.Bias)
-			a := (end+pageSize-1)&^(pageSize-1) - stubSize
-			if s.Type == elf.PT_LOAD && s.Flags&(elf.PF_X|elf.PF_W) == elf.PF_X && a >= end && p.stubFits(a) {
-				p.mods.stub = a
-				break
+		for _, a := range codeEnds(m) {
+			if isCode(a) && p.stubFits(a) {
+				return a, nil
 			}
-		}
-		f.Close()
-		if p.mods.stub != 0 {
-			return p.mods.stub, nil
 		}
 	}
 	return 0, errors.New("remote system call: no room for a stub behind the code of any module")
+}
+
+// codeEnds are where the last pages of a module's code have room for a stub; none if
+// its file cannot be read, as the vDSO's.
+func codeEnds(m Module) (ends []addr.Run) {
+	if st, err := os.Stat(m.Path); err != nil || !st.Mode().IsRegular() { // to open a pipe would wait
+		return nil
+	}
+	f, err := elf.Open(m.Path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	for _, s := range f.Progs {
+		end := addr.File(s.Vaddr + s.Memsz).Run(m.Bias)
+		a := (end+pageSize-1)&^(pageSize-1) - stubSize
+		if s.Type == elf.PT_LOAD && s.Flags&(elf.PF_X|elf.PF_W) == elf.PF_X && a >= end {
+			ends = append(ends, a)
+		}
+	}
+	return ends
 }
 
 const pageSize = 4096

@@ -155,9 +155,11 @@ func (r *reader) run() {
 		default:
 		}
 		handled, released := r.some()
-		if handled > 0 {
+		if handled == batch {
 			continue
 		}
+		// Records that come one by one would be read where they are written: the
+		// two processors would take the lines from one another. They pile up first.
 		wakeAt := released + ringSize/4
 		r.p.shared.word(hdWakeAt).Store(wakeAt)
 		sleep.Store(1)
