@@ -19,21 +19,50 @@ func findDebugFile(f *elf.File, id string, cfg Config) (found *elf.File, problem
 			break
 		}
 		path := filepath.Join(cfg.Sysroot, dir, ".build-id", id[:2], id[2:]+".debug")
-		d, err := elf.Open(path)
+		d, err := openIdentified(path, id)
 		if err != nil {
 			problem = noteProblem(problem, err)
 			continue
 		}
-		if got := d.BuildID(); got != id {
-			d.Close()
-			problem = fmt.Sprintf("%s: build ID %s, wanted %s", path, got, id)
-			continue
-		}
 		return d, ""
 	}
+	if d, why := findLinked(f, id, cfg); d != nil {
+		return d, ""
+	} else if problem == "" {
+		problem = why
+	}
+	if cfg.Fetch == nil || id == "" {
+		return nil, problem
+	}
+	path, err := cfg.Fetch.DebugInfo(id)
+	if err != nil {
+		return nil, noteProblem(problem, err)
+	}
+	d, err := openIdentified(path, id)
+	if err != nil {
+		return nil, noteProblem(problem, err)
+	}
+	return d, ""
+}
+
+// openIdentified opens the file that must have that build ID.
+func openIdentified(path, id string) (*elf.File, error) {
+	d, err := elf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if got := d.BuildID(); got != id {
+		d.Close()
+		return nil, fmt.Errorf("%s: build ID %s, wanted %s", path, got, id)
+	}
+	return d, nil
+}
+
+// findLinked looks for the file of the debug link of f.
+func findLinked(f *elf.File, id string, cfg Config) (found *elf.File, problem string) {
 	name, crc, ok := f.DebugLink()
 	if !ok {
-		return nil, problem
+		return nil, ""
 	}
 	own := filepath.Dir(f.Path)
 	if abs, err := filepath.Abs(own); err == nil {

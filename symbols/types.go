@@ -13,8 +13,17 @@ import (
 type Config struct {
 	DebugDirs []string // directories of separate debug files; nil means /usr/lib/debug
 	Sysroot   string   // prefix for every absolute path that an object or its debug link names
+	// Fetch is asked last, for what no directory has; nil asks nobody.
+	Fetch Fetcher
 	// Cache keeps what Lookup has found for the next time; nil keeps nothing.
 	Cache *diskcache.Dir
+}
+
+// A Fetcher gets debug files from elsewhere, such as a debuginfod server.
+type Fetcher interface {
+	// DebugInfo is the path of the debug file with that build ID, hexadecimal. It may
+	// take as long as a download does; the file must not change afterwards.
+	DebugInfo(buildID string) (path string, err error)
 }
 
 func (c Config) debugDirs() []string {
