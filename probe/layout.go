@@ -160,8 +160,6 @@ const (
 
 	headerSize = 4096
 
-	ringAhead = 512 // bytes from a record to the one whose line is asked for
-
 	ownerDied = 0x40000000 // FUTEX_OWNER_DIED, linux/futex.h
 )
 
