@@ -7,6 +7,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
+	"hdb/unwind"
 
 	"golang.org/x/arch/x86/x86asm"
 )
@@ -28,6 +29,21 @@ func (f frameRow) rule() cfi.Rule {
 		flags |= cfi.RBXAtCFA
 	}
 	return cfi.NewRule(cfi.Hidden, f.cfa, flags, f.bp, f.bx)
+}
+
+// rowOf is the row of a rule that hdb's own unwinder can be told by ehFrame: the
+// probe's all, and most of instructions that were moved.
+func rowOf(r cfi.Rule) (row frameRow, ok bool) {
+	row = frameRow{cfa: r.Offset()}
+	saved := r.Flags()
+	if saved&cfi.RBPAtCFA != 0 {
+		row.bp = r.RBPSlot()
+	}
+	if saved&cfi.RBXAtCFA != 0 {
+		row.bx = r.RBXSlot()
+	}
+	form := r.Form()
+	return row, (form == cfi.Hidden || form == cfi.SP) && saved&^(cfi.RBPAtCFA|cfi.RBXAtCFA) == 0 && row.cfa >= 8
 }
 
 // A frameMap is the rows of a piece of code by offset: one for each instruction
@@ -184,6 +200,34 @@ func (m frameMap) ehFrame(low addr.Run, size int) (section []byte, fde int) {
 	}
 	section = appendEntry(section, uint32(fde+4), body)
 	return append(section, 0, 0, 0, 0), fde
+}
+
+// unwinding is the island's table for hdb's own unwinder; rules are the walker's.
+func (i *island) unwinding(rules []cfi.Rule) (*unwind.Table, error) {
+	var section []byte
+	var low addr.Run
+	piece := frameMap{}
+	end := func(at addr.Run) {
+		if len(piece) > 0 {
+			b, _ := piece.ehFrame(low, int(at-low))
+			section = append(section, b[:len(b)-4]...) // not the terminator
+			piece = frameMap{}
+		}
+	}
+	for _, r := range i.rows {
+		row, ok := rowOf(rules[r.id])
+		if !ok {
+			end(r.at)
+			continue
+		}
+		if len(piece) == 0 {
+			low = r.at
+		}
+		piece[int(r.at-low)] = row
+	}
+	end(i.next())
+	section = append(section, 0, 0, 0, 0)
+	return unwind.NewTable(unwind.Sections{Name: "[hdb probe]", EhFrame: section, EhFrameAddr: addr.File(i.base)})
 }
 
 func appendSaved(b []byte, reg byte, slot int8) []byte {

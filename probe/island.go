@@ -7,6 +7,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
+	"hdb/unwind"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +19,10 @@ type island struct {
 	base addr.Run
 	used uint64
 	rows []islandRow // ascending
+
+	// What unwinding made of the first so many rows.
+	cfi     *unwind.Table
+	cfiRows int
 }
 
 // An islandRow says how to unwind from an address on.

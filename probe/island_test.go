@@ -97,6 +97,35 @@ func TestNear(t *testing.T) {
 	}
 }
 
+// What hdb's own unwinder is told of an island is what the walker is told.
+func TestIslandUnwinding(t *testing.T) {
+	rules := cfi.NewRules()
+	i := &island{base: 0x700000000000}
+	for n, r := range []cfi.Rule{
+		frameRow{cfa: 8}.rule(), frameRow{cfa: 16}.rule(), frameRow{cfa: 8}.rule(), cfi.NewRule(cfi.NoCFI, 0, 0, 0, 0),
+		cfi.NewRule(cfi.SP, 24, cfi.RBPAtCFA, -2, 0), cfi.NewRule(cfi.BP, 16, 0, 0, 0), frameRow{cfa: 32, bp: -2, bx: -3}.rule(),
+	} {
+		at, err := i.take(16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.note(at+addr.Run(n%2), rules.ID(r))
+	}
+	table, err := i.unwinding(rules.List())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []int64{8, 16, 8, 0, 24, 0, 32} {
+		row, ok := table.RowAt(addr.File(i.base) + addr.File(16*n+n%2+3))
+		if ok != (want != 0) || ok && (row.CFA.Offset != want || row.CFA.Reg != dwRSP) {
+			t.Errorf("piece %d: %+v, %v, want rsp+%d", n, row.CFA, ok, want)
+		}
+	}
+	if row, _ := table.RowAt(addr.File(i.base) + 100); row.Rules[dwRBP].Offset != -16 || row.Rules[dwRBX].Offset != -24 {
+		t.Errorf("saved registers: %+v", row.Rules)
+	}
+}
+
 func TestIslandRows(t *testing.T) {
 	i := &island{base: 0x700000000000}
 	if tab := i.table(); !slices.Equal(tab.Offs, []uint32{0}) || !slices.Equal(tab.IDs, []uint16{cfi.NoCFIID}) {

@@ -515,6 +515,19 @@ func (p *Probe) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
 	if pc >= p.remote.core && pc < p.remote.core+maxCore {
 		return p.coreCFI, 0, true
 	}
+	for _, i := range p.islands {
+		if !i.covers(pc) {
+			continue
+		}
+		if i.cfiRows != len(i.rows) {
+			t, err := i.unwinding(p.tables.rules.List())
+			if err != nil {
+				p.message("probe: unwinding of its own code: %v", err)
+			}
+			i.cfi, i.cfiRows = t, len(i.rows)
+		}
+		return i.cfi, 0, i.cfi != nil
+	}
 	return nil, 0, false
 }
 
