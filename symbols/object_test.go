@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"sync"
 	"testing"
 
@@ -36,11 +37,16 @@ func TestOpenErrors(t *testing.T) {
 		}
 		return h
 	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		path string
 		is   error
 		text string
 	}{
+		{pipe, symbols.ErrNotELF, "not a regular file"},
 		{filepath.Join(dir, "none"), fs.ErrNotExist, "no such file"},
 		{dir, symbols.ErrNotELF, "not a regular file"},
 		{write("empty", nil), symbols.ErrNotELF, "0 bytes"},

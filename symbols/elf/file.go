@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
@@ -102,7 +103,7 @@ type prog struct {
 
 // Open maps the file at path.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for a writer
 	if err != nil {
 		return nil, err
 	}
