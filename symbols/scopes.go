@@ -1,0 +1,194 @@
+package symbols
+
+import (
+	"slices"
+	"sync"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/symbols/dwarf/scope"
+	"hdb/symbols/elf"
+)
+
+// A Scope is what one frame of the chain at an address can name: the entries
+// whose children are its variables.
+type Scope struct {
+	// Blocks are the entries around the address, innermost first: lexical blocks and
+	// last the function, or the inlined copy.
+	Blocks []dwarf.DIE
+	// Physical is the function with code of its own, whose DW_AT_frame_base holds.
+	Physical dwarf.DIE
+	Language Language
+}
+
+// Scopes lists the scopes at a as Lookup lists the frames: innermost first. For a
+// return address ask for the byte before.
+func (o *Object) Scopes(a addr.File) []Scope {
+	var out []Scope
+	o.guard(func() {
+		dw, _ := o.dwarf()
+		if dw == nil {
+			return
+		}
+		unit := dw.unitAt(uint64(a))
+		if unit < 0 {
+			return
+		}
+		tree := dw.tree(unit)
+		var s Scope
+		for i := tree.At(uint64(a)); i >= 0; i = tree.Nodes[i].Parent {
+			n := &tree.Nodes[i]
+			d := tree.Unit.DIE(n.Off)
+			s.Blocks = append(s.Blocks, d)
+			if n.Kind == scope.Block {
+				continue
+			}
+			s.Language = languageOf(dw.nodeName(unit, i), tree.Unit)
+			out = append(out, s)
+			s = Scope{}
+			if n.Kind == scope.Function {
+				for j := range out {
+					out[j].Physical = d
+				}
+				return
+			}
+		}
+	})
+	return out
+}
+
+// UnitAt is the unit with code at a, nil without.
+func (o *Object) UnitAt(a addr.File) (u *dwarf.Unit) {
+	o.guard(func() {
+		if dw, _ := o.dwarf(); dw != nil {
+			if i := dw.unitAt(uint64(a)); i >= 0 {
+				u = dw.units[i]
+			}
+		}
+	})
+	return u
+}
+
+// Units lists the units of the object's DWARF.
+func (o *Object) Units() (units []*dwarf.Unit) {
+	o.guard(func() {
+		if dw, _ := o.dwarf(); dw != nil {
+			units = dw.units
+		}
+	})
+	return units
+}
+
+// Qualified puts the names of the namespaces and types around d before name.
+func (o *Object) Qualified(d dwarf.DIE, name string) string {
+	o.guard(func() {
+		dw, _ := o.dwarf()
+		if dw == nil {
+			return
+		}
+		if _, ok := dw.index[d.Unit]; ok {
+			name = dw.enclosures(d.Unit).Qualify(d, name)
+		}
+	})
+	return name
+}
+
+// LocSections are the location lists of the object's DWARF.
+func (o *Object) LocSections() dwarf.LocSections {
+	var s dwarf.LocSections
+	s.Loc, _, _ = o.Section(".debug_loc")
+	s.LocLists, _, _ = o.Section(".debug_loclists")
+	return s
+}
+
+// Guard runs fn, which reads entries of an object, and ends it early with an error
+// when the object's file is cut meanwhile.
+func Guard(fn func()) error { return elf.Guard(fn) }
+
+// Declared indexes what is declared outside of functions: variables, types and
+// enumerators, by the last part of their names.
+type Declared struct {
+	variables, types map[string][]dwarf.DIE
+}
+
+// Variables are the variables of that last name part; declarations are left out.
+func (d *Declared) Variables(name string) []dwarf.DIE { return d.variables[name] }
+
+// Types are the types of that last name part, as DW_AT_name has it; declarations
+// are left out.
+func (d *Declared) Types(name string) []dwarf.DIE { return d.types[name] }
+
+// VariableNames lists the names, sorted.
+func (d *Declared) VariableNames() []string {
+	names := make([]string, 0, len(d.variables))
+	for n := range d.variables {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// NewDeclared scans units. Entries inside of functions are passed over.
+func NewDeclared(units []*dwarf.Unit, workers int) *Declared {
+	all := &Declared{variables: map[string][]dwarf.DIE{}, types: map[string][]dwarf.DIE{}}
+	parts := make([]*Declared, len(units))
+	next := make(chan int, len(units))
+	for i := range units {
+		next <- i
+	}
+	close(next)
+	var wg sync.WaitGroup
+	for range max(workers, 1) {
+		wg.Go(func() {
+			for i := range next {
+				elf.Guard(func() { parts[i] = declaredIn(units[i]) })
+			}
+		})
+	}
+	wg.Wait()
+	for _, p := range parts {
+		if p == nil {
+			continue
+		}
+		for n, list := range p.variables {
+			all.variables[n] = append(all.variables[n], list...)
+		}
+		for n, list := range p.types {
+			all.types[n] = append(all.types[n], list...)
+		}
+	}
+	return all
+}
+
+func declaredIn(u *dwarf.Unit) *Declared {
+	d := &Declared{variables: map[string][]dwarf.DIE{}, types: map[string][]dwarf.DIE{}}
+	w := u.Walk()
+	for w.Next() {
+		e := w.DIE
+		switch e.Tag() {
+		case dwarf.TagSubprogram, dwarf.TagArrayType, dwarf.TagSubroutineType, dwarf.TagLexicalBlock, dwarf.TagInlinedSubroutine:
+			w.SkipChildren()
+		case dwarf.TagVariable:
+			if e.Has(dwarf.AtDeclaration) || !e.Has(dwarf.AtLocation) && !e.Has(dwarf.AtConstValue) {
+				continue
+			}
+			if name := scope.Describe(e).Name; name != "" {
+				d.variables[name] = append(d.variables[name], e)
+			}
+		case dwarf.TagStructureType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagEnumerationType, dwarf.TagTypedef, dwarf.TagBaseType:
+			if e.Has(dwarf.AtDeclaration) {
+				continue
+			}
+			if v, ok := e.Attr(dwarf.AtName); ok {
+				name := string(v.Str())
+				d.types[name] = append(d.types[name], e)
+			}
+		case dwarf.TagEnumerator:
+			if v, ok := e.Attr(dwarf.AtName); ok {
+				name := string(v.Str())
+				d.variables[name] = append(d.variables[name], e)
+			}
+		}
+	}
+	return d
+}
