@@ -87,6 +87,10 @@ type File struct {
 	symOnce  [2]sync.Once
 	symCache [2]*Table
 	symErr   [2]error
+
+	miniOnce sync.Once
+	mini     *File
+	miniErr  error
 }
 
 type section struct {

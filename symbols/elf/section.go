@@ -226,18 +226,55 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	return name, binary.LittleEndian.Uint32(b[at:]), true
 }
 
-// AltLink is the contents of .gnu_debugaltlink: the path and build ID of the
-// file that dwz moved shared entries to.
+// AltLink is the contents of .gnu_debugaltlink or of DWARF 5's .debug_sup: the path
+// and build ID (checksum) of the file that dwz moved shared entries to.
 func (f *File) AltLink() (path, buildID string, ok bool) {
 	b, err := f.Section(".gnu_debugaltlink")
-	if err != nil || len(b) == 0 {
+	if err != nil {
 		return "", "", false
+	}
+	if len(b) == 0 {
+		path, buildID, is, ok := f.supplementary()
+		return path, buildID, ok && !is && path != ""
 	}
 	path = cstring(b)
 	if path == "" || len(path)+1 > len(b) {
 		return "", "", false
 	}
 	return path, hex.EncodeToString(b[len(path)+1:]), true
+}
+
+// AltID is what an AltLink calls this file: its build ID, or the checksum of a
+// .debug_sup that says that the file is supplementary.
+func (f *File) AltID() string {
+	if id := f.BuildID(); id != "" {
+		return id
+	}
+	_, id, is, ok := f.supplementary()
+	if !ok || !is {
+		return ""
+	}
+	return id
+}
+
+// supplementary reads .debug_sup (DWARF 5 section 7.3.6). is says that the file is
+// the supplementary one itself; else path and id name it.
+func (f *File) supplementary() (path, id string, is, ok bool) {
+	b, err := f.Section(".debug_sup")
+	if err != nil || len(b) < 4 || binary.LittleEndian.Uint16(b) != 5 || b[2] > 1 {
+		return "", "", false, false
+	}
+	is, b = b[2] == 1, b[3:]
+	path = cstring(b)
+	if len(path)+1 > len(b) {
+		return "", "", false, false
+	}
+	b = b[len(path)+1:]
+	size, n := binary.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) || size > 64 {
+		return "", "", false, false
+	}
+	return path, hex.EncodeToString(b[n:][:size]), is, true
 }
 
 // CRC32 is the checksum of the whole file that a debug link names.
