@@ -28,7 +28,7 @@ const (
 )
 
 // namesKind is the kind of the kept files; the number changes with their form.
-const namesKind = "names1"
+const namesKind = "names2"
 
 // Identity tells the object's files from all others, and from the same ones changed:
 // the object, its debug file and its dwz file. It is "" if that cannot be told.
@@ -148,6 +148,7 @@ func encodeNames(known map[keptKey][]Frame) []byte {
 			put(uint64(f.Entry))
 			put(uint64(f.Line))
 			put(uint64(f.Column))
+			put(uint64(f.Discriminator))
 			flag(f.Inlined)
 			put(uint64(f.Source))
 			put(uint64(f.Language))
@@ -195,7 +196,7 @@ func decodeNames(b []byte) map[keptKey][]Frame {
 		for range get(maxChain) {
 			frames = append(frames, Frame{
 				Function: text(), Linkage: text(), File: text(), Entry: addr.File(get(anything)),
-				Line: int(get(number)), Column: int(get(number)), Inlined: get(1) != 0,
+				Line: int(get(number)), Column: int(get(number)), Discriminator: int(get(1<<32 - 1)), Inlined: get(1) != 0,
 				Source: Provenance(get(uint64(FromDWARF))), Language: Language(get(1<<16 - 1)),
 			})
 			if bad {

@@ -23,7 +23,7 @@ func (o *Object) LookupStatement(pc addr.File) []Frame {
 			return frames
 		}
 		if b, ok := o.lineBlock(uint64(pc)); ok && b.File == frames[0].File && b.Line != frames[0].Line {
-			frames[0].Line, frames[0].Column = b.Line, 0
+			frames[0].Line, frames[0].Column, frames[0].Discriminator = b.Line, 0, 0
 		}
 		return frames
 	})
@@ -48,6 +48,7 @@ func (o *Object) lookup(a addr.File) []Frame {
 		}
 		if frames != nil {
 			frames[0].File, frames[0].Line, frames[0].Column = file, int(row.Line), int(row.Col)
+			frames[0].Discriminator = int(row.Disc)
 		}
 		return frames
 	}
@@ -82,6 +83,7 @@ func (o *Object) lookup(a addr.File) []Frame {
 		file, lineNo, col = dw.file(tree.Unit, n.CallFile), int(n.CallLine), int(n.CallCol)
 		i = tree.FunctionOf(n.Parent)
 	}
+	frames[0].Discriminator = int(row.Disc)
 	return frames
 }
 

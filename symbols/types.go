@@ -110,9 +110,11 @@ type Frame struct {
 	File     string // absolute where the compilation directory is known; "" unknown
 	Line     int    // 0 unknown
 	Column   int    // 0 unknown
-	Inlined  bool
-	Source   Provenance
-	Language Language
+	// Discriminator tells the parts of a line's code apart, of the innermost frame; 0 without.
+	Discriminator int
+	Inlined       bool
+	Source        Provenance
+	Language      Language
 }
 
 // Function is a place where a function can be entered.

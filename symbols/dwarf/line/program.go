@@ -223,11 +223,12 @@ type machine struct {
 	col   uint16
 	stmt  bool
 	flags uint8
+	disc  uint32
 	first int // of the current sequence in Rows
 }
 
 func (m *machine) reset() {
-	m.addr, m.file, m.line, m.col, m.stmt, m.flags = 0, 1, 1, 0, m.h.stmt, 0
+	m.addr, m.file, m.line, m.col, m.stmt, m.flags, m.disc = 0, 1, 1, 0, m.h.stmt, 0, 0
 	m.first = len(m.t.Rows)
 }
 
@@ -236,8 +237,8 @@ func (m *machine) emit(flags uint8) {
 	if m.stmt {
 		f |= Stmt
 	}
-	m.t.Rows = append(m.t.Rows, Row{Addr: m.addr, Line: m.line, File: m.file, Col: m.col, Flag: f})
-	m.flags = 0
+	m.t.Rows = append(m.t.Rows, Row{Addr: m.addr, Line: m.line, File: m.file, Disc: m.disc, Col: m.col, Flag: f})
+	m.flags, m.disc = 0, 0
 }
 
 func (m *machine) run() {
@@ -305,7 +306,7 @@ func (m *machine) extended() {
 	case lneDefineFile:
 		m.t.defineFile(&m.b, m.b.CString())
 	case lneSetDiscriminator:
-		if m.b.Uleb() != 0 {
+		if m.disc = uint32(m.b.Uleb()); m.disc != 0 {
 			m.flags |= Discriminator
 		}
 	}

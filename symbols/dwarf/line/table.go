@@ -27,6 +27,7 @@ type Row struct {
 	Addr uint64
 	Line uint32
 	File uint32 // index for Table.File
+	Disc uint32 // discriminator: which part of the line's code, 0 without
 	Col  uint16 // 0xffff also stands for greater columns
 	Flag uint8
 }
