@@ -6,8 +6,9 @@
 // sections it was given. Malformed input ends a walk early or gives zero
 // values; it never panics, and every loop consumes input or is bounded.
 //
-// Split DWARF is not followed yet: a skeleton unit has no functions. A dwz file
-// is another Data, reached through Alt.
+// A dwz or supplementary file is another Data, reached through Alt. A split unit
+// lies in the Data of its .dwo file, or of its part of a Package, and is linked to
+// its skeleton, through which it finds addresses and lines.
 package dwarf
 
 import (
@@ -19,15 +20,24 @@ import (
 	"sync/atomic"
 )
 
-// Sections are the contents of a file's .debug_* sections, nil when absent.
+// Sections are the contents of a file's .debug_* sections, or of the .debug_*.dwo
+// ones of a file of split units; nil when absent.
 type Sections struct {
 	Info, Abbrev, Str, LineStr, StrOffsets, Addr, Ranges, RngLists, Line, Aranges []byte
+	// Types has the type units of DWARF 4; Loc and LocLists are read for split units.
+	Types, Loc, LocLists []byte
 }
 
 // Data is the DWARF of one file.
 type Data struct {
 	Sections
-	alt *Data
+	alt   *Data
+	types *Data // of .debug_types: Info is that section, the others are shared
+	owner *Data // of a Data that is such types: what it belongs to
+
+	sigsOnce sync.Once
+	sigs     map[uint64]*Unit   // type units by signature
+	foreign  func(uint64) *Unit // finds type units elsewhere in a Package; nil without
 
 	unitsOnce sync.Once
 	units     []*Unit
@@ -36,7 +46,8 @@ type Data struct {
 	mu      sync.Mutex
 	abbrevs map[abbrevKey]*Abbrevs
 
-	abbrevWork atomic.Int64 // bytes of abbreviations parsed so far
+	abbrevWork *atomic.Int64 // bytes of abbreviations parsed so far, of all parts of a Package
+	abbrevMax  int64
 }
 
 // maxAbbrevWork bounds how often .debug_abbrev is read: the tables of a hostile
@@ -46,7 +57,7 @@ const maxAbbrevWork = 256
 
 // parseAbbrevs is readAbbrevs within the bound.
 func (d *Data) parseAbbrevs(off uint64, f format, only uint64) (*Abbrevs, error) {
-	if d.abbrevWork.Load() > maxAbbrevWork*int64(len(d.Abbrev))+16<<20 {
+	if d.abbrevWork.Load() > d.abbrevMax {
 		return nil, errors.New("abbreviation tables overlap too often")
 	}
 	t, n, err := readAbbrevs(d.Abbrev, off, f, only)
@@ -61,7 +72,17 @@ type abbrevKey struct {
 
 // New wraps the sections. alt is the dwz file that they refer to, or nil.
 func New(s Sections, alt *Data) *Data {
-	return &Data{Sections: s, alt: alt, abbrevs: map[abbrevKey]*Abbrevs{}}
+	return newData(s, alt, new(atomic.Int64), maxAbbrevWork*int64(len(s.Abbrev))+16<<20)
+}
+
+func newData(s Sections, alt *Data, work *atomic.Int64, most int64) *Data {
+	d := &Data{Sections: s, alt: alt, abbrevs: map[abbrevKey]*Abbrevs{}, abbrevWork: work, abbrevMax: most}
+	if len(s.Types) > 0 {
+		s.Info, s.Types, s.Aranges = s.Types, nil, nil
+		d.types = newData(s, alt, work, most)
+		d.types.owner = d
+	}
+	return d
 }
 
 // Alt is the dwz file, nil without.
@@ -79,6 +100,9 @@ type Unit struct {
 
 	f         format
 	abbrevOff uint64
+	id        uint64 // of a skeleton or split unit of DWARF 5; the signature of a type unit
+	typeOff   uint64 // of a type unit: its type's entry, from the header
+	skel      *Unit  // of a split unit, nil until Link
 
 	err error // why nothing of the unit can be read
 
@@ -101,6 +125,8 @@ type Root struct {
 	HasLines bool
 	LowPC    uint64
 	Dwo      string // DW_AT_dwo_name: the unit's entries are in that file
+	DwoID    uint64 // of a skeleton and its split unit: both have the same
+	HasDwoID bool
 
 	strOffsets, addrBase, rnglists, rangesBase uint64
 }
@@ -142,15 +168,18 @@ func (d *Data) readHeader(off uint64) (*Unit, error) {
 	case u.Version >= 2 && u.Version <= 4:
 		u.abbrevOff = b.Uint(offSize)
 		u.f.addrSize = int(b.U8())
+		if d.owner != nil {
+			u.Type, u.id, u.typeOff = UnitTypes, b.U64(), b.Uint(offSize)
+		}
 	case u.Version == 5:
 		u.Type = UnitType(b.U8())
 		u.f.addrSize = int(b.U8())
 		u.abbrevOff = b.Uint(offSize)
 		switch u.Type {
 		case UnitSkeleton, UnitSplitCompile:
-			b.Skip(8)
+			u.id = b.U64()
 		case UnitTypes, UnitSplitTypes:
-			b.Skip(8 + uint64(offSize))
+			u.id, u.typeOff = b.U64(), b.Uint(offSize)
 		}
 	default:
 		u.First = u.End // its length is known, so the next unit is found: nothing of this one is read
@@ -235,6 +264,9 @@ func (u *Unit) load() error {
 			r.rangesBase = it.Value.Uint()
 		}
 	}
+	if u.Type == UnitSkeleton || u.Type == UnitSplitCompile {
+		r.DwoID, r.HasDwoID = u.id, true
+	}
 	it = die.Attrs()
 	for it.Next() {
 		switch it.At {
@@ -252,6 +284,8 @@ func (u *Unit) load() error {
 			r.LowPC, _ = it.Value.Addr()
 		case AtDwoName, AtGNUDwoName:
 			r.Dwo = string(it.Value.Str())
+		case AtGNUDwoID:
+			r.DwoID, r.HasDwoID = it.Value.Uint(), true
 		}
 	}
 	return nil

@@ -146,30 +146,36 @@ func (u *Unit) Location(v Value, s LocSections, pc uint64) (expr []byte, ok bool
 	if !v.IsLocList() {
 		return nil, false
 	}
-	root, err := u.Load()
-	if err != nil {
+	if _, err := u.Load(); err != nil {
 		return nil, false
 	}
-	if u.Version < 5 {
-		return u.locList4(s.Loc, v.n, root.LowPC, pc)
+	base := u.LineUnit().root.LowPC
+	if u.skel != nil { // its lists are in its own file
+		s = LocSections{Loc: u.Data.Loc, LocLists: u.Data.LocLists}
+	}
+	switch {
+	case u.Version < 5 && u.skel != nil:
+		return u.locListGNU(s.Loc, v.n, base, pc)
+	case u.Version < 5:
+		return u.locList4(s.Loc, v.n, base, pc)
 	}
 	off := v.n
 	if v.Form == FormLoclistx {
-		base := uint64(12)
+		table := uint64(12)
 		if u.f.offSize == 8 {
-			base = 20
+			table = 20
 		}
 		if b, ok := u.Root().Attr(AtLoclistsBase); ok {
-			base = b.Uint()
+			table = b.Uint()
 		}
-		at, ok := tableEntry(base, v.n, uint64(u.f.offSize), s.LocLists)
+		at, ok := tableEntry(table, v.n, uint64(u.f.offSize), s.LocLists)
 		if !ok {
 			return nil, false
 		}
 		b := NewBuf(s.LocLists, at)
-		off = base + b.Uint(u.f.offSize)
+		off = table + b.Uint(u.f.offSize)
 	}
-	return u.locList5(s.LocLists, off, root.LowPC, pc)
+	return u.locList5(s.LocLists, off, base, pc)
 }
 
 // locList4 reads .debug_loc: pairs of offsets from a base address, each with an
@@ -264,4 +270,37 @@ func (u *Unit) locList5(section []byte, off, base, pc uint64) ([]byte, bool) {
 		}
 	}
 	return fallback, has
+}
+
+// locListGNU reads .debug_loc.dwo of DWARF 4: kinds as those of DWARF 5 up to
+// lleOffsetPair, but with lengths and offsets of four bytes, and expressions behind
+// a length of two (GNU's DebugFission).
+func (u *Unit) locListGNU(section []byte, off, base, pc uint64) ([]byte, bool) {
+	b := NewBuf(section, off)
+	for range maxLocEntries {
+		var from, to uint64
+		switch b.U8() {
+		case lleBaseAddressx:
+			base, _ = u.addrx(b.Uleb())
+			continue
+		case lleStartxEndx:
+			from, _ = u.addrx(b.Uleb())
+			to, _ = u.addrx(b.Uleb())
+		case lleStartxLength:
+			from, _ = u.addrx(b.Uleb())
+			to = from + uint64(b.U32())
+		case lleOffsetPair:
+			from, to = base+uint64(b.U32()), base+uint64(b.U32())
+		default: // the end, or damage
+			return nil, false
+		}
+		expr := b.Bytes(uint64(b.U16()))
+		if b.Bad() {
+			return nil, false
+		}
+		if from <= pc && pc < to {
+			return expr, true
+		}
+	}
+	return nil, false
 }

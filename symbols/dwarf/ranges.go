@@ -43,7 +43,10 @@ func (d DIE) Ranges(dst []Range, max int) []Range {
 // RangeList appends the list that the value of a DW_AT_ranges names.
 func (u *Unit) RangeList(dst []Range, v Value, max int) []Range {
 	if u.Version < 5 {
-		return u.ranges4(dst, u.root.rangesBase+v.n, max)
+		if u.skel != nil { // DW_AT_GNU_ranges_base is for the split unit alone
+			return u.skel.ranges4(dst, u.skel.root.rangesBase+v.n, max)
+		}
+		return u.ranges4(dst, v.n, max)
 	}
 	off := v.n
 	if v.Form == FormRnglistx {
@@ -56,6 +59,15 @@ func (u *Unit) RangeList(dst []Range, v Value, max int) []Range {
 		off = u.root.rnglists + b.Uint(int(size))
 	}
 	return u.ranges5(dst, off, max)
+}
+
+// RangeBytes is the size of the sections that the unit's range lists lie in.
+func (u *Unit) RangeBytes() int {
+	n := len(u.Data.Ranges) + len(u.Data.RngLists)
+	if u.skel != nil {
+		n += len(u.skel.Data.Ranges)
+	}
+	return n
 }
 
 // ranges4 reads .debug_ranges: pairs of offsets from a base address.
@@ -94,7 +106,7 @@ const (
 
 func (u *Unit) ranges5(dst []Range, off uint64, max int) []Range {
 	b := NewBuf(u.Data.RngLists, off)
-	base, size := u.root.LowPC, u.f.addrSize
+	base, size := u.LineUnit().root.LowPC, u.f.addrSize
 	for end := len(dst) + max; len(dst) < end && !b.Bad(); {
 		switch b.U8() {
 		case rleEndOfList:

@@ -153,6 +153,7 @@ func (v Value) Addr() (uint64, bool) {
 
 // addrx reads entry i of the unit's part of .debug_addr.
 func (u *Unit) addrx(i uint64) (uint64, bool) {
+	u = u.LineUnit()
 	size := uint64(u.f.addrSize)
 	off, ok := tableEntry(u.root.addrBase, i, size, u.Data.Addr)
 	if !ok {
@@ -208,15 +209,17 @@ func (v Value) unitRef() (uint64, bool) {
 	return 0, false
 }
 
-// Ref is the entry that a reference names; invalid when it is in a type unit, in
-// a dwz file that is not there, or nowhere.
+// Ref is the entry that a reference names, the type for that of a type unit; invalid
+// when it is in a file that is not there, or nowhere.
 func (v Value) Ref() DIE {
 	if off, ok := v.unitRef(); ok {
 		return v.unit.DIE(off)
 	}
 	switch v.Form {
 	case FormRefAddr:
-		return v.unit.Data.DIE(v.n)
+		return v.unit.Data.info().DIE(v.n)
+	case FormRefSig8:
+		return v.unit.Data.TypeUnit(v.n).typeDIE()
 	case FormGNURefAlt, FormRefSup4, FormRefSup8:
 		if v.unit.Data.alt != nil {
 			return v.unit.Data.alt.DIE(v.n)
@@ -233,7 +236,11 @@ func (v Value) RefOffset() (*Data, uint64, bool) {
 	}
 	switch v.Form {
 	case FormRefAddr:
-		return v.unit.Data, v.n, true
+		return v.unit.Data.info(), v.n, true
+	case FormRefSig8:
+		if u := v.unit.Data.TypeUnit(v.n); u != nil {
+			return u.Data, u.Off + u.typeOff, true
+		}
 	case FormGNURefAlt, FormRefSup4, FormRefSup8:
 		return v.unit.Data.alt, v.n, v.unit.Data.alt != nil
 	}

@@ -170,6 +170,11 @@ func (e *Enclosures) nameOf(off uint64) string {
 	if d.Has(dwarf.AtName) {
 		return "?" // in a dwz file that is not there
 	}
+	if v, ok := d.Attr(dwarf.AtSignature); ok { // a stub for the type in a type unit
+		if name := Describe(v.Ref()).Name; name != "" {
+			return name
+		}
+	}
 	if v, ok := d.Attr(dwarf.AtExtension); ok {
 		if name := Describe(v.Ref()).Name; name != "" {
 			return name

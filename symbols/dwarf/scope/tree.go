@@ -68,7 +68,7 @@ func (t *Tree) FunctionOf(i int32) int32 {
 // lists, so that a few bytes name many ranges. Real lists belong to one entry
 // each and take two bytes or more for a range.
 func maxRanges(u *dwarf.Unit) int {
-	return (len(u.Data.Ranges)+len(u.Data.RngLists))/2 + int(u.End-u.Off)
+	return u.RangeBytes()/2 + int(u.End-u.Off)
 }
 
 // builder walks a unit.
