@@ -53,8 +53,8 @@ func (o *Object) readCFI() (*unwind.Table, error) {
 	if s.DebugFrame, s.DebugFrameAddr, err = read(o.elf, ".debug_frame"); err != nil {
 		return nil, err
 	}
-	if s.DebugFrame == nil && o.debug != nil {
-		if s.DebugFrame, s.DebugFrameAddr, err = read(o.debug, ".debug_frame"); err != nil {
+	if d := o.debugFile(); s.DebugFrame == nil && d != nil {
+		if s.DebugFrame, s.DebugFrameAddr, err = read(d, ".debug_frame"); err != nil {
 			return nil, err
 		}
 	}

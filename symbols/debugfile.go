@@ -5,144 +5,236 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"hdb/symbols/elf"
 )
 
+// An Attempt is a place where a debug file was looked for.
+type Attempt struct {
+	Path string
+	Why  string // what was wrong with it, "" for the file that is used
+}
+
+// maxAttempts bounds the list of one object: paths come from the file.
+const maxAttempts = 32
+
+// missing is the Why of a path where nothing is.
+const missing = "no such file"
+
+// A search looks for the files that go with an ELF file, and keeps where it looked.
+type search struct {
+	cfg      Config
+	attempts []Attempt
+	problem  string // of the first file that was there and is not used
+}
+
+func (s *search) note(path, why string) {
+	if len(s.attempts) < maxAttempts {
+		s.attempts = append(s.attempts, Attempt{path, why})
+	}
+	if s.problem == "" && why != missing && why != "" {
+		s.problem = why
+		if !strings.Contains(why, path) {
+			s.problem = path + ": " + why
+		}
+	}
+}
+
+// open opens the file at path if it is the right one; nil otherwise.
+func (s *search) open(path string, check func(*elf.File) error) *elf.File {
+	for _, a := range s.attempts {
+		if a.Path == path {
+			return nil // the same file by another way
+		}
+	}
+	d, err := elf.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir):
+		s.note(path, missing)
+		return nil
+	case err != nil:
+		s.note(path, err.Error())
+		return nil
+	}
+	if err := check(d); err != nil {
+		d.Close()
+		s.note(path, err.Error())
+		return nil
+	}
+	s.note(path, "")
+	return d
+}
+
+// any opens the first of the paths with the right file.
+func (s *search) any(paths []string, check func(*elf.File) error) *elf.File {
+	for _, p := range paths {
+		if d := s.open(p, check); d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// roots are the directories that stand for / where files of the object are looked
+// for, the likeliest first.
+func (c Config) roots() []string {
+	roots := []string{}
+	for _, r := range []string{c.Root, c.Sysroot, "/"} {
+		if r = filepath.Clean(r); r != "." && !slices.Contains(roots, r) {
+			roots = append(roots, r)
+		}
+	}
+	return roots
+}
+
+// below is an absolute path in each root, with the links in it followed there.
+func (c Config) below(path string) []string {
+	var all []string
+	for _, root := range c.roots() {
+		all = append(all, inRoot(root, path))
+	}
+	return all
+}
+
+// byBuildID lists where a debug file of that build ID is: in .build-id of each debug
+// directory.
+func (c Config) byBuildID(id string) []string {
+	if len(id) < 4 {
+		return nil
+	}
+	var all []string
+	for _, dir := range c.debugDirs() {
+		all = append(all, c.below(filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug"))...)
+	}
+	return all
+}
+
+// names are the paths by which f is known: to its process, as it was opened, and where
+// a link leads.
+func (c Config) names(f *elf.File) []string {
+	var all []string
+	add := func(path string) {
+		if abs, err := filepath.Abs(path); err == nil && !slices.Contains(all, abs) {
+			all = append(all, abs)
+		}
+	}
+	if c.Name != "" {
+		add(c.Name)
+	}
+	if c.Name == "" || !strings.HasPrefix(f.Path, "/proc/") {
+		add(f.Path)
+	}
+	if real, err := filepath.EvalSymlinks(f.Path); err == nil && !strings.HasPrefix(f.Path, "/proc/") {
+		add(real)
+	}
+	for _, name := range slices.Clone(all) {
+		for _, root := range c.roots() { // as the inferior calls what lies below the root
+			if rest, ok := strings.CutPrefix(name, root+"/"); ok && root != "/" {
+				add("/" + rest)
+			}
+		}
+	}
+	return all
+}
+
 // findDebugFile looks for the separate debug file of f where gdb does: by build
 // ID below each debug directory, then by debug link beside the file, in its
-// .debug folder and below the debug directories. problem says why a file that
-// was found is not used.
-func findDebugFile(f *elf.File, id string, cfg Config) (found *elf.File, problem string) {
-	for _, dir := range cfg.debugDirs() {
-		if len(id) < 4 {
-			break
-		}
-		path := filepath.Join(cfg.Sysroot, dir, ".build-id", id[:2], id[2:]+".debug")
-		d, err := openIdentified(path, id)
-		if err != nil {
-			problem = noteProblem(problem, err)
-			continue
-		}
-		return d, ""
+// .debug folder and below the debug directories.
+func (s *search) findDebugFile(f *elf.File, id string) *elf.File {
+	if d := s.any(s.cfg.byBuildID(id), hasBuildID(id)); d != nil {
+		return d
 	}
-	if d, why := findLinked(f, id, cfg); d != nil {
-		return d, ""
-	} else if problem == "" {
-		problem = why
-	}
-	if cfg.Fetch == nil || id == "" {
-		return nil, problem
-	}
-	path, err := cfg.Fetch.DebugInfo(id)
-	if err != nil {
-		return nil, noteProblem(problem, err)
-	}
-	d, err := openIdentified(path, id)
-	if err != nil {
-		return nil, noteProblem(problem, err)
-	}
-	return d, ""
-}
-
-// openIdentified opens the file that must have that build ID.
-func openIdentified(path, id string) (*elf.File, error) {
-	d, err := elf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if got := d.BuildID(); got != id {
-		d.Close()
-		return nil, fmt.Errorf("%s: build ID %s, wanted %s", path, got, id)
-	}
-	return d, nil
-}
-
-// findLinked looks for the file of the debug link of f.
-func findLinked(f *elf.File, id string, cfg Config) (found *elf.File, problem string) {
 	name, crc, ok := f.DebugLink()
-	if !ok {
-		return nil, ""
-	}
-	own := filepath.Dir(f.Path)
-	if abs, err := filepath.Abs(own); err == nil {
-		own = abs
-	}
-	paths := []string{filepath.Join(own, name), filepath.Join(own, ".debug", name)}
-	for _, dir := range cfg.debugDirs() {
-		paths = append(paths, filepath.Join(cfg.Sysroot, dir, own, name))
-	}
-	for _, path := range paths {
-		d, err := openLinked(path, f, id, crc)
-		if err != nil {
-			problem = noteProblem(problem, err)
-			continue
-		}
-		return d, ""
-	}
-	return nil, problem
-}
-
-// noteProblem keeps the first error that is not just a missing file.
-func noteProblem(problem string, err error) string {
-	if problem == "" && !errors.Is(err, fs.ErrNotExist) {
-		return err.Error()
-	}
-	return problem
-}
-
-// openLinked opens a debug link's file and checks that it belongs to f: by build
-// ID when both have one, by checksum otherwise.
-func openLinked(path string, f *elf.File, id string, crc uint32) (*elf.File, error) {
-	d, err := elf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if got := d.BuildID(); id != "" && got != "" {
-		if got == id {
-			return d, nil
-		}
-		d.Close()
-		return nil, fmt.Errorf("%s: build ID %s, wanted %s (of %s)", path, got, id, f.Path)
-	}
-	if got := d.CRC32(); got != crc {
-		d.Close()
-		return nil, fmt.Errorf("%s: checksum %08x, the debug link of %s says %08x", path, got, f.Path, crc)
-	}
-	return d, nil
-}
-
-// findAltFile opens the dwz file of a file with DWARF. nil when there is none or
-// it is not the right one: what refers to it then stays unresolved.
-func findAltFile(f *elf.File, cfg Config) *elf.File {
-	path, id, ok := f.AltLink()
 	if !ok {
 		return nil
 	}
 	var paths []string
+	for _, own := range s.cfg.names(f) {
+		dir := filepath.Dir(own)
+		paths = append(paths, s.cfg.below(filepath.Join(dir, name))...)
+		paths = append(paths, s.cfg.below(filepath.Join(dir, ".debug", name))...)
+		for _, debug := range s.cfg.debugDirs() {
+			paths = append(paths, s.cfg.below(filepath.Join(debug, dir, name))...)
+		}
+	}
+	return s.any(paths, func(d *elf.File) error { return checkLinked(d, f, id, crc) })
+}
+
+// hasBuildID is the check for a file that was looked for by its build ID.
+func hasBuildID(id string) func(*elf.File) error {
+	return func(d *elf.File) error {
+		if got := d.BuildID(); got != id {
+			return fmt.Errorf("%s: build ID %s, wanted %s", d.Path, orNone(got), id)
+		}
+		return nil
+	}
+}
+
+// checkLinked tells whether a debug link's file belongs to f: by build ID when both
+// have one, by checksum otherwise.
+func checkLinked(d, f *elf.File, id string, crc uint32) error {
+	if got := d.BuildID(); id != "" && got != "" {
+		if got == id {
+			return nil
+		}
+		return fmt.Errorf("%s: build ID %s, wanted %s (of %s)", d.Path, got, id, f.Path)
+	}
+	if got := d.CRC32(); got != crc {
+		return fmt.Errorf("%s: checksum %08x, the debug link of %s says %08x", d.Path, got, f.Path, crc)
+	}
+	return nil
+}
+
+func orNone(id string) string {
+	if id == "" {
+		return "none"
+	}
+	return id
+}
+
+// fetchDebugFile asks the fetcher.
+func (s *search) fetchDebugFile(id string) *elf.File {
+	if s.cfg.Fetch == nil || id == "" {
+		return nil
+	}
+	path, err := s.cfg.Fetch.DebugInfo(id)
+	if err != nil {
+		s.note("debuginfod", err.Error())
+		return nil
+	}
+	return s.open(path, hasBuildID(id))
+}
+
+// findAltFile opens the dwz file of a file with DWARF. nil when there is none or
+// it is not the right one: what refers to it then stays unresolved.
+func (s *search) findAltFile(f *elf.File) *elf.File {
+	path, id, ok := f.AltLink()
+	if !ok {
+		return nil
+	}
+	check := func(d *elf.File) error {
+		if got := d.AltID(); got != id {
+			return fmt.Errorf("%s: build ID %s, %s wants %s", d.Path, orNone(got), f.Path, id)
+		}
+		return nil
+	}
+	var paths []string
 	if filepath.IsAbs(path) {
-		paths = append(paths, filepath.Join(cfg.Sysroot, path))
+		paths = s.cfg.below(path)
 	} else {
+		for _, name := range s.cfg.names(f) {
+			paths = append(paths, s.cfg.below(filepath.Join(filepath.Dir(name), path))...)
+		}
 		paths = append(paths, filepath.Join(filepath.Dir(f.Path), path))
 		if real, err := filepath.EvalSymlinks(f.Path); err == nil {
 			paths = append(paths, filepath.Join(filepath.Dir(real), path))
 		}
 	}
-	for _, dir := range cfg.debugDirs() {
-		if len(id) >= 4 {
-			paths = append(paths, filepath.Join(cfg.Sysroot, dir, ".build-id", id[:2], id[2:]+".debug"))
-		}
-		paths = append(paths, filepath.Join(cfg.Sysroot, dir, ".dwz", filepath.Base(path)))
+	paths = append(paths, s.cfg.byBuildID(id)...)
+	for _, dir := range s.cfg.debugDirs() {
+		paths = append(paths, s.cfg.below(filepath.Join(dir, ".dwz", filepath.Base(path)))...)
 	}
-	for _, p := range paths {
-		alt, err := elf.Open(p)
-		if err != nil {
-			continue
-		}
-		if alt.BuildID() == id {
-			return alt
-		}
-		alt.Close()
-	}
-	return nil
+	return s.any(paths, check)
 }

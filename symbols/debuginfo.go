@@ -76,16 +76,17 @@ func (o *Object) dwarf() (*debugInfo, error) {
 
 func (o *Object) readDWARF() (*debugInfo, error) {
 	f := o.elf
-	if o.debug != nil {
-		f = o.debug
+	o.fetch()
+	if d := o.debugFile(); d != nil {
+		f = d
 	}
 	sections, err := dwarfSections(f)
 	if err != nil || len(sections.Info) == 0 {
 		return nil, err
 	}
 	var alt *dwarf.Data
-	if o.alt != nil {
-		altSections, err := dwarfSections(o.alt)
+	if a := o.altFile(); a != nil {
+		altSections, err := dwarfSections(a)
 		if err != nil {
 			return nil, err
 		}

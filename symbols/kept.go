@@ -34,7 +34,7 @@ const namesKind = "names2"
 // the object, its debug file and its dwz file. It is "" if that cannot be told.
 func (o *Object) Identity() string {
 	ids := []string{o.buildID}
-	for _, f := range []*elf.File{o.elf, o.debug, o.alt} {
+	for _, f := range []*elf.File{o.elf, o.debugFile(), o.altFile()} {
 		switch {
 		case f == nil:
 			ids = append(ids, "none")
@@ -81,6 +81,7 @@ func (k *keptNames) get(o *Object, key keptKey) ([]Frame, bool) {
 	if o.cfg.Cache == nil {
 		return nil, false
 	}
+	o.fetch() // answers without the debug file are others
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.read {

@@ -2,9 +2,11 @@ package symbols
 
 import (
 	delf "debug/elf"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"hdb/internal/addr"
 	"hdb/symbols/demangle"
@@ -16,11 +18,15 @@ import (
 type Object struct {
 	cfg   Config
 	elf   *elf.File
-	debug *elf.File // the separate debug file, nil without
-	alt   *elf.File // the dwz file, nil without
+	debug *elf.File // the separate debug file, nil without; see debugFile
+	alt   *elf.File // the dwz file, nil without; see altFile
 
-	linkProblem string // why a debug file that exists was refused
+	attempts    []Attempt // where these were looked for
+	linkProblem string    // why a debug file that exists was refused
 	buildID     string
+
+	fetchOnce sync.Once
+	fetched   atomic.Pointer[fetched]
 
 	dwarfOnce sync.Once
 	dw        *debugInfo
@@ -32,6 +38,13 @@ type Object struct {
 	stubs   pltStubs
 	goTable goTable
 	kept    keptNames
+}
+
+// fetched is what the fetcher was asked for.
+type fetched struct {
+	debug, alt *elf.File // nil without
+	attempts   []Attempt
+	problem    string
 }
 
 // Open opens the ELF file at path. The error wraps ErrNotELF, *ArchError or the
@@ -58,23 +71,82 @@ func newObject(f *elf.File, cfg Config) *Object {
 	o := &Object{cfg: cfg, elf: f}
 	o.guard(func() {
 		o.buildID = f.BuildID()
+		s := search{cfg: cfg}
+		from := f
 		if !f.HasSection(".debug_info") {
-			o.debug, o.linkProblem = findDebugFile(f, o.buildID, cfg)
+			if o.debug = s.findDebugFile(f, o.buildID); o.debug != nil {
+				from, s.problem = o.debug, ""
+			}
 		}
-		if o.debug != nil {
-			o.alt = findAltFile(o.debug, cfg)
-		} else {
-			o.alt = findAltFile(f, cfg)
+		o.alt = s.findAltFile(from)
+		o.attempts, o.linkProblem = s.attempts, s.problem
+		if _, _, ok := from.AltLink(); ok && o.alt == nil && s.problem == "" {
+			o.linkProblem = altProblem(from)
 		}
 	})
 	return o
+}
+
+// altProblem says that the dwz file is missing.
+func altProblem(f *elf.File) string {
+	path, id, _ := f.AltLink()
+	return fmt.Sprintf("%s: what it shares with others is in %s (build ID %s), which is missing", f.Path, path, id)
+}
+
+// fetch asks the fetcher for the files that no directory has, once. That may take
+// long: it is left until DWARF is asked for.
+func (o *Object) fetch() {
+	if o.cfg.Fetch == nil {
+		return
+	}
+	o.fetchOnce.Do(func() {
+		got := &fetched{}
+		o.guard(func() {
+			s := search{cfg: o.cfg}
+			from := o.debug
+			switch {
+			case o.debug != nil:
+			case o.elf.HasSection(".debug_info"):
+				from = o.elf
+			default:
+				got.debug = s.fetchDebugFile(o.buildID)
+				if from = got.debug; from != nil {
+					got.alt = s.findAltFile(from)
+				}
+			}
+			if from != nil && o.alt == nil && got.alt == nil {
+				if _, id, ok := from.AltLink(); ok {
+					got.alt = s.fetchDebugFile(id)
+				}
+			}
+			got.attempts, got.problem = s.attempts, s.problem
+		})
+		o.fetched.Store(got)
+	})
+}
+
+// debugFile is the separate debug file, nil without. One that is fetched later takes
+// the place of none.
+func (o *Object) debugFile() *elf.File {
+	if f := o.fetched.Load(); o.debug == nil && f != nil {
+		return f.debug
+	}
+	return o.debug
+}
+
+// altFile is the dwz file, nil without.
+func (o *Object) altFile() *elf.File {
+	if f := o.fetched.Load(); o.alt == nil && f != nil {
+		return f.alt
+	}
+	return o.alt
 }
 
 // Close unmaps the files. Nothing of the object may be used afterwards.
 func (o *Object) Close() error {
 	o.kept.save(o)
 	err := o.elf.Close()
-	for _, f := range []*elf.File{o.debug, o.alt} {
+	for _, f := range []*elf.File{o.debugFile(), o.altFile()} {
 		if f != nil {
 			f.Close()
 		}
@@ -100,7 +172,7 @@ func (o *Object) Segments() []Segment { return slices.Clone(o.elf.Segments) }
 // must not be changed.
 func (o *Object) Section(name string) (data []byte, at addr.File, ok bool) {
 	o.guard(func() {
-		for _, f := range []*elf.File{o.elf, o.debug} {
+		for _, f := range []*elf.File{o.elf, o.debugFile()} {
 			if f == nil {
 				continue
 			}
@@ -128,6 +200,7 @@ func (o *Object) ReadAddr(b []byte, a addr.File) bool {
 
 // Info describes the object. With DWARF it reads the root entry of every unit.
 func (o *Object) Info() Info {
+	o.fetch()
 	info := o.Header()
 	o.guard(func() { o.describeDebug(&info) })
 	return info
@@ -158,8 +231,18 @@ func (o *Object) Header() Info {
 	default:
 		info.Type = f.Type.String()
 	}
-	if o.debug != nil {
-		info.DebugFile = o.debug.Path
+	info.Attempts = slices.Clone(o.attempts)
+	if f := o.fetched.Load(); f != nil {
+		info.Attempts = append(info.Attempts, f.attempts...)
+		if f.debug != nil {
+			info.Problem = f.problem
+		}
+	}
+	if f := o.debugFile(); f != nil {
+		info.DebugFile = f.Path
+	}
+	if f := o.altFile(); f != nil {
+		info.AltFile = f.Path
 	}
 	return info
 }
@@ -167,12 +250,18 @@ func (o *Object) Header() Info {
 func (o *Object) describeDebug(info *Info) {
 	for _, t := range o.tables() {
 		kind := DebugSymtab
-		if t.from == FromDynsym {
+		switch t.from {
+		case FromDynsym:
 			kind = DebugDynsym
+		case FromMini:
+			kind = DebugMini
 		}
 		if t.Len() > 1 {
 			info.Debug = max(info.Debug, kind)
 		}
+	}
+	if _, err := o.elf.MiniDebug(); err != nil {
+		info.Problem = err.Error()
 	}
 	dw, err := o.dwarf()
 	if err != nil {
@@ -191,12 +280,18 @@ func (o *Object) describeDebug(info *Info) {
 			continue
 		}
 		info.Units++
+		if root.Dwo != "" {
+			info.Split++
+		}
 		info.DWARFVersion = max(info.DWARFVersion, u.Version)
 		if l := root.Language.String(); l != "" {
 			languages[l] = true
 		}
 	}
-	if info.Units > 0 {
+	switch {
+	case info.Units > 0 && info.Units == info.Split:
+		info.Debug = DebugSplit
+	case info.Units > 0:
 		info.Debug = DebugDWARF
 	}
 	for l := range languages {

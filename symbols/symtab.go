@@ -13,17 +13,24 @@ type table struct {
 	from Provenance
 }
 
-// tables lists the symbol tables from best to worst: .symtab of the file or of
-// its debug file, then .dynsym.
+// tables lists the symbol tables from best to worst: .symtab of the file, of its
+// debug file or of the one in .gnu_debugdata, then .dynsym.
 func (o *Object) tables() []table {
 	var all []table
-	for _, f := range []*elf.File{o.elf, o.debug} {
+	for _, f := range []*elf.File{o.elf, o.debugFile()} {
 		if f == nil {
 			continue
 		}
 		if t, err := f.Symtab(); err == nil && t.Len() > 1 {
 			all = append(all, table{t, FromSymtab})
 			break
+		}
+	}
+	if len(all) == 0 {
+		if mini, err := o.elf.MiniDebug(); err == nil && mini != nil {
+			if t, err := mini.Symtab(); err == nil && t.Len() > 1 {
+				all = append(all, table{t, FromMini})
+			}
 		}
 	}
 	if t, err := o.elf.Dynsym(); err == nil && t.Len() > 1 {

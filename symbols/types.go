@@ -12,7 +12,9 @@ import (
 // Config says where files are looked for.
 type Config struct {
 	DebugDirs []string // directories of separate debug files; nil means /usr/lib/debug
-	Sysroot   string   // prefix for every absolute path that an object or its debug link names
+	Sysroot   string   // directory that stands for / in paths that an object or its debug link names; "" is none
+	Root      string   // the root directory of the process that has the object mapped, looked in first; "" is the own one
+	Name      string   // what that process calls the file, where that is not the path it is opened by
 	// Fetch is asked last, for what no directory has; nil asks nobody.
 	Fetch Fetcher
 	// Cache keeps what Lookup has found for the next time; nil keeps nothing.
@@ -53,13 +55,16 @@ type DebugKind uint8
 const (
 	DebugNone DebugKind = iota
 	DebugDynsym
+	DebugMini
 	DebugSymtab
 	DebugPclntab
+	DebugSplit
 	DebugDWARF
 )
 
 func (k DebugKind) String() string {
-	return [...]string{"none", "dynamic symbols only", "symbol table only", "Go line table", "DWARF"}[k]
+	return [...]string{"none", "dynamic symbols only", "dynamic symbols and minidebuginfo", "symbol table only", "Go line table",
+		"DWARF split off into .dwo files", "DWARF"}[k]
 }
 
 // Info describes an object, as `info` commands and the first line of a session show it.
@@ -73,9 +78,12 @@ type Info struct {
 	Go           bool   // built by the Go toolchain
 	BuildID      string // hexadecimal
 	Debug        DebugKind
-	DebugFile    string // path of the separate debug file, "" without
-	DWARFVersion int    // the highest version of a unit; 0 without DWARF
-	Units        int    // compilation units, type and partial units not counted
+	DebugFile    string    // path of the separate debug file, "" without
+	AltFile      string    // path of the dwz file, "" without
+	Attempts     []Attempt // where these were looked for, in order
+	DWARFVersion int       // the highest version of a unit; 0 without DWARF
+	Units        int       // compilation units, type and partial units not counted
+	Split        int       // of these, units whose entries are in .dwo files
 	Entry        addr.File
 	Languages    []string // sorted
 	Problem      string   // why DWARF that exists was not read, or "" (debug link with a wrong CRC, ...)
@@ -88,13 +96,14 @@ type Provenance uint8
 const (
 	FromNone Provenance = iota
 	FromDynsym
+	FromMini
 	FromSymtab
 	FromPclntab
 	FromDWARF
 )
 
 func (p Provenance) String() string {
-	return [...]string{"none", "dynsym", "symtab", "pclntab", "dwarf"}[p]
+	return [...]string{"none", "dynsym", "minidebuginfo", "symtab", "pclntab", "dwarf"}[p]
 }
 
 // Language is the source language of a unit (DW_AT_language).
