@@ -429,7 +429,10 @@ func (p *Probe) Events() uint64 {
 func (p *Probe) ThreadExited(tid int32) {
 	p.mu.Lock()
 	p.exits = append(p.exits, exit{uint32(tid), p.head()})
-	p.forgetExited()
+	p.accounted(0, 0, func() inferior.Action {
+		p.forgetExited()
+		return inferior.Resume
+	})
 	p.mu.Unlock()
 	for i := range numSlots {
 		if slot := p.shared.slot(i); binary.LittleEndian.Uint32(slot[slTID:]) == uint32(tid) {

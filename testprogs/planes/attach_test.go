@@ -234,7 +234,7 @@ func TestHdbKilled(t *testing.T) {
 	before := slices.Max(g.paces(t, 5))
 	for i := range n {
 		killRecorder(t, probe, g.pid)
-		// Another program of the machine may be at work in some of the time.
+		// What the caches hold may be another program's at first.
 		after := 0
 		for range 10 {
 			if after = max(after, g.paces(t, 1)[0]); after >= before/2 {
@@ -242,7 +242,7 @@ func TestHdbKilled(t *testing.T) {
 			}
 		}
 		if after < before/2 {
-			t.Fatalf("kill %d: %d pairs in the best 100 ms of the second after, %d before the first", i+1, after, before)
+			t.Fatalf("kill %d: %d pairs in 100 ms of CPU time, at best, in the second after; %d before the first", i+1, after, before)
 		}
 	}
 	g.end(t)

@@ -1,7 +1,8 @@
 //build: -O1 -fno-builtin
 // A process to attach to: THREADS threads allocate, check and free until
 // standard input ends. Every 100 ms it prints "pace" and how many pairs were
-// made since, and at the end all its calls. It prints "ready" and its pid
+// made since in 100 ms of CPU time, whatever else the machine did, 0 if there was
+// next to none, and at the end all its calls. It prints "ready" and its pid
 // when the threads are at work.
 #include <poll.h>
 #include <pthread.h>
@@ -45,6 +46,14 @@ static long sum(int threads)
 	return all;
 }
 
+// cpu is the process's CPU time in microseconds.
+static long cpu(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000L + t.tv_nsec / 1000;
+}
+
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 2;
@@ -57,12 +66,13 @@ int main(int argc, char **argv)
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	struct pollfd in = {.fd = 0, .events = POLLIN};
-	long before = sum(threads);
+	long before = sum(threads), since = cpu();
 	while (poll(&in, 1, 100) == 0) {
-		long now = sum(threads);
-		printf("pace %ld\n", now - before);
+		long now = sum(threads), used = cpu() - since;
+		printf("pace %ld\n", used < 1000 ? 0 : (now - before) * 100000 / used);
 		fflush(stdout);
 		before = now;
+		since += used;
 	}
 	done = 1;
 	for (int i = 0; i < threads; i++)
