@@ -185,7 +185,11 @@ func FuzzFile(f *testing.F) {
 		file.BuildID()
 		file.DebugLink()
 		file.AltLink()
+		file.AltID()
 		file.IsPIE()
+		if mini, err := file.MiniDebug(); err == nil && mini != nil {
+			_, _ = mini.Symtab()
+		}
 		for _, get := range []func() (*Table, error){file.Symtab, file.Dynsym} {
 			table, err := get()
 			if err != nil {
