@@ -52,6 +52,20 @@ func (f *File) loadEmbedded() {
 	}
 }
 
+// Frames yields the functions of all kept chains, in no order.
+func (f *File) Frames() iter.Seq[Frame] {
+	f.embedded.Do(f.loadEmbedded)
+	return func(yield func(Frame) bool) {
+		for _, chain := range f.frames {
+			for _, fr := range chain {
+				if !yield(fr) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // embeddedContext are the lines kept above and below each line that a frame
 // stands on: enough for a few list commands.
 const embeddedContext = 20

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"hdb/session"
 )
 
 func dataCommands() []*Command {
@@ -265,9 +263,6 @@ func (c *Console) fileLine(name string, line int) (listRange, error) {
 
 // placeLine is the line of a function or address.
 func (c *Console) placeLine(text string) (listRange, error) {
-	if c.s.Mode() == session.Saved {
-		return listRange{}, fmt.Errorf("list %s: in a capture, list N, FILE:LINE and #EVENT are known", text)
-	}
 	places, err := c.s.Places(text)
 	if err != nil {
 		return listRange{}, err

@@ -94,6 +94,11 @@ func runSave(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
+	c.showSaved(in, info)
+	return nil
+}
+
+func (c *Console) showSaved(in Input, info session.SavedInfo) {
 	c.show(in, struct {
 		Path   string `json:"path"`
 		Events int    `json:"events"`
@@ -103,7 +108,6 @@ func runSave(_ context.Context, c *Console, in Input) error {
 	}{info.Path, info.Events, info.Stacks, info.Stops, info.Bytes}, func(o *output) {
 		o.printf("saved %s, %s, %s, with symbols and source lines: %s\n", counted(info.Events, "event"), counted(info.Stacks, "stack"), counted(info.Stops, "stop"), shortSize(uint64(info.Bytes)))
 	})
-	return nil
 }
 
 // Open makes the session one about a capture, as `open` does.

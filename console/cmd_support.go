@@ -17,7 +17,7 @@ import (
 // nothing can change it for another.
 func commandTable() []*Command {
 	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), stackCommands(), dataCommands(),
-		fileCommands(), statusCommands(), supportCommands())
+		fileCommands(), symbolCommands(), statusCommands(), supportCommands())
 }
 
 func supportCommands() []*Command {

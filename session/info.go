@@ -2,10 +2,12 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 
+	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
@@ -22,10 +24,8 @@ type SymbolInfo struct {
 // SymbolAt names the function or variable that covers the address.
 func (s *Session) SymbolAt(a addr.Run) (SymbolInfo, error) {
 	for _, m := range s.objects() {
-		if s.proc != nil {
-			if mod := s.mods.at(a); mod == nil || mod.Bias != m.bias || mod.Path != m.path {
-				continue
-			}
+		if !s.covers(m, a) {
+			continue
 		}
 		if sym, off, ok := m.obj.SymbolAt(a.File(m.bias)); ok {
 			return SymbolInfo{Name: symbols.Demangle(sym.Name), Offset: off, Size: sym.Size, Module: m.name}, nil
@@ -45,7 +45,7 @@ type FunctionInfo struct {
 func (s *Session) Functions(re *regexp.Regexp) ([]FunctionInfo, error) {
 	objs := s.objects()
 	if len(objs) == 0 {
-		return nil, ErrNoProgram
+		return nil, s.noObjects()
 	}
 	var out []FunctionInfo
 	for _, m := range objs {
@@ -61,14 +61,14 @@ func (s *Session) Functions(re *regexp.Regexp) ([]FunctionInfo, error) {
 
 // SourceFiles are the source files that the debug info names, sorted.
 func (s *Session) SourceFiles() ([]string, error) {
-	if s.saved != nil {
-		return s.saved.SourceFiles(), nil
-	}
 	objs := s.objects()
-	if len(objs) == 0 {
+	if len(objs) == 0 && s.saved == nil {
 		return nil, ErrNoProgram
 	}
 	var files []string
+	if s.saved != nil {
+		files = s.saved.SourceFiles()
+	}
 	for _, m := range objs {
 		files = append(files, m.obj.SourceFiles()...)
 	}
@@ -89,7 +89,7 @@ type LineInfo struct {
 func (s *Session) Lines(location string) ([]LineInfo, error) {
 	var at []addr.Run
 	if location == "" {
-		f, err := s.liveFrame()
+		f, err := s.SelectedFrame()
 		if err != nil {
 			return nil, err
 		}
@@ -113,6 +113,9 @@ func (s *Session) Lines(location string) ([]LineInfo, error) {
 func (s *Session) lineInfo(a addr.Run) LineInfo {
 	row := LineInfo{Addr: a, End: a}
 	for _, m := range s.objects() {
+		if !s.covers(m, a) {
+			continue
+		}
 		b, ok := m.obj.LineBlock(a.File(m.bias))
 		if !ok {
 			continue
@@ -131,13 +134,17 @@ func (s *Session) lineInfo(a addr.Run) LineInfo {
 // kept of it. The error says what was tried.
 func (s *Session) Source(file string) (*SourceText, error) {
 	src, err := s.Sources.Open(file)
-	if err == nil {
+	var kept []capture.Excerpt
+	if s.saved != nil {
+		kept = s.saved.SourceLines(file)
+	}
+	if err == nil && agree(src.Lines, kept) {
 		return &SourceText{Path: src.Path, lines: src.Lines}, nil
 	}
+	if len(kept) > 0 {
+		return &SourceText{Path: file, kept: kept, Changed: err == nil}, nil
+	}
 	if s.saved != nil {
-		if ex := s.saved.SourceLines(file); len(ex) > 0 {
-			return &SourceText{Path: file, kept: ex}, nil
-		}
 		return nil, fmt.Errorf("%w; the capture keeps none of it", err)
 	}
 	return nil, err
@@ -168,4 +175,12 @@ func (s *Session) Signals() []inferior.SignalPolicy {
 		}
 	}
 	return rows
+}
+
+// noObjects is the error of what needs files of the program when there are none.
+func (s *Session) noObjects() error {
+	if s.saved != nil {
+		return errors.New("none of the capture's programs and libraries is here: bt, allocs and list know what it kept")
+	}
+	return ErrNoProgram
 }

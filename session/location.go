@@ -149,7 +149,28 @@ func (s *Session) functionPlaces(name string) []breakpoints.Place {
 			out = appendFunctions(out, m, name)
 		}
 	}
+	if len(out) == 0 && s.saved != nil {
+		return s.keptPlaces(name)
+	}
 	return uniquePlaces(out)
+}
+
+// keptPlaces is the first line of the function that a capture kept, where the
+// program is not.
+func (s *Session) keptPlaces(name string) []breakpoints.Place {
+	var found breakpoints.Place
+	for f := range s.saved.Frames() {
+		if f.File == "" || f.Line <= 0 || !symbols.MatchesName(name, f.Function, f.Linkage) {
+			continue
+		}
+		if found.File == "" || f.File == found.File && f.Line < found.Line {
+			found = breakpoints.Place{Addr: f.FuncLow, Function: f.Function, File: f.File, Line: f.Line}
+		}
+	}
+	if found.File == "" {
+		return nil
+	}
+	return []breakpoints.Place{found}
 }
 
 func appendFunctions(out []breakpoints.Place, m loaded, name string) []breakpoints.Place {
@@ -207,7 +228,7 @@ func functionPlace(m loaded, fn symbols.Function) breakpoints.Place {
 func (s *Session) place(a addr.Run) breakpoints.Place {
 	p := breakpoints.Place{Addr: a}
 	for _, m := range s.objects() {
-		if s.proc != nil && (s.mods.at(a) == nil || s.mods.at(a).Bias != m.bias) {
+		if !s.covers(m, a) {
 			continue
 		}
 		if fs := m.obj.Lookup(a.File(m.bias)); len(fs) > 0 {

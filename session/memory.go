@@ -187,10 +187,28 @@ type loaded struct {
 	bias addr.Bias
 	name string
 	path string
+	// In a capture, where the file was mapped; 0 and 0 otherwise.
+	low, high addr.Run
+}
+
+// covers tells whether the address lies in the object, as far as it is known where
+// that is.
+func (s *Session) covers(m loaded, a addr.Run) bool {
+	switch {
+	case s.proc != nil:
+		mod := s.mods.at(a)
+		return mod != nil && mod.Bias == m.bias && mod.Path == m.path
+	case m.high != 0:
+		return m.low <= a && a < m.high
+	}
+	return true
 }
 
 // objects are the files whose symbols can be asked for, the program first.
 func (s *Session) objects() []loaded {
+	if s.saved != nil {
+		return s.lateObjects()
+	}
 	if s.proc == nil {
 		if s.prog == nil || s.prog.obj == nil {
 			return nil

@@ -32,6 +32,8 @@ type modules struct {
 	s     *Session
 	list  []*module // ascending Low
 	files map[fileID]*symbols.Object
+	// retired are open still, because something may point into them.
+	retired []*symbols.Object
 
 	// opening guards files and what object finds out; it is taken after mu.
 	opening sync.Mutex
@@ -207,7 +209,11 @@ func (m *modules) close() error {
 	for _, obj := range m.files {
 		errs = append(errs, obj.Close())
 	}
+	for _, obj := range m.retired {
+		errs = append(errs, obj.Close())
+	}
 	clear(m.files)
+	m.retired = nil
 	m.reset()
 	return errors.Join(errs...)
 }

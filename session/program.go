@@ -358,7 +358,7 @@ func (s *Session) Close() error {
 		s.target.Store(nil)
 	}
 	if s.saved != nil {
-		errs = append(errs, s.saved.Close())
+		errs = append(errs, s.late.close(), s.saved.Close())
 		s.saved = nil
 	}
 	return errors.Join(append(errs, s.mods.close())...)

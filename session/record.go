@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
 
 	"hdb/capture"
@@ -324,11 +325,14 @@ func (s *Session) Open(path string) (capture.Info, error) {
 		return capture.Info{}, err
 	}
 	if s.saved != nil {
-		if err := s.saved.Close(); err != nil {
+		if err := errors.Join(s.late.close(), s.saved.Close()); err != nil {
 			s.notify("close: %v", err)
 		}
 	}
-	s.saved = f
+	s.saved, s.late = f, newLateModules()
+	if s.savedPath, err = filepath.Abs(path); err != nil {
+		s.savedPath = path
+	}
 	s.sel = selection{}
 	s.selectSaved()
 	if d := f.Damage(); d != nil {

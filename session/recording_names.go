@@ -125,22 +125,21 @@ type embedder struct{ s *Session }
 
 // Resolve is the function chain of an address at event seq.
 func (e embedder) Resolve(pc addr.Run, isReturn bool, seq uint64) []capture.Frame {
-	if e.s.saved != nil {
-		f, _ := e.s.saved.Symbol(pc, isReturn, seq)
-		return f
-	}
 	c := addr.PC(pc)
 	if isReturn {
 		c = addr.Return(pc)
+	}
+	if e.s.saved != nil {
+		return e.s.savedChain(c, seq)
 	}
 	return e.s.modLog.at(c, seq)
 }
 
 // SourceLine is the text of a source file.
 func (e embedder) SourceLine(file string) ([]string, bool) {
-	src, err := e.s.Sources.Open(file)
-	if err != nil {
-		return nil, false
+	src, err := e.s.Source(file)
+	if err != nil || !src.Whole() {
+		return nil, false // what a capture kept stays as it is
 	}
-	return src.Lines, true
+	return src.lines, true
 }

@@ -60,11 +60,8 @@ func (s *Session) sourceStack(src capture.Source, id capture.StackID, seq uint64
 }
 
 func (s *Session) recordedChain(src capture.Source, c addr.Code, seq uint64) []capture.Frame {
-	if f, ok := src.Symbol(c.Addr(), c.IsReturn(), seq); ok {
-		return f
-	}
 	if s.saved != nil {
-		return nil
+		return s.savedChain(c, seq)
 	}
 	return s.modLog.at(c, seq)
 }

@@ -71,6 +71,8 @@ type Session struct {
 	streamed  RecordStatus           // of the last stream
 	streamErr error
 	saved     *capture.File
+	savedPath string                 // absolute
+	late      lateModules            // of saved
 	logged    map[int]bool           // threads in the log, by number
 	known     map[int32]*knownThread // threads that the probe may speak of, by TID
 	seen      seenStacks

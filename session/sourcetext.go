@@ -1,12 +1,28 @@
 package session
 
-import "hdb/capture"
+import (
+	"slices"
+
+	"hdb/capture"
+)
 
 // SourceText is a source file, or the parts of it that a capture kept.
 type SourceText struct {
 	Path  string
 	lines []string
 	kept  []capture.Excerpt
+	// Changed: the file is here, but not as it was when the capture kept these lines.
+	Changed bool
+}
+
+// agree tells whether the lines that a capture kept are those of the file.
+func agree(lines []string, kept []capture.Excerpt) bool {
+	for _, x := range kept {
+		if x.First < 1 || x.First-1+len(x.Lines) > len(lines) || !slices.Equal(lines[x.First-1:][:len(x.Lines)], x.Lines) {
+			return false
+		}
+	}
+	return true
 }
 
 // Line is line n, counted from 1; ok is false when it is not there.

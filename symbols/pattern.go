@@ -32,6 +32,23 @@ func parsePattern(name string) (pattern, bool) {
 	return p, len(p.parts) > 0
 }
 
+// MatchesName tells whether a user who types want means the function that is shown
+// so, with that linkage name or "".
+func MatchesName(want, function, linkage string) bool {
+	if want == function || want == linkage {
+		return true
+	}
+	p, ok := parsePattern(want)
+	if !ok {
+		return false
+	}
+	if isMangled(linkage) && p.matchesLinkage(linkage) {
+		return true
+	}
+	bare, params := cutParams(function)
+	return p.matchesParts(splitName(bare)) && (p.params == "" || p.params == squeeze(params)) || matchesGo(p.whole, function)
+}
+
 // keys are what the name index may have the last component under.
 func (p pattern) keys() []string {
 	last := p.parts[len(p.parts)-1]

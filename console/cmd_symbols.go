@@ -1,0 +1,78 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+func symbolCommands() []*Command {
+	return []*Command{
+		{Name: "symbols", Group: GroupFiles, Synopsis: "embed [FILE]\nrefresh", Short: "look for names again, or keep them in a capture", Args: []ArgKind{ArgSub}, Repeat: RepeatNone,
+			Long: "Names are found late, from a module's build ID and the address in its file: a capture that has none, because hdb was killed, has them where the program's files are. A file with another build ID is not used.\n\n" +
+				"Example:\n  symbols refresh",
+			Sub: []*Command{
+				{Name: "embed", Synopsis: "[FILE]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSymbolsEmbed,
+					Long: "Functions, inlined calls, lines, where each name comes from, and the source lines around them: the capture then opens where neither the program nor its source is. Without FILE it replaces the one that was opened. `save` does this for a process.\n\n" +
+						"Example:\n  symbols embed everywhere.hdb"},
+				{Name: "refresh", Short: "look for debug files and sources again", Needs: NeedProgram, Repeat: RepeatNone, Run: runSymbolsRefresh,
+					Long: "After a debug file was installed, or `set debug-file-directory` or `set sysroot` changed. In a capture what is found goes before what it kept, unless that tells more.\n\n" +
+						"Example:\n  set debug-file-directory /usr/lib/debug:/home/me/debug\n  symbols refresh"},
+			}},
+	}
+}
+
+func runSymbolsEmbed(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) > 1 {
+		return errors.New("symbols embed: one file may follow")
+	}
+	info, err := c.s.EmbedSymbols(expandHome(in.Arg(0)))
+	if err != nil {
+		return err
+	}
+	c.listing = listing{}
+	c.showSaved(in, info)
+	return nil
+}
+
+func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
+	changes, err := c.s.RefreshSymbols()
+	if err != nil {
+		return err
+	}
+	clear(c.missing)
+	type view struct {
+		Module    string `json:"module"`
+		Path      string `json:"path"`
+		Before    string `json:"before"`
+		After     string `json:"after,omitempty"`
+		DebugFile string `json:"debug_file,omitempty"`
+		Error     string `json:"error,omitempty"`
+	}
+	views := make([]view, 0, len(changes))
+	for _, ch := range changes {
+		v := view{Module: ch.Module, Path: ch.Path, Before: ch.Before, After: ch.After, DebugFile: ch.DebugFile}
+		if ch.Err != nil {
+			v.Error = ch.Err.Error()
+		}
+		views = append(views, v)
+	}
+	c.show(in, struct {
+		Modules []view `json:"modules"`
+	}{views}, func(o *output) {
+		if len(views) == 0 {
+			o.printf("nothing new: names come from where they came from\n")
+		}
+		for _, v := range views {
+			switch {
+			case v.Error != "":
+				o.line(span{styleHead, v.Module}, span{styleWarning, ": " + v.Error})
+			case v.DebugFile != "":
+				o.line(span{styleHead, v.Module}, span{plain, fmt.Sprintf(": %s, was %s, in ", v.After, v.Before)}, span{styleFile, shortPath(v.DebugFile)})
+			default:
+				o.line(span{styleHead, v.Module}, span{plain, fmt.Sprintf(": %s, was %s, in ", v.After, v.Before)}, span{styleFile, shortPath(v.Path)})
+			}
+		}
+	})
+	return nil
+}
