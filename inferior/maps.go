@@ -12,10 +12,13 @@ import (
 )
 
 // Maps reads the memory map of the target, ascending.
-func (p *Process) Maps() ([]Mapping, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.cur.pid))
+func (p *Process) Maps() ([]Mapping, error) { return MapsOf(p.cur.pid) }
+
+// MapsOf reads the memory map of any process, ascending.
+func MapsOf(pid int) ([]Mapping, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
-		return nil, fmt.Errorf("maps of process %d: %w", p.cur.pid, err)
+		return nil, fmt.Errorf("maps of process %d: %w", pid, err)
 	}
 	var all []Mapping
 	for line := range bytes.Lines(b) {

@@ -126,7 +126,7 @@ func (p *Process) readModule(image []Mapping) (Module, bool) {
 		m.High = end // .bss
 	}
 	if !m.VDSO {
-		m.Path = p.openable(image[0])
+		m.Path = image[0].Openable(p.cur.pid)
 	}
 	return m, true
 }
@@ -156,10 +156,9 @@ func (p *Process) programHeaders(low addr.Run, typ elf.ProgType) []elf.ProgHeade
 	return found
 }
 
-// openable is a path under which hdb can open the file of a mapping: its own
-// when that is the same file, else one through the inferior's eyes.
-func (p *Process) openable(m Mapping) string {
-	pid := p.cur.pid
+// Openable is a path under which the file of a process's mapping can be opened: its
+// own when that is the same file, else one through the process's eyes.
+func (m Mapping) Openable(pid int) string {
 	for _, path := range []string{
 		m.Path,
 		fmt.Sprintf("/proc/%d/root%s", pid, m.Path),

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,9 +21,8 @@ usage:
   hdb [flags] open CAPTURE         console on a saved session
   hdb record [-o FILE] PROG [ARGS...]
   hdb record [-o FILE] -p PID      record without a console: see hdb record --help
-  hdb symbolize -e ELF [--json] [ADDR...]
-                                   function, file and line of addresses, from
-                                   the arguments or standard input
+  hdb symbolize -e FILE [ADDR...]  function, file and line of addresses, as addr2line
+                                   has them: see hdb symbolize --help
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE        -ex CMD   run CMD; both repeatable, in order
@@ -179,5 +177,3 @@ func quoteArgs(words []string) string {
 	}
 	return strings.Join(quoted, " ")
 }
-
-var errNoFile = errors.New("symbolize: -e ELF is missing: see hdb --help")

@@ -2,112 +2,412 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
-	"hdb/console"
+	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
 )
 
-// symbolize answers like llvm-symbolizer: for each file address the functions,
-// innermost first, each with its file and line.
-func symbolize(argv []string, in io.Reader, out, errw io.Writer) int {
-	var path string
-	var asJSON bool
-	var words []string
+const symbolizeUsage = `hdb symbolize says for each address its function, file and line, as addr2line does.
+
+usage:
+  hdb symbolize -e FILE [flags] [ADDR...]      addresses as the file has them
+  hdb symbolize --pid PID [flags] [ADDR...]    addresses as the process has them
+  hdb symbolize [flags] < LIST                 lines "FILE ADDR", each with its own file
+
+Addresses are hexadecimal, with 0x or without, from the arguments or one a line
+from standard input; each line is answered before the next one is waited for.
+They are those of instructions: for a return address take --return, or the line
+may be that after the call.
+
+flags, of addr2line:
+  -e, --exe FILE       the file            -f, --functions    names of functions, too
+  -i, --inlines        also the functions that the code was inlined into
+  -C, --demangle       names as in the source           -s, --basenames   no folders
+  -a, --addresses      the address before the answer    -p, --pretty-print  one line each
+  -j, --section NAME   addresses count from the beginning of the section
+  -b, -r, -R           taken, and of no effect
+flags of its own:
+  --pid PID            the modules of a process, by its memory map
+  --return             addresses are return addresses: the answer is that of the byte before
+  --output-style GNU   as addr2line (the default), or LLVM: as llvm-symbolizer, with -f -i -C
+  --json               a line with one JSON object for each address
+
+What is not known is ??, ??:0 (a name without a line: ??:?, as addr2line has it).
+`
+
+// symbolizeOptions are the command line of hdb symbolize.
+type symbolizeOptions struct {
+	path, section                                 string
+	pid                                           int
+	functions, inlines, demangle, basenames       bool
+	addresses, pretty, json, llvm, returns, usage bool
+	words                                         []string
+}
+
+// parseSymbolize reads flags as getopt_long(3) does: short ones joined, values in
+// the same word or the next, and words between flags.
+func parseSymbolize(argv []string) (*symbolizeOptions, error) {
+	o := &symbolizeOptions{}
 	for i := 0; i < len(argv); i++ {
-		switch argv[i] {
-		case "-e", "--exe", "-obj":
-			if i++; i < len(argv) {
-				path = argv[i]
+		word := argv[i]
+		if word == "--" {
+			o.words = append(o.words, argv[i+1:]...)
+			break
+		}
+		if len(word) < 2 || word[0] != '-' {
+			o.words = append(o.words, word)
+			continue
+		}
+		next := func() (string, bool) {
+			if i+1 == len(argv) {
+				return "", false
 			}
-		case "--json", "-json":
-			asJSON = true
+			i++
+			return argv[i], true
+		}
+		var err error
+		switch {
+		case strings.HasPrefix(word, "--"):
+			err = o.long(word[2:], next)
+		case word == "-json", word == "-obj": // as in llvm-symbolizer's older spelling
+			err = o.long(word[1:], next)
 		default:
-			words = append(words, argv[i])
+			err = o.short(word[1:], next)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("symbolize: %s: %w", word, err)
 		}
 	}
-	if path == "" {
-		return fail(errw, errNoFile, exitUsage)
+	if o.llvm {
+		o.functions, o.inlines, o.demangle = true, true, true
 	}
-	obj, err := symbols.Open(path, symbols.Config{})
-	if err != nil {
-		return fail(errw, err, exitTarget)
+	if o.pid != 0 && (o.path != "" || o.section != "") {
+		return nil, fmt.Errorf("symbolize: --pid has the files of the process: no -e and -j with it: %w", errUsage)
 	}
-	defer obj.Close()
-	w := bufio.NewWriter(out)
-	code := 0
-	one := func(word string) {
-		if err := symbolizeOne(w, obj, word, asJSON); err != nil {
-			code = fail(errw, err, 1)
+	return o, nil
+}
+
+var errNoValue = fmt.Errorf("value missing: %w", errUsage)
+
+// short reads letters; what follows one with a value is its value.
+func (o *symbolizeOptions) short(letters string, next func() (string, bool)) error {
+	names := map[byte]string{'e': "exe", 'f': "functions", 'i': "inlines", 'C': "demangle", 's': "basenames", 'a': "addresses",
+		'p': "pretty-print", 'j': "section", 'b': "target", 'r': "no-recurse-limit", 'R': "recurse-limit", 'h': "help"}
+	for k := 0; k < len(letters); k++ {
+		name, ok := names[letters[k]]
+		if !ok {
+			return fmt.Errorf("no flag -%c: see hdb symbolize --help", letters[k])
 		}
-	}
-	for _, word := range words {
-		one(word)
-	}
-	if len(words) == 0 {
-		lines := bufio.NewScanner(in)
-		for lines.Scan() {
-			if word := strings.TrimSpace(lines.Text()); word != "" {
-				one(word)
+		rest := letters[k+1:]
+		if strings.IndexByte("ejb", letters[k]) < 0 {
+			rest = ""
+		}
+		err := o.long(name, func() (string, bool) {
+			if rest != "" {
+				return rest, true
 			}
-		}
-		if err := lines.Err(); err != nil {
-			code = fail(errw, err, 1)
-		}
-	}
-	if err := w.Flush(); err != nil {
-		code = fail(errw, err, 1)
-	}
-	return code
-}
-
-// symbolized is the JSON object of one address.
-type symbolized struct {
-	V       int               `json:"v"`
-	Address string            `json:"address"`
-	Frames  []symbolizedFrame `json:"frames"`
-}
-
-type symbolizedFrame struct {
-	Function string `json:"function"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Column   int    `json:"column,omitempty"`
-	Inlined  bool   `json:"inlined,omitempty"`
-	Source   string `json:"source"`
-}
-
-func symbolizeOne(w io.Writer, obj *symbols.Object, word string, asJSON bool) error {
-	a, err := strconv.ParseUint(word, 0, 64)
-	if err != nil {
-		return fmt.Errorf("address %q: not a number: use 0x1139", word)
-	}
-	frames := obj.Lookup(addr.File(a))
-	if asJSON {
-		row := symbolized{V: 1, Address: fmt.Sprintf("%#x", a), Frames: []symbolizedFrame{}}
-		for _, f := range frames {
-			row.Frames = append(row.Frames, symbolizedFrame{f.Function, f.File, f.Line, f.Column, f.Inlined, f.Source.String()})
-		}
-		return json.NewEncoder(w).Encode(row)
-	}
-	if len(frames) == 0 {
-		_, err = fmt.Fprint(w, "??\n??:0:0\n\n")
-		return err
-	}
-	for _, f := range frames {
-		file := f.File
-		if file == "" {
-			file = "??"
-		}
-		if _, err := fmt.Fprintf(w, "%s\n%s:%d:%d\n", console.Clean(f.Function), console.Clean(file), f.Line, f.Column); err != nil {
+			return next()
+		})
+		if err != nil || rest != "" {
 			return err
 		}
 	}
-	_, err = fmt.Fprintln(w)
-	return err
+	return nil
+}
+
+// long sets the flag of that name, "name" or "name=value".
+func (o *symbolizeOptions) long(word string, next func() (string, bool)) (err error) {
+	name, value, inline := strings.Cut(word, "=")
+	switch name {
+	case "exe", "obj", "section", "target", "pid", "output-style":
+		if !inline {
+			if value, inline = next(); !inline {
+				return errNoValue
+			}
+		}
+	case "functions", "demangle": // of a kind, which makes no difference
+	default:
+		if inline {
+			return fmt.Errorf("takes no value: %w", errUsage)
+		}
+	}
+	switch name {
+	case "exe", "obj":
+		o.path = value
+	case "section":
+		o.section = value
+	case "pid":
+		if o.pid, err = strconv.Atoi(value); err != nil || o.pid <= 0 {
+			return fmt.Errorf("%q is not a process ID: %w", value, errUsage)
+		}
+	case "output-style":
+		if value != "GNU" && value != "LLVM" {
+			return fmt.Errorf("%q: GNU or LLVM: %w", value, errUsage)
+		}
+		o.llvm = value == "LLVM"
+	case "functions":
+		o.functions = true
+	case "inlines", "inlining":
+		o.inlines = true
+	case "demangle":
+		o.demangle = true
+	case "basenames":
+		o.basenames = true
+	case "addresses":
+		o.addresses = true
+	case "pretty-print":
+		o.pretty = true
+	case "json":
+		o.json = true
+	case "return":
+		o.returns = true
+	case "help":
+		o.usage = true
+	case "target", "recurse-limit", "no-recurse-limit":
+	default:
+		return fmt.Errorf("no such flag: see hdb symbolize --help: %w", errUsage)
+	}
+	return nil
+}
+
+// symbolizer answers addresses.
+type symbolizer struct {
+	*symbolizeOptions
+	modules []*symbolizeModule
+	byPath  map[string]int32
+	maps    []inferior.Mapping // of the process, ascending
+	base    addr.File          // of the section
+	whole   bool               // no question comes after those of this batch
+	errw    io.Writer
+	code    int
+}
+
+// symbolizeModule is an open file.
+type symbolizeModule struct {
+	obj  *symbols.Object // nil: it could not be opened
+	segs []symbols.Segment
+}
+
+// Answers are short-lived: a smaller heap costs little more time.
+const symbolizeGC = 50
+
+func symbolize(argv []string, in io.Reader, out, errw io.Writer) int {
+	o, err := parseSymbolize(argv)
+	if err != nil {
+		return fail(errw, err, exitUsage)
+	}
+	if o.usage {
+		io.WriteString(out, symbolizeUsage)
+		return 0
+	}
+	s := &symbolizer{symbolizeOptions: o, byPath: map[string]int32{}, errw: errw}
+	if len(argv) == 0 {
+		return fail(errw, errNoFile, exitUsage)
+	}
+	if err := s.open(); err != nil {
+		return fail(errw, err, exitTarget)
+	}
+	defer s.close()
+	defer debug.SetGCPercent(debug.SetGCPercent(symbolizeGC))
+	w := bufio.NewWriterSize(out, 1<<16)
+	if len(o.words) > 0 {
+		s.whole = true
+		err = s.answer(w, s.questions(nil, o.words))
+	} else {
+		err = s.stream(w, in)
+	}
+	if err := errors.Join(err, w.Flush()); err != nil {
+		return fail(errw, err, 1)
+	}
+	return s.code
+}
+
+var errNoFile = errors.New("symbolize: -e FILE or --pid PID is missing: see hdb symbolize --help")
+
+// open opens what all addresses are of.
+func (s *symbolizer) open() (err error) {
+	switch {
+	case s.pid != 0:
+		s.maps, err = inferior.MapsOf(s.pid)
+		return err
+	case s.path == "":
+		return nil
+	}
+	obj, err := symbols.Open(s.path, symbols.Config{})
+	if err != nil {
+		return err
+	}
+	s.add(s.path, obj)
+	if s.section != "" {
+		_, at, ok := obj.Section(s.section)
+		if !ok {
+			return fmt.Errorf("%s: no section %s", s.path, s.section)
+		}
+		s.base = at
+	}
+	return nil
+}
+
+func (s *symbolizer) add(path string, obj *symbols.Object) int32 {
+	n := int32(len(s.modules))
+	s.modules = append(s.modules, &symbolizeModule{obj: obj})
+	s.byPath[path] = n
+	return n
+}
+
+func (s *symbolizer) close() {
+	for _, m := range s.modules {
+		if m.obj != nil {
+			m.obj.Close()
+		}
+	}
+}
+
+func (s *symbolizer) complain(err error) { s.code = fail(s.errw, err, 1) }
+
+// module is the file at path, opened at the first question; a file that cannot be
+// opened is named once.
+func (s *symbolizer) module(path, open string) int32 {
+	if n, ok := s.byPath[path]; ok {
+		return n
+	}
+	obj, err := symbols.Open(open, symbols.Config{})
+	if err != nil {
+		s.complain(err)
+		obj = nil
+	}
+	return s.add(path, obj)
+}
+
+// A question is an address, and where to look.
+type question struct {
+	at     uint64    // as it was asked
+	file   addr.File // in the module
+	module int32     // in modules, -1 none
+}
+
+// maxBatch bounds the questions that are answered side by side.
+const maxBatch = 1 << 16
+
+// stream answers lines. Those that are there are answered together; none waits for
+// one that may never come.
+func (s *symbolizer) stream(w *bufio.Writer, in io.Reader) error {
+	chunks := make(chan []byte, 16)
+	var failure error // set before chunks is closed
+	go func() {
+		defer close(chunks)
+		failure = readLines(in, chunks)
+	}()
+	list := isRegular(in) // all of it is there
+	for chunk := range chunks {
+		batch := s.questions(nil, strings.Split(string(chunk), "\n"))
+		s.whole = false
+		for len(batch) < maxBatch {
+			more, ok := receive(chunks, list)
+			if !ok {
+				s.whole = list
+				break
+			}
+			batch = s.questions(batch, strings.Split(string(more), "\n"))
+		}
+		if err := errors.Join(s.answer(w, batch), w.Flush()); err != nil {
+			return err
+		}
+	}
+	return failure
+}
+
+// receive is the next chunk: the one that is there, or with wait the one that comes.
+func receive(chunks <-chan []byte, wait bool) (chunk []byte, ok bool) {
+	if wait {
+		chunk, ok = <-chunks
+		return chunk, ok
+	}
+	select {
+	case chunk, ok = <-chunks:
+	default:
+	}
+	return chunk, ok
+}
+
+func isRegular(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode().IsRegular()
+}
+
+// maxQuestion bounds a line in bytes: a path and an address.
+const maxQuestion = 1 << 16
+
+// readLines sends whole lines, as many as there are at a time.
+func readLines(in io.Reader, chunks chan<- []byte) error {
+	buf := make([]byte, 1<<16)
+	var rest []byte
+	for {
+		n, err := in.Read(buf)
+		data := append(rest, buf[:n]...)
+		end := bytes.LastIndexByte(data, '\n') + 1
+		if err != nil || end == 0 && len(data) > maxQuestion {
+			end = len(data)
+		}
+		if end > 0 {
+			chunks <- data[:end]
+		}
+		rest = bytes.Clone(data[end:])
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// questions reads words, each an address or a file and an address.
+func (s *symbolizer) questions(list []question, words []string) []question {
+	for _, word := range words {
+		word = strings.TrimSpace(word)
+		if word == "" {
+			continue
+		}
+		q := question{module: -1}
+		path := ""
+		if i := strings.LastIndexAny(word, " \t"); i >= 0 {
+			path, word = strings.Trim(strings.TrimSpace(word[:i]), `"`), word[i+1:]
+		}
+		at, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "0X"), 16, 64)
+		if err != nil {
+			s.complain(fmt.Errorf("address %q: not a hexadecimal number: use 1139 or 0x1139", word))
+			list = append(list, q)
+			continue
+		}
+		q.at = at
+		if s.returns && at > 0 {
+			at-- // addr.Return.Lookup: the call is before it
+		}
+		switch {
+		case path != "":
+			q.module, q.file = s.module(path, path), addr.File(at)
+		case s.pid != 0:
+			q.module, q.file = s.mapped(addr.Run(at))
+		case s.path != "":
+			q.module, q.file = 0, addr.File(at)+s.base
+		default:
+			s.complain(fmt.Errorf("address %q: of which file? use -e FILE, or lines of FILE and ADDR", word))
+		}
+		list = append(list, q)
+	}
+	return list
 }
