@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -132,13 +133,60 @@ func (m *modules) object(mod *module) *symbols.Object {
 		if _, mod.err = m.s.proc.ReadAt(image, int64(mod.Low)); mod.err == nil {
 			mod.obj, mod.err = symbols.OpenReaderAt(mod.Name, bytes.NewReader(image), int64(len(image)), m.config())
 		}
-	} else {
-		mod.obj, mod.err = m.open(mod.Path)
+	} else if mod.obj, mod.err = m.open(mod.Path); mod.err == nil {
+		mod.err = m.sameBuild(mod)
+	}
+	if mod.err != nil && !mod.VDSO {
+		if obj := m.openByID(m.mappedID(mod)); obj != nil {
+			m.s.notify("%v; names come from %s", mod.err, obj.Path())
+			mod.obj, mod.err = obj, nil
+		}
 	}
 	if mod.err != nil && mod.obj == nil {
 		m.s.notify("%s: no symbols: %v", mod.Name, mod.err)
 	}
 	return mod.obj
+}
+
+// imageHead is as much of a module's memory as its build ID is looked for in: the note
+// stands right behind the headers.
+const imageHead = 8 << 10
+
+// mappedID is the build ID of what is mapped, "" when it cannot be read.
+func (m *modules) mappedID(mod *module) string {
+	if m.s.proc == nil {
+		return ""
+	}
+	image := make([]byte, min(uint64(mod.High-mod.Low), imageHead))
+	n, _ := m.s.proc.ReadAt(image, int64(mod.Low))
+	return symbols.ImageBuildID(image[:n])
+}
+
+// sameBuild sees to it that the file is the one that is mapped: a path can have got
+// another file since, and not everybody may open what it was. Names of another build
+// would be wrong.
+func (m *modules) sameBuild(mod *module) error {
+	have, want := mod.obj.BuildID(), m.mappedID(mod)
+	if want == "" || have == want {
+		return nil
+	}
+	mod.obj = nil // it stays among the files, for the next run
+	return fmt.Errorf("%s: %s, the process has %s mapped: not used", mod.Path, idText(have), idText(want))
+}
+
+// openByID opens the debug file with that build ID in place of a file that is gone; nil
+// without.
+func (m *modules) openByID(id string) *symbols.Object {
+	if len(id) < 4 {
+		return nil
+	}
+	for _, dir := range m.s.Settings.DebugDirs {
+		path := filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")
+		if obj, err := m.open(path); err == nil && obj.BuildID() == id {
+			return obj
+		}
+	}
+	return nil
 }
 
 func (m *modules) config() symbols.Config {

@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	"bytes"
 	delf "debug/elf"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ func Open(path string, cfg Config) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newObject(f, cfg), nil
+	return newObject(f, cfg.seen(path)), nil
 }
 
 // OpenReaderAt opens an image of size bytes that is not a file, such as the vDSO.
@@ -163,6 +164,23 @@ func (o *Object) Path() string { return o.elf.Path }
 
 // BuildID is the GNU build ID in hexadecimal, "" without.
 func (o *Object) BuildID() string { return o.buildID }
+
+// ImageBuildID is the build ID, in hexadecimal, of a file whose first bytes are those
+// of image, as they lie in the memory of a process. "" without.
+func ImageBuildID(image []byte) string {
+	f, err := elf.OpenReaderAt("image", bytes.NewReader(image), int64(len(image)))
+	if err != nil {
+		return ""
+	}
+	return f.BuildID()
+}
+
+// Needed is what the file says of the libraries it is linked with.
+func (o *Object) Needed() Needed {
+	var n Needed
+	o.guard(func() { n = o.elf.Needed() })
+	return n
+}
 
 // Segments lists the PT_LOAD program headers in file order.
 func (o *Object) Segments() []Segment { return slices.Clone(o.elf.Segments) }

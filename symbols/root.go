@@ -10,6 +10,41 @@ import (
 // errNotDir is what opening a path below a file ends with.
 const errNotDir = syscall.ENOTDIR
 
+// seen fills in Name and Root for a path through /proc, by which files are opened that
+// were deleted or replaced, or that lie in another mount namespace (proc(5)).
+func (c Config) seen(path string) Config {
+	rest, ok := strings.CutPrefix(path, "/proc/")
+	pid, rest, _ := strings.Cut(rest, "/")
+	if !ok || c.Name != "" || c.Root != "" || rest == "" || strings.Trim(pid, "0123456789") != "" {
+		return c
+	}
+	if name, ok := strings.CutPrefix(rest, "root/"); ok {
+		c.Name = "/" + name
+	} else if name, err := os.Readlink(path); err == nil && filepath.IsAbs(name) {
+		c.Name = strings.TrimSuffix(name, " (deleted)")
+	}
+	if root := "/proc/" + pid + "/root"; !ownRoot(pid) {
+		c.Root = root
+	}
+	return c
+}
+
+// ownRoot tells whether / is the same directory for a process, with the same mounts
+// below it.
+func ownRoot(pid string) bool {
+	theirs, err := os.Stat("/proc/" + pid + "/root")
+	if err != nil {
+		return true // it has ended, or is another's: nothing can be looked at that way
+	}
+	own, err := os.Stat("/")
+	if err != nil || !os.SameFile(own, theirs) {
+		return false
+	}
+	a, errA := os.Readlink("/proc/" + pid + "/ns/mnt")
+	b, errB := os.Readlink("/proc/self/ns/mnt")
+	return errA != nil || errB != nil || a == b
+}
+
 // maxLinks bounds the symbolic links of one path, as the kernel does (path_resolution(7)).
 const maxLinks = 40
 

@@ -43,6 +43,8 @@ type (
 	Segment = elf.Segment
 	// Sym is an entry of a symbol table.
 	Sym = elf.Sym
+	// Needed is the libraries that an object is linked with.
+	Needed = elf.Needed
 )
 
 // ErrNotELF is the cause when a file does not begin with the ELF magic.

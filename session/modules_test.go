@@ -1,0 +1,101 @@
+package session
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"hdb/testprogs"
+)
+
+// waiter is a program of two modules that waits in the library.
+const (
+	waiterMain = "void wait_in_library(void);\nint main(void)\n{\n\twait_in_library();\n\treturn 0;\n}\n"
+	waiterLib  = "#include <unistd.h>\nvoid wait_in_library(void)\n{\n\tpause();\n\tpause();\n}\n"
+)
+
+func gcc(t *testing.T, dir string, files map[string]string, args ...string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(testprogs.Tool(t, "gcc"), args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("gcc %v: %v\n%s", args, err, out)
+	}
+}
+
+// startWaiter builds the program and starts it.
+func startWaiter(t *testing.T) (dir string, pid int) {
+	t.Helper()
+	dir = t.TempDir()
+	gcc(t, dir, map[string]string{"lib.c": waiterLib}, "-g", "-O1", "-shared", "-fPIC", "-o", "libwaiter.so", "lib.c")
+	gcc(t, dir, map[string]string{"main.c": waiterMain}, "-g", "-O1", "-o", "waiter", "main.c", "./libwaiter.so", "-Wl,-rpath,$ORIGIN")
+	cmd := exec.Command(filepath.Join(dir, "waiter"))
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	for range 500 {
+		time.Sleep(10 * time.Millisecond)
+		if b, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/wchan"); err == nil && strings.Contains(string(b), "pause") {
+			return dir, cmd.Process.Pid
+		}
+		if b, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/syscall"); err == nil && strings.HasPrefix(string(b), "34 ") {
+			return dir, cmd.Process.Pid // pause
+		}
+	}
+	t.Fatal("the program does not wait")
+	return "", 0
+}
+
+// TestReplacedFiles attaches to a program whose files were deleted, and one of them
+// replaced by another build, as an upgrade does.
+func TestReplacedFiles(t *testing.T) {
+	dir, pid := startWaiter(t)
+	for _, name := range []string{"waiter", "libwaiter.so"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gcc(t, dir, map[string]string{"lib.c": "int other;\n" + waiterLib}, "-g", "-O0", "-shared", "-fPIC", "-o", "libwaiter.so", "lib.c")
+	s := open(t, "basic")
+	must(t)(s.Attach(pid))
+	st, err := s.Stack(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := path(st.Frames); !strings.Contains(got, "wait_in_library:4 main:4 ") {
+		t.Errorf("stack %s", got)
+	}
+
+	// Who may not open what was mapped is told, and gets no names of another build.
+	for _, mod := range s.mods.list {
+		if filepath.Base(mod.Name) != "libwaiter.so" {
+			continue
+		}
+		mod.opened, mod.obj, mod.Path = false, nil, filepath.Join(dir, "libwaiter.so")
+		if obj := s.mods.object(mod); obj != nil || mod.err == nil || strings.Count(mod.err.Error(), "build ID ") != 2 {
+			t.Errorf("another build: %v, %v", obj, mod.err)
+		}
+		want := s.mods.mappedID(mod)
+		debug := filepath.Join(dir, "debug/.build-id", want[:2], want[2:]+".debug")
+		if err := os.MkdirAll(filepath.Dir(debug), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		gcc(t, dir, map[string]string{"lib.c": waiterLib}, "-g", "-O1", "-shared", "-fPIC", "-o", debug, "lib.c")
+		s.Settings.DebugDirs = []string{filepath.Join(dir, "debug")}
+		mod.opened = false
+		if obj := s.mods.object(mod); obj == nil || obj.BuildID() != want {
+			t.Errorf("debug file by build ID: %v, %v", obj, mod.err)
+		}
+	}
+}
