@@ -106,7 +106,11 @@ func (o *Object) lookupSymbol(a addr.File) []Frame {
 	if !ok || !s.IsCode() {
 		return o.lookupGo(a)
 	}
-	return []Frame{{Function: Demangle(s.Name), Linkage: linkageOf(s.Name), Entry: s.Addr, Source: from}}
+	f := Frame{Function: Demangle(s.Name), Entry: s.Addr, Source: from}
+	if f.Function != s.Name {
+		f.Linkage = s.Name
+	}
+	return []Frame{f}
 }
 
 // linkageOf is a symbol's name where it differs from what users see.

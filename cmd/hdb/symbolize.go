@@ -197,8 +197,12 @@ type symbolizeModule struct {
 	segs []symbols.Segment
 }
 
-// Answers are short-lived: a smaller heap costs little more time.
-const symbolizeGC = 50
+// While little is known a smaller heap costs little more time; later the answers, which
+// are short-lived, would have all of it looked through too often.
+const (
+	firstGC = 50
+	laterGC = 150
+)
 
 func symbolize(argv []string, in io.Reader, out, errw io.Writer) int {
 	o, err := parseSymbolize(argv)
@@ -217,7 +221,7 @@ func symbolize(argv []string, in io.Reader, out, errw io.Writer) int {
 		return fail(errw, err, exitTarget)
 	}
 	defer s.close()
-	defer debug.SetGCPercent(debug.SetGCPercent(symbolizeGC))
+	defer debug.SetGCPercent(debug.SetGCPercent(firstGC))
 	w := bufio.NewWriterSize(out, 1<<16)
 	if len(o.words) > 0 {
 		s.whole = true
@@ -321,6 +325,9 @@ func (s *symbolizer) stream(w *bufio.Writer, in io.Reader) error {
 		}
 		if err := errors.Join(s.answer(w, batch), w.Flush()); err != nil {
 			return err
+		}
+		if len(batch) >= maxBatch {
+			debug.SetGCPercent(laterGC)
 		}
 	}
 	return failure

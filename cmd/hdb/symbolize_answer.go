@@ -25,6 +25,8 @@ import (
 const (
 	phase = 1 << 9
 	share = 1 << 6
+
+	answerSize = 256 // bytes of a usual one
 )
 
 // answer writes the answers in the order of the questions.
@@ -76,7 +78,7 @@ func (s *symbolizer) answerPhase(batch []question, order []int32, answers [][]by
 			if begin >= len(order) {
 				return
 			}
-			var text []byte
+			text := make([]byte, 0, share*answerSize)
 			var last question
 			var lastText []byte
 			for k, i := range order[begin:min(begin+share, len(order))] {
