@@ -44,6 +44,7 @@ var titles = map[string]string{
 	"programs":  "Recording with stacks, CPU time of all processes; figure: what hdb adds / what the peer adds:",
 	"size":      "What is written, bytes an event (heaptrack stores no address, thread or time of an event, and no stack of a free):",
 	"launch":    "From the command to main:",
+	"symbolize": "Naming addresses of libpython, inlined calls included, whole process; figure: hdb / peer:",
 	"gdb":       "Where a person waits; figure: hdb / gdb:",
 }
 
@@ -90,7 +91,7 @@ func (b *bench) run(only, file string) error {
 	}
 	m := describe(b)
 	m.print(os.Stdout)
-	for _, rows := range []func() error{b.conditionRows, b.recordRows, b.programRows, b.launchRows, b.gdbRows} {
+	for _, rows := range []func() error{b.conditionRows, b.recordRows, b.programRows, b.launchRows, b.symbolizeRows, b.gdbRows} {
 		if err := rows(); err != nil {
 			return err
 		}
