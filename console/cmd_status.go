@@ -37,6 +37,8 @@ func statusCommands() []*Command {
 				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file", Needs: NeedProgram, Run: infoProgram, Repeat: none},
 				{Name: "allocs", Short: "sum up the allocation events", Run: runRecordStatus, Repeat: none},
 				{Name: "stops", Short: "list where this session or capture stopped", Run: infoStops, Repeat: none},
+				{Name: "debuginfod", Short: "tell which servers are asked for debug files and sources, and what came", Run: infoDebuginfod, Repeat: none,
+					Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
 				{Name: "capture", Short: "tell where a capture comes from", Needs: NeedData, Run: infoCapture, Repeat: none},
 			}},
 		{Name: "breakpoints", Aliases: []string{"bp"}, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  breakpoints 2"},

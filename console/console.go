@@ -88,6 +88,7 @@ func New(cfg Config) *Console {
 	surviveBrokenPipes()
 	c.hist = history{path: historyPath(cfg.Getenv), limit: 1000}
 	c.screen()
+	c.startDebuginfod()
 	return c
 }
 
@@ -149,6 +150,7 @@ func (c *Console) loop() {
 	c.push(src)
 	defer c.pop()
 	for !c.quit {
+		c.askDebuginfod()
 		line, err := src.next(c.value("prompt"))
 		switch {
 		case errors.Is(err, ErrCancelled):

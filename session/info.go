@@ -141,6 +141,13 @@ func (s *Session) Source(file string) (*SourceText, error) {
 	if err == nil && agree(src.Lines, kept) {
 		return &SourceText{Path: src.Path, lines: src.Lines}, nil
 	}
+	if err != nil {
+		if src, fetchErr := s.fetchSource(file); src != nil && agree(src.Lines, kept) {
+			return &SourceText{Path: src.Path, lines: src.Lines}, nil
+		} else if fetchErr != nil {
+			err = fmt.Errorf("%w; %w", err, fetchErr)
+		}
+	}
 	if len(kept) > 0 {
 		return &SourceText{Path: file, kept: kept, Changed: err == nil}, nil
 	}

@@ -190,7 +190,7 @@ func (m *modules) openByID(id string) *symbols.Object {
 }
 
 func (m *modules) config() symbols.Config {
-	return symbols.Config{DebugDirs: m.s.Settings.DebugDirs, Sysroot: m.s.Settings.Sysroot, Cache: m.s.cfg.Cache}
+	return symbols.Config{DebugDirs: m.s.Settings.DebugDirs, Sysroot: m.s.Settings.Sysroot, Cache: m.s.cfg.Cache, Fetch: m.s.fetcher()}
 }
 
 // open opens a file once for all runs.

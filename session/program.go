@@ -342,6 +342,7 @@ func (s *Session) forget() {
 // them, attached ones go on.
 func (s *Session) Close() error {
 	var errs []error
+	s.Debuginfod.close()
 	if s.proc != nil {
 		if s.Outlives() {
 			s.unbindAll()

@@ -24,6 +24,8 @@ type SymbolChange struct {
 // It returns the modules whose answers change, and those with an error.
 func (s *Session) RefreshSymbols() ([]SymbolChange, error) {
 	s.Sources.Forget()
+	s.Debuginfod.forgetFailures()
+	s.Debuginfod.takeArrived()
 	switch s.Mode() {
 	case Saved:
 		return s.refreshSaved()
@@ -99,6 +101,9 @@ func (s *Session) reopen(path string, old *symbols.Object) (*symbols.Object, err
 	}
 	if old == nil {
 		return obj, nil
+	}
+	if s.mods.config().Fetch != nil && old.Info().Debug < symbols.DebugDWARF {
+		obj.Info() // fetches
 	}
 	if have, want := obj.BuildID(), old.BuildID(); have != want && s.proc != nil {
 		obj.Close()

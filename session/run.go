@@ -134,6 +134,7 @@ func (s *Session) report(stop inferior.Stop, verb string) *Report {
 		return r
 	}
 	var first addr.Code
+	s.useArrived()
 	t := stop.Thread
 	s.spanHits()
 	for _, h := range s.hits {

@@ -50,6 +50,8 @@ type Session struct {
 	cfg      Config
 	Settings Settings
 	Sources  symbols.Sources
+	// Debuginfod fetches what is not on this machine; SetDebuginfod turns it on.
+	Debuginfod *Debuginfod
 
 	prog  *program // nil before file, attach or open
 	proc  *inferior.Process
@@ -140,6 +142,7 @@ func New(cfg Config) *Session {
 			Wrappers: regexp.MustCompile(DefaultWrappers), MaxDepth: 2048, Probe: ProbeAuto, DebugDirs: []string{"/usr/lib/debug"},
 		},
 	}
+	s.Debuginfod = newDebuginfod(func(line string) { s.cfg.Notify(line) })
 	s.mods = newModules(s)
 	s.walk = unwind.NewWalker(s.mods)
 	s.trace.live = heap.NewLive()
@@ -185,9 +188,10 @@ func (s *Session) notify(format string, args ...any) {
 	s.cfg.Notify(fmt.Sprintf(format, args...))
 }
 
-// Interrupt stops the running inferior, or does nothing when it is stopped. Any
-// goroutine may call it.
+// Interrupt stops the running inferior, or does nothing when it is stopped, and gives
+// up a download that is waited for. Any goroutine may call it.
 func (s *Session) Interrupt() error {
+	s.Debuginfod.interrupt()
 	if p := s.target.Load(); p != nil {
 		return p.Interrupt()
 	}

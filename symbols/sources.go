@@ -87,6 +87,22 @@ func (s *Sources) Open(file string) (*SourceFile, error) {
 	return found, err
 }
 
+// Adopt reads path as the text of file, as Open does from now on until Forget.
+func (s *Sources) Adopt(file, path string) (*SourceFile, error) {
+	found, size, err := readSource(path)
+	if err != nil {
+		return nil, &SourceError{File: file, Tried: []string{path}, Cause: err}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cache == nil {
+		s.cache = map[string]sourceResult{}
+	}
+	s.bytes += size
+	s.cache[file] = sourceResult{found, nil}
+	return found, nil
+}
+
 // Forget drops what was read and what was not found: files may have changed.
 func (s *Sources) Forget() {
 	s.mu.Lock()

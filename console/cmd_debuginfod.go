@@ -1,0 +1,118 @@
+package console
+
+import (
+	"context"
+	"strings"
+
+	"hdb/session"
+	"hdb/symbols/debuginfod"
+)
+
+// startDebuginfod takes the servers from the environment. A person is asked before the
+// first of them is; scripts say so by `set debuginfod on`, and then wait for what they
+// need.
+func (c *Console) startDebuginfod() {
+	if c.s == nil {
+		return
+	}
+	cfg := debuginfod.FromEnv(c.cfg.Getenv)
+	cfg.UserAgent = "hdb/" + c.cfg.Version
+	c.s.Debuginfod.Configure(cfg, !c.interactive())
+	if c.interactive() && len(cfg.URLs) > 0 {
+		c.s.SetDebuginfod(session.DebuginfodAsk)
+	}
+}
+
+func setDebuginfod(c *Console, v string) error {
+	c.s.SetDebuginfod(session.DebuginfodMode(v))
+	if v != "off" && len(c.s.Debuginfod.Servers()) == 0 {
+		c.Notify("debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask")
+	}
+	return nil
+}
+
+// askDebuginfod asks once, before a prompt, whether the servers may be asked for what
+// commands have missed. To want no questions is no leave to use the network.
+func (c *Console) askDebuginfod() {
+	if !c.interactive() || c.s.Debuginfod.Waiting() == 0 {
+		return
+	}
+	mode := session.DebuginfodOff
+	if c.flag("confirm") {
+		c.say("debug info is missing that these servers may have:")
+		for _, url := range c.s.Debuginfod.Servers() {
+			c.say("  %s", url)
+		}
+		answer, err := c.readLine("Ask them in this session? (y or n) ")
+		if a := strings.ToLower(strings.TrimSpace(answer)); err == nil && (a == "y" || a == "yes") {
+			mode = session.DebuginfodOn
+		}
+	}
+	c.s.SetDebuginfod(mode)
+	if mode == session.DebuginfodOn {
+		c.say("`config -save` keeps the answer for later sessions")
+		return
+	}
+	c.say("debuginfod is off: `set debuginfod on` asks the servers")
+}
+
+type downloadView struct {
+	BuildID string `json:"build_id"`
+	Source  string `json:"source,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Done    int64  `json:"done,omitempty"`
+	Total   int64  `json:"total,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// state says where a file is, or why it is nowhere.
+func (v downloadView) state() string {
+	switch {
+	case v.Error != "":
+		return v.Error
+	case v.Path != "":
+		return shortPath(v.Path)
+	case v.Total > 0:
+		return "on the way: " + longSize(uint64(v.Done)) + " of " + longSize(uint64(v.Total))
+	}
+	return "on the way: " + longSize(uint64(v.Done))
+}
+
+func infoDebuginfod(_ context.Context, c *Console, in Input) error {
+	d := c.s.Debuginfod
+	view := struct {
+		Mode    string         `json:"mode"`
+		Servers []string       `json:"servers"`
+		Cache   string         `json:"cache,omitempty"`
+		Files   []downloadView `json:"files"`
+	}{Mode: string(d.Mode()), Servers: append([]string{}, d.Servers()...), Cache: d.CacheDir(), Files: []downloadView{}}
+	for _, row := range d.Downloads() {
+		v := downloadView{BuildID: row.BuildID, Source: row.File, Path: row.Path, Done: row.Done, Total: max(row.Total, 0)}
+		if row.Err != nil {
+			v.Error = row.Err.Error()
+		}
+		view.Files = append(view.Files, v)
+	}
+	c.show(in, view, func(o *output) {
+		if len(view.Servers) == 0 {
+			o.printf("debuginfod is %s; DEBUGINFOD_URLS names no server\n", view.Mode)
+			return
+		}
+		o.printf("debuginfod is %s; files are kept in %s\n", view.Mode, shortPath(view.Cache))
+		for _, url := range view.Servers {
+			o.line(span{plain, "  "}, span{styleFile, url})
+		}
+		var rows [][]span
+		for _, v := range view.Files {
+			what := v.Source
+			if what == "" {
+				what = "debug info"
+			}
+			rows = append(rows, []span{{styleGuess, v.BuildID[:min(len(v.BuildID), 12)]}, {plain, what}, {plain, v.state()}})
+		}
+		if len(rows) > 0 {
+			o.table([]column{{head: "build ID"}, {head: "file"}, {head: "state"}}, rows)
+		}
+	})
+	return nil
+}

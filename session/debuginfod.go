@@ -1,0 +1,436 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hdb/symbols"
+	"hdb/symbols/debuginfod"
+)
+
+// DebuginfodMode says whether servers are asked for debug files and sources.
+type DebuginfodMode string
+
+// The modes. With DebuginfodAsk nothing is asked until the user has said yes.
+const (
+	DebuginfodOff DebuginfodMode = "off"
+	DebuginfodOn  DebuginfodMode = "on"
+	DebuginfodAsk DebuginfodMode = "ask"
+)
+
+// Debuginfod fetches what debuginfod servers have of the session's modules. What is
+// not in the cache comes in the background: until then it counts as missing. Its
+// lock is taken last. All methods may be called from any goroutine.
+type Debuginfod struct {
+	notify func(string)
+
+	mu      sync.Mutex
+	cfg     debuginfod.Config
+	client  *debuginfod.Client // nil before something is wanted
+	mode    DebuginfodMode
+	wait    bool                // downloads are waited for: nobody sits at a prompt
+	ctx     context.Context     // of all downloads,
+	cancel  context.CancelFunc  // ends them
+	wanted  map[Download]string // in mode ask: what was asked for
+	states  map[Download]*download
+	running int
+	summary [2]int // files that arrived and failed since there were none under way
+	last    error  // of those that failed
+	arrived bool   // something is here that modules were opened without
+}
+
+// A Download names a file: debug info, or a source when File is set.
+type Download struct {
+	BuildID, File string
+}
+
+func (d Download) String() string {
+	if d.File != "" {
+		return d.File
+	}
+	return "debug info of build ID " + d.BuildID
+}
+
+type download struct {
+	path string
+	err  error         // why it is not here
+	done chan struct{} // closed when it is known
+	at   debuginfod.Progress
+	told time.Time // when its progress was last said
+}
+
+// errOnTheWay is why something is not here yet.
+var errOnTheWay = errors.New("on the way: the next stop uses it, or `symbols refresh`")
+
+func newDebuginfod(notify func(string)) *Debuginfod {
+	d := &Debuginfod{notify: notify, mode: DebuginfodOff, wait: true, wanted: map[Download]string{}, states: map[Download]*download{}}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	d.cfg = debuginfod.FromEnv(os.Getenv)
+	return d
+}
+
+// Configure takes the servers from a configuration. wait says that whoever wants a
+// file waits for it, as nobody would be told of it later.
+func (d *Debuginfod) Configure(cfg debuginfod.Config, wait bool) {
+	d.stop(true)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.cfg, d.wait = cfg, wait
+}
+
+// Mode is whether servers are asked.
+func (d *Debuginfod) Mode() DebuginfodMode {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mode
+}
+
+// Servers are those to ask.
+func (d *Debuginfod) Servers() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.open().Servers()
+}
+
+// CacheDir is where files are kept.
+func (d *Debuginfod) CacheDir() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.cfg.CacheDir
+}
+
+// setMode changes the mode. Off ends what is under way; on begins what was wanted.
+func (d *Debuginfod) setMode(mode DebuginfodMode) {
+	if mode != DebuginfodOn {
+		d.stop(false)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mode = mode
+	if mode == DebuginfodOn && !d.wait {
+		for what := range d.wanted {
+			d.begin(what)
+		}
+	}
+	clear(d.wanted)
+}
+
+// stop ends all downloads; with forget the client too.
+func (d *Debuginfod) stop(forget bool) {
+	d.mu.Lock()
+	d.cancel()
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	client := d.client
+	if forget {
+		d.client = nil
+	}
+	d.mu.Unlock()
+	if client != nil && forget {
+		client.Close()
+	}
+}
+
+// Waiting are the files that the user was not asked about yet.
+func (d *Debuginfod) Waiting() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mode != DebuginfodAsk || len(d.cfg.URLs) == 0 {
+		return 0
+	}
+	return len(d.wanted)
+}
+
+// DebugInfo is the path of a debug file. It is the symbols.Fetcher of all modules.
+func (d *Debuginfod) DebugInfo(buildID string) (string, error) {
+	return d.get(Download{BuildID: buildID}, 0)
+}
+
+// brief is how long a source is waited for, which is short: most are there at once.
+const brief = 700 * time.Millisecond
+
+func (d *Debuginfod) source(buildID, file string) (string, error) {
+	return d.get(Download{buildID, file}, brief)
+}
+
+// get is a file that is here, or the reason why it is not, such as that it is on its
+// way now.
+func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) {
+	d.mu.Lock()
+	if d.mode == DebuginfodOff || len(d.cfg.URLs) == 0 {
+		d.mu.Unlock()
+		return "", errors.New("off: `set debuginfod on`, with servers in DEBUGINFOD_URLS, fetches it")
+	}
+	if path, err := d.cached(what); err == nil || !errors.Is(err, debuginfod.ErrNotCached) {
+		d.mu.Unlock()
+		return path, err
+	}
+	if d.mode == DebuginfodAsk {
+		d.wanted[what] = ""
+		d.mu.Unlock()
+		return "", errors.New("not asked yet: `set debuginfod on` fetches it")
+	}
+	if d.states[what] != nil {
+		patience = 0
+	}
+	st := d.begin(what)
+	wait := d.wait
+	d.mu.Unlock()
+	var limit <-chan time.Time
+	if !wait {
+		limit = time.After(patience)
+	}
+	select {
+	case <-st.done: // before: the reason is better than that there was one
+		return st.path, st.err
+	default:
+	}
+	select {
+	case <-st.done:
+		return st.path, st.err
+	case <-limit:
+		return "", errOnTheWay
+	}
+}
+
+// open is the client. The caller holds mu.
+func (d *Debuginfod) open() *debuginfod.Client {
+	if d.client == nil {
+		cfg := d.cfg
+		cfg.Progress = d.progress
+		if cfg.WantVerbose {
+			cfg.Verbose = d.notify
+		}
+		d.client = debuginfod.New(cfg)
+	}
+	return d.client
+}
+
+func (d *Debuginfod) cached(what Download) (string, error) {
+	if what.File != "" {
+		return d.open().CachedSource(what.BuildID, what.File)
+	}
+	return d.open().CachedDebugInfo(what.BuildID)
+}
+
+// begin starts a download that is neither under way nor has failed before. The caller
+// holds mu.
+func (d *Debuginfod) begin(what Download) *download {
+	if st := d.states[what]; st != nil {
+		return st
+	}
+	st := &download{done: make(chan struct{})}
+	d.states[what] = st
+	d.running++
+	ctx, client := d.ctx, d.open()
+	go func() {
+		path, err := "", error(nil)
+		if what.File != "" {
+			path, err = client.Source(ctx, what.BuildID, what.File)
+		} else {
+			path, err = client.DebugInfo(ctx, what.BuildID)
+		}
+		d.finish(what, st, path, err)
+	}()
+	return st
+}
+
+// finish takes the end of a download, and says what came when it was the last one.
+func (d *Debuginfod) finish(what Download, st *download, path string, err error) {
+	d.mu.Lock()
+	st.path, st.err = path, err
+	close(st.done)
+	d.running--
+	switch {
+	case err == nil:
+		d.summary[0]++
+		d.arrived = true
+	case errors.Is(err, context.Canceled):
+		delete(d.states, what) // when it is wanted again, it begins again
+	default:
+		d.summary[1]++
+		d.last = err
+	}
+	line := ""
+	if d.running == 0 {
+		line = d.sum()
+	}
+	d.mu.Unlock()
+	if line != "" {
+		d.notify(line)
+	}
+}
+
+// sum is the line about all downloads that have ended. The caller holds mu.
+func (d *Debuginfod) sum() string {
+	came, failed, last := d.summary[0], d.summary[1], d.last
+	d.summary, d.last = [2]int{}, nil
+	var parts []string
+	switch {
+	case came > 0 && d.wait:
+	case came == 1:
+		parts = append(parts, "a file has arrived: the next stop uses it, or `symbols refresh` now")
+	case came > 1:
+		parts = append(parts, fmt.Sprintf("%d files have arrived: the next stop uses them, or `symbols refresh` now", came))
+	}
+	switch {
+	case failed == 1 && came == 0:
+		return last.Error()
+	case failed > 0:
+		parts = append(parts, fmt.Sprintf("%d could not be had: see `info debuginfod`", failed))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "debuginfod: " + strings.Join(parts, "; ")
+}
+
+// saidEvery is how often a download's progress is said to those who want it.
+const saidEvery = 2 * time.Second
+
+// progress is called on the goroutine of a download.
+func (d *Debuginfod) progress(p debuginfod.Progress) {
+	file := ""
+	if rest, ok := strings.CutPrefix(p.What, "source "); ok {
+		file = rest
+	}
+	d.mu.Lock()
+	st := d.states[Download{p.BuildID, file}]
+	say := false
+	if st != nil {
+		st.at = p
+		say = d.cfg.WantProgress && time.Since(st.told) >= saidEvery
+		if say {
+			st.told = time.Now()
+		}
+	}
+	d.mu.Unlock()
+	switch {
+	case !say:
+	case p.Total > 0:
+		d.notify(fmt.Sprintf("debuginfod: %s of build ID %s: %d of %d KiB from %s", p.What, p.BuildID, p.Done>>10, p.Total>>10, p.Server))
+	default:
+		d.notify(fmt.Sprintf("debuginfod: %s of build ID %s: %d KiB from %s", p.What, p.BuildID, p.Done>>10, p.Server))
+	}
+}
+
+// takeArrived tells whether something arrived since the last time it was asked.
+func (d *Debuginfod) takeArrived() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	arrived := d.arrived
+	d.arrived = false
+	return arrived
+}
+
+// forgetFailures lets what failed be tried again.
+func (d *Debuginfod) forgetFailures() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for what, st := range d.states {
+		select {
+		case <-st.done:
+			delete(d.states, what)
+		default:
+		}
+	}
+}
+
+// interrupt ends downloads that somebody waits for.
+func (d *Debuginfod) interrupt() {
+	d.mu.Lock()
+	wait := d.wait && d.running > 0
+	d.mu.Unlock()
+	if wait {
+		d.stop(false)
+	}
+}
+
+func (d *Debuginfod) close() {
+	d.setMode(DebuginfodOff)
+	d.stop(true)
+}
+
+// DownloadStatus is a row of `info debuginfod`.
+type DownloadStatus struct {
+	Download
+	Path        string // "" unless it is here
+	Err         error  // why it could not be had
+	Done, Total int64  // bytes, of one under way; Total is -1 when it is not known
+}
+
+// Downloads are the files asked for in this session.
+func (d *Debuginfod) Downloads() []DownloadStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var rows []DownloadStatus
+	for what, st := range d.states {
+		rows = append(rows, DownloadStatus{what, st.path, st.err, st.at.Done, st.at.Total})
+	}
+	slices.SortFunc(rows, func(a, b DownloadStatus) int {
+		return strings.Compare(a.File+"\x00"+a.BuildID, b.File+"\x00"+b.BuildID)
+	})
+	return rows
+}
+
+// SetDebuginfod changes whether servers are asked. From on the modules that have no
+// debug info are looked for at once.
+func (s *Session) SetDebuginfod(mode DebuginfodMode) {
+	before := s.Debuginfod.Mode()
+	s.Debuginfod.setMode(mode)
+	if mode != DebuginfodOn || before == DebuginfodOn || s.Mode() == Empty {
+		return
+	}
+	if _, err := s.RefreshSymbols(); err != nil {
+		s.notify("debuginfod: %v", err)
+	}
+}
+
+// fetcher is what modules ask, nil when there is no need to.
+func (s *Session) fetcher() symbols.Fetcher {
+	if s.Debuginfod.Mode() == DebuginfodOff {
+		return nil
+	}
+	return s.Debuginfod
+}
+
+// useArrived has modules opened again for which debug info came, at a stop.
+func (s *Session) useArrived() {
+	if !s.Debuginfod.takeArrived() {
+		return
+	}
+	defer s.ownWork()()
+	s.Sources.Forget()
+	s.refreshLoaded()
+	s.bindPending()
+}
+
+// fetchSource finds the text of a source file on a server, by the build IDs of the
+// modules that were made from it. The error is nil when there is nobody to ask.
+func (s *Session) fetchSource(file string) (*symbols.SourceFile, error) {
+	if s.Debuginfod.Mode() == DebuginfodOff || !filepath.IsAbs(file) {
+		return nil, nil
+	}
+	var last error
+	for _, m := range s.objects() {
+		id := m.obj.BuildID()
+		if id == "" || !slices.Contains(m.obj.SourceFiles(), file) {
+			continue
+		}
+		path, err := s.Debuginfod.source(id, file)
+		if err == nil {
+			return s.Sources.Adopt(file, path)
+		}
+		last = err
+		if !errors.Is(err, debuginfod.ErrNotFound) {
+			break
+		}
+	}
+	return nil, last
+}
