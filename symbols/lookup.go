@@ -31,6 +31,17 @@ func (o *Object) LookupStatement(pc addr.File) []Frame {
 
 func (o *Object) lookup(a addr.File) []Frame {
 	dw, _ := o.dwarf()
+	return dw.lookup(a, o)
+}
+
+// symbolNames are what a file knows of addresses besides DWARF.
+type symbolNames interface {
+	symbolAt(addr.File) (Sym, Provenance, bool)
+	lookupSymbol(addr.File) []Frame
+}
+
+// lookup is Lookup by DWARF, which may be nil, and where that is silent by the symbols.
+func (dw *debugInfo) lookup(a addr.File, o symbolNames) []Frame {
 	if dw == nil {
 		return o.lookupSymbol(a)
 	}
