@@ -61,6 +61,7 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 	}
 	return func(yield func(*Event) bool) {
 		state := newReplay(src)
+		env := newRecordedEnv(s, src, state)
 		for raw := range src.Events(0) {
 			e := withName(src, raw)
 			state.before(raw.Seq)
@@ -68,7 +69,7 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 			if live && !alive[e.Seq] {
 				continue
 			}
-			if c != nil && !c.Eval(newRecordedEnv(s, src, e, state.Live)) {
+			if c != nil && !c.Eval(env.at(e)) {
 				continue
 			}
 			if !yield(e) {
@@ -96,24 +97,76 @@ func (s *Session) someSource() (capture.Source, error) {
 	return nil, errors.New("nothing was recorded: use record start, or open a capture")
 }
 
-// recordedEnv is what a condition sees of a recorded event.
+// recordedEnv is what a condition sees of recorded events, one after the other.
 type recordedEnv struct {
-	s    *Session
-	src  capture.Source
-	e    *Event
-	live *heap.Live
+	s     *Session
+	src   capture.Source
+	e     *Event
+	state *replay
 	callers
+
+	// What stacks have answered, until other modules are mapped: to name the
+	// frames of each event's takes thousands of times as long.
+	answers map[recordedAsk]bool
+	changes []uint64 // ascending numbers of the events from which on they are
 }
 
-func newRecordedEnv(s *Session, src capture.Source, e *Event, live *heap.Live) *recordedEnv {
-	v := &recordedEnv{s: s, src: src, e: e, live: live}
+// recordedAsk is a question to a stack.
+type recordedAsk struct {
+	stack capture.StackID
+	stackAsk
+}
+
+func newRecordedEnv(s *Session, src capture.Source, state *replay) *recordedEnv {
+	v := &recordedEnv{s: s, src: src, state: state, answers: map[recordedAsk]bool{}}
+	for _, m := range src.Modules() {
+		v.changes = append(v.changes, m.From, m.To)
+	}
+	slices.Sort(v.changes)
 	v.find = func() []Frame {
-		if e.Stack == 0 {
+		if v.e.Stack == 0 {
 			return nil
 		}
-		return s.sourceStack(src, e.Stack, e.Seq).Frames
+		return s.sourceStack(src, v.e.Stack, v.e.Seq).Frames
 	}
 	return v
+}
+
+// at moves on to an event.
+func (v *recordedEnv) at(e *Event) *recordedEnv {
+	v.e = e
+	v.found, v.frames = false, nil
+	for len(v.changes) > 0 && v.changes[0] <= e.Seq {
+		v.changes = v.changes[1:]
+		clear(v.answers)
+	}
+	return v
+}
+
+// Func tells whether a function of that name is on the stack.
+func (v *recordedEnv) Func(name string) bool {
+	return v.ask(stackAsk{cond.Func, name}, v.callers.Func)
+}
+
+// Module tells whether a frame of that module is on the stack.
+func (v *recordedEnv) Module(name string) bool {
+	return v.ask(stackAsk{cond.Module, name}, v.callers.Module)
+}
+
+// Caller tells whether the function that called has that name.
+func (v *recordedEnv) Caller(name string) bool {
+	return v.ask(stackAsk{cond.Caller, name}, v.callers.Caller)
+}
+
+// ask remembers what a stack answered.
+func (v *recordedEnv) ask(a stackAsk, predicate func(string) bool) bool {
+	key := recordedAsk{v.e.Stack, a}
+	yes, known := v.answers[key]
+	if !known {
+		yes = predicate(a.name)
+		v.answers[key] = yes
+	}
+	return yes
 }
 
 // Number is the value of a field.
@@ -128,9 +181,9 @@ func (v *recordedEnv) Number(f cond.Field) (uint64, bool) {
 	case cond.Nth:
 		return v.e.Seq, true
 	case cond.Live:
-		return v.live.Bytes(), true
+		return v.state.Live.Bytes(), true
 	case cond.Blocks:
-		return uint64(v.live.Blocks()), true
+		return uint64(v.state.Live.Blocks()), true
 	case cond.Thread:
 		t, ok := v.thread()
 		return uint64(t.Num), ok
