@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"hdb/session"
 )
 
 func dataCommands() []*Command {
 	return []*Command{
 		{Name: "list", Aliases: []string{"l", "ls"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNext, Needs: NeedProgram, Run: runList,
-			Synopsis: "\n-\nN\nA,B\n[FILE:]FUNCTION\nFILE:LINE\n*ADDRESS\n#EVENT", Short: "show source lines",
+			Synopsis: "[-cost]\n-\n[-cost] N\n[-cost] A,B\n[-cost] [FILE:]FUNCTION\n[-cost] FILE:LINE\n[-cost] *ADDRESS\n[-cost] #EVENT", Short: "show source lines",
 			Long: "Alone it shows the lines around where the selected frame is, then the lines after those; `list -` goes back. The arrow => marks the frame's line. `set listsize` says how many lines.\n\n" +
-				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list #4711"},
+				"-cost puts before each line the bytes and calls of the recorded allocations whose innermost line of the user's code it is. What inlined functions allocate counts for their lines and for the line of the call, once for each.\n\n" +
+				"Examples:\n  list\n  list 120\n  list 100,140\n  list Index::read_page\n  list index.cc:188\n  list #4711\n  list -cost Index::read_page"},
 		{Name: "x", Group: GroupData, Raw: true, Synopsis: "[/NFU] [ADDRESS]", Short: "show memory", Repeat: RepeatNext, Needs: NeedLive, Run: runExamine,
 			Long: "N is how many; F is x (hexadecimal), d, u, o, t (binary), a (address with its symbol), c, f, s (string) or i (instruction); U is b, h, w or g for 1, 2, 4 or 8 bytes. " +
 				"ADDRESS is a number, $register or symbol, with + and -. An empty line goes on behind what was shown.\n\nExamples:\n  x/4xg $rsp\n  x/s 0x55555578a2c0\n  x/5i $pc"},
@@ -29,12 +32,22 @@ type listRange struct {
 	first, last int
 	current     int
 	asked       int // the line in the middle that the user named, or 0
+	cost        bool
 }
 
 func runList(_ context.Context, c *Console, in Input) error {
+	raw, cost := strings.CutPrefix(in.Raw, "-cost")
+	in.Raw = strings.TrimSpace(raw)
+	cost = cost || in.Repeated && c.listing.cost
 	r, err := c.parseList(in.Raw)
 	if err != nil {
 		return err
+	}
+	var costs map[int]session.LineCost
+	if cost {
+		if costs, err = c.s.LineCosts(r.file); err != nil {
+			return err
+		}
 	}
 	w, err := c.window(r.file, r.language, r.first, r.last, r.current)
 	var past *pastEndError
@@ -45,14 +58,16 @@ func runList(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	last := w.first + len(w.lines) - 1
-	c.listing = listing{file: r.file, language: r.language, first: w.first, last: last, current: r.current}
+	c.listing = listing{file: r.file, language: r.language, first: w.first, last: last, current: r.current, cost: cost}
 	type lineView struct {
-		Line int    `json:"line"`
-		Text string `json:"text"`
+		Line  int    `json:"line"`
+		Text  string `json:"text"`
+		Bytes uint64 `json:"bytes,omitempty"`
+		Calls uint64 `json:"calls,omitempty"`
 	}
 	var lines []lineView
 	for i, l := range w.lines {
-		lines = append(lines, lineView{w.first + i, l})
+		lines = append(lines, lineView{w.first + i, l, costs[w.first+i].Bytes, costs[w.first+i].Count})
 	}
 	c.show(in, struct {
 		File    string     `json:"file"`
@@ -61,6 +76,10 @@ func runList(_ context.Context, c *Console, in Input) error {
 	}{r.file, r.current, lines}, func(o *output) {
 		if in.Raw != "" && in.Raw != "-" {
 			o.line(span{styleFile, shortPath(r.file)})
+		}
+		if cost {
+			o.line(span{styleGuess, costHead})
+			costMargin(&w, costs)
 		}
 		w.print(o, c.count("tab-width"))
 	})
@@ -117,6 +136,10 @@ func cutComma(s string) (a, b string, ok bool) {
 
 func (c *Console) listMore(size int) (listRange, error) {
 	l := c.listing
+	if l.found > 0 {
+		first := max(1, l.found-size/2)
+		return listRange{file: l.file, language: l.language, first: first, last: first + size - 1, current: l.current}, nil
+	}
 	if l.last > 0 {
 		return listRange{file: l.file, language: l.language, first: l.last + 1, last: l.last + size, current: l.current}, nil
 	}
@@ -171,6 +194,9 @@ func (c *Console) listBetween(from, to string, size int) (listRange, error) {
 		return r, nil
 	}
 	end, err := strconv.Atoi(to)
+	if err == nil && to[0] == '+' { // so many lines more, as in gdb
+		end += r.first
+	}
 	if err != nil {
 		other, err := c.lineOf(to)
 		if err != nil {
@@ -242,14 +268,11 @@ func (c *Console) eventLine(seq uint64) (listRange, error) {
 func (c *Console) fileLine(name string, line int) (listRange, error) {
 	current := 0
 	f, frameErr := c.s.SelectedFrame()
-	files, err := c.s.SourceFiles()
+	files, err := c.s.FindSources(name)
 	if err != nil {
 		return listRange{}, err
 	}
 	for _, file := range files {
-		if file != name && !strings.HasSuffix(file, "/"+strings.TrimPrefix(name, "./")) {
-			continue
-		}
 		if frameErr == nil && f.File == file {
 			current = f.Line
 		}
@@ -263,6 +286,13 @@ func (c *Console) fileLine(name string, line int) (listRange, error) {
 
 // placeLine is the line of a function or address.
 func (c *Console) placeLine(text string) (listRange, error) {
+	if file, line, ok := c.s.Definition(text); ok {
+		r := listRange{file: file, first: line}
+		if f, err := c.s.SelectedFrame(); err == nil && f.File == file {
+			r.current, r.language = f.Line, f.Language.String()
+		}
+		return r, nil
+	}
 	places, err := c.s.Places(text)
 	if err != nil {
 		return listRange{}, err

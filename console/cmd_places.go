@@ -2,8 +2,8 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"hdb/breakpoints"
@@ -88,35 +88,6 @@ func infoSources(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func infoSource(_ context.Context, c *Console, in Input) error {
-	file, line, language, _ := c.here()
-	if file == "" {
-		return errors.New("no source file: the code has no line information")
-	}
-	found, why := "", ""
-	if src, err := c.s.Source(file); err != nil {
-		why = err.Error()
-	} else {
-		found = src.Path
-	}
-	c.show(in, struct {
-		File     string `json:"file"`
-		Line     int    `json:"line"`
-		Found    string `json:"found,omitempty"`
-		Language string `json:"language,omitempty"`
-		Error    string `json:"error,omitempty"`
-	}{file, line, found, language, why}, func(o *output) {
-		o.line(span{styleFile, fmt.Sprintf("%s:%d", file, line)}, span{plain, " " + language})
-		switch {
-		case why != "":
-			o.printf("not found: %s\n", why)
-		case found != file:
-			o.printf("read from %s\n", found)
-		}
-	})
-	return nil
-}
-
 func infoFunctions(_ context.Context, c *Console, in Input) error {
 	re, err := pattern(in.Raw)
 	if err != nil {
@@ -166,6 +137,12 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 	if len(rows) == 0 {
 		return fmt.Errorf("info line: no code for %q", in.Raw)
 	}
+	asked := 0 // the line, when it has no code itself
+	if _, number, ok := cutLast(":"+in.Raw, ':'); ok || !strings.Contains(in.Raw, ":") {
+		if asked, _ = strconv.Atoi(number); asked == rows[0].Line {
+			asked = 0
+		}
+	}
 	type view struct {
 		File     string `json:"file,omitempty"`
 		Line     int    `json:"line,omitempty"`
@@ -181,6 +158,9 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 	c.show(in, struct {
 		Lines []view `json:"lines"`
 	}{views}, func(o *output) {
+		if asked > 0 && rows[0].Line > 0 {
+			o.printf("line %d has no code; the next that has is %d\n", asked, rows[0].Line)
+		}
 		for _, r := range rows {
 			if r.File == "" {
 				o.printf("%s: no line information\n", r.Addr)

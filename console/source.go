@@ -14,12 +14,13 @@ import (
 // A window is a part of a source file to be shown.
 type window struct {
 	file     string
-	language string         // of the unit, as DW_AT_language names it: "C", "C++", "Rust", "Go"; "" by the file's name
-	first    int            // number of the first line, 1-based
-	lines    []string       // as read: tabs and all
-	before   []string       // lines before the window, as far as known, for an open comment
-	current  int            // the line the arrow points at, 0 none
-	marks    map[int]string // what stands before the number of a line instead of the arrow
+	language string             // of the unit, as DW_AT_language names it: "C", "C++", "Rust", "Go"; "" by the file's name
+	first    int                // number of the first line, 1-based
+	lines    []string           // as read: tabs and all
+	before   []string           // lines before the window, as far as known, for an open comment
+	current  int                // the line the arrow points at, 0 none
+	marks    map[int]string     // what stands before the number of a line instead of the arrow
+	margin   func(n int) string // what stands before line n, nil nothing
 }
 
 // listing is where list goes on.
@@ -28,6 +29,8 @@ type listing struct {
 	language    string
 	first, last int // shown last; 0 nothing yet
 	current     int // the line of the frame, for the arrow
+	found       int // the line that search found: list shows what is around it
+	cost        bool
 }
 
 // print shows the window: an arrow, numbers, highlighted text.
@@ -54,7 +57,11 @@ func (w *window) print(o *output, tab int) {
 		if n == w.current {
 			number.style = styleHead
 		}
-		o.line(append([]span{mark, number, {plain, "  "}}, expandTabs(row, tab)...)...)
+		lead := []span{mark, number}
+		if w.margin != nil {
+			lead = []span{{styleNumber, w.margin(n)}, mark, number}
+		}
+		o.line(append(append(lead, span{plain, "  "}), expandTabs(row, tab)...)...)
 	}
 }
 

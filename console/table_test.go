@@ -159,7 +159,7 @@ func TestUnbuiltWords(t *testing.T) {
 		{"info locals", "info locals: " + values},
 		{"i args", "info args: " + values},
 		{"help p", "p: " + values},
-		{"help info types", "info types: types are not read yet"},
+		{"help ptype", "ptype: types are not read yet"},
 		{"disass main", "disass: whole functions are not disassembled yet"},
 		{"jump 12", "jump: "}, {"core x", "core: "}, {"hbreak main", "hbreak: "},
 	} {

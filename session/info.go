@@ -94,6 +94,8 @@ func (s *Session) Lines(location string) ([]LineInfo, error) {
 			return nil, err
 		}
 		at = append(at, f.Code.Lookup())
+	} else if file, line, ok := s.fileAndLine(location); ok {
+		return s.lineRows(file, line), nil
 	} else {
 		places, err := s.Places(location)
 		if err != nil {

@@ -55,7 +55,7 @@ func cutFile(text string) (file, rest string, ok bool) {
 		switch {
 		case strings.HasPrefix(text[i:], "::"):
 			i++
-		case text[i] == '(' || text[i] == '<':
+		case strings.IndexByte("(<[", text[i]) >= 0:
 			return "", "", false
 		case text[i] == ':' && i > 0 && i+1 < len(text):
 			return text[:i], text[i+1:], true

@@ -400,7 +400,13 @@ func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
 		return nil, fmt.Errorf("rbreak: no function matches %q", expr)
 	}
 	var out []*breakpoints.Stop
+	have := func(st *breakpoints.Stop, p breakpoints.Place) bool {
+		return slices.ContainsFunc(st.Places, func(q breakpoints.Place) bool { return q.Addr == p.Addr })
+	}
 	for _, p := range places {
+		if slices.ContainsFunc(out, func(st *breakpoints.Stop) bool { return have(st, p) || st.Spec.Function == p.Function }) {
+			continue // a part of a function that has one already
+		}
 		st, err := s.add(breakpoints.NewStop(breakpoints.Spec{
 			Kind: breakpoints.StopFunction, Location: p.Function, Function: p.Function,
 		}))

@@ -35,6 +35,9 @@ func parsePattern(name string) (pattern, bool) {
 // MatchesName tells whether a user who types want means the function that is shown
 // so, with that linkage name or "".
 func MatchesName(want, function, linkage string) bool {
+	if want == "" {
+		return false
+	}
 	if want == function || want == linkage {
 		return true
 	}
@@ -52,6 +55,11 @@ func MatchesName(want, function, linkage string) bool {
 // keys are what the name index may have the last component under.
 func (p pattern) keys() []string {
 	last := p.parts[len(p.parts)-1]
+	if i := strings.Index(last, "[abi:"); i > 0 { // DW_AT_name is without
+		if end := strings.IndexByte(last[i:], ']'); end > 0 {
+			last = last[:i] + last[i+end+1:]
+		}
+	}
 	keys := []string{scope.Key(last)}
 	if key := scope.GoKey(p.whole); key != keys[0] {
 		keys = append(keys, key)

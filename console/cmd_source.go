@@ -1,0 +1,204 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"hdb/session"
+)
+
+func sourceCommands() []*Command {
+	return []*Command{
+		{Name: "search", Aliases: []string{"forward-search", "fo"}, Group: GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the next line that matches, behind the last one listed", Repeat: RepeatSame, Needs: NeedProgram, Run: searcher(1),
+			Long: "`list` then shows the lines around it.\n\nExample:\n  search malloc\\("},
+		{Name: "reverse-search", Aliases: []string{"rev"}, Group: GroupData, Raw: true, Synopsis: "REGEXP", Short: "find the line before the last one listed that matches", Repeat: RepeatSame, Needs: NeedProgram, Run: searcher(-1),
+			Long: "Example:\n  reverse-search ^static"},
+	}
+}
+
+// searcher finds a line from the one listed last on, forwards or backwards.
+func searcher(step int) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		if in.Raw == "" {
+			return fmt.Errorf("%s: a regular expression must follow", in.Name)
+		}
+		re, err := pattern(in.Raw)
+		if err != nil {
+			return err
+		}
+		l := c.listing
+		from := l.last + 1
+		switch {
+		case l.found > 0:
+			from = l.found + step
+		case l.last > 0 && step < 0:
+			from = l.first - 1
+		case l.last == 0:
+			file, line, language, current := c.here()
+			if file == "" {
+				return fmt.Errorf("%s: no source here: list FILE:LINE first", in.Name)
+			}
+			l = listing{file: file, language: language, current: current}
+			from = line + step
+		}
+		src, err := c.s.Source(l.file)
+		if err != nil {
+			return err
+		}
+		for n := from; n >= 1 && n <= src.Last(); n += step {
+			text, ok := src.Line(n)
+			if !ok || !re.MatchString(text) {
+				continue
+			}
+			l.first, l.last, l.found = n, n, n
+			c.listing = l
+			c.showFound(in, n, text)
+			return nil
+		}
+		return fmt.Errorf("%s: no line of %s from %d on matches %s", in.Name, shortPath(l.file), max(from, 1), in.Raw)
+	}
+}
+
+func (c *Console) showFound(in Input, n int, text string) {
+	l := c.listing
+	w := window{file: l.file, language: l.language, first: n, lines: []string{text}, current: l.current}
+	c.show(in, struct {
+		File string `json:"file"`
+		Line int    `json:"line"`
+		Text string `json:"text"`
+	}{l.file, n, text}, func(o *output) { w.print(o, c.count("tab-width")) })
+}
+
+// costMargin puts what the lines of a window allocated before them.
+func costMargin(w *window, costs map[int]session.LineCost) {
+	w.margin = func(n int) string {
+		cost, ok := costs[n]
+		if !ok {
+			return strings.Repeat(" ", 22)
+		}
+		return fmt.Sprintf("%10s %9s  ", shortSize(cost.Bytes), grouped(cost.Count))
+	}
+}
+
+// costHead stands above the margin.
+var costHead = fmt.Sprintf("%10s %9s", "bytes", "calls")
+
+func infoSource(_ context.Context, c *Console, in Input) error {
+	file, line, language, _ := c.here()
+	if file == "" {
+		return errors.New("no source file: the code has no line information")
+	}
+	type view struct {
+		File     string `json:"file"`
+		Line     int    `json:"line"`
+		Found    string `json:"found,omitempty"`
+		Lines    int    `json:"lines,omitempty"`
+		Kept     bool   `json:"kept,omitempty"`    // only what the capture kept of it
+		Changed  bool   `json:"changed,omitempty"` // the file here is another than the capture's
+		Language string `json:"language,omitempty"`
+		CompDir  string `json:"compilation_directory,omitempty"`
+		Producer string `json:"producer,omitempty"`
+		DWARF    int    `json:"dwarf_version,omitempty"`
+		Module   string `json:"module,omitempty"`
+		Error    string `json:"error,omitempty"`
+	}
+	v := view{File: file, Line: line, Language: language}
+	if src, err := c.s.Source(file); err != nil {
+		v.Error = err.Error()
+	} else {
+		v.Found, v.Lines, v.Kept, v.Changed = src.Path, src.Last(), !src.Whole(), src.Changed
+	}
+	if unit, module, ok := c.s.UnitAt(); ok {
+		v.CompDir, v.Producer, v.DWARF, v.Module = unit.CompDir, unit.Producer, unit.Version, module
+		if v.Language == "" {
+			v.Language = unit.Language.String()
+		}
+	}
+	c.show(in, v, func(o *output) {
+		o.line(span{styleFile, fmt.Sprintf("%s:%d", v.File, v.Line)}, span{plain, " " + v.Language})
+		switch {
+		case v.Error != "":
+			o.printf("not found: %s\n", v.Error)
+		case v.Changed:
+			o.printf("as the capture kept it, up to line %d: the file that is here has changed since\n", v.Lines)
+		case v.Kept:
+			o.printf("as the capture kept it, up to line %d\n", v.Lines)
+		case v.Found != v.File:
+			o.printf("read from %s, %s\n", v.Found, counted(v.Lines, "line"))
+		default:
+			o.printf("%s\n", counted(v.Lines, "line"))
+		}
+		if v.CompDir != "" {
+			o.printf("compiled in %s\n", v.CompDir)
+		}
+		if v.Producer != "" {
+			o.printf("by %s, DWARF %d\n", v.Producer, v.DWARF)
+		}
+		if v.Module != "" {
+			o.printf("into %s\n", shortPath(v.Module))
+		}
+	})
+	return nil
+}
+
+func infoTypes(_ context.Context, c *Console, in Input) error {
+	return c.showGlobals(in, "types", c.s.Types)
+}
+
+func infoVariables(_ context.Context, c *Console, in Input) error {
+	return c.showGlobals(in, "variables", c.s.Variables)
+}
+
+func (c *Console) showGlobals(in Input, what string, find func(*regexp.Regexp) ([]session.GlobalInfo, error)) error {
+	re, err := pattern(in.Raw)
+	if err != nil {
+		return err
+	}
+	found, err := find(re)
+	if err != nil {
+		return err
+	}
+	type view struct {
+		Name   string `json:"name"`
+		Kind   string `json:"kind,omitempty"`
+		Addr   string `json:"addr,omitempty"`
+		Size   uint64 `json:"size,omitempty"`
+		File   string `json:"file,omitempty"`
+		Line   int    `json:"line,omitempty"`
+		Module string `json:"module"`
+		Source string `json:"source"`
+	}
+	views := make([]view, 0, len(found))
+	var rows [][]span
+	for _, g := range found {
+		v := view{Name: g.Name, Kind: g.Kind, Size: g.Size, File: g.File, Line: g.Line, Module: g.Module, Source: g.From.String()}
+		if g.Addr != 0 {
+			v.Addr = g.Addr.String()
+		}
+		views = append(views, v)
+		place := span{styleGuess, "[" + shortPath(g.Module) + "]"}
+		if g.File != "" {
+			place = span{styleFile, fmt.Sprintf("%s:%d", shortPath(g.File), g.Line)}
+		}
+		first := span{styleAddr, v.Addr}
+		if what == "types" {
+			first = span{plain, g.Kind}
+		}
+		rows = append(rows, []span{first, place, {styleType, g.Name}})
+	}
+	c.show(in, map[string]any{what: views}, func(o *output) {
+		if len(rows) == 0 {
+			o.printf("none of the %s that are known matches\n", what)
+			return
+		}
+		head := "address"
+		if what == "types" {
+			head = "kind"
+		}
+		o.table([]column{{head: head}, {head: "place"}, {head: "name"}}, rows)
+	})
+	return nil
+}

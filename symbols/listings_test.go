@@ -1,0 +1,110 @@
+package symbols_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"hdb/symbols"
+)
+
+// TestLineRowsAsGdb asks gdb's `info line` for every line of a program: the first
+// place that it names is among ours, which are all that the line has.
+func TestLineRowsAsGdb(t *testing.T) {
+	for _, tc := range []struct{ source, flags string }{{"mix.cc", "-O0"}, {"mix.cc", "-O2"}, {"inline.c", "-O2"}} {
+		t.Run(tc.source+tc.flags, func(t *testing.T) {
+			dir := t.TempDir()
+			src, err := filepath.Abs(filepath.Join("testdata", tc.source))
+			if err != nil {
+				t.Fatal(err)
+			}
+			prog := filepath.Join(dir, "prog")
+			run(t, "g++", "-x", map[string]string{".c": "c", ".cc": "c++"}[filepath.Ext(src)], "-g", "-no-pie", tc.flags, src, "-o", prog)
+			o, err := symbols.Open(prog, symbols.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer o.Close()
+			args := []string{"-q", "-batch", "-nx"}
+			const lines = 60
+			for n := 1; n <= lines; n++ {
+				args = append(args, "-ex", fmt.Sprintf("echo \\n%d: ", n), "-ex", fmt.Sprintf("info line %s:%d", tc.source, n))
+			}
+			checked := 0
+			for answer := range strings.SplitSeq(run(t, "gdb", append(args, prog)...), "\n") {
+				found := regexp.MustCompile(`^(\d+): ?Line (\d+) of .* starts at address (0x[0-9a-f]+)`).FindStringSubmatch(answer)
+				if found == nil || found[1] != found[2] {
+					continue
+				}
+				checked++
+				var n int
+				fmt.Sscan(found[1], &n)
+				rows := o.LineRows(tc.source, n)
+				var have []string
+				for _, r := range rows {
+					if r.Line == n {
+						have = append(have, fmt.Sprintf("%#x", uint64(r.Addr)))
+					}
+				}
+				if !strings.Contains(strings.Join(have, " ")+" ", found[3]+" ") {
+					t.Errorf("line %d: gdb says %s, hdb %v", n, found[3], have)
+				}
+			}
+			if checked < 5 {
+				t.Errorf("gdb knows %d lines with code", checked)
+			}
+		})
+	}
+}
+
+func TestUnitInfoAndGlobals(t *testing.T) {
+	prog := filepath.Join(t.TempDir(), "prog")
+	src, err := filepath.Abs("testdata/inline.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, "gcc", "-g", "-O1", src, "-o", prog)
+	o, err := symbols.Open(prog, symbols.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	main, ok := o.Symbol("main")
+	if !ok {
+		t.Fatal("no main")
+	}
+	u, ok := o.UnitInfoAt(main.Addr)
+	dir, _ := filepath.Abs(".")
+	if !ok || u.Name != src || u.CompDir != dir || !strings.HasPrefix(u.Producer, "GNU C") || !strings.Contains(u.Producer, "-O1") || u.Version < 4 || u.Language.String() != "c" {
+		t.Errorf("unit %+v, %v", u, ok)
+	}
+	types := o.MatchTypes(regexp.MustCompile("^int$"))
+	if len(types) != 1 || types[0].Kind != "base" || types[0].Size != 4 {
+		t.Errorf("types %+v", types)
+	}
+	vars := o.MatchVariables(regexp.MustCompile("^_IO_stdin_used$"))
+	if len(vars) != 1 || vars[0].Addr == 0 || vars[0].From != symbols.FromSymtab {
+		t.Errorf("variables %+v", vars)
+	}
+}
+
+func TestMatchesName(t *testing.T) {
+	for _, tc := range []struct {
+		want, function, linkage string
+		same                    bool
+	}{
+		{"fill", "shop::fill(shop::Buffer<long>&, int)", "_ZN4shop4fillERNS_6BufferIlEEi", true},
+		{"shop::fill", "shop::fill(shop::Buffer<long>&, int)", "_ZN4shop4fillERNS_6BufferIlEEi", true},
+		{"other::fill", "shop::fill(shop::Buffer<long>&, int)", "_ZN4shop4fillERNS_6BufferIlEEi", false},
+		{"main", "main", "", true},
+		{"ain", "main", "", false},
+		{"", "main", "", false},
+		{"Grow", "main.(*T).Grow", "", true},
+	} {
+		if got := symbols.MatchesName(tc.want, tc.function, tc.linkage); got != tc.same {
+			t.Errorf("%q, %q: %v", tc.want, tc.function, got)
+		}
+	}
+}
