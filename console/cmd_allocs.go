@@ -153,7 +153,7 @@ func (c *Console) showEvents(in Input, rows []*session.Event, total int, conditi
 		v := viewEvent(e)
 		where := c.eventPlace(e)
 		v.Where = strings.TrimSpace(where[0].text + " " + where[1].text)
-		where[0].text = shortName(where[0].text)
+		where[0].text = c.out.names.short(where[0].text)
 		views = append(views, v)
 		table = append(table, []span{
 			{styleHead, fmt.Sprintf("#%d", e.Seq)}, {plain, shortTime(e.Time)}, {plain, names[int(e.TID)]},
@@ -203,7 +203,7 @@ func (c *Console) eventPlace(e *session.Event) [2]span {
 		return [2]span{}
 	}
 	f := st.Frames[c.s.UserFrame(st.Frames)]
-	return [2]span{wholeName(f)[0], framePlace(f)}
+	return [2]span{c.out.wholeName(f)[0], framePlace(f)}
 }
 
 func runTop(_ context.Context, c *Console, in Input) error {
@@ -268,7 +268,7 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, total int)
 		if by != heap.ByLive {
 			numbers = []span{{plain, shortSize(r.Bytes)}, {plain, grouped(r.Count)}}
 		}
-		table = append(table, append(numbers, span{styleFunc, shortName(s.Function)}, place))
+		table = append(table, append(numbers, span{styleFunc, c.out.names.short(s.Function)}, place))
 	}
 	c.show(in, struct {
 		By    string    `json:"by"`

@@ -166,7 +166,7 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 				o.printf("%s: no line information\n", r.Addr)
 				continue
 			}
-			o.printf("%s:%d is %s up to %s in %s [%s]\n", shortPath(r.File), r.Line, r.Addr, r.End, orUnknown(shortName(r.Function)), orUnknown(shortPath(r.Module)))
+			o.printf("%s:%d is %s up to %s in %s [%s]\n", shortPath(r.File), r.Line, r.Addr, r.End, orUnknown(c.out.names.short(r.Function)), orUnknown(shortPath(r.Module)))
 		}
 	})
 	return nil
@@ -191,13 +191,17 @@ func infoSymbol(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	c.show(in, struct {
-		Addr   string `json:"addr"`
-		Symbol string `json:"symbol"`
-		Offset uint64 `json:"offset"`
-		Size   uint64 `json:"size"`
-		Module string `json:"module"`
-	}{a.String(), sym.Name, sym.Offset, sym.Size, sym.Module}, func(o *output) {
+		Addr    string `json:"addr"`
+		Symbol  string `json:"symbol"`
+		Linkage string `json:"linkage,omitempty"`
+		Offset  uint64 `json:"offset"`
+		Size    uint64 `json:"size"`
+		Module  string `json:"module"`
+	}{a.String(), sym.Name, sym.Linkage, sym.Offset, sym.Size, sym.Module}, func(o *output) {
 		o.printf("%s is %s of %s\n", a, symbolText(sym.Name, sym.Offset), sym.Module)
+		if sym.Linkage != "" {
+			o.printf("linked as %s\n", sym.Linkage)
+		}
 	})
 	return nil
 }

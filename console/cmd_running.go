@@ -185,7 +185,7 @@ func located(verb func(*session.Session, string) (*session.Report, error)) func(
 
 func runFinish(_ context.Context, c *Console, in Input) error {
 	if frame, err := c.s.SelectedFrame(); err == nil && !c.cfg.JSON {
-		c.out.line(append([]span{{plain, "run till exit of "}}, frameName(frame)...)...)
+		c.out.line(append([]span{{plain, "run till exit of "}}, c.out.frameName(frame)...)...)
 	}
 	return c.reported(in)(c.s.Finish())
 }

@@ -105,7 +105,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 // printFull shows all that is known of each frame.
 func printFull(o *output, frames []session.Frame) {
 	for _, f := range frames {
-		o.line(append(append([]span{{styleHead, fmt.Sprintf("#%-3d ", f.Num)}}, wholeName(f)...), span{plain, "  "}, fullPlace(f))...)
+		o.line(append(append([]span{{styleHead, fmt.Sprintf("#%-3d ", f.Num)}}, o.wholeName(f)...), span{plain, "  "}, fullPlace(f))...)
 		how := fmt.Sprintf("found by %s, named by %s", f.How, f.Frame.Source)
 		if f.Inlined {
 			how = fmt.Sprintf("inlined, named by %s", f.Frame.Source)

@@ -106,7 +106,7 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 		case t.Err != nil:
 			row = append(row, span{styleWarning, t.Err.Error()}, span{})
 		case t.Frame.Code.Addr() != 0:
-			row = append(row, frameName(t.Frame)[0], framePlace(t.Frame))
+			row = append(row, c.out.frameName(t.Frame)[0], framePlace(t.Frame))
 		default:
 			row = append(row, span{}, span{})
 		}

@@ -6,6 +6,28 @@ import "strings"
 // template arguments; some names of C++ have thousands of characters.
 const maxName = 100
 
+// naming is how functions are called on the screen.
+type naming struct {
+	linkage bool // by the linker's names: set print demangle off
+	whole   bool // with all template arguments: set print templates full
+}
+
+// function is the name to show of a function with that linkage name, or "".
+func (n naming) function(name, linkage string) string {
+	if n.linkage && linkage != "" {
+		return linkage
+	}
+	return name
+}
+
+// short is the name for a list.
+func (n naming) short(name string) string {
+	if n.whole {
+		return name
+	}
+	return shortName(name)
+}
+
 // shortName is a function's name as the screen shows it: of a long one,
 // template arguments become <...>. The whole name is in bt -full and JSON.
 //

@@ -82,3 +82,22 @@ func TestLongNamesOnTheScreen(t *testing.T) {
 		t.Error("the report itself was changed")
 	}
 }
+
+func TestNaming(t *testing.T) {
+	const long = "std::vector<std::pair<std::string, std::map<int, std::string> >, std::allocator<std::pair<std::string, std::map<int, std::string> > > >::push_back"
+	for _, tc := range []struct {
+		n    naming
+		want string
+	}{
+		{naming{}, "std::vector<...>::push_back"},
+		{naming{whole: true}, long},
+		{naming{linkage: true}, "_ZNSt6vector"},
+	} {
+		if got := tc.n.short(tc.n.function(long, "_ZNSt6vector")); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.n, got, tc.want)
+		}
+	}
+	if got := (naming{linkage: true}).function("main", ""); got != "main" {
+		t.Errorf("without a linkage name: %q", got)
+	}
+}

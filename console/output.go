@@ -83,6 +83,7 @@ type output struct {
 	height int // lines of a screenful
 	lines  int // printed since the last question
 	muted  bool
+	names  naming
 	err    error // of the destination: the first one, nothing is written after it
 
 	beside *notices // that other goroutines print between the lines; nil: none

@@ -144,10 +144,14 @@ func ended(r *session.Report) bool {
 
 // frameName is a frame's function as bt shows it, with everything that is not
 // certain about it.
-func frameName(f session.Frame) []span { return markedName(f, shortName(f.Function)) }
+func (o *output) frameName(f session.Frame) []span {
+	return markedName(f, o.names.short(o.names.function(f.Function, f.Linkage)))
+}
 
 // wholeName is frameName with all template arguments.
-func wholeName(f session.Frame) []span { return markedName(f, f.Function) }
+func (o *output) wholeName(f session.Frame) []span {
+	return markedName(f, o.names.function(f.Function, f.Linkage))
+}
 
 func markedName(f session.Frame, name string) []span {
 	var marks []string
@@ -194,7 +198,7 @@ const maxNameColumn = 48
 func (o *output) printFrames(frames []session.Frame) {
 	width := 0
 	for _, f := range frames {
-		if w := spansWidth(frameName(f)); w <= maxNameColumn {
+		if w := spansWidth(o.frameName(f)); w <= maxNameColumn {
 			width = max(width, w)
 		}
 	}
@@ -206,7 +210,7 @@ func (o *output) printFrames(frames []session.Frame) {
 		if o.stopped() {
 			return
 		}
-		name := frameName(f)
+		name := o.frameName(f)
 		row := append([]span{{styleHead, fmt.Sprintf("#%-*d  ", digits, f.Num)}}, name...)
 		fill := max(0, width-spansWidth(name))
 		row = append(row, span{plain, strings.Repeat(" ", fill+2)}, framePlace(f))

@@ -15,10 +15,11 @@ import (
 
 // SymbolInfo is what `info symbol` finds at an address.
 type SymbolInfo struct {
-	Name   string
-	Offset uint64
-	Size   uint64
-	Module string
+	Name    string
+	Linkage string // as the linker knows it, "" when the same
+	Offset  uint64
+	Size    uint64
+	Module  string
 }
 
 // SymbolAt names the function or variable that covers the address.
@@ -28,7 +29,11 @@ func (s *Session) SymbolAt(a addr.Run) (SymbolInfo, error) {
 			continue
 		}
 		if sym, off, ok := m.obj.SymbolAt(a.File(m.bias)); ok {
-			return SymbolInfo{Name: symbols.Demangle(sym.Name), Offset: off, Size: sym.Size, Module: m.name}, nil
+			info := SymbolInfo{Name: symbols.Demangle(sym.Name), Offset: off, Size: sym.Size, Module: m.name}
+			if info.Name != sym.Name {
+				info.Linkage = sym.Name
+			}
+			return info, nil
 		}
 	}
 	return SymbolInfo{}, fmt.Errorf("no symbol at %v", a)
