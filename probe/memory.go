@@ -92,6 +92,14 @@ func (s *shared) empty(from, size int) {
 	}
 }
 
+// giveBack leaves as little memory as can be to a process that goes on: the ring, and
+// what the core only remembers. A walk that is still in progress needs the rest, and
+// takes the zeros for nothing remembered.
+func (s *shared) giveBack() {
+	s.empty(fileStacks, fileVerdicts-fileStacks)
+	_ = unix.Madvise(s.ring[:ringSize], unix.MADV_REMOVE) // else it stays as it is
+}
+
 // slot is the i-th slot.
 func (s *shared) slot(i int) []byte {
 	return s.file[fileSlots+i*slotSize : fileSlots+(i+1)*slotSize]

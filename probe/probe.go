@@ -594,5 +594,6 @@ func (p *Probe) release() {
 	p.counted = p.Events()
 	p.closed = true
 	keep().release(p.shared)
+	p.shared.giveBack()
 	p.shared.close()
 }
