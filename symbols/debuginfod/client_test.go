@@ -314,6 +314,19 @@ func TestLongSource(t *testing.T) {
 	}
 }
 
+// TestLaterNames has names as elfutils makes them since 0.192.
+func TestLaterNames(t *testing.T) {
+	for arg, want := range map[string]string{
+		"a":                "0002b606-a",
+		".text":            "0b80c0d8-.text",
+		"/usr/include/ä.h": "608477ed-#usr#include###.h",
+	} {
+		if got := hashedName(arg); got != want {
+			t.Errorf("%s is called %s, want %s", arg, got, want)
+		}
+	}
+}
+
 func TestSection(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/debuginfo") {
