@@ -16,7 +16,7 @@ import (
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
 func commandTable() []*Command {
-	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), stackCommands(), dataCommands(), sourceCommands(),
+	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), stackCommands(), dataCommands(), valueCommands(), sourceCommands(),
 		fileCommands(), symbolCommands(), statusCommands(), supportCommands())
 }
 
@@ -254,6 +254,9 @@ func runEcho(_ context.Context, c *Console, in Input) error {
 }
 
 func runSet(_ context.Context, c *Console, in Input) error {
+	if word, expr := splitWord(in.Raw); word == "var" || word == "variable" {
+		return c.setVar(expr)
+	}
 	s, value, err := c.findSetting(in.Raw)
 	if err != nil {
 		return err

@@ -62,6 +62,7 @@ type Console struct {
 	last    repetition      // what an empty line does
 	listing listing         // where `list` and `list -` go on
 	memory  memory          // where `x` goes on
+	data    valueState      // what print and display keep
 	missing map[string]bool // sources that were reported missing
 
 	notices notices

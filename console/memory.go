@@ -41,7 +41,7 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	}
 	switch {
 	case expr != "":
-		a, err := c.s.Address(expr)
+		a, err := c.address(expr)
 		if err != nil {
 			return err
 		}

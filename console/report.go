@@ -30,6 +30,9 @@ func (c *Console) report(in Input, r *session.Report) {
 	c.show(in, struct {
 		Stop reportView `json:"stop"`
 	}{viewReport(r)}, func(o *output) { c.printReport(o, r) })
+	if c.s.Mode() == session.Live {
+		c.showDisplays()
+	}
 }
 
 func (c *Console) printReport(o *output, r *session.Report) {

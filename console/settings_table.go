@@ -73,6 +73,8 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.out.names.linkage = v == "off"; return nil }},
 		{name: "print templates", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "template arguments of names longer than 100 characters: <...> or in full, as bt -full and info symbol have them",
 			apply: func(c *Console, v string) error { c.out.names.whole = v == "full"; return nil }},
+		{name: "print elements", kind: kindCount, def: "200", help: "elements of arrays, strings and containers that are shown; 0 is all"},
+		{name: "print pretty", kind: kindBool, def: "off", help: "show each member of a struct on a line of its own"},
 		{name: "probe", kind: kindEnum, values: []string{"auto", "on", "off"}, def: "auto", help: "follow allocators by code inside the process; auto falls back to plain breakpoints, off wants them",
 			get: func(c *Console) string { return string(c.s.Settings.Probe) },
 			apply: func(c *Console, v string) error {

@@ -10,9 +10,7 @@ import (
 // instead of taking them for the beginning of another word. A user's own
 // definition or alias goes before them.
 var unbuilt = []struct{ words, why string }{
-	{"print, p, inspect, output, call, printf, display, undisplay, locals, args, vars, info locals, info args, info display",
-		"values of variables are not read yet: x reads memory, info registers shows registers"},
-	{"ptype, whatis", "types are not read yet: info types lists their names"},
+	{"output, call, printf", "print shows values; nothing is called in the program, and there are no formats of your own"},
 	{"disassemble, disass, disas", "whole functions are not disassembled yet: x/20i $pc shows instructions"},
 	{"jump", "the program cannot be sent elsewhere: until and advance run to a place"},
 	{"hbreak, thbreak", "hardware breakpoints on code are not built: break stops there, watch stops at data"},

@@ -1,0 +1,279 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/internal/addr"
+	"hdb/session"
+	"hdb/values"
+)
+
+// A display is an expression that is shown at each stop.
+type display struct {
+	num      int
+	spec     string // /FMT
+	expr     string
+	disabled bool
+}
+
+// valueState is what print, display and set var keep between commands.
+type valueState struct {
+	values   *session.Values
+	displays []display
+	next     int // number of the next display
+}
+
+// read is the session's values, made on first use.
+func (v *valueState) read(c *Console) *session.Values {
+	if v.values == nil {
+		v.values = c.s.NewValues()
+	}
+	return v.values
+}
+
+func valueCommands() []*Command {
+	return []*Command{
+		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Raw: true, Synopsis: "[/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Needs: NeedProgram, Run: runPrint,
+			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on. " +
+				"Nothing is called. The value is kept as $1, $2 and so on; $ is the last one.\n\n" +
+				"FMT is x (hexadecimal), d, u, o, t (binary), z (hexadecimal with zeros), a (address with its symbol), c, f or s; r shows containers of libraries as the structs that they are.\n\n" +
+				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next"},
+		{Name: "ptype", Group: GroupData, Raw: true, Synopsis: "EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true), Long: "Examples:\n  ptype struct page\n  ptype index->pages"},
+		{Name: "whatis", Aliases: []string{"what"}, Group: GroupData, Raw: true, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
+		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedLive, Run: infoLocals},
+		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedLive, Run: infoArgs},
+		{Name: "display", Group: GroupData, Raw: true, Synopsis: "[/FMT] [EXPRESSION]", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
+			Long: "Without EXPRESSION it prints all of them. `undisplay` ends it.\n\nExamples:\n  display size\n  display/x flags"},
+		{Name: "undisplay", Group: GroupData, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: runUndisplay, Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
+	}
+}
+
+// valueInfos are the words behind info.
+func valueInfos() []*Command {
+	return []*Command{
+		{Name: "locals", Aliases: []string{"lo"}, Short: "show the variables of the selected frame", Needs: NeedLive, Run: infoLocals, Repeat: RepeatNone,
+			Long: "Those of the innermost block come first. <optimized out> ones are nowhere any more at this place in the code."},
+		{Name: "args", Aliases: []string{"ar"}, Short: "show the arguments of the selected frame", Needs: NeedLive, Run: infoArgs, Repeat: RepeatNone},
+		{Name: "display", Short: "list the expressions that are shown at each stop", Run: infoDisplay, Repeat: RepeatNone},
+	}
+}
+
+// options are how values are printed, by the settings and a format.
+func (c *Console) options(spec string) (values.Options, error) {
+	o := values.Options{Elements: c.count("print elements"), Pretty: c.flag("print pretty")}
+	for _, r := range strings.TrimPrefix(spec, "/") {
+		switch {
+		case r == 'r':
+			o.Raw = true
+		case strings.ContainsRune("xduotacfsz", r) && o.Letter == 0:
+			o.Letter = byte(r)
+		default:
+			return o, fmt.Errorf("format %q: one of x d u o t z a c f s expected, and r for raw containers", spec)
+		}
+	}
+	return o, nil
+}
+
+// cutFormat splits /FMT from an expression.
+func cutFormat(raw string) (spec, expr string) {
+	if strings.HasPrefix(raw, "/") {
+		return splitWord(raw)
+	}
+	return "", raw
+}
+
+type valueView struct {
+	Num   int    `json:"num,omitempty"`
+	Name  string `json:"name,omitempty"`
+	Type  string `json:"type,omitempty"`
+	Expr  string `json:"expr,omitempty"`
+	Value string `json:"value"`
+}
+
+func runPrint(_ context.Context, c *Console, in Input) error {
+	spec, expr := cutFormat(in.Raw)
+	o, err := c.options(spec)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.Name, err)
+	}
+	if expr == "" {
+		expr = "$"
+	}
+	n, text, err := c.data.read(c).Print(expr, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.Name, err)
+	}
+	c.show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *output) {
+		if n > 0 {
+			text = fmt.Sprintf("$%d = %s", n, text)
+		}
+		out.text(text + "\n")
+	})
+	return nil
+}
+
+func typeTeller(whole bool) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		if in.Raw == "" {
+			return fmt.Errorf("%s: an expression or a type must follow", in.Name)
+		}
+		text, err := c.data.read(c).TypeOf(in.Raw, whole)
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		c.show(in, struct {
+			Type string `json:"type"`
+		}{text}, func(out *output) { out.text("type = " + text + "\n") })
+		return nil
+	}
+}
+
+func infoLocals(_ context.Context, c *Console, in Input) error {
+	return c.variables(in, "no locals", (*session.Values).Locals)
+}
+
+func infoArgs(_ context.Context, c *Console, in Input) error {
+	return c.variables(in, "no arguments", (*session.Values).Args)
+}
+
+func (c *Console) variables(in Input, none string, list func(*session.Values, values.Options) ([]session.NamedValue, error)) error {
+	o, err := c.options("")
+	if err != nil {
+		return err
+	}
+	vars, err := list(c.data.read(c), o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", in.Name, err)
+	}
+	views := make([]valueView, 0, len(vars))
+	for _, v := range vars {
+		views = append(views, valueView{Name: v.Name, Type: v.Type, Value: v.Value})
+	}
+	c.show(in, struct {
+		Variables []valueView `json:"variables"`
+	}{views}, func(out *output) {
+		if len(vars) == 0 {
+			out.text(none + "\n")
+		}
+		for _, v := range vars {
+			out.text(v.Name + " = " + v.Value + "\n")
+		}
+	})
+	return nil
+}
+
+func runDisplay(_ context.Context, c *Console, in Input) error {
+	if in.Raw == "" {
+		c.showDisplays()
+		return nil
+	}
+	spec, expr := cutFormat(in.Raw)
+	if _, err := c.options(spec); err != nil {
+		return fmt.Errorf("display: %w", err)
+	}
+	if expr == "" {
+		return errors.New("display: an expression must follow")
+	}
+	c.data.next++
+	d := display{num: c.data.next, spec: spec, expr: expr}
+	c.data.displays = append(c.data.displays, d)
+	if c.s.Mode() == session.Live {
+		c.showDisplay(&c.data.displays[len(c.data.displays)-1])
+	}
+	return nil
+}
+
+// showDisplays prints all expressions of display, as after a stop.
+func (c *Console) showDisplays() {
+	for i := range c.data.displays {
+		c.showDisplay(&c.data.displays[i])
+	}
+}
+
+// showDisplay prints one. One that has no value here is passed over: it belongs to
+// another function.
+func (c *Console) showDisplay(d *display) {
+	o, err := c.options(d.spec)
+	if err != nil || d.disabled {
+		return
+	}
+	text, err := c.data.read(c).Show(d.expr, o)
+	if err != nil {
+		return
+	}
+	c.show(Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *output) {
+		out.text(fmt.Sprintf("%d: %s%s = %s\n", d.num, strings.TrimSpace(d.spec+" "), spaced(d.spec, d.expr), text))
+	})
+}
+
+func spaced(spec, expr string) string {
+	if spec == "" {
+		return expr
+	}
+	return " " + expr
+}
+
+func runUndisplay(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) == 0 {
+		if c.confirm("Show none of the expressions any more?") {
+			c.data.displays = nil
+		}
+		return nil
+	}
+	for _, a := range in.Args {
+		n, err := strconv.Atoi(a)
+		i := slices.IndexFunc(c.data.displays, func(d display) bool { return d.num == n })
+		if err != nil || i < 0 {
+			return fmt.Errorf("undisplay: no display %q: see info display", a)
+		}
+		c.data.displays = slices.Delete(c.data.displays, i, i+1)
+	}
+	return nil
+}
+
+func infoDisplay(_ context.Context, c *Console, in Input) error {
+	views := make([]valueView, 0, len(c.data.displays))
+	for _, d := range c.data.displays {
+		views = append(views, valueView{Num: d.num, Expr: d.spec + " " + d.expr})
+	}
+	c.show(in, struct {
+		Displays []valueView `json:"displays"`
+	}{views}, func(out *output) {
+		if len(views) == 0 {
+			out.text("no expressions are shown at stops: see display\n")
+		}
+		for _, d := range c.data.displays {
+			out.text(fmt.Sprintf("%d: %s\n", d.num, strings.TrimSpace(d.spec+" "+d.expr)))
+		}
+	})
+	return nil
+}
+
+// setVar is `set var EXPRESSION`.
+func (c *Console) setVar(expr string) error {
+	if expr == "" {
+		return errors.New("set var: an assignment must follow, as x = 1")
+	}
+	if err := c.data.read(c).Set(expr); err != nil {
+		return fmt.Errorf("set var: %w", err)
+	}
+	return nil
+}
+
+// address is what an expression says as an address. What it does not know, a
+// symbol without debug information or a program of Go, the session may.
+func (c *Console) address(expr string) (addr.Run, error) {
+	a, err := c.data.read(c).Address(expr)
+	if err == nil {
+		return a, nil
+	}
+	if a, other := c.s.Address(expr); other == nil {
+		return a, nil
+	}
+	return 0, err
+}

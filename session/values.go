@@ -1,0 +1,318 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/unwind"
+	"hdb/values"
+)
+
+// Values reads the variables and expressions of the session's frames. It keeps the
+// history of printed values.
+type Values struct {
+	s *Session
+	w values.World
+}
+
+// NewValues is a reader of values with an empty history.
+func (s *Session) NewValues() *Values {
+	v := &Values{s: s}
+	v.w = values.World{
+		Mem: sessionMemory{s}, Write: sessionMemory{s}, Modules: v.modules, TLS: v.threadLocal,
+		Symbol: func(a addr.Run) (string, uint64, bool) {
+			sym, err := s.SymbolAt(a)
+			return sym.Name, sym.Offset, err == nil
+		},
+		Lookup: func(name string) (addr.Run, bool, bool) {
+			for _, m := range s.objects() {
+				if sym, ok := m.obj.Symbol(name); ok && sym.Defined {
+					return sym.Addr.Run(m.bias), sym.IsCode(), true
+				}
+			}
+			return 0, false, false
+		},
+	}
+	return v
+}
+
+// sessionMemory is the inferior's memory, or before it runs what its file says that
+// it will be.
+type sessionMemory struct{ s *Session }
+
+func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
+	if m.s.proc != nil {
+		return m.s.proc.ReadAt(b, off)
+	}
+	for _, o := range m.s.objects() {
+		if o.obj.ReadAddr(b, addr.Run(off).File(o.bias)) {
+			return len(b), nil
+		}
+	}
+	return 0, ErrNotRunning
+}
+
+func (m sessionMemory) WriteAt(b []byte, off int64) (int, error) {
+	if err := m.s.live(); err != nil {
+		return 0, err
+	}
+	return m.s.proc.WriteAt(b, off)
+}
+
+func (v *Values) modules() []values.Module {
+	var out []values.Module
+	for _, m := range v.s.objects() {
+		out = append(out, values.Module{Obj: m.obj, Bias: m.bias})
+	}
+	return out
+}
+
+// errGoValues is the error for programs whose values are not C's.
+var errGoValues = errors.New("values of Go programs are not read yet: info registers and x show registers and memory")
+
+// frame is the selected frame; nil without a running program, where statics alone
+// have values.
+func (v *Values) frame() (*values.Frame, error) {
+	s := v.s
+	switch {
+	case s.Mode() == Saved:
+		return nil, errors.New("a capture keeps no values of variables: they are read while the program runs")
+	case s.proc == nil && s.prog != nil && s.prog.obj != nil:
+		if s.prog.obj.Header().Go {
+			return nil, errGoValues
+		}
+		return nil, nil
+	case s.proc == nil:
+		return nil, ErrNoProgram
+	}
+	if s.proc.IsGo() {
+		return nil, errGoValues
+	}
+	if _, err := s.liveFrame(); err != nil {
+		return nil, err
+	}
+	st, err := s.Stack(0)
+	if err != nil {
+		return nil, err
+	}
+	return v.frameAt(st.Frames, min(s.sel.frame, len(st.Frames)-1)), nil
+}
+
+// frameAt prepares frame i of a stack.
+func (v *Values) frameAt(frames []Frame, i int) *values.Frame {
+	if i < 0 || i >= len(frames) {
+		return nil
+	}
+	fr := frames[i]
+	first, next := i, i+1
+	for first > 0 && frames[first-1].Inlined && frames[first-1].Code == fr.Code && frames[first-1].CFA == fr.CFA {
+		first--
+	}
+	for last := i; frames[last].Inlined && last+1 < len(frames) && frames[last+1].Code == fr.Code; last++ {
+		next = last + 2
+	}
+	f := &values.Frame{PC: fr.Code, Inlined: i - first, Regs: fr.regs, CFA: fr.CFA, Module: v.moduleAt(fr.Code.Lookup())}
+	f.Caller = func() *values.Frame { return v.frameAt(frames, next) }
+	if first == 0 {
+		f.Set = v.setRegister
+	}
+	return f
+}
+
+func (v *Values) moduleAt(a addr.Run) values.Module {
+	if mod := v.s.mods.at(a); mod != nil {
+		if obj := v.s.mods.object(mod); obj != nil {
+			return values.Module{Obj: obj, Bias: mod.Bias}
+		}
+	}
+	return values.Module{}
+}
+
+// setRegister changes a register of the selected thread.
+func (v *Values) setRegister(reg unwind.Reg, n uint64) error {
+	t := v.s.sel.thread
+	if t == nil {
+		return ErrNoStack
+	}
+	r, err := t.Regs()
+	if err != nil {
+		return err
+	}
+	// In the order of DWARF numbers, System V ABI figure 3.36.
+	to := [...]*uint64{&r.Rax, &r.Rdx, &r.Rcx, &r.Rbx, &r.Rsi, &r.Rdi, &r.Rbp, &r.Rsp, &r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15, &r.Rip}
+	if int(reg) >= len(to) {
+		return fmt.Errorf("%v cannot be changed", reg)
+	}
+	*to[reg] = n
+	if err := t.SetRegs(r); err != nil {
+		return err
+	}
+	v.changed()
+	return nil
+}
+
+// changed makes the stack be walked anew: what was written may be a part of it.
+func (v *Values) changed() { v.s.sel.stack, v.s.sel.max = Stack{}, 0 }
+
+// threadLocal finds the thread-local storage of the selected thread. That of the
+// program lies right below the thread pointer (ELF Handling For Thread-Local Storage,
+// variant II); where a library's is, the C library knows alone.
+func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
+	s := v.s
+	if err := s.live(); err != nil {
+		return 0, err
+	}
+	if s.prog == nil || m.Obj != s.prog.obj {
+		return 0, errors.New("thread-local storage of a library: only that of the program itself is found")
+	}
+	size, align, err := tlsSegment(m.Obj)
+	if err != nil {
+		return 0, err
+	}
+	regs, err := s.sel.thread.Regs()
+	if err != nil {
+		return 0, err
+	}
+	if align > 1 {
+		size = (size + align - 1) / align * align
+	}
+	return addr.Run(regs.FsBase - size + offset), nil
+}
+
+// tlsSegment reads the size and alignment of PT_TLS from the program headers, which
+// the first segment holds.
+func tlsSegment(o *symbols.Object) (size, align uint64, err error) {
+	var base addr.File
+	found := false
+	for _, seg := range o.Segments() {
+		if seg.Off == 0 {
+			base, found = seg.Addr, true
+		}
+	}
+	head := make([]byte, 64)
+	if !found || !o.ReadAddr(head, base) {
+		return 0, 0, errors.New("thread-local storage: the program headers cannot be read")
+	}
+	const ptTLS = 7
+	phoff, n := binary.LittleEndian.Uint64(head[32:]), binary.LittleEndian.Uint16(head[56:])
+	for i := range min(n, 64) {
+		ph := make([]byte, 56)
+		if !o.ReadAddr(ph, base+addr.File(phoff)+56*addr.File(i)) {
+			break
+		}
+		if binary.LittleEndian.Uint32(ph) == ptTLS {
+			return binary.LittleEndian.Uint64(ph[40:]), binary.LittleEndian.Uint64(ph[48:]), nil
+		}
+	}
+	return 0, 0, errors.New("thread-local storage: the program has none")
+}
+
+// A NamedValue is a variable with its value as text.
+type NamedValue struct{ Name, Type, Value string }
+
+// guarded runs fn over the selected frame. Reading debug information whose file is cut
+// meanwhile is an error.
+func (v *Values) guarded(fn func(f *values.Frame) error) error {
+	f, err := v.frame()
+	if err != nil {
+		return err
+	}
+	if fault := symbols.Guard(func() { err = fn(f) }); fault != nil {
+		return fault
+	}
+	return err
+}
+
+// Locals are the variables of the selected frame, innermost block first.
+func (v *Values) Locals(o values.Options) ([]NamedValue, error) { return v.variables(o, v.w.Locals) }
+
+// Args are its parameters.
+func (v *Values) Args(o values.Options) ([]NamedValue, error) { return v.variables(o, v.w.Args) }
+
+func (v *Values) variables(o values.Options, list func(*values.Frame) ([]values.Variable, error)) (out []NamedValue, err error) {
+	if err := v.s.live(); err != nil {
+		return nil, err
+	}
+	err = v.guarded(func(f *values.Frame) error {
+		vars, err := list(f)
+		for _, x := range vars {
+			out = append(out, NamedValue{x.Name, x.Value.Type.String(), v.w.Format(f, x.Value, o)})
+		}
+		return err
+	})
+	return out, err
+}
+
+// Print computes an expression and keeps its value as $N; N is 0 for one without a
+// value.
+func (v *Values) Print(expr string, o values.Options) (n int, text string, err error) {
+	err = v.guarded(func(f *values.Frame) error {
+		x, err := v.w.Eval(f, expr)
+		if err != nil {
+			return err
+		}
+		if err := x.Err(); err != nil && o.Letter != 0 {
+			o.Letter = 0
+		}
+		text = v.w.FormatTop(f, x, o)
+		n = v.w.Keep(x)
+		return nil
+	})
+	return n, text, err
+}
+
+// Show is Print without history, for display.
+func (v *Values) Show(expr string, o values.Options) (text string, err error) {
+	err = v.guarded(func(f *values.Frame) error {
+		x, err := v.w.Eval(f, expr)
+		if err == nil {
+			text = v.w.FormatTop(f, x, o)
+		}
+		return err
+	})
+	return text, err
+}
+
+// Set computes an expression that may assign.
+func (v *Values) Set(expr string) error {
+	err := v.guarded(func(f *values.Frame) error {
+		_, err := v.w.Assign(f, expr)
+		return err
+	})
+	if v.s.proc != nil && strings.Contains(expr, "=") {
+		v.changed()
+	}
+	return err
+}
+
+// TypeOf names the type of an expression; with members when whole.
+func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
+	err = v.guarded(func(f *values.Frame) error {
+		t, isType, err := v.w.EvalType(f, expr)
+		switch {
+		case err != nil:
+			return err
+		case whole:
+			text = t.Text()
+		case isType:
+			text = t.Unrolled().String()
+		default:
+			text = t.String()
+		}
+		return nil
+	})
+	return text, err
+}
+
+// Address is what an expression says as an address.
+func (v *Values) Address(expr string) (a addr.Run, err error) {
+	err = v.guarded(func(f *values.Frame) error {
+		a, err = v.w.Address(f, expr)
+		return err
+	})
+	return a, err
+}

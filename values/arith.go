@@ -1,0 +1,537 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"hdb/internal/addr"
+)
+
+func (e *evaluator) unary(n *node) (Value, error) {
+	a, err := e.eval(n.a)
+	if err != nil {
+		return Value{}, err
+	}
+	if n.text == "&" {
+		return e.addressOf(a)
+	}
+	a = e.w.unref(a)
+	switch n.text {
+	case "*":
+		return e.w.deref(a)
+	case "!":
+		t, err := e.isTrue(a)
+		return e.truth(!t), err
+	}
+	if a.Type.isFloat() {
+		f, err := e.w.float(a)
+		if n.text == "-" {
+			f = -f
+		}
+		if n.text == "~" {
+			return Value{}, errors.New("~ of a floating-point number")
+		}
+		size := a.Type.Size()
+		if size > 8 {
+			return number(baseType(e.w, "double", 8, encFloat), floatBits(f, 8)), err
+		}
+		return number(a.Type.strip(), floatBits(f, int(size))), err
+	}
+	if !a.Type.isInteger() {
+		return Value{}, fmt.Errorf("%s of a value of type %s", n.text, a.Type)
+	}
+	v, err := e.w.uint(a)
+	if err != nil {
+		return Value{}, err
+	}
+	switch n.text {
+	case "-":
+		v = -v
+	case "~":
+		v = ^v
+	}
+	return number(e.promote(a.Type, a.Type), v), nil
+}
+
+func (e *evaluator) addressOf(v Value) (Value, error) {
+	if t := v.Type.strip(); t.Kind == Reference || t.Kind == RvalueReference {
+		v = e.w.unref(v)
+	}
+	if v.err != nil {
+		return Value{}, fmt.Errorf("no address: %w", v.err)
+	}
+	if v.bits > 0 {
+		return Value{}, errors.New("a bit field has no address")
+	}
+	a, ok := v.Addr()
+	if !ok {
+		return Value{}, errors.New("the value does not lie in memory")
+	}
+	return number(v.Type.pointerTo(), uint64(a)), nil
+}
+
+func (e *evaluator) isTrue(v Value) (bool, error) {
+	v = e.w.unref(v)
+	if v.Type.isFloat() {
+		f, err := e.w.float(v)
+		return f != 0, err
+	}
+	if k := v.Type.strip().Kind; k == Struct || k == Void {
+		return false, fmt.Errorf("a value of type %s is neither true nor false", v.Type)
+	}
+	a, err := e.address(v)
+	return a != 0, err
+}
+
+// float is a floating-point number, rounded to a double.
+func (w *World) float(v Value) (float64, error) {
+	b, err := w.bytes(v)
+	if err != nil {
+		return 0, err
+	}
+	if !v.Type.isFloat() {
+		n, err := w.uint(v)
+		if v.Type.isSigned() {
+			return float64(int64(n)), err
+		}
+		return float64(n), err
+	}
+	switch len(b) {
+	case 4:
+		return float64(math.Float32frombits(uint32(unle(b)))), nil
+	case 8:
+		return math.Float64frombits(unle(b)), nil
+	case 10, 12, 16:
+		exp := int(b[8]) | int(b[9]&0x7f)<<8
+		f := math.Ldexp(float64(unle(b[:8])), exp-16383-63)
+		if b[9]&0x80 != 0 {
+			f = -f
+		}
+		return f, nil
+	}
+	return 0, fmt.Errorf("floating-point number of %d bytes", len(b))
+}
+
+func (e *evaluator) choice(n *node) (Value, error) {
+	a, err := e.eval(n.a)
+	if err != nil {
+		return Value{}, err
+	}
+	t, err := e.isTrue(a)
+	if err != nil {
+		return Value{}, err
+	}
+	switch {
+	case n.op == nodeSelect && t:
+		return e.eval(n.b)
+	case n.op == nodeSelect:
+		return e.eval(n.c)
+	case t == (n.op == "||"):
+		return e.truth(t), nil
+	}
+	b, err := e.eval(n.b)
+	if err != nil {
+		return Value{}, err
+	}
+	t, err = e.isTrue(b)
+	return e.truth(t), err
+}
+
+// promote is the type of arithmetic of two integers (C11 section 6.3.1.8).
+func (e *evaluator) promote(a, b *Type) *Type {
+	if e.f.language() == "rust" && a.strip().Kind == Base {
+		if a.Size() >= b.Size() {
+			return a.strip()
+		}
+		return b.strip()
+	}
+	size := max(a.Size(), b.Size(), 4)
+	unsigned := false
+	for _, t := range []*Type{a, b} {
+		if t.Size() == size && !t.isSigned() && size >= 4 {
+			s := t.strip()
+			unsigned = unsigned || s.Kind != Base || s.Enc != encBoolean
+		}
+	}
+	switch {
+	case size > 4 && unsigned:
+		return baseType(e.w, "unsigned long", 8, encUnsigned)
+	case size > 4:
+		return baseType(e.w, "long", 8, encSigned)
+	case unsigned:
+		return baseType(e.w, "unsigned int", 4, encUnsigned)
+	}
+	return baseType(e.w, "int", 4, encSigned)
+}
+
+// add is a pointer moved by n elements.
+func (e *evaluator) add(p Value, n int64) (Value, error) {
+	t := p.Type.strip()
+	a, err := e.address(p)
+	if err != nil {
+		return Value{}, err
+	}
+	elem := t.Elem()
+	if t.Kind == Array {
+		elem = t.row()
+		t = elem.pointerTo()
+		p.Type = t
+	}
+	size := max(elem.Size(), 1)
+	return number(p.Type, uint64(a)+uint64(n*size)), nil
+}
+
+func isPointer(v Value) bool {
+	k := v.Type.strip().Kind
+	return k == Pointer || k == Array || k == Function
+}
+
+func (e *evaluator) binary(op string, a, b Value) (Value, error) {
+	a, b = e.w.unref(a), e.w.unref(b)
+	switch {
+	case isPointer(a) || isPointer(b):
+		return e.pointers(op, a, b)
+	case a.Type.isFloat() && (b.Type.isFloat() || b.Type.isInteger()) || b.Type.isFloat() && a.Type.isInteger():
+		return e.floats(op, a, b)
+	case !a.Type.isInteger() || !b.Type.isInteger():
+		return Value{}, fmt.Errorf("%s between values of types %s and %s", op, a.Type, b.Type)
+	}
+	x, err := e.w.uint(a)
+	if err != nil {
+		return Value{}, err
+	}
+	y, err := e.w.uint(b)
+	if err != nil {
+		return Value{}, err
+	}
+	if a.Type.Size() > 8 || b.Type.Size() > 8 {
+		return Value{}, errors.New("arithmetic of more than 64 bits")
+	}
+	t := e.promote(a.Type, b.Type)
+	if op == "<<" || op == ">>" {
+		t = e.promote(a.Type, a.Type)
+	}
+	signed := t.isSigned()
+	x, y = truncate(x, int(t.Size())), truncate(y, int(t.Size()))
+	bits := uint(8 * t.Size())
+	sx, sy := signExtend(x, bits), signExtend(y, bits)
+	if less, ok := ordering[op]; ok {
+		c := compareUint(x, y)
+		if signed {
+			c = compareInt(sx, sy)
+		}
+		return e.truth(less(c)), nil
+	}
+	switch op {
+	case "+":
+		x += y
+	case "-":
+		x -= y
+	case "*":
+		x *= y
+	case "/", "%":
+		switch {
+		case y == 0:
+			return Value{}, errors.New("division by zero")
+		case op == "/" && signed:
+			x = uint64(sx / sy)
+		case op == "/":
+			x /= y
+		case signed:
+			x = uint64(sx % sy)
+		default:
+			x %= y
+		}
+	case "&":
+		x &= y
+	case "|":
+		x |= y
+	case "^":
+		x ^= y
+	case "<<":
+		x <<= min(y, 64)
+	case ">>":
+		if signed {
+			x = uint64(sx >> min(y, 63))
+		} else {
+			x >>= min(y, 64)
+		}
+	default:
+		return Value{}, fmt.Errorf("unknown operator %s", op)
+	}
+	return number(t, x), nil
+}
+
+var ordering = map[string]func(c int) bool{
+	"==": func(c int) bool { return c == 0 }, "!=": func(c int) bool { return c != 0 },
+	"<": func(c int) bool { return c == -1 }, ">": func(c int) bool { return c == 1 },
+	"<=": func(c int) bool { return c == -1 || c == 0 }, ">=": func(c int) bool { return c == 0 || c == 1 },
+}
+
+func compareUint(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func compareInt(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func (e *evaluator) pointers(op string, a, b Value) (Value, error) {
+	if less, ok := ordering[op]; ok {
+		x, err := e.address(a)
+		if err != nil {
+			return Value{}, err
+		}
+		y, err := e.address(b)
+		return e.truth(less(compareUint(uint64(x), uint64(y)))), err
+	}
+	switch {
+	case op == "-" && isPointer(a) && isPointer(b):
+		x, err := e.address(a)
+		if err != nil {
+			return Value{}, err
+		}
+		y, err := e.address(b)
+		if err != nil {
+			return Value{}, err
+		}
+		elem := a.Type.strip().Elem()
+		if s := a.Type.strip(); s.Kind == Array {
+			elem = s.row()
+		}
+		return number(baseType(e.w, "long", 8, encSigned), uint64(int64(x-y)/max(elem.Size(), 1))), nil
+	case op == "+" && isPointer(b) && a.Type.isInteger():
+		a, b = b, a
+		fallthrough
+	case (op == "+" || op == "-") && isPointer(a) && b.Type.isInteger():
+		n, err := e.w.uint(b)
+		if err != nil {
+			return Value{}, err
+		}
+		if op == "-" {
+			n = -n
+		}
+		return e.add(a, int64(n))
+	case op == "&" || op == "|" || op == "^" || op == "%": // gdb lets addresses be masked
+		x, err := e.address(a)
+		if err != nil {
+			return Value{}, err
+		}
+		y, err := e.address(b)
+		if err != nil {
+			return Value{}, err
+		}
+		long := baseType(e.w, "long", 8, encSigned)
+		return e.binary(op, number(long, uint64(x)), number(long, uint64(y)))
+	}
+	return Value{}, fmt.Errorf("%s between values of types %s and %s", op, a.Type, b.Type)
+}
+
+func (e *evaluator) floats(op string, a, b Value) (Value, error) {
+	x, err := e.w.float(a)
+	if err != nil {
+		return Value{}, err
+	}
+	y, err := e.w.float(b)
+	if err != nil {
+		return Value{}, err
+	}
+	if less, ok := ordering[op]; ok {
+		c := 2 // not a number: only != is true
+		switch {
+		case x < y:
+			c = -1
+		case x > y:
+			c = 1
+		case x == y:
+			c = 0
+		}
+		return e.truth(less(c)), nil
+	}
+	switch op {
+	case "+":
+		x += y
+	case "-":
+		x -= y
+	case "*":
+		x *= y
+	case "/":
+		x /= y
+	default:
+		return Value{}, fmt.Errorf("%s of floating-point numbers", op)
+	}
+	t := baseType(e.w, "double", 8, encFloat)
+	if a.Type.isFloat() && a.Type.Size() == 4 && b.Type.isFloat() && b.Type.Size() == 4 {
+		t = a.Type.strip()
+	}
+	return number(t, floatBits(x, int(t.Size()))), nil
+}
+
+// cast converts a value as C does; what lies in memory can be taken for another type
+// of struct.
+func (e *evaluator) cast(v Value, t *Type) (Value, error) {
+	v = e.w.unref(v)
+	to, from := t.strip(), v.Type.strip()
+	switch to.Kind {
+	case Reference, RvalueReference:
+		a, ok := v.Addr()
+		if !ok {
+			return Value{}, errors.New("the value does not lie in memory")
+		}
+		return number(t, uint64(a)), nil
+	case Void:
+		return Value{Type: t}, nil
+	case Struct, Array:
+		if a, ok := v.Addr(); ok && (from.Kind == to.Kind || from.Name == "<data variable, no debug info>") {
+			return memoryValue(t, a), nil
+		}
+		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
+	}
+	if from.Name == "<data variable, no debug info>" {
+		if a, ok := v.Addr(); ok {
+			return memoryValue(t, a), nil
+		}
+	}
+	size := int(t.Size())
+	if t.isFloat() {
+		f, err := e.w.float(v)
+		if size > 8 {
+			t, size = baseType(e.w, "double", 8, encFloat), 8
+		}
+		return number(t, floatBits(f, size)), err
+	}
+	if from.Kind == Base && from.Enc == encFloat {
+		f, err := e.w.float(v)
+		return number(t, uint64(int64(f))), err
+	}
+	if to.Kind == Pointer && v.pointer.Valid() {
+		v.Type = t
+		return v, nil
+	}
+	if from.Kind == Struct {
+		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
+	}
+	a, err := e.address(v)
+	if err != nil {
+		return Value{}, err
+	}
+	if to.Kind == Base && to.Enc == encBoolean && a != 0 {
+		a = 1
+	}
+	return number(t, uint64(a)), nil
+}
+
+// assignment writes memory or a register and yields the value that is then there.
+func (e *evaluator) assignment(n *node) (Value, error) {
+	if n.a.op == nodeDollar && n.a.text != "" && n.a.text[0] > '9' {
+		if _, err := e.register(n.a.text); err != nil { // a name of the user's
+			v, err := e.eval(n.b)
+			if err == nil {
+				v = e.w.load(v)
+				e.w.setVar(n.a.text, v)
+			}
+			return v, err
+		}
+	}
+	if !e.assign {
+		return Value{}, errors.New("= changes the program: use set var, or == to compare")
+	}
+	to, err := e.eval(n.a)
+	if err != nil {
+		return Value{}, err
+	}
+	from, err := e.eval(n.b)
+	if err != nil {
+		return Value{}, err
+	}
+	to = e.w.unref(to)
+	if to.err != nil {
+		return Value{}, fmt.Errorf("the value cannot be changed: %w", to.err)
+	}
+	b, err := e.converted(from, to)
+	if err != nil {
+		return Value{}, err
+	}
+	return e.w.store(to, b)
+}
+
+// converted is the bytes of a value as the target has them.
+func (e *evaluator) converted(from, to Value) ([]byte, error) {
+	from = e.w.unref(from)
+	switch k := to.Type.strip().Kind; k {
+	case Struct, Array:
+		b, err := e.w.bytes(from)
+		if err == nil && (from.Type.strip().Kind != k || int64(len(b)) != to.Type.Size()) {
+			err = fmt.Errorf("a value of type %s does not fit into one of type %s", from.Type, to.Type)
+		}
+		return b, err
+	}
+	c, err := e.cast(from, to.Type)
+	if err != nil {
+		return nil, err
+	}
+	b, err := e.w.bytes(c)
+	if err == nil && int64(len(b)) != to.Type.Size() {
+		err = fmt.Errorf("values of %d bytes cannot be written", to.Type.Size())
+	}
+	return b, err
+}
+
+// store changes the program.
+func (w *World) store(to Value, b []byte) (Value, error) {
+	switch to.place {
+	case inMemory:
+		if w.Write == nil {
+			return Value{}, errors.New("nothing can be written here")
+		}
+		if to.bits > 0 {
+			old, err := w.read(to.addr, int((to.bitOff+to.bits+7)/8))
+			if err != nil {
+				return Value{}, err
+			}
+			for i := range to.bits {
+				at := to.bitOff + i
+				bit := b[i/8] >> (i % 8) & 1
+				old[at/8] = old[at/8]&^(1<<(at%8)) | bit<<(at%8)
+			}
+			b = old
+		}
+		if _, err := w.Write.WriteAt(b, int64(to.addr)); err != nil {
+			return Value{}, err
+		}
+		to.data = nil
+		return to, nil
+	case inRegister:
+		if to.frame == nil || to.frame.Set == nil || to.reg > 16 {
+			return Value{}, errors.New("the register cannot be changed in this frame")
+		}
+		old, _ := to.frame.Regs.Get(to.reg)
+		n := len(b)
+		v := unle(b)
+		if n < 8 {
+			v |= old &^ sizeMask(int64(n))
+		}
+		if err := to.frame.Set(to.reg, v); err != nil {
+			return Value{}, err
+		}
+		to.frame.Regs.Set(to.reg, v)
+		to.data = b
+		return to, nil
+	}
+	return Value{}, errors.New("only a value in memory or in a register can be changed")
+}
+
+var _ = addr.Run(0)

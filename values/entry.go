@@ -1,0 +1,184 @@
+package values
+
+import (
+	"bytes"
+	"errors"
+
+	"hdb/symbols/dwarf"
+)
+
+// Attributes of call sites (DWARF 5 section 3.4), and GNU's before them.
+const (
+	atCallTarget    dwarf.At = 0x83
+	atGNUCallTarget dwarf.At = 0x2113
+	atCallParameter dwarf.At = 0x80
+)
+
+// entryValue pushes what an expression, mostly a register, was when the function was
+// entered: the caller's call site tells what it passed (section 2.5.1.7).
+func (m *machine) entryValue(expr []byte) error {
+	if len(expr) == 0 {
+		return errors.New("DWARF expression: empty entry value")
+	}
+	want := bytes.Clone(expr)
+	// A register that is still what it was is written as breg with 0 by some
+	// producers; call sites name it by DW_OP_reg.
+	if len(want) == 2 && want[0] >= opBreg0 && want[0] <= opBreg31 && want[1] == 0 {
+		want = []byte{want[0] - opBreg0 + opReg0}
+	}
+	return m.fromCallSite(func(p dwarf.DIE) bool {
+		v, ok := p.Attr(dwarf.AtLocation)
+		return ok && bytes.Equal(v.Block(), want)
+	})
+}
+
+// parameterRef pushes the value of a parameter that was optimized away, as the call
+// site tells it (GNU extension).
+func (m *machine) parameterRef(off uint32) error {
+	target := m.unit.Off + uint64(off)
+	return m.fromCallSite(func(p dwarf.DIE) bool {
+		for _, at := range []dwarf.At{atCallParameter, dwarf.AtAbstractOrigin} {
+			if v, ok := p.Attr(at); ok {
+				data, ref, ok := v.RefOffset()
+				return ok && data == m.unit.Data && ref == target
+			}
+		}
+		return false
+	})
+}
+
+// fromCallSite computes in the caller what it passed for the parameter that match
+// chooses.
+func (m *machine) fromCallSite(match func(dwarf.DIE) bool) error {
+	if m.frame == nil || m.frame.Caller == nil {
+		return errLost
+	}
+	caller := m.frame.Caller()
+	if caller == nil {
+		return errLost
+	}
+	site, ok := m.callSite(caller)
+	if !ok {
+		return errLost
+	}
+	w := site.Walk()
+	for w.Next() {
+		p := w.DIE
+		if tag := p.Tag(); tag != dwarf.TagCallSiteParam && tag != dwarf.TagGNUCallSiteParm || !match(p) {
+			continue
+		}
+		v, ok := p.Attr(dwarf.AtCallValue)
+		if !ok {
+			if v, ok = p.Attr(dwarf.AtGNUCallSiteVal); !ok {
+				return errLost
+			}
+		}
+		in, err := m.inner(caller)
+		if err != nil {
+			return err
+		}
+		in.mod, in.unit = m.w.module(caller.Module), p.Unit
+		r, err := in.value(v.Block())
+		if err != nil {
+			return err
+		}
+		return m.pushTyped(r)
+	}
+	return errLost
+}
+
+// callSite is the entry of the call that the caller is in. One that names another
+// function is none: that function jumped to this one, with other arguments.
+func (m *machine) callSite(caller *Frame) (dwarf.DIE, bool) {
+	cs, err := caller.scope()
+	if err != nil || len(caller.scopes) == 0 {
+		return dwarf.DIE{}, false
+	}
+	ours, err := m.frame.scope()
+	if err != nil {
+		return dwarf.DIE{}, false
+	}
+	ret := uint64(caller.PC.Addr().File(caller.Module.Bias))
+	w := cs.Physical.Walk()
+	for w.Next() {
+		tag := w.DIE.Tag()
+		if tag != dwarf.TagCallSite && tag != dwarf.TagGNUCallSite {
+			continue
+		}
+		at, ok := w.DIE.Attr(dwarf.AtCallReturnPC)
+		if !ok {
+			at, ok = w.DIE.Attr(dwarf.AtLowPC)
+		}
+		if a, isAddr := at.Addr(); !ok || !isAddr || a != ret {
+			continue
+		}
+		return w.DIE, m.calls(w.DIE, caller, ours.Physical)
+	}
+	return dwarf.DIE{}, false
+}
+
+// calls reports whether a call site is a call of fn.
+func (m *machine) calls(site dwarf.DIE, caller *Frame, fn dwarf.DIE) bool {
+	for _, at := range []dwarf.At{dwarf.AtCallOrigin, dwarf.AtAbstractOrigin} {
+		if v, ok := site.Attr(at); ok {
+			return sameFunction(v.Ref(), fn)
+		}
+	}
+	for _, at := range []dwarf.At{atCallTarget, atGNUCallTarget} {
+		v, ok := site.Attr(at)
+		if !ok {
+			continue
+		}
+		in, err := m.inner(caller)
+		if err != nil {
+			return false
+		}
+		in.mod, in.unit = m.w.module(caller.Module), site.Unit
+		r, err := in.value(v.Block())
+		if err != nil {
+			return false
+		}
+		low, ok := fn.Attr(dwarf.AtLowPC)
+		a, isAddr := low.Addr()
+		return ok && isAddr && a+uint64(m.mod.Bias) == r.v
+	}
+	return false
+}
+
+// sameFunction follows abstract origins and specifications of both; a declaration of
+// another unit is known by its linkage name.
+func sameFunction(a, b dwarf.DIE) bool {
+	names := map[typeKey]bool{}
+	linkage := map[string]bool{}
+	visit := func(d dwarf.DIE, f func(dwarf.DIE)) {
+		for hop := 0; d.Valid() && hop < 8; hop++ {
+			f(d)
+			v, ok := d.Attr(dwarf.AtAbstractOrigin)
+			if !ok {
+				if v, ok = d.Attr(dwarf.AtSpecification); !ok {
+					return
+				}
+			}
+			d = v.Ref()
+		}
+	}
+	name := func(d dwarf.DIE) string {
+		for _, at := range []dwarf.At{dwarf.AtLinkageName, dwarf.AtName} {
+			if v, ok := d.Attr(at); ok {
+				return string(v.Str())
+			}
+		}
+		return ""
+	}
+	visit(a, func(d dwarf.DIE) {
+		names[typeKey{d.Unit.Data, d.Off}] = true
+		if n := name(d); n != "" && d.Has(dwarf.AtExternal) {
+			linkage[n] = true
+		}
+	})
+	same := false
+	visit(b, func(d dwarf.DIE) {
+		same = same || names[typeKey{d.Unit.Data, d.Off}] || linkage[name(d)]
+	})
+	return same
+}

@@ -1,0 +1,666 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/unwind"
+)
+
+// evaluator computes an expression in a frame.
+type evaluator struct {
+	w *World
+	f *Frame // nil: statics only
+	// assign allows = to change the program.
+	assign bool
+	depth  int
+}
+
+// Eval computes an expression without changing anything. A nil frame knows statics
+// only.
+func (w *World) Eval(f *Frame, src string) (Value, error) { return w.eval(f, src, false) }
+
+// Assign computes an expression that may assign.
+func (w *World) Assign(f *Frame, src string) (Value, error) { return w.eval(f, src, true) }
+
+func (w *World) eval(f *Frame, src string, assign bool) (Value, error) {
+	e := &evaluator{w: w, f: f, assign: assign}
+	n, err := parse(src, e)
+	if err != nil {
+		return Value{}, err
+	}
+	v, err := e.eval(n)
+	if err == nil && v.Type == nil {
+		err = errors.New("the expression has no value")
+	}
+	return v, err
+}
+
+// EvalType is the type of an expression, or the type that the expression names;
+// isType says which.
+func (w *World) EvalType(f *Frame, src string) (t *Type, isType bool, err error) {
+	e := &evaluator{w: w, f: f}
+	n, err := parse(src, e)
+	if err != nil {
+		return nil, false, err
+	}
+	if n.op == nodeType {
+		return n.typ, true, nil
+	}
+	v, err := e.eval(n)
+	if err != nil {
+		return nil, false, err
+	}
+	return v.Type, false, nil
+}
+
+func (e *evaluator) typeFor(tag dwarf.Tag, name string) *Type {
+	if tag == 0 && e.f != nil {
+		if _, ok := e.w.local(e.f, name); ok {
+			return nil
+		}
+	}
+	return e.w.typeNamed(e.f, tag, strings.TrimPrefix(name, "::"))
+}
+
+func (e *evaluator) cpp() bool { return e.f.language() == "c++" }
+
+func (e *evaluator) truth(b bool) Value {
+	if e.f.language() == "c" {
+		return number(baseType(e.w, "int", 4, encSigned), truth(b))
+	}
+	return number(baseType(e.w, "bool", 1, encBoolean), truth(b))
+}
+
+func (e *evaluator) int() *Type {
+	if e.f.language() == "rust" {
+		t := baseType(e.w, "i32", 4, encSigned)
+		t.lang = dwarf.LangRust
+		return t
+	}
+	return baseType(e.w, "int", 4, encSigned)
+}
+
+func (e *evaluator) eval(n *node) (Value, error) {
+	if n == nil {
+		return Value{}, errors.New("an operand is missing")
+	}
+	if e.depth++; e.depth > 2*maxParse+len(levels) && e.depth > 4096 {
+		return Value{}, errors.New("expression nests too deeply")
+	}
+	defer func() { e.depth-- }()
+	switch n.op {
+	case nodeName:
+		return e.name(n.text)
+	case nodeNumber:
+		return e.number(n.text)
+	case nodeChar:
+		r, err := charOf(n.text)
+		return number(baseType(e.w, "char", 1, encSignedChar), uint64(r)), err
+	case nodeString:
+		t := baseType(e.w, "char", 1, encSignedChar).arrayOf(int64(len(n.text) + 1))
+		return Value{Type: t, data: append([]byte(n.text), 0)}, nil
+	case nodeDollar:
+		return e.dollar(n.text)
+	case nodeType:
+		return Value{}, fmt.Errorf("%s is a type: use ptype, whatis or sizeof", n.typ)
+	case nodeSizeof:
+		return e.sizeof(n)
+	case nodeUnary:
+		return e.unary(n)
+	case nodeSelect, "&&", "||":
+		return e.choice(n)
+	case "=":
+		return e.assignment(n)
+	}
+	a, err := e.eval(n.a)
+	if err != nil {
+		return Value{}, err
+	}
+	switch n.op {
+	case nodeCast:
+		return e.cast(a, n.typ)
+	case nodeAt:
+		at, err := e.address(a)
+		return memoryValue(n.typ, at), err
+	case nodeMember, nodeArrow:
+		return e.member(a, n.text, n.op == nodeArrow)
+	}
+	b, err := e.eval(n.b)
+	if err != nil {
+		return Value{}, err
+	}
+	switch n.op {
+	case ",":
+		return b, nil
+	case nodeIndex:
+		return e.index(a, b)
+	case "@":
+		return e.repeat(a, b)
+	}
+	return e.binary(n.op, a, b)
+}
+
+func (e *evaluator) sizeof(n *node) (Value, error) {
+	t := n.typ
+	if t == nil {
+		v, err := e.eval(n.a)
+		if err != nil {
+			return Value{}, err
+		}
+		t = v.Type
+	}
+	if s := t.strip(); s.Kind == Reference || s.Kind == RvalueReference {
+		t = s.Elem()
+	}
+	return number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(t.Size())), nil
+}
+
+// integer reads a number of C: its value and suffix.
+func integer(s string) (uint64, string, error) {
+	digits := strings.TrimRight(s, "uUlL")
+	suffix := strings.ToLower(s[len(digits):])
+	digits = strings.ReplaceAll(digits, "_", "")
+	base := 10
+	switch {
+	case strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X"):
+		base, digits = 16, digits[2:]
+	case strings.HasPrefix(digits, "0b") || strings.HasPrefix(digits, "0B"):
+		base, digits = 2, digits[2:]
+	case len(digits) > 1 && digits[0] == '0':
+		base = 8
+	}
+	n, err := strconv.ParseUint(digits, base, 64)
+	if err != nil {
+		return 0, "", fmt.Errorf("%q: not a number", s)
+	}
+	return n, suffix, nil
+}
+
+func (e *evaluator) number(s string) (Value, error) {
+	n, suffix, err := integer(s)
+	if err != nil {
+		text := s
+		t := baseType(e.w, "double", 8, encFloat)
+		if !strings.HasPrefix(s, "0x") && strings.HasSuffix(strings.ToLower(s), "f") {
+			text, t = s[:len(s)-1], baseType(e.w, "float", 4, encFloat)
+		}
+		f, ferr := strconv.ParseFloat(text, 64)
+		if ferr != nil {
+			return Value{}, err
+		}
+		return number(t, floatBits(f, int(t.size))), nil
+	}
+	t := e.int()
+	unsigned := strings.Contains(suffix, "u")
+	switch {
+	case strings.Contains(suffix, "l") || n > math.MaxUint32 || n > math.MaxInt32 && !unsigned:
+		t = baseType(e.w, "long", 8, encSigned)
+		if unsigned || n > math.MaxInt64 {
+			t = baseType(e.w, "unsigned long", 8, encUnsigned)
+		}
+	case unsigned:
+		t = baseType(e.w, "unsigned int", 4, encUnsigned)
+	}
+	return number(t, n), nil
+}
+
+// dollar is a register, an entry of the history, or a name of the user's.
+func (e *evaluator) dollar(name string) (Value, error) {
+	h := e.w.History
+	if name == "" || strings.Trim(name, "$") == "" { // $ and $$
+		return e.history(len(h)-len(name), "$"+name)
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(name, "$")); err == nil {
+		if name[0] == '$' {
+			return e.history(len(h)-n, "$"+name)
+		}
+		return e.history(n, "$"+name)
+	}
+	if v, ok := e.w.vars[name]; ok {
+		return v, nil
+	}
+	return e.register(name)
+}
+
+func (e *evaluator) history(n int, text string) (Value, error) {
+	if n < 1 || n > len(e.w.History) {
+		if len(e.w.History) == 0 && strings.Trim(text, "$") == "" {
+			return Value{Type: &Type{Kind: Void, Name: "void", w: e.w}}, nil
+		}
+		return Value{}, fmt.Errorf("%s: the history has %d values", text, len(e.w.History))
+	}
+	return e.w.History[n-1], nil
+}
+
+func (e *evaluator) register(name string) (Value, error) {
+	alias := map[string]string{"pc": "rip", "sp": "rsp", "fp": "rbp"}
+	if a, ok := alias[name]; ok {
+		name = a
+	}
+	size := 8
+	wide := name
+	if n, ok := strings.CutPrefix(name, "e"); ok && len(n) == 2 {
+		wide, size = "r"+n, 4
+	}
+	for r := unwind.RAX; r <= unwind.RIP; r++ {
+		if r.String() != wide {
+			continue
+		}
+		if e.f == nil {
+			return Value{}, fmt.Errorf("$%s: no frame is selected", name)
+		}
+		v, ok := e.f.Regs.Get(r)
+		if !ok {
+			return Value{}, fmt.Errorf("$%s: not saved in this frame", name)
+		}
+		t := baseType(e.w, "long", 8, encSigned)
+		switch {
+		case size == 4:
+			t = baseType(e.w, "int", 4, encSigned)
+		case r == unwind.RIP:
+			t = (&Type{Kind: Function, size: 1, w: e.w, elem: &Type{Kind: Void, Name: "void", w: e.w}, elemOK: true}).pointerTo()
+		case r == unwind.RSP || r == unwind.RBP:
+			t = (&Type{Kind: Void, Name: "void", w: e.w, size: 1}).pointerTo()
+		}
+		out := number(t, v)
+		out.place, out.reg, out.frame = inRegister, r, e.f
+		return out, nil
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(name, "xmm")); err == nil && strings.HasPrefix(name, "xmm") && n >= 0 && n < 16 && e.f != nil {
+		b, ok := e.f.register(17 + uint64(n))
+		if !ok {
+			return Value{}, fmt.Errorf("$%s: not saved in this frame", name)
+		}
+		return Value{Type: baseType(e.w, "double", 8, encFloat).arrayOf(2), data: b}, nil
+	}
+	return Value{}, fmt.Errorf("$%s: no such register or value: see info registers", name)
+}
+
+// SetVar keeps a value under $name.
+func (w *World) setVar(name string, v Value) {
+	if w.vars == nil {
+		w.vars = map[string]Value{}
+	}
+	w.vars[name] = v
+}
+
+// name finds what a name stands for: local, member of this, static, function.
+func (e *evaluator) name(name string) (Value, error) {
+	global := strings.HasPrefix(name, "::")
+	name = strings.TrimPrefix(name, "::")
+	if !global && e.f != nil {
+		if v, ok := e.w.local(e.f, name); ok {
+			return v, nil
+		}
+		if this, ok := e.w.this(e.f); ok && name != "this" {
+			if v, err := e.w.memberNamed(this, name); err == nil {
+				return v, nil
+			}
+		}
+	}
+	switch name {
+	case "true", "false":
+		if e.f.language() != "c" {
+			return e.truth(name == "true"), nil
+		}
+	}
+	f := e.f
+	if global && f != nil {
+		f = nil
+	}
+	if v, ok := e.w.global(f, name); ok {
+		return v, nil
+	}
+	if v, ok := e.w.function(e.f, name); ok {
+		return v, nil
+	}
+	if i := strings.LastIndex(name, "::"); i > 0 {
+		if v, ok := e.staticOf(name[:i], name[i+2:]); ok {
+			return v, nil
+		}
+	}
+	if e.w.Lookup != nil {
+		if a, code, ok := e.w.Lookup(name); ok {
+			t := baseType(e.w, "<data variable, no debug info>", 4, encSigned)
+			if code {
+				t = &Type{Kind: Function, Name: "", size: 1, w: e.w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}
+			}
+			return memoryValue(t, a), nil
+		}
+	}
+	return Value{}, &NoSymbolError{name}
+}
+
+// staticOf is a static variable of a function, or a static member found by its class.
+func (e *evaluator) staticOf(outer, name string) (Value, bool) {
+	if t := e.w.typeNamed(e.f, 0, outer); t != nil {
+		for _, f := range t.strip().Fields() {
+			if f.Name == name && f.Static {
+				return e.w.staticMember(t.strip(), &f)
+			}
+		}
+	}
+	for _, m := range e.w.modules(e.f) {
+		for _, fn := range m.Obj.FindFunctions(outer) {
+			for _, s := range m.Obj.Scopes(fn.Low) {
+				if s.Blocks[len(s.Blocks)-1].Off != s.Physical.Off {
+					continue
+				}
+				if d, ok := staticIn(s.Physical, name); ok {
+					return e.w.valueOf(m, nil, d), true
+				}
+			}
+		}
+	}
+	return Value{}, false
+}
+
+func staticIn(fn dwarf.DIE, name string) (dwarf.DIE, bool) {
+	w := fn.Walk()
+	for w.Next() {
+		if w.DIE.Tag() == dwarf.TagVariable {
+			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
+				return w.DIE, true
+			}
+		}
+	}
+	return dwarf.DIE{}, false
+}
+
+// function is a function of the program as a value.
+func (w *World) function(f *Frame, name string) (Value, bool) {
+	for _, m := range w.modules(f) {
+		for _, fn := range m.Obj.FindFunctions(name) {
+			if fn.Inlined {
+				continue
+			}
+			at := fn.Low.Run(m.Bias)
+			for _, s := range m.Obj.Scopes(fn.Low) {
+				if s.Physical.Valid() {
+					d := s.Physical
+					for hop := 0; hop < 8 && !d.Has(dwarf.AtType) && !d.Has(dwarf.AtName); hop++ {
+						v, ok := d.Attr(dwarf.AtAbstractOrigin)
+						if !ok {
+							if v, ok = d.Attr(dwarf.AtSpecification); !ok {
+								break
+							}
+						}
+						if !v.Ref().Valid() {
+							break
+						}
+						d = v.Ref()
+					}
+					return memoryValue(m.typeAt(w, d), at), true
+				}
+			}
+		}
+	}
+	return Value{}, false
+}
+
+// address is the number of a pointer or integer, or the place of an array or function.
+func (e *evaluator) address(v Value) (addr.Run, error) {
+	switch v.Type.strip().Kind {
+	case Array, Function:
+		if a, ok := v.Addr(); ok {
+			return a, nil
+		}
+		return 0, errors.New("the value does not lie in memory")
+	case Struct:
+		return 0, fmt.Errorf("a value of type %s is no address", v.Type)
+	}
+	n, err := e.w.uint(v)
+	return addr.Run(n), err
+}
+
+// Address is what an expression says as an address, for commands that want one.
+func (w *World) Address(f *Frame, src string) (addr.Run, error) {
+	v, err := w.Eval(f, src)
+	if err != nil {
+		return 0, err
+	}
+	v = w.unref(v)
+	if v.Type.strip().Kind == Struct {
+		if a, ok := v.Addr(); ok {
+			return a, nil
+		}
+	}
+	return (&evaluator{w: w, f: f}).address(v)
+}
+
+// unref follows a reference.
+func (w *World) unref(v Value) Value {
+	t := v.Type.strip()
+	if t.Kind != Reference && t.Kind != RvalueReference {
+		return v
+	}
+	a, err := w.uint(v)
+	if err != nil {
+		return lostValue(t.Elem(), err)
+	}
+	return memoryValue(t.Elem(), addr.Run(a))
+}
+
+// deref is what a pointer points to.
+func (w *World) deref(v Value) (Value, error) {
+	v = w.unref(v)
+	t := v.Type.strip()
+	if v.pointer.Valid() && t.Kind == Pointer {
+		steps := 0
+		target := w.valueIn(v.pointerIn, v.pointerFr, v.pointer, &steps, 1)
+		if target.err != nil {
+			return target, nil
+		}
+		if v.pointerOff == 0 {
+			target.Type = t.Elem()
+			return target, nil
+		}
+		return target.part(t.Elem(), v.pointerOff), nil
+	}
+	switch t.Kind {
+	case Pointer:
+		a, err := w.uint(v)
+		if err != nil {
+			return Value{}, err
+		}
+		if t.Elem().strip().Kind == Void {
+			return Value{}, errors.New("a void pointer cannot be followed: cast it first")
+		}
+		return memoryValue(t.Elem(), addr.Run(a)), nil
+	case Array:
+		return v.part(t.row(), 0), nil
+	case Function:
+		return v, nil
+	case Base:
+		if v.Type.isInteger() { // gdb takes an integer for a pointer to long
+			a, err := w.uint(v)
+			return memoryValue(baseType(w, "long", 8, encSigned), addr.Run(a)), err
+		}
+	}
+	return Value{}, fmt.Errorf("a value of type %s cannot be followed", v.Type)
+}
+
+func (e *evaluator) member(v Value, name string, arrow bool) (Value, error) {
+	v = e.w.unref(v)
+	if t := v.Type.strip(); t.Kind == Pointer { // gdb takes . for -> too
+		var err error
+		if v, err = e.w.deref(v); err != nil {
+			return Value{}, err
+		}
+		v = e.w.unref(v)
+	} else if arrow && t.Kind == Struct {
+		if p, ok := e.w.smart(v); ok {
+			return e.member(p, name, true)
+		}
+	}
+	return e.w.memberNamed(v, name)
+}
+
+// memberNamed finds a member, in bases and anonymous unions too.
+func (w *World) memberNamed(v Value, name string) (Value, error) {
+	t := v.Type.strip()
+	if t.Kind != Struct {
+		return Value{}, fmt.Errorf("a value of type %s has no members", v.Type)
+	}
+	if i := strings.LastIndex(name, "::"); i >= 0 { // of a base class
+		for range maxTypeDepth {
+			if b, ok := w.base(v, name[:i], 0); ok {
+				return w.memberNamed(b, name[i+2:])
+			}
+			break
+		}
+	}
+	if t.isRust() {
+		t.read()
+		if t.parts != nil {
+			x, err := w.variantOf(v, t)
+			if err != nil {
+				return Value{}, err
+			}
+			if x.hasPayload {
+				return w.memberNamed(w.member(v, &x.member), name)
+			}
+		}
+		if _, err := strconv.Atoi(name); err == nil {
+			name = "__" + name
+		}
+	}
+	if m, ok := w.search(v, name, 0); ok {
+		return m, nil
+	}
+	return Value{}, fmt.Errorf("%s has no member %q: see ptype", t, name)
+}
+
+func (w *World) base(v Value, name string, depth int) (Value, bool) {
+	fields := v.Type.strip().Fields()
+	for i := range fields {
+		f := &fields[i]
+		if !f.Base || depth > maxDepth {
+			continue
+		}
+		b := w.member(v, f)
+		if f.Name == name || strings.HasSuffix(f.Name, "::"+name) {
+			return b, true
+		}
+		if b, ok := w.base(b, name, depth+1); ok {
+			return b, true
+		}
+	}
+	return Value{}, false
+}
+
+func (w *World) search(v Value, name string, depth int) (Value, bool) {
+	if depth > maxDepth {
+		return Value{}, false
+	}
+	t := v.Type.strip()
+	fields := t.Fields()
+	for i := range fields {
+		f := &fields[i]
+		if f.Name == name && !f.Base {
+			if f.Static {
+				return w.staticMember(t, f)
+			}
+			return w.member(v, f), true
+		}
+	}
+	for i := range fields {
+		f := &fields[i]
+		if f.Base || f.Name == "" && f.Type.strip().Kind == Struct {
+			if m, ok := w.search(w.member(v, f), name, depth+1); ok {
+				return m, true
+			}
+		}
+	}
+	return Value{}, false
+}
+
+// staticMember finds the definition of a static member.
+func (w *World) staticMember(t *Type, f *Field) (Value, bool) {
+	if c, ok := f.die.Attr(dwarf.AtConstValue); ok {
+		return constant(f.Type, c), true
+	}
+	for _, d := range f.Type.mod.names().Variables(f.Name) {
+		if n := named(d); n.Off == f.die.Off && n.Unit == f.die.Unit {
+			return w.valueOf(f.Type.mod, nil, d), true
+		}
+	}
+	if v, ok := w.global(nil, t.Name+"::"+f.Name); ok && t.Name != "" {
+		return v, true
+	}
+	return Value{}, false
+}
+
+func (e *evaluator) index(a, i Value) (Value, error) {
+	a, i = e.w.unref(a), e.w.unref(i)
+	n, err := e.w.uint(i)
+	if err != nil {
+		return Value{}, err
+	}
+	if !i.Type.isInteger() {
+		return Value{}, fmt.Errorf("an index of type %s", i.Type)
+	}
+	t := a.Type.strip()
+	switch t.Kind {
+	case Array:
+		if a.place != inMemory && (int64(n) < 0 || t.Count() >= 0 && int64(n) >= t.Count()) {
+			return Value{}, fmt.Errorf("no such element: the array has %d", t.Count())
+		}
+		elem := t.row()
+		if at, ok := a.Addr(); ok {
+			return memoryValue(elem, at+addr.Run(int64(n)*elem.Size())), nil
+		}
+		return a.part(elem, int64(n)*elem.Size()), nil
+	case Pointer:
+		p, err := e.add(a, int64(n))
+		if err != nil {
+			return Value{}, err
+		}
+		return e.w.deref(p)
+	case Struct:
+		if v, ok := e.w.element(a, int64(n)); ok {
+			return v, nil
+		}
+	}
+	return Value{}, fmt.Errorf("a value of type %s has no elements", a.Type)
+}
+
+// repeat is gdb's a@n: n values of a's type from a on.
+func (e *evaluator) repeat(a, n Value) (Value, error) {
+	count, err := e.w.uint(n)
+	if err != nil {
+		return Value{}, err
+	}
+	if int64(count) < 1 || count > 1<<32 {
+		return Value{}, fmt.Errorf("@ needs a number from 1 on, not %d", int64(count))
+	}
+	at, ok := a.Addr()
+	if !ok {
+		return Value{}, errors.New("only a value in memory can be the first of several")
+	}
+	return memoryValue(a.Type.arrayOf(int64(count)), at), nil
+}
+
+// Keep adds a value to the history and returns its number. What lies in memory is kept
+// as it is now, so that it can still be shown when it has changed.
+func (w *World) Keep(v Value) int {
+	if v.err != nil || v.Type.strip().Kind == Void {
+		return 0
+	}
+	w.History = append(w.History, w.load(v))
+	return len(w.History)
+}
+
+// Unrolled is the type that a typedef names, as gdb's whatis of a type.
+func (t *Type) Unrolled() *Type {
+	if t.Kind == Typedef {
+		return t.Elem()
+	}
+	return t
+}

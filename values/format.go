@@ -1,0 +1,362 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/internal/addr"
+)
+
+// Options say how values become text; the defaults are gdb's.
+type Options struct {
+	Elements int  // of arrays, strings and containers; 0: no limit but that of hdb
+	Letter   byte // x d u o t a c f s z as in print/x; 0: by the type
+	Raw      bool // containers of libraries as the structs that they are
+	Pretty   bool // each member on a line of its own
+}
+
+// Limits that no option lifts.
+const (
+	maxText     = 1 << 20 // bytes of the text of one value
+	maxDepth    = 20      // structs in structs, as gdb's print max-depth
+	maxElements = 1 << 16
+	repeats     = 10 // equal elements in a row that are counted instead of shown
+)
+
+// formatter makes the text of one value.
+type formatter struct {
+	w     *World
+	f     *Frame
+	o     Options
+	b     strings.Builder
+	left  int // elements that may still be shown
+	depth int
+}
+
+func (w *World) formatter(f *Frame, o Options) *formatter {
+	if o.Elements <= 0 || o.Elements > maxElements {
+		o.Elements = maxElements
+	}
+	return &formatter{w: w, f: f, o: o, left: o.Elements}
+}
+
+// Format is a value as `info locals` shows it.
+func (w *World) Format(f *Frame, v Value, o Options) string {
+	p := w.formatter(f, o)
+	p.top(v, false)
+	return p.b.String()
+}
+
+// FormatTop is a value as `print` shows it: pointers and references with their type.
+func (w *World) FormatTop(f *Frame, v Value, o Options) string {
+	p := w.formatter(f, o)
+	p.top(v, true)
+	return p.b.String()
+}
+
+func (p *formatter) write(s string) { p.b.WriteString(s) }
+
+func (p *formatter) full() bool { return p.b.Len() > maxText }
+
+// fault is what stands for a value that cannot be read.
+func fault(err error) string {
+	var me *MemoryError
+	switch {
+	case errors.Is(err, errLost):
+		return "<optimized out>"
+	case errors.As(err, &me):
+		return fmt.Sprintf("<error: Cannot access memory at address %#x>", uint64(me.At))
+	}
+	return "<error: " + err.Error() + ">"
+}
+
+// top writes the value itself, not one inside of another.
+func (p *formatter) top(v Value, typed bool) {
+	if v.err != nil {
+		p.write(fault(v.err))
+		return
+	}
+	t := v.Type.strip()
+	switch t.Kind {
+	case Reference, RvalueReference:
+		if typed && !v.Type.isRust() {
+			p.write("(" + v.Type.unqualified().String() + ") ")
+		}
+		p.reference(v)
+		return
+	case Pointer:
+		if typed && p.o.Letter == 0 && !v.Type.isRust() && !(t.Elem().textual() && !v.Type.Elem().isTypedefedChar()) {
+			p.write("(" + v.Type.unqualifiedTop() + ") ")
+		} else if typed && p.o.Letter == 0 && v.Type.isRust() && t.Elem().strip().Kind != Function {
+			p.write("(" + v.Type.String() + ") ")
+		}
+	case MemberPointer:
+		if typed && p.o.Letter == 0 {
+			p.write("(" + v.Type.unqualifiedTop() + ") ")
+		}
+	}
+	p.value(v)
+}
+
+// isTypedefedChar is false: a pointer to char is shown without its type however it
+// is spelled, unless the pointer type itself has a name.
+func (t *Type) isTypedefedChar() bool { return false }
+
+// unqualifiedTop is the name of a value's type without const of the value itself.
+func (t *Type) unqualifiedTop() string { return t.String() }
+
+func (p *formatter) reference(v Value) {
+	a, err := p.w.uint(v)
+	if err != nil {
+		p.write(fault(err))
+		return
+	}
+	p.write(fmt.Sprintf("@%#x", a))
+	if p.depth == 0 {
+		p.write(": ")
+		p.value(memoryValue(v.Type.strip().Elem(), addr.Run(a)))
+	}
+}
+
+// value writes any value.
+func (p *formatter) value(v Value) {
+	if p.full() {
+		p.write("...")
+		return
+	}
+	if v.err != nil {
+		p.write(fault(v.err))
+		return
+	}
+	if v.pointer.Valid() {
+		p.write("<synthetic pointer>")
+		return
+	}
+	t := v.Type.strip()
+	switch t.Kind {
+	case Struct:
+		p.structure(v, t)
+		return
+	case Array:
+		p.array(v, t)
+		return
+	case Function:
+		a, _ := v.Addr()
+		p.write("{" + v.Type.String() + "} " + p.codeAddr(uint64(a)))
+		return
+	case Reference, RvalueReference:
+		p.depth++
+		p.reference(v)
+		p.depth--
+		return
+	case Void:
+		p.write("void")
+		return
+	}
+	if v.Type.Size() > maxRead {
+		p.write(fmt.Sprintf("<error: value of %d bytes>", v.Type.Size()))
+		return
+	}
+	p.scalar(v, t)
+}
+
+// codeAddr is an address with its symbol.
+func (p *formatter) codeAddr(a uint64) string {
+	if s := p.symbol(a); s != "" {
+		return fmt.Sprintf("%#x %s", a, s)
+	}
+	return fmt.Sprintf("%#x", a)
+}
+
+func (p *formatter) symbol(a uint64) string {
+	if p.w.Symbol == nil || a == 0 {
+		return ""
+	}
+	name, off, ok := p.w.Symbol(addr.Run(a))
+	switch {
+	case !ok:
+		return ""
+	case off == 0:
+		return "<" + name + ">"
+	}
+	return fmt.Sprintf("<%s+%d>", name, off)
+}
+
+func (p *formatter) structure(v Value, t *Type) {
+	if p.depth >= maxDepth {
+		p.write("{...}")
+		return
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	v = p.w.load(v)
+	if !p.o.Raw {
+		if p.library(v, t) {
+			return
+		}
+	}
+	if t.isRust() {
+		p.rustStruct(v, t)
+		return
+	}
+	if t.decl {
+		p.write("<incomplete type>")
+		return
+	}
+	if n := t.Size(); v.place == inMemory && v.data == nil && n > 0 && n <= maxRead {
+		if _, err := p.w.read(v.addr, int(n)); err != nil {
+			if p.depth > 1 || true {
+				p.write(fault(err))
+				return
+			}
+		}
+	}
+	p.members(v, t, true)
+}
+
+// members writes {a = 1, b = 2}.
+func (p *formatter) members(v Value, t *Type, braces bool) {
+	if braces {
+		p.write("{")
+	}
+	fields := t.Fields()
+	n := 0
+	for i := range fields {
+		f := &fields[i]
+		if p.full() {
+			p.write(", ...")
+			break
+		}
+		if f.artifice && f.Name == "" {
+			continue
+		}
+		if p.o.Elements > 0 && n >= p.o.Elements {
+			p.write("...")
+			break
+		}
+		if n > 0 {
+			p.write(", ")
+		}
+		p.newline(1)
+		n++
+		switch {
+		case f.Base:
+			p.write("<" + f.Name + "> = ")
+		case f.Static:
+			p.write("static " + f.Name + " = ")
+			p.static(t, f)
+			continue
+		case f.Name != "":
+			p.write(f.Name + " = ")
+		}
+		p.value(p.w.member(v, f))
+	}
+	if n == 0 {
+		p.write("<No data fields>")
+	}
+	if braces {
+		p.newline(0)
+		p.write("}")
+	}
+}
+
+// newline begins a line for a member when that is wanted.
+func (p *formatter) newline(extra int) {
+	if !p.o.Pretty {
+		return
+	}
+	s := strings.TrimRight(p.b.String(), " ")
+	p.b.Reset()
+	p.b.WriteString(s)
+	p.write("\n" + strings.Repeat("  ", p.depth-1+extra))
+}
+
+// static writes a static member, whose storage has an entry of its own. That of a
+// class inside of itself is not written again.
+func (p *formatter) static(t *Type, f *Field) {
+	v, ok := p.w.staticMember(t, f)
+	switch {
+	case !ok:
+		p.write("<optimized out>")
+	case v.Type.strip() == t.strip() && p.depth > 1:
+		p.write("<same as static member of an already seen type>")
+	default:
+		p.value(v)
+	}
+}
+
+func (p *formatter) array(v Value, t *Type) {
+	if p.depth >= maxDepth {
+		p.write("{...}")
+		return
+	}
+	n, elem := t.Count(), t.row()
+	size := elem.Size()
+	if n < 0 || size == 0 && n > 0 {
+		if n < 0 {
+			n = 0
+		}
+		n = min(n, int64(p.o.Elements))
+	}
+	v = p.w.load(v)
+	if elem.textual() && p.o.Letter == 0 || p.o.Letter == 's' && elem.Size() == 1 {
+		p.chars(v, n, elem)
+		return
+	}
+	if n == 0 {
+		p.write("{}")
+		return
+	}
+	if v.place == inMemory && v.data == nil { // an error is said once, not for each element
+		if _, err := p.w.read(v.addr, int(min(max(size, 1), maxRead))); err != nil {
+			p.write(fault(err))
+			return
+		}
+	}
+	p.depth++
+	p.write("{")
+	p.sequence(n, func(i int64) Value { return v.part(elem, i*size) })
+	p.write("}")
+	p.depth--
+}
+
+// sequence writes n elements, equal ones in a row counted.
+func (p *formatter) sequence(n int64, at func(int64) Value) {
+	shown := false
+	for i := int64(0); i < n; {
+		if p.left <= 0 || p.full() {
+			p.write("...")
+			return
+		}
+		if shown {
+			p.write(", ")
+		}
+		shown = true
+		e := at(i)
+		same := int64(1)
+		b, err := p.w.bytes(e)
+		if err == nil && len(b) > 0 {
+			for i+same < n && same < maxElements {
+				next, err := p.w.bytes(at(i + same))
+				if err != nil || string(next) != string(b) {
+					break
+				}
+				same++
+			}
+		}
+		if kind := e.Type.strip().Kind; kind == Array { // its own elements count
+			p.value(e)
+		} else {
+			p.value(e)
+			p.left--
+		}
+		if same >= repeats {
+			p.write(fmt.Sprintf(" <repeats %d times>", same))
+			i += same
+			p.left -= repeats - 1
+		} else {
+			i++
+		}
+	}
+}

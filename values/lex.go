@@ -1,0 +1,163 @@
+package values
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// A token of an expression.
+type token struct {
+	kind tokenKind
+	text string
+	pos  int
+}
+
+type tokenKind uint8
+
+const (
+	tokEnd tokenKind = iota
+	tokName
+	tokNumber
+	tokChar
+	tokString
+	tokDollar
+	tokOp
+)
+
+// maxExpr bounds the length of an expression in bytes.
+const maxExpr = 8 << 10
+
+// operators, longer ones before their beginnings.
+var operators = []string{
+	"<<=", ">>=", "->*", "...", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "::", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--",
+	"+", "-", "*", "/", "%", "<", ">", "=", "!", "~", "&", "|", "^", "?", ":", "(", ")", "[", "]", "{", "}", ".", ",", "@",
+}
+
+func nameStart(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+func nameByte(c byte) bool { return nameStart(c) || c >= '0' && c <= '9' }
+
+func lex(s string) ([]token, error) {
+	if len(s) > maxExpr {
+		return nil, fmt.Errorf("expression of %d bytes: at most %d", len(s), maxExpr)
+	}
+	var out []token
+	for i := 0; i < len(s); {
+		c := s[i]
+		start := i
+		switch {
+		case c == ' ' || c == '\t' || c == '\n':
+			i++
+			continue
+		case nameStart(c):
+			for i < len(s) && nameByte(s[i]) {
+				i++
+			}
+			out = append(out, token{tokName, s[start:i], start})
+			continue
+		case c >= '0' && c <= '9' || c == '.' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9':
+			hex := strings.HasPrefix(s[i:], "0x") || strings.HasPrefix(s[i:], "0X")
+			for i < len(s) && (nameByte(s[i]) || s[i] == '.' || !hex && (s[i] == '+' || s[i] == '-') && (s[i-1] == 'e' || s[i-1] == 'E')) {
+				i++
+			}
+			out = append(out, token{tokNumber, s[start:i], start})
+			continue
+		case c == '$':
+			i++
+			for i < len(s) && (nameByte(s[i]) || s[i] == '$') {
+				i++
+			}
+			out = append(out, token{tokDollar, s[start+1 : i], start})
+			continue
+		case c == '\'' || c == '"':
+			text, n, err := unquote(s[i:])
+			if err != nil {
+				return nil, err
+			}
+			kind := tokChar
+			if c == '"' {
+				kind = tokString
+			}
+			i += n
+			out = append(out, token{kind, text, start})
+			continue
+		}
+		found := false
+		for _, op := range operators {
+			if strings.HasPrefix(s[i:], op) {
+				out = append(out, token{tokOp, op, start})
+				i += len(op)
+				found = true
+				break
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("unexpected %q in the expression", string([]rune(s[i:])[:1]))
+		}
+	}
+	return append(out, token{kind: tokEnd, pos: len(s)}), nil
+}
+
+// unquote reads a literal in quotes and how many bytes it took.
+func unquote(s string) (string, int, error) {
+	quote := s[0]
+	var b strings.Builder
+	for i := 1; i < len(s); {
+		c := s[i]
+		switch {
+		case c == quote:
+			return b.String(), i + 1, nil
+		case c != '\\':
+			b.WriteByte(c)
+			i++
+			continue
+		}
+		i++
+		if i == len(s) {
+			break
+		}
+		e := s[i]
+		i++
+		simple := strings.IndexByte(`ntrabfve0\'"?`, e)
+		switch {
+		case e >= '0' && e <= '7':
+			n := int(e - '0')
+			for k := 0; k < 2 && i < len(s) && s[i] >= '0' && s[i] <= '7'; k++ {
+				n = n*8 + int(s[i]-'0')
+				i++
+			}
+			b.WriteByte(byte(n))
+		case e == 'x':
+			n := 0
+			for k := 0; k < 2 && i < len(s) && strings.IndexByte("0123456789abcdefABCDEF", s[i]) >= 0; k++ {
+				d := strings.IndexByte("0123456789abcdef", s[i]|0x20)
+				if s[i] <= '9' {
+					d = int(s[i] - '0')
+				}
+				n = n*16 + d
+				i++
+			}
+			b.WriteByte(byte(n))
+		case simple >= 0:
+			b.WriteByte("\n\t\r\a\b\f\v\033\000\\'\"?"[simple])
+		default:
+			return "", 0, fmt.Errorf("unknown escape \\%c", e)
+		}
+	}
+	return "", 0, fmt.Errorf("a closing %c is missing", quote)
+}
+
+// charOf is the number of a character literal.
+func charOf(text string) (rune, error) {
+	if len(text) == 1 {
+		return rune(int8(text[0])), nil
+	}
+	r, n := utf8.DecodeRuneInString(text)
+	if n == 0 || n != len(text) || r == utf8.RuneError {
+		return 0, fmt.Errorf("'%s': one character expected", text)
+	}
+	return r, nil
+}

@@ -1,0 +1,847 @@
+package values
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/unwind"
+)
+
+// Operations of DWARF expressions (DWARF 5 section 7.7.1), with GNU's numbers for
+// those that DWARF 5 took over.
+const (
+	opAddr            = 0x03
+	opDeref           = 0x06
+	opConst1u         = 0x08
+	opConst1s         = 0x09
+	opConst2u         = 0x0a
+	opConst2s         = 0x0b
+	opConst4u         = 0x0c
+	opConst4s         = 0x0d
+	opConst8u         = 0x0e
+	opConst8s         = 0x0f
+	opConstu          = 0x10
+	opConsts          = 0x11
+	opDup             = 0x12
+	opDrop            = 0x13
+	opOver            = 0x14
+	opPick            = 0x15
+	opSwap            = 0x16
+	opRot             = 0x17
+	opAbs             = 0x19
+	opAnd             = 0x1a
+	opDiv             = 0x1b
+	opMinus           = 0x1c
+	opMod             = 0x1d
+	opMul             = 0x1e
+	opNeg             = 0x1f
+	opNot             = 0x20
+	opOr              = 0x21
+	opPlus            = 0x22
+	opPlusUconst      = 0x23
+	opShl             = 0x24
+	opShr             = 0x25
+	opShra            = 0x26
+	opXor             = 0x27
+	opBra             = 0x28
+	opEq              = 0x29
+	opGe              = 0x2a
+	opGt              = 0x2b
+	opLe              = 0x2c
+	opLt              = 0x2d
+	opNe              = 0x2e
+	opSkip            = 0x2f
+	opLit0            = 0x30
+	opLit31           = 0x4f
+	opReg0            = 0x50
+	opReg31           = 0x6f
+	opBreg0           = 0x70
+	opBreg31          = 0x8f
+	opRegx            = 0x90
+	opFbreg           = 0x91
+	opBregx           = 0x92
+	opPiece           = 0x93
+	opDerefSize       = 0x94
+	opNop             = 0x96
+	opPushObject      = 0x97
+	opCall2           = 0x98
+	opCall4           = 0x99
+	opCallRef         = 0x9a
+	opFormTLS         = 0x9b
+	opCallFrameCFA    = 0x9c
+	opBitPiece        = 0x9d
+	opImplicitValue   = 0x9e
+	opStackValue      = 0x9f
+	opImplicitPointer = 0xa0
+	opAddrx           = 0xa1
+	opConstx          = 0xa2
+	opEntryValue      = 0xa3
+	opConstType       = 0xa4
+	opRegvalType      = 0xa5
+	opDerefType       = 0xa6
+	opConvert         = 0xa8
+	opReinterpret     = 0xa9
+	opGNUTLS          = 0xe0
+	opGNUUninit       = 0xf0
+	opGNUImplicitPtr  = 0xf2
+	opGNUEntryValue   = 0xf3
+	opGNUConstType    = 0xf4
+	opGNURegvalType   = 0xf5
+	opGNUDerefType    = 0xf6
+	opGNUConvert      = 0xf7
+	opGNUReinterpret  = 0xf9
+	opGNUParameterRef = 0xfa
+	opGNUAddrIndex    = 0xfb
+	opGNUConstIndex   = 0xfc
+	opGNUVariable     = 0xfd
+)
+
+const (
+	maxSteps  = 1 << 14 // of one value, nested expressions included
+	maxStack  = 256
+	maxNested = 8 // frame bases, entry values of entry values, calls
+	maxPieces = 1024
+)
+
+// errLost is the cause when a value is not anywhere any more: <optimized out>.
+var errLost = errors.New("optimized out")
+
+// A typedNum is an entry of the stack: bits of the generic type (kind 0) or of a
+// base type.
+type typedNum struct {
+	v    uint64
+	enc  uint64 // DW_ATE; 0 generic
+	size int    // bytes
+}
+
+// A piece says where a part of a value is.
+type piece struct {
+	kind   pieceKind
+	addr   addr.Run
+	reg    uint64
+	data   []byte    // inline
+	target dwarf.DIE // pointer
+	off    int64     // pointer
+	bits   uint64    // size; 0 the whole value
+	bitOff uint64    // from the beginning of the register, memory or data
+}
+
+type pieceKind uint8
+
+const (
+	pieceLost pieceKind = iota
+	pieceMemory
+	pieceRegister
+	pieceInline
+	piecePointer // to a variable that has no address
+)
+
+// machine computes one expression.
+type machine struct {
+	w     *World
+	mod   *modState
+	frame *Frame // nil: static storage only
+	unit  *dwarf.Unit
+	buf   dwarf.Buf
+	data  []byte
+	stack []typedNum
+	depth int
+	steps *int
+	// object is what DW_OP_push_object_address pushes.
+	object    addr.Run
+	hasObject bool
+
+	done   piece // of a location description that is not a memory address
+	isDone bool
+}
+
+// locate computes a location.
+func (m *machine) locate(expr []byte) ([]piece, error) {
+	if len(expr) == 0 {
+		return nil, errLost
+	}
+	m.data, m.buf = expr, dwarf.NewBuf(expr, 0)
+	var pieces []piece
+	for m.buf.Len() > 0 {
+		op := m.buf.U8()
+		if *m.steps++; *m.steps > maxSteps {
+			return nil, fmt.Errorf("DWARF expression takes more than %d steps", maxSteps)
+		}
+		if op == opPiece || op == opBitPiece {
+			p, err := m.current(true)
+			if err != nil {
+				return nil, err
+			}
+			if op == opPiece {
+				p.bits = 8 * m.buf.Uleb()
+			} else {
+				p.bits, p.bitOff = m.buf.Uleb(), m.buf.Uleb()
+			}
+			if m.buf.Bad() || len(pieces) == maxPieces {
+				return nil, errors.New("DWARF expression: malformed pieces")
+			}
+			pieces = append(pieces, p)
+			m.stack, m.isDone, m.done = m.stack[:0], false, piece{}
+			continue
+		}
+		if err := m.step(op); err != nil {
+			if errors.Is(err, errLost) && len(pieces) > 0 {
+				return nil, err
+			}
+			return nil, err
+		}
+		if m.buf.Bad() {
+			return nil, errors.New("DWARF expression ends in an operand")
+		}
+	}
+	if pieces != nil {
+		return pieces, nil
+	}
+	p, err := m.current(false)
+	return []piece{p}, err
+}
+
+// current is the location that the expression has described so far.
+func (m *machine) current(part bool) (piece, error) {
+	switch {
+	case m.isDone:
+		return m.done, nil
+	case len(m.stack) > 0:
+		return piece{kind: pieceMemory, addr: addr.Run(m.stack[len(m.stack)-1].v)}, nil
+	case part:
+		return piece{}, nil // DW_OP_piece alone: this part is lost
+	}
+	return piece{}, errors.New("DWARF expression leaves nothing")
+}
+
+// value computes an expression whose result is a number.
+func (m *machine) value(expr []byte) (typedNum, error) {
+	m.data, m.buf = expr, dwarf.NewBuf(expr, 0)
+	for m.buf.Len() > 0 {
+		if *m.steps++; *m.steps > maxSteps {
+			return typedNum{}, fmt.Errorf("DWARF expression takes more than %d steps", maxSteps)
+		}
+		if err := m.step(m.buf.U8()); err != nil {
+			return typedNum{}, err
+		}
+		if m.buf.Bad() {
+			return typedNum{}, errors.New("DWARF expression ends in an operand")
+		}
+	}
+	if m.isDone {
+		switch m.done.kind {
+		case pieceInline:
+			return typedNum{v: unle(m.done.data), size: min(len(m.done.data), 8)}, nil
+		case pieceRegister:
+			return m.registerValue(m.done.reg)
+		}
+		return typedNum{}, errLost
+	}
+	if len(m.stack) == 0 {
+		return typedNum{}, errors.New("DWARF expression leaves nothing")
+	}
+	return m.stack[len(m.stack)-1], nil
+}
+
+func (m *machine) registerValue(reg uint64) (typedNum, error) {
+	if m.frame == nil {
+		return typedNum{}, errors.New("a register is needed, but no frame is selected")
+	}
+	b, ok := m.frame.register(reg)
+	if !ok {
+		return typedNum{}, errLost
+	}
+	return typedNum{v: unle(b), size: 8}, nil
+}
+
+func (m *machine) push(v uint64) error { return m.pushTyped(typedNum{v: v, size: 8}) }
+
+func (m *machine) pushTyped(v typedNum) error {
+	if len(m.stack) >= maxStack {
+		return fmt.Errorf("DWARF expression needs a stack of more than %d", maxStack)
+	}
+	m.stack = append(m.stack, v)
+	return nil
+}
+
+func (m *machine) pop() (typedNum, error) { return m.pick(0, true) }
+
+func (m *machine) pick(n uint64, drop bool) (typedNum, error) {
+	if n >= uint64(len(m.stack)) {
+		return typedNum{}, errors.New("DWARF expression takes from an empty stack")
+	}
+	v := m.stack[uint64(len(m.stack))-1-n]
+	if drop {
+		m.stack = m.stack[:len(m.stack)-1]
+	}
+	return v, nil
+}
+
+func (m *machine) step(op uint8) error {
+	b := &m.buf
+	switch {
+	case op >= opLit0 && op <= opLit31:
+		return m.push(uint64(op - opLit0))
+	case op >= opReg0 && op <= opReg31:
+		return m.finish(piece{kind: pieceRegister, reg: uint64(op - opReg0)})
+	case op >= opBreg0 && op <= opBreg31:
+		return m.based(uint64(op-opBreg0), b.Sleb())
+	case op >= opConst1u && op <= opConsts:
+		return m.push(m.constant(op))
+	case op >= opDup && op <= opRot:
+		return m.shuffle(op)
+	case op == opAbs || op == opNeg || op == opNot || op == opPlusUconst:
+		return m.unary(op)
+	case op >= opAnd && op <= opXor || op >= opEq && op <= opNe:
+		return m.binary(op)
+	}
+	switch op {
+	case opNop, opGNUUninit:
+		return nil
+	case opAddr:
+		return m.push(b.Uint(m.unit.AddrSize()) + uint64(m.mod.Bias))
+	case opAddrx, opGNUAddrIndex, opConstx, opGNUConstIndex:
+		v, ok := m.unit.AddrX(b.Uleb())
+		if !ok {
+			return errors.New("DWARF expression: no such entry in .debug_addr")
+		}
+		if op == opAddrx || op == opGNUAddrIndex {
+			v += uint64(m.mod.Bias)
+		}
+		return m.push(v)
+	case opRegx:
+		return m.finish(piece{kind: pieceRegister, reg: b.Uleb()})
+	case opBregx:
+		reg := b.Uleb()
+		return m.based(reg, b.Sleb())
+	case opFbreg:
+		return m.frameBased(b.Sleb())
+	case opCallFrameCFA:
+		if m.frame == nil || m.frame.CFA == 0 {
+			return errors.New("the frame's address is not known")
+		}
+		return m.push(uint64(m.frame.CFA))
+	case opDeref:
+		return m.load(8, 0)
+	case opDerefSize:
+		return m.load(int(b.U8()), 0)
+	case opSkip, opBra:
+		return m.jump(op, int16(b.U16()))
+	case opPushObject:
+		if !m.hasObject {
+			return errors.New("DWARF expression wants an object that is not there")
+		}
+		return m.push(uint64(m.object))
+	case opFormTLS, opGNUTLS:
+		return m.threadLocal()
+	case opImplicitValue:
+		return m.finish(piece{kind: pieceInline, data: bytes.Clone(b.Bytes(b.Uleb()))})
+	case opStackValue:
+		v, err := m.pop()
+		if err != nil {
+			return err
+		}
+		return m.finish(piece{kind: pieceInline, data: le(v.v, max(v.size, 1))})
+	case opImplicitPointer, opGNUImplicitPtr:
+		off := b.Uint(m.unit.OffSize())
+		return m.finish(piece{kind: piecePointer, target: m.unit.Data.DIE(off), off: b.Sleb()})
+	case opEntryValue, opGNUEntryValue:
+		return m.entryValue(b.Bytes(b.Uleb()))
+	case opGNUParameterRef:
+		return m.parameterRef(b.U32())
+	case opConstType, opGNUConstType, opRegvalType, opGNURegvalType, opDerefType, opGNUDerefType,
+		opConvert, opGNUConvert, opReinterpret, opGNUReinterpret:
+		return m.typed(op)
+	case opCall2, opCall4, opCallRef:
+		return m.call(op)
+	}
+	return fmt.Errorf("DWARF expression with operation %#x, which hdb does not know", op)
+}
+
+func (m *machine) finish(p piece) error {
+	m.done, m.isDone = p, true
+	return nil
+}
+
+func (m *machine) constant(op uint8) uint64 {
+	b := &m.buf
+	switch op {
+	case opConst1u:
+		return uint64(b.U8())
+	case opConst1s:
+		return uint64(int8(b.U8()))
+	case opConst2u:
+		return uint64(b.U16())
+	case opConst2s:
+		return uint64(int16(b.U16()))
+	case opConst4u:
+		return uint64(b.U32())
+	case opConst4s:
+		return uint64(int32(b.U32()))
+	case opConstu:
+		return b.Uleb()
+	case opConsts:
+		return uint64(b.Sleb())
+	}
+	return b.U64()
+}
+
+func (m *machine) shuffle(op uint8) error {
+	n := uint64(0)
+	switch op {
+	case opDrop:
+		_, err := m.pop()
+		return err
+	case opOver:
+		n = 1
+	case opPick:
+		n = uint64(m.buf.U8())
+	case opSwap, opRot:
+		k := 2
+		if op == opRot {
+			k = 3
+		}
+		if len(m.stack) < k {
+			return errors.New("DWARF expression takes from an empty stack")
+		}
+		s := m.stack[len(m.stack)-k:]
+		top := s[k-1]
+		copy(s[1:], s[:k-1]) // the top goes below the other one or two
+		s[0] = top
+		return nil
+	}
+	v, err := m.pick(n, false)
+	if err != nil {
+		return err
+	}
+	return m.pushTyped(v)
+}
+
+func (m *machine) jump(op uint8, by int16) error {
+	if op == opBra {
+		v, err := m.pop()
+		if err != nil || v.v == 0 {
+			return err
+		}
+	}
+	to := int64(m.buf.Off()) + int64(by)
+	if to < 0 || to > int64(len(m.data)) {
+		return fmt.Errorf("DWARF expression jumps to %d, outside its %d bytes", to, len(m.data))
+	}
+	m.buf = dwarf.NewBuf(m.data, uint64(to))
+	return nil
+}
+
+func (m *machine) based(reg uint64, plus int64) error {
+	v, err := m.registerValue(reg)
+	if err != nil {
+		return err
+	}
+	return m.push(v.v + uint64(plus))
+}
+
+// load replaces an address by what is there.
+func (m *machine) load(size int, enc uint64) error {
+	at, err := m.pop()
+	if err != nil {
+		return err
+	}
+	if size < 1 || size > 8 {
+		return fmt.Errorf("DWARF expression loads %d bytes", size)
+	}
+	v, err := m.w.readUint(addr.Run(at.v), size)
+	if err != nil {
+		return err
+	}
+	if enc == 0 {
+		return m.push(v)
+	}
+	return m.pushTyped(typedNum{v, enc, size})
+}
+
+// inner is a machine for an expression that this one needs.
+func (m *machine) inner(f *Frame) (*machine, error) {
+	if m.depth >= maxNested {
+		return nil, errors.New("DWARF expressions nest too deeply")
+	}
+	return &machine{w: m.w, mod: m.mod, frame: f, unit: m.unit, depth: m.depth + 1, steps: m.steps, object: m.object, hasObject: m.hasObject}, nil
+}
+
+// frameBased pushes the frame base of the function plus a number (section 2.5.1.2).
+func (m *machine) frameBased(plus int64) error {
+	s, err := m.frame.scope()
+	if err != nil {
+		return err
+	}
+	v, ok := s.Physical.Attr(dwarf.AtFrameBase)
+	if !ok {
+		return errors.New("the function has no frame base")
+	}
+	expr, ok := s.Physical.Unit.Location(v, m.mod.sections(), m.frame.pc())
+	if !ok {
+		return errors.New("the function's frame base is not known here")
+	}
+	in, err := m.inner(m.frame)
+	if err != nil {
+		return err
+	}
+	in.unit = s.Physical.Unit
+	pieces, err := in.locate(expr)
+	if err != nil {
+		return err
+	}
+	switch p := pieces[0]; p.kind {
+	case pieceMemory:
+		return m.push(uint64(p.addr) + uint64(plus))
+	case pieceInline:
+		return m.push(unle(p.data) + uint64(plus))
+	case pieceRegister:
+		return m.based(p.reg, plus)
+	}
+	return errLost
+}
+
+func (m *machine) threadLocal() error {
+	v, err := m.pop()
+	if err != nil {
+		return err
+	}
+	if m.w.TLS == nil {
+		return errors.New("thread-local storage: no thread to look at")
+	}
+	a, err := m.w.TLS(m.mod.Module, v.v)
+	if err != nil {
+		return err
+	}
+	return m.push(uint64(a))
+}
+
+// call runs the location of another entry (DW_OP_call2, call4, call_ref).
+func (m *machine) call(op uint8) error {
+	var off uint64
+	switch op {
+	case opCall2:
+		off = m.unit.Off + uint64(m.buf.U16())
+	case opCall4:
+		off = m.unit.Off + uint64(m.buf.U32())
+	default:
+		off = m.buf.Uint(m.unit.OffSize())
+	}
+	d := m.unit.Data.DIE(off)
+	v, ok := d.Attr(dwarf.AtLocation)
+	if !ok {
+		return nil // "no effect", section 2.5.1.5
+	}
+	pc := uint64(0)
+	if m.frame != nil {
+		pc = m.frame.pc()
+	}
+	expr, ok := d.Unit.Location(v, m.mod.sections(), pc)
+	if !ok {
+		return nil
+	}
+	in, err := m.inner(m.frame)
+	if err != nil {
+		return err
+	}
+	in.unit, in.stack = d.Unit, m.stack
+	if _, err := in.locate(expr); err != nil {
+		return err
+	}
+	m.stack, m.done, m.isDone = in.stack, in.done, in.isDone
+	return nil
+}
+
+// baseType is the encoding and size of the base type at an offset of the unit; 0
+// means the generic type.
+func (m *machine) baseType(off uint64) (enc uint64, size int, err error) {
+	if off == 0 {
+		return 0, 8, nil
+	}
+	d := m.unit.DIE(m.unit.Off + off)
+	if d.Tag() != dwarf.TagBaseType {
+		return 0, 0, fmt.Errorf("DWARF expression: no base type at %#x", off)
+	}
+	e, _ := d.Attr(dwarf.AtEncoding)
+	n, _ := d.Attr(dwarf.AtByteSize)
+	if n.Uint() == 0 || n.Uint() > 16 {
+		return 0, 0, fmt.Errorf("DWARF expression with a type of %d bytes", n.Uint())
+	}
+	return e.Uint(), int(n.Uint()), nil
+}
+
+// typed runs the operations with types (section 2.5.1.6). Types of more than eight
+// bytes keep the lowest ones only, which is said by an error where it matters.
+func (m *machine) typed(op uint8) error {
+	b := &m.buf
+	switch op {
+	case opConstType, opGNUConstType:
+		enc, size, err := m.baseType(b.Uleb())
+		if err != nil {
+			return err
+		}
+		raw := b.Bytes(uint64(b.U8()))
+		if len(raw) > 8 {
+			return fmt.Errorf("DWARF expression computes with %d bytes", len(raw))
+		}
+		return m.pushTyped(typedNum{unle(raw), enc, min(size, 8)})
+	case opRegvalType, opGNURegvalType:
+		reg := b.Uleb()
+		enc, size, err := m.baseType(b.Uleb())
+		if err != nil {
+			return err
+		}
+		v, err := m.registerValue(reg)
+		if err != nil {
+			return err
+		}
+		if size > 8 {
+			return fmt.Errorf("DWARF expression computes with %d bytes", size)
+		}
+		return m.pushTyped(typedNum{truncate(v.v, size), enc, size})
+	case opDerefType, opGNUDerefType:
+		size := int(b.U8())
+		enc, _, err := m.baseType(b.Uleb())
+		if err != nil {
+			return err
+		}
+		return m.load(size, enc)
+	}
+	enc, size, err := m.baseType(b.Uleb())
+	if err != nil {
+		return err
+	}
+	v, err := m.pop()
+	if err != nil {
+		return err
+	}
+	if size > 8 {
+		return fmt.Errorf("DWARF expression computes with %d bytes", size)
+	}
+	if op == opReinterpret || op == opGNUReinterpret {
+		return m.pushTyped(typedNum{truncate(v.v, size), enc, size})
+	}
+	return m.pushTyped(v.convert(enc, size))
+}
+
+func truncate(v uint64, size int) uint64 {
+	if size >= 8 || size <= 0 {
+		return v
+	}
+	return v & (1<<(8*size) - 1)
+}
+
+// DW_ATE_* (section 7.8).
+const (
+	encAddress      = 0x01
+	encBoolean      = 0x02
+	encComplex      = 0x03
+	encFloat        = 0x04
+	encSigned       = 0x05
+	encSignedChar   = 0x06
+	encUnsigned     = 0x07
+	encUnsignedChar = 0x08
+	encUTF          = 0x10
+)
+
+func (n typedNum) isFloat() bool { return n.enc == encFloat && (n.size == 4 || n.size == 8) }
+
+func (n typedNum) float() float64 {
+	if n.size == 4 {
+		return float64(math.Float32frombits(uint32(n.v)))
+	}
+	return math.Float64frombits(n.v)
+}
+
+// signed is the number with its sign: the generic type counts as unsigned here.
+func (n typedNum) signed() int64 {
+	if n.enc == encSigned || n.enc == encSignedChar {
+		return signExtend(n.v, uint(8*n.size))
+	}
+	return int64(n.v)
+}
+
+func floatBits(f float64, size int) uint64 {
+	if size == 4 {
+		return uint64(math.Float32bits(float32(f)))
+	}
+	return math.Float64bits(f)
+}
+
+func (n typedNum) convert(enc uint64, size int) typedNum {
+	out := typedNum{enc: enc, size: size}
+	switch {
+	case out.isFloat() && n.isFloat():
+		out.v = floatBits(n.float(), size)
+	case out.isFloat() && (n.enc == encSigned || n.enc == encSignedChar):
+		out.v = floatBits(float64(n.signed()), size)
+	case out.isFloat():
+		out.v = floatBits(float64(n.v), size)
+	case n.isFloat():
+		out.v = truncate(uint64(int64(n.float())), size)
+	default:
+		out.v = truncate(uint64(n.signed()), size)
+	}
+	return out
+}
+
+func (m *machine) unary(op uint8) error {
+	v, err := m.pop()
+	if err != nil {
+		return err
+	}
+	if v.isFloat() && (op == opAbs || op == opNeg) {
+		f := v.float()
+		if op == opNeg || f < 0 {
+			f = -f
+		}
+		v.v = floatBits(f, v.size)
+		return m.pushTyped(v)
+	}
+	switch op {
+	case opAbs:
+		if signExtend(v.v, uint(8*v.size)) < 0 {
+			v.v = -v.v
+		}
+	case opNeg:
+		v.v = -v.v
+	case opNot:
+		v.v = ^v.v
+	case opPlusUconst:
+		v.v += m.buf.Uleb()
+	}
+	v.v = truncate(v.v, v.size)
+	return m.pushTyped(v)
+}
+
+func (m *machine) binary(op uint8) error {
+	b, err := m.pop()
+	if err != nil {
+		return err
+	}
+	a, err := m.pop()
+	if err != nil {
+		return err
+	}
+	r, err := arithmetic(op, a, b)
+	if err != nil {
+		return err
+	}
+	return m.pushTyped(r)
+}
+
+// arithmetic computes "a op b" where b was on top. Numbers of the generic type are
+// unsigned, but compared and divided with a sign (section 2.5.1.4).
+func arithmetic(op uint8, a, b typedNum) (typedNum, error) {
+	if a.isFloat() && b.isFloat() {
+		return floatArithmetic(op, a, b)
+	}
+	signed := a.enc == 0 || a.enc == encSigned || a.enc == encSignedChar
+	bits := uint(8 * a.size)
+	x, y := a.v, b.v
+	sx, sy := signExtend(x, bits), signExtend(y, uint(8*b.size))
+	r := a
+	switch op {
+	case opAnd:
+		r.v = x & y
+	case opOr:
+		r.v = x | y
+	case opXor:
+		r.v = x ^ y
+	case opPlus:
+		r.v = x + y
+	case opMinus:
+		r.v = x - y
+	case opMul:
+		r.v = x * y
+	case opShl:
+		r.v = x << y
+	case opShr:
+		r.v = x >> y
+	case opShra:
+		r.v = uint64(sx >> y)
+	case opDiv, opMod:
+		if y == 0 {
+			return r, errors.New("DWARF expression divides by zero")
+		}
+		switch {
+		case op == opDiv && signed:
+			r.v = uint64(sx / sy)
+		case op == opDiv:
+			r.v = x / y
+		case signed && a.enc != 0:
+			r.v = uint64(sx % sy)
+		default:
+			r.v = x % y
+		}
+	default:
+		c := 0
+		switch {
+		case signed && sx < sy || !signed && x < y:
+			c = -1
+		case x != y:
+			c = 1
+		}
+		return typedNum{v: truth(compared(op, c)), size: 8}, nil
+	}
+	r.v = truncate(r.v, r.size)
+	return r, nil
+}
+
+func compared(op uint8, c int) bool {
+	switch op {
+	case opEq:
+		return c == 0
+	case opGe:
+		return c >= 0
+	case opGt:
+		return c > 0
+	case opLe:
+		return c <= 0
+	case opLt:
+		return c < 0
+	}
+	return c != 0
+}
+
+func truth(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func floatArithmetic(op uint8, a, b typedNum) (typedNum, error) {
+	x, y := a.float(), b.float()
+	r := a
+	switch op {
+	case opPlus:
+		r.v = floatBits(x+y, a.size)
+	case opMinus:
+		r.v = floatBits(x-y, a.size)
+	case opMul:
+		r.v = floatBits(x*y, a.size)
+	case opDiv:
+		r.v = floatBits(x/y, a.size)
+	case opEq, opGe, opGt, opLe, opLt, opNe:
+		c := 0
+		switch {
+		case x < y:
+			c = -1
+		case x != y:
+			c = 1
+		}
+		return typedNum{v: truth(compared(op, c)), size: 8}, nil
+	default:
+		return r, fmt.Errorf("DWARF operation %#x of floating-point numbers", op)
+	}
+	return r, nil
+}
+
+// maxReg is the highest register number that locations use: beyond the vector
+// registers there are none whose value is asked for.
+const maxReg = uint64(unwind.RIP) + 16

@@ -1,0 +1,549 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/symbols/dwarf"
+)
+
+// A node of a parsed expression.
+type node struct {
+	op      string // an operator, or one of the words below
+	text    string
+	a, b, c *node
+	typ     *Type
+}
+
+// Words for op that are no operators of C.
+const (
+	nodeName   = "name"
+	nodeNumber = "number"
+	nodeChar   = "char"
+	nodeString = "string"
+	nodeDollar = "$"
+	nodeCast   = "cast"
+	nodeSizeof = "sizeof"
+	nodeType   = "type"
+	nodeAt     = "at" // {type} address
+	nodeIndex  = "index"
+	nodeMember = "member"
+	nodeArrow  = "arrow"
+	nodeUnary  = "unary"
+	nodeSelect = "?"
+)
+
+// types is what the parser asks about names.
+type types interface {
+	// typeFor is a type by its name, nil where there is none or where the name is that
+	// of a variable.
+	typeFor(tag dwarf.Tag, name string) *Type
+}
+
+type parser struct {
+	src   string
+	toks  []token
+	pos   int
+	types types
+	depth int
+}
+
+// maxParse bounds nested parentheses and unary operators.
+const maxParse = 200
+
+// parse reads a whole expression.
+func parse(src string, ts types) (*node, error) {
+	toks, err := lex(src)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{src: src, toks: toks, types: ts}
+	if p.peek().kind == tokEnd {
+		return nil, errors.New("an expression is missing")
+	}
+	n, err := p.comma()
+	if err != nil {
+		return nil, err
+	}
+	if t := p.peek(); t.kind != tokEnd {
+		return nil, fmt.Errorf("unexpected %q in the expression", p.src[t.pos:])
+	}
+	return n, nil
+}
+
+func (p *parser) peek() token { return p.toks[p.pos] }
+
+func (p *parser) next() token {
+	t := p.toks[p.pos]
+	if t.kind != tokEnd {
+		p.pos++
+	}
+	return t
+}
+
+func (p *parser) is(op string) bool { t := p.peek(); return t.kind == tokOp && t.text == op }
+
+func (p *parser) accept(op string) bool {
+	if p.is(op) {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+func (p *parser) expect(op string) error {
+	if p.accept(op) {
+		return nil
+	}
+	if t := p.peek(); t.kind != tokEnd {
+		return fmt.Errorf("%q expected before %q", op, p.src[t.pos:])
+	}
+	return fmt.Errorf("%q is missing at the end", op)
+}
+
+func (p *parser) enter() error {
+	if p.depth++; p.depth > maxParse {
+		return errors.New("expression nests too deeply")
+	}
+	return nil
+}
+
+func (p *parser) comma() (*node, error) {
+	a, err := p.assign()
+	for err == nil && p.accept(",") {
+		var b *node
+		b, err = p.assign()
+		a = &node{op: ",", a: a, b: b}
+	}
+	return a, err
+}
+
+func (p *parser) assign() (*node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	a, err := p.selection()
+	if err != nil {
+		return nil, err
+	}
+	t := p.peek()
+	if t.kind != tokOp {
+		return a, nil
+	}
+	switch t.text {
+	case "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=":
+		p.next()
+		b, err := p.assign()
+		if err != nil {
+			return nil, err
+		}
+		if t.text != "=" {
+			b = &node{op: strings.TrimSuffix(t.text, "="), a: a, b: b}
+		}
+		return &node{op: "=", a: a, b: b}, nil
+	}
+	return a, nil
+}
+
+func (p *parser) selection() (*node, error) {
+	a, err := p.binary(0)
+	if err != nil || !p.accept("?") {
+		return a, err
+	}
+	b, err := p.assign()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect(":"); err != nil {
+		return nil, err
+	}
+	c, err := p.assign()
+	return &node{op: nodeSelect, a: a, b: b, c: c}, err
+}
+
+// levels are the binary operators from weak to strong; @ stands where gdb has it.
+var levels = [][]string{
+	{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"<<", ">>"}, {"@"}, {"+", "-"}, {"*", "/", "%"},
+}
+
+func (p *parser) binary(level int) (*node, error) {
+	if level == len(levels) {
+		return p.unary()
+	}
+	a, err := p.binary(level + 1)
+	for err == nil {
+		op := ""
+		for _, o := range levels[level] {
+			if p.is(o) {
+				op = o
+			}
+		}
+		if op == "" {
+			return a, nil
+		}
+		p.next()
+		var b *node
+		b, err = p.binary(level + 1)
+		a = &node{op: op, a: a, b: b}
+	}
+	return a, err
+}
+
+func (p *parser) unary() (*node, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	t := p.peek()
+	if t.kind == tokOp {
+		switch t.text {
+		case "-", "+", "!", "~", "*", "&":
+			p.next()
+			a, err := p.unary()
+			return &node{op: nodeUnary, text: t.text, a: a}, err
+		case "&&": // rvalue of an address of an address: not C's
+			return nil, errors.New("unexpected && at the beginning of an operand")
+		case "++", "--":
+			return nil, fmt.Errorf("%s changes the program: use set var", t.text)
+		case "{":
+			p.next()
+			ty, err := p.typeName()
+			if err != nil {
+				return nil, err
+			}
+			if err := p.expect("}"); err != nil {
+				return nil, err
+			}
+			a, err := p.unary()
+			return &node{op: nodeAt, a: a, typ: ty}, err
+		case "(":
+			start := p.pos
+			p.next()
+			if ty, err := p.typeName(); err == nil && p.accept(")") {
+				if p.startsOperand() {
+					a, err := p.unary()
+					return &node{op: nodeCast, a: a, typ: ty}, err
+				}
+				return &node{op: nodeType, typ: ty}, nil
+			}
+			p.pos = start
+		}
+	}
+	if t.kind == tokName && t.text == "sizeof" {
+		p.next()
+		if start := p.pos; p.accept("(") {
+			if ty, err := p.typeName(); err == nil && p.accept(")") {
+				return &node{op: nodeSizeof, typ: ty}, nil
+			}
+			p.pos = start
+		}
+		a, err := p.unary()
+		return &node{op: nodeSizeof, a: a}, err
+	}
+	return p.postfix()
+}
+
+// startsOperand reports whether a cast's operand follows.
+func (p *parser) startsOperand() bool {
+	t := p.peek()
+	if t.kind != tokOp {
+		return t.kind != tokEnd
+	}
+	switch t.text {
+	case "(", "*", "&", "-", "+", "!", "~", "::", "{":
+		return true
+	}
+	return false
+}
+
+func (p *parser) postfix() (*node, error) {
+	n, err := p.primary()
+	for err == nil {
+		switch {
+		case p.accept("["):
+			var i *node
+			if i, err = p.comma(); err != nil {
+				return nil, err
+			}
+			if err = p.expect("]"); err != nil {
+				return nil, err
+			}
+			n = &node{op: nodeIndex, a: n, b: i}
+		case p.is(".") || p.is("->"):
+			op := nodeMember
+			if p.next().text == "->" {
+				op = nodeArrow
+			}
+			t := p.next()
+			if t.kind != tokName && t.kind != tokNumber {
+				return nil, fmt.Errorf("a member's name is missing behind %q", p.src[:t.pos])
+			}
+			name := t.text
+			for p.is("::") && p.toks[p.pos+1].kind == tokName { // of a base: v.Base::x
+				p.next()
+				name += "::" + p.next().text
+			}
+			n = &node{op: op, a: n, text: name}
+		case p.is("("):
+			return nil, errors.New("functions of the program are not called")
+		case p.is("++") || p.is("--"):
+			return nil, fmt.Errorf("%s changes the program: use set var", p.peek().text)
+		default:
+			return n, nil
+		}
+	}
+	return nil, err
+}
+
+func (p *parser) primary() (*node, error) {
+	t := p.peek()
+	switch t.kind {
+	case tokNumber:
+		p.next()
+		return &node{op: nodeNumber, text: t.text}, nil
+	case tokChar:
+		p.next()
+		if len(t.text) > 1 { // gdb's quoted names: 'file.c'::x, 'a::b<int>'
+			if _, err := charOf(t.text); err != nil {
+				return &node{op: nodeName, text: t.text}, nil
+			}
+		}
+		return &node{op: nodeChar, text: t.text}, nil
+	case tokString:
+		p.next()
+		return &node{op: nodeString, text: t.text}, nil
+	case tokDollar:
+		p.next()
+		return &node{op: nodeDollar, text: t.text}, nil
+	case tokName:
+		if ty, ok := p.typeAhead(); ok {
+			return &node{op: nodeType, typ: ty}, nil
+		}
+		return &node{op: nodeName, text: p.qualified()}, nil
+	case tokOp:
+		switch t.text {
+		case "(":
+			p.next()
+			n, err := p.comma()
+			if err != nil {
+				return nil, err
+			}
+			return n, p.expect(")")
+		case "::":
+			p.next()
+			if p.peek().kind == tokName {
+				return &node{op: nodeName, text: "::" + p.qualified()}, nil
+			}
+		}
+		return nil, fmt.Errorf("unexpected %q in the expression", p.src[t.pos:])
+	}
+	return nil, errors.New("the expression ends where an operand should follow")
+}
+
+// typeAhead reads a type where a name may be one: for ptype and sizeof.
+func (p *parser) typeAhead() (*Type, bool) {
+	start := p.pos
+	if ty, err := p.typeName(); err == nil {
+		return ty, true
+	}
+	p.pos = start
+	return nil, false
+}
+
+// qualified reads a::b<c>::d. Template arguments are taken as they stand.
+func (p *parser) qualified() string {
+	name := ""
+	for {
+		t := p.peek()
+		if t.kind == tokOp && t.text == "~" && name != "" {
+			p.next()
+			name += "~"
+			continue
+		}
+		if t.kind != tokName {
+			return name
+		}
+		p.next()
+		name += t.text
+		if p.is("<") {
+			if args, end := p.templateArgs(); end > 0 {
+				name += args
+				p.pos = end
+			}
+		}
+		if !p.is("::") || p.toks[p.pos+1].kind != tokName {
+			return name
+		}
+		p.next()
+		name += "::"
+	}
+}
+
+// templateArgs is the text of template arguments that begin here and the token after
+// them; 0 when < is an operator: then no scope, type or end of a type follows.
+func (p *parser) templateArgs() (string, int) {
+	depth := 0
+	for i := p.pos; i < len(p.toks); i++ {
+		t := p.toks[i]
+		if t.kind == tokEnd {
+			return "", 0
+		}
+		if t.kind != tokOp {
+			continue
+		}
+		switch t.text {
+		case "<", "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			depth--
+		case ">":
+			depth--
+		case ">>":
+			depth -= 2
+		case "&&", "||", "=", "?":
+			if t.text != "&&" {
+				return "", 0
+			}
+		}
+		if depth < 0 {
+			return "", 0
+		}
+		if depth > 0 {
+			continue
+		}
+		end := t.pos + len(t.text)
+		text := p.src[p.toks[p.pos].pos:end]
+		after := p.toks[i+1]
+		name := p.src[p.toks[p.pos-1].pos:p.toks[p.pos].pos]
+		if after.kind == tokOp && after.text == "::" || p.types.typeFor(0, strings.TrimSpace(name)+text) != nil {
+			return text, i + 1
+		}
+		if after.kind == tokEnd || after.kind == tokOp && strings.Contains(") } * & ,", after.text) {
+			return text, i + 1
+		}
+		return "", 0
+	}
+	return "", 0
+}
+
+var errNoType = errors.New("no type")
+
+// typeName reads a type: qualifiers, a name, and declarators * & [N].
+func (p *parser) typeName() (*Type, error) {
+	var base *Type
+	var words []string
+	var qualifiers []Kind
+	for base == nil {
+		t := p.peek()
+		if t.kind == tokOp && t.text == "::" && len(words) == 0 {
+			p.next()
+			continue
+		}
+		if t.kind != tokName {
+			break
+		}
+		switch t.text {
+		case "const":
+			qualifiers = append(qualifiers, Const)
+			p.next()
+			continue
+		case "volatile":
+			qualifiers = append(qualifiers, Volatile)
+			p.next()
+			continue
+		case "struct", "class", "union", "enum":
+			p.next()
+			tag := map[string]dwarf.Tag{"struct": dwarf.TagStructureType, "class": dwarf.TagClassType, "union": dwarf.TagUnionType, "enum": dwarf.TagEnumerationType}[t.text]
+			name := p.qualified()
+			if base = p.types.typeFor(tag, name); base == nil {
+				return nil, fmt.Errorf("no %s named %q", t.text, name)
+			}
+			continue
+		}
+		if isTypeWord(t.text) {
+			words = append(words, t.text)
+			p.next()
+			continue
+		}
+		if len(words) > 0 {
+			break
+		}
+		start := p.pos
+		name := p.qualified()
+		if base = p.types.typeFor(0, name); base == nil {
+			p.pos = start
+			return nil, errNoType
+		}
+	}
+	if base == nil {
+		if len(words) == 0 {
+			return nil, errNoType
+		}
+		if base = p.types.typeFor(0, strings.Join(words, " ")); base == nil {
+			return nil, errNoType
+		}
+	}
+	for _, q := range qualifiers {
+		base = base.qualifiedBy(q)
+	}
+	return p.declarator(base)
+}
+
+func (t *Type) qualifiedBy(k Kind) *Type {
+	return &Type{Kind: k, w: t.w, mod: t.mod, elem: t, elemOK: true, size: -1, lang: t.lang}
+}
+
+func isTypeWord(s string) bool {
+	switch s {
+	case "unsigned", "signed", "long", "short", "int", "char", "double", "float", "void", "_Bool", "__int128":
+		return true
+	}
+	return false
+}
+
+// maxDeclarators bounds stars and dimensions.
+const maxDeclarators = 32
+
+func (p *parser) declarator(t *Type) (*Type, error) {
+	for range maxDeclarators {
+		switch {
+		case p.accept("*"):
+			t = t.pointerTo()
+		case p.accept("&"):
+			t = &Type{Kind: Reference, size: 8, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
+		case p.peek().kind == tokName && p.peek().text == "const":
+			p.next()
+			t = t.qualifiedBy(Const)
+		case p.peek().kind == tokName && p.peek().text == "volatile":
+			p.next()
+			t = t.qualifiedBy(Volatile)
+		case p.is("[") && p.toks[p.pos+1].kind == tokNumber && p.pos+2 < len(p.toks) && p.toks[p.pos+2].text == "]":
+			n, _, err := integer(p.toks[p.pos+1].text)
+			if err != nil || n > 1<<32 {
+				return nil, errNoType
+			}
+			p.pos += 3
+			t = t.arrayOf(int64(n))
+		case p.is("(") && p.toks[p.pos+1].text == "*" && p.pos+2 < len(p.toks) && p.toks[p.pos+2].text == ")" && p.toks[p.pos+3].text == "(":
+			// A pointer to a function: its parameters are passed over.
+			depth := 0
+			for p.pos += 3; p.peek().kind != tokEnd; {
+				switch p.next().text {
+				case "(":
+					depth++
+				case ")":
+					depth--
+				}
+				if depth == 0 {
+					break
+				}
+			}
+			t = (&Type{Kind: Function, size: 1, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang, proto: true}).pointerTo()
+		default:
+			return t, nil
+		}
+	}
+	return nil, errors.New("type with too many parts")
+}

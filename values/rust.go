@@ -1,0 +1,244 @@
+package values
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/symbols/dwarf"
+)
+
+// rustName is a type as Rust's source names it.
+func (t *Type) rustName(depth int) string {
+	if depth > maxTypeDepth {
+		return "..."
+	}
+	switch t.Kind {
+	case Pointer:
+		if t.Name != "" {
+			return t.Name
+		}
+		return "*mut " + t.Elem().rustName(depth+1)
+	case Array:
+		return fmt.Sprintf("[%s; %d]", t.row().rustName(depth+1), t.Count())
+	case Function:
+		var list []string
+		w := t.die.Walk()
+		for w.Next() && len(list) < 64 {
+			if w.Depth == 1 && w.DIE.Tag() == dwarf.TagFormalParameter {
+				list = append(list, t.mod.typeOf(t.w, w.DIE).rustName(depth+1))
+			}
+			w.SkipChildren()
+		}
+		text := "fn (" + strings.Join(list, ", ") + ")"
+		if t.die.Has(dwarf.AtType) {
+			text += " -> " + t.Elem().rustName(depth+1)
+		}
+		return text
+	case Void:
+		return "()"
+	}
+	if t.Name == "" {
+		return "{unnamed}"
+	}
+	return t.Name
+}
+
+// rustText is a struct or enum as gdb's ptype shows it in Rust.
+func (t *Type) rustText(indent int) string {
+	pad := strings.Repeat(" ", 4*(indent+1))
+	var b strings.Builder
+	t.read()
+	if t.parts != nil {
+		b.WriteString("enum " + t.Name + " {\n")
+		for _, v := range t.parts.variants {
+			if !v.hasPayload {
+				continue
+			}
+			b.WriteString(pad + v.member.Name)
+			pt := v.member.Type.strip()
+			b.WriteString(rustFields(pt, true))
+			b.WriteString(",\n")
+		}
+		return b.String() + strings.Repeat(" ", 4*indent) + "}"
+	}
+	word := "struct "
+	if t.Tag == dwarf.TagUnionType {
+		word = "union "
+	}
+	if isTuple(t) {
+		if strings.HasPrefix(t.Name, "(") {
+			return t.Name
+		}
+		b.WriteString(word + t.Name + " (\n")
+		for _, f := range t.Fields() {
+			b.WriteString(pad + f.Type.rustName(0) + ",\n")
+		}
+		return b.String() + strings.Repeat(" ", 4*indent) + ")"
+	}
+	b.WriteString(word + t.Name)
+	if len(t.Fields()) == 0 {
+		return b.String()
+	}
+	b.WriteString(" {\n")
+	for _, f := range t.Fields() {
+		b.WriteString(pad + f.Name + ": " + f.Type.rustName(0) + ",\n")
+	}
+	return b.String() + strings.Repeat(" ", 4*indent) + "}"
+}
+
+func rustFields(t *Type, named bool) string {
+	var parts []string
+	tuple := isTuple(t)
+	for _, f := range t.Fields() {
+		if tuple {
+			parts = append(parts, f.Type.rustName(0))
+		} else {
+			parts = append(parts, f.Name+": "+f.Type.rustName(0))
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return ""
+	case tuple:
+		return "(" + strings.Join(parts, ", ") + ")"
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// isTuple tells structs whose members are __0, __1.
+func isTuple(t *Type) bool {
+	fields := t.Fields()
+	for i, f := range fields {
+		if f.Name != "__"+strconv.Itoa(i) {
+			return false
+		}
+	}
+	return len(fields) > 0
+}
+
+// rustStruct writes a struct, tuple or enum of Rust.
+func (p *formatter) rustStruct(v Value, t *Type) {
+	if p.rustLibrary(v, t) {
+		return
+	}
+	t.read()
+	if t.parts != nil {
+		p.rustEnum(v, t)
+		return
+	}
+	p.rustMembers(v, t, strings.TrimSpace(t.Name))
+}
+
+func (p *formatter) rustMembers(v Value, t *Type, name string) {
+	fields := t.Fields()
+	tuple := isTuple(t)
+	if strings.HasPrefix(name, "(") {
+		name = ""
+	}
+	p.write(name)
+	if len(fields) == 0 {
+		if name == "" {
+			p.write("()")
+		}
+		return
+	}
+	switch {
+	case tuple:
+		p.write("(")
+	case name != "":
+		p.write(" {")
+	default:
+		p.write("{")
+	}
+	for i := range fields {
+		f := &fields[i]
+		if i > 0 {
+			p.write(", ")
+		}
+		if i >= p.o.Elements || p.full() {
+			p.write("...")
+			break
+		}
+		if !tuple {
+			p.write(f.Name + ": ")
+		}
+		p.value(p.w.member(v, f))
+	}
+	if tuple {
+		p.write(")")
+	} else {
+		p.write("}")
+	}
+}
+
+// variantOf is the variant that a value of an enum is.
+func (w *World) variantOf(v Value, t *Type) (*variant, error) {
+	t.read()
+	n := uint64(0)
+	mask := ^uint64(0)
+	if t.parts.hasDiscr {
+		d := w.member(v, &t.parts.discr)
+		var err error
+		if n, err = w.uint(d); err != nil {
+			return nil, err
+		}
+		mask = sizeMask(d.Type.Size())
+	}
+	var other *variant
+	for i := range t.parts.variants {
+		x := &t.parts.variants[i]
+		if x.isDefault {
+			other = x
+		} else if x.value&mask == n&mask {
+			return x, nil
+		}
+	}
+	if other == nil {
+		return nil, fmt.Errorf("no variant for the discriminant %d", n)
+	}
+	return other, nil
+}
+
+func (p *formatter) rustEnum(v Value, t *Type) {
+	x, err := p.w.variantOf(v, t)
+	switch {
+	case err != nil:
+		p.write(fault(err))
+	case !x.hasPayload:
+		p.write(t.Name)
+	default:
+		p.rustMembers(p.w.member(v, &x.member), x.member.Type.strip(), t.Name+"::"+x.member.Name)
+	}
+}
+
+// rustLibrary writes &str, slices, String, Vec and boxes as what they hold.
+func (p *formatter) rustLibrary(v Value, t *Type) bool {
+	if p.o.Raw {
+		return false
+	}
+	name := t.Name
+	switch {
+	case name == "&str" || name == "&mut str" || strings.HasSuffix(name, "Box<str>") || strings.HasPrefix(name, "*const str"):
+		data, n, ok := p.slice(v)
+		if !ok {
+			return false
+		}
+		p.rustString(data, n)
+		return true
+	case strings.HasPrefix(name, "&[") || strings.HasPrefix(name, "&mut ["):
+		data, n, ok := p.slice(v)
+		if !ok {
+			return false
+		}
+		p.rustSequence(strings.TrimSpace(name)+" ", data, n)
+		return true
+	case strings.HasPrefix(name, "alloc::string::String"):
+		return p.rustVec(v, true)
+	case strings.HasPrefix(name, "alloc::vec::Vec<"):
+		return p.rustVec(v, false)
+	case strings.HasPrefix(name, "alloc::rc::Rc<") || strings.HasPrefix(name, "alloc::sync::Arc<"):
+		return p.rustCounted(v, t)
+	}
+	return false
+}

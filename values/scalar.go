@@ -1,0 +1,552 @@
+package values
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"hdb/internal/addr"
+)
+
+// scalar writes a number, pointer, enum or character.
+func (p *formatter) scalar(v Value, t *Type) {
+	b, err := p.w.bytes(v)
+	if err != nil {
+		p.write(fault(err))
+		return
+	}
+	if p.o.Letter != 0 && p.o.Letter != 's' {
+		p.lettered(v, t, b)
+		return
+	}
+	switch t.Kind {
+	case Pointer:
+		p.pointer(t, unle(b))
+	case MemberPointer:
+		p.memberPointer(t, b)
+	case Enum:
+		n, _ := p.w.uint(v)
+		p.enum(t, int64(n))
+	case Unspecified:
+		p.write(fmt.Sprintf("%#x", unle(b)))
+	case Base:
+		p.base(v, t, b)
+	default:
+		p.write("<value of a type that hdb does not know>")
+	}
+}
+
+func (p *formatter) base(v Value, t *Type, b []byte) {
+	switch t.Enc {
+	case encFloat:
+		p.write(floatText(b))
+	case encComplex:
+		h := len(b) / 2
+		p.write(floatText(b[:h]) + " + " + floatText(b[h:]) + "i")
+	case encBoolean:
+		n, _ := p.w.uint(v)
+		switch n {
+		case 0:
+			p.write("false")
+		case 1:
+			p.write("true")
+		default:
+			p.write(strconv.FormatUint(n, 10))
+		}
+	default:
+		if t.isRust() && t.Enc == encUTF {
+			n := unle(b)
+			p.write(fmt.Sprintf("%d %s", n, quoteChar(rune(n), '\'')))
+			return
+		}
+		if len(b) > 8 {
+			p.write(bigInt(b, t.isSigned()).String())
+			return
+		}
+		n, err := p.w.uint(v)
+		if err != nil {
+			p.write(fault(err))
+			return
+		}
+		text := strconv.FormatUint(n, 10)
+		if v.Type.isSigned() {
+			text = strconv.FormatInt(int64(n), 10)
+		}
+		switch {
+		case t.isRust() && t.Name == "u8", t.isRust() && t.Name == "i8":
+		case t.isChar() && t.Enc == encUTF && len(b) > 1:
+			text += " " + prefixOf(t) + quoteChar(rune(n), '\'')
+		case t.isChar():
+			text += " " + byteChar(byte(n))
+		case t.textual():
+			text += " " + prefixOf(v.Type) + quoteChar(rune(n), '\'')
+		}
+		p.write(text)
+	}
+}
+
+// prefixOf is what stands before literals of wide characters.
+func prefixOf(t *Type) string {
+	for u := t.unqualified(); ; u = u.Elem().unqualified() {
+		switch u.Name {
+		case "wchar_t":
+			return "L"
+		case "char16_t":
+			return "u"
+		case "char32_t":
+			return "U"
+		}
+		if u.Kind != Typedef {
+			return ""
+		}
+	}
+}
+
+func byteChar(c byte) string {
+	if c >= 0x80 {
+		return fmt.Sprintf(`'\%03o'`, c)
+	}
+	return quoteChar(rune(c), '\'')
+}
+
+func quoteChar(r rune, quote byte) string {
+	var b strings.Builder
+	b.WriteByte(quote)
+	writeRune(&b, r, quote)
+	b.WriteByte(quote)
+	return b.String()
+}
+
+// writeRune writes a character as C's source would have it. Nothing that a terminal
+// would obey passes.
+func writeRune(b *strings.Builder, r rune, quote byte) {
+	switch r {
+	case '\n':
+		b.WriteString(`\n`)
+	case '\t':
+		b.WriteString(`\t`)
+	case '\r':
+		b.WriteString(`\r`)
+	case '\a':
+		b.WriteString(`\a`)
+	case '\b':
+		b.WriteString(`\b`)
+	case '\f':
+		b.WriteString(`\f`)
+	case '\v':
+		b.WriteString(`\v`)
+	case '\\':
+		b.WriteString(`\\`)
+	case rune(quote):
+		if quote == 0 {
+			b.WriteString(`\000`)
+			return
+		}
+		b.WriteByte('\\')
+		b.WriteByte(quote)
+	default:
+		if r >= 0x20 && r < 0x7f || r >= 0xa0 && unicode.IsPrint(r) && r != utf8.RuneError {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(b, `\%03o`, r)
+		}
+	}
+}
+
+// floatText is a floating-point number with as many digits as tell it from others.
+func floatText(b []byte) string {
+	switch len(b) {
+	case 4:
+		f := math.Float32frombits(uint32(unle(b)))
+		if s := special(float64(f), uint64(math.Float32bits(f))&(1<<23-1), math.Float32bits(f)>>31 != 0); s != "" {
+			return s
+		}
+		return strconv.FormatFloat(float64(f), 'g', 9, 64)
+	case 8:
+		f := math.Float64frombits(unle(b))
+		if s := special(f, unle(b)&(1<<52-1), unle(b)>>63 != 0); s != "" {
+			return s
+		}
+		return strconv.FormatFloat(f, 'g', 17, 64)
+	case 16, 12, 10:
+		return extended(b)
+	}
+	return fmt.Sprintf("<floating-point number of %d bytes>", len(b))
+}
+
+func special(f float64, mantissa uint64, negative bool) string {
+	sign := ""
+	if negative {
+		sign = "-"
+	}
+	switch {
+	case math.IsNaN(f):
+		return fmt.Sprintf("%snan(%#x)", sign, mantissa)
+	case math.IsInf(f, 0):
+		return sign + "inf"
+	}
+	return ""
+}
+
+// extended is x87's format of 80 bits (System V ABI, section 3.1.2).
+func extended(b []byte) string {
+	mant := unle(b[:8])
+	exp := int(b[8]) | int(b[9]&0x7f)<<8
+	sign := ""
+	if b[9]&0x80 != 0 {
+		sign = "-"
+	}
+	switch {
+	case exp == 0x7fff && mant<<1 == 0:
+		return sign + "inf"
+	case exp == 0x7fff:
+		return fmt.Sprintf("%snan(%#x)", sign, mant)
+	case mant == 0:
+		return sign + "0"
+	}
+	f := new(big.Float).SetPrec(64).SetUint64(mant)
+	f.SetMantExp(f, exp-16383-63)
+	return sign + f.Text('g', 18)
+}
+
+func bigInt(b []byte, signed bool) *big.Int {
+	be := make([]byte, len(b))
+	for i := range b {
+		be[len(b)-1-i] = b[i]
+	}
+	n := new(big.Int).SetBytes(be)
+	if signed && len(b) > 0 && b[len(b)-1]&0x80 != 0 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return n
+}
+
+// pointer writes an address, its symbol, and the text of a pointer to characters.
+func (p *formatter) pointer(t *Type, a uint64) {
+	p.write(fmt.Sprintf("%#x", a))
+	e := t.Elem().strip()
+	if s := p.symbol(a); s != "" {
+		p.write(" " + s)
+	}
+	if a != 0 && t.Elem().textual() && !t.isRust() && e.Kind == Base {
+		p.write(" ")
+		p.cstring(addr.Run(a), int(e.size), prefixOf(t.Elem()))
+	}
+}
+
+// cstring writes the characters up to a zero.
+func (p *formatter) cstring(a addr.Run, width int, prefix string) {
+	limit := p.o.Elements
+	var data []byte
+	var err error
+	const chunk = 256
+	for len(data) < limit*width {
+		var b []byte
+		at := a + addr.Run(len(data))
+		n := min(chunk-int(at)%chunk, limit*width-len(data))
+		if n < width {
+			n = width
+		}
+		n -= n % width
+		if n == 0 {
+			n = width
+		}
+		if b, err = p.w.read(at, n); err != nil {
+			for len(b) == 0 && n > width { // what can be read of a page's end
+				n = n / 2 / width * width
+				b, _ = p.w.read(at, n)
+			}
+			if len(b) == 0 {
+				break
+			}
+		}
+		end := zeroAt(b, width)
+		if end >= 0 {
+			data = append(data, b[:end]...)
+			p.write(prefix + p.quoted(data, width, false))
+			return
+		}
+		data = append(data, b...)
+		if err != nil {
+			break
+		}
+	}
+	switch {
+	case err != nil && len(data) == 0:
+		p.write(fault(err))
+	case err != nil:
+		p.write(prefix + p.quoted(data, width, false) + fault(err))
+	default:
+		more, err := p.w.read(a+addr.Run(len(data)), width)
+		p.write(prefix + p.quoted(data, width, err != nil || zeroAt(more, width) < 0))
+	}
+}
+
+// zeroAt is the offset of the first character that is zero, -1 without.
+func zeroAt(b []byte, width int) int {
+	for i := 0; i+width <= len(b); i += width {
+		zero := true
+		for _, c := range b[i : i+width] {
+			zero = zero && c == 0
+		}
+		if zero {
+			return i
+		}
+	}
+	return -1
+}
+
+// chars writes an array of characters.
+func (p *formatter) chars(v Value, n int64, elem *Type) {
+	width := int(max(elem.Size(), 1))
+	n = min(n, maxRead/int64(width))
+	b := v.data
+	if b == nil || v.lost != nil {
+		if v.lost != nil {
+			p.write(fault(errLost))
+			return
+		}
+		var err error
+		if b, err = p.w.read(v.addr, int(n)*width); err != nil {
+			p.write(fault(err))
+			return
+		}
+	}
+	b = b[:min(int(n)*width, len(b))]
+	more := false
+	if len(b)/width > p.o.Elements {
+		if rest := b[p.o.Elements*width:]; true {
+			more = len(rest) > 0
+		}
+		// gdb looks whether only zeros follow, and then shows what is before them.
+		b, more = b[:p.o.Elements*width], true
+	} else if len(b) >= width && zeroAt(b[len(b)-width:], width) == 0 {
+		b = b[:len(b)-width]
+	}
+	p.write(prefixOf(elem) + p.quoted(b, width, more))
+}
+
+// quoted is gdb's text of characters: runs of equal ones are counted.
+func (p *formatter) quoted(b []byte, width int, more bool) string {
+	type char struct {
+		text string
+		n    int
+	}
+	var list []char
+	for i := 0; i < len(b); {
+		var t strings.Builder
+		size := width
+		if width == 1 {
+			r, n := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && n <= 1 {
+				fmt.Fprintf(&t, `\%03o`, b[i])
+			} else {
+				size = n
+				writeRune(&t, r, 0)
+			}
+		} else if i+width <= len(b) {
+			writeRune(&t, rune(unle(b[i:i+width])), 0)
+		}
+		i += size
+		if k := len(list) - 1; k >= 0 && list[k].text == t.String() {
+			list[k].n++
+		} else {
+			list = append(list, char{t.String(), 1})
+		}
+	}
+	if len(list) == 0 {
+		if more {
+			return `""...`
+		}
+		return `""`
+	}
+	var out strings.Builder
+	open := false
+	for i, c := range list {
+		if c.n > repeats-1 && c.n > 9 {
+			if open {
+				out.WriteString(`", `)
+				open = false
+			} else if i > 0 {
+				out.WriteString(", ")
+			}
+			text := c.text
+			if text == `'` {
+				text = `\'`
+			}
+			fmt.Fprintf(&out, "'%s' <repeats %d times>", text, c.n)
+			continue
+		}
+		if !open {
+			if i > 0 {
+				out.WriteString(", ")
+			}
+			out.WriteByte('"')
+			open = true
+		}
+		text := c.text
+		if text == `"` {
+			text = `\"`
+		}
+		out.WriteString(strings.Repeat(text, c.n))
+	}
+	if open {
+		out.WriteByte('"')
+	}
+	if more {
+		out.WriteString("...")
+	}
+	return out.String()
+}
+
+// enum writes an enumerator's name, or the flags that a number is made of.
+func (p *formatter) enum(t *Type, n int64) {
+	scope := t.enumScope()
+	flags := true
+	var seen int64
+	for _, e := range t.Enumerators() {
+		if e.Value == n {
+			p.write(scope + e.Name)
+			return
+		}
+		if e.Value != 0 {
+			if e.Value < 0 || bits.OnesCount64(uint64(e.Value)) != 1 && !contiguous(uint64(e.Value)) || e.Value&seen != 0 {
+				flags = false
+			}
+			seen |= e.Value
+		}
+	}
+	if !flags || len(t.Enumerators()) == 0 {
+		p.write(strconv.FormatInt(n, 10))
+		return
+	}
+	if n == 0 {
+		p.write("0")
+		return
+	}
+	var parts []string
+	rest := n
+	for _, e := range t.Enumerators() {
+		if e.Value != 0 && n&e.Value == e.Value {
+			parts = append(parts, scope+e.Name)
+			rest &^= e.Value
+		}
+	}
+	if rest != 0 {
+		parts = append(parts, fmt.Sprintf("unknown: %#x", uint64(rest)&sizeMask(t.Size())))
+	}
+	p.write("(" + strings.Join(parts, " | ") + ")")
+}
+
+func contiguous(v uint64) bool {
+	v >>= bits.TrailingZeros64(v)
+	return v&(v+1) == 0
+}
+
+func sizeMask(size int64) uint64 {
+	if size >= 8 || size <= 0 {
+		return ^uint64(0)
+	}
+	return 1<<(8*size) - 1
+}
+
+// memberPointer writes a pointer to member of C++ (Itanium C++ ABI, section 2.3).
+func (p *formatter) memberPointer(t *Type, b []byte) {
+	if t.Elem().strip().Kind == Function {
+		if len(b) < 16 {
+			p.write("<pointer to member function>")
+			return
+		}
+		ptr, adj := unle(b[:8]), int64(unle(b[8:16]))
+		switch {
+		case ptr == 0:
+			p.write("NULL")
+			return
+		case ptr&1 != 0:
+			p.write(fmt.Sprintf("&virtual table offset %d", int64(ptr-1)))
+		default:
+			p.write(p.codeAddr(ptr))
+		}
+		if adj != 0 {
+			p.write(fmt.Sprintf(", this adjustment %d", adj))
+		}
+		return
+	}
+	n := int64(unle(b))
+	if n == -1 {
+		p.write("NULL")
+		return
+	}
+	if t.object != nil {
+		for _, f := range t.object.strip().Fields() {
+			if !f.Base && !f.Static && f.Offset == n && f.Name != "" {
+				p.write(t.object.String() + "::" + f.Name)
+				return
+			}
+		}
+	}
+	p.write(strconv.FormatInt(n, 10))
+}
+
+// lettered writes a scalar in the format that /x and the like ask for.
+func (p *formatter) lettered(v Value, t *Type, b []byte) {
+	n := unle(b)
+	size := int64(len(b))
+	if v.bits > 0 {
+		n, _ = p.w.uint(v)
+		size = (v.bits + 7) / 8
+		n &= 1<<uint(min(v.bits, 63)) - 1
+	}
+	if t.isFloat() && p.o.Letter != 'f' {
+		switch len(b) {
+		case 4:
+			n = uint64(int64(math.Float32frombits(uint32(n))))
+		case 8:
+			n = uint64(int64(math.Float64frombits(n)))
+		}
+	}
+	if len(b) > 8 && !t.isFloat() && strings.IndexByte("xduot", p.o.Letter) >= 0 {
+		big := bigInt(b, p.o.Letter == 'd')
+		format := map[byte]string{'x': "%#x", 'd': "%d", 'u': "%d", 'o': "%#o", 't': "%b"}[p.o.Letter]
+		p.write(fmt.Sprintf(format, big))
+		return
+	}
+	signed := signExtend(n, uint(8*size))
+	switch p.o.Letter {
+	case 'x':
+		p.write(fmt.Sprintf("%#x", n&sizeMask(size)))
+	case 'z':
+		p.write(fmt.Sprintf("0x%0*x", 2*size, n&sizeMask(size)))
+	case 'd':
+		p.write(strconv.FormatInt(signed, 10))
+	case 'u':
+		p.write(strconv.FormatUint(n&sizeMask(size), 10))
+	case 'o':
+		p.write(fmt.Sprintf("%#o", n&sizeMask(size)))
+	case 't':
+		p.write(strconv.FormatUint(n&sizeMask(size), 2))
+	case 'a':
+		p.write(p.codeAddr(n & sizeMask(size)))
+	case 'c':
+		p.write(fmt.Sprintf("%d %s", int8(n), byteChar(byte(n))))
+	case 'f':
+		if t.isFloat() {
+			p.write(floatText(b))
+		} else if len(b) == 4 || len(b) == 8 {
+			if t.Kind == Base && t.Enc != encFloat {
+				p.write(floatText(b))
+				return
+			}
+			p.write(strconv.FormatInt(signed, 10))
+		} else {
+			p.write(strconv.FormatInt(signed, 10))
+		}
+	default:
+		p.write(strconv.FormatInt(signed, 10))
+	}
+}

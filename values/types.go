@@ -1,0 +1,595 @@
+package values
+
+import (
+	"strings"
+
+	"hdb/symbols/dwarf"
+)
+
+// A Kind is what a type is made of.
+type Kind uint8
+
+// The kinds of types.
+const (
+	Void Kind = iota
+	Base
+	Pointer
+	Reference
+	RvalueReference
+	Array
+	Struct // class and union too, see Type.Tag
+	Enum
+	Typedef
+	Const
+	Volatile
+	Restrict
+	Atomic
+	Function
+	MemberPointer
+	Unspecified // decltype(nullptr)
+)
+
+// A Type is a type of the program. What it consists of is read when it is asked for.
+type Type struct {
+	Kind Kind
+	Name string // qualified, without struct; "" anonymous
+	Tag  dwarf.Tag
+	Enc  uint64 // DW_ATE of a base type
+
+	size   int64 // -1: asked of elem
+	die    dwarf.DIE
+	mod    *modState
+	w      *World
+	elem   *Type // what it points to, is an array of, returns, or is another name of
+	elemOK bool
+	counts []int64 // of the dimensions of an array, -1 unknown; the first is the outermost
+	vector bool
+	lang   dwarf.Language
+
+	fields []Field
+	full   bool // fields and enumerators are read
+	enums  []Enumerator
+	object *Type // the class of a pointer to member
+	parts  *variantPart
+	proto  bool
+	decl   bool
+}
+
+// A Field is a member, base class or static member.
+type Field struct {
+	Name     string
+	Type     *Type
+	Offset   int64 // bytes
+	BitSize  int64 // 0: no bit field
+	BitOff   int64 // from Offset's lowest bit
+	Base     bool
+	Virtual  bool
+	Static   bool
+	Access   uint8 // 1 public 2 protected 3 private
+	offExpr  []byte
+	die      dwarf.DIE
+	artifice bool
+}
+
+// An Enumerator is a name of an enum's value.
+type Enumerator struct {
+	Name  string
+	Value int64
+}
+
+// maxFields bounds what is read of one type, maxTypeDepth chains of types: those of a
+// hostile file are circles.
+const (
+	maxFields    = 1 << 14
+	maxTypeDepth = 64
+)
+
+func (m *modState) typeOf(w *World, d dwarf.DIE) *Type {
+	v, ok := d.Attr(dwarf.AtType)
+	if !ok {
+		return &Type{Kind: Void, Name: "void", w: w, mod: m, size: 1, lang: language(d)}
+	}
+	return m.typeAt(w, v.Ref())
+}
+
+func language(d dwarf.DIE) dwarf.Language {
+	if d.Unit == nil {
+		return 0
+	}
+	root, err := d.Unit.Load()
+	if err != nil {
+		return 0
+	}
+	return root.Language
+}
+
+// typeAt makes the type of an entry.
+func (m *modState) typeAt(w *World, d dwarf.DIE) *Type {
+	if !d.Valid() {
+		return &Type{Kind: Void, Name: "<unknown type>", w: w, mod: m}
+	}
+	key := typeKey{d.Unit.Data, d.Off}
+	if t := m.types[key]; t != nil {
+		return t
+	}
+	t := &Type{die: d, mod: m, w: w, Tag: d.Tag(), size: -1, lang: language(d)}
+	m.types[key] = t
+	if v, ok := d.Attr(dwarf.AtName); ok {
+		t.Name = string(v.Str())
+	}
+	if v, ok := d.Attr(dwarf.AtByteSize); ok {
+		t.size = int64(v.Uint())
+	}
+	switch d.Tag() {
+	case dwarf.TagBaseType:
+		t.Kind = Base
+		if v, ok := d.Attr(dwarf.AtEncoding); ok {
+			t.Enc = v.Uint()
+		}
+	case dwarf.TagPointerType:
+		t.Kind = Pointer
+		t.size = max(t.size, 8)
+	case dwarf.TagReferenceType:
+		t.Kind, t.size = Reference, 8
+	case dwarf.TagRvalueReferenceType:
+		t.Kind, t.size = RvalueReference, 8
+	case dwarf.TagArrayType:
+		t.Kind = Array
+		t.readCounts()
+	case dwarf.TagStructureType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagInterfaceType:
+		t.Kind = Struct
+		t.decl = d.Has(dwarf.AtDeclaration)
+		t.qualify()
+	case dwarf.TagEnumerationType:
+		t.Kind = Enum
+		t.qualify()
+	case dwarf.TagTypedef:
+		t.Kind = Typedef
+		t.qualify()
+	case dwarf.TagConstType:
+		t.Kind = Const
+	case dwarf.TagVolatileType:
+		t.Kind = Volatile
+	case dwarf.TagRestrictType:
+		t.Kind = Restrict
+	case dwarf.TagAtomicType:
+		t.Kind = Atomic
+	case dwarf.TagSubroutineType, dwarf.TagSubprogram:
+		t.Kind, t.size = Function, 1
+		t.proto = d.Has(dwarf.AtPrototyped)
+	case dwarf.TagPtrToMemberType:
+		t.Kind = MemberPointer
+		if v, ok := d.Attr(dwarf.AtContainingType); ok {
+			t.object = m.typeAt(w, v.Ref())
+		}
+	case dwarf.TagUnspecifiedType:
+		t.Kind = Unspecified
+	default:
+		t.Kind, t.Name = Void, "<type of unknown kind>"
+	}
+	return t
+}
+
+// qualify puts namespaces and classes before the name.
+func (t *Type) qualify() {
+	if t.Name != "" && t.lang.Scoped() {
+		t.Name = t.mod.Obj.Qualified(t.die, t.Name)
+		if t.isRust() && strings.HasPrefix(t.Name, "{") {
+			t.Name = strings.TrimSpace(t.Name)
+		}
+	}
+}
+
+func (t *Type) isRust() bool { return t.lang == dwarf.LangRust }
+
+// isC reports whether types are named struct x.
+func (t *Type) isC() bool { return t.lang.IsC() }
+
+// Elem is what t points to, is an array of, returns, is an enum's or typedef's type.
+func (t *Type) Elem() *Type {
+	if !t.elemOK {
+		t.elemOK = true
+		if t.elem == nil && t.die.Valid() {
+			t.elem = t.mod.typeOf(t.w, t.die)
+		}
+		if t.elem == nil {
+			t.elem = &Type{Kind: Void, Name: "void", w: t.w, mod: t.mod, size: 1}
+		}
+	}
+	return t.elem
+}
+
+// strip takes typedefs and qualifiers off; the result is never nil.
+func (t *Type) strip() *Type {
+	for range maxTypeDepth {
+		switch t.Kind {
+		case Typedef, Const, Volatile, Restrict, Atomic:
+			t = t.Elem()
+		case Struct:
+			return t.complete()
+		default:
+			return t
+		}
+	}
+	return &Type{Kind: Void, Name: "<endless type>", w: t.w, mod: t.mod}
+}
+
+// unqualified takes const and the like off, but no typedef.
+func (t *Type) unqualified() *Type {
+	for range maxTypeDepth {
+		switch t.Kind {
+		case Const, Volatile, Restrict, Atomic:
+			t = t.Elem()
+		default:
+			return t
+		}
+	}
+	return t
+}
+
+// complete finds the definition of a type that is only declared in its unit.
+func (t *Type) complete() *Type {
+	if !t.decl {
+		return t
+	}
+	if v, ok := t.die.Attr(dwarf.AtName); ok {
+		for _, d := range t.mod.names().Types(string(v.Str())) {
+			if tagClass(d.Tag()) != tagClass(t.Tag) {
+				continue
+			}
+			if full := t.mod.typeAt(t.w, d); full != t && full.Name == t.Name && !full.decl {
+				return full
+			}
+		}
+		for _, m := range t.w.modules(nil) {
+			if m == t.mod || m.declared == nil {
+				continue // an index is only made for a module that is asked for a name
+			}
+			for _, d := range m.names().Types(string(v.Str())) {
+				if full := m.typeAt(t.w, d); full.Name == t.Name && full.Kind == Struct && !full.decl {
+					return full
+				}
+			}
+		}
+	}
+	return t
+}
+
+func tagClass(t dwarf.Tag) dwarf.Tag {
+	if t == dwarf.TagClassType || t == dwarf.TagInterfaceType {
+		return dwarf.TagStructureType
+	}
+	return t
+}
+
+// Size is how many bytes a value has; 0 when that is not known.
+func (t *Type) Size() int64 { return t.sizeAt(0) }
+
+func (t *Type) sizeAt(depth int) int64 {
+	if depth > maxTypeDepth {
+		return 0
+	}
+	switch t.Kind {
+	case Typedef, Const, Volatile, Restrict, Atomic:
+		return t.Elem().sizeAt(depth + 1)
+	case Array:
+		if t.size >= 0 {
+			return t.size
+		}
+		n := t.Elem().sizeAt(depth + 1)
+		for _, c := range t.counts {
+			if c < 0 || n > 0 && c > (1<<40)/n {
+				return 0
+			}
+			n *= c
+		}
+		return n
+	case Enum:
+		if t.size < 0 {
+			return t.Elem().sizeAt(depth + 1)
+		}
+	case MemberPointer:
+		if t.Elem().strip().Kind == Function {
+			return 16
+		}
+		return 8
+	case Struct:
+		if full := t.complete(); full != t {
+			return full.sizeAt(depth + 1)
+		}
+	}
+	return max(t.size, 0)
+}
+
+// readCounts reads the dimensions of an array.
+func (t *Type) readCounts() {
+	t.vector = t.die.Has(dwarf.AtGNUVector)
+	w := t.die.Walk()
+	for w.Next() && len(t.counts) < 16 {
+		if w.Depth != 1 || w.DIE.Tag() != dwarf.TagSubrangeType {
+			continue
+		}
+		n := int64(-1)
+		if v, ok := w.DIE.Attr(dwarf.AtCount); ok && !v.IsBlock() && !v.IsRef() && !v.IsLocList() {
+			n = int64(v.Uint())
+		} else if v, ok := w.DIE.Attr(dwarf.AtUpperBound); ok && !v.IsBlock() && !v.IsRef() && !v.IsLocList() {
+			n = int64(v.Uint()) + 1
+			if v.Form != dwarf.FormUdata && v.Int() == -1 {
+				n = 0
+			}
+		}
+		if n > 1<<40 {
+			n = -1
+		}
+		t.counts = append(t.counts, n)
+	}
+	if len(t.counts) == 0 {
+		t.counts = []int64{-1}
+	}
+}
+
+// dynamicCount is the DIE attribute of a variable-length array's bound.
+func (t *Type) dynamicCount(dim int) (dwarf.Value, bool, bool) {
+	if t.Kind != Array || !t.die.Valid() {
+		return dwarf.Value{}, false, false
+	}
+	w := t.die.Walk()
+	for n := 0; w.Next(); {
+		if w.Depth != 1 || w.DIE.Tag() != dwarf.TagSubrangeType {
+			continue
+		}
+		if n++; n-1 < dim {
+			continue
+		}
+		if v, ok := w.DIE.Attr(dwarf.AtCount); ok {
+			return v, true, v.IsBlock() || v.IsRef() || v.IsLocList()
+		}
+		v, ok := w.DIE.Attr(dwarf.AtUpperBound)
+		return v, false, ok && (v.IsBlock() || v.IsRef() || v.IsLocList())
+	}
+	return dwarf.Value{}, false, false
+}
+
+// row is the type of an array's elements: of several dimensions, an array of one less.
+func (t *Type) row() *Type {
+	if len(t.counts) < 2 {
+		return t.Elem()
+	}
+	return &Type{Kind: Array, w: t.w, mod: t.mod, elem: t.Elem(), elemOK: true, counts: t.counts[1:], size: -1, lang: t.lang}
+}
+
+// Count is the number of an array's elements, -1 unknown.
+func (t *Type) Count() int64 {
+	if len(t.counts) == 0 {
+		return -1
+	}
+	return t.counts[0]
+}
+
+// Fields are the members and base classes in the order of the source.
+func (t *Type) Fields() []Field {
+	t = t.complete()
+	t.read()
+	return t.fields
+}
+
+// Enumerators are an enum's names.
+func (t *Type) Enumerators() []Enumerator {
+	t.read()
+	return t.enums
+}
+
+func (t *Type) read() {
+	if t.full || !t.die.Valid() || t.Kind != Struct && t.Kind != Enum {
+		return
+	}
+	t.full = true
+	w := t.die.Walk()
+	for w.Next() {
+		if len(t.fields)+len(t.enums) >= maxFields {
+			return
+		}
+		switch d := w.DIE; d.Tag() {
+		case dwarf.TagMember, dwarf.TagInheritance:
+			t.fields = append(t.fields, t.field(d))
+		case dwarf.TagVariable: // a static member, DWARF 5
+			f := t.field(d)
+			f.Static = true
+			t.fields = append(t.fields, f)
+		case dwarf.TagEnumerator:
+			e := Enumerator{}
+			if v, ok := d.Attr(dwarf.AtName); ok {
+				e.Name = string(v.Str())
+			}
+			if v, ok := d.Attr(dwarf.AtConstValue); ok {
+				e.Value = int64(v.Uint())
+				if t.signedEnum() {
+					e.Value = v.Int()
+				}
+			}
+			t.enums = append(t.enums, e)
+		case dwarf.TagVariantPart:
+			t.parts = t.readVariants(d)
+			w.SkipChildren()
+			continue
+		}
+		w.SkipChildren()
+	}
+}
+
+func (t *Type) signedEnum() bool {
+	if e := t.Elem().strip(); e.Kind == Base {
+		return e.Enc == encSigned || e.Enc == encSignedChar
+	}
+	return true
+}
+
+func (t *Type) field(d dwarf.DIE) Field {
+	f := Field{die: d, Base: d.Tag() == dwarf.TagInheritance, Type: t.mod.typeOf(t.w, d)}
+	bigEndianOff, hasBig := int64(0), false
+	storage := int64(0)
+	it := d.Attrs()
+	for it.Next() {
+		switch it.At {
+		case dwarf.AtName:
+			f.Name = string(it.Value.Str())
+		case dwarf.AtDataMemberLoc:
+			if it.Value.IsBlock() {
+				f.offExpr = it.Value.Block()
+				if off, ok := constantOffset(f.offExpr); ok {
+					f.Offset, f.offExpr = off, nil
+				}
+			} else {
+				f.Offset = int64(it.Value.Uint())
+			}
+		case dwarf.AtBitSize:
+			f.BitSize = int64(it.Value.Uint())
+		case dwarf.AtDataBitOffset:
+			n := int64(it.Value.Uint())
+			f.Offset, f.BitOff = n/8, n%8
+		case dwarf.AtBitOffset:
+			bigEndianOff, hasBig = it.Value.Int(), true
+		case dwarf.AtByteSize:
+			storage = int64(it.Value.Uint())
+		case dwarf.AtVirtuality:
+			f.Virtual = it.Value.Uint() != 0
+		case dwarf.AtExternal, dwarf.AtDeclaration:
+			f.Static = f.Static || !f.Base && it.Value.Flag()
+		case dwarf.AtAccessibility:
+			f.Access = uint8(it.Value.Uint())
+		case dwarf.AtArtificial:
+			f.artifice = it.Value.Flag()
+		}
+	}
+	if hasBig && f.BitSize > 0 { // DWARF 2 counts from the most significant bit
+		if storage == 0 {
+			storage = f.Type.Size()
+		}
+		n := 8*f.Offset + 8*storage - bigEndianOff - f.BitSize
+		f.Offset, f.BitOff = n/8, n%8
+	}
+	if f.Base {
+		f.Name = f.Type.strip().Name
+	}
+	return f
+}
+
+// constantOffset is the offset of an expression that only adds a number, as DWARF 2
+// has it.
+func constantOffset(expr []byte) (int64, bool) {
+	b := dwarf.NewBuf(expr, 0)
+	switch b.U8() {
+	case opPlusUconst, opConstu:
+		n := b.Uleb()
+		return int64(n), b.Len() == 0 && !b.Bad()
+	}
+	return 0, false
+}
+
+// variantPart is the choice in a Rust enum (DW_TAG_variant_part).
+type variantPart struct {
+	discr    Field
+	hasDiscr bool
+	variants []variant
+}
+
+type variant struct {
+	value      uint64
+	isDefault  bool
+	member     Field
+	hasPayload bool
+}
+
+func (t *Type) readVariants(d dwarf.DIE) *variantPart {
+	p := &variantPart{}
+	if v, ok := d.Attr(dwarf.AtDiscr); ok {
+		if m := v.Ref(); m.Valid() {
+			p.discr, p.hasDiscr = t.field(m), true
+		}
+	}
+	w := d.Walk()
+	for w.Next() && len(p.variants) < maxFields {
+		switch {
+		case w.Depth == 1 && w.DIE.Tag() == dwarf.TagVariant:
+			v := variant{}
+			if n, ok := w.DIE.Attr(dwarf.AtDiscrValue); ok {
+				v.value = n.Uint()
+			} else {
+				v.isDefault = true
+			}
+			p.variants = append(p.variants, v)
+		case w.Depth == 2 && w.DIE.Tag() == dwarf.TagMember && len(p.variants) > 0:
+			v := &p.variants[len(p.variants)-1]
+			v.member, v.hasPayload = t.field(w.DIE), true
+			w.SkipChildren()
+		}
+	}
+	return p
+}
+
+// pointerTo makes the type of a pointer to t.
+func (t *Type) pointerTo() *Type {
+	return &Type{Kind: Pointer, Tag: dwarf.TagPointerType, size: 8, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
+}
+
+// arrayOf makes the type of an array of n values of t.
+func (t *Type) arrayOf(n int64) *Type {
+	return &Type{Kind: Array, Tag: dwarf.TagArrayType, size: -1, w: t.w, mod: t.mod, elem: t, elemOK: true, counts: []int64{n}, lang: t.lang}
+}
+
+// baseType makes a base type of the language.
+func baseType(w *World, name string, size int64, enc uint64) *Type {
+	return &Type{Kind: Base, Tag: dwarf.TagBaseType, Name: name, size: size, Enc: enc, w: w}
+}
+
+func (t *Type) isInteger() bool {
+	switch s := t.strip(); s.Kind {
+	case Enum:
+		return true
+	case Base:
+		return s.Enc != encFloat && s.Enc != encComplex
+	}
+	return false
+}
+
+func (t *Type) isFloat() bool { s := t.strip(); return s.Kind == Base && s.Enc == encFloat }
+
+func (t *Type) isSigned() bool {
+	switch s := t.strip(); s.Kind {
+	case Enum:
+		return s.signedEnum()
+	case Base:
+		return s.Enc == encSigned || s.Enc == encSignedChar
+	}
+	return false
+}
+
+// isChar reports whether gdb prints the type as characters.
+func (t *Type) isChar() bool {
+	s := t.strip()
+	if s.Kind != Base {
+		return false
+	}
+	switch s.Enc {
+	case encSignedChar, encUnsignedChar:
+		return s.size == 1
+	case encUTF:
+		return true
+	}
+	return false
+}
+
+// textual reports whether a pointer to t is shown with its string: char and the
+// wide characters, by gdb's textual_element_type.
+func (t *Type) textual() bool {
+	if t.isChar() {
+		return true
+	}
+	for u := t.unqualified(); u.Kind == Typedef; u = u.Elem().unqualified() {
+		if u.Name == "wchar_t" || u.Name == "char16_t" || u.Name == "char32_t" {
+			return true
+		}
+	}
+	s := t.strip()
+	return s.Kind == Base && (s.Name == "wchar_t" || s.Name == "char16_t" || s.Name == "char32_t")
+}

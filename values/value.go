@@ -1,0 +1,424 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/unwind"
+)
+
+// A Value is a value of the program: its type, and where it is or what it was.
+type Value struct {
+	Type *Type
+
+	place  place
+	addr   addr.Run   // inMemory
+	reg    unwind.Reg // inRegister
+	frame  *Frame     // inRegister
+	data   []byte     // the bytes, when they were read; always unless inMemory
+	lost   []bool     // bytes that were optimized out, nil: none
+	err    error      // why there is no value
+	bits   int64      // of a bit field, 0: none
+	bitOff int64
+
+	pointer    dwarf.DIE // what a pointer without a number points to
+	pointerOff int64
+	pointerIn  *modState
+	pointerFr  *Frame
+
+	whole *wholeObject // the object that a base class or member is a part of
+}
+
+// wholeObject is a class that was found from a pointer to its base.
+type wholeObject struct{}
+
+type place uint8
+
+const (
+	nowhere place = iota // a computed value
+	inMemory
+	inRegister
+)
+
+// lostValue is a value that cannot be shown, and why.
+func lostValue(t *Type, err error) Value { return Value{Type: t, err: err} }
+
+// Err is why there is no value, nil when there is one.
+func (v Value) Err() error { return v.err }
+
+// Addr is where the value lies; false when it does not lie in memory.
+func (v Value) Addr() (addr.Run, bool) { return v.addr, v.place == inMemory && v.err == nil }
+
+// memoryValue is the value of type t at a.
+func memoryValue(t *Type, a addr.Run) Value { return Value{Type: t, place: inMemory, addr: a} }
+
+// number is a computed value.
+func number(t *Type, n uint64) Value {
+	return Value{Type: t, data: le(n, int(max(t.Size(), 1)))}
+}
+
+// bytes are the value's, read when they were not yet.
+func (w *World) bytes(v Value) ([]byte, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	if v.pointer.Valid() {
+		return nil, errors.New("value is a synthetic pointer")
+	}
+	if v.lost != nil {
+		for _, l := range v.lost {
+			if l {
+				return nil, errLost
+			}
+		}
+	}
+	if v.place == inMemory && v.data == nil {
+		if v.bits > 0 {
+			return w.read(v.addr, int((v.bitOff+v.bits+7)/8))
+		}
+		return w.read(v.addr, int(v.Type.Size()))
+	}
+	return v.data, nil
+}
+
+// uint is an integer's or pointer's bits, extended by its sign.
+func (w *World) uint(v Value) (uint64, error) {
+	b, err := w.bytes(v)
+	if err != nil {
+		return 0, err
+	}
+	if v.bits > 0 {
+		var n uint64
+		for i := v.bits - 1; i >= 0; i-- {
+			at := v.bitOff + i
+			n <<= 1
+			if at/8 < int64(len(b)) {
+				n |= uint64(b[at/8]>>(at%8)) & 1
+			}
+		}
+		if v.Type.isSigned() {
+			return uint64(signExtend(n, uint(v.bits))), nil
+		}
+		return n, nil
+	}
+	n := unle(b)
+	if v.Type.isSigned() && len(b) < 8 {
+		return uint64(signExtend(n, uint(8*len(b)))), nil
+	}
+	return n, nil
+}
+
+// part is n bytes of v at an offset, of another type.
+func (v Value) part(t *Type, off int64) Value {
+	out := Value{Type: t, err: v.err}
+	size := t.Size()
+	if v.err != nil {
+		return out
+	}
+	if v.place == inMemory {
+		out.place, out.addr = inMemory, v.addr+addr.Run(off)
+	}
+	if v.data != nil {
+		if off < 0 || size < 0 || off+size > int64(len(v.data)) {
+			if v.place == inMemory {
+				return out
+			}
+			return lostValue(t, errLost)
+		}
+		out.data = v.data[off : off+size : off+size]
+		if v.lost != nil {
+			out.lost = v.lost[off : off+size]
+		}
+	}
+	if v.place == inRegister && off == 0 {
+		out.place, out.reg, out.frame = inRegister, v.reg, v.frame
+	}
+	return out
+}
+
+// load reads a value of moderate size whole, so that its parts need no reads.
+func (w *World) load(v Value) Value {
+	if v.place == inMemory && v.data == nil && v.err == nil && v.bits == 0 {
+		if n := v.Type.Size(); n > 0 && n <= maxRead {
+			if b, err := w.read(v.addr, int(n)); err == nil {
+				v.data = b
+			}
+		}
+	}
+	return v
+}
+
+// member is a field of a struct.
+func (w *World) member(v Value, f *Field) Value {
+	off := f.Offset
+	if f.offExpr != nil {
+		n, err := w.dynamicOffset(v, f)
+		if err != nil {
+			return lostValue(f.Type, err)
+		}
+		if v.place != inMemory {
+			return lostValue(f.Type, errLost)
+		}
+		return memoryValue(f.Type, n)
+	}
+	if f.BitSize > 0 {
+		size := (f.BitOff + f.BitSize + 7) / 8
+		out := v.part(baseType(w, "", size, encUnsigned), off)
+		out.Type, out.bits, out.bitOff = f.Type, f.BitSize, f.BitOff
+		return out
+	}
+	return v.part(f.Type, off)
+}
+
+// dynamicOffset finds a virtual base class: its offset stands in the vtable.
+func (w *World) dynamicOffset(v Value, f *Field) (addr.Run, error) {
+	a, ok := v.Addr()
+	if !ok {
+		return 0, errLost
+	}
+	steps := 0
+	mod := f.Type.mod
+	m := machine{w: w, mod: mod, unit: f.die.Unit, steps: &steps, object: a, hasObject: true}
+	m.push(uint64(a))
+	r, err := m.value(f.offExpr)
+	return addr.Run(r.v), err
+}
+
+// valueOf reads a variable, parameter or constant of the debug information.
+func (w *World) valueOf(m *modState, f *Frame, d dwarf.DIE) Value {
+	steps := 0
+	return w.valueIn(m, f, d, &steps, 0)
+}
+
+func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth int) Value {
+	t := w.declaredType(m, d)
+	if f != nil {
+		t = w.sized(m, f, t, steps)
+	}
+	for origin, hop := d, 0; origin.Valid() && hop < 8; hop++ {
+		if v, ok := origin.Attr(dwarf.AtConstValue); ok {
+			return constant(t, v)
+		}
+		v, ok := origin.Attr(dwarf.AtLocation)
+		if !ok {
+			next, _ := origin.Attr(dwarf.AtAbstractOrigin)
+			if !origin.Has(dwarf.AtAbstractOrigin) {
+				next, _ = origin.Attr(dwarf.AtSpecification)
+			}
+			origin = next.Ref()
+			continue
+		}
+		pc := uint64(0)
+		if f != nil {
+			pc = f.pc()
+		}
+		expr, ok := origin.Unit.Location(v, m.sections(), pc)
+		if !ok {
+			return lostValue(t, errLost)
+		}
+		mc := machine{w: w, mod: m, frame: f, unit: origin.Unit, steps: steps, depth: depth}
+		pieces, err := mc.locate(expr)
+		if err != nil {
+			return lostValue(t, err)
+		}
+		return w.assemble(m, f, t, pieces)
+	}
+	return lostValue(t, errLost)
+}
+
+// declaredType is the type of a variable, that of its abstract origin too.
+func (w *World) declaredType(m *modState, d dwarf.DIE) *Type {
+	for hop := 0; d.Valid() && hop < 8; hop++ {
+		if v, ok := d.Attr(dwarf.AtType); ok {
+			return m.typeAt(w, v.Ref())
+		}
+		v, ok := d.Attr(dwarf.AtAbstractOrigin)
+		if !ok {
+			if v, ok = d.Attr(dwarf.AtSpecification); !ok {
+				break
+			}
+		}
+		d = v.Ref()
+	}
+	return baseType(w, "<data variable, no debug info>", 4, encSigned)
+}
+
+// sized gives a variable-length array its length in this frame.
+func (w *World) sized(m *modState, f *Frame, t *Type, steps *int) *Type {
+	s := t.unqualified()
+	if s.Kind != Array {
+		return t
+	}
+	var counts []int64
+	for i, n := range s.counts {
+		if n < 0 {
+			v, isCount, dynamic := s.dynamicCount(i)
+			if !dynamic {
+				return t
+			}
+			r, err := w.attrNumber(m, f, s.die.Unit, v, steps)
+			if err != nil {
+				return t
+			}
+			n = int64(r)
+			if !isCount {
+				n++
+			}
+			if n < 0 || n > 1<<40 {
+				return t
+			}
+		}
+		counts = append(counts, n)
+	}
+	c := *s
+	c.counts, c.size = counts, -1
+	return &c
+}
+
+// attrNumber is an attribute that is an expression, a list, or a variable.
+func (w *World) attrNumber(m *modState, f *Frame, u *dwarf.Unit, v dwarf.Value, steps *int) (uint64, error) {
+	if v.IsRef() {
+		d := v.Ref()
+		if !d.Valid() || *steps > maxSteps {
+			return 0, errLost
+		}
+		*steps += maxSteps / 16 // bounds arrays whose bounds are arrays
+		return w.uint(w.valueIn(m, f, d, steps, 1))
+	}
+	expr, ok := u.Location(v, m.sections(), f.pc())
+	if !ok {
+		return 0, errLost
+	}
+	mc := machine{w: w, mod: m, frame: f, unit: u, steps: steps}
+	pieces, err := mc.locate(expr)
+	if err != nil {
+		return 0, err
+	}
+	switch p := pieces[0]; p.kind {
+	case pieceMemory: // an expression of class exprloc is the number itself
+		return uint64(p.addr), nil
+	case pieceInline:
+		return unle(p.data), nil
+	case pieceRegister:
+		b, ok := f.register(p.reg)
+		if !ok {
+			return 0, errLost
+		}
+		return unle(b), nil
+	}
+	return 0, errLost
+}
+
+// constant is a value that the debug information tells (DW_AT_const_value).
+func constant(t *Type, v dwarf.Value) Value {
+	size := int(t.Size())
+	switch {
+	case v.IsString():
+		return Value{Type: t, data: append([]byte(nil), append(v.Str(), 0)...)}
+	case v.IsBlock():
+		b := v.Block()
+		if len(b) < size {
+			return lostValue(t, errLost)
+		}
+		return Value{Type: t, data: b[:size]}
+	case size > 8 || size == 0:
+		b := le(v.Uint(), max(size, 8))
+		return Value{Type: t, data: b}
+	}
+	return Value{Type: t, data: le(uint64(v.Int()), size)}
+}
+
+// assemble makes a value of the pieces that a location names.
+func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
+	size := t.Size()
+	if len(pieces) == 1 && (pieces[0].bits == 0 || pieces[0].kind == piecePointer) {
+		p := pieces[0]
+		switch p.kind {
+		case pieceLost:
+			return lostValue(t, errLost)
+		case pieceMemory:
+			return memoryValue(t, p.addr)
+		case piecePointer:
+			return Value{Type: t, pointer: p.target, pointerOff: p.off, pointerIn: m, pointerFr: f}
+		case pieceRegister:
+			if f == nil {
+				return lostValue(t, errLost)
+			}
+			b, ok := f.register(p.reg)
+			if !ok {
+				return lostValue(t, errLost)
+			}
+			v := Value{Type: t, place: inRegister, reg: unwind.Reg(min(p.reg, 255)), frame: f}
+			if int64(len(b)) < size {
+				if len(b) == 8 && size <= 16 && p.reg < uint64(unwind.RIP) { // a pair has pieces; this is a lie of the producer
+					return lostValue(t, errLost)
+				}
+				return lostValue(t, fmt.Errorf("register of %d bytes for a value of %d", len(b), size))
+			}
+			v.data = b[:size]
+			return v
+		case pieceInline:
+			if int64(len(p.data)) < size {
+				p.data = append(append([]byte(nil), p.data...), make([]byte, min(size, maxRead)-int64(len(p.data)))...)
+			}
+			return Value{Type: t, data: p.data[:min(size, int64(len(p.data)))]}
+		}
+	}
+	if size > maxRead {
+		return lostValue(t, fmt.Errorf("value of %d bytes in pieces", size))
+	}
+	out := Value{Type: t, data: make([]byte, size), lost: make([]bool, size)}
+	at := uint64(0) // bits
+	for _, p := range pieces {
+		n := p.bits
+		if at >= 8*uint64(size) {
+			break
+		}
+		n = min(n, 8*uint64(size)-at)
+		src, err := w.pieceBytes(f, p, (p.bitOff+n+7)/8)
+		for i := range n {
+			to := at + i
+			if err != nil {
+				out.lost[to/8] = true
+				continue
+			}
+			from := p.bitOff + i
+			out.data[to/8] |= (src[from/8] >> (from % 8) & 1) << (to % 8)
+		}
+		at += n
+	}
+	for i := (at + 7) / 8; i < uint64(size); i++ {
+		out.lost[i] = true
+	}
+	all, any := true, false
+	for _, l := range out.lost {
+		all, any = all && l, any || l
+	}
+	if all && size > 0 {
+		return lostValue(t, errLost)
+	}
+	if !any {
+		out.lost = nil
+	}
+	return out
+}
+
+func (w *World) pieceBytes(f *Frame, p piece, n uint64) ([]byte, error) {
+	var b []byte
+	switch p.kind {
+	case pieceMemory:
+		return w.read(p.addr, int(min(n, maxRead+1)))
+	case pieceRegister:
+		if f != nil {
+			b, _ = f.register(p.reg)
+		}
+	case pieceInline:
+		b = p.data
+	}
+	if uint64(len(b)) < n {
+		return nil, errLost
+	}
+	return b, nil
+}

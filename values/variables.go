@@ -1,0 +1,406 @@
+package values
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hdb/symbols"
+	"hdb/symbols/dwarf"
+	"hdb/symbols/dwarf/scope"
+)
+
+// A Variable is a named value of a frame.
+type Variable struct {
+	Name  string
+	Value Value
+	Depth int // blocks around it: 0 in the innermost
+}
+
+// maxVariables bounds the variables of one frame.
+const maxVariables = 4096
+
+// Args are the frame's parameters in the order of the source.
+func (w *World) Args(f *Frame) ([]Variable, error) {
+	s, err := f.scope()
+	if err != nil {
+		return nil, err
+	}
+	var out []Variable
+	fn := s.Blocks[len(s.Blocks)-1]
+	eachChild(fn, func(d dwarf.DIE) {
+		if d.Tag() == dwarf.TagFormalParameter && len(out) < maxVariables {
+			if name := scope.Describe(d).Name; name != "" {
+				out = append(out, Variable{Name: name, Value: w.valueOf(w.module(f.Module), f, d)})
+			}
+		}
+	})
+	return out, nil
+}
+
+// Locals are the frame's variables, those of the innermost block first.
+func (w *World) Locals(f *Frame) ([]Variable, error) {
+	s, err := f.scope()
+	if err != nil {
+		return nil, err
+	}
+	var out []Variable
+	for depth, b := range s.Blocks {
+		eachChild(b, func(d dwarf.DIE) {
+			if d.Tag() != dwarf.TagVariable || len(out) >= maxVariables {
+				return
+			}
+			desc := scope.Describe(d)
+			if desc.Name == "" || isDeclared(d) {
+				return
+			}
+			out = append(out, Variable{Name: desc.Name, Value: w.valueOf(w.module(f.Module), f, d), Depth: depth})
+		})
+	}
+	return out, nil
+}
+
+// isDeclared tells extern declarations inside of a function.
+func isDeclared(d dwarf.DIE) bool {
+	return d.Has(dwarf.AtDeclaration) || d.Has(dwarf.AtExternal) && !d.Has(dwarf.AtLocation)
+}
+
+// eachChild visits the entries directly below d, those of an unnamed block of gcc's
+// abstract instances too.
+func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
+	w := d.Walk()
+	for w.Next() {
+		if w.Depth == 1 {
+			visit(w.DIE)
+		}
+		w.SkipChildren()
+	}
+}
+
+// local finds a name in the frame: the innermost declaration wins, and in one block
+// the last, which in Rust shadows those before it.
+func (w *World) local(f *Frame, name string) (Value, bool) {
+	s, err := f.scope()
+	if err != nil {
+		return Value{}, false
+	}
+	for _, b := range s.Blocks {
+		var found dwarf.DIE
+		eachChild(b, func(d dwarf.DIE) {
+			switch d.Tag() {
+			case dwarf.TagVariable, dwarf.TagFormalParameter:
+				if scope.Describe(d).Name == name && !isDeclared(d) {
+					found = d
+				}
+			}
+		})
+		if found.Valid() {
+			return w.valueOf(w.module(f.Module), f, found), true
+		}
+	}
+	return Value{}, false
+}
+
+// this is the object of a member function.
+func (w *World) this(f *Frame) (Value, bool) {
+	v, ok := w.local(f, "this")
+	if !ok || v.Type.strip().Kind != Pointer {
+		return Value{}, false
+	}
+	obj, err := w.deref(v)
+	return obj, err == nil
+}
+
+// around is the namespaces and classes of the frame's function, outermost first.
+func (f *Frame) around() []string {
+	s, err := f.scope()
+	if err != nil {
+		return nil
+	}
+	fn := scope.Describe(s.Blocks[len(s.Blocks)-1])
+	if !fn.Named.Valid() {
+		return nil
+	}
+	q := f.Module.Obj.Qualified(fn.Named, "?")
+	return strings.Split(strings.TrimSuffix(strings.TrimSuffix(q, "?"), "::"), "::")
+}
+
+// global finds a variable or enumerator outside of functions by its qualified name.
+// What is nearer to the frame is preferred: its namespaces, its unit, its module.
+func (w *World) global(f *Frame, name string) (Value, bool) {
+	last := name[strings.LastIndex(name, "::")+2*truthInt(strings.Contains(name, "::")):]
+	var scopes []string
+	prefix := ""
+	if f != nil {
+		for _, p := range f.around() {
+			if p != "" {
+				prefix += p + "::"
+				scopes = append(scopes, prefix)
+			}
+		}
+	}
+	slices.Reverse(scopes)
+	scopes = append(scopes, "")
+	var unit *dwarf.Unit
+	if s, err := f.scope(); f != nil && err == nil {
+		unit = s.Physical.Unit
+	}
+	for _, m := range w.modules(f) {
+		list := m.names().Variables(last)
+		for _, sc := range scopes {
+			best := -1
+			for i, d := range list {
+				if !matchesQualified(m.Obj.Qualified(named(d), last), sc+name) {
+					continue
+				}
+				if best < 0 || d.Unit == unit && list[best].Unit != unit {
+					best = i
+				}
+			}
+			if best >= 0 {
+				return w.declared(m, list[best]), true
+			}
+		}
+	}
+	return Value{}, false
+}
+
+func truthInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// named is the entry that has a variable's name: its declaration in a class or
+// namespace.
+func named(d dwarf.DIE) dwarf.DIE {
+	if n := scope.Describe(d).Named; n.Valid() {
+		return n
+	}
+	return d
+}
+
+// matchesQualified compares qualified names; anonymous namespaces need not be said,
+// and enumerators are known without their enum.
+func matchesQualified(have, want string) bool {
+	if have == want {
+		return true
+	}
+	short := strings.ReplaceAll(have, "(anonymous namespace)::", "")
+	return short == want
+}
+
+// declared is the value of a variable or enumerator outside of functions.
+func (w *World) declared(m *modState, d dwarf.DIE) Value {
+	if d.Tag() != dwarf.TagEnumerator {
+		return w.valueOf(m, nil, d)
+	}
+	t := w.enumOf(m, d)
+	c, _ := d.Attr(dwarf.AtConstValue)
+	return number(t, uint64(c.Int()))
+}
+
+// enumOf is the enum that an enumerator belongs to: the entry before it that has it
+// among its children.
+func (w *World) enumOf(m *modState, d dwarf.DIE) *Type {
+	wk := d.Unit.Walk()
+	var last dwarf.DIE
+	for wk.Next() && wk.DIE.Off < d.Off {
+		if wk.DIE.Tag() == dwarf.TagEnumerationType {
+			last = wk.DIE
+			if v, ok := last.Attr(dwarf.AtSibling); ok && v.Ref().Off <= d.Off && v.Ref().Valid() {
+				wk.SkipChildren()
+			}
+		}
+	}
+	if last.Valid() {
+		return m.typeAt(w, last)
+	}
+	return baseType(w, "int", 4, encSigned)
+}
+
+// typeNamed finds a type by the name that an expression has for it: "struct x", a
+// typedef, a qualified name. The frame's unit goes first.
+func (w *World) typeNamed(f *Frame, tag dwarf.Tag, name string) *Type {
+	if tag == 0 {
+		if t := w.builtin(f, name); t != nil {
+			return t
+		}
+	}
+	last := name
+	if i := strings.LastIndex(cutTemplate(name), "::"); i >= 0 {
+		last = name[i+2:]
+	}
+	var unit *dwarf.Unit
+	if s, err := f.scope(); err == nil {
+		unit = s.Physical.Unit
+		if t := w.localType(f, s, tag, name); t != nil {
+			return t
+		}
+	}
+	prefixes := []string{""}
+	if f != nil {
+		p := ""
+		for _, a := range f.around() {
+			if a != "" {
+				p += a + "::"
+				prefixes = append(prefixes, p)
+			}
+		}
+	}
+	slices.Reverse(prefixes)
+	for _, m := range w.modules(f) {
+		var found *Type
+		for _, d := range m.names().Types(last) {
+			if tag != 0 && tagClass(d.Tag()) != tagClass(tag) {
+				continue
+			}
+			t := m.typeAt(w, d)
+			if tag == 0 && t.isC() && (t.Kind == Struct || t.Kind == Enum) {
+				continue // struct x is not x in C
+			}
+			if !slices.ContainsFunc(prefixes, func(p string) bool { return matchesQualified(orName(t.Name, last), p+name) }) {
+				continue
+			}
+			if found == nil || d.Unit == unit && found.die.Unit != unit {
+				found = t
+			}
+		}
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func orName(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// cutTemplate is a name up to its template arguments.
+func cutTemplate(name string) string {
+	if i := strings.IndexByte(name, '<'); i >= 0 {
+		return name[:i]
+	}
+	return name
+}
+
+// localType finds a type that a function declares.
+func (w *World) localType(f *Frame, s *symbols.Scope, tag dwarf.Tag, name string) *Type {
+	var found *Type
+	for _, b := range s.Blocks {
+		eachChild(b, func(d dwarf.DIE) {
+			switch d.Tag() {
+			case dwarf.TagStructureType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagEnumerationType, dwarf.TagTypedef:
+				if v, ok := d.Attr(dwarf.AtName); ok && string(v.Str()) == name && (tag == 0 || tagClass(tag) == tagClass(d.Tag())) && found == nil {
+					found = w.module(f.Module).typeAt(w, d)
+				}
+			}
+		})
+	}
+	return found
+}
+
+// NoSymbolError says that an expression names something that is not there.
+type NoSymbolError struct{ Name string }
+
+func (e *NoSymbolError) Error() string {
+	return fmt.Sprintf("no symbol %q in the current context: see info locals, info args", e.Name)
+}
+
+// builtin are the types of the language that a program need not use.
+func (w *World) builtin(f *Frame, name string) *Type {
+	if f.language() == "rust" {
+		if t, ok := rustTypes[name]; ok {
+			b := baseType(w, name, t.size, t.enc)
+			b.lang = dwarf.LangRust
+			return b
+		}
+		return nil
+	}
+	if t, ok := cTypes[canonical(name)]; ok {
+		if name == "void" {
+			return &Type{Kind: Void, Name: "void", w: w, size: 1}
+		}
+		return baseType(w, t.name, t.size, t.enc)
+	}
+	return nil
+}
+
+type builtinType struct {
+	name string
+	size int64
+	enc  uint64
+}
+
+// cTypes are C's base types as gcc names them (System V ABI for AMD64, figure 3.1).
+var cTypes = map[string]builtinType{
+	"void": {"void", 1, 0}, "char": {"char", 1, encSignedChar}, "signed char": {"signed char", 1, encSignedChar},
+	"unsigned char": {"unsigned char", 1, encUnsignedChar}, "short": {"short", 2, encSigned}, "unsigned short": {"unsigned short", 2, encUnsigned},
+	"int": {"int", 4, encSigned}, "unsigned int": {"unsigned int", 4, encUnsigned}, "long": {"long", 8, encSigned},
+	"unsigned long": {"unsigned long", 8, encUnsigned}, "long long": {"long long", 8, encSigned},
+	"unsigned long long": {"unsigned long long", 8, encUnsigned}, "float": {"float", 4, encFloat}, "double": {"double", 8, encFloat},
+	"long double": {"long double", 16, encFloat}, "_Bool": {"_Bool", 1, encBoolean}, "bool": {"bool", 1, encBoolean},
+	"__int128": {"__int128", 16, encSigned}, "unsigned __int128": {"unsigned __int128", 16, encUnsigned},
+}
+
+var rustTypes = map[string]builtinType{
+	"i8": {"", 1, encSigned}, "i16": {"", 2, encSigned}, "i32": {"", 4, encSigned}, "i64": {"", 8, encSigned}, "isize": {"", 8, encSigned},
+	"u8": {"", 1, encUnsigned}, "u16": {"", 2, encUnsigned}, "u32": {"", 4, encUnsigned}, "u64": {"", 8, encUnsigned}, "usize": {"", 8, encUnsigned},
+	"i128": {"", 16, encSigned}, "u128": {"", 16, encUnsigned},
+	"f32": {"", 4, encFloat}, "f64": {"", 8, encFloat}, "bool": {"", 1, encBoolean}, "char": {"", 4, encUTF},
+}
+
+// canonical orders the words of a base type: "long unsigned int" is "unsigned long".
+func canonical(name string) string {
+	words := strings.Fields(name)
+	if len(words) == 1 {
+		if name == "unsigned" || name == "signed" {
+			return map[string]string{"unsigned": "unsigned int", "signed": "int"}[name]
+		}
+		return name
+	}
+	unsigned, signed, longs, short, rest := false, false, 0, false, ""
+	for _, x := range words {
+		switch x {
+		case "unsigned":
+			unsigned = true
+		case "signed":
+			signed = true
+		case "long":
+			longs++
+		case "short":
+			short = true
+		case "int":
+			if rest == "" {
+				rest = "int"
+			}
+		default:
+			if rest != "" && rest != "int" {
+				return name
+			}
+			rest = x
+		}
+	}
+	switch {
+	case rest == "double" && longs == 1:
+		return "long double"
+	case short:
+		rest = "short"
+	case longs > 0:
+		rest = strings.TrimSpace(strings.Repeat("long ", min(longs, 2)))
+	case rest == "":
+		rest = "int"
+	}
+	if rest == "char" && signed {
+		return "signed char"
+	}
+	if unsigned {
+		return "unsigned " + rest
+	}
+	return rest
+}

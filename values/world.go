@@ -1,0 +1,221 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"sync"
+
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/symbols/dwarf"
+	"hdb/unwind"
+)
+
+// A Module is a file of the program and where it is loaded.
+type Module struct {
+	Obj  *symbols.Object
+	Bias addr.Bias
+}
+
+// A World is what values are read from. Mem and Modules are required. It belongs to
+// one goroutine at a time.
+type World struct {
+	Mem     io.ReaderAt // offsets are run addresses
+	Write   io.WriterAt // nil: nothing can be changed
+	Modules func() []Module
+
+	// Symbol names what covers an address; nil or false: nothing does.
+	Symbol func(addr.Run) (name string, offset uint64, ok bool)
+	// Lookup finds a symbol that debug information does not describe.
+	Lookup func(name string) (at addr.Run, code, ok bool)
+	// TLS is the address of an offset in a module's thread-local block.
+	TLS func(m Module, offset uint64) (addr.Run, error)
+
+	History []Value          // $1 is the first
+	vars    map[string]Value // $name of the user
+	mods    map[*symbols.Object]*modState
+}
+
+// modState is what was derived from a module.
+type modState struct {
+	Module
+	types    map[typeKey]*Type
+	locOnce  sync.Once
+	loc      dwarf.LocSections
+	declOnce sync.Once
+	declared *symbols.Declared
+}
+
+type typeKey struct {
+	data *dwarf.Data
+	off  uint64
+}
+
+// module is the state of a module, made anew when it moved.
+func (w *World) module(m Module) *modState {
+	if w.mods == nil {
+		w.mods = map[*symbols.Object]*modState{}
+	}
+	s := w.mods[m.Obj]
+	if s == nil {
+		s = &modState{Module: m, types: map[typeKey]*Type{}}
+		w.mods[m.Obj] = s
+	}
+	s.Bias = m.Bias
+	return s
+}
+
+func (m *modState) sections() dwarf.LocSections {
+	m.locOnce.Do(func() { m.loc = m.Obj.LocSections() })
+	return m.loc
+}
+
+func (m *modState) names() *symbols.Declared {
+	m.declOnce.Do(func() {
+		m.declared = symbols.NewDeclared(nil, 1) // what stays when the file is cut meanwhile
+		m.declared = symbols.NewDeclared(m.Obj.Units(), runtime.GOMAXPROCS(0))
+	})
+	return m.declared
+}
+
+// A Frame is one frame of a stack.
+type Frame struct {
+	Module  Module
+	PC      addr.Code
+	Inlined int // how many frames at the same PC are further in
+	Regs    unwind.Regs
+	CFA     addr.Run // 0 unknown
+	// Wide is a register that Regs does not have, by its DWARF number: xmm0 is 17.
+	// nil where it is not known, as in all frames but the innermost.
+	Wide func(reg uint64) []byte
+	// Caller is the next physical frame; nil: there is none.
+	Caller func() *Frame
+	// Set changes a general register; nil: it cannot be changed.
+	Set func(reg unwind.Reg, v uint64) error
+
+	scopes []symbols.Scope
+	loaded bool
+}
+
+// ErrNoDebug is the cause when a frame has no debug information.
+var ErrNoDebug = errors.New("no debug information for this frame: see info sharedlibrary for what is missing")
+
+// scope is what the frame can name.
+func (f *Frame) scope() (*symbols.Scope, error) {
+	if f == nil {
+		return nil, errors.New("no frame is selected")
+	}
+	if !f.loaded {
+		f.loaded = true
+		if f.Module.Obj != nil {
+			f.scopes = f.Module.Obj.Scopes(f.PC.Lookup().File(f.Module.Bias))
+		}
+	}
+	if f.Inlined >= len(f.scopes) {
+		return nil, ErrNoDebug
+	}
+	return &f.scopes[f.Inlined], nil
+}
+
+// language is that of the frame's source: "c", "c++", "rust"; "c" without a frame.
+func (f *Frame) language() string {
+	if s, err := f.scope(); err == nil {
+		return s.Language.String()
+	}
+	return "c"
+}
+
+func (f *Frame) pc() uint64 { return uint64(f.PC.Lookup().File(f.Module.Bias)) }
+
+// register reads a register by its DWARF number.
+func (f *Frame) register(n uint64) ([]byte, bool) {
+	if n <= uint64(unwind.RIP) {
+		v, ok := f.Regs.Get(unwind.Reg(n))
+		return le(v, 8), ok
+	}
+	if f.Wide != nil {
+		if b := f.Wide(n); b != nil {
+			return b, true
+		}
+	}
+	return nil, false
+}
+
+// maxRead bounds the bytes of one value that is read whole, as gdb's max-value-size.
+const maxRead = 64 << 10
+
+// A MemoryError says what could not be read.
+type MemoryError struct{ At addr.Run }
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("cannot access memory at address %v", e.At)
+}
+
+// read reads n bytes of memory. An error names the first byte that is not there.
+func (w *World) read(a addr.Run, n int) ([]byte, error) {
+	if n < 0 || n > maxRead {
+		return nil, fmt.Errorf("value of %d bytes: more than %d are not read at once", n, maxRead)
+	}
+	b := make([]byte, n)
+	if n == 0 {
+		return b, nil
+	}
+	if w.Mem == nil || int64(a) < 0 {
+		return nil, &MemoryError{a}
+	}
+	got, _ := w.Mem.ReadAt(b, int64(a))
+	if got < n {
+		return nil, &MemoryError{a + addr.Run(max(got, 0))}
+	}
+	return b, nil
+}
+
+func (w *World) readUint(a addr.Run, n int) (uint64, error) {
+	b, err := w.read(a, n)
+	return unle(b), err
+}
+
+// le is v in n bytes, least significant first.
+func le(v uint64, n int) []byte {
+	b := make([]byte, n)
+	for i := range min(n, 8) {
+		b[i] = byte(v >> (8 * i))
+	}
+	return b
+}
+
+// unle is the number that at most eight bytes hold.
+func unle(b []byte) uint64 {
+	var v uint64
+	for i := range min(len(b), 8) {
+		v |= uint64(b[i]) << (8 * i)
+	}
+	return v
+}
+
+// signExtend takes the lowest bits of v for a signed number.
+func signExtend(v uint64, bits uint) int64 {
+	if bits == 0 || bits >= 64 {
+		return int64(v)
+	}
+	return int64(v<<(64-bits)) >> (64 - bits)
+}
+
+// modules are the world's, the frame's first.
+func (w *World) modules(f *Frame) []*modState {
+	var out []*modState
+	if f != nil && f.Module.Obj != nil {
+		out = append(out, w.module(f.Module))
+	}
+	if w.Modules != nil {
+		for _, m := range w.Modules() {
+			if s := w.module(m); !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
