@@ -30,6 +30,14 @@ type debugInfo struct {
 	own      int           // how many are of the file itself
 	parts    []unitParts   // by index in units
 	index    map[*dwarf.Unit]int
+	others   sync.Map // *dwarf.Unit that is not in units -> *unitParts
+	split    *splitFiles
+
+	skelOnce sync.Once
+	skels    map[uint64]*dwarf.Unit
+
+	bodiesOnce sync.Once
+	all        []*dwarf.Unit
 
 	codeOnce sync.Once
 	code     *dwarf.RangeMap // address -> index in units
@@ -42,11 +50,14 @@ type debugInfo struct {
 
 	linesMu   sync.Mutex
 	lines     map[lineKey]*lineSlot
-	lineBytes uint64 // of the programs decoded so far
+	lineBytes map[*dwarf.Data]uint64 // of the programs decoded so far
 }
 
 // unitParts is what was derived from one unit.
 type unitParts struct {
+	bodyOnce sync.Once
+	body     *dwarf.Unit
+
 	treeOnce sync.Once
 	tree     *scope.Tree
 	names    []atomic.Pointer[named] // of the tree's nodes
@@ -94,7 +105,8 @@ func (o *Object) readDWARF() (*debugInfo, error) {
 	}
 	d := &debugInfo{
 		exec: o.elf.ExecRanges(), linkage: o.mangledAt, exported: o.exportedAt, data: dwarf.New(sections, alt),
-		index: map[*dwarf.Unit]int{}, lines: map[lineKey]*lineSlot{},
+		index: map[*dwarf.Unit]int{}, lines: map[lineKey]*lineSlot{}, lineBytes: map[*dwarf.Data]uint64{},
+		split: newSplitFiles(o.elf, f, o.cfg),
 	}
 	own, err := d.data.Units()
 	if err != nil {
@@ -122,7 +134,7 @@ func dwarfSections(f *elf.File) (dwarf.Sections, error) {
 	}{
 		{"info", &s.Info}, {"abbrev", &s.Abbrev}, {"str", &s.Str}, {"line_str", &s.LineStr},
 		{"str_offsets", &s.StrOffsets}, {"addr", &s.Addr}, {"ranges", &s.Ranges},
-		{"rnglists", &s.RngLists}, {"line", &s.Line}, {"aranges", &s.Aranges},
+		{"rnglists", &s.RngLists}, {"line", &s.Line}, {"aranges", &s.Aranges}, {"types", &s.Types},
 	}
 	errs := make([]error, len(parts))
 	var wg sync.WaitGroup
@@ -192,14 +204,26 @@ func (d *debugInfo) tree(i int) *scope.Tree {
 	p := &d.parts[i]
 	p.treeOnce.Do(func() {
 		p.tree = scope.Empty(d.units[i])
-		p.tree = scope.Build(d.units[i], d.isCode)
+		p.tree = scope.Build(d.body(i), d.isCode)
 		p.names = make([]atomic.Pointer[named], len(p.tree.Nodes))
 	})
 	return p.tree
 }
 
+// part is what was derived from u. Split units and type units are not in units.
+func (d *debugInfo) part(u *dwarf.Unit) *unitParts {
+	if i, ok := d.index[u]; ok {
+		return &d.parts[i]
+	}
+	p, ok := d.others.Load(u)
+	if !ok {
+		p, _ = d.others.LoadOrStore(u, &unitParts{})
+	}
+	return p.(*unitParts)
+}
+
 func (d *debugInfo) enclosures(u *dwarf.Unit) *scope.Enclosures {
-	p := &d.parts[d.index[u]]
+	p := d.part(u)
 	p.enclOnce.Do(func() {
 		p.encl = &scope.Enclosures{}
 		p.encl = scope.FindEnclosures(u)
@@ -207,8 +231,10 @@ func (d *debugInfo) enclosures(u *dwarf.Unit) *scope.Enclosures {
 	return p.encl
 }
 
-// lineTable is the decoded line table of a unit; nil without. Units can share one.
+// lineTable is the decoded line table of a unit, or of its skeleton; nil without.
+// Units can share one.
 func (d *debugInfo) lineTable(u *dwarf.Unit) *line.Table {
+	u = u.LineUnit()
 	root, err := u.Load()
 	if err != nil || !root.HasLines {
 		return nil
@@ -230,18 +256,14 @@ func (d *debugInfo) lineTable(u *dwarf.Unit) *line.Table {
 // units decode the same bytes; real ones together are not longer than the section.
 func (d *debugInfo) readLines(u *dwarf.Unit, off uint64) *line.Table {
 	d.linesMu.Lock()
-	limit := uint64(len(d.data.Line))
-	if alt := d.data.Alt(); alt != nil {
-		limit += uint64(len(alt.Line))
-	}
-	over := d.lineBytes > limit
+	over := d.lineBytes[u.Data] > uint64(len(u.Data.Line))
 	d.linesMu.Unlock()
 	if over {
 		return nil
 	}
 	t, _ := line.Read(u, off, d.isCode)
 	d.linesMu.Lock()
-	d.lineBytes += t.Size
+	d.lineBytes[u.Data] += t.Size
 	d.linesMu.Unlock()
 	return t
 }
@@ -262,7 +284,7 @@ func (d *debugInfo) file(u *dwarf.Unit, index uint32) string {
 func (d *debugInfo) nameIndex() *scope.Index {
 	d.namesOnce.Do(func() {
 		d.names = &scope.Index{}
-		d.names = scope.NewIndex(d.units, runtime.GOMAXPROCS(0), elf.Guard)
+		d.names = scope.NewIndex(d.bodies(), runtime.GOMAXPROCS(0), elf.Guard)
 	})
 	return d.names
 }
@@ -298,7 +320,7 @@ func languageOf(n *named, u *dwarf.Unit) Language {
 
 // describe names the function, copy or abstract function at off of unit i.
 func (d *debugInfo) describe(u *dwarf.Unit, off uint64) *named {
-	p := &d.parts[d.index[u]]
+	p := d.part(u)
 	if n, ok := p.descs.Load(off); ok {
 		return n.(*named)
 	}

@@ -44,7 +44,7 @@ func (o *Object) MatchFunctions(re *regexp.Regexp) []Function {
 	o.guard(func() {
 		if dw, _ := o.dwarf(); dw != nil {
 			for _, e := range dw.nameIndex().Entries {
-				if !e.Abstract && re.MatchString(dw.describe(dw.units[e.Unit], e.Off).function) {
+				if !e.Abstract && re.MatchString(dw.describe(dw.bodies()[e.Unit], e.Off).function) {
 					found.entry(dw, e)
 				}
 			}
@@ -172,7 +172,7 @@ func (f *finder) dwarf(p pattern) {
 	index := dw.nameIndex()
 	for _, key := range p.keys() {
 		for _, e := range index.Named(key) {
-			u := dw.units[e.Unit]
+			u := dw.bodies()[e.Unit]
 			if !p.matches(dw.describe(u, e.Off)) {
 				continue
 			}
@@ -199,7 +199,7 @@ func (f *finder) entry(dw *debugInfo, e scope.Entry) {
 // copies adds the inlined copies of an abstract function in a unit.
 func (f *finder) copies(dw *debugInfo, unit int, e scope.Entry) {
 	tree := dw.tree(unit)
-	owner := dw.units[e.Unit].Data
+	owner := dw.bodies()[e.Unit].Data
 	for i := range tree.Nodes {
 		n := &tree.Nodes[i]
 		if n.Kind != scope.Inlined {

@@ -71,7 +71,7 @@ func (k *keptNames) ask(o *Object, key keptKey, find func() []Frame) []Frame {
 	}
 	var frames []Frame
 	fault := o.guard(func() { frames = find() })
-	if fault == nil && o.dwarfErr == nil { // else there may be more next time
+	if fault == nil && o.dwarfErr == nil && !o.dw.incomplete() { // else there may be more next time
 		k.add(key, frames)
 	}
 	return frames

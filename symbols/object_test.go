@@ -513,25 +513,6 @@ func TestDwz(t *testing.T) {
 	}
 }
 
-// TestSplitDWARF expects names and lines from what is in the program, and no
-// inlined frames made up, as long as .dwo files are not read.
-func TestSplitDWARF(t *testing.T) {
-	for _, v := range []string{"gcc -g -O2 -gsplit-dwarf -gdwarf-5 inline.c", "gcc -g -O2 -gsplit-dwarf -gdwarf-4 inline.c"} {
-		o := open(t, build(t, v), symbols.Config{})
-		fs := o.FindFunctions("work")
-		if len(fs) != 1 || fs[0].Source != symbols.FromSymtab {
-			t.Fatalf("%s: work %+v", v, fs)
-		}
-		f := o.Lookup(fs[0].Low)
-		if len(f) != 1 || f[0].Function != "work" || filepath.Base(f[0].File) != "inline.c" || f[0].Line == 0 {
-			t.Errorf("%s: %+v", v, f)
-		}
-		if list := o.FindLine("inline.c", 15); len(list) == 0 {
-			t.Errorf("%s: no code for line 15", v)
-		}
-	}
-}
-
 // TestConcurrentUse asks one object from many goroutines; the race detector
 // and equal answers are the test.
 func TestConcurrentUse(t *testing.T) {

@@ -62,7 +62,7 @@ func (o *Object) UnitAt(a addr.File) (u *dwarf.Unit) {
 	o.guard(func() {
 		if dw, _ := o.dwarf(); dw != nil {
 			if i := dw.unitAt(uint64(a)); i >= 0 {
-				u = dw.units[i]
+				u = dw.body(i)
 			}
 		}
 	})
@@ -73,7 +73,7 @@ func (o *Object) UnitAt(a addr.File) (u *dwarf.Unit) {
 func (o *Object) Units() (units []*dwarf.Unit) {
 	o.guard(func() {
 		if dw, _ := o.dwarf(); dw != nil {
-			units = dw.units
+			units = dw.bodies()
 		}
 	})
 	return units
@@ -82,18 +82,14 @@ func (o *Object) Units() (units []*dwarf.Unit) {
 // Qualified puts the names of the namespaces and types around d before name.
 func (o *Object) Qualified(d dwarf.DIE, name string) string {
 	o.guard(func() {
-		dw, _ := o.dwarf()
-		if dw == nil {
-			return
-		}
-		if _, ok := dw.index[d.Unit]; ok {
+		if dw, _ := o.dwarf(); dw != nil && d.Unit != nil {
 			name = dw.enclosures(d.Unit).Qualify(d, name)
 		}
 	})
 	return name
 }
 
-// LocSections are the location lists of the object's DWARF.
+// LocSections are the location lists of the object's DWARF. Split units have their own.
 func (o *Object) LocSections() dwarf.LocSections {
 	var s dwarf.LocSections
 	s.Loc, _, _ = o.Section(".debug_loc")

@@ -66,7 +66,7 @@ const (
 
 func (k DebugKind) String() string {
 	return [...]string{"none", "dynamic symbols only", "dynamic symbols and minidebuginfo", "symbol table only", "Go line table",
-		"DWARF split off into .dwo files", "DWARF"}[k]
+		"DWARF split off into .dwo files, which are missing", "DWARF"}[k]
 }
 
 // Info describes an object, as `info` commands and the first line of a session show it.
@@ -85,7 +85,9 @@ type Info struct {
 	Attempts     []Attempt // where these were looked for, in order
 	DWARFVersion int       // the highest version of a unit; 0 without DWARF
 	Units        int       // compilation units, type and partial units not counted
-	Split        int       // of these, units whose entries are in .dwo files
+	Split        int       // of these, units whose entries are in .dwo or .dwp files
+	MissingDwo   int       // of these, units whose file is not there: lines and symbols are all that is known of them
+	FirstDwo     string    // name of the first missing .dwo file, as the compiler gave it; "" if none is
 	Entry        addr.File
 	Languages    []string // sorted
 	Problem      string   // why DWARF that exists was not read, or "" (debug link with a wrong CRC, ...)
