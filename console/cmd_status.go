@@ -15,7 +15,7 @@ func statusCommands() []*Command {
 	none := RepeatNone
 	return []*Command{
 		{Name: "info", Aliases: []string{"i", "inf", "in"}, Group: GroupStatus, Synopsis: "WORD [ARGS...]", Short: "tell about the program and the session", Args: []ArgKind{ArgSub},
-			Sub: append([]*Command{
+			Sub: []*Command{
 				{Name: "breakpoints", Aliases: []string{"b", "bp"}, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  info breakpoints"},
 				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Needs: NeedData, Run: infoThreads, Repeat: none},
 				{Name: "inferiors", Short: "list the processes of the session", Needs: NeedLive, Run: infoInferiors, Repeat: none},
@@ -33,7 +33,9 @@ func statusCommands() []*Command {
 				{Name: "variables", Short: "list the global and static variables whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoVariables, Repeat: none,
 					Long: "With the address of each, where it has one. The ones that only the linker knows stand last.\n\nExample:\n  info variables ^g_"},
 				{Name: "line", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: infoLine, Repeat: none, Long: "Example:\n  info line index.cc:188"},
-				{Name: "symbol", Aliases: []string{"sym"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: NeedProgram, Run: infoSymbol, Repeat: none, Long: "Example:\n  info symbol 0x55555555513a"},
+				{Name: "symbols", Short: "tell where the names of each module come from, and what would bring more", Synopsis: "[ADDRESS]", Raw: true, Needs: NeedProgram, Run: infoSymbols, Repeat: none,
+					Long: "For each module the share of the recorded frames that are in it, what was found (DWARF, minidebuginfo, a symbol table, dynamic symbols, nothing), where debug files were looked for, and what to install or to set. `hdb doctor` prints the same. With an address it is info symbol.\n\nExample:\n  info symbols"},
+				{Name: "symbol", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: NeedProgram, Run: infoSymbol, Repeat: none, Long: "Example:\n  info symbol 0x55555555513a"},
 				{Name: "address", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []ArgKind{ArgFunction}, Needs: NeedProgram, Run: infoAddress, Repeat: none, Long: "Example:\n  info address main"},
 				{Name: "signals", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []ArgKind{ArgSignal}, Run: infoSignals, Repeat: none, Long: "Example:\n  info signals SIGUSR1"},
 				{Name: "proc", Short: "tell about the process", Synopsis: "[mappings]", Args: []ArgKind{ArgWord}, Needs: NeedLive, Run: infoProc, Repeat: none, Long: "Example:\n  info proc mappings"},
@@ -44,7 +46,7 @@ func statusCommands() []*Command {
 				{Name: "debuginfod", Short: "tell which servers are asked for debug files and sources, and what came", Run: infoDebuginfod, Repeat: none,
 					Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
 				{Name: "capture", Short: "tell where a capture comes from", Needs: NeedData, Run: infoCapture, Repeat: none},
-			}, valueInfos()...)},
+			}},
 		{Name: "breakpoints", Aliases: []string{"bp"}, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  breakpoints 2"},
 		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  libraries libc"},
 		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  sources \\.cc$"},
@@ -106,7 +108,7 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 		case t.Err != nil:
 			row = append(row, span{styleWarning, t.Err.Error()}, span{})
 		case t.Frame.Code.Addr() != 0:
-			row = append(row, c.out.frameName(t.Frame)[0], framePlace(t.Frame))
+			row = append(row, frameName(t.Frame)[0], framePlace(t.Frame))
 		default:
 			row = append(row, span{}, span{})
 		}

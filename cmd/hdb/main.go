@@ -23,6 +23,8 @@ usage:
   hdb record [-o FILE] -p PID      record without a console: see hdb record --help
   hdb symbolize -e FILE [ADDR...]  function, file and line of addresses, as addr2line
                                    has them: see hdb symbolize --help
+  hdb doctor PROG | PID | CAPTURE  what is missing of names and lines, and how to
+                                   get it: see hdb doctor --help
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE        -ex CMD   run CMD; both repeatable, in order
@@ -59,6 +61,9 @@ func main() {
 func run(argv []string, in *os.File, out, errw io.Writer) int {
 	if len(argv) > 0 && argv[0] == "symbolize" {
 		return symbolize(argv[1:], in, out, errw)
+	}
+	if len(argv) > 0 && argv[0] == "doctor" {
+		return doctor(argv[1:], out, errw)
 	}
 	o, err := parseFlags(argv)
 	if err != nil {

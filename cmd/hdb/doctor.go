@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"hdb/console"
+	"hdb/session"
+)
+
+// exitMissing is the exit code of hdb doctor when something is missing in a module
+// that matters.
+const exitMissing = 3
+
+const doctorUsage = `usage: hdb doctor [flags] PROG | PID | CAPTURE
+
+Tells for each module where its names come from (DWARF, a symbol table, minidebuginfo,
+dynamic symbols, nothing), where debug files were looked for, and what would bring
+more: the package to install, the server to ask, the flag of the compiler. Of a
+capture also what share of the recorded frames is in each module. A process goes on
+undisturbed. A file whose name is a number is ./4711.
+
+flags:
+  --json                       one JSON object
+  --sysroot DIR                directory that stands for / when files are read
+  --debug-file-directory DIRS  where debug files are looked for, colon between them
+
+exit codes: 0 nothing is missing where frames are (in any module, without recorded
+frames), 1 cannot print, 2 usage, 3 something is missing, 4 no such program,
+process or capture
+`
+
+// doctorOptions are the words behind hdb doctor.
+type doctorOptions struct {
+	json, help bool
+	sysroot    string
+	debugDirs  string
+	target     string
+}
+
+func parseDoctorFlags(argv []string) (*doctorOptions, error) {
+	o := &doctorOptions{}
+	for i := 0; i < len(argv); i++ {
+		word := argv[i]
+		if len(word) < 2 || word[0] != '-' {
+			if o.target != "" {
+				return nil, fmt.Errorf("doctor: %q: one program, process or capture is looked at: %w", word, errDoctor)
+			}
+			o.target = word
+			continue
+		}
+		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		switch name {
+		case "json":
+			o.json = true
+			continue
+		case "help", "h":
+			o.help = true
+			continue
+		case "sysroot", "debug-file-directory":
+		default:
+			return nil, fmt.Errorf("doctor: %s: no such flag: %w", word, errDoctor)
+		}
+		if !inline {
+			if i++; i == len(argv) {
+				return nil, fmt.Errorf("doctor: %s: value missing: %w", word, errDoctor)
+			}
+			value = argv[i]
+		}
+		if name == "sysroot" {
+			o.sysroot = value
+		} else {
+			o.debugDirs = value
+		}
+	}
+	if o.target == "" && !o.help {
+		return nil, fmt.Errorf("doctor: a program, process or capture must follow: %w", errDoctor)
+	}
+	return o, nil
+}
+
+var errDoctor = errors.New("see hdb doctor --help")
+
+// doctor tells what is missing of names and lines, and how to get it.
+func doctor(argv []string, out, errw io.Writer) (code int) {
+	o, err := parseDoctorFlags(argv)
+	if err != nil {
+		return fail(errw, err, exitUsage)
+	}
+	if o.help {
+		fmt.Fprint(out, doctorUsage)
+		return 0
+	}
+	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
+		fmt.Fprintln(errw, console.Clean(line))
+	}})
+	defer func() {
+		if err := s.Close(); err != nil && code == 0 {
+			code = fail(errw, err, 1)
+		}
+	}()
+	s.Settings.Sysroot = o.sysroot
+	if o.debugDirs != "" {
+		s.Settings.DebugDirs = filepath.SplitList(o.debugDirs)
+	}
+	check, err := checkup(s, o.target)
+	if err != nil {
+		return fail(errw, err, exitTarget)
+	}
+	if err := console.PrintCheckup(out, &check, o.json); err != nil {
+		return fail(errw, err, 1)
+	}
+	if !check.Good() {
+		return exitMissing
+	}
+	return 0
+}
+
+// checkup looks at what the word names.
+func checkup(s *session.Session, target string) (session.Checkup, error) {
+	if pid, err := strconv.Atoi(target); err == nil && pid > 0 {
+		return s.CheckProcess(pid)
+	}
+	if isCapture(target) {
+		if _, err := s.Open(target); err != nil {
+			return session.Checkup{}, err
+		}
+	} else if _, err := s.Load(target); err != nil {
+		return session.Checkup{}, err
+	}
+	return s.Checkup()
+}
+
+// isCapture tells captures from programs by their first bytes.
+func isCapture(path string) bool {
+	const magic = "\x89hdb"
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	first := make([]byte, len(magic))
+	_, err = io.ReadFull(f, first)
+	return err == nil && string(first) == magic
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// TestDoctor asks about programs with and without debug information; the exit code is
+// a promise to scripts.
+func TestDoctor(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "own.c")
+	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	make := func(name string, flags ...string) {
+		args := append(flags, "-static", "-o", filepath.Join(dir, name), source)
+		if out, err := exec.Command(testprogs.Tool(t, "gcc"), args...).CombinedOutput(); err != nil {
+			t.Fatalf("gcc: %v\n%s", err, out)
+		}
+	}
+	make("good", "-g")
+	make("bad", "-s")
+	for _, c := range []struct {
+		args string
+		code int
+		want string // in the output
+	}{
+		{"good", 0, "nothing is missing"},
+		{"bad", 3, "compile it with -g"},
+		{"--debug-file-directory=/nowhere bad", 3, "/nowhere/.build-id/"},
+		{"--help", 0, "usage: hdb doctor"},
+		{"", 2, ""}, {"--bogus good", 2, ""}, {"good bad", 2, ""}, {"--sysroot", 2, ""},
+		{"none", 4, ""}, {"own.c", 4, ""}, {"1073741824", 4, ""}, {"none.hdb", 4, ""},
+	} {
+		var out, errw bytes.Buffer
+		args := strings.Fields(c.args)
+		for i, a := range args {
+			if !strings.HasPrefix(a, "-") && a[0] > '9' {
+				args[i] = filepath.Join(dir, a)
+			}
+		}
+		if code := doctor(args, &out, &errw); code != c.code || !strings.Contains(out.String(), c.want) {
+			t.Errorf("hdb doctor %s: exit %d, want %d; %s%s", c.args, code, c.code, &out, &errw)
+		}
+	}
+
+	var out, errw bytes.Buffer
+	doctor([]string{"--json", filepath.Join(dir, "bad")}, &out, &errw)
+	var got struct {
+		V       int
+		Command string
+		Good    bool
+		Modules []struct {
+			Module, Found string
+			Good          bool
+			Remedies      []string
+			Looked        []struct{ Path, Why string } `json:"looked_at"`
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatalf("%v: %s", err, &out)
+	}
+	if got.V != 1 || got.Command != "doctor" || got.Good || len(got.Modules) != 1 || got.Modules[0].Found != "nothing" || len(got.Modules[0].Looked) != 1 || got.Modules[0].Looked[0].Why != "no such file" {
+		t.Errorf("%s", &out)
+	}
+}

@@ -1,0 +1,173 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"hdb/session"
+	"hdb/symbols"
+)
+
+// infoSymbols is `info symbols`; with an address it is `info symbol`.
+func infoSymbols(ctx context.Context, c *Console, in Input) error {
+	if in.Raw != "" {
+		return infoSymbol(ctx, c, in)
+	}
+	check, err := c.s.Checkup()
+	if err != nil {
+		return err
+	}
+	c.showCheckup(in, &check)
+	return nil
+}
+
+func (c *Console) showCheckup(in Input, check *session.Checkup) {
+	c.show(in, viewCheckup(check), func(o *output) { printCheckup(o, check) })
+}
+
+// PrintCheckup prints a checkup as `info symbols` does, for hdb doctor.
+func PrintCheckup(w io.Writer, check *session.Checkup, asJSON bool) error {
+	c := &Console{cfg: Config{JSON: asJSON}, out: &output{w: w}}
+	c.showCheckup(Input{Name: "doctor"}, check)
+	return c.out.err
+}
+
+type attemptView struct {
+	Path string `json:"path"`
+	Why  string `json:"why,omitempty"` // "" for the file that is used
+}
+
+type diagnosisView struct {
+	Module    string        `json:"module"`
+	Path      string        `json:"path,omitempty"`
+	BuildID   string        `json:"build_id,omitempty"`
+	Frames    uint64        `json:"frames"`
+	Lines     uint64        `json:"frames_with_lines"`
+	Share     float64       `json:"share"` // of all recorded frames, 0 to 1
+	Found     string        `json:"found"`
+	DebugFile string        `json:"debug_file,omitempty"`
+	DwzFile   string        `json:"dwz_file,omitempty"`
+	Problem   string        `json:"problem,omitempty"`
+	Good      bool          `json:"good"`
+	Looked    []attemptView `json:"looked_at,omitempty"`
+	Remedies  []string      `json:"remedies,omitempty"`
+}
+
+type checkupView struct {
+	Events  int             `json:"events"`
+	Frames  uint64          `json:"frames"`
+	Good    bool            `json:"good"`
+	Problem string          `json:"problem,omitempty"`
+	Modules []diagnosisView `json:"modules"`
+}
+
+func viewCheckup(check *session.Checkup) checkupView {
+	v := checkupView{Events: check.Events, Frames: check.Frames, Good: check.Good(), Problem: check.Problem, Modules: []diagnosisView{}}
+	for i := range check.Modules {
+		d := &check.Modules[i]
+		m := diagnosisView{
+			Module: d.Name, Path: d.Path, BuildID: d.Info.BuildID, Frames: d.Frames, Lines: d.Lines, Found: d.Found(),
+			DebugFile: d.DebugFile, DwzFile: d.AltFile, Problem: d.Why(), Good: d.Good(), Remedies: d.Remedies,
+		}
+		if check.Frames > 0 {
+			m.Share = float64(d.Frames) / float64(check.Frames)
+		}
+		for _, a := range d.Attempts {
+			m.Looked = append(m.Looked, attemptView{a.Path, a.Why})
+		}
+		v.Modules = append(v.Modules, m)
+	}
+	return v
+}
+
+// maxLooked bounds the places that are printed for one module; --json has all.
+const maxLooked = 6
+
+func printCheckup(o *output, check *session.Checkup) {
+	columns := []column{{head: "module"}, {head: "frames", right: true}, {head: "names from"}, {head: "file"}}
+	if check.Frames == 0 {
+		columns = append(columns[:1], columns[2:]...)
+	}
+	var rows [][]span
+	for i := range check.Modules {
+		d := &check.Modules[i]
+		found := span{plain, d.Found()}
+		if !d.Good() && check.Matters(d) {
+			found.style = styleWarning
+		}
+		row := []span{{styleHead, d.ShortName()}}
+		if check.Frames > 0 {
+			row = append(row, span{plain, percent(d.Frames, check.Frames)})
+		}
+		from := d.DebugFile
+		if from == "" && d.Err == nil {
+			from = d.Path
+		}
+		rows = append(rows, append(row, found, span{styleFile, shortPath(from)}))
+	}
+	o.table(columns, rows)
+	for i := range check.Modules {
+		if d := &check.Modules[i]; !d.Good() && check.Matters(d) {
+			printAdvice(o, d)
+		}
+	}
+	if check.Problem != "" {
+		o.printf("libraries %s\n", check.Problem)
+	}
+	switch {
+	case check.Good() && check.Problem == "":
+		o.printf("nothing is missing\n")
+	case check.Frames == 0:
+		o.line(span{styleGuess, "(no events are recorded: which of these modules matter is not known)"})
+	}
+}
+
+// printAdvice says of a module where was looked, what was wrong, and what would help.
+func printAdvice(o *output, d *session.Diagnosis) {
+	o.printf("\n")
+	o.line(span{styleHead, d.Name}, span{plain, ": " + d.Found()})
+	label := "looked at"
+	for i, a := range d.Attempts {
+		if i == maxLooked {
+			advice(o, "", fmt.Sprintf("... and %s (--json has all)", counted(len(d.Attempts)-i, "more place")))
+			break
+		}
+		text := a.Path
+		if a.Why != "" {
+			text += ": " + strings.TrimPrefix(a.Why, a.Path+": ")
+		}
+		advice(o, label, text)
+		label = ""
+	}
+	if why := d.Why(); why != "" && !told(d, why) {
+		advice(o, "problem", why)
+	}
+	label = "remedy"
+	for _, r := range d.Remedies {
+		advice(o, label, r)
+		label = "or"
+	}
+}
+
+// told tells whether the places that were printed say so already.
+func told(d *session.Diagnosis, why string) bool {
+	return slices.ContainsFunc(d.Attempts[:min(len(d.Attempts), maxLooked)], func(a symbols.Attempt) bool { return a.Why != "" && strings.HasSuffix(why, a.Why) })
+}
+
+func advice(o *output, label, text string) {
+	o.line(span{styleGuess, fmt.Sprintf("  %-10s ", label)}, span{plain, text})
+}
+
+// percent is a share as people read it.
+func percent(part, whole uint64) string {
+	switch {
+	case part == 0:
+		return "-"
+	case part*1000 < whole:
+		return "<0.1%"
+	}
+	return fmt.Sprintf("%.1f%%", float64(part)*100/float64(whole))
+}

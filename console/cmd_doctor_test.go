@@ -1,0 +1,72 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"hdb/session"
+	"hdb/symbols"
+	"hdb/testprogs"
+)
+
+func TestPrintCheckup(t *testing.T) {
+	check := &session.Checkup{Events: 10, Frames: 2000, Modules: []session.Diagnosis{
+		{Name: "/opt/bin/server", Path: "/opt/bin/server", Frames: 1499, Info: symbols.Info{Debug: symbols.DebugSymtab, Problem: "/d/server.debug: build ID aa, wanted bb",
+			Attempts: []symbols.Attempt{{Path: "/d/.build-id/bb.debug", Why: "no such file"}, {Path: "/d/server.debug", Why: "/d/server.debug: build ID aa, wanted bb"}}},
+			Remedies: []string{"compile it with -g"}},
+		{Name: "/lib/libz\x1b[31m.so.1", Path: "/lib/libz.so.1", Frames: 500, Lines: 400, Info: symbols.Info{Debug: symbols.DebugDWARF, DWARFVersion: 5, DebugFile: "/d/libz.debug"}},
+		{Name: "/lib/gone.so", Frames: 1, Err: errors.New("gone.so: no such file with build ID cc"), Remedies: []string{"get it", "or not"}},
+		{Name: "/lib/unused.so", Path: "/lib/unused.so", Info: symbols.Info{Debug: symbols.DebugDynsym}, Remedies: []string{"not said: no frame is in it"}},
+	}}
+	var b bytes.Buffer
+	if err := PrintCheckup(&b, check, false); err != nil {
+		t.Fatal(err)
+	}
+	want := `module             frames  names from            file
+server              75.0%  symbol table only     /opt/bin/server
+libz\x1b[31m.so.1   25.0%  DWARF 5               /d/libz.debug
+gone.so             <0.1%  nothing
+unused.so               -  dynamic symbols only  /lib/unused.so
+
+/opt/bin/server: symbol table only
+  looked at  /d/.build-id/bb.debug: no such file
+             /d/server.debug: build ID aa, wanted bb
+  remedy     compile it with -g
+
+/lib/gone.so: nothing
+  problem    gone.so: no such file with build ID cc
+  remedy     get it
+  or         or not
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &b, want)
+	}
+	b.Reset()
+	if err := PrintCheckup(&b, check, true); err != nil || !strings.Contains(b.String(), `"share":0.7495,"found":"symbol table only"`) || strings.Contains(b.String(), "\x1b") {
+		t.Errorf("%s, %v", &b, err)
+	}
+}
+
+// TestInfoSymbols asks with and without an address.
+func TestInfoSymbols(t *testing.T) {
+	var out, errw bytes.Buffer
+	s := session.New(session.Config{})
+	c := New(Config{Session: s, Out: &out, Err: &errw, Quiet: true, NoInit: true, Batch: true})
+	defer s.Close()
+	if err := c.Load(testprogs.Build(t, "static")); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct{ line, want string }{
+		{"info symbols", "nothing is missing\n"},
+		{"info symbols main", " is main of "},
+		{"info symb main", " is main of "},
+	} {
+		out.Reset()
+		if err := c.execute(context.Background(), x.line); err != nil || !strings.Contains(out.String(), x.want) {
+			t.Errorf("%s: %v\n%s", x.line, err, &out)
+		}
+	}
+}
