@@ -15,7 +15,7 @@ func statusCommands() []*Command {
 	none := RepeatNone
 	return []*Command{
 		{Name: "info", Aliases: []string{"i", "inf", "in"}, Group: GroupStatus, Synopsis: "WORD [ARGS...]", Short: "tell about the program and the session", Args: []ArgKind{ArgSub},
-			Sub: []*Command{
+			Sub: append([]*Command{
 				{Name: "breakpoints", Aliases: []string{"b", "bp"}, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  info breakpoints"},
 				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Needs: NeedData, Run: infoThreads, Repeat: none},
 				{Name: "inferiors", Short: "list the processes of the session", Needs: NeedLive, Run: infoInferiors, Repeat: none},
@@ -46,7 +46,7 @@ func statusCommands() []*Command {
 				{Name: "debuginfod", Short: "tell which servers are asked for debug files and sources, and what came", Run: infoDebuginfod, Repeat: none,
 					Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
 				{Name: "capture", Short: "tell where a capture comes from", Needs: NeedData, Run: infoCapture, Repeat: none},
-			}},
+			}, valueInfos()...)},
 		{Name: "breakpoints", Aliases: []string{"bp"}, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  breakpoints 2"},
 		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  libraries libc"},
 		{Name: "sources", Group: GroupStatus, Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  sources \\.cc$"},
@@ -108,7 +108,7 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 		case t.Err != nil:
 			row = append(row, span{styleWarning, t.Err.Error()}, span{})
 		case t.Frame.Code.Addr() != 0:
-			row = append(row, frameName(t.Frame)[0], framePlace(t.Frame))
+			row = append(row, c.out.frameName(t.Frame)[0], framePlace(t.Frame))
 		default:
 			row = append(row, span{}, span{})
 		}

@@ -148,6 +148,9 @@ func (o *Object) altFile() *elf.File {
 // Close unmaps the files. Nothing of the object may be used afterwards.
 func (o *Object) Close() error {
 	o.kept.save(o)
+	if o.dw != nil {
+		o.dw.split.close()
+	}
 	err := o.elf.Close()
 	for _, f := range []*elf.File{o.debugFile(), o.altFile()} {
 		if f != nil {
@@ -294,7 +297,8 @@ func (o *Object) describeDebug(info *Info) {
 		return
 	}
 	languages := map[string]bool{}
-	for _, u := range dw.units {
+	info.MissingDwo, info.FirstDwo = dw.missingSplit()
+	for i, u := range dw.units {
 		root, err := u.Load()
 		if err != nil || root.Tag != dwarf.TagCompileUnit && root.Tag != dwarf.TagSkeletonUnit {
 			continue
@@ -302,6 +306,9 @@ func (o *Object) describeDebug(info *Info) {
 		info.Units++
 		if root.Dwo != "" {
 			info.Split++
+			if info.Split <= maxSampled { // a skeleton does not say its language
+				root, _ = dw.body(i).Load()
+			}
 		}
 		info.DWARFVersion = max(info.DWARFVersion, u.Version)
 		if l := root.Language.String(); l != "" {
@@ -309,7 +316,7 @@ func (o *Object) describeDebug(info *Info) {
 		}
 	}
 	switch {
-	case info.Units > 0 && info.Units == info.Split:
+	case info.Units > 0 && info.Units == info.MissingDwo:
 		info.Debug = DebugSplit
 	case info.Units > 0:
 		info.Debug = DebugDWARF
