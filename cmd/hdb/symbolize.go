@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
@@ -38,15 +39,19 @@ flags, of addr2line:
 flags of its own:
   --pid PID            the modules of a process, by its memory map
   --return             addresses are return addresses: the answer is that of the byte before
+  --arch NAME          of a file of macOS for several architectures: x86_64, arm64
+  --dsym-hint DIR      a directory with dSYM bundles, or a bundle; repeatable
   --output-style GNU   as addr2line (the default), or LLVM: as llvm-symbolizer, with -f -i -C
   --json               a line with one JSON object for each address
 
-What is not known is ??, ??:0 (a name without a line: ??:?, as addr2line has it).
+Files are ELF, or of macOS: programs, libraries and dSYM bundles. What is not known
+is ??, ??:0 (a name without a line: ??:?, as addr2line has it).
 `
 
 // symbolizeOptions are the command line of hdb symbolize.
 type symbolizeOptions struct {
-	path, section                                 string
+	path, section, arch                           string
+	hints                                         []string
 	pid                                           int
 	functions, inlines, demangle, basenames       bool
 	addresses, pretty, json, llvm, returns, usage bool
@@ -128,7 +133,7 @@ func (o *symbolizeOptions) short(letters string, next func() (string, bool)) err
 func (o *symbolizeOptions) long(word string, next func() (string, bool)) (err error) {
 	name, value, inline := strings.Cut(word, "=")
 	switch name {
-	case "exe", "obj", "section", "target", "pid", "output-style":
+	case "exe", "obj", "section", "target", "pid", "output-style", "arch", "default-arch", "dsym-hint":
 		if !inline {
 			if value, inline = next(); !inline {
 				return errNoValue
@@ -145,6 +150,10 @@ func (o *symbolizeOptions) long(word string, next func() (string, bool)) (err er
 		o.path = value
 	case "section":
 		o.section = value
+	case "arch", "default-arch":
+		o.arch = value
+	case "dsym-hint":
+		o.hints = append(o.hints, value)
 	case "pid":
 		if o.pid, err = strconv.Atoi(value); err != nil || o.pid <= 0 {
 			return fmt.Errorf("%q is not a process ID: %w", value, errUsage)
@@ -191,9 +200,35 @@ type symbolizer struct {
 	code    int
 }
 
+// named is a file that knows its addresses: symbols.Object or symbols.MachO.
+type named interface {
+	Lookup(addr.File) []symbols.Frame
+	SymbolAt(addr.File) (symbols.Sym, uint64, bool)
+	Section(name string) ([]byte, addr.File, bool)
+	Segments() []symbols.Segment
+	Forget()
+	Close() error
+}
+
+// openNamed opens a file of whatever format.
+func (o *symbolizeOptions) openNamed(path string) (named, error) {
+	if symbols.IsMachO(path) {
+		m, err := symbols.OpenMachO(path, symbols.MachOConfig{Arch: o.arch, DebugDirs: o.hints})
+		if err != nil {
+			return nil, err // not a nil *MachO
+		}
+		return m, nil
+	}
+	obj, err := symbols.Open(path, symbols.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return obj, nil
+}
+
 // symbolizeModule is an open file.
 type symbolizeModule struct {
-	obj  *symbols.Object // nil: it could not be opened
+	obj  named // nil: it could not be opened
 	segs []symbols.Segment
 }
 
@@ -246,7 +281,7 @@ func (s *symbolizer) open() (err error) {
 	case s.path == "":
 		return nil
 	}
-	obj, err := symbols.Open(s.path, symbols.Config{})
+	obj, err := s.openNamed(s.path)
 	if err != nil {
 		return err
 	}
@@ -261,7 +296,7 @@ func (s *symbolizer) open() (err error) {
 	return nil
 }
 
-func (s *symbolizer) add(path string, obj *symbols.Object) int32 {
+func (s *symbolizer) add(path string, obj named) int32 {
 	n := int32(len(s.modules))
 	s.modules = append(s.modules, &symbolizeModule{obj: obj})
 	s.byPath[path] = n
@@ -270,9 +305,15 @@ func (s *symbolizer) add(path string, obj *symbols.Object) int32 {
 
 func (s *symbolizer) close() {
 	for _, m := range s.modules {
-		if m.obj != nil {
-			m.obj.Close()
+		if m.obj == nil {
+			continue
 		}
+		if mac, ok := m.obj.(*symbols.MachO); ok {
+			for _, p := range mac.Problems() {
+				fmt.Fprintf(s.errw, "warning: %s\n", console.Clean(p))
+			}
+		}
+		m.obj.Close()
 	}
 }
 
@@ -284,10 +325,9 @@ func (s *symbolizer) module(path, open string) int32 {
 	if n, ok := s.byPath[path]; ok {
 		return n
 	}
-	obj, err := symbols.Open(open, symbols.Config{})
+	obj, err := s.openNamed(open)
 	if err != nil {
 		s.complain(err)
-		obj = nil
 	}
 	return s.add(path, obj)
 }

@@ -54,7 +54,7 @@ func (s *symbolizer) mapped(a addr.Run) (int32, addr.File) {
 const pageSize = 4096
 
 // segments are the file's, read once.
-func (m *symbolizeModule) segments(obj *symbols.Object) []symbols.Segment {
+func (m *symbolizeModule) segments(obj named) []symbols.Segment {
 	if m.segs == nil {
 		m.segs = obj.Segments()
 	}
@@ -69,6 +69,7 @@ func (s *symbolizer) vdso(m *inferior.Mapping) int32 {
 	obj, err := s.readVDSO(m)
 	if err != nil {
 		s.complain(fmt.Errorf("vDSO of process %d: %w", s.pid, err))
+		return s.add(m.Path, nil)
 	}
 	return s.add(m.Path, obj)
 }
