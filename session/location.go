@@ -115,7 +115,12 @@ func (s *Session) mainPlaces() []breakpoints.Place {
 	if program.obj.Header().Go {
 		name = "main.main"
 	}
-	if sym, ok := program.obj.Symbol(name); ok && sym.IsCode() {
+	sym, ok := program.obj.Symbol(name)
+	if !ok && s.fetcher() != nil { // a server may have the symbol table, too
+		program.obj.Info()
+		sym, ok = program.obj.Symbol(name)
+	}
+	if ok && sym.IsCode() {
 		if fn, ok := program.obj.FunctionAt(sym.Addr); ok && fn.Low == sym.Addr {
 			return []breakpoints.Place{functionPlace(program, fn)}
 		}

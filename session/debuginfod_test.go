@@ -1,0 +1,228 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hdb/symbols"
+	"hdb/symbols/debuginfod"
+)
+
+// A remote is a program whose debug file and source only a server has.
+type remote struct {
+	url, prog, source string
+	asked             atomic.Int32
+	gate              chan bool // closed when the server may answer
+	once              sync.Once
+}
+
+func (r *remote) open() { r.once.Do(func() { close(r.gate) }) }
+
+func newRemote(t *testing.T) *remote {
+	t.Helper()
+	dir := t.TempDir()
+	r := &remote{gate: make(chan bool), source: filepath.Join(dir, "inlined.c")}
+	var debug string
+	r.prog, debug = splittable(t, dir, true)
+	id := buildID(t, r.prog)
+	away := t.TempDir()
+	held := map[string]string{}
+	for path, file := range map[string]string{"/buildid/" + id + "/debuginfo": debug, "/buildid/" + id + "/source" + r.source: r.source} {
+		held[path] = filepath.Join(away, filepath.Base(file))
+		if err := os.Rename(file, held[path]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.asked.Add(1)
+		select {
+		case <-r.gate:
+		case <-req.Context().Done():
+			return
+		}
+		file, ok := held[req.URL.Path]
+		if !ok {
+			http.NotFound(w, req)
+			return
+		}
+		http.ServeFile(w, req, file)
+	}))
+	t.Cleanup(func() {
+		r.open()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	r.url = server.URL
+	return r
+}
+
+// visit is a session that may ask the server. What it says goes to the channel.
+func (r *remote) visit(t *testing.T, wait bool, mode DebuginfodMode) (*Session, chan string) {
+	t.Helper()
+	s := open(t, "basic")
+	said := make(chan string, 100)
+	s.cfg.Notify = func(line string) {
+		t.Log(line)
+		select {
+		case said <- line:
+		default:
+		}
+	}
+	s.Sources.Dirs = nil
+	s.Settings.Args = ""
+	s.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: filepath.Join(t.TempDir(), "cache"), Timeout: 20 * time.Second}, wait)
+	s.SetDebuginfod(mode)
+	if _, err := s.Load(r.prog); err != nil {
+		t.Fatal(err)
+	}
+	return s, said
+}
+
+// lines is the stack's functions and lines in the program, and the first line of its
+// source.
+func lines(t *testing.T, s *Session) string {
+	t.Helper()
+	st, err := s.Stack(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := ""
+	for _, f := range st.Frames {
+		if f.Module != "prog" {
+			continue
+		}
+		out += f.Function + " "
+		if f.Line > 0 {
+			if src, err := s.Source(f.File); err == nil {
+				if text, ok := src.Line(f.Line); ok {
+					out += strings.TrimSpace(text) + " "
+				}
+			} else {
+				out += "(" + err.Error() + ") "
+			}
+		}
+	}
+	return out
+}
+
+func heard(t *testing.T, said chan string, what string) {
+	t.Helper()
+	for end := time.After(20 * time.Second); ; {
+		select {
+		case line := <-said:
+			if strings.Contains(line, what) {
+				return
+			}
+		case <-end:
+			t.Fatalf("nobody said %q", what)
+		}
+	}
+}
+
+const inAllocation = "alloc if size > 1000 && size < 1200"
+
+func TestDebuginfodOff(t *testing.T) {
+	r := newRemote(t)
+	s, _ := r.visit(t, false, DebuginfodOff)
+	setBreak(t, s, inAllocation)
+	must(t)(s.Run(nil))
+	if got := lines(t, s); strings.Contains(got, "main") || r.asked.Load() != 0 {
+		t.Errorf("asked %d times for %q", r.asked.Load(), got)
+	}
+}
+
+// TestDebuginfodWaits is what scripts have: the names are there when they are needed.
+func TestDebuginfodWaits(t *testing.T) {
+	r := newRemote(t)
+	r.open()
+	s, _ := r.visit(t, true, DebuginfodOn)
+	must(t)(s.Start(nil))
+	if got := lines(t, s); !strings.HasPrefix(got, "main ") || strings.Contains(got, "(") && strings.Contains(got, "no such file") {
+		t.Errorf("stands in %q", got)
+	}
+	rows := s.Debuginfod.Downloads()
+	if len(rows) < 2 || rows[0].File != "" || rows[0].Path == "" || rows[len(rows)-1].File != r.source {
+		t.Errorf("downloads %+v", rows)
+	}
+}
+
+// TestDebuginfodInBackground has a server that takes its time: nobody waits, and the
+// next stop has the names.
+func TestDebuginfodInBackground(t *testing.T) {
+	r := newRemote(t)
+	s, said := r.visit(t, false, DebuginfodOn)
+	setBreak(t, s, inAllocation)
+	begin := time.Now()
+	must(t)(s.Run(nil))
+	p, _ := s.Program()
+	if got := lines(t, s); strings.Contains(got, "main") || !strings.Contains(fmt.Sprint(p.Attempts), "on the way") {
+		t.Errorf("stands in %q, looked for debug info in %v", got, p.Attempts)
+	}
+	if d := time.Since(begin); d > 10*time.Second {
+		t.Errorf("took %v", d)
+	}
+	if rows := s.Debuginfod.Downloads(); len(rows) == 0 || rows[0].Path != "" || rows[0].Err != nil {
+		t.Errorf("downloads %+v", rows)
+	}
+	r.open()
+	heard(t, said, "arrived")
+	if got := lines(t, s); strings.Contains(got, "main") {
+		t.Errorf("before the next stop: %q", got)
+	}
+	must(t)(s.StepInstruction(1))
+	if got := lines(t, s); !strings.Contains(got, "main ") {
+		t.Errorf("at the next stop: %q", got)
+	}
+	heard(t, said, "arrived") // the source
+	if got := lines(t, s); strings.Contains(got, "(") && strings.Contains(got, "on the way") {
+		t.Errorf("with the source: %q", got)
+	}
+}
+
+func TestDebuginfodRefresh(t *testing.T) {
+	r := newRemote(t)
+	s, said := r.visit(t, false, DebuginfodAsk)
+	setBreak(t, s, inAllocation)
+	must(t)(s.Run(nil))
+	lines(t, s)
+	if s.Debuginfod.Waiting() == 0 || r.asked.Load() != 0 {
+		t.Errorf("%d files wait for an answer, asked %d times", s.Debuginfod.Waiting(), r.asked.Load())
+	}
+	r.open()
+	s.SetDebuginfod(DebuginfodOn)
+	heard(t, said, "arrived")
+	changes, err := s.RefreshSymbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, c := range changes {
+		found = found || c.Path == r.prog && c.After == symbols.DebugDWARF.String() && filepath.Base(c.DebugFile) == "debuginfo"
+	}
+	if got := lines(t, s); !found || !strings.Contains(got, "main ") {
+		t.Errorf("changes %+v, stands in %q", changes, got)
+	}
+}
+
+func TestDebuginfodInterrupted(t *testing.T) {
+	r := newRemote(t)
+	s, _ := r.visit(t, true, DebuginfodOn)
+	go func() {
+		for r.asked.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		_ = s.Interrupt()
+	}()
+	if _, err := s.Debuginfod.DebugInfo(buildID(t, r.prog)); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+		t.Errorf("error %v", err)
+	}
+}
