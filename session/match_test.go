@@ -1,6 +1,7 @@
 package session
 
 import (
+	"regexp"
 	"testing"
 
 	"hdb/symbols"
@@ -63,5 +64,18 @@ func TestUserFrameSkipsWrappers(t *testing.T) {
 	s.Settings.Wrappers = nil
 	if got := s.UserFrame(frames); got != 1 {
 		t.Errorf("no wrappers: frame %d, want 1", got)
+	}
+}
+
+func TestDefaultWrappers(t *testing.T) {
+	re := regexp.MustCompile(DefaultWrappers)
+	for name, want := range map[string]bool{
+		"xmalloc": true, "g_malloc0": true, "xrealloc": true, "prealloc": true, "alloc_node": true, "Pool::allocate": true,
+		"sqlite3MemMalloc": true, "xstrdup": true, "memdup": true, "_PyObject_Alloc": true,
+		"bytearray_dealloc": false, "dict_dealloc": false, "deallocate": false, "allocations": false, "insert": false, "free": false,
+	} {
+		if got := re.MatchString(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

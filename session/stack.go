@@ -171,8 +171,9 @@ func isOwnCode(f Frame) bool {
 	return f.Line != 0 && f.Frame.Source == symbols.FromDWARF && !runtimeModule(f.Path) && !systemSource(f.File)
 }
 
-// DefaultWrappers is what Settings.Wrappers is at first.
-const DefaultWrappers = `(?i)alloc($|[^a]|ate|ator)|strn?dup|^mem(new|dup)`
+// DefaultWrappers is what Settings.Wrappers is at first. A dealloc is none: it frees
+// what is its own.
+const DefaultWrappers = `(?i)(^|[^d]e|[^e])alloc($|[^a]|ate|ator)|strn?dup|^mem(new|dup)`
 
 // isCaller tells the user's frames that are no allocator of the program's own:
 // in sqlite3 everything is allocated by sqlite3MemMalloc, which tells nobody
