@@ -124,6 +124,8 @@ func (s *Session) RecordStatus() RecordStatus {
 	}
 	st.KeptBytes, st.KeptBlocks = 0, 0
 	s.exclusive(func() {
+		// More was allocated since; what is kept is a part of what lives.
+		st.LiveBytes, st.LiveBlocks = s.trace.live.Bytes(), s.trace.live.Blocks()
 		for _, b := range s.trace.live.All() {
 			if b.Logged {
 				st.KeptBytes += b.Size
