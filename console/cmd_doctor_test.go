@@ -70,3 +70,37 @@ func TestInfoSymbols(t *testing.T) {
 		}
 	}
 }
+
+// TestMarks shows which frames only a symbol table names, and explains it once.
+func TestMarks(t *testing.T) {
+	frame := func(function string, source symbols.Provenance, line int) session.Frame {
+		return session.Frame{Module: "prog", Offset: 2, Frame: symbols.Frame{Function: function, Source: source, Line: line, File: "a.c"}}
+	}
+	frames := []session.Frame{
+		frame("a", symbols.FromDynsym, 0), frame("b", symbols.FromMini, 0), frame("c", symbols.FromSymtab, 0),
+		frame("d", symbols.FromSymtab, 7), frame("e", symbols.FromDWARF, 0), frame("f", symbols.FromPclntab, 3), frame("", symbols.FromNone, 0), frame("_start", symbols.FromSymtab, 0),
+	}
+	var b bytes.Buffer
+	o := &output{w: &b}
+	c := &Console{}
+	o.printFrames(frames)
+	c.explainMarks(o, frames)
+	c.explainMarks(o, frames)
+	want := `#0  a+0x2       [prog] (dynsym)
+#0  b+0x2       [prog] (minidebuginfo)
+#0  c+0x2       [prog] (symtab)
+#0  d           a.c:7
+#0  e+0x2       [prog]
+#0  f           a.c:3
+#0  0x0         [prog]
+#0  _start+0x2  [prog]
+(symtab, dynsym, minidebuginfo: named by a symbol table, without lines; ` + "`info symbols`" + ` tells what is missing)
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &b, want)
+	}
+	b.Reset()
+	if (&Console{}).explainMarks(o, frames[3:]); b.Len() != 0 {
+		t.Errorf("explained what is not there: %s", &b)
+	}
+}

@@ -14,7 +14,7 @@ func stackCommands() []*Command {
 	return []*Command{
 		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Synopsis: "[-full] [N | -N]\n[-full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
 			Long: "N shows the innermost N frames, -N the outermost. -full adds each frame's address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
-				"[inlined] marks calls that the compiler merged into their caller, [guess] frames that were not found by call frame information; a module in brackets stands where there is no line information.\n\n" +
+				"[inlined] marks calls that the compiler merged into their caller, [guess] frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
 				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
 		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Raw: true, Synopsis: "[N [COMMAND]]", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
 			Long: "With a command, it runs in that frame and the selection stays.\n\nExamples:\n  frame 2\n  frame 2 list"},
@@ -92,6 +92,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 			printFull(o, frames)
 		} else {
 			o.printFrames(frames)
+			c.explainMarks(o, frames)
 		}
 		if more := len(st.Frames) - len(frames); more > 0 && limit > 0 {
 			o.line(span{styleGuess, fmt.Sprintf("(%s; `bt -%d` shows the outermost)", counted(more, "more frame"), min(more, 10))})

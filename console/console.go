@@ -65,6 +65,8 @@ type Console struct {
 	data    valueState      // what print and display keep
 	missing map[string]bool // sources that were reported missing
 
+	explained bool // the marks of frames were
+
 	notices notices
 	sig     signals
 	running string // the full name of the command that runs or ran last

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hdb/capture"
@@ -182,13 +183,30 @@ func framePlace(f session.Frame) span {
 	case f.File != "" && f.Line > 0:
 		return span{styleFile, fmt.Sprintf("%s:%d", shortPath(f.File), f.Line)}
 	case f.Module != "":
-		mark := ""
-		if f.Frame.Source == symbols.FromDynsym {
-			mark = ", exported names only"
-		}
-		return span{styleGuess, "[" + strings.Trim(f.Module, "[]") + mark + "]"} // [vdso] has brackets of its own
+		return span{styleGuess, "[" + strings.Trim(f.Module, "[]") + "]"} // [vdso] has brackets of its own
 	}
 	return span{}
+}
+
+// tableMark says that a frame without a line is named by a symbol table only, and by
+// which. The first function of every program is: that is nothing to tell.
+func tableMark(f session.Frame) string {
+	switch f.Frame.Source {
+	case symbols.FromSymtab, symbols.FromMini, symbols.FromDynsym:
+		if f.Line == 0 && f.Function != "_start" && f.Module != "[vdso]" {
+			return " (" + f.Frame.Source.String() + ")"
+		}
+	}
+	return ""
+}
+
+// explainMarks says once what the marks of frames mean, and how to get rid of them.
+func (c *Console) explainMarks(o *output, frames []session.Frame) {
+	if c.explained || !slices.ContainsFunc(frames, func(f session.Frame) bool { return tableMark(f) != "" }) {
+		return
+	}
+	c.explained = true
+	o.line(span{styleGuess, "(symtab, dynsym, minidebuginfo: named by a symbol table, without lines; `info symbols` tells what is missing)"})
 }
 
 // maxNameColumn bounds how far long C++ names push the places to the right.
@@ -213,7 +231,7 @@ func (o *output) printFrames(frames []session.Frame) {
 		name := o.frameName(f)
 		row := append([]span{{styleHead, fmt.Sprintf("#%-*d  ", digits, f.Num)}}, name...)
 		fill := max(0, width-spansWidth(name))
-		row = append(row, span{plain, strings.Repeat(" ", fill+2)}, framePlace(f))
+		row = append(row, span{plain, strings.Repeat(" ", fill+2)}, framePlace(f), span{styleGuess, tableMark(f)})
 		o.line(row...)
 	}
 }

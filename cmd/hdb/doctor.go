@@ -87,11 +87,12 @@ func parseDoctorFlags(argv []string) (*doctorOptions, error) {
 var errDoctor = errors.New("see hdb doctor --help")
 
 // doctor tells what is missing of names and lines, and how to get it.
-func doctor(argv []string, out, errw io.Writer) (code int) {
-	o, err := parseDoctorFlags(argv)
+func doctor(main *options, out, errw io.Writer) (code int) {
+	o, err := parseDoctorFlags(main.words[1:])
 	if err != nil {
 		return fail(errw, err, exitUsage)
 	}
+	o.json = o.json || main.json
 	if o.help {
 		fmt.Fprint(out, doctorUsage)
 		return 0

@@ -47,13 +47,13 @@ func TestDoctor(t *testing.T) {
 				args[i] = filepath.Join(dir, a)
 			}
 		}
-		if code := doctor(args, &out, &errw); code != c.code || !strings.Contains(out.String(), c.want) {
+		if code := run(append([]string{"doctor"}, args...), os.Stdin, &out, &errw); code != c.code || !strings.Contains(out.String(), c.want) {
 			t.Errorf("hdb doctor %s: exit %d, want %d; %s%s", c.args, code, c.code, &out, &errw)
 		}
 	}
 
 	var out, errw bytes.Buffer
-	doctor([]string{"--json", filepath.Join(dir, "bad")}, &out, &errw)
+	run([]string{"--json", "doctor", filepath.Join(dir, "bad")}, os.Stdin, &out, &errw)
 	var got struct {
 		V       int
 		Command string

@@ -62,9 +62,6 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 	if len(argv) > 0 && argv[0] == "symbolize" {
 		return symbolize(argv[1:], in, out, errw)
 	}
-	if len(argv) > 0 && argv[0] == "doctor" {
-		return doctor(argv[1:], out, errw)
-	}
 	o, err := parseFlags(argv)
 	if err != nil {
 		return fail(errw, err, exitUsage)
@@ -80,6 +77,8 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return docs(out, errw)
 	case o.records():
 		return record(o, out, errw)
+	case o.command("doctor"):
+		return doctor(o, out, errw)
 	}
 	return converse(o, in, out, errw)
 }
