@@ -334,10 +334,8 @@ func (d *Debuginfod) forgetFailures() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for what, st := range d.states {
-		select {
-		case <-st.done:
+		if st.err != nil {
 			delete(d.states, what)
-		default:
 		}
 	}
 }

@@ -102,8 +102,8 @@ func (s *Session) reopen(path string, old *symbols.Object) (*symbols.Object, err
 	if old == nil {
 		return obj, nil
 	}
-	if s.mods.config().Fetch != nil && old.Info().Debug < symbols.DebugDWARF {
-		obj.Info() // fetches
+	if h := old.Header(); s.fetcher() != nil && (h.Problem != "" || h.DebugFile == "" && old.Info().Debug < symbols.DebugDWARF) {
+		obj.Info() // has what is missing fetched
 	}
 	if have, want := obj.BuildID(), old.BuildID(); have != want && s.proc != nil {
 		obj.Close()

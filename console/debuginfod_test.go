@@ -1,0 +1,134 @@
+package console
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hdb/session"
+)
+
+const missingID = "00112233445566778899aabbccddeeff00112233"
+
+// servers are an environment with one server, which has nothing.
+func servers(t *testing.T, st *stage) *atomic.Int32 {
+	t.Helper()
+	asked := &atomic.Int32{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(s.Close)
+	st.env["DEBUGINFOD_URLS"] = s.URL
+	st.env["DEBUGINFOD_CACHE_PATH"] = t.TempDir()
+	return asked
+}
+
+func TestDebuginfodBegins(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		person, batch bool
+		urls          bool
+		want          string
+	}{
+		{"at a terminal", true, false, true, "ask"},
+		{"without servers", true, false, false, "off"},
+		{"in a script", false, false, true, "off"},
+		{"in batch mode", true, true, true, "off"},
+	} {
+		st := newStage(t, nil)
+		if tc.urls {
+			servers(t, st)
+		}
+		st.in.person, st.Console.cfg.Batch = tc.person, tc.batch
+		st.startDebuginfod()
+		if got := st.value("debuginfod"); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+// TestDebuginfodAsks answers the question, which comes once, before a prompt, and when
+// a file was missing.
+func TestDebuginfodAsks(t *testing.T) {
+	const question = "Ask them in this session? (y or n) "
+	for _, tc := range []struct {
+		answer, confirm, mode string
+		questions             int
+	}{
+		{"y", "on", "on", 1}, {"yes", "on", "on", 1}, {"n", "on", "off", 1}, {"", "on", "off", 1}, {"^C", "on", "off", 1}, {"y", "off", "off", 0},
+	} {
+		st := newStage(t, nil, tc.answer)
+		asked := servers(t, st)
+		st.in.person = true
+		st.startDebuginfod()
+		st.values["confirm"] = tc.confirm
+		st.askDebuginfod() // nothing is missing yet
+		if _, err := st.s.Debuginfod.DebugInfo(missingID); err == nil {
+			t.Error("there is such a file")
+		}
+		if len(st.in.prompts) != 0 || asked.Load() != 0 {
+			t.Errorf("%+v: too early: %q, asked %d times", tc, st.in.prompts, asked.Load())
+		}
+		st.askDebuginfod()
+		_, _ = st.s.Debuginfod.DebugInfo(missingID)
+		st.askDebuginfod()
+		if got := st.value("debuginfod"); got != tc.mode || len(st.in.prompts) != tc.questions || tc.questions == 1 && st.in.prompts[0] != question {
+			t.Errorf("%+v: %s after %q", tc, got, st.in.prompts)
+		}
+		if tc.questions == 1 && !strings.Contains(st.out.String()+st.err.String(), st.env["DEBUGINFOD_URLS"]) {
+			t.Errorf("%+v: the server is not named: %q", tc, st.out.String())
+		}
+		for end := time.Now().Add(10 * time.Second); tc.mode == "on" && asked.Load() == 0 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond) // in the background
+		}
+		st.s.Close()
+		if (asked.Load() > 0) != (tc.mode == "on") {
+			t.Errorf("%+v: asked %d times", tc, asked.Load())
+		}
+	}
+}
+
+func TestDebuginfodWithoutTerminal(t *testing.T) {
+	st := newStage(t, nil, "set debuginfod ask", "show debuginfod", "set debuginfod of", "info debuginfod")
+	asked := servers(t, st)
+	st.startDebuginfod()
+	st.s.SetDebuginfod(session.DebuginfodAsk)
+	_, _ = st.s.Debuginfod.DebugInfo(missingID)
+	st.Run()
+	for _, p := range st.in.prompts {
+		if strings.Contains(p, "Ask them") {
+			t.Errorf("asked %q", p)
+		}
+	}
+	if asked.Load() != 0 || !strings.HasPrefix(st.out.String(), "debuginfod is ask\ndebuginfod is off; files are kept in ") {
+		t.Errorf("asked %d times, printed %q and %q", asked.Load(), st.out.String(), st.err.String())
+	}
+}
+
+func TestInfoDebuginfod(t *testing.T) {
+	out, errs, _ := play(t, "info debuginfod", "set debuginfod on")
+	if out != "debuginfod is off; DEBUGINFOD_URLS names no server\n" || errs != "debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask\n" {
+		t.Errorf("printed %q and %q", out, errs)
+	}
+	st := newStage(t, nil, "info debuginfod")
+	asked := servers(t, st)
+	st.startDebuginfod()
+	st.s.SetDebuginfod(session.DebuginfodOn)
+	if _, err := st.s.Debuginfod.DebugInfo(missingID); err == nil || asked.Load() != 1 {
+		t.Errorf("error %v, asked %d times", err, asked.Load())
+	}
+	st.Run()
+	for _, want := range []string{"debuginfod is on; files are kept in ", st.env["DEBUGINFOD_URLS"], "001122334455  debug info  debuginfod: debuginfo of build ID " + missingID + ": no server has it"} {
+		if !strings.Contains(st.out.String(), want) {
+			t.Errorf("printed %q, want %q", st.out.String(), want)
+		}
+	}
+	if _, words := st.candidates("set debuginfod o"); !slices.Equal(words, []string{"off", "on"}) {
+		t.Errorf("completes to %q", words)
+	}
+}
