@@ -9,6 +9,8 @@
 // then answer with what they had, and nothing faults. Strings and slices that methods return are copies
 // unless their comment says otherwise.
 //
-// The folders below hold one format each: elf, dwarf (units and entries),
+// A MachO is a file of macOS, with less to ask for.
+//
+// The folders below hold one format each: elf, macho, dwarf (units and entries),
 // dwarf/line, dwarf/scope (function trees and names), demangle.
 package symbols

@@ -11,6 +11,12 @@ import (
 // what tells them from others (diskcache.FileID), and what ends the mapping. Reading
 // may fault when the file is cut: see Guard.
 func Map(path string, least int64) (data []byte, st os.FileInfo, id string, unmap func() error, err error) {
+	if st, err = os.Stat(path); err != nil {
+		return nil, nil, "", nil, err
+	}
+	if !st.Mode().IsRegular() { // before opening: a FIFO would block, and paths come from files
+		return nil, nil, "", nil, fmt.Errorf("%s: not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, "", nil, err
@@ -18,9 +24,6 @@ func Map(path string, least int64) (data []byte, st os.FileInfo, id string, unma
 	defer f.Close()
 	if st, err = f.Stat(); err != nil {
 		return nil, nil, "", nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, nil, "", nil, fmt.Errorf("%s: not a regular file", path)
 	}
 	if st.Size() < least {
 		return nil, nil, "", nil, fmt.Errorf("%s: %d bytes", path, st.Size())

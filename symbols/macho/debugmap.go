@@ -32,19 +32,20 @@ type Origin struct {
 
 // DebugMap lists the object files of the debug map, and the functions by address.
 func (f *File) DebugMap() (objects []ObjectFile, functions []Origin) {
+	names := f.names()
 	open := Origin{Object: -1} // an N_FUN that waits for its size
 	for b := f.entries(); len(b) > 0; b = b[nlistSize:] {
 		e := readEntry(b)
 		switch e.typ {
 		case stabSo:
-			if len(f.name(e.strx)) == 0 {
+			if len(names.at(e.strx)) == 0 {
 				open = Origin{Object: -1}
 			}
 		case stabOso:
-			objects = append(objects, ObjectFile{string(f.name(e.strx)), int64(e.value)})
+			objects = append(objects, ObjectFile{string(names.at(e.strx)), int64(e.value)})
 			open = Origin{Object: -1}
 		case stabFun:
-			if name := f.name(e.strx); len(name) > 0 {
+			if name := names.at(e.strx); len(name) > 0 {
 				open = Origin{Addr: e.value, Name: plainName(string(name)), Object: len(objects) - 1}
 				continue
 			}

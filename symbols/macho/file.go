@@ -256,6 +256,9 @@ func (f *File) command(kind uint32, b []byte) {
 	}
 }
 
+// maxSections bounds the sections of a file: symbols can name 255.
+const maxSections = 1 << 9
+
 // segment reads a segment_command_64 and the section_64s behind it.
 func (f *File) segment(b []byte) {
 	le := binary.LittleEndian
@@ -265,7 +268,7 @@ func (f *File) segment(b []byte) {
 		Read: prot&1 != 0, Write: prot&2 != 0, X: prot&4 != 0,
 	})
 	count := le.Uint32(b[64:])
-	for b = b[72:]; count > 0 && len(b) >= 80; count-- {
+	for b = b[72:]; count > 0 && len(b) >= 80 && len(f.Sections) < maxSections; count-- {
 		f.Sections = append(f.Sections, Section{
 			Name: cstring(b[:16]), Segment: cstring(b[16:32]), Addr: le.Uint64(b[32:]), Size: le.Uint64(b[40:]),
 			Off: le.Uint32(b[48:]), Flags: le.Uint32(b[64:]),

@@ -53,16 +53,30 @@ func (f *File) entries() []byte {
 // maxName bounds a name in bytes.
 const maxName = 1 << 16
 
-func (f *File) name(strx uint32) []byte {
+// names reads a string table. Entries of a hostile file share long strings: all names
+// together may be some times as long as the table.
+type names struct {
+	strs []byte
+	left int
+}
+
+func (f *File) names() names {
 	strs := f.bytes(uint64(f.symtab.strOff), uint64(f.symtab.strSize))
-	if uint64(strx) >= uint64(len(strs)) {
+	return names{strs, 8*len(strs) + 1<<20}
+}
+
+func (n *names) at(strx uint32) []byte {
+	if uint64(strx) >= uint64(len(n.strs)) || n.left <= 0 {
 		return nil
 	}
-	s := strs[strx:min(uint64(strx)+maxName, uint64(len(strs)))]
-	if end := bytes.IndexByte(s, 0); end >= 0 {
-		return s[:end]
+	s := n.strs[strx:min(uint64(strx)+maxName, uint64(len(n.strs)))]
+	end := bytes.IndexByte(s, 0)
+	if end < 0 {
+		n.left -= len(s)
+		return nil
 	}
-	return nil
+	n.left -= end
+	return s[:end]
 }
 
 // Symbols lists the defined symbols, those of the export trie that the symbol table
@@ -75,12 +89,13 @@ func (f *File) Symbols() []Symbol {
 func (f *File) readSymbols() []Symbol {
 	var list []Symbol
 	at := map[uint64]bool{}
+	names := f.names()
 	for b := f.entries(); len(b) > 0; b = b[nlistSize:] {
 		e := readEntry(b)
 		if e.typ&nStab != 0 || e.typ&nType != nSect {
 			continue
 		}
-		name := f.name(e.strx)
+		name := names.at(e.strx)
 		if len(name) == 0 || name[0] == 'L' || name[0] == 'l' { // assembler's labels; names of sources begin with _
 			continue
 		}
@@ -123,6 +138,8 @@ func (f *File) readSymbols() []Symbol {
 // plainName is a name as C has it, or as C++ mangles it.
 func plainName(s string) string { return strings.TrimPrefix(s, "_") }
 
+// sectionAt is the index of the section with a, -1 without. There are few
+// (maxSections).
 func (f *File) sectionAt(a uint64) int {
 	return slices.IndexFunc(f.Sections, func(s Section) bool { return s.Contains(a) })
 }
