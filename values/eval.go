@@ -264,7 +264,7 @@ func (e *evaluator) register(name string) (Value, error) {
 		case size == 4:
 			t = baseType(e.w, "int", 4, encSigned)
 		case r == unwind.RIP:
-			t = (&Type{Kind: Function, size: 1, w: e.w, elem: &Type{Kind: Void, Name: "void", w: e.w}, elemOK: true}).pointerTo()
+			t = (&Type{Kind: Function, size: 1, w: e.w, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", w: e.w}, elemOK: true}).pointerTo()
 		case r == unwind.RSP || r == unwind.RBP:
 			t = (&Type{Kind: Void, Name: "void", w: e.w, size: 1}).pointerTo()
 		}

@@ -21,7 +21,7 @@ const (
 	maxText     = 1 << 20 // bytes of the text of one value
 	maxDepth    = 20      // structs in structs, as gdb's print max-depth
 	maxElements = 1 << 16
-	repeats     = 10 // equal elements in a row that are counted instead of shown
+	repeats     = 11 // equal elements in a row that are counted instead of shown
 )
 
 // formatter makes the text of one value.
@@ -32,6 +32,8 @@ type formatter struct {
 	b     strings.Builder
 	left  int // elements that may still be shown
 	depth int
+	// virtual are the virtual base classes of the outermost object that are written.
+	virtual map[addr.Run]bool
 }
 
 func (w *World) formatter(f *Frame, o Options) *formatter {
@@ -80,7 +82,7 @@ func (p *formatter) top(v Value, typed bool) {
 	t := v.Type.strip()
 	switch t.Kind {
 	case Reference, RvalueReference:
-		if typed && !v.Type.isRust() {
+		if typed && !v.Type.isRust() && (p.o.Raw || container(t.Elem().strip()) == "") {
 			p.write("(" + v.Type.unqualified().String() + ") ")
 		}
 		p.reference(v)
@@ -90,10 +92,6 @@ func (p *formatter) top(v Value, typed bool) {
 			p.write("(" + v.Type.unqualifiedTop() + ") ")
 		} else if typed && p.o.Letter == 0 && v.Type.isRust() && t.Elem().strip().Kind != Function {
 			p.write("(" + v.Type.String() + ") ")
-		}
-	case MemberPointer:
-		if typed && p.o.Letter == 0 {
-			p.write("(" + v.Type.unqualifiedTop() + ") ")
 		}
 	}
 	p.value(v)
@@ -112,10 +110,15 @@ func (p *formatter) reference(v Value) {
 		p.write(fault(err))
 		return
 	}
+	target := memoryValue(v.Type.strip().Elem(), addr.Run(a))
+	if s := target.Type.strip(); !p.o.Raw && container(s) != "" { // gdb's printers look through references
+		p.value(target)
+		return
+	}
 	p.write(fmt.Sprintf("@%#x", a))
 	if p.depth == 0 {
 		p.write(": ")
-		p.value(memoryValue(v.Type.strip().Elem(), addr.Run(a)))
+		p.value(target)
 	}
 }
 
@@ -206,10 +209,8 @@ func (p *formatter) structure(v Value, t *Type) {
 	}
 	if n := t.Size(); v.place == inMemory && v.data == nil && n > 0 && n <= maxRead {
 		if _, err := p.w.read(v.addr, int(n)); err != nil {
-			if p.depth > 1 || true {
-				p.write(fault(err))
-				return
-			}
+			p.write(fault(err))
+			return
 		}
 	}
 	p.members(v, t, true)
@@ -234,6 +235,17 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 		if p.o.Elements > 0 && n >= p.o.Elements {
 			p.write("...")
 			break
+		}
+		if f.Base && f.Virtual {
+			if a, ok := p.w.member(v, f).Addr(); ok {
+				if p.virtual[a] {
+					continue
+				}
+				if p.virtual == nil {
+					p.virtual = map[addr.Run]bool{}
+				}
+				p.virtual[a] = true
+			}
 		}
 		if n > 0 {
 			p.write(", ")
@@ -335,20 +347,17 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 		shown = true
 		e := at(i)
 		same := int64(1)
-		b, err := p.w.bytes(e)
-		if err == nil && len(b) > 0 {
+		if b, err := p.w.bytes(e); err == nil && len(b) > 0 || errors.Is(err, errLost) {
 			for i+same < n && same < maxElements {
-				next, err := p.w.bytes(at(i + same))
-				if err != nil || string(next) != string(b) {
+				next, other := p.w.bytes(at(i + same))
+				if (err == nil) != (other == nil) || string(next) != string(b) {
 					break
 				}
 				same++
 			}
 		}
-		if kind := e.Type.strip().Kind; kind == Array { // its own elements count
-			p.value(e)
-		} else {
-			p.value(e)
+		p.value(e)
+		if e.Type.strip().Kind != Array { // whose own elements count
 			p.left--
 		}
 		if same >= repeats {

@@ -8,7 +8,6 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
-	"hdb/unwind"
 )
 
 // Operations of DWARF expressions (DWARF 5 section 7.7.1), with GNU's numbers for
@@ -253,7 +252,7 @@ func (m *machine) registerValue(reg uint64) (typedNum, error) {
 	}
 	b, ok := m.frame.register(reg)
 	if !ok {
-		return typedNum{}, errLost
+		return typedNum{}, missingRegister(reg)
 	}
 	return typedNum{v: unle(b), size: 8}, nil
 }
@@ -841,7 +840,3 @@ func floatArithmetic(op uint8, a, b typedNum) (typedNum, error) {
 	}
 	return r, nil
 }
-
-// maxReg is the highest register number that locations use: beyond the vector
-// registers there are none whose value is asked for.
-const maxReg = uint64(unwind.RIP) + 16

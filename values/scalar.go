@@ -307,8 +307,12 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 	n = min(n, maxRead/int64(width))
 	b := v.data
 	if b == nil || v.lost != nil {
-		if v.lost != nil {
-			p.write(fault(errLost))
+		if _, err := p.w.bytes(v); err != nil && v.lost != nil {
+			p.depth++
+			p.write("{")
+			p.sequence(n, func(i int64) Value { return v.part(elem, i*int64(width)) })
+			p.write("}")
+			p.depth--
 			return
 		}
 		var err error
@@ -368,7 +372,7 @@ func (p *formatter) quoted(b []byte, width int, more bool) string {
 	var out strings.Builder
 	open := false
 	for i, c := range list {
-		if c.n > repeats-1 && c.n > 9 {
+		if c.n >= repeats {
 			if open {
 				out.WriteString(`", `)
 				open = false
@@ -485,7 +489,7 @@ func (p *formatter) memberPointer(t *Type, b []byte) {
 	if t.object != nil {
 		for _, f := range t.object.strip().Fields() {
 			if !f.Base && !f.Static && f.Offset == n && f.Name != "" {
-				p.write(t.object.String() + "::" + f.Name)
+				p.write("&" + t.object.String() + "::" + f.Name)
 				return
 			}
 		}
@@ -502,15 +506,10 @@ func (p *formatter) lettered(v Value, t *Type, b []byte) {
 		size = (v.bits + 7) / 8
 		n &= 1<<uint(min(v.bits, 63)) - 1
 	}
-	if t.isFloat() && p.o.Letter != 'f' {
-		switch len(b) {
-		case 4:
-			n = uint64(int64(math.Float32frombits(uint32(n))))
-		case 8:
-			n = uint64(int64(math.Float64frombits(n)))
-		}
+	if t.isFloat() && len(b) == 16 {
+		b = b[:10] // the rest of a long double is padding
 	}
-	if len(b) > 8 && !t.isFloat() && strings.IndexByte("xduot", p.o.Letter) >= 0 {
+	if len(b) > 8 && strings.IndexByte("xduot", p.o.Letter) >= 0 {
 		big := bigInt(b, p.o.Letter == 'd')
 		format := map[byte]string{'x': "%#x", 'd': "%d", 'u': "%d", 'o': "%#o", 't': "%b"}[p.o.Letter]
 		p.write(fmt.Sprintf(format, big))

@@ -120,7 +120,7 @@ func (t *Type) plainName() string {
 	case word != "" && t.isC():
 		return word + " " + t.Name
 	}
-	return t.Name
+	return shortenStd(t.Name)
 }
 
 // maxNesting bounds anonymous structs inside of structs in the text of a type.

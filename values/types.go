@@ -126,6 +126,9 @@ func (m *modState) typeAt(w *World, d dwarf.DIE) *Type {
 		if v, ok := d.Attr(dwarf.AtEncoding); ok {
 			t.Enc = v.Uint()
 		}
+		if c, ok := cTypes[canonical(t.Name)]; ok && !t.isRust() {
+			t.Name = c.name // gcc's "long unsigned int" is unsigned long
+		}
 	case dwarf.TagPointerType:
 		t.Kind = Pointer
 		t.size = max(t.size, 8)

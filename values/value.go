@@ -348,7 +348,7 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 			}
 			b, ok := f.register(p.reg)
 			if !ok {
-				return lostValue(t, errLost)
+				return lostValue(t, missingRegister(p.reg))
 			}
 			v := Value{Type: t, place: inRegister, reg: unwind.Reg(min(p.reg, 255)), frame: f}
 			if int64(len(b)) < size {
@@ -403,6 +403,15 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 		out.lost = nil
 	}
 	return out
+}
+
+// missingRegister is why a register has no value: a called function has overwritten
+// it, or it is one that hdb does not read.
+func missingRegister(reg uint64) error {
+	if reg > uint64(unwind.RIP) {
+		return fmt.Errorf("in register %d of DWARF's numbers, of which none above 16 is read", reg)
+	}
+	return errLost
 }
 
 func (w *World) pieceBytes(f *Frame, p piece, n uint64) ([]byte, error) {

@@ -65,13 +65,31 @@ func isDeclared(d dwarf.DIE) bool {
 	return d.Has(dwarf.AtDeclaration) || d.Has(dwarf.AtExternal) && !d.Has(dwarf.AtLocation)
 }
 
-// eachChild visits the entries directly below d, those of an unnamed block of gcc's
-// abstract instances too.
+// eachChild visits the entries directly below d, and those of its abstract origin
+// that it has no copies of.
 func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
+	origins := map[typeKey]bool{}
 	w := d.Walk()
 	for w.Next() {
 		if w.Depth == 1 {
+			if v, ok := w.DIE.Attr(dwarf.AtAbstractOrigin); ok {
+				if data, off, ok := v.RefOffset(); ok {
+					origins[typeKey{data, off}] = true
+				}
+			}
 			visit(w.DIE)
+		}
+		w.SkipChildren()
+	}
+	v, ok := d.Attr(dwarf.AtAbstractOrigin)
+	if !ok {
+		return
+	}
+	// clang leaves variables out of copies where they have no location any more.
+	w = v.Ref().Walk()
+	for w.Next() {
+		if c := w.DIE; w.Depth == 1 && !origins[typeKey{c.Unit.Data, c.Off}] {
+			visit(c)
 		}
 		w.SkipChildren()
 	}
@@ -128,7 +146,10 @@ func (f *Frame) around() []string {
 // global finds a variable or enumerator outside of functions by its qualified name.
 // What is nearer to the frame is preferred: its namespaces, its unit, its module.
 func (w *World) global(f *Frame, name string) (Value, bool) {
-	last := name[strings.LastIndex(name, "::")+2*truthInt(strings.Contains(name, "::")):]
+	last := name
+	if i := strings.LastIndex(name, "::"); i >= 0 {
+		last = name[i+2:]
+	}
 	var scopes []string
 	prefix := ""
 	if f != nil {
@@ -150,7 +171,7 @@ func (w *World) global(f *Frame, name string) (Value, bool) {
 		for _, sc := range scopes {
 			best := -1
 			for i, d := range list {
-				if !matchesQualified(m.Obj.Qualified(named(d), last), sc+name) {
+				if !w.hasName(m, d, last, sc+name) {
 					continue
 				}
 				if best < 0 || d.Unit == unit && list[best].Unit != unit {
@@ -165,11 +186,20 @@ func (w *World) global(f *Frame, name string) (Value, bool) {
 	return Value{}, false
 }
 
-func truthInt(b bool) int {
-	if b {
-		return 1
+// hasName reports whether an entry of that last name part is the one that is wanted. An
+// enumerator is known by the name of its enum and, as in C, without.
+func (w *World) hasName(m *modState, d dwarf.DIE, last, want string) bool {
+	if language(d).IsC() {
+		return last == want
 	}
-	return 0
+	if matchesQualified(m.Obj.Qualified(named(d), last), want) {
+		return true
+	}
+	if d.Tag() != dwarf.TagEnumerator {
+		return false
+	}
+	e := w.enumOf(m, d)
+	return !e.die.Has(dwarf.AtEnumClass) && matchesQualified(e.enumScope()+last, want)
 }
 
 // named is the entry that has a variable's name: its declaration in a class or

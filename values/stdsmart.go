@@ -1,0 +1,271 @@
+package values
+
+import (
+	"fmt"
+	"strings"
+
+	"hdb/internal/addr"
+)
+
+// head is element i of a tuple of libstdc++: the member of its base _Head_base<i>.
+func (w *World) head(v Value, i int, depth int) (Value, bool) {
+	if depth > 2*maxDepth {
+		return Value{}, false
+	}
+	want := fmt.Sprintf("std::_Head_base<%d", i)
+	fields := v.Type.strip().Fields()
+	for k := range fields {
+		f := &fields[k]
+		if !f.Base {
+			continue
+		}
+		b := w.member(v, f)
+		if strings.HasPrefix(f.Name, want+",") || strings.HasPrefix(f.Name, want+"u") {
+			if m, ok := w.field(b, "_M_head_impl"); ok {
+				return m, true
+			}
+			return b, true
+		}
+		if strings.HasPrefix(f.Name, "std::_Tuple_impl<") {
+			if m, ok := w.head(b, i, depth+1); ok {
+				return m, true
+			}
+		}
+	}
+	return Value{}, false
+}
+
+// owned is the pointer of a unique_ptr.
+func (w *World) owned(v Value) (Value, bool) {
+	impl, ok := w.find(v, "_M_t")
+	if !ok {
+		return Value{}, false
+	}
+	if inner, ok := w.find(impl, "_M_t"); ok {
+		impl = inner
+	}
+	return w.head(impl, 0, 0)
+}
+
+func (p *formatter) stdUnique(v Value, t *Type) bool {
+	ptr, ok := p.w.owned(v)
+	elem := t.templateType("_Tp")
+	if !ok || elem == nil {
+		return false
+	}
+	p.write("std::unique_ptr<" + elem.String() + "> = {get() = ")
+	p.value(ptr)
+	p.write("}")
+	return true
+}
+
+func (p *formatter) stdShared(v Value, t *Type) bool {
+	ptr, ok := p.w.find(v, "_M_ptr")
+	pi, ok1 := p.w.find(v, "_M_refcount", "_M_pi")
+	if !ok || !ok1 {
+		return false
+	}
+	counts := "(empty)"
+	if a, err := p.w.uint(pi); err != nil {
+		return false
+	} else if a != 0 {
+		block, err := p.w.deref(pi)
+		if err != nil {
+			return false
+		}
+		use, ok := p.w.findUint(block, "_M_use_count")
+		weak, ok1 := p.w.findUint(block, "_M_weak_count")
+		if !ok || !ok1 {
+			counts = fmt.Sprintf("<error: Cannot access memory at address %#x>", a)
+		} else {
+			n, m := int32(use), int32(weak)
+			if n > 0 {
+				m--
+				counts = fmt.Sprintf("(use count %d, weak count %d)", n, m)
+			} else {
+				counts = fmt.Sprintf("(expired, weak count %d)", m)
+			}
+		}
+	}
+	elem := t.templateType("_Tp")
+	if elem == nil {
+		elem = ptr.Type.strip().Elem()
+	}
+	p.write(fmt.Sprintf("std::%s<%s> %s = {get() = ", container(t), elem, counts))
+	p.value(ptr)
+	p.write("}")
+	return true
+}
+
+func (p *formatter) stdOptional(v Value, t *Type) bool {
+	payload, ok := p.w.find(v, "_M_payload")
+	if !ok {
+		return false
+	}
+	engaged, ok := p.w.findUint(payload, "_M_engaged")
+	elem := t.templateType("_Tp")
+	if !ok || elem == nil {
+		return false
+	}
+	name := "std::optional<" + elem.String() + ">"
+	if engaged == 0 {
+		p.write(name + " [no contained value]")
+		return true
+	}
+	val, ok := p.w.find(payload, "_M_payload", "_M_value")
+	if !ok {
+		return false
+	}
+	p.write(name + " = {[contained value] = ")
+	p.value(val)
+	p.write("}")
+	return true
+}
+
+func (p *formatter) stdVariant(v Value, t *Type) bool {
+	index, ok := p.w.find(v, "_M_index")
+	u, ok1 := p.w.find(v, "_M_u")
+	if !ok || !ok1 {
+		return false
+	}
+	n, err := p.w.uint(index)
+	types := t.templatePack()
+	if err != nil {
+		return false
+	}
+	p.write(t.String())
+	if n&sizeMask(index.Type.Size()) >= uint64(len(types)) {
+		p.write(" [no contained value]")
+		return true
+	}
+	for range n {
+		if u, ok = p.w.find(u, "_M_rest"); !ok {
+			return false
+		}
+	}
+	first, ok := p.w.find(u, "_M_first", "_M_storage")
+	if !ok {
+		return false
+	}
+	p.write(fmt.Sprintf(" [index %d] = {", n))
+	p.value(first.part(types[n], 0))
+	p.write("}")
+	return true
+}
+
+func (p *formatter) stdTuple(v Value, t *Type) bool {
+	types := t.templatePack()
+	if len(types) == 0 {
+		p.write("empty std::tuple")
+		return true
+	}
+	p.write("std::tuple containing")
+	p.children(int64(len(types)), func(i int64) (string, Value, bool) {
+		m, ok := p.w.head(v, int(i), 0)
+		return fmt.Sprintf("[%d] = ", i+1), m, ok
+	})
+	return true
+}
+
+func (p *formatter) stdPair(v Value, t *Type) bool {
+	first, ok := p.w.field(v, "first")
+	second, ok1 := p.w.field(v, "second")
+	if !ok || !ok1 {
+		return false
+	}
+	p.write("{first = ")
+	p.value(first)
+	p.write(", second = ")
+	p.value(second)
+	p.write("}")
+	return true
+}
+
+// smart is the pointer in a smart pointer.
+func (w *World) smart(v Value) (Value, bool) {
+	switch container(v.Type.strip()) {
+	case "unique_ptr":
+		return w.owned(v)
+	case "shared_ptr":
+		return w.find(v, "_M_ptr")
+	case "optional":
+		if val, ok := w.find(v, "_M_payload", "_M_payload", "_M_value"); ok {
+			if a, ok := val.Addr(); ok {
+				return number(val.Type.pointerTo(), uint64(a)), true
+			}
+		}
+	}
+	return Value{}, false
+}
+
+// element is element i of a vector, string, array or deque's like; what operator[]
+// would give.
+func (w *World) element(v Value, i int64) (Value, bool) {
+	t := v.Type.strip()
+	var ptr Value
+	ok := false
+	switch container(t) {
+	case "vector":
+		ptr, ok = w.find(v, "_M_impl", "_M_start")
+	case "basic_string":
+		ptr, ok = w.find(v, "_M_dataplus", "_M_p")
+	case "basic_string_view":
+		ptr, ok = w.find(v, "_M_str")
+	default:
+		if strings.HasPrefix(t.Name, "std::array<") {
+			elems, ok := w.find(v, "_M_elems")
+			if !ok {
+				return Value{}, false
+			}
+			elem := elems.Type.strip().row()
+			return elems.part(elem, i*elem.Size()), true
+		}
+	}
+	if !ok || ptr.Type.strip().Kind != Pointer {
+		return Value{}, false
+	}
+	a, err := w.uint(ptr)
+	elem := ptr.Type.strip().Elem()
+	return memoryValue(elem, addr.Run(a)+addr.Run(i*elem.Size())), err == nil
+}
+
+// shortenStd leaves out what nobody writes in names of C++'s library: default
+// allocators, comparisons and deleters, as gdb's type printers do.
+func shortenStd(name string) string {
+	if !strings.Contains(name, "std::") {
+		return name
+	}
+	name = strings.ReplaceAll(name, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")
+	name = strings.ReplaceAll(name, "std::basic_string_view<char, std::char_traits<char> >", "std::string_view")
+	name = strings.ReplaceAll(strings.ReplaceAll(name, "std::string >", "std::string>"), "std::string_view >", "std::string_view>")
+	for _, arg := range []string{", std::allocator<", ", std::default_delete<", ", std::less<", ", std::hash<", ", std::equal_to<", ", std::char_traits<"} {
+		for range 64 {
+			i := strings.Index(name, arg)
+			if i < 0 {
+				break
+			}
+			depth, end := 0, -1
+			for j := i + len(arg) - 1; j < len(name) && end < 0; j++ {
+				switch name[j] {
+				case '<':
+					depth++
+				case '>':
+					if depth--; depth == 0 {
+						end = j + 1
+					}
+				}
+			}
+			if end < 0 {
+				return name
+			}
+			rest := strings.TrimPrefix(name[end:], " ")
+			if !strings.HasPrefix(rest, ">") {
+				rest = name[end:]
+			} else if name[i-1] == '>' {
+				rest = " " + rest
+			}
+			name = name[:i] + rest
+		}
+	}
+	return name
+}
