@@ -165,6 +165,9 @@ func markedName(f session.Frame, name string) []span {
 	if f.Inlined {
 		marks = append(marks, "[inlined]")
 	}
+	if f.Frame.Source == symbols.FromJIT && f.Line > 0 { // without a line it stands for the module
+		marks = append(marks, "[jit]")
+	}
 	if f.Signal {
 		marks = append(marks, "[signal]")
 	}

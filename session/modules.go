@@ -219,11 +219,13 @@ func (m *modules) frames(c addr.Code) []symbols.Frame {
 	if f, ok := m.names[c]; ok {
 		return f
 	}
+	mod := m.at(c.Lookup())
+	if mod == nil {
+		return m.s.jitFrames(c) // which keeps what it read until the process runs
+	}
 	var f []symbols.Frame
-	if mod := m.at(c.Lookup()); mod != nil {
-		if obj := m.object(mod); obj != nil {
-			f = lookUp(obj, mod.Bias, c)
-		}
+	if obj := m.object(mod); obj != nil {
+		f = lookUp(obj, mod.Bias, c)
 	}
 	m.names[c] = f
 	return f

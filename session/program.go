@@ -217,6 +217,8 @@ func programPath(p *inferior.Process) string {
 func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.proc = p
 	s.target.Store(p)
+	s.jit.close()
+	s.jit = newJITNames(p.PID())
 	s.started, s.held, s.stopped, s.latest = time.Now(), 0, time.Now(), 0
 	s.hits = nil
 	s.fellBack, s.said = "", map[string]bool{}
@@ -324,6 +326,7 @@ func (s *Session) forget() {
 		}
 		s.notify("%v", err)
 	}
+	s.jit.ran() // the map is whole now
 	if err := s.proc.Close(); err != nil {
 		s.notify("%v", err)
 	}
@@ -362,6 +365,7 @@ func (s *Session) Close() error {
 		errs = append(errs, s.late.close(), s.saved.Close())
 		s.saved = nil
 	}
+	s.jit.close()
 	return errors.Join(append(errs, s.mods.close())...)
 }
 
@@ -430,6 +434,8 @@ func (s *Session) execed(path string) {
 	}
 	s.prog = &program{path: path, obj: obj}
 	s.logModules(nil, s.modLog.now())
+	s.jit.close()
+	s.jit = newJITNames(s.proc.PID())
 	s.mods.reset()
 	s.mods.update(s.proc.Modules())
 	s.logModules(s.proc.Modules(), nil)

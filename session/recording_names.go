@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 
 	"hdb/capture"
@@ -89,6 +90,20 @@ func (l *moduleLog) at(c addr.Code, seq uint64) []capture.Frame {
 	return nil
 }
 
+// loggedChain is the function chain of the code as it was at event seq, or that of
+// code in no module as it is now.
+func (s *Session) loggedChain(c addr.Code, seq uint64) []capture.Frame {
+	chain := s.modLog.at(c, seq)
+	if chain == nil && !s.modLog.covers(c.Lookup()) {
+		chain = s.jitChain(c)
+	}
+	return chain
+}
+
+func (l *moduleLog) covers(pc addr.Run) bool {
+	return slices.ContainsFunc(l.all, func(m loggedModule) bool { return m.Low <= pc && pc < m.High })
+}
+
 func (l *moduleLog) chain(c addr.Code, module int) []capture.Frame {
 	m := &l.all[module]
 	if m.obj == nil {
@@ -132,7 +147,7 @@ func (e embedder) Resolve(pc addr.Run, isReturn bool, seq uint64) []capture.Fram
 	if e.s.saved != nil {
 		return e.s.savedChain(c, seq)
 	}
-	return e.s.modLog.at(c, seq)
+	return e.s.loggedChain(c, seq)
 }
 
 // SourceLine is the text of a source file.

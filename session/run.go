@@ -110,6 +110,7 @@ func (s *Session) resume() (inferior.Stop, error) {
 
 // leave forgets what was true of the last stop.
 func (s *Session) leave() {
+	s.jit.ran()
 	s.hits = nil
 	s.sel.max, s.sel.frame, s.sel.code, s.sel.stack = 0, 0, addr.Code{}, Stack{}
 	if !s.stopped.IsZero() {

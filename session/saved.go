@@ -53,6 +53,9 @@ func (s *Session) sourceStack(src capture.Source, id capture.StackID, seq uint64
 			fr := base
 			fr.Num, fr.Offset = len(out.Frames), f.Offset
 			fr.Frame = symbolsFrame(f)
+			if fr.Module == "" {
+				fr.Module = madeBy(fr.Frame.Source)
+			}
 			out.Frames = append(out.Frames, fr)
 		}
 	}
@@ -63,7 +66,7 @@ func (s *Session) recordedChain(src capture.Source, c addr.Code, seq uint64) []c
 	if s.saved != nil {
 		return s.savedChain(c, seq)
 	}
-	return s.modLog.at(c, seq)
+	return s.loggedChain(c, seq)
 }
 
 func symbolsFrame(f capture.Frame) symbols.Frame {
@@ -76,7 +79,7 @@ func symbolsFrame(f capture.Frame) symbols.Frame {
 
 // provenance is the reverse of its String.
 func provenance(word string) symbols.Provenance {
-	for p := symbols.FromNone; p <= symbols.FromDWARF; p++ {
+	for p := symbols.FromNone; p <= symbols.FromJIT; p++ {
 		if p.String() == word {
 			return p
 		}

@@ -79,6 +79,7 @@ type Session struct {
 	known     map[int32]*knownThread // threads that the probe may speak of, by TID
 	seen      seenStacks
 	modLog    moduleLog
+	jit       *jitNames                  // of this run or the last; nil before any
 	policy    map[string]inferior.Policy // handle, kept across runs
 
 	sel                  selection

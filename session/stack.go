@@ -147,6 +147,9 @@ func (s *Session) appendFrames(out []Frame, f unwind.Frame) []Frame {
 	for _, sym := range syms {
 		fr := base
 		fr.Num, fr.Frame = len(out), sym
+		if fr.Module == "" {
+			fr.Module = madeBy(sym.Source)
+		}
 		if !sym.Inlined {
 			fr.Offset = uint64(code.Addr()) - uint64(s.entry(code, sym))
 		}
@@ -160,6 +163,9 @@ func (s *Session) entry(code addr.Code, sym symbols.Frame) addr.Run {
 	if mod := s.mods.at(code.Lookup()); mod != nil {
 		return sym.Entry.Run(mod.Bias)
 	}
+	if sym.Entry != 0 {
+		return sym.Entry.Run(0) // of code that was made at run time
+	}
 	return code.Addr()
 }
 
@@ -168,7 +174,7 @@ func (s *Session) entry(code addr.Code, sym symbols.Frame) addr.Run {
 func isOwn(f Frame) bool { return !f.Inlined && isOwnCode(f) }
 
 func isOwnCode(f Frame) bool {
-	return f.Line != 0 && f.Frame.Source == symbols.FromDWARF && !runtimeModule(f.Path) && !systemSource(f.File)
+	return f.Line != 0 && (f.Frame.Source == symbols.FromDWARF || f.Frame.Source == symbols.FromJIT) && !runtimeModule(f.Path) && !systemSource(f.File)
 }
 
 // DefaultWrappers is what Settings.Wrappers is at first. A dealloc is none: it frees

@@ -104,10 +104,12 @@ const (
 	FromSymtab
 	FromPclntab
 	FromDWARF
+	FromPerfMap // a /tmp/perf-PID.map, written by whoever made the code
+	FromJIT     // an ELF image in memory, made by whoever made the code
 )
 
 func (p Provenance) String() string {
-	return [...]string{"none", "dynsym", "minidebuginfo", "symtab", "pclntab", "dwarf"}[p]
+	return [...]string{"none", "dynsym", "minidebuginfo", "symtab", "pclntab", "dwarf", "perf map", "jit"}[p]
 }
 
 // Language is the source language of a unit (DW_AT_language).

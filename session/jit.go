@@ -1,0 +1,218 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/symbols"
+)
+
+// jitNames names code that lies in no file: by the list of a runtime that speaks
+// gdb's JIT interface, or by the map that one writes for perf. Both are read when
+// such code has to be named, again after the process ran. What was read stays when
+// the process is gone, for the stacks that it left.
+type jitNames struct {
+	mu     sync.Mutex
+	stale  bool // the process ran since the list was read
+	images map[symbols.JITEntry]*symbols.JITImage
+	order  []symbols.JITEntry // as the process has them
+	desc   []addr.Run         // descriptors of the modules,
+	mods   int                // as many as there were then
+
+	paths []string // where the map may be
+	owner uint32   // of the process
+	read  mapStamp
+	perf  *symbols.PerfMap
+}
+
+// mapStamp tells when a map has changed.
+type mapStamp struct {
+	path string
+	size int64
+	mod  time.Time
+}
+
+// newJITNames prepares for the process pid. Its map is named by the number that it
+// has for itself, and is in its own /tmp.
+func newJITNames(pid int) *jitNames {
+	j := &jitNames{stale: true, images: map[symbols.JITEntry]*symbols.JITImage{}}
+	if st, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+			j.owner = sys.Uid
+		}
+	}
+	own := fmt.Sprint(pid)
+	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
+		if found := innerPID.FindSubmatch(status); found != nil {
+			fields := strings.Fields(string(found[1]))
+			own = fields[len(fields)-1]
+		}
+	}
+	name := "perf-" + own + ".map"
+	j.paths = []string{fmt.Sprintf("/proc/%d/root/tmp/%s", pid, name)}
+	here, hereErr := os.Readlink("/proc/self/ns/mnt")
+	there, thereErr := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+	if hereErr == nil && thereErr == nil && here == there { // it is there when the process is gone, too
+		j.paths = append(j.paths, filepath.Join("/tmp", name))
+	}
+	return j
+}
+
+// innerPID is the numbers of a process in the namespaces that it is in, the
+// innermost last (proc(5)).
+var innerPID = regexp.MustCompile(`(?m)^NSpid:((?:\s+[0-9]+)+)$`)
+
+func (j *jitNames) ran() {
+	if j != nil {
+		j.mu.Lock()
+		j.stale = true
+		j.mu.Unlock()
+	}
+}
+
+// frames names code that is in no module.
+func (s *Session) jitFrames(c addr.Code) []symbols.Frame {
+	j := s.jit
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.stale {
+		j.stale = false
+		j.readImages(s)
+		j.readMap()
+	}
+	pc := c.Lookup()
+	for _, e := range j.order {
+		if img := j.images[e]; img != nil {
+			if frames := img.Lookup(pc); frames != nil {
+				return frames
+			}
+		}
+	}
+	if j.perf != nil {
+		if f, ok := j.perf.Lookup(pc); ok {
+			return []symbols.Frame{f}
+		}
+	}
+	return nil
+}
+
+// readImages follows the lists of all modules that have one.
+func (j *jitNames) readImages(s *Session) {
+	if s.proc == nil {
+		return
+	}
+	if n := len(s.mods.list); n != j.mods {
+		j.mods, j.desc = n, nil
+		for _, mod := range s.mods.list {
+			obj := s.mods.object(mod)
+			if obj == nil {
+				continue
+			}
+			if sym, ok := obj.Symbol(symbols.JITDescriptor); ok && sym.Defined {
+				j.desc = append(j.desc, sym.Addr.Run(mod.Bias))
+			}
+		}
+	}
+	known := j.order
+	j.order = nil
+	failed := 0
+	for _, at := range j.desc {
+		list, err := symbols.ReadJITList(s.proc, at)
+		if err != nil && len(list) == 0 {
+			failed++ // a copy of the variable that nobody uses, or the process has gone
+			continue
+		}
+		for _, e := range list {
+			if _, ok := j.images[e]; !ok {
+				j.images[e] = readJITImage(s, e)
+			}
+			j.order = append(j.order, e)
+		}
+	}
+	if failed == len(j.desc) {
+		j.order = known
+	}
+}
+
+func readJITImage(s *Session, e symbols.JITEntry) *symbols.JITImage {
+	image := make([]byte, e.Size)
+	if _, err := s.proc.ReadAt(image, int64(e.Addr)); err != nil {
+		return nil
+	}
+	img, err := symbols.ReadJITImage(image, symbols.Config{})
+	if err != nil {
+		return nil
+	}
+	return img
+}
+
+// readMap reads the map if it is there and has changed. It must be a file of the
+// process's owner or of root: anybody can write into /tmp.
+func (j *jitNames) readMap() {
+	for _, path := range j.paths {
+		st, err := os.Lstat(path)
+		if err != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		if own, ok := st.Sys().(*syscall.Stat_t); ok && own.Uid != 0 && own.Uid != j.owner && int(own.Uid) != os.Geteuid() {
+			continue
+		}
+		stamp := mapStamp{path, st.Size(), st.ModTime()}
+		if stamp.size == j.read.size && stamp.mod.Equal(j.read.mod) {
+			return
+		}
+		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // a pipe may have taken its place
+		if err != nil {
+			continue
+		}
+		m, err := symbols.ReadPerfMap(f)
+		f.Close()
+		if err == nil {
+			j.perf, j.read = m, stamp
+		}
+		return
+	}
+}
+
+func (j *jitNames) close() {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, img := range j.images {
+		if img != nil {
+			img.Close()
+		}
+	}
+	j.images, j.order = map[symbols.JITEntry]*symbols.JITImage{}, nil
+}
+
+// jitChain is jitFrames for a recorded stack. Code may have moved since: what is at
+// the address now, or was when the process ended, is what can be said.
+func (s *Session) jitChain(c addr.Code) []capture.Frame {
+	var chain []capture.Frame
+	for _, f := range s.jitFrames(c) {
+		chain = append(chain, captureFrame(f, c, 0))
+	}
+	return chain
+}
+
+// madeBy is what stands for the module of code that is in none.
+func madeBy(p symbols.Provenance) string {
+	if p == symbols.FromPerfMap || p == symbols.FromJIT {
+		return p.String()
+	}
+	return ""
+}

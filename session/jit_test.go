@@ -1,0 +1,110 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hdb/internal/addr"
+	"hdb/symbols"
+)
+
+// TestJITInterfaceAsGdb stops in code that LLVM's interpreter made, in either of its
+// ways, and compares the frame with gdb's.
+func TestJITInterfaceAsGdb(t *testing.T) {
+	const source = "int triple(int x) { return x * 3; }\nint main(void)\n{\n\tvolatile int sum = triple(2);\n\t__builtin_trap();\n\treturn sum;\n}\n"
+	for _, kind := range []string{"mcjit", "orc"} {
+		t.Run(kind, func(t *testing.T) {
+			s := open(t, "basic")
+			dir := t.TempDir()
+			src, code := filepath.Join(dir, "made.c"), filepath.Join(dir, "made.ll")
+			if err := os.WriteFile(src, []byte(source), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			run(t, "clang", "-g", "-O0", "-S", "-emit-llvm", src, "-o", code)
+			lli := strings.TrimSpace(run(t, "sh", "-c", "command -v lli"))
+			gdb := run(t, "gdb", "-q", "-batch", "-nx", "-ex", "run --jit-kind="+kind+" "+code, "-ex", "bt 1", lli)
+			want := regexp.MustCompile(`#0 +(?:0x[0-9a-f]+ in )?(\w+) \(.*\) at (\S+):(\d+)`).FindStringSubmatch(gdb)
+			if want == nil {
+				t.Fatalf("gdb says\n%s", gdb)
+			}
+			if _, err := s.Load(lli); err != nil {
+				t.Fatal(err)
+			}
+			args := "--jit-kind=" + kind + " " + code
+			must(t)(s.Run(&args))
+			f, err := s.SelectedFrame()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := path([]Frame{f}); got != want[1]+":"+want[3] || f.File != want[2] || f.Frame.Source != symbols.FromJIT || f.Module != "jit" || f.Offset == 0 {
+				t.Errorf("%s of %s, gdb says %s:%s of %s; %+v", got, f.File, want[1], want[3], want[2], f)
+			}
+			if _, err := s.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			if frames := s.jitFrames(f.Code); len(frames) == 0 || frames[0].Function != "main" {
+				t.Errorf("when the process is gone: %+v", frames)
+			}
+		})
+	}
+}
+
+// TestHostilePerfMaps must neither hang nor follow links.
+func TestHostilePerfMaps(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte("1000 100 secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, prepare := range map[string]func(string) error{
+		"fifo":    func(p string) error { return syscall.Mkfifo(p, 0o666) },
+		"link":    func(p string) error { return os.Symlink(secret, p) },
+		"folder":  func(p string) error { return os.Mkdir(p, 0o755) },
+		"device":  func(p string) error { return os.Symlink("/dev/zero", p) },
+		"missing": func(string) error { return nil },
+		"foreign": func(p string) error {
+			if err := os.WriteFile(p, []byte("1000 100 foreign\n"), 0o644); err != nil || os.Geteuid() != 0 {
+				return err
+			}
+			return os.Chown(p, 12345, 12345)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, name)
+			if err := prepare(path); err != nil {
+				t.Fatal(err)
+			}
+			if name == "foreign" && os.Geteuid() != 0 {
+				return // nobody else can give files away
+			}
+			j := newJITNames(os.Getpid())
+			j.paths = []string{path}
+			j.readMap()
+			if j.perf != nil {
+				t.Errorf("read: %d codes", j.perf.Len())
+			}
+		})
+	}
+	j := newJITNames(os.Getpid())
+	if len(j.paths) != 2 || !strings.HasPrefix(j.paths[1], "/tmp/perf-") {
+		t.Errorf("paths %v", j.paths)
+	}
+	j.paths = []string{secret}
+	for range 2 {
+		j.readMap()
+		if f, ok := j.perf.Lookup(addr.Run(0x1000)); !ok || f.Function != "secret" {
+			t.Errorf("own map: %+v", f)
+		}
+	}
+	if err := os.WriteFile(secret, []byte("1000 100 secret\n1000 100 moved here\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j.readMap()
+	if f, _ := j.perf.Lookup(addr.Run(0x1000)); f.Function != "moved here" {
+		t.Errorf("after a change: %+v", f)
+	}
+}

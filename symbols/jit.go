@@ -1,0 +1,172 @@
+package symbols
+
+import (
+	"bytes"
+	delf "debug/elf"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"hdb/internal/addr"
+)
+
+// Bounds of what a program says through the interface: a list in its memory, which
+// may be damaged or made up.
+const (
+	maxJITEntries = 10_000
+	maxJITImage   = 64 << 20  // bytes of one image
+	maxJITBytes   = 256 << 20 // of all images
+	maxJITSymbols = 1 << 18   // of one image
+)
+
+// JITDescriptor is the variable at which gdb's interface for code that is made at
+// run time begins (gdb manual, "JIT Compilation Interface").
+const JITDescriptor = "__jit_debug_descriptor"
+
+// A JITEntry is an ELF image in the memory of a process.
+type JITEntry struct {
+	Addr addr.Run
+	Size uint64
+}
+
+// ReadJITList reads the list of images of the descriptor at the address.
+func ReadJITList(mem io.ReaderAt, descriptor addr.Run) ([]JITEntry, error) {
+	// struct jit_descriptor: version, action_flag uint32; relevant_entry, first_entry.
+	var d [24]byte
+	if _, err := mem.ReadAt(d[:], int64(descriptor)); err != nil {
+		return nil, fmt.Errorf("%s: %w", JITDescriptor, err)
+	}
+	if v := binary.LittleEndian.Uint32(d[:]); v != 1 {
+		return nil, fmt.Errorf("%s: version %d, not 1", JITDescriptor, v)
+	}
+	var list []JITEntry
+	seen := map[uint64]bool{}
+	total := uint64(0)
+	for at := binary.LittleEndian.Uint64(d[16:]); at != 0; {
+		if seen[at] {
+			return list, fmt.Errorf("%s: the list is a circle", JITDescriptor)
+		}
+		if len(seen) == maxJITEntries {
+			return list, fmt.Errorf("%s: more than %d images", JITDescriptor, maxJITEntries)
+		}
+		seen[at] = true
+		// struct jit_code_entry: next_entry, prev_entry, symfile_addr, symfile_size.
+		var e [32]byte
+		if _, err := mem.ReadAt(e[:], int64(at)); err != nil {
+			return list, fmt.Errorf("%s: entry at %#x: %w", JITDescriptor, at, err)
+		}
+		at = binary.LittleEndian.Uint64(e[:])
+		image := JITEntry{addr.Run(binary.LittleEndian.Uint64(e[16:])), binary.LittleEndian.Uint64(e[24:])}
+		if image.Size == 0 || image.Size > maxJITImage || total+image.Size > maxJITBytes {
+			continue // no more than is reasonable is read
+		}
+		total += image.Size
+		list = append(list, image)
+	}
+	return list, nil
+}
+
+// A JITImage is an ELF image that a program made for code that it made. Its
+// addresses are those of the process: section headers say where code lies.
+type JITImage struct {
+	ranges []Range
+	syms   []jitSymbol // ascending
+	obj    *Object     // for DWARF, nil without
+}
+
+type jitSymbol struct {
+	low, high addr.File
+	name      string
+}
+
+// ReadJITImage parses an image.
+func ReadJITImage(image []byte, cfg Config) (*JITImage, error) {
+	f, err := delf.NewFile(bytes.NewReader(image))
+	if err != nil {
+		return nil, fmt.Errorf("image in memory: %w", err)
+	}
+	defer f.Close()
+	if f.Machine != delf.EM_X86_64 || f.Class != delf.ELFCLASS64 {
+		return nil, errors.New("image in memory: not for x86-64")
+	}
+	j := &JITImage{}
+	for _, s := range f.Sections {
+		if s.Flags&delf.SHF_EXECINSTR != 0 && s.Addr != 0 && s.Size < maxJITImage {
+			j.ranges = append(j.ranges, Range{addr.File(s.Addr), addr.File(s.Addr + s.Size)})
+		}
+	}
+	if len(j.ranges) == 0 {
+		return nil, errors.New("image in memory: no code in it")
+	}
+	symbols, err := f.Symbols()
+	if err != nil && !errors.Is(err, delf.ErrNoSymbols) {
+		return nil, fmt.Errorf("image in memory: %w", err)
+	}
+	for _, s := range symbols[:min(len(symbols), maxJITSymbols)] {
+		if delf.ST_TYPE(s.Info) != delf.STT_FUNC || int(s.Section) >= len(f.Sections) {
+			continue
+		}
+		low := s.Value
+		if f.Type == delf.ET_REL {
+			low += f.Sections[s.Section].Addr
+		}
+		if j.Contains(addr.File(low)) {
+			j.syms = append(j.syms, jitSymbol{addr.File(low), addr.File(low + max(s.Size, 1)), s.Name})
+		}
+	}
+	slices.SortFunc(j.syms, func(a, b jitSymbol) int { return int(int64(a.low - b.low)) })
+	if f.Section(".debug_info") != nil {
+		cfg.Cache = nil // another image has this address tomorrow
+		linked := placed(image, f, symbols)
+		if obj, err := OpenReaderAt("[jit]", bytes.NewReader(linked), int64(len(linked)), cfg); err == nil {
+			j.obj = obj
+		}
+	}
+	return j, nil
+}
+
+// Contains tells whether the image has the code at a.
+func (j *JITImage) Contains(a addr.File) bool {
+	return slices.ContainsFunc(j.ranges, func(r Range) bool { return r.Contains(a) })
+}
+
+// Lookup names the code at pc and those it was inlined into, as Object.Lookup.
+// Entries are addresses of the process.
+func (j *JITImage) Lookup(pc addr.Run) []Frame {
+	a := addr.File(pc)
+	if !j.Contains(a) {
+		return nil
+	}
+	if j.obj != nil {
+		if frames := j.obj.Lookup(a); len(frames) > 0 && frames[len(frames)-1].Source == FromDWARF {
+			for i := range frames {
+				frames[i].Source = FromJIT
+			}
+			return frames
+		}
+	}
+	i, found := slices.BinarySearchFunc(j.syms, a, func(s jitSymbol, a addr.File) int {
+		switch {
+		case s.high <= a:
+			return -1
+		case s.low > a:
+			return 1
+		}
+		return 0
+	})
+	if !found {
+		return []Frame{{Source: FromJIT}}
+	}
+	s := j.syms[i]
+	return []Frame{{Function: Demangle(s.name), Linkage: linkageOf(s.name), Entry: s.low, Source: FromJIT}}
+}
+
+// Close releases what Lookup reads.
+func (j *JITImage) Close() error {
+	if j.obj == nil {
+		return nil
+	}
+	return j.obj.Close()
+}
