@@ -41,9 +41,10 @@ type Debuginfod struct {
 	wanted  map[Download]string // in mode ask: what was asked for
 	states  map[Download]*download
 	running int
-	summary [2]int // files that arrived and failed since there were none under way
-	last    error  // of those that failed
-	arrived bool   // something is here that modules were opened without
+	summary [2]int   // files that arrived and failed since there were none under way
+	came    Download // the last that arrived
+	last    error    // of those that failed
+	arrived bool     // something is here that modules were opened without
 }
 
 // A Download names a file: debug info, or a source when File is set.
@@ -250,9 +251,10 @@ func (d *Debuginfod) finish(what Download, st *download, path string, err error)
 	switch {
 	case err == nil:
 		d.summary[0]++
-		d.arrived = true
+		d.arrived, d.came = true, what
 	case errors.Is(err, context.Canceled):
 		delete(d.states, what) // when it is wanted again, it begins again
+	case errors.Is(err, debuginfod.ErrNotFound): // as usual; `info debuginfod` tells
 	default:
 		d.summary[1]++
 		d.last = err
@@ -275,7 +277,7 @@ func (d *Debuginfod) sum() string {
 	switch {
 	case came > 0 && d.wait:
 	case came == 1:
-		parts = append(parts, "a file has arrived: the next stop uses it, or `symbols refresh` now")
+		parts = append(parts, d.came.String()+" has arrived: the next stop uses it, or `symbols refresh` now")
 	case came > 1:
 		parts = append(parts, fmt.Sprintf("%d files have arrived: the next stop uses them, or `symbols refresh` now", came))
 	}
