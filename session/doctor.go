@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"hdb/capture"
 	"hdb/inferior"
@@ -113,7 +114,9 @@ func (s *Session) CheckProcess(pid int) (Checkup, error) {
 			d.obj, d.Err = s.readVDSO(pid, m)
 		} else {
 			d.Path = m.Openable(pid)
-			d.obj, d.Err = s.mods.open(d.Path)
+			if d.Err = sameInode(d.Path, pid, m); d.Err == nil {
+				d.obj, d.Err = s.mods.open(d.Path)
+			}
 		}
 		if errors.Is(d.Err, symbols.ErrNotELF) {
 			continue // code that a program maps from a file of its own kind
@@ -125,6 +128,19 @@ func (s *Session) CheckProcess(pid int) (Checkup, error) {
 	}
 	c.finish(s.remedies(c.Modules))
 	return c, nil
+}
+
+// sameInode sees to it that the file is the one that is mapped. Another one in its
+// place would be told about instead.
+func sameInode(path string, pid int, m inferior.Mapping) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Ino != m.Inode {
+		return fmt.Errorf("%s: replaced since process %d began, and what it was cannot be opened: root may, through /proc/%d/map_files", path, pid, pid)
+	}
+	return nil
 }
 
 // readVDSO reads the kernel's library out of a process. Its object stays open as long

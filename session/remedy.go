@@ -142,7 +142,7 @@ func (r *remedies) one(d *Diagnosis, owner string) {
 	case d.Err != nil && d.BuildID != "":
 		add("get the file with build ID %s: put it beside the capture, or set sysroot", d.BuildID)
 	case d.Err != nil:
-		add("make the file readable, or set sysroot")
+		add("make the file readable, be root, or set sysroot")
 		return
 	case d.MissingDwo > 0:
 		add("keep the .dwo files where the compiler wrote them (%s), or put them together: dwp -e %s -o %s.dwp", d.FirstDwo, d.Path, d.Path)

@@ -143,9 +143,9 @@ func TestDebugLinkByName(t *testing.T) {
 	}
 }
 
-// TestSupplementary follows DWARF 5's .debug_sup, and finds the common file by its
+// TestDebugSup follows DWARF 5's .debug_sup, and finds the common file by its
 // name in .dwz of a debug directory.
-func TestSupplementary(t *testing.T) {
+func TestDebugSup(t *testing.T) {
 	dir := t.TempDir()
 	var progs []string
 	for i, v := range []string{"g++ -g -O2 mix.cc", "g++ -g -O0 mix.cc"} {
@@ -220,5 +220,37 @@ func TestFetch(t *testing.T) {
 	info = open(t, prog, symbols.Config{Fetch: &fakeServer{}}).Info()
 	if last := info.Attempts[len(info.Attempts)-1]; last.Why != "no server has it" {
 		t.Errorf("attempts %+v", info.Attempts)
+	}
+}
+
+// TestStripped finds what other tools split off or compress, and answers as the whole
+// program does.
+func TestStripped(t *testing.T) {
+	whole := open(t, build(t, "gcc -g -O2 inline.c"), symbols.Config{})
+	for _, c := range []struct {
+		name     string
+		tool     []string // PROG is the copy of the program
+		separate bool
+	}{
+		{"eu-strip", []string{"eu-strip", "-f", "PROG.debug", "PROG"}, true},
+		{"eu-strip with comments", []string{"eu-strip", "--remove-comment", "-f", "PROG.debug", "PROG"}, true},
+		{"zdebug", []string{"objcopy", "--compress-debug-sections=zlib-gnu", "PROG"}, false},
+		{"zlib", []string{"objcopy", "--compress-debug-sections=zlib", "PROG"}, false},
+	} {
+		prog := filepath.Join(t.TempDir(), "prog")
+		run(t, "cp", whole.Path(), prog)
+		for i, w := range c.tool {
+			c.tool[i] = strings.Replace(w, "PROG", prog, 1)
+		}
+		run(t, c.tool[0], c.tool[1:]...)
+		o := open(t, prog, symbols.Config{})
+		if info := o.Info(); info.Debug != symbols.DebugDWARF || info.Problem != "" || (info.DebugFile == prog+".debug") != c.separate {
+			t.Errorf("%s: info %+v", c.name, info)
+		}
+		for _, a := range codeAddresses(whole, 300) {
+			if got, want := o.Lookup(a), whole.Lookup(a); !slices.Equal(got, want) {
+				t.Fatalf("%s: %v: %+v\nwhole %+v", c.name, a, got, want)
+			}
+		}
 	}
 }

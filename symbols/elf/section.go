@@ -211,6 +211,9 @@ func (f *File) IsGo() bool {
 	return false
 }
 
+// maxPath bounds the paths that a file names, as the kernel does (PATH_MAX).
+const maxPath = 4096
+
 // DebugLink is the contents of .gnu_debuglink: the base name of the debug file
 // and the CRC32 of its bytes.
 func (f *File) DebugLink() (name string, crc uint32, ok bool) {
@@ -220,7 +223,7 @@ func (f *File) DebugLink() (name string, crc uint32, ok bool) {
 	}
 	name = cstring(b)
 	at := (len(name) + 1 + 3) &^ 3
-	if name == "" || at+4 > len(b) || strings.ContainsRune(name, '/') {
+	if name == "" || len(name) > maxPath || at+4 > len(b) || strings.ContainsRune(name, '/') {
 		return "", 0, false
 	}
 	return name, binary.LittleEndian.Uint32(b[at:]), true
@@ -238,7 +241,7 @@ func (f *File) AltLink() (path, buildID string, ok bool) {
 		return path, buildID, ok && !is && path != ""
 	}
 	path = cstring(b)
-	if path == "" || len(path)+1 > len(b) {
+	if path == "" || len(path) > maxPath || len(path)+1 > len(b) || len(b)-len(path) > 65 {
 		return "", "", false
 	}
 	return path, hex.EncodeToString(b[len(path)+1:]), true
@@ -266,7 +269,7 @@ func (f *File) supplementary() (path, id string, is, ok bool) {
 	}
 	is, b = b[2] == 1, b[3:]
 	path = cstring(b)
-	if len(path)+1 > len(b) {
+	if len(path) > maxPath || len(path)+1 > len(b) {
 		return "", "", false, false
 	}
 	b = b[len(path)+1:]
