@@ -400,6 +400,14 @@ func (s *Session) fetcher() symbols.Fetcher {
 	return s.Debuginfod
 }
 
+// fetched is a server's debug file with that build ID, "" when there is nobody to ask.
+func (s *Session) fetched(id string) (string, error) {
+	if s.fetcher() == nil || id == "" {
+		return "", nil
+	}
+	return s.Debuginfod.DebugInfo(id)
+}
+
 // useArrived has modules opened again for which debug info came, at a stop.
 func (s *Session) useArrived() {
 	if !s.Debuginfod.takeArrived() {

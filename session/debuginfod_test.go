@@ -226,3 +226,34 @@ func TestDebuginfodInterrupted(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestDebuginfodNamesCapture opens a capture where the program is no more.
+func TestDebuginfodNamesCapture(t *testing.T) {
+	r := newRemote(t)
+	r.open()
+	maker, _ := r.visit(t, true, DebuginfodOff)
+	bare := recordedCapture(t, maker, r.prog)
+	if err := os.Remove(r.prog); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := reader(t, bare)
+	if got := stackOf(t, s); strings.Contains(got, "other_place") {
+		t.Fatalf("has names already: %s", got)
+	}
+	s.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: t.TempDir(), Timeout: 20 * time.Second}, true)
+	s.SetDebuginfod(DebuginfodOn)
+	if got := stackOf(t, s); !strings.Contains(got, "other_place") {
+		t.Errorf("with the server: %s", got)
+	}
+	st, err := s.Stack(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range st.Frames {
+		if f.Function == "other_place" {
+			if src, err := s.Source(f.File); err != nil || src.Last() < 30 {
+				t.Errorf("source: %v", err)
+			}
+		}
+	}
+}

@@ -88,14 +88,22 @@ func (s *Session) findModule(m capture.Module) (*symbols.Object, error) {
 			refused = err
 		}
 	}
-	if refused != nil {
+	obj, err := s.mods.openFetched(m.BuildID)
+	switch {
+	case err == nil && obj != nil:
+		return obj, nil
+	case refused != nil:
 		return nil, refused
 	}
 	what := "file"
 	if m.BuildID != "" {
 		what = "file with build ID " + m.BuildID
 	}
-	return nil, fmt.Errorf("%s: no such %s (looked at %s)", savedName(m), what, strings.Join(paths, ", "))
+	missing := fmt.Errorf("%s: no such %s (looked at %s)", savedName(m), what, strings.Join(paths, ", "))
+	if err != nil {
+		missing = fmt.Errorf("%w; %w", missing, err)
+	}
+	return nil, missing
 }
 
 // procPath is how a file of another mount namespace was opened.

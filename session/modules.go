@@ -186,7 +186,22 @@ func (m *modules) openByID(id string) *symbols.Object {
 			return obj
 		}
 	}
+	if path, err := m.s.fetched(id); err == nil && path != "" {
+		if obj, err := m.open(path); err == nil && obj.BuildID() == id {
+			return obj
+		}
+	}
 	return nil
+}
+
+// openFetched opens a server's debug file with that build ID; nil without an error when
+// there is nobody to ask. The caller closes it.
+func (m *modules) openFetched(id string) (*symbols.Object, error) {
+	path, err := m.s.fetched(id)
+	if err != nil || path == "" {
+		return nil, err
+	}
+	return symbols.Open(path, m.config()) // the client has compared the build ID
 }
 
 func (m *modules) config() symbols.Config {
