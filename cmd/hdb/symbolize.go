@@ -337,6 +337,7 @@ type question struct {
 	at     uint64    // as it was asked
 	file   addr.File // in the module
 	module int32     // in modules, -1 none
+	unit   int32     // of the module's DWARF, when the order of units matters
 }
 
 // maxBatch bounds the questions that are answered side by side.

@@ -18,7 +18,7 @@ import (
 	"hdb/symbols"
 )
 
-// Questions are answered in the order of their files and addresses, by as many
+// Questions are answered in the order of their files, units and addresses, by as many
 // goroutines as there are processors: neighbours need the same tables. phase
 // questions are answered before the tables behind may be forgotten, share at a time
 // by one goroutine.
@@ -31,13 +31,24 @@ const (
 
 // answer writes the answers in the order of the questions.
 func (s *symbolizer) answer(w *bufio.Writer, batch []question) error {
+	if s.whole {
+		s.findUnits(batch)
+	}
 	order := make([]int32, len(batch))
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(a, b int32) int {
 		p, q := &batch[a], &batch[b]
-		return cmp.Or(cmp.Compare(p.module, q.module), cmp.Compare(p.file, q.file), cmp.Compare(p.at, q.at))
+		switch { // cmp.Or would compare all
+		case p.module != q.module:
+			return cmp.Compare(p.module, q.module)
+		case p.unit != q.unit:
+			return cmp.Compare(p.unit, q.unit)
+		case p.file != q.file:
+			return cmp.Compare(p.file, q.file)
+		}
+		return cmp.Compare(p.at, q.at)
 	})
 	answers := make([][]byte, len(batch))
 	for begin := 0; begin < len(order); begin += phase {
@@ -60,6 +71,20 @@ func (s *symbolizer) answer(w *bufio.Writer, batch []question) error {
 	return nil
 }
 
+// findUnits prepares an order in which the tables of a unit are needed once: its code
+// may lie here and there, as that of cold paths does.
+func (s *symbolizer) findUnits(batch []question) {
+	for i := range batch {
+		q := &batch[i]
+		if q.module < 0 {
+			continue
+		}
+		if obj, ok := s.modules[q.module].obj.(*symbols.Object); ok {
+			q.unit = int32(obj.Unit(q.file))
+		}
+	}
+}
+
 // forget drops what was derived for addresses of modules that do not come again.
 func (s *symbolizer) forget(first, last int32) {
 	for n := max(first, 0); n <= last; n++ {
@@ -70,35 +95,45 @@ func (s *symbolizer) forget(first, last int32) {
 }
 
 func (s *symbolizer) answerPhase(batch []question, order []int32, answers [][]byte) {
+	shares := (len(order) + share - 1) / share
+	workers := min(runtime.GOMAXPROCS(0), shares)
+	// Each goroutine begins at another part: neighbours wait for the same tables.
+	each := (shares + workers - 1) / workers
 	var next atomic.Int64
 	work := func() {
 		r := renderer{symbolizeOptions: s.symbolizeOptions, cleaned: map[string]string{}}
 		for {
-			begin := int(next.Add(share)) - share
-			if begin >= len(order) {
+			n := int(next.Add(1)) - 1
+			if n >= each*workers {
 				return
 			}
-			text := make([]byte, 0, share*answerSize)
-			var last question
-			var lastText []byte
-			for k, i := range order[begin:min(begin+share, len(order))] {
-				q := batch[i]
-				if k == 0 || q != last {
-					from := len(text)
-					text = r.render(text, s.chain(q), q.at)
-					last, lastText = q, text[from:len(text):len(text)]
-				}
-				answers[i] = lastText
+			if begin := (n%workers*each + n/workers) * share; begin < len(order) {
+				s.answerShare(&r, batch, order[begin:min(begin+share, len(order))], answers)
 			}
 		}
 	}
-	workers := min(runtime.GOMAXPROCS(0), (len(order)+share-1)/share)
 	var wg sync.WaitGroup
 	for range workers - 1 {
 		wg.Go(work)
 	}
 	work()
 	wg.Wait()
+}
+
+// answerShare renders the answers to some questions; the same question follows itself.
+func (s *symbolizer) answerShare(r *renderer, batch []question, order []int32, answers [][]byte) {
+	text := make([]byte, 0, share*answerSize)
+	var last question
+	var lastText []byte
+	for k, i := range order {
+		q := batch[i]
+		if k == 0 || q != last {
+			from := len(text)
+			text = r.render(text, s.chain(q), q.at)
+			last, lastText = q, text[from:len(text):len(text)]
+		}
+		answers[i] = lastText
+	}
 }
 
 // chain is what is known of a question: functions, or the name of data.

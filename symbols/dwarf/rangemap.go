@@ -23,7 +23,15 @@ type RangeMap struct {
 // wins, then the shorter one, then the deeper one. It reorders spans.
 func NewRangeMap(spans []Span) *RangeMap {
 	slices.SortFunc(spans, func(a, b Span) int {
-		return cmp.Or(cmp.Compare(a.Low, b.Low), cmp.Compare(b.High, a.High), cmp.Compare(a.Depth, b.Depth), cmp.Compare(a.ID, b.ID))
+		switch { // cmp.Or would compare all
+		case a.Low != b.Low:
+			return cmp.Compare(a.Low, b.Low)
+		case a.High != b.High:
+			return cmp.Compare(b.High, a.High)
+		case a.Depth != b.Depth:
+			return cmp.Compare(a.Depth, b.Depth)
+		}
+		return cmp.Compare(a.ID, b.ID)
 	})
 	m := &RangeMap{}
 	var open []Span
