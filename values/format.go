@@ -326,10 +326,14 @@ func (p *formatter) array(v Value, t *Type) {
 			return
 		}
 	}
+	open, end := "{", "}"
+	if t.isRust() {
+		open, end = "[", "]"
+	}
 	p.depth++
-	p.write("{")
+	p.write(open)
 	p.sequence(n, func(i int64) Value { return v.part(elem, i*size) })
-	p.write("}")
+	p.write(end)
 	p.depth--
 }
 

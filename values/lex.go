@@ -58,7 +58,7 @@ func lex(s string) ([]token, error) {
 			}
 			out = append(out, token{tokName, s[start:i], start})
 			continue
-		case c >= '0' && c <= '9' || c == '.' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9':
+		case c >= '0' && c <= '9' || c == '.' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9' && !endsOperand(out):
 			hex := strings.HasPrefix(s[i:], "0x") || strings.HasPrefix(s[i:], "0X")
 			for i < len(s) && (nameByte(s[i]) || s[i] == '.' || !hex && (s[i] == '+' || s[i] == '-') && (s[i-1] == 'e' || s[i-1] == 'E')) {
 				i++
@@ -99,6 +99,15 @@ func lex(s string) ([]token, error) {
 		}
 	}
 	return append(out, token{kind: tokEnd, pos: len(s)}), nil
+}
+
+// endsOperand reports whether a . that follows is that of a member: Rust's tuple.0.
+func endsOperand(toks []token) bool {
+	if len(toks) == 0 {
+		return false
+	}
+	t := toks[len(toks)-1]
+	return t.kind == tokName || t.kind == tokDollar || t.kind == tokOp && (t.text == ")" || t.text == "]")
 }
 
 // unquote reads a literal in quotes and how many bytes it took.

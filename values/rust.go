@@ -50,6 +50,7 @@ func (t *Type) rustText(indent int) string {
 	var b strings.Builder
 	t.read()
 	if t.parts != nil {
+		pad = strings.Repeat(" ", 2*(indent+1)) // gdb's
 		b.WriteString("enum " + t.Name + " {\n")
 		for _, v := range t.parts.variants {
 			if !v.hasPayload {
@@ -127,10 +128,12 @@ func (p *formatter) rustStruct(v Value, t *Type) {
 		p.rustEnum(v, t)
 		return
 	}
-	p.rustMembers(v, t, strings.TrimSpace(t.Name))
+	p.rustMembers(v, t, strings.TrimSpace(t.Name), " ")
 }
 
-func (p *formatter) rustMembers(v Value, t *Type, name string) {
+// rustMembers writes Name {x: 1} or Name (1); gdb has no blank behind the name of a
+// variant.
+func (p *formatter) rustMembers(v Value, t *Type, name, blank string) {
 	fields := t.Fields()
 	tuple := isTuple(t)
 	if strings.HasPrefix(name, "(") {
@@ -144,10 +147,12 @@ func (p *formatter) rustMembers(v Value, t *Type, name string) {
 		return
 	}
 	switch {
+	case tuple && name != "":
+		p.write(blank + "(")
 	case tuple:
 		p.write("(")
 	case name != "":
-		p.write(" {")
+		p.write(blank + "{")
 	default:
 		p.write("{")
 	}
@@ -208,7 +213,7 @@ func (p *formatter) rustEnum(v Value, t *Type) {
 	case !x.hasPayload:
 		p.write(t.Name)
 	default:
-		p.rustMembers(p.w.member(v, &x.member), x.member.Type.strip(), t.Name+"::"+x.member.Name)
+		p.rustMembers(p.w.member(v, &x.member), x.member.Type.strip(), t.Name+"::"+x.member.Name, "")
 	}
 }
 

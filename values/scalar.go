@@ -35,6 +35,10 @@ func (p *formatter) scalar(v Value, t *Type) {
 	case Unspecified:
 		p.write(fmt.Sprintf("%#x", unle(b)))
 	case Base:
+		if t.Name == "()" {
+			p.write("()")
+			return
+		}
 		p.base(v, t, b)
 	default:
 		p.write("<value of a type that hdb does not know>")

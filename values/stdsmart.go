@@ -154,13 +154,18 @@ func (p *formatter) stdVariant(v Value, t *Type) bool {
 }
 
 func (p *formatter) stdTuple(v Value, t *Type) bool {
-	types := t.templatePack()
-	if len(types) == 0 {
+	n := 0
+	for ; n < maxDepth; n++ {
+		if _, ok := p.w.head(v, n, 0); !ok {
+			break
+		}
+	}
+	if n == 0 {
 		p.write("empty std::tuple")
 		return true
 	}
 	p.write("std::tuple containing")
-	p.children(int64(len(types)), func(i int64) (string, Value, bool) {
+	p.children(int64(n), func(i int64) (string, Value, bool) {
 		m, ok := p.w.head(v, int(i), 0)
 		return fmt.Sprintf("[%d] = ", i+1), m, ok
 	})

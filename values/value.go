@@ -377,6 +377,9 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 			break
 		}
 		n = min(n, 8*uint64(size)-at)
+		if p.bitOff > 8*maxRead {
+			p.kind, p.bitOff = pieceLost, 0 // no register or object is so large
+		}
 		src, err := w.pieceBytes(f, p, (p.bitOff+n+7)/8)
 		for i := range n {
 			to := at + i

@@ -1,0 +1,185 @@
+package values_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// An oracleCase is a program, where it stops, and what gdb and hdb are asked there.
+type oracleCase struct {
+	name    string
+	source  string
+	build   []string // compiler and flags
+	stop    string   // "" is the line marked stop
+	moves   []string // commands before the questions
+	ask     []string
+	differs map[string]string // why a line, by the variable or the command, is another
+}
+
+// constReason is that of variables which are constants.
+const constReason = "gdb lists no local that is a constant of the debug information"
+
+var (
+	cQuestions = strings.Split("info args|info locals|print *b|p arr|p/x arr|p/x vla|p *&arr[1]@3|p b->buf|p list1|p *list1.next|p list1.next->name[1]|p gs|p &global|p global*2+1|p sd|p sizeof(struct big)|p (char)65|p work|p &work|p *fp|p fp|p $1|p $|p $$2|p tls|p 1==1|p 5/2|p 5.0/2|p 7%3|p -1|p ~0|p !5|p 1<<4|p c|p RED|p (enum color)1|p/d c|p GREEN+1|p \"abc\"|p 'a'|p ip|p *ip|p ip[1]|p ip+1|p *arr@3|p b->pts[1].y|p &b->pts|p/x b->d|p/t 10|p/o 8|p/c 65|p/z 5|p/d uc|p matrix|p matrix[1]|p matrix[1][2]|p ap|p *ap|ptype b|ptype struct node|whatis b|whatis *b|whatis arr|whatis fp|ptype pt|ptype point_t|whatis point_t|whatis cip|ptype enum color|ptype enum flags|ptype union u|whatis matrix|whatis &matrix|ptype work|whatis 1|whatis 1.0|whatis 'a'|whatis b->a|whatis 1==1|ptype unsigned long|whatis vla|p vla|p sizeof vla|p fl*2|p ld|p i128|p cx|p counter|p bad_s|p 1 ? 2 : 3|p 10 > 5 && 3 < 2|p n, d|p -5 / 2|p 5u - 6|p 1.5f|p 0x10|p 017|p 10000000000|p ull|whatis ull|p *b->pts@2|p/x name|p/d name|p/c arr|p/x ld|p/f 3|p {int} ip|p *(struct point *) b->pts|p &((struct big*)0)->buf|p *zeros@10|p *zeros@11", "|")
+
+	cppQuestions = strings.Split("info args|info locals|p c|p *sp|p dia|p rv|p bi|ptype sp|whatis c|whatis v|whatis m|whatis um|whatis up|whatis s|p v|p vs|p ns::counter|p ns::hidden|p ns::Box<int>::made|p Circle::limit|p c.r|p sp->id|p ns::Kind::B|p ns::P1|p (ns::Kind)4|p kind|p pl|p pb|p v[1]|p true|p 1==1|p &c|p *&c|p dia.v|whatis pm|p dia.V1::a|whatis ns::Box<int>|p sizeof(Circle)", "|")
+
+	rustQuestions = strings.Split("info args|info locals|p e3|p p.x|p *p|p t.0|p sl|whatis e1|whatis s|ptype p|ptype e1|p *b|p n+1|p flag|p n == 7|whatis t|whatis arr|p arr|p/x arr", "|")
+
+	oracleCases = []oracleCase{
+		{name: "gcc -O0", source: "plain.c", build: []string{"gcc", "-g", "-O0"}, ask: cQuestions},
+		{name: "gcc -O0 DWARF 4", source: "plain.c", build: []string{"gcc", "-g", "-gdwarf-4", "-O0"}, ask: cQuestions},
+		{name: "clang -O0", source: "plain.c", build: []string{"clang", "-g", "-O0"}, ask: cQuestions[:12]},
+		{name: "gcc -O2", source: "plain.c", build: []string{"gcc", "-g", "-O2"}, stop: "work", ask: cQuestions[:2], differs: map[string]string{
+			"d": "it is in xmm0, which hdb does not read yet: an error says so", "fl": constReason, "ld": constReason, "i128": constReason,
+		}},
+		{name: "gcc -O2 inlined", source: "moved.c", build: []string{"gcc", "-g", "-O2"}, stop: "puts", moves: []string{"up"}, ask: cQuestions[:2]},
+		{name: "gcc -O2 caller", source: "moved.c", build: []string{"gcc", "-g", "-O2"}, stop: "puts", moves: []string{"up", "up"}, ask: cQuestions[:2]},
+		{name: "clang -O2 caller", source: "moved.c", build: []string{"clang", "-g", "-O2"}, stop: "puts", moves: []string{"up", "up"}, ask: cQuestions[:2], differs: map[string]string{
+			"p": "its second half is optimized out; gdb 13 calls that a synthetic pointer",
+		}},
+		{name: "g++ -O0", source: "classes.cc", build: []string{"g++", "-std=c++17", "-g", "-O0"}, ask: cppQuestions, differs: map[string]string{
+			"pmf":      "gdb looks the virtual function up, hdb says its place in the table",
+			"np":       "gdb 13 cannot print nullptr_t",
+			"ptype sp": "gdb writes no void in a destructor's list; it leaves virtual out there",
+		}},
+		{name: "rustc -O0", source: "shapes.rs", build: []string{"rustc", "-g", "-C", "opt-level=0"}, ask: rustQuestions, differs: map[string]string{
+			"c":       "gdb in the C locale prints no letters beyond ASCII",
+			"hm":      "its hash keys are random",
+			"arc":     "without rust-gdb's scripts gdb prints the struct",
+			"rc":      "without rust-gdb's scripts gdb prints the struct",
+			"r2":      "without rust-gdb's scripts gdb prints the struct of a String",
+			"vs":      "without rust-gdb's scripts gdb prints the struct",
+			"v":       "without rust-gdb's scripts gdb prints the struct",
+			"st":      "without rust-gdb's scripts gdb prints the struct",
+			"ptype p": "gdb takes a reference for a pointer",
+		}},
+	}
+)
+
+// TestAgainstGDB asks gdb and the built hdb the same questions at the same place.
+func TestAgainstGDB(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range oracleCases {
+		t.Run(c.name+" "+c.source, func(t *testing.T) {
+			prog := filepath.Join(dir, strings.NewReplacer(" ", "_", "+", "p").Replace(c.name+c.source))
+			source, err := filepath.Abs(filepath.Join("testdata", c.source))
+			if err != nil {
+				t.Fatal(err)
+			}
+			build := exec.Command(c.build[0], append(c.build[1:], source, "-o", prog)...)
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %v\n%s", build.Args, err, out)
+			}
+			if c.stop == "" {
+				c.stop = stopLine(t, source)
+			}
+			want := answers(t, []string{"gdb", "-nx", "-batch", "-iex", "set auto-load safe-path /", "-iex", "set style enabled off"}, prog, c)
+			got := answers(t, []string{testprogs.HDB(t), "-nx", "-batch"}, prog, c)
+			compare(t, c, want, got)
+		})
+	}
+}
+
+func stopLine(t *testing.T, source string) string {
+	t.Helper()
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range strings.Split(string(text), "\n") {
+		if strings.Contains(l, "/* stop */") || strings.Contains(l, "// stop") {
+			return fmt.Sprintf("%s:%d", filepath.Base(source), i+1)
+		}
+	}
+	t.Fatalf("%s has no line marked stop", source)
+	return ""
+}
+
+var stackAddress = regexp.MustCompile(`0x7ff[0-9a-f]{9}`)
+
+// answers maps each question to what was printed. Both debuggers stand in processes
+// with other environments, so that stacks lie elsewhere.
+func answers(t *testing.T, debugger []string, prog string, c oracleCase) map[string]string {
+	t.Helper()
+	args := append(debugger[1:], "-ex", "break "+c.stop, "-ex", "run")
+	for _, m := range c.moves {
+		args = append(args, "-ex", m)
+	}
+	for _, q := range c.ask {
+		args = append(args, "-ex", `echo @@`+strings.ReplaceAll(q, `"`, `\"`)+`\n`, "-ex", q)
+	}
+	cmd := exec.Command(debugger[0], append(args, prog)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TERM=dumb", "LC_ALL=C"}
+	out, _ := cmd.Output() // the exit code is that of the last question
+	answers := map[string]string{}
+	for i, part := range strings.Split(stackAddress.ReplaceAllString(string(out), "STACK"), "@@")[1:] {
+		_, rest, _ := strings.Cut(part, "\n")
+		if i < len(c.ask) {
+			answers[c.ask[i]] = strings.TrimRight(rest, "\n")
+		}
+	}
+	return answers
+}
+
+var historyNumber = regexp.MustCompile(`^\$\d+ = `)
+
+func compare(t *testing.T, c oracleCase, want, got map[string]string) {
+	t.Helper()
+	if len(want) == 0 {
+		t.Fatal("gdb did not answer")
+	}
+	used := map[string]bool{}
+	report := func(what, w, g string) {
+		if used[what] = true; c.differs[what] == "" {
+			t.Errorf("%s:\ngdb %s\nhdb %s", what, w, g)
+		}
+	}
+	for _, q := range c.ask {
+		w, g := historyNumber.ReplaceAllString(want[q], ""), historyNumber.ReplaceAllString(got[q], "")
+		if w == g || strings.HasPrefix(q, "info locals") && w == "No locals." && g == "no locals" {
+			continue
+		}
+		if !strings.HasPrefix(q, "info ") {
+			report(q, w, g)
+			continue
+		}
+		wl, gl := variables(w), variables(g)
+		for name, v := range wl {
+			if gl[name] != v {
+				report(name, v, gl[name])
+			}
+		}
+		for name, v := range gl {
+			if _, ok := wl[name]; !ok {
+				report(name, "(nothing)", v)
+			}
+		}
+	}
+	for what := range c.differs {
+		if !used[what] {
+			t.Errorf("%s does not differ any more", what)
+		}
+	}
+}
+
+// variables splits NAME = VALUE lines.
+func variables(s string) map[string]string {
+	m := map[string]string{}
+	for line := range strings.Lines(s) {
+		if name, v, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " = "); ok {
+			for m[name] != "" { // a name of several blocks
+				name += "'"
+			}
+			m[name] = v
+		}
+	}
+	return m
+}
