@@ -64,8 +64,8 @@ func TestLiveJSON(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "x.hdb")
 	commands := []string{
 		"break main", "start", "record start", "info breakpoints", "bt", "frame", "info frame", "list", "info line", "info source", "info sources",
-		"info functions ^main", "info symbol main", "info address main", "info registers", "x/4xg $sp", "x/2i $pc", "info threads", "thread", "info sharedlibrary",
-		"info proc", "info mappings", "info program", "info signals SIGINT", "next-alloc", "next", "step", "finish", "allocs", "live", "top", "alloc list",
+		"info functions ^main", "info types ^int$", "info variables ^std", "search return", "reverse-search main", "symbols refresh", "info symbol main", "info address main", "info registers", "x/4xg $sp", "x/2i $pc", "info threads", "thread", "info sharedlibrary",
+		"info proc", "info mappings", "info program", "info signals SIGINT", "next-alloc", "next", "step", "finish", "allocs", "live", "top", "list -cost 1,20", "alloc list",
 		"record status", "info stops", "show listsize", "show", "save " + saved, "info capture", "kill",
 	}
 	out, errs, _ := hdb(t, []string{"--json"}, basic, commands...)

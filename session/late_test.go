@@ -306,3 +306,20 @@ func TestChangedSourceDoesNotReplaceKeptLines(t *testing.T) {
 		t.Errorf("line 41: %q", line)
 	}
 }
+
+// TestCaptureFetchesDebugFiles: the program is gone, a server has its debug file.
+func TestCaptureFetchesDebugFiles(t *testing.T) {
+	r := newRemote(t)
+	r.open()
+	bare := recordedCapture(t, open(t, "inlined", "-O2"), r.prog)
+	s, _ := r.visit(t, true, DebuginfodOn)
+	if err := os.Remove(r.prog); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(bare); err != nil {
+		t.Fatal(err)
+	}
+	if got := stackOf(t, s); got != wholeStack {
+		t.Errorf("stack %s, want %s", got, wholeStack)
+	}
+}
