@@ -81,10 +81,10 @@ func gives(b []byte) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(b) }
 }
 
-// newClient is a client with a cache of its own, without patience.
+// newClient is a client with a cache of its own.
 func newClient(t *testing.T, change func(*Config), urls ...string) *Client {
 	t.Helper()
-	cfg := Config{URLs: urls, CacheDir: filepath.Join(t.TempDir(), "cache"), Timeout: 500 * time.Millisecond}
+	cfg := Config{URLs: urls, CacheDir: filepath.Join(t.TempDir(), "cache"), Timeout: 20 * time.Second}
 	if change != nil {
 		change(&cfg)
 	}
