@@ -258,6 +258,9 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 		if err := x.Err(); err != nil && o.Letter != 0 {
 			o.Letter = 0
 		}
+		if err := v.w.Unreadable(x); err != nil {
+			return err
+		}
 		text = v.w.FormatTop(f, x, o)
 		n = v.w.Keep(x)
 		return nil

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-
-	"hdb/internal/addr"
 )
 
 func (e *evaluator) unary(n *node) (Value, error) {
@@ -533,5 +531,3 @@ func (w *World) store(to Value, b []byte) (Value, error) {
 	}
 	return Value{}, errors.New("only a value in memory or in a register can be changed")
 }
-
-var _ = addr.Run(0)

@@ -88,21 +88,14 @@ func (p *formatter) top(v Value, typed bool) {
 		p.reference(v)
 		return
 	case Pointer:
-		if typed && p.o.Letter == 0 && !v.Type.isRust() && !(t.Elem().textual() && !v.Type.Elem().isTypedefedChar()) {
-			p.write("(" + v.Type.unqualifiedTop() + ") ")
+		if typed && p.o.Letter == 0 && !v.Type.isRust() && !t.Elem().textual() {
+			p.write("(" + v.Type.String() + ") ")
 		} else if typed && p.o.Letter == 0 && v.Type.isRust() && t.Elem().strip().Kind != Function {
 			p.write("(" + v.Type.String() + ") ")
 		}
 	}
 	p.value(v)
 }
-
-// isTypedefedChar is false: a pointer to char is shown without its type however it
-// is spelled, unless the pointer type itself has a name.
-func (t *Type) isTypedefedChar() bool { return false }
-
-// unqualifiedTop is the name of a value's type without const of the value itself.
-func (t *Type) unqualifiedTop() string { return t.String() }
 
 func (p *formatter) reference(v Value) {
 	a, err := p.w.uint(v)

@@ -328,10 +328,6 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 	b = b[:min(int(n)*width, len(b))]
 	more := false
 	if len(b)/width > p.o.Elements {
-		if rest := b[p.o.Elements*width:]; true {
-			more = len(rest) > 0
-		}
-		// gdb looks whether only zeros follow, and then shows what is before them.
 		b, more = b[:p.o.Elements*width], true
 	} else if len(b) >= width && zeroAt(b[len(b)-width:], width) == 0 {
 		b = b[:len(b)-width]
@@ -541,11 +537,7 @@ func (p *formatter) lettered(v Value, t *Type, b []byte) {
 		if t.isFloat() {
 			p.write(floatText(b))
 		} else if len(b) == 4 || len(b) == 8 {
-			if t.Kind == Base && t.Enc != encFloat {
-				p.write(floatText(b))
-				return
-			}
-			p.write(strconv.FormatInt(signed, 10))
+			p.write(floatText(b))
 		} else {
 			p.write(strconv.FormatInt(signed, 10))
 		}

@@ -72,7 +72,7 @@ func (t *Type) declareThrough(inner string, depth int) string {
 
 func join(name, inner string) string {
 	inner = strings.TrimPrefix(inner, " ")
-	if inner == "" || inner[0] == '(' && false {
+	if inner == "" {
 		return name
 	}
 	return name + " " + inner

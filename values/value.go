@@ -27,12 +27,7 @@ type Value struct {
 	pointerOff int64
 	pointerIn  *modState
 	pointerFr  *Frame
-
-	whole *wholeObject // the object that a base class or member is a part of
 }
-
-// wholeObject is a class that was found from a pointer to its base.
-type wholeObject struct{}
 
 type place uint8
 
@@ -81,6 +76,20 @@ func (w *World) bytes(v Value) ([]byte, error) {
 		return w.read(v.addr, int(v.Type.Size()))
 	}
 	return v.data, nil
+}
+
+// Unreadable is why memory that a value lies in cannot be read at all, nil when it can
+// or when that is not the question: what was optimized out is a value to show.
+func (w *World) Unreadable(v Value) error {
+	if a, ok := v.Addr(); ok && v.data == nil && v.Type.strip().Kind != Function && v.Type.Size() > 0 {
+		_, err := w.read(a, 1)
+		return err
+	}
+	var me *MemoryError
+	if errors.As(v.err, &me) {
+		return v.err
+	}
+	return nil
 }
 
 // uint is an integer's or pointer's bits, extended by its sign.
