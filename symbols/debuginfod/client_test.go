@@ -97,6 +97,13 @@ func TestRefused(t *testing.T) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(bomb)
 		}},
+		{"endless gzip of nothing", "before they were unpacked", 1, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			nothing := bytes.Repeat(pack(bytes.NewReader(nil)), 1000)
+			for r.Context().Err() == nil {
+				_, _ = w.Write(nothing)
+			}
+		}},
 		{"broken gzip", "gzip: invalid header", 1, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(good)

@@ -241,7 +241,8 @@ func (c *Client) receive(ctx context.Context, store *cache, s *server, t target,
 
 // fill writes the file. Errors of the disk are no fault of the server.
 func (c *Client) fill(ctx context.Context, d *draft, s *server, t target, a *answer, dog *watchdog) error {
-	sent := &counter{r: a.body, dog: dog}
+	limit := c.limit(t)
+	sent := &counter{r: a.body, dog: dog, limit: limit}
 	var body io.Reader = sent
 	if a.gzip {
 		z, err := gzip.NewReader(bufio.NewReader(sent))
@@ -250,7 +251,6 @@ func (c *Client) fill(ctx context.Context, d *draft, s *server, t target, a *ans
 		}
 		body = z
 	}
-	limit := c.limit(t)
 	progress := Progress{BuildID: t.id, What: t.what(), Server: s.name, Total: a.size}
 	var told time.Time
 	b := make([]byte, 128<<10)
@@ -273,7 +273,7 @@ func (c *Client) fill(ctx context.Context, d *draft, s *server, t target, a *ans
 		if err == io.EOF {
 			break
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !errors.As(err, &refusal{}) {
 			return passing{fmt.Errorf("after %d bytes: %w", progress.Done, err)}
 		}
 		if err != nil {
@@ -297,17 +297,26 @@ func (c *Client) fill(ctx context.Context, d *draft, s *server, t target, a *ans
 	return nil
 }
 
-// A counter counts what is read, and lets the watchdog know.
+// A counter counts what is read, and lets the watchdog know. It ends what goes on for
+// longer than a file may be without ever unpacking to one.
 type counter struct {
-	r   io.Reader
-	n   int64
-	dog *watchdog
+	r     io.Reader
+	n     int64
+	limit int64
+	dog   *watchdog
 }
+
+// packedExtra is how much longer a file may be for having been packed, in bytes:
+// deflate adds 5 to 64 KiB that it cannot shorten.
+const packedExtra = 1 << 20
 
 func (c *counter) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
 	c.dog.came.Add(int64(n))
+	if c.n > c.limit+c.limit>>10+packedExtra {
+		return n, refusal{fmt.Errorf("more than the limit of %d bytes, before they were unpacked", c.limit)}
+	}
 	return n, err
 }
 
