@@ -119,3 +119,14 @@ func TestLiveInterrupt(t *testing.T) {
 		t.Errorf("exit: %v", err)
 	}
 }
+
+func TestLiveInfoSource(t *testing.T) {
+	basic := testprogs.Build(t, "basic")
+	source := testprogs.Source(t, "basic")
+	out, errs, code := hdb(t, nil, basic, "start", "info source")
+	for _, want := range []string{source + ":7 c\n", " lines\ncompiled in " + filepath.Dir(source) + "\nby GNU C", ", DWARF ", "into " + basic + "\n"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in %q %q, exit code %d", want, out, errs, code)
+		}
+	}
+}
