@@ -133,6 +133,14 @@ func (w *World) findUint(v Value, names ...string) (uint64, bool) {
 func (p *formatter) stdString(v Value, t *Type) bool {
 	ptr, ok := p.w.find(v, "_M_dataplus", "_M_p")
 	n, ok2 := p.w.findUint(v, "_M_string_length")
+	if char := t.templateType("_CharT"); !ok && char != nil {
+		// clang leaves out what the library has debug information for, if it had. The
+		// pointer comes first.
+		plain := char.unqualified().pointerTo()
+		if first, found := p.w.search(v, "_M_dataplus", 0); found && len(v.data) >= 8 && first.Type.strip().decl {
+			ptr, ok = v.part(plain, 0), true
+		}
+	}
 	return ok && ok2 && p.text(ptr, n)
 }
 

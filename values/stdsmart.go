@@ -7,7 +7,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// head is element i of a tuple of libstdc++: the member of its base _Head_base<i>.
+// head is element i of a tuple of libstdc++: the member of its base _Head_base<i>,
+// which clang calls _Head_base<iUL>.
 func (w *World) head(v Value, i int, depth int) (Value, bool) {
 	if depth > 2*maxDepth {
 		return Value{}, false
@@ -20,7 +21,7 @@ func (w *World) head(v Value, i int, depth int) (Value, bool) {
 			continue
 		}
 		b := w.member(v, f)
-		if strings.HasPrefix(f.Name, want+",") || strings.HasPrefix(f.Name, want+"u") {
+		if strings.HasPrefix(f.Name, want+",") || strings.HasPrefix(f.Name, want+"U") {
 			if m, ok := w.field(b, "_M_head_impl"); ok {
 				return m, true
 			}

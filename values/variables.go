@@ -125,6 +125,9 @@ func (w *World) this(f *Frame) (Value, bool) {
 	if !ok || v.Type.strip().Kind != Pointer {
 		return Value{}, false
 	}
+	if v.err != nil {
+		return lostValue(v.Type.strip().Elem(), v.err), true
+	}
 	obj, err := w.deref(v)
 	return obj, err == nil
 }
