@@ -207,11 +207,7 @@ func (s *Session) lateChain(c addr.Code, seq uint64) []capture.Frame {
 	var frames []capture.Frame
 	bias := s.saved.Modules()[i].Bias
 	m := s.lateModule(i)
-	var wrong *wrongFileError
-	if errors.As(m.err, &wrong) && !m.said {
-		m.said = true
-		s.notify("%v", m.err)
-	}
+	s.tellRefused(m)
 	if m.obj != nil {
 		for _, f := range lookUp(m.obj, bias, c) {
 			frames = append(frames, captureFrame(f, c, bias))
@@ -222,6 +218,16 @@ func (s *Session) lateChain(c addr.Code, seq uint64) []capture.Frame {
 	}
 	s.late.names[key] = frames
 	return frames
+}
+
+// tellRefused says once that a module's file is another one, when something was
+// wanted of it.
+func (s *Session) tellRefused(m *lateModule) {
+	var wrong *wrongFileError
+	if errors.As(m.err, &wrong) && !m.said {
+		m.said = true
+		s.notify("%v", m.err)
+	}
 }
 
 // savedModuleAt is the index of the module of the capture that pc lay in, -1

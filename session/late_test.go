@@ -155,6 +155,10 @@ func TestWrongBuildIDIsRefusedWithBothValues(t *testing.T) {
 	if before == after || said.String() != want {
 		t.Errorf("said %q, want %q", said, want)
 	}
+	again, said := reader(t, bare)
+	if places, err := again.Places("other_place"); len(places) != 0 || err != nil || said.String() != want {
+		t.Errorf("places %v, %v, said %q", places, err, said)
+	}
 	changes, err := s.RefreshSymbols()
 	if err != nil {
 		t.Fatal(err)

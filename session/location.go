@@ -173,6 +173,9 @@ func (s *Session) keptPlaces(name string) []breakpoints.Place {
 		}
 	}
 	if found.File == "" {
+		for _, m := range s.late.all { // it may be in one of those
+			s.tellRefused(m)
+		}
 		return nil
 	}
 	return []breakpoints.Place{found}
