@@ -354,6 +354,11 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 			}
 		}
 		p.value(e)
+		var me *MemoryError
+		if _, err := p.w.bytes(e); errors.As(err, &me) && i > 0 {
+			p.write("...") // what follows lies behind it, and cannot be read either
+			return
+		}
 		if e.Type.strip().Kind != Array { // whose own elements count
 			p.left--
 		}
