@@ -67,8 +67,6 @@ func (e *evaluator) typeFor(tag dwarf.Tag, name string) *Type {
 	return e.w.typeNamed(e.f, tag, strings.TrimPrefix(name, "::"))
 }
 
-func (e *evaluator) cpp() bool { return e.f.language() == "c++" }
-
 func (e *evaluator) truth(b bool) Value {
 	if e.f.language() == "c" {
 		return number(baseType(e.w, "int", 4, encSigned), truth(b))

@@ -64,17 +64,6 @@ func (w *World) field(v Value, name string) (Value, bool) {
 	return Value{}, false
 }
 
-// path follows members of members; names separated by blanks.
-func (w *World) path(v Value, names string) (Value, bool) {
-	ok := true
-	for n := range strings.FieldsSeq(names) {
-		if v, ok = w.field(v, n); !ok {
-			return Value{}, false
-		}
-	}
-	return v, true
-}
-
 // firstPointer descends into the only or first member until there is a pointer.
 func (w *World) firstPointer(v Value) (Value, bool) {
 	for range 8 {
