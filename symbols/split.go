@@ -259,7 +259,8 @@ func splitSections(f *elf.File) (dwarf.Sections, error) {
 // joined is the sections of a name one after the other: assemblers leave each type
 // unit in one of its own, and no linker has seen the file.
 func joined(f *elf.File, name string) ([]byte, error) {
-	var all []byte
+	var parts [][]byte
+	size := 0
 	for i := range f.Sections {
 		if n := f.Sections[i].Name; n != "."+name && n != ".z"+name {
 			continue
@@ -268,16 +269,15 @@ func joined(f *elf.File, name string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if all == nil {
-			all = b
-			continue
-		}
-		if len(all)+len(b) > maxJoined {
+		if size += len(b); size > maxJoined {
 			return nil, fmt.Errorf("%s: %s exceeds %d bytes", f.Path, name, maxJoined)
 		}
-		all = append(all[:len(all):len(all)], b...)
+		parts = append(parts, b)
 	}
-	return all, nil
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return slices.Concat(parts...), nil
 }
 
 // body is the unit with the functions of unit i: the split unit of a skeleton. A
