@@ -32,7 +32,6 @@ type listRange struct {
 	first, last int
 	current     int
 	asked       int // the line in the middle that the user named, or 0
-	cost        bool
 }
 
 func runList(_ context.Context, c *Console, in Input) error {
@@ -272,7 +271,8 @@ func (c *Console) fileLine(name string, line int) (listRange, error) {
 	if err != nil {
 		return listRange{}, err
 	}
-	for _, file := range files {
+	if len(files) > 0 {
+		file := files[0]
 		if frameErr == nil && f.File == file {
 			current = f.Line
 		}

@@ -2,7 +2,6 @@ package symbols_test
 
 import (
 	"encoding/binary"
-	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -333,6 +332,6 @@ func TestIsMachO(t *testing.T) {
 		}
 	}
 	if _, err := symbols.OpenMachO(m.file("main.c"), symbols.MachOConfig{}); err == nil {
-		t.Error(fmt.Sprint("a text opens"))
+		t.Error("a text opens")
 	}
 }
