@@ -58,6 +58,7 @@ var subjects = []subject{
 	{name: "inlinedcc"},
 	{name: "input", args: []string{"one", "two words"}, input: "input.c"},
 	{name: "jemalloc"},
+	{name: "jit"},
 	{name: "longjmp"},
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
@@ -80,6 +81,7 @@ var subjects = []subject{
 	{name: "stops", args: []string{"malloc"}},
 	{name: "tcmalloc"},
 	{name: "threads", args: []string{"4", "2", "10"}},
+	{name: "values"},
 	{name: "vfork"},
 	{name: "worker", args: []string{"4"}, loose: true},
 }
