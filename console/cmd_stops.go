@@ -18,7 +18,7 @@ func stopCommands() []*Command {
 		{Name: "break", Aliases: []string{"b", "br"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false),
 			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "stop at a place in the code, or at allocations",
 			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending.\n\n" +
-				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event.\n" +
+				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back.\n" +
 				"A condition compares size, addr, old, thread, nth, live, blocks, align and count, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
 				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc"},
 		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true),
