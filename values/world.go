@@ -101,7 +101,7 @@ type Frame struct {
 }
 
 // ErrNoDebug is the cause when a frame has no debug information.
-var ErrNoDebug = errors.New("no debug information for this frame: see info sharedlibrary for what is missing")
+var ErrNoDebug = errors.New("no debug information for this frame: info symbols tells what is missing, and how to get it")
 
 // scope is what the frame can name.
 func (f *Frame) scope() (*symbols.Scope, error) {
