@@ -6,7 +6,7 @@ PORTABLE = ./capture/... ./unwind/... ./symbols/... ./heap/...
 # The race detector runs where several goroutines share something.
 RACE = $(filter-out hdb hdb/testprogs% hdb/bench%,$(shell go list ./...))
 # A module of its own, so that what it compares with is not what hdb needs.
-ORACLE = go -C probe/cfi/oracle test ./...
+ORACLE = go -C probe/cfi/oracle
 DEMO = .cache/demo
 
 build:
@@ -24,12 +24,12 @@ demo: build
 test: check
 	go test -short -timeout 15m ./...
 	go test -short -timeout 15m -race $(RACE)
-	$(ORACLE)
+	$(ORACLE) test ./...
 
 test-full: check
 	go test -timeout 60m ./...
 	go test -timeout 60m -race $(RACE)
-	$(ORACLE)
+	$(ORACLE) test ./...
 
 check:
 	scripts/need test
@@ -37,6 +37,7 @@ check:
 	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt: $$out"; exit 1; }
 	go vet ./...
 	GOOS=darwin go vet $(PORTABLE)
+	$(ORACLE) vet ./...
 	go tool -modfile=tools/go.mod staticcheck ./...
 
 # Ratios to gdb and heaptrack in one interleaved run; no test depends on them.
