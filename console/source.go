@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/chroma/v2"
-	"github.com/alecthomas/chroma/v2/lexers"
 )
 
 // A window is a part of a source file to be shown.
@@ -145,9 +144,9 @@ func (w *window) plainLines() [][]span {
 // lexer is chosen by the unit's language: a .h file may be C or C++.
 func (w *window) lexer() chroma.Lexer {
 	names := map[string]string{"C": "c", "C++": "c++", "Rust": "rust", "Go": "go", "Python": "python", "Assembler": "gas", "D": "d", "Zig": "zig", "Fortran": "fortran"}
-	l := lexers.Get(names[w.language])
+	l := lexers().Get(names[w.language])
 	if l == nil {
-		l = lexers.Match(filepath.Base(w.file))
+		l = lexers().Match(filepath.Base(w.file))
 	}
 	if l == nil {
 		return nil
