@@ -29,6 +29,8 @@ flags:
   --json                       one JSON object
   --sysroot DIR                directory that stands for / when files are read
   --debug-file-directory DIRS  where debug files are looked for, colon between them
+  --debuginfod                 ask the servers of DEBUGINFOD_URLS, too, and wait for the
+                               files; --no-debuginfod, the default, does not
 
 exit codes: 0 nothing is missing where frames are (in any module, without recorded
 frames), 1 cannot print, 2 usage, 3 something is missing, 4 no such program,
@@ -38,6 +40,7 @@ process or capture
 // doctorOptions are the words behind hdb doctor.
 type doctorOptions struct {
 	json, help bool
+	debuginfod bool
 	sysroot    string
 	debugDirs  string
 	target     string
@@ -58,6 +61,9 @@ func parseDoctorFlags(argv []string) (*doctorOptions, error) {
 		switch name {
 		case "json":
 			o.json = true
+			continue
+		case "debuginfod", "no-debuginfod":
+			o.debuginfod = name == "debuginfod"
 			continue
 		case "help", "h":
 			o.help = true
@@ -108,6 +114,12 @@ func doctor(main *options, out, errw io.Writer) (code int) {
 	s.Settings.Sysroot = o.sysroot
 	if o.debugDirs != "" {
 		s.Settings.DebugDirs = filepath.SplitList(o.debugDirs)
+	}
+	if o.debuginfod {
+		s.SetDebuginfod(session.DebuginfodOn)
+		if len(s.Debuginfod.Servers()) == 0 {
+			return fail(errw, errNoServers, exitUsage)
+		}
 	}
 	check, err := checkup(s, o.target)
 	if err != nil {

@@ -88,6 +88,9 @@ func fail(w io.Writer, err error, code int) int {
 	return code
 }
 
+// warn prints a line about what went wrong and does not end the command.
+func warn(w io.Writer, line string) { fmt.Fprintf(w, "warning: %s\n", console.Clean(line)) }
+
 // version is the module's, or the commit it was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"hdb/console"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
@@ -41,6 +40,8 @@ flags of its own:
   --return             addresses are return addresses: the answer is that of the byte before
   --arch NAME          of a file of macOS for several architectures: x86_64, arm64
   --dsym-hint DIR      a directory with dSYM bundles, or a bundle; repeatable
+  --debuginfod         ask the servers of DEBUGINFOD_URLS for debug files that are not
+                       here, and wait for them; --no-debuginfod, the default, does not
   --output-style GNU   as addr2line (the default), or LLVM: as llvm-symbolizer, with -f -i -C
   --json               a line with one JSON object for each address
 
@@ -55,6 +56,7 @@ type symbolizeOptions struct {
 	pid                                           int
 	functions, inlines, demangle, basenames       bool
 	addresses, pretty, json, llvm, returns, usage bool
+	debuginfod                                    bool
 	words                                         []string
 }
 
@@ -179,6 +181,8 @@ func (o *symbolizeOptions) long(word string, next func() (string, bool)) (err er
 		o.json = true
 	case "return":
 		o.returns = true
+	case "debuginfod", "no-debuginfod":
+		o.debuginfod = name == "debuginfod"
 	case "help":
 		o.usage = true
 	case "target", "recurse-limit", "no-recurse-limit":
@@ -195,6 +199,7 @@ type symbolizer struct {
 	byPath  map[string]int32
 	maps    []inferior.Mapping // of the process, ascending
 	base    addr.File          // of the section
+	servers *servers           // asked for debug files, nil: nobody is
 	whole   bool               // no question comes after those of this batch
 	errw    io.Writer
 	code    int
@@ -211,15 +216,19 @@ type named interface {
 }
 
 // openNamed opens a file of whatever format.
-func (o *symbolizeOptions) openNamed(path string) (named, error) {
+func (s *symbolizer) openNamed(path string) (named, error) {
 	if symbols.IsMachO(path) {
-		m, err := symbols.OpenMachO(path, symbols.MachOConfig{Arch: o.arch, DebugDirs: o.hints})
+		m, err := symbols.OpenMachO(path, symbols.MachOConfig{Arch: s.arch, DebugDirs: s.hints})
 		if err != nil {
 			return nil, err // not a nil *MachO
 		}
 		return m, nil
 	}
-	obj, err := symbols.Open(path, symbols.Config{})
+	var cfg symbols.Config
+	if s.servers != nil {
+		cfg.Fetch = s.servers // not a nil *servers
+	}
+	obj, err := symbols.Open(path, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -252,10 +261,15 @@ func symbolize(argv []string, in io.Reader, out, errw io.Writer) int {
 	if len(argv) == 0 {
 		return fail(errw, errNoFile, exitUsage)
 	}
+	if o.debuginfod {
+		if s.servers, err = newServers(errw); err != nil {
+			return fail(errw, err, exitUsage)
+		}
+	}
+	defer s.close()
 	if err := s.open(); err != nil {
 		return fail(errw, err, exitTarget)
 	}
-	defer s.close()
 	defer debug.SetGCPercent(debug.SetGCPercent(firstGC))
 	w := bufio.NewWriterSize(out, 1<<16)
 	if len(o.words) > 0 {
@@ -304,13 +318,14 @@ func (s *symbolizer) add(path string, obj named) int32 {
 }
 
 func (s *symbolizer) close() {
+	defer s.servers.close() // last: files of modules still ask
 	for _, m := range s.modules {
 		if m.obj == nil {
 			continue
 		}
 		if mac, ok := m.obj.(*symbols.MachO); ok {
 			for _, p := range mac.Problems() {
-				fmt.Fprintf(s.errw, "warning: %s\n", console.Clean(p))
+				warn(s.errw, p)
 			}
 		}
 		m.obj.Close()
