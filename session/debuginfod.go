@@ -9,8 +9,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/cond"
 	"hdb/symbols"
 	"hdb/symbols/debuginfod"
 )
@@ -45,6 +49,8 @@ type Debuginfod struct {
 	came    Download // the last that arrived
 	last    error    // of those that failed
 	arrived bool     // something is here that modules were opened without
+
+	hurried atomic.Int32 // callers that must not wait
 }
 
 // A Download names a file: debug info, or a source when File is set.
@@ -181,7 +187,10 @@ func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) 
 		patience = 0
 	}
 	st := d.begin(what)
-	wait := d.wait
+	wait := d.wait && d.hurried.Load() == 0
+	if !wait && d.wait {
+		patience = 0
+	}
 	d.mu.Unlock()
 	var limit <-chan time.Time
 	if !wait {
@@ -198,6 +207,22 @@ func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) 
 	case <-limit:
 		return "", errOnTheWay
 	}
+}
+
+// hurry has nobody wait for a file until the returned function is called.
+func (d *Debuginfod) hurry() func() {
+	d.hurried.Add(1)
+	return func() { d.hurried.Add(-1) }
+}
+
+// waiting is the context of the downloads that are waited for; nil when none are.
+func (d *Debuginfod) waiting() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.wait || d.mode != DebuginfodOn || len(d.cfg.URLs) == 0 {
+		return nil
+	}
+	return d.ctx
 }
 
 // open is the client. The caller holds mu.
@@ -408,6 +433,41 @@ func (s *Session) fetched(id string) (string, error) {
 	return s.Debuginfod.DebugInfo(id)
 }
 
+// fetchAhead waits, as scripts do, for what conditions will ask of modules, here, where
+// the program stands: it must not have to be waited for while the probe's events are
+// taken, which the program would have to wait for in turn. nil is all modules.
+func (s *Session) fetchAhead(added []inferior.Module) {
+	ctx := s.Debuginfod.waiting()
+	if ctx == nil || !s.asksNames() {
+		return
+	}
+	var wg sync.WaitGroup
+	for _, mod := range s.mods.list {
+		isNew := func(m inferior.Module) bool { return m.Low == mod.Low }
+		if added != nil && !slices.ContainsFunc(added, isNew) {
+			continue
+		}
+		if obj := s.mods.object(mod); obj != nil && ctx.Err() == nil {
+			wg.Go(func() { obj.Info() })
+		}
+	}
+	wg.Wait()
+}
+
+// asksNames tells whether a condition wants the names of functions at allocations.
+func (s *Session) asksNames() bool {
+	asks := func(c *cond.Cond) bool {
+		return c != nil && (c.UsesPredicate(cond.Func) || c.UsesPredicate(cond.Caller))
+	}
+	if f := s.trace.filter; f != nil && asks(f.Cond) {
+		return true
+	}
+	if n := s.trace.next; n != nil && asks(n.cond) {
+		return true
+	}
+	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && onEvents(st) && asks(st.Cond) })
+}
+
 // useArrived has modules opened again for which debug info came, at a stop.
 func (s *Session) useArrived() {
 	if !s.Debuginfod.takeArrived() {
@@ -419,21 +479,27 @@ func (s *Session) useArrived() {
 	s.bindPending()
 }
 
+// sourceName is the absolute name that servers have a source file by. Names of debug
+// information are joined with the directory of the compiler; where that is relative or
+// empty, what comes after the slash is all there is (debuginfod(8), "source").
+func sourceName(file string) string { return filepath.Join("/", file) }
+
 // fetchSource finds the text of a source file on a server, by the build IDs of the
 // modules that were made from it. The error is nil when there is nobody to ask.
 func (s *Session) fetchSource(file string) (*symbols.SourceFile, error) {
-	if s.Debuginfod.Mode() == DebuginfodOff || !filepath.IsAbs(file) {
+	if s.Debuginfod.Mode() == DebuginfodOff {
 		return nil, nil
 	}
+	asked := sourceName(file)
 	var last error
 	for _, m := range s.objects() {
 		id := m.obj.BuildID()
 		if id == "" || !slices.Contains(m.obj.SourceFiles(), file) {
 			continue
 		}
-		path, err := s.Debuginfod.source(id, file)
+		kept, err := s.Debuginfod.source(id, asked)
 		if err == nil {
-			return s.Sources.Adopt(file, path)
+			return s.Sources.Adopt(file, kept)
 		}
 		last = err
 		if !errors.Is(err, debuginfod.ErrNotFound) {

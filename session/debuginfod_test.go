@@ -2,11 +2,14 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,6 +25,7 @@ type remote struct {
 	url, prog, source string
 	asked             atomic.Int32
 	gate              chan bool // closed when the server may answer
+	asking            func()    // called first for each request; may be nil
 	once              sync.Once
 }
 
@@ -44,6 +48,9 @@ func newRemote(t *testing.T) *remote {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.asked.Add(1)
+		if r.asking != nil {
+			r.asking()
+		}
 		select {
 		case <-r.gate:
 		case <-req.Context().Done():
@@ -255,5 +262,77 @@ func TestDebuginfodNamesCapture(t *testing.T) {
 				t.Errorf("source: %v", err)
 			}
 		}
+	}
+}
+
+// TestDebuginfodAheadOfFilter has a script record by the name of a function: what the
+// name needs is fetched before the program goes on, and the goroutine that takes its
+// events asks nobody.
+func TestDebuginfodAheadOfFilter(t *testing.T) {
+	r := newRemote(t)
+	r.open()
+	var asking atomic.Bool
+	r.asking = func() {
+		stacks := make([]byte, 1<<20)
+		if strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "probeEnv") {
+			asking.Store(true)
+		}
+	}
+	s, _ := r.visit(t, true, DebuginfodOn)
+	if err := s.Record(); err != nil {
+		t.Fatal(err)
+	}
+	filter(t, s, `func("other_place")`)
+	must(t)(s.Run(nil))
+	if st := s.RecordStatus(); st.Recorded == 0 || asking.Load() {
+		t.Errorf("recorded %d events, asked for their names while they came: %v", st.Recorded, asking.Load())
+	}
+}
+
+// TestDebuginfodHurried does not wait where nobody may, and has the file later.
+func TestDebuginfodHurried(t *testing.T) {
+	r := newRemote(t)
+	s, _ := r.visit(t, true, DebuginfodOn)
+	id := buildID(t, r.prog)
+	done := s.Debuginfod.hurry()
+	begin := time.Now()
+	if _, err := s.Debuginfod.DebugInfo(id); !errors.Is(err, errOnTheWay) || time.Since(begin) > 5*time.Second {
+		t.Errorf("after %v: %v", time.Since(begin), err)
+	}
+	done()
+	r.open()
+	if path, err := s.Debuginfod.DebugInfo(id); err != nil || path == "" {
+		t.Errorf("without hurry: %v", err)
+	}
+}
+
+// TestDebuginfodRelativeSource asks for a source that the compiler was told to call by a
+// relative name, in no directory.
+func TestDebuginfodRelativeSource(t *testing.T) {
+	dir := t.TempDir()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog, _ := splittable(t, dir, false, "-fdebug-prefix-map="+dir+"/=", "-fdebug-prefix-map="+here+"=.")
+	served := filepath.Join(dir, "server", "buildid", buildID(t, prog), "source")
+	if err := os.MkdirAll(served, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "inlined.c"), filepath.Join(served, "inlined.c")); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, "basic")
+	s.Sources.Dirs = nil
+	s.Debuginfod.Configure(debuginfod.Config{URLs: []string{"file://" + filepath.Join(dir, "server")}, CacheDir: t.TempDir()}, true)
+	s.SetDebuginfod(DebuginfodOn)
+	if _, err := s.Load(prog); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := s.SourceFiles(); err != nil || !slices.Contains(files, "inlined.c") {
+		t.Fatalf("%v: sources are %q", err, files)
+	}
+	if src, err := s.Source("inlined.c"); err != nil || src.Last() < 30 {
+		t.Errorf("source: %v", err)
 	}
 }

@@ -395,6 +395,9 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 		s.logModules(added, removed)
 		s.trace.filter.forget()
 	})
+	if len(added) > 0 {
+		s.fetchAhead(added)
+	}
 	s.loaded(added, removed)
 	if err := s.tracer.ModulesChanged(added, removed); err != nil {
 		s.notify("allocators of a new library: %v", err)

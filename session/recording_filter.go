@@ -88,6 +88,7 @@ type probeEnv struct {
 
 // frames are the named frames of the event's stack.
 func (v *probeEnv) frames() []Frame {
+	defer v.s.Debuginfod.hurry()() // see fetchAhead
 	st := v.s.seenStack(v.stack)
 	var out []Frame
 	for i := range st.PCs {

@@ -59,6 +59,7 @@ func (s *Session) armTracer() error {
 		return nil
 	}
 	if s.Settings.Probe != ProbeOff && s.fellBack == "" {
+		s.fetchAhead(nil)
 		err := s.armProbe()
 		if err == nil {
 			s.tracer.Disarm()
