@@ -29,8 +29,8 @@ func TestStackOfAThreadInTheProbe(t *testing.T) {
 		}
 		if st.Frames[0].Module == "hdb's probe" {
 			seen++
-			// turn jumps to free instead of calling it.
-			if by := st.Frames[1].Function; !slices.Contains([]string{"turn", "main", "malloc", "free", "__libc_free"}, by) {
+			// turn jumps to free instead of calling it, and what the program prints first needs a buffer.
+			if by := st.Frames[1].Function; !slices.Contains([]string{"turn", "main", "malloc", "free", "__libc_free", "_IO_file_doallocate"}, by) {
 				t.Errorf("the probe was called by %q", by)
 			}
 		}
