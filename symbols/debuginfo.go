@@ -51,6 +51,8 @@ type debugInfo struct {
 	linesMu   sync.Mutex
 	lines     map[lineKey]*lineSlot
 	lineBytes map[*dwarf.Data]uint64 // of the programs decoded so far
+
+	builders, readers sync.Pool // of *scope.Builder and *line.Reader
 }
 
 // unitParts is what was derived from one unit.
@@ -204,7 +206,12 @@ func (d *debugInfo) tree(i int) *scope.Tree {
 	p := &d.parts[i]
 	p.treeOnce.Do(func() {
 		p.tree = scope.Empty(d.units[i])
-		p.tree = scope.Build(d.body(i), d.isCode)
+		b, ok := d.builders.Get().(*scope.Builder)
+		if !ok {
+			b = &scope.Builder{}
+		}
+		p.tree = b.Build(d.body(i), d.isCode)
+		d.builders.Put(b)
 		p.names = make([]atomic.Pointer[named], len(p.tree.Nodes))
 	})
 	return p.tree
@@ -261,7 +268,12 @@ func (d *debugInfo) readLines(u *dwarf.Unit, off uint64) *line.Table {
 	if over {
 		return nil
 	}
-	t, _ := line.Read(u, off, d.isCode)
+	r, ok := d.readers.Get().(*line.Reader)
+	if !ok {
+		r = &line.Reader{}
+	}
+	t, _ := r.Read(u, off, d.isCode)
+	d.readers.Put(r)
 	d.linesMu.Lock()
 	d.lineBytes[u.Data] += t.Size
 	d.linesMu.Unlock()

@@ -1,11 +1,16 @@
 package dwarf
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // AttrSpec is one attribute of an abbreviation.
 type AttrSpec struct {
 	At       At
 	Form     Form
+	place    int16 // where its value lies, from the first attribute's; -1 after one of variable length
+	size     int8  // of the value, -1 when it depends on the data
 	implicit int64 // DW_FORM_implicit_const
 }
 
@@ -16,7 +21,39 @@ type Abbrev struct {
 	Attrs    []AttrSpec
 
 	sibling bool // has DW_AT_sibling
+	content content
+	code    codeAttrs
 	skip    []skipStep
+}
+
+// content is what an entry has to do with the tree of functions.
+type content uint8
+
+const (
+	passed   content = iota // none itself, maybe those below it
+	scopes                  // has or may have code of its own
+	types                   // functions below it only in languages that have methods
+	noScopes                // nothing below it either
+)
+
+func contentOf(t Tag) content {
+	switch t {
+	case TagSubprogram, TagInlinedSubroutine, TagLexicalBlock:
+		return scopes
+	case TagStructureType, TagUnionType:
+		return types
+	case TagEnumerationType, TagArrayType, TagSubroutineType, TagCallSite, TagGNUCallSite:
+		return noScopes
+	}
+	return passed
+}
+
+// codeAttrs are the indexes in Attrs of what an entry says of its code and of the call
+// that was inlined there, which trees of functions are read from; -1 without.
+type codeAttrs struct {
+	low, high, ranges              int8
+	callFile, callLine, callColumn int8
+	plain                          bool // all of them have a place, and are numbers
 }
 
 // skipStep passes fixed bytes and then one form of variable length (0: none).
@@ -145,11 +182,20 @@ func (a *Abbrevs) note(ab *Abbrev) {
 
 func (ab *Abbrev) compile(f format, skips *arena[skipStep]) {
 	step := skipStep{}
-	for _, s := range ab.Attrs {
+	place := 0
+	for i := range ab.Attrs {
+		s := &ab.Attrs[i]
 		if s.At == AtSibling {
 			ab.sibling = true
 		}
-		if n := fixedSize(s.Form, f); n >= 0 {
+		n := fixedSize(s.Form, f)
+		s.place, s.size = int16(place), int8(n)
+		if place >= 0 {
+			if place += n; n < 0 || place > math.MaxInt16 {
+				place = -1
+			}
+		}
+		if n >= 0 {
 			step.fixed += uint32(n)
 			continue
 		}
@@ -161,6 +207,37 @@ func (ab *Abbrev) compile(f format, skips *arena[skipStep]) {
 		ab.skip = skips.add(ab.skip, step)
 	}
 	ab.skip = skips.cut(ab.skip)
+	ab.findCode()
+	ab.content = contentOf(ab.Tag)
+}
+
+// findCode notes which attributes tell of code. Of one that is repeated the last counts.
+func (ab *Abbrev) findCode() {
+	c := codeAttrs{low: -1, high: -1, ranges: -1, callFile: -1, callLine: -1, callColumn: -1}
+	plain := len(ab.Attrs) <= math.MaxInt8
+	for i, s := range ab.Attrs {
+		var slot *int8
+		switch s.At {
+		case AtLowPC:
+			slot = &c.low
+		case AtHighPC:
+			slot = &c.high
+		case AtRanges:
+			slot = &c.ranges
+		case AtCallFile:
+			slot = &c.callFile
+		case AtCallLine:
+			slot = &c.callLine
+		case AtCallColumn:
+			slot = &c.callColumn
+		default:
+			continue
+		}
+		*slot = int8(i)
+		plain = plain && s.place >= 0 && s.size >= 0 && s.size <= 8
+	}
+	c.plain = plain
+	ab.code = c
 }
 
 // fixedSize is the size of a form's encoding, -1 when it depends on the data.

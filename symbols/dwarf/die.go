@@ -168,6 +168,64 @@ func (w *Walk) Next() bool {
 	return false
 }
 
+// NextScope is Next that stops at functions, inlined copies and lexical blocks only. Those
+// below entries that cannot have any are not looked for; in C types cannot either.
+func (w *Walk) NextScope(c bool) bool {
+	if w.DIE.ab != nil && !w.advance() || w.next == 0 || w.unit == nil {
+		return false
+	}
+	table := w.unit.Abbrevs()
+	if table == nil {
+		return false
+	}
+	info := w.unit.Data.Info[:w.unit.End]
+	next := w.next
+	for next != 0 && next < uint64(len(info)) && w.deep < maxDepth {
+		code, data := uint64(info[next]), next+1
+		if code >= 0x80 {
+			b := NewBuf(info, next)
+			if code = b.Uleb(); b.Bad() {
+				break
+			}
+			data = b.Off()
+		}
+		if code == 0 { // end of a list of children
+			next = data
+			if w.deep--; w.deep <= 0 {
+				break
+			}
+			continue
+		}
+		ab := table.get(code)
+		if ab == nil {
+			break
+		}
+		if ab.content == scopes {
+			w.DIE, w.Depth, w.skip, w.next = DIE{Unit: w.unit, Off: next, ab: ab, data: data}, w.deep, false, next
+			return true
+		}
+		if ab.Children && (ab.content == noScopes || c && ab.content == types) {
+			d := DIE{Unit: w.unit, Off: next, ab: ab, data: data}
+			if next = d.sibling(); next == 0 {
+				w.passChildren(d)
+				next = w.next
+			}
+			continue
+		}
+		if ab.Children {
+			w.deep++
+		}
+		if len(ab.skip) == 1 && ab.skip[0].form == 0 {
+			next = data + uint64(ab.skip[0].fixed)
+			continue
+		}
+		d := DIE{Unit: w.unit, Off: next, ab: ab, data: data}
+		next = d.end()
+	}
+	w.next = 0
+	return false
+}
+
 // advance finds where the entry after the current one begins.
 func (w *Walk) advance() bool {
 	d := w.DIE

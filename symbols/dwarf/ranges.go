@@ -7,17 +7,30 @@ type Range struct{ Low, High uint64 }
 // or the list of DW_AT_ranges (sections 2.17.3, 7.28 and DWARF 4 section 2.17.3).
 // Lists end early where they do not parse. At most max ranges are appended.
 func (d DIE) Ranges(dst []Range, max int) []Range {
+	if d.ab == nil {
+		return dst
+	}
 	var low, high, list Value
 	var hasLow, hasHigh, hasList bool
-	it := d.Attrs()
-	for it.Next() {
-		switch it.At {
-		case AtLowPC:
-			low, hasLow = it.Value, true
-		case AtHighPC:
-			high, hasHigh = it.Value, true
-		case AtRanges:
-			list, hasList = it.Value, true
+	if c := &d.ab.code; c.plain {
+		if c.ranges >= 0 {
+			list, hasList = d.placed(int(c.ranges))
+		}
+		if c.low >= 0 && c.high >= 0 && !hasList {
+			low, hasLow = d.placed(int(c.low))
+			high, hasHigh = d.placed(int(c.high))
+		}
+	} else {
+		it := d.Attrs()
+		for it.Next() {
+			switch it.At {
+			case AtLowPC:
+				low, hasLow = it.Value, true
+			case AtHighPC:
+				high, hasHigh = it.Value, true
+			case AtRanges:
+				list, hasList = it.Value, true
+			}
 		}
 	}
 	if hasList {
@@ -38,6 +51,41 @@ func (d DIE) Ranges(dst []Range, max int) []Range {
 		return dst
 	}
 	return append(dst, Range{from, to})
+}
+
+// HasCode reports whether d may have code addresses: Ranges finds none without it.
+func (d DIE) HasCode() bool {
+	return d.ab != nil && (!d.ab.code.plain || d.ab.code.ranges >= 0 || d.ab.code.low >= 0)
+}
+
+// Call is where the call stood that d, an inlined copy, stands for: a file of the
+// unit's line table, line and column; 0 for what is not said.
+func (d DIE) Call() (file, line, column uint64) {
+	if d.ab == nil {
+		return 0, 0, 0
+	}
+	if c := &d.ab.code; c.plain {
+		number := func(i int8) uint64 {
+			if i < 0 {
+				return 0
+			}
+			v, _ := d.placed(int(i))
+			return v.n
+		}
+		return number(c.callFile), number(c.callLine), number(c.callColumn)
+	}
+	it := d.Attrs()
+	for it.Next() {
+		switch it.At {
+		case AtCallFile:
+			file = it.Value.Uint()
+		case AtCallLine:
+			line = it.Value.Uint()
+		case AtCallColumn:
+			column = it.Value.Uint()
+		}
+	}
+	return file, line, column
 }
 
 // RangeList appends the list that the value of a DW_AT_ranges names.

@@ -1,5 +1,7 @@
 package dwarf
 
+import "encoding/binary"
+
 // A Value is an attribute's value: a number, offset or block by its form.
 type Value struct {
 	Form Form
@@ -46,12 +48,15 @@ func (d DIE) Attr(at At) (Value, bool) {
 	if d.ab == nil {
 		return Value{}, false
 	}
-	has := false
-	for i := range d.ab.Attrs {
-		has = has || d.ab.Attrs[i].At == at
+	i := 0
+	for i < len(d.ab.Attrs) && d.ab.Attrs[i].At != at {
+		i++
 	}
-	if !has {
+	if i == len(d.ab.Attrs) {
 		return Value{}, false
+	}
+	if s := &d.ab.Attrs[i]; s.place >= 0 && s.size >= 0 && s.size <= 8 {
+		return d.placed(i)
 	}
 	it := d.Attrs()
 	for it.Next() {
@@ -60,6 +65,37 @@ func (d DIE) Attr(at At) (Value, bool) {
 		}
 	}
 	return Value{}, false
+}
+
+// placed is attribute i, one that has a place and is a number; false when it lies
+// behind the unit.
+func (d DIE) placed(i int) (Value, bool) {
+	s := &d.ab.Attrs[i]
+	v := Value{Form: s.Form, unit: d.Unit}
+	info := d.Unit.Data.Info[:d.Unit.End]
+	at := d.data + uint64(s.place)
+	if at > uint64(len(info)) || uint64(len(info))-at < uint64(s.size) {
+		return Value{}, false
+	}
+	switch s.size {
+	case 0:
+		v.n = uint64(s.implicit)
+		if s.Form == FormFlagPresent {
+			v.n = 1
+		}
+	case 1:
+		v.n = uint64(info[at])
+	case 2:
+		v.n = uint64(binary.LittleEndian.Uint16(info[at:]))
+	case 4:
+		v.n = uint64(binary.LittleEndian.Uint32(info[at:]))
+	case 8:
+		v.n = binary.LittleEndian.Uint64(info[at:])
+	default:
+		b := NewBuf(info, at)
+		v.n = b.Uint(int(s.size))
+	}
+	return v, true
 }
 
 // Has reports whether d's shape has the attribute.

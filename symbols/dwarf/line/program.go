@@ -2,6 +2,7 @@ package line
 
 import (
 	"fmt"
+	"slices"
 
 	"hdb/symbols/dwarf"
 )
@@ -42,6 +43,13 @@ type header struct {
 	opcodeBase uint8
 	lengths    []byte
 	addrSize   int
+	special    [256]advance // by opcode; those below opcodeBase have none
+}
+
+// advance is what a special opcode adds to address and line.
+type advance struct {
+	addr uint64
+	line uint32
 }
 
 // Read decodes the program at off of .debug_line. unit supplies the compilation
@@ -49,13 +57,20 @@ type header struct {
 // address is real code: linkers leave those of dropped functions at 0 or -1. A
 // program that is cut or malformed gives the rows before the damage and an error.
 func Read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) {
-	return read(unit, off, keep)
+	return new(Reader).Read(unit, off, keep)
 }
 
 // ReadFiles is Read for the file names alone: the table has no rows.
-func ReadFiles(unit *dwarf.Unit, off uint64) (*Table, error) { return read(unit, off, nil) }
+func ReadFiles(unit *dwarf.Unit, off uint64) (*Table, error) {
+	return new(Reader).Read(unit, off, nil)
+}
 
-func read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) {
+// A Reader reads tables, one after the other, each as long as it must be, with the same
+// memory for what is in between. Its zero value is ready.
+type Reader struct{ rows []Row }
+
+// Read is the function Read.
+func (r *Reader) Read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) {
 	root, _ := unit.Load()
 	t := &Table{compDir: root.CompDir}
 	data := unit.Data.Line
@@ -74,10 +89,15 @@ func read(unit *dwarf.Unit, off uint64, keep func(uint64) bool) (*Table, error) 
 	if keep == nil {
 		return t, nil
 	}
-	t.Rows = make([]Row, 0, (end-start)/4)
-	m := machine{t: t, h: h, b: dwarf.NewBuf(data[:end], start), keep: keep}
+	for op := int(h.opcodeBase); op < len(h.special); op++ {
+		adj := uint8(op) - h.opcodeBase
+		h.special[op] = advance{uint64(adj/h.lineRange) * h.minInst, uint32(int32(h.lineBase) + int32(adj%h.lineRange))}
+	}
+	m := machine{t: t, h: &h, b: dwarf.NewBuf(data[:end], start), rows: r.rows[:0], keep: keep}
 	m.run()
-	t.sort()
+	r.rows = m.rows
+	t.Rows = slices.Clone(m.rows)
+	t.sort(m.unsorted)
 	if m.b.Bad() {
 		return t, fmt.Errorf("line program at %#x is cut", off)
 	}
@@ -213,8 +233,9 @@ func readEntries(b *dwarf.Buf, unit *dwarf.Unit, offSize int, add func(name []by
 // machine is the state machine of section 6.2.2.
 type machine struct {
 	t    *Table
-	h    header
+	h    *header
 	b    dwarf.Buf
+	rows []Row
 	keep func(uint64) bool
 
 	addr  uint64
@@ -224,12 +245,14 @@ type machine struct {
 	stmt  bool
 	flags uint8
 	disc  uint32
-	first int // of the current sequence in Rows
+	first int // of the current sequence in rows
+
+	unsorted bool // addresses descend in some sequence
 }
 
 func (m *machine) reset() {
 	m.addr, m.file, m.line, m.col, m.stmt, m.flags, m.disc = 0, 1, 1, 0, m.h.stmt, 0, 0
-	m.first = len(m.t.Rows)
+	m.first = len(m.rows)
 }
 
 func (m *machine) emit(flags uint8) {
@@ -237,7 +260,10 @@ func (m *machine) emit(flags uint8) {
 	if m.stmt {
 		f |= Stmt
 	}
-	m.t.Rows = append(m.t.Rows, Row{Addr: m.addr, Line: m.line, File: m.file, Disc: m.disc, Col: m.col, Flag: f})
+	if n := len(m.rows); n > m.first && m.rows[n-1].Addr > m.addr {
+		m.unsorted = true
+	}
+	m.rows = append(m.rows, Row{Addr: m.addr, Line: m.line, File: m.file, Disc: m.disc, Col: m.col, Flag: f})
 	m.flags, m.disc = 0, 0
 }
 
@@ -247,9 +273,9 @@ func (m *machine) run() {
 		op := m.b.U8()
 		switch {
 		case op >= m.h.opcodeBase:
-			adj := op - m.h.opcodeBase
-			m.addr += uint64(adj/m.h.lineRange) * m.h.minInst
-			m.line += uint32(int32(m.h.lineBase) + int32(adj%m.h.lineRange))
+			step := &m.h.special[op]
+			m.addr += step.addr
+			m.line += step.line
 			m.emit(0)
 		case op == 0:
 			m.extended()
@@ -257,7 +283,7 @@ func (m *machine) run() {
 			m.standard(op)
 		}
 	}
-	m.t.Rows = m.t.Rows[:m.first] // a sequence that was never ended
+	m.rows = m.rows[:m.first] // a sequence that was never ended
 }
 
 func (m *machine) standard(op uint8) {
@@ -316,11 +342,11 @@ func (m *machine) extended() {
 }
 
 func (m *machine) endSequence() {
-	rows := m.t.Rows[m.first:]
+	rows := m.rows[m.first:]
 	if len(rows) < 2 || !m.keep(rows[0].Addr) {
-		m.t.Rows = m.t.Rows[:m.first]
+		m.rows = m.rows[:m.first]
 	} else {
-		m.t.seqs = append(m.t.seqs, sequence{first: m.first, end: len(m.t.Rows)})
+		m.t.seqs = append(m.t.seqs, sequence{first: m.first, end: len(m.rows)})
 	}
 	m.reset()
 }

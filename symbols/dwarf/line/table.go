@@ -123,11 +123,11 @@ func JoinDir(compDir, file string) string {
 
 // sort brings sequences and rows in order. Rows of a sequence ascend unless the
 // producer was broken.
-func (t *Table) sort() {
+func (t *Table) sort(unsorted bool) {
 	for i := range t.seqs {
 		s := &t.seqs[i]
 		rows := t.Rows[s.first:s.end]
-		if !slices.IsSortedFunc(rows, byAddr) {
+		if unsorted {
 			slices.SortStableFunc(rows, byAddr)
 		}
 		s.low, s.high = rows[0].Addr, rows[len(rows)-1].Addr
@@ -155,15 +155,28 @@ func (t *Table) At(a uint64) (int, bool) {
 	if s == nil {
 		return 0, false
 	}
-	rows := t.Rows[s.first:s.end]
-	i := sort.Search(len(rows), func(i int) bool { return rows[i].Addr > a })
-	return s.first + i - 1, true
+	i, j := s.first, s.end // the first row after a
+	for i < j {
+		if h := int(uint(i+j) >> 1); t.Rows[h].Addr > a {
+			j = h
+		} else {
+			i = h + 1
+		}
+	}
+	return i - 1, true
 }
 
 // sequence finds the one that contains a. Sequences may overlap in broken or
 // folded code: a few before the nearest are tried.
 func (t *Table) sequence(a uint64) *sequence {
-	i := sort.Search(len(t.seqs), func(i int) bool { return t.seqs[i].low > a })
+	i, j := 0, len(t.seqs) // the first that begins after a
+	for i < j {
+		if h := int(uint(i+j) >> 1); t.seqs[h].low > a {
+			j = h
+		} else {
+			i = h + 1
+		}
+	}
 	for n := 0; i > 0 && n < 8; n++ {
 		i--
 		if a < t.seqs[i].high {

@@ -5,6 +5,8 @@
 package scope
 
 import (
+	"slices"
+
 	"hdb/symbols/dwarf"
 )
 
@@ -71,63 +73,81 @@ func maxRanges(u *dwarf.Unit) int {
 	return u.RangeBytes()/2 + int(u.End-u.Off)
 }
 
-// builder walks a unit.
-type builder struct {
-	tree  *Tree
-	keep  func(uint64) bool
-	max   int // ranges
-	spans []dwarf.Span
-	// stack[d] is the node that entries at depth d+1 lie in; -1 outside of code.
-	stack []int32
+// A Builder makes trees, one after the other, each as long as it must be, with the same
+// memory for what is in between. Its zero value is ready.
+type Builder struct {
+	nodes  []Node
+	ranges []dwarf.Range
+	spans  []dwarf.Span
+	open   []openNode
+	mapper dwarf.RangeMapper
+	keep   func(uint64) bool
+	max    int // ranges
+}
+
+// openNode is an entry that others lie in: node is what it, or what is around it, has in
+// the tree; -1 outside of code.
+type openNode struct {
+	depth int
+	node  int32
 }
 
 // Empty is the tree of a unit without code.
 func Empty(u *dwarf.Unit) *Tree { return &Tree{Unit: u, code: dwarf.NewRangeMap(nil)} }
 
 // Build reads the tree of u. keep says whether an address is one of real code.
-func Build(u *dwarf.Unit, keep func(uint64) bool) *Tree {
-	b := builder{tree: &Tree{Unit: u}, keep: keep, max: maxRanges(u)}
+func Build(u *dwarf.Unit, keep func(uint64) bool) *Tree { return new(Builder).Build(u, keep) }
+
+// Build is the function Build.
+func (b *Builder) Build(u *dwarf.Unit, keep func(uint64) bool) *Tree {
+	b.nodes, b.ranges, b.spans, b.open = b.nodes[:0], b.ranges[:0], b.spans[:0], b.open[:0]
+	b.keep, b.max = keep, maxRanges(u)
+	root, _ := u.Load()
+	c := root.Language.IsC()
 	w := u.Walk()
-	for w.Next() {
-		b.stack = b.stack[:min(w.Depth, len(b.stack))]
+	for w.NextScope(c) {
+		for len(b.open) > 0 && b.open[len(b.open)-1].depth >= w.Depth {
+			b.open = b.open[:len(b.open)-1]
+		}
 		parent := int32(-1)
-		if w.Depth > 0 && len(b.stack) > 0 {
-			parent = b.stack[len(b.stack)-1]
+		if len(b.open) > 0 {
+			parent = b.open[len(b.open)-1].node
 		}
 		node := parent
 		switch w.DIE.Tag() {
 		case dwarf.TagSubprogram:
-			node = b.add(w.DIE, -1, Function)
+			node = b.add(w.DIE, w.Depth, -1, Function)
 		case dwarf.TagInlinedSubroutine:
 			if parent >= 0 {
-				node = b.add(w.DIE, parent, Inlined)
+				node = b.add(w.DIE, w.Depth, parent, Inlined)
 			}
 		case dwarf.TagLexicalBlock:
-			if parent >= 0 && declares(w.DIE) {
-				node = b.add(w.DIE, parent, Block)
+			if parent >= 0 && w.DIE.HasCode() && declares(w.DIE) {
+				node = b.add(w.DIE, w.Depth, parent, Block)
 			}
-		case dwarf.TagEnumerationType, dwarf.TagArrayType, dwarf.TagSubroutineType, dwarf.TagCallSite:
-			w.SkipChildren()
 		}
-		b.stack = append(b.stack, node)
+		if w.DIE.Children() {
+			b.open = append(b.open, openNode{w.Depth, node})
+		}
 	}
-	b.tree.code = dwarf.NewRangeMap(b.spans)
-	return b.tree
+	return &Tree{Unit: u, Nodes: slices.Clone(b.nodes), ranges: slices.Clone(b.ranges), code: b.mapper.Map(b.spans)}
 }
 
 // add appends a node for d, when d has code. Else it returns parent: an inlined
 // copy without code of its own does not hide what lies in it.
-func (b *builder) add(d dwarf.DIE, parent int32, kind Kind) int32 {
-	t := b.tree
-	first := len(t.ranges)
-	t.ranges = d.Ranges(t.ranges, b.max-first)
-	kept := t.ranges[:first]
-	for _, r := range t.ranges[first:] {
+func (b *Builder) add(d dwarf.DIE, depth int, parent int32, kind Kind) int32 {
+	if !d.HasCode() {
+		return parent
+	}
+	first := len(b.ranges)
+	b.ranges = d.Ranges(b.ranges, b.max-first)
+	kept := b.ranges[:first]
+	for _, r := range b.ranges[first:] {
 		if b.keep(r.Low) {
 			kept = append(kept, r)
 		}
 	}
-	t.ranges = kept
+	b.ranges = kept
 	if len(kept) == first {
 		return parent
 	}
@@ -135,10 +155,10 @@ func (b *builder) add(d dwarf.DIE, parent int32, kind Kind) int32 {
 	if kind == Inlined {
 		n.readCall(d)
 	}
-	id := int32(len(t.Nodes))
-	t.Nodes = append(t.Nodes, n)
+	id := int32(len(b.nodes))
+	b.nodes = append(b.nodes, n)
 	for _, r := range kept[first:] {
-		b.spans = append(b.spans, dwarf.Span{Range: r, ID: id, Depth: int32(len(b.stack))})
+		b.spans = append(b.spans, dwarf.Span{Range: r, ID: id, Depth: int32(depth)})
 	}
 	return id
 }
@@ -160,15 +180,6 @@ func declares(d dwarf.DIE) bool {
 }
 
 func (n *Node) readCall(d dwarf.DIE) {
-	it := d.Attrs()
-	for it.Next() {
-		switch it.At {
-		case dwarf.AtCallFile:
-			n.CallFile = uint32(it.Value.Uint())
-		case dwarf.AtCallLine:
-			n.CallLine = uint32(it.Value.Uint())
-		case dwarf.AtCallColumn:
-			n.CallCol = uint16(min(it.Value.Uint(), 0xffff))
-		}
-	}
+	file, line, column := d.Call()
+	n.CallFile, n.CallLine, n.CallCol = uint32(file), uint32(line), uint16(min(column, 0xffff))
 }
