@@ -87,7 +87,7 @@ func (s *Session) rawStack(t *inferior.Thread, limit int, now addr.Code) (unwind
 	}
 	here := regs.Unwind()
 	if now == (addr.Code{}) || now.Addr() != regs.PC() {
-		return s.walk.Walk(s.proc, here, limit), nil
+		return s.walkShown(here, limit), nil
 	}
 	if now.IsReturn() {
 		raw := s.walk.Walk(s.proc, here, limit)
@@ -110,6 +110,38 @@ func (s *Session) rawStack(t *inferior.Thread, limit int, now addr.Code) (unwind
 	entry := unwind.Frame{PC: now, CFA: regs.SP() + 8, Regs: here, How: unwind.Entry}
 	raw.Frames = append([]unwind.Frame{entry}, raw.Frames...)
 	return raw, nil
+}
+
+// maxProbeFrames is how many frames of the probe's own one stack can have.
+const maxProbeFrames = 16
+
+// walkShown walks a stack and leaves out the frames of the probe's own code, in which a
+// thread may stand: it is no part of the program. A stack of nothing else stays.
+func (s *Session) walkShown(here unwind.Regs, limit int) unwind.Stack {
+	raw := s.walk.Walk(s.proc, here, limit)
+	own := func(f unwind.Frame) bool { return s.probe != nil && s.probe.Covers(f.PC.Lookup()) }
+	if !slices.ContainsFunc(raw.Frames, own) {
+		return raw
+	}
+	raw = s.walk.Walk(s.proc, here, limit+maxProbeFrames)
+	shown := slices.DeleteFunc(slices.Clone(raw.Frames), own)
+	if len(shown) > 0 {
+		raw.Frames = shown[:min(limit, len(shown))]
+	}
+	return raw
+}
+
+// InProbe tells that the selected thread stands in the probe's own code, whose frames
+// are not in its stack.
+func (s *Session) InProbe() (at addr.Run, ok bool) {
+	if s.probe == nil || s.sel.thread == nil {
+		return 0, false
+	}
+	regs, err := s.sel.thread.Regs()
+	if err != nil {
+		return 0, false
+	}
+	return regs.PC(), s.probe.Covers(regs.PC())
 }
 
 // threadStack is rawStack with names and inlined calls.
