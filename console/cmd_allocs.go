@@ -22,7 +22,7 @@ func allocCommands() []*Command {
 		{Name: "live", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgCondition}, Run: runLive,
 			Long: "Examples:\n  live\n  live all if size >= 64k"},
 		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [[by] live|bytes|count]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
-			Long: "live is what they have not given back, bytes all they asked for, count how often.\n\nExamples:\n  top\n  top 5 by bytes"},
+			Long: "live is what they have not given back, bytes all they asked for, count how often.\n\nA row is the function that allocs shows: the first one of the user's code that is no wrapper. What the compiler has merged into it counts for it; `bt #N` shows these [inlined] frames, and `list -cost` has the lines of both.\n\nExamples:\n  top\n  top 5 by bytes"},
 		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
 			Long: "Example:\n  alloc add pool_get size=ARG2 ptr=RET",
 			Sub: []*Command{
@@ -245,6 +245,7 @@ func runTop(_ context.Context, c *Console, in Input) error {
 
 type topView struct {
 	Function  string `json:"function"`
+	Linkage   string `json:"linkage,omitempty"`
 	File      string `json:"file,omitempty"`
 	Line      int    `json:"line,omitempty"`
 	Module    string `json:"module,omitempty"`
@@ -259,7 +260,7 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, total int)
 	var table [][]span
 	for _, r := range rows {
 		s := r.Site
-		views = append(views, topView{s.Function, s.File, s.Line, s.Module, r.Bytes, r.Count, r.LiveBytes, r.LiveBlocks})
+		views = append(views, topView{s.Function, s.Linkage, s.File, s.Line, s.Module, r.Bytes, r.Count, r.LiveBytes, r.LiveBlocks})
 		place := span{styleFile, fmt.Sprintf("%s:%d", shortPath(s.File), s.Line)}
 		if s.Line == 0 {
 			place = span{styleGuess, "[" + s.Module + "]"}
@@ -268,7 +269,7 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, total int)
 		if by != heap.ByLive {
 			numbers = []span{{plain, shortSize(r.Bytes)}, {plain, grouped(r.Count)}}
 		}
-		table = append(table, append(numbers, span{styleFunc, c.out.names.short(s.Function)}, place))
+		table = append(table, append(numbers, span{styleFunc, c.out.names.short(c.out.names.function(s.Function, s.Linkage))}, place))
 	}
 	c.show(in, struct {
 		By    string    `json:"by"`

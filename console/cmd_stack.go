@@ -16,8 +16,8 @@ func stackCommands() []*Command {
 			Long: "N shows the innermost N frames, -N the outermost. -full adds each frame's address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
 				"[inlined] marks calls that the compiler merged into their caller, [guess] frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
 				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
-		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Raw: true, Synopsis: "[N [COMMAND]]", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
-			Long: "With a command, it runs in that frame and the selection stays.\n\nExamples:\n  frame 2\n  frame 2 list"},
+		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Raw: true, Args: []ArgKind{ArgWord, ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
+			Long: "With a command, it runs in that frame and the selection stays. `function` selects the innermost frame of that function, inlined or not.\n\nExamples:\n  frame 2\n  frame 2 list\n  frame function main"},
 		{Name: "up", Group: GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: NeedData, Run: mover(1), Long: "Example:\n  up 2"},
 		{Name: "down", Aliases: []string{"dow"}, Group: GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: NeedData, Run: mover(-1), Long: "Example:\n  down"},
 		{Name: "thread", Aliases: []string{"t", "tr"}, Group: GroupStack, Raw: true, Synopsis: "[N]\napply N...|all COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: runThread,
@@ -89,6 +89,9 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
 	c.show(in, v, func(o *output) {
 		if b.full {
+			if at, in := c.s.InProbe(); in && b.event == 0 {
+				o.line(span{styleGuess, fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)})
+			}
 			printFull(o, frames)
 		} else {
 			o.printFrames(frames)
@@ -163,11 +166,7 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 		c.showFrame(in, old)
 		return nil
 	}
-	n, err := strconv.Atoi(word)
-	if err != nil {
-		return fmt.Errorf("frame: %q: a frame's number expected", word)
-	}
-	f, err := c.s.SelectFrame(n)
+	f, line, err := c.chooseFrame(word, line)
 	if err != nil {
 		return err
 	}
@@ -181,6 +180,27 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 		err = back
 	}
 	return err
+}
+
+// chooseFrame selects the frame that N, `level N` or `function NAME` means, and returns
+// what is left of the line.
+func (c *Console) chooseFrame(word, line string) (f session.Frame, rest string, err error) {
+	switch {
+	case strings.HasPrefix("function", word):
+		if line == "" {
+			return f, "", errors.New("frame function: the name of a function must follow")
+		}
+		f, err = c.s.SelectFunction(line)
+		return f, "", err
+	case strings.HasPrefix("level", word):
+		word, line = splitWord(line)
+	}
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		return f, "", fmt.Errorf("frame: %q: a frame's number or `function NAME` expected", word)
+	}
+	f, err = c.s.SelectFrame(n)
+	return f, line, err
 }
 
 func mover(sign int) func(context.Context, *Console, Input) error {

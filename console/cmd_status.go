@@ -23,7 +23,7 @@ func statusCommands() []*Command {
 				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: infoFrame, Repeat: none},
 				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedLive, Run: infoRegisters, Repeat: none,
 					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known.\n\nExample:\n  info registers rip rsp"},
-				{Name: "sharedlibrary", Aliases: []string{"shared", "dll"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
+				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
 				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  info sources \\.cc$"},
 				{Name: "source", Short: "tell about the source file of the selected frame", Needs: NeedProgram, Run: infoSource, Repeat: none},
 				{Name: "functions", Aliases: []string{"fu", "func"}, Short: "list the functions whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoFunctions, Repeat: none,

@@ -18,7 +18,7 @@ func stopCommands() []*Command {
 		{Name: "break", Aliases: []string{"b", "br"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false),
 			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "stop at a place in the code, or at allocations",
 			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending.\n\n" +
-				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back.\n" +
+				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like.\n" +
 				"A condition compares size, addr, old, thread, nth, live, blocks, align and count, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
 				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc"},
 		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true),
@@ -58,6 +58,7 @@ type stopView struct {
 	Enabled   bool        `json:"enabled"`
 	Temporary bool        `json:"temporary,omitempty"`
 	Pending   bool        `json:"pending,omitempty"`
+	Meant     string      `json:"did_you_mean,omitempty"` // of a pending one that was just made
 	Thread    int         `json:"thread,omitempty"`
 	Hits      uint64      `json:"hits"`
 	Ignore    uint64      `json:"ignore,omitempty"`
@@ -165,9 +166,26 @@ func breaker(temporary bool) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		c.tellStop(in, st)
+		v, meant := viewStop(st), ""
+		if v.Meant = c.meant(st); v.Meant != "" {
+			meant = "; did you mean " + v.Meant + "?"
+		}
+		c.show(in, v, func(o *output) { o.printf("%s %d: %s%s\n", stopWord(st), st.ID, what(st), meant) })
 		return nil
 	}
+}
+
+// meant is what a function that is nowhere was most likely to be: a word of break, an
+// allocator or a function of the program. "" when nothing is near.
+func (c *Console) meant(st *breakpoints.Stop) string {
+	if !st.Pending || st.Kind != breakpoints.StopFunction || st.File != "" {
+		return ""
+	}
+	words := stopWords()
+	for _, f := range c.s.AllocFunctions() {
+		words = append(words, f.Name)
+	}
+	return nearest(st.Function, append(words, c.s.ProgramFunctions()...))
 }
 
 func runRbreak(_ context.Context, c *Console, in Input) error {

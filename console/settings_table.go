@@ -69,7 +69,7 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.s.Settings.Outlive = v == "off"; c.s.ApplySettings(); return nil }},
 		{name: "listsize", kind: kindCount, def: "10", help: "lines that list shows"},
 		{name: "pagination", kind: kindBool, def: "on", help: "stop after each screenful of a long output (only at a terminal)"},
-		{name: "print demangle", kind: kindBool, def: "on", help: "call functions of C++ and Rust by their names in the source in bt, frame and allocs; off takes the linker's",
+		{name: "print demangle", kind: kindBool, def: "on", help: "call functions of C++ and Rust by their names in the source in bt, frame, allocs and top; off takes the linker's",
 			apply: func(c *Console, v string) error { c.out.names.linkage = v == "off"; return nil }},
 		{name: "print elements", kind: kindCount, def: "200", help: "elements of arrays, strings and containers that are shown; 0 is all"},
 		{name: "print pretty", kind: kindBool, def: "off", help: "show each member of a struct on a line of its own"},

@@ -46,7 +46,8 @@ func conditionsText() string {
 		"Operators, those that bind closest first: == != < <= > >=, ! for not, && for and, || for or; parentheses group.\n\n" +
 		"Numbers are 4096, 0x1000, 1_000_000, and sizes: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, kB, MB, GB, TB powers of 1000. 1.5MiB is a size too.\n\n" +
 		"caller(\"f\") looks at one frame, the innermost one outside the allocator, and an inlined call is a frame too: for a std::vector that is allocate() of its allocator, not the function that has the vector. " +
-		"At a place in the code it is the frame that called the function. func(\"f\") looks at every frame of the stack, main too. module(\"libfoo\") asks for a frame of a program or library: libfoo, libfoo.so and libfoo.so.1 are all names of libfoo.so.1.\n\n" +
+		"At a place in the code it is the frame that called the function. func(\"f\") looks at every frame of the stack, main too. module(\"libfoo\") asks for a frame of a program or library: libfoo, libfoo.so and libfoo.so.1 are all names of libfoo.so.1, and _json is one of _json.cpython-311-x86_64-linux-gnu.so: what stands before the first dot. The beginning of a name is not enough, but for a * behind it. " +
+		"A name that nothing has which is loaded is warned of.\n\n" +
 		"The name of a function is the one that bt shows, with or without its parameters and its namespaces, or the linker's. * in a name stands for any text, and nothing else is special in it.\n\n" +
 		"Examples:\n  " + strings.Join(conditionExamples, "\n  ")
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// unbuilt are words of gdb, delve and heap profilers that hdb does not have yet. It says so
-// instead of taking them for the beginning of another word. A user's own
+// unbuilt are words of gdb, delve and heap profilers that hdb does not have yet, or has
+// by another name. It says so instead of taking them for the beginning of another word. A user's own
 // definition or alias goes before them.
 var unbuilt = []struct{ words, why string }{
 	{"output, call, printf", "print shows values; nothing is called in the program, and there are no formats of your own"},
@@ -16,6 +16,7 @@ var unbuilt = []struct{ words, why string }{
 	{"hbreak, thbreak", "hardware breakpoints on code are not built: break stops there, watch stops at data"},
 	{"leak, leaks, heap, summary",
 		"there is no such report: after record start, live lists the blocks that were not given back, and top the functions that made them"},
+	{"event, events", "allocs lists recorded events, bt #N shows the stack of one, list #N its source; goto #N selects one of a capture"},
 	{"core, core-file", "core files are not read yet: attach takes a process, open a capture"},
 }
 

@@ -10,6 +10,7 @@ import (
 // A Site is the place in the source that allocations are counted for.
 type Site struct {
 	Function string
+	Linkage  string // what the linker calls it, "" when that is the same
 	File     string // "" unknown
 	Line     int    // 0 unknown
 	Module   string

@@ -246,7 +246,7 @@ func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.
 		return heap.Site{Function: "(no stack)"}
 	}
 	f := st.Frames[s.UserFrame(st.Frames)]
-	site := heap.Site{Function: f.Function, File: f.File, Line: f.Line, Module: f.Module}
+	site := heap.Site{Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
 	if site.Function == "" {
 		site.Function = f.Code.Addr().String()
 	}

@@ -123,7 +123,7 @@ func withoutArguments(name string) string {
 }
 
 // matchModule tells whether the user's name for a module is this one: "libfoo"
-// and "libfoo.so" are libfoo.so.1.
+// and "libfoo.so" are libfoo.so.1, "_json" is _json.cpython-311-x86_64-linux-gnu.so.
 func matchModule(pattern, base string) bool {
 	if base == "" {
 		return false
@@ -132,5 +132,9 @@ func matchModule(pattern, base string) bool {
 		return true
 	}
 	stem, rest, found := strings.Cut(base, ".so")
-	return found && (cond.Match(pattern, stem) || cond.Match(pattern, stem+".so") && rest != "")
+	if !found {
+		return false
+	}
+	name, _, _ := strings.Cut(stem, ".")
+	return cond.Match(pattern, name) || cond.Match(pattern, stem) || cond.Match(pattern, stem+".so") && rest != ""
 }

@@ -79,3 +79,19 @@ func TestDefaultWrappers(t *testing.T) {
 		}
 	}
 }
+
+func TestMatchModule(t *testing.T) {
+	for _, c := range []struct {
+		pattern, base string
+		want          bool
+	}{
+		{"libfoo", "libfoo.so.1", true}, {"libfoo.so", "libfoo.so.1", true}, {"libfoo.so.1", "libfoo.so.1", true}, {"libfo", "libfoo.so.1", false},
+		{"_json", "_json.cpython-311-x86_64-linux-gnu.so", true}, {"_js", "_json.cpython-311-x86_64-linux-gnu.so", false}, {"_js*", "_json.cpython-311-x86_64-linux-gnu.so", true},
+		{"_json.cpython-311-x86_64-linux-gnu", "_json.cpython-311-x86_64-linux-gnu.so", true}, {"json", "_json.cpython-311-x86_64-linux-gnu.so", false},
+		{"prog", "prog", true}, {"prog", "prog.bin", false}, {"libstdc++", "libstdc++.so.6", true}, {"", "", false}, {"*", "", false},
+	} {
+		if got := matchModule(c.pattern, c.base); got != c.want {
+			t.Errorf("%q of %q: %v", c.pattern, c.base, got)
+		}
+	}
+}

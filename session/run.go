@@ -244,6 +244,10 @@ func (s *Session) nextEvent(n int, c *cond.Cond, want func(capture.Kind) bool) (
 	if err := s.live(); err != nil {
 		return nil, err
 	}
+	if c != nil && !s.said[c.String()] { // an empty line repeats the command
+		s.said[c.String()] = true
+		s.WarnUnmatched(c)
+	}
 	s.trace.next = &nextEvent{left: max(n, 1), cond: c, want: want}
 	if err := s.armTracer(); err != nil {
 		s.trace.next = nil

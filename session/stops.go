@@ -54,6 +54,7 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		}
 		st.Location = fmt.Sprintf("%s:%d", file, line)
 	}
+	s.WarnUnmatched(st.Cond)
 	return s.add(st)
 }
 
@@ -358,6 +359,7 @@ func (s *Session) SetCondition(id int, text string) error {
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
 		return err
 	}
+	s.WarnUnmatched(st.Cond)
 	return s.armTracer()
 }
 

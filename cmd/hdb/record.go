@@ -327,8 +327,11 @@ func (r *recorder) run(filter *cond.Cond) int {
 	defer r.signals.stop()
 	var err error
 	if o.pid != 0 {
-		_, err = s.Attach(o.pid)
+		if _, err = s.Attach(o.pid); err == nil {
+			s.WarnUnmatched(filter)
+		}
 	} else {
+		s.WarnUnmatched(filter)
 		_, err = s.StartInstruction(nil)
 	}
 	if err != nil {

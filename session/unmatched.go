@@ -1,0 +1,101 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hdb/internal/cond"
+	"hdb/symbols"
+)
+
+// WarnUnmatched says which names of a condition nothing has that is loaded now, or will
+// be when the program starts: most of these are misspelt. A library that comes later
+// may still bring them.
+func (s *Session) WarnUnmatched(c *cond.Cond) {
+	if c == nil || s.saved != nil {
+		return
+	}
+	var objs []loaded
+	for _, ask := range newRecordFilter(c).asks {
+		if objs == nil {
+			if objs = s.expected(); len(objs) == 0 {
+				return
+			}
+		}
+		switch {
+		case ask.predicate == cond.Module && !slices.ContainsFunc(objs, func(m loaded) bool { return matchModule(ask.name, filepath.Base(m.name)) }):
+			s.notify("module(%q): no such program or library is loaded now", ask.name)
+		case ask.predicate != cond.Module && !strings.Contains(ask.name, "*") && !hasFunction(objs, ask.name):
+			s.notify("%s: no such function in what is loaded now", strings.Replace(ask.predicate.String(), "()", fmt.Sprintf("(%q)", ask.name), 1))
+		}
+	}
+}
+
+// expected are the modules of the process, or those that a program begins with.
+func (s *Session) expected() []loaded {
+	if s.Mode() != Loaded {
+		return s.objects()
+	}
+	var out []loaded
+	all, _ := s.linked()
+	for _, d := range all {
+		if d.obj != nil {
+			out = append(out, loaded{obj: d.obj, name: d.Name, path: d.Path})
+		}
+	}
+	return out
+}
+
+// hasFunction looks where it costs least first: in symbol tables, then in all debug
+// information.
+func hasFunction(objs []loaded, name string) bool {
+	return slices.ContainsFunc(objs, func(m loaded) bool { _, ok := m.obj.Symbol(name); return ok }) ||
+		slices.ContainsFunc(objs, func(m loaded) bool { return len(m.obj.FindFunctions(name)) > 0 })
+}
+
+// maxListed is the length in bytes of a program and its debug file from which its
+// functions are not listed for the sake of a suggestion.
+const maxListed = 64 << 20
+
+// ProgramFunctions are the names, without namespaces and parameters, of the program's
+// own functions; none of a program that is too large to look through for a hint.
+func (s *Session) ProgramFunctions() []string {
+	objs := s.objects()
+	if len(objs) == 0 {
+		return nil
+	}
+	size := int64(0)
+	for _, path := range []string{objs[0].obj.Path(), objs[0].obj.Header().DebugFile} {
+		if st, err := os.Stat(path); err == nil {
+			size += st.Size()
+		}
+	}
+	if size > maxListed {
+		return nil
+	}
+	var names []string
+	for _, fn := range objs[0].obj.MatchFunctions(regexp.MustCompile("")) {
+		names = append(names, baseName(fn.Name))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// SelectFunction makes the innermost frame of a function of that name the selected one.
+func (s *Session) SelectFunction(name string) (Frame, error) {
+	st, err := s.Stack(0)
+	if err != nil {
+		return Frame{}, err
+	}
+	i := slices.IndexFunc(st.Frames, func(f Frame) bool {
+		return matchFunction(name, f) || symbols.MatchesName(name, f.Function, f.Linkage)
+	})
+	if i < 0 {
+		return Frame{}, fmt.Errorf("no frame of a function %q: bt shows those there are", name)
+	}
+	return s.SelectFrame(i)
+}
