@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/session"
+	"hdb/values"
 )
 
 func statusCommands() []*Command {
@@ -22,7 +23,7 @@ func statusCommands() []*Command {
 				{Name: "goroutines", Short: "list the goroutines of a Go program", Needs: NeedLive, Run: infoGoroutines, Repeat: none},
 				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: infoFrame, Repeat: none},
 				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedLive, Run: infoRegisters, Repeat: none,
-					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known.\n\nExample:\n  info registers rip rsp"},
+					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known. xmmN, ymmN, stN and mxcsr are shown when they are named, float and vector name all of them.\n\nExamples:\n  info registers rip rsp\n  info registers xmm0\n  info registers float"},
 				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
 				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  info sources \\.cc$"},
 				{Name: "source", Short: "tell about the source file of the selected frame", Needs: NeedProgram, Run: infoSource, Repeat: none},
@@ -200,6 +201,14 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 		views[r.Name] = &value
 		rows = append(rows, []span{{styleHead, r.Name}, {styleAddr, value}, {plain, c.registerText(r)}})
 	}
+	for _, name := range c.vectorNames(in.Args) {
+		value, err := c.data.read(c).Show("$"+name, registerOptions(name))
+		if err != nil {
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		views[name] = &value
+		rows = append(rows, []span{{styleHead, name}, {}, {plain, value}})
+	}
 	if len(rows) == 0 {
 		return fmt.Errorf("no register %q", strings.Join(in.Args, " "))
 	}
@@ -207,6 +216,38 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 		Registers map[string]*string `json:"registers"`
 	}{views}, func(o *output) { o.table([]column{{}, {}, {}}, rows) })
 	return nil
+}
+
+// vectorNames are the registers of x87, SSE and AVX that words of info registers ask
+// for: float and vector stand for all of a kind.
+func (c *Console) vectorNames(words []string) []string {
+	var out []string
+	for _, w := range words {
+		w = strings.TrimPrefix(w, "$")
+		switch {
+		case w == "float":
+			for i := range 8 {
+				out = append(out, fmt.Sprintf("st%d", i))
+			}
+		case w == "vector":
+			for i := range 16 {
+				out = append(out, fmt.Sprintf("xmm%d", i))
+			}
+			out = append(out, "mxcsr")
+		case strings.HasPrefix(w, "xmm"), strings.HasPrefix(w, "ymm"), strings.HasPrefix(w, "st"), w == "mxcsr":
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// registerOptions show vectors in hexadecimal, as gdb does.
+func registerOptions(name string) values.Options {
+	o := values.Options{}
+	if strings.HasPrefix(name, "xmm") || strings.HasPrefix(name, "ymm") {
+		o.Letter = 'x'
+	}
+	return o
 }
 
 // registerText says what a register's value could be: a symbol or a number.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-delve/delve/pkg/dwarf/op"
 	"github.com/go-delve/delve/pkg/proc"
+	"github.com/go-delve/delve/pkg/proc/amd64util"
 	"github.com/go-delve/delve/pkg/proc/linutil"
 )
 
@@ -193,13 +194,32 @@ func (t *goThread) Registers() (proc.Registers, error) {
 	}
 	// Both are the kernel's struct user_regs_struct.
 	raw := *(*linutil.AMD64PtraceRegs)(unsafe.Pointer(&r))
-	return linutil.NewAMD64Registers(&raw, nil), nil
+	return linutil.NewAMD64Registers(&raw, t.vectors), nil
+}
+
+// vectors adds the registers that arguments of floating point are passed in.
+func (t *goThread) vectors(r *linutil.AMD64Registers) error {
+	v, err := t.t.Vectors()
+	if err != nil {
+		return err
+	}
+	r.Fpregset = &amd64util.AMD64Xstate{Xsave: v.area}
+	if err := amd64util.AMD64XstateRead(v.area, true, r.Fpregset, 0); err != nil {
+		return err
+	}
+	r.Fpregs = r.Fpregset.Decode()
+	return nil
 }
 
 func (t *goThread) RestoreRegisters(saved proc.Registers) error {
 	r, ok := saved.(*linutil.AMD64Registers)
 	if !ok {
 		return fmt.Errorf("restore registers of kind %T", saved)
+	}
+	if r.Fpregset != nil {
+		if err := t.t.SetVectors(Vectors{r.Fpregset.Xsave}); err != nil {
+			return err
+		}
 	}
 	return t.t.SetRegs(*(*Registers)(unsafe.Pointer(r.Regs)))
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
+	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/unwind"
@@ -71,8 +73,8 @@ func (v *Values) modules() []values.Module {
 	return out
 }
 
-// errGoValues is the error for programs whose values are not C's.
-var errGoValues = errors.New("values of Go programs are not read yet: info registers and x show registers and memory")
+// errGoValues is the error for programs of Go that do not run.
+var errGoValues = errors.New("the values of a Go program are read while it runs: start it with run or attach to it")
 
 // frame is the selected frame; nil without a running program, where statics alone
 // have values.
@@ -88,9 +90,6 @@ func (v *Values) frame() (*values.Frame, error) {
 		return nil, nil
 	case s.proc == nil:
 		return nil, ErrNoProgram
-	}
-	if s.proc.IsGo() {
-		return nil, errGoValues
 	}
 	if _, err := s.liveFrame(); err != nil {
 		return nil, err
@@ -118,7 +117,7 @@ func (v *Values) frameAt(frames []Frame, i int) *values.Frame {
 	f := &values.Frame{PC: fr.Code, Inlined: i - first, Regs: fr.regs, CFA: fr.CFA, Module: v.moduleAt(fr.Code.Lookup())}
 	f.Caller = func() *values.Frame { return v.frameAt(frames, next) }
 	if first == 0 {
-		f.Set = v.setRegister
+		f.Set, f.Wide, f.SetWide = v.setRegister, v.wideRegisters(), v.setWide
 	}
 	return f
 }
@@ -153,6 +152,63 @@ func (v *Values) setRegister(reg unwind.Reg, n uint64) error {
 	}
 	v.changed()
 	return nil
+}
+
+// Numbers of DWARF of the registers that are not general ones, System V ABI figure 3.36.
+const (
+	dwarfXMM0  = 17
+	dwarfST0   = 33
+	dwarfFlags = 49
+	dwarfMXCSR = 64
+)
+
+// wideRegisters reads the selected thread's registers of floating point and vectors,
+// once and when the first of them is asked for.
+func (v *Values) wideRegisters() func(reg uint64) []byte {
+	read := sync.OnceValues(func() (inferior.Vectors, error) { return v.s.sel.thread.Vectors() })
+	return func(reg uint64) []byte {
+		if v.s.sel.thread == nil {
+			return nil
+		}
+		if reg == dwarfFlags {
+			r, err := v.s.sel.thread.Regs()
+			if err != nil {
+				return nil
+			}
+			return binary.LittleEndian.AppendUint64(nil, r.Eflags)
+		}
+		vec, err := read()
+		switch {
+		case err != nil:
+			return nil
+		case reg >= dwarfXMM0 && reg < dwarfXMM0+16:
+			return vec.SSE(int(reg - dwarfXMM0))
+		case reg >= dwarfST0 && reg < dwarfST0+8:
+			return append(vec.X87(int(reg-dwarfST0)), make([]byte, 6)...) // as a long double lies in memory
+		case reg == dwarfMXCSR:
+			return binary.LittleEndian.AppendUint32(nil, vec.MXCSR())
+		}
+		return nil
+	}
+}
+
+// setWide changes the lowest bytes of a vector register of the selected thread.
+func (v *Values) setWide(reg uint64, b []byte) error {
+	t := v.s.sel.thread
+	if t == nil {
+		return ErrNoStack
+	}
+	if reg < dwarfXMM0 || reg >= dwarfXMM0+16 {
+		return errors.New("only general and vector registers can be changed")
+	}
+	vec, err := t.Vectors()
+	if err != nil {
+		return err
+	}
+	if err := vec.SetSSE(int(reg-dwarfXMM0), b); err != nil {
+		return err
+	}
+	return t.SetVectors(vec)
 }
 
 // changed makes the stack be walked anew: what was written may be a part of it.
@@ -228,14 +284,27 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 }
 
 // Locals are the variables of the selected frame, innermost block first.
-func (v *Values) Locals(o values.Options) ([]NamedValue, error) { return v.variables(o, v.w.Locals) }
+func (v *Values) Locals(o values.Options) ([]NamedValue, error) {
+	return v.variables(o, v.w.Locals, (*inferior.Go).Locals)
+}
 
 // Args are its parameters.
-func (v *Values) Args(o values.Options) ([]NamedValue, error) { return v.variables(o, v.w.Args) }
+func (v *Values) Args(o values.Options) ([]NamedValue, error) {
+	return v.variables(o, v.w.Args, (*inferior.Go).Args)
+}
 
-func (v *Values) variables(o values.Options, list func(*values.Frame) ([]values.Variable, error)) (out []NamedValue, err error) {
+func (v *Values) variables(o values.Options, list func(*values.Frame) ([]values.Variable, error),
+	goList func(*inferior.Go, inferior.GoPlace, inferior.GoLimits) ([]inferior.GoValue, error)) (out []NamedValue, err error) {
 	if err := v.s.live(); err != nil {
 		return nil, err
+	}
+	g, at, err := v.goFrame()
+	if err != nil {
+		return nil, err
+	}
+	if g != nil {
+		vars, err := goList(g, at, goLimits(o, false))
+		return goVariables(vars, o), err
 	}
 	err = v.guarded(func(f *values.Frame) error {
 		vars, err := list(f)
@@ -250,6 +319,12 @@ func (v *Values) variables(o values.Options, list func(*values.Frame) ([]values.
 // Print computes an expression and keeps its value as $N; N is 0 for one without a
 // value.
 func (v *Values) Print(expr string, o values.Options) (n int, text string, err error) {
+	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
+		if err == nil {
+			text, err = goPrint(g, at, expr, o)
+		}
+		return 0, text, err
+	}
 	err = v.guarded(func(f *values.Frame) error {
 		x, err := v.w.Eval(f, expr)
 		if err != nil {
@@ -270,6 +345,12 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 
 // Show is Print without history, for display.
 func (v *Values) Show(expr string, o values.Options) (text string, err error) {
+	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
+		if err == nil {
+			text, err = goPrint(g, at, expr, o)
+		}
+		return text, err
+	}
 	err = v.guarded(func(f *values.Frame) error {
 		x, err := v.w.Eval(f, expr)
 		if err == nil {
@@ -282,6 +363,12 @@ func (v *Values) Show(expr string, o values.Options) (text string, err error) {
 
 // Set computes an expression that may assign.
 func (v *Values) Set(expr string) error {
+	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
+		if err == nil {
+			err = v.goSet(g, at, expr)
+		}
+		return err
+	}
 	err := v.guarded(func(f *values.Frame) error {
 		_, err := v.w.Assign(f, expr)
 		return err
@@ -294,6 +381,12 @@ func (v *Values) Set(expr string) error {
 
 // TypeOf names the type of an expression; with members when whole.
 func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
+	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
+		if err == nil {
+			text, err = g.TypeOf(at, expr, whole)
+		}
+		return text, err
+	}
 	err = v.guarded(func(f *values.Frame) error {
 		t, isType, err := v.w.EvalType(f, expr)
 		switch {
@@ -313,6 +406,12 @@ func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
 
 // Address is what an expression says as an address.
 func (v *Values) Address(expr string) (a addr.Run, err error) {
+	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
+		if err == nil {
+			a, err = goAddress(g, at, expr)
+		}
+		return a, err
+	}
 	err = v.guarded(func(f *values.Frame) error {
 		a, err = v.w.Address(f, expr)
 		return err

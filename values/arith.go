@@ -513,21 +513,7 @@ func (w *World) store(to Value, b []byte) (Value, error) {
 		to.data = nil
 		return to, nil
 	case inRegister:
-		if to.frame == nil || to.frame.Set == nil || to.reg > 16 {
-			return Value{}, errors.New("the register cannot be changed in this frame")
-		}
-		old, _ := to.frame.Regs.Get(to.reg)
-		n := len(b)
-		v := unle(b)
-		if n < 8 {
-			v |= old &^ sizeMask(int64(n))
-		}
-		if err := to.frame.Set(to.reg, v); err != nil {
-			return Value{}, err
-		}
-		to.frame.Regs.Set(to.reg, v)
-		to.data = b
-		return to, nil
+		return w.storeRegister(to, b)
 	}
 	return Value{}, errors.New("only a value in memory or in a register can be changed")
 }

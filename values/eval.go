@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"hdb/symbols/dwarf"
-	"hdb/unwind"
 )
 
 // evaluator computes an expression in a frame.
@@ -235,51 +234,7 @@ func (e *evaluator) history(n int, text string) (Value, error) {
 	return e.w.History[n-1], nil
 }
 
-func (e *evaluator) register(name string) (Value, error) {
-	alias := map[string]string{"pc": "rip", "sp": "rsp", "fp": "rbp"}
-	if a, ok := alias[name]; ok {
-		name = a
-	}
-	size := 8
-	wide := name
-	if n, ok := strings.CutPrefix(name, "e"); ok && len(n) == 2 {
-		wide, size = "r"+n, 4
-	}
-	for r := unwind.RAX; r <= unwind.RIP; r++ {
-		if r.String() != wide {
-			continue
-		}
-		if e.f == nil {
-			return Value{}, fmt.Errorf("$%s: no frame is selected", name)
-		}
-		v, ok := e.f.Regs.Get(r)
-		if !ok {
-			return Value{}, fmt.Errorf("$%s: not saved in this frame", name)
-		}
-		t := baseType(e.w, "long", 8, encSigned)
-		switch {
-		case size == 4:
-			t = baseType(e.w, "int", 4, encSigned)
-		case r == unwind.RIP:
-			t = (&Type{Kind: Function, size: 1, w: e.w, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", w: e.w}, elemOK: true}).pointerTo()
-		case r == unwind.RSP || r == unwind.RBP:
-			t = (&Type{Kind: Void, Name: "void", w: e.w, size: 1}).pointerTo()
-		}
-		out := number(t, v)
-		out.place, out.reg, out.frame = inRegister, r, e.f
-		return out, nil
-	}
-	if n, err := strconv.Atoi(strings.TrimPrefix(name, "xmm")); err == nil && strings.HasPrefix(name, "xmm") && n >= 0 && n < 16 && e.f != nil {
-		b, ok := e.f.register(17 + uint64(n))
-		if !ok {
-			return Value{}, fmt.Errorf("$%s: not saved in this frame", name)
-		}
-		return Value{Type: baseType(e.w, "double", 8, encFloat).arrayOf(2), data: b}, nil
-	}
-	return Value{}, fmt.Errorf("$%s: no such register or value: see info registers", name)
-}
-
-// SetVar keeps a value under $name.
+// setVar keeps a value under $name.
 func (w *World) setVar(name string, v Value) {
 	if w.vars == nil {
 		w.vars = map[string]Value{}

@@ -387,7 +387,7 @@ func (m *machine) frameBased(plus int64) error {
 	if !ok {
 		return errors.New("the function has no frame base")
 	}
-	expr, ok := s.Physical.Unit.Location(v, m.mod.sections(), m.frame.pc())
+	expr, ok := m.frame.location(s.Physical.Unit, v, m.mod)
 	if !ok {
 		return errors.New("the function's frame base is not known here")
 	}
@@ -442,11 +442,7 @@ func (m *machine) call(op uint8) error {
 	if !ok {
 		return nil // "no effect", section 2.5.1.5
 	}
-	pc := uint64(0)
-	if m.frame != nil {
-		pc = m.frame.pc()
-	}
-	expr, ok := d.Unit.Location(v, m.mod.sections(), pc)
+	expr, ok := m.frame.location(d.Unit, v, m.mod)
 	if !ok {
 		return nil
 	}

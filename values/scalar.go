@@ -2,7 +2,6 @@ package values
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"math/bits"
 	"strconv"
@@ -47,11 +46,13 @@ func (p *formatter) scalar(v Value, t *Type) {
 
 func (p *formatter) base(v Value, t *Type, b []byte) {
 	switch t.Enc {
+	case encFlags:
+		p.write(flagsText(t.Name, unle(b)))
 	case encFloat:
-		p.write(floatText(b))
+		p.write(typedFloat(t.Name, b))
 	case encComplex:
 		h := len(b) / 2
-		p.write(floatText(b[:h]) + " + " + floatText(b[h:]) + "i")
+		p.write(typedFloat(t.Name, b[:h]) + " + " + typedFloat(t.Name, b[h:]) + "i")
 	case encBoolean:
 		n, _ := p.w.uint(v)
 		switch n {
@@ -160,62 +161,6 @@ func writeRune(b *strings.Builder, r rune, quote byte) {
 			fmt.Fprintf(b, `\%03o`, r)
 		}
 	}
-}
-
-// floatText is a floating-point number with as many digits as tell it from others.
-func floatText(b []byte) string {
-	switch len(b) {
-	case 4:
-		f := math.Float32frombits(uint32(unle(b)))
-		if s := special(float64(f), uint64(math.Float32bits(f))&(1<<23-1), math.Float32bits(f)>>31 != 0); s != "" {
-			return s
-		}
-		return strconv.FormatFloat(float64(f), 'g', 9, 64)
-	case 8:
-		f := math.Float64frombits(unle(b))
-		if s := special(f, unle(b)&(1<<52-1), unle(b)>>63 != 0); s != "" {
-			return s
-		}
-		return strconv.FormatFloat(f, 'g', 17, 64)
-	case 16, 12, 10:
-		return extended(b)
-	}
-	return fmt.Sprintf("<floating-point number of %d bytes>", len(b))
-}
-
-func special(f float64, mantissa uint64, negative bool) string {
-	sign := ""
-	if negative {
-		sign = "-"
-	}
-	switch {
-	case math.IsNaN(f):
-		return fmt.Sprintf("%snan(%#x)", sign, mantissa)
-	case math.IsInf(f, 0):
-		return sign + "inf"
-	}
-	return ""
-}
-
-// extended is x87's format of 80 bits (System V ABI, section 3.1.2).
-func extended(b []byte) string {
-	mant := unle(b[:8])
-	exp := int(b[8]) | int(b[9]&0x7f)<<8
-	sign := ""
-	if b[9]&0x80 != 0 {
-		sign = "-"
-	}
-	switch {
-	case exp == 0x7fff && mant<<1 == 0:
-		return sign + "inf"
-	case exp == 0x7fff:
-		return fmt.Sprintf("%snan(%#x)", sign, mant)
-	case mant == 0:
-		return sign + "0"
-	}
-	f := new(big.Float).SetPrec(64).SetUint64(mant)
-	f.SetMantExp(f, exp-16383-63)
-	return sign + f.Text('g', 18)
 }
 
 func bigInt(b []byte, signed bool) *big.Int {
@@ -506,7 +451,7 @@ func (p *formatter) lettered(v Value, t *Type, b []byte) {
 		size = (v.bits + 7) / 8
 		n &= 1<<uint(min(v.bits, 63)) - 1
 	}
-	if t.isFloat() && len(b) == 16 {
+	if t.isFloat() && len(b) == 16 && !strings.Contains(strings.ToLower(t.Name), "float128") {
 		b = b[:10] // the rest of a long double is padding
 	}
 	if len(b) > 8 && strings.IndexByte("xduot", p.o.Letter) >= 0 {
@@ -535,7 +480,7 @@ func (p *formatter) lettered(v Value, t *Type, b []byte) {
 		p.write(fmt.Sprintf("%d %s", int8(n), byteChar(byte(n))))
 	case 'f':
 		if t.isFloat() {
-			p.write(floatText(b))
+			p.write(typedFloat(t.Name, b))
 		} else if len(b) == 4 || len(b) == 8 {
 			p.write(floatText(b))
 		} else {

@@ -15,7 +15,8 @@ type Value struct {
 
 	place  place
 	addr   addr.Run   // inMemory
-	reg    unwind.Reg // inRegister
+	reg    unwind.Reg // inRegister, any of DWARF's numbers
+	regOff int64      // inRegister: bytes from the register's lowest on
 	frame  *Frame     // inRegister
 	data   []byte     // the bytes, when they were read; always unless inMemory
 	lost   []bool     // bytes that were optimized out, nil: none
@@ -141,8 +142,8 @@ func (v Value) part(t *Type, off int64) Value {
 			out.lost = v.lost[off : off+size]
 		}
 	}
-	if v.place == inRegister && off == 0 {
-		out.place, out.reg, out.frame = inRegister, v.reg, v.frame
+	if v.place == inRegister {
+		out.place, out.reg, out.regOff, out.frame = inRegister, v.reg, v.regOff+off, v.frame
 	}
 	return out
 }
@@ -219,11 +220,7 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 			origin = next.Ref()
 			continue
 		}
-		pc := uint64(0)
-		if f != nil {
-			pc = f.pc()
-		}
-		expr, ok := origin.Unit.Location(v, m.sections(), pc)
+		expr, ok := f.location(origin.Unit, v, m)
 		if !ok {
 			return lostValue(t, errLost)
 		}
@@ -296,7 +293,7 @@ func (w *World) attrNumber(m *modState, f *Frame, u *dwarf.Unit, v dwarf.Value, 
 		*steps += maxSteps / 16 // bounds arrays whose bounds are arrays
 		return w.uint(w.valueIn(m, f, d, steps, 1))
 	}
-	expr, ok := u.Location(v, m.sections(), f.pc())
+	expr, ok := f.location(u, v, m)
 	if !ok {
 		return 0, errLost
 	}
@@ -420,8 +417,8 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 // missingRegister is why a register has no value: a called function has overwritten
 // it, or it is one that hdb does not read.
 func missingRegister(reg uint64) error {
-	if reg > uint64(unwind.RIP) {
-		return fmt.Errorf("in register %d of DWARF's numbers, of which none above 16 is read", reg)
+	if reg > lastRegister || reg > uint64(unwind.RIP) && registerName(reg) == "" {
+		return fmt.Errorf("in register %d of DWARF's numbers, which is not read", reg)
 	}
 	return errLost
 }

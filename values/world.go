@@ -95,6 +95,8 @@ type Frame struct {
 	Caller func() *Frame
 	// Set changes a general register; nil: it cannot be changed.
 	Set func(reg unwind.Reg, v uint64) error
+	// SetWide changes the lowest bytes of a register that Wide reads; nil as Set.
+	SetWide func(reg uint64, b []byte) error
 
 	scopes []symbols.Scope
 	loaded bool
@@ -129,6 +131,23 @@ func (f *Frame) language() string {
 }
 
 func (f *Frame) pc() uint64 { return uint64(f.PC.Lookup().File(f.Module.Bias)) }
+
+// location is the expression of an attribute that holds where the frame is. Without a
+// frame only one that holds everywhere does.
+func (f *Frame) location(u *dwarf.Unit, v dwarf.Value, m *modState) ([]byte, bool) {
+	if f == nil {
+		return u.Location(v, m.sections(), 0)
+	}
+	pc := f.pc()
+	if s, err := f.scope(); err == nil && s.Physical.Valid() && !f.PC.IsReturn() {
+		if low, ok := s.Physical.Attr(dwarf.AtLowPC); ok {
+			if at, ok := low.Addr(); ok && at == pc {
+				return u.EntryLocation(v, m.sections(), pc)
+			}
+		}
+	}
+	return u.Location(v, m.sections(), pc)
+}
 
 // register reads a register by its DWARF number.
 func (f *Frame) register(n uint64) ([]byte, bool) {

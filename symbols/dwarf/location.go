@@ -140,6 +140,27 @@ const maxLocEntries = 1 << 16
 // the file address pc: its own, or that of the list entry that covers pc (DWARF 5
 // section 2.6.2, DWARF 4 section 2.6.2). ok is false where no entry does.
 func (u *Unit) Location(v Value, s LocSections, pc uint64) (expr []byte, ok bool) {
+	return u.location(v, s, place{pc, false})
+}
+
+// EntryLocation is Location at the entry of a function, where a list entry of an empty
+// range that begins there holds, too: clang and gcc describe by it what a parameter is
+// before the first instruction, which takes its place.
+func (u *Unit) EntryLocation(v Value, s LocSections, pc uint64) (expr []byte, ok bool) {
+	return u.location(v, s, place{pc, true})
+}
+
+// place is where a location is asked for.
+type place struct {
+	pc    uint64
+	entry bool // of a function
+}
+
+func (p place) in(from, to uint64) bool {
+	return from <= p.pc && p.pc < to || p.entry && from == p.pc && to == p.pc
+}
+
+func (u *Unit) location(v Value, s LocSections, pc place) (expr []byte, ok bool) {
 	if v.IsBlock() {
 		return v.data, len(v.data) > 0
 	}
@@ -180,7 +201,7 @@ func (u *Unit) Location(v Value, s LocSections, pc uint64) (expr []byte, ok bool
 
 // locList4 reads .debug_loc: pairs of offsets from a base address, each with an
 // expression behind a length of two bytes.
-func (u *Unit) locList4(section []byte, off, base, pc uint64) ([]byte, bool) {
+func (u *Unit) locList4(section []byte, off, base uint64, pc place) ([]byte, bool) {
 	b := NewBuf(section, off)
 	size := u.f.addrSize
 	top := ^uint64(0)
@@ -200,7 +221,7 @@ func (u *Unit) locList4(section []byte, off, base, pc uint64) ([]byte, bool) {
 		if b.Bad() {
 			return nil, false
 		}
-		if base+from <= pc && pc < base+to {
+		if pc.in(base+from, base+to) {
 			return expr, true
 		}
 	}
@@ -222,7 +243,7 @@ const (
 	lleGNUViewPair     = 9
 )
 
-func (u *Unit) locList5(section []byte, off, base, pc uint64) ([]byte, bool) {
+func (u *Unit) locList5(section []byte, off, base uint64, pc place) ([]byte, bool) {
 	b := NewBuf(section, off)
 	size := u.f.addrSize
 	var fallback []byte
@@ -265,7 +286,7 @@ func (u *Unit) locList5(section []byte, off, base, pc uint64) ([]byte, bool) {
 			return nil, false
 		}
 		expr := b.Bytes(b.Uleb())
-		if !b.Bad() && from <= pc && pc < to {
+		if !b.Bad() && pc.in(from, to) {
 			return expr, true
 		}
 	}
@@ -275,7 +296,7 @@ func (u *Unit) locList5(section []byte, off, base, pc uint64) ([]byte, bool) {
 // locListGNU reads .debug_loc.dwo of DWARF 4: kinds as those of DWARF 5 up to
 // lleOffsetPair, but with lengths and offsets of four bytes, and expressions behind
 // a length of two (GNU's DebugFission).
-func (u *Unit) locListGNU(section []byte, off, base, pc uint64) ([]byte, bool) {
+func (u *Unit) locListGNU(section []byte, off, base uint64, pc place) ([]byte, bool) {
 	b := NewBuf(section, off)
 	for range maxLocEntries {
 		var from, to uint64
@@ -298,7 +319,7 @@ func (u *Unit) locListGNU(section []byte, off, base, pc uint64) ([]byte, bool) {
 		if b.Bad() {
 			return nil, false
 		}
-		if from <= pc && pc < to {
+		if pc.in(from, to) {
 			return expr, true
 		}
 	}

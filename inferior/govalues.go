@@ -1,0 +1,323 @@
+package inferior
+
+import (
+	"errors"
+	"fmt"
+	"go/constant"
+	"math"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"hdb/internal/addr"
+
+	"github.com/go-delve/delve/pkg/dwarf/godwarf"
+	"github.com/go-delve/delve/pkg/proc"
+)
+
+// A GoPlace is a frame of a thread's stack, in terms that hdb's walk and delve's
+// share.
+type GoPlace struct {
+	Thread  *Thread
+	CFA     addr.Run
+	PC      addr.Run
+	Inlined int // how many frames at the same PC are further in
+	Index   int // from the innermost frame on
+}
+
+// GoLimits bound what is read of a value.
+type GoLimits struct {
+	Elements int // of strings, slices, arrays and maps, each
+	Depth    int // of structs, slices and pointers in one another
+	Follow   bool
+}
+
+// maxGoNodes bounds the parts of one value, whatever the limits multiply to.
+const maxGoNodes = 1 << 16
+
+// A GoValue is a variable or value of a Go program. What it consists of is below it:
+// the elements of a slice or array, the fields of a struct, a map's keys and values
+// by turns, what a pointer or interface holds.
+type GoValue struct {
+	Name     string
+	Type     string
+	Kind     reflect.Kind
+	Text     string // of a number, bool, function or complex number; a string's contents
+	Len, Cap int64  // of what has a length, however much was read
+	Addr     uint64 // where it is, 0 unknown
+	Base     uint64 // what a slice, string, map or channel points to, 0 nil
+	Unread   bool   // below the limits' depth: only the address is known
+	Shadowed bool   // another variable of the name is nearer
+	Err      string // why it has no value, "" when it has
+	Bits     uint64 // of an integer, pointer or floating-point number
+	Children []GoValue
+}
+
+// scope prepares the evaluation of names in a frame.
+func (g *Go) scope(at GoPlace) (*proc.EvalScope, error) {
+	if err := g.refresh(at.Thread); err != nil {
+		return nil, err
+	}
+	thread := g.target.CurrentThread()
+	frames, err := proc.ThreadStacktrace(g.target, thread, at.Index+16)
+	if err != nil {
+		return nil, fmt.Errorf("stack of thread %d: %w", at.Thread.TID, err)
+	}
+	found := -1
+	for i, f := range frames {
+		if uint64(f.Regs.CFA) == uint64(at.CFA) && f.Current.PC == uint64(at.PC) || at.CFA == 0 && f.Current.PC == uint64(at.PC) {
+			found = i + at.Inlined
+			break
+		}
+	}
+	if found < 0 || found >= len(frames) {
+		return nil, errors.New("the frame is not one of the goroutine's: its variables are not known")
+	}
+	gr, err := proc.GetG(thread)
+	if err != nil {
+		gr = nil // a thread of the runtime runs none
+	}
+	return proc.FrameToScope(g.target, g.target.Memory(), gr, at.Thread.TID, frames[found:]...), nil
+}
+
+func (l GoLimits) config() proc.LoadConfig {
+	return proc.LoadConfig{FollowPointers: l.Follow, MaxVariableRecurse: l.Depth, MaxStringLen: l.Elements,
+		MaxArrayValues: l.Elements, MaxStructFields: -1, MaxMapBuckets: 10 * l.Elements}
+}
+
+// Locals are the variables of a frame that are no parameters.
+func (g *Go) Locals(at GoPlace, l GoLimits) ([]GoValue, error) {
+	return g.variables(at, l, (*proc.EvalScope).LocalVariables)
+}
+
+// Args are its parameters and named results.
+func (g *Go) Args(at GoPlace, l GoLimits) ([]GoValue, error) {
+	return g.variables(at, l, (*proc.EvalScope).FunctionArguments)
+}
+
+func (g *Go) variables(at GoPlace, l GoLimits, list func(*proc.EvalScope, proc.LoadConfig) ([]*proc.Variable, error)) (out []GoValue, err error) {
+	defer caught(&err)
+	s, err := g.scope(at)
+	if err != nil {
+		return nil, err
+	}
+	vars, err := list(s, l.config())
+	if err != nil {
+		return nil, oneLine(err)
+	}
+	for _, v := range vars {
+		if strings.HasPrefix(v.Name, "~") || v.Name == "_" || v.Name == "" {
+			continue // results without a name
+		}
+		left := maxGoNodes
+		out = append(out, goValue(v, &left))
+	}
+	return out, nil
+}
+
+// Eval computes an expression of Go in a frame. Nothing is called.
+func (g *Go) Eval(at GoPlace, expr string, l GoLimits) (out GoValue, err error) {
+	defer caught(&err)
+	v, err := g.eval(at, expr, l)
+	if err != nil {
+		return GoValue{}, err
+	}
+	left := maxGoNodes
+	return goValue(v, &left), nil
+}
+
+func (g *Go) eval(at GoPlace, expr string, l GoLimits) (*proc.Variable, error) {
+	s, err := g.scope(at)
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.EvalExpression(expr, l.config())
+	if err != nil {
+		return nil, oneLine(err)
+	}
+	return v, nil
+}
+
+// Set assigns the value of an expression to another: numbers, bools, pointers and
+// what lies in memory already. Nothing is allocated.
+func (g *Go) Set(at GoPlace, to, from string) (err error) {
+	defer caught(&err)
+	s, err := g.scope(at)
+	if err != nil {
+		return err
+	}
+	return oneLine(s.SetVariable(to, from))
+}
+
+// TypeOf names the type of an expression, or of a type, with its members when whole.
+func (g *Go) TypeOf(at GoPlace, expr string, whole bool) (text string, err error) {
+	defer caught(&err)
+	v, err := g.eval(at, expr, GoLimits{})
+	if err != nil {
+		other, otherErr := g.eval(at, "(*"+expr+")(0)", GoLimits{}) // a type
+		if otherErr != nil {
+			return "", err
+		}
+		p, ok := other.RealType.(*godwarf.PtrType)
+		if !ok {
+			return "", err
+		}
+		return goType(p.Type, whole), nil
+	}
+	if v.DwarfType == nil {
+		return v.TypeString(), nil
+	}
+	text = goType(v.DwarfType, whole)
+	if v.Kind == reflect.Interface && len(v.Children) > 0 && v.Children[0].DwarfType != nil && !whole {
+		text += "(" + v.Children[0].TypeString() + ")"
+	}
+	return text, nil
+}
+
+// goType is a type as Go's source declares it.
+func goType(t godwarf.Type, whole bool) string {
+	name := t.Common().Name
+	if name == "" {
+		name = t.String()
+	}
+	if !whole {
+		return name
+	}
+	pointers := ""
+	for range 8 { // through a pointer, as ptype does for C
+		p, ok := t.(*godwarf.PtrType)
+		if !ok || p.Type == nil {
+			break
+		}
+		t, pointers = p.Type, pointers+"*"
+	}
+	inner := godwarf.ResolveTypedef(t)
+	s, ok := inner.(*godwarf.StructType)
+	if !ok || s.Incomplete {
+		if k := inner.Common().ReflectKind; pointers == "" && strings.Contains(name, ".") && (k <= reflect.Complex128 || k == reflect.String) && k != reflect.Invalid {
+			return name + " " + k.String()
+		}
+		return name
+	}
+	if n := t.Common().Name; n != "" {
+		name = pointers + n
+	}
+	var b strings.Builder
+	b.WriteString(name + " struct {\n")
+	for i, f := range s.Field {
+		if i == maxGoNodes {
+			break
+		}
+		if f.Embedded {
+			b.WriteString("    " + goType(f.Type, false) + "\n")
+		} else {
+			b.WriteString("    " + f.Name + " " + goType(f.Type, false) + "\n")
+		}
+	}
+	return b.String() + "}"
+}
+
+// oneLine makes delve's errors fit hdb's: one line.
+func oneLine(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if name, ok := strings.CutPrefix(text, "could not find symbol value for "); ok {
+		return fmt.Errorf("no symbol %q in the current context: see info locals, info args", name)
+	}
+	if before, _, ok := strings.Cut(text, "because function calls are not allowed"); ok {
+		return errors.New(before + "because nothing is called in the program")
+	}
+	if strings.HasPrefix(text, "function calls not allowed") {
+		return errors.New("nothing is called in the program")
+	}
+	return errors.New(text)
+}
+
+// caught makes an error of a panic: delve's reader trusts what the program's debug
+// information says.
+func caught(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("delve cannot read this value: %v", r)
+	}
+}
+
+// lostPart matches a location, as delve writes it, of which a piece is nowhere:
+// DW_OP_piece with nothing before it.
+var lostPart = regexp.MustCompile(`(?:^\[[^\]]*\] |DW_OP_piece 0x[0-9a-f]+ )DW_OP_piece`)
+
+// goValue copies what delve has read. left is how many parts may still be copied.
+func goValue(v *proc.Variable, left *int) GoValue {
+	out := GoValue{Name: v.Name, Type: v.TypeString(), Kind: v.Kind, Len: v.Len, Cap: v.Cap, Addr: v.Addr, Base: v.Base,
+		Unread: v.OnlyAddr, Shadowed: v.Flags&proc.VariableShadowed != 0}
+	if lostPart.MatchString(v.LocationExpr.String()) {
+		out.Err = "optimized out in part" // delve would take zeros for it
+		return out
+	}
+	if v.Unreadable != nil {
+		out.Err = oneLine(v.Unreadable).Error()
+		return out
+	}
+	out.Text, out.Bits = goText(v)
+	for i := range v.Children {
+		if *left--; *left < 0 {
+			break
+		}
+		out.Children = append(out.Children, goValue(&v.Children[i], left))
+	}
+	if v.Kind == reflect.Pointer || v.Kind == reflect.UnsafePointer {
+		if len(v.Children) > 0 {
+			out.Bits = v.Children[0].Addr
+		}
+	}
+	return out
+}
+
+// goText is the text of a value without parts, and its bits.
+func goText(v *proc.Variable) (string, uint64) {
+	if v.Value == nil {
+		switch v.FloatSpecial {
+		case proc.FloatIsNaN:
+			return "NaN", math.Float64bits(math.NaN())
+		case proc.FloatIsPosInf:
+			return "+Inf", math.Float64bits(math.Inf(1))
+		case proc.FloatIsNegInf:
+			return "-Inf", math.Float64bits(math.Inf(-1))
+		}
+		return "", 0
+	}
+	switch v.Kind {
+	case reflect.String, reflect.Func, reflect.Struct:
+		return constant.StringVal(v.Value), 0
+	case reflect.Float32, reflect.Float64:
+		if v.FloatSpecial != proc.FloatIsNormal {
+			w := *v
+			w.Value = nil
+			return goText(&w)
+		}
+		f, _ := constant.Float64Val(constant.ToFloat(v.Value))
+		size := 64
+		if v.Kind == reflect.Float32 {
+			return strconv.FormatFloat(f, 'g', -1, 32), uint64(math.Float32bits(float32(f)))
+		}
+		return strconv.FormatFloat(f, 'g', -1, size), math.Float64bits(f)
+	}
+	bits := uint64(0)
+	if n, ok := constant.Int64Val(constant.ToInt(v.Value)); ok {
+		bits = uint64(n)
+	} else if n, ok := constant.Uint64Val(constant.ToInt(v.Value)); ok {
+		bits = n
+	}
+	text := v.Value.ExactString()
+	if v.Value.Kind() == constant.Complex {
+		re, _ := constant.Float64Val(constant.Real(v.Value))
+		im, _ := constant.Float64Val(constant.Imag(v.Value))
+		text = strconv.FormatComplex(complex(re, im), 'g', -1, 128)
+	}
+	if d := v.ConstDescr(); d != "" {
+		text = d + " (" + text + ")"
+	}
+	return text, bits
+}

@@ -1,0 +1,139 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/values"
+)
+
+// Limits of what is read of a Go value: in a list of variables pointers are not
+// followed.
+const (
+	goListDepth  = 1
+	goPrintDepth = 3
+	goElements   = 200 // where print elements sets no limit
+)
+
+// goFrame is the selected frame in the terms of delve, which reads the values of Go;
+// nil where the frame is not Go's: code of C in a program with cgo.
+func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
+	var at inferior.GoPlace
+	s := v.s
+	if s.Mode() == Saved || s.proc == nil || !s.proc.IsGo() {
+		return nil, at, nil
+	}
+	if err := s.live(); err != nil {
+		return nil, at, err
+	}
+	st, err := s.Stack(0)
+	if err != nil || len(st.Frames) == 0 {
+		return nil, at, err
+	}
+	i := min(s.sel.frame, len(st.Frames)-1)
+	fr := st.Frames[i]
+	if fr.Language != 0 && fr.Language != dwarf.LangGo {
+		return nil, at, nil
+	}
+	g, err := s.proc.Go()
+	if err != nil {
+		return nil, at, err
+	}
+	first := i
+	for first > 0 && st.Frames[first-1].Inlined && st.Frames[first-1].Code == fr.Code && st.Frames[first-1].CFA == fr.CFA {
+		first--
+	}
+	return g, inferior.GoPlace{Thread: s.sel.thread, CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first, Index: i}, nil
+}
+
+// ofC reports whether an expression is no Go even in a frame of Go: registers and what
+// the user has named.
+func ofC(expr string) bool { return strings.HasPrefix(strings.TrimSpace(expr), "$") }
+
+func goLimits(o values.Options, follow bool) inferior.GoLimits {
+	l := inferior.GoLimits{Elements: o.Elements, Depth: goListDepth, Follow: follow}
+	if follow {
+		l.Depth = goPrintDepth
+	}
+	if l.Elements <= 0 {
+		l.Elements = 10 * goElements
+	}
+	return l
+}
+
+// goVariables lists a frame's variables, the nearest first.
+func goVariables(vars []inferior.GoValue, o values.Options) []NamedValue {
+	var out []NamedValue
+	for _, x := range vars {
+		out = append(out, NamedValue{x.Name, x.Type, values.FormatGo(x, o)})
+	}
+	return out
+}
+
+// goAddress is what a Go expression says as an address: where a pointer points or the
+// elements of a slice are; else where the value itself is.
+func goAddress(g *inferior.Go, at inferior.GoPlace, expr string) (addr.Run, error) {
+	v, err := g.Eval(at, expr, inferior.GoLimits{})
+	if err != nil {
+		return 0, err
+	}
+	switch v.Kind {
+	case reflect.Pointer, reflect.UnsafePointer, reflect.Uintptr, reflect.Int, reflect.Int64, reflect.Uint, reflect.Uint64:
+		return addr.Run(v.Bits), nil
+	case reflect.Slice, reflect.String, reflect.Map, reflect.Chan, reflect.Func:
+		return addr.Run(v.Base), nil
+	}
+	if v.Addr == 0 {
+		return 0, fmt.Errorf("%s: the value does not lie in memory", expr)
+	}
+	return addr.Run(v.Addr), nil
+}
+
+// goAssignment splits TO = FROM.
+func goAssignment(expr string) (to, from string, ok bool) {
+	quote := rune(0)
+	for i, r := range expr {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '"' || r == '\'' || r == '`':
+			quote = r
+		case r == '=':
+			if strings.HasPrefix(expr[i+1:], "=") || i > 0 && strings.IndexByte("=!<>:", expr[i-1]) >= 0 {
+				continue
+			}
+			return strings.TrimSpace(expr[:i]), strings.TrimSpace(expr[i+1:]), true
+		}
+	}
+	return "", "", false
+}
+
+// goPrint is the text of a Go expression.
+func goPrint(g *inferior.Go, at inferior.GoPlace, expr string, o values.Options) (string, error) {
+	if _, _, ok := goAssignment(expr); ok {
+		return "", errors.New("= changes the program: use set var, or == to compare")
+	}
+	x, err := g.Eval(at, expr, goLimits(o, o.Letter == 0))
+	if err != nil {
+		return "", err
+	}
+	return values.FormatGo(x, o), nil
+}
+
+// goSet changes a variable of Go.
+func (v *Values) goSet(g *inferior.Go, at inferior.GoPlace, expr string) error {
+	to, from, ok := goAssignment(expr)
+	if !ok {
+		_, err := g.Eval(at, expr, inferior.GoLimits{})
+		return err
+	}
+	defer v.changed()
+	return g.Set(at, to, from)
+}

@@ -1,0 +1,241 @@
+package values
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"hdb/inferior"
+)
+
+// FormatGo is a value of a Go program as text, in the notation of Go's own debugger:
+// types stand before values, lengths before elements.
+func FormatGo(v inferior.GoValue, o Options) string {
+	if o.Elements <= 0 || o.Elements > maxElements {
+		o.Elements = maxElements
+	}
+	p := &goFormatter{o: o}
+	p.value(v, true, 0)
+	return p.b.String()
+}
+
+type goFormatter struct {
+	o Options
+	b strings.Builder
+}
+
+func (p *goFormatter) write(s ...string) {
+	for _, x := range s {
+		p.b.WriteString(x)
+	}
+}
+
+// value writes any value. typed says whether its type is not plain from what it is in,
+// as that of a slice's elements is.
+func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
+	name := ""
+	if typed {
+		name = v.Type + " "
+	}
+	switch {
+	case p.b.Len() > maxText:
+		p.write("...")
+		return
+	case v.Err != "":
+		p.write(goFault(v.Err))
+		return
+	}
+	switch v.Kind {
+	case reflect.Pointer, reflect.UnsafePointer:
+		p.pointer(v, depth)
+	case reflect.Slice, reflect.Array:
+		if typed && v.Kind == reflect.Slice {
+			name += fmt.Sprintf("len: %d, cap: %d, ", v.Len, v.Cap)
+		}
+		p.write(name)
+		if v.Kind == reflect.Slice && v.Base == 0 && v.Len == 0 {
+			p.write("nil")
+			return
+		}
+		p.list("[", "]", len(v.Children), v.Len, depth, func(i int) int { return p.elements(v.Children, i, depth+1) })
+	case reflect.Struct:
+		if v.Text != "" && !p.o.Raw { // the time that a time.Time is
+			p.write(v.Type, "(", strconv.Quote(v.Text), ")")
+			return
+		}
+		p.write(name)
+		p.list("{", "}", len(v.Children), v.Len, depth, func(i int) int {
+			p.write(v.Children[i].Name, ": ")
+			p.value(v.Children[i], true, depth+1)
+			return 1
+		})
+	case reflect.Map:
+		p.write(name)
+		if v.Base == 0 && v.Len == 0 && len(v.Children) == 0 {
+			p.write("nil")
+			return
+		}
+		p.list("[", "]", len(v.Children)/2, v.Len, depth, func(i int) int {
+			p.value(v.Children[2*i], false, depth+1)
+			p.write(": ")
+			p.value(v.Children[2*i+1], false, depth+1)
+			return 1
+		})
+	case reflect.Chan:
+		p.channel(v)
+	case reflect.Interface:
+		p.held(v, typed, depth)
+	case reflect.Func:
+		p.write(orName(v.Text, "nil"))
+	case reflect.String:
+		p.write(strconv.Quote(v.Text))
+		if more := v.Len - int64(len(v.Text)); more > 0 {
+			p.write(fmt.Sprintf("...+%d more", more))
+		}
+	default:
+		p.number(v)
+	}
+}
+
+// goFault is what stands for a value that cannot be read. Where delve's reader finds
+// no location the compiler has told none.
+func goFault(text string) string {
+	if strings.HasPrefix(text, "could not find loclist entry") || strings.Contains(text, "empty OP stack") {
+		return "<optimized out>"
+	}
+	if strings.HasPrefix(text, "optimized out") {
+		return "<" + text + ">"
+	}
+	return "<error: " + text + ">"
+}
+
+// elements writes element i of a slice or array, and counts the equal numbers behind
+// it: the result is how many elements that makes.
+func (p *goFormatter) elements(list []inferior.GoValue, i, depth int) int {
+	same := 1
+	for e := list[i]; i+same < len(list) && len(e.Children) == 0; same++ {
+		if next := list[i+same]; next.Err != e.Err || next.Bits != e.Bits || next.Text != e.Text || next.Base != e.Base || next.Len != e.Len || len(next.Children) > 0 {
+			break
+		}
+	}
+	p.value(list[i], false, depth)
+	if same < repeats {
+		return 1
+	}
+	p.write(fmt.Sprintf(" <repeats %d times>", same))
+	return same
+}
+
+// list writes the parts that were read, and how many there are more. part tells how
+// many it has written.
+func (p *goFormatter) list(open, end string, n int, all int64, depth int, part func(int) int) {
+	p.write(open)
+	if n == 0 && all > 0 {
+		p.write("...", end)
+		return
+	}
+	for i := 0; i < n; {
+		if i > 0 {
+			p.write(", ")
+		}
+		if p.b.Len() > maxText {
+			p.write("...")
+			break
+		}
+		p.newline(depth + 1)
+		i += part(i)
+	}
+	if all > int64(n) {
+		p.write(fmt.Sprintf(", ...+%d more", all-int64(n)))
+	}
+	if n > 0 {
+		p.newline(depth)
+	}
+	p.write(end)
+}
+
+// newline begins a line for a part when that is wanted.
+func (p *goFormatter) newline(depth int) {
+	if p.o.Pretty {
+		p.write("\n", strings.Repeat("  ", min(depth, maxDepth)))
+	}
+}
+
+func (p *goFormatter) pointer(v inferior.GoValue, depth int) {
+	switch {
+	case v.Kind == reflect.UnsafePointer:
+		p.write(fmt.Sprintf("unsafe.Pointer(%#x)", v.Bits))
+	case v.Bits == 0:
+		p.write(v.Type, " nil")
+	case len(v.Children) > 0 && !v.Children[0].Unread && p.o.Letter == 0:
+		p.write("*")
+		p.value(v.Children[0], true, depth)
+	default:
+		p.write(fmt.Sprintf("(%s)(%#x)", v.Type, v.Bits))
+	}
+}
+
+// channel writes how many elements wait in a channel, and how many may.
+func (p *goFormatter) channel(v inferior.GoValue) {
+	p.write(v.Type, " ")
+	var waiting, room string
+	for _, f := range v.Children {
+		switch f.Name {
+		case "qcount":
+			waiting = f.Text
+		case "dataqsiz":
+			room = f.Text
+		}
+	}
+	if room == "" {
+		p.write("nil")
+		return
+	}
+	p.write(waiting, "/", room)
+}
+
+// held writes what an interface holds.
+func (p *goFormatter) held(v inferior.GoValue, typed bool, depth int) {
+	if len(v.Children) == 0 || v.Children[0].Kind == reflect.Invalid {
+		if typed {
+			p.write(v.Type, " ")
+		}
+		p.write("nil")
+		return
+	}
+	p.write(v.Type, "(", v.Children[0].Type, ") ")
+	if v.Children[0].Unread {
+		p.write("...")
+		return
+	}
+	p.value(v.Children[0], false, depth)
+}
+
+// number writes what has no parts, in the format that is asked for.
+func (p *goFormatter) number(v inferior.GoValue) {
+	sizes := map[reflect.Kind]int{reflect.Int8: 1, reflect.Uint8: 1, reflect.Int16: 2, reflect.Uint16: 2, reflect.Int32: 4, reflect.Uint32: 4, reflect.Float32: 4,
+		reflect.Int: 8, reflect.Uint: 8, reflect.Int64: 8, reflect.Uint64: 8, reflect.Uintptr: 8, reflect.Float64: 8}
+	size := sizes[v.Kind]
+	if p.o.Letter == 0 || p.o.Letter == 's' || p.o.Letter == 'f' || size == 0 {
+		p.write(orName(v.Text, fmt.Sprintf("<%s without a value>", v.Kind)))
+		return
+	}
+	n := v.Bits & sizeMask(int64(size))
+	switch p.o.Letter {
+	case 'x', 'a':
+		p.write(fmt.Sprintf("%#x", n))
+	case 'z':
+		p.write(fmt.Sprintf("0x%0*x", 2*size, n))
+	case 'o':
+		p.write(fmt.Sprintf("%#o", n))
+	case 't':
+		p.write(strconv.FormatUint(n, 2))
+	case 'u':
+		p.write(strconv.FormatUint(n, 10))
+	case 'c':
+		p.write(fmt.Sprintf("%d %s", n, strconv.QuoteRune(rune(n))))
+	default:
+		p.write(strconv.FormatInt(signExtend(n, uint(8*size)), 10))
+	}
+}

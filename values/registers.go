@@ -1,0 +1,181 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/symbols/dwarf"
+	"hdb/unwind"
+)
+
+// Numbers of registers that are not general ones (System V ABI for AMD64, figure 3.36).
+const (
+	regXMM0      = 17
+	regST0       = 33
+	regFlags     = 49
+	regMXCSR     = 64
+	lastRegister = regMXCSR
+)
+
+// registerName is the name of such a register, "" for one that is not read.
+func registerName(n uint64) string {
+	switch {
+	case n >= regXMM0 && n < regXMM0+16:
+		return fmt.Sprintf("xmm%d", n-regXMM0)
+	case n >= regST0 && n < regST0+8:
+		return fmt.Sprintf("st%d", n-regST0)
+	case n == regFlags:
+		return "eflags"
+	case n == regMXCSR:
+		return "mxcsr"
+	}
+	return ""
+}
+
+// register is a register by its name in gdb.
+func (e *evaluator) register(name string) (Value, error) {
+	alias := map[string]string{"pc": "rip", "sp": "rsp", "fp": "rbp"}
+	if a, ok := alias[name]; ok {
+		name = a
+	}
+	size := 8
+	wide := name
+	if n, ok := strings.CutPrefix(name, "e"); ok && len(n) == 2 {
+		wide, size = "r"+n, 4
+	}
+	for r := unwind.RAX; r <= unwind.RIP; r++ {
+		if r.String() == wide {
+			return e.general(name, r, size)
+		}
+	}
+	return e.special(name)
+}
+
+func (e *evaluator) general(name string, r unwind.Reg, size int) (Value, error) {
+	if e.f == nil {
+		return Value{}, fmt.Errorf("$%s: no frame is selected", name)
+	}
+	v, ok := e.f.Regs.Get(r)
+	if !ok {
+		return Value{}, fmt.Errorf("$%s: not saved in this frame", name)
+	}
+	t := baseType(e.w, "long", 8, encSigned)
+	switch {
+	case size == 4:
+		t = baseType(e.w, "int", 4, encSigned)
+	case r == unwind.RIP:
+		t = (&Type{Kind: Function, size: 1, w: e.w, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", w: e.w}, elemOK: true}).pointerTo()
+	case r == unwind.RSP || r == unwind.RBP:
+		t = (&Type{Kind: Void, Name: "void", w: e.w, size: 1}).pointerTo()
+	}
+	out := number(t, v)
+	out.place, out.reg, out.frame = inRegister, r, e.f
+	return out, nil
+}
+
+// special is a register of the x87 or SSE, or that of the flags.
+func (e *evaluator) special(name string) (Value, error) {
+	var n uint64
+	var t *Type
+	index := func(prefix string, limit int) (uint64, bool) {
+		digits, ok := strings.CutPrefix(name, prefix)
+		i, err := strconv.Atoi(digits)
+		return uint64(i), ok && err == nil && i >= 0 && i < limit && strconv.Itoa(i) == digits
+	}
+	if i, ok := index("xmm", 16); ok {
+		n, t = regXMM0+i, e.w.vectorType(16)
+	} else if i, ok := index("ymm", 16); ok {
+		n, t = regXMM0+i, e.w.vectorType(32)
+	} else if i, ok := index("st", 8); ok {
+		n, t = regST0+i, baseType(e.w, "i387_ext", 10, encFloat)
+	} else if name == "eflags" {
+		n, t = regFlags, baseType(e.w, "i386_eflags", 4, encFlags)
+	} else if name == "mxcsr" {
+		n, t = regMXCSR, baseType(e.w, "i386_mxcsr", 4, encFlags)
+	} else {
+		return Value{}, fmt.Errorf("$%s: no such register or value: see info registers", name)
+	}
+	if e.f == nil {
+		return Value{}, fmt.Errorf("$%s: no frame is selected", name)
+	}
+	b, ok := e.f.register(n)
+	switch {
+	case !ok:
+		return Value{}, fmt.Errorf("$%s: not saved in this frame", name)
+	case int64(len(b)) < t.Size():
+		return Value{}, fmt.Errorf("$%s: this machine has no such register", name)
+	}
+	return Value{Type: t, data: b[:t.Size()], place: inRegister, reg: unwind.Reg(n), frame: e.f}, nil
+}
+
+// storeRegister changes a register, or some of its bytes.
+func (w *World) storeRegister(to Value, b []byte) (Value, error) {
+	f := to.frame
+	if f == nil || to.reg <= unwind.RIP && f.Set == nil || to.reg > unwind.RIP && f.SetWide == nil || to.bits > 0 {
+		return Value{}, errors.New("the register cannot be changed in this frame")
+	}
+	old, ok := f.register(uint64(to.reg))
+	if !ok || to.regOff < 0 || to.regOff+int64(len(b)) > int64(len(old)) {
+		return Value{}, errors.New("the value is no part of its register any more")
+	}
+	copy(old[to.regOff:], b)
+	if to.reg > unwind.RIP {
+		if err := f.SetWide(uint64(to.reg), old[:to.regOff+int64(len(b))]); err != nil {
+			return Value{}, err
+		}
+	} else {
+		if err := f.Set(to.reg, unle(old)); err != nil {
+			return Value{}, err
+		}
+		f.Regs.Set(to.reg, unle(old))
+	}
+	to.data = b
+	return to, nil
+}
+
+// vectorType is the union that gdb shows a vector register of so many bytes as.
+func (w *World) vectorType(size int64) *Type {
+	u := &Type{Kind: Struct, Tag: dwarf.TagUnionType, Name: fmt.Sprintf("vec%d", 8*size), size: size, w: w, full: true, lang: dwarf.LangC}
+	add := func(name, short string, elem *Type) {
+		n := size / elem.size
+		array := elem.arrayOf(n)
+		array.vector = true
+		u.fields = append(u.fields, Field{
+			Name: fmt.Sprintf("v%d_%s", n, name),
+			Type: &Type{Kind: Typedef, Name: fmt.Sprintf("v%d%s", n, short), size: -1, w: w, elem: array, elemOK: true, lang: dwarf.LangC},
+		})
+	}
+	add("bfloat16", "bf16", baseType(w, "bfloat16", 2, encFloat))
+	add("half", "h", baseType(w, "half", 2, encFloat))
+	add("float", "f", baseType(w, "float", 4, encFloat))
+	add("double", "d", baseType(w, "double", 8, encFloat))
+	for _, n := range []int64{1, 2, 4, 8} {
+		add(fmt.Sprintf("int%d", 8*n), fmt.Sprintf("i%d", 8*n), baseType(w, fmt.Sprintf("int%d_t", 8*n), n, encSigned))
+	}
+	if size == 16 {
+		u.fields = append(u.fields, Field{Name: "uint128", Type: baseType(w, "uint128_t", 16, encUnsigned)})
+	} else {
+		add("int128", "i128", baseType(w, "int128_t", 16, encSigned))
+	}
+	return u
+}
+
+// encFlags is hdb's own encoding, above those of DWARF: bits with names.
+const encFlags = 0x100
+
+// flagsText names the bits of a register that are set, as gdb does.
+func flagsText(register string, n uint64) string {
+	names := map[int]string{0: "CF", 2: "PF", 4: "AF", 6: "ZF", 7: "SF", 8: "TF", 9: "IF", 10: "DF", 11: "OF", 14: "NT", 16: "RF", 17: "VM", 18: "AC", 19: "VIF", 20: "VIP", 21: "ID"}
+	if register == "i386_mxcsr" {
+		names = map[int]string{0: "IE", 1: "DE", 2: "ZE", 3: "OE", 4: "UE", 5: "PE", 6: "DAZ", 7: "IM", 8: "DM", 9: "ZM", 10: "OM", 11: "UM", 12: "PM", 15: "FZ"}
+	}
+	text := "["
+	for bit := range 32 {
+		if n>>bit&1 != 0 && names[bit] != "" {
+			text += " " + names[bit]
+		}
+	}
+	return text + " ]"
+}
