@@ -36,6 +36,8 @@ type MachO struct {
 	objects   []*machoObject
 	functions []macho.Origin
 
+	goTable goTable
+
 	mu       sync.Mutex
 	problems []string
 }
@@ -220,7 +222,10 @@ func (m *MachO) Forget() {
 func (m *MachO) Lookup(a addr.File) (frames []Frame) {
 	elf.Guard(func() {
 		m.dwOnce.Do(func() { m.dw = m.readDWARF() })
-		if frames = m.fromObjects(a); frames == nil {
+		if frames = m.fromObjects(a); frames == nil && m.dw == nil {
+			frames = lookupGo(m.pclntab(), a)
+		}
+		if frames == nil {
 			frames = m.dw.lookup(a, m.names())
 		}
 	})
@@ -260,13 +265,7 @@ func (m *MachO) fromObjects(a addr.File) []Frame {
 	if m.dw != nil {
 		return nil
 	}
-	m.mapOnce.Do(func() {
-		objects, functions := m.file.DebugMap()
-		for _, o := range objects {
-			m.objects = append(m.objects, &machoObject{ObjectFile: o})
-		}
-		m.functions = functions
-	})
+	m.mapOnce.Do(m.readMap)
 	i := sort.Search(len(m.functions), func(i int) bool { return m.functions[i].Addr > uint64(a) }) - 1
 	if i < 0 || uint64(a)-m.functions[i].Addr >= m.functions[i].Size {
 		return nil
@@ -284,6 +283,14 @@ func (m *MachO) fromObjects(a addr.File) []Frame {
 		frames[i].Entry -= delta
 	}
 	return frames
+}
+
+func (m *MachO) readMap() {
+	objects, functions := m.file.DebugMap()
+	for _, o := range objects {
+		m.objects = append(m.objects, &machoObject{ObjectFile: o})
+	}
+	m.functions = functions
 }
 
 // openObject reads an object file that is the one that was linked: a file that was

@@ -46,6 +46,21 @@ func readPclntab(f *elf.File) *gosym.Table {
 	return table
 }
 
+// pclntab is the Go table of a program without DWARF. It has lines, which the symbols
+// that the dynamic linker needs have not.
+func (m *MachO) pclntab() *gosym.Table {
+	m.goTable.once.Do(func() {
+		data, text := m.file.Section("__gopclntab"), m.file.Section("__text")
+		if m.dw != nil || data == nil || text == nil {
+			return
+		}
+		if b, err := m.file.Contents(data); err == nil {
+			m.goTable.table, _ = newGoTable(b, text.Addr) // damaged is none
+		}
+	})
+	return m.goTable.table
+}
+
 // newGoTable parses a table. debug/gosym indexes foreign bytes without checks in
 // places; its panics are the file's fault.
 func newGoTable(data []byte, text uint64) (t *gosym.Table, err error) {
@@ -61,8 +76,9 @@ func recoverMalformed(err *error) {
 }
 
 // goFunction is the function at a of the Go table.
-func (o *Object) goFunction(a addr.File) (fn Function, ok bool) {
-	t := o.pclntab()
+func (o *Object) goFunction(a addr.File) (fn Function, ok bool) { return goFunction(o.pclntab(), a) }
+
+func goFunction(t *gosym.Table, a addr.File) (fn Function, ok bool) {
 	if t == nil {
 		return Function{}, false
 	}
@@ -73,10 +89,10 @@ func (o *Object) goFunction(a addr.File) (fn Function, ok bool) {
 	if f == nil {
 		return Function{}, false
 	}
-	return o.fromGo(t, f), true
+	return fromGo(t, f), true
 }
 
-func (o *Object) fromGo(t *gosym.Table, f *gosym.Func) Function {
+func fromGo(t *gosym.Table, f *gosym.Func) Function {
 	file, line, _ := t.PCToLine(f.Entry)
 	return Function{
 		Name: f.Name, Low: addr.File(f.Entry), High: addr.File(f.End), Breakpoint: addr.File(f.Entry),
@@ -85,8 +101,10 @@ func (o *Object) fromGo(t *gosym.Table, f *gosym.Func) Function {
 }
 
 // lookupGo is Lookup by the Go table.
-func (o *Object) lookupGo(a addr.File) []Frame {
-	fn, ok := o.goFunction(a)
+func (o *Object) lookupGo(a addr.File) []Frame { return lookupGo(o.pclntab(), a) }
+
+func lookupGo(t *gosym.Table, a addr.File) []Frame {
+	fn, ok := goFunction(t, a)
 	if !ok {
 		return nil
 	}
@@ -94,14 +112,15 @@ func (o *Object) lookupGo(a addr.File) []Frame {
 	var err error
 	func() {
 		defer recoverMalformed(&err)
-		frame.File, frame.Line, _ = o.pclntab().PCToLine(uint64(a))
+		frame.File, frame.Line, _ = t.PCToLine(uint64(a))
 	}()
 	return []Frame{frame}
 }
 
 // goNamed lists the functions of the Go table that match, by address.
-func (o *Object) goNamed(match func(name string) bool) (list []Function) {
-	t := o.pclntab()
+func (o *Object) goNamed(match func(name string) bool) []Function { return goNamed(o.pclntab(), match) }
+
+func goNamed(t *gosym.Table, match func(name string) bool) (list []Function) {
 	if t == nil {
 		return nil
 	}
@@ -109,7 +128,7 @@ func (o *Object) goNamed(match func(name string) bool) (list []Function) {
 	defer recoverMalformed(&err)
 	for i := range t.Funcs {
 		if f := &t.Funcs[i]; match(f.Name) {
-			list = append(list, o.fromGo(t, f))
+			list = append(list, fromGo(t, f))
 		}
 	}
 	slices.SortFunc(list, func(a, b Function) int { return cmp.Compare(a.Low, b.Low) })

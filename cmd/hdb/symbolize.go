@@ -37,6 +37,8 @@ flags, of addr2line:
   -b, -r, -R           taken, and of no effect
 flags of its own:
   --pid PID            the modules of a process, by its memory map
+  --find               not addresses are given but functions, or lines FILE:LINE: the
+                       answer is each place where one begins, inlined ones too
   --return             addresses are return addresses: the answer is that of the byte before
   --arch NAME          of a file of macOS for several architectures: x86_64, arm64
   --dsym-hint DIR      a directory with dSYM bundles, or a bundle; repeatable
@@ -56,7 +58,7 @@ type symbolizeOptions struct {
 	pid                                           int
 	functions, inlines, demangle, basenames       bool
 	addresses, pretty, json, llvm, returns, usage bool
-	debuginfod                                    bool
+	debuginfod, find                              bool
 	words                                         []string
 }
 
@@ -96,6 +98,9 @@ func parseSymbolize(argv []string) (*symbolizeOptions, error) {
 	}
 	if o.llvm {
 		o.functions, o.inlines, o.demangle = true, true, true
+	}
+	if o.find && (o.path == "" || o.section != "") {
+		return nil, fmt.Errorf("symbolize: --find looks in one file: -e FILE must be there, and no -j: %w", errUsage)
 	}
 	if o.pid != 0 && (o.path != "" || o.section != "") {
 		return nil, fmt.Errorf("symbolize: --pid has the files of the process: no -e and -j with it: %w", errUsage)
@@ -181,6 +186,8 @@ func (o *symbolizeOptions) long(word string, next func() (string, bool)) (err er
 		o.json = true
 	case "return":
 		o.returns = true
+	case "find":
+		o.find, o.addresses = true, true
 	case "debuginfod", "no-debuginfod":
 		o.debuginfod = name == "debuginfod"
 	case "help":
@@ -209,6 +216,8 @@ type symbolizer struct {
 type named interface {
 	Lookup(addr.File) []symbols.Frame
 	SymbolAt(addr.File) (symbols.Sym, uint64, bool)
+	FindFunctions(name string) []symbols.Function
+	FindLine(file string, line int) []symbols.Location
 	Section(name string) ([]byte, addr.File, bool)
 	Segments() []symbols.Segment
 	Forget()
@@ -445,6 +454,10 @@ func (s *symbolizer) questions(list []question, words []string) []question {
 		if word == "" {
 			continue
 		}
+		if s.find {
+			list = append(list, s.places(word)...)
+			continue
+		}
 		q := question{module: -1}
 		path := ""
 		if i := strings.LastIndexAny(word, " \t"); i >= 0 {
@@ -471,6 +484,26 @@ func (s *symbolizer) questions(list []question, words []string) []question {
 			s.complain(fmt.Errorf("address %q: of which file? use -e FILE, or lines of FILE and ADDR", word))
 		}
 		list = append(list, q)
+	}
+	return list
+}
+
+// places are questions for the places of a function or a line.
+func (s *symbolizer) places(word string) (list []question) {
+	obj := s.modules[0].obj
+	add := func(a addr.File) { list = append(list, question{at: uint64(a), file: a}) }
+	colon := strings.LastIndexByte(word, ':')
+	if line, err := strconv.Atoi(word[colon+1:]); colon > 0 && err == nil {
+		for _, l := range obj.FindLine(word[:colon], line) {
+			add(l.Addr)
+		}
+	} else {
+		for _, fn := range obj.FindFunctions(word) {
+			add(fn.Low)
+		}
+	}
+	if len(list) == 0 {
+		s.complain(fmt.Errorf("%s: no such function or line in %s", word, s.path))
 	}
 	return list
 }

@@ -294,3 +294,24 @@ func TestSymbolizeJSON(t *testing.T) {
 		t.Errorf("got %s", out)
 	}
 }
+
+// A function or a line has its address looked up, which is answered like one asked for.
+func TestSymbolizeFind(t *testing.T) {
+	prog, list := shop(t, "-g", "-O0")
+	main := strings.Repeat("0", 16-len(list[0])) + list[0]
+	for _, word := range []string{"main", "symbolize.cc:main"} {
+		if got := symbolized1(t, "", "-e", prog, "-fs", "--find", word); got != "0x"+main+"\nmain\nsymbolize.cc:22\n" {
+			t.Errorf("%s is at %s", word, got)
+		}
+	}
+	if got := symbolized1(t, "symbolize.cc:22\nshop::total\n", "-e", prog, "-fsCp", "--find"); !strings.Contains(got, ": main at symbolize.cc:2") || !strings.Contains(got, ": shop::total(") {
+		t.Errorf("got %s", got)
+	}
+	var out, errw bytes.Buffer
+	if code := symbolize([]string{"-e", prog, "--find", "nothing"}, nil, &out, &errw); code != 1 || out.Len() > 0 || !strings.Contains(errw.String(), "no such function or line") {
+		t.Errorf("exit %d: %s%s", code, &out, &errw)
+	}
+	if code := symbolize([]string{"--find", "main"}, nil, &out, &errw); code != exitUsage {
+		t.Errorf("without a file: exit %d", code)
+	}
+}
