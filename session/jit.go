@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,7 +28,9 @@ type jitNames struct {
 	desc   []addr.Run         // descriptors of the modules,
 	mods   int                // as many as there were then
 
-	paths []string // where the map may be
+	tmp   *os.Root // the process's /tmp, which stays open when the process is gone; nil without
+	name  string   // of the map in it
+	paths []string // where the map may be as well
 	owner uint32   // of the process
 	read  mapStamp
 	perf  *symbols.PerfMap
@@ -56,12 +59,16 @@ func newJITNames(pid int) *jitNames {
 			own = fields[len(fields)-1]
 		}
 	}
-	name := "perf-" + own + ".map"
-	j.paths = []string{fmt.Sprintf("/proc/%d/root/tmp/%s", pid, name)}
+	j.name = "perf-" + own + ".map"
+	tmp := fmt.Sprintf("/proc/%d/root/tmp", pid)
+	j.paths = []string{filepath.Join(tmp, j.name)}
+	if root, err := os.OpenRoot(tmp); err == nil {
+		j.tmp = root
+	}
 	here, hereErr := os.Readlink("/proc/self/ns/mnt")
 	there, thereErr := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
-	if hereErr == nil && thereErr == nil && here == there { // it is there when the process is gone, too
-		j.paths = append(j.paths, filepath.Join("/tmp", name))
+	if hereErr == nil && thereErr == nil && here == there { // it may have another root
+		j.paths = append(j.paths, filepath.Join("/tmp", j.name))
 	}
 	return j
 }
@@ -157,32 +164,39 @@ func readJITImage(s *Session, e symbols.JITEntry) *symbols.JITImage {
 	return img
 }
 
-// readMap reads the map if it is there and has changed. It must be a file of the
-// process's owner or of root: anybody can write into /tmp.
+// readMap reads the map if it is there and has changed.
 func (j *jitNames) readMap() {
-	for _, path := range j.paths {
-		st, err := os.Lstat(path)
-		if err != nil || !st.Mode().IsRegular() {
-			continue
-		}
-		if own, ok := st.Sys().(*syscall.Stat_t); ok && own.Uid != 0 && own.Uid != j.owner && int(own.Uid) != os.Geteuid() {
-			continue
-		}
-		stamp := mapStamp{path, st.Size(), st.ModTime()}
-		if stamp.size == j.read.size && stamp.mod.Equal(j.read.mod) {
+	for i, path := range j.paths {
+		if j.readFrom(os.Lstat, os.OpenFile, path) || i == 0 && j.tmp != nil && j.readFrom(j.tmp.Lstat, j.tmp.OpenFile, j.name) {
 			return
 		}
-		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // a pipe may have taken its place
-		if err != nil {
-			continue
-		}
-		m, err := symbols.ReadPerfMap(f)
-		f.Close()
-		if err == nil {
-			j.perf, j.read = m, stamp
-		}
-		return
 	}
+}
+
+// readFrom reads the file at path, and reports whether it is there. It must be a file of
+// the process's owner or of root: anybody can write into /tmp.
+func (j *jitNames) readFrom(lstat func(string) (fs.FileInfo, error), open func(string, int, fs.FileMode) (*os.File, error), path string) bool {
+	st, err := lstat(path)
+	if err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	if own, ok := st.Sys().(*syscall.Stat_t); ok && own.Uid != 0 && own.Uid != j.owner && int(own.Uid) != os.Geteuid() {
+		return false
+	}
+	stamp := mapStamp{path, st.Size(), st.ModTime()}
+	if stamp.size == j.read.size && stamp.mod.Equal(j.read.mod) {
+		return true
+	}
+	f, err := open(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) // a pipe may have taken its place
+	if err != nil {
+		return false
+	}
+	m, err := symbols.ReadPerfMap(f)
+	f.Close()
+	if err == nil {
+		j.perf, j.read = m, stamp
+	}
+	return true
 }
 
 func (j *jitNames) close() {
@@ -197,6 +211,10 @@ func (j *jitNames) close() {
 		}
 	}
 	j.images, j.order = map[symbols.JITEntry]*symbols.JITImage{}, nil
+	if j.tmp != nil {
+		j.tmp.Close()
+		j.tmp = nil
+	}
 }
 
 // jitChain is jitFrames for a recorded stack. Code may have moved since: what is at

@@ -2,6 +2,7 @@ package session
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -106,5 +107,31 @@ func TestHostilePerfMaps(t *testing.T) {
 	j.readMap()
 	if f, _ := j.perf.Lookup(addr.Run(0x1000)); f.Function != "moved here" {
 		t.Errorf("after a change: %+v", f)
+	}
+}
+
+// TestMapOfAContainer reads the map of a process that is gone, and its /tmp with it.
+func TestMapOfAContainer(t *testing.T) {
+	cmd := exec.Command("unshare", "-m", "sh", "-c", "mount -t tmpfs none /tmp && echo 1000 100 inside > /tmp/perf-$$.map && echo ready && exec sleep 100")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := out.Read(make([]byte, 10)); n == 0 { // who may not mount has no containers either
+		t.Skipf("no mount namespace: %v, %v", err, cmd.Wait())
+	}
+	j := newJITNames(cmd.Process.Pid)
+	defer j.close()
+	cmd.Process.Kill()
+	cmd.Wait()
+	j.readMap()
+	if j.perf == nil {
+		t.Fatal("no map")
+	}
+	if f, ok := j.perf.Lookup(addr.Run(0x1000)); !ok || f.Function != "inside" {
+		t.Errorf("names %+v", f)
 	}
 }

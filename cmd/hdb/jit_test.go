@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"hdb/session"
+	"hdb/symbols"
+	"hdb/testprogs"
+)
+
+// recordMapped records a program that writes a map for perf, and removes the map: the
+// capture must have its names by then.
+func recordMapped(t *testing.T, words ...string) *session.Session {
+	t.Helper()
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	file := filepath.Join(t.TempDir(), "jit.hdb")
+	var out, errw bytes.Buffer
+	if code := run(append([]string{"record", "-q", "-o", file}, words...), os.Stdin, &out, &errw); code != 0 {
+		t.Fatalf("hdb record %v: exit %d: %s", words, code, &errw)
+	}
+	s := session.New(session.Config{})
+	t.Cleanup(func() { s.Close() })
+	info, err := s.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(fmt.Sprintf("/tmp/perf-%d.map", info.PID)); err != nil {
+		t.Errorf("the map: %v", err)
+	}
+	return s
+}
+
+// mappedNames are the functions of recorded stacks that a map named.
+func mappedNames(t *testing.T, s *session.Session) map[string]int {
+	t.Helper()
+	names := map[string]int{}
+	events, err := s.Recorded(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e := range events {
+		_, st, err := s.EventStack(e.Seq)
+		if err != nil {
+			continue
+		}
+		for _, f := range st.Frames {
+			if f.Frame.Source == symbols.FromPerfMap {
+				names[f.Function]++
+			}
+		}
+	}
+	return names
+}
+
+// TestRecordPerfMap names code that was made at run time after the program has ended.
+func TestRecordPerfMap(t *testing.T) {
+	text, err := os.ReadFile(testprogs.Source(t, "jit"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	source, prog := filepath.Join(dir, "keep.c"), filepath.Join(dir, "keep")
+	if err := os.WriteFile(source, bytes.Replace(text, []byte("unlink(name);"), nil, 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(testprogs.Tool(t, "gcc"), "-g", "-o", prog, source).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	if got := mappedNames(t, recordMapped(t, prog)); len(got) != 1 || got["LazyCompile:*make app.js:7"] == 0 {
+		t.Errorf("named %v", got)
+	}
+}
+
+// TestRecordNode does the same with a runtime that moves its code, where there is one.
+func TestRecordNode(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("no node here; TestRecordPerfMap has a map of its own")
+	}
+	script := filepath.Join(t.TempDir(), "work.js")
+	if err := os.WriteFile(script, []byte("function makeBuffers(n) { let s = 0; for (let i = 0; i < n; i++) s += Buffer.allocUnsafeSlow(20000).length; return s; }\nlet t = 0;\nfor (let k = 0; k < 40; k++) t += makeBuffers(50);\nprocess.exitCode = t > 0 ? 0 : 1;\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for name, count := range mappedNames(t, recordMapped(t, "--filter", "size == 20000", node, "--perf-basic-prof", script)) {
+		if strings.Contains(name, "makeBuffers") {
+			n += count
+		}
+	}
+	if n < 1000 {
+		t.Errorf("makeBuffers is in %d stacks of 2000", n)
+	}
+}
