@@ -78,6 +78,7 @@ type eventDecoder struct {
 	shapes  []shape
 	tids    []int32
 	stacks  []StackID // by index from 1
+	origins []StackID // of older blocks
 
 	thread  int
 	literal uint64
@@ -85,6 +86,7 @@ type eventDecoder struct {
 	seq     uint64
 	last    uint64 // sequence number of the chunk's last event
 	gaps    bool
+	gone    bool  // it is known which blocks end
 	err     error // the first that concerns no single column
 }
 
@@ -92,6 +94,7 @@ var eventSectionNames = [numEventSections]string{
 	secHead: "head", secShapes: "shapes", secTIDs: "thread IDs", secStacks: "stack IDs",
 	secShape: "shape", secGap: "gap", secThread: "thread", secTime: "time", secStack: "stack",
 	secSize: "size", secAux: "aux", secPlace: "place", secRef: "ref", secLiteral: "literal", secTotals: "totals",
+	secGone: "gone", secOrigins: "origins", secGoneSize: "sizes of ended blocks", secSummary: "summary",
 }
 
 // decode appends the events of a chunk to dst. Whatever the payload is, it
@@ -128,8 +131,9 @@ func (d *eventDecoder) decode(dst []Event, payload []byte) ([]Event, error) {
 }
 
 func (d *eventDecoder) reset(head eventHead, sections sections) {
-	*d = eventDecoder{unpacker: d.unpacker, model: d.model, shapes: d.shapes[:0], tids: d.tids[:0], stacks: d.stacks[:0]}
+	*d = eventDecoder{unpacker: d.unpacker, model: d.model, shapes: d.shapes[:0], tids: d.tids[:0], stacks: d.stacks[:0], origins: d.origins[:0]}
 	d.gaps = sections[secGap] != nil
+	d.gone = sections[secSummary] != nil
 	for i, name := range eventSectionNames {
 		d.columns[i] = cursor{name: name, b: sections[i]}
 	}
@@ -161,30 +165,35 @@ func (d *eventDecoder) dictionaries(events int) {
 		}
 		d.tids = append(d.tids, int32(tid))
 	}
-	id := uint64(0)
-	d.stacks = append(d.stacks, 0)
-	for c := &d.columns[secStacks]; len(c.b) > 0; {
-		id += unzigzag(c.uvarint())
-		if id == 0 || id > math.MaxUint32 {
-			c.fail("an entry is out of range")
-		}
-		d.stacks = append(d.stacks, StackID(id))
-	}
-	for _, id := range []int{secShapes, secTIDs, secStacks} {
+	d.stacks = d.columns[secStacks].stackIDs(append(d.stacks, 0), 1)
+	d.origins = d.columns[secOrigins].stackIDs(d.origins, 0)
+	for _, id := range []int{secShapes, secTIDs, secStacks, secOrigins} {
 		if err := d.columns[id].err; err != nil {
 			d.err = err
 		}
 	}
-	if n := max(len(d.shapes), len(d.tids), len(d.stacks)-1); n > events {
+	if n := max(len(d.shapes), len(d.tids), len(d.stacks)-1, len(d.origins)); n > events {
 		d.err = fmt.Errorf("a dictionary has %d entries for %d events", n, events)
 	}
+}
+
+// stackIDs appends the stacks of a dictionary, none below least.
+func (c *cursor) stackIDs(ids []StackID, least uint64) []StackID {
+	for id := uint64(0); len(c.b) > 0; {
+		id += unzigzag(c.uvarint())
+		if id < least || id > math.MaxUint32 {
+			c.fail("an entry is out of range")
+		}
+		ids = append(ids, StackID(id))
+	}
+	return ids
 }
 
 // finish checks that every column ended where the events did.
 func (d *eventDecoder) finish(head eventHead) error {
 	for i := range d.columns {
 		c := &d.columns[i]
-		if c.err == nil && len(c.b) > 0 && i != secHead && i != secTotals {
+		if c.err == nil && len(c.b) > 0 && i != secHead && i != secTotals && i != secSummary {
 			c.fail(fmt.Sprintf("%d bytes too long", len(c.b)))
 		}
 		if c.err != nil {
@@ -251,10 +260,12 @@ func (d *eventDecoder) event(e *Event) {
 // getStack gets the stack, if the event has one, and returns its habit.
 func (d *eventDecoder) getStack(sh shape, e *Event) *habit {
 	if !sh.has(shapeStack) {
+		d.model.now = 0
 		return &d.model.habits[0]
 	}
 	i := d.index(secStack, unfront(uint64(d.model.expect(d.thread)), d.get(secStack)), len(d.stacks))
 	d.model.ran(d.thread, uint32(i))
+	d.model.now = int32(i)
 	e.Stack = d.stacks[i]
 	return &d.model.habits[i]
 }
@@ -281,8 +292,33 @@ func (d *eventDecoder) take(sh shape, e *Event) {
 	if sh.has(shapeSize) {
 		e.Size = unfront(d.model.sizeOf(ord), d.get(secSize))
 	}
+	d.getGone(e, ord)
 	if sh.has(shapeAddr) && !sh.has(shapeFailed) {
 		d.model.freed(d.thread, ord, e.Addr)
+	}
+}
+
+// getGone is the inverse of putGone.
+func (d *eventDecoder) getGone(e *Event, ord int32) {
+	if !d.gone || !e.Kind.ends() {
+		return
+	}
+	gone, older := d.model.origin(e, ord, d.stacks)
+	switch v := d.get(secGone); v {
+	case 0:
+	case 1:
+		gone = origin{}
+	default:
+		gone = origin{recorded: true}
+		if i := d.index(secGone, v-2, len(d.origins)); d.err == nil {
+			gone.stack = d.origins[i]
+		}
+	}
+	if older != nil {
+		*older = gone
+	}
+	if gone.recorded {
+		e.Gone = Gone{Recorded: true, Stack: gone.stack, Size: unfront(goneSize(&d.model, e, ord), d.get(secGoneSize))}
 	}
 }
 
@@ -291,6 +327,7 @@ func (d *eventDecoder) give(sh shape, e *Event, h *habit, old int32) {
 		e.Size = unfront(h.size, d.get(secSize))
 		h.size = e.Size
 	}
+	d.getGone(e, old)
 	var s blockSlot
 	var class int32
 	if sh.has(shapeAddr) {

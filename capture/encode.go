@@ -23,7 +23,13 @@ const (
 	secLiteral = 14 // column: addresses that neither places nor ages tell
 	secTotals  = 15 // since 1.1: the Totals after the chunk's events; a column no more than the head
 
-	numEventSections = 16
+	// Since 1.2, all or none of them.
+	secGone     = 16 // column: which block an event ended
+	secOrigins  = 17 // dictionary: stack IDs of blocks that are older than the chunk
+	secGoneSize = 18 // column: the size of a block that ended
+	secSummary  = 19 // see Summary
+
+	numEventSections = 20
 )
 
 // Flags of a shape; part of the wire format. A field whose flag is not set is 0
@@ -122,16 +128,24 @@ type eventColumns struct {
 	columns [numEventSections][]byte
 }
 
-// appendTo appends the payload; totals may be nil.
+// appendTo appends the payload; totals may be nil. The summary goes first, as it
+// is read most often.
 func (c *eventColumns) appendTo(dst []byte, p *packer, totals *Totals) []byte {
 	dst = appendStored(dst, secHead, c.head.append(nil))
 	if totals != nil {
 		dst = appendStored(dst, secTotals, appendTotals(nil, totals))
 	}
-	for id := secShapes; id <= secLiteral; id++ {
+	pack := func(id int) {
 		if len(c.columns[id]) > 0 {
 			dst = p.appendPacked(dst, id, c.columns[id])
 		}
+	}
+	pack(secSummary)
+	for id := secShapes; id <= secLiteral; id++ {
+		pack(id)
+	}
+	for id := secGone; id <= secGoneSize; id++ {
+		pack(id)
 	}
 	return dst
 }
@@ -140,12 +154,14 @@ func (c *eventColumns) appendTo(dst []byte, p *packer, totals *Totals) []byte {
 // used for one chunk after the other: begin, event for each of at least one, end.
 type eventEncoder struct {
 	eventColumns
-	zeros  [numEventSections]int // that belong at the end of a column, see putRare
-	model  heapModel
-	shapes table[uint32] // key of the shape -> index
-	tids   table[uint32] // thread ID -> index
-	stacks table[uint32] // stack ID -> index, from 1
-	ids    []StackID     // the inverse of stacks
+	zeros      [numEventSections]int // that belong at the end of a column, see putRare
+	model      heapModel
+	shapes     table[uint32] // key of the shape -> index
+	tids       table[uint32] // thread ID -> index
+	stacks     table[uint32] // stack ID -> index, from 1
+	ids        []StackID     // the inverse of stacks
+	sum        summer
+	unfollowed bool // nobody knows which blocks end: there is no summary
 
 	lastShape uint32 // key of the last event's
 	shape     int32  // and its index
@@ -167,6 +183,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.tids.reset()
 	c.stacks.reset()
 	c.ids = append(c.ids[:0], 0)
+	c.sum.begin()
 	c.shape, c.thread, c.ref, c.literal, c.gaps = -1, -1, 0, 0, false
 	c.head = eventHead{first: seq, last: seq - 1, start: now, end: now}
 }
@@ -177,6 +194,11 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 	c.fill(secThread)
 	if c.gaps {
 		c.fill(secGap)
+	}
+	if !c.unfollowed {
+		c.fill(secGone)
+		c.fill(secGoneSize)
+		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.ids)
 	}
 	done := c.eventColumns
 	c.eventColumns = spare
@@ -246,11 +268,72 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	if sh.has(shapeOld) {
 		old = c.putRef(e.Old)
 	}
+	c.sum.call(e)
 	if sh.takes() {
 		c.take(sh, e)
 	} else {
 		c.give(sh, e, h, old)
 	}
+}
+
+// putGone puts which block the event ends, whose ordinal is ord or -1, and counts
+// that.
+func (c *eventEncoder) putGone(e *Event, ord int32) {
+	if c.unfollowed || !e.Kind.ends() {
+		return
+	}
+	gone := origin{e.Gone.Stack, e.Gone.Recorded}
+	expected, older := c.model.origin(e, ord, c.ids)
+	if gone == expected && older == nil {
+		c.putRare(secGone, 0)
+		if gone.recorded {
+			c.putGoneSize(e, ord)
+			c.sum.ended(c.sum.flow(c.model.blocks[ord].stack), e)
+		}
+		return
+	}
+	i := int32(-1)
+	if gone.recorded {
+		i = c.originIndex(gone.stack)
+	}
+	if gone == expected {
+		c.putRare(secGone, 0)
+	} else {
+		c.putRare(secGone, uint64(i+2))
+	}
+	if older != nil {
+		*older = gone
+	}
+	if gone.recorded {
+		c.putGoneSize(e, ord)
+		c.sum.ended(&c.sum.origins[i], e)
+	}
+}
+
+func (c *eventEncoder) putGoneSize(e *Event, ord int32) {
+	c.putRare(secGoneSize, front(goneSize(&c.model, e, ord), e.Gone.Size))
+}
+
+// goneSize is the size that the block an event ends probably has.
+func goneSize(m *heapModel, e *Event, ord int32) uint64 {
+	if e.Kind == Free {
+		return e.Size
+	}
+	return m.sizeOf(ord)
+}
+
+// originIndex is the index of the stack of an older block, which may be new.
+func (c *eventEncoder) originIndex(id StackID) int32 {
+	i, found := c.sum.originAt.at(uint32(id), int32(len(c.sum.origins)))
+	if !found {
+		before := StackID(0)
+		if n := len(c.sum.origins); n > 0 {
+			before = c.sum.origins[n-1].Stack
+		}
+		c.put(secOrigins, zigzag(uint64(id)-uint64(before)))
+		c.sum.origins = append(c.sum.origins, Flow{Stack: id})
+	}
+	return i
 }
 
 func (c *eventEncoder) putShape(sh shape) {
@@ -282,6 +365,7 @@ func (c *eventEncoder) putThread(tid int32) {
 // putStack puts the stack, if the event has one, and returns its habit.
 func (c *eventEncoder) putStack(sh shape, id StackID) *habit {
 	if !sh.has(shapeStack) {
+		c.model.now = 0
 		return &c.model.habits[0]
 	}
 	expected := c.model.expect(c.thread)
@@ -291,6 +375,7 @@ func (c *eventEncoder) putStack(sh shape, id StackID) *habit {
 	}
 	c.put(secStack, front(uint64(expected), uint64(i)))
 	c.model.ran(c.thread, i)
+	c.model.now = int32(i)
 	return &c.model.habits[i]
 }
 
@@ -340,6 +425,7 @@ func (c *eventEncoder) take(sh shape, e *Event) {
 	if sh.has(shapeSize) {
 		c.put(secSize, front(c.model.sizeOf(ord), e.Size))
 	}
+	c.putGone(e, ord)
 	if sh.has(shapeAddr) && !sh.has(shapeFailed) {
 		c.model.freed(c.thread, ord, e.Addr)
 	}
@@ -350,6 +436,10 @@ func (c *eventEncoder) give(sh shape, e *Event, h *habit, old int32) {
 	if sh.has(shapeSize) {
 		c.put(secSize, front(h.size, e.Size))
 		h.size = e.Size
+	}
+	c.putGone(e, old)
+	if e.Allocates() {
+		c.sum.made(c.sum.flow(c.model.now), e, c.head.last)
 	}
 	var s blockSlot
 	var class int32

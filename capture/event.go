@@ -54,6 +54,26 @@ type Event struct {
 	Kind      Kind          // what happened
 	Failed    bool          // the allocator returned NULL or MAP_FAILED; Old is still allocated
 	Abandoned bool          // the call never returned: an exception or longjmp left it; then Failed too
+	Gone      Gone          // the recorded block that is no more
+}
+
+// Gone is the block that an event ended: a free its block, a realloc the one
+// handed in, an allocation one whose end nobody saw. With it a recording can be
+// summed up from any event on, without knowing what was live.
+type Gone struct {
+	Size     uint64  // bytes asked for
+	Stack    StackID // of the event that made it, or 0
+	Recorded bool    // that event is in the recording; otherwise the rest is 0
+}
+
+// ends tells kinds of events that can end a block.
+func (k Kind) ends() bool { return k == Alloc || k == Free || k == Realloc }
+
+// Allocates tells events that make a block of the heap. Mappings are not part of
+// it: they are the allocator's own, libraries and stacks of threads, and would be
+// counted twice or for something else.
+func (e *Event) Allocates() bool {
+	return !e.Failed && e.Addr != 0 && (e.Kind == Alloc || e.Kind == Realloc)
 }
 
 // keep makes d the event as it is kept: numbered after the event #before unless
@@ -67,6 +87,7 @@ func (d *Event) keep(e *Event, before uint64) {
 	d.TID = e.TID
 	d.Stack = e.Stack
 	d.Func, d.Kind, d.Failed, d.Abandoned = e.Func, e.Kind, e.Failed, e.Abandoned
+	d.Gone.Size, d.Gone.Stack, d.Gone.Recorded = e.Gone.Size, e.Gone.Stack, e.Gone.Recorded
 }
 
 // A Stack is a list of code addresses, innermost first.

@@ -16,6 +16,11 @@ import (
 // minimal is the example of docs/capture-format.md: a program that allocated
 // twice and freed once.
 func minimal(t testing.TB) []byte {
+	return minimalWith(t, Event{Size: 24, Gone: Gone{Size: 24, Stack: 1, Recorded: true}})
+}
+
+// minimalWith is minimal with a free that is otherwise as given.
+func minimalWith(t testing.TB, free3 Event) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := NewWriter(&b, Info{
@@ -31,7 +36,8 @@ func minimal(t testing.TB) []byte {
 	us := time.Microsecond
 	w.AddEvent(&Event{Time: 100 * us, TID: 42, Kind: Alloc, Func: malloc, Size: 24, Addr: 0x5555555592a0, Stack: stack})
 	w.AddEvent(&Event{Time: 103 * us, TID: 42, Kind: Alloc, Func: malloc, Size: 24, Addr: 0x5555555592c0, Stack: stack})
-	w.AddEvent(&Event{Time: 110 * us, TID: 42, Kind: Free, Func: free, Addr: 0x5555555592a0})
+	free3.Time, free3.TID, free3.Kind, free3.Func, free3.Addr = 110*us, 42, Free, free, 0x5555555592a0
+	w.AddEvent(&free3)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +55,7 @@ func TestMinimalCaptureIsAsItWas(t *testing.T) {
 	defer f.Close()
 	checkWhole(t, f)
 	sameSource(t, f, readBack(t, minimal(t)))
-	if v := f.Info().Version; v != "1.1" {
+	if v := f.Info().Version; v != "1.2" {
 		t.Errorf("version %q", v)
 	}
 	if f.Len() != 3 || len(f.Functions()) != 2 || len(f.Modules()) != 1 || f.Stacks() != 1 {
@@ -57,17 +63,34 @@ func TestMinimalCaptureIsAsItWas(t *testing.T) {
 	}
 }
 
-// The example as hdb wrote it when the format was 1.0.
-func TestFirstVersionOpens(t *testing.T) {
-	f, err := Open(filepath.Join("testdata", "minimal-1.0.hdb"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	checkWhole(t, f)
-	sameSource(t, f, readBack(t, minimal(t)))
-	if v := f.Info().Version; v != "1.0" {
-		t.Errorf("version %q", v)
+// The example as hdb wrote it when the format was 1.0 and 1.1. What it does not
+// tell is not made up, either when it is saved again.
+func TestOlderVersionsOpen(t *testing.T) {
+	for _, version := range []string{"1.0", "1.1"} {
+		f, err := Open(filepath.Join("testdata", "minimal-"+version+".hdb"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		checkWhole(t, f)
+		want := readBack(t, minimalWith(t, Event{}))
+		sameSource(t, f, want)
+		if v := f.Info().Version; v != version {
+			t.Errorf("version %q", v)
+		}
+		var b bytes.Buffer
+		if err := WriteSource(&b, f, nil); err != nil {
+			t.Fatal(err)
+		}
+		again := readBack(t, b.Bytes())
+		sameSource(t, again, want)
+		for _, src := range []Source{f, again} {
+			for s, err := range src.Summaries(0) {
+				if err == nil {
+					t.Errorf("%s: a summary %+v", version, s)
+				}
+			}
+		}
 	}
 }
 

@@ -21,9 +21,10 @@ type Log struct {
 	mu      sync.RWMutex // held for short steps only, never while events are yielded
 	info    Info         // Totals without the events of the tail
 	blocks  []eventBlock // the first events
-	waiting [][]Event    // those after them, full tails that wait to become blocks; never changed, but replaced
+	waiting []run        // those after them, old tails that wait to become blocks; never changed, but replaced
 	sealed  int          // events in blocks and waiting
 	tail    []Event      // the last ones, and room for more
+	fresh   bool         // the program was replaced before the tail
 	spill   spill
 	broken  error // a block could not be decoded
 
@@ -90,30 +91,51 @@ func (l *Log) makeRoom() (n int) {
 		l.tail = tail
 		return len(old)
 	}
+	l.seal(old)
+	return 0
+}
+
+// seal has events, which are the tail, become a block.
+func (l *Log) seal(events []Event) {
 	l.mu.Lock()
-	for i := range old {
-		l.info.Totals.add(&old[i], old[i].Time)
+	for i := range events {
+		l.info.Totals.add(&events[i], events[i].Time)
 	}
 	totals := l.info.Totals
-	l.waiting = append(slices.Clone(l.waiting), old)
-	l.sealed += len(old)
+	l.waiting = append(slices.Clone(l.waiting), run{events, l.fresh})
+	l.fresh = false
+	l.sealed += len(events)
 	l.tail, l.spare = l.spare, nil
 	if l.tail == nil {
 		l.tail = make([]Event, eventsPerChunk)
 	}
 	l.filled.Store(0)
 	l.mu.Unlock()
-	l.queue.add(func() { l.seal(totals) })
-	return 0
+	l.queue.add(func() { l.encode(totals) })
 }
 
-// seal makes a block of the first tail that waits. It is a job of the queue.
-func (l *Log) seal(totals Totals) {
+// Replaced notes that the program was replaced (exec): no block lives on.
+func (l *Log) Replaced() {
+	if n := int(l.filled.Load()); n > 0 {
+		l.seal(l.tail[:n])
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fresh = true
+}
+
+// encode makes a block of the first tail that waits. It is a job of the queue.
+func (l *Log) encode(totals Totals) {
 	l.mu.RLock()
-	events := l.waiting[0]
+	first := l.waiting[0]
 	l.mu.RUnlock()
+	events := first.events
 	block := eventBlock{head: headOf(events), totals: totals}
+	if first.fresh {
+		l.encoder.sum.replaced()
+	}
 	l.buf = l.encoder.encode(l.buf[:0], &l.packer, events, nil)
+	block.after = l.encoder.sum.state
 	l.mu.Lock()
 	spill := l.spill
 	l.mu.Unlock()
@@ -123,7 +145,7 @@ func (l *Log) seal(totals Totals) {
 	l.spill = spill
 	l.blocks = append(l.blocks, block)
 	l.waiting = slices.Clone(l.waiting[1:])
-	if l.snapshots.Load() == 0 {
+	if l.snapshots.Load() == 0 && len(events) == eventsPerChunk {
 		l.spare = events
 	}
 }
@@ -235,10 +257,16 @@ func (l *Log) Size() int64 {
 	return l.spill.kept + l.spill.size
 }
 
+// A run is consecutive events.
+type run struct {
+	events []Event
+	fresh  bool // the program was replaced before them
+}
+
 // A snapshot is the events of a Log at a moment.
 type snapshot struct {
 	blocks []eventBlock
-	last   [][]Event // after the blocks
+	last   []run // after the blocks
 }
 
 // snapshot is the log as it is now. It has to be released.
@@ -247,7 +275,7 @@ func (l *Log) snapshot() snapshot {
 	defer l.mu.RUnlock()
 	l.snapshots.Add(1)
 	tail := l.tail[:l.filled.Load()]
-	return snapshot{l.blocks, append(slices.Clip(l.waiting), tail)}
+	return snapshot{l.blocks, append(slices.Clip(l.waiting), run{tail, l.fresh})}
 }
 
 func (l *Log) release(snapshot) { l.snapshots.Add(-1) }
@@ -262,8 +290,8 @@ func (l *Log) Events(from uint64) iter.Seq[Event] {
 		if !l.reader.each(first, len(s.blocks), from, load, l.fail, yield) {
 			return
 		}
-		for _, events := range s.last {
-			for _, e := range events[searchEvents(events, from):] {
+		for _, r := range s.last {
+			for _, e := range r.events[searchEvents(r.events, from):] {
 				if !yield(e) {
 					return
 				}

@@ -38,6 +38,7 @@ type block struct {
 	addr, size uint64
 	next       int32 // the next older entry of its free list, or -1
 	list       int32 // in no list: -1; else the index of the class << 1 | listFree
+	stack      int32 // index of the stack of the event that made it, -1 if that is older
 }
 
 // listFree is set in block.list until the block is taken. A block that was in a
@@ -76,6 +77,33 @@ type heapModel struct {
 	classAt table[uint64] // thread and size of classes that are not small -> index into classes
 	threads []threadModel
 	habits  []habit // by index of the stack; habits[0] is of events without one
+	now     int32   // index of the stack of this event
+	origins [numOrigins]origin
+}
+
+// An origin says where a block is from: the stack of the event that made it, if
+// that was recorded.
+type origin struct {
+	stack    StackID
+	recorded bool
+}
+
+// numOrigins is the number of origins of older blocks that are remembered, by
+// size: blocks of one size are often made in one place.
+const numOrigins = 256
+
+// origin is where the block that the event ends is probably from; ord is its
+// ordinal or -1, ids are the stacks by their index. Older blocks have a place
+// in origins.
+func (m *heapModel) origin(e *Event, ord int32, ids []StackID) (expected origin, older *origin) {
+	switch {
+	case e.Kind == Alloc:
+		return origin{}, nil // nothing was there
+	case ord >= 0 && m.blocks[ord].stack >= 0:
+		return origin{ids[m.blocks[ord].stack], true}, nil
+	}
+	older = &m.origins[e.Size%numOrigins]
+	return *older, older
 }
 
 func (m *heapModel) reset() {
@@ -85,6 +113,7 @@ func (m *heapModel) reset() {
 	m.classAt.reset()
 	m.threads = m.threads[:0]
 	m.habits = append(m.habits[:0], habit{})
+	m.origins = [numOrigins]origin{}
 }
 
 // class is the index of the class of blocks of that size in that thread.
@@ -124,7 +153,7 @@ func (m *heapModel) allocated(thread int, class int32, s blockSlot, a, size uint
 	c := &m.classes[class]
 	c.prev, c.last = c.last, a
 	m.threads[thread].bump = a + chunkSize(size)
-	m.add(s, block{addr: a, size: size, next: -1, list: -1})
+	m.add(s, block{addr: a, size: size, next: -1, list: -1, stack: m.now})
 }
 
 // resized notes that the block at a, whose slot is s, got a new size without
@@ -134,7 +163,7 @@ func (m *heapModel) resized(thread int, ord int32, s blockSlot, a, size uint64) 
 	if ord >= 0 && t.bump == a+chunkSize(m.blocks[ord].size) {
 		t.bump = a + chunkSize(size)
 	}
-	m.add(s, block{addr: a, size: size, next: -1, list: -1})
+	m.add(s, block{addr: a, size: size, next: -1, list: -1, stack: m.now})
 }
 
 // expect is the stack that the thread's next event probably has.
@@ -191,7 +220,7 @@ func (m *heapModel) add(s blockSlot, b block) {
 func (m *heapModel) freed(thread int, ord int32, a uint64) {
 	if ord < 0 {
 		ord = int32(len(m.blocks))
-		m.add(m.find(a), block{addr: a, size: unknownClass, next: -1, list: -1})
+		m.add(m.find(a), block{addr: a, size: unknownClass, next: -1, list: -1, stack: -1})
 	}
 	b := &m.blocks[ord]
 	if b.list >= 0 {

@@ -98,7 +98,7 @@ var (
 
 // genEvent draws any event whatever, most of them unlike a program's.
 var genEvent = rapid.Custom(func(t *rapid.T) Event {
-	return Event{
+	e := Event{
 		Time:   time.Duration(rapid.Int64().Draw(t, "time")),
 		TID:    genTID.Draw(t, "tid"),
 		Kind:   Kind(rapid.OneOf(rapid.Uint8Range(0, 5), rapid.Uint8()).Draw(t, "kind")),
@@ -110,6 +110,14 @@ var genEvent = rapid.Custom(func(t *rapid.T) Event {
 		Aux:   genSize.Draw(t, "aux"),
 		Stack: StackID(rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32()).Draw(t, "stack")),
 	}
+	if e.Kind.ends() && rapid.Bool().Draw(t, "gone") {
+		e.Gone = Gone{
+			Size:     genSize.Draw(t, "gone size"),
+			Stack:    StackID(rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32()).Draw(t, "gone stack")),
+			Recorded: true,
+		}
+	}
+	return e
 })
 
 func TestAnyEventsSurviveEncoding(t *testing.T) {

@@ -42,7 +42,13 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	if l, ok := src.(*Log); ok {
 		from = c.copyBlocks(l)
 	}
+	fresh, followed := freshOf(src, from)
+	c.encoder.unfollowed = !followed
 	for e := range src.Events(from) {
+		if len(fresh) > 0 && e.Seq >= fresh[0] {
+			fresh = fresh[1:]
+			c.Replaced()
+		}
 		if int(e.Stack) > stacks {
 			upTo(src.Stacks())
 		}
@@ -83,9 +89,24 @@ func (c *Writer) copyBlocks(l *Log) (from uint64) {
 		c.queue.add(func() {
 			c.out.chunk(b.head.ref(), func(dst []byte) []byte { return append(dst, payload...) })
 		})
+		c.encoder.sum.state = b.after
 		from = b.head.last + 1
 	}
 	return from
+}
+
+// freshOf are the numbers of the first events after each exec from #from on, if
+// the source knows which blocks its events end.
+func freshOf(src Source, from uint64) (fresh []uint64, followed bool) {
+	for s, err := range src.Summaries(from) {
+		if err != nil {
+			return nil, false
+		}
+		if s.Fresh && s.First >= from {
+			fresh = append(fresh, s.First)
+		}
+	}
+	return fresh, true
 }
 
 // codesOf yields the code addresses of all stacks, and whether they are return

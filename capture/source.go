@@ -19,6 +19,10 @@ type Source interface {
 	Events(from uint64) iter.Seq[Event]
 	// Event finds the event #seq.
 	Event(seq uint64) (Event, bool)
+	// Summaries yields what runs of consecutive events did, ascending, from the
+	// one that holds event #from on. An error ends them: the recording has none,
+	// or is damaged.
+	Summaries(from uint64) iter.Seq2[*Summary, error]
 	// Functions are the allocator functions that Event.Func counts through.
 	Functions() []string
 

@@ -71,6 +71,7 @@ func (s *spill) write(payload []byte) (err error) {
 type eventBlock struct {
 	head    eventHead
 	totals  Totals // after its events
+	after   heapState
 	payload []byte // nil if it is in the store
 	store   store
 	offset  int64

@@ -17,7 +17,7 @@ const (
 	headerSize = 16 // magic, major, minor, CRC
 
 	major = 1 // a reader refuses a file with a higher one
-	minor = 1 // counts compatible additions
+	minor = 2 // counts compatible additions
 )
 
 const (
@@ -112,7 +112,7 @@ const (
 
 	minPacked  = 64       // shorter sections are not worth a frame
 	maxSection = 16 << 20 // bytes of a section, unpacked
-	maxID      = 16       // IDs from here on are not known to this version
+	maxID      = 20       // IDs from here on are not known to this version
 )
 
 // sections are the unpacked sections of a payload by ID; nil if absent.

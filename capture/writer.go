@@ -15,6 +15,8 @@ const eventsPerChunk = 1 << 16
 // a file. Its methods belong to one goroutine.
 type Recorder interface {
 	AddEvent(*Event) (seq uint64)
+	// Replaced notes that the program was replaced (exec): no block lives on.
+	Replaced()
 	Intern(Stack) StackID
 	FuncIndex(name string) uint16
 	AddModule(Module) (index int)
@@ -146,6 +148,12 @@ func (c *Writer) cut() {
 		default:
 		}
 	})
+}
+
+// Replaced notes that the program was replaced (exec): no block lives on.
+func (c *Writer) Replaced() {
+	c.cut()
+	c.encoder.sum.replaced()
 }
 
 // Intern is the ID of a stack; equal stacks have one ID.

@@ -16,6 +16,14 @@ type Block struct {
 	Logged bool            // that event was recorded, so that its end has to be, too
 }
 
+// Gone is what the event that ends the block says of it.
+func (b Block) Gone() capture.Gone {
+	if !b.Logged {
+		return capture.Gone{}
+	}
+	return capture.Gone{Size: b.Size, Stack: b.Stack, Recorded: true}
+}
+
 // Live is the set of blocks that are allocated at a moment. Mappings are not part
 // of it: they are the allocator's own, libraries and stacks of threads, and would
 // be counted twice or for something else. Live follows events in their order; it
@@ -82,11 +90,6 @@ func (l *Live) Follow(e *capture.Event, logged bool) (gone Block, ok bool) {
 	return Block{}, false
 }
 
-// Allocates tells events that put a block into Live.
-func Allocates(e *capture.Event) bool {
-	return !e.Failed && e.Addr != 0 && (e.Kind == capture.Alloc || e.Kind == capture.Realloc)
-}
-
 // moved follows an allocation that may take the place of an old block. The old
 // one is gone when the call succeeded, and also when a size of 0 freed it (glibc
 // returns NULL then).
@@ -139,10 +142,9 @@ func (l *Live) Fetch(addrs []uint64) {
 	}
 }
 
-// SetLogged marks the block at the address, if there is one.
-func (l *Live) SetLogged(addr uint64, logged bool) {
-	l.blocks.setLogged(addr, logged)
-}
+// Logged says that the event which made the block at the address, if there is
+// one, was recorded, with that stack.
+func (l *Live) Logged(addr uint64, stack capture.StackID) { l.blocks.logged(addr, stack) }
 
 func (l *Live) ended(b Block) {
 	l.bytes -= b.Size

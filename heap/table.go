@@ -205,17 +205,15 @@ func (t *blockTable) take(addr uint64) (b Block, ok bool) {
 	return b, ok
 }
 
-// setLogged marks the block at addr, if there is one.
-func (t *blockTable) setLogged(addr uint64, logged bool) {
+// logged marks the block at addr, if there is one, and gives it its stack.
+func (t *blockTable) logged(addr uint64, stack capture.StackID) {
 	if _, c := t.cell(addr); c != nil {
-		c.a &^= cellLogged
-		if logged {
-			c.a |= cellLogged
-		}
+		c.a |= cellLogged
+		c.b = c.b&(1<<32-1) | uint64(stack)<<32
 		return
 	}
 	if b, ok := t.rest[addr]; ok {
-		b.Logged = logged
+		b.Logged, b.Stack = true, stack
 		t.rest[addr] = b
 	}
 }

@@ -69,8 +69,8 @@ func TestBlocksAtEveryByte(t *testing.T) {
 		t.Errorf("%d blocks in no cell", len(l.blocks.rest))
 	}
 	for a := uint64(1); a <= n; a++ {
-		l.SetLogged(a, true)
-		if b, ok := l.Take(a); !ok || b != (Block{Seq: a, Size: 1, Logged: true}) {
+		l.Logged(a, 7)
+		if b, ok := l.Take(a); !ok || b != (Block{Seq: a, Size: 1, Stack: 7, Logged: true}) {
 			t.Fatalf("%#x: %v, %v", a, b, ok)
 		}
 		if _, ok := l.Take(a); ok {
@@ -103,8 +103,8 @@ func TestBlocksBeyondMeasure(t *testing.T) {
 			if got, ok := l.At(addr); !ok || got != b {
 				t.Errorf("%#x: %v, %v, want %v", addr, got, ok, b)
 			}
-			l.SetLogged(addr, !b.Logged)
-			b.Logged = !b.Logged
+			l.Logged(addr, b.Stack/2)
+			b.Logged, b.Stack = true, b.Stack/2
 			if got := maps.Collect(l.All()); got[addr] != b {
 				t.Errorf("%#x: all are %v, want %v", addr, got, b)
 			}
@@ -175,8 +175,8 @@ func TestLogged(t *testing.T) {
 	l := NewLive()
 	l.Follow(&capture.Event{Seq: 1, Kind: capture.Alloc, Addr: 0x1000, Size: 8, Stack: 5}, true)
 	l.Follow(&capture.Event{Seq: 2, Kind: capture.Alloc, Addr: 0x2000, Size: 8}, false)
-	l.SetLogged(0x2000, true)
-	l.SetLogged(0x3000, true) // nothing is there
+	l.Logged(0x2000, 9)
+	l.Logged(0x3000, 9) // nothing is there
 	gone, ok := l.Follow(&capture.Event{Seq: 3, Kind: capture.Realloc, Old: 0x1000, Addr: 0x1000, Size: 16}, false)
 	if !ok || gone != (Block{Seq: 1, Size: 8, Stack: 5, Logged: true}) {
 		t.Errorf("realloc returned %v, %v", gone, ok)
@@ -184,7 +184,7 @@ func TestLogged(t *testing.T) {
 	if b, _ := l.At(0x1000); b.Logged {
 		t.Error("the new block is logged though its event is not")
 	}
-	if gone, ok := l.Follow(&capture.Event{Seq: 4, Kind: capture.Free, Addr: 0x2000}, true); !ok || !gone.Logged {
+	if gone, ok := l.Follow(&capture.Event{Seq: 4, Kind: capture.Free, Addr: 0x2000}, true); !ok || gone.Gone() != (capture.Gone{Size: 8, Stack: 9, Recorded: true}) {
 		t.Errorf("free returned %v, %v", gone, ok)
 	}
 }

@@ -68,7 +68,7 @@ func Top(src capture.Source, by Measure, site func(id capture.StackID, seq uint6
 	live := NewLive()
 	for e := range src.Events(0) {
 		live.Follow(&e, false)
-		if Allocates(&e) {
+		if e.Allocates() {
 			r := row(e.Stack, e.Seq)
 			r.Bytes += e.Size
 			r.Count++

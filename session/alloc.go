@@ -91,6 +91,7 @@ func (s *Session) applyEvent(e *Event) heap.Block {
 	if ended && e.Kind == capture.Free {
 		e.Size = gone.Size
 	}
+	e.Gone = gone.Gone()
 	return gone
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"hdb/capture"
-	"hdb/heap"
 	"hdb/internal/addr"
 	"hdb/symbols"
 )
@@ -134,7 +133,7 @@ func (s *Session) LineCosts(file string) (map[int]LineCost, error) {
 	}
 	stacks := map[capture.StackID]*stack{}
 	for e := range src.Events(0) {
-		if e.Stack == 0 || !heap.Allocates(&e) {
+		if e.Stack == 0 || !e.Allocates() {
 			continue
 		}
 		st := stacks[e.Stack]

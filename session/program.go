@@ -443,6 +443,7 @@ func (s *Session) execed(path string) {
 	s.mods.update(s.proc.Modules())
 	s.logModules(s.proc.Modules(), nil)
 	s.trace.forgetBlocks()
+	s.rec.Replaced()
 	s.tracer.Reset()
 	s.selectDefault()
 	s.bindAll()

@@ -141,6 +141,7 @@ func (s *Session) closeStream() {
 type nowhere struct{}
 
 func (nowhere) AddEvent(e *capture.Event) uint64     { return e.Seq }
+func (nowhere) Replaced()                            {}
 func (nowhere) Intern(capture.Stack) capture.StackID { return 0 }
 func (nowhere) FuncIndex(string) uint16              { return 0 }
 func (nowhere) AddModule(capture.Module) int         { return 0 }

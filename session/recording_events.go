@@ -3,7 +3,6 @@ package session
 import (
 	"hdb/breakpoints"
 	"hdb/capture"
-	"hdb/heap"
 )
 
 // seenStacks are the stacks that the probe has sent, by their number there.
@@ -75,6 +74,7 @@ func (s *Session) probeEvent(e *capture.Event, fn *breakpoints.Function) {
 	if ended && e.Kind == capture.Free {
 		e.Size = gone.Size
 	}
+	e.Gone = gone.Gone()
 	switch {
 	case log:
 		s.logProbed(e, fn)
@@ -121,8 +121,8 @@ func (s *Session) funcInLog(name string) uint16 {
 
 // markLogged has the end of an event's block recorded, too.
 func (s *Session) markLogged(e *capture.Event) {
-	if heap.Allocates(e) {
-		s.trace.live.SetLogged(e.Addr, true)
+	if e.Allocates() {
+		s.trace.live.Logged(e.Addr, e.Stack)
 	}
 }
 

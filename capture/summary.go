@@ -1,0 +1,362 @@
+package capture
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"math/bits"
+	"slices"
+	"sort"
+	"time"
+)
+
+// A Summary is what a run of consecutive events did, so that questions about a
+// whole recording need not read every event. Blocks are those of the heap, not
+// mappings.
+type Summary struct {
+	First, Last uint64        // sequence numbers
+	Start, End  time.Duration // times of the first and last event
+	Events      int
+
+	// Fresh: the program was replaced (exec) before the first event; no block
+	// from before it lives on.
+	Fresh bool
+	// Live and Blocks are the bytes and the number of recorded blocks that are
+	// live after the last event.
+	Live, Blocks uint64
+	// Peak is the highest number of live bytes after an allocation, and PeakSeq
+	// the first event after which there were so many; both 0 without allocations.
+	Peak, PeakSeq uint64
+	// Mapped and Unmapped are bytes of mappings made and given back.
+	Mapped, Unmapped uint64
+
+	Flows []Flow      // ascending by Stack
+	Sizes []SizeCount // of allocations, by bits.Len64 of their size
+	Calls []uint64    // by function, failed ones included
+}
+
+// A Flow is what was allocated with one stack, and what of the blocks once
+// allocated there was given back.
+type Flow struct {
+	Stack     StackID
+	Allocs    uint64 // blocks allocated here
+	Bytes     uint64 // their sizes
+	Frees     uint64 // blocks from here that ended
+	Freed     uint64 // their sizes
+	Temporary uint64 // of Frees: when no other block was allocated in between
+}
+
+// Add adds what o did.
+func (f *Flow) Add(o *Flow) {
+	f.Allocs += o.Allocs
+	f.Bytes += o.Bytes
+	f.Frees += o.Frees
+	f.Freed += o.Freed
+	f.Temporary += o.Temporary
+}
+
+func (f *Flow) none() bool { return f.Allocs|f.Frees == 0 }
+
+// A SizeCount counts allocations of a class of sizes.
+type SizeCount struct{ Allocs, Bytes uint64 }
+
+// A heapState is what of the heap goes on from chunk to chunk.
+type heapState struct {
+	live, blocks uint64
+	last         uint64 // address of the block that was allocated last
+}
+
+// A summer sums up the events of a chunk while they are encoded.
+type summer struct {
+	state    heapState
+	fresh    bool          // the program was replaced before the chunk
+	flows    []Flow        // by index of the stack in the chunk
+	origins  []Flow        // of blocks that are older than the chunk, or not named by their age
+	originAt table[uint32] // stack ID -> index into origins
+	sizes    [65]SizeCount
+	calls    []uint64
+	peak     uint64
+	peakSeq  uint64
+	mapped   uint64
+	unmapped uint64
+}
+
+// begin begins a chunk.
+func (s *summer) begin() {
+	s.flows, s.origins, s.calls = s.flows[:0], s.origins[:0], s.calls[:0]
+	s.originAt.reset()
+	clear(s.sizes[:])
+	s.peak, s.peakSeq, s.mapped, s.unmapped = 0, 0, 0, 0
+}
+
+// replaced says that the program was replaced after the chunk before.
+func (s *summer) replaced() { s.state, s.fresh = heapState{}, true }
+
+// flow is that of the stack with an index in the chunk.
+func (s *summer) flow(i int32) *Flow {
+	for int(i) >= len(s.flows) {
+		s.flows = append(s.flows, Flow{})
+	}
+	return &s.flows[i]
+}
+
+// call counts what needs no stack.
+func (s *summer) call(e *Event) {
+	for int(e.Func) >= len(s.calls) {
+		s.calls = append(s.calls, 0)
+	}
+	s.calls[e.Func]++
+	if e.Kind >= Map && !e.Failed {
+		switch e.Kind {
+		case Map:
+			s.mapped += e.Size
+		case Unmap:
+			s.unmapped += e.Size
+		}
+	}
+}
+
+// ended counts the block that the event ended for the flow of its origin.
+func (s *summer) ended(f *Flow, e *Event) {
+	f.Frees++
+	f.Freed += e.Gone.Size
+	s.state.live -= e.Gone.Size
+	s.state.blocks--
+	addr := e.Addr
+	if e.Kind == Realloc {
+		addr = e.Old
+	}
+	if e.Kind != Alloc && addr == s.state.last {
+		f.Temporary++
+	}
+}
+
+// made counts the block that event seq made for the flow of its stack.
+func (s *summer) made(f *Flow, e *Event, seq uint64) {
+	f.Allocs++
+	f.Bytes += e.Size
+	size := &s.sizes[bits.Len64(e.Size)]
+	size.Allocs++
+	size.Bytes += e.Size
+	s.state.live += e.Size
+	s.state.blocks++
+	s.state.last = e.Addr
+	if s.state.live > s.peak {
+		s.peak, s.peakSeq = s.state.live, seq
+	}
+}
+
+// append appends the section of a chunk whose first event is #first and whose
+// stacks are ids by their index.
+func (s *summer) append(b []byte, first uint64, ids []StackID) []byte {
+	put := func(v uint64) { b = binary.AppendUvarint(b, v) }
+	put(uint64(flagIf(s.fresh, 1)))
+	s.fresh = false
+	for _, v := range []uint64{s.state.live, s.state.blocks, s.peak, s.peakSeq - min(first, s.peakSeq), s.mapped, s.unmapped} {
+		put(v)
+	}
+	sizes := s.sizes[:]
+	for len(sizes) > 0 && sizes[len(sizes)-1].Allocs == 0 {
+		sizes = sizes[:len(sizes)-1]
+	}
+	put(uint64(len(sizes)))
+	for _, c := range sizes {
+		put(c.Allocs)
+		put(c.Bytes)
+	}
+	put(uint64(len(s.calls)))
+	for _, n := range s.calls {
+		put(n)
+	}
+	before := StackID(0)
+	for _, f := range s.merged(ids) {
+		put(uint64(f.Stack - before))
+		before = f.Stack
+		for _, v := range []uint64{f.Allocs, f.Bytes, f.Frees, f.Freed, f.Temporary} {
+			put(v)
+		}
+	}
+	return b
+}
+
+// merged are all flows, one for each stack, ascending.
+func (s *summer) merged(ids []StackID) []Flow {
+	all := make([]Flow, 0, len(s.flows)+len(s.origins))
+	for i := range s.flows {
+		if f := s.flows[i]; !f.none() {
+			f.Stack = ids[i]
+			all = append(all, f)
+		}
+	}
+	for i := range s.origins {
+		if f := s.origins[i]; !f.none() {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, func(a, b Flow) int { return cmp.Compare(a.Stack, b.Stack) })
+	out := all[:0]
+	for i := range all {
+		if n := len(out); n > 0 && out[n-1].Stack == all[i].Stack {
+			out[n-1].Add(&all[i])
+			continue
+		}
+		out = append(out, all[i])
+	}
+	return out
+}
+
+// errNoSummary is of a chunk that was written without one: before version 1.2,
+// or from a recording that had none.
+var errNoSummary = errors.New("the events have no summary")
+
+// parseSummary is the inverse of summer.append.
+func parseSummary(b []byte, head eventHead) (*Summary, error) {
+	if b == nil {
+		return nil, errNoSummary
+	}
+	c := cursor{name: "summary", b: b}
+	s := &Summary{
+		First: head.first, Last: head.last, Events: head.count,
+		Start: time.Duration(head.start) * Resolution, End: time.Duration(head.end) * Resolution,
+	}
+	s.Fresh = c.uvarint()&1 != 0
+	for _, v := range []*uint64{&s.Live, &s.Blocks, &s.Peak, &s.PeakSeq, &s.Mapped, &s.Unmapped} {
+		*v = c.uvarint()
+	}
+	if s.Peak != 0 {
+		s.PeakSeq += head.first
+	}
+	s.Sizes = make([]SizeCount, c.count(65))
+	for i := range s.Sizes {
+		s.Sizes[i] = SizeCount{Allocs: c.uvarint(), Bytes: c.uvarint()}
+	}
+	s.Calls = make([]uint64, c.count(1<<16))
+	for i := range s.Calls {
+		s.Calls[i] = c.uvarint()
+	}
+	id, more := uint64(0), false
+	for len(c.b) > 0 && c.err == nil {
+		step := c.uvarint()
+		if id += step; id > 1<<32-1 || more && step == 0 {
+			c.fail("a stack is out of order")
+		}
+		more = true
+		s.Flows = append(s.Flows, Flow{
+			Stack: StackID(id), Allocs: c.uvarint(), Bytes: c.uvarint(), Frees: c.uvarint(), Freed: c.uvarint(), Temporary: c.uvarint(),
+		})
+	}
+	return s, c.err
+}
+
+// count is a number of entries that follow, each of at least a byte.
+func (c *cursor) count(most uint64) int {
+	n := c.uvarint()
+	if n > most || n > uint64(len(c.b)) {
+		c.fail(fmt.Sprintf("%d entries", n))
+		return 0
+	}
+	return int(n)
+}
+
+// summaryOf is the summary in the payload of a chunk of events, without looking
+// at the events.
+func (u *unpacker) summaryOf(payload []byte) (*Summary, error) {
+	var head eventHead
+	for len(payload) > 0 {
+		s, rest, err := nextSection(payload)
+		if err != nil {
+			return nil, err
+		}
+		switch s.id {
+		case secHead:
+			if head, err = parseEventHead(s.data); err != nil {
+				return nil, err
+			}
+		case secSummary:
+			b, err := u.unpack(s)
+			if err != nil {
+				return nil, err
+			}
+			return parseSummary(b, head)
+		}
+		payload = rest
+	}
+	return nil, errNoSummary
+}
+
+// Summaries yields the summaries of the chunks of events from the one that holds
+// #from on. An error ends them: a chunk has none, or is damaged.
+func (f *File) Summaries(from uint64) iter.Seq2[*Summary, error] {
+	return func(yield func(*Summary, error) bool) {
+		var u unpacker
+		first := sort.Search(len(f.events), func(i int) bool { return f.events[i].last >= from })
+		for _, ref := range f.events[first:] {
+			payload, err := f.chunks.chunk(ref)
+			if err != nil {
+				f.fail(ref, err)
+			}
+			var s *Summary
+			if err == nil {
+				s, err = u.summaryOf(payload)
+			}
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Summaries yields the summaries of the events so far. The last of them grows.
+func (l *Log) Summaries(from uint64) iter.Seq2[*Summary, error] {
+	return func(yield func(*Summary, error) bool) {
+		l.queue.wait()
+		s := l.snapshot()
+		defer l.release(s)
+		var u unpacker
+		var e eventEncoder
+		first := sort.Search(len(s.blocks), func(i int) bool { return s.blocks[i].head.last >= from })
+		if n := len(s.blocks); n > 0 {
+			e.sum.state = s.blocks[n-1].after
+		}
+		for _, b := range s.blocks[first:] {
+			payload, err := b.load()
+			var sum *Summary
+			if err == nil {
+				sum, err = u.summaryOf(payload)
+			}
+			if !yield(sum, err) || err != nil {
+				return
+			}
+		}
+		for _, r := range s.last {
+			if len(r.events) == 0 {
+				continue
+			}
+			if r.fresh {
+				e.sum.replaced()
+			}
+			sum, err := e.summary(r.events)
+			if err == nil && sum.Last < from {
+				continue
+			}
+			if !yield(sum, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// summary is the summary of events, which must be at least one.
+func (c *eventEncoder) summary(events []Event) (*Summary, error) {
+	c.begin(events[0].Seq, ticks(events[0].Time))
+	for i := range events {
+		c.event(&events[i], events[i].Seq, ticks(events[i].Time))
+	}
+	head := headOf(events)
+	columns := c.end(eventColumns{})
+	s, err := parseSummary(columns.columns[secSummary], head)
+	c.eventColumns = columns
+	return s, err
+}

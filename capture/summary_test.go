@@ -1,0 +1,150 @@
+package capture
+
+import (
+	"bytes"
+	"math/bits"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// summed is the summary of events as its fields are described; state is the heap
+// before them.
+func summed(events []Event, fresh bool, state *heapState) *Summary {
+	if fresh {
+		*state = heapState{}
+	}
+	first, last := events[0], events[len(events)-1]
+	s := &Summary{First: first.Seq, Last: last.Seq, Start: first.Time, End: last.Time, Events: len(events), Fresh: fresh}
+	flows := map[StackID]*Flow{}
+	flow := func(id StackID) *Flow {
+		if flows[id] == nil {
+			flows[id] = &Flow{Stack: id}
+		}
+		return flows[id]
+	}
+	s.Sizes, s.Calls = make([]SizeCount, 65), []uint64{}
+	for _, e := range events {
+		for int(e.Func) >= len(s.Calls) {
+			s.Calls = append(s.Calls, 0)
+		}
+		s.Calls[e.Func]++
+		if !e.Failed && e.Kind == Map {
+			s.Mapped += e.Size
+		}
+		if !e.Failed && e.Kind == Unmap {
+			s.Unmapped += e.Size
+		}
+		if e.Gone.Recorded {
+			f := flow(e.Gone.Stack)
+			f.Frees++
+			f.Freed += e.Gone.Size
+			state.live -= e.Gone.Size
+			state.blocks--
+			if e.Kind == Free && e.Addr == state.last || e.Kind == Realloc && e.Old == state.last {
+				f.Temporary++
+			}
+		}
+		if e.Allocates() {
+			f := flow(e.Stack)
+			f.Allocs++
+			f.Bytes += e.Size
+			class := &s.Sizes[bits.Len64(e.Size)]
+			class.Allocs++
+			class.Bytes += e.Size
+			state.live += e.Size
+			state.blocks++
+			state.last = e.Addr
+			if state.live > s.Peak {
+				s.Peak, s.PeakSeq = state.live, e.Seq
+			}
+		}
+	}
+	for len(s.Sizes) > 0 && s.Sizes[len(s.Sizes)-1].Allocs == 0 {
+		s.Sizes = s.Sizes[:len(s.Sizes)-1]
+	}
+	for _, f := range flows {
+		s.Flows = append(s.Flows, *f)
+	}
+	slices.SortFunc(s.Flows, func(a, b Flow) int { return int(a.Stack) - int(b.Stack) })
+	s.Live, s.Blocks = state.live, state.blocks
+	return s
+}
+
+func checkSummaries(t tb, src Source, want []*Summary) {
+	t.Helper()
+	var got []*Summary
+	for s, err := range src.Summaries(0) {
+		if err != nil {
+			t.Fatalf("summary: %v", err)
+		}
+		got = append(got, s)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("summaries (- want, + got):\n%s", diff)
+	}
+}
+
+// Summaries are what one would count, whatever the events are, in a file, in a log
+// and in a log that was saved; an exec begins another.
+func TestSummaries(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		runs := rapid.SliceOfN(rapid.SliceOfN(genEvent, 1, 60), 1, 4).Draw(t, "events")
+		var file bytes.Buffer
+		w, err := NewWriter(&file, testInfo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := NewLog(testInfo)
+		var want []*Summary
+		var state heapState
+		seq := uint64(0)
+		for i, events := range runs {
+			if i > 0 {
+				w.Replaced()
+				log.Replaced()
+			}
+			for j := range events {
+				seq++
+				e := &events[j]
+				e.Time = max(0, e.Time)
+				w.AddEvent(e)
+				log.AddEvent(e)
+				e.Seq, e.Time = seq, e.Time/Resolution*Resolution
+			}
+			want = append(want, summed(events, i > 0, &state))
+		}
+		checkSummaries(t, log, want)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f := readBack(t, file.Bytes())
+		checkSummaries(t, f, want)
+		for _, src := range []Source{log, f} {
+			var saved bytes.Buffer
+			if err := WriteSource(&saved, src, nil); err != nil {
+				t.Fatal(err)
+			}
+			checkSummaries(t, readBack(t, saved.Bytes()), want)
+		}
+	})
+}
+
+// A summary that was made up is refused or read, never more.
+func FuzzSummary(f *testing.F) {
+	file := readBack(f, minimal(f))
+	payload, err := file.chunks.chunk(file.events[0])
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(payload)
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		var u unpacker
+		s, err := u.summaryOf(payload)
+		if err == nil && len(s.Flows) > maxSection {
+			t.Errorf("%d flows", len(s.Flows))
+		}
+	})
+}
