@@ -26,6 +26,8 @@ type Summary struct {
 	// Live and Blocks are the bytes and the number of recorded blocks that are
 	// live after the last event.
 	Live, Blocks uint64
+	// Latest is the address of the block that was allocated last, 0 if none was.
+	Latest uint64
 	// Peak is the highest number of live bytes after an allocation, and PeakSeq
 	// the first event after which there were so many; both 0 without allocations.
 	Peak, PeakSeq uint64
@@ -154,7 +156,7 @@ func (s *summer) append(b []byte, first uint64, ids []StackID) []byte {
 	put := func(v uint64) { b = binary.AppendUvarint(b, v) }
 	put(uint64(flagIf(s.fresh, 1)))
 	s.fresh = false
-	for _, v := range []uint64{s.state.live, s.state.blocks, s.peak, s.peakSeq - min(first, s.peakSeq), s.mapped, s.unmapped} {
+	for _, v := range []uint64{s.state.live, s.state.blocks, s.state.last, s.peak, s.peakSeq - min(first, s.peakSeq), s.mapped, s.unmapped} {
 		put(v)
 	}
 	sizes := s.sizes[:]
@@ -222,7 +224,7 @@ func parseSummary(b []byte, head eventHead) (*Summary, error) {
 		Start: time.Duration(head.start) * Resolution, End: time.Duration(head.end) * Resolution,
 	}
 	s.Fresh = c.uvarint()&1 != 0
-	for _, v := range []*uint64{&s.Live, &s.Blocks, &s.Peak, &s.PeakSeq, &s.Mapped, &s.Unmapped} {
+	for _, v := range []*uint64{&s.Live, &s.Blocks, &s.Latest, &s.Peak, &s.PeakSeq, &s.Mapped, &s.Unmapped} {
 		*v = c.uvarint()
 	}
 	if s.Peak != 0 {

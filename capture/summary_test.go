@@ -69,7 +69,7 @@ func summed(events []Event, fresh bool, state *heapState) *Summary {
 		s.Flows = append(s.Flows, *f)
 	}
 	slices.SortFunc(s.Flows, func(a, b Flow) int { return int(a.Stack) - int(b.Stack) })
-	s.Live, s.Blocks = state.live, state.blocks
+	s.Live, s.Blocks, s.Latest = state.live, state.blocks, state.last
 	return s
 }
 
