@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"hdb/capture"
 	"hdb/testprogs"
@@ -325,5 +326,28 @@ func TestCaptureFetchesDebugFiles(t *testing.T) {
 	}
 	if got := stackOf(t, s); got != wholeStack {
 		t.Errorf("stack %s, want %s", got, wholeStack)
+	}
+}
+
+// TestRefreshOfAFreshProgram has nothing new to tell of a program that was opened as
+// soon as it was linked.
+func TestRefreshOfAFreshProgram(t *testing.T) {
+	s := open(t, "basic")
+	prog, _ := splittable(t, t.TempDir(), false)
+	if _, err := s.Load(prog); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now() // which is when it was changed last
+	if err := os.Chtimes(prog, now, now); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load(prog); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if changes, err := s.RefreshSymbols(); err != nil || len(changes) != 0 {
+			t.Errorf("%v: %+v", err, changes)
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }

@@ -109,8 +109,7 @@ func (s *Session) reopen(path string, old *symbols.Object) (*symbols.Object, err
 		obj.Close()
 		return nil, fmt.Errorf("%s: %s, the process has %s: not used", path, idText(have), idText(want))
 	}
-	id := obj.Identity()
-	if problem := obj.Header().Problem; id != "" && id == old.Identity() {
+	if problem := obj.Header().Problem; sameObject(obj, old) {
 		obj.Close()
 		if problem != "" {
 			return nil, errors.New(problem)
@@ -122,6 +121,17 @@ func (s *Session) reopen(path string, old *symbols.Object) (*symbols.Object, err
 		return nil, nil
 	}
 	return obj, nil
+}
+
+// sameObject tells that two openings have found the same files. Of files that were
+// written when they were opened no identity is known, but their build may be.
+func sameObject(a, b *symbols.Object) bool {
+	idA, idB := a.Identity(), b.Identity()
+	if idA != "" && idB != "" {
+		return idA == idB
+	}
+	x, y := a.Header(), b.Header()
+	return x.BuildID != "" && x.BuildID == y.BuildID && x.DebugFile == y.DebugFile && x.AltFile == y.AltFile
 }
 
 // exchange puts obj in the place of old, which stays open: unwind tables and

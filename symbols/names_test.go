@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+	"time"
 
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
@@ -34,10 +35,24 @@ func copyFile(t *testing.T, from string) string {
 	return to
 }
 
+// settle waits until a file that was just written can be told from one written next.
+func settle(t *testing.T, path string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if st, err := os.Stat(path); err != nil {
+			t.Fatal(err)
+		} else if diskcache.FileID(st) != "" {
+			return
+		}
+	}
+	t.Fatalf("%s was changed all the time", path)
+}
+
 // TestKeptNames: an object that finds its names on the disk answers like one that
 // reads its DWARF, and reads none.
 func TestKeptNames(t *testing.T) {
 	path := copyFile(t, build(t, "gcc -g -O2 inline.c"))
+	settle(t, path)
 	dir := t.TempDir()
 	plain := openKept(t, path, "")
 	defer plain.Close()

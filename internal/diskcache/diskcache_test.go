@@ -206,37 +206,3 @@ func TestForeignDirectory(t *testing.T) {
 		t.Error("a directory was made in somebody else's")
 	}
 }
-
-func TestFileID(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
-	seen := map[string]bool{}
-	for i := range 3 {
-		if err := os.WriteFile(path, []byte("same"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// A time set back does not hide the change: the inode's is the kernel's.
-		if err := os.Chtimes(path, info.ModTime(), time.Unix(1, 0)); err != nil {
-			t.Fatal(err)
-		}
-		if info, err = os.Stat(path); err != nil {
-			t.Fatal(err)
-		}
-		id := FileID(info)
-		if id == "" || seen[id] {
-			t.Errorf("write %d: ID %q", i, id)
-		}
-		seen[id] = true
-		time.Sleep(20 * time.Millisecond) // longer than the kernel's clock ticks
-	}
-	dir, err := os.Stat(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if id := FileID(dir); id != "" {
-		t.Errorf("a directory has ID %q", id)
-	}
-}
