@@ -58,7 +58,8 @@ type Event struct {
 }
 
 // Gone is the block that an event ended: a free its block, a realloc the one
-// handed in, an allocation one whose end nobody saw. With it a recording can be
+// handed in, an allocation one whose end nobody saw (a realloc that ends one of
+// each tells the first). With it a recording can be
 // summed up from any event on, without knowing what was live.
 type Gone struct {
 	Size     uint64  // bytes asked for

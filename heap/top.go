@@ -24,6 +24,8 @@ type Row struct {
 	Count      uint64 // allocations
 	LiveBytes  uint64 // not given back
 	LiveBlocks uint64
+	Temporary  uint64 // blocks given back before another one was allocated
+	PeakBytes  uint64 // live when most bytes were; only ByPeak
 }
 
 // Measure is what rows are sorted by, largest first.
@@ -31,32 +33,42 @@ type Measure uint8
 
 // The measures.
 const (
-	ByLive  Measure = iota // bytes not given back
-	ByBytes                // bytes allocated in all
-	ByCount                // number of allocations
+	ByLive      Measure = iota // bytes not given back
+	ByBytes                    // bytes allocated in all
+	ByCount                    // number of allocations
+	ByTemporary                // blocks given back before another one was allocated
+	ByPeak                     // bytes that were live when most were
+	ByBlocks                   // blocks not given back
 )
 
 // Measures are the words for them, in their order.
-var Measures = [...]string{"live", "bytes", "count"}
+var Measures = [...]string{"live", "bytes", "count", "temporary", "peak", "blocks"}
 
 func (m Measure) String() string { return Measures[m] }
 
-func (m Measure) of(r Row) uint64 {
+// Of is what a row is measured by.
+func (m Measure) Of(r Row) uint64 {
 	switch m {
 	case ByBytes:
 		return r.Bytes
 	case ByCount:
 		return r.Count
+	case ByTemporary:
+		return r.Temporary
+	case ByPeak:
+		return r.PeakBytes
+	case ByBlocks:
+		return r.LiveBlocks
 	}
 	return r.LiveBytes
 }
 
-// Top sums the allocations of src by function; site names the place of a stack
-// as it was at the event. Rows of the same size keep the order of their names.
-func Top(src capture.Source, by Measure, site func(id capture.StackID, seq uint64) Site) []Row {
+// Top sums what was allocated up to event #to by the site that each stack has.
+// Rows of the same measure keep the order of their names.
+func Top(x *Index, to uint64, by Measure, site func(capture.StackID) Site) []Row {
 	rows := map[rowKey]*Row{}
-	row := func(id capture.StackID, seq uint64) *Row {
-		s := site(id, seq)
+	row := func(id capture.StackID) *Row {
+		s := site(id)
 		k := rowKey{s.Function, s.File, s.Module}
 		r := rows[k]
 		if r == nil {
@@ -65,19 +77,25 @@ func Top(src capture.Source, by Measure, site func(id capture.StackID, seq uint6
 		}
 		return r
 	}
-	live := NewLive()
-	for e := range src.Events(0) {
-		live.Follow(&e, false)
-		if e.Allocates() {
-			r := row(e.Stack, e.Seq)
-			r.Bytes += e.Size
-			r.Count++
+	for _, f := range x.Totals(to).Flows {
+		if f.Allocs == 0 {
+			continue
 		}
+		r := row(f.Stack)
+		r.Bytes += f.Bytes
+		r.Count += f.Allocs
+		r.Temporary += f.Temporary
+		bytes, blocks := LiveOf(&f)
+		r.LiveBytes += bytes
+		r.LiveBlocks += blocks
 	}
-	for _, b := range live.All() {
-		r := row(b.Stack, b.Seq)
-		r.LiveBytes += b.Size
-		r.LiveBlocks++
+	if by == ByPeak {
+		peak, _ := x.PeakBefore(to)
+		for _, f := range x.Totals(peak).Flows {
+			if bytes, blocks := LiveOf(&f); blocks > 0 {
+				row(f.Stack).PeakBytes += bytes
+			}
+		}
 	}
 	return sorted(rows, by)
 }
@@ -90,7 +108,7 @@ func sorted[K comparable](rows map[K]*Row, by Measure) []Row {
 		out = append(out, *r)
 	}
 	slices.SortFunc(out, func(a, b Row) int {
-		return cmp.Or(-cmp.Compare(by.of(a), by.of(b)), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Module, b.Site.Module))
+		return cmp.Or(cmp.Compare(by.Of(b), by.Of(a)), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Module, b.Site.Module))
 	})
 	return out
 }

@@ -8,6 +8,8 @@ import (
 
 func TestTopCountsWhatStays(t *testing.T) {
 	log := capture.NewLog(capture.Info{})
+	log.Intern(capture.Stack{Truncated: "1"})
+	log.Intern(capture.Stack{Truncated: "2"})
 	for _, e := range []capture.Event{
 		{Kind: capture.Alloc, Addr: 0x1000, Size: 100, Stack: 1},
 		{Kind: capture.Alloc, Addr: 0x2000, Size: 50, Stack: 2},
@@ -20,7 +22,11 @@ func TestTopCountsWhatStays(t *testing.T) {
 		log.AddEvent(&e)
 	}
 	names := map[capture.StackID]string{1: "grow", 2: "load"}
-	rows := Top(log, ByLive, func(id capture.StackID, _ uint64) Site { return Site{Function: names[id]} })
+	x, err := NewIndex(follow(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := Top(x, End, ByLive, func(id capture.StackID) Site { return Site{Function: names[id]} })
 	want := []Row{
 		{Site: Site{Function: "load"}, Bytes: 350, Count: 2, LiveBytes: 300, LiveBlocks: 1},
 		{Site: Site{Function: "grow"}, Bytes: 100, Count: 1},

@@ -57,14 +57,17 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 	}
 	var alive map[uint64]bool
 	if live {
-		alive = replayed(src).Events()
+		alive = heap.Replayed(src, s.moment()).Events()
 	}
 	return func(yield func(*Event) bool) {
-		state := newReplay(src)
+		state := heap.NewReplay(src)
 		env := newRecordedEnv(s, src, state)
 		for raw := range src.Events(0) {
 			e := withName(src, raw)
-			state.before(raw.Seq)
+			if raw.Seq > s.moment() {
+				return
+			}
+			state.Before(raw.Seq)
 			state.Apply(raw)
 			if live && !alive[e.Seq] {
 				continue
@@ -102,7 +105,7 @@ type recordedEnv struct {
 	s     *Session
 	src   capture.Source
 	e     *Event
-	state *replay
+	state *heap.Replay
 	callers
 
 	// What stacks have answered, until other modules are mapped: to name the
@@ -117,7 +120,7 @@ type recordedAsk struct {
 	stackAsk
 }
 
-func newRecordedEnv(s *Session, src capture.Source, state *replay) *recordedEnv {
+func newRecordedEnv(s *Session, src capture.Source, state *heap.Replay) *recordedEnv {
 	v := &recordedEnv{s: s, src: src, state: state, answers: map[recordedAsk]bool{}}
 	for _, m := range src.Modules() {
 		v.changes = append(v.changes, m.From, m.To)
@@ -221,23 +224,40 @@ func (v *recordedEnv) ThreadName() string {
 	return t.Name
 }
 
-// Top is the recorded allocations by the function that made them: the first
-// frame of the user's code.
+// Top is the recorded allocations up to the moment by the function that made
+// them: the first frame of the user's code.
 func (s *Session) Top(by heap.Measure) ([]heap.Row, error) {
 	src, err := s.someSource()
 	if err != nil {
 		return nil, err
 	}
-	sites := map[capture.StackID]heap.Site{}
-	return heap.Top(endings{src}, by, func(id capture.StackID, seq uint64) heap.Site {
-		site, ok := sites[id]
-		if !ok {
-			site = s.site(src, id, seq)
-			sites[id] = site
-		}
-		return site
-	}), nil
+	x, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
+	return heap.Top(x, s.moment(), by, func(id capture.StackID) heap.Site { return s.site(src, id, x.Named(id)) }), nil
 }
+
+// Index is what answers questions about the heap of what is recorded: of this
+// run, of the last one, or of the capture.
+func (s *Session) Index() (*heap.Index, error) {
+	src, err := s.someSource()
+	if err != nil {
+		return nil, err
+	}
+	if s.indexed.of == src {
+		return s.indexed.index, s.indexed.index.Update()
+	}
+	x, err := heap.NewIndex(src)
+	if err != nil {
+		return nil, err
+	}
+	s.indexed.of, s.indexed.index = src, x
+	return x, nil
+}
+
+// moment is the event after which questions about the heap are answered.
+func (s *Session) moment() uint64 { return heap.End }
 
 // site names the place in the user's code that a stack belongs to.
 func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.Site {

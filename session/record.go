@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hdb/capture"
+	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
@@ -173,7 +174,7 @@ func (s *Session) recordStatus() RecordStatus {
 
 // savedStatus is what a capture says of its recording.
 func (s *Session) savedStatus() RecordStatus {
-	live := replayed(s.saved)
+	live := heap.Replayed(s.saved, heap.End)
 	recorded, seen := s.Recordings()
 	st := RecordStatus{
 		Seen: seen, Recorded: recorded, Stacks: s.saved.Stacks(),

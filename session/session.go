@@ -73,8 +73,9 @@ type Session struct {
 	streamed  RecordStatus           // of the last stream
 	streamErr error
 	saved     *capture.File
-	savedPath string                 // absolute
-	late      lateModules            // of saved
+	savedPath string      // absolute
+	late      lateModules // of saved
+	indexed   indexed
 	logged    map[int]bool           // threads in the log, by number
 	known     map[int32]*knownThread // threads that the probe may speak of, by TID
 	seen      seenStacks
@@ -91,6 +92,12 @@ type Session struct {
 	held    time.Duration // time the inferior spent stopped for the user
 	stopped time.Time
 	target  atomic.Pointer[inferior.Process] // proc, for Interrupt from another goroutine
+}
+
+// indexed is the index of the recording that was asked last.
+type indexed struct {
+	of    capture.Source
+	index *heap.Index
 }
 
 // A hit is a numbered stop that matched, where and on what.

@@ -1,11 +1,10 @@
-package session
+package heap
 
 import (
 	"slices"
 	"testing"
 
 	"hdb/capture"
-	"hdb/heap"
 )
 
 func TestExecs(t *testing.T) {
@@ -43,7 +42,7 @@ func TestReplayOverExec(t *testing.T) {
 	}
 	check := func(bytes uint64, seqs ...uint64) {
 		t.Helper()
-		live := replayed(log)
+		live := Replayed(log, End)
 		var got []uint64
 		for seq := range live.Events() {
 			got = append(got, seq)
@@ -52,7 +51,11 @@ func TestReplayOverExec(t *testing.T) {
 		if live.Bytes() != bytes || !slices.Equal(got, seqs) {
 			t.Errorf("%d bytes live of events %d, want %d of %d", live.Bytes(), got, bytes, seqs)
 		}
-		rows := heap.Top(endings{log}, heap.ByLive, func(capture.StackID, uint64) heap.Site { return heap.Site{} })
+		x, err := NewIndex(follow(log))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := Top(x, End, ByLive, func(capture.StackID) Site { return Site{} })
 		if len(rows) != 1 || rows[0].LiveBytes != bytes || rows[0].LiveBlocks != uint64(len(seqs)) || rows[0].Count != uint64(log.Len()) {
 			t.Errorf("top %+v, want %d bytes in %d blocks of %d", rows, bytes, len(seqs), log.Len())
 		}

@@ -1,0 +1,265 @@
+package heap
+
+import (
+	"math"
+	"sort"
+	"time"
+
+	"hdb/capture"
+)
+
+// End is the moment after the last event.
+const End = math.MaxUint64
+
+// An Index answers what had been allocated and what was live at any moment of a
+// recording. It keeps the recording's summaries, some kilobytes for 65,536
+// events, and reads the events of one of them at most for an answer. It is not
+// safe for concurrent use.
+type Index struct {
+	src  capture.Source // whose events say which blocks they end
+	runs []*capture.Summary
+	used []uint64 // by stack ID: the last event of the first run that used it, or 0
+}
+
+// NewIndex reads the summaries of a recording. One without any is followed from
+// its beginning to its end, which takes a hundred times as long.
+func NewIndex(src capture.Source) (*Index, error) {
+	x := &Index{src: src}
+	if x.Update() == nil {
+		return x, nil
+	}
+	x.src, x.runs, x.used = follow(src), nil, nil
+	return x, x.Update()
+}
+
+// Update takes in what was recorded since.
+func (x *Index) Update() error {
+	from := uint64(0)
+	if n := len(x.runs); n > 0 { // the last one may have grown
+		from = x.runs[n-1].First
+		x.runs = x.runs[:n-1]
+	}
+	for s, err := range x.src.Summaries(from) {
+		if err != nil {
+			return err
+		}
+		x.runs = append(x.runs, s)
+		x.use(s)
+	}
+	return nil
+}
+
+// use notes which stacks a run uses first.
+func (x *Index) use(r *capture.Summary) {
+	stacks := x.src.Stacks()
+	for i := range r.Flows {
+		id := int(r.Flows[i].Stack)
+		if id > stacks {
+			break // damage, or made up
+		}
+		for id >= len(x.used) {
+			x.used = append(x.used, 0)
+		}
+		if x.used[id] == 0 {
+			x.used[id] = r.Last
+		}
+	}
+}
+
+// Runs are the summaries, ascending. They are not to be changed.
+func (x *Index) Runs() []*capture.Summary { return x.runs }
+
+// Peak is the event after which most bytes were live for the first time, and how
+// many; 0 without allocations.
+func (x *Index) Peak() (seq, bytes uint64) { return x.PeakBefore(End) }
+
+// PeakBefore is Peak of the events up to #to.
+func (x *Index) PeakBefore(to uint64) (seq, bytes uint64) {
+	for _, r := range x.runs {
+		switch {
+		case r.First > to:
+			return seq, bytes
+		case r.Last <= to || r.PeakSeq <= to:
+			if r.Peak > bytes {
+				seq, bytes = r.PeakSeq, r.Peak
+			}
+		default:
+			return x.peakWithin(r, to, seq, bytes)
+		}
+	}
+	return seq, bytes
+}
+
+// peakWithin is the peak up to #to, which lies in the run r; before it was bytes
+// after #seq.
+func (x *Index) peakWithin(r *capture.Summary, to, seq, bytes uint64) (uint64, uint64) {
+	t := x.Totals(r.First - 1)
+	if r.Fresh {
+		t.replaced()
+	}
+	for e := range x.src.Events(r.First) {
+		if e.Seq > to {
+			break
+		}
+		if t.event(&e); e.Allocates() && t.Live > bytes {
+			seq, bytes = e.Seq, t.Live
+		}
+	}
+	return seq, bytes
+}
+
+// Totals are what was allocated and given back up to a moment, of the blocks of
+// the heap.
+type Totals struct {
+	Seq          uint64         // of the last event that counts
+	Time         time.Duration  // of it
+	Events       uint64         // up to it
+	Live, Blocks uint64         // bytes and number of live blocks
+	Latest       uint64         // address of the block allocated last
+	Flows        []capture.Flow // by stack ID; Flows[0] is of events without a stack
+}
+
+// LiveOf is what of a flow is live: bytes and blocks. Where events were lost in
+// a damaged capture more may have ended than began; then nothing is.
+func LiveOf(f *capture.Flow) (bytes, blocks uint64) {
+	if f.Freed > f.Bytes || f.Frees > f.Allocs {
+		return 0, 0
+	}
+	return f.Bytes - f.Freed, f.Allocs - f.Frees
+}
+
+// Totals are those after event #seq.
+func (x *Index) Totals(seq uint64) *Totals {
+	t := &Totals{Flows: make([]capture.Flow, x.src.Stacks()+1)}
+	for i := range t.Flows {
+		t.Flows[i].Stack = capture.StackID(i)
+	}
+	for _, r := range x.runs {
+		if r.First > seq {
+			break
+		}
+		if r.Fresh {
+			t.replaced()
+		}
+		if r.Last > seq {
+			x.part(t, r.First, seq)
+			break
+		}
+		t.add(r)
+	}
+	if ends := execs(x.src.Modules()); seq == End && len(ends) > 0 && ends[len(ends)-1] > t.Seq {
+		t.replaced() // an exec after the last event
+	}
+	return t
+}
+
+// flow is that of a stack; one that the recording does not have counts as none.
+func (t *Totals) flow(id capture.StackID) *capture.Flow {
+	if int(id) >= len(t.Flows) {
+		id = 0
+	}
+	return &t.Flows[id]
+}
+
+// replaced ends all blocks.
+func (t *Totals) replaced() {
+	t.Live, t.Blocks, t.Latest = 0, 0, 0
+	for i := range t.Flows {
+		f := &t.Flows[i]
+		f.Frees, f.Freed = f.Allocs, f.Bytes
+	}
+}
+
+// add adds a whole run.
+func (t *Totals) add(r *capture.Summary) {
+	for i := range r.Flows {
+		t.flow(r.Flows[i].Stack).Add(&r.Flows[i])
+	}
+	t.Seq, t.Time, t.Events = r.Last, r.End, t.Events+uint64(r.Events)
+	t.Live, t.Blocks, t.Latest = r.Live, r.Blocks, r.Latest
+}
+
+// part adds the events from #from to #to.
+func (x *Index) part(t *Totals, from, to uint64) {
+	for e := range x.src.Events(from) {
+		if e.Seq > to {
+			return
+		}
+		t.event(&e)
+	}
+}
+
+// event adds an event, as capture.Summary counts it.
+func (t *Totals) event(e *capture.Event) {
+	t.Seq, t.Time, t.Events = e.Seq, e.Time, t.Events+1
+	if e.Gone.Recorded {
+		f := t.flow(e.Gone.Stack)
+		f.Frees++
+		f.Freed += e.Gone.Size
+		t.Live -= e.Gone.Size
+		t.Blocks--
+		if e.Kind == capture.Free && e.Addr == t.Latest || e.Kind == capture.Realloc && e.Old == t.Latest {
+			f.Temporary++
+		}
+	}
+	if e.Allocates() {
+		f := t.flow(e.Stack)
+		f.Allocs++
+		f.Bytes += e.Size
+		t.Live += e.Size
+		t.Blocks++
+		t.Latest = e.Addr
+	}
+}
+
+// At is the number of the last event at or before a time, 0 if there is none.
+func (x *Index) At(when time.Duration) uint64 {
+	i := sort.Search(len(x.runs), func(i int) bool { return x.runs[i].Start > when }) - 1
+	if i < 0 {
+		return 0
+	}
+	if x.runs[i].End <= when {
+		return x.runs[i].Last
+	}
+	seq := uint64(0)
+	for e := range x.src.Events(x.runs[i].First) {
+		if e.Time > when {
+			break
+		}
+		seq = e.Seq
+	}
+	return seq
+}
+
+// Nth is the number of the event before which n others were recorded, and the
+// last one's if there are not so many.
+func (x *Index) Nth(n uint64) uint64 {
+	for _, r := range x.runs {
+		if n >= uint64(r.Events) {
+			n -= uint64(r.Events)
+			continue
+		}
+		if r.Last-r.First == uint64(r.Events)-1 {
+			return r.First + n
+		}
+		for e := range x.src.Events(r.First) {
+			if n == 0 {
+				return e.Seq
+			}
+			n--
+		}
+	}
+	if len(x.runs) == 0 {
+		return 0
+	}
+	return x.runs[len(x.runs)-1].Last
+}
+
+// Named is an event at whose time the modules were mapped that the stack leads
+// through: the last one of the runs in which the stack was used first.
+func (x *Index) Named(id capture.StackID) uint64 {
+	if int(id) < len(x.used) && x.used[id] != 0 {
+		return x.used[id]
+	}
+	return End
+}

@@ -1,0 +1,217 @@
+package heap
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"hdb/capture"
+	"hdb/internal/addr"
+)
+
+// A story is a program that allocates, frees and executes another one.
+type story struct {
+	log       *capture.Log
+	writer    *capture.Writer
+	live      *Live
+	images    [2]int
+	seq       uint64
+	now       time.Duration
+	stacks    int
+	recorders []capture.Recorder
+}
+
+func newStory(t *rapid.T, file *bytes.Buffer) *story {
+	s := &story{log: capture.NewLog(capture.Info{}), live: NewLive(), stacks: 5}
+	w, err := capture.NewWriter(file, capture.Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.writer = w
+	s.recorders = []capture.Recorder{s.log, w}
+	for n, r := range s.recorders {
+		for i := range s.stacks {
+			r.Intern(capture.Stack{PCs: []addr.Run{addr.Run(i + 1)}})
+		}
+		r.FuncIndex("malloc")
+		s.images[n] = r.AddModule(capture.Module{Path: "/bin/a", From: 1, Low: 0, High: 100})
+	}
+	return s
+}
+
+// step makes an event, or an exec.
+func (s *story) step(t *rapid.T) {
+	if rapid.IntRange(0, 60).Draw(t, "exec") == 0 {
+		s.live = NewLive()
+		for n, r := range s.recorders {
+			r.EndModule(s.images[n], s.seq+1)
+			s.images[n] = r.AddModule(capture.Module{Path: "/bin/a", From: s.seq + 1, Low: 0, High: 100})
+			r.Replaced()
+		}
+		return
+	}
+	addr := uint64(rapid.IntRange(1, 12).Draw(t, "addr")) * 16
+	s.now += time.Duration(rapid.IntRange(0, 3).Draw(t, "us")) * time.Microsecond
+	e := capture.Event{
+		Time: s.now, Kind: capture.Kind(rapid.IntRange(0, 4).Draw(t, "kind")), Addr: addr,
+		Size: uint64(rapid.IntRange(0, 300).Draw(t, "size")), Stack: capture.StackID(rapid.IntRange(0, s.stacks).Draw(t, "stack")),
+	}
+	if e.Kind == capture.Realloc {
+		e.Old = uint64(rapid.IntRange(0, 12).Draw(t, "old")) * 16
+		e.Failed = rapid.IntRange(0, 5).Draw(t, "failed") == 0
+		_, taken := s.live.At(e.Addr)
+		if e.Failed || taken && e.Addr != e.Old {
+			e.Addr, e.Failed = 0, true // an event ends one block, see capture.Gone
+		}
+	}
+	s.seq += uint64(rapid.IntRange(1, 2).Draw(t, "gap"))
+	e.Seq = s.seq
+	gone, ended := s.live.Follow(&e, true)
+	if ended && e.Kind == capture.Free {
+		e.Size = gone.Size
+	}
+	e.Gone = gone.Gone()
+	for _, r := range s.recorders {
+		r.AddEvent(&e)
+	}
+	if rapid.IntRange(0, 20).Draw(t, "cut") == 0 {
+		s.writer.Push()
+	}
+}
+
+// totalsOf is what replaying from the start tells.
+func totalsOf(src capture.Source, to uint64) *Totals {
+	t := &Totals{Flows: make([]capture.Flow, src.Stacks()+1)}
+	for i := range t.Flows {
+		t.Flows[i].Stack = capture.StackID(i)
+	}
+	state := NewReplay(src)
+	for e := range src.Events(0) {
+		if e.Seq > to {
+			break
+		}
+		if state.Before(e.Seq) != nil {
+			t.Latest = 0
+		}
+		t.Seq, t.Time, t.Events = e.Seq, e.Time, t.Events+1
+		end := func(a uint64) {
+			b, ok := state.At(a)
+			if ok && a == t.Latest && e.Kind != capture.Alloc {
+				t.Flows[b.Stack].Temporary++
+			}
+		}
+		switch {
+		case e.Kind == capture.Free:
+			end(e.Addr)
+		case e.Kind == capture.Realloc && e.Old != 0 && (!e.Failed || e.Size == 0):
+			end(e.Old)
+		}
+		state.Apply(e)
+		if e.Allocates() {
+			t.Flows[e.Stack].Allocs++
+			t.Flows[e.Stack].Bytes += e.Size
+			t.Latest = e.Addr
+		}
+	}
+	if to == End && state.Before(End) != nil {
+		t.Latest = 0
+	}
+	for i := range t.Flows {
+		t.Flows[i].Frees, t.Flows[i].Freed = t.Flows[i].Allocs, t.Flows[i].Bytes
+	}
+	for _, b := range state.All() {
+		t.Live += b.Size
+		t.Blocks++
+		t.Flows[b.Stack].Frees--
+		t.Flows[b.Stack].Freed -= b.Size
+	}
+	return t
+}
+
+func peakOf(src capture.Source, to uint64) (seq, peak uint64) {
+	state := NewReplay(src)
+	for e := range src.Events(0) {
+		if e.Seq > to {
+			break
+		}
+		state.Before(e.Seq)
+		if state.Apply(e); e.Allocates() && state.Bytes() > peak {
+			seq, peak = e.Seq, state.Bytes()
+		}
+	}
+	return seq, peak
+}
+
+// Any moment told by summaries is what replaying from the start tells: of a log,
+// of a file, and of a recording that does not say which blocks end.
+func TestIndexIsReplay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var b bytes.Buffer
+		s := newStory(t, &b)
+		x, err := NewIndex(s.log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := rapid.IntRange(1, 200).Draw(t, "steps")
+		for i := range steps {
+			s.step(t)
+			if i == steps/2 {
+				if err := x.Update(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := x.Update(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.writer.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := capture.NewFile("test", bytes.NewReader(b.Bytes()), int64(b.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ofFile, err := NewIndex(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := follow(f)
+		ofOld, err := NewIndex(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := rapid.OneOf(rapid.Uint64Range(0, s.seq+1), rapid.Just(uint64(End))).Draw(t, "to")
+		want := totalsOf(s.log, to)
+		wantSeq, wantPeak := peakOf(s.log, to)
+		for name, x := range map[string]*Index{"log": x, "file": ofFile, "old": ofOld} {
+			if diff := cmp.Diff(want, x.Totals(to)); diff != "" {
+				t.Errorf("%s: totals at #%d (- replayed, + index):\n%s", name, to, diff)
+			}
+			if seq, peak := x.PeakBefore(to); seq != wantSeq || peak != wantPeak {
+				t.Errorf("%s: peak of %d after #%d, want %d after #%d", name, peak, seq, wantPeak, wantSeq)
+			}
+			when := time.Duration(rapid.IntRange(0, int(s.now/time.Microsecond)+1).Draw(t, "when")) * time.Microsecond
+			n, at := uint64(0), uint64(0)
+			skip := rapid.Uint64Range(0, uint64(s.log.Len())).Draw(t, "n")
+			nth := uint64(0)
+			for e := range s.log.Events(0) {
+				if e.Time <= when {
+					at = e.Seq
+				}
+				if n <= skip {
+					nth = e.Seq
+				}
+				n++
+			}
+			if got := x.At(when); got != at {
+				t.Errorf("%s: at %v: #%d, want #%d", name, when, got, at)
+			}
+			if got := x.Nth(skip); got != nth {
+				t.Errorf("%s: %d. event: #%d, want #%d", name, skip, got, nth)
+			}
+		}
+	})
+}
