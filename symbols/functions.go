@@ -29,10 +29,10 @@ func (o *Object) FindFunctions(name string) []Function {
 			return
 		}
 		found.dwarf(p)
-		found.symbols(name, p)
 		for _, fn := range o.goNamed(func(have string) bool { return matchesGo(p.whole, have) }) {
 			found.add(fn)
 		}
+		found.symbols(name, p)
 	})
 	return found.sorted()
 }
@@ -49,15 +49,15 @@ func (o *Object) MatchFunctions(re *regexp.Regexp) []Function {
 				}
 			}
 		}
+		for _, fn := range o.goNamed(re.MatchString) {
+			found.add(fn)
+		}
 		for _, t := range o.tables() {
 			for i := 1; i < t.Len(); i++ {
 				if s := t.Sym(i); s.IsCode() && s.Type != elf.TypeNone && re.MatchString(Demangle(s.Name)) {
 					found.symbol(s, t.from)
 				}
 			}
-		}
-		for _, fn := range o.goNamed(re.MatchString) {
-			found.add(fn)
 		}
 	})
 	return found.sorted()
@@ -82,9 +82,12 @@ func (o *Object) functionAt(a addr.File) (Function, bool) {
 			}
 		}
 	}
+	if fn, ok := o.goFunction(a); ok {
+		return fn, true
+	}
 	s, from, ok := o.symbolAt(a)
 	if !ok || !s.IsCode() {
-		return o.goFunction(a)
+		return Function{}, false
 	}
 	return o.fromSymbol(s, from), true
 }

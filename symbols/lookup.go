@@ -111,11 +111,14 @@ func (d *debugInfo) rowAt(unit int, a uint64) (string, line.Row) {
 	return t.File(t.Rows[i].File), t.Rows[i]
 }
 
-// lookupSymbol names a by the symbol tables alone, or Go's own.
+// lookupSymbol names a by Go's own table, else by the symbol tables.
 func (o *Object) lookupSymbol(a addr.File) []Frame {
+	if frames := o.lookupGo(a); frames != nil {
+		return frames
+	}
 	s, from, ok := o.symbolAt(a)
 	if !ok || !s.IsCode() {
-		return o.lookupGo(a)
+		return nil
 	}
 	f := Frame{Function: Demangle(s.Name), Entry: s.Addr, Source: from}
 	if f.Function != s.Name {

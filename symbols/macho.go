@@ -223,7 +223,7 @@ func (m *MachO) Lookup(a addr.File) (frames []Frame) {
 	elf.Guard(func() {
 		m.dwOnce.Do(func() { m.dw = m.readDWARF() })
 		if frames = m.fromObjects(a); frames == nil && m.dw == nil {
-			frames = lookupGo(m.pclntab(), a)
+			frames = lookupGo(m.pclntab(), &m.goTable.copies, a)
 		}
 		if frames == nil {
 			frames = m.dw.lookup(a, m.names())

@@ -3,6 +3,7 @@ package symbols
 import (
 	"cmp"
 	"debug/gosym"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,37 +14,52 @@ import (
 )
 
 // goTable is the function and line table that Go programs need at run time and
-// keep when stripped (.gopclntab). It knows no inlined frames.
+// keep when stripped (.gopclntab).
 type goTable struct {
-	once  sync.Once
-	table *gosym.Table // nil without
+	once   sync.Once
+	table  *gosym.Table // nil without
+	copies goCopies
 }
 
-// pclntab is the Go table, read when neither DWARF nor a symbol table is there.
+// pclntab is the Go table, read when there is no DWARF: it has lines and inlined
+// functions, which a symbol table (go build -ldflags=-w) has not.
 func (o *Object) pclntab() *gosym.Table {
-	o.goTable.once.Do(func() { o.goTable.table = readPclntab(o.elf) })
+	if dw, _ := o.dwarf(); dw != nil {
+		return nil
+	}
+	o.goTable.once.Do(func() { o.goTable.table, o.goTable.copies = readPclntab(o.elf) })
 	return o.goTable.table
 }
 
-func readPclntab(f *elf.File) *gosym.Table {
-	if t, err := f.Symtab(); err != nil || t.Len() > 1 {
-		return nil
-	}
-	data, err := f.Section(".gopclntab")
-	if err != nil || data == nil {
-		if data, err = f.Section(".data.rel.ro.gopclntab"); err != nil || data == nil {
-			return nil
-		}
+func readPclntab(f *elf.File) (*gosym.Table, goCopies) {
+	i := f.SectionIndex(".gopclntab")
+	if i < 0 {
+		i = f.SectionIndex(".data.rel.ro.gopclntab")
 	}
 	text := f.SectionIndex(".text")
-	if text < 0 {
-		return nil
+	if i < 0 || text < 0 {
+		return nil, goCopies{}
 	}
-	table, err := newGoTable(data, uint64(f.Sections[text].Addr))
+	data, err := f.Contents(i)
 	if err != nil {
-		return nil
+		return nil, goCopies{}
 	}
-	return table
+	// Another linker puts code of its own before Go's.
+	start := uint64(f.Sections[text].Addr)
+	module, ok := findGoModule(f, uint64(f.Sections[i].Addr), data)
+	if ok {
+		start = module.text
+	} else if noted := headerText(data); noted != 0 {
+		start = noted
+	}
+	table, err := newGoTable(data, start)
+	if err != nil || len(table.Funcs) == 0 {
+		return nil, goCopies{}
+	}
+	if !ok {
+		return table, goCopies{}
+	}
+	return table, newGoCopies(f, data, module)
 }
 
 // pclntab is the Go table of a program without DWARF. It has lines, which the symbols
@@ -59,6 +75,15 @@ func (m *MachO) pclntab() *gosym.Table {
 		}
 	})
 	return m.goTable.table
+}
+
+// headerText is where the code begins by the header of Go 1.18 to 1.25, 0 without.
+// In a position-independent file the loader would have to add to it.
+func headerText(data []byte) uint64 {
+	if len(data) < 32 || binary.LittleEndian.Uint32(data) != goMagic118 && binary.LittleEndian.Uint32(data) != goMagic120 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(data[24:])
 }
 
 // newGoTable parses a table. debug/gosym indexes foreign bytes without checks in
@@ -101,20 +126,31 @@ func fromGo(t *gosym.Table, f *gosym.Func) Function {
 }
 
 // lookupGo is Lookup by the Go table.
-func (o *Object) lookupGo(a addr.File) []Frame { return lookupGo(o.pclntab(), a) }
+func (o *Object) lookupGo(a addr.File) []Frame {
+	return lookupGo(o.pclntab(), &o.goTable.copies, a)
+}
 
-func lookupGo(t *gosym.Table, a addr.File) []Frame {
+func lookupGo(t *gosym.Table, copies *goCopies, a addr.File) []Frame {
 	fn, ok := goFunction(t, a)
 	if !ok {
 		return nil
 	}
-	frame := Frame{Function: fn.Name, Entry: fn.Low, Source: FromPclntab, Language: dwarf.LangGo}
-	var err error
-	func() {
-		defer recoverMalformed(&err)
-		frame.File, frame.Line, _ = t.PCToLine(uint64(a))
-	}()
-	return []Frame{frame}
+	at := func(f Frame, pc uint64) Frame {
+		f.Source, f.Language = FromPclntab, dwarf.LangGo
+		var err error
+		func() {
+			defer recoverMalformed(&err)
+			f.File, f.Line, _ = t.PCToLine(pc)
+		}()
+		return f
+	}
+	var frames []Frame
+	pc := uint64(a)
+	for _, c := range copies.at(uint64(fn.Low), pc) {
+		frames = append(frames, at(Frame{Function: c.name, Entry: addr.File(c.entry), Inlined: true}, pc))
+		pc = c.call
+	}
+	return append(frames, at(Frame{Function: fn.Name, Entry: fn.Low}, pc))
 }
 
 // goNamed lists the functions of the Go table that match, by address.
