@@ -17,6 +17,7 @@ import (
 // in .dwo files of their own, which are opened when a unit of theirs is first needed.
 type splitFiles struct {
 	dirs     []string // of the object and its debug file, where relative names are tried, too
+	debug    []string // debug directories
 	packages []string // paths that a .dwp file can have
 	below    func(string) []string
 
@@ -51,7 +52,7 @@ const maxMapped = 1024
 // newSplitFiles prepares the search: f is the file with the DWARF, which may be
 // the object's debug file.
 func newSplitFiles(object, f *elf.File, cfg Config) *splitFiles {
-	s := &splitFiles{files: map[string]*splitFile{}, below: cfg.below}
+	s := &splitFiles{files: map[string]*splitFile{}, below: cfg.below, debug: cfg.debugDirs()}
 	add := func(list *[]string, paths ...string) {
 		for _, p := range paths {
 			if !slices.Contains(*list, p) {
@@ -68,8 +69,9 @@ func newSplitFiles(object, f *elf.File, cfg Config) *splitFiles {
 		plain := strings.TrimSuffix(name, ".debug")
 		for _, p := range []string{plain + ".dwp", plain + ".debug.dwp"} {
 			add(&s.packages, cfg.below(p)...)
-			for _, dir := range cfg.debugDirs() {
+			for _, dir := range s.debug { // laid out as / is, and as gdb has it
 				add(&s.packages, cfg.below(filepath.Join(dir, p))...)
+				add(&s.packages, cfg.below(filepath.Join(dir, filepath.Base(p)))...)
 			}
 		}
 	}
@@ -108,7 +110,8 @@ func (s *splitFiles) exists(root *dwarf.Root) bool {
 }
 
 // candidates are the paths that the .dwo file of a unit can have: as it was named,
-// from where it was compiled, and beside the object.
+// from where it was compiled, beside the object, and below the debug directories, by its
+// whole path or, as gdb does, by its name.
 func (s *splitFiles) candidates(root *dwarf.Root) []string {
 	var list []string
 	add := func(p string) {
@@ -132,6 +135,12 @@ func (s *splitFiles) candidates(root *dwarf.Root) []string {
 			add(filepath.Join(dir, root.Dwo))
 		}
 		add(filepath.Join(dir, filepath.Base(root.Dwo)))
+	}
+	for _, dir := range s.debug {
+		if !filepath.IsAbs(root.Dwo) {
+			add(filepath.Join(dir, root.CompDir, root.Dwo))
+		}
+		add(filepath.Join(dir, root.Dwo))
 	}
 	return list
 }
