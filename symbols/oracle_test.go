@@ -57,9 +57,11 @@ func askAddr2line(t testing.TB, tool, file string, list []addr.File) [][]step {
 	}
 	cmd := exec.Command(testprogs.Tool(t, tool), args...)
 	cmd.Stdin = &in
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", tool, err)
+	if err != nil && (tool != "eu-addr2line" || said.Len() > 0) { // which says by 1 that an address has no line
+		t.Fatalf("%s: %v %s", tool, err, said.String())
 	}
 	var chains [][]step
 	lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
@@ -201,7 +203,10 @@ func isAlias(o *symbols.Object, a addr.File, name string) bool {
 // of programs of all compilers. At least 99.9 % have to agree, besides the known
 // errors.
 func TestAgainstLLVM(t *testing.T) {
-	for _, v := range variants {
+	for i, v := range variants {
+		if testing.Short() && i%2 == 0 { // TestBreadth has the likes of the rest
+			continue
+		}
 		t.Run(strings.ReplaceAll(v, " ", "_"), func(t *testing.T) {
 			o := open(t, build(t, v), symbols.Config{})
 			list := codeAddresses(o, 1000)

@@ -22,32 +22,33 @@ import (
 // apart, as object files that say where their .dwo files are.
 func pair(t testing.TB, compiler string, flags ...string) string {
 	t.Helper()
-	key := "pair " + compiler + " " + strings.Join(flags, " ")
-	builds.Lock()
-	defer builds.Unlock()
-	if p, ok := builds.made[key]; ok {
-		return p
-	}
-	dir, err := os.MkdirTemp(builds.dir, "pair")
-	if err != nil {
-		t.Fatal(err)
-	}
-	link := append(slices.Clone(flags), "-o", filepath.Join(dir, "prog"))
-	for _, source := range []string{"mix.cc", "more.cc"} {
-		text, err := os.ReadFile(filepath.Join("testdata", source))
+	return made(t, "pair "+compiler+" "+strings.Join(flags, " "), func() string {
+		dir, err := os.MkdirTemp(builds.dir, "pair")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, source), text, 0o644); err != nil {
-			t.Fatal(err)
+		link := append(slices.Clone(flags), "-o", filepath.Join(dir, "prog"))
+		for _, source := range []string{"mix.cc", "more.cc"} {
+			copyTo(t, filepath.Join("testdata", source), filepath.Join(dir, source))
+			object := strings.TrimSuffix(source, ".cc") + ".o"
+			runIn(t, dir, compiler, append(slices.Clone(flags), "-c", source, "-o", object)...)
+			link = append(link, object)
 		}
-		object := strings.TrimSuffix(source, ".cc") + ".o"
-		runIn(t, dir, compiler, append(slices.Clone(flags), "-c", source, "-o", object)...)
-		link = append(link, object)
+		runIn(t, dir, compiler, link...)
+		return filepath.Join(dir, "prog")
+	})
+}
+
+// copyTo copies a source.
+func copyTo(t testing.TB, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
 	}
-	runIn(t, dir, compiler, link...)
-	builds.made[key] = filepath.Join(dir, "prog")
-	return builds.made[key]
+	if err := os.WriteFile(to, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // runIn is run in a directory.
@@ -57,6 +58,7 @@ func runIn(t testing.TB, dir, tool string, args ...string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, testprogs.Tool(t, tool), args...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "RUSTC_BOOTSTRAP=1") // flags that became stable later
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", tool, strings.Join(args, " "), err, out)
 	}
@@ -92,9 +94,15 @@ func removeDwo(t testing.TB, prog string) {
 // rowAddresses lists the address of each row that ends no sequence, by llvm-dwarfdump.
 func rowAddresses(t testing.TB, prog string) []addr.File {
 	t.Helper()
-	out := run(t, "llvm-dwarfdump", "--debug-line", prog)
-	var list []addr.File
-	for _, m := range dumpedRow.FindAllStringSubmatch(out, -1) {
+	list := tableRows(t, run(t, "llvm-dwarfdump", "--debug-line", prog))
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// tableRows are the addresses in what llvm-dwarfdump prints of tables.
+func tableRows(t testing.TB, dump string) (list []addr.File) {
+	t.Helper()
+	for _, m := range dumpedRow.FindAllStringSubmatch(dump, -1) {
 		a, err := strconv.ParseUint(m[1], 16, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -103,8 +111,7 @@ func rowAddresses(t testing.TB, prog string) []addr.File {
 			list = append(list, addr.File(a))
 		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list)
+	return list
 }
 
 var dumpedRow = regexp.MustCompile(`(?m)^0x([0-9a-f]{16})(.*)$`)
@@ -127,26 +134,31 @@ func plainOf(o *symbols.Object, a addr.File) string { return fmt.Sprint(ours(o, 
 var splitVariants = []struct {
 	compiler string
 	flags    []string
+	short    bool // also with -short
 }{
-	{"g++", []string{"-g", "-O2", "-gdwarf-4"}},
-	{"g++", []string{"-g", "-O2", "-gdwarf-5"}},
-	{"g++", []string{"-g", "-O0", "-gdwarf-4"}},
-	{"g++", []string{"-g", "-O0", "-gdwarf-5"}},
-	{"g++", []string{"-g", "-O2", "-gdwarf-4", "-fdebug-types-section"}},
-	{"g++", []string{"-g", "-O2", "-gdwarf-5", "-fdebug-types-section"}},
-	{"clang++", []string{"-g", "-O2", "-gdwarf-4"}},
-	{"clang++", []string{"-g", "-O2", "-gdwarf-5"}},
-	{"clang++", []string{"-g", "-O0", "-gdwarf-5"}},
-	{"clang++", []string{"-g", "-O2", "-gdwarf-4", "-fdebug-types-section"}},
-	{"clang++", []string{"-g", "-O2", "-gdwarf-5", "-fdebug-types-section"}},
-	{"clang++", []string{"-g", "-O2", "-gdwarf-5", "-ffunction-sections"}},
+	{"g++", []string{"-g", "-O2", "-gdwarf-4"}, false},
+	{"g++", []string{"-g", "-O2", "-gdwarf-5"}, true},
+	{"g++", []string{"-g", "-O0", "-gdwarf-4"}, false},
+	{"g++", []string{"-g", "-O0", "-gdwarf-5"}, false},
+	{"g++", []string{"-g", "-O2", "-gdwarf-4", "-fdebug-types-section"}, true},
+	{"g++", []string{"-g", "-O2", "-gdwarf-5", "-fdebug-types-section"}, false},
+	{"clang++", []string{"-g", "-O2", "-gdwarf-4"}, false},
+	{"clang++", []string{"-g", "-O2", "-gdwarf-5"}, false},
+	{"clang++", []string{"-g", "-O0", "-gdwarf-5"}, false},
+	{"clang++", []string{"-g", "-O2", "-gdwarf-4", "-fdebug-types-section"}, false},
+	{"clang++", []string{"-g", "-O2", "-gdwarf-5", "-fdebug-types-section"}, true},
+	{"clang++", []string{"-g", "-O2", "-gdwarf-5", "-ffunction-sections"}, false},
 }
 
 // TestSplitDWARF expects the same answers whether entries are in the program, in
 // .dwo files, in those moved beside the program, or in a package.
 func TestSplitDWARF(t *testing.T) {
 	for _, v := range splitVariants {
+		if testing.Short() && !v.short {
+			continue
+		}
 		t.Run(v.compiler+strings.Join(v.flags, ""), func(t *testing.T) {
+			t.Parallel()
 			whole := open(t, pair(t, v.compiler, v.flags...), symbols.Config{})
 			prog := pair(t, v.compiler, append(slices.Clone(v.flags), "-gsplit-dwarf")...)
 			list := rowAddresses(t, whole.Path())
@@ -221,6 +233,9 @@ func places(o *symbols.Object, name string) (list []addr.File) {
 // is missing; and no .dwo file of another build.
 func TestMissingDwo(t *testing.T) {
 	for _, flags := range [][]string{{"-g", "-O2", "-gdwarf-4", "-gsplit-dwarf"}, {"-g", "-O2", "-gdwarf-5", "-gsplit-dwarf"}} {
+		if testing.Short() && slices.Contains(flags, "-gdwarf-4") {
+			continue
+		}
 		prog := pair(t, "g++", flags...)
 		moved := copyDir(t, prog)
 		dir := filepath.Dir(moved)
