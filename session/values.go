@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
+	"hdb/symbols/elf"
 	"hdb/unwind"
 	"hdb/values"
 )
@@ -31,15 +32,27 @@ func (s *Session) NewValues() *Values {
 			return sym.Name, sym.Offset, err == nil
 		},
 		Lookup: func(name string) (addr.Run, bool, bool) {
-			for _, m := range s.objects() {
-				if sym, ok := m.obj.Symbol(name); ok && sym.Defined {
-					return sym.Addr.Run(m.bias), sym.IsCode(), true
-				}
-			}
-			return 0, false, false
+			return v.lookup(name)
 		},
 	}
 	return v
+}
+
+// lookup finds a symbol that debug information does not describe, that of a
+// thread-local variable in the selected thread.
+func (v *Values) lookup(name string) (at addr.Run, code, ok bool) {
+	for _, m := range v.s.objects() {
+		sym, ok := m.obj.Symbol(name)
+		if !ok || !sym.Defined {
+			continue
+		}
+		if sym.Type == elf.TypeTLS {
+			at, err := v.threadLocal(values.Module{Obj: m.obj, Bias: m.bias}, uint64(sym.Addr))
+			return at, false, err == nil
+		}
+		return sym.Addr.Run(m.bias), sym.IsCode(), true
+	}
+	return 0, false, false
 }
 
 // sessionMemory is the inferior's memory, or before it runs what its file says that
@@ -213,59 +226,6 @@ func (v *Values) setWide(reg uint64, b []byte) error {
 
 // changed makes the stack be walked anew: what was written may be a part of it.
 func (v *Values) changed() { v.s.sel.stack, v.s.sel.max = Stack{}, 0 }
-
-// threadLocal finds the thread-local storage of the selected thread. That of the
-// program lies right below the thread pointer (ELF Handling For Thread-Local Storage,
-// variant II); where a library's is, the C library knows alone.
-func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
-	s := v.s
-	if err := s.live(); err != nil {
-		return 0, err
-	}
-	if s.prog == nil || m.Obj != s.prog.obj {
-		return 0, errors.New("thread-local storage of a library: only that of the program itself is found")
-	}
-	size, align, err := tlsSegment(m.Obj)
-	if err != nil {
-		return 0, err
-	}
-	regs, err := s.sel.thread.Regs()
-	if err != nil {
-		return 0, err
-	}
-	if align > 1 {
-		size = (size + align - 1) / align * align
-	}
-	return addr.Run(regs.FsBase - size + offset), nil
-}
-
-// tlsSegment reads the size and alignment of PT_TLS from the program headers, which
-// the first segment holds.
-func tlsSegment(o *symbols.Object) (size, align uint64, err error) {
-	var base addr.File
-	found := false
-	for _, seg := range o.Segments() {
-		if seg.Off == 0 {
-			base, found = seg.Addr, true
-		}
-	}
-	head := make([]byte, 64)
-	if !found || !o.ReadAddr(head, base) {
-		return 0, 0, errors.New("thread-local storage: the program headers cannot be read")
-	}
-	const ptTLS = 7
-	phoff, n := binary.LittleEndian.Uint64(head[32:]), binary.LittleEndian.Uint16(head[56:])
-	for i := range min(n, 64) {
-		ph := make([]byte, 56)
-		if !o.ReadAddr(ph, base+addr.File(phoff)+56*addr.File(i)) {
-			break
-		}
-		if binary.LittleEndian.Uint32(ph) == ptTLS {
-			return binary.LittleEndian.Uint64(ph[40:]), binary.LittleEndian.Uint64(ph[48:]), nil
-		}
-	}
-	return 0, 0, errors.New("thread-local storage: the program has none")
-}
 
 // A NamedValue is a variable with its value as text.
 type NamedValue struct{ Name, Type, Value string }

@@ -156,6 +156,19 @@ func NewDeclared(units []*dwarf.Unit, workers int) *Declared {
 	return all
 }
 
+// addEnumerators adds the names of an enum's values.
+func (d *Declared) addEnumerators(enum dwarf.DIE) {
+	if enum.Tag() != dwarf.TagEnumerationType {
+		return
+	}
+	w := enum.Walk()
+	for w.Next() {
+		if v, ok := w.DIE.Attr(dwarf.AtName); ok && w.DIE.Tag() == dwarf.TagEnumerator {
+			d.variables[string(v.Str())] = append(d.variables[string(v.Str())], w.DIE)
+		}
+	}
+}
+
 func declaredIn(u *dwarf.Unit) *Declared {
 	d := &Declared{variables: map[string][]dwarf.DIE{}, types: map[string][]dwarf.DIE{}}
 	w := u.Walk()
@@ -172,10 +185,14 @@ func declaredIn(u *dwarf.Unit) *Declared {
 				d.variables[name] = append(d.variables[name], e)
 			}
 		case dwarf.TagStructureType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagEnumerationType, dwarf.TagTypedef, dwarf.TagBaseType:
-			if e.Has(dwarf.AtDeclaration) {
+			full := e
+			if v, ok := e.Attr(dwarf.AtSignature); ok {
+				full = v.Ref() // what a type unit has
+				d.addEnumerators(full)
+			} else if e.Has(dwarf.AtDeclaration) {
 				continue
 			}
-			if v, ok := e.Attr(dwarf.AtName); ok {
+			if v, ok := full.Attr(dwarf.AtName); ok {
 				name := string(v.Str())
 				d.types[name] = append(d.types[name], e)
 			}

@@ -415,7 +415,7 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 		f, err := e.w.float(v)
 		return number(t, uint64(int64(f))), err
 	}
-	if to.Kind == Pointer && v.pointer.Valid() {
+	if to.Kind == Pointer && v.synthetic() {
 		v.Type = t
 		return v, nil
 	}

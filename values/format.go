@@ -125,7 +125,7 @@ func (p *formatter) value(v Value) {
 		p.write(fault(v.err))
 		return
 	}
-	if v.pointer.Valid() {
+	if v.synthetic() {
 		p.write("<synthetic pointer>")
 		return
 	}

@@ -59,6 +59,17 @@ var (
 			"np":       "gdb 13 cannot print nullptr_t",
 			"ptype sp": "gdb writes no void in a destructor's list; it leaves virtual out there",
 		}},
+		{name: "g++ type units", source: "classes.cc", build: []string{"g++", "-std=c++17", "-g", "-O0", "-fdebug-types-section"}, ask: cppQuestions, differs: map[string]string{
+			"pmf":      "gdb looks the virtual function up, hdb says its place in the table",
+			"np":       "gdb 13 cannot print nullptr_t",
+			"ptype sp": "gdb writes no void in a destructor's list; it leaves virtual out there",
+		}},
+		{name: "gcc split -O2", source: "moved.c", build: []string{"gcc", "-g", "-gsplit-dwarf", "-O2"}, stop: "puts", moves: []string{"up"}, ask: cQuestions[:2]},
+		{name: "gcc split DWARF 4 -O2", source: "vectors.c", build: []string{"gcc", "-g", "-gdwarf-4", "-gsplit-dwarf", "-O2"}, stop: "work", ask: cQuestions[:2]},
+		{name: "gcc split type units", source: "plain.c", build: []string{"gcc", "-g", "-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section"}, ask: cQuestions[:12]},
+		{name: "clang split -O2", source: "vectors.c", build: []string{"clang", "-g", "-gsplit-dwarf", "-O2"}, stop: "work", ask: cQuestions[:2], differs: map[string]string{
+			"t": "gdb 13 does not find this list of .debug_loclists.dwo; the source tells what is right",
+		}},
 		{name: "rustc -O0", source: "shapes.rs", build: []string{"rustc", "-g", "-C", "opt-level=0"}, ask: rustQuestions, differs: map[string]string{
 			"c":       "gdb in the C locale prints no letters beyond ASCII",
 			"hm":      "its hash keys are random",
@@ -84,6 +95,7 @@ func TestAgainstGDB(t *testing.T) {
 				t.Fatal(err)
 			}
 			build := exec.Command(c.build[0], append(c.build[1:], source, "-o", prog)...)
+			build.Dir = dir // clang leaves .dwo files where it runs
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %v\n%s", build.Args, err, out)
 			}

@@ -57,7 +57,10 @@ func (w *World) unref(v Value) Value {
 func (w *World) deref(v Value) (Value, error) {
 	v = w.unref(v)
 	t := v.Type.strip()
-	if v.pointer.Valid() && t.Kind == Pointer {
+	if v.synthetic() && t.Kind == Pointer {
+		if !v.pointer.Valid() { // gcc 12 names offset 0 in split DWARF
+			return lostValue(t.Elem(), errLost), nil
+		}
 		steps := 0
 		target := w.valueIn(v.pointerIn, v.pointerFr, v.pointer, &steps, 1)
 		if target.err != nil {

@@ -112,6 +112,13 @@ func (m *modState) typeAt(w *World, d dwarf.DIE) *Type {
 	if t := m.types[key]; t != nil {
 		return t
 	}
+	if v, ok := d.Attr(dwarf.AtSignature); ok && d.Tag() != dwarf.TagTypeUnit { // a declaration of what a type unit has
+		if full := v.Ref(); full.Valid() && !full.Has(dwarf.AtSignature) {
+			t := m.typeAt(w, full)
+			m.types[key] = t
+			return t
+		}
+	}
 	t := &Type{die: d, mod: m, w: w, Tag: d.Tag(), size: -1, lang: language(d)}
 	m.types[key] = t
 	if v, ok := d.Attr(dwarf.AtName); ok {
@@ -176,7 +183,11 @@ func (m *modState) typeAt(w *World, d dwarf.DIE) *Type {
 // qualify puts namespaces and classes before the name.
 func (t *Type) qualify() {
 	if t.Name != "" && t.lang.Scoped() {
-		t.Name = t.mod.Obj.Qualified(t.die, t.Name)
+		in := t.die
+		if v, ok := in.Attr(dwarf.AtSpecification); ok && v.Ref().Valid() {
+			in = v.Ref() // in a type unit a declaration stands in the namespaces
+		}
+		t.Name = t.mod.Obj.Qualified(in, t.Name)
 		if t.isRust() && strings.HasPrefix(t.Name, "{") {
 			t.Name = strings.TrimSpace(t.Name)
 		}

@@ -38,6 +38,9 @@ const (
 	inRegister
 )
 
+// synthetic reports whether the value is a pointer to a variable that has no address.
+func (v Value) synthetic() bool { return v.pointerIn != nil }
+
 // lostValue is a value that cannot be shown, and why.
 func lostValue(t *Type, err error) Value { return Value{Type: t, err: err} }
 
@@ -60,7 +63,7 @@ func (w *World) bytes(v Value) ([]byte, error) {
 	if v.err != nil {
 		return nil, v.err
 	}
-	if v.pointer.Valid() {
+	if v.synthetic() {
 		return nil, errors.New("value is a synthetic pointer")
 	}
 	if v.lost != nil {
@@ -79,15 +82,14 @@ func (w *World) bytes(v Value) ([]byte, error) {
 	return v.data, nil
 }
 
-// Unreadable is why memory that a value lies in cannot be read at all, nil when it can
-// or when that is not the question: what was optimized out is a value to show.
+// Unreadable is why a value, or the memory that it lies in, cannot be read at all; nil
+// when it can. What was optimized out is a value to show.
 func (w *World) Unreadable(v Value) error {
 	if a, ok := v.Addr(); ok && v.data == nil && v.Type.strip().Kind != Function && v.Type.Size() > 0 {
 		_, err := w.read(a, 1)
 		return err
 	}
-	var me *MemoryError
-	if errors.As(v.err, &me) {
+	if v.err != nil && !errors.Is(v.err, errLost) {
 		return v.err
 	}
 	return nil

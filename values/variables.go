@@ -201,8 +201,7 @@ func (w *World) hasName(m *modState, d dwarf.DIE, last, want string) bool {
 	if d.Tag() != dwarf.TagEnumerator {
 		return false
 	}
-	e := w.enumOf(m, d)
-	return !e.die.Has(dwarf.AtEnumClass) && matchesQualified(e.enumScope()+last, want)
+	return matchesQualified(w.enumOf(m, d).enumScope()+last, want)
 }
 
 // named is the entry that has a variable's name: its declaration in a class or
