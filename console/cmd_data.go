@@ -73,6 +73,9 @@ func runList(_ context.Context, c *Console, in Input) error {
 		Current int        `json:"current,omitempty"`
 		Lines   []lineView `json:"lines"`
 	}{r.file, r.current, lines}, func(o *output) {
+		if c.tui.visible(o) && !cost {
+			return // before the next prompt
+		}
 		if in.Raw != "" && in.Raw != "-" {
 			o.line(span{styleFile, shortPath(r.file)})
 		}

@@ -17,7 +17,7 @@ import (
 // nothing can change it for another.
 func commandTable() []*Command {
 	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), stackCommands(), dataCommands(), valueCommands(), sourceCommands(),
-		fileCommands(), symbolCommands(), statusCommands(), supportCommands())
+		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), supportCommands())
 }
 
 func supportCommands() []*Command {

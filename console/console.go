@@ -4,7 +4,8 @@
 // Run and everything it calls stay on the caller's goroutine, which must be
 // the one that owns the session. Two helpers run beside it: one blocks in
 // LineReader.ReadLine, one waits for signals, cancels the running command and
-// interrupts the inferior. Neither touches output or any other state.
+// interrupts the inferior. Neither touches output or any other state. The split
+// screen has one more, for the signals of the terminal.
 package console
 
 import (
@@ -66,6 +67,7 @@ type Console struct {
 	missing map[string]bool // sources that were reported missing
 
 	explained bool // the marks of frames were
+	tui       *tui // never nil
 
 	notices notices
 	sig     signals
@@ -90,6 +92,8 @@ func New(cfg Config) *Console {
 	c.out, c.err = &output{w: cfg.Out, beside: &c.notices}, &output{w: cfg.Err, beside: &c.notices}
 	surviveBrokenPipes()
 	c.hist = history{path: historyPath(cfg.Getenv), limit: 1000}
+	c.tui = newTUI(c)
+	c.sig.beside = make(chan func(), 64)
 	c.screen()
 	c.startDebuginfod()
 	return c
@@ -102,6 +106,7 @@ func New(cfg Config) *Console {
 func (c *Console) Run() int {
 	c.sig.start(c.s.Interrupt)
 	defer c.sig.stop()
+	defer c.tui.disable() // also when hdb panics
 	c.prepareInput()
 	if !c.cfg.NoInit {
 		c.readInitFiles()
@@ -122,7 +127,11 @@ func (c *Console) prepareInput() {
 		c.warn(err)
 	}
 	c.in.SetHistory(c.hist.lines)
-	c.in.SetCompleter(c.completeAt)
+	c.in.SetCompleter(func(line string, pos int) (string, []string, string) {
+		c.sig.besideMu.Lock()
+		defer c.sig.besideMu.Unlock()
+		return c.completeAt(line, pos)
+	})
 	c.out.more = c.askMore
 }
 

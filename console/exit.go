@@ -14,7 +14,7 @@ import (
 const (
 	ExitOK        = 0
 	ExitFailed    = 1 // a command failed
-	ExitUsage     = 2 // the command line made no sense; main's
+	ExitUsage     = 2 // the command line made no sense, main's; or a command needs a terminal and there is none
 	ExitAssertion = 3 // an assertion of the user's did not hold
 	ExitLaunch    = 4 // cannot launch or attach; main's for a capture, too
 	ExitSignal    = 5 // the inferior died by a signal, or was left at a fatal one
@@ -40,6 +40,8 @@ func (c *Console) fail(err error) {
 	switch {
 	case errors.As(err, &launch), errors.As(err, &attach):
 		code = ExitLaunch
+	case errors.Is(err, errNoTerminal):
+		code = ExitUsage
 	case errors.Is(err, errAssertion):
 		code = ExitAssertion
 	}
@@ -109,6 +111,7 @@ func (c *Console) noteOutput() {
 // finish ends the session, writes the history and gives the terminal back.
 func (c *Console) finish() int {
 	c.out.more, c.out.muted = nil, false
+	c.tui.disable()
 	c.noteOutput()
 	pid, _, _, _ := c.s.Process()
 	outlives := c.s.Outlives()

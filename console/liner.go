@@ -31,6 +31,9 @@ type terminal struct {
 	cooked  liner.ModeApplier
 	raw     liner.ModeApplier
 	resumed chan os.Signal
+
+	take       func([]byte) []byte // keys that are not the line editor's; nil none
+	away, back func()              // around a suspension; nil nothing
 }
 
 // NewTerminal returns the LineReader with editing, history and completion for
@@ -147,6 +150,9 @@ func (t *terminal) pump() {
 			if i > 0 {
 				t.suspend()
 			}
+			if t.take != nil {
+				keys = t.take(keys)
+			}
 			if _, err := t.keys.Write(keys); err != nil {
 				return
 			}
@@ -179,6 +185,10 @@ func (t *terminal) suspend() {
 	default:
 	}
 	_ = t.cooked.ApplyMode()
+	if t.away != nil {
+		t.away()
+		defer t.back()
+	}
 	if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
 		_ = raw.ApplyMode()
 		return
@@ -193,6 +203,12 @@ func (t *terminal) suspend() {
 }
 
 func (*terminal) Interactive() bool { return true }
+
+// Share lets a split screen have some keys, and the terminal back while hdb is
+// suspended. It is called before the first prompt.
+func (t *terminal) Share(take func(typed []byte) (rest []byte), away, back func()) {
+	t.take, t.away, t.back = take, away, back
+}
 
 func (t *terminal) SetHistory(lines []string) {
 	t.state.ClearHistory()

@@ -14,6 +14,7 @@ type notices struct {
 	mu   sync.Mutex // held for one line of the output
 	held int        // prompts that are open
 	late []lateNotice
+	said *transcript // what was printed last, for a split screen that is painted anew; nil: is not kept
 }
 
 type lateNotice struct {
@@ -31,6 +32,7 @@ func (n *notices) print(w io.Writer, text string) {
 		return
 	}
 	_, _ = io.WriteString(w, text)
+	n.said.add(text)
 }
 
 // write writes a line of the output.
@@ -38,6 +40,7 @@ func (n *notices) write(w io.Writer, text string) error {
 	if n != nil {
 		n.mu.Lock()
 		defer n.mu.Unlock()
+		n.said.add(text)
 	}
 	_, err := io.WriteString(w, text)
 	return err
@@ -59,8 +62,16 @@ func (n *notices) release() {
 	}
 	for _, l := range n.late {
 		_, _ = io.WriteString(l.w, l.text)
+		n.said.add(l.text)
 	}
 	n.late = nil
+}
+
+// keep notes what was printed without notices: a prompt with its answer.
+func (n *notices) keep(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.said.add(text)
 }
 
 // Notify prints a line about something that happened beside the command: it is

@@ -100,6 +100,9 @@ func (c *Console) showSource(o *output, f session.Frame, n int) {
 		return
 	}
 	c.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
+	if c.tui.visible(o) {
+		return
+	}
 	first := max(1, f.Line-n/2)
 	w, err := c.window(f.File, f.Language.String(), first, first+n-1, f.Line)
 	if err != nil {

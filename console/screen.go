@@ -26,6 +26,7 @@ func (c *Console) screen() {
 		if !c.flag("pagination") {
 			o.height = 0
 		}
+		o.height = c.tui.consoleHeight(o.height)
 		o.color = c.wantsColor(tty)
 		o.theme = theme(c.value("style"))
 	}
@@ -88,10 +89,15 @@ func (c *Console) confirm(format string, args ...any) bool {
 // readLine reads a line. No notice comes between what a person types.
 func (c *Console) readLine(prompt string) (string, error) {
 	if c.in.Interactive() {
+		c.tui.beforePrompt()
 		c.notices.hold()
 		defer c.notices.release()
 	}
-	return c.sig.read(c.in, prompt)
+	line, err := c.sig.read(c.in, prompt)
+	if err == nil {
+		c.notices.keep(prompt + clean(line) + "\n")
+	}
+	return line, err
 }
 
 // askMore is the pager's question.
@@ -105,7 +111,9 @@ func (c *Console) askMore() bool {
 		read = func() (string, error) { return keys.ReadKey(question) }
 	}
 	c.notices.hold()
+	c.tui.question = question
 	answer, err := c.sig.await(c.in, read)
+	c.tui.question = ""
 	c.notices.release()
 	if err != nil {
 		return false

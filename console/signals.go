@@ -26,6 +26,9 @@ type signals struct {
 	mu     sync.Mutex // guards cancel
 	cancel context.CancelFunc
 
+	beside   chan func() // what to run while a line is awaited, on the goroutine that awaits it
+	besideMu sync.Mutex  // held meanwhile, and by the completer, which is the reader's
+
 	reading atomic.Bool // a line is awaited, of a prompt or inside a block
 	ended   atomic.Bool // SIGTERM, SIGHUP or SIGQUIT came
 }
@@ -126,6 +129,10 @@ func (s *signals) await(in LineReader, read func() (string, error)) (string, err
 		select {
 		case r := <-ch:
 			return r.line, r.err
+		case f := <-s.beside:
+			s.besideMu.Lock()
+			f()
+			s.besideMu.Unlock()
 		case <-s.wake:
 			if s.terminated() || !in.Interactive() {
 				return "", io.EOF

@@ -1,0 +1,270 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"hdb/session"
+)
+
+// errNoTerminal is why there can be no split screen. Its exit code is that of bad use.
+var errNoTerminal = errors.New("a split screen needs a terminal that can move its cursor, and neither -batch nor --json")
+
+// A splitReader is a LineReader that can share its terminal with a split screen.
+type splitReader interface {
+	// Share names what takes keys before the line editor has them, and what is
+	// called right before hdb is suspended and right after it was. All three are
+	// called on a goroutine of the reader's.
+	Share(take func(typed []byte) (rest []byte), away, back func())
+}
+
+// tui is the split screen: the source above, a bar, and below it the console,
+// which is a scrolling region of the terminal (DECSTBM) that the line editor, the
+// commands and the inferior go on writing to as if it were all there is.
+//
+// It belongs to the console's goroutine, which also paints while a prompt is
+// open: signals.await runs what other goroutines hand over. Those touch what is
+// atomic, and the screen, only.
+type tui struct {
+	c   *Console
+	out *output // the console's own: a pipe command has another one
+	tty *os.File
+	net *crashNet // nil: none
+
+	screen     splitScreen
+	onSource   atomic.Bool // the arrow keys are the source's
+	ctrlX      bool        // of the goroutine that reads keys: Ctrl-X came
+	rows, cols int         // of the terminal when it was painted; 0 not yet
+	shown      picture
+	top, left  int    // the first line and the first column shown
+	question   string // of the pager, while it is open
+
+}
+
+// splitScreen is the terminal's side of the split screen, for any goroutine.
+type splitScreen struct {
+	mu   sync.Mutex // held for one write
+	w    io.Writer
+	on   atomic.Bool
+	away bool // hdb is being suspended: the terminal is the shell's
+
+	signals chan os.Signal // nil while it is off
+}
+
+// write writes to the terminal unless it is somebody else's. Errors are those
+// of a terminal that hung up, which the reader finds out.
+func (s *splitScreen) write(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.on.Load() && !s.away {
+		_, _ = io.WriteString(s.w, text)
+	}
+}
+
+// enter begins the alternate screen, leave gives the terminal back. Between them
+// the signals of the terminal are followed: SIGTSTP too, so that a Ctrl-Z that is
+// no key because a command runs gives the terminal back first.
+func (s *splitScreen) enter() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.on.Store(true)
+	s.signals = make(chan os.Signal, 8)
+	signal.Notify(s.signals, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP)
+	_, _ = io.WriteString(s.w, enterScreen)
+}
+
+func (s *splitScreen) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.on.Swap(false) {
+		return
+	}
+	if !s.away {
+		_, _ = io.WriteString(s.w, leaveScreen)
+	}
+	s.away = false
+	signal.Stop(s.signals)
+	close(s.signals)
+	s.signals = nil
+}
+
+// suspend and resume are leave and enter for a time, without forgetting that the
+// screen is split. From suspend on SIGTSTP stops hdb.
+func (s *splitScreen) suspend() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.on.Load() && !s.away {
+		s.away = true
+		_, _ = io.WriteString(s.w, leaveScreen)
+		signal.Reset(syscall.SIGTSTP)
+	}
+}
+
+func (s *splitScreen) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.on.Load() && s.away {
+		s.away = false
+		_, _ = io.WriteString(s.w, enterScreen)
+		signal.Notify(s.signals, syscall.SIGTSTP)
+	}
+}
+
+// newTUI connects the split screen with the reader's keys. Without a terminal
+// there is nothing to connect, and enable says so.
+func newTUI(c *Console) *tui {
+	t := &tui{c: c, out: c.out}
+	shared, ok := c.in.(splitReader)
+	tty, isFile := c.out.w.(*os.File)
+	if _, _, isTerminal := terminalSize(c.out); !ok || !isFile || !isTerminal || !c.interactive() {
+		return t
+	}
+	t.tty, t.screen.w = tty, tty
+	c.notices.said = &transcript{}
+	shared.Share(t.take, t.screen.suspend, t.comeBack)
+	return t
+}
+
+// ready tells whether there can be a split screen.
+func (t *tui) ready() bool { return t.tty != nil }
+
+// visible tells whether the source is on the screen, so that o need not show it too.
+func (t *tui) visible(o *output) bool {
+	return t.screen.on.Load() && t.rows > 0 && divide(t.rows, t.cols).fits() && o == t.out
+}
+
+// size asks the terminal.
+func (t *tui) size() (rows, cols int) {
+	cols, rows, _ = terminalSize(t.out)
+	return rows, cols
+}
+
+// enable splits the screen; it does nothing when it is split.
+func (t *tui) enable() error {
+	switch {
+	case !t.ready():
+		return errNoTerminal
+	case t.screen.on.Load():
+		return nil
+	}
+	rows, cols := t.size()
+	if !divide(rows, cols).fits() {
+		return fmt.Errorf("the terminal is too small for a split screen: %d by %d, and %d rows by %d columns are needed", rows, cols, minRows, minCols)
+	}
+	t.net = newCrashNet(t.tty)
+	t.screen.enter()
+	go t.follow(t.screen.signals)
+	t.shown, t.top, t.left = picture{}, 0, 0
+	t.onSource.Store(false)
+	t.look(true)
+	t.paintAll()
+	return nil
+}
+
+// disable gives the whole terminal back to the console; it does nothing when
+// it has it.
+func (t *tui) disable() {
+	if !t.screen.on.Load() {
+		return
+	}
+	t.screen.leave()
+	t.net.close()
+	t.net, t.rows, t.cols = nil, 0, 0
+	t.c.screen()
+}
+
+// toggle is Ctrl-X A: a prompt is open, and its line goes on.
+func (t *tui) toggle() {
+	if t.screen.on.Load() {
+		t.disable()
+	} else {
+		_, _ = io.WriteString(t.tty, "\r\x1b[K") // the prompt will be on the other screen
+		if err := t.enable(); err != nil {
+			t.c.fail(fmt.Errorf("tui: %w", err))
+		}
+	}
+	redrawPrompt()
+}
+
+// redrawPrompt makes the line editor draw its line where the cursor is now.
+func redrawPrompt() { _ = syscall.Kill(os.Getpid(), syscall.SIGWINCH) }
+
+// beforePrompt shows where the program is now, and what size the screen is.
+func (t *tui) beforePrompt() {
+	if !t.screen.on.Load() {
+		return
+	}
+	t.look(false)
+	if rows, cols := t.size(); rows != t.rows || cols != t.cols {
+		t.paintAll()
+		return
+	}
+	t.paintSource()
+}
+
+// resized is what SIGWINCH does at an open prompt.
+func (t *tui) resized() {
+	if rows, cols := t.size(); t.screen.on.Load() && (rows != t.rows || cols != t.cols) {
+		t.repaint()
+	}
+}
+
+// repaint draws everything anew at an open prompt.
+func (t *tui) repaint() {
+	if !t.screen.on.Load() {
+		return
+	}
+	t.paintAll()
+	if t.question == "" {
+		redrawPrompt()
+	}
+}
+
+// consoleHeight is how many lines the pager may print.
+func (t *tui) consoleHeight(whole int) int {
+	if whole == 0 || !t.screen.on.Load() {
+		return whole
+	}
+	rows, cols := t.size()
+	if d := divide(rows, cols); d.fits() {
+		return min(whole, d.console)
+	}
+	return whole
+}
+
+// comeBack is called on another goroutine when hdb was suspended.
+func (t *tui) comeBack() {
+	t.screen.resume()
+	t.c.beside(t.repaint)
+}
+
+// look finds out what the source window has to show. A source that was not found
+// is looked for again when the place changes, or when again says so: on a server
+// that takes a while.
+func (t *tui) look(again bool) {
+	p := t.c.place()
+	old := &t.shown
+	moved := p.key() != old.key()
+	if p.file != "" {
+		if !moved && !again && old.text == nil && old.why != "" && t.c.s.Debuginfod.Mode() != session.DebuginfodOff {
+			p.why = old.why
+		} else if text, err := t.c.s.Source(p.file); err != nil {
+			p.why = "no source: " + err.Error()
+		} else {
+			p.text = text
+		}
+	}
+	if p.file != old.file {
+		t.top, t.left = 0, 0
+	}
+	t.shown = p
+	if rows, cols := t.size(); moved || t.top == 0 {
+		t.top = p.around(t.top, divide(rows, cols).source)
+	}
+}

@@ -1,0 +1,58 @@
+package console
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"syscall"
+)
+
+// A crashNet is a process that gives the terminal back when hdb cannot: it was
+// killed, or panics on a goroutine without the console's deferred calls. It waits
+// for the end of a pipe that hdb holds, to which Go's runtime writes what it
+// has to say of a panic; that is printed on the screen that was there before.
+type crashNet struct {
+	cmd  *exec.Cmd
+	pipe *os.File
+}
+
+// netDone is what a net is told that has nothing to do.
+const netDone = "done"
+
+// newCrashNet is nil where no such process can be started: the split screen does
+// without.
+func newCrashNet(tty *os.File) *crashNet {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf(
+		`said=$(cat); [ "$said" = %s ] || { printf '%s'; stty sane <&1; printf '%%s\n' "$said"; }`, netDone, strings.ReplaceAll(leaveScreen, "\x1b", `\033`)))
+	// A session of its own: no key of the terminal is a signal to it, and the shell
+	// that hdb was started from does not stop it.
+	cmd.Stdin, cmd.Stdout, cmd.SysProcAttr = r, tty, &syscall.SysProcAttr{Setsid: true}
+	if err := aside(cmd.Start); err != nil {
+		w.Close()
+		return nil
+	}
+	if err := debug.SetCrashOutput(w, debug.CrashOptions{}); err != nil {
+		w.Close()
+		_ = aside(cmd.Wait)
+		return nil
+	}
+	return &crashNet{cmd: cmd, pipe: w}
+}
+
+// close ends the process without a trace.
+func (n *crashNet) close() {
+	if n == nil {
+		return
+	}
+	_, _ = n.pipe.WriteString(netDone)
+	_ = debug.SetCrashOutput(nil, debug.CrashOptions{})
+	n.pipe.Close()
+	_ = aside(n.cmd.Wait)
+}

@@ -1,0 +1,144 @@
+package console
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// A splitKey is a key, or several in a row, that the split screen takes.
+type splitKey struct {
+	typed  string
+	source bool // only while the source has the keys
+	do     func(*tui)
+}
+
+// splitKeys are those that it takes while it is on. The line editor has no use for
+// PgUp and PgDn; Ctrl-L would make it clear the source too.
+func splitKeys() []splitKey {
+	return []splitKey{
+		{"\x0c", false, (*tui).repaint},
+		{"\x1b[5~", false, func(t *tui) { t.scroll(-t.page()) }},
+		{"\x1b[6~", false, func(t *tui) { t.scroll(t.page()) }},
+		{"\x1b[A", true, func(t *tui) { t.scroll(-1) }},
+		{"\x1bOA", true, func(t *tui) { t.scroll(-1) }},
+		{"\x1b[B", true, func(t *tui) { t.scroll(1) }},
+		{"\x1bOB", true, func(t *tui) { t.scroll(1) }},
+		{"\x1b[C", true, func(t *tui) { t.shift(8) }},
+		{"\x1bOC", true, func(t *tui) { t.shift(8) }},
+		{"\x1b[D", true, func(t *tui) { t.shift(-8) }},
+		{"\x1bOD", true, func(t *tui) { t.shift(-8) }},
+	}
+}
+
+// keyX is Ctrl-X, gdb's prefix for the keys of its split screen.
+const keyX = 24
+
+// take takes the split screen's keys out of what was typed. It is called on the
+// reader's goroutine. A sequence that arrives in two pieces is left to the line
+// editor: nothing may be held back, an escape is a key too.
+func (t *tui) take(typed []byte) (rest []byte) {
+	for i := 0; i < len(typed); {
+		b := typed[i]
+		switch {
+		case t.ctrlX:
+			t.ctrlX = false
+			switch b {
+			case 'a', 'A', 1: // gdb's Ctrl-X A, Ctrl-X Ctrl-A
+				t.c.beside(t.toggle)
+				i++
+				continue
+			case 'o', 'O':
+				t.c.beside(t.changeFocus)
+				i++
+				continue
+			}
+		case b == keyX:
+			t.ctrlX = true
+			i++
+			continue
+		}
+		n := t.taken(typed[i:])
+		if n == 0 {
+			rest = append(rest, b)
+			n = 1
+		}
+		i += n
+	}
+	return rest
+}
+
+// taken has the key at the beginning of typed done, and tells its length; 0 it is none.
+func (t *tui) taken(typed []byte) int {
+	if !t.screen.on.Load() {
+		return 0
+	}
+	for _, k := range splitKeys() {
+		if bytes.HasPrefix(typed, []byte(k.typed)) && (!k.source || t.onSource.Load()) {
+			t.c.beside(func() { k.do(t) })
+			return len(k.typed)
+		}
+	}
+	return 0
+}
+
+// page is how far PgUp and PgDn go: one line stays in sight.
+func (t *tui) page() int { return max(1, divide(t.rows, t.cols).source-1) }
+
+// scroll moves the source window by so many lines.
+func (t *tui) scroll(lines int) {
+	d := divide(t.rows, t.cols)
+	if t.screen.on.Load() && d.fits() && t.shown.text != nil {
+		t.top = t.shown.bounded(t.top+lines, d.source)
+		t.paintSource()
+	}
+}
+
+// shift moves it by so many columns.
+func (t *tui) shift(columns int) {
+	if t.screen.on.Load() && t.shown.text != nil {
+		t.left = min(max(0, t.left+columns), maxShown)
+		t.paintSource()
+	}
+}
+
+// changeFocus is Ctrl-X O.
+func (t *tui) changeFocus() {
+	t.onSource.Store(!t.onSource.Load())
+	t.paintSource()
+}
+
+// beside runs f on the console's goroutine when a line is awaited next, or now if
+// one is. Any goroutine may call it. A screen that nobody looks at misses nothing
+// if too many are waiting: it is painted before each prompt.
+func (c *Console) beside(f func()) {
+	select {
+	case c.sig.beside <- f:
+	default:
+	}
+}
+
+// follow is the goroutine that waits for signals.
+func (t *tui) follow(signals <-chan os.Signal) {
+	for sig := range signals {
+		switch sig {
+		case syscall.SIGWINCH:
+			t.c.beside(t.resized)
+		case syscall.SIGCONT:
+			t.c.beside(t.repaint)
+		case syscall.SIGTSTP:
+			t.stopHere()
+		}
+	}
+}
+
+// stopHere suspends hdb as SIGTSTP would have.
+func (t *tui) stopHere() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	t.screen.suspend()
+	// To this thread: so it is delivered before the call returns.
+	_ = syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGTSTP)
+	t.comeBack()
+}

@@ -1,0 +1,144 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What the split screen sends to the terminal (ECMA-48, and xterm's private modes).
+const (
+	// The alternate screen with the cursor saved, cleared: terminals that have no
+	// alternate screen keep what is on theirs.
+	enterScreen = "\x1b[?1049h\x1b[H\x1b[2J"
+	// No margins, wrapping, no colour, a cursor; the last line, for those without.
+	leaveScreen = "\x1b[0m\x1b(B\x1b[?6l\x1b[?7h\x1b[?25h\x1b[r\x1b[999;1H\x1b[K\x1b[?1049l"
+	// The same modes on the alternate screen, wherever a program left the terminal.
+	// Mode 1047 changes nothing on a screen that is the alternate one.
+	settleScreen = "\x1b[?1047h\x1b[0m\x1b(B\x1b[?6l\x1b[?7h\x1b[?25h\x1b[r\x1b[H\x1b[2J"
+)
+
+// A division is how many rows the parts of a split screen have.
+type division struct {
+	rows, cols      int
+	source, console int // and one between them
+}
+
+// What a split screen needs: three lines of source, the bar and four of the console.
+const (
+	minRows = 8
+	minCols = 24
+)
+
+// Most rows and columns of source that are painted, however large the terminal
+// says it is.
+const (
+	maxSourceRows = 300
+	maxSourceCols = 1000
+)
+
+// divide gives the console a third of the terminal, as gdb does.
+func divide(rows, cols int) division {
+	d := division{rows: rows, cols: min(cols, maxSourceCols)}
+	d.console = max(4, rows/3)
+	d.source = rows - 1 - d.console
+	if d.source > maxSourceRows {
+		d.source = maxSourceRows
+		d.console = rows - 1 - d.source
+	}
+	return d
+}
+
+func (d division) fits() bool { return d.rows >= minRows && d.cols >= minCols }
+
+// source is the text that paints the source window and the bar, row by row, and
+// sets the margins. Lines are not wrapped meanwhile: a character that the terminal
+// takes for wider than hdb does costs the end of its row only.
+func (t *tui) source(d division) string {
+	var b strings.Builder
+	b.WriteString("\x1b[0m\x1b[?7l")
+	for i, row := range t.shown.lines(t.out, t.c.count("tab-width"), t.top, t.left, d.source, d.cols) {
+		fmt.Fprintf(&b, "\x1b[%d;1H\x1b[K%s", i+1, row)
+	}
+	fmt.Fprintf(&b, "\x1b[%d;1H\x1b[K%s\x1b[?7h", d.source+1, t.shown.bar(t.out, t.onSource.Load(), d.cols))
+	fmt.Fprintf(&b, "\x1b[%d;%dr", d.source+2, d.rows)
+	return b.String()
+}
+
+// paintSource paints the upper part and leaves the console as it is.
+func (t *tui) paintSource() {
+	if d := divide(t.rows, t.cols); d.fits() {
+		t.write("\x1b[?1047h\x1b7" + t.source(d) + "\x1b8")
+	}
+}
+
+// paintAll paints the whole screen for its present size. The console shows again
+// what hdb said last; what programs wrote is not known. A terminal that became too
+// small has no source until it is larger.
+func (t *tui) paintAll() {
+	t.rows, t.cols = t.size()
+	t.c.screen()
+	d := divide(t.rows, t.cols)
+	text, first, rows := settleScreen, 1, t.rows
+	if d.fits() {
+		t.top = t.shown.bounded(max(t.top, 1), d.source)
+		text += t.source(d)
+		first, rows = d.source+2, d.console
+	}
+	text += fmt.Sprintf("\x1b[%d;1H", first)
+	for _, line := range t.c.notices.lastLines(rows - 1) {
+		text += line + "\r\n"
+	}
+	t.write(text + t.question)
+}
+
+// write sends one piece to the terminal, so that nothing comes between: not what
+// the line editor echoes, and no notice.
+func (t *tui) write(text string) {
+	t.c.notices.mu.Lock()
+	defer t.c.notices.mu.Unlock()
+	t.screen.write(text)
+}
+
+// A transcript is the last lines that hdb printed and read, coloured as they were.
+type transcript struct {
+	lines []string // the last one may be unfinished
+	open  bool     // it is
+}
+
+// maxSaid bounds the lines, and the bytes of one.
+const (
+	maxSaid     = 200
+	maxSaidLine = 4096
+)
+
+func (t *transcript) add(text string) {
+	if t == nil {
+		return
+	}
+	for line := range strings.Lines(text) {
+		whole := strings.HasSuffix(line, "\n")
+		line = strings.TrimSuffix(line, "\n")
+		if t.open {
+			last := &t.lines[len(t.lines)-1]
+			line, t.lines = *last+line, t.lines[:len(t.lines)-1]
+		}
+		if len(line) > maxSaidLine {
+			line = "(a long line)"
+		}
+		t.lines = append(t.lines, line)
+		t.open = !whole
+	}
+	if extra := len(t.lines) - maxSaid; extra >= maxSaid {
+		t.lines = append([]string(nil), t.lines[extra:]...)
+	}
+}
+
+// lastLines are at most n of the transcript.
+func (n *notices) lastLines(count int) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.said == nil {
+		return nil
+	}
+	return append([]string(nil), n.said.lines[max(0, len(n.said.lines)-max(count, 0)):]...)
+}
