@@ -45,64 +45,63 @@ type tui struct {
 	top, left  int    // the first line and the first column shown
 	question   string // of the pager, while it is open
 
+	signals chan os.Signal // of the terminal, from the first time on
 }
 
 // splitScreen is the terminal's side of the split screen, for any goroutine.
 type splitScreen struct {
 	mu   sync.Mutex // held for one write
 	w    io.Writer
+	last string // what painted the source last, and brought the cursor below it
 	on   atomic.Bool
 	away bool // hdb is being suspended: the terminal is the shell's
 
-	signals chan os.Signal // nil while it is off
+	// The handler of SIGTSTP, while it is not installed: Go never gives up one that
+	// it has installed, and then the signal would not stop hdb.
+	handler signalAction
 }
 
 // write writes to the terminal unless it is somebody else's. Errors are those
 // of a terminal that hung up, which the reader finds out.
-func (s *splitScreen) write(text string) {
+func (s *splitScreen) write(text, last string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.last = last
 	if s.on.Load() && !s.away {
 		_, _ = io.WriteString(s.w, text)
 	}
 }
 
 // enter begins the alternate screen, leave gives the terminal back. Between them
-// the signals of the terminal are followed: SIGTSTP too, so that a Ctrl-Z that is
-// no key because a command runs gives the terminal back first.
+// SIGTSTP is handled, so that a Ctrl-Z that is no key because a command runs gives
+// the terminal back first.
 func (s *splitScreen) enter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.on.Store(true)
-	s.signals = make(chan os.Signal, 8)
-	signal.Notify(s.signals, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP)
+	s.handler.install()
 	_, _ = io.WriteString(s.w, enterScreen)
 }
 
 func (s *splitScreen) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.on.Swap(false) {
-		return
-	}
-	if !s.away {
+	if s.on.Swap(false) && !s.away {
 		_, _ = io.WriteString(s.w, leaveScreen)
+		s.handler.remove()
 	}
 	s.away = false
-	signal.Stop(s.signals)
-	close(s.signals)
-	s.signals = nil
 }
 
 // suspend and resume are leave and enter for a time, without forgetting that the
-// screen is split. From suspend on SIGTSTP stops hdb.
+// screen is split.
 func (s *splitScreen) suspend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on.Load() && !s.away {
 		s.away = true
 		_, _ = io.WriteString(s.w, leaveScreen)
-		signal.Reset(syscall.SIGTSTP)
+		s.handler.remove()
 	}
 }
 
@@ -111,8 +110,8 @@ func (s *splitScreen) resume() {
 	defer s.mu.Unlock()
 	if s.on.Load() && s.away {
 		s.away = false
-		_, _ = io.WriteString(s.w, enterScreen)
-		signal.Notify(s.signals, syscall.SIGTSTP)
+		s.handler.install()
+		_, _ = io.WriteString(s.w, enterScreen+s.last)
 	}
 }
 
@@ -158,8 +157,13 @@ func (t *tui) enable() error {
 		return fmt.Errorf("the terminal is too small for a split screen: %d by %d, and %d rows by %d columns are needed", rows, cols, minRows, minCols)
 	}
 	t.net = newCrashNet(t.tty)
+	if t.signals == nil {
+		t.signals = make(chan os.Signal, 8)
+		signal.Notify(t.signals, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP)
+		t.screen.handler.remove()
+		go t.follow(t.signals)
+	}
 	t.screen.enter()
-	go t.follow(t.screen.signals)
 	t.shown, t.top, t.left = picture{}, 0, 0
 	t.onSource.Store(false)
 	t.look(true)

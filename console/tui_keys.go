@@ -1,11 +1,6 @@
 package console
 
-import (
-	"bytes"
-	"os"
-	"runtime"
-	"syscall"
-)
+import "bytes"
 
 // A splitKey is a key, or several in a row, that the split screen takes.
 type splitKey struct {
@@ -117,28 +112,4 @@ func (c *Console) beside(f func()) {
 	case c.sig.beside <- f:
 	default:
 	}
-}
-
-// follow is the goroutine that waits for signals.
-func (t *tui) follow(signals <-chan os.Signal) {
-	for sig := range signals {
-		switch sig {
-		case syscall.SIGWINCH:
-			t.c.beside(t.resized)
-		case syscall.SIGCONT:
-			t.c.beside(t.repaint)
-		case syscall.SIGTSTP:
-			t.stopHere()
-		}
-	}
-}
-
-// stopHere suspends hdb as SIGTSTP would have.
-func (t *tui) stopHere() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	t.screen.suspend()
-	// To this thread: so it is delivered before the call returns.
-	_ = syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGTSTP)
-	t.comeBack()
 }

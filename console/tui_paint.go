@@ -57,9 +57,9 @@ func (t *tui) source(d division) string {
 	var b strings.Builder
 	b.WriteString("\x1b[0m\x1b[?7l")
 	for i, row := range t.shown.lines(t.out, t.c.count("tab-width"), t.top, t.left, d.source, d.cols) {
-		fmt.Fprintf(&b, "\x1b[%d;1H\x1b[K%s", i+1, row)
+		b.WriteString(goTo(i+1) + "\x1b[K" + row)
 	}
-	fmt.Fprintf(&b, "\x1b[%d;1H\x1b[K%s\x1b[?7h", d.source+1, t.shown.bar(t.out, t.onSource.Load(), d.cols))
+	fmt.Fprintf(&b, "%s\x1b[K%s\x1b[?7h", goTo(d.source+1), t.shown.bar(t.out, t.onSource.Load(), d.cols))
 	fmt.Fprintf(&b, "\x1b[%d;%dr", d.source+2, d.rows)
 	return b.String()
 }
@@ -67,7 +67,8 @@ func (t *tui) source(d division) string {
 // paintSource paints the upper part and leaves the console as it is.
 func (t *tui) paintSource() {
 	if d := divide(t.rows, t.cols); d.fits() {
-		t.write("\x1b[?1047h\x1b7" + t.source(d) + "\x1b8")
+		source := t.source(d)
+		t.write("\x1b[?1047h\x1b7"+source+"\x1b8", source+goTo(d.rows))
 	}
 }
 
@@ -78,25 +79,27 @@ func (t *tui) paintAll() {
 	t.rows, t.cols = t.size()
 	t.c.screen()
 	d := divide(t.rows, t.cols)
-	text, first, rows := settleScreen, 1, t.rows
+	source, first, rows := "", 1, t.rows
 	if d.fits() {
 		t.top = t.shown.bounded(max(t.top, 1), d.source)
-		text += t.source(d)
-		first, rows = d.source+2, d.console
+		source, first, rows = t.source(d), d.source+2, d.console
 	}
-	text += fmt.Sprintf("\x1b[%d;1H", first)
+	text := settleScreen + source + goTo(first)
 	for _, line := range t.c.notices.lastLines(rows - 1) {
 		text += line + "\r\n"
 	}
-	t.write(text + t.question)
+	t.write(text+t.question, source+goTo(t.rows))
 }
+
+// goTo brings the cursor to the beginning of a row, counted from 1.
+func goTo(row int) string { return fmt.Sprintf("\x1b[%d;1H", row) }
 
 // write sends one piece to the terminal, so that nothing comes between: not what
 // the line editor echoes, and no notice.
-func (t *tui) write(text string) {
+func (t *tui) write(text, last string) {
 	t.c.notices.mu.Lock()
 	defer t.c.notices.mu.Unlock()
-	t.screen.write(text)
+	t.screen.write(text, last)
 }
 
 // A transcript is the last lines that hdb printed and read, coloured as they were.

@@ -1,0 +1,58 @@
+package console
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+)
+
+// follow is the goroutine that waits for signals.
+func (t *tui) follow(signals <-chan os.Signal) {
+	for sig := range signals {
+		switch sig {
+		case syscall.SIGWINCH:
+			t.c.beside(t.resized)
+		case syscall.SIGCONT:
+			t.c.beside(t.repaint)
+		case syscall.SIGTSTP:
+			t.stopHere()
+		}
+	}
+}
+
+// stopHere suspends hdb as SIGTSTP would have.
+func (t *tui) stopHere() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	t.screen.suspend()
+	// To this thread: so it is delivered before the call returns.
+	_ = syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGTSTP)
+	t.comeBack()
+}
+
+// A signalAction is what the kernel does at SIGTSTP, as rt_sigaction(2) has it: 32
+// bytes at most, all zero for the default. It is kept here while the default holds.
+type signalAction [4]uint64
+
+// remove makes SIGTSTP stop hdb, and keeps the handler that there was.
+func (a *signalAction) remove() {
+	if *a == (signalAction{}) {
+		a.exchange(signalAction{})
+	}
+}
+
+// install puts the handler back.
+func (a *signalAction) install() {
+	if *a != (signalAction{}) {
+		a.exchange(*a)
+		*a = signalAction{}
+	}
+}
+
+// exchange sets an action and keeps the one before. The call cannot fail: signal and
+// addresses are good.
+func (a *signalAction) exchange(with signalAction) {
+	const setBytes = 8 // of a kernel's sigset_t
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGTSTP), uintptr(unsafe.Pointer(&with)), uintptr(unsafe.Pointer(a)), setBytes, 0, 0)
+}
