@@ -29,7 +29,11 @@ func terminalChild() int {
 		return ExitUsage
 	}
 	s := session.New(session.Config{Version: "test"})
+	defer in.Close() // as cmd/hdb does, for a panic
 	c := New(Config{Session: s, In: in, Out: os.Stdout, Err: os.Stderr, NoInit: true, Version: "test"})
+	if on := os.Getenv("HDB_CONSOLE_TEST_PANIC"); on != "" {
+		go panicIn(c, on)
+	}
 	if os.Getenv("HDB_CONSOLE_TEST_NOTICES") != "" {
 		go chatter(c)
 	}

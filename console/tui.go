@@ -75,12 +75,12 @@ func (s *splitScreen) write(text, last string) {
 // enter begins the alternate screen, leave gives the terminal back. Between them
 // SIGTSTP is handled, so that a Ctrl-Z that is no key because a command runs gives
 // the terminal back first.
-func (s *splitScreen) enter() {
+func (s *splitScreen) enter(before string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.on.Store(true)
 	s.handler.install()
-	_, _ = io.WriteString(s.w, enterScreen)
+	_, _ = io.WriteString(s.w, before+enterScreen)
 }
 
 func (s *splitScreen) leave() {
@@ -135,7 +135,7 @@ func (t *tui) ready() bool { return t.tty != nil }
 
 // visible tells whether the source is on the screen, so that o need not show it too.
 func (t *tui) visible(o *output) bool {
-	return t.screen.on.Load() && t.rows > 0 && divide(t.rows, t.cols).fits() && o == t.out
+	return t.screen.on.Load() && divide(t.size()).fits() && o == t.out
 }
 
 // size asks the terminal.
@@ -144,8 +144,9 @@ func (t *tui) size() (rows, cols int) {
 	return rows, cols
 }
 
-// enable splits the screen; it does nothing when it is split.
-func (t *tui) enable() error {
+// enable splits the screen; it does nothing when it is split. before is written
+// to the screen that is left.
+func (t *tui) enable(before string) error {
 	switch {
 	case !t.ready():
 		return errNoTerminal
@@ -163,7 +164,7 @@ func (t *tui) enable() error {
 		t.screen.handler.remove()
 		go t.follow(t.signals)
 	}
-	t.screen.enter()
+	t.screen.enter(before)
 	t.shown, t.top, t.left = picture{}, 0, 0
 	t.onSource.Store(false)
 	t.look(true)
@@ -187,11 +188,8 @@ func (t *tui) disable() {
 func (t *tui) toggle() {
 	if t.screen.on.Load() {
 		t.disable()
-	} else {
-		_, _ = io.WriteString(t.tty, "\r\x1b[K") // the prompt will be on the other screen
-		if err := t.enable(); err != nil {
-			t.c.fail(fmt.Errorf("tui: %w", err))
-		}
+	} else if err := t.enable("\r\x1b[K"); err != nil { // the prompt will be on the other screen
+		t.c.fail(fmt.Errorf("tui: %w", err))
 	}
 	redrawPrompt()
 }

@@ -30,7 +30,7 @@ func runTUI(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) > 0 {
 		return fmt.Errorf("tui: %q: enable or disable expected", in.Args[0])
 	}
-	if err := c.tui.enable(); err != nil {
+	if err := c.tui.enable(""); err != nil {
 		return fmt.Errorf("tui: %w", err)
 	}
 	return nil

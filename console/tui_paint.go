@@ -76,12 +76,16 @@ func (t *tui) paintSource() {
 // what hdb said last; what programs wrote is not known. A terminal that became too
 // small has no source until it is larger.
 func (t *tui) paintAll() {
+	before := divide(t.rows, t.cols)
 	t.rows, t.cols = t.size()
 	t.c.screen()
 	d := divide(t.rows, t.cols)
 	source, first, rows := "", 1, t.rows
 	if d.fits() {
-		t.top = t.shown.bounded(max(t.top, 1), d.source)
+		if seen := t.shown.first >= t.top && t.shown.last < t.top+before.source; seen || !before.fits() {
+			t.top = t.shown.around(t.top, d.source)
+		}
+		t.top = t.shown.bounded(t.top, d.source)
 		source, first, rows = t.source(d), d.source+2, d.console
 	}
 	text := settleScreen + source + goTo(first)
