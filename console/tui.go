@@ -40,6 +40,7 @@ type tui struct {
 	screen     splitScreen
 	onSource   atomic.Bool // the arrow keys are the source's
 	ctrlX      bool        // of the goroutine that reads keys: Ctrl-X came
+	stale      atomic.Bool // somebody else had the terminal: all is to be painted
 	rows, cols int         // of the terminal when it was painted; 0 not yet
 	shown      picture
 	top, left  int    // the first line and the first column shown
@@ -203,7 +204,8 @@ func (t *tui) beforePrompt() {
 		return
 	}
 	t.look(false)
-	if rows, cols := t.size(); rows != t.rows || cols != t.cols {
+	rows, cols := t.size()
+	if t.stale.Swap(false) || rows != t.rows || cols != t.cols {
 		t.paintAll()
 		return
 	}
@@ -222,6 +224,7 @@ func (t *tui) repaint() {
 	if !t.screen.on.Load() {
 		return
 	}
+	t.stale.Store(false)
 	t.paintAll()
 	if t.question == "" {
 		redrawPrompt()
@@ -243,7 +246,18 @@ func (t *tui) consoleHeight(whole int) int {
 // comeBack is called on another goroutine when hdb was suspended.
 func (t *tui) comeBack() {
 	t.screen.resume()
-	t.c.beside(t.repaint)
+	t.lost()
+}
+
+// lost is called on another goroutine when somebody else had the terminal. What was
+// on it is painted again at the open prompt, or before the next.
+func (t *tui) lost() {
+	t.stale.Store(true)
+	t.c.beside(func() {
+		if t.stale.Load() {
+			t.repaint()
+		}
+	})
 }
 
 // look finds out what the source window has to show. A source that was not found

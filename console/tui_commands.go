@@ -12,7 +12,7 @@ func tuiCommands() []*Command {
 			Long: "It is `tui enable`. The source follows the selected frame and what list and search show, which then print no source of their own. " +
 				"`=>` is the frame's line; b+ is a breakpoint, B+ one that was hit, b- and B- are disabled; the bar below has the file, the function and the position.\n\n" +
 				"Keys: PgUp and PgDn scroll the source, with `focus src` the arrow keys do too; Ctrl-L paints all anew, as `refresh` does; Ctrl-X A splits the screen and joins it, Ctrl-X O changes the focus.\n\n" +
-				"The console then shows what hdb printed last; what programs wrote is not known. A terminal that becomes too small has the source again when it is larger.\n\nExample:\n  tui enable",
+				"Painted anew, the console shows what hdb printed last; what programs wrote is not known. A terminal that becomes too small has the source again when it is larger.\n\nExample:\n  tui enable",
 			Sub: []*Command{
 				{Name: "enable", Short: "split the screen", Repeat: RepeatNone, Run: runTUI},
 				{Name: "disable", Short: "give the whole screen back to the console", Repeat: RepeatNone,

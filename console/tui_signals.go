@@ -14,7 +14,7 @@ func (t *tui) follow(signals <-chan os.Signal) {
 		case syscall.SIGWINCH:
 			t.c.beside(t.resized)
 		case syscall.SIGCONT:
-			t.c.beside(t.repaint)
+			t.lost()
 		case syscall.SIGTSTP:
 			t.stopHere()
 		}

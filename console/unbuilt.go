@@ -17,7 +17,7 @@ var unbuilt = []struct{ words, why string }{
 	{"leak, leaks, heap, summary",
 		"there is no such report: after record start, live lists the blocks that were not given back, and top the functions that made them"},
 	{"event, events", "allocs lists recorded events, bt #N shows the stack of one, list #N its source; goto #N selects one of a capture"},
-	{"layout, winheight, tui reg, tui layout", "there is one layout, the source above the console: tui enable"},
+	{"layout, winheight", "there is one layout, the source above the console: tui enable"},
 	{"core, core-file", "core files are not read yet: attach takes a process, open a capture"},
 }
 
