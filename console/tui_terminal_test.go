@@ -254,7 +254,7 @@ func TestTUIRestores(t *testing.T) {
 	t.Parallel()
 	g := newGlass(t, 24, 80)
 	g.say("echo 'be''fore'")
-	g.see("\nbefore\n")
+	g.see("\nbefore\n$")
 	g.start(testprogs.Build(t, "stepping"))
 	if rows := g.hdb("start"); strings.Contains(strings.Join(rows, "\n"), "before") {
 		t.Errorf("the screen is not split:\n%s", strings.Join(rows, "\n"))
@@ -414,6 +414,7 @@ func TestTUIEnds(t *testing.T) {
 			t.Parallel()
 			g := newGlass(t, 24, 80)
 			g.say("echo 'be''fore'")
+			g.see("\nbefore\n$")
 			g.start(testprogs.Build(t, "stepping"))
 			g.say("shell " + end + " $PPID")
 			g.see("\nbefore\n")
@@ -425,6 +426,7 @@ func TestTUIEnds(t *testing.T) {
 			t.Parallel()
 			g := newGlass(t, 70, 100, "HDB_CONSOLE_TEST_CHILD=1", "HDB_CONSOLE_TEST_PANIC="+on)
 			g.say("echo 'be''fore'")
+			g.see("\nbefore\n$")
 			g.say(os.Args[0])
 			g.see("(hdb)")
 			g.say("tui")
@@ -452,6 +454,10 @@ func panicIn(c *Console, goroutine string) {
 // restored tells that a shell has its whole terminal.
 func restored(g *glass) {
 	g.t.Helper()
+	g.press("Enter")
+	g.until("a shell", func(rows []string) bool {
+		return strings.HasSuffix(strings.TrimRight(strings.Join(rows, "\n"), "\n"), "\n$")
+	})
 	g.say("clear; stty -a")
 	g.see(" icanon", " echo ")
 	g.say("clear; for i in $(seq 99); do echo line $i; done")
