@@ -203,11 +203,19 @@ func TestRemedies(t *testing.T) {
 			}
 			return []byte(c.answer), nil
 		}}
-		d := &Diagnosis{Name: "/usr/lib/libz.so.1", Info: symbols.Info{Debug: symbols.DebugDynsym, BuildID: "abcdef"}}
-		r.find([]*Diagnosis{d})
-		if !slices.Equal(d.Remedies, c.want) {
-			t.Errorf("%s: %q, want %q", c.name, d.Remedies, c.want)
+		check := func(want []string) {
+			d := &Diagnosis{Name: "/usr/lib/libz.so.1", Info: symbols.Info{Debug: symbols.DebugDynsym, BuildID: "abcdef"}}
+			r.find([]*Diagnosis{d})
+			if !slices.Equal(d.Remedies, want) {
+				t.Errorf("%s: %q, want %q", c.name, d.Remedies, want)
+			}
 		}
+		check(c.want)
+		want := slices.DeleteFunc(c.want, func(s string) bool { return strings.HasPrefix(s, "export ") })
+		r.server = "https://our.example"
+		check(append(slices.Clone(want), "set debuginfod on, or hdb doctor --debuginfod (https://our.example)"))
+		r.asked = true
+		check(want)
 	}
 }
 

@@ -167,6 +167,7 @@ func (r *remedies) one(d *Diagnosis, owner string) {
 		add("link it with -Wl,--build-id, so that separate debug files can be found")
 	case d.Debug < symbols.DebugSymtab:
 		add("set debug-file-directory to where its debug file is")
+		r.fetched(d, add)
 	}
 }
 
@@ -184,12 +185,16 @@ func (r *remedies) packaged(d *Diagnosis, owner string, add func(string, ...any)
 	default:
 		add("install the debug symbols of package %s", owner)
 	}
-	switch {
-	case d.BuildID == "" || r.asked && r.server != "":
-	case r.server != "":
-		add("set debuginfod on (%s)", r.server)
-	default:
+	if d.BuildID != "" && r.server == "" {
 		add("export DEBUGINFOD_URLS=%s before hdb begins, and set debuginfod on", r.os.debuginfod())
+	}
+	r.fetched(d, add)
+}
+
+// fetched is the advice to ask the server there is.
+func (r *remedies) fetched(d *Diagnosis, add func(string, ...any)) {
+	if d.BuildID != "" && !r.asked && r.server != "" {
+		add("set debuginfod on, or hdb doctor --debuginfod (%s)", r.server)
 	}
 }
 
