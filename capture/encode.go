@@ -198,7 +198,7 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 	if !c.unfollowed {
 		c.fill(secGone)
 		c.fill(secGoneSize)
-		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.ids)
+		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.ids)
 	}
 	done := c.eventColumns
 	c.eventColumns = spare
@@ -439,7 +439,7 @@ func (c *eventEncoder) give(sh shape, e *Event, h *habit, old int32) {
 	}
 	c.putGone(e, old)
 	if e.Allocates() {
-		c.sum.made(c.sum.flow(c.model.now), e, c.head.last)
+		c.sum.made(c.sum.flow(c.model.now), e, c.head.last, c.head.end)
 	}
 	var s blockSlot
 	var class int32

@@ -211,6 +211,12 @@ func (t *Totals) add(e *Event, last time.Duration) {
 	}
 }
 
+// AllocationFailed tells events that should have made a block or mapping and did
+// not.
+func (e *Event) AllocationFailed() bool {
+	return e.Failed && e.Kind != Free && e.Kind != Unmap && e.Kind != Mark
+}
+
 // An Excerpt is a run of consecutive lines of a source file.
 type Excerpt struct {
 	First int // line number of Lines[0], counted from 1

@@ -31,8 +31,10 @@ type Summary struct {
 	// Peak is the highest number of live bytes after an allocation, and PeakSeq
 	// the first event after which there were so many; both 0 without allocations.
 	Peak, PeakSeq uint64
+	PeakTime      time.Duration // of that event
 	// Mapped and Unmapped are bytes of mappings made and given back.
 	Mapped, Unmapped uint64
+	Failed           uint64 // allocations that returned NULL
 
 	Flows []Flow      // ascending by Stack
 	Sizes []SizeCount // of allocations, by bits.Len64 of their size
@@ -81,8 +83,10 @@ type summer struct {
 	calls    []uint64
 	peak     uint64
 	peakSeq  uint64
+	peakTime uint64 // ticks
 	mapped   uint64
 	unmapped uint64
+	failed   uint64
 }
 
 // begin begins a chunk.
@@ -90,7 +94,7 @@ func (s *summer) begin() {
 	s.flows, s.origins, s.calls = s.flows[:0], s.origins[:0], s.calls[:0]
 	s.originAt.reset()
 	clear(s.sizes[:])
-	s.peak, s.peakSeq, s.mapped, s.unmapped = 0, 0, 0, 0
+	s.peak, s.peakSeq, s.peakTime, s.mapped, s.unmapped, s.failed = 0, 0, 0, 0, 0, 0
 }
 
 // replaced says that the program was replaced after the chunk before.
@@ -110,13 +114,13 @@ func (s *summer) call(e *Event) {
 		s.calls = append(s.calls, 0)
 	}
 	s.calls[e.Func]++
-	if e.Kind >= Map && !e.Failed {
-		switch e.Kind {
-		case Map:
-			s.mapped += e.Size
-		case Unmap:
-			s.unmapped += e.Size
-		}
+	switch {
+	case e.AllocationFailed():
+		s.failed++
+	case e.Kind == Map:
+		s.mapped += e.Size
+	case e.Kind == Unmap:
+		s.unmapped += e.Size
 	}
 }
 
@@ -135,8 +139,9 @@ func (s *summer) ended(f *Flow, e *Event) {
 	}
 }
 
-// made counts the block that event seq made for the flow of its stack.
-func (s *summer) made(f *Flow, e *Event, seq uint64) {
+// made counts the block that event seq made at a time in ticks for the flow of
+// its stack.
+func (s *summer) made(f *Flow, e *Event, seq, now uint64) {
 	f.Allocs++
 	f.Bytes += e.Size
 	size := &s.sizes[bits.Len64(e.Size)]
@@ -146,17 +151,17 @@ func (s *summer) made(f *Flow, e *Event, seq uint64) {
 	s.state.blocks++
 	s.state.last = e.Addr
 	if s.state.live > s.peak {
-		s.peak, s.peakSeq = s.state.live, seq
+		s.peak, s.peakSeq, s.peakTime = s.state.live, seq, now
 	}
 }
 
-// append appends the section of a chunk whose first event is #first and whose
-// stacks are ids by their index.
-func (s *summer) append(b []byte, first uint64, ids []StackID) []byte {
+// append appends the section of a chunk whose first event is #first, at start,
+// and whose stacks are ids by their index.
+func (s *summer) append(b []byte, first, start uint64, ids []StackID) []byte {
 	put := func(v uint64) { b = binary.AppendUvarint(b, v) }
 	put(uint64(flagIf(s.fresh, 1)))
 	s.fresh = false
-	for _, v := range []uint64{s.state.live, s.state.blocks, s.state.last, s.peak, s.peakSeq - min(first, s.peakSeq), s.mapped, s.unmapped} {
+	for _, v := range []uint64{s.state.live, s.state.blocks, s.state.last, s.peak, s.peakSeq - min(first, s.peakSeq), zigzag(s.peakTime - start), s.mapped, s.unmapped, s.failed} {
 		put(v)
 	}
 	sizes := s.sizes[:]
@@ -224,11 +229,13 @@ func parseSummary(b []byte, head eventHead) (*Summary, error) {
 		Start: time.Duration(head.start) * Resolution, End: time.Duration(head.end) * Resolution,
 	}
 	s.Fresh = c.uvarint()&1 != 0
-	for _, v := range []*uint64{&s.Live, &s.Blocks, &s.Latest, &s.Peak, &s.PeakSeq, &s.Mapped, &s.Unmapped} {
+	var peakTime uint64
+	for _, v := range []*uint64{&s.Live, &s.Blocks, &s.Latest, &s.Peak, &s.PeakSeq, &peakTime, &s.Mapped, &s.Unmapped, &s.Failed} {
 		*v = c.uvarint()
 	}
 	if s.Peak != 0 {
 		s.PeakSeq += head.first
+		s.PeakTime = time.Duration(head.start+unzigzag(peakTime)) * Resolution
 	}
 	s.Sizes = make([]SizeCount, c.count(65))
 	for i := range s.Sizes {

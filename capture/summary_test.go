@@ -31,6 +31,9 @@ func summed(events []Event, fresh bool, state *heapState) *Summary {
 			s.Calls = append(s.Calls, 0)
 		}
 		s.Calls[e.Func]++
+		if e.AllocationFailed() {
+			s.Failed++
+		}
 		if !e.Failed && e.Kind == Map {
 			s.Mapped += e.Size
 		}
@@ -58,7 +61,7 @@ func summed(events []Event, fresh bool, state *heapState) *Summary {
 			state.blocks++
 			state.last = e.Addr
 			if state.live > s.Peak {
-				s.Peak, s.PeakSeq = state.live, e.Seq
+				s.Peak, s.PeakSeq, s.PeakTime = state.live, e.Seq, e.Time
 			}
 		}
 	}

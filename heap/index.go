@@ -2,6 +2,7 @@ package heap
 
 import (
 	"math"
+	"math/bits"
 	"sort"
 	"time"
 
@@ -210,6 +211,74 @@ func (t *Totals) event(e *capture.Event) {
 		t.Blocks++
 		t.Latest = e.Addr
 	}
+}
+
+// Counts are what a recording counts without regard to stacks.
+type Counts struct {
+	Sizes            []capture.SizeCount // as in a Summary
+	Calls            []uint64            // by function
+	Failed           uint64              // allocations that returned NULL
+	Mapped, Unmapped uint64              // bytes
+}
+
+// Counts are those up to event #to.
+func (x *Index) Counts(to uint64) Counts {
+	var c Counts
+	for _, r := range x.runs {
+		if r.First > to {
+			break
+		}
+		if r.Last <= to {
+			c.add(r)
+			continue
+		}
+		for e := range x.src.Events(r.First) {
+			if e.Seq > to {
+				break
+			}
+			c.event(&e)
+		}
+	}
+	return c
+}
+
+func (c *Counts) add(r *capture.Summary) {
+	for i, n := range r.Sizes {
+		size := grown(&c.Sizes, i)
+		size.Allocs += n.Allocs
+		size.Bytes += n.Bytes
+	}
+	for i, n := range r.Calls {
+		*grown(&c.Calls, i) += n
+	}
+	c.Failed += r.Failed
+	c.Mapped += r.Mapped
+	c.Unmapped += r.Unmapped
+}
+
+func (c *Counts) event(e *capture.Event) {
+	*grown(&c.Calls, int(e.Func))++
+	switch {
+	case e.AllocationFailed():
+		c.Failed++
+	case e.Kind == capture.Map:
+		c.Mapped += e.Size
+	case e.Kind == capture.Unmap:
+		c.Unmapped += e.Size
+	case e.Allocates():
+		size := grown(&c.Sizes, bits.Len64(e.Size))
+		size.Allocs++
+		size.Bytes += e.Size
+	}
+}
+
+// grown is entry i of a slice that is made long enough.
+func grown[T any](s *[]T, i int) *T {
+	for i >= len(*s) {
+		var zero T
+		*s = append(*s, zero)
+	}
+	return &(*s)[i]
 }
 
 // At is the number of the last event at or before a time, 0 if there is none.

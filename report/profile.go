@@ -1,0 +1,166 @@
+// Package report turns the totals of a recording into what people and other
+// tools read: flame graphs, tables, trees, and the formats of the ecosystem. It
+// draws what it is given and knows neither captures nor symbols.
+package report
+
+import "time"
+
+// A Profile is what a recording adds up to at one moment, by stack. Bytes are
+// those asked for. Its slices are not changed by reports.
+type Profile struct {
+	Title   string // the program with its arguments
+	Program string // path
+	PID     int
+	Host    string
+	Kernel  string
+	Arch    string
+	Created string    // the hdb that recorded
+	Start   time.Time // of the recording
+
+	Moment   Moment // up to which everything is counted
+	Events   uint64 // recorded up to there, of all kinds
+	Failed   uint64 // allocations that returned NULL
+	Lost     uint64 // calls that are missing from the recording
+	Peak     Moment // when most bytes were live
+	Modules  []Module
+	Frames   []Frame
+	Stacks   []Stack // stacks without any number are left out
+	Sizes    []SizeClass
+	Calls    []Calls  // allocator functions, most calls first
+	Timeline []Moment // ascending by time, at most a few thousand
+	Marks    []Mark
+	RSS      []Sample // ascending by time; may be empty
+}
+
+// A Moment is a point of a recording and the heap there.
+type Moment struct {
+	Seq          uint64        // of the last event
+	Time         time.Duration // since the start
+	Live, Blocks uint64        // bytes, number
+}
+
+// A Mark is a moment that the user named.
+type Mark struct {
+	Seq  uint64
+	Time time.Duration
+	Name string
+}
+
+// A Sample is the resident memory of the process, in bytes, at a moment.
+type Sample struct {
+	Time time.Duration
+	RSS  uint64
+}
+
+// A Module is a file with code of the program.
+type Module struct {
+	Path    string
+	BuildID string // hex, "" without one
+	Low     uint64 // where it was mapped: [Low, High)
+	High    uint64
+	Bias    uint64 // run address of file address 0
+}
+
+// A Frame is a function at a code address; frames are shared between stacks.
+type Frame struct {
+	Function string // demangled; the address if nothing is known
+	Linkage  string // the linker's name; "" if the same
+	File     string // "" unknown
+	Line     int    // 0 unknown
+	Address  uint64 // run address, of the call if the frame called
+	Module   int    // index into Modules, -1 if in none
+	Inlined  bool   // into the next frame of the stack
+	Known    bool   // named by debug info; otherwise by a symbol table or not at all
+	Guess    bool   // the unwinder guessed the frame
+	Library  bool   // not the user's code: allocators, wrappers, the language's library
+}
+
+// A Stack is where allocations were made, and what became of them.
+type Stack struct {
+	Frames    []int  // indexes into Profile.Frames, innermost first
+	Truncated string // why outer frames are missing, "" if none are
+	Thread    string // of the allocations, "" if several threads share the row
+	Numbers
+}
+
+// Numbers are what is counted of a stack, or of all stacks of a function.
+type Numbers struct {
+	Allocs     uint64 // blocks allocated
+	Bytes      uint64 // in them
+	Live       uint64 // bytes not given back by the moment
+	LiveBlocks uint64
+	Peak       uint64 // bytes live when most were
+	PeakBlocks uint64
+	Temporary  uint64 // blocks given back before another one was allocated
+}
+
+// Add adds what o counts.
+func (n *Numbers) Add(o Numbers) {
+	n.Allocs += o.Allocs
+	n.Bytes += o.Bytes
+	n.Live += o.Live
+	n.LiveBlocks += o.LiveBlocks
+	n.Peak += o.Peak
+	n.PeakBlocks += o.PeakBlocks
+	n.Temporary += o.Temporary
+}
+
+// Total is the sum of all stacks.
+func (p *Profile) Total() Numbers {
+	var n Numbers
+	for i := range p.Stacks {
+		n.Add(p.Stacks[i].Numbers)
+	}
+	return n
+}
+
+// A SizeClass counts allocations of at least Low and at most High bytes.
+type SizeClass struct {
+	Low, High     uint64
+	Allocs, Bytes uint64
+}
+
+// Calls counts the calls of an allocator function.
+type Calls struct {
+	Function string
+	Count    uint64
+}
+
+// A Measure is one of the numbers, by which reports order and draw.
+type Measure uint8
+
+// The measures.
+const (
+	Live Measure = iota
+	Peak
+	Bytes
+	Allocs
+	Temporary
+	LiveBlocks
+	numMeasures
+)
+
+// Measures are the words for them, in their order.
+var Measures = [numMeasures]string{"live", "peak", "bytes", "count", "temporary", "blocks"}
+
+func (m Measure) String() string { return Measures[m] }
+
+// IsBytes tells measures that count bytes from those that count blocks.
+func (m Measure) IsBytes() bool { return m == Live || m == Peak || m == Bytes }
+
+// Of is the number that the measure names.
+func (m Measure) Of(n Numbers) uint64 {
+	switch m {
+	case Peak:
+		return n.Peak
+	case Bytes:
+		return n.Bytes
+	case Allocs:
+		return n.Allocs
+	case Temporary:
+		return n.Temporary
+	case LiveBlocks:
+		return n.LiveBlocks
+	}
+	return n.Live
+}

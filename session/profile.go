@@ -1,0 +1,163 @@
+package session
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/internal/addr"
+	"hdb/report"
+)
+
+// profileMoments is how many moments of a timeline are kept at most: more than a
+// screen has columns.
+const profileMoments = 2000
+
+// Profile is what is recorded up to the moment, for reports.
+func (s *Session) Profile() (*report.Profile, error) {
+	src, err := s.someSource()
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
+	return s.profileTo(src, x, s.moment()), nil
+}
+
+func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64) *report.Profile {
+	info := src.Info()
+	p := &report.Profile{
+		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " "),
+		Program: info.Program, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch,
+		Created: info.Created, Start: info.Start, Lost: info.Totals.Lost,
+		Timeline: timeline(x.Runs(), to),
+	}
+	for _, m := range src.Modules() {
+		p.Modules = append(p.Modules, report.Module{Path: m.Path, BuildID: m.BuildID, Low: uint64(m.Low), High: uint64(m.High), Bias: uint64(m.Bias)})
+	}
+	counts := x.Counts(to)
+	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
+	now := x.Totals(to)
+	p.Moment, p.Events = momentOf(now), now.Events
+	peakSeq, _ := x.PeakBefore(to)
+	peak := x.Totals(peakSeq)
+	p.Peak = momentOf(peak)
+	frames := profileFrames{s: s, src: src, p: p, index: map[report.Frame]int{}}
+	for id := range now.Flows {
+		f := &now.Flows[id]
+		if f.Allocs == 0 {
+			continue
+		}
+		st := frames.stack(capture.StackID(id), x.Named(capture.StackID(id)))
+		st.Allocs, st.Bytes, st.Temporary = f.Allocs, f.Bytes, f.Temporary
+		st.Live, st.LiveBlocks = heap.LiveOf(f)
+		st.Peak, st.PeakBlocks = heap.LiveOf(&peak.Flows[id])
+		p.Stacks = append(p.Stacks, st)
+	}
+	return p
+}
+
+func momentOf(t *heap.Totals) report.Moment {
+	return report.Moment{Seq: t.Seq, Time: t.Time, Live: t.Live, Blocks: t.Blocks}
+}
+
+// profileFrames collects frames, which stacks share.
+type profileFrames struct {
+	s     *Session
+	src   capture.Source
+	p     *report.Profile
+	index map[report.Frame]int
+}
+
+// stack is a recorded stack with its frames, as it was at the event.
+func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
+	st := c.s.sourceStack(c.src, id, seq)
+	out := report.Stack{Truncated: st.Truncated}
+	user := c.s.UserFrame(st.Frames)
+	for i, f := range st.Frames {
+		out.Frames = append(out.Frames, c.frame(f, i < user))
+	}
+	if id == 0 {
+		out.Truncated = cmp.Or(out.Truncated, "no stack was recorded")
+	}
+	return out
+}
+
+// frame is the index of a frame.
+func (c *profileFrames) frame(f Frame, library bool) int {
+	r := report.Frame{
+		Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Address: uint64(f.Code.Lookup()), Module: -1,
+		Inlined: f.Inlined, Known: f.Line != 0, Guess: f.How.Guess(), Library: library,
+	}
+	if r.Function == "" {
+		r.Function = f.Code.Addr().String()
+	}
+	a := addr.Run(r.Address)
+	r.Module = slices.IndexFunc(c.p.Modules, func(m report.Module) bool {
+		return m.Path == f.Path && uint64(a) >= m.Low && uint64(a) < m.High
+	})
+	i, ok := c.index[r]
+	if !ok {
+		i = len(c.p.Frames)
+		c.index[r] = i
+		c.p.Frames = append(c.p.Frames, r)
+	}
+	return i
+}
+
+// sizeClasses are the powers of two into which allocations fall.
+func sizeClasses(sizes []capture.SizeCount) []report.SizeClass {
+	var classes []report.SizeClass
+	for n, c := range sizes {
+		k := report.SizeClass{Allocs: c.Allocs, Bytes: c.Bytes} // of n significant bits
+		if n > 0 {
+			k.Low = 1 << (n - 1)
+			k.High = k.Low<<1 - 1
+		}
+		classes = append(classes, k)
+	}
+	return classes
+}
+
+// callCounts are the calls of each allocator function, most first.
+func callCounts(names []string, counts []uint64) []report.Calls {
+	var out []report.Calls
+	for fn, n := range counts {
+		if n > 0 && fn < len(names) {
+			out = append(out, report.Calls{Function: names[fn], Count: n})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b report.Calls) int { return cmp.Compare(b.Count, a.Count) })
+	return out
+}
+
+// timeline is the heap over time: the end and the peak of each run, thinned out
+// where there are more than a report can show. The highest peak is among them.
+func timeline(runs []*capture.Summary, to uint64) []report.Moment {
+	var all []report.Moment
+	for _, r := range runs {
+		if r.First > to {
+			break
+		}
+		if r.Peak > 0 && r.PeakSeq != r.Last && r.PeakSeq <= to {
+			all = append(all, report.Moment{Seq: r.PeakSeq, Time: r.PeakTime, Live: r.Peak})
+		}
+		if r.Last <= to {
+			all = append(all, report.Moment{Seq: r.Last, Time: r.End, Live: r.Live, Blocks: r.Blocks})
+		}
+	}
+	step := (len(all) + profileMoments - 1) / profileMoments
+	if step <= 1 {
+		return all
+	}
+	var out []report.Moment
+	for part := range slices.Chunk(all, step) {
+		out = append(out, slices.MaxFunc(part, func(a, b report.Moment) int { return cmp.Compare(a.Live, b.Live) }))
+	}
+	return out
+}
