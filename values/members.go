@@ -86,6 +86,10 @@ func (w *World) deref(v Value) (Value, error) {
 		return v.part(t.row(), 0), nil
 	case Function:
 		return v, nil
+	case Struct: // * of a smart pointer, as gdb's xmethods have it
+		if p, ok := w.smart(v); ok && p.Type.strip().Kind == Pointer {
+			return w.deref(p)
+		}
 	case Base:
 		if v.Type.isInteger() { // gdb takes an integer for a pointer to long
 			a, err := w.uint(v)

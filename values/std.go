@@ -42,11 +42,18 @@ func (t *Type) templatePack() []*Type {
 	return out
 }
 
-// container is the name of a class of libstdc++ that is shown as what it holds, without
-// std:: and template arguments; "" for others.
+// container is the name of a class of libstdc++ or libc++ that is shown as what it
+// holds, without std:: and template arguments; "" for others.
 func container(t *Type) string {
 	if t.isRust() || t.Kind != Struct {
 		return ""
+	}
+	if cxx := libcxxPrefix.FindString(t.Name); cxx != "" {
+		name := cutTemplate(t.Name[len(cxx):])
+		if libcxxWriter(name) == nil {
+			return ""
+		}
+		return name
 	}
 	name, ok := strings.CutPrefix(cutTemplate(t.Name), "std::")
 	if !ok {
@@ -99,8 +106,12 @@ func (p *formatter) library(v Value, t *Type) bool {
 	if name == "" {
 		return false
 	}
+	write := containerWriter(name)
+	if libcxxPrefix.MatchString(t.Name) {
+		write = libcxxWriter(name)
+	}
 	before := p.b.Len()
-	if containerWriter(name)(p, v, t) {
+	if write(p, v, t) {
 		return true
 	}
 	s := p.b.String()[:before] // what was written before it turned out to be another
@@ -212,12 +223,16 @@ func (p *formatter) stdVector(v Value, t *Type) bool {
 	if start.Type.strip().Kind == Struct {
 		return p.stdBits(impl)
 	}
-	elem := start.Type.strip().Elem()
-	size := uint64(elem.Size())
 	first, err := p.w.uint(start)
 	last, ok1 := p.w.findUint(impl, "_M_finish")
 	end, ok2 := p.w.findUint(impl, "_M_end_of_storage")
-	if err != nil || !ok1 || !ok2 || size == 0 || last < first || end < last || (last-first)%size != 0 {
+	return err == nil && ok1 && ok2 && p.vector(start.Type.strip().Elem(), first, last, end)
+}
+
+// vector writes the elements from first up to last, where end is that of the storage.
+func (p *formatter) vector(elem *Type, first, last, end uint64) bool {
+	size := uint64(elem.Size())
+	if size == 0 || last < first || end < last || (last-first)%size != 0 {
 		return false
 	}
 	n := int64((last - first) / size)
@@ -243,10 +258,15 @@ func (p *formatter) stdBits(impl Value) bool {
 	if !ok || !ok1 || !ok2 || !ok3 || last < first || end < last || off > 64 {
 		return false
 	}
-	n := int64(8*(last-first) + off)
-	p.write(fmt.Sprintf("std::vector<bool> of length %d, capacity %d", n, 8*(end-first)))
+	p.bits(first, int64(8*(last-first)+off), 8*(end-first))
+	return true
+}
+
+// bits writes the n elements of a vector<bool>.
+func (p *formatter) bits(first uint64, n int64, capacity uint64) {
+	p.write(fmt.Sprintf("std::vector<bool> of length %d, capacity %d", n, capacity))
 	if n == 0 {
-		return true
+		return
 	}
 	p.write(" = {")
 	for i := range n {
@@ -265,7 +285,6 @@ func (p *formatter) stdBits(impl Value) bool {
 		p.write(fmt.Sprint(b>>(i%8)&1 == 1))
 	}
 	p.write("}")
-	return true
 }
 
 // keyed is the label and value of an element of a map, or of a set.
@@ -306,7 +325,7 @@ func (p *formatter) stdTree(v Value, t *Type) bool {
 	p.children(int64(count), func(i int64) (string, Value, bool) {
 		if i > 0 {
 			var ok bool
-			if next, ok = p.successor(next); !ok {
+			if next, ok = p.successor(next, nodeLinks{parent: 8, left: 16, right: 24}); !ok {
 				return "", Value{}, false
 			}
 		}
@@ -319,16 +338,18 @@ func (p *formatter) stdTree(v Value, t *Type) bool {
 // higher.
 const maxTreeHeight = 128
 
+// nodeLinks are where a tree's node has its links, in bytes.
+type nodeLinks struct{ parent, left, right addr.Run }
+
 // successor is the next node of a red-black tree in order.
-func (p *formatter) successor(node uint64) (uint64, bool) {
+func (p *formatter) successor(node uint64, at nodeLinks) (uint64, bool) {
 	link := func(n uint64, off addr.Run) (uint64, bool) {
 		v, err := p.w.readUint(addr.Run(n)+off, 8)
 		return v, err == nil && v != 0
 	}
-	const parent, left, right = 8, 16, 24
-	if r, ok := link(node, right); ok {
+	if r, ok := link(node, at.right); ok {
 		for range maxTreeHeight {
-			l, ok := link(r, left)
+			l, ok := link(r, at.left)
 			if !ok {
 				return r, true
 			}
@@ -337,11 +358,11 @@ func (p *formatter) successor(node uint64) (uint64, bool) {
 		return 0, false
 	}
 	for range maxTreeHeight {
-		up, ok := link(node, parent)
+		up, ok := link(node, at.parent)
 		if !ok {
 			return 0, false
 		}
-		if r, _ := link(up, right); r != node {
+		if r, _ := link(up, at.right); r != node {
 			return up, true
 		}
 		node = up
@@ -394,20 +415,29 @@ func (p *formatter) stdList(v Value, t *Type) bool {
 		return false
 	}
 	name := cutTemplate(t.Name)
-	if count == 0 || next == uint64(at) {
+	if next == uint64(at) {
+		count = 0
+	}
+	p.linked(name, val, uint64(at), next, int64(count), 0, 16)
+	return true
+}
+
+// linked writes a list of so many nodes, of which the last has a link to the head
+// again. A node has its link to the next, and its value, at the offsets.
+func (p *formatter) linked(name string, val *Type, head, next uint64, count int64, link, at addr.Run) {
+	if count == 0 {
 		p.write("empty " + name)
-		return true
+		return
 	}
 	p.write(name)
-	p.children(int64(count), func(i int64) (string, Value, bool) {
+	p.children(count, func(i int64) (string, Value, bool) {
 		node := next
 		var err error
-		if next, err = p.w.readUint(addr.Run(node), 8); err != nil || node == uint64(at) {
+		if next, err = p.w.readUint(addr.Run(node)+link, 8); err != nil || node == head {
 			return "", Value{}, false
 		}
-		return fmt.Sprintf("[%d] = ", i), memoryValue(val, addr.Run(node)+16), true
+		return fmt.Sprintf("[%d] = ", i), memoryValue(val, addr.Run(node)+at), true
 	})
-	return true
 }
 
 // stdDeque writes a deque: blocks of 512 bytes, or of one element, in a table.

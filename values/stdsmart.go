@@ -38,6 +38,9 @@ func (w *World) head(v Value, i int, depth int) (Value, bool) {
 
 // owned is the pointer of a unique_ptr.
 func (w *World) owned(v Value) (Value, bool) {
+	if ptr, ok := w.packed(v, "__ptr_"); ok { // libc++
+		return ptr, true
+	}
 	impl, ok := w.find(v, "_M_t")
 	if !ok {
 		return Value{}, false
@@ -88,6 +91,12 @@ func (p *formatter) stdShared(v Value, t *Type) bool {
 			}
 		}
 	}
+	p.shared(t, counts, ptr)
+	return true
+}
+
+// shared writes a shared or weak pointer with its counts.
+func (p *formatter) shared(t *Type, counts string, ptr Value) {
 	elem := t.templateType("_Tp")
 	if elem == nil {
 		elem = ptr.Type.strip().Elem()
@@ -95,7 +104,6 @@ func (p *formatter) stdShared(v Value, t *Type) bool {
 	p.write(fmt.Sprintf("std::%s<%s> %s = {get() = ", container(t), elem, counts))
 	p.value(ptr)
 	p.write("}")
-	return true
 }
 
 func (p *formatter) stdOptional(v Value, t *Type) bool {
@@ -108,19 +116,23 @@ func (p *formatter) stdOptional(v Value, t *Type) bool {
 	if !ok || elem == nil {
 		return false
 	}
-	name := "std::optional<" + elem.String() + ">"
-	if engaged == 0 {
-		p.write(name + " [no contained value]")
-		return true
-	}
 	val, ok := p.w.find(payload, "_M_payload", "_M_value")
-	if !ok {
+	if engaged != 0 && !ok {
 		return false
+	}
+	p.optional(elem, engaged != 0, val)
+	return true
+}
+
+func (p *formatter) optional(elem *Type, engaged bool, val Value) {
+	name := "std::optional<" + elem.String() + ">"
+	if !engaged {
+		p.write(name + " [no contained value]")
+		return
 	}
 	p.write(name + " = {[contained value] = ")
 	p.value(val)
 	p.write("}")
-	return true
 }
 
 func (p *formatter) stdVariant(v Value, t *Type) bool {
@@ -155,22 +167,26 @@ func (p *formatter) stdVariant(v Value, t *Type) bool {
 }
 
 func (p *formatter) stdTuple(v Value, t *Type) bool {
+	p.tuple(func(i int) (Value, bool) { return p.w.head(v, i, 0) })
+	return true
+}
+
+func (p *formatter) tuple(at func(i int) (Value, bool)) {
 	n := 0
 	for ; n < maxDepth; n++ {
-		if _, ok := p.w.head(v, n, 0); !ok {
+		if _, ok := at(n); !ok {
 			break
 		}
 	}
 	if n == 0 {
 		p.write("empty std::tuple")
-		return true
+		return
 	}
 	p.write("std::tuple containing")
 	p.children(int64(n), func(i int64) (string, Value, bool) {
-		m, ok := p.w.head(v, int(i), 0)
+		m, ok := at(int(i))
 		return fmt.Sprintf("[%d] = ", i+1), m, ok
 	})
-	return true
 }
 
 func (p *formatter) stdPair(v Value, t *Type) bool {
@@ -193,9 +209,16 @@ func (w *World) smart(v Value) (Value, bool) {
 	case "unique_ptr":
 		return w.owned(v)
 	case "shared_ptr":
+		if ptr, ok := w.find(v, "__ptr_"); ok {
+			return ptr, true
+		}
 		return w.find(v, "_M_ptr")
 	case "optional":
-		if val, ok := w.find(v, "_M_payload", "_M_payload", "_M_value"); ok {
+		val, ok := w.find(v, "_M_payload", "_M_payload", "_M_value")
+		if !ok {
+			val, ok = w.find(v, "__val_")
+		}
+		if ok {
 			if a, ok := val.Addr(); ok {
 				return number(val.Type.pointerTo(), uint64(a)), true
 			}
@@ -212,14 +235,26 @@ func (w *World) element(v Value, i int64) (Value, bool) {
 	ok := false
 	switch container(t) {
 	case "vector":
-		ptr, ok = w.find(v, "_M_impl", "_M_start")
+		if ptr, ok = w.find(v, "_M_impl", "_M_start"); !ok {
+			ptr, ok = w.find(v, "__begin_")
+		}
 	case "basic_string":
-		ptr, ok = w.find(v, "_M_dataplus", "_M_p")
+		if ptr, ok = w.find(v, "_M_dataplus", "_M_p"); !ok {
+			var n uint64
+			ptr, n, ok = w.cxxText(v)
+			if t := ptr.Type; ok && t.strip().Kind == Array {
+				if i < 0 || uint64(i) > n {
+					return Value{}, false
+				}
+				elem := t.strip().row()
+				return ptr.part(elem, i*elem.Size()), true
+			}
+		}
 	case "basic_string_view":
-		ptr, ok = w.find(v, "_M_str")
+		ptr, ok = w.packed(v, "_M_str", "__data_", "__data")
 	default:
-		if strings.HasPrefix(t.Name, "std::array<") {
-			elems, ok := w.find(v, "_M_elems")
+		if strings.HasPrefix(libcxxPrefix.ReplaceAllString(t.Name, "std::"), "std::array<") {
+			elems, ok := w.packed(v, "_M_elems", "__elems_")
 			if !ok {
 				return Value{}, false
 			}
@@ -240,6 +275,10 @@ func (w *World) element(v Value, i int64) (Value, bool) {
 func shortenStd(name string) string {
 	if !strings.Contains(name, "std::") {
 		return name
+	}
+	if strings.Contains(name, "std::__") {
+		name = libcxxAny.ReplaceAllString(name, "std::")
+		name = strings.ReplaceAll(name, "std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")
 	}
 	name = strings.ReplaceAll(name, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")
 	name = strings.ReplaceAll(name, "std::basic_string_view<char, std::char_traits<char> >", "std::string_view")
