@@ -119,7 +119,7 @@ func (s *summer) call(e *Event) {
 		s.failed++
 	case e.Kind == Map:
 		s.mapped += e.Size
-	case e.Kind == Unmap:
+	case e.Kind == Unmap && !e.Failed:
 		s.unmapped += e.Size
 	}
 }

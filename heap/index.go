@@ -263,7 +263,7 @@ func (c *Counts) event(e *capture.Event) {
 		c.Failed++
 	case e.Kind == capture.Map:
 		c.Mapped += e.Size
-	case e.Kind == capture.Unmap:
+	case e.Kind == capture.Unmap && !e.Failed:
 		c.Unmapped += e.Size
 	case e.Allocates():
 		size := grown(&c.Sizes, bits.Len64(e.Size))
