@@ -1,0 +1,45 @@
+package report
+
+import (
+	"io"
+	"slices"
+)
+
+// A Format is a form of other tools in which a profile can be written.
+type Format struct {
+	Name      string // the word after export
+	Extension string // of its files, with the dot
+	Short     string // what it is, and what reads it
+	Text      bool   // fit for a terminal or a pipe
+	Write     func(w io.Writer, p *Profile, o Options) error
+}
+
+// Options are what the user may choose of a file.
+type Options struct {
+	// Measure is drawn where a format has one number for each stack, and shown
+	// first where it has several.
+	Measure Measure
+}
+
+// Formats are all there are, in the order in which help lists them.
+func Formats() []Format {
+	return []Format{
+		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack: flamegraph.pl, inferno, speedscope", Text: true, Write: WriteCollapsed},
+	}
+}
+
+// FindFormat is the format of that name.
+func FindFormat(name string) (Format, bool) {
+	all := Formats()
+	i := slices.IndexFunc(all, func(f Format) bool { return f.Name == name })
+	if i < 0 {
+		return Format{}, false
+	}
+	return all[i], true
+}
+
+// FindMeasure is the measure of that name.
+func FindMeasure(name string) (Measure, bool) {
+	i := slices.Index(Measures[:], name)
+	return Measure(max(i, 0)), i >= 0
+}
