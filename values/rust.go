@@ -245,5 +245,5 @@ func (p *formatter) rustLibrary(v Value, t *Type) bool {
 	case strings.HasPrefix(name, "alloc::rc::Rc<") || strings.HasPrefix(name, "alloc::sync::Arc<"):
 		return p.rustCounted(v, t)
 	}
-	return false
+	return p.rustCollection(v, t)
 }
