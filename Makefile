@@ -34,6 +34,7 @@ test-full: check
 check:
 	scripts/need test
 	scripts/real
+	scripts/npm
 	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt: $$out"; exit 1; }
 	go vet ./...
 	GOOS=darwin go vet $(PORTABLE)
