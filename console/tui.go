@@ -189,7 +189,8 @@ func (t *tui) disable() {
 func (t *tui) toggle() {
 	if t.screen.on.Load() {
 		t.disable()
-	} else if err := t.enable("\r\x1b[K"); err != nil { // the prompt will be on the other screen
+	} else if err := t.enable(noPrompt); err != nil { // it will be on the other screen
+		_, _ = io.WriteString(t.tty, noPrompt)
 		t.c.fail(fmt.Errorf("tui: %w", err))
 	}
 	redrawPrompt()

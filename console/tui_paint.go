@@ -15,6 +15,8 @@ const (
 	// The same modes on the alternate screen, wherever a program left the terminal.
 	// Mode 1047 changes nothing on a screen that is the alternate one.
 	settleScreen = "\x1b[?1047h\x1b[0m\x1b(B\x1b[?6l\x1b[?7h\x1b[?25h\x1b[r\x1b[H\x1b[2J"
+	// The line editor's line is taken away.
+	noPrompt = "\r\x1b[K"
 )
 
 // A division is how many rows the parts of a split screen have.

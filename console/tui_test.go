@@ -256,6 +256,17 @@ func TestTUITinyTerminal(t *testing.T) {
 			text := strings.Join(rows, "")
 			return strings.Contains(text, "error: tui: the terminal is too small for a split screen: ") && strings.HasSuffix(text, " are needed(hdb)")
 		})
+		g.say("shell clear")
+		g.until("an empty screen", func(rows []string) bool { return rows[0] == "(hdb)" })
+		g.write("ec")
+		g.press("C-x", "a")
+		g.until("the line again", func(rows []string) bool { return strings.HasSuffix(strings.Join(rows, ""), "(hdb) ec") })
+		g.write("ho on")
+		g.press("Enter")
+		g.until("the line that goes on", func(rows []string) bool {
+			text := strings.Join(rows, "")
+			return strings.HasPrefix(text, "error: tui: the terminal is too small") && strings.HasSuffix(text, "(hdb) echo onon(hdb)")
+		})
 	}
 }
 
@@ -301,8 +312,8 @@ func TestTUIOnACapture(t *testing.T) {
 func TestTUIHighlights(t *testing.T) {
 	t.Parallel()
 	g := newGlass(t, 30, 90)
-	g.start(testprogs.Build(t, "stepping"))
-	g.hdb("start")
+	g.say(testprogs.HDB(t) + " -nx -q -ex tui -ex start " + testprogs.Build(t, "stepping"))
+	g.see("=>  28 ", "#0  main", "\n(hdb)")
 	painted := g.tell("capture-pane", "-p", "-e")
 	for _, want := range []string{"\x1b[34mreturn\x1b", "\x1b[7m=>  28  "} {
 		if !strings.Contains(painted, want) {
