@@ -39,8 +39,7 @@ type debugInfo struct {
 	bodiesOnce sync.Once
 	all        []*dwarf.Unit
 
-	codeOnce sync.Once
-	code     *dwarf.RangeMap // address -> index in units
+	code codeIndex
 
 	namesOnce sync.Once
 	names     *scope.Index
@@ -162,43 +161,6 @@ func (d *debugInfo) isCode(a uint64) bool {
 		}
 	}
 	return false
-}
-
-// unitAt is the index of the unit with code at a, -1 without.
-func (d *debugInfo) unitAt(a uint64) int {
-	d.codeOnce.Do(func() {
-		d.code = dwarf.NewRangeMap(nil) // what stays when the file is cut meanwhile
-		d.indexCode()
-	})
-	return int(d.code.At(a))
-}
-
-func (d *debugInfo) indexCode() {
-	var spans []dwarf.Span
-	var ranges []dwarf.Range
-	var aranges map[uint64][]dwarf.Range
-	// Each list belongs to one unit; those of a hostile file are shared by many.
-	limit := (len(d.data.Ranges)+len(d.data.RngLists))/2 + len(d.units)
-	for i, u := range d.units[:d.own] {
-		root, err := u.Load()
-		if err != nil || root.Tag != dwarf.TagCompileUnit && root.Tag != dwarf.TagSkeletonUnit {
-			continue
-		}
-		ranges = u.Root().Ranges(ranges[:0], limit-len(spans))
-		// DWARF 2 cannot give a unit several ranges: the root's are not all.
-		if len(ranges) == 0 || u.Version == 2 {
-			if aranges == nil {
-				aranges = d.data.ReadAranges()
-			}
-			ranges = append(ranges, aranges[u.Off]...)
-		}
-		for _, r := range ranges {
-			if d.isCode(r.Low) {
-				spans = append(spans, dwarf.Span{Range: r, ID: int32(i)})
-			}
-		}
-	}
-	d.code = dwarf.NewRangeMap(spans)
 }
 
 // tree is the functions of unit i.

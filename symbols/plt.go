@@ -19,6 +19,9 @@ type pltStubs struct {
 
 // stubAt is the stub that contains a, named malloc@plt as objdump does.
 func (o *Object) stubAt(a addr.File) (Sym, bool) {
+	if !inPLT(o.elf, a) {
+		return Sym{}, false
+	}
 	p := &o.stubs
 	p.once.Do(func() { p.stubs = findStubs(o.elf) })
 	i := sort.Search(len(p.stubs), func(i int) bool { return p.stubs[i].Addr > a }) - 1
@@ -26,6 +29,18 @@ func (o *Object) stubAt(a addr.File) (Sym, bool) {
 		return Sym{}, false
 	}
 	return p.stubs[i], true
+}
+
+func isPLT(s *elf.Section) bool { return s.Name == ".plt" || strings.HasPrefix(s.Name, ".plt.") }
+
+// inPLT reports whether a lies where stubs are: all others are spared finding them.
+func inPLT(f *elf.File, a addr.File) bool {
+	for i := range f.Sections {
+		if s := &f.Sections[i]; a >= s.Addr && uint64(a-s.Addr) < s.Size && isPLT(s) {
+			return true
+		}
+	}
+	return false
 }
 
 // findStubs decodes the sections .plt, .plt.sec and .plt.got: the slot of the
@@ -39,7 +54,7 @@ func findStubs(f *elf.File) []Sym {
 	var stubs []Sym
 	for i := range f.Sections {
 		s := &f.Sections[i]
-		if s.Name != ".plt" && !strings.HasPrefix(s.Name, ".plt.") {
+		if !isPLT(s) {
 			continue
 		}
 		code, err := f.Contents(i)

@@ -337,9 +337,11 @@ func (d *debugInfo) skeletons() map[uint64]*dwarf.Unit {
 	return d.skels
 }
 
-// incomplete reports whether an answer missed a .dwo file: it may be another when
-// the file is there.
-func (d *debugInfo) incomplete() bool { return d != nil && d.split.lost.Load() > 0 }
+// incomplete reports whether an answer missed a .dwo file, or what was cut from the file:
+// it may be another when that is there.
+func (d *debugInfo) incomplete() bool {
+	return d != nil && (d.split.lost.Load() > 0 || d.code.cut.Load())
+}
 
 // missingSplit counts the units whose .dwo file is missing; first is its name in the
 // first of them.

@@ -31,7 +31,7 @@ const (
 
 // answer writes the answers in the order of the questions.
 func (s *symbolizer) answer(w *bufio.Writer, batch []question) error {
-	if s.whole {
+	if s.whole && len(batch) > phase {
 		s.findUnits(batch)
 	}
 	order := make([]int32, len(batch))

@@ -122,6 +122,10 @@ func readAbbrevs(data []byte, off uint64, f format, only uint64) (t *Abbrevs, si
 		if code == 0 || b.Bad() {
 			break
 		}
+		if only != 0 && code != only {
+			passAbbrev(&b)
+			continue
+		}
 		ab := Abbrev{Tag: Tag(b.Uleb()), Children: b.U8() != 0}
 		for {
 			spec := AttrSpec{At: At(b.Uleb()), Form: Form(b.Uleb())}
@@ -134,10 +138,6 @@ func readAbbrevs(data []byte, off uint64, f format, only uint64) (t *Abbrevs, si
 			ab.Attrs = attrs.add(ab.Attrs, spec)
 		}
 		ab.Attrs = attrs.cut(ab.Attrs)
-		if only != 0 && code != only {
-			attrs.free = attrs.free[:0]
-			continue
-		}
 		ab.compile(f, &skips)
 		t.note(&ab)
 		if code == uint64(len(t.dense))+1 {
@@ -159,6 +159,28 @@ func readAbbrevs(data []byte, off uint64, f format, only uint64) (t *Abbrevs, si
 		return nil, b.Off() - min(off, b.Off()), fmt.Errorf("abbreviations at %#x run past the end of .debug_abbrev (%d bytes)", off, len(data))
 	}
 	return t, b.Off() - off, nil
+}
+
+// passAbbrev moves b past a declaration, of which the code was read.
+func passAbbrev(b *Buf) {
+	b.Uleb()
+	b.U8()
+	for !b.bad {
+		if rest := b.data[b.off:]; len(rest) >= 2 && rest[0]|rest[1] < 0x80 && rest[1] != byte(FormImplicitConst) {
+			b.off += 2
+			if rest[0]|rest[1] == 0 {
+				return
+			}
+			continue
+		}
+		at, form := b.Uleb(), Form(b.Uleb())
+		if form == FormImplicitConst {
+			b.Sleb()
+		}
+		if at == 0 && form == 0 {
+			return
+		}
+	}
 }
 
 func (a *Abbrevs) note(ab *Abbrev) {

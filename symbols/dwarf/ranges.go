@@ -1,5 +1,7 @@
 package dwarf
 
+import "encoding/binary"
+
 // Range is the addresses [Low, High).
 type Range struct{ Low, High uint64 }
 
@@ -197,31 +199,63 @@ func appendRange(dst []Range, from, to uint64) []Range {
 // header (section 6.1.2). Malformed sets end the list.
 func (d *Data) ReadAranges() map[uint64][]Range {
 	sets := map[uint64][]Range{}
+	d.eachArange(func(unit uint64, pairs []byte) {
+		for ; len(pairs) >= 16; pairs = pairs[16:] {
+			from, n := binary.LittleEndian.Uint64(pairs), binary.LittleEndian.Uint64(pairs[8:])
+			if from == 0 && n == 0 {
+				return
+			}
+			sets[unit] = appendRange(sets[unit], from, from+n)
+		}
+	})
+	return sets
+}
+
+// ArangeUnits calls fn with the offset of each unit that .debug_aranges has a set of.
+func (d *Data) ArangeUnits(fn func(unit uint64)) {
+	d.eachArange(func(unit uint64, _ []byte) { fn(unit) })
+}
+
+// ArangeAt is the offset of the unit that .debug_aranges says has code at a; false when
+// it names none, or several.
+func (d *Data) ArangeAt(a uint64) (unit uint64, ok bool) {
+	several := false
+	d.eachArange(func(in uint64, pairs []byte) {
+		for ; len(pairs) >= 16; pairs = pairs[16:] {
+			from, n := binary.LittleEndian.Uint64(pairs), binary.LittleEndian.Uint64(pairs[8:])
+			if a-from < n {
+				several = several || ok && in != unit
+				unit, ok = in, true
+			}
+			if from == 0 && n == 0 {
+				return
+			}
+		}
+	})
+	return unit, ok && !several
+}
+
+// eachArange calls fn with each set of .debug_aranges: the offset of a unit's header, and
+// pairs of an address and a length, of eight bytes each.
+func (d *Data) eachArange(fn func(unit uint64, pairs []byte)) {
 	for off := uint64(0); off < uint64(len(d.Aranges)); {
 		b := NewBuf(d.Aranges, off)
 		length, offSize := b.InitialLength()
 		if b.Bad() || length > b.Len() {
-			return sets
+			return
 		}
 		end := b.Off() + length
 		b.U16()
 		unit := b.Uint(offSize)
 		size, seg := uint64(b.U8()), b.U8()
-		if size != 8 || seg != 0 {
-			off = end
-			continue
-		}
-		if pad := (b.Off() - off) % (2 * size); pad != 0 {
-			b.Skip(2*size - pad)
-		}
-		for b.Off()+2*size <= end {
-			from, n := b.U64(), b.U64()
-			if from == 0 && n == 0 {
-				break
+		if size == 8 && seg == 0 {
+			if pad := (b.Off() - off) % (2 * size); pad != 0 {
+				b.Skip(2*size - pad)
 			}
-			sets[unit] = appendRange(sets[unit], from, from+n)
+			if b.Off() <= end {
+				fn(unit, d.Aranges[b.Off():end])
+			}
 		}
 		off = end
 	}
-	return sets
 }

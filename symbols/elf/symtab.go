@@ -239,17 +239,27 @@ func (t *Table) hasMemory(i int) bool {
 }
 
 func (t *Table) indexAddrs() {
-	var list []uint32
+	type entry struct {
+		addr uint64
+		i    uint32
+	}
+	entries := make([]entry, 0, t.Len())
 	for i := 1; i < t.Len(); i++ {
 		if t.hasMemory(i) {
-			list = append(list, uint32(i))
+			entries = append(entries, entry{t.addr(i), uint32(i)})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(t.addr(int(a)), t.addr(int(b))) })
-	maxEnd := make([]uint64, len(list))
+	slices.SortFunc(entries, func(a, b entry) int {
+		if a.addr != b.addr { // cmp.Or would compare both
+			return cmp.Compare(a.addr, b.addr)
+		}
+		return cmp.Compare(a.i, b.i)
+	})
+	list, maxEnd := make([]uint32, len(entries)), make([]uint64, len(entries))
 	var end uint64
-	for k, i := range list {
-		end = max(end, t.addr(int(i))+t.size(int(i)))
+	for k, e := range entries {
+		list[k] = e.i
+		end = max(end, e.addr+t.size(int(e.i)))
 		maxEnd[k] = end
 	}
 	t.byAddr, t.maxEnd = list, maxEnd // together: a fault on the way leaves neither
