@@ -59,6 +59,8 @@ type unitParts struct {
 	bodyOnce sync.Once
 	body     *dwarf.Unit
 
+	lines atomic.Pointer[line.Table] // nil when it is not known yet, or there is none
+
 	treeOnce sync.Once
 	tree     *scope.Tree
 	names    []atomic.Pointer[named] // of the tree's nodes
@@ -220,6 +222,17 @@ func (d *debugInfo) lineTable(u *dwarf.Unit) *line.Table {
 	return slot.table
 }
 
+// unitLines is the line table of unit i.
+func (d *debugInfo) unitLines(i int) *line.Table {
+	slot := &d.parts[i].lines
+	if t := slot.Load(); t != nil {
+		return t
+	}
+	t := d.lineTable(d.units[i])
+	slot.Store(t)
+	return t
+}
+
 // readLines decodes the program at off. A damaged one is used up to the damage:
 // each row stands for itself. Programs of a hostile file overlap, so that many
 // units decode the same bytes; real ones together are not longer than the section.
@@ -240,6 +253,17 @@ func (d *debugInfo) readLines(u *dwarf.Unit, off uint64) *line.Table {
 	d.lineBytes[u.Data] += t.Size
 	d.linesMu.Unlock()
 	return t
+}
+
+// unitFile is the path of a file index in the line table of u, the body of unit i.
+func (d *debugInfo) unitFile(i int, u *dwarf.Unit, index uint32) string {
+	if u != d.units[i] {
+		return d.file(u, index)
+	}
+	if t := d.unitLines(i); t != nil {
+		return t.File(index)
+	}
+	return ""
 }
 
 // file is the path of a file index in the line table of u.

@@ -72,7 +72,7 @@ func (k *keptNames) ask(o *Object, key keptKey, find func() []Frame) []Frame {
 	var frames []Frame
 	fault := o.guard(func() { frames = find() })
 	if fault == nil && o.dwarfErr == nil && !o.dw.incomplete() { // else there may be more next time
-		k.add(key, frames)
+		k.add(o, key, frames)
 	}
 	return frames
 }
@@ -93,7 +93,10 @@ func (k *keptNames) get(o *Object, key keptKey) ([]Frame, bool) {
 }
 
 // add notes an answer, if get was asked before.
-func (k *keptNames) add(key keptKey, frames []Frame) {
+func (k *keptNames) add(o *Object, key keptKey, frames []Frame) {
+	if o.cfg.Cache == nil {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.known != nil && len(k.known) < maxKept && len(frames) <= maxChain {

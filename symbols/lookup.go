@@ -10,7 +10,18 @@ import (
 // the function itself last. nil when nothing is known of a. For a return address
 // ask for the byte before (addr.Code.Lookup).
 func (o *Object) Lookup(a addr.File) []Frame {
-	return o.kept.ask(o, keptKey{a, false}, func() []Frame { return o.lookup(a) })
+	return o.kept.ask(o, keptKey{a, false}, func() []Frame { return o.lookup(nil, a) })
+}
+
+// LookupInto is Lookup for those who ask often: the frames are appended to dst, and
+// where all tables are known nothing else is allocated.
+func (o *Object) LookupInto(dst []Frame, a addr.File) []Frame {
+	if o.cfg.Cache != nil {
+		return append(dst, o.Lookup(a)...)
+	}
+	frames := dst
+	o.guard(func() { frames = o.lookup(dst, a) })
+	return frames
 }
 
 // LookupStatement is Lookup for the place where a thread stands: the line is that of
@@ -18,7 +29,7 @@ func (o *Object) Lookup(a addr.File) []Frame {
 // belong to an operand that the compiler moved ahead.
 func (o *Object) LookupStatement(pc addr.File) []Frame {
 	return o.kept.ask(o, keptKey{pc, true}, func() []Frame {
-		frames := o.lookup(pc)
+		frames := o.lookup(nil, pc)
 		if len(frames) == 0 {
 			return frames
 		}
@@ -29,9 +40,9 @@ func (o *Object) LookupStatement(pc addr.File) []Frame {
 	})
 }
 
-func (o *Object) lookup(a addr.File) []Frame {
+func (o *Object) lookup(dst []Frame, a addr.File) []Frame {
 	dw, _ := o.dwarf()
-	return dw.lookup(a, o)
+	return dw.lookup(dst, a, o)
 }
 
 // symbolNames are what a file knows of addresses besides DWARF.
@@ -40,14 +51,14 @@ type symbolNames interface {
 	lookupSymbol(addr.File) []Frame
 }
 
-// lookup is Lookup by DWARF, which may be nil, and where that is silent by the symbols.
-func (dw *debugInfo) lookup(a addr.File, o symbolNames) []Frame {
+// lookup is LookupInto by DWARF, which may be nil, and where that is silent by the symbols.
+func (dw *debugInfo) lookup(dst []Frame, a addr.File, o symbolNames) []Frame {
 	if dw == nil {
-		return o.lookupSymbol(a)
+		return append(dst, o.lookupSymbol(a)...)
 	}
 	unit := dw.unitAt(uint64(a))
 	if unit < 0 {
-		return o.lookupSymbol(a)
+		return append(dst, o.lookupSymbol(a)...)
 	}
 	file, row := dw.rowAt(unit, uint64(a))
 	tree := dw.tree(unit)
@@ -61,17 +72,13 @@ func (dw *debugInfo) lookup(a addr.File, o symbolNames) []Frame {
 			frames[0].File, frames[0].Line, frames[0].Column = file, int(row.Line), int(row.Col)
 			frames[0].Discriminator = int(row.Disc)
 		}
-		return frames
+		return append(dst, frames...)
 	}
 	lineNo, col := int(row.Line), int(row.Col)
-	depth := 1
-	for n := i; tree.Nodes[n].Kind == scope.Inlined; depth++ {
-		n = tree.FunctionOf(tree.Nodes[n].Parent)
-		if n < 0 {
-			break
-		}
+	if dst == nil {
+		dst = make([]Frame, 0, tree.Chain(i))
 	}
-	frames := make([]Frame, 0, depth)
+	frames, first := dst, len(dst)
 	for i >= 0 {
 		n := &tree.Nodes[i]
 		name := dw.nodeName(unit, i)
@@ -91,16 +98,16 @@ func (dw *debugInfo) lookup(a addr.File, o symbolNames) []Frame {
 		if !f.Inlined {
 			break
 		}
-		file, lineNo, col = dw.file(tree.Unit, n.CallFile), int(n.CallLine), int(n.CallCol)
+		file, lineNo, col = dw.unitFile(unit, tree.Unit, n.CallFile), int(n.CallLine), int(n.CallCol)
 		i = tree.FunctionOf(n.Parent)
 	}
-	frames[0].Discriminator = int(row.Disc)
+	frames[first].Discriminator = int(row.Disc)
 	return frames
 }
 
 // rowAt is the row of the line table of a unit at a, and its file.
 func (d *debugInfo) rowAt(unit int, a uint64) (string, line.Row) {
-	t := d.lineTable(d.units[unit])
+	t := d.unitLines(unit)
 	if t == nil {
 		return "", line.Row{}
 	}

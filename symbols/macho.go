@@ -219,14 +219,21 @@ func (m *MachO) Forget() {
 }
 
 // Lookup is Object.Lookup.
-func (m *MachO) Lookup(a addr.File) (frames []Frame) {
+func (m *MachO) Lookup(a addr.File) []Frame { return m.LookupInto(nil, a) }
+
+// LookupInto is Object.LookupInto.
+func (m *MachO) LookupInto(dst []Frame, a addr.File) []Frame {
+	frames := dst
 	elf.Guard(func() {
 		m.dwOnce.Do(func() { m.dw = m.readDWARF() })
-		if frames = m.fromObjects(a); frames == nil && m.dw == nil {
-			frames = lookupGo(m.pclntab(), &m.goTable.copies, a)
+		found := m.fromObjects(a)
+		if found == nil && m.dw == nil {
+			found = lookupGo(m.pclntab(), &m.goTable.copies, a)
 		}
-		if frames == nil {
-			frames = m.dw.lookup(a, m.names())
+		if found != nil {
+			frames = append(dst, found...)
+		} else {
+			frames = m.dw.lookup(dst, a, m.names())
 		}
 	})
 	return frames
@@ -278,7 +285,7 @@ func (m *MachO) fromObjects(a addr.File) []Frame {
 		return nil
 	}
 	delta := addr.File(at - fn.Addr)
-	frames := o.dw.lookup(a+delta, o.names)
+	frames := o.dw.lookup(nil, a+delta, o.names)
 	for i := range frames {
 		frames[i].Entry -= delta
 	}

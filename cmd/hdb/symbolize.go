@@ -210,11 +210,12 @@ type symbolizer struct {
 	whole   bool               // no question comes after those of this batch
 	errw    io.Writer
 	code    int
+	desk    desk
 }
 
 // named is a file that knows its addresses: symbols.Object or symbols.MachO.
 type named interface {
-	Lookup(addr.File) []symbols.Frame
+	LookupInto([]symbols.Frame, addr.File) []symbols.Frame
 	SymbolAt(addr.File) (symbols.Sym, uint64, bool)
 	FindFunctions(name string) []symbols.Function
 	FindLine(file string, line int) []symbols.Location
@@ -250,9 +251,10 @@ type symbolizeModule struct {
 	segs []symbols.Segment
 }
 
-// While little is known a smaller heap costs little more time; later the answers, which
-// are short-lived, would have all of it looked through too often.
+// Files are read with little rubbish. While little more is known a smaller heap costs
+// little more time; later the answers would have all of it looked through too often.
 const (
+	openGC  = 400
 	firstGC = 50
 	laterGC = 150
 )
@@ -279,11 +281,15 @@ func symbolize(argv []string, in io.Reader, out, errw io.Writer) int {
 	if err := s.open(); err != nil {
 		return fail(errw, err, exitTarget)
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(firstGC))
+	defer debug.SetGCPercent(debug.SetGCPercent(openGC))
 	w := bufio.NewWriterSize(out, 1<<16)
 	if len(o.words) > 0 {
 		s.whole = true
-		err = s.answer(w, s.questions(nil, o.words))
+		var list []question
+		for _, word := range o.words {
+			list = s.question(list, word)
+		}
+		err = s.answer(w, list)
 	} else {
 		err = s.stream(w, in)
 	}
@@ -377,8 +383,9 @@ func (s *symbolizer) stream(w *bufio.Writer, in io.Reader) error {
 		failure = readLines(in, chunks)
 	}()
 	list := isRegular(in) // all of it is there
+	var batch []question
 	for chunk := range chunks {
-		batch := s.questions(nil, strings.Split(string(chunk), "\n"))
+		batch = s.lines(batch[:0], chunk)
 		s.whole = false
 		for len(batch) < maxBatch {
 			more, ok := receive(chunks, list)
@@ -386,7 +393,7 @@ func (s *symbolizer) stream(w *bufio.Writer, in io.Reader) error {
 				s.whole = list
 				break
 			}
-			batch = s.questions(batch, strings.Split(string(more), "\n"))
+			batch = s.lines(batch, more)
 		}
 		if err := errors.Join(s.answer(w, batch), w.Flush()); err != nil {
 			return err
@@ -447,45 +454,48 @@ func readLines(in io.Reader, chunks chan<- []byte) error {
 	}
 }
 
-// questions reads words, each an address or a file and an address.
-func (s *symbolizer) questions(list []question, words []string) []question {
-	for _, word := range words {
-		word = strings.TrimSpace(word)
-		if word == "" {
-			continue
-		}
-		if s.find {
-			list = append(list, s.places(word)...)
-			continue
-		}
-		q := question{module: -1}
-		path := ""
-		if i := strings.LastIndexAny(word, " \t"); i >= 0 {
-			path, word = strings.Trim(strings.TrimSpace(word[:i]), `"`), word[i+1:]
-		}
-		at, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "0X"), 16, 64)
-		if err != nil {
-			s.complain(fmt.Errorf("address %q: not a hexadecimal number: use 1139 or 0x1139", word))
-			list = append(list, q)
-			continue
-		}
-		q.at = at
-		if s.returns && at > 0 {
-			at-- // addr.Return.Lookup: the call is before it
-		}
-		switch {
-		case path != "":
-			q.module, q.file = s.module(path, path), addr.File(at)
-		case s.pid != 0:
-			q.module, q.file = s.mapped(addr.Run(at))
-		case s.path != "":
-			q.module, q.file = 0, addr.File(at)+s.base
-		default:
-			s.complain(fmt.Errorf("address %q: of which file? use -e FILE, or lines of FILE and ADDR", word))
-		}
-		list = append(list, q)
+// lines reads questions, each a line.
+func (s *symbolizer) lines(list []question, chunk []byte) []question {
+	for line := range strings.Lines(string(chunk)) {
+		list = s.question(list, line)
 	}
 	return list
+}
+
+// question reads a word: an address, a file and an address, or a place to find.
+func (s *symbolizer) question(list []question, word string) []question {
+	word = strings.TrimSpace(word)
+	if word == "" {
+		return list
+	}
+	if s.find {
+		return append(list, s.places(word)...)
+	}
+	q := question{module: -1}
+	path := ""
+	if i := strings.LastIndexAny(word, " \t"); i >= 0 {
+		path, word = strings.Trim(strings.TrimSpace(word[:i]), `"`), word[i+1:]
+	}
+	at, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimPrefix(word, "0x"), "0X"), 16, 64)
+	if err != nil {
+		s.complain(fmt.Errorf("address %q: not a hexadecimal number: use 1139 or 0x1139", word))
+		return append(list, q)
+	}
+	q.at = at
+	if s.returns && at > 0 {
+		at-- // addr.Return.Lookup: the call is before it
+	}
+	switch {
+	case path != "":
+		q.module, q.file = s.module(path, path), addr.File(at)
+	case s.pid != 0:
+		q.module, q.file = s.mapped(addr.Run(at))
+	case s.path != "":
+		q.module, q.file = 0, addr.File(at)+s.base
+	default:
+		s.complain(fmt.Errorf("address %q: of which file? use -e FILE, or lines of FILE and ADDR", word))
+	}
+	return append(list, q)
 }
 
 // places are questions for the places of a function or a line.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,42 +30,68 @@ const (
 	answerSize = 256 // bytes of a usual one
 )
 
+// place is where a question stands in the order of answering.
+type place struct {
+	group uint64 // module and unit
+	file  addr.File
+	at    uint64
+	index int32 // of the question
+}
+
+// An answer is a part of the text of a share.
+type answer struct{ share, from, to int32 }
+
+// desk is what answering works with, kept from one batch to the next.
+type desk struct {
+	order     []place
+	texts     [][]byte // by share
+	answers   []answer // by question
+	renderers []*renderer
+}
+
 // answer writes the answers in the order of the questions.
 func (s *symbolizer) answer(w *bufio.Writer, batch []question) error {
+	step := len(batch)
 	if s.whole && len(batch) > phase {
+		step = phase
 		s.findUnits(batch)
 	}
-	order := make([]int32, len(batch))
-	for i := range order {
-		order[i] = int32(i)
+	d := &s.desk
+	if d.order == nil {
+		debug.SetGCPercent(firstGC)
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		p, q := &batch[a], &batch[b]
+	d.order = d.order[:0]
+	for i := range batch {
+		q := &batch[i]
+		d.order = append(d.order, place{uint64(q.module+1)<<32 | uint64(q.unit+1), q.file, q.at, int32(i)})
+	}
+	slices.SortFunc(d.order, func(p, q place) int {
 		switch { // cmp.Or would compare all
-		case p.module != q.module:
-			return cmp.Compare(p.module, q.module)
-		case p.unit != q.unit:
-			return cmp.Compare(p.unit, q.unit)
+		case p.group != q.group:
+			return cmp.Compare(p.group, q.group)
 		case p.file != q.file:
 			return cmp.Compare(p.file, q.file)
 		}
 		return cmp.Compare(p.at, q.at)
 	})
-	answers := make([][]byte, len(batch))
-	for begin := 0; begin < len(order); begin += phase {
-		part := order[begin:min(begin+phase, len(order))]
-		s.answerPhase(batch, part, answers)
+	d.answers = slices.Grow(d.answers[:0], len(batch))[:len(batch)]
+	for shares := (len(batch) + share - 1) / share; len(d.texts) < shares; {
+		d.texts = append(d.texts, make([]byte, 0, share*answerSize))
+	}
+	for begin := 0; begin < len(d.order); begin += step {
+		end := min(begin+step, len(d.order))
+		s.answerPhase(batch, begin, end)
 		if s.whole {
-			s.forget(batch[part[0]].module, batch[part[len(part)-1]].module)
+			s.forget(batch[d.order[begin].index].module, batch[d.order[end-1].index].module)
 		}
 	}
-	for i := range batch {
+	for i, a := range d.answers {
 		if !s.json && s.addresses {
 			if err := s.address(w, batch[i].at); err != nil {
 				return err
 			}
 		}
-		if _, err := w.Write(answers[i]); err != nil {
+		if _, err := w.Write(d.texts[a.share][a.from:a.to]); err != nil {
 			return err
 		}
 	}
@@ -94,58 +121,64 @@ func (s *symbolizer) forget(first, last int32) {
 	}
 }
 
-func (s *symbolizer) answerPhase(batch []question, order []int32, answers [][]byte) {
-	shares := (len(order) + share - 1) / share
-	workers := min(runtime.GOMAXPROCS(0), shares)
+// answerPhase answers the questions that are begin to end in the order.
+func (s *symbolizer) answerPhase(batch []question, begin, end int) {
+	first, last := begin/share, (end+share-1)/share // shares
+	workers := min(runtime.GOMAXPROCS(0), last-first)
 	// Each goroutine begins at another part: neighbours wait for the same tables.
-	each := (shares + workers - 1) / workers
+	each := (last - first + workers - 1) / workers
 	var next atomic.Int64
-	work := func() {
-		r := renderer{symbolizeOptions: s.symbolizeOptions, cleaned: map[string]string{}}
+	work := func(r *renderer) {
 		for {
 			n := int(next.Add(1)) - 1
 			if n >= each*workers {
 				return
 			}
-			if begin := (n%workers*each + n/workers) * share; begin < len(order) {
-				s.answerShare(&r, batch, order[begin:min(begin+share, len(order))], answers)
+			if k := first + n%workers*each + n/workers; k < last {
+				s.answerShare(r, batch, k, min(k*share+share, end))
 			}
 		}
 	}
-	var wg sync.WaitGroup
-	for range workers - 1 {
-		wg.Go(work)
+	for len(s.desk.renderers) < workers {
+		s.desk.renderers = append(s.desk.renderers, &renderer{symbolizeOptions: s.symbolizeOptions, cleaned: map[string]string{}})
 	}
-	work()
+	var wg sync.WaitGroup
+	for _, r := range s.desk.renderers[1:workers] {
+		wg.Go(func() { work(r) })
+	}
+	work(s.desk.renderers[0])
 	wg.Wait()
 }
 
-// answerShare renders the answers to some questions; the same question follows itself.
-func (s *symbolizer) answerShare(r *renderer, batch []question, order []int32, answers [][]byte) {
-	text := make([]byte, 0, share*answerSize)
-	var last question
-	var lastText []byte
-	for k, i := range order {
-		q := batch[i]
-		if k == 0 || q != last {
-			from := len(text)
-			text = r.render(text, s.chain(q), q.at)
-			last, lastText = q, text[from:len(text):len(text)]
+// answerShare renders the answers of share k, which ends at end in the order; the same
+// question follows itself.
+func (s *symbolizer) answerShare(r *renderer, batch []question, k, end int) {
+	d := &s.desk
+	text := d.texts[k][:0]
+	var last place
+	from := 0
+	for n, p := range d.order[k*share : end] {
+		if n == 0 || p.group != last.group || p.file != last.file || p.at != last.at {
+			from = len(text)
+			r.frames = s.chain(r.frames[:0], batch[p.index].module, p.file)
+			text = r.render(text, r.frames, p.at)
+			last = p
 		}
-		answers[i] = lastText
+		d.answers[p.index] = answer{int32(k), int32(from), int32(len(text))}
 	}
+	d.texts[k] = text
 }
 
-// chain is what is known of a question: functions, or the name of data.
-func (s *symbolizer) chain(q question) []symbols.Frame {
-	if q.module < 0 || s.modules[q.module].obj == nil {
-		return nil
+// chain appends what is known of an address: functions, or the name of data.
+func (s *symbolizer) chain(frames []symbols.Frame, module int32, at addr.File) []symbols.Frame {
+	if module < 0 || s.modules[module].obj == nil {
+		return frames
 	}
-	obj := s.modules[q.module].obj
-	frames := obj.Lookup(q.file)
+	obj := s.modules[module].obj
+	frames = obj.LookupInto(frames, at)
 	if len(frames) == 0 {
-		if sym, _, ok := obj.SymbolAt(q.file); ok {
-			return []symbols.Frame{{Function: symbols.Demangle(sym.Name), Linkage: sym.Name, Entry: sym.Addr}}
+		if sym, _, ok := obj.SymbolAt(at); ok {
+			return append(frames, symbols.Frame{Function: symbols.Demangle(sym.Name), Linkage: sym.Name, Entry: sym.Addr})
 		}
 	}
 	if len(frames) > 1 && !s.inlines {
@@ -171,12 +204,16 @@ func (s *symbolizer) address(w *bufio.Writer, a uint64) error {
 type renderer struct {
 	*symbolizeOptions
 	cleaned map[string]string // names and paths that a terminal can take
+	frames  []symbols.Frame   // of the answer that is being written
 }
 
 // maxCleaned bounds the strings that are kept.
 const maxCleaned = 1 << 14
 
 func (r *renderer) clean(s string) string {
+	if isPlain(s) {
+		return s
+	}
 	if c, ok := r.cleaned[s]; ok {
 		return c
 	}
@@ -186,6 +223,19 @@ func (r *renderer) clean(s string) string {
 	c := console.Clean(s)
 	r.cleaned[s] = c
 	return c
+}
+
+// isPlain reports whether s is a short string of ASCII without control characters: that
+// is known sooner than whether s was seen before.
+func isPlain(s string) bool {
+	if len(s) > 96 {
+		return false
+	}
+	odd := byte(0)
+	for i := range len(s) {
+		odd |= s[i] - ' ' | ('~' - s[i]) // of both the highest bit is set outside
+	}
+	return odd < 0x80
 }
 
 func (r *renderer) render(b []byte, frames []symbols.Frame, at uint64) []byte {

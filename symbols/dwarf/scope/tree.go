@@ -66,6 +66,18 @@ func (t *Tree) FunctionOf(i int32) int32 {
 	return i
 }
 
+// Chain counts function or inlined copy i and those that it lies in.
+func (t *Tree) Chain(i int32) int {
+	n := 0
+	for ; i >= 0; n++ {
+		if t.Nodes[i].Kind != Inlined {
+			return n + 1
+		}
+		i = t.FunctionOf(t.Nodes[i].Parent)
+	}
+	return n
+}
+
 // maxRanges bounds the ranges of one unit: entries of a hostile file can share
 // lists, so that a few bytes name many ranges. Real lists belong to one entry
 // each and take two bytes or more for a range.
