@@ -44,7 +44,7 @@ var titles = map[string]string{
 	"programs":  "Recording with stacks, CPU time of all processes; figure: what hdb adds / what the peer adds:",
 	"size":      "What is written, bytes an event (heaptrack stores no address, thread or time of an event, and no stack of a free):",
 	"launch":    "From the command to main:",
-	"symbolize": "Naming addresses of libpython, inlined calls included, whole process; figure: hdb / peer:",
+	"symbolize": "Naming addresses, inlined calls included, whole process; figure: hdb / peer, or what hdb takes where a unit stands:",
 	"gdb":       "Where a person waits; figure: hdb / gdb:",
 }
 
