@@ -86,3 +86,18 @@ func BenchmarkLookupWarm(b *testing.B) {
 		i++
 	}
 }
+
+func BenchmarkLookupInto(b *testing.B) {
+	o := openLarge(b)
+	list := codeAddresses(o, 10000)
+	for _, a := range list {
+		o.Lookup(a)
+	}
+	b.ReportAllocs()
+	var frames []symbols.Frame
+	i := 0
+	for b.Loop() {
+		frames = o.LookupInto(frames[:0], list[i%len(list)])
+		i++
+	}
+}
