@@ -30,13 +30,16 @@ const (
 	answerSize = 256 // bytes of a usual one
 )
 
-// place is where a question stands in the order of answering.
+// place is where a question stands in the order of answering, and all that answering
+// needs of it: the questions themselves lie far apart then.
 type place struct {
-	group uint64 // module and unit
+	group uint64 // module and unit, each plus one
 	file  addr.File
 	at    uint64
 	index int32 // of the question
 }
+
+func (p *place) module() int32 { return int32(p.group>>32) - 1 }
 
 // An answer is a part of the text of a share.
 type answer struct{ share, from, to int32 }
@@ -80,9 +83,9 @@ func (s *symbolizer) answer(w *bufio.Writer, batch []question) error {
 	}
 	for begin := 0; begin < len(d.order); begin += step {
 		end := min(begin+step, len(d.order))
-		s.answerPhase(batch, begin, end)
+		s.answerPhase(begin, end)
 		if s.whole {
-			s.forget(batch[d.order[begin].index].module, batch[d.order[end-1].index].module)
+			s.forget(d.order[begin].module(), d.order[end-1].module())
 		}
 	}
 	for i, a := range d.answers {
@@ -122,7 +125,7 @@ func (s *symbolizer) forget(first, last int32) {
 }
 
 // answerPhase answers the questions that are begin to end in the order.
-func (s *symbolizer) answerPhase(batch []question, begin, end int) {
+func (s *symbolizer) answerPhase(begin, end int) {
 	first, last := begin/share, (end+share-1)/share // shares
 	workers := min(runtime.GOMAXPROCS(0), last-first)
 	// Each goroutine begins at another part: neighbours wait for the same tables.
@@ -135,7 +138,7 @@ func (s *symbolizer) answerPhase(batch []question, begin, end int) {
 				return
 			}
 			if k := first + n%workers*each + n/workers; k < last {
-				s.answerShare(r, batch, k, min(k*share+share, end))
+				s.answerShare(r, k, min(k*share+share, end))
 			}
 		}
 	}
@@ -152,7 +155,7 @@ func (s *symbolizer) answerPhase(batch []question, begin, end int) {
 
 // answerShare renders the answers of share k, which ends at end in the order; the same
 // question follows itself.
-func (s *symbolizer) answerShare(r *renderer, batch []question, k, end int) {
+func (s *symbolizer) answerShare(r *renderer, k, end int) {
 	d := &s.desk
 	text := d.texts[k][:0]
 	var last place
@@ -160,7 +163,7 @@ func (s *symbolizer) answerShare(r *renderer, batch []question, k, end int) {
 	for n, p := range d.order[k*share : end] {
 		if n == 0 || p.group != last.group || p.file != last.file || p.at != last.at {
 			from = len(text)
-			r.frames = s.chain(r.frames[:0], batch[p.index].module, p.file)
+			r.frames = s.chain(r.frames[:0], p.module(), p.file)
 			text = r.render(text, r.frames, p.at)
 			last = p
 		}
