@@ -148,7 +148,7 @@ func (x *Index) Totals(seq uint64) *Totals {
 		}
 		t.add(r)
 	}
-	if ends := execs(x.src.Modules()); seq == End && len(ends) > 0 && ends[len(ends)-1] > t.Seq {
+	if ends := Execs(x.src.Modules()); seq == End && len(ends) > 0 && ends[len(ends)-1] > t.Seq {
 		t.replaced() // an exec after the last event
 	}
 	return t

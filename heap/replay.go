@@ -17,7 +17,7 @@ type Replay struct {
 
 // NewReplay is the heap before the first event of a recording.
 func NewReplay(src capture.Source) *Replay {
-	return &Replay{NewLive(), execs(src.Modules())}
+	return &Replay{NewLive(), Execs(src.Modules())}
 }
 
 // Before brings the heap to the moment before event seq. It returns the heap that
@@ -34,11 +34,11 @@ func (r *Replay) Before(seq uint64) *Live {
 	return ended
 }
 
-// execs finds where the whole image was replaced: the numbers of the first events
+// Execs finds where the whole image was replaced: the numbers of the first events
 // of new images, ascending. At such a number modules end and none from before it
 // stays; dlclose leaves the program itself mapped, and so does a change to a held
 // process.
-func execs(modules []capture.Module) []uint64 {
+func Execs(modules []capture.Module) []uint64 {
 	var ends []uint64
 	for _, m := range modules {
 		stays := func(o capture.Module) bool { return o.From < m.To && (o.To == 0 || o.To > m.To) }

@@ -21,7 +21,7 @@ func TestExecs(t *testing.T) {
 		{"without an event between", []capture.Module{{From: 1, To: 4}, {From: 4, To: 4}, {From: 4}}, []uint64{4}},
 		{"before the first event", []capture.Module{{From: 1, To: 1}, {From: 1}}, []uint64{1}},
 	} {
-		if got := execs(c.modules); !slices.Equal(got, c.want) {
+		if got := Execs(c.modules); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}

@@ -11,7 +11,12 @@ type Format struct {
 	Extension string // of its files, with the dot
 	Short     string // what it is, and what reads it
 	Text      bool   // fit for a terminal or a pipe
-	Write     func(w io.Writer, p *Profile, o Options) error
+
+	// One of these writes it: what a recording adds up to, all of a recording, or
+	// that as files of a directory.
+	Write  func(w io.Writer, p *Profile, o Options) error
+	Events func(w io.Writer, r *Recording) error
+	Tables func(dir string, r *Recording) error
 }
 
 // Options are what the user may choose of a file.
@@ -25,6 +30,7 @@ type Options struct {
 func Formats() []Format {
 	return []Format{
 		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack: flamegraph.pl, inferno, speedscope", Text: true, Write: WriteCollapsed},
+		{Name: "ndjson", Extension: ".ndjson", Short: "all events, stacks, frames and modules as JSON objects, one a line: jq, scripts", Text: true, Events: WriteNDJSON},
 	}
 }
 

@@ -1,0 +1,41 @@
+package session
+
+import (
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/report"
+)
+
+// Recording is all that is recorded up to the moment, event by event, for the
+// formats that keep it. It is read while it is written, and the session must not
+// be used meanwhile.
+func (s *Session) Recording() (*report.Recording, error) {
+	src, err := s.someSource()
+	if err != nil {
+		return nil, err
+	}
+	x, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
+	to := s.moment()
+	r := &report.Recording{
+		Info: src.Info(), Functions: src.Functions(), Modules: src.Modules(), Threads: src.Threads(),
+		Execs: heap.Execs(src.Modules()), To: to, Stacks: src.Stacks(), Damage: src.Damage,
+	}
+	p := &report.Profile{}
+	for _, m := range r.Modules {
+		p.Modules = append(p.Modules, report.Module{Path: m.Path, Low: uint64(m.Low), High: uint64(m.High)})
+	}
+	frames := profileFrames{s: s, src: src, p: p, index: map[report.Frame]int{}}
+	r.Stack = func(id capture.StackID) report.Stack { return frames.stack(id, x.Named(id)) }
+	r.Frame = func(i int) report.Frame { return p.Frames[i] }
+	r.Events = func(yield func(capture.Event) bool) {
+		for e := range src.Events(0) {
+			if e.Seq > to || !yield(e) {
+				return
+			}
+		}
+	}
+	return r, nil
+}
