@@ -116,15 +116,15 @@ func (f *machoFinder) dwarf(part machoPart, p pattern) {
 func (f *machoFinder) nodes(part machoPart, unit int, e scope.Entry) {
 	dw := part.dw
 	tree := dw.tree(unit)
+	if !e.Abstract {
+		if i, ok := slices.BinarySearchFunc(tree.Nodes, e.Off, func(n scope.Node, off uint64) int { return cmp.Compare(n.Off, off) }); ok {
+			f.node(part, unit, int32(i))
+		}
+		return
+	}
 	owner := dw.bodies()[e.Unit].Data
 	for i := range tree.Nodes {
 		n := &tree.Nodes[i]
-		if !e.Abstract {
-			if n.Off == e.Off {
-				f.node(part, unit, int32(i))
-			}
-			continue
-		}
 		if n.Kind != scope.Inlined {
 			continue
 		}

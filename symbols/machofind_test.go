@@ -1,6 +1,8 @@
 package symbols_test
 
 import (
+	"bytes"
+	"math/rand"
 	"os"
 	"os/exec"
 	"path"
@@ -113,4 +115,65 @@ func TestMacPclntab(t *testing.T) {
 			t.Errorf("%s: no main.main", arch)
 		}
 	}
+}
+
+// useAllOfMac asks everything of a file of macOS.
+func useAllOfMac(t testing.TB, data []byte) {
+	path := filepath.Join(t.TempDir(), "foreign")
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o, err := symbols.OpenMachO(path, symbols.MachOConfig{})
+	if err != nil {
+		return
+	}
+	defer o.Close()
+	for _, name := range []string{"main", "local", "cube", "geo::Box<int>::area", "operator()", "main.main"} {
+		for _, fn := range o.FindFunctions(name) {
+			o.Lookup(fn.Low)
+			o.SymbolAt(fn.High)
+		}
+	}
+	for _, loc := range o.FindLine("main.c", 3) {
+		o.Lookup(loc.Addr)
+	}
+	o.FindLine("shape.cc", 1)
+	o.Problems()
+	o.Forget()
+}
+
+// macSamples are files with DWARF, and one with a debug map.
+func macSamples(t testing.TB) (list [][]byte) {
+	m := buildMac(t, "x86_64", "-O1", "-gdwarf-4")
+	for _, name := range []string{"main.o", "shape.o", "app"} {
+		data, err := os.ReadFile(m.file(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, data)
+	}
+	return list
+}
+
+func TestCorruptedMac(t *testing.T) {
+	r := rand.New(rand.NewSource(1))
+	for _, good := range macSamples(t) {
+		for range 60 {
+			data := bytes.Clone(good)
+			for range 1 + r.Intn(20) {
+				data[r.Intn(len(data))] = byte(r.Intn(256))
+			}
+			if r.Intn(5) == 0 {
+				data = data[:r.Intn(len(data))]
+			}
+			useAllOfMac(t, data)
+		}
+	}
+}
+
+func FuzzMachO(f *testing.F) {
+	for _, data := range macSamples(f) {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { useAllOfMac(t, data) })
 }
