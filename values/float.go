@@ -1,6 +1,7 @@
 package values
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -103,4 +104,16 @@ func extended(b []byte) string {
 	f := new(big.Float).SetPrec(64).SetUint64(mant)
 	f.SetMantExp(f, exp-16383-63)
 	return sign + f.Text('g', 18)
+}
+
+// extendedTo rounds x87's format to that of a float or double.
+func extendedTo(b []byte, size int64) ([]byte, bool) {
+	if len(b) < 10 || size != 4 && size != 8 {
+		return nil, false
+	}
+	f, err := strconv.ParseFloat(extended(b), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		f = math.NaN()
+	}
+	return le(floatBits(f, int(size)), int(size)), true
 }

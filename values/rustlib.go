@@ -40,7 +40,7 @@ func (p *formatter) rustString(data Value, n int64) {
 func (p *formatter) rustSequence(before string, data Value, n int64) {
 	a, err := p.w.uint(data)
 	if err != nil {
-		p.write(fault(err))
+		p.write(before + fault(err))
 		return
 	}
 	elem := data.Type.strip().Elem()

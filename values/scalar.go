@@ -88,7 +88,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 			text += " " + prefixOf(t) + quoteChar(rune(n), '\'')
 		case t.isChar():
 			text += " " + byteChar(byte(n))
-		case t.textual():
+		case v.Type.textual():
 			text += " " + prefixOf(v.Type) + quoteChar(rune(n), '\'')
 		}
 		p.write(text)

@@ -207,7 +207,10 @@ func (w *World) valueOf(m *modState, f *Frame, d dwarf.DIE) Value {
 func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth int) Value {
 	t := w.declaredType(m, d)
 	if f != nil {
-		t = w.sized(m, f, t, steps)
+		var err error
+		if t, err = w.sized(m, f, t, steps); err != nil {
+			return lostValue(t, err)
+		}
 	}
 	for origin, hop := d, 0; origin.Valid() && hop < 8; hop++ {
 		if v, ok := origin.Attr(dwarf.AtConstValue); ok {
@@ -253,36 +256,37 @@ func (w *World) declaredType(m *modState, d dwarf.DIE) *Type {
 	return baseType(w, "<data variable, no debug info>", 4, encSigned)
 }
 
-// sized gives a variable-length array its length in this frame.
-func (w *World) sized(m *modState, f *Frame, t *Type, steps *int) *Type {
+// sized gives a variable-length array its length in this frame. An error is why it has
+// none.
+func (w *World) sized(m *modState, f *Frame, t *Type, steps *int) (*Type, error) {
 	s := t.unqualified()
 	if s.Kind != Array {
-		return t
+		return t, nil
 	}
 	var counts []int64
 	for i, n := range s.counts {
 		if n < 0 {
 			v, isCount, dynamic := s.dynamicCount(i)
 			if !dynamic {
-				return t
+				return t, nil
 			}
 			r, err := w.attrNumber(m, f, s.die.Unit, v, steps)
 			if err != nil {
-				return t
+				return t, err
 			}
 			n = int64(r)
 			if !isCount {
 				n++
 			}
 			if n < 0 || n > 1<<40 {
-				return t
+				return t, fmt.Errorf("array of %d elements", n)
 			}
 		}
 		counts = append(counts, n)
 	}
 	c := *s
 	c.counts, c.size = counts, -1
-	return &c
+	return &c, nil
 }
 
 // attrNumber is an attribute that is an expression, a list, or a variable.
@@ -357,6 +361,11 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 			b, ok := f.register(p.reg)
 			if !ok {
 				return lostValue(t, missingRegister(p.reg))
+			}
+			if p.reg >= regST0 && p.reg < regST0+8 && t.isFloat() && size < 10 {
+				if n, ok := extendedTo(b, size); ok { // the x87 computes with more bits than the type has
+					return Value{Type: t, data: n}
+				}
 			}
 			v := Value{Type: t, place: inRegister, reg: unwind.Reg(min(p.reg, 255)), frame: f}
 			if int64(len(b)) < size {

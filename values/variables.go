@@ -85,12 +85,19 @@ func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
 	if !ok {
 		return
 	}
-	// clang leaves variables out of copies where they have no location any more.
+	// clang leaves variables, and blocks of none but such, out of copies where they
+	// have no location any more.
 	w = v.Ref().Walk()
 	for w.Next() {
-		if c := w.DIE; w.Depth == 1 && !origins[typeKey{c.Unit.Data, c.Off}] {
-			visit(c)
+		c := w.DIE
+		if origins[typeKey{c.Unit.Data, c.Off}] {
+			w.SkipChildren()
+			continue
 		}
+		if c.Tag() == dwarf.TagLexicalBlock && w.Depth < maxDepth {
+			continue
+		}
+		visit(c)
 		w.SkipChildren()
 	}
 }
