@@ -210,6 +210,7 @@ type symbolizer struct {
 	whole   bool               // no question comes after those of this batch
 	errw    io.Writer
 	code    int
+	settled bool // memory is collected as while answering
 	desk    desk
 }
 

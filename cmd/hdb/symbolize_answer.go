@@ -60,8 +60,8 @@ func (s *symbolizer) answer(w *bufio.Writer, batch []question) error {
 		s.findUnits(batch)
 	}
 	d := &s.desk
-	if d.order == nil {
-		debug.SetGCPercent(firstGC)
+	if len(batch) > phase || d.order != nil { // the first few questions make little rubbish
+		s.settle()
 	}
 	d.order = d.order[:0]
 	for i := range batch {
@@ -99,6 +99,14 @@ func (s *symbolizer) answer(w *bufio.Writer, batch []question) error {
 		}
 	}
 	return nil
+}
+
+// settle ends the time of opening files.
+func (s *symbolizer) settle() {
+	if !s.settled {
+		s.settled = true
+		debug.SetGCPercent(firstGC)
+	}
 }
 
 // findUnits prepares an order in which the tables of a unit are needed once: its code

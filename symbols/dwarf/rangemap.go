@@ -99,7 +99,7 @@ func (r *RangeMapper) sort(spans []Span) []Span {
 		slices.SortFunc(spans, compareSpans)
 		return spans
 	}
-	r.keys, r.sorted = r.keys[:0], r.sorted[:0]
+	r.keys, r.sorted = slices.Grow(r.keys[:0], len(spans)), slices.Grow(r.sorted[:0], len(spans))
 	for i := range spans {
 		r.keys = append(r.keys, (spans[i].Low-low)<<32|uint64(i))
 	}
