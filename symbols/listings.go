@@ -12,6 +12,7 @@ import (
 	"hdb/symbols/dwarf/line"
 	"hdb/symbols/dwarf/scope"
 	"hdb/symbols/elf"
+	"hdb/unwind/dwop"
 )
 
 // LineRows are the rows of the line tables that begin statements of a source line,
@@ -164,9 +165,8 @@ func (o *Object) MatchVariables(re *regexp.Regexp) []Global {
 
 // staticAddr is the address in a location that is nothing else (DW_OP_addr).
 func staticAddr(v dwarf.Value, ok bool) addr.File {
-	const opAddr = 0x03
 	b := v.Block()
-	if !ok || len(b) != 9 || b[0] != opAddr {
+	if !ok || len(b) != 9 || b[0] != dwop.Addr {
 		return 0
 	}
 	return addr.File(binary.LittleEndian.Uint64(b[1:]))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hdb/internal/addr"
+	"hdb/unwind/dwop"
 )
 
 // Stacks made by hand over the module of newChain and what the rules below add, for
@@ -72,9 +73,9 @@ func TestEndings(t *testing.T) {
 
 	// The signal trampoline's CFA is the stack pointer that the frame holds: here its own.
 	loop := region{low: 0x5000, high: 0x5100, signal: true, program: asm(
-		cfaDefCFAExpression, 3, opBreg0+byte(RSP), 0, opDeref,
-		cfaExpression, int(RA), 2, opBreg0+byte(RSP), 8,
-		cfaExpression, int(RSP), 2, opBreg0+byte(RSP), 0)}
+		cfaDefCFAExpression, 3, dwop.Breg0+byte(RSP), 0, dwop.Deref,
+		cfaExpression, int(RA), 2, dwop.Breg0+byte(RSP), 8,
+		cfaExpression, int(RSP), 2, dwop.Breg0+byte(RSP), 0)}
 
 	for _, c := range []struct {
 		name    string
@@ -105,7 +106,7 @@ func TestEndings(t *testing.T) {
 		{name: "limit", modules: []region{plain}, regs: known, stack: words(slices.Repeat([]uint64{0x1020}, 50)...), limit: 20, frames: 20, want: "depth limit 20"},
 		{name: "default limit", modules: []region{plain}, regs: known, stack: words(slices.Repeat([]uint64{0x1020}, 3000)...), frames: 2048, want: "depth limit 2048"},
 		{name: "signal frame of itself", modules: []region{loop}, regs: from(0x5000), stack: words(0x8000, 0x5000), frames: 2, want: "does not grow"},
-		{name: "expression over lost register", modules: []region{{low: 0x1000, high: 0x2000, program: asm(cfaDefCFAExpression, 2, opBreg0+3, 0)}}, regs: known,
+		{name: "expression over lost register", modules: []region{{low: 0x1000, high: 0x2000, program: asm(cfaDefCFAExpression, 2, dwop.Breg0+3, 0)}}, regs: known,
 			frames: 1, want: "expression needs rbx, which is lost"},
 		{name: "return address in data", modules: []region{plain}, regs: known, stack: words(0x8123), frames: 1, want: "return address 0x8123 not in any module"},
 	} {

@@ -5,59 +5,7 @@ import (
 	"fmt"
 
 	"hdb/internal/addr"
-)
-
-// Operations of DWARF expressions (DWARF 5, section 7.7.1) that call frame
-// information may contain (section 6.4.2 forbids those that need a frame or types).
-const (
-	opAddr       = 0x03
-	opDeref      = 0x06
-	opConst1u    = 0x08
-	opConst1s    = 0x09
-	opConst2u    = 0x0a
-	opConst2s    = 0x0b
-	opConst4u    = 0x0c
-	opConst4s    = 0x0d
-	opConst8u    = 0x0e
-	opConst8s    = 0x0f
-	opConstu     = 0x10
-	opConsts     = 0x11
-	opDup        = 0x12
-	opDrop       = 0x13
-	opOver       = 0x14
-	opPick       = 0x15
-	opSwap       = 0x16
-	opRot        = 0x17
-	opAbs        = 0x19
-	opAnd        = 0x1a
-	opDiv        = 0x1b
-	opMinus      = 0x1c
-	opMod        = 0x1d
-	opMul        = 0x1e
-	opNeg        = 0x1f
-	opNot        = 0x20
-	opOr         = 0x21
-	opPlus       = 0x22
-	opPlusUconst = 0x23
-	opShl        = 0x24
-	opShr        = 0x25
-	opShra       = 0x26
-	opXor        = 0x27
-	opBra        = 0x28
-	opEq         = 0x29
-	opGe         = 0x2a
-	opGt         = 0x2b
-	opLe         = 0x2c
-	opLt         = 0x2d
-	opNe         = 0x2e
-	opSkip       = 0x2f
-	opLit0       = 0x30
-	opLit31      = 0x4f
-	opBreg0      = 0x70
-	opBreg31     = 0x8f
-	opBregx      = 0x92
-	opDerefSize  = 0x94
-	opNop        = 0x96
+	"hdb/unwind/dwop"
 )
 
 const (
@@ -135,34 +83,34 @@ func (e *evaluator) pick(n uint64) uint64 {
 func (e *evaluator) step(op uint8) {
 	c := &e.code
 	switch {
-	case op >= opLit0 && op <= opLit31:
-		e.push(uint64(op - opLit0))
-	case op >= opBreg0 && op <= opBreg31:
-		e.based(uint64(op-opBreg0), c.sleb())
-	case op >= opConst1u && op <= opConsts || op == opAddr:
+	case op >= dwop.Lit0 && op <= dwop.Lit31:
+		e.push(uint64(op - dwop.Lit0))
+	case op >= dwop.Breg0 && op <= dwop.Breg31:
+		e.based(uint64(op-dwop.Breg0), c.sleb())
+	case op >= dwop.Const1u && op <= dwop.Consts || op == dwop.Addr:
 		e.push(e.constant(op))
-	case op >= opDup && op <= opRot:
+	case op >= dwop.Dup && op <= dwop.Rot:
 		e.shuffle(op)
-	case op == opAbs || op == opNeg || op == opNot || op == opPlusUconst:
+	case op == dwop.Abs || op == dwop.Neg || op == dwop.Not || op == dwop.PlusUconst:
 		e.unary(op)
-	case op >= opAnd && op <= opXor || op >= opEq && op <= opNe:
+	case op >= dwop.And && op <= dwop.Xor || op >= dwop.Eq && op <= dwop.Ne:
 		b := e.pop()
 		a := e.pop()
 		e.push(e.binary(op, a, b))
-	case op == opSkip:
+	case op == dwop.Skip:
 		e.jump(int16(c.u16()))
-	case op == opBra:
+	case op == dwop.Bra:
 		if by := int16(c.u16()); e.pop() != 0 {
 			e.jump(by)
 		}
-	case op == opDeref:
+	case op == dwop.Deref:
 		e.load(8)
-	case op == opDerefSize:
+	case op == dwop.DerefSize:
 		e.load(c.u8())
-	case op == opBregx:
+	case op == dwop.Bregx:
 		reg := c.uleb()
 		e.based(reg, c.sleb())
-	case op == opNop:
+	case op == dwop.Nop:
 	default:
 		e.fail(fmt.Errorf("expression with operation %#x, which call frame information may not use", op))
 	}
@@ -171,44 +119,44 @@ func (e *evaluator) step(op uint8) {
 func (e *evaluator) constant(op uint8) uint64 {
 	c := &e.code
 	switch op {
-	case opAddr:
+	case dwop.Addr:
 		return c.u64() + uint64(e.bias)
-	case opConst1u:
+	case dwop.Const1u:
 		return uint64(c.u8())
-	case opConst1s:
+	case dwop.Const1s:
 		return uint64(int8(c.u8()))
-	case opConst2u:
+	case dwop.Const2u:
 		return uint64(c.u16())
-	case opConst2s:
+	case dwop.Const2s:
 		return uint64(int16(c.u16()))
-	case opConst4u:
+	case dwop.Const4u:
 		return uint64(c.u32())
-	case opConst4s:
+	case dwop.Const4s:
 		return uint64(int32(c.u32()))
-	case opConstu:
+	case dwop.Constu:
 		return c.uleb()
-	case opConsts:
+	case dwop.Consts:
 		return uint64(c.sleb())
 	}
-	return c.u64() // opConst8u, opConst8s
+	return c.u64() // dwop.Const8u, dwop.Const8s
 }
 
 func (e *evaluator) shuffle(op uint8) {
 	switch op {
-	case opDup:
+	case dwop.Dup:
 		e.push(e.pick(0))
-	case opDrop:
+	case dwop.Drop:
 		e.pop()
-	case opOver:
+	case dwop.Over:
 		e.push(e.pick(1))
-	case opPick:
+	case dwop.Pick:
 		e.push(e.pick(uint64(e.code.u8())))
-	case opSwap:
+	case dwop.Swap:
 		b := e.pop()
 		a := e.pop()
 		e.push(b)
 		e.push(a)
-	case opRot: // the top becomes third
+	case dwop.Rot: // the top becomes third
 		c := e.pop()
 		b := e.pop()
 		a := e.pop()
@@ -221,15 +169,15 @@ func (e *evaluator) shuffle(op uint8) {
 func (e *evaluator) unary(op uint8) {
 	v := e.pop()
 	switch op {
-	case opAbs:
+	case dwop.Abs:
 		if int64(v) < 0 {
 			v = -v
 		}
-	case opNeg:
+	case dwop.Neg:
 		v = -v
-	case opNot:
+	case dwop.Not:
 		v = ^v
-	case opPlusUconst:
+	case dwop.PlusUconst:
 		v += e.code.uleb()
 	}
 	e.push(v)
@@ -239,30 +187,30 @@ func (e *evaluator) unary(op uint8) {
 // unsigned, but comparisons and division are signed (DWARF 5, section 2.5.1.4).
 func (e *evaluator) binary(op uint8, a, b uint64) uint64 {
 	switch op {
-	case opAnd:
+	case dwop.And:
 		return a & b
-	case opOr:
+	case dwop.Or:
 		return a | b
-	case opXor:
+	case dwop.Xor:
 		return a ^ b
-	case opPlus:
+	case dwop.Plus:
 		return a + b
-	case opMinus:
+	case dwop.Minus:
 		return a - b
-	case opMul:
+	case dwop.Mul:
 		return a * b
-	case opShl:
+	case dwop.Shl:
 		return a << b
-	case opShr:
+	case dwop.Shr:
 		return a >> b
-	case opShra:
+	case dwop.Shra:
 		return uint64(int64(a) >> b)
-	case opDiv, opMod:
+	case dwop.Div, dwop.Mod:
 		if b == 0 {
 			e.fail(errors.New("expression divides by zero"))
 			return 0
 		}
-		if op == opDiv {
+		if op == dwop.Div {
 			return uint64(int64(a) / int64(b))
 		}
 		return a % b
@@ -275,18 +223,18 @@ func (e *evaluator) binary(op uint8, a, b uint64) uint64 {
 
 func compare(op uint8, a, b int64) bool {
 	switch op {
-	case opEq:
+	case dwop.Eq:
 		return a == b
-	case opGe:
+	case dwop.Ge:
 		return a >= b
-	case opGt:
+	case dwop.Gt:
 		return a > b
-	case opLe:
+	case dwop.Le:
 		return a <= b
-	case opLt:
+	case dwop.Lt:
 		return a < b
 	}
-	return a != b // opNe
+	return a != b // dwop.Ne
 }
 
 // jump moves by a distance from behind its operand.

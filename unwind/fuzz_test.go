@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hdb/internal/addr"
+	"hdb/unwind/dwop"
 )
 
 // FuzzTable reads foreign bytes as both sections and a search table.
@@ -39,7 +40,7 @@ func FuzzTable(f *testing.F) {
 func FuzzWalk(f *testing.F) {
 	mem, regs := newStack(5)
 	f.Add(mem[0].data[:400], asm(cfaDefCFAOffset, 64), regs.V[RIP], regs.V[RSP], false)
-	f.Add(words(0x8000, 0x1000), asm(cfaDefCFAExpression, 3, opBreg0+byte(RSP), 0, opDeref), uint64(0x1000), uint64(0x8000), true)
+	f.Add(words(0x8000, 0x1000), asm(cfaDefCFAExpression, 3, dwop.Breg0+byte(RSP), 0, dwop.Deref), uint64(0x1000), uint64(0x8000), true)
 	f.Add(bytes.Repeat(words(0x3008), 20), asm(cfaRegister, int(RA), int(RBX)), uint64(0x1000), ^uint64(3), false)
 	f.Fuzz(func(t *testing.T, stack, program []byte, pc, sp uint64, signal bool) {
 		m := newRegions(t, region{low: 0x1000, high: 0x2000, program: program, signal: signal},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/internal/addr"
+	"hdb/unwind/dwop"
 )
 
 func TestRowsOfRareInstructions(t *testing.T) {
@@ -128,7 +129,7 @@ func TestDamagedPrograms(t *testing.T) {
 	good := asm(cfaAdvanceLoc|4, cfaDefCFAOffset, 16, cfaAdvanceLoc|4)
 	for name, bad := range map[string][]byte{
 		"unknown instruction":       asm(0x3b, 0),
-		"expression past the end":   asm(cfaDefCFAExpression, 100, opLit0),
+		"expression past the end":   asm(cfaDefCFAExpression, 100, dwop.Lit0),
 		"restore without remember":  asm(cfaRestoreState),
 		"remembered without end":    slices.Repeat(asm(cfaRememberState), maxRemembered+1),
 		"CFA in a vector register":  asm(cfaDefCFA, 17, 8),

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"hdb/symbols/dwarf"
+	"hdb/unwind/dwop"
 )
 
 // Attributes of call sites (DWARF 5 section 3.4), and GNU's before them.
@@ -23,8 +24,8 @@ func (m *machine) entryValue(expr []byte) error {
 	want := bytes.Clone(expr)
 	// A register that is still what it was is written as breg with 0 by some
 	// producers; call sites name it by DW_OP_reg.
-	if len(want) == 2 && want[0] >= opBreg0 && want[0] <= opBreg31 && want[1] == 0 {
-		want = []byte{want[0] - opBreg0 + opReg0}
+	if len(want) == 2 && want[0] >= dwop.Breg0 && want[0] <= dwop.Breg31 && want[1] == 0 {
+		want = []byte{want[0] - dwop.Breg0 + dwop.Reg0}
 	}
 	return m.fromCallSite(func(p dwarf.DIE) bool {
 		v, ok := p.Attr(dwarf.AtLocation)

@@ -6,16 +6,17 @@ import (
 
 	"hdb/symbols/dwarf"
 	"hdb/unwind"
+	"hdb/unwind/dwop"
 )
 
 // FuzzExpression feeds the interpreter of DWARF expressions, over a frame with
 // registers and a little memory.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range [][]byte{
-		{opFbreg, 0x6c}, {opBreg0 + 6, 0x70}, {opReg0 + 5}, {opLit0 + 3, opStackValue}, {opReg0, opPiece, 4, opPiece, 4},
-		{opConst1u, 8, opDup, opPlus, opDeref}, {opImplicitValue, 2, 1, 2}, {opSkip, 0xfd, 0xff}, {opLit0 + 1, opBra, 0xfc, 0xff},
-		{opEntryValue, 1, opReg0 + 5, opStackValue}, {opCallFrameCFA, opConsts, 0x40, opPlus}, {opRegvalType, 0, 0x20}, {opConvert, 0},
-		{opBitPiece, 3, 1}, {opImplicitPointer, 0, 0, 0, 0, 0}, {opAddrx, 1}, {opCall4, 0, 0, 0, 0}, {opDerefSize, 9}, {opLit0, opLit0, opDiv},
+		{dwop.Fbreg, 0x6c}, {dwop.Breg0 + 6, 0x70}, {dwop.Reg0 + 5}, {dwop.Lit0 + 3, dwop.StackValue}, {dwop.Reg0, dwop.Piece, 4, dwop.Piece, 4},
+		{dwop.Const1u, 8, dwop.Dup, dwop.Plus, dwop.Deref}, {dwop.ImplicitValue, 2, 1, 2}, {dwop.Skip, 0xfd, 0xff}, {dwop.Lit0 + 1, dwop.Bra, 0xfc, 0xff},
+		{dwop.EntryValue, 1, dwop.Reg0 + 5, dwop.StackValue}, {dwop.CallFrameCFA, dwop.Consts, 0x40, dwop.Plus}, {dwop.RegvalType, 0, 0x20}, {dwop.Convert, 0},
+		{dwop.BitPiece, 3, 1}, {dwop.ImplicitPointer, 0, 0, 0, 0, 0}, {dwop.Addrx, 1}, {dwop.Call4, 0, 0, 0, 0}, {dwop.DerefSize, 9}, {dwop.Lit0, dwop.Lit0, dwop.Div},
 	} {
 		f.Add(seed)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"hdb/symbols/dwarf"
+	"hdb/unwind/dwop"
 )
 
 // baseType is the encoding and size of the base type at an offset of the unit; 0
@@ -31,7 +32,7 @@ func (m *machine) baseType(off uint64) (enc uint64, size int, err error) {
 func (m *machine) typed(op uint8) error {
 	b := &m.buf
 	switch op {
-	case opConstType, opGNUConstType:
+	case dwop.ConstType, dwop.GNUConstType:
 		enc, size, err := m.baseType(b.Uleb())
 		if err != nil {
 			return err
@@ -41,7 +42,7 @@ func (m *machine) typed(op uint8) error {
 			return fmt.Errorf("DWARF expression computes with %d bytes", len(raw))
 		}
 		return m.pushTyped(typedNum{unle(raw), enc, min(size, 8)})
-	case opRegvalType, opGNURegvalType:
+	case dwop.RegvalType, dwop.GNURegvalType:
 		reg := b.Uleb()
 		enc, size, err := m.baseType(b.Uleb())
 		if err != nil {
@@ -55,7 +56,7 @@ func (m *machine) typed(op uint8) error {
 			return fmt.Errorf("DWARF expression computes with %d bytes", size)
 		}
 		return m.pushTyped(typedNum{truncate(v.v, size), enc, size})
-	case opDerefType, opGNUDerefType:
+	case dwop.DerefType, dwop.GNUDerefType:
 		size := int(b.U8())
 		enc, _, err := m.baseType(b.Uleb())
 		if err != nil {
@@ -74,7 +75,7 @@ func (m *machine) typed(op uint8) error {
 	if size > 8 {
 		return fmt.Errorf("DWARF expression computes with %d bytes", size)
 	}
-	if op == opReinterpret || op == opGNUReinterpret {
+	if op == dwop.Reinterpret || op == dwop.GNUReinterpret {
 		return m.pushTyped(typedNum{truncate(v.v, size), enc, size})
 	}
 	return m.pushTyped(v.convert(enc, size))
@@ -146,24 +147,24 @@ func (m *machine) unary(op uint8) error {
 	if err != nil {
 		return err
 	}
-	if v.isFloat() && (op == opAbs || op == opNeg) {
+	if v.isFloat() && (op == dwop.Abs || op == dwop.Neg) {
 		f := v.float()
-		if op == opNeg || f < 0 {
+		if op == dwop.Neg || f < 0 {
 			f = -f
 		}
 		v.v = floatBits(f, v.size)
 		return m.pushTyped(v)
 	}
 	switch op {
-	case opAbs:
+	case dwop.Abs:
 		if signExtend(v.v, uint(8*v.size)) < 0 {
 			v.v = -v.v
 		}
-	case opNeg:
+	case dwop.Neg:
 		v.v = -v.v
-	case opNot:
+	case dwop.Not:
 		v.v = ^v.v
-	case opPlusUconst:
+	case dwop.PlusUconst:
 		v.v += m.buf.Uleb()
 	}
 	v.v = truncate(v.v, v.size)
@@ -198,32 +199,32 @@ func arithmetic(op uint8, a, b typedNum) (typedNum, error) {
 	sx, sy := signExtend(x, bits), signExtend(y, uint(8*b.size))
 	r := a
 	switch op {
-	case opAnd:
+	case dwop.And:
 		r.v = x & y
-	case opOr:
+	case dwop.Or:
 		r.v = x | y
-	case opXor:
+	case dwop.Xor:
 		r.v = x ^ y
-	case opPlus:
+	case dwop.Plus:
 		r.v = x + y
-	case opMinus:
+	case dwop.Minus:
 		r.v = x - y
-	case opMul:
+	case dwop.Mul:
 		r.v = x * y
-	case opShl:
+	case dwop.Shl:
 		r.v = x << y
-	case opShr:
+	case dwop.Shr:
 		r.v = x >> y
-	case opShra:
+	case dwop.Shra:
 		r.v = uint64(sx >> y)
-	case opDiv, opMod:
+	case dwop.Div, dwop.Mod:
 		if y == 0 {
 			return r, errors.New("DWARF expression divides by zero")
 		}
 		switch {
-		case op == opDiv && signed:
+		case op == dwop.Div && signed:
 			r.v = uint64(sx / sy)
-		case op == opDiv:
+		case op == dwop.Div:
 			r.v = x / y
 		case signed && a.enc != 0:
 			r.v = uint64(sx % sy)
@@ -246,15 +247,15 @@ func arithmetic(op uint8, a, b typedNum) (typedNum, error) {
 
 func compared(op uint8, c int) bool {
 	switch op {
-	case opEq:
+	case dwop.Eq:
 		return c == 0
-	case opGe:
+	case dwop.Ge:
 		return c >= 0
-	case opGt:
+	case dwop.Gt:
 		return c > 0
-	case opLe:
+	case dwop.Le:
 		return c <= 0
-	case opLt:
+	case dwop.Lt:
 		return c < 0
 	}
 	return c != 0
@@ -271,15 +272,15 @@ func floatArithmetic(op uint8, a, b typedNum) (typedNum, error) {
 	x, y := a.float(), b.float()
 	r := a
 	switch op {
-	case opPlus:
+	case dwop.Plus:
 		r.v = floatBits(x+y, a.size)
-	case opMinus:
+	case dwop.Minus:
 		r.v = floatBits(x-y, a.size)
-	case opMul:
+	case dwop.Mul:
 		r.v = floatBits(x*y, a.size)
-	case opDiv:
+	case dwop.Div:
 		r.v = floatBits(x/y, a.size)
-	case opEq, opGe, opGt, opLe, opLt, opNe:
+	case dwop.Eq, dwop.Ge, dwop.Gt, dwop.Le, dwop.Lt, dwop.Ne:
 		c := 0
 		switch {
 		case x < y:

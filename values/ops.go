@@ -7,6 +7,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
+	"hdb/unwind/dwop"
 )
 
 const (
@@ -80,12 +81,12 @@ func (m *machine) locate(expr []byte) ([]piece, error) {
 		if *m.steps++; *m.steps > maxSteps {
 			return nil, fmt.Errorf("DWARF expression takes more than %d steps", maxSteps)
 		}
-		if op == opPiece || op == opBitPiece {
+		if op == dwop.Piece || op == dwop.BitPiece {
 			p, err := m.current(true)
 			if err != nil {
 				return nil, err
 			}
-			if op == opPiece {
+			if op == dwop.Piece {
 				p.bits = 8 * m.buf.Uleb()
 			} else {
 				p.bits, p.bitOff = m.buf.Uleb(), m.buf.Uleb()
@@ -190,79 +191,79 @@ func (m *machine) pick(n uint64, drop bool) (typedNum, error) {
 func (m *machine) step(op uint8) error {
 	b := &m.buf
 	switch {
-	case op >= opLit0 && op <= opLit31:
-		return m.push(uint64(op - opLit0))
-	case op >= opReg0 && op <= opReg31:
-		return m.finish(piece{kind: pieceRegister, reg: uint64(op - opReg0)})
-	case op >= opBreg0 && op <= opBreg31:
-		return m.based(uint64(op-opBreg0), b.Sleb())
-	case op >= opConst1u && op <= opConsts:
+	case op >= dwop.Lit0 && op <= dwop.Lit31:
+		return m.push(uint64(op - dwop.Lit0))
+	case op >= dwop.Reg0 && op <= dwop.Reg31:
+		return m.finish(piece{kind: pieceRegister, reg: uint64(op - dwop.Reg0)})
+	case op >= dwop.Breg0 && op <= dwop.Breg31:
+		return m.based(uint64(op-dwop.Breg0), b.Sleb())
+	case op >= dwop.Const1u && op <= dwop.Consts:
 		return m.push(m.constant(op))
-	case op >= opDup && op <= opRot:
+	case op >= dwop.Dup && op <= dwop.Rot:
 		return m.shuffle(op)
-	case op == opAbs || op == opNeg || op == opNot || op == opPlusUconst:
+	case op == dwop.Abs || op == dwop.Neg || op == dwop.Not || op == dwop.PlusUconst:
 		return m.unary(op)
-	case op >= opAnd && op <= opXor || op >= opEq && op <= opNe:
+	case op >= dwop.And && op <= dwop.Xor || op >= dwop.Eq && op <= dwop.Ne:
 		return m.binary(op)
 	}
 	switch op {
-	case opNop, opGNUUninit:
+	case dwop.Nop, dwop.GNUUninit:
 		return nil
-	case opAddr:
+	case dwop.Addr:
 		return m.push(b.Uint(m.unit.AddrSize()) + uint64(m.mod.Bias))
-	case opAddrx, opGNUAddrIndex, opConstx, opGNUConstIndex:
+	case dwop.Addrx, dwop.GNUAddrIndex, dwop.Constx, dwop.GNUConstIndex:
 		v, ok := m.unit.AddrX(b.Uleb())
 		if !ok {
 			return errors.New("DWARF expression: no such entry in .debug_addr")
 		}
-		if op == opAddrx || op == opGNUAddrIndex {
+		if op == dwop.Addrx || op == dwop.GNUAddrIndex {
 			v += uint64(m.mod.Bias)
 		}
 		return m.push(v)
-	case opRegx:
+	case dwop.Regx:
 		return m.finish(piece{kind: pieceRegister, reg: b.Uleb()})
-	case opBregx:
+	case dwop.Bregx:
 		reg := b.Uleb()
 		return m.based(reg, b.Sleb())
-	case opFbreg:
+	case dwop.Fbreg:
 		return m.frameBased(b.Sleb())
-	case opCallFrameCFA:
+	case dwop.CallFrameCFA:
 		if m.frame == nil || m.frame.CFA == 0 {
 			return errors.New("the frame's address is not known")
 		}
 		return m.push(uint64(m.frame.CFA))
-	case opDeref:
+	case dwop.Deref:
 		return m.load(8, 0)
-	case opDerefSize:
+	case dwop.DerefSize:
 		return m.load(int(b.U8()), 0)
-	case opSkip, opBra:
+	case dwop.Skip, dwop.Bra:
 		return m.jump(op, int16(b.U16()))
-	case opPushObject:
+	case dwop.PushObject:
 		if !m.hasObject {
 			return errors.New("DWARF expression wants an object that is not there")
 		}
 		return m.push(uint64(m.object))
-	case opFormTLS, opGNUTLS:
+	case dwop.FormTLS, dwop.GNUTLS:
 		return m.threadLocal()
-	case opImplicitValue:
+	case dwop.ImplicitValue:
 		return m.finish(piece{kind: pieceInline, data: bytes.Clone(b.Bytes(b.Uleb()))})
-	case opStackValue:
+	case dwop.StackValue:
 		v, err := m.pop()
 		if err != nil {
 			return err
 		}
 		return m.finish(piece{kind: pieceInline, data: le(v.v, max(v.size, 1))})
-	case opImplicitPointer, opGNUImplicitPtr:
+	case dwop.ImplicitPointer, dwop.GNUImplicitPtr:
 		off := b.Uint(m.unit.OffSize())
 		return m.finish(piece{kind: piecePointer, target: m.unit.Data.DIE(off), off: b.Sleb()})
-	case opEntryValue, opGNUEntryValue:
+	case dwop.EntryValue, dwop.GNUEntryValue:
 		return m.entryValue(b.Bytes(b.Uleb()))
-	case opGNUParameterRef:
+	case dwop.GNUParameterRef:
 		return m.parameterRef(b.U32())
-	case opConstType, opGNUConstType, opRegvalType, opGNURegvalType, opDerefType, opGNUDerefType,
-		opConvert, opGNUConvert, opReinterpret, opGNUReinterpret:
+	case dwop.ConstType, dwop.GNUConstType, dwop.RegvalType, dwop.GNURegvalType, dwop.DerefType, dwop.GNUDerefType,
+		dwop.Convert, dwop.GNUConvert, dwop.Reinterpret, dwop.GNUReinterpret:
 		return m.typed(op)
-	case opCall2, opCall4, opCallRef:
+	case dwop.Call2, dwop.Call4, dwop.CallRef:
 		return m.call(op)
 	}
 	return fmt.Errorf("DWARF expression with operation %#x, which hdb does not know", op)
@@ -276,21 +277,21 @@ func (m *machine) finish(p piece) error {
 func (m *machine) constant(op uint8) uint64 {
 	b := &m.buf
 	switch op {
-	case opConst1u:
+	case dwop.Const1u:
 		return uint64(b.U8())
-	case opConst1s:
+	case dwop.Const1s:
 		return uint64(int8(b.U8()))
-	case opConst2u:
+	case dwop.Const2u:
 		return uint64(b.U16())
-	case opConst2s:
+	case dwop.Const2s:
 		return uint64(int16(b.U16()))
-	case opConst4u:
+	case dwop.Const4u:
 		return uint64(b.U32())
-	case opConst4s:
+	case dwop.Const4s:
 		return uint64(int32(b.U32()))
-	case opConstu:
+	case dwop.Constu:
 		return b.Uleb()
-	case opConsts:
+	case dwop.Consts:
 		return uint64(b.Sleb())
 	}
 	return b.U64()
@@ -299,16 +300,16 @@ func (m *machine) constant(op uint8) uint64 {
 func (m *machine) shuffle(op uint8) error {
 	n := uint64(0)
 	switch op {
-	case opDrop:
+	case dwop.Drop:
 		_, err := m.pop()
 		return err
-	case opOver:
+	case dwop.Over:
 		n = 1
-	case opPick:
+	case dwop.Pick:
 		n = uint64(m.buf.U8())
-	case opSwap, opRot:
+	case dwop.Swap, dwop.Rot:
 		k := 2
-		if op == opRot {
+		if op == dwop.Rot {
 			k = 3
 		}
 		if len(m.stack) < k {
@@ -328,7 +329,7 @@ func (m *machine) shuffle(op uint8) error {
 }
 
 func (m *machine) jump(op uint8, by int16) error {
-	if op == opBra {
+	if op == dwop.Bra {
 		v, err := m.pop()
 		if err != nil || v.v == 0 {
 			return err
@@ -430,9 +431,9 @@ func (m *machine) threadLocal() error {
 func (m *machine) call(op uint8) error {
 	var off uint64
 	switch op {
-	case opCall2:
+	case dwop.Call2:
 		off = m.unit.Off + uint64(m.buf.U16())
-	case opCall4:
+	case dwop.Call4:
 		off = m.unit.Off + uint64(m.buf.U32())
 	default:
 		off = m.buf.Uint(m.unit.OffSize())

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"hdb/symbols/dwarf"
+	"hdb/unwind/dwop"
 )
 
 // A Kind is what a type is made of.
@@ -493,7 +494,7 @@ func (t *Type) field(d dwarf.DIE) Field {
 func constantOffset(expr []byte) (int64, bool) {
 	b := dwarf.NewBuf(expr, 0)
 	switch b.U8() {
-	case opPlusUconst, opConstu:
+	case dwop.PlusUconst, dwop.Constu:
 		n := b.Uleb()
 		return int64(n), b.Len() == 0 && !b.Bad()
 	}
