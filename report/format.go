@@ -31,6 +31,7 @@ func Formats() []Format {
 	return []Format{
 		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack: flamegraph.pl, inferno, speedscope", Text: true, Write: WriteCollapsed},
 		{Name: "ndjson", Extension: ".ndjson", Short: "all events, stacks, frames and modules as JSON objects, one a line: jq, scripts", Text: true, Events: WriteNDJSON},
+		{Name: "parquet", Short: "the same as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},
 	}
 }
 

@@ -157,7 +157,7 @@ func (l *lineWriter) events(r *Recording) (n uint64) {
 
 // appendEvent adds the line of an event; fields without meaning for it are left
 // out.
-func appendEvent(b []byte, e *capture.Event, function string, run int32) []byte {
+func appendEvent(b []byte, e *Event, function string, run int32) []byte {
 	number := func(key string, n uint64) { b = strconv.AppendUint(append(b, key...), n, 10) }
 	address := func(key string, a uint64) {
 		b = append(b, key...)
@@ -182,12 +182,15 @@ func appendEvent(b []byte, e *capture.Event, function string, run int32) []byte 
 		number(`,"stack":`, uint64(e.Stack))
 	}
 	if e.Allocates() {
-		number(`,"made":`, e.Size)
+		b = append(b, `,"makes":true`...)
 	}
 	if e.Gone.Recorded {
-		number(`,"ended":`, e.Gone.Size)
+		number(`,"ends":true,"ended_size":`, e.Gone.Size)
 		if e.Gone.Stack != 0 {
 			number(`,"ended_stack":`, uint64(e.Gone.Stack))
+		}
+		if e.Ended != 0 {
+			number(`,"ended_seq":`, e.Ended)
 		}
 	}
 	if run != 0 {

@@ -27,8 +27,14 @@ type Recording struct {
 	Stack  func(capture.StackID) Stack
 	Frame  func(i int) Frame
 
-	Events iter.Seq[capture.Event] // in order, up to To
-	Damage func() error            // what could not be read, known after Events
+	Events iter.Seq[Event] // in order, up to To
+	Damage func() error    // what could not be read, known after Events
+}
+
+// An Event of a Recording.
+type Event struct {
+	capture.Event
+	Ended uint64 // the event that made the block that this one ended, 0 if it ended none or that is not recorded
 }
 
 // runs tells which of the programs that a process executed one after the other an
@@ -61,13 +67,13 @@ const keyTime = "20060102T150405.000000Z"
 func (r *Recording) threadNames() map[int32]string {
 	names := map[int32]string{}
 	for _, t := range r.Threads {
-		names[t.TID] = t.Name
+		names[t.TID] = utf8Text(t.Name)
 	}
 	return names
 }
 
 // function is the name of the allocator function of an event.
-func (r *Recording) function(e *capture.Event) string {
+func (r *Recording) function(e *Event) string {
 	if int(e.Func) < len(r.Functions) {
 		return r.Functions[e.Func]
 	}

@@ -30,12 +30,23 @@ func (s *Session) Recording() (*report.Recording, error) {
 	frames := profileFrames{s: s, src: src, p: p, index: map[report.Frame]int{}}
 	r.Stack = func(id capture.StackID) report.Stack { return frames.stack(id, x.Named(id)) }
 	r.Frame = func(i int) report.Frame { return p.Frames[i] }
-	r.Events = func(yield func(capture.Event) bool) {
+	r.Events = func(yield func(report.Event) bool) {
+		state := heap.NewReplay(src)
 		for e := range src.Events(0) {
-			if e.Seq > to || !yield(e) {
+			if e.Seq > to || !yield(followed(state, e)) {
 				return
 			}
 		}
 	}
 	return r, nil
+}
+
+// followed is the event with the one that made the block which it ended.
+func followed(state *heap.Replay, e capture.Event) report.Event {
+	out := report.Event{Event: e}
+	state.Before(e.Seq)
+	if gone, ok := state.Follow(&e, true); ok && e.Gone.Recorded && gone.Size == e.Gone.Size {
+		out.Ended = gone.Seq
+	}
+	return out
 }
