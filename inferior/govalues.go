@@ -44,7 +44,7 @@ type GoValue struct {
 	Type     string
 	Kind     reflect.Kind
 	Text     string // of a number, bool, function or complex number; a string's contents
-	Len, Cap int64  // of what has a length, however much was read
+	Len, Cap int64  // of what has a length, however much was read; Cap -1 optimized out
 	Addr     uint64 // where it is, 0 unknown
 	Base     uint64 // what a slice, string, map or channel points to, 0 nil
 	Unread   bool   // below the limits' depth: only the address is known
@@ -244,16 +244,39 @@ func caught(err *error) {
 	}
 }
 
-// lostPart matches a location, as delve writes it, of which a piece is nowhere:
-// DW_OP_piece with nothing before it.
-var lostPart = regexp.MustCompile(`(?:^\[[^\]]*\] |DW_OP_piece 0x[0-9a-f]+ )DW_OP_piece`)
+// pieceOf matches a piece of a location as delve writes it, with what says where the
+// piece is, if anything does.
+var pieceOf = regexp.MustCompile(`(.*?)DW_OP_piece 0x([0-9a-f]+) `)
+
+// lostFrom is the offset of the first piece that is nowhere, in bytes; delve would take
+// zeros for it. -1: none is.
+func lostFrom(location string) int {
+	if i := strings.Index(location, "] "); i >= 0 {
+		location = location[i+2:] // behind where it is from
+	}
+	at := 0
+	for _, m := range pieceOf.FindAllStringSubmatch(location, 1024) {
+		n, err := strconv.ParseUint(m[2], 16, 16)
+		switch {
+		case err != nil:
+			return at
+		case m[1] == "":
+			return at
+		}
+		at += int(n)
+	}
+	return -1
+}
 
 // goValue copies what delve has read. left is how many parts may still be copied.
 func goValue(v *proc.Variable, left *int) GoValue {
 	out := GoValue{Name: v.Name, Type: v.TypeString(), Kind: v.Kind, Len: v.Len, Cap: v.Cap, Addr: v.Addr, Base: v.Base,
 		Unread: v.OnlyAddr, Shadowed: v.Flags&proc.VariableShadowed != 0}
-	if lostPart.MatchString(v.LocationExpr.String()) {
-		out.Err = "optimized out in part" // delve would take zeros for it
+	switch lost := lostFrom(v.LocationExpr.String()); {
+	case lost >= 16 && v.Kind == reflect.Slice: // behind the pointer and the length
+		out.Cap = -1
+	case lost >= 0:
+		out.Err = "optimized out in part"
 		return out
 	}
 	if v.Unreadable != nil {

@@ -51,7 +51,11 @@ func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
 		p.pointer(v, depth)
 	case reflect.Slice, reflect.Array:
 		if typed && v.Kind == reflect.Slice {
-			name += fmt.Sprintf("len: %d, cap: %d, ", v.Len, v.Cap)
+			capacity := strconv.FormatInt(v.Cap, 10)
+			if v.Cap < 0 {
+				capacity = "<optimized out>"
+			}
+			name += fmt.Sprintf("len: %d, cap: %s, ", v.Len, capacity)
 		}
 		p.write(name)
 		if v.Kind == reflect.Slice && v.Base == 0 && v.Len == 0 {
