@@ -20,12 +20,13 @@ import (
 )
 
 // Questions are answered in the order of their files, units and addresses, by as many
-// goroutines as there are processors: neighbours need the same tables. phase
-// questions are answered before the tables behind may be forgotten, share at a time
-// by one goroutine.
+// goroutines as there are processors: neighbours need the same tables. At least phase
+// questions, and one of phases parts of all, are answered before the tables behind may
+// be forgotten, share at a time by one goroutine.
 const (
-	phase = 1 << 9
-	share = 1 << 6
+	phase  = 1 << 9
+	phases = 8
+	share  = 1 << 6
 
 	answerSize = 256 // bytes of a usual one
 )
@@ -56,7 +57,7 @@ type desk struct {
 func (s *symbolizer) answer(w *bufio.Writer, batch []question) error {
 	step := len(batch)
 	if s.whole && len(batch) > phase {
-		step = phase
+		step = max(phase, len(batch)/(phases*share)*share)
 		s.findUnits(batch)
 	}
 	d := &s.desk
