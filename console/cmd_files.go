@@ -19,6 +19,7 @@ func fileCommands() []*Command {
 			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is.\n\nExample:\n  save big-pages.hdb"},
 		{Name: "open", Group: GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runOpen,
 			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nExample:\n  open big-pages.hdb"},
+		exportCommand(),
 	}
 }
 

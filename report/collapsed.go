@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // WriteCollapsed writes a line for each stack: its functions from the outermost
@@ -23,9 +24,7 @@ func WriteCollapsed(w io.Writer, p *Profile, o Options) error {
 			continue
 		}
 		b.Reset()
-		if s.Truncated != "" || len(s.Frames) == 0 {
-			b.WriteString(collapsedName(missingFrames(s)))
-		}
+		b.WriteString(collapsedName(s.outer()))
 		for _, f := range slices.Backward(s.Frames) {
 			if b.Len() > 0 {
 				b.WriteByte(';')
@@ -41,15 +40,6 @@ func WriteCollapsed(w io.Writer, p *Profile, o Options) error {
 	return out.Flush()
 }
 
-// missingFrames stands for frames that a stack lacks, where a reader needs a
-// frame there.
-func missingFrames(s *Stack) string {
-	if s.Truncated == "" {
-		return "[no frames]"
-	}
-	return "[" + s.Truncated + "]"
-}
-
 // collapsedName is a function's name without what has a meaning in the format:
 // semicolons and ends of lines. The format knows no quotes.
 func collapsedName(name string) string {
@@ -57,9 +47,9 @@ func collapsedName(name string) string {
 		switch {
 		case r == ';':
 			return ':'
-		case r < ' ' || r == 0x7f:
+		case unicode.IsControl(r), unicode.IsSpace(r):
 			return ' '
 		}
 		return r
-	}, name)
+	}, strings.ToValidUTF8(name, string(unicode.ReplacementChar)))
 }

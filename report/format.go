@@ -29,7 +29,9 @@ type Options struct {
 // Formats are all there are, in the order in which help lists them.
 func Formats() []Format {
 	return []Format{
-		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack: flamegraph.pl, inferno, speedscope", Text: true, Write: WriteCollapsed},
+		{Name: "pprof", Extension: ".pb.gz", Short: "a profile.proto, for go tool pprof, Pyroscope, Parca, Grafana", Write: WritePprof},
+		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack, for flamegraph.pl, inferno, speedscope", Text: true, Write: WriteCollapsed},
+		{Name: "speedscope", Extension: ".speedscope.json", Short: "a profile for each measure, for speedscope.app", Text: true, Write: WriteSpeedscope},
 		{Name: "ndjson", Extension: ".ndjson", Short: "all events, stacks, frames and modules as JSON objects, one a line: jq, scripts", Text: true, Events: WriteNDJSON},
 		{Name: "parquet", Short: "the same as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},
 	}
@@ -49,4 +51,12 @@ func FindFormat(name string) (Format, bool) {
 func FindMeasure(name string) (Measure, bool) {
 	i := slices.Index(Measures[:], name)
 	return Measure(max(i, 0)), i >= 0
+}
+
+// Title says what the measure counts, for readers that do not know hdb's words.
+func (m Measure) Title() string {
+	return [numMeasures]string{
+		"live: bytes not given back", "peak: bytes live at the peak", "bytes: all that were allocated",
+		"count: blocks allocated", "temporary: blocks given back before another was allocated", "blocks: not given back",
+	}[m]
 }

@@ -3,7 +3,11 @@
 // draws what it is given and knows neither captures nor symbols.
 package report
 
-import "time"
+import (
+	"time"
+
+	"hdb/capture"
+)
 
 // A Profile is what a recording adds up to at one moment, by stack. Bytes are
 // those asked for. Its slices are not changed by reports.
@@ -77,9 +81,10 @@ type Frame struct {
 
 // A Stack is where allocations were made, and what became of them.
 type Stack struct {
-	Frames    []int  // indexes into Profile.Frames, innermost first
-	Truncated string // why outer frames are missing, "" if none are
-	Thread    string // of the allocations, "" if several threads share the row
+	ID        capture.StackID // of the recording
+	Frames    []int           // indexes into Profile.Frames, innermost first
+	Truncated string          // why outer frames are missing, "" if none are
+	Thread    string          // of the allocations, "" if several threads share the row
 	Numbers
 }
 

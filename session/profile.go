@@ -16,6 +16,14 @@ import (
 // screen has columns.
 const profileMoments = 2000
 
+// SavedPath is the capture that is open, absolute, or "".
+func (s *Session) SavedPath() string {
+	if s.saved == nil {
+		return ""
+	}
+	return s.savedPath
+}
+
 // Profile is what is recorded up to the moment, for reports.
 func (s *Session) Profile() (*report.Profile, error) {
 	src, err := s.someSource()
@@ -77,7 +85,7 @@ type profileFrames struct {
 // stack is a recorded stack with its frames, as it was at the event.
 func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 	st := c.s.sourceStack(c.src, id, seq)
-	out := report.Stack{Truncated: st.Truncated}
+	out := report.Stack{ID: id, Truncated: st.Truncated}
 	user := c.s.UserFrame(st.Frames)
 	for i, f := range st.Frames {
 		out.Frames = append(out.Frames, c.frame(f, i < user))

@@ -25,6 +25,8 @@ usage:
                                    has them: see hdb symbolize --help
   hdb doctor PROG | PID | CAPTURE  what is missing of names and lines, and how to
                                    get it: see hdb doctor --help
+  hdb export FORMAT CAPTURE        write a capture for other tools, pprof and more: see
+                                   hdb export --help
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE        -ex CMD   run CMD; both repeatable, in order
@@ -79,6 +81,8 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return record(o, out, errw)
 	case o.command("doctor"):
 		return doctor(o, out, errw)
+	case o.command("export"):
+		return export(o, out, errw)
 	}
 	return converse(o, in, out, errw)
 }

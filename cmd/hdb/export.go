@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"golang.org/x/term"
+
+	"hdb/console"
+	"hdb/session"
+)
+
+const exportUsage = `usage: hdb export FORMAT [flags] CAPTURE
+
+Writes what a capture adds up to, or all that it recorded, in a format of other tools.
+
+formats:
+%s
+flags:
+  -o FILE            where to; - is standard output. Unless told, the result stands
+                     beside the capture, with the format's ending; one that is text
+                     goes to standard output if that is no terminal
+  --measure MEASURE  live (bytes not given back, the default), peak, bytes, count,
+                     temporary or blocks: what is drawn where a format has one number
+                     for each stack, and shown first where it has several
+  -f, --force        replace FILE
+
+exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
+`
+
+// export writes a capture in a format of other tools.
+func export(main *options, out, errw io.Writer) (code int) {
+	words := main.words[1:]
+	if slices.ContainsFunc(words, func(w string) bool { return w == "--help" || w == "-help" || w == "-h" }) {
+		fmt.Fprintf(out, exportUsage, console.FormatList())
+		return 0
+	}
+	e, rest, err := console.ParseExport(words)
+	if err == nil && len(rest) != 1 {
+		err = fmt.Errorf("export: one capture must follow")
+	}
+	if err != nil {
+		return fail(errw, fmt.Errorf("%w: see hdb export --help", err), exitUsage)
+	}
+	if e.File == "" {
+		e.File = e.Beside(rest[0])
+		if f, ok := out.(*os.File); ok && e.Format.Text && !term.IsTerminal(int(f.Fd())) {
+			e.File = "-"
+		}
+	}
+	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
+		fmt.Fprintln(errw, console.Clean(line))
+	}})
+	defer func() {
+		if err := s.Close(); err != nil && code == 0 {
+			code = fail(errw, err, 1)
+		}
+	}()
+	if _, err := s.Open(rest[0]); err != nil {
+		return fail(errw, err, exitTarget)
+	}
+	if err := e.Write(s, out); err != nil {
+		return fail(errw, err, 1)
+	}
+	if e.File != "-" {
+		fmt.Fprintln(errw, "exported", console.Clean(e.File))
+	}
+	return 0
+}

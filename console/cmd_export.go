@@ -1,0 +1,267 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+
+	"hdb/report"
+	"hdb/session"
+)
+
+func exportCommand() *Command {
+	cmd := &Command{
+		Name: "export", Group: GroupFiles, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
+		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force.\n\n" +
+			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak",
+	}
+	for _, f := range report.Formats() {
+		cmd.Sub = append(cmd.Sub, &Command{
+			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone,
+			Run: func(_ context.Context, c *Console, in Input) error { return runExport(c, in, f.Name) },
+		})
+	}
+	return cmd
+}
+
+// FormatList is a line of help for each format.
+func FormatList() string {
+	var b strings.Builder
+	for _, f := range report.Formats() {
+		fmt.Fprintf(&b, "  %-12s %s\n", f.Name, f.Short)
+	}
+	return b.String()
+}
+
+// An Export is what the words of export, or of hdb export, ask for.
+type Export struct {
+	Format  report.Format
+	Options report.Options
+	File    string // "-" is the output, "" not said
+	Force   bool   // FILE may be replaced
+}
+
+// ParseExport reads the words behind export: flags, the format, and what is
+// neither, for the caller.
+func ParseExport(words []string) (e Export, rest []string, err error) {
+	format := ""
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if len(word) < 2 || word[0] != '-' {
+			if format == "" {
+				format = word
+			} else {
+				rest = append(rest, word)
+			}
+			continue
+		}
+		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		switch name {
+		case "f", "force":
+			if inline {
+				return e, nil, fmt.Errorf("export: %s: takes no value", word)
+			}
+			e.Force = true
+			continue
+		case "o", "output", "measure":
+		default:
+			return e, nil, fmt.Errorf("export: %s: no such flag", word)
+		}
+		if !inline {
+			if i++; i == len(words) {
+				return e, nil, fmt.Errorf("export: %s: value missing", word)
+			}
+			value = words[i]
+		}
+		if err := e.set(name, value); err != nil {
+			return e, nil, err
+		}
+	}
+	if format == "" {
+		return e, nil, fmt.Errorf("export: a format must follow: %s", strings.Join(formatNames(), ", "))
+	}
+	found, ok := report.FindFormat(format)
+	if !ok {
+		return e, nil, fmt.Errorf("export: %q: no such format: %s", format, strings.Join(formatNames(), ", "))
+	}
+	e.Format = found
+	return e, rest, nil
+}
+
+func (e *Export) set(name, value string) error {
+	if name != "measure" {
+		e.File = value
+		return nil
+	}
+	m, ok := report.FindMeasure(value)
+	if !ok {
+		return fmt.Errorf("export: %q: no such measure: %s", value, strings.Join(report.Measures[:], ", "))
+	}
+	e.Options.Measure = m
+	return nil
+}
+
+func formatNames() []string {
+	var names []string
+	for _, f := range report.Formats() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Beside is where the export of a capture stands unless told: the capture's name
+// with the format's ending.
+func (e *Export) Beside(path string) string {
+	return strings.TrimSuffix(path, ".hdb") + e.Format.Extension
+}
+
+// Write writes to e.File, or to out if that is "-". A file appears whole or not
+// at all.
+func (e *Export) Write(s *session.Session, out io.Writer) error {
+	if e.File == "-" {
+		if f, ok := out.(*os.File); ok && !e.Format.Text && term.IsTerminal(int(f.Fd())) {
+			return fmt.Errorf("export: %s is no text for a terminal: name a file", e.Format.Name)
+		}
+		if e.Format.Tables != nil {
+			return fmt.Errorf("export: %s is several files: name a directory", e.Format.Name)
+		}
+		return e.to(s, out)
+	}
+	if err := e.vacant(); err != nil {
+		return err
+	}
+	var err error
+	if e.Format.Tables != nil {
+		err = e.tables(s)
+	} else {
+		err = e.file(s)
+	}
+	if errors.Is(err, fs.ErrExist) { // since the look at it
+		return fmt.Errorf("export: %s: exists already: --force replaces it", e.File)
+	}
+	return err
+}
+
+// vacant says why the file must not be written, before anything is added up.
+func (e *Export) vacant() error {
+	st, err := os.Stat(e.File)
+	switch {
+	case err != nil || e.Force && st.IsDir() == (e.Format.Tables != nil):
+	case st.IsDir() && e.Format.Tables == nil:
+		return fmt.Errorf("export: %s: is a directory", e.File)
+	case st.IsDir(), st.Mode().IsRegular():
+		return fmt.Errorf("export: %s: exists already: --force replaces it", e.File)
+	}
+	return nil
+}
+
+// to writes all but tables.
+func (e *Export) to(s *session.Session, w io.Writer) error {
+	if e.Format.Events != nil {
+		r, err := s.Recording()
+		if err != nil {
+			return err
+		}
+		return e.Format.Events(w, r)
+	}
+	p, err := s.Profile()
+	if err != nil {
+		return err
+	}
+	return e.Format.Write(w, p, e.Options)
+}
+
+// file writes a file of its own and removes it after a failure; one that is
+// there already is replaced at the end, so that a failure does not cost it.
+func (e *Export) file(s *session.Session) error {
+	path, flags, mode := e.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(0o666)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	own := path
+	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && e.Force {
+		own, mode = path+".tmp", st.Mode().Perm()
+	} else if err == nil && !st.Mode().IsRegular() { // a device, a pipe
+		flags = os.O_WRONLY
+	}
+	f, err := os.OpenFile(own, flags, mode)
+	if err != nil {
+		return fmt.Errorf("export: %w", err)
+	}
+	err = errors.Join(e.to(s, f), f.Close())
+	switch {
+	case flags&os.O_CREATE == 0:
+	case err != nil:
+		os.Remove(own)
+	case own != path:
+		err = os.Rename(own, path)
+	}
+	if err != nil {
+		return fmt.Errorf("export %s: %w", e.File, err)
+	}
+	return nil
+}
+
+// tables writes to a new directory, or into one that is there.
+func (e *Export) tables(s *session.Session) error {
+	r, err := s.Recording()
+	if err != nil {
+		return err
+	}
+	err = os.Mkdir(e.File, 0o777)
+	if err != nil && !(e.Force && errors.Is(err, fs.ErrExist)) {
+		return fmt.Errorf("export: %w", err)
+	}
+	return e.Format.Tables(e.File, r)
+}
+
+func runExport(c *Console, in Input, format string) error {
+	e, rest, err := ParseExport(append([]string{format}, in.Args...))
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(rest) > 1, len(rest) == 1 && e.File != "":
+		return errors.New("export: one file is written")
+	case len(rest) == 1:
+		e.File = rest[0]
+	}
+	info, err := c.s.CaptureInfo()
+	if err != nil {
+		return err
+	}
+	switch saved := c.s.SavedPath(); {
+	case e.File != "":
+		e.File = expandHome(e.File)
+	case saved != "":
+		e.File = e.Beside(saved)
+	default:
+		e.File = fmt.Sprintf("%s.%d%s", filepath.Base(info.Program), info.PID, e.Format.Extension)
+	}
+	if e.File == "-" {
+		if !e.Format.Text {
+			return fmt.Errorf("export: %s is no text: name a file", e.Format.Name)
+		}
+		var b strings.Builder
+		if err := e.Write(c.s, &b); err != nil {
+			return err
+		}
+		c.out.raw(cleanText(b.String()))
+		return nil
+	}
+	if err := e.Write(c.s, nil); err != nil {
+		return err
+	}
+	c.show(in, struct {
+		Path   string `json:"path"`
+		Format string `json:"format"`
+	}{e.File, e.Format.Name}, func(o *output) { o.printf("exported %s\n", e.File) })
+	return nil
+}

@@ -1,0 +1,57 @@
+package report
+
+import (
+	"iter"
+	"math"
+	"strings"
+	"unicode"
+)
+
+// chains yields the frames of a stack by code address, innermost first: of each
+// address the functions that were inlined there, and last the one whose code it
+// is.
+func (p *Profile) chains(s *Stack) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		from := 0
+		for i, f := range s.Frames {
+			if p.Frames[f].Inlined && i+1 < len(s.Frames) {
+				continue
+			}
+			if !yield(s.Frames[from : i+1]) {
+				return
+			}
+			from = i + 1
+		}
+	}
+}
+
+// outer is the text that stands for the frames that a stack lacks, where a reader
+// has only frames to show it; "" if it lacks none.
+func (s *Stack) outer() string {
+	switch {
+	case s.Truncated != "":
+		return "[" + s.Truncated + "]"
+	case len(s.Frames) == 0:
+		return "[no frames]"
+	}
+	return ""
+}
+
+// unnamed tells frames of which only the address is known.
+func (f *Frame) unnamed() bool {
+	return !f.Known && f.Linkage == "" && f.File == "" && (f.Function == "" || strings.HasPrefix(f.Function, "0x"))
+}
+
+// plain is text that readers may put on a terminal or a page: UTF-8 without
+// control characters.
+func plain(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
+}
+
+// signed is a count where a format has signed numbers. What is more was made up.
+func signed(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -1,0 +1,199 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+)
+
+// WritePprof writes a compressed profile.proto, as go tool pprof and the
+// continuous profilers read it. Its first four values are those of Go's heap
+// profiles, in their order: objects and bytes allocated, objects and bytes in
+// use. Measures that Go lacks follow where one of them is asked for. The value
+// that o.Measure names is shown first.
+func WritePprof(w io.Writer, p *Profile, o Options) error {
+	b := pprofile{p: p, functions: map[profile.Function]*profile.Function{}, locations: map[string]*profile.Location{}}
+	b.out = &profile.Profile{
+		PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: 1, // each allocation, not a sample of them
+		DurationNanos: int64(p.Moment.Time),
+		Comments:      p.remarks(),
+	}
+	if !p.Start.IsZero() {
+		b.out.TimeNanos = p.Start.UnixNano()
+	}
+	b.mapModules()
+	values := pprofValues(o.Measure)
+	for _, v := range values {
+		b.out.SampleType = append(b.out.SampleType, &profile.ValueType{Type: v.name, Unit: v.unit})
+		if v.measure == o.Measure {
+			b.out.DefaultSampleType = v.name
+		}
+	}
+	for i := range p.Stacks {
+		b.sample(&p.Stacks[i], values)
+	}
+	return b.out.Write(w)
+}
+
+type pprofValue struct {
+	name, unit string
+	measure    Measure
+}
+
+// pprofValues are what is counted of each stack.
+func pprofValues(m Measure) []pprofValue {
+	values := []pprofValue{
+		{"alloc_objects", "count", Allocs}, {"alloc_space", "bytes", Bytes},
+		{"inuse_objects", "count", LiveBlocks}, {"inuse_space", "bytes", Live},
+	}
+	switch m {
+	case Peak:
+		values = append(values, pprofValue{"peak_space", "bytes", Peak})
+	case Temporary:
+		values = append(values, pprofValue{"temporary_objects", "count", Temporary})
+	}
+	return values
+}
+
+// pprofile collects the tables of a profile.proto, whose rows samples share.
+type pprofile struct {
+	p         *Profile
+	out       *profile.Profile
+	mappings  []*profile.Mapping // by module
+	functions map[profile.Function]*profile.Function
+	locations map[string]*profile.Location // by module, address and frames
+}
+
+// mapModules makes a mapping of each module, of the program first: pprof takes
+// that for the main binary. A module is mapped from the beginning of its file.
+func (b *pprofile) mapModules() {
+	b.mappings = make([]*profile.Mapping, len(b.p.Modules))
+	for i := range b.p.Modules {
+		m := &b.p.Modules[i]
+		b.mappings[i] = &profile.Mapping{Start: m.Low, Limit: m.High, File: plain(m.Path), BuildID: m.BuildID}
+	}
+	b.out.Mapping = slices.Clone(b.mappings)
+	slices.SortStableFunc(b.out.Mapping, func(x, y *profile.Mapping) int {
+		program := plain(b.p.Program)
+		switch {
+		case x.File == program && y.File != program:
+			return -1
+		case y.File == program && x.File != program:
+			return 1
+		}
+		return cmp.Compare(x.Start, y.Start)
+	})
+	for i, m := range b.out.Mapping {
+		m.ID = uint64(i + 1)
+	}
+}
+
+func (b *pprofile) sample(s *Stack, values []pprofValue) {
+	sample := &profile.Sample{}
+	for _, v := range values {
+		sample.Value = append(sample.Value, signed(v.measure.Of(s.Numbers)))
+	}
+	for chain := range b.p.chains(s) {
+		sample.Location = append(sample.Location, b.location(chain))
+	}
+	if len(s.Frames) == 0 {
+		sample.Location = append(sample.Location, b.pseudo(s.outer()))
+	}
+	labels := map[string][]string{}
+	if s.Thread != "" {
+		labels["thread"] = []string{plain(s.Thread)}
+	}
+	if s.Truncated != "" {
+		labels["truncated"] = []string{plain(s.Truncated)}
+	}
+	if len(labels) > 0 {
+		sample.Label = labels
+	}
+	b.out.Sample = append(b.out.Sample, sample)
+}
+
+// location is the row of a code address, with a line for each function inlined
+// there, innermost first.
+func (b *pprofile) location(chain []int) *profile.Location {
+	var key []byte
+	for _, i := range chain {
+		f := b.p.Frames[i]
+		f.Library = false // no difference to pprof
+		key = fmt.Appendf(key, "%d %d %q %q %q %d ", f.Module, f.Address, f.Function, f.Linkage, f.File, f.Line)
+	}
+	if l, ok := b.locations[string(key)]; ok {
+		return l
+	}
+	code := &b.p.Frames[chain[len(chain)-1]]
+	l := b.add(string(key), code.Address)
+	if code.Module >= 0 {
+		l.Mapping = b.mappings[code.Module]
+	}
+	for _, i := range chain {
+		f := &b.p.Frames[i]
+		if f.unnamed() {
+			continue // the address says as much
+		}
+		l.Line = append(l.Line, profile.Line{Function: b.function(f.Function, f.Linkage, f.File), Line: int64(f.Line)})
+		if m := l.Mapping; m != nil {
+			m.HasFunctions = true
+			m.HasFilenames = m.HasFilenames || f.File != ""
+			m.HasLineNumbers = m.HasLineNumbers || f.Line != 0
+			m.HasInlineFrames = m.HasInlineFrames || f.Inlined
+		}
+	}
+	return l
+}
+
+// pseudo is a row that has a name and no code.
+func (b *pprofile) pseudo(name string) *profile.Location {
+	if l, ok := b.locations[name]; ok {
+		return l
+	}
+	l := b.add(name, 0)
+	l.Line = []profile.Line{{Function: b.function(name, "", "")}}
+	return l
+}
+
+func (b *pprofile) add(key string, address uint64) *profile.Location {
+	l := &profile.Location{ID: uint64(len(b.out.Location) + 1), Address: address}
+	b.locations[key] = l
+	b.out.Location = append(b.out.Location, l)
+	return l
+}
+
+func (b *pprofile) function(name, linkage, file string) *profile.Function {
+	f := profile.Function{Name: plain(name), SystemName: plain(cmp.Or(linkage, name)), Filename: plain(file)}
+	if known, ok := b.functions[f]; ok {
+		return known
+	}
+	row := f
+	row.ID = uint64(len(b.out.Function) + 1)
+	b.functions[f] = &row
+	b.out.Function = append(b.out.Function, &row)
+	return &row
+}
+
+// remarks are sentences about a profile that formats have no fields for.
+func (p *Profile) remarks() []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, plain(fmt.Sprintf(format, args...))) }
+	if p.Title != "" {
+		add("%s, pid %d", p.Title, p.PID)
+	}
+	if p.Created != "" {
+		add("recorded by hdb %s: each allocation, no samples", strings.TrimPrefix(p.Created, "hdb "))
+	}
+	add("up to event #%d of %s; peak of %d bytes at #%d", p.Moment.Seq, p.Moment.Time, p.Peak.Live, p.Peak.Seq)
+	if p.Failed > 0 {
+		add("%d allocations failed and are not counted", p.Failed)
+	}
+	if p.Lost > 0 {
+		add("%d calls are missing from the recording", p.Lost)
+	}
+	return out
+}
