@@ -17,6 +17,10 @@ func useAll(data []byte) {
 		return
 	}
 	defer o.Close()
+	askAll(o)
+}
+
+func askAll(o *symbols.Object) {
 	o.Info()
 	o.Segments()
 	o.Section(".text")

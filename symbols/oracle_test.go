@@ -189,8 +189,9 @@ func llvmErrs(o *symbols.Object, a addr.File, mine, theirs []step) string {
 	return ""
 }
 
-// isAlias reports whether a symbol of that name begins at a.
+// isAlias reports whether a symbol of that name begins at a, of whatever version.
 func isAlias(o *symbols.Object, a addr.File, name string) bool {
+	name, _, _ = strings.Cut(name, "@")
 	for _, s := range o.Symbols(name) {
 		if s.Addr == a {
 			return true

@@ -54,7 +54,7 @@ func copyTo(t testing.TB, from, to string) {
 // runIn is run in a directory.
 func runIn(t testing.TB, dir, tool string, args ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, testprogs.Tool(t, tool), args...)
 	cmd.Dir = dir
