@@ -239,9 +239,13 @@ func TestTUIResizes(t *testing.T) {
 		return strings.Contains(strings.Join(rows, "\n"), "\n6 80\n(hdb)")
 	})
 	g.say("next") // as without a split screen
-	g.see("=>  29 ", "\n(hdb)")
+	g.until("the source in the console", func(rows []string) bool {
+		return strings.HasPrefix(arrow(rows), "=>  29 ") && strings.HasSuffix(strings.TrimRight(strings.Join(rows, "\n"), "\n"), "\n(hdb)")
+	})
 	g.resize(30, 100)
-	g.until("the source", func(rows []string) bool { return len(rows) == 30 && strings.HasPrefix(arrow(rows), "=>  29 ") })
+	g.until("the source above it", func(rows []string) bool {
+		return len(rows) == 30 && strings.Contains(rows[19], "  main  line 29 ") && strings.HasPrefix(arrow(rows[:19]), "=>  29 ")
+	})
 	g.say("shell sleep 1") // and while a command runs
 	g.resize(24, 70)
 	rows := g.prompt("shell sleep 1")
