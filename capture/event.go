@@ -162,6 +162,20 @@ type StopRecord struct {
 	Event uint64 // the event it stopped at, 0 if at none
 }
 
+// A MarkRecord is a moment that the user named.
+type MarkRecord struct {
+	Seq  uint64        // the last event recorded before
+	Time time.Duration // since Info.Start, in whole units of Resolution
+	Name string
+}
+
+// A SampleRecord is the resident memory of the process at a moment.
+type SampleRecord struct {
+	Seq  uint64        // the last event recorded before
+	Time time.Duration // since Info.Start, in whole units of Resolution
+	RSS  uint64        // bytes
+}
+
 // Info describes the session.
 type Info struct {
 	Version string // of the capture format, "1.0"; set by the package

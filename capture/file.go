@@ -39,6 +39,8 @@ type File struct {
 	threadAt  map[int]int // number -> index into threads
 	stops     []StopRecord
 	losses    []Loss
+	marks     []MarkRecord
+	samples   []SampleRecord
 	events    []chunkRef // ascending and disjoint
 	len       int
 	stacks    []chunkRef
@@ -181,7 +183,7 @@ func (f *File) load(s scan) {
 			f.symbols = append(f.symbols, ref)
 		case chunkSources:
 			f.sources = append(f.sources, ref)
-		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops, chunkLosses:
+		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops, chunkLosses, chunkMarks, chunkSamples:
 			if err := f.records(ref, func(r *recordReader) { f.record(ref.kind, r) }); err != nil {
 				s.lose(ref.offset, ref.offset, "%v at byte %d: %v", ref.kind, ref.offset, err)
 			}
@@ -294,6 +296,14 @@ func (f *File) record(kind chunkKind, r *recordReader) {
 		if l := r.loss(); r.record.err == nil {
 			f.losses = addLoss(f.losses, l)
 		}
+	case chunkMarks:
+		if m := r.mark(); r.record.err == nil {
+			f.marks = append(f.marks, m)
+		}
+	case chunkSamples:
+		if s := r.sample(); r.record.err == nil {
+			f.samples = append(f.samples, s)
+		}
 	}
 }
 
@@ -397,6 +407,20 @@ func (f *File) Stops() []StopRecord { return slices.Clip(f.stops) }
 
 // Losses are the places where calls are missing, in order.
 func (f *File) Losses() []Loss { return slices.Clone(f.losses) }
+
+// Marks are the moments that were named.
+func (f *File) Marks() []MarkRecord { return slices.Clip(f.marks) }
+
+// Samples are the resident memory over time.
+func (f *File) Samples() []SampleRecord { return slices.Clip(f.samples) }
+
+// Last is the number of the last event, 0 if there is none.
+func (f *File) Last() uint64 {
+	if n := len(f.events); n > 0 {
+		return f.events[n-1].last
+	}
+	return 0
+}
 
 // Len is the number of events in the file.
 func (f *File) Len() int { return f.len }

@@ -51,6 +51,8 @@ type Log struct {
 	threads   []Thread
 	stops     []StopRecord
 	losses    []Loss
+	marks     []MarkRecord
+	samples   []SampleRecord
 }
 
 var _ Source = (*Log)(nil)
@@ -212,6 +214,22 @@ func (l *Log) AddStop(s StopRecord) {
 	defer l.mu.Unlock()
 	s.Time = s.Time.Truncate(Resolution)
 	l.stops = append(l.stops, s)
+}
+
+// AddMark names a moment.
+func (l *Log) AddMark(m MarkRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m.Time = m.Time.Truncate(Resolution)
+	l.marks = append(l.marks, m)
+}
+
+// AddSample notes how much memory is resident.
+func (l *Log) AddSample(s SampleRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.Time = s.Time.Truncate(Resolution)
+	l.samples = append(l.samples, s)
 }
 
 // AddLoss notes that calls are missing.
@@ -381,6 +399,20 @@ func (l *Log) Stops() []StopRecord {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.Clip(l.stops)
+}
+
+// Marks are the moments that were named.
+func (l *Log) Marks() []MarkRecord {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Clip(l.marks)
+}
+
+// Samples are the resident memory over time.
+func (l *Log) Samples() []SampleRecord {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Clip(l.samples)
 }
 
 // Losses are the places where calls are missing, in order.

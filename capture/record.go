@@ -309,6 +309,28 @@ func (r *recordReader) stop() StopRecord {
 	}
 }
 
+func (w *recordWriter) mark(m MarkRecord) {
+	w.uvarint(m.Seq)
+	w.time(m.Time)
+	w.string(m.Name)
+	w.end()
+}
+
+func (r *recordReader) mark() MarkRecord {
+	return MarkRecord{Seq: r.uvarint(), Time: r.time(), Name: r.string()}
+}
+
+func (w *recordWriter) sample(s SampleRecord) {
+	w.uvarint(s.Seq)
+	w.time(s.Time)
+	w.uvarint(s.RSS)
+	w.end()
+}
+
+func (r *recordReader) sample() SampleRecord {
+	return SampleRecord{Seq: r.uvarint(), Time: r.time(), RSS: r.uvarint()}
+}
+
 func (w *recordWriter) loss(l Loss) {
 	w.uvarint(l.After)
 	w.uvarint(l.Count)

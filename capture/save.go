@@ -59,6 +59,12 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	for _, s := range src.Stops() {
 		c.AddStop(s)
 	}
+	for _, m := range src.Marks() {
+		c.AddMark(m)
+	}
+	for _, m := range src.Samples() {
+		c.AddSample(m)
+	}
 	for _, l := range src.Losses() {
 		c.AddLoss(l)
 	}

@@ -35,6 +35,9 @@ type Source interface {
 	Modules() []Module
 	Threads() []Thread
 	Stops() []StopRecord
+	Marks() []MarkRecord
+	// Samples are the resident memory over time, ascending.
+	Samples() []SampleRecord
 	// Losses are the places where calls are missing, in order.
 	Losses() []Loss
 

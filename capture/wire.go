@@ -41,12 +41,15 @@ const (
 	chunkSources   chunkKind = 9
 	chunkIndex     chunkKind = 10
 	chunkLosses    chunkKind = 11 // since 1.1
+	chunkMarks     chunkKind = 12 // since 1.2
+	chunkSamples   chunkKind = 13 // since 1.2
 )
 
 var chunkNames = map[chunkKind]string{
 	chunkInfo: "info", chunkFunctions: "functions", chunkThreads: "threads", chunkModules: "modules",
 	chunkStacks: "stacks", chunkEvents: "events", chunkStops: "stops", chunkSymbols: "symbols",
 	chunkSources: "sources", chunkIndex: "the index", chunkLosses: "losses",
+	chunkMarks: "marks", chunkSamples: "samples",
 }
 
 func (k chunkKind) String() string {

@@ -23,6 +23,8 @@ type Recorder interface {
 	EndModule(index int, to uint64)
 	AddThread(Thread)
 	AddStop(StopRecord)
+	AddMark(MarkRecord)
+	AddSample(SampleRecord)
 	AddLoss(Loss)
 	SetInfo(Info)
 }
@@ -54,7 +56,7 @@ type Writer struct {
 	functions map[string]uint16
 	modules   []Module
 	losses    lossWriter
-	pending   [chunkLosses + 1]recordWriter // by kind of chunk
+	pending   [chunkSamples + 1]recordWriter // by kind of chunk
 
 	queue   queue
 	out     chunkWriter
@@ -217,6 +219,12 @@ func (c *Writer) AddThread(t Thread) { c.records(chunkThreads).thread(t) }
 // AddStop appends the record of a stop.
 func (c *Writer) AddStop(s StopRecord) { c.records(chunkStops).stop(s) }
 
+// AddMark names a moment.
+func (c *Writer) AddMark(m MarkRecord) { c.records(chunkMarks).mark(m) }
+
+// AddSample notes how much memory is resident.
+func (c *Writer) AddSample(s SampleRecord) { c.records(chunkSamples).sample(s) }
+
 // AddLoss notes that calls are missing.
 func (c *Writer) AddLoss(l Loss) {
 	c.info.Totals.Lost += l.Count
@@ -237,6 +245,8 @@ func (c *Writer) SetInfo(info Info) {
 func (c *Writer) Push() {
 	c.cut()
 	c.flushRecords(chunkStops)
+	c.flushRecords(chunkMarks)
+	c.flushRecords(chunkSamples)
 	c.losses.flush(c.records)
 	c.flushRecords(chunkLosses)
 	if c.infoStale {

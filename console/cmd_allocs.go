@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"hdb/heap"
 	"hdb/internal/cond"
 	"hdb/session"
 )
@@ -21,8 +20,6 @@ func allocCommands() []*Command {
 			Long: "Each row shows the event, when and in which thread it happened, and the first frame of the user's code. `bt #N` and `list #N` show more of one.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs all if func(\"parse\")"},
 		{Name: "live", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgCondition}, Run: runLive,
 			Long: "Examples:\n  live\n  live all if size >= 64k"},
-		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [[by] live|bytes|count]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
-			Long: "live is what they have not given back, bytes all they asked for, count how often.\n\nA row is the function that allocs shows: the first one of the user's code that is no wrapper. What the compiler has merged into it counts for it; `bt #N` shows these [inlined] frames, and `list -cost` has the lines of both.\n\nExamples:\n  top\n  top 5 by bytes"},
 		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
 			Long: "Example:\n  alloc add pool_get size=ARG2 ptr=RET",
 			Sub: []*Command{
@@ -30,8 +27,6 @@ func allocCommands() []*Command {
 				{Name: "add", Raw: true, Synopsis: "FUNCTION size=ARGn [count=ARGn] [align=ARGn] [old=ARGn] [ptr=RET | ptr=*ARGn]\nFUNCTION free=ARGn", Short: "make calls of a function events", Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Run: runAllocAdd,
 					Long: "ARG1 is the first integer or pointer argument, RET the result, *ARGn what an argument points to afterwards; a number is a constant. old= makes it a realloc.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET\n  alloc add pool_put free=ARG2"},
 			}},
-		{Name: "goto", Group: GroupAllocs, Synopsis: "#N", Short: "select an event of a capture", Needs: NeedData, Repeat: RepeatNone, Run: runGoto,
-			Long: "bt, frame and list then show its stack.\n\nExample:\n  goto #4711"},
 	}
 }
 
@@ -206,94 +201,6 @@ func (c *Console) eventPlace(e *session.Event) [2]span {
 	return [2]span{c.out.wholeName(f)[0], framePlace(f)}
 }
 
-func runTop(_ context.Context, c *Console, in Input) error {
-	by, limit := heap.ByLive, 20
-	args := in.Args
-	if len(args) > 0 && args[0] != "by" && !slices.Contains(heap.Measures[:], args[0]) {
-		n, err := strconv.Atoi(args[0])
-		if err != nil || n < 1 {
-			return fmt.Errorf("top: %q: a number of rows or `by live|bytes|count` expected", args[0])
-		}
-		limit, args = n, args[1:]
-	}
-	if len(args) > 0 {
-		words := args
-		if words[0] == "by" {
-			words = words[1:]
-		}
-		i := -1
-		if len(words) == 1 {
-			i = slices.Index(heap.Measures[:], words[0])
-		}
-		if i < 0 {
-			return fmt.Errorf("top: %q: `by live`, `by bytes` or `by count` expected", strings.Join(args, " "))
-		}
-		by = heap.Measure(i)
-	}
-	rows, err := c.s.Top(by)
-	if err != nil {
-		return err
-	}
-	if by == heap.ByLive { // of what they gave back the other measures tell
-		rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return r.LiveBlocks == 0 })
-	}
-	total := len(rows)
-	rows = rows[:min(limit, total)]
-	c.showTop(in, rows, by, total)
-	return nil
-}
-
-type topView struct {
-	Function  string `json:"function"`
-	Linkage   string `json:"linkage,omitempty"`
-	File      string `json:"file,omitempty"`
-	Line      int    `json:"line,omitempty"`
-	Module    string `json:"module,omitempty"`
-	Bytes     uint64 `json:"bytes"`
-	Count     uint64 `json:"count"`
-	LiveBytes uint64 `json:"live_bytes"`
-	LiveCount uint64 `json:"live_blocks"`
-}
-
-func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, total int) {
-	views := make([]topView, 0, len(rows))
-	var table [][]span
-	for _, r := range rows {
-		s := r.Site
-		views = append(views, topView{s.Function, s.Linkage, s.File, s.Line, s.Module, r.Bytes, r.Count, r.LiveBytes, r.LiveBlocks})
-		place := span{styleFile, fmt.Sprintf("%s:%d", shortPath(s.File), s.Line)}
-		if s.Line == 0 {
-			place = span{styleGuess, "[" + s.Module + "]"}
-		}
-		numbers := []span{{plain, shortSize(r.LiveBytes)}, {plain, grouped(r.LiveBlocks)}}
-		if by != heap.ByLive {
-			numbers = []span{{plain, shortSize(r.Bytes)}, {plain, grouped(r.Count)}}
-		}
-		table = append(table, append(numbers, span{styleFunc, c.out.names.short(c.out.names.function(s.Function, s.Linkage))}, place))
-	}
-	c.show(in, struct {
-		By    string    `json:"by"`
-		Total int       `json:"total"`
-		Rows  []topView `json:"rows"`
-	}{by.String(), total, views}, func(o *output) {
-		heads := []column{{head: "live", right: true}, {head: "blocks", right: true}, {head: "function"}, {}}
-		none := noneLive
-		if by != heap.ByLive {
-			none = "no allocation was recorded"
-			heads[0].head, heads[1].head = "bytes", "calls"
-		}
-		if len(rows) == 0 {
-			o.printf("%s\n", none)
-		} else {
-			o.table(heads, table)
-		}
-		if len(rows) < total {
-			o.printf("%d of %s; `top %d by %s` lists all\n", len(rows), counted(total, "function"), total, by)
-		}
-		c.noteUnrecorded(o, by == heap.ByLive)
-	})
-}
-
 func runAllocList(_ context.Context, c *Console, in Input) error {
 	type view struct {
 		Name   string `json:"name"`
@@ -332,12 +239,4 @@ func eventNumber(word string) (uint64, bool) {
 	digits, ok := strings.CutPrefix(word, "#")
 	n, err := strconv.ParseUint(digits, 10, 64)
 	return n, ok && err == nil
-}
-
-func runGoto(_ context.Context, c *Console, in Input) error {
-	n, ok := eventNumber(in.Arg(0))
-	if !ok {
-		return fmt.Errorf("goto: %q: an event like #4711 expected", in.Arg(0))
-	}
-	return c.reported(in)(c.s.Goto(n))
 }

@@ -30,8 +30,8 @@ func runningCommands() []*Command {
 		{Name: "detach", Group: GroupRunning, Short: "let the process go on without hdb", Needs: NeedLive, Repeat: RepeatNone, Run: runDetach},
 		{Name: "kill", Aliases: []string{"k"}, Group: GroupRunning, Short: "end the process", Needs: NeedLive, Repeat: RepeatNone, Run: runKill},
 		{Name: "continue", Aliases: []string{"c", "cont", "fg"}, Group: GroupRunning, Synopsis: "[N]\nLOCATION", Raw: true,
-			Short: "go on until something stops the program", Args: []ArgKind{ArgLocation}, Needs: NeedLive, Run: runContinue,
-			Long: "With N, the stop that the program stands at is passed N-1 times. With a location, stop there once.\n\nExamples:\n  continue\n  continue 100\n  continue parse.c:120"},
+			Short: "go on until something stops the program", Args: []ArgKind{ArgLocation}, Needs: NeedData, Run: runContinue,
+			Long: "With N, the stop that the program stands at is passed N-1 times. With a location, stop there once. In a capture, go on to the next recorded event that an allocation stop wants.\n\nExamples:\n  continue\n  continue 100\n  continue parse.c:120"},
 		{Name: "step", Aliases: []string{"s"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to another source line, into functions", Needs: NeedLive,
 			Run: counted1((*session.Session).Step), Long: "Example:\n  step 3"},
 		{Name: "next", Aliases: []string{"n"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to the next source line, over calls", Needs: NeedLive,
@@ -47,12 +47,6 @@ func runningCommands() []*Command {
 			Long: "Without a location it is next that does not go back in a loop. It also ends when the function returns.\n\nExample:\n  until 240"},
 		{Name: "advance", Aliases: []string{"adv"}, Group: GroupRunning, Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation},
 			Short: "run to a location", Needs: NeedLive, Run: located((*session.Session).Advance), Long: "Example:\n  advance index.cc:188"},
-		{Name: "next-alloc", Aliases: []string{"na"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next allocation, or the N-th from here", Needs: NeedLive, Run: nextEvent((*session.Session).NextAlloc),
-			Long: "Breakpoints on the way stop too.\n\nExamples:\n  next-alloc\n  na 10\n  na if size >= 64k && thread == 2"},
-		{Name: "next-free", Aliases: []string{"nf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next block that is given back, just before it is", Needs: NeedLive, Run: nextEvent((*session.Session).NextFree),
-			Long: "Example:\n  next-free if addr == 0x7ffff4c00010"},
 	}
 }
 
@@ -144,7 +138,10 @@ func runKill(_ context.Context, c *Console, _ Input) error {
 	return nil
 }
 
-func runContinue(_ context.Context, c *Console, in Input) error {
+func runContinue(ctx context.Context, c *Console, in Input) error {
+	if c.s.Mode() == session.Saved {
+		return replayer(session.Forward)(ctx, c, in)
+	}
 	n, err := strconv.Atoi(in.Raw)
 	switch {
 	case in.Raw == "":
@@ -188,16 +185,6 @@ func runFinish(_ context.Context, c *Console, in Input) error {
 		c.out.line(append([]span{{plain, "run till exit of "}}, c.out.frameName(frame)...)...)
 	}
 	return c.reported(in)(c.s.Finish())
-}
-
-func nextEvent(verb func(*session.Session, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
-		count, condition, err := countAndCondition(in)
-		if err != nil {
-			return err
-		}
-		return c.reported(in)(verb(c.s, max(count, 1), condition))
-	}
 }
 
 // countAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the

@@ -16,7 +16,7 @@ import (
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
 func commandTable() []*Command {
-	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), stackCommands(), dataCommands(), valueCommands(), sourceCommands(),
+	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), stackCommands(), dataCommands(), valueCommands(), sourceCommands(),
 		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), supportCommands())
 }
 
@@ -63,7 +63,7 @@ func supportCommands() []*Command {
 		{Name: "trust", Group: GroupSupport, Synopsis: "\nDIRECTORY", Short: "list the directories whose .hdb file is read, or add one",
 			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runTrust,
 			Long: "A .hdb file in the working directory is a list of commands for its project. It can run anything, so it is read only where you said so.\n\nExample:\n  trust ."},
-		{Name: "history", Group: GroupSupport, Synopsis: "[N]", Short: "list the lines typed last", Repeat: RepeatNone, Run: runHistory,
+		{Name: "history", Group: GroupSupport, Raw: true, Synopsis: "[N]\nADDRESS [N | all]", Short: "list the lines typed last, or the recorded events about an address", Repeat: RepeatNone, Run: runHistory,
 			Long: "Lines that begin with a blank are not kept. Ctrl-R searches.\n\nExample:\n  history 20"},
 		{Name: "quit", Aliases: []string{"q", "exit"}, Group: GroupSupport, Synopsis: "[CODE]", Short: "leave hdb",
 			Repeat: RepeatNone, Run: runQuit,
@@ -360,10 +360,13 @@ func runTrust(_ context.Context, c *Console, in Input) error {
 
 func runHistory(_ context.Context, c *Console, in Input) error {
 	n := len(c.hist.lines)
-	if len(in.Args) > 0 {
-		v, err := strconv.Atoi(in.Args[0])
-		if err != nil || v < 0 {
-			return fmt.Errorf("history: %q: a number of lines expected", in.Args[0])
+	if in.Raw != "" {
+		v, err := strconv.Atoi(strings.TrimSpace(in.Raw))
+		if err != nil { // an address: 0x..., $rdi, an expression
+			return blockHistory(c, in)
+		}
+		if v < 0 {
+			return fmt.Errorf("history: %q: a number of lines expected", in.Raw)
 		}
 		n = min(n, v)
 	}

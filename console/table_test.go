@@ -84,7 +84,7 @@ func TestCommandsDoc(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	out, errs, _ := play(t, "help", "help stops", "help break", "help info line", "h c", "apropos dlopen", "apropos listsize")
+	out, errs, _ := play(t, "help", "help stops", "help break", "help info line", "h c", "h step", "apropos dlopen", "apropos listsize")
 	if errs != "" {
 		t.Errorf("errors %q", errs)
 	}

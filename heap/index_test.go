@@ -131,6 +131,38 @@ func totalsOf(src capture.Source, to uint64) *Totals {
 	return t
 }
 
+// checkSteps compares the steps from #from on, and those back from there.
+func checkSteps(t *rapid.T, name string, x *Index, src capture.Source, from uint64) {
+	var forward, back []Step
+	state := NewReplay(src)
+	for e := range src.Events(0) {
+		state.Before(e.Seq)
+		state.Apply(e)
+		s := Step{e, state.Bytes(), uint64(state.Blocks())}
+		if e.Seq >= from {
+			forward = append(forward, s)
+		}
+		if e.Seq <= from {
+			back = append([]Step{s}, back...)
+		}
+	}
+	for s := range x.Steps(from) {
+		if len(forward) == 0 || *s != forward[0] {
+			t.Fatalf("%s: steps from #%d: %+v, want %+v", name, from, s, forward[:min(1, len(forward))])
+		}
+		forward = forward[1:]
+	}
+	for s := range x.StepsBack(from) {
+		if len(back) == 0 || *s != back[0] {
+			t.Fatalf("%s: steps back from #%d: %+v, want %+v", name, from, s, back[:min(1, len(back))])
+		}
+		back = back[1:]
+	}
+	if len(forward)+len(back) > 0 {
+		t.Fatalf("%s: from #%d %d steps are missing, and back %d", name, from, len(forward), len(back))
+	}
+}
+
 func peakOf(src capture.Source, to uint64) (seq, peak uint64) {
 	state := NewReplay(src)
 	for e := range src.Events(0) {
@@ -206,6 +238,7 @@ func TestIndexIsReplay(t *testing.T) {
 				}
 				n++
 			}
+			checkSteps(t, name, x, s.log, min(to, s.seq+2))
 			if got := x.At(when); got != at {
 				t.Errorf("%s: at %v: #%d, want #%d", name, when, got, at)
 			}

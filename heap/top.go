@@ -15,6 +15,7 @@ type Site struct {
 	Line     int    // 0 unknown
 	Module   string
 	Sure     bool // named by debug info, not by a symbol table
+	ByLine   bool // lines of one function are different sites
 }
 
 // A Row is what one function allocated. Bytes are those asked for.
@@ -69,7 +70,7 @@ func Top(x *Index, to uint64, by Measure, site func(capture.StackID) Site) []Row
 	rows := map[rowKey]*Row{}
 	row := func(id capture.StackID) *Row {
 		s := site(id)
-		k := rowKey{s.Function, s.File, s.Module}
+		k := s.key()
 		r := rows[k]
 		if r == nil {
 			r = &Row{Site: s}
@@ -100,7 +101,19 @@ func Top(x *Index, to uint64, by Measure, site func(capture.StackID) Site) []Row
 	return sorted(rows, by)
 }
 
-type rowKey struct{ function, file, module string }
+// rowKey tells sites apart.
+type rowKey struct {
+	function, file, module string
+	line                   int
+}
+
+func (s Site) key() rowKey {
+	k := rowKey{function: s.Function, file: s.File, module: s.Module}
+	if s.ByLine {
+		k.line = s.Line
+	}
+	return k
+}
 
 func sorted[K comparable](rows map[K]*Row, by Measure) []Row {
 	var out []Row

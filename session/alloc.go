@@ -34,6 +34,7 @@ type trace struct {
 	stacks     int               // in the recording
 	truncated  int               // of them
 	last       uint64            // number of the last one of them
+	sampled    time.Duration     // when resident memory was looked at last
 	told       losses            // that are in the recording
 	untold     uint64            // losses that the user was not warned of,
 	lossText   string            // why the first of them,

@@ -55,24 +55,25 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 	if err != nil {
 		return nil, err
 	}
+	x, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
 	var alive map[uint64]bool
 	if live {
 		alive = heap.Replayed(src, s.moment()).Events()
 	}
 	return func(yield func(*Event) bool) {
-		state := heap.NewReplay(src)
-		env := newRecordedEnv(s, src, state)
-		for raw := range src.Events(0) {
-			e := withName(src, raw)
-			if raw.Seq > s.moment() {
+		env := newRecordedEnv(s, src)
+		for step := range x.Steps(0) {
+			if step.Seq > s.moment() {
 				return
 			}
-			state.Before(raw.Seq)
-			state.Apply(raw)
-			if live && !alive[e.Seq] {
+			if live && !alive[step.Seq] {
 				continue
 			}
-			if c != nil && !c.Eval(env.at(e)) {
+			e := withName(src, step.Event)
+			if c != nil && !c.Eval(env.at(e, step)) {
 				continue
 			}
 			if !yield(e) {
@@ -102,16 +103,17 @@ func (s *Session) someSource() (capture.Source, error) {
 
 // recordedEnv is what a condition sees of recorded events, one after the other.
 type recordedEnv struct {
-	s     *Session
-	src   capture.Source
-	e     *Event
-	state *heap.Replay
+	s    *Session
+	src  capture.Source
+	e    *Event
+	step *heap.Step
 	callers
 
 	// What stacks have answered, until other modules are mapped: to name the
 	// frames of each event's takes thousands of times as long.
-	answers map[recordedAsk]bool
-	changes []uint64 // ascending numbers of the events from which on they are
+	answers  map[recordedAsk]bool
+	changes  []uint64 // ascending numbers of the events from which on they are
+	from, to uint64   // of the events between two of them that the answers are for
 }
 
 // recordedAsk is a question to a stack.
@@ -120,8 +122,8 @@ type recordedAsk struct {
 	stackAsk
 }
 
-func newRecordedEnv(s *Session, src capture.Source, state *heap.Replay) *recordedEnv {
-	v := &recordedEnv{s: s, src: src, state: state, answers: map[recordedAsk]bool{}}
+func newRecordedEnv(s *Session, src capture.Source) *recordedEnv {
+	v := &recordedEnv{s: s, src: src, answers: map[recordedAsk]bool{}}
 	for _, m := range src.Modules() {
 		v.changes = append(v.changes, m.From, m.To)
 	}
@@ -135,12 +137,19 @@ func newRecordedEnv(s *Session, src capture.Source, state *heap.Replay) *recorde
 	return v
 }
 
-// at moves on to an event.
-func (v *recordedEnv) at(e *Event) *recordedEnv {
-	v.e = e
+// at moves to an event, which the step is of.
+func (v *recordedEnv) at(e *Event, step *heap.Step) *recordedEnv {
+	v.e, v.step = e, step
 	v.found, v.frames = false, nil
-	for len(v.changes) > 0 && v.changes[0] <= e.Seq {
-		v.changes = v.changes[1:]
+	if e.Seq < v.from || e.Seq >= v.to {
+		i, _ := slices.BinarySearch(v.changes, e.Seq+1)
+		v.from, v.to = 0, heap.End
+		if i > 0 {
+			v.from = v.changes[i-1]
+		}
+		if i < len(v.changes) {
+			v.to = v.changes[i]
+		}
 		clear(v.answers)
 	}
 	return v
@@ -184,9 +193,9 @@ func (v *recordedEnv) Number(f cond.Field) (uint64, bool) {
 	case cond.Nth:
 		return v.e.Seq, true
 	case cond.Live:
-		return v.state.Live.Bytes(), true
+		return v.step.Live, true
 	case cond.Blocks:
-		return uint64(v.state.Live.Blocks()), true
+		return v.step.Blocks, true
 	case cond.Thread:
 		t, ok := v.thread()
 		return uint64(t.Num), ok
@@ -224,20 +233,6 @@ func (v *recordedEnv) ThreadName() string {
 	return t.Name
 }
 
-// Top is the recorded allocations up to the moment by the function that made
-// them: the first frame of the user's code.
-func (s *Session) Top(by heap.Measure) ([]heap.Row, error) {
-	src, err := s.someSource()
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.Index()
-	if err != nil {
-		return nil, err
-	}
-	return heap.Top(x, s.moment(), by, func(id capture.StackID) heap.Site { return s.site(src, id, x.Named(id)) }), nil
-}
-
 // Index is what answers questions about the heap of what is recorded: of this
 // run, of the last one, or of the capture.
 func (s *Session) Index() (*heap.Index, error) {
@@ -255,9 +250,6 @@ func (s *Session) Index() (*heap.Index, error) {
 	s.indexed.of, s.indexed.index = src, x
 	return x, nil
 }
-
-// moment is the event after which questions about the heap are answered.
-func (s *Session) moment() uint64 { return heap.End }
 
 // site names the place in the user's code that a stack belongs to.
 func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.Site {

@@ -336,7 +336,7 @@ func (s *Session) Open(path string) (capture.Info, error) {
 	if s.savedPath, err = filepath.Abs(path); err != nil {
 		s.savedPath = path
 	}
-	s.sel = selection{}
+	s.sel, s.at = selection{}, 0
 	s.selectSaved()
 	if d := f.Damage(); d != nil {
 		s.notify("%v", d)
@@ -356,7 +356,7 @@ func (s *Session) selectSaved() {
 		}
 	}
 	if s.sel.saved == 0 {
-		for e := range s.saved.Events(0) {
+		if e, ok := s.saved.Event(s.saved.Last()); ok {
 			s.sel.seq, s.sel.saved, s.sel.at = e.Seq, e.Stack, e.Seq
 		}
 	}

@@ -38,7 +38,7 @@ func (s *Session) StreamTo(st Stream) { s.streaming = &st }
 
 // newRecording begins to record the process that was launched or attached to.
 func (s *Session) newRecording(info capture.Info) error {
-	s.modLog = newModuleLog()
+	s.modLog, s.recorded = newModuleLog(), info.PID
 	s.log, s.stream = nil, nil
 	if s.streaming == nil {
 		s.log = capture.NewLog(info)
@@ -148,5 +148,7 @@ func (nowhere) AddModule(capture.Module) int         { return 0 }
 func (nowhere) EndModule(int, uint64)                {}
 func (nowhere) AddThread(capture.Thread)             {}
 func (nowhere) AddStop(capture.StopRecord)           {}
+func (nowhere) AddMark(capture.MarkRecord)           {}
+func (nowhere) AddSample(capture.SampleRecord)       {}
 func (nowhere) AddLoss(capture.Loss)                 {}
 func (nowhere) SetInfo(capture.Info)                 {}

@@ -1,8 +1,11 @@
 package session
 
 import (
+	"time"
+
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/inferior"
 )
 
 // seenStacks are the stacks that the probe has sent, by their number there.
@@ -99,6 +102,21 @@ func (s *Session) logProbed(e *capture.Event, fn *breakpoints.Function) {
 	e.Func = uint16(*n - 1)
 	tr.last = s.rec.AddEvent(e)
 	tr.logged++
+	if e.Time-tr.sampled >= sampleEvery {
+		s.sample(e.Time)
+	}
+}
+
+// sampleEvery is the time between two looks at how much memory is resident, while
+// there are events.
+const sampleEvery = 100 * time.Millisecond
+
+// sample notes how much memory is resident.
+func (s *Session) sample(now time.Duration) {
+	s.trace.sampled = now
+	if rss, err := inferior.Resident(s.recorded); err == nil { // the process may be gone
+		s.rec.AddSample(capture.SampleRecord{Seq: s.trace.last, Time: now, RSS: rss})
+	}
 }
 
 // logEvent records an event, whose stack is interned.
@@ -107,6 +125,9 @@ func (s *Session) logEvent(e *capture.Event, function string) {
 	s.trace.last = s.rec.AddEvent(e)
 	s.trace.logged++
 	s.markLogged(e)
+	if e.Time-s.trace.sampled >= sampleEvery {
+		s.sample(e.Time)
+	}
 }
 
 // funcInLog is the index of a function in the recording.

@@ -179,7 +179,7 @@ func TestStreamNamesUnloadedCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
-	rows, err := saved.Top(0)
+	rows, err := saved.Top(heap.ByLive, PerFunction)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -182,29 +182,6 @@ func (s *Session) StopRecords() []capture.StopRecord {
 	return nil
 }
 
-// Goto selects the event in a capture: bt, frame and list speak of its stack.
-func (s *Session) Goto(seq uint64) (*Report, error) {
-	if s.Mode() != Saved {
-		return nil, fmt.Errorf("goto #%d: only a capture has a past: use next-alloc, or save and open", seq)
-	}
-	e, ok := s.EventAt(seq)
-	if !ok {
-		return nil, s.noEvent(seq)
-	}
-	s.sel = selection{seq: seq, saved: e.Stack, at: seq}
-	r := &Report{Event: e, Elapsed: e.Time}
-	for _, t := range s.saved.Threads() {
-		if t.TID == e.TID {
-			r.Thread = ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name, Selected: true}
-		}
-	}
-	if st, err := s.savedStack(); err == nil && len(st.Frames) > 0 {
-		s.sel.frame = s.UserFrame(st.Frames)
-		r.Frames = st.Frames[:s.sel.frame+1]
-	}
-	return r, nil
-}
-
 func (s *Session) noEvent(seq uint64) error {
 	src, err := s.someSource()
 	if err != nil {

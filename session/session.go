@@ -67,6 +67,7 @@ type Session struct {
 	userFns   []breakpoints.Function // alloc add
 	trace     trace                  // events of this run
 	rec       capture.Recorder       // where the events of this run go: to
+	recorded  int                    // the process that they are of
 	log       *capture.Log           // the log, to be asked, or
 	stream    *stream                // to a file
 	streaming *Stream                // the next run's recording goes there
@@ -76,6 +77,7 @@ type Session struct {
 	savedPath string      // absolute
 	late      lateModules // of saved
 	indexed   indexed
+	at        uint64                 // the event that saved was brought to, 0: its end
 	logged    map[int]bool           // threads in the log, by number
 	known     map[int32]*knownThread // threads that the probe may speak of, by TID
 	seen      seenStacks

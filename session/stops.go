@@ -24,15 +24,18 @@ type binding struct {
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
 // "file.c:12 if thread == 2". A place that no module has yet makes it pending.
 func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) {
-	if s.Mode() == Saved {
-		return nil, ErrSaved
-	}
 	spec, err := breakpoints.ParseSpec(text, s.userFns...)
 	if err != nil {
 		return nil, err
 	}
 	st := breakpoints.NewStop(spec)
 	st.Temporary = temporary
+	if s.Mode() == Saved {
+		if !onEvents(st) {
+			return nil, fmt.Errorf("%w: break alloc and break free stop at recorded events", ErrSaved)
+		}
+		return s.add(st)
+	}
 	if st.Location == "" {
 		f, err := s.liveFrame()
 		if err != nil {

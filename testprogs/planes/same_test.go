@@ -63,6 +63,7 @@ var subjects = []subject{
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
 	{name: "names"},
+	{name: "phases"},
 	{name: "realloc"},
 	{name: "recorded", args: []string{"20"}},
 	{name: "rust"},

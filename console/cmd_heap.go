@@ -1,0 +1,419 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdb/heap"
+	"hdb/session"
+)
+
+func heapCommands() []*Command {
+	measures, pers := strings.Join(heap.Measures[:], "|"), strings.Join(session.Pers[:session.PerStack], "|")
+	return []*Command{
+		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
+			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live.\n\nA row is the function that allocs shows: the first one of the user's code that is no wrapper. What the compiler has merged into it counts for it; `bt #N` shows these [inlined] frames, and `list -cost` has the lines of both.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
+		{Name: "leaks", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByLive),
+			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nExample:\n  leaks 5"},
+		{Name: "temporary", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
+			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
+		{Name: "whence", Group: GroupAllocs, Raw: true, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
+			Long: "Example:\n  whence 0x55555578a2c8"},
+		{Name: "diff", Group: GroupAllocs, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runDiff,
+			Long: "The second moment is this one unless given. A moment is what goto takes. Of another capture the end is compared with this moment.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff yesterday.hdb per line"},
+	}
+}
+
+// perOf takes `per WORD` off the end of the words.
+func perOf(in Input, words []string) ([]string, session.Per, error) {
+	i := slices.Index(words, "per")
+	if i < 0 {
+		return words, session.PerFunction, nil
+	}
+	if i+2 == len(words) {
+		if per := slices.Index(session.Pers[:session.PerStack], words[i+1]); per >= 0 {
+			return words[:i], session.Per(per), nil
+		}
+	}
+	return nil, 0, fmt.Errorf("%s: %q: `per %s` expected", in.Name, strings.Join(words[i:], " "), strings.Join(session.Pers[:session.PerStack], "|"))
+}
+
+func runTop(_ context.Context, c *Console, in Input) error {
+	by, limit := heap.ByLive, 20
+	args, per, err := perOf(in, in.Args)
+	if err != nil {
+		return err
+	}
+	measures := strings.Join(heap.Measures[:], "|")
+	if len(args) > 0 && args[0] != "by" && !slices.Contains(heap.Measures[:], args[0]) {
+		n, err := strconv.Atoi(args[0])
+		if err != nil || n < 1 {
+			return fmt.Errorf("top: %q: a number of rows or `by %s` expected", args[0], measures)
+		}
+		limit, args = n, args[1:]
+	}
+	if len(args) > 0 {
+		words := args
+		if words[0] == "by" {
+			words = words[1:]
+		}
+		i := -1
+		if len(words) == 1 {
+			i = slices.Index(heap.Measures[:], words[0])
+		}
+		if i < 0 {
+			return fmt.Errorf("top: %q: `by %s` expected", strings.Join(args, " "), measures)
+		}
+		by = heap.Measure(i)
+	}
+	rows, err := c.s.Top(by, per)
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return nothingOf(by, r) })
+	total := len(rows)
+	c.showTop(in, rows[:min(limit, total)], by, per, total)
+	return nil
+}
+
+// nothingOf tells rows that say nothing by the measure. Blocks may have no bytes.
+func nothingOf(by heap.Measure, r heap.Row) bool {
+	switch by {
+	case heap.ByLive:
+		return r.LiveBlocks == 0
+	case heap.ByBytes:
+		return r.Count == 0
+	}
+	return by.Of(r) == 0
+}
+
+type topView struct {
+	Function  string `json:"function"`
+	Linkage   string `json:"linkage,omitempty"`
+	File      string `json:"file,omitempty"`
+	Line      int    `json:"line,omitempty"`
+	Module    string `json:"module,omitempty"`
+	Bytes     uint64 `json:"bytes"`
+	Count     uint64 `json:"count"`
+	LiveBytes uint64 `json:"live_bytes"`
+	LiveCount uint64 `json:"live_blocks"`
+	Temporary uint64 `json:"temporary"`
+	Peak      uint64 `json:"peak_bytes,omitempty"`
+}
+
+func topViewOf(r heap.Row) topView {
+	s := r.Site
+	return topView{s.Function, s.Linkage, s.File, s.Line, s.Module, r.Bytes, r.Count, r.LiveBytes, r.LiveBlocks, r.Temporary, r.PeakBytes}
+}
+
+// topNumbers are the numbers that a measure is shown with, and their heads.
+func topNumbers(by heap.Measure, r heap.Row) (numbers []span, heads [2]string) {
+	switch by {
+	case heap.ByBytes, heap.ByCount:
+		return []span{{plain, shortSize(r.Bytes)}, {plain, grouped(r.Count)}}, [2]string{"bytes", "calls"}
+	case heap.ByTemporary:
+		return []span{{plain, grouped(r.Temporary)}, {plain, grouped(r.Count)}}, [2]string{"temporary", "calls"}
+	case heap.ByPeak:
+		return []span{{plain, shortSize(r.PeakBytes)}, {plain, shortSize(r.LiveBytes)}}, [2]string{"peak", "live"}
+	}
+	return []span{{plain, shortSize(r.LiveBytes)}, {plain, grouped(r.LiveBlocks)}}, [2]string{"live", "blocks"}
+}
+
+func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per session.Per, total int) {
+	views := make([]topView, 0, len(rows))
+	var table [][]span
+	for _, r := range rows {
+		views = append(views, topViewOf(r))
+		numbers, _ := topNumbers(by, r)
+		place := span{styleFile, fmt.Sprintf("%s:%d", shortPath(r.Site.File), r.Site.Line)}
+		switch {
+		case per != session.PerFunction && per != session.PerLine:
+			place = span{}
+		case r.Site.Line == 0:
+			place = span{styleGuess, "[" + r.Site.Module + "]"}
+		}
+		table = append(table, append(numbers, span{styleFunc, c.siteName(r.Site)}, place))
+	}
+	c.show(in, struct {
+		By    string    `json:"by"`
+		Per   string    `json:"per"`
+		Total int       `json:"total"`
+		Rows  []topView `json:"rows"`
+	}{by.String(), per.String(), total, views}, func(o *output) {
+		_, heads := topNumbers(by, heap.Row{})
+		switch {
+		case len(rows) > 0:
+			o.table([]column{{head: heads[0], right: true}, {head: heads[1], right: true}, {head: per.String()}, {}}, table)
+		case by == heap.ByLive || by == heap.ByBlocks:
+			o.printf("%s\n", noneLive)
+		case by == heap.ByTemporary:
+			o.printf("no recorded block was temporary\n")
+		default:
+			o.printf("no allocation was recorded\n")
+		}
+		if len(rows) < total {
+			o.printf("%d of %s; `top %d by %s` lists all\n", len(rows), counted(total, per.String()), total, by)
+		}
+		c.noteUnrecorded(o, by == heap.ByLive)
+	})
+}
+
+// siteName is a site's function as the settings have it.
+func (c *Console) siteName(s heap.Site) string {
+	return c.out.names.short(c.out.names.function(s.Function, s.Linkage))
+}
+
+// rowCount reads an optional number of rows.
+func rowCount(in Input, otherwise int) (int, error) {
+	switch {
+	case len(in.Args) == 0:
+		return otherwise, nil
+	case len(in.Args) == 1:
+		if n, err := strconv.Atoi(in.Args[0]); err == nil && n > 0 {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: %q: a number of rows expected", in.Name, strings.Join(in.Args, " "))
+}
+
+// stackRanker shows the stacks with the largest numbers.
+func stackRanker(by heap.Measure) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		limit, err := rowCount(in, 5)
+		if err != nil {
+			return err
+		}
+		rows, total, err := c.s.TopStacks(by, limit)
+		if err != nil {
+			return err
+		}
+		c.showStackRows(in, rows, by, total)
+		return nil
+	}
+}
+
+func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measure, total int) {
+	type view struct {
+		topView
+		Frames []frameView `json:"frames"`
+	}
+	views := make([]view, 0, len(rows))
+	for _, r := range rows {
+		views = append(views, view{topViewOf(r.Row), viewFrames(r.Stack.Frames)})
+	}
+	c.show(in, struct {
+		By    string `json:"by"`
+		Total int    `json:"total"`
+		Rows  []view `json:"rows"`
+	}{by.String(), total, views}, func(o *output) {
+		if len(rows) == 0 && by == heap.ByTemporary {
+			o.printf("no recorded block was temporary\n")
+		} else if len(rows) == 0 {
+			o.printf("%s\n", noneLive)
+		}
+		for _, r := range rows {
+			if by == heap.ByTemporary {
+				o.printf("%s of %s temporary\n", counted(r.Temporary, "block"), grouped(r.Count))
+			} else {
+				o.printf("%s in %s, of %s allocated\n", longSize(r.LiveBytes), counted(r.LiveBlocks, "block"), grouped(r.Count))
+			}
+			o.printFrames(r.Stack.Frames[min(c.s.UserFrame(r.Stack.Frames), len(r.Stack.Frames)):])
+		}
+		if len(rows) < total {
+			o.printf("%d of %s; `%s %d` shows all\n", len(rows), counted(total, "stack"), in.Name, total)
+		}
+		c.noteUnrecorded(o, by == heap.ByLive)
+	})
+	if by == heap.ByLive && !c.cfg.JSON {
+		c.noteBlind()
+	}
+}
+
+// addressOf reads an address: a number, or an expression that print understands.
+func (c *Console) addressOf(in Input, text string) (uint64, error) {
+	if text == "" {
+		return 0, fmt.Errorf("%s: an address must follow", in.Name)
+	}
+	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
+		return n, nil
+	}
+	a, err := c.s.Address(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", in.Name, err)
+	}
+	return uint64(a), nil
+}
+
+func runWhence(_ context.Context, c *Console, in Input) error {
+	addr, err := c.addressOf(in, strings.TrimSpace(in.Raw))
+	if err != nil {
+		return err
+	}
+	w, err := c.s.Whence(addr)
+	if err != nil {
+		return err
+	}
+	c.showWhence(in, w)
+	return nil
+}
+
+type whenceView struct {
+	Address uint64      `json:"address"`
+	Block   uint64      `json:"block,omitempty"`
+	Offset  uint64      `json:"offset,omitempty"`
+	Size    uint64      `json:"size,omitempty"`
+	Age     int64       `json:"age_ns,omitempty"`
+	Event   *eventView  `json:"event,omitempty"`
+	Frames  []frameView `json:"frames,omitempty"`
+	Last    *eventView  `json:"last,omitempty"`
+}
+
+func (c *Console) showWhence(in Input, w *session.Whence) {
+	v := whenceView{Address: w.Addr, Block: w.Start}
+	switch {
+	case w.Event != nil:
+		e := viewEvent(w.Event)
+		v.Event, v.Offset, v.Size, v.Age, v.Frames = &e, w.Addr-w.Start, w.Event.Size, int64(w.Age), viewFrames(w.Frames)
+	case w.Last != nil:
+		e := viewEvent(w.Last)
+		v.Last = &e
+	}
+	c.show(in, v, func(o *output) {
+		switch {
+		case w.Event != nil:
+			o.printf("%#x is byte %s of %s at %#x\n", w.Addr, grouped(w.Addr-w.Start), longSize(w.Event.Size), w.Start)
+			o.printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, w.Event.Call(), c.threadNames()[int(w.Event.TID)], shortTime(w.Event.Time), w.Age.Round(time.Microsecond))
+			o.printFrames(w.Frames)
+			return
+		case w.Last != nil:
+			o.printf("%#x is in no live block that was recorded; the last event about it was #%d %s\n", w.Addr, w.Last.Seq, w.Last.Call())
+		default:
+			o.printf("%#x is in no block that was recorded\n", w.Addr)
+		}
+		if w.Below != 0 {
+			o.printf("below: %s at %#x, which ends %s before\n", longSize(w.BelowSize), w.Below, longSize(w.Addr-w.Below-w.BelowSize))
+		}
+		if w.Above != 0 {
+			o.printf("above: a block at %#x, %s behind\n", w.Above, longSize(w.Above-w.Addr))
+		}
+	})
+}
+
+// blockHistory lists the recorded events about an address.
+func blockHistory(c *Console, in Input) error {
+	text, limit := strings.TrimSpace(in.Raw), 20
+	if i := strings.LastIndexByte(text, ' '); i > 0 {
+		n, err := strconv.Atoi(text[i+1:])
+		switch {
+		case text[i+1:] == "all":
+			text, limit = strings.TrimSpace(text[:i]), 0
+		case err == nil && n > 0:
+			text, limit = strings.TrimSpace(text[:i]), n
+		}
+	}
+	addr, err := c.addressOf(in, text)
+	if err != nil {
+		return err
+	}
+	events, total, err := c.s.History(addr, limit)
+	if err != nil {
+		return err
+	}
+	in.Name += " " + text
+	c.showEvents(in, events, total, nil, "the last", fmt.Sprintf("no recorded event is about %#x", addr))
+	return nil
+}
+
+func runDiff(_ context.Context, c *Console, in Input) error {
+	args, per, err := perOf(in, in.Args)
+	if err != nil {
+		return err
+	}
+	if per > session.PerModule {
+		return fmt.Errorf("diff: per %s: function, line or module expected", per)
+	}
+	var d *session.Diff
+	switch st, statErr := os.Stat(strings.Join(args, " ")); {
+	case len(args) == 0 || len(args) > 2:
+		return errors.New("diff: one or two moments, or a capture, must follow")
+	case len(args) == 1 && statErr == nil && st.Mode().IsRegular():
+		d, err = c.s.DiffCapture(args[0], per)
+	case len(args) == 1:
+		d, err = c.s.Diff(args[0], "", per)
+	default:
+		d, err = c.s.Diff(args[0], args[1], per)
+	}
+	if err != nil {
+		return fmt.Errorf("diff: %w", err)
+	}
+	c.showDiff(in, d, per)
+	return nil
+}
+
+// signed is a size with its sign.
+func signed(n int64) string {
+	if n < 0 {
+		return "-" + shortSize(uint64(-n))
+	}
+	return "+" + shortSize(uint64(n))
+}
+
+const maxChanges = 40
+
+func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
+	type view struct {
+		Function string `json:"function"`
+		File     string `json:"file,omitempty"`
+		Line     int    `json:"line,omitempty"`
+		Module   string `json:"module,omitempty"`
+		Bytes    int64  `json:"bytes"`
+		Blocks   int64  `json:"blocks"`
+		Before   uint64 `json:"before"`
+		After    uint64 `json:"after"`
+	}
+	views := make([]view, 0, len(d.Changes))
+	var table [][]span
+	shown := d.Changes
+	if len(shown) > maxChanges { // what grew most, and what shrank most
+		shown = slices.Concat(shown[:maxChanges/2], shown[len(shown)-maxChanges/2:])
+	}
+	for _, ch := range d.Changes {
+		s := ch.Site
+		views = append(views, view{s.Function, s.File, s.Line, s.Module, ch.Bytes, ch.Blocks, ch.Before, ch.After})
+	}
+	for _, ch := range shown {
+		place := span{styleFile, fmt.Sprintf("%s:%d", shortPath(ch.Site.File), ch.Site.Line)}
+		switch {
+		case per == session.PerModule:
+			place = span{}
+		case ch.Site.Line == 0:
+			place = span{styleGuess, "[" + ch.Site.Module + "]"}
+		}
+		table = append(table, []span{{plain, signed(ch.Bytes)}, {plain, fmt.Sprintf("%+d", ch.Blocks)}, {plain, shortSize(ch.After)}, {styleFunc, c.siteName(ch.Site)}, place})
+	}
+	c.show(in, struct {
+		From       string `json:"from"`
+		To         string `json:"to"`
+		FromBytes  uint64 `json:"from_bytes"`
+		ToBytes    uint64 `json:"to_bytes"`
+		FromBlocks uint64 `json:"from_blocks"`
+		ToBlocks   uint64 `json:"to_blocks"`
+		Changes    []view `json:"changes"`
+	}{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, views}, func(o *output) {
+		o.printf("live: %s in %s at %s, %s in %s at %s\n", longSize(d.FromBytes), counted(d.FromBlocks, "block"), d.From, longSize(d.ToBytes), counted(d.ToBlocks, "block"), d.To)
+		if len(table) == 0 {
+			o.printf("nothing that is live changed\n")
+			return
+		}
+		o.table([]column{{head: "change", right: true}, {head: "blocks", right: true}, {head: "live", right: true}, {head: per.String()}, {}}, table)
+		if len(shown) < len(d.Changes) {
+			o.printf("%d of %d, those that changed most\n", len(shown), len(d.Changes))
+		}
+	})
+}

@@ -1,0 +1,123 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdb/capture"
+	"hdb/internal/cond"
+	"hdb/session"
+)
+
+func travelCommands() []*Command {
+	const moments = "A moment is an event #N, a share N% of the events, a time since the start like 1.5s, peak, start, end, or the name of a mark."
+	return []*Command{
+		{Name: "next-alloc", Aliases: []string{"na"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
+			Short: "go on to the next allocation, or the N-th from here", Needs: NeedData, Run: nextEvent(session.Forward, false, (*session.Session).NextAlloc),
+			Long: "Breakpoints on the way stop too, but not in a capture.\n\nExamples:\n  next-alloc\n  na 10\n  na if size >= 64k && thread == 2"},
+		{Name: "next-free", Aliases: []string{"nf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
+			Short: "go on to the next block that is given back, just before it is", Needs: NeedData, Run: nextEvent(session.Forward, true, (*session.Session).NextFree),
+			Long: "In a capture, to the event of that.\n\nExample:\n  next-free if addr == 0x7ffff4c00010"},
+		{Name: "prev-alloc", Aliases: []string{"pa"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
+			Short: "go back to the allocation before, in a capture", Needs: NeedData, Run: nextEvent(session.Back, false, nil),
+			Long: "Examples:\n  prev-alloc\n  pa 10 if size >= 64k"},
+		{Name: "prev-free", Aliases: []string{"pf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
+			Short: "go back to the block given back before, in a capture", Needs: NeedData, Run: nextEvent(session.Back, true, nil),
+			Long: "Example:\n  prev-free if addr == 0x7ffff4c00010"},
+		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Short: "go back to the event before that an allocation stop wants, in a capture", Needs: NeedData, Run: replayer(session.Back),
+			Long: "Hits are counted backwards, too. Without such an event it ends at the first of the recording.\n\nExample:\n  break alloc if size >= 1MiB\n  reverse-continue"},
+		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of a capture", Args: []ArgKind{ArgWord}, Needs: NeedData, Repeat: RepeatNone, Run: runGoto,
+			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak"},
+		{Name: "mark", Group: GroupAllocs, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: RepeatNone, Run: runMark,
+			Long: "goto and diff find it by the name, here and in the capture.\n\nExamples:\n  mark warm\n  mark"},
+	}
+}
+
+// nextEvent moves to an allocation or a free: the program, if there is a verb for
+// that, or the capture.
+func nextEvent(d session.Direction, frees bool, live func(*session.Session, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Console, Input) error {
+	return func(ctx context.Context, c *Console, in Input) error {
+		count, condition, err := countAndCondition(in)
+		if err != nil {
+			return err
+		}
+		count = max(count, 1)
+		if live != nil && c.s.Mode() == session.Live {
+			return c.reported(in)(live(c.s, count, condition))
+		}
+		return c.traveled(in)(c.s.ReplayTo(ctx, d, frees, count, condition))
+	}
+}
+
+// replayer goes on in a capture, or back.
+func replayer(d session.Direction) func(context.Context, *Console, Input) error {
+	return func(ctx context.Context, c *Console, in Input) error {
+		if in.Raw != "" {
+			return fmt.Errorf("%s: %q: nothing expected in a capture", in.Name, in.Raw)
+		}
+		return c.traveled(in)(c.s.Replay(ctx, d))
+	}
+}
+
+// traveled is reported for what Ctrl-C ends by an error.
+func (c *Console) traveled(in Input) func(*session.Report, error) error {
+	return func(r *session.Report, err error) error {
+		switch {
+		case errors.Is(err, context.Canceled):
+			return errInterrupted
+		case err != nil:
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		c.report(in, r)
+		return nil
+	}
+}
+
+func runGoto(_ context.Context, c *Console, in Input) error {
+	moment := strings.TrimSpace(in.Raw)
+	if moment == "" {
+		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end or the name of a mark")
+	}
+	return c.reported(in)(c.s.Goto(moment))
+}
+
+func runMark(_ context.Context, c *Console, in Input) error {
+	name := strings.TrimSpace(in.Raw)
+	if name == "" {
+		c.showMarks(in, c.s.Marks())
+		return nil
+	}
+	seq, err := c.s.Mark(name)
+	if err != nil {
+		return err
+	}
+	c.say("mark %s after #%d", name, seq)
+	return nil
+}
+
+func (c *Console) showMarks(in Input, marks []capture.MarkRecord) {
+	type view struct {
+		Name  string        `json:"name"`
+		After uint64        `json:"after"`
+		Time  time.Duration `json:"time_ns"`
+	}
+	views := []view{}
+	var rows [][]span
+	for _, m := range marks {
+		views = append(views, view{m.Name, m.Seq, m.Time})
+		rows = append(rows, []span{{styleHead, m.Name}, {plain, "#" + strconv.FormatUint(m.Seq, 10)}, {plain, shortTime(m.Time)}})
+	}
+	c.show(in, struct {
+		Marks []view `json:"marks"`
+	}{views}, func(o *output) {
+		if len(rows) == 0 {
+			o.printf("no moment was named: mark NAME does while events are recorded\n")
+			return
+		}
+		o.table([]column{{head: "mark"}, {head: "after", right: true}, {head: "time", right: true}}, rows)
+	})
+}
