@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"hdb/testprogs"
 )
@@ -86,6 +87,35 @@ func TestLibcxx(t *testing.T) {
 	for i, q := range libcxxQuestions {
 		if !strings.Contains(parts[i+2], q.want) {
 			t.Errorf("%s: %s\nwant %s", q.ask, parts[i+2], q.want)
+		}
+	}
+}
+
+// TestHostileLibcxx prints containers whose memory is nonsense: they end.
+func TestHostileLibcxx(t *testing.T) {
+	prog := filepath.Join(t.TempDir(), "hostilecxx")
+	source, err := filepath.Abs("testdata/hostilecxx.cc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.Command("clang++", "-std=c++17", "-stdlib=libc++", "-g", "-O0", source, "-o", prog)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build.Args, err, out)
+	}
+	began := time.Now()
+	out, _ := exec.Command(testprogs.HDB(t), "-nx", "-batch", "-ex", "break "+stopLine(t, source), "-ex", "run", "-ex", "set print elements 0", "-ex", "info locals", prog).Output()
+	if d := time.Since(began); d > time.Minute {
+		t.Errorf("took %v", d)
+	}
+	if len(out) > 8<<20 {
+		t.Errorf("%d bytes of text", len(out))
+	}
+	for _, want := range []string{
+		"\nm = std::map with 1099511627776 elements = {[1] = 2, ", "the chain of elements is broken>}\nm2 = std::map with 4702111234474983745 elements", "\nl = std::list = {[0] = 1, <error: the chain of elements is broken>}\n",
+		"\nv = {__begin_ = ", "\nu = std::unordered_map with 1099511627776 elements = {[1] = 2, <error: the chain of elements is broken>}\n", "\nd = {<", "<error: Cannot access memory at address 0x1234>",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("no %q in\n%.3000s", want, out)
 		}
 	}
 }
