@@ -302,9 +302,13 @@ fn main() { unsafe { run_mix(1, std::ptr::null()); } }`
 	}
 	// Without -g: units of Rust in another version of DWARF could not go to one package.
 	args := []string{"-Zunstable-options", "-C", "split-debuginfo=packed", "-C", "linker=g++", "-o", "prog"}
+	flags := []string{"-g", "-O2", "-gdwarf-" + c.version, "-gsplit-dwarf"}
+	if c.compiler == "clang++" {
+		flags = append(flags, "-gdwarf-aranges")
+	}
 	for _, source := range []string{"mix", "more"} {
 		copyTo(t, filepath.Join("testdata", source+".cc"), filepath.Join(dir, source+".cc"))
-		runIn(t, dir, c.compiler, "-g", "-O2", "-gdwarf-"+c.version, "-gsplit-dwarf", "-c", source+".cc", "-o", source+".o")
+		runIn(t, dir, c.compiler, append(flags, "-c", source+".cc", "-o", source+".o")...)
 		args = append(args, "-C", "link-arg="+source+".o")
 	}
 	args = append(args, "-C", "link-arg=-lstdc++", "-C", "link-arg=-lm")
