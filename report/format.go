@@ -24,6 +24,9 @@ type Options struct {
 	// Measure is drawn where a format has one number for each stack, and shown
 	// first where it has several.
 	Measure Measure
+	// Root is a folder below which paths of sources are written relative to it,
+	// absolute; "" for none.
+	Root string
 }
 
 // Formats are all there are, in the order in which help lists them.
@@ -34,6 +37,7 @@ func Formats() []Format {
 		{Name: "speedscope", Extension: ".speedscope.json", Short: "a profile for each measure, for speedscope.app", Text: true, Write: WriteSpeedscope},
 		{Name: "ndjson", Extension: ".ndjson", Short: "all events, stacks, frames and modules as JSON objects, one a line: jq, scripts", Text: true, Events: WriteNDJSON},
 		{Name: "parquet", Short: "the same as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},
+		{Name: "sarif", Extension: ".sarif", Short: "blocks that are still allocated, at the user's lines: code scanning, editors", Text: true, Write: WriteSARIF},
 	}
 }
 

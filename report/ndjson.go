@@ -43,7 +43,7 @@ func WriteNDJSON(w io.Writer, r *Recording) error {
 			Bias    string `json:"bias"`
 			From    uint64 `json:"from"`
 			To      uint64 `json:"to,omitempty"`
-		}{"module", i, m.Path, m.BuildID, hex(uint64(m.Low)), hex(uint64(m.High)), hex(uint64(m.Bias)), m.From, m.To})
+		}{"module", i, m.Path, m.BuildID, hexAddress(uint64(m.Low)), hexAddress(uint64(m.High)), hexAddress(uint64(m.Bias)), m.From, m.To})
 	}
 	l.stacks(r)
 	for _, m := range r.Marks {
@@ -126,7 +126,7 @@ func (l *lineWriter) frame(i int, f Frame) {
 		Known    bool   `json:"known,omitempty"`
 		Guess    bool   `json:"guess,omitempty"`
 		Library  bool   `json:"library,omitempty"`
-	}{"frame", i, f.Function, f.Linkage, f.File, f.Line, hex(f.Address), module, f.Inlined, f.Known, f.Guess, f.Library})
+	}{"frame", i, f.Function, f.Linkage, f.File, f.Line, hexAddress(f.Address), module, f.Inlined, f.Known, f.Guess, f.Library})
 }
 
 // events writes the events and counts them. There are millions: their lines are put
@@ -205,4 +205,4 @@ func appendEvent(b []byte, e *Event, function string, run int32) []byte {
 	return append(b, "}\n"...)
 }
 
-func hex(a uint64) string { return "0x" + strconv.FormatUint(a, 16) }
+func hexAddress(a uint64) string { return "0x" + strconv.FormatUint(a, 16) }

@@ -64,7 +64,6 @@ func TestNDJSON(t *testing.T) {
 	}
 }
 
-
 func TestNDJSONEmpty(t *testing.T) {
 	var out bytes.Buffer
 	if err := WriteNDJSON(&out, emptyRecording()); err != nil {

@@ -1,0 +1,315 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits are what a recording must not exceed; nil is no limit.
+type Limits struct {
+	MaxPeak       *uint64 // bytes live at once
+	MaxAllocs     *uint64 // blocks allocated
+	MaxLeaked     *uint64 // bytes live at the end
+	NoLeaks       bool    // no block is live at the end
+	MaxLiveGrowth *uint64 // bytes live at the end more than at Since
+	MaxTemporary  *uint64 // blocks given back before the next allocation
+
+	Since        *Baseline     // for MaxLiveGrowth
+	Suppressions *Suppressions // leaks that are allowed; may be nil
+	Strict       bool          // leaks that the C and C++ runtimes keep for themselves count, too
+}
+
+// Any tells whether there is a limit.
+func (l *Limits) Any() bool {
+	return l.NoLeaks || l.MaxPeak != nil || l.MaxAllocs != nil || l.MaxLeaked != nil || l.MaxLiveGrowth != nil || l.MaxTemporary != nil
+}
+
+// A Baseline is the heap at an earlier moment.
+type Baseline struct {
+	Name string // of the moment, as the user has it
+	Moment
+	Live []uint64 // bytes, by the stacks of the profile
+}
+
+// A Verdict is what came of an assertion.
+type Verdict struct {
+	Name  string // max-peak, ...: as the flag
+	Limit string // "500.0 MiB"; "" if it has none
+	Held  bool
+	Text  string // what was found, and what is allowed
+
+	rule    string // of SARIF
+	unit    string // bytes, blocks
+	value   uint64
+	places  []finding // what makes up the value, heaviest first
+	counted bool      // places have blocks besides
+}
+
+// Check holds a profile against limits, in the order of the fields.
+func Check(p *Profile, l *Limits) []Verdict {
+	var all []Verdict
+	total := p.Total()
+	if m := l.MaxPeak; m != nil {
+		v := limited("max-peak", p.Peak.Live, *m, true, "live at once")
+		v.Text += fmt.Sprintf("; the peak was at %s, after event #%d", timeText(p.Peak.Time), p.Peak.Seq)
+		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks })
+		all = append(all, v)
+	}
+	if m := l.MaxAllocs; m != nil {
+		v := limited("max-allocs", total.Allocs, *m, false, "allocated")
+		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Allocs, 0 })
+		all = append(all, v)
+	}
+	all = append(all, checkLeaks(p, l)...)
+	if m := l.MaxLiveGrowth; m != nil && l.Since != nil {
+		all = append(all, checkGrowth(p, l.Since, *m))
+	}
+	if m := l.MaxTemporary; m != nil {
+		v := limited("max-temporary", total.Temporary, *m, false, "given back before the next allocation")
+		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Temporary, 0 })
+		all = append(all, v)
+	}
+	return all
+}
+
+// limited is the verdict on a number.
+func limited(name string, value, limit uint64, bytes bool, what string) Verdict {
+	v := Verdict{Name: name, rule: name, Held: value <= limit, unit: "blocks", value: value, counted: bytes}
+	amount := func(n uint64) string { return countText(n, "block") }
+	if bytes {
+		v.unit, amount = "bytes", sizeText
+	}
+	v.Limit = amount(limit)
+	relation := "more than"
+	if v.Held {
+		relation = "of at most"
+	}
+	v.Text = fmt.Sprintf("%s %s, %s %s", amount(value), what, relation, v.Limit)
+	return v
+}
+
+// of has the verdict tell what makes up its value.
+func (v *Verdict) of(p *Profile, weigh func(int, *Stack) (uint64, uint64)) {
+	if !v.Held { // nobody asks otherwise
+		v.places = p.findings(weigh)
+	}
+}
+
+// checkLeaks holds what is live at the end against both limits for that.
+func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
+	if !l.NoLeaks && l.MaxLeaked == nil {
+		return nil
+	}
+	var own, allowed, leaked Numbers
+	leaks := make([]bool, len(p.Stacks))
+	user, runtime := newSuppressor(p, l.Suppressions), newSuppressor(p, RuntimeSuppressions())
+	for i := range p.Stacks {
+		st := &p.Stacks[i]
+		switch {
+		case user.hides(st):
+			allowed.Add(st.Numbers)
+		case !l.Strict && (p.runtimeStack(st) || runtime.hides(st)):
+			own.Add(st.Numbers)
+		default:
+			leaks[i] = true
+			leaked.Add(st.Numbers)
+		}
+	}
+	weigh := func(i int, st *Stack) (uint64, uint64) {
+		if !leaks[i] {
+			return 0, 0
+		}
+		return st.Live, st.LiveBlocks
+	}
+	suffix := ""
+	if own.LiveBlocks > 0 {
+		suffix += fmt.Sprintf("; not counted: %s, kept by the C and C++ runtimes for themselves", blocksText(own.Live, own.LiveBlocks))
+	}
+	if allowed.LiveBlocks > 0 {
+		suffix += fmt.Sprintf("; suppressed: %s", blocksText(allowed.Live, allowed.LiveBlocks))
+	}
+	if l.NoLeaks {
+		v := Verdict{Name: "no-leaks", rule: "leak", Held: leaked.LiveBlocks == 0, unit: "bytes", value: leaked.Live, counted: true}
+		v.Text = "nothing is live at the end" + suffix
+		if !v.Held {
+			v.Text = fmt.Sprintf("%s live at the end%s", blocksText(leaked.Live, leaked.LiveBlocks), suffix)
+		}
+		v.of(p, weigh)
+		all = append(all, v)
+	}
+	if m := l.MaxLeaked; m != nil {
+		v := limited("max-leaked", leaked.Live, *m, true, "live at the end")
+		v.Text += suffix
+		v.of(p, weigh)
+		all = append(all, v)
+	}
+	return all
+}
+
+// checkGrowth holds what is live more than before against the limit.
+func checkGrowth(p *Profile, since *Baseline, limit uint64) Verdict {
+	grown := uint64(0)
+	if p.Moment.Live > since.Moment.Live {
+		grown = p.Moment.Live - since.Moment.Live
+	}
+	v := limited("max-live-growth", grown, limit, true, "live more")
+	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s", since.Name, timeText(since.Time), since.Seq, sizeText(since.Moment.Live), sizeText(p.Moment.Live))
+	v.counted = false
+	v.of(p, func(i int, st *Stack) (uint64, uint64) {
+		if i < len(since.Live) && since.Live[i] < st.Live {
+			return st.Live - since.Live[i], 0
+		}
+		return 0, 0
+	})
+	return v
+}
+
+// How much of a failed assertion is shown.
+const (
+	shownPlaces = 5
+	shownFrames = 16
+)
+
+// WriteVerdicts writes the verdicts for people: a line each, and below one of a
+// failed assertion the stacks that weigh most. Foreign names have no control
+// characters.
+func WriteVerdicts(w io.Writer, p *Profile, all []Verdict) error {
+	for i := range all {
+		word := "ok    "
+		if !all[i].Held {
+			word = "FAILED"
+		}
+		if _, err := fmt.Fprintf(w, "%s %s: %s\n%s", word, all[i].Name, printable(all[i].Text), all[i].details(p)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// details are the stacks of a failed assertion, in lines.
+func (v *Verdict) details(p *Profile) string {
+	var b []byte
+	for i := range v.places {
+		if i == shownPlaces {
+			return string(b) + v.rest(v.places[i:])
+		}
+		f := &v.places[i]
+		b = fmt.Appendf(b, "  %s\n", v.amount(f))
+		b = append(b, p.stackText(f.stack, "    ")...)
+	}
+	return string(b)
+}
+
+// rest is the line on places that are not shown.
+func (v *Verdict) rest(places []finding) string {
+	sum := finding{}
+	for i := range places {
+		sum.weight += places[i].weight
+		sum.blocks += places[i].blocks
+	}
+	return fmt.Sprintf("  %s in %s\n", v.amount(&sum), countText(uint64(len(places)), "further place"))
+}
+
+// amount is the weight of a place, with its share of the whole.
+func (v *Verdict) amount(f *finding) string {
+	text := countText(f.weight, "block")
+	switch {
+	case v.counted:
+		text = blocksText(f.weight, f.blocks)
+	case v.unit == "bytes":
+		text = sizeText(f.weight)
+	}
+	if v.value > 0 {
+		text += fmt.Sprintf(" (%.1f%%)", 100*float64(f.weight)/float64(v.value))
+	}
+	return text
+}
+
+// stackText is a stack in lines, innermost first; its middle is left out if it is
+// long.
+func (p *Profile) stackText(st *Stack, indent string) string {
+	var b []byte
+	width := 0
+	for _, i := range st.Frames {
+		function, _ := p.frameNames(&p.Frames[i])
+		width = max(width, min(utf8.RuneCountInString(printable(function)), 50))
+	}
+	for n, i := range st.Frames {
+		if left := len(st.Frames) - shownFrames; left > 1 && n >= shownFrames/2 && n < shownFrames/2+left {
+			if n == shownFrames/2 {
+				b = fmt.Appendf(b, "%s(%d more frames)\n", indent, left)
+			}
+			continue
+		}
+		function, where := p.frameNames(&p.Frames[i])
+		b = fmt.Appendf(b, "%s%-*s  %s\n", indent, width, printable(function), printable(where))
+	}
+	if st.Truncated != "" {
+		b = fmt.Appendf(b, "%s(outer frames are missing: %s)\n", indent, printable(st.Truncated))
+	}
+	return string(b)
+}
+
+// WriteVerdictsSARIF writes the failed assertions as a SARIF log: for each an error
+// at the line that weighs most, with all stacks of it as results.
+func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error {
+	log := newSARIF(p, o)
+	for i := range all {
+		v := &all[i]
+		if v.Held {
+			continue
+		}
+		if len(v.places) == 0 {
+			log.add(v.rule, "error", v.Name+": "+v.Text, nil)
+		}
+		for n := range v.places {
+			if n == sarifResults/len(sarifRules) {
+				log.rest(v.places[n:], v.unit)
+				break
+			}
+			f := &v.places[n]
+			log.add(v.rule, "error", fmt.Sprintf("%s: %s here; %s", v.Name, v.amount(f), v.Text), f)
+		}
+	}
+	return log.write(w)
+}
+
+// sizeText is a size for people, with its bytes.
+func sizeText(n uint64) string {
+	v, unit := float64(n), -1
+	for v >= 1024 && unit < 5 {
+		v /= 1024
+		unit++
+	}
+	if unit < 0 {
+		return countText(n, "byte")
+	}
+	return fmt.Sprintf("%.1f %ciB (%d)", v, "KMGTPE"[unit], n)
+}
+
+// blocksText is a number of blocks and the bytes in them.
+func blocksText(bytes, blocks uint64) string {
+	return sizeText(bytes) + " in " + countText(blocks, "block")
+}
+
+// countText is a count with its noun.
+func countText(n uint64, noun string) string {
+	digits := strconv.FormatUint(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	if n != 1 {
+		noun += "s"
+	}
+	return digits + " " + noun
+}
+
+func timeText(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.3f s", d.Seconds())
+}

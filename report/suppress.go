@@ -1,0 +1,154 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Suppressions name blocks that are not held against the user: by patterns of
+// functions, source files and modules of their stacks.
+type Suppressions struct {
+	patterns []*regexp.Regexp
+}
+
+// runtimeOwned are functions of C libraries that keep what they allocate, for the
+// next call or to the end: buffers of stdio, storage of threads, what was loaded,
+// locales, time zones, name services.
+const runtimeOwned = `
+leak:^_IO_file_doallocate$
+leak:^_IO_wfile_doallocate$
+leak:^_dl_allocate_tls$
+leak:^allocate_dtv$
+leak:^_dl_new_object$
+leak:^_dl_map_object
+leak:^__new_exitfn$
+leak:^__cxa_thread_atexit_impl$
+leak:^_nl_load_locale
+leak:^_nl_make_l10nflist$
+leak:^setlocale$
+leak:^tzset_internal$
+leak:^__tzfile_read$
+leak:^__nss_
+`
+
+// runtimeModules are the files of C and C++ runtimes. A stack through nothing else
+// is of their own start: libstdc++ keeps memory for exceptions, for example.
+var runtimeModules = regexp.MustCompile(`^(libc|ld|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libm|libpthread|libdl)[-.]|^ld-(linux|musl)`)
+
+// RuntimeSuppressions are those for what the C and C++ runtimes keep.
+func RuntimeSuppressions() *Suppressions {
+	s, err := ParseSuppressions(strings.NewReader(runtimeOwned))
+	if err != nil {
+		panic(err) // the constant's
+	}
+	return s
+}
+
+const (
+	maxSuppressions    = 10_000
+	maxSuppressionLine = 4096 // bytes
+)
+
+// ParseSuppressions reads a file as LeakSanitizer has it: leak:PATTERN a line. A
+// pattern occurs in the name of a function, of its source file or of its module;
+// * is any text, ^ its beginning, $ its end. Lines that begin with # are comments.
+func ParseSuppressions(r io.Reader) (*Suppressions, error) {
+	s := &Suppressions{}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxSuppressionLine)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		pattern, ok := strings.CutPrefix(line, "leak:")
+		if !ok || pattern == "" {
+			return nil, fmt.Errorf("line %d: %q: leak:PATTERN expected", n, line)
+		}
+		if len(s.patterns) == maxSuppressions {
+			return nil, fmt.Errorf("line %d: more than %d patterns", n, maxSuppressions)
+		}
+		s.patterns = append(s.patterns, suppressionPattern(pattern))
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// suppressionPattern is the pattern as a regular expression.
+func suppressionPattern(pattern string) *regexp.Regexp {
+	pattern, begins := strings.CutPrefix(pattern, "^")
+	pattern, ends := strings.CutSuffix(pattern, "$")
+	parts := strings.Split(pattern, "*")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	expr := strings.Join(parts, ".*")
+	if begins {
+		expr = "^" + expr
+	}
+	if ends {
+		expr += "$"
+	}
+	return regexp.MustCompile("(?s)" + expr)
+}
+
+// A suppressor applies suppressions to a profile's stacks.
+type suppressor struct {
+	p     *Profile
+	all   []*Suppressions
+	known map[int]bool // by frame: a pattern fits
+}
+
+func newSuppressor(p *Profile, all ...*Suppressions) *suppressor {
+	return &suppressor{p: p, all: all, known: map[int]bool{}}
+}
+
+// hides tells stacks that a pattern fits.
+func (s *suppressor) hides(st *Stack) bool {
+	for _, f := range st.Frames {
+		hit, ok := s.known[f]
+		if !ok {
+			hit = s.frame(&s.p.Frames[f])
+			s.known[f] = hit
+		}
+		if hit {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *suppressor) frame(f *Frame) bool {
+	module := ""
+	if f.Module >= 0 && f.Module < len(s.p.Modules) {
+		module = s.p.Modules[f.Module].Path
+	}
+	for _, all := range s.all {
+		if all == nil {
+			continue
+		}
+		for _, p := range all.patterns {
+			if p.MatchString(f.Function) || f.Linkage != "" && p.MatchString(f.Linkage) || f.File != "" && p.MatchString(f.File) || module != "" && p.MatchString(module) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// runtimeStack tells stacks that lead through nothing but the C and C++ runtimes.
+func (p *Profile) runtimeStack(st *Stack) bool {
+	for _, f := range st.Frames {
+		m := p.Frames[f].Module
+		if m < 0 || m >= len(p.Modules) || !runtimeModules.MatchString(path.Base(p.Modules[m].Path)) {
+			return false
+		}
+	}
+	return len(st.Frames) > 0 && st.Truncated == ""
+}
