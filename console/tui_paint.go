@@ -66,11 +66,12 @@ func (t *tui) source(d division) string {
 	return b.String()
 }
 
-// paintSource paints the upper part and leaves the console as it is.
+// paintSource paints the upper part and leaves the console as it is. The cursor is
+// always in the last row there, unless a program has moved it: it goes back.
 func (t *tui) paintSource() {
 	if d := divide(t.rows, t.cols); d.fits() {
 		source := t.source(d)
-		t.write("\x1b[?1047h\x1b7"+source+"\x1b8", source+goTo(d.rows))
+		t.write("\x1b[?1047h\x1b7"+source+"\x1b8\x1b[999B", source+goTo(d.rows))
 	}
 }
 
@@ -88,7 +89,7 @@ func (t *tui) paintAll() {
 			t.top = t.shown.around(t.top, d.source)
 		}
 		t.top = t.shown.bounded(t.top, d.source)
-		source, first, rows = t.source(d), d.source+2, d.console
+		source, first, rows = t.source(d), d.rows, d.console
 	}
 	text := settleScreen + source + goTo(first)
 	for _, line := range t.c.notices.lastLines(rows - 1) {

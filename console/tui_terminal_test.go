@@ -274,10 +274,14 @@ func TestTUIRestores(t *testing.T) {
 	g.press("C-x", "a")
 	g.until("a split screen", func(rows []string) bool { return strings.Contains(rows[15], "stepping.c  ") })
 	g.write("echo kep")
+	g.see("(hdb) echo kep")
 	g.press("C-x", "C-a")
 	g.until("a whole screen", func(rows []string) bool { return !strings.Contains(rows[15], "stepping.c  ") })
 	g.see("(hdb) echo kep")
 	g.press("C-x", "a")
+	g.until("a split screen", func(rows []string) bool {
+		return strings.Contains(rows[15], "stepping.c  ") && strings.Contains(strings.Join(rows[16:], "\n"), "(hdb) echo kep")
+	})
 	g.write("t")
 	g.press("Enter")
 	g.see("\nkept\n(hdb)")
@@ -350,7 +354,13 @@ func TestTUIRepaints(t *testing.T) {
 			t.Errorf("after %s:\n%s", wipe, strings.Join(rows, "\n"))
 		}
 	}
+	g.say(`shell printf '\033[2J\033[3;7H'`)
+	g.until("a prompt that finds back by itself", func(rows []string) bool { return whole(rows) && strings.HasSuffix(rows[23], "(hdb)") })
+	if rows := g.hdb("echo below"); !whole(rows) || rows[23] != "(hdb)" || rows[22] != "below" {
+		t.Errorf("after the cursor was moved:\n%s", strings.Join(rows, "\n"))
+	}
 	g.write("echo edi")
+	g.see("(hdb) echo edi")
 	g.press("C-l")
 	g.until("a prompt in the console", func(rows []string) bool {
 		return whole(rows) && strings.Contains(strings.Join(rows[16:], "\n"), "(hdb) echo edi")
@@ -376,6 +386,7 @@ func TestTUISuspends(t *testing.T) {
 	g := newGlass(t, 24, 80)
 	g.start(testprogs.Build(t, "stepping"))
 	g.write("echo be")
+	g.see("(hdb) echo be")
 	g.press("C-z")
 	g.until("the shell", func(rows []string) bool {
 		text := strings.Join(rows, "\n")

@@ -259,6 +259,7 @@ func TestTUITinyTerminal(t *testing.T) {
 		g.say("shell clear")
 		g.until("an empty screen", func(rows []string) bool { return rows[0] == "(hdb)" })
 		g.write("ec")
+		g.see("(hdb) ec")
 		g.press("C-x", "a")
 		g.until("the line again", func(rows []string) bool { return strings.HasSuffix(strings.Join(rows, ""), "(hdb) ec") })
 		g.write("ho on")
