@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -31,6 +32,7 @@ type terminal struct {
 	cooked  liner.ModeApplier
 	raw     liner.ModeApplier
 	resumed chan os.Signal
+	reading sync.Mutex // held while a prompt is open
 
 	take       func([]byte) []byte // keys that are not the line editor's; nil none
 	away, back func()              // around a suspension; nil nothing
@@ -90,6 +92,8 @@ func ignoreSignalKeys() error {
 }
 
 func (t *terminal) ReadLine(prompt string) (string, error) {
+	t.reading.Lock()
+	defer t.reading.Unlock()
 	if err := t.raw.ApplyMode(); err != nil {
 		return "", fmt.Errorf("terminal: %w", err)
 	}
@@ -229,8 +233,16 @@ func (t *terminal) SetCompleter(f func(string, int) (string, []string, string)) 
 	})
 }
 
+// Close also ends a prompt that is open because hdb was asked to end, or panics:
+// liner sets the modes again when it does.
 func (t *terminal) Close() error {
 	signal.Stop(t.resumed)
-	err := t.state.Close()
-	return errors.Join(err, t.cooked.ApplyMode(), t.keys.Close(), t.tty.Close())
+	err := errors.Join(t.keys.Close(), t.tty.SetReadDeadline(time.Unix(1, 0)))
+	closed := make(chan struct{})
+	go func() { defer close(closed); t.reading.Lock() }()
+	select {
+	case <-closed:
+	case <-time.After(time.Second):
+	}
+	return errors.Join(err, t.state.Close(), t.cooked.ApplyMode(), t.tty.Close())
 }

@@ -22,7 +22,7 @@ func tuiCommands() []*Command {
 		{Name: "focus", Group: GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runFocus,
 			Long: "With `focus src` the lines typed before are on Ctrl-P and Ctrl-N, and the cursor moves by Ctrl-B and Ctrl-F.\n\nExample:\n  focus src"},
 		{Name: "refresh", Group: GroupData, Short: "paint the split screen anew", Repeat: RepeatNone, Run: runRefresh,
-			Long: "When the program wrote over the source, or cleared the terminal. One that fills the screen itself wants a terminal of its own: `hdb -tty`, `set inferior-tty`."},
+			Long: "When the program wrote over the source, or cleared the terminal."},
 	}
 }
 
