@@ -18,13 +18,13 @@ import (
 
 func exportCommand() *Command {
 	cmd := &Command{
-		Name: "export", Group: GroupFiles, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
-		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force.\n\n" +
-			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak",
+		Name: "export", Group: GroupFiles, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
+		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +
+			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several. With --root DIR, which is the working directory unless told, sarif names sources relative to DIR.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak",
 	}
 	for _, f := range report.Formats() {
 		cmd.Sub = append(cmd.Sub, &Command{
-			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone,
+			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] [--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone,
 			Run: func(_ context.Context, c *Console, in Input) error { return runExport(c, in, f.Name) },
 		})
 	}
@@ -70,7 +70,7 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 			}
 			e.Force = true
 			continue
-		case "o", "output", "measure":
+		case "o", "output", "measure", "root":
 		default:
 			return e, nil, fmt.Errorf("export: %s: no such flag", word)
 		}
@@ -96,9 +96,14 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 }
 
 func (e *Export) set(name, value string) error {
-	if name != "measure" {
+	switch name {
+	case "o", "output":
 		e.File = value
 		return nil
+	case "root":
+		root, err := filepath.Abs(expandHome(value))
+		e.Options.Root = root
+		return err
 	}
 	m, ok := report.FindMeasure(value)
 	if !ok {
@@ -149,14 +154,17 @@ func (e *Export) Write(s *session.Session, out io.Writer) error {
 	return err
 }
 
-// vacant says why the file must not be written, before anything is added up.
+// vacant says why the file must not be written, before anything is added up. A
+// directory of tables may be shared with other recordings.
 func (e *Export) vacant() error {
 	st, err := os.Stat(e.File)
 	switch {
-	case err != nil || e.Force && st.IsDir() == (e.Format.Tables != nil):
-	case st.IsDir() && e.Format.Tables == nil:
+	case err != nil:
+	case e.Format.Tables != nil && !st.IsDir():
+		return fmt.Errorf("export: %s: is not a directory, which %s needs", e.File, e.Format.Name)
+	case e.Format.Tables == nil && st.IsDir():
 		return fmt.Errorf("export: %s: is a directory", e.File)
-	case st.IsDir(), st.Mode().IsRegular():
+	case st.Mode().IsRegular() && !e.Force:
 		return fmt.Errorf("export: %s: exists already: --force replaces it", e.File)
 	}
 	return nil
@@ -164,18 +172,25 @@ func (e *Export) vacant() error {
 
 // to writes all but tables.
 func (e *Export) to(s *session.Session, w io.Writer) error {
+	r, err := s.Recording()
+	if err != nil {
+		return err
+	}
 	if e.Format.Events != nil {
-		r, err := s.Recording()
-		if err != nil {
-			return err
-		}
 		return e.Format.Events(w, r)
 	}
 	p, err := s.Profile()
 	if err != nil {
 		return err
 	}
-	return e.Format.Write(w, p, e.Options)
+	o := e.Options
+	o.Recording = r
+	if o.Root == "" {
+		if o.Root, err = os.Getwd(); err != nil {
+			o.Root = ""
+		}
+	}
+	return e.Format.Write(w, p, o)
 }
 
 // file writes a file of its own and removes it after a failure; one that is
@@ -209,17 +224,19 @@ func (e *Export) file(s *session.Session) error {
 	return nil
 }
 
-// tables writes to a new directory, or into one that is there.
+// tables writes to a directory, with those of other recordings.
 func (e *Export) tables(s *session.Session) error {
 	r, err := s.Recording()
 	if err != nil {
 		return err
 	}
-	err = os.Mkdir(e.File, 0o777)
-	if err != nil && !(e.Force && errors.Is(err, fs.ErrExist)) {
+	if err := os.MkdirAll(e.File, 0o777); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	return e.Format.Tables(e.File, r)
+	if err := e.Format.Tables(e.File, r); err != nil {
+		return fmt.Errorf("export %s: %w", e.File, err)
+	}
+	return nil
 }
 
 func runExport(c *Console, in Input, format string) error {

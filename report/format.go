@@ -8,7 +8,7 @@ import (
 // A Format is a form of other tools in which a profile can be written.
 type Format struct {
 	Name      string // the word after export
-	Extension string // of its files, with the dot
+	Extension string // of its file or directory, with the dot
 	Short     string // what it is, and what reads it
 	Text      bool   // fit for a terminal or a pipe
 
@@ -27,6 +27,9 @@ type Options struct {
 	// Root is a folder below which paths of sources are written relative to it,
 	// absolute; "" for none.
 	Root string
+	// Recording has the events of the profile, for what sums do not tell; nil
+	// where there are only sums.
+	Recording *Recording
 }
 
 // Formats are all there are, in the order in which help lists them.
@@ -35,8 +38,9 @@ func Formats() []Format {
 		{Name: "pprof", Extension: ".pb.gz", Short: "a profile.proto, for go tool pprof, Pyroscope, Parca, Grafana", Write: WritePprof},
 		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack, for flamegraph.pl, inferno, speedscope", Text: true, Write: WriteCollapsed},
 		{Name: "speedscope", Extension: ".speedscope.json", Short: "a profile for each measure, for speedscope.app", Text: true, Write: WriteSpeedscope},
+		{Name: "dhat", Extension: ".dhat.json", Short: "lifetimes, peak and end of each stack's blocks, for valgrind's dh_view.html", Text: true, Write: WriteDHAT},
 		{Name: "ndjson", Extension: ".ndjson", Short: "all events, stacks, frames and modules as JSON objects, one a line: jq, scripts", Text: true, Events: WriteNDJSON},
-		{Name: "parquet", Short: "the same as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},
+		{Name: "parquet", Extension: ".parquet", Short: "the same as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},
 		{Name: "sarif", Extension: ".sarif", Short: "blocks that are still allocated, at the user's lines: code scanning, editors", Text: true, Write: WriteSARIF},
 	}
 }

@@ -25,6 +25,7 @@ flags:
   --measure MEASURE  live (bytes not given back, the default), peak, bytes, count,
                      temporary or blocks: what is drawn where a format has one number
                      for each stack, and shown first where it has several
+  --root DIR         sarif names sources relative to DIR; the working directory
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
