@@ -25,7 +25,9 @@ func breadthErrs(tool string, c combo, form string, o *symbols.Object, a addr.Fi
 		}
 	}
 	if tool == "llvm-symbolizer" {
-		return llvmErrs(o, a, mine, theirs)
+		if why := llvmErrs(o, a, mine, theirs); why != "" || form != "debuglink" {
+			return why
+		}
 	}
 	switch {
 	case other == "??" || outer == "??":
@@ -39,15 +41,16 @@ func breadthErrs(tool string, c combo, form string, o *symbols.Object, a addr.Fi
 	}
 	renamed := false
 	for i := range mine {
-		own, _, _ := strings.Cut(strings.TrimPrefix(theirs[i].function, "~"), "<")
+		own, _, _ := strings.Cut(theirs[i].function, "<")
 		if mine[i].line != theirs[i].line || mine[i].file != theirs[i].file {
 			return ""
 		}
-		if !sameName(mine[i].function, theirs[i].function) && !strings.Contains(mine[i].function, own) {
+		if !sameName(mine[i].function, theirs[i].function) && !strings.Contains(symbols.Demangle(mine[i].function), own) {
 			renamed = true
 		}
 	}
 	if !renamed {
+		// llvm-symbolizer does where the symbol table is in the debug file.
 		return "it prints DW_AT_name where gcc leaves out the linkage name (internal linkage)"
 	}
 	if fn, ok := o.FunctionAt(a); ok && isAlias(o, fn.Low, other) {
