@@ -15,7 +15,7 @@ var libcxxPrefix = regexp.MustCompile(`^std::__(ndk)?[0-9]+::`)
 var libcxxAny = regexp.MustCompile(`\bstd::__(ndk)?[0-9]+::`)
 
 // libcxxWriter is containerWriter for libc++, whose members have other names. They
-// are those of its versions 7 to 20.
+// are those of its versions 14, 16 and 19.
 func libcxxWriter(name string) func(p *formatter, v Value, t *Type) bool {
 	switch name {
 	case "basic_string":
