@@ -2,6 +2,7 @@ package heap
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -221,6 +222,15 @@ func TestIndexIsReplay(t *testing.T) {
 		for name, x := range map[string]*Index{"log": x, "file": ofFile, "old": ofOld} {
 			if diff := cmp.Diff(want, x.Totals(to)); diff != "" {
 				t.Errorf("%s: totals at #%d (- replayed, + index):\n%s", name, to, diff)
+			}
+			if to < s.seq { // an exec after the last event counts for Totals only
+				seqs := []uint64{to / 2, to}
+				for got := range x.Snapshots(slices.Compact(seqs)) {
+					if diff := cmp.Diff(x.Totals(seqs[0]), got); diff != "" {
+						t.Errorf("%s: snapshot at #%d (- totals, + snapshot):\n%s", name, seqs[0], diff)
+					}
+					seqs = seqs[1:]
+				}
 			}
 			if seq, peak := x.PeakBefore(to); seq != wantSeq || peak != wantPeak {
 				t.Errorf("%s: peak of %d after #%d, want %d after #%d", name, peak, seq, wantPeak, wantSeq)

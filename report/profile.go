@@ -34,6 +34,16 @@ type Profile struct {
 	Timeline []Moment // ascending by time, at most a few thousand
 	Marks    []Mark
 	RSS      []Sample // ascending by time; may be empty
+
+	// Snapshots are the heap at some moments, ascending, the last of them Moment;
+	// at most 64. Nothing recorded is live before the first event.
+	Snapshots []Snapshot
+}
+
+// A Snapshot is how much of each stack was live at a moment.
+type Snapshot struct {
+	Moment
+	Stacks []uint64 // bytes, by index into Profile.Stacks
 }
 
 // A Moment is a point of a recording and the heap there.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"hdb/capture"
@@ -15,6 +16,10 @@ import (
 // profileMoments is how many moments of a timeline are kept at most: more than a
 // screen has columns.
 const profileMoments = 2000
+
+// profileSnapshots is at how many moments a profile says what is live: those of a
+// slider.
+const profileSnapshots = 64
 
 // SavedPath is the capture that is open, absolute, or "".
 func (s *Session) SavedPath() string {
@@ -67,7 +72,56 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64) *repor
 		st.Peak, st.PeakBlocks = heap.LiveOf(&peak.Flows[id])
 		p.Stacks = append(p.Stacks, st)
 	}
+	moments := []uint64{peakSeq}
+	for _, m := range src.Marks() {
+		if m.Seq > now.Seq {
+			break
+		}
+		p.Marks = append(p.Marks, report.Mark{Seq: m.Seq, Time: m.Time, Name: m.Name})
+		if len(p.Marks) <= profileSnapshots/4 {
+			moments = append(moments, m.Seq)
+		}
+	}
+	for _, r := range src.Samples() {
+		if r.Time <= now.Time {
+			p.RSS = append(p.RSS, report.Sample{Time: r.Time, RSS: r.RSS})
+		}
+	}
+	p.Snapshots = snapshots(x, p, moments)
 	return p
+}
+
+// snapshots are the heap at the moments, at others that are as many events apart,
+// and at the profile's own, which is the last one.
+func snapshots(x *heap.Index, p *report.Profile, moments []uint64) []report.Snapshot {
+	if p.Moment.Seq == 0 {
+		return nil
+	}
+	runs, more := x.Runs(), uint64(profileSnapshots-1-len(moments))
+	for i := range more {
+		seq := x.Nth(p.Events * (i + 1) / (more + 1))
+		// Between the ends of a run there is a moment only if runs are few: it costs
+		// reading the events.
+		if r := sort.Search(len(runs), func(i int) bool { return runs[i].Last >= seq }); r < len(runs) && len(runs) > profileSnapshots {
+			seq = runs[r].Last
+		}
+		moments = append(moments, seq)
+	}
+	moments = slices.DeleteFunc(moments, func(seq uint64) bool { return seq == 0 || seq >= p.Moment.Seq })
+	slices.Sort(moments)
+	var out []report.Snapshot
+	for t := range x.Snapshots(slices.Compact(moments)) {
+		s := report.Snapshot{Moment: momentOf(t), Stacks: make([]uint64, len(p.Stacks))}
+		for i := range p.Stacks {
+			s.Stacks[i], _ = heap.LiveOf(&t.Flows[p.Stacks[i].ID])
+		}
+		out = append(out, s)
+	}
+	last := report.Snapshot{Moment: p.Moment}
+	for i := range p.Stacks {
+		last.Stacks = append(last.Stacks, p.Stacks[i].Live)
+	}
+	return append(out, last)
 }
 
 func momentOf(t *heap.Totals) report.Moment {
