@@ -13,7 +13,7 @@ import (
 	"hdb/report"
 )
 
-// profileMoments is how many moments of a timeline are kept at most: more than a
+// profileMoments is about how many moments of a timeline are kept: more than a
 // screen has columns.
 const profileMoments = 2000
 
@@ -48,7 +48,7 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64) *repor
 		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " "),
 		Program: info.Program, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch,
 		Created: info.Created, Start: info.Start, Lost: info.Totals.Lost,
-		Timeline: timeline(x.Runs(), to),
+		Marks: marks(src.Marks(), to), RSS: samples(src.Samples(), to),
 	}
 	for _, m := range src.Modules() {
 		p.Modules = append(p.Modules, report.Module{Path: m.Path, BuildID: m.BuildID, Low: uint64(m.Low), High: uint64(m.High), Bias: uint64(m.Bias)})
@@ -57,6 +57,7 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64) *repor
 	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
+	p.Timeline = timeline(x, to, p.Moment)
 	peakSeq, _ := x.PeakBefore(to)
 	peak := x.Totals(peakSeq)
 	p.Peak = momentOf(peak)
@@ -198,28 +199,39 @@ func callCounts(names []string, counts []uint64) []report.Calls {
 	return out
 }
 
-// timeline is the heap over time: the end and the peak of each run, thinned out
-// where there are more than a report can show. The highest peak is among them.
-func timeline(runs []*capture.Summary, to uint64) []report.Moment {
-	var all []report.Moment
-	for _, r := range runs {
-		if r.First > to {
-			break
-		}
-		if r.Peak > 0 && r.PeakSeq != r.Last && r.PeakSeq <= to {
-			all = append(all, report.Moment{Seq: r.PeakSeq, Time: r.PeakTime, Live: r.Peak})
-		}
-		if r.Last <= to {
-			all = append(all, report.Moment{Seq: r.Last, Time: r.End, Live: r.Live, Blocks: r.Blocks})
-		}
-	}
-	step := (len(all) + profileMoments - 1) / profileMoments
-	if step <= 1 {
-		return all
-	}
+// timeline is the heap over time, up to the moment.
+func timeline(x *heap.Index, to uint64, now report.Moment) []report.Moment {
 	var out []report.Moment
-	for part := range slices.Chunk(all, step) {
-		out = append(out, slices.MaxFunc(part, func(a, b report.Moment) int { return cmp.Compare(a.Live, b.Live) }))
+	for _, p := range x.Timeline(to, profileMoments) {
+		out = append(out, report.Moment{Seq: p.Seq, Time: p.Time, Live: p.Live, Blocks: p.Blocks})
+	}
+	if n := len(out); n > 0 && (out[n-1].Seq != now.Seq || out[n-1].Live != now.Live) {
+		out = append(out, now) // an exec after the last event
+	}
+	return out
+}
+
+// marks are those up to event #to.
+func marks(all []capture.MarkRecord, to uint64) []report.Mark {
+	var out []report.Mark
+	for _, m := range all {
+		if m.Seq <= to {
+			out = append(out, report.Mark{Seq: m.Seq, Time: m.Time, Name: m.Name})
+		}
+	}
+	return out
+}
+
+// samples are those up to event #to, the highest ones where there are more than a
+// report can show.
+func samples(all []capture.SampleRecord, to uint64) []report.Sample {
+	if i := slices.IndexFunc(all, func(s capture.SampleRecord) bool { return s.Seq > to }); i >= 0 {
+		all = all[:i]
+	}
+	var out []report.Sample
+	for part := range slices.Chunk(all, max(1, (len(all)+profileMoments-1)/profileMoments)) {
+		s := slices.MaxFunc(part, func(a, b capture.SampleRecord) int { return cmp.Compare(a.RSS, b.RSS) })
+		out = append(out, report.Sample{Time: s.Time, RSS: s.RSS})
 	}
 	return out
 }
