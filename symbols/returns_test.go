@@ -105,7 +105,7 @@ func TestReturnAddresses(t *testing.T) {
 				if testing.Short() {
 					t.Skip("two minutes of compiling; test-full has it")
 				}
-				path = bigProgram(t, 20)
+				path = bigProgram(t, 26)
 			}
 			st, err := os.Stat(path)
 			if err != nil {
@@ -133,6 +133,12 @@ func TestReturnAddresses(t *testing.T) {
 			gcc := combo{"g++", "5"}
 			llvm := askAddr2line(t, "llvm-symbolizer", path, list)
 			agree(t, "llvm-symbolizer", gcc, form{}, o, list, mine, llvm, seen)
+			if c.path == "" { // it takes tens of milliseconds for each address of a large unit
+				for i := range n / 5 {
+					list[i], mine[i] = list[5*i], mine[5*i]
+				}
+				list, mine = list[:n/5], mine[:n/5]
+			}
 			agree(t, "eu-addr2line", gcc, form{}, o, list, mine, askElfutils(t, path, list), seen)
 		})
 	}
