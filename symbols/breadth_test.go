@@ -35,7 +35,7 @@ func breadthErrs(tool string, c combo, form string, o *symbols.Object, a addr.Fi
 	case strings.Contains(form, "LTO") && mine[0].file == theirs[0].file && mine[0].line == theirs[0].line:
 		return "it does not follow abstract origins to other units"
 	case len(mine) > 1 && difference(ends(mine), theirs) == "" && scoped.MatchString(outer):
-		return "it finds no copies in functions that are described inside of a namespace, as clang and rustc do"
+		return "it finds no copies in functions that are described inside of a namespace, as clang and rustc do, or of a function (lambdas)"
 	case len(theirs) != len(mine):
 		return ""
 	}
@@ -59,8 +59,8 @@ func breadthErrs(tool string, c combo, form string, o *symbols.Object, a addr.Fi
 	return ""
 }
 
-// scoped are linkage names of functions in namespaces, or modules.
-var scoped = regexp.MustCompile(`^_ZN|^_ZSt|^_R`)
+// scoped are linkage names of functions in namespaces, modules or functions.
+var scoped = regexp.MustCompile(`^_ZZ?N|^_ZZ|^_ZSt|^_R`)
 
 // askElfutils is askAddr2line for eu-addr2line, which puts the column behind the line.
 func askElfutils(t *testing.T, file string, list []addr.File) [][]step {
