@@ -111,7 +111,7 @@ func TestParseSpec(t *testing.T) {
 		{"alloc if sizee > 1", `column 10: unknown name "sizee" (did you mean size?)`},
 		{"alloc if", "column 9: the condition is empty (example: size >= 64k && thread == 1)"},
 		{"é.c:1 if size > 1", "column 10: size is not known at a line (known: thread, nth, live, blocks, func(), module())"},
-		{"free if old == 1", "column 9: old is not known when a block is freed (known: addr, size, thread, nth, live, blocks, func(), module(), caller(), kind())"},
+		{"free if old == 1", "column 9: old is not known when a block is freed (known: addr, size, thread, nth, live, blocks, func(), module(), caller(), like(), kind())"},
 		{"main thread x", `column 12: thread needs a thread number, found "x"`},
 		{"main thread 0 if nth > 1", `column 12: thread needs a thread number, found "0"`},
 		{"*main", "address 0x0"},

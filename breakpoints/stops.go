@@ -74,13 +74,13 @@ func (k StopKind) place() cond.Place {
 		return cond.Place{
 			Name:       "at an allocation",
 			Fields:     append([]cond.Field{cond.Size, cond.Addr, cond.Old, cond.Align, cond.Count}, everywhere...),
-			Predicates: append(stack, cond.Caller, cond.Kind),
+			Predicates: append(stack, cond.Caller, cond.Like, cond.Kind),
 		}
 	case StopFree:
 		return cond.Place{
 			Name:       "when a block is freed",
 			Fields:     append([]cond.Field{cond.Addr, cond.Size}, everywhere...),
-			Predicates: append(stack, cond.Caller, cond.Kind),
+			Predicates: append(stack, cond.Caller, cond.Like, cond.Kind),
 		}
 	}
 	return cond.Place{Name: "at a " + k.String(), Fields: everywhere, Predicates: stack}

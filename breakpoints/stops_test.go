@@ -19,6 +19,7 @@ func (a arrival) Number(f cond.Field) (uint64, bool) { v, ok := a.numbers[f]; re
 func (a arrival) Func(string) bool                   { return false }
 func (a arrival) Module(string) bool                 { return false }
 func (a arrival) Caller(string) bool                 { return false }
+func (a arrival) Like(string) bool                   { return false }
 func (a arrival) Kind(name string) bool              { return name == a.kind }
 func (a arrival) ThreadName() string                 { return "" }
 

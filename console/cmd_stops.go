@@ -16,11 +16,11 @@ import (
 func stopCommands() []*Command {
 	return []*Command{
 		{Name: "break", Aliases: []string{"b", "br"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(false),
-			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "stop at a place in the code, or at allocations",
+			Synopsis: "[LOCATION] [thread N] [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]\nat FILE.hdb#N", Short: "stop at a place in the code, or at allocations",
 			Long: "LOCATION is a function, FILE:LINE, LINE, +N, -N, *ADDRESS or /REGEXP/; without one it is where the program stands. A place that no library has yet stays pending.\n\n" +
-				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like.\n" +
+				"`alloc` is every call that hands out memory, `free` every one that takes it back; malloc, calloc, realloc ... and `operator new` name one function. #N is the N-th event, which `alloc #N` stops at even if it takes memory back. `alloc` and `free` are about the heap: mmap, mremap, munmap, brk and sbrk are recorded, counted and shown by allocs too, but stop only a `break mmap` and the like. `at FILE.hdb#N` is the event of a capture in this run: the same allocator function with the same stack, wherever the code lies now, for as many times as it was there; set it before the program runs.\n" +
 				"A condition compares size, addr, old, thread, nth, live, blocks, align and count, and asks func(\"f\"), module(\"lib\"), caller(\"f\"), kind; with && || ! and sizes like 64k or 1MiB: see `help conditions`.\n\n" +
-				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc"},
+				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break at yesterday.hdb#4711"},
 		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true),
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
 		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedProgram,

@@ -190,3 +190,6 @@ func (v *eventEnv) Kind(name string) bool { return v.call.Is(name) }
 
 // ThreadName is the thread's name.
 func (v *eventEnv) ThreadName() string { return v.t.Name() }
+
+// Like tells whether the stack is that of the event in a capture.
+func (v *eventEnv) Like(event string) bool { return v.likeLive(v.s)(event) }

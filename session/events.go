@@ -170,6 +170,13 @@ func (v *recordedEnv) Caller(name string) bool {
 	return v.ask(stackAsk{cond.Caller, name}, v.callers.Caller)
 }
 
+// Like tells whether the stack is that of the event in a capture.
+func (v *recordedEnv) Like(event string) bool {
+	return v.ask(stackAsk{cond.Like, event}, func(event string) bool {
+		return v.s.like(event, v.stack(), func(f Frame) (codeOrigin, bool) { return recordedOrigin(v.src, f.Code, v.e.Seq) })
+	})
+}
+
 // ask remembers what a stack answered.
 func (v *recordedEnv) ask(a stackAsk, predicate func(string) bool) bool {
 	key := recordedAsk{v.e.Stack, a}

@@ -389,6 +389,8 @@ func possible(n cond.Node, v *eventEnv, value bool) bool {
 			return v.Module(n.Arg) == value
 		case cond.Caller:
 			return v.Caller(n.Arg) == value
+		case cond.Like:
+			return v.Like(n.Arg) == value
 		}
 	}
 	return true // a number, or a name that says nothing about the stack

@@ -51,7 +51,7 @@ func newRecordFilter(c *cond.Cond) *recordFilter {
 			find(n.X)
 		case *cond.Call:
 			ask := stackAsk{n.Predicate, n.Arg}
-			if about := n.Predicate == cond.Func || n.Predicate == cond.Module || n.Predicate == cond.Caller; about && !slices.Contains(f.asks, ask) {
+			if n.Predicate.OfStack() && !slices.Contains(f.asks, ask) {
 				f.asks = append(f.asks, ask)
 			}
 		}
@@ -143,6 +143,11 @@ func (v *probeEnv) Module(name string) bool {
 // Caller tells whether the function that called has that name.
 func (v *probeEnv) Caller(name string) bool {
 	return v.ask(stackAsk{cond.Caller, name}, v.callers.Caller)
+}
+
+// Like tells whether the stack is that of the event in a capture.
+func (v *probeEnv) Like(event string) bool {
+	return v.ask(stackAsk{cond.Like, event}, v.likeLive(v.s))
 }
 
 // ask remembers what a stack answered.

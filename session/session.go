@@ -77,6 +77,7 @@ type Session struct {
 	savedPath string      // absolute
 	late      lateModules // of saved
 	indexed   indexed
+	likes     likenesses
 	at        uint64                 // the event that saved was brought to, 0: its end
 	logged    map[int]bool           // threads in the log, by number
 	known     map[int32]*knownThread // threads that the probe may speak of, by TID

@@ -24,6 +24,14 @@ type binding struct {
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
 // "file.c:12 if thread == 2". A place that no module has yet makes it pending.
 func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) {
+	if event, ok := strings.CutPrefix(strings.TrimSpace(text), "at "); ok {
+		st, err := s.likeSpec(strings.TrimSpace(event))
+		if err != nil {
+			return nil, err
+		}
+		st.Temporary = temporary
+		return s.add(st)
+	}
 	spec, err := breakpoints.ParseSpec(text, s.userFns...)
 	if err != nil {
 		return nil, err
@@ -442,6 +450,9 @@ func newCodeEnv(s *Session, t *inferior.Thread) *codeEnv {
 	}
 	return v
 }
+
+// Like is false: stops at places in the code cannot ask it.
+func (v *codeEnv) Like(string) bool { return false }
 
 // Number is the value of a field.
 func (v *codeEnv) Number(f cond.Field) (uint64, bool) {

@@ -21,6 +21,12 @@ func (s *Session) WarnUnmatched(c *cond.Cond) {
 	}
 	var objs []loaded
 	for _, ask := range newRecordFilter(c).asks {
+		if ask.predicate == cond.Like {
+			if _, err := s.likenessOf(ask.name); err != nil {
+				s.notify("like(%q): never true: %v", ask.name, err)
+			}
+			continue
+		}
 		if objs == nil {
 			if objs = s.expected(); len(objs) == 0 {
 				return

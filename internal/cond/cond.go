@@ -71,7 +71,7 @@ func (c *Cond) UsesPredicate(p Predicate) bool {
 func (c *Cond) UsesStack() bool {
 	return contains(c.root, func(n Node) bool {
 		call, ok := n.(*Call)
-		return ok && call.Predicate.stack()
+		return ok && call.Predicate.OfStack()
 	})
 }
 

@@ -157,6 +157,7 @@ func (e *fakeEnv) name(p Predicate, name string) bool {
 func (e *fakeEnv) Func(n string) bool   { return e.name(Func, n) }
 func (e *fakeEnv) Module(n string) bool { return e.name(Module, n) }
 func (e *fakeEnv) Caller(n string) bool { return e.name(Caller, n) }
+func (e *fakeEnv) Like(n string) bool   { return e.name(Like, n) }
 func (e *fakeEnv) Kind(n string) bool   { return e.name(Kind, n) }
 func (e *fakeEnv) ThreadName() string   { return e.thread }
 
@@ -348,5 +349,6 @@ func (e constEnv) Number(Field) (uint64, bool) { return uint64(e), true }
 func (constEnv) Func(string) bool              { return true }
 func (constEnv) Module(string) bool            { return true }
 func (constEnv) Caller(string) bool            { return true }
+func (constEnv) Like(string) bool              { return true }
 func (constEnv) Kind(string) bool              { return true }
 func (constEnv) ThreadName() string            { return "" }

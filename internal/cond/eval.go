@@ -18,6 +18,8 @@ type Env interface {
 	Module(name string) bool
 	// Caller reports whether the first frame outside the allocator matches name.
 	Caller(name string) bool
+	// Like reports whether the stack is that of the event FILE.hdb#N.
+	Like(event string) bool
 	// Kind reports whether the allocator function matches name.
 	Kind(name string) bool
 	// ThreadName is the name of the thread that stopped.
@@ -61,6 +63,8 @@ func ask(n *Call, env Env) bool {
 		return env.Module(n.Arg)
 	case Caller:
 		return env.Caller(n.Arg)
+	case Like:
+		return env.Like(n.Arg)
 	case Kind:
 		return env.Kind(n.Arg)
 	default:
@@ -101,7 +105,7 @@ func cost(n Node) int {
 		}
 		return 0
 	case *Call:
-		if n.Predicate.stack() {
+		if n.Predicate.OfStack() {
 			return 3
 		}
 		return 1

@@ -31,6 +31,7 @@ const (
 	Func       Predicate = iota // a function of that name is on the stack
 	Module                      // a frame of that module is on the stack
 	Caller                      // the first frame outside the allocator
+	Like                        // the stack is that of a recorded event
 	Kind                        // the allocator function
 	ThreadName                  // the thread's name
 	predicateCount
@@ -58,6 +59,7 @@ var predicateInfo = [predicateCount]FieldInfo{
 	Func:       {"func(", "func(\"name\"): a function of that name is on the stack (* matches anything)"},
 	Module:     {"module(", "module(\"libfoo\"): a frame of that library or program is on the stack"},
 	Caller:     {"caller(", "caller(\"name\"): the function that called the allocator"},
+	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack is that of the event in the capture"},
 	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function"},
 	ThreadName: {"thread", "thread == \"loader\": the thread's name"},
 }
@@ -90,8 +92,9 @@ func (p Predicate) String() string {
 // word is the predicate without parenthesis.
 func (p Predicate) word() string { return strings.TrimSuffix(predicateInfo[p].Name, "(") }
 
-// stack reports whether the answer needs the stack walked.
-func (p Predicate) stack() bool { return p == Func || p == Module || p == Caller }
+// OfStack reports whether the answer is a matter of the stack alone, which has to
+// be walked for it.
+func (p Predicate) OfStack() bool { return p == Func || p == Module || p == Caller || p == Like }
 
 // known lists what p has, for an error message.
 func (p Place) known() string {

@@ -189,7 +189,7 @@ func (ops *Operands) foldCall(n *cond.Call, negate bool) node {
 			return maybe(name)
 		}
 		return decided(name, (verdict == Yes) != negate)
-	case cond.Func, cond.Module, cond.Caller:
+	case cond.Func, cond.Module, cond.Caller, cond.Like:
 		if ops.Stack == nil {
 			return maybe(name)
 		}
