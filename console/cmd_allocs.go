@@ -16,6 +16,7 @@ import (
 func allocCommands() []*Command {
 	return []*Command{
 		recordCommand(),
+		assertCommand(),
 		{Name: "allocs", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgCondition}, Run: runAllocs,
 			Long: "Each row shows the event, when and in which thread it happened, and the first frame of the user's code. `bt #N` and `list #N` show more of one.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs all if func(\"parse\")"},
 		{Name: "live", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgCondition}, Run: runLive,

@@ -19,7 +19,7 @@ type Limits struct {
 
 	Since        *Baseline     // for MaxLiveGrowth
 	Suppressions *Suppressions // leaks that are allowed; may be nil
-	Strict       bool          // leaks that the C and C++ runtimes keep for themselves count, too
+	Strict       bool          // what the C and C++ runtimes keep for themselves counts as a leak, too
 }
 
 // Any tells whether there is a limit.
@@ -54,7 +54,9 @@ func Check(p *Profile, l *Limits) []Verdict {
 	total := p.Total()
 	if m := l.MaxPeak; m != nil {
 		v := limited("max-peak", p.Peak.Live, *m, true, "live at once")
-		v.Text += fmt.Sprintf("; the peak was at %s, after event #%d", timeText(p.Peak.Time), p.Peak.Seq)
+		if p.Peak.Seq > 0 {
+			v.Text += fmt.Sprintf("; the peak was at %s, after event #%d", timeText(p.Peak.Time), p.Peak.Seq)
+		}
 		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks })
 		all = append(all, v)
 	}
@@ -64,8 +66,8 @@ func Check(p *Profile, l *Limits) []Verdict {
 		all = append(all, v)
 	}
 	all = append(all, checkLeaks(p, l)...)
-	if m := l.MaxLiveGrowth; m != nil && l.Since != nil {
-		all = append(all, checkGrowth(p, l.Since, *m))
+	if l.MaxLiveGrowth != nil && l.Since != nil {
+		all = append(all, checkGrowth(p, l))
 	}
 	if m := l.MaxTemporary; m != nil {
 		v := limited("max-temporary", total.Temporary, *m, false, "given back before the next allocation")
@@ -103,34 +105,14 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 	if !l.NoLeaks && l.MaxLeaked == nil {
 		return nil
 	}
-	var own, allowed, leaked Numbers
-	leaks := make([]bool, len(p.Stacks))
-	user, runtime := newSuppressor(p, l.Suppressions), newSuppressor(p, RuntimeSuppressions())
-	for i := range p.Stacks {
-		st := &p.Stacks[i]
-		switch {
-		case user.hides(st):
-			allowed.Add(st.Numbers)
-		case !l.Strict && (p.runtimeStack(st) || runtime.hides(st)):
-			own.Add(st.Numbers)
-		default:
-			leaks[i] = true
-			leaked.Add(st.Numbers)
-		}
-	}
+	k := p.keep(l)
 	weigh := func(i int, st *Stack) (uint64, uint64) {
-		if !leaks[i] {
+		if !k.counts[i] {
 			return 0, 0
 		}
 		return st.Live, st.LiveBlocks
 	}
-	suffix := ""
-	if own.LiveBlocks > 0 {
-		suffix += fmt.Sprintf("; not counted: %s, kept by the C and C++ runtimes for themselves", blocksText(own.Live, own.LiveBlocks))
-	}
-	if allowed.LiveBlocks > 0 {
-		suffix += fmt.Sprintf("; suppressed: %s", blocksText(allowed.Live, allowed.LiveBlocks))
-	}
+	leaked, suffix := k.counted, k.text()
 	if l.NoLeaks {
 		v := Verdict{Name: "no-leaks", rule: "leak", Held: leaked.LiveBlocks == 0, unit: "bytes", value: leaked.Live, counted: true}
 		v.Text = "nothing is live at the end" + suffix
@@ -149,17 +131,60 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 	return all
 }
 
-// checkGrowth holds what is live more than before against the limit.
-func checkGrowth(p *Profile, since *Baseline, limit uint64) Verdict {
-	grown := uint64(0)
-	if p.Moment.Live > since.Moment.Live {
-		grown = p.Moment.Live - since.Moment.Live
+// kept is what is live at the end, by whether it is held against the user.
+type kept struct {
+	counts                []bool // by stack
+	counted, own, allowed Numbers
+}
+
+// keep tells what the runtimes keep for themselves and what is allowed from leaks.
+func (p *Profile) keep(l *Limits) kept {
+	k := kept{counts: make([]bool, len(p.Stacks))}
+	user, runtime := newSuppressor(p, l.Suppressions), newSuppressor(p, RuntimeSuppressions())
+	for i := range p.Stacks {
+		st := &p.Stacks[i]
+		switch {
+		case user.hides(st):
+			k.allowed.Add(st.Numbers)
+		case !l.Strict && (p.runtimeStack(st) || runtime.hides(st)):
+			k.own.Add(st.Numbers)
+		default:
+			k.counts[i] = true
+			k.counted.Add(st.Numbers)
+		}
 	}
-	v := limited("max-live-growth", grown, limit, true, "live more")
-	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s", since.Name, timeText(since.Time), since.Seq, sizeText(since.Moment.Live), sizeText(p.Moment.Live))
+	return k
+}
+
+// text says what does not count.
+func (k *kept) text() (text string) {
+	if k.own.LiveBlocks > 0 {
+		text += fmt.Sprintf("; not counted: %s, kept by the C and C++ runtimes for themselves", blocksText(k.own.Live, k.own.LiveBlocks))
+	}
+	if k.allowed.LiveBlocks > 0 {
+		text += fmt.Sprintf("; suppressed: %s", blocksText(k.allowed.Live, k.allowed.LiveBlocks))
+	}
+	return text
+}
+
+// checkGrowth holds what is live more than before against the limit.
+func checkGrowth(p *Profile, l *Limits) Verdict {
+	k, since := p.keep(l), l.Since
+	before := uint64(0)
+	for i, n := range since.Live {
+		if i < len(k.counts) && k.counts[i] {
+			before += n
+		}
+	}
+	grown := uint64(0)
+	if k.counted.Live > before {
+		grown = k.counted.Live - before
+	}
+	v := limited("max-live-growth", grown, *l.MaxLiveGrowth, true, "live more")
+	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s", since.Name, timeText(since.Time), since.Seq, sizeText(before), sizeText(k.counted.Live), k.text())
 	v.counted = false
 	v.of(p, func(i int, st *Stack) (uint64, uint64) {
-		if i < len(since.Live) && since.Live[i] < st.Live {
+		if k.counts[i] && i < len(since.Live) && since.Live[i] < st.Live {
 			return st.Live - since.Live[i], 0
 		}
 		return 0, 0
@@ -271,7 +296,11 @@ func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error
 				break
 			}
 			f := &v.places[n]
-			log.add(v.rule, "error", fmt.Sprintf("%s: %s here; %s", v.Name, v.amount(f), v.Text), f)
+			text := fmt.Sprintf("%s: %s here", v.Name, v.amount(f))
+			if n == 0 {
+				text += "; " + v.Text
+			}
+			log.add(v.rule, "error", text, f)
 		}
 	}
 	return log.write(w)

@@ -12,10 +12,10 @@ import (
 )
 
 // WriteNDJSON writes a JSON object a line: one of type recording, those of the
-// modules, of frames and the stacks of them, marks, the events in order, and one of
-// type end, without which the file is incomplete. Addresses are strings in
-// hexadecimal, for JSON's readers take numbers for floating-point ones; times are
-// microseconds.
+// modules, of frames and the stacks of them, marks, samples of the resident memory,
+// the events in order, and one of type end, without which the file is incomplete.
+// Addresses are strings in hexadecimal, for JSON's readers take numbers for
+// floating-point ones; times are microseconds.
 func WriteNDJSON(w io.Writer, r *Recording) error {
 	l := &lineWriter{w: bufio.NewWriterSize(w, 1<<16)}
 	l.value(struct {
@@ -53,6 +53,13 @@ func WriteNDJSON(w io.Writer, r *Recording) error {
 			Time int64  `json:"time_us"`
 			Name string `json:"name"`
 		}{"mark", m.Seq, m.Time.Microseconds(), m.Name})
+	}
+	for _, m := range r.RSS {
+		l.value(struct {
+			Type string `json:"type"`
+			Time int64  `json:"time_us"`
+			RSS  uint64 `json:"rss"`
+		}{"sample", m.Time.Microseconds(), m.RSS})
 	}
 	n := l.events(r)
 	damage := ""

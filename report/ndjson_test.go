@@ -42,7 +42,7 @@ func TestNDJSON(t *testing.T) {
 			live[v["ended_stack"].(float64)] -= int64(v["ended_size"].(float64))
 		}
 	}
-	if got, want := strings.Join(order, " "), "recording module frame stack frame stack mark event end"; got != want {
+	if got, want := strings.Join(order, " "), "recording module frame stack frame stack mark sample event end"; got != want {
 		t.Errorf("lines are of %s, want %s", got, want)
 	}
 	if got, want := fmt.Sprint(live), "map[1:1000 2:300 3:50]"; got != want {

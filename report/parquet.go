@@ -86,6 +86,13 @@ type parquetMark struct {
 	Name      string    `parquet:"name"`
 }
 
+type parquetSample struct {
+	Run       string    `parquet:"run,dict"`
+	Time      time.Time `parquet:"time,timestamp(microsecond)"`
+	ElapsedUS int64     `parquet:"elapsed_us"`
+	RSS       uint64    `parquet:"rss"` // bytes
+}
+
 type parquetEvent struct {
 	Run        string `parquet:"run,dict,zstd"`
 	Seq        int64  `parquet:"seq,delta,zstd"`
@@ -120,8 +127,8 @@ const (
 	parquetDictionary = 1 << 20
 )
 
-// WriteParquet writes the tables runs, modules, frames, stacks, marks and events as
-// a file each, DIR/TABLE/host=HOST/date=DATE/PID-START.parquet, so that many
+// WriteParquet writes the tables runs, modules, frames, stacks, marks, samples and
+// events as a file each, DIR/TABLE/host=HOST/date=DATE/PID-START.parquet, so that many
 // recordings in one DIR are one set of tables, partitioned as Hive does it. The
 // files of the same recording are replaced. Each appears when all of it is written.
 func WriteParquet(dir string, r *Recording) (err error) {
@@ -138,6 +145,9 @@ func WriteParquet(dir string, r *Recording) (err error) {
 		return err
 	}
 	if err := d.marks(); err != nil {
+		return err
+	}
+	if err := d.samples(); err != nil {
 		return err
 	}
 	run, err := d.events()
@@ -298,6 +308,14 @@ func (d *dataset) marks() error {
 	return writeRows(d, "marks", func(add func(parquetMark)) {
 		for _, m := range d.r.Marks {
 			add(parquetMark{d.key, int64(m.Seq), d.r.at(m.Time), m.Time.Microseconds(), utf8Text(m.Name)})
+		}
+	})
+}
+
+func (d *dataset) samples() error {
+	return writeRows(d, "samples", func(add func(parquetSample)) {
+		for _, m := range d.r.RSS {
+			add(parquetSample{d.key, d.r.at(m.Time), m.Time.Microseconds(), m.RSS})
 		}
 	})
 }

@@ -49,7 +49,7 @@ type query struct{ sql, want string }
 func duckdb(t *testing.T, dir string, queries []query) {
 	t.Helper()
 	var all []string
-	for _, table := range []string{"runs", "modules", "frames", "stacks", "marks", "events"} {
+	for _, table := range []string{"runs", "modules", "frames", "stacks", "marks", "samples", "events"} {
 		all = append(all, fmt.Sprintf("create view %s as select * from read_parquet('%s/%s/**/*.parquet', hive_partitioning = true)", table, dir, table))
 	}
 	views := len(all)
@@ -111,6 +111,7 @@ func TestParquet(t *testing.T) {
 		{"select f.frame, m.path from frames f left join modules m using (run, module) order by 1", "0 /lib/libc.so.6; 1 /bin/\uFFFDdemo; 2 /bin/\uFFFDdemo; 3 NULL"},
 		{"select path, build_id, low, high, from_seq, to_seq from modules order by module", "/bin/\uFFFDdemo abcd 16384 20480 1 NULL; /lib/libc.so.6 NULL 20480 24576 1 9"},
 		{"select seq, elapsed_us, name from marks", "8 80 ready"},
+		{"select elapsed_us, rss from samples", "85 1048576"},
 		{"select program, pid, args[2], elapsed_us from runs", "/bin/\uFFFDdemo 4711 a'b\x1b[31m 90"},
 	})
 	left, err := filepath.Glob(filepath.Join(dir, "*", "*", "*", ".*"))

@@ -18,6 +18,7 @@ type Recording struct {
 	Threads   []capture.Thread
 	Execs     []uint64 // the first events of programs that the process executed in place of another one, ascending
 	Marks     []Mark
+	RSS       []Sample
 	To        uint64 // the last event that counts
 
 	// Stacks is the number of stacks; IDs run from 1 to it. Stack resolves one;

@@ -54,6 +54,7 @@ func testRecording() *Recording {
 		Threads:   []capture.Thread{{TID: 7, Num: 1, Name: "main"}, {TID: 8, Num: 2, Name: "w\x00\xff"}},
 		Execs:     []uint64{9},
 		Marks:     []Mark{{Seq: 8, Time: 80 * us, Name: "ready"}},
+		RSS:       []Sample{{Time: 85 * us, RSS: 1 << 20}},
 		To:        math.MaxUint64,
 		Stacks:    len(stacks),
 		Stack:     func(id capture.StackID) Stack { return stacks[id-1] },

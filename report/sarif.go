@@ -33,18 +33,27 @@ var sarifRules = []struct{ id, name, text string }{
 }
 
 // WriteSARIF writes the blocks that are live as a SARIF 2.1.0 log: a result for
-// each line of the user's and the functions on the way to it, the largest first,
-// and one for what there is no place for.
+// each line of the user's and the functions on the way to it, the largest first. A
+// notification says what is not among them: what the C and C++ runtimes keep for
+// themselves, and what there is no place for.
 func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 	log := newSARIF(p, o)
-	total := p.Total()
+	k := p.keep(&Limits{})
 	level := func(f *finding) string {
-		if total.Live > 0 && float64(f.weight) >= leakWarning*float64(total.Live) {
+		if float64(f.weight) >= leakWarning*float64(k.counted.Live) {
 			return "warning"
 		}
 		return "note"
 	}
-	log.leaks(p.findings(func(_ int, st *Stack) (uint64, uint64) { return st.Live, st.LiveBlocks }), level)
+	log.leaks(p.findings(func(i int, st *Stack) (uint64, uint64) {
+		if !k.counts[i] {
+			return 0, 0
+		}
+		return st.Live, st.LiveBlocks
+	}), level)
+	if k.own.LiveBlocks > 0 {
+		log.note("%s kept by the C and C++ runtimes for themselves are left out.", blocksText(k.own.Live, k.own.LiveBlocks))
+	}
 	return log.write(w)
 }
 

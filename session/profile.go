@@ -143,7 +143,8 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 	out := report.Stack{ID: id, Truncated: st.Truncated}
 	user := c.s.UserFrame(st.Frames)
 	for i, f := range st.Frames {
-		out.Frames = append(out.Frames, c.frame(f, i < user))
+		own := f.Inlined && isOwnCode(f) && !c.s.isWrapper(f) // which UserFrame passes over
+		out.Frames = append(out.Frames, c.frame(f, i < user && !own))
 	}
 	if id == 0 {
 		out.Truncated = cmp.Or(out.Truncated, "no stack was recorded")

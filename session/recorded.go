@@ -27,6 +27,16 @@ func (s *Session) Recording() (*report.Recording, error) {
 	for _, m := range r.Modules {
 		p.Modules = append(p.Modules, report.Module{Path: m.Path, Low: uint64(m.Low), High: uint64(m.High)})
 	}
+	for _, m := range src.Marks() {
+		if m.Seq <= to {
+			r.Marks = append(r.Marks, report.Mark{Seq: m.Seq, Time: m.Time, Name: m.Name})
+		}
+	}
+	for _, m := range src.Samples() {
+		if m.Seq <= to {
+			r.RSS = append(r.RSS, report.Sample{Time: m.Time, RSS: m.RSS})
+		}
+	}
 	frames := profileFrames{s: s, src: src, p: p, index: map[report.Frame]int{}}
 	r.Stack = func(id capture.StackID) report.Stack { return frames.stack(id, x.Named(id)) }
 	r.Frame = func(i int) report.Frame { return p.Frames[i] }

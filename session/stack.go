@@ -217,8 +217,12 @@ const DefaultWrappers = `(?i)(^|[^d]e|[^e])alloc($|[^a]|ate|ator)|strn?dup|^mem(
 // in sqlite3 everything is allocated by sqlite3MemMalloc, which tells nobody
 // anything.
 func (s *Session) isCaller(f Frame) bool {
+	return isOwn(f) && !s.isWrapper(f)
+}
+
+func (s *Session) isWrapper(f Frame) bool {
 	w := s.Settings.Wrappers
-	return isOwn(f) && (w == nil || !w.MatchString(baseName(f.Function)))
+	return w != nil && w.MatchString(baseName(f.Function))
 }
 
 // UserFrame is the index of the frame to show for an allocation: the first one

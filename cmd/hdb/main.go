@@ -27,6 +27,8 @@ usage:
                                    get it: see hdb doctor --help
   hdb export FORMAT CAPTURE        write a capture for other tools, pprof and more: see
                                    hdb export --help
+  hdb assert LIMITS CAPTURE        check memory against limits, in CI: exit code 3 when
+  hdb assert LIMITS -- PROG [ARGS...]   one does not hold; see hdb assert --help
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE        -ex CMD   run CMD; both repeatable, in order
@@ -81,6 +83,8 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return record(o, out, errw)
 	case o.command("doctor"):
 		return doctor(o, out, errw)
+	case o.command("assert"):
+		return assert(o, out, errw)
 	case o.command("export"):
 		return export(o, out, errw)
 	}

@@ -179,6 +179,13 @@ func record(all *options, out, errw io.Writer) int {
 			return fail(errw, err, exitTarget)
 		}
 	}
+	r := newRecorder(o, errw)
+	defer r.s.Close()
+	return r.run(filter)
+}
+
+// newRecorder has a session of its own, which the caller closes.
+func newRecorder(o *recordOptions, errw io.Writer) *recorder {
 	r := &recorder{o: o, errw: errw}
 	if f, ok := errw.(*os.File); ok && !o.quiet {
 		r.progress = console.NewProgress(f)
@@ -191,9 +198,8 @@ func record(all *options, out, errw io.Writer) int {
 			}
 		},
 	})
-	defer r.s.Close()
 	r.signals.s, r.signals.attached, r.signals.say = r.s, o.pid != 0, r.say
-	return r.run(filter)
+	return r
 }
 
 // A recorder records one program. It stays on main's thread, but for the
@@ -203,8 +209,9 @@ type recorder struct {
 	s        *session.Session
 	errw     io.Writer
 	progress *console.Progress
-	file     string // that is being written
-	forks    int    // children that run free
+	file     string               // that is being written
+	forks    int                  // children that run free
+	ended    *inferior.ExitStatus // of the program, when the recording lasted to it
 	signals  recordSignals
 	mu       sync.Mutex // guards the output of say and show
 }
@@ -490,6 +497,7 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 		r.say(summary)
 	}
 	if exit != nil {
+		r.ended = exit
 		r.sayEnd(exit)
 	}
 	return r.exitCode(code, exit)

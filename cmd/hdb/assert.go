@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"hdb/console"
+	"hdb/inferior"
+	"hdb/report"
+	"hdb/session"
+)
+
+const assertUsage = `usage:
+  hdb assert LIMITS [flags] CAPTURE
+  hdb assert LIMITS [flags] -- PROG [ARGS...]
+
+Checks what a program allocates against limits, for CI. Tells for each limit whether
+it holds, and where one does not, the stacks that weigh most. PROG is recorded, with
+its own standard input, output and error; hdb then writes to standard error.
+
+limits and flags:
+` + console.AssertFlags + `  -o FILE                   keep the recording of PROG
+  --return-child-result     exit with PROG's own status when all limits hold
+
+exit codes: 0 all limits hold and PROG ended with 0, 1 PROG did not, or its recording
+failed, 2 usage, 3 a limit does not hold, 4 cannot begin: no such capture or program,
+or a file cannot be made, 5 all limits hold, and PROG died by a signal
+`
+
+var errAssertUsage = errors.New("see hdb assert --help")
+
+// assertOptions are the words behind hdb assert.
+type assertOptions struct {
+	console.Assertion
+	capture string
+	keep    string   // -o
+	words   []string // the program and its arguments
+	status  bool     // --return-child-result
+	help    bool
+}
+
+func parseAssertFlags(argv []string) (*assertOptions, error) {
+	o := &assertOptions{}
+	for i := 0; i < len(argv); {
+		word := argv[i]
+		if word == "--" || word == "--args" || word == "-args" {
+			o.words = argv[i+1:]
+			break
+		}
+		if len(word) < 2 || word[0] != '-' {
+			if o.capture != "" {
+				return nil, fmt.Errorf("assert: %q: one capture is checked, a program stands behind --: %w", word, errAssertUsage)
+			}
+			o.capture = word
+			i++
+			continue
+		}
+		next, ok, err := o.ParseAssert(argv, i)
+		if !ok && err == nil {
+			next, err = o.flag(argv, i)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", err, errAssertUsage)
+		}
+		i = next
+	}
+	switch {
+	case o.help:
+	case o.capture == "" && len(o.words) == 0:
+		return nil, fmt.Errorf("assert: a capture, or -- and a program, must follow: %w", errAssertUsage)
+	case o.capture != "" && len(o.words) > 0:
+		return nil, fmt.Errorf("assert: a capture and a program: %w", errAssertUsage)
+	case o.keep != "" && o.capture != "":
+		return nil, fmt.Errorf("assert: -o: nothing is recorded: %w", errAssertUsage)
+	}
+	return o, nil
+}
+
+// flag reads those that the console's assert does not have.
+func (o *assertOptions) flag(argv []string, i int) (next int, err error) {
+	switch word := argv[i]; word {
+	case "-h", "-help", "--help":
+		o.help = true
+	case "-return-child-result", "--return-child-result":
+		o.status = true
+	case "-o", "--output":
+		if i+1 == len(argv) {
+			return i, fmt.Errorf("assert: %s: value missing", word)
+		}
+		o.keep = argv[i+1]
+		return i + 2, nil
+	default:
+		return i, fmt.Errorf("assert: %s: no such flag", word)
+	}
+	return i + 1, nil
+}
+
+// assert is `hdb assert`.
+func assert(main *options, out, errw io.Writer) int {
+	o, err := parseAssertFlags(main.words[1:])
+	if err != nil {
+		return fail(errw, err, exitUsage)
+	}
+	if o.help {
+		fmt.Fprint(out, assertUsage)
+		return 0
+	}
+	o.status = o.status || main.returnChildResult
+	if err := o.Ready(); err != nil {
+		return fail(errw, fmt.Errorf("%w: %w", err, errAssertUsage), exitUsage)
+	}
+	for _, path := range []string{o.JUnit, o.SARIF, o.keep} {
+		if path == "" {
+			continue
+		}
+		if err := creatable(path, true); err != nil {
+			return fail(errw, err, exitTarget)
+		}
+	}
+	if len(o.words) == 0 {
+		return o.check(o.capture, nil, out, errw)
+	}
+	path, remove, err := o.place()
+	if err != nil {
+		return fail(errw, err, exitTarget)
+	}
+	defer remove()
+	ended, code := recordTo(path, o.words, errw)
+	if ended == nil {
+		return code
+	}
+	return o.check(path, ended, errw, errw)
+}
+
+// place is where the program is recorded to; remove is called at the end.
+func (o *assertOptions) place() (path string, remove func(), err error) {
+	if o.keep != "" {
+		return o.keep, func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "hdb-assert-")
+	if err != nil {
+		return "", nil, fmt.Errorf("assert: %w", err)
+	}
+	return filepath.Join(dir, "assert.hdb"), func() { os.RemoveAll(dir) }, nil
+}
+
+// recordTo records a program to its end. Without one there is an exit code that
+// says why.
+func recordTo(path string, words []string, errw io.Writer) (*inferior.ExitStatus, int) {
+	r := newRecorder(&recordOptions{file: path, force: true, quiet: true, words: words}, errw)
+	code := r.run(nil)
+	if err := r.s.Close(); err != nil {
+		return nil, fail(errw, err, 1)
+	}
+	if r.forks > 0 {
+		warn(errw, fmt.Sprintf("%d children of %s ran free: what they allocate is in no number", r.forks, r.name()))
+	}
+	switch {
+	case r.ended != nil && (code == 0 || code == console.ExitSignal):
+		return r.ended, code
+	case code == 0:
+		return nil, fail(errw, errors.New("assert: the recording did not last to the end of the program"), 1)
+	}
+	return nil, code
+}
+
+// check checks the capture, of a program that was recorded for that when ended is
+// not nil.
+func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw io.Writer) (code int) {
+	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) { warn(errw, line) }})
+	defer func() {
+		if err := s.Close(); err != nil && code == 0 {
+			code = fail(errw, err, 1)
+		}
+	}()
+	if _, err := s.Open(path); err != nil {
+		return fail(errw, err, exitTarget)
+	}
+	outcome, err := o.Check(s)
+	if err != nil {
+		return fail(errw, err, exitUsage)
+	}
+	if err := report.WriteVerdicts(out, outcome.Profile, outcome.Verdicts); err != nil {
+		return fail(errw, err, 1)
+	}
+	if n := outcome.Profile.Lost; n > 0 {
+		warn(errw, fmt.Sprintf("%d calls are missing from the recording: the numbers may be wrong", n))
+	}
+	failed := ""
+	if ended != nil && (ended.Signal != 0 || ended.Code != 0) {
+		failed = filepath.Base(o.words[0]) + ": " + ended.String()
+		fmt.Fprintf(out, "FAILED program: %s\n", console.Clean(failed))
+	}
+	if err := o.Files(outcome, failed); err != nil {
+		return fail(errw, err, 1)
+	}
+	switch {
+	case !outcome.Held():
+		return console.ExitAssertion
+	case ended == nil:
+		return 0
+	case o.status && ended.Signal != 0:
+		return 128 + ended.Signal
+	case o.status:
+		return ended.Code
+	case ended.Signal != 0:
+		return console.ExitSignal
+	case ended.Code != 0:
+		return console.ExitFailed
+	}
+	return 0
+}

@@ -1,0 +1,258 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"hdb/internal/cond"
+	"hdb/report"
+	"hdb/session"
+)
+
+// AssertFlags is help on the flags of assert and hdb assert.
+const AssertFlags = `  --max-peak SIZE           at most so many bytes are live at once: 500MiB
+  --max-allocs N            at most N blocks are allocated: 1e6, 250k
+  --no-leaks                nothing is live at the end
+  --max-leaked SIZE         at most so many bytes are live at the end
+  --max-live-growth SIZE    at most so many bytes more are live at the end than at
+                            the moment of --since
+  --max-temporary N         at most N blocks are given back before the next one is
+                            allocated
+  --since MOMENT            10% of the events unless told; the name of a mark, 1.5s,
+                            30%, #4711, peak, start
+  --suppressions FILE       leaks that are allowed, as LeakSanitizer has them:
+                            leak:PATTERN of a function, source file or module
+  --strict                  also count as leaks what the C and C++ runtimes keep for
+                            themselves: buffers of stdio, storage of threads
+  --junit FILE              write a JUnit XML report, too
+  --sarif FILE              write what failed as SARIF 2.1.0, too; paths of sources
+                            below the working directory are relative to it
+`
+
+func assertCommand() *Command {
+	return &Command{
+		Name: "assert", Group: GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Needs: NeedData, Repeat: RepeatNone, Run: runAssert,
+		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. `hdb assert` does the same from the command line, also to a program that it records for that.\n\n" +
+			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
+	}
+}
+
+// An Assertion is what the words of assert, or of hdb assert, ask for.
+type Assertion struct {
+	Limits       report.Limits
+	Since        string // the moment that growth counts from
+	Suppressions string // a file, "" for none
+	JUnit, SARIF string // files to write, "" for none
+}
+
+// ParseAssert reads one flag of assert at words[i]. It is false if there is none of
+// that name; otherwise next is where the next word stands.
+func (a *Assertion) ParseAssert(words []string, i int) (next int, ok bool, err error) {
+	name, value, inline := strings.Cut(strings.TrimPrefix(words[i][1:], "-"), "=")
+	var set *bool
+	switch name {
+	case "no-leaks":
+		set = &a.Limits.NoLeaks
+	case "strict":
+		set = &a.Limits.Strict
+	case "max-peak", "max-allocs", "max-leaked", "max-live-growth", "max-temporary", "since", "suppressions", "junit", "sarif":
+	default:
+		return i, false, nil
+	}
+	switch {
+	case set != nil && inline:
+		return i, true, fmt.Errorf("assert: --%s: takes no value", name)
+	case set != nil:
+		*set = true
+		return i + 1, true, nil
+	case !inline && i+1 == len(words):
+		return i, true, fmt.Errorf("assert: --%s: value missing", name)
+	case !inline:
+		i++
+		value = words[i]
+	}
+	return i + 1, true, a.set(name, value)
+}
+
+func (a *Assertion) set(name, value string) error {
+	l := &a.Limits
+	switch name {
+	case "max-peak":
+		return setLimit(&l.MaxPeak, name, value)
+	case "max-allocs":
+		return setLimit(&l.MaxAllocs, name, value)
+	case "max-leaked":
+		return setLimit(&l.MaxLeaked, name, value)
+	case "max-live-growth":
+		return setLimit(&l.MaxLiveGrowth, name, value)
+	case "max-temporary":
+		return setLimit(&l.MaxTemporary, name, value)
+	}
+	if value == "" {
+		return fmt.Errorf("assert: --%s: value missing", name)
+	}
+	switch name {
+	case "since":
+		a.Since = value
+	case "suppressions":
+		a.Suppressions = value
+	case "junit":
+		a.JUnit = value
+	case "sarif":
+		a.SARIF = value
+	}
+	return nil
+}
+
+// setLimit takes a size as conditions have it, and also 1e6.
+func setLimit(limit **uint64, name, value string) error {
+	n, err := cond.ParseSize(value)
+	if err != nil {
+		f, e := strconv.ParseFloat(value, 64)
+		if e != nil || !(f >= 0 && f < 1<<63) || f != float64(uint64(f)) {
+			return fmt.Errorf("assert: --%s: %w", name, err)
+		}
+		n = uint64(f)
+	}
+	*limit = &n
+	return nil
+}
+
+// Ready says what is wrong with an assertion before anything is done, and reads the
+// suppressions.
+func (a *Assertion) Ready() error {
+	if !a.Limits.Any() {
+		return errors.New("assert: what must hold is missing: --max-peak, --max-allocs, --no-leaks, --max-leaked, --max-live-growth or --max-temporary")
+	}
+	if a.Since != "" && a.Limits.MaxLiveGrowth == nil {
+		return errors.New("assert: --since is for --max-live-growth")
+	}
+	if a.Since == "" {
+		a.Since = "10%"
+	}
+	if a.Suppressions == "" {
+		return nil
+	}
+	f, err := os.Open(a.Suppressions)
+	if err != nil {
+		return fmt.Errorf("assert: suppressions: %w", err)
+	}
+	defer f.Close()
+	if a.Limits.Suppressions, err = report.ParseSuppressions(f); err != nil {
+		return fmt.Errorf("assert: suppressions: %s: %w", a.Suppressions, err)
+	}
+	return nil
+}
+
+// An Outcome is what came of an assertion.
+type Outcome struct {
+	Profile  *report.Profile
+	Verdicts []report.Verdict
+}
+
+// Held tells that all is well.
+func (o *Outcome) Held() bool { return o.failed() == 0 }
+
+func (o *Outcome) failed() (n int) {
+	for i := range o.Verdicts {
+		if !o.Verdicts[i].Held {
+			n++
+		}
+	}
+	return n
+}
+
+// Check checks what the session recorded.
+func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
+	p, err := s.WholeProfile()
+	if err != nil {
+		return nil, err
+	}
+	if a.Limits.MaxLiveGrowth != nil {
+		if a.Limits.Since, err = s.Baseline(p, a.Since); err != nil {
+			return nil, fmt.Errorf("assert: --since %w", err)
+		}
+	}
+	return &Outcome{p, report.Check(p, &a.Limits)}, nil
+}
+
+// Files writes the files that were asked for. ended says how the program failed by
+// itself, "" if it did not.
+func (a *Assertion) Files(o *Outcome, ended string) error {
+	write := func(path string, to func(io.Writer) error) error {
+		if path == "" {
+			return nil
+		}
+		f, err := os.Create(path)
+		if err != nil {
+			return fmt.Errorf("assert: %w", err)
+		}
+		if err := errors.Join(to(f), f.Close()); err != nil {
+			return fmt.Errorf("assert: %s: %w", path, err)
+		}
+		return nil
+	}
+	root, _ := os.Getwd() // without one, paths stay absolute
+	return errors.Join(
+		write(a.JUnit, func(w io.Writer) error { return report.WriteJUnit(w, o.Profile, o.Verdicts, ended) }),
+		write(a.SARIF, func(w io.Writer) error {
+			return report.WriteVerdictsSARIF(w, o.Profile, o.Verdicts, report.Options{Root: root})
+		}),
+	)
+}
+
+type verdictView struct {
+	Name  string `json:"name"`
+	Limit string `json:"limit,omitempty"`
+	Held  bool   `json:"held"`
+	Text  string `json:"text"`
+}
+
+func runAssert(_ context.Context, c *Console, in Input) error {
+	var a Assertion
+	for i := 0; i < len(in.Args); {
+		word := in.Args[i]
+		if len(word) < 2 || word[0] != '-' {
+			return fmt.Errorf("assert: %q: a flag like --no-leaks expected", word)
+		}
+		next, ok, err := a.ParseAssert(in.Args, i)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fmt.Errorf("assert: %s: no such flag", word)
+		}
+		i = next
+	}
+	a.Suppressions, a.JUnit, a.SARIF = expandHome(a.Suppressions), expandHome(a.JUnit), expandHome(a.SARIF)
+	if err := a.Ready(); err != nil {
+		return err
+	}
+	o, err := a.Check(c.s)
+	if err != nil {
+		return err
+	}
+	var views []verdictView
+	for _, v := range o.Verdicts {
+		views = append(views, verdictView{v.Name, v.Limit, v.Held, v.Text})
+	}
+	c.show(in, struct {
+		Assertions []verdictView `json:"assertions"`
+	}{views}, func(out *output) {
+		var b strings.Builder
+		_ = report.WriteVerdicts(&b, o.Profile, o.Verdicts) // a Builder takes all
+		out.text(b.String())
+	})
+	if err := a.Files(o, ""); err != nil {
+		return err
+	}
+	if n := o.failed(); n > 0 {
+		return fmt.Errorf("%w: %d of %d", errAssertion, n, len(o.Verdicts))
+	}
+	return nil
+}
