@@ -1,6 +1,7 @@
 package testprogs
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,8 +10,9 @@ import (
 	"testing"
 )
 
-// HDB returns the path of hdb itself, built from the checkout once in each
-// test process; go's own cache makes all but the first build quick.
+// HDB returns the path of hdb itself, built from the checkout that the test
+// runs in once in each test process; go's own cache makes all but the first
+// build quick.
 func HDB(t testing.TB) string {
 	t.Helper()
 	path, err := buildHDB()
@@ -29,16 +31,19 @@ var buildHDB = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
+	// One for each checkout: another's is of other sources.
+	sum := sha256.Sum256([]byte(root))
+	dir := filepath.Join(cache, fmt.Sprintf("hdb-%x", sum[:8]))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	tmp, err := os.MkdirTemp(cache, ".new-")
+	tmp, err := os.MkdirTemp(dir, ".new-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(tmp)
 	// Renamed into place: another process may be running the last one.
-	path, fresh := filepath.Join(cache, "hdb"), filepath.Join(tmp, "hdb")
+	path, fresh := filepath.Join(dir, "hdb"), filepath.Join(tmp, "hdb")
 	cmd := exec.Command("go", "build", "-o", fresh, "./cmd/hdb")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
