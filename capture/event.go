@@ -187,7 +187,9 @@ type Info struct {
 	Kernel  string // uname -r
 	Arch    string // of the inferior: "x86_64"
 	Created string // version of the hdb that recorded
-	Totals  Totals // counted by Log and Writer
+	// Aggregate: the capture holds summaries without events.
+	Aggregate bool
+	Totals    Totals // counted by Log and Writer
 }
 
 // normal is the info as it is kept.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"slices"
 	"sort"
 	"sync"
@@ -41,6 +40,7 @@ type File struct {
 	losses    []Loss
 	marks     []MarkRecord
 	samples   []SampleRecord
+	refs      []chunkRef // all chunks
 	events    []chunkRef // ascending and disjoint
 	len       int
 	stacks    []chunkRef
@@ -66,23 +66,11 @@ var _ Source = (*File)(nil)
 // Open opens a capture. A damaged one opens with what can be read, see Damage.
 // Errors: *NotCaptureError, *NewVersionError, and those of the file system.
 func Open(path string) (*File, error) {
-	r, err := os.Open(path)
+	r, size, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	st, err := r.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		what := "no regular file"
-		if st.IsDir() {
-			what = "a directory"
-		}
-		err = &NotCaptureError{Path: path, Found: what}
-	}
-	if err != nil {
-		r.Close()
-		return nil, err
-	}
-	f, err := NewFile(path, r, st.Size())
+	f, err := NewFile(path, r, size)
 	if err != nil {
 		r.Close()
 		return nil, err
@@ -163,6 +151,7 @@ const maxLostStacks = 1 << 18
 // load reads the small chunks and sorts the large ones.
 func (f *File) load(s scan) {
 	version := f.info.Version
+	f.refs = s.refs
 	for _, ref := range s.refs {
 		switch ref.kind {
 		case chunkEvents:

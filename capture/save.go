@@ -132,7 +132,13 @@ func codesOf(src Source) iter.Seq2[addr.Run, bool] {
 
 // Save writes src to the file path, as WriteSource does. The file is replaced
 // when all is written and on the disk; after an error it is as it was.
-func Save(path string, src Source, sym Embedder) (err error) {
+func Save(path string, src Source, sym Embedder) error {
+	return WriteFile(path, func(w io.Writer) error { return WriteSource(w, src, sym) })
+}
+
+// WriteFile writes a capture to the file path. The file is replaced when all is
+// written and on the disk; after an error it is as it was.
+func WriteFile(path string, write func(io.Writer) error) (err error) {
 	path, mode, err := target(path)
 	if err != nil {
 		return fmt.Errorf("save: %w", err)
@@ -148,7 +154,7 @@ func Save(path string, src Source, sym Embedder) (err error) {
 			err = fmt.Errorf("save %s: %w", path, err)
 		}
 	}()
-	if err := WriteSource(f, src, sym); err != nil {
+	if err := write(f); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

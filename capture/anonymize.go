@@ -1,0 +1,181 @@
+package capture
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"hdb/internal/addr"
+)
+
+// Anonymity says what Anonymize leaves as it is, besides numbers, sizes, times and
+// addresses.
+type Anonymity struct {
+	// KeepFunctions keeps the names of functions.
+	KeepFunctions bool
+	// Known tells names of functions that tell nothing of the program, as malloc;
+	// nil knows none.
+	Known func(string) bool
+}
+
+// Anonymize writes the capture with made-up names for the program, its arguments,
+// the host, threads, modules, files, functions, marks and stops, the same for what
+// has the same name. Source lines and build IDs are left out.
+func Anonymize(w io.Writer, f *File, a Anonymity) (Copied, error) {
+	return f.part(w, newMask(f, a), 0, math.MaxUint64)
+}
+
+// A mask is a recording under made-up names.
+type mask struct {
+	*File
+	a       Anonymity
+	names   map[named]string
+	counts  map[string]int // made-up names by their kind
+	modules []Module
+	info    Info
+}
+
+// named is a name and what it is of.
+type named struct{ kind, name string }
+
+func newMask(f *File, a Anonymity) *mask {
+	m := &mask{File: f, a: a, names: map[named]string{}, counts: map[string]int{}, info: f.Info()}
+	i := &m.info
+	i.Program, i.Host, i.Kernel = m.file("program", i.Program), m.name("host", i.Host), ""
+	args := make([]string, len(i.Args))
+	for n, arg := range i.Args {
+		args[n] = m.name("argument", arg)
+	}
+	i.Args = args
+	m.modules = f.Modules()
+	m.modules = slices.Clone(m.modules)
+	for n := range m.modules {
+		mod := &m.modules[n]
+		kind := "module"
+		if mod.Path == f.info.Program {
+			kind = "program"
+		}
+		mod.Path, mod.BuildID = m.file(kind, mod.Path), ""
+	}
+	return m
+}
+
+// name is what stands for a name of the kind: the kind and a number from 1.
+func (m *mask) name(kind, name string) string {
+	if name == "" {
+		return ""
+	}
+	made, ok := m.names[named{kind, name}]
+	if !ok {
+		m.counts[kind]++
+		made = fmt.Sprint(kind, m.counts[kind])
+		m.names[named{kind, name}] = made
+	}
+	return made
+}
+
+// endings of files that tell no more than their language.
+var endings = []string{".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".rs", ".go", ".py", ".s", ".S", ".so"}
+
+// file stands for a path; what its ending says stays.
+func (m *mask) file(kind, name string) string {
+	if name == "" {
+		return ""
+	}
+	made := "/" + m.name(kind, name)
+	ending := path.Ext(name)
+	if strings.Contains(path.Base(name), ".so.") {
+		ending = ".so"
+	}
+	if slices.Contains(endings, ending) {
+		made += ending
+	}
+	return made
+}
+
+func (m *mask) function(name string) string {
+	if m.a.KeepFunctions || m.a.Known != nil && m.a.Known(name) {
+		return name
+	}
+	return m.name("function", name)
+}
+
+// reason stands for a text of hdb's own that may name files.
+func (m *mask) reason(text string) string {
+	if strings.ContainsAny(text, "/.\"") {
+		return m.name("reason", text)
+	}
+	return text
+}
+
+func (m *mask) Info() Info            { return m.info }
+func (m *mask) Modules() []Module     { return m.modules }
+func (m *mask) SourceFiles() []string { return nil }
+
+func (m *mask) SourceLines(string) []Excerpt { return nil }
+
+func (m *mask) Functions() []string {
+	names := slices.Clone(m.File.Functions())
+	for i := range names {
+		names[i] = m.function(names[i])
+	}
+	return names
+}
+
+func (m *mask) Threads() []Thread {
+	threads := slices.Clone(m.File.Threads())
+	for i := range threads {
+		threads[i].Name = m.name("thread", threads[i].Name)
+	}
+	return threads
+}
+
+func (m *mask) Stops() []StopRecord {
+	stops := slices.Clone(m.File.Stops())
+	for i := range stops {
+		stops[i].Text = fmt.Sprint("stop", i+1)
+	}
+	return stops
+}
+
+func (m *mask) Marks() []MarkRecord {
+	marks := slices.Clone(m.File.Marks())
+	for i := range marks {
+		marks[i].Name = m.name("mark", marks[i].Name)
+	}
+	return marks
+}
+
+func (m *mask) Losses() []Loss {
+	losses := m.File.Losses()
+	for i := range losses {
+		losses[i].Reason = m.reason(losses[i].Reason)
+	}
+	return losses
+}
+
+func (m *mask) Stack(id StackID) Stack {
+	s := m.File.Stack(id)
+	if s.Truncated != noStack(id).Truncated {
+		s.Truncated = m.reason(s.Truncated)
+	}
+	return s
+}
+
+// Symbol is the chain under made-up names. A linker's name would tell the
+// function's.
+func (m *mask) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]Frame, bool) {
+	chain, ok := m.File.Symbol(pc, isReturn, seq)
+	chain = slices.Clone(chain)
+	for i := range chain {
+		f := &chain[i]
+		f.Function, f.File = m.function(f.Function), m.file("file", f.File)
+		if !m.a.KeepFunctions {
+			f.Linkage = ""
+		}
+	}
+	return chain, ok
+}

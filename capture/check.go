@@ -1,0 +1,183 @@
+package capture
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+)
+
+// maxWrong bounds the list of Verify.
+const maxWrong = 20
+
+// OpenWhole opens a capture as Open does, and reads all of it at once whatever its
+// size: what it then says of damage is not only what the index says.
+func OpenWhole(path string) (*File, error) {
+	r, size, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newFile(path, r, size, math.MaxInt64)
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	f.close = r.Close
+	return f, nil
+}
+
+// openRegular opens a file and tells its size.
+func openRegular(path string) (*os.File, int64, error) {
+	r, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := r.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		what := "no regular file"
+		if st.IsDir() {
+			what = "a directory"
+		}
+		err = &NotCaptureError{Path: path, Found: what}
+	}
+	if err != nil {
+		r.Close()
+		return nil, 0, err
+	}
+	return r, st.Size(), nil
+}
+
+// Verify decodes everything, and checks what a reader takes on trust: that the
+// events speak of stacks and functions that are there, that the summaries are those
+// of the events, that the totals are right and that the index lists the chunks.
+// It returns a line for each thing that is wrong, at most 20; what is damaged, see
+// Damage, is not among them.
+func (f *File) Verify() (wrong []string) {
+	v := &verifier{f: f, whole: f.Damage() == nil}
+	v.index()
+	v.events()
+	_ = f.Check()
+	return v.wrong
+}
+
+// A verifier looks for what a capture says wrongly.
+type verifier struct {
+	f     *File
+	whole bool // nothing is damaged: what is not there was never written
+	wrong []string
+}
+
+func (v *verifier) say(format string, args ...any) {
+	if len(v.wrong) < maxWrong {
+		v.wrong = append(v.wrong, fmt.Sprintf(format, args...))
+	}
+}
+
+// index compares the index with the chunks that were found.
+func (v *verifier) index() {
+	f := v.f
+	refs, err := f.chunks.readIndex()
+	if err != nil {
+		return // there is none, or it is damaged: Damage says so
+	}
+	found := f.refs
+	if n := len(found); n > 0 && found[n-1].kind == chunkIndex {
+		found = found[:n-1]
+	}
+	if v.whole && !slices.Equal(refs, found) {
+		v.say("the index lists other chunks than the file has")
+	}
+}
+
+// events decodes all events, and does the sums of each chunk again.
+func (v *verifier) events() {
+	f := v.f
+	var d eventDecoder
+	var sums eventEncoder
+	var buf []Event
+	var totals Totals
+	known := true // the state before the chunk
+	for _, ref := range f.events {
+		payload, err := f.chunks.chunk(ref)
+		if err == nil {
+			buf, err = d.decode(buf[:0], payload)
+		}
+		if err != nil {
+			f.fail(ref, err)
+			known = false
+			continue
+		}
+		for i := range buf {
+			totals.add(&buf[i], buf[i].Time)
+			v.event(&buf[i])
+		}
+		said, err := d.summaryOf(payload)
+		switch {
+		case err == errNoSummary:
+			continue
+		case err != nil:
+			v.say("events #%d to #%d: %v", ref.first, ref.last, err)
+			known = false
+			continue
+		}
+		if said.Fresh {
+			sums.sum.replaced()
+		}
+		is, err := sums.summary(buf)
+		if err != nil || known && !is.equal(said) {
+			v.say("events #%d to #%d: the summary is of others", ref.first, ref.last)
+		}
+		sums.sum.state = heapState{said.Live, said.Blocks, said.Latest}
+		known = true
+	}
+	if t := f.info.Totals; v.whole && f.Damage() == nil && !f.info.Aggregate {
+		totals.Lost, totals.Last = t.Lost, t.Last
+		if totals != t {
+			v.say("the totals are %+v, the events add up to %+v", t, totals)
+		}
+	}
+}
+
+// event checks what an event refers to.
+func (v *verifier) event(e *Event) {
+	if id := max(e.Stack, e.Gone.Stack); v.whole && int(id) > v.f.numStacks {
+		v.say("event #%d: stack %d is not there", e.Seq, id)
+	}
+	if v.whole && e.Kind != Mark && int(e.Func) >= len(v.f.functions) {
+		v.say("event #%d: function %d is not there", e.Seq, e.Func)
+	}
+}
+
+// equal tells whether two summaries say the same.
+func (s *Summary) equal(o *Summary) bool {
+	a, b := *s, *o
+	a.Flows, a.Sizes, a.Calls, b.Flows, b.Sizes, b.Calls = nil, nil, nil, nil, nil, nil
+	a.Fresh = b.Fresh
+	return fmt.Sprint(a) == fmt.Sprint(b) && slices.Equal(s.Flows, o.Flows) && slices.Equal(s.Sizes, o.Sizes) && slices.Equal(s.Calls, o.Calls)
+}
+
+// A Part is what the chunks of one kind take of a file.
+type Part struct {
+	Kind   string `json:"kind"`
+	Chunks int    `json:"chunks"`
+	Bytes  int64  `json:"bytes"` // with their headers
+}
+
+// Parts are the kinds of chunks in the file, by their numbers in the format.
+func (f *File) Parts() []Part {
+	var parts [256]Part
+	for _, ref := range f.refs {
+		h, err := f.chunks.header(ref.offset)
+		if err != nil {
+			continue // lost meanwhile
+		}
+		p := &parts[ref.kind]
+		p.Kind = ref.kind.String()
+		p.Chunks++
+		p.Bytes += chunkHeaderSize + int64(h.length)
+	}
+	return slices.DeleteFunc(parts[:], func(p Part) bool { return p.Chunks == 0 })
+}
+
+// Size is the file's length in bytes.
+func (f *File) Size() int64 { return f.chunks.size }

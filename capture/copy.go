@@ -1,0 +1,192 @@
+package capture
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Bounds of what a copy keeps in memory, whatever the file says.
+const (
+	maxCopiedStacks = 1 << 26 // IDs of stacks, 4 bytes each
+	maxCopiedFrames = 1 << 25 // frames that no other stack has, 24 bytes each
+	maxCopiedBlocks = 1 << 28 // that are live at once, 16 bytes each
+	maxReasons      = 1 << 10 // why stacks lack frames
+)
+
+// lostFunction is what a function is called whose name is lost.
+const lostFunction = "(lost)"
+
+// lostStack is why a copy has no frames of a stack.
+const lostStack = "the stack was lost with a damaged part of the capture"
+
+// Copied tells what a new capture holds of those it was made of.
+type Copied struct {
+	Events uint64 // that it holds
+	Lost   uint64 // events that were lost with damaged parts, as far as is known
+	Older  uint64 // events that end blocks whose beginning it does not hold
+}
+
+// A copier copies events to a new capture. Its memory grows with the stacks and
+// the live blocks, not with the events.
+type copier struct {
+	c      *Writer
+	src    Source    // what is not events
+	ids    []StackID // by ID in src; 0 is not known yet
+	funcs  int       // functions that have names
+	live   *addrSet  // blocks that the copy holds the beginning of; nil if it holds all
+	result *Copied
+}
+
+// newCopier begins a capture of what src is. follow has the ends of blocks looked
+// at: some beginnings may be missing.
+func newCopier(w io.Writer, f *File, src Source, follow bool) (*copier, error) {
+	if f.info.Aggregate && len(f.events) == 0 {
+		return nil, errAggregate
+	}
+	c, err := NewWriter(w, src.Info())
+	if err != nil {
+		return nil, err
+	}
+	c.encoder.unfollowed = !f.followed()
+	k := &copier{c: c, src: src, result: new(Copied)}
+	if follow && !c.encoder.unfollowed {
+		k.live = new(addrSet)
+	}
+	return k, nil
+}
+
+// errAggregate is of a capture that has sums only.
+var errAggregate = errors.New("the capture holds sums for each stack and no events (hdb record --aggregate)")
+
+// add adds an event, which is changed to what the copy says of it.
+func (k *copier) add(e *Event) error {
+	var err error
+	if e.Stack, err = k.stack(e.Stack); err != nil {
+		return err
+	}
+	for k.funcs <= int(e.Func) {
+		k.c.records(chunkFunctions).function(k.funcs, lostFunction)
+		k.funcs++
+	}
+	if k.live != nil {
+		k.follow(e)
+	}
+	if e.Gone.Recorded {
+		if e.Gone.Stack, err = k.stack(e.Gone.Stack); err != nil {
+			return err
+		}
+	}
+	if k.live != nil && k.live.len > maxCopiedBlocks {
+		return fmt.Errorf("more than %d blocks are live", maxCopiedBlocks)
+	}
+	k.c.AddEvent(e)
+	k.result.Events++
+	return k.c.Err()
+}
+
+// follow has the event end a block only if the copy holds its beginning.
+func (k *copier) follow(e *Event) {
+	if e.Gone.Recorded {
+		a := e.Addr
+		if e.Kind == Realloc && e.Old != 0 {
+			a = e.Old
+		}
+		if !k.live.remove(a) {
+			e.Gone = Gone{}
+			k.result.Older++
+		}
+	}
+	if e.Allocates() {
+		k.live.add(e.Addr)
+	}
+}
+
+// replaced notes that the program was replaced.
+func (k *copier) replaced() {
+	k.c.Replaced()
+	if k.live != nil {
+		k.live.clear()
+	}
+}
+
+// stack is the copy's ID of a stack.
+func (k *copier) stack(id StackID) (StackID, error) {
+	if id == 0 {
+		return 0, nil
+	}
+	if int(id) < len(k.ids) && k.ids[id] != 0 {
+		return k.ids[id], nil
+	}
+	if id > maxCopiedStacks {
+		return 0, fmt.Errorf("stack %d: more than %d", id, maxCopiedStacks)
+	}
+	for int(id) >= len(k.ids) {
+		k.ids = append(k.ids, 0)
+	}
+	s := k.src.Stack(id)
+	switch {
+	case int(id) > k.src.Stacks(), s.Truncated == noStack(id).Truncated:
+		s = Stack{Truncated: lostStack}
+	case len(k.c.interned.reasons) > maxReasons:
+		s.Truncated = ""
+	}
+	k.ids[id] = k.c.Intern(s)
+	if len(k.c.interned.nodes) > maxCopiedFrames {
+		return 0, fmt.Errorf("more than %d frames", maxCopiedFrames)
+	}
+	return k.ids[id], nil
+}
+
+// tables adds what comes before the events.
+func (k *copier) tables(modules []Module) {
+	for i, name := range k.src.Functions() {
+		k.c.records(chunkFunctions).function(i, cmp.Or(name, lostFunction))
+		k.funcs++
+	}
+	for _, t := range k.src.Threads() {
+		k.c.AddThread(t)
+	}
+	for _, m := range modules {
+		k.c.AddModule(m)
+	}
+}
+
+// moments adds what is told of the moments from event #from to #to.
+func (k *copier) moments(from, to uint64) error {
+	in := func(seq uint64) bool { return from <= seq && seq <= to }
+	for _, s := range k.src.Stops() {
+		if !in(s.Seq) {
+			continue
+		}
+		var err error
+		if s.Stack, err = k.stack(s.Stack); err != nil {
+			return err
+		}
+		if !in(s.Event) {
+			s.Event = 0
+		}
+		k.c.AddStop(s)
+	}
+	for _, m := range k.src.Marks() {
+		if in(m.Seq) {
+			k.c.AddMark(m)
+		}
+	}
+	for _, m := range k.src.Samples() {
+		if in(m.Seq) {
+			k.c.AddSample(m)
+		}
+	}
+	return nil
+}
+
+// close adds the symbols and source lines, and completes the capture.
+func (k *copier) close(modules []Module) error {
+	if err := k.c.Flush(); err != nil { // the events before their names: a cut costs less
+		return err
+	}
+	k.c.embed(embedding{src: k.src, modules: modules}, k.c.interned.codes())
+	return k.c.Close()
+}

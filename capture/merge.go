@@ -1,0 +1,381 @@
+package capture
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"hdb/internal/addr"
+)
+
+const (
+	// mergeShift is the bit from which on the addresses of a merged capture tell
+	// which process they are of. No process of today's x86-64 or AArch64 machines
+	// has addresses that high, unless it asks for them.
+	mergeShift = 56
+	// maxMerged is the most captures that are merged: their numbers must fit above
+	// mergeShift, and above the TIDs (PID_MAX_LIMIT of linux/threads.h is 2^22).
+	maxMerged = 100
+	tidShift  = 22
+	maxTIDs   = 1 << 22
+)
+
+// Merge writes the recordings of several processes of one program, run one after
+// the other or side by side, as one capture: events in the order of the clock,
+// counted anew; the time from the earliest start. What is live is the sum of what
+// is live in each process, also in those that have ended. The second capture has
+// 1<<56 added to its addresses, the third 2<<56 and so on. Threads that the
+// captures number alike get new numbers, and all their process in the name.
+//
+// A capture in which the program was replaced (exec) cannot be merged: that ends
+// the blocks of all. A damaged one is taken as Repair takes it.
+func Merge(w io.Writer, files []*File) (Copied, error) {
+	if len(files) < 2 || len(files) > maxMerged {
+		return Copied{}, fmt.Errorf("2 to %d captures can be merged", maxMerged)
+	}
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b *File) int { return a.info.Start.Compare(b.info.Start) })
+	for _, f := range files[1:] {
+		a, b := files[0].info, f.info
+		switch {
+		case filepath.Base(a.Program) != filepath.Base(b.Program) || a.Arch != b.Arch:
+			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s)", files[0].path, a.Program, a.Arch, f.path, b.Program, b.Arch)
+		case !f.followed() || !files[0].followed():
+			return Copied{}, errors.New("a capture of a format before 1.2 does not say which blocks end")
+		}
+	}
+	m := &merger{}
+	for n, f := range files {
+		p, err := m.process(w, n, f)
+		if err != nil {
+			return Copied{}, err
+		}
+		m.all = append(m.all, p)
+	}
+	if err := m.events(); err != nil {
+		return Copied{}, err
+	}
+	return m.result, m.close()
+}
+
+// A merger writes several recordings to one.
+type merger struct {
+	c      *Writer
+	all    []*merged
+	result Copied
+	tids   map[int32]*merged // whose they are
+	nums   int               // highest number of a thread
+}
+
+// merged is one of the recordings that are merged.
+type merged struct {
+	copier
+	f       *File
+	walk    *eventWalk
+	high    uint64          // is added to addresses
+	later   time.Duration   // that it began
+	indexes []uint16        // by index in f
+	tids    map[int32]int32 // that are others in the new capture
+	modules []int           // index in the new capture, by index in f
+	numbers []uint64        // in f, ascending, of which the new ones are needed
+	news    []uint64        // of numbers: the last new number up to it
+	last    uint64          // new number of the last event
+}
+
+// process begins with a recording.
+func (m *merger) process(w io.Writer, n int, f *File) (*merged, error) {
+	p := &merged{f: f, walk: f.walk(0), high: uint64(n) << mergeShift, tids: map[int32]int32{}}
+	if n == 0 {
+		k, err := newCopier(w, f, f, false)
+		if err != nil {
+			return nil, err
+		}
+		m.c, m.tids = k.c, map[int32]*merged{}
+	}
+	if f.info.Aggregate {
+		return nil, errAggregate
+	}
+	p.copier = copier{c: m.c, src: relocated{f, p}, live: new(addrSet), funcs: math.MaxInt, result: &m.result}
+	p.later = f.info.Start.Sub(m.start()).Truncate(Resolution)
+	if n == 0 {
+		p.later = 0
+	}
+	for _, name := range f.Functions() {
+		p.indexes = append(p.indexes, m.c.FuncIndex(cmp.Or(name, lostFunction)))
+	}
+	m.threads(p)
+	for _, mod := range f.Modules() {
+		p.modules = append(p.modules, m.c.AddModule(p.module(mod)))
+		p.numbers = append(p.numbers, max(mod.From, 1)-1, max(mod.To, 1)-1)
+	}
+	for _, s := range f.Stops() {
+		p.numbers = append(p.numbers, s.Seq, s.Event)
+	}
+	for _, r := range f.Marks() {
+		p.numbers = append(p.numbers, r.Seq)
+	}
+	for _, r := range f.Samples() {
+		p.numbers = append(p.numbers, r.Seq)
+	}
+	for _, r := range f.Losses() {
+		p.numbers = append(p.numbers, r.After)
+	}
+	slices.Sort(p.numbers)
+	p.numbers = slices.Compact(p.numbers)
+	return p, nil
+}
+
+// start is when the earliest recording began.
+func (m *merger) start() time.Time { return m.c.info.Start }
+
+// threads adds the threads of p under numbers of their own.
+func (m *merger) threads(p *merged) {
+	base, highest := m.nums, m.nums
+	for _, t := range p.f.Threads() {
+		t.TID = m.tid(p, t.TID)
+		t.Num += base
+		highest = max(highest, t.Num)
+		t.Name = fmt.Sprintf("%s [%d]", t.Name, p.f.info.PID)
+		m.c.AddThread(t)
+	}
+	m.nums = highest
+}
+
+// tid is the number of one of p's threads in the new capture.
+func (m *merger) tid(p *merged, tid int32) int32 {
+	made, ok := p.tids[tid]
+	if ok {
+		return made
+	}
+	made = tid
+	if m.tids[tid] != nil {
+		made += int32(p.high>>mergeShift) << tidShift
+	} else {
+		m.tids[tid] = p
+	}
+	if len(p.tids) < maxTIDs {
+		p.tids[tid] = made
+	}
+	return made
+}
+
+// module is the module at the addresses of the new capture.
+func (p *merged) module(m Module) Module {
+	if m.High != 0 {
+		m.Bias += addr.Bias(p.high)
+		m.Low += addr.Run(p.high)
+		m.High += addr.Run(p.high)
+	}
+	return m
+}
+
+// events adds all events in the order of their times.
+func (m *merger) events() error {
+	for {
+		var next *merged
+		var first *Event
+		var at time.Duration
+		for _, p := range m.all {
+			if e := p.walk.peek(); e != nil && (first == nil || e.Time+p.later < at) {
+				next, first, at = p, e, e.Time+p.later
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		if err := m.event(next, first, at); err != nil {
+			return fmt.Errorf("%s: %w", next.f.path, err)
+		}
+	}
+}
+
+// event adds the next event of p, which happened then.
+func (m *merger) event(p *merged, e *Event, at time.Duration) error {
+	if p.walk.fresh {
+		return fmt.Errorf("the program was replaced (exec) before #%d: trim it to one of the two first", e.Seq)
+	}
+	p.lose(p.last, p.walk.lost)
+	p.reached(e.Seq)
+	p.walk.step()
+	e.Seq, e.Time = 0, at
+	if e.Addr != 0 {
+		e.Addr += p.high
+	}
+	if e.Old != 0 {
+		e.Old += p.high
+	}
+	e.TID = m.tid(p, e.TID)
+	if int(e.Func) < len(p.indexes) {
+		e.Func = p.indexes[e.Func]
+	} else {
+		e.Func = p.c.FuncIndex(lostFunction)
+	}
+	if err := p.add(e); err != nil {
+		return err
+	}
+	p.last = p.c.seq
+	return nil
+}
+
+// reached notes what the numbers before event #seq have become.
+func (p *merged) reached(seq uint64) {
+	for len(p.news) < len(p.numbers) && p.numbers[len(p.news)] < seq {
+		p.news = append(p.news, p.last)
+	}
+}
+
+// number is the new number of the last event up to #seq of p.
+func (p *merged) number(seq uint64) uint64 {
+	i, ok := slices.BinarySearch(p.numbers, seq)
+	if !ok || i >= len(p.news) {
+		return p.last
+	}
+	return p.news[i]
+}
+
+// close adds what the new numbers are needed for, and completes the capture.
+func (m *merger) close() error {
+	var stops []StopRecord
+	var marks []MarkRecord
+	var samples []SampleRecord
+	for _, p := range m.all {
+		p.reached(math.MaxUint64)
+		p.lose(p.last, p.f.lostAtEnd(p.walk))
+		p.mapped()
+		for _, l := range p.f.Losses() {
+			l.After = p.number(l.After)
+			m.c.AddLoss(l)
+		}
+		for _, s := range p.f.Stops() {
+			var err error
+			if s.Stack, err = p.stack(s.Stack); err != nil {
+				return err
+			}
+			s.Seq, s.Time = p.number(s.Seq), s.Time+p.later
+			if s.Event != 0 {
+				s.Event = p.number(s.Event)
+			}
+			s.TID = m.tid(p, s.TID)
+			stops = append(stops, s)
+		}
+		for _, r := range p.f.Marks() {
+			marks = append(marks, MarkRecord{Seq: p.number(r.Seq), Time: r.Time + p.later, Name: r.Name})
+		}
+		for _, r := range p.f.Samples() {
+			samples = append(samples, SampleRecord{Seq: p.number(r.Seq), Time: r.Time + p.later, RSS: r.RSS})
+		}
+	}
+	slices.SortStableFunc(stops, func(a, b StopRecord) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortStableFunc(marks, func(a, b MarkRecord) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortStableFunc(samples, func(a, b SampleRecord) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, s := range stops {
+		m.c.AddStop(s)
+	}
+	for _, r := range marks {
+		m.c.AddMark(r)
+	}
+	for _, r := range samples {
+		m.c.AddSample(r)
+	}
+	if err := m.c.Flush(); err != nil {
+		return err
+	}
+	m.embed()
+	return m.c.Close()
+}
+
+// mapped says from which new numbers on the modules were mapped.
+func (p *merged) mapped() {
+	for i, m := range p.f.Modules() {
+		k := &p.c.modules[p.modules[i]]
+		if m.From > 1 {
+			k.From = p.number(m.From-1) + 1
+		}
+		if m.To > 0 {
+			k.To = p.number(m.To-1) + 1
+		}
+		p.c.records(chunkModules).module(p.modules[i], *k)
+	}
+	p.c.flushRecords(chunkModules)
+}
+
+// embed adds the symbols and source lines that the captures keep.
+func (m *merger) embed() {
+	codes := map[uint64][]code{}
+	for pc, isReturn := range m.c.interned.codes() {
+		n := uint64(pc) >> mergeShift
+		codes[n] = append(codes[n], code{pc, isReturn})
+	}
+	e := embedding{w: m.c, modules: m.c.modules, done: map[symbolKey]bool{}, lines: map[string]map[int]bool{}}
+	for n, p := range m.all {
+		e.src = p.src
+		for _, c := range codes[uint64(n)] {
+			e.address(c.pc, c.isReturn)
+		}
+	}
+	m.c.flushRecords(chunkSymbols)
+	e.src = sourcesOf{m.all[0].f, m.all}
+	e.sources()
+	m.c.flushRecords(chunkSources)
+}
+
+// A code is a code address of a stack.
+type code struct {
+	pc       addr.Run
+	isReturn bool
+}
+
+// relocated is a recording at the addresses it has in the new capture.
+type relocated struct {
+	*File
+	p *merged
+}
+
+func (r relocated) Stack(id StackID) Stack {
+	s := r.File.Stack(id)
+	s.PCs = slices.Clone(s.PCs)
+	for i := range s.PCs {
+		s.PCs[i] += addr.Run(r.p.high)
+	}
+	return s
+}
+
+// Symbol is that of an address in a module of the new capture, which was mapped
+// from its event #seq on.
+func (r relocated) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]Frame, bool) {
+	old := seq
+	for i, n := range r.p.modules {
+		if m := r.p.c.modules[n]; m.From == seq && m.covers(pc) {
+			old = r.p.f.modules[i].From
+			break
+		}
+	}
+	chain, ok := r.File.Symbol(pc-addr.Run(r.p.high), isReturn, old)
+	chain = slices.Clone(chain)
+	for i := range chain {
+		if chain[i].FuncLow != 0 {
+			chain[i].FuncLow += addr.Run(r.p.high)
+		}
+	}
+	return chain, ok
+}
+
+// sourcesOf are the source lines of several recordings.
+type sourcesOf struct {
+	*File
+	all []*merged
+}
+
+func (s sourcesOf) SourceLines(file string) []Excerpt {
+	for _, p := range s.all {
+		if x := p.f.SourceLines(file); len(x) > 0 {
+			return x
+		}
+	}
+	return nil
+}

@@ -1,0 +1,496 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hdb/internal/addr"
+)
+
+// A heapByAddress finds out which recorded blocks events end, in the plainest way.
+type heapByAddress map[uint64]Event
+
+// follow is the Gone of the event.
+func (h heapByAddress) follow(e *Event) (gone Gone) {
+	end := func(a uint64) {
+		if b, ok := h[a]; ok && a != 0 {
+			gone = Gone{Size: b.Size, Stack: b.Stack, Recorded: true}
+			delete(h, a)
+		}
+	}
+	switch {
+	case e.Failed:
+	case e.Kind == Free, e.Kind == Alloc: // or nobody saw the end of what was there
+		end(e.Addr)
+	case e.Kind == Realloc:
+		end(e.Old)
+	}
+	if e.Allocates() {
+		h[e.Addr] = *e
+	}
+	return gone
+}
+
+func (h heapByAddress) bytes() (n uint64) {
+	for _, b := range h {
+		n += b.Size
+	}
+	return n
+}
+
+// program writes a session of n events that say which blocks they end, in chunks
+// of so many events.
+func program(t testing.TB, info Info, seed uint64, n, chunk int) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := NewWriter(&b, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower := following{w, heapByAddress{}, chunk}
+	fill(&follower, seed, n)
+	w.AddMark(MarkRecord{Seq: uint64(n / 2), Time: time.Second, Name: "half"})
+	w.AddMark(MarkRecord{Seq: uint64(n), Time: time.Second, Name: "whole"})
+	w.AddSample(SampleRecord{Seq: uint64(n / 3), RSS: 4096})
+	w.AddLoss(Loss{After: uint64(n / 4), Count: 3, Reason: "the ring was full"})
+	if err := w.Embed(fakeSymbols{readBack(t, b.Bytes()), map[string][]string{"/src/a.cc": numbered("a.cc", 600)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// following is a Writer whose events say which blocks they end.
+type following struct {
+	*Writer
+	heap  heapByAddress
+	chunk int
+}
+
+func (f *following) AddEvent(e *Event) uint64 {
+	if _, taken := f.heap[e.Addr]; taken && e.Kind == Realloc && e.Addr != e.Old {
+		e.Addr |= 1 << 45 // of two blocks that end an event tells one
+	}
+	e.Gone = f.heap.follow(e)
+	seq := f.Writer.AddEvent(e)
+	if f.Pending() == f.chunk {
+		f.Push()
+	}
+	return seq
+}
+
+// made is the capture that a tool makes, which must be whole and right.
+func made(t testing.TB, tool func(io.Writer) (Copied, error)) (*File, Copied) {
+	t.Helper()
+	var b bytes.Buffer
+	is, err := tool(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := readBack(t, b.Bytes())
+	checkWhole(t, f)
+	if wrong := f.Verify(); len(wrong) > 0 {
+		t.Fatalf("the new capture is wrong: %q", wrong)
+	}
+	if uint64(f.Len()) != is.Events {
+		t.Errorf("%d events, the tool says %d", f.Len(), is.Events)
+	}
+	return f, is
+}
+
+// checkHeap fails unless the events of f end the blocks that f begins, and its last
+// summary tells what is live.
+func checkHeap(t testing.TB, f *File) {
+	t.Helper()
+	heap := heapByAddress{}
+	for e := range f.Events(0) {
+		if want := heap.follow(&e); e.Gone != want {
+			t.Fatalf("event #%d ends %+v, want %+v", e.Seq, e.Gone, want)
+		}
+	}
+	live, blocks := uint64(0), uint64(0)
+	for s, err := range f.Summaries(0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		live, blocks = s.Live, s.Blocks
+	}
+	if live != heap.bytes() || blocks != uint64(len(heap)) {
+		t.Errorf("%d bytes live in %d blocks, want %d in %d", live, blocks, heap.bytes(), len(heap))
+	}
+}
+
+// sameCalls fails unless got are the events of want but for what they end, and have
+// their stacks and names.
+func sameCalls(t testing.TB, got, want *File, keep func(*Event) bool) {
+	t.Helper()
+	var wanted []Event
+	for e := range want.Events(0) {
+		if keep(&e) {
+			wanted = append(wanted, e)
+		}
+	}
+	i := 0
+	for e := range got.Events(0) {
+		if i == len(wanted) {
+			t.Fatalf("more than %d events", i)
+		}
+		w := wanted[i]
+		i++
+		if a, b := got.Stack(e.Stack), want.Stack(w.Stack); !slices.Equal(a.PCs, b.PCs) || a.FirstIsPC != b.FirstIsPC {
+			t.Fatalf("event #%d has stack %v, want %v", e.Seq, a, b)
+		}
+		if i%1000 == 1 {
+			sameNames(t, got, want, &e)
+		}
+		e.Stack, w.Stack, e.Gone, w.Gone = 0, 0, Gone{}, Gone{}
+		if e != w {
+			t.Fatalf("event %+v, want %+v", e, w)
+		}
+	}
+	if i != len(wanted) {
+		t.Fatalf("%d events, want %d", i, len(wanted))
+	}
+}
+
+func sameNames(t testing.TB, got, want *File, e *Event) {
+	t.Helper()
+	for _, pc := range got.Stack(e.Stack).PCs {
+		a, ok := got.Symbol(pc, true, e.Seq)
+		b, wantOK := want.Symbol(pc, true, e.Seq)
+		if ok != wantOK || !slices.Equal(a, b) {
+			t.Fatalf("%v at #%d is %v, want %v", pc, e.Seq, a, b)
+		}
+	}
+}
+
+func TestTrim(t *testing.T) {
+	const n = 30000
+	f := readBack(t, program(t, testInfo, 1, n, 4096))
+	if wrong := f.Verify(); len(wrong) > 0 {
+		t.Fatalf("%q", wrong)
+	}
+	for _, span := range [][2]uint64{{0, math.MaxUint64}, {1, n}, {1, 1}, {n, n}, {4096, 4097}, {4097, 8192}, {10000, 20000}, {10000, math.MaxUint64}, {0, 777}} {
+		from, to := span[0], span[1]
+		g, is := made(t, func(w io.Writer) (Copied, error) { return Trim(w, f, from, to) })
+		sameCalls(t, g, f, func(e *Event) bool { return from <= e.Seq && e.Seq <= to })
+		checkHeap(t, g)
+		if from <= 1 && is.Older != 0 {
+			t.Errorf("#%d to #%d: %d blocks are older", from, to, is.Older)
+		}
+		for _, m := range g.Modules() {
+			if m.To > to || m.From > to {
+				t.Errorf("#%d to #%d: module %+v", from, to, m)
+			}
+		}
+		for _, m := range g.Marks() {
+			if m.Seq < from || m.Seq > to {
+				t.Errorf("#%d to #%d: mark %+v", from, to, m)
+			}
+		}
+		if got := g.Info(); got.Program != testInfo.Program || got.Start != f.Info().Start {
+			t.Errorf("info %+v", got)
+		}
+	}
+	for _, span := range [][2]uint64{{n + 1, math.MaxUint64}, {20, 10}} {
+		if _, err := Trim(io.Discard, f, span[0], span[1]); err == nil {
+			t.Errorf("%d: no error", span)
+		}
+	}
+}
+
+// A capture without events, and one of a version without summaries, are repaired
+// to what they were.
+func TestRepairOfWholeCaptures(t *testing.T) {
+	empty := readBack(t, program(t, testInfo, 1, 0, 1))
+	made(t, func(w io.Writer) (Copied, error) { return Repair(w, empty) })
+	old, err := Open("testdata/minimal-1.0.hdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	g, _ := made(t, func(w io.Writer) (Copied, error) { return Repair(w, old) })
+	sameCalls(t, g, old, func(*Event) bool { return true })
+	for _, err := range g.Summaries(0) {
+		if err == nil {
+			t.Error("an old capture got summaries without anyone following its blocks")
+		}
+	}
+}
+
+// Wherever a small capture is cut, and whichever of its bits is flipped, the
+// repaired one has what could be read, and says how much is lost.
+func TestRepairOfAnyDamage(t *testing.T) {
+	b := program(t, testInfo, 3, 60, 20)
+	whole := readBack(t, b)
+	repaired := func(b []byte) {
+		t.Helper()
+		f, err := NewFile("cut.hdb", bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			var not *NotCaptureError
+			var version *NewVersionError
+			if !errors.As(err, &not) && !errors.As(err, &version) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if f.Damage() == nil {
+			t.Fatal("the damage was not noticed")
+		}
+		there := map[uint64]bool{}
+		for e := range f.Events(0) {
+			there[e.Seq] = true
+		}
+		g, is := made(t, func(w io.Writer) (Copied, error) { return Repair(w, f) })
+		if len(there) != g.Len() || uint64(g.Len())+is.Lost > uint64(whole.Len()) {
+			t.Fatalf("%d of %d events, %d are said to be lost", g.Len(), len(there), is.Lost)
+		}
+		checkHeap(t, g)
+		if got := g.Info().Totals; got.Events != uint64(g.Len()) || got.Lost < is.Lost {
+			t.Fatalf("totals %+v", got)
+		}
+	}
+	for n := range b {
+		repaired(b[:n])
+	}
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	for i := headerSize; i < len(b); i += step {
+		c := bytes.Clone(b)
+		c[i] ^= 1 << (i % 8)
+		repaired(c)
+	}
+}
+
+// Of a large capture that is cut anywhere all chunks before the cut can be read.
+func TestThousandCuts(t *testing.T) {
+	const n, chunk = 40000, 500
+	b := program(t, testInfo, 4, n, chunk)
+	want := slices.Collect(readBack(t, b).Events(0))
+	rng := rand.New(rand.NewPCG(5, 6))
+	cuts := 1000
+	if testing.Short() {
+		cuts = 100
+	}
+	for i := range cuts {
+		at := headerSize + rng.IntN(len(b)-headerSize)
+		f, err := NewFile("cut.hdb", bytes.NewReader(b[:at]), int64(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Damage() == nil {
+			t.Fatalf("cut at %d: no damage", at)
+		}
+		events := slices.Collect(f.Events(0))
+		if !slices.Equal(events, want[:len(events)]) || len(events)%chunk != 0 && len(events) != n {
+			t.Fatalf("cut at %d: wrong events", at)
+		}
+		if i%50 == 0 {
+			g, _ := made(t, func(w io.Writer) (Copied, error) { return Repair(w, f) })
+			if g.Len() != len(events) {
+				t.Fatalf("cut at %d: %d events repaired of %d", at, g.Len(), len(events))
+			}
+		}
+	}
+}
+
+// Verify finds what checksums cannot.
+func TestVerifyFindsLies(t *testing.T) {
+	b := program(t, testInfo, 1, 5000, 1000)
+	lie := func(kind chunkKind, id int, change func([]byte) []byte) []byte {
+		return rewrite(t, b, func(k chunkKind, payload []byte) (chunkKind, []byte) {
+			if k != kind {
+				return k, payload
+			}
+			var u unpacker
+			s, err := u.sections(payload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return k, replaceSection(t, payload, id, appendStored(nil, id, change(bytes.Clone(s[id]))))
+		})
+	}
+	for name, tc := range map[string]struct {
+		b    []byte
+		want string
+	}{
+		"summary": {lie(chunkEvents, secSummary, func(b []byte) []byte { b[len(b)-1]++; return b }), "the summary is of others"},
+	} {
+		f := readBack(t, tc.b)
+		if wrong := f.Verify(); !slices.ContainsFunc(wrong, func(s string) bool { return strings.Contains(s, tc.want) }) {
+			t.Errorf("%s: %q", name, wrong)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	later := testInfo
+	later.Start = later.Start.Add(5 * time.Millisecond) // while the first one runs
+	later.PID = 5000
+	const n = 20000
+	a := readBack(t, program(t, testInfo, 1, n, 4096))
+	b := readBack(t, program(t, later, 2, n/2, 4096))
+	g, is := made(t, func(w io.Writer) (Copied, error) { return Merge(w, []*File{b, a}) })
+	if is.Events != n+n/2 || is.Lost != 0 || is.Older != 0 {
+		t.Errorf("%+v", is)
+	}
+	checkHeap(t, g)
+	// The events of each are there, in their order and at their times.
+	for i, f := range []*File{a, b} {
+		high := uint64(i) << mergeShift
+		var got []Event
+		for e := range g.Events(0) {
+			if int(e.TID)>>tidShift == i {
+				got = append(got, e)
+			}
+		}
+		k, shift := 0, time.Duration(i)*5*time.Millisecond
+		for e := range f.Events(0) {
+			if k == len(got) {
+				t.Fatalf("%d of %d events", k, f.Len())
+			}
+			o := got[k]
+			k++
+			if o.Time != e.Time+shift || o.Kind != e.Kind || o.Size != e.Size || o.Addr != high*min(e.Addr, 1)+e.Addr || o.Gone.Size != e.Gone.Size || o.Gone.Recorded != e.Gone.Recorded {
+				t.Fatalf("event %+v became %+v", e, o)
+			}
+			for n, pc := range f.Stack(e.Stack).PCs {
+				if moved := g.Stack(o.Stack).PCs[n]; moved != pc+addr.Run(high) {
+					t.Fatalf("frame %v became %v", pc, moved)
+				}
+				if k%500 == 0 {
+					x, _ := f.Symbol(pc, true, e.Seq)
+					y, _ := g.Symbol(pc+addr.Run(high), true, o.Seq)
+					if len(x) != len(y) || len(x) > 0 && (x[0].Function != y[0].Function || y[1].FuncLow != x[1].FuncLow+addr.Run(high)) {
+						t.Fatalf("%v is %v, was %v", pc, y, x)
+					}
+				}
+			}
+		}
+		if k != len(got) {
+			t.Errorf("%d events of capture %d, want %d", len(got), i, k)
+		}
+	}
+	last := time.Duration(0)
+	for e := range g.Events(0) {
+		if e.Time < last {
+			t.Fatalf("event #%d is before the one before", e.Seq)
+		}
+		last = e.Time
+	}
+	nums := map[int]bool{}
+	for _, th := range g.Threads() {
+		if nums[th.Num] {
+			t.Errorf("thread %d is there twice", th.Num)
+		}
+		nums[th.Num] = true
+	}
+	if len(g.Threads()) != 4 || len(g.Modules()) != 4 || len(g.Marks()) != 4 || len(g.Stops()) != 2 || g.Info().Totals.Lost != 6 {
+		t.Errorf("%d threads, %d modules, %d marks, %d stops, %+v", len(g.Threads()), len(g.Modules()), len(g.Marks()), len(g.Stops()), g.Info())
+	}
+	other := testInfo
+	other.Program = "/usr/bin/other"
+	if _, err := Merge(io.Discard, []*File{a, readBack(t, program(t, other, 1, 10, 10))}); err == nil {
+		t.Error("captures of two programs were merged")
+	}
+	if _, err := Merge(io.Discard, []*File{a}); err == nil {
+		t.Error("one capture was merged")
+	}
+}
+
+func TestAnonymize(t *testing.T) {
+	info := testInfo
+	info.Args = []string{"--password=secret"}
+	b := program(t, info, 1, 5000, 1000)
+	f := readBack(t, b)
+	for _, keep := range []bool{false, true} {
+		var out bytes.Buffer
+		known := func(s string) bool { return s == "malloc" || s == "free" }
+		if _, err := Anonymize(&out, f, Anonymity{KeepFunctions: keep, Known: known}); err != nil {
+			t.Fatal(err)
+		}
+		g := readBack(t, out.Bytes())
+		checkWhole(t, g)
+		if wrong := g.Verify(); len(wrong) > 0 {
+			t.Fatalf("%q", wrong)
+		}
+		sameShape(t, g, f)
+		text := string(plain(t, out.Bytes()))
+		for _, word := range []string{"secret", "/usr", "bin/prog", "prog-main", "libc", "0123abcd", "host\x00", "6.1.0", "worker", "half", "/src", "a.cc", "inl_", "breakpoint", "a.cc line", "::f"} {
+			if strings.Contains(text, word) && !(keep && (word == "inl_" || word == "::f" || word == "/usr" || word == "bin/prog" || word == "libc")) {
+				t.Errorf("keep %v: %q is still there", keep, word)
+			}
+		}
+		if got := g.Functions(); got[0] != "malloc" || (got[2] == "realloc") != keep {
+			t.Errorf("functions %q", got)
+		}
+		if got := g.Info(); got.Program != "/program1" || got.Args[0] != "argument1" || got.Host != "host1" || got.Kernel != "" {
+			t.Errorf("info %+v", got)
+		}
+	}
+	var x, y bytes.Buffer
+	for _, w := range []*bytes.Buffer{&x, &y} {
+		if _, err := Anonymize(w, f, Anonymity{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(x.Bytes(), y.Bytes()) {
+		t.Error("the made-up names are not stable")
+	}
+}
+
+// sameShape fails unless both have the same events and stacks.
+func sameShape(t testing.TB, got, want *File) {
+	t.Helper()
+	sameCallsOnly := func(e *Event) string {
+		return fmt.Sprint(e.Seq, e.Time, e.Addr, e.Size, e.Old, e.TID, e.Kind, e.Gone.Size, e.Gone.Recorded)
+	}
+	a, b := slices.Collect(got.Events(0)), slices.Collect(want.Events(0))
+	if len(a) != len(b) {
+		t.Fatalf("%d events, want %d", len(a), len(b))
+	}
+	for i := range a {
+		if sameCallsOnly(&a[i]) != sameCallsOnly(&b[i]) || !slices.Equal(got.Stack(a[i].Stack).PCs, want.Stack(b[i].Stack).PCs) {
+			t.Fatalf("event %+v, want %+v", a[i], b[i])
+		}
+	}
+}
+
+func TestAddrSet(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var s addrSet
+	want := map[uint64]bool{}
+	for range 200000 {
+		a := uint64(rng.IntN(3000))*16 + 16
+		if rng.IntN(2) == 0 {
+			s.add(a)
+			want[a] = true
+		} else if s.remove(a) != want[a] {
+			t.Fatalf("%#x", a)
+		} else {
+			delete(want, a)
+		}
+		if s.len != len(want) {
+			t.Fatalf("%d, want %d", s.len, len(want))
+		}
+	}
+	if s.remove(0) {
+		t.Error("0 was in the set")
+	}
+	s.clear()
+	if s.len != 0 || s.remove(16) {
+		t.Error("not empty")
+	}
+}

@@ -1,0 +1,99 @@
+package capture
+
+import "slices"
+
+// An eventWalk reads the events of a file in their order, a chunk at a time, and
+// tells where some are missing. It belongs to one goroutine.
+type eventWalk struct {
+	f    *File
+	next int // index of the chunk to read, of f.events
+	dec  eventDecoder
+	buf  []Event
+	at   int // index into buf of the event that comes next
+
+	// Of the event that comes next, when it is the first of a chunk.
+	fresh bool   // the program was replaced before it
+	lost  uint64 // events that are known to be missing before it
+
+	last   uint64 // number of the last event there was, or is known to have been
+	offset int64  // of the chunk it is in
+	all    uint64 // sum of lost
+}
+
+// walk begins with the first event whose number is from or higher.
+func (f *File) walk(from uint64) *eventWalk {
+	w := &eventWalk{f: f}
+	for w.next < len(f.events) && f.events[w.next].last < from {
+		w.last, w.offset = f.events[w.next].last, f.events[w.next].offset
+		w.next++
+	}
+	if w.fill() {
+		w.at = searchEvents(w.buf, from)
+		if w.at > 0 {
+			w.fresh, w.lost, w.all = false, 0, 0
+		}
+	}
+	return w
+}
+
+// fill reads the next chunk that can be read.
+func (w *eventWalk) fill() bool {
+	w.at, w.buf, w.fresh, w.lost = 0, w.buf[:0], false, 0
+	for w.next < len(w.f.events) {
+		ref := w.f.events[w.next]
+		w.next++
+		if w.f.lostBetween(w.offset, ref.offset) {
+			w.lost += ref.first - w.last - 1
+		}
+		w.last, w.offset = ref.last, ref.offset
+		payload, err := w.f.chunks.chunk(ref)
+		if err == nil {
+			w.buf, err = w.dec.decode(w.buf[:0], payload)
+		}
+		if err != nil {
+			w.f.fail(ref, err)
+			w.lost += uint64(ref.count)
+			continue
+		}
+		if s, err := w.dec.summaryOf(payload); err == nil {
+			w.fresh = s.Fresh
+		}
+		w.all += w.lost
+		return true
+	}
+	return false
+}
+
+// peek is the event that comes next, nil at the end. It is valid until the next
+// call.
+func (w *eventWalk) peek() *Event {
+	if w.at == len(w.buf) && !w.fill() {
+		return nil
+	}
+	return &w.buf[w.at]
+}
+
+// step goes beyond the event that peek told.
+func (w *eventWalk) step() { w.at, w.fresh, w.lost = w.at+1, false, 0 }
+
+// lostBetween tells whether a part of the file is lost between two offsets.
+func (f *File) lostBetween(from, to int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.damage != nil && slices.ContainsFunc(f.damage.Lost, func(l Lost) bool { return from <= l.Offset && l.Offset < to })
+}
+
+// followed tells whether the events say which blocks they end: of a damaged file
+// its first chunk that can be read decides.
+func (f *File) followed() bool {
+	var u unpacker
+	for _, ref := range f.events {
+		payload, err := f.chunks.chunk(ref)
+		if err != nil {
+			continue
+		}
+		_, err = u.summaryOf(payload)
+		return err != errNoSummary
+	}
+	return true
+}
