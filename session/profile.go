@@ -74,19 +74,8 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64) *repor
 		p.Stacks = append(p.Stacks, st)
 	}
 	moments := []uint64{peakSeq}
-	for _, m := range src.Marks() {
-		if m.Seq > now.Seq {
-			break
-		}
-		p.Marks = append(p.Marks, report.Mark{Seq: m.Seq, Time: m.Time, Name: m.Name})
-		if len(p.Marks) <= profileSnapshots/4 {
-			moments = append(moments, m.Seq)
-		}
-	}
-	for _, r := range src.Samples() {
-		if r.Time <= now.Time {
-			p.RSS = append(p.RSS, report.Sample{Time: r.Time, RSS: r.RSS})
-		}
+	for _, m := range p.Marks[:min(len(p.Marks), profileSnapshots/4)] {
+		moments = append(moments, m.Seq)
 	}
 	p.Snapshots = snapshots(x, p, moments)
 	return p
