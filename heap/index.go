@@ -70,6 +70,10 @@ func (x *Index) use(r *capture.Summary) {
 // Runs are the summaries, ascending. They are not to be changed.
 func (x *Index) Runs() []*capture.Summary { return x.runs }
 
+// Source is the recording, with events that say which blocks they end, also where
+// an older capture's do not.
+func (x *Index) Source() capture.Source { return x.src }
+
 // Peak is the event after which most bytes were live for the first time, and how
 // many; 0 without allocations.
 func (x *Index) Peak() (seq, bytes uint64) { return x.PeakBefore(End) }

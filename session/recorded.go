@@ -42,7 +42,7 @@ func (s *Session) Recording() (*report.Recording, error) {
 	r.Frame = func(i int) report.Frame { return p.Frames[i] }
 	r.Events = func(yield func(report.Event) bool) {
 		state := heap.NewReplay(src)
-		for e := range src.Events(0) {
+		for e := range x.Source().Events(0) {
 			if e.Seq > to || !yield(followed(state, e)) {
 				return
 			}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+func TestAssertFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                                "a capture, or -- and a program",
+		"--no-leaks":                      "a capture, or -- and a program",
+		"--no-leaks --":                   "a capture, or -- and a program",
+		"--no-leaks a b":                  "one capture is checked",
+		"--no-leaks a -- b":               "a capture and a program",
+		"--no-leaks -o x a":               "nothing is recorded",
+		"--no-leaks=1 a":                  "takes no value",
+		"--max-peak":                      "value missing",
+		"--max-peak -1 a":                 "max-peak",
+		"--max-allocs 1e30 a":             "max-allocs",
+		"--max-allocs nan a":              "max-allocs",
+		"--bogus a":                       "no such flag",
+		"-o":                              "value missing",
+		"a":                               "what must hold is missing",
+		"--no-leaks --since 5% a":         "--since is for --max-live-growth",
+		"--no-leaks --suppressions /no a": "no such file",
+	} {
+		var out, errw bytes.Buffer
+		if code := run(append([]string{"assert"}, strings.Fields(args)...), os.Stdin, &out, &errw); code != exitUsage {
+			t.Errorf("hdb assert %s: exit %d", args, code)
+		}
+		if msg := errw.String(); !strings.Contains(msg, want) || strings.Count(msg, "\n") != 1 {
+			t.Errorf("hdb assert %s: %q, want %q", args, msg, want)
+		}
+	}
+	o, err := parseAssertFlags(strings.Fields("--max-peak=1MiB --max-allocs 1e6 --strict -o f -- prog --no-leaks"))
+	if err != nil || *o.Limits.MaxPeak != 1<<20 || *o.Limits.MaxAllocs != 1_000_000 || !o.Limits.Strict || o.Limits.NoLeaks || o.keep != "f" || len(o.words) != 2 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestAssertRecords has a program recorded, with its own input and output. The exit
+// codes are a promise to scripts.
+func TestAssertRecords(t *testing.T) {
+	dir := t.TempDir()
+	source := filepath.Join(dir, "work.c")
+	text := `#include <stdio.h>
+#include <stdlib.h>
+#include <pthread.h>
+static void *volatile kept;
+static void *work(void *p) { kept = malloc(123); return p; }
+int main(int argc, char **argv)
+{
+	char line[64];
+	pthread_t th;
+	while (fgets(line, sizeof line, stdin))
+		printf("read %s", line);
+	if (argc > 1 && *argv[1] == 'k')
+		abort();
+	if (argc > 1 && *argv[1] == 'l') {
+		pthread_create(&th, NULL, work, NULL);
+		pthread_join(th, NULL);
+	}
+	return argc > 1 && *argv[1] == 'f' ? 7 : 0;
+}
+`
+	if err := os.WriteFile(source, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	prog := filepath.Join(dir, "work")
+	if out, err := exec.Command(testprogs.Tool(t, "gcc"), "-g", "-pthread", "-o", prog, source).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "allowed"), []byte("leak:^work$\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string // on standard error
+	}{
+		{"--no-leaks -- ./work", 0, "ok     no-leaks: nothing is live at the end; not counted: "},
+		{"--no-leaks --strict -- ./work", 3, "_IO_file_doallocate"},
+		{"--no-leaks -- ./work leak", 3, "FAILED no-leaks: 123 bytes in 1 block live at the end"},
+		{"--no-leaks --suppressions allowed -- ./work leak", 0, "suppressed: 123 bytes in 1 block"},
+		{"--no-leaks -- ./work fail", 1, "FAILED program: work: exited with code 7"},
+		{"--no-leaks --return-child-result -- ./work fail", 7, "exited with code 7"},
+		{"--no-leaks -- ./work kill", 5, "FAILED program: work: killed by SIGABRT"},
+		{"--max-peak 1 -- ./work kill", 3, "FAILED max-peak"},
+		{"--no-leaks --junit no/j.xml -- ./work", 4, "no/j.xml: cannot be made"},
+		{"--no-leaks -- ./none", 4, "none"},
+	} {
+		cmd := exec.Command(testprogs.HDB(t), append([]string{"assert"}, strings.Fields(c.args)...)...)
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader("one\ntwo\n")
+		cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(dir, "tmp"))
+		if err := os.MkdirAll(filepath.Join(dir, "tmp"), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		var errw bytes.Buffer
+		cmd.Stderr = &errw
+		out, err := cmd.Output()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		if code := cmd.ProcessState.ExitCode(); code != c.code || !strings.Contains(errw.String(), c.want) {
+			t.Errorf("hdb assert %s: exit %d, want %d and %q in\n%s", c.args, code, c.code, c.want, &errw)
+		}
+		if got, want := string(out), "read one\nread two\n"; c.code != 4 && c.code != 5 && !strings.Contains(c.args, "kill") && got != want {
+			t.Errorf("hdb assert %s: output %q", c.args, got)
+		}
+		if left, _ := os.ReadDir(filepath.Join(dir, "tmp")); len(left) > 0 {
+			t.Errorf("hdb assert %s: %s is left behind", c.args, left[0].Name())
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 4 { // allowed, tmp, work, work.c
+		t.Errorf("left behind: %v %v", entries, err)
+	}
+}
