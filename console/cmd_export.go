@@ -183,6 +183,9 @@ func (e *Export) to(s *session.Session, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if e.Format.Code {
+		s.LocateCode(p)
+	}
 	o := e.Options
 	o.Recording = r
 	if o.Root == "" {

@@ -11,6 +11,7 @@ type Format struct {
 	Extension string // of its file or directory, with the dot
 	Short     string // what it is, and what reads it
 	Text      bool   // fit for a terminal or a pipe
+	Code      bool   // makes use of Module.Code
 
 	// One of these writes it: what a recording adds up to, all of a recording, or
 	// that as files of a directory.
@@ -35,7 +36,7 @@ type Options struct {
 // Formats are all there are, in the order in which help lists them.
 func Formats() []Format {
 	return []Format{
-		{Name: "pprof", Extension: ".pb.gz", Short: "a profile.proto, for go tool pprof, Pyroscope, Parca, Grafana", Write: WritePprof},
+		{Name: "pprof", Extension: ".pb.gz", Short: "a profile.proto, for go tool pprof, Pyroscope, Parca, Grafana", Code: true, Write: WritePprof},
 		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack, for flamegraph.pl, inferno, speedscope", Text: true, Write: WriteCollapsed},
 		{Name: "speedscope", Extension: ".speedscope.json", Short: "a profile for each measure, for speedscope.app", Text: true, Write: WriteSpeedscope},
 		{Name: "firefox", Extension: ".firefox.json", Short: "a thread for each measure, the heap over time and its events, for profiler.firefox.com", Text: true, Write: WriteFirefox},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/google/pprof/profile"
@@ -16,7 +15,7 @@ import (
 // use. Measures that Go lacks follow where one of them is asked for. The value
 // that o.Measure names is shown first.
 func WritePprof(w io.Writer, p *Profile, o Options) error {
-	b := pprofile{p: p, functions: map[profile.Function]*profile.Function{}, locations: map[string]*profile.Location{}}
+	b := pprofile{p: p, mappings: map[pprofSpan]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{}, locations: map[string]*profile.Location{}}
 	b.out = &profile.Profile{
 		PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: 1, // each allocation, not a sample of them
 		DurationNanos: int64(p.Moment.Time),
@@ -25,7 +24,7 @@ func WritePprof(w io.Writer, p *Profile, o Options) error {
 	if !p.Start.IsZero() {
 		b.out.TimeNanos = p.Start.UnixNano()
 	}
-	b.mapModules()
+	b.mapProgram()
 	values := pprofValues(o.Measure)
 	for _, v := range values {
 		b.out.SampleType = append(b.out.SampleType, &profile.ValueType{Type: v.name, Unit: v.unit})
@@ -63,33 +62,52 @@ func pprofValues(m Measure) []pprofValue {
 type pprofile struct {
 	p         *Profile
 	out       *profile.Profile
-	mappings  []*profile.Mapping // by module
+	mappings  map[pprofSpan]*profile.Mapping
 	functions map[profile.Function]*profile.Function
 	locations map[string]*profile.Location // by module, address and frames
 }
 
-// mapModules makes a mapping of each module, of the program first: pprof takes
-// that for the main binary. A module is mapped from the beginning of its file.
-func (b *pprofile) mapModules() {
-	b.mappings = make([]*profile.Mapping, len(b.p.Modules))
+// pprofSpan names a mapping: a module, or a part of it.
+type pprofSpan struct {
+	module    int
+	low, high uint64
+}
+
+// mapProgram makes the program's mapping the first: pprof takes that for the main
+// binary.
+func (b *pprofile) mapProgram() {
 	for i := range b.p.Modules {
 		m := &b.p.Modules[i]
-		b.mappings[i] = &profile.Mapping{Start: m.Low, Limit: m.High, File: plain(m.Path), BuildID: m.BuildID}
-	}
-	b.out.Mapping = slices.Clone(b.mappings)
-	slices.SortStableFunc(b.out.Mapping, func(x, y *profile.Mapping) int {
-		program := plain(b.p.Program)
-		switch {
-		case x.File == program && y.File != program:
-			return -1
-		case y.File == program && x.File != program:
-			return 1
+		if m.Path != b.p.Program {
+			continue
 		}
-		return cmp.Compare(x.Start, y.Start)
-	})
-	for i, m := range b.out.Mapping {
-		m.ID = uint64(i + 1)
+		at := m.Low
+		if len(m.Code) > 0 {
+			at = m.Code[0].Low
+		}
+		b.mapping(i, at)
+		return
 	}
+}
+
+// mapping is the one that a code address lies in: the segment of the module's file
+// if that is known, because pprof finds instructions in the file by its offset;
+// else all of the module, which is mapped from the beginning of its file.
+func (b *pprofile) mapping(module int, address uint64) *profile.Mapping {
+	m := &b.p.Modules[module]
+	span, offset := pprofSpan{module, m.Low, m.High}, uint64(0)
+	for _, c := range m.Code {
+		if c.Low <= address && address < c.High {
+			span, offset = pprofSpan{module, c.Low, c.High}, c.Offset
+		}
+	}
+	row, ok := b.mappings[span]
+	if !ok {
+		row = &profile.Mapping{ID: uint64(len(b.out.Mapping) + 1), Start: span.low, Limit: span.high, Offset: offset, File: plain(m.Path), BuildID: m.BuildID}
+		b.mappings[span] = row
+		b.out.Mapping = append(b.out.Mapping, row)
+	}
+	return row
 }
 
 func (b *pprofile) sample(s *Stack, values []pprofValue) {
@@ -131,7 +149,7 @@ func (b *pprofile) location(chain []int) *profile.Location {
 	code := &b.p.Frames[chain[len(chain)-1]]
 	l := b.add(string(key), code.Address)
 	if code.Module >= 0 {
-		l.Mapping = b.mappings[code.Module]
+		l.Mapping = b.mapping(code.Module, code.Address)
 	}
 	for _, i := range chain {
 		f := &b.p.Frames[i]

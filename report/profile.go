@@ -72,7 +72,14 @@ type Module struct {
 	BuildID string // hex, "" without one
 	Low     uint64 // where it was mapped: [Low, High)
 	High    uint64
-	Bias    uint64 // run address of file address 0
+	Bias    uint64    // run address of file address 0
+	Code    []Segment // its code in the file, nil if the file was not looked at
+}
+
+// A Segment is a part of a file that is mapped as it stands there.
+type Segment struct {
+	Low, High uint64 // where it was mapped: [Low, High)
+	Offset    uint64 // in the file
 }
 
 // A Frame is a function at a code address; frames are shared between stacks.

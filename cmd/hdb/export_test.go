@@ -1,0 +1,267 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/pprof/profile"
+
+	"hdb/report"
+	"hdb/session"
+	"hdb/testprogs"
+)
+
+// exported are the profile of a recorded program and what hdb export makes of it.
+type exported struct {
+	t       *testing.T
+	profile *report.Profile
+	capture string
+}
+
+func recordToExport(t *testing.T, words ...string) exported {
+	t.Helper()
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	x := exported{t: t, capture: filepath.Join(t.TempDir(), "x.hdb")}
+	var out, errw bytes.Buffer
+	if code := run(append([]string{"record", "-q", "-o", x.capture}, words...), os.Stdin, &out, &errw); code != 0 {
+		t.Fatalf("hdb record %v: exit %d: %s", words, code, &errw)
+	}
+	s := session.New(session.Config{})
+	defer s.Close()
+	if _, err := s.Open(x.capture); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.profile = p
+	return x
+}
+
+// as is the capture in a format.
+func (x exported) as(words ...string) []byte {
+	x.t.Helper()
+	var out, errw bytes.Buffer
+	if code := run(append(append([]string{"export", "-o", "-"}, words...), x.capture), os.Stdin, &out, &errw); code != 0 {
+		x.t.Fatalf("hdb export %v: exit %d: %s", words, code, &errw)
+	}
+	return out.Bytes()
+}
+
+// TestExportNumbers has the totals of each format equal those of the profile, for
+// programs with all that makes counting hard: inlined functions, threads, blocks
+// that move, another program in the same process.
+func TestExportNumbers(t *testing.T) {
+	for _, words := range [][]string{
+		{testprogs.Build(t, "inlined")}, {testprogs.Build(t, "threads"), "4", "2", "30"},
+		{testprogs.Build(t, "realloc")}, {testprogs.Build(t, "exec"), "again"}, {testprogs.Build(t, "demo")},
+	} {
+		t.Run(filepath.Base(words[0]), func(t *testing.T) {
+			x := recordToExport(t, words...)
+			x.checkPprof()
+			x.checkDHAT()
+			x.checkFirefox()
+			x.checkSpeedscope()
+			lines := regexp.MustCompile(` ([0-9]+)\n`).FindAllSubmatch(x.as("collapsed", "--measure", "bytes"), -1)
+			sum := uint64(0)
+			for _, l := range lines {
+				n, err := strconv.ParseUint(string(l[1]), 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += n
+			}
+			if total := x.profile.Total(); sum != total.Bytes || sum == 0 {
+				t.Errorf("collapsed stacks have %d bytes, the profile %d", sum, total.Bytes)
+			}
+		})
+	}
+}
+
+func (x exported) checkPprof() {
+	x.t.Helper()
+	p, err := profile.ParseData(x.as("pprof"))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	if err := p.CheckValid(); err != nil {
+		x.t.Error(err)
+	}
+	var sums [4]int64
+	for _, s := range p.Sample {
+		for i, v := range s.Value {
+			sums[i] += v
+		}
+	}
+	total := x.profile.Total()
+	if want := [4]int64{int64(total.Allocs), int64(total.Bytes), int64(total.LiveBlocks), int64(total.Live)}; sums != want {
+		x.t.Errorf("pprof has %v, the profile %v", sums, want)
+	}
+	if m := p.Mapping[0]; m.File != x.profile.Program || m.BuildID == "" || m.Offset == 0 {
+		x.t.Errorf("the first mapping is %+v", m)
+	}
+}
+
+func (x exported) checkDHAT() {
+	x.t.Helper()
+	var file struct {
+		Lifetimes bool  `json:"bklt"`
+		End       int64 `json:"te"`
+		Points    []struct {
+			TB, TBK, TL, MB, MBK, GB, GBK, EB, EBK uint64
+		} `json:"pps"`
+	}
+	if err := json.Unmarshal(x.as("dhat"), &file); err != nil {
+		x.t.Fatal(err)
+	}
+	var got report.Numbers
+	for _, p := range file.Points {
+		got.Add(report.Numbers{Bytes: p.TB, Allocs: p.TBK, Peak: p.GB, PeakBlocks: p.GBK, Live: p.EB, LiveBlocks: p.EBK})
+		if p.MB < p.GB || p.MB < p.EB || p.MB > p.TB || p.MBK > p.TBK || p.TL > p.TBK*uint64(file.End) {
+			x.t.Errorf("point %+v", p)
+		}
+	}
+	want := x.profile.Total()
+	want.Temporary = 0
+	if got != want || !file.Lifetimes {
+		x.t.Errorf("dhat has %+v with lifetimes %v, the profile %+v", got, file.Lifetimes, want)
+	}
+}
+
+func (x exported) checkFirefox() {
+	x.t.Helper()
+	var file struct {
+		Threads []struct {
+			Name    string
+			Samples struct{ Weight []uint64 }
+			Native  *struct{ Weight []int64 } `json:"nativeAllocations"`
+		}
+	}
+	if err := json.Unmarshal(x.as("firefox"), &file); err != nil {
+		x.t.Fatal(err)
+	}
+	left := int64(0)
+	for _, w := range file.Threads[0].Native.Weight {
+		left += w
+	}
+	total := x.profile.Total()
+	if uint64(left) != total.Live {
+		x.t.Errorf("the allocations of firefox leave %d bytes, the profile has %d", left, total.Live)
+	}
+	for i, th := range file.Threads[1:] {
+		sum := uint64(0)
+		for _, w := range th.Samples.Weight {
+			sum += w
+		}
+		if want := report.Measure(i).Of(total); sum != want {
+			x.t.Errorf("thread %s of firefox has %d, the profile %d", th.Name, sum, want)
+		}
+	}
+}
+
+func (x exported) checkSpeedscope() {
+	x.t.Helper()
+	var file struct {
+		Profiles []struct {
+			Name     string
+			EndValue uint64
+		}
+	}
+	if err := json.Unmarshal(x.as("speedscope"), &file); err != nil {
+		x.t.Fatal(err)
+	}
+	for i, p := range file.Profiles {
+		if want := report.Measure(i).Of(x.profile.Total()); p.EndValue != want {
+			x.t.Errorf("profile %s of speedscope has %d, not %d", p.Name, p.EndValue, want)
+		}
+	}
+}
+
+// TestExportedInstructions has pprof find the program's code in its file, which
+// takes mappings that are right to the byte, and the lines of its source.
+func TestExportedInstructions(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-fuse-ld=lld"}, {"-no-pie"}, {"-static"}} {
+		x := recordToExport(t, testprogs.Build(t, "inlined", flags...))
+		path := filepath.Join(t.TempDir(), "x.pb.gz")
+		if err := os.WriteFile(path, x.as("pprof"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, view := range []string{"-disasm=other_place", "-list=other_place"} {
+			out, err := exec.Command("go", "tool", "pprof", "-symbolize=none", "-sample_index=alloc_space", view, path).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v %s: %v\n%s", flags, view, err, out)
+			}
+			if want := "1011B"; !strings.Contains(string(out), want) {
+				t.Errorf("%v: %s lacks %q:\n%s", flags, view, want, out)
+			}
+		}
+	}
+}
+
+// TestExportKeepsFiles has files replaced only where that was asked for, and none
+// appear when nothing could be written.
+func TestExportKeepsFiles(t *testing.T) {
+	x := recordToExport(t, testprogs.Build(t, "inlined"))
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.json")
+	export := func(code int, want string, words ...string) {
+		t.Helper()
+		var out, errw bytes.Buffer
+		if got := run(append([]string{"export"}, words...), os.Stdin, &out, &errw); got != code || !strings.Contains(errw.String(), want) {
+			t.Errorf("%v: exit %d, %q; want %d, %q", words, got, errw.String(), code, want)
+		}
+	}
+	if err := os.WriteFile(path, []byte("mine"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link.json")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	export(1, "a.json: exists already: --force replaces it", "dhat", x.capture, "-o", path)
+	export(1, "link.json: exists already", "dhat", x.capture, "-o", link)
+	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
+		t.Errorf("the file was changed: %q, %v", text, err)
+	}
+	export(0, "exported", "dhat", x.capture, "--force", "-o", link)
+	text, err := os.ReadFile(path)
+	if st, serr := os.Lstat(link); err != nil || serr != nil || !bytes.HasPrefix(text, []byte(`{"dhatFileVersion":2`)) || st.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("%.30q, %v, %v", text, err, serr)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", st, err)
+	}
+	export(1, "no such file or directory", "dhat", x.capture, "-o", filepath.Join(dir, "no", "a.json"))
+	export(1, "is a directory", "dhat", x.capture, "-o", dir)
+	export(4, "no such file", "dhat", filepath.Join(dir, "none.hdb"), "-o", filepath.Join(dir, "none.json"))
+	export(2, "one capture must follow", "dhat")
+	export(2, "no such flag", "dhat", "--all", x.capture)
+	export(0, "x.collapsed", "collapsed", x.capture, "--measure=peak")
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	// A capture that was cut short is told as that, and exported as far as it goes.
+	whole, err := os.ReadFile(x.capture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(dir, "cut.hdb")
+	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errw bytes.Buffer
+	if run([]string{"export", "collapsed", "-o", "-", cut}, os.Stdin, &out, &errw); errw.Len() == 0 {
+		t.Errorf("nothing is said of half a capture: %q", out.String())
+	}
+}
