@@ -45,6 +45,7 @@ var titles = map[string]string{
 	"size":      "What is written, bytes an event (heaptrack stores no address, thread or time of an event, and no stack of a free):",
 	"launch":    "From the command to main:",
 	"symbolize": "Naming addresses, inlined calls included, whole process; figure: hdb / peer, or what hdb takes where a unit stands:",
+	"captures":  "Questions to captures, whole process; figure: hdb / peer, or what hdb takes where a unit stands:",
 	"gdb":       "Where a person waits; figure: hdb / gdb:",
 }
 
@@ -91,7 +92,7 @@ func (b *bench) run(only, file string) error {
 	}
 	m := describe(b)
 	m.print(os.Stdout)
-	for _, rows := range []func() error{b.conditionRows, b.recordRows, b.programRows, b.launchRows, b.symbolizeRows, b.gdbRows} {
+	for _, rows := range []func() error{b.conditionRows, b.recordRows, b.programRows, b.launchRows, b.symbolizeRows, b.captureRows, b.gdbRows} {
 		if err := rows(); err != nil {
 			return err
 		}

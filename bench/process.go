@@ -107,6 +107,13 @@ func childrenCPU() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
 }
 
+// selfCPU is what this process has used.
+func selfCPU() (time.Duration, error) {
+	var u unix.Rusage
+	err := unix.Getrusage(unix.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), err
+}
+
 // sinceBoot is the clock that the test programs print.
 func sinceBoot() (int64, error) {
 	var t unix.Timespec

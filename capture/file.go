@@ -12,9 +12,9 @@ import (
 	"hdb/internal/addr"
 )
 
-// checkedSize is the largest file that Open checks as a whole, in a tenth of a
+// checkedSize is the largest file that Open checks as a whole, in some hundredths of a
 // second. Of a larger one with an index, a chunk is checked when it is used.
-const checkedSize = 256 << 20
+const checkedSize = 64 << 20
 
 // recordBudget bounds the memory for what is kept of all chunks of records, by
 // an estimate of recordCost bytes for a byte of the file, unpacked.
@@ -483,7 +483,7 @@ func (f *File) SourceFiles() []string {
 }
 
 // Damage is nil, or a *DamageError with what is known to be lost. Of a file
-// larger than 256 MiB more may be found while it is read; Check finds all.
+// larger than 64 MiB more may be found while it is read; Check finds all.
 func (f *File) Damage() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
