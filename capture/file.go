@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"time"
 
 	"hdb/internal/addr"
 )
@@ -409,6 +410,15 @@ func (f *File) Last() uint64 {
 		return f.events[n-1].last
 	}
 	return 0
+}
+
+// Span are the numbers and times of the first and last event, 0 if there are none.
+func (f *File) Span() (first, last uint64, from, to time.Duration) {
+	if len(f.events) == 0 {
+		return 0, 0, 0, 0
+	}
+	a, b := &f.events[0], &f.events[len(f.events)-1]
+	return a.first, b.last, time.Duration(a.start) * Resolution, time.Duration(b.end) * Resolution
 }
 
 // Len is the number of events in the file.

@@ -29,6 +29,8 @@ usage:
                                    hdb export --help
   hdb assert LIMITS CAPTURE        check memory against limits, in CI: exit code 3 when
   hdb assert LIMITS -- PROG [ARGS...]   one does not hold; see hdb assert --help
+  hdb capture VERB CAPTURE...      check, repair, trim, merge and anonymize captures, and
+                                   what is in them: see hdb capture --help
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE        -ex CMD   run CMD; both repeatable, in order
@@ -85,6 +87,8 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return doctor(o, out, errw)
 	case o.command("assert"):
 		return assert(o, out, errw)
+	case o.command("capture"):
+		return captures(o, out, errw)
 	case o.command("export"):
 		return export(o, out, errw)
 	}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/console"
+	"hdb/session"
+)
+
+const captureUsage = `hdb capture looks after files of recordings. None is changed: results are new files.
+
+usage:
+  hdb capture info [--json] CAPTURE      what it holds, and what takes its room
+  hdb capture check CAPTURE...           read all of it, and say what is damaged or wrong
+  hdb capture repair CAPTURE -o OUT      make a whole capture of what can be read of one
+  hdb capture trim CAPTURE [--from M] [--to M] -o OUT
+                                         the events between two moments, as goto takes
+                                         them: #N, N%, a time, peak, start, end, a mark
+  hdb capture merge CAPTURE CAPTURE... -o OUT
+                                         recordings of one program, run one after the
+                                         other or side by side, as one
+  hdb capture anonymize CAPTURE [--keep-functions] -o OUT
+                                         made-up names for programs, arguments, hosts,
+                                         threads, files and functions; without sources
+
+  -o FILE                                the new capture   -f, --force  replace FILE
+
+trim: both moments are in the result; events keep their numbers and times. Of what was
+allocated before nothing is known in it, as after an attach: that it is given back is
+there, and counts as the end of no block.
+
+merge: events are counted anew, in the order of the clocks. What is live is the sum of
+what is live in each process, also in those that have ended: a leak is a leak. To keep
+the processes apart the second has 0x0100000000000000 added to its addresses, the third
+twice that, and so on; the names of threads end with the process ID.
+
+anonymize: names of the allocators' functions, as malloc, stay. Line numbers, sizes,
+addresses, times, thread and process IDs and the date stay. The same names make the
+same capture again.
+
+exit codes: 0 done, 1 damaged (check) or not possible, 2 usage, 4 no such capture, or
+OUT cannot be made
+`
+
+// captureOptions are the words behind hdb capture VERB.
+type captureOptions struct {
+	verb              string
+	files             []string
+	out               string
+	from, to          string
+	json, force, help bool
+	keepFunctions     bool
+}
+
+var errCapture = errors.New("see hdb capture --help")
+
+func parseCaptureFlags(words []string) (*captureOptions, error) {
+	o := &captureOptions{}
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if len(word) < 2 || word[0] != '-' {
+			if o.verb == "" {
+				o.verb = word
+			} else {
+				o.files = append(o.files, word)
+			}
+			continue
+		}
+		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		flag := map[string]*bool{"json": &o.json, "f": &o.force, "force": &o.force, "h": &o.help, "help": &o.help, "keep-functions": &o.keepFunctions}[name]
+		text := map[string]*string{"o": &o.out, "output": &o.out, "from": &o.from, "to": &o.to}[name]
+		switch {
+		case flag != nil && !inline:
+			*flag = true
+		case text != nil && inline:
+			*text = value
+		case text != nil && i+1 < len(words):
+			i++
+			*text = words[i]
+		case text != nil:
+			return nil, fmt.Errorf("capture: %s: value missing: %w", word, errCapture)
+		default:
+			return nil, fmt.Errorf("capture: %s: no such flag: %w", word, errCapture)
+		}
+	}
+	return o, o.check()
+}
+
+// captureFlags are the flags that a verb takes besides -o and -f.
+func captureFlags(verb string) (flags []string, ok bool) {
+	switch verb {
+	case "info":
+		return []string{"json"}, true
+	case "trim":
+		return []string{"from", "to"}, true
+	case "anonymize":
+		return []string{"keep-functions"}, true
+	case "check", "repair", "merge":
+		return nil, true
+	}
+	return nil, false
+}
+
+// check finds what makes no sense.
+func (o *captureOptions) check() error {
+	if o.help {
+		return nil
+	}
+	flags, ok := captureFlags(o.verb)
+	writes := o.verb != "info" && o.verb != "check"
+	takes := func(name string, given bool) bool { return !given || slices.Contains(flags, name) }
+	switch {
+	case o.verb == "":
+		return fmt.Errorf("capture: what to do is missing: %w", errCapture)
+	case !ok:
+		return fmt.Errorf("capture: %q: no such verb: %w", o.verb, errCapture)
+	case !takes("json", o.json), !takes("from", o.from != ""), !takes("to", o.to != ""), !takes("keep-functions", o.keepFunctions), !writes && o.out != "":
+		return fmt.Errorf("capture %s: a flag of another verb: %w", o.verb, errCapture)
+	case len(o.files) == 0:
+		return fmt.Errorf("capture %s: a capture must follow: %w", o.verb, errCapture)
+	case o.verb == "merge" && len(o.files) < 2:
+		return fmt.Errorf("capture merge: two captures at least must follow: %w", errCapture)
+	case o.verb != "merge" && o.verb != "check" && len(o.files) > 1:
+		return fmt.Errorf("capture %s: one capture must follow: %w", o.verb, errCapture)
+	case o.verb == "trim" && o.from == "" && o.to == "":
+		return fmt.Errorf("capture trim: --from or --to is missing: %w", errCapture)
+	case writes && o.out == "":
+		return fmt.Errorf("capture %s: -o FILE is missing: %w", o.verb, errCapture)
+	}
+	return nil
+}
+
+// captures is `hdb capture`.
+func captures(main *options, out, errw io.Writer) int {
+	o, err := parseCaptureFlags(main.words[1:])
+	if err != nil {
+		return fail(errw, err, exitUsage)
+	}
+	if o.help {
+		fmt.Fprint(out, captureUsage)
+		return 0
+	}
+	switch o.verb {
+	case "info":
+		return captureInfo(o.files[0], o.json || main.json, out, errw)
+	case "check":
+		return captureCheck(o.files, out, errw)
+	}
+	return o.write(errw)
+}
+
+// write makes the new capture.
+func (o *captureOptions) write(errw io.Writer) int {
+	if err := o.vacant(); err != nil {
+		return fail(errw, err, exitTarget)
+	}
+	var files []*capture.File
+	for _, path := range o.files {
+		f, err := capture.OpenWhole(path)
+		if err != nil {
+			return fail(errw, err, exitTarget)
+		}
+		defer f.Close()
+		if d := f.Damage(); d != nil && o.verb != "repair" {
+			warn(errw, d.Error())
+		}
+		files = append(files, f)
+	}
+	tool, err := o.tool(files, errw)
+	if err != nil {
+		return fail(errw, err, 1)
+	}
+	var made capture.Copied
+	err = capture.WriteFile(o.out, func(w io.Writer) (err error) {
+		made, err = tool(w)
+		return err
+	})
+	if err != nil {
+		return fail(errw, fmt.Errorf("capture %s: %w", o.verb, err), 1)
+	}
+	o.tell(errw, files[0], made)
+	return 0
+}
+
+// tool is what makes the new capture.
+func (o *captureOptions) tool(files []*capture.File, errw io.Writer) (func(io.Writer) (capture.Copied, error), error) {
+	switch o.verb {
+	case "trim":
+		from, to, err := o.span(errw)
+		return func(w io.Writer) (capture.Copied, error) { return capture.Trim(w, files[0], from, to) }, err
+	case "merge":
+		return func(w io.Writer) (capture.Copied, error) { return capture.Merge(w, files) }, nil
+	case "anonymize":
+		known := map[string]bool{}
+		for _, fn := range breakpoints.Catalogue() {
+			known[fn.Name], known[fn.Symbol] = true, true
+		}
+		a := capture.Anonymity{KeepFunctions: o.keepFunctions, Known: func(name string) bool { return known[name] }}
+		return func(w io.Writer) (capture.Copied, error) { return capture.Anonymize(w, files[0], a) }, nil
+	}
+	return func(w io.Writer) (capture.Copied, error) { return capture.Repair(w, files[0]) }, nil
+}
+
+// span are the events that trim begins and ends with.
+func (o *captureOptions) span(errw io.Writer) (from, to uint64, err error) {
+	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(string) {}}) // damage was told
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if _, err := s.Open(o.files[0]); err != nil {
+		return 0, 0, err
+	}
+	to = math.MaxUint64
+	if o.from != "" {
+		if from, err = s.MomentOf(o.from); err != nil {
+			return 0, 0, fmt.Errorf("--from: %w", err)
+		}
+	}
+	if o.to != "" {
+		if to, err = s.MomentOf(o.to); err != nil {
+			return 0, 0, fmt.Errorf("--to: %w", err)
+		}
+	}
+	return from, to, nil
+}
+
+// vacant says why the new capture cannot be written.
+func (o *captureOptions) vacant() error {
+	for _, path := range o.files {
+		in, err := os.Stat(path)
+		if err != nil {
+			continue // opening it will tell
+		}
+		if out, err := os.Stat(o.out); err == nil && os.SameFile(in, out) {
+			return fmt.Errorf("%s: is what is read: -o takes another file", o.out)
+		}
+	}
+	return creatable(o.out, o.force)
+}
+
+// tell says what the new capture has, and what it has not.
+func (o *captureOptions) tell(errw io.Writer, f *capture.File, made capture.Copied) {
+	line := fmt.Sprintf("%s: %s", o.out, counted(made.Events, "event"))
+	if st, err := os.Stat(o.out); err == nil {
+		line += ", " + shortSize(st.Size())
+	}
+	if made.Lost > 0 {
+		line += fmt.Sprintf("; %s lost", counted(made.Lost, "event"))
+	}
+	if made.Older > 0 {
+		line += fmt.Sprintf("; %s given back whose allocation is not in it", counted(made.Older, "block"))
+	}
+	fmt.Fprintln(errw, console.Clean(line))
+	if o.verb == "repair" {
+		for _, l := range lostParts(f) {
+			fmt.Fprintf(errw, "  %s\n", console.Clean(l))
+		}
+	}
+}

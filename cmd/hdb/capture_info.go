@@ -1,0 +1,232 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hdb/capture"
+	"hdb/console"
+)
+
+// captureSummary is what hdb capture info says.
+type captureSummary struct {
+	File      string         `json:"file"`
+	Bytes     int64          `json:"bytes"`
+	Format    string         `json:"format"`
+	Created   string         `json:"created"` // version of the hdb that recorded
+	Aggregate bool           `json:"aggregate"`
+	Program   string         `json:"program"`
+	Args      []string       `json:"args"`
+	PID       int            `json:"pid"`
+	Host      string         `json:"host"`
+	Kernel    string         `json:"kernel"`
+	Arch      string         `json:"arch"`
+	Start     time.Time      `json:"start"`
+	Events    int            `json:"events"` // that can be read
+	First     uint64         `json:"first"`
+	Last      uint64         `json:"last"`
+	From      float64        `json:"from_seconds"` // of the first event
+	To        float64        `json:"to_seconds"`
+	Totals    capture.Totals `json:"totals"`
+	PerEvent  float64        `json:"bytes_per_event"` // of the chunks of events alone
+	Stacks    int            `json:"stacks"`
+	Functions int            `json:"functions"`
+	Modules   int            `json:"modules"`
+	Threads   int            `json:"threads"`
+	Stops     int            `json:"stops"`
+	Samples   int            `json:"samples"`
+	Marks     []captureMark  `json:"marks"`
+	Losses    []captureLoss  `json:"losses"`
+	Parts     []capture.Part `json:"parts"`
+	Damage    string         `json:"damage"`
+}
+
+type captureMark struct {
+	Name    string  `json:"name"`
+	Seq     uint64  `json:"event"`
+	Seconds float64 `json:"seconds"`
+}
+
+type captureLoss struct {
+	Reason string `json:"reason"`
+	Count  uint64 `json:"count"`
+	Places int    `json:"places"`
+}
+
+// captureInfo is `hdb capture info`.
+func captureInfo(path string, asJSON bool, out, errw io.Writer) int {
+	f, err := capture.Open(path)
+	if err != nil {
+		return fail(errw, err, exitTarget)
+	}
+	defer f.Close()
+	c := summarize(path, f)
+	if asJSON {
+		if err := json.NewEncoder(out).Encode(c); err != nil {
+			return fail(errw, err, 1)
+		}
+		return 0
+	}
+	c.print(out)
+	return 0
+}
+
+func summarize(path string, f *capture.File) *captureSummary {
+	info := f.Info()
+	c := &captureSummary{
+		File: path, Bytes: f.Size(), Format: info.Version, Created: info.Created, Aggregate: info.Aggregate,
+		Program: info.Program, Args: info.Args, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch, Start: info.Start,
+		Events: f.Len(), Totals: info.Totals, Stacks: f.Stacks(), Functions: len(f.Functions()), Modules: len(f.Modules()),
+		Threads: len(f.Threads()), Stops: len(f.Stops()), Samples: len(f.Samples()), Parts: f.Parts(),
+		Marks: []captureMark{}, Losses: []captureLoss{},
+	}
+	var from, to time.Duration
+	c.First, c.Last, from, to = f.Span()
+	c.From, c.To = from.Seconds(), to.Seconds()
+	for _, p := range c.Parts {
+		if p.Kind == "events" && c.Events > 0 {
+			c.PerEvent = float64(p.Bytes) / float64(c.Events)
+		}
+	}
+	for _, m := range f.Marks() {
+		c.Marks = append(c.Marks, captureMark{m.Name, m.Seq, m.Time.Seconds()})
+	}
+	at := map[string]int{}
+	for _, l := range f.Losses() {
+		i, ok := at[l.Reason]
+		if !ok {
+			i = len(c.Losses)
+			at[l.Reason] = i
+			c.Losses = append(c.Losses, captureLoss{Reason: l.Reason})
+		}
+		c.Losses[i].Count += l.Count
+		c.Losses[i].Places++
+	}
+	if err := f.Damage(); err != nil {
+		c.Damage = strings.TrimPrefix(err.Error(), path+": ")
+	}
+	return c
+}
+
+// print is the summary for people.
+func (c *captureSummary) print(out io.Writer) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(out, "%-10s %s\n", name, console.Clean(fmt.Sprintf(format, args...)))
+	}
+	line("file", "%s, %s", c.File, shortSize(c.Bytes))
+	line("format", "%s, by hdb %s", c.Format, c.Created)
+	line("program", "%s", strings.Join(append([]string{c.Program}, c.Args...), " "))
+	line("process", "%d on %s, %s, kernel %s", c.PID, c.Host, c.Arch, c.Kernel)
+	line("start", "%s", c.Start.Format(time.RFC3339))
+	switch {
+	case c.Aggregate:
+		line("events", "none, sums of %s", counted(c.Totals.Events, "event"))
+	case c.Events == 0:
+		line("events", "none")
+	default:
+		line("events", "%s, #%d to #%d, %s to %s, %.2f bytes each", counted(c.Events, "event"), c.First, c.Last,
+			seconds(c.From), seconds(c.To), c.PerEvent)
+	}
+	t := c.Totals
+	line("totals", "%s, %s, %s failed, %s asked for", counted(t.Allocs, "allocation"), counted(t.Frees, "free"),
+		counted(t.Failed, "call"), shortSize(t.Bytes))
+	line("tables", "%s, %s, %s, %s, %s, %s", counted(c.Stacks, "stack"), counted(c.Functions, "function"),
+		counted(c.Modules, "module"), counted(c.Threads, "thread"), counted(c.Stops, "stop"), counted(c.Samples, "sample"))
+	for _, p := range c.Parts {
+		share := 100 * float64(p.Bytes) / float64(max(c.Bytes, 1))
+		line("  "+filepath.Base(p.Kind), "%10s  %5.1f%%  %s", shortSize(p.Bytes), share, counted(p.Chunks, "chunk"))
+	}
+	const shown = 20
+	for i, m := range c.Marks {
+		if i == shown {
+			line("mark", "and %d more", len(c.Marks)-shown)
+			break
+		}
+		line("mark", "%s, after #%d, %s", m.Name, m.Seq, seconds(m.Seconds))
+	}
+	for i, l := range c.Losses {
+		if i == shown {
+			line("lost", "for %d more reasons", len(c.Losses)-shown)
+			break
+		}
+		line("lost", "%s at %s: %s", counted(l.Count, "call"), counted(l.Places, "place"), l.Reason)
+	}
+	if c.Damage != "" {
+		line("damage", "%s", c.Damage)
+	} else {
+		line("damage", "none is known: hdb capture check reads all")
+	}
+}
+
+func seconds(s float64) string {
+	return time.Duration(s * float64(time.Second)).Round(time.Microsecond).String()
+}
+
+// captureCheck is `hdb capture check`.
+func captureCheck(paths []string, out, errw io.Writer) (code int) {
+	for _, path := range paths {
+		f, err := capture.OpenWhole(path)
+		if err != nil {
+			return fail(errw, err, exitTarget)
+		}
+		lines := f.Verify()
+		lost := lostParts(f)
+		f.Close()
+		if len(lines)+len(lost) == 0 {
+			fmt.Fprintf(out, "%s: whole, %s\n", console.Clean(path), counted(f.Len(), "event"))
+			continue
+		}
+		code = 1
+		fmt.Fprintf(out, "%s: damaged or wrong\n", console.Clean(path))
+		for _, l := range append(lost, lines...) {
+			fmt.Fprintf(out, "  %s\n", console.Clean(l))
+		}
+	}
+	return code
+}
+
+// lostParts are lines of what is lost of a capture.
+func lostParts(f *capture.File) []string {
+	var d *capture.DamageError
+	if !errors.As(f.Damage(), &d) {
+		return nil
+	}
+	const shown = 20
+	var lines []string
+	for i, l := range d.Lost {
+		if i == shown {
+			lines = append(lines, fmt.Sprintf("%d more", len(d.Lost)-shown+d.More))
+			break
+		}
+		lines = append(lines, l.What)
+	}
+	if d.Missing > 0 {
+		lines = append(lines, counted(d.Missing, "event")+" at least missing")
+	}
+	return append(lines, counted(d.Events, "event")+" can be read")
+}
+
+// counted is a number with what it counts.
+func counted[T ~int | ~uint64](n T, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// shortSize is a size with its unit: 96 B, 1.5 MiB.
+func shortSize[T ~int64 | ~uint64](n T) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, unit := float64(n)/1024, 0
+	for v >= 1024 && unit < 5 {
+		v, unit = v/1024, unit+1
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGTPE"[unit])
+}
