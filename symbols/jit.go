@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"bytes"
+	"cmp"
 	delf "debug/elf"
 	"encoding/binary"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	"hdb/internal/addr"
+	"hdb/symbols/elf"
 )
 
 // Bounds of what a program says through the interface: a list in its memory, which
@@ -19,6 +21,7 @@ const (
 	maxJITImage   = 64 << 20  // bytes of one image
 	maxJITBytes   = 256 << 20 // of all images
 	maxJITSymbols = 1 << 18   // of one image
+	maxJITCode    = 1 << 10   // sections of code of one image
 )
 
 // JITDescriptor is the variable at which gdb's interface for code that is made at
@@ -83,48 +86,56 @@ type jitSymbol struct {
 
 // ReadJITImage parses an image.
 func ReadJITImage(image []byte, cfg Config) (*JITImage, error) {
-	f, err := delf.NewFile(bytes.NewReader(image))
+	f, err := elf.OpenReaderAt("image in memory", bytes.NewReader(image), int64(len(image)))
 	if err != nil {
-		return nil, fmt.Errorf("image in memory: %w", err)
+		return nil, err
 	}
 	defer f.Close()
-	if f.Machine != delf.EM_X86_64 || f.Class != delf.ELFCLASS64 {
-		return nil, errors.New("image in memory: not for x86-64")
-	}
 	j := &JITImage{}
-	for _, s := range f.Sections {
-		if s.Flags&delf.SHF_EXECINSTR != 0 && s.Addr != 0 && s.Size < maxJITImage {
-			j.ranges = append(j.ranges, Range{addr.File(s.Addr), addr.File(s.Addr + s.Size)})
+	for i := range f.Sections {
+		if s := &f.Sections[i]; s.Flags&delf.SHF_EXECINSTR != 0 && s.Addr != 0 && s.Size < maxJITImage && len(j.ranges) < maxJITCode {
+			j.ranges = append(j.ranges, Range{s.Addr, s.Addr + addr.File(s.Size)})
 		}
 	}
 	if len(j.ranges) == 0 {
 		return nil, errors.New("image in memory: no code in it")
 	}
-	symbols, err := f.Symbols()
-	if err != nil && !errors.Is(err, delf.ErrNoSymbols) {
-		return nil, fmt.Errorf("image in memory: %w", err)
+	syms, err := f.Symtab()
+	if err != nil {
+		return nil, err
 	}
-	for _, s := range symbols[:min(len(symbols), maxJITSymbols)] {
-		if delf.ST_TYPE(s.Info) != delf.STT_FUNC || int(s.Section) >= len(f.Sections) {
-			continue
-		}
-		low := s.Value
-		if f.Type == delf.ET_REL {
-			low += f.Sections[s.Section].Addr
-		}
-		if j.Contains(addr.File(low)) {
-			j.syms = append(j.syms, jitSymbol{addr.File(low), addr.File(low + max(s.Size, 1)), s.Name})
-		}
-	}
-	slices.SortFunc(j.syms, func(a, b jitSymbol) int { return int(int64(a.low - b.low)) })
-	if f.Section(".debug_info") != nil {
+	j.readSymbols(f, syms, len(image))
+	if f.HasSection(".debug_info") {
 		cfg.Cache = nil // another image has this address tomorrow
-		linked := placed(image, f, symbols)
+		linked := placed(image, f, syms)
 		if obj, err := OpenReaderAt("[jit]", bytes.NewReader(linked), int64(len(linked)), cfg); err == nil {
 			j.obj = obj
 		}
 	}
 	return j, nil
+}
+
+// readSymbols takes the functions of an image of size bytes. Names of a made up one
+// overlap: together they are not longer than the image.
+func (j *JITImage) readSymbols(f *elf.File, syms *elf.Table, size int) {
+	for i := 1; i < min(syms.Len(), maxJITSymbols); i++ {
+		value, length, section := syms.Place(i)
+		if section >= len(f.Sections) || !syms.IsFunc(i) {
+			continue
+		}
+		if f.Type == delf.ET_REL {
+			value += f.Sections[section].Addr
+		}
+		if !j.Contains(value) {
+			continue
+		}
+		name := syms.NameBytes(i)
+		if size -= len(name); size < 0 {
+			break
+		}
+		j.syms = append(j.syms, jitSymbol{value, value + addr.File(max(length, 1)), string(name)})
+	}
+	slices.SortFunc(j.syms, func(a, b jitSymbol) int { return cmp.Compare(a.low, b.low) })
 }
 
 // Contains tells whether the image has the code at a.

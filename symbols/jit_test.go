@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -148,6 +149,50 @@ func TestJITImage(t *testing.T) {
 	}
 	if _, err := symbols.ReadJITImage([]byte("no image"), symbols.Config{}); err == nil {
 		t.Error("no error for what is no image")
+	}
+}
+
+// TestJITNamesOverlap reads an image whose symbols all have ends of one long name.
+func TestJITNamesOverlap(t *testing.T) {
+	const count, length, code = 4000, 1 << 18, 0x7f0000
+	type section struct{ typ, flags, addr, off, size, link uint64 }
+	strs, syms := uint64(64), uint64(64+length)
+	image := make([]byte, 64+length+24*count)
+	copy(image, "\x7fELF\x02\x01\x01")
+	le := binary.LittleEndian
+	le.PutUint16(image[16:], 2)  // ET_EXEC
+	le.PutUint16(image[18:], 62) // EM_X86_64
+	copy(image[strs:], bytes.Repeat([]byte("a"), length-1))
+	for i := 1; i < count; i++ {
+		sym := image[syms+24*uint64(i):]
+		le.PutUint32(sym, uint32(i))
+		sym[4], sym[6] = 2, 1 // STT_FUNC in section 1
+		le.PutUint64(sym[8:], code+uint64(i))
+	}
+	le.PutUint64(image[40:], uint64(len(image)))
+	le.PutUint16(image[58:], 64)
+	sections := []section{{}, {8, 6, code, 0, 0x10000, 0}, {2, 0, 0, syms, 24 * count, 3}, {3, 0, 0, strs, length, 0}}
+	le.PutUint16(image[60:], uint16(len(sections)))
+	for _, s := range sections {
+		image = le.AppendUint32(image, 0)
+		image = le.AppendUint32(image, uint32(s.typ))
+		for _, v := range []uint64{s.flags, s.addr, s.off, s.size, s.link, 0, 0} {
+			image = le.AppendUint64(image, v)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	j, err := symbols.ReadJITImage(image, symbols.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+		t.Errorf("%d bytes for an image of %d", n, len(image))
+	}
+	if f := j.Lookup(code + 1); len(f) != 1 || len(f[0].Function) != length-2 {
+		t.Errorf("%d frames", len(f))
 	}
 }
 

@@ -3,10 +3,11 @@ package symbols
 import (
 	delf "debug/elf"
 	"encoding/binary"
+
+	"hdb/symbols/elf"
 )
 
 const (
-	ehdrSize = 64 // Elf64_Ehdr
 	phdrSize = 56 // Elf64_Phdr
 	relaSize = 24 // Elf64_Rela
 )
@@ -15,37 +16,43 @@ const (
 // put its sections where their headers say: the DWARF in it refers to code by its
 // addresses, and there is a segment for each section of code. Relocations that
 // cannot be followed are left out. It is image itself when there is nothing to do.
-func placed(image []byte, f *delf.File, symbols []delf.Symbol) []byte {
+func placed(image []byte, f *elf.File, syms *elf.Table) []byte {
 	if f.Type != delf.ET_REL {
 		return image
 	}
 	out := append([]byte(nil), image...)
-	for _, rel := range f.Sections {
+	left := len(image) // of relocations: those of a made up image overlap
+	for i := range f.Sections {
+		rel := &f.Sections[i]
 		if rel.Type != delf.SHT_RELA || int(rel.Info) >= len(f.Sections) {
 			continue
 		}
-		target := f.Sections[rel.Info]
+		target := &f.Sections[rel.Info]
 		if target.Flags&(delf.SHF_ALLOC|delf.SHF_COMPRESSED) != 0 || target.Type == delf.SHT_NOBITS || !within(out, target) || !within(out, rel) {
 			continue // code is in place already
 		}
-		to := out[target.Offset:][:target.FileSize]
-		for b := image[rel.Offset:][:rel.FileSize]; len(b) >= relaSize; b = b[relaSize:] {
-			relocate(to, b, f, symbols)
+		if left -= int(rel.Size); left < 0 {
+			break
+		}
+		to := out[target.Off:][:target.Size]
+		for b := image[rel.Off:][:rel.Size]; len(b) >= relaSize; b = b[relaSize:] {
+			relocate(to, b, f, syms)
 		}
 	}
 	// A file with addresses has segments: they go to the end.
 	binary.LittleEndian.PutUint16(out[16:], uint16(delf.ET_DYN))
 	phoff := uint64(len(out))
 	count := 0
-	for _, s := range f.Sections {
-		if s.Flags&delf.SHF_EXECINSTR == 0 || s.Addr == 0 || count == 1<<10 {
+	for i := range f.Sections {
+		s := &f.Sections[i]
+		if s.Flags&delf.SHF_EXECINSTR == 0 || s.Addr == 0 || count == maxJITCode {
 			continue
 		}
 		var p [phdrSize]byte
 		binary.LittleEndian.PutUint32(p[0:], uint32(delf.PT_LOAD))
 		binary.LittleEndian.PutUint32(p[4:], uint32(delf.PF_R|delf.PF_X))
-		for i, v := range []uint64{s.Offset, s.Addr, s.Addr, s.FileSize, s.Size, 1} {
-			binary.LittleEndian.PutUint64(p[8+8*i:], v)
+		for k, v := range []uint64{s.Off, uint64(s.Addr), uint64(s.Addr), s.Size, s.Size, 1} {
+			binary.LittleEndian.PutUint64(p[8+8*k:], v)
 		}
 		out = append(out, p[:]...)
 		count++
@@ -56,23 +63,23 @@ func placed(image []byte, f *delf.File, symbols []delf.Symbol) []byte {
 	return out
 }
 
-func within(b []byte, s *delf.Section) bool {
-	return s.Offset <= uint64(len(b)) && s.FileSize <= uint64(len(b))-s.Offset && len(b) >= ehdrSize
+func within(b []byte, s *elf.Section) bool {
+	return s.Off <= uint64(len(b)) && s.Size <= uint64(len(b))-s.Off
 }
 
 // relocate applies one Elf64_Rela of x86-64: absolute addresses, of 8 and 4 bytes.
-func relocate(to, rela []byte, f *delf.File, symbols []delf.Symbol) {
+func relocate(to, rela []byte, f *elf.File, syms *elf.Table) {
 	at := binary.LittleEndian.Uint64(rela)
 	info := binary.LittleEndian.Uint64(rela[8:])
 	v := binary.LittleEndian.Uint64(rela[16:])
-	if n := info >> 32; n > 0 { // debug/elf leaves symbol 0 out
-		if n > uint64(len(symbols)) {
+	if n := info >> 32; n > 0 { // 0 is no symbol
+		if n >= uint64(syms.Len()) {
 			return
 		}
-		s := symbols[n-1]
-		v += s.Value
-		if int(s.Section) < len(f.Sections) {
-			v += f.Sections[s.Section].Addr // 0 of sections that are not loaded
+		value, _, section := syms.Place(int(n))
+		v += uint64(value)
+		if section < len(f.Sections) {
+			v += uint64(f.Sections[section].Addr) // 0 of sections that are not loaded
 		}
 	}
 	switch delf.R_X86_64(info & 0xffffffff) {

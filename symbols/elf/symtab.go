@@ -129,6 +129,15 @@ func (t *Table) addr(i int) uint64 { return binary.LittleEndian.Uint64(t.raw(i)[
 
 func (t *Table) size(i int) uint64 { return binary.LittleEndian.Uint64(t.raw(i)[16:]) }
 
+// Place is the value and size of entry i and the index of its section, st_shndx. Other
+// than Sym it copies no name.
+func (t *Table) Place(i int) (value addr.File, size uint64, section int) {
+	return addr.File(t.addr(i)), t.size(i), int(binary.LittleEndian.Uint16(t.raw(i)[6:]))
+}
+
+// IsFunc reports whether entry i is a function (STT_FUNC).
+func (t *Table) IsFunc(i int) bool { return symType(t.raw(i)[4]&15) == TypeFunc }
+
 // NameBytes is the name of entry i inside the string table.
 func (t *Table) NameBytes(i int) []byte {
 	off := uint64(binary.LittleEndian.Uint32(t.raw(i)))
