@@ -1,7 +1,9 @@
 package session
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +25,7 @@ import (
 type jitNames struct {
 	mu     sync.Mutex
 	stale  bool // the process ran since the list was read
-	images map[symbols.JITEntry]*symbols.JITImage
+	images map[symbols.JITEntry]jitImage
 	order  []symbols.JITEntry // as the process has them
 	desc   []addr.Run         // descriptors of the modules,
 	mods   int                // as many as there were then
@@ -36,6 +38,12 @@ type jitNames struct {
 	perf  *symbols.PerfMap
 }
 
+// A jitImage is what was read of an image: img is nil when it is none.
+type jitImage struct {
+	img *symbols.JITImage
+	sum [sha256.Size]byte // of its bytes: code that is freed makes room for other code
+}
+
 // mapStamp tells when a map has changed.
 type mapStamp struct {
 	path string
@@ -46,7 +54,7 @@ type mapStamp struct {
 // newJITNames prepares for the process pid. Its map is named by the number that it
 // has for itself, and is in its own /tmp.
 func newJITNames(pid int) *jitNames {
-	j := &jitNames{stale: true, images: map[symbols.JITEntry]*symbols.JITImage{}}
+	j := &jitNames{stale: true, images: map[symbols.JITEntry]jitImage{}}
 	if st, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
 		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 			j.owner = sys.Uid
@@ -100,7 +108,7 @@ func (s *Session) jitFrames(c addr.Code) []symbols.Frame {
 	}
 	pc := c.Lookup()
 	for _, e := range j.order {
-		if img := j.images[e]; img != nil {
+		if img := j.images[e].img; img != nil {
 			if frames := img.Lookup(pc); frames != nil {
 				return frames
 			}
@@ -131,8 +139,7 @@ func (j *jitNames) readImages(s *Session) {
 			}
 		}
 	}
-	known := j.order
-	j.order = nil
+	var order []symbols.JITEntry
 	failed := 0
 	for _, at := range j.desc {
 		list, err := symbols.ReadJITList(s.proc, at)
@@ -140,28 +147,41 @@ func (j *jitNames) readImages(s *Session) {
 			failed++ // a copy of the variable that nobody uses, or the process has gone
 			continue
 		}
-		for _, e := range list {
-			if _, ok := j.images[e]; !ok {
-				j.images[e] = readJITImage(s, e)
-			}
-			j.order = append(j.order, e)
-		}
+		order = append(order, list...)
 	}
 	if failed == len(j.desc) {
-		j.order = known
+		return
+	}
+	j.order = order
+	old := j.images
+	j.images = map[symbols.JITEntry]jitImage{}
+	for _, e := range order {
+		if _, ok := j.images[e]; !ok {
+			j.images[e] = readJITImage(s.proc, e, old[e])
+		}
+	}
+	for e, was := range old {
+		if was.img != nil && j.images[e].img != was.img {
+			was.img.Close()
+		}
 	}
 }
 
-func readJITImage(s *Session, e symbols.JITEntry) *symbols.JITImage {
+// readJITImage is the image in memory: known, if that is what lies there still.
+func readJITImage(mem io.ReaderAt, e symbols.JITEntry, known jitImage) jitImage {
 	image := make([]byte, e.Size)
-	if _, err := s.proc.ReadAt(image, int64(e.Addr)); err != nil {
-		return nil
+	if _, err := mem.ReadAt(image, int64(e.Addr)); err != nil {
+		return jitImage{}
+	}
+	sum := sha256.Sum256(image)
+	if sum == known.sum {
+		return known
 	}
 	img, err := symbols.ReadJITImage(image, symbols.Config{})
 	if err != nil {
-		return nil
+		img = nil
 	}
-	return img
+	return jitImage{img, sum}
 }
 
 // readMap reads the map if it is there and has changed.
@@ -205,12 +225,12 @@ func (j *jitNames) close() {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, img := range j.images {
-		if img != nil {
-			img.Close()
+	for _, i := range j.images {
+		if i.img != nil {
+			i.img.Close()
 		}
 	}
-	j.images, j.order = map[symbols.JITEntry]*symbols.JITImage{}, nil
+	j.images, j.order = map[symbols.JITEntry]jitImage{}, nil
 	if j.tmp != nil {
 		j.tmp.Close()
 		j.tmp = nil

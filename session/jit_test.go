@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,6 +133,38 @@ func TestMapOfAContainer(t *testing.T) {
 		t.Fatal("no map")
 	}
 	if f, ok := j.perf.Lookup(addr.Run(0x1000)); !ok || f.Function != "inside" {
+		t.Errorf("names %+v", f)
+	}
+}
+
+// TestJITCodeInFreedMemory reads an image of which the place and the size were another's.
+func TestJITCodeInFreedMemory(t *testing.T) {
+	image := func(function string) []byte {
+		dir := t.TempDir()
+		src, object, linked := filepath.Join(dir, "a.c"), filepath.Join(dir, "a.o"), filepath.Join(dir, "a.elf")
+		if err := os.WriteFile(src, []byte("int "+function+"(void) { return 1; }\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "gcc", "-c", src, "-o", object)
+		run(t, "ld", "-Ttext=0x7f0000", "-e", "0", object, "-o", linked)
+		b, err := os.ReadFile(linked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	first, second := image("first"), image("other")
+	if len(first) != len(second) {
+		t.Fatalf("%d and %d bytes", len(first), len(second))
+	}
+	e := symbols.JITEntry{Size: uint64(len(first))}
+	a := readJITImage(bytes.NewReader(first), e, jitImage{})
+	same := readJITImage(bytes.NewReader(first), e, a)
+	b := readJITImage(bytes.NewReader(second), e, a)
+	if a.img == nil || same.img != a.img || b.img == nil {
+		t.Fatalf("images %v, %v, %v", a, same, b)
+	}
+	if f := b.img.Lookup(0x7f0000); len(f) != 1 || f[0].Function != "other" {
 		t.Errorf("names %+v", f)
 	}
 }
