@@ -11,11 +11,22 @@ import (
 	"hdb/symbols/elf"
 )
 
-// pltStubs names the stubs of the procedure linkage table, on first use.
+// pltStubs are the stubs of the procedure linkage table, found on first use.
 type pltStubs struct {
 	once  sync.Once
-	stubs []Sym // by address
+	stubs []pltStub // by address
 }
+
+// A pltStub is [at, at+size), which jumps through the slot of a relocation. Its name is
+// made when it is asked for: those of a made up file would be long, and the same.
+type pltStub struct {
+	at   addr.File
+	size uint64
+	slot relocation
+}
+
+// A relocation is what an Elf64_Rela says beside its place.
+type relocation struct{ info, addend uint64 }
 
 // stubAt is the stub that contains a, named malloc@plt as objdump does.
 func (o *Object) stubAt(a addr.File) (Sym, bool) {
@@ -24,11 +35,16 @@ func (o *Object) stubAt(a addr.File) (Sym, bool) {
 	}
 	p := &o.stubs
 	p.once.Do(func() { p.stubs = findStubs(o.elf) })
-	i := sort.Search(len(p.stubs), func(i int) bool { return p.stubs[i].Addr > a }) - 1
-	if i < 0 || uint64(a-p.stubs[i].Addr) >= p.stubs[i].Size {
+	i := sort.Search(len(p.stubs), func(i int) bool { return p.stubs[i].at > a }) - 1
+	if i < 0 || uint64(a-p.stubs[i].at) >= p.stubs[i].size {
 		return Sym{}, false
 	}
-	return p.stubs[i], true
+	stub := &p.stubs[i]
+	name := slotName(o.elf, stub.slot)
+	if name == "" {
+		return Sym{}, false
+	}
+	return Sym{Name: name + "@plt", Addr: stub.at, Size: stub.size, Type: elf.TypeFunc, Defined: true, Dynamic: true}, true
 }
 
 func isPLT(s *elf.Section) bool { return s.Name == ".plt" || strings.HasPrefix(s.Name, ".plt.") }
@@ -46,19 +62,21 @@ func inPLT(f *elf.File, a addr.File) bool {
 // findStubs decodes the sections .plt, .plt.sec and .plt.got: the slot of the
 // global offset table that a stub jumps through has a relocation, and that names
 // the function. Stubs without a jump (the lazy halves of -z ibtplt) have no name.
-func findStubs(f *elf.File) []Sym {
-	slots := slotNames(f)
+// Sections of a hostile file overlap: together they are not longer than the file.
+func findStubs(f *elf.File) []pltStub {
+	slots := readSlots(f)
 	if len(slots) == 0 {
 		return nil
 	}
-	var stubs []Sym
+	var stubs []pltStub
+	left := f.Size()
 	for i := range f.Sections {
 		s := &f.Sections[i]
 		if !isPLT(s) {
 			continue
 		}
 		code, err := f.Contents(i)
-		if err != nil {
+		if left -= int64(len(code)); err != nil || left < 0 {
 			continue
 		}
 		size := s.Entsize
@@ -67,13 +85,13 @@ func findStubs(f *elf.File) []Sym {
 		}
 		for off := uint64(0); off+size <= uint64(len(code)); off += size {
 			at := s.Addr + addr.File(off)
-			slot, ok := jumpSlot(code[off:off+size], at)
-			if name := slots[slot]; ok && name != "" {
-				stubs = append(stubs, Sym{Name: name + "@plt", Addr: at, Size: size, Type: elf.TypeFunc, Defined: true, Dynamic: true})
+			place, ok := jumpSlot(code[off:off+size], at)
+			if slot, known := slots[place]; ok && known {
+				stubs = append(stubs, pltStub{at, size, slot})
 			}
 		}
 	}
-	sort.Slice(stubs, func(i, j int) bool { return stubs[i].Addr < stubs[j].Addr })
+	sort.Slice(stubs, func(i, j int) bool { return stubs[i].at < stubs[j].at })
 	return stubs
 }
 
@@ -89,47 +107,49 @@ func jumpSlot(code []byte, at addr.File) (addr.File, bool) {
 	return 0, false
 }
 
-// slotNames maps slots of the global offset table to the functions that the
-// loader stores there.
-func slotNames(f *elf.File) map[addr.File]string {
-	const (
-		relaSize  = 24 // Elf64_Rela
-		globDat   = uint32(delf.R_X86_64_GLOB_DAT)
-		jumpSlot  = uint32(delf.R_X86_64_JMP_SLOT)
-		irelative = uint32(delf.R_X86_64_IRELATIVE)
-	)
-	dynsym, err := f.Dynsym()
-	if err != nil {
-		dynsym = nil
-	}
-	symtab, err := f.Symtab()
-	if err != nil {
-		symtab = nil
-	}
-	names := map[addr.File]string{}
+// The relocations by which the loader stores functions in slots.
+const (
+	relGlobDat   = uint32(delf.R_X86_64_GLOB_DAT)
+	relJumpSlot  = uint32(delf.R_X86_64_JMP_SLOT)
+	relIRelative = uint32(delf.R_X86_64_IRELATIVE)
+)
+
+// readSlots maps slots of the global offset table to what the loader stores there.
+func readSlots(f *elf.File) map[addr.File]relocation {
+	slots := map[addr.File]relocation{}
+	left := f.Size()
 	for i := range f.Sections {
 		if f.Sections[i].Type != delf.SHT_RELA || !f.Sections[i].Alloc() {
 			continue
 		}
 		b, err := f.Contents(i)
-		if err != nil {
+		if left -= int64(len(b)); err != nil || left < 0 {
 			continue
 		}
 		for ; len(b) >= relaSize; b = b[relaSize:] {
-			info := binary.LittleEndian.Uint64(b[8:])
-			slot := addr.File(binary.LittleEndian.Uint64(b))
-			switch sym := int(info >> 32); uint32(info) {
-			case globDat, jumpSlot:
-				if sym > 0 && sym < dynsym.Len() {
-					names[slot] = dynsym.Sym(sym).Name
-				}
-			case irelative: // static programs: the addend is the resolver
-				resolver := addr.File(binary.LittleEndian.Uint64(b[16:]))
-				if s, ok := symtab.At(resolver); ok {
-					names[slot] = s.Name
-				}
+			r := relocation{binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])}
+			switch uint32(r.info) {
+			case relGlobDat, relJumpSlot, relIRelative:
+				slots[addr.File(binary.LittleEndian.Uint64(b))] = r
 			}
 		}
 	}
-	return names
+	return slots
+}
+
+// slotName is the function that the loader stores for a relocation, "" unknown.
+func slotName(f *elf.File, r relocation) string {
+	if uint32(r.info) == relIRelative { // static programs: the addend is the resolver
+		symtab, err := f.Symtab()
+		if err != nil {
+			return ""
+		}
+		s, _ := symtab.At(addr.File(r.addend))
+		return s.Name
+	}
+	dynsym, err := f.Dynsym()
+	if sym := int(r.info >> 32); err == nil && sym > 0 && sym < dynsym.Len() {
+		return dynsym.Sym(sym).Name
+	}
+	return ""
 }

@@ -43,27 +43,29 @@ func (o *Object) tables() []table {
 // to versions: each of .dynsym (with its version), then those of .symtab at
 // other addresses. Undefined ones (imports) are included.
 func (o *Object) Symbols(name string) []Sym {
+	type identity struct {
+		at      addr.File
+		defined bool
+		version string
+	}
 	var all []Sym
+	seen := map[identity]bool{} // for each also the one without its version
 	o.guard(func() {
 		tables := o.tables()
 		for i := len(tables) - 1; i >= 0; i-- {
 			for _, s := range tables[i].Named(name) {
-				if !containsSym(all, s) {
-					all = append(all, s)
+				id := identity{s.Addr, s.Defined, s.Version}
+				if seen[id] {
+					continue
 				}
+				all = append(all, s)
+				seen[id] = true
+				id.version = ""
+				seen[id] = true
 			}
 		}
 	})
 	return all
-}
-
-func containsSym(all []Sym, s Sym) bool {
-	for _, x := range all {
-		if x.Defined == s.Defined && x.Addr == s.Addr && (x.Version == s.Version || s.Version == "") {
-			return true
-		}
-	}
-	return false
 }
 
 // Symbol is the symbol of that linkage name that a reference would be bound to:

@@ -138,13 +138,17 @@ func (t *Table) Place(i int) (value addr.File, size uint64, section int) {
 // IsFunc reports whether entry i is a function (STT_FUNC).
 func (t *Table) IsFunc(i int) bool { return symType(t.raw(i)[4]&15) == TypeFunc }
 
+// maxName bounds a name in bytes: a longer one is none. At and Sym copy names, and all
+// entries of a hostile table have one as long as the file.
+const maxName = 1 << 20
+
 // NameBytes is the name of entry i inside the string table.
 func (t *Table) NameBytes(i int) []byte {
 	off := uint64(binary.LittleEndian.Uint32(t.raw(i)))
 	if off >= uint64(len(t.strs)) {
 		return nil
 	}
-	b := t.strs[off:]
+	b := t.strs[off:min(off+maxName, uint64(len(t.strs)))]
 	if end := bytes.IndexByte(b, 0); end >= 0 {
 		return b[:end]
 	}
