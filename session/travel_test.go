@@ -1,0 +1,155 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"hdb/capture"
+	"hdb/heap"
+)
+
+// sumsAreReplay holds what the summaries of a recording say against following its
+// events from the start, at its end and at some moments before.
+func sumsAreReplay(t *testing.T, what string, src capture.Source) {
+	t.Helper()
+	x, err := heap.NewIndex(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := uint64(src.Len())
+	for _, to := range []uint64{x.Nth(n / 3), x.Nth(n / 2), x.Nth(n - n/8), heap.End} {
+		live := heap.Replayed(src, to)
+		bytes := map[capture.StackID]uint64{}
+		for _, b := range live.All() {
+			bytes[b.Stack] += b.Size
+		}
+		totals := x.Totals(to)
+		if totals.Live != live.Bytes() || totals.Blocks != uint64(live.Blocks()) {
+			t.Errorf("%s after #%d: %d bytes in %d blocks, replayed %d in %d", what, to, totals.Live, totals.Blocks, live.Bytes(), live.Blocks())
+		}
+		for i := range totals.Flows {
+			f := &totals.Flows[i]
+			if got, _ := heap.LiveOf(f); got != bytes[f.Stack] {
+				t.Errorf("%s after #%d: %d bytes of stack %d are live, replayed %d", what, to, got, f.Stack, bytes[f.Stack])
+			}
+		}
+	}
+}
+
+// TestSummariesOfRecordings records programs in all ways that there are: summaries
+// say what a replay says.
+func TestSummariesOfRecordings(t *testing.T) {
+	for _, c := range []struct {
+		name, program string
+		prepare       func(*testing.T, *Session)
+	}{
+		{"whole", "phases", nil},
+		{"of a function", "phases", func(t *testing.T, s *Session) { filter(t, s, `func("serve")`) }},
+		{"of sizes", "basic", func(t *testing.T, s *Session) { filter(t, s, `size >= 200`) }},
+		{"over an exec", "exec", nil},
+		{"threads", "threads", nil},
+		{"reallocs", "sizes", nil},
+		{"exceptions", "exceptions", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+				s := open(t, c.program)
+				s.Settings.Probe = mode
+				if c.prepare != nil {
+					c.prepare(t, s)
+				}
+				if err := s.Record(); err != nil {
+					t.Fatal(err)
+				}
+				must(t)(s.Start(nil))
+				for s.Mode() == Live {
+					must(t)(s.Continue(1))
+				}
+				src := s.source()
+				sumsAreReplay(t, "log", src)
+				path := filepath.Join(t.TempDir(), "x.hdb")
+				if _, err := s.Save(path); err != nil {
+					t.Fatal(err)
+				}
+				f, err := capture.Open(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer f.Close()
+				sumsAreReplay(t, "capture", f)
+			})
+		})
+	}
+}
+
+// TestSummariesOfAPause has blocks whose ends come while nothing else is recorded,
+// and others that were made then.
+func TestSummariesOfAPause(t *testing.T) {
+	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+		s := open(t, "phases")
+		s.Settings.Probe = mode
+		recordFromMain(t, s)
+		if _, err := s.NextAlloc(10, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PauseRecord(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.NextAlloc(20, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.ResumeRecord(); err != nil {
+			t.Fatal(err)
+		}
+		must(t)(s.Continue(1))
+		sumsAreReplay(t, "log", s.source())
+	})
+}
+
+// TestReplayGoesBothWays visits all allocations of a capture forward and back.
+func TestReplayGoesBothWays(t *testing.T) {
+	s := open(t, "phases")
+	recordFromMain(t, s)
+	must(t)(s.Continue(1))
+	path := filepath.Join(t.TempDir(), "x.hdb")
+	if _, err := s.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	saved := New(Config{})
+	defer saved.Close()
+	if _, err := saved.Open(path); err != nil {
+		t.Fatal(err)
+	}
+	visit := func(d Direction, from string) (seqs []uint64) {
+		r := must(t)(saved.Goto(from))
+		for !r.Event.Allocates() { // the first and the last event may be another
+			r = must(t)(saved.ReplayTo(t.Context(), d, false, 1, nil))
+		}
+		seqs = append(seqs, r.Event.Seq)
+		for {
+			r, err := saved.ReplayTo(t.Context(), d, false, 1, nil)
+			if err != nil {
+				return seqs // at an end: what it stopped at was no allocation
+			}
+			if r.Event.Allocates() {
+				seqs = append(seqs, r.Event.Seq)
+			}
+		}
+	}
+	there, back := visit(Forward, "start"), visit(Back, "end")
+	slices.Reverse(back)
+	if len(there) != 20+30+3+2 || !slices.Equal(there, back) {
+		t.Errorf("allocations %d forward, back %d", there, back)
+	}
+	if _, err := saved.ReplayTo(t.Context(), Back, false, 1, nil); err == nil {
+		t.Error("something lies before the first event")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := saved.Replay(ctx, Forward); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
