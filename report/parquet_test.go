@@ -191,3 +191,38 @@ func TestHiveName(t *testing.T) {
 		t.Errorf("a name of %d bytes", n)
 	}
 }
+
+// TestDocumentedQueries runs what docs/reports.md shows.
+func TestDocumentedQueries(t *testing.T) {
+	doc, err := os.ReadFile("../docs/reports.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := WriteParquet(dir, testRecording()); err != nil {
+		t.Fatal(err)
+	}
+	var queries []string
+	for _, block := range strings.Split(string(doc), "```sql\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		for _, q := range strings.Split(strings.TrimSpace(strings.ReplaceAll(block, "'fleet/", "'"+dir+"/")), ";\n") {
+			queries = append(queries, q)
+		}
+	}
+	want := []string{
+		"../a b/ü=% /bin/\uFFFDdemo 50 1300",
+		"", // what the last program has was allocated without a stack
+		"64 1 40; 128 1 20",
+	}
+	if len(queries) != len(want) {
+		t.Fatalf("%d queries, want %d", len(queries), len(want))
+	}
+	var all []query
+	for i, q := range queries {
+		all = append(all, query{q, want[i]})
+	}
+	duckdb(t, dir, all)
+	// Of the first program the second one has more to say.
+	duckdb(t, dir, []query{{strings.Replace(queries[1], "where exec = execs", "where exec = 0", 1),
+		"main /src/main.c 3 1000; parse<std::vector<int> >(char const*) /src/a \"b\"\n.cc 12 300"}})
+}
