@@ -2,7 +2,7 @@
 # Each installs the Debian packages that it needs when it may (scripts/need).
 
 # These parse and draw what was saved elsewhere: they must build elsewhere.
-PORTABLE = ./capture/... ./unwind/... ./symbols/... ./heap/...
+PORTABLE = ./capture/... ./unwind/... ./symbols/... ./heap/... ./report/...
 # The race detector runs where several goroutines share something.
 RACE = $(filter-out hdb hdb/testprogs% hdb/bench%,$(shell go list ./...))
 # A module of its own, so that what it compares with is not what hdb needs.
