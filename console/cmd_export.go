@@ -142,16 +142,10 @@ func (e *Export) Write(s *session.Session, out io.Writer) error {
 	if err := e.vacant(); err != nil {
 		return err
 	}
-	var err error
 	if e.Format.Tables != nil {
-		err = e.tables(s)
-	} else {
-		err = e.file(s)
+		return e.tables(s)
 	}
-	if errors.Is(err, fs.ErrExist) { // since the look at it
-		return fmt.Errorf("export: %s: exists already: --force replaces it", e.File)
-	}
-	return err
+	return e.file(s)
 }
 
 // vacant says why the file must not be written, before anything is added up. A
@@ -196,24 +190,33 @@ func (e *Export) to(s *session.Session, w io.Writer) error {
 	return e.Format.Write(w, p, o)
 }
 
-// file writes a file of its own and removes it after a failure; one that is
-// there already is replaced at the end, so that a failure does not cost it.
+// file writes all but tables.
 func (e *Export) file(s *session.Session) error {
-	path, flags, mode := e.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(0o666)
+	return newFile("export", e.File, e.Force, func(w io.Writer) error { return e.to(s, w) })
+}
+
+// newFile writes a file of its own and removes it after a failure; one that is
+// there already is replaced at the end, so that a failure does not cost it. verb
+// stands before errors.
+func newFile(verb, file string, force bool, to func(io.Writer) error) error {
+	path, flags, mode := file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(0o666)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
 	own := path
-	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && e.Force {
+	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && force {
 		own, mode = path+".tmp", st.Mode().Perm()
 	} else if err == nil && !st.Mode().IsRegular() { // a device, a pipe
 		flags = os.O_WRONLY
 	}
 	f, err := os.OpenFile(own, flags, mode)
-	if err != nil {
-		return fmt.Errorf("export: %w", err)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s: %s: exists already: --force replaces it", verb, file)
+	case err != nil:
+		return fmt.Errorf("%s: %w", verb, err)
 	}
-	err = errors.Join(e.to(s, f), f.Close())
+	err = errors.Join(to(f), f.Close())
 	switch {
 	case flags&os.O_CREATE == 0:
 	case err != nil:
@@ -222,7 +225,7 @@ func (e *Export) file(s *session.Session) error {
 		err = os.Rename(own, path)
 	}
 	if err != nil {
-		return fmt.Errorf("export %s: %w", e.File, err)
+		return fmt.Errorf("%s %s: %w", verb, file, err)
 	}
 	return nil
 }

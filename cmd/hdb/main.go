@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"hdb/console"
@@ -31,6 +32,8 @@ usage:
   hdb assert LIMITS -- PROG [ARGS...]   one does not hold; see hdb assert --help
   hdb capture VERB CAPTURE...      check, repair, trim, merge and anonymize captures, and
                                    what is in them: see hdb capture --help
+  hdb stats|summary|tree|timeline CAPTURE   what was allocated, for people: see
+                                   hdb tree --help and the like
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE        -ex CMD   run CMD; both repeatable, in order
@@ -91,6 +94,8 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return captures(o, out, errw)
 	case o.command("export"):
 		return export(o, out, errw)
+	case slices.ContainsFunc(console.Reports[:], o.command):
+		return reports(o, out, errw)
 	}
 	return converse(o, in, out, errw)
 }

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"hdb/console"
+	"hdb/session"
+)
+
+const reportUsage = `usage: hdb %s [flags] CAPTURE
+
+%s
+
+flags:
+%s  --json             one JSON object
+
+exit codes: 0 printed, 1 cannot be printed, 2 usage, 4 no such capture
+`
+
+// reportShort says what a report is.
+func reportShort(verb string) string {
+	switch verb {
+	case "stats":
+		return "Counts what was allocated: totals, sizes, the allocator's functions, and the lines of\nsource with most bytes and most blocks."
+	case "summary":
+		return "Tells on one screen what the program did with memory: its peak, what it did not give\nback, the functions that matter most, and what makes the numbers less sure."
+	case "tree":
+		return "Shows the calls that led to allocations as a tree, callers above the functions they\ncall, the largest first."
+	}
+	return "Draws the heap and the resident memory over time, with the marks."
+}
+
+// reports prints one of the reports of a capture.
+func reports(main *options, out, errw io.Writer) (code int) {
+	verb, words := main.words[0], main.words[1:]
+	if slices.ContainsFunc(words, func(w string) bool { return w == "--help" || w == "-help" || w == "-h" }) {
+		fmt.Fprintf(out, reportUsage, verb, reportShort(verb), console.ReportHelp(verb))
+		return 0
+	}
+	r, rest, err := console.ParseReport(verb, words)
+	if err == nil && len(rest) != 1 {
+		err = fmt.Errorf("%s: one capture must follow", verb)
+	}
+	if err != nil {
+		return fail(errw, fmt.Errorf("%w: see hdb %s --help", err, verb), exitUsage)
+	}
+	r.JSON = r.JSON || main.json
+	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
+		fmt.Fprintln(errw, console.Clean(line))
+	}})
+	defer func() {
+		if err := s.Close(); err != nil && code == 0 {
+			code = fail(errw, err, 1)
+		}
+	}()
+	if _, err := s.Open(rest[0]); err != nil {
+		return fail(errw, err, exitTarget)
+	}
+	if err := console.PrintReport(out, errw, s, &r); err != nil {
+		return fail(errw, err, 1)
+	}
+	return 0
+}

@@ -1,0 +1,260 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/term"
+
+	"hdb/report"
+	"hdb/session"
+)
+
+// Reports are the words of the reports of a recording.
+var Reports = [...]string{"stats", "summary", "tree", "timeline"}
+
+// ReportHelp is what may follow each of them, for hdb's own help.
+func ReportHelp(verb string) string {
+	switch verb {
+	case "tree":
+		return treeFlags
+	case "timeline":
+		return timelineFlags
+	}
+	return ""
+}
+
+const (
+	treeFlags = `  --measure MEASURE  what is counted: live (bytes not given back, the default), peak,
+                     bytes, count, temporary or blocks
+  --depth N          levels of rows at most
+  --min SHARE        the smallest share of the whole that has a row: 1% unless told
+  --inverted         from the functions that allocate to their callers
+  --full             with the allocator's functions, wrappers, the library's and
+                     what calls main
+`
+	timelineFlags = `  -o FILE            write a page of HTML with the curves, which needs no network
+  -f, --force        replace FILE
+`
+)
+
+func reportCommands() []*Command {
+	measures := strings.Join(report.Measures[:], "|")
+	return []*Command{
+		{Name: "stats", Group: GroupAllocs, Short: "count what was allocated: totals, sizes, functions, places", Repeat: RepeatNone, Run: runReport,
+			Long: "It counts up to the moment: what was allocated and how often, what was temporary (given back before another block was allocated), the peak, what is live, what is missing; a histogram of the sizes asked for; the calls of each of the allocator's functions; and the lines of source with most bytes and most blocks.\n\nExample:\n  stats"},
+		{Name: "summary", Group: GroupAllocs, Short: "tell on one screen what the program did with memory", Repeat: RepeatNone, Run: runReport,
+			Long: "Its functions are those with the largest part of anything: of the peak, of what is live, of all bytes or of all blocks; what is live counts as a part of the peak. Below stands what makes the numbers less sure.\n\nExample:\n  summary"},
+		{Name: "tree", Group: GroupAllocs, Synopsis: "[--measure " + measures + "] [--depth N] [--min SHARE] [--inverted] [--full]", Short: "show the calls that led to allocations as a tree", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runReport,
+			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
+		{Name: "timeline", Group: GroupAllocs, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runReport,
+			Long: "A column is as high as the heap was at most within its time. The letters below are marks. With -o it is a page for a browser, which shows the values below the pointer and needs no network.\n\nExamples:\n  timeline\n  timeline -o heap.html"},
+	}
+}
+
+// A Report is what the words of one of the Reports ask for.
+type Report struct {
+	Verb  string
+	JSON  bool
+	Tree  report.TreeOptions
+	File  string // of a page; "" is none
+	Force bool   // File may be replaced
+}
+
+// ParseReport reads the words behind one of the Reports: flags, and what is none,
+// for the caller.
+func ParseReport(verb string, words []string) (r Report, rest []string, err error) {
+	r = Report{Verb: verb, Tree: report.TreeOptions{Min: 0.01}}
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if len(word) < 2 || word[0] != '-' {
+			rest = append(rest, word)
+			continue
+		}
+		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		if set := r.boolean(name); set != nil {
+			if inline {
+				return r, nil, fmt.Errorf("%s: %s: takes no value", verb, word)
+			}
+			*set = true
+			continue
+		}
+		if !r.valued(name) {
+			return r, nil, fmt.Errorf("%s: %s: no such flag", verb, word)
+		}
+		if !inline {
+			if i++; i == len(words) {
+				return r, nil, fmt.Errorf("%s: %s: value missing", verb, word)
+			}
+			value = words[i]
+		}
+		if err := r.set(name, value); err != nil {
+			return r, nil, fmt.Errorf("%s: --%s: %w", verb, name, err)
+		}
+	}
+	if r.Force && r.File == "" {
+		return r, nil, fmt.Errorf("%s: --force is for -o FILE", verb)
+	}
+	return r, rest, nil
+}
+
+func (r *Report) boolean(name string) *bool {
+	switch {
+	case name == "json":
+		return &r.JSON
+	case r.Verb == "tree" && (name == "inverted" || name == "invert"):
+		return &r.Tree.Inverted
+	case r.Verb == "tree" && name == "full":
+		return &r.Tree.Full
+	case r.Verb == "timeline" && (name == "force" || name == "f"):
+		return &r.Force
+	}
+	return nil
+}
+
+func (r *Report) valued(name string) bool {
+	switch name {
+	case "measure", "depth", "min":
+		return r.Verb == "tree"
+	case "o", "output":
+		return r.Verb == "timeline"
+	}
+	return false
+}
+
+func (r *Report) set(name, value string) error {
+	switch name {
+	case "measure":
+		m, ok := report.FindMeasure(value)
+		if !ok {
+			return fmt.Errorf("%q: no such measure: %s", value, strings.Join(report.Measures[:], ", "))
+		}
+		r.Tree.Measure = m
+	case "depth":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q: a number of levels expected", value)
+		}
+		r.Tree.Depth = n
+	case "min":
+		n, err := strconv.ParseFloat(strings.TrimSuffix(value, "%"), 64)
+		if err != nil || !(n >= 0 && n <= 100) {
+			return fmt.Errorf("%q: a share from 0%% to 100%% expected", value)
+		}
+		r.Tree.Min = n / 100
+	default:
+		r.File = value
+	}
+	return nil
+}
+
+// PrintReport writes a report of what the session recorded to w, which may be a
+// terminal, or to its file; that is told to errw.
+func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
+	c := &Console{cfg: Config{JSON: r.JSON, Getenv: os.Getenv}, s: s, out: &output{w: w}}
+	if r.File != "" && !r.JSON {
+		c.out.w = errw // nothing is data
+	}
+	if err := c.showRecorded(Input{Name: r.Verb}, r); err != nil {
+		return err
+	}
+	return c.out.err
+}
+
+func runReport(_ context.Context, c *Console, in Input) error {
+	r, rest, err := ParseReport(in.Name, in.Args)
+	switch {
+	case err != nil:
+		return err
+	case len(rest) > 0:
+		return fmt.Errorf("%s: %q: a flag expected: see `help %s`", in.Name, rest[0], in.Name)
+	case r.JSON && !c.cfg.JSON:
+		return fmt.Errorf("%s: --json is a flag of hdb itself: hdb --json, or hdb %s --json CAPTURE", in.Name, in.Name)
+	}
+	r.File = expandHome(r.File)
+	return c.showRecorded(in, &r)
+}
+
+func (c *Console) showRecorded(in Input, r *Report) error {
+	p, err := c.s.Profile()
+	if err != nil {
+		return err
+	}
+	if r.File != "" {
+		err := newFile(in.Name, r.File, r.Force, func(w io.Writer) error { return report.WriteTimelineHTML(w, p) })
+		if err != nil {
+			return err
+		}
+		c.show(in, struct {
+			Path string `json:"path"`
+		}{r.File}, func(o *output) { o.printf("written %s\n", r.File) })
+		return nil
+	}
+	var data any
+	var text func(io.Writer, *report.Profile, report.Text) error
+	switch r.Verb {
+	case "stats":
+		data, text = report.StatsOf(p), report.WriteStats
+	case "summary":
+		data, text = report.SummaryOf(p), report.WriteSummary
+	case "tree":
+		if c.cfg.JSON {
+			data = treeView{r.Tree.Measure.String(), r.Tree.Inverted, report.NewTree(p, r.Tree).View()}
+		}
+		text = func(w io.Writer, p *report.Profile, t report.Text) error {
+			return report.WriteTree(w, p, r.Tree, t)
+		}
+	case "timeline":
+		data, text = report.TimelineOf(p), report.WriteTimeline
+	default:
+		return errors.New(r.Verb + ": no such report")
+	}
+	var b strings.Builder
+	if !c.cfg.JSON {
+		if err := text(&b, p, c.reportText()); err != nil {
+			return err
+		}
+	}
+	c.show(in, data, func(o *output) { o.text(b.String()) })
+	return nil
+}
+
+type treeView struct {
+	Measure  string          `json:"measure"`
+	Inverted bool            `json:"inverted"`
+	Tree     report.TreeView `json:"tree"`
+}
+
+// reportText is how reports are put on the screen. What goes elsewhere is only cut
+// to a width that somebody asked for.
+func (c *Console) reportText() report.Text {
+	t := report.Text{Unicode: unicodeLocale(c.cfg.Getenv), Path: shortPath}
+	names := c.out.names
+	t.Name = func(f *report.Frame) string { return names.short(names.function(f.Function, f.Linkage)) }
+	if f, ok := c.out.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		t.Width, _, _ = terminalSize(c.out)
+	}
+	for _, width := range []string{c.cfg.Getenv("COLUMNS"), c.value("width")} {
+		if n, err := strconv.Atoi(width); err == nil && n > 0 && (t.Width == 0 || width == c.value("width")) {
+			t.Width = n
+		}
+	}
+	return t
+}
+
+// unicodeLocale tells whether the locale's characters are UTF-8 (locale(7): the
+// first of these variables that is set and not empty decides).
+func unicodeLocale(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := getenv(name); v != "" {
+			v = strings.ToLower(v)
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}

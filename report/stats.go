@@ -1,0 +1,241 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// topPlaces is how many places stats lists.
+const topPlaces = 5
+
+// Stats are the numbers of a profile.
+type Stats struct {
+	Program     string        `json:"program"`
+	PID         int           `json:"pid"`
+	Start       time.Time     `json:"start"`
+	Duration    time.Duration `json:"duration_ns"` // to the last event
+	Events      uint64        `json:"events"`
+	Allocs      uint64        `json:"allocations"`
+	Bytes       uint64        `json:"bytes"`
+	AllocRate   float64       `json:"allocations_per_second"`
+	ByteRate    float64       `json:"bytes_per_second"`
+	Temporary   uint64        `json:"temporary"`
+	Live        uint64        `json:"live_bytes"`
+	LiveBlocks  uint64        `json:"live_blocks"`
+	Peak        uint64        `json:"peak_bytes"`
+	PeakBlocks  uint64        `json:"peak_blocks"`
+	PeakTime    time.Duration `json:"peak_time_ns"`
+	PeakEvent   uint64        `json:"peak_event"`
+	PeakRSS     uint64        `json:"peak_rss,omitempty"` // of the samples
+	Failed      uint64        `json:"failed"`
+	Lost        uint64        `json:"lost"`
+	Stacks      int           `json:"stacks"`
+	Stackless   uint64        `json:"allocations_without_stack"`
+	Truncated   uint64        `json:"allocations_with_truncated_stack"`
+	Guessed     uint64        `json:"allocations_with_guessed_frames"`
+	Sizes       []sizeView    `json:"sizes"` // by powers of two
+	Calls       []callView    `json:"calls"`
+	MostBytes   []Place       `json:"most_bytes"`
+	MostAllocs  []Place       `json:"most_allocations"`
+	truncations map[string]uint64
+}
+
+type sizeView struct {
+	Low    uint64 `json:"low"` // the smallest size of the class
+	High   uint64 `json:"high"`
+	Allocs uint64 `json:"allocations"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+type callView struct {
+	Function string `json:"function"`
+	Count    uint64 `json:"count"`
+}
+
+// StatsOf counts.
+func StatsOf(p *Profile) Stats {
+	total := p.Total()
+	s := Stats{
+		Program: p.Program, PID: p.PID, Start: p.Start, Duration: p.Moment.Time, Events: p.Events,
+		Allocs: total.Allocs, Bytes: total.Bytes, Temporary: total.Temporary,
+		AllocRate: rate(total.Allocs, p.Moment.Time), ByteRate: rate(total.Bytes, p.Moment.Time),
+		Live: p.Moment.Live, LiveBlocks: p.Moment.Blocks,
+		Peak: p.Peak.Live, PeakBlocks: p.Peak.Blocks, PeakTime: p.Peak.Time, PeakEvent: p.Peak.Seq,
+		Failed: p.Failed, Lost: p.Lost, Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
+		truncations: map[string]uint64{},
+	}
+	for _, k := range p.Sizes {
+		s.Sizes = append(s.Sizes, sizeView(k))
+	}
+	for _, c := range p.Calls {
+		s.Calls = append(s.Calls, callView(c))
+	}
+	for _, r := range p.RSS {
+		s.PeakRSS = max(s.PeakRSS, r.RSS)
+	}
+	for i := range p.Stacks {
+		st := &p.Stacks[i]
+		switch {
+		case len(st.Frames) == 0:
+			s.Stackless += st.Allocs
+		case st.Truncated != "":
+			s.Truncated += st.Allocs
+			s.truncations[st.Truncated] += st.Allocs
+		}
+		for _, f := range st.Frames {
+			if p.Frames[f].Guess {
+				s.Guessed += st.Allocs
+				break
+			}
+		}
+	}
+	lines := p.places(true)
+	s.MostBytes, s.MostAllocs = largest(lines, Bytes, topPlaces), largest(lines, Allocs, topPlaces)
+	return s
+}
+
+// WriteStats writes the numbers for people: totals, a histogram of the sizes, the
+// allocator's functions, and where most was allocated.
+func WriteStats(w io.Writer, p *Profile, t Text) error {
+	g, s := newPage(p, t), StatsOf(p)
+	g.line("%s", p.heading())
+	g.totals(&s)
+	g.histogram(&s)
+	if len(s.Calls) > 0 {
+		g.line("")
+		var rows [][]string
+		for _, c := range s.Calls {
+			rows = append(rows, []string{grouped(c.Count), c.Function})
+		}
+		g.table("  ", []string{"calls", "function"}, rows, 1)
+	}
+	g.ranking(&s, Bytes, s.MostBytes)
+	g.ranking(&s, Allocs, s.MostAllocs)
+	return g.flush(w)
+}
+
+// heading says what was recorded.
+func (p *Profile) heading() string {
+	text := fmt.Sprintf("%s, pid %d", p.Title, p.PID)
+	if !p.Start.IsZero() {
+		text += p.Start.UTC().Format(", 2006-01-02 15:04:05 UTC")
+	}
+	return text
+}
+
+func (g *page) totals(s *Stats) {
+	row := func(name, format string, args ...any) { g.line("  %-12s  %s", name, fmt.Sprintf(format, args...)) }
+	row("duration", "%s, %s", timeText(s.Duration), countText(s.Events, "event"))
+	row("allocated", "%s", blocksText(s.Bytes, s.Allocs))
+	if s.AllocRate > 0 {
+		row("rate", "%s and %s a second", countText(uint64(s.AllocRate+0.5), "allocation"), shortSize(uint64(s.ByteRate)))
+	}
+	row("temporary", "%s, %s of the allocations", countText(s.Temporary, "block"), percent(s.Temporary, s.Allocs))
+	if s.Peak > 0 {
+		row("peak", "%s at %s, event #%d", blocksText(s.Peak, s.PeakBlocks), timeText(s.PeakTime), s.PeakEvent)
+	}
+	row("live", "%s, %s of what was allocated", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
+	if s.PeakRSS > 0 {
+		row("resident", "%s at most, of %s", shortSize(s.PeakRSS), countText(uint64(len(g.p.RSS)), "sample"))
+	}
+	row("failed", "%s", countText(s.Failed, "allocation"))
+	row("lost", "%s", countText(s.Lost, "call"))
+	if s.Stackless > 0 {
+		row("no stack", "%s", countText(s.Stackless, "allocation"))
+	}
+	if s.Truncated > 0 {
+		row("truncated", "stacks of %s", countText(s.Truncated, "allocation"))
+	}
+}
+
+// histogram draws the sizes from the smallest class that was allocated to the
+// largest. Several classes of which nothing was allocated are one row.
+func (g *page) histogram(s *Stats) {
+	var most uint64
+	var some []int
+	for i, k := range s.Sizes {
+		if k.Allocs > 0 {
+			some, most = append(some, i), max(most, k.Allocs)
+		}
+	}
+	if len(some) == 0 {
+		return
+	}
+	head := []string{"size in bytes", "allocations", "share", "bytes", ""}
+	rows, parts := [][]string{}, []float64{}
+	add := func(part float64, row ...string) { rows, parts = append(rows, append(row, "")), append(parts, part) }
+	for n, i := range some {
+		k := s.Sizes[i]
+		switch {
+		case n > 0 && i == some[n-1]+2:
+			add(0, s.Sizes[i-1].text(), "0", "", "")
+		case n > 0 && i > some[n-1]+2:
+			add(0, g.pick("…", "..."), "0", "", "")
+		}
+		add(share(k.Allocs, most), k.text(), grouped(k.Allocs), percent(k.Allocs, s.Allocs), shortSize(k.Bytes))
+	}
+	used := 2
+	for i := range head {
+		column := g.wide(head[i])
+		for _, r := range rows {
+			column = max(column, g.wide(r[i]))
+		}
+		used += column + 2
+	}
+	for i, part := range parts {
+		rows[i][len(head)-1] = g.bar(part, max(0, min(50, g.canvas()-used)))
+	}
+	g.line("")
+	g.table("  ", head, rows, 1)
+}
+
+// text is the sizes of the class.
+func (k *sizeView) text() string {
+	if k.High > k.Low {
+		return grouped(k.Low) + " - " + grouped(k.High)
+	}
+	return grouped(k.Low)
+}
+
+// eighths are the left parts of a block, of 1/8 to 7/8.
+var eighths = []string{"▏", "▎", "▍", "▌", "▋", "▊", "▉"}
+
+// bar is a bar of at most width columns. What is not nothing can be seen.
+func (g *page) bar(part float64, width int) string {
+	if part <= 0 || width <= 0 {
+		return ""
+	}
+	if !g.Unicode {
+		return strings.Repeat("#", max(1, int(part*float64(width)+0.5)))
+	}
+	n := max(1, int(part*float64(width)*8+0.5))
+	text := strings.Repeat("█", n/8)
+	if n%8 > 0 {
+		text += eighths[n%8-1]
+	}
+	return text
+}
+
+// ranking lists places.
+func (g *page) ranking(s *Stats, by Measure, places []Place) {
+	if len(places) == 0 {
+		return
+	}
+	g.line("")
+	total, heads := s.Bytes, []string{"bytes", "share", "allocations", "where most bytes are allocated", ""}
+	if by == Allocs {
+		total, heads = s.Allocs, []string{"allocations", "share", "bytes", "where most blocks are allocated", ""}
+	}
+	var rows [][]string
+	for i := range places {
+		a := &places[i]
+		row := []string{shortSize(a.Bytes), percent(a.Bytes, total), grouped(a.Allocs)}
+		if by == Allocs {
+			row = []string{grouped(a.Allocs), percent(a.Allocs, total), shortSize(a.Bytes)}
+		}
+		rows = append(rows, append(row, g.name(a.frame), g.where(a.frame, a.Line)))
+	}
+	g.table("  ", heads, rows, 2)
+}

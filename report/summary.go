@@ -1,0 +1,207 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// mattering is how many functions a summary names.
+const mattering = 5
+
+// A Summary is what a person wants to know of a recording first.
+type Summary struct {
+	Stats     Stats      `json:"stats"`
+	Functions []Mattered `json:"functions"` // those that matter most
+	Warnings  []string   `json:"warnings"`  // what makes the numbers less sure
+}
+
+// A Mattered is a function that matters, and by what.
+type Mattered struct {
+	Place   Place   `json:"place"`
+	Measure string  `json:"measure"` // of which it has its largest part
+	Share   float64 `json:"share"`   // of it, 0 to 1
+	by      Measure
+}
+
+// SummaryOf sums up.
+func SummaryOf(p *Profile) Summary {
+	s := Summary{Stats: StatsOf(p), Functions: p.matter()}
+	s.Warnings = s.Stats.warnings(p)
+	return s
+}
+
+// matter ranks functions by the largest part that they have of anything. What is
+// live counts as a part of the peak: the last bytes of a program that gave back all
+// others matter little.
+func (p *Profile) matter() []Mattered {
+	total := p.Total()
+	out := []Mattered{}
+	for _, a := range p.places(false) {
+		f := Mattered{Place: a}
+		for _, m := range []struct {
+			by          Measure
+			part, whole uint64
+		}{
+			{Live, a.Live, max(total.Peak, total.Live)}, {Peak, a.Peak, total.Peak}, {Bytes, a.Bytes, total.Bytes}, {Allocs, a.Allocs, total.Allocs},
+		} {
+			if v := share(m.part, m.whole); v > f.Share {
+				f.by, f.Measure, f.Share = m.by, m.by.String(), v
+			}
+		}
+		if f.Share > 0 {
+			out = append(out, f)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Mattered) int {
+		return cmp.Or(cmp.Compare(b.Share, a.Share), cmp.Compare(b.Place.Bytes, a.Place.Bytes), cmp.Compare(a.Place.Function, b.Place.Function))
+	})
+	return out[:min(mattering, len(out))]
+}
+
+// warnings say what makes the numbers less sure than they look.
+func (s *Stats) warnings(p *Profile) []string {
+	out := []string{}
+	add := func(format string, args ...any) { out = append(out, printable(fmt.Sprintf(format, args...))) }
+	if s.Lost > 0 {
+		add("%s missing from the recording: all numbers may be too low", areText(s.Lost, "call"))
+	}
+	if s.Stackless > 0 {
+		add("%s recorded without a stack (%s)", areText(s.Stackless, "allocation"), percent(s.Stackless, s.Allocs))
+	}
+	if s.Truncated > 0 {
+		why := slices.SortedFunc(maps.Keys(s.truncations), func(a, b string) int {
+			return cmp.Or(cmp.Compare(s.truncations[b], s.truncations[a]), cmp.Compare(a, b))
+		})
+		text := why[0]
+		if len(why) > 1 {
+			text += fmt.Sprintf(", and %s", countText(uint64(len(why)-1), "other reason"))
+		}
+		add("the stacks of %s lack outer frames (%s): %s", countText(s.Truncated, "allocation"), percent(s.Truncated, s.Allocs), text)
+	}
+	if s.Guessed > 0 {
+		add("the stacks of %s have frames that were guessed (%s)", countText(s.Guessed, "allocation"), percent(s.Guessed, s.Allocs))
+	}
+	if n := p.nameless(); n > 0 {
+		add("%s in functions without a name (%s): hdb doctor tells what is missing", areText(n, "allocation"), percent(n, s.Allocs))
+	}
+	if s.Failed > 0 {
+		add("%s failed: the program got no memory, or asked for too much", countText(s.Failed, "allocation"))
+	}
+	return out
+}
+
+// nameless is how many allocations were made in functions of which only the
+// address is known.
+func (p *Profile) nameless() (n uint64) {
+	for i := range p.Stacks {
+		if f := p.site(&p.Stacks[i]); f != nil && f.unnamed() {
+			n += p.Stacks[i].Allocs
+		}
+	}
+	return n
+}
+
+// areText is a count with its noun and verb.
+func areText(n uint64, noun string) string {
+	if n == 1 {
+		return countText(n, noun) + " is"
+	}
+	return countText(n, noun) + " are"
+}
+
+// WriteSummary writes one screen for people: what the program did, its peak, what
+// it did not give back, the functions that matter, and what to be careful with.
+func WriteSummary(w io.Writer, p *Profile, t Text) error {
+	g, s := newPage(p, t), SummaryOf(p)
+	st := &s.Stats
+	g.line("%s", p.heading())
+	g.line("")
+	if st.Events == 0 {
+		g.line("  Nothing was recorded.")
+	} else {
+		g.story(st)
+	}
+	if len(s.Functions) > 0 {
+		g.line("")
+		g.functions(&s)
+	}
+	if len(s.Warnings) > 0 {
+		g.line("")
+		g.line("Careful:")
+		for _, text := range s.Warnings {
+			g.sentence("! ", text)
+		}
+	}
+	return g.flush(w)
+}
+
+// story tells what the program did.
+func (g *page) story(s *Stats) {
+	text := fmt.Sprintf("It allocated %s, within %s", blocksText(s.Bytes, s.Allocs), timeText(s.Duration))
+	if s.AllocRate >= 1 && s.Duration >= 10*time.Millisecond {
+		text += fmt.Sprintf(": %s a second", countText(uint64(s.AllocRate+0.5), "block"))
+	}
+	g.sentence("", text+".")
+	if s.Temporary > 0 {
+		g.sentence("", fmt.Sprintf("%s of them (%s) were temporary: given back before another one was allocated.", grouped(s.Temporary), percent(s.Temporary, s.Allocs)))
+	}
+	if s.Peak > 0 {
+		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", blocksText(s.Peak, s.PeakBlocks), timeText(s.PeakTime), s.PeakEvent)
+		if s.PeakRSS > 0 {
+			text += fmt.Sprintf("; at most %s were resident", shortSize(s.PeakRSS))
+		}
+		g.sentence("", text+".")
+	}
+	if s.LiveBlocks == 0 && s.Live == 0 {
+		g.sentence("", "All of it was given back.")
+	} else {
+		g.sentence("", fmt.Sprintf("Not given back: %s, %s of all bytes.", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes)))
+	}
+}
+
+// sentence is a paragraph, broken at blanks to fit the width.
+func (g *page) sentence(mark, text string) {
+	width := g.canvas()
+	line := "  " + mark
+	indent := strings.Repeat(" ", len(line))
+	empty := true
+	for _, word := range strings.Fields(printable(text)) {
+		if !empty && g.wide(line)+1+g.wide(word) > width {
+			g.line("%s", line)
+			line, empty = indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line += word
+		empty = false
+	}
+	g.line("%s", line)
+}
+
+// partOf says of what a function has its part.
+func (m Measure) partOf() string {
+	return [numMeasures]string{"not given back", "of the peak", "of all bytes", "of all blocks", "of the temporary blocks", "of the live blocks"}[m]
+}
+
+func (g *page) functions(s *Summary) {
+	var rows [][]string
+	for i := range s.Functions {
+		f := &s.Functions[i]
+		n := f.by.Of(f.Place.Numbers)
+		what := f.by.partOf()
+		part := fmt.Sprintf("%.1f %%", 100*f.Share)
+		if f.by == Live { // whose part is one of the peak
+			part = percent(f.Place.Live, s.Stats.Live)
+			what = "of what is live"
+		}
+		rows = append(rows, []string{f.by.amount(n), part, what, g.name(f.Place.frame), g.where(f.Place.frame, f.Place.Line)})
+	}
+	g.line("What matters most:")
+	g.table("  ", nil, rows, 3)
+}

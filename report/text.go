@@ -1,0 +1,317 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// A Text is how reports are put on a screen.
+type Text struct {
+	Width   int                  // columns; 0 is no bound, and 80 for what is drawn
+	Unicode bool                 // other characters than ASCII can be drawn
+	Name    func(*Frame) string  // what a function is called, nil: Frame.Function
+	Path    func(string) string  // how a source file is shown, nil: as it is
+	columns *runewidth.Condition // how wide characters are
+}
+
+// page is a report that is written line by line.
+type page struct {
+	*Text
+	p *Profile
+	b bytes.Buffer
+}
+
+func newPage(p *Profile, t Text) *page {
+	t.columns = &runewidth.Condition{}
+	return &page{Text: &t, p: p}
+}
+
+// line adds a line, cut to the width. Foreign text in it is made printable.
+func (g *page) line(format string, args ...any) {
+	text := strings.TrimRight(printable(fmt.Sprintf(format, args...)), " ")
+	g.b.WriteString(g.cut(text, g.Width))
+	g.b.WriteByte('\n')
+}
+
+func (g *page) flush(w io.Writer) error {
+	_, err := w.Write(g.b.Bytes())
+	return err
+}
+
+// cut is text of no more than so many columns; 0 is no bound.
+func (g *page) cut(text string, width int) string {
+	if width <= 0 || g.columns.StringWidth(text) <= width {
+		return text
+	}
+	return g.columns.Truncate(text, width, g.pick("…", "..."))
+}
+
+// pick chooses between what is drawn with Unicode and with ASCII.
+func (g *page) pick(unicode, ascii string) string {
+	if g.Unicode {
+		return unicode
+	}
+	return ascii
+}
+
+// canvas is how many columns a drawing has.
+func (g *page) canvas() int {
+	if g.Width <= 0 {
+		return 80
+	}
+	return g.Width
+}
+
+// wide is how many columns text has.
+func (g *page) wide(text string) int { return g.columns.StringWidth(text) }
+
+// left and right are text in a column of a table.
+func (g *page) left(text string, width int) string {
+	return text + strings.Repeat(" ", max(0, width-g.wide(text)))
+}
+
+func (g *page) right(text string, width int) string {
+	return strings.Repeat(" ", max(0, width-g.wide(text))) + text
+}
+
+// table adds rows whose columns are as wide as their widest cells. All but the
+// last columns stand right.
+func (g *page) table(indent string, head []string, rows [][]string, last int) {
+	all := rows
+	if head != nil {
+		all = append([][]string{head}, rows...)
+	}
+	var widths []int
+	for _, row := range all {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			row[i] = printable(cell)
+			widths[i] = max(widths[i], g.wide(row[i]))
+		}
+	}
+	for _, row := range all {
+		var b strings.Builder
+		for i, cell := range row {
+			switch {
+			case i >= len(row)-last:
+				cell = g.left(cell, min(widths[i], 50))
+			default:
+				cell = g.right(cell, widths[i])
+			}
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			b.WriteString(cell)
+		}
+		g.line("%s%s", indent, b.String())
+	}
+}
+
+// name is what a frame's function is called.
+func (g *page) name(f *Frame) string {
+	if f == nil {
+		return "(no stack)"
+	}
+	if g.Name != nil {
+		return printable(g.Name(f))
+	}
+	return printable(f.Function)
+}
+
+// where is the place of a frame; line 0 are several.
+func (g *page) where(f *Frame, line int) string {
+	switch {
+	case f == nil:
+		return ""
+	case f.File != "":
+		file := f.File
+		if g.Path != nil {
+			file = g.Path(file)
+		}
+		if line > 0 {
+			file += ":" + strconv.Itoa(line)
+		}
+		return printable(file)
+	case f.Module >= 0 && f.Module < len(g.p.Modules):
+		return "[" + printable(path.Base(g.p.Modules[f.Module].Path)) + "]"
+	}
+	return ""
+}
+
+// shortSize is a size for a column: `96 B`, `612.0 MiB`.
+func shortSize(n uint64) string {
+	if n < 1024 {
+		return strconv.FormatUint(n, 10) + " B"
+	}
+	v, unit := float64(n), -1
+	for (v >= 1024 || unit >= 0 && v >= 1023.95) && unit < 5 {
+		v /= 1024
+		unit++
+	}
+	if v >= 1023.95 && unit < 5 { // would be printed as 1024.0
+		v /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGTPE"[unit])
+}
+
+// grouped is a count with its thousands separated.
+func grouped(n uint64) string {
+	text, _, _ := strings.Cut(countText(n, ""), " ")
+	return text
+}
+
+// share is a part of a whole, 0 to 1.
+func share(part, whole uint64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
+}
+
+func percent(part, whole uint64) string { return fmt.Sprintf("%.1f %%", 100*share(part, whole)) }
+
+// amount is a number of what the measure counts.
+func (m Measure) amount(n uint64) string {
+	if m.IsBytes() {
+		return shortSize(n)
+	}
+	return grouped(n)
+}
+
+// rate is a number for each second of the duration, 0 without one.
+func rate(n uint64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+// A Place is where blocks were allocated: the function of the user's that allocs
+// and top show, or a line of it.
+type Place struct {
+	frame    *Frame // one of those with the function; nil: no stack was recorded
+	Function string
+	Linkage  string
+	File     string
+	Line     int // 0: several, or unknown
+	Module   string
+	Numbers
+}
+
+// numbersView is Numbers as JSON has them.
+type numbersView struct {
+	Allocs     uint64 `json:"allocations"`
+	Bytes      uint64 `json:"bytes"`
+	Live       uint64 `json:"live_bytes"`
+	LiveBlocks uint64 `json:"live_blocks"`
+	Peak       uint64 `json:"peak_bytes"`
+	PeakBlocks uint64 `json:"peak_blocks"`
+	Temporary  uint64 `json:"temporary"`
+}
+
+// MarshalJSON spells the names as the console does.
+func (a Place) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Function string `json:"function"`
+		Linkage  string `json:"linkage,omitempty"`
+		File     string `json:"file,omitempty"`
+		Line     int    `json:"line,omitempty"`
+		Module   string `json:"module,omitempty"`
+		numbersView
+	}{a.Function, a.Linkage, a.File, a.Line, a.Module, numbersView(a.Numbers)})
+}
+
+// site is the frame at which a stack is shown, that of allocs and top: the innermost
+// of the user's with a line that is not inlined. It is nil without frames.
+func (p *Profile) site(st *Stack) *Frame {
+	if len(st.Frames) == 0 {
+		return nil
+	}
+	inlined := -1
+	for k, i := range st.Frames {
+		switch f := &p.Frames[i]; {
+		case f.Library || f.Line == 0:
+		case !f.Inlined:
+			return f
+		case inlined < 0:
+			inlined = k
+		}
+	}
+	if inlined >= 0 {
+		return &p.Frames[st.Frames[inlined]]
+	}
+	return &p.Frames[st.Frames[p.shown(st)]]
+}
+
+// shown is the index of the innermost frame that is not the allocator's, a
+// wrapper's or the library's; 0 if all are.
+func (p *Profile) shown(st *Stack) int {
+	return max(0, slices.IndexFunc(st.Frames, func(i int) bool { return !p.Frames[i].Library }))
+}
+
+// places adds up the stacks by the functions that they are shown at, or by their
+// lines.
+func (p *Profile) places(lines bool) []Place {
+	type key struct {
+		function, linkage, file string
+		module, line            int
+	}
+	index := map[key]int{}
+	var all []Place
+	for i := range p.Stacks {
+		st := &p.Stacks[i]
+		f := p.site(st)
+		k := key{module: -1}
+		if f != nil {
+			k = key{f.Function, f.Linkage, f.File, f.Module, f.Line}
+		}
+		if !lines {
+			k.line = 0
+		}
+		at, ok := index[k]
+		if !ok {
+			at = len(all)
+			index[k] = at
+			all = append(all, p.place(f))
+		}
+		a := &all[at]
+		if f != nil && f.Line != a.Line {
+			a.Line = 0
+		}
+		a.Numbers.Add(st.Numbers)
+	}
+	return all
+}
+
+func (p *Profile) place(f *Frame) Place {
+	if f == nil {
+		return Place{Function: "(no stack)"}
+	}
+	a := Place{frame: f, Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line}
+	if f.Module >= 0 && f.Module < len(p.Modules) {
+		a.Module = p.Modules[f.Module].Path
+	}
+	return a
+}
+
+// largest are the n places with most of a measure, if they have any.
+func largest(all []Place, m Measure, n int) []Place {
+	some := slices.DeleteFunc(slices.Clone(all), func(a Place) bool { return m.Of(a.Numbers) == 0 })
+	slices.SortStableFunc(some, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(m.Of(b.Numbers), m.Of(a.Numbers)), cmp.Compare(a.Function, b.Function), cmp.Compare(a.Line, b.Line))
+	})
+	return some[:min(n, len(some))]
+}

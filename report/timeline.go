@@ -1,0 +1,246 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// TimelineView is the heap and the resident memory over time as JSON has them.
+type TimelineView struct {
+	Duration time.Duration `json:"duration_ns"`
+	Peak     uint64        `json:"peak_bytes"`
+	PeakTime time.Duration `json:"peak_time_ns"`
+	Heap     []heapView    `json:"heap"` // of each part of the time the highest point and the last
+	RSS      []rssView     `json:"rss"`
+	Marks    []markView    `json:"marks"`
+}
+
+type heapView struct {
+	Seq    uint64        `json:"event"`
+	Time   time.Duration `json:"time_ns"`
+	Live   uint64        `json:"live_bytes"`
+	Blocks uint64        `json:"live_blocks"`
+}
+
+type rssView struct {
+	Time time.Duration `json:"time_ns"`
+	RSS  uint64        `json:"rss"`
+}
+
+type markView struct {
+	Seq  uint64        `json:"after"`
+	Time time.Duration `json:"time_ns"`
+	Name string        `json:"name"`
+}
+
+// TimelineOf is the profile over time.
+func TimelineOf(p *Profile) TimelineView {
+	v := TimelineView{Duration: p.duration(), Peak: p.Peak.Live, PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}}
+	for _, m := range p.Timeline {
+		v.Heap = append(v.Heap, heapView(m))
+	}
+	for _, s := range p.RSS {
+		v.RSS = append(v.RSS, rssView(s))
+	}
+	for _, m := range p.Marks {
+		v.Marks = append(v.Marks, markView(m))
+	}
+	return v
+}
+
+// duration is the time that a timeline has to show.
+func (p *Profile) duration() time.Duration {
+	d := p.Moment.Time
+	for _, m := range p.Timeline {
+		d = max(d, m.Time)
+	}
+	for _, s := range p.RSS {
+		d = max(d, s.Time)
+	}
+	for _, m := range p.Marks {
+		d = max(d, m.Time)
+	}
+	return max(d, 0)
+}
+
+// A value is a number of bytes from a time on.
+type value struct {
+	at    time.Duration
+	bytes uint64
+}
+
+func (p *Profile) heapValues() []value {
+	out := []value{{}} // the heap of a program begins empty; one attached to is not known
+	for _, m := range p.Timeline {
+		out = append(out, value{m.Time, m.Live})
+	}
+	return out
+}
+
+func (p *Profile) rssValues() []value {
+	var out []value
+	for _, s := range p.RSS {
+		out = append(out, value{s.Time, s.RSS})
+	}
+	return out
+}
+
+// The rows that the two curves have.
+const (
+	heapRows = 10
+	rssRows  = 4
+)
+
+// WriteTimeline draws the heap and the resident memory over time, with the marks
+// below them.
+func WriteTimeline(w io.Writer, p *Profile, t Text) error {
+	g := newPage(p, t)
+	if len(p.Timeline) == 0 {
+		g.line("no event was recorded")
+		return g.flush(w)
+	}
+	whole := p.duration()
+	g.line("%s", p.heading())
+	g.line("live bytes: peak %s at %s, %s at the end", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
+	g.curve(p.heapValues(), whole, heapRows)
+	g.marks(whole)
+	if rss := p.rssValues(); len(rss) > 0 {
+		g.line("")
+		g.line("resident memory: %s", countText(uint64(len(rss)), "sample"))
+		g.curve(rss, whole, rssRows)
+	}
+	return g.flush(w)
+}
+
+// axis is the width of what stands left of a curve.
+const axis = len("1023.9 MiB ") + 1
+
+// columns is how many columns curves have.
+func (g *page) curveColumns() int { return max(10, g.canvas()-axis) }
+
+// curve draws values as an area: a column is as high as the highest in its time.
+func (g *page) curve(values []value, whole time.Duration, rows int) {
+	columns := g.curveColumns()
+	heights := highs(values, whole, columns)
+	top := uint64(0)
+	for _, h := range heights {
+		top = max(top, h)
+	}
+	for row := rows - 1; row >= 0; row-- {
+		label := ""
+		switch row {
+		case rows - 1:
+			label = shortSize(top)
+		case 0:
+			label = "0"
+		case rows / 2:
+			label = shortSize(uint64(float64(top) * (float64(row) + 0.5) / float64(rows)))
+		}
+		var b strings.Builder
+		for _, h := range heights {
+			b.WriteString(g.cell(h, top, row, rows))
+		}
+		g.line("%s %s%s", g.right(label, axis-2), g.pick("│", "|"), b.String())
+	}
+	g.line("%s%s%s", strings.Repeat(" ", axis-1), g.pick("└", "+"), strings.Repeat(g.pick("─", "-"), columns))
+	end := timeText(whole)
+	g.line("%s0%s%s", strings.Repeat(" ", axis), strings.Repeat(" ", max(1, columns-1-len(end))), end)
+}
+
+// lower are the lower parts of a block, of 0/8 to 8/8.
+var lower = [9]string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
+
+// cell is one character of an area of so many rows, counted from below. What is not
+// nothing can be seen.
+func (g *page) cell(h, top uint64, row, rows int) string {
+	if top == 0 || h == 0 {
+		return " "
+	}
+	parts := 8
+	if !g.Unicode {
+		parts = 2
+	}
+	n := max(1, int(share(h, top)*float64(rows*parts)+0.5)) - row*parts
+	n = min(max(n, 0), parts)
+	if g.Unicode {
+		return lower[n]
+	}
+	return [3]string{" ", ".", "#"}[n]
+}
+
+// highs are the highest values of equal parts of the time. A value lasts until
+// the next.
+func highs(values []value, whole time.Duration, parts int) []uint64 {
+	out := make([]uint64, parts)
+	part := func(at time.Duration) int {
+		if whole <= 0 {
+			return 0
+		}
+		return min(parts-1, int(float64(at)/float64(whole)*float64(parts)))
+	}
+	for i, v := range values {
+		end := parts - 1
+		if i+1 < len(values) {
+			end = part(values[i+1].at)
+		}
+		for k := part(v.at); k <= end; k++ {
+			out[k] = max(out[k], v.bytes)
+		}
+	}
+	return out
+}
+
+// maxMarks is how many marks are listed.
+const maxMarks = 40
+
+// marks draws the marks below a curve, and lists them.
+func (g *page) marks(whole time.Duration) {
+	marks := g.p.Marks
+	if len(marks) == 0 {
+		return
+	}
+	columns := g.curveColumns()
+	line := []byte(strings.Repeat(" ", columns))
+	letter := func(i int) byte {
+		const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+		if i < len(letters) {
+			return letters[i]
+		}
+		return '^'
+	}
+	for i, m := range marks {
+		at := 0
+		if whole > 0 {
+			at = min(columns-1, int(float64(m.Time)/float64(whole)*float64(columns)))
+		}
+		if line[at] != ' ' {
+			line[at] = '*' // several
+		} else {
+			line[at] = letter(i)
+		}
+	}
+	g.line("%s%s", strings.Repeat(" ", axis), line)
+	var rows [][]string
+	for i, m := range marks[:min(len(marks), maxMarks)] {
+		rows = append(rows, []string{string(letter(i)), timeText(m.Time), fmt.Sprintf("#%d", m.Seq), shortSize(g.p.liveAt(m.Seq)), m.Name})
+	}
+	g.table("  ", []string{"mark", "time", "after", "live, about", "name"}, rows, 1)
+	if more := len(marks) - maxMarks; more > 0 {
+		g.line("  and %s", countText(uint64(more), "other mark"))
+	}
+}
+
+// liveAt is about how much was live after an event: at the last point of the
+// timeline up to it.
+func (p *Profile) liveAt(seq uint64) uint64 {
+	live := uint64(0)
+	for _, m := range p.Timeline {
+		if m.Seq > seq {
+			break
+		}
+		live = m.Live
+	}
+	return live
+}

@@ -1,0 +1,174 @@
+package report
+
+import (
+	"bufio"
+	"crypto/sha256"
+	_ "embed" // the page's style and script
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"math/bits"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed timeline/page.css
+var timelineCSS string
+
+//go:embed timeline/page.js
+var timelineJS string
+
+// The drawing of a curve, in units of its SVG.
+const (
+	curveLeft  = 84
+	curveWidth = 900
+	curveTop   = 16
+	curveRight = 16
+	curveFoot  = 24 // below the axis
+	heapHeight = 260
+	rssHeight  = 130
+)
+
+// timelineData is what the page's script knows: times in microseconds.
+type timelineData struct {
+	Left     int      `json:"left"`
+	Width    int      `json:"width"`
+	Duration int64    `json:"duration"`
+	Heap     [][3]any `json:"heap"` // time, bytes, event
+	RSS      [][2]any `json:"rss"`
+	Marks    [][2]any `json:"marks"` // time, name
+}
+
+// WriteTimelineHTML writes a page with the curves of WriteTimeline. It asks the
+// network for nothing and shows the curves without its script, too, which adds the
+// values below the pointer.
+func WriteTimelineHTML(w io.Writer, p *Profile) error {
+	whole := p.duration()
+	data := timelineData{Left: curveLeft, Width: curveWidth, Duration: whole.Microseconds(), Heap: [][3]any{}, RSS: [][2]any{}, Marks: [][2]any{}}
+	for _, m := range p.Timeline {
+		data.Heap = append(data.Heap, [3]any{m.Time.Microseconds(), m.Live, m.Seq})
+	}
+	for _, s := range p.RSS {
+		data.RSS = append(data.RSS, [2]any{s.Time.Microseconds(), s.RSS})
+	}
+	for _, m := range p.Marks {
+		data.Marks = append(data.Marks, [2]any{m.Time.Microseconds(), printable(m.Name)})
+	}
+	text, err := json.Marshal(data) // which escapes <, so that no name ends the element
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"+
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'\">\n"+
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n",
+		hashSource(timelineCSS), hashSource(timelineJS), markup("Timeline of "+p.Title), timelineCSS)
+	fmt.Fprintf(b, "<h1>%s</h1>\n", markup(p.Title))
+	fmt.Fprintf(b, "<p>%s</p>\n", markup(strings.TrimPrefix(p.heading(), p.Title+", ")))
+	fmt.Fprintf(b, "<output aria-live=\"polite\">Values stand here for the time below the pointer.</output>\n")
+	fmt.Fprintf(b, "<h2>Heap: live bytes</h2>\n<p>peak %s at %s, %s at the end</p>\n", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
+	writeCurve(b, p, "heap", "Live bytes over time", p.heapValues(), whole, heapHeight)
+	if rss := p.rssValues(); len(rss) > 0 {
+		fmt.Fprintf(b, "<h2>Resident memory</h2>\n<p>%s, at most %s</p>\n", countText(uint64(len(rss)), "sample"), sizeText(highest(rss)))
+		writeCurve(b, p, "rss", "Resident memory over time", rss, whole, rssHeight)
+	}
+	p.writeMarkTable(b)
+	fmt.Fprintf(b, "<script type=\"application/json\" id=\"data\">%s</script>\n<script>%s</script>\n</body>\n</html>\n", text, timelineJS)
+	return b.Flush()
+}
+
+// hashSource lets a policy allow one inline element (CSP Level 3, 2.3.1).
+func hashSource(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// markup is foreign text in HTML.
+func markup(text string) string { return html.EscapeString(printable(text)) }
+
+func highest(values []value) (most uint64) {
+	for _, v := range values {
+		most = max(most, v.bytes)
+	}
+	return most
+}
+
+// writeCurve draws values as steps: each lasts until the next.
+func writeCurve(b *bufio.Writer, p *Profile, class, label string, values []value, whole time.Duration, height int) {
+	top := highest(values)
+	step := sizeStep(top)
+	bottom := curveTop + height
+	x := func(at time.Duration) string {
+		part := 0.0
+		if whole > 0 {
+			part = float64(at) / float64(whole)
+		}
+		return strconv.FormatFloat(curveLeft+part*curveWidth, 'f', 1, 64)
+	}
+	y := func(n uint64) string {
+		return strconv.FormatFloat(float64(bottom)-share(n, max(top, 1))*float64(height), 'f', 1, 64)
+	}
+	fmt.Fprintf(b, "<svg class=\"%s\" viewBox=\"0 0 %d %d\" role=\"img\" tabindex=\"0\" aria-label=\"%s\">\n", class, curveLeft+curveWidth+curveRight, bottom+curveFoot, label)
+	for n := uint64(0); ; n += step {
+		fmt.Fprintf(b, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%s\" y2=\"%s\"/><text x=\"%d\" y=\"%s\" text-anchor=\"end\" dominant-baseline=\"middle\">%s</text>\n",
+			curveLeft, curveLeft+curveWidth, y(n), y(n), curveLeft-8, y(n), shortSize(n))
+		if n > top-min(top, step) || step == 0 {
+			break
+		}
+	}
+	for at, tick := time.Duration(0), timeStep(whole); at <= whole; at += tick {
+		anchor := "middle"
+		if at > whole-whole/20 {
+			anchor = "end"
+		}
+		fmt.Fprintf(b, "<line class=\"grid\" x1=\"%s\" x2=\"%s\" y1=\"%d\" y2=\"%d\"/><text x=\"%s\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", x(at), x(at), bottom, bottom+4, x(at), bottom+18, anchor, at)
+	}
+	var path strings.Builder
+	for i, v := range values {
+		if i == 0 {
+			fmt.Fprintf(&path, "M%s %s", x(v.at), y(v.bytes))
+			continue
+		}
+		fmt.Fprintf(&path, "H%sV%s", x(v.at), y(v.bytes))
+	}
+	fmt.Fprintf(&path, "H%s", x(whole))
+	fmt.Fprintf(b, "<path class=\"area\" d=\"%sV%dH%sZ\"/><path class=\"line\" d=\"%s\"/>\n", path.String(), bottom, x(values[0].at), path.String())
+	for i, m := range p.Marks {
+		fmt.Fprintf(b, "<line class=\"mark\" x1=\"%s\" x2=\"%s\" y1=\"%d\" y2=\"%d\"/><text class=\"marked\" x=\"%s\" y=\"%d\" text-anchor=\"middle\">%d</text>\n", x(m.Time), x(m.Time), curveTop, bottom, x(m.Time), curveTop-4, i+1)
+	}
+	fmt.Fprintf(b, "<line class=\"cursor\" x1=\"0\" x2=\"0\" y1=\"%d\" y2=\"%d\"/>\n</svg>\n", curveTop, bottom)
+}
+
+// sizeStep is a power of two of which up to eight reach the top.
+func sizeStep(top uint64) uint64 {
+	if top < 8 {
+		return 1
+	}
+	return 1 << (bits.Len64(top) - 3)
+}
+
+// timeStep is 1, 2 or 5 times a power of ten of which at most ten reach the end.
+func timeStep(whole time.Duration) time.Duration {
+	for step := time.Microsecond; ; step *= 10 {
+		for _, n := range []time.Duration{1, 2, 5} {
+			if whole/(step*n) <= 10 || step > 1e6*time.Hour {
+				return step * n
+			}
+		}
+	}
+}
+
+// writeMarkTable lists the marks.
+func (p *Profile) writeMarkTable(b *bufio.Writer) {
+	if len(p.Marks) == 0 {
+		return
+	}
+	fmt.Fprint(b, "<h2>Marks</h2>\n<table>\n<tr><th>mark</th><th>time</th><th>after event</th><th>live, about</th><th>name</th></tr>\n")
+	for i, m := range p.Marks {
+		fmt.Fprintf(b, "<tr><td class=\"n\">%d</td><td class=\"n\">%s</td><td class=\"n\">#%d</td><td class=\"n\">%s</td><td>%s</td></tr>\n", i+1, timeText(m.Time), m.Seq, shortSize(p.liveAt(m.Seq)), markup(m.Name))
+	}
+	fmt.Fprint(b, "</table>\n")
+}

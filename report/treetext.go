@@ -1,0 +1,197 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxTreeRows is where a tree ends in text: nobody reads more.
+const maxTreeRows = 20000
+
+// maxChain is how many functions of a chain are named in a row.
+const maxChain = 12
+
+// treeWriter writes the rows of a tree.
+type treeWriter struct {
+	*page
+	t      *Tree
+	value  int // width of the column
+	rows   int
+	missed int
+}
+
+func (g *page) tree(t *Tree) {
+	o := t.o
+	way := "callers above the functions they call"
+	if o.Inverted {
+		way = "functions that allocate above their callers"
+	}
+	g.line("%s; %s", o.Measure.Title(), way)
+	if t.Root.Value == 0 {
+		g.line("%s", o.Measure.nothing())
+		return
+	}
+	w := &treeWriter{page: g, t: t, value: g.wide(o.Measure.amount(t.Root.Value))}
+	w.value = max(w.value, len("1023.9 KiB"))
+	whole := o.Measure.amount(t.Root.Value) + " in all"
+	if o.Measure.IsBytes() {
+		whole += ", " + countText(t.Root.Blocks, "block")
+	}
+	g.line("%s", whole)
+	w.children(t.Root, "", 0)
+	if w.missed > 0 {
+		g.line("the tree is cut off after %s: --min, --depth", countText(uint64(w.rows), "row"))
+	}
+}
+
+// nothing is said of a tree without stacks.
+func (m Measure) nothing() string {
+	switch m {
+	case Live, LiveBlocks:
+		return "nothing is live at this moment: --measure peak, bytes or count has more"
+	case Temporary:
+		return "no block was temporary"
+	}
+	return "no allocation was recorded"
+}
+
+// row adds a row of the tree.
+func (w *treeWriter) row(value uint64, lines, text string) {
+	if w.rows == maxTreeRows {
+		w.missed++
+		return
+	}
+	w.rows++
+	w.line("%s  %7s  %s%s", w.right(w.t.o.Measure.amount(value), w.value), percent(value, w.t.Root.Value), lines, text)
+}
+
+// children adds the rows below a node, those of the depth. before leads them; the
+// first have no lines.
+func (w *treeWriter) children(n *Node, before string, depth int) {
+	if w.missed > 0 {
+		return
+	}
+	nodes, others, rest := n.shown()
+	self := n.Self
+	if len(n.Children()) == 0 {
+		self = 0 // the node's own row says so
+	}
+	left := len(nodes)
+	if self > 0 {
+		left++
+	}
+	if others > 0 {
+		left++
+	}
+	lead := func() (row, below string) {
+		left--
+		switch {
+		case depth == 0:
+			return "", ""
+		case left > 0:
+			return before + w.pick("├ ", "|-"), before + w.pick("│ ", "| ")
+		}
+		return before + w.pick("└ ", "`-"), before + "  "
+	}
+	for _, c := range nodes {
+		row, below := lead()
+		chain := c.chain()
+		last := chain[len(chain)-1]
+		text, deeper := w.chainText(chain, w.room(row)), len(last.Children()) > 0
+		if d := w.t.o.Depth; deeper && d > 0 && depth+1 >= d {
+			text += w.pick(" …", " ...")
+			deeper = false
+		}
+		w.row(c.Value, row, text)
+		if deeper {
+			w.children(last, below, depth+1)
+		}
+	}
+	if self > 0 {
+		row, _ := lead()
+		text := "(itself)"
+		if w.t.o.Inverted {
+			text = "(no caller)"
+		}
+		w.row(self, row, text)
+	}
+	if others > 0 {
+		row, _ := lead()
+		text := fmt.Sprintf("(%s with less than %.3g %%", countText(uint64(others), "other"), 100*w.t.o.Min)
+		if others > 1 {
+			text += " each"
+		}
+		w.row(rest, row, text+")")
+	}
+}
+
+// room is how many columns are left for text behind lines; 0 is no bound.
+func (w *treeWriter) room(lines string) int {
+	if w.Width <= 0 {
+		return 0
+	}
+	return max(20, w.Width-w.value-2-7-2-w.wide(lines))
+}
+
+// chainText names the functions of a row, and where the innermost of them is. Of a long
+// chain the middle is left out, and a function that called itself is named once.
+func (w *treeWriter) chainText(chain []*Node, room int) string {
+	var names []string
+	for i := 0; i < len(chain); {
+		n := 1
+		for i+n < len(chain) && chain[i+n].kind == chain[i].kind {
+			n++
+		}
+		name := w.nodeName(chain[i])
+		if n > 1 {
+			name += fmt.Sprintf(" %s%d", w.pick("×", "x"), n)
+		}
+		names = append(names, name)
+		i += n
+	}
+	at := chain[len(chain)-1]
+	if w.t.o.Inverted {
+		at = chain[0]
+	}
+	where := ""
+	if f := w.t.kinds[at.kind].frame; f != nil {
+		if where = w.where(f, at.Line); where != "" {
+			where = "  " + where
+		}
+	}
+	arrow := w.pick(" → ", " > ")
+	if w.t.o.Inverted {
+		arrow = w.pick(" ← ", " < ")
+	}
+	text := strings.Join(names, arrow)
+	for keep := min(maxChain, len(names)-1); len(names) > 2 && keep >= 2 && (len(names) > maxChain || room > 0 && w.wide(text)+w.wide(where) > room); keep-- {
+		left := len(names) - keep
+		text = strings.Join(names[:1], arrow) + arrow + fmt.Sprintf("(%d more)", left) + arrow + strings.Join(names[len(names)-keep+1:], arrow)
+		if room == 0 || w.wide(text)+w.wide(where) <= room {
+			break
+		}
+	}
+	if room > 0 && w.wide(text)+w.wide(where) > room && w.wide(where) > room/3 {
+		where = w.cut(where, max(room/3, room-w.wide(text)))
+	}
+	if room > 0 {
+		text = w.cut(text, max(8, room-w.wide(where)))
+	}
+	return text + where
+}
+
+// nodeName is a node's function with its marks.
+func (w *treeWriter) nodeName(n *Node) string {
+	k := &w.t.kinds[n.kind]
+	if k.frame == nil {
+		return printable(k.text)
+	}
+	name := w.name(k.frame)
+	if k.frame.Inlined {
+		name += " [inlined]"
+	}
+	if k.frame.Guess {
+		name += " [guess]"
+	}
+	return name
+}
