@@ -25,7 +25,8 @@ func exportCommand() *Command {
 	for _, f := range report.Formats() {
 		cmd.Sub = append(cmd.Sub, &Command{
 			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] [--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone,
-			Run: func(_ context.Context, c *Console, in Input) error { return runExport(c, in, f.Name) },
+			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
+			Run:  func(_ context.Context, c *Console, in Input) error { return runExport(c, in, f.Name) },
 		})
 	}
 	return cmd

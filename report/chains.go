@@ -43,10 +43,10 @@ func (f *Frame) unnamed() bool {
 }
 
 // plain is text that readers may put on a terminal or a page: UTF-8 without
-// control characters.
+// control characters, overrides of direction and what else cannot be seen.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if !unicode.IsGraphic(r) {
 			return unicode.ReplacementChar
 		}
 		return r

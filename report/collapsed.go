@@ -47,8 +47,10 @@ func collapsedName(name string) string {
 		switch {
 		case r == ';':
 			return ':'
-		case unicode.IsControl(r), unicode.IsSpace(r):
+		case unicode.IsSpace(r):
 			return ' '
+		case !unicode.IsGraphic(r):
+			return unicode.ReplacementChar
 		}
 		return r
 	}, strings.ToValidUTF8(name, string(unicode.ReplacementChar)))

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // use. Measures that Go lacks follow where one of them is asked for. The value
 // that o.Measure names is shown first.
 func WritePprof(w io.Writer, p *Profile, o Options) error {
-	b := pprofile{p: p, mappings: map[pprofSpan]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{}, locations: map[string]*profile.Location{}}
+	b := pprofile{p: p, same: sameFrames(p.Frames), mappings: map[pprofSpan]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{}, locations: map[string]*profile.Location{}}
 	b.out = &profile.Profile{
 		PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: 1, // each allocation, not a sample of them
 		DurationNanos: int64(p.Moment.Time),
@@ -64,7 +65,25 @@ type pprofile struct {
 	out       *profile.Profile
 	mappings  map[pprofSpan]*profile.Mapping
 	functions map[profile.Function]*profile.Function
-	locations map[string]*profile.Location // by module, address and frames
+	locations map[string]*profile.Location // by the frames
+	same      []uint32                     // for each frame the first that is the same to pprof
+	key       []byte                       // of the location that is looked for
+}
+
+// sameFrames are frames that differ only in what pprof does not know.
+func sameFrames(frames []Frame) []uint32 {
+	first := make(map[Frame]uint32, len(frames))
+	same := make([]uint32, len(frames))
+	for i, f := range frames {
+		f.Library, f.Known, f.Guess = false, f.unnamed(), false
+		k, ok := first[f]
+		if !ok {
+			k = uint32(i)
+			first[f] = k
+		}
+		same[i] = k
+	}
+	return same
 }
 
 // pprofSpan names a mapping: a module, or a part of it.
@@ -137,12 +156,11 @@ func (b *pprofile) sample(s *Stack, values []pprofValue) {
 // location is the row of a code address, with a line for each function inlined
 // there, innermost first.
 func (b *pprofile) location(chain []int) *profile.Location {
-	var key []byte
+	key := b.key[:0]
 	for _, i := range chain {
-		f := b.p.Frames[i]
-		f.Library = false // no difference to pprof
-		key = fmt.Appendf(key, "%d %d %q %q %q %d ", f.Module, f.Address, f.Function, f.Linkage, f.File, f.Line)
+		key = binary.LittleEndian.AppendUint32(key, b.same[i])
 	}
+	b.key = key
 	if l, ok := b.locations[string(key)]; ok {
 		return l
 	}
@@ -169,10 +187,14 @@ func (b *pprofile) location(chain []int) *profile.Location {
 
 // pseudo is a row that has a name and no code.
 func (b *pprofile) pseudo(name string) *profile.Location {
-	if l, ok := b.locations[name]; ok {
+	key := name + "\x00" // of no other key's form: those are numbers of frames, 4 bytes each
+	for len(key)%4 == 0 {
+		key += "\x00"
+	}
+	if l, ok := b.locations[key]; ok {
 		return l
 	}
-	l := b.add(name, 0)
+	l := b.add(key, 0)
 	l.Line = []profile.Line{{Function: b.function(name, "", "")}}
 	return l
 }

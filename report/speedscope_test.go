@@ -33,7 +33,7 @@ func TestSpeedscope(t *testing.T) {
 	check(0, 3, "count: blocks allocated (4/6)", "19 (90%) 0 (<0.01%) _start")
 	check(0, 5, "blocks: not given back (6/6)", "6 (100%)")
 	check(1, 0, "1.27 KB (87%) 1.27 KB (87%) keep", "1.46 KB (100%) 0 B (<0.01%) _start") // of inlined lines it reads only the outermost
-	check(2, 0, "10,500 (95%) 10,500 (95%) grab(unsigned long)", "[no CFI: at 0x1000]")
+	check(2, 0, "10,500 (95%) 10,500 (95%) grab(unsigned long)", "[no CFI: \ufffd at 0x1000]")
 	check(3, 0, "bytes: all that were allocated (3/6)")
 	check(4, 0, "blocks: not given back (6/6)")
 }
