@@ -119,8 +119,9 @@ func writeCurve(b *bufio.Writer, p *Profile, class, label string, values []value
 			break
 		}
 	}
-	for at, tick := time.Duration(0), timeStep(whole); at <= whole; at += tick {
-		anchor := "middle"
+	tick := timeStep(whole)
+	for i := range whole/tick + 1 { // at most ten: their sum may be beyond what a Duration holds
+		at, anchor := i*tick, "middle"
 		if at > whole-whole/20 {
 			anchor = "end"
 		}

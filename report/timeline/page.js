@@ -30,7 +30,7 @@ function at(t) {
   if (h >= 0) parts.push("heap " + size(data.heap[h][1]), "event #" + data.heap[h][2]);
   if (r >= 0) parts.push("resident " + size(data.rss[r][1]));
   if (m >= 0) parts.push("after mark " + (m + 1) + ", " + data.marks[m][1]);
-  out.textContent = parts.join("  \u00b7  ");
+  out.textContent = parts.join(" \u00b7 ");
   const x = data.left + (data.duration ? now / data.duration : 0) * data.width;
   for (const c of document.querySelectorAll(".cursor")) {
     c.setAttribute("x1", x);

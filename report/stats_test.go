@@ -1,0 +1,156 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// onScreen is a report as text, which must be fit for a screen.
+func onScreen(t *testing.T, p *Profile, to Text, write func(io.Writer, *Profile, Text) error) string {
+	t.Helper()
+	var b strings.Builder
+	if err := write(&b, p, to); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	if !utf8.ValidString(text) {
+		t.Errorf("not UTF-8: %q", text)
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if i := strings.IndexFunc(line, func(r rune) bool {
+			return unicode.IsControl(r) || !to.Unicode && r > unicode.MaxASCII && r != unicode.ReplacementChar
+		}); i >= 0 {
+			t.Errorf("%q has a character that is not for the screen at %d", line, i)
+		}
+		if w := runewidth.StringWidth(line); to.Width > 0 && w > to.Width {
+			t.Errorf("%d columns, %d are there: %s", w, to.Width, line)
+		}
+	}
+	return text
+}
+
+func writeTree(o TreeOptions) func(io.Writer, *Profile, Text) error {
+	return func(w io.Writer, p *Profile, t Text) error { return WriteTree(w, p, o, t) }
+}
+
+// TestReportsOfAnySize has each report cope with nothing, one event, hostile names
+// and many stacks, on screens of any width.
+func TestReportsOfAnySize(t *testing.T) {
+	one := &Profile{Frames: []Frame{{Function: "f", Module: -1}}, Stacks: []Stack{{Frames: []int{0}, Numbers: Numbers{Allocs: 1, Bytes: 1}}}}
+	stacks := 20000
+	if testing.Short() {
+		stacks = 1000
+	}
+	for _, p := range []*Profile{{}, one, sampleProfile("/src/a.c"), longTimeline(), hugeProfile(stacks)} {
+		for _, width := range []int{0, 10, 40, 80, 200} {
+			to := Text{Width: width, Unicode: width != 40}
+			for _, write := range []func(io.Writer, *Profile, Text) error{
+				WriteStats, WriteSummary, WriteTimeline, writeTree(TreeOptions{Measure: Bytes, Min: 0.01}), writeTree(TreeOptions{Measure: Peak, Min: 0.001, Inverted: true, Full: true}),
+			} {
+				onScreen(t, p, to, write)
+			}
+		}
+		for _, data := range []any{StatsOf(p), SummaryOf(p), TimelineOf(p), NewTree(p, TreeOptions{Min: 0.05}).View()} {
+			if _, err := json.Marshal(data); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestStatsAddUp(t *testing.T) {
+	for _, p := range []*Profile{{}, sampleProfile("/src/a.c"), hugeProfile(500)} {
+		s, total := StatsOf(p), p.Total()
+		if s.Allocs != total.Allocs || s.Bytes != total.Bytes || s.Temporary != total.Temporary {
+			t.Errorf("%+v, the profile has %+v", s, total)
+		}
+		var sum Numbers
+		for _, a := range p.places(true) {
+			sum.Add(a.Numbers)
+		}
+		if sum != total {
+			t.Errorf("the places have %+v, the profile %+v", sum, total)
+		}
+	}
+}
+
+func TestStats(t *testing.T) {
+	p := sampleProfile("/src/a.c")
+	p.Sizes = []SizeClass{{}, {1, 1, 2, 2}, {2, 3, 0, 0}, {4, 7, 1, 5}, {8, 15, 0, 0}, {16, 31, 0, 0}, {32, 63, 18, 10993}, {64, 127, 0, 0}}
+	p.Calls = []Calls{{"malloc", 20}, {hostile, 1}}
+	got := onScreen(t, p, Text{Width: 90}, WriteStats)
+	want := `prog --flag, pid 4711, 2023-11-14 22:13:20 UTC
+  duration      3.000 s, 99 events
+  allocated     10.7 KiB (11007) in 21 blocks
+  rate          7 allocations and 3.6 KiB a second
+  temporary     4 blocks, 19.0 % of the allocations
+  peak          8.8 KiB (9000) in 9 blocks at 1.000 s, event #50
+  live          1.5 KiB (1500) in 6 blocks, 13.6 % of what was allocated
+  resident      2.0 MiB at most, of 2 samples
+  failed        1 allocation
+  lost          2 calls
+  no stack      1 allocation
+  truncated     stacks of 1 allocation
+
+  size in bytes  allocations   share     bytes
+              1            2   9.5 %       2 B  ####
+          2 - 3            0
+          4 - 7            1   4.8 %       5 B  ##
+            ...            0
+        32 - 63           18  85.7 %  10.7 KiB  ########################################
+
+  calls  function
+     20  malloc
+      1  ev?[31mil;</script>?"\? (int, char)
+
+     bytes   share  allocations  where most bytes are allocated
+  10.3 KiB  95.4 %           15  keep                                 /src/a.c:5
+     400 B   3.6 %            4  main                                 /src/a.c:9
+     100 B   0.9 %            1  ev?[31mil;</script>?"\? (int, char)  /tmp/ev?[31mil;</...
+       7 B   0.1 %            1  (no stack)
+
+  allocations   share     bytes  where most blocks are allocated
+           15  71.4 %  10.3 KiB  keep                                 /src/a.c:5
+            4  19.0 %     400 B  main                                 /src/a.c:9
+            1   4.8 %       7 B  (no stack)
+            1   4.8 %     100 B  ev?[31mil;</script>?"\? (int, char)  /tmp/ev?[31mil;</...
+`
+	if got := strings.ReplaceAll(got, "\uFFFD", "?"); got != want {
+		t.Errorf("the numbers are\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	got := onScreen(t, sampleProfile("/src/a.c"), Text{Width: 80, Unicode: true}, WriteSummary)
+	want := `prog --flag, pid 4711, 2023-11-14 22:13:20 UTC
+
+  It allocated 10.7 KiB (11007) in 21 blocks, within 3.000 s: 7 blocks a second.
+  4 of them (19.0 %) were temporary: given back before another one was
+  allocated.
+  Its peak was 8.8 KiB (9000) in 9 blocks, at 1.000 s (event #50); at most 2.0
+  MiB were resident.
+  Not given back: 1.5 KiB (1500) in 6 blocks, 13.6 % of all bytes.
+
+What matters most:
+  10.3 KiB  95.4 %  of all bytes   keep                                 /src/a.…
+         4  19.0 %  of all blocks  main                                 /src/a.…
+         1   4.8 %  of all blocks  ev?[31mil;</script>?"\? (int, char)  /tmp/ev…
+         1   4.8 %  of all blocks  (no stack)
+
+Careful:
+  ! 2 calls are missing from the recording: all numbers may be too low
+  ! 1 allocation is recorded without a stack (4.8 %)
+  ! the stacks of 1 allocation lack outer frames (4.8 %): no CFI; ? at 0x1000
+  ! 1 allocation failed: the program got no memory, or asked for too much
+`
+	if got := strings.ReplaceAll(got, "\uFFFD", "?"); got != want {
+		t.Errorf("the summary is\n%s\nwant\n%s", got, want)
+	}
+}

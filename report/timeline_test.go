@@ -1,0 +1,161 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// page is the timeline as a page in a file.
+func timelinePage(t *testing.T, p *Profile) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteTimelineHTML(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	if !utf8.Valid(b.Bytes()) {
+		t.Error("the page is not UTF-8")
+	}
+	path := filepath.Join(t.TempDir(), "timeline.html")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// longTimeline has as many points as a profile may have, over hours.
+func longTimeline() *Profile {
+	p := &Profile{Title: "long"}
+	for i := range 2000 {
+		p.Timeline = append(p.Timeline, Moment{Seq: uint64(i + 1), Time: time.Duration(i) * 10 * time.Second, Live: uint64(i%97) << 20})
+		p.RSS = append(p.RSS, Sample{Time: time.Duration(i) * 10 * time.Second, RSS: 1<<30 + uint64(i%31)<<20})
+	}
+	for i := range 100 {
+		p.Marks = append(p.Marks, Mark{Seq: uint64(20 * i), Time: time.Duration(i) * 200 * time.Second, Name: fmt.Sprintf("mark %d", i)})
+	}
+	p.Moment, p.Peak = p.Timeline[1999], p.Timeline[96]
+	return p
+}
+
+// TestTimelinePage opens pages in a browser.
+func TestTimelinePage(t *testing.T) {
+	folder := os.Getenv("TIMELINE_PICTURES") // to look at
+	if folder == "" {
+		folder = t.TempDir()
+	}
+	out := node(t, nil, "timeline.mjs", folder, timelinePage(t, sampleProfile("/src/a.c")), timelinePage(t, longTimeline()), timelinePage(t, &Profile{}))
+	var shown []struct {
+		Text   string
+		Backs  []string
+		Curves []string
+		Marks  int
+		Values []string
+		Keyed  string
+		Asked  []string
+	}
+	if err := json.Unmarshal(out, &shown); err != nil {
+		t.Fatal(err)
+	}
+	first := shown[0]
+	want := []string{
+		"0.000 ms",
+		"1.500 s · heap 8.8 KiB (9,000) · event #50 · resident 1.0 MiB (1,048,576) · after mark 1, loaded ev\uFFFD[31mil;</script>\uFFFD\"\\\uFFFD (int, char)",
+		"2.997 s · heap 8.8 KiB (9,000) · event #50 · resident 2.0 MiB (2,097,152) · after mark 1",
+	}
+	for i := range want {
+		if i < len(first.Values) && !strings.HasPrefix(first.Values[i], want[i]) {
+			t.Errorf("below the pointer: %q, want %q", first.Values[i], want[i])
+		}
+	}
+	if want := "3.000 s · heap 1.5 KiB (1,500) · event #99"; !strings.HasPrefix(first.Keyed, want) {
+		t.Errorf("End shows %q, want %q", first.Keyed, want)
+	}
+	for _, want := range []string{"prog --flag", "pid 4711, 2023-11-14 22:13:20 UTC", "peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500) at the end", "#40", "2.0 MiB", "4.0 KiB", "2s"} {
+		if !strings.Contains(first.Text, want) {
+			t.Errorf("the page lacks %q:\n%s", want, first.Text)
+		}
+	}
+	if len(first.Curves) != 2 || first.Marks != 1 || len(first.Backs) != 2 || first.Backs[0] == first.Backs[1] {
+		t.Errorf("curves %v, %d marks, backgrounds %v", first.Curves, first.Marks, first.Backs)
+	}
+	if shown[1].Marks != 100 || shown[2].Curves[0] != "heap" || len(shown[2].Curves) != 1 {
+		t.Errorf("%d marks of the long one, curves of nothing %v", shown[1].Marks, shown[2].Curves)
+	}
+	if asked := shown[3].Asked; len(asked) > 0 {
+		t.Errorf("the pages asked for %v", asked)
+	}
+}
+
+// TestTimelineOfHostileTimes has curves end for times and sizes of any size.
+func TestTimelineOfHostileTimes(t *testing.T) {
+	for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, math.MaxInt64} {
+		for _, n := range []uint64{0, 1, 7, 8, 1023, 1 << 40, math.MaxUint64} {
+			p := &Profile{Timeline: []Moment{{Seq: 1, Time: d, Live: n}}, Moment: Moment{Time: d, Live: n}, RSS: []Sample{{Time: d, RSS: n}}, Marks: []Mark{{Time: d}}}
+			timelinePage(t, p)
+			for _, width := range []int{0, 1, 20, 300} {
+				onScreen(t, p, Text{Width: width, Unicode: true}, WriteTimeline)
+			}
+		}
+	}
+}
+
+func TestHighs(t *testing.T) {
+	s := time.Second
+	for _, c := range []struct {
+		values []value
+		whole  time.Duration
+		parts  int
+		want   string
+	}{
+		{[]value{{0, 1}}, 0, 3, "[1 1 1]"},
+		{[]value{{0, 0}, {5 * s, 7}}, 10 * s, 4, "[0 0 7 7]"},
+		{[]value{{0, 3}, {5 * s, 7}, {6 * s, 0}}, 10 * s, 10, "[3 3 3 3 3 7 7 0 0 0]"},
+		{[]value{{0, 3}, {s, 9}, {s + 1, 2}}, 10 * s, 5, "[9 2 2 2 2]"},
+		{nil, 10 * s, 3, "[0 0 0]"},
+	} {
+		if got := fmt.Sprint(highs(c.values, c.whole, c.parts)); got != c.want {
+			t.Errorf("%v in %d parts of %v: %s, want %s", c.values, c.parts, c.whole, got, c.want)
+		}
+	}
+}
+
+func TestTimelineOnScreen(t *testing.T) {
+	p := sampleProfile("/src/a.c")
+	got := onScreen(t, p, Text{Width: 60}, WriteTimeline)
+	want := `prog --flag, pid 4711, 2023-11-14 22:13:20 UTC
+live bytes: peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500...
+   8.8 KiB |                ################################
+           |                ################################
+           |                ################################
+           |                ################################
+   4.8 KiB |                ################################
+           |                ################################
+           |                ################################
+           |                ################################
+           |                ################################
+         0 |        ########################################
+           +------------------------------------------------
+            0                                        3.000 s
+                        a
+  mark        time  after  live, about  name
+     a  750.000 ms    #40        700 B  loaded ev?[31mil;...
+
+resident memory: 2 samples
+   2.0 MiB |                                ################
+   1.2 MiB |                                ################
+           |                ################################
+         0 |                ################################
+           +------------------------------------------------
+            0                                        3.000 s
+`
+	if got := strings.ReplaceAll(got, "\uFFFD", "?"); got != want {
+		t.Errorf("the timeline is\n%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,133 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+// checkNode checks that a node's children and itself have what it has.
+func checkNode(t *testing.T, n *Node, levels int) {
+	t.Helper()
+	var value, blocks uint64
+	if levels == 0 {
+		return
+	}
+	for _, c := range n.Children() {
+		value += c.Value
+		blocks += c.Blocks
+		checkNode(t, c, levels-1)
+	}
+	if value+n.Self != n.Value || blocks > n.Blocks {
+		t.Fatalf("%d of the children and %d itself, of %d", value, n.Self, n.Value)
+	}
+}
+
+// checkView checks the same of the tree that JSON has.
+func checkView(t *testing.T, v *TreeView) {
+	t.Helper()
+	sum := v.Self + v.Rest
+	for i := range v.Children {
+		sum += v.Children[i].Value
+		checkView(t, &v.Children[i])
+	}
+	if sum != v.Value {
+		t.Fatalf("%s: %d of the children and itself, of %d", v.Function, sum, v.Value)
+	}
+}
+
+func TestTreesAddUp(t *testing.T) {
+	for _, p := range []*Profile{{}, sampleProfile("/src/a.c"), hugeProfile(200)} {
+		for m := range numMeasures {
+			for _, o := range []TreeOptions{{}, {Inverted: true}, {Full: true}, {Inverted: true, Full: true}, {Min: 0.1}, {Depth: 2}, {Depth: 1, Inverted: true}} {
+				o.Measure = m
+				tree := NewTree(p, o)
+				if want := m.Of(p.Total()); tree.Root.Value != want {
+					t.Errorf("%+v: %d in all, the profile has %d", o, tree.Root.Value, want)
+				}
+				checkNode(t, tree.Root, 1000)
+				v := tree.View()
+				checkView(t, &v)
+			}
+		}
+	}
+}
+
+func TestTreeOnScreen(t *testing.T) {
+	p := sampleProfile("/src/a.c")
+	for _, c := range []struct {
+		o    TreeOptions
+		to   Text
+		want string
+	}{
+		{TreeOptions{Measure: Live}, Text{Unicode: true}, `live: bytes not given back; callers above the functions they call
+1.5 KiB in all, 6 blocks
+   1.5 KiB  100.0 %  main  /src/a.c
+   1.3 KiB   86.7 %  ├ keep  /src/a.c:5
+     200 B   13.3 %  └ 0x7f0000001234  [libc.so.6]
+`},
+		{TreeOptions{Measure: Live, Full: true}, Text{}, `live: bytes not given back; callers above the functions they call
+1.5 KiB in all, 6 blocks
+   1.5 KiB  100.0 %  _start > main  /src/a.c
+   1.3 KiB   86.7 %  |-keep > grab(unsigned long) [inlined]  /src/a.c:2
+     200 B   13.3 %  ` + "`-" + `0x7f0000001234  [libc.so.6]
+`},
+		{TreeOptions{Measure: Bytes, Min: 0.02}, Text{Unicode: true}, `bytes: all that were allocated; callers above the functions they call
+10.7 KiB in all, 21 blocks
+  10.6 KiB   99.0 %  main  /src/a.c
+  10.3 KiB   95.4 %  ├ keep  /src/a.c:5
+     400 B    3.6 %  └ 0x7f0000001234  [libc.so.6]
+     107 B    1.0 %  (2 others with less than 2 % each)
+`},
+		{TreeOptions{Measure: Allocs, Inverted: true}, Text{Unicode: true}, `count: blocks allocated; functions that allocate above their callers
+21 in all
+        15   71.4 %  keep ← main  /src/a.c:5
+         4   19.0 %  0x7f0000001234 ← main  [libc.so.6]
+         1    4.8 %  [no stack was recorded]
+         1    4.8 %  ev?[31mil;</script>?"\? (int, char) ← [no CFI; ? at 0x1000]  /tmp/ev?[31mil;</script>?"\? (int, char):1
+`},
+		{TreeOptions{Measure: Bytes, Depth: 1}, Text{Width: 60}, `bytes: all that were allocated; callers above the functio...
+10.7 KiB in all, 21 blocks
+  10.6 KiB   99.0 %  main  /src/a.c ...
+     100 B    0.9 %  [no CFI; ? at 0x1000] >...  /tmp/ev?...
+       7 B    0.1 %  [no stack was recorded]
+`},
+		{TreeOptions{Measure: LiveBlocks, Full: true, Min: 0.5}, Text{}, `blocks: not given back; callers above the functions they call
+6 in all
+         6  100.0 %  _start > main  /src/a.c
+         4   66.7 %  |-keep > grab(unsigned long) [inlined]  /src/a.c:2
+         2   33.3 %  ` + "`-" + `(1 other with less than 50 %)
+`},
+	} {
+		got := strings.ReplaceAll(onScreen(t, p, c.to, writeTree(c.o)), "\uFFFD", "?")
+		if got != c.want {
+			t.Errorf("%+v:\n%s\nwant\n%s", c.o, got, c.want)
+		}
+	}
+}
+
+// TestTreeOfRecursion names a function that called itself once, and a long chain by
+// its ends.
+func TestTreeOfRecursion(t *testing.T) {
+	p := &Profile{}
+	name := func(f string) int {
+		p.Frames = append(p.Frames, Frame{Function: f, Module: -1})
+		return len(p.Frames) - 1
+	}
+	again := name("again")
+	deep := make([]int, 100000)
+	for i := range deep {
+		deep[i] = again
+	}
+	p.Stacks = append(p.Stacks, Stack{Frames: append(deep, name("main")), Numbers: Numbers{Live: 4, LiveBlocks: 1}})
+	long := []int{}
+	for i := range 50 {
+		long = append(long, name("f"+string(rune('A'+i))))
+	}
+	p.Stacks = append(p.Stacks, Stack{Frames: append(long, name("thread")), Numbers: Numbers{Live: 2, LiveBlocks: 1}})
+	got := onScreen(t, p, Text{}, writeTree(TreeOptions{}))
+	for _, want := range []string{"4 B   66.7 %  main > again x100000\n", "2 B   33.3 %  thread > (39 more) > fK > fJ > fI > fH > fG > fF > fE > fD > fC > fB > fA\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+}
