@@ -26,7 +26,7 @@ func exportCommand() *Command {
 		cmd.Sub = append(cmd.Sub, &Command{
 			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] [--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone,
 			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
-			Run:  func(_ context.Context, c *Console, in Input) error { return runExport(c, in, f.Name) },
+			Run:  func(ctx context.Context, c *Console, in Input) error { return runExport(ctx, c, in, f.Name) },
 		})
 	}
 	return cmd
@@ -129,8 +129,8 @@ func (e *Export) Beside(path string) string {
 }
 
 // Write writes to e.File, or to out if that is "-". A file appears whole or not
-// at all.
-func (e *Export) Write(s *session.Session, out io.Writer) error {
+// at all, also when the context ends.
+func (e *Export) Write(ctx context.Context, s *session.Session, out io.Writer) error {
 	if e.File == "-" {
 		if f, ok := out.(*os.File); ok && !e.Format.Text && term.IsTerminal(int(f.Fd())) {
 			return fmt.Errorf("export: %s is no text for a terminal: name a file", e.Format.Name)
@@ -138,15 +138,15 @@ func (e *Export) Write(s *session.Session, out io.Writer) error {
 		if e.Format.Tables != nil {
 			return fmt.Errorf("export: %s is several files: name a directory", e.Format.Name)
 		}
-		return e.to(s, out)
+		return e.to(ctx, s, out)
 	}
 	if err := e.vacant(); err != nil {
 		return err
 	}
-	if e.Format.Tables != nil {
+	if e.Format.Tables != nil { // they tell in a row what could not be read, and go on to the end
 		return e.tables(s)
 	}
-	return e.file(s)
+	return e.file(ctx, s)
 }
 
 // vacant says why the file must not be written, before anything is added up. A
@@ -166,11 +166,17 @@ func (e *Export) vacant() error {
 }
 
 // to writes all but tables.
-func (e *Export) to(s *session.Session, w io.Writer) error {
-	r, err := s.Recording()
+func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err error) {
+	r, err := recording(ctx, s)
 	if err != nil {
 		return err
 	}
+	w = writerUntil{w, ctx}
+	defer func() {
+		if err == nil && ctx.Err() != nil { // events ended early, and it was not noticed
+			err = errInterrupted
+		}
+	}()
 	if e.Format.Events != nil {
 		return e.Format.Events(w, r)
 	}
@@ -192,8 +198,8 @@ func (e *Export) to(s *session.Session, w io.Writer) error {
 }
 
 // file writes all but tables.
-func (e *Export) file(s *session.Session) error {
-	return newFile("export", e.File, e.Force, func(w io.Writer) error { return e.to(s, w) })
+func (e *Export) file(ctx context.Context, s *session.Session) error {
+	return newFile("export", e.File, e.Force, func(w io.Writer) error { return e.to(ctx, s, w) })
 }
 
 // newFile writes a file of its own and removes it after a failure; one that is
@@ -246,7 +252,41 @@ func (e *Export) tables(s *session.Session) error {
 	return nil
 }
 
-func runExport(c *Console, in Input, format string) error {
+// recording is the session's, whose events end when the context does.
+func recording(ctx context.Context, s *session.Session) (*report.Recording, error) {
+	r, err := s.Recording()
+	if err != nil {
+		return nil, err
+	}
+	all := r.Events
+	r.Events = func(yield func(report.Event) bool) {
+		n := 0
+		for e := range all {
+			if n++; n%4096 == 0 && ctx.Err() != nil {
+				return
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+	return r, nil
+}
+
+// writerUntil fails when its context has ended.
+type writerUntil struct {
+	w   io.Writer
+	ctx context.Context
+}
+
+func (u writerUntil) Write(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, errInterrupted
+	}
+	return u.w.Write(p)
+}
+
+func runExport(ctx context.Context, c *Console, in Input, format string) error {
 	e, rest, err := ParseExport(append([]string{format}, in.Args...))
 	if err != nil {
 		return err
@@ -274,13 +314,13 @@ func runExport(c *Console, in Input, format string) error {
 			return fmt.Errorf("export: %s is no text: name a file", e.Format.Name)
 		}
 		var b strings.Builder
-		if err := e.Write(c.s, &b); err != nil {
+		if err := e.Write(ctx, c.s, &b); err != nil {
 			return err
 		}
 		c.out.raw(cleanText(b.String()))
 		return nil
 	}
-	if err := e.Write(c.s, nil); err != nil {
+	if err := e.Write(ctx, c.s, nil); err != nil {
 		return err
 	}
 	c.show(in, struct {

@@ -136,6 +136,7 @@ const dhatViewer = "/usr/libexec/valgrind/dh_view.html"
 
 // TestDHATViewer opens files in valgrind's viewer, which sums them up itself.
 func TestDHATViewer(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat(dhatViewer); err != nil {
 		t.Fatalf("%v: run scripts/need test", err)
 	}

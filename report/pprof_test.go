@@ -22,6 +22,7 @@ func pprofTool(t *testing.T, path string, flags ...string) string {
 
 // TestPprofTool opens the profile in the tool itself.
 func TestPprofTool(t *testing.T) {
+	t.Parallel()
 	source := filepath.Join(t.TempDir(), "a.c")
 	text := "static char *grab(unsigned long n) {\n  return malloc(n);\n}\nchar *keep(unsigned long n) {\n  return grab(n);\n}\n\nint main(void) {\n  keep(1);\n  keep(2);\n}\n"
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {

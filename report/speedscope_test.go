@@ -9,6 +9,7 @@ import (
 // TestSpeedscope opens files in speedscope itself: its own format and two more
 // that it reads.
 func TestSpeedscope(t *testing.T) {
+	t.Parallel()
 	p := sampleProfile("/src/a.c")
 	out := node(t, nil, "speedscope.mjs", t.TempDir(), file(t, "speedscope", p, Live), file(t, "pprof", p, Live), file(t, "collapsed", p, Bytes),
 		file(t, "speedscope", hugeProfile(500), Bytes), file(t, "speedscope", &Profile{}, LiveBlocks))

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -62,7 +65,13 @@ func export(main *options, out, errw io.Writer) (code int) {
 	if _, err := s.Open(rest[0]); err != nil {
 		return fail(errw, err, exitTarget)
 	}
-	if err := e.Write(s, out); err != nil {
+	ctx := context.Background()
+	if e.Format.Tables == nil { // leave no half of a file
+		var stop func()
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+	}
+	if err := e.Write(ctx, s, out); err != nil {
 		return fail(errw, err, 1)
 	}
 	if e.File != "-" {

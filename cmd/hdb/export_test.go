@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"hdb/console"
 	"hdb/report"
 	"hdb/session"
 	"hdb/testprogs"
@@ -263,5 +265,32 @@ func TestExportKeepsFiles(t *testing.T) {
 	var out, errw bytes.Buffer
 	if run([]string{"export", "collapsed", "-o", "-", cut}, os.Stdin, &out, &errw); errw.Len() == 0 {
 		t.Errorf("nothing is said of half a capture: %q", out.String())
+	}
+}
+
+// TestExportInterrupted leaves no file behind.
+func TestExportInterrupted(t *testing.T) {
+	x := recordToExport(t, testprogs.Build(t, "inlined"))
+	s := session.New(session.Config{})
+	defer s.Close()
+	if _, err := s.Open(x.capture); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, f := range report.Formats() {
+		if f.Tables != nil {
+			continue
+		}
+		e, _, err := console.ParseExport([]string{f.Name, "-o", filepath.Join(t.TempDir(), "x")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Write(ctx, s, nil); err == nil {
+			t.Errorf("%s: not interrupted", f.Name)
+		}
+		if _, err := os.Stat(e.File); err == nil {
+			t.Errorf("%s: a file is left", f.Name)
+		}
 	}
 }
