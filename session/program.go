@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"hdb/capture"
@@ -79,11 +80,14 @@ func explainScript(path string, err error) error {
 	if !errors.Is(err, symbols.ErrNotELF) {
 		return err
 	}
-	f, openErr := os.Open(path)
+	f, openErr := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for a writer
 	if openErr != nil {
 		return err
 	}
 	defer f.Close()
+	if st, statErr := f.Stat(); statErr != nil || !st.Mode().IsRegular() {
+		return err
+	}
 	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
 	interpreter, ok := strings.CutPrefix(strings.TrimSpace(line), "#!")
 	interpreter = strings.TrimSpace(interpreter)

@@ -54,8 +54,14 @@ type machoObject struct {
 
 // IsMachO reports whether a file is one of macOS, or a dSYM bundle.
 func IsMachO(path string) bool {
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
+	st, err := os.Stat(path) // before opening: a FIFO would block
+	switch {
+	case err != nil:
+		return false
+	case st.IsDir():
 		return strings.HasSuffix(filepath.Clean(path), ".dSYM")
+	case !st.Mode().IsRegular():
+		return false
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -152,6 +152,9 @@ func checkup(s *session.Session, target string) (session.Checkup, error) {
 // isCapture tells captures from programs by their first bytes.
 func isCapture(path string) bool {
 	const magic = "\x89hdb"
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() { // a FIFO would block
+		return false
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false

@@ -360,6 +360,9 @@ func interpreted(words []string) []string {
 			return words // which loading it will explain
 		}
 	}
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() { // a FIFO would block
+		return words
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return words
