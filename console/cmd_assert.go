@@ -29,6 +29,8 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
                             leak:PATTERN of a function, source file or module
   --strict                  also count as leaks what the C and C++ runtimes keep for
                             themselves: buffers of stdio, storage of threads
+  --allow-incomplete        do not fail because calls are missing from the recording, or
+                            the capture is damaged
   --junit FILE              write a JUnit XML report, too
   --sarif FILE              write what failed as SARIF 2.1.0, too; paths of sources
                             below the working directory are relative to it
@@ -48,6 +50,7 @@ type Assertion struct {
 	Since        string // the moment that growth counts from
 	Suppressions string // a file, "" for none
 	JUnit, SARIF string // files to write, "" for none
+	Incomplete   bool   // a recording that is not whole is no failure
 }
 
 // ParseAssert reads one flag of assert at words[i]. It is false if there is none of
@@ -60,6 +63,8 @@ func (a *Assertion) ParseAssert(words []string, i int) (next int, ok bool, err e
 		set = &a.Limits.NoLeaks
 	case "strict":
 		set = &a.Limits.Strict
+	case "allow-incomplete":
+		set = &a.Incomplete
 	case "max-peak", "max-allocs", "max-leaked", "max-live-growth", "max-temporary", "since", "suppressions", "junit", "sarif":
 	default:
 		return i, false, nil
@@ -153,10 +158,21 @@ func (a *Assertion) Ready() error {
 type Outcome struct {
 	Profile  *report.Profile
 	Verdicts []report.Verdict
+	Missing  string // of the recording, "" if it is whole
+	allowed  bool   // to be missing
 }
 
-// Held tells that all is well.
+// Held tells that no limit is exceeded, as far as the recording tells.
 func (o *Outcome) Held() bool { return o.failed() == 0 }
+
+// Trouble is what makes a recording that is not whole a failure: limits that hold
+// may not hold of the whole. "" if it is none.
+func (o *Outcome) Trouble() string {
+	if o.Missing == "" || o.allowed {
+		return ""
+	}
+	return "the recording is not whole (--allow-incomplete): " + o.Missing
+}
 
 func (o *Outcome) failed() (n int) {
 	for i := range o.Verdicts {
@@ -178,7 +194,7 @@ func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
 			return nil, fmt.Errorf("assert: --since %w", err)
 		}
 	}
-	return &Outcome{p, report.Check(p, &a.Limits)}, nil
+	return &Outcome{p, report.Check(p, &a.Limits), s.Incomplete(), a.Incomplete}, nil
 }
 
 // Files writes the files that were asked for. ended says how the program failed by
@@ -199,7 +215,9 @@ func (a *Assertion) Files(o *Outcome, ended string) error {
 	}
 	root, _ := os.Getwd() // without one, paths stay absolute
 	return errors.Join(
-		write(a.JUnit, func(w io.Writer) error { return report.WriteJUnit(w, o.Profile, o.Verdicts, ended) }),
+		write(a.JUnit, func(w io.Writer) error {
+			return report.WriteJUnit(w, o.Profile, o.Verdicts, report.Troubles{Program: ended, Recording: o.Trouble()})
+		}),
 		write(a.SARIF, func(w io.Writer) error {
 			return report.WriteVerdictsSARIF(w, o.Profile, o.Verdicts, report.Options{Root: root})
 		}),
@@ -253,6 +271,9 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 	}
 	if n := o.failed(); n > 0 {
 		return fmt.Errorf("%w: %d of %d", errAssertion, n, len(o.Verdicts))
+	}
+	if why := o.Trouble(); why != "" {
+		return fmt.Errorf("assert: %s", why)
 	}
 	return nil
 }

@@ -301,7 +301,7 @@ func TestJUnit(t *testing.T) {
 	p := leakyProfile()
 	var out bytes.Buffer
 	all := Check(p, &Limits{NoLeaks: true, MaxAllocs: new(uint64(1000)), MaxTemporary: new(uint64(0))})
-	if err := WriteJUnit(&out, p, all, "leaky: killed by SIGSEGV\x1b"); err != nil {
+	if err := WriteJUnit(&out, p, all, Troubles{Program: "leaky: killed by SIGSEGV\x1b"}); err != nil {
 		t.Fatal(err)
 	}
 	lint := exec.Command("xmllint", "--noout", "--nonet", "-")
@@ -314,17 +314,17 @@ func TestJUnit(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := got.Suites[0]
-	if s.Tests != 4 || s.Failures != 2 || s.Errors != 1 || got.Tests != 4 || s.Timestamp != "2026-11-21T23:59:59" || s.Time != "2.000000" {
+	if s.Tests != 5 || s.Failures != 2 || s.Errors != 1 || got.Tests != 5 || s.Timestamp != "2026-11-21T23:59:59" || s.Time != "2.000000" {
 		t.Errorf("suite %+v", s)
 	}
 	var cases []string
 	for _, c := range s.Cases {
 		cases = append(cases, fmt.Sprintf("%s %t %t", c.Name, c.Failure != nil, c.Error != nil))
 	}
-	if got, want := strings.Join(cases, "; "), "program false true; max-allocs 1,000 blocks false false; no-leaks true false; max-temporary 0 blocks true false"; got != want {
+	if got, want := strings.Join(cases, "; "), "program false true; recording false false; max-allocs 1,000 blocks false false; no-leaks true false; max-temporary 0 blocks true false"; got != want {
 		t.Errorf("cases %s, want %s", got, want)
 	}
-	if f := s.Cases[2].Failure; f == nil || !strings.Contains(f.Text, "main.cc:7") || !strings.Contains(f.Message, "1.5 KiB (1532)") {
+	if f := s.Cases[3].Failure; f == nil || !strings.Contains(f.Text, "main.cc:7") || !strings.Contains(f.Message, "1.5 KiB (1532)") {
 		t.Errorf("failure %+v", f)
 	}
 	if strings.Contains(out.String(), "\x1b") || !utf8.Valid(out.Bytes()) {
@@ -354,4 +354,20 @@ func TestSuppressions(t *testing.T) {
 			t.Errorf("%s on %s: %t", c.pattern, c.name, got)
 		}
 	}
+}
+
+// FuzzSuppressions reads files of suppressions and applies them.
+func FuzzSuppressions(f *testing.F) {
+	f.Add("leak:^a*b$\n# c\nleak:operator new(*)", "operator new(unsigned long)")
+	f.Add("leak:*", "")
+	f.Add("leak:^$", "\xff")
+	f.Add(runtimeOwned, "setlocale")
+	f.Fuzz(func(t *testing.T, file, name string) {
+		s, err := ParseSuppressions(strings.NewReader(file))
+		if err != nil {
+			return
+		}
+		p := &Profile{Frames: []Frame{{Function: name, Module: -1}}}
+		newSuppressor(p, s).hides(&Stack{Frames: []int{0}})
+	})
 }

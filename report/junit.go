@@ -49,9 +49,15 @@ type (
 	}
 )
 
+// Troubles are what went wrong besides limits; "" if nothing did.
+type Troubles struct {
+	Program   string // how it failed by itself
+	Recording string // why it is not whole
+}
+
 // WriteJUnit writes the verdicts as a JUnit XML report: a test case each, and one
-// for the program, which is in error when ended says how it failed by itself.
-func WriteJUnit(w io.Writer, p *Profile, all []Verdict, ended string) error {
+// for the program and for the recording, which are in error when there was trouble.
+func WriteJUnit(w io.Writer, p *Profile, all []Verdict, t Troubles) error {
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
 	const class = "hdb.assert"
 	s := junitSuite{
@@ -62,12 +68,14 @@ func WriteJUnit(w io.Writer, p *Profile, all []Verdict, ended string) error {
 			{"events", fmt.Sprint(p.Events)}, {"lost", fmt.Sprint(p.Lost)}, {"hdb", printable(p.Created)},
 		},
 	}
-	program := junitCase{Name: "program", ClassName: class, Time: s.Time}
-	if ended != "" {
-		program.Error = &junitFailure{Message: printable(ended), Type: "program", Text: printable(ended)}
-		s.Errors++
+	for _, c := range []struct{ name, trouble, time string }{{"program", t.Program, s.Time}, {"recording", t.Recording, seconds(0)}} {
+		test := junitCase{Name: c.name, ClassName: class, Time: c.time}
+		if c.trouble != "" {
+			test.Error = &junitFailure{Message: printable(c.trouble), Type: c.name, Text: printable(c.trouble)}
+			s.Errors++
+		}
+		s.Cases = append(s.Cases, test)
 	}
-	s.Cases = append(s.Cases, program)
 	for i := range all {
 		v := &all[i]
 		name := v.Name

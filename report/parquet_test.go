@@ -205,9 +205,7 @@ func TestDocumentedQueries(t *testing.T) {
 	var queries []string
 	for _, block := range strings.Split(string(doc), "```sql\n")[1:] {
 		block, _, _ = strings.Cut(block, "```")
-		for _, q := range strings.Split(strings.TrimSpace(strings.ReplaceAll(block, "'fleet/", "'"+dir+"/")), ";\n") {
-			queries = append(queries, q)
-		}
+		queries = append(queries, strings.Split(strings.TrimSpace(strings.ReplaceAll(block, "'fleet/", "'"+dir+"/")), ";\n")...)
 	}
 	want := []string{
 		"../a b/ü=% /bin/\uFFFDdemo 50 1300",

@@ -7,6 +7,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // Suppressions name blocks that are not held against the user: by patterns of
@@ -72,6 +73,9 @@ func ParseSuppressions(r io.Reader) (*Suppressions, error) {
 		if len(s.patterns) == maxSuppressions {
 			return nil, fmt.Errorf("line %d: more than %d patterns", n, maxSuppressions)
 		}
+		if !utf8.ValidString(pattern) {
+			return nil, fmt.Errorf("line %d: %q: not UTF-8", n, pattern)
+		}
 		s.patterns = append(s.patterns, suppressionPattern(pattern))
 	}
 	if err := lines.Err(); err != nil {
@@ -80,7 +84,7 @@ func ParseSuppressions(r io.Reader) (*Suppressions, error) {
 	return s, nil
 }
 
-// suppressionPattern is the pattern as a regular expression.
+// suppressionPattern is the pattern, which is UTF-8, as a regular expression.
 func suppressionPattern(pattern string) *regexp.Regexp {
 	pattern, begins := strings.CutPrefix(pattern, "^")
 	pattern, ends := strings.CutSuffix(pattern, "$")

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"strings"
 
 	"hdb/heap"
 	"hdb/report"
@@ -45,4 +46,21 @@ func (s *Session) Baseline(p *report.Profile, since string) (*report.Baseline, e
 		}
 	}
 	return b, nil
+}
+
+// Incomplete says what of the recording is missing, so that what is added up of it
+// may be wrong; "" if it is whole.
+func (s *Session) Incomplete() string {
+	src := s.source()
+	if src == nil {
+		return ""
+	}
+	var parts []string
+	if n := src.Info().Totals.Lost; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d calls were not recorded", n))
+	}
+	if err := src.Damage(); err != nil {
+		parts = append(parts, err.Error())
+	}
+	return strings.Join(parts, "; ")
 }

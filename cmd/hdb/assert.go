@@ -25,8 +25,8 @@ limits and flags:
 ` + console.AssertFlags + `  -o FILE                   keep the recording of PROG
   --return-child-result     exit with PROG's own status when all limits hold
 
-exit codes: 0 all limits hold and PROG ended with 0, 1 PROG did not, or its recording
-failed, 2 usage, 3 a limit does not hold, 4 cannot begin: no such capture or program,
+exit codes: 0 all limits hold and PROG ended with 0, 1 PROG did not, or the recording
+failed or is not whole, 2 usage, 3 a limit does not hold, 4 cannot begin: no such capture or program,
 or a file cannot be made, 5 all limits hold, and PROG died by a signal
 `
 
@@ -186,8 +186,9 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 	if err := report.WriteVerdicts(out, outcome.Profile, outcome.Verdicts); err != nil {
 		return fail(errw, err, 1)
 	}
-	if n := outcome.Profile.Lost; n > 0 {
-		warn(errw, fmt.Sprintf("%d calls are missing from the recording: the numbers may be wrong", n))
+	trouble := outcome.Trouble()
+	if trouble != "" {
+		fmt.Fprintf(out, "FAILED recording: %s\n", console.Clean(trouble))
 	}
 	failed := ""
 	if ended != nil && (ended.Signal != 0 || ended.Code != 0) {
@@ -200,6 +201,8 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 	switch {
 	case !outcome.Held():
 		return console.ExitAssertion
+	case trouble != "":
+		return console.ExitFailed
 	case ended == nil:
 		return 0
 	case o.status && ended.Signal != 0:

@@ -124,3 +124,38 @@ int main(int argc, char **argv)
 		t.Errorf("left behind: %v %v", entries, err)
 	}
 }
+
+// TestAssertOfAPart finds nothing too much in what is left of a capture, and does
+// not take that for an answer.
+func TestAssertOfAPart(t *testing.T) {
+	dir := t.TempDir()
+	whole := filepath.Join(dir, "whole.hdb")
+	if out, err := exec.Command(testprogs.HDB(t), "record", "-q", "-o", whole, testprogs.Build(t, "phases")).CombinedOutput(); err != nil {
+		t.Fatalf("record: %v\n%s", err, out)
+	}
+	b, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(dir, "part.hdb")
+	if err := os.WriteFile(part, b[:100], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--no-leaks", whole}, 3, "FAILED no-leaks: 600 bytes in 3 blocks"},
+		{[]string{"--no-leaks", part}, 1, "FAILED recording: "},
+		{[]string{"--no-leaks", "--allow-incomplete", part}, 0, "ok     no-leaks"},
+		{[]string{"--max-live-growth", "0", "--since", "10%", "--allow-incomplete", part}, 0, "ok     max-live-growth"},
+		{[]string{"--max-live-growth", "0", "--since", "nowhere", whole}, 2, ""},
+		{[]string{"--no-leaks", filepath.Join(dir, "none")}, 4, ""},
+	} {
+		var out, errw bytes.Buffer
+		if code := run(append([]string{"assert"}, c.args...), os.Stdin, &out, &errw); code != c.code || !strings.Contains(out.String(), c.want) {
+			t.Errorf("hdb assert %v: exit %d, want %d and %q in\n%s%s", c.args, code, c.code, c.want, &out, &errw)
+		}
+	}
+}
