@@ -12,6 +12,7 @@ type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond // the first job of jobs was done
 	jobs    []func()  // the first is being done
+	did     uint64    // jobs that are done
 }
 
 // add adds a job. It waits while too many do.
@@ -28,12 +29,13 @@ func (q *queue) add(job func()) {
 	}
 }
 
-// wait returns when all jobs are done that were added before.
+// wait returns when all jobs are done that were added before. Others may be added
+// meanwhile, without end.
 func (q *queue) wait() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.changed.L = &q.mu
-	for len(q.jobs) > 0 {
+	for all := q.did + uint64(len(q.jobs)); q.did < all; {
 		q.changed.Wait()
 	}
 }
@@ -51,6 +53,7 @@ func (q *queue) done() func() {
 	defer q.mu.Unlock()
 	q.jobs[0] = nil
 	q.jobs = q.jobs[1:]
+	q.did++
 	q.changed.Broadcast()
 	if len(q.jobs) == 0 {
 		q.jobs = nil

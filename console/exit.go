@@ -40,7 +40,7 @@ func (c *Console) fail(err error) {
 	switch {
 	case errors.As(err, &launch), errors.As(err, &attach):
 		code = ExitLaunch
-	case errors.Is(err, errNoTerminal):
+	case errors.As(err, new(*terminalError)), errors.As(err, new(*smallError)):
 		code = ExitUsage
 	case errors.Is(err, errAssertion):
 		code = ExitAssertion

@@ -144,6 +144,46 @@ func (t *terminal) ReadKey(prompt string) (key string, err error) {
 	}
 }
 
+// Keys calls typed with what is typed until stop is called, on a goroutine of its own;
+// with nothing when the terminal has hung up, and then no more. Ctrl-Z suspends hdb,
+// Ctrl-C is a key.
+func (t *terminal) Keys(typed func([]byte)) (stop func() error, err error) {
+	t.reading.Lock()
+	if err := errors.Join(t.raw.ApplyMode(), t.tty.SetReadDeadline(time.Time{})); err != nil {
+		t.reading.Unlock()
+		return nil, fmt.Errorf("terminal: %w", err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 256)
+		for {
+			n, err := t.tty.Read(buf)
+			for i, keys := range bytes.Split(buf[:n], []byte{ctrlZ}) {
+				if i > 0 {
+					t.suspend()
+				}
+				if len(keys) > 0 {
+					typed(bytes.Clone(keys))
+				}
+			}
+			switch {
+			case errors.Is(err, os.ErrDeadlineExceeded):
+				return
+			case err != nil || n == 0:
+				typed(nil)
+				return
+			}
+		}
+	}()
+	return func() error {
+		defer t.reading.Unlock()
+		err := t.tty.SetReadDeadline(time.Unix(1, 0))
+		<-done
+		return errors.Join(err, t.cooked.ApplyMode())
+	}, nil
+}
+
 // pump copies keys from the terminal to liner until its read deadline passes
 // or the terminal goes away, which liner then sees as the end.
 func (t *terminal) pump() {

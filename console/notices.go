@@ -11,11 +11,17 @@ import (
 // command prints or a person types: each is written as one piece between two
 // lines of the output, and kept back while a line is being edited.
 type notices struct {
-	mu   sync.Mutex // held for one line of the output
-	held int        // prompts that are open
-	late []lateNotice
-	said *transcript // what was printed last, for a split screen that is painted anew; nil: is not kept
+	mu   sync.Mutex   // held for one line of the output
+	held int          // prompts that are open
+	late []lateNotice // at most maxLate
+	// dropped is how many more there were, before the last one of late.
+	dropped int
+	said    *transcript // what was printed last, for a split screen that is painted anew; nil: is not kept
 }
+
+// maxLate bounds the lines that are kept back: a process may fork for hours while its
+// live view is open.
+const maxLate = 1000
 
 type lateNotice struct {
 	w    io.Writer
@@ -28,7 +34,12 @@ func (n *notices) print(w io.Writer, text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.held > 0 {
-		n.late = append(n.late, lateNotice{w, text})
+		if len(n.late) < maxLate {
+			n.late = append(n.late, lateNotice{w, text})
+		} else {
+			n.late[maxLate-1] = lateNotice{w, text}
+			n.dropped++
+		}
 		return
 	}
 	_, _ = io.WriteString(w, text)
@@ -60,11 +71,24 @@ func (n *notices) release() {
 	if n.held--; n.held > 0 {
 		return
 	}
-	for _, l := range n.late {
+	for i, l := range n.late {
+		if i == maxLate-1 && n.dropped > 0 {
+			l.text = "(" + counted(n.dropped, "message") + " left out)\n" + l.text
+		}
 		_, _ = io.WriteString(l.w, l.text)
 		n.said.add(l.text)
 	}
-	n.late = nil
+	n.late, n.dropped = nil, 0
+}
+
+// latest is the last line that was kept back, "" without any.
+func (n *notices) latest() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.late) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(n.late[len(n.late)-1].text)
 }
 
 // keep notes what was printed without notices: a prompt with its answer.

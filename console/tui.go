@@ -1,20 +1,14 @@
 package console
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"hdb/session"
 )
-
-// errNoTerminal is why there can be no split screen. Its exit code is that of bad use.
-var errNoTerminal = errors.New("a split screen needs a terminal that can move its cursor, and neither -batch nor --json")
 
 // A splitReader is a LineReader that can share its terminal with a split screen.
 type splitReader interface {
@@ -32,12 +26,9 @@ type splitReader interface {
 // open: signals.await runs what other goroutines hand over. Those touch what is
 // atomic, and the screen, only.
 type tui struct {
-	c   *Console
-	out *output // the console's own: a pipe command has another one
-	tty *os.File
-	net *crashNet // nil: none
-
-	screen     splitScreen
+	c          *Console
+	out        *output // the console's own: a pipe command has another one
+	screen     fullScreen
 	onSource   atomic.Bool // the arrow keys are the source's
 	ctrlX      bool        // of the goroutine that reads keys: Ctrl-X came
 	stale      atomic.Bool // somebody else had the terminal: all is to be painted
@@ -45,75 +36,6 @@ type tui struct {
 	shown      picture
 	top, left  int    // the first line and the first column shown
 	question   string // of the pager, while it is open
-
-	signals chan os.Signal // of the terminal, from the first time on
-}
-
-// splitScreen is the terminal's side of the split screen, for any goroutine.
-type splitScreen struct {
-	mu   sync.Mutex // held for one write
-	w    io.Writer
-	last string // what painted the source last, and brought the cursor below it
-	on   atomic.Bool
-	away bool // hdb is being suspended: the terminal is the shell's
-
-	// The handler of SIGTSTP, while it is not installed: Go never gives up one that
-	// it has installed, and then the signal would not stop hdb.
-	handler signalAction
-}
-
-// write writes to the terminal unless it is somebody else's. Errors are those
-// of a terminal that hung up, which the reader finds out.
-func (s *splitScreen) write(text, last string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = last
-	if s.on.Load() && !s.away {
-		_, _ = io.WriteString(s.w, text)
-	}
-}
-
-// enter begins the alternate screen, leave gives the terminal back. Between them
-// SIGTSTP is handled, so that a Ctrl-Z that is no key because a command runs gives
-// the terminal back first.
-func (s *splitScreen) enter(before string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.on.Store(true)
-	s.handler.install()
-	_, _ = io.WriteString(s.w, before+enterScreen)
-}
-
-func (s *splitScreen) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.on.Swap(false) && !s.away {
-		_, _ = io.WriteString(s.w, leaveScreen)
-		s.handler.remove()
-	}
-	s.away = false
-}
-
-// suspend and resume are leave and enter for a time, without forgetting that the
-// screen is split.
-func (s *splitScreen) suspend() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.on.Load() && !s.away {
-		s.away = true
-		_, _ = io.WriteString(s.w, leaveScreen)
-		s.handler.remove()
-	}
-}
-
-func (s *splitScreen) resume() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.on.Load() && s.away {
-		s.away = false
-		s.handler.install()
-		_, _ = io.WriteString(s.w, enterScreen+s.last)
-	}
 }
 
 // newTUI connects the split screen with the reader's keys. Without a terminal
@@ -125,14 +47,14 @@ func newTUI(c *Console) *tui {
 	if _, _, isTerminal := terminalSize(c.out); !ok || !isFile || !isTerminal || !c.interactive() {
 		return t
 	}
-	t.tty, t.screen.w = tty, tty
+	t.screen.tty, t.screen.w = tty, tty
 	c.notices.said = &transcript{}
-	shared.Share(t.take, t.screen.suspend, t.comeBack)
+	shared.Share(t.take, t.screen.suspend, t.screen.comeBack)
 	return t
 }
 
 // ready tells whether there can be a split screen.
-func (t *tui) ready() bool { return t.tty != nil }
+func (t *tui) ready() bool { return t.screen.tty != nil }
 
 // visible tells whether the source is on the screen, so that o need not show it too.
 func (t *tui) visible(o *output) bool {
@@ -150,7 +72,7 @@ func (t *tui) size() (rows, cols int) {
 func (t *tui) enable(before string) error {
 	switch {
 	case !t.ready():
-		return errNoTerminal
+		return errNoSplit
 	case t.screen.on.Load():
 		return nil
 	}
@@ -158,14 +80,7 @@ func (t *tui) enable(before string) error {
 	if !divide(rows, cols).fits() {
 		return fmt.Errorf("the terminal is too small for a split screen: %d by %d, and %d rows by %d columns are needed", rows, cols, minRows, minCols)
 	}
-	t.net = newCrashNet(t.tty)
-	if t.signals == nil {
-		t.signals = make(chan os.Signal, 8)
-		signal.Notify(t.signals, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP)
-		t.screen.handler.remove()
-		go t.follow(t.signals)
-	}
-	t.screen.enter(before)
+	t.screen.begin(before, screenUser{resized: func() { t.c.beside(t.resized) }, lost: t.lost})
 	t.shown, t.top, t.left = picture{}, 0, 0
 	t.onSource.Store(false)
 	t.look(true)
@@ -179,9 +94,8 @@ func (t *tui) disable() {
 	if !t.screen.on.Load() {
 		return
 	}
-	t.screen.leave()
-	t.net.close()
-	t.net, t.rows, t.cols = nil, 0, 0
+	t.screen.end()
+	t.rows, t.cols = 0, 0
 	t.c.screen()
 }
 
@@ -190,7 +104,7 @@ func (t *tui) toggle() {
 	if t.screen.on.Load() {
 		t.disable()
 	} else if err := t.enable(noPrompt); err != nil { // it will be on the other screen
-		_, _ = io.WriteString(t.tty, noPrompt)
+		_, _ = io.WriteString(t.screen.tty, noPrompt)
 		t.c.fail(fmt.Errorf("tui: %w", err))
 	}
 	redrawPrompt()
@@ -242,12 +156,6 @@ func (t *tui) consoleHeight(whole int) int {
 		return min(whole, d.console)
 	}
 	return whole
-}
-
-// comeBack is called on another goroutine when hdb was suspended.
-func (t *tui) comeBack() {
-	t.screen.resume()
-	t.lost()
 }
 
 // lost is called on another goroutine when somebody else had the terminal. What was

@@ -40,7 +40,7 @@ func runTUI(_ context.Context, c *Console, in Input) error {
 func (t *tui) split() error {
 	switch {
 	case !t.ready():
-		return errNoTerminal
+		return errNoSplit
 	case !t.screen.on.Load():
 		return errors.New("the screen is not split: tui enable")
 	}

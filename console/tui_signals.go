@@ -1,35 +1,9 @@
 package console
 
 import (
-	"os"
-	"runtime"
 	"syscall"
 	"unsafe"
 )
-
-// follow is the goroutine that waits for signals.
-func (t *tui) follow(signals <-chan os.Signal) {
-	for sig := range signals {
-		switch sig {
-		case syscall.SIGWINCH:
-			t.c.beside(t.resized)
-		case syscall.SIGCONT:
-			t.lost()
-		case syscall.SIGTSTP:
-			t.stopHere()
-		}
-	}
-}
-
-// stopHere suspends hdb as SIGTSTP would have.
-func (t *tui) stopHere() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	t.screen.suspend()
-	// To this thread: so it is delivered before the call returns.
-	_ = syscall.Tgkill(os.Getpid(), syscall.Gettid(), syscall.SIGTSTP)
-	t.comeBack()
-}
 
 // A signalAction is what the kernel does at SIGTSTP, as rt_sigaction(2) has it: 32
 // bytes at most, all zero for the default. It is kept here while the default holds.

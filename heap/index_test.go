@@ -69,7 +69,7 @@ func (s *story) step(t *rapid.T) {
 		}
 	}
 	s.seq += uint64(rapid.IntRange(1, 2).Draw(t, "gap"))
-	e.Seq = s.seq
+	e.Seq, e.TID = s.seq, int32(s.seq%3)
 	gone, ended := s.live.Follow(&e, true)
 	if ended && e.Kind == capture.Free {
 		e.Size = gone.Size

@@ -24,6 +24,7 @@ type Config struct {
 	Redirections
 	TTY      string // a terminal to be the program's own, e.g. /dev/pts/3
 	KeepASLR bool   // leave address space randomisation on
+	Apart    bool   // without a controlling terminal: it can neither read from hdb's nor write to it
 }
 
 // A LaunchError says why a program could not be started and what to do.
@@ -157,6 +158,8 @@ func (p *Process) start(path string, c Config, files [3]*os.File) (int, error) {
 	switch {
 	case c.TTY != "":
 		attr.Sys.Setsid, attr.Sys.Setctty, attr.Sys.Ctty = true, true, 0
+	case c.Apart:
+		attr.Sys.Setsid = true
 	case p.term.open():
 		attr.Sys.Setpgid = true
 	}

@@ -18,7 +18,13 @@ type terminal struct {
 	modes  unix.Termios // the inferior's
 	ours   unix.Termios // hdb's, while the inferior has the terminal
 	given  bool
+	kept   bool // hdb keeps it while the inferior runs
 }
+
+// KeepTerminal has the inferior run in the background of the terminal that it shares
+// with hdb, from the next run on: hdb reads keys meanwhile. An inferior that reads
+// from it is sent SIGTTIN.
+func (p *Process) KeepTerminal(keep bool) { p.term.kept = keep }
 
 // open finds out whether there is a terminal to share.
 func (t *terminal) open() bool {
@@ -47,7 +53,7 @@ func (t *terminal) close() {
 // give hands the terminal to the inferior. A terminal that has hung up
 // refuses; the inferior will notice itself.
 func (t *terminal) give(pid int) {
-	if !t.shared || t.given {
+	if !t.shared || t.given || t.kept {
 		return
 	}
 	if ours, err := unix.IoctlGetTermios(t.fd, unix.TCGETS); err == nil {

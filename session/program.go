@@ -169,6 +169,7 @@ func (s *Session) launchConfig() (inferior.Config, error) {
 	}
 	cfg := inferior.Config{Args: args, Redirections: files}
 	cfg.Path, cfg.Dir, cfg.TTY, cfg.KeepASLR = s.prog.path, s.Settings.Dir, s.Settings.TTY, s.Settings.KeepASLR
+	cfg.Apart = s.Settings.Apart
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
 		if _, set := s.Settings.Env[name]; !set && !s.Settings.UnsetEnv[name] {

@@ -118,6 +118,7 @@ type Settings struct {
 	UnsetEnv     map[string]bool
 	Dir          string // working directory of the inferior, "" is hdb's
 	TTY          string // inferior-tty
+	Apart        bool   // the inferior has no controlling terminal
 	KeepASLR     bool   // not disable-randomization
 	FollowChild  bool   // follow-fork-mode child
 	KeepForks    bool   // not detach-on-fork

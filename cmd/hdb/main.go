@@ -22,6 +22,8 @@ usage:
   hdb [flags] open CAPTURE         console on a saved session
   hdb record [-o FILE] PROG [ARGS...]
   hdb record [-o FILE] -p PID      record without a console: see hdb record --help
+  hdb live PROG [ARGS...]          a screen of what a program allocates while it runs,
+  hdb live -p PID                  function by function: see hdb live --help
   hdb symbolize -e FILE [ADDR...]  function, file and line of addresses, as addr2line
                                    has them: see hdb symbolize --help
   hdb doctor PROG | PID | CAPTURE  what is missing of names and lines, and how to
@@ -86,6 +88,8 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return docs(out, errw)
 	case o.records():
 		return record(o, out, errw)
+	case o.command("live"):
+		return live(o, in, out, errw)
 	case o.command("doctor"):
 		return doctor(o, out, errw)
 	case o.command("assert"):

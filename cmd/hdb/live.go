@@ -1,0 +1,199 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"hdb/console"
+	"hdb/inferior"
+	"hdb/session"
+)
+
+const liveUsage = `hdb live shows what a program allocates while it runs: a screen with a row for each
+function, brought up to date each second.
+
+usage:
+  hdb live [flags] PROG [ARGS...]
+  hdb live [flags] -p PID
+
+flags, with one dash or two:
+  -o FILE, --output FILE   what PROG prints goes there, standard output and error;
+                           nowhere unless told: the screen is hdb's
+  -i FILE, --input FILE    PROG's standard input; empty unless told
+  -nx                      read no configuration and no project file
+  --return-child-result    exit with PROG's own status, 128+N for signal N
+
+own is what a function allocated itself, total what all stacks did that lead through
+it. A function is the first one of the user's code that is no wrapper, or one further
+out. Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure, s the order
+(own, total, name), / a filter of functions, files and modules, Esc none; space
+pauses the picture, t has rows for each thread; arrows, PgUp, PgDn, Home and End move;
+Ctrl-L paints anew; q ends.
+
+At q a program that hdb started is killed unless the configuration has set
+kill-on-exit off; a process of -p goes on. When the program has ended, the screen
+stays until q. PROG has no controlling terminal.
+
+exit codes: 0 shown, whatever PROG's own status, 1 an error on the way, 2 usage, or
+no terminal, 4 cannot begin: no such program or process, 5 PROG died by a signal
+`
+
+// liveOptions are the command line of hdb live.
+type liveOptions struct {
+	output, input string
+	pid           int
+	noInit        bool
+	status        bool // --return-child-result
+	help          bool
+	words         []string
+}
+
+var errLiveUsage = errors.New("see hdb live --help")
+
+func parseLiveFlags(argv []string) (*liveOptions, error) {
+	o := &liveOptions{}
+	for i := 0; i < len(argv) && o.words == nil; i++ {
+		word := argv[i]
+		if word == "--" || word == "--args" || word == "-args" {
+			o.words = argv[i+1:]
+			break
+		}
+		if len(word) < 2 || word[0] != '-' {
+			o.words = argv[i:]
+			break
+		}
+		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		if known := o.boolean(name); known {
+			if inline {
+				return nil, fmt.Errorf("%s: takes no value: %w", word, errLiveUsage)
+			}
+			continue
+		}
+		set := o.valued(name)
+		if set == nil {
+			return nil, fmt.Errorf("%s: no such flag: %w", word, errLiveUsage)
+		}
+		if !inline {
+			i++
+			if i == len(argv) {
+				return nil, fmt.Errorf("%s: value missing: %w", word, errLiveUsage)
+			}
+			value = argv[i]
+		}
+		if err := set(value); err != nil {
+			return nil, fmt.Errorf("%s: %w", word, err)
+		}
+	}
+	switch {
+	case o.help:
+	case o.pid != 0 && len(o.words) > 0:
+		return nil, fmt.Errorf("live: -p PID and a program: %w", errLiveUsage)
+	case o.pid == 0 && len(o.words) == 0:
+		return nil, fmt.Errorf("live: PROG or -p PID is missing: %w", errLiveUsage)
+	case o.pid != 0 && (o.output != "" || o.input != ""):
+		return nil, fmt.Errorf("live: a process of -p has its input and output already: %w", errLiveUsage)
+	}
+	return o, nil
+}
+
+// boolean sets a flag without a value; false: it is none.
+func (o *liveOptions) boolean(name string) bool {
+	switch name {
+	case "nx", "n":
+		o.noInit = true
+	case "return-child-result":
+		o.status = true
+	case "h", "help":
+		o.help = true
+	case "q", "quiet", "silent": // as others have it; there is nothing to leave out
+	default:
+		return false
+	}
+	return true
+}
+
+func (o *liveOptions) valued(name string) func(string) error {
+	switch name {
+	case "o", "output":
+		return func(v string) error { o.output = v; return nil }
+	case "i", "input":
+		return func(v string) error { o.input = v; return nil }
+	case "p", "pid":
+		return func(v string) error {
+			pid, err := strconv.Atoi(v)
+			if err != nil || pid <= 0 {
+				return fmt.Errorf("%q is not a process ID: %w", v, errLiveUsage)
+			}
+			o.pid = pid
+			return nil
+		}
+	}
+	return nil
+}
+
+// live is `hdb live`.
+func live(all *options, in *os.File, out, errw io.Writer) int {
+	o, err := parseLiveFlags(all.words[1:])
+	if err != nil {
+		return fail(errw, err, exitUsage)
+	}
+	if o.help {
+		fmt.Fprint(out, liveUsage)
+		return 0
+	}
+	if o.output != "" {
+		if err := creatable(o.output, true); err != nil {
+			return fail(errw, err, exitTarget)
+		}
+	}
+	var c *console.Console
+	s := session.New(session.Config{
+		Version: version(), Guard: guardCommand(), Cache: cache(), Notify: func(line string) { c.Notify(line) },
+		Signal: func(*inferior.Signal) {}, // they all pass, and none is worth a line
+	})
+	defer s.Close() // the console does; this is for a panic
+	if o.pid == 0 {
+		o.words = interpreted(o.words)
+		if _, err := s.Load(o.words[0]); err != nil {
+			return fail(errw, err, exitTarget)
+		}
+	}
+	cfg := console.Config{
+		Session: s, Out: out, Err: errw, Version: version(), Batch: all.batch, JSON: all.json, NoInit: o.noInit || all.noInit,
+		ReturnChildResult: o.status || all.returnChildResult,
+	}
+	cfg.In = console.NewReader(in, os.Stdout)
+	defer cfg.In.Close()
+	c = console.New(cfg)
+	return c.Live(func() error { return o.begin(s, all) })
+}
+
+// begin brings the program or process under the session, which records.
+func (o *liveOptions) begin(s *session.Session, all *options) error {
+	for _, sig := range s.Signals() {
+		if err := s.HandleSignal(sig.Name, inferior.Policy{Pass: true}); err != nil {
+			return err
+		}
+	}
+	if err := s.Record(); err != nil {
+		return err
+	}
+	if o.pid != 0 {
+		_, err := s.Attach(o.pid)
+		return err
+	}
+	files := []string{"/dev/null", "/dev/null"}
+	for i, name := range []string{o.input, o.output} {
+		if name != "" {
+			files[i] = name
+		}
+	}
+	args := quoteArgs(o.words[1:]) + " < " + quoteArgs(files[:1]) + " > " + quoteArgs(files[1:]) + " 2>&1"
+	s.Settings.Apart, s.Settings.Dir = true, all.dir
+	_, err := s.StartInstruction(&args)
+	return err
+}

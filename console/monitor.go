@@ -1,0 +1,365 @@
+package console
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"hdb/inferior"
+	"hdb/session"
+)
+
+// monitor is the live view: the screen is its own while the process runs. Keys,
+// signals of the terminal and a clock come on other goroutines, which post what is to
+// be done; it is done on the console's, in between what the process needs of hdb.
+type monitor struct {
+	c    *Console
+	data *session.Monitor
+	view monitorView
+
+	stays bool // at the end of the program, for as long as somebody looks
+	goes  bool // on when something stops the program
+
+	mu    sync.Mutex
+	calls []func()      // posted and not done
+	wake  chan struct{} // there are some, while nothing runs
+
+	stopKeys   func() error
+	running    bool
+	quit       bool
+	ticking    bool // a tick is posted; guarded by mu
+	counting   bool // another goroutine counts the threads' events
+	naming     bool // more names are to be looked up soon
+	rows, cols int  // of the terminal when it was painted
+	counted    uint64
+	at         time.Duration
+}
+
+// A keySource gives keys as they are typed.
+type keySource interface {
+	Keys(typed func([]byte)) (stop func() error, err error)
+}
+
+// monitorEvery is the time between two pictures. Names are looked up for namingTime
+// at once, and then not for namingPause.
+const (
+	monitorEvery = time.Second
+	namingTime   = 20 * time.Millisecond
+	namingPause  = 40 * time.Millisecond
+)
+
+// monitorReady is why there can be no live view, or nil.
+func (c *Console) monitorReady() error {
+	if _, ok := c.in.(keySource); !ok || !c.tui.ready() {
+		return errNoMonitor
+	}
+	if rows, cols := c.tui.size(); !monitorFits(rows, cols) {
+		return smallMonitor(rows, cols)
+	}
+	return nil
+}
+
+// newMonitor prepares the view of what the session records.
+func (c *Console) newMonitor() (*monitor, error) {
+	data, err := c.s.NewMonitor()
+	if err != nil {
+		return nil, err
+	}
+	info := data.Info()
+	m := &monitor{c: c, data: data, wake: make(chan struct{}, 1)}
+	m.view = monitorView{program: strings.Join(append([]string{info.Program}, info.Args...), " "), pid: info.PID, ascii: !blockElements(c.cfg.Getenv)}
+	return m, nil
+}
+
+// blockElements tells whether the terminal shows Unicode (locale(7)).
+func blockElements(getenv func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if v := strings.ToLower(getenv(name)); v != "" {
+			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
+		}
+	}
+	return false
+}
+
+// run shows the process while it runs, until the user quits, it stops or hdb is to
+// end. The report is nil when it did not stop for itself.
+func (m *monitor) run(ctx context.Context) (*session.Report, error) {
+	if err := m.begin(); err != nil {
+		return nil, err
+	}
+	defer m.end()
+	clock := time.NewTicker(monitorEvery)
+	defer clock.Stop()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-clock.C:
+				m.postTick()
+			}
+		}
+	}()
+	var last *session.Report
+	for m.tick(); !m.quit && ctx.Err() == nil; {
+		m.running = true
+		rep, err := m.c.s.Continue(1)
+		m.running = false
+		if err != nil {
+			return nil, err
+		}
+		m.drain()
+		m.c.noteReport(rep)
+		last = rep
+		switch {
+		case ended(rep):
+			m.view.ended = rep.Headline()
+			m.finish(ctx)
+			return rep, nil
+		case !m.goes && rep.Reason != inferior.Interrupted:
+			return rep, nil
+		}
+	}
+	return last, nil
+}
+
+// finish shows the end of the program until the user quits.
+func (m *monitor) finish(ctx context.Context) {
+	for whole := false; !whole && !m.quit && ctx.Err() == nil; m.drain() {
+		m.view.paused = false
+		whole = m.take(10 * namingTime)
+		m.paint()
+	}
+	for m.stays && !m.quit && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-m.wake:
+			m.drain()
+		}
+	}
+}
+
+// begin takes the terminal.
+func (m *monitor) begin() (err error) {
+	if m.stopKeys, err = m.c.in.(keySource).Keys(m.typed); err != nil {
+		return err
+	}
+	m.c.notices.hold()
+	m.c.s.KeepTerminal(true)
+	m.c.tui.screen.begin("", screenUser{resized: func() { m.post(m.paint) }, lost: func() { m.post(m.regain) }})
+	return nil
+}
+
+// end gives it back.
+func (m *monitor) end() {
+	m.c.tui.screen.end()
+	m.c.s.KeepTerminal(false)
+	if m.stopKeys != nil {
+		if err := m.stopKeys(); err != nil {
+			m.c.warn(err)
+		}
+	}
+	m.c.notices.release()
+	m.c.screen()
+}
+
+// regain is called when somebody else had the terminal, and may have left it in
+// other modes.
+func (m *monitor) regain() {
+	if err := m.stopKeys(); err != nil {
+		m.c.Notify(err.Error())
+	}
+	var err error
+	if m.stopKeys, err = m.c.in.(keySource).Keys(m.typed); err != nil {
+		m.stopKeys, m.quit = nil, true
+		return
+	}
+	m.paint()
+}
+
+// post has f run on the console's goroutine. Any may call it.
+func (m *monitor) post(f func()) {
+	m.mu.Lock()
+	m.calls = append(m.calls, f)
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+	m.c.s.Beside(m.drain)
+}
+
+// postTick posts a tick, unless one is waiting.
+func (m *monitor) postTick() {
+	m.mu.Lock()
+	waiting := m.ticking
+	m.ticking = true
+	m.mu.Unlock()
+	if !waiting {
+		m.post(m.tick)
+	}
+}
+
+// drain does what was posted.
+func (m *monitor) drain() {
+	m.mu.Lock()
+	calls := m.calls
+	m.calls = nil
+	m.mu.Unlock()
+	for _, f := range calls {
+		f()
+	}
+	if m.quit && m.running {
+		_ = m.c.s.Interrupt() // an error would mean that nothing runs
+	}
+}
+
+// typed is called with keys, on a goroutine of the reader's.
+func (m *monitor) typed(keys []byte) { m.post(func() { m.keys(keys) }) }
+
+// keys does what they ask for; none at all is a terminal that has hung up.
+func (m *monitor) keys(typed []byte) {
+	if len(typed) == 0 {
+		m.quit = true
+		return
+	}
+	act := actNone
+	for _, k := range splitTyped(typed) {
+		switch a := m.view.key(k); a {
+		case actQuit:
+			m.quit = true
+			return
+		case actRows:
+			m.refresh()
+			act = actPaint
+		case actPaint:
+			act = actPaint
+		}
+	}
+	if act == actPaint {
+		m.paint()
+	}
+}
+
+// tick brings the picture up to date.
+func (m *monitor) tick() {
+	m.mu.Lock()
+	m.ticking = false
+	m.mu.Unlock()
+	m.refresh()
+	m.paint()
+}
+
+// refresh takes in what was recorded since, unless the user has it pause.
+func (m *monitor) refresh() {
+	if !m.view.paused && !m.take(namingTime) {
+		m.nameMore()
+	}
+}
+
+// nameMore goes on looking up names when the process had its turn.
+func (m *monitor) nameMore() {
+	if m.naming {
+		return
+	}
+	m.naming = true
+	time.AfterFunc(namingPause, func() {
+		m.post(func() {
+			m.naming = false
+			switch {
+			case !m.data.Name(namingTime):
+				m.nameMore()
+			case !m.view.paused:
+				m.take(namingTime)
+				m.paint()
+			}
+		})
+	})
+}
+
+// take has the view show this moment. It tells whether all of it is known.
+func (m *monitor) take(budget time.Duration) (whole bool) {
+	err := m.data.Update()
+	whole = m.data.Name(budget)
+	v := &m.view
+	v.note = ""
+	switch {
+	case err != nil:
+		v.note, whole = err.Error(), true
+	case !whole:
+		v.note = "names are being looked up"
+	}
+	now := m.data.Totals()
+	v.elapsed = m.data.Elapsed()
+	if d := v.elapsed - m.at; d >= monitorEvery/2 || v.ended != "" || m.at == 0 {
+		v.rate = uint64(float64(now.Events-min(m.counted, now.Events)) / max(d.Seconds(), 0.001))
+		m.at, m.counted = v.elapsed, now.Events
+	}
+	v.events, v.live, v.blocks, v.peak = now.Events, now.Live, now.Blocks, m.data.Peak().Live
+	v.rss, v.lost = m.data.Resident(), m.data.Lost()
+	elapsed := max(v.elapsed, now.Time)
+	v.columns = func(n int) []uint64 { return m.data.Line().Columns(elapsed, n) }
+	v.message = m.c.notices.latest()
+	if v.perThread {
+		return m.takeThreads(v.ended != "") && whole
+	}
+	v.rows = m.data.Rows()
+	return whole
+}
+
+// takeThreads shows what is known of the threads, and has the rest counted: to the
+// end, or beside the process.
+func (m *monitor) takeThreads(here bool) (whole bool) {
+	v := &m.view
+	if m.counting {
+		return !here
+	}
+	all := true
+	if here {
+		all = m.data.CountThreads()
+	}
+	v.rows, v.threads = m.data.ThreadRows(), map[int32]string{}
+	for _, t := range m.data.Threads() {
+		v.threads[t.TID] = sprintf("%d %s", t.Num, t.Name)
+	}
+	if here {
+		return all
+	}
+	m.counting = true
+	go func() {
+		all := m.data.CountThreads()
+		m.post(func() {
+			m.counting = false
+			if v.perThread && !v.paused {
+				v.rows = m.data.ThreadRows()
+				m.paint()
+				if !all {
+					m.takeThreads(m.view.ended != "")
+				}
+			}
+		})
+	}()
+	return true
+}
+
+// paint shows the view as it is.
+func (m *monitor) paint() {
+	m.c.screen()
+	m.rows, m.cols = m.c.tui.size()
+	lines := []string{(&output{}).fit([]span{{plain, smallMonitor(m.rows, m.cols).Error()}}, 0, max(m.cols, 0))}
+	if monitorFits(m.rows, m.cols) {
+		lines = m.view.lines(m.c.out, min(m.rows, maxSourceRows), min(m.cols, maxSourceCols))
+	}
+	var b strings.Builder
+	b.WriteString("\x1b[0m\x1b[?25l\x1b[?7l")
+	for i, line := range lines {
+		b.WriteString(goTo(i+1) + "\x1b[K" + line + "\x1b[0m")
+	}
+	if len(lines) < m.rows {
+		b.WriteString(goTo(len(lines)+1) + "\x1b[J")
+	}
+	m.c.tui.screen.write(b.String(), b.String())
+}

@@ -1,0 +1,148 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+func monitorCommands() []*Command {
+	return []*Command{
+		{Name: "monitor", Group: GroupAllocs, Short: "go on, and show what the program allocates while it runs", Needs: NeedLive, Repeat: RepeatNone, Run: runMonitor,
+			Long: "A screen that is brought up to date each second has a row for each function: own is what it allocated itself, total what all stacks did that lead through it. It is `hdb live` for a program that is under hdb already (`live` lists live blocks). What is recorded counts; without a recording one begins.\n\n" +
+				"Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure; s sorts by own, total or name; / shows only functions with that in their names, files or modules; space pauses the picture, the program runs on; t has rows for each thread; q stops the program and goes back to the console, as each stop of its own does.\n\n" +
+				"The program runs in the background of the terminal meanwhile. One that writes to it would spoil the picture: start it with its output elsewhere.\n\nExample:\n  start > out.txt 2>&1\n  monitor"},
+	}
+}
+
+func runMonitor(ctx context.Context, c *Console, in Input) error {
+	if len(in.Args) > 0 {
+		return fmt.Errorf("monitor: %q: it takes no arguments", in.Raw)
+	}
+	if err := c.monitorReady(); err != nil {
+		return fmt.Errorf("monitor: %w", err)
+	}
+	if c.paintedOver() {
+		return errors.New("monitor: the program writes to this terminal: start it with its output elsewhere: run > FILE 2>&1")
+	}
+	if st := c.s.RecordStatus(); !st.Recording {
+		if err := c.s.Record(); err != nil {
+			return err
+		}
+		c.say("recording from here on")
+	}
+	m, err := c.newMonitor()
+	if err != nil {
+		return err
+	}
+	if c.tui.screen.on.Load() {
+		c.tui.disable()
+		defer func() {
+			if err := c.tui.enable(""); err != nil {
+				c.warn(err) // it has become too small
+			}
+		}()
+	}
+	rep, err := m.run(ctx)
+	if rep == nil || err != nil {
+		return err
+	}
+	c.report(in, rep)
+	return nil
+}
+
+// paintedOver tells whether the program's output goes to the terminal of the view.
+func (c *Console) paintedOver() bool {
+	pid, _, _, ok := c.s.Process()
+	tty, err := c.tui.screen.tty.Stat()
+	if !ok || err != nil {
+		return false
+	}
+	for _, fd := range []int{1, 2} {
+		st, err := os.Stat(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
+		if err == nil && st.Mode()&os.ModeCharDevice != 0 && st.Sys().(*syscall.Stat_t).Rdev == tty.Sys().(*syscall.Stat_t).Rdev {
+			return true
+		}
+	}
+	return false
+}
+
+// smallMonitor says that the terminal is too small for a live view. Its exit code is
+// that of bad use, too.
+func smallMonitor(rows, cols int) error {
+	return &smallError{fmt.Sprintf("the terminal is too small for a live view: %d by %d, and %d rows by %d columns are needed", rows, cols, minMonitorRows, minMonitorCols)}
+}
+
+type smallError struct{ text string }
+
+func (e *smallError) Error() string { return e.text }
+
+// Live is `hdb live`: the live view alone. begin has the session record, and brings
+// the process under it; it is called when there is a terminal to show it. The exit
+// code is that of Run, for what a program did that hdb started.
+func (c *Console) Live(begin func() error) int {
+	c.sig.start(c.s.Interrupt)
+	defer c.sig.stop()
+	defer c.tui.screen.end() // also when hdb panics
+	ctx, done := c.sig.command()
+	defer done()
+	err := c.monitorReady()
+	if err == nil {
+		if !c.cfg.NoInit {
+			c.readInitFiles()
+		}
+		err = c.watch(ctx, begin)
+	} else {
+		err = fmt.Errorf("live: %w", err)
+	}
+	if err != nil {
+		c.fail(err)
+	}
+	code := c.liveCode()
+	c.exit.given = &code
+	return c.finish()
+}
+
+// watch begins, shows the view, and says what was seen.
+func (c *Console) watch(ctx context.Context, begin func() error) error {
+	if err := begin(); err != nil {
+		return err
+	}
+	m, err := c.newMonitor()
+	if err != nil {
+		return err
+	}
+	m.stays, m.goes = true, true
+	if c.paintedOver() {
+		c.Notify("the process writes to this terminal, over the picture")
+	}
+	_, err = m.run(ctx)
+	now := m.data.Totals()
+	how := "killed"
+	switch {
+	case m.view.ended != "":
+		how = m.view.ended
+	case c.s.Outlives():
+		how = "goes on"
+	}
+	c.say("%s: %s, peak %s, live %s in %s; process %d: %s", shortPath(m.data.Info().Program), counted(now.Events, "event"),
+		shortSize(m.data.Peak().Live), shortSize(now.Live), counted(now.Blocks, "block"), m.view.pid, how)
+	return err
+}
+
+// liveCode is the exit code of the live view.
+func (c *Console) liveCode() int {
+	switch child := c.exit.child; {
+	case c.exit.code != ExitOK:
+		return c.exit.code
+	case c.cfg.ReturnChildResult && c.exit.hasChild && child.Signal != 0:
+		return 128 + child.Signal
+	case c.cfg.ReturnChildResult && c.exit.hasChild:
+		return child.Code
+	case c.exit.hasChild && child.Signal != 0:
+		return ExitSignal
+	}
+	return ExitOK
+}

@@ -1,0 +1,103 @@
+package heap
+
+import "hdb/capture"
+
+// Threads counts for each thread what it allocated, stack by stack, and what of it
+// is live, whichever thread gives it back. A recording's summaries do not tell
+// threads apart: each event is looked at, once. It takes 16 bytes and more for a live
+// block. It is not safe for concurrent use; the recording may grow meanwhile.
+type Threads struct {
+	src    capture.Source
+	state  *Replay // whose blocks have the index of their flow for a stack
+	next   uint64
+	latest uint64 // address of the block allocated last
+	index  map[threadStack]uint32
+	flows  []ThreadFlow
+}
+
+// A ThreadFlow is what one thread allocated with one stack.
+type ThreadFlow struct {
+	TID int32
+	capture.Flow
+}
+
+type threadStack struct {
+	tid   int32
+	stack capture.StackID
+}
+
+// NewThreads is a recording before its first event.
+func NewThreads(src capture.Source) *Threads {
+	return &Threads{src: src, state: &Replay{Live: NewLive()}, index: map[threadStack]uint32{}}
+}
+
+// Update looks at the next events, at most limit, and tells whether these were all.
+func (t *Threads) Update(limit int) (all bool) {
+	t.state.execs = t.state.execs[:0]
+	for _, seq := range Execs(t.src.Modules()) {
+		if seq >= t.next { // those before have been followed
+			t.state.execs = append(t.state.execs, seq)
+		}
+	}
+	for e := range t.src.Events(t.next) {
+		if limit--; limit < 0 {
+			return false
+		}
+		if t.state.Before(e.Seq) != nil {
+			t.replaced()
+		}
+		t.event(&e)
+		t.next = e.Seq + 1
+	}
+	return true
+}
+
+func (t *Threads) replaced() {
+	t.latest = 0
+	for i := range t.flows {
+		f := &t.flows[i].Flow
+		f.Frees, f.Freed = f.Allocs, f.Bytes
+	}
+}
+
+// event counts an event, as capture.Summary does: the block that it says is gone.
+func (t *Threads) event(e *capture.Event) {
+	var flow *ThreadFlow
+	mine := *e
+	if e.Allocates() {
+		mine.Stack = t.flow(e.TID, e.Stack)
+	}
+	if gone, ok := t.state.Follow(&mine, false); ok && e.Gone.Recorded {
+		flow = &t.flows[gone.Stack]
+		flow.Frees++
+		flow.Freed += gone.Size
+		if e.Kind == capture.Free && e.Addr == t.latest || e.Kind == capture.Realloc && e.Old == t.latest {
+			flow.Temporary++
+		}
+	}
+	if e.Allocates() {
+		flow = &t.flows[mine.Stack]
+		flow.Allocs++
+		flow.Bytes += e.Size
+		t.latest = e.Addr
+	}
+}
+
+// flow is the index of a thread's flow.
+func (t *Threads) flow(tid int32, stack capture.StackID) capture.StackID {
+	key := threadStack{tid, stack}
+	i, ok := t.index[key]
+	if !ok {
+		i = uint32(len(t.flows))
+		t.index[key] = i
+		t.flows = append(t.flows, ThreadFlow{TID: tid, Flow: capture.Flow{Stack: stack}})
+	}
+	return capture.StackID(i)
+}
+
+// Flows are those of all threads, in the order in which they began. They are valid
+// until the next Update.
+func (t *Threads) Flows() []ThreadFlow { return t.flows }
+
+// Seen is the number of the last event that was looked at.
+func (t *Threads) Seen() uint64 { return max(t.next, 1) - 1 }
