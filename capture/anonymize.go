@@ -3,7 +3,6 @@ package capture
 import (
 	"fmt"
 	"io"
-	"math"
 	"path"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ type Anonymity struct {
 // the host, threads, modules, files, functions, marks and stops, the same for what
 // has the same name. Source lines and build IDs are left out.
 func Anonymize(w io.Writer, f *File, a Anonymity) (Copied, error) {
-	return f.part(w, newMask(f, a), 0, math.MaxUint64)
+	return f.whole(w, newMask(f, a))
 }
 
 // A mask is a recording under made-up names.

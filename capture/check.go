@@ -56,6 +56,7 @@ func (f *File) Verify() (wrong []string) {
 	v := &verifier{f: f, whole: f.Damage() == nil}
 	v.index()
 	v.events()
+	v.sums()
 	_ = f.Check()
 	return v.wrong
 }
@@ -135,6 +136,35 @@ func (v *verifier) events() {
 		if totals != t {
 			v.say("the totals are %+v, the events add up to %+v", t, totals)
 		}
+	}
+}
+
+// sums checks that what is live goes on from sums to sums.
+func (v *verifier) sums() {
+	if len(v.f.events) > 0 {
+		return
+	}
+	live, blocks, next := uint64(0), uint64(0), uint64(0)
+	for s, err := range v.f.Summaries(0) {
+		if err != nil {
+			v.say("sums: %v", err)
+			return
+		}
+		if s.Fresh {
+			live, blocks = 0, 0
+		}
+		for i := range s.Flows {
+			fl := &s.Flows[i]
+			live += fl.Bytes - fl.Freed
+			blocks += fl.Allocs - fl.Frees
+		}
+		if v.whole && (live != s.Live || blocks != s.Blocks) {
+			v.say("sums of #%d to #%d: %d bytes live in %d blocks, %d in %d by stack", s.First, s.Last, s.Live, s.Blocks, live, blocks)
+		}
+		if v.whole && s.First <= next {
+			v.say("sums of #%d to #%d: out of order", s.First, s.Last)
+		}
+		live, blocks, next = s.Live, s.Blocks, s.Last
 	}
 }
 

@@ -9,13 +9,18 @@ import (
 // A chunkWriter appends chunks to a file. Only the jobs of a Writer's queue use
 // it, except for what is atomic.
 type chunkWriter struct {
-	w       io.Writer
-	offset  atomic.Int64
-	flushed atomic.Uint64         // events written
-	failed  atomic.Pointer[error] // the first error; nothing is written after it
-	index   []chunkRef
-	packer  packer
-	buf     []byte // of the last chunk
+	w         io.Writer
+	offset    atomic.Int64
+	flushed   atomic.Uint64         // events written
+	failed    atomic.Pointer[error] // the first error; nothing is written after it
+	number    uint32                // of the next chunk
+	index     []chunkRef            // but those of ring
+	bound     Bound
+	dropped   atomic.Uint64 // events
+	ring      []kept        // chunks of events, if old ones are dropped
+	ringBytes int64
+	packer    packer
+	buf       []byte // of the last chunk
 }
 
 // err is the first error of writing, or nil.
@@ -56,13 +61,18 @@ func (c *chunkWriter) chunk(ref chunkRef, payload func([]byte) []byte) {
 		return
 	}
 	ref.offset = c.offset.Load()
-	h := chunkHeader{number: uint32(len(c.index)), kind: ref.kind, length: uint32(len(body)), crc: checksum(body)}
+	h := chunkHeader{number: c.number, kind: ref.kind, length: uint32(len(body)), crc: checksum(body)}
 	h.append(c.buf[:0])
 	c.write(c.buf)
 	if c.err() != nil {
 		return
 	}
-	c.index = append(c.index, ref)
+	c.number++
+	if ref.kind == chunkEvents && c.bound.drops() {
+		c.keep(ref, int64(len(c.buf)))
+	} else {
+		c.index = append(c.index, ref)
+	}
 	if ref.kind == chunkEvents {
 		c.flushed.Add(uint64(ref.count))
 	}
@@ -81,6 +91,16 @@ func (c *chunkWriter) events(e *eventColumns, totals *Totals) {
 	c.chunk(e.head.ref(), func(b []byte) []byte { return e.appendTo(b, &c.packer, totals) })
 }
 
+func (c *chunkWriter) sums(head eventHead, totals *Totals, summary []byte) {
+	ref := head.ref()
+	ref.kind = chunkSums
+	c.chunk(ref, func(b []byte) []byte {
+		b = appendStored(b, secHead, head.append(nil))
+		b = appendStored(b, secTotals, appendTotals(nil, totals))
+		return c.packer.appendPacked(b, secSummary, summary)
+	})
+}
+
 func (c *chunkWriter) close() {
-	c.chunk(chunkRef{kind: chunkIndex}, func(b []byte) []byte { return appendIndex(b, &c.packer, c.index) })
+	c.chunk(chunkRef{kind: chunkIndex}, func(b []byte) []byte { return appendIndex(b, &c.packer, c.listed()) })
 }

@@ -8,13 +8,20 @@ import (
 	"time"
 )
 
-// maxEvents is the most that a chunk may hold; part of the wire format.
-const maxEvents = 1 << 18
+// maxEvents is the most that a chunk may hold, and maxSummed the most that one of
+// sums may stand for; part of the wire format.
+const (
+	maxEvents = 1 << 18
+	maxSummed = 1<<31 - 1
+)
 
 // parseEventHead reads the section secHead.
-func parseEventHead(b []byte) (h eventHead, err error) {
+func parseEventHead(b []byte) (h eventHead, err error) { return parseHead(b, maxEvents) }
+
+// parseHead reads the section secHead of at most so many events.
+func parseHead(b []byte, most uint64) (h eventHead, err error) {
 	c := cursor{name: "head", b: b}
-	h.count = int(min(c.uvarint(), maxEvents+1))
+	h.count = int(min(c.uvarint(), most+1))
 	h.first = c.uvarint()
 	h.last = h.first + c.uvarint()
 	h.start = unzigzag(c.uvarint())
@@ -22,8 +29,8 @@ func parseEventHead(b []byte) (h eventHead, err error) {
 	switch {
 	case c.err != nil:
 		return eventHead{}, c.err
-	case h.count == 0 || h.count > maxEvents:
-		return eventHead{}, fmt.Errorf("head: 0 events or more than %d", maxEvents)
+	case h.count == 0 || h.count > int(most):
+		return eventHead{}, fmt.Errorf("head: 0 events or more than %d", most)
 	case h.first == 0 || h.last < h.first || h.last-h.first < uint64(h.count)-1:
 		return eventHead{}, fmt.Errorf("head: %d events numbered %d to %d", h.count, h.first, h.last)
 	}

@@ -44,6 +44,7 @@ type File struct {
 	refs      []chunkRef // all chunks
 	events    []chunkRef // ascending and disjoint
 	len       int
+	sums      []chunkRef // of a capture without events: likewise
 	stacks    []chunkRef
 	numStacks int
 	symbols   []chunkRef
@@ -162,6 +163,12 @@ func (f *File) load(s scan) {
 			}
 			f.events = append(f.events, ref)
 			f.len += ref.count
+		case chunkSums:
+			if n := len(f.sums); n > 0 && ref.first <= f.sums[n-1].last {
+				s.lose(ref.offset, ref.offset, "the sums at byte %d are out of order", ref.offset)
+				continue
+			}
+			f.sums = append(f.sums, ref)
 		case chunkStacks:
 			if ref.first <= uint64(f.numStacks) || ref.first > uint64(f.numStacks)+maxLostStacks {
 				s.lose(ref.offset, ref.offset, "the stacks at byte %d are out of order", ref.offset)
@@ -193,7 +200,7 @@ func (f *File) loadTotals(refs []chunkRef) {
 		if ref.kind == chunkInfo {
 			return
 		}
-		if ref.kind != chunkEvents {
+		if ref.kind != chunkEvents && ref.kind != chunkSums {
 			continue
 		}
 		payload, err := f.chunks.chunk(ref)
@@ -217,7 +224,7 @@ func totalsOf(payload []byte) (t Totals, ok bool) {
 		}
 		switch s.id {
 		case secHead:
-			if head, err = parseEventHead(s.data); err != nil {
+			if head, err = parseHead(s.data, maxSummed); err != nil {
 				return t, false
 			}
 		case secTotals:
@@ -325,7 +332,7 @@ func (f *File) putThread(t Thread) {
 func (f *File) damageOf(s scan) *DamageError {
 	d := &DamageError{Path: f.path, Size: f.chunks.size, Lost: s.lost, More: s.more}
 	d.Missing = max(s.cut, f.missing(s.lost))
-	if n := f.info.Totals.Events; n > uint64(f.len) {
+	if n := f.info.Totals.Events; n > uint64(f.len) && !f.info.Aggregate {
 		d.Missing = max(d.Missing, n-uint64(f.len))
 	}
 	f.summarize(d)
@@ -338,6 +345,17 @@ func (f *File) summarize(d *DamageError) {
 	if n := len(f.events); n > 0 {
 		d.First, d.Last = f.events[0].first, f.events[n-1].last
 	}
+}
+
+// file is f, for what else a Source of a file is.
+func (f *File) file() *File { return f }
+
+// summed are the chunks that have summaries.
+func (f *File) summed() []chunkRef {
+	if len(f.events) == 0 {
+		return f.sums
+	}
+	return f.events
 }
 
 // missing counts the sequence numbers between chunks of events that have a loss

@@ -18,6 +18,9 @@ func (h eventHead) ref() chunkRef {
 	return chunkRef{kind: chunkEvents, first: h.first, last: h.last, count: h.count, start: h.start, end: h.end}
 }
 
+// headed tells kinds of chunks that begin with a head, which the index repeats.
+func (k chunkKind) headed() bool { return k == chunkEvents || k == chunkStacks || k == chunkSums }
+
 // trailerSize is the length of the section that ends an index: ID, encoding,
 // two lengths, and the length of the whole chunk. So a reader of the end of the
 // file finds the index.
@@ -31,11 +34,11 @@ func appendIndex(b []byte, p *packer, refs []chunkRef) []byte {
 		w.uvarint(uint64(r.kind))
 		w.uvarint(uint64(r.offset - before))
 		before = r.offset
-		if r.kind == chunkEvents || r.kind == chunkStacks {
+		if r.kind.headed() {
 			w.int(r.count)
 			w.uvarint(r.first)
 		}
-		if r.kind == chunkEvents {
+		if r.kind.headed() && r.kind != chunkStacks {
 			w.uvarint(r.last - r.first)
 			w.varint(int64(r.start))
 			w.varint(int64(r.end - r.start))
@@ -61,11 +64,11 @@ func parseIndex(s sections, end int64) ([]chunkRef, error) {
 		ref := chunkRef{kind: chunkKind(r.number(255))}
 		ref.offset = before + int64(r.number(uint64(end)))
 		before = ref.offset
-		if ref.kind == chunkEvents || ref.kind == chunkStacks {
-			ref.count = int(r.number(maxEvents))
+		if ref.kind.headed() {
+			ref.count = int(r.number(maxSummed))
 			ref.first = r.uvarint()
 		}
-		if ref.kind == chunkEvents {
+		if ref.kind.headed() && ref.kind != chunkStacks {
 			ref.last = ref.first + r.uvarint()
 			ref.start = uint64(r.varint())
 			ref.end = ref.start + uint64(r.varint())

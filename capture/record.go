@@ -223,8 +223,11 @@ func (w *recordWriter) info(i Info) {
 		w.uvarint(v)
 	}
 	w.time(t.Last)
-	if t.Lost > 0 { // since 1.1, and a field that is not there is 0
+	if t.Lost > 0 || i.Aggregate { // since 1.1, and a field that is not there is 0
 		w.uvarint(t.Lost)
+	}
+	if i.Aggregate { // since 1.3
+		w.bool(true)
 	}
 	w.end()
 }
@@ -250,6 +253,7 @@ func (r *recordReader) info() (i Info) {
 	}
 	t.Last = r.time()
 	t.Lost = r.uvarint()
+	i.Aggregate = r.bool()
 	return i
 }
 

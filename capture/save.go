@@ -42,6 +42,11 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	if l, ok := src.(*Log); ok {
 		from = c.copyBlocks(l)
 	}
+	if s, ok := src.(interface{ file() *File }); ok {
+		if err := c.copySums(s.file()); err != nil {
+			return err
+		}
+	}
 	fresh, followed := freshOf(src, from)
 	c.encoder.unfollowed = !followed
 	for e := range src.Events(from) {
@@ -101,9 +106,35 @@ func (c *Writer) copyBlocks(l *Log) (from uint64) {
 	return from
 }
 
+// copySums writes the sums of a capture that has them instead of events.
+func (c *Writer) copySums(f *File) error {
+	if len(f.events) > 0 {
+		return nil
+	}
+	for _, ref := range f.sums {
+		payload, err := f.chunks.chunk(ref)
+		if err != nil {
+			f.fail(ref, err)
+			continue
+		}
+		if t, ok := totalsOf(payload); ok {
+			t.Lost = c.info.Totals.Lost
+			c.info.Totals = t
+		}
+		c.flushTables()
+		c.queue.add(func() {
+			c.out.chunk(ref, func(dst []byte) []byte { return append(dst, payload...) })
+		})
+	}
+	return c.Err()
+}
+
 // freshOf are the numbers of the first events after each exec from #from on, if
 // the source knows which blocks its events end.
 func freshOf(src Source, from uint64) (fresh []uint64, followed bool) {
+	if src.Info().Aggregate {
+		return nil, true
+	}
 	for s, err := range src.Summaries(from) {
 		if err != nil {
 			return nil, false

@@ -175,7 +175,7 @@ func (s *scan) add(off, end int64, h chunkHeader, payload []byte) {
 // makeRef is the ref of a chunk that has been read, perhaps only in part.
 func makeRef(h chunkHeader, off int64, payload []byte) (chunkRef, error) {
 	ref := chunkRef{kind: h.kind, offset: off}
-	if h.kind != chunkEvents && h.kind != chunkStacks {
+	if !h.kind.headed() {
 		return ref, nil
 	}
 	sec, _, err := nextSection(payload)
@@ -185,10 +185,14 @@ func makeRef(h chunkHeader, off int64, payload []byte) (chunkRef, error) {
 	if sec.id != secHead || sec.encoding != stored {
 		return ref, errors.New("the head is missing")
 	}
-	if h.kind == chunkEvents {
-		head, err := parseEventHead(sec.data)
+	if h.kind != chunkStacks {
+		most := uint64(maxEvents)
+		if h.kind == chunkSums {
+			most = maxSummed
+		}
+		head, err := parseHead(sec.data, most)
 		ref = head.ref()
-		ref.offset = off
+		ref.kind, ref.offset = h.kind, off
 		return ref, err
 	}
 	first, count, err := parseStackHead(sec.data)

@@ -280,7 +280,7 @@ func (u *unpacker) summaryOf(payload []byte) (*Summary, error) {
 		}
 		switch s.id {
 		case secHead:
-			if head, err = parseEventHead(s.data); err != nil {
+			if head, err = parseHead(s.data, maxSummed); err != nil {
 				return nil, err
 			}
 		case secSummary:
@@ -300,8 +300,9 @@ func (u *unpacker) summaryOf(payload []byte) (*Summary, error) {
 func (f *File) Summaries(from uint64) iter.Seq2[*Summary, error] {
 	return func(yield func(*Summary, error) bool) {
 		var u unpacker
-		first := sort.Search(len(f.events), func(i int) bool { return f.events[i].last >= from })
-		for _, ref := range f.events[first:] {
+		refs := f.summed()
+		first := sort.Search(len(refs), func(i int) bool { return refs[i].last >= from })
+		for _, ref := range refs[first:] {
 			payload, err := f.chunks.chunk(ref)
 			if err != nil {
 				f.fail(ref, err)

@@ -13,7 +13,15 @@ const damagedPart = "a damaged part of the capture"
 // Repair writes what can be read of a capture as a complete one. Events keep their
 // numbers and times. Where some are missing the new capture has a Loss, and what
 // their blocks did later is counted as of blocks from before the recording.
-func Repair(w io.Writer, f *File) (Copied, error) { return f.part(w, f, 0, math.MaxUint64) }
+func Repair(w io.Writer, f *File) (Copied, error) { return f.whole(w, f) }
+
+// whole copies all events. What is not events is src's.
+func (f *File) whole(w io.Writer, src Source) (Copied, error) {
+	if f.info.Aggregate {
+		return Copied{}, WriteSource(w, src, nil)
+	}
+	return f.part(w, src, 0, math.MaxUint64)
+}
 
 // Trim writes the events from #from to #to, which may be math.MaxUint64, as a
 // capture of their own. They keep their numbers and times. What was allocated

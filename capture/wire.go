@@ -17,7 +17,7 @@ const (
 	headerSize = 16 // magic, major, minor, CRC
 
 	major = 1 // a reader refuses a file with a higher one
-	minor = 2 // counts compatible additions
+	minor = 3 // counts compatible additions
 )
 
 const (
@@ -43,13 +43,14 @@ const (
 	chunkLosses    chunkKind = 11 // since 1.1
 	chunkMarks     chunkKind = 12 // since 1.2
 	chunkSamples   chunkKind = 13 // since 1.2
+	chunkSums      chunkKind = 14 // since 1.3
 )
 
 var chunkNames = map[chunkKind]string{
 	chunkInfo: "info", chunkFunctions: "functions", chunkThreads: "threads", chunkModules: "modules",
 	chunkStacks: "stacks", chunkEvents: "events", chunkStops: "stops", chunkSymbols: "symbols",
 	chunkSources: "sources", chunkIndex: "the index", chunkLosses: "losses",
-	chunkMarks: "marks", chunkSamples: "samples",
+	chunkMarks: "marks", chunkSamples: "samples", chunkSums: "sums",
 }
 
 func (k chunkKind) String() string {

@@ -49,6 +49,7 @@ type Writer struct {
 	infoStale bool   // info has changed since it was written, other than by events
 	written   Totals // that were written with info
 	encoder   eventEncoder
+	sums      *sums  // nil unless they are kept instead of events
 	seq       uint64 // of the last event
 
 	stacks    *stackEncoder // that are not yet written
@@ -86,7 +87,8 @@ func (c *Writer) Size() int64 { return c.out.offset.Load() }
 // Flushed is the number of events that are in the file.
 func (c *Writer) Flushed() uint64 { return c.out.flushed.Load() }
 
-// Pending is the number of events that the next Push or Flush makes a chunk of.
+// Pending is the number of events that the next Push makes a chunk of, of sums that
+// Flush does.
 // A few hundred may as well wait for more: small chunks take several bytes for
 // each event.
 func (c *Writer) Pending() int { return c.encoder.head.count }
@@ -113,6 +115,13 @@ func (c *Writer) AddEvent(e *Event) uint64 {
 	c.seq = seq
 	now := ticks(e.Time)
 	c.info.Totals.add(e, time.Duration(now)*Resolution)
+	if c.sums != nil {
+		c.sums.add(e, seq, now, &c.info.Totals)
+		if c.sums.events() == sumsMost {
+			c.cut()
+		}
+		return seq
+	}
 	if c.encoder.head.count == 0 {
 		c.encoder.begin(seq, now)
 	}
@@ -134,6 +143,9 @@ func (c *Writer) Fetch(blocks []uint64) {
 // cut has the events so far written, behind what they refer to.
 func (c *Writer) cut() {
 	c.flushTables()
+	if c.sums != nil {
+		c.writeSums()
+	}
 	if c.encoder.head.count == 0 {
 		return
 	}
@@ -156,6 +168,9 @@ func (c *Writer) cut() {
 func (c *Writer) Replaced() {
 	c.cut()
 	c.encoder.sum.replaced()
+	if c.sums != nil {
+		c.sums.state, c.sums.fresh = heapState{}, true
+	}
 }
 
 // Intern is the ID of a stack; equal stacks have one ID.
@@ -234,7 +249,7 @@ func (c *Writer) AddLoss(l Loss) {
 
 // SetInfo replaces what is known about the session, except the Totals.
 func (c *Writer) SetInfo(info Info) {
-	info.Totals = c.info.Totals
+	info.Totals, info.Aggregate = c.info.Totals, c.info.Aggregate
 	c.info = info.normal()
 	c.infoStale = true
 }
@@ -243,7 +258,16 @@ func (c *Writer) SetInfo(info Info) {
 // waiting already. It costs next to nothing if nothing was added. A chunk of
 // fewer events takes more bytes for each: once a second does little harm.
 func (c *Writer) Push() {
-	c.cut()
+	if c.sums == nil {
+		c.cut()
+	} else if c.sums.pushes++; c.sums.pushes >= sumsEvery {
+		c.cut()
+	}
+	c.push()
+}
+
+// push is Push without the events.
+func (c *Writer) push() {
 	c.flushRecords(chunkStops)
 	c.flushRecords(chunkMarks)
 	c.flushRecords(chunkSamples)
@@ -258,7 +282,8 @@ func (c *Writer) Push() {
 
 // Flush writes everything so far, so that a reader of the file finds it.
 func (c *Writer) Flush() error {
-	c.Push()
+	c.cut()
+	c.push()
 	c.queue.wait()
 	return c.Err()
 }

@@ -1,0 +1,96 @@
+package capture
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"slices"
+	"time"
+)
+
+// A Bound keeps a recording to a file small. Its zero value keeps everything.
+type Bound struct {
+	// Aggregate: for each stack what was allocated and given back is kept, no
+	// events. The file grows with the time and the stacks that were used.
+	Aggregate bool
+	// Bytes is how much of the file events may take, and Last how much time the
+	// events may span; 0 is all. The oldest are dropped, some ten thousand at once:
+	// Drop gives the room of a part of the file back. See Compact.
+	Bytes int64
+	Last  time.Duration
+	Drop  func(offset, length int64) error
+}
+
+// drops tells that old events are dropped.
+func (b *Bound) drops() bool { return b.Bytes > 0 || b.Last > 0 }
+
+// Bound bounds the recording. It is called before the first event.
+func (c *Writer) Bound(b Bound) {
+	c.queue.wait()
+	c.out.bound = b
+	if b.Aggregate {
+		c.sums = new(sums)
+		c.info.Aggregate, c.infoStale = true, true
+	}
+}
+
+// Dropped is the number of events that are in the file no more.
+func (c *Writer) Dropped() uint64 { return c.out.dropped.Load() }
+
+// kept is a chunk of events that may be dropped, and its length.
+type kept struct {
+	chunkRef
+	length int64
+}
+
+// keep lists a chunk of events, and drops those that are too old for it.
+func (c *chunkWriter) keep(ref chunkRef, length int64) {
+	c.ring = append(c.ring, kept{ref, length})
+	c.ringBytes += length
+	for len(c.ring) > 1 {
+		old := c.ring[0]
+		late := c.bound.Last > 0 && time.Duration(ref.start-old.end)*Resolution > c.bound.Last && old.end <= ref.start
+		if !late && (c.bound.Bytes == 0 || c.ringBytes <= c.bound.Bytes) {
+			return
+		}
+		if err := c.bound.Drop(old.offset, old.length); err != nil {
+			c.fail(err)
+			return
+		}
+		c.ring = c.ring[1:]
+		c.ringBytes -= old.length
+		c.dropped.Add(uint64(old.count))
+	}
+}
+
+// listed are all chunks that the file has.
+func (c *chunkWriter) listed() []chunkRef {
+	refs := slices.Clone(c.index)
+	for _, k := range c.ring {
+		refs = append(refs, k.chunkRef)
+	}
+	slices.SortFunc(refs, func(a, b chunkRef) int { return cmp.Compare(a.offset, b.offset) })
+	return refs
+}
+
+// Compact makes a whole capture of the file path, whose recorder dropped old
+// events and has closed it. What was allocated by those is unknown in it, as after
+// Trim. The file is replaced when all is written.
+func Compact(path string) (Copied, error) {
+	r, size, err := openRegular(path)
+	if err != nil {
+		return Copied{}, err
+	}
+	defer r.Close()
+	f, err := newFile(path, r, size, 0) // by its index: the holes are no damage
+	if err != nil {
+		return Copied{}, err
+	}
+	first, _, _, _ := f.Span()
+	var made Copied
+	err = WriteFile(path, func(w io.Writer) (err error) {
+		made, err = f.part(w, f, first, math.MaxUint64)
+		return err
+	})
+	return made, err
+}
