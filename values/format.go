@@ -1,6 +1,7 @@
 package values
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,7 +30,7 @@ type formatter struct {
 	w     *World
 	f     *Frame
 	o     Options
-	b     strings.Builder
+	b     bytes.Buffer
 	left  int // elements that may still be shown
 	depth int
 	// virtual are the virtual base classes of the outermost object that are written.
@@ -271,9 +272,7 @@ func (p *formatter) newline(extra int) {
 	if !p.o.Pretty {
 		return
 	}
-	s := strings.TrimRight(p.b.String(), " ")
-	p.b.Reset()
-	p.b.WriteString(s)
+	p.b.Truncate(len(bytes.TrimRight(p.b.Bytes(), " ")))
 	p.write("\n" + strings.Repeat("  ", p.depth-1+extra))
 }
 

@@ -162,16 +162,20 @@ func (t *Type) alignment(depth int) int64 {
 	case Array:
 		return s.Elem().alignment(depth + 1)
 	case Struct:
-		most := int64(1)
-		for _, f := range s.Fields() {
-			if !f.Static {
-				most = max(most, f.Type.alignment(depth+1))
+		if s.align == 0 {
+			s.align = 1 // of a struct in itself
+			most := int64(1)
+			for _, f := range s.Fields() {
+				if !f.Static {
+					most = max(most, f.Type.alignment(depth+1))
+				}
+				if f.Virtual {
+					most = 8
+				}
 			}
-			if f.Virtual {
-				most = 8
-			}
+			s.align = most
 		}
-		return most
+		return s.align
 	}
 	return min(max(s.Size(), 1), 16)
 }

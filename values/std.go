@@ -114,9 +114,7 @@ func (p *formatter) library(v Value, t *Type) bool {
 	if write(p, v, t) {
 		return true
 	}
-	s := p.b.String()[:before] // what was written before it turned out to be another
-	p.b.Reset()
-	p.b.WriteString(s)
+	p.b.Truncate(before) // it turned out to be another
 	return false
 }
 
@@ -255,7 +253,7 @@ func (p *formatter) stdBits(impl Value) bool {
 	last, ok1 := p.w.findUint(impl, "_M_finish", "_M_p")
 	off, ok2 := p.w.findUint(impl, "_M_finish", "_M_offset")
 	end, ok3 := p.w.findUint(impl, "_M_end_of_storage")
-	if !ok || !ok1 || !ok2 || !ok3 || last < first || end < last || off > 64 {
+	if !ok || !ok1 || !ok2 || !ok3 || last < first || end < last || off > 64 || end-first > 1<<56 {
 		return false
 	}
 	p.bits(first, int64(8*(last-first)+off), 8*(end-first))

@@ -54,6 +54,7 @@ type Type struct {
 	parts  *variantPart
 	proto  bool
 	decl   bool
+	align  int64 // see alignment; 0 not computed yet
 }
 
 // A Field is a member, base class or static member.
