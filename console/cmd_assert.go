@@ -27,7 +27,7 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
                             30%, #4711, peak, start
   --suppressions FILE       leaks that are allowed, as LeakSanitizer has them:
                             leak:PATTERN of a function, source file or module
-  --strict                  also count as leaks what the C and C++ runtimes keep for
+  --strict                  also count as leaks what language runtimes keep for
                             themselves: buffers of stdio, storage of threads
   --allow-incomplete        do not fail because calls are missing from the recording, or
                             the capture is damaged

@@ -19,7 +19,7 @@ type Limits struct {
 
 	Since        *Baseline     // for MaxLiveGrowth
 	Suppressions *Suppressions // leaks that are allowed; may be nil
-	Strict       bool          // what the C and C++ runtimes keep for themselves counts as a leak, too
+	Strict       bool          // what language runtimes keep for themselves counts as a leak, too
 }
 
 // Any tells whether there is a limit.
@@ -159,7 +159,7 @@ func (p *Profile) keep(l *Limits) kept {
 // text says what does not count.
 func (k *kept) text() (text string) {
 	if k.own.LiveBlocks > 0 {
-		text += fmt.Sprintf("; not counted: %s, kept by the C and C++ runtimes for themselves", blocksText(k.own.Live, k.own.LiveBlocks))
+		text += fmt.Sprintf("; not counted: %s, kept by language runtimes for themselves", blocksText(k.own.Live, k.own.LiveBlocks))
 	}
 	if k.allowed.LiveBlocks > 0 {
 		text += fmt.Sprintf("; suppressed: %s", blocksText(k.allowed.Live, k.allowed.LiveBlocks))

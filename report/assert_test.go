@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 		{Limits{MaxPeak: new(uint64(84_928))}, "max-peak+", "of at most 82.9 KiB (84928)"},
 		{Limits{MaxPeak: new(uint64(84_927)), MaxAllocs: new(uint64(119))}, "max-peak- max-allocs+", "119 blocks allocated, of at most 119 blocks"},
 		{Limits{MaxAllocs: new(uint64(118))}, "max-allocs-", "more than 118 blocks"},
-		{Limits{NoLeaks: true}, "no-leaks-", "1.5 KiB (1532) in 5 blocks live at the end; not counted: 76.0 KiB (77824) in 2 blocks, kept by the C and C++ runtimes"},
+		{Limits{NoLeaks: true}, "no-leaks-", "1.5 KiB (1532) in 5 blocks live at the end; not counted: 76.0 KiB (77824) in 2 blocks, kept by language runtimes for themselves"},
 		{Limits{NoLeaks: true, Suppressions: grow}, "no-leaks-", "8 bytes in 1 block live"},
 		{Limits{NoLeaks: true, Strict: true, Suppressions: grow}, "no-leaks-", "76.0 KiB (77832) in 3 blocks live at the end; suppressed: 1.5 KiB (1524) in 4 blocks"},
 		{Limits{MaxLeaked: new(uint64(1532))}, "max-leaked+", "not counted"},
@@ -116,7 +116,7 @@ func TestWriteVerdicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `ok     max-allocs: 119 blocks allocated, of at most 1,000 blocks
-FAILED no-leaks: 1.5 KiB (1532) in 5 blocks live at the end; not counted: 76.0 KiB (77824) in 2 blocks, kept by the C and C++ runtimes for themselves
+FAILED no-leaks: 1.5 KiB (1532) in 5 blocks live at the end; not counted: 76.0 KiB (77824) in 2 blocks, kept by language runtimes for themselves
   1.5 KiB (1500) in 3 blocks (97.9%)
     malloc                                              [libc.so.6]
     grow(std::vector<int>&)::{lambda()#1}::operator[](int) [inlined]  /src/a b/grow.cc:42

@@ -34,7 +34,7 @@ var sarifRules = []struct{ id, name, text string }{
 
 // WriteSARIF writes the blocks that are live as a SARIF 2.1.0 log: a result for
 // each line of the user's and the functions on the way to it, the largest first. A
-// notification says what is not among them: what the C and C++ runtimes keep for
+// notification says what is not among them: what language runtimes keep for
 // themselves, and what there is no place for.
 func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 	log := newSARIF(p, o)
@@ -52,7 +52,7 @@ func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 		return st.Live, st.LiveBlocks
 	}), level)
 	if k.own.LiveBlocks > 0 {
-		log.note("%s kept by the C and C++ runtimes for themselves are left out.", blocksText(k.own.Live, k.own.LiveBlocks))
+		log.note("%s kept by language runtimes for themselves are left out.", blocksText(k.own.Live, k.own.LiveBlocks))
 	}
 	return log.write(w)
 }

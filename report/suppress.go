@@ -16,9 +16,10 @@ type Suppressions struct {
 	patterns []*regexp.Regexp
 }
 
-// runtimeOwned are functions of C libraries that keep what they allocate, for the
-// next call or to the end: buffers of stdio, storage of threads, what was loaded,
-// locales, time zones, name services.
+// runtimeOwned are functions of C's and Rust's libraries that keep what they allocate,
+// for the next call or to the end: buffers of stdio, storage of threads, what was
+// loaded, locales, conversions, messages, time zones, answers of name services, the
+// stack on which Rust would tell of an overflow.
 const runtimeOwned = `
 leak:^_IO_file_doallocate$
 leak:^_IO_wfile_doallocate$
@@ -28,19 +29,32 @@ leak:^_dl_new_object$
 leak:^_dl_map_object
 leak:^__new_exitfn$
 leak:^__cxa_thread_atexit_impl$
-leak:^_nl_load_locale
+leak:^_nl_expand_alias$
+leak:^_nl_find_
+leak:^_nl_load_
 leak:^_nl_make_l10nflist$
 leak:^setlocale$
+leak:^__gconv_
+leak:^__wcsmbs_load_conv$
+leak:^bindtextdomain$
+leak:^textdomain$
 leak:^tzset_internal$
 leak:^__tzfile_read$
 leak:^__nss_
+leak:^getpwuid$
+leak:^getpwnam$
+leak:^getgrgid$
+leak:^getgrnam$
+leak:^gethostby
+leak:^getservby
+leak:std::sys::*stack_overflow::
 `
 
 // runtimeModules are the files of C and C++ runtimes. A stack through nothing else
 // is of their own start: libstdc++ keeps memory for exceptions, for example.
 var runtimeModules = regexp.MustCompile(`^(libc|ld|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|libm|libpthread|libdl)[-.]|^ld-(linux|musl)`)
 
-// RuntimeSuppressions are those for what the C and C++ runtimes keep.
+// RuntimeSuppressions are those for what language runtimes keep.
 func RuntimeSuppressions() *Suppressions {
 	s, err := ParseSuppressions(strings.NewReader(runtimeOwned))
 	if err != nil {
