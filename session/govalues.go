@@ -96,13 +96,14 @@ func goAddress(g *inferior.Go, at inferior.GoPlace, expr string) (addr.Run, erro
 
 // goAssignment splits TO = FROM.
 func goAssignment(expr string) (to, from string, ok bool) {
-	quote := rune(0)
+	quote, escaped := rune(0), false
 	for i, r := range expr {
 		switch {
 		case quote != 0:
-			if r == quote {
+			if r == quote && !escaped {
 				quote = 0
 			}
+			escaped = r == '\\' && !escaped && quote != '`'
 		case r == '"' || r == '\'' || r == '`':
 			quote = r
 		case r == '=':
