@@ -15,11 +15,13 @@ import (
 
 // A display is an expression that is shown at each stop.
 type display struct {
-	num      int
-	spec     string // /FMT
-	expr     string
-	disabled bool
+	num  int
+	spec string // /FMT
+	expr string
 }
+
+// text is what display was given.
+func (d *display) text() string { return strings.TrimSpace(d.spec + " " + d.expr) }
 
 // valueState is what print, display and set var keep between commands.
 type valueState struct {
@@ -199,7 +201,7 @@ func (c *Console) showDisplays() {
 // another function.
 func (c *Console) showDisplay(d *display) {
 	o, err := c.options(d.spec)
-	if err != nil || d.disabled {
+	if err != nil {
 		return
 	}
 	text, err := c.data.read(c).Show(d.expr, o)
@@ -207,15 +209,8 @@ func (c *Console) showDisplay(d *display) {
 		return
 	}
 	c.show(Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *output) {
-		out.text(fmt.Sprintf("%d: %s%s = %s\n", d.num, strings.TrimSpace(d.spec+" "), spaced(d.spec, d.expr), text))
+		out.text(fmt.Sprintf("%d: %s = %s\n", d.num, d.text(), text))
 	})
-}
-
-func spaced(spec, expr string) string {
-	if spec == "" {
-		return expr
-	}
-	return " " + expr
 }
 
 func runUndisplay(_ context.Context, c *Console, in Input) error {
@@ -239,7 +234,7 @@ func runUndisplay(_ context.Context, c *Console, in Input) error {
 func infoDisplay(_ context.Context, c *Console, in Input) error {
 	views := make([]valueView, 0, len(c.data.displays))
 	for _, d := range c.data.displays {
-		views = append(views, valueView{Num: d.num, Expr: d.spec + " " + d.expr})
+		views = append(views, valueView{Num: d.num, Expr: d.text()})
 	}
 	c.show(in, struct {
 		Displays []valueView `json:"displays"`
@@ -248,7 +243,7 @@ func infoDisplay(_ context.Context, c *Console, in Input) error {
 			out.text("no expressions are shown at stops: see display\n")
 		}
 		for _, d := range c.data.displays {
-			out.text(fmt.Sprintf("%d: %s\n", d.num, strings.TrimSpace(d.spec+" "+d.expr)))
+			out.text(fmt.Sprintf("%d: %s\n", d.num, d.text()))
 		}
 	})
 	return nil
