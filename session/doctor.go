@@ -76,8 +76,8 @@ func (s *Session) Checkup() (Checkup, error) {
 		c.Modules = s.savedDiagnoses()
 	case Live:
 		for _, mod := range s.mods.list {
-			d := Diagnosis{Path: mod.Path, Name: mod.Name, obj: s.mods.object(mod), Err: mod.err}
-			c.Modules = append(c.Modules, d)
+			obj := s.mods.object(mod) // which sets err
+			c.Modules = append(c.Modules, Diagnosis{Path: mod.Path, Name: mod.Name, obj: obj, Err: mod.err})
 		}
 	case Loaded:
 		c.Modules, c.Problem = s.linked()

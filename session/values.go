@@ -290,9 +290,6 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 		if err != nil {
 			return err
 		}
-		if err := x.Err(); err != nil && o.Letter != 0 {
-			o.Letter = 0
-		}
 		if err := v.w.Unreadable(x); err != nil {
 			return err
 		}
