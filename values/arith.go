@@ -389,12 +389,14 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 		if !ok {
 			return Value{}, errors.New("the value does not lie in memory")
 		}
-		return number(t, uint64(a)), nil
+		a, err := e.w.related(a, from.classType(), t.aims())
+		return number(t, uint64(a)), err
 	case Void:
 		return Value{Type: t}, nil
 	case Struct, Array:
 		if a, ok := v.Addr(); ok && (from.Kind == to.Kind || from.Name == "<data variable, no debug info>") {
-			return memoryValue(t, a), nil
+			a, err := e.w.related(a, from.classType(), t.classType())
+			return memoryValue(t, a), err
 		}
 		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
 	}
@@ -425,6 +427,11 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 	a, err := e.address(v)
 	if err != nil {
 		return Value{}, err
+	}
+	if from.Kind == Pointer && to.Kind == Pointer {
+		if a, err = e.w.related(a, from.aims(), to.aims()); err != nil {
+			return Value{}, err
+		}
 	}
 	if to.Kind == Base && to.Enc == encBoolean && a != 0 {
 		a = 1
