@@ -372,8 +372,10 @@ func (e *evaluator) floats(op string, a, b Value) (Value, error) {
 		return Value{}, fmt.Errorf("%s of floating-point numbers", op)
 	}
 	t := baseType(e.w, "double", 8, encFloat)
-	if a.Type.isFloat() && a.Type.Size() == 4 && b.Type.isFloat() && b.Type.Size() == 4 {
-		t = a.Type.strip()
+	for _, v := range []Value{a, b} { // C's conversions: of the floating-point types the larger one, an integer has no say
+		if v.Type.isFloat() && v.Type.Size() == 4 && (a.Type.Size() == 4 || !a.Type.isFloat()) && (b.Type.Size() == 4 || !b.Type.isFloat()) {
+			t = v.Type.strip()
+		}
 	}
 	return number(t, floatBits(x, int(t.Size()))), nil
 }

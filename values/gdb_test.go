@@ -36,7 +36,7 @@ var (
 
 	cppQuestions = strings.Split("info args|info locals|p c|p *sp|p dia|p rv|p bi|ptype sp|whatis c|whatis v|whatis m|whatis um|whatis up|whatis s|p v|p vs|p ns::counter|p ns::hidden|p ns::Box<int>::made|p Circle::limit|p c.r|p sp->id|p ns::Kind::B|p ns::P1|p (ns::Kind)4|p kind|p pl|p pb|p v[1]|p true|p 1==1|p &c|p *&c|p dia.v|whatis pm|p dia.V1::a|whatis ns::Box<int>|p sizeof(Circle)", "|")
 
-	baseQuestions = strings.Split("p (C*)pb|p *(C*)pb|p (B*)&c|p *(B*)&c|p *(B*)pa|p (A*)pb|p (D*)p2|p *(D*)p2|p ((D*)p2)->x|p *(P2*)&d|p (D*)none|p (P2*)none|p *(Bottom*)top|p *(Bottom*)left|p *(Right*)&v|p *(Top*)&v|p *(Top*)left|p *(Left*)top|p ((Bottom*)top)->d|p (B&)c|p (Top&)v|p (B)c|p *(Stranger*)&d|set var target = &d|p target|p *target", "|")
+	baseQuestions = strings.Split("p (C*)pb|p *(C*)pb|p (B*)&c|p *(B*)&c|p *(B*)pa|p (A*)pb|p (D*)p2|p *(D*)p2|p ((D*)p2)->x|p *(P2*)&d|p (D*)none|p (P2*)none|p *(Bottom*)top|p *(Bottom*)left|p *(Right*)&v|p *(Top*)&v|p *(Top*)left|p *(Left*)top|p ((Bottom*)top)->d|p (B&)c|p (Top&)v|p (B)c|p *(Stranger*)&d|set var target = &d|p target|p *target|p ff + 1|p ff * 2|p -ff|p ff + 1.0|p ff + other->s|p ff == 0.1f|whatis ff + 1", "|")
 
 	vectorQuestions = strings.Split("info args|info locals|p $xmm0|p/x $xmm1|p $ymm0|ptype $xmm0|whatis $xmm0|p $mxcsr|p $xmm0.v4_float[1]|set var $xmm0.v4_float[1] = 9|p $xmm0.v4_float|set var $ymm1.v4_double[3] = 2.5|p $ymm1.v4_double|p $xmm0.v2_double[0] * 2|p $st0", "|")
 
