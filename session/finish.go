@@ -3,9 +3,11 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/unwind"
 )
 
 // Finish runs until the selected frame's function returns to its caller, and
@@ -70,8 +72,29 @@ func (s *Session) finishAt(f Frame, ret addr.Run) (*Report, error) {
 			return nil, err
 		}
 		r.Finished = &Finished{Function: f.Function, Value: regs.Result()}
+		s.showCaller(r, ret)
 	}
 	return r, nil
+}
+
+// showCaller selects the frame that had made the call which returned to ret: code
+// that was inlined right behind the call has not begun.
+func (s *Session) showCaller(r *Report, ret addr.Run) {
+	calls := s.appendFrames(nil, unwind.Frame{PC: addr.Return(ret)})
+	if len(calls) == 0 {
+		return
+	}
+	raw, err := s.rawStack(s.sel.thread, 1, s.sel.code)
+	if err != nil || len(raw.Frames) == 0 {
+		return
+	}
+	frames := s.appendFrames(nil, raw.Frames[0])
+	by := calls[0]
+	n := slices.IndexFunc(frames, func(f Frame) bool { return f.Function == by.Function && f.Inlined == by.Inlined })
+	if n > 0 {
+		s.sel.stack, s.sel.frame, s.sel.max = Stack{Frames: frames}, n, 0
+		r.Frames = frames[n : n+1]
+	}
 }
 
 // frameLeft is true in the thread when the frame with that CFA has returned: its

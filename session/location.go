@@ -229,7 +229,14 @@ func functionPlace(m loaded, fn symbols.Function) breakpoints.Place {
 	if at == 0 {
 		at = fn.Low
 	}
-	return breakpoints.Place{Addr: at.Run(m.bias), Function: fn.Name, File: fn.File, Line: fn.Line, Module: m.name}
+	p := breakpoints.Place{Addr: at.Run(m.bias), Function: fn.Name, File: fn.File, Line: fn.Line, Module: m.name}
+	if fn.File != fn.DeclFile && fn.DeclFile != "" { // the line of code of another file, inlined there
+		fs := m.obj.Lookup(at)
+		if i := slices.IndexFunc(fs, func(f symbols.Frame) bool { return f.Function == fn.Name }); i >= 0 && fs[i].Line != 0 {
+			p.File, p.Line = fs[i].File, fs[i].Line
+		}
+	}
+	return p
 }
 
 // place describes an address.

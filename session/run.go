@@ -180,12 +180,13 @@ func (s *Session) showFrames(r *Report) {
 		return
 	}
 	var frames []Frame
-	n := -1
+	n, from := -1, 0
 	for _, f := range raw.Frames {
 		known := len(frames)
 		frames = s.appendFrames(frames, f)
 		if placed {
-			n = 0
+			n = enteredFrame(frames, r.Hits)
+			from = n
 			break
 		}
 		if i := slices.IndexFunc(frames[known:], s.isCaller); i >= 0 {
@@ -197,7 +198,29 @@ func (s *Session) showFrames(r *Report) {
 		n = s.UserFrame(frames)
 	}
 	s.sel.stack, s.sel.frame = Stack{Frames: frames}, n
-	r.Frames = frames[:n+1]
+	r.Frames = frames[from : n+1]
+}
+
+// enteredFrame is the index of the frame that a stop at a function was set for. At
+// its place code may begin that was inlined there: that is further in, and not
+// what the user asked for.
+func enteredFrame(frames []Frame, hits []*breakpoints.Stop) int {
+	for _, st := range hits {
+		for _, p := range st.Places {
+			if !onFunctions(st) || p.Addr != frames[0].Code.Addr() {
+				continue
+			}
+			if i := slices.IndexFunc(frames, func(f Frame) bool { return f.Function == p.Function }); i >= 0 {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// onFunctions tells stops at functions.
+func onFunctions(st *breakpoints.Stop) bool {
+	return st.Kind == breakpoints.StopFunction || st.Kind == breakpoints.StopRegexp
 }
 
 // outOfTheBlue are the stops that the user did not place: mostly they come
