@@ -3,8 +3,8 @@
 
 # These parse and draw what was saved elsewhere: they must build elsewhere.
 PORTABLE = ./capture/... ./unwind/... ./symbols/... ./heap/... ./report/...
-# The race detector runs where several goroutines share something.
-RACE = $(filter-out hdb hdb/testprogs% hdb/bench%,$(shell go list ./...))
+# The race detector runs where goroutines are started.
+RACE = $(shell grep -rlE '^\s*go (func|[a-z.]+\()|\.Go\(func' --include=*.go --exclude=*_test.go --exclude-dir=testdata --exclude-dir=bench --exclude-dir=testprogs . | xargs -n1 dirname | sort -u)
 # A module of its own, so that what it compares with is not what hdb needs.
 ORACLE = go -C probe/cfi/oracle
 DEMO = .cache/demo
