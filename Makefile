@@ -4,7 +4,7 @@
 # These parse and draw what was saved elsewhere: they must build elsewhere.
 PORTABLE = ./capture/... ./unwind/... ./symbols/... ./heap/... ./report/...
 # The race detector runs where goroutines are started.
-RACE = $(shell grep -rlE '^\s*go (func|[a-z.]+\()|\.Go\(func' --include=*.go --exclude=*_test.go --exclude-dir=testdata --exclude-dir=bench --exclude-dir=testprogs . | xargs -n1 dirname | sort -u)
+RACE = $(shell scripts/concurrent)
 # A module of its own, so that what it compares with is not what hdb needs.
 ORACLE = go -C probe/cfi/oracle
 DEMO = .cache/demo
