@@ -15,9 +15,9 @@ type Point struct {
 	Live, Blocks uint64
 }
 
-// timelineRuns is how many runs are read event by event to draw them: 64 are some
-// four million events. Of more there are enough points in the summaries.
-const timelineRuns = 64
+// timelineRuns is how many runs are read event by event to draw them: 32 are some two
+// million events, half a second. Of more there are enough points in the summaries.
+const timelineRuns = 32
 
 // Timeline is the heap up to event #to, in at most some n points ascending by
 // time: of each span of it the point at which most was live, and where it ends.

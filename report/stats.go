@@ -116,9 +116,24 @@ func WriteStats(w io.Writer, p *Profile, t Text) error {
 	return g.flush(w)
 }
 
+// maxTitle is how many bytes of a command line are shown.
+const maxTitle = 300
+
+// title is the program with its arguments in one line.
+func (p *Profile) title() string {
+	text := strings.Join(strings.Fields(p.Title), " ")
+	if len(text) > maxTitle {
+		text = strings.ToValidUTF8(text[:maxTitle], "") + "..."
+	}
+	return printable(text)
+}
+
 // heading says what was recorded.
-func (p *Profile) heading() string {
-	text := fmt.Sprintf("%s, pid %d", p.Title, p.PID)
+func (p *Profile) heading() string { return p.title() + ", " + p.process() }
+
+// process is which process that was.
+func (p *Profile) process() string {
+	text := fmt.Sprintf("pid %d", p.PID)
 	if !p.Start.IsZero() {
 		text += p.Start.UTC().Format(", 2006-01-02 15:04:05 UTC")
 	}

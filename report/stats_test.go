@@ -11,6 +11,17 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
+// odd is a name that means something to terminals and HTML, and is no UTF-8.
+const odd = "ev\x1b[31mil;</script>\n\"\\\xff (int, char)"
+
+// oddProfile is sampleProfile, named so that what is printed does not change with
+// that one's names.
+func oddProfile() *Profile {
+	p := sampleProfile("/src/a.c")
+	p.Frames[5].Function, p.Frames[5].File, p.Marks[0].Name = odd, "/tmp/"+odd, "loaded "+odd
+	return p
+}
+
 // onScreen is a report as text, which must be fit for a screen.
 func onScreen(t *testing.T, p *Profile, to Text, write func(io.Writer, *Profile, Text) error) string {
 	t.Helper()
@@ -82,9 +93,9 @@ func TestStatsAddUp(t *testing.T) {
 }
 
 func TestStats(t *testing.T) {
-	p := sampleProfile("/src/a.c")
+	p := oddProfile()
 	p.Sizes = []SizeClass{{}, {1, 1, 2, 2}, {2, 3, 0, 0}, {4, 7, 1, 5}, {8, 15, 0, 0}, {16, 31, 0, 0}, {32, 63, 18, 10993}, {64, 127, 0, 0}}
-	p.Calls = []Calls{{"malloc", 20}, {hostile, 1}}
+	p.Calls = []Calls{{"malloc", 20}, {odd, 1}}
 	got := onScreen(t, p, Text{Width: 90}, WriteStats)
 	want := `prog --flag, pid 4711, 2023-11-14 22:13:20 UTC
   duration      3.000 s, 99 events
@@ -128,7 +139,7 @@ func TestStats(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	got := onScreen(t, sampleProfile("/src/a.c"), Text{Width: 80, Unicode: true}, WriteSummary)
+	got := onScreen(t, oddProfile(), Text{Width: 80, Unicode: true}, WriteSummary)
 	want := `prog --flag, pid 4711, 2023-11-14 22:13:20 UTC
 
   It allocated 10.7 KiB (11007) in 21 blocks, within 3.000 s: 7 blocks a second.

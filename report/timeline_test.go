@@ -50,7 +50,7 @@ func TestTimelinePage(t *testing.T) {
 	if folder == "" {
 		folder = t.TempDir()
 	}
-	out := node(t, nil, "timeline.mjs", folder, timelinePage(t, sampleProfile("/src/a.c")), timelinePage(t, longTimeline()), timelinePage(t, &Profile{}))
+	out := node(t, nil, "timeline.mjs", folder, timelinePage(t, oddProfile()), timelinePage(t, longTimeline()), timelinePage(t, &Profile{}))
 	var shown []struct {
 		Text   string
 		Backs  []string
@@ -127,7 +127,7 @@ func TestHighs(t *testing.T) {
 }
 
 func TestTimelineOnScreen(t *testing.T) {
-	p := sampleProfile("/src/a.c")
+	p := oddProfile()
 	got := onScreen(t, p, Text{Width: 60}, WriteTimeline)
 	want := `prog --flag, pid 4711, 2023-11-14 22:13:20 UTC
 live bytes: peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500...

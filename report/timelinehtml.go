@@ -65,9 +65,9 @@ func WriteTimelineHTML(w io.Writer, p *Profile) error {
 	fmt.Fprintf(b, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"+
 		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'\">\n"+
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>%s</title>\n<style>%s</style>\n</head>\n<body>\n",
-		hashSource(timelineCSS), hashSource(timelineJS), markup("Timeline of "+p.Title), timelineCSS)
-	fmt.Fprintf(b, "<h1>%s</h1>\n", markup(p.Title))
-	fmt.Fprintf(b, "<p>%s</p>\n", markup(strings.TrimPrefix(p.heading(), p.Title+", ")))
+		hashSource(timelineCSS), hashSource(timelineJS), markup("Timeline of "+p.title()), timelineCSS)
+	fmt.Fprintf(b, "<h1>%s</h1>\n", markup(p.title()))
+	fmt.Fprintf(b, "<p>%s</p>\n", markup(p.process()))
 	fmt.Fprintf(b, "<output aria-live=\"polite\">Values stand here for the time below the pointer.</output>\n")
 	fmt.Fprintf(b, "<h2>Heap: live bytes</h2>\n<p>peak %s at %s, %s at the end</p>\n", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
 	writeCurve(b, p, "heap", "Live bytes over time", p.heapValues(), whole, heapHeight)

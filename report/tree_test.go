@@ -53,7 +53,7 @@ func TestTreesAddUp(t *testing.T) {
 }
 
 func TestTreeOnScreen(t *testing.T) {
-	p := sampleProfile("/src/a.c")
+	p := oddProfile()
 	for _, c := range []struct {
 		o    TreeOptions
 		to   Text
@@ -61,8 +61,8 @@ func TestTreeOnScreen(t *testing.T) {
 	}{
 		{TreeOptions{Measure: Live}, Text{Unicode: true}, `live: bytes not given back; callers above the functions they call
 1.5 KiB in all, 6 blocks
-   1.5 KiB  100.0 %  main  /src/a.c
-   1.3 KiB   86.7 %  ├ keep  /src/a.c:5
+   1.5 KiB  100.0 %  main  a.c
+   1.3 KiB   86.7 %  ├ keep  a.c:5
      200 B   13.3 %  └ 0x7f0000001234  [libc.so.6]
 `},
 		{TreeOptions{Measure: Live, Full: true}, Text{}, `live: bytes not given back; callers above the functions they call
@@ -73,22 +73,22 @@ func TestTreeOnScreen(t *testing.T) {
 `},
 		{TreeOptions{Measure: Bytes, Min: 0.02}, Text{Unicode: true}, `bytes: all that were allocated; callers above the functions they call
 10.7 KiB in all, 21 blocks
-  10.6 KiB   99.0 %  main  /src/a.c
-  10.3 KiB   95.4 %  ├ keep  /src/a.c:5
+  10.6 KiB   99.0 %  main  a.c
+  10.3 KiB   95.4 %  ├ keep  a.c:5
      400 B    3.6 %  └ 0x7f0000001234  [libc.so.6]
      107 B    1.0 %  (2 others with less than 2 % each)
 `},
 		{TreeOptions{Measure: Allocs, Inverted: true}, Text{Unicode: true}, `count: blocks allocated; functions that allocate above their callers
 21 in all
-        15   71.4 %  keep ← main  /src/a.c:5
+        15   71.4 %  keep ← main  a.c:5
          4   19.0 %  0x7f0000001234 ← main  [libc.so.6]
          1    4.8 %  [no stack was recorded]
-         1    4.8 %  ev?[31mil;</script>?"\? (int, char) ← [no CFI; ? at 0x1000]  /tmp/ev?[31mil;</script>?"\? (int, char):1
+         1    4.8 %  ev?[31mil;</script>?"\? (int, char) ← [no CFI; ? at 0x1000]  script>?"\? (int, char):1
 `},
 		{TreeOptions{Measure: Bytes, Depth: 1}, Text{Width: 60}, `bytes: all that were allocated; callers above the functio...
 10.7 KiB in all, 21 blocks
-  10.6 KiB   99.0 %  main  /src/a.c ...
-     100 B    0.9 %  [no CFI; ? at 0x1000] >...  /tmp/ev?...
+  10.6 KiB   99.0 %  main  a.c ...
+     100 B    0.9 %  [no CFI; ? at 0x1000] >...  script>?...
        7 B    0.1 %  [no stack was recorded]
 `},
 		{TreeOptions{Measure: LiveBlocks, Full: true, Min: 0.5}, Text{}, `blocks: not given back; callers above the functions they call

@@ -133,7 +133,8 @@ func (w *treeWriter) room(lines string) int {
 	return max(20, w.Width-w.value-2-7-2-w.wide(lines))
 }
 
-// chainText names the functions of a row, and where the innermost of them is. Of a long
+// chainText names the functions of a row, and where the innermost of them is, in full with
+// --full. Of a long
 // chain the middle is left out, and a function that called itself is named once.
 func (w *treeWriter) chainText(chain []*Node, room int) string {
 	var names []string
@@ -156,6 +157,9 @@ func (w *treeWriter) chainText(chain []*Node, room int) string {
 	where := ""
 	if f := w.t.kinds[at.kind].frame; f != nil {
 		if where = w.where(f, at.Line); where != "" {
+			if !w.t.o.Full && f.File != "" {
+				where = where[strings.LastIndexByte(where, '/')+1:]
+			}
 			where = "  " + where
 		}
 	}
