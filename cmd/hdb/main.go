@@ -36,6 +36,10 @@ usage:
                                    what is in them: see hdb capture --help
   hdb stats|summary|tree|timeline CAPTURE   what was allocated, for people: see
                                    hdb tree --help and the like
+  hdb flamegraph CAPTURE           write a page that draws its stacks for a browser: see
+                                   hdb flamegraph --help
+  hdb table CAPTURE                functions with what they allocated, as text or as a
+                                   page: see hdb table --help
 
 flags, with one dash or two:
   -x FILE     run the commands of FILE        -ex CMD   run CMD; both repeatable, in order
@@ -98,6 +102,8 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return captures(o, out, errw)
 	case o.command("export"):
 		return export(o, out, errw)
+	case o.command("flamegraph"), o.command("table"):
+		return page(o, out, errw)
 	case slices.ContainsFunc(console.Reports[:], o.command):
 		return reports(o, out, errw)
 	}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"hdb/console"
+	"hdb/session"
+)
+
+const flamegraphUsage = `usage: hdb flamegraph [flags] CAPTURE
+
+Writes a page that draws the stacks of a capture, for any browser. It needs no
+network: zoom, search, callers below callees, all measures, and what grew between
+two moments are in it.
+
+flags:
+  -o FILE            where to; - is standard output. Unless told, the page stands
+                     beside the capture
+  --measure MEASURE  what is drawn first: live (bytes not given back, the default),
+                     peak, bytes, count, temporary or blocks
+  -f, --force        replace FILE
+
+exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
+`
+
+const tableUsage = `usage: hdb table [flags] CAPTURE
+
+Prints the functions of a capture with what they allocated: own is what they asked
+for themselves, the allocator's wrappers aside, total what was allocated below them.
+
+flags:
+  -o FILE.html       write a page with a table to sort and search
+  -n N               at most N functions of the text; 0: all. 40 unless told
+  --measure MEASURE  by which they are sorted: live (bytes not given back, the
+                     default), peak, bytes, count, temporary or blocks
+  -f, --force        replace FILE
+
+exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
+`
+
+// page writes what hdb flamegraph or hdb table shows of a capture.
+func page(main *options, out, errw io.Writer) (code int) {
+	verb, words := main.words[0], main.words[1:]
+	if slices.ContainsFunc(words, func(w string) bool { return w == "--help" || w == "-help" || w == "-h" }) {
+		io.WriteString(out, map[string]string{"flamegraph": flamegraphUsage, "table": tableUsage}[verb])
+		return 0
+	}
+	p, rest, err := console.ParsePage(verb, words, true)
+	if err == nil && len(rest) != 1 {
+		err = fmt.Errorf("%s: one capture must follow", verb)
+	}
+	if err != nil {
+		return fail(errw, fmt.Errorf("%w: see hdb %s --help", err, verb), exitUsage)
+	}
+	if p.File == "" {
+		p.File = p.Beside(rest[0])
+	}
+	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
+		fmt.Fprintln(errw, console.Clean(line))
+	}})
+	defer func() {
+		if err := s.Close(); err != nil && code == 0 {
+			code = fail(errw, err, 1)
+		}
+	}()
+	if _, err := s.Open(rest[0]); err != nil {
+		return fail(errw, err, exitTarget)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // leave no half of a file
+	defer stop()
+	if err := p.Write(ctx, s, out); err != nil {
+		return fail(errw, err, 1)
+	}
+	if p.File != "-" {
+		fmt.Fprintln(errw, "wrote", console.Clean(p.File))
+	}
+	return 0
+}

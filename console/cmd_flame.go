@@ -1,0 +1,208 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"hdb/report"
+	"hdb/session"
+)
+
+// tableLimit is how many functions a table of text has unless told.
+const tableLimit = 40
+
+func pageCommands() []*Command {
+	return []*Command{
+		{Name: "flamegraph", Group: GroupAllocs, Synopsis: "[FILE.html] [--measure MEASURE] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
+			Long: "It counts up to the moment, and works in a browser without a network: click to zoom, search, callers below callees, each measure, and what grew between two moments. Without FILE the page stands beside the capture, or is PROGRAM.PID.html. A file that exists already is only replaced with --force.\n\n" +
+				"MEASURE is what is drawn first: live (the default), peak, bytes, count, temporary or blocks.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
+		{Name: "table", Group: GroupAllocs, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
+			Long: "Own is what a function asked for itself, the allocator's wrappers aside; the functions' own numbers add up to all there is. Total is what was allocated below it. With FILE it is a page with all measures to sort and search, otherwise text of N functions, 40 unless told, 0 for all.\n\n" +
+				"MEASURE is live (the default), peak, bytes, count, temporary or blocks.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
+	}
+}
+
+// A Page is what the words of flamegraph or table ask for.
+type Page struct {
+	File    string // "-" is the output, "" not said
+	verb    string
+	force   bool // File may be replaced
+	measure report.Measure
+	limit   int // of a table of text
+}
+
+// ParsePage reads the words behind flamegraph and table. One that is no flag names
+// the file, or with captures what is opened, and is left to the caller. A table
+// without a file goes to the output.
+func ParsePage(verb string, words []string, captures bool) (p Page, rest []string, err error) {
+	p.verb, p.limit = verb, tableLimit
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if len(word) < 2 || word[0] != '-' {
+			rest = append(rest, word)
+			continue
+		}
+		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+		switch {
+		case name == "f" || name == "force":
+			if inline {
+				return p, nil, fmt.Errorf("%s: %s: takes no value", verb, word)
+			}
+			p.force = true
+			continue
+		case name == "o", name == "output", name == "measure", name == "n" && verb == "table":
+		default:
+			return p, nil, fmt.Errorf("%s: %s: no such flag", verb, word)
+		}
+		if !inline {
+			if i++; i == len(words) {
+				return p, nil, fmt.Errorf("%s: %s: value missing", verb, word)
+			}
+			value = words[i]
+		}
+		if err := p.set(name, value); err != nil {
+			return p, nil, err
+		}
+	}
+	if !captures && len(rest) > 0 && p.File == "" {
+		p.File, rest = expandHome(rest[0]), rest[1:]
+	}
+	if verb == "table" {
+		p.File = cmp.Or(p.File, "-")
+	}
+	return p, rest, nil
+}
+
+func (p *Page) set(name, value string) error {
+	switch name {
+	case "n":
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%s: %q: a number of functions expected", p.verb, value)
+		}
+		p.limit = n
+	case "measure":
+		m, ok := report.FindMeasure(value)
+		if !ok {
+			return fmt.Errorf("%s: %q: no such measure: %s", p.verb, value, strings.Join(report.Measures[:], ", "))
+		}
+		p.measure = m
+	default:
+		p.File = value
+	}
+	return nil
+}
+
+// Beside is where the page of a capture stands unless told.
+func (p *Page) Beside(path string) string { return strings.TrimSuffix(path, ".hdb") + ".html" }
+
+// Write writes to the file, or to out if that is "-". A file appears whole or not
+// at all, also when the context ends.
+func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) error {
+	to := func(w io.Writer) error {
+		profile, err := s.Profile()
+		if err != nil {
+			return err
+		}
+		return p.draw(writerUntil{w, ctx}, profile)
+	}
+	if p.File == "-" {
+		return to(out)
+	}
+	return newFile(p.verb, p.File, p.force, to)
+}
+
+func (p *Page) draw(w io.Writer, profile *report.Profile) error {
+	o := report.Options{Measure: p.measure}
+	switch ext := filepath.Ext(p.File); {
+	case p.verb == "flamegraph":
+		return report.WriteFlamegraph(w, profile, o)
+	case ext == ".html" || ext == ".htm":
+		return report.WriteTableHTML(w, profile, o)
+	}
+	return report.WriteTable(w, profile, o, p.limit)
+}
+
+type rowView struct {
+	Function string      `json:"function"`
+	File     string      `json:"file,omitempty"`
+	Line     int         `json:"line,omitempty"`
+	Module   string      `json:"module,omitempty"`
+	Library  bool        `json:"library,omitempty"`
+	Own      numbersView `json:"own"`
+	Total    numbersView `json:"total"`
+}
+
+type numbersView struct {
+	Live      uint64 `json:"live_bytes"`
+	Blocks    uint64 `json:"live_blocks"`
+	Peak      uint64 `json:"peak_bytes"`
+	Bytes     uint64 `json:"bytes"`
+	Count     uint64 `json:"count"`
+	Temporary uint64 `json:"temporary"`
+}
+
+func viewNumbers(n report.Numbers) numbersView {
+	return numbersView{n.Live, n.LiveBlocks, n.Peak, n.Bytes, n.Allocs, n.Temporary}
+}
+
+func runPage(ctx context.Context, c *Console, in Input) error {
+	p, rest, err := ParsePage(in.Name, in.Args, false)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return fmt.Errorf("%s: one file is written", in.Name)
+	}
+	info, err := c.s.CaptureInfo()
+	if err != nil {
+		return err
+	}
+	switch saved := c.s.SavedPath(); {
+	case p.File == "-" && p.verb == "table":
+		return c.showTable(in, p)
+	case p.File == "-":
+		return fmt.Errorf("%s: a page is no text: name a file", in.Name)
+	case p.File != "":
+	case saved != "":
+		p.File = p.Beside(saved)
+	default:
+		p.File = fmt.Sprintf("%s.%d.html", filepath.Base(info.Program), info.PID)
+	}
+	if err := p.Write(ctx, c.s, nil); err != nil {
+		return err
+	}
+	c.show(in, struct {
+		Path string `json:"path"`
+	}{p.File}, func(o *output) { o.printf("wrote %s\n", p.File) })
+	return nil
+}
+
+// showTable prints the functions.
+func (c *Console) showTable(in Input, page Page) error {
+	p, err := c.s.Profile()
+	if err != nil {
+		return err
+	}
+	var rows []rowView
+	if c.cfg.JSON {
+		for _, r := range p.Sorted(page.measure) {
+			rows = append(rows, rowView{r.Function, r.File, r.Line, r.Module, r.Library, viewNumbers(r.Own), viewNumbers(r.Total)})
+		}
+	}
+	var text strings.Builder
+	if err := page.draw(&text, p); err != nil {
+		return err
+	}
+	c.show(in, struct {
+		By    string      `json:"by"`
+		Total numbersView `json:"total"`
+		Rows  []rowView   `json:"rows"`
+	}{page.measure.String(), viewNumbers(p.Total()), rows}, func(o *output) { o.text(text.String()) })
+	return nil
+}

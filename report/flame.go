@@ -1,0 +1,184 @@
+package report
+
+import (
+	"cmp"
+	"io"
+	"slices"
+)
+
+// flameMoments is how many moments of time the page's chart has at most.
+const flameMoments = 2000
+
+// Marks of frames on the page.
+const (
+	flameGuess   = 1 << iota // the unwinder guessed the frame
+	flameInlined             // into its caller
+	flameSymtab              // named by a symbol table, not by debug info
+	flameUnnamed             // only the address is known
+	flameNoFrame             // says why frames are missing
+)
+
+// WriteFlamegraph writes a page that draws the stacks as a flame graph, from the
+// outside in and from the inside out.
+func WriteFlamegraph(w io.Writer, p *Profile, o Options) error {
+	frames := newFlameFrames(p)
+	page := flamePage{pageInfo: p.pageInfo(o), Limit: flameNodes}
+	page.Trees[0] = newFlameStacks(p, frames, false).tree(flameNodes)
+	page.Trees[1] = newFlameStacks(p, frames, true).tree(flameNodes)
+	page.Threads = frames.threads
+	if len(page.Threads) == 1 {
+		page.Threads = nil
+	}
+	page.Frames, page.Functions, page.Strings = frames.frames, frames.functions, frames.text.list
+	for i := range p.Snapshots {
+		page.Snapshots = append(page.Snapshots, pageMomentOf(p.Snapshots[i].Moment))
+	}
+	page.addTimes(p)
+	return writePage(w, p.Title+" - flame graph", "flame.html", "flame.css", []string{"common.js", "model.js", "draw.js", "chart.js", "flame.js"}, &page)
+}
+
+// A flamePage is the data of the page.
+type flamePage struct {
+	pageInfo
+	Limit     int           `json:"limit"` // of the nodes of a tree
+	Trees     [2]*flameTree `json:"trees"` // from the outside, from the inside
+	Frames    [][3]int      `json:"frames"`
+	Functions [][4]int      `json:"functions"`
+	Strings   []string      `json:"strings"`
+	Threads   []string      `json:"threads"`
+	Snapshots []pageMoment  `json:"snapshots"`
+	Timeline  [][2]float64  `json:"timeline"` // seconds, bytes live
+	RSS       [][2]float64  `json:"rss"`      // seconds, bytes
+	Marks     []flameMark   `json:"marks"`
+}
+
+type flameMark struct {
+	Time float64 `json:"time"`
+	Name string  `json:"name"`
+}
+
+// addTimes adds what the page shows over time.
+func (page *flamePage) addTimes(p *Profile) {
+	for _, m := range p.Timeline {
+		page.Timeline = append(page.Timeline, [2]float64{m.Time.Seconds(), float64(m.Live)})
+	}
+	for _, r := range p.RSS {
+		page.RSS = append(page.RSS, [2]float64{r.Time.Seconds(), float64(r.RSS)})
+	}
+	// A recording of one run has few moments of its own.
+	for _, s := range p.Snapshots {
+		page.Timeline = append(page.Timeline, [2]float64{s.Time.Seconds(), float64(s.Live)})
+	}
+	slices.SortStableFunc(page.Timeline, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
+	page.Timeline, page.RSS = thinned(page.Timeline), thinned(page.RSS)
+	for _, m := range p.Marks[:min(len(p.Marks), flameMoments)] {
+		page.Marks = append(page.Marks, flameMark{m.Time.Seconds(), pageText(m.Name)})
+	}
+}
+
+// thinned keeps the highest of as many points as make the rest few enough.
+func thinned(points [][2]float64) [][2]float64 {
+	step := (len(points) + flameMoments - 1) / flameMoments
+	if step <= 1 {
+		return points
+	}
+	var out [][2]float64
+	for part := range slices.Chunk(points, step) {
+		out = append(out, slices.MaxFunc(part, func(a, b [2]float64) int { return cmp.Compare(a[1], b[1]) }))
+	}
+	return out
+}
+
+// flameFrames numbers frames for a page: by function and line, whatever the
+// address is. The page has only those that a tree uses.
+type flameFrames struct {
+	p       *Profile
+	of      []int32 // by index of the profile's frames
+	outer   []int32 // by stack: the frame that stands for missing ones, or -1
+	thread  []int32 // by stack: index of threads
+	threads []string
+	keys    []flameKey
+	used    []int32 // by key, -1 unused: its number on the page
+
+	frames    [][3]int // function, line, marks
+	functions [][4]int // of strings: name, file, module; 1 for a library's
+	function  map[[4]int]int
+	text      pageStrings
+}
+
+// A flameKey is what tells frames of a page apart.
+type flameKey struct {
+	function, file, module string
+	line, marks            int
+	library                bool
+}
+
+func newFlameFrames(p *Profile) *flameFrames {
+	c := &flameFrames{p: p, function: map[[4]int]int{}, frames: [][3]int{}, functions: [][4]int{}}
+	c.text.of("")
+	keys, threads := map[flameKey]int32{}, map[string]int32{}
+	number := func(k flameKey) int32 {
+		n, ok := keys[k]
+		if !ok {
+			n = int32(len(c.keys))
+			keys[k] = n
+			c.keys = append(c.keys, k)
+			c.used = append(c.used, -1)
+		}
+		return n
+	}
+	for i := range p.Frames {
+		c.of = append(c.of, number(p.flameKey(&p.Frames[i])))
+	}
+	for i := range p.Stacks {
+		s := &p.Stacks[i]
+		outer := int32(-1)
+		if text := s.outer(); text != "" {
+			outer = number(flameKey{function: text, marks: flameNoFrame})
+		}
+		thread, ok := threads[s.Thread]
+		if !ok {
+			thread = int32(len(c.threads))
+			threads[s.Thread] = thread
+			c.threads = append(c.threads, pageText(s.Thread))
+		}
+		c.outer, c.thread = append(c.outer, outer), append(c.thread, thread)
+	}
+	return c
+}
+
+// flameKey is what the page says of a frame.
+func (p *Profile) flameKey(f *Frame) flameKey {
+	k := flameKey{function: f.Function, file: f.File, line: f.Line, library: f.Library}
+	if f.Module >= 0 && f.Module < len(p.Modules) {
+		k.module = p.Modules[f.Module].Path
+	}
+	for mark, is := range map[int]bool{flameGuess: f.Guess, flameInlined: f.Inlined, flameSymtab: !f.Known && !f.unnamed(), flameUnnamed: f.unnamed()} {
+		if is {
+			k.marks |= mark
+		}
+	}
+	return k
+}
+
+// use is the number of a frame on the page.
+func (c *flameFrames) use(frame int32) int32 {
+	if c.used[frame] >= 0 {
+		return c.used[frame]
+	}
+	k := &c.keys[frame]
+	library := 0
+	if k.library {
+		library = 1
+	}
+	f := [4]int{c.text.of(k.function), c.text.of(k.file), c.text.of(k.module), library}
+	n, ok := c.function[f]
+	if !ok {
+		n = len(c.functions)
+		c.function[f] = n
+		c.functions = append(c.functions, f)
+	}
+	c.used[frame] = int32(len(c.frames))
+	c.frames = append(c.frames, [3]int{n, k.line, k.marks})
+	return c.used[frame]
+}
