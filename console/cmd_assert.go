@@ -38,7 +38,7 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
 
 func assertCommand() *Command {
 	return &Command{
-		Name: "assert", Group: GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Needs: NeedData, Repeat: RepeatNone, Run: runAssert,
+		Name: "assert", Group: GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: RepeatNone, Run: runAssert,
 		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. `hdb assert` does the same from the command line, also to a program that it records for that.\n\n" +
 			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
 	}

@@ -24,7 +24,7 @@ func exportCommand() *Command {
 	}
 	for _, f := range report.Formats() {
 		cmd.Sub = append(cmd.Sub, &Command{
-			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] [--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone,
+			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] [--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Repeat: RepeatNone,
 			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
 			Run:  func(ctx context.Context, c *Console, in Input) error { return runExport(ctx, c, in, f.Name) },
 		})
