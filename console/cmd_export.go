@@ -178,6 +178,9 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 		}
 	}()
 	if e.Format.Events != nil {
+		if err := s.NoEvents(); err != nil {
+			return err
+		}
 		return e.Format.Events(w, r)
 	}
 	p, err := s.Profile()
@@ -240,7 +243,7 @@ func newFile(verb, file string, force bool, to func(io.Writer) error) error {
 // tables writes to a directory, with those of other recordings.
 func (e *Export) tables(s *session.Session) error {
 	r, err := s.Recording()
-	if err != nil {
+	if err = errors.Join(err, s.NoEvents()); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(e.File, 0o777); err != nil {

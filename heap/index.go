@@ -295,6 +295,9 @@ func (x *Index) At(when time.Duration) uint64 {
 		return x.runs[i].Last
 	}
 	seq := uint64(0)
+	if i > 0 {
+		seq = x.runs[i-1].Last // of sums without events the interval before is what is known
+	}
 	for e := range x.src.Events(x.runs[i].First) {
 		if e.Time > when {
 			break

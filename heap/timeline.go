@@ -31,9 +31,10 @@ func (x *Index) Timeline(to uint64, n int) []Point {
 		return nil
 	}
 	last := runs[len(runs)-1]
+	read := len(runs) <= timelineRuns && !x.src.Info().Aggregate
 	t := thinner{last: last.End, spans: max(1, time.Duration(n/2))}
 	for i, r := range runs {
-		if len(runs) <= timelineRuns || r.Last > to {
+		if read || r.Last > to {
 			live := Point{}
 			if i > 0 && !r.Fresh {
 				live.Live, live.Blocks = runs[i-1].Live, runs[i-1].Blocks

@@ -89,6 +89,8 @@ func (s *Session) someSource() (capture.Source, error) {
 	switch {
 	case src != nil && src.Len() > 0:
 		return src, nil
+	case s.saved != nil && s.saved.Info().Aggregate:
+		return nil, errSums
 	case s.saved != nil:
 		return nil, errors.New("no event was recorded: the capture has none")
 	case s.trace.recording && s.proc == nil:
@@ -243,7 +245,7 @@ func (v *recordedEnv) ThreadName() string {
 // Index is what answers questions about the heap of what is recorded: of this
 // run, of the last one, or of the capture.
 func (s *Session) Index() (*heap.Index, error) {
-	src, err := s.someSource()
+	src, err := s.summed()
 	if err != nil {
 		return nil, err
 	}

@@ -32,9 +32,12 @@ func (p Per) String() string { return Pers[p] }
 // Top is the recorded allocations up to the moment, summed by what the rows stand
 // for. A function is the first frame of the user's code.
 func (s *Session) Top(by heap.Measure, per Per) ([]heap.Row, error) {
-	src, err := s.someSource()
+	src, err := s.summed()
 	if err != nil {
 		return nil, err
+	}
+	if src.Info().Aggregate && (per == PerThread || per == PerSize) {
+		return nil, errSums
 	}
 	x, err := s.Index()
 	if err != nil {
@@ -80,7 +83,7 @@ type StackRow struct {
 // TopStacks are the stacks with the largest numbers, at most limit of them, and
 // how many there are with any.
 func (s *Session) TopStacks(by heap.Measure, limit int) (rows []StackRow, total int, err error) {
-	src, err := s.someSource()
+	src, err := s.summed()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -205,7 +208,10 @@ func (d *Diff) compare(a, b side) {
 // side is one side of a comparison, at a moment that MomentOf understands; "" is
 // the present one.
 func (s *Session) side(moment string, per Per) (side, error) {
-	src, err := s.someSource()
+	src, err := s.summed()
+	if err == nil && src.Info().Aggregate && (per == PerThread || per == PerSize) {
+		err = errSums
+	}
 	if err != nil {
 		return side{}, err
 	}

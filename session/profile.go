@@ -31,7 +31,7 @@ func (s *Session) SavedPath() string {
 
 // Profile is what is recorded up to the moment, for reports.
 func (s *Session) Profile() (*report.Profile, error) {
-	src, err := s.someSource()
+	src, err := s.summed()
 	if err != nil {
 		return nil, err
 	}

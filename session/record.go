@@ -174,12 +174,14 @@ func (s *Session) recordStatus() RecordStatus {
 
 // savedStatus is what a capture says of its recording.
 func (s *Session) savedStatus() RecordStatus {
-	live := heap.Replayed(s.saved, heap.End)
 	recorded, seen := s.Recordings()
-	st := RecordStatus{
-		Seen: seen, Recorded: recorded, Stacks: s.saved.Stacks(),
-		LiveBytes: live.Bytes(), LiveBlocks: live.Blocks(), PeakBytes: live.Peak(),
-		KeptBytes: live.Bytes(), KeptBlocks: live.Blocks(),
+	st := RecordStatus{Seen: seen, Recorded: recorded, Stacks: s.saved.Stacks()}
+	if s.saved.Info().Aggregate {
+		s.sumsStatus(&st)
+	} else {
+		live := heap.Replayed(s.saved, heap.End)
+		st.LiveBytes, st.LiveBlocks, st.PeakBytes = live.Bytes(), live.Blocks(), live.Peak()
+		st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks
 	}
 	for id := 1; id <= st.Stacks; id++ {
 		if s.saved.Stack(capture.StackID(id)).Truncated != "" {
@@ -207,6 +209,9 @@ func (s *Session) Recordings() (recorded, seen uint64) {
 	}
 	recorded = uint64(s.saved.Len())
 	seen = max(recorded, s.saved.Info().Totals.Events)
+	if s.saved.Info().Aggregate {
+		recorded = seen // though not one by one
+	}
 	for e := range s.saved.Events(seen + 1) { // none if all events were recorded
 		seen = e.Seq
 	}

@@ -15,6 +15,8 @@ import (
 type Stream struct {
 	// Open is called when the process is there, before it runs.
 	Open func(capture.Info) (io.WriteCloser, error)
+	// Bound keeps the file small.
+	Bound capture.Bound
 	// Tick, when set, is called about once a second while the process runs, on
 	// the session's goroutine.
 	Tick func(RecordStatus)
@@ -53,6 +55,7 @@ func (s *Session) newRecording(info capture.Info) error {
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
+	writer.Bound(s.streaming.Bound)
 	s.stream = &stream{file: file, writer: writer, done: make(chan struct{})}
 	s.rec = writer
 	go s.stream.run(s)

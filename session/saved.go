@@ -145,6 +145,9 @@ func (s *Session) Opened() (events int, selected string) {
 	if s.saved == nil {
 		return 0, ""
 	}
+	if info := s.saved.Info(); info.Aggregate {
+		return int(info.Totals.Events), "" // in sums
+	}
 	stops := s.saved.Stops()
 	for i := len(stops) - 1; i >= 0 && s.sel.saved != 0; i-- {
 		if stops[i].Stack == s.sel.saved && max(stops[i].Event, stops[i].Seq) == s.sel.at {

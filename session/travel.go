@@ -33,7 +33,7 @@ func (s *Session) Moment() (seq uint64, ok bool) { return s.at, s.saved != nil &
 // the events, a time since the start, peak, start, end, or a mark's name. end is
 // heap.End.
 func (s *Session) MomentOf(text string) (uint64, error) {
-	src, err := s.someSource()
+	src, err := s.summed()
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", text, err)
 	}

@@ -178,7 +178,11 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 		lost := lostParts(f)
 		f.Close()
 		if len(lines)+len(lost) == 0 {
-			fmt.Fprintf(out, "%s: whole, %s\n", console.Clean(path), counted(f.Len(), "event"))
+			what := counted(f.Len(), "event")
+			if info := f.Info(); info.Aggregate {
+				what = "sums of " + counted(info.Totals.Events, "event")
+			}
+			fmt.Fprintf(out, "%s: whole, %s\n", console.Clean(path), what)
 			continue
 		}
 		code = 1

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"hdb/capture"
+	"hdb/testprogs"
+)
+
+func TestBounds(t *testing.T) {
+	for text, want := range map[string]int64{"1": 1, "64K": 64 << 10, "1.5MiB": 3 << 19, "2g": 2 << 30, "10MB": 10 << 20, "0": 0, "": 0, "x": 0, "-1M": 0, "K": 0, "NaN": 0, "9999999T": 0} {
+		var got int64
+		if err := sizeOf(&got)(text); (err == nil) != (want > 0) || got != want {
+			t.Errorf("%q is %d, want %d; %v", text, got, want, err)
+		}
+	}
+	for _, args := range []string{"--aggregate --ring 1M prog", "--max-size 1M --last 3s prog", "--ring much prog", "--last 0 prog", "--aggregate=yes prog"} {
+		if _, err := parseRecordFlags(strings.Fields(args)); err == nil {
+			t.Errorf("hdb record %s: no error", args)
+		}
+	}
+}
+
+// churner allocates in rounds: of each round one block of 1000 bytes stays.
+const churner = `
+#include <stdlib.h>
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline)) void *keep(void) { return malloc(1000); }
+__attribute__((noinline)) void *drop(int i) { return malloc(16 + i % 512); }
+int main(int argc, char **argv) {
+	static void *kept[1000], *ring[64];
+	int rounds = atoi(argv[1]);
+	for (int r = 0; r < rounds; r++) {
+		kept[r] = keep();
+		for (int i = 0; i < 2000; i++) {
+			free(ring[i % 64]);
+			ring[i % 64] = drop(i * 7 + r);
+		}
+		usleep(10000);
+	}
+	puts("done");
+	return 0;
+}
+`
+
+// Each bound does what it says, and the capture is whole and answers.
+func TestBoundedRecordings(t *testing.T) {
+	dir := t.TempDir()
+	prog := filepath.Join(dir, "churner")
+	if err := os.WriteFile(prog+".c", []byte(churner), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("gcc", "-g", "-O1", "-o", prog, prog+".c").CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	const rounds, calls = 150, 150*(1+2000) + 150*2000 - 64
+	for _, tc := range []struct {
+		flags, says string
+		check       func(*capture.File) error
+	}{
+		{"", "", func(f *capture.File) error {
+			if f.Len() < calls {
+				return fmt.Errorf("%d events, want %d", f.Len(), calls)
+			}
+			return nil
+		}},
+		{"--aggregate", "--aggregate", func(f *capture.File) error {
+			if n := f.Info().Totals.Events; f.Len() != 0 || n < calls || f.Size() > 64<<10 {
+				return fmt.Errorf("%d events, %d summed, %d bytes", f.Len(), n, f.Size())
+			}
+			return nil
+		}},
+		{"--ring 30K", "kept of", func(f *capture.File) error {
+			first, last, _, _ := f.Span()
+			if first < calls/10 || last < calls || f.Info().Totals.Events != uint64(f.Len()) {
+				return fmt.Errorf("#%d to #%d, %d events", first, last, f.Len())
+			}
+			return nil
+		}},
+		{"--last 0.5", "kept of", func(f *capture.File) error {
+			_, last, from, to := f.Span()
+			if last < calls || to-from > 5*time.Second {
+				return fmt.Errorf("to #%d, %v to %v", last, from, to)
+			}
+			return nil
+		}},
+		{"--max-size 20K", "has ended", func(f *capture.File) error {
+			first, last, _, _ := f.Span()
+			if first != 1 || last > calls-1000 || last < 1000 {
+				return fmt.Errorf("#%d to #%d", first, last)
+			}
+			return nil
+		}},
+	} {
+		path := filepath.Join(dir, "x.hdb")
+		args := append(append([]string{"record", "-f", "-o", path}, strings.Fields(tc.flags)...), prog, fmt.Sprint(rounds))
+		out, err := exec.Command(testprogs.HDB(t), args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), tc.says) || !strings.Contains(string(out), "done") {
+			t.Errorf("hdb record %s: %v\n%s", tc.flags, err, out)
+			continue
+		}
+		f, err := capture.OpenWhole(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Damage(); err != nil {
+			t.Errorf("%s: %v", tc.flags, err)
+		}
+		if wrong := f.Verify(); len(wrong) > 0 {
+			t.Errorf("%s: %q", tc.flags, wrong)
+		}
+		if err := tc.check(f); err != nil {
+			t.Errorf("%s: %v\n%s", tc.flags, err, out)
+		}
+		f.Close()
+		var answer, errw bytes.Buffer
+		if code := run([]string{"-batch", "-nx", "-q", "-ex", "top 9", "-ex", "top 9 by peak", "open", path}, os.Stdin, &answer, &errw); code != 0 || !strings.Contains(answer.String(), "keep") {
+			t.Errorf("%s: top: exit %d: %s%s", tc.flags, code, &answer, &errw)
+		}
+		if tc.flags != "--aggregate" {
+			continue
+		}
+		if !strings.Contains(answer.String(), "146.5 KiB") {
+			t.Errorf("150 blocks of 1000 bytes are not told:\n%s", &answer)
+		}
+		for _, ask := range []string{"allocs", "goto 50%", "history 0x10", "whence 0x10"} {
+			var answer, errw bytes.Buffer
+			code := run([]string{"-batch", "-nx", "-q", "-ex", ask, "open", path}, os.Stdin, &answer, &errw)
+			if msg := errw.String() + answer.String(); code == 0 || !strings.Contains(msg, "sums for each stack") {
+				t.Errorf("%s: exit %d: %s", ask, code, msg)
+			}
+		}
+	}
+}

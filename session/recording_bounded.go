@@ -1,0 +1,39 @@
+package session
+
+import (
+	"errors"
+
+	"hdb/capture"
+	"hdb/heap"
+)
+
+// errSums is of questions about events to a capture that was recorded without any.
+var errSums = errors.New("the capture has sums for each stack and no events (record --aggregate): top, leaks, diff and reports answer")
+
+// summed is someSource, also where it has sums instead of events.
+func (s *Session) summed() (capture.Source, error) {
+	if s.NoEvents() != nil {
+		return s.saved, nil
+	}
+	return s.someSource()
+}
+
+// NoEvents is why there are no events to go through, though there are sums, or nil.
+func (s *Session) NoEvents() error {
+	if s.saved != nil && s.saved.Info().Aggregate {
+		return errSums
+	}
+	return nil
+}
+
+// sumsStatus fills in what is live by sums.
+func (s *Session) sumsStatus(st *RecordStatus) {
+	x, err := s.Index()
+	if err != nil {
+		return
+	}
+	end := x.Totals(heap.End)
+	_, st.PeakBytes = x.Peak()
+	st.LiveBytes, st.LiveBlocks = end.Live, int(end.Blocks)
+	st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks
+}
