@@ -10,9 +10,10 @@ import (
 
 // A Point is the heap after an event.
 type Point struct {
-	Seq          uint64
-	Time         time.Duration
-	Live, Blocks uint64
+	Seq    uint64
+	Time   time.Duration
+	Live   uint64 // bytes
+	Blocks uint64 // 0 at a peak of which only the summary was read
 }
 
 // timelineRuns is how many runs are read event by event to draw them: 32 are some two
@@ -41,9 +42,6 @@ func (x *Index) Timeline(to uint64, n int) []Point {
 			}
 			x.walk(r, to, live, t.add)
 			continue
-		}
-		if r.Fresh && i > 0 {
-			t.add(Point{Seq: runs[i-1].Last, Time: r.Start})
 		}
 		if r.Peak > 0 && r.PeakSeq != r.Last {
 			t.add(Point{Seq: r.PeakSeq, Time: r.PeakTime, Live: r.Peak})

@@ -21,7 +21,7 @@ type heapView struct {
 	Seq    uint64        `json:"event"`
 	Time   time.Duration `json:"time_ns"`
 	Live   uint64        `json:"live_bytes"`
-	Blocks uint64        `json:"live_blocks"`
+	Blocks uint64        `json:"live_blocks,omitempty"` // not known of all
 }
 
 type rssView struct {
