@@ -117,7 +117,7 @@ func TestCompletion(t *testing.T) {
 		want []string
 	}{
 		{"contin", []string{"continue"}},
-		{"sta", []string{"stack", "start", "starti"}},
+		{"sta", []string{"stack", "start", "starti", "stats"}},
 		{"info sha", []string{"info sharedlibrary"}},
 		{"i thr", []string{"i threads"}},
 		{"record st", []string{"record start", "record status", "record stop"}},
