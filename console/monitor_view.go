@@ -262,7 +262,7 @@ func (v *monitorView) lines(o *output, height, width int) []string {
 	out := v.header(o, width, len(rows))
 	out = append(out, v.heading(o, width))
 	for _, r := range rows[v.top:min(len(rows), v.top+v.page)] {
-		out = append(out, o.fit(v.row(o, r, whole), 0, width))
+		out = append(out, o.fit(v.row(o, r, whole, width), 0, width))
 	}
 	if len(rows) == 0 {
 		out = append(out, o.fit([]span{{styleGuess, v.nothing()}}, 0, width))
@@ -294,9 +294,9 @@ func (v *monitorView) header(o *output, width, rows int) []string {
 		state = "PAUSED"
 	}
 	first := []span{{styleHead, fmt.Sprintf("pid %d  %s  %s  ", v.pid, elapsedText(v.elapsed), state)}, {plain, v.program}}
-	numbers := fmt.Sprintf("live %s in %s   peak %s   RSS %s", shortSize(v.live), counted(v.blocks, "block"), shortSize(v.peak), shortSize(v.rss))
+	heap := fmt.Sprintf("live %s in %s   peak %s   RSS %s", shortSize(v.live), counted(v.blocks, "block"), shortSize(v.peak), shortSize(v.rss))
 	if v.rss == 0 {
-		numbers, _, _ = strings.Cut(numbers, "   RSS")
+		heap, _, _ = strings.Cut(heap, "   RSS")
 	}
 	events := fmt.Sprintf("%s  %s/s", counted(v.events, "event"), grouped(v.rate))
 	if v.lost > 0 {
@@ -316,7 +316,7 @@ func (v *monitorView) header(o *output, width, rows int) []string {
 		}
 	}
 	return []string{
-		o.fit(first, 0, width), o.fit([]span{{plain, numbers}}, 0, width), o.fit([]span{{plain, events}}, 0, width),
+		o.fit(first, 0, width), o.fit([]span{{plain, heap}}, 0, width), o.fit([]span{{plain, events}}, 0, width),
 		o.fit(v.sparkline(width), 0, width), o.fit([]span{{styleGuess, how}}, 0, width),
 	}
 }
@@ -352,12 +352,22 @@ func (v *monitorView) sparkline(width int) []span {
 	return []span{{plain, head}, {styleFunc, b.String()}, {plain, " " + shortSize(highest)}}
 }
 
-// The widths of the columns.
+// The widths of the columns. On a terminal below wideCols, two of them are left out.
 const (
 	sizeCells   = 11
 	shareCells  = 6
 	threadCells = 18
+	wideCols    = 80
 )
+
+// numbers are the columns before the names.
+func numbers(own, ownShare, total, totalShare, beside string, width int) string {
+	text := fmt.Sprintf("%*s%*s%*s", sizeCells, own, shareCells, ownShare, sizeCells, total)
+	if width >= wideCols {
+		text += fmt.Sprintf("%*s%*s", shareCells, totalShare, sizeCells, beside)
+	}
+	return text + "  "
+}
 
 // heading names the columns; a mark is at the one that is sorted by.
 func (v *monitorView) heading(o *output, width int) string {
@@ -368,7 +378,7 @@ func (v *monitorView) heading(o *output, width int) string {
 		return name
 	}
 	beside := map[heap.Measure]string{heap.ByLive: "blocks", heap.ByCount: "bytes"}[v.by]
-	text := fmt.Sprintf("%*s%*s%*s%*s%*s  ", sizeCells, mark(orderOwn, "own"), shareCells, "%", sizeCells, mark(orderTotal, "total"), shareCells, "%", sizeCells, cmp.Or(beside, "calls"))
+	text := numbers(mark(orderOwn, "own"), "%", mark(orderTotal, "total"), "%", cmp.Or(beside, "calls"), width)
 	if v.perThread {
 		text += fmt.Sprintf("%-*s", threadCells, "thread")
 	}
@@ -376,7 +386,7 @@ func (v *monitorView) heading(o *output, width int) string {
 }
 
 // row is a function's.
-func (v *monitorView) row(o *output, r *session.MonitorRow, whole uint64) []span {
+func (v *monitorView) row(o *output, r *session.MonitorRow, whole uint64, width int) []span {
 	number := func(n uint64) string {
 		if v.by == heap.ByCount || v.by == heap.ByTemporary {
 			return grouped(n)
@@ -384,7 +394,7 @@ func (v *monitorView) row(o *output, r *session.MonitorRow, whole uint64) []span
 		return shortSize(n)
 	}
 	own, total := v.of(&r.Own), v.of(&r.Total)
-	row := []span{{plain, fmt.Sprintf("%*s%*s%*s%*s%*s  ", sizeCells, number(own), shareCells, share(own, whole), sizeCells, number(total), shareCells, share(total, whole), sizeCells, v.beside(&r.Own))}}
+	row := []span{{plain, numbers(number(own), share(own, whole), number(total), share(total, whole), v.beside(&r.Own), width)}}
 	if v.perThread {
 		name := (&output{}).fit([]span{{plain, v.thread(r)}}, 0, threadCells-1)
 		row = append(row, span{plain, name + strings.Repeat(" ", threadCells-cells(name))})

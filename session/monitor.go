@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -227,8 +228,19 @@ func (m *Monitor) Lost() uint64 { return m.s.recordStatus().Lost }
 // Info is what is known of the process.
 func (m *Monitor) Info() capture.Info { return m.src.Info() }
 
-// Threads are those that the events speak of.
-func (m *Monitor) Threads() []capture.Thread { return m.src.Threads() }
+// Threads are those that the events speak of, as they are called now or were last.
+func (m *Monitor) Threads() []capture.Thread {
+	all := slices.Clone(m.src.Threads())
+	if m.s.proc == nil {
+		return all
+	}
+	for _, t := range m.s.proc.Threads() {
+		if i := slices.IndexFunc(all, func(o capture.Thread) bool { return o.Num == t.Num }); i >= 0 {
+			all[i].Name = cmp.Or(t.Name(), all[i].Name)
+		}
+	}
+	return all
+}
 
 // CountThreads looks at some of the events that it has not seen, and tells whether
 // these were all. It takes a while and may be called from any goroutine, by one at a
