@@ -31,9 +31,6 @@ func TestTimelineIsReplay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(x.Runs()) > timelineRuns {
-				continue // what the summaries tell: no blocks at peaks, and not when an exec was
-			}
 			points := x.Timeline(to, n)
 			if len(points) > max(n, 2)+2 {
 				t.Fatalf("%s: %d points, %d asked for", name, len(points), n)
