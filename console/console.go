@@ -65,6 +65,7 @@ type Console struct {
 	memory  memory          // where `x` goes on
 	data    valueState      // what print and display keep
 	missing map[string]bool // sources that were reported missing
+	newer   map[string]bool // and those that were reported newer than the program
 
 	explained bool // the marks of frames were
 	tui       *tui // never nil
@@ -86,8 +87,8 @@ func New(cfg Config) *Console {
 	c := &Console{
 		cfg: cfg, s: cfg.Session, in: cfg.In,
 		table: commandTable(), settings: settingTable(),
-		missing: map[string]bool{},
-		values:  map[string]string{}, aliases: map[string]string{}, defined: map[string]*definition{},
+		missing: map[string]bool{}, newer: map[string]bool{},
+		values: map[string]string{}, aliases: map[string]string{}, defined: map[string]*definition{},
 	}
 	c.out, c.err = &output{w: cfg.Out, beside: &c.notices}, &output{w: cfg.Err, beside: &c.notices}
 	surviveBrokenPipes()

@@ -130,6 +130,10 @@ func (c *Console) window(file, language string, first, last, current int) (windo
 	if err != nil {
 		return window{}, err
 	}
+	if !c.newer[src.Path] && c.s.Newer(src) {
+		c.newer[src.Path] = true
+		c.Notify(shortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
+	}
 	w := window{file: file, language: language, first: max(first, 1), current: current}
 	if src.Whole() {
 		for n := max(1, w.first-contextLines); n < w.first; n++ {

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"os"
 	"slices"
+	"time"
 
 	"hdb/capture"
 )
@@ -42,6 +44,25 @@ func (t *SourceText) Last() int {
 		return t.kept[n-1].First + len(t.kept[n-1].Lines) - 1
 	}
 	return len(t.lines)
+}
+
+// Newer tells whether the source file was changed after everything that is
+// loaded was built: then its lines are not those that the program was built from.
+func (s *Session) Newer(src *SourceText) bool {
+	if s.saved != nil || !src.Whole() {
+		return false
+	}
+	st, err := os.Stat(src.Path)
+	if err != nil {
+		return false
+	}
+	var built time.Time
+	for _, m := range s.objects() {
+		if f, err := os.Stat(m.path); err == nil && f.ModTime().After(built) {
+			built = f.ModTime()
+		}
+	}
+	return !built.IsZero() && st.ModTime().After(built)
 }
 
 // Whole tells a file from excerpts of one.
