@@ -264,8 +264,9 @@ func (c *Console) setVar(expr string) error {
 // symbol without debug information or a program of Go, the session may.
 func (c *Console) address(expr string) (addr.Run, error) {
 	a, err := c.data.read(c).Address(expr)
-	if err == nil {
-		return a, nil
+	var untyped *values.UntypedError
+	if err == nil || errors.As(err, &untyped) {
+		return a, err
 	}
 	if a, other := c.s.Address(expr); other == nil {
 		return a, nil

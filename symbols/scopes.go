@@ -104,11 +104,16 @@ func Guard(fn func()) error { return elf.Guard(fn) }
 // Declared indexes what is declared outside of functions: variables, types and
 // enumerators, by the last part of their names.
 type Declared struct {
-	variables, types map[string][]dwarf.DIE
+	variables, types, unplaced map[string][]dwarf.DIE
 }
 
 // Variables are the variables of that last name part; declarations are left out.
 func (d *Declared) Variables(name string) []dwarf.DIE { return d.variables[name] }
+
+// Unplaced are the variables of that last name part which have no place here: those
+// that were optimized out, and for each unit's first such name the declaration of one
+// that another object or language defines (DW_AT_declaration tells which).
+func (d *Declared) Unplaced(name string) []dwarf.DIE { return d.unplaced[name] }
 
 // Types are the types of that last name part, as DW_AT_name has it; declarations
 // are left out.
@@ -124,9 +129,13 @@ func (d *Declared) VariableNames() []string {
 	return names
 }
 
+func newDeclared() *Declared {
+	return &Declared{variables: map[string][]dwarf.DIE{}, types: map[string][]dwarf.DIE{}, unplaced: map[string][]dwarf.DIE{}}
+}
+
 // NewDeclared scans units. Entries inside of functions are passed over.
 func NewDeclared(units []*dwarf.Unit, workers int) *Declared {
-	all := &Declared{variables: map[string][]dwarf.DIE{}, types: map[string][]dwarf.DIE{}}
+	all := newDeclared()
 	parts := make([]*Declared, len(units))
 	next := make(chan int, len(units))
 	for i := range units {
@@ -152,6 +161,9 @@ func NewDeclared(units []*dwarf.Unit, workers int) *Declared {
 		for n, list := range p.types {
 			all.types[n] = append(all.types[n], list...)
 		}
+		for n, list := range p.unplaced {
+			all.unplaced[n] = append(all.unplaced[n], list...)
+		}
 	}
 	return all
 }
@@ -169,16 +181,37 @@ func (d *Declared) addEnumerators(enum dwarf.DIE) {
 	}
 }
 
+func (d *Declared) addUnplaced(e dwarf.DIE) {
+	name := scope.Describe(e).Name
+	if name == "" || e.Has(dwarf.AtDeclaration) && len(d.unplaced[name]) > 0 {
+		return
+	}
+	d.unplaced[name] = append(d.unplaced[name], e)
+}
+
 func declaredIn(u *dwarf.Unit) *Declared {
-	d := &Declared{variables: map[string][]dwarf.DIE{}, types: map[string][]dwarf.DIE{}}
+	d := newDeclared()
 	w := u.Walk()
+	class := -1 // depth of the class around
 	for w.Next() {
 		e := w.DIE
+		if w.Depth <= class {
+			class = -1
+		}
+		switch e.Tag() {
+		case dwarf.TagStructureType, dwarf.TagClassType, dwarf.TagUnionType:
+			if class < 0 {
+				class = w.Depth
+			}
+		}
 		switch e.Tag() {
 		case dwarf.TagSubprogram, dwarf.TagArrayType, dwarf.TagSubroutineType, dwarf.TagLexicalBlock, dwarf.TagInlinedSubroutine:
 			w.SkipChildren()
 		case dwarf.TagVariable:
 			if e.Has(dwarf.AtDeclaration) || !e.Has(dwarf.AtLocation) && !e.Has(dwarf.AtConstValue) {
+				if class < 0 { // static members have their class for a place
+					d.addUnplaced(e)
+				}
 				continue
 			}
 			if name := scope.Describe(e).Name; name != "" {

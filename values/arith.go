@@ -7,12 +7,16 @@ import (
 )
 
 func (e *evaluator) unary(n *node) (Value, error) {
+	if n.text == "&" {
+		a, err := e.evalAny(n.a)
+		if err != nil {
+			return Value{}, err
+		}
+		return e.addressOf(a)
+	}
 	a, err := e.eval(n.a)
 	if err != nil {
 		return Value{}, err
-	}
-	if n.text == "&" {
-		return e.addressOf(a)
 	}
 	a = e.w.unref(a)
 	switch n.text {
@@ -396,13 +400,13 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 	case Void:
 		return Value{Type: t}, nil
 	case Struct, Array:
-		if a, ok := v.Addr(); ok && (from.Kind == to.Kind || from.Name == "<data variable, no debug info>") {
+		if a, ok := v.Addr(); ok && (from.Kind == to.Kind || from.untyped) {
 			a, err := e.w.related(a, from.classType(), t.classType())
 			return memoryValue(t, a), err
 		}
 		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
 	}
-	if from.Name == "<data variable, no debug info>" {
+	if from.untyped {
 		if a, ok := v.Addr(); ok {
 			return memoryValue(t, a), nil
 		}

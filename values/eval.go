@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 )
 
@@ -50,7 +51,7 @@ func (w *World) EvalType(f *Frame, src string) (t *Type, isType bool, err error)
 	if n.op == nodeType {
 		return n.typ, true, nil
 	}
-	v, err := e.eval(n)
+	v, err := e.evalAny(n)
 	if err != nil {
 		return nil, false, err
 	}
@@ -82,7 +83,21 @@ func (e *evaluator) int() *Type {
 	return baseType(e.w, "int", 4, encSigned)
 }
 
+// eval computes an operand whose type has to be known.
 func (e *evaluator) eval(n *node) (Value, error) {
+	v, err := e.evalAny(n)
+	if err == nil && v.Type != nil && v.Type.untyped {
+		name := "the value"
+		if n.op == nodeName {
+			name = "'" + n.text + "'"
+		}
+		return Value{}, &UntypedError{name}
+	}
+	return v, err
+}
+
+// evalAny computes an operand that may be data of an unknown type.
+func (e *evaluator) evalAny(n *node) (Value, error) {
 	if n == nil {
 		return Value{}, errors.New("an operand is missing")
 	}
@@ -114,13 +129,18 @@ func (e *evaluator) eval(n *node) (Value, error) {
 	case "=":
 		return e.assignment(n)
 	}
+	if n.op == nodeCast {
+		a, err := e.evalAny(n.a)
+		if err != nil {
+			return Value{}, err
+		}
+		return e.cast(a, n.typ)
+	}
 	a, err := e.eval(n.a)
 	if err != nil {
 		return Value{}, err
 	}
 	switch n.op {
-	case nodeCast:
-		return e.cast(a, n.typ)
 	case nodeAt:
 		at, err := e.address(a)
 		return memoryValue(n.typ, at), err
@@ -279,7 +299,7 @@ func (e *evaluator) name(name string) (Value, error) {
 	}
 	if e.w.Lookup != nil {
 		if a, code, ok := e.w.Lookup(name); ok {
-			t := baseType(e.w, "<data variable, no debug info>", 4, encSigned)
+			t := e.w.aliasType(e.f, name, a)
 			if code {
 				t = &Type{Kind: Function, Name: "", size: 1, w: e.w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}
 			}
@@ -287,6 +307,28 @@ func (e *evaluator) name(name string) (Value, error) {
 		}
 	}
 	return Value{}, &NoSymbolError{name}
+}
+
+// aliasType is the type of data that only a symbol tells the place of: that of a
+// variable at the very place whose name has underscores before it, as libc's environ
+// has, or the one that a unit declares which uses it.
+func (w *World) aliasType(f *Frame, name string, at addr.Run) *Type {
+	for _, m := range w.modules(f) {
+		for _, d := range m.names().Variables("__" + name) {
+			v := w.declared(m, d)
+			if a, ok := v.Addr(); ok && a == at {
+				return v.Type
+			}
+		}
+	}
+	for _, m := range w.modules(f) {
+		for _, d := range m.names().Unplaced(name) {
+			if d.Has(dwarf.AtDeclaration) && m.Obj.Qualified(d, name) == name {
+				return w.declaredType(m, d)
+			}
+		}
+	}
+	return w.untyped()
 }
 
 // staticOf is a static variable of a function, or a static member found by its class.

@@ -38,6 +38,8 @@ var (
 
 	baseQuestions = strings.Split("p (C*)pb|p *(C*)pb|p (B*)&c|p *(B*)&c|p *(B*)pa|p (A*)pb|p (D*)p2|p *(D*)p2|p ((D*)p2)->x|p *(P2*)&d|p (D*)none|p (P2*)none|p *(Bottom*)top|p *(Bottom*)left|p *(Right*)&v|p *(Top*)&v|p *(Top*)left|p *(Left*)top|p ((Bottom*)top)->d|p (B&)c|p (Top&)v|p (B)c|p *(Stranger*)&d|set var target = &d|p target|p *target|p ff + 1|p ff * 2|p -ff|p ff + 1.0|p ff + other->s|p ff == 0.1f|whatis ff + 1", "|")
 
+	untypedQuestions = strings.Split("p raw_ratio|p raw_name|p sizeof(raw_buf)|p raw_ratio + 1|p raw_buf[0]|p !raw_name|p (double)raw_ratio|p *(double*)&raw_ratio|p {char}&raw_buf|p (char*)&raw_buf|p &raw_name|whatis raw_name|ptype raw_name|whatis &raw_name|p said|p said + 1|p &said|whatis said|p banner|whatis banner|p said@1", "|")
+
 	vectorQuestions = strings.Split("info args|info locals|p $xmm0|p/x $xmm1|p $ymm0|ptype $xmm0|whatis $xmm0|p $mxcsr|p $xmm0.v4_float[1]|set var $xmm0.v4_float[1] = 9|p $xmm0.v4_float|set var $ymm1.v4_double[3] = 2.5|p $ymm1.v4_double|p $xmm0.v2_double[0] * 2|p $st0", "|")
 
 	rustQuestions = strings.Split("info args|info locals|p e3|p p.x|p *p|p t.0|p sl|whatis e1|whatis s|ptype p|ptype e1|p *b|p n+1|p flag|p n == 7|whatis t|whatis arr|p arr|p/x arr", "|")
@@ -71,6 +73,7 @@ var (
 			"np":       "gdb 13 cannot print nullptr_t",
 			"ptype sp": "gdb writes no void in a destructor's list; it leaves virtual out there",
 		}},
+		{name: "gcc -O2", source: "untyped.c", build: []string{"gcc", "-g", "-O2"}, ask: untypedQuestions},
 		{name: "g++ -O0", source: "bases.cc", build: []string{"g++", "-g", "-O0"}, ask: baseQuestions, differs: intoMiddle},
 		{name: "clang++ -O0", source: "bases.cc", build: []string{"clang++", "-g", "-O0"}, ask: baseQuestions, differs: intoMiddle},
 		{name: "gcc split -O2", source: "moved.c", build: []string{"gcc", "-g", "-gsplit-dwarf", "-O2"}, stop: "puts", moves: []string{"up"}, ask: cQuestions[:2]},

@@ -1,6 +1,7 @@
 package values
 
 import (
+	"fmt"
 	"strings"
 
 	"hdb/symbols/dwarf"
@@ -54,6 +55,9 @@ type Type struct {
 	proto  bool
 	decl   bool
 	align  int64 // see alignment; 0 not computed yet
+	// untyped is that of data which only a symbol tells: it is cast, or its address is
+	// taken.
+	untyped bool
 }
 
 // A Field is a member, base class or static member.
@@ -389,6 +393,20 @@ func (t *Type) pointerTo() *Type {
 // arrayOf makes the type of an array of n values of t.
 func (t *Type) arrayOf(n int64) *Type {
 	return &Type{Kind: Array, Tag: dwarf.TagArrayType, size: -1, w: t.w, mod: t.mod, elem: t, elemOK: true, counts: []int64{n}, lang: t.lang}
+}
+
+// untyped is the type of data that no debug information describes.
+func (w *World) untyped() *Type {
+	t := baseType(w, "<data variable, no debug info>", 1, encUnsigned)
+	t.untyped = true
+	return t
+}
+
+// An UntypedError says that a symbol's type is not known.
+type UntypedError struct{ Name string }
+
+func (e *UntypedError) Error() string {
+	return fmt.Sprintf("%s has unknown type; cast it to its declared type", e.Name)
 }
 
 // baseType makes a base type of the language.

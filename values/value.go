@@ -253,7 +253,7 @@ func (w *World) declaredType(m *modState, d dwarf.DIE) *Type {
 		}
 		d = v.Ref()
 	}
-	return baseType(w, "<data variable, no debug info>", 4, encSigned)
+	return w.untyped()
 }
 
 // sized gives a variable-length array its length in this frame. An error is why it has

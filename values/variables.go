@@ -188,6 +188,15 @@ func (w *World) global(f *Frame, name string) (Value, bool) {
 					best = i
 				}
 			}
+			if best >= 0 && list[best].Unit == unit {
+				return w.declared(m, list[best]), true
+			}
+			// One of the frame's unit that was optimized out hides others of its name.
+			for _, d := range m.names().Unplaced(last) {
+				if d.Unit == unit && !d.Has(dwarf.AtDeclaration) && w.hasName(m, d, last, sc+name) {
+					return lostValue(w.declaredType(m, d), errLost), true
+				}
+			}
 			if best >= 0 {
 				return w.declared(m, list[best]), true
 			}
