@@ -33,7 +33,7 @@ const grouped = n => String(n).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
 const counted = (n, noun) => grouped(n) + ' ' + noun + (n === 1 ? '' : 's');
 
 function percent(part, whole) {
-  if (!(whole > 0)) return '0 %';
+  if (!(whole > 0) || part === 0) return '0 %';
   const p = 100 * part / whole;
   if (p > 0 && p < 0.01) return '<0.01 %';
   return p.toFixed(p < 1 ? 2 : 1) + ' %';

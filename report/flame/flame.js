@@ -146,7 +146,7 @@ function detailOf(v, box) {
   }
   const lines = [nameOf(v), placeOf(v, true), moduleOf(v)];
   let share = longAmount(v.value, m) + ', ' + percent(v.value, root.value) + ' of all';
-  if (drawing.zoom !== root) share += ', ' + percent(v.value, drawing.zoom.value) + ' of ' + nameOf(drawing.zoom);
+  if (drawing.zoom !== root && drawing.zoom !== v) share += ', ' + percent(v.value, drawing.zoom.value) + ' of ' + nameOf(drawing.zoom);
   lines.push(share);
   if (v.self > 0 && v.self !== v.value) lines.push(longAmount(v.self, m) + ' of it with the stack that ends here');
   lines.push(howKnown(v).join(', '));
