@@ -5,6 +5,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hdb/internal/addr"
@@ -102,10 +103,20 @@ func (m *mask) function(name string) string {
 	return m.name("function", name)
 }
 
-// reason stands for a text of hdb's own that may name files.
+// ownWords are those of the reasons that hdb gives without naming anything.
+const ownWords = `CFA CFI a above any as at be begun breakpoints by calls cannot capture damaged deeper depth does ended first follow followed for
+frame frames full grow had has hdb in inside is its limit lost made module more no none not of over part places plain probe process record region ring
+room slow stack than that the them thread threads too unknown unreadable was which within with could address return reason`
+
+// reason stands for a text of hdb's that has a word, which may be the name of a
+// file, besides its own and numbers.
 func (m *mask) reason(text string) string {
-	if strings.ContainsAny(text, "/.\"") {
-		return m.name("reason", text)
+	own := strings.Fields(ownWords)
+	for _, word := range strings.Fields(text) {
+		word = strings.TrimRight(word, ",:")
+		if _, err := strconv.ParseUint(word, 0, 64); err != nil && !slices.Contains(own, word) {
+			return m.name("reason", text)
+		}
 	}
 	return text
 }

@@ -468,6 +468,20 @@ func sameShape(t testing.TB, got, want *File) {
 	}
 }
 
+func TestReasonsNameNothing(t *testing.T) {
+	m := newMask(readBack(t, program(t, testInfo, 1, 10, 10)), Anonymity{})
+	for _, keep := range []string{"the ring was full", "depth limit 64", "CFI of the frame at 0x401136 cannot be followed inside the process", "return address 0x0 not in any module", "hdb was too slow: the ring had no room for them", lostStack, damagedPart} {
+		if got := m.reason(keep); got != keep {
+			t.Errorf("%q became %q", keep, got)
+		}
+	}
+	for i, hide := range []string{"no CFI for myserver at 0x401136", "no CFI for /opt/x at 0x1", "open: permission denied"} {
+		if got := m.reason(hide); got != fmt.Sprint("reason", i+1) {
+			t.Errorf("%q became %q", hide, got)
+		}
+	}
+}
+
 func TestAddrSet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var s addrSet
