@@ -139,8 +139,7 @@ func (o *Object) MatchVariables(re *regexp.Regexp) []Global {
 		if d.Tag() != dwarf.TagVariable || d.Has(dwarf.AtDeclaration) {
 			return Global{}, false
 		}
-		v, ok := d.Attr(dwarf.AtLocation)
-		return Global{Addr: staticAddr(v, ok)}, ok || d.Has(dwarf.AtConstValue)
+		return Global{Addr: staticAddr(d)}, d.Has(dwarf.AtLocation) || d.Has(dwarf.AtConstValue)
 	}, re)
 	at := map[addr.File]bool{}
 	for _, g := range list {
@@ -163,13 +162,22 @@ func (o *Object) MatchVariables(re *regexp.Regexp) []Global {
 	return list
 }
 
-// staticAddr is the address in a location that is nothing else (DW_OP_addr).
-func staticAddr(v dwarf.Value, ok bool) addr.File {
+// staticAddr is the address in the location of d that is nothing else: DW_OP_addr,
+// or DW_OP_addrx as clang writes it.
+func staticAddr(d dwarf.DIE) addr.File {
+	v, ok := d.Attr(dwarf.AtLocation)
 	b := v.Block()
-	if !ok || len(b) != 9 || b[0] != dwop.Addr {
-		return 0
+	switch {
+	case !ok || len(b) == 0:
+	case b[0] == dwop.Addr && len(b) == 9:
+		return addr.File(binary.LittleEndian.Uint64(b[1:]))
+	case b[0] == dwop.Addrx || b[0] == dwop.GNUAddrIndex:
+		if i, n := binary.Uvarint(b[1:]); n == len(b)-1 {
+			a, _ := d.Unit.AddrX(i)
+			return addr.File(a)
+		}
 	}
-	return addr.File(binary.LittleEndian.Uint64(b[1:]))
+	return 0
 }
 
 func (o *Object) globals(read func(dwarf.DIE) (Global, bool), re *regexp.Regexp) []Global {
@@ -207,6 +215,11 @@ func (o *Object) globals(read func(dwarf.DIE) (Global, bool), re *regexp.Regexp)
 			}
 		})
 	}
+	placed := map[string]bool{}
+	for i := range list {
+		placed[list[i].Name] = placed[list[i].Name] || list[i].Addr != 0
+	}
+	list = slices.DeleteFunc(list, func(g Global) bool { return g.Addr == 0 && placed[g.Name] }) // its declaration
 	slices.SortFunc(list, func(a, b Global) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Addr, b.Addr))
 	})

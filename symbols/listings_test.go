@@ -2,6 +2,7 @@ package symbols_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -105,6 +106,34 @@ func TestMatchesName(t *testing.T) {
 	} {
 		if got := symbols.MatchesName(tc.want, tc.function, tc.linkage); got != tc.same {
 			t.Errorf("%q, %q: %v", tc.want, tc.function, got)
+		}
+	}
+}
+
+// TestDeclarationsOfClang has declarations in file 0, which DWARF 5 counts from, and
+// addresses by their index.
+func TestDeclarationsOfClang(t *testing.T) {
+	dir := t.TempDir()
+	src, prog := filepath.Join(dir, "state.c"), filepath.Join(dir, "state")
+	if err := os.WriteFile(src, []byte("enum kind { ONE };\nstatic int counter = 3;\nint next(enum kind k)\n{\n\treturn counter += k;\n}\nint main(void)\n{\n\treturn next(ONE);\n}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"4", "5"} {
+		run(t, "clang", "-g", "-gdwarf-"+version, "-O1", src, "-o", prog)
+		o, err := symbols.Open(prog, symbols.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		vars := o.MatchVariables(regexp.MustCompile("^counter$"))
+		if len(vars) != 1 || vars[0].File != src || vars[0].Line != 2 || vars[0].Addr == 0 {
+			t.Errorf("DWARF %s: variables %+v", version, vars)
+		}
+		if types := o.MatchTypes(regexp.MustCompile("^kind$")); len(types) != 1 || types[0].File != src || types[0].Line != 1 {
+			t.Errorf("DWARF %s: types %+v", version, types)
+		}
+		if fns := o.FindFunctions("next"); len(fns) == 0 || fns[0].DeclFile != src || fns[0].DeclLine != 3 {
+			t.Errorf("DWARF %s: functions %+v", version, fns)
 		}
 	}
 }

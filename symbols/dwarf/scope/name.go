@@ -34,7 +34,7 @@ func Describe(d dwarf.DIE) Desc {
 
 // merge adds what d says that is not yet known and returns the next of the chain.
 func (r *Desc) merge(d dwarf.DIE) (next dwarf.DIE) {
-	file, line := uint32(0), uint32(0)
+	file, line, filed := uint32(0), uint32(0), false
 	it := d.Attrs()
 	for it.Next() {
 		switch it.At {
@@ -48,6 +48,7 @@ func (r *Desc) merge(d dwarf.DIE) (next dwarf.DIE) {
 			}
 		case dwarf.AtDeclFile:
 			file = uint32(it.Value.Uint())
+			filed = file != 0 || d.Unit.Version >= 5 // before, 0 is no file (DWARF 4 section 2.14)
 		case dwarf.AtDeclLine:
 			line = uint32(it.Value.Uint())
 		case dwarf.AtAbstractOrigin, dwarf.AtSpecification:
@@ -60,7 +61,7 @@ func (r *Desc) merge(d dwarf.DIE) (next dwarf.DIE) {
 	if r.DeclLine == 0 && line != 0 {
 		r.DeclLine = line
 	}
-	if r.DeclUnit == nil && file != 0 {
+	if r.DeclUnit == nil && filed {
 		r.DeclUnit, r.DeclFile = d.Unit, file
 	}
 	return next
