@@ -124,6 +124,10 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 	c.show(in, struct {
 		Functions []view `json:"functions"`
 	}{views}, func(o *output) {
+		if len(rows) == 0 {
+			o.printf("no function matches %s\n", in.Raw)
+			return
+		}
 		o.table([]column{{head: "address"}, {head: "place"}, {head: "function"}}, rows)
 	})
 	return nil

@@ -23,7 +23,7 @@ func stopCommands() []*Command {
 				"Examples:\n  break main\n  break parse.c:120 if func(\"load\")\n  break alloc if size >= 1MiB && thread == 3\n  break free if addr == 0x55555578a2c0\n  break alloc #4711\n  break realloc\n  break at yesterday.hdb#4711"},
 		{Name: "tbreak", Aliases: []string{"tb"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: breaker(true),
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
-		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedProgram,
+		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedRunnable,
 			Long: "Example:\n  rbreak ^Index::"},
 		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Synopsis: "[-rw] *ADDRESS [SIZE]\n-l ADDRESS [SIZE]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
 			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (the size of the variable without SIZE). -rw stops at reads too.\n\nExample:\n  watch *0x55555578a2c0 4"},

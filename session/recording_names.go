@@ -64,7 +64,11 @@ func (s *Session) logModules(added, removed []inferior.Module) {
 		}
 	}
 	for _, mod := range added {
-		m := loggedModule{Module: capture.Module{Path: mod.Path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: s.trace.seq + 1}}
+		path := mod.Path
+		if strings.HasPrefix(path, "/proc/") { // opened through the process's eyes: that says nothing to others
+			path = strings.TrimSuffix(mod.Name, " (deleted)")
+		}
+		m := loggedModule{Module: capture.Module{Path: path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: s.trace.seq + 1}}
 		if mine := s.mods.at(mod.Low); mine != nil {
 			if m.obj = s.mods.object(mine); m.obj != nil {
 				m.BuildID = m.obj.BuildID()

@@ -48,7 +48,7 @@ func (s *Session) profileObject(i int, m *report.Module) *symbols.Object {
 	if s.saved != nil {
 		return s.lateModule(i).obj
 	}
-	k := slices.IndexFunc(s.mods.list, func(mod *module) bool { return mod.Path == m.Path && uint64(mod.Low) == m.Low })
+	k := slices.IndexFunc(s.mods.list, func(mod *module) bool { return uint64(mod.Low) == m.Low && uint64(mod.High) == m.High })
 	if k < 0 {
 		return nil
 	}
