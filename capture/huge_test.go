@@ -39,7 +39,7 @@ func (m *mill) next(e *Event) {
 // memory that does not grow with it.
 func TestHugeCapture(t *testing.T) {
 	n := uint64(100_000_000)
-	if testing.Short() {
+	if testing.Short() || underRace {
 		n = 400_000
 	}
 	dir := t.TempDir()
