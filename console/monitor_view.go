@@ -400,11 +400,13 @@ func (v *monitorView) row(o *output, r *session.MonitorRow, whole uint64, width 
 		row = append(row, span{plain, name + strings.Repeat(" ", threadCells-cells(name))})
 	}
 	row = append(row, span{styleFunc, o.names.short(o.names.function(r.Site.Function, r.Site.Linkage))})
-	place := span{styleGuess, "  [" + r.Site.Module + "]"}
-	if r.Site.File != "" {
-		place = span{styleFile, "  " + shortPath(r.Site.File)}
+	switch {
+	case r.Site.File != "":
+		row = append(row, span{styleFile, "  " + shortPath(r.Site.File)})
+	case r.Site.Module != "":
+		row = append(row, span{styleGuess, "  [" + r.Site.Module + "]"})
 	}
-	return append(row, place)
+	return row
 }
 
 // share is a part in percent.

@@ -8,6 +8,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/inferior"
+	"hdb/internal/addr"
 )
 
 // Beside has f run on the session's goroutine while the process runs: soon, and
@@ -38,6 +39,12 @@ type Monitor struct {
 	functions []heap.Site
 	index     map[siteKey]int32
 	stacks    []monitorStack // by ID; named up to there
+
+	chains   map[addr.Code][]monitorFrame
+	modules  [2]int         // how many there are in the recording, and how many of them have ended: chains are of then
+	frames   []monitorFrame // of one stack
+	distinct []int32        // of one stack
+	marked   []uint32       // by function: the last stack that it is on, and 1 more
 }
 
 // siteKey tells functions apart.
@@ -57,7 +64,7 @@ func (s *Session) NewMonitor() (*Monitor, error) {
 	if s.log == nil {
 		return nil, ErrNotRunning
 	}
-	m := &Monitor{s: s, src: s.log, running: heap.NewRunning(s.log), index: map[siteKey]int32{}}
+	m := &Monitor{s: s, src: s.log, running: heap.NewRunning(s.log), index: map[siteKey]int32{}, chains: map[addr.Code][]monitorFrame{}}
 	m.functions = []heap.Site{{Function: "(names are being looked up)"}}
 	return m, nil
 }
@@ -74,6 +81,7 @@ func (m *Monitor) Name(budget time.Duration) (whole bool) {
 		if budget > 0 && time.Since(begun) > budget {
 			return false
 		}
+		m.sameModules()
 		m.s.exclusive(func() { // a record filter names frames, too, on another goroutine
 			for range min(16, n+1-len(m.stacks)) {
 				m.stacks = append(m.stacks, m.stack(capture.StackID(len(m.stacks))))
@@ -83,26 +91,78 @@ func (m *Monitor) Name(budget time.Duration) (whole bool) {
 	return true
 }
 
+// A monitorFrame is a function that an address stands for.
+type monitorFrame struct {
+	function int32
+	kind     frameKind
+}
+
 // stack names a stack by the modules that are mapped now: it has just been seen.
 func (m *Monitor) stack(id capture.StackID) monitorStack {
-	st := m.s.sourceStack(m.src, id, m.s.trace.seq)
-	if len(st.Frames) == 0 {
+	rec := m.src.Stack(id)
+	m.frames = m.frames[:0]
+	for i := range rec.PCs {
+		m.frames = append(m.frames, m.chain(&rec, i)...)
+	}
+	if len(m.frames) == 0 {
 		i := m.function(heap.Site{Function: "(no stack)"})
 		return monitorStack{i, []int32{i}}
 	}
-	user := m.s.UserFrame(st.Frames)
-	var out monitorStack
-	for _, f := range st.Frames[user:] {
+	user := 0 // as UserFrame finds it
+	for i, f := range m.frames {
+		if f.kind < m.frames[user].kind {
+			user = i
+		}
+	}
+	m.distinct = m.distinct[:0]
+	for _, f := range m.frames[user:] {
+		for int(f.function) >= len(m.marked) {
+			m.marked = append(m.marked, 0)
+		}
+		if m.marked[f.function] != uint32(id)+1 {
+			m.marked[f.function] = uint32(id) + 1
+			m.distinct = append(m.distinct, f.function)
+		}
+	}
+	return monitorStack{m.distinct[0], slices.Clone(m.distinct)}
+}
+
+// chain is what address i of a stack stands for. It is kept for addresses of files;
+// code that is made at run time may be made anew.
+func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
+	code := rec.Code(i)
+	if known, ok := m.chains[code]; ok {
+		return known
+	}
+	var out []monitorFrame
+	kept := true
+	for _, f := range m.s.sourceFrames(nil, m.src, rec, i, m.s.trace.seq) {
 		site := heap.Site{Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
 		if site.Function == "" {
 			site.Function = "[" + f.Module + "]"
 		}
-		if i := m.function(site); !slices.Contains(out.total, i) {
-			out.total = append(out.total, i)
+		out = append(out, monitorFrame{m.function(site), m.s.frameKind(&f)})
+		kept = kept && f.Path != ""
+	}
+	if kept && len(m.chains) < maxNames {
+		m.chains[code] = out
+	}
+	return out
+}
+
+// sameModules forgets what was kept of addresses when other files are mapped.
+func (m *Monitor) sameModules() {
+	state := [2]int{}
+	for _, mod := range m.src.Modules() {
+		state[0]++
+		if mod.To != 0 {
+			state[1]++
 		}
 	}
-	out.own, out.total = out.total[0], slices.Clip(out.total)
-	return out
+	if state != m.modules {
+		m.modules = state
+		clear(m.chains)
+	}
 }
 
 // function is the index of a function. Its line is that of the first stack.

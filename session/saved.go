@@ -36,30 +36,36 @@ func (s *Session) sourceStack(src capture.Source, id capture.StackID, seq uint64
 	rec := src.Stack(id)
 	out := Stack{Truncated: rec.Truncated}
 	for i := range rec.PCs {
-		code := rec.Code(i)
-		base := Frame{Code: code, How: unwind.CFI, CFA: addr.Run(i)} // recorded frames have no CFA: their number tells them apart
-		if rec.Guessed(i) {
-			base.How = unwind.FramePointer
-		}
-		if m, ok := moduleOf(src, code.Lookup(), seq); ok {
-			base.Module, base.Path = savedName(m), m.Path
-		}
-		chain := s.recordedChain(src, code, seq)
-		if len(chain) == 0 {
-			base.Num = len(out.Frames)
-			out.Frames = append(out.Frames, base)
-		}
-		for _, f := range chain {
-			fr := base
-			fr.Num, fr.Offset = len(out.Frames), f.Offset
-			fr.Frame = symbolsFrame(f)
-			if fr.Module == "" {
-				fr.Module = madeBy(fr.Frame.Source)
-			}
-			out.Frames = append(out.Frames, fr)
-		}
+		out.Frames = s.sourceFrames(out.Frames, src, &rec, i, seq)
 	}
 	return out
+}
+
+// sourceFrames appends the frames that address i of a recorded stack stands for.
+func (s *Session) sourceFrames(frames []Frame, src capture.Source, rec *capture.Stack, i int, seq uint64) []Frame {
+	code := rec.Code(i)
+	base := Frame{Code: code, How: unwind.CFI, CFA: addr.Run(i)} // recorded frames have no CFA: their number tells them apart
+	if rec.Guessed(i) {
+		base.How = unwind.FramePointer
+	}
+	if m, ok := moduleOf(src, code.Lookup(), seq); ok {
+		base.Module, base.Path = savedName(m), m.Path
+	}
+	chain := s.recordedChain(src, code, seq)
+	if len(chain) == 0 {
+		base.Num = len(frames)
+		frames = append(frames, base)
+	}
+	for _, f := range chain {
+		fr := base
+		fr.Num, fr.Offset = len(frames), f.Offset
+		fr.Frame = symbolsFrame(f)
+		if fr.Module == "" {
+			fr.Module = madeBy(fr.Frame.Source)
+		}
+		frames = append(frames, fr)
+	}
+	return frames
 }
 
 func (s *Session) recordedChain(src capture.Source, c addr.Code, seq uint64) []capture.Frame {

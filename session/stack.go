@@ -230,17 +230,42 @@ func (s *Session) isWrapper(f Frame) bool {
 // and that is no wrapper of the allocator. Without one it is a wrapper, then an
 // inlined frame, then any outside the runtime, then the innermost.
 func (s *Session) UserFrame(frames []Frame) int {
-	for _, good := range []func(Frame) bool{
-		s.isCaller,
-		isOwn,
-		isOwnCode,
-		func(f Frame) bool { return f.Function != "" && !runtimeModule(f.Path) },
-	} {
-		if i := slices.IndexFunc(frames, good); i >= 0 {
-			return i
+	best, at := strange, 0
+	for i := range frames {
+		if k := s.frameKind(&frames[i]); k < best {
+			best, at = k, i
+		}
+		if best == caller {
+			break
 		}
 	}
-	return 0
+	return at
+}
+
+// frameKind is how well a frame stands for an allocation.
+type frameKind uint8
+
+// The kinds, the best first.
+const (
+	caller  frameKind = iota
+	wrapper           // of the user's
+	inlined           // into others
+	bare              // outside the runtime
+	strange
+)
+
+func (s *Session) frameKind(f *Frame) frameKind {
+	switch {
+	case isOwn(*f) && !s.isWrapper(*f):
+		return caller
+	case isOwn(*f):
+		return wrapper
+	case isOwnCode(*f):
+		return inlined
+	case f.Function != "" && !runtimeModule(f.Path):
+		return bare
+	}
+	return strange
 }
 
 // SelectedFrame is the frame that list, info and up start from.

@@ -1,0 +1,123 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/testprogs"
+)
+
+// What a monitor has by functions is what top has, and each function on a stack has
+// what was allocated there in its total, once.
+func TestMonitorIsTop(t *testing.T) {
+	for _, name := range []string{"demo", "deep", "inlined", "threads", "exceptions"} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Config{})
+			defer s.Close()
+			if _, err := s.Load(testprogs.Build(t, name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Record(); err != nil {
+				t.Fatal(err)
+			}
+			args := "> /dev/null 2>&1 < /dev/null"
+			s.Settings.Apart = true
+			if _, err := s.StartInstruction(&args); err != nil {
+				t.Fatal(err)
+			}
+			m, err := s.NewMonitor()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Continue(1); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Update(); err != nil || !m.Name(0) {
+				t.Fatal(err)
+			}
+			for !m.CountThreads() {
+			}
+			checkMonitor(t, s, m)
+		})
+	}
+}
+
+func checkMonitor(t *testing.T, s *Session, m *Monitor) {
+	t.Helper()
+	src, err := s.someSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := m.Totals(); now.Events != uint64(src.Len()) || now.Events == 0 {
+		t.Errorf("%d events of %d", now.Events, src.Len())
+	}
+	total := map[siteKey]MonitorSum{}
+	for id := 0; id <= src.Stacks(); id++ {
+		flows := m.Totals().Flows
+		if id >= len(flows) || flows[id].Allocs == 0 {
+			continue
+		}
+		st := s.sourceStack(src, capture.StackID(id), heap.End)
+		if len(st.Frames) == 0 {
+			continue
+		}
+		seen := map[siteKey]bool{}
+		for _, f := range st.Frames[s.UserFrame(st.Frames):] {
+			key := siteKey{f.Function, f.File, f.Module}
+			if key.function == "" {
+				key.function = "[" + f.Module + "]"
+			}
+			if sum := total[key]; !seen[key] {
+				sum.add(&flows[id])
+				total[key], seen[key] = sum, true
+			}
+		}
+	}
+	rows, err := s.Top(heap.ByLive, PerFunction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range m.Rows() {
+		key := siteKey{r.Site.Function, r.Site.File, r.Site.Module}
+		if want := total[key]; r.Total != want && r.Site.Function != "(no stack)" {
+			t.Errorf("%v: total %+v, want %+v", key, r.Total, want)
+		}
+		if strings.HasPrefix(r.Site.Function, "[") {
+			continue // top has a row for each such address
+		}
+		i := slices.IndexFunc(rows, func(o heap.Row) bool {
+			return o.Site.Function == r.Site.Function && o.Site.File == r.Site.File && o.Site.Module == r.Site.Module
+		})
+		want := MonitorSum{}
+		if i >= 0 {
+			want = MonitorSum{rows[i].Bytes, rows[i].Count, rows[i].LiveBytes, rows[i].LiveBlocks, rows[i].Temporary}
+		}
+		if r.Own != want {
+			t.Errorf("%v: own %+v, want %+v", key, r.Own, want)
+		}
+	}
+	var merged, threads MonitorSum
+	for _, r := range m.Rows() {
+		merged.plus(r.Own)
+	}
+	for _, r := range m.ThreadRows() {
+		threads.plus(r.Own)
+	}
+	if merged != threads || merged.LiveBytes != m.Totals().Live {
+		t.Errorf("%d live, all threads %+v, their sum %+v", m.Totals().Live, merged, threads)
+	}
+}
+
+func (n *MonitorSum) plus(o MonitorSum) {
+	*n = MonitorSum{n.Bytes + o.Bytes, n.Count + o.Count, n.LiveBytes + o.LiveBytes, n.LiveCount + o.LiveCount, n.Temporary + o.Temporary}
+}
+
+func TestMonitorNeedsAProcess(t *testing.T) {
+	if _, err := New(Config{}).NewMonitor(); err == nil {
+		t.Error("there is one of nothing")
+	}
+	New(Config{}).Beside(func() { t.Error("called without a process") })
+}
