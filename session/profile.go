@@ -101,6 +101,9 @@ func snapshots(x *heap.Index, p *report.Profile, moments []uint64) []report.Snap
 	slices.Sort(moments)
 	var out []report.Snapshot
 	for t := range x.Snapshots(slices.Compact(moments)) {
+		if t.Seq == 0 || len(out) > 0 && t.Seq == out[len(out)-1].Seq { // events between were not kept
+			continue
+		}
 		s := report.Snapshot{Moment: momentOf(t), Stacks: make([]uint64, len(p.Stacks))}
 		for i := range p.Stacks {
 			s.Stacks[i], _ = heap.LiveOf(&t.Flows[p.Stacks[i].ID])
