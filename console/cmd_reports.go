@@ -50,8 +50,8 @@ func reportCommands() []*Command {
 			Long: "It counts up to the moment: what was allocated and how often, what was temporary (given back before another block was allocated), the peak, what is live, what is missing; a histogram of the sizes asked for; the calls of each of the allocator's functions; and the lines of source with most bytes and most blocks.\n\nExample:\n  stats"},
 		{Name: "summary", Group: GroupAllocs, Short: "tell on one screen what the program did with memory", Repeat: RepeatNone, Run: runReport,
 			Long: "Its functions are those with the largest part of anything: of the peak, of what is live, of all bytes or of all blocks; what is live counts as a part of the peak. Below stands what makes the numbers less sure.\n\nExample:\n  summary"},
-		{Name: "tree", Group: GroupAllocs, Synopsis: "[--measure " + measures + "] [--depth N] [--min SHARE] [--inverted] [--full]", Short: "show the calls that led to allocations as a tree", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runReport,
-			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
+		{Name: "tree", Group: GroupAllocs, Synopsis: "[--measure " + measures + "] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runReport,
+			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
 		{Name: "timeline", Group: GroupAllocs, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runReport,
 			Long: "A column is as high as the heap was at most within its time. The letters below are marks. With -o it is a page for a browser, which shows the values below the pointer and needs no network.\n\nExamples:\n  timeline\n  timeline -o heap.html"},
 	}
@@ -62,6 +62,7 @@ type Report struct {
 	Verb  string
 	JSON  bool
 	Tree  report.TreeOptions
+	Keys  bool   // the tree is opened and closed by keys
 	File  string // of a page; "" is none
 	Force bool   // File may be replaced
 }
@@ -111,6 +112,8 @@ func (r *Report) boolean(name string) *bool {
 		return &r.Tree.Inverted
 	case r.Verb == "tree" && name == "full":
 		return &r.Tree.Full
+	case r.Verb == "tree" && (name == "interactive" || name == "i"):
+		return &r.Keys
 	case r.Verb == "timeline" && (name == "force" || name == "f"):
 		return &r.Force
 	}
@@ -166,7 +169,7 @@ func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
 	return c.out.err
 }
 
-func runReport(_ context.Context, c *Console, in Input) error {
+func runReport(ctx context.Context, c *Console, in Input) error {
 	r, rest, err := ParseReport(in.Name, in.Args)
 	switch {
 	case err != nil:
@@ -177,6 +180,9 @@ func runReport(_ context.Context, c *Console, in Input) error {
 		return fmt.Errorf("%s: --json is a flag of hdb itself: hdb --json, or hdb %s --json CAPTURE", in.Name, in.Name)
 	}
 	r.File = expandHome(r.File)
+	if r.Keys {
+		return c.browse(ctx, in, &r)
+	}
 	return c.showRecorded(in, &r)
 }
 
@@ -233,7 +239,7 @@ type treeView struct {
 // reportText is how reports are put on the screen. What goes elsewhere is only cut
 // to a width that somebody asked for.
 func (c *Console) reportText() report.Text {
-	t := report.Text{Unicode: unicodeLocale(c.cfg.Getenv), Path: shortPath}
+	t := report.Text{Unicode: blockElements(c.cfg.Getenv), Path: shortPath}
 	names := c.out.names
 	t.Name = func(f *report.Frame) string { return names.short(names.function(f.Function, f.Linkage)) }
 	if f, ok := c.out.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -245,16 +251,4 @@ func (c *Console) reportText() report.Text {
 		}
 	}
 	return t
-}
-
-// unicodeLocale tells whether the locale's characters are UTF-8 (locale(7): the
-// first of these variables that is set and not empty decides).
-func unicodeLocale(getenv func(string) string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := getenv(name); v != "" {
-			v = strings.ToLower(v)
-			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
-		}
-	}
-	return false
 }

@@ -131,3 +131,59 @@ func TestTreeOfRecursion(t *testing.T) {
 		}
 	}
 }
+
+// TestBrowser opens, closes and searches trees of any size.
+func TestBrowser(t *testing.T) {
+	for _, p := range []*Profile{{}, sampleProfile("/src/a.c"), hugeProfile(300)} {
+		for _, inverted := range []bool{false, true} {
+			b := NewBrowser(NewTree(p, TreeOptions{Measure: Bytes, Inverted: inverted}))
+			screen := func(height int) string {
+				lines, cursor := b.Lines(Text{Width: 70, Unicode: true}, height)
+				if len(lines) > height || cursor >= len(lines) || cursor < 0 && len(b.rows) > 0 && height > 0 {
+					t.Fatalf("%d lines, the cursor in %d, of %d", len(lines), cursor, height)
+				}
+				return strings.Join(lines, "\n")
+			}
+			before := screen(30)
+			for i := range 400 {
+				switch i % 7 {
+				case 0, 2, 5:
+					b.Open()
+				case 6:
+					b.Close()
+				case 3:
+					b.Toggle()
+				default:
+					b.Move(i%11 - 3)
+				}
+				screen(i % 9)
+			}
+			b.Search("FUNCTION1")
+			screen(5)
+			for range 10000 { // back to one row, closed
+				b.Close()
+				if len(b.rows) > 0 && b.rows[b.cursor].parent < 0 && !b.open[b.rows[b.cursor].last()] {
+					break
+				}
+			}
+			if p.Stacks == nil && before != "" || p.Stacks != nil && before == "" {
+				t.Errorf("it shows %q", before)
+			}
+			if b.Search("no such name") {
+				t.Error("it finds what is not there")
+			}
+		}
+	}
+	b := NewBrowser(NewTree(sampleProfile("/src/a.c"), TreeOptions{Measure: Bytes}))
+	var found []string
+	for range 3 {
+		if !b.Search("k") { // in keep only
+			t.Fatal("keep is not found")
+		}
+		lines, cursor := b.Lines(Text{}, 20)
+		found = append(found, strings.Join(strings.Fields(lines[cursor]), " "))
+	}
+	if got := strings.Join(found, "; "); got != "10.3 KiB 95.4 % keep a.c:5; 1 [no stack was recorded]" && !strings.HasPrefix(got, "10.3 KiB 95.4 % keep a.c:5; 7 B 0.1 % [no stack was recorded]; 10.3 KiB") {
+		t.Errorf("a search finds %s", got)
+	}
+}

@@ -109,20 +109,29 @@ func (w *treeWriter) children(n *Node, before string, depth int) {
 	}
 	if self > 0 {
 		row, _ := lead()
-		text := "(itself)"
-		if w.t.o.Inverted {
-			text = "(no caller)"
-		}
-		w.row(self, row, text)
+		w.row(self, row, w.t.itself())
 	}
 	if others > 0 {
 		row, _ := lead()
-		text := fmt.Sprintf("(%s with less than %.3g %%", countText(uint64(others), "other"), 100*w.t.o.Min)
-		if others > 1 {
-			text += " each"
-		}
-		w.row(rest, row, text+")")
+		w.row(rest, row, w.t.others(others))
 	}
+}
+
+// itself is the row of what a function allocated without calling another one.
+func (t *Tree) itself() string {
+	if t.o.Inverted {
+		return "(no caller)"
+	}
+	return "(itself)"
+}
+
+// others is the row of functions without one of their own.
+func (t *Tree) others(n int) string {
+	text := fmt.Sprintf("(%s with less than %.3g %%", countText(uint64(n), "other"), 100*t.o.Min)
+	if n > 1 {
+		text += " each"
+	}
+	return text + ")"
 }
 
 // room is how many columns are left for text behind lines; 0 is no bound.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -40,6 +41,9 @@ func reports(main *options, out, errw io.Writer) (code int) {
 		return 0
 	}
 	r, rest, err := console.ParseReport(verb, words)
+	if err == nil && r.Keys {
+		err = errors.New("tree: --interactive is for the console: hdb open CAPTURE")
+	}
 	if err == nil && len(rest) != 1 {
 		err = fmt.Errorf("%s: one capture must follow", verb)
 	}
