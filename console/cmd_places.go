@@ -186,7 +186,7 @@ func (c *Console) symbolAt(a uint64) (string, error) {
 }
 
 func infoSymbol(_ context.Context, c *Console, in Input) error {
-	a, err := c.s.Address(in.Raw)
+	a, err := c.named(in.Raw)
 	if err != nil {
 		return err
 	}
@@ -210,15 +210,44 @@ func infoSymbol(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
+// named is the address of a variable or function, or the one that an expression says.
+func (c *Console) named(expr string) (addr.Run, error) {
+	if p, err := c.data.read(c).Place(expr); err == nil && p.InMemory && !p.Local {
+		return p.Addr, nil
+	}
+	return c.address(expr)
+}
+
 func infoAddress(_ context.Context, c *Console, in Input) error {
-	a, err := c.s.Address(in.Raw)
-	if err != nil {
-		return err
+	p, err := c.data.read(c).Place(in.Raw)
+	at, where := "", ""
+	switch {
+	case err != nil: // what debug information does not know, as a symbol of assembly
+		a, other := c.s.Address(in.Raw)
+		if other != nil {
+			return err
+		}
+		at = a.String()
+	case p.InMemory && p.Local:
+		at, where = p.Addr.String(), " in the selected frame"
+	case p.InMemory:
+		at = p.Addr.String()
+	case p.Register != "":
+		where = fmt.Sprintf("%s is in $%s of the selected frame", in.Raw, p.Register)
+	case p.Lost:
+		where = in.Raw + " is optimized out here"
+	default:
+		where = in.Raw + " is computed: it lies nowhere"
+	}
+	if at != "" {
+		where = fmt.Sprintf("%s is at %s%s", in.Raw, at, where)
 	}
 	c.show(in, struct {
-		Symbol string `json:"symbol"`
-		Addr   string `json:"addr"`
-	}{in.Raw, a.String()}, func(o *output) { o.printf("%s is at %s\n", in.Raw, a) })
+		Symbol   string `json:"symbol"`
+		Addr     string `json:"addr,omitempty"`
+		Register string `json:"register,omitempty"`
+		Where    string `json:"where"`
+	}{in.Raw, at, p.Register, where}, func(o *output) { o.printf("%s\n", where) })
 	return nil
 }
 

@@ -216,13 +216,50 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 		if strings.Trim(expr, "*") == "" {
 			return errors.New("watch: *ADDRESS must follow: a number, $register or symbol")
 		}
-		st, err := c.s.Watch(expr, size, kind)
+		st, err := c.watchMemory(expr, size, kind)
 		if err != nil {
 			return err
 		}
 		c.tellStop(in, st)
 		return nil
 	}
+}
+
+// watchMemory watches the memory of an expression's value; of a number or register, the
+// memory that it is the address of.
+func (c *Console) watchMemory(expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
+	first := strings.TrimLeft(expr, "*& ")
+	if first != "" && (first[0] == '$' || first[0] >= '0' && first[0] <= '9') || strings.HasPrefix(expr, "&") {
+		return c.s.Watch(expr, size, kind)
+	}
+	if name, ok := strings.CutPrefix(expr, "*"); ok { // *VARIABLE is the variable, unless that is a pointer
+		if p, err := c.data.read(c).Place(name); err == nil && p.InMemory && !p.Pointer {
+			return c.s.Watch(expr, size, kind)
+		}
+	}
+	p, err := c.data.read(c).Place(expr)
+	switch {
+	case err != nil:
+		st, other := c.s.Watch(expr, size, kind)
+		if other != nil {
+			return nil, fmt.Errorf("watch: %w", err)
+		}
+		return st, nil
+	case p.InMemory && p.Function, p.InMemory && p.Size == 0:
+		return c.s.Watch(expr, size, kind)
+	case p.Register != "":
+		return nil, fmt.Errorf("watch: %s is in $%s: the hardware watches memory", expr, p.Register)
+	case p.Lost:
+		return nil, fmt.Errorf("watch: %s is optimized out here", expr)
+	case !p.InMemory:
+		return nil, fmt.Errorf("watch: %s is no variable: *ADDRESS or a variable is watched", expr)
+	}
+	if size == 0 {
+		if size = p.Size; size > 8 || size&(size-1) != 0 {
+			return nil, fmt.Errorf("watch: %s has %d bytes: the hardware watches 1, 2, 4 or 8: watch a member, or say a size", expr, p.Size)
+		}
+	}
+	return c.s.WatchAt(expr, p.Addr, size, kind, p.Local)
 }
 
 // stopIDs reads numbers and ranges; none is all stops.

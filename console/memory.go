@@ -6,13 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
 	"golang.org/x/arch/x86/x86asm"
 
 	"hdb/internal/addr"
+	"hdb/values"
 )
 
 // memory is where x goes on, and how it showed what it showed last.
@@ -36,7 +36,11 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	if !in.Repeated || m.count == 0 {
 		m.count = 1
 	}
-	if err := m.parse(spec); err != nil {
+	unit := func() (int, bool) { return 0, false }
+	if expr != "" {
+		unit = func() (int, bool) { return c.data.read(c).Unit(expr) }
+	}
+	if err := m.parse(spec, unit); err != nil {
 		return err
 	}
 	switch {
@@ -60,8 +64,9 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	return err
 }
 
-// parse reads N, F and U of /NFU in any order.
-func (m *memory) parse(spec string) error {
+// parse reads N, F and U of /NFU in any order. unit is the size of the numbers at the
+// address, by the expression's type, and whether they are floating-point ones.
+func (m *memory) parse(spec string, unit func() (int, bool)) error {
 	digits := len(spec) - len(strings.TrimLeft(spec, "0123456789"))
 	if digits > 0 {
 		n, err := strconv.Atoi(spec[:digits])
@@ -90,15 +95,23 @@ func (m *memory) parse(spec string) error {
 	case sized:
 	case m.format == 'c', m.format == 's':
 		m.size = 1
+	case m.format == 'i':
+	default:
+		m.unsized(unit())
+	}
+	return nil
+}
+
+// unsized chooses the size that nobody has said: that of what is there, or the last one.
+func (m *memory) unsized(size int, float bool) {
+	switch {
+	case size > 0 && (float || m.format != 'f'):
+		m.size = size
 	case m.format == 'f' && m.size < 4:
 		m.size = 8
 	case m.size == 0:
 		m.size = 4
 	}
-	if m.format == 'f' && m.size < 4 {
-		return errors.New("x: a floating-point number has w (4) or g (8) bytes")
-	}
-	return nil
 }
 
 type memoryRow struct {
@@ -182,10 +195,10 @@ func (x *examiner) unit(b []byte) string {
 	case 'c':
 		return fmt.Sprintf("%d %s", signed, strconv.QuoteRuneToASCII(rune(b[0])))
 	case 'f':
-		if len(b) == 4 {
-			return strconv.FormatFloat(float64(math.Float32frombits(uint32(v))), 'g', -1, 32)
+		if len(b) < 4 { // no floating-point number has so few: gdb shows an integer
+			return strconv.FormatInt(signed, 10)
 		}
-		return strconv.FormatFloat(math.Float64frombits(v), 'g', -1, 64)
+		return values.FloatText(b)
 	case 'a':
 		if sym, err := x.c.s.SymbolAt(addr.Run(v)); err == nil {
 			return fmt.Sprintf("%#x <%s>", v, symbolText(sym.Name, sym.Offset))

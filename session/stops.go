@@ -18,7 +18,11 @@ type binding struct {
 	watch  *inferior.Watch
 	size   int                // bytes watched
 	access inferior.WatchKind // that is watched for
-	span   eventSpan
+	frame  addr.Run           // CFA of the function that the watched variable is a local of; 0: it is none
+	thread *inferior.Thread   // whose frame it is
+	// returns is where that frame returns to.
+	returns uint64
+	span    eventSpan
 }
 
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",

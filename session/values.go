@@ -375,3 +375,36 @@ func (v *Values) Address(expr string) (a addr.Run, err error) {
 	})
 	return a, err
 }
+
+// errGoPlace is the error for expressions of Go where a place is wanted.
+var errGoPlace = errors.New("the places of Go's variables are not told: print &NAME is the address of one")
+
+// Place is where the value of an expression is.
+func (v *Values) Place(expr string) (p values.Place, err error) {
+	if g, _, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
+		if err == nil {
+			err = errGoPlace
+		}
+		return p, err
+	}
+	err = v.guarded(func(f *values.Frame) error {
+		p, err = v.w.Place(f, expr)
+		return err
+	})
+	return p, err
+}
+
+// Unit is the size of the numbers that an expression points to, 0 unknown, and whether
+// they are floating-point ones.
+func (v *Values) Unit(expr string) (size int, float bool) {
+	if g, _, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
+		return 0, false
+	}
+	if err := v.guarded(func(f *values.Frame) error {
+		size, float = v.w.Unit(f, expr)
+		return nil
+	}); err != nil {
+		return 0, false
+	}
+	return size, float
+}

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"encoding/binary"
+	"fmt"
 	"strings"
 
 	"hdb/breakpoints"
@@ -21,13 +23,34 @@ func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakp
 	if size == 0 {
 		size = s.watchSize(a)
 	}
+	return s.WatchAt(expr, a, size, kind, false)
+}
+
+// WatchAt is Watch of size bytes at an address that is known. A local one belongs to
+// the selected frame: the watchpoint is disabled when it is hit after the frame's end.
+func (s *Session) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKind, local bool) (*breakpoints.Stop, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	b := &binding{size: size, access: kind}
+	if local {
+		f, err := s.liveFrame()
+		if err != nil {
+			return nil, err
+		}
+		b.frame, b.thread = f.CFA, s.sel.thread
+		if b.returns, err = s.returnsTo(f.CFA); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", expr, err)
+		}
+	}
 	w, err := s.proc.Watch(a, size, kind)
 	if err != nil {
 		return nil, err
 	}
 	st := s.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Location: expr, Addr: a}))
 	st.Places = []breakpoints.Place{{Addr: a}}
-	s.binds[st.ID] = &binding{watch: w, size: size, access: kind}
+	b.watch = w
+	s.binds[st.ID] = b
 	return st, nil
 }
 
@@ -60,8 +83,15 @@ func (s *Session) bindWatch(st *breakpoints.Stop) (err error) {
 // tells whether to stop there.
 func (s *Session) watched(stop inferior.Stop) bool {
 	for _, st := range s.stops.All() {
-		if b := s.binds[st.ID]; b.watch != stop.Watch {
+		b := s.binds[st.ID]
+		if b.watch != stop.Watch {
 			continue
+		}
+		if s.outlived(b, stop.Thread) {
+			if err := s.Enable(st.ID, false); err == nil {
+				s.notify("watchpoint %d is disabled: the function that %s belonged to has returned", st.ID, st.Location)
+				return len(s.hits) > 0
+			}
 		}
 		if !st.Check(newCodeEnv(s, stop.Thread)) {
 			return len(s.hits) > 0 // of another stop, at the same time
@@ -69,6 +99,30 @@ func (s *Session) watched(stop inferior.Stop) bool {
 		s.hits = append(s.hits, hit{stop: st, thread: stop.Thread})
 	}
 	return true
+}
+
+// outlived reports whether the frame of a watched variable has returned: the stack
+// pointer stands above it, or what the frame was to return to is not there any more.
+// Only another call from the very same place and depth is taken for the frame itself.
+func (s *Session) outlived(b *binding, t *inferior.Thread) bool {
+	if b.frame == 0 || t != b.thread {
+		return false
+	}
+	r, err := t.Regs()
+	if err != nil {
+		return false
+	}
+	to, err := s.returnsTo(b.frame)
+	return addr.Run(r.Rsp) >= b.frame || err != nil || to != b.returns
+}
+
+// returnsTo is the return address below a CFA.
+func (s *Session) returnsTo(cfa addr.Run) (uint64, error) {
+	b, err := s.Read(cfa-8, 8)
+	if err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b), nil
 }
 
 // stepInstruction executes one instruction of the thread.

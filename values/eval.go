@@ -286,10 +286,14 @@ func (e *evaluator) name(name string) (Value, error) {
 	if global && f != nil {
 		f = nil
 	}
-	if v, ok := e.w.global(f, name); ok {
+	v, near, found := e.w.globalNear(f, name)
+	if found && near {
 		return v, nil
 	}
 	if v, ok := e.w.function(e.f, name); ok {
+		return v, nil
+	}
+	if found {
 		return v, nil
 	}
 	if i := strings.LastIndex(name, "::"); i > 0 {

@@ -156,6 +156,13 @@ func (f *Frame) around() []string {
 // global finds a variable or enumerator outside of functions by its qualified name.
 // What is nearer to the frame is preferred: its namespaces, its unit, its module.
 func (w *World) global(f *Frame, name string) (Value, bool) {
+	v, _, ok := w.globalNear(f, name)
+	return v, ok
+}
+
+// globalNear is global, and whether a function of that name comes after it: it is of
+// the frame's unit or known in the whole program.
+func (w *World) globalNear(f *Frame, name string) (v Value, near, ok bool) {
 	last := name
 	if i := strings.LastIndex(name, "::"); i >= 0 {
 		last = name[i+2:]
@@ -189,20 +196,20 @@ func (w *World) global(f *Frame, name string) (Value, bool) {
 				}
 			}
 			if best >= 0 && list[best].Unit == unit {
-				return w.declared(m, list[best]), true
+				return w.declared(m, list[best]), true, true
 			}
 			// One of the frame's unit that was optimized out hides others of its name.
 			for _, d := range m.names().Unplaced(last) {
 				if d.Unit == unit && !d.Has(dwarf.AtDeclaration) && w.hasName(m, d, last, sc+name) {
-					return lostValue(w.declaredType(m, d), errLost), true
+					return lostValue(w.declaredType(m, d), errLost), true, true
 				}
 			}
 			if best >= 0 {
-				return w.declared(m, list[best]), true
+				return w.declared(m, list[best]), named(list[best]).Has(dwarf.AtExternal), true
 			}
 		}
 	}
-	return Value{}, false
+	return Value{}, false, false
 }
 
 // hasName reports whether an entry of that last name part is the one that is wanted. An

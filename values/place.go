@@ -1,0 +1,100 @@
+package values
+
+import (
+	"fmt"
+
+	"hdb/internal/addr"
+	"hdb/unwind"
+)
+
+// A Place says where an expression's value is, for commands that watch or show memory
+// rather than values.
+type Place struct {
+	Type     string
+	Addr     addr.Run
+	InMemory bool // Addr is the value's
+	Function bool
+	Local    bool   // in the selected frame's part of the stack
+	Size     int    // bytes; 0 not known
+	Register string // "" none
+	Lost     bool   // optimized out here
+	Pointer  bool   // of pointer type
+}
+
+// Place tells where the value of an expression is. A nil frame knows statics only.
+func (w *World) Place(f *Frame, src string) (Place, error) {
+	e := &evaluator{w: w, f: f}
+	n, err := parse(src, e)
+	if err != nil {
+		return Place{}, err
+	}
+	v, err := e.evalAny(n)
+	if err != nil {
+		return Place{}, err
+	}
+	if v.Type == nil {
+		return Place{}, fmt.Errorf("%s is no value", src)
+	}
+	if v = w.unref(v); v.err != nil && v.err != errLost {
+		return Place{}, v.err
+	}
+	t := v.Type.strip()
+	p := Place{Type: v.Type.String(), Function: t.Kind == Function, Pointer: t.Kind == Pointer, Size: int(v.Type.Size()), Lost: v.err != nil}
+	if v.Type.untyped {
+		p.Size = 0
+	}
+	p.Addr, p.InMemory = v.Addr()
+	if v.place == inRegister {
+		p.Register = v.reg.String()
+		if v.reg > unwind.RIP {
+			p.Register = registerName(uint64(v.reg))
+		}
+	}
+	if p.InMemory && f != nil {
+		p.Local = f.holds(p.Addr)
+	}
+	return p, nil
+}
+
+// redZone is how far below the stack pointer a leaf function keeps variables (System V
+// ABI, section 3.2.2), and stackArgs how far above the CFA parameters are looked for.
+const (
+	redZone   = 128
+	stackArgs = 4096
+)
+
+// holds reports whether an address lies in the frame's part of the stack.
+func (f *Frame) holds(a addr.Run) bool {
+	sp, ok := f.Regs.Get(unwind.RSP)
+	return ok && f.CFA != 0 && uint64(a) >= sp-redZone && a < f.CFA+stackArgs
+}
+
+// Unit is the size of what an expression points to and whether it is a floating-point
+// number, for showing memory by it; 0 where no number of 2, 4 or 8 bytes is there.
+func (w *World) Unit(f *Frame, src string) (size int, float bool) {
+	v, err := w.Eval(f, src)
+	if err != nil {
+		return 0, false
+	}
+	t := w.unref(v).Type.strip()
+	if t.Kind != Pointer {
+		return 0, false
+	}
+	e := t.Elem().strip()
+	for e.Kind == Array {
+		e = e.Elem().strip()
+	}
+	switch e.Kind {
+	case Base, Enum, Pointer:
+	default:
+		return 0, false
+	}
+	if n := int(e.Size()); (n == 2 || n == 4 || n == 8) && !e.textual() {
+		return n, e.isFloat()
+	}
+	return 0, false
+}
+
+// FloatText is a float or double, by its length, with the digits that tell it from its
+// neighbours.
+func FloatText(b []byte) string { return floatText(b) }

@@ -1,0 +1,43 @@
+package values_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// TestPlaces asks where variables are and looks at memory by the types of expressions.
+func TestPlaces(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		level string
+		ask   []string
+		want  []string // parts of the answers
+	}{
+		{"-O1", []string{"info address n", "info address fl", "info address banner", "info address raw_buf", "watch n", "watch banner", "x/f &fl", "x/f &db", "x/h &sh", "x/d &sh", "x/2d shorts", "x/x &big", "x/s raw_buf"},
+			[]string{"n is in $rdi of the selected frame", "fl is at 0x", "banner is optimized out here", "raw_buf is at 0x", "n is in $rdi: the hardware watches memory", "banner is optimized out here",
+				"<fl>:  0.100000001\n", "<db>:  0.10000000000000001\n", "<sh>:  -2\n", "<sh>:  -2\n", "<shorts>:  -1  2\n", "<big>:  0xfffffffffffffffb\n", "'raw_buf' has unknown type; cast it to its declared type"}},
+		{"-O0", []string{"info address n", "info symbol &fl", "watch shorts", "watch shorts[1]", "watch local", "continue", "continue"},
+			[]string{"in the selected frame", " is fl of ", "shorts has 6 bytes: the hardware watches 1, 2, 4 or 8", "watchpoint 2: shorts[1]", "watchpoint 3: local", "watchpoint 3, hit 1: ", "watchpoint 3 is disabled: the function that local belonged to has returned"}},
+	} {
+		prog := filepath.Join(dir, "places"+c.level)
+		if out, err := exec.Command("gcc", "-g", c.level, filepath.Join("testdata", "untyped.c"), "-o", prog).CombinedOutput(); err != nil {
+			t.Fatalf("gcc: %v\n%s", err, out)
+		}
+		// A file of commands ends with the first error; -ex goes on.
+		args := []string{"-nx", "-batch", "-ex", "break use", "-ex", "run"}
+		for _, a := range c.ask {
+			args = append(args, "-ex", "echo @@", "-ex", a)
+		}
+		out, _ := exec.Command(testprogs.HDB(t), append(args, prog)...).CombinedOutput()
+		answers := strings.Split(string(out), "@@")[1:]
+		for i, want := range c.want {
+			if i >= len(answers) || !strings.Contains(answers[i], want) {
+				t.Errorf("%s, %s: want %q in\n%s", c.level, c.ask[i], want, out)
+			}
+		}
+	}
+}
