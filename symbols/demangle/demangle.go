@@ -4,6 +4,7 @@
 package demangle
 
 import (
+	"strconv"
 	"strings"
 
 	itanium "github.com/ianlancetaylor/demangle"
@@ -49,7 +50,7 @@ func run(s string, options ...itanium.Option) string {
 		s = trimVendor(s)
 	}
 	if isRust(s) {
-		out, err := itanium.ToString(s, options...)
+		out, err := itanium.ToString(keepUnderscores(s), options...)
 		if err != nil {
 			return ""
 		}
@@ -78,6 +79,31 @@ func isRust(s string) bool {
 		return false
 	}
 	return strings.Trim(s[len(s)-hash+3:len(s)-1], "0123456789abcdef") == ""
+}
+
+// keepUnderscores doubles the underscore that begins a part of a legacy Rust name: the
+// library takes one for the separator which v0 has between a length and its name.
+func keepUnderscores(s string) string {
+	rest, ok := strings.CutPrefix(s, "_ZN")
+	if !ok || !strings.Contains(rest, "_") {
+		return s
+	}
+	var b strings.Builder
+	b.WriteString("_ZN")
+	for {
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		n, err := strconv.Atoi(rest[:digits])
+		if err != nil || n > len(rest)-digits {
+			b.WriteString(rest)
+			return b.String()
+		}
+		name := rest[digits : digits+n]
+		rest = rest[digits+n:]
+		if strings.HasPrefix(name, "_") {
+			name = "_" + name
+		}
+		b.WriteString(strconv.Itoa(len(name)) + name)
+	}
 }
 
 // trimVendor cuts the suffix that LLVM passes append to v0 names after a dot.

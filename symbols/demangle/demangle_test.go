@@ -15,6 +15,8 @@ func TestNames(t *testing.T) {
 		{"_RNvMs_CsAbC_3fooNtB4_3Bar3new.llvm.123", "<foo::Bar>::new", "<foo::Bar>::new"},
 		{"_Zbroken", "_Zbroken", "_Zbroken"},
 		{"_ZdlPvm", "operator delete(void*, unsigned long)", "operator delete"},
+		{"_ZN3std3sys9backtrace28__rust_begin_short_backtrace17h0123456789abcdefE", "std::sys::backtrace::__rust_begin_short_backtrace", "std::sys::backtrace::__rust_begin_short_backtrace"},
+		{"_ZN41_$LT$char$u20$as$u20$core..fmt..Debug$GT$3fmt17h0123456789abcdefE", "<char as core::fmt::Debug>::fmt", "<char as core::fmt::Debug>::fmt"},
 		{"_ZN12_GLOBAL__N_13fooEv", "(anonymous namespace)::foo()", "(anonymous namespace)::foo"},
 		{"_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()"},
 	} {
