@@ -258,11 +258,26 @@ func (x *examiner) instructions() error {
 			row.Values = []string{fmt.Sprintf("(bad) %#02x", b[0])}
 			x.m.next++
 		default:
-			row.Values = []string{x86asm.GNUSyntax(inst, uint64(x.m.next), name)}
+			row.Values = []string{assembly(inst, uint64(x.m.next), name)}
 			x.m.next += addr.Run(inst.Len)
 		}
 	}
 	return nil
+}
+
+// assembly is an instruction as gdb writes it.
+func assembly(inst x86asm.Inst, pc uint64, name x86asm.SymLookup) string {
+	for i, a := range inst.Args {
+		if m, ok := a.(x86asm.Mem); ok && m.Disp == int64(uint32(m.Disp)) { // x86asm takes those of 32 bits for unsigned
+			m.Disp = int64(int32(m.Disp))
+			inst.Args[i] = m
+		}
+	}
+	text := x86asm.GNUSyntax(inst, pc, name)
+	if inst.Op == x86asm.MOVSXD && inst.DataSize == 64 {
+		text = strings.Replace(text, "movsxd", "movslq", 1)
+	}
+	return text
 }
 
 func (x *examiner) print(o *output) {
