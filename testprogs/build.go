@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Build returns the path of the program made from testdata/name.c, .cc, .rs
@@ -180,10 +181,24 @@ func build(name string, flags []string) (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(cache, "testprogs", name+"-"+key)
+	program := filepath.Join(dir, name)
 	if _, err := os.Stat(dir); err == nil {
-		return filepath.Join(dir, name), nil
+		return program, notOlder(program, j.path)
 	}
-	return filepath.Join(dir, name), Place(dir, j.compile)
+	return program, Place(dir, j.compile)
+}
+
+// notOlder makes a program that was built before as new as its source, which a
+// fresh clone may have written anew: its key says that it is of that text.
+func notOlder(program, source string) error {
+	src, err := os.Stat(source)
+	if err != nil {
+		return err
+	}
+	if st, err := os.Stat(program); err != nil || !st.ModTime().Before(src.ModTime()) {
+		return err
+	}
+	return os.Chtimes(program, time.Time{}, src.ModTime())
 }
 
 // key covers all that decides what the build makes. The path of the source
