@@ -67,6 +67,8 @@ func (e *evaluator) typeFor(tag dwarf.Tag, name string) *Type {
 	return e.w.typeNamed(e.f, tag, strings.TrimPrefix(name, "::"))
 }
 
+func (e *evaluator) rust() bool { return e.f.language() == "rust" }
+
 func (e *evaluator) truth(b bool) Value {
 	if e.f.language() == "c" {
 		return number(baseType(e.w, "int", 4, encSigned), truth(b))
@@ -122,6 +124,10 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		return Value{}, fmt.Errorf("%s is a type: use ptype, whatis or sizeof", n.typ)
 	case nodeSizeof:
 		return e.sizeof(n)
+	case nodeAlignof:
+		return number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(n.typ.alignment(0))), nil
+	case nodeInFile:
+		return e.inFile(n.text, n.a.text)
 	case nodeUnary:
 		return e.unary(n)
 	case nodeSelect, "&&", "||":
@@ -333,6 +339,25 @@ func (w *World) aliasType(f *Frame, name string, at addr.Run) *Type {
 		}
 	}
 	return w.untyped()
+}
+
+// inFile is a variable of the unit of that source file, or of the function of that name.
+func (e *evaluator) inFile(file, name string) (Value, error) {
+	for _, m := range e.w.modules(e.f) {
+		for _, d := range m.names().Variables(name) {
+			root, err := d.Unit.Load()
+			if err != nil {
+				continue
+			}
+			if root.Name == file || strings.HasSuffix(root.Name, "/"+file) {
+				return e.w.declared(m, d), nil
+			}
+		}
+	}
+	if v, ok := e.staticOf(file, name); ok {
+		return v, nil
+	}
+	return Value{}, &NoSymbolError{"'" + file + "'::" + name}
 }
 
 // staticOf is a static variable of a function, or a static member found by its class.

@@ -43,6 +43,8 @@ func FuzzExpression(f *testing.F) {
 // noTypes knows the types of C that every program has.
 type noTypes struct{ w *World }
 
+func (noTypes) rust() bool { return true }
+
 func (n noTypes) typeFor(tag dwarf.Tag, name string) *Type {
 	if tag != 0 {
 		return nil

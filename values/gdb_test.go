@@ -29,20 +29,21 @@ const constReason = "gdb lists no local that is a constant of the debug informat
 
 // intoMiddle is where gdb does not look for the way from a virtual base up to a class
 // that is a base itself, and takes the address as it is: t is 1, l is 2.
-var intoMiddle = map[string]string{"p *(Left*)top": "gdb shows the bytes of the Top as a Left"}
+var intoMiddle = map[string]string{"p *(Left*)top": "gdb shows the bytes of the Top as a Left",
+	"p *dynamic_cast<C*>(pb)": "gdb 13 gives an address in the virtual table; the members tell who is right"}
 
 var (
 	cQuestions = strings.Split("info args|info locals|print *b|p arr|p/x arr|p/x vla|p *&arr[1]@3|p b->buf|p list1|p *list1.next|p list1.next->name[1]|p gs|p &global|p global*2+1|p sd|p sizeof(struct big)|p (char)65|p work|p &work|p *fp|p fp|p $1|p $|p $$2|p tls|p 1==1|p 5/2|p 5.0/2|p 7%3|p -1|p ~0|p !5|p 1<<4|p c|p RED|p (enum color)1|p/d c|p GREEN+1|p \"abc\"|p 'a'|p ip|p *ip|p ip[1]|p ip+1|p *arr@3|p b->pts[1].y|p &b->pts|p/x b->d|p/t 10|p/o 8|p/c 65|p/z 5|p/d uc|p matrix|p matrix[1]|p matrix[1][2]|p ap|p *ap|ptype b|ptype struct node|whatis b|whatis *b|whatis arr|whatis fp|ptype pt|ptype point_t|whatis point_t|whatis cip|ptype enum color|ptype enum flags|ptype union u|whatis matrix|whatis &matrix|ptype work|whatis 1|whatis 1.0|whatis 'a'|whatis b->a|whatis 1==1|ptype unsigned long|whatis vla|p vla|p sizeof vla|p fl*2|p ld|p i128|p cx|p counter|p bad_s|p 1 ? 2 : 3|p 10 > 5 && 3 < 2|p n, d|p -5 / 2|p 5u - 6|p 1.5f|p 0x10|p 017|p 10000000000|p ull|whatis ull|p *b->pts@2|p/x name|p/d name|p/c arr|p/x ld|p/f 3|p {int} ip|p *(struct point *) b->pts|p &((struct big*)0)->buf|p *zeros@10|p *zeros@11", "|")
 
 	cppQuestions = strings.Split("info args|info locals|p c|p *sp|p dia|p rv|p bi|ptype sp|whatis c|whatis v|whatis m|whatis um|whatis up|whatis s|p v|p vs|p ns::counter|p ns::hidden|p ns::Box<int>::made|p Circle::limit|p c.r|p sp->id|p ns::Kind::B|p ns::P1|p (ns::Kind)4|p kind|p pl|p pb|p v[1]|p true|p 1==1|p &c|p *&c|p dia.v|whatis pm|p dia.V1::a|whatis ns::Box<int>|p sizeof(Circle)", "|")
 
-	baseQuestions = strings.Split("p (C*)pb|p *(C*)pb|p (B*)&c|p *(B*)&c|p *(B*)pa|p (A*)pb|p (D*)p2|p *(D*)p2|p ((D*)p2)->x|p *(P2*)&d|p (D*)none|p (P2*)none|p *(Bottom*)top|p *(Bottom*)left|p *(Right*)&v|p *(Top*)&v|p *(Top*)left|p *(Left*)top|p ((Bottom*)top)->d|p (B&)c|p (Top&)v|p (B)c|p *(Stranger*)&d|set var target = &d|p target|p *target|p ff + 1|p ff * 2|p -ff|p ff + 1.0|p ff + other->s|p ff == 0.1f|whatis ff + 1", "|")
+	baseQuestions = strings.Split("p (C*)pb|p *(C*)pb|p (B*)&c|p *(B*)&c|p *(B*)pa|p (A*)pb|p (D*)p2|p *(D*)p2|p ((D*)p2)->x|p *(P2*)&d|p (D*)none|p (P2*)none|p *(Bottom*)top|p *(Bottom*)left|p *(Right*)&v|p *(Top*)&v|p *(Top*)left|p *(Left*)top|p ((Bottom*)top)->d|p (B&)c|p (Top&)v|p (B)c|p *(Stranger*)&d|set var target = &d|p target|p *target|p ff + 1|p ff * 2|p -ff|p ff + 1.0|p ff + other->s|p ff == 0.1f|whatis ff + 1|p *(int(*)[3])&three|p (int(*)[3])0|whatis (int(*)[3])0|p sizeof(int(*)[3])|p *(long(*)[2][3])&d|p static_cast<int>(2.5)|p *static_cast<D*>(p2)|p *reinterpret_cast<P1*>(p2)|p *dynamic_cast<C*>(pb)|p alignof(int)|p _Alignof(double)|p alignof(C)|p 'bases.cc'::three|p 'bases.cc'::three[1]|p 'bases.cc'::hidden|p use::calls|p que[0]|p que[299]", "|")
 
 	untypedQuestions = strings.Split("p raw_ratio|p raw_name|p sizeof(raw_buf)|p raw_ratio + 1|p raw_buf[0]|p !raw_name|p (double)raw_ratio|p *(double*)&raw_ratio|p {char}&raw_buf|p (char*)&raw_buf|p &raw_name|whatis raw_name|ptype raw_name|whatis &raw_name|p said|p said + 1|p &said|whatis said|p banner|whatis banner|p said@1", "|")
 
 	vectorQuestions = strings.Split("info args|info locals|p $xmm0|p/x $xmm1|p $ymm0|ptype $xmm0|whatis $xmm0|p $mxcsr|p $xmm0.v4_float[1]|set var $xmm0.v4_float[1] = 9|p $xmm0.v4_float|set var $ymm1.v4_double[3] = 2.5|p $ymm1.v4_double|p $xmm0.v2_double[0] * 2|p $st0", "|")
 
-	rustQuestions = strings.Split("info args|info locals|p e3|p p.x|p *p|p t.0|p sl|whatis e1|whatis s|ptype p|ptype e1|p *b|p n+1|p flag|p n == 7|whatis t|whatis arr|p arr|p/x arr", "|")
+	rustQuestions = strings.Split("info args|info locals|p e3|p p.x|p *p|p t.0|p sl|whatis e1|whatis s|ptype p|ptype e1|p *b|p n+1|p flag|p n == 7|whatis t|whatis arr|p arr|p/x arr|p sl[0]|p sl[1]|p n as u64|whatis n as u8|p (n as u64 + 1) * 2", "|")
 
 	oracleCases = []oracleCase{
 		{name: "gcc -O0", source: "plain.c", build: []string{"gcc", "-g", "-O0"}, ask: cQuestions},

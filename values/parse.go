@@ -18,20 +18,22 @@ type node struct {
 
 // Words for op that are no operators of C.
 const (
-	nodeName   = "name"
-	nodeNumber = "number"
-	nodeChar   = "char"
-	nodeString = "string"
-	nodeDollar = "$"
-	nodeCast   = "cast"
-	nodeSizeof = "sizeof"
-	nodeType   = "type"
-	nodeAt     = "at" // {type} address
-	nodeIndex  = "index"
-	nodeMember = "member"
-	nodeArrow  = "arrow"
-	nodeUnary  = "unary"
-	nodeSelect = "?"
+	nodeName    = "name"
+	nodeNumber  = "number"
+	nodeChar    = "char"
+	nodeString  = "string"
+	nodeDollar  = "$"
+	nodeCast    = "cast"
+	nodeSizeof  = "sizeof"
+	nodeAlignof = "alignof"
+	nodeInFile  = "in file" // 'file.c'::x: a is the name, text the file
+	nodeType    = "type"
+	nodeAt      = "at" // {type} address
+	nodeIndex   = "index"
+	nodeMember  = "member"
+	nodeArrow   = "arrow"
+	nodeUnary   = "unary"
+	nodeSelect  = "?"
 )
 
 // types is what the parser asks about names.
@@ -39,6 +41,8 @@ type types interface {
 	// typeFor is a type by its name, nil where there is none or where the name is that
 	// of a variable.
 	typeFor(tag dwarf.Tag, name string) *Type
+	// rust reports whether the language has `x as T`.
+	rust() bool
 }
 
 type parser struct {
@@ -231,6 +235,12 @@ func (p *parser) unary() (*node, error) {
 			p.pos = start
 		}
 	}
+	if t.kind == tokName && p.toks[p.pos+1].text == "<" && strings.HasSuffix(t.text, "_cast") {
+		return p.namedCast()
+	}
+	if t.kind == tokName && (t.text == "alignof" || t.text == "_Alignof") && p.toks[p.pos+1].text == "(" {
+		return p.alignof()
+	}
 	if t.kind == tokName && t.text == "sizeof" {
 		p.next()
 		if start := p.pos; p.accept("(") {
@@ -242,7 +252,16 @@ func (p *parser) unary() (*node, error) {
 		a, err := p.unary()
 		return &node{op: nodeSizeof, a: a}, err
 	}
-	return p.postfix()
+	n, err := p.postfix()
+	for err == nil && p.types.rust() && p.peek().kind == tokName && p.peek().text == "as" {
+		p.next()
+		var ty *Type
+		if ty, err = p.typeName(); err != nil {
+			return nil, errors.New("a type expected behind as")
+		}
+		n = &node{op: nodeCast, a: n, typ: ty}
+	}
+	return n, err
 }
 
 // startsOperand reports whether a cast's operand follows.
@@ -306,6 +325,10 @@ func (p *parser) primary() (*node, error) {
 	case tokChar:
 		p.next()
 		if len(t.text) > 1 { // gdb's quoted names: 'file.c'::x, 'a::b<int>'
+			if p.is("::") && p.toks[p.pos+1].kind == tokName {
+				p.next()
+				return &node{op: nodeInFile, text: t.text, a: &node{op: nodeName, text: p.qualified()}}, nil
+			}
 			if _, err := charOf(t.text); err != nil {
 				return &node{op: nodeName, text: t.text}, nil
 			}
@@ -526,6 +549,18 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 			}
 			p.pos += 3
 			t = t.arrayOf(int64(n))
+		case p.arrayPointer():
+			var rows []int64
+			for p.pos += 3; p.is("["); p.pos += 3 {
+				n, _, err := integer(p.toks[p.pos+1].text)
+				if err != nil || n > 1<<32 || len(rows) == maxDeclarators || p.toks[p.pos+2].text != "]" {
+					return nil, errNoType
+				}
+				rows = append(rows, int64(n))
+			}
+			a := t.arrayOf(rows[0])
+			a.counts = rows
+			t = a.pointerTo()
 		case p.is("(") && p.toks[p.pos+1].text == "*" && p.pos+2 < len(p.toks) && p.toks[p.pos+2].text == ")" && p.toks[p.pos+3].text == "(":
 			// A pointer to a function: its parameters are passed over.
 			depth := 0

@@ -154,9 +154,42 @@ func (p *formatter) rustCounted(v Value, t *Type) bool {
 		word = "Arc"
 	}
 	p.write(fmt.Sprintf("%s(strong=%d, weak=%d) {value = ", word, strong, weak-1))
-	p.value(val)
+	if n, ok := p.w.fatLength(v); !ok {
+		p.value(val)
+	} else if at, ok := val.Addr(); ok && n >= 0 {
+		elem := val.Type
+		data := number(elem.pointerTo(), uint64(at))
+		if strings.Contains(t.Name, "<str,") || strings.HasSuffix(t.Name, "<str>") {
+			p.rustString(data, n)
+		} else {
+			p.rustSequence(fmt.Sprintf("[..](size=%d) ", n), data, n)
+		}
+	}
 	p.write("}")
 	return true
+}
+
+// fatLength is the number of elements that an Rc or Arc of a slice or str keeps beside
+// its pointer; false for one of a sized type.
+func (w *World) fatLength(v Value) (int64, bool) {
+	for range 8 {
+		if l, ok := w.field(v, "length"); ok {
+			n, err := w.uint(l)
+			return int64(n), err == nil
+		}
+		fields := v.Type.strip().Fields()
+		found := false
+		for i := range fields {
+			if fields[i].Type.Size() == 16 {
+				v, found = w.member(v, &fields[i]), true
+				break
+			}
+		}
+		if !found {
+			break
+		}
+	}
+	return 0, false
 }
 
 // number is the integer in a member, which may be wrapped in structs of one member.

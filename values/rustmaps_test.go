@@ -11,6 +11,11 @@ import (
 )
 
 var rustMapQuestions = []struct{ ask, want string }{
+	{"print arc_str", "Arc(strong=1, weak=0) {value = \"arc str\"}\n"},
+	{"print arc_slice", "Arc(strong=1, weak=0) {value = [..](size=2) [3, 4]}\n"},
+	{"print vec[2] as u8 + 1", " = 31\n"},
+	{"print vec[2]", " = 30\n"},
+	{"print vec[3]", "no element 3: there are 3\n"},
 	{"print hs", "HashSet(size=1) {7}\n"},
 	{"print he", "HashMap(size=0) {}\n"},
 	{"print bm", "BTreeMap(size=100) {0: 0, 1: 1, 2: 4, 3: 9, 4: 16, 5: 25, 6: 36, "},

@@ -233,7 +233,12 @@ func (w *World) element(v Value, i int64) (Value, bool) {
 	t := v.Type.strip()
 	var ptr Value
 	ok := false
+	if t.isRust() {
+		return w.rustElement(v, t, i)
+	}
 	switch container(t) {
+	case "deque":
+		return w.dequeElement(v, t, i)
 	case "vector":
 		if ptr, ok = w.find(v, "_M_impl", "_M_start"); !ok {
 			ptr, ok = w.find(v, "__begin_")
@@ -313,4 +318,60 @@ func shortenStd(name string) string {
 		}
 	}
 	return name
+}
+
+// dequeElement is an element of libstdc++'s deque: its blocks have 512 bytes, or one
+// element.
+func (w *World) dequeElement(v Value, t *Type, i int64) (Value, bool) {
+	val := t.templateType("_Tp")
+	cur, ok1 := w.findUint(v, "_M_impl", "_M_start", "_M_cur")
+	first, ok2 := w.findUint(v, "_M_impl", "_M_start", "_M_first")
+	node, ok3 := w.findUint(v, "_M_impl", "_M_start", "_M_node")
+	if !ok1 || !ok2 || !ok3 || val == nil || val.Size() <= 0 || i < 0 || i > 1<<40 {
+		return Value{}, false
+	}
+	size := val.Size()
+	per := max(512/size, 1)
+	i += int64(cur-first) / size
+	block, err := w.readUint(addr.Run(node)+addr.Run(i/per*8), 8)
+	return memoryValue(val, addr.Run(block)+addr.Run(i%per*size)), err == nil
+}
+
+// rustElement is an element of a slice or Vec of Rust.
+func (w *World) rustElement(v Value, t *Type, i int64) (Value, bool) {
+	length, ptr, elem := "length", Value{}, (*Type)(nil)
+	ptr, ok := w.field(v, "data_ptr")
+	if !ok {
+		if elem = t.templateType("T"); elem == nil || !strings.HasPrefix(t.Name, "alloc::vec::Vec<") {
+			return Value{}, false
+		}
+		length = "len"
+		buf, _ := w.field(v, "buf")
+		if inner, ok := w.field(buf, "inner"); ok {
+			buf = inner
+		}
+		raw, found := w.field(buf, "ptr")
+		if !found {
+			return Value{}, false
+		}
+		if ptr, ok = w.firstPointer(raw); !ok {
+			return Value{}, false
+		}
+	}
+	if elem == nil {
+		elem = ptr.Type.strip().Elem()
+	}
+	n, ok := w.field(v, length)
+	if !ok {
+		return Value{}, false
+	}
+	count, err := w.uint(n)
+	a, err2 := w.uint(ptr)
+	if err != nil || err2 != nil {
+		return Value{}, false
+	}
+	if i < 0 || uint64(i) >= count {
+		return lostValue(elem, fmt.Errorf("no element %d: there are %d", i, count)), true
+	}
+	return memoryValue(elem, addr.Run(a)+addr.Run(i*elem.Size())), true
 }

@@ -1,0 +1,60 @@
+package values
+
+import "fmt"
+
+// namedCast reads static_cast<T>(x) and its like. They do what (T)x does;
+// reinterpret_cast moves no pointer.
+func (p *parser) namedCast() (*node, error) {
+	word := p.next().text
+	switch word {
+	case "static_cast", "dynamic_cast", "const_cast", "reinterpret_cast":
+	default:
+		return nil, fmt.Errorf("%s: no such cast", word)
+	}
+	p.next()
+	ty, err := p.typeName()
+	if err != nil {
+		return nil, fmt.Errorf("%s: a type expected", word)
+	}
+	for _, op := range []string{">", "("} {
+		if err := p.expect(op); err != nil {
+			return nil, err
+		}
+	}
+	a, err := p.comma()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect(")"); err != nil {
+		return nil, err
+	}
+	if word == "reinterpret_cast" && ty.strip().Kind == Pointer {
+		a = &node{op: nodeCast, a: a, typ: voidPointer(ty)}
+	}
+	return &node{op: nodeCast, a: a, typ: ty}, nil
+}
+
+func voidPointer(t *Type) *Type {
+	return (&Type{Kind: Void, Name: "void", w: t.w, size: 1}).pointerTo()
+}
+
+// arrayPointer reports whether (*)[N] begins here.
+func (p *parser) arrayPointer() bool {
+	for i, want := range []string{"(", "*", ")", "["} {
+		if p.pos+i >= len(p.toks) || p.toks[p.pos+i].kind != tokOp || p.toks[p.pos+i].text != want {
+			return false
+		}
+	}
+	return p.toks[p.pos+4].kind == tokNumber
+}
+
+// alignof reads C's operator; gdb knows it of types alone.
+func (p *parser) alignof() (*node, error) {
+	word := p.next().text
+	p.next()
+	ty, err := p.typeName()
+	if err != nil {
+		return nil, fmt.Errorf("%s: a type expected", word)
+	}
+	return &node{op: nodeAlignof, typ: ty}, p.expect(")")
+}
