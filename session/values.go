@@ -64,11 +64,24 @@ func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
 		return m.s.proc.ReadAt(b, off)
 	}
 	for _, o := range m.s.objects() {
+		if uint64(addr.Run(off).File(o.bias)) < headerSize(o.obj) {
+			continue // null and what is near it is no memory of the program
+		}
 		if o.obj.ReadAddr(b, addr.Run(off).File(o.bias)) {
 			return len(b), nil
 		}
 	}
 	return 0, ErrNotRunning
+}
+
+// headerSize is how many bytes of a file that is linked to begin at 0, as
+// position-independent ones are, its ELF and program headers take; 0 of others.
+func headerSize(o *symbols.Object) uint64 {
+	head := make([]byte, 64)
+	if !o.ReadAddr(head, 0) || string(head[:4]) != "\x7fELF" {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(head[32:]) + 56*uint64(binary.LittleEndian.Uint16(head[56:])) // e_phoff, e_phnum
 }
 
 func (m sessionMemory) WriteAt(b []byte, off int64) (int, error) {

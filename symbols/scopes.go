@@ -119,6 +119,17 @@ func (d *Declared) Unplaced(name string) []dwarf.DIE { return d.unplaced[name] }
 // are left out.
 func (d *Declared) Types(name string) []dwarf.DIE { return d.types[name] }
 
+// TypesLike are the types whose last name part is accepted.
+func (d *Declared) TypesLike(accept func(name string) bool) []dwarf.DIE {
+	var out []dwarf.DIE
+	for n, list := range d.types {
+		if accept(n) {
+			out = append(out, list...)
+		}
+	}
+	return out
+}
+
 // VariableNames lists the names, sorted.
 func (d *Declared) VariableNames() []string {
 	names := make([]string, 0, len(d.variables))

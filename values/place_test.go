@@ -41,3 +41,25 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestTemplateNames finds a type by its name as gcc writes it and as clang does, and
+// nothing where no program has memory.
+func TestTemplateNames(t *testing.T) {
+	for _, compiler := range []string{"g++", "clang++"} {
+		prog := filepath.Join(t.TempDir(), "bases")
+		if out, err := exec.Command(compiler, "-g", filepath.Join("testdata", "bases.cc"), "-o", prog).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", compiler, err, out)
+		}
+		args := []string{"-nx", "-batch"}
+		for _, name := range []string{"geo::Ring<double, 2>", "geo::Ring<double,2u>", "geo::Ring<double, 2U>"} {
+			args = append(args, "-ex", "print sizeof("+name+")")
+		}
+		args = append(args, "-ex", "print sizeof(geo::Ring<double, 3>)", "-ex", "print *(int*)0")
+		out, _ := exec.Command(testprogs.HDB(t), append(args, prog)...).CombinedOutput()
+		for _, want := range []string{"$1 = 16", "$2 = 16", "$3 = 16", "geo::Ring<double, 3>\" in the current context", "cannot access memory at address 0x0"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%s: want %q in\n%s", compiler, want, out)
+			}
+		}
+	}
+}

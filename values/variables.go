@@ -307,7 +307,12 @@ func (w *World) typeNamed(f *Frame, tag dwarf.Tag, name string) *Type {
 	slices.Reverse(prefixes)
 	for _, m := range w.modules(f) {
 		var found *Type
-		for _, d := range m.names().Types(last) {
+		list := m.names().Types(last)
+		if strings.Contains(last, "<") && len(list) == 0 {
+			plain := plainTemplate(name)
+			list = m.names().TypesLike(func(have string) bool { return strings.HasSuffix(plain, plainTemplate(have)) })
+		}
+		for _, d := range list {
 			if tag != 0 && tagClass(d.Tag()) != tagClass(tag) {
 				continue
 			}
@@ -315,7 +320,7 @@ func (w *World) typeNamed(f *Frame, tag dwarf.Tag, name string) *Type {
 			if tag == 0 && t.isC() && (t.Kind == Struct || t.Kind == Enum) {
 				continue // struct x is not x in C
 			}
-			if !slices.ContainsFunc(prefixes, func(p string) bool { return matchesQualified(orName(t.Name, last), p+name) }) {
+			if !slices.ContainsFunc(prefixes, func(p string) bool { return sameType(orName(t.Name, last), p+name) }) {
 				continue
 			}
 			if found == nil || d.Unit == unit && found.die.Unit != unit {
@@ -334,6 +339,37 @@ func orName(a, b string) string {
 		return b
 	}
 	return a
+}
+
+// sameType compares names of types as they are written: a template's numbers with or
+// without the suffix of their type, which compilers and people differ in.
+func sameType(have, want string) bool {
+	return matchesQualified(have, want) || strings.Contains(want, "<") && matchesQualified(plainTemplate(have), plainTemplate(want))
+}
+
+// plainTemplate takes spaces and the suffixes of numbers off a template's arguments.
+func plainTemplate(name string) string {
+	if !strings.Contains(name, "<") {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case c == ' ' && !(i > 0 && i+1 < len(name) && nameByte(name[i-1]) && nameByte(name[i+1])):
+			continue
+		case c >= '0' && c <= '9' && (i == 0 || !nameByte(name[i-1])):
+			end := i
+			for end < len(name) && nameByte(name[end]) {
+				end++
+			}
+			b.WriteString(strings.TrimRight(name[i:end], "uUlL"))
+			i = end - 1
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // cutTemplate is a name up to its template arguments.

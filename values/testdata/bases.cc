@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <deque>
+namespace geo { template <class T, unsigned N> struct Ring { T at[N]; }; } geo::Ring<double, 2> ring = {{1, 2}};
 int three[3] = {7, 8, 9}; static long hidden = 44;
 struct A { int a = 1; virtual ~A() {} }; struct B { int b = 2; virtual void g() {} }; struct C : A, B { int c = 3; };
 struct P1 { long x = 10; }; struct P2 { long y = 20; }; struct D : P1, P2 { long z = 30; };
