@@ -126,7 +126,7 @@ func (p pattern) matchesParts(parts []string) bool {
 }
 
 func matchesPart(want, have string) bool {
-	if want == have {
+	if want == have || strings.Contains(want, "<") && PlainTemplate(want) == PlainTemplate(have) {
 		return true
 	}
 	if i := strings.Index(have, "[abi:"); i > 0 { // std::string::append[abi:cxx11]
@@ -160,6 +160,32 @@ func isIdent(c byte) bool {
 // as users do.
 func shortStrings(s string) string {
 	return strings.ReplaceAll(s, "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string")
+}
+
+// PlainTemplate takes spaces and the suffixes of numbers off a template's arguments:
+// compilers and people differ in them.
+func PlainTemplate(name string) string {
+	if !strings.Contains(name, "<") {
+		return name
+	}
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		c := name[i]
+		switch {
+		case c == ' ' && !(i > 0 && i+1 < len(name) && isIdent(name[i-1]) && isIdent(name[i+1])):
+			continue
+		case c >= '0' && c <= '9' && (i == 0 || !isIdent(name[i-1])):
+			end := i
+			for end < len(name) && isIdent(name[end]) {
+				end++
+			}
+			b.WriteString(strings.TrimRight(name[i:end], "uUlL"))
+			i = end - 1
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }
 
 // squeeze takes out blanks that do not part words, and expands std::string and

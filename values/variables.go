@@ -309,8 +309,8 @@ func (w *World) typeNamed(f *Frame, tag dwarf.Tag, name string) *Type {
 		var found *Type
 		list := m.names().Types(last)
 		if strings.Contains(last, "<") && len(list) == 0 {
-			plain := plainTemplate(name)
-			list = m.names().TypesLike(func(have string) bool { return strings.HasSuffix(plain, plainTemplate(have)) })
+			plain := symbols.PlainTemplate(name)
+			list = m.names().TypesLike(func(have string) bool { return strings.HasSuffix(plain, symbols.PlainTemplate(have)) })
 		}
 		for _, d := range list {
 			if tag != 0 && tagClass(d.Tag()) != tagClass(tag) {
@@ -344,32 +344,7 @@ func orName(a, b string) string {
 // sameType compares names of types as they are written: a template's numbers with or
 // without the suffix of their type, which compilers and people differ in.
 func sameType(have, want string) bool {
-	return matchesQualified(have, want) || strings.Contains(want, "<") && matchesQualified(plainTemplate(have), plainTemplate(want))
-}
-
-// plainTemplate takes spaces and the suffixes of numbers off a template's arguments.
-func plainTemplate(name string) string {
-	if !strings.Contains(name, "<") {
-		return name
-	}
-	var b strings.Builder
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		switch {
-		case c == ' ' && !(i > 0 && i+1 < len(name) && nameByte(name[i-1]) && nameByte(name[i+1])):
-			continue
-		case c >= '0' && c <= '9' && (i == 0 || !nameByte(name[i-1])):
-			end := i
-			for end < len(name) && nameByte(name[end]) {
-				end++
-			}
-			b.WriteString(strings.TrimRight(name[i:end], "uUlL"))
-			i = end - 1
-			continue
-		}
-		b.WriteByte(c)
-	}
-	return b.String()
+	return matchesQualified(have, want) || strings.Contains(want, "<") && matchesQualified(symbols.PlainTemplate(have), symbols.PlainTemplate(want))
 }
 
 // cutTemplate is a name up to its template arguments.
