@@ -60,6 +60,9 @@ func (v *Values) lookup(name string) (at addr.Run, code, ok bool) {
 type sessionMemory struct{ s *Session }
 
 func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
+	if m.s.Mode() == Saved {
+		return 0, errCapture // what the files say is how it began, not how it was
+	}
 	if m.s.proc != nil {
 		return m.s.proc.ReadAt(b, off)
 	}
@@ -108,7 +111,7 @@ func (v *Values) frame() (*values.Frame, error) {
 	s := v.s
 	switch {
 	case s.Mode() == Saved:
-		return nil, errors.New("a capture keeps no values of variables: they are read while the program runs")
+		return nil, nil
 	case s.proc == nil && s.prog != nil && s.prog.obj != nil:
 		if s.prog.obj.Header().Go {
 			return nil, errGoValues
@@ -243,6 +246,9 @@ func (v *Values) changed() { v.s.sel.stack, v.s.sel.max = Stack{}, 0 }
 // A NamedValue is a variable with its value as text.
 type NamedValue struct{ Name, Type, Value string }
 
+// errCapture is why a capture answers only what needs no memory: arithmetic and types.
+var errCapture = errors.New("a capture keeps no values of variables: they are read while the program runs")
+
 // guarded runs fn over the selected frame. Reading debug information whose file is cut
 // meanwhile is an error.
 func (v *Values) guarded(fn func(f *values.Frame) error) error {
@@ -252,6 +258,11 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 	}
 	if fault := symbols.Guard(func() { err = fn(f) }); fault != nil {
 		return fault
+	}
+	var memory *values.MemoryError
+	var symbol *values.NoSymbolError
+	if v.s.Mode() == Saved && (errors.As(err, &memory) || errors.As(err, &symbol)) {
+		return errCapture
 	}
 	return err
 }

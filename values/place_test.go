@@ -63,3 +63,26 @@ func TestTemplateNames(t *testing.T) {
 		}
 	}
 }
+
+// TestInCapture computes what needs no memory beside a capture, and no more: the files
+// say how a variable began, not what it was.
+func TestInCapture(t *testing.T) {
+	dir := t.TempDir()
+	prog, file := filepath.Join(dir, "bases"), filepath.Join(dir, "capture.hdb")
+	for _, args := range [][]string{{"g++", "-g", filepath.Join("testdata", "bases.cc"), "-o", prog}, {testprogs.HDB(t), "record", "-o", file, "--", prog}} {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	cmd := exec.Command(testprogs.HDB(t), "open", file)
+	cmd.Stdin = strings.NewReader("print 1+1\nprint sizeof(struct D)\nptype P1\nprint three\nprint ring\n")
+	out, _ := cmd.CombinedOutput()
+	for _, want := range []string{"$1 = 2\n", "$2 = 24\n", "long x;"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("want %q in\n%s", want, out)
+		}
+	}
+	if n := strings.Count(string(out), "a capture keeps no values of variables"); n != 2 {
+		t.Errorf("%d of 2 variables are said to be not kept:\n%s", n, out)
+	}
+}
