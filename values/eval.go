@@ -9,6 +9,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
+	"hdb/symbols/dwarf/scope"
 )
 
 // evaluator computes an expression in a frame.
@@ -306,6 +307,9 @@ func (e *evaluator) name(name string) (Value, error) {
 		if v, ok := e.staticOf(name[:i], name[i+2:]); ok {
 			return v, nil
 		}
+		if v, ok := e.localOf(name[:i], name[i+2:]); ok {
+			return v, nil
+		}
 	}
 	if e.w.Lookup != nil {
 		if a, code, ok := e.w.Lookup(name); ok {
@@ -339,6 +343,24 @@ func (w *World) aliasType(f *Frame, name string, at addr.Run) *Type {
 		}
 	}
 	return w.untyped()
+}
+
+// maxCallers bounds the frames in which a function's variable is looked for.
+const maxCallers = 256
+
+// localOf is a variable of the innermost frame of a function.
+func (e *evaluator) localOf(function, name string) (Value, bool) {
+	f := e.f
+	for n := 0; f != nil && n < maxCallers; n++ {
+		if s, err := f.scope(); err == nil && scope.Describe(s.Blocks[len(s.Blocks)-1]).Name == function {
+			return e.w.local(f, name)
+		}
+		if f.Caller == nil {
+			break
+		}
+		f = f.Caller()
+	}
+	return Value{}, false
 }
 
 // inFile is a variable of the unit of that source file, or of the function of that name.
