@@ -188,7 +188,7 @@ func build(name string, flags []string) (string, error) {
 	return program, Place(dir, j.compile)
 }
 
-// notOlder makes a program that was built before as new as its source, which a
+// notOlder makes a program that was built before newer than its source, which a
 // fresh clone may have written anew: its key says that it is of that text.
 func notOlder(program, source string) error {
 	src, err := os.Stat(source)
@@ -198,7 +198,7 @@ func notOlder(program, source string) error {
 	if st, err := os.Stat(program); err != nil || !st.ModTime().Before(src.ModTime()) {
 		return err
 	}
-	return os.Chtimes(program, time.Time{}, src.ModTime())
+	return os.Chtimes(program, time.Time{}, time.Now()) // sources of its libraries may be newer still
 }
 
 // key covers all that decides what the build makes. The path of the source
