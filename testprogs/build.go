@@ -183,22 +183,32 @@ func build(name string, flags []string) (string, error) {
 	dir := filepath.Join(cache, "testprogs", name+"-"+key)
 	program := filepath.Join(dir, name)
 	if _, err := os.Stat(dir); err == nil {
-		return program, notOlder(program, j.path)
+		return program, j.notOlder(program)
 	}
 	return program, Place(dir, j.compile)
 }
 
-// notOlder makes a program that was built before newer than its source, which a
-// fresh clone may have written anew: its key says that it is of that text.
-func notOlder(program, source string) error {
-	src, err := os.Stat(source)
+// notOlder makes a program that was built before newer than its sources, which a
+// fresh clone may have written anew: its key says that it is of those texts.
+func (j job) notOlder(program string) error {
+	st, err := os.Stat(program)
 	if err != nil {
 		return err
 	}
-	if st, err := os.Stat(program); err != nil || !st.ModTime().Before(src.ModTime()) {
-		return err
+	sources := []string{j.path}
+	for _, also := range j.head.also {
+		sources = append(sources, j.beside(also))
 	}
-	return os.Chtimes(program, time.Time{}, time.Now()) // sources of its libraries may be newer still
+	for _, path := range sources {
+		src, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		if st.ModTime().Before(src.ModTime()) {
+			return os.Chtimes(program, time.Time{}, time.Now())
+		}
+	}
+	return nil
 }
 
 // key covers all that decides what the build makes. The path of the source
