@@ -61,6 +61,9 @@ func program(t testing.TB, info Info, seed uint64, n, chunk int) []byte {
 	w.AddMark(MarkRecord{Seq: uint64(n), Time: time.Second, Name: "whole"})
 	w.AddSample(SampleRecord{Seq: uint64(n / 3), RSS: 4096})
 	w.AddLoss(Loss{After: uint64(n / 4), Count: 3, Reason: "the ring was full"})
+	if err := w.Flush(); err != nil { // readBack looks at what another goroutine writes
+		t.Fatal(err)
+	}
 	if err := w.Embed(fakeSymbols{readBack(t, b.Bytes()), map[string][]string{"/src/a.cc": numbered("a.cc", 600)}}); err != nil {
 		t.Fatal(err)
 	}
