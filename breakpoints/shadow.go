@@ -283,16 +283,18 @@ func (t *Tracer) enterFree(sh *shadow, s *site, call Call, th *inferior.Thread) 
 
 // ownFree reports whether an allocator frees what is its own: glibc gives the
 // blocks of a thread's cache, freed by the user before, to free once more when
-// a thread ends, and the cache with them. Such a block is not live, and the
-// caller lies in the library itself. In the program's own module the caller
+// a thread ends, and the cache with them. Such a block is not live, or a realloc
+// that another thread is in has given it up, and the caller lies in the library
+// itself. In the program's own module the caller
 // may be the user, and a double free is to be seen. The first thread keeps
 // its cache.
 func (t *Tracer) ownFree(s *site, call *Call) bool {
 	if !t.complete || s.Main || int(call.Event.TID) == t.proc.PID() || !covers(s.In, call.Return) {
 		return false
 	}
+	r := t.resizes[call.Event.Addr]
 	_, live := t.live[call.Event.Addr]
-	return !live
+	return r != nil && r.Event.TID != call.Event.TID || !live
 }
 
 // freesInside reports whether a free inside p is p's own affair: a realloc's

@@ -214,6 +214,28 @@ func TestShadowStack(t *testing.T) {
 	}
 }
 
+// A block that an allocator frees for itself, when a thread ends, is no event:
+// it is not live, or a realloc that has not returned yet gave it up.
+func TestOwnFrees(t *testing.T) {
+	m := newMachine(t)
+	th, other := m.thread(1), m.thread(2)
+	free := func(from addr.Run, block uint64) {
+		other.call(from, "free", block)
+		other.ret(0)
+	}
+	th.call(here, "malloc", 8)
+	th.ret(0x5000)
+	free(inLibc, 0x7000)
+	th.call(here, "realloc", 0x5000, 64)
+	free(inLibc, 0x5000)
+	th.ret(0x6000)
+	m.expect("malloc(8) = 0x5000", "realloc(0x5000, 64) = 0x6000")
+	m.events = nil
+	free(here, 0x7000)
+	free(inLibc, 0x6000)
+	m.expect("2: free(0x7000)", "2: free(0x6000)")
+}
+
 func TestInnerNames(t *testing.T) {
 	m := newMachine(t)
 	var got Call

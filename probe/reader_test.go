@@ -159,6 +159,14 @@ func TestOwnFrees(t *testing.T) {
 	free(r.site("free"), 7, 0x5000, 1)
 	r.Drain()
 	r.expect(t, "7: malloc(1) = 0x7000")
+	// The cache of thread 7 may have got its block from a realloc that has not
+	// returned yet.
+	r.call(recBegin, 8, "realloc", 0x7000, 64, 0)
+	free(r.site("free"), 7, 0x7000, 1)
+	r.alloc(8, "realloc", 64, 0x6000, 0x7000, 0)
+	r.alloc(7, "malloc", 1, 0x7000)
+	r.Drain()
+	r.expect(t, "8: realloc(0x7000, 64) = 0x6000", "7: malloc(1) = 0x7000")
 	for _, c := range []struct {
 		name  string
 		s     *site

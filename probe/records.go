@@ -191,14 +191,19 @@ func (r *reader) freed(e *capture.Event, s *site, tid uint32, first uint64, insi
 }
 
 // ownFree tells whether an allocator frees what is its own: glibc the cache of
-// a thread that ends, block by block. They were freed by the user before. first
-// is the return address.
+// a thread that ends, block by block. They were freed by the user before, or by a
+// realloc of another thread, whose result may be still to come. first is the
+// return address.
 func (p *Probe) ownFree(e *capture.Event, s *site, tid uint32, first uint64) bool {
 	if e.Kind != capture.Free || s.Main || int(tid) == p.proc.PID() {
 		return false
 	}
 	caller := addr.Run(first)
-	return s.In.Low <= caller && caller < s.In.High && !p.cfg.Sink.Live(e.Addr)
+	if caller < s.In.Low || s.In.High <= caller {
+		return false
+	}
+	z := p.resizes[e.Addr]
+	return z != nil && z.tid != tid || !p.cfg.Sink.Live(e.Addr)
 }
 
 // abandoned handles a call that will not return.
