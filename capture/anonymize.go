@@ -23,7 +23,8 @@ type Anonymity struct {
 
 // Anonymize writes the capture with made-up names for the program, its arguments,
 // the host, threads, modules, files, functions, marks and stops, the same for what
-// has the same name. Source lines and build IDs are left out.
+// has the same name. Source lines, build IDs and the console's
+// lines are left out.
 func Anonymize(w io.Writer, f *File, a Anonymity) (Copied, error) {
 	return f.whole(w, newMask(f, a))
 }
@@ -124,6 +125,9 @@ func (m *mask) reason(text string) string {
 func (m *mask) Info() Info            { return m.info }
 func (m *mask) Modules() []Module     { return m.modules }
 func (m *mask) SourceFiles() []string { return nil }
+
+// Console is nil: whatever was printed may name something.
+func (m *mask) Console() []ConsoleLine { return nil }
 
 func (m *mask) SourceLines(string) []Excerpt { return nil }
 

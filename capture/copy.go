@@ -179,6 +179,11 @@ func (k *copier) moments(from, to uint64) error {
 			k.c.AddSample(m)
 		}
 	}
+	for _, l := range k.src.Console() {
+		if in(l.Seq) {
+			k.c.AddConsole(l)
+		}
+	}
 	return nil
 }
 

@@ -176,6 +176,14 @@ type SampleRecord struct {
 	RSS  uint64        // bytes
 }
 
+// A ConsoleLine is a line of the console in which the recording was made.
+type ConsoleLine struct {
+	Seq   uint64        // the last event recorded before, 0 if there was none
+	Time  time.Duration // since Info.Start, in whole units of Resolution
+	Typed bool          // by the user, without the prompt; otherwise hdb printed it
+	Text  string        // without its end
+}
+
 // Info describes the session.
 type Info struct {
 	Version string // of the capture format, "1.0"; set by the package

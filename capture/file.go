@@ -41,6 +41,7 @@ type File struct {
 	losses    []Loss
 	marks     []MarkRecord
 	samples   []SampleRecord
+	console   []ConsoleLine
 	refs      []chunkRef // all chunks
 	events    []chunkRef // ascending and disjoint
 	len       int
@@ -180,7 +181,7 @@ func (f *File) load(s scan) {
 			f.symbols = append(f.symbols, ref)
 		case chunkSources:
 			f.sources = append(f.sources, ref)
-		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops, chunkLosses, chunkMarks, chunkSamples:
+		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops, chunkLosses, chunkMarks, chunkSamples, chunkConsole:
 			if err := f.records(ref, func(r *recordReader) { f.record(ref.kind, r) }); err != nil {
 				s.lose(ref.offset, ref.offset, "%v at byte %d: %v", ref.kind, ref.offset, err)
 			}
@@ -300,6 +301,10 @@ func (f *File) record(kind chunkKind, r *recordReader) {
 	case chunkSamples:
 		if s := r.sample(); r.record.err == nil {
 			f.samples = append(f.samples, s)
+		}
+	case chunkConsole:
+		if l := r.consoleLine(); r.record.err == nil {
+			f.console = append(f.console, l)
 		}
 	}
 }
@@ -421,6 +426,9 @@ func (f *File) Marks() []MarkRecord { return slices.Clip(f.marks) }
 
 // Samples are the resident memory over time.
 func (f *File) Samples() []SampleRecord { return slices.Clip(f.samples) }
+
+// Console is what was typed and printed while the recording was made, in order.
+func (f *File) Console() []ConsoleLine { return slices.Clip(f.console) }
 
 // Last is the number of the last event, 0 if there is none.
 func (f *File) Last() uint64 {

@@ -53,6 +53,7 @@ type Log struct {
 	losses    []Loss
 	marks     []MarkRecord
 	samples   []SampleRecord
+	console   []ConsoleLine
 }
 
 var _ Source = (*Log)(nil)
@@ -230,6 +231,17 @@ func (l *Log) AddSample(s SampleRecord) {
 	defer l.mu.Unlock()
 	s.Time = s.Time.Truncate(Resolution)
 	l.samples = append(l.samples, s)
+}
+
+// SetConsole keeps what the console has typed and printed, instead of what was kept
+// before.
+func (l *Log) SetConsole(lines []ConsoleLine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.console = slices.Clone(lines)
+	for i := range l.console {
+		l.console[i].Time = l.console[i].Time.Truncate(Resolution)
+	}
 }
 
 // AddLoss notes that calls are missing.
@@ -413,6 +425,13 @@ func (l *Log) Samples() []SampleRecord {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.Clip(l.samples)
+}
+
+// Console is what SetConsole was given.
+func (l *Log) Console() []ConsoleLine {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Clip(l.console)
 }
 
 // Losses are the places where calls are missing, in order.

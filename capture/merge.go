@@ -122,6 +122,9 @@ func (m *merger) process(w io.Writer, n int, f *File) (*merged, error) {
 	for _, r := range f.Samples() {
 		p.numbers = append(p.numbers, r.Seq)
 	}
+	for _, l := range f.Console() {
+		p.numbers = append(p.numbers, l.Seq)
+	}
 	for _, r := range f.Losses() {
 		p.numbers = append(p.numbers, r.After)
 	}
@@ -243,6 +246,7 @@ func (m *merger) close() error {
 	var stops []StopRecord
 	var marks []MarkRecord
 	var samples []SampleRecord
+	var console []ConsoleLine
 	for _, p := range m.all {
 		p.reached(math.MaxUint64)
 		p.lose(p.last, p.f.lostAtEnd(p.walk))
@@ -269,10 +273,15 @@ func (m *merger) close() error {
 		for _, r := range p.f.Samples() {
 			samples = append(samples, SampleRecord{Seq: p.number(r.Seq), Time: r.Time + p.later, RSS: r.RSS})
 		}
+		for _, l := range p.f.Console() {
+			l.Seq, l.Time, l.Text = p.number(l.Seq), l.Time+p.later, fmt.Sprintf("[%d] %s", p.f.info.PID, l.Text)
+			console = append(console, l)
+		}
 	}
 	slices.SortStableFunc(stops, func(a, b StopRecord) int { return cmp.Compare(a.Seq, b.Seq) })
 	slices.SortStableFunc(marks, func(a, b MarkRecord) int { return cmp.Compare(a.Seq, b.Seq) })
 	slices.SortStableFunc(samples, func(a, b SampleRecord) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortStableFunc(console, func(a, b ConsoleLine) int { return cmp.Compare(a.Seq, b.Seq) })
 	for _, s := range stops {
 		m.c.AddStop(s)
 	}
@@ -281,6 +290,9 @@ func (m *merger) close() error {
 	}
 	for _, r := range samples {
 		m.c.AddSample(r)
+	}
+	for _, l := range console {
+		m.c.AddConsole(l)
 	}
 	if err := m.c.Flush(); err != nil {
 		return err

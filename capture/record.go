@@ -335,6 +335,18 @@ func (r *recordReader) sample() SampleRecord {
 	return SampleRecord{Seq: r.uvarint(), Time: r.time(), RSS: r.uvarint()}
 }
 
+func (w *recordWriter) consoleLine(l ConsoleLine) {
+	w.uvarint(l.Seq)
+	w.time(l.Time)
+	w.bool(l.Typed)
+	w.string(l.Text)
+	w.end()
+}
+
+func (r *recordReader) consoleLine() ConsoleLine {
+	return ConsoleLine{Seq: r.uvarint(), Time: r.time(), Typed: r.bool(), Text: r.string()}
+}
+
 func (w *recordWriter) loss(l Loss) {
 	w.uvarint(l.After)
 	w.uvarint(l.Count)

@@ -58,6 +58,7 @@ func sameSource(t tb, got, want Source) {
 	check("modules", got.Modules(), want.Modules())
 	check("threads", got.Threads(), want.Threads())
 	check("stops", got.Stops(), want.Stops())
+	check("console", slices.Clone(got.Console()), slices.Clone(want.Console()))
 	check("losses", slices.Clip(got.Losses()), slices.Clip(want.Losses()))
 	check("numbers of stacks", got.Stacks(), want.Stacks())
 	for id := range min(got.Stacks(), want.Stacks()) + 2 {

@@ -70,6 +70,9 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	for _, m := range src.Samples() {
 		c.AddSample(m)
 	}
+	for _, l := range src.Console() {
+		c.AddConsole(l)
+	}
 	for _, l := range src.Losses() {
 		c.AddLoss(l)
 	}

@@ -38,6 +38,8 @@ type Source interface {
 	Marks() []MarkRecord
 	// Samples are the resident memory over time, ascending.
 	Samples() []SampleRecord
+	// Console is what was typed and printed while the recording was made, in order.
+	Console() []ConsoleLine
 	// Losses are the places where calls are missing, in order.
 	Losses() []Loss
 

@@ -17,7 +17,7 @@ const (
 	headerSize = 16 // magic, major, minor, CRC
 
 	major = 1 // a reader refuses a file with a higher one
-	minor = 3 // counts compatible additions
+	minor = 4 // counts compatible additions
 )
 
 const (
@@ -44,13 +44,14 @@ const (
 	chunkMarks     chunkKind = 12 // since 1.2
 	chunkSamples   chunkKind = 13 // since 1.2
 	chunkSums      chunkKind = 14 // since 1.3
+	chunkConsole   chunkKind = 15 // since 1.4
 )
 
 var chunkNames = map[chunkKind]string{
 	chunkInfo: "info", chunkFunctions: "functions", chunkThreads: "threads", chunkModules: "modules",
 	chunkStacks: "stacks", chunkEvents: "events", chunkStops: "stops", chunkSymbols: "symbols",
 	chunkSources: "sources", chunkIndex: "the index", chunkLosses: "losses",
-	chunkMarks: "marks", chunkSamples: "samples", chunkSums: "sums",
+	chunkMarks: "marks", chunkSamples: "samples", chunkSums: "sums", chunkConsole: "console",
 }
 
 func (k chunkKind) String() string {

@@ -57,7 +57,7 @@ type Writer struct {
 	functions map[string]uint16
 	modules   []Module
 	losses    lossWriter
-	pending   [chunkSamples + 1]recordWriter // by kind of chunk
+	pending   [chunkConsole + 1]recordWriter // by kind of chunk
 
 	queue   queue
 	out     chunkWriter
@@ -240,6 +240,9 @@ func (c *Writer) AddMark(m MarkRecord) { c.records(chunkMarks).mark(m) }
 // AddSample notes how much memory is resident.
 func (c *Writer) AddSample(s SampleRecord) { c.records(chunkSamples).sample(s) }
 
+// AddConsole appends a line of the console.
+func (c *Writer) AddConsole(l ConsoleLine) { c.records(chunkConsole).consoleLine(l) }
+
 // AddLoss notes that calls are missing.
 func (c *Writer) AddLoss(l Loss) {
 	c.info.Totals.Lost += l.Count
@@ -271,6 +274,7 @@ func (c *Writer) push() {
 	c.flushRecords(chunkStops)
 	c.flushRecords(chunkMarks)
 	c.flushRecords(chunkSamples)
+	c.flushRecords(chunkConsole)
 	c.losses.flush(c.records)
 	c.flushRecords(chunkLosses)
 	if c.infoStale {

@@ -14,7 +14,7 @@ import (
 )
 
 func travelCommands() []*Command {
-	const moments = "A moment is an event #N, a share N% of the events, a time since the start like 1.5s, peak, start, end, or the name of a mark."
+	const moments = "A moment is an event #N, a share N% of the events, a time since the start like 1.5s, peak, start, end, stop N of info stops, or the name of a mark."
 	return []*Command{
 		{Name: "next-alloc", Aliases: []string{"na"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
 			Short: "go on to the next allocation, or the N-th from here", Needs: NeedData, Run: nextEvent(session.Forward, false, (*session.Session).NextAlloc),
@@ -30,8 +30,8 @@ func travelCommands() []*Command {
 			Long: "Example:\n  prev-free if addr == 0x7ffff4c00010"},
 		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Short: "go back to the event before that an allocation stop wants, in a capture", Needs: NeedData, Run: replayer(session.Back),
 			Long: "Hits are counted backwards, too. Without such an event it ends at the first of the recording.\n\nExample:\n  break alloc if size >= 1MiB\n  reverse-continue"},
-		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of a capture", Args: []ArgKind{ArgWord}, Needs: NeedData, Repeat: RepeatNone, Run: runGoto,
-			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak"},
+		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of a capture", Args: []ArgKind{ArgMoment}, Needs: NeedData, Repeat: RepeatNone, Run: runGoto,
+			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto stop 3"},
 		{Name: "mark", Group: GroupAllocs, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: RepeatNone, Run: runMark,
 			Long: "goto and diff find it by the name, here and in the capture.\n\nExamples:\n  mark warm\n  mark"},
 	}
@@ -80,7 +80,7 @@ func (c *Console) traveled(in Input) func(*session.Report, error) error {
 func runGoto(_ context.Context, c *Console, in Input) error {
 	moment := strings.TrimSpace(in.Raw)
 	if moment == "" {
-		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end or the name of a mark")
+		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
 	}
 	return c.reported(in)(c.s.Goto(moment))
 }

@@ -123,10 +123,24 @@ func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 			names = append(names, f.Name)
 		}
 		return startingWith(append(names, `func("`, `module("`, `caller("`, "kind"), word)
+	case ArgMoment:
+		return c.moments(word)
 	case ArgWord:
 		return startingWith(synopsisWords(cmd.Synopsis), word)
 	}
 	return nil
+}
+
+// moments completes what goto and diff take.
+func (c *Console) moments(word string) []string {
+	names := []string{"peak", "start", "end"}
+	for i := range c.s.StopRecords() {
+		names = append(names, "stop"+strconv.Itoa(i+1))
+	}
+	for _, m := range c.s.Marks() {
+		names = append(names, m.Name)
+	}
+	return startingWith(names, word)
 }
 
 // synopsisWords are the lower-case words of a synopsis: what is typed as it stands.

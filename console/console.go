@@ -95,6 +95,7 @@ func New(cfg Config) *Console {
 	c.hist = history{path: historyPath(cfg.Getenv), limit: 1000}
 	c.tui = newTUI(c)
 	c.sig.beside = make(chan func(), 64)
+	c.notices.log.to = func(line string) { c.s.LogConsole(line, false) }
 	c.screen()
 	c.startDebuginfod()
 	return c
@@ -202,6 +203,7 @@ func (c *Console) top(line string) {
 	defer done()
 	c.screen()
 	c.out.begin()
+	c.logTyped(line)
 	c.running = ""
 	err := c.execute(ctx, line)
 	if err == nil {
@@ -211,6 +213,7 @@ func (c *Console) top(line string) {
 	if err != nil {
 		c.fail(err)
 	}
+	c.s.LogMoment()
 	c.quit = c.quit || c.ending()
 }
 

@@ -16,6 +16,7 @@ type notices struct {
 	late []lateNotice // at most maxLate
 	// dropped is how many more there were, before the last one of late.
 	dropped int
+	log     consoleLines
 	said    *transcript // what was printed last, for a split screen that is painted anew; nil: is not kept
 }
 
@@ -43,7 +44,7 @@ func (n *notices) print(w io.Writer, text string) {
 		return
 	}
 	_, _ = io.WriteString(w, text)
-	n.said.add(text)
+	n.printed(text)
 }
 
 // write writes a line of the output.
@@ -51,10 +52,16 @@ func (n *notices) write(w io.Writer, text string) error {
 	if n != nil {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.said.add(text)
+		n.printed(text)
 	}
 	_, err := io.WriteString(w, text)
 	return err
+}
+
+// printed notes what was printed; the lock is held.
+func (n *notices) printed(text string) {
+	n.said.add(text)
+	n.log.add(text)
 }
 
 // hold keeps notices back: the terminal's last line is being edited.
@@ -76,7 +83,7 @@ func (n *notices) release() {
 			l.text = "(" + counted(n.dropped, "message") + " left out)\n" + l.text
 		}
 		_, _ = io.WriteString(l.w, l.text)
-		n.said.add(l.text)
+		n.printed(l.text)
 	}
 	n.late, n.dropped = nil, 0
 }

@@ -12,6 +12,7 @@ import (
 // stops, and lines up the commands attached to the stops that were hit.
 func (c *Console) report(in Input, r *session.Report) {
 	c.noteReport(r)
+	c.s.LogMoment()
 	c.hook = nil
 	silent := len(r.Hits) > 0
 	hooks := &scriptSource{name: "commands"}
@@ -87,7 +88,7 @@ func userFrames(frames []session.Frame) []session.Frame {
 // nothing else happened on the way.
 func stepped(r *session.Report) bool {
 	switch {
-	case len(r.Hits) > 0, r.Event != nil, r.Signal != nil, r.Watch != nil, r.Finished != nil, r.Verb == "":
+	case len(r.Hits) > 0, r.Event != nil, r.Signal != nil, r.Watch != nil, r.Finished != nil, r.Stop != "", r.Verb == "":
 		return false
 	}
 	return r.Reason == inferior.Stepped || r.Reason == inferior.Trapped

@@ -23,7 +23,7 @@ func (r *readerSource) next(prompt string) (string, error) {
 	if !c.in.Interactive() {
 		line, err := c.readLine("")
 		if err == nil && c.cfg.Echo {
-			c.out.text(strings.TrimRight(prompt+line, " ") + "\n")
+			c.unlogged(func() { c.out.text(strings.TrimRight(prompt+line, " ") + "\n") })
 		}
 		return line, err
 	}
@@ -70,6 +70,9 @@ func (c *Console) readBlock() ([]string, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if c.depth == 0 && !c.hooking {
+			c.logTyped(line)
 		}
 		trimmed := strings.TrimSpace(line)
 		switch {

@@ -91,6 +91,9 @@ func settingTable() []*setting {
 				c.s.Settings.MaxDepth = n
 				return c.s.ApplyProbe()
 			}},
+		{name: "log", kind: kindBool, def: "on", help: "keep what is typed and printed, for the captures that save writes; off forgets what there is",
+			get:   func(c *Console) string { return onOff(c.s.KeepsConsole()) },
+			apply: func(c *Console, v string) error { c.s.KeepConsole(v == "on"); return nil }},
 		{name: "prompt", def: "(hdb) ", help: "what stands before a typed line; quotes keep a blank at its end"},
 		{name: "step-mode", kind: kindBool, def: "off", help: "step stops in functions without line information too",
 			get:   func(c *Console) string { return onOff(c.s.Settings.StepIntoBare) },

@@ -101,6 +101,7 @@ const (
 	ArgValue             // a value of the setting before
 	ArgSignal            // a signal's name
 	ArgCondition         // a word of the condition language
+	ArgMoment            // a moment of a recording
 	ArgWord              // one of the words that the synopsis names in lower case
 )
 

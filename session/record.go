@@ -317,6 +317,9 @@ func (s *Session) Save(path string) (SavedInfo, error) {
 	if src == nil {
 		return SavedInfo{}, errors.New("save: nothing to save: no program ran")
 	}
+	if s.saved == nil {
+		s.log.SetConsole(s.console.all())
+	}
 	if err := capture.Save(path, src, embedder{s}); err != nil {
 		return SavedInfo{}, err
 	}
@@ -341,7 +344,7 @@ func (s *Session) Open(path string) (capture.Info, error) {
 	if s.savedPath, err = filepath.Abs(path); err != nil {
 		s.savedPath = path
 	}
-	s.sel, s.at = selection{}, 0
+	s.sel, s.at, s.moved = selection{}, 0, false
 	s.selectSaved()
 	if d := f.Damage(); d != nil {
 		s.notify("%v", d)

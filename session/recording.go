@@ -42,6 +42,7 @@ func (s *Session) StreamTo(st Stream) { s.streaming = &st }
 func (s *Session) newRecording(info capture.Info) error {
 	s.modLog, s.recorded = newModuleLog(), info.PID
 	s.log, s.stream = nil, nil
+	s.console.begin()
 	if s.streaming == nil {
 		s.log = capture.NewLog(info)
 		s.rec = s.log

@@ -24,6 +24,7 @@ type Report struct {
 	Child    int    // the process forked
 	Elapsed  time.Duration
 	Frames   []Frame // from the innermost to the selected one
+	Stop     string  // the report of a recorded stop, as it was shown
 	Verb     string  // "start", "step" ...: what ended here without a numbered stop
 }
 
@@ -43,6 +44,9 @@ type Finished struct {
 // Headline is the report's first line, without a newline: the numbered stops,
 // the event, the thread and the time.
 func (r *Report) Headline() string {
+	if r.Stop != "" {
+		return r.Stop
+	}
 	var parts []string
 	for _, h := range r.Hits {
 		word := "breakpoint"

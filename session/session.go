@@ -6,8 +6,8 @@
 // prints: verbs return values, what happens on the way goes to Config.Notify.
 //
 // A Session belongs to the goroutine that calls Launch or Attach, because
-// ptrace ties a process to one OS thread. Only Interrupt may be called from
-// elsewhere.
+// ptrace ties a process to one OS thread. Only Interrupt and LogConsole may be
+// called from elsewhere.
 package session
 
 import (
@@ -74,11 +74,13 @@ type Session struct {
 	streamed  RecordStatus           // of the last stream
 	streamErr error
 	saved     *capture.File
-	savedPath string      // absolute
+	savedPath string // absolute
+	console   consoleLog
 	late      lateModules // of saved
 	indexed   indexed
 	likes     likenesses
-	at        uint64                 // the event that saved was brought to, 0: its end
+	moved     bool                   // saved was brought to
+	at        uint64                 // the moment after this event, rather than to its end
 	logged    map[int]bool           // threads in the log, by number
 	known     map[int32]*knownThread // threads that the probe may speak of, by TID
 	seen      seenStacks

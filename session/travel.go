@@ -19,7 +19,7 @@ import (
 // moment is the number of the event after which questions about the heap are
 // answered: the one that a capture was brought to, otherwise all there is.
 func (s *Session) moment() uint64 {
-	if s.saved != nil && s.at != 0 {
+	if s.saved != nil && s.moved {
 		return s.at
 	}
 	return heap.End
@@ -27,11 +27,11 @@ func (s *Session) moment() uint64 {
 
 // Moment is where in the capture questions are answered: after how many of its
 // events, and false at its end or outside of captures.
-func (s *Session) Moment() (seq uint64, ok bool) { return s.at, s.saved != nil && s.at != 0 }
+func (s *Session) Moment() (seq uint64, ok bool) { return s.at, s.saved != nil && s.moved }
 
 // MomentOf finds the event that a moment of the recording is named by: #N, N% of
-// the events, a time since the start, peak, start, end, or a mark's name. end is
-// heap.End.
+// the events, a time since the start, peak, start, end, stop N, or a mark's name.
+// end is heap.End.
 func (s *Session) MomentOf(text string) (uint64, error) {
 	src, err := s.summed()
 	if err != nil {
@@ -45,6 +45,9 @@ func (s *Session) MomentOf(text string) (uint64, error) {
 		if m.Name == text {
 			return m.Seq, nil
 		}
+	}
+	if n, ok := stopNumber(text); ok {
+		return s.stopMoment(n)
 	}
 	switch {
 	case text == "end":
@@ -77,7 +80,7 @@ func (s *Session) MomentOf(text string) (uint64, error) {
 		}
 		return seq, nil
 	}
-	return 0, fmt.Errorf("%q: no moment: #N, N%%, a time like 1.5s, peak, start, end or the name of a mark expected", text)
+	return 0, fmt.Errorf("%q: no moment: #N, N%%, a time like 1.5s, peak, start, end, stop N or the name of a mark expected", text)
 }
 
 // Goto brings a capture to a moment, see MomentOf: its event is selected, for bt,
@@ -90,9 +93,12 @@ func (s *Session) Goto(moment string) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("goto: %w", err)
 	}
+	if n, ok := stopNumber(moment); ok && !slices.ContainsFunc(s.saved.Marks(), func(m capture.MarkRecord) bool { return m.Name == moment }) {
+		return s.gotoStop(n, seq), nil
+	}
 	if seq == heap.End {
 		r, err := s.gotoEvent(s.saved.Last())
-		s.at = 0
+		s.at, s.moved = 0, false
 		return r, err
 	}
 	return s.gotoEvent(seq)
@@ -104,11 +110,15 @@ func (s *Session) gotoEvent(seq uint64) (*Report, error) {
 	if !ok {
 		return nil, s.noEvent(seq)
 	}
-	s.at = seq
+	s.at, s.moved = seq, true
 	s.sel = selection{seq: seq, saved: e.Stack, at: seq}
-	r := &Report{Event: e, Elapsed: e.Time}
+	return s.there(&Report{Event: e, Elapsed: e.Time}, e.TID), nil
+}
+
+// there completes the report of the moment that the capture was brought to.
+func (s *Session) there(r *Report, tid int32) *Report {
 	for _, t := range s.saved.Threads() {
-		if t.TID == e.TID {
+		if t.TID == tid {
 			r.Thread = ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name, Selected: true}
 		}
 	}
@@ -116,7 +126,36 @@ func (s *Session) gotoEvent(seq uint64) (*Report, error) {
 		s.sel.frame = s.UserFrame(st.Frames)
 		r.Frames = st.Frames[:s.sel.frame+1]
 	}
-	return r, nil
+	return r
+}
+
+// stopNumber reads the name of a recorded stop: stop 3, or stop3.
+func stopNumber(text string) (n int, ok bool) {
+	digits, ok := strings.CutPrefix(text, "stop")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(digits))
+	return n, err == nil && n >= 0
+}
+
+// stopMoment is the last event before the recorded stop, 0 if there was none, or the
+// one it stopped at.
+func (s *Session) stopMoment(n int) (uint64, error) {
+	stops := s.StopRecords()
+	if n < 1 || n > len(stops) {
+		return 0, fmt.Errorf("stop %d: there are %d: see info stops", n, len(stops))
+	}
+	return max(stops[n-1].Event, stops[n-1].Seq), nil
+}
+
+// gotoStop brings the capture to a recorded stop, which was after event #at. The
+// stack that was shown there is selected.
+func (s *Session) gotoStop(n int, at uint64) *Report {
+	st := s.saved.Stops()[n-1]
+	s.at, s.moved = at, true
+	s.sel = selection{seq: st.Event, saved: st.Stack, at: at}
+	return s.there(&Report{Stop: fmt.Sprintf("stop %d: %s", n, st.Text), Elapsed: st.Time}, st.TID)
 }
 
 // A Direction is where a capture is moved to.
@@ -141,6 +180,8 @@ func (s *Session) steps(x *heap.Index, d Direction) iter.Seq[*heap.Step] {
 	switch {
 	case d == Back && s.moment() == heap.End:
 		return x.StepsBack(heap.End)
+	case d == Back && s.at == 0:
+		return func(func(*heap.Step) bool) {}
 	case d == Back:
 		return x.StepsBack(s.at - 1)
 	case s.moment() == heap.End:
@@ -221,6 +262,7 @@ func (s *Session) ReplayTo(ctx context.Context, d Direction, frees bool, n int, 
 // Mark names the moment: of a recording under way, so that goto, diff and reports
 // find it.
 func (s *Session) Mark(name string) (seq uint64, err error) {
+	_, isStop := stopNumber(name)
 	switch {
 	case s.saved != nil:
 		return 0, errors.New("mark: a capture that was opened is not changed")
@@ -228,7 +270,7 @@ func (s *Session) Mark(name string) (seq uint64, err error) {
 		return 0, errors.New("mark: no process is recorded yet: use run, start or attach")
 	case !s.trace.recording:
 		return 0, errors.New("mark: nothing is being recorded: use record start")
-	case name == "" || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "%") || slices.Contains([]string{"peak", "start", "end"}, name):
+	case name == "" || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "%") || slices.Contains([]string{"peak", "start", "end"}, name), isStop:
 		return 0, fmt.Errorf("mark %q: not a name", name)
 	}
 	if _, err := time.ParseDuration(name); err == nil {

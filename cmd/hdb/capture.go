@@ -19,17 +19,20 @@ const captureUsage = `hdb capture looks after files of recordings. None is chang
 
 usage:
   hdb capture info [--json] CAPTURE      what it holds, and what takes its room
+  hdb capture info --log [--json] CAPTURE
+                                         what was typed and printed while it was made
   hdb capture check CAPTURE...           read all of it, and say what is damaged or wrong
   hdb capture repair CAPTURE -o OUT      make a whole capture of what can be read of one
   hdb capture trim CAPTURE [--from M] [--to M] -o OUT
                                          the events between two moments, as goto takes
-                                         them: #N, N%, a time, peak, start, end, a mark
+                                         them: #N, N%, a time, peak, start, end, stopN, a mark
   hdb capture merge CAPTURE CAPTURE... -o OUT
                                          recordings of one program, run one after the
                                          other or side by side, as one
   hdb capture anonymize CAPTURE [--keep-functions] -o OUT
                                          made-up names for programs, arguments, hosts,
                                          threads, files and functions; without sources
+                                         and without the log of the console
 
   -o FILE                                the new capture   -f, --force  replace FILE
 
@@ -57,6 +60,7 @@ type captureOptions struct {
 	out               string
 	from, to          string
 	json, force, help bool
+	log               bool
 	keepFunctions     bool
 }
 
@@ -75,7 +79,7 @@ func parseCaptureFlags(words []string) (*captureOptions, error) {
 			continue
 		}
 		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		flag := map[string]*bool{"json": &o.json, "f": &o.force, "force": &o.force, "h": &o.help, "help": &o.help, "keep-functions": &o.keepFunctions}[name]
+		flag := map[string]*bool{"json": &o.json, "f": &o.force, "force": &o.force, "h": &o.help, "help": &o.help, "log": &o.log, "keep-functions": &o.keepFunctions}[name]
 		text := map[string]*string{"o": &o.out, "output": &o.out, "from": &o.from, "to": &o.to}[name]
 		switch {
 		case flag != nil && !inline:
@@ -98,7 +102,7 @@ func parseCaptureFlags(words []string) (*captureOptions, error) {
 func captureFlags(verb string) (flags []string, ok bool) {
 	switch verb {
 	case "info":
-		return []string{"json"}, true
+		return []string{"json", "log"}, true
 	case "trim":
 		return []string{"from", "to"}, true
 	case "anonymize":
@@ -122,7 +126,7 @@ func (o *captureOptions) check() error {
 		return fmt.Errorf("capture: what to do is missing: %w", errCapture)
 	case !ok:
 		return fmt.Errorf("capture: %q: no such verb: %w", o.verb, errCapture)
-	case !takes("json", o.json), !takes("from", o.from != ""), !takes("to", o.to != ""), !takes("keep-functions", o.keepFunctions), !writes && o.out != "":
+	case !takes("json", o.json), !takes("log", o.log), !takes("from", o.from != ""), !takes("to", o.to != ""), !takes("keep-functions", o.keepFunctions), !writes && o.out != "":
 		return fmt.Errorf("capture %s: a flag of another verb: %w", o.verb, errCapture)
 	case len(o.files) == 0:
 		return fmt.Errorf("capture %s: a capture must follow: %w", o.verb, errCapture)
@@ -150,7 +154,7 @@ func captures(main *options, out, errw io.Writer) int {
 	}
 	switch o.verb {
 	case "info":
-		return captureInfo(o.files[0], o.json || main.json, out, errw)
+		return captureInfo(o.files[0], o.json || main.json, o.log, out, errw)
 	case "check":
 		return captureCheck(o.files, out, errw)
 	}

@@ -40,6 +40,8 @@ type captureSummary struct {
 	Threads   int            `json:"threads"`
 	Stops     int            `json:"stops"`
 	Samples   int            `json:"samples"`
+	Log       int            `json:"log_lines"` // of the console
+	Stopped   []captureStop  `json:"stopped"`
 	Marks     []captureMark  `json:"marks"`
 	Losses    []captureLoss  `json:"losses"`
 	Parts     []capture.Part `json:"parts"`
@@ -52,6 +54,14 @@ type captureMark struct {
 	Seconds float64 `json:"seconds"`
 }
 
+type captureStop struct {
+	Text    string  `json:"text"`
+	Seq     uint64  `json:"after"`
+	Event   uint64  `json:"event,omitempty"`
+	TID     int32   `json:"tid,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
 type captureLoss struct {
 	Reason string `json:"reason"`
 	Count  uint64 `json:"count"`
@@ -59,12 +69,15 @@ type captureLoss struct {
 }
 
 // captureInfo is `hdb capture info`.
-func captureInfo(path string, asJSON bool, out, errw io.Writer) int {
+func captureInfo(path string, asJSON, log bool, out, errw io.Writer) int {
 	f, err := capture.Open(path)
 	if err != nil {
 		return fail(errw, err, exitTarget)
 	}
 	defer f.Close()
+	if log {
+		return captureLog(f, asJSON, out, errw)
+	}
 	c := summarize(path, f)
 	if asJSON {
 		if err := json.NewEncoder(out).Encode(c); err != nil {
@@ -76,14 +89,41 @@ func captureInfo(path string, asJSON bool, out, errw io.Writer) int {
 	return 0
 }
 
+// captureLog prints the console log of a capture as it stood on the screen.
+func captureLog(f *capture.File, asJSON bool, out, errw io.Writer) int {
+	type line struct {
+		Seq     uint64  `json:"after"`
+		Seconds float64 `json:"seconds"`
+		Typed   bool    `json:"typed"`
+		Text    string  `json:"text"`
+	}
+	for _, l := range f.Console() {
+		text := l.Text
+		if l.Typed {
+			text = "(hdb) " + text
+		}
+		if asJSON {
+			if err := json.NewEncoder(out).Encode(line{l.Seq, l.Time.Seconds(), l.Typed, l.Text}); err != nil {
+				return fail(errw, err, 1)
+			}
+			continue
+		}
+		fmt.Fprintln(out, console.Clean(text))
+	}
+	if len(f.Console()) == 0 {
+		warn(errw, "the capture has no console log")
+	}
+	return 0
+}
+
 func summarize(path string, f *capture.File) *captureSummary {
 	info := f.Info()
 	c := &captureSummary{
 		File: path, Bytes: f.Size(), Format: info.Version, Created: info.Created, Aggregate: info.Aggregate,
 		Program: info.Program, Args: info.Args, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch, Start: info.Start,
 		Events: f.Len(), Totals: info.Totals, Stacks: f.Stacks(), Functions: len(f.Functions()), Modules: len(f.Modules()),
-		Threads: len(f.Threads()), Stops: len(f.Stops()), Samples: len(f.Samples()), Parts: f.Parts(),
-		Marks: []captureMark{}, Losses: []captureLoss{},
+		Threads: len(f.Threads()), Stops: len(f.Stops()), Samples: len(f.Samples()), Log: len(f.Console()), Parts: f.Parts(),
+		Stopped: []captureStop{}, Marks: []captureMark{}, Losses: []captureLoss{},
 	}
 	var from, to time.Duration
 	c.First, c.Last, from, to = f.Span()
@@ -92,6 +132,9 @@ func summarize(path string, f *capture.File) *captureSummary {
 		if p.Kind == "events" && c.Events > 0 {
 			c.PerEvent = float64(p.Bytes) / float64(c.Events)
 		}
+	}
+	for _, s := range f.Stops() {
+		c.Stopped = append(c.Stopped, captureStop{s.Text, s.Seq, s.Event, s.TID, s.Time.Seconds()})
 	}
 	for _, m := range f.Marks() {
 		c.Marks = append(c.Marks, captureMark{m.Name, m.Seq, m.Time.Seconds()})
@@ -135,13 +178,20 @@ func (c *captureSummary) print(out io.Writer) {
 	t := c.Totals
 	line("totals", "%s, %s, %s failed, %s asked for", counted(t.Allocs, "allocation"), counted(t.Frees, "free"),
 		counted(t.Failed, "call"), shortSize(t.Bytes))
-	line("tables", "%s, %s, %s, %s, %s, %s", counted(c.Stacks, "stack"), counted(c.Functions, "function"),
-		counted(c.Modules, "module"), counted(c.Threads, "thread"), counted(c.Stops, "stop"), counted(c.Samples, "sample"))
+	line("tables", "%s, %s, %s, %s, %s, %s, %s", counted(c.Stacks, "stack"), counted(c.Functions, "function"),
+		counted(c.Modules, "module"), counted(c.Threads, "thread"), counted(c.Stops, "stop"), counted(c.Samples, "sample"), counted(c.Log, "line")+" of console")
 	for _, p := range c.Parts {
 		share := 100 * float64(p.Bytes) / float64(max(c.Bytes, 1))
 		line("  "+filepath.Base(p.Kind), "%10s  %5.1f%%  %s", shortSize(p.Bytes), share, counted(p.Chunks, "chunk"))
 	}
 	const shown = 20
+	for i, s := range c.Stopped {
+		if i == shown {
+			line("stop", "and %d more", len(c.Stopped)-shown)
+			break
+		}
+		line("stop", "%d, after #%d, %s: %s", i+1, s.Seq, seconds(s.Seconds), s.Text)
+	}
 	for i, m := range c.Marks {
 		if i == shown {
 			line("mark", "and %d more", len(c.Marks)-shown)
