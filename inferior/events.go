@@ -167,7 +167,11 @@ func (p *Process) onStop(t *Thread, sig unix.Signal) {
 // onSignal handles a signal-delivery-stop, and the SIGTRAPs that are no signals.
 func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 	if sig == unix.SIGTRAP|sysgood {
-		p.stepping = nil // the step over a syscall instruction has entered the kernel
+		if p.stepping == t {
+			p.stepping = nil // the step over a syscall instruction has entered the kernel
+			return
+		}
+		p.onSystemCall(t)
 		return
 	}
 	t.deliverable = true

@@ -42,6 +42,7 @@ type Process struct {
 
 	hooks    Hooks
 	policies policies
+	followed []uint64 // numbers of the system calls that the hook sees
 	forks    forkSettings
 	wake     waker
 	term     terminal
@@ -410,6 +411,9 @@ func (p *Process) resume(t *Thread, request int) {
 			request = unix.PTRACE_LISTEN
 		case t.group: // it has been made to run in the stopped process: back to the others
 			t.interrupted = ptrace(unix.PTRACE_INTERRUPT, t.TID, 0, 0) == nil
+		}
+		if request == unix.PTRACE_CONT && p.follows(t) {
+			request = unix.PTRACE_SYSCALL
 		}
 	}
 	if err == nil {

@@ -139,6 +139,9 @@ func (p *Process) report(t *Thread) bool {
 		t.watch, t.old, t.new = nil, nil, nil
 		return true
 	}
+	if p.reportCall(t) {
+		return true
+	}
 	for len(t.queue) > 0 && !t.queue[0].seen {
 		head := &t.queue[0]
 		head.seen = true

@@ -47,7 +47,7 @@ func (r StopReason) String() string {
 type Stop struct {
 	Reason StopReason
 	Thread *Thread
-	Traps  []*Trap    // those whose handlers said StopHere, in planting order
+	Traps  []*Trap    // those whose handlers said StopHere, in planting order; none if the hook of a system call did
 	Signal *Signal    // what arrived; still to be delivered unless its policy is nopass
 	Exit   ExitStatus // how the process ended
 	Watch  *Watch
@@ -105,6 +105,9 @@ type Hooks struct {
 	// policy. True: it was not the program's own; it is dropped, and the thread
 	// goes on with the registers that the hook has set.
 	Fault func(*Thread, *Signal) bool
+	// SystemCall sees the calls that FollowSystemCalls names. StopHere at the
+	// entry stops the process when the call is done.
+	SystemCall func(*Thread, SystemCall) Action
 	// Message is for the user: something of interest that is not an error.
 	Message func(string)
 }

@@ -43,6 +43,8 @@ type Thread struct {
 	optionsOld  bool // its ptrace options are to be set
 	vfork       bool // its system call is vfork: resumed, it waits for the child
 
+	call followedCall // the system call it is in, if that is followed
+
 	queue  []pendingSignal // dequeued from the kernel and not delivered yet, in order
 	placed int             // signal number of the placeholder sent, 0 none
 
@@ -189,15 +191,18 @@ func (t *Thread) leaveKernel() error {
 	if err := ptrace(unix.PTRACE_INTERRUPT, t.TID, 0, 0); err != nil {
 		return fmt.Errorf("thread %d: %w", t.TID, err)
 	}
-	return t.runToStop()
+	if t.call.under && t.p.follows(t) {
+		return t.runToStop(unix.PTRACE_SYSCALL) // its return is to be seen
+	}
+	return t.runToStop(unix.PTRACE_CONT)
 }
 
 // runToStop resumes a thread that will stop before its next instruction.
-func (t *Thread) runToStop() error {
+func (t *Thread) runToStop(request int) error {
 	p := t.p
 	defer func(s bool) { p.stopping = s }(p.stopping)
 	p.stopping = true
-	if err := ptrace(unix.PTRACE_CONT, t.TID, 0, 0); err != nil {
+	if err := ptrace(request, t.TID, 0, 0); err != nil {
 		return fmt.Errorf("thread %d: %w", t.TID, err)
 	}
 	t.left()
@@ -217,7 +222,7 @@ func (t *Thread) drainTrap() error {
 	if err := t.flush(); err != nil {
 		return err
 	}
-	if err := t.runToStop(); err != nil {
+	if err := t.runToStop(unix.PTRACE_CONT); err != nil {
 		return err
 	}
 	return t.load()
