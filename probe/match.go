@@ -182,3 +182,14 @@ func (p *Probe) freeTrap(t *inferior.Thread) inferior.Action {
 	p.judge(s, &f, t, c)
 	return p.accounted(0, 0, func() inferior.Action { return p.cfg.Sink.Alloc(t, c) })
 }
+
+// Other has the sink take a call that the probe does not follow itself, in its
+// place behind what was recorded before.
+func (p *Probe) Other(t *inferior.Thread, c breakpoints.Call) inferior.Action {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drainAll()
+	p.counted++
+	p.shared.word(hdCount).Add(1)
+	return p.accounted(0, 0, func() inferior.Action { return p.cfg.Sink.Alloc(t, c) })
+}

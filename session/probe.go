@@ -244,6 +244,9 @@ func (s *Session) exclusive(f func()) {
 
 // loaded has the probe follow a change of the modules.
 func (s *Session) loaded(added, removed []inferior.Module) {
+	if s.bare != nil {
+		s.bare.sites = nil
+	}
 	t := s.proc.StoppedThread()
 	if s.probe == nil || !s.probe.Armed() || t == nil {
 		return

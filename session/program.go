@@ -265,6 +265,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		ThreadStarted: s.threadStarted,
 		ThreadExited:  s.threadExited,
 		Fault:         func(t *inferior.Thread, _ *inferior.Signal) bool { return s.probe != nil && s.probe.Fault(t) },
+		SystemCall:    s.systemCall,
 		Message:       func(m string) { s.notify("%s", m) },
 	})
 	s.newTracer()
@@ -434,7 +435,7 @@ func (s *Session) execed(path string) {
 	defer s.ownWork()()
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
 	s.dropProbe()
-	s.fellBack = ""
+	s.fellBack, s.bare = "", nil
 	s.forgetBindings()
 	obj, err := s.mods.open(path)
 	if err != nil {

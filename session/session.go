@@ -64,6 +64,7 @@ type Session struct {
 	probe     *probe.Probe           // nil before it was needed
 	fellBack  string                 // why the probe cannot be used
 	said      map[string]bool        // warnings given in this run
+	bare      *bareCalls             // nil: system calls are not followed
 	userFns   []breakpoints.Function // alloc add
 	trace     trace                  // events of this run
 	rec       capture.Recorder       // where the events of this run go: to
@@ -127,6 +128,7 @@ type Settings struct {
 	Outlive      bool   // not kill-on-exit: a launched program goes on without hdb
 	MaxDepth     int    // frames of a recorded stack
 	Probe        ProbeMode
+	SystemCalls  bool // follow mmap and its family by system call, too
 	DebugDirs    []string
 	Sysroot      string
 	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none

@@ -18,6 +18,7 @@ func (s *Session) newTracer() {
 		s.tracer.Disarm()
 	}
 	s.dropTracer()
+	s.bare = nil
 	s.tracer = breakpoints.NewTracer(s.proc, allocatorSymbols{s}, sink{s})
 	for _, fn := range s.userFns {
 		if err := s.tracer.Add(fn); err != nil {
@@ -53,6 +54,12 @@ func (s *Session) armTracer() error {
 	if s.proc == nil {
 		return nil
 	}
+	err := s.armPlane()
+	s.followBare()
+	return err
+}
+
+func (s *Session) armPlane() error {
 	if !s.wantsEvents() {
 		s.tracer.Disarm()
 		s.disarmProbe()

@@ -28,6 +28,8 @@ var subjects = []subject{
 	{name: "abort", wrong: true},
 	{name: "arena"},
 	{name: "arena", do: []string{"alloc add arena_alloc size=ARG3 align=ARG2 ptr=RET", "alloc add arena_free free=ARG2", "RUN"}},
+	{name: "bare", do: followed},
+	{name: "bare", flags: []string{"-static"}, do: followed},
 	{name: "basic"},
 	{name: "basic", flags: []string{"-static"}},
 	{name: "basic", flags: []string{"-O2", "STRIP"}},
