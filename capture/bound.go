@@ -73,6 +73,57 @@ func (c *chunkWriter) listed() []chunkRef {
 	return refs
 }
 
+// Snapshot is what was recorded so far, which r reads: as a capture that was opened,
+// but for chunks that were dropped. It is true until more are dropped.
+func (c *Writer) Snapshot(name string, r io.ReaderAt) (*File, error) {
+	if err := c.Flush(); err != nil {
+		return nil, err
+	}
+	f := emptyFile(name, r, c.Size())
+	if _, err := f.checkHeader(); err != nil {
+		return nil, err
+	}
+	f.load(scan{refs: c.out.listed(), closed: true})
+	return f, nil
+}
+
+// Adopt adds what a log holds, under the same numbers. Nothing was added before but
+// bounds.
+func (c *Writer) Adopt(l *Log) {
+	for _, name := range l.Functions() {
+		c.FuncIndex(name)
+	}
+	for _, t := range l.Threads() {
+		c.AddThread(t)
+	}
+	for _, m := range l.Modules() {
+		c.AddModule(m)
+	}
+	for id := range l.Stacks() {
+		c.Intern(l.Stack(StackID(id + 1)))
+	}
+	fresh, _ := freshOf(l, 0)
+	for e := range l.Events(0) {
+		if len(fresh) > 0 && e.Seq >= fresh[0] {
+			fresh = fresh[1:]
+			c.Replaced()
+		}
+		c.AddEvent(&e)
+	}
+	for _, s := range l.Stops() {
+		c.AddStop(s)
+	}
+	for _, m := range l.Marks() {
+		c.AddMark(m)
+	}
+	for _, m := range l.Samples() {
+		c.AddSample(m)
+	}
+	for _, loss := range l.Losses() {
+		c.AddLoss(loss)
+	}
+}
+
 // Compact makes a whole capture of the file path, whose recorder dropped old
 // events and has closed it. What was allocated by those is unknown in it, as after
 // Trim. The file is replaced when all is written.
@@ -86,11 +137,16 @@ func Compact(path string) (Copied, error) {
 	if err != nil {
 		return Copied{}, err
 	}
-	first, _, _, _ := f.Span()
 	var made Copied
 	err = WriteFile(path, func(w io.Writer) (err error) {
-		made, err = f.part(w, f, first, math.MaxUint64)
+		made, err = f.Compact(w)
 		return err
 	})
 	return made, err
+}
+
+// Compact writes a whole capture of one that has lost its first events.
+func (f *File) Compact(w io.Writer) (Copied, error) {
+	first, _, _, _ := f.Span()
+	return f.part(w, f, first, math.MaxUint64)
 }

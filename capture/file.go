@@ -90,11 +90,7 @@ func NewFile(name string, r io.ReaderAt, size int64) (*File, error) {
 
 // newFile is NewFile that checks all of a file up to the size checked.
 func newFile(name string, r io.ReaderAt, size, checked int64) (*File, error) {
-	f := &File{
-		path: name, close: func() error { return nil },
-		chunks: chunkFile{r: r, size: size},
-		budget: recordBudget, failed: map[int64]bool{}, threadAt: map[int]int{},
-	}
+	f := emptyFile(name, r, size)
 	headerLost, err := f.checkHeader()
 	if err != nil {
 		return nil, err
@@ -110,6 +106,14 @@ func newFile(name string, r io.ReaderAt, size, checked int64) (*File, error) {
 	}
 	f.load(s)
 	return f, nil
+}
+
+func emptyFile(name string, r io.ReaderAt, size int64) *File {
+	return &File{
+		path: name, close: func() error { return nil },
+		chunks: chunkFile{r: r, size: size},
+		budget: recordBudget, failed: map[int64]bool{}, threadAt: map[int]int{},
+	}
 }
 
 // chunkList is the list of chunks: from the index, or by reading everything if

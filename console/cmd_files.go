@@ -107,7 +107,11 @@ func (c *Console) showSaved(in Input, info session.SavedInfo) {
 		Stops  int    `json:"stops"`
 		Bytes  int64  `json:"bytes"`
 	}{info.Path, info.Events, info.Stacks, info.Stops, info.Bytes}, func(o *output) {
-		o.printf("saved %s, %s, %s, with symbols and source lines: %s\n", counted(info.Events, "event"), counted(info.Stacks, "stack"), counted(info.Stops, "stop"), shortSize(uint64(info.Bytes)))
+		events := counted(info.Events, "event")
+		if info.Summed > 0 {
+			events = "sums of " + counted(info.Summed, "event")
+		}
+		o.printf("saved %s, %s, %s, with symbols and source lines: %s\n", events, counted(info.Stacks, "stack"), counted(info.Stops, "stop"), shortSize(uint64(info.Bytes)))
 	})
 }
 

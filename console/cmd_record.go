@@ -11,12 +11,13 @@ import (
 
 func recordCommand() *Command {
 	return &Command{
-		Name: "record", Group: GroupAllocs, Synopsis: "start\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
+		Name: "record", Group: GroupAllocs, Synopsis: "start [--max-size SIZE] [--ring SIZE] [--last D] [--aggregate]\nstop\npause\nresume\nfilter [CONDITION]\nstatus",
 		Short: "record allocation events with their stacks", Args: []ArgKind{ArgSub},
 		Long: "The probe, code inside the process, writes each event to memory that it shares with hdb: a fraction of a microsecond a call. Where it cannot be used, and with `set probe off`, plain breakpoints follow the allocators: each call costs two stops of its thread, tens of microseconds. `record status` tells which it is.\n\n" +
 			"`hdb record` on the command line records to a file, without a console.\n\nExample:\n  record start\n  continue\n  top by live",
 		Sub: []*Command{
-			{Name: "start", Short: "record from now on", Repeat: RepeatNone, Run: runRecordStart},
+			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate]", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runRecordStart,
+				Long: "Flags keep the recording of this run, or the next, small, with what it holds already; they are those of `hdb record`:\n\n" + BoundFlags + "\nThe recording then is in a file without a name where temporary files are (TMPDIR). With --ring and --last questions have it copied first, when there are new events. The live view needs all events.\n\nExamples:\n  record start\n  record start --last 30s"},
 			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: runRecordStop},
 			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: RepeatNone, Run: runRecordPause,
 				Long: "They go on being followed, so that the live heap stays right. Of blocks that are in the recording the end is recorded, too.\n\nExample:\n  record pause"},
@@ -28,7 +29,14 @@ func recordCommand() *Command {
 	}
 }
 
-func runRecordStart(_ context.Context, c *Console, _ Input) error {
+func runRecordStart(_ context.Context, c *Console, in Input) error {
+	bounds, err := parseBounds(in.Args)
+	if err != nil {
+		return err
+	}
+	if err := c.s.BoundRecord(bounds); err != nil {
+		return err
+	}
 	if err := c.s.Record(); err != nil {
 		return err
 	}
@@ -121,6 +129,9 @@ type recordView struct {
 	LostStacks  uint64     `json:"lost_stacks,omitempty"`
 	Waits       uint64     `json:"waits,omitempty"`
 	Bytes       int64      `json:"capture_bytes,omitempty"`
+	Bounds      string     `json:"bounds,omitempty"`      // as flags of record start
+	Full        bool       `json:"full,omitempty"`        // it has its --max-size, and has ended
+	Left        uint64     `json:"events_left,omitempty"` // after older ones were dropped
 }
 
 type lossView struct {
@@ -134,6 +145,9 @@ func viewRecord(st session.RecordStatus) recordView {
 		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
 		KeptBytes: st.KeptBytes, KeptBlocks: st.KeptBlocks,
 		Sites: st.Sites, Lost: st.Lost, LostStacks: st.Probe.LostSt, Waits: st.Probe.Waits, Bytes: st.Bytes,
+	}
+	if st.Bounds.Any() {
+		v.Bounds, v.Full, v.Left = st.Bounds.String(), st.Full, st.Left
 	}
 	if st.Sites > 0 {
 		v.Plane, v.PlaneReason = "breakpoints", st.Plane.Reason
@@ -153,6 +167,20 @@ func runRecordStatus(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
+// boundsText says what the bounds did to a recording.
+func boundsText(st session.RecordStatus) string {
+	switch b := st.Bounds; {
+	case st.Full:
+		return sprintf("%s: it has that, and has ended", b)
+	case st.Left > 0:
+		return sprintf("%s: the last %s of %s are left, what was allocated before is unknown", b, grouped(st.Left), counted(st.Recorded, "event"))
+	case b.Aggregate:
+		return sprintf("%s: sums for each stack are kept, no events", b)
+	default:
+		return sprintf("%s: all events are there so far", b)
+	}
+}
+
 func (c *Console) printRecord(o *output, st session.RecordStatus) {
 	state := "not recording"
 	switch {
@@ -161,11 +189,18 @@ func (c *Console) printRecord(o *output, st session.RecordStatus) {
 	case st.Recording:
 		state = "recording"
 	}
-	kept := counted(st.Recorded, "event") + " with " + counted(st.Stacks, "stack")
+	left := st.Recorded
+	if st.Left > 0 {
+		left = st.Left
+	}
+	kept := counted(left, "event") + " with " + counted(st.Stacks, "stack")
 	if c.s.Mode() == session.Saved {
 		o.printf("the capture has %s; %s seen in its run\n", kept, counted(st.Seen, "event"))
 	} else {
 		o.printf("%s: %s kept, %s seen in this run\n", state, kept, counted(st.Seen, "event"))
+	}
+	if st.Bounds.Any() {
+		o.printf("%s\n", boundsText(st))
 	}
 	if st.Filter != "" {
 		o.printf("filter: %s\n", st.Filter)

@@ -89,7 +89,7 @@ func (s *Session) someSource() (capture.Source, error) {
 	switch {
 	case src != nil && src.Len() > 0:
 		return src, nil
-	case s.saved != nil && s.saved.Info().Aggregate:
+	case src != nil && src.Info().Aggregate && (s.saved != nil || src.Info().Totals.Events > 0):
 		return nil, errSums
 	case s.saved != nil:
 		return nil, errors.New("no event was recorded: the capture has none")

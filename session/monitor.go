@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -61,6 +62,9 @@ const unnamed = 0
 
 // NewMonitor watches the recording of the process, or of the one that was last.
 func (s *Session) NewMonitor() (*Monitor, error) {
+	if s.stream != nil {
+		return nil, fmt.Errorf("the live view needs all events, and the recording keeps %s", s.bounds)
+	}
 	if s.log == nil {
 		return nil, ErrNotRunning
 	}

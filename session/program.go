@@ -367,6 +367,7 @@ func (s *Session) Close() error {
 		s.proc, s.tracer = nil, nil
 		s.target.Store(nil)
 	}
+	s.dropKept()
 	if s.saved != nil {
 		errs = append(errs, s.late.close(), s.saved.Close())
 		s.saved = nil

@@ -99,6 +99,7 @@ type RecordStatus struct {
 	Plane      Plane
 	Seen       uint64 // events of this run
 	Recorded   uint64 // events in the log or file
+	Left       uint64 // of them, after the older ones were dropped; 0: all are
 	Stacks     int
 	Truncated  int    // of them
 	LiveBytes  uint64 // of all events that hdb saw, recorded or not
@@ -111,6 +112,8 @@ type RecordStatus struct {
 	Lost       uint64      // their sum
 	Probe      probe.Stats // of the probe's own work
 	Blind      bool        // the program ran on untraced: recorded blocks may be freed by now
+	Bounds     Bounds      // that the recording of this run is kept in
+	Full       bool        // it has Bounds.MaxSize, and has ended
 	Bytes      int64       // of the file, or of the encoded events of the log, so far
 }
 
@@ -118,6 +121,9 @@ type RecordStatus struct {
 func (s *Session) RecordStatus() RecordStatus {
 	if s.saved != nil { // nothing but what it recorded is known
 		return s.savedStatus()
+	}
+	if s.stream != nil && s.stream.kept != nil {
+		s.source() // which drops what there is no room for
 	}
 	st := s.recordStatus()
 	if st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks; !s.trace.selected {
@@ -153,7 +159,11 @@ func (s *Session) recordStatus() RecordStatus {
 		st.Stacks, st.Truncated = s.trace.stacks, s.trace.truncated
 		switch {
 		case s.stream != nil:
-			st.Bytes = s.stream.writer.Size()
+			st.Bytes = s.stream.writer.Size() - s.stream.file.dropped.Load()
+			st.Bounds, st.Full = s.stream.file.bounds, s.stream.file.isFull.Load()
+			if n := s.stream.writer.Dropped(); n > 0 {
+				st.Left = st.Recorded - min(n, st.Recorded)
+			}
 		case s.log != nil:
 			st.Bytes = s.log.Size()
 		}
@@ -233,6 +243,13 @@ func (s *Session) source() capture.Source {
 		return s.saved
 	case s.log != nil:
 		return s.log
+	case s.stream != nil && s.stream.kept != nil:
+		src, err := s.stream.kept.source(s)
+		if err != nil {
+			s.notify("the recording cannot be read: %v", err)
+			return nil
+		}
+		return src
 	}
 	return nil
 }
@@ -283,7 +300,7 @@ func (s *Session) logThread(t *inferior.Thread) {
 
 // logStop keeps the report, with its stack, for the capture.
 func (s *Session) logStop(r *Report) {
-	if s.rec == nil || s.stream != nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
+	if s.rec == nil || s.stream != nil && s.stream.kept == nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
 		return // a recording without a console stops for itself, not for a user
 	}
 	rec := capture.StopRecord{Seq: s.trace.seq, Time: r.Elapsed, Text: r.Headline(), TID: int32(r.Thread.TID)}
@@ -302,10 +319,24 @@ func (s *Session) logStop(r *Report) {
 	})
 }
 
+// withConsole adds the console log of the session to its recording; a capture has its
+// own.
+func (s *Session) withConsole(src capture.Source) capture.Source {
+	switch {
+	case s.saved != nil:
+	case s.log != nil:
+		s.log.SetConsole(s.console.all())
+	default:
+		return withConsole{s.stream.kept.asked, s.console.all()}
+	}
+	return src
+}
+
 // SavedInfo is what Save wrote.
 type SavedInfo struct {
 	Path   string
 	Events int
+	Summed uint64 // events of which only sums are kept
 	Stacks int
 	Stops  int
 	Bytes  int64
@@ -317,13 +348,20 @@ func (s *Session) Save(path string) (SavedInfo, error) {
 	if src == nil {
 		return SavedInfo{}, errors.New("save: nothing to save: no program ran")
 	}
-	if s.saved == nil {
-		s.log.SetConsole(s.console.all())
-	}
+	src = s.withConsole(src)
 	if err := capture.Save(path, src, embedder{s}); err != nil {
 		return SavedInfo{}, err
 	}
-	return SavedInfo{Path: path, Events: src.Len(), Stacks: src.Stacks(), Stops: len(src.Stops()), Bytes: fileSize(path)}, nil
+	return savedInfo(path, src), nil
+}
+
+// savedInfo is what was written to path.
+func savedInfo(path string, src capture.Source) SavedInfo {
+	info := SavedInfo{Path: path, Events: src.Len(), Stacks: src.Stacks(), Stops: len(src.Stops()), Bytes: fileSize(path)}
+	if src.Info().Aggregate {
+		info.Summed = src.Info().Totals.Events
+	}
+	return info
 }
 
 // Open makes the session one about a capture.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -15,8 +16,10 @@ import (
 type Stream struct {
 	// Open is called when the process is there, before it runs.
 	Open func(capture.Info) (io.WriteCloser, error)
-	// Bound keeps the file small.
-	Bound capture.Bound
+	// Bounds keep the file small, which is an *os.File if old events are dropped.
+	Bounds Bounds
+	// Full is called once, from another goroutine, when the file has Bounds.MaxSize.
+	Full func()
 	// Tick, when set, is called about once a second while the process runs, on
 	// the session's goroutine.
 	Tick func(RecordStatus)
@@ -24,9 +27,11 @@ type Stream struct {
 
 // stream is a Stream with the process.
 type stream struct {
-	file   io.WriteCloser
+	file   *boundedFile
 	writer *capture.Writer
+	kept   *kept // the recording is the session's own, to be asked; nil: the file is the user's
 	done   chan struct{}
+	ended  bool        // done is closed
 	failed bool        // what was recorded cannot be written
 	asked  atomic.Bool // a tick is under way: the process may stand for long
 }
@@ -41,8 +46,12 @@ func (s *Session) StreamTo(st Stream) { s.streaming = &st }
 // newRecording begins to record the process that was launched or attached to.
 func (s *Session) newRecording(info capture.Info) error {
 	s.modLog, s.recorded = newModuleLog(), info.PID
+	s.dropKept()
 	s.log, s.stream = nil, nil
 	s.console.begin()
+	if s.streaming == nil && s.bounds.Any() {
+		return s.newKept(info)
+	}
 	if s.streaming == nil {
 		s.log = capture.NewLog(info)
 		s.rec = s.log
@@ -52,12 +61,22 @@ func (s *Session) newRecording(info capture.Info) error {
 	if err != nil {
 		return err
 	}
+	return s.newStream(file, info, s.streaming.Bounds, s.streaming.Full, nil)
+}
+
+// newStream begins to record to a file; full is called from another goroutine when
+// it is. k is nil if the file is the user's.
+func (s *Session) newStream(f io.WriteCloser, info capture.Info, b Bounds, full func(), k *kept) error {
+	file, err := newBoundedFile(f, b, func() { go full() }) // it may wait for the one that waits for the file
+	if err != nil {
+		return err
+	}
 	writer, err := capture.NewWriter(file, info)
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	writer.Bound(s.streaming.Bound)
-	s.stream = &stream{file: file, writer: writer, done: make(chan struct{})}
+	writer.Bound(file.bound())
+	s.stream = &stream{file: file, writer: writer, kept: k, done: make(chan struct{})}
 	s.rec = writer
 	go s.stream.run(s)
 	return nil
@@ -92,9 +111,12 @@ func (s *Session) tick(st *stream) {
 	s.exclusive(st.writer.Push)
 	if st.writer.Err() != nil && !st.failed {
 		st.failed = true
+		if st.kept != nil {
+			s.notify("record: %v", st.writer.Err())
+		}
 		_ = s.Interrupt() // an error would mean that nothing runs
 	}
-	if s.streaming.Tick != nil {
+	if s.streaming != nil && s.streaming.Tick != nil {
 		s.streaming.Tick(s.recordStatus())
 	}
 }
@@ -123,11 +145,15 @@ func (s *Session) StreamErr() error {
 // closeStream completes the file; no event is added any more.
 func (s *Session) closeStream() {
 	st := s.stream
-	if st == nil {
+	if st == nil || st.ended {
 		return
 	}
+	st.ended = true
 	close(st.done)
 	s.noteLosses()
+	if st.kept != nil {
+		return // it can be asked, and saved
+	}
 	s.streamed = s.RecordStatus()
 	err := st.writer.Embed(embedder{s})
 	if err == nil {
@@ -136,9 +162,26 @@ func (s *Session) closeStream() {
 	if closeErr := st.file.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("write capture: %w", closeErr)
 	}
-	s.streamed.Bytes, s.streamErr = st.writer.Size(), err
+	s.streamed.Bytes = st.writer.Size()
+	if err == nil && st.writer.Dropped() > 0 {
+		err = s.compact(st.file.disk.Name())
+	}
+	s.streamErr = err
 	s.stream, s.streaming, s.rec = nil, nil, nowhere{}
 	s.trace.recording = false
+}
+
+// compact makes a whole capture of the file, whose old events were dropped.
+func (s *Session) compact(path string) error {
+	made, err := capture.Compact(path)
+	if err != nil {
+		return fmt.Errorf("%w; %s has holes: hdb capture repair makes a whole capture of it", err, path)
+	}
+	s.streamed.Left = made.Events
+	if st, err := os.Stat(path); err == nil {
+		s.streamed.Bytes = st.Size()
+	}
+	return nil
 }
 
 // nowhere is where the events go after the end of a stream.

@@ -7,20 +7,20 @@ import (
 	"hdb/heap"
 )
 
-// errSums is of questions about events to a capture that was recorded without any.
-var errSums = errors.New("the capture has sums for each stack and no events (record --aggregate): top, leaks, diff and reports answer")
+// errSums is of questions about events to a recording without any.
+var errSums = errors.New("recorded are sums for each stack and no events (record --aggregate): top, leaks, diff and reports answer")
 
 // summed is someSource, also where it has sums instead of events.
 func (s *Session) summed() (capture.Source, error) {
 	if s.NoEvents() != nil {
-		return s.saved, nil
+		return s.source(), nil
 	}
 	return s.someSource()
 }
 
 // NoEvents is why there are no events to go through, though there are sums, or nil.
 func (s *Session) NoEvents() error {
-	if s.saved != nil && s.saved.Info().Aggregate {
+	if src := s.source(); src != nil && src.Info().Aggregate && src.Info().Totals.Events > 0 {
 		return errSums
 	}
 	return nil

@@ -240,7 +240,7 @@ func (s *Session) EmbedSymbols(path string) (SavedInfo, error) {
 	if err := capture.Save(path, s.saved, embedder{s}); err != nil {
 		return SavedInfo{}, err
 	}
-	info := SavedInfo{Path: path, Events: s.saved.Len(), Stacks: s.saved.Stacks(), Stops: len(s.saved.Stops()), Bytes: fileSize(path)}
+	info := savedInfo(path, s.saved)
 	if !own {
 		return info, nil
 	}

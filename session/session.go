@@ -74,6 +74,7 @@ type Session struct {
 	streaming *Stream                // the next run's recording goes there
 	streamed  RecordStatus           // of the last stream
 	streamErr error
+	bounds    Bounds // of the recording of this run or, if it has none, the next
 	saved     *capture.File
 	savedPath string // absolute
 	console   consoleLog

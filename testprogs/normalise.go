@@ -45,6 +45,7 @@ var volatiles = []volatile{
 	{"clock", regexp.MustCompile(`\b[0-2][0-9]:[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?\b`)},
 	{"time", regexp.MustCompile(`"(?:time|start|[a-z_]*_ns)":(?P<any>[0-9.]+)`)},
 	{"size", regexp.MustCompile(`source lines: (?P<any>[0-9.]+ [KMG]?i?B(?:ytes)?)`)},
+	{"size", regexp.MustCompile(`(?m)^size: (?P<any>.*) of encoded events`)},
 	{"kind", regexp.MustCompile(`inside a chunk \((?P<any>[a-z]+)\)`)}, // where a cut falls depends on the lengths of paths
 	{"bytes", regexp.MustCompile(`(?P<any>[0-9]+ of its [0-9]+ bytes)`)},
 	{"time", regexp.MustCompile(` *\b[0-9]+(?:\.[0-9]+)? ?(?:s|ms|us|µs|ns)\b`)},

@@ -15,12 +15,6 @@ import (
 )
 
 func TestBounds(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1, "64K": 64 << 10, "1.5MiB": 3 << 19, "2g": 2 << 30, "10MB": 10 << 20, "0": 0, "": 0, "x": 0, "-1M": 0, "K": 0, "NaN": 0, "9999999T": 0} {
-		var got int64
-		if err := sizeOf(&got)(text); (err == nil) != (want > 0) || got != want {
-			t.Errorf("%q is %d, want %d; %v", text, got, want, err)
-		}
-	}
 	for _, args := range []string{"--aggregate --ring 1M prog", "--max-size 1M --last 3s prog", "--ring much prog", "--last 0 prog", "--aggregate=yes prog"} {
 		if _, err := parseRecordFlags(strings.Fields(args)); err == nil {
 			t.Errorf("hdb record %s: no error", args)
@@ -63,36 +57,36 @@ func TestBoundedRecordings(t *testing.T) {
 	}
 	const rounds, calls = 150, 150*(1+2000) + 150*2000 - 64
 	for _, tc := range []struct {
-		flags, says string
-		check       func(*capture.File) error
+		flags, says, status string
+		check               func(*capture.File) error
 	}{
-		{"", "", func(f *capture.File) error {
+		{"", "", "kept", func(f *capture.File) error {
 			if f.Len() < calls {
 				return fmt.Errorf("%d events, want %d", f.Len(), calls)
 			}
 			return nil
 		}},
-		{"--aggregate", "--aggregate", func(f *capture.File) error {
+		{"--aggregate", "--aggregate", "--aggregate: sums for each stack", func(f *capture.File) error {
 			if n := f.Info().Totals.Events; f.Len() != 0 || n < calls || f.Size() > 64<<10 {
 				return fmt.Errorf("%d events, %d summed, %d bytes", f.Len(), n, f.Size())
 			}
 			return nil
 		}},
-		{"--ring 30K", "kept of", func(f *capture.File) error {
+		{"--ring 30K", "kept of", "are left", func(f *capture.File) error {
 			first, last, _, _ := f.Span()
 			if first < calls/10 || last < calls || f.Info().Totals.Events != uint64(f.Len()) {
 				return fmt.Errorf("#%d to #%d, %d events", first, last, f.Len())
 			}
 			return nil
 		}},
-		{"--last 0.5", "kept of", func(f *capture.File) error {
+		{"--last 0.5", "kept of", "are left", func(f *capture.File) error {
 			_, last, from, to := f.Span()
 			if last < calls || to-from > 5*time.Second {
 				return fmt.Errorf("to #%d, %v to %v", last, from, to)
 			}
 			return nil
 		}},
-		{"--max-size 20K", "has ended", func(f *capture.File) error {
+		{"--max-size 20K", "has ended", "and has ended", func(f *capture.File) error {
 			first, last, _, _ := f.Span()
 			if first != 1 || last > calls-1000 || last < 1000 {
 				return fmt.Errorf("#%d to #%d", first, last)
@@ -100,43 +94,64 @@ func TestBoundedRecordings(t *testing.T) {
 			return nil
 		}},
 	} {
-		path := filepath.Join(dir, "x.hdb")
-		args := append(append([]string{"record", "-f", "-o", path}, strings.Fields(tc.flags)...), prog, fmt.Sprint(rounds))
-		out, err := exec.Command(testprogs.HDB(t), args...).CombinedOutput()
-		if err != nil || !strings.Contains(string(out), tc.says) || !strings.Contains(string(out), "done") {
-			t.Errorf("hdb record %s: %v\n%s", tc.flags, err, out)
-			continue
-		}
-		f, err := capture.OpenWhole(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Damage(); err != nil {
-			t.Errorf("%s: %v", tc.flags, err)
-		}
-		if wrong := f.Verify(); len(wrong) > 0 {
-			t.Errorf("%s: %q", tc.flags, wrong)
-		}
-		if err := tc.check(f); err != nil {
-			t.Errorf("%s: %v\n%s", tc.flags, err, out)
-		}
-		f.Close()
-		var answer, errw bytes.Buffer
-		if code := run([]string{"-batch", "-nx", "-q", "-ex", "top 9", "-ex", "top 9 by peak", "open", path}, os.Stdin, &answer, &errw); code != 0 || !strings.Contains(answer.String(), "keep") {
-			t.Errorf("%s: top: exit %d: %s%s", tc.flags, code, &answer, &errw)
-		}
-		if tc.flags != "--aggregate" {
-			continue
-		}
-		if !strings.Contains(answer.String(), "146.5 KiB") {
-			t.Errorf("150 blocks of 1000 bytes are not told:\n%s", &answer)
-		}
-		for _, ask := range []string{"allocs", "goto 50%", "history 0x10", "whence 0x10"} {
-			var answer, errw bytes.Buffer
-			code := run([]string{"-batch", "-nx", "-q", "-ex", ask, "open", path}, os.Stdin, &answer, &errw)
-			if msg := errw.String() + answer.String(); code == 0 || !strings.Contains(msg, "sums for each stack") {
-				t.Errorf("%s: exit %d: %s", ask, code, msg)
+		t.Run(tc.flags, func(t *testing.T) {
+			t.Parallel() // the program sleeps most of the time
+			path := filepath.Join(t.TempDir(), "x.hdb")
+			args := append(append([]string{"record", "-o", path}, strings.Fields(tc.flags)...), prog, fmt.Sprint(rounds))
+			out, err := exec.Command(testprogs.HDB(t), args...).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), tc.says) || !strings.Contains(string(out), "done") {
+				t.Fatalf("hdb record: %v\n%s", err, out)
 			}
+			checkBounded(t, path, tc.flags, tc.check)
+		})
+		t.Run(tc.flags+" in the console", func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "x.hdb")
+			args := []string{"-batch", "-nx", "-q"}
+			for _, command := range []string{"record start " + tc.flags, fmt.Sprint("run ", rounds), "record status", "top 9", "save " + path} {
+				args = append(args, "-ex", command)
+			}
+			out, err := exec.Command(testprogs.HDB(t), append(args, prog)...).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), tc.status) || !strings.Contains(string(out), "done") || !strings.Contains(string(out), "keep") {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			checkBounded(t, path, tc.flags, tc.check)
+		})
+	}
+}
+
+// checkBounded checks a capture that was recorded with flags.
+func checkBounded(t *testing.T, path, flags string, check func(*capture.File) error) {
+	t.Helper()
+	f, err := capture.OpenWhole(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Damage(); err != nil {
+		t.Errorf("%s: %v", flags, err)
+	}
+	if wrong := f.Verify(); len(wrong) > 0 {
+		t.Errorf("%s: %q", flags, wrong)
+	}
+	if err := check(f); err != nil {
+		t.Errorf("%s: %v", flags, err)
+	}
+	f.Close()
+	var answer, errw bytes.Buffer
+	if code := run([]string{"-batch", "-nx", "-q", "-ex", "top 9", "-ex", "top 9 by peak", "open", path}, os.Stdin, &answer, &errw); code != 0 || !strings.Contains(answer.String(), "keep") {
+		t.Errorf("%s: top: exit %d: %s%s", flags, code, &answer, &errw)
+	}
+	if flags != "--aggregate" {
+		return
+	}
+	if !strings.Contains(answer.String(), "146.5 KiB") {
+		t.Errorf("150 blocks of 1000 bytes are not told:\n%s", &answer)
+	}
+	for _, ask := range []string{"allocs", "goto 50%", "history 0x10", "whence 0x10"} {
+		var answer, errw bytes.Buffer
+		code := run([]string{"-batch", "-nx", "-q", "-ex", ask, "open", path}, os.Stdin, &answer, &errw)
+		if msg := errw.String() + answer.String(); code == 0 || !strings.Contains(msg, "sums for each stack") {
+			t.Errorf("%s: exit %d: %s", ask, code, msg)
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,14 +34,7 @@ flags, with one dash or two:
   --filter COND   record only events that match, and the ends of their blocks
   --duration D    record for so long (10s, 5m), then let the program go on; hdb waits
                   for the end of one that it started
-  --max-size SIZE end the recording when FILE has about SIZE (64M, 2G), then let the
-                  program go on; the names of functions come on top
-  --ring SIZE     keep only the last events, SIZE of them; --last D those of the last
-                  D. Blocks from before are unknown in the result. FILE must be in a
-                  file system that has holes, as ext4, xfs, btrfs and tmpfs
-  --aggregate     keep sums for each stack and no events: a small file however long the
-                  program runs; top, leaks, diff and reports answer, allocs and goto not
-  -q              no progress, no summary
+` + console.BoundFlags + `  -q              no progress, no summary
   --return-child-result
                   exit with PROG's own status, 128+N for signal N
 
@@ -61,12 +53,12 @@ type recordOptions struct {
 	force    bool
 	filter   string
 	duration time.Duration
-	bounds
-	pid    int
-	quiet  bool
-	status bool // --return-child-result
-	help   bool
-	words  []string // the program and its arguments
+	bounds   session.Bounds
+	pid      int
+	quiet    bool
+	status   bool // --return-child-result
+	help     bool
+	words    []string // the program and its arguments
 }
 
 func parseRecordFlags(argv []string) (*recordOptions, error) {
@@ -111,7 +103,10 @@ func parseRecordFlags(argv []string) (*recordOptions, error) {
 	case o.pid == 0 && len(o.words) == 0:
 		return nil, fmt.Errorf("record: PROG or -p PID is missing: %w", errRecordUsage)
 	}
-	return o, o.bounds.check()
+	if err := o.bounds.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", err, errRecordUsage)
+	}
+	return o, nil
 }
 
 var errRecordUsage = errors.New("see hdb record --help")
@@ -125,7 +120,7 @@ func (o *recordOptions) boolean(name string) *bool {
 	case "return-child-result":
 		return &o.status
 	case "aggregate":
-		return &o.aggregate
+		return &o.bounds.Aggregate
 	case "h", "help":
 		return &o.help
 	}
@@ -139,15 +134,12 @@ func (o *recordOptions) valued(name string) func(string) error {
 	case "filter":
 		return func(v string) error { o.filter = v; return nil }
 	case "duration":
-		return durationOf(&o.duration)
-	case "last":
-		return durationOf(&o.last)
-	case "ring":
-		return sizeOf(&o.ring)
-	case "max-size":
-		return sizeOf(&o.maxSize)
+		return recordUse(console.ParseDuration(&o.duration))
 	case "p", "pid":
 		return o.setPID
+	}
+	if set := console.ParseBound(&o.bounds, name); set != nil {
+		return recordUse(set)
 	}
 	return nil
 }
@@ -161,17 +153,12 @@ func (o *recordOptions) setPID(s string) error {
 	return nil
 }
 
-// durationOf takes a Go duration, or a number of seconds as sleep does.
-func durationOf(p *time.Duration) func(string) error {
-	return func(s string) error {
-		d, err := time.ParseDuration(s)
-		if seconds, e := strconv.ParseFloat(s, 64); e == nil {
-			d, err = time.Duration(seconds*float64(time.Second)), nil
+// recordUse is a flag's parser whose errors name the help.
+func recordUse(set func(string) error) func(string) error {
+	return func(v string) error {
+		if err := set(v); err != nil {
+			return fmt.Errorf("%w: %w", err, errRecordUsage)
 		}
-		if err != nil || d <= 0 {
-			return fmt.Errorf("%q is not a duration like 10s or 5m: %w", s, errRecordUsage)
-		}
-		*p = d
 		return nil
 	}
 }
@@ -232,11 +219,7 @@ type recorder struct {
 	forks    int                  // children that run free
 	ended    *inferior.ExitStatus // of the program, when the recording lasted to it
 	signals  recordSignals
-	captured *os.File        // file, while it is written
-	holes    bool            // old events were dropped from it; the Writer's until it is closed
-	made     *capture.Copied // what is left of them
-	full     atomic.Bool     // the file is as long as it may be
-	mu       sync.Mutex      // guards the output of say and show
+	mu       sync.Mutex // guards the output of say and show
 }
 
 // say prints a line about what happens on the way.
@@ -334,7 +317,7 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 	case err != nil:
 		return nil, createError{fmt.Errorf("capture: %w", err)}
 	}
-	return r.bounded(f)
+	return f, nil
 }
 
 // run records until the end of the program or of the recording.
@@ -350,7 +333,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 	if err := r.passSignals(); err != nil {
 		return fail(r.errw, err, 1)
 	}
-	s.StreamTo(session.Stream{Open: r.create, Bound: r.bound(), Tick: r.show})
+	s.StreamTo(session.Stream{Open: r.create, Bounds: o.bounds, Full: r.signals.end, Tick: r.show})
 	if err := errors.Join(s.Record(), s.FilterRecord(filter)); err != nil {
 		return fail(r.errw, err, 1)
 	}
@@ -411,7 +394,8 @@ func launchCode(err error) int {
 	var launch *inferior.LaunchError
 	var attach *inferior.AttachError
 	var create createError
-	if errors.As(err, &launch) || errors.As(err, &attach) || errors.As(err, &create) {
+	var bound *session.BoundError
+	if errors.As(err, &launch) || errors.As(err, &attach) || errors.As(err, &create) || errors.As(err, &bound) {
 		return exitTarget
 	}
 	return 1

@@ -1,0 +1,97 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdb/session"
+)
+
+// BoundFlags is help on the flags of record start and hdb record that keep a
+// recording small.
+const BoundFlags = `  --max-size SIZE end the recording when it has about SIZE (64M, 2G), then let the
+                  program go on; the names of functions come on top
+  --ring SIZE     keep only the last events, SIZE of them; --last D those of the last
+                  D. Blocks from before are unknown in the result. The file must be in
+                  a file system that has holes, as ext4, xfs, btrfs and tmpfs
+  --aggregate     keep sums for each stack and no events: small however long the
+                  program runs; top, leaks, diff and reports answer, allocs and goto not
+`
+
+// ParseBound is what reads the value of a flag of BoundFlags, nil if there is none of
+// that name that takes a value.
+func ParseBound(b *session.Bounds, name string) func(string) error {
+	switch name {
+	case "last":
+		return ParseDuration(&b.Last)
+	case "ring":
+		return parseBytes(&b.Ring)
+	case "max-size":
+		return parseBytes(&b.MaxSize)
+	}
+	return nil
+}
+
+// ParseDuration takes a Go duration, or a number of seconds as sleep does.
+func ParseDuration(p *time.Duration) func(string) error {
+	return func(s string) error {
+		d, err := time.ParseDuration(s)
+		if seconds, e := strconv.ParseFloat(s, 64); e == nil {
+			d, err = time.Duration(seconds*float64(time.Second)), nil
+		}
+		if err != nil || d <= 0 {
+			return fmt.Errorf("%q is not a duration like 10s or 5m", s)
+		}
+		*p = d
+		return nil
+	}
+}
+
+// parseBytes reads a size: bytes, or with K, M, G or T behind, of 1024 each.
+func parseBytes(p *int64) func(string) error {
+	return func(s string) error {
+		number := strings.ToUpper(strings.TrimSpace(s))
+		number = strings.TrimSuffix(strings.TrimSuffix(number, "B"), "I")
+		shift := 0
+		if n := len(number); n > 0 {
+			if i := strings.IndexByte("KMGT", number[n-1]); i >= 0 {
+				number, shift = number[:n-1], 10*(i+1)
+			}
+		}
+		v, err := strconv.ParseFloat(number, 64)
+		size := v * float64(int64(1)<<shift)
+		if err != nil || !(size >= 1) || size > 1<<60 {
+			return fmt.Errorf("%q is not a size like 64M or 2G", s)
+		}
+		*p = int64(size)
+		return nil
+	}
+}
+
+// parseBounds reads the words behind record start.
+func parseBounds(words []string) (b session.Bounds, err error) {
+	for i := 0; i < len(words); i++ {
+		name, value, inline := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[i], "-"), "-"), "=")
+		set := ParseBound(&b, name)
+		switch {
+		case !strings.HasPrefix(words[i], "-"):
+			return b, fmt.Errorf("record start: %q: a flag like --ring expected", words[i])
+		case name == "aggregate" && !inline:
+			b.Aggregate = true
+			continue
+		case set == nil:
+			return b, fmt.Errorf("record start: %s: no such flag", words[i])
+		case !inline && i+1 == len(words):
+			return b, fmt.Errorf("record start: %s: value missing", words[i])
+		case !inline:
+			i++
+			value = words[i]
+		}
+		if err := set(value); err != nil {
+			return b, fmt.Errorf("record start: --%s: %w", name, err)
+		}
+	}
+	return b, b.Check()
+}
