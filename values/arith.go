@@ -1,6 +1,7 @@
 package values
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -199,11 +200,7 @@ func (e *evaluator) binary(op string, a, b Value) (Value, error) {
 	case !a.Type.isInteger() || !b.Type.isInteger():
 		return Value{}, fmt.Errorf("%s between values of types %s and %s", op, a.Type, b.Type)
 	}
-	x, err := e.w.uint(a)
-	if err != nil {
-		return Value{}, err
-	}
-	y, err := e.w.uint(b)
+	x, y, err := both(e.w.uint, a, b)
 	if err != nil {
 		return Value{}, err
 	}
@@ -214,14 +211,27 @@ func (e *evaluator) binary(op string, a, b Value) (Value, error) {
 	if op == "<<" || op == ">>" {
 		t = e.promote(a.Type, a.Type)
 	}
+	return e.integers(op, t, x, y)
+}
+
+// both reads two operands.
+func both[T any](read func(Value) (T, error), a, b Value) (x, y T, err error) {
+	if x, err = read(a); err == nil {
+		y, err = read(b)
+	}
+	return x, y, err
+}
+
+// integers computes with two integers in the type that both are converted to.
+func (e *evaluator) integers(op string, t *Type, x, y uint64) (Value, error) {
 	signed := t.isSigned()
 	x, y = truncate(x, int(t.Size())), truncate(y, int(t.Size()))
 	bits := uint(8 * t.Size())
 	sx, sy := signExtend(x, bits), signExtend(y, bits)
 	if less, ok := ordering[op]; ok {
-		c := compareUint(x, y)
+		c := cmp.Compare(x, y)
 		if signed {
-			c = compareInt(sx, sy)
+			c = cmp.Compare(sx, sy)
 		}
 		return e.truth(less(c)), nil
 	}
@@ -271,42 +281,14 @@ var ordering = map[string]func(c int) bool{
 	"<=": func(c int) bool { return c == -1 || c == 0 }, ">=": func(c int) bool { return c == 0 || c == 1 },
 }
 
-func compareUint(a, b uint64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-func compareInt(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 func (e *evaluator) pointers(op string, a, b Value) (Value, error) {
 	if less, ok := ordering[op]; ok {
-		x, err := e.address(a)
-		if err != nil {
-			return Value{}, err
-		}
-		y, err := e.address(b)
-		return e.truth(less(compareUint(uint64(x), uint64(y)))), err
+		x, y, err := both(e.address, a, b)
+		return e.truth(less(cmp.Compare(x, y))), err
 	}
 	switch {
 	case op == "-" && isPointer(a) && isPointer(b):
-		x, err := e.address(a)
-		if err != nil {
-			return Value{}, err
-		}
-		y, err := e.address(b)
+		x, y, err := both(e.address, a, b)
 		if err != nil {
 			return Value{}, err
 		}
@@ -328,11 +310,7 @@ func (e *evaluator) pointers(op string, a, b Value) (Value, error) {
 		}
 		return e.add(a, int64(n))
 	case op == "&" || op == "|" || op == "^" || op == "%": // gdb lets addresses be masked
-		x, err := e.address(a)
-		if err != nil {
-			return Value{}, err
-		}
-		y, err := e.address(b)
+		x, y, err := both(e.address, a, b)
 		if err != nil {
 			return Value{}, err
 		}
@@ -343,11 +321,7 @@ func (e *evaluator) pointers(op string, a, b Value) (Value, error) {
 }
 
 func (e *evaluator) floats(op string, a, b Value) (Value, error) {
-	x, err := e.w.float(a)
-	if err != nil {
-		return Value{}, err
-	}
-	y, err := e.w.float(b)
+	x, y, err := both(e.w.float, a, b)
 	if err != nil {
 		return Value{}, err
 	}

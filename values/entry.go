@@ -74,18 +74,23 @@ func (m *machine) fromCallSite(match func(dwarf.DIE) bool) error {
 				return errLost
 			}
 		}
-		in, err := m.inner(caller)
-		if err != nil {
-			return err
-		}
-		in.mod, in.unit = m.w.module(caller.Module), p.Unit
-		r, err := in.value(v.Block())
+		r, err := m.inCaller(caller, p.Unit, v.Block())
 		if err != nil {
 			return err
 		}
 		return m.pushTyped(r)
 	}
 	return errLost
+}
+
+// inCaller computes an expression of a unit in the caller.
+func (m *machine) inCaller(caller *Frame, unit *dwarf.Unit, expr []byte) (typedNum, error) {
+	in, err := m.inner(caller)
+	if err != nil {
+		return typedNum{}, err
+	}
+	in.mod, in.unit = m.w.module(caller.Module), unit
+	return in.value(expr)
 }
 
 // callSite is the entry of the call that the caller is in. One that names another
@@ -130,12 +135,7 @@ func (m *machine) calls(site dwarf.DIE, caller *Frame, fn dwarf.DIE) bool {
 		if !ok {
 			continue
 		}
-		in, err := m.inner(caller)
-		if err != nil {
-			return false
-		}
-		in.mod, in.unit = m.w.module(caller.Module), site.Unit
-		r, err := in.value(v.Block())
+		r, err := m.inCaller(caller, site.Unit, v.Block())
 		if err != nil {
 			return false
 		}

@@ -34,10 +34,6 @@ func (p *goFormatter) write(s ...string) {
 // value writes any value. typed says whether its type is not plain from what it is in,
 // as that of a slice's elements is.
 func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
-	name := ""
-	if typed {
-		name = v.Type + " "
-	}
 	switch {
 	case p.b.Len() > maxText:
 		p.write("...")
@@ -45,47 +41,18 @@ func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
 	case v.Err != "":
 		p.write(goFault(v.Err))
 		return
+	case v.Kind == reflect.Struct && v.Text != "" && !p.o.Raw: // the time that a time.Time is
+		p.write(v.Type, "(", strconv.Quote(v.Text), ")")
+		return
 	}
 	switch v.Kind {
 	case reflect.Pointer, reflect.UnsafePointer:
 		p.pointer(v, depth)
-	case reflect.Slice, reflect.Array:
-		if typed && v.Kind == reflect.Slice {
-			capacity := strconv.FormatInt(v.Cap, 10)
-			if v.Cap < 0 {
-				capacity = "<optimized out>"
-			}
-			name += fmt.Sprintf("len: %d, cap: %s, ", v.Len, capacity)
+	case reflect.Slice, reflect.Array, reflect.Struct, reflect.Map:
+		if typed {
+			p.write(v.Type, " ")
 		}
-		p.write(name)
-		if v.Kind == reflect.Slice && v.Base == 0 && v.Len == 0 {
-			p.write("nil")
-			return
-		}
-		p.list("[", "]", len(v.Children), v.Len, depth, func(i int) int { return p.elements(v.Children, i, depth+1) })
-	case reflect.Struct:
-		if v.Text != "" && !p.o.Raw { // the time that a time.Time is
-			p.write(v.Type, "(", strconv.Quote(v.Text), ")")
-			return
-		}
-		p.write(name)
-		p.list("{", "}", len(v.Children), v.Len, depth, func(i int) int {
-			p.write(v.Children[i].Name, ": ")
-			p.value(v.Children[i], true, depth+1)
-			return 1
-		})
-	case reflect.Map:
-		p.write(name)
-		if v.Base == 0 && v.Len == 0 && len(v.Children) == 0 {
-			p.write("nil")
-			return
-		}
-		p.list("[", "]", len(v.Children)/2, v.Len, depth, func(i int) int {
-			p.value(v.Children[2*i], false, depth+1)
-			p.write(": ")
-			p.value(v.Children[2*i+1], false, depth+1)
-			return 1
-		})
+		p.composite(v, typed, depth)
 	case reflect.Chan:
 		p.channel(v)
 	case reflect.Interface:
@@ -99,6 +66,42 @@ func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
 		}
 	default:
 		p.number(v)
+	}
+}
+
+// composite writes a value that has others in it, behind its type.
+func (p *goFormatter) composite(v inferior.GoValue, typed bool, depth int) {
+	switch v.Kind {
+	case reflect.Slice, reflect.Array:
+		if typed && v.Kind == reflect.Slice {
+			capacity := strconv.FormatInt(v.Cap, 10)
+			if v.Cap < 0 {
+				capacity = "<optimized out>"
+			}
+			p.write(fmt.Sprintf("len: %d, cap: %s, ", v.Len, capacity))
+		}
+		if v.Kind == reflect.Slice && v.Base == 0 && v.Len == 0 {
+			p.write("nil")
+			return
+		}
+		p.list("[", "]", len(v.Children), v.Len, depth, func(i int) int { return p.elements(v.Children, i, depth+1) })
+	case reflect.Struct:
+		p.list("{", "}", len(v.Children), v.Len, depth, func(i int) int {
+			p.write(v.Children[i].Name, ": ")
+			p.value(v.Children[i], true, depth+1)
+			return 1
+		})
+	case reflect.Map:
+		if v.Base == 0 && v.Len == 0 && len(v.Children) == 0 {
+			p.write("nil")
+			return
+		}
+		p.list("[", "]", len(v.Children)/2, v.Len, depth, func(i int) int {
+			p.value(v.Children[2*i], false, depth+1)
+			p.write(": ")
+			p.value(v.Children[2*i+1], false, depth+1)
+			return 1
+		})
 	}
 }
 

@@ -2,76 +2,10 @@ package values
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"hdb/internal/addr"
 )
-
-// libcxxPrefix is the inline namespace of libc++: __1, __ndk1 on Android.
-var libcxxPrefix = regexp.MustCompile(`^std::__(ndk)?[0-9]+::`)
-
-// libcxxAny finds it anywhere in a name.
-var libcxxAny = regexp.MustCompile(`\bstd::__(ndk)?[0-9]+::`)
-
-// libcxxWriter is containerWriter for libc++, whose members have other names. They
-// are those of its versions 14, 16 and 19.
-func libcxxWriter(name string) func(p *formatter, v Value, t *Type) bool {
-	switch name {
-	case "basic_string":
-		return (*formatter).cxxString
-	case "basic_string_view":
-		return (*formatter).cxxStringView
-	case "vector":
-		return (*formatter).cxxVector
-	case "map", "multimap", "set", "multiset":
-		return (*formatter).cxxTree
-	case "unordered_map", "unordered_multimap", "unordered_set", "unordered_multiset":
-		return (*formatter).cxxHash
-	case "unique_ptr":
-		return (*formatter).stdUnique
-	case "shared_ptr", "weak_ptr":
-		return (*formatter).cxxShared
-	case "optional":
-		return (*formatter).cxxOptional
-	case "variant":
-		return (*formatter).cxxVariant
-	case "tuple":
-		return (*formatter).cxxTuple
-	case "pair":
-		return (*formatter).stdPair
-	case "list":
-		return (*formatter).cxxList
-	case "deque":
-		return (*formatter).cxxDeque
-	}
-	return nil
-}
-
-// packed is a member under one of the names that it had in some version, out of the
-// pair with an allocator that it is in where versions before 20 compress one.
-func (w *World) packed(v Value, names ...string) (Value, bool) {
-	for _, n := range names {
-		m, ok := w.search(v, n, 0)
-		if !ok || m.err != nil {
-			continue
-		}
-		if t := m.Type.strip(); t.Kind == Struct && strings.Contains(t.Name, "::__compressed_pair<") {
-			return w.find(m, "__value_")
-		}
-		return m, true
-	}
-	return Value{}, false
-}
-
-func (w *World) packedUint(v Value, names ...string) (uint64, bool) {
-	m, ok := w.packed(v, names...)
-	if !ok {
-		return 0, false
-	}
-	n, err := w.uint(m)
-	return n, err == nil
-}
 
 // cxxText is where the characters of a string are and how many: in the string itself
 // when there are few.
@@ -120,14 +54,8 @@ func (p *formatter) cxxString(v Value, _ *Type) bool {
 		return false
 	}
 	show := min(int(n), p.o.Elements)
-	p.write(prefixOf(elem) + p.quoted(b[:show*width], width, uint64(show) < n))
+	p.write(prefixOf(elem) + quoted(b[:show*width], width, uint64(show) < n))
 	return true
-}
-
-func (p *formatter) cxxStringView(v Value, _ *Type) bool {
-	ptr, ok := p.w.packed(v, "__data_", "__data")
-	n, ok1 := p.w.packedUint(v, "__size_", "__size")
-	return ok && ok1 && p.text(ptr, n)
 }
 
 func (p *formatter) cxxVector(v Value, _ *Type) bool {
@@ -186,29 +114,22 @@ func (t *Type) aligned(n int64) addr.Run {
 	return addr.Run((n + a - 1) / a * a)
 }
 
-// pairIn finds the pair in what libc++ wraps an element of a map in.
-func (w *World) pairIn(v Value) Value {
-	for range 4 {
-		t := v.Type.strip()
-		if t.Kind != Struct || cutTemplate(libcxxPrefix.ReplaceAllString(t.Name, "")) == "pair" {
-			break
-		}
-		found := false
-		for i, f := range t.Fields() {
-			if !f.Static && !f.Base && strings.HasPrefix(f.Name, "__cc") {
-				v, found = w.member(v, &t.Fields()[i]), true
-				break
-			}
-		}
-		if !found {
-			break
-		}
+func (p *formatter) cxxShared(v Value, t *Type) bool {
+	ptr, ok := p.w.find(v, "__ptr_")
+	at, ok1 := p.w.findUint(v, "__cntrl_")
+	if !ok || !ok1 {
+		return false
 	}
-	return v
+	// Behind the pointer to the virtual table, each one less than there are; the type
+	// itself is often declared only.
+	use, err := p.w.readUint(addr.Run(at)+8, 8)
+	weak, err1 := p.w.readUint(addr.Run(at)+16, 8)
+	p.shared(t, ptr, at, int64(use)+1, int64(weak)+1, err == nil && err1 == nil)
+	return true
 }
 
-// cxxTree writes maps and sets: a red-black tree, whose nodes have left, right,
-// parent and a color of one byte before the value.
+// cxxTree writes maps and sets, whose nodes have left, right, parent and a color of one
+// byte before the value.
 func (p *formatter) cxxTree(v Value, t *Type) bool {
 	tree, ok := p.w.find(v, "__tree_")
 	if !ok {
@@ -216,31 +137,12 @@ func (p *formatter) cxxTree(v Value, t *Type) bool {
 	}
 	val := tree.Type.strip().templateType("_Tp")
 	count, ok := p.w.packedUint(tree, "__size_", "__pair3_")
-	next, ok1 := p.w.findUint(tree, "__begin_node_")
-	if !ok || !ok1 || val == nil || int64(count) < 0 {
-		return false
-	}
-	p.write(fmt.Sprintf("std::%s with %s", container(t), elements(int64(count))))
-	if count == 0 {
-		return true
-	}
-	isMap := strings.Contains(container(t), "map")
-	at := val.aligned(25)
-	links := nodeLinks{left: 0, right: 8, parent: 16}
-	p.children(int64(count), func(i int64) (string, Value, bool) {
-		if i > 0 {
-			var ok bool
-			if next, ok = p.successor(next, links); !ok {
-				return "", Value{}, false
-			}
-		}
-		return p.keyed(i, p.w.pairIn(memoryValue(val, addr.Run(next)+at)), isMap)
-	})
-	return true
+	first, ok1 := p.w.findUint(tree, "__begin_node_")
+	return ok && ok1 && val != nil && p.tree(t, val, count, first, treeNode{left: 0, right: 8, parent: 16, value: val.aligned(25)})
 }
 
-// cxxHash writes unordered containers: one list of all nodes, which have a link and a
-// hash before the value.
+// cxxHash writes unordered containers, whose nodes have a link and a hash before the
+// value.
 func (p *formatter) cxxHash(v Value, t *Type) bool {
 	table, ok := p.w.find(v, "__table_")
 	if !ok {
@@ -248,60 +150,9 @@ func (p *formatter) cxxHash(v Value, t *Type) bool {
 	}
 	val := table.Type.strip().templateType("_Tp")
 	count, ok := p.w.packedUint(table, "__size_", "__p2_")
-	first, ok1 := p.w.packed(table, "__first_node_", "__p1_")
-	if !ok || !ok1 || val == nil || int64(count) < 0 {
-		return false
-	}
-	next, ok := p.w.findUint(first, "__next_")
-	if !ok {
-		return false
-	}
-	p.write(fmt.Sprintf("std::%s with %s", container(t), elements(int64(count))))
-	if count == 0 {
-		return true
-	}
-	isMap := strings.Contains(container(t), "map")
-	at := val.aligned(16)
-	p.children(int64(count), func(i int64) (string, Value, bool) {
-		if next == 0 {
-			return "", Value{}, false
-		}
-		node := next
-		var err error
-		if next, err = p.w.readUint(addr.Run(node), 8); err != nil {
-			return "", Value{}, false
-		}
-		return p.keyed(i, p.w.pairIn(memoryValue(val, addr.Run(node)+at)), isMap)
-	})
-	return true
-}
-
-func (p *formatter) cxxShared(v Value, t *Type) bool {
-	ptr, ok := p.w.find(v, "__ptr_")
-	block, ok1 := p.w.find(v, "__cntrl_")
-	if !ok || !ok1 {
-		return false
-	}
-	a, err := p.w.uint(block)
-	if err != nil {
-		return false
-	}
-	counts := "(empty)"
-	if a != 0 {
-		// Behind the pointer to the virtual table; the type itself is often declared only.
-		use, err := p.w.readUint(addr.Run(a)+8, 8) // one less than there are
-		weak, err1 := p.w.readUint(addr.Run(a)+16, 8)
-		switch n := int64(use) + 1; {
-		case err != nil || err1 != nil:
-			counts = fmt.Sprintf("<error: Cannot access memory at address %#x>", a)
-		case n > 0:
-			counts = fmt.Sprintf("(use count %d, weak count %d)", n, int64(weak))
-		default:
-			counts = fmt.Sprintf("(expired, weak count %d)", int64(weak)+1)
-		}
-	}
-	p.shared(t, counts, ptr)
-	return true
+	before, ok1 := p.w.packed(table, "__first_node_", "__p1_")
+	first, ok2 := p.w.findUint(before, "__next_")
+	return ok && ok1 && ok2 && val != nil && p.hash(t, val, count, first, val.aligned(16))
 }
 
 func (p *formatter) cxxOptional(v Value, t *Type) bool {
@@ -317,37 +168,7 @@ func (p *formatter) cxxOptional(v Value, t *Type) bool {
 
 func (p *formatter) cxxVariant(v Value, t *Type) bool {
 	impl, ok := p.w.packed(v, "__impl_", "__impl")
-	if !ok {
-		return false
-	}
-	index, ok := p.w.find(impl, "__index")
-	u, ok1 := p.w.find(impl, "__data")
-	types := t.templatePack()
-	if !ok || !ok1 {
-		return false
-	}
-	n, err := p.w.uint(index)
-	if err != nil {
-		return false
-	}
-	p.write(t.String())
-	if n&sizeMask(index.Type.Size()) >= uint64(len(types)) {
-		p.write(" [no contained value]")
-		return true
-	}
-	for range n {
-		if u, ok = p.w.find(u, "__tail"); !ok {
-			return false
-		}
-	}
-	val, ok := p.w.find(u, "__head", "__value")
-	if !ok {
-		return false
-	}
-	p.write(fmt.Sprintf(" [index %d] = {", n))
-	p.value(val)
-	p.write("}")
-	return true
+	return ok && p.variant(impl, t, "__index", "__data", "__tail", "__head", "__value")
 }
 
 // leaf is element i of a tuple: the member of its base __tuple_leaf<i, T>, or that base
@@ -399,38 +220,18 @@ func (p *formatter) cxxList(v Value, t *Type) bool {
 	return true
 }
 
-// cxxDeque writes a deque: blocks of 4096 bytes, or of 16 large elements, in a table.
-func (p *formatter) cxxDeque(v Value, t *Type) bool {
-	val := t.templateType("_Tp")
-	table, ok := p.w.find(v, "__map_", "__begin_")
-	start, ok1 := p.w.findUint(v, "__start_")
-	count, ok2 := p.w.packedUint(v, "__size_")
-	if !ok || !ok1 || !ok2 || val == nil || val.Size() <= 0 || int64(count) < 0 || int64(start) < 0 {
-		return false
-	}
-	blocks, err := p.w.uint(table)
-	if err != nil {
-		return false
+// cxxBlocks is where a deque has its elements: in blocks of 4096 bytes, or of 16 large
+// elements.
+func (w *World) cxxBlocks(v Value, val *Type) (blocks, bool) {
+	table, ok := w.findUint(v, "__map_", "__begin_")
+	start, ok1 := w.findUint(v, "__start_")
+	count, ok2 := w.packedUint(v, "__size_")
+	if !ok || !ok1 || !ok2 || int64(count) < 0 || int64(start) < 0 {
+		return blocks{}, false
 	}
 	per := int64(16)
 	if val.Size() < 256 {
 		per = 4096 / val.Size()
 	}
-	p.write("std::deque with " + elements(int64(count)))
-	if count == 0 {
-		return true
-	}
-	p.write(" = {")
-	p.depth++
-	p.sequence(int64(count), func(i int64) Value {
-		i += int64(start)
-		at, err := p.w.readUint(addr.Run(blocks)+addr.Run(8*(i/per)), 8)
-		if err != nil {
-			return lostValue(val, err)
-		}
-		return memoryValue(val, addr.Run(at)+addr.Run(i%per*val.Size()))
-	})
-	p.depth--
-	p.write("}")
-	return true
+	return blocks{val, int64(count), per, int64(start), addr.Run(table)}, true
 }

@@ -166,7 +166,7 @@ func (w *World) base(v Value, name string, depth int) (Value, bool) {
 }
 
 func (w *World) search(v Value, name string, depth int) (Value, bool) {
-	if depth > maxDepth {
+	if depth > maxDepth || v.Type == nil { // a value that was not found has no members
 		return Value{}, false
 	}
 	t := v.Type.strip()

@@ -201,56 +201,18 @@ func (p *parser) unary() (*node, error) {
 	}
 	defer func() { p.depth-- }()
 	t := p.peek()
-	if t.kind == tokOp {
-		switch t.text {
-		case "-", "+", "!", "~", "*", "&":
-			p.next()
-			a, err := p.unary()
-			return &node{op: nodeUnary, text: t.text, a: a}, err
-		case "&&": // rvalue of an address of an address: not C's
-			return nil, errors.New("unexpected && at the beginning of an operand")
-		case "++", "--":
-			return nil, fmt.Errorf("%s changes the program: use set var", t.text)
-		case "{":
-			p.next()
-			ty, err := p.typeName()
-			if err != nil {
-				return nil, err
-			}
-			if err := p.expect("}"); err != nil {
-				return nil, err
-			}
-			a, err := p.unary()
-			return &node{op: nodeAt, a: a, typ: ty}, err
-		case "(":
-			start := p.pos
-			p.next()
-			if ty, err := p.typeName(); err == nil && p.accept(")") {
-				if p.startsOperand() {
-					a, err := p.unary()
-					return &node{op: nodeCast, a: a, typ: ty}, err
-				}
-				return &node{op: nodeType, typ: ty}, nil
-			}
-			p.pos = start
+	switch {
+	case t.kind == tokOp:
+		if n, err := p.prefixed(t.text); n != nil || err != nil {
+			return n, err
 		}
-	}
-	if t.kind == tokName && p.toks[p.pos+1].text == "<" && strings.HasSuffix(t.text, "_cast") {
+	case t.kind != tokName:
+	case p.toks[p.pos+1].text == "<" && strings.HasSuffix(t.text, "_cast"):
 		return p.namedCast()
-	}
-	if t.kind == tokName && (t.text == "alignof" || t.text == "_Alignof") && p.toks[p.pos+1].text == "(" {
+	case (t.text == "alignof" || t.text == "_Alignof") && p.toks[p.pos+1].text == "(":
 		return p.alignof()
-	}
-	if t.kind == tokName && t.text == "sizeof" {
-		p.next()
-		if start := p.pos; p.accept("(") {
-			if ty, err := p.typeName(); err == nil && p.accept(")") {
-				return &node{op: nodeSizeof, typ: ty}, nil
-			}
-			p.pos = start
-		}
-		a, err := p.unary()
-		return &node{op: nodeSizeof, a: a}, err
+	case t.text == "sizeof":
+		return p.sizeof()
 	}
 	n, err := p.postfix()
 	for err == nil && p.types.rust() && p.peek().kind == tokName && p.peek().text == "as" {
@@ -262,6 +224,57 @@ func (p *parser) unary() (*node, error) {
 		n = &node{op: nodeCast, a: n, typ: ty}
 	}
 	return n, err
+}
+
+// prefixed reads an operand that begins with that operator; nil and no error when it is
+// none of those that stand before one.
+func (p *parser) prefixed(op string) (*node, error) {
+	switch op {
+	case "-", "+", "!", "~", "*", "&":
+		p.next()
+		a, err := p.unary()
+		return &node{op: nodeUnary, text: op, a: a}, err
+	case "&&": // rvalue of an address of an address: not C's
+		return nil, errors.New("unexpected && at the beginning of an operand")
+	case "++", "--":
+		return nil, fmt.Errorf("%s changes the program: use set var", op)
+	case "{":
+		p.next()
+		ty, err := p.typeName()
+		if err != nil {
+			return nil, err
+		}
+		if err := p.expect("}"); err != nil {
+			return nil, err
+		}
+		a, err := p.unary()
+		return &node{op: nodeAt, a: a, typ: ty}, err
+	case "(":
+		start := p.pos
+		p.next()
+		if ty, err := p.typeName(); err == nil && p.accept(")") {
+			if p.startsOperand() {
+				a, err := p.unary()
+				return &node{op: nodeCast, a: a, typ: ty}, err
+			}
+			return &node{op: nodeType, typ: ty}, nil
+		}
+		p.pos = start
+	}
+	return nil, nil
+}
+
+// sizeof reads C's operator, of a type or of an operand.
+func (p *parser) sizeof() (*node, error) {
+	p.next()
+	if start := p.pos; p.accept("(") {
+		if ty, err := p.typeName(); err == nil && p.accept(")") {
+			return &node{op: nodeSizeof, typ: ty}, nil
+		}
+		p.pos = start
+	}
+	a, err := p.unary()
+	return &node{op: nodeSizeof, a: a}, err
 }
 
 // startsOperand reports whether a cast's operand follows.

@@ -34,7 +34,7 @@ func (p *formatter) rustString(data Value, n int64) {
 		p.write(fault(err))
 		return
 	}
-	p.write(p.quoted(b, 1, show < n))
+	p.write(quoted(b, 1, show < n))
 }
 
 func (p *formatter) rustSequence(before string, data Value, n int64) {

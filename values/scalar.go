@@ -217,7 +217,7 @@ func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 		end := zeroAt(b, width)
 		if end >= 0 {
 			data = append(data, b[:end]...)
-			p.write(prefix + p.quoted(data, width, false))
+			p.write(prefix + quoted(data, width, false))
 			return
 		}
 		data = append(data, b...)
@@ -229,10 +229,10 @@ func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 	case err != nil && len(data) == 0:
 		p.write(fault(err))
 	case err != nil:
-		p.write(prefix + p.quoted(data, width, false) + fault(err))
+		p.write(prefix + quoted(data, width, false) + fault(err))
 	default:
 		more, err := p.w.read(a+addr.Run(len(data)), width)
-		p.write(prefix + p.quoted(data, width, err != nil || zeroAt(more, width) < 0))
+		p.write(prefix + quoted(data, width, err != nil || zeroAt(more, width) < 0))
 	}
 }
 
@@ -277,37 +277,12 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 	} else if len(b) >= width && zeroAt(b[len(b)-width:], width) == 0 {
 		b = b[:len(b)-width]
 	}
-	p.write(prefixOf(elem) + p.quoted(b, width, more))
+	p.write(prefixOf(elem) + quoted(b, width, more))
 }
 
 // quoted is gdb's text of characters: runs of equal ones are counted.
-func (p *formatter) quoted(b []byte, width int, more bool) string {
-	type char struct {
-		text string
-		n    int
-	}
-	var list []char
-	for i := 0; i < len(b); {
-		var t strings.Builder
-		size := width
-		if width == 1 {
-			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n <= 1 {
-				fmt.Fprintf(&t, `\%03o`, b[i])
-			} else {
-				size = n
-				writeRune(&t, r, 0)
-			}
-		} else if i+width <= len(b) {
-			writeRune(&t, rune(unle(b[i:i+width])), 0)
-		}
-		i += size
-		if k := len(list) - 1; k >= 0 && list[k].text == t.String() {
-			list[k].n++
-		} else {
-			list = append(list, char{t.String(), 1})
-		}
-	}
+func quoted(b []byte, width int, more bool) string {
+	list := runsOf(b, width)
 	if len(list) == 0 {
 		if more {
 			return `""...`
@@ -351,6 +326,39 @@ func (p *formatter) quoted(b []byte, width int, more bool) string {
 		out.WriteString("...")
 	}
 	return out.String()
+}
+
+// charRun is a character as it is written, and how often it follows itself.
+type charRun struct {
+	text string
+	n    int
+}
+
+// runsOf takes a text of so many bytes a character apart; one byte is UTF-8.
+func runsOf(b []byte, width int) []charRun {
+	var list []charRun
+	for i := 0; i < len(b); {
+		var t strings.Builder
+		size := width
+		if width == 1 {
+			r, n := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && n <= 1 {
+				fmt.Fprintf(&t, `\%03o`, b[i])
+			} else {
+				size = n
+				writeRune(&t, r, 0)
+			}
+		} else if i+width <= len(b) {
+			writeRune(&t, rune(unle(b[i:i+width])), 0)
+		}
+		i += size
+		if k := len(list) - 1; k >= 0 && list[k].text == t.String() {
+			list[k].n++
+		} else {
+			list = append(list, charRun{t.String(), 1})
+		}
+	}
+	return list
 }
 
 // enum writes an enumerator's name, or the flags that a number is made of.

@@ -249,23 +249,7 @@ func (t *Type) structText(indent int) string {
 	if indent > maxNesting {
 		return b.String() + "{...}"
 	}
-	bases := 0
-	for _, f := range t.Fields() {
-		if !f.Base {
-			continue
-		}
-		b.WriteString(map[bool]string{true: ": ", false: ", "}[bases == 0])
-		bases++
-		b.WriteString(accessWord(t.access(f)) + " ")
-		if f.Virtual {
-			b.WriteString("virtual ")
-		}
-		b.WriteString(f.Name)
-	}
-	if bases > 0 {
-		b.WriteString(" ")
-	}
-	b.WriteString("{\n")
+	b.WriteString(t.basesText() + "{\n")
 	pad := strings.Repeat(" ", 4*(indent+1))
 	label := newLabels(t, pad)
 	for _, f := range t.Fields() {
@@ -276,12 +260,10 @@ func (t *Type) structText(indent int) string {
 		if f.Static {
 			b.WriteString("static ")
 		}
-		ft := f.Type
-		inner := f.Name
-		if core := ft.coreType(); (core.Kind == Struct || core.Kind == Enum) && core.Name == "" {
-			b.WriteString(ft.body(indent+1, inner))
+		if core := f.Type.coreType(); (core.Kind == Struct || core.Kind == Enum) && core.Name == "" {
+			b.WriteString(f.Type.body(indent+1, f.Name))
 		} else {
-			b.WriteString(ft.declare(inner, 0))
+			b.WriteString(f.Type.declare(f.Name, 0))
 		}
 		if f.BitSize > 0 {
 			fmt.Fprintf(&b, " : %d", f.BitSize)
@@ -312,6 +294,25 @@ func (t *Type) structText(indent int) string {
 	}
 	b.WriteString(strings.Repeat(" ", 4*indent) + "}")
 	return b.String()
+}
+
+// basesText is what stands between a class's name and its members: ": public A, private B ".
+func (t *Type) basesText() string {
+	var bases []string
+	for _, f := range t.Fields() {
+		if !f.Base {
+			continue
+		}
+		word := accessWord(t.access(f)) + " "
+		if f.Virtual {
+			word += "virtual "
+		}
+		bases = append(bases, word+f.Name)
+	}
+	if len(bases) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(bases, ", ") + " "
 }
 
 func (t *Type) coreType() *Type {

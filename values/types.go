@@ -132,6 +132,13 @@ func (m *modState) typeAt(w *World, d dwarf.DIE) *Type {
 	if v, ok := d.Attr(dwarf.AtByteSize); ok {
 		t.size = int64(v.Uint())
 	}
+	t.classify()
+	return t
+}
+
+// classify reads what the entry's tag says of the type.
+func (t *Type) classify() {
+	d := t.die
 	switch d.Tag() {
 	case dwarf.TagBaseType:
 		t.Kind = Base
@@ -175,14 +182,13 @@ func (m *modState) typeAt(w *World, d dwarf.DIE) *Type {
 	case dwarf.TagPtrToMemberType:
 		t.Kind = MemberPointer
 		if v, ok := d.Attr(dwarf.AtContainingType); ok {
-			t.object = m.typeAt(w, v.Ref())
+			t.object = t.mod.typeAt(t.w, v.Ref())
 		}
 	case dwarf.TagUnspecifiedType:
 		t.Kind = Unspecified
 	default:
 		t.Kind, t.Name = Void, "<type of unknown kind>"
 	}
-	return t
 }
 
 // qualify puts namespaces and classes before the name.

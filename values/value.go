@@ -344,45 +344,10 @@ func constant(t *Type, v dwarf.Value) Value {
 
 // assemble makes a value of the pieces that a location names.
 func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
-	size := t.Size()
 	if len(pieces) == 1 && (pieces[0].bits == 0 || pieces[0].kind == piecePointer) {
-		p := pieces[0]
-		switch p.kind {
-		case pieceLost:
-			return lostValue(t, errLost)
-		case pieceMemory:
-			return memoryValue(t, p.addr)
-		case piecePointer:
-			return Value{Type: t, pointer: p.target, pointerOff: p.off, pointerIn: m, pointerFr: f}
-		case pieceRegister:
-			if f == nil {
-				return lostValue(t, errLost)
-			}
-			b, ok := f.register(p.reg)
-			if !ok {
-				return lostValue(t, missingRegister(p.reg))
-			}
-			if p.reg >= regST0 && p.reg < regST0+8 && t.isFloat() && size < 10 {
-				if n, ok := extendedTo(b, size); ok { // the x87 computes with more bits than the type has
-					return Value{Type: t, data: n}
-				}
-			}
-			v := Value{Type: t, place: inRegister, reg: unwind.Reg(min(p.reg, 255)), frame: f}
-			if int64(len(b)) < size {
-				if len(b) == 8 && size <= 16 && p.reg < uint64(unwind.RIP) { // a pair has pieces; this is a lie of the producer
-					return lostValue(t, errLost)
-				}
-				return lostValue(t, fmt.Errorf("register of %d bytes for a value of %d", len(b), size))
-			}
-			v.data = b[:size]
-			return v
-		case pieceInline:
-			if int64(len(p.data)) < size {
-				p.data = append(append([]byte(nil), p.data...), make([]byte, min(size, maxRead)-int64(len(p.data)))...)
-			}
-			return Value{Type: t, data: p.data[:min(size, int64(len(p.data)))]}
-		}
+		return whole(m, f, t, pieces[0])
 	}
+	size := t.Size()
 	if size > maxRead {
 		return lostValue(t, fmt.Errorf("value of %d bytes in pieces", size))
 	}
@@ -423,6 +388,49 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 		out.lost = nil
 	}
 	return out
+}
+
+// whole makes a value that is in one piece.
+func whole(m *modState, f *Frame, t *Type, p piece) Value {
+	switch p.kind {
+	case pieceMemory:
+		return memoryValue(t, p.addr)
+	case piecePointer:
+		return Value{Type: t, pointer: p.target, pointerOff: p.off, pointerIn: m, pointerFr: f}
+	case pieceRegister:
+		return registerValue(f, t, p.reg)
+	case pieceInline:
+		size := t.Size()
+		if int64(len(p.data)) < size {
+			p.data = append(append([]byte(nil), p.data...), make([]byte, min(size, maxRead)-int64(len(p.data)))...)
+		}
+		return Value{Type: t, data: p.data[:min(size, int64(len(p.data)))]}
+	}
+	return lostValue(t, errLost)
+}
+
+// registerValue is a value that a register of the frame has, or its first bytes.
+func registerValue(f *Frame, t *Type, reg uint64) Value {
+	if f == nil {
+		return lostValue(t, errLost)
+	}
+	b, ok := f.register(reg)
+	if !ok {
+		return lostValue(t, missingRegister(reg))
+	}
+	size := t.Size()
+	if reg >= regST0 && reg < regST0+8 && t.isFloat() && size < 10 {
+		if n, ok := extendedTo(b, size); ok { // the x87 computes with more bits than the type has
+			return Value{Type: t, data: n}
+		}
+	}
+	if int64(len(b)) < size {
+		if len(b) == 8 && size <= 16 && reg < uint64(unwind.RIP) { // a pair has pieces; this is a lie of the producer
+			return lostValue(t, errLost)
+		}
+		return lostValue(t, fmt.Errorf("register of %d bytes for a value of %d", len(b), size))
+	}
+	return Value{Type: t, place: inRegister, reg: unwind.Reg(min(reg, 255)), frame: f, data: b[:size]}
 }
 
 // missingRegister is why a register has no value: a called function has overwritten

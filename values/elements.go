@@ -7,35 +7,6 @@ import (
 	"hdb/internal/addr"
 )
 
-// head is element i of a tuple of libstdc++: the member of its base _Head_base<i>,
-// which clang calls _Head_base<iUL>.
-func (w *World) head(v Value, i int, depth int) (Value, bool) {
-	if depth > 2*maxDepth {
-		return Value{}, false
-	}
-	want := fmt.Sprintf("std::_Head_base<%d", i)
-	fields := v.Type.strip().Fields()
-	for k := range fields {
-		f := &fields[k]
-		if !f.Base {
-			continue
-		}
-		b := w.member(v, f)
-		if strings.HasPrefix(f.Name, want+",") || strings.HasPrefix(f.Name, want+"U") {
-			if m, ok := w.field(b, "_M_head_impl"); ok {
-				return m, true
-			}
-			return b, true
-		}
-		if strings.HasPrefix(f.Name, "std::_Tuple_impl<") {
-			if m, ok := w.head(b, i, depth+1); ok {
-				return m, true
-			}
-		}
-	}
-	return Value{}, false
-}
-
 // owned is the pointer of a unique_ptr.
 func (w *World) owned(v Value) (Value, bool) {
 	if ptr, ok := w.packed(v, "__ptr_"); ok { // libc++
@@ -51,7 +22,7 @@ func (w *World) owned(v Value) (Value, bool) {
 	return w.head(impl, 0, 0)
 }
 
-func (p *formatter) stdUnique(v Value, t *Type) bool {
+func (p *formatter) unique(v Value, t *Type) bool {
 	ptr, ok := p.w.owned(v)
 	elem := t.templateType("_Tp")
 	if !ok || elem == nil {
@@ -59,146 +30,6 @@ func (p *formatter) stdUnique(v Value, t *Type) bool {
 	}
 	p.write("std::unique_ptr<" + elem.String() + "> = {get() = ")
 	p.value(ptr)
-	p.write("}")
-	return true
-}
-
-func (p *formatter) stdShared(v Value, t *Type) bool {
-	ptr, ok := p.w.find(v, "_M_ptr")
-	pi, ok1 := p.w.find(v, "_M_refcount", "_M_pi")
-	if !ok || !ok1 {
-		return false
-	}
-	counts := "(empty)"
-	if a, err := p.w.uint(pi); err != nil {
-		return false
-	} else if a != 0 {
-		block, err := p.w.deref(pi)
-		if err != nil {
-			return false
-		}
-		use, ok := p.w.findUint(block, "_M_use_count")
-		weak, ok1 := p.w.findUint(block, "_M_weak_count")
-		if !ok || !ok1 {
-			counts = fmt.Sprintf("<error: Cannot access memory at address %#x>", a)
-		} else {
-			n, m := int32(use), int32(weak)
-			if n > 0 {
-				m--
-				counts = fmt.Sprintf("(use count %d, weak count %d)", n, m)
-			} else {
-				counts = fmt.Sprintf("(expired, weak count %d)", m)
-			}
-		}
-	}
-	p.shared(t, counts, ptr)
-	return true
-}
-
-// shared writes a shared or weak pointer with its counts.
-func (p *formatter) shared(t *Type, counts string, ptr Value) {
-	elem := t.templateType("_Tp")
-	if elem == nil {
-		elem = ptr.Type.strip().Elem()
-	}
-	p.write(fmt.Sprintf("std::%s<%s> %s = {get() = ", container(t), elem, counts))
-	p.value(ptr)
-	p.write("}")
-}
-
-func (p *formatter) stdOptional(v Value, t *Type) bool {
-	payload, ok := p.w.find(v, "_M_payload")
-	if !ok {
-		return false
-	}
-	engaged, ok := p.w.findUint(payload, "_M_engaged")
-	elem := t.templateType("_Tp")
-	if !ok || elem == nil {
-		return false
-	}
-	val, ok := p.w.find(payload, "_M_payload", "_M_value")
-	if engaged != 0 && !ok {
-		return false
-	}
-	p.optional(elem, engaged != 0, val)
-	return true
-}
-
-func (p *formatter) optional(elem *Type, engaged bool, val Value) {
-	name := "std::optional<" + elem.String() + ">"
-	if !engaged {
-		p.write(name + " [no contained value]")
-		return
-	}
-	p.write(name + " = {[contained value] = ")
-	p.value(val)
-	p.write("}")
-}
-
-func (p *formatter) stdVariant(v Value, t *Type) bool {
-	index, ok := p.w.find(v, "_M_index")
-	u, ok1 := p.w.find(v, "_M_u")
-	if !ok || !ok1 {
-		return false
-	}
-	n, err := p.w.uint(index)
-	types := t.templatePack()
-	if err != nil {
-		return false
-	}
-	p.write(t.String())
-	if n&sizeMask(index.Type.Size()) >= uint64(len(types)) {
-		p.write(" [no contained value]")
-		return true
-	}
-	for range n {
-		if u, ok = p.w.find(u, "_M_rest"); !ok {
-			return false
-		}
-	}
-	first, ok := p.w.find(u, "_M_first", "_M_storage")
-	if !ok {
-		return false
-	}
-	p.write(fmt.Sprintf(" [index %d] = {", n))
-	p.value(first.part(types[n], 0))
-	p.write("}")
-	return true
-}
-
-func (p *formatter) stdTuple(v Value, t *Type) bool {
-	p.tuple(func(i int) (Value, bool) { return p.w.head(v, i, 0) })
-	return true
-}
-
-func (p *formatter) tuple(at func(i int) (Value, bool)) {
-	n := 0
-	for ; n < maxDepth; n++ {
-		if _, ok := at(n); !ok {
-			break
-		}
-	}
-	if n == 0 {
-		p.write("empty std::tuple")
-		return
-	}
-	p.write("std::tuple containing")
-	p.children(int64(n), func(i int64) (string, Value, bool) {
-		m, ok := at(int(i))
-		return fmt.Sprintf("[%d] = ", i+1), m, ok
-	})
-}
-
-func (p *formatter) stdPair(v Value, t *Type) bool {
-	first, ok := p.w.field(v, "first")
-	second, ok1 := p.w.field(v, "second")
-	if !ok || !ok1 {
-		return false
-	}
-	p.write("{first = ")
-	p.value(first)
-	p.write(", second = ")
-	p.value(second)
 	p.write("}")
 	return true
 }
@@ -238,7 +69,12 @@ func (w *World) element(v Value, i int64) (Value, bool) {
 	}
 	switch container(t) {
 	case "deque":
-		return w.dequeElement(v, t, i)
+		b, ok := w.blocks(v, t)
+		if !ok || i < 0 || i > 1<<40 {
+			return Value{}, false
+		}
+		e := w.inBlocks(b, i)
+		return e, e.err == nil
 	case "vector":
 		if ptr, ok = w.find(v, "_M_impl", "_M_start"); !ok {
 			ptr, ok = w.find(v, "__begin_")
@@ -318,23 +154,6 @@ func shortenStd(name string) string {
 		}
 	}
 	return name
-}
-
-// dequeElement is an element of libstdc++'s deque: its blocks have 512 bytes, or one
-// element.
-func (w *World) dequeElement(v Value, t *Type, i int64) (Value, bool) {
-	val := t.templateType("_Tp")
-	cur, ok1 := w.findUint(v, "_M_impl", "_M_start", "_M_cur")
-	first, ok2 := w.findUint(v, "_M_impl", "_M_start", "_M_first")
-	node, ok3 := w.findUint(v, "_M_impl", "_M_start", "_M_node")
-	if !ok1 || !ok2 || !ok3 || val == nil || val.Size() <= 0 || i < 0 || i > 1<<40 {
-		return Value{}, false
-	}
-	size := val.Size()
-	per := max(512/size, 1)
-	i += int64(cur-first) / size
-	block, err := w.readUint(addr.Run(node)+addr.Run(i/per*8), 8)
-	return memoryValue(val, addr.Run(block)+addr.Run(i%per*size)), err == nil
 }
 
 // rustElement is an element of a slice or Vec of Rust.
