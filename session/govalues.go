@@ -51,9 +51,18 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	return g, inferior.GoPlace{Thread: s.sel.thread, CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first, Index: i}, nil
 }
 
-// ofC reports whether an expression is no Go even in a frame of Go: registers and what
-// the user has named.
-func ofC(expr string) bool { return strings.HasPrefix(strings.TrimSpace(expr), "$") }
+// asGo lets answer tell what an expression of Go is in a frame of Go. It reports false,
+// and nothing is told, where the expression is none of Go.
+func (v *Values) asGo(expr string, answer func(g *inferior.Go, at inferior.GoPlace) error) (bool, error) {
+	if strings.HasPrefix(strings.TrimSpace(expr), "$") { // a register, or what the user has named
+		return false, nil
+	}
+	g, at, err := v.goFrame()
+	if g != nil && err == nil {
+		err = answer(g, at)
+	}
+	return g != nil || err != nil, err
+}
 
 func goLimits(o values.Options, follow bool) inferior.GoLimits {
 	l := inferior.GoLimits{Elements: o.Elements, Depth: goListDepth, Follow: follow}

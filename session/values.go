@@ -303,10 +303,10 @@ func (v *Values) variables(o values.Options, list func(*values.Frame) ([]values.
 // Print computes an expression and keeps its value as $N; N is 0 for one without a
 // value.
 func (v *Values) Print(expr string, o values.Options) (n int, text string, err error) {
-	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
-		if err == nil {
-			text, err = goPrint(g, at, expr, o)
-		}
+	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+		text, err = goPrint(g, at, expr, o)
+		return err
+	}); ok {
 		return 0, text, err
 	}
 	err = v.guarded(func(f *values.Frame) error {
@@ -326,10 +326,10 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 
 // Show is Print without history, for display.
 func (v *Values) Show(expr string, o values.Options) (text string, err error) {
-	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
-		if err == nil {
-			text, err = goPrint(g, at, expr, o)
-		}
+	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+		text, err = goPrint(g, at, expr, o)
+		return err
+	}); ok {
 		return text, err
 	}
 	err = v.guarded(func(f *values.Frame) error {
@@ -344,10 +344,7 @@ func (v *Values) Show(expr string, o values.Options) (text string, err error) {
 
 // Set computes an expression that may assign.
 func (v *Values) Set(expr string) error {
-	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
-		if err == nil {
-			err = v.goSet(g, at, expr)
-		}
+	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) error { return v.goSet(g, at, expr) }); ok {
 		return err
 	}
 	err := v.guarded(func(f *values.Frame) error {
@@ -362,10 +359,10 @@ func (v *Values) Set(expr string) error {
 
 // TypeOf names the type of an expression; with members when whole.
 func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
-	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
-		if err == nil {
-			text, err = g.TypeOf(at, expr, whole)
-		}
+	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+		text, err = g.TypeOf(at, expr, whole)
+		return err
+	}); ok {
 		return text, err
 	}
 	err = v.guarded(func(f *values.Frame) error {
@@ -387,10 +384,10 @@ func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
 
 // Address is what an expression says as an address.
 func (v *Values) Address(expr string) (a addr.Run, err error) {
-	if g, at, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
-		if err == nil {
-			a, err = goAddress(g, at, expr)
-		}
+	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+		a, err = goAddress(g, at, expr)
+		return err
+	}); ok {
 		return a, err
 	}
 	err = v.guarded(func(f *values.Frame) error {
@@ -405,10 +402,7 @@ var errGoPlace = errors.New("the places of Go's variables are not told: print &N
 
 // Place is where the value of an expression is.
 func (v *Values) Place(expr string) (p values.Place, err error) {
-	if g, _, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
-		if err == nil {
-			err = errGoPlace
-		}
+	if ok, err := v.asGo(expr, func(*inferior.Go, inferior.GoPlace) error { return errGoPlace }); ok {
 		return p, err
 	}
 	err = v.guarded(func(f *values.Frame) error {
@@ -421,7 +415,7 @@ func (v *Values) Place(expr string) (p values.Place, err error) {
 // Unit is the size of the numbers that an expression points to, 0 unknown, and whether
 // they are floating-point ones.
 func (v *Values) Unit(expr string) (size int, float bool) {
-	if g, _, err := v.goFrame(); (g != nil || err != nil) && !ofC(expr) {
+	if ok, _ := v.asGo(expr, func(*inferior.Go, inferior.GoPlace) error { return errGoPlace }); ok {
 		return 0, false
 	}
 	if err := v.guarded(func(f *values.Frame) error {

@@ -22,7 +22,7 @@ func (o *Object) FindFunctions(name string) []Function {
 			return !matchesFile(f.DeclFile, path.Clean(file))
 		})
 	}
-	found := finder{o: o, at: map[place]bool{}}
+	found := newFinder(o)
 	o.guard(func() {
 		p, ok := parsePattern(name)
 		if !ok {
@@ -40,7 +40,7 @@ func (o *Object) FindFunctions(name string) []Function {
 // MatchFunctions lists the functions whose name, as Function.Name has it, matches
 // re: those with code of their own, in the order of their addresses.
 func (o *Object) MatchFunctions(re *regexp.Regexp) []Function {
-	found := finder{o: o, at: map[place]bool{}}
+	found := newFinder(o)
 	o.guard(func() {
 		if dw, _ := o.dwarf(); dw != nil {
 			for _, e := range dw.nameIndex().Entries {
@@ -92,31 +92,39 @@ func (o *Object) functionAt(a addr.File) (Function, bool) {
 	return o.fromSymbol(s, from), true
 }
 
-// fromNode describes node i of the tree of a unit.
-func (o *Object) fromNode(dw *debugInfo, unit int, i int32) Function {
-	tree := dw.tree(unit)
+// function is what DWARF says of node i of the tree of a unit. Its place is that of its
+// declaration.
+func (d *debugInfo) function(unit int, i int32) Function {
+	tree := d.tree(unit)
 	n := &tree.Nodes[i]
-	name := dw.nodeName(unit, i)
+	name := d.nodeName(unit, i)
 	r := tree.Range(n, n.Entry)
 	fn := Function{
 		Name: name.function, Low: addr.File(r.Low), High: addr.File(r.High), Source: FromDWARF, Language: languageOf(name, tree.Unit),
 		Inlined: n.Kind == scope.Inlined, Breakpoint: addr.File(n.Entry),
-		DeclFile: dw.file(name.DeclUnit, name.DeclFile), DeclLine: int(name.DeclLine),
+		DeclFile: d.file(name.DeclUnit, name.DeclFile), DeclLine: int(name.DeclLine),
 	}
 	if name.Linkage != name.function {
 		fn.Linkage = name.Linkage
 	}
+	fn.File, fn.Line = fn.DeclFile, fn.DeclLine
+	return fn
+}
+
+// fromNode describes node i of the tree of a unit.
+func (o *Object) fromNode(dw *debugInfo, unit int, i int32) Function {
+	fn := dw.function(unit, i)
 	if fn.Name == "" {
 		if s, _, ok := o.symbolAt(fn.Low); ok {
 			fn.Name = Demangle(s.Name)
 		}
 	}
-	lines := dw.lineTable(tree.Unit)
+	in := dw.tree(unit).Unit
+	lines := dw.lineTable(in)
 	if !fn.Inlined {
-		b := body{o: o, low: r.Low, high: r.High, unit: tree.Unit, lines: lines}
+		b := body{o: o, low: uint64(fn.Low), high: uint64(fn.High), unit: in, lines: lines}
 		fn.Breakpoint = addr.File(b.breakpoint())
 	}
-	fn.File, fn.Line = fn.DeclFile, fn.DeclLine
 	if lines != nil {
 		if k, ok := lines.StmtAt(uint64(fn.Breakpoint)); ok {
 			row := lines.Stmts()[k]
@@ -146,14 +154,13 @@ type place struct {
 	inlined bool
 }
 
-// finder collects functions without repeating places.
-type finder struct {
-	o    *Object
+// functions are those found, without repeated places.
+type functions struct {
 	at   map[place]bool
 	list []Function
 }
 
-func (f *finder) add(fn Function) {
+func (f *functions) add(fn Function) {
 	p := place{fn.Low, fn.Inlined}
 	if !f.at[p] {
 		f.at[p] = true
@@ -161,56 +168,75 @@ func (f *finder) add(fn Function) {
 	}
 }
 
-func (f *finder) sorted() []Function {
+func (f *functions) sorted() []Function {
 	slices.SortStableFunc(f.list, func(a, b Function) int { return cmp.Compare(a.Low, b.Low) })
 	return f.list
 }
 
+// finder collects the functions of an object.
+type finder struct {
+	functions
+	o *Object
+}
+
+func newFinder(o *Object) finder { return finder{functions{at: map[place]bool{}}, o} }
+
 // dwarf adds the functions of the name index that p matches.
 func (f *finder) dwarf(p pattern) {
-	dw, _ := f.o.dwarf()
-	if dw == nil {
-		return
-	}
-	index := dw.nameIndex()
-	for _, key := range p.keys() {
-		for _, e := range index.Named(key) {
-			u := dw.bodies()[e.Unit]
-			if !p.matches(dw.describe(u, e.Off)) {
-				continue
-			}
-			if !e.Abstract {
-				f.entry(dw, e)
-				continue
-			}
-			f.copies(dw, int(e.Unit), e)
-			for _, user := range index.Users(e.Unit) {
-				f.copies(dw, int(user), e)
-			}
-		}
+	if dw, _ := f.o.dwarf(); dw != nil {
+		dw.named(p, func(unit int, node int32) { f.add(f.o.fromNode(dw, unit, node)) })
 	}
 }
 
 // entry adds the function of an index entry that has code.
 func (f *finder) entry(dw *debugInfo, e scope.Entry) {
-	tree := dw.tree(int(e.Unit))
-	if i, ok := slices.BinarySearchFunc(tree.Nodes, e.Off, func(n scope.Node, off uint64) int { return cmp.Compare(n.Off, off) }); ok {
-		f.add(f.o.fromNode(dw, int(e.Unit), int32(i)))
+	dw.entry(e, func(unit int, node int32) { f.add(f.o.fromNode(dw, unit, node)) })
+}
+
+// nodeFunc is told a node of the tree of a unit.
+type nodeFunc func(unit int, node int32)
+
+// named finds what the functions of the name index that p matches have in the trees:
+// their code, and the copies that were inlined.
+func (d *debugInfo) named(p pattern, found nodeFunc) {
+	index := d.nameIndex()
+	for _, key := range p.keys() {
+		for _, e := range index.Named(key) {
+			if !p.matches(d.describe(d.bodies()[e.Unit], e.Off)) {
+				continue
+			}
+			if !e.Abstract {
+				d.entry(e, found)
+				continue
+			}
+			d.copies(int(e.Unit), e, found)
+			for _, user := range index.Users(e.Unit) {
+				d.copies(int(user), e, found)
+			}
+		}
 	}
 }
 
-// copies adds the inlined copies of an abstract function in a unit.
-func (f *finder) copies(dw *debugInfo, unit int, e scope.Entry) {
-	tree := dw.tree(unit)
-	owner := dw.bodies()[e.Unit].Data
+// entry finds the function of an index entry that has code.
+func (d *debugInfo) entry(e scope.Entry, found nodeFunc) {
+	nodes := d.tree(int(e.Unit)).Nodes
+	if i, ok := slices.BinarySearchFunc(nodes, e.Off, func(n scope.Node, off uint64) int { return cmp.Compare(n.Off, off) }); ok {
+		found(int(e.Unit), int32(i))
+	}
+}
+
+// copies finds the inlined copies of an abstract function in a unit.
+func (d *debugInfo) copies(unit int, e scope.Entry, found nodeFunc) {
+	tree := d.tree(unit)
+	owner := d.bodies()[e.Unit].Data
 	for i := range tree.Nodes {
 		n := &tree.Nodes[i]
 		if n.Kind != scope.Inlined {
 			continue
 		}
 		data, off, ok := scope.Origin(tree.Unit.DIE(n.Off))
-		if ok && data == owner && off == e.Off && !dw.insideItself(unit, int32(i)) {
-			f.add(f.o.fromNode(dw, unit, int32(i)))
+		if ok && data == owner && off == e.Off && !d.insideItself(unit, int32(i)) {
+			found(unit, int32(i))
 		}
 	}
 }

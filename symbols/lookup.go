@@ -123,7 +123,11 @@ func (o *Object) lookupSymbol(a addr.File) []Frame {
 	if frames := o.lookupGo(a); frames != nil {
 		return frames
 	}
-	s, from, ok := o.symbolAt(a)
+	return symbolFrame(o.symbolAt(a))
+}
+
+// symbolFrame is the frame of code that only a symbol names; nil when it is none.
+func symbolFrame(s Sym, from Provenance, ok bool) []Frame {
 	if !ok || !s.IsCode() {
 		return nil
 	}

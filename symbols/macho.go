@@ -395,15 +395,7 @@ func (n *machoNames) mangledAt(a addr.File) string {
 }
 
 func (n *machoNames) lookupSymbol(a addr.File) []Frame {
-	s, from, ok := n.symbolAt(a)
-	if !ok || !s.IsCode() {
-		return nil
-	}
-	f := Frame{Function: Demangle(s.Name), Entry: s.Addr, Source: from}
-	if f.Function != s.Name {
-		f.Linkage = s.Name
-	}
-	return []Frame{f}
+	return symbolFrame(n.symbolAt(a))
 }
 
 // newDebugInfo is DWARF without a dwz file, and without files that it was split into.

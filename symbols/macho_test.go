@@ -69,26 +69,6 @@ func openMac(t testing.TB, path string, cfg symbols.MachOConfig) *symbols.MachO 
 	return o
 }
 
-// macChain is what MachO.Lookup gives in the words of oracle_test.go.
-func macChain(o *symbols.MachO, a addr.File) []step {
-	var chain []step
-	for _, f := range o.Lookup(a) {
-		name := f.Linkage
-		if name == "" {
-			name = f.Function
-		}
-		s := step{name, path.Base(f.File), f.Line}
-		if f.File == "" || f.Line == 0 {
-			s.file, s.line = "??", 0
-		}
-		chain = append(chain, s)
-	}
-	if chain == nil {
-		return []step{{"??", "??", 0}}
-	}
-	return chain
-}
-
 // textOf lists addresses of the code, n apart.
 func textOf(t testing.TB, o *symbols.MachO, n addr.File) (list []addr.File) {
 	t.Helper()
@@ -124,7 +104,7 @@ func compareMac(t *testing.T, o *symbols.MachO, oracle string, list []addr.File)
 	theirs := askAddr2line(t, "llvm-symbolizer", oracle, list)
 	bad := 0
 	for i, a := range list {
-		mine := macChain(o, a)
+		mine := ours(o, a)
 		d := difference(mine, theirs[i])
 		if d == "line" && len(mine) == 1 && theirs[i][0].line == 0 && o.Lookup(a)[0].Source == symbols.FromSymtab {
 			continue // padding: the line table of an object file reaches over it, that of a dSYM ends with the function
@@ -180,7 +160,7 @@ func TestMacDWARF5(t *testing.T) {
 		old := openMac(t, buildMac(t, arch, "-O2", "-gdwarf-4").app, symbols.MachOConfig{})
 		o := openMac(t, buildMac(t, arch, "-O2", "-gdwarf-5").app, symbols.MachOConfig{})
 		for _, a := range textOf(t, o, 1) {
-			if five, four := macChain(o, a), macChain(old, a); !slices.Equal(five, four) {
+			if five, four := ours(o, a), ours(old, a); !slices.Equal(five, four) {
 				t.Fatalf("%s: %v is %v with DWARF 5, %v with DWARF 4", arch, a, five, four)
 			}
 		}
@@ -282,8 +262,8 @@ func TestMacFat(t *testing.T) {
 			t.Errorf("--arch %q opens %s", arch, o.Arch())
 		}
 		for _, a := range textOf(t, alone, 3) {
-			if !slices.Equal(macChain(o, a), macChain(alone, a)) {
-				t.Fatalf("%v is %v in the fat file, else %v", a, macChain(o, a), macChain(alone, a))
+			if !slices.Equal(ours(o, a), ours(alone, a)) {
+				t.Fatalf("%v is %v in the fat file, else %v", a, ours(o, a), ours(alone, a))
 			}
 		}
 	}

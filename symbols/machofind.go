@@ -60,106 +60,45 @@ func (m *MachO) FindFunctions(name string) []Function {
 	if file, function, ok := cutFile(name); ok {
 		return slices.DeleteFunc(m.FindFunctions(function), func(f Function) bool { return !matchesFile(f.DeclFile, path.Clean(file)) })
 	}
-	found := machoFinder{at: map[place]bool{}}
+	found := functions{at: map[place]bool{}}
 	elf.Guard(func() {
 		p, ok := parsePattern(name)
 		if !ok {
 			return
 		}
 		for _, part := range m.parts() {
-			found.dwarf(part, p)
+			part.dw.named(p, func(unit int, node int32) {
+				if fn, ok := part.function(unit, node); ok {
+					found.add(fn)
+				}
+			})
 		}
 		for _, f := range []*macho.File{m.file, m.dsym} {
-			found.symbols(f, name, p)
+			found.machoSymbols(f, name, p)
 		}
 		for _, fn := range goNamed(m.pclntab(), func(have string) bool { return matchesGo(p.whole, have) }) {
 			found.add(fn)
 		}
 	})
-	slices.SortStableFunc(found.list, func(a, b Function) int { return cmp.Compare(a.Low, b.Low) })
-	return found.list
+	return found.sorted()
 }
 
-// machoFinder is finder without the instructions, which it does not look at.
-type machoFinder struct {
-	at   map[place]bool
-	list []Function
-}
-
-func (f *machoFinder) add(fn Function) {
-	if p := (place{fn.Low, fn.Inlined}); !f.at[p] {
-		f.at[p] = true
-		f.list = append(f.list, fn)
+// function describes a node of the tree of a unit, where the linker kept it.
+func (p machoPart) function(unit int, node int32) (Function, bool) {
+	fn := p.dw.function(unit, node)
+	low, ok := p.to(uint64(fn.Low))
+	if !ok || !p.dw.isCode(uint64(fn.Low)) {
+		return Function{}, false
 	}
-}
-
-func (f *machoFinder) dwarf(part machoPart, p pattern) {
-	dw := part.dw
-	index := dw.nameIndex()
-	for _, key := range p.keys() {
-		for _, e := range index.Named(key) {
-			if !p.matches(dw.describe(dw.bodies()[e.Unit], e.Off)) {
-				continue
-			}
-			f.nodes(part, int(e.Unit), e)
-			if e.Abstract {
-				for _, user := range index.Users(e.Unit) {
-					f.nodes(part, int(user), e)
-				}
-			}
-		}
-	}
-}
-
-// nodes adds what a unit has of the function of an entry: its code, or the copies that
-// were inlined.
-func (f *machoFinder) nodes(part machoPart, unit int, e scope.Entry) {
-	dw := part.dw
-	tree := dw.tree(unit)
-	if !e.Abstract {
-		if i, ok := slices.BinarySearchFunc(tree.Nodes, e.Off, func(n scope.Node, off uint64) int { return cmp.Compare(n.Off, off) }); ok {
-			f.node(part, unit, int32(i))
-		}
-		return
-	}
-	owner := dw.bodies()[e.Unit].Data
-	for i := range tree.Nodes {
-		n := &tree.Nodes[i]
-		if n.Kind != scope.Inlined {
-			continue
-		}
-		if data, off, ok := scope.Origin(tree.Unit.DIE(n.Off)); ok && data == owner && off == e.Off && !dw.insideItself(unit, int32(i)) {
-			f.node(part, unit, int32(i))
-		}
-	}
-}
-
-func (f *machoFinder) node(part machoPart, unit int, i int32) {
-	tree := part.dw.tree(unit)
-	n := &tree.Nodes[i]
-	r := tree.Range(n, n.Entry)
-	low, ok := part.to(r.Low)
-	if !ok || !part.dw.isCode(r.Low) {
-		return
-	}
-	name := part.dw.nodeName(unit, i)
-	fn := Function{
-		Name: name.function, Low: low, High: low + addr.File(r.High-r.Low), Breakpoint: low, Source: FromDWARF,
-		Language: languageOf(name, tree.Unit), Inlined: n.Kind == scope.Inlined,
-		DeclFile: part.dw.file(name.DeclUnit, name.DeclFile), DeclLine: int(name.DeclLine),
-	}
-	if name.Linkage != name.function {
-		fn.Linkage = name.Linkage
-	}
-	fn.File, fn.Line = fn.DeclFile, fn.DeclLine
-	if file, row := part.dw.rowAt(unit, r.Low); row.Line != 0 {
+	if file, row := p.dw.rowAt(unit, uint64(fn.Low)); row.Line != 0 {
 		fn.File, fn.Line = file, int(row.Line)
 	}
-	f.add(fn)
+	fn.Low, fn.High, fn.Breakpoint = low, low+fn.High-fn.Low, low
+	return fn, true
 }
 
-// symbols adds functions that only a symbol table has.
-func (f *machoFinder) symbols(file *macho.File, name string, p pattern) {
+// machoSymbols adds functions that only a symbol table has.
+func (f *functions) machoSymbols(file *macho.File, name string, p pattern) {
 	if file == nil {
 		return
 	}

@@ -25,7 +25,9 @@ type step struct {
 func (s step) String() string { return fmt.Sprintf("%s %s:%d", s.function, s.file, s.line) }
 
 // ours is the chain that Lookup gives, "??" for what it does not know.
-func ours(o *symbols.Object, a addr.File) []step {
+func ours(o interface {
+	Lookup(a addr.File) []symbols.Frame
+}, a addr.File) []step {
 	var chain []step
 	for _, f := range o.Lookup(a) {
 		name := f.Linkage
