@@ -83,15 +83,7 @@ func (m *modules) update(now []inferior.Module) {
 
 // at is the module that covers the address, or nil.
 func (m *modules) at(a addr.Run) *module {
-	i, ok := slices.BinarySearchFunc(m.list, a, func(mod *module, a addr.Run) int {
-		switch {
-		case mod.High <= a:
-			return -1
-		case mod.Low > a:
-			return 1
-		}
-		return 0
-	})
+	i, ok := slices.BinarySearchFunc(m.list, a, func(mod *module, a addr.Run) int { return addr.Compare(mod.Low, mod.High, a) })
 	if !ok {
 		return nil
 	}

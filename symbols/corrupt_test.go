@@ -40,6 +40,18 @@ func askAll(o *symbols.Object) {
 	o.SourceFiles()
 }
 
+// damaged is a file with a few bytes overwritten, now and then cut.
+func damaged(r *rand.Rand, good []byte) []byte {
+	data := bytes.Clone(good)
+	for range 1 + r.Intn(20) {
+		data[r.Intn(len(data))] = byte(r.Intn(256))
+	}
+	if r.Intn(5) == 0 {
+		data = data[:r.Intn(len(data))]
+	}
+	return data
+}
+
 // TestCorruptedFiles overwrites bytes of good files at random.
 func TestCorruptedFiles(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
@@ -49,14 +61,7 @@ func TestCorruptedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 40 {
-			data := bytes.Clone(good)
-			for range 1 + r.Intn(20) {
-				data[r.Intn(len(data))] = byte(r.Intn(256))
-			}
-			if r.Intn(5) == 0 {
-				data = data[:r.Intn(len(data))]
-			}
-			useAll(data)
+			useAll(damaged(r, good))
 		}
 	}
 }

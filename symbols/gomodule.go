@@ -214,26 +214,28 @@ func (c *goCopies) at(entry, pc uint64) []goCopy {
 		list, chain = append(list, r.goCopy), append(chain, i)
 		i = r.parent
 	}
-	// A copy begins with the first range that it, or one inside of it, has.
+	markEntries(list, chain, runs, func(i int32) (int32, bool) { r := get(i); return r.parent, r.ok })
+	return list
+}
+
+// markEntries finds where the copies, which have the numbers of chain, begin: with the
+// first range that a copy, or one inside of it, has.
+func markEntries(list []goCopy, chain []int32, runs []goRun, parent func(int32) (int32, bool)) {
 	left, work := len(chain), 0
 	for _, run := range runs {
 		if left == 0 || work > maxGoRuns {
 			break
 		}
-		for i, depth := run.value, 0; i >= 0 && depth < maxGoCopies; depth++ {
+		i, ok := run.value, true
+		for depth := 0; ok && i >= 0 && depth < maxGoCopies; depth++ {
 			work++
 			if k := slices.Index(chain, i); k >= 0 && list[k].entry == 0 {
 				list[k].entry = run.low
 				left--
 			}
-			r := get(i)
-			if !r.ok {
-				break
-			}
-			i = r.parent
+			i, ok = parent(i)
 		}
 	}
-	return list
 }
 
 // function is the runtime._func that begins at entry, and what follows.

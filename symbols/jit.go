@@ -158,15 +158,7 @@ func (j *JITImage) Lookup(pc addr.Run) []Frame {
 			return frames
 		}
 	}
-	i, found := slices.BinarySearchFunc(j.syms, a, func(s jitSymbol, a addr.File) int {
-		switch {
-		case s.high <= a:
-			return -1
-		case s.low > a:
-			return 1
-		}
-		return 0
-	})
+	i, found := slices.BinarySearchFunc(j.syms, a, func(s jitSymbol, a addr.File) int { return addr.Compare(s.low, s.high, a) })
 	if !found {
 		return []Frame{{Source: FromJIT}}
 	}

@@ -1,7 +1,6 @@
 package symbols_test
 
 import (
-	"bytes"
 	"math/rand"
 	"os"
 	"os/exec"
@@ -159,14 +158,7 @@ func TestCorruptedMac(t *testing.T) {
 	r := rand.New(rand.NewSource(1))
 	for _, good := range macSamples(t) {
 		for range 60 {
-			data := bytes.Clone(good)
-			for range 1 + r.Intn(20) {
-				data[r.Intn(len(data))] = byte(r.Intn(256))
-			}
-			if r.Intn(5) == 0 {
-				data = data[:r.Intn(len(data))]
-			}
-			useAllOfMac(t, data)
+			useAllOfMac(t, damaged(r, good))
 		}
 	}
 }

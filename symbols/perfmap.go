@@ -127,15 +127,7 @@ func (m *PerfMap) Len() int { return len(m.codes) }
 
 // Lookup names the code at pc. Entry is an address of the process.
 func (m *PerfMap) Lookup(pc addr.Run) (Frame, bool) {
-	i, found := slices.BinarySearchFunc(m.spans, pc, func(s perfSpan, pc addr.Run) int {
-		switch {
-		case s.high <= pc:
-			return -1
-		case s.low > pc:
-			return 1
-		}
-		return 0
-	})
+	i, found := slices.BinarySearchFunc(m.spans, pc, func(s perfSpan, pc addr.Run) int { return addr.Compare(s.low, s.high, pc) })
 	if !found {
 		return Frame{}, false
 	}

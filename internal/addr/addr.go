@@ -27,6 +27,18 @@ func (r Run) String() string { return fmt.Sprintf("%#x", uint64(r)) }
 // String prints the address as readelf does, 0x113a.
 func (f File) String() string { return fmt.Sprintf("%#x", uint64(f)) }
 
+// Compare tells how a range [low, high) lies to an address, for a binary search for the
+// range that has it: -1 below, 0 around, 1 above.
+func Compare[A Run | File](low, high, a A) int {
+	switch {
+	case high <= a:
+		return -1
+	case low > a:
+		return 1
+	}
+	return 0
+}
+
 // Code is an address that a stack refers to: the PC of the innermost frame (and
 // of one interrupted by a signal), or the return address of the frames above.
 type Code struct {

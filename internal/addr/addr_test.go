@@ -17,6 +17,14 @@ func TestReturnAddressIsLookedUpInsideItsCall(t *testing.T) {
 	}
 }
 
+func TestCompareFindsTheRange(t *testing.T) {
+	for a, want := range map[File]int{0xf: 1, 0x10: 0, 0x1f: 0, 0x20: -1} {
+		if got := Compare(0x10, 0x20, a); got != want {
+			t.Errorf("%v: got %d, want %d", a, got, want)
+		}
+	}
+}
+
 func TestBiasWraps(t *testing.T) {
 	// The vDSO of some kernels is linked above where it is loaded.
 	const file File = 0xffffffffff700000

@@ -113,7 +113,7 @@ func TestUnpack(t *testing.T) {
 		return h
 	}
 	packed := enc.EncodeAll(text, header(delf.COMPRESS_ZSTD, len(text)))
-	got, err := unpack(packed, true)
+	got, err := unpack(packed)
 	if err != nil || !bytes.Equal(got, text) {
 		t.Errorf("zstd: %d bytes, %v", len(got), err)
 	}
@@ -126,11 +126,11 @@ func TestUnpack(t *testing.T) {
 		"not zlib":      append(header(delf.COMPRESS_ZLIB, 10), "garbage"...),
 		"cut":           packed[:len(packed)-5],
 	} {
-		if got, err := unpack(raw, true); err == nil {
+		if got, err := unpack(raw); err == nil {
 			t.Errorf("%s: %d bytes without error", name, len(got))
 		}
 	}
-	if _, err := unpack([]byte("ZLIB\x00\x00\x00\x00\x00\x00\x00\x09garbage"), false); err == nil {
+	if _, err := UnpackOld([]byte("ZLIB\x00\x00\x00\x00\x00\x00\x00\x09garbage")); err == nil {
 		t.Error("bad .zdebug_ section without error")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	delf "debug/elf"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -77,7 +78,12 @@ func (f *File) Contents(i int) ([]byte, error) {
 	}
 	f.mu.Unlock()
 	u.once.Do(func() {
-		if u.data, u.err = unpack(raw, packed); u.err != nil {
+		if packed {
+			u.data, u.err = unpack(raw)
+		} else {
+			u.data, u.err = UnpackOld(raw)
+		}
+		if u.err != nil {
 			u.err = fmt.Errorf("%s: section %s: %w", f.Path, s.Name, u.err)
 		}
 	})
@@ -89,23 +95,26 @@ func (f *File) Contents(i int) ([]byte, error) {
 const maxUnpacked = 4 << 30
 
 // unpack decompresses a section with an Elf64_Chdr (System V gABI, "Section
-// compression"), or with the "ZLIB" header and big-endian size of .zdebug_.
-func unpack(raw []byte, chdr bool) ([]byte, error) {
-	kind, size := delf.COMPRESS_ZLIB, uint64(0)
-	if chdr {
-		if len(raw) < 24 {
-			return nil, fmt.Errorf("compression header cut after %d bytes", len(raw))
-		}
-		kind = delf.CompressionType(binary.LittleEndian.Uint32(raw))
-		size = binary.LittleEndian.Uint64(raw[8:])
-		raw = raw[24:]
-	} else {
-		if len(raw) < 12 {
-			return nil, fmt.Errorf("compression header cut after %d bytes", len(raw))
-		}
-		size = binary.BigEndian.Uint64(raw[4:])
-		raw = raw[12:]
+// compression").
+func unpack(raw []byte) ([]byte, error) {
+	if len(raw) < 24 {
+		return nil, fmt.Errorf("compression header cut after %d bytes", len(raw))
 	}
+	kind := delf.CompressionType(binary.LittleEndian.Uint32(raw))
+	return decompress(kind, binary.LittleEndian.Uint64(raw[8:]), raw[24:])
+}
+
+// UnpackOld decompresses what GNU tools wrote into .zdebug_ before there was a header
+// for it, and those of macOS into __zdebug_: "ZLIB", the big-endian size, a zlib stream.
+func UnpackOld(raw []byte) ([]byte, error) {
+	if len(raw) < 12 || string(raw[:4]) != "ZLIB" {
+		return nil, errors.New("no compression header")
+	}
+	return decompress(delf.COMPRESS_ZLIB, binary.BigEndian.Uint64(raw[4:]), raw[12:])
+}
+
+// decompress reads size bytes out of what is packed.
+func decompress(kind delf.CompressionType, size uint64, raw []byte) ([]byte, error) {
 	if size > maxUnpacked {
 		return nil, fmt.Errorf("%d bytes when decompressed exceed the limit of %d", size, uint64(maxUnpacked))
 	}

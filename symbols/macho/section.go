@@ -1,12 +1,9 @@
 package macho
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"io"
 
-	"github.com/klauspost/compress/zlib"
+	"hdb/symbols/elf"
 )
 
 // Section finds a section by its name, or by "SEGMENT,NAME"; nil without.
@@ -48,40 +45,12 @@ func (f *File) DWARF(name string) ([]byte, error) {
 	if b, ok := f.unpacked[name]; ok {
 		return b, nil
 	}
-	b, err := unpack(packed)
+	b, err := elf.UnpackOld(packed)
 	if err != nil {
 		return nil, fmt.Errorf("%s: section %s: %w", f.Path, s.Name, err)
 	}
 	f.unpacked[name] = b
 	return b, nil
-}
-
-// maxUnpacked bounds a decompressed section; zlib cannot make more than about a
-// thousand bytes of one.
-const maxUnpacked = 4 << 30
-
-// unpack decompresses "ZLIB", the big-endian size, and a zlib stream. Memory grows
-// with what was really read.
-func unpack(b []byte) ([]byte, error) {
-	if len(b) < 12 || string(b[:4]) != "ZLIB" {
-		return nil, fmt.Errorf("no compression header")
-	}
-	size := binary.BigEndian.Uint64(b[4:])
-	if size > maxUnpacked || size/1100 > uint64(len(b)) {
-		return nil, fmt.Errorf("%d bytes cannot become %d", len(b), size)
-	}
-	r, err := zlib.NewReader(bytes.NewReader(b[12:]))
-	if err != nil {
-		return nil, fmt.Errorf("zlib: %w", err)
-	}
-	out, err := io.ReadAll(io.LimitReader(r, int64(size)))
-	if err != nil {
-		return nil, fmt.Errorf("decompress byte %d of %d: %w", len(out), size, err)
-	}
-	if uint64(len(out)) != size {
-		return nil, fmt.Errorf("decompressed to %d bytes, header says %d", len(out), size)
-	}
-	return out, nil
 }
 
 // HasDWARF reports whether the file has debugging entries of its own.
