@@ -21,24 +21,11 @@ const captureEvents = 50_000_000
 // program beside heaptrack_print on its own recording of the same run.
 
 func (b *bench) captureRows() error {
-	rows := []struct {
-		what string
-		run  func(what string) error
-	}{
+	return b.group("captures", []part{
 		{"writing, ns of CPU an event", b.writingRow},
 		{"50 million events", b.questionRows},
 		{"reports of xmllint's run", b.reportRows},
-	}
-	for _, r := range rows {
-		if !b.wanted("captures " + r.what) {
-			continue
-		}
-		b.progress("captures " + r.what)
-		if err := r.run(r.what); err != nil {
-			return fmt.Errorf("captures: %s: %w", r.what, err)
-		}
-	}
-	return nil
+	})
 }
 
 // writeEvents writes a capture of n events: a heap of some 4 MiB that keeps changing,

@@ -149,6 +149,27 @@ func (b *bench) prepare() error {
 // wanted says whether -only asks for the row.
 func (b *bench) wanted(row string) bool { return b.only.MatchString(row) }
 
+// part is some rows of a group, and what measures them.
+type part struct {
+	what string
+	run  func(what string) error
+}
+
+// group measures the parts that -only asks for.
+func (b *bench) group(name string, parts []part) error {
+	for _, p := range parts {
+		what := name + " " + p.what
+		if !b.wanted(what) {
+			continue
+		}
+		b.progress(what)
+		if err := p.run(p.what); err != nil {
+			return fmt.Errorf("%s: %s: %w", name, p.what, err)
+		}
+	}
+	return nil
+}
+
 // progress says on a terminal what is being measured.
 func (b *bench) progress(what string) {
 	if st, err := os.Stderr.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {

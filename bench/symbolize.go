@@ -23,24 +23,11 @@ const symbolizeFile = "/usr/lib/x86_64-linux-gnu/libpython3*.so.1.0"
 
 // symbolizeRows are about addresses of one library, of a very large one, and of many.
 func (b *bench) symbolizeRows() error {
-	rows := []struct {
-		what string
-		run  func(what string) error
-	}{
+	return b.group("symbolize", []part{
 		{"10000 addresses of libpython", b.libraryRows},
 		{"first address in 500 MB of DWARF", b.firstRow},
 		{"1 million addresses of 20 libraries", b.millionRow},
-	}
-	for _, r := range rows {
-		if !b.wanted("symbolize " + r.what) {
-			continue
-		}
-		b.progress("symbolize " + r.what)
-		if err := r.run(r.what); err != nil {
-			return fmt.Errorf("symbolize: %s: %w", r.what, err)
-		}
-	}
-	return nil
+	})
 }
 
 // libraryRows name addresses of one library, inlined calls included.

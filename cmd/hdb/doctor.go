@@ -93,7 +93,7 @@ func parseDoctorFlags(argv []string) (*doctorOptions, error) {
 var errDoctor = errors.New("see hdb doctor --help")
 
 // doctor tells what is missing of names and lines, and how to get it.
-func doctor(main *options, out, errw io.Writer) (code int) {
+func doctor(main *options, out, errw io.Writer) int {
 	o, err := parseDoctorFlags(main.words[1:])
 	if err != nil {
 		return fail(errw, err, exitUsage)
@@ -103,35 +103,29 @@ func doctor(main *options, out, errw io.Writer) (code int) {
 		fmt.Fprint(out, doctorUsage)
 		return 0
 	}
-	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
-		fmt.Fprintln(errw, console.Clean(line))
-	}})
-	defer func() {
-		if err := s.Close(); err != nil && code == 0 {
-			code = fail(errw, err, 1)
+	return inSession(errw, func(s *session.Session) (int, error) {
+		s.Settings.Sysroot = o.sysroot
+		if o.debugDirs != "" {
+			s.Settings.DebugDirs = filepath.SplitList(o.debugDirs)
 		}
-	}()
-	s.Settings.Sysroot = o.sysroot
-	if o.debugDirs != "" {
-		s.Settings.DebugDirs = filepath.SplitList(o.debugDirs)
-	}
-	if o.debuginfod {
-		s.SetDebuginfod(session.DebuginfodOn)
-		if len(s.Debuginfod.Servers()) == 0 {
-			return fail(errw, errNoServers, exitUsage)
+		if o.debuginfod {
+			s.SetDebuginfod(session.DebuginfodOn)
+			if len(s.Debuginfod.Servers()) == 0 {
+				return exitUsage, errNoServers
+			}
 		}
-	}
-	check, err := checkup(s, o.target)
-	if err != nil {
-		return fail(errw, err, exitTarget)
-	}
-	if err := console.PrintCheckup(out, &check, o.json); err != nil {
-		return fail(errw, err, 1)
-	}
-	if !check.Good() {
-		return exitMissing
-	}
-	return 0
+		check, err := checkup(s, o.target)
+		if err != nil {
+			return exitTarget, err
+		}
+		if err := console.PrintCheckup(out, &check, o.json); err != nil {
+			return 1, err
+		}
+		if !check.Good() {
+			return exitMissing, nil
+		}
+		return 0, nil
+	})
 }
 
 // checkup looks at what the word names.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"golang.org/x/term"
@@ -35,47 +34,36 @@ exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
 `
 
 // export writes a capture in a format of other tools.
-func export(main *options, out, errw io.Writer) (code int) {
+func export(main *options, out, errw io.Writer) int {
 	words := main.words[1:]
-	if slices.ContainsFunc(words, func(w string) bool { return w == "--help" || w == "-help" || w == "-h" }) {
+	if wantsHelp(words) {
 		fmt.Fprintf(out, exportUsage, console.FormatList())
 		return 0
 	}
 	e, rest, err := console.ParseExport(words)
-	if err == nil && len(rest) != 1 {
-		err = fmt.Errorf("export: one capture must follow")
-	}
+	path, err := oneCapture("export", rest, err)
 	if err != nil {
-		return fail(errw, fmt.Errorf("%w: see hdb export --help", err), exitUsage)
+		return fail(errw, err, exitUsage)
 	}
 	if e.File == "" {
-		e.File = e.Beside(rest[0])
+		e.File = e.Beside(path)
 		if f, ok := out.(*os.File); ok && e.Format.Text && !term.IsTerminal(int(f.Fd())) {
 			e.File = "-"
 		}
 	}
-	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
-		fmt.Fprintln(errw, console.Clean(line))
-	}})
-	defer func() {
-		if err := s.Close(); err != nil && code == 0 {
-			code = fail(errw, err, 1)
+	return withCapture(path, errw, func(s *session.Session) error {
+		ctx := context.Background()
+		if e.Format.Tables == nil { // leave no half of a file
+			var stop func()
+			ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+			defer stop()
 		}
-	}()
-	if _, err := s.Open(rest[0]); err != nil {
-		return fail(errw, err, exitTarget)
-	}
-	ctx := context.Background()
-	if e.Format.Tables == nil { // leave no half of a file
-		var stop func()
-		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		defer stop()
-	}
-	if err := e.Write(ctx, s, out); err != nil {
-		return fail(errw, err, 1)
-	}
-	if e.File != "-" {
-		fmt.Fprintln(errw, "exported", console.Clean(e.File))
-	}
-	return 0
+		if err := e.Write(ctx, s, out); err != nil {
+			return err
+		}
+		if e.File != "-" {
+			fmt.Fprintln(errw, "exported", console.Clean(e.File))
+		}
+		return nil
+	})
 }

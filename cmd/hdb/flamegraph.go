@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"hdb/console"
@@ -45,40 +44,29 @@ exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
 `
 
 // page writes what hdb flamegraph or hdb table shows of a capture.
-func page(main *options, out, errw io.Writer) (code int) {
+func page(main *options, out, errw io.Writer) int {
 	verb, words := main.words[0], main.words[1:]
-	if slices.ContainsFunc(words, func(w string) bool { return w == "--help" || w == "-help" || w == "-h" }) {
+	if wantsHelp(words) {
 		io.WriteString(out, map[string]string{"flamegraph": flamegraphUsage, "table": tableUsage}[verb])
 		return 0
 	}
 	p, rest, err := console.ParsePage(verb, words, true)
-	if err == nil && len(rest) != 1 {
-		err = fmt.Errorf("%s: one capture must follow", verb)
-	}
+	path, err := oneCapture(verb, rest, err)
 	if err != nil {
-		return fail(errw, fmt.Errorf("%w: see hdb %s --help", err, verb), exitUsage)
+		return fail(errw, err, exitUsage)
 	}
 	if p.File == "" {
-		p.File = p.Beside(rest[0])
+		p.File = p.Beside(path)
 	}
-	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
-		fmt.Fprintln(errw, console.Clean(line))
-	}})
-	defer func() {
-		if err := s.Close(); err != nil && code == 0 {
-			code = fail(errw, err, 1)
+	return withCapture(path, errw, func(s *session.Session) error {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // leave no half of a file
+		defer stop()
+		if err := p.Write(ctx, s, out); err != nil {
+			return err
 		}
-	}()
-	if _, err := s.Open(rest[0]); err != nil {
-		return fail(errw, err, exitTarget)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) // leave no half of a file
-	defer stop()
-	if err := p.Write(ctx, s, out); err != nil {
-		return fail(errw, err, 1)
-	}
-	if p.File != "-" {
-		fmt.Fprintln(errw, "wrote", console.Clean(p.File))
-	}
-	return 0
+		if p.File != "-" {
+			fmt.Fprintln(errw, "wrote", console.Clean(p.File))
+		}
+		return nil
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"hdb/console"
 	"hdb/session"
@@ -34,9 +33,9 @@ func reportShort(verb string) string {
 }
 
 // reports prints one of the reports of a capture.
-func reports(main *options, out, errw io.Writer) (code int) {
+func reports(main *options, out, errw io.Writer) int {
 	verb, words := main.words[0], main.words[1:]
-	if slices.ContainsFunc(words, func(w string) bool { return w == "--help" || w == "-help" || w == "-h" }) {
+	if wantsHelp(words) {
 		fmt.Fprintf(out, reportUsage, verb, reportShort(verb), console.ReportHelp(verb))
 		return 0
 	}
@@ -44,26 +43,10 @@ func reports(main *options, out, errw io.Writer) (code int) {
 	if err == nil && r.Keys {
 		err = errors.New("tree: --interactive is for the console: hdb open CAPTURE")
 	}
-	if err == nil && len(rest) != 1 {
-		err = fmt.Errorf("%s: one capture must follow", verb)
-	}
+	path, err := oneCapture(verb, rest, err)
 	if err != nil {
-		return fail(errw, fmt.Errorf("%w: see hdb %s --help", err, verb), exitUsage)
+		return fail(errw, err, exitUsage)
 	}
 	r.JSON = r.JSON || main.json
-	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
-		fmt.Fprintln(errw, console.Clean(line))
-	}})
-	defer func() {
-		if err := s.Close(); err != nil && code == 0 {
-			code = fail(errw, err, 1)
-		}
-	}()
-	if _, err := s.Open(rest[0]); err != nil {
-		return fail(errw, err, exitTarget)
-	}
-	if err := console.PrintReport(out, errw, s, &r); err != nil {
-		return fail(errw, err, 1)
-	}
-	return 0
+	return withCapture(path, errw, func(s *session.Session) error { return console.PrintReport(out, errw, s, &r) })
 }
