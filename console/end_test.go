@@ -2,6 +2,8 @@ package console
 
 import (
 	"bufio"
+	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -34,14 +36,35 @@ func bystander(t *testing.T, name string) *exec.Cmd {
 	return cmd
 }
 
-// livesOn tells whether the program runs for a while longer, allocating.
+// sleeps is how often a thread has gone to sleep by itself: spin once in 1000 allocations.
+func sleeps(t *testing.T, pid int) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(b), "\nvoluntary_ctxt_switches:\t")
+	text, _, _ = strings.Cut(text, "\n")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// livesOn waits until the program has run for a while longer, allocating.
 func livesOn(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	time.Sleep(300 * time.Millisecond)
-	var status syscall.WaitStatus
-	pid, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
-	if pid != 0 || err != nil {
-		t.Errorf("the program did not outlive hdb: %v, status %#x", err, status)
+	from := sleeps(t, cmd.Process.Pid)
+	for end := time.Now().Add(20 * time.Second); sleeps(t, cmd.Process.Pid) < from+200; time.Sleep(10 * time.Millisecond) {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
+		if pid != 0 || err != nil {
+			t.Fatalf("the program did not outlive hdb: %v, status %#x", err, status)
+		}
+		if time.Now().After(end) {
+			t.Fatal("the program does not go on")
+		}
 	}
 }
 
@@ -111,7 +134,7 @@ func TestSignalsDetach(t *testing.T) {
 			k.press("break alloc if size > 1GiB" + keyEnter)
 			k.expect("(hdb) ")
 			k.press("continue" + keyEnter)
-			time.Sleep(200 * time.Millisecond)
+			livesOn(t, prog)
 			if err := k.cmd.Process.Signal(sig); err != nil {
 				t.Fatal(err)
 			}

@@ -76,7 +76,7 @@ func TestNoticesWaitForThePrompt(t *testing.T) {
 	for range 3 {
 		for _, key := range "echo typed" {
 			k.press(string(key))
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(10 * time.Millisecond) // for notices in between
 		}
 		k.press(keyEnter)
 		k.expect("echo typed")
@@ -90,7 +90,7 @@ func TestNoticesWaitForThePrompt(t *testing.T) {
 	}
 	k.press("help all" + keyEnter)
 	k.expect("-- more:")
-	time.Sleep(50 * time.Millisecond)
+	time.Sleep(50 * time.Millisecond) // for notices meanwhile
 	k.press("q")
 	k.expect("notice ")
 	k.expect("(hdb) ")

@@ -2,6 +2,7 @@ package inferior
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // background starts a program that hdb has not launched and waits until it
@@ -138,10 +140,24 @@ func waitState(t testing.TB, pid int, state string) {
 		if s, _ := statusField(pid, "State"); strings.HasPrefix(s, state) {
 			return
 		}
-		_ = exec.Command("true").Run()
+		time.Sleep(time.Millisecond)
 	}
 	s, _ := statusField(pid, "State")
 	t.Fatalf("process %d is in state %s, want %s", pid, s, state)
+}
+
+// waitCall waits until the process sleeps in that system call.
+func waitCall(t testing.TB, pid, number int) {
+	t.Helper()
+	var in []byte
+	for range 5000 {
+		waitState(t, pid, "S")
+		if in, _ = os.ReadFile(fmt.Sprintf("/proc/%d/syscall", pid)); bytes.HasPrefix(in, fmt.Appendf(nil, "%d ", number)) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("process %d is in system call %s, want %d", pid, in, number)
 }
 
 // TestDetachLaunched lets a launched program go; it must not die with us nor

@@ -254,7 +254,7 @@ func TestWaitForOutlivesInterrupt(t *testing.T) {
 	rung := make(chan error)
 	go func() {
 		go func() {
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // many signals
 			w.request.Store(false)
 		}()
 		w.ring()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"hdb/internal/addr"
 
@@ -327,8 +326,7 @@ func TestPatchRemovedUnderThread(t *testing.T) {
 // replaced must not begin it anew there.
 func TestPatchUnderSystemCall(t *testing.T) {
 	cmd, out := background(t, build(t, "patched"), "nap")
-	waitState(t, cmd.Process.Pid, "S")
-	time.Sleep(20 * time.Millisecond) // it may have slept in printf
+	waitCall(t, cmd.Process.Pid, unix.SYS_PAUSE)
 	p := attach(t, cmd.Process.Pid)
 	nap, over := symbol(t, p, "nap"), symbol(t, p, "island")
 	code := []byte{0x31, 0xc0, 0xb0, 0x22, 0x0f, 0x05}
@@ -345,7 +343,7 @@ func TestPatchUnderSystemCall(t *testing.T) {
 	}
 	wantPC(t, p.Threads()[0], nap+6)
 	go func() {
-		time.Sleep(50 * time.Millisecond)
+		waitState(t, p.PID(), "S")
 		_ = p.Interrupt()
 	}()
 	if s := resume(t, p); s.Reason != Interrupted {
@@ -355,7 +353,7 @@ func TestPatchUnderSystemCall(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(20 * time.Millisecond)
+	waitCall(t, cmd.Process.Pid, unix.SYS_PAUSE)
 	if err := cmd.Process.Signal(unix.SIGUSR1); err != nil {
 		t.Fatal(err)
 	}

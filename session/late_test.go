@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/internal/diskcache"
 	"hdb/testprogs"
 )
 
@@ -348,6 +349,12 @@ func TestRefreshOfAFreshProgram(t *testing.T) {
 		if changes, err := s.RefreshSymbols(); err != nil || len(changes) != 0 {
 			t.Errorf("%v: %+v", err, changes)
 		}
-		time.Sleep(50 * time.Millisecond)
+		for id := ""; id == ""; { // until it is old enough to be told from what is written next
+			st, err := os.Stat(prog)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = diskcache.FileID(st)
+		}
 	}
 }

@@ -201,7 +201,7 @@ func TestRecordKilledRecorder(t *testing.T) {
 	t.Parallel()
 	r := newRecording(t, Build(t, "recorded"), "100000").start()
 	pid := r.programPID()
-	time.Sleep(2500 * time.Millisecond)
+	time.Sleep(2500 * time.Millisecond) // what the last second has may be lost
 	if err := r.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestRecordAttachedUntilSignal(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		r := newRecording(t, "-p", fmt.Sprint(pid)).start()
 		waitTraced(t, pid)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // nobody tells how much is recorded until the end
 		if err := r.cmd.Process.Signal(sig); err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +300,7 @@ func TestRecordSignals(t *testing.T) {
 			t.Parallel()
 			r := newRecording(t, append(append([]string{Build(t, "recorded")}, tc.words...), "4000")...).start()
 			r.programPID()
-			time.Sleep(300 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond) // for some rounds: nobody tells how many are recorded until the end
 			for i, sig := range tc.signals {
 				if i > 0 {
 					time.Sleep(tc.pause)

@@ -26,6 +26,8 @@ func debianPackage(thing string) string {
 		return "elfutils"
 	case "llvm-dwarfdump", "llvm-symbolizer":
 		return "llvm"
+	case "node":
+		return "nodejs"
 	case "dpkg-source":
 		return "dpkg-dev"
 	case "jemalloc":

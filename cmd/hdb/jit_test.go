@@ -79,12 +79,9 @@ func TestRecordPerfMap(t *testing.T) {
 	}
 }
 
-// TestRecordNode does the same with a runtime that moves its code, where there is one.
+// TestRecordNode does the same with a runtime that moves its code.
 func TestRecordNode(t *testing.T) {
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("no node here; TestRecordPerfMap has a map of its own")
-	}
+	node := testprogs.Tool(t, "node")
 	t.Chdir(t.TempDir()) // it leaves a log
 	script := filepath.Join(t.TempDir(), "work.js")
 	if err := os.WriteFile(script, []byte("function makeBuffers(n) { let s = 0; for (let i = 0; i < n; i++) s += Buffer.allocUnsafeSlow(20000).length; return s; }\nlet t = 0;\nfor (let k = 0; k < 40; k++) t += makeBuffers(50);\nprocess.exitCode = t > 0 ? 0 : 1;\n"), 0o644); err != nil {
