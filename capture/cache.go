@@ -1,10 +1,13 @@
 package capture
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // A cache keeps the values used last. Its zero value is ready. It may be used
-// by any goroutine; its lock is held while a value is made, and is the first
-// lock to be taken.
+// by any goroutine; its lock is the first lock to be taken, and not held while a
+// value is made.
 type cache[T any] struct {
 	mu      sync.Mutex
 	entries []cacheEntry[T]
@@ -12,13 +15,30 @@ type cache[T any] struct {
 }
 
 type cacheEntry[T any] struct {
-	key   int
-	used  uint64
+	key  int
+	used uint64
+	made *cached[T]
+}
+
+// A cached value is made by the first that wants it.
+type cached[T any] struct {
+	once  sync.Once
 	value T
+	err   error
 }
 
 // get is the value of key, made if it is not kept; at most limit are.
 func (c *cache[T]) get(key, limit int, make func() (T, error)) (T, error) {
+	m := c.entry(key, limit)
+	m.once.Do(func() { m.value, m.err = make() })
+	if m.err != nil {
+		c.drop(m)
+	}
+	return m.value, m.err
+}
+
+// entry is where the value of key is, or will be.
+func (c *cache[T]) entry(key, limit int) *cached[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clock++
@@ -27,23 +47,26 @@ func (c *cache[T]) get(key, limit int, make func() (T, error)) (T, error) {
 		e := &c.entries[i]
 		if e.key == key {
 			e.used = c.clock
-			return e.value, nil
+			return e.made
 		}
 		if e.used < c.entries[oldest].used {
 			oldest = i
 		}
 	}
-	value, err := make()
-	if err != nil {
-		return value, err
-	}
-	entry := cacheEntry[T]{key, c.clock, value}
+	e := cacheEntry[T]{key, c.clock, new(cached[T])}
 	if len(c.entries) < limit {
-		c.entries = append(c.entries, entry)
+		c.entries = append(c.entries, e)
 	} else {
-		c.entries[oldest] = entry
+		c.entries[oldest] = e
 	}
-	return value, nil
+	return e.made
+}
+
+// drop forgets a value that could not be made.
+func (c *cache[T]) drop(m *cached[T]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries = slices.DeleteFunc(c.entries, func(e cacheEntry[T]) bool { return e.made == m })
 }
 
 // An eventReader decodes payloads of events for any number of goroutines. Its

@@ -145,6 +145,7 @@ func (d *eventDecoder) reset(head eventHead, sections sections) {
 		d.columns[i] = cursor{name: name, b: sections[i]}
 	}
 	d.model.reset()
+	d.model.blocks = slices.Grow(d.model.blocks, head.count) // room is taken as it is used; to grow is to copy
 	if d.dictionaries(head.count); d.err != nil {
 		return
 	}

@@ -183,7 +183,7 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 		}
 		return e.Format.Events(w, r)
 	}
-	p, err := s.Profile()
+	p, err := s.Profile(session.ProfileParts{Line: e.Format.Line})
 	if err != nil {
 		return err
 	}

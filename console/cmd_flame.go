@@ -105,7 +105,7 @@ func (p *Page) Beside(path string) string { return strings.TrimSuffix(path, ".hd
 // at all, also when the context ends.
 func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) error {
 	to := func(w io.Writer) error {
-		profile, err := s.Profile()
+		profile, err := s.Profile(session.ProfileParts{Line: p.verb == "flamegraph", Snapshots: p.verb == "flamegraph"})
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 
 // showTable prints the functions.
 func (c *Console) showTable(in Input, page Page) error {
-	p, err := c.s.Profile()
+	p, err := c.s.Profile(session.ProfileParts{})
 	if err != nil {
 		return err
 	}

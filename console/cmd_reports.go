@@ -187,7 +187,7 @@ func runReport(ctx context.Context, c *Console, in Input) error {
 }
 
 func (c *Console) showRecorded(in Input, r *Report) error {
-	p, err := c.s.Profile()
+	p, err := c.s.Profile(session.ProfileParts{Line: r.Verb == "timeline"})
 	if err != nil {
 		return err
 	}

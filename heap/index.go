@@ -99,9 +99,7 @@ func (x *Index) PeakBefore(to uint64) (seq, bytes uint64) {
 // after #seq.
 func (x *Index) peakWithin(r *capture.Summary, to, seq, bytes uint64) (uint64, uint64) {
 	t := x.Totals(r.First - 1)
-	if r.Fresh {
-		t.replaced()
-	}
+	t.begin(r)
 	for e := range x.src.Events(r.First) {
 		if e.Seq > to {
 			break
@@ -135,17 +133,12 @@ func LiveOf(f *capture.Flow) (bytes, blocks uint64) {
 
 // Totals are those after event #seq.
 func (x *Index) Totals(seq uint64) *Totals {
-	t := &Totals{Flows: make([]capture.Flow, x.src.Stacks()+1)}
-	for i := range t.Flows {
-		t.Flows[i].Stack = capture.StackID(i)
-	}
+	t := x.none()
 	for _, r := range x.runs {
 		if r.First > seq {
 			break
 		}
-		if r.Fresh {
-			t.replaced()
-		}
+		t.begin(r)
 		if r.Last > seq {
 			x.part(t, r.First, seq)
 			break
@@ -156,6 +149,22 @@ func (x *Index) Totals(seq uint64) *Totals {
 		t.replaced() // an exec after the last event
 	}
 	return t
+}
+
+// none are the totals before the first event.
+func (x *Index) none() *Totals {
+	t := &Totals{Flows: make([]capture.Flow, x.src.Stacks()+1)}
+	for i := range t.Flows {
+		t.Flows[i].Stack = capture.StackID(i)
+	}
+	return t
+}
+
+// begin brings the totals before a run to its first event.
+func (t *Totals) begin(r *capture.Summary) {
+	if r.Fresh {
+		t.replaced()
+	}
 }
 
 // flow is that of a stack; one that the recording does not have counts as none.
@@ -190,7 +199,9 @@ func (x *Index) part(t *Totals, from, to uint64) {
 		if e.Seq > to {
 			return
 		}
-		t.event(&e)
+		if t.event(&e); e.Seq == to {
+			return // what is behind it need not be decoded
+		}
 	}
 }
 
@@ -201,8 +212,8 @@ func (t *Totals) event(e *capture.Event) {
 		f := t.flow(e.Gone.Stack)
 		f.Frees++
 		f.Freed += e.Gone.Size
-		t.Live -= e.Gone.Size
-		t.Blocks--
+		t.Live -= min(t.Live, e.Gone.Size) // of a damaged capture what is missing may have been made before
+		t.Blocks -= min(t.Blocks, 1)
 		if e.Kind == capture.Free && e.Addr == t.Latest || e.Kind == capture.Realloc && e.Old == t.Latest {
 			f.Temporary++
 		}

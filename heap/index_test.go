@@ -3,6 +3,7 @@ package heap
 import (
 	"bytes"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -224,12 +225,16 @@ func TestIndexIsReplay(t *testing.T) {
 				t.Errorf("%s: totals at #%d (- replayed, + index):\n%s", name, to, diff)
 			}
 			if to < s.seq { // an exec after the last event counts for Totals only
-				seqs := []uint64{to / 2, to}
-				for got := range x.Snapshots(slices.Compact(seqs)) {
-					if diff := cmp.Diff(x.Totals(seqs[0]), got); diff != "" {
-						t.Errorf("%s: snapshot at #%d (- totals, + snapshot):\n%s", name, seqs[0], diff)
+				seqs := slices.Compact([]uint64{to / 4, to / 2, to})
+				var told atomic.Int64
+				x.History(to, rapid.IntRange(0, 3).Draw(t, "points"), seqs, func(i int, got *Totals) {
+					told.Add(1 << (8 * i))
+					if diff := cmp.Diff(x.Totals(seqs[i]), got); diff != "" {
+						t.Errorf("%s: snapshot at #%d (- totals, + snapshot):\n%s", name, seqs[i], diff)
 					}
-					seqs = seqs[1:]
+				})
+				if want := int64(0x010101) & (1<<(8*len(seqs)) - 1); told.Load() != want {
+					t.Errorf("%s: moments %d were told %x times", name, seqs, told.Load())
 				}
 			}
 			if seq, peak := x.PeakBefore(to); seq != wantSeq || peak != wantPeak {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"time"
-
-	"hdb/capture"
 )
 
 // A Point is the heap after an event.
@@ -23,52 +21,7 @@ const timelineRuns = 32
 // Timeline is the heap up to event #to, in at most some n points ascending by
 // time: of each span of it the point at which most was live, and where it ends.
 // The highest peak is among them, and the last is the moment itself.
-func (x *Index) Timeline(to uint64, n int) []Point {
-	runs := x.runs
-	if i := slices.IndexFunc(runs, func(r *capture.Summary) bool { return r.First > to }); i >= 0 {
-		runs = runs[:i]
-	}
-	if len(runs) == 0 {
-		return nil
-	}
-	last := runs[len(runs)-1]
-	read := len(runs) <= timelineRuns && !x.src.Info().Aggregate
-	t := thinner{last: last.End, spans: max(1, time.Duration(n/2))}
-	for i, r := range runs {
-		if read || r.Last > to {
-			live := Point{}
-			if i > 0 && !r.Fresh {
-				live.Live, live.Blocks = runs[i-1].Live, runs[i-1].Blocks
-			}
-			x.walk(r, to, live, t.add)
-			continue
-		}
-		if r.Peak > 0 && r.PeakSeq != r.Last {
-			t.add(Point{Seq: r.PeakSeq, Time: r.PeakTime, Live: r.Peak})
-		}
-		t.add(Point{Seq: r.Last, Time: r.End, Live: r.Live, Blocks: r.Blocks})
-	}
-	return t.points()
-}
-
-// walk yields the heap after each event of a run up to #to; p is the heap before it.
-func (x *Index) walk(r *capture.Summary, to uint64, p Point, yield func(Point)) {
-	for e := range x.src.Events(r.First) {
-		if e.Seq > min(to, r.Last) {
-			return
-		}
-		p.Seq, p.Time = e.Seq, e.Time
-		if e.Gone.Recorded {
-			p.Live -= min(p.Live, e.Gone.Size)
-			p.Blocks -= min(p.Blocks, 1)
-		}
-		if e.Allocates() {
-			p.Live += e.Size
-			p.Blocks++
-		}
-		yield(p)
-	}
-}
+func (x *Index) Timeline(to uint64, n int) []Point { return x.History(to, n, nil, nil) }
 
 // A thinner keeps of each span of time the highest point and the last.
 type thinner struct {
@@ -78,6 +31,11 @@ type thinner struct {
 	high, end Point
 	some      bool
 	out       []Point
+}
+
+// newThinner is for at most n points up to a time.
+func newThinner(last time.Duration, n int) thinner {
+	return thinner{last: last, spans: max(1, time.Duration(n/2))}
 }
 
 func (t *thinner) add(p Point) {

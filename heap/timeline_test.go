@@ -25,7 +25,7 @@ func TestTimelineIsReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 		to := rapid.OneOf(rapid.Uint64Range(0, s.seq+1), rapid.Just(uint64(End))).Draw(t, "to")
-		n := rapid.IntRange(0, 30).Draw(t, "n")
+		n := rapid.IntRange(1, 30).Draw(t, "n")
 		for name, src := range map[string]capture.Source{"log": s.log, "file": f} {
 			x, err := NewIndex(src)
 			if err != nil {

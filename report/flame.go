@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"sync"
 )
 
 // flameMoments is how many moments of time the page's chart has at most.
@@ -23,8 +24,15 @@ const (
 func WriteFlamegraph(w io.Writer, p *Profile, o Options) error {
 	frames := newFlameFrames(p)
 	page := flamePage{pageInfo: p.pageInfo(o), Limit: flameNodes}
-	page.Trees[0] = newFlameStacks(p, frames, false).tree(flameNodes)
-	page.Trees[1] = newFlameStacks(p, frames, true).tree(flameNodes)
+	var grown [2]func() *flameTree
+	var growing sync.WaitGroup
+	for i, inverse := range []bool{false, true} {
+		growing.Go(func() { grown[i] = newFlameStacks(p, frames, inverse).grown(flameNodes) })
+	}
+	growing.Wait()
+	for i := range grown {
+		page.Trees[i] = grown[i]()
+	}
 	page.Threads = frames.threads
 	if len(page.Threads) == 1 {
 		page.Threads = nil

@@ -81,7 +81,7 @@ func TestFlameTree(t *testing.T) {
 			for _, inverse := range []bool{false, true} {
 				frames := newFlameFrames(p)
 				s := newFlameStacks(p, frames, inverse)
-				tree := s.tree(limit)
+				tree := s.grown(limit)()
 				if len(tree.Depth) > limit {
 					t.Errorf("%s: %d nodes, at most %d wanted", name, len(tree.Depth), limit)
 				}

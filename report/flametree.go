@@ -192,9 +192,10 @@ func (q *flameQueue) Pop() any {
 	return n
 }
 
-// tree is the tree with the nodes of the highest scores. It finds them from the
-// root on and never has more of the tree than they and their branches.
-func (s *flameStacks) tree(limit int) *flameTree {
+// grown is the tree with the nodes of the highest scores. It finds them from the
+// root on and never has more of the tree than they and their branches. Only what it
+// returns, which writes the tree, numbers frames.
+func (s *flameStacks) grown(limit int) func() *flameTree {
 	root := &flameNode{high: len(s.order)}
 	queue := flameQueue{}
 	grow := func(n *flameNode) {
@@ -211,6 +212,11 @@ func (s *flameStacks) tree(limit int) *flameTree {
 	for _, n := range queue {
 		n.parent.small = append(n.parent.small, n)
 	}
+	return func() *flameTree { return s.tree(root) }
+}
+
+// tree writes a tree.
+func (s *flameStacks) tree(root *flameNode) *flameTree {
 	rows := &flameRows{stacks: s, t: &flameTree{Depth: []int32{}, Frame: []int32{}, Node: []int32{}, Small: []int32{}, Values: make([][]uint64, numMeasures)}}
 	for m := range rows.t.Values {
 		rows.t.Values[m] = []uint64{}

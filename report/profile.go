@@ -31,12 +31,12 @@ type Profile struct {
 	Stacks   []Stack // stacks without any number are left out
 	Sizes    []SizeClass
 	Calls    []Calls  // allocator functions, most calls first
-	Timeline []Moment // ascending by time, at most a few thousand
+	Timeline []Moment // ascending by time, at most a few thousand; nil where it is not drawn
 	Marks    []Mark
 	RSS      []Sample // ascending by time; may be empty
 
 	// Snapshots are the heap at some moments, ascending, the last of them Moment;
-	// at most 64. Nothing recorded is live before the first event.
+	// at most 64. Nothing recorded is live before the first event. There may be none.
 	Snapshots []Snapshot
 }
 

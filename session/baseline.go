@@ -11,13 +11,13 @@ import (
 // WholeProfile is Profile, also of a capture of a program that allocated nothing.
 func (s *Session) WholeProfile() (*report.Profile, error) {
 	if s.saved == nil || s.saved.Len() > 0 {
-		return s.Profile()
+		return s.Profile(ProfileParts{})
 	}
 	x, err := heap.NewIndex(s.saved)
 	if err != nil {
 		return nil, err
 	}
-	return s.profileTo(s.saved, x, heap.End), nil
+	return s.profileTo(s.saved, x, heap.End, ProfileParts{}), nil
 }
 
 // Baseline is the heap at an earlier moment, see MomentOf, by the stacks of p, which

@@ -251,7 +251,7 @@ func (s *Session) DiffCapture(path string, per Per) (*Diff, error) {
 	other := New(Config{Version: s.cfg.Version, Cache: s.cfg.Cache})
 	other.Settings = s.Settings
 	defer other.Close()
-	if _, err := other.Open(path); err != nil {
+	if _, err := other.OpenWhole(path); err != nil {
 		return nil, err
 	}
 	a, err := other.side("", per)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"hdb/capture"
 	"hdb/heap"
-	"hdb/internal/addr"
 	"hdb/report"
 )
 
@@ -29,8 +29,15 @@ func (s *Session) SavedPath() string {
 	return s.savedPath
 }
 
+// ProfileParts are what of a profile takes reading events: only what is asked for is
+// in it.
+type ProfileParts struct {
+	Line      bool // Timeline
+	Snapshots bool
+}
+
 // Profile is what is recorded up to the moment, for reports.
-func (s *Session) Profile() (*report.Profile, error) {
+func (s *Session) Profile(parts ProfileParts) (*report.Profile, error) {
 	src, err := s.summed()
 	if err != nil {
 		return nil, err
@@ -39,10 +46,10 @@ func (s *Session) Profile() (*report.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.profileTo(src, x, s.moment()), nil
+	return s.profileTo(src, x, s.moment(), parts), nil
 }
 
-func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64) *report.Profile {
+func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64, parts ProfileParts) *report.Profile {
 	info := src.Info()
 	p := &report.Profile{
 		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " "),
@@ -57,113 +64,98 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64) *repor
 	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
-	p.Timeline = timeline(x, to, p.Moment)
-	peakSeq, _ := x.PeakBefore(to)
-	peak := x.Totals(peakSeq)
-	p.Peak = momentOf(peak)
-	frames := profileFrames{s: s, src: src, p: p, index: map[report.Frame]int{}}
 	for id := range now.Flows {
 		f := &now.Flows[id]
 		if f.Allocs == 0 {
 			continue
 		}
-		st := frames.stack(capture.StackID(id), x.Named(capture.StackID(id)))
+		st := report.Stack{ID: capture.StackID(id)}
 		st.Allocs, st.Bytes, st.Temporary = f.Allocs, f.Bytes, f.Temporary
 		st.Live, st.LiveBlocks = heap.LiveOf(f)
-		st.Peak, st.PeakBlocks = heap.LiveOf(&peak.Flows[id])
 		p.Stacks = append(p.Stacks, st)
 	}
-	moments := []uint64{peakSeq}
-	for _, m := range p.Marks[:min(len(p.Marks), profileSnapshots/4)] {
-		moments = append(moments, m.Seq)
+	var reading sync.WaitGroup // beside the names
+	reading.Go(func() { readEvents(x, to, p, parts) })
+	frames := newProfileFrames(s, src, p)
+	for i := range p.Stacks {
+		st := &p.Stacks[i]
+		named := frames.stack(st.ID, x.Named(st.ID))
+		st.Frames, st.Truncated = named.Frames, named.Truncated
 	}
-	p.Snapshots = snapshots(x, p, moments)
+	reading.Wait()
 	return p
 }
 
-// snapshots are the heap at the moments, at others that are as many events apart,
-// and at the profile's own, which is the last one.
-func snapshots(x *heap.Index, p *report.Profile, moments []uint64) []report.Snapshot {
-	if p.Moment.Seq == 0 {
-		return nil
+// readEvents adds to a profile what the totals up to event #to do not tell: the heap
+// at its peak, over time, and at other moments.
+func readEvents(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts) {
+	peak, _ := x.PeakBefore(to)
+	var moments []uint64
+	if parts.Snapshots {
+		moments = snapshotMoments(x, p, peak)
+	}
+	if i, found := slices.BinarySearch(moments, peak); !found && peak > 0 {
+		moments = slices.Insert(moments, i, peak)
+	}
+	points := 0
+	if parts.Line {
+		points = profileMoments
+	}
+	snapshots := make([]report.Snapshot, len(moments))
+	line := x.History(to, points, moments, func(i int, t *heap.Totals) {
+		if moments[i] == peak {
+			p.Peak = momentOf(t)
+			for i := range p.Stacks {
+				st := &p.Stacks[i]
+				st.Peak, st.PeakBlocks = heap.LiveOf(&t.Flows[st.ID])
+			}
+		}
+		if !parts.Snapshots {
+			return
+		}
+		snapshots[i] = report.Snapshot{Moment: momentOf(t), Stacks: make([]uint64, len(p.Stacks))}
+		for k := range p.Stacks {
+			snapshots[i].Stacks[k], _ = heap.LiveOf(&t.Flows[p.Stacks[k].ID])
+		}
+	})
+	if parts.Line {
+		p.Timeline = timeline(line, p.Moment)
+	}
+	if parts.Snapshots && p.Moment.Seq > 0 {
+		last := report.Snapshot{Moment: p.Moment}
+		for i := range p.Stacks {
+			last.Stacks = append(last.Stacks, p.Stacks[i].Live)
+		}
+		snapshots = slices.CompactFunc(snapshots, func(a, b report.Snapshot) bool { return a.Seq == b.Seq }) // events between were not kept
+		snapshots = slices.DeleteFunc(snapshots, func(t report.Snapshot) bool { return t.Seq == 0 || t.Seq >= p.Moment.Seq })
+		p.Snapshots = append(snapshots, last)
+	}
+}
+
+// snapshotMoments are the moments of snapshots but the last: the peak's, those of
+// marks, and others that are as many events apart.
+func snapshotMoments(x *heap.Index, p *report.Profile, peak uint64) []uint64 {
+	moments := []uint64{peak}
+	for _, m := range p.Marks[:min(len(p.Marks), profileSnapshots/4)] {
+		moments = append(moments, m.Seq)
 	}
 	runs, more := x.Runs(), uint64(profileSnapshots-1-len(moments))
 	for i := range more {
 		seq := x.Nth(p.Events * (i + 1) / (more + 1))
 		// Between the ends of a run there is a moment only if runs are few: it costs
 		// reading the events.
-		if r := sort.Search(len(runs), func(i int) bool { return runs[i].Last >= seq }); r < len(runs) && len(runs) > profileSnapshots {
+		if r := sort.Search(len(runs), func(i int) bool { return runs[i].Last >= seq }); r < len(runs) && len(runs) > profileSnapshots/2 {
 			seq = runs[r].Last
 		}
 		moments = append(moments, seq)
 	}
 	moments = slices.DeleteFunc(moments, func(seq uint64) bool { return seq == 0 || seq >= p.Moment.Seq })
 	slices.Sort(moments)
-	var out []report.Snapshot
-	for t := range x.Snapshots(slices.Compact(moments)) {
-		if t.Seq == 0 || len(out) > 0 && t.Seq == out[len(out)-1].Seq { // events between were not kept
-			continue
-		}
-		s := report.Snapshot{Moment: momentOf(t), Stacks: make([]uint64, len(p.Stacks))}
-		for i := range p.Stacks {
-			s.Stacks[i], _ = heap.LiveOf(&t.Flows[p.Stacks[i].ID])
-		}
-		out = append(out, s)
-	}
-	last := report.Snapshot{Moment: p.Moment}
-	for i := range p.Stacks {
-		last.Stacks = append(last.Stacks, p.Stacks[i].Live)
-	}
-	return append(out, last)
+	return slices.Compact(moments)
 }
 
 func momentOf(t *heap.Totals) report.Moment {
 	return report.Moment{Seq: t.Seq, Time: t.Time, Live: t.Live, Blocks: t.Blocks}
-}
-
-// profileFrames collects frames, which stacks share.
-type profileFrames struct {
-	s     *Session
-	src   capture.Source
-	p     *report.Profile
-	index map[report.Frame]int
-}
-
-// stack is a recorded stack with its frames, as it was at the event.
-func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
-	st := c.s.sourceStack(c.src, id, seq)
-	out := report.Stack{ID: id, Truncated: st.Truncated}
-	user := c.s.UserFrame(st.Frames)
-	for i, f := range st.Frames {
-		own := f.Inlined && isOwnCode(f) && !c.s.isWrapper(f) // which UserFrame passes over
-		out.Frames = append(out.Frames, c.frame(f, i < user && !own))
-	}
-	if id == 0 {
-		out.Truncated = cmp.Or(out.Truncated, "no stack was recorded")
-	}
-	return out
-}
-
-// frame is the index of a frame.
-func (c *profileFrames) frame(f Frame, library bool) int {
-	r := report.Frame{
-		Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Address: uint64(f.Code.Lookup()), Module: -1,
-		Inlined: f.Inlined, Known: f.Line != 0, Guess: f.How.Guess(), Library: library,
-	}
-	if r.Function == "" {
-		r.Function = f.Code.Addr().String()
-	}
-	a := addr.Run(r.Address)
-	r.Module = slices.IndexFunc(c.p.Modules, func(m report.Module) bool {
-		return m.Path == f.Path && uint64(a) >= m.Low && uint64(a) < m.High
-	})
-	i, ok := c.index[r]
-	if !ok {
-		i = len(c.p.Frames)
-		c.index[r] = i
-		c.p.Frames = append(c.p.Frames, r)
-	}
-	return i
 }
 
 // sizeClasses are the powers of two into which allocations fall.
@@ -193,9 +185,9 @@ func callCounts(names []string, counts []uint64) []report.Calls {
 }
 
 // timeline is the heap over time, up to the moment.
-func timeline(x *heap.Index, to uint64, now report.Moment) []report.Moment {
+func timeline(line []heap.Point, now report.Moment) []report.Moment {
 	var out []report.Moment
-	for _, p := range x.Timeline(to, profileMoments) {
+	for _, p := range line {
 		out = append(out, report.Moment{Seq: p.Seq, Time: p.Time, Live: p.Live, Blocks: p.Blocks})
 	}
 	if n := len(out); n > 0 && (out[n-1].Seq != now.Seq || out[n-1].Live != now.Live) {

@@ -18,7 +18,7 @@ func TestSnapshots(t *testing.T) {
 	saved := reopen(t, path)
 	for _, moment := range []string{"start", "30%", "peak", "end"} {
 		must(t)(saved.Goto(moment))
-		p := get[*report.Profile](t)(saved.Profile())
+		p := get[*report.Profile](t)(saved.Profile(ProfileParts{Line: true, Snapshots: true}))
 		if n := len(p.Snapshots); n == 0 || n > profileSnapshots {
 			t.Fatalf("%s: %d snapshots", moment, n)
 		}

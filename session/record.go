@@ -364,8 +364,17 @@ func savedInfo(path string, src capture.Source) SavedInfo {
 	return info
 }
 
-// Open makes the session one about a capture.
+// Open makes the session one about a capture, at its last stop or event.
 func (s *Session) Open(path string) (capture.Info, error) {
+	info, err := s.OpenWhole(path)
+	if err == nil {
+		s.selectSaved()
+	}
+	return info, err
+}
+
+// OpenWhole is Open for questions to all of the capture: nothing is selected.
+func (s *Session) OpenWhole(path string) (capture.Info, error) {
 	if s.proc != nil {
 		return capture.Info{}, ErrRunning
 	}
@@ -383,7 +392,6 @@ func (s *Session) Open(path string) (capture.Info, error) {
 		s.savedPath = path
 	}
 	s.sel, s.at, s.moved = selection{}, 0, false
-	s.selectSaved()
 	if d := f.Damage(); d != nil {
 		s.notify("%v", d)
 	}

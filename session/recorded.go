@@ -37,7 +37,7 @@ func (s *Session) Recording() (*report.Recording, error) {
 			r.RSS = append(r.RSS, report.Sample{Time: m.Time, RSS: m.RSS})
 		}
 	}
-	frames := profileFrames{s: s, src: src, p: p, index: map[report.Frame]int{}}
+	frames := newProfileFrames(s, src, p)
 	r.Stack = func(id capture.StackID) report.Stack { return frames.stack(id, x.Named(id)) }
 	r.Frame = func(i int) report.Frame { return p.Frames[i] }
 	r.Events = func(yield func(report.Event) bool) {

@@ -78,7 +78,7 @@ func TestTablesSayWhatTheProfileSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
-	p := get[*report.Profile](t)(saved.Profile())
+	p := get[*report.Profile](t)(saved.Profile(ProfileParts{}))
 	r := get[*report.Recording](t)(saved.Recording())
 	total := p.Total()
 	got := ask(t, r,
@@ -112,7 +112,7 @@ func TestTablesSayWhatTheProfileSays(t *testing.T) {
 	}
 	// As of an earlier moment.
 	must(t)(saved.Goto("50%"))
-	p = get[*report.Profile](t)(saved.Profile())
+	p = get[*report.Profile](t)(saved.Profile(ProfileParts{}))
 	r = get[*report.Recording](t)(saved.Recording())
 	if got, want := ask(t, r, "select events, live_bytes, peak_bytes FROM runs")[0], fmt.Sprintf("%d %d %d", p.Events, p.Moment.Live, p.Peak.Live); got != want {
 		t.Errorf("at 50%%: DuckDB says %s, want %s", got, want)

@@ -217,7 +217,7 @@ func (o *captureOptions) tool(files []*capture.File, errw io.Writer) (func(io.Wr
 func (o *captureOptions) span(errw io.Writer) (from, to uint64, err error) {
 	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(string) {}}) // damage was told
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if _, err := s.Open(o.files[0]); err != nil {
+	if _, err := s.OpenWhole(o.files[0]); err != nil {
 		return 0, 0, err
 	}
 	to = math.MaxUint64

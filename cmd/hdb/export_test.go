@@ -42,7 +42,7 @@ func recordToExport(t *testing.T, words ...string) exported {
 	if _, err := s.Open(x.capture); err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Profile()
+	p, err := s.Profile(session.ProfileParts{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,14 +97,18 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 	case o.command("doctor"):
 		return doctor(o, out, errw)
 	case o.command("assert"):
+		collectLate()
 		return assert(o, out, errw)
 	case o.command("capture"):
 		return captures(o, out, errw)
 	case o.command("export"):
+		collectLate()
 		return export(o, out, errw)
 	case o.command("flamegraph"), o.command("table"):
+		collectLate()
 		return page(o, out, errw)
 	case slices.ContainsFunc(console.Reports[:], o.command):
+		collectLate()
 		return reports(o, out, errw)
 	}
 	return converse(o, in, out, errw)

@@ -1,0 +1,154 @@
+package session
+
+import (
+	"cmp"
+	"slices"
+
+	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/report"
+)
+
+// profileFrames collects frames, which stacks share. An address is named once.
+type profileFrames struct {
+	s       *Session
+	src     capture.Source
+	p       *report.Profile
+	index   map[report.Frame]int
+	modules []capture.Module
+	shared  bool // files were mapped one after the other at the same addresses
+	chains  map[profileCode][]profileFrame
+
+	last                capture.Stack
+	stacked, spare      []*profileFrame // of the last stack, and what was used before
+	begins, spareBegins []int           // of the frames of each address of it
+}
+
+// profileCode is what decides on the frames of an address.
+type profileCode struct {
+	codeKey
+	guess bool
+}
+
+// A profileFrame is a function that an address stands for.
+type profileFrame struct {
+	frame report.Frame
+	kind  frameKind
+	own   bool   // inlined code of the user's, which UserFrame passes over
+	as    [2]int // indexes of the frame as the user's and as a library's, from 1; 0: none yet
+}
+
+func newProfileFrames(s *Session, src capture.Source, p *report.Profile) *profileFrames {
+	c := &profileFrames{s: s, src: src, p: p, index: map[report.Frame]int{}, chains: map[profileCode][]profileFrame{}}
+	c.modules = slices.Clone(src.Modules())
+	slices.SortFunc(c.modules, func(a, b capture.Module) int { return cmp.Compare(a.Low, b.Low) })
+	for i := range c.modules {
+		c.shared = c.shared || i > 0 && c.modules[i].Low < c.modules[i-1].High
+	}
+	return c
+}
+
+// stack is a recorded stack with its frames, as it was at the event.
+func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
+	rec := c.src.Stack(id)
+	out := report.Stack{ID: id, Truncated: rec.Truncated}
+	same := c.sameCalls(&rec)
+	before, begins := c.stacked, c.begins
+	c.stacked, c.begins = c.spare[:0], c.spareBegins[:0]
+	for i := range len(rec.PCs) - same {
+		c.begins = append(c.begins, len(c.stacked))
+		chain := c.chain(&rec, i, seq)
+		for k := range chain {
+			c.stacked = append(c.stacked, &chain[k])
+		}
+	}
+	if same > 0 {
+		shared := begins[len(begins)-same:]
+		moved := len(c.stacked) - shared[0]
+		c.stacked = append(c.stacked, before[shared[0]:]...)
+		for _, at := range shared {
+			c.begins = append(c.begins, at+moved)
+		}
+	}
+	c.last, c.spare, c.spareBegins = rec, before, begins
+	user, best := 0, strange // as UserFrame finds it
+	for i, f := range c.stacked {
+		if f.kind < best {
+			best, user = f.kind, i
+		}
+	}
+	out.Frames = slices.Grow(out.Frames, len(c.stacked))
+	for i, f := range c.stacked {
+		out.Frames = append(out.Frames, c.frame(f, i < user && !f.own))
+	}
+	if id == 0 {
+		out.Truncated = cmp.Or(out.Truncated, "no stack was recorded")
+	}
+	return out
+}
+
+// sameCalls is how many of the outermost calls of a stack are those of the last one.
+func (c *profileFrames) sameCalls(rec *capture.Stack) int {
+	a, b := rec.PCs, c.last.PCs
+	if c.shared || rec.Guess != nil || rec.Interrupted != nil || c.last.Guess != nil || c.last.Interrupted != nil {
+		return 0
+	}
+	n := 0
+	for most := min(len(a), len(b)) - 1; n < most && a[len(a)-1-n] == b[len(b)-1-n]; n++ { // the innermost may be no call
+	}
+	return n
+}
+
+// chain is the frames that address i of a stack stands for.
+func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFrame {
+	key := profileCode{codeKey: codeKey{code: rec.Code(i)}, guess: rec.Guessed(i)}
+	if c.shared {
+		key.module = slices.IndexFunc(c.modules, func(m capture.Module) bool { return m.Holds(key.code.Lookup(), seq) })
+	}
+	if known, ok := c.chains[key]; ok {
+		return known
+	}
+	var out []profileFrame
+	for _, f := range c.s.sourceFrames(nil, c.src, rec, i, seq) {
+		kind := c.s.frameKind(&f)
+		out = append(out, profileFrame{frame: c.of(&f), kind: kind, own: kind == inlined && !c.s.isWrapper(f)})
+	}
+	c.chains[key] = out
+	return out
+}
+
+// of is a frame as reports have it, as the user's.
+func (c *profileFrames) of(f *Frame) report.Frame {
+	r := report.Frame{
+		Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Address: uint64(f.Code.Lookup()),
+		Inlined: f.Inlined, Known: f.Line != 0, Guess: f.How.Guess(),
+	}
+	if r.Function == "" {
+		r.Function = f.Code.Addr().String()
+	}
+	a := addr.Run(r.Address)
+	r.Module = slices.IndexFunc(c.p.Modules, func(m report.Module) bool {
+		return m.Path == f.Path && uint64(a) >= m.Low && uint64(a) < m.High
+	})
+	return r
+}
+
+// frame is the index of a frame.
+func (c *profileFrames) frame(f *profileFrame, library bool) int {
+	as := &f.as[0]
+	if library {
+		as = &f.as[1]
+	}
+	if *as == 0 {
+		r := f.frame
+		r.Library = library
+		i, ok := c.index[r]
+		if !ok {
+			i = len(c.p.Frames)
+			c.index[r] = i
+			c.p.Frames = append(c.p.Frames, r)
+		}
+		*as = i + 1
+	}
+	return *as - 1
+}
