@@ -18,18 +18,26 @@ import (
 
 func exportCommand() *Command {
 	cmd := &Command{
-		Name: "export", Group: GroupFiles, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
+		Name: "export", Group: GroupFiles, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--threads] [--thread NAME|TID] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
 		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +
-			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several. With --root DIR, which is the working directory unless told, sarif names sources relative to DIR.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak",
+			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several. With --threads a stack counts for each thread that allocated there: pprof has the thread as a label, the others as the outermost frame. With --thread only what the threads of a name, or of a TID, allocated is written. With --root DIR, which is the working directory unless told, sarif names sources relative to DIR.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak\n  export pprof --threads",
 	}
 	for _, f := range report.Formats() {
 		cmd.Sub = append(cmd.Sub, &Command{
-			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] [--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Repeat: RepeatNone,
+			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + threaded(f) + "[--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Repeat: RepeatNone,
 			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
 			Run:  func(ctx context.Context, c *Console, in Input) error { return runExport(ctx, c, in, f.Name) },
 		})
 	}
 	return cmd
+}
+
+// threaded is how threads are asked for in a format that knows them.
+func threaded(f report.Format) string {
+	if f.Threads {
+		return "[--threads] [--thread NAME|TID] "
+	}
+	return ""
 }
 
 // FormatList is a line of help for each format.
@@ -47,6 +55,8 @@ type Export struct {
 	Options report.Options
 	File    string // "-" is the output, "" not said
 	Force   bool   // FILE may be replaced
+	threads bool   // a stack counts for each thread
+	thread  string // only this one's
 }
 
 // ParseExport reads the words behind export: flags, the format, and what is
@@ -65,13 +75,17 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 		}
 		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 		switch name {
-		case "f", "force":
+		case "f", "force", "threads":
 			if inline {
 				return e, nil, fmt.Errorf("export: %s: takes no value", word)
 			}
-			e.Force = true
+			if name == "threads" {
+				e.threads = true
+			} else {
+				e.Force = true
+			}
 			continue
-		case "o", "output", "measure", "root":
+		case "o", "output", "measure", "root", "thread":
 		default:
 			return e, nil, fmt.Errorf("export: %s: no such flag", word)
 		}
@@ -92,7 +106,9 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 	if !ok {
 		return e, nil, fmt.Errorf("export: %q: no such format: %s", format, strings.Join(formatNames(), ", "))
 	}
-	e.Format = found
+	if e.Format = found; !found.Threads && (e.threads || e.thread != "") {
+		return e, nil, fmt.Errorf("export: %s tells no threads apart by --threads or --thread", format)
+	}
 	return e, rest, nil
 }
 
@@ -100,6 +116,9 @@ func (e *Export) set(name, value string) error {
 	switch name {
 	case "o", "output":
 		e.File = value
+		return nil
+	case "thread":
+		e.thread = value
 		return nil
 	case "root":
 		root, err := filepath.Abs(expandHome(value))
@@ -183,7 +202,7 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 		}
 		return e.Format.Events(w, r)
 	}
-	p, err := s.Profile(session.ProfileParts{Line: e.Format.Line})
+	p, err := s.Profile(session.ProfileParts{Line: e.Format.Line, Threads: e.threads, Thread: e.thread})
 	if err != nil {
 		return err
 	}

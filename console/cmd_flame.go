@@ -18,12 +18,12 @@ const tableLimit = 40
 
 func pageCommands() []*Command {
 	return []*Command{
-		{Name: "flamegraph", Group: GroupAllocs, Synopsis: "[FILE.html] [--measure MEASURE] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
+		{Name: "flamegraph", Group: GroupAllocs, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
 			Long: "It counts up to the moment, and works in a browser without a network: click to zoom, search, callers below callees, each measure, and what grew between two moments. Without FILE the page stands beside the capture, or is PROGRAM.PID.html. A file that exists already is only replaced with --force.\n\n" +
-				"MEASURE is what is drawn first: live (the default), peak, bytes, count, temporary or blocks.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
-		{Name: "table", Group: GroupAllocs, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
+				"MEASURE is what is drawn first: live (the default), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and what of that is live whichever thread gives it back; all events are read for it. With --thread it has only what the threads of a name, or of a TID, allocated.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
+		{Name: "table", Group: GroupAllocs, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
 			Long: "Own is what a function asked for itself, the allocator's wrappers aside; the functions' own numbers add up to all there is. Total is what was allocated below it. With FILE it is a page with all measures to sort and search, otherwise text of N functions, 40 unless told, 0 for all.\n\n" +
-				"MEASURE is live (the default), peak, bytes, count, temporary or blocks.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
+				"MEASURE is live (the default), peak, bytes, count, temporary or blocks. With --thread only what the threads of a name, or of a TID, allocated counts.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
 	}
 }
 
@@ -33,7 +33,9 @@ type Page struct {
 	verb    string
 	force   bool // File may be replaced
 	measure report.Measure
-	limit   int // of a table of text
+	limit   int    // of a table of text
+	threads bool   // a flame graph can show each thread
+	thread  string // only this one's
 }
 
 // ParsePage reads the words behind flamegraph and table. One that is no flag names
@@ -49,13 +51,17 @@ func ParsePage(verb string, words []string, captures bool) (p Page, rest []strin
 		}
 		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
 		switch {
-		case name == "f" || name == "force":
+		case name == "f" || name == "force" || name == "threads" && verb == "flamegraph":
 			if inline {
 				return p, nil, fmt.Errorf("%s: %s: takes no value", verb, word)
 			}
-			p.force = true
+			if name == "threads" {
+				p.threads = true
+			} else {
+				p.force = true
+			}
 			continue
-		case name == "o", name == "output", name == "measure", name == "n" && verb == "table":
+		case name == "o", name == "output", name == "measure", name == "thread", name == "n" && verb == "table":
 		default:
 			return p, nil, fmt.Errorf("%s: %s: no such flag", verb, word)
 		}
@@ -86,6 +92,8 @@ func (p *Page) set(name, value string) error {
 			return fmt.Errorf("%s: %q: a number of functions expected", p.verb, value)
 		}
 		p.limit = n
+	case "thread":
+		p.thread = value
 	case "measure":
 		m, ok := report.FindMeasure(value)
 		if !ok {
@@ -105,7 +113,7 @@ func (p *Page) Beside(path string) string { return strings.TrimSuffix(path, ".hd
 // at all, also when the context ends.
 func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) error {
 	to := func(w io.Writer) error {
-		profile, err := s.Profile(session.ProfileParts{Line: p.verb == "flamegraph", Snapshots: p.verb == "flamegraph"})
+		profile, err := s.Profile(p.parts())
 		if err != nil {
 			return err
 		}
@@ -115,6 +123,12 @@ func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) err
 		return to(out)
 	}
 	return newFile(p.verb, p.File, p.force, to)
+}
+
+// parts are what it shows of a profile.
+func (p *Page) parts() session.ProfileParts {
+	drawn := p.verb == "flamegraph"
+	return session.ProfileParts{Line: drawn, Snapshots: drawn, Threads: p.threads, Thread: p.thread}
 }
 
 func (p *Page) draw(w io.Writer, profile *report.Profile) error {
@@ -185,7 +199,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 
 // showTable prints the functions.
 func (c *Console) showTable(in Input, page Page) error {
-	p, err := c.s.Profile(session.ProfileParts{})
+	p, err := c.s.Profile(page.parts())
 	if err != nil {
 		return err
 	}

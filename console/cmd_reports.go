@@ -32,6 +32,8 @@ func ReportHelp(verb string) string {
 const (
 	treeFlags = `  --measure MEASURE  what is counted: live (bytes not given back, the default), peak,
                      bytes, count, temporary or blocks
+  --threads          the threads outermost
+  --thread NAME|TID  only what the threads of this name or TID allocated
   --depth N          levels of rows at most
   --min SHARE        the smallest share of the whole that has a row: 1% unless told
   --inverted         from the functions that allocate to their callers
@@ -50,8 +52,8 @@ func reportCommands() []*Command {
 			Long: "It counts up to the moment: what was allocated and how often, what was temporary (given back before another block was allocated), the peak, what is live, what is missing; a histogram of the sizes asked for; the calls of each of the allocator's functions; and the lines of source with most bytes and most blocks.\n\nExample:\n  stats"},
 		{Name: "summary", Group: GroupAllocs, Short: "tell on one screen what the program did with memory", Repeat: RepeatNone, Run: runReport,
 			Long: "Its functions are those with the largest part of anything: of the peak, of what is live, of all bytes or of all blocks; what is live counts as a part of the peak. Below stands what makes the numbers less sure.\n\nExample:\n  summary"},
-		{Name: "tree", Group: GroupAllocs, Synopsis: "[--measure " + measures + "] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runReport,
-			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
+		{Name: "tree", Group: GroupAllocs, Synopsis: "[--measure " + measures + "] [--threads] [--thread NAME|TID] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runReport,
+			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full. With --threads the threads stand above what they allocated; with --thread only what the threads of a name, or of a TID, allocated counts.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
 		{Name: "timeline", Group: GroupAllocs, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runReport,
 			Long: "A column is as high as the heap was at most within its time. The letters below are marks. With -o it is a page for a browser, which shows the values below the pointer and needs no network.\n\nExamples:\n  timeline\n  timeline -o heap.html"},
 	}
@@ -62,6 +64,7 @@ type Report struct {
 	Verb  string
 	JSON  bool
 	Tree  report.TreeOptions
+	parts session.ProfileParts
 	Keys  bool   // the tree is opened and closed by keys
 	File  string // of a page; "" is none
 	Force bool   // File may be replaced
@@ -70,7 +73,7 @@ type Report struct {
 // ParseReport reads the words behind one of the Reports: flags, and what is none,
 // for the caller.
 func ParseReport(verb string, words []string) (r Report, rest []string, err error) {
-	r = Report{Verb: verb, Tree: report.TreeOptions{Min: 0.01}}
+	r = Report{Verb: verb, Tree: report.TreeOptions{Min: 0.01}, parts: session.ProfileParts{Line: verb == "timeline"}}
 	for i := 0; i < len(words); i++ {
 		word := words[i]
 		if len(word) < 2 || word[0] != '-' {
@@ -110,6 +113,8 @@ func (r *Report) boolean(name string) *bool {
 		return &r.JSON
 	case r.Verb == "tree" && (name == "inverted" || name == "invert"):
 		return &r.Tree.Inverted
+	case r.Verb == "tree" && name == "threads":
+		return &r.parts.Threads
 	case r.Verb == "tree" && name == "full":
 		return &r.Tree.Full
 	case r.Verb == "tree" && (name == "interactive" || name == "i"):
@@ -122,7 +127,7 @@ func (r *Report) boolean(name string) *bool {
 
 func (r *Report) valued(name string) bool {
 	switch name {
-	case "measure", "depth", "min":
+	case "measure", "depth", "min", "thread":
 		return r.Verb == "tree"
 	case "o", "output":
 		return r.Verb == "timeline"
@@ -138,6 +143,8 @@ func (r *Report) set(name, value string) error {
 			return fmt.Errorf("%q: no such measure: %s", value, strings.Join(report.Measures[:], ", "))
 		}
 		r.Tree.Measure = m
+	case "thread":
+		r.parts.Thread = value
 	case "depth":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 {
@@ -187,7 +194,7 @@ func runReport(ctx context.Context, c *Console, in Input) error {
 }
 
 func (c *Console) showRecorded(in Input, r *Report) error {
-	p, err := c.s.Profile(session.ProfileParts{Line: r.Verb == "timeline"})
+	p, err := c.s.Profile(r.parts)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"hdb/report"
-	"hdb/session"
 )
 
 // A treeBrowser is `tree --interactive`: it has the whole terminal until the user
@@ -29,7 +28,7 @@ func (c *Console) browse(ctx context.Context, in Input, r *Report) error {
 	if _, ok := c.in.(keySource); !ok || !c.tui.ready() || c.out != c.tui.out {
 		return &terminalError{in.Name + " --interactive"}
 	}
-	p, err := c.s.Profile(session.ProfileParts{})
+	p, err := c.s.Profile(r.parts)
 	if err != nil {
 		return err
 	}

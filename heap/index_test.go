@@ -233,6 +233,16 @@ func TestIndexIsReplay(t *testing.T) {
 						t.Errorf("%s: snapshot at #%d (- totals, + snapshot):\n%s", name, seqs[i], diff)
 					}
 				})
+				threads := NewThreads(x.Source())
+				threads.Follow(to, seqs, func(i int) {
+					want := x.Totals(seqs[i])
+					if diff := cmp.Diff(want.Flows, threads.stacks(len(want.Flows))); diff != "" {
+						t.Errorf("%s: stacks at #%d (- totals, + threads):\n%s", name, seqs[i], diff)
+					}
+					if got, want := threads.Point(), (Point{want.Seq, want.Time, want.Live, want.Blocks}); got != want {
+						t.Errorf("%s: threads are at %+v, the totals of #%d at %+v", name, got, seqs[i], want)
+					}
+				})
 				if want := int64(0x010101) & (1<<(8*len(seqs)) - 1); told.Load() != want {
 					t.Errorf("%s: moments %d were told %x times", name, seqs, told.Load())
 				}

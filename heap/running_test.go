@@ -40,21 +40,26 @@ func TestRunningIsTheIndex(t *testing.T) {
 			if seq, bytes := x.Peak(); running.Peak().Seq != seq || running.Peak().Live != bytes {
 				t.Fatalf("peak %+v, want %d after #%d", running.Peak(), bytes, seq)
 			}
-			sums := make([]capture.Flow, len(then.Flows))
-			for _, f := range threads.Flows() {
-				sums[f.Stack].Add(&f.Flow)
-			}
-			for id := range sums {
-				sums[id].Stack = capture.StackID(id)
-			}
 			if execs := Execs(s.log.Modules()); len(execs) > 0 && execs[len(execs)-1] > then.Seq {
 				continue // an exec after the last event is followed with the next one
 			}
-			if d := cmp.Diff(then.Flows, sums); d != "" {
+			if d := cmp.Diff(then.Flows, threads.stacks(len(then.Flows))); d != "" {
 				t.Fatalf("the threads are not their sum:\n%s", d)
 			}
 		}
 	})
+}
+
+// stacks are the sums of all threads, by stack.
+func (t *Threads) stacks(n int) []capture.Flow {
+	sums := make([]capture.Flow, n)
+	for _, f := range t.Flows() {
+		sums[f.Stack].Add(&f.Flow)
+	}
+	for id := range sums {
+		sums[id].Stack = capture.StackID(id)
+	}
+	return sums
 }
 
 // Runs that are over are not kept: their sum is.

@@ -1,6 +1,10 @@
 package heap
 
-import "hdb/capture"
+import (
+	"time"
+
+	"hdb/capture"
+)
 
 // Threads counts for each thread what it allocated, stack by stack, and what of it
 // is live, whichever thread gives it back. A recording's summaries do not tell
@@ -10,7 +14,8 @@ type Threads struct {
 	src    capture.Source
 	state  *Replay // whose blocks have the index of their flow for a stack
 	next   uint64
-	latest uint64 // address of the block allocated last
+	time   time.Duration // of the event before
+	latest uint64        // address of the block allocated last
 	index  map[threadStack]uint32
 	flows  []ThreadFlow
 }
@@ -43,13 +48,40 @@ func (t *Threads) Update(limit int) (all bool) {
 		if limit--; limit < 0 {
 			return false
 		}
-		if t.state.Before(e.Seq) != nil {
-			t.replaced()
-		}
-		t.event(&e)
-		t.next = e.Seq + 1
+		t.step(&e)
 	}
 	return true
+}
+
+// Follow looks at all events up to #to. Of the moments, which are events that ascend,
+// it tells when they are over.
+func (t *Threads) Follow(to uint64, moments []uint64, at func(i int)) {
+	told := 0
+	before := func(seq uint64) {
+		for ; told < len(moments) && moments[told] < seq; told++ {
+			at(told)
+		}
+	}
+	t.state.execs = Execs(t.src.Modules())
+	for e := range t.src.Events(0) {
+		before(e.Seq)
+		if e.Seq > to {
+			break
+		}
+		t.step(&e)
+	}
+	if to == End && t.state.Before(to) != nil { // an exec after the last event
+		t.replaced()
+	}
+	before(End)
+}
+
+func (t *Threads) step(e *capture.Event) {
+	if t.state.Before(e.Seq) != nil {
+		t.replaced()
+	}
+	t.event(e)
+	t.next, t.time = e.Seq+1, e.Time
 }
 
 func (t *Threads) replaced() {
@@ -98,6 +130,17 @@ func (t *Threads) flow(tid int32, stack capture.StackID) capture.StackID {
 // Flows are those of all threads, in the order in which they began. They are valid
 // until the next Update.
 func (t *Threads) Flows() []ThreadFlow { return t.flows }
+
+// Point is the heap after the last event that was looked at.
+func (t *Threads) Point() Point {
+	p := Point{Seq: t.Seen(), Time: t.time}
+	for i := range t.flows {
+		bytes, blocks := LiveOf(&t.flows[i].Flow)
+		p.Live += bytes
+		p.Blocks += blocks
+	}
+	return p
+}
 
 // Seen is the number of the last event that was looked at.
 func (t *Threads) Seen() uint64 { return max(t.next, 1) - 1 }

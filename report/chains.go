@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"iter"
 	"math"
 	"strings"
@@ -35,6 +36,32 @@ func (s *Stack) outer() string {
 		return "[no frames]"
 	}
 	return ""
+}
+
+// thread names the thread whose row it is.
+func (s *Stack) thread() string {
+	if s.TID == 0 {
+		return s.Thread
+	}
+	if s.Thread == "" {
+		return fmt.Sprintf("thread %d", s.TID)
+	}
+	return fmt.Sprintf("%s (%d)", s.Thread, s.TID)
+}
+
+// outermost are the texts that stand outside of a stack's frames, where a reader has
+// only frames to show them, the outermost first: the thread, if they are told apart,
+// and outer. There are n of them.
+func (p *Profile) outermost(s *Stack) (texts [2]string, n int) {
+	if p.Threads {
+		texts[n] = "[" + s.thread() + "]"
+		n++
+	}
+	if outer := s.outer(); outer != "" {
+		texts[n] = outer
+		n++
+	}
+	return texts, n
 }
 
 // unnamed tells frames of which only the address is known.

@@ -24,7 +24,13 @@ func WriteCollapsed(w io.Writer, p *Profile, o Options) error {
 			continue
 		}
 		b.Reset()
-		b.WriteString(collapsedName(s.outer()))
+		texts, outer := p.outermost(s)
+		for i, text := range texts[:outer] {
+			if i > 0 {
+				b.WriteByte(';')
+			}
+			b.WriteString(collapsedName(text))
+		}
 		for _, f := range slices.Backward(s.Frames) {
 			if b.Len() > 0 {
 				b.WriteByte(';')

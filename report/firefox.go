@@ -129,8 +129,9 @@ func (b *firefox) stacks() []int {
 // stack is the row of a stack whose frames count through those of p.
 func (b *firefox) stack(p *Profile, s *Stack) int {
 	node := -1
-	if outer := s.outer(); outer != "" {
-		node = b.node(node, b.frame(firefoxFrame{function: b.function(outer, "", -1), address: -1}))
+	texts, outer := p.outermost(s)
+	for _, text := range texts[:outer] {
+		node = b.node(node, b.frame(firefoxFrame{function: b.function(text, "", -1), address: -1}))
 	}
 	var chains [][]int
 	for chain := range p.chains(s) {

@@ -144,11 +144,12 @@ func newFlameFrames(p *Profile) *flameFrames {
 		if text := s.outer(); text != "" {
 			outer = number(flameKey{function: text, marks: flameNoFrame})
 		}
-		thread, ok := threads[s.Thread]
+		name := s.thread()
+		thread, ok := threads[name]
 		if !ok {
 			thread = int32(len(c.threads))
-			threads[s.Thread] = thread
-			c.threads = append(c.threads, pageText(s.Thread))
+			threads[name] = thread
+			c.threads = append(c.threads, pageText(name))
 		}
 		c.outer, c.thread = append(c.outer, outer), append(c.thread, thread)
 	}

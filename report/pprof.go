@@ -144,6 +144,9 @@ func (b *pprofile) sample(s *Stack, values []pprofValue) {
 	if s.Thread != "" {
 		labels["thread"] = []string{plain(s.Thread)}
 	}
+	if s.TID != 0 {
+		sample.NumLabel = map[string][]int64{"tid": {int64(s.TID)}}
+	}
 	if s.Truncated != "" {
 		labels["truncated"] = []string{plain(s.Truncated)}
 	}

@@ -25,6 +25,7 @@ type Profile struct {
 	Events   uint64 // recorded up to there, of all kinds
 	Failed   uint64 // allocations that returned NULL
 	Lost     uint64 // calls that are missing from the recording
+	Threads  bool   // a stack has a row for each thread
 	Peak     Moment // when most bytes were live
 	Modules  []Module
 	Frames   []Frame
@@ -101,7 +102,8 @@ type Stack struct {
 	ID        capture.StackID // of the recording
 	Frames    []int           // indexes into Profile.Frames, innermost first
 	Truncated string          // why outer frames are missing, "" if none are
-	Thread    string          // of the allocations, "" if several threads share the row
+	Thread    string          // the name of the thread that allocated, "" without one or if several threads share the row
+	TID       int32           // of it, 0 if several threads share the row
 	Numbers
 }
 

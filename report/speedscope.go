@@ -55,8 +55,9 @@ func WriteSpeedscope(w io.Writer, p *Profile, o Options) error {
 	stacks := make([][]int, len(p.Stacks))
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
-		if outer := s.outer(); outer != "" {
-			stacks[i] = append(stacks[i], frame(speedscopeFrame{Name: plain(outer)}))
+		texts, outer := p.outermost(s)
+		for _, text := range texts[:outer] {
+			stacks[i] = append(stacks[i], frame(speedscopeFrame{Name: plain(text)}))
 		}
 		for _, k := range slices.Backward(s.Frames) {
 			f := &p.Frames[k]

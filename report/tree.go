@@ -20,14 +20,15 @@ type TreeOptions struct {
 type Tree struct {
 	p       *Profile
 	o       TreeOptions
-	kind    []int32    // by frame: which function
-	kinds   []treeKind // functions
-	outer   map[string]int32
-	Root    *Node // of all stacks
-	skipped int   // stacks that count nothing
+	kind    []int32          // by frame: which function
+	kinds   []treeKind       // functions
+	outer   map[string]int32 // by text
+	Root    *Node            // of all stacks
+	skipped int              // stacks that count nothing
 }
 
-// A treeKind is what nodes stand for: a function, or text where frames are missing.
+// A treeKind is what nodes stand for: a function, or text where frames are missing or
+// of a thread.
 type treeKind struct {
 	frame *Frame // one of them; nil: text
 	text  string
@@ -120,32 +121,29 @@ func (t *Tree) at(st *Stack, level int) (kind int32, frame int, ok bool) {
 		}
 	}
 	n := outer - inner
-	missing := st.outer()
+	texts, texted := t.p.outermost(st)
 	if t.o.Inverted {
 		if level < n {
 			f := st.Frames[inner+level]
 			return t.kind[f], f, true
 		}
-		return t.missing(missing), -1, level == n && missing != ""
-	}
-	if missing != "" {
-		if level == 0 {
-			return t.missing(missing), -1, true
+		if level -= n; level >= texted {
+			return 0, -1, false
 		}
-		level--
+		return t.text(texts[texted-1-level]), -1, true
 	}
-	if level >= n {
+	if level < texted {
+		return t.text(texts[level]), -1, true
+	}
+	if level -= texted; level >= n {
 		return 0, -1, false
 	}
 	f := st.Frames[outer-1-level]
 	return t.kind[f], f, true
 }
 
-// missing is the function that stands for frames that a stack lacks.
-func (t *Tree) missing(text string) int32 {
-	if text == "" {
-		return -1
-	}
+// text is the function that a text outside of frames counts as.
+func (t *Tree) text(text string) int32 {
 	k, ok := t.outer[text]
 	if !ok {
 		k = int32(len(t.kinds))

@@ -34,6 +34,8 @@ func (s *Session) SavedPath() string {
 type ProfileParts struct {
 	Line      bool // Timeline
 	Snapshots bool
+	Threads   bool   // a row for each stack and thread, where there are several threads
+	Thread    string // only what the threads of this name, or TID, allocated; "" all
 }
 
 // Profile is what is recorded up to the moment, for reports.
@@ -46,10 +48,10 @@ func (s *Session) Profile(parts ProfileParts) (*report.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.profileTo(src, x, s.moment(), parts), nil
+	return s.profileTo(src, x, s.moment(), parts)
 }
 
-func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64, parts ProfileParts) *report.Profile {
+func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64, parts ProfileParts) (*report.Profile, error) {
 	info := src.Info()
 	p := &report.Profile{
 		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " "),
@@ -64,39 +66,50 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64, parts 
 	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
-	for id := range now.Flows {
-		f := &now.Flows[id]
-		if f.Allocs == 0 {
-			continue
-		}
-		st := report.Stack{ID: capture.StackID(id)}
-		st.Allocs, st.Bytes, st.Temporary = f.Allocs, f.Bytes, f.Temporary
-		st.Live, st.LiveBlocks = heap.LiveOf(f)
-		p.Stacks = append(p.Stacks, st)
-	}
 	var reading sync.WaitGroup // beside the names
-	reading.Go(func() { readEvents(x, to, p, parts) })
+	if parts.Thread != "" || parts.Threads && len(src.Threads()) > 1 {
+		if err := s.addThreads(src, x, to, p, parts); err != nil {
+			return nil, err
+		}
+	} else {
+		p.Stacks = stackRows(now)
+		reading.Go(func() { readEvents(x, to, p, parts) })
+	}
 	frames := newProfileFrames(s, src, p)
 	for i := range p.Stacks {
 		st := &p.Stacks[i]
+		if i > 0 && st.ID == p.Stacks[i-1].ID { // of another thread
+			st.Frames, st.Truncated = p.Stacks[i-1].Frames, p.Stacks[i-1].Truncated
+			continue
+		}
 		named := frames.stack(st.ID, x.Named(st.ID))
 		st.Frames, st.Truncated = named.Frames, named.Truncated
 	}
 	reading.Wait()
-	return p
+	return p, nil
+}
+
+// stackRows are the stacks that allocated anything.
+func stackRows(now *heap.Totals) (rows []report.Stack) {
+	for id := range now.Flows {
+		if f := &now.Flows[id]; f.Allocs > 0 {
+			rows = append(rows, stackRow(f))
+		}
+	}
+	return rows
+}
+
+func stackRow(f *capture.Flow) report.Stack {
+	st := report.Stack{ID: f.Stack}
+	st.Allocs, st.Bytes, st.Temporary = f.Allocs, f.Bytes, f.Temporary
+	st.Live, st.LiveBlocks = heap.LiveOf(f)
+	return st
 }
 
 // readEvents adds to a profile what the totals up to event #to do not tell: the heap
 // at its peak, over time, and at other moments.
 func readEvents(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts) {
-	peak, _ := x.PeakBefore(to)
-	var moments []uint64
-	if parts.Snapshots {
-		moments = snapshotMoments(x, p, peak)
-	}
-	if i, found := slices.BinarySearch(moments, peak); !found && peak > 0 {
-		moments = slices.Insert(moments, i, peak)
-	}
+	moments, peak := momentsOf(x, to, p, parts)
 	points := 0
 	if parts.Line {
 		points = profileMoments
@@ -121,15 +134,36 @@ func readEvents(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts)
 	if parts.Line {
 		p.Timeline = timeline(line, p.Moment)
 	}
-	if parts.Snapshots && p.Moment.Seq > 0 {
-		last := report.Snapshot{Moment: p.Moment}
-		for i := range p.Stacks {
-			last.Stacks = append(last.Stacks, p.Stacks[i].Live)
-		}
-		snapshots = slices.CompactFunc(snapshots, func(a, b report.Snapshot) bool { return a.Seq == b.Seq }) // events between were not kept
-		snapshots = slices.DeleteFunc(snapshots, func(t report.Snapshot) bool { return t.Seq == 0 || t.Seq >= p.Moment.Seq })
-		p.Snapshots = append(snapshots, last)
+	if parts.Snapshots {
+		addSnapshots(p, snapshots, p.Moment)
 	}
+}
+
+// addSnapshots adds those of the moments, and the profile's own, which is the last.
+func addSnapshots(p *report.Profile, before []report.Snapshot, now report.Moment) {
+	if now.Seq == 0 {
+		return
+	}
+	last := report.Snapshot{Moment: now}
+	for i := range p.Stacks {
+		last.Stacks = append(last.Stacks, p.Stacks[i].Live)
+	}
+	before = slices.CompactFunc(before, func(a, b report.Snapshot) bool { return a.Seq == b.Seq }) // events between were not kept
+	before = slices.DeleteFunc(before, func(t report.Snapshot) bool { return t.Seq == 0 || t.Seq >= now.Seq })
+	p.Snapshots = append(before, last)
+}
+
+// momentsOf are the moments at which a profile up to event #to says what was live,
+// and which of them is the peak; 0 without allocations.
+func momentsOf(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts) (moments []uint64, peak uint64) {
+	peak, _ = x.PeakBefore(to)
+	if parts.Snapshots {
+		moments = snapshotMoments(x, p, peak)
+	}
+	if i, found := slices.BinarySearch(moments, peak); !found && peak > 0 {
+		moments = slices.Insert(moments, i, peak)
+	}
+	return moments, peak
 }
 
 // snapshotMoments are the moments of snapshots but the last: the peak's, those of

@@ -9,13 +9,7 @@ import (
 // Snapshots of a profile add up to the heap at their moments, and the last one is
 // the profile.
 func TestSnapshots(t *testing.T) {
-	s := open(t, "phases")
-	path := streamTo(t, s)
-	must(t)(s.Continue(1))
-	if _, err := s.EndStream(); err != nil {
-		t.Fatal(err)
-	}
-	saved := reopen(t, path)
+	saved := recorded(t, "phases")
 	for _, moment := range []string{"start", "30%", "peak", "end"} {
 		must(t)(saved.Goto(moment))
 		p := get[*report.Profile](t)(saved.Profile(ProfileParts{Line: true, Snapshots: true}))

@@ -27,6 +27,9 @@ flags:
   --measure MEASURE  live (bytes not given back, the default), peak, bytes, count,
                      temporary or blocks: what is drawn where a format has one number
                      for each stack, and shown first where it has several
+  --threads          a stack counts for each thread that allocated there: a label of
+                     pprof, the outermost frame in collapsed, speedscope and firefox
+  --thread NAME|TID  only what the threads of this name or TID allocated
   --root DIR         sarif names sources relative to DIR; the working directory
   -f, --force        replace FILE
 

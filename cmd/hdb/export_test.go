@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +28,7 @@ type exported struct {
 	t       *testing.T
 	profile *report.Profile
 	capture string
+	flags   []string
 }
 
 func recordToExport(t *testing.T, words ...string) exported {
@@ -54,7 +57,7 @@ func recordToExport(t *testing.T, words ...string) exported {
 func (x exported) as(words ...string) []byte {
 	x.t.Helper()
 	var out, errw bytes.Buffer
-	if code := run(append(append([]string{"export", "-o", "-"}, words...), x.capture), os.Stdin, &out, &errw); code != 0 {
+	if code := run(slices.Concat([]string{"export", "-o", "-"}, x.flags, words, []string{x.capture}), os.Stdin, &out, &errw); code != 0 {
 		x.t.Fatalf("hdb export %v: exit %d: %s", words, code, &errw)
 	}
 	return out.Bytes()
@@ -70,23 +73,70 @@ func TestExportNumbers(t *testing.T) {
 	} {
 		t.Run(filepath.Base(words[0]), func(t *testing.T) {
 			x := recordToExport(t, words...)
-			x.checkPprof()
 			x.checkDHAT()
-			x.checkFirefox()
-			x.checkSpeedscope()
-			lines := regexp.MustCompile(` ([0-9]+)\n`).FindAllSubmatch(x.as("collapsed", "--measure", "bytes"), -1)
-			sum := uint64(0)
-			for _, l := range lines {
-				n, err := strconv.ParseUint(string(l[1]), 10, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sum += n
-			}
-			if total := x.profile.Total(); sum != total.Bytes || sum == 0 {
-				t.Errorf("collapsed stacks have %d bytes, the profile %d", sum, total.Bytes)
+			for _, x.flags = range [][]string{nil, {"--threads"}} {
+				x.checkPprof()
+				x.checkFirefox()
+				x.checkSpeedscope()
+				x.checkCollapsed()
 			}
 		})
+	}
+}
+
+func (x exported) checkCollapsed() {
+	x.t.Helper()
+	lines := regexp.MustCompile(` ([0-9]+)\n`).FindAllSubmatch(x.as("collapsed", "--measure", "bytes"), -1)
+	sum := uint64(0)
+	for _, l := range lines {
+		n, err := strconv.ParseUint(string(l[1]), 10, 64)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		sum += n
+	}
+	if total := x.profile.Total(); sum != total.Bytes || sum == 0 {
+		x.t.Errorf("collapsed stacks %v have %d bytes, the profile %d", x.flags, sum, total.Bytes)
+	}
+}
+
+// TestExportThreads has pprof tell what each thread allocated, by name and by TID, and
+// others by the outermost frame.
+func TestExportThreads(t *testing.T) {
+	x := recordToExport(t, testprogs.Build(t, "workers"))
+	path := filepath.Join(t.TempDir(), "x.pb.gz")
+	if err := os.WriteFile(path, x.as("pprof", "--threads"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.ParseData(x.as("pprof", "--threads"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tid := int64(0)
+	for _, s := range p.Sample {
+		if slices.Contains(s.Label["thread"], "writer") {
+			tid = s.NumLabel["tid"][0]
+		}
+	}
+	for focus, want := range map[string]string{"thread=reader": " 64000B ", fmt.Sprintf("tid=%d", tid): " 23000B "} {
+		out, err := exec.Command("go", "tool", "pprof", "-symbolize=none", "-unit=B", "-sample_index=alloc_space", "-top", "-tagfocus="+focus, path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", focus, err, out)
+		}
+		if !regexp.MustCompile(want + ".* fetch\n").Match(out) {
+			t.Errorf("%s: no%sof fetch:\n%s", focus, want, out)
+		}
+	}
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--threads"}, `(?m)^\[reader \(\d+\)\];.*;fetch 64000$`}, {[]string{"--thread", "writer"}, `\A[^[].*;fetch 23000\n\z`},
+		{[]string{"--thread", strconv.FormatInt(tid, 10)}, `\A[^[].*;fetch 23000\n\z`}, {[]string{"--threads", "--thread=writer"}, `\A\[writer \(\d+\)\];.*;fetch 23000\n\z`},
+	} {
+		if got := x.as(append([]string{"collapsed", "--measure", "bytes"}, c.flags...)...); !regexp.MustCompile(c.want).Match(got) {
+			t.Errorf("%v:\n%s\nis not %s", c.flags, got, c.want)
+		}
 	}
 }
 

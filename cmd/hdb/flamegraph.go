@@ -23,6 +23,8 @@ flags:
                      beside the capture
   --measure MEASURE  what is drawn first: live (bytes not given back, the default),
                      peak, bytes, count, temporary or blocks
+  --threads          with a choice of the thread that allocated
+  --thread NAME|TID  only what the threads of this name or TID allocated
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
@@ -38,6 +40,7 @@ flags:
   -n N               at most N functions of the text; 0: all. 40 unless told
   --measure MEASURE  by which they are sorted: live (bytes not given back, the
                      default), peak, bytes, count, temporary or blocks
+  --thread NAME|TID  only what the threads of this name or TID allocated
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
