@@ -27,6 +27,7 @@ type Call struct {
 	Now       addr.Code          // where it is: behind the call, or at an entry (this one's if it frees, the next one's if Abandoned)
 	Kept      any                // what Sink.Keep returned, if it was asked
 	Abandoned bool               // left by an exception or longjmp, known only now
+	SizeLost  bool               // a recorded call whose product of sizes is no 64-bit number: what the elements' was is not known
 }
 
 // Is reports whether pattern names the function or one that did its work, so
@@ -73,9 +74,12 @@ func (c Call) shown() []string {
 	add(f.Ptr, "%#x")
 	add(f.Count, "%d")
 	add(f.Align, "%d")
-	if f.Kind == capture.Map && f.Size.From == Argument && int64(c.value(f.Size)) < 0 {
+	switch {
+	case f.Kind == capture.Map && f.Size.From == Argument && int64(c.value(f.Size)) < 0:
 		list = append(list, argument{f.Size.Index, fmt.Sprint(int64(c.value(f.Size)))}) // sbrk downwards
-	} else {
+	case c.SizeLost:
+		list = append(list, argument{f.Size.Index, "?"})
+	default:
 		add(f.Size, "%d")
 	}
 	slices.SortStableFunc(list, func(a, b argument) int { return cmp.Compare(a.index, b.index) })

@@ -30,6 +30,7 @@ type Function struct {
 	Ptr    Operand // block freed (an argument) or returned (Result or *argument)
 	Result Result
 	Group  string
+	Also   []string // names and linker's names of others at the same address: which was meant cannot be told
 }
 
 // An Operand says where a value of a call is found.
@@ -75,9 +76,20 @@ var (
 )
 
 // Is reports whether pattern, in which * stands for any text, names the
-// function: by its name, its linker's name, or the word for its kind.
+// function: by its name, its linker's name, one that it has beside these, or the
+// word for its kind.
 func (f Function) Is(pattern string) bool {
-	return cond.Match(pattern, f.Name) || cond.Match(pattern, f.Symbol) || pattern == f.Kind.String()
+	return cond.Match(pattern, f.Name) || cond.Match(pattern, f.Symbol) || pattern == f.Kind.String() ||
+		slices.ContainsFunc(f.Also, func(name string) bool { return cond.Match(pattern, name) })
+}
+
+// alias gives f the names of g, which is the same code.
+func (f *Function) alias(g Function) {
+	for _, name := range []string{g.Symbol, g.Name} {
+		if name != f.Symbol && name != f.Name && !slices.Contains(f.Also, name) {
+			f.Also = append(f.Also, name)
+		}
+	}
 }
 
 // Frees reports whether a call takes a block back.

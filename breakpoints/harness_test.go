@@ -181,7 +181,7 @@ func (tr *trace) spellings(line string) []string {
 	}
 	all := []string{line}
 	for _, s := range tr.tracer.Sites() {
-		if slices.ContainsFunc(s.Aliases, func(symbol string) bool { return names[symbol] == name }) {
+		if slices.ContainsFunc(s.Function.Also, func(symbol string) bool { return names[symbol] == name }) {
 			all = append(all, s.Function.Name+"("+rest)
 			if s.Function.Kind == capture.Free {
 				block, _, _ := strings.Cut(strings.TrimSuffix(rest, ")"), ",")

@@ -18,9 +18,8 @@ type Site struct {
 	In       inferior.Module
 	Main     bool // the module is the program
 	Addr     addr.Run
-	Size     uint64   // of the function's code, bytes; 0 unknown
-	Aliases  []string // other names of the catalogue at the same address
-	Err      error    // why no trap is planted
+	Size     uint64 // of the function's code, bytes; 0 unknown
+	Err      error  // why no trap is planted
 }
 
 // site is a Site with its trap.
@@ -87,10 +86,7 @@ func (f Finder) enter(known []*Site, m inferior.Module, sym Symbol, fn Function)
 		at = goEntry(reader{f.Memory}, at)
 	}
 	if i := slices.IndexFunc(known, func(s *Site) bool { return s.Addr == at }); i >= 0 {
-		s := known[i]
-		if s.Function.Symbol != sym.Name && !slices.Contains(s.Aliases, sym.Name) {
-			s.Aliases = append(s.Aliases, sym.Name)
-		}
+		known[i].Function.alias(fn)
 		return known
 	}
 	s := &Site{Function: fn, Module: m.Name, In: m, Main: m.Path == f.Exe, Addr: at, Size: sym.Size}

@@ -311,7 +311,7 @@ func TestSitesAndAliases(t *testing.T) {
 	m := newMachine(t)
 	var got []string
 	for _, s := range m.tracer.Sites() {
-		line := s.Module + " " + s.Function.Symbol + " " + strings.Join(s.Aliases, " ")
+		line := s.Module + " " + s.Function.Symbol + " " + strings.Join(s.Function.Also, " ")
 		if s.Err != nil {
 			line += "refused"
 		}
@@ -324,6 +324,11 @@ func TestSitesAndAliases(t *testing.T) {
 	}
 	if len(got) != 14 {
 		t.Errorf("%d sites: %q", len(got), got)
+	}
+	// A stop at either name sees the call.
+	f := m.site("malloc").Function
+	if !f.Is("malloc") || !f.Is("__libc_*") || f.Is("calloc") {
+		t.Errorf("names of %+v", f)
 	}
 }
 

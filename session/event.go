@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"math"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -52,7 +53,7 @@ func recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
 	size := e.Size
 	if fn.Count.From != breakpoints.Nowhere {
 		put(fn.Count, e.Aux)
-		if e.Aux != 0 {
+		if c.SizeLost = size == math.MaxUint64; e.Aux != 0 {
 			size /= e.Aux
 		}
 	}
