@@ -406,7 +406,11 @@ func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
 		ToBlocks   uint64 `json:"to_blocks"`
 		Changes    []view `json:"changes"`
 	}{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, views}, func(o *output) {
-		o.printf("live: %s in %s at %s, %s in %s at %s\n", longSize(d.FromBytes), counted(d.FromBlocks, "block"), d.From, longSize(d.ToBytes), counted(d.ToBlocks, "block"), d.To)
+		to := "at " + d.To
+		if d.To == "now" {
+			to = d.To
+		}
+		o.printf("live: %s in %s at %s, %s in %s %s\n", longSize(d.FromBytes), counted(d.FromBlocks, "block"), d.From, longSize(d.ToBytes), counted(d.ToBlocks, "block"), to)
 		if len(table) == 0 {
 			o.printf("nothing that is live changed\n")
 			return

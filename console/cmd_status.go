@@ -385,7 +385,7 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 			{{styleHead, "process"}, {plain, fmt.Sprintf("%d on %s, %s %s", v.PID, orUnknown(v.Host), v.Arch, v.Kernel)}},
 			{{styleHead, "started"}, {plain, v.Start}},
 			{{styleHead, "recorded by"}, {plain, v.Created}},
-			{{styleHead, "events"}, {plain, fmt.Sprintf("%s: %s allocations of %s, %s frees, %s failed", grouped(v.Events), grouped(v.Allocs), longSize(v.Bytes), grouped(v.Frees), grouped(v.Failed))}},
+			{{styleHead, "events"}, {plain, fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", grouped(v.Events), grouped(v.Allocs), longSize(v.Bytes), grouped(v.Frees), grouped(v.Failed))}},
 			{{styleHead, "until"}, {plain, shortTime(info.Totals.Last)}},
 		})
 	})

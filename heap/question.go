@@ -3,6 +3,7 @@ package heap
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"hdb/capture"
 )
@@ -72,6 +73,7 @@ func Diff(before, after []Row) []Change {
 	}
 	for _, r := range after {
 		c := of(r.Site)
+		c.Site = r.Site // its line is that of what is live now
 		c.After += r.LiveBytes
 		c.Blocks += int64(r.LiveBlocks)
 	}
@@ -86,6 +88,54 @@ func Diff(before, after []Row) []Change {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Blocks, a.Blocks), cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.File, b.Site.File))
 	})
 	return out
+}
+
+// SameFiles gives the sites of one build the files of another: a file that only
+// one of them has is taken for the one of that name that only the other has, with
+// the most directories in common at the end.
+func SameFiles(rows, other []Row) {
+	mine, others := filesOf(rows), filesOf(other)
+	moved := map[string]string{}
+	for f := range mine {
+		best, common := "", 0
+		for o := range others {
+			n := commonEnd(f, o)
+			switch {
+			case mine[o] || others[f] || n < common || n == 0:
+			case n > common:
+				best, common = o, n
+			default:
+				best = "" // neither
+			}
+		}
+		if best != "" {
+			moved[f] = best
+		}
+	}
+	for i := range rows {
+		if to, ok := moved[rows[i].Site.File]; ok {
+			rows[i].Site.File = to
+		}
+	}
+}
+
+func filesOf(rows []Row) map[string]bool {
+	files := map[string]bool{}
+	for _, r := range rows {
+		if r.Site.File != "" {
+			files[r.Site.File] = true
+		}
+	}
+	return files
+}
+
+// commonEnd counts the last elements that two paths have in common.
+func commonEnd(a, b string) (n int) {
+	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
+	for n < min(len(as), len(bs)) && as[len(as)-1-n] == bs[len(bs)-1-n] {
+		n++
+	}
+	return n
 }
 
 // TopBy sums what was allocated up to event #to by a key of the allocating event,

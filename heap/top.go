@@ -65,12 +65,14 @@ func (m Measure) Of(r Row) uint64 {
 }
 
 // Top sums what was allocated up to event #to by the site that each stack has.
-// Rows of the same measure keep the order of their names.
+// A site of several lines has the one with the largest measure. Rows of the same
+// measure keep the order of their names.
 func Top(x *Index, to uint64, by Measure, site func(capture.StackID) Site) []Row {
-	rows := map[rowKey]*Row{}
+	rows := map[rowKey]*Row{} // of lines
 	row := func(id capture.StackID) *Row {
 		s := site(id)
 		k := s.key()
+		k.line = s.Line
 		r := rows[k]
 		if r == nil {
 			r = &Row{Site: s}
@@ -98,7 +100,31 @@ func Top(x *Index, to uint64, by Measure, site func(capture.StackID) Site) []Row
 			}
 		}
 	}
+	return joined(sorted(rows, by), by)
+}
+
+// joined sums the rows of lines, largest first, by site. Each keeps the line of
+// its first.
+func joined(lines []Row, by Measure) []Row {
+	rows := map[rowKey]*Row{}
+	for _, l := range lines {
+		k := l.Site.key()
+		if r := rows[k]; r == nil {
+			rows[k] = &l
+		} else {
+			r.add(&l)
+		}
+	}
 	return sorted(rows, by)
+}
+
+func (r *Row) add(o *Row) {
+	r.Bytes += o.Bytes
+	r.Count += o.Count
+	r.LiveBytes += o.LiveBytes
+	r.LiveBlocks += o.LiveBlocks
+	r.Temporary += o.Temporary
+	r.PeakBytes += o.PeakBytes
 }
 
 // rowKey tells sites apart.

@@ -1,10 +1,65 @@
 package heap
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 
 	"hdb/capture"
 )
+
+// A function has the line that most was allocated in.
+func TestTopLine(t *testing.T) {
+	log := capture.NewLog(capture.Info{})
+	for i := range 3 {
+		log.Intern(capture.Stack{Truncated: strconv.Itoa(i)})
+	}
+	for _, e := range []capture.Event{
+		{Kind: capture.Alloc, Addr: 0x1000, Size: 100, Stack: 1},
+		{Kind: capture.Alloc, Addr: 0x2000, Size: 60, Stack: 2},
+		{Kind: capture.Alloc, Addr: 0x3000, Size: 60, Stack: 3},
+		{Kind: capture.Free, Addr: 0x1000},
+	} {
+		log.AddEvent(&e)
+	}
+	x, err := NewIndex(follow(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := func(byLine bool) func(capture.StackID) Site {
+		return func(id capture.StackID) Site {
+			return Site{Function: "f", Line: []int{0, 5, 7, 7}[id], ByLine: byLine}
+		}
+	}
+	for _, by := range []Measure{ByLive, ByBytes, ByCount} {
+		if rows := Top(x, End, by, site(false)); len(rows) != 1 || rows[0].Site.Line != 7 || rows[0].Bytes != 220 || rows[0].LiveBlocks != 2 {
+			t.Errorf("by %v: %+v", by, rows)
+		}
+	}
+	if rows := Top(x, End, ByBytes, site(true)); len(rows) != 2 || rows[0].Bytes != 120 || rows[1].Bytes != 100 {
+		t.Errorf("per line: %+v", rows)
+	}
+}
+
+// Two builds in different directories are compared file by file.
+func TestSameFiles(t *testing.T) {
+	of := func(files ...string) (rows []Row) {
+		for _, f := range files {
+			rows = append(rows, Row{Site: Site{File: f}})
+		}
+		return rows
+	}
+	rows := of("/v1/src/a.c", "/v1/lib/util.c", "/v1/src/util.c", "/usr/same.h", "/v1/gone.c", "/v1/x/twice.c", "")
+	SameFiles(rows, of("/v2/src/a.c", "/v2/src/util.c", "/v2/lib/util.c", "/usr/same.h", "/v2/new.c", "/v2/y/twice.c", "/v2/z/twice.c", ""))
+	var got []string
+	for _, r := range rows {
+		got = append(got, r.Site.File)
+	}
+	want := []string{"/v2/src/a.c", "/v2/lib/util.c", "/v2/src/util.c", "/usr/same.h", "/v1/gone.c", "/v1/x/twice.c", ""}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
 
 func TestTopCountsWhatStays(t *testing.T) {
 	log := capture.NewLog(capture.Info{})

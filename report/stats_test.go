@@ -145,8 +145,8 @@ func TestSummary(t *testing.T) {
   It allocated 10.7 KiB (11007) in 21 blocks, within 3.000 s: 7 blocks a second.
   4 of them (19.0 %) were temporary: given back before another one was
   allocated.
-  Its peak was 8.8 KiB (9000) in 9 blocks, at 1.000 s (event #50); at most 2.0
-  MiB were resident.
+  Its peak was 8.8 KiB (9000) in 9 blocks, at 1.000 s (event #50); 2.0 MiB were
+  resident in the highest of 2 samples.
   Not given back: 1.5 KiB (1500) in 6 blocks, 13.6 % of all bytes.
 
 What matters most:

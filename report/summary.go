@@ -153,7 +153,7 @@ func (g *page) story(s *Stats) {
 	if s.Peak > 0 {
 		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", blocksText(s.Peak, s.PeakBlocks), timeText(s.PeakTime), s.PeakEvent)
 		if s.PeakRSS > 0 {
-			text += fmt.Sprintf("; at most %s were resident", shortSize(s.PeakRSS))
+			text += fmt.Sprintf("; %s were resident in the highest of %s", shortSize(s.PeakRSS), countText(uint64(len(g.p.RSS)), "sample"))
 		}
 		g.sentence("", text+".")
 	}

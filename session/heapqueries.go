@@ -262,6 +262,7 @@ func (s *Session) DiffCapture(path string, per Per) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
+	heap.SameFiles(a.rows, b.rows)
 	d := &Diff{From: filepath.Base(path), To: "now"}
 	d.compare(a, b)
 	return d, nil

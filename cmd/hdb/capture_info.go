@@ -176,8 +176,7 @@ func (c *captureSummary) print(out io.Writer) {
 			seconds(c.From), seconds(c.To), c.PerEvent)
 	}
 	t := c.Totals
-	line("totals", "%s, %s, %s failed, %s asked for", counted(t.Allocs, "allocation"), counted(t.Frees, "free"),
-		counted(t.Failed, "call"), shortSize(t.Bytes))
+	line("totals", "blocks and mappings: %d of %s, %d given back, %d failed", t.Allocs, shortSize(t.Bytes), t.Frees, t.Failed)
 	line("tables", "%s, %s, %s, %s, %s, %s, %s", counted(c.Stacks, "stack"), counted(c.Functions, "function"),
 		counted(c.Modules, "module"), counted(c.Threads, "thread"), counted(c.Stops, "stop"), counted(c.Samples, "sample"), counted(c.Log, "line")+" of console")
 	for _, p := range c.Parts {
