@@ -51,6 +51,14 @@ func newMask(f *File, a Anonymity) *mask {
 		args[n] = m.name("argument", arg)
 	}
 	i.Args = args
+	partial := i.Partial
+	i.Partial = nil
+	for _, why := range partial {
+		if strings.HasPrefix(why, OnlyEvents) {
+			why = "only some events"
+		}
+		i.AddPartial(m.reason(why))
+	}
 	m.modules = f.Modules()
 	m.modules = slices.Clone(m.modules)
 	for n := range m.modules {
@@ -107,7 +115,8 @@ func (m *mask) function(name string) string {
 // ownWords are those of the reasons that hdb gives without naming anything.
 const ownWords = `CFA CFI a above any as at be begun breakpoints by calls cannot capture damaged deeper depth does ended first follow followed for
 frame frames full grow had has hdb in inside is its limit lost made module more no none not of over part places plain probe process record region ring
-room slow stack than that the them thread threads too unknown unreadable was which within with could address return reason`
+room slow some stack than that the them thread threads too unknown unreadable was which within with could address return reason
+before began dropped enough ended events it large older only paused program run trimmed when were`
 
 // reason stands for a text of hdb's that has a word, which may be the name of a
 // file, besides its own and numbers.

@@ -36,7 +36,9 @@ func consoleChunk(t testing.TB, b []byte) []byte {
 }
 
 func TestConsoleIsKept(t *testing.T) {
-	log := NewLog(testInfo)
+	info := testInfo
+	info.Partial = []string{"it was paused"}
+	log := NewLog(info)
 	for i := range 10 {
 		log.AddEvent(&Event{Time: time.Duration(i) * time.Millisecond, Kind: Alloc, Addr: 16 * uint64(i+1), Size: 8})
 	}
@@ -66,6 +68,10 @@ func TestConsoleIsKept(t *testing.T) {
 	}
 	if got := madeConsole(t, func(w io.Writer) (Copied, error) { return Anonymize(w, f, Anonymity{}) }); len(got) > 0 {
 		t.Errorf("anonymized: %+v", got)
+	}
+	trimmed, _ := made(t, func(w io.Writer) (Copied, error) { return Trim(w, f, 3, 8) })
+	if got := strings.Join(trimmed.Info().Partial, ","); got != "it was paused,it was trimmed" {
+		t.Errorf("trimmed: %q", got)
 	}
 	later := testInfo
 	later.PID, later.Start = 7, later.Start.Add(5*time.Millisecond)

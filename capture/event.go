@@ -2,6 +2,7 @@ package capture
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"hdb/internal/addr"
@@ -197,7 +198,23 @@ type Info struct {
 	Created string // version of the hdb that recorded
 	// Aggregate: the capture holds summaries without events.
 	Aggregate bool
-	Totals    Totals // counted by Log and Writer
+	// Partial says why the capture has not all events of the run: a line for each
+	// reason.
+	Partial []string
+	Totals  Totals // counted by Log and Writer
+}
+
+// OnlyEvents is what a reason in Partial begins with that names a condition.
+const OnlyEvents = "only events with "
+
+// AddPartial adds a reason why events are not there, once.
+func (i *Info) AddPartial(why ...string) {
+	i.Partial = slices.Clone(i.Partial)
+	for _, reason := range why {
+		if !slices.Contains(i.Partial, reason) {
+			i.Partial = append(i.Partial, reason)
+		}
+	}
 }
 
 // normal is the info as it is kept.

@@ -57,6 +57,10 @@ func Merge(w io.Writer, files []*File) (Copied, error) {
 		}
 		m.all = append(m.all, p)
 	}
+	for _, f := range files {
+		m.c.info.AddPartial(f.info.Partial...)
+	}
+	m.c.infoStale = true
 	if err := m.events(); err != nil {
 		return Copied{}, err
 	}

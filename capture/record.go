@@ -23,6 +23,7 @@ const (
 	maxStrings = 1 << 18  // of a chunk
 	maxTable   = 1 << 20  // modules of a capture
 	maxArgs    = 1 << 16  // of the program
+	maxPartial = 1 << 10  // reasons why events are not there
 
 	maxArgBytes = 4 << 20 // of all arguments
 )
@@ -223,11 +224,18 @@ func (w *recordWriter) info(i Info) {
 		w.uvarint(v)
 	}
 	w.time(t.Last)
-	if t.Lost > 0 || i.Aggregate { // since 1.1, and a field that is not there is 0
+	if t.Lost > 0 || i.Aggregate || len(i.Partial) > 0 { // since 1.1, and a field that is not there is 0
 		w.uvarint(t.Lost)
 	}
-	if i.Aggregate { // since 1.3
-		w.bool(true)
+	if i.Aggregate || len(i.Partial) > 0 { // since 1.3
+		w.bool(i.Aggregate)
+	}
+	if len(i.Partial) > 0 { // since 1.4
+		partial := i.Partial[:min(len(i.Partial), maxPartial)]
+		w.int(len(partial))
+		for _, reason := range partial {
+			w.string(reason)
+		}
 	}
 	w.end()
 }
@@ -254,6 +262,12 @@ func (r *recordReader) info() (i Info) {
 	t.Last = r.time()
 	t.Lost = r.uvarint()
 	i.Aggregate = r.bool()
+	if n := r.parts(1); n > 0 {
+		i.Partial = make([]string, n)
+	}
+	for k := range i.Partial {
+		i.Partial[k] = r.string()
+	}
 	return i
 }
 

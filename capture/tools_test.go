@@ -416,6 +416,7 @@ func TestMerge(t *testing.T) {
 func TestAnonymize(t *testing.T) {
 	info := testInfo
 	info.Args = []string{"--password=secret"}
+	info.Partial = []string{OnlyEvents + `func("secret")`, "it was paused", "since secret"}
 	b := program(t, info, 1, 5000, 1000)
 	f := readBack(t, b)
 	for _, keep := range []bool{false, true} {
@@ -439,7 +440,7 @@ func TestAnonymize(t *testing.T) {
 		if got := g.Functions(); got[0] != "malloc" || (got[2] == "realloc") != keep {
 			t.Errorf("functions %q", got)
 		}
-		if got := g.Info(); got.Program != "/program1" || got.Args[0] != "argument1" || got.Host != "host1" || got.Kernel != "" {
+		if got := g.Info(); got.Program != "/program1" || got.Args[0] != "argument1" || got.Host != "host1" || got.Kernel != "" || strings.Join(got.Partial, ",") != "only some events,it was paused,reason1" {
 			t.Errorf("info %+v", got)
 		}
 	}

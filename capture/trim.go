@@ -31,7 +31,20 @@ func Trim(w io.Writer, f *File, from, to uint64) (Copied, error) {
 	if from > to {
 		return Copied{}, fmt.Errorf("#%d to #%d: the end is before the beginning", from, to)
 	}
-	return f.part(w, f, from, to)
+	return f.part(w, explained{f, "it was trimmed"}, from, to)
+}
+
+// explained is a capture that has not all events, for another reason.
+type explained struct {
+	*File
+	why string
+}
+
+// Info has the reason.
+func (x explained) Info() Info {
+	info := x.File.Info()
+	info.AddPartial(x.why)
+	return info
 }
 
 // part copies the events from #from to #to. What is not events is src's.

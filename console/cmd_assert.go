@@ -39,7 +39,7 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
 func assertCommand() *Command {
 	return &Command{
 		Name: "assert", Group: GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: RepeatNone, Run: runAssert,
-		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. `hdb assert` does the same from the command line, also to a program that it records for that.\n\n" +
+		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. `hdb assert` does the same from the command line, also to a program that it records for that.\n\nA recording that is filtered, bounded, paused or of a part of the run only gets a warning: limits that hold of it may not hold of the run.\n\n" +
 			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
 	}
 }
@@ -158,8 +158,9 @@ func (a *Assertion) Ready() error {
 type Outcome struct {
 	Profile  *report.Profile
 	Verdicts []report.Verdict
-	Missing  string // of the recording, "" if it is whole
-	allowed  bool   // to be missing
+	Missing  string   // of the recording, "" if it is whole
+	Partial  []string // why it has not all events of the run
+	allowed  bool     // to be missing
 }
 
 // Held tells that no limit is exceeded, as far as the recording tells.
@@ -172,6 +173,17 @@ func (o *Outcome) Trouble() string {
 		return ""
 	}
 	return "the recording is not whole (--allow-incomplete): " + o.Missing
+}
+
+// Warnings are what no failure is, but should be known of limits that hold.
+func (o *Outcome) Warnings() (lines []string) {
+	if o.Missing != "" && o.allowed {
+		lines = append(lines, "the recording is not whole: "+o.Missing)
+	}
+	if len(o.Partial) > 0 {
+		lines = append(lines, report.PartialText(o.Partial))
+	}
+	return lines
 }
 
 func (o *Outcome) failed() (n int) {
@@ -194,7 +206,7 @@ func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
 			return nil, fmt.Errorf("assert: --since %w", err)
 		}
 	}
-	return &Outcome{p, report.Check(p, &a.Limits), s.Incomplete(), a.Incomplete}, nil
+	return &Outcome{p, report.Check(p, &a.Limits), s.Incomplete(), s.Partial(), a.Incomplete}, nil
 }
 
 // Files writes the files that were asked for. ended says how the program failed by
@@ -216,10 +228,10 @@ func (a *Assertion) Files(o *Outcome, ended string) error {
 	root, _ := os.Getwd() // without one, paths stay absolute
 	return errors.Join(
 		write(a.JUnit, func(w io.Writer) error {
-			return report.WriteJUnit(w, o.Profile, o.Verdicts, report.Troubles{Program: ended, Recording: o.Trouble()})
+			return report.WriteJUnit(w, o.Profile, o.Verdicts, report.Troubles{Program: ended, Recording: o.Trouble(), Warnings: o.Warnings()})
 		}),
 		write(a.SARIF, func(w io.Writer) error {
-			return report.WriteVerdictsSARIF(w, o.Profile, o.Verdicts, report.Options{Root: root})
+			return report.WriteVerdictsSARIF(w, o.Profile, o.Verdicts, o.Warnings(), report.Options{Root: root})
 		}),
 	)
 }
@@ -261,10 +273,14 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		Assertions []verdictView `json:"assertions"`
-	}{views}, func(out *output) {
+		Warnings   []string      `json:"warnings,omitempty"`
+	}{views, o.Warnings()}, func(out *output) {
 		var b strings.Builder
 		_ = report.WriteVerdicts(&b, o.Profile, o.Verdicts) // a Builder takes all
 		out.text(b.String())
+		for _, line := range o.Warnings() {
+			out.line(span{styleWarning, "warning: "}, span{plain, line})
+		}
 	})
 	if err := a.Files(o, ""); err != nil {
 		return err

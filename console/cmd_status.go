@@ -365,12 +365,13 @@ type captureView struct {
 	Failed  uint64   `json:"failed"`
 	Bytes   uint64   `json:"bytes_allocated"`
 	Last    int64    `json:"duration_ns"`
+	Partial []string `json:"partial,omitempty"`
 }
 
 func viewCapture(i capture.Info) captureView {
 	t := i.Totals
 	return captureView{i.Program, i.Args, i.PID, i.Start.UTC().Format("2006-01-02T15:04:05Z"), i.Host, i.Kernel, i.Arch, i.Created, i.Version,
-		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds()}
+		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds(), i.Partial}
 }
 
 func infoCapture(_ context.Context, c *Console, in Input) error {
@@ -387,7 +388,8 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 			{{styleHead, "recorded by"}, {plain, v.Created}},
 			{{styleHead, "events"}, {plain, fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", grouped(v.Events), grouped(v.Allocs), longSize(v.Bytes), grouped(v.Frees), grouped(v.Failed))}},
 			{{styleHead, "until"}, {plain, shortTime(info.Totals.Last)}},
-		})
+			{{styleHead, "partial"}, {plain, strings.Join(info.Partial, "; ")}},
+		}[:6+min(len(info.Partial), 1)])
 	})
 	return nil
 }

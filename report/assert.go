@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -214,6 +215,11 @@ func WriteVerdicts(w io.Writer, p *Profile, all []Verdict) error {
 	return nil
 }
 
+// PartialText is the warning that a recording has not all events of the run.
+func PartialText(why []string) string {
+	return "the recording has not all events of the run: " + strings.Join(why, "; ")
+}
+
 // details are the stacks of a failed assertion, in lines.
 func (v *Verdict) details(p *Profile) string {
 	var b []byte
@@ -280,8 +286,11 @@ func (p *Profile) stackText(st *Stack, indent string) string {
 
 // WriteVerdictsSARIF writes the failed assertions as a SARIF log: for each an error
 // at the line that weighs most, with all stacks of it as results.
-func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error {
+func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, warnings []string, o Options) error {
 	log := newSARIF(p, o)
+	for _, line := range warnings {
+		log.note("%s.", line)
+	}
 	for i := range all {
 		v := &all[i]
 		if v.Held {

@@ -240,10 +240,14 @@ func TestSARIFOfVerdicts(t *testing.T) {
 	p := leakyProfile()
 	zero := new(uint64(0))
 	var out bytes.Buffer
-	if err := WriteVerdictsSARIF(&out, p, Check(p, &Limits{MaxPeak: zero, MaxAllocs: new(uint64(1 << 40)), NoLeaks: true, MaxTemporary: zero}), Options{}); err != nil {
+	if err := WriteVerdictsSARIF(&out, p, Check(p, &Limits{MaxPeak: zero, MaxAllocs: new(uint64(1 << 40)), NoLeaks: true, MaxTemporary: zero}), []string{"it was paused"}, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	rules := map[string]int{}
+	notes := validSARIF(t, out.Bytes()).Runs[0].Invocations[0].ToolExecutionNotifications
+	if got := notes[len(notes)-1]; got.Level != "warning" || got.Message.Text != "it was paused." {
+		t.Errorf("notification %+v", got)
+	}
 	for _, r := range validSARIF(t, out.Bytes()).Runs[0].Results {
 		rules[r.RuleID]++
 		if r.Level != "error" {
@@ -301,7 +305,7 @@ func TestJUnit(t *testing.T) {
 	p := leakyProfile()
 	var out bytes.Buffer
 	all := Check(p, &Limits{NoLeaks: true, MaxAllocs: new(uint64(1000)), MaxTemporary: new(uint64(0))})
-	if err := WriteJUnit(&out, p, all, Troubles{Program: "leaky: killed by SIGSEGV\x1b"}); err != nil {
+	if err := WriteJUnit(&out, p, all, Troubles{Program: "leaky: killed by SIGSEGV\x1b", Warnings: []string{PartialText([]string{"it was paused", "it was trimmed"})}}); err != nil {
 		t.Fatal(err)
 	}
 	lint := exec.Command("xmllint", "--noout", "--nonet", "-")
@@ -323,6 +327,9 @@ func TestJUnit(t *testing.T) {
 	}
 	if got, want := strings.Join(cases, "; "), "program false true; recording false false; max-allocs 1,000 blocks false false; no-leaks true false; max-temporary 0 blocks true false"; got != want {
 		t.Errorf("cases %s, want %s", got, want)
+	}
+	if got := s.Cases[1].Warning; got != "the recording has not all events of the run: it was paused; it was trimmed" {
+		t.Errorf("warning %q", got)
 	}
 	if f := s.Cases[3].Failure; f == nil || !strings.Contains(f.Text, "main.cc:7") || !strings.Contains(f.Message, "1.5 KiB (1532)") {
 		t.Errorf("failure %+v", f)

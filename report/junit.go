@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type (
 		Failure   *junitFailure `xml:"failure,omitempty"`
 		Error     *junitFailure `xml:"error,omitempty"`
 		Output    string        `xml:"system-out,omitempty"`
+		Warning   string        `xml:"system-err,omitempty"`
 	}
 	junitSuite struct {
 		Name       string          `xml:"name,attr"`
@@ -51,8 +53,9 @@ type (
 
 // Troubles are what went wrong besides limits; "" if nothing did.
 type Troubles struct {
-	Program   string // how it failed by itself
-	Recording string // why it is not whole
+	Program   string   // how it failed by itself
+	Recording string   // why it is not whole
+	Warnings  []string // what else should be known of it
 }
 
 // WriteJUnit writes the verdicts as a JUnit XML report: a test case each, and one
@@ -73,6 +76,9 @@ func WriteJUnit(w io.Writer, p *Profile, all []Verdict, t Troubles) error {
 		if c.trouble != "" {
 			test.Error = &junitFailure{Message: printable(c.trouble), Type: c.name, Text: printable(c.trouble)}
 			s.Errors++
+		}
+		if c.name == "recording" {
+			test.Warning = printable(strings.Join(t.Warnings, "; "))
 		}
 		s.Cases = append(s.Cases, test)
 	}

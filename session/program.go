@@ -240,6 +240,10 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		s.target.Store(nil)
 		return errors.Join(err, p.Close())
 	}
+	if s.trace.recording && p.Attached() {
+		s.notePartial(beganLate)
+	}
+	s.noteSelection()
 	s.ApplySettings()
 	if len(s.cfg.Guard) > 0 {
 		if err := p.Guard(s.cfg.Guard); err != nil {
@@ -301,6 +305,9 @@ func (s *Session) Detach() (pid int, err error) {
 		return 0, err
 	}
 	pid = s.proc.PID()
+	if s.trace.recording {
+		s.notePartial(endedEarly)
+	}
 	s.unbindAll()
 	s.tracer.Disarm()
 	s.closeProbe()

@@ -27,6 +27,8 @@ func (s *Session) Record() error {
 	if s.proc == nil {
 		return nil
 	}
+	s.notePartial(beganLate)
+	s.noteSelection()
 	return s.armTracer()
 }
 
@@ -39,6 +41,7 @@ func (s *Session) StopRecord() error {
 	if s.proc == nil {
 		return nil
 	}
+	s.notePartial(endedEarly)
 	return s.armTracer()
 }
 
@@ -52,6 +55,7 @@ func (s *Session) PauseRecord() error {
 		return errors.New("record: already paused: use record resume")
 	}
 	s.trace.paused, s.trace.selected = true, true
+	s.noteSelection()
 	return nil
 }
 
@@ -87,6 +91,7 @@ func (s *Session) FilterRecord(c *cond.Cond) error {
 	s.trace.filter = nil
 	if c != nil {
 		s.trace.filter, s.trace.selected = newRecordFilter(c), true
+		s.noteSelection()
 	}
 	return nil
 }

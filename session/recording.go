@@ -45,7 +45,7 @@ func (s *Session) StreamTo(st Stream) { s.streaming = &st }
 
 // newRecording begins to record the process that was launched or attached to.
 func (s *Session) newRecording(info capture.Info) error {
-	s.modLog, s.recorded = newModuleLog(), info.PID
+	s.modLog, s.recorded, s.info = newModuleLog(), info.PID, info
 	s.dropKept()
 	s.log, s.stream = nil, nil
 	s.console.begin()
@@ -126,6 +126,9 @@ func (s *Session) tick(st *stream) {
 // elsewhere. It returns what was recorded, and the first error of writing.
 func (s *Session) EndStream() (RecordStatus, error) {
 	if s.stream != nil && s.trace.recording {
+		if st := s.stream; st.file.isFull.Load() {
+			s.notePartial(endedFull)
+		}
 		if err := s.StopRecord(); err != nil {
 			s.notify("%v", err)
 		}
@@ -156,6 +159,9 @@ func (s *Session) closeStream() {
 	}
 	s.streamed = s.RecordStatus()
 	err := st.writer.Embed(embedder{s})
+	if st.writer.Dropped() > 0 {
+		s.notePartial(droppedOlder)
+	}
 	if err == nil {
 		err = st.writer.Close()
 	}

@@ -89,6 +89,7 @@ func (s *Session) endFull() {
 			return
 		}
 		s.trace.recording, s.trace.paused = false, false
+		s.notePartial(endedFull)
 		if err := s.proc.StopAll(s.armTracer); err != nil && s.proc != nil {
 			s.notify("%v", err)
 		}
@@ -100,6 +101,9 @@ func (s *Session) endFull() {
 // from which old events were dropped is made whole first.
 func (k *kept) source(s *Session) (capture.Source, error) {
 	w := s.stream.writer
+	if w.Dropped() > 0 {
+		s.notePartial(droppedOlder)
+	}
 	var f *capture.File
 	var err error
 	var size int64

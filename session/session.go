@@ -69,6 +69,7 @@ type Session struct {
 	trace     trace                  // events of this run
 	rec       capture.Recorder       // where the events of this run go: to
 	recorded  int                    // the process that they are of
+	info      capture.Info           // what they are
 	log       *capture.Log           // the log, to be asked, or
 	stream    *stream                // to a file
 	streaming *Stream                // the next run's recording goes there

@@ -46,6 +46,7 @@ var volatiles = []volatile{
 	{"time", regexp.MustCompile(`"(?:time|start|[a-z_]*_ns)":(?P<any>[0-9.]+)`)},
 	{"size", regexp.MustCompile(`source lines: (?P<any>[0-9.]+ [KMG]?i?B(?:ytes)?)`)},
 	{"size", regexp.MustCompile(`(?m)^size: (?P<any>.*) of encoded events`)},
+	{"size", regexp.MustCompile(`(?m)^\S+\.hdb: [0-9]+ events?, (?P<any>[0-9.]+ [KMG]?i?B)`)},
 	{"kind", regexp.MustCompile(`inside a chunk \((?P<any>[a-z]+)\)`)}, // where a cut falls depends on the lengths of paths
 	{"bytes", regexp.MustCompile(`(?P<any>[0-9]+ of its [0-9]+ bytes)`)},
 	{"time", regexp.MustCompile(` *\b[0-9]+(?:\.[0-9]+)? ?(?:s|ms|us|µs|ns)\b`)},

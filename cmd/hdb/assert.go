@@ -186,6 +186,9 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 	if err := report.WriteVerdicts(out, outcome.Profile, outcome.Verdicts); err != nil {
 		return fail(errw, err, 1)
 	}
+	for _, line := range outcome.Warnings() {
+		fmt.Fprintf(out, "warning: %s\n", console.Clean(line))
+	}
 	trouble := outcome.Trouble()
 	if trouble != "" {
 		fmt.Fprintf(out, "FAILED recording: %s\n", console.Clean(trouble))

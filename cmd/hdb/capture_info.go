@@ -43,6 +43,7 @@ type captureSummary struct {
 	Log       int            `json:"log_lines"` // of the console
 	Stopped   []captureStop  `json:"stopped"`
 	Marks     []captureMark  `json:"marks"`
+	Partial   []string       `json:"partial"` // why not all events of the run are there
 	Losses    []captureLoss  `json:"losses"`
 	Parts     []capture.Part `json:"parts"`
 	Damage    string         `json:"damage"`
@@ -123,7 +124,7 @@ func summarize(path string, f *capture.File) *captureSummary {
 		Program: info.Program, Args: info.Args, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch, Start: info.Start,
 		Events: f.Len(), Totals: info.Totals, Stacks: f.Stacks(), Functions: len(f.Functions()), Modules: len(f.Modules()),
 		Threads: len(f.Threads()), Stops: len(f.Stops()), Samples: len(f.Samples()), Log: len(f.Console()), Parts: f.Parts(),
-		Stopped: []captureStop{}, Marks: []captureMark{}, Losses: []captureLoss{},
+		Stopped: []captureStop{}, Marks: []captureMark{}, Losses: []captureLoss{}, Partial: append([]string{}, info.Partial...),
 	}
 	var from, to time.Duration
 	c.First, c.Last, from, to = f.Span()
@@ -197,6 +198,9 @@ func (c *captureSummary) print(out io.Writer) {
 			break
 		}
 		line("mark", "%s, after #%d, %s", m.Name, m.Seq, seconds(m.Seconds))
+	}
+	for _, why := range c.Partial {
+		line("partial", "%s", why)
 	}
 	for i, l := range c.Losses {
 		if i == shown {

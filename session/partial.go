@@ -1,0 +1,52 @@
+package session
+
+import (
+	"fmt"
+
+	"hdb/capture"
+)
+
+// Why a recording has not all events of the run: kept in the capture, see
+// capture.Info.
+const (
+	beganLate    = "it began within the run"
+	endedEarly   = "it ended before the program"
+	endedFull    = "it ended when it was large enough"
+	droppedOlder = "older events were dropped"
+	wasPaused    = "it was paused"
+)
+
+// notePartial notes in the recording that it has not all events.
+func (s *Session) notePartial(why string) {
+	n := len(s.info.Partial)
+	if s.info.AddPartial(why); len(s.info.Partial) > n && s.rec != nil {
+		s.exclusive(func() { s.rec.SetInfo(s.info) })
+	}
+}
+
+// noteSelection notes what keeps events out of a recording that is under way.
+func (s *Session) noteSelection() {
+	if !s.trace.recording || s.proc == nil {
+		return
+	}
+	if s.trace.paused {
+		s.notePartial(wasPaused)
+	}
+	if f := s.trace.filter; f != nil {
+		s.notePartial(capture.OnlyEvents + f.String())
+	}
+}
+
+// Partial says why the recording has not all events of the run, a line for each
+// reason: what is added up is true of those it has.
+func (s *Session) Partial() []string {
+	src := s.source()
+	if src == nil {
+		return nil
+	}
+	why := src.Info().Partial
+	if recorded, seen := s.Recordings(); len(why) == 0 && seen > recorded { // of an older hdb's
+		why = []string{fmt.Sprintf("%d of %d events were recorded", recorded, seen)}
+	}
+	return why
+}
