@@ -34,6 +34,8 @@ flags, with one dash or two:
   --filter COND   record only events that match, and the ends of their blocks
   --duration D    record for so long (10s, 5m), then let the program go on; hdb waits
                   for the end of one that it started
+  --system-calls  also mmap, munmap, mremap and brk that PROG calls without libc's
+                  functions; each system call of it then costs two stops
 ` + console.BoundFlags + `  -q              no progress, no summary
   --return-child-result
                   exit with PROG's own status, 128+N for signal N
@@ -57,6 +59,7 @@ type recordOptions struct {
 	pid      int
 	quiet    bool
 	status   bool // --return-child-result
+	syscalls bool
 	help     bool
 	words    []string // the program and its arguments
 }
@@ -121,6 +124,8 @@ func (o *recordOptions) boolean(name string) *bool {
 		return &o.status
 	case "aggregate":
 		return &o.bounds.Aggregate
+	case "system-calls":
+		return &o.syscalls
 	case "h", "help":
 		return &o.help
 	}
@@ -333,6 +338,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 	if err := r.passSignals(); err != nil {
 		return fail(r.errw, err, 1)
 	}
+	s.Settings.SystemCalls = o.syscalls
 	s.StreamTo(session.Stream{Open: r.create, Bounds: o.bounds, Full: r.signals.end, Tick: r.show})
 	if err := errors.Join(s.Record(), s.FilterRecord(filter)); err != nil {
 		return fail(r.errw, err, 1)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/testprogs"
 )
 
 // followed has hdb see system calls, too.
@@ -53,6 +54,36 @@ func TestSystemCalls(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestRecordSystemCalls: hdb record follows them when told to.
+func TestRecordSystemCalls(t *testing.T) {
+	j := program(t, "bare", nil)
+	count := func(flags ...string) (n int) {
+		file := filepath.Join(t.TempDir(), "bare.hdb")
+		cmd := exec.Command(testprogs.HDB(t), slices.Concat([]string{"record", "-q", "-o", file}, flags, []string{j.Path})...)
+		cmd.Env, cmd.Dir = j.Env, j.Dir
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		f, err := capture.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for e := range f.Events(0) {
+			if e.Size == 11*4096 {
+				n++
+			}
+		}
+		return n
+	}
+	if n := count(); n != 0 {
+		t.Errorf("%d bare calls without being told to", n)
+	}
+	if n := count("--system-calls"); n != 1 {
+		t.Errorf("%d bare calls, want 1", n)
 	}
 }
 
