@@ -61,6 +61,16 @@ func TestUserFrameSkipsWrappers(t *testing.T) {
 	if got := s.UserFrame(frames[:3]); got != 1 {
 		t.Errorf("only wrappers: frame %d, want 1", got)
 	}
+	bare := func(function string) Frame {
+		return Frame{Path: "/home/me/prog", Frame: symbols.Frame{Function: function, Source: symbols.FromSymtab}}
+	}
+	unlined := []Frame{{Path: "/home/me/prog"}, bare("xmalloc"), bare("xcalloc"), bare("gcc_qsort"), bare("main")}
+	if got := s.UserFrame(unlined); got != 3 {
+		t.Errorf("without lines: frame %d, want 3", got)
+	}
+	if got := s.UserFrame(unlined[:3]); got != 1 {
+		t.Errorf("only wrappers without lines: frame %d, want 1", got)
+	}
 	s.Settings.Wrappers = nil
 	if got := s.UserFrame(frames); got != 1 {
 		t.Errorf("no wrappers: frame %d, want 1", got)

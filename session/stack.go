@@ -228,10 +228,14 @@ func (s *Session) isWrapper(f Frame) bool {
 // UserFrame is the index of the frame to show for an allocation: the first one
 // that the user wrote (with a line, not inlined, outside the language's runtime)
 // and that is no wrapper of the allocator. Without one it is a wrapper, then an
-// inlined frame, then any outside the runtime, then the innermost.
+// inlined frame, then any outside the runtime that has a name, no wrapper if there
+// is another, then the innermost.
 func (s *Session) UserFrame(frames []Frame) int {
 	best, at := strange, 0
 	for i := range frames {
+		if plainKind(&frames[i]) >= best { // spares looking for wrappers
+			continue
+		}
 		if k := s.frameKind(&frames[i]); k < best {
 			best, at = k, i
 		}
@@ -247,19 +251,27 @@ type frameKind uint8
 
 // The kinds, the best first.
 const (
-	caller  frameKind = iota
-	wrapper           // of the user's
-	inlined           // into others
-	bare              // outside the runtime
+	caller      frameKind = iota
+	wrapper               // of the user's
+	inlined               // into others
+	bare                  // outside the runtime
+	bareWrapper           // as their names have it
 	strange
 )
 
 func (s *Session) frameKind(f *Frame) frameKind {
+	k := plainKind(f)
+	if (k == caller || k == bare) && s.isWrapper(*f) {
+		k++
+	}
+	return k
+}
+
+// plainKind is the kind of a frame that is no wrapper.
+func plainKind(f *Frame) frameKind {
 	switch {
-	case isOwn(*f) && !s.isWrapper(*f):
-		return caller
 	case isOwn(*f):
-		return wrapper
+		return caller
 	case isOwnCode(*f):
 		return inlined
 	case f.Function != "" && !runtimeModule(f.Path):
