@@ -82,15 +82,15 @@ func number(all []finding) {
 	}
 }
 
-// userFrame is the frame at which a stack is shown: the innermost of the user's
-// with a line, nil without one.
+// userFrame is the frame at which a stack is shown: the one that stands for it, or
+// what is inlined there if that has a line; nil without frames.
 func (p *Profile) userFrame(st *Stack) *Frame {
-	for _, i := range st.Frames {
+	for _, i := range st.Frames[:min(st.Site, len(st.Frames))] {
 		if f := &p.Frames[i]; !f.Library && f.File != "" && f.Line > 0 {
 			return f
 		}
 	}
-	return nil
+	return p.site(st)
 }
 
 // rustHash is what legacy mangling ends Rust's names with: it differs from build to

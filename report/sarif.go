@@ -174,15 +174,12 @@ func (l *sarifLog) add(rule, level, text string, f *finding) {
 
 // place is where a stack is shown.
 func (l *sarifLog) place(st *Stack) sarifLocation {
+	loc := sarifLocation{}
 	if f := l.p.userFrame(st); f != nil {
-		return l.location(f)
+		loc = l.location(f)
 	}
-	loc := sarifLocation{PhysicalLocation: l.artifact(l.p.Program, 0)}
-	if len(st.Frames) > 0 {
-		loc = l.location(&l.p.Frames[st.Frames[0]])
-		if loc.PhysicalLocation == nil { // without one services show nothing
-			loc.PhysicalLocation = l.artifact(l.p.Program, 0)
-		}
+	if loc.PhysicalLocation == nil { // without one services show nothing
+		loc.PhysicalLocation = l.artifact(l.p.Program, 0)
 	}
 	return loc
 }

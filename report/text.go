@@ -234,26 +234,12 @@ func (a Place) MarshalJSON() ([]byte, error) {
 	}{a.Function, a.Linkage, a.File, a.Line, a.Module, numbersView(a.Numbers)})
 }
 
-// site is the frame at which a stack is shown, that of allocs and top: the innermost
-// of the user's with a line that is not inlined. It is nil without frames.
+// site is the frame that stands for a stack, nil without frames.
 func (p *Profile) site(st *Stack) *Frame {
 	if len(st.Frames) == 0 {
 		return nil
 	}
-	inlined := -1
-	for k, i := range st.Frames {
-		switch f := &p.Frames[i]; {
-		case f.Library || f.Line == 0:
-		case !f.Inlined:
-			return f
-		case inlined < 0:
-			inlined = k
-		}
-	}
-	if inlined >= 0 {
-		return &p.Frames[st.Frames[inlined]]
-	}
-	return &p.Frames[st.Frames[p.shown(st)]]
+	return &p.Frames[st.Frames[st.Site]]
 }
 
 // shown is the index of the innermost frame that is not the allocator's, a

@@ -79,11 +79,12 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64, parts 
 	for i := range p.Stacks {
 		st := &p.Stacks[i]
 		if i > 0 && st.ID == p.Stacks[i-1].ID { // of another thread
-			st.Frames, st.Truncated = p.Stacks[i-1].Frames, p.Stacks[i-1].Truncated
+			last := &p.Stacks[i-1]
+			st.Frames, st.Site, st.Truncated = last.Frames, last.Site, last.Truncated
 			continue
 		}
 		named := frames.stack(st.ID, x.Named(st.ID))
-		st.Frames, st.Truncated = named.Frames, named.Truncated
+		st.Frames, st.Site, st.Truncated = named.Frames, named.Site, named.Truncated
 	}
 	reading.Wait()
 	return p, nil

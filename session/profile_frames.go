@@ -77,6 +77,7 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 			best, user = f.kind, i
 		}
 	}
+	out.Site = user
 	out.Frames = slices.Grow(out.Frames, len(c.stacked))
 	for i, f := range c.stacked {
 		out.Frames = append(out.Frames, c.frame(f, i < user && !f.own))

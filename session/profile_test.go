@@ -3,6 +3,7 @@ package session
 import (
 	"testing"
 
+	"hdb/heap"
 	"hdb/report"
 )
 
@@ -34,5 +35,32 @@ func TestSnapshots(t *testing.T) {
 		if last := p.Snapshots[len(p.Snapshots)-1]; last.Moment != p.Moment || !peak {
 			t.Errorf("%s: the last snapshot is %+v, the profile at %+v; peak %v", moment, last.Moment, p.Moment, peak)
 		}
+	}
+}
+
+// The frame that stands for a stack in reports is that of top, with lines and
+// without, and never a library's.
+func TestSitesAreThoseOfTop(t *testing.T) {
+	for name, flags := range map[string][]string{"lines": nil, "names": {"-g0"}, "no names": {"-g0", "STRIP"}} {
+		t.Run(name, func(t *testing.T) {
+			saved := recorded(t, "wrapped", flags...)
+			src, err := saved.summed()
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := get[*heap.Index](t)(saved.Index())
+			p := get[*report.Profile](t)(saved.Profile(ProfileParts{}))
+			rows := map[string]uint64{}
+			for _, st := range p.Stacks {
+				f := p.Frames[st.Frames[st.Site]]
+				rows[f.Function] += st.Live
+				if site := saved.site(src, st.ID, x.Named(st.ID)); site.Function != f.Function || site.File != f.File || site.Line != f.Line || f.Library {
+					t.Errorf("stack %d is shown at %+v, by top at %+v", st.ID, f, site)
+				}
+			}
+			if name != "no names" && (rows["user"] != 1000 || rows["merged"] != 100) {
+				t.Errorf("functions: %v", rows)
+			}
+		})
 	}
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // recorded runs a test program to its end and opens what was recorded.
-func recorded(t *testing.T, program string) *Session {
+func recorded(t *testing.T, program string, flags ...string) *Session {
 	t.Helper()
-	s := open(t, program)
+	s := open(t, program, flags...)
 	path := streamTo(t, s)
 	must(t)(s.Continue(1))
 	if _, err := s.EndStream(); err != nil {
