@@ -61,10 +61,6 @@ func (p *Process) Interrupt() error {
 	return nil
 }
 
-// ClearInterrupt forgets a call of Interrupt that came too late for the run
-// it was meant for.
-func (p *Process) ClearInterrupt() { p.wake.request.Store(false) }
-
 // ring signals the owner's thread until it has looked. Once would not do: the
 // signal may come just before the wait begins. An owner that does not wait
 // looks before it does. Go installs its handlers with SA_RESTART, which would

@@ -36,12 +36,6 @@ type retiredPatch struct {
 	code, orig []byte
 }
 
-// Addr is where the patch begins.
-func (pt *Patch) Addr() addr.Run { return pt.at }
-
-// Len is how many bytes it replaces.
-func (pt *Patch) Len() int { return len(pt.code) }
-
 // Removed tells whether the patch has been taken out, by whatever event.
 func (pt *Patch) Removed() bool { return pt.removed }
 

@@ -19,8 +19,7 @@ type Policy struct {
 
 // A SignalPolicy is one row of the table of signals.
 type SignalPolicy struct {
-	Number int
-	Name   string // "SIGSEGV", "SIG34"
+	Name string // "SIGSEGV", "SIG34"
 	Policy
 }
 
@@ -93,7 +92,7 @@ func DefaultSignals() []SignalPolicy {
 func (p *policies) rows() []SignalPolicy {
 	var all []SignalPolicy
 	for n := 1; n <= lastSignal; n++ {
-		all = append(all, SignalPolicy{n, SignalName(n), p[n]})
+		all = append(all, SignalPolicy{SignalName(n), p[n]})
 	}
 	return all
 }

@@ -16,15 +16,14 @@ const (
 	ntX86XState = 0x202 // elf.h: the set of registers that PTRACE_GETREGSET asks for
 	xsaveMax    = 16 << 10
 
-	xsaveControl = 0   // FCW, FSW, FTW, FOP: two bytes each
-	xsaveMXCSR   = 24  // four bytes
-	xsaveST      = 32  // st(0) to st(7), 16 bytes each of which 10 count
-	xsaveXMM     = 160 // 16 bytes each
-	xsaveXCR0    = 464
-	xsaveHeader  = 512 // XSTATE_BV: what is not in its initial state, all zeros
-	xsaveYMM     = 576 // the upper halves
-	xsaveSSE     = 1 << 1
-	xsaveAVX     = 1 << 2
+	xsaveMXCSR  = 24  // four bytes
+	xsaveST     = 32  // st(0) to st(7), 16 bytes each of which 10 count
+	xsaveXMM    = 160 // 16 bytes each
+	xsaveXCR0   = 464
+	xsaveHeader = 512 // XSTATE_BV: what is not in its initial state, all zeros
+	xsaveYMM    = 576 // the upper halves
+	xsaveSSE    = 1 << 1
+	xsaveAVX    = 1 << 2
 )
 
 // Vectors are the registers of a thread for floating-point numbers and vectors.
@@ -120,10 +119,3 @@ func (v Vectors) X87(i int) []byte {
 
 // MXCSR is the control and status register of SSE.
 func (v Vectors) MXCSR() uint32 { return binary.LittleEndian.Uint32(v.area[xsaveMXCSR:]) }
-
-// Control are the control, status and (abridged) tag words of the x87, and the code
-// of its last instruction.
-func (v Vectors) Control() (fcw, fsw, ftw, fop uint16) {
-	w := func(i int) uint16 { return binary.LittleEndian.Uint16(v.area[xsaveControl+2*i:]) }
-	return w(0), w(1), w(2), w(3)
-}

@@ -25,10 +25,6 @@ func (s *Session) moment() uint64 {
 	return heap.End
 }
 
-// Moment is where in the capture questions are answered: after how many of its
-// events, and false at its end or outside of captures.
-func (s *Session) Moment() (seq uint64, ok bool) { return s.at, s.saved != nil && s.moved }
-
 // MomentOf finds the event that a moment of the recording is named by: #N, N% of
 // the events, a time since the start, peak, start, end, stop N, or a mark's name.
 // end is heap.End.

@@ -184,9 +184,6 @@ func (m *MachO) Close() error {
 	return err
 }
 
-// Path is the path of the file, in a dSYM bundle of the one with the DWARF.
-func (m *MachO) Path() string { return m.file.Path }
-
 // Arch is the architecture: "x86_64", "arm64".
 func (m *MachO) Arch() string { return m.arch }
 

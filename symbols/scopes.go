@@ -1,7 +1,6 @@
 package symbols
 
 import (
-	"slices"
 	"sync"
 
 	"hdb/internal/addr"
@@ -128,16 +127,6 @@ func (d *Declared) TypesLike(accept func(name string) bool) []dwarf.DIE {
 		}
 	}
 	return out
-}
-
-// VariableNames lists the names, sorted.
-func (d *Declared) VariableNames() []string {
-	names := make([]string, 0, len(d.variables))
-	for n := range d.variables {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
 }
 
 func newDeclared() *Declared {

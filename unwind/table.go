@@ -74,9 +74,6 @@ func NewTable(s Sections) (*Table, error) {
 	return &Table{sec: s, rows: map[addr.File]*Row{}, shared: map[addr.File]*Row{}}, nil
 }
 
-// Name is the module's path as given in Sections.
-func (t *Table) Name() string { return t.sec.Name }
-
 // RowAt is the row that holds at the file address a. For a return address ask one
 // byte less (addr.Code.Lookup). .debug_frame is asked where .eh_frame has nothing.
 func (t *Table) RowAt(a addr.File) (Row, bool) {

@@ -110,14 +110,13 @@ func (t *Type) templateType(name string) *Type {
 
 // templatePack lists the types of a template's parameter pack.
 func (t *Type) templatePack() []*Type {
-	const tagGNUTemplateParameterPack dwarf.Tag = 0x4107
 	var out []*Type
 	in := false
 	w := t.complete().die.Walk()
 	for w.Next() && len(out) < 256 {
 		switch {
 		case w.Depth == 1:
-			if in = w.DIE.Tag() == tagGNUTemplateParameterPack; !in {
+			if in = w.DIE.Tag() == dwarf.TagGNUTemplatePack; !in {
 				w.SkipChildren()
 			}
 		case in && w.DIE.Tag() == dwarf.TagTemplateType:

@@ -8,13 +8,6 @@ import (
 	"hdb/unwind/dwop"
 )
 
-// Attributes of call sites (DWARF 5 section 3.4), and GNU's before them.
-const (
-	atCallTarget    dwarf.At = 0x83
-	atGNUCallTarget dwarf.At = 0x2113
-	atCallParameter dwarf.At = 0x80
-)
-
 // entryValue pushes what an expression, mostly a register, was when the function was
 // entered: the caller's call site tells what it passed (section 2.5.1.7).
 func (m *machine) entryValue(expr []byte) error {
@@ -38,7 +31,7 @@ func (m *machine) entryValue(expr []byte) error {
 func (m *machine) parameterRef(off uint32) error {
 	target := m.unit.Off + uint64(off)
 	return m.fromCallSite(func(p dwarf.DIE) bool {
-		for _, at := range []dwarf.At{atCallParameter, dwarf.AtAbstractOrigin} {
+		for _, at := range []dwarf.At{dwarf.AtCallParameter, dwarf.AtAbstractOrigin} {
 			if v, ok := p.Attr(at); ok {
 				data, ref, ok := v.RefOffset()
 				return ok && data == m.unit.Data && ref == target
@@ -130,7 +123,7 @@ func (m *machine) calls(site dwarf.DIE, caller *Frame, fn dwarf.DIE) bool {
 			return sameFunction(v.Ref(), fn)
 		}
 	}
-	for _, at := range []dwarf.At{atCallTarget, atGNUCallTarget} {
+	for _, at := range []dwarf.At{dwarf.AtCallTarget, dwarf.AtGNUCallTarget} {
 		v, ok := site.Attr(at)
 		if !ok {
 			continue

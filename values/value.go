@@ -44,9 +44,6 @@ func (v Value) synthetic() bool { return v.pointerIn != nil }
 // lostValue is a value that cannot be shown, and why.
 func lostValue(t *Type, err error) Value { return Value{Type: t, err: err} }
 
-// Err is why there is no value, nil when there is one.
-func (v Value) Err() error { return v.err }
-
 // Addr is where the value lies; false when it does not lie in memory.
 func (v Value) Addr() (addr.Run, bool) { return v.addr, v.place == inMemory && v.err == nil }
 

@@ -16,10 +16,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata with what the tests make")
 
-// Updating reports whether the flag -update was given, for tests that have
-// something else than a file in testdata to rewrite.
-func Updating() bool { return *update }
-
 // Check fails the test unless testdata/name holds exactly got. With the flag
 // -update it writes the file instead. Name says what made the content, as in
 // "alloc-stop.width=40", and may contain folders.

@@ -7,7 +7,6 @@ type Tag uint16
 const (
 	TagArrayType           Tag = 0x01
 	TagClassType           Tag = 0x02
-	TagEntryPoint          Tag = 0x03
 	TagEnumerationType     Tag = 0x04
 	TagFormalParameter     Tag = 0x05
 	TagLexicalBlock        Tag = 0x0b
@@ -29,8 +28,6 @@ const (
 	TagVolatileType        Tag = 0x35
 	TagInterfaceType       Tag = 0x38
 	TagNamespace           Tag = 0x39
-	TagPartialUnit         Tag = 0x3c
-	TagImportedUnit        Tag = 0x3d
 	TagUnspecifiedType     Tag = 0x3b
 	TagRvalueReferenceType Tag = 0x42
 	TagTypeUnit            Tag = 0x41
@@ -54,11 +51,9 @@ const (
 	AtHighPC          At = 0x12
 	AtLanguage        At = 0x13
 	AtCompDir         At = 0x1b
-	AtInline          At = 0x20
 	AtProducer        At = 0x25
 	AtAbstractOrigin  At = 0x31
 	AtArtificial      At = 0x34
-	AtDeclColumn      At = 0x39
 	AtDeclFile        At = 0x3a
 	AtDeclLine        At = 0x3b
 	AtDeclaration     At = 0x3c
@@ -66,7 +61,6 @@ const (
 	AtSpecification   At = 0x47
 	AtStaticLink      At = 0x48
 	AtType            At = 0x49
-	AtEntryPC         At = 0x52
 	AtExtension       At = 0x54
 	AtRanges          At = 0x55
 	AtCallColumn      At = 0x57
@@ -84,9 +78,6 @@ const (
 	AtGNUDwoID        At = 0x2131
 	AtGNURangesBase   At = 0x2132
 	AtGNUAddrBase     At = 0x2133
-	AtGNUPubnames     At = 0x2134
-	AtGNULocviews     At = 0x2137
-	AtGNUEntryView    At = 0x2138
 )
 
 // Form is how an attribute is encoded (section 7.5.6).
@@ -212,7 +203,6 @@ func (l Language) IsC() bool { return l.family() == "c" }
 // Languages that code elsewhere asks for.
 const (
 	LangC         Language = 0x0c // C99
-	LangCPP       Language = 0x21 // C++14
 	LangRust      Language = 0x1c
 	LangGo        Language = 0x16
 	LangAssembler Language = 0x8001 // DW_LANG_Mips_Assembler, GNU as

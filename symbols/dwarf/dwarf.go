@@ -85,9 +85,6 @@ func newData(s Sections, alt *Data, work *atomic.Int64, most int64) *Data {
 	return d
 }
 
-// Alt is the dwz file, nil without.
-func (d *Data) Alt() *Data { return d.alt }
-
 // A Unit is a unit of .debug_info with its header.
 type Unit struct {
 	Data    *Data

@@ -4,61 +4,46 @@ package dwarf
 // that functions and lines need.
 const (
 	TagMember          Tag = 0x0d
-	TagStringType      Tag = 0x12
 	TagVariant         Tag = 0x19
 	TagInheritance     Tag = 0x1c
 	TagSubrangeType    Tag = 0x21
 	TagEnumerator      Tag = 0x28
 	TagTemplateType    Tag = 0x2f
-	TagTemplateValue   Tag = 0x30
 	TagVariantPart     Tag = 0x33
 	TagRestrictType    Tag = 0x37
-	TagImportedModule  Tag = 0x3a
-	TagImportedDecl    Tag = 0x08
 	TagAtomicType      Tag = 0x47
 	TagCallSiteParam   Tag = 0x49
+	TagGNUTemplatePack Tag = 0x4107 // DW_TAG_GNU_template_parameter_pack
 	TagGNUCallSiteParm Tag = 0x410a
 )
 
 // Attributes of types and values.
 const (
-	AtOrdering          At = 0x09
-	AtBitSize           At = 0x0d
-	AtBitOffset         At = 0x0c
-	AtDiscr             At = 0x15
-	AtDiscrValue        At = 0x16
-	AtContainingType    At = 0x1d
-	AtDefaultValue      At = 0x1e
-	AtConstValue        At = 0x1c
-	AtPrototyped        At = 0x27
-	AtUpperBound        At = 0x2f
-	AtAccessibility     At = 0x32
-	AtDataMemberLoc     At = 0x38
-	AtCount             At = 0x37
-	AtEncoding          At = 0x3e
-	AtFrameBase         At = 0x40
-	AtVirtuality        At = 0x4c
-	AtVtableElemLoc     At = 0x4d
-	AtLowerBound        At = 0x22
-	AtByteStride        At = 0x51
-	AtObjectPointer     At = 0x64
-	AtSignature         At = 0x69
-	AtDataBitOffset     At = 0x6b
-	AtEnumClass         At = 0x6d
-	AtCallValue         At = 0x7e
-	AtCallOrigin        At = 0x7f
-	AtCallReturnPC      At = 0x7d
-	AtCallTailCall      At = 0x82
-	AtCallPC            At = 0x81
-	AtGNUCallSiteVal    At = 0x2111
-	AtGNUTailCall       At = 0x2115
-	AtGNUVector         At = 0x2107
-	AtCallDataValue     At = 0x86
-	AtDefaulted         At = 0x8b
-	AtMemberRvalueRef   At = 0x78
-	AtTypeAlignment     At = 0x88
-	AtGNUAllCallSites   At = 0x2117
-	AtVariableParameter At = 0x4b
+	AtBitSize        At = 0x0d
+	AtBitOffset      At = 0x0c
+	AtDiscr          At = 0x15
+	AtDiscrValue     At = 0x16
+	AtContainingType At = 0x1d
+	AtConstValue     At = 0x1c
+	AtPrototyped     At = 0x27
+	AtUpperBound     At = 0x2f
+	AtAccessibility  At = 0x32
+	AtDataMemberLoc  At = 0x38
+	AtCount          At = 0x37
+	AtEncoding       At = 0x3e
+	AtFrameBase      At = 0x40
+	AtVirtuality     At = 0x4c
+	AtSignature      At = 0x69
+	AtDataBitOffset  At = 0x6b
+	AtEnumClass      At = 0x6d
+	AtCallValue      At = 0x7e
+	AtCallOrigin     At = 0x7f
+	AtCallReturnPC   At = 0x7d
+	AtCallParameter  At = 0x80
+	AtCallTarget     At = 0x83
+	AtGNUCallTarget  At = 0x2113
+	AtGNUCallSiteVal At = 0x2111
+	AtGNUVector      At = 0x2107
 )
 
 // AddrSize is the size of an address of the unit, in bytes.

@@ -28,10 +28,6 @@ const (
 	TypeTLS // the address is an offset in the module's TLS block
 )
 
-func (t SymType) String() string {
-	return [...]string{"other", "notype", "func", "ifunc", "object", "tls"}[t]
-}
-
 // Sym is an entry of a symbol table.
 type Sym struct {
 	Name    string

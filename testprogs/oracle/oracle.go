@@ -58,14 +58,6 @@ type Frame struct {
 //go:embed gdb.py
 var script []byte
 
-// GDBCount returns how many calls match q: a batch gdb with a conditional
-// breakpoint on the function's first instruction, and ASLR off.
-func GDBCount(t testing.TB, c testprogs.Command, q Query) int {
-	t.Helper()
-	q.First, q.Last = 0, 0
-	return GDB(t, c, q).Count
-}
-
 // GDBStacks returns gdb's stacks at the entries of calls q.First to q.Last.
 func GDBStacks(t testing.TB, c testprogs.Command, q Query) []Stop {
 	t.Helper()
