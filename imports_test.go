@@ -13,7 +13,7 @@ const layers = `
 internal/addr internal/cond internal/diskcache internal/golden
 capture unwind symbols/debuginfod
 symbols inferior
-breakpoints heap values python report
+breakpoints heap values report
 probe
 session
 console

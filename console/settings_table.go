@@ -81,7 +81,7 @@ func settingTable() []*setting {
 				c.s.Settings.Probe = session.ProbeMode(v)
 				return c.s.ApplyProbe()
 			}},
-		{name: "probe max-depth", kind: kindCount, def: "2048", help: "frames of a recorded stack, at most 4096 inside the process",
+		{name: "probe max-depth", kind: kindCount, def: "2048", help: "frames of a recorded stack, at most 4095 inside the process",
 			get: func(c *Console) string { return strconv.Itoa(c.s.Settings.MaxDepth) },
 			apply: func(c *Console, v string) error {
 				n, _ := strconv.Atoi(v)
