@@ -137,15 +137,14 @@ func (o *output) raw(s string) {
 		if err := o.beside.write(o.w, line); err != nil {
 			o.err = err
 		}
-		o.lines += 1 + textWidth(line)/max(o.width, 20)
+		o.lines += 1 + max(0, textWidth(uncoloured(strings.TrimSuffix(line, "\n")))-1)/max(o.width, 20)
 	}
 }
 
 // stopped says that nobody reads any more: a long listing can end early.
 func (o *output) stopped() bool { return o.muted || o.err != nil }
 
-// textWidth is the number of columns of cleaned text; a colour's escape
-// sequence counts a little, which only makes a page shorter.
+// textWidth is the number of columns of cleaned text.
 func textWidth(s string) int {
 	return (&runewidth.Condition{}).StringWidth(s)
 }
