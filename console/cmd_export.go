@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"hdb/internal/flags"
 	"hdb/report"
 	"hdb/session"
 )
@@ -62,46 +63,14 @@ type Export struct {
 // ParseExport reads the words behind export: flags, the format, and what is
 // neither, for the caller.
 func ParseExport(words []string) (e Export, rest []string, err error) {
-	format := ""
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		if len(word) < 2 || word[0] != '-' {
-			if format == "" {
-				format = word
-			} else {
-				rest = append(rest, word)
-			}
-			continue
-		}
-		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		switch name {
-		case "f", "force", "threads":
-			if inline {
-				return e, nil, fmt.Errorf("export: %s: takes no value", word)
-			}
-			if name == "threads" {
-				e.threads = true
-			} else {
-				e.Force = true
-			}
-			continue
-		case "o", "output", "measure", "root", "thread":
-		default:
-			return e, nil, fmt.Errorf("export: %s: no such flag", word)
-		}
-		if !inline {
-			if i++; i == len(words) {
-				return e, nil, fmt.Errorf("export: %s: value missing", word)
-			}
-			value = words[i]
-		}
-		if err := e.set(name, value); err != nil {
-			return e, nil, err
-		}
-	}
-	if format == "" {
+	rest, err = flags.All(words, e.flag)
+	switch {
+	case err != nil:
+		return e, nil, fmt.Errorf("export: %w", err)
+	case len(rest) == 0:
 		return e, nil, fmt.Errorf("export: a format must follow: %s", strings.Join(formatNames(), ", "))
 	}
+	format, rest := rest[0], rest[1:]
 	found, ok := report.FindFormat(format)
 	if !ok {
 		return e, nil, fmt.Errorf("export: %q: no such format: %s", format, strings.Join(formatNames(), ", "))
@@ -112,25 +81,25 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 	return e, rest, nil
 }
 
-func (e *Export) set(name, value string) error {
+func (e *Export) flag(name string) flags.Flag {
 	switch name {
-	case "o", "output":
-		e.File = value
-		return nil
+	case "f", "force":
+		return flags.On(&e.Force)
+	case "threads":
+		return flags.On(&e.threads)
 	case "thread":
-		e.thread = value
-		return nil
+		return flags.Text(&e.thread)
+	case "o", "output":
+		return flags.Text(&e.File)
+	case "measure":
+		return measureFlag(&e.Options.Measure)
 	case "root":
-		root, err := filepath.Abs(expandHome(value))
-		e.Options.Root = root
-		return err
+		return flags.Value(func(value string) (err error) {
+			e.Options.Root, err = filepath.Abs(expandHome(value))
+			return err
+		})
 	}
-	m, ok := report.FindMeasure(value)
-	if !ok {
-		return fmt.Errorf("export: %q: no such measure: %s", value, strings.Join(report.Measures[:], ", "))
-	}
-	e.Options.Measure = m
-	return nil
+	return flags.Flag{}
 }
 
 func formatNames() []string {

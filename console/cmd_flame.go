@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/internal/flags"
 	"hdb/report"
 	"hdb/session"
 )
@@ -43,37 +44,8 @@ type Page struct {
 // without a file goes to the output.
 func ParsePage(verb string, words []string, captures bool) (p Page, rest []string, err error) {
 	p.verb, p.limit = verb, tableLimit
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		if len(word) < 2 || word[0] != '-' {
-			rest = append(rest, word)
-			continue
-		}
-		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		switch {
-		case name == "f" || name == "force" || name == "threads" && verb == "flamegraph":
-			if inline {
-				return p, nil, fmt.Errorf("%s: %s: takes no value", verb, word)
-			}
-			if name == "threads" {
-				p.threads = true
-			} else {
-				p.force = true
-			}
-			continue
-		case name == "o", name == "output", name == "measure", name == "thread", name == "n" && verb == "table":
-		default:
-			return p, nil, fmt.Errorf("%s: %s: no such flag", verb, word)
-		}
-		if !inline {
-			if i++; i == len(words) {
-				return p, nil, fmt.Errorf("%s: %s: value missing", verb, word)
-			}
-			value = words[i]
-		}
-		if err := p.set(name, value); err != nil {
-			return p, nil, err
-		}
+	if rest, err = flags.All(words, p.flag); err != nil {
+		return p, nil, fmt.Errorf("%s: %w", verb, err)
 	}
 	if !captures && len(rest) > 0 && p.File == "" {
 		p.File, rest = expandHome(rest[0]), rest[1:]
@@ -84,26 +56,41 @@ func ParsePage(verb string, words []string, captures bool) (p Page, rest []strin
 	return p, rest, nil
 }
 
-func (p *Page) set(name, value string) error {
-	switch name {
-	case "n":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 0 {
-			return fmt.Errorf("%s: %q: a number of functions expected", p.verb, value)
-		}
-		p.limit = n
-	case "thread":
-		p.thread = value
-	case "measure":
+func (p *Page) flag(name string) flags.Flag {
+	switch {
+	case name == "o", name == "output":
+		return flags.Text(&p.File)
+	case name == "f", name == "force":
+		return flags.On(&p.force)
+	case name == "measure":
+		return measureFlag(&p.measure)
+	case name == "thread":
+		return flags.Text(&p.thread)
+	case name == "threads" && p.verb == "flamegraph":
+		return flags.On(&p.threads)
+	case name == "n" && p.verb == "table":
+		return flags.Value(func(value string) error {
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 0 {
+				return fmt.Errorf("%q: a number of functions expected", value)
+			}
+			p.limit = n
+			return nil
+		})
+	}
+	return flags.Flag{}
+}
+
+// measureFlag takes one of the measures.
+func measureFlag(to *report.Measure) flags.Flag {
+	return flags.Value(func(value string) error {
 		m, ok := report.FindMeasure(value)
 		if !ok {
-			return fmt.Errorf("%s: %q: no such measure: %s", p.verb, value, strings.Join(report.Measures[:], ", "))
+			return fmt.Errorf("%q: no such measure: %s", value, strings.Join(report.Measures[:], ", "))
 		}
-		p.measure = m
-	default:
-		p.File = value
-	}
-	return nil
+		*to = m
+		return nil
+	})
 }
 
 // Beside is where the page of a capture stands unless told.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"hdb/internal/flags"
 	"hdb/report"
 	"hdb/session"
 )
@@ -74,32 +75,8 @@ type Report struct {
 // for the caller.
 func ParseReport(verb string, words []string) (r Report, rest []string, err error) {
 	r = Report{Verb: verb, Tree: report.TreeOptions{Min: 0.01}, parts: session.ProfileParts{Line: verb == "timeline"}}
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		if len(word) < 2 || word[0] != '-' {
-			rest = append(rest, word)
-			continue
-		}
-		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		if set := r.boolean(name); set != nil {
-			if inline {
-				return r, nil, fmt.Errorf("%s: %s: takes no value", verb, word)
-			}
-			*set = true
-			continue
-		}
-		if !r.valued(name) {
-			return r, nil, fmt.Errorf("%s: %s: no such flag", verb, word)
-		}
-		if !inline {
-			if i++; i == len(words) {
-				return r, nil, fmt.Errorf("%s: %s: value missing", verb, word)
-			}
-			value = words[i]
-		}
-		if err := r.set(name, value); err != nil {
-			return r, nil, fmt.Errorf("%s: --%s: %w", verb, name, err)
-		}
+	if rest, err = flags.All(words, r.flag); err != nil {
+		return r, nil, fmt.Errorf("%s: %w", verb, err)
 	}
 	if r.Force && r.File == "" {
 		return r, nil, fmt.Errorf("%s: --force is for -o FILE", verb)
@@ -107,60 +84,54 @@ func ParseReport(verb string, words []string) (r Report, rest []string, err erro
 	return r, rest, nil
 }
 
-func (r *Report) boolean(name string) *bool {
+func (r *Report) flag(name string) flags.Flag {
 	switch {
 	case name == "json":
-		return &r.JSON
-	case r.Verb == "tree" && (name == "inverted" || name == "invert"):
-		return &r.Tree.Inverted
-	case r.Verb == "tree" && name == "threads":
-		return &r.parts.Threads
-	case r.Verb == "tree" && name == "full":
-		return &r.Tree.Full
-	case r.Verb == "tree" && (name == "interactive" || name == "i"):
-		return &r.Keys
+		return flags.On(&r.JSON)
+	case r.Verb == "tree":
+		return r.treeFlag(name)
 	case r.Verb == "timeline" && (name == "force" || name == "f"):
-		return &r.Force
+		return flags.On(&r.Force)
+	case r.Verb == "timeline" && (name == "o" || name == "output"):
+		return flags.Text(&r.File)
 	}
-	return nil
+	return flags.Flag{}
 }
 
-func (r *Report) valued(name string) bool {
+func (r *Report) treeFlag(name string) flags.Flag {
 	switch name {
-	case "measure", "depth", "min", "thread":
-		return r.Verb == "tree"
-	case "o", "output":
-		return r.Verb == "timeline"
-	}
-	return false
-}
-
-func (r *Report) set(name, value string) error {
-	switch name {
-	case "measure":
-		m, ok := report.FindMeasure(value)
-		if !ok {
-			return fmt.Errorf("%q: no such measure: %s", value, strings.Join(report.Measures[:], ", "))
-		}
-		r.Tree.Measure = m
+	case "inverted", "invert":
+		return flags.On(&r.Tree.Inverted)
+	case "threads":
+		return flags.On(&r.parts.Threads)
 	case "thread":
-		r.parts.Thread = value
+		return flags.Text(&r.parts.Thread)
+	case "full":
+		return flags.On(&r.Tree.Full)
+	case "interactive", "i":
+		return flags.On(&r.Keys)
+	case "measure":
+		return measureFlag(&r.Tree.Measure)
 	case "depth":
-		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 {
-			return fmt.Errorf("%q: a number of levels expected", value)
-		}
-		r.Tree.Depth = n
+		return flags.Value(func(value string) error {
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q: a number of levels expected", value)
+			}
+			r.Tree.Depth = n
+			return nil
+		})
 	case "min":
-		n, err := strconv.ParseFloat(strings.TrimSuffix(value, "%"), 64)
-		if err != nil || !(n >= 0 && n <= 100) {
-			return fmt.Errorf("%q: a share from 0%% to 100%% expected", value)
-		}
-		r.Tree.Min = n / 100
-	default:
-		r.File = value
+		return flags.Value(func(value string) error {
+			n, err := strconv.ParseFloat(strings.TrimSuffix(value, "%"), 64)
+			if err != nil || !(n >= 0 && n <= 100) {
+				return fmt.Errorf("%q: a share from 0%% to 100%% expected", value)
+			}
+			r.Tree.Min = n / 100
+			return nil
+		})
 	}
-	return nil
+	return flags.Flag{}
 }
 
 // PrintReport writes a report of what the session recorded to w, which may be a

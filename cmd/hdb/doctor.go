@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"hdb/console"
+	"hdb/internal/flags"
 	"hdb/session"
 )
 
@@ -48,46 +48,36 @@ type doctorOptions struct {
 
 func parseDoctorFlags(argv []string) (*doctorOptions, error) {
 	o := &doctorOptions{}
-	for i := 0; i < len(argv); i++ {
-		word := argv[i]
-		if len(word) < 2 || word[0] != '-' {
-			if o.target != "" {
-				return nil, fmt.Errorf("doctor: %q: one program, process or capture is looked at: %w", word, errDoctor)
-			}
-			o.target = word
-			continue
-		}
-		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		switch name {
-		case "json":
-			o.json = true
-			continue
-		case "debuginfod", "no-debuginfod":
-			o.debuginfod = name == "debuginfod"
-			continue
-		case "help", "h":
-			o.help = true
-			continue
-		case "sysroot", "debug-file-directory":
-		default:
-			return nil, fmt.Errorf("doctor: %s: no such flag: %w", word, errDoctor)
-		}
-		if !inline {
-			if i++; i == len(argv) {
-				return nil, fmt.Errorf("doctor: %s: value missing: %w", word, errDoctor)
-			}
-			value = argv[i]
-		}
-		if name == "sysroot" {
-			o.sysroot = value
-		} else {
-			o.debugDirs = value
-		}
-	}
-	if o.target == "" && !o.help {
+	words, err := flags.All(argv, o.flag)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("doctor: %w: %w", err, errDoctor)
+	case len(words) > 1:
+		return nil, fmt.Errorf("doctor: %q: one program, process or capture is looked at: %w", words[1], errDoctor)
+	case len(words) == 1:
+		o.target = words[0]
+	case !o.help:
 		return nil, fmt.Errorf("doctor: a program, process or capture must follow: %w", errDoctor)
 	}
 	return o, nil
+}
+
+func (o *doctorOptions) flag(name string) flags.Flag {
+	switch name {
+	case "json":
+		return flags.On(&o.json)
+	case "debuginfod":
+		return flags.On(&o.debuginfod)
+	case "no-debuginfod":
+		return flags.Off(&o.debuginfod)
+	case "help", "h":
+		return flags.On(&o.help)
+	case "sysroot":
+		return flags.Text(&o.sysroot)
+	case "debug-file-directory":
+		return flags.Text(&o.debugDirs)
+	}
+	return flags.Flag{}
 }
 
 var errDoctor = errors.New("see hdb doctor --help")

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"hdb/console"
+	"hdb/internal/flags"
 )
 
 // options are the command line. gdb's spelling: one dash or two, and a value
@@ -31,42 +31,17 @@ var errUsage = errors.New("see hdb --help")
 // arguments are its own.
 func parseFlags(argv []string) (*options, error) {
 	o := &options{}
-	for i := 0; i < len(argv); i++ {
-		word := argv[i]
-		if word == "--" {
-			o.words = argv[i+1:]
-			return o, nil
+	for len(argv) > 0 && !o.args && flags.Is(argv[0]) {
+		if argv[0] == "--" {
+			argv = argv[1:]
+			break
 		}
-		if len(word) < 2 || word[0] != '-' {
-			o.words = argv[i:]
-			return o, nil
-		}
-		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		if set := o.boolean(name); set != nil {
-			if inline {
-				return nil, fmt.Errorf("%s: takes no value: %w", word, errUsage)
-			}
-			*set = true
-			if name == "args" {
-				o.words = argv[i+1:]
-				return o, nil
-			}
-			continue
-		}
-		if !takesValue(name) {
-			return nil, fmt.Errorf("%s: no such flag: %w", word, errUsage)
-		}
-		if !inline {
-			i++
-			if i == len(argv) {
-				return nil, fmt.Errorf("%s: value missing: %w", word, errUsage)
-			}
-			value = argv[i]
-		}
-		if err := o.valued(name, value); err != nil {
-			return nil, fmt.Errorf("%s: %w", word, err)
+		var err error
+		if argv, err = flags.Next(argv, o.flag); err != nil {
+			return nil, fmt.Errorf("%w: %w", err, errUsage)
 		}
 	}
+	o.words = argv
 	return o, nil
 }
 
@@ -79,60 +54,53 @@ func (o *options) command(word string) bool {
 	return !o.args && o.pid == 0 && len(o.words) > 0 && o.words[0] == word
 }
 
-func (o *options) boolean(name string) *bool {
+func (o *options) flag(name string) flags.Flag {
 	switch name {
 	case "batch":
-		return &o.batch
+		return flags.On(&o.batch)
 	case "nx", "n":
-		return &o.noInit
+		return flags.On(&o.noInit)
 	case "q", "quiet", "silent":
-		return &o.quiet
+		return flags.On(&o.quiet)
 	case "json":
-		return &o.json
+		return flags.On(&o.json)
 	case "echo":
-		return &o.echo
+		return flags.On(&o.echo)
 	case "return-child-result":
-		return &o.returnChildResult
+		return flags.On(&o.returnChildResult)
 	case "version", "v":
-		return &o.version
+		return flags.On(&o.version)
 	case "help", "h":
-		return &o.help
+		return flags.On(&o.help)
 	case "args":
-		return &o.args
+		return flags.On(&o.args)
 	case "docs":
-		return &o.docs
-	}
-	return nil
-}
-
-func takesValue(name string) bool {
-	switch name {
-	case "x", "command", "ex", "eval-command", "p", "pid", "cd", "tty", "t":
-		return true
-	}
-	return false
-}
-
-func (o *options) valued(name, value string) error {
-	switch name {
+		return flags.On(&o.docs)
 	case "x", "command":
-		o.startup = append(o.startup, console.Startup{Text: value, File: true})
+		return o.startupFlag(true)
 	case "ex", "eval-command":
-		o.startup = append(o.startup, console.Startup{Text: value})
+		return o.startupFlag(false)
 	case "p", "pid":
-		return o.setPID(value)
+		return flags.Value(o.setPID)
 	case "cd":
-		o.dir = value
+		return flags.Text(&o.dir)
 	case "tty", "t":
-		o.tty = value
+		return flags.Text(&o.tty)
 	}
-	return nil
+	return flags.Flag{}
+}
+
+func (o *options) startupFlag(file bool) flags.Flag {
+	return flags.Value(func(text string) error {
+		o.startup = append(o.startup, console.Startup{Text: text, File: file})
+		return nil
+	})
 }
 
 func (o *options) setPID(s string) error {
 	pid, err := strconv.Atoi(s)
 	if err != nil || pid <= 0 {
-		return fmt.Errorf("%q is not a process ID: %w", s, errUsage)
+		return fmt.Errorf("%q is not a process ID", s)
 	}
 	o.pid = pid
 	return nil

@@ -192,7 +192,7 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 	case o.args:
 	case words[0] == "attach" && len(words) == 2:
 		if err := o.setPID(words[1]); err != nil {
-			return exitUsage, err
+			return exitUsage, fmt.Errorf("%w: %w", err, errUsage)
 		}
 		return exitTarget, c.Attach(o.pid)
 	case words[0] == "open" && len(words) == 2:

@@ -1,0 +1,72 @@
+// Package flags reads the flags of hdb's command line and of the console's commands
+// as gdb spells them: with one dash or two, and a value either in the next word or
+// behind an equals sign.
+package flags
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Flag is what a command does with one of its flags. The zero Flag is none.
+type Flag struct {
+	obey func() // of one without a value
+	set  func(value string) error
+}
+
+// On is a flag without a value, which makes p true.
+func On(p *bool) Flag { return Flag{obey: func() { *p = true }} }
+
+// Off is one that makes p false.
+func Off(p *bool) Flag { return Flag{obey: func() { *p = false }} }
+
+// Text is a flag whose value p becomes.
+func Text(p *string) Flag {
+	return Value(func(value string) error { *p = value; return nil })
+}
+
+// Value is a flag whose value set takes, or refuses.
+func Value(set func(value string) error) Flag { return Flag{set: set} }
+
+// Is tells a flag from other words; "-" is none.
+func Is(word string) bool { return len(word) > 1 && word[0] == '-' }
+
+// Next obeys the flag that the words begin with and returns those that are left. find
+// gives the flag of a name, which comes without dashes. Errors begin with the word.
+func Next(words []string, find func(name string) Flag) (rest []string, err error) {
+	word, rest := words[0], words[1:]
+	name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
+	switch f := find(name); {
+	case f.obey != nil && inline:
+		err = errors.New("takes no value")
+	case f.obey != nil:
+		f.obey()
+	case f.set == nil:
+		err = errors.New("no such flag")
+	case inline:
+		err = f.set(value)
+	case len(rest) == 0:
+		err = errors.New("value missing")
+	default:
+		err, rest = f.set(rest[0]), rest[1:]
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", word, err)
+	}
+	return rest, nil
+}
+
+// All obeys all flags among the words and returns the others.
+func All(words []string, find func(name string) Flag) (others []string, err error) {
+	for len(words) > 0 {
+		if !Is(words[0]) {
+			others, words = append(others, words[0]), words[1:]
+			continue
+		}
+		if words, err = Next(words, find); err != nil {
+			return nil, err
+		}
+	}
+	return others, nil
+}
