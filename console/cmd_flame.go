@@ -201,9 +201,10 @@ func (c *Console) showTable(in Input, page Page) error {
 		return err
 	}
 	c.show(in, struct {
-		By    string      `json:"by"`
-		Total numbersView `json:"total"`
-		Rows  []rowView   `json:"rows"`
-	}{page.measure.String(), viewNumbers(p.Total()), rows}, func(o *output) { o.text(text.String()) })
+		By      string      `json:"by"`
+		Partial []string    `json:"partial,omitempty"`
+		Total   numbersView `json:"total"`
+		Rows    []rowView   `json:"rows"`
+	}{page.measure.String(), p.Partial, viewNumbers(p.Total()), rows}, func(o *output) { o.text(text.String()) })
 	return nil
 }

@@ -188,7 +188,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 		data, text = report.SummaryOf(p), report.WriteSummary
 	case "tree":
 		if c.cfg.JSON {
-			data = treeView{r.Tree.Measure.String(), r.Tree.Inverted, report.NewTree(p, r.Tree).View()}
+			data = treeView{r.Tree.Measure.String(), r.Tree.Inverted, p.Partial, report.NewTree(p, r.Tree).View()}
 		}
 		text = func(w io.Writer, p *report.Profile, t report.Text) error {
 			return report.WriteTree(w, p, r.Tree, t)
@@ -211,6 +211,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 type treeView struct {
 	Measure  string          `json:"measure"`
 	Inverted bool            `json:"inverted"`
+	Partial  []string        `json:"partial,omitempty"`
 	Tree     report.TreeView `json:"tree"`
 }
 

@@ -220,6 +220,14 @@ func PartialText(why []string) string {
 	return "the recording has not all events of the run: " + strings.Join(why, "; ")
 }
 
+// partial is that warning, "" if all events are there.
+func (p *Profile) partial() string {
+	if len(p.Partial) == 0 {
+		return ""
+	}
+	return printable(PartialText(p.Partial))
+}
+
 // details are the stacks of a failed assertion, in lines.
 func (v *Verdict) details(p *Profile) string {
 	var b []byte

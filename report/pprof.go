@@ -235,6 +235,9 @@ func (p *Profile) remarks() []string {
 	if p.Failed > 0 {
 		add("%d allocations failed and are not counted", p.Failed)
 	}
+	if len(p.Partial) > 0 {
+		add("%s", PartialText(p.Partial))
+	}
 	if p.Lost > 0 {
 		add("%d calls are missing from the recording", p.Lost)
 	}

@@ -38,6 +38,9 @@ var sarifRules = []struct{ id, name, text string }{
 // themselves, and what there is no place for.
 func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 	log := newSARIF(p, o)
+	if len(p.Partial) > 0 {
+		log.note("%s.", PartialText(p.Partial))
+	}
 	k := p.keep(&Limits{})
 	level := func(f *finding) string {
 		if float64(f.weight) >= leakWarning*float64(k.counted.Live) {

@@ -31,6 +31,7 @@ type Stats struct {
 	PeakRSS     uint64        `json:"peak_rss,omitempty"` // of the samples
 	Failed      uint64        `json:"failed"`
 	Lost        uint64        `json:"lost"`
+	Partial     []string      `json:"partial,omitempty"` // why events of the run are not recorded
 	Stacks      int           `json:"stacks"`
 	Stackless   uint64        `json:"allocations_without_stack"`
 	Truncated   uint64        `json:"allocations_with_truncated_stack"`
@@ -63,7 +64,7 @@ func StatsOf(p *Profile) Stats {
 		AllocRate: rate(total.Allocs, p.Moment.Time), ByteRate: rate(total.Bytes, p.Moment.Time),
 		Live: p.Moment.Live, LiveBlocks: p.Moment.Blocks,
 		Peak: p.Peak.Live, PeakBlocks: p.Peak.Blocks, PeakTime: p.Peak.Time, PeakEvent: p.Peak.Seq,
-		Failed: p.Failed, Lost: p.Lost, Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
+		Failed: p.Failed, Lost: p.Lost, Partial: p.Partial, Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
 		truncations: map[string]uint64{},
 	}
 	for _, k := range p.Sizes {
@@ -157,6 +158,9 @@ func (g *page) totals(s *Stats) {
 	}
 	row("failed", "%s", countText(s.Failed, "allocation"))
 	row("lost", "%s", countText(s.Lost, "call"))
+	if len(s.Partial) > 0 {
+		row("partial", "%s", strings.Join(s.Partial, "; "))
+	}
 	if s.Stackless > 0 {
 		row("no stack", "%s", countText(s.Stackless, "allocation"))
 	}

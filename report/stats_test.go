@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -163,5 +164,40 @@ Careful:
 `
 	if got := strings.ReplaceAll(got, "\uFFFD", "?"); got != want {
 		t.Errorf("the summary is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestReportsOfAPart has each report say that the recording has not all events, and
+// why, in the words of a hostile filter.
+func TestReportsOfAPart(t *testing.T) {
+	p := oddProfile()
+	p.Partial = []string{`only events with func("` + odd + `")`, "it was paused"}
+	p.Moment.Live, p.Moment.Blocks = 0, 0
+	page := func(write func(io.Writer, *Profile, Options) error) func(io.Writer, *Profile, Text) error {
+		return func(w io.Writer, p *Profile, _ Text) error { return write(w, p, Options{Measure: Bytes}) }
+	}
+	for name, write := range map[string]func(io.Writer, *Profile, Text) error{
+		"summary": WriteSummary, "stats": WriteStats, "tree": writeTree(TreeOptions{Measure: Bytes}), "timeline": WriteTimeline,
+		"timeline page": func(w io.Writer, p *Profile, _ Text) error { return WriteTimelineHTML(w, p) },
+		"table":         func(w io.Writer, p *Profile, _ Text) error { return WriteTable(w, p, Options{Measure: Bytes}, 1) },
+		"table page":    page(WriteTableHTML), "flame graph": page(WriteFlamegraph), "sarif": page(WriteSARIF),
+	} {
+		var b strings.Builder
+		if err := write(&b, p, Text{}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(b.String()), " ")
+		if !strings.Contains(text, "only events with func(") || !strings.Contains(text, "; it was paused") || strings.Contains(text, "\x1b") {
+			t.Errorf("%s does not say what is missing:\n%s", name, b.String())
+		}
+		if strings.Contains(text, "All of it") {
+			t.Errorf("%s knows of what was not recorded:\n%s", name, b.String())
+		}
+	}
+	if got := p.remarks(); !slices.ContainsFunc(got, func(line string) bool { return strings.Contains(line, "it was paused") }) {
+		t.Errorf("pprof has %q", got)
+	}
+	if s := SummaryOf(p); len(s.Stats.Partial) != 2 || len(s.Warnings) == 0 || !strings.Contains(s.Warnings[0], "it was paused") {
+		t.Errorf("as JSON: %v, %q", s.Stats.Partial, s.Warnings)
 	}
 }

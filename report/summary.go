@@ -67,6 +67,9 @@ func (p *Profile) matter() []Mattered {
 func (s *Stats) warnings(p *Profile) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, printable(fmt.Sprintf(format, args...))) }
+	if text := p.partial(); text != "" {
+		out = append(out, text)
+	}
 	if s.Lost > 0 {
 		add("%s missing from the recording: all numbers may be too low", areText(s.Lost, "call"))
 	}
@@ -158,6 +161,10 @@ func (g *page) story(s *Stats) {
 		g.sentence("", text+".")
 	}
 	if s.LiveBlocks == 0 && s.Live == 0 {
+		if len(s.Partial) > 0 {
+			g.sentence("", "All of what was recorded was given back.")
+			return
+		}
 		g.sentence("", "All of it was given back.")
 	} else {
 		g.sentence("", fmt.Sprintf("Not given back: %s, %s of all bytes.", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes)))

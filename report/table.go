@@ -131,6 +131,9 @@ func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 	if len(shown) < len(rows) {
 		fmt.Fprintf(out, "\n%d of %d functions\n", len(shown), len(rows))
 	}
+	if text := p.partial(); text != "" {
+		fmt.Fprintf(out, "\n%s\n", text)
+	}
 	if p.Lost > 0 {
 		fmt.Fprintf(out, "\n%d calls are missing from the recording\n", p.Lost)
 	}

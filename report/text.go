@@ -48,6 +48,13 @@ func (g *page) flush(w io.Writer) error {
 	return err
 }
 
+// notePartial says so if the recording has not all events.
+func (g *page) notePartial() {
+	if text := g.p.partial(); text != "" {
+		g.sentence("! ", text)
+	}
+}
+
 // cut is text of no more than so many columns; 0 is no bound.
 func (g *page) cut(text string, width int) string {
 	if width <= 0 || g.columns.StringWidth(text) <= width {

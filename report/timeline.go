@@ -104,6 +104,7 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	whole := p.duration()
 	g.line("%s", p.heading())
 	g.line("live bytes: peak %s at %s, %s at the end", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
+	g.notePartial()
 	g.curve(p.heapValues(), whole, heapRows)
 	g.marks(whole)
 	if rss := p.rssValues(); len(rss) > 0 {

@@ -68,6 +68,9 @@ func WriteTimelineHTML(w io.Writer, p *Profile) error {
 		hashSource(timelineCSS), hashSource(timelineJS), markup("Timeline of "+p.title()), timelineCSS)
 	fmt.Fprintf(b, "<h1>%s</h1>\n", markup(p.title()))
 	fmt.Fprintf(b, "<p>%s</p>\n", markup(p.process()))
+	if text := p.partial(); text != "" {
+		fmt.Fprintf(b, "<p>%s</p>\n", markup(text))
+	}
 	fmt.Fprintf(b, "<output aria-live=\"polite\">Values stand here for the time below the pointer.</output>\n")
 	fmt.Fprintf(b, "<h2>Heap: live bytes</h2>\n<p>peak %s at %s, %s at the end</p>\n", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
 	writeCurve(b, p, "heap", "Live bytes over time", p.heapValues(), whole, heapHeight)

@@ -38,6 +38,7 @@ func (g *page) tree(t *Tree) {
 		whole += ", " + countText(t.Root.Blocks, "block")
 	}
 	g.line("%s", whole)
+	g.notePartial()
 	w.children(t.Root, "", 0)
 	if w.missed > 0 {
 		g.line("the tree is cut off after %s: --min, --depth", countText(uint64(w.rows), "row"))

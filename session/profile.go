@@ -56,7 +56,7 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64, parts 
 	p := &report.Profile{
 		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " "),
 		Program: info.Program, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch,
-		Created: info.Created, Start: info.Start, Lost: info.Totals.Lost,
+		Created: info.Created, Start: info.Start, Lost: info.Totals.Lost, Partial: s.Partial(),
 		Marks: marks(src.Marks(), to), RSS: samples(src.Samples(), to),
 	}
 	for _, m := range src.Modules() {

@@ -73,6 +73,7 @@ function showFacts() {
   facts.push(counted(data.stacks, 'stack'));
   byId('facts').textContent = facts.join(' · ');
   const warnings = [];
+  if (data.partial) warnings.push(data.partial);
   if (data.lost) warnings.push(counted(data.lost, 'call') + ' missing from the recording');
   if (data.failed) warnings.push(counted(data.failed, 'allocation') + ' failed');
   byId('warnings').textContent = warnings.join(' · ');
