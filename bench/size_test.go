@@ -7,6 +7,7 @@ import (
 
 	"hdb/capture"
 	"hdb/internal/addr"
+	"hdb/internal/outfile"
 )
 
 // TestReadCapture has the chunks of a capture account for all of its bytes.
@@ -18,7 +19,7 @@ func TestReadCapture(t *testing.T) {
 		log.AddEvent(&capture.Event{Kind: capture.Alloc, Func: f, Addr: uint64(0x10000 + 32*i), Size: 24, Stack: st, Time: time.Duration(i) * time.Microsecond})
 	}
 	path := filepath.Join(t.TempDir(), "a.hdb")
-	if err := capture.Save(path, log, nil); err != nil {
+	if err := capture.Save(outfile.File{Path: path}, log, nil); err != nil {
 		t.Fatal(err)
 	}
 	c, err := readCapture(path)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"hdb/internal/outfile"
 )
 
 // A Bound keeps a recording to a file small. Its zero value keeps everything.
@@ -138,7 +140,7 @@ func Compact(path string) (Copied, error) {
 		return Copied{}, err
 	}
 	var made Copied
-	err = WriteFile(path, func(w io.Writer) (err error) {
+	err = outfile.File{Path: path, Force: true}.Write(func(w io.Writer) (err error) {
 		made, err = f.Compact(w)
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hdb/internal/addr"
+	"hdb/internal/outfile"
 )
 
 // A mill makes events without end: of 100,000 places a random one is allocated if
@@ -101,7 +102,7 @@ func TestHugeCapture(t *testing.T) {
 		t.Errorf("%d bytes live, want %d", lastLive, live)
 	}
 	part := filepath.Join(dir, "part.hdb")
-	err = WriteFile(part, func(w io.Writer) error {
+	err = outfile.File{Path: part}.Write(func(w io.Writer) error {
 		made, err := Trim(w, f, n/2, n/2+n/10-1)
 		if made.Events != n/10 || made.Older == 0 {
 			t.Errorf("%+v", made)

@@ -1,16 +1,11 @@
 package capture
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"iter"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 
 	"hdb/internal/addr"
+	"hdb/internal/outfile"
 )
 
 // WriteSource writes src to w as a complete capture. It keeps the symbols and
@@ -164,82 +159,7 @@ func codesOf(src Source) iter.Seq2[addr.Run, bool] {
 	}
 }
 
-// Save writes src to the file path, as WriteSource does. The file is replaced
-// when all is written and on the disk; after an error it is as it was.
-func Save(path string, src Source, sym Embedder) error {
-	return WriteFile(path, func(w io.Writer) error { return WriteSource(w, src, sym) })
-}
-
-// WriteFile writes a capture to the file path. The file is replaced when all is
-// written and on the disk; after an error it is as it was.
-func WriteFile(path string, write func(io.Writer) error) (err error) {
-	path, mode, err := target(path)
-	if err != nil {
-		return fmt.Errorf("save: %w", err)
-	}
-	f, err := createTemp(path, mode)
-	if err != nil {
-		return fmt.Errorf("save: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fmt.Errorf("save %s: %w", path, err)
-		}
-	}()
-	if err := write(f); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// target is where path leads through symbolic links, and the mode that the file
-// there has or shall get.
-func target(path string) (string, fs.FileMode, error) {
-	if p, err := filepath.EvalSymlinks(path); err == nil {
-		path = p
-	}
-	st, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return path, 0o666, nil
-	case err != nil:
-		return path, 0, err
-	case !st.Mode().IsRegular():
-		return path, 0, fmt.Errorf("%s: not a regular file", path)
-	}
-	return path, st.Mode().Perm(), nil
-}
-
-// createTemp creates a new file beside path, subject to the umask as any file
-// that a user creates (os.CreateTemp's are private).
-func createTemp(path string, mode fs.FileMode) (*os.File, error) {
-	for try := 0; ; try++ {
-		name := fmt.Sprintf(".%s.%08x.tmp", filepath.Base(path), rand.Uint32())
-		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-		if err == nil || !errors.Is(err, fs.ErrExist) || try == 100 {
-			return f, err
-		}
-	}
-}
-
-// syncDir puts a rename onto the disk, as far as the file system can.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil // written, but in a directory that may not be read
-	}
-	defer d.Close()
-	d.Sync() // not every file system can, and the file itself is safe
-	return nil
+// Save writes src to a file, as WriteSource does.
+func Save(to outfile.File, src Source, sym Embedder) error {
+	return to.Write(func(w io.Writer) error { return WriteSource(w, src, sym) })
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hdb/internal/addr"
+	"hdb/internal/outfile"
 )
 
 // fakeSymbols resolves an address by the module it lies in at that time.
@@ -65,7 +66,7 @@ func TestSaveKeepsSymbolsAndSourceLines(t *testing.T) {
 	sym := fakeSymbols{log, map[string][]string{"/src/a.cc": numbered("a.cc", 600), "/src/a.h": numbered("a.h", 45)}}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "one.hdb")
-	if err := Save(path, log, sym); err != nil {
+	if err := Save(outfile.File{Path: path}, log, sym); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(path)
@@ -74,7 +75,7 @@ func TestSaveKeepsSymbolsAndSourceLines(t *testing.T) {
 	}
 	// A capture that is saved again, where nothing can be resolved, keeps them.
 	again := filepath.Join(dir, "two.hdb")
-	if err := Save(again, f, nil); err != nil {
+	if err := Save(outfile.File{Path: again}, f, nil); err != nil {
 		t.Fatal(err)
 	}
 	f2, err := Open(again)
@@ -148,7 +149,7 @@ func onlyFile(t *testing.T, path string, content []byte) {
 func TestFailedSaveLeavesTheOldFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.hdb")
 	log, _ := session(t, 100)
-	if err := Save(path, log, nil); err != nil {
+	if err := Save(outfile.File{Path: path}, log, nil); err != nil {
 		t.Fatal(err)
 	}
 	old, err := os.ReadFile(path)
@@ -167,13 +168,13 @@ func TestFailedSaveLeavesTheOldFile(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &lower); err != nil {
 		t.Fatal(err)
 	}
-	err = Save(path, big, nil)
+	err = Save(outfile.File{Path: path, Force: true}, big, nil)
 	if restored := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); restored != nil {
 		t.Fatal(restored)
 	}
 	signal.Reset(syscall.SIGXFSZ)
 
-	if !errors.Is(err, syscall.EFBIG) || !strings.HasPrefix(err.Error(), "save "+path+": write capture: ") {
+	if !errors.Is(err, syscall.EFBIG) || !strings.HasPrefix(err.Error(), "write capture: write "+path+": ") {
 		t.Errorf("save: %v", err)
 	}
 	onlyFile(t, path, old)
@@ -190,7 +191,7 @@ func TestSaveReplacesAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	log, want := session(t, 50)
-	if err := Save(link, log, nil); err != nil {
+	if err := Save(outfile.File{Path: link, Force: true}, log, nil); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(path)
@@ -210,10 +211,10 @@ func TestSaveReplacesAFile(t *testing.T) {
 func TestSaveErrors(t *testing.T) {
 	dir := t.TempDir()
 	log := NewLog(testInfo)
-	if err := Save(dir, log, nil); err == nil || err.Error() != "save: "+dir+": not a regular file" {
+	if err := Save(outfile.File{Path: dir}, log, nil); err == nil || err.Error() != dir+": is a directory" {
 		t.Errorf("onto a directory: %v", err)
 	}
-	if err := Save(filepath.Join(dir, "no", "x.hdb"), log, nil); !errors.Is(err, fs.ErrNotExist) {
+	if err := Save(outfile.File{Path: filepath.Join(dir, "no", "x.hdb")}, log, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("into no directory: %v", err)
 	}
 }

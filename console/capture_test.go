@@ -10,6 +10,7 @@ import (
 
 	"hdb/capture"
 	"hdb/internal/addr"
+	"hdb/internal/outfile"
 )
 
 // saveLog writes a capture of n events, one in the program and one in its vDSO
@@ -30,7 +31,7 @@ func saveLog(t *testing.T, n int, stops ...capture.StopRecord) string {
 		log.AddStop(st)
 	}
 	path := filepath.Join(t.TempDir(), "c.hdb")
-	if err := capture.Save(path, log, nil); err != nil {
+	if err := capture.Save(outfile.File{Path: path}, log, nil); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/internal/cond"
+	"hdb/internal/outfile"
 	"hdb/report"
 	"hdb/session"
 )
@@ -34,6 +35,7 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
   --junit FILE              write a JUnit XML report, too
   --sarif FILE              write what failed as SARIF 2.1.0, too; paths of sources
                             below the working directory are relative to it
+  -f, --force               replace these files
 `
 
 func assertCommand() *Command {
@@ -50,6 +52,7 @@ type Assertion struct {
 	Since        string // the moment that growth counts from
 	Suppressions string // a file, "" for none
 	JUnit, SARIF string // files to write, "" for none
+	Force        bool   // they may be replaced
 	Incomplete   bool   // a recording that is not whole is no failure
 }
 
@@ -65,6 +68,8 @@ func (a *Assertion) ParseAssert(words []string, i int) (next int, ok bool, err e
 		set = &a.Limits.Strict
 	case "allow-incomplete":
 		set = &a.Incomplete
+	case "f", "force":
+		set = &a.Force
 	case "max-peak", "max-allocs", "max-leaked", "max-live-growth", "max-temporary", "since", "suppressions", "junit", "sarif":
 	default:
 		return i, false, nil
@@ -209,19 +214,34 @@ func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
 	return &Outcome{p, report.Check(p, &a.Limits), s.Incomplete(), s.Partial(), a.Incomplete}, nil
 }
 
-// Files writes the files that were asked for. ended says how the program failed by
-// itself, "" if it did not.
-func (a *Assertion) Files(o *Outcome, ended string) error {
+// Vacant says why a file that was asked for must not be written, before anything is
+// done. capture is what will be checked.
+func (a *Assertion) Vacant(capture string) error {
+	for _, path := range []string{a.JUnit, a.SARIF} {
+		if path == "" {
+			continue
+		}
+		if err := a.output(path, capture).Check(); err != nil {
+			return fmt.Errorf("assert: %w", err)
+		}
+	}
+	return nil
+}
+
+// output is one of the files to write about the capture.
+func (a *Assertion) output(path, capture string) outfile.File {
+	return outfile.File{Path: path, Force: a.Force, Inputs: []string{capture, a.Suppressions}}
+}
+
+// Files writes the files that were asked for about what the session recorded. ended
+// says how the program failed by itself, "" if it did not.
+func (a *Assertion) Files(s *session.Session, o *Outcome, ended string) error {
 	write := func(path string, to func(io.Writer) error) error {
 		if path == "" {
 			return nil
 		}
-		f, err := os.Create(path)
-		if err != nil {
+		if err := a.output(path, s.SavedPath()).Write(to); err != nil {
 			return fmt.Errorf("assert: %w", err)
-		}
-		if err := errors.Join(to(f), f.Close()); err != nil {
-			return fmt.Errorf("assert: %s: %w", path, err)
 		}
 		return nil
 	}
@@ -260,7 +280,7 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 		i = next
 	}
 	a.Suppressions, a.JUnit, a.SARIF = expandHome(a.Suppressions), expandHome(a.JUnit), expandHome(a.SARIF)
-	if err := a.Ready(); err != nil {
+	if err := errors.Join(a.Ready(), a.Vacant(c.s.SavedPath())); err != nil {
 		return err
 	}
 	o, err := a.Check(c.s)
@@ -282,7 +302,7 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 			out.line(span{styleWarning, "warning: "}, span{plain, line})
 		}
 	})
-	if err := a.Files(o, ""); err != nil {
+	if err := a.Files(c.s, o, ""); err != nil {
 		return err
 	}
 	if n := o.failed(); n > 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"hdb/internal/flags"
+	"hdb/internal/outfile"
 	"hdb/report"
 	"hdb/session"
 )
@@ -128,27 +128,17 @@ func (e *Export) Write(ctx context.Context, s *session.Session, out io.Writer) e
 		}
 		return e.to(ctx, s, out)
 	}
-	if err := e.vacant(); err != nil {
-		return err
-	}
 	if e.Format.Tables != nil { // they tell in a row what could not be read, and go on to the end
 		return e.tables(s)
 	}
-	return e.file(ctx, s)
+	return newFile(s, "export", e.File, e.Force, func(w io.Writer) error { return e.to(ctx, s, w) })
 }
 
-// vacant says why the file must not be written, before anything is added up. A
-// directory of tables may be shared with other recordings.
-func (e *Export) vacant() error {
-	st, err := os.Stat(e.File)
-	switch {
-	case err != nil:
-	case e.Format.Tables != nil && !st.IsDir():
+// directory says why the tables cannot be written, before anything is added up. They
+// may share a directory with those of other recordings.
+func (e *Export) directory() error {
+	if st, err := os.Stat(e.File); err == nil && !st.IsDir() {
 		return fmt.Errorf("export: %s: is not a directory, which %s needs", e.File, e.Format.Name)
-	case e.Format.Tables == nil && st.IsDir():
-		return fmt.Errorf("export: %s: is a directory", e.File)
-	case st.Mode().IsRegular() && !e.Force:
-		return fmt.Errorf("export: %s: exists already: --force replaces it", e.File)
 	}
 	return nil
 }
@@ -188,48 +178,20 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 	return e.Format.Write(w, p, o)
 }
 
-// file writes all but tables.
-func (e *Export) file(ctx context.Context, s *session.Session) error {
-	return newFile("export", e.File, e.Force, func(w io.Writer) error { return e.to(ctx, s, w) })
-}
-
-// newFile writes a file of its own and removes it after a failure; one that is
-// there already is replaced at the end, so that a failure does not cost it. verb
-// stands before errors.
-func newFile(verb, file string, force bool, to func(io.Writer) error) error {
-	path, flags, mode := file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(0o666)
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	own := path
-	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && force {
-		own, mode = path+".tmp", st.Mode().Perm()
-	} else if err == nil && !st.Mode().IsRegular() { // a device, a pipe
-		flags = os.O_WRONLY
-	}
-	f, err := os.OpenFile(own, flags, mode)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s: %s: exists already: --force replaces it", verb, file)
-	case err != nil:
+// newFile writes a file about what the session recorded. verb stands before errors.
+func newFile(s *session.Session, verb, file string, force bool, to func(io.Writer) error) error {
+	f := outfile.File{Path: file, Force: force, Inputs: []string{s.SavedPath()}}
+	if err := f.Write(to); err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
-	}
-	err = errors.Join(to(f), f.Close())
-	switch {
-	case flags&os.O_CREATE == 0:
-	case err != nil:
-		os.Remove(own)
-	case own != path:
-		err = os.Rename(own, path)
-	}
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", verb, file, err)
 	}
 	return nil
 }
 
 // tables writes to a directory, with those of other recordings.
 func (e *Export) tables(s *session.Session) error {
+	if err := e.directory(); err != nil {
+		return err
+	}
 	r, err := s.Recording()
 	if err = errors.Join(err, s.NoEvents()); err != nil {
 		return err

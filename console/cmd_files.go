@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hdb/internal/flags"
 	"hdb/session"
 	"hdb/symbols"
 )
@@ -15,8 +16,8 @@ func fileCommands() []*Command {
 	return []*Command{
 		{Name: "file", Aliases: []string{"exec-file"}, Group: GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runFile,
 			Long: "A name without a slash is looked for in the working directory and then in PATH.\n\nExample:\n  file ./server"},
-		{Name: "save", Group: GroupFiles, Synopsis: "FILE", Short: "write what was recorded and the stops to a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSave,
-			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is.\n\nExample:\n  save big-pages.hdb"},
+		{Name: "save", Group: GroupFiles, Synopsis: "FILE [--force]", Short: "write what was recorded and the stops to a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSave,
+			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is. A file that exists already is only replaced with --force.\n\nExample:\n  save big-pages.hdb"},
 		{Name: "open", Group: GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runOpen,
 			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nExample:\n  open big-pages.hdb"},
 		exportCommand(),
@@ -88,15 +89,33 @@ func runFile(_ context.Context, c *Console, in Input) error {
 }
 
 func runSave(_ context.Context, c *Console, in Input) error {
-	if len(in.Args) != 1 {
+	files, force, err := parseSave("save", in.Args)
+	if err != nil {
+		return err
+	}
+	if len(files) != 1 {
 		return errors.New("save: one file must follow")
 	}
-	info, err := c.s.Save(expandHome(in.Args[0]))
+	info, err := c.s.Save(expandHome(files[0]), force)
 	if err != nil {
 		return err
 	}
 	c.showSaved(in, info)
 	return nil
+}
+
+// parseSave reads the words behind verbs that write a capture.
+func parseSave(verb string, words []string) (files []string, force bool, err error) {
+	files, err = flags.All(words, func(name string) flags.Flag {
+		if name == "f" || name == "force" {
+			return flags.On(&force)
+		}
+		return flags.Flag{}
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", verb, err)
+	}
+	return files, force, nil
 }
 
 func (c *Console) showSaved(in Input, info session.SavedInfo) {

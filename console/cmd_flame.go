@@ -109,7 +109,7 @@ func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) err
 	if p.File == "-" {
 		return to(out)
 	}
-	return newFile(p.verb, p.File, p.force, to)
+	return newFile(s, p.verb, p.File, p.force, to)
 }
 
 // parts are what it shows of a profile.

@@ -170,7 +170,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 		return err
 	}
 	if r.File != "" {
-		err := newFile(in.Name, r.File, r.Force, func(w io.Writer) error { return report.WriteTimelineHTML(w, p) })
+		err := newFile(c.s, in.Name, r.File, r.Force, func(w io.Writer) error { return report.WriteTimelineHTML(w, p) })
 		if err != nil {
 			return err
 		}

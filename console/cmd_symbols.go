@@ -8,12 +8,12 @@ import (
 
 func symbolCommands() []*Command {
 	return []*Command{
-		{Name: "symbols", Group: GroupFiles, Synopsis: "embed [FILE]\nrefresh", Short: "look for names again, or keep them in a capture", Args: []ArgKind{ArgSub}, Repeat: RepeatNone,
+		{Name: "symbols", Group: GroupFiles, Synopsis: "embed [FILE] [--force]\nrefresh", Short: "look for names again, or keep them in a capture", Args: []ArgKind{ArgSub}, Repeat: RepeatNone,
 			Long: "Names are found late, from a module's build ID and the address in its file: a capture that has none, because hdb was killed, has them where the program's files are. A file with another build ID is not used.\n\n" +
 				"Example:\n  symbols refresh",
 			Sub: []*Command{
-				{Name: "embed", Synopsis: "[FILE]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSymbolsEmbed,
-					Long: "Functions, inlined calls, lines, where each name comes from, and the source lines around them: the capture then opens where neither the program nor its source is. Without FILE it replaces the one that was opened. `save` does this for a process.\n\n" +
+				{Name: "embed", Synopsis: "[FILE] [--force]", Short: "write the opened capture anew, with all names and source lines that are known", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSymbolsEmbed,
+					Long: "Functions, inlined calls, lines, where each name comes from, and the source lines around them: the capture then opens where neither the program nor its source is. Without FILE it replaces the one that was opened; another that exists already is only replaced with --force. `save` does this for a process.\n\n" +
 						"Example:\n  symbols embed everywhere.hdb"},
 				{Name: "refresh", Short: "look for debug files and sources again", Needs: NeedProgram, Repeat: RepeatNone, Run: runSymbolsRefresh,
 					Long: "After a debug file was installed, or `set debug-file-directory` or `set sysroot` changed. In a capture what is found goes before what it kept, unless that tells more.\n\n" +
@@ -23,10 +23,18 @@ func symbolCommands() []*Command {
 }
 
 func runSymbolsEmbed(_ context.Context, c *Console, in Input) error {
-	if len(in.Args) > 1 {
-		return errors.New("symbols embed: one file may follow")
+	files, force, err := parseSave("symbols embed", in.Args)
+	if err != nil {
+		return err
 	}
-	info, err := c.s.EmbedSymbols(expandHome(in.Arg(0)))
+	path := ""
+	switch {
+	case len(files) > 1:
+		return errors.New("symbols embed: one file may follow")
+	case len(files) == 1:
+		path = expandHome(files[0])
+	}
+	info, err := c.s.EmbedSymbols(path, force)
 	if err != nil {
 		return err
 	}

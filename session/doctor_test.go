@@ -128,7 +128,7 @@ func TestCheckupOfCapture(t *testing.T) {
 	}
 	must(t)(s.Run(nil))
 	file := filepath.Join(t.TempDir(), "basic.hdb")
-	if _, err := s.Save(file); err != nil {
+	if _, err := s.Save(file, false); err != nil {
 		t.Fatal(err)
 	}
 	check := func() (*Checkup, *Diagnosis) {

@@ -12,6 +12,7 @@ import (
 
 	"hdb/capture"
 	"hdb/internal/diskcache"
+	"hdb/internal/outfile"
 	"hdb/testprogs"
 )
 
@@ -60,7 +61,7 @@ func recordedCapture(t *testing.T, s *Session, prog string) string {
 	setBreak(t, s, "alloc if size > 1000 && size < 1200")
 	must(t)(s.Run(nil))
 	path := filepath.Join(t.TempDir(), "bare.hdb")
-	if err := capture.Save(path, s.source(), nil); err != nil {
+	if err := capture.Save(outfile.File{Path: path}, s.source(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Kill(); err != nil {
@@ -117,7 +118,7 @@ func TestCaptureWithoutNamesFindsThemLate(t *testing.T) {
 	if err != nil || len(fns) != 1 || fns[0].DeclLine != 39 {
 		t.Errorf("functions %+v, %v", fns, err)
 	}
-	info, err := s.EmbedSymbols("")
+	info, err := s.EmbedSymbols("", false)
 	if err != nil || info.Path != bare {
 		t.Fatalf("embed: %+v, %v", info, err)
 	}
@@ -219,7 +220,7 @@ func TestRefreshFindsDebugFileInCapture(t *testing.T) {
 	s := open(t, "inlined", "-O2")
 	recordedCapture(t, s, prog)
 	kept := filepath.Join(dir, "kept.hdb")
-	if _, err := s.Save(kept); err != nil {
+	if _, err := s.Save(kept, false); err != nil {
 		t.Fatal(err)
 	}
 	r, _ := reader(t, kept)
@@ -237,7 +238,7 @@ func TestRefreshFindsDebugFileInCapture(t *testing.T) {
 	if got := stackOf(t, r); got != wholeStack {
 		t.Errorf("after refresh: %s", got)
 	}
-	if _, err := r.EmbedSymbols(filepath.Join(dir, "better.hdb")); err != nil {
+	if _, err := r.EmbedSymbols(filepath.Join(dir, "better.hdb"), false); err != nil {
 		t.Fatal(err)
 	}
 	better, _ := reader(t, filepath.Join(dir, "better.hdb"))
@@ -289,7 +290,7 @@ func TestChangedSourceDoesNotReplaceKeptLines(t *testing.T) {
 	s := open(t, "inlined", "-O2")
 	recordedCapture(t, s, prog)
 	kept := filepath.Join(dir, "kept.hdb")
-	if _, err := s.Save(kept); err != nil {
+	if _, err := s.Save(kept, false); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "inlined.c")
@@ -301,7 +302,7 @@ func TestChangedSourceDoesNotReplaceKeptLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := reader(t, kept)
-	if _, err := r.EmbedSymbols(""); err != nil {
+	if _, err := r.EmbedSymbols("", false); err != nil {
 		t.Fatal(err)
 	}
 	src, err := r.Source(file)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/internal/outfile"
 	"hdb/probe"
 	"hdb/unwind"
 )
@@ -347,15 +349,17 @@ type SavedInfo struct {
 	Bytes  int64
 }
 
-// Save writes what was recorded and the session's stops to a capture.
-func (s *Session) Save(path string) (SavedInfo, error) {
+// Save writes what was recorded and the session's stops to a capture. A file that is
+// there is only replaced with force, and not if it is the opened one.
+func (s *Session) Save(path string, force bool) (SavedInfo, error) {
 	src := s.source()
 	if src == nil {
 		return SavedInfo{}, errors.New("save: nothing to save: no program ran")
 	}
 	src = s.withConsole(src)
-	if err := capture.Save(path, src, embedder{s}); err != nil {
-		return SavedInfo{}, err
+	to := outfile.File{Path: path, Force: force, Inputs: []string{s.SavedPath()}}
+	if err := capture.Save(to, src, embedder{s}); err != nil {
+		return SavedInfo{}, fmt.Errorf("save: %w", err)
 	}
 	return savedInfo(path, src), nil
 }

@@ -78,7 +78,7 @@ func TestFilterKeepsTheEndsOfWhatItKept(t *testing.T) {
 			t.Errorf("status %+v", st)
 		}
 		path := filepath.Join(t.TempDir(), "filtered.hdb")
-		if _, err := s.Save(path); err != nil {
+		if _, err := s.Save(path, false); err != nil {
 			t.Fatal(err)
 		}
 		if recorded, seen := reopen(t, path).Recordings(); recorded != 5 || seen != 15 {

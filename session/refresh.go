@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"hdb/capture"
+	"hdb/internal/outfile"
 	"hdb/symbols"
 )
 
@@ -225,20 +226,23 @@ func (s *Session) refreshSaved() ([]SymbolChange, error) {
 }
 
 // EmbedSymbols writes the opened capture anew with the names and source lines that
-// are known now, to path or, if that is "", in its own place.
-func (s *Session) EmbedSymbols(path string) (SavedInfo, error) {
+// are known now, to path or, if that is "", in its own place. Another file that is
+// there is only replaced with force.
+func (s *Session) EmbedSymbols(path string, force bool) (SavedInfo, error) {
 	if s.saved == nil {
 		return SavedInfo{}, errors.New("this is no capture: save FILE keeps names and source lines in one")
 	}
 	own := path == ""
+	to := outfile.File{Path: path, Force: force, Inputs: []string{s.savedPath}}
 	if own {
 		path = s.savedPath
+		to = outfile.File{Path: path, Force: true}
 		if d := s.saved.Damage(); d != nil {
 			return SavedInfo{}, fmt.Errorf("%w; what can be read goes to another file: symbols embed FILE", d)
 		}
 	}
-	if err := capture.Save(path, s.saved, embedder{s}); err != nil {
-		return SavedInfo{}, err
+	if err := capture.Save(to, s.saved, embedder{s}); err != nil {
+		return SavedInfo{}, fmt.Errorf("symbols embed: %w", err)
 	}
 	info := savedInfo(path, s.saved)
 	if !own {

@@ -167,7 +167,7 @@ func TestCaptureRoundTrip(t *testing.T) {
 	setBreak(t, s, "realloc if size > 1MiB")
 	r := must(t)(s.Run(nil))
 	file := filepath.Join(t.TempDir(), "sizes.hdb")
-	if _, err := s.Save(file); err != nil {
+	if _, err := s.Save(file, false); err != nil {
 		t.Fatal(err)
 	}
 	live, err := s.Stack(0)

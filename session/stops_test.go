@@ -227,7 +227,7 @@ func TestRecordStatusOfACapture(t *testing.T) {
 	setBreak(t, s, "malloc")
 	must(t)(s.Run(nil))
 	file := filepath.Join(t.TempDir(), "c.hdb")
-	if _, err := s.Save(file); err != nil {
+	if _, err := s.Save(file, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Kill(); err != nil {

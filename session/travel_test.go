@@ -71,7 +71,7 @@ func TestSummariesOfRecordings(t *testing.T) {
 				src := s.source()
 				sumsAreReplay(t, "log", src)
 				path := filepath.Join(t.TempDir(), "x.hdb")
-				if _, err := s.Save(path); err != nil {
+				if _, err := s.Save(path, false); err != nil {
 					t.Fatal(err)
 				}
 				f, err := capture.Open(path)
@@ -115,7 +115,7 @@ func TestReplayGoesBothWays(t *testing.T) {
 	recordFromMain(t, s)
 	must(t)(s.Continue(1))
 	path := filepath.Join(t.TempDir(), "x.hdb")
-	if _, err := s.Save(path); err != nil {
+	if _, err := s.Save(path, false); err != nil {
 		t.Fatal(err)
 	}
 	saved := New(Config{})

@@ -112,13 +112,8 @@ func assert(main *options, out, errw io.Writer) int {
 	if err := o.Ready(); err != nil {
 		return fail(errw, fmt.Errorf("%w: %w", err, errAssertUsage), exitUsage)
 	}
-	for _, path := range []string{o.JUnit, o.SARIF, o.keep} {
-		if path == "" {
-			continue
-		}
-		if err := creatable(path, true); err != nil {
-			return fail(errw, err, exitTarget)
-		}
+	if err := o.Vacant(o.capture); err != nil {
+		return fail(errw, err, exitTarget)
 	}
 	if len(o.words) == 0 {
 		return o.check(o.capture, nil, out, errw)
@@ -128,7 +123,7 @@ func assert(main *options, out, errw io.Writer) int {
 		return fail(errw, err, exitTarget)
 	}
 	defer remove()
-	ended, code := recordTo(path, o.words, errw)
+	ended, code := o.record(path, errw)
 	if ended == nil {
 		return code
 	}
@@ -138,7 +133,7 @@ func assert(main *options, out, errw io.Writer) int {
 // place is where the program is recorded to; remove is called at the end.
 func (o *assertOptions) place() (path string, remove func(), err error) {
 	if o.keep != "" {
-		return o.keep, func() {}, nil
+		return o.keep, func() {}, o.recording(o.keep).output(o.words[0]).Check()
 	}
 	dir, err := os.MkdirTemp("", "hdb-assert-")
 	if err != nil {
@@ -147,10 +142,15 @@ func (o *assertOptions) place() (path string, remove func(), err error) {
 	return filepath.Join(dir, "assert.hdb"), func() { os.RemoveAll(dir) }, nil
 }
 
-// recordTo records a program to its end. Without one there is an exit code that
-// says why.
-func recordTo(path string, words []string, errw io.Writer) (*inferior.ExitStatus, int) {
-	r := newRecorder(&recordOptions{file: path, force: true, quiet: true, words: words}, errw)
+// recording is how the program is recorded.
+func (o *assertOptions) recording(path string) *recordOptions {
+	return &recordOptions{file: path, force: o.Force, quiet: true, words: o.words}
+}
+
+// record records the program to its end. Without one there is an exit code that says
+// why.
+func (o *assertOptions) record(path string, errw io.Writer) (*inferior.ExitStatus, int) {
+	r := newRecorder(o.recording(path), errw)
 	code := r.run(nil)
 	if err := r.s.Close(); err != nil {
 		return nil, fail(errw, err, 1)
@@ -198,7 +198,7 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 		failed = filepath.Base(o.words[0]) + ": " + ended.String()
 		fmt.Fprintf(out, "FAILED program: %s\n", console.Clean(failed))
 	}
-	if err := o.Files(outcome, failed); err != nil {
+	if err := o.Files(s, outcome, failed); err != nil {
 		return fail(errw, err, 1)
 	}
 	switch {

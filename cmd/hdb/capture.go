@@ -12,6 +12,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/console"
+	"hdb/internal/outfile"
 	"hdb/session"
 )
 
@@ -163,7 +164,8 @@ func captures(main *options, out, errw io.Writer) int {
 
 // write makes the new capture.
 func (o *captureOptions) write(errw io.Writer) int {
-	if err := o.vacant(); err != nil {
+	to := outfile.File{Path: o.out, Force: o.force, Inputs: o.files}
+	if err := to.Check(); err != nil {
 		return fail(errw, err, exitTarget)
 	}
 	var files []*capture.File
@@ -183,7 +185,7 @@ func (o *captureOptions) write(errw io.Writer) int {
 		return fail(errw, err, 1)
 	}
 	var made capture.Copied
-	err = capture.WriteFile(o.out, func(w io.Writer) (err error) {
+	err = to.Write(func(w io.Writer) (err error) {
 		made, err = tool(w)
 		return err
 	})
@@ -232,20 +234,6 @@ func (o *captureOptions) span(errw io.Writer) (from, to uint64, err error) {
 		}
 	}
 	return from, to, nil
-}
-
-// vacant says why the new capture cannot be written.
-func (o *captureOptions) vacant() error {
-	for _, path := range o.files {
-		in, err := os.Stat(path)
-		if err != nil {
-			continue // opening it will tell
-		}
-		if out, err := os.Stat(o.out); err == nil && os.SameFile(in, out) {
-			return fmt.Errorf("%s: is what is read: -o takes another file", o.out)
-		}
-	}
-	return creatable(o.out, o.force)
 }
 
 // tell says what the new capture has, and what it has not.

@@ -11,6 +11,7 @@ import (
 
 	"hdb/capture"
 	"hdb/internal/addr"
+	"hdb/internal/outfile"
 )
 
 // writeCapture writes a small capture: of n blocks every second one is freed.
@@ -29,7 +30,7 @@ func writeCapture(t *testing.T, path string, n int) {
 		}
 	}
 	log.AddMark(capture.MarkRecord{Seq: uint64(n), Name: "middle"})
-	if err := capture.Save(path, log, nil); err != nil {
+	if err := capture.Save(outfile.File{Path: path}, log, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"hdb/console"
 	"hdb/inferior"
+	"hdb/internal/outfile"
 	"hdb/session"
 )
 
@@ -145,8 +146,8 @@ func live(all *options, in *os.File, out, errw io.Writer) int {
 		fmt.Fprint(out, liveUsage)
 		return 0
 	}
-	if o.output != "" {
-		if err := creatable(o.output, true); err != nil {
+	if o.output != "" { // which is the program's to write, as a shell's > has it
+		if err := (outfile.File{Path: o.output, Force: true, Inputs: []string{o.words[0], o.input}}).Check(); err != nil {
 			return fail(errw, err, exitTarget)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -19,6 +18,7 @@ import (
 	"hdb/console"
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/internal/outfile"
 	"hdb/session"
 )
 
@@ -168,6 +168,11 @@ func recordUse(set func(string) error) func(string) error {
 	}
 }
 
+// output is the file that the program is recorded to.
+func (o *recordOptions) output(program string) outfile.File {
+	return outfile.File{Path: o.file, Force: o.force, Inputs: []string{program}}
+}
+
 // record is `hdb record`.
 func record(all *options, out, errw io.Writer) int {
 	o, err := parseRecordFlags(all.words[1:])
@@ -186,7 +191,11 @@ func record(all *options, out, errw io.Writer) int {
 		}
 	}
 	if o.file != "" {
-		if err := creatable(o.file, o.force); err != nil {
+		program := ""
+		if o.pid == 0 {
+			program = o.words[0]
+		}
+		if err := o.output(program).Check(); err != nil {
 			return fail(errw, err, exitTarget)
 		}
 	}
@@ -257,42 +266,6 @@ func (r *recorder) show(st session.RecordStatus) {
 	r.progress.Show(st)
 }
 
-// vacant says why a file must not be written.
-func vacant(path string) error {
-	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
-		return fmt.Errorf("%s: exists already: --force replaces it", path)
-	}
-	return nil
-}
-
-// creatable says why a file cannot be written, before anything is done to a
-// process.
-func creatable(path string, force bool) error {
-	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return fmt.Errorf("%s: is a directory: -o takes a file", path)
-	}
-	dir := filepath.Dir(path)
-	switch st, err := os.Stat(dir); {
-	case err != nil:
-		return fmt.Errorf("%s: cannot be made: %s: %w", path, dir, cause(err))
-	case !st.IsDir():
-		return fmt.Errorf("%s: cannot be made: %s is not a directory", path, dir)
-	}
-	if force {
-		return nil
-	}
-	return vacant(path)
-}
-
-// cause is an error of a file without its name.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
-}
-
 // createError is why there is no file to record to.
 type createError struct{ error }
 
@@ -307,20 +280,14 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 		r.signals.runs(info.PID)
 	}
 	r.signals.start() // until now nothing was done to the program, and hdb may die
-	r.file = r.o.file
-	if r.file == "" {
-		r.file = fmt.Sprintf("%s.%d.hdb", filepath.Base(info.Program), info.PID)
+	to := r.o.output(info.Program)
+	if to.Path == "" {
+		to.Path = fmt.Sprintf("%s.%d.hdb", filepath.Base(info.Program), info.PID)
 	}
-	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if st, err := os.Stat(r.file); r.o.force || err == nil && !st.Mode().IsRegular() {
-		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	f, err := os.OpenFile(r.file, flags, 0o666)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil, createError{vacant(r.file)}
-	case err != nil:
-		return nil, createError{fmt.Errorf("capture: %w", err)}
+	r.file = to.Path
+	f, err := to.Create()
+	if err != nil {
+		return nil, createError{err}
 	}
 	return f, nil
 }

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// What is read is replaced by no verb, whatever it is called and however it is
+// forced; another file is by force only.
+func TestOutputsReplaceNoInput(t *testing.T) {
+	dir := t.TempDir()
+	in, link, other := filepath.Join(dir, "in.hdb"), filepath.Join(dir, "link.hdb"), filepath.Join(dir, "other")
+	writeCapture(t, in, 100)
+	if err := os.Symlink(in, link); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{
+		"timeline -o OUT IN", "flamegraph -o OUT IN", "table -o OUT IN", "export pprof -o OUT IN", "export ndjson -o OUT IN",
+		"assert --max-peak 1G --junit OUT IN", "assert --max-peak 1G --sarif OUT IN",
+		"capture trim --from peak -o OUT IN", "capture merge IN IN -o OUT", "capture anonymize -o OUT IN", "capture repair -o OUT IN",
+	} {
+		for _, c := range []struct {
+			out, force, want string
+		}{
+			{in, "-f", "is what is read"}, {link, "--force", "is what is read"}, {in, "", "is what is read"}, {other, "", "exists already"}, {other, "-f", ""},
+		} {
+			if err := os.WriteFile(other, []byte("other"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+			args := strings.Fields(strings.NewReplacer("OUT", c.out, "IN", in).Replace(verb + " " + c.force))
+			var out, errw bytes.Buffer
+			code := run(args, os.Stdin, &out, &errw)
+			if (code == 0) != (c.want == "") || !strings.Contains(errw.String(), c.want) {
+				t.Errorf("hdb %s: exit %d, want %q\n%s", args, code, c.want, &errw)
+			}
+			if now, err := os.ReadFile(in); err != nil || !bytes.Equal(now, whole) {
+				t.Fatalf("hdb %s: the capture was changed: %v", args, err)
+			}
+			if now, err := os.ReadFile(other); err != nil || (string(now) == "other") != (c.want != "") {
+				t.Errorf("hdb %s: the other file holds %.20q, %v", args, now, err)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// TestRecordingsReplaceNoProgram has the program that is recorded stay, and a file
+// that was recorded before.
+func TestRecordingsReplaceNoProgram(t *testing.T) {
+	dir := t.TempDir()
+	prog, script, kept := filepath.Join(dir, "prog"), filepath.Join(dir, "script"), filepath.Join(dir, "kept")
+	b, err := os.ReadFile(testprogs.Build(t, "phases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string][]byte{prog: b, script: []byte("#!/bin/sh\n:\n"), kept: []byte("kept")} {
+		if err := os.WriteFile(path, text, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for args, want := range map[string]string{
+		"record -f -o prog ./prog": "is what is read", "record -f -o script ./script": "is what is read", "record -o kept ./prog": "exists already",
+		"assert --no-leaks -f -o prog -- ./prog": "is what is read", "assert --no-leaks -o kept -- ./prog": "exists already", "assert --no-leaks --junit kept -- ./prog": "exists already",
+	} {
+		cmd := exec.Command(testprogs.HDB(t), strings.Fields(args)...)
+		cmd.Dir = dir
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != exitTarget || !strings.Contains(string(out), want) {
+			t.Errorf("hdb %s: exit %d, want %q:\n%s", args, code, want, out)
+		}
+	}
+	if now, err := os.ReadFile(prog); err != nil || !bytes.Equal(now, b) {
+		t.Errorf("the program was changed: %v", err)
+	}
+}
+
+// TestOneFileIsRecordedOnce has a recording that is under way stay what it is.
+func TestOneFileIsRecordedOnce(t *testing.T) {
+	dir := t.TempDir()
+	file, other := filepath.Join(dir, "same.hdb"), filepath.Join(dir, "other.hdb")
+	writeCapture(t, other, 100)
+	cat := exec.Command(testprogs.HDB(t), "record", "-o", file, "cat")
+	var errw bytes.Buffer
+	cat.Stderr = &errw
+	in, err := cat.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cat.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cat.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cat.Process.Kill()
+	if _, err := io.WriteString(in, "here\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "here\n" { // it runs, and is recorded
+		t.Fatalf("cat: %q, %v\n%s", line, err, &errw)
+	}
+	for _, args := range [][]string{
+		{"record", "-f", "-o", file, "true"}, {"flamegraph", "-f", "-o", file, other}, {"capture", "trim", "--from", "peak", "-f", "-o", file, other},
+		{"-nx", "-batch", "-ex", "save --force " + file, "open", other},
+	} {
+		text, err := exec.Command(testprogs.HDB(t), args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(text), "same.hdb: is being recorded by an hdb") {
+			t.Errorf("hdb %q: %v\n%s", args, err, text)
+		}
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cat.Wait(); err != nil {
+		t.Fatalf("record: %v\n%s", err, &errw)
+	}
+	var checked bytes.Buffer
+	if code := run([]string{"capture", "check", file}, os.Stdin, &checked, &checked); code != 0 || !strings.Contains(checked.String(), "whole") {
+		t.Errorf("exit %d: %s", code, &checked)
+	}
+}
