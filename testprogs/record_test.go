@@ -427,6 +427,24 @@ func TestRecordToAFullDisk(t *testing.T) {
 	}
 }
 
+// What could not be written is not said to be in the file.
+func TestRecordUntilTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t)
+	mount := "mount -t tmpfs -o size=8k none " + r.cmd.Dir + " || exit 99; exec \"$@\""
+	r.cmd = exec.Command("unshare", "-m", "sh", "-c", mount, "sh", HDB(t), "record", "-o", r.file, Build(t, "recorded"), "1500")
+	r.start()
+	if code := r.wait(); code == 99 || strings.Contains(r.out.String(), "unshare failed") {
+		t.Skipf("no mount namespace: %s", r.out.String())
+	} else if code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	r.wantSaid("no space left on device", "r.hdb: not whole: ", " events can be read, ", " events recorded\n")
+	if strings.Contains(r.out.String(), "with symbols") {
+		t.Errorf("a summary of what is not there:\n%s", r.out.String())
+	}
+}
+
 // On a terminal a line tells how far the recording is, and Ctrl-C goes to the
 // program.
 func TestRecordOnATerminal(t *testing.T) {

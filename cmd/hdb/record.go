@@ -472,7 +472,11 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 			code = fail(r.errw, err, 1)
 		}
 	}
-	if !r.o.quiet && r.file != "" {
+	switch {
+	case r.o.quiet, r.file == "":
+	case err != nil:
+		r.sayWritten(&st)
+	default:
 		r.tellBounds(&st)
 		summary := console.RecordSummary(st, r.file)
 		if r.forks > 1 {
@@ -485,6 +489,18 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 		r.sayEnd(exit)
 	}
 	return r.exitCode(code, exit)
+}
+
+// sayWritten tells what the file has that could not be completed.
+func (r *recorder) sayWritten(st *session.RecordStatus) {
+	f, err := capture.OpenWhole(r.file)
+	if err != nil {
+		return // a device, or nothing of use was written
+	}
+	defer f.Close()
+	if n := uint64(f.Len()); !f.Info().Aggregate {
+		r.say(fmt.Sprintf("%s: not whole: %s can be read, %s recorded", r.file, counted(n, "event"), counted(max(n, st.Recorded), "event")))
+	}
 }
 
 // exitCode is hdb's, when it would have been code without the program's end.
