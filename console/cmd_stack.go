@@ -222,7 +222,7 @@ func mover(sign int) func(context.Context, *Console, Input) error {
 func runThread(ctx context.Context, c *Console, in Input) error {
 	word, rest := splitWord(in.Raw)
 	if word != "" && strings.HasPrefix("apply", word) {
-		return c.threadApply(ctx, in, rest)
+		return c.threadApply(ctx, rest)
 	}
 	if word == "" {
 		t, err := c.s.Thread()
@@ -268,7 +268,7 @@ func quoted(name string) string {
 }
 
 // threadApply runs a command in several threads and restores the selection.
-func (c *Console) threadApply(ctx context.Context, in Input, rest string) error {
+func (c *Console) threadApply(ctx context.Context, rest string) error {
 	threads, err := c.s.Threads()
 	if err != nil {
 		return err

@@ -171,7 +171,7 @@ func TestDetachLaunched(t *testing.T) {
 	if err := p.Detach(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ws, err := waitFor(pid, 0); err != nil || ws.ExitStatus() != 7 {
+	if _, ws, err := waitFor(pid); err != nil || ws.ExitStatus() != 7 {
 		t.Errorf("%v, exit %d signal %v", err, ws.ExitStatus(), ws.Signal())
 	}
 	if got := read(t, out); got != "total 80\n" {

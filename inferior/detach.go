@@ -59,7 +59,7 @@ func (p *Process) Detach() error {
 func (p *Process) reapLeaving(tg *target) {
 	for tid := range p.leaving {
 		for {
-			_, ws, err := waitFor(tid, 0)
+			_, ws, err := waitFor(tid)
 			if err != nil || ws.Exited() || ws.Signaled() {
 				break
 			}
@@ -69,7 +69,7 @@ func (p *Process) reapLeaving(tg *target) {
 	if leader := tg.threads[tg.pid]; leader != nil && leader.state == exiting {
 		go func(pid int) {
 			for {
-				if _, ws, err := waitFor(pid, 0); err != nil || ws.Exited() || ws.Signaled() {
+				if _, ws, err := waitFor(pid); err != nil || ws.Exited() || ws.Signaled() {
 					return
 				}
 			}

@@ -17,7 +17,7 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 		t = execCaller(t)
 	}
 	if t == nil {
-		if t = p.stranger(tid, ws); t == nil {
+		if t = p.stranger(tid); t == nil {
 			return
 		}
 	}
@@ -73,7 +73,7 @@ func (p *Process) find(tid int) *Thread {
 // stranger takes the first stop of a tracee that nobody has announced yet. A
 // thread of the target is entered; a new process waits for its parent's
 // event, which is on its way.
-func (p *Process) stranger(tid int, ws unix.WaitStatus) *Thread {
+func (p *Process) stranger(tid int) *Thread {
 	if isThreadOf(p.cur.pid, tid) {
 		return p.addThread(p.cur, tid, stopped)
 	}

@@ -59,7 +59,7 @@ func (p *Process) onBirth(t *Thread, ev int) {
 // stays traced, as a guest, until it execs or exits.
 func (p *Process) newProcess(t *Thread, child int, vfork bool) {
 	if !p.early[child] {
-		_, ws, err := waitFor(child, 0)
+		_, ws, err := waitFor(child)
 		if err != nil || ws.Exited() || ws.Signaled() {
 			p.proceed(t) // killed at birth
 			return

@@ -88,7 +88,7 @@ func TestFollowChild(t *testing.T) {
 				t.Error(err)
 			}
 			if farewell == "" { // else it has ended before its child
-				_, ws, err := waitFor(parent, 0)
+				_, ws, err := waitFor(parent)
 				if farewell = fmt.Sprintf("%d", ws.ExitStatus()); err != nil {
 					farewell = err.Error()
 				}
@@ -121,7 +121,7 @@ func TestFollowOneOfMany(t *testing.T) {
 		if followed != 1 || p.PID() == parent {
 			t.Errorf("%d of %d children followed, want 1", followed, children)
 		}
-		if _, ws, err := waitFor(parent, 0); err != nil || ws.ExitStatus() != 7 {
+		if _, ws, err := waitFor(parent); err != nil || ws.ExitStatus() != 7 {
 			t.Fatalf("the parent: exit %d, signal %v, %v", ws.ExitStatus(), ws.Signal(), err)
 		}
 	}
@@ -260,7 +260,7 @@ func TestWaitForOutlivesInterrupt(t *testing.T) {
 		w.ring()
 		rung <- child.Kill()
 	}()
-	pid, ws, err := waitFor(child.Pid, 0)
+	pid, ws, err := waitFor(child.Pid)
 	if err != nil || pid != child.Pid || !ws.Signaled() {
 		t.Errorf("%d %v %v, want the end of %d", pid, ws.Signal(), err, child.Pid)
 	}

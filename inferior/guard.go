@@ -154,7 +154,7 @@ func (p *Process) runGuard(command []string, files []int, closeAll func(), gone 
 		return
 	}
 	for {
-		if _, ws, err := waitFor(pid, 0); err != nil || ws.Exited() || ws.Signaled() {
+		if _, ws, err := waitFor(pid); err != nil || ws.Exited() || ws.Signaled() {
 			return
 		}
 	}

@@ -49,7 +49,7 @@ func (e *LaunchError) Unwrap() error { return e.Cause }
 // thread until Close. The program dies when hdb does. Errors about the
 // program are a *LaunchError.
 func Launch(c Config) (*Process, error) {
-	path, err := lookProgram(c.Path, c.Dir)
+	path, err := lookProgram(c.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func Launch(c Config) (*Process, error) {
 	}
 	if err := p.adoptLaunched(pid); err != nil {
 		_ = unix.Kill(pid, unix.SIGKILL) // it may be gone already
-		_, _, _ = waitFor(pid, 0)
+		_, _, _ = waitFor(pid)
 		p.mem.close()
 		runtime.UnlockOSThread()
 		return nil, fmt.Errorf("launch %s: %w", path, err)
@@ -83,7 +83,7 @@ func Launch(c Config) (*Process, error) {
 
 // lookProgram finds the program as gdb does: the working directory first,
 // then, for a name without a slash, PATH.
-func lookProgram(name, dir string) (string, error) {
+func lookProgram(name string) (string, error) {
 	if name == "" {
 		return "", &LaunchError{Path: "launch", Cause: errors.New("no program given")}
 	}
@@ -179,7 +179,7 @@ func (p *Process) start(path string, c Config, files [3]*os.File) (int, error) {
 // instruction, is seized as a stopped process, and woken by SIGCONT, which
 // the program does not get to see.
 func (p *Process) adoptLaunched(pid int) error {
-	if _, ws, err := waitFor(pid, 0); err != nil || !ws.Stopped() {
+	if _, ws, err := waitFor(pid); err != nil || !ws.Stopped() {
 		return fmt.Errorf("process %d did not stop after exec: %v, %w", pid, ws, err)
 	}
 	if err := ptrace(unix.PTRACE_DETACH, pid, 0, uintptr(unix.SIGSTOP)); err != nil {
@@ -195,7 +195,7 @@ func (p *Process) adoptLaunched(pid int) error {
 	}
 	p.stopping = true
 	for { // group-stop, end of the group-stop, SIGCONT: in this order
-		_, ws, err := waitFor(pid, 0)
+		_, ws, err := waitFor(pid)
 		if err != nil || ws.Exited() || ws.Signaled() {
 			return fmt.Errorf("process %d ended at once: %v", pid, ws)
 		}

@@ -507,7 +507,7 @@ func TestFollowedChildHasNoPatch(t *testing.T) {
 	if s.Reason != Exited || s.Exit.Code != 5 || !again {
 		t.Errorf("%v %v, patched again: %v", s.Reason, s.Exit, again)
 	}
-	if _, ws, err := waitFor(parent, 0); err != nil || ws.ExitStatus() != 1 { // it expects 3 of its child
+	if _, ws, err := waitFor(parent); err != nil || ws.ExitStatus() != 1 { // it expects 3 of its child
 		t.Errorf("the parent: %v, %v", ws.ExitStatus(), err)
 	}
 }
@@ -525,7 +525,7 @@ func TestFollowedVforkKeepsPatch(t *testing.T) {
 		h.wantCode(t, h.code)
 	}})
 	wantExit(t, h.p, 3)
-	if _, ws, err := waitFor(parent, 0); err != nil || ws.ExitStatus() != 7 {
+	if _, ws, err := waitFor(parent); err != nil || ws.ExitStatus() != 7 {
 		t.Errorf("the parent: %v, %v", ws.ExitStatus(), err)
 	}
 }
@@ -601,7 +601,7 @@ func TestDetachRemovesPatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Its children look at their copy of the code.
-	if _, ws, err := waitFor(pid, 0); err != nil || ws.ExitStatus() != 7 {
+	if _, ws, err := waitFor(pid); err != nil || ws.ExitStatus() != 7 {
 		t.Errorf("%v, exit %d signal %v", err, ws.ExitStatus(), ws.Signal())
 	}
 }

@@ -107,9 +107,9 @@ func waitAny(options int) (int, unix.WaitStatus, error) {
 
 // waitFor waits for one process or thread, which is about to report.
 // Interrupt, which goes on signalling while an event is handled, waits for it.
-func waitFor(tid, options int) (int, unix.WaitStatus, error) {
+func waitFor(tid int) (int, unix.WaitStatus, error) {
 	for {
-		if n, ws, err := wait4(tid, options); err != unix.EINTR {
+		if n, ws, err := wait4(tid, 0); err != unix.EINTR {
 			return n, ws, err
 		}
 	}

@@ -263,7 +263,7 @@ func TestKillOnExit(t *testing.T) {
 		}
 		hdb, pid := startKilled(t, c.how, what)
 		kill(t, hdb)
-		_, ws, err := waitFor(pid, 0)
+		_, ws, err := waitFor(pid)
 		got := ExitStatus{Code: ws.ExitStatus()}
 		if ws.Signaled() {
 			got = ExitStatus{Signal: int(ws.Signal())}

@@ -83,7 +83,7 @@ func TestWatchLeftBehind(t *testing.T) {
 	}
 	wantExit(t, p, 3)
 	if farewell == "" { // else it has ended before its child
-		_, ws, err := waitFor(parent, 0)
+		_, ws, err := waitFor(parent)
 		if farewell = fmt.Sprintf("exited with code %d", ws.ExitStatus()); err != nil || ws.Signaled() {
 			farewell = fmt.Sprint(ws.Signal(), err)
 		}

@@ -215,7 +215,7 @@ func (s *Session) countFrames(c *Checkup, src capture.Source) {
 				p.module = i
 			}
 		}
-		p.lines = slices.ContainsFunc(s.recordedChain(src, code, seq), func(f capture.Frame) bool { return f.Line > 0 })
+		p.lines = slices.ContainsFunc(s.recordedChain(code, seq), func(f capture.Frame) bool { return f.Line > 0 })
 		known[code] = p
 		return p
 	}

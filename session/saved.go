@@ -51,7 +51,7 @@ func (s *Session) sourceFrames(frames []Frame, src capture.Source, rec *capture.
 	if m, ok := moduleOf(src, code.Lookup(), seq); ok {
 		base.Module, base.Path = savedName(m), m.Path
 	}
-	chain := s.recordedChain(src, code, seq)
+	chain := s.recordedChain(code, seq)
 	if len(chain) == 0 {
 		base.Num = len(frames)
 		frames = append(frames, base)
@@ -68,7 +68,7 @@ func (s *Session) sourceFrames(frames []Frame, src capture.Source, rec *capture.
 	return frames
 }
 
-func (s *Session) recordedChain(src capture.Source, c addr.Code, seq uint64) []capture.Frame {
+func (s *Session) recordedChain(c addr.Code, seq uint64) []capture.Frame {
 	if s.saved != nil {
 		return s.savedChain(c, seq)
 	}

@@ -58,7 +58,7 @@ func (t *Type) rustText(indent int) string {
 			}
 			b.WriteString(pad + v.member.Name)
 			pt := v.member.Type.strip()
-			b.WriteString(rustFields(pt, true))
+			b.WriteString(rustFields(pt))
 			b.WriteString(",\n")
 		}
 		return b.String() + strings.Repeat(" ", 4*indent) + "}"
@@ -88,7 +88,7 @@ func (t *Type) rustText(indent int) string {
 	return b.String() + strings.Repeat(" ", 4*indent) + "}"
 }
 
-func rustFields(t *Type, named bool) string {
+func rustFields(t *Type) string {
 	var parts []string
 	tuple := isTuple(t)
 	for _, f := range t.Fields() {

@@ -66,7 +66,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 	default:
 		if t.isRust() && t.Enc == encUTF {
 			n := unle(b)
-			p.write(fmt.Sprintf("%d %s", n, quoteChar(rune(n), '\'')))
+			p.write(fmt.Sprintf("%d %s", n, quoteChar(rune(n))))
 			return
 		}
 		if len(b) > 8 {
@@ -85,11 +85,11 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 		switch {
 		case t.isRust() && t.Name == "u8", t.isRust() && t.Name == "i8":
 		case t.isChar() && t.Enc == encUTF && len(b) > 1:
-			text += " " + prefixOf(t) + quoteChar(rune(n), '\'')
+			text += " " + prefixOf(t) + quoteChar(rune(n))
 		case t.isChar():
 			text += " " + byteChar(byte(n))
 		case v.Type.textual():
-			text += " " + prefixOf(v.Type) + quoteChar(rune(n), '\'')
+			text += " " + prefixOf(v.Type) + quoteChar(rune(n))
 		}
 		p.write(text)
 	}
@@ -116,10 +116,11 @@ func byteChar(c byte) string {
 	if c >= 0x80 {
 		return fmt.Sprintf(`'\%03o'`, c)
 	}
-	return quoteChar(rune(c), '\'')
+	return quoteChar(rune(c))
 }
 
-func quoteChar(r rune, quote byte) string {
+func quoteChar(r rune) string {
+	const quote = '\''
 	var b strings.Builder
 	b.WriteByte(quote)
 	writeRune(&b, r, quote)
