@@ -2,21 +2,14 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 )
 
 // debugger is the hdb that is measured, and how it works on this machine.
 type debugger struct {
-	path string
-	ex   []string // commands before all others, as settings
-	// verb says that there is `hdb record -o FILE PROG`; otherwise the console's
-	// commands do the same.
-	verb bool
-	// probe says that there is the setting of this name.
-	probe                bool
+	path                 string
+	ex                   []string // commands before all others, as settings
 	condition, recording plane
 }
 
@@ -64,30 +57,20 @@ func (d *debugger) batch(program work, commands ...string) work {
 // never is a condition that no call in the programs meets.
 const never = "break alloc if size >= 1TiB"
 
-// record records the program into the file.
+// record records the program into the file, by commands of the console when there are
+// settings, which hdb record does not take.
 func (d *debugger) record(program work, file string) work {
-	if !d.verb || len(d.ex) > 0 {
+	if len(d.ex) > 0 {
 		return d.batch(program, "record start", "run", "save "+file)
 	}
 	program.argv = append([]string{d.path, "record", "-o", file}, program.argv...)
 	return program
 }
 
-// examine finds out what this hdb can do and how it does it: not by its words,
-// but by what a call costs.
+// examine finds out how this hdb does what it does: not by its words, but by what a
+// call costs.
 func (b *bench) examine() error {
 	d := b.hdb
-	nothing := work{argv: []string{"/bin/true"}}
-	file := filepath.Join(b.out, "examine.hdb")
-	verb := *d
-	verb.verb = true
-	if _, err := verb.record(nothing, file).run(b.home, b.limit); err == nil && len(d.ex) == 0 {
-		_, err := os.Stat(file)
-		d.verb = err == nil
-	}
-	_, err := work{argv: []string{d.path, "-batch", "-nx", "-ex", "show probe"}}.run(b.home, b.limit)
-	d.probe = err == nil
-
 	cond := work{argv: []string{b.programs["microcond"], "50"}}
 	c, err := d.batch(cond, never, "run").run(b.home, b.limit)
 	if err != nil {

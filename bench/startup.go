@@ -28,13 +28,9 @@ func (b *bench) launchRows() error {
 			return sample{own: (ns - float64(c.start)) / 1e6}, err
 		}
 	}
-	without := []string{"run"}
-	if b.hdb.probe {
-		without = []string{"set probe off", "run"}
-	}
 	r := interleave(max(7, b.rounds), []variant{
 		{"native", timed(program)},
-		{"hdb", timed(b.hdb.batch(program, without...))},
+		{"hdb", timed(b.hdb.batch(program, "set probe off", "run"))},
 		{"condition", timed(b.hdb.batch(program, never, "run"))},
 		{"record", timed(b.hdb.batch(program, "record start", "run"))},
 	})

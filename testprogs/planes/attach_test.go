@@ -117,7 +117,7 @@ func (g *target) paces(t *testing.T, n int) []int {
 func recordAttached(t *testing.T, p plane, pid string, events int) *recording {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "attached.hdb")
-	commands := append(p.settings(t), "record start", fmt.Sprintf("next-alloc %d", events), "record status", "save "+file)
+	commands := append(p.settings(), "record start", fmt.Sprintf("next-alloc %d", events), "record status", "save "+file)
 	said, err := hdb(t, job{}, commands, "-p", pid)
 	if err != nil {
 		t.Fatalf("%s plane: %v\n%s", p, err, said)
@@ -137,7 +137,7 @@ func TestAttachOften(t *testing.T) {
 	if testing.Short() {
 		n, events = 20, 300
 	}
-	for _, p := range planes(t) {
+	for _, p := range planes {
 		for _, flags := range [][]string{nil, {"-static"}, {"CC=musl-gcc"}} {
 			t.Run(fmt.Sprintf("%s/%s", p, strings.Join(flags, " ")), func(t *testing.T) {
 				t.Parallel()
@@ -179,7 +179,7 @@ func (c *calls) twice() error {
 // TestAttachConfined attaches to programs that let nobody in: one that is killed
 // by what an agent would do, one that is not dumpable, one of another user.
 func TestAttachConfined(t *testing.T) {
-	for _, p := range planes(t) {
+	for _, p := range planes {
 		for _, c := range []struct{ name, how string }{{"storm_seccomp", "wait"}, {"storm_private", "dumpable"}, {"storm_private", "user"}} {
 			t.Run(fmt.Sprintf("%s/%s %s", p, c.name, c.how), func(t *testing.T) {
 				t.Parallel()
@@ -223,9 +223,6 @@ func TestAttachConfined(t *testing.T) {
 // breakpoints: a thread that comes to one after hdb has died, and before it is
 // taken out, dies of it.
 func TestHdbKilled(t *testing.T) {
-	if !probeAvailable(t) {
-		t.Skip("no probe: a program dies of the breakpoints that hdb leaves when it is killed")
-	}
 	n := 100
 	if testing.Short() {
 		n = 10
@@ -252,9 +249,6 @@ func TestHdbKilled(t *testing.T) {
 // changes a program that it has attached to, until it has let it go. The program
 // goes on, right, and with the descriptors that it had.
 func TestHdbKilledAnywhere(t *testing.T) {
-	if !probeAvailable(t) {
-		t.Skip("no probe: nothing is put into the program")
-	}
 	for _, call := range []string{"ptrace", "pwrite64", "wait4"} {
 		for _, flags := range [][]string{nil, {"-static"}} {
 			t.Run(fmt.Sprintf("%s/%s", call, strings.Join(flags, " ")), func(t *testing.T) {
@@ -299,7 +293,7 @@ func killBefore(t *testing.T, call string, n int, pid string) bool {
 	t.Helper()
 	line := []string{"-f", "-qqq", "-o", "/dev/null", "-e", "trace=" + call, "-e", fmt.Sprintf("inject=%s:signal=SIGKILL:when=%d", call, n),
 		testprogs.HDB(t), "-batch", "-nx"}
-	for _, c := range append(probe.settings(t), "record start", "break alloc if size == 1", "detach") {
+	for _, c := range append(probe.settings(), "record start", "break alloc if size == 1", "detach") {
 		line = append(line, "-ex", c)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -321,7 +315,7 @@ func killBefore(t *testing.T, call string, n int, pid string) bool {
 func killRecorder(t *testing.T, p plane, pid string) {
 	t.Helper()
 	args := []string{"-batch", "-nx"}
-	for _, c := range append(p.settings(t), "record start", "continue") {
+	for _, c := range append(p.settings(), "record start", "continue") {
 		args = append(args, "-ex", c)
 	}
 	cmd := exec.Command(testprogs.HDB(t), append(args, "-p", pid)...)

@@ -21,7 +21,7 @@ var followed = []string{"set system-calls on", "RUN"}
 // what malloc maps and unmaps for itself.
 func TestSystemCalls(t *testing.T) {
 	for _, flags := range [][]string{nil, {"-static"}, {"CC=musl-gcc"}} {
-		for _, p := range planes(t) {
+		for _, p := range planes {
 			t.Run(fmt.Sprint(p, flags), func(t *testing.T) {
 				t.Parallel()
 				j := program(t, "bare", flags)

@@ -101,7 +101,7 @@ func TestCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			counted, grind, track := preloaded(t, j), valgrind(t, j), heaptrack(t, j)
-			for _, p := range planes(t) {
+			for _, p := range planes {
 				c := newCalls(record(t, p, j))
 				got := c.totals(t)
 				if got.count != counted {
@@ -215,16 +215,13 @@ func heaptrack(t *testing.T, j job) uint64 {
 // its calls: hdb asks for it no more when it has passed, and the program is not
 // stopped at each call from then on.
 func TestNumberPassed(t *testing.T) {
-	if !probeAvailable(t) {
-		t.Skip("no probe: every call stops the program")
-	}
 	const calls = 20000
 	for _, stop := range []string{"break malloc #%d", "break malloc if nth == %d", "break malloc #%d if nth != 7"} {
 		stops := 0
 		for _, number := range []int{5000, 5001} { // malloc and free take turns
 			j := program(t, "storm_progress", nil, "exit", strconv.Itoa(calls), filepath.Join(t.TempDir(), "progress"))
 			args := []string{"-batch", "-nx"}
-			for _, c := range append(probe.settings(t), fmt.Sprintf(stop, number), "run "+quoted(j.Args), "continue") {
+			for _, c := range append(probe.settings(), fmt.Sprintf(stop, number), "run "+quoted(j.Args), "continue") {
 				args = append(args, "-ex", c)
 			}
 			cmd := exec.Command(testprogs.HDB(t), append(args, "--args", j.Path)...)

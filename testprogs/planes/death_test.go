@@ -37,7 +37,7 @@ func (p progress) pid() int   { return p.word(1) }
 // TestDeaths records a program to its end, which it does not expect. The capture
 // has all that happened before.
 func TestDeaths(t *testing.T) {
-	for _, p := range planes(t) {
+	for _, p := range planes {
 		for _, d := range []struct{ how, ending string }{
 			{"kill", "killed by SIGKILL"}, {"segv", "killed by SIGSEGV"}, {"abort", "killed by SIGABRT"}, {"exit", "exited with code 0"},
 		} {
@@ -60,7 +60,7 @@ func TestKilledFromOutside(t *testing.T) {
 	if testing.Short() {
 		n = 3
 	}
-	for _, p := range planes(t) {
+	for _, p := range planes {
 		t.Run(string(p), func(t *testing.T) {
 			t.Parallel()
 			for range n {
@@ -83,7 +83,7 @@ func TestKilledFromOutside(t *testing.T) {
 // control group of its own.
 func TestOutOfMemory(t *testing.T) {
 	const limit = 64 << 20
-	for _, p := range planes(t) {
+	for _, p := range planes {
 		t.Run(string(p), func(t *testing.T) {
 			file := newProgress(t)
 			r := record(t, p, program(t, "storm_progress", nil, "memory", "200", string(file), memoryGroup(t, limit)))

@@ -61,7 +61,7 @@ func TestRecordToFile(t *testing.T) {
 		}
 		t.Run(s.title(), func(t *testing.T) {
 			t.Parallel()
-			j := s.job(t, s.much.of(planes(t)[len(planes(t))-1], testing.Short()))
+			j := s.job(t, s.much.of(probe, testing.Short()))
 			cmd, file := recordCommand(t, j, append([]string{j.Path}, j.Args...)...)
 			var out, said bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &said

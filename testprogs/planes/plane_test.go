@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,41 +29,11 @@ const (
 	either plane = "either"
 )
 
-// planes are those that hdb has.
-func planes(t testing.TB) []plane {
-	if probeAvailable(t) {
-		return []plane{plain, probe}
-	}
-	return []plane{plain}
-}
-
-// probeAvailable asks hdb whether it has a probe, and says so in the log, once,
-// when it has none.
-func probeAvailable(t testing.TB) bool {
-	t.Helper()
-	ok := askProbe(testprogs.HDB(t))
-	if !ok {
-		sayNone.Do(func() { t.Log("this hdb has no probe: plain breakpoints alone are tested") })
-	}
-	return ok
-}
-
-var sayNone sync.Once
-
-var probeKnown sync.Map
-
-func askProbe(hdb string) bool {
-	known, _ := probeKnown.LoadOrStore(hdb, sync.OnceValue(func() bool {
-		return exec.Command(hdb, "-batch", "-nx", "-ex", "show probe").Run() == nil
-	}))
-	return known.(func() bool)()
-}
+// planes are those to test.
+var planes = [...]plane{plain, probe}
 
 // settings are the commands that choose the plane.
-func (p plane) settings(t testing.TB) []string {
-	if !askProbe(testprogs.HDB(t)) {
-		return nil
-	}
+func (p plane) settings() []string {
 	return []string{"set probe " + map[plane]string{plain: "off", probe: "on", either: "auto"}[p]}
 }
 
@@ -103,7 +72,7 @@ func try(t testing.TB, p plane, j job) (*recording, error) {
 	if j.Silent {
 		run = fmt.Sprintf("run %s< %s > /dev/null 2> /dev/null", quoted(j.Args), input)
 	}
-	commands := p.settings(t)
+	commands := p.settings()
 	for _, s := range passed {
 		commands = append(commands, "handle "+s+" nostop noprint pass")
 	}
@@ -201,11 +170,12 @@ func (r *recording) ending() string {
 	return ""
 }
 
-// TestPlanes tells which planes this package tests.
+// TestPlanes records a program that does little.
 func TestPlanes(t *testing.T) {
-	t.Logf("planes: %v", planes(t))
-	r := record(t, plain, program(t, "basic", nil))
-	if r.Len() == 0 || r.ending() != "exited with code 0" {
-		t.Errorf("%d events, %q\n%s", r.Len(), r.ending(), r.said)
+	for _, p := range planes {
+		r := record(t, p, program(t, "basic", nil))
+		if r.Len() == 0 || r.ending() != "exited with code 0" {
+			t.Errorf("%s: %d events, %q\n%s", p, r.Len(), r.ending(), r.said)
+		}
 	}
 }

@@ -137,11 +137,10 @@ func TestSameEvents(t *testing.T) {
 	}
 }
 
-// twoRecordings are of both planes, or of the plain one twice.
+// twoRecordings are of both planes.
 func twoRecordings(t *testing.T, j job) (a, b *recording) {
 	t.Helper()
-	all := planes(t)
-	return record(t, all[0], j), record(t, all[len(all)-1], j)
+	return record(t, plain, j), record(t, probe, j)
 }
 
 func (s subject) difference(a, b *recording) string {

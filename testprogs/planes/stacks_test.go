@@ -37,7 +37,7 @@ func TestStacksAgainstGDB(t *testing.T) {
 			if len(want.Stops) == 0 {
 				t.Fatalf("no call of malloc(>= %d) of number %d and more", s.size, s.first)
 			}
-			for _, p := range planes(t) {
+			for _, p := range planes {
 				compareStacks(t, newCalls(record(t, p, j)), s, want)
 			}
 		})

@@ -87,7 +87,7 @@ var storms = []storm{
 // TestStorms records each storm in each plane, and compares what it says it did
 // with the capture, and what it printed with what it prints when it runs alone.
 func TestStorms(t *testing.T) {
-	for _, p := range planes(t) {
+	for _, p := range planes {
 		for _, s := range storms {
 			t.Run(fmt.Sprintf("%s/%s", p, s.title()), func(t *testing.T) {
 				t.Parallel()
@@ -104,7 +104,7 @@ func TestStormThreadsOften(t *testing.T) {
 		n = 2
 	}
 	i := slices.IndexFunc(storms, func(s storm) bool { return s.name == "storm_threads" })
-	for _, p := range planes(t) {
+	for _, p := range planes {
 		for k := range n {
 			t.Run(fmt.Sprintf("%s/%d", p, k+1), func(t *testing.T) { storms[i].run(t, p) })
 		}
@@ -260,7 +260,7 @@ func newHandlers(t *testing.T, s *sums) {
 func TestTimes(t *testing.T) {
 	spin := program(t, "spin", nil)
 	spin.Script = []string{"break alloc #500", "RUN", "next-alloc 100", "next-alloc 100"}
-	for _, p := range planes(t) {
+	for _, p := range planes {
 		for name, j := range map[string]job{
 			"exec": program(t, "storm_exec", nil, "3", "2"), "dlopen": program(t, "storm_dlopen", nil, "5"),
 			"threads": program(t, "storm_threads", nil, "16", "200"), "stops": spin,
@@ -281,7 +281,7 @@ var liveLine = regexp.MustCompile(`(?m)^live: .*\bin ([0-9,]+) (?:recorded )?blo
 // TestLiveAfterExec has the list of live blocks end with the program that held
 // them: it executed another one, and its blocks are gone.
 func TestLiveAfterExec(t *testing.T) {
-	for _, p := range planes(t) {
+	for _, p := range planes {
 		j := program(t, "storm_exec", nil, "3", "0")
 		j.Script = []string{"RUN", "live"}
 		r := record(t, p, j)
