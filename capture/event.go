@@ -207,6 +207,9 @@ type Info struct {
 // OnlyEvents is what a reason in Partial begins with that names a condition.
 const OnlyEvents = "only events with "
 
+// Trimmed is the reason in Partial that what is outside of a span was left out.
+const Trimmed = "it was trimmed"
+
 // AddPartial adds a reason why events are not there, once.
 func (i *Info) AddPartial(why ...string) {
 	i.Partial = slices.Clone(i.Partial)

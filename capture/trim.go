@@ -31,7 +31,7 @@ func Trim(w io.Writer, f *File, from, to uint64) (Copied, error) {
 	if from > to {
 		return Copied{}, fmt.Errorf("#%d to #%d: the end is before the beginning", from, to)
 	}
-	return f.part(w, explained{f, "it was trimmed"}, from, to)
+	return f.part(w, explained{f, Trimmed}, from, to)
 }
 
 // explained is a capture that has not all events, for another reason.

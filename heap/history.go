@@ -24,7 +24,7 @@ func (x *Index) History(to uint64, n int, moments []uint64, at func(i int, t *To
 	}
 	whole := thinner{spans: 1}
 	if len(runs) > 0 && n > 0 {
-		whole = newThinner(runs[len(runs)-1].End, n)
+		whole = newThinner(runs[0].Start, runs[len(runs)-1].End, n)
 	}
 	all := pass{
 		x: x, runs: runs, to: to, moments: moments, at: at, line: whole,

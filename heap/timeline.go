@@ -25,6 +25,7 @@ func (x *Index) Timeline(to uint64, n int) []Point { return x.History(to, n, nil
 
 // A thinner keeps of each span of time the highest point and the last.
 type thinner struct {
+	first     time.Duration
 	last      time.Duration
 	spans     time.Duration // their number
 	span      time.Duration // that high and end are of
@@ -33,15 +34,15 @@ type thinner struct {
 	out       []Point
 }
 
-// newThinner is for at most n points up to a time.
-func newThinner(last time.Duration, n int) thinner {
-	return thinner{last: last, spans: max(1, time.Duration(n/2))}
+// newThinner is for at most n points from a time up to another.
+func newThinner(first, last time.Duration, n int) thinner {
+	return thinner{first: first, last: last, spans: max(1, time.Duration(n/2))}
 }
 
 func (t *thinner) add(p Point) {
 	span := time.Duration(0)
-	if t.last > 0 {
-		span = min(p.Time, t.last) / max(1, (t.last+t.spans-1)/t.spans)
+	if whole := t.last - t.first; whole > 0 {
+		span = max(0, min(p.Time, t.last)-t.first) / max(1, (whole+t.spans-1)/t.spans)
 	}
 	if !t.some || span != t.span {
 		t.flush()

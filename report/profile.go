@@ -21,13 +21,14 @@ type Profile struct {
 	Created string    // the hdb that recorded
 	Start   time.Time // of the recording
 
-	Moment   Moment   // up to which everything is counted
-	Events   uint64   // recorded up to there, of all kinds
-	Failed   uint64   // allocations that returned NULL
-	Lost     uint64   // calls that are missing from the recording
-	Partial  []string // why events of the run are not in the recording, in words
-	Threads  bool     // a stack has a row for each thread
-	Peak     Moment   // when most bytes were live
+	Begin    time.Duration // from when on anything is known; 0 of a recording from the start on
+	Moment   Moment        // up to which everything is counted
+	Events   uint64        // recorded up to there, of all kinds
+	Failed   uint64        // allocations that returned NULL
+	Lost     uint64        // calls that are missing from the recording
+	Partial  []string      // why events of the run are not in the recording, in words
+	Threads  bool          // a stack has a row for each thread
+	Peak     Moment        // when most bytes were live
 	Modules  []Module
 	Frames   []Frame
 	Stacks   []Stack // stacks without any number are left out

@@ -15,7 +15,8 @@ type Stats struct {
 	Program     string        `json:"program"`
 	PID         int           `json:"pid"`
 	Start       time.Time     `json:"start"`
-	Duration    time.Duration `json:"duration_ns"` // to the last event
+	Begin       time.Duration `json:"begin_ns,omitempty"` // of the recording
+	Duration    time.Duration `json:"duration_ns"`        // to the last event, from the start
 	Events      uint64        `json:"events"`
 	Allocs      uint64        `json:"allocations"`
 	Bytes       uint64        `json:"bytes"`
@@ -59,9 +60,9 @@ type callView struct {
 func StatsOf(p *Profile) Stats {
 	total := p.Total()
 	s := Stats{
-		Program: p.Program, PID: p.PID, Start: p.Start, Duration: p.Moment.Time, Events: p.Events,
+		Program: p.Program, PID: p.PID, Start: p.Start, Begin: min(p.Begin, p.Moment.Time), Duration: p.Moment.Time, Events: p.Events,
 		Allocs: total.Allocs, Bytes: total.Bytes, Temporary: total.Temporary,
-		AllocRate: rate(total.Allocs, p.Moment.Time), ByteRate: rate(total.Bytes, p.Moment.Time),
+		AllocRate: rate(total.Allocs, p.Moment.Time-p.Begin), ByteRate: rate(total.Bytes, p.Moment.Time-p.Begin),
 		Live: p.Moment.Live, LiveBlocks: p.Moment.Blocks,
 		Peak: p.Peak.Live, PeakBlocks: p.Peak.Blocks, PeakTime: p.Peak.Time, PeakEvent: p.Peak.Seq,
 		Failed: p.Failed, Lost: p.Lost, Partial: p.Partial, Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
@@ -141,9 +142,17 @@ func (p *Profile) process() string {
 	return text
 }
 
+// within is the time that is recorded.
+func (s *Stats) within() string {
+	if s.Begin == 0 {
+		return timeText(s.Duration)
+	}
+	return timeText(s.Duration-s.Begin) + " from " + timeText(s.Begin) + " on"
+}
+
 func (g *page) totals(s *Stats) {
 	row := func(name, format string, args ...any) { g.line("  %-12s  %s", name, fmt.Sprintf(format, args...)) }
-	row("duration", "%s, %s", timeText(s.Duration), countText(s.Events, "event"))
+	row("duration", "%s, %s", s.within(), countText(s.Events, "event"))
 	row("allocated", "%s", blocksText(s.Bytes, s.Allocs))
 	if s.AllocRate > 0 {
 		row("rate", "%s and %s a second", countText(uint64(s.AllocRate+0.5), "allocation"), shortSize(uint64(s.ByteRate)))

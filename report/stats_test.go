@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -199,5 +200,39 @@ func TestReportsOfAPart(t *testing.T) {
 	}
 	if s := SummaryOf(p); len(s.Stats.Partial) != 2 || len(s.Warnings) == 0 || !strings.Contains(s.Warnings[0], "it was paused") {
 		t.Errorf("as JSON: %v, %q", s.Stats.Partial, s.Warnings)
+	}
+}
+
+// TestReportsFromLateOn has a recording that began within the run count and draw its
+// own time.
+func TestReportsFromLateOn(t *testing.T) {
+	p := oddProfile()
+	p.Partial, p.Begin = []string{"older events were dropped"}, time.Second/2
+	p.RSS = append([]Sample{{Time: time.Second / 4, RSS: 1 << 30}}, p.RSS...)
+	s := StatsOf(p)
+	if s.Duration != 3*time.Second || s.Begin != time.Second/2 || s.AllocRate != 21/2.5 {
+		t.Errorf("%v from %v on, %g allocations a second", s.Duration, s.Begin, s.AllocRate)
+	}
+	if got := onScreen(t, p, Text{}, WriteSummary); !strings.Contains(got, "within 2.500 s from 500.000 ms on:\n  8 blocks a second") {
+		t.Errorf("summary:\n%s", got)
+	}
+	lines := strings.Split(onScreen(t, p, Text{Width: 60}, WriteTimeline), "\n")
+	at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, " 500.000 ms") })
+	if at < 0 || !strings.HasSuffix(lines[at], " 3.000 s") || !strings.Contains(lines[at-2], "0 |##") {
+		t.Errorf("timeline:\n%s", strings.Join(lines, "\n"))
+	}
+	if text := strings.Join(lines, "\n"); strings.Contains(text, "1.0 GiB") {
+		t.Errorf("what was resident before is drawn:\n%s", text)
+	}
+	var page strings.Builder
+	if err := WriteTimelineHTML(&page, p); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(page.String(), ">500ms</text>") || strings.Contains(page.String(), ">0s</text>") {
+		t.Error("the axis of the page does not begin where the recording does")
+	}
+	p.Moment = Moment{} // before it
+	if s := StatsOf(p); s.Begin != 0 || s.AllocRate != 0 {
+		t.Errorf("before the first event: from %v on, %g a second", s.Begin, s.AllocRate)
 	}
 }

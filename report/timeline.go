@@ -9,6 +9,7 @@ import (
 
 // TimelineView is the heap and the resident memory over time as JSON has them.
 type TimelineView struct {
+	Begin    time.Duration `json:"begin_ns,omitempty"` // nothing is known of what was before
 	Duration time.Duration `json:"duration_ns"`
 	Peak     uint64        `json:"peak_bytes"`
 	PeakTime time.Duration `json:"peak_time_ns"`
@@ -37,7 +38,7 @@ type markView struct {
 
 // TimelineOf is the profile over time.
 func TimelineOf(p *Profile) TimelineView {
-	v := TimelineView{Duration: p.duration(), Peak: p.Peak.Live, PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}}
+	v := TimelineView{Begin: p.Begin, Duration: p.duration(), Peak: p.Peak.Live, PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}}
 	for _, m := range p.Timeline {
 		v.Heap = append(v.Heap, heapView(m))
 	}
@@ -65,6 +66,12 @@ func (p *Profile) duration() time.Duration {
 	return max(d, 0)
 }
 
+// span is the time of what a timeline has to show.
+func (p *Profile) span() (from, to time.Duration) {
+	to = p.duration()
+	return min(max(0, p.Begin), to), to
+}
+
 // A value is a number of bytes from a time on.
 type value struct {
 	at    time.Duration
@@ -72,7 +79,8 @@ type value struct {
 }
 
 func (p *Profile) heapValues() []value {
-	out := []value{{}} // the heap of a program begins empty; one attached to is not known
+	from, _ := p.span()
+	out := []value{{at: from}} // the heap of a program begins empty; one attached to is not known
 	for _, m := range p.Timeline {
 		out = append(out, value{m.Time, m.Live})
 	}
@@ -80,9 +88,12 @@ func (p *Profile) heapValues() []value {
 }
 
 func (p *Profile) rssValues() []value {
+	from, _ := p.span()
 	var out []value
 	for _, s := range p.RSS {
-		out = append(out, value{s.Time, s.RSS})
+		if s.Time >= from || from == 0 {
+			out = append(out, value{s.Time, s.RSS})
+		}
 	}
 	return out
 }
@@ -101,16 +112,16 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 		g.line("no event was recorded")
 		return g.flush(w)
 	}
-	whole := p.duration()
+	from, to := p.span()
 	g.line("%s", p.heading())
 	g.line("live bytes: peak %s at %s, %s at the end", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
 	g.notePartial()
-	g.curve(p.heapValues(), whole, heapRows)
-	g.marks(whole)
+	g.curve(p.heapValues(), from, to, heapRows)
+	g.marks(from, to)
 	if rss := p.rssValues(); len(rss) > 0 {
 		g.line("")
 		g.line("resident memory: %s", countText(uint64(len(rss)), "sample"))
-		g.curve(rss, whole, rssRows)
+		g.curve(rss, from, to, rssRows)
 	}
 	return g.flush(w)
 }
@@ -122,9 +133,9 @@ const axis = len("1023.9 MiB ") + 1
 func (g *page) curveColumns() int { return max(10, g.canvas()-axis) }
 
 // curve draws values as an area: a column is as high as the highest in its time.
-func (g *page) curve(values []value, whole time.Duration, rows int) {
+func (g *page) curve(values []value, from, to time.Duration, rows int) {
 	columns := g.curveColumns()
-	heights := highs(values, whole, columns)
+	heights := highs(values, from, to, columns)
 	top := uint64(0)
 	for _, h := range heights {
 		top = max(top, h)
@@ -146,8 +157,11 @@ func (g *page) curve(values []value, whole time.Duration, rows int) {
 		g.line("%s %s%s", g.right(label, axis-2), g.pick("│", "|"), b.String())
 	}
 	g.line("%s%s%s", strings.Repeat(" ", axis-1), g.pick("└", "+"), strings.Repeat(g.pick("─", "-"), columns))
-	end := timeText(whole)
-	g.line("%s0%s%s", strings.Repeat(" ", axis), strings.Repeat(" ", max(1, columns-1-len(end))), end)
+	begin, end := "0", timeText(to)
+	if from > 0 {
+		begin = timeText(from)
+	}
+	g.line("%s%s%s%s", strings.Repeat(" ", axis), begin, strings.Repeat(" ", max(1, columns-len(begin)-len(end))), end)
 }
 
 // lower are the lower parts of a block, of 0/8 to 8/8.
@@ -171,16 +185,19 @@ func (g *page) cell(h, top uint64, row, rows int) string {
 	return [3]string{" ", ".", "#"}[n]
 }
 
+// along is where a time is between two others, 0 to 1.
+func along(at, from, to time.Duration) float64 {
+	if to <= from || at <= from {
+		return 0
+	}
+	return min(1, float64(at-from)/float64(to-from))
+}
+
 // highs are the highest values of equal parts of the time. A value lasts until
 // the next.
-func highs(values []value, whole time.Duration, parts int) []uint64 {
+func highs(values []value, from, to time.Duration, parts int) []uint64 {
 	out := make([]uint64, parts)
-	part := func(at time.Duration) int {
-		if whole <= 0 {
-			return 0
-		}
-		return min(parts-1, int(float64(at)/float64(whole)*float64(parts)))
-	}
+	part := func(at time.Duration) int { return min(parts-1, int(along(at, from, to)*float64(parts))) }
 	for i, v := range values {
 		end := parts - 1
 		if i+1 < len(values) {
@@ -197,7 +214,7 @@ func highs(values []value, whole time.Duration, parts int) []uint64 {
 const maxMarks = 40
 
 // marks draws the marks below a curve, and lists them.
-func (g *page) marks(whole time.Duration) {
+func (g *page) marks(from, to time.Duration) {
 	marks := g.p.Marks
 	if len(marks) == 0 {
 		return
@@ -212,10 +229,7 @@ func (g *page) marks(whole time.Duration) {
 		return '^'
 	}
 	for i, m := range marks {
-		at := 0
-		if whole > 0 {
-			at = min(columns-1, int(float64(m.Time)/float64(whole)*float64(columns)))
-		}
+		at := min(columns-1, int(along(m.Time, from, to)*float64(columns)))
 		if line[at] != ' ' {
 			line[at] = '*' // several
 		} else {

@@ -120,7 +120,7 @@ func TestHighs(t *testing.T) {
 		{[]value{{0, 3}, {s, 9}, {s + 1, 2}}, 10 * s, 5, "[9 2 2 2 2]"},
 		{nil, 10 * s, 3, "[0 0 0]"},
 	} {
-		if got := fmt.Sprint(highs(c.values, c.whole, c.parts)); got != c.want {
+		if got := fmt.Sprint(highs(c.values, 0, c.whole, c.parts)); got != c.want {
 			t.Errorf("%v in %d parts of %v: %s, want %s", c.values, c.parts, c.whole, got, c.want)
 		}
 	}

@@ -36,6 +36,7 @@ const (
 type timelineData struct {
 	Left     int      `json:"left"`
 	Width    int      `json:"width"`
+	Begin    int64    `json:"begin"` // of what is drawn
 	Duration int64    `json:"duration"`
 	Heap     [][3]any `json:"heap"` // time, bytes, event
 	RSS      [][2]any `json:"rss"`
@@ -46,8 +47,8 @@ type timelineData struct {
 // network for nothing and shows the curves without its script, too, which adds the
 // values below the pointer.
 func WriteTimelineHTML(w io.Writer, p *Profile) error {
-	whole := p.duration()
-	data := timelineData{Left: curveLeft, Width: curveWidth, Duration: whole.Microseconds(), Heap: [][3]any{}, RSS: [][2]any{}, Marks: [][2]any{}}
+	from, to := p.span()
+	data := timelineData{Left: curveLeft, Width: curveWidth, Begin: from.Microseconds(), Duration: to.Microseconds(), Heap: [][3]any{}, RSS: [][2]any{}, Marks: [][2]any{}}
 	for _, m := range p.Timeline {
 		data.Heap = append(data.Heap, [3]any{m.Time.Microseconds(), m.Live, m.Seq})
 	}
@@ -73,10 +74,10 @@ func WriteTimelineHTML(w io.Writer, p *Profile) error {
 	}
 	fmt.Fprintf(b, "<output aria-live=\"polite\">Values stand here for the time below the pointer.</output>\n")
 	fmt.Fprintf(b, "<h2>Heap: live bytes</h2>\n<p>peak %s at %s, %s at the end</p>\n", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
-	writeCurve(b, p, "heap", "Live bytes over time", p.heapValues(), whole, heapHeight)
+	writeCurve(b, p, "heap", "Live bytes over time", p.heapValues(), heapHeight)
 	if rss := p.rssValues(); len(rss) > 0 {
 		fmt.Fprintf(b, "<h2>Resident memory</h2>\n<p>%s, at most %s</p>\n", countText(uint64(len(rss)), "sample"), sizeText(highest(rss)))
-		writeCurve(b, p, "rss", "Resident memory over time", rss, whole, rssHeight)
+		writeCurve(b, p, "rss", "Resident memory over time", rss, rssHeight)
 	}
 	p.writeMarkTable(b)
 	fmt.Fprintf(b, "<script type=\"application/json\" id=\"data\">%s</script>\n<script>%s</script>\n</body>\n</html>\n", text, timelineJS)
@@ -100,16 +101,13 @@ func highest(values []value) (most uint64) {
 }
 
 // writeCurve draws values as steps: each lasts until the next.
-func writeCurve(b *bufio.Writer, p *Profile, class, label string, values []value, whole time.Duration, height int) {
+func writeCurve(b *bufio.Writer, p *Profile, class, label string, values []value, height int) {
+	from, to := p.span()
 	top := highest(values)
 	step := sizeStep(top)
 	bottom := curveTop + height
 	x := func(at time.Duration) string {
-		part := 0.0
-		if whole > 0 {
-			part = float64(at) / float64(whole)
-		}
-		return strconv.FormatFloat(curveLeft+part*curveWidth, 'f', 1, 64)
+		return strconv.FormatFloat(curveLeft+along(at, from, to)*curveWidth, 'f', 1, 64)
 	}
 	y := func(n uint64) string {
 		return strconv.FormatFloat(float64(bottom)-share(n, max(top, 1))*float64(height), 'f', 1, 64)
@@ -122,10 +120,13 @@ func writeCurve(b *bufio.Writer, p *Profile, class, label string, values []value
 			break
 		}
 	}
-	tick := timeStep(whole)
-	for i := range whole/tick + 1 { // at most ten: their sum may be beyond what a Duration holds
+	tick := timeStep(to - from)
+	for i := from / tick; i <= to/tick; i++ { // at most eleven: their sum may be beyond what a Duration holds
 		at, anchor := i*tick, "middle"
-		if at > whole-whole/20 {
+		if at < from {
+			continue
+		}
+		if at > to-(to-from)/20 {
 			anchor = "end"
 		}
 		fmt.Fprintf(b, "<line class=\"grid\" x1=\"%s\" x2=\"%s\" y1=\"%d\" y2=\"%d\"/><text x=\"%s\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", x(at), x(at), bottom, bottom+4, x(at), bottom+18, anchor, at)
@@ -138,7 +139,7 @@ func writeCurve(b *bufio.Writer, p *Profile, class, label string, values []value
 		}
 		fmt.Fprintf(&path, "H%sV%s", x(v.at), y(v.bytes))
 	}
-	fmt.Fprintf(&path, "H%s", x(whole))
+	fmt.Fprintf(&path, "H%s", x(to))
 	fmt.Fprintf(b, "<path class=\"area\" d=\"%sV%dH%sZ\"/><path class=\"line\" d=\"%s\"/>\n", path.String(), bottom, x(values[0].at), path.String())
 	for i, m := range p.Marks {
 		fmt.Fprintf(b, "<line class=\"mark\" x1=\"%s\" x2=\"%s\" y1=\"%d\" y2=\"%d\"/><text class=\"marked\" x=\"%s\" y=\"%d\" text-anchor=\"middle\">%d</text>\n", x(m.Time), x(m.Time), curveTop, bottom, x(m.Time), curveTop-4, i+1)

@@ -2,14 +2,18 @@ package session
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"hdb/capture"
+	"hdb/heap"
 )
 
 // Why a recording has not all events of the run: kept in the capture, see
 // capture.Info.
 const (
-	beganLate    = "it began within the run"
+	beganLate    = "it began within the run"       // by an attach: times count from there
+	startedLate  = "it was started within the run" // by a command: times count from the run's start
 	endedEarly   = "it ended before the program"
 	endedFull    = "it ended when it was large enough"
 	droppedOlder = "older events were dropped"
@@ -49,4 +53,16 @@ func (s *Session) Partial() []string {
 		why = []string{fmt.Sprintf("%d of %d events were recorded", recorded, seen)}
 	}
 	return why
+}
+
+// begin is when a recording began whose times count from earlier on, as far as its
+// first event tells; 0 if it began with them.
+func begin(why []string, x *heap.Index) time.Duration {
+	late := slices.ContainsFunc(why, func(reason string) bool {
+		return reason == startedLate || reason == droppedOlder || reason == wasPaused || reason == capture.Trimmed
+	})
+	if runs := x.Runs(); late && len(runs) > 0 {
+		return runs[0].Start
+	}
+	return 0
 }

@@ -62,6 +62,7 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64, parts 
 	for _, m := range src.Modules() {
 		p.Modules = append(p.Modules, report.Module{Path: m.Path, BuildID: m.BuildID, Low: uint64(m.Low), High: uint64(m.High), Bias: uint64(m.Bias)})
 	}
+	p.Begin = begin(p.Partial, x)
 	counts := x.Counts(to)
 	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
 	now := x.Totals(to)

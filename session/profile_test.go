@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"testing"
 
 	"hdb/heap"
@@ -11,15 +12,16 @@ import (
 // the profile.
 func TestSnapshots(t *testing.T) {
 	saved := recorded(t, "phases")
+	p := get[*report.Profile](t)(saved.Profile(ProfileParts{}))
+	x := get[*heap.Index](t)(saved.Index())
+	if p.Begin == 0 || p.Begin != x.Runs()[0].Start || !slices.Equal(p.Partial, []string{startedLate}) {
+		t.Errorf("a recording of what main does begins at %v, because %q; its first event is at %v", p.Begin, p.Partial, x.Runs()[0].Start)
+	}
 	for _, moment := range []string{"start", "30%", "peak", "end"} {
 		must(t)(saved.Goto(moment))
 		p := get[*report.Profile](t)(saved.Profile(ProfileParts{Line: true, Snapshots: true}))
 		if n := len(p.Snapshots); n == 0 || n > profileSnapshots {
 			t.Fatalf("%s: %d snapshots", moment, n)
-		}
-		x, err := saved.Index()
-		if err != nil {
-			t.Fatal(err)
 		}
 		seq, peak := uint64(0), false
 		for _, at := range p.Snapshots {

@@ -29,7 +29,7 @@ func (s *Session) Record() error {
 	if s.proc == nil {
 		return nil
 	}
-	s.notePartial(beganLate)
+	s.notePartial(startedLate)
 	s.noteSelection()
 	return s.armTracer()
 }

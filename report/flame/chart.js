@@ -7,13 +7,14 @@ function newChart(box, changed) {
   const snapshots = data.snapshots || [];
   const handles = [byId('from'), byId('to')];
   const chosen = [-1, snapshots.length - 1];
-  const end = Math.max(data.moment.time, snapshots.length ? snapshots[snapshots.length - 1].time : 0, 1e-9);
+  const end = Math.max(data.moment.time, snapshots.length ? snapshots[snapshots.length - 1].time : 0, data.begin + 1e-9);
   const chart = { chosen, active: false };
+  const rss = (data.rss || []).filter(p => p[0] >= data.begin);
   const pad = 7; // so that handles at the ends can be seen
 
-  const timeOf = i => i < 0 ? 0 : snapshots[i].time;
+  const timeOf = i => i < 0 ? data.begin : snapshots[i].time;
   const liveOf = i => i < 0 ? 0 : snapshots[i].live;
-  const xOf = time => pad + (box.clientWidth - 2 * pad) * Math.min(time / end, 1);
+  const xOf = time => pad + (box.clientWidth - 2 * pad) * Math.min(Math.max(time - data.begin, 0) / (end - data.begin), 1);
   chart.describe = i => i < 0 ? 'before the first event' : seconds(timeOf(i)) + ', after event #' + grouped(snapshots[i].seq) + ': ' + bytes(liveOf(i)) + ' live';
 
   // choose moves a handle; they do not pass one another.
@@ -75,7 +76,7 @@ function newChart(box, changed) {
   const paintLine = (points, highest, height, fill, stroke) => {
     if (points.length === 0 || !(highest > 0)) return;
     const y = v => height - 2 - (height - 14) * v / highest;
-    const begin = fill ? xOf(0) : xOf(points[0][0]);
+    const begin = fill ? xOf(data.begin) : xOf(points[0][0]);
     context.beginPath();
     context.moveTo(begin, y(fill ? 0 : points[0][1]));
     for (const [time, value] of points) context.lineTo(xOf(time), y(value));
@@ -106,7 +107,7 @@ function newChart(box, changed) {
       context.globalAlpha = 1;
     }
     paintLine(points, highest, height, color('--area'), color('--live'));
-    paintLine(data.rss || [], Math.max(0, ...(data.rss || []).map(p => p[1])), height, null, color('--rss'));
+    paintLine(rss, Math.max(0, ...rss.map(p => p[1])), height, null, color('--rss'));
     context.font = '11px system-ui, "DejaVu Sans", sans-serif';
     context.textBaseline = 'top';
     context.lineWidth = 1;
@@ -138,8 +139,8 @@ function newChart(box, changed) {
       handle.setAttribute('aria-valuenow', chosen[which]);
       handle.setAttribute('aria-valuetext', chart.describe(chosen[which]));
     });
+    if (data.begin > 0) byId('axis-begin').textContent = seconds(data.begin);
     byId('axis-end').textContent = seconds(end);
-    const rss = data.rss || [];
     byId('rss-key').hidden = rss.length === 0;
     byId('rss-key').title = 'on a scale of its own, at most ' + bytes(Math.max(0, ...rss.map(p => p[1])));
   };

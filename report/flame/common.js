@@ -69,7 +69,7 @@ function showFacts() {
   const facts = [];
   if (data.pid) facts.push('pid ' + data.pid + (data.host ? ' on ' + data.host : ''));
   if (data.start) facts.push(data.start);
-  facts.push(counted(data.events, 'event') + ' in ' + seconds(data.moment.time));
+  facts.push(counted(data.events, 'event') + ' in ' + seconds(data.moment.time - data.begin));
   facts.push(counted(data.stacks, 'stack'));
   byId('facts').textContent = facts.join(' · ');
   const warnings = [];

@@ -1,5 +1,6 @@
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
+const whole = data.duration - data.begin;
 const out = document.querySelector("output");
 const curves = [...document.querySelectorAll("svg")];
 const hint = out.textContent;
@@ -24,14 +25,14 @@ function time(us) { return us < 1e6 ? (us / 1e3).toFixed(3) + " ms" : (us / 1e6)
 // at shows the values of a time, in microseconds; it is that of the last event.
 let now = -1;
 function at(t) {
-  now = Math.min(Math.max(0, t), data.duration);
+  now = Math.min(Math.max(data.begin, t), data.duration);
   const parts = [time(now)];
   const h = last(data.heap, now), r = last(data.rss, now), m = last(data.marks, now);
   if (h >= 0) parts.push("heap " + size(data.heap[h][1]), "event #" + data.heap[h][2]);
   if (r >= 0) parts.push("resident " + size(data.rss[r][1]));
   if (m >= 0) parts.push("after mark " + (m + 1) + ", " + data.marks[m][1]);
   out.textContent = parts.join(" \u00b7 ");
-  const x = data.left + (data.duration ? now / data.duration : 0) * data.width;
+  const x = data.left + (whole ? (now - data.begin) / whole : 0) * data.width;
   for (const c of document.querySelectorAll(".cursor")) {
     c.setAttribute("x1", x);
     c.setAttribute("x2", x);
@@ -46,13 +47,13 @@ function leave() {
 for (const svg of curves) {
   svg.addEventListener("pointermove", e => {
     const p = new DOMPoint(e.clientX, e.clientY).matrixTransform(svg.getScreenCTM().inverse());
-    at((p.x - data.left) / data.width * data.duration);
+    at(data.begin + (p.x - data.left) / data.width * whole);
   });
   svg.addEventListener("pointerleave", leave);
   svg.addEventListener("blur", leave);
   svg.addEventListener("keydown", e => {
-    const step = data.duration / (e.shiftKey ? 20 : 200);
-    const to = { ArrowLeft: now - step, ArrowRight: now + step, Home: 0, End: data.duration }[e.key];
+    const step = whole / (e.shiftKey ? 20 : 200);
+    const to = { ArrowLeft: now - step, ArrowRight: now + step, Home: data.begin, End: data.duration }[e.key];
     if (to === undefined) return;
     e.preventDefault();
     at(to);
