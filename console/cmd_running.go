@@ -31,7 +31,7 @@ func runningCommands() []*Command {
 		{Name: "kill", Aliases: []string{"k"}, Group: GroupRunning, Short: "end the process", Needs: NeedLive, Repeat: RepeatNone, Run: runKill},
 		{Name: "continue", Aliases: []string{"c", "cont", "fg"}, Group: GroupRunning, Synopsis: "[N]\nLOCATION", Raw: true,
 			Short: "go on until something stops the program", Args: []ArgKind{ArgLocation}, Needs: NeedData, Run: runContinue,
-			Long: "With N, the stop that the program stands at is passed N-1 times. With a location, stop there once. In a capture, go on to the next recorded event that an allocation stop wants.\n\nExamples:\n  continue\n  continue 100\n  continue parse.c:120"},
+			Long: "With N, the stop that the program stands at is passed N-1 times. With a location, stop there once. In a capture, go on to the next recorded event that an allocation stop wants, or to the N-th of them.\n\nExamples:\n  continue\n  continue 100\n  continue parse.c:120"},
 		{Name: "step", Aliases: []string{"s"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to another source line, into functions", Needs: NeedLive,
 			Run: counted1((*session.Session).Step), Long: "Example:\n  step 3"},
 		{Name: "next", Aliases: []string{"n"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to the next source line, over calls", Needs: NeedLive,
@@ -156,11 +156,11 @@ func runContinue(ctx context.Context, c *Console, in Input) error {
 
 // times reads an optional count.
 func times(in Input) (int, error) {
-	if len(in.Args) == 0 {
+	if in.Raw == "" {
 		return 1, nil
 	}
-	n, err := strconv.Atoi(in.Args[0])
-	if err != nil || n < 1 || len(in.Args) > 1 {
+	n, err := strconv.Atoi(in.Raw)
+	if err != nil || n < 1 {
 		return 0, fmt.Errorf("%s: %q: a number of times expected", in.Name, in.Raw)
 	}
 	return n, nil

@@ -28,8 +28,8 @@ func travelCommands() []*Command {
 		{Name: "prev-free", Aliases: []string{"pf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
 			Short: "go back to the block given back before, in a capture", Needs: NeedData, Run: nextEvent(session.Back, true, nil),
 			Long: "Example:\n  prev-free if addr == 0x7ffff4c00010"},
-		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Short: "go back to the event before that an allocation stop wants, in a capture", Needs: NeedData, Run: replayer(session.Back),
-			Long: "Hits are counted backwards, too. Without such an event it ends at the first of the recording.\n\nExample:\n  break alloc if size >= 1MiB\n  reverse-continue"},
+		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, in a capture", Needs: NeedData, Run: replayer(session.Back),
+			Long: "With N, to the N-th of them. Hits are counted backwards, too. Without such an event it ends at the first of the recording.\n\nExample:\n  break alloc if size >= 1MiB\n  reverse-continue"},
 		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of a capture", Args: []ArgKind{ArgMoment}, Needs: NeedData, Repeat: RepeatNone, Run: runGoto,
 			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto stop 3"},
 		{Name: "mark", Group: GroupAllocs, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: RepeatNone, Run: runMark,
@@ -56,10 +56,11 @@ func nextEvent(d session.Direction, frees bool, live func(*session.Session, int,
 // replayer goes on in a capture, or back.
 func replayer(d session.Direction) func(context.Context, *Console, Input) error {
 	return func(ctx context.Context, c *Console, in Input) error {
-		if in.Raw != "" {
-			return fmt.Errorf("%s: %q: nothing expected in a capture", in.Name, in.Raw)
+		n, err := times(in)
+		if err != nil {
+			return err
 		}
-		return c.traveled(in)(c.s.Replay(ctx, d))
+		return c.traveled(in)(c.s.Replay(ctx, d, n))
 	}
 }
 

@@ -214,30 +214,34 @@ func (s *Session) travel(ctx context.Context, d Direction, wanted func(*Event, *
 	return s.gotoEvent(last)
 }
 
-// Replay moves the capture to the next event in the direction that an allocation
+// Replay moves the capture to the n-th event in the direction that an allocation
 // stop wants, or to its end.
-func (s *Session) Replay(ctx context.Context, d Direction) (*Report, error) {
-	var hits []*breakpoints.Stop
+func (s *Session) Replay(ctx context.Context, d Direction, n int) (*Report, error) {
+	var hits []*breakpoints.Stop // of the event that is looked at
 	r, err := s.travel(ctx, d, func(e *Event, env *recordedEnv) bool {
 		fn, ok := s.function(e.Function)
 		if !ok {
 			fn = breakpoints.Function{Name: e.Function, Symbol: e.Function, Kind: e.Kind}
 		}
 		call := recalled(fn, e.Event)
+		hits = nil
 		for _, st := range s.stops.All() {
 			if st.Wants(call) && st.Check(env) {
 				hits = append(hits, st)
 			}
 		}
-		return len(hits) > 0
-	})
-	if err == nil {
-		r.Hits = hits
 		for _, st := range hits {
 			if st.Temporary {
 				s.stops.Delete(st.ID)
 			}
 		}
+		if len(hits) > 0 {
+			n--
+		}
+		return n == 0
+	})
+	if err == nil {
+		r.Hits = hits
 	}
 	return r, err
 }

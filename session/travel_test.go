@@ -149,7 +149,7 @@ func TestReplayGoesBothWays(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := saved.Replay(ctx, Forward); !errors.Is(err, context.Canceled) {
+	if _, err := saved.Replay(ctx, Forward, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
