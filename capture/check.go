@@ -1,10 +1,13 @@
 package capture
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"slices"
+
+	"hdb/internal/regular"
 )
 
 // maxWrong bounds the list of Verify.
@@ -28,20 +31,13 @@ func OpenWhole(path string) (*File, error) {
 
 // openRegular opens a file and tells its size.
 func openRegular(path string) (*os.File, int64, error) {
-	r, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	st, err := r.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		what := "no regular file"
-		if st.IsDir() {
-			what = "a directory"
-		}
-		err = &NotCaptureError{Path: path, Found: what}
-	}
-	if err != nil {
-		r.Close()
+	r, st, err := regular.Open(path)
+	switch {
+	case errors.Is(err, regular.ErrDirectory):
+		return nil, 0, &NotCaptureError{Path: path, Found: "a directory"}
+	case errors.Is(err, regular.ErrNotRegular):
+		return nil, 0, &NotCaptureError{Path: path, Found: "no regular file"}
+	case err != nil:
 		return nil, 0, err
 	}
 	return r, st.Size(), nil

@@ -11,6 +11,7 @@ import (
 
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
+	"hdb/internal/regular"
 	"hdb/report"
 	"hdb/session"
 )
@@ -148,7 +149,7 @@ func (a *Assertion) Ready() error {
 	if a.Suppressions == "" {
 		return nil
 	}
-	f, err := os.Open(a.Suppressions)
+	f, _, err := regular.Open(a.Suppressions)
 	if err != nil {
 		return fmt.Errorf("assert: suppressions: %w", err)
 	}

@@ -45,7 +45,7 @@ func statusCommands() []*Command {
 				{Name: "allocs", Short: "sum up the allocation events", Run: runRecordStatus, Repeat: none},
 				{Name: "stops", Short: "list where this session or capture stopped", Run: infoStops, Repeat: none},
 				{Name: "log", Short: "show what was typed and printed in this session, or while the capture was made", Synopsis: "[N]", Args: []ArgKind{ArgWord}, Run: infoLog, Repeat: none,
-					Long: "With N the last N lines. Each stands behind the last event recorded before, and its time. `save` keeps the log in the capture, except for what is older than its last 32,768 lines or MiB. `set log off` keeps none and forgets what there is; `hdb capture anonymize` leaves it out.\n\nExample:\n  info log 20"},
+					Long: "With N the last N lines. Each stands behind the last event recorded before, and its time. `save` keeps the log in the capture, except for what is older than its last 32,768 lines or MiB. A typed line that begins with a blank is left out; `set log off` keeps none and forgets what there is; `hdb capture anonymize` leaves it out.\n\nExample:\n  info log 20"},
 				{Name: "debuginfod", Short: "tell which servers are asked for debug files and sources, and what came", Run: infoDebuginfod, Repeat: none,
 					Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
 				{Name: "capture", Short: "tell where a capture comes from", Needs: NeedData, Run: infoCapture, Repeat: none},

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"hdb/internal/regular"
 )
 
 // history is the lines typed so far, oldest first, each at most once. A line
@@ -16,6 +18,9 @@ type history struct {
 	path  string // "" keeps nothing on disk
 	limit int    // lines kept; 0 or less: none
 }
+
+// maxHistory bounds the file in bytes.
+const maxHistory = 16 << 20
 
 // historyPath is $HDB_HISTFILE, or hdb/history under $XDG_STATE_HOME.
 func historyPath(getenv func(string) string) string {
@@ -44,7 +49,7 @@ func (h *history) load() error {
 	if h.path == "" {
 		return nil
 	}
-	b, err := os.ReadFile(h.path)
+	b, err := regular.Read(h.path, maxHistory)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -84,6 +89,9 @@ func (h *history) trim() {
 func (h *history) save() error {
 	if h.path == "" || len(h.lines) == 0 {
 		return nil
+	}
+	if st, err := os.Stat(h.path); err == nil && !st.Mode().IsRegular() {
+		return nil // /dev/null, which must not be replaced
 	}
 	all := history{path: h.path, limit: h.limit}
 	if err := all.load(); err != nil {

@@ -57,10 +57,12 @@ func (c *Console) unlogged(f func()) {
 	f()
 }
 
-// logTyped puts a line of the user's in the log.
+// logTyped puts a line of the user's in the log, unless it begins with a blank: then
+// the history does not have it, either.
 func (c *Console) logTyped(line string) {
 	c.s.LogMoment()
-	if line = strings.TrimSpace(line); line != "" {
+	secret := strings.HasPrefix(line, " ")
+	if line = strings.TrimSpace(line); line != "" && !secret && len(c.sources) > 0 { // none: a file of configuration
 		c.s.LogConsole(clean(line), true)
 	}
 }

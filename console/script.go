@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+
+	"hdb/internal/regular"
 )
 
 // A lineSource is where the lines of commands, and of blocks inside them, come from.
@@ -72,7 +75,7 @@ func (c *Console) readBlock() ([]string, error) {
 			return nil, err
 		}
 		if c.depth == 0 && !c.hooking {
-			c.logTyped(line)
+			c.logTyped(strings.TrimSpace(line))
 		}
 		trimmed := strings.TrimSpace(line)
 		switch {
@@ -155,14 +158,30 @@ func (c *Console) sourceFile(ctx context.Context, path string) error {
 	return c.runLines(ctx, &scriptSource{name: path, lines: lines})
 }
 
-// readScript reads the lines of a command file. A NUL means that it is none.
-func readScript(path string) ([]string, error) {
+// isDescriptor tells names of what is open already, as a shell's <(COMMAND) is: it has
+// a writer.
+func isDescriptor(path string) bool {
+	dir := filepath.Dir(path)
+	return path == "/dev/stdin" || dir == "/dev/fd" || dir == "/proc/self/fd"
+}
+
+// readSome reads whatever has an end, as regular.Read does.
+func readSome(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxLine+1))
+	return io.ReadAll(io.LimitReader(f, limit+1))
+}
+
+// readScript reads the lines of a command file. A NUL means that it is none.
+func readScript(path string) ([]string, error) {
+	read := regular.Read
+	if isDescriptor(path) {
+		read = readSome
+	}
+	b, err := read(path, maxLine)
 	if err != nil {
 		return nil, err
 	}

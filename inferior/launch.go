@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"hdb/internal/regular"
 )
 
 // A Config says what to launch and how.
@@ -241,7 +243,7 @@ func explainLaunch(path string, c Config, err error) error {
 		}
 	}
 	head := make([]byte, 256)
-	f, openErr := os.Open(path)
+	f, _, openErr := regular.Open(path)
 	if openErr == nil {
 		n, _ := io.ReadFull(f, head) // a short file is judged by what it has
 		head = head[:n]

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/internal/regular"
 	"hdb/symbols"
 )
 
@@ -63,12 +64,15 @@ type libraries struct {
 	cached map[string]string // by name: the path in ld.so.cache
 }
 
+// maxCache is more than ld.so.cache has, in bytes.
+const maxCache = 64 << 20
+
 // systemDirs are searched last: those of Debian, of Fedora and of musl.
 var systemDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib"}
 
 func newLibraries(root string) *libraries {
 	l := &libraries{root: root}
-	if b, err := os.ReadFile(filepath.Join(root, "/etc/ld.so.cache")); err == nil {
+	if b, err := regular.Read(filepath.Join(root, "/etc/ld.so.cache"), maxCache); err == nil {
 		l.cached = readCache(b)
 	}
 	return l

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"hdb/internal/regular"
 	"hdb/symbols"
 )
 
@@ -63,7 +64,7 @@ type osRelease struct {
 func readOSRelease(root string) osRelease {
 	var r osRelease
 	for _, name := range []string{"/etc/os-release", "/usr/lib/os-release"} {
-		f, err := os.Open(filepath.Join(root, name))
+		f, _, err := regular.Open(filepath.Join(root, name))
 		if err != nil {
 			continue
 		}

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
+
+	"hdb/internal/regular"
 )
 
 // Sources finds and reads source files. The zero value looks only where debug
@@ -167,19 +167,7 @@ func (s *Sources) substitute(file string) string {
 }
 
 func readSource(path string) (*SourceFile, int64, error) {
-	st, err := os.Stat(path) // before opening: a FIFO would block
-	if err != nil {
-		return nil, 0, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%s: not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSource+1))
+	text, err := regular.Read(path, maxSource)
 	if err != nil {
 		return nil, 0, err
 	}

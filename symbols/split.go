@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"hdb/internal/regular"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/elf"
 )
@@ -222,14 +223,7 @@ func openSplit(path string, copied bool) (*elf.File, error) {
 	if !copied {
 		return elf.Open(path)
 	}
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: not a regular file", path)
-	}
-	r, err := os.Open(path)
+	r, st, err := regular.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"hdb/console"
 	"hdb/internal/flags"
+	"hdb/internal/regular"
 	"hdb/session"
 )
 
@@ -136,10 +136,7 @@ func checkup(s *session.Session, target string) (session.Checkup, error) {
 // isCapture tells captures from programs by their first bytes.
 func isCapture(path string) bool {
 	const magic = "\x89hdb"
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() { // a FIFO would block
-		return false
-	}
-	f, err := os.Open(path)
+	f, _, err := regular.Open(path)
 	if err != nil {
 		return false
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,4 +27,63 @@ func TestFIFOIsNoProgram(t *testing.T) {
 		}
 		timer.Stop()
 	}
+}
+
+// TestFIFOIsRefused names a FIFO wherever a file is read: none of them waits.
+func TestFIFOIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	fifo, out := filepath.Join(dir, "fifo"), filepath.Join(dir, "out.hdb")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	prog := testprogs.Build(t, "basic")
+	batch := func(commands ...string) []string {
+		args := []string{"-nx", "-batch"}
+		for _, c := range commands {
+			args = append(args, "-ex", c)
+		}
+		return append(args, prog)
+	}
+	for _, args := range [][]string{
+		{"-nx", "-batch", "open", fifo}, {"capture", "info", fifo}, {"capture", "check", fifo}, {"capture", "repair", fifo, "-o", out},
+		{"capture", "merge", fifo, fifo, "-o", out}, {"assert", "--no-leaks", fifo}, {"assert", "--no-leaks", "--suppressions", fifo, "--", prog},
+		{"export", "--format", "pprof", fifo}, {"flamegraph", fifo}, {"leaks", fifo}, {"-nx", "-batch", "-x", fifo, prog},
+		batch("open " + fifo), batch("source " + fifo), batch("file " + fifo), batch("record start", "run", "diff "+fifo),
+		batch("record start", "run", "assert --no-leaks --suppressions "+fifo), batch("list " + fifo + ":1"),
+		batch("start", "break alloc if like(\""+fifo+"#1\")"),
+	} {
+		out, waited := limited(t, args...)
+		if waited || !strings.Contains(out, "error") && !strings.Contains(out, "never true") {
+			t.Errorf("%q: waited %t\n%s", args, waited, out)
+		}
+	}
+	for _, args := range [][]string{
+		{"-nx", "-batch", "-x", "/dev/null", "-ex", "echo read\\n"}, {"-nx", "-batch", "-x", "/dev/fd/3"},
+	} {
+		cmd := exec.Command(testprogs.HDB(t), args...)
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.WriteString("echo read\n"); err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		cmd.ExtraFiles = []*os.File{r}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "read") {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+		r.Close()
+	}
+}
+
+// limited is what hdb prints, and whether it waited for ever.
+func limited(t *testing.T, args ...string) (out string, waited bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, testprogs.HDB(t), args...)
+	cmd.WaitDelay = time.Second  // a program that it runs may have its output
+	b, _ := cmd.CombinedOutput() // fails, as it should
+	return string(b), ctx.Err() != nil
 }

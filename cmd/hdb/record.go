@@ -19,6 +19,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
+	"hdb/internal/regular"
 	"hdb/session"
 )
 
@@ -339,10 +340,7 @@ func interpreted(words []string) []string {
 			return words // which loading it will explain
 		}
 	}
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() { // a FIFO would block
-		return words
-	}
-	f, err := os.Open(path)
+	f, _, err := regular.Open(path)
 	if err != nil {
 		return words
 	}

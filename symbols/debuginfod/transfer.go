@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"hdb/internal/regular"
 )
 
 // An answer is a server's positive one. Its body was not read yet.
@@ -327,7 +329,7 @@ func (c *Client) extraHeaders() http.Header {
 	if c.cfg.HeadersFile == "" {
 		return h
 	}
-	f, err := os.Open(c.cfg.HeadersFile)
+	f, _, err := regular.Open(c.cfg.HeadersFile)
 	if err != nil {
 		c.verbose("headers: %v", err)
 		return h
