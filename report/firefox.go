@@ -295,7 +295,7 @@ func (b *firefox) marks(t *firefoxMarkers) {
 // counters are the live heap and the resident memory over time.
 func (b *firefox) counters() {
 	live := firefoxCounter{Name: "malloc", Category: "Memory", Description: "Bytes that were asked for and not given back", Color: "orange", PID: strconv.Itoa(b.p.PID)}
-	for _, m := range b.p.Timeline {
+	for _, m := range b.p.line() {
 		live.add(m.Time, m.Live)
 	}
 	rss := firefoxCounter{Name: "resident", Category: "Memory", Description: "Resident memory of the process", Color: "blue", PID: strconv.Itoa(b.p.PID)}

@@ -67,7 +67,7 @@ type flameMark struct {
 
 // addTimes adds what the page shows over time.
 func (page *flamePage) addTimes(p *Profile) {
-	for _, m := range p.Timeline {
+	for _, m := range p.line() {
 		page.Timeline = append(page.Timeline, [2]float64{m.Time.Seconds(), float64(m.Live)})
 	}
 	for _, r := range p.RSS {
@@ -75,7 +75,9 @@ func (page *flamePage) addTimes(p *Profile) {
 	}
 	// A recording of one run has few moments of its own.
 	for _, s := range p.Snapshots {
-		page.Timeline = append(page.Timeline, [2]float64{s.Time.Seconds(), float64(s.Live)})
+		if !p.Sums {
+			page.Timeline = append(page.Timeline, [2]float64{s.Time.Seconds(), float64(s.Live)})
+		}
 	}
 	slices.SortStableFunc(page.Timeline, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
 	page.Timeline, page.RSS = thinned(page.Timeline), thinned(page.RSS)

@@ -27,6 +27,7 @@ type Profile struct {
 	Failed   uint64        // allocations that returned NULL
 	Lost     uint64        // calls that are missing from the recording
 	Partial  []string      // why events of the run are not in the recording, in words
+	Sums     bool          // of the heap over time only the peak and the end are known
 	Threads  bool          // a stack has a row for each thread
 	Peak     Moment        // when most bytes were live
 	Modules  []Module

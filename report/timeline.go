@@ -11,6 +11,7 @@ import (
 type TimelineView struct {
 	Begin    time.Duration `json:"begin_ns,omitempty"` // nothing is known of what was before
 	Duration time.Duration `json:"duration_ns"`
+	Sums     bool          `json:"sums,omitempty"` // nothing is known of the heap but at its peak and the end
 	Peak     uint64        `json:"peak_bytes"`
 	PeakTime time.Duration `json:"peak_time_ns"`
 	Heap     []heapView    `json:"heap"` // of each part of the time the highest point and the last
@@ -38,7 +39,7 @@ type markView struct {
 
 // TimelineOf is the profile over time.
 func TimelineOf(p *Profile) TimelineView {
-	v := TimelineView{Begin: p.Begin, Duration: p.duration(), Peak: p.Peak.Live, PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}}
+	v := TimelineView{Begin: p.Begin, Duration: p.duration(), Sums: p.Sums, Peak: p.Peak.Live, PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}}
 	for _, m := range p.Timeline {
 		v.Heap = append(v.Heap, heapView(m))
 	}
@@ -104,6 +105,17 @@ const (
 	rssRows  = 4
 )
 
+// line is the heap over time as it may be drawn.
+func (p *Profile) line() []Moment {
+	if p.Sums {
+		return nil
+	}
+	return p.Timeline
+}
+
+// sumsText is said instead of a curve that two points do not make.
+const sumsText = "Recorded are sums and no events (record --aggregate): between these moments the heap is not known."
+
 // WriteTimeline draws the heap and the resident memory over time, with the marks
 // below them.
 func WriteTimeline(w io.Writer, p *Profile, t Text) error {
@@ -116,12 +128,19 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	g.line("%s", p.heading())
 	g.line("live bytes: peak %s at %s, %s at the end", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
 	g.notePartial()
-	g.curve(p.heapValues(), from, to, heapRows)
-	g.marks(from, to)
+	if p.Sums {
+		g.sentence("", sumsText)
+	} else {
+		g.curve(p.heapValues(), from, to, heapRows)
+		g.marks(from, to)
+	}
 	if rss := p.rssValues(); len(rss) > 0 {
 		g.line("")
 		g.line("resident memory: %s", countText(uint64(len(rss)), "sample"))
 		g.curve(rss, from, to, rssRows)
+	}
+	if p.Sums {
+		g.marks(from, to)
 	}
 	return g.flush(w)
 }
@@ -239,7 +258,7 @@ func (g *page) marks(from, to time.Duration) {
 	g.line("%s%s", strings.Repeat(" ", axis), line)
 	var rows [][]string
 	for i, m := range marks[:min(len(marks), maxMarks)] {
-		rows = append(rows, []string{string(letter(i)), timeText(m.Time), fmt.Sprintf("#%d", m.Seq), shortSize(g.p.liveAt(m.Seq)), m.Name})
+		rows = append(rows, []string{string(letter(i)), timeText(m.Time), fmt.Sprintf("#%d", m.Seq), g.p.liveAt(m.Seq), m.Name})
 	}
 	g.table("  ", []string{"mark", "time", "after", "live, about", "name"}, rows, 1)
 	if more := len(marks) - maxMarks; more > 0 {
@@ -249,7 +268,10 @@ func (g *page) marks(from, to time.Duration) {
 
 // liveAt is about how much was live after an event: at the last point of the
 // timeline up to it.
-func (p *Profile) liveAt(seq uint64) uint64 {
+func (p *Profile) liveAt(seq uint64) string {
+	if p.Sums {
+		return ""
+	}
 	live := uint64(0)
 	for _, m := range p.Timeline {
 		if m.Seq > seq {
@@ -257,5 +279,5 @@ func (p *Profile) liveAt(seq uint64) uint64 {
 		}
 		live = m.Live
 	}
-	return live
+	return shortSize(live)
 }

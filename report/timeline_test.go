@@ -159,3 +159,29 @@ resident memory: 2 samples
 		t.Errorf("the timeline is\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestTimelineOfSums has nothing drawn of which only two points are known.
+func TestTimelineOfSums(t *testing.T) {
+	p := oddProfile()
+	p.Sums, p.Timeline = true, []Moment{p.Peak, p.Moment}
+	text := onScreen(t, p, Text{Width: 80}, WriteTimeline)
+	if strings.Contains(text, "8.8 KiB |") || strings.Contains(text, "700 B") || !strings.Contains(text, "peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500) at the end\n  Recorded are sums and no events") || !strings.Contains(text, "2.0 MiB |") {
+		t.Errorf("the timeline is\n%s", text)
+	}
+	var page, flame strings.Builder
+	if err := WriteTimelineHTML(&page, p); err != nil {
+		t.Fatal(err)
+	}
+	if got := page.String(); strings.Contains(got, "<svg class=\"heap\"") || !strings.Contains(got, "<svg class=\"rss\"") || !strings.Contains(got, sumsText) || !strings.Contains(got, `"heap":[]`) {
+		t.Error("the page draws the heap")
+	}
+	if err := WriteFlamegraph(&flame, p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(flame.String(), `"timeline":[[`) {
+		t.Error("the flame graph draws the heap")
+	}
+	if v := TimelineOf(p); !v.Sums || len(v.Heap) != 2 {
+		t.Errorf("as JSON: %+v", v)
+	}
+}

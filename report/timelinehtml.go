@@ -49,7 +49,7 @@ type timelineData struct {
 func WriteTimelineHTML(w io.Writer, p *Profile) error {
 	from, to := p.span()
 	data := timelineData{Left: curveLeft, Width: curveWidth, Begin: from.Microseconds(), Duration: to.Microseconds(), Heap: [][3]any{}, RSS: [][2]any{}, Marks: [][2]any{}}
-	for _, m := range p.Timeline {
+	for _, m := range p.line() {
 		data.Heap = append(data.Heap, [3]any{m.Time.Microseconds(), m.Live, m.Seq})
 	}
 	for _, s := range p.RSS {
@@ -74,7 +74,11 @@ func WriteTimelineHTML(w io.Writer, p *Profile) error {
 	}
 	fmt.Fprintf(b, "<output aria-live=\"polite\">Values stand here for the time below the pointer.</output>\n")
 	fmt.Fprintf(b, "<h2>Heap: live bytes</h2>\n<p>peak %s at %s, %s at the end</p>\n", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
-	writeCurve(b, p, "heap", "Live bytes over time", p.heapValues(), heapHeight)
+	if p.Sums {
+		fmt.Fprintf(b, "<p>%s</p>\n", sumsText)
+	} else {
+		writeCurve(b, p, "heap", "Live bytes over time", p.heapValues(), heapHeight)
+	}
 	if rss := p.rssValues(); len(rss) > 0 {
 		fmt.Fprintf(b, "<h2>Resident memory</h2>\n<p>%s, at most %s</p>\n", countText(uint64(len(rss)), "sample"), sizeText(highest(rss)))
 		writeCurve(b, p, "rss", "Resident memory over time", rss, rssHeight)
@@ -173,7 +177,7 @@ func (p *Profile) writeMarkTable(b *bufio.Writer) {
 	}
 	fmt.Fprint(b, "<h2>Marks</h2>\n<table>\n<tr><th>mark</th><th>time</th><th>after event</th><th>live, about</th><th>name</th></tr>\n")
 	for i, m := range p.Marks {
-		fmt.Fprintf(b, "<tr><td class=\"n\">%d</td><td class=\"n\">%s</td><td class=\"n\">#%d</td><td class=\"n\">%s</td><td>%s</td></tr>\n", i+1, timeText(m.Time), m.Seq, shortSize(p.liveAt(m.Seq)), markup(m.Name))
+		fmt.Fprintf(b, "<tr><td class=\"n\">%d</td><td class=\"n\">%s</td><td class=\"n\">#%d</td><td class=\"n\">%s</td><td>%s</td></tr>\n", i+1, timeText(m.Time), m.Seq, p.liveAt(m.Seq), markup(m.Name))
 	}
 	fmt.Fprint(b, "</table>\n")
 }

@@ -62,7 +62,7 @@ func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64, parts 
 	for _, m := range src.Modules() {
 		p.Modules = append(p.Modules, report.Module{Path: m.Path, BuildID: m.BuildID, Low: uint64(m.Low), High: uint64(m.High), Bias: uint64(m.Bias)})
 	}
-	p.Begin = begin(p.Partial, x)
+	p.Begin, p.Sums = begin(p.Partial, x), info.Aggregate
 	counts := x.Counts(to)
 	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
 	now := x.Totals(to)
@@ -135,6 +135,9 @@ func readEvents(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts)
 	})
 	if parts.Line {
 		p.Timeline = timeline(line, p.Moment)
+		if p.Sums && len(p.Timeline) > 0 {
+			p.Timeline = []report.Moment{p.Peak, p.Moment}
+		}
 	}
 	if parts.Snapshots {
 		addSnapshots(p, snapshots, p.Moment)

@@ -37,12 +37,16 @@ func (s *Session) MomentOf(text string) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", text, err)
 	}
+	n, isStop := stopNumber(text)
+	if src.Info().Aggregate && !isStop && text != "start" && text != "peak" && text != "end" {
+		return 0, fmt.Errorf("%s: %w", text, errSums)
+	}
 	for _, m := range src.Marks() {
 		if m.Name == text {
 			return m.Seq, nil
 		}
 	}
-	if n, ok := stopNumber(text); ok {
+	if isStop {
 		return s.stopMoment(n)
 	}
 	switch {
