@@ -99,6 +99,18 @@ var foreign = []struct{ magic, found, hint string }{
 	{"#!", "a script", ""},
 }
 
+// Is tells that the file path begins as a capture does.
+func Is(path string) bool {
+	f, _, err := openRegular(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	start := make([]byte, len(magic))
+	_, err = f.ReadAt(start, 0)
+	return err == nil && string(start) == magic
+}
+
 // notCapture is the error for a file that begins with start.
 func notCapture(path string, start []byte) error {
 	err := &NotCaptureError{Path: path, Found: "something else"}

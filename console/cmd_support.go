@@ -20,6 +20,11 @@ func commandTable() []*Command {
 		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), supportCommands())
 }
 
+// IsCommand tells that a word is the name of a command.
+func IsCommand(word string) bool {
+	return slices.ContainsFunc(commandTable(), func(cmd *Command) bool { return cmd.Name == word })
+}
+
 func supportCommands() []*Command {
 	return []*Command{
 		{Name: "help", Aliases: []string{"h"}, Group: GroupSupport, Synopsis: "[COMMAND | GROUP | TOPIC | all]", Raw: true,

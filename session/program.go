@@ -45,7 +45,7 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 	}
 	obj, err := s.mods.open(full)
 	if err != nil {
-		return ProgramInfo{}, explainScript(full, err)
+		return ProgramInfo{}, explainForeign(full, err)
 	}
 	s.prog = &program{path: full, obj: obj}
 	s.rebindAll()
@@ -75,10 +75,14 @@ func findProgram(name string) (string, error) {
 	return filepath.Abs(name)
 }
 
-// explainScript tells the user of a script that its interpreter is the program.
-func explainScript(path string, err error) error {
+// explainForeign tells the user of a script that its interpreter is the program, and
+// how a capture is opened.
+func explainForeign(path string, err error) error {
 	if !errors.Is(err, symbols.ErrNotELF) {
 		return err
+	}
+	if st, statErr := os.Stat(path); statErr == nil && st.Mode().IsRegular() && capture.Is(path) {
+		return fmt.Errorf("%s: a capture, no program: hdb open %s", path, path)
 	}
 	f, openErr := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for a writer
 	if openErr != nil {

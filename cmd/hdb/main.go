@@ -50,7 +50,7 @@ flags, with one dash or two:
   -cd DIR     working directory of PROG       -tty DEV  terminal of PROG
   --echo      print each command of a script before its output
   --return-child-result                       exit with PROG's own status
-  --version   --help
+  --version   --help, also behind each word: hdb help WORD
 
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
 4 cannot begin: no such program, process or capture, or it cannot be used,
@@ -83,6 +83,11 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 	}
 	switch {
 	case o.help:
+		fmt.Fprint(out, usage)
+		return 0
+	case o.command("help"):
+		return help(o.words[1:], in, out, errw)
+	case (o.command("open") || o.command("attach")) && wantsHelp(o.words[1:]):
 		fmt.Fprint(out, usage)
 		return 0
 	case o.version:
@@ -199,6 +204,9 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 		return exitTarget, c.Open(words[1])
 	case words[0] == "attach", words[0] == "open":
 		return exitUsage, fmt.Errorf("%s: one argument: %w", words[0], errUsage)
+	}
+	if err := o.meansCommand(); err != nil {
+		return exitUsage, err
 	}
 	if err := c.Load(words[0]); err != nil {
 		return exitTarget, err

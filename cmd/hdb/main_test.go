@@ -50,7 +50,7 @@ func TestExitCodes(t *testing.T) {
 		args string
 		code int
 	}{
-		{"--help", 0}, {"record --help", 0}, {"--version", 0},
+		{"--help", 0}, {"record --help", 0}, {"open --help", 0}, {"attach -h", 0}, {"help", 0}, {"--version", 0},
 		{"-batch -nx", 0}, {"-batch -nx -ex nonsense", 1}, {"-batch -nx -x " + dir + "/none", 1},
 		{"record", 2}, {"record --bogus prog", 2}, {"record --filter size> /bin/true", 2}, {"record -p 0", 2}, {"symbolize", 2},
 		{dir + "/none", 4}, {"open " + dir + "/none", 4}, {"-p 1073741824", 4}, {"symbolize -e " + dir + "/none 0", 4},
@@ -104,5 +104,15 @@ func TestScriptsAreRunByTheirInterpreter(t *testing.T) {
 	}
 	if got := interpreted([]string{"no such program"}); len(got) != 1 {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Each verb has a help of its own, or that of all.
+func TestHelp(t *testing.T) {
+	for _, verb := range strings.Fields(verbs) {
+		var out, errw bytes.Buffer
+		if code := run([]string{"help", verb}, os.Stdin, &out, &errw); code != 0 || !strings.Contains(out.String(), "usage:") || !strings.Contains(out.String(), verb) {
+			t.Errorf("hdb help %s: exit %d: %s%s", verb, code, &errw, &out)
+		}
 	}
 }

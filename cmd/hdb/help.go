@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"hdb/capture"
+	"hdb/console"
+)
+
+// verbs are the first words of command lines, but for programs.
+const verbs = "record live symbolize doctor export assert capture stats summary tree timeline flamegraph table open attach"
+
+// help is `hdb help` and `hdb help VERB`.
+func help(words []string, in *os.File, out, errw io.Writer) int {
+	switch {
+	case len(words) == 0:
+		fmt.Fprint(out, usage)
+		return 0
+	case len(words) == 1 && slices.Contains(strings.Fields(verbs), words[0]):
+		return run([]string{words[0], "--help"}, in, out, errw)
+	}
+	what := strings.Join(words, " ")
+	return fail(errw, fmt.Errorf("help: %q: no word of hdb --help; commands of the console: hdb -batch -ex 'help %s'", what, what), exitUsage)
+}
+
+// meansCommand says that the command line names a command of the console rather
+// than a program, which may have the same name: hdb top, hdb diff A.hdb B.hdb.
+func (o *options) meansCommand() error {
+	word := o.words[0]
+	if _, err := os.Stat(word); err == nil || o.args || !console.IsCommand(word) {
+		return nil
+	}
+	captures := slices.DeleteFunc(slices.Clone(o.words[1:]), func(w string) bool { return !capture.Is(w) })
+	if _, err := exec.LookPath(word); err == nil && len(captures) == 0 {
+		return nil
+	}
+	open := "hdb open CAPTURE"
+	if len(captures) > 0 {
+		open = "hdb open " + captures[len(captures)-1]
+	}
+	return fmt.Errorf("%s: a command of the console, no program: %s (hdb --args %s starts a program of that name): %w", word, open, word, errUsage)
+}
