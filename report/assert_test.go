@@ -202,6 +202,7 @@ func validSARIF(t *testing.T, log []byte) sarifFile {
 }
 
 func TestSARIF(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	p := leakyProfile()
 	if err := WriteSARIF(&out, p, Options{Root: "/src"}); err != nil {
@@ -237,6 +238,7 @@ func TestSARIF(t *testing.T) {
 }
 
 func TestSARIFOfVerdicts(t *testing.T) {
+	t.Parallel()
 	p := leakyProfile()
 	zero := new(uint64(0))
 	var out bytes.Buffer
@@ -269,6 +271,7 @@ func TestSARIFOfVerdicts(t *testing.T) {
 
 // TestSARIFBounds leaves out what is too much, and says how much that is.
 func TestSARIFBounds(t *testing.T) {
+	t.Parallel()
 	p := leakyProfile()
 	p.Stacks = nil
 	const places = sarifResults + 200 // each of another line

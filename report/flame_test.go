@@ -76,6 +76,7 @@ func inclusive(tree *flameTree, m Measure) (nodes []uint64, all uint64) {
 // Each node of a tree has what the stacks with its frames have, however few nodes
 // there may be.
 func TestFlameTree(t *testing.T) {
+	t.Parallel()
 	for name, p := range map[string]*Profile{"sample": timed(sampleProfile("a.c")), "huge": timed(hugeProfile(500)), "deep": timed(deepProfile(300, 60)), "empty": {}} {
 		for _, limit := range []int{0, 1, 7, 300, 1e6} {
 			for _, inverse := range []bool{false, true} {
@@ -186,6 +187,7 @@ func pages(t *testing.T, p *Profile, m Measure) (flame, table string) {
 // TestPagesInABrowser uses the pages as people do: the scripts in testdata say
 // what they saw, and what it should have been.
 func TestPagesInABrowser(t *testing.T) {
+	t.Parallel()
 	p := timed(sampleProfile("/src/a.c"))
 	p.Title += " " + hostile
 	p.Frames[5].Guess = true
@@ -206,7 +208,7 @@ func TestPagesInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wrong []string
-	if err := json.Unmarshal(node(t, in, "pages.mjs"), &wrong); err != nil {
+	if err := json.Unmarshal(browsing(t, in, "pages.mjs"), &wrong); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range wrong {

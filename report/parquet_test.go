@@ -1,11 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -13,34 +11,6 @@ import (
 
 	"hdb/capture"
 )
-
-// npmCache is where scripts/npm puts packages.
-func npmCache(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(cache, "hdb-test", "npm")
-	if _, err := os.Stat(filepath.Join(dir, "installed")); err != nil {
-		t.Fatalf("%v: run scripts/need test and scripts/npm", err)
-	}
-	return dir
-}
-
-// node runs a script of testdata, which finds packages by its first argument.
-func node(t *testing.T, in []byte, script string, args ...string) []byte {
-	t.Helper()
-	cmd := exec.Command("node", append([]string{filepath.Join("testdata", script), npmCache(t)}, args...)...)
-	cmd.Stdin = bytes.NewReader(in)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s%s", script, err, out, stderr.Bytes())
-	}
-	return out
-}
 
 // A query has an answer: its rows, with spaces between the columns.
 type query struct{ sql, want string }
@@ -84,6 +54,7 @@ func duckdb(t *testing.T, dir string, queries []query) {
 }
 
 func TestParquet(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for range 2 { // the second time replaces the first
 		if err := WriteParquet(dir, testRecording()); err != nil {
@@ -123,6 +94,7 @@ func TestParquet(t *testing.T) {
 // TestParquetFleet puts several recordings into one set of tables, one of them
 // empty and one of several groups of rows.
 func TestParquetFleet(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	many := testRecording()
 	many.Info.Host, many.Execs, many.Info.PID = "b", nil, 1
@@ -194,6 +166,7 @@ func TestHiveName(t *testing.T) {
 
 // TestDocumentedQueries runs what docs/reports.md shows.
 func TestDocumentedQueries(t *testing.T) {
+	t.Parallel()
 	doc, err := os.ReadFile("../docs/reports.md")
 	if err != nil {
 		t.Fatal(err)

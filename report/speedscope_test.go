@@ -11,7 +11,7 @@ import (
 func TestSpeedscope(t *testing.T) {
 	t.Parallel()
 	p := sampleProfile("/src/a.c")
-	out := node(t, nil, "speedscope.mjs", t.TempDir(), file(t, "speedscope", p, Live), file(t, "pprof", p, Live), file(t, "collapsed", p, Bytes),
+	out := browsing(t, nil, "speedscope.mjs", t.TempDir(), file(t, "speedscope", p, Live), file(t, "pprof", p, Live), file(t, "collapsed", p, Bytes),
 		file(t, "speedscope", hugeProfile(500), Bytes), file(t, "speedscope", &Profile{}, LiveBlocks))
 	var shown [][]string
 	if err := json.Unmarshal(out, &shown); err != nil {

@@ -46,11 +46,12 @@ func longTimeline() *Profile {
 
 // TestTimelinePage opens pages in a browser.
 func TestTimelinePage(t *testing.T) {
+	t.Parallel()
 	folder := os.Getenv("TIMELINE_PICTURES") // to look at
 	if folder == "" {
 		folder = t.TempDir()
 	}
-	out := node(t, nil, "timeline.mjs", folder, timelinePage(t, oddProfile()), timelinePage(t, longTimeline()), timelinePage(t, &Profile{}))
+	out := browsing(t, nil, "timeline.mjs", folder, timelinePage(t, oddProfile()), timelinePage(t, longTimeline()), timelinePage(t, &Profile{}))
 	var shown []struct {
 		Text   string
 		Backs  []string

@@ -4,10 +4,20 @@ import path from 'node:path'
 
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
 
-// browse opens a page and gives it to use; what page errors it had is an error.
+const chromium = npm => createRequire(path.join(npm, 'package.json'))('playwright-core').chromium
+
+// serve has one browser for several scripts until standard input ends; it writes
+// where they find it.
+export async function serve(npm) {
+  const server = await chromium(npm).launchServer({ executablePath: '/usr/bin/chromium', args: flags })
+  process.stdin.on('close', () => server.close()).resume()
+  console.log(server.wsEndpoint())
+}
+
+// browse opens a page in the browser that is served and gives it to use; what page
+// errors it had is an error.
 export async function browse(npm, url, use) {
-  const { chromium } = createRequire(path.join(npm, 'package.json'))('playwright-core')
-  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: flags })
+  const browser = await chromium(npm).connect(process.env.HDB_BROWSER)
   try {
     const page = await browser.newPage({ acceptDownloads: true })
     const errors = []

@@ -29,11 +29,15 @@ const shown = await browse(npm, 'about:blank', async page => {
     await page.waitForFunction(() => /Sandwich/.test(document.body.innerText))
     await page.keyboard.press('3')
     await page.waitForFunction(() => /Symbol Name/.test(document.body.innerText))
-    // Rows come a moment after the frame around them; a profile of nothing has none.
-    const text = async () => {
-      await page.waitForFunction(() => /%\)/.test(document.body.innerText), null, { timeout: 2000 }).catch(() => {})
-      return page.evaluate(() => document.body.innerText)
-    }
+    // Rows come some frames after what is around them; a profile of nothing has none.
+    const text = () => page.evaluate(() => new Promise(done => {
+      let frames = 0
+      const look = () => {
+        if (/%\)/.test(document.body.innerText) || ++frames > 30) done(document.body.innerText)
+        else requestAnimationFrame(look)
+      }
+      look()
+    }))
     const texts = [await text()]
     const [, first, count] = (/\((\d+)\/(\d+)\)/.exec(texts[0]) || [0, 1, 1]).map(Number)
     for (let i = first + 1; i <= count; i++) {

@@ -1,0 +1,96 @@
+package report
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// npmCache is where scripts/npm puts packages.
+func npmCache(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "hdb-test", "npm")
+	if _, err := os.Stat(filepath.Join(dir, "installed")); err != nil {
+		t.Fatalf("%v: run scripts/need test and scripts/npm", err)
+	}
+	return dir
+}
+
+// node runs a script of testdata, which finds packages by its first argument.
+func node(t *testing.T, in []byte, script string, args ...string) []byte {
+	t.Helper()
+	return output(t, in, nodeCommand(npmCache(t), script, args...))
+}
+
+// browsing is node for a script that uses a browser.
+func browsing(t *testing.T, in []byte, script string, args ...string) []byte {
+	t.Helper()
+	cmd := nodeCommand(npmCache(t), script, args...)
+	where, err := browser(npmCache(t))
+	if err != nil {
+		t.Fatalf("chromium: %v (scripts/need test)", err)
+	}
+	cmd.Env = append(os.Environ(), "HDB_BROWSER="+where)
+	return output(t, in, cmd)
+}
+
+func nodeCommand(npm, script string, args ...string) *exec.Cmd {
+	return exec.Command("node", append([]string{filepath.Join("testdata", script), npm}, args...)...)
+}
+
+func output(t *testing.T, in []byte, cmd *exec.Cmd) []byte {
+	t.Helper()
+	cmd.Stdin = bytes.NewReader(in)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s%s", cmd.Args, err, out, stderr.Bytes())
+	}
+	return out
+}
+
+// oneBrowser is the browser of all tests, started by the first that wants it. It ends
+// when its standard input does, with this process.
+var oneBrowser struct {
+	sync.Once
+	input io.Closer
+	where string
+	err   error
+}
+
+// browser is where scripts find the browser.
+func browser(npm string) (string, error) {
+	b := &oneBrowser
+	b.Do(func() {
+		cmd := nodeCommand(npm, "serve.mjs")
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			b.input, err = cmd.StdinPipe()
+		}
+		if err == nil {
+			err = cmd.Start()
+		}
+		if b.err = err; err != nil {
+			return
+		}
+		line, err := bufio.NewReader(out).ReadString('\n')
+		if b.where = strings.TrimSpace(line); err != nil {
+			b.err = fmt.Errorf("%w: %s", err, &stderr)
+		}
+	})
+	return b.where, b.err
+}
