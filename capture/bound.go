@@ -30,6 +30,9 @@ func (b *Bound) drops() bool { return b.Bytes > 0 || b.Last > 0 }
 func (c *Writer) Bound(b Bound) {
 	c.queue.wait()
 	c.out.bound = b
+	if b.drops() || b.Aggregate {
+		c.dropKeeper()
+	}
 	if b.Aggregate {
 		c.sums = new(sums)
 		c.info.Aggregate, c.infoStale = true, true

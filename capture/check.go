@@ -44,8 +44,8 @@ func openRegular(path string) (*os.File, int64, error) {
 }
 
 // Verify decodes everything, and checks what a reader takes on trust: that the
-// events speak of stacks and functions that are there, that the summaries are those
-// of the events, that the totals are right and that the index lists the chunks.
+// events speak of stacks and functions that are there, that the summaries and checkpoints
+// are those of the events, that the totals are right and that the index lists the chunks.
 // It returns a line for each thing that is wrong, at most 20; what is damaged, see
 // Damage, is not among them.
 func (f *File) Verify() (wrong []string) {
@@ -93,6 +93,7 @@ func (v *verifier) events() {
 	var sums eventEncoder
 	var buf []Event
 	var totals Totals
+	blocks := heldCheck{f: f}
 	known := true // the state before the chunk
 	for _, ref := range f.events {
 		payload, err := f.chunks.chunk(ref)
@@ -101,7 +102,7 @@ func (v *verifier) events() {
 		}
 		if err != nil {
 			f.fail(ref, err)
-			known = false
+			known, blocks.lost = false, true
 			continue
 		}
 		for i := range buf {
@@ -119,6 +120,9 @@ func (v *verifier) events() {
 		}
 		if said.Fresh {
 			sums.sum.replaced()
+		}
+		if c := blocks.chunk(buf, said.Fresh); c != nil {
+			v.say("the checkpoint after #%d is of other blocks", c.Seq)
 		}
 		is, err := sums.summary(buf)
 		if err != nil || known && !is.equal(said) {

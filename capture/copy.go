@@ -11,7 +11,7 @@ import (
 const (
 	maxCopiedStacks = 1 << 26 // IDs of stacks, 4 bytes each
 	maxCopiedFrames = 1 << 25 // frames that no other stack has, 24 bytes each
-	maxCopiedBlocks = 1 << 28 // that are live at once, 16 bytes each
+	maxCopiedBlocks = 1 << 27 // that are live at once, 32 bytes each
 	maxReasons      = 1 << 10 // why stacks lack frames
 )
 
@@ -35,7 +35,8 @@ type copier struct {
 	src    Source    // what is not events
 	ids    []StackID // by ID in src; 0 is not known yet
 	funcs  int       // functions that have names
-	live   *addrSet  // blocks that the copy holds the beginning of; nil if it holds all
+	live   *madeBy   // blocks that the copy holds the beginning of; nil if nobody knows which end
+	part   bool      // the copy may lack beginnings of blocks
 	result *Copied
 }
 
@@ -49,10 +50,11 @@ func newCopier(w io.Writer, f *File, src Source, follow bool) (*copier, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.encoder.unfollowed = !f.followed()
-	k := &copier{c: c, src: src, result: new(Copied)}
-	if follow && !c.encoder.unfollowed {
-		k.live = new(addrSet)
+	k := &copier{c: c, src: src, part: follow, result: new(Copied)}
+	if f.followed() {
+		k.live = new(madeBy)
+	} else {
+		c.unfollow()
 	}
 	return k, nil
 }
@@ -81,34 +83,27 @@ func (k *copier) add(e *Event) error {
 	if k.live != nil && k.live.len > maxCopiedBlocks {
 		return fmt.Errorf("more than %d blocks are live", maxCopiedBlocks)
 	}
-	k.c.AddEvent(e)
+	k.live.add(k.c, e)
 	k.result.Events++
 	return k.c.Err()
 }
 
 // follow has the event end a block only if the copy holds its beginning.
 func (k *copier) follow(e *Event) {
-	if e.Gone.Recorded {
-		a := e.Addr
-		if e.Kind == Realloc && e.Old != 0 {
-			a = e.Old
-		}
-		if !k.live.remove(a) {
-			e.Gone = Gone{}
-			k.result.Older++
-		}
+	if !e.Gone.Recorded {
+		return
 	}
-	if e.Allocates() {
-		k.live.add(e.Addr)
+	var ok bool
+	if e.Gone.Seq, ok = k.live.ends(e); !ok && k.part {
+		e.Gone = Gone{}
+		k.result.Older++
 	}
 }
 
 // replaced notes that the program was replaced.
 func (k *copier) replaced() {
 	k.c.Replaced()
-	if k.live != nil {
-		k.live.clear()
-	}
+	k.live.clear()
 }
 
 // stack is the copy's ID of a stack.

@@ -126,6 +126,7 @@ func parseTotals(b []byte, head eventHead) (t Totals, err error) {
 type eventColumns struct {
 	head    eventHead
 	columns [numEventSections][]byte
+	trail
 }
 
 // appendTo appends the payload; totals may be nil. The summary goes first, as it
@@ -162,6 +163,7 @@ type eventEncoder struct {
 	ids        []StackID     // the inverse of stacks
 	sum        summer
 	unfollowed bool // nobody knows which blocks end: there is no summary
+	following  bool // the trail is wanted
 
 	lastShape uint32 // key of the last event's
 	shape     int32  // and its index
@@ -198,10 +200,12 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 	if !c.unfollowed {
 		c.fill(secGone)
 		c.fill(secGoneSize)
+		c.fresh = c.sum.fresh
 		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.ids)
 	}
 	done := c.eventColumns
 	c.eventColumns = spare
+	c.steps = c.steps[:0]
 	c.head.count = 0
 	return done
 }
@@ -209,6 +213,7 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 // encode appends the payload of a chunk of events, of which there must be at
 // least one; totals may be nil.
 func (c *eventEncoder) encode(dst []byte, p *packer, events []Event, totals *Totals) []byte {
+	c.steps = c.steps[:0]
 	c.begin(events[0].Seq, ticks(events[0].Time))
 	for i := range events {
 		e := &events[i]
@@ -269,6 +274,9 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 		old = c.putRef(e.Old)
 	}
 	c.sum.call(e)
+	if c.following {
+		c.follow(e, seq-c.head.first)
+	}
 	if sh.takes() {
 		c.take(sh, e)
 	} else {

@@ -66,6 +66,7 @@ type Gone struct {
 	Size     uint64  // bytes asked for
 	Stack    StackID // of the event that made it, or 0
 	Recorded bool    // that event is in the recording; otherwise the rest is 0
+	Seq      uint64  // of that event, 0 if unknown; kept by checkpoints only
 }
 
 // ends tells kinds of events that can end a block.
@@ -89,7 +90,7 @@ func (d *Event) keep(e *Event, before uint64) {
 	d.TID = e.TID
 	d.Stack = e.Stack
 	d.Func, d.Kind, d.Failed, d.Abandoned = e.Func, e.Kind, e.Failed, e.Abandoned
-	d.Gone.Size, d.Gone.Stack, d.Gone.Recorded = e.Gone.Size, e.Gone.Stack, e.Gone.Recorded
+	d.Gone.Size, d.Gone.Stack, d.Gone.Recorded, d.Gone.Seq = e.Gone.Size, e.Gone.Stack, e.Gone.Recorded, e.Gone.Seq
 }
 
 // A Stack is a list of code addresses, innermost first.

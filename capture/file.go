@@ -32,24 +32,25 @@ type File struct {
 	chunks chunkFile
 
 	// Not changed after Open.
-	info      Info
-	functions []string
-	modules   []Module
-	threads   []Thread
-	threadAt  map[int]int // number -> index into threads
-	stops     []StopRecord
-	losses    []Loss
-	marks     []MarkRecord
-	samples   []SampleRecord
-	console   []ConsoleLine
-	refs      []chunkRef // all chunks
-	events    []chunkRef // ascending and disjoint
-	len       int
-	sums      []chunkRef // of a capture without events: likewise
-	stacks    []chunkRef
-	numStacks int
-	symbols   []chunkRef
-	sources   []chunkRef
+	info        Info
+	functions   []string
+	modules     []Module
+	threads     []Thread
+	threadAt    map[int]int // number -> index into threads
+	stops       []StopRecord
+	losses      []Loss
+	marks       []MarkRecord
+	samples     []SampleRecord
+	console     []ConsoleLine
+	refs        []chunkRef // all chunks
+	events      []chunkRef // ascending and disjoint
+	len         int
+	sums        []chunkRef // of a capture without events: likewise
+	stacks      []chunkRef
+	numStacks   int
+	checkpoints []chunkRef
+	symbols     []chunkRef
+	sources     []chunkRef
 
 	reader     eventReader
 	stackCache cache[[]Stack]
@@ -181,6 +182,8 @@ func (f *File) load(s scan) {
 			}
 			f.stacks = append(f.stacks, ref)
 			f.numStacks = int(ref.first) - 1 + ref.count
+		case chunkCheckpoint:
+			f.checkpoints = append(f.checkpoints, ref)
 		case chunkSymbols:
 			f.symbols = append(f.symbols, ref)
 		case chunkSources:

@@ -18,15 +18,16 @@ import (
 // ones; blocks that need more than a few megabytes are spilled to a temporary
 // file, so that the memory of a recording does not grow with its events.
 type Log struct {
-	mu      sync.RWMutex // held for short steps only, never while events are yielded
-	info    Info         // Totals without the events of the tail
-	blocks  []eventBlock // the first events
-	waiting []run        // those after them, old tails that wait to become blocks; never changed, but replaced
-	sealed  int          // events in blocks and waiting
-	tail    []Event      // the last ones, and room for more
-	fresh   bool         // the program was replaced before the tail
-	spill   spill
-	broken  error // a block could not be decoded
+	mu          sync.RWMutex // held for short steps only, never while events are yielded
+	info        Info         // Totals without the events of the tail
+	blocks      []eventBlock // the first events
+	checkpoints []eventBlock // their heads tell the last event only
+	waiting     []run        // those after them, old tails that wait to become blocks; never changed, but replaced
+	sealed      int          // events in blocks and waiting
+	tail        []Event      // the last ones, and room for more
+	fresh       bool         // the program was replaced before the tail
+	spill       spill
+	broken      error // a block could not be decoded
 
 	// The writing goroutine puts an event in the tail and then counts it, so
 	// that readers need no lock to see it. It alone replaces the tail.
@@ -40,6 +41,8 @@ type Log struct {
 	seq     uint64 // of the last event; the writing goroutine's, as are:
 	queue   queue
 	encoder eventEncoder // of the queue's jobs
+	ended   []unseenEnd  // by events that are not in blocks
+	keeper  *keeper      // of the queue's jobs
 	packer  packer       // of the queue's jobs
 	buf     []byte       // of the queue's jobs
 	reader  eventReader
@@ -62,6 +65,7 @@ var _ Source = (*Log)(nil)
 func NewLog(info Info) *Log {
 	info.Totals = Totals{}
 	return &Log{
+		keeper: newKeeper(), encoder: eventEncoder{following: true},
 		info: info.normal(), funcIndex: map[string]uint16{}, stacks: newStackTable(),
 		spill: spill{create: createStore, keep: keptPayloads},
 	}
@@ -143,10 +147,12 @@ func (l *Log) encode(totals Totals) {
 	spill := l.spill
 	l.mu.Unlock()
 	spill.add(&block, l.buf)
+	kept := l.checkpoint(&spill)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.spill = spill
 	l.blocks = append(l.blocks, block)
+	l.checkpoints = append(l.checkpoints, kept...)
 	l.waiting = slices.Clone(l.waiting[1:])
 	if l.snapshots.Load() == 0 && len(events) == eventsPerChunk {
 		l.spare = events
@@ -322,6 +328,7 @@ func (l *Log) Events(from uint64) iter.Seq[Event] {
 		}
 		for _, r := range s.last {
 			for _, e := range r.events[searchEvents(r.events, from):] {
+				e.Gone.Seq = 0 // as of those that are encoded
 				if !yield(e) {
 					return
 				}

@@ -104,7 +104,7 @@ func (m *merger) process(w io.Writer, n int, f *File) (*merged, error) {
 	if f.info.Aggregate {
 		return nil, errAggregate
 	}
-	p.copier = copier{c: m.c, src: relocated{f, p}, live: new(addrSet), funcs: math.MaxInt, result: &m.result}
+	p.copier = copier{c: m.c, src: relocated{f, p}, live: new(madeBy), part: true, funcs: math.MaxInt, result: &m.result}
 	p.later = f.info.Start.Sub(m.start()).Truncate(Resolution)
 	if n == 0 {
 		p.later = 0

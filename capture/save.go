@@ -43,16 +43,26 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 		}
 	}
 	fresh, followed := freshOf(src, from)
-	c.encoder.unfollowed = !followed
+	if !followed {
+		c.unfollow()
+	}
+	made := new(madeBy)
+	if _, ok := src.(*Log); ok || !followed {
+		made = nil // a log tells which events made the blocks that end
+	}
 	for e := range src.Events(from) {
 		if len(fresh) > 0 && e.Seq >= fresh[0] {
 			fresh = fresh[1:]
 			c.Replaced()
+			made.clear()
 		}
 		if int(e.Stack) > stacks {
 			upTo(src.Stacks())
 		}
-		if c.AddEvent(&e); c.Err() != nil {
+		if e.Gone.Recorded && made != nil {
+			e.Gone.Seq, _ = made.ends(&e)
+		}
+		if made.add(c, &e); c.Err() != nil {
 			return c.Err()
 		}
 	}
@@ -101,6 +111,7 @@ func (c *Writer) copyBlocks(l *Log) (from uint64) {
 		c.encoder.sum.state = b.after
 		from = b.head.last + 1
 	}
+	c.copyCheckpoints(l, from)
 	return from
 }
 

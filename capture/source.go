@@ -23,6 +23,9 @@ type Source interface {
 	// one that holds event #from on. An error ends them: the recording has none,
 	// or is damaged.
 	Summaries(from uint64) iter.Seq2[*Summary, error]
+	// Checkpoint is the heap at the last moment up to event #seq at which the
+	// recording kept it, nil if there is none.
+	Checkpoint(seq uint64) *Checkpoint
 	// Functions are the allocator functions that Event.Func counts through.
 	Functions() []string
 

@@ -486,17 +486,19 @@ func TestReasonsNameNothing(t *testing.T) {
 	}
 }
 
-func TestAddrSet(t *testing.T) {
+func TestMadeBy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var s addrSet
-	want := map[uint64]bool{}
-	for range 200000 {
+	var s madeBy
+	want := map[uint64]uint64{}
+	for seq := range uint64(200000) {
 		a := uint64(rng.IntN(3000))*16 + 16
 		if rng.IntN(2) == 0 {
-			s.add(a)
-			want[a] = true
-		} else if s.remove(a) != want[a] {
-			t.Fatalf("%#x", a)
+			if before := s.put(a, seq+1); before != want[a] {
+				t.Fatalf("%#x was of #%d, want #%d", a, before, want[a])
+			}
+			want[a] = seq + 1
+		} else if made, ok := s.take(a); made != want[a] || ok != (made != 0) {
+			t.Fatalf("%#x is of #%d, want #%d", a, made, want[a])
 		} else {
 			delete(want, a)
 		}
@@ -504,11 +506,11 @@ func TestAddrSet(t *testing.T) {
 			t.Fatalf("%d, want %d", s.len, len(want))
 		}
 	}
-	if s.remove(0) {
+	if _, ok := s.take(0); ok {
 		t.Error("0 was in the set")
 	}
 	s.clear()
-	if s.len != 0 || s.remove(16) {
+	if _, ok := s.take(16); ok || s.len != 0 {
 		t.Error("not empty")
 	}
 }

@@ -17,7 +17,7 @@ const (
 	headerSize = 16 // magic, major, minor, CRC
 
 	major = 1 // a reader refuses a file with a higher one
-	minor = 4 // counts compatible additions
+	minor = 5 // counts compatible additions
 )
 
 const (
@@ -45,6 +45,8 @@ const (
 	chunkSamples   chunkKind = 13 // since 1.2
 	chunkSums      chunkKind = 14 // since 1.3
 	chunkConsole   chunkKind = 15 // since 1.4
+
+	chunkCheckpoint chunkKind = 16 // since 1.5
 )
 
 var chunkNames = map[chunkKind]string{
@@ -52,6 +54,7 @@ var chunkNames = map[chunkKind]string{
 	chunkStacks: "stacks", chunkEvents: "events", chunkStops: "stops", chunkSymbols: "symbols",
 	chunkSources: "sources", chunkIndex: "the index", chunkLosses: "losses",
 	chunkMarks: "marks", chunkSamples: "samples", chunkSums: "sums", chunkConsole: "console",
+	chunkCheckpoint: "checkpoints",
 }
 
 func (k chunkKind) String() string {

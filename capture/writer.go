@@ -15,6 +15,9 @@ const eventsPerChunk = 1 << 16
 // a file. Its methods belong to one goroutine.
 type Recorder interface {
 	AddEvent(*Event) (seq uint64)
+	// Ended notes that the last event ended a block that it does not tell, beside the
+	// one that it tells: that which event #seq made.
+	Ended(seq uint64)
 	// Replaced notes that the program was replaced (exec): no block lives on.
 	Replaced()
 	Intern(Stack) StackID
@@ -62,6 +65,7 @@ type Writer struct {
 	queue   queue
 	out     chunkWriter
 	columns chan eventColumns // memory to use again
+	keeper  *keeper           // of the queue's jobs; nil: there are no checkpoints
 	spares  sync.Pool         // of *stackEncoder
 }
 
@@ -70,6 +74,7 @@ type Writer struct {
 func NewWriter(w io.Writer, info Info) (*Writer, error) {
 	c := &Writer{interned: newStackTable(), functions: map[string]uint16{}, stacks: newStackEncoder(1), columns: make(chan eventColumns, maxQueued)}
 	c.out.w = w
+	c.keeper, c.encoder.following = newKeeper(), true
 	info.Totals = Totals{}
 	c.info = info.normal()
 	c.infoStale = true
@@ -157,6 +162,7 @@ func (c *Writer) cut() {
 	columns, totals := c.encoder.end(spare), c.info.Totals
 	c.queue.add(func() {
 		c.out.events(&columns, &totals)
+		c.keep(&columns)
 		select {
 		case c.columns <- columns:
 		default:

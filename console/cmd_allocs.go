@@ -1,11 +1,9 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +48,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	seq, err := c.s.Recorded(condition, false)
+	seq, err := c.s.Recorded(condition)
 	if err != nil {
 		return err
 	}
@@ -78,34 +76,24 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	seq, err := c.s.Recorded(condition, true)
+	live, err := c.s.Live(ctx, condition, limit)
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
 	if err != nil {
 		return err
 	}
-	var rows []*session.Event
-	bytes := uint64(0)
-	for e := range seq {
-		if ctx.Err() != nil {
-			return errInterrupted
-		}
-		rows = append(rows, e)
-		bytes += e.Size
-	}
-	slices.SortStableFunc(rows, func(a, b *session.Event) int { return cmp.Compare(b.Size, a.Size) })
-	total := len(rows)
-	if limit > 0 && len(rows) > limit {
-		rows = rows[:limit]
-	}
+	total := live.Blocks
 	none := noneLive
 	if condition != nil {
 		none += " and matches"
 	}
-	c.showEvents(in, rows, total, condition, "the largest", none)
+	c.showEvents(in, live.Largest, total, condition, "the largest", none)
 	if c.cfg.JSON {
 		return nil
 	}
 	if total > 0 {
-		c.out.printf("live: %s in %s\n", longSize(bytes), counted(total, "recorded block"))
+		c.out.printf("live: %s in %s\n", longSize(live.Bytes), counted(total, "recorded block"))
 		c.noteBlind()
 	}
 	if condition == nil {
@@ -194,8 +182,8 @@ func (c *Console) threadNames() map[int]string {
 // eventPlace is the function and place of an event's first frame with a line,
 // or of its first frame.
 func (c *Console) eventPlace(e *session.Event) [2]span {
-	_, st, err := c.s.EventStack(e.Seq)
-	if err != nil || len(st.Frames) == 0 {
+	st := c.s.StackOf(e)
+	if len(st.Frames) == 0 {
 		return [2]span{}
 	}
 	f := st.Frames[c.s.UserFrame(st.Frames)]

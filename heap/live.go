@@ -21,7 +21,7 @@ func (b Block) Gone() capture.Gone {
 	if !b.Logged {
 		return capture.Gone{}
 	}
-	return capture.Gone{Size: b.Size, Stack: b.Stack, Recorded: true}
+	return capture.Gone{Size: b.Size, Stack: b.Stack, Recorded: true, Seq: b.Seq}
 }
 
 // Live is the set of blocks that are allocated at a moment. Mappings are not part
@@ -40,6 +40,7 @@ type Live struct {
 	fetched uint64 // nothing that means anything
 	bytes   uint64
 	peak    uint64
+	unseen  Block // see Unseen
 }
 
 // NewLive is an empty heap.
@@ -63,15 +64,6 @@ func (l *Live) At(addr uint64) (Block, bool) {
 // not change meanwhile.
 func (l *Live) All() iter.Seq2[uint64, Block] {
 	return l.blocks.each
-}
-
-// Events are the numbers of the events whose blocks are allocated.
-func (l *Live) Events() map[uint64]bool {
-	seqs := make(map[uint64]bool, l.Blocks())
-	for _, b := range l.All() {
-		seqs[b.Seq] = true
-	}
-	return seqs
 }
 
 // Apply brings the heap to the moment after the event.
@@ -104,10 +96,24 @@ func (l *Live) moved(e *capture.Event, logged bool) (gone Block, ok bool) {
 		return gone, ok
 	}
 	unseen, replaced := l.Put(e.Addr, Block{Seq: e.Seq, Size: e.Size, Stack: e.Stack, Logged: logged})
-	if replaced && !ok {
+	switch {
+	case !replaced:
+	case !ok:
 		return unseen, true
+	case unseen.Logged && !gone.Logged:
+		l.unseen, gone = gone, unseen
+	default:
+		l.unseen = unseen
 	}
 	return gone, ok
+}
+
+// Unseen takes the block that the last event, which must be a realloc, ended beside
+// the one that Follow returned, if any: that was logged rather than this.
+func (l *Live) Unseen() Block {
+	b := l.unseen
+	l.unseen = Block{}
+	return b
 }
 
 // Put makes b the block at the address and returns the block that was there: its

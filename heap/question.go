@@ -8,33 +8,6 @@ import (
 	"hdb/capture"
 )
 
-// Containing is the live block that holds the address, and where it begins.
-func (l *Live) Containing(addr uint64) (start uint64, b Block, ok bool) {
-	if b, ok := l.At(addr); ok {
-		return addr, b, true
-	}
-	for a, b := range l.All() {
-		if a <= addr && addr-a < b.Size {
-			return a, b, true
-		}
-	}
-	return 0, Block{}, false
-}
-
-// Nearest are the live blocks that begin before and behind the address, if there
-// are such.
-func (l *Live) Nearest(addr uint64) (below, above uint64) {
-	for a := range l.All() {
-		if a <= addr && a > below {
-			below = a
-		}
-		if a > addr && (above == 0 || a < above) {
-			above = a
-		}
-	}
-	return below, above
-}
-
 // Touches tells whether the event made, moved or ended a block that holds the
 // address.
 func Touches(e *capture.Event, addr uint64) bool {
@@ -136,68 +109,6 @@ func commonEnd(a, b string) (n int) {
 		n++
 	}
 	return n
-}
-
-// TopBy sums what was allocated up to event #to by a key of the allocating event,
-// where stacks do not tell it: threads and sizes. It reads all events.
-func TopBy(x *Index, to uint64, by Measure, key func(*capture.Event) uint64, site func(uint64) Site) []Row {
-	rows := map[uint64]*Row{}
-	row := func(k uint64) *Row {
-		if rows[k] == nil {
-			rows[k] = &Row{Site: site(k)}
-		}
-		return rows[k]
-	}
-	peak, _ := x.PeakBefore(to)
-	owner := map[uint64]uint64{} // of live blocks, by address
-	latest := uint64(0)
-	end := func(addr uint64, e *capture.Event) {
-		k, ok := owner[addr]
-		if !ok || !e.Gone.Recorded {
-			return
-		}
-		delete(owner, addr)
-		r := row(k)
-		r.LiveBytes -= e.Gone.Size
-		r.LiveBlocks--
-		if addr == latest && e.Kind != capture.Alloc {
-			r.Temporary++
-		}
-	}
-	fresh := x.execStarts()
-	for e := range x.src.Events(0) {
-		if e.Seq > to {
-			break
-		}
-		for len(fresh) > 0 && e.Seq >= fresh[0] {
-			fresh, latest = fresh[1:], 0
-			clear(owner)
-			for _, r := range rows {
-				r.LiveBytes, r.LiveBlocks = 0, 0
-			}
-		}
-		switch {
-		case e.Kind == capture.Realloc && e.Old != 0:
-			end(e.Old, &e)
-		case e.Gone.Recorded:
-			end(e.Addr, &e)
-		}
-		if e.Allocates() {
-			k := key(&e)
-			r := row(k)
-			r.Bytes += e.Size
-			r.Count++
-			r.LiveBytes += e.Size
-			r.LiveBlocks++
-			owner[e.Addr], latest = k, e.Addr
-		}
-		if e.Seq == peak {
-			for _, r := range rows {
-				r.PeakBytes = r.LiveBytes
-			}
-		}
-	}
-	return sorted(rows, by)
 }
 
 // execStarts are the numbers of the first events after each exec.

@@ -2,7 +2,6 @@ package heap
 
 import (
 	"iter"
-	"math"
 	"slices"
 
 	"hdb/capture"
@@ -50,23 +49,6 @@ func Execs(modules []capture.Module) []uint64 {
 	return ends
 }
 
-// Replayed is the heap after event #to of a recording.
-func Replayed(src capture.Source, to uint64) *Live {
-	state := NewReplay(src)
-	for e := range src.Events(0) {
-		if e.Seq > to {
-			state.Before(to)
-			return state.Live
-		}
-		state.Before(e.Seq)
-		state.Apply(e)
-	}
-	if to == math.MaxUint64 {
-		state.Before(to) // an exec after the last event
-	}
-	return state.Live
-}
-
 // followed is a recording whose events say which blocks they end.
 type followed struct {
 	capture.Source
@@ -89,6 +71,7 @@ func follow(src capture.Source) followed {
 	return followed{src, log}
 }
 
+func (f followed) Checkpoint(seq uint64) *capture.Checkpoint  { return f.log.Checkpoint(seq) }
 func (f followed) Len() int                                   { return f.log.Len() }
 func (f followed) Events(from uint64) iter.Seq[capture.Event] { return f.log.Events(from) }
 func (f followed) Event(seq uint64) (capture.Event, bool)     { return f.log.Event(seq) }

@@ -1,11 +1,29 @@
 package heap
 
 import (
+	"math"
 	"slices"
 	"testing"
 
 	"hdb/capture"
 )
+
+// replayed is the heap after event #to of a recording.
+func replayed(src capture.Source, to uint64) *Live {
+	state := NewReplay(src)
+	for e := range src.Events(0) {
+		if e.Seq > to {
+			state.Before(to)
+			return state.Live
+		}
+		state.Before(e.Seq)
+		state.Apply(e)
+	}
+	if to == math.MaxUint64 {
+		state.Before(to) // an exec after the last event
+	}
+	return state.Live
+}
 
 func TestExecs(t *testing.T) {
 	for _, c := range []struct {
@@ -42,10 +60,10 @@ func TestReplayOverExec(t *testing.T) {
 	}
 	check := func(bytes uint64, seqs ...uint64) {
 		t.Helper()
-		live := Replayed(log, End)
+		live := replayed(log, End)
 		var got []uint64
-		for seq := range live.Events() {
-			got = append(got, seq)
+		for _, b := range live.All() {
+			got = append(got, b.Seq)
 		}
 		slices.Sort(got)
 		if live.Bytes() != bytes || !slices.Equal(got, seqs) {

@@ -45,12 +45,19 @@ func (s *Session) EventStack(seq uint64) (*Event, Stack, error) {
 	if e.Stack == 0 {
 		return e, Stack{}, ErrNoStack
 	}
-	return e, s.sourceStack(s.source(), e.Stack, seq), nil
+	return e, s.StackOf(e), nil
 }
 
-// Recorded are the recorded events that match the condition, oldest first. live
-// leaves out blocks that were given back by now.
-func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
+// StackOf is the stack of a recorded event, without frames if it has none.
+func (s *Session) StackOf(e *Event) Stack {
+	if e.Stack == 0 {
+		return Stack{}
+	}
+	return s.sourceStack(s.source(), e.Stack, e.Seq)
+}
+
+// Recorded are the recorded events that match the condition, oldest first.
+func (s *Session) Recorded(c *cond.Cond) (iter.Seq[*Event], error) {
 	src, err := s.someSource()
 	if err != nil {
 		return nil, err
@@ -59,18 +66,11 @@ func (s *Session) Recorded(c *cond.Cond, live bool) (iter.Seq[*Event], error) {
 	if err != nil {
 		return nil, err
 	}
-	var alive map[uint64]bool
-	if live {
-		alive = heap.Replayed(src, s.moment()).Events()
-	}
 	return func(yield func(*Event) bool) {
 		env := newRecordedEnv(s, src)
 		for step := range x.Steps(0) {
 			if step.Seq > s.moment() {
 				return
-			}
-			if live && !alive[step.Seq] {
-				continue
 			}
 			e := withName(src, step.Event)
 			if c != nil && !c.Eval(env.at(e, step)) {

@@ -50,7 +50,7 @@ func (s *Session) topAt(src capture.Source, x *heap.Index, to uint64, by heap.Me
 	switch per {
 	case PerThread:
 		threads := src.Threads()
-		return heap.TopBy(x, to, by, func(e *capture.Event) uint64 { return uint64(uint32(e.TID)) }, func(tid uint64) heap.Site {
+		return heap.TopBy(x, to, by, heap.KeyThread, func(tid uint64) heap.Site {
 			i := slices.IndexFunc(threads, func(t capture.Thread) bool { return t.TID == int32(uint32(tid)) })
 			if i < 0 {
 				return heap.Site{Function: fmt.Sprintf("thread of TID %d", int32(uint32(tid)))}
@@ -58,7 +58,7 @@ func (s *Session) topAt(src capture.Source, x *heap.Index, to uint64, by heap.Me
 			return heap.Site{Function: fmt.Sprintf("thread %d %q", threads[i].Num, threads[i].Name)}
 		})
 	case PerSize:
-		return heap.TopBy(x, to, by, func(e *capture.Event) uint64 { return e.Size }, func(size uint64) heap.Site {
+		return heap.TopBy(x, to, by, heap.KeySize, func(size uint64) heap.Site {
 			return heap.Site{Function: strconv.FormatUint(size, 10) + " bytes"}
 		})
 	}
@@ -126,13 +126,16 @@ func (s *Session) Whence(addr uint64) (*Whence, error) {
 	if err != nil {
 		return nil, err
 	}
-	live := heap.Replayed(src, s.moment())
+	blocks := x.Held(s.moment())
 	w := &Whence{Addr: addr}
-	start, b, ok := live.Containing(addr)
-	if !ok {
-		w.Below, w.Above = live.Nearest(addr)
-		if below, ok := live.At(w.Below); ok {
-			w.BelowSize = below.Size
+	b := heap.Containing(blocks, addr)
+	if b == nil {
+		below, above := heap.Nearest(blocks, addr)
+		if below != nil {
+			w.Below, w.BelowSize = below.Addr, below.Size
+		}
+		if above != nil {
+			w.Above = above.Addr
 		}
 		for step := range x.StepsBack(s.moment()) {
 			if heap.Touches(&step.Event, addr) {
@@ -142,7 +145,7 @@ func (s *Session) Whence(addr uint64) (*Whence, error) {
 		}
 		return w, nil
 	}
-	w.Start = start
+	w.Start = b.Addr
 	e, st, err := s.EventStack(b.Seq)
 	if e == nil {
 		return nil, err

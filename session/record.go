@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"hdb/capture"
-	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
@@ -193,13 +192,7 @@ func (s *Session) recordStatus() RecordStatus {
 func (s *Session) savedStatus() RecordStatus {
 	recorded, seen := s.Recordings()
 	st := RecordStatus{Seen: seen, Recorded: recorded, Stacks: s.saved.Stacks()}
-	if s.saved.Info().Aggregate {
-		s.sumsStatus(&st)
-	} else {
-		live := heap.Replayed(s.saved, heap.End)
-		st.LiveBytes, st.LiveBlocks, st.PeakBytes = live.Bytes(), live.Blocks(), live.Peak()
-		st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks
-	}
+	s.sumsStatus(&st)
 	for id := 1; id <= st.Stacks; id++ {
 		if s.saved.Stack(capture.StackID(id)).Truncated != "" {
 			st.Truncated++

@@ -102,8 +102,20 @@ func (s *Session) logProbed(e *capture.Event, fn *breakpoints.Function) {
 	e.Func = uint16(*n - 1)
 	tr.last = s.rec.AddEvent(e)
 	tr.logged++
+	s.logUnseen(e)
 	if e.Time-tr.sampled >= sampleEvery {
 		s.sample(e.Time)
+	}
+}
+
+// logUnseen records the end of a block that the event does not tell: a realloc may
+// end two.
+func (s *Session) logUnseen(e *capture.Event) {
+	if e.Kind != capture.Realloc {
+		return
+	}
+	if b := s.trace.live.Unseen(); b.Logged {
+		s.rec.Ended(b.Seq)
 	}
 }
 
@@ -124,6 +136,7 @@ func (s *Session) logEvent(e *capture.Event, function string) {
 	e.Func = s.funcInLog(function)
 	s.trace.last = s.rec.AddEvent(e)
 	s.trace.logged++
+	s.logUnseen(e)
 	s.markLogged(e)
 	if e.Time-s.trace.sampled >= sampleEvery {
 		s.sample(e.Time)

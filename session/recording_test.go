@@ -27,7 +27,7 @@ func onBothPlanes(t *testing.T, f func(*testing.T, ProbeMode)) {
 // calls are the recorded events as "#1 malloc(100)", without addresses.
 func calls(t *testing.T, s *Session) []string {
 	t.Helper()
-	events, err := s.Recorded(nil, false)
+	events, err := s.Recorded(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,23 @@ import (
 	"hdb/heap"
 )
 
+// replayed is the heap after event #to of a recording.
+func replayed(src capture.Source, to uint64) *heap.Live {
+	state := heap.NewReplay(src)
+	for e := range src.Events(0) {
+		if e.Seq > to {
+			state.Before(to)
+			return state.Live
+		}
+		state.Before(e.Seq)
+		state.Apply(e)
+	}
+	if to == heap.End {
+		state.Before(to) // an exec after the last event
+	}
+	return state.Live
+}
+
 // sumsAreReplay holds what the summaries of a recording say against following its
 // events from the start, at its end and at some moments before.
 func sumsAreReplay(t *testing.T, what string, src capture.Source) {
@@ -21,7 +38,7 @@ func sumsAreReplay(t *testing.T, what string, src capture.Source) {
 	}
 	n := uint64(src.Len())
 	for _, to := range []uint64{x.Nth(n / 3), x.Nth(n / 2), x.Nth(n - n/8), heap.End} {
-		live := heap.Replayed(src, to)
+		live := replayed(src, to)
 		bytes := map[capture.StackID]uint64{}
 		for _, b := range live.All() {
 			bytes[b.Stack] += b.Size

@@ -1,0 +1,361 @@
+package capture
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Held is a block that is live at a moment, and what is known of the event that
+// made it.
+type Held struct {
+	Seq   uint64 // of the event
+	Addr  uint64
+	Size  uint64 // bytes asked for
+	Stack StackID
+	TID   int32
+	Func  uint16 // index into Functions()
+	Kind  Kind   // Alloc or Realloc
+}
+
+// Event is what is known of the event that made the block.
+func (b *Held) Event() Event {
+	return Event{Seq: b.Seq, Addr: b.Addr, Size: b.Size, Stack: b.Stack, TID: b.TID, Func: b.Func, Kind: b.Kind}
+}
+
+// A SizeSum is what was allocated of one size.
+type SizeSum struct {
+	Size      uint64
+	Allocs    uint64
+	Temporary uint64 // of them: given back when no other block was allocated in between
+}
+
+// A ThreadSum is what one thread allocated.
+type ThreadSum struct {
+	TID           int32
+	Allocs, Bytes uint64
+	Temporary     uint64 // as of SizeSum, whichever thread gave it back
+}
+
+// A Checkpoint is the heap after an event, so that a question about a later moment
+// need not read the events up to it.
+type Checkpoint struct {
+	Seq     uint64 // of the event
+	Blocks  []Held // that are live, ascending by Seq
+	Sizes   []SizeSum
+	Threads []ThreadSum
+}
+
+// Sections of a chunk of a checkpoint; part of the wire format.
+const (
+	secFrom       = 1 // always stored: flags, after, base
+	secMakers     = 2 // dictionary: kind, function, thread ID
+	secMaker      = 3 // column of the blocks: index into makers
+	secNumber     = 4 // column of the blocks: event's number minus that of the block before
+	secAddress    = 5 // column of the blocks: distance from the end of the block before
+	secBlockSize  = 6 // column of the blocks
+	secBlockStack = 7 // column of the blocks: zigzag of the difference to the one before
+	secEnded      = 8 // events' numbers, each minus the one before
+	secSizes      = 9
+	secThreads    = 10
+)
+
+// A checkpoint is what changed since another one, or since the beginning.
+type checkpoint struct {
+	after   uint64    // the event after which it is
+	base    uint64    // after of the one that it goes on from, 0 if it is the first
+	fresh   bool      // the program was replaced since: no block of earlier ones lives on
+	blocks  []Held    // that were made since and are live, ascending by Seq
+	ended   []uint64  // events that made blocks of earlier checkpoints that ended since, ascending
+	sizes   []SizeSum // of what was allocated since, ascending
+	threads []ThreadSum
+}
+
+// A maker is what blocks have in common that one thread made with one function.
+type maker struct {
+	kind Kind
+	fn   uint16
+	tid  int32
+}
+
+// head is the content of secFrom.
+func (c *checkpoint) head() []byte {
+	b := binary.AppendUvarint(nil, uint64(flagIf(c.fresh, 1)))
+	return binary.AppendUvarint(binary.AppendUvarint(b, c.after), c.base)
+}
+
+// append appends the payload of the chunk.
+func (c *checkpoint) append(dst []byte, p *packer) []byte {
+	dst = appendStored(dst, secFrom, c.head())
+	var columns [secThreads + 1][]byte
+	put := func(id int, v uint64) { columns[id] = binary.AppendUvarint(columns[id], v) }
+	makers := map[maker]uint64{}
+	before := Held{Seq: c.base}
+	end := uint64(0)
+	for i := range c.blocks {
+		b := &c.blocks[i]
+		m := maker{b.Kind, b.Func, b.TID}
+		at, ok := makers[m]
+		if !ok {
+			at = uint64(len(makers))
+			makers[m] = at
+			put(secMakers, uint64(m.kind))
+			put(secMakers, uint64(m.fn))
+			put(secMakers, zigzag(uint64(int64(m.tid))))
+		}
+		put(secMaker, at)
+		put(secNumber, b.Seq-before.Seq)
+		put(secAddress, distance(end, b.Addr))
+		put(secBlockSize, b.Size)
+		put(secBlockStack, zigzag(uint64(b.Stack)-uint64(before.Stack)))
+		before, end = *b, b.Addr+chunkSize(b.Size)
+	}
+	last := uint64(0)
+	for _, seq := range c.ended {
+		put(secEnded, seq-last)
+		last = seq
+	}
+	size := uint64(0)
+	for _, s := range c.sizes {
+		put(secSizes, s.Size-size)
+		put(secSizes, s.Allocs)
+		put(secSizes, s.Temporary)
+		size = s.Size
+	}
+	for _, t := range c.threads {
+		put(secThreads, zigzag(uint64(int64(t.TID))))
+		put(secThreads, t.Allocs)
+		put(secThreads, t.Bytes)
+		put(secThreads, t.Temporary)
+	}
+	for id, b := range columns {
+		if len(b) > 0 {
+			dst = p.appendPacked(dst, id, b)
+		}
+	}
+	return dst
+}
+
+// parseCheckpoint is the inverse of append.
+func parseCheckpoint(s sections) (*checkpoint, error) {
+	var columns [secThreads + 1]cursor
+	for id := range columns {
+		columns[id] = cursor{name: fmt.Sprintf("section %d", id), b: s[id]}
+	}
+	c := &checkpoint{fresh: columns[secFrom].uvarint()&1 != 0, after: columns[secFrom].uvarint(), base: columns[secFrom].uvarint()}
+	if c.after == 0 || c.base >= c.after {
+		columns[secFrom].fail("no moment")
+	}
+	makers := columns[secMakers].makers()
+	last := c.parseBlocks(&columns, makers)
+	if last > c.after {
+		columns[secNumber].fail("a block is of a later event")
+	}
+	for seq, e := uint64(0), &columns[secEnded]; len(e.b) > 0; {
+		step := e.uvarint()
+		if seq += step; step == 0 || seq < step || seq > c.base {
+			e.fail("a block is out of order")
+		}
+		c.ended = append(c.ended, seq)
+	}
+	for size, e := uint64(0), &columns[secSizes]; len(e.b) > 0; {
+		size += e.uvarint()
+		c.sizes = append(c.sizes, SizeSum{Size: size, Allocs: e.uvarint(), Temporary: e.uvarint()})
+	}
+	for e := &columns[secThreads]; len(e.b) > 0; {
+		c.threads = append(c.threads, ThreadSum{TID: int32(unzigzag(e.uvarint())), Allocs: e.uvarint(), Bytes: e.uvarint(), Temporary: e.uvarint()})
+	}
+	for id := range columns {
+		e := &columns[id]
+		if e.err == nil && len(e.b) > 0 && id != secFrom {
+			e.fail("too long")
+		}
+		if e.err != nil {
+			return nil, e.err
+		}
+	}
+	return c, nil
+}
+
+// makers reads the dictionary.
+func (e *cursor) makers() (makers []maker) {
+	for len(e.b) > 0 {
+		kind, fn, tid := e.uvarint(), e.uvarint(), int64(unzigzag(e.uvarint()))
+		if kind >= uint64(numKinds) || fn > math.MaxUint16 || int64(int32(tid)) != tid {
+			e.fail("an entry is out of range")
+		}
+		makers = append(makers, maker{Kind(kind), uint16(fn), int32(tid)})
+	}
+	return makers
+}
+
+// parseBlocks reads the columns of blocks and returns the last one's number. There
+// are as many blocks as the first column has bytes, at most.
+func (c *checkpoint) parseBlocks(columns *[secThreads + 1]cursor, makers []maker) (seq uint64) {
+	seq = c.base
+	c.blocks = make([]Held, 0, len(columns[secNumber].b))
+	end, stack := uint64(0), uint64(0)
+	for numbers := &columns[secNumber]; len(numbers.b) > 0; {
+		step := numbers.uvarint()
+		at := columns[secMaker].uvarint()
+		if at >= uint64(len(makers)) {
+			columns[secMaker].fail("an entry is out of range")
+			return seq
+		}
+		b := Held{Kind: makers[at].kind, Func: makers[at].fn, TID: makers[at].tid}
+		b.Addr = undistance(end, columns[secAddress].uvarint())
+		b.Size = columns[secBlockSize].uvarint()
+		if stack += unzigzag(columns[secBlockStack].uvarint()); stack > math.MaxUint32 {
+			columns[secBlockStack].fail("an entry is out of range")
+		}
+		if seq += step; step == 0 || seq < step {
+			numbers.fail("a block is out of order")
+		}
+		b.Seq, b.Stack = seq, StackID(stack)
+		end = b.Addr + chunkSize(b.Size)
+		c.blocks = append(c.blocks, b)
+	}
+	return seq
+}
+
+// maxHeld bounds the blocks of a checkpoint with those it goes on from.
+const maxHeld = 1 << 26
+
+// A restorer makes Checkpoints of a chain of checkpoints.
+type restorer struct {
+	Checkpoint
+	ended   []uint64 // of Blocks, not yet taken out
+	least   int      // Blocks when that was last done
+	sizes   map[uint64]int
+	threads map[int32]int
+}
+
+// add goes on to the next checkpoint, if it belongs to the chain.
+func (r *restorer) add(c *checkpoint) {
+	if c.base != r.Seq || len(r.Blocks)+len(c.blocks) > maxHeld {
+		return
+	}
+	if c.base == 0 {
+		r.sizes, r.threads = map[uint64]int{}, map[int32]int{}
+	}
+	if c.fresh {
+		r.Blocks, r.ended = r.Blocks[:0], r.ended[:0]
+	}
+	r.Seq = c.after
+	r.Blocks = append(r.Blocks, c.blocks...)
+	r.ended = append(r.ended, c.ended...)
+	if len(r.Blocks) > 2*r.least+1<<18 {
+		r.settle()
+	}
+	for _, s := range c.sizes {
+		i, ok := r.sizes[s.Size]
+		if !ok {
+			i = len(r.Sizes)
+			r.sizes[s.Size] = i
+			r.Sizes = append(r.Sizes, SizeSum{Size: s.Size})
+		}
+		r.Sizes[i].Allocs += s.Allocs
+		r.Sizes[i].Temporary += s.Temporary
+	}
+	for _, t := range c.threads {
+		i, ok := r.threads[t.TID]
+		if !ok {
+			i = len(r.Threads)
+			r.threads[t.TID] = i
+			r.Threads = append(r.Threads, ThreadSum{TID: t.TID})
+		}
+		k := &r.Threads[i]
+		k.Allocs += t.Allocs
+		k.Bytes += t.Bytes
+		k.Temporary += t.Temporary
+	}
+}
+
+// settle takes out the blocks that ended.
+func (r *restorer) settle() {
+	slices.Sort(r.ended)
+	kept, ended := r.Blocks[:0], r.ended
+	for i := range r.Blocks {
+		for len(ended) > 0 && ended[0] < r.Blocks[i].Seq {
+			ended = ended[1:]
+		}
+		if len(ended) == 0 || ended[0] != r.Blocks[i].Seq {
+			kept = append(kept, r.Blocks[i])
+		}
+	}
+	r.Blocks, r.ended, r.least = kept, r.ended[:0], len(kept)
+}
+
+// done is the checkpoint, nil if there is none.
+func (r *restorer) done() *Checkpoint {
+	if r.Seq == 0 {
+		return nil
+	}
+	r.settle()
+	return &r.Checkpoint
+}
+
+// Checkpoint is the last one of the file that is not later than event #seq, nil if
+// there is none. What is damaged is as if it were not there.
+func (f *File) Checkpoint(seq uint64) *Checkpoint {
+	var r restorer
+	for _, ref := range f.checkpoints {
+		c, err := f.checkpoint(ref)
+		if err != nil {
+			continue
+		}
+		if c.after > seq {
+			break
+		}
+		r.add(c)
+	}
+	return r.done()
+}
+
+// checkpoint reads one; an error is damage.
+func (f *File) checkpoint(ref chunkRef) (*checkpoint, error) {
+	s, err := f.chunks.sections(ref)
+	var c *checkpoint
+	if err == nil {
+		c, err = parseCheckpoint(s)
+	}
+	if err != nil {
+		f.fail(ref, err)
+	}
+	return c, err
+}
+
+// Checkpoint is the last one of the log that is not later than event #seq.
+func (l *Log) Checkpoint(seq uint64) *Checkpoint {
+	var r restorer
+	var u unpacker
+	for _, b := range l.checkpointsTo(seq) {
+		payload, err := b.load()
+		if err != nil {
+			break
+		}
+		s, err := u.sections(payload)
+		if err != nil {
+			break
+		}
+		c, err := parseCheckpoint(s)
+		if err != nil {
+			break
+		}
+		r.add(c)
+	}
+	return r.done()
+}
+
+// checkpointsTo are those up to event #seq.
+func (l *Log) checkpointsTo(seq uint64) []eventBlock {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for i := range l.checkpoints {
+		if l.checkpoints[i].head.last > seq {
+			return slices.Clip(l.checkpoints[:i])
+		}
+	}
+	return slices.Clip(l.checkpoints)
+}

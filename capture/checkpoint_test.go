@@ -1,0 +1,363 @@
+package capture
+
+import (
+	"bytes"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A wanted heap is what checkpoints shall say, followed by addresses.
+type wantedHeap struct {
+	blocks map[uint64]Held
+	last   uint64 // address of the block allocated last
+	sizes  map[uint64]SizeSum
+	tids   map[int32]ThreadSum
+}
+
+func newWantedHeap() *wantedHeap {
+	return &wantedHeap{blocks: map[uint64]Held{}, sizes: map[uint64]SizeSum{}, tids: map[int32]ThreadSum{}}
+}
+
+// end ends the block at a, and notes whether it was temporary.
+func (h *wantedHeap) end(a uint64, told bool) {
+	b := h.blocks[a]
+	delete(h.blocks, a)
+	if told && a == h.last {
+		s, t := h.sizes[b.Size], h.tids[b.TID]
+		s.Temporary++
+		t.Temporary++
+		h.sizes[b.Size], h.tids[b.TID] = s, t
+	}
+}
+
+func (h *wantedHeap) made(e *Event, seq uint64) {
+	h.blocks[e.Addr] = Held{Seq: seq, Addr: e.Addr, Size: e.Size, Stack: e.Stack, TID: e.TID, Func: e.Func, Kind: e.Kind}
+	h.last = e.Addr
+	s, t := h.sizes[e.Size], h.tids[e.TID]
+	s.Size, t.TID = e.Size, e.TID
+	s.Allocs++
+	t.Allocs++
+	t.Bytes += e.Size
+	h.sizes[e.Size], h.tids[e.TID] = s, t
+}
+
+// checkpoint is the heap after event #seq as a checkpoint.
+func (h *wantedHeap) checkpoint(seq uint64) *Checkpoint {
+	c := &Checkpoint{Seq: seq, Blocks: slices.Collect(maps.Values(h.blocks)), Sizes: slices.Collect(maps.Values(h.sizes)), Threads: slices.Collect(maps.Values(h.tids))}
+	sortCheckpoint(c)
+	return c
+}
+
+func sortCheckpoint(c *Checkpoint) {
+	slices.SortFunc(c.Blocks, func(a, b Held) int { return int(int64(a.Seq - b.Seq)) })
+	slices.SortFunc(c.Sizes, func(a, b SizeSum) int { return int(int64(a.Size - b.Size)) })
+	slices.SortFunc(c.Threads, func(a, b ThreadSum) int { return int(a.TID - b.TID) })
+}
+
+// keepRandom records n random events of a heap to rec, which does a checkpoint every
+// some thousand, and tells how the heap was after each of its chunks. cut ends a chunk.
+func keepRandom(seed uint64, n int, rec Recorder, cut func()) map[uint64]*Checkpoint {
+	rng := rand.New(rand.NewPCG(seed, 4))
+	for i := range 9 {
+		rec.Intern(Stack{Truncated: string('a' + rune(i))})
+	}
+	rec.FuncIndex("malloc")
+	rec.FuncIndex("free")
+	h := newWantedHeap()
+	want := map[uint64]*Checkpoint{}
+	gaps, wide := seed%3 == 1, 2+rng.IntN(1500)
+	seq := uint64(0)
+	for i := range n {
+		e := Event{
+			Time: time.Duration(i) * time.Microsecond, TID: int32(rng.IntN(4) - 1), Stack: StackID(rng.IntN(10)),
+			Size: uint64(rng.IntN(40)) * 8, Addr: 0x7f0000000000 + uint64(rng.IntN(wide)*rng.IntN(9))*16,
+		}
+		if gaps && rng.IntN(3) == 0 {
+			e.Seq = seq + 1 + uint64(rng.IntN(1000))
+		}
+		there := func(a uint64) Gone {
+			b, ok := h.blocks[a]
+			return Gone{Size: b.Size, Stack: b.Stack, Seq: b.Seq, Recorded: ok}
+		}
+		second := uint64(0)
+		switch rng.IntN(20) {
+		case 0, 1, 2, 3, 4, 5, 6, 7, 8:
+			e.Kind, e.Gone = Alloc, there(e.Addr)
+			h.end(e.Addr, false)
+		case 9, 10:
+			e.Kind, e.Old = Realloc, 0x7f0000000000+uint64(rng.IntN(wide))*16
+			if rng.IntN(2) == 0 {
+				e.Addr = e.Old
+			}
+			e.Gone = there(e.Old)
+			h.end(e.Old, e.Gone.Recorded)
+			if under := there(e.Addr); under.Recorded {
+				if second = under.Seq; !e.Gone.Recorded {
+					e.Gone, second = under, 0
+					e.Old = 0
+				}
+				h.end(e.Addr, false)
+			}
+		case 11:
+			e.Kind = Map
+		case 12:
+			e.Kind, e.Failed, e.Addr = Alloc, true, 0
+		default:
+			e.Kind, e.Func, e.Stack, e.Gone = Free, 1, 0, there(e.Addr)
+			e.Size = e.Gone.Size
+			if e.Gone.Recorded {
+				h.end(e.Addr, true)
+			}
+		}
+		seq = rec.AddEvent(&e)
+		if second != 0 {
+			rec.Ended(second)
+		}
+		if e.Allocates() {
+			h.made(&e, seq)
+		}
+		if rng.IntN(300) == 0 {
+			want[seq] = h.checkpoint(seq)
+			if cut(); rng.IntN(60) == 0 {
+				rec.Replaced()
+				clear(h.blocks)
+				h.last = 0
+			}
+		}
+	}
+	want[seq] = h.checkpoint(seq)
+	return want
+}
+
+// checkCheckpoints holds the checkpoints of a source against how the heap was.
+func checkCheckpoints(t *testing.T, what string, src Source, want map[uint64]*Checkpoint) {
+	t.Helper()
+	seen := 0
+	for seq := uint64(math.MaxUint64); seq > 0; {
+		c := src.Checkpoint(seq)
+		if c == nil {
+			break
+		}
+		if c.Seq > seq {
+			t.Fatalf("%s: the last one up to #%d is after #%d", what, seq, c.Seq)
+		}
+		sortCheckpoint(c)
+		w := want[c.Seq]
+		if w == nil {
+			t.Fatalf("%s: a checkpoint after #%d, where no chunk ends", what, c.Seq)
+		}
+		if !slices.Equal(c.Blocks, w.Blocks) || !slices.Equal(c.Sizes, w.Sizes) || !slices.Equal(c.Threads, w.Threads) {
+			diff := cmp.Diff(w, c)
+			t.Fatalf("%s: after #%d (- want, + got):\n%s", what, c.Seq, diff)
+		}
+		seen++
+		seq = c.Seq - 1
+	}
+	if seen < 3 {
+		t.Errorf("%s: %d checkpoints", what, seen)
+	}
+}
+
+// TestCheckpoints holds the checkpoints of random recordings, and of what tools make of
+// them, against a heap that is followed by addresses.
+func TestCheckpoints(t *testing.T) {
+	for seed := range uint64(5) {
+		var b bytes.Buffer
+		w, err := NewWriter(&b, testInfo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.keeper.every = 1000
+		want := keepRandom(seed, 15_000, w, w.Push)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f := readBack(t, b.Bytes())
+		checkCheckpoints(t, "file", f, want)
+		if wrong := f.Verify(); len(wrong) > 0 {
+			t.Errorf("%q", wrong)
+		}
+		log := NewLog(testInfo)
+		log.keeper.every = 1000
+		log.spill.keep = 10_000
+		wantLog := keepRandom(seed, 15_000, log, func() { log.seal(log.tail[:log.filled.Load()]) })
+		log.queue.wait()
+		checkCheckpoints(t, "log", log, wantLog)
+		var saved bytes.Buffer
+		if err := WriteSource(&saved, log, nil); err != nil {
+			t.Fatal(err)
+		}
+		checkCheckpoints(t, "saved log", readBack(t, saved.Bytes()), wantLog)
+		copied := recopied(t, f)
+		checkCheckpoints(t, "copied", copied, want)
+		cutAnywhere(t, b.Bytes(), want)
+	}
+}
+
+// recopied is a file that was written anew from its events, which do not tell the
+// events that made the blocks they end.
+func recopied(t *testing.T, f *File) *File {
+	t.Helper()
+	var b bytes.Buffer
+	k, err := newCopier(&b, f, f, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.c.keeper.every = 1000
+	k.tables(nil)
+	for id := range f.Stacks() { // under the same numbers
+		if _, err := k.stack(StackID(id + 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for w := f.walk(0); ; w.step() {
+		e := w.peek()
+		if e == nil {
+			break
+		}
+		if w.fresh {
+			k.replaced()
+		}
+		if err := k.add(e); err != nil {
+			t.Fatal(err)
+		}
+		if w.at+1 == len(w.buf) {
+			k.c.Push()
+		}
+	}
+	if err := k.close(nil); err != nil {
+		t.Fatal(err)
+	}
+	return readBack(t, b.Bytes())
+}
+
+// cutAnywhere holds that a capture which was cut off has the checkpoints before the
+// cut, and one with a damaged checkpoint those before that.
+func cutAnywhere(t *testing.T, data []byte, want map[uint64]*Checkpoint) {
+	t.Helper()
+	whole := readBack(t, data)
+	rng := rand.New(rand.NewPCG(uint64(len(data)), 5))
+	for range 6 {
+		n := headerSize + rng.IntN(len(data)-headerSize)
+		f := readBack(t, data[:n])
+		there := 0
+		for i, ref := range whole.checkpoints {
+			end := int64(n)
+			if i+1 < len(whole.checkpoints) && whole.checkpoints[i+1].offset < end {
+				end = whole.checkpoints[i+1].offset
+			}
+			if h, err := whole.chunks.header(ref.offset); err == nil && ref.offset+chunkHeaderSize+int64(h.length) <= end {
+				there++
+			}
+		}
+		if len(f.checkpoints) != there {
+			t.Fatalf("cut at byte %d: %d checkpoints, want %d", n, len(f.checkpoints), there)
+		}
+		if there > 3 {
+			checkCheckpoints(t, "cut", f, want)
+		}
+	}
+	damaged := bytes.Clone(data)
+	ref := whole.checkpoints[4]
+	damaged[ref.offset+chunkHeaderSize+20] ^= 1
+	f := readBack(t, damaged)
+	if f.Damage() == nil {
+		t.Error("a damaged checkpoint is no damage")
+	}
+	checkCheckpoints(t, "damaged", f, want)
+	if c := f.Checkpoint(math.MaxUint64); c == nil || c.Seq != whole.checkpointEvents(t, 3) {
+		t.Errorf("the last whole checkpoint is %v", c)
+	}
+}
+
+// checkpointEvents is the event of checkpoint i.
+func (f *File) checkpointEvents(t *testing.T, i int) uint64 {
+	t.Helper()
+	s, err := f.chunks.sections(f.checkpoints[i])
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := parseCheckpoint(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.after
+}
+
+// A recorder that says of a free that it ended another block than it did is found out.
+func TestVerifyFindsWrongCheckpoints(t *testing.T) {
+	var b bytes.Buffer
+	w, err := NewWriter(&b, testInfo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.keeper.every = 1
+	w.FuncIndex("malloc")
+	for i := range uint64(2) {
+		w.AddEvent(&Event{Addr: 0x1000 + 64*i, Size: 8})
+	}
+	w.AddEvent(&Event{Kind: Free, Addr: 0x1000, Size: 8, Gone: Gone{Size: 8, Recorded: true, Seq: 2}})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if wrong := readBack(t, b.Bytes()).Verify(); len(wrong) != 1 {
+		t.Errorf("%q", wrong)
+	}
+}
+
+// Whatever bytes a checkpoint is made of, it is refused or in order.
+func FuzzCheckpoint(f *testing.F) {
+	for seed := range uint64(3) {
+		var b bytes.Buffer
+		w, err := NewWriter(&b, testInfo)
+		if err != nil {
+			f.Fatal(err)
+		}
+		w.keeper.every = 100
+		keepRandom(seed, 3000, w, w.Push)
+		if err := w.Close(); err != nil {
+			f.Fatal(err)
+		}
+		file := readBack(f, b.Bytes())
+		for _, ref := range file.checkpoints[:2] {
+			payload, err := file.chunks.chunk(ref)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(payload)
+		}
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		var u unpacker
+		s, err := u.sections(payload)
+		if err != nil {
+			return
+		}
+		c, err := parseCheckpoint(s)
+		if err != nil {
+			return
+		}
+		last := c.base
+		for _, b := range c.blocks {
+			if b.Seq <= last || b.Seq > c.after {
+				t.Fatalf("block of #%d after #%d", b.Seq, last)
+			}
+			last = b.Seq
+		}
+		var p packer
+		s, err = u.sections(c.append(nil, &p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := parseCheckpoint(s)
+		if diff := cmp.Diff(c, again, cmp.AllowUnexported(checkpoint{})); err != nil || diff != "" {
+			t.Fatalf("%v\n%s", err, diff)
+		}
+	})
+}

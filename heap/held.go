@@ -1,0 +1,112 @@
+package heap
+
+import (
+	"slices"
+
+	"hdb/capture"
+)
+
+// held follows events from a checkpoint on, and keeps what is known of each block.
+type held struct {
+	blocks []capture.Held // ascending by Seq; with address 0 it ended
+	at     *Live          // the index of each in blocks, + 1, for its Seq
+	execs  []uint64       // numbers of the first events after each exec to come
+	next   uint64         // the first event to follow
+}
+
+// heldFrom is the heap at the last checkpoint up to event #to, or before the first
+// event.
+func (x *Index) heldFrom(to uint64) *held {
+	h := &held{at: NewLive(), execs: Execs(x.src.Modules())}
+	if c := x.src.Checkpoint(to); c != nil {
+		h.blocks, h.next = c.Blocks, c.Seq+1
+		for i := range h.blocks {
+			h.put(i)
+		}
+	}
+	h.execs = slices.DeleteFunc(h.execs, func(seq uint64) bool { return seq < h.next })
+	return h
+}
+
+// put makes block i the one at its address.
+func (h *held) put(i int) {
+	b := &h.blocks[i]
+	if old, replaced := h.at.Put(b.Addr, Block{Seq: uint64(i + 1), Size: b.Size}); replaced {
+		h.ended(old)
+	}
+}
+
+// ended notes that the block is no more.
+func (h *held) ended(b Block) { h.blocks[b.Seq-1].Addr = 0 }
+
+// before brings the heap to the moment before event #seq.
+func (h *held) before(seq uint64) {
+	for len(h.execs) > 0 && h.execs[0] <= seq {
+		h.execs, h.blocks, h.at = h.execs[1:], h.blocks[:0], NewLive()
+	}
+}
+
+// event follows an event.
+func (h *held) event(e *capture.Event) {
+	h.before(e.Seq)
+	mine := *e
+	mine.Seq = uint64(len(h.blocks) + 1)
+	if gone, ok := h.at.Follow(&mine, false); ok {
+		h.ended(gone)
+	}
+	if e.Kind == capture.Realloc {
+		if gone := h.at.Unseen(); gone.Seq != 0 {
+			h.ended(gone)
+		}
+	}
+	if e.Allocates() {
+		h.blocks = append(h.blocks, capture.Held{
+			Seq: e.Seq, Addr: e.Addr, Size: e.Size, Stack: e.Stack, TID: e.TID, Func: e.Func, Kind: e.Kind,
+		})
+	}
+}
+
+// Held are the blocks that are live after event #to, in the order in which they were
+// made.
+func (x *Index) Held(to uint64) []capture.Held {
+	h := x.heldFrom(to)
+	for e := range x.src.Events(h.next) {
+		if e.Seq > to {
+			break
+		}
+		h.event(&e)
+	}
+	h.before(to) // an exec after the last event
+	return slices.DeleteFunc(h.blocks, func(b capture.Held) bool { return b.Addr == 0 })
+}
+
+// Containing is the block of those that holds the address, nil if none does. Where
+// several do it is the one that begins there, or the last that was made.
+func Containing(blocks []capture.Held, addr uint64) *capture.Held {
+	var found *capture.Held
+	for i := range blocks {
+		b := &blocks[i]
+		if b.Addr == addr {
+			return b
+		}
+		if b.Addr < addr && addr-b.Addr < b.Size {
+			found = b
+		}
+	}
+	return found
+}
+
+// Nearest are the blocks of those that begin before the address, or at it, and
+// behind it, nil if there are none.
+func Nearest(blocks []capture.Held, addr uint64) (below, above *capture.Held) {
+	for i := range blocks {
+		b := &blocks[i]
+		if b.Addr <= addr && (below == nil || b.Addr > below.Addr) {
+			below = b
+		}
+		if b.Addr > addr && (above == nil || b.Addr < above.Addr) {
+			above = b
+		}
+	}
+	return below, above
+}
