@@ -12,7 +12,7 @@ import (
 )
 
 // capturesVersion changes with what largeCapture makes.
-const capturesVersion = "3"
+const capturesVersion = "4"
 
 // captureEvents is the length of the capture that is asked.
 const captureEvents = 50_000_000
@@ -80,6 +80,7 @@ func newHeap(w *capture.Writer) *madeHeap {
 
 // madeBlock is a block that is allocated, or none.
 type madeBlock struct {
+	seq   uint64
 	size  uint32
 	stack capture.StackID
 }
@@ -104,13 +105,16 @@ func (h *madeHeap) step() {
 	e.Addr = 0x10000000 + at*256
 	if old.size != 0 {
 		e.Kind, e.Func, e.Size = capture.Free, 1, uint64(old.size)
-		e.Gone = capture.Gone{Size: e.Size, Stack: old.stack, Recorded: true}
+		e.Gone = capture.Gone{Size: e.Size, Stack: old.stack, Recorded: true, Seq: old.seq}
 		old.size = 0
 	} else {
 		e.Size = 16 + h.stack%1000*13%224
-		*old = madeBlock{uint32(e.Size), e.Stack}
+		*old = madeBlock{size: uint32(e.Size), stack: e.Stack}
 	}
-	h.w.AddEvent(e)
+	seq := h.w.AddEvent(e)
+	if old.size != 0 {
+		old.seq = seq
+	}
 }
 
 // largeCapture is a capture of captureEvents events, which is made once.
@@ -163,13 +167,19 @@ func (b *bench) questionRows(what string) error {
 	}
 	variants := []variant{
 		ask("prompt", "show listsize"), ask("top", "top"), ask("goto", "goto 63%", "bt"), ask("top there", "goto peak", "top by peak"),
+		ask("live", "live"), ask("live there", "goto 63%", "live 5 if size > 200"), ask("top per thread", "goto 63%", "top per thread"), ask("top per size", "goto 63%", "top by peak per size"),
+		ask("whence", "goto 63%", "whence 0x10000010"), ask("whence, no block", "goto 63%", "whence 0x20000000"), ask("history", "goto 63%", "history 0x10000010"),
+		ask("history, no block", "history 0x20000000"),
 	}
 	res := interleave(b.rounds, variants)
 	b.failed("captures", res)
 	for _, q := range []struct {
 		name  string
 		limit float64
-	}{{"prompt", 100}, {"top", 1000}, {"goto", 1000}, {"top there", 1000}} {
+	}{
+		{"prompt", 100}, {"top", 1000}, {"goto", 1000}, {"top there", 1000}, {"live", 1000}, {"live there", 1000}, {"top per thread", 1000}, {"top per size", 1000},
+		{"whence", 1000}, {"whence, no block", 1000}, {"history", 1000}, {"history, no block", 1000},
+	} {
 		v := quantity{"", "ms", res.series(q.name, milliWall)}
 		memory := quantity{"", "MB", res.series(q.name, written)}
 		b.rows = append(b.rows,

@@ -16,6 +16,7 @@ import (
 // it is free, and freed if it is not.
 type mill struct {
 	rng    uint64
+	seq    uint64
 	places [100_000]Gone
 	stacks []StackID
 	now    time.Duration
@@ -25,6 +26,7 @@ func (m *mill) next(e *Event) {
 	m.rng = m.rng*6364136223846793005 + 1442695040888963407
 	r := m.rng >> 33
 	i := r % uint64(len(m.places))
+	m.seq++
 	m.now += time.Duration(r&3) * time.Microsecond
 	*e = Event{Addr: 0x555555560000 + i<<12, TID: 100, Time: m.now}
 	if p := &m.places[i]; p.Recorded {
@@ -33,7 +35,7 @@ func (m *mill) next(e *Event) {
 		return
 	}
 	e.Kind, e.Size, e.Stack = Alloc, 16+r>>8%1024, m.stacks[r>>4%uint64(len(m.stacks))]
-	m.places[i] = Gone{Size: e.Size, Stack: e.Stack, Recorded: true}
+	m.places[i] = Gone{Size: e.Size, Stack: e.Stack, Recorded: true, Seq: m.seq}
 }
 
 // A capture of 100 million events is written, checked, trimmed and repaired in a

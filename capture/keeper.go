@@ -2,6 +2,7 @@ package capture
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -18,32 +19,70 @@ type keeper struct {
 	ended  []uint64    // events of blocks in earlier checkpoints
 	gaveUp bool        // what is live is not known, or there is too much of it
 
-	latest    uint64 // address of the block that was allocated last
-	latestTID int32
-	sizes     table[uint64] // index into next.sizes
-	tids      table[uint32] // index into next.threads
+	latest     uint64 // address of the block that was allocated last
+	latestTID  int32
+	sizes      table[uint64] // index into next.sizes
+	tids       table[uint32] // index into next.threads
+	lastThread int32         // index of the thread looked for last
 
 	every   int     // checkpointEvents
 	count   uint64  // events in all
 	since   int     // the last checkpoint
 	written int64   // bytes of all checkpoints
 	share   float64 // estimate of the bytes for a block
-
-	bits []uint64 // see chunk
-	rels []uint32
 }
 
 // survivors are the blocks that lived on when their chunk ended.
 type survivors struct {
-	blocks []Held // ascending by Seq; with address 0 it ended since
-	dead   int
+	first, last uint64 // events of the chunk
+	blocks      []Held // ascending by Seq, also those that ended since
+	live        alive
+	count       int // of blocks that live
 }
 
-// compact drops the blocks that ended, but for the last, by which the chunk is found.
+// alive has a bit for each block of a chunk: by its event's number, or where many
+// numbers are left out by the order of the blocks.
+type alive struct {
+	bits []uint64
+	rels []uint32 // the numbers of the blocks' events, minus that of the chunk's first; nil if these are the indexes
+}
+
+// slot is the index of the bit of a block by its event, -1 if there is none.
+func (a *alive) slot(rel uint64) int {
+	if a.rels == nil {
+		if rel < 64*uint64(len(a.bits)) {
+			return int(rel)
+		}
+		return -1
+	}
+	if i, ok := slices.BinarySearch(a.rels, uint32(rel)); ok && rel <= math.MaxUint32 {
+		return i
+	}
+	return -1
+}
+
+func (a *alive) has(at int) bool { return a.bits[at>>6]>>(at&63)&1 != 0 }
+func (a *alive) set(at int)      { a.bits[at>>6] |= 1 << (at & 63) }
+
+// end takes the block out, and tells whether it was in.
+func (a *alive) end(rel uint64) bool {
+	at := a.slot(rel)
+	if at < 0 || !a.has(at) {
+		return false
+	}
+	a.bits[at>>6] &^= 1 << (at & 63)
+	return true
+}
+
+// compact drops the blocks that ended.
 func (s *survivors) compact() {
-	last := s.blocks[len(s.blocks)-1].Seq
-	s.blocks = slices.Clone(slices.DeleteFunc(s.blocks, func(b Held) bool { return b.Addr == 0 && b.Seq != last }))
-	s.dead = 0
+	left := make([]Held, 0, s.count)
+	for i := range s.blocks {
+		if s.live.has(s.live.slot(s.blocks[i].Seq - s.first)) {
+			left = append(left, s.blocks[i])
+		}
+	}
+	s.blocks = left
 }
 
 const (
@@ -110,7 +149,8 @@ func (k *keeper) giveUp() {
 // follow does the steps of a chunk, in two passes: which of its blocks end in it,
 // and then what lives on.
 func (k *keeper) follow(head eventHead, steps []step) {
-	k.begin(head, steps)
+	now := newAlive(head, steps)
+	made := 0
 	for i := range steps {
 		switch s := &steps[i]; s.what {
 		case stepMade:
@@ -119,106 +159,74 @@ func (k *keeper) follow(head eventHead, steps []step) {
 				return
 			}
 			k.made(s)
-			if at := k.slot(s.rel); at >= 0 {
-				k.bits[at>>6] |= 1 << (at & 63)
-			}
+			now.set(now.slot(uint64(s.high)))
+			made++
 		case stepEnded, stepLost:
 			if s.what == stepEnded && s.addr == k.latest {
 				k.next.sizes[k.size(s.size)].Temporary++
 				k.next.threads[k.thread(k.latestTID)].Temporary++
 			}
-			if !k.end(s.gone, head.first) {
+			seq := s.gone()
+			if seq >= head.first && now.end(seq-head.first) {
+				made--
+			} else if seq >= head.first || !k.end(seq) {
 				k.giveUp()
 				return
 			}
 		}
 	}
-	var kept survivors
+	if made == 0 {
+		return
+	}
+	kept := survivors{first: head.first, last: head.last, live: now, count: made, blocks: make([]Held, 0, made)}
 	for i := range steps {
-		s := &steps[i]
-		if s.what != stepMade {
-			continue
-		}
-		if at := k.slot(s.rel); k.bits[at>>6]>>(at&63)&1 != 0 {
+		if s := &steps[i]; s.what == stepMade && now.has(now.slot(uint64(s.high))) {
 			kept.blocks = append(kept.blocks, Held{
-				Seq: head.first + uint64(s.rel), Addr: s.addr, Size: s.size, Stack: s.stack, TID: s.tid, Func: s.fn, Kind: s.kind,
+				Seq: head.first + uint64(s.high), Addr: s.addr, Size: s.size, Stack: StackID(s.low), TID: s.tid, Func: s.fn, Kind: s.kind,
 			})
 		}
 	}
-	if len(kept.blocks) > 0 {
-		kept.blocks = slices.Clip(kept.blocks)
-		k.recent = append(k.recent, kept)
-		k.alive += len(kept.blocks)
-	}
+	k.recent = append(k.recent, kept)
+	k.alive += made
 }
 
-// begin makes room for a bit for each block of a chunk: by its event's number, or
-// where many numbers are left out by the order of the blocks.
-func (k *keeper) begin(head eventHead, steps []step) {
-	k.rels = k.rels[:0]
+// newAlive has room for the blocks of a chunk.
+func newAlive(head eventHead, steps []step) (a alive) {
 	n := head.last - head.first + 1
 	if n > 4*uint64(head.count) {
+		a.rels = []uint32{}
 		for i := range steps {
 			if steps[i].what == stepMade {
-				k.rels = append(k.rels, steps[i].rel)
+				a.rels = append(a.rels, steps[i].high)
 			}
 		}
-		n = uint64(len(k.rels))
+		n = uint64(len(a.rels))
 	}
-	words := int(n+63) / 64
-	k.bits = slices.Grow(k.bits[:0], words)[:words]
-	clear(k.bits)
+	a.bits = make([]uint64, (n+63)/64)
+	return a
 }
 
-// slot is the index of the bit of a block by its event, -1 if there is none.
-func (k *keeper) slot(rel uint32) int {
-	if len(k.rels) == 0 {
-		if int(rel) < 64*len(k.bits) {
-			return int(rel)
-		}
-		return -1
-	}
-	if i, ok := slices.BinarySearch(k.rels, rel); ok {
-		return i
-	}
-	return -1
-}
-
-// end notes that the block which event #seq made is no more. It is false if there
-// is none that lives.
-func (k *keeper) end(seq, first uint64) bool {
-	switch {
-	case seq == 0:
-		return false
-	case seq >= first:
-		if seq-first > 1<<32-1 {
-			return false
-		}
-		at := k.slot(uint32(seq - first))
-		if at < 0 || k.bits[at>>6]>>(at&63)&1 == 0 {
-			return false
-		}
-		k.bits[at>>6] &^= 1 << (at & 63)
-		return true
-	case seq <= k.last:
+// end notes that the block which event #seq made, before the chunk, is no more. It is
+// false if there is none that lives, as far as is known.
+func (k *keeper) end(seq uint64) bool {
+	if seq <= k.last {
 		k.ended = append(k.ended, seq)
-		return true
+		return seq > 0
 	}
-	i, _ := slices.BinarySearchFunc(k.recent, seq, func(s survivors, seq uint64) int {
-		return cmp.Compare(s.blocks[len(s.blocks)-1].Seq, seq)
-	})
-	if i == len(k.recent) {
+	low, high := 0, len(k.recent)
+	for low < high { // the chunk that it was in
+		if mid := (low + high) / 2; k.recent[mid].last < seq {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == len(k.recent) || seq < k.recent[low].first || !k.recent[low].live.end(seq-k.recent[low].first) {
 		return false
 	}
-	s := &k.recent[i]
-	j, ok := slices.BinarySearchFunc(s.blocks, seq, func(b Held, seq uint64) int { return cmp.Compare(b.Seq, seq) })
-	if !ok || s.blocks[j].Addr == 0 {
-		return false
-	}
-	s.blocks[j].Addr = 0
-	s.dead++
 	k.alive--
-	if 4*s.dead > 3*len(s.blocks) && len(s.blocks) > 256 {
+	s := &k.recent[low]
+	if s.count--; len(s.blocks) > 256 && 4*s.count < len(s.blocks) {
 		s.compact()
 	}
 	return true
@@ -244,10 +252,14 @@ func (k *keeper) size(n uint64) int32 {
 
 // thread is the index of a thread.
 func (k *keeper) thread(tid int32) int32 {
+	if i := k.lastThread; int(i) < len(k.next.threads) && k.next.threads[i].TID == tid {
+		return i
+	}
 	i, found := k.tids.at(uint32(tid), int32(len(k.next.threads)))
 	if !found {
 		k.next.threads = append(k.next.threads, ThreadSum{TID: tid})
 	}
+	k.lastThread = i
 	return i
 }
 
@@ -256,12 +268,10 @@ func (k *keeper) cut(last uint64) *checkpoint {
 	c := k.next
 	c.after = last
 	c.blocks = make([]Held, 0, k.alive)
-	for _, s := range k.recent {
-		for _, b := range s.blocks {
-			if b.Addr != 0 {
-				c.blocks = append(c.blocks, b)
-			}
-		}
+	for i := range k.recent {
+		s := &k.recent[i]
+		s.compact()
+		c.blocks = append(c.blocks, s.blocks...)
 	}
 	c.ended = k.ended
 	slices.Sort(c.ended)

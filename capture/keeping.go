@@ -19,7 +19,7 @@ func (c *Writer) keep(columns *eventColumns) {
 func (l *Log) checkpoint(s *spill) []eventBlock {
 	t, head := &l.encoder.trail, l.encoder.head
 	for _, seq := range l.endedUpTo(head.last) {
-		t.steps = append(t.steps, step{gone: seq, what: stepLost})
+		t.steps = append(t.steps, lostEnd(seq))
 	}
 	made := l.keeper.chunk(head, t)
 	if made == nil {
@@ -49,7 +49,7 @@ func (c *Writer) dropKeeper() {
 // one that it tells: that which event #seq made.
 func (c *Writer) Ended(seq uint64) {
 	if c.encoder.following {
-		c.encoder.steps = append(c.encoder.steps, step{gone: seq, what: stepLost})
+		c.encoder.steps = append(c.encoder.steps, lostEnd(seq))
 	}
 }
 

@@ -7,9 +7,7 @@ import "math"
 // events are encoded, in some two nanoseconds; the rest is done by the queue.
 type step struct {
 	addr, size uint64
-	gone       uint64 // ended: the number of the event that made the block, 0 if unknown
-	rel        uint32 // made: the event's number minus that of the chunk's first
-	stack      StackID
+	low, high  uint32 // made: stack, and the event's number minus that of the chunk's first; ended: see gone
 	tid        int32
 	fn         uint16
 	kind       Kind
@@ -25,6 +23,21 @@ const (
 	stepOther                 // something else was done at these addresses
 )
 
+// endOf is a step that ends the block which event #seq made, 0 if that is unknown.
+func endOf(seq, addr, size uint64) step {
+	return step{addr: addr, size: size, low: uint32(seq), high: uint32(seq >> 32), what: stepEnded}
+}
+
+// lostEnd is the end of a block that no event tells.
+func lostEnd(seq uint64) step {
+	s := endOf(seq, 0, 0)
+	s.what = stepLost
+	return s
+}
+
+// gone is the event that made the block which ended.
+func (s *step) gone() uint64 { return uint64(s.low) | uint64(s.high)<<32 }
+
 // A trail is the steps of a chunk's events.
 type trail struct {
 	steps []step
@@ -35,7 +48,7 @@ type trail struct {
 // rel.
 func (t *trail) follow(e *Event, rel uint64) {
 	if e.Gone.Recorded {
-		s := step{addr: e.Addr, size: e.Gone.Size, gone: e.Gone.Seq, what: stepEnded}
+		s := endOf(e.Gone.Seq, e.Addr, e.Gone.Size)
 		switch {
 		case e.Kind == Realloc && e.Old != 0:
 			s.addr = e.Old
@@ -48,7 +61,7 @@ func (t *trail) follow(e *Event, rel uint64) {
 	}
 	switch {
 	case e.Allocates():
-		s := step{addr: e.Addr, size: e.Size, rel: uint32(rel), stack: e.Stack, tid: e.TID, fn: e.Func, kind: e.Kind}
+		s := step{addr: e.Addr, size: e.Size, low: uint32(e.Stack), high: uint32(rel), tid: e.TID, fn: e.Func, kind: e.Kind}
 		if rel > math.MaxUint32 {
 			s.addr = 0 // no such block: who keeps the checkpoints gives up
 		}
