@@ -124,6 +124,7 @@ func (v *verifier) events() {
 		if c := blocks.chunk(buf, said.Fresh); c != nil {
 			v.say("the checkpoint after #%d is of other blocks", c.Seq)
 		}
+		v.touched(said, buf)
 		is, err := sums.summary(buf)
 		if err != nil || known && !is.equal(said) {
 			v.say("events #%d to #%d: the summary is of others", ref.first, ref.last)
@@ -178,11 +179,29 @@ func (v *verifier) event(e *Event) {
 	}
 }
 
+// touched checks that the addresses of a run's events are among those it tells.
+func (v *verifier) touched(s *Summary, events []Event) {
+	if s.touched == nil {
+		return
+	}
+	t, err := parseTouched(s.touched)
+	if err != nil {
+		v.say("events #%d to #%d: %v", s.First, s.Last, err)
+		return
+	}
+	for i := range events {
+		if e := &events[i]; e.Addr != 0 && !t.has(e.Addr) || e.Old != 0 && !t.has(e.Old) {
+			v.say("event #%d: its address is not among those of #%d to #%d", e.Seq, s.First, s.Last)
+			return
+		}
+	}
+}
+
 // equal tells whether two summaries say the same.
 func (s *Summary) equal(o *Summary) bool {
 	a, b := *s, *o
 	a.Flows, a.Sizes, a.Calls, b.Flows, b.Sizes, b.Calls = nil, nil, nil, nil, nil, nil
-	a.Fresh = b.Fresh
+	a.Fresh, a.touched, b.touched = b.Fresh, nil, nil
 	return fmt.Sprint(a) == fmt.Sprint(b) && slices.Equal(s.Flows, o.Flows) && slices.Equal(s.Sizes, o.Sizes) && slices.Equal(s.Calls, o.Calls)
 }
 

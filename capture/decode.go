@@ -101,7 +101,7 @@ var eventSectionNames = [numEventSections]string{
 	secHead: "head", secShapes: "shapes", secTIDs: "thread IDs", secStacks: "stack IDs",
 	secShape: "shape", secGap: "gap", secThread: "thread", secTime: "time", secStack: "stack",
 	secSize: "size", secAux: "aux", secPlace: "place", secRef: "ref", secLiteral: "literal", secTotals: "totals",
-	secGone: "gone", secOrigins: "origins", secGoneSize: "sizes of ended blocks", secSummary: "summary",
+	secGone: "gone", secOrigins: "origins", secGoneSize: "sizes of ended blocks", secSummary: "summary", secTouched: "addresses",
 }
 
 // decode appends the events of a chunk to dst. Whatever the payload is, it
@@ -201,7 +201,7 @@ func (c *cursor) stackIDs(ids []StackID, least uint64) []StackID {
 func (d *eventDecoder) finish(head eventHead) error {
 	for i := range d.columns {
 		c := &d.columns[i]
-		if c.err == nil && len(c.b) > 0 && i != secHead && i != secTotals && i != secSummary {
+		if c.err == nil && len(c.b) > 0 && i != secHead && i != secTotals && i != secSummary && i != secTouched {
 			c.fail(fmt.Sprintf("%d bytes too long", len(c.b)))
 		}
 		if c.err != nil {

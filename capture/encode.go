@@ -29,7 +29,9 @@ const (
 	secGoneSize = 18 // column: the size of a block that ended
 	secSummary  = 19 // see Summary
 
-	numEventSections = 20
+	secTouched = 20 // since 1.4: see pageSet
+
+	numEventSections = 21
 )
 
 // Flags of a shape; part of the wire format. A field whose flag is not set is 0
@@ -142,6 +144,7 @@ func (c *eventColumns) appendTo(dst []byte, p *packer, totals *Totals) []byte {
 		}
 	}
 	pack(secSummary)
+	pack(secTouched)
 	for id := secShapes; id <= secLiteral; id++ {
 		pack(id)
 	}
@@ -162,8 +165,9 @@ type eventEncoder struct {
 	stacks     table[uint32] // stack ID -> index, from 1
 	ids        []StackID     // the inverse of stacks
 	sum        summer
-	unfollowed bool // nobody knows which blocks end: there is no summary
-	following  bool // the trail is wanted
+	unfollowed bool    // nobody knows which blocks end: there is no summary
+	following  bool    // the trail is wanted
+	pages      pageSet // of encode
 
 	lastShape uint32 // key of the last event's
 	shape     int32  // and its index
@@ -220,6 +224,7 @@ func (c *eventEncoder) encode(dst []byte, p *packer, events []Event, totals *Tot
 		c.event(e, e.Seq, ticks(e.Time))
 	}
 	columns := c.end(eventColumns{})
+	columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head.count, columns.steps)
 	dst = columns.appendTo(dst, p, totals)
 	c.eventColumns = columns
 	return dst

@@ -39,6 +39,8 @@ type Summary struct {
 	Flows []Flow      // ascending by Stack
 	Sizes []SizeCount // of allocations, by bits.Len64 of their size
 	Calls []uint64    // by function, failed ones included
+
+	touched []byte // see MayTouch; nil if that is not known
 }
 
 // A Flow is what was allocated with one stack, and what of the blocks once
@@ -273,6 +275,7 @@ func (c *cursor) count(most uint64) int {
 // at the events.
 func (u *unpacker) summaryOf(payload []byte) (*Summary, error) {
 	var head eventHead
+	var sum *Summary
 	for len(payload) > 0 {
 		s, rest, err := nextSection(payload)
 		if err != nil {
@@ -288,9 +291,27 @@ func (u *unpacker) summaryOf(payload []byte) (*Summary, error) {
 			if err != nil {
 				return nil, err
 			}
-			return parseSummary(b, head)
+			if sum, err = parseSummary(b, head); err != nil {
+				return nil, err
+			}
+		case secTouched:
+			if sum == nil {
+				break
+			}
+			b, err := u.unpack(s)
+			if err != nil {
+				return nil, err
+			}
+			sum.touched = slices.Clone(b)
+		default:
+			if sum != nil { // addresses come directly after the summary
+				return sum, nil
+			}
 		}
 		payload = rest
+	}
+	if sum != nil {
+		return sum, nil
 	}
 	return nil, errNoSummary
 }

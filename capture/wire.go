@@ -120,7 +120,7 @@ const (
 
 	minPacked  = 64       // shorter sections are not worth a frame
 	maxSection = 16 << 20 // bytes of a section, unpacked
-	maxID      = 20       // IDs from here on are not known to this version
+	maxID      = 21       // IDs from here on are not known to this version
 )
 
 // sections are the unpacked sections of a payload by ID; nil if absent.

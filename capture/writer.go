@@ -66,6 +66,7 @@ type Writer struct {
 	out     chunkWriter
 	columns chan eventColumns // memory to use again
 	keeper  *keeper           // of the queue's jobs; nil: there are no checkpoints
+	pages   pageSet           // of the queue's jobs
 	spares  sync.Pool         // of *stackEncoder
 }
 
@@ -161,6 +162,7 @@ func (c *Writer) cut() {
 	}
 	columns, totals := c.encoder.end(spare), c.info.Totals
 	c.queue.add(func() {
+		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head.count, columns.steps)
 		c.out.events(&columns, &totals)
 		c.keep(&columns)
 		select {

@@ -67,7 +67,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if limit > 0 && len(rows) > limit {
 		rows = rows[len(rows)-limit:]
 	}
-	c.showEvents(in, rows, total, condition, "the last", "no recorded event matches")
+	c.showEvents(in, rows, listed{total: total, which: "the last"}, condition, "no recorded event matches")
 	return nil
 }
 
@@ -88,7 +88,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if condition != nil {
 		none += " and matches"
 	}
-	c.showEvents(in, live.Largest, total, condition, "the largest", none)
+	c.showEvents(in, live.Largest, listed{total: total, which: "the largest"}, condition, none)
 	if c.cfg.JSON {
 		return nil
 	}
@@ -127,9 +127,16 @@ func (c *Console) noteUnrecorded(o *output, live bool) {
 // noneLive is what there is to say of a heap that is empty, as far as it is known.
 const noneLive = "no recorded block is live"
 
+// listed is what the rows of a list are of.
+type listed struct {
+	total int
+	more  bool   // there may be more than total
+	which string // "the last"
+}
+
 // showEvents prints events as a table, with the place in the user's code, or why
 // there are none.
-func (c *Console) showEvents(in Input, rows []*session.Event, total int, condition *cond.Cond, which, none string) {
+func (c *Console) showEvents(in Input, rows []*session.Event, of listed, condition *cond.Cond, none string) {
 	views := make([]eventView, 0, len(rows))
 	var table [][]span
 	names := c.threadNames()
@@ -146,19 +153,24 @@ func (c *Console) showEvents(in Input, rows []*session.Event, total int, conditi
 	}
 	c.show(in, struct {
 		Total  int         `json:"total"`
+		More   bool        `json:"more,omitempty"`
 		Events []eventView `json:"events"`
-	}{total, views}, func(o *output) {
-		if total == 0 {
+	}{of.total, of.more, views}, func(o *output) {
+		if of.total == 0 {
 			o.printf("%s\n", none)
 			return
 		}
 		o.table([]column{{head: "event", right: true}, {head: "time", right: true}, {head: "thread", right: true}, {head: "size", right: true}, {head: "call"}, {head: "function"}, {head: ""}}, table)
-		if len(rows) < total {
+		if len(rows) < of.total || of.more {
 			all := in.Name + " all"
 			if condition != nil {
 				all += " if ..."
 			}
-			o.printf("%s %d of %s; `%s` lists all\n", which, len(rows), grouped(total), all)
+			total := grouped(of.total)
+			if of.more {
+				total += " or more"
+			}
+			o.printf("%s %d of %s; `%s` lists all\n", of.which, len(rows), total, all)
 		}
 	})
 }

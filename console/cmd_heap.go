@@ -321,12 +321,12 @@ func blockHistory(c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	events, total, err := c.s.History(addr, limit)
+	events, total, more, err := c.s.History(addr, limit)
 	if err != nil {
 		return err
 	}
 	in.Name += " " + text
-	c.showEvents(in, events, total, nil, "the last", fmt.Sprintf("no recorded event is about %#x", addr))
+	c.showEvents(in, events, listed{total: total, more: more, which: "the last"}, nil, fmt.Sprintf("no recorded event is about %#x", addr))
 	return nil
 }
 

@@ -241,6 +241,55 @@ func TestFromCheckpoints(t *testing.T) {
 	}
 }
 
+// The events about an address are found though the parts of the recording that have
+// none are not read.
+func TestAbout(t *testing.T) {
+	f := reopened(t, func(w io.Writer) error {
+		file, err := capture.NewWriter(w, capture.Info{})
+		if err != nil {
+			return err
+		}
+		p := newRandomProgram(2, file)
+		for i := range 60_000 {
+			p.step()
+			if i%6000 == 5999 {
+				file.Push()
+			}
+		}
+		// The last part is about a few addresses only.
+		for i := range uint64(5000) {
+			file.AddEvent(&capture.Event{Addr: 0x7f0000000000 + i%7*64, Size: 8})
+		}
+		return file.Close()
+	})
+	x, err := NewIndex(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 9))
+	for range 40 {
+		addr := []uint64{0x10000000, 0x5000, 0x7f0000000000, 0x7effffffff00}[rng.IntN(4)] + uint64(rng.IntN(1<<14))
+		from := uint64(rng.IntN(int(f.Last()) + 10))
+		var got, want []uint64
+		read := 0
+		for e, n := range x.About(addr, from) {
+			got = append(got, e.Seq)
+			read = n
+		}
+		for s := range x.StepsBack(from) {
+			if Touches(&s.Event, addr) {
+				want = append(want, s.Seq)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%#x up to #%d: %d, want %d", addr, from, got, want)
+		}
+		if addr>>32 >= 0x7eff && read > 5000 {
+			t.Errorf("%d events were read for those about %#x", read, addr)
+		}
+	}
+}
+
 // Recordings make checkpoints themselves when they are long enough.
 func TestLongRecordingsHaveCheckpoints(t *testing.T) {
 	if testing.Short() {

@@ -81,6 +81,37 @@ func (x *Index) StepsBack(from uint64) iter.Seq[*Step] {
 	}
 }
 
+// About yields the events about blocks and mappings that held the address, from #from
+// on, descending, each with the number of events read so far. Runs that say that they
+// have none are not read.
+func (x *Index) About(addr, from uint64) iter.Seq2[*capture.Event, int] {
+	return func(yield func(*capture.Event, int) bool) {
+		var about []capture.Event
+		read := 0
+		for i := min(x.runOf(from), len(x.runs)-1); i >= 0; i-- {
+			r := x.runs[i]
+			if !r.MayTouch(addr) {
+				continue
+			}
+			read += r.Events
+			about = about[:0]
+			for e := range x.src.Events(r.First) {
+				if e.Seq > min(from, r.Last) {
+					break
+				}
+				if Touches(&e, addr) {
+					about = append(about, e)
+				}
+			}
+			for j := range slices.Backward(about) {
+				if !yield(&about[j], read) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // stepsOf appends the steps of run i.
 func (x *Index) stepsOf(steps []Step, i int) []Step {
 	s := x.before(i)

@@ -137,11 +137,9 @@ func (s *Session) Whence(addr uint64) (*Whence, error) {
 		if above != nil {
 			w.Above = above.Addr
 		}
-		for step := range x.StepsBack(s.moment()) {
-			if heap.Touches(&step.Event, addr) {
-				w.Last = withName(src, step.Event)
-				break
-			}
+		for e := range x.About(addr, s.moment()) {
+			w.Last = withName(src, *e)
+			break
 		}
 		return w, nil
 	}
@@ -158,26 +156,32 @@ func (s *Session) Whence(addr uint64) (*Whence, error) {
 	return w, nil
 }
 
+// historyReads is how many events History goes on to read when it has all that it
+// shows, to count the others: some tenths of a second.
+const historyReads = 2_000_000
+
 // History are the recorded events up to the moment about blocks that held the
-// address, oldest first: at most limit, the last ones, and how many there are.
-func (s *Session) History(addr uint64, limit int) (events []*Event, total int, err error) {
+// address, oldest first: at most limit, the last ones, and how many there are. Where
+// very many events may be about the address, more says that there may be more.
+func (s *Session) History(addr uint64, limit int) (events []*Event, total int, more bool, err error) {
 	src, err := s.someSource()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
 	x, err := s.Index()
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
-	for step := range x.StepsBack(s.moment()) {
-		if heap.Touches(&step.Event, addr) {
-			if total++; limit <= 0 || total <= limit {
-				events = append(events, withName(src, step.Event))
-			}
+	for e, read := range x.About(addr, s.moment()) {
+		if more = limit > 0 && total >= limit && read > historyReads; more {
+			break
+		}
+		if total++; limit <= 0 || total <= limit {
+			events = append(events, withName(src, *e))
 		}
 	}
 	slices.Reverse(events)
-	return events, total, nil
+	return events, total, more, nil
 }
 
 // A Diff is how the heap differs between two moments or captures.

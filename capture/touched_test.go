@@ -1,0 +1,79 @@
+package capture
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// What is told of the addresses of a chunk leaves none out, and most others.
+func TestTouched(t *testing.T) {
+	for name, c := range map[string]struct {
+		blocks int
+		stride uint64 // of the addresses
+		most   int    // bytes of the section
+		wrong  int    // of 1000 addresses that are not touched, how many are told at most
+	}{
+		"few":       {50, 1 << 14, 600, 10},
+		"some":      {500, 1 << 13, 3100, 10},
+		"many":      {5000, 1 << 6, 3100, 700},
+		"scattered": {5000, 1 << 16, 3500, 1000},
+	} {
+		rng := rand.New(rand.NewPCG(1, 1))
+		var steps []step
+		there := map[uint64]bool{}
+		for range c.blocks {
+			a := 0x7f0000000000 + uint64(rng.IntN(2*c.blocks))*c.stride
+			size := uint64(rng.IntN(32))
+			there[a] = true
+			steps = append(steps, step{addr: a, size: size})
+		}
+		huge := addrRange{1 << 40, 1<<40 + 1<<30}
+		steps = append(steps, step{addr: huge.low, size: huge.high - huge.low}, step{addr: 1<<64 - 5, size: 100})
+		var p pageSet
+		b := p.appendTouched(nil, touchedFrom, steps)
+		if len(b) > c.most {
+			t.Errorf("%s: %d bytes", name, len(b))
+		}
+		said, err := parseTouched(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range steps {
+			if !said.has(s.addr) || !said.has(s.addr+max(s.size, 1)-1) && s.addr+s.size > s.addr {
+				t.Errorf("%s: %#x is missing", name, s.addr)
+			}
+		}
+		if !said.has(1<<64-1) || !said.has(1<<40+1<<29) || said.has(1<<40-1) {
+			t.Errorf("%s: the large one", name)
+		}
+		wrong := 0
+		for range 1000 {
+			a := 0x7f0000000000 + uint64(rng.IntN(2*c.blocks))*c.stride
+			if !there[a] && said.has(a) {
+				wrong++
+			}
+		}
+		if wrong > c.wrong {
+			t.Errorf("%s: %d wrong", name, wrong)
+		}
+		if c := p.appendTouched(nil, touchedFrom-1, steps); c != nil {
+			t.Errorf("%s: %d bytes for few events", name, len(c))
+		}
+	}
+}
+
+func FuzzTouched(f *testing.F) {
+	var p pageSet
+	for _, n := range []int{10, 1000, 3000} {
+		var steps []step
+		for i := range uint64(n) {
+			steps = append(steps, step{addr: 4096 * i * i, size: 100 * i})
+		}
+		f.Add(p.appendTouched(nil, touchedFrom, steps), uint64(4096))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, a uint64) {
+		if said, err := parseTouched(b); err == nil {
+			said.has(a)
+		}
+	})
+}
