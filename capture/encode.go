@@ -29,7 +29,7 @@ const (
 	secGoneSize = 18 // column: the size of a block that ended
 	secSummary  = 19 // see Summary
 
-	secTouched = 20 // since 1.4: see pageSet
+	secTouched = 20 // since 1.5: see pageSet
 
 	numEventSections = 21
 )
