@@ -10,6 +10,7 @@ import (
 // what stands on a line above its own. A folder of several packages stands
 // with its parent, and its packages may import one another.
 const layers = `
+internal/spelling
 internal/addr internal/cond internal/diskcache internal/flags internal/golden internal/outfile internal/regular
 capture unwind symbols/debuginfod
 symbols inferior

@@ -10,6 +10,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/inferior"
+	"hdb/internal/spelling"
 	"hdb/session"
 )
 
@@ -185,7 +186,7 @@ func (c *Console) meant(st *breakpoints.Stop) string {
 	for _, f := range c.s.AllocFunctions() {
 		words = append(words, f.Name)
 	}
-	return nearest(st.Function, append(words, c.s.ProgramFunctions()...))
+	return spelling.Nearest(st.Function, append(words, c.s.ProgramFunctions()...))
 }
 
 func runRbreak(_ context.Context, c *Console, in Input) error {

@@ -135,15 +135,6 @@ func TestSplitArgs(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	words := []string{"break", "backtrace", "continue", "print", "info"}
-	for in, want := range map[string]string{"brak": "break", "breka": "break", "contniue": "continue", "zzz": "", "inof": "info", "b": ""} {
-		if got := nearest(in, words); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestSourceWindow(t *testing.T) {
 	var buf bytes.Buffer
 	o := &output{w: &buf, width: 80}

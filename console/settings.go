@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hdb/internal/spelling"
 )
 
 // A setting is a row of the table behind set, show, config and completion.
@@ -102,7 +104,7 @@ func (c *Console) findSetting(line string) (s *setting, rest string, err error) 
 	case len(names) > 1:
 		return nil, "", fmt.Errorf("ambiguous setting %q: %s", first, strings.Join(names, ", "))
 	}
-	if near := nearest(first, c.settingNames()); near != "" {
+	if near := spelling.Nearest(first, c.settingNames()); near != "" {
 		return nil, "", fmt.Errorf("unknown setting %q: did you mean %q?", first, near)
 	}
 	return nil, "", fmt.Errorf("unknown setting %q: see `show`", first)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hdb/internal/spelling"
 )
 
 // A Command is everything hdb knows about one of its words. Help, prefixes,
@@ -178,7 +180,7 @@ func find(table []*Command, word, kind string) (*Command, error) {
 	for _, cmd := range table {
 		all = append(all, cmd.names()...)
 	}
-	if near := nearest(word, all); near != "" {
+	if near := spelling.Nearest(word, all); near != "" {
 		return nil, fmt.Errorf("unknown %s %q: did you mean %q?", kind, word, near)
 	}
 	help := "help"

@@ -82,10 +82,7 @@ func (m *machine) typed(op uint8) error {
 }
 
 func truncate(v uint64, size int) uint64 {
-	if size >= 8 || size <= 0 {
-		return v
-	}
-	return v & (1<<(8*size) - 1)
+	return v & sizeMask(int64(size))
 }
 
 // DW_ATE_* (section 7.8).

@@ -9,6 +9,7 @@
 package elf
 
 import (
+	"bytes"
 	delf "debug/elf"
 	"encoding/binary"
 	"errors"
@@ -325,12 +326,8 @@ func (f *File) parseSections(off, entsize, count uint64, names uint32) {
 
 // cstring is b up to its first zero byte, as a copy.
 func cstring(b []byte) string {
-	for i, c := range b {
-		if c == 0 {
-			return string(b[:i])
-		}
-	}
-	return string(b)
+	s, _, _ := bytes.Cut(b, []byte{0})
+	return string(s)
 }
 
 // ExecRanges lists the memory that may hold code.

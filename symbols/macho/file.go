@@ -11,6 +11,7 @@
 package macho
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -288,10 +289,6 @@ func (f *File) bytes(off, n uint64) []byte {
 
 // cstring is b up to its first zero byte, as a copy.
 func cstring(b []byte) string {
-	for i, c := range b {
-		if c == 0 {
-			return string(b[:i])
-		}
-	}
-	return string(b)
+	s, _, _ := bytes.Cut(b, []byte{0})
+	return string(s)
 }
