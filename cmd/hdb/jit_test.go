@@ -42,7 +42,7 @@ func recordMapped(t *testing.T, words ...string) *session.Session {
 func mappedNames(t *testing.T, s *session.Session) map[string]int {
 	t.Helper()
 	names := map[string]int{}
-	events, err := s.Recorded(nil, false)
+	events, err := s.Recorded(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
