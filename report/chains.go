@@ -64,6 +64,15 @@ func (p *Profile) outermost(s *Stack) (texts [2]string, n int) {
 	return texts, n
 }
 
+// path is the file that a frame's code is of, "" if in none: in a merged recording it
+// is one module for each program.
+func (p *Profile) path(f *Frame) string {
+	if f.Module < 0 || f.Module >= len(p.Modules) {
+		return ""
+	}
+	return p.Modules[f.Module].Path
+}
+
 // unnamed tells frames of which only the address is known.
 func (f *Frame) unnamed() bool {
 	return !f.Known && f.Linkage == "" && f.File == "" && (f.Function == "" || strings.HasPrefix(f.Function, "0x"))

@@ -143,10 +143,7 @@ func (s *suppressor) hides(st *Stack) bool {
 }
 
 func (s *suppressor) frame(f *Frame) bool {
-	module := ""
-	if f.Module >= 0 && f.Module < len(s.p.Modules) {
-		module = s.p.Modules[f.Module].Path
-	}
+	module := s.p.path(f)
 	for _, all := range s.all {
 		if all == nil {
 			continue

@@ -259,17 +259,17 @@ func (p *Profile) shown(st *Stack) int {
 // lines.
 func (p *Profile) places(lines bool) []Place {
 	type key struct {
-		function, linkage, file string
-		module, line            int
+		function, linkage, file, module string
+		line                            int
 	}
 	index := map[key]int{}
 	var all []Place
 	for i := range p.Stacks {
 		st := &p.Stacks[i]
 		f := p.site(st)
-		k := key{module: -1}
+		k := key{}
 		if f != nil {
-			k = key{f.Function, f.Linkage, f.File, f.Module, f.Line}
+			k = key{f.Function, f.Linkage, f.File, p.path(f), f.Line}
 		}
 		if !lines {
 			k.line = 0
@@ -293,11 +293,7 @@ func (p *Profile) place(f *Frame) Place {
 	if f == nil {
 		return Place{Function: "(no stack)"}
 	}
-	a := Place{frame: f, Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line}
-	if f.Module >= 0 && f.Module < len(p.Modules) {
-		a.Module = p.Modules[f.Module].Path
-	}
-	return a
+	return Place{frame: f, Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Module: p.path(f)}
 }
 
 // largest are the n places with most of a measure, if they have any.

@@ -55,14 +55,13 @@ type Node struct {
 func NewTree(p *Profile, o TreeOptions) *Tree {
 	t := &Tree{p: p, o: o, kind: make([]int32, len(p.Frames)), outer: map[string]int32{}}
 	type key struct {
-		function, linkage, file string
-		module                  int
-		inlined, guess          bool
+		function, linkage, file, module string
+		inlined, guess                  bool
 	}
 	index := map[key]int32{}
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		k := key{f.Function, f.Linkage, f.File, f.Module, f.Inlined, f.Guess}
+		k := key{f.Function, f.Linkage, f.File, p.path(f), f.Inlined, f.Guess}
 		n, ok := index[k]
 		if !ok {
 			n = int32(len(t.kinds))

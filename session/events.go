@@ -260,6 +260,20 @@ func (s *Session) Index() (*heap.Index, error) {
 	return x, nil
 }
 
+// nameless is what a frame is called of which only the address is known: that, as it
+// was in the first program that mapped the file, so that merged recordings have one
+// name.
+func nameless(modules []capture.Module, f *Frame) string {
+	at, inside := f.Code.Addr(), f.Code.Lookup()
+	in := slices.IndexFunc(modules, func(m capture.Module) bool { return m.Path == f.Path && m.Low <= inside && inside < m.High })
+	if in < 0 {
+		return at.String()
+	}
+	m := &modules[in]
+	first := slices.IndexFunc(modules, func(o capture.Module) bool { return o.Path == m.Path && o.BuildID == m.BuildID })
+	return at.File(m.Bias).Run(modules[first].Bias).String()
+}
+
 // site names the place in the user's code that a stack belongs to.
 func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.Site {
 	st := s.sourceStack(src, id, seq)
@@ -269,7 +283,7 @@ func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.
 	f := st.Frames[s.UserFrame(st.Frames)]
 	site := heap.Site{Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
 	if site.Function == "" {
-		site.Function = f.Code.Addr().String()
+		site.Function = nameless(src.Modules(), &f)
 	}
 	site.Sure = f.Frame.Source == symbols.FromDWARF
 	return site

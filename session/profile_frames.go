@@ -125,7 +125,7 @@ func (c *profileFrames) of(f *Frame) report.Frame {
 		Inlined: f.Inlined, Known: f.Line != 0, Guess: f.How.Guess(),
 	}
 	if r.Function == "" {
-		r.Function = f.Code.Addr().String()
+		r.Function = nameless(c.src.Modules(), f)
 	}
 	a := addr.Run(r.Address)
 	r.Module = slices.IndexFunc(c.p.Modules, func(m report.Module) bool {

@@ -1,9 +1,13 @@
 package session
 
 import (
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
+	"hdb/capture"
 	"hdb/heap"
 	"hdb/report"
 )
@@ -62,6 +66,52 @@ func TestSitesAreThoseOfTop(t *testing.T) {
 			}
 			if name != "no names" && (rows["user"] != 1000 || rows["merged"] != 100) {
 				t.Errorf("functions: %v", rows)
+			}
+		})
+	}
+}
+
+// In a merged recording a function is one row, with a name and without, in top as in
+// reports: it has what both programs allocated there.
+func TestMergedFunctionsAreOne(t *testing.T) {
+	for name, flags := range map[string][]string{"lines": nil, "no names": {"-g0", "STRIP"}} {
+		t.Run(name, func(t *testing.T) {
+			a, b := recorded(t, "wrapped", flags...), recorded(t, "wrapped", flags...)
+			path := filepath.Join(t.TempDir(), "merged.hdb")
+			out, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := capture.Merge(out, []*capture.File{a.saved, b.saved}); err != nil {
+				t.Fatal(err)
+			}
+			if err := out.Close(); err != nil {
+				t.Fatal(err)
+			}
+			merged := reopen(t, path)
+			sums := func(s *Session) (top, places, tree map[string]uint64) {
+				top, places, tree = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
+				for _, r := range get[[]heap.Row](t)(s.Top(heap.ByBytes, PerFunction)) {
+					top[r.Site.Function] += r.Bytes
+				}
+				p := get[*report.Profile](t)(s.Profile(ProfileParts{}))
+				for _, f := range report.SummaryOf(p).Functions {
+					places[f.Place.Function] = f.Place.Bytes
+				}
+				for _, n := range report.NewTree(p, report.TreeOptions{Measure: report.Bytes, Inverted: true, Full: true}).View().Children {
+					tree[n.Function] = n.Value
+				}
+				return top, places, tree
+			}
+			top, places, tree := sums(merged)
+			oneTop, onePlaces, oneTree := sums(a)
+			for what, rows := range map[string][2]map[string]uint64{"top": {top, oneTop}, "summary": {places, onePlaces}, "tree": {tree, oneTree}} {
+				for function := range rows[1] {
+					rows[1][function] *= 2
+				}
+				if len(rows[1]) == 0 || !maps.Equal(rows[0], rows[1]) {
+					t.Errorf("%s: merged %v, twice one of them %v", what, rows[0], rows[1])
+				}
 			}
 		})
 	}
