@@ -19,13 +19,13 @@ import (
 
 func exportCommand() *Command {
 	cmd := &Command{
-		Name: "export", Group: GroupFiles, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--threads] [--thread NAME|TID] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
+		Name: "export", Group: GroupFiles, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
 		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +
-			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several. With --threads a stack counts for each thread that allocated there: pprof has the thread as a label, the others as the outermost frame. With --thread only what the threads of a name, or of a TID, allocated is written. With --root DIR, which is the working directory unless told, sarif names sources relative to DIR.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak\n  export pprof --threads",
+			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several. With --threads a stack counts for each thread that allocated there: pprof has the thread as a label, the others as the outermost frame. With --thread only what the threads of a name, or of a TID, allocated is written, and with --from and --to what was allocated between two moments (see `goto`) and what of that was live then. With --root DIR, which is the working directory unless told, sarif names sources relative to DIR.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak\n  export pprof --threads",
 	}
 	for _, f := range report.Formats() {
 		cmd.Sub = append(cmd.Sub, &Command{
-			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + threaded(f) + "[--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Repeat: RepeatNone,
+			Name: f.Name, Synopsis: "[FILE] [--measure MEASURE] " + partly(f) + "[--root DIR] [--force]", Short: f.Short, Args: []ArgKind{ArgFile}, Repeat: RepeatNone,
 			Long: fmt.Sprintf("Example:\n  export %s heap%s", f.Name, f.Extension),
 			Run:  func(ctx context.Context, c *Console, in Input) error { return runExport(ctx, c, in, f.Name) },
 		})
@@ -33,10 +33,10 @@ func exportCommand() *Command {
 	return cmd
 }
 
-// threaded is how threads are asked for in a format that knows them.
-func threaded(f report.Format) string {
-	if f.Threads {
-		return "[--threads] [--thread NAME|TID] "
+// partly is how a part is asked for in a format that can be of one.
+func partly(f report.Format) string {
+	if f.Parts {
+		return "[--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] "
 	}
 	return ""
 }
@@ -56,8 +56,7 @@ type Export struct {
 	Options report.Options
 	File    string // "-" is the output, "" not said
 	Force   bool   // FILE may be replaced
-	threads bool   // a stack counts for each thread
-	thread  string // only this one's
+	parts   session.ProfileParts
 }
 
 // ParseExport reads the words behind export: flags, the format, and what is
@@ -75,9 +74,10 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 	if !ok {
 		return e, nil, fmt.Errorf("export: %q: no such format: %s", format, strings.Join(formatNames(), ", "))
 	}
-	if e.Format = found; !found.Threads && (e.threads || e.thread != "") {
-		return e, nil, fmt.Errorf("export: %s tells no threads apart by --threads or --thread", format)
+	if e.Format = found; !found.Parts && e.parts != (session.ProfileParts{}) {
+		return e, nil, fmt.Errorf("export: %s is of all that was recorded: it takes no --threads, --thread, --from or --to", format)
 	}
+	e.parts.Line = found.Line
 	return e, rest, nil
 }
 
@@ -86,9 +86,9 @@ func (e *Export) flag(name string) flags.Flag {
 	case "f", "force":
 		return flags.On(&e.Force)
 	case "threads":
-		return flags.On(&e.threads)
-	case "thread":
-		return flags.Text(&e.thread)
+		return flags.On(&e.parts.Threads)
+	case "thread", "from", "to":
+		return partFlag(&e.parts, name)
 	case "o", "output":
 		return flags.Text(&e.File)
 	case "measure":
@@ -161,7 +161,7 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 		}
 		return e.Format.Events(w, r)
 	}
-	p, err := s.Profile(session.ProfileParts{Line: e.Format.Line, Threads: e.threads, Thread: e.thread})
+	p, err := s.Profile(e.parts)
 	if err != nil {
 		return err
 	}

@@ -19,12 +19,12 @@ const tableLimit = 40
 
 func pageCommands() []*Command {
 	return []*Command{
-		{Name: "flamegraph", Group: GroupAllocs, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
+		{Name: "flamegraph", Group: GroupAllocs, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
 			Long: "It counts up to the moment, and works in a browser without a network: click to zoom, search, callers below callees, each measure, and what grew between two moments. Without FILE the page stands beside the capture, or is PROGRAM.PID.html. A file that exists already is only replaced with --force.\n\n" +
-				"MEASURE is what is drawn first: live (the default), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and what of that is live whichever thread gives it back; all events are read for it. With --thread it has only what the threads of a name, or of a TID, allocated.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
-		{Name: "table", Group: GroupAllocs, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
+				"MEASURE is what is drawn first: live (the default), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and what of that is live whichever thread gives it back; all events are read for it. With --thread it has only what the threads of a name, or of a TID, allocated, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
+		{Name: "table", Group: GroupAllocs, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
 			Long: "Own is what a function asked for itself, the allocator's wrappers aside; the functions' own numbers add up to all there is. Total is what was allocated below it. With FILE it is a page with all measures to sort and search, otherwise text of N functions, 40 unless told, 0 for all.\n\n" +
-				"MEASURE is live (the default), peak, bytes, count, temporary or blocks. With --thread only what the threads of a name, or of a TID, allocated counts.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
+				"MEASURE is live (the default), peak, bytes, count, temporary or blocks. With --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
 	}
 }
 
@@ -34,9 +34,8 @@ type Page struct {
 	verb    string
 	force   bool // File may be replaced
 	measure report.Measure
-	limit   int    // of a table of text
-	threads bool   // a flame graph can show each thread
-	thread  string // only this one's
+	limit   int // of a table of text
+	parts   session.ProfileParts
 }
 
 // ParsePage reads the words behind flamegraph and table. One that is no flag names
@@ -44,6 +43,7 @@ type Page struct {
 // without a file goes to the output.
 func ParsePage(verb string, words []string, captures bool) (p Page, rest []string, err error) {
 	p.verb, p.limit = verb, tableLimit
+	p.parts.Line, p.parts.Snapshots = verb == "flamegraph", verb == "flamegraph"
 	if rest, err = flags.All(words, p.flag); err != nil {
 		return p, nil, fmt.Errorf("%s: %w", verb, err)
 	}
@@ -64,10 +64,10 @@ func (p *Page) flag(name string) flags.Flag {
 		return flags.On(&p.force)
 	case name == "measure":
 		return measureFlag(&p.measure)
-	case name == "thread":
-		return flags.Text(&p.thread)
+	case name == "thread", name == "from", name == "to":
+		return partFlag(&p.parts, name)
 	case name == "threads" && p.verb == "flamegraph":
-		return flags.On(&p.threads)
+		return flags.On(&p.parts.Threads)
 	case name == "n" && p.verb == "table":
 		return flags.Value(func(value string) error {
 			n, err := strconv.Atoi(value)
@@ -100,7 +100,7 @@ func (p *Page) Beside(path string) string { return strings.TrimSuffix(path, ".hd
 // at all, also when the context ends.
 func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) error {
 	to := func(w io.Writer) error {
-		profile, err := s.Profile(p.parts())
+		profile, err := s.Profile(p.parts)
 		if err != nil {
 			return err
 		}
@@ -112,10 +112,15 @@ func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) err
 	return newFile(s, p.verb, p.File, p.force, to)
 }
 
-// parts are what it shows of a profile.
-func (p *Page) parts() session.ProfileParts {
-	drawn := p.verb == "flamegraph"
-	return session.ProfileParts{Line: drawn, Snapshots: drawn, Threads: p.threads, Thread: p.thread}
+// partFlag sets what of a recording a report is of: thread, from or to.
+func partFlag(parts *session.ProfileParts, name string) flags.Flag {
+	switch name {
+	case "thread":
+		return flags.Text(&parts.Thread)
+	case "from":
+		return flags.Text(&parts.From)
+	}
+	return flags.Text(&parts.To)
 }
 
 func (p *Page) draw(w io.Writer, profile *report.Profile) error {
@@ -186,7 +191,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 
 // showTable prints the functions.
 func (c *Console) showTable(in Input, page Page) error {
-	p, err := c.s.Profile(page.parts())
+	p, err := c.s.Profile(page.parts)
 	if err != nil {
 		return err
 	}

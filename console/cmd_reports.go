@@ -23,11 +23,11 @@ var Reports = [...]string{"stats", "summary", "tree", "timeline"}
 func ReportHelp(verb string) string {
 	switch verb {
 	case "tree":
-		return treeFlags
+		return treeFlags + partFlags
 	case "timeline":
 		return timelineFlags
 	}
-	return ""
+	return partFlags
 }
 
 const (
@@ -41,6 +41,9 @@ const (
   --full             with the allocator's functions, wrappers, the library's and
                      what calls main
 `
+	partFlags = `  --from MOMENT      only blocks that were allocated behind a moment: a mark, #4711, 30%,
+  --to MOMENT        1.5s, peak, start; and up to one
+`
 	timelineFlags = `  -o FILE            write a page of HTML with the curves, which needs no network
   -f, --force        replace FILE
 `
@@ -49,12 +52,12 @@ const (
 func reportCommands() []*Command {
 	measures := strings.Join(report.Measures[:], "|")
 	return []*Command{
-		{Name: "stats", Group: GroupAllocs, Short: "count what was allocated: totals, sizes, functions, places", Repeat: RepeatNone, Run: runReport,
-			Long: "It counts up to the moment: what was allocated and how often, what was temporary (given back before another block was allocated), the peak, what is live, what is missing; a histogram of the sizes asked for; the calls of each of the allocator's functions; and the lines of source with most bytes and most blocks.\n\nExample:\n  stats"},
-		{Name: "summary", Group: GroupAllocs, Short: "tell on one screen what the program did with memory", Repeat: RepeatNone, Run: runReport,
-			Long: "Its functions are those with the largest part of anything: of the peak, of what is live, of all bytes or of all blocks; what is live counts as a part of the peak. Below stands what makes the numbers less sure.\n\nExample:\n  summary"},
-		{Name: "tree", Group: GroupAllocs, Synopsis: "[--measure " + measures + "] [--threads] [--thread NAME|TID] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runReport,
-			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full. With --threads the threads stand above what they allocated; with --thread only what the threads of a name, or of a TID, allocated counts.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
+		{Name: "stats", Group: GroupAllocs, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []ArgKind{ArgWord}, Short: "count what was allocated: totals, sizes, functions, places", Repeat: RepeatNone, Run: runReport,
+			Long: "It counts up to the moment: what was allocated and how often, what was temporary (given back before another block was allocated), the peak, what is live, what is missing; a histogram of the sizes asked for; the calls of each of the allocator's functions; and the lines of source with most bytes and most blocks. With --from and --to only what was allocated between two moments counts, and what of that was live then; see `goto` for how moments are named.\n\nExamples:\n  stats\n  stats --from 10% --to peak"},
+		{Name: "summary", Group: GroupAllocs, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []ArgKind{ArgWord}, Short: "tell on one screen what the program did with memory", Repeat: RepeatNone, Run: runReport,
+			Long: "Its functions are those with the largest part of anything: of the peak, of what is live, of all bytes or of all blocks; what is live counts as a part of the peak. Below stands what makes the numbers less sure. With --from and --to only what was allocated between two moments counts.\n\nExample:\n  summary"},
+		{Name: "tree", Group: GroupAllocs, Synopsis: "[--measure " + measures + "] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runReport,
+			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full. With --threads the threads stand above what they allocated; with --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
 		{Name: "timeline", Group: GroupAllocs, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runReport,
 			Long: "A column is as high as the heap was at most within its time. The letters below are marks. With -o it is a page for a browser, which shows the values below the pointer and needs no network.\n\nExamples:\n  timeline\n  timeline -o heap.html"},
 	}
@@ -88,6 +91,8 @@ func (r *Report) flag(name string) flags.Flag {
 	switch {
 	case name == "json":
 		return flags.On(&r.JSON)
+	case r.Verb != "timeline" && (name == "from" || name == "to"):
+		return partFlag(&r.parts, name)
 	case r.Verb == "tree":
 		return r.treeFlag(name)
 	case r.Verb == "timeline" && (name == "force" || name == "f"):
@@ -105,7 +110,7 @@ func (r *Report) treeFlag(name string) flags.Flag {
 	case "threads":
 		return flags.On(&r.parts.Threads)
 	case "thread":
-		return flags.Text(&r.parts.Thread)
+		return partFlag(&r.parts, name)
 	case "full":
 		return flags.On(&r.Tree.Full)
 	case "interactive", "i":

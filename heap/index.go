@@ -3,6 +3,7 @@ package heap
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"sort"
 	"time"
 
@@ -255,6 +256,19 @@ func (x *Index) Counts(to uint64) Counts {
 		}
 	}
 	return c
+}
+
+// Since is what was counted after o, which is of an earlier moment.
+func (c Counts) Since(o Counts) Counts {
+	sizes, calls := slices.Clone(c.Sizes), slices.Clone(c.Calls)
+	for i, n := range o.Sizes[:min(len(o.Sizes), len(sizes))] {
+		sizes[i].Allocs -= n.Allocs
+		sizes[i].Bytes -= n.Bytes
+	}
+	for i, n := range o.Calls[:min(len(o.Calls), len(calls))] {
+		calls[i] -= n
+	}
+	return Counts{Sizes: sizes, Calls: calls, Failed: c.Failed - o.Failed, Mapped: c.Mapped - o.Mapped, Unmapped: c.Unmapped - o.Unmapped}
 }
 
 func (c *Counts) add(r *capture.Summary) {

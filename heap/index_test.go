@@ -234,12 +234,12 @@ func TestIndexIsReplay(t *testing.T) {
 					}
 				})
 				threads := NewThreads(x.Source())
-				threads.Follow(to, seqs, func(i int) {
+				threads.Follow(0, to, seqs, func(i int) {
 					want := x.Totals(seqs[i])
 					if diff := cmp.Diff(want.Flows, threads.stacks(len(want.Flows))); diff != "" {
 						t.Errorf("%s: stacks at #%d (- totals, + threads):\n%s", name, seqs[i], diff)
 					}
-					if got, want := threads.Point(), (Point{want.Seq, want.Time, want.Live, want.Blocks}); got != want {
+					if got, want := threads.Now(), (Point{want.Seq, want.Time, want.Live, want.Blocks}); got != want {
 						t.Errorf("%s: threads are at %+v, the totals of #%d at %+v", name, got, seqs[i], want)
 					}
 				})

@@ -1,23 +1,20 @@
 package heap
 
-import (
-	"time"
-
-	"hdb/capture"
-)
+import "hdb/capture"
 
 // Threads counts for each thread what it allocated, stack by stack, and what of it
 // is live, whichever thread gives it back. A recording's summaries do not tell
 // threads apart: each event is looked at, once. It takes 16 bytes and more for a live
 // block. It is not safe for concurrent use; the recording may grow meanwhile.
 type Threads struct {
-	src    capture.Source
-	state  *Replay // whose blocks have the index of their flow for a stack
-	next   uint64
-	time   time.Duration // of the event before
-	latest uint64        // address of the block allocated last
-	index  map[threadStack]uint32
-	flows  []ThreadFlow
+	src   capture.Source
+	state *Replay // whose blocks have the index of their flow for a stack
+	next  uint64
+
+	now, highest Point
+	latest       uint64 // address of the block allocated last
+	index        map[threadStack]uint32
+	flows        []ThreadFlow
 }
 
 // A ThreadFlow is what one thread allocated with one stack.
@@ -53,9 +50,10 @@ func (t *Threads) Update(limit int) (all bool) {
 	return true
 }
 
-// Follow looks at all events up to #to. Of the moments, which are events that ascend,
-// it tells when they are over.
-func (t *Threads) Follow(to uint64, moments []uint64, at func(i int)) {
+// Follow looks at the events behind #from up to #to, as if there had been none before:
+// of blocks that are older nothing is counted. Of the moments, which are events that
+// ascend, it tells when they are over.
+func (t *Threads) Follow(from, to uint64, moments []uint64, at func(i int)) {
 	told := 0
 	before := func(seq uint64) {
 		for ; told < len(moments) && moments[told] < seq; told++ {
@@ -63,7 +61,7 @@ func (t *Threads) Follow(to uint64, moments []uint64, at func(i int)) {
 		}
 	}
 	t.state.execs = Execs(t.src.Modules())
-	for e := range t.src.Events(0) {
+	for e := range t.src.Events(from + 1) {
 		before(e.Seq)
 		if e.Seq > to {
 			break
@@ -81,11 +79,14 @@ func (t *Threads) step(e *capture.Event) {
 		t.replaced()
 	}
 	t.event(e)
-	t.next, t.time = e.Seq+1, e.Time
+	t.next, t.now.Seq, t.now.Time = e.Seq+1, e.Seq, e.Time
+	if t.now.Live > t.highest.Live {
+		t.highest = t.now
+	}
 }
 
 func (t *Threads) replaced() {
-	t.latest = 0
+	t.latest, t.now.Live, t.now.Blocks = 0, 0, 0
 	for i := range t.flows {
 		f := &t.flows[i].Flow
 		f.Frees, f.Freed = f.Allocs, f.Bytes
@@ -103,6 +104,8 @@ func (t *Threads) event(e *capture.Event) {
 		flow = &t.flows[gone.Stack]
 		flow.Frees++
 		flow.Freed += gone.Size
+		t.now.Live -= gone.Size
+		t.now.Blocks--
 		if e.Kind == capture.Free && e.Addr == t.latest || e.Kind == capture.Realloc && e.Old == t.latest {
 			flow.Temporary++
 		}
@@ -111,6 +114,8 @@ func (t *Threads) event(e *capture.Event) {
 		flow = &t.flows[mine.Stack]
 		flow.Allocs++
 		flow.Bytes += e.Size
+		t.now.Live += e.Size
+		t.now.Blocks++
 		t.latest = e.Addr
 	}
 }
@@ -131,16 +136,11 @@ func (t *Threads) flow(tid int32, stack capture.StackID) capture.StackID {
 // until the next Update.
 func (t *Threads) Flows() []ThreadFlow { return t.flows }
 
-// Point is the heap after the last event that was looked at.
-func (t *Threads) Point() Point {
-	p := Point{Seq: t.Seen(), Time: t.time}
-	for i := range t.flows {
-		bytes, blocks := LiveOf(&t.flows[i].Flow)
-		p.Live += bytes
-		p.Blocks += blocks
-	}
-	return p
-}
+// Now is what is live after the last event that was looked at.
+func (t *Threads) Now() Point { return t.now }
+
+// Highest is the point at which most was live for the first time.
+func (t *Threads) Highest() Point { return t.highest }
 
 // Seen is the number of the last event that was looked at.
 func (t *Threads) Seen() uint64 { return max(t.next, 1) - 1 }

@@ -13,7 +13,7 @@ type Format struct {
 	Text      bool   // fit for a terminal or a pipe
 	Code      bool   // makes use of Module.Code
 	Line      bool   // draws Profile.Timeline
-	Threads   bool   // can have a stack several times, for threads
+	Parts     bool   // can be of a part of the recording, and have a stack several times, for threads
 
 	// One of these writes it: what a recording adds up to, all of a recording, or
 	// that as files of a directory.
@@ -38,10 +38,10 @@ type Options struct {
 // Formats are all there are, in the order in which help lists them.
 func Formats() []Format {
 	return []Format{
-		{Name: "pprof", Extension: ".pb.gz", Short: "a profile.proto, for go tool pprof, Pyroscope, Parca, Grafana", Code: true, Threads: true, Write: WritePprof},
-		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack, for flamegraph.pl, inferno, speedscope", Text: true, Threads: true, Write: WriteCollapsed},
-		{Name: "speedscope", Extension: ".speedscope.json", Short: "a profile for each measure, for speedscope.app", Text: true, Threads: true, Write: WriteSpeedscope},
-		{Name: "firefox", Extension: ".firefox.json", Short: "a thread for each measure, the heap over time and its events, for profiler.firefox.com", Text: true, Line: true, Threads: true, Write: WriteFirefox},
+		{Name: "pprof", Extension: ".pb.gz", Short: "a profile.proto, for go tool pprof, Pyroscope, Parca, Grafana", Code: true, Parts: true, Write: WritePprof},
+		{Name: "collapsed", Extension: ".collapsed", Short: "a line for each stack, for flamegraph.pl, inferno, speedscope", Text: true, Parts: true, Write: WriteCollapsed},
+		{Name: "speedscope", Extension: ".speedscope.json", Short: "a profile for each measure, for speedscope.app", Text: true, Parts: true, Write: WriteSpeedscope},
+		{Name: "firefox", Extension: ".firefox.json", Short: "a thread for each measure, the heap over time and its events, for profiler.firefox.com", Text: true, Line: true, Parts: true, Write: WriteFirefox},
 		{Name: "dhat", Extension: ".dhat.json", Short: "lifetimes, peak and end of each stack's blocks, for valgrind's dh_view.html", Text: true, Write: WriteDHAT},
 		{Name: "ndjson", Extension: ".ndjson", Short: "all events, stacks, frames and modules as JSON objects, one a line: jq, scripts", Text: true, Events: WriteNDJSON},
 		{Name: "parquet", Extension: ".parquet", Short: "the same as tables in a directory, which many recordings can share: DuckDB, Spark, ClickHouse, pandas", Tables: WriteParquet},

@@ -19,7 +19,7 @@ func WritePprof(w io.Writer, p *Profile, o Options) error {
 	b := pprofile{p: p, same: sameFrames(p.Frames), mappings: map[pprofSpan]*profile.Mapping{}, functions: map[profile.Function]*profile.Function{}, locations: map[string]*profile.Location{}}
 	b.out = &profile.Profile{
 		PeriodType: &profile.ValueType{Type: "space", Unit: "bytes"}, Period: 1, // each allocation, not a sample of them
-		DurationNanos: int64(p.Moment.Time),
+		DurationNanos: int64(p.Moment.Time - p.Begin),
 		Comments:      p.remarks(),
 	}
 	if !p.Start.IsZero() {

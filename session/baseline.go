@@ -17,7 +17,7 @@ func (s *Session) WholeProfile() (*report.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.profileTo(s.saved, x, heap.End, ProfileParts{})
+	return s.profileOf(s.saved, x, 0, heap.End, ProfileParts{})
 }
 
 // Baseline is the heap at an earlier moment, see MomentOf, by the stacks of p, which

@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -36,6 +37,10 @@ type ProfileParts struct {
 	Snapshots bool
 	Threads   bool   // a row for each stack and thread, where there are several threads
 	Thread    string // only what the threads of this name, or TID, allocated; "" all
+
+	// From and To are moments, see MomentOf: only blocks that were allocated between
+	// them count. "" are the start, and the moment of the session.
+	From, To string
 }
 
 // Profile is what is recorded up to the moment, for reports.
@@ -48,28 +53,46 @@ func (s *Session) Profile(parts ProfileParts) (*report.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.profileTo(src, x, s.moment(), parts)
+	from, to := uint64(0), s.moment()
+	if parts.To != "" {
+		if to, err = s.MomentOf(parts.To); err != nil {
+			return nil, err
+		}
+	}
+	if parts.From != "" && parts.From != "start" {
+		if from, err = s.MomentOf(parts.From); err != nil {
+			return nil, err
+		}
+		if from >= to {
+			return nil, fmt.Errorf("from %s to %s: that is not behind it", parts.From, cmp.Or(parts.To, "the moment"))
+		}
+	}
+	return s.profileOf(src, x, from, to, parts)
 }
 
-func (s *Session) profileTo(src capture.Source, x *heap.Index, to uint64, parts ProfileParts) (*report.Profile, error) {
+// profileOf is the profile of the events behind #from, up to #to.
+func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, parts ProfileParts) (*report.Profile, error) {
 	info := src.Info()
 	p := &report.Profile{
-		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " "),
+		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " ") + parts.text(),
 		Program: info.Program, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch,
 		Created: info.Created, Start: info.Start, Lost: info.Totals.Lost, Partial: s.Partial(),
-		Marks: marks(src.Marks(), to), RSS: samples(src.Samples(), to),
+		Marks: marks(src.Marks(), from, to), RSS: samples(src.Samples(), from, to),
 	}
 	for _, m := range src.Modules() {
 		p.Modules = append(p.Modules, report.Module{Path: m.Path, BuildID: m.BuildID, Low: uint64(m.Low), High: uint64(m.High), Bias: uint64(m.Bias)})
 	}
 	p.Begin, p.Sums = begin(p.Partial, x), info.Aggregate
 	counts := x.Counts(to)
+	if from > 0 {
+		counts = counts.Since(x.Counts(from))
+	}
 	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
 	var reading sync.WaitGroup // beside the names
-	if parts.Thread != "" || parts.Threads && len(src.Threads()) > 1 {
-		if err := s.addThreads(src, x, to, p, parts); err != nil {
+	if from > 0 || parts.Thread != "" || parts.Threads && len(src.Threads()) > 1 {
+		if err := s.followEvents(src, x, from, to, p, parts); err != nil {
 			return nil, err
 		}
 	} else {
@@ -111,7 +134,8 @@ func stackRow(f *capture.Flow) report.Stack {
 // readEvents adds to a profile what the totals up to event #to do not tell: the heap
 // at its peak, over time, and at other moments.
 func readEvents(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts) {
-	moments, peak := momentsOf(x, to, p, parts)
+	peak, _ := x.PeakBefore(to)
+	moments := momentsOf(x, p, heap.Totals{}, peak, parts)
 	points := 0
 	if parts.Line {
 		points = profileMoments
@@ -158,29 +182,28 @@ func addSnapshots(p *report.Profile, before []report.Snapshot, now report.Moment
 	p.Snapshots = append(before, last)
 }
 
-// momentsOf are the moments at which a profile up to event #to says what was live,
-// and which of them is the peak; 0 without allocations.
-func momentsOf(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts) (moments []uint64, peak uint64) {
-	peak, _ = x.PeakBefore(to)
+// momentsOf are the moments at which a profile says what was live: the peak, if there
+// is one, and those of snapshots. What the profile counts begins after then.
+func momentsOf(x *heap.Index, p *report.Profile, then heap.Totals, peak uint64, parts ProfileParts) (moments []uint64) {
 	if parts.Snapshots {
-		moments = snapshotMoments(x, p, peak)
+		moments = snapshotMoments(x, p, then, peak)
 	}
 	if i, found := slices.BinarySearch(moments, peak); !found && peak > 0 {
 		moments = slices.Insert(moments, i, peak)
 	}
-	return moments, peak
+	return moments
 }
 
 // snapshotMoments are the moments of snapshots but the last: the peak's, those of
 // marks, and others that are as many events apart.
-func snapshotMoments(x *heap.Index, p *report.Profile, peak uint64) []uint64 {
+func snapshotMoments(x *heap.Index, p *report.Profile, then heap.Totals, peak uint64) []uint64 {
 	moments := []uint64{peak}
 	for _, m := range p.Marks[:min(len(p.Marks), profileSnapshots/4)] {
 		moments = append(moments, m.Seq)
 	}
 	runs, more := x.Runs(), uint64(profileSnapshots-1-len(moments))
 	for i := range more {
-		seq := x.Nth(p.Events * (i + 1) / (more + 1))
+		seq := x.Nth(then.Events + p.Events*(i+1)/(more+1))
 		// Between the ends of a run there is a moment only if runs are few: it costs
 		// reading the events.
 		if r := sort.Search(len(runs), func(i int) bool { return runs[i].Last >= seq }); r < len(runs) && len(runs) > profileSnapshots/2 {
@@ -188,7 +211,7 @@ func snapshotMoments(x *heap.Index, p *report.Profile, peak uint64) []uint64 {
 		}
 		moments = append(moments, seq)
 	}
-	moments = slices.DeleteFunc(moments, func(seq uint64) bool { return seq == 0 || seq >= p.Moment.Seq })
+	moments = slices.DeleteFunc(moments, func(seq uint64) bool { return seq <= then.Seq || seq >= p.Moment.Seq })
 	slices.Sort(moments)
 	return slices.Compact(moments)
 }
@@ -235,20 +258,27 @@ func timeline(line []heap.Point, now report.Moment) []report.Moment {
 	return out
 }
 
-// marks are those up to event #to.
-func marks(all []capture.MarkRecord, to uint64) []report.Mark {
+// marks are those behind event #from, up to #to.
+func marks(all []capture.MarkRecord, from, to uint64) []report.Mark {
 	var out []report.Mark
 	for _, m := range all {
-		if m.Seq <= to {
+		if m.Seq <= to && (from == 0 || m.Seq > from) {
 			out = append(out, report.Mark{Seq: m.Seq, Time: m.Time, Name: m.Name})
 		}
 	}
 	return out
 }
 
-// samples are those up to event #to, the highest ones where there are more than a
-// report can show.
-func samples(all []capture.SampleRecord, to uint64) []report.Sample {
+// samples are those behind event #from, up to #to, the highest ones where there are
+// more than a report can show.
+func samples(all []capture.SampleRecord, from, to uint64) []report.Sample {
+	if from > 0 {
+		i := slices.IndexFunc(all, func(s capture.SampleRecord) bool { return s.Seq > from })
+		all = all[max(i, 0):]
+		if i < 0 {
+			return nil
+		}
+	}
 	if i := slices.IndexFunc(all, func(s capture.SampleRecord) bool { return s.Seq > to }); i >= 0 {
 		all = all[:i]
 	}

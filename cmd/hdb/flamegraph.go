@@ -25,6 +25,8 @@ flags:
                      peak, bytes, count, temporary or blocks
   --threads          with a choice of the thread that allocated
   --thread NAME|TID  only what the threads of this name or TID allocated
+  --from MOMENT      only blocks that were allocated behind a moment: a mark, #4711, 30%,
+  --to MOMENT        1.5s, peak, start; and up to one
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
@@ -41,6 +43,8 @@ flags:
   --measure MEASURE  by which they are sorted: live (bytes not given back, the
                      default), peak, bytes, count, temporary or blocks
   --thread NAME|TID  only what the threads of this name or TID allocated
+  --from MOMENT      only blocks that were allocated behind a moment: a mark, #4711, 30%,
+  --to MOMENT        1.5s, peak, start; and up to one
   -f, --force        replace FILE
 
 exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture

@@ -1,6 +1,9 @@
 package session
 
 import (
+	"cmp"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -72,5 +75,39 @@ func TestProfileOfThreads(t *testing.T) {
 	}
 	if p := get[*report.Profile](t)(recorded(t, "phases").Profile(ProfileParts{Threads: true})); p.Threads || len(p.Stacks) == 0 {
 		t.Error("the rows of one thread are told apart")
+	}
+}
+
+// A part of a recording is what the capture of that part is.
+func TestProfileBetweenMoments(t *testing.T) {
+	for _, program := range []string{"workers", "phases", "realloc"} {
+		saved := recorded(t, program)
+		for _, part := range [][2]string{{"20%", "70%"}, {"peak", "end"}, {"start", "peak"}, {"#3", "#4"}, {"90%", ""}} {
+			p := get[*report.Profile](t)(saved.Profile(ProfileParts{Line: true, Snapshots: true, From: part[0], To: part[1]}))
+			from := get[uint64](t)(saved.MomentOf(part[0]))
+			to := get[uint64](t)(saved.MomentOf(cmp.Or(part[1], "end")))
+			path := filepath.Join(t.TempDir(), "part.hdb")
+			first := from + 1
+			if part[0] == "start" {
+				first = from
+			}
+			f, err := os.Create(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := capture.Trim(f, saved.saved, first, to); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+			want := get[*report.Profile](t)(reopen(t, path).Profile(ProfileParts{}))
+			if p.Total() != want.Total() || p.Events != want.Events || p.Peak.Live != want.Peak.Live || !slices.Equal(p.Calls, want.Calls) {
+				t.Errorf("%s, %s: %+v of %d events, peak %+v, %v; trimmed %+v of %d events, peak %+v, %v", program, part, p.Total(), p.Events, p.Peak, p.Calls, want.Total(), want.Events, want.Peak, want.Calls)
+			}
+			if last := p.Snapshots[len(p.Snapshots)-1]; last.Live != p.Total().Live || p.Snapshots[0].Seq < first {
+				t.Errorf("%s, %s: snapshots from %+v to %+v", program, part, p.Snapshots[0].Moment, last.Moment)
+			}
+		}
 	}
 }

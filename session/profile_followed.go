@@ -1,0 +1,189 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/report"
+)
+
+// followEvents adds to a profile rows for what takes following the events behind #from
+// up to #to, as the totals do not tell it: threads, and blocks that were allocated
+// since a moment. It takes memory for what is live, as heap.Threads says.
+func (s *Session) followEvents(src capture.Source, x *heap.Index, from, to uint64, p *report.Profile, parts ProfileParts) error {
+	if err := s.NoEvents(); err != nil {
+		return err
+	}
+	threads := src.Threads()
+	wanted, err := wantedThreads(threads, parts.Thread)
+	if err != nil {
+		return err
+	}
+	var then heap.Totals
+	if from > 0 {
+		then = *x.Totals(from)
+		p.Begin = max(p.Begin, then.Time)
+		p.Events -= then.Events
+	}
+	p.Threads = parts.Threads && len(threads) > 1
+	peak, _ := x.PeakBefore(to)
+	if from > 0 { // that of the blocks that count
+		flows := heap.NewThreads(x.Source())
+		flows.Follow(from, to, nil, nil)
+		peak = flows.Highest().Seq
+	}
+	moments := momentsOf(x, p, then, peak, parts)
+	flows := heap.NewThreads(x.Source())
+	levels := make([]threadLevel, len(moments)) // by moment
+	flows.Follow(from, to, moments, func(i int) { levels[i] = levelOf(flows, moments[i] == peak) })
+	rows := rowsOf(flows.Flows(), wanted, p.Threads || wanted != nil)
+	names := map[int32]string{}
+	for _, t := range threads {
+		names[t.TID] = t.Name
+	}
+	for _, row := range rows {
+		sum := flows.Flows()[row[0]]
+		for _, i := range row[1:] {
+			sum.Add(&flows.Flows()[i].Flow)
+		}
+		st := stackRow(&sum.Flow)
+		if p.Threads || wanted != nil {
+			st.TID, st.Thread = sum.TID, names[sum.TID]
+		}
+		p.Stacks = append(p.Stacks, st)
+	}
+	var snapshots []report.Snapshot
+	for i := range levels {
+		l := &levels[i]
+		if moments[i] == peak {
+			p.Peak = l.moment
+			for k, row := range rows {
+				p.Stacks[k].Peak, p.Stacks[k].PeakBlocks = l.of(row)
+			}
+		}
+		if parts.Snapshots {
+			snapshots = append(snapshots, l.snapshot(rows))
+		}
+	}
+	part := from > 0 || wanted != nil
+	if part {
+		total := p.Total()
+		p.Moment.Live, p.Moment.Blocks = total.Live, total.LiveBlocks
+		p.Peak.Live, p.Peak.Blocks = total.Peak, total.PeakBlocks
+	}
+	if parts.Line && !(part && parts.Snapshots) { // the line of a part is that of its snapshots
+		p.Timeline = timeline(x.Timeline(to, profileMoments), p.Moment)
+	}
+	if parts.Snapshots {
+		addSnapshots(p, snapshots, p.Moment)
+	}
+	return nil
+}
+
+// text says what a profile is of.
+func (parts *ProfileParts) text() string {
+	text := ""
+	if parts.Thread != "" {
+		text += ", thread " + parts.Thread
+	}
+	if parts.From != "" {
+		text += ", from " + parts.From
+	}
+	if parts.To != "" {
+		text += ", to " + parts.To
+	}
+	return text
+}
+
+// rowsOf are the indexes of the flows that have a row together: those of a stack, or
+// each by itself where threads are told apart. They are in the order of the stacks.
+func rowsOf(flows []heap.ThreadFlow, wanted map[int32]bool, apart bool) (rows [][]int) {
+	var all []int
+	for i, f := range flows {
+		if f.Allocs > 0 && (wanted == nil || wanted[f.TID]) {
+			all = append(all, i)
+		}
+	}
+	slices.SortFunc(all, func(a, b int) int {
+		return cmp.Or(cmp.Compare(flows[a].Stack, flows[b].Stack), cmp.Compare(flows[a].TID, flows[b].TID))
+	})
+	for k, i := range all {
+		if n := len(rows); k > 0 && !apart && flows[all[k-1]].Stack == flows[i].Stack {
+			rows[n-1] = append(rows[n-1], i)
+			continue
+		}
+		rows = append(rows, []int{i})
+	}
+	return rows
+}
+
+// wantedThreads are those of the name or TID; nil are all.
+func wantedThreads(threads []capture.Thread, name string) (map[int32]bool, error) {
+	if name == "" {
+		return nil, nil
+	}
+	wanted := map[int32]bool{}
+	tid, err := strconv.ParseInt(name, 10, 32)
+	var known []string
+	for _, t := range threads {
+		if t.Name == name || err == nil && int64(t.TID) == tid {
+			wanted[t.TID] = true
+		}
+		if known = append(known, fmt.Sprintf("%d %q", t.TID, t.Name)); len(known) > 8 {
+			known = append(known[:8], "...")
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, fmt.Errorf("thread %q: no such name or TID: there are %s", name, strings.Join(known, ", "))
+	}
+	return wanted, nil
+}
+
+// A threadLevel is what was live at a moment, by the flows of threads.
+type threadLevel struct {
+	moment report.Moment
+	bytes  []uint64
+	blocks []uint64 // only at the peak
+}
+
+// levelOf is that of now.
+func levelOf(flows *heap.Threads, peak bool) threadLevel {
+	at := flows.Now()
+	l := threadLevel{moment: report.Moment{Seq: at.Seq, Time: at.Time, Live: at.Live, Blocks: at.Blocks}}
+	for i := range flows.Flows() {
+		bytes, blocks := heap.LiveOf(&flows.Flows()[i].Flow)
+		if l.bytes = append(l.bytes, bytes); peak {
+			l.blocks = append(l.blocks, blocks)
+		}
+	}
+	return l
+}
+
+// of is what the flows of a row had; nothing before they began.
+func (l *threadLevel) of(row []int) (bytes, blocks uint64) {
+	for _, flow := range row {
+		if flow < len(l.bytes) {
+			bytes += l.bytes[flow]
+		}
+		if flow < len(l.blocks) {
+			blocks += l.blocks[flow]
+		}
+	}
+	return bytes, blocks
+}
+
+// snapshot is of the flows that have rows.
+func (l *threadLevel) snapshot(rows [][]int) report.Snapshot {
+	s := report.Snapshot{Moment: l.moment, Stacks: make([]uint64, len(rows))}
+	s.Live = 0
+	for k, row := range rows {
+		s.Stacks[k], _ = l.of(row)
+		s.Live += s.Stacks[k]
+	}
+	return s
+}
