@@ -119,7 +119,7 @@ func notCapture(path string, start []byte) error {
 		return err
 	}
 	if strings.HasPrefix(magic, string(start)) || strings.HasPrefix(string(start), magic) {
-		err.Found = fmt.Sprintf("the first %d bytes of one: nothing was recorded", len(start))
+		err.Found = "the first bytes of one: nothing was recorded"
 		return err
 	}
 	for _, f := range foreign {

@@ -409,7 +409,7 @@ func TestNotACapture(t *testing.T) {
 		{"gzip", "\x1f\x8b\x08" + strings.Repeat("\x00", 50), "not an hdb capture but a file compressed by gzip: unpack it first: gunzip"},
 		{"memray", "memray\x00" + strings.Repeat("\x01", 50), "not an hdb capture but a capture of memray"},
 		{"noise", strings.Repeat("\x01\xff\x02", 30), "not an hdb capture but something else"},
-		{"header cut", magic[:5], "not an hdb capture but the first 5 bytes of one: nothing was recorded"},
+		{"header cut", magic[:5], "not an hdb capture but the first bytes of one: nothing was recorded"},
 	} {
 		path := filepath.Join(dir, tc.name)
 		if err := os.WriteFile(path, []byte(tc.data), 0o600); err != nil {

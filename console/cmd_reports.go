@@ -181,7 +181,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 		}
 		c.show(in, struct {
 			Path string `json:"path"`
-		}{r.File}, func(o *output) { o.printf("written %s\n", r.File) })
+		}{r.File}, func(o *output) { o.printf("wrote %s\n", r.File) })
 		return nil
 	}
 	var data any

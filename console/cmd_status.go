@@ -381,9 +381,13 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 	}
 	v := viewCapture(info)
 	c.show(in, v, func(o *output) {
+		process := fmt.Sprintf("%d on %s, %s", v.PID, orUnknown(v.Host), v.Arch)
+		if v.Kernel != "" {
+			process += ", kernel " + v.Kernel
+		}
 		o.table([]column{{}, {}}, [][]span{
 			{{styleHead, "program"}, {plain, strings.Join(append([]string{v.Program}, v.Args...), " ")}},
-			{{styleHead, "process"}, {plain, fmt.Sprintf("%d on %s, %s %s", v.PID, orUnknown(v.Host), v.Arch, v.Kernel)}},
+			{{styleHead, "process"}, {plain, process}},
 			{{styleHead, "started"}, {plain, v.Start}},
 			{{styleHead, "recorded by"}, {plain, v.Created}},
 			{{styleHead, "events"}, {plain, fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", grouped(v.Events), grouped(v.Allocs), longSize(v.Bytes), grouped(v.Frees), grouped(v.Failed))}},

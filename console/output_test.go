@@ -77,6 +77,7 @@ func TestSizes(t *testing.T) {
 		short, long string
 	}{
 		{0, "0 B", "0 bytes"},
+		{1, "1 B", "1 byte"},
 		{96, "96 B", "96 bytes"},
 		{1023, "1023 B", "1023 bytes"},
 		{1024, "1.0 KiB", "1 KiB (1024)"},

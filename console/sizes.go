@@ -22,7 +22,10 @@ func shortSize(n uint64) string {
 // longSize is a size in a sentence, with its exact bytes: `96 bytes`,
 // `4 MiB (4194304)`, `4.5 MiB (4718600)`.
 func longSize(n uint64) string {
-	if n < 1024 {
+	switch {
+	case n == 1:
+		return "1 byte"
+	case n < 1024:
 		return fmt.Sprintf("%d bytes", n)
 	}
 	v, unit := scale(n)

@@ -235,9 +235,10 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.spanStops()
 	s.logged, s.known, s.seen = map[int]bool{}, map[int32]*knownThread{}, seenStacks{}
 	host, _ := os.Hostname()
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	err := s.newRecording(capture.Info{
 		Program: s.prog.path, Args: args, PID: p.PID(), Start: s.started,
-		Host: host, Arch: "x86-64", Created: "hdb " + s.cfg.Version,
+		Host: host, Kernel: strings.TrimSpace(string(kernel)), Arch: "x86-64", Created: "hdb " + s.cfg.Version,
 	})
 	if err != nil {
 		s.proc = nil

@@ -163,9 +163,13 @@ func (c *captureSummary) print(out io.Writer) {
 		fmt.Fprintf(out, "%-10s %s\n", name, console.Clean(fmt.Sprintf(format, args...)))
 	}
 	line("file", "%s, %s", c.File, shortSize(c.Bytes))
-	line("format", "%s, by hdb %s", c.Format, c.Created)
+	line("format", "%s, by %s", c.Format, c.Created)
 	line("program", "%s", strings.Join(append([]string{c.Program}, c.Args...), " "))
-	line("process", "%d on %s, %s, kernel %s", c.PID, c.Host, c.Arch, c.Kernel)
+	process := fmt.Sprintf("%d on %s, %s", c.PID, c.Host, c.Arch)
+	if c.Kernel != "" { // hdb kept none before, and anonymize leaves it out
+		process += ", kernel " + c.Kernel
+	}
+	line("process", "%s", process)
 	line("start", "%s", c.Start.Format(time.RFC3339))
 	switch {
 	case c.Aggregate:

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -131,6 +132,10 @@ func TestOneFileIsRecordedOnce(t *testing.T) {
 	}
 	var checked bytes.Buffer
 	if code := run([]string{"capture", "check", file}, os.Stdin, &checked, &checked); code != 0 || !strings.Contains(checked.String(), "whole") {
+		t.Errorf("exit %d: %s", code, &checked)
+	}
+	checked.Reset()
+	if code := run([]string{"capture", "info", file}, os.Stdin, &checked, &checked); code != 0 || !regexp.MustCompile(`, by hdb [^h]`).Match(checked.Bytes()) || !regexp.MustCompile(`, kernel [0-9]`).Match(checked.Bytes()) {
 		t.Errorf("exit %d: %s", code, &checked)
 	}
 }
