@@ -18,13 +18,12 @@ type TreeOptions struct {
 // A Tree is the stacks of a profile as calls: its children are made when they are
 // asked for, since a large profile has millions.
 type Tree struct {
-	p       *Profile
-	o       TreeOptions
-	kind    []int32          // by frame: which function
-	kinds   []treeKind       // functions
-	outer   map[string]int32 // by text
-	Root    *Node            // of all stacks
-	skipped int              // stacks that count nothing
+	p     *Profile
+	o     TreeOptions
+	kind  []int32          // by frame: which function
+	kinds []treeKind       // functions
+	outer map[string]int32 // by text
+	Root  *Node            // of all stacks
 }
 
 // A treeKind is what nodes stand for: a function, or text where frames are missing or
@@ -73,14 +72,13 @@ func NewTree(p *Profile, o TreeOptions) *Tree {
 	t.Root = &Node{tree: t, kind: -1}
 	for i := range p.Stacks {
 		st := &p.Stacks[i]
-		n := o.Measure.Of(st.Numbers)
-		if n == 0 {
-			t.skipped++
+		n, blocks := o.Measure.Of(st.Numbers), o.Measure.blocks(st.Numbers)
+		if n == 0 && blocks == 0 { // a block may have no bytes
 			continue
 		}
 		t.Root.stacks = append(t.Root.stacks, int32(i))
 		t.Root.Value += n
-		t.Root.Blocks += o.Measure.blocks(st.Numbers)
+		t.Root.Blocks += blocks
 	}
 	return t
 }

@@ -187,3 +187,20 @@ func TestBrowser(t *testing.T) {
 		t.Errorf("a search finds %s", got)
 	}
 }
+
+// TestTreeOfNoBytes counts blocks of no bytes, as all other reports do.
+func TestTreeOfNoBytes(t *testing.T) {
+	p := &Profile{
+		Frames: []Frame{{Function: "zero", Module: -1}, {Function: "some", Module: -1}, {Function: "main", Module: -1}},
+		Stacks: []Stack{
+			{Frames: []int{0, 2}, Numbers: Numbers{Allocs: 1, LiveBlocks: 1}}, {Frames: []int{1, 2}, Numbers: Numbers{Allocs: 1, Bytes: 100, Live: 100, LiveBlocks: 1}},
+			{Frames: []int{0, 1, 2}, Numbers: Numbers{}},
+		},
+	}
+	for _, m := range []Measure{Bytes, Live} {
+		all := NewTree(p, TreeOptions{Measure: m}).View()
+		if main := all.Children[0]; all.Blocks != 2 || main.Blocks != 2 || len(main.Children) != 2 || main.Children[1].Function != "zero" || main.Children[1].Blocks != 1 {
+			t.Errorf("%s: %+v", m, all)
+		}
+	}
+}
