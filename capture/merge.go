@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -32,8 +33,9 @@ const (
 // 1<<56 added to its addresses, the third 2<<56 and so on. Threads that the
 // captures number alike get new numbers, and all their process in the name.
 //
-// A capture in which the program was replaced (exec) cannot be merged: that ends
-// the blocks of all. A damaged one is taken as Repair takes it.
+// Where the program of one was replaced (exec) its blocks are given back, by events of
+// a function "execve" that none of the captures has. A damaged one is taken as Repair
+// takes it.
 func Merge(w io.Writer, files []*File) (Copied, error) {
 	if len(files) < 2 || len(files) > maxMerged {
 		return Copied{}, fmt.Errorf("2 to %d captures can be merged", maxMerged)
@@ -64,7 +66,8 @@ func Merge(w io.Writer, files []*File) (Copied, error) {
 	if err := m.events(); err != nil {
 		return Copied{}, err
 	}
-	return m.result, m.close()
+	err := m.close() // which may add events
+	return m.result, err
 }
 
 // A merger writes several recordings to one.
@@ -89,6 +92,8 @@ type merged struct {
 	numbers []uint64        // in f, ascending, of which the new ones are needed
 	news    []uint64        // of numbers: the last new number up to it
 	last    uint64          // new number of the last event
+	replace bool            // its program is replaced at some time
+	blocks  map[uint64]Gone // its live blocks by their new addresses, if it is
 }
 
 // process begins with a recording.
@@ -105,6 +110,10 @@ func (m *merger) process(w io.Writer, n int, f *File) (*merged, error) {
 		return nil, errAggregate
 	}
 	p.copier = copier{c: m.c, src: relocated{f, p}, live: new(madeBy), part: true, funcs: math.MaxInt, result: &m.result}
+	fresh, _ := freshOf(f, 0)
+	if p.replace = len(fresh) > 0 || len(Execs(f.Modules())) > 0; p.replace {
+		p.blocks = map[uint64]Gone{}
+	}
 	p.later = f.info.Start.Sub(m.start()).Truncate(Resolution)
 	if n == 0 {
 		p.later = 0
@@ -204,7 +213,9 @@ func (m *merger) events() error {
 // event adds the next event of p, which happened then.
 func (m *merger) event(p *merged, e *Event, at time.Duration) error {
 	if p.walk.fresh {
-		return fmt.Errorf("the program was replaced (exec) before #%d: trim it to one of the two first", e.Seq)
+		if err := m.replaced(p, at); err != nil {
+			return err
+		}
 	}
 	p.lose(p.last, p.walk.lost)
 	p.reached(e.Seq)
@@ -226,7 +237,41 @@ func (m *merger) event(p *merged, e *Event, at time.Duration) error {
 		return err
 	}
 	p.last = p.c.seq
+	if p.replace {
+		p.keep(e)
+	}
 	return nil
+}
+
+// keep follows the live blocks of a process whose program is replaced, by an event as
+// it is in the new capture.
+func (p *merged) keep(e *Event) {
+	if e.Gone.Recorded {
+		a := e.Addr
+		if e.Kind == Realloc && e.Old != 0 {
+			a = e.Old
+		}
+		delete(p.blocks, a)
+	}
+	if e.Allocates() {
+		p.blocks[e.Addr] = Gone{Size: e.Size, Stack: e.Stack, Recorded: true}
+	}
+}
+
+// replaced gives the live blocks of p back, whose program was replaced then: that of
+// the others was not, and so the new capture cannot say it otherwise.
+func (m *merger) replaced(p *merged, at time.Duration) error {
+	for _, a := range slices.Sorted(maps.Keys(p.blocks)) {
+		gone := p.blocks[a]
+		gone.Seq, _ = p.live.take(a)
+		m.c.AddEvent(&Event{Time: at, Kind: Free, Addr: a, Size: gone.Size, TID: m.tid(p, int32(p.f.info.PID)), Func: m.c.FuncIndex("execve"), Gone: gone})
+		m.result.Events++
+	}
+	if len(p.blocks) > 0 {
+		p.last = m.c.seq
+	}
+	clear(p.blocks)
+	return m.c.Err()
 }
 
 // reached notes what the numbers before event #seq have become.
@@ -253,6 +298,11 @@ func (m *merger) close() error {
 	var console []ConsoleLine
 	for _, p := range m.all {
 		p.reached(math.MaxUint64)
+		if ends := Execs(p.f.Modules()); len(ends) > 0 && ends[len(ends)-1] > p.f.Last() {
+			if err := m.replaced(p, m.c.Last()); err != nil { // after its last event
+				return err
+			}
+		}
 		p.lose(p.last, p.f.lostAtEnd(p.walk))
 		p.mapped()
 		for _, l := range p.f.Losses() {

@@ -413,6 +413,65 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// What an exec ends of one process ends in the merged capture, and nothing else does.
+func TestMergeOverExecs(t *testing.T) {
+	write := func(later time.Duration, exec, atEnd bool) *File {
+		info := testInfo
+		info.Start, info.PID = info.Start.Add(later), info.PID+int(later)
+		var b bytes.Buffer
+		w, err := NewWriter(&b, info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		malloc, stack := w.FuncIndex("malloc"), w.Intern(Stack{PCs: []addr.Run{0x401000}})
+		first := w.AddModule(Module{Path: "/bin/prog", Low: 0x400000, High: 0x402000, From: 1})
+		for i := range 10 {
+			if exec && i == 5 {
+				w.EndModule(first, 6)
+				w.Replaced()
+				first = w.AddModule(Module{Path: "/bin/other", Low: 0x400000, High: 0x402000, From: 6})
+			}
+			w.AddEvent(&Event{Time: time.Duration(i) * time.Second, TID: 7, Kind: Alloc, Func: malloc, Addr: 0x1000 * uint64(i+1), Size: 100, Stack: stack})
+		}
+		if atEnd {
+			w.EndModule(first, 11)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return readBack(t, b.Bytes())
+	}
+	const second = time.Second
+	for _, c := range []struct {
+		files  []*File
+		events uint64
+		blocks uint64
+	}{
+		{[]*File{write(0, false, false), write(second/2, false, false)}, 20, 20},
+		{[]*File{write(0, true, false), write(second/2, false, false)}, 25, 15},
+		{[]*File{write(0, false, false), write(second/2, true, false)}, 25, 15},
+		{[]*File{write(0, true, false), write(20*second, true, false)}, 30, 10},
+		{[]*File{write(0, false, true), write(second/2, false, false)}, 30, 10},
+		{[]*File{write(0, false, false), write(second/2, true, true)}, 30, 10},
+	} {
+		g, is := made(t, func(w io.Writer) (Copied, error) { return Merge(w, c.files) })
+		checkHeap(t, g)
+		var live, blocks uint64
+		for s, err := range g.Summaries(0) {
+			if err != nil || s.Fresh {
+				t.Fatal(s, err)
+			}
+			live, blocks = s.Live, s.Blocks
+		}
+		if is.Events != c.events || blocks != c.blocks || live != 100*c.blocks || is.Older != 0 {
+			t.Errorf("%+v, %d live in %d blocks; want %d events and %d blocks", is, live, blocks, c.events, c.blocks)
+		}
+		if ends := Execs(g.Modules()); len(ends) > 0 {
+			t.Errorf("an exec of all at %d", ends)
+		}
+	}
+}
+
 func TestAnonymize(t *testing.T) {
 	info := testInfo
 	info.Args = []string{"--password=secret"}

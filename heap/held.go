@@ -17,7 +17,7 @@ type held struct {
 // heldFrom is the heap at the last checkpoint up to event #to, or before the first
 // event.
 func (x *Index) heldFrom(to uint64) *held {
-	h := &held{at: NewLive(), execs: Execs(x.src.Modules())}
+	h := &held{at: NewLive(), execs: capture.Execs(x.src.Modules())}
 	if c := x.src.Checkpoint(to); c != nil {
 		h.blocks, h.next = c.Blocks, c.Seq+1
 		for i := range h.blocks {

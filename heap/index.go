@@ -146,7 +146,7 @@ func (x *Index) Totals(seq uint64) *Totals {
 		}
 		t.add(r)
 	}
-	if ends := Execs(x.src.Modules()); seq == End && len(ends) > 0 && ends[len(ends)-1] > t.Seq {
+	if ends := capture.Execs(x.src.Modules()); seq == End && len(ends) > 0 && ends[len(ends)-1] > t.Seq {
 		t.replaced() // an exec after the last event
 	}
 	return t

@@ -2,7 +2,6 @@ package heap
 
 import (
 	"iter"
-	"slices"
 
 	"hdb/capture"
 )
@@ -16,7 +15,7 @@ type Replay struct {
 
 // NewReplay is the heap before the first event of a recording.
 func NewReplay(src capture.Source) *Replay {
-	return &Replay{NewLive(), Execs(src.Modules())}
+	return &Replay{NewLive(), capture.Execs(src.Modules())}
 }
 
 // Before brings the heap to the moment before event seq. It returns the heap that
@@ -31,22 +30,6 @@ func (r *Replay) Before(seq uint64) *Live {
 	ended := r.Live
 	r.Live = NewLive()
 	return ended
-}
-
-// Execs finds where the whole image was replaced: the numbers of the first events
-// of new images, ascending. At such a number modules end and none from before it
-// stays; dlclose leaves the program itself mapped, and so does a change to a held
-// process.
-func Execs(modules []capture.Module) []uint64 {
-	var ends []uint64
-	for _, m := range modules {
-		stays := func(o capture.Module) bool { return o.From < m.To && (o.To == 0 || o.To > m.To) }
-		if m.To != 0 && !slices.Contains(ends, m.To) && !slices.ContainsFunc(modules, stays) {
-			ends = append(ends, m.To)
-		}
-	}
-	slices.Sort(ends)
-	return ends
 }
 
 // followed is a recording whose events say which blocks they end.

@@ -25,26 +25,6 @@ func replayed(src capture.Source, to uint64) *Live {
 	return state.Live
 }
 
-func TestExecs(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		modules []capture.Module
-		want    []uint64
-	}{
-		{"nothing ended", []capture.Module{{From: 1}, {From: 5}}, nil},
-		{"dlclose", []capture.Module{{From: 1}, {From: 3, To: 9}}, nil},
-		{"exec", []capture.Module{{From: 1, To: 9}, {From: 1, To: 9}, {From: 9}}, []uint64{9}},
-		{"dlclose, then exec", []capture.Module{{From: 1, To: 9}, {From: 2, To: 5}, {From: 9}}, []uint64{9}},
-		{"twice", []capture.Module{{From: 1, To: 4}, {From: 4, To: 9}, {From: 4, To: 6}, {From: 9}}, []uint64{4, 9}},
-		{"without an event between", []capture.Module{{From: 1, To: 4}, {From: 4, To: 4}, {From: 4}}, []uint64{4}},
-		{"before the first event", []capture.Module{{From: 1, To: 1}, {From: 1}}, []uint64{1}},
-	} {
-		if got := Execs(c.modules); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %d, want %d", c.name, got, c.want)
-		}
-	}
-}
-
 // TestReplayOverExec has the blocks of three programs in one recording: those of
 // the first two are gone, also where the next has one at the same address, and
 // also before it has any.

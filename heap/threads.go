@@ -36,7 +36,7 @@ func NewThreads(src capture.Source) *Threads {
 // Update looks at the next events, at most limit, and tells whether these were all.
 func (t *Threads) Update(limit int) (all bool) {
 	t.state.execs = t.state.execs[:0]
-	for _, seq := range Execs(t.src.Modules()) {
+	for _, seq := range capture.Execs(t.src.Modules()) {
 		if seq >= t.next { // those before have been followed
 			t.state.execs = append(t.state.execs, seq)
 		}
@@ -60,7 +60,7 @@ func (t *Threads) Follow(from, to uint64, moments []uint64, at func(i int)) {
 			at(told)
 		}
 	}
-	t.state.execs = Execs(t.src.Modules())
+	t.state.execs = capture.Execs(t.src.Modules())
 	for e := range t.src.Events(from + 1) {
 		before(e.Seq)
 		if e.Seq > to {

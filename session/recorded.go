@@ -21,7 +21,7 @@ func (s *Session) Recording() (*report.Recording, error) {
 	to := s.moment()
 	r := &report.Recording{
 		Info: src.Info(), Functions: src.Functions(), Modules: src.Modules(), Threads: src.Threads(),
-		Execs: heap.Execs(src.Modules()), To: to, Stacks: src.Stacks(), Damage: src.Damage,
+		Execs: capture.Execs(src.Modules()), To: to, Stacks: src.Stacks(), Damage: src.Damage,
 	}
 	p := &report.Profile{}
 	for _, m := range r.Modules {

@@ -44,7 +44,8 @@ there, and counts as the end of no block.
 merge: events are counted anew, in the order of the clocks. What is live is the sum of
 what is live in each process, also in those that have ended: a leak is a leak. To keep
 the processes apart the second has 0x0100000000000000 added to its addresses, the third
-twice that, and so on; the names of threads end with the process ID.
+twice that, and so on; the names of threads end with the process ID. Blocks that an
+exec ended are given back by calls of "execve".
 
 anonymize: names of the allocators' functions, as malloc, stay. Line numbers, sizes,
 addresses, times, thread and process IDs and the date stay. The same names make the
