@@ -278,13 +278,20 @@ func nameless(modules []capture.Module, f *Frame) string {
 func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.Site {
 	st := s.sourceStack(src, id, seq)
 	if len(st.Frames) == 0 {
-		return heap.Site{Function: "(no stack)"}
+		return heap.Site{Function: noStack}
 	}
-	f := st.Frames[s.UserFrame(st.Frames)]
+	return siteOf(src, &st.Frames[s.UserFrame(st.Frames)])
+}
+
+// noStack names the site of a stack without frames.
+const noStack = "(no stack)"
+
+// siteOf is the place that a frame stands for.
+func siteOf(src capture.Source, f *Frame) heap.Site {
 	site := heap.Site{Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
 	if site.Function == "" {
-		site.Function = nameless(src.Modules(), &f)
+		site.Function = nameless(src.Modules(), f)
 	}
-	site.Sure = f.Frame.Source == symbols.FromDWARF
+	site.Sure = f.Source == symbols.FromDWARF
 	return site
 }

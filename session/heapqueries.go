@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/report"
 )
 
 // Per is what the rows of Top stand for.
@@ -62,8 +63,9 @@ func (s *Session) topAt(src capture.Source, x *heap.Index, to uint64, by heap.Me
 			return heap.Site{Function: strconv.FormatUint(size, 10) + " bytes"}
 		})
 	}
+	frames := newProfileFrames(s, src, &report.Profile{})
 	return heap.Top(x, to, by, func(id capture.StackID) heap.Site {
-		site := s.site(src, id, x.Named(id))
+		site := frames.siteOf(id, x.Named(id))
 		switch per {
 		case PerLine:
 			site.ByLine = true

@@ -109,7 +109,7 @@ func (m *Monitor) stack(id capture.StackID) monitorStack {
 		m.frames = append(m.frames, m.chain(&rec, i)...)
 	}
 	if len(m.frames) == 0 {
-		i := m.function(heap.Site{Function: "(no stack)"})
+		i := m.function(heap.Site{Function: noStack})
 		return monitorStack{i, []int32{i}}
 	}
 	user := 0 // as UserFrame finds it

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hdb/capture"
+	"hdb/heap"
 	"hdb/internal/addr"
 	"hdb/report"
 )
@@ -33,6 +34,7 @@ type profileCode struct {
 // A profileFrame is a function that an address stands for.
 type profileFrame struct {
 	frame report.Frame
+	site  heap.Site
 	kind  frameKind
 	own   bool   // inlined code of the user's, which UserFrame passes over
 	as    [2]int // indexes of the frame as the user's and as a library's, from 1; 0: none yet
@@ -50,8 +52,29 @@ func newProfileFrames(s *Session, src capture.Source, p *report.Profile) *profil
 
 // stack is a recorded stack with its frames, as it was at the event.
 func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
+	out := report.Stack{ID: id, Site: c.find(id, seq), Truncated: c.last.Truncated}
+	out.Frames = slices.Grow(out.Frames, len(c.stacked))
+	for i, f := range c.stacked {
+		out.Frames = append(out.Frames, c.frame(f, i < out.Site && !f.own))
+	}
+	if id == 0 {
+		out.Truncated = cmp.Or(out.Truncated, "no stack was recorded")
+	}
+	return out
+}
+
+// siteOf names the place in the user's code that a recorded stack belongs to.
+func (c *profileFrames) siteOf(id capture.StackID, seq uint64) heap.Site {
+	user := c.find(id, seq)
+	if len(c.stacked) == 0 {
+		return heap.Site{Function: noStack}
+	}
+	return c.stacked[user].site
+}
+
+// find finds the frames of a recorded stack, and which of them UserFrame finds.
+func (c *profileFrames) find(id capture.StackID, seq uint64) (user int) {
 	rec := c.src.Stack(id)
-	out := report.Stack{ID: id, Truncated: rec.Truncated}
 	same := c.sameCalls(&rec)
 	before, begins := c.stacked, c.begins
 	c.stacked, c.begins = c.spare[:0], c.spareBegins[:0]
@@ -71,21 +94,13 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 		}
 	}
 	c.last, c.spare, c.spareBegins = rec, before, begins
-	user, best := 0, strange // as UserFrame finds it
+	best := strange
 	for i, f := range c.stacked {
 		if f.kind < best {
 			best, user = f.kind, i
 		}
 	}
-	out.Site = user
-	out.Frames = slices.Grow(out.Frames, len(c.stacked))
-	for i, f := range c.stacked {
-		out.Frames = append(out.Frames, c.frame(f, i < user && !f.own))
-	}
-	if id == 0 {
-		out.Truncated = cmp.Or(out.Truncated, "no stack was recorded")
-	}
-	return out
+	return user
 }
 
 // sameCalls is how many of the outermost calls of a stack are those of the last one.
@@ -112,7 +127,7 @@ func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFr
 	var out []profileFrame
 	for _, f := range c.s.sourceFrames(nil, c.src, rec, i, seq) {
 		kind := c.s.frameKind(&f)
-		out = append(out, profileFrame{frame: c.of(&f), kind: kind, own: kind == inlined && !c.s.isWrapper(f)})
+		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(c.src, &f), kind: kind, own: kind == inlined && !c.s.isWrapper(f)})
 	}
 	c.chains[key] = out
 	return out
