@@ -30,23 +30,23 @@ func heapCommands() []*Command {
 	}
 }
 
-// perOf takes `per WORD` off the end of the words.
-func perOf(in Input, words []string) ([]string, session.Per, error) {
+// perOf takes `per WORD`, one of pers, off the end of the words.
+func perOf(in Input, words, pers []string) ([]string, session.Per, error) {
 	i := slices.Index(words, "per")
 	if i < 0 {
 		return words, session.PerFunction, nil
 	}
 	if i+2 == len(words) {
-		if per := slices.Index(session.Pers[:session.PerStack], words[i+1]); per >= 0 {
+		if per := slices.Index(pers, words[i+1]); per >= 0 {
 			return words[:i], session.Per(per), nil
 		}
 	}
-	return nil, 0, fmt.Errorf("%s: %q: `per %s` expected", in.Name, strings.Join(words[i:], " "), strings.Join(session.Pers[:session.PerStack], "|"))
+	return nil, 0, fmt.Errorf("%s: %q: `per %s` expected", in.Name, strings.Join(words[i:], " "), strings.Join(pers, "|"))
 }
 
 func runTop(_ context.Context, c *Console, in Input) error {
 	by, limit := heap.ByLive, 20
-	args, per, err := perOf(in, in.Args)
+	args, per, err := perOf(in, in.Args, session.Pers[:session.PerStack])
 	if err != nil {
 		return err
 	}
@@ -331,12 +331,9 @@ func blockHistory(c *Console, in Input) error {
 }
 
 func runDiff(_ context.Context, c *Console, in Input) error {
-	args, per, err := perOf(in, in.Args)
+	args, per, err := perOf(in, in.Args, session.Pers[:session.PerModule+1])
 	if err != nil {
 		return err
-	}
-	if per > session.PerModule {
-		return fmt.Errorf("diff: per %s: function, line or module expected", per)
 	}
 	var d *session.Diff
 	switch st, statErr := os.Stat(strings.Join(args, " ")); {

@@ -33,7 +33,7 @@ func travelCommands() []*Command {
 		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of a capture", Args: []ArgKind{ArgMoment}, Needs: NeedData, Repeat: RepeatNone, Run: runGoto,
 			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto stop 3"},
 		{Name: "mark", Group: GroupAllocs, Synopsis: "[NAME]", Raw: true, Short: "name this moment of the recording, or list the named ones", Repeat: RepeatNone, Run: runMark,
-			Long: "goto and diff find it by the name, here and in the capture.\n\nExamples:\n  mark warm\n  mark"},
+			Long: "goto and diff find it by the name, here and in the capture. A name is given once; one with blanks may stand in quotes.\n\nExamples:\n  mark warm\n  mark"},
 	}
 }
 
@@ -78,8 +78,18 @@ func (c *Console) traveled(in Input) func(*session.Report, error) error {
 	}
 }
 
+// momentName is what is left of a line as the name of a moment, which may stand in
+// quotes.
+func momentName(in Input) string {
+	name := strings.TrimSpace(in.Raw)
+	if n := len(name); n > 1 && name[0] == name[n-1] && (name[0] == '"' || name[0] == '\'') {
+		return name[1 : n-1]
+	}
+	return name
+}
+
 func runGoto(_ context.Context, c *Console, in Input) error {
-	moment := strings.TrimSpace(in.Raw)
+	moment := momentName(in)
 	if moment == "" {
 		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
 	}
@@ -87,7 +97,7 @@ func runGoto(_ context.Context, c *Console, in Input) error {
 }
 
 func runMark(_ context.Context, c *Console, in Input) error {
-	name := strings.TrimSpace(in.Raw)
+	name := momentName(in)
 	if name == "" {
 		c.showMarks(in, c.s.Marks())
 		return nil

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +20,9 @@ type likeness struct {
 	frames []likeFrame
 	fn     string // the allocator function
 	frees  bool
-	nth    uint64 // the event is the n-th with this stack and function, from 1
+	nth    uint64   // the event is the n-th with this stack and function, from 1
+	of     string   // the program that was recorded
+	files  []string // base names of what had code there
 }
 
 // A likeFrame is a physical frame.
@@ -163,6 +166,10 @@ func (s *Session) readLikeness(event string) (*likeness, error) {
 		fn: e.Function, frees: e.Kind == capture.Free || e.Kind == capture.Unmap,
 		frames: likeFrames(st.Frames, func(f Frame) (codeOrigin, bool) { return recordedOrigin(src, f.Code, seq) }),
 	}
+	l.of = filepath.Base(src.Info().Program)
+	for _, m := range src.Modules() {
+		l.files = append(l.files, savedName(m))
+	}
 	for o := range src.Events(0) {
 		if o.Seq > seq {
 			break
@@ -172,6 +179,18 @@ func (s *Session) readLikeness(event string) (*likeness, error) {
 		}
 	}
 	return l, nil
+}
+
+// programFile is the base name of the program as modules have it, "" without one.
+func (s *Session) programFile() string {
+	if s.prog == nil {
+		return ""
+	}
+	path, err := filepath.EvalSymlinks(s.prog.path)
+	if err != nil {
+		path = s.prog.path
+	}
+	return filepath.Base(path)
 }
 
 // likeSpec is the stop at the event FILE#N of a capture in this run: the same
@@ -187,6 +206,9 @@ func (s *Session) likeSpec(event string) (*breakpoints.Stop, error) {
 	l, err := s.likenessOf(path)
 	if err != nil {
 		return nil, fmt.Errorf("break at %w", err)
+	}
+	if own := s.programFile(); own != "" && !slices.Contains(l.files, own) {
+		s.notify("break at %s: that is of %s, where no %s ran: the stop waits for the same stack", event, l.of, own)
 	}
 	place := l.fn
 	if _, ok := s.function(l.fn); !ok {

@@ -195,6 +195,9 @@ func (s *Session) travel(ctx context.Context, d Direction, wanted func(*Event, *
 	if s.Mode() != Saved {
 		return nil, errors.New("only a capture has a past: save and open it")
 	}
+	if err := s.NoEvents(); err != nil {
+		return nil, err
+	}
 	x, err := s.Index()
 	if err != nil {
 		return nil, err
@@ -279,6 +282,11 @@ func (s *Session) Mark(name string) (seq uint64, err error) {
 	}
 	if _, err := time.ParseDuration(name); err == nil {
 		return 0, fmt.Errorf("mark %q: that is a time", name)
+	}
+	for _, m := range s.Marks() {
+		if m.Name == name {
+			return 0, fmt.Errorf("mark %q: that is the moment after #%d already", name, m.Seq)
+		}
 	}
 	s.exclusive(func() {
 		seq = s.trace.last

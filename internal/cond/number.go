@@ -36,6 +36,9 @@ func parseNumber(s string) (v uint64, bad string) {
 		return scale(s, hex[:n], "", hex[n:], 16)
 	}
 	n := span(s, "0123456789_")
+	if n == 0 && !strings.HasPrefix(s, ".") {
+		return 0, strconv.Quote(s) + " is not a number"
+	}
 	whole, unit, fraction := s[:n], s[n:], ""
 	if strings.HasPrefix(unit, ".") {
 		f := 1 + span(unit[1:], "0123456789")
