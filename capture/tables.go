@@ -1,6 +1,11 @@
 package capture
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+
+	"hdb/internal/prefetch"
+)
 
 // The hash tables of the model. Their layout is no part of the wire format.
 
@@ -68,14 +73,17 @@ type blockIndex struct {
 	shift uint8    // hash >> shift is the index
 	len   int
 
-	fetched uint32 // nothing that means anything
+	lines []uintptr // memory of fetch
 }
 
-// fetch reads from where addresses are or belong.
+// fetch brings where addresses are or belong into the processor's cache.
 func (t *blockIndex) fetch(addrs []uint64) {
+	lines := t.lines[:0]
 	for _, a := range addrs {
-		t.fetched ^= t.slots[hashAddr(a)>>(t.shift&63)]
+		lines = append(lines, uintptr(unsafe.Pointer(&t.slots[hashAddr(a)>>(t.shift&63)])))
 	}
+	prefetch.Read(lines)
+	t.lines = lines
 }
 
 // hashAddr is the hash of an address.

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"hdb/capture"
+	"hdb/internal/prefetch"
 )
 
 // A Block is memory that was handed out and not yet given back.
@@ -36,11 +37,11 @@ type Live struct {
 	// Gone, when set, is told of every block as it is given back.
 	Gone func(Block)
 
-	blocks  blockTable
-	fetched uint64 // nothing that means anything
-	bytes   uint64
-	peak    uint64
-	unseen  Block // see Unseen
+	blocks blockTable
+	bytes  uint64
+	peak   uint64
+	unseen Block     // see Unseen
+	lines  []uintptr // memory of Fetch
 }
 
 // NewLive is an empty heap.
@@ -143,9 +144,12 @@ func (l *Live) Take(addr uint64) (Block, bool) {
 // Fetch brings what is known of blocks into the processor's cache: all at once,
 // while Follow would wait for one after the other. It changes nothing.
 func (l *Live) Fetch(addrs []uint64) {
+	lines := l.lines[:0]
 	for _, a := range addrs {
-		l.fetched ^= l.blocks.fetch(a)
+		lines = append(lines, l.blocks.line(a))
 	}
+	prefetch.Read(lines)
+	l.lines = lines
 }
 
 // Logged says that the event which made the block at the address, if there is

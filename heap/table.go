@@ -2,6 +2,7 @@ package heap
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"hdb/capture"
 )
@@ -141,13 +142,13 @@ func (t *blockTable) get(addr uint64) (b Block, ok bool) {
 	return b, ok
 }
 
-// fetch reads from the cache line of the block at addr, if there is one.
-func (t *blockTable) fetch(addr uint64) uint64 {
+// line is where the cell of the block at addr lies, 0 if there is no leaf for it.
+func (t *blockTable) line(addr uint64) uintptr {
 	r, i := t.row(keyOf(addr)), leafOf(addr)
 	if r.count[i] == 0 {
 		return 0
 	}
-	return t.at(r.leaf[i] + uint32(unitOf(addr)>>(maxClass-r.class[i]&7))).a
+	return uintptr(unsafe.Pointer(t.at(r.leaf[i] + uint32(unitOf(addr)>>(maxClass-r.class[i]&7)))))
 }
 
 // put stores b at addr and returns what was there.

@@ -2,10 +2,12 @@ package probe
 
 import (
 	"time"
+	"unsafe"
 
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/internal/prefetch"
 )
 
 // A Sink takes the events of a probe, one at a time: those from the ring on the
@@ -71,7 +73,7 @@ type reader struct {
 	exits    []exit             // threads that have ended, in the order of their ends
 	event    capture.Event      // handed to the sink
 	soon     [lookAhead]uint64  // the same
-	fetched  uint32             // nothing that means anything
+	lines    [lookAhead]uintptr // memory of look
 	stats    Stats
 	counted  uint64            // events of slots that were given back
 	cellOf   []uint64          // thread numbers that conditions name
@@ -260,16 +262,17 @@ func (r *reader) drain(n int) int {
 // look tells the sink of what the next records are about, and fetches what is
 // known of their stacks.
 func (r *reader) look() {
-	soon := r.soon[:0]
+	soon, stacks := r.soon[:0], r.lines[:0]
 	for at := r.tail; len(soon) < lookAhead; {
 		head := r.p.shared.record(at).Load()
 		if head == 0 || head&typeMask > recAbandon {
 			break
 		}
 		soon = append(soon, r.p.shared.words(at, 3)[2])
-		r.fetched ^= r.stacks[head>>stackShift%(1<<stackBits)]
+		stacks = append(stacks, uintptr(unsafe.Pointer(&r.stacks[head>>stackShift%(1<<stackBits)])))
 		at += recordLength(head)
 	}
+	prefetch.Read(stacks)
 	r.p.cfg.Sink.Soon(soon)
 }
 
