@@ -246,8 +246,12 @@ func (c *eventEncoder) put(id int, v uint64) {
 func (c *eventEncoder) putRare(id int, v uint64) {
 	if v == 0 {
 		c.zeros[id]++
-		return
+	} else {
+		c.putRarest(id, v)
 	}
+}
+
+func (c *eventEncoder) putRarest(id int, v uint64) {
 	c.fill(id)
 	c.put(id, v)
 }
@@ -276,7 +280,7 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	}
 	old := int32(-1)
 	if sh.has(shapeOld) {
-		old = c.putRef(e.Old)
+		old, _ = c.putRef(e.Old)
 	}
 	c.sum.call(e)
 	if c.following {
@@ -407,13 +411,14 @@ func (c *eventEncoder) stackIndex(id StackID) uint32 {
 const oldAge = 1 << 9
 
 // putRef puts the address of a block that exists and returns the block's
-// ordinal, or -1 if it is not named by its age.
+// ordinal, or -1 if it is not named by its age, and the slot of the address.
 //
 // A program that ends, or destroys something large, often frees what it once
 // made in the order of the addresses: then their distances are short and alike,
 // which large ages are not.
-func (c *eventEncoder) putRef(a uint64) (ord int32) {
-	ord = c.model.find(a).ord
+func (c *eventEncoder) putRef(a uint64) (ord int32, s blockSlot) {
+	s = c.model.find(a)
+	ord = s.ord
 	age := uint64(len(c.model.blocks)) - uint64(ord)
 	if age >= oldAge && distance(c.ref, a) < 1<<7 {
 		ord = -1
@@ -421,26 +426,26 @@ func (c *eventEncoder) putRef(a uint64) (ord int32) {
 	c.ref = a
 	if ord >= 0 {
 		c.put(secRef, age)
-		return ord
+		return ord, s
 	}
 	c.put(secRef, 0)
 	c.put(secLiteral, distance(c.literal, a))
 	c.literal = a
-	return -1
+	return -1, s
 }
 
 // take puts the rest of an event that gives Addr back.
 func (c *eventEncoder) take(sh shape, e *Event) {
-	ord := int32(-1)
+	ord, s := int32(-1), blockSlot{}
 	if sh.has(shapeAddr) {
-		ord = c.putRef(e.Addr)
+		ord, s = c.putRef(e.Addr)
 	}
 	if sh.has(shapeSize) {
 		c.put(secSize, front(c.model.sizeOf(ord), e.Size))
 	}
 	c.putGone(e, ord)
 	if sh.has(shapeAddr) && !sh.has(shapeFailed) {
-		c.model.freed(c.thread, ord, e.Addr)
+		c.model.freedAt(c.thread, ord, s, e.Addr)
 	}
 }
 

@@ -1,6 +1,9 @@
 package capture
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // The model of the heap and of the program that the encoder and the decoder of
 // a chunk of events both run. It predicts the next event, and the chunk stores
@@ -58,9 +61,10 @@ const smallClasses = 64
 
 // A threadModel is what one thread did last.
 type threadModel struct {
-	bump  uint64              // end of the block it allocated last
-	stack uint32              // index of the stack of its last event
-	small [smallClasses]int32 // by chunk size / 16: index into classes, from 1
+	bump    uint64              // end of the block it allocated last
+	stack   uint32              // index of the stack of its last event
+	unknown int32               // as small, of unknownClass
+	small   [smallClasses]int32 // by chunk size / 16: index into classes, from 1
 }
 
 // A habit is what events with one stack did last.
@@ -118,18 +122,23 @@ func (m *heapModel) reset() {
 
 // class is the index of the class of blocks of that size in that thread.
 func (m *heapModel) class(thread int, size uint64) int32 {
-	chunk := chunkSize(size) >> 4
-	if chunk < smallClasses && size != unknownClass {
-		i := &m.threads[thread].small[chunk]
-		if *i == 0 {
-			m.classes = append(m.classes, class{head: -1})
-			*i = int32(len(m.classes))
+	t := &m.threads[thread]
+	i, chunk := &t.unknown, chunkSize(size)>>4
+	if size != unknownClass {
+		if chunk >= smallClasses {
+			return m.largeClass(thread, chunk)
 		}
-		return *i - 1
+		i = &t.small[chunk]
 	}
-	if size == unknownClass {
-		chunk = unknownClass
+	if *i == 0 {
+		m.classes = append(m.classes, class{head: -1})
+		*i = int32(len(m.classes))
 	}
+	return *i - 1
+}
+
+// largeClass is the class of blocks whose chunks have that size / 16.
+func (m *heapModel) largeClass(thread int, chunk uint64) int32 {
 	i, found := m.classAt.at(chunk^bits.RotateLeft64(uint64(thread), 48), int32(len(m.classes)))
 	if !found {
 		m.classes = append(m.classes, class{head: -1})
@@ -153,7 +162,7 @@ func (m *heapModel) allocated(thread int, class int32, s blockSlot, a, size uint
 	c := &m.classes[class]
 	c.prev, c.last = c.last, a
 	m.threads[thread].bump = a + chunkSize(size)
-	m.add(s, block{addr: a, size: size, next: -1, list: -1, stack: m.now})
+	m.add(s, a, size, m.now)
 }
 
 // resized notes that the block at a, whose slot is s, got a new size without
@@ -163,7 +172,7 @@ func (m *heapModel) resized(thread int, ord int32, s blockSlot, a, size uint64) 
 	if ord >= 0 && t.bump == a+chunkSize(m.blocks[ord].size) {
 		t.bump = a + chunkSize(size)
 	}
-	m.add(s, block{addr: a, size: size, next: -1, list: -1, stack: m.now})
+	m.add(s, a, size, m.now)
 }
 
 // expect is the stack that the thread's next event probably has.
@@ -203,24 +212,41 @@ func (m *heapModel) candidate(class int32, thread, place int) (a uint64, ok bool
 // find is the slot of the address a.
 func (m *heapModel) find(a uint64) blockSlot { return m.at.find(m.blocks, a) }
 
-// add makes b the block at its address, whose slot s was found since the last
-// block was added.
-func (m *heapModel) add(s blockSlot, b block) {
+// add makes a block of a size and stack the one at a, whose slot s was found since
+// the last block was added. The fields are written one by one: the processor would
+// wait for those of a copy before it reads them in larger pieces.
+func (m *heapModel) add(s blockSlot, a, size uint64, stack int32) {
 	if s.ord >= 0 {
 		if old := &m.blocks[s.ord]; old.list >= 0 {
 			old.list &^= listFree
 		}
 	}
-	m.blocks = append(m.blocks, b)
+	n := len(m.blocks)
+	if n == cap(m.blocks) {
+		m.blocks = slices.Grow(m.blocks, 1)
+	}
+	m.blocks = m.blocks[:n+1]
+	b := &m.blocks[n]
+	b.addr, b.size, b.next, b.list, b.stack = a, size, -1, -1, stack
 	m.at.set(s, m.blocks)
 }
 
 // freed notes that thread freed the block at a, with that ordinal or -1 if it
 // is older than the chunk.
 func (m *heapModel) freed(thread int, ord int32, a uint64) {
+	var s blockSlot
+	if ord < 0 {
+		s = m.find(a)
+	}
+	m.freedAt(thread, ord, s, a)
+}
+
+// freedAt is freed where s is the slot of a, of which only an older block's is asked
+// for.
+func (m *heapModel) freedAt(thread int, ord int32, s blockSlot, a uint64) {
 	if ord < 0 {
 		ord = int32(len(m.blocks))
-		m.add(m.find(a), block{addr: a, size: unknownClass, next: -1, list: -1, stack: -1})
+		m.add(s, a, unknownClass, -1)
 	}
 	b := &m.blocks[ord]
 	if b.list >= 0 {

@@ -22,8 +22,11 @@ const (
 	hugeFrom = 16
 )
 
-// at is the cell with that index.
-func (l *leaves) at(i uint32) *cell { return &l.slabs[i>>slabBits][i&(1<<slabBits-1)] }
+// at is the cell with that index. An index expression would look at the slab's
+// first cell, too, to find out whether there is a slab.
+func (l *leaves) at(i uint32) *cell {
+	return (*cell)(unsafe.Add(unsafe.Pointer(l.slabs[i>>slabBits]), uintptr(i&(1<<slabBits-1))*unsafe.Sizeof(cell{})))
+}
 
 // alloc is the index of the first cell of a leaf. There is none at 0.
 func (l *leaves) alloc(class uint8) uint32 {

@@ -62,7 +62,8 @@ type reader struct {
 	tail     uint64                     // position of the next record
 	released uint64                     // the tail that the inferior sees
 	stacks   []uint32                   // by number: index into known, 0 not seen yet
-	known    []stackOf                  // from 1
+	known    []capture.StackID          // from 1
+	firsts   []uint64                   // and the first return address
 	overflow map[uint32]capture.StackID // by TID: stacks without a number
 	clock    clock
 	threads  map[uint32]*threadCalls
@@ -81,12 +82,6 @@ type reader struct {
 	patience time.Duration     // left for stacks that have not come, in this batch
 	done     chan struct{}
 	idle     chan struct{}
-}
-
-// stackOf is what is kept of a numbered stack.
-type stackOf struct {
-	id    capture.StackID
-	first uint64 // its first return address
 }
 
 // threadCalls is what is known of the calls a thread is in.
@@ -116,7 +111,7 @@ type resize struct {
 
 func (r *reader) start(p *Probe) {
 	*r = reader{
-		p: p, stacks: make([]uint32, 1<<stackBits), known: make([]stackOf, 1), overflow: map[uint32]capture.StackID{},
+		p: p, stacks: make([]uint32, 1<<stackBits), known: make([]capture.StackID, 1), firsts: make([]uint64, 1), overflow: map[uint32]capture.StackID{},
 		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}

@@ -42,9 +42,9 @@ func (r *reader) take(head uint64, words []uint64) {
 	e.Time, e.TID, e.Kind = r.clock.at(words[1]), int32(tid), s.Function.Kind
 	e.Addr, e.Size, e.Old, e.Aux = words[2], words[3], 0, 0
 	e.Stack, e.Failed, e.Abandoned = 0, false, false
-	first := uint64(0)
+	known := uint32(0)
 	if head&flagBare == 0 {
-		e.Stack, first = r.stackAt(uint32(head>>stackShift), tid)
+		e.Stack, known = r.stackAt(uint32(head>>stackShift), tid)
 	}
 	switch head & typeMask {
 	case recAlloc:
@@ -54,7 +54,7 @@ func (r *reader) take(head uint64, words []uint64) {
 		complete(e, &s.Function, head&flagFailed != 0)
 		r.allocated(e, s, tid, head&flagInside != 0)
 	case recFree:
-		r.freed(e, s, tid, first, head&flagInside != 0)
+		r.freed(e, s, tid, known, head&flagInside != 0)
 	case recAbandon:
 		e.Failed, e.Abandoned, e.Addr = true, true, 0
 		r.abandoned(e, s, tid)
@@ -176,7 +176,7 @@ func (r *reader) reportInside(tid uint32, result uint64) {
 }
 
 // freed handles a block that is given back.
-func (r *reader) freed(e *capture.Event, s *site, tid uint32, first uint64, inside bool) {
+func (r *reader) freed(e *capture.Event, s *site, tid, known uint32, inside bool) {
 	if c := r.callsOf(tid); inside && c != nil {
 		i := slices.IndexFunc(c.inside, func(in insideCall) bool { return in.event.Addr == e.Addr })
 		if i >= 0 {
@@ -184,7 +184,7 @@ func (r *reader) freed(e *capture.Event, s *site, tid uint32, first uint64, insi
 			return
 		}
 	}
-	if r.p.ownFree(e, s, tid, first) {
+	if r.p.ownFree(e, s, tid, r.firsts[known]) {
 		return
 	}
 	r.report(e, s)
@@ -234,14 +234,14 @@ func (r *reader) takeStack(head uint64, words []uint64) {
 		first = frames[0]
 	}
 	r.stacks[number] = uint32(len(r.known))
-	r.known = append(r.known, stackOf{id, first})
+	r.known, r.firsts = append(r.known, id), append(r.firsts, first)
 }
 
 // stackAt is the stack with a number. The thread that gave it may not have sent
 // its frames yet: they are further on in the ring, or will be at once. How long
 // a batch of records may take to find its stacks is bounded: the numbers in the
 // ring are only as good as the inferior's memory.
-func (r *reader) stackAt(number uint32, tid uint32) (capture.StackID, uint64) {
+func (r *reader) stackAt(number uint32, tid uint32) (id capture.StackID, known uint32) {
 	if number == noStack-1 {
 		return r.overflow[tid], 0
 	}
@@ -249,19 +249,19 @@ func (r *reader) stackAt(number uint32, tid uint32) (capture.StackID, uint64) {
 		return 0, 0 // lost
 	}
 	if i := r.stacks[number]; i != 0 {
-		return r.known[i].id, r.known[i].first
+		return r.known[i], i
 	}
 	return r.awaitStack(number)
 }
 
 // awaitStack is a stack whose frames have not come yet.
-func (r *reader) awaitStack(number uint32) (capture.StackID, uint64) {
+func (r *reader) awaitStack(number uint32) (id capture.StackID, known uint32) {
 	begun := time.Now()
 	defer func() { r.patience -= time.Since(begun) }()
 	for time.Since(begun) < r.patience {
 		if r.ahead(number) {
-			known := r.known[r.stacks[number]]
-			return known.id, known.first
+			i := r.stacks[number]
+			return r.known[i], i
 		}
 		if r.p.stopped {
 			break

@@ -162,7 +162,7 @@ type ring struct {
 // newReader gives a probe a reader that only Drain runs.
 func (p *Probe) newReader() {
 	p.reader = reader{
-		p: p, stacks: make([]uint32, 1<<stackBits), known: make([]stackOf, 1), overflow: map[uint32]capture.StackID{},
+		p: p, stacks: make([]uint32, 1<<stackBits), known: make([]capture.StackID, 1), firsts: make([]uint64, 1), overflow: map[uint32]capture.StackID{},
 		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
