@@ -151,7 +151,7 @@ func (p *packer) appendPacked(dst []byte, id int, data []byte) []byte {
 	if p.z == nil {
 		// The options are valid, so that there is no error.
 		p.z, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-			zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithWindowSize(1<<20))
+			zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 	}
 	p.buf = p.z.EncodeAll(data, p.buf[:0])
 	if len(p.buf) >= len(data) {
