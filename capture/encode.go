@@ -162,7 +162,7 @@ type eventEncoder struct {
 	model      heapModel
 	shapes     table[uint32] // key of the shape -> index
 	tids       table[uint32] // thread ID -> index
-	stacks     table[uint32] // stack ID -> index, from 1
+	stacks     stackIndex    // stack ID -> index, from 1
 	ids        []StackID     // the inverse of stacks
 	sum        summer
 	unfollowed bool    // nobody knows which blocks end: there is no summary
@@ -187,7 +187,6 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.model.reset()
 	c.shapes.reset()
 	c.tids.reset()
-	c.stacks.reset()
 	c.ids = append(c.ids[:0], 0)
 	c.sum.begin()
 	c.shape, c.thread, c.ref, c.literal, c.gaps = -1, -1, 0, 0, false
@@ -341,16 +340,18 @@ func goneSize(m *heapModel, e *Event, ord int32) uint64 {
 
 // originIndex is the index of the stack of an older block, which may be new.
 func (c *eventEncoder) originIndex(id StackID) int32 {
-	i, found := c.sum.originAt.at(uint32(id), int32(len(c.sum.origins)))
-	if !found {
-		before := StackID(0)
-		if n := len(c.sum.origins); n > 0 {
-			before = c.sum.origins[n-1].Stack
-		}
-		c.put(secOrigins, zigzag(uint64(id)-uint64(before)))
-		c.sum.origins = append(c.sum.origins, Flow{Stack: id})
+	slot := c.sum.originAt.slot(id)
+	if i := *slot; int(i) < len(c.sum.origins) && c.sum.origins[i].Stack == id {
+		return int32(i)
 	}
-	return i
+	n, before := len(c.sum.origins), StackID(0)
+	if n > 0 {
+		before = c.sum.origins[n-1].Stack
+	}
+	c.put(secOrigins, zigzag(uint64(id)-uint64(before)))
+	c.sum.origins = append(c.sum.origins, Flow{Stack: id})
+	*slot = uint32(n)
+	return int32(n)
 }
 
 func (c *eventEncoder) putShape(sh shape) {
@@ -398,13 +399,16 @@ func (c *eventEncoder) putStack(sh shape, id StackID) *habit {
 
 // stackIndex is the index of a stack, which may be new.
 func (c *eventEncoder) stackIndex(id StackID) uint32 {
-	i, found := c.stacks.at(uint32(id), int32(len(c.ids)))
-	if !found {
-		c.put(secStacks, zigzag(uint64(id)-uint64(c.ids[len(c.ids)-1])))
-		c.ids = append(c.ids, id)
-		c.model.habits = append(c.model.habits, habit{})
+	slot := c.stacks.slot(id)
+	if i := *slot; int(i) < len(c.ids) && c.ids[i] == id {
+		return i
 	}
-	return uint32(i)
+	i := uint32(len(c.ids))
+	c.put(secStacks, zigzag(uint64(id)-uint64(c.ids[i-1])))
+	c.ids = append(c.ids, id)
+	c.model.habits = append(c.model.habits, habit{})
+	*slot = i
+	return i
 }
 
 // oldAge is the age from which on a ref may rather be a literal.

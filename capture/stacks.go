@@ -64,13 +64,14 @@ type stackEntry struct {
 }
 
 // A stackTable interns stacks. Stacks of one program share most of their outer
-// frames, so it keeps a tree of frames: about 24 bytes for each frame that the
+// outer frames, so it keeps a tree of frames: about 44 bytes for each frame that the
 // stacks before did not have.
 type stackTable struct {
 	nodes    []stackNode           // nodes[0] is the root, above the outermost frames
-	children []uint32              // hash table of nodes by (parent, pc, flags); 0 is empty
+	children []uint64              // hash table of nodes: lower half of the hash, and index; 0 is empty
 	stacks   []stackEntry          // by StackID-1
-	ids      map[stackEntry]uint32 // inverse of stacks
+	ids      []StackID             // by node: the stack that is whole and ends there, or 0
+	cut      map[stackEntry]uint32 // stacks that are not whole
 	reasons  []string              // reasons[0] is ""
 	path     []pathFrame           // the stack looked for last, from the outermost frame
 }
@@ -85,8 +86,9 @@ type pathFrame struct {
 func newStackTable() *stackTable {
 	return &stackTable{
 		nodes:    make([]stackNode, 1),
-		children: make([]uint32, 64),
-		ids:      map[stackEntry]uint32{},
+		children: make([]uint64, 64),
+		ids:      make([]StackID, 1),
+		cut:      map[stackEntry]uint32{},
 		reasons:  []string{""},
 	}
 }
@@ -114,13 +116,25 @@ func (t *stackTable) intern(s Stack) (id StackID, added bool) {
 		entry.node = f.node
 		t.path = append(t.path, f)
 	}
-	if n, ok := t.ids[entry]; ok {
-		return StackID(n), false
+	if id = t.id(entry); id != 0 {
+		return id, false
 	}
 	t.stacks = append(t.stacks, entry)
-	n := uint32(len(t.stacks))
-	t.ids[entry] = n
-	return StackID(n), true
+	id = StackID(len(t.stacks))
+	if entry.reason == 0 {
+		t.ids[entry.node] = id
+	} else {
+		t.cut[entry] = uint32(id)
+	}
+	return id, true
+}
+
+// id is the ID of a stack, 0 if it has none yet.
+func (t *stackTable) id(entry stackEntry) StackID {
+	if entry.reason == 0 {
+		return t.ids[entry.node]
+	}
+	return StackID(t.cut[entry])
 }
 
 // reason is the index of text. There are a handful of reasons.
@@ -139,28 +153,39 @@ func (t *stackTable) child(n stackNode) uint32 {
 	if 2*len(t.nodes) > len(t.children) {
 		t.grow()
 	}
-	slot := t.slot(n)
+	slot := t.slot(n.hash(), n)
 	if t.children[slot] == 0 {
-		t.nodes = append(t.nodes, n)
-		t.children[slot] = uint32(len(t.nodes) - 1)
+		t.nodes, t.ids = append(t.nodes, n), append(t.ids, 0)
+		t.children[slot] = n.hash()<<32 | uint64(len(t.nodes)-1)
 	}
-	return t.children[slot]
+	return uint32(t.children[slot])
 }
 
-// slot is where the hash table has n, or the empty place where it belongs.
-func (t *stackTable) slot(n stackNode) uint32 {
-	mask := uint32(len(t.children) - 1)
-	slot := uint32(mix(uint64(n.pc)+uint64(n.parent)*0x9e3779b97f4a7c15+uint64(n.flags)) >> 32)
-	for slot &= mask; t.children[slot] != 0 && t.nodes[t.children[slot]] != n; {
-		slot = (slot + 1) & mask
+func (n stackNode) hash() uint64 {
+	return mix(uint64(n.pc) + uint64(n.parent)*0x9e3779b97f4a7c15 + uint64(n.flags))
+}
+
+// slot is where the hash table has n, or the empty place where it belongs. It looks
+// at no other node, but for one in billions.
+func (t *stackTable) slot(hash uint64, n stackNode) uint64 {
+	mask := uint64(len(t.children) - 1)
+	for slot := hash >> 32 & mask; ; slot = (slot + 1) & mask {
+		if c := t.children[slot]; c == 0 || uint32(c>>32) == uint32(hash) && t.nodes[uint32(c)] == n {
+			return slot
+		}
 	}
-	return slot
 }
 
 func (t *stackTable) grow() {
-	t.children = make([]uint32, 2*len(t.children))
+	t.children = make([]uint64, 2*len(t.children))
+	mask := uint64(len(t.children) - 1)
 	for i, n := range t.nodes[1:] {
-		t.children[t.slot(n)] = uint32(i + 1)
+		hash := n.hash()
+		slot := hash >> 32 & mask
+		for t.children[slot] != 0 {
+			slot = (slot + 1) & mask
+		}
+		t.children[slot] = hash<<32 | uint64(i+1)
 	}
 }
 

@@ -77,10 +77,10 @@ type heapState struct {
 // A summer sums up the events of a chunk while they are encoded.
 type summer struct {
 	state    heapState
-	fresh    bool          // the program was replaced before the chunk
-	flows    []Flow        // by index of the stack in the chunk
-	origins  []Flow        // of blocks that are older than the chunk, or not named by their age
-	originAt table[uint32] // stack ID -> index into origins
+	fresh    bool       // the program was replaced before the chunk
+	flows    []Flow     // by index of the stack in the chunk
+	origins  []Flow     // of blocks that are older than the chunk, or not named by their age
+	originAt stackIndex // stack ID -> index into origins
 	sizes    [65]SizeCount
 	calls    []uint64
 	peak     uint64
@@ -94,7 +94,6 @@ type summer struct {
 // begin begins a chunk.
 func (s *summer) begin() {
 	s.flows, s.origins, s.calls = s.flows[:0], s.origins[:0], s.calls[:0]
-	s.originAt.reset()
 	clear(s.sizes[:])
 	s.peak, s.peakSeq, s.peakTime, s.mapped, s.unmapped, s.failed = 0, 0, 0, 0, 0, 0
 }

@@ -155,3 +155,37 @@ func (t *blockIndex) grow(blocks []block) {
 		}
 	}
 }
+
+// A stackIndex maps the IDs of stacks to numbers. A number that was never written
+// is any: who asks looks whether what has that number is of that stack. So there is
+// nothing to forget from one chunk to the next.
+type stackIndex struct {
+	dense []uint32            // by ID
+	far   map[StackID]*uint32 // those of IDs from denseStacks on
+}
+
+const denseStacks = 1 << 22
+
+// slot is where the number of a stack is.
+func (x *stackIndex) slot(id StackID) *uint32 {
+	if int(id) < len(x.dense) {
+		return &x.dense[id]
+	}
+	return x.newSlot(id)
+}
+
+func (x *stackIndex) newSlot(id StackID) *uint32 {
+	if id < denseStacks {
+		x.dense = append(x.dense, make([]uint32, max(int(id)+1, 2*len(x.dense), 256)-len(x.dense))...)
+		return &x.dense[id]
+	}
+	slot := x.far[id]
+	if slot == nil {
+		if x.far == nil {
+			x.far = map[StackID]*uint32{}
+		}
+		slot = new(uint32)
+		x.far[id] = slot
+	}
+	return slot
+}
