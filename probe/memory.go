@@ -119,6 +119,19 @@ func (s *shared) record(position uint64) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&s.ring[position%ringSize]))
 }
 
+// A record is one of the ring, but for those of stacks and padding: of a short one
+// the last words are the next one's.
+type record [longRecord / 8]uint64
+
+// at is the record at a position of the ring, of which the first word tells whether
+// it is complete. It is never beyond the second half of what is mapped.
+func (s *shared) at(position uint64) *record {
+	return (*record)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(s.ring)), position%ringSize))
+}
+
+// head is the first word of the record.
+func (r *record) head() uint64 { return atomic.LoadUint64(&r[0]) }
+
 // words are n words of the ring behind a position. They may only be read once
 // the record is complete.
 func (s *shared) words(position uint64, n int) []uint64 {

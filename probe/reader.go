@@ -208,7 +208,8 @@ func (r *reader) head() uint64 { return min(r.p.shared.word(hdHead).Load(), r.ta
 
 // drain handles up to n complete records. The lock is held.
 func (r *reader) drain(n int) int {
-	if r.p.shared.record(r.tail).Load() == 0 {
+	shared := r.p.shared
+	if shared.at(r.tail).head() == 0 {
 		return 0
 	}
 	r.clock.tick()
@@ -223,22 +224,27 @@ func (r *reader) drain(n int) int {
 		if count%lookAhead == 0 {
 			r.look()
 		}
-		head := r.p.shared.record(r.tail).Load()
+		rec := shared.at(r.tail)
+		head := rec.head()
 		if head == 0 {
 			break
 		}
 		size := recordLength(head)
-		words := r.p.shared.words(r.tail, int(size/8))
 		switch head & typeMask {
 		case recAlloc, recAbandon:
-			asked += words[3]
+			asked += rec[3]
 			made++
+			r.take(head, rec)
+		case recStack:
+			r.takeStack(head, shared.words(r.tail, int(size/8)))
+		case recPad:
+		default:
+			r.take(head, rec)
 		}
-		r.take(head, words)
-		if len(words) == recordSize/8 {
-			*(*[recordSize / 8]uint64)(words) = [recordSize / 8]uint64{}
+		if size == recordSize {
+			*(*[recordSize / 8]uint64)(rec[:]) = [recordSize / 8]uint64{}
 		} else {
-			clear(words)
+			clear(shared.words(r.tail, int(size/8)))
 		}
 		r.tail += size
 		if r.tail-r.released >= ringSize/16 {
@@ -257,18 +263,19 @@ func (r *reader) drain(n int) int {
 // look tells the sink of what the next records are about, and fetches what is
 // known of their stacks.
 func (r *reader) look() {
-	soon, stacks := r.soon[:0], r.lines[:0]
-	for at := r.tail; len(soon) < lookAhead; {
-		head := r.p.shared.record(at).Load()
+	n := 0
+	for at := r.tail; n < lookAhead; n++ {
+		rec := r.p.shared.at(at)
+		head := rec.head()
 		if head == 0 || head&typeMask > recAbandon {
 			break
 		}
-		soon = append(soon, r.p.shared.words(at, 3)[2])
-		stacks = append(stacks, uintptr(unsafe.Pointer(&r.stacks[head>>stackShift%(1<<stackBits)])))
+		r.soon[n] = rec[2]
+		r.lines[n] = uintptr(unsafe.Pointer(&r.stacks[head>>stackShift%(1<<stackBits)]))
 		at += recordLength(head)
 	}
-	prefetch.Read(stacks)
-	r.p.cfg.Sink.Soon(soon)
+	prefetch.Read(r.lines[:n])
+	r.p.cfg.Sink.Soon(r.soon[:n])
 }
 
 // forgetExited forgets the calls of threads that have ended and whose records were

@@ -12,16 +12,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// take handles one record: words are all of it, the first included. The lock is
-// held.
-func (r *reader) take(head uint64, words []uint64) {
-	switch head & typeMask {
-	case recStack:
-		r.takeStack(head, words)
-		return
-	case recPad:
-		return
-	}
+// take handles one record of a call. The lock is held.
+func (r *reader) take(head uint64, rec *record) {
 	index := int(head >> siteShift & (1<<12 - 1))
 	if index >= len(r.p.sites) {
 		r.stats.Torn++
@@ -33,14 +25,14 @@ func (r *reader) take(head uint64, words []uint64) {
 		return
 	}
 	if head&typeMask == recBegin {
-		r.begin(tid, s, words[2])
+		r.begin(tid, s, rec[2])
 		return
 	}
 	// Field by field: a literal would be made elsewhere and copied, and the
 	// processor would wait for its small fields before it reads it in large pieces.
 	e := &r.event
-	e.Time, e.TID, e.Kind = r.clock.at(words[1]), int32(tid), s.Function.Kind
-	e.Addr, e.Size, e.Old, e.Aux = words[2], words[3], 0, 0
+	e.Time, e.TID, e.Kind = r.clock.at(rec[1]), int32(tid), s.Function.Kind
+	e.Addr, e.Size, e.Old, e.Aux = rec[2], rec[3], 0, 0
 	e.Stack, e.Failed, e.Abandoned = 0, false, false
 	known := uint32(0)
 	if head&flagBare == 0 {
@@ -49,7 +41,7 @@ func (r *reader) take(head uint64, words []uint64) {
 	switch head & typeMask {
 	case recAlloc:
 		if head&flagLong != 0 {
-			e.Old, e.Aux = words[4], words[5]
+			e.Old, e.Aux = rec[4], rec[5]
 		}
 		complete(e, &s.Function, head&flagFailed != 0)
 		r.allocated(e, s, tid, head&flagInside != 0)
@@ -163,6 +155,9 @@ func (r *reader) allocated(e *capture.Event, s *site, tid uint32, inside bool) {
 // reportInside reports what a thread has allocated inside the call that has
 // ended, apart from its result.
 func (r *reader) reportInside(tid uint32, result uint64) {
+	if len(r.threads) == 0 {
+		return
+	}
 	c := r.callsOf(tid)
 	if c == nil || len(c.inside) == 0 {
 		return
@@ -177,11 +172,13 @@ func (r *reader) reportInside(tid uint32, result uint64) {
 
 // freed handles a block that is given back.
 func (r *reader) freed(e *capture.Event, s *site, tid, known uint32, inside bool) {
-	if c := r.callsOf(tid); inside && c != nil {
-		i := slices.IndexFunc(c.inside, func(in insideCall) bool { return in.event.Addr == e.Addr })
-		if i >= 0 {
-			c.inside = slices.Delete(c.inside, i, i+1)
-			return
+	if inside {
+		if c := r.callsOf(tid); c != nil {
+			i := slices.IndexFunc(c.inside, func(in insideCall) bool { return in.event.Addr == e.Addr })
+			if i >= 0 {
+				c.inside = slices.Delete(c.inside, i, i+1)
+				return
+			}
 		}
 	}
 	if r.p.ownFree(e, s, tid, r.firsts[known]) {

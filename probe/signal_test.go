@@ -209,4 +209,5 @@ func (l *lab) forget(th *labThread) {
 	clear(l.slotOf(th.key)[slDepth:])
 	l.lines, l.events, l.stops = nil, nil, nil
 	clear(l.threads)
+	l.lastIs = false
 }
