@@ -77,7 +77,7 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 	if e.Format = found; !found.Parts && e.parts != (session.ProfileParts{}) {
 		return e, nil, fmt.Errorf("export: %s is of all that was recorded: it takes no --threads, --thread, --from or --to", format)
 	}
-	e.parts.Line = found.Line
+	e.parts.Line, e.parts.Snapshots = found.Line, found.Snapshots
 	return e, rest, nil
 }
 

@@ -116,7 +116,7 @@ func (p *Profile) dhatPoints() (points []dhatPoint, rows map[capture.StackID]int
 		s := &p.Stacks[i]
 		var fs []int
 		for _, f := range s.Frames {
-			fs = append(fs, frame(p.dhatFrame(f)))
+			fs = append(fs, frame(p.valgrindFrame(f)))
 		}
 		if outer := s.outer(); outer != "" {
 			fs = append(fs, frame(plain(outer)))
@@ -140,8 +140,8 @@ func (p *Profile) dhatPoints() (points []dhatPoint, rows map[capture.StackID]int
 	return points, rows, frames
 }
 
-// dhatFrame is a frame as valgrind prints one.
-func (p *Profile) dhatFrame(i int) string {
+// valgrindFrame is a frame as valgrind prints one.
+func (p *Profile) valgrindFrame(i int) string {
 	f := &p.Frames[i]
 	text := fmt.Sprintf("0x%X: ", f.Address)
 	if f.unnamed() {

@@ -28,7 +28,7 @@ flags:
                      temporary or blocks: what is drawn where a format has one number
                      for each stack, and shown first where it has several
   --threads          a stack counts for each thread that allocated there: a label of
-                     pprof, the outermost frame in collapsed, speedscope and firefox
+                     pprof, the outermost frame in other formats
   --thread NAME|TID  only what the threads of this name or TID allocated
   --from MOMENT      only blocks that were allocated behind a moment: a mark, #4711, 30%%,
   --to MOMENT        1.5s, peak, start; and up to one

@@ -79,8 +79,33 @@ func TestExportNumbers(t *testing.T) {
 				x.checkFirefox()
 				x.checkSpeedscope()
 				x.checkCollapsed()
+				x.checkMassif()
 			}
 		})
+	}
+}
+
+// checkMassif has the tree of the peak add up to it.
+func (x exported) checkMassif() {
+	x.t.Helper()
+	text := string(x.as("massif"))
+	peak, last := strconv.FormatUint(x.profile.Peak.Live, 10), strconv.FormatUint(x.profile.Moment.Live, 10)
+	heaps := regexp.MustCompile(`mem_heap_B=([0-9]+)\n`).FindAllStringSubmatch(text, -1)
+	if tree := regexp.MustCompile(`mem_heap_B=` + peak + `\n.*\n.*\nheap_tree=peak\nn[0-9]+: ` + peak + ` `); !tree.MatchString(text) || heaps[len(heaps)-1][1] != last {
+		x.t.Errorf("massif has no peak of %s bytes, or not %s at the end:\n%.2000s", peak, last, text)
+	}
+	_, tree, _ := strings.Cut(text, "heap_tree=peak\n")
+	tree, _, _ = strings.Cut(tree, "#--")
+	sum := uint64(0)
+	for _, m := range regexp.MustCompile(`(?m)^ n[0-9]+: ([0-9]+) `).FindAllStringSubmatch(tree, -1) {
+		n, err := strconv.ParseUint(m[1], 10, 64)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		sum += n
+	}
+	if sum != x.profile.Peak.Live {
+		x.t.Errorf("the nodes of massif's peak have %d bytes of %s", sum, peak)
 	}
 }
 
