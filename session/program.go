@@ -463,11 +463,27 @@ func (s *Session) execed(path string) {
 	s.logModules(s.proc.Modules(), nil)
 	s.trace.forgetBlocks()
 	s.rec.Replaced()
+	s.logProgram(path)
 	s.tracer.Reset()
 	s.selectDefault()
 	s.bindAll()
 	if err := s.armTracer(); err != nil {
 		s.notify("%v", err)
+	}
+}
+
+// logProgram has the recording be one of the program that was executed in place of
+// another, of which nothing is live: it is the last one that a recording is called by,
+// not the shell or the script that led to it.
+func (s *Session) logProgram(path string) {
+	s.info.Program, s.info.Args = path, nil
+	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.proc.PID())); err == nil && len(line) > 0 {
+		s.info.Args = strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")[1:]
+	}
+	s.exclusive(func() { s.rec.SetInfo(s.info) })
+	for _, t := range s.proc.Threads() { // whose names are the program's now
+		delete(s.logged, t.Num)
+		s.logThread(t)
 	}
 }
 

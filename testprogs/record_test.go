@@ -344,6 +344,21 @@ func TestRecordFollowsExec(t *testing.T) {
 	r.wantSaid("is executing new program", " in 31 blocks")
 }
 
+// A recording is called by the program that it is of in the end.
+func TestRecordIsCalledByTheLastProgram(t *testing.T) {
+	t.Parallel()
+	prog := Build(t, "recorded")
+	r := newRecording(t, "--return-child-result", "sh", "-c", "exec "+prog+" 5").start()
+	r.wantExit(7)
+	f := r.open(true)
+	if i := f.Info(); i.Program != prog || len(i.Args) != 1 || i.Args[0] != "5" || i.PID == 0 || i.Kernel == "" {
+		t.Errorf("%+v", i)
+	}
+	if th := f.Threads(); len(th) != 1 || th[0].Name != "recorded" {
+		t.Errorf("threads %+v", th)
+	}
+}
+
 // A child of the program runs free.
 func TestRecordLeavesForksAlone(t *testing.T) {
 	t.Parallel()
