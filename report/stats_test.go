@@ -236,3 +236,15 @@ func TestReportsFromLateOn(t *testing.T) {
 		t.Errorf("before the first event: from %v on, %g a second", s.Begin, s.AllocRate)
 	}
 }
+
+// TestReportsOfNoAllocation has no allocation, though events: of mappings.
+func TestReportsOfNoAllocation(t *testing.T) {
+	p := &Profile{Title: "no", PID: 7, Events: 2, Moment: Moment{Seq: 2, Time: time.Second}, Timeline: []Moment{{Seq: 1}, {Seq: 2, Time: time.Second}}}
+	p.RSS = []Sample{{Time: time.Second / 2, RSS: 1 << 20}}
+	if got := onScreen(t, p, Text{}, WriteSummary); !strings.Contains(got, "It allocated nothing, within 1.000 s.\n") || strings.Contains(got, "given back") {
+		t.Errorf("summary:\n%s", got)
+	}
+	if got := onScreen(t, p, Text{}, WriteTimeline); !strings.Contains(got, "no allocation was recorded") || strings.Contains(got, "peak") || !strings.Contains(got, "1.0 MiB |") {
+		t.Errorf("timeline:\n%s", got)
+	}
+}

@@ -145,6 +145,10 @@ func WriteSummary(w io.Writer, p *Profile, t Text) error {
 
 // story tells what the program did.
 func (g *page) story(s *Stats) {
+	if s.Allocs == 0 {
+		g.sentence("", fmt.Sprintf("It allocated nothing, within %s.", s.within()))
+		return
+	}
 	text := fmt.Sprintf("It allocated %s, within %s", blocksText(s.Bytes, s.Allocs), s.within())
 	if s.AllocRate >= 1 && s.Duration-s.Begin >= time.Second {
 		text += fmt.Sprintf(": %s a second", countText(uint64(s.AllocRate+0.5), "block"))

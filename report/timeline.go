@@ -113,6 +113,17 @@ func (p *Profile) line() []Moment {
 	return p.Timeline
 }
 
+// flat tells that the heap was empty all the time.
+func (p *Profile) flat() bool { return p.Peak.Seq == 0 && highest(p.heapValues()) == 0 }
+
+// levels are the heap's peak and end in words.
+func (p *Profile) levels() string {
+	if p.flat() {
+		return "no allocation was recorded"
+	}
+	return fmt.Sprintf("peak %s at %s, %s at the end", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
+}
+
 // sumsText is said instead of a curve that two points do not make.
 const sumsText = "Recorded are sums and no events (record --aggregate): between these moments the heap is not known."
 
@@ -126,11 +137,13 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	}
 	from, to := p.span()
 	g.line("%s", p.heading())
-	g.line("live bytes: peak %s at %s, %s at the end", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
+	g.line("live bytes: %s", p.levels())
 	g.notePartial()
-	if p.Sums {
+	switch {
+	case p.flat():
+	case p.Sums:
 		g.sentence("", sumsText)
-	} else {
+	default:
 		g.curve(p.heapValues(), from, to, heapRows)
 		g.marks(from, to)
 	}
@@ -139,7 +152,7 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 		g.line("resident memory: %s", countText(uint64(len(rss)), "sample"))
 		g.curve(rss, from, to, rssRows)
 	}
-	if p.Sums {
+	if p.Sums || p.flat() {
 		g.marks(from, to)
 	}
 	return g.flush(w)

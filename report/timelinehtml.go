@@ -73,7 +73,7 @@ func WriteTimelineHTML(w io.Writer, p *Profile) error {
 		fmt.Fprintf(b, "<p>%s</p>\n", markup(text))
 	}
 	fmt.Fprintf(b, "<output aria-live=\"polite\">Values stand here for the time below the pointer.</output>\n")
-	fmt.Fprintf(b, "<h2>Heap: live bytes</h2>\n<p>peak %s at %s, %s at the end</p>\n", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
+	fmt.Fprintf(b, "<h2>Heap: live bytes</h2>\n<p>%s</p>\n", p.levels())
 	if p.Sums {
 		fmt.Fprintf(b, "<p>%s</p>\n", sumsText)
 	} else {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"strings"
 )
 
 // TreeOptions are what the user may choose of a call tree.
@@ -194,6 +195,16 @@ func (n *Node) function() string {
 		return k.text
 	}
 	return n.tree.kinds[n.kind].frame.Function
+}
+
+// has tells whether a text, in small letters, is in the name of the function, its
+// source file or its module.
+func (n *Node) has(text string) bool {
+	names := []string{n.function()}
+	if f := n.tree.kinds[n.kind].frame; f != nil {
+		names = append(names, f.File, n.tree.p.path(f))
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(strings.ToLower(name), text) })
 }
 
 // Share is the node's part of the whole, 0 to 1.

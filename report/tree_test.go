@@ -174,7 +174,11 @@ func TestBrowser(t *testing.T) {
 			}
 		}
 	}
-	b := NewBrowser(NewTree(sampleProfile("/src/a.c"), TreeOptions{Measure: Bytes}))
+	b := NewBrowser(NewTree(sampleProfile("/src/a.c"), TreeOptions{Measure: Bytes, Full: true}))
+	if !b.Search("SRC/a") || !b.Search("libc.so") {
+		t.Error("a source file or a module is not found")
+	}
+	b = NewBrowser(NewTree(sampleProfile("/src/a.c"), TreeOptions{Measure: Bytes}))
 	var found []string
 	for range 3 {
 		if !b.Search("k") { // in keep only

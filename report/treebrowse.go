@@ -124,7 +124,7 @@ func (b *Browser) Toggle() {
 }
 
 // Search goes to the next function below the cursor that has the text in its name,
-// in either case of letters, and opens what it stands in. From the end it goes on at
+// source file or module, in either case of letters, and opens what it stands in. From the end it goes on at
 // the beginning. It is false if there is none among the first 200,000.
 func (b *Browser) Search(text string) bool {
 	text = strings.ToLower(text)
@@ -145,7 +145,7 @@ func (b *Browser) Search(text string) bool {
 			last := chain[len(chain)-1]
 			here := append(path[:len(path):len(path)], last)
 			for _, k := range chain {
-				if !strings.Contains(strings.ToLower(k.function()), text) {
+				if !k.has(text) {
 					continue
 				}
 				if passed && last != current {

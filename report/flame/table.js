@@ -1,7 +1,6 @@
 // The table's page: functions, what they allocated themselves and in total.
 
 const markLibrary = 1, markGuess = 2, markSymtab = 4;
-const shownMeasures = [0, 1, 2, 3, 4]; // of measures
 const step = 500; // rows that are added at once
 const last = data.small > 0 ? data.rows.pop() : null;
 for (const row of data.rows) {
@@ -11,7 +10,7 @@ for (const row of data.rows) {
 }
 // A column is own or total of a measure, or a text.
 const columns = [];
-for (const m of shownMeasures) {
+for (const m of measures.keys()) {
   for (const [side, title] of [['o', 'own'], ['t', 'total']]) {
     columns.push({ id: side + m, title, measure: measures[m], first: side === 'o', of: row => row[side][m], total: data.totals[m] });
   }
@@ -20,10 +19,10 @@ columns.push({ id: 'name', title: 'Function', first: true, text: true, of: row =
 columns.push({ id: 'place', title: 'File:line', text: true, of: row => row.path ? row.path + ':' + String(row.l).padStart(9, '0') : '' });
 columns.push({ id: 'module', title: 'Module', text: true, of: row => row.module });
 
-let sort = columns.find(c => c.id === 'o' + Math.min(data.measure, shownMeasures.length - 1)), down = true, limit = step;
+let sort = columns.find(c => c.id === 'o' + data.measure), down = true, limit = step;
 
 function showHead() {
-  const groups = element('tr', {}, ...shownMeasures.map(m => element('th', { class: 'group first', colspan: 2, title: measures[m].hint }, measures[m].title)), element('th', { class: 'group first', colspan: 3 }));
+  const groups = element('tr', {}, ...measures.map(m => element('th', { class: 'group first', colspan: 2, title: m.hint }, m.title)), element('th', { class: 'group first', colspan: 3 }));
   const heads = element('tr', {}, ...columns.map(c => element('th', {
     class: (c.text ? '' : 'n') + (c.first ? ' first' : ''), 'aria-sort': sort === c ? (down ? 'descending' : 'ascending') : 'none', 'data-column': c.id,
   }, element('button', { type: 'button', onclick: () => choose(c) }, c.title + (sort === c ? (down ? ' ▾' : ' ▴') : '')))));
