@@ -65,6 +65,25 @@ type downloadView struct {
 	Error   string `json:"error,omitempty"`
 }
 
+func viewDownloads(rows []session.DownloadStatus) (views []downloadView) {
+	for _, row := range rows {
+		v := downloadView{BuildID: row.BuildID, Source: row.File, Path: row.Path, Done: row.Done, Total: max(row.Total, 0)}
+		if row.Err != nil {
+			v.Error = row.Err.Error()
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// what is the file.
+func (v downloadView) what() string {
+	if v.Source == "" {
+		return "debug info"
+	}
+	return v.Source
+}
+
 // state says where a file is, or why it is nowhere.
 func (v downloadView) state() string {
 	switch {
@@ -86,13 +105,7 @@ func infoDebuginfod(_ context.Context, c *Console, in Input) error {
 		Cache   string         `json:"cache,omitempty"`
 		Files   []downloadView `json:"files"`
 	}{Mode: string(d.Mode()), Servers: append([]string{}, d.Servers()...), Cache: d.CacheDir(), Files: []downloadView{}}
-	for _, row := range d.Downloads() {
-		v := downloadView{BuildID: row.BuildID, Source: row.File, Path: row.Path, Done: row.Done, Total: max(row.Total, 0)}
-		if row.Err != nil {
-			v.Error = row.Err.Error()
-		}
-		view.Files = append(view.Files, v)
-	}
+	view.Files = append(view.Files, viewDownloads(d.Downloads())...)
 	c.show(in, view, func(o *output) {
 		if len(view.Servers) == 0 {
 			o.printf("debuginfod is %s; DEBUGINFOD_URLS names no server\n", view.Mode)
@@ -104,11 +117,7 @@ func infoDebuginfod(_ context.Context, c *Console, in Input) error {
 		}
 		var rows [][]span
 		for _, v := range view.Files {
-			what := v.Source
-			if what == "" {
-				what = "debug info"
-			}
-			rows = append(rows, []span{{styleGuess, v.BuildID[:min(len(v.BuildID), 12)]}, {plain, what}, {plain, v.state()}})
+			rows = append(rows, []span{{styleGuess, v.BuildID[:min(len(v.BuildID), 12)]}, {plain, v.what()}, {plain, v.state()}})
 		}
 		if len(rows) > 0 {
 			o.table([]column{{head: "build ID"}, {head: "file"}, {head: "state"}}, rows)

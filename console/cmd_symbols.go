@@ -57,6 +57,7 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 		DebugFile string `json:"debug_file,omitempty"`
 		Error     string `json:"error,omitempty"`
 	}
+	coming := viewDownloads(c.s.Debuginfod.OnTheWay())
 	views := make([]view, 0, len(changes))
 	for _, ch := range changes {
 		v := view{Module: ch.Module, Path: ch.Path, Before: ch.Before, After: ch.After, DebugFile: ch.DebugFile}
@@ -66,9 +67,13 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 		views = append(views, v)
 	}
 	c.show(in, struct {
-		Modules []view `json:"modules"`
-	}{views}, func(o *output) {
-		if len(views) == 0 {
+		Modules  []view         `json:"modules"`
+		OnTheWay []downloadView `json:"on_the_way,omitempty"`
+	}{views, coming}, func(o *output) {
+		switch {
+		case len(coming) > 0:
+			defer c.printComing(o, coming)
+		case len(views) == 0:
 			o.printf("nothing new: names come from where they came from\n")
 		}
 		for _, v := range views {
@@ -83,4 +88,21 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 		}
 	})
 	return nil
+}
+
+// printComing tells of files that servers are sending: what they bring is not there yet.
+func (c *Console) printComing(o *output, coming []downloadView) {
+	const shown = 5
+	for i, v := range coming {
+		if i == shown {
+			o.printf("and %s\n", counted(len(coming)-shown, "file")+" more")
+			break
+		}
+		name := v.what()
+		if v.Source == "" {
+			name += " of build ID " + v.BuildID
+		}
+		o.line(span{plain, name + ": " + v.state()})
+	}
+	o.printf("the next stop uses what has come by then, or `symbols refresh`; see info debuginfod\n")
 }

@@ -18,10 +18,17 @@ type display struct {
 	num  int
 	spec string // /FMT
 	expr string
+	// memory: what is at the address is shown, as x does.
+	memory bool
 }
 
 // text is what display was given.
-func (d *display) text() string { return strings.TrimSpace(d.spec + " " + d.expr) }
+func (d *display) text() string {
+	if d.memory {
+		return "x" + d.spec + " " + d.expr
+	}
+	return strings.TrimSpace(d.spec + " " + d.expr)
+}
 
 // valueState is what print, display and set var keep between commands.
 type valueState struct {
@@ -50,7 +57,7 @@ func valueCommands() []*Command {
 		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedLive, Run: infoLocals},
 		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedLive, Run: infoArgs},
 		{Name: "display", Group: GroupData, Raw: true, Synopsis: "[/FMT] [EXPRESSION]", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
-			Long: "Without EXPRESSION it prints all of them. `undisplay` ends it.\n\nExamples:\n  display size\n  display/x flags"},
+			Long: "Without EXPRESSION it prints all of them. `undisplay` ends it. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
 		{Name: "undisplay", Group: GroupData, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: runUndisplay, Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
 	}
 }
@@ -175,14 +182,21 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 		return nil
 	}
 	spec, expr := cutFormat(in.Raw)
-	if _, err := c.options(spec); err != nil {
+	d := display{spec: spec, expr: expr, memory: strings.ContainsAny(spec, "is")}
+	var err error
+	if d.memory {
+		err = (&memory{count: 1}).parse(strings.TrimPrefix(spec, "/"), noUnit)
+	} else {
+		_, err = c.options(spec)
+	}
+	if err != nil {
 		return fmt.Errorf("display: %w", err)
 	}
 	if expr == "" {
 		return errors.New("display: an expression must follow")
 	}
 	c.data.next++
-	d := display{num: c.data.next, spec: spec, expr: expr}
+	d.num = c.data.next
 	c.data.displays = append(c.data.displays, d)
 	if c.s.Mode() == session.Live {
 		c.showDisplay(&c.data.displays[len(c.data.displays)-1])
@@ -200,6 +214,10 @@ func (c *Console) showDisplays() {
 // showDisplay prints one. One that has no value here is passed over: it belongs to
 // another function.
 func (c *Console) showDisplay(d *display) {
+	if d.memory {
+		c.showExamined(d)
+		return
+	}
 	o, err := c.options(d.spec)
 	if err != nil {
 		return
@@ -210,6 +228,31 @@ func (c *Console) showDisplay(d *display) {
 	}
 	c.show(Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *output) {
 		out.text(fmt.Sprintf("%d: %s = %s\n", d.num, d.text(), text))
+	})
+}
+
+// showExamined prints one that x prints: instructions or strings.
+func (c *Console) showExamined(d *display) {
+	m := memory{count: 1}
+	if err := m.parse(strings.TrimPrefix(d.spec, "/"), noUnit); err != nil {
+		return
+	}
+	a, err := c.address(d.expr)
+	if err != nil {
+		return
+	}
+	m.next, m.known = a, true
+	x := &examiner{c: c, m: &m}
+	if err := x.run(); err != nil && len(x.rows) == 0 {
+		return
+	}
+	c.show(Input{Name: "display"}, struct {
+		Num  int         `json:"num"`
+		Expr string      `json:"expr"`
+		Rows []memoryRow `json:"rows"`
+	}{d.num, d.expr, x.rows}, func(out *output) {
+		out.text(fmt.Sprintf("%d: %s\n", d.num, d.text()))
+		x.print(out)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hdb/session"
+	"hdb/testprogs"
 )
 
 const missingID = "00112233445566778899aabbccddeeff00112233"
@@ -130,5 +131,35 @@ func TestInfoDebuginfod(t *testing.T) {
 	}
 	if _, words := st.candidates("set debuginfod o"); !slices.Equal(words, []string{"off", "on"}) {
 		t.Errorf("completes to %q", words)
+	}
+}
+
+// TestRefreshTellsWhatIsComing asks while a server is still sending.
+func TestRefreshTellsWhatIsComing(t *testing.T) {
+	st := newStage(t, nil, "file "+testprogs.Build(t, "basic"), "symbols refresh")
+	release := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		w.(http.Flusher).Flush()
+		<-release
+	}))
+	t.Cleanup(s.Close)
+	t.Cleanup(func() { close(release) }) // before Close, which waits
+	st.env["DEBUGINFOD_URLS"], st.env["DEBUGINFOD_CACHE_PATH"] = s.URL, t.TempDir()
+	st.in.person = true
+	st.startDebuginfod()
+	st.s.SetDebuginfod(session.DebuginfodOn)
+	if _, err := st.s.Debuginfod.DebugInfo(missingID); err == nil {
+		t.Error("there is such a file")
+	}
+	st.Run()
+	got := st.out.String()
+	for _, want := range []string{"debug info of build ID " + missingID + ": on the way: 0 bytes", "the next stop uses what has come by then, or `symbols refresh`"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("printed %q, want %q", got, want)
+		}
+	}
+	if strings.Contains(got, "nothing new") {
+		t.Errorf("printed %q", got)
 	}
 }

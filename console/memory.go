@@ -36,7 +36,7 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	if !in.Repeated || m.count == 0 {
 		m.count = 1
 	}
-	unit := func() (int, bool) { return 0, false }
+	unit := noUnit
 	if expr != "" {
 		unit = func() (int, bool) { return c.data.read(c).Unit(expr) }
 	}
@@ -63,6 +63,9 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	}
 	return err
 }
+
+// noUnit knows no size of the numbers at an address.
+func noUnit() (int, bool) { return 0, false }
 
 // parse reads N, F and U of /NFU in any order. unit is the size of the numbers at the
 // address, by the expression's type, and whether they are floating-point ones.

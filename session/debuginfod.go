@@ -404,6 +404,11 @@ func (d *Debuginfod) Downloads() []DownloadStatus {
 	return rows
 }
 
+// OnTheWay are the files that are being fetched.
+func (d *Debuginfod) OnTheWay() []DownloadStatus {
+	return slices.DeleteFunc(d.Downloads(), func(row DownloadStatus) bool { return row.Path != "" || row.Err != nil })
+}
+
 // SetDebuginfod changes whether servers are asked. From on the modules that have no
 // debug info are looked for at once.
 func (s *Session) SetDebuginfod(mode DebuginfodMode) {
