@@ -186,3 +186,17 @@ func TestTimelineOfSums(t *testing.T) {
 		t.Errorf("as JSON: %+v", v)
 	}
 }
+
+// TestMarksNearOneAnother has marks that stand together share their number.
+func TestMarksNearOneAnother(t *testing.T) {
+	p := oddProfile()
+	p.Marks = []Mark{{Time: time.Second, Name: "a"}, {Time: time.Second, Name: "b"}, {Time: time.Second + 1, Name: "c"}, {Time: 2 * time.Second, Name: "d"}}
+	var page strings.Builder
+	if err := WriteTimelineHTML(&page, p); err != nil {
+		t.Fatal(err)
+	}
+	heap, _, _ := strings.Cut(page.String(), "</svg>")
+	if got := strings.Count(heap, `class="marked"`); got != 2 || !strings.Contains(heap, ">1-3</text>") || !strings.Contains(heap, ">4</text>") || strings.Count(heap, `class="mark"`) != 4 {
+		t.Errorf("%d numbers of marks:\n%s", got, heap)
+	}
+}

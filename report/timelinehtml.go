@@ -28,6 +28,7 @@ const (
 	curveTop   = 16
 	curveRight = 16
 	curveFoot  = 24 // below the axis
+	markRoom   = 24 // of the numbers of marks, which are nearer together than that
 	heapHeight = 260
 	rssHeight  = 130
 )
@@ -145,8 +146,20 @@ func writeCurve(b *bufio.Writer, p *Profile, class, label string, values []value
 	}
 	fmt.Fprintf(&path, "H%s", x(to))
 	fmt.Fprintf(b, "<path class=\"area\" d=\"%sV%dH%sZ\"/><path class=\"line\" d=\"%s\"/>\n", path.String(), bottom, x(values[0].at), path.String())
-	for i, m := range p.Marks {
-		fmt.Fprintf(b, "<line class=\"mark\" x1=\"%s\" x2=\"%s\" y1=\"%d\" y2=\"%d\"/><text class=\"marked\" x=\"%s\" y=\"%d\" text-anchor=\"middle\">%d</text>\n", x(m.Time), x(m.Time), curveTop, bottom, x(m.Time), curveTop-4, i+1)
+	for first := 0; first < len(p.Marks); {
+		at := x(p.Marks[first].Time)
+		number, last := strconv.Itoa(first+1), first
+		for last+1 < len(p.Marks) && curveWidth*(along(p.Marks[last+1].Time, from, to)-along(p.Marks[first].Time, from, to)) < markRoom {
+			last++
+		}
+		if last > first {
+			number += "-" + strconv.Itoa(last+1)
+		}
+		for _, m := range p.Marks[first : last+1] {
+			fmt.Fprintf(b, "<line class=\"mark\" x1=\"%s\" x2=\"%s\" y1=\"%d\" y2=\"%d\"/>", x(m.Time), x(m.Time), curveTop, bottom)
+		}
+		fmt.Fprintf(b, "<text class=\"marked\" x=\"%s\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", at, curveTop-4, number)
+		first = last + 1
 	}
 	fmt.Fprintf(b, "<line class=\"cursor\" x1=\"0\" x2=\"0\" y1=\"%d\" y2=\"%d\"/>\n</svg>\n", curveTop, bottom)
 }

@@ -79,7 +79,12 @@ function newChart(box, changed) {
     const begin = fill ? xOf(data.begin) : xOf(points[0][0]);
     context.beginPath();
     context.moveTo(begin, y(fill ? 0 : points[0][1]));
-    for (const [time, value] of points) context.lineTo(xOf(time), y(value));
+    let last = fill ? 0 : points[0][1];
+    for (const [time, value] of points) { // which lasts until the next
+      context.lineTo(xOf(time), y(last));
+      context.lineTo(xOf(time), y(value));
+      last = value;
+    }
     if (stroke) {
       context.strokeStyle = stroke;
       context.lineWidth = 1.5;
@@ -111,6 +116,7 @@ function newChart(box, changed) {
     context.font = '11px system-ui, "DejaVu Sans", sans-serif';
     context.textBaseline = 'top';
     context.lineWidth = 1;
+    const ends = [-1, -1, -1]; // of the names in rows above one another
     for (const mark of data.marks || []) {
       const x = Math.round(xOf(mark.time)) + 0.5;
       context.strokeStyle = color('--mark');
@@ -121,7 +127,10 @@ function newChart(box, changed) {
       context.stroke();
       context.setLineDash([]);
       context.fillStyle = color('--mark');
-      context.fillText(mark.name.slice(0, 24), x + 3, height - 14);
+      const name = mark.name.slice(0, 24), row = ends.findIndex(end => end < x);
+      if (row < 0) continue; // the tooltip has it
+      context.fillText(name, x + 3, height - 14 - 12 * row);
+      ends[row] = x + 6 + context.measureText(name).width;
     }
     if (data.peak.live > 0) {
       const x = xOf(data.peak.time), text = 'peak ' + bytes(data.peak.live), room = context.measureText(text).width;
@@ -142,7 +151,8 @@ function newChart(box, changed) {
     if (data.begin > 0) byId('axis-begin').textContent = seconds(data.begin);
     byId('axis-end').textContent = seconds(end);
     byId('rss-key').hidden = rss.length === 0;
-    byId('rss-key').title = 'on a scale of its own, at most ' + bytes(Math.max(0, ...rss.map(p => p[1])));
+    byId('live-key').textContent = 'live bytes, at most ' + bytes(highest);
+    byId('rss-key').textContent = 'resident, at most ' + bytes(Math.max(0, ...rss.map(p => p[1]))) + ', on a scale of its own';
   };
   return chart;
 }

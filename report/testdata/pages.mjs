@@ -31,6 +31,7 @@ await browse(process.argv[2], 'about:blank', async page => {
   const click = async (row, part) => page.mouse.click(...await spot(row, part))
 
   await open('flame')
+  expect('scales', await text('live-key') + '; ' + await text('rss-key'), 'live bytes, at most 8.79 KiB; resident, at most 2.00 MiB, on a scale of its own')
   expect('title', await page.title(), /^prog --flag .*<\/script>.* - flame graph$/)
   expect('heading', await text('title'), /<\/script>/)
   expect('warnings', await text('warnings'), '2 calls missing from the recording · 1 allocation failed')
