@@ -223,7 +223,7 @@ func (c *eventEncoder) encode(dst []byte, p *packer, events []Event, totals *Tot
 		c.event(e, e.Seq, ticks(e.Time))
 	}
 	columns := c.end(eventColumns{})
-	columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head.count, columns.steps)
+	columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, columns.steps)
 	dst = columns.appendTo(dst, p, totals)
 	c.eventColumns = columns
 	return dst

@@ -22,6 +22,7 @@ type keeper struct {
 	latest     uint64 // address of the block that was allocated last
 	latestTID  int32
 	sizes      table[uint64] // index into next.sizes
+	small      [1024]int32   // the same + 1 of the first sizes, 0 none
 	tids       table[uint32] // index into next.threads
 	lastThread int32         // index of the thread looked for last
 
@@ -120,6 +121,7 @@ func (k *keeper) chunk(head eventHead, t *trail) *checkpoint {
 	if k.next == nil {
 		k.next = &checkpoint{base: k.last}
 		k.sizes.reset()
+		k.small = [1024]int32{}
 		k.tids.reset()
 	}
 	if t.fresh {
@@ -243,6 +245,13 @@ func (k *keeper) made(s *step) {
 
 // size is the index of a size.
 func (k *keeper) size(n uint64) int32 {
+	if n < uint64(len(k.small)) {
+		if k.small[n] == 0 {
+			k.next.sizes = append(k.next.sizes, SizeSum{Size: n})
+			k.small[n] = int32(len(k.next.sizes))
+		}
+		return k.small[n] - 1
+	}
 	i, found := k.sizes.at(n, int32(len(k.next.sizes)))
 	if !found {
 		k.next.sizes = append(k.next.sizes, SizeSum{Size: n})

@@ -19,7 +19,7 @@ const (
 	// read in no time.
 	touchedFrom = 4096
 	// touchedBytes is about what the section may take before it is packed.
-	touchedBytes = 3 << 10
+	touchedBytes = 2 << 10
 	// A range larger than wideRange is told by its ends; if there are more than
 	// maxRanges, by those of all.
 	wideRange = 1 << 18
@@ -74,18 +74,19 @@ func (p *pageSet) page(n uint64) *touchedPage {
 	return &p.pages[i]
 }
 
-// appendTouched appends the section of a chunk of so many events; nothing if they
-// are few.
-func (p *pageSet) appendTouched(b []byte, events int, steps []step) []byte {
-	if events < touchedFrom {
+// appendTouched appends the section of a chunk; nothing if its events are few.
+func (p *pageSet) appendTouched(b []byte, head eventHead, steps []step) []byte {
+	if head.count < touchedFrom {
 		return b
 	}
 	p.index.reset()
 	p.pages, p.wide = p.pages[:0], p.wide[:0]
 	for i := range steps {
-		if s := &steps[i]; s.addr != 0 {
-			p.add(s.addr, s.size)
+		s := &steps[i]
+		if s.addr == 0 || (s.what == stepEnded || s.what == stepLost) && s.gone() >= head.first {
+			continue // what ends where it began was added there
 		}
+		p.add(s.addr, s.size)
 	}
 	slices.SortFunc(p.pages, func(a, b touchedPage) int { return cmp.Compare(a.page, b.page) })
 	// The finest masks that are affordable: of 64, 16 or 1 bit; else larger pages.

@@ -23,16 +23,9 @@ const (
 	stepOther                 // something else was done at these addresses
 )
 
-// endOf is a step that ends the block which event #seq made, 0 if that is unknown.
-func endOf(seq, addr, size uint64) step {
-	return step{addr: addr, size: size, low: uint32(seq), high: uint32(seq >> 32), what: stepEnded}
-}
-
 // lostEnd is the end of a block that no event tells.
 func lostEnd(seq uint64) step {
-	s := endOf(seq, 0, 0)
-	s.what = stepLost
-	return s
+	return step{low: uint32(seq), high: uint32(seq >> 32), what: stepLost}
 }
 
 // gone is the event that made the block which ended.
@@ -44,29 +37,43 @@ type trail struct {
 	fresh bool // the program was replaced before the first event
 }
 
+// next is room for a step, all of which has to be written: the memory was used before.
+func (t *trail) next() *step {
+	n := len(t.steps)
+	if n == cap(t.steps) {
+		t.steps = append(t.steps, step{})
+	} else {
+		t.steps = t.steps[:n+1]
+	}
+	return &t.steps[n]
+}
+
 // follow notes what an event did whose number minus that of the chunk's first is
 // rel.
 func (t *trail) follow(e *Event, rel uint64) {
 	if e.Gone.Recorded {
-		s := endOf(e.Gone.Seq, e.Addr, e.Gone.Size)
+		s := t.next()
+		s.addr, s.size = e.Addr, e.Gone.Size
+		s.low, s.high, s.what = uint32(e.Gone.Seq), uint32(e.Gone.Seq>>32), stepEnded
 		switch {
 		case e.Kind == Realloc && e.Old != 0:
 			s.addr = e.Old
 		case e.Kind != Free:
 			s.what = stepLost
 		}
-		t.steps = append(t.steps, s)
 	} else if e.Old != 0 {
-		t.steps = append(t.steps, step{addr: e.Old, size: 1, what: stepOther})
+		*t.next() = step{addr: e.Old, size: 1, what: stepOther}
 	}
 	switch {
 	case e.Allocates():
-		s := step{addr: e.Addr, size: e.Size, low: uint32(e.Stack), high: uint32(rel), tid: e.TID, fn: e.Func, kind: e.Kind}
+		s := t.next()
+		s.addr, s.size = e.Addr, e.Size
+		s.low, s.high = uint32(e.Stack), uint32(rel)
+		s.tid, s.fn, s.kind, s.what = e.TID, e.Func, e.Kind, stepMade
 		if rel > math.MaxUint32 {
 			s.addr = 0 // no such block: who keeps the checkpoints gives up
 		}
-		t.steps = append(t.steps, s)
 	case e.Addr != 0 && (e.Kind != Free || e.Size > e.Gone.Size || !e.Gone.Recorded):
-		t.steps = append(t.steps, step{addr: e.Addr, size: e.Size, what: stepOther})
+		*t.next() = step{addr: e.Addr, size: e.Size, what: stepOther}
 	}
 }

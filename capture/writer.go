@@ -159,10 +159,11 @@ func (c *Writer) cut() {
 	select {
 	case spare = <-c.columns:
 	default:
+		spare.steps = make([]step, 0, len(c.encoder.steps)+len(c.encoder.steps)/8)
 	}
 	columns, totals := c.encoder.end(spare), c.info.Totals
 	c.queue.add(func() {
-		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head.count, columns.steps)
+		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, columns.steps)
 		c.out.events(&columns, &totals)
 		c.keep(&columns)
 		select {
