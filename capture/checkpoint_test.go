@@ -100,7 +100,6 @@ func keepRandom(seed uint64, n int, rec Recorder, cut func()) map[uint64]*Checkp
 			if under := there(e.Addr); under.Recorded {
 				if second = under.Seq; !e.Gone.Recorded {
 					e.Gone, second = under, 0
-					e.Old = 0
 				}
 				h.end(e.Addr, false)
 			}

@@ -19,7 +19,8 @@ type keeper struct {
 	ended  []uint64    // events of blocks in earlier checkpoints
 	gaveUp bool        // what is live is not known, or there is too much of it
 
-	latest     uint64 // address of the block that was allocated last
+	latest     uint64 // event of the block that was allocated last, 0 if there is none
+	latestAddr uint64
 	latestTID  int32
 	sizes      table[uint64] // index into next.sizes
 	small      [1024]int32   // the same + 1 of the first sizes, 0 none
@@ -160,11 +161,11 @@ func (k *keeper) follow(head eventHead, steps []step) {
 				k.giveUp()
 				return
 			}
-			k.made(s)
+			k.made(s, head.first+uint64(s.high))
 			now.set(now.slot(uint64(s.high)))
 			made++
 		case stepEnded, stepLost:
-			if s.what == stepEnded && s.addr == k.latest {
+			if s.what == stepEnded && s.gone() == k.latest && s.addr == k.latestAddr { // a realloc may tell another than that at its old address
 				k.next.sizes[k.size(s.size)].Temporary++
 				k.next.threads[k.thread(k.latestTID)].Temporary++
 			}
@@ -234,13 +235,13 @@ func (k *keeper) end(seq uint64) bool {
 	return true
 }
 
-// made counts a block.
-func (k *keeper) made(s *step) {
+// made counts the block that event #seq made.
+func (k *keeper) made(s *step, seq uint64) {
 	k.next.sizes[k.size(s.size)].Allocs++
 	f := &k.next.threads[k.thread(s.tid)]
 	f.Allocs++
 	f.Bytes += s.size
-	k.latest, k.latestTID = s.addr, s.tid
+	k.latest, k.latestAddr, k.latestTID = seq, s.addr, s.tid
 }
 
 // size is the index of a size.
