@@ -91,18 +91,24 @@ func (c *checkpoint) append(dst []byte, p *packer) []byte {
 	var columns [secThreads + 1][]byte
 	put := func(id int, v uint64) { columns[id] = binary.AppendUvarint(columns[id], v) }
 	makers := map[maker]uint64{}
+	var last maker // of the block before, and most often of this one, too
+	at, ok := uint64(0), false
 	before := Held{Seq: c.base}
 	end := uint64(0)
 	for i := range c.blocks {
 		b := &c.blocks[i]
 		m := maker{b.Kind, b.Func, b.TID}
-		at, ok := makers[m]
+		if !ok || m != last {
+			at, ok = makers[m]
+			last = m
+		}
 		if !ok {
 			at = uint64(len(makers))
 			makers[m] = at
 			put(secMakers, uint64(m.kind))
 			put(secMakers, uint64(m.fn))
 			put(secMakers, zigzag(uint64(int64(m.tid))))
+			ok = true
 		}
 		put(secMaker, at)
 		put(secNumber, b.Seq-before.Seq)
@@ -111,10 +117,10 @@ func (c *checkpoint) append(dst []byte, p *packer) []byte {
 		put(secBlockStack, zigzag(uint64(b.Stack)-uint64(before.Stack)))
 		before, end = *b, b.Addr+chunkSize(b.Size)
 	}
-	last := uint64(0)
+	seqBefore := uint64(0)
 	for _, seq := range c.ended {
-		put(secEnded, seq-last)
-		last = seq
+		put(secEnded, seq-seqBefore)
+		seqBefore = seq
 	}
 	size := uint64(0)
 	for _, s := range c.sizes {
