@@ -76,21 +76,10 @@ func runTop(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return nothingOf(by, r) })
+	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
 	total := len(rows)
 	c.showTop(in, rows[:min(limit, total)], by, per, total)
 	return nil
-}
-
-// nothingOf tells rows that say nothing by the measure. Blocks may have no bytes.
-func nothingOf(by heap.Measure, r heap.Row) bool {
-	switch by {
-	case heap.ByLive:
-		return r.LiveBlocks == 0
-	case heap.ByBytes:
-		return r.Count == 0
-	}
-	return by.Of(r) == 0
 }
 
 type topView struct {

@@ -64,6 +64,17 @@ func (m Measure) Of(r Row) uint64 {
 	return r.LiveBytes
 }
 
+// Some tells rows that say something by the measure: a block may have no bytes.
+func (m Measure) Some(r Row) bool {
+	switch m {
+	case ByLive:
+		return r.LiveBlocks > 0
+	case ByBytes:
+		return r.Count > 0
+	}
+	return m.Of(r) > 0
+}
+
 // Top sums what was allocated up to event #to by the site that each stack has.
 // A site of several lines has the one with the largest measure. Rows of the same
 // measure keep the order of their names.

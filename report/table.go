@@ -101,7 +101,7 @@ func (p *Profile) Sorted(m Measure) []*Row {
 // and what they have of the others. At most limit of them, those with the largest
 // numbers; 0 is no limit.
 func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
-	rows := slices.DeleteFunc(p.Sorted(o.Measure), func(r *Row) bool { return o.Measure.Of(r.Total) == 0 })
+	rows := slices.DeleteFunc(p.Sorted(o.Measure), func(r *Row) bool { return !o.Measure.some(r.Total) })
 	out := bufio.NewWriter(w)
 	total := p.Total()
 	fmt.Fprintf(out, "%s\n", plain(p.Title))

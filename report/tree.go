@@ -73,13 +73,12 @@ func NewTree(p *Profile, o TreeOptions) *Tree {
 	t.Root = &Node{tree: t, kind: -1}
 	for i := range p.Stacks {
 		st := &p.Stacks[i]
-		n, blocks := o.Measure.Of(st.Numbers), o.Measure.blocks(st.Numbers)
-		if n == 0 && blocks == 0 { // a block may have no bytes
+		if !o.Measure.some(st.Numbers) {
 			continue
 		}
 		t.Root.stacks = append(t.Root.stacks, int32(i))
-		t.Root.Value += n
-		t.Root.Blocks += blocks
+		t.Root.Value += o.Measure.Of(st.Numbers)
+		t.Root.Blocks += o.Measure.blocks(st.Numbers)
 	}
 	return t
 }
@@ -107,6 +106,9 @@ func (m Measure) blocks(n Numbers) uint64 {
 	}
 	return m.Of(n)
 }
+
+// some tells numbers of which the measure says something: a block may have no bytes.
+func (m Measure) some(n Numbers) bool { return m.blocks(n) > 0 || m.Of(n) > 0 }
 
 // at is the level-th function of a stack, counted from 0 at the root, and its frame
 // or -1; ok is false where the stack has ended.
@@ -215,7 +217,7 @@ func (n *Node) Share() float64 { return share(n.Value, n.tree.Root.Value) }
 func (n *Node) shown() (nodes []*Node, others int, rest uint64) {
 	nodes = n.Children()
 	small := slices.IndexFunc(nodes, func(c *Node) bool { return c.Share() < n.tree.o.Min })
-	if small < 0 {
+	if small < 0 || n.tree.Root.Value == 0 { // nobody has a share of nothing
 		return nodes, 0, 0
 	}
 	for _, c := range nodes[small:] {

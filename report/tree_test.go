@@ -1,6 +1,7 @@
 package report
 
 import (
+	"io"
 	"strings"
 	"testing"
 )
@@ -205,6 +206,24 @@ func TestTreeOfNoBytes(t *testing.T) {
 		all := NewTree(p, TreeOptions{Measure: m}).View()
 		if main := all.Children[0]; all.Blocks != 2 || main.Blocks != 2 || len(main.Children) != 2 || main.Children[1].Function != "zero" || main.Children[1].Blocks != 1 {
 			t.Errorf("%s: %+v", m, all)
+		}
+	}
+}
+
+// TestNothingButBlocksOfNoBytes shows blocks although the measure adds up to nothing.
+func TestNothingButBlocksOfNoBytes(t *testing.T) {
+	p := &Profile{
+		Frames: []Frame{{Function: "zero", Module: -1}, {Function: "gone", Module: -1}},
+		Stacks: []Stack{{Frames: []int{0}, Numbers: Numbers{Allocs: 1, LiveBlocks: 1}}, {Frames: []int{1}, Numbers: Numbers{Allocs: 1}}},
+	}
+	tree := onScreen(t, p, Text{}, func(w io.Writer, p *Profile, t Text) error { return WriteTree(w, p, TreeOptions{Min: 0.01}, t) })
+	var table strings.Builder
+	if err := WriteTable(&table, p, Options{}, 0); err != nil {
+		t.Fatal(err)
+	}
+	for name, got := range map[string]string{"tree": tree, "table": table.String()} {
+		if !strings.Contains(got, "zero") || strings.Contains(got, "gone") {
+			t.Errorf("%s of what is live:\n%s", name, got)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (g *page) tree(t *Tree) {
 		way = "functions that allocate above their callers"
 	}
 	g.line("%s; %s", o.Measure.Title(), way)
-	if t.Root.Value == 0 {
+	if len(t.Root.stacks) == 0 {
 		g.line("%s", o.Measure.nothing())
 		return
 	}

@@ -83,7 +83,7 @@ type StackRow struct {
 }
 
 // TopStacks are the stacks with the largest numbers, at most limit of them, and
-// how many there are with any.
+// how many there are of which the measure says something.
 func (s *Session) TopStacks(by heap.Measure, limit int) (rows []StackRow, total int, err error) {
 	src, err := s.summed()
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Session) TopStacks(by heap.Measure, limit int) (rows []StackRow, total 
 		return nil, 0, err
 	}
 	all := heap.Top(x, s.moment(), by, func(id capture.StackID) heap.Site { return heap.Site{Function: strconv.FormatUint(uint64(id), 10)} })
-	all = slices.DeleteFunc(all, func(r heap.Row) bool { return by.Of(r) == 0 })
+	all = slices.DeleteFunc(all, func(r heap.Row) bool { return !by.Some(r) })
 	total = len(all)
 	for _, r := range all[:min(limit, total)] {
 		n, _ := strconv.ParseUint(r.Site.Function, 10, 32)

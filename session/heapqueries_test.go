@@ -1,0 +1,35 @@
+package session
+
+import (
+	"path/filepath"
+	"testing"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/internal/outfile"
+)
+
+// TestTopStacksOfNoBytes finds a block of no bytes among what was not given back.
+func TestTopStacksOfNoBytes(t *testing.T) {
+	log := capture.NewLog(capture.Info{})
+	for _, e := range []capture.Event{
+		{Kind: capture.Alloc, Addr: 0x1000, Stack: log.Intern(capture.Stack{Truncated: "kept"})},
+		{Kind: capture.Alloc, Addr: 0x2000, Size: 8, Stack: log.Intern(capture.Stack{Truncated: "given back"})},
+		{Kind: capture.Free, Addr: 0x2000, Size: 8, Gone: capture.Gone{Size: 8, Stack: 2, Recorded: true}},
+	} {
+		log.AddEvent(&e)
+	}
+	path := filepath.Join(t.TempDir(), "x.hdb")
+	if err := capture.Save(outfile.File{Path: path}, log, nil); err != nil {
+		t.Fatal(err)
+	}
+	s := New(Config{})
+	defer s.Close()
+	if _, err := s.Open(path); err != nil {
+		t.Fatal(err)
+	}
+	rows, total, err := s.TopStacks(heap.ByLive, 10)
+	if err != nil || total != 1 || len(rows) != 1 || rows[0].LiveBlocks != 1 || rows[0].Stack.Truncated != "kept" {
+		t.Errorf("%d stacks, %+v, %v", total, rows, err)
+	}
+}
