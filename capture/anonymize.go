@@ -23,8 +23,7 @@ type Anonymity struct {
 
 // Anonymize writes the capture with made-up names for the program, its arguments,
 // the host, threads, modules, files, functions, marks and stops, the same for what
-// has the same name. Source lines, build IDs and the console's
-// lines are left out.
+// has the same name. Source lines, build IDs and the console's lines are left out.
 func Anonymize(w io.Writer, f *File, a Anonymity) (Copied, error) {
 	return f.whole(w, newMask(f, a))
 }

@@ -51,7 +51,7 @@ func appendIndex(b []byte, p *packer, refs []chunkRef) []byte {
 	return appendStored(b, secTrailer, binary.LittleEndian.AppendUint32(nil, uint32(length)))
 }
 
-// parseIndex is the inverse of indexPayload, for an index at offset end.
+// parseIndex is the inverse of appendIndex, for an index at offset end.
 func parseIndex(s sections, end int64) ([]chunkRef, error) {
 	r, err := newRecordReader(s)
 	if err != nil {

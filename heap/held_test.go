@@ -277,7 +277,7 @@ func TestAbout(t *testing.T) {
 			read = n
 		}
 		for s := range x.StepsBack(from) {
-			if Touches(&s.Event, addr) {
+			if touches(&s.Event, addr) {
 				want = append(want, s.Seq)
 			}
 		}

@@ -179,10 +179,7 @@ func (t *Totals) flow(id capture.StackID) *capture.Flow {
 // replaced ends all blocks.
 func (t *Totals) replaced() {
 	t.Live, t.Blocks, t.Latest = 0, 0, 0
-	for i := range t.Flows {
-		f := &t.Flows[i]
-		f.Frees, f.Freed = f.Allocs, f.Bytes
-	}
+	replaced(t.Flows)
 }
 
 // add adds a whole run.

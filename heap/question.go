@@ -8,9 +8,9 @@ import (
 	"hdb/capture"
 )
 
-// Touches tells whether the event made, moved or ended a block that holds the
+// touches tells whether the event made, moved or ended a block that holds the
 // address.
-func Touches(e *capture.Event, addr uint64) bool {
+func touches(e *capture.Event, addr uint64) bool {
 	holds := func(start, size uint64) bool { return start != 0 && start <= addr && addr-start < max(size, 1) }
 	switch {
 	case e.Failed && e.Gone.Recorded, e.Kind == capture.Realloc && holds(e.Old, e.Gone.Size):

@@ -99,7 +99,7 @@ func (x *Index) About(addr, from uint64) iter.Seq2[*capture.Event, int] {
 				if e.Seq > min(from, r.Last) {
 					break
 				}
-				if Touches(&e, addr) {
+				if touches(&e, addr) {
 					about = append(about, e)
 				}
 			}

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -325,15 +324,10 @@ func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, warnings []strin
 
 // sizeText is a size for people, with its bytes.
 func sizeText(n uint64) string {
-	v, unit := float64(n), -1
-	for v >= 1024 && unit < 5 {
-		v /= 1024
-		unit++
-	}
-	if unit < 0 {
+	if n < 1024 {
 		return countText(n, "byte")
 	}
-	return fmt.Sprintf("%.1f %ciB (%d)", v, "KMGTPE"[unit], n)
+	return fmt.Sprintf("%s (%d)", shortSize(n), n)
 }
 
 // blocksText is a number of blocks and the bytes in them.
@@ -343,14 +337,10 @@ func blocksText(bytes, blocks uint64) string {
 
 // countText is a count with its noun.
 func countText(n uint64, noun string) string {
-	digits := strconv.FormatUint(n, 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
 	if n != 1 {
 		noun += "s"
 	}
-	return digits + " " + noun
+	return grouped(n) + " " + noun
 }
 
 func timeText(d time.Duration) string {

@@ -66,7 +66,7 @@ func writePage(w io.Writer, title, body, style string, scripts []string, data an
 	return err
 }
 
-// pageHash is what a policy allows a text by.
+// pageHash is what a policy allows an inline element with that text by (CSP Level 3, 2.3.1).
 func pageHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

@@ -179,7 +179,8 @@ func (d *dataset) name() string {
 	return fmt.Sprintf("%d-%s.parquet", d.r.Info.PID, d.r.Info.Start.UTC().Format(keyTime))
 }
 
-// Names that readers of datasets pass over begin with a dot.
+// temporary is a name until the file is whole: readers of datasets pass over those that
+// begin with a dot.
 func (d *dataset) temporary(name string) string {
 	return fmt.Sprintf(".%s.%d.tmp", name, os.Getpid())
 }

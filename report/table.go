@@ -80,12 +80,12 @@ func (p *Profile) Functions() []*Row {
 	return order
 }
 
-// own is the index of the first frame of the user's code, -1 without frames.
+// own is the index of the frame that a stack is shown at, -1 without frames.
 func (p *Profile) own(s *Stack) int {
 	if len(s.Frames) == 0 {
 		return -1
 	}
-	return max(0, slices.IndexFunc(s.Frames, func(f int) bool { return !p.Frames[f].Library }))
+	return p.shown(s)
 }
 
 // Sorted are the functions by their own numbers and the measure, largest first.

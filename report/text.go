@@ -163,11 +163,7 @@ func shortSize(n uint64) string {
 		return strconv.FormatUint(n, 10) + " B"
 	}
 	v, unit := float64(n), -1
-	for (v >= 1024 || unit >= 0 && v >= 1023.95) && unit < 5 {
-		v /= 1024
-		unit++
-	}
-	if v >= 1023.95 && unit < 5 { // would be printed as 1024.0
+	for v >= 1023.95 && unit < 5 { // what is printed as 1024.0 is 1.0 of the next
 		v /= 1024
 		unit++
 	}
@@ -176,8 +172,11 @@ func shortSize(n uint64) string {
 
 // grouped is a count with its thousands separated.
 func grouped(n uint64) string {
-	text, _, _ := strings.Cut(countText(n, ""), " ")
-	return text
+	digits := strconv.FormatUint(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
 }
 
 // share is a part of a whole, 0 to 1.

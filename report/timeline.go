@@ -161,7 +161,7 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 // axis is the width of what stands left of a curve.
 const axis = len("1023.9 MiB ") + 1
 
-// columns is how many columns curves have.
+// curveColumns is how many columns curves have.
 func (g *page) curveColumns() int { return max(10, g.canvas()-axis) }
 
 // curve draws values as an area: a column is as high as the highest in its time.

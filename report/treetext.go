@@ -143,9 +143,9 @@ func (w *treeWriter) room(lines string) int {
 	return max(20, w.Width-w.value-2-7-2-w.wide(lines))
 }
 
-// chainText names the functions of a row, and where the innermost of them is, in full with
-// --full. Of a long
-// chain the middle is left out, and a function that called itself is named once.
+// chainText names the functions of a row, and where the innermost of them is, in full
+// with --full. Of a long chain the middle is left out, and a function that called itself
+// is named once.
 func (w *treeWriter) chainText(chain []*Node, room int) string {
 	var names []string
 	for i := 0; i < len(chain); {
