@@ -12,15 +12,15 @@ import (
 // ends it. All of it is done on the console's goroutine; keys and signals of the
 // terminal come on others, which post what is to be done.
 type treeBrowser struct {
-	c        *Console
-	b        *report.Browser
-	calls    chan func()
-	hungUp   chan struct{} // has one when the terminal is gone
-	stopKeys func() error
-	quit     bool
-	typing   bool   // a search is being typed
-	search   string // the last one
-	note     string // what came of it
+	c      *Console
+	b      *report.Browser
+	calls  chan func()
+	hungUp chan struct{} // has one when the terminal is gone
+	held   heldKeys
+	quit   bool
+	typing bool   // a search is being typed
+	search string // the last one
+	note   string // what came of it
 }
 
 // browse shows the tree of the profile until the user ends it.
@@ -33,15 +33,9 @@ func (c *Console) browse(ctx context.Context, in Input, r *Report) error {
 		return err
 	}
 	b := report.NewBrowser(report.NewTree(p, r.Tree))
-	if c.tui.screen.on.Load() {
-		c.tui.disable()
-		defer func() {
-			if err := c.tui.enable(""); err != nil {
-				c.warn(err) // it has become too small
-			}
-		}()
-	}
+	defer c.unsplit()()
 	t := &treeBrowser{c: c, b: b, calls: make(chan func(), 64), hungUp: make(chan struct{}, 1)}
+	t.held = heldKeys{from: c.in.(keySource), typed: t.typed}
 	return t.run(ctx)
 }
 
@@ -55,17 +49,15 @@ func (t *treeBrowser) post(f func()) {
 
 // run takes the terminal and gives it back.
 func (t *treeBrowser) run(ctx context.Context) (err error) {
-	if t.stopKeys, err = t.c.in.(keySource).Keys(t.typed); err != nil {
+	if err := t.held.hold(); err != nil {
 		return err
 	}
 	t.c.notices.hold()
 	t.c.tui.screen.begin("", screenUser{resized: func() { t.post(t.paint) }, lost: func() { t.post(t.regain) }})
 	defer func() {
 		t.c.tui.screen.end()
-		if t.stopKeys != nil {
-			if stopErr := t.stopKeys(); err == nil {
-				err = stopErr
-			}
+		if released := t.held.release(); err == nil {
+			err = released
 		}
 		t.c.notices.release()
 		t.c.screen()
@@ -83,17 +75,8 @@ func (t *treeBrowser) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// regain is called when somebody else had the terminal, and may have left it in
-// other modes.
-func (t *treeBrowser) regain() {
-	if err := t.stopKeys(); err != nil {
-		t.c.Notify(err.Error())
-	}
-	var err error
-	if t.stopKeys, err = t.c.in.(keySource).Keys(t.typed); err != nil {
-		t.stopKeys, t.quit = nil, true
-	}
-}
+// regain is called when somebody else had the terminal.
+func (t *treeBrowser) regain() { t.quit = !t.held.regain(t.c) || t.quit }
 
 // typed is called with keys, on a goroutine of the reader's. None at all is a
 // terminal that has hung up. It must not wait: regain waits for that goroutine.

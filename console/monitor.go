@@ -25,7 +25,7 @@ type monitor struct {
 	calls []func()      // posted and not done
 	wake  chan struct{} // there are some, while nothing runs
 
-	stopKeys   func() error
+	held       heldKeys
 	running    bool
 	quit       bool
 	ticking    bool // a tick is posted; guarded by mu
@@ -34,11 +34,6 @@ type monitor struct {
 	rows, cols int  // of the terminal when it was painted
 	counted    uint64
 	at         time.Duration
-}
-
-// A keySource gives keys as they are typed.
-type keySource interface {
-	Keys(typed func([]byte)) (stop func() error, err error)
 }
 
 // monitorEvery is the time between two pictures. Names are looked up for namingTime
@@ -143,8 +138,9 @@ func (m *monitor) finish(ctx context.Context) {
 }
 
 // begin takes the terminal.
-func (m *monitor) begin() (err error) {
-	if m.stopKeys, err = m.c.in.(keySource).Keys(m.typed); err != nil {
+func (m *monitor) begin() error {
+	m.held = heldKeys{from: m.c.in.(keySource), typed: m.typed}
+	if err := m.held.hold(); err != nil {
 		return err
 	}
 	m.c.notices.hold()
@@ -157,24 +153,17 @@ func (m *monitor) begin() (err error) {
 func (m *monitor) end() {
 	m.c.tui.screen.end()
 	m.c.s.KeepTerminal(false)
-	if m.stopKeys != nil {
-		if err := m.stopKeys(); err != nil {
-			m.c.warn(err)
-		}
+	if err := m.held.release(); err != nil {
+		m.c.warn(err)
 	}
 	m.c.notices.release()
 	m.c.screen()
 }
 
-// regain is called when somebody else had the terminal, and may have left it in
-// other modes.
+// regain is called when somebody else had the terminal.
 func (m *monitor) regain() {
-	if err := m.stopKeys(); err != nil {
-		m.c.Notify(err.Error())
-	}
-	var err error
-	if m.stopKeys, err = m.c.in.(keySource).Keys(m.typed); err != nil {
-		m.stopKeys, m.quit = nil, true
+	if !m.held.regain(m.c) {
+		m.quit = true
 		return
 	}
 	m.paint()

@@ -37,14 +37,7 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	if c.tui.screen.on.Load() {
-		c.tui.disable()
-		defer func() {
-			if err := c.tui.enable(""); err != nil {
-				c.warn(err) // it has become too small
-			}
-		}()
-	}
+	defer c.unsplit()()
 	rep, err := m.run(ctx)
 	if rep == nil || err != nil {
 		return err

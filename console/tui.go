@@ -99,6 +99,20 @@ func (t *tui) disable() {
 	t.c.screen()
 }
 
+// unsplit takes the split screen away, if there is one, for a view that has the whole
+// terminal; again brings it back.
+func (c *Console) unsplit() (again func()) {
+	if !c.tui.screen.on.Load() {
+		return func() {}
+	}
+	c.tui.disable()
+	return func() {
+		if err := c.tui.enable(""); err != nil {
+			c.warn(err) // it has become too small
+		}
+	}
+}
+
 // toggle is Ctrl-X A: a prompt is open, and its line goes on.
 func (t *tui) toggle() {
 	if t.screen.on.Load() {
