@@ -171,9 +171,7 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 	o := e.Options
 	o.Recording = r
 	if o.Root == "" {
-		if o.Root, err = os.Getwd(); err != nil {
-			o.Root = ""
-		}
+		o.Root, _ = os.Getwd() // without one, paths stay absolute
 	}
 	return e.Format.Write(w, p, o)
 }

@@ -120,14 +120,7 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per sessio
 	for _, r := range rows {
 		views = append(views, topViewOf(r))
 		numbers, _ := topNumbers(by, r)
-		place := span{styleFile, fmt.Sprintf("%s:%d", shortPath(r.Site.File), r.Site.Line)}
-		switch {
-		case per != session.PerFunction && per != session.PerLine:
-			place = span{}
-		case r.Site.Line == 0:
-			place = span{styleGuess, "[" + r.Site.Module + "]"}
-		}
-		table = append(table, append(numbers, span{styleFunc, c.siteName(r.Site)}, place))
+		table = append(table, append(numbers, span{styleFunc, c.siteName(r.Site)}, sitePlace(r.Site, per)))
 	}
 	c.show(in, struct {
 		By    string    `json:"by"`
@@ -156,6 +149,17 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per sessio
 // siteName is a site's function as the settings have it.
 func (c *Console) siteName(s heap.Site) string {
 	return c.out.names.short(c.out.names.function(s.Function, s.Linkage))
+}
+
+// sitePlace is where a site is, of rows that stand for one.
+func sitePlace(s heap.Site, per session.Per) span {
+	switch {
+	case per != session.PerFunction && per != session.PerLine:
+		return span{}
+	case s.Line == 0:
+		return span{styleGuess, "[" + s.Module + "]"}
+	}
+	return span{styleFile, fmt.Sprintf("%s:%d", shortPath(s.File), s.Line)}
 }
 
 // rowCount reads an optional number of rows.
@@ -374,14 +378,7 @@ func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
 		views = append(views, view{s.Function, s.File, s.Line, s.Module, ch.Bytes, ch.Blocks, ch.Before, ch.After})
 	}
 	for _, ch := range shown {
-		place := span{styleFile, fmt.Sprintf("%s:%d", shortPath(ch.Site.File), ch.Site.Line)}
-		switch {
-		case per == session.PerModule:
-			place = span{}
-		case ch.Site.Line == 0:
-			place = span{styleGuess, "[" + ch.Site.Module + "]"}
-		}
-		table = append(table, []span{{plain, signed(ch.Bytes)}, {plain, fmt.Sprintf("%+d", ch.Blocks)}, {plain, shortSize(ch.After)}, {styleFunc, c.siteName(ch.Site)}, place})
+		table = append(table, []span{{plain, signed(ch.Bytes)}, {plain, fmt.Sprintf("%+d", ch.Blocks)}, {plain, shortSize(ch.After)}, {styleFunc, c.siteName(ch.Site)}, sitePlace(ch.Site, per)})
 	}
 	c.show(in, struct {
 		From       string `json:"from"`

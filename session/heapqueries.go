@@ -33,18 +33,24 @@ func (p Per) String() string { return Pers[p] }
 // Top is the recorded allocations up to the moment, summed by what the rows stand
 // for. A function is the first frame of the user's code.
 func (s *Session) Top(by heap.Measure, per Per) ([]heap.Row, error) {
-	src, err := s.summed()
+	src, err := s.summedBy(per)
 	if err != nil {
 		return nil, err
-	}
-	if src.Info().Aggregate && (per == PerThread || per == PerSize) {
-		return nil, errSums
 	}
 	x, err := s.Index()
 	if err != nil {
 		return nil, err
 	}
 	return s.topAt(src, x, s.moment(), by, per), nil
+}
+
+// summedBy is the recording, if it tells apart what the rows stand for.
+func (s *Session) summedBy(per Per) (capture.Source, error) {
+	src, err := s.summed()
+	if err == nil && src.Info().Aggregate && (per == PerThread || per == PerSize) {
+		err = errSums
+	}
+	return src, err
 }
 
 func (s *Session) topAt(src capture.Source, x *heap.Index, to uint64, by heap.Measure, per Per) []heap.Row {
@@ -217,10 +223,7 @@ func (d *Diff) compare(a, b side) {
 // side is one side of a comparison, at a moment that MomentOf understands; "" is
 // the present one.
 func (s *Session) side(moment string, per Per) (side, error) {
-	src, err := s.summed()
-	if err == nil && src.Info().Aggregate && (per == PerThread || per == PerSize) {
-		err = errSums
-	}
+	src, err := s.summedBy(per)
 	if err != nil {
 		return side{}, err
 	}
