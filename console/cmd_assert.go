@@ -57,9 +57,9 @@ type Assertion struct {
 	Incomplete   bool   // a recording that is not whole is no failure
 }
 
-// ParseAssert reads one flag of assert at words[i]. It is false if there is none of
+// ParseFlag reads one flag of assert at words[i]. It is false if there is none of
 // that name; otherwise next is where the next word stands.
-func (a *Assertion) ParseAssert(words []string, i int) (next int, ok bool, err error) {
+func (a *Assertion) ParseFlag(words []string, i int) (next int, ok bool, err error) {
 	name, value, inline := strings.Cut(strings.TrimPrefix(words[i][1:], "-"), "=")
 	var set *bool
 	switch name {
@@ -271,7 +271,7 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 		if len(word) < 2 || word[0] != '-' {
 			return fmt.Errorf("assert: %q: a flag like --no-leaks expected", word)
 		}
-		next, ok, err := a.ParseAssert(in.Args, i)
+		next, ok, err := a.ParseFlag(in.Args, i)
 		switch {
 		case err != nil:
 			return err

@@ -58,7 +58,7 @@ func parseAssertFlags(argv []string) (*assertOptions, error) {
 			i++
 			continue
 		}
-		next, ok, err := o.ParseAssert(argv, i)
+		next, ok, err := o.ParseFlag(argv, i)
 		if !ok && err == nil {
 			next, err = o.flag(argv, i)
 		}

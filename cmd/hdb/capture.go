@@ -7,11 +7,11 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/console"
+	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/session"
 )
@@ -70,38 +70,40 @@ var errCapture = errors.New("see hdb capture --help")
 
 func parseCaptureFlags(words []string) (*captureOptions, error) {
 	o := &captureOptions{}
-	for i := 0; i < len(words); i++ {
-		word := words[i]
-		if len(word) < 2 || word[0] != '-' {
-			if o.verb == "" {
-				o.verb = word
-			} else {
-				o.files = append(o.files, word)
-			}
-			continue
-		}
-		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		flag := map[string]*bool{"json": &o.json, "f": &o.force, "force": &o.force, "h": &o.help, "help": &o.help, "log": &o.log, "keep-functions": &o.keepFunctions}[name]
-		text := map[string]*string{"o": &o.out, "output": &o.out, "from": &o.from, "to": &o.to}[name]
-		switch {
-		case flag != nil && !inline:
-			*flag = true
-		case text != nil && inline:
-			*text = value
-		case text != nil && i+1 < len(words):
-			i++
-			*text = words[i]
-		case text != nil:
-			return nil, fmt.Errorf("capture: %s: value missing: %w", word, errCapture)
-		default:
-			return nil, fmt.Errorf("capture: %s: no such flag: %w", word, errCapture)
-		}
+	rest, err := flags.All(words, o.flag)
+	if err != nil {
+		return nil, fmt.Errorf("capture: %w: %w", err, errCapture)
+	}
+	if len(rest) > 0 {
+		o.verb, o.files = rest[0], rest[1:]
 	}
 	return o, o.check()
 }
 
+func (o *captureOptions) flag(name string) flags.Flag {
+	switch name {
+	case "json":
+		return flags.On(&o.json)
+	case "f", "force":
+		return flags.On(&o.force)
+	case "h", "help":
+		return flags.On(&o.help)
+	case "log":
+		return flags.On(&o.log)
+	case "keep-functions":
+		return flags.On(&o.keepFunctions)
+	case "o", "output":
+		return flags.Text(&o.out)
+	case "from":
+		return flags.Text(&o.from)
+	case "to":
+		return flags.Text(&o.to)
+	}
+	return flags.Flag{}
+}
+
 // captureFlags are the flags that a verb takes besides -o and -f.
-func captureFlags(verb string) (flags []string, ok bool) {
+func captureFlags(verb string) (names []string, ok bool) {
 	switch verb {
 	case "info":
 		return []string{"json", "log"}, true
@@ -120,9 +122,9 @@ func (o *captureOptions) check() error {
 	if o.help {
 		return nil
 	}
-	flags, ok := captureFlags(o.verb)
+	known, ok := captureFlags(o.verb)
 	writes := o.verb != "info" && o.verb != "check"
-	takes := func(name string, given bool) bool { return !given || slices.Contains(flags, name) }
+	takes := func(name string, given bool) bool { return !given || slices.Contains(known, name) }
 	switch {
 	case o.verb == "":
 		return fmt.Errorf("capture: what to do is missing: %w", errCapture)
