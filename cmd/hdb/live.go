@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
 
 	"hdb/console"
 	"hdb/inferior"
+	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/session"
 )
@@ -57,36 +56,18 @@ var errLiveUsage = errors.New("see hdb live --help")
 
 func parseLiveFlags(argv []string) (*liveOptions, error) {
 	o := &liveOptions{}
-	for i := 0; i < len(argv) && o.words == nil; i++ {
-		word := argv[i]
-		if word == "--" || word == "--args" || word == "-args" {
-			o.words = argv[i+1:]
+	for len(argv) > 0 {
+		if word := argv[0]; word == "--" || word == "--args" || word == "-args" {
+			o.words = argv[1:]
 			break
 		}
-		if len(word) < 2 || word[0] != '-' {
-			o.words = argv[i:]
+		if !flags.Is(argv[0]) {
+			o.words = argv
 			break
 		}
-		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		if known := o.boolean(name); known {
-			if inline {
-				return nil, fmt.Errorf("%s: takes no value: %w", word, errLiveUsage)
-			}
-			continue
-		}
-		set := o.valued(name)
-		if set == nil {
-			return nil, fmt.Errorf("%s: no such flag: %w", word, errLiveUsage)
-		}
-		if !inline {
-			i++
-			if i == len(argv) {
-				return nil, fmt.Errorf("%s: value missing: %w", word, errLiveUsage)
-			}
-			value = argv[i]
-		}
-		if err := set(value); err != nil {
-			return nil, fmt.Errorf("%s: %w", word, err)
+		var err error
+		if argv, err = flags.Next(argv, o.flag); err != nil {
+			return nil, fmt.Errorf("%w: %w", err, errLiveUsage)
 		}
 	}
 	switch {
@@ -101,39 +82,24 @@ func parseLiveFlags(argv []string) (*liveOptions, error) {
 	return o, nil
 }
 
-// boolean sets a flag without a value; false: it is none.
-func (o *liveOptions) boolean(name string) bool {
+func (o *liveOptions) flag(name string) flags.Flag {
 	switch name {
 	case "nx", "n":
-		o.noInit = true
+		return flags.On(&o.noInit)
 	case "return-child-result":
-		o.status = true
+		return flags.On(&o.status)
 	case "h", "help":
-		o.help = true
+		return flags.On(&o.help)
 	case "q", "quiet", "silent": // as others have it; there is nothing to leave out
-	default:
-		return false
-	}
-	return true
-}
-
-func (o *liveOptions) valued(name string) func(string) error {
-	switch name {
+		return flags.On(new(bool))
 	case "o", "output":
-		return func(v string) error { o.output = v; return nil }
+		return flags.Text(&o.output)
 	case "i", "input":
-		return func(v string) error { o.input = v; return nil }
+		return flags.Text(&o.input)
 	case "p", "pid":
-		return func(v string) error {
-			pid, err := strconv.Atoi(v)
-			if err != nil || pid <= 0 {
-				return fmt.Errorf("%q is not a process ID: %w", v, errLiveUsage)
-			}
-			o.pid = pid
-			return nil
-		}
+		return pidFlag(&o.pid)
 	}
-	return nil
+	return flags.Flag{}
 }
 
 // live is `hdb live`.

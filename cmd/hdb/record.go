@@ -18,6 +18,7 @@ import (
 	"hdb/console"
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/internal/regular"
 	"hdb/session"
@@ -67,37 +68,18 @@ type recordOptions struct {
 
 func parseRecordFlags(argv []string) (*recordOptions, error) {
 	o := &recordOptions{}
-	for i := 0; i < len(argv); i++ {
-		word := argv[i]
-		if word == "--" || word == "--args" || word == "-args" {
-			o.words = argv[i+1:]
+	for len(argv) > 0 {
+		if word := argv[0]; word == "--" || word == "--args" || word == "-args" {
+			o.words = argv[1:]
 			break
 		}
-		if len(word) < 2 || word[0] != '-' {
-			o.words = argv[i:]
+		if !flags.Is(argv[0]) {
+			o.words = argv
 			break
 		}
-		name, value, inline := strings.Cut(strings.TrimPrefix(word[1:], "-"), "=")
-		if set := o.boolean(name); set != nil {
-			if inline {
-				return nil, fmt.Errorf("%s: takes no value: %w", word, errRecordUsage)
-			}
-			*set = true
-			continue
-		}
-		set := o.valued(name)
-		if set == nil {
-			return nil, fmt.Errorf("%s: no such flag: %w", word, errRecordUsage)
-		}
-		if !inline {
-			i++
-			if i == len(argv) {
-				return nil, fmt.Errorf("%s: value missing: %w", word, errRecordUsage)
-			}
-			value = argv[i]
-		}
-		if err := set(value); err != nil {
-			return nil, fmt.Errorf("%s: %w", word, err)
+		var err error
+		if argv, err = flags.Next(argv, o.flag); err != nil {
+			return nil, fmt.Errorf("%w: %w", err, errRecordUsage)
 		}
 	}
 	switch {
@@ -115,58 +97,42 @@ func parseRecordFlags(argv []string) (*recordOptions, error) {
 
 var errRecordUsage = errors.New("see hdb record --help")
 
-func (o *recordOptions) boolean(name string) *bool {
+func (o *recordOptions) flag(name string) flags.Flag {
 	switch name {
 	case "f", "force":
-		return &o.force
+		return flags.On(&o.force)
 	case "q", "quiet", "silent":
-		return &o.quiet
+		return flags.On(&o.quiet)
 	case "return-child-result":
-		return &o.status
+		return flags.On(&o.status)
 	case "aggregate":
-		return &o.bounds.Aggregate
+		return flags.On(&o.bounds.Aggregate)
 	case "system-calls":
-		return &o.syscalls
+		return flags.On(&o.syscalls)
 	case "h", "help":
-		return &o.help
-	}
-	return nil
-}
-
-func (o *recordOptions) valued(name string) func(string) error {
-	switch name {
+		return flags.On(&o.help)
 	case "o", "output":
-		return func(v string) error { o.file = v; return nil }
+		return flags.Text(&o.file)
 	case "filter":
-		return func(v string) error { o.filter = v; return nil }
+		return flags.Text(&o.filter)
 	case "duration":
-		return recordUse(console.ParseDuration(&o.duration))
+		return flags.Value(console.ParseDuration(&o.duration))
 	case "p", "pid":
-		return o.setPID
+		return pidFlag(&o.pid)
 	}
-	if set := console.ParseBound(&o.bounds, name); set != nil {
-		return recordUse(set)
-	}
-	return nil
+	return flags.Value(console.ParseBound(&o.bounds, name)) // none, if it is nil
 }
 
-func (o *recordOptions) setPID(s string) error {
-	pid, err := strconv.Atoi(s)
-	if err != nil || pid <= 0 {
-		return fmt.Errorf("%q is not a process ID: %w", s, errRecordUsage)
-	}
-	o.pid = pid
-	return nil
-}
-
-// recordUse is a flag's parser whose errors name the help.
-func recordUse(set func(string) error) func(string) error {
-	return func(v string) error {
-		if err := set(v); err != nil {
-			return fmt.Errorf("%w: %w", err, errRecordUsage)
+// pidFlag takes the ID of a process.
+func pidFlag(pid *int) flags.Flag {
+	return flags.Value(func(value string) error {
+		n, err := strconv.Atoi(value)
+		if err != nil || n <= 0 {
+			return fmt.Errorf("%q is not a process ID", value)
 		}
+		*pid = n
 		return nil
-	}
+	})
 }
 
 // output is the file that the program is recorded to.
