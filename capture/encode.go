@@ -190,6 +190,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.ids = append(c.ids[:0], 0)
 	c.sum.begin()
 	c.shape, c.thread, c.ref, c.literal, c.gaps = -1, -1, 0, 0, false
+	c.whole = c.following
 	c.head = eventHead{first: seq, last: seq - 1, start: now, end: now}
 }
 
@@ -206,6 +207,7 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 		c.fresh = c.sum.fresh
 		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.ids)
 	}
+	c.whole = c.whole && c.following
 	done := c.eventColumns
 	c.eventColumns = spare
 	c.steps = c.steps[:0]
@@ -223,7 +225,7 @@ func (c *eventEncoder) encode(dst []byte, p *packer, events []Event, totals *Tot
 		c.event(e, e.Seq, ticks(e.Time))
 	}
 	columns := c.end(eventColumns{})
-	columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, columns.steps)
+	columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.trail)
 	dst = columns.appendTo(dst, p, totals)
 	c.eventColumns = columns
 	return dst

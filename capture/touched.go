@@ -74,11 +74,13 @@ func (p *pageSet) page(n uint64) *touchedPage {
 	return &p.pages[i]
 }
 
-// appendTouched appends the section of a chunk; nothing if its events are few.
-func (p *pageSet) appendTouched(b []byte, head eventHead, steps []step) []byte {
-	if head.count < touchedFrom {
+// appendTouched appends the section of a chunk; nothing if its events are few, or
+// not all that they did is known.
+func (p *pageSet) appendTouched(b []byte, head eventHead, t *trail) []byte {
+	if head.count < touchedFrom || !t.whole {
 		return b
 	}
+	steps := t.steps
 	p.index.reset()
 	p.pages, p.wide = p.pages[:0], p.wide[:0]
 	for i := range steps {

@@ -1,7 +1,9 @@
 package capture
 
 import (
+	"bytes"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 )
 
@@ -30,7 +32,7 @@ func TestTouched(t *testing.T) {
 		huge := addrRange{1 << 40, 1<<40 + 1<<30}
 		steps = append(steps, step{addr: huge.low, size: huge.high - huge.low}, step{addr: 1<<64 - 5, size: 100})
 		var p pageSet
-		b := p.appendTouched(nil, eventHead{count: touchedFrom}, steps)
+		b := p.appendTouched(nil, eventHead{count: touchedFrom}, &trail{steps: steps, whole: true})
 		if len(b) > c.most {
 			t.Errorf("%s: %d bytes", name, len(b))
 		}
@@ -56,7 +58,7 @@ func TestTouched(t *testing.T) {
 		if wrong > c.wrong {
 			t.Errorf("%s: %d wrong", name, wrong)
 		}
-		if c := p.appendTouched(nil, eventHead{count: touchedFrom - 1}, steps); c != nil {
+		if c := p.appendTouched(nil, eventHead{count: touchedFrom - 1}, &trail{steps: steps, whole: true}); c != nil {
 			t.Errorf("%s: %d bytes for few events", name, len(c))
 		}
 	}
@@ -69,11 +71,43 @@ func FuzzTouched(f *testing.F) {
 		for i := range uint64(n) {
 			steps = append(steps, step{addr: 4096 * i * i, size: 100 * i})
 		}
-		f.Add(p.appendTouched(nil, eventHead{count: touchedFrom}, steps), uint64(4096))
+		f.Add(p.appendTouched(nil, eventHead{count: touchedFrom}, &trail{steps: steps, whole: true}), uint64(4096))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, a uint64) {
 		if said, err := parseTouched(b); err == nil {
 			said.has(a)
 		}
 	})
+}
+
+// Where checkpoints are not kept the steps of events are not known: their addresses
+// are not told either, rather than some of them.
+func TestTouchedIsWhole(t *testing.T) {
+	log := NewLog(testInfo)
+	log.FuncIndex("malloc")
+	for i := range uint64(eventsPerChunk + touchedFrom + 10) { // one sealed block, and a tail
+		log.AddEvent(&Event{Kind: Alloc, Addr: 0x1000 + 64*i, Size: 64})
+	}
+	var saved bytes.Buffer
+	if err := WriteSource(&saved, log, nil); err != nil {
+		t.Fatal(err)
+	}
+	if wrong := readBack(t, saved.Bytes()).Verify(); len(wrong) > 0 {
+		t.Errorf("a saved log: %q", wrong)
+	}
+	path := filepath.Join(t.TempDir(), "ring.hdb")
+	bounded(t, path, Bound{Bytes: 1 << 40}, 3*touchedFrom, touchedFrom)
+	for _, what := range []string{"a ring", "compacted"} {
+		f, err := OpenWhole(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wrong := f.Verify(); len(wrong) > 0 {
+			t.Errorf("%s: %q", what, wrong)
+		}
+		f.Close()
+		if _, err := Compact(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

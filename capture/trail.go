@@ -34,6 +34,7 @@ func (s *step) gone() uint64 { return uint64(s.low) | uint64(s.high)<<32 }
 // A trail is the steps of a chunk's events.
 type trail struct {
 	steps []step
+	whole bool // none is missing
 	fresh bool // the program was replaced before the first event
 }
 

@@ -163,7 +163,7 @@ func (c *Writer) cut() {
 	}
 	columns, totals := c.encoder.end(spare), c.info.Totals
 	c.queue.add(func() {
-		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, columns.steps)
+		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.trail)
 		c.out.events(&columns, &totals)
 		c.keep(&columns)
 		select {

@@ -87,6 +87,8 @@ var subjects = []subject{
 	{name: "values"},
 	{name: "vfork"},
 	{name: "worker", args: []string{"4"}, loose: true},
+	{name: "workers", loose: true},
+	{name: "wrapped"},
 }
 
 // elsewhere are sources of testdata that are no subjects.
