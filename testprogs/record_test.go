@@ -394,10 +394,10 @@ func TestRecordToNoFile(t *testing.T) {
 	}
 	for file, why := range map[string]string{
 		"/nodir/x":                   "/nodir/x: cannot be made: /nodir: no such file or directory",
-		dir:                          dir + ": is a directory: -o takes a file",
+		dir:                          dir + ": is a directory",
 		filepath.Join(taken, "x"):    taken + "/x: cannot be made: " + taken + " is not a directory",
 		taken:                        taken + ": exists already: --force replaces it",
-		"/proc/no process makes one": "capture: open /proc/no process makes one: no such file or directory",
+		"/proc/no process makes one": "/proc/no process makes one: cannot be made: no such file or directory",
 	} {
 		r := newRecording(t)
 		r.cmd.Args = []string{r.cmd.Args[0], "record", "-o", file, Build(t, "recorded"), "1"}
