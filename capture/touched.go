@@ -85,8 +85,11 @@ func (p *pageSet) appendTouched(b []byte, head eventHead, t *trail) []byte {
 	p.pages, p.wide = p.pages[:0], p.wide[:0]
 	for i := range steps {
 		s := &steps[i]
-		if s.addr == 0 || (s.what == stepEnded || s.what == stepLost) && s.gone() >= head.first {
-			continue // what ends where it began was added there
+		ended := s.what == stepEnded || s.what == stepLost
+		// What ends where it began was added there. A realloc may be handed a block that
+		// nobody knows, and end one at its new address.
+		if s.addr == 0 || ended && s.kind != Realloc && s.gone() >= head.first {
+			continue
 		}
 		p.add(s.addr, s.size)
 	}

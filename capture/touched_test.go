@@ -111,3 +111,30 @@ func TestTouchedIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestTouchedByUnknown has a realloc of a block that is not recorded, which ends the one
+// at its new address.
+func TestTouchedByUnknown(t *testing.T) {
+	const unknown = 0x7f0000000000
+	var b bytes.Buffer
+	w, err := NewWriter(&b, Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(touchedFrom) {
+		w.AddEvent(&Event{Kind: Alloc, Addr: 4096 + 64*i, Size: 16})
+	}
+	w.AddEvent(&Event{Kind: Realloc, Old: unknown, Addr: 4096, Size: 32, Gone: Gone{Size: 16, Recorded: true, Seq: 1}})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFile("x", bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, err := range f.Summaries(0) {
+		if err != nil || !s.MayTouch(unknown) || !s.MayTouch(4096) || s.MayTouch(unknown/2) {
+			t.Errorf("%v; unknown %v, known %v, none %v", err, s.MayTouch(unknown), s.MayTouch(4096), s.MayTouch(unknown/2))
+		}
+	}
+}

@@ -55,7 +55,7 @@ func (t *trail) follow(e *Event, rel uint64) {
 	if e.Gone.Recorded {
 		s := t.next()
 		s.addr, s.size = e.Addr, e.Gone.Size
-		s.low, s.high, s.what = uint32(e.Gone.Seq), uint32(e.Gone.Seq>>32), stepEnded
+		s.low, s.high, s.kind, s.what = uint32(e.Gone.Seq), uint32(e.Gone.Seq>>32), e.Kind, stepEnded
 		switch {
 		case e.Kind == Realloc && e.Old != 0:
 			s.addr = e.Old
