@@ -115,18 +115,7 @@ func (c *Writer) Adopt(l *Log) {
 		}
 		c.AddEvent(&e)
 	}
-	for _, s := range l.Stops() {
-		c.AddStop(s)
-	}
-	for _, m := range l.Marks() {
-		c.AddMark(m)
-	}
-	for _, m := range l.Samples() {
-		c.AddSample(m)
-	}
-	for _, loss := range l.Losses() {
-		c.AddLoss(loss)
-	}
+	c.addMoments(l)
 }
 
 // Compact makes a whole capture of the file path, whose recorder dropped old

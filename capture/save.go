@@ -66,6 +66,18 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 			return c.Err()
 		}
 	}
+	c.addMoments(src)
+	upTo(src.Stacks())
+	if err := c.Flush(); err != nil { // the events before their names: a cut costs less
+		return err
+	}
+	c.embed(embedding{src: src, sym: sym, modules: src.Modules()}, codesOf(src))
+	return c.Close()
+}
+
+// addMoments adds what a source knows beside its events: stops, marks, samples, the
+// console and losses.
+func (c *Writer) addMoments(src Source) {
 	for _, s := range src.Stops() {
 		c.AddStop(s)
 	}
@@ -81,12 +93,6 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	for _, l := range src.Losses() {
 		c.AddLoss(l)
 	}
-	upTo(src.Stacks())
-	if err := c.Flush(); err != nil { // the events before their names: a cut costs less
-		return err
-	}
-	c.embed(embedding{src: src, sym: sym, modules: src.Modules()}, codesOf(src))
-	return c.Close()
 }
 
 // copyBlocks writes the events of a log that are encoded already, and returns

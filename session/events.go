@@ -58,11 +58,7 @@ func (s *Session) StackOf(e *Event) Stack {
 
 // Recorded are the recorded events that match the condition, oldest first.
 func (s *Session) Recorded(c *cond.Cond) (iter.Seq[*Event], error) {
-	src, err := s.someSource()
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.Index()
+	src, x, err := s.recordedEvents()
 	if err != nil {
 		return nil, err
 	}
@@ -272,6 +268,27 @@ func nameless(modules []capture.Module, f *Frame) string {
 	m := &modules[in]
 	first := slices.IndexFunc(modules, func(o capture.Module) bool { return o.Path == m.Path && o.BuildID == m.BuildID })
 	return at.File(m.Bias).Run(modules[first].Bias).String()
+}
+
+// recordedSums is what is recorded, with its index.
+func (s *Session) recordedSums() (capture.Source, *heap.Index, error) {
+	src, err := s.summed()
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := s.Index()
+	return src, x, err
+}
+
+// recordedEvents is recordedSums, or an error that tells what to do when there are
+// no events.
+func (s *Session) recordedEvents() (capture.Source, *heap.Index, error) {
+	src, err := s.someSource()
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := s.Index()
+	return src, x, err
 }
 
 // site names the place in the user's code that a stack belongs to.

@@ -91,11 +91,7 @@ type StackRow struct {
 // TopStacks are the stacks with the largest numbers, at most limit of them, and
 // how many there are of which the measure says something.
 func (s *Session) TopStacks(by heap.Measure, limit int) (rows []StackRow, total int, err error) {
-	src, err := s.summed()
-	if err != nil {
-		return nil, 0, err
-	}
-	x, err := s.Index()
+	src, x, err := s.recordedSums()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -126,11 +122,7 @@ type Whence struct {
 
 // Whence finds the recorded block around an address.
 func (s *Session) Whence(addr uint64) (*Whence, error) {
-	src, err := s.someSource()
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.Index()
+	src, x, err := s.recordedEvents()
 	if err != nil {
 		return nil, err
 	}
@@ -172,11 +164,7 @@ const historyReads = 2_000_000
 // address, oldest first: at most limit, the last ones, and how many there are. Where
 // very many events may be about the address, more says that there may be more.
 func (s *Session) History(addr uint64, limit int) (events []*Event, total int, more bool, err error) {
-	src, err := s.someSource()
-	if err != nil {
-		return nil, 0, false, err
-	}
-	x, err := s.Index()
+	src, x, err := s.recordedEvents()
 	if err != nil {
 		return nil, 0, false, err
 	}

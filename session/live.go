@@ -20,11 +20,7 @@ type LiveBlocks struct {
 // Live are the recorded blocks that match the condition and are live at the moment,
 // with the events of the largest; limit 0 is of all.
 func (s *Session) Live(ctx context.Context, c *cond.Cond, limit int) (*LiveBlocks, error) {
-	src, err := s.someSource()
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.Index()
+	src, x, err := s.recordedEvents()
 	if err != nil {
 		return nil, err
 	}

@@ -45,11 +45,7 @@ type ProfileParts struct {
 
 // Profile is what is recorded up to the moment, for reports.
 func (s *Session) Profile(parts ProfileParts) (*report.Profile, error) {
-	src, err := s.summed()
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.Index()
+	src, x, err := s.recordedSums()
 	if err != nil {
 		return nil, err
 	}

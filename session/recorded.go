@@ -10,11 +10,7 @@ import (
 // formats that keep it. It is read while it is written, and the session must not
 // be used meanwhile.
 func (s *Session) Recording() (*report.Recording, error) {
-	src, err := s.summed()
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.Index()
+	src, x, err := s.recordedSums()
 	if err != nil {
 		return nil, err
 	}

@@ -29,11 +29,7 @@ func (s *Session) moment() uint64 {
 // the events, a time since the start, peak, start, end, stop N, or a mark's name.
 // end is heap.End.
 func (s *Session) MomentOf(text string) (uint64, error) {
-	src, err := s.summed()
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", text, err)
-	}
-	x, err := s.Index()
+	src, x, err := s.recordedSums()
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", text, err)
 	}
