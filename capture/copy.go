@@ -128,7 +128,7 @@ func (k *copier) stack(id StackID) (StackID, error) {
 		s.Truncated = ""
 	}
 	k.ids[id] = k.c.Intern(s)
-	if len(k.c.interned.nodes) > maxCopiedFrames {
+	if k.c.interned.nodes > maxCopiedFrames {
 		return 0, fmt.Errorf("more than %d frames", maxCopiedFrames)
 	}
 	return k.ids[id], nil

@@ -55,7 +55,16 @@ type stackNode struct {
 	pc     addr.Run
 	parent uint32 // index of the caller's node, 0 for the outermost frame
 	flags  uint8
+	whole  StackID // the stack that is whole and ends there, or 0
 }
+
+// same tells that two nodes are for the same frame.
+func (n *stackNode) same(o *stackNode) bool {
+	return n.pc == o.pc && n.parent == o.parent && n.flags == o.flags
+}
+
+// nodesPerBlock is how many nodes are in one piece of memory, which is never moved.
+const nodesPerBlock = 1 << 10
 
 // A stackEntry is a stack: its innermost node, and why the outer frames are
 // missing, as an index into the reasons.
@@ -64,16 +73,16 @@ type stackEntry struct {
 }
 
 // A stackTable interns stacks. Stacks of one program share most of their outer
-// outer frames, so it keeps a tree of frames: about 44 bytes for each frame that the
+// frames, so it keeps a tree of frames: about 40 bytes for each frame that the
 // stacks before did not have.
 type stackTable struct {
-	nodes    []stackNode           // nodes[0] is the root, above the outermost frames
-	children []uint64              // hash table of nodes: lower half of the hash, and index; 0 is empty
-	stacks   []stackEntry          // by StackID-1
-	ids      []StackID             // by node: the stack that is whole and ends there, or 0
-	cut      map[stackEntry]uint32 // stacks that are not whole
-	reasons  []string              // reasons[0] is ""
-	path     []pathFrame           // the stack looked for last, from the outermost frame
+	blocks   []*[nodesPerBlock]stackNode // of nodes
+	nodes    int                         // how many there are; number 0 is the root, above the outermost frames
+	children []uint64                    // hash table of nodes: lower half of the hash, and index; 0 is empty
+	stacks   []stackEntry                // by StackID-1
+	cut      map[stackEntry]uint32       // stacks that are not whole
+	reasons  []string                    // reasons[0] is ""
+	path     []pathFrame                 // the stack looked for last, from the outermost frame
 }
 
 // A pathFrame is a frame with its node.
@@ -85,13 +94,16 @@ type pathFrame struct {
 
 func newStackTable() *stackTable {
 	return &stackTable{
-		nodes:    make([]stackNode, 1),
+		blocks:   []*[nodesPerBlock]stackNode{new([nodesPerBlock]stackNode)},
+		nodes:    1,
 		children: make([]uint64, 64),
-		ids:      make([]StackID, 1),
 		cut:      map[stackEntry]uint32{},
 		reasons:  []string{""},
 	}
 }
+
+// node is the node with index i.
+func (t *stackTable) node(i uint32) *stackNode { return &t.blocks[i/nodesPerBlock][i%nodesPerBlock] }
 
 // intern is the ID of s, and whether it is new. Frames that it shares with the
 // stack before, most often all but a few, are not looked for.
@@ -112,7 +124,7 @@ func (t *stackTable) intern(s Stack) (id StackID, added bool) {
 		if !plain {
 			f.flags = s.flags(i)
 		}
-		f.node = t.child(stackNode{f.pc, entry.node, f.flags})
+		f.node = t.child(&stackNode{pc: f.pc, parent: entry.node, flags: f.flags})
 		entry.node = f.node
 		t.path = append(t.path, f)
 	}
@@ -122,7 +134,7 @@ func (t *stackTable) intern(s Stack) (id StackID, added bool) {
 	t.stacks = append(t.stacks, entry)
 	id = StackID(len(t.stacks))
 	if entry.reason == 0 {
-		t.ids[entry.node] = id
+		t.node(entry.node).whole = id
 	} else {
 		t.cut[entry] = uint32(id)
 	}
@@ -132,7 +144,7 @@ func (t *stackTable) intern(s Stack) (id StackID, added bool) {
 // id is the ID of a stack, 0 if it has none yet.
 func (t *stackTable) id(entry stackEntry) StackID {
 	if entry.reason == 0 {
-		return t.ids[entry.node]
+		return t.node(entry.node).whole
 	}
 	return StackID(t.cut[entry])
 }
@@ -148,29 +160,34 @@ func (t *stackTable) reason(text string) uint32 {
 	return uint32(len(t.reasons) - 1)
 }
 
-// child is the index of the node equal to n, which is added if it is new.
-func (t *stackTable) child(n stackNode) uint32 {
-	if 2*len(t.nodes) > len(t.children) {
+// child is the index of the node for the same frame as n, which is added if it is new.
+func (t *stackTable) child(n *stackNode) uint32 {
+	if 4*t.nodes > 3*len(t.children) {
 		t.grow()
 	}
-	slot := t.slot(n.hash(), n)
+	hash := n.hash()
+	slot := t.slot(hash, n)
 	if t.children[slot] == 0 {
-		t.nodes, t.ids = append(t.nodes, n), append(t.ids, 0)
-		t.children[slot] = n.hash()<<32 | uint64(len(t.nodes)-1)
+		if t.nodes%nodesPerBlock == 0 {
+			t.blocks = append(t.blocks, new([nodesPerBlock]stackNode))
+		}
+		*t.node(uint32(t.nodes)) = *n
+		t.children[slot] = hash<<32 | uint64(t.nodes)
+		t.nodes++
 	}
 	return uint32(t.children[slot])
 }
 
-func (n stackNode) hash() uint64 {
+func (n *stackNode) hash() uint64 {
 	return mix(uint64(n.pc) + uint64(n.parent)*0x9e3779b97f4a7c15 + uint64(n.flags))
 }
 
 // slot is where the hash table has n, or the empty place where it belongs. It looks
 // at no other node, but for one in billions.
-func (t *stackTable) slot(hash uint64, n stackNode) uint64 {
+func (t *stackTable) slot(hash uint64, n *stackNode) uint64 {
 	mask := uint64(len(t.children) - 1)
 	for slot := hash >> 32 & mask; ; slot = (slot + 1) & mask {
-		if c := t.children[slot]; c == 0 || uint32(c>>32) == uint32(hash) && t.nodes[uint32(c)] == n {
+		if c := t.children[slot]; c == 0 || uint32(c>>32) == uint32(hash) && t.node(uint32(c)).same(n) {
 			return slot
 		}
 	}
@@ -178,14 +195,18 @@ func (t *stackTable) slot(hash uint64, n stackNode) uint64 {
 
 func (t *stackTable) grow() {
 	t.children = make([]uint64, 2*len(t.children))
+	const page = 4096 / 8
+	for i := 0; i < len(t.children); i += page {
+		t.children[i] = 0 // a page that is read first is faulted in twice
+	}
 	mask := uint64(len(t.children) - 1)
-	for i, n := range t.nodes[1:] {
-		hash := n.hash()
+	for i := 1; i < t.nodes; i++ {
+		hash := t.node(uint32(i)).hash()
 		slot := hash >> 32 & mask
 		for t.children[slot] != 0 {
 			slot = (slot + 1) & mask
 		}
-		t.children[slot] = hash<<32 | uint64(i+1)
+		t.children[slot] = hash<<32 | uint64(i)
 	}
 }
 
@@ -193,18 +214,14 @@ func (t *stackTable) grow() {
 // address.
 func (t *stackTable) codes() iter.Seq2[addr.Run, bool] {
 	return func(yield func(addr.Run, bool) bool) {
-		type code struct {
-			pc   addr.Run
-			isPC bool
+		var seen [frameIsPC + 1]table[uint64] // by that flag
+		for i := range seen {
+			seen[i].reset()
 		}
-		seen := map[code]bool{}
-		for _, n := range t.nodes[1:] {
-			c := code{n.pc, n.flags&frameIsPC != 0}
-			if seen[c] {
-				continue
-			}
-			seen[c] = true
-			if !yield(c.pc, !c.isPC) {
+		for i := 1; i < t.nodes; i++ {
+			n := t.node(uint32(i))
+			isPC := n.flags & frameIsPC
+			if _, again := seen[isPC].at(uint64(n.pc), 0); !again && !yield(n.pc, isPC == 0) {
 				return
 			}
 		}
@@ -215,16 +232,18 @@ func (t *stackTable) codes() iter.Seq2[addr.Run, bool] {
 func (t *stackTable) stack(id StackID) Stack {
 	entry := t.stacks[id-1]
 	depth := 0
-	for n := entry.node; n != 0; n = t.nodes[n].parent {
+	for n := entry.node; n != 0; n = t.node(n).parent {
 		depth++
 	}
 	s := Stack{Truncated: t.reasons[entry.reason]}
 	if depth > 0 {
 		s.PCs = make([]addr.Run, depth)
 	}
-	for i, n := 0, entry.node; n != 0; i, n = i+1, t.nodes[n].parent {
-		s.PCs[i] = t.nodes[n].pc
-		s.setFlags(i, t.nodes[n].flags)
+	for i, n := 0, entry.node; n != 0; i++ {
+		f := t.node(n)
+		s.PCs[i] = f.pc
+		s.setFlags(i, f.flags)
+		n = f.parent
 	}
 	return s
 }

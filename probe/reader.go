@@ -7,13 +7,14 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/internal/addr"
 	"hdb/internal/prefetch"
 )
 
 // A Sink takes the events of a probe, one at a time: those from the ring on the
 // goroutine that drains it, Alloc on the one that owns the process.
 type Sink interface {
-	// Stack keeps a stack that events will refer to.
+	// Stack keeps a stack that events will refer to. Its PCs belong to the probe.
 	Stack(capture.Stack) capture.StackID
 	// Event takes an event from the ring, in order. Its Seq is the sink's to set,
 	// and so is its Func, which numbers the functions of the probe until then. The
@@ -80,6 +81,8 @@ type reader struct {
 	cellOf   []uint64          // thread numbers that conditions name
 	guests   map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
 	patience time.Duration     // left for stacks that have not come, in this batch
+	pcs      []addr.Run        // of the stack handed to the sink
+	apart    span              // addresses without islands, around one that was asked for
 	done     chan struct{}
 	idle     chan struct{}
 }

@@ -284,11 +284,16 @@ func (r *reader) ahead(number uint32) bool {
 	return false
 }
 
-// decode makes a stack of its frames as the core sends them.
+// decode makes a stack of its frames as the core sends them. Its PCs are the probe's.
 func (p *Probe) decode(frames []uint64, end int) capture.Stack {
-	st := capture.Stack{PCs: make([]addr.Run, len(frames))}
+	p.pcs = slices.Grow(p.pcs[:0], len(frames))[:len(frames)]
+	st := capture.Stack{PCs: p.pcs}
 	for i, w := range frames {
-		st.PCs[i] = p.original(addr.Run(w &^ (1<<frameGuess | 1<<framePC)))
+		pc := addr.Run(w &^ (1<<frameGuess | 1<<framePC))
+		if pc < p.apart.low || pc >= p.apart.high {
+			pc = p.original(pc)
+		}
+		st.PCs[i] = pc
 		if w&(1<<frameGuess) != 0 {
 			st.Guess = setBit(st.Guess, i, len(frames))
 		}
@@ -296,7 +301,9 @@ func (p *Probe) decode(frames []uint64, end int) capture.Stack {
 			st.Interrupted = setBit(st.Interrupted, i, len(frames))
 		}
 	}
-	st.Truncated = p.reason(end, st)
+	if end != endWhole {
+		st.Truncated = p.reason(end, st)
+	}
 	return st
 }
 
@@ -308,9 +315,29 @@ func setBit(bits []bool, i, n int) []bool {
 	return bits
 }
 
+// A span is the addresses from low to before high.
+type span struct{ low, high addr.Run }
+
+// apartFrom is the addresses around a where no island is, none if a is in one.
+func apartFrom(islands []*island, a addr.Run) span {
+	s := span{0, math.MaxUint64}
+	for _, i := range islands {
+		switch {
+		case i.covers(a):
+			return span{}
+		case i.base > a:
+			s.high = min(s.high, i.base)
+		default:
+			s.low = max(s.low, i.base+islandSize)
+		}
+	}
+	return s
+}
+
 // original is where an address of a moved first instruction came from.
 func (p *Probe) original(a addr.Run) addr.Run {
-	if !slices.ContainsFunc(p.islands, func(i *island) bool { return i.covers(a) }) {
+	if s := apartFrom(p.islands, a); s != (span{}) {
+		p.apart = s
 		return a
 	}
 	for _, s := range p.sites {
@@ -335,8 +362,6 @@ func (p *Probe) reason(end int, st capture.Stack) string {
 		module = p.tables.path(st.Code(n - 1).Lookup())
 	}
 	switch end {
-	case endWhole:
-		return ""
 	case endDepth:
 		return fmt.Sprintf("depth limit %d", len(st.PCs))
 	case endRule:

@@ -54,6 +54,7 @@ func (n *notebook) Stack(st capture.Stack) capture.StackID {
 			return capture.StackID(id + 1)
 		}
 	}
+	st.PCs = slices.Clone(st.PCs)
 	n.stacks = append(n.stacks, st)
 	return capture.StackID(len(n.stacks) - 1)
 }

@@ -265,7 +265,7 @@ func (p *Probe) island(c *caller, m inferior.Module) (*island, error) {
 		return nil, err
 	}
 	p.mu.Lock()
-	p.islands = append(p.islands, i)
+	p.islands, p.apart = append(p.islands, i), span{}
 	p.mu.Unlock()
 	p.framed = append(p.framed, framed{i.base, i.base + islandSize, at + addr.Run(fde)})
 	for _, f := range p.finders {

@@ -12,15 +12,25 @@ import (
 // Those of no recorded event stay out of the recording: of events that the
 // filter leaves out, of blocks that an allocator frees for itself.
 type seenStacks struct {
-	ids    []capture.StackID // in the recording, 0: not there
-	stacks []capture.Stack   // while it is not there
+	ids   []int32         // in the recording, or, not there, the number among kept below 0
+	kept  []capture.Stack // from 1: those that are not there
+	spare []int32         // places in kept that are free, with room for PCs
 }
 
-// keepStack takes a stack that events of the probe will refer to.
+// keepStack takes a stack that events of the probe will refer to. Most are recorded
+// at once, so that their memory serves the next ones.
 func (s *Session) keepStack(st capture.Stack) capture.StackID {
-	s.seen.ids = append(s.seen.ids, 0)
-	s.seen.stacks = append(s.seen.stacks, st)
-	return capture.StackID(len(s.seen.ids))
+	k := &s.seen
+	if len(k.spare) == 0 {
+		k.spare = append(k.spare, int32(max(len(k.kept), 1)))
+		k.kept = append(k.kept, make([]capture.Stack, int(k.spare[0])+1-len(k.kept))...)
+	}
+	at := k.spare[len(k.spare)-1]
+	k.spare = k.spare[:len(k.spare)-1]
+	st.PCs = append(k.kept[at].PCs[:0], st.PCs...)
+	k.kept[at] = st
+	k.ids = append(k.ids, -at)
+	return capture.StackID(len(k.ids))
 }
 
 // stackInLog is the number in the recording of a stack of the probe, which it is
@@ -29,23 +39,25 @@ func (s *Session) stackInLog(n capture.StackID) capture.StackID {
 	if n == 0 {
 		return 0
 	}
-	id := s.seen.ids[n-1]
-	if id == 0 {
-		id = s.intern(s.seen.stacks[n-1])
-		s.seen.ids[n-1], s.seen.stacks[n-1] = id, capture.Stack{}
+	k := &s.seen
+	at := k.ids[n-1]
+	if at < 0 {
+		k.ids[n-1] = int32(s.intern(k.kept[-at]))
+		k.spare = append(k.spare, -at)
 	}
-	return id
+	return capture.StackID(k.ids[n-1])
 }
 
-// seenStack is a stack of the probe by its number there.
+// seenStack is a stack of the probe by its number there. What it returns is good
+// until the next one is kept.
 func (s *Session) seenStack(n capture.StackID) capture.Stack {
 	switch id := s.seen.ids[n-1]; {
-	case id == 0:
-		return s.seen.stacks[n-1]
+	case id < 0:
+		return s.seen.kept[-id]
 	case s.stream != nil:
-		return s.stream.writer.Stack(id)
+		return s.stream.writer.Stack(capture.StackID(id))
 	default:
-		return s.log.Stack(id)
+		return s.log.Stack(capture.StackID(id))
 	}
 }
 
