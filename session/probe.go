@@ -309,12 +309,7 @@ func (k probeSink) Stack(st capture.Stack) capture.StackID { return k.s.keepStac
 func (k probeSink) Event(e *capture.Event, fn *breakpoints.Function) { k.s.probeEvent(e, fn) }
 
 // Soon fetches what is known of blocks.
-func (k probeSink) Soon(blocks []uint64) {
-	k.s.trace.live.Fetch(blocks)
-	if k.s.stream != nil {
-		k.s.stream.writer.Fetch(blocks)
-	}
-}
+func (k probeSink) Soon(blocks []uint64) { k.s.trace.live.Fetch(blocks) }
 
 // Alloc takes a call that a stop may want.
 func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
