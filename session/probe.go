@@ -305,11 +305,10 @@ type probeSink struct{ s *Session }
 // Stack keeps a stack.
 func (k probeSink) Stack(st capture.Stack) capture.StackID { return k.s.keepStack(st) }
 
-// Event takes an event from the ring.
-func (k probeSink) Event(e *capture.Event, fn *breakpoints.Function) { k.s.probeEvent(e, fn) }
-
-// Soon fetches what is known of blocks.
-func (k probeSink) Soon(blocks []uint64) { k.s.trace.live.Fetch(blocks) }
+// Batch takes events from the ring.
+func (k probeSink) Batch(events []capture.Event, functions []*breakpoints.Function) {
+	k.s.probeEvents(events, functions)
+}
 
 // Alloc takes a call that a stop may want.
 func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
