@@ -18,7 +18,7 @@ func reportEvents(b *testing.B, bytes int) {
 }
 
 func BenchmarkWrite(b *testing.B) {
-	events := trace(1, benchEvents)
+	events := traceGone(1, benchEvents)
 	var size int64
 	for b.Loop() {
 		w, err := NewWriter(io.Discard, testInfo)
@@ -37,7 +37,7 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func BenchmarkLog(b *testing.B) {
-	events := trace(1, benchEvents)
+	events := traceGone(1, benchEvents)
 	var log *Log
 	for b.Loop() {
 		log = NewLog(testInfo)

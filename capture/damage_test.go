@@ -299,13 +299,13 @@ func TestFreeListsHaveAnEnd(t *testing.T) {
 	}{
 		{secShapes, slices.Concat(alloc, free)},
 		{secTIDs, []byte{2}},
-		{secShape, []byte{0, 1, 0, 1, 0, 0}},
-		{secThread, make([]byte, 6)},
-		{secTime, make([]byte, 6)},
-		{secSize, []byte{24, 0, 0, 0}},
-		{secPlace, []byte{placeLiteral, placeTop, placeTop, placeTop}},
-		{secRef, []byte{1, 2}}, // both are the first block
-		{secLiteral, binary.AppendUvarint(nil, distance(0, 0x1000))},
+		{sec1Shape, []byte{0, 1, 0, 1, 0, 0}},
+		{sec1Thread, make([]byte, 6)},
+		{sec1Time, make([]byte, 6)},
+		{sec1Size, []byte{24, 0, 0, 0}},
+		{sec1Place, []byte{place1Literal, place1Top, place1Top, place1Top}},
+		{sec1Ref, []byte{1, 2}}, // both are the first block
+		{sec1Literal, binary.AppendUvarint(nil, distance(0, 0x1000))},
 	} {
 		payload = appendStored(payload, s.id, s.data)
 	}
@@ -388,14 +388,14 @@ func TestVersions(t *testing.T) {
 		binary.LittleEndian.PutUint32(c[12:], checksum(c[:12]))
 		return c
 	}
-	f, err := NewFile("x.hdb", bytes.NewReader(withVersion(1, 7)), int64(len(b)))
-	if err != nil || f.Info().Version != "1.7" || f.Damage() != nil {
+	f, err := NewFile("x.hdb", bytes.NewReader(withVersion(2, 7)), int64(len(b)))
+	if err != nil || f.Info().Version != "2.7" || f.Damage() != nil {
 		t.Errorf("newer minor version: %v", err)
 	}
-	_, err = NewFile("x.hdb", bytes.NewReader(withVersion(2, 0)), int64(len(b)))
+	_, err = NewFile("x.hdb", bytes.NewReader(withVersion(3, 0)), int64(len(b)))
 	var newer *NewVersionError
-	if !errors.As(err, &newer) || newer.Major != 2 ||
-		err.Error() != "x.hdb: written by hdb capture format 2; this hdb reads 1: use a newer hdb" {
+	if !errors.As(err, &newer) || newer.Major != 3 ||
+		err.Error() != "x.hdb: written by hdb capture format 3; this hdb reads 2: use a newer hdb" {
 		t.Errorf("newer major version: %v", err)
 	}
 }
@@ -425,5 +425,48 @@ func TestNotACapture(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(dir, "missing")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
+	}
+}
+
+// TestNoSuchBlock: what names a block that there is not is refused.
+func TestNoSuchBlock(t *testing.T) {
+	shapes := []byte{byte(Alloc), shapeAddr | shapeSize, 0, byte(Free), shapeAddr | shapeSize, 1}
+	op := func(shape, moves uint64) []byte {
+		return binary.AppendUvarint(binary.AppendUvarint(nil, shape), moves)
+	}
+	first := op(0, moveSize|placeLiteral<<movePlace)
+	for what, c := range map[string]struct {
+		second, third []byte // ops
+		id            int    // of a column
+		column        []byte
+		want          string
+	}{
+		"ended twice":        {op(1, refAge<<moveRef), op(1, refAge<<moveRef), secAge, []byte{1, 2}, "event 2 of the chunk: no such block"},
+		"no allocation":      {op(1, refAge<<moveRef), op(1, refAge<<moveRef), secAge, []byte{1, 1}, "event 2 of the chunk: no such block"},
+		"before the chunk":   {op(1, refAge<<moveRef), nil, secAge, []byte{2, 2}, "event 1 of the chunk: no such block"},
+		"the event itself":   {op(1, refAge<<moveRef), nil, secAge, []byte{0, 2}, "event 1 of the chunk: no such block"},
+		"none is next":       {op(1, refNext<<moveRef), op(1, refNext<<moveRef), secAge, nil, "event 2 of the chunk: no such block"},
+		"an empty free list": {op(0, placeTop<<movePlace), nil, secAge, nil, "place: 0 below the top names no block"},
+		"none so deep":       {op(1, refNext<<moveRef), op(0, placeDeeper<<movePlace), secDepth, []byte{1}, "place: 1 below the top names no block"},
+	} {
+		if c.third == nil {
+			c.third = c.second
+		}
+		payload := appendStored(nil, secHead, eventHead{count: 3, first: 1, last: 3}.append(nil))
+		for _, s := range []struct {
+			id   int
+			data []byte
+		}{
+			{secShapes, shapes}, {secTIDs, []byte{2}}, {secOps, slices.Concat(first, c.second, c.third)}, {secOp, []byte{0, 1, 2}},
+			{secSize, []byte{24}}, {secPlaced, []byte{2}}, {c.id, c.column},
+		} {
+			if s.data != nil {
+				payload = appendStored(payload, s.id, s.data)
+			}
+		}
+		_, err := new(eventDecoder).decode(nil, payload)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -76,32 +76,44 @@ func (c *cursor) fail(text string) {
 	c.b = nil
 }
 
-// An eventDecoder is the inverse of an eventEncoder. It may be used for one
-// chunk after the other.
+// An eventDecoder is the inverse of an eventEncoder, and of that of version 1. It may be
+// used for one chunk after the other.
 type eventDecoder struct {
 	unpacker
 	columns [numEventSections]cursor
-	model   heapModel
 	shapes  []shape
 	tids    []int32
 	stacks  []StackID // by index from 1
 	origins []StackID // of older blocks
-
-	thread  int
-	literal uint64
 	now     uint64
 	seq     uint64
 	last    uint64 // sequence number of the chunk's last event
-	gaps    bool
+	thread  int
 	gone    bool  // it is known which blocks end
 	err     error // the first that concerns no single column
+
+	model                   model
+	ops                     []op
+	gapAt, timeAt, threadAt int // events of the next change, -1 if there is none
+
+	old decoder1
+}
+
+// An op is a shape and how an event of it differs from what is expected.
+type op struct {
+	shape
+	moves uint32
 }
 
 var eventSectionNames = [numEventSections]string{
-	secHead: "head", secShapes: "shapes", secTIDs: "thread IDs", secStacks: "stack IDs",
-	secShape: "shape", secGap: "gap", secThread: "thread", secTime: "time", secStack: "stack",
-	secSize: "size", secAux: "aux", secPlace: "place", secRef: "ref", secLiteral: "literal", secTotals: "totals",
-	secGone: "gone", secOrigins: "origins", secGoneSize: "sizes of ended blocks", secSummary: "summary", secTouched: "addresses",
+	secHead: "head", secShapes: "shapes", secTIDs: "thread IDs", secStacks: "stack IDs", secTotals: "totals",
+	secOrigins: "origins", secSummary: "summary", secTouched: "addresses",
+	secOps: "ops", secOp: "op", secGapAt: "place of a gap", secGap: "gap", secThreadAt: "place of a thread", secThread: "thread",
+	secTimeAt: "place of a time", secTime: "time", secStack: "stack", secSize: "size", secAux: "aux", secDepth: "depth", secAge: "age",
+	secPlaced: "address", secLiteral: "literal", secGone: "gone", secGoneSize: "sizes of ended blocks",
+	sec1Shape: "shape", sec1Gap: "gap", sec1Thread: "thread", sec1Time: "time", sec1Stack: "stack",
+	sec1Size: "size", sec1Aux: "aux", sec1Place: "place", sec1Ref: "ref", sec1Literal: "literal",
+	sec1Gone: "gone", sec1GoneSize: "sizes of ended blocks",
 }
 
 // decode appends the events of a chunk to dst. Whatever the payload is, it
@@ -115,21 +127,33 @@ func (d *eventDecoder) decode(dst []Event, payload []byte) ([]Event, error) {
 	if err != nil {
 		return dst, err
 	}
-	if head.count > len(sections[secShape]) {
-		return dst, fmt.Errorf("shape: %d bytes for %d events", len(sections[secShape]), head.count)
+	perEvent := secOp // each event has an entry of at least a byte
+	if sections[secOp] == nil {
+		perEvent = sec1Shape
+	}
+	if n := len(sections[perEvent]); head.count > n {
+		return dst, fmt.Errorf("%s: %d bytes for %d events", eventSectionNames[perEvent], n, head.count)
 	}
 	if d.reset(head, sections); d.err != nil {
 		return dst, d.err
 	}
 	n := len(dst)
-	dst = slices.Grow(dst, head.count)
-	for range head.count {
-		var e Event
-		d.event(&e)
-		dst = append(dst, e)
-		if d.err != nil {
-			return dst[:n], d.err
+	dst = slices.Grow(dst, head.count)[:n+head.count]
+	events := dst[n:]
+	clear(events)
+	if perEvent == sec1Shape {
+		d.reset1(head, sections)
+		for i := 0; i < len(events) && d.err == nil; i++ {
+			d.event1(&events[i])
 		}
+	} else {
+		d.reset2(head)
+		for i := 0; i < len(events) && d.err == nil; i++ {
+			d.event(events, i)
+		}
+	}
+	if d.err != nil {
+		return dst[:n], d.err
 	}
 	if err := d.finish(head); err != nil {
 		return dst[:n], err
@@ -138,20 +162,14 @@ func (d *eventDecoder) decode(dst []Event, payload []byte) ([]Event, error) {
 }
 
 func (d *eventDecoder) reset(head eventHead, sections sections) {
-	*d = eventDecoder{unpacker: d.unpacker, model: d.model, shapes: d.shapes[:0], tids: d.tids[:0], stacks: d.stacks[:0], origins: d.origins[:0]}
-	d.gaps = sections[secGap] != nil
+	d.shapes, d.tids, d.stacks, d.origins = d.shapes[:0], d.tids[:0], d.stacks[:0], d.origins[:0]
+	d.thread, d.err = 0, nil
 	d.gone = sections[secSummary] != nil
 	for i, name := range eventSectionNames {
 		d.columns[i] = cursor{name: name, b: sections[i]}
 	}
-	d.model.reset()
-	d.model.blocks = slices.Grow(d.model.blocks, head.count) // room is taken as it is used; to grow is to copy
-	if d.dictionaries(head.count); d.err != nil {
-		return
-	}
+	d.dictionaries(head.count)
 	d.now, d.seq, d.last = head.start, head.first-1, head.last
-	d.model.threads = append(d.model.threads, make([]threadModel, len(d.tids))...)
-	d.model.habits = append(d.model.habits, make([]habit, len(d.stacks)-1)...)
 }
 
 // dictionaries reads the three sections that the columns count through. None
@@ -227,137 +245,243 @@ func (d *eventDecoder) index(id int, v uint64, n int) int {
 	return int(v)
 }
 
-// event fills in e. If that is not possible it sets an error, at the latest in
-// finish.
-func (d *eventDecoder) event(e *Event) {
-	shapeIndex := d.index(secShape, d.get(secShape), len(d.shapes))
-	d.thread = d.index(secThread, unfront(uint64(d.thread), d.get(secThread)), len(d.tids))
-	if d.err != nil {
+// reset2 begins a chunk.
+func (d *eventDecoder) reset2(head eventHead) {
+	d.ops = d.ops[:0]
+	for c := &d.columns[secOps]; len(c.b) > 0; {
+		at, moves := c.uvarint(), c.uvarint()
+		if at >= uint64(len(d.shapes)) || moves >= numMoves {
+			c.fail("an entry is out of range")
+			d.err = c.err
+			return
+		}
+		d.ops = append(d.ops, op{d.shapes[at], uint32(moves)})
+	}
+	if len(d.tids) == 0 {
+		d.err = fmt.Errorf("thread IDs: none for %d events", head.count)
 		return
 	}
-	sh := d.shapes[shapeIndex]
+	d.model.reset(head.count)
+	d.model.threads = append(d.model.threads, make([]threadModel, len(d.tids))...)
+	for _, id := range d.stacks[1:] {
+		d.model.habits = append(d.model.habits, habit{id: id})
+	}
+	d.gapAt, d.threadAt, d.timeAt = d.change(secGapAt, 0), d.change(secThreadAt, 0), d.change(secTimeAt, 0)
+}
+
+// change is the event of the next entry of such a column, which counts from event
+// #from; -1 if there is none.
+func (d *eventDecoder) change(id, from int) int {
+	if len(d.columns[id].b) == 0 {
+		return -1
+	}
+	return from + int(min(d.get(id), maxEvents))
+}
+
+// event fills in event #index. If that is not possible it sets an error, at the latest
+// in finish.
+func (d *eventDecoder) event(events []Event, index int) {
+	e := &events[index]
 	d.seq++
-	if d.gaps {
+	if index == d.gapAt {
 		gap := d.get(secGap)
 		if gap > d.last-d.seq {
 			d.columns[secGap].fail("the number of an event is out of range")
 		}
 		d.seq += gap
+		d.gapAt = d.later(secGapAt, index)
 	}
-	d.now += unzigzag(d.get(secTime))
-	e.Seq, e.Kind, e.Func = d.seq, sh.kind, sh.fn
-	e.Failed, e.Abandoned = sh.has(shapeFailed), sh.has(shapeAbandoned)
+	if index == d.timeAt {
+		d.now += unzigzag(d.get(secTime))
+		d.timeAt = d.later(secTimeAt, index)
+	}
+	if index == d.threadAt {
+		d.thread = d.index(secThread, d.get(secThread), len(d.tids))
+		d.threadAt = d.later(secThreadAt, index)
+	}
+	o := d.index(secOp, d.get(secOp), len(d.ops))
+	if d.err != nil {
+		return
+	}
+	op := d.ops[o]
+	e.Seq, e.Kind, e.Func = d.seq, op.kind, op.fn
+	e.Failed, e.Abandoned = op.has(shapeFailed), op.has(shapeAbandoned)
 	e.TID = d.tids[d.thread]
 	e.Time = time.Duration(d.now) * Resolution
-	h := d.getStack(sh, e)
-	if sh.has(shapeAux) {
-		e.Aux = unfront(h.aux, d.get(secAux))
-		h.aux = e.Aux
+	t := &d.model.threads[d.thread]
+	h := d.getStack(op, t, e)
+	if op.has(shapeAux) {
+		if op.moves&moveAux != 0 {
+			h.aux = d.get(secAux)
+		}
+		e.Aux = h.aux
 	}
-	old := int32(-1)
-	if sh.has(shapeOld) {
-		e.Old, old = d.getRef()
-	}
-	if sh.takes() {
-		d.take(sh, e)
+	if op.takes() {
+		d.take(op, events, index, t, h)
 	} else {
-		d.give(sh, e, h, old)
+		d.give(op, events, index, t, h)
 	}
+}
+
+// later is change after the entry of event #index, where an event has one at most.
+func (d *eventDecoder) later(id, index int) int {
+	at := d.change(id, index)
+	if at == index {
+		d.columns[id].fail("an event has two entries")
+	}
+	return at
 }
 
 // getStack gets the stack, if the event has one, and returns its habit.
-func (d *eventDecoder) getStack(sh shape, e *Event) *habit {
-	if !sh.has(shapeStack) {
-		d.model.now = 0
-		return &d.model.habits[0]
+func (d *eventDecoder) getStack(op op, t *threadModel, e *Event) *habit {
+	m := &d.model
+	if !op.has(shapeStack) {
+		return &m.habits[0]
 	}
-	i := d.index(secStack, unfront(uint64(d.model.expect(d.thread)), d.get(secStack)), len(d.stacks))
-	d.model.ran(d.thread, uint32(i))
-	d.model.now = int32(i)
-	e.Stack = d.stacks[i]
-	return &d.model.habits[i]
+	before := &m.habits[t.stack]
+	if op.moves&moveStack != 0 {
+		before.next = uint32(d.index(secStack, d.get(secStack), len(m.habits)))
+	}
+	t.stack = before.next
+	e.Stack = m.habits[t.stack].id
+	return &m.habits[t.stack]
 }
 
-// getRef is the inverse of putRef.
-func (d *eventDecoder) getRef() (a uint64, ord int32) {
-	age := d.get(secRef)
-	if age == 0 {
-		d.literal = undistance(d.literal, d.get(secLiteral))
-		return d.literal, -1
+// getRef is the inverse of ref.
+func (d *eventDecoder) getRef(op op, index int, h *habit, events []Event) (a uint64, of int) {
+	m := &d.model
+	ok := true
+	switch op.moves >> moveRef {
+	case refLiteral:
+		return d.getLiteral(), -1
+	case refNext:
+		of, ok = m.named.next(m.next)
+	case refHabit:
+		of = index - int(h.age)
+	default:
+		of = index - int(min(d.get(secAge), maxEvents))
 	}
-	i := d.index(secRef, uint64(len(d.model.blocks))-age, len(d.model.blocks))
-	if d.err != nil {
+	if !ok || of < 0 || of >= index || !m.named.has(of) {
+		if d.err == nil {
+			d.err = fmt.Errorf("event %d of the chunk: no such block", index)
+		}
 		return 0, -1
 	}
-	return d.model.blocks[i].addr, int32(i)
+	m.ref(h, index, of)
+	return events[of].Addr, of
 }
 
-func (d *eventDecoder) take(sh shape, e *Event) {
-	ord := int32(-1)
-	if sh.has(shapeAddr) {
-		e.Addr, ord = d.getRef()
-	}
-	if sh.has(shapeSize) {
-		e.Size = unfront(d.model.sizeOf(ord), d.get(secSize))
-	}
-	d.getGone(e, ord)
-	if sh.has(shapeAddr) && !sh.has(shapeFailed) {
-		d.model.freed(d.thread, ord, e.Addr)
-	}
+func (d *eventDecoder) getLiteral() uint64 {
+	d.model.literal = undistance(d.model.literal, d.get(secLiteral))
+	return d.model.literal
 }
 
-// getGone is the inverse of putGone.
-func (d *eventDecoder) getGone(e *Event, ord int32) {
-	if !d.gone || !e.Kind.ends() {
-		return
+func (d *eventDecoder) take(op op, events []Event, index int, t *threadModel, h *habit) {
+	e, of := &events[index], -1
+	if op.has(shapeOld) {
+		e.Old = d.getLiteral()
 	}
-	gone, older := d.model.origin(e, ord, d.stacks)
-	switch v := d.get(secGone); v {
-	case 0:
-	case 1:
-		gone = origin{}
-	default:
-		gone = origin{recorded: true}
-		if i := d.index(secGone, v-2, len(d.origins)); d.err == nil {
-			gone.stack = d.origins[i]
+	if op.has(shapeAddr) {
+		e.Addr, of = d.getRef(op, index, h, events)
+	}
+	if op.has(shapeSize) {
+		e.Size = h.size
+		if of >= 0 {
+			e.Size = events[of].Size
 		}
-	}
-	if older != nil {
-		*older = gone
-	}
-	if gone.recorded {
-		e.Gone = Gone{Recorded: true, Stack: gone.stack, Size: unfront(goneSize(&d.model, e, ord), d.get(secGoneSize))}
-	}
-}
-
-func (d *eventDecoder) give(sh shape, e *Event, h *habit, old int32) {
-	if sh.has(shapeSize) {
-		e.Size = unfront(h.size, d.get(secSize))
+		if op.moves&moveSize != 0 {
+			e.Size = d.get(secSize)
+		}
 		h.size = e.Size
 	}
-	d.getGone(e, old)
-	var s blockSlot
-	var class int32
-	if sh.has(shapeAddr) {
-		class = d.model.class(d.thread, e.Size)
-		e.Addr = d.getPlace(e, class)
-		s = d.model.find(e.Addr)
+	if e.Kind == Unmap {
+		return
 	}
-	d.model.gave(d.thread, sh, e, class, s, old)
+	d.getGone(op, events, e, of)
+	if e.Addr != 0 && !e.Failed {
+		d.model.released(t, e)
+	}
 }
 
-// getPlace is the address that the next place names.
-func (d *eventDecoder) getPlace(e *Event, class int32) uint64 {
-	place := int(d.columns[secPlace].byte())
-	switch place {
+func (d *eventDecoder) give(op op, events []Event, index int, t *threadModel, h *habit) {
+	e, of := &events[index], -1
+	if op.has(shapeOld) {
+		e.Old, of = d.getRef(op, index, h, events)
+	}
+	if op.has(shapeSize) {
+		if op.moves&moveSize != 0 {
+			h.size = d.get(secSize)
+		}
+		e.Size = h.size
+	}
+	if e.Kind == Alloc || e.Kind == Realloc {
+		d.getGone(op, events, e, of)
+	}
+	if !op.has(shapeAddr) {
+		if e.Old != 0 && !e.Failed {
+			d.model.released(t, e)
+		}
+		return
+	}
+	k := d.model.class(t, classOf(e.Size))
+	e.Addr = d.getPlace(op, e, t, k)
+	d.model.gave(t, e, k)
+	if e.Allocates() {
+		d.model.named.add(index)
+	}
+}
+
+// getGone is the inverse of ended.
+func (d *eventDecoder) getGone(op op, events []Event, e *Event, of int) {
+	switch {
+	case of >= 0:
+		e.Gone = Gone{Recorded: true, Stack: events[of].Stack, Size: events[of].Size}
+		return
+	case !d.gone:
+		return
+	}
+	gone := d.model.expected(e)
+	if op.moves&moveGone != 0 {
+		gone = origin{}
+		if v := d.get(secGone); v != 0 {
+			i := d.index(secGone, v-1, len(d.origins))
+			if d.err != nil {
+				return
+			}
+			gone = origin{d.origins[i], true, d.get(secGoneSize)}
+		}
+	}
+	d.model.remember(e, gone)
+	if gone.recorded {
+		e.Gone = Gone{Recorded: true, Stack: gone.stack, Size: gone.size}
+	}
+}
+
+// getPlace is the address that the event's place names, which is taken from its free
+// list.
+func (d *eventDecoder) getPlace(op op, e *Event, t *threadModel, k *class) uint64 {
+	depth := 0
+	switch place := op.moves >> movePlace & 7; place {
+	case placeBump:
+		return t.bump
+	case placeStride:
+		return k.last + (k.last - k.prev)
 	case placeOld:
 		return e.Old
 	case placeLiteral:
-		return undistance(d.model.threads[d.thread].bump, d.get(secLiteral))
+		return undistance(t.bump, d.get(secPlaced))
+	case placeDeeper:
+		depth = int(min(d.get(secDepth), maxEvents))
+	case placeUnknown:
+		k = d.model.unknown(t)
 	}
-	a, ok := d.model.candidate(class, d.thread, place)
-	if !ok && d.err == nil {
-		d.err = fmt.Errorf("place: %d names no block", place)
+	if k == nil || depth >= len(k.free) {
+		if d.err == nil {
+			d.err = fmt.Errorf("place: %d below the top names no block", depth)
+		}
+		return 0
 	}
+	a := k.free[len(k.free)-1-depth]
+	k.taken(depth)
 	return a
 }

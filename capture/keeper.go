@@ -2,7 +2,6 @@ package capture
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
@@ -19,13 +18,8 @@ type keeper struct {
 	ended  []uint64    // events of blocks in earlier checkpoints
 	gaveUp bool        // what is live is not known, or there is too much of it
 
-	latest     uint64 // event of the block that was allocated last, 0 if there is none
-	latestAddr uint64
-	latestTID  int32
-	sizes      table[uint64] // index into next.sizes
-	small      [1024]int32   // the same + 1 of the first sizes, 0 none
-	tids       table[uint32] // index into next.threads
-	lastThread int32         // index of the thread looked for last
+	sizes table[uint64] // index into next.sizes
+	tids  table[uint32] // index into next.threads
 
 	every   int     // checkpointEvents
 	count   uint64  // events in all
@@ -42,37 +36,34 @@ type survivors struct {
 	count       int // of blocks that live
 }
 
-// alive has a bit for each block of a chunk: by its event's number, or where many
-// numbers are left out by the order of the blocks.
+// alive has a bit for each block of a chunk that lived on: by its event's number, or
+// where numbers are left out by the order of the blocks.
 type alive struct {
-	bits []uint64
-	rels []uint32 // the numbers of the blocks' events, minus that of the chunk's first; nil if these are the indexes
+	bits eventSet
+	seqs []uint64 // the numbers of the blocks' events; nil if these are the indexes
 }
 
-// slot is the index of the bit of a block by its event, -1 if there is none.
-func (a *alive) slot(rel uint64) int {
-	if a.rels == nil {
-		if rel < 64*uint64(len(a.bits)) {
-			return int(rel)
-		}
-		return -1
+// slot is the index of the bit of the block that event #seq made, -1 if there is none.
+func (s *survivors) slot(seq uint64) int {
+	if s.live.seqs == nil {
+		return int(seq - s.first)
 	}
-	if i, ok := slices.BinarySearch(a.rels, uint32(rel)); ok && rel <= math.MaxUint32 {
+	if i, ok := slices.BinarySearch(s.live.seqs, seq); ok {
 		return i
 	}
 	return -1
 }
 
-func (a *alive) has(at int) bool { return a.bits[at>>6]>>(at&63)&1 != 0 }
-func (a *alive) set(at int)      { a.bits[at>>6] |= 1 << (at & 63) }
+// has tells whether a block lives.
+func (s *survivors) has(b *Held) bool { return s.live.bits.has(s.slot(b.Seq)) }
 
-// end takes the block out, and tells whether it was in.
-func (a *alive) end(rel uint64) bool {
-	at := a.slot(rel)
-	if at < 0 || !a.has(at) {
+// end takes the block out that event #seq made, and tells whether it was in.
+func (s *survivors) end(seq uint64) bool {
+	at := s.slot(seq)
+	if at < 0 || !s.live.bits.has(at) {
 		return false
 	}
-	a.bits[at>>6] &^= 1 << (at & 63)
+	s.live.bits.remove(at)
 	return true
 }
 
@@ -80,7 +71,7 @@ func (a *alive) end(rel uint64) bool {
 func (s *survivors) compact() {
 	left := make([]Held, 0, s.count)
 	for i := range s.blocks {
-		if s.live.has(s.live.slot(s.blocks[i].Seq - s.first)) {
+		if s.has(&s.blocks[i]) {
 			left = append(left, s.blocks[i])
 		}
 	}
@@ -108,12 +99,12 @@ func newKeeper() *keeper { return &keeper{share: 5, every: checkpointEvents} }
 // replaced notes that no block lives on.
 func (k *keeper) replaced() {
 	k.next.fresh = true
-	k.recent, k.alive, k.ended, k.latest = nil, 0, nil, 0
+	k.recent, k.alive, k.ended = nil, 0, nil
 }
 
 // chunk follows the events of a chunk and returns the checkpoint after its last
 // one, if it is time for one.
-func (k *keeper) chunk(head eventHead, t *trail) *checkpoint {
+func (k *keeper) chunk(head *eventHead, o *outcome) *checkpoint {
 	k.count += uint64(head.count)
 	if k.gaveUp {
 		return nil
@@ -122,13 +113,13 @@ func (k *keeper) chunk(head eventHead, t *trail) *checkpoint {
 	if k.next == nil {
 		k.next = &checkpoint{base: k.last}
 		k.sizes.reset()
-		k.small = [1024]int32{}
 		k.tids.reset()
 	}
-	if t.fresh {
+	if o.fresh {
 		k.replaced()
 	}
-	if k.follow(head, t.steps); k.gaveUp {
+	if !k.follow(head, o) {
+		k.giveUp()
 		return nil
 	}
 	forced := k.alive > maxRecent || len(k.ended) > maxRecent
@@ -149,64 +140,44 @@ func (k *keeper) giveUp() {
 	*k = keeper{gaveUp: true}
 }
 
-// follow does the steps of a chunk, in two passes: which of its blocks end in it,
-// and then what lives on.
-func (k *keeper) follow(head eventHead, steps []step) {
-	now := newAlive(head, steps)
-	made := 0
-	for i := range steps {
-		switch s := &steps[i]; s.what {
-		case stepMade:
-			if s.addr == 0 {
-				k.giveUp()
-				return
+// follow takes in what a chunk did. It is false if a block ended that is not known.
+func (k *keeper) follow(head *eventHead, o *outcome) bool {
+	k.sum(o)
+	for _, seq := range o.ended {
+		if seq >= head.first {
+			i, ok := o.indexOf(head, seq)
+			if !ok || !o.live.has(i) {
+				return false
 			}
-			k.made(s, head.first+uint64(s.high))
-			now.set(now.slot(uint64(s.high)))
-			made++
-		case stepEnded, stepLost:
-			if s.what == stepEnded && s.gone() == k.latest && s.addr == k.latestAddr { // a realloc may tell another than that at its old address
-				k.next.sizes[k.size(s.size)].Temporary++
-				k.next.threads[k.thread(k.latestTID)].Temporary++
-			}
-			seq := s.gone()
-			if seq >= head.first && now.end(seq-head.first) {
-				made--
-			} else if seq >= head.first || !k.end(seq) {
-				k.giveUp()
-				return
-			}
+			o.live.remove(i)
+		} else if !k.end(seq) {
+			return false
 		}
 	}
-	if made == 0 {
-		return
+	count := o.live.count()
+	if count == 0 {
+		return true
 	}
-	kept := survivors{first: head.first, last: head.last, live: now, count: made, blocks: make([]Held, 0, made)}
-	for i := range steps {
-		if s := &steps[i]; s.what == stepMade && now.has(now.slot(uint64(s.high))) {
-			kept.blocks = append(kept.blocks, Held{
-				Seq: head.first + uint64(s.high), Addr: s.addr, Size: s.size, Stack: StackID(s.low), TID: s.tid, Func: s.fn, Kind: s.kind,
-			})
+	kept := survivors{first: head.first, last: head.last, count: count, blocks: make([]Held, 0, count)}
+	for i := range o.live.all() {
+		m := &o.made[i]
+		sh := o.shapes[m.shape]
+		kept.blocks = append(kept.blocks, Held{
+			Seq: o.seqOf(head, i), Addr: m.addr, Size: m.size, Stack: o.stacks[m.stack], TID: o.sums[m.thread].TID, Func: sh.fn, Kind: sh.kind,
+		})
+	}
+	if len(o.seqs) == 0 {
+		kept.live.bits = slices.Clone(o.live)
+	} else {
+		kept.live.seqs = make([]uint64, count)
+		for i := range kept.blocks {
+			kept.live.seqs[i] = kept.blocks[i].Seq
 		}
+		kept.live.bits.fill(count)
 	}
 	k.recent = append(k.recent, kept)
-	k.alive += made
-}
-
-// newAlive has room for the blocks of a chunk.
-func newAlive(head eventHead, steps []step) (a alive) {
-	n := head.last - head.first + 1
-	if n > 4*uint64(head.count) {
-		a.rels = []uint32{}
-		for i := range steps {
-			if steps[i].what == stepMade {
-				a.rels = append(a.rels, steps[i].high)
-			}
-		}
-		n = uint64(len(a.rels))
-	}
-	a.bits = make([]uint64, (n+63)/64)
-	return a
+	k.alive += count
+	return true
 }
 
 // end notes that the block which event #seq made, before the chunk, is no more. It is
@@ -224,7 +195,7 @@ func (k *keeper) end(seq uint64) bool {
 			high = mid
 		}
 	}
-	if low == len(k.recent) || seq < k.recent[low].first || !k.recent[low].live.end(seq-k.recent[low].first) {
+	if low == len(k.recent) || seq < k.recent[low].first || !k.recent[low].end(seq) {
 		return false
 	}
 	k.alive--
@@ -235,42 +206,50 @@ func (k *keeper) end(seq uint64) bool {
 	return true
 }
 
-// made counts the block that event #seq made.
-func (k *keeper) made(s *step, seq uint64) {
-	k.next.sizes[k.size(s.size)].Allocs++
-	f := &k.next.threads[k.thread(s.tid)]
-	f.Allocs++
-	f.Bytes += s.size
-	k.latest, k.latestAddr, k.latestTID = seq, s.addr, s.tid
+// sum adds what a chunk allocated.
+func (k *keeper) sum(o *outcome) {
+	for n, allocs := range o.sizes.allocs {
+		if temporary := o.sizes.temporary[n]; allocs|temporary != 0 {
+			s := k.size(uint64(n))
+			s.Allocs += uint64(allocs)
+			s.Temporary += uint64(temporary)
+		}
+	}
+	for _, n := range o.sizes.largeAllocs {
+		k.size(n).Allocs++
+	}
+	for _, n := range o.sizes.largeTemporary {
+		k.size(n).Temporary++
+	}
+	for i := range o.sums {
+		if s := &o.sums[i]; s.Allocs|s.Temporary != 0 {
+			t := k.thread(s.TID)
+			t.Allocs += s.Allocs
+			t.Bytes += s.Bytes
+			t.Temporary += s.Temporary
+		}
+	}
+	for _, tid := range o.before {
+		k.thread(tid).Temporary++
+	}
 }
 
-// size is the index of a size.
-func (k *keeper) size(n uint64) int32 {
-	if n < uint64(len(k.small)) {
-		if k.small[n] == 0 {
-			k.next.sizes = append(k.next.sizes, SizeSum{Size: n})
-			k.small[n] = int32(len(k.next.sizes))
-		}
-		return k.small[n] - 1
-	}
+// size is the sum of a size.
+func (k *keeper) size(n uint64) *SizeSum {
 	i, found := k.sizes.at(n, int32(len(k.next.sizes)))
 	if !found {
 		k.next.sizes = append(k.next.sizes, SizeSum{Size: n})
 	}
-	return i
+	return &k.next.sizes[i]
 }
 
-// thread is the index of a thread.
-func (k *keeper) thread(tid int32) int32 {
-	if i := k.lastThread; int(i) < len(k.next.threads) && k.next.threads[i].TID == tid {
-		return i
-	}
+// thread is the sum of a thread.
+func (k *keeper) thread(tid int32) *ThreadSum {
 	i, found := k.tids.at(uint32(tid), int32(len(k.next.threads)))
 	if !found {
 		k.next.threads = append(k.next.threads, ThreadSum{TID: tid})
 	}
-	k.lastThread = i
-	return i
+	return &k.next.threads[i]
 }
 
 // cut makes the checkpoint after event #last, which goes on from.

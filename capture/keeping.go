@@ -5,7 +5,7 @@ func (c *Writer) keep(columns *eventColumns) {
 	if c.keeper == nil {
 		return
 	}
-	made := c.keeper.chunk(columns.head, &columns.trail)
+	made := c.keeper.chunk(&columns.head, &columns.outcome)
 	if made == nil {
 		return
 	}
@@ -17,11 +17,9 @@ func (c *Writer) keep(columns *eventColumns) {
 // checkpoint follows the events that were encoded last, and keeps a checkpoint if it
 // is time for one.
 func (l *Log) checkpoint(s *spill) []eventBlock {
-	t, head := &l.encoder.trail, l.encoder.head
-	for _, seq := range l.endedUpTo(head.last) {
-		t.steps = append(t.steps, lostEnd(seq))
-	}
-	made := l.keeper.chunk(head, t)
+	c := &l.encoder.eventColumns
+	c.ended = append(c.ended, l.endedUpTo(c.head.last)...)
+	made := l.keeper.chunk(&c.head, &c.outcome)
 	if made == nil {
 		return nil
 	}
@@ -49,7 +47,7 @@ func (c *Writer) dropKeeper() {
 // one that it tells: that which event #seq made.
 func (c *Writer) Ended(seq uint64) {
 	if c.encoder.following {
-		c.encoder.steps = append(c.encoder.steps, lostEnd(seq))
+		c.encoder.endedToo(seq)
 	}
 }
 

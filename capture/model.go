@@ -1,33 +1,50 @@
 package capture
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 )
 
-// The model of the heap and of the program that the encoder and the decoder of
-// a chunk of events both run. It predicts the next event, and the chunk stores
-// how far that was wrong. It begins empty with each chunk, so that a chunk can
-// be decoded without those before it.
+// The model of the program and its allocator that the encoder and the decoder of a
+// chunk of events both run. It predicts the next event, and the chunk stores how far
+// that was wrong. It begins empty with each chunk, so that a chunk can be decoded
+// without those before it.
 //
 // Everything in this file is part of the wire format.
 
-// Places say where a new block lies. A place at or above placeDeeper is an
-// entry of the free list below its top.
+// Moves say how an event differs from what is expected of one of its shape.
 const (
-	placeTop     = iota // the block of its class that was freed last
+	moveStack = 1 << 0 // another stack, in secStack
+	moveSize  = 1 << 1 // another size, in secSize
+	moveAux   = 1 << 2 // another aux, in secAux
+	moveGone  = 1 << 3 // another block ended, in secGone
+
+	movePlace = 4 // shift of a place, 3 bits
+	moveRef   = 7 // shift of a ref, 2 bits
+	numMoves  = 1 << 9
+)
+
+// Places say where a new block lies.
+const (
+	placeTop     = iota // at the block of its class that was given back last
 	placeBump           // behind the thread's previous block
 	placeStride         // as far from the class's previous block as that was from the one before
 	placeOld            // at the block handed in
-	placeUnknown        // the block of unknown class that was freed last
+	placeUnknown        // as placeTop, of the blocks whose size is unknown
 	placeLiteral        // elsewhere: by its distance from placeBump
-	placeDeeper
+	placeDeeper         // at one of its class that was given back earlier
 
-	maxDepth = 16 // places below the top that are looked at
+	maxDepth = 16 // blocks below the top that are looked at
 )
 
-// unknownClass is the class of blocks that are older than the chunk.
-const unknownClass = ^uint64(0)
+// Refs name a block that exists.
+const (
+	refAge     = iota // by how many events ago it was made
+	refLiteral        // by its address: it is older than the chunk, or not known
+	refNext           // the next one made after the one that the ref before named
+	refHabit          // as many events ago as what the stack's event before named
+)
 
 // chunkSize is what malloc of glibc takes for a block: a word in front, 16-byte
 // alignment, no less than 32 bytes (malloc/malloc.c, request2size). It wraps.
@@ -35,276 +52,216 @@ func chunkSize(size uint64) uint64 {
 	return max((size+8+15)&^15, 32)
 }
 
-// A block is an address that the chunk allocated, or freed without having
-// allocated it.
-type block struct {
-	addr, size uint64
-	next       int32 // the next older entry of its free list, or -1
-	list       int32 // in no list: -1; else the index of the class << 1 | listFree
-	stack      int32 // index of the stack of the event that made it, -1 if that is older
-}
-
-// listFree is set in block.list until the block is taken. A block that was in a
-// list is never put into one again: that would make a cycle.
-const listFree = 1
-
-func (b *block) free() bool { return b.list >= 0 && b.list&listFree != 0 }
-
-// A class is what one thread allocated and freed of one size.
+// A class is what one thread allocated and gave back of about one size.
 type class struct {
-	head       int32  // youngest entry of the free list, or -1
-	last, prev uint64 // addresses allocated last and before that
+	last, prev uint64   // addresses allocated last and before that
+	free       []uint64 // addresses given back and not taken from here since, the last one last
 }
 
-// smallClasses are found without a search: chunks below a KiB.
-const smallClasses = 64
+const (
+	unknownClass = 0 // of blocks whose size is not known
+	smallClasses = 64
+	largeClasses = 32
+)
+
+// classOf is the class of blocks of a size: one for each size of chunk below a KiB, and
+// a few for all larger ones.
+func classOf(size uint64) uint64 {
+	chunk := chunkSize(size) >> 4
+	if chunk >= smallClasses {
+		chunk = smallClasses + chunk%largeClasses
+	}
+	return chunk
+}
 
 // A threadModel is what one thread did last.
 type threadModel struct {
-	bump    uint64              // end of the block it allocated last
-	stack   uint32              // index of the stack of its last event
-	unknown int32               // as small, of unknownClass
-	small   [smallClasses]int32 // by chunk size / 16: index into classes, from 1
+	stack   uint32                              // index of the stack of its last event
+	bump    uint64                              // end of the block it allocated last
+	classes [smallClasses + largeClasses]uint32 // indices + 1; 0: there was nothing yet
+}
+
+// class is a class of a thread. It is valid until the next call.
+func (m *model) class(t *threadModel, of uint64) *class {
+	at := t.classes[of]
+	if at == 0 {
+		n := len(m.classes)
+		if n < cap(m.classes) {
+			m.classes = m.classes[:n+1]
+			m.classes[n] = class{free: m.classes[n].free[:0]}
+		} else {
+			m.classes = append(m.classes, class{})
+		}
+		at = uint32(n + 1)
+		t.classes[of] = at
+	}
+	return &m.classes[at-1]
+}
+
+// unknown is what the thread gave back of unknown size, nil if there was nothing.
+func (m *model) unknown(t *threadModel) *class {
+	if at := t.classes[unknownClass]; at != 0 {
+		return &m.classes[at-1]
+	}
+	return nil
+}
+
+// released notes that the event gave a block back: at its address, or the one handed
+// in.
+func (m *model) released(t *threadModel, e *Event) {
+	a, of := e.Addr, uint64(unknownClass)
+	if e.Kind != Free {
+		a = e.Old
+	}
+	if e.Gone.Recorded {
+		of = classOf(e.Gone.Size)
+	}
+	k := m.class(t, of)
+	k.free = append(k.free, a)
+}
+
+// gave notes that the event made something of the class at its address.
+func (m *model) gave(t *threadModel, e *Event, k *class) {
+	switch {
+	case e.Failed:
+	case e.Addr != e.Old:
+		k.prev, k.last = k.last, e.Addr
+		t.bump = e.Addr + chunkSize(e.Size)
+		if e.Old != 0 {
+			m.released(t, e)
+		}
+	case e.Gone.Recorded && t.bump == e.Addr+chunkSize(e.Gone.Size):
+		t.bump = e.Addr + chunkSize(e.Size)
+	}
+}
+
+// taken takes the block so far below the top of the free list out.
+func (k *class) taken(depth int) {
+	n := len(k.free)
+	k.free = slices.Delete(k.free, n-1-depth, n-depth)
 }
 
 // A habit is what events with one stack did last.
 type habit struct {
-	next      uint32 // index of the stack that followed in the thread
-	size, aux uint64
+	id   StackID // of the stack, 0 of events without one
+	next uint32  // index of the stack that followed in the thread
+	age  uint32  // of the block that the last ref named, in events
+	size uint64
+	aux  uint64
 }
 
-// A heapModel predicts events.
-type heapModel struct {
-	blocks  []block // by ordinal: the order in which they became known
-	at      blockIndex
-	classes []class
-	classAt table[uint64] // thread and size of classes that are not small -> index into classes
-	threads []threadModel
-	habits  []habit // by index of the stack; habits[0] is of events without one
-	now     int32   // index of the stack of this event
-	origins [numOrigins]origin
+// An eventSet is some of the events of a chunk.
+type eventSet []uint64
+
+func (s eventSet) has(i int) bool { return s[i>>6]>>(i&63)&1 != 0 }
+func (s eventSet) add(i int)      { s[i>>6] |= 1 << (i & 63) }
+func (s eventSet) remove(i int)   { s[i>>6] &^= 1 << (i & 63) }
+
+// reset empties the set, with room for n events.
+func (s *eventSet) reset(n int) {
+	*s = slices.Grow((*s)[:0], (n+63)/64)[:(n+63)/64]
+	clear(*s)
 }
 
-// An origin says where a block is from: the stack of the event that made it, if
-// that was recorded.
+// count is how many events are in the set.
+func (s eventSet) count() (n int) {
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// fill makes the set that of all n events.
+func (s *eventSet) fill(n int) {
+	s.reset(n)
+	for i := range n {
+		s.add(i)
+	}
+}
+
+// all yields the events of the set, ascending.
+func (s eventSet) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, word := range s {
+			for ; word != 0; word &= word - 1 {
+				if !yield(i<<6 + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// next is the first event in the set from #i on; not much further is looked.
+func (s eventSet) next(i int) (at int, ok bool) {
+	word := i >> 6
+	if word >= len(s) {
+		return 0, false
+	}
+	if rest := s[word] >> (i & 63); rest != 0 {
+		return i + bits.TrailingZeros64(rest), true
+	}
+	if word++; word < len(s) && s[word] != 0 {
+		return word<<6 + bits.TrailingZeros64(s[word]), true
+	}
+	return 0, false
+}
+
+// An origin says what a block is that is older than the chunk, if it was recorded.
 type origin struct {
 	stack    StackID
 	recorded bool
+	size     uint64
 }
 
 // numOrigins is the number of origins of older blocks that are remembered, by
 // size: blocks of one size are often made in one place.
 const numOrigins = 256
 
-// origin is where the block that the event ends is probably from; ord is its
-// ordinal or -1, ids are the stacks by their index. Older blocks have a place
-// in origins.
-func (m *heapModel) origin(e *Event, ord int32, ids []StackID) (expected origin, older *origin) {
-	switch {
-	case e.Kind == Alloc:
-		return origin{}, nil // nothing was there
-	case ord >= 0 && m.blocks[ord].stack >= 0:
-		return origin{ids[m.blocks[ord].stack], true}, nil
-	}
-	older = &m.origins[e.Size%numOrigins]
-	return *older, older
+// A model is what is known of the program.
+type model struct {
+	threads []threadModel // by index of the thread
+	classes []class
+	habits  []habit  // by index of the stack; habits[0] is of events without one
+	named   eventSet // events that made blocks which no ref has named since
+	next    int      // the event after the one whose block the last ref named
+	origins [numOrigins]origin
+	literal uint64 // the address that a ref told last
 }
 
-func (m *heapModel) reset() {
-	m.blocks = m.blocks[:0]
-	m.classes = m.classes[:0]
-	m.at.reset()
-	m.classAt.reset()
-	m.threads = m.threads[:0]
+// reset empties the model for a chunk of at most n events.
+func (m *model) reset(n int) {
+	m.threads, m.classes = m.threads[:0], m.classes[:0]
 	m.habits = append(m.habits[:0], habit{})
+	m.named.reset(n)
+	m.next, m.literal = 0, 0
 	m.origins = [numOrigins]origin{}
 }
 
-// class is the index of the class of blocks of that size in that thread.
-func (m *heapModel) class(thread int, size uint64) int32 {
-	t := &m.threads[thread]
-	i, chunk := &t.unknown, chunkSize(size)>>4
-	if size != unknownClass {
-		if chunk >= smallClasses {
-			return m.largeClass(thread, chunk)
-		}
-		i = &t.small[chunk]
-	}
-	if *i == 0 {
-		m.classes = append(m.classes, class{head: -1})
-		*i = int32(len(m.classes))
-	}
-	return *i - 1
+// ref notes that the event #index named the block that the event #of made.
+func (m *model) ref(h *habit, index, of int) {
+	m.named.remove(of)
+	m.next = of + 1
+	h.age = uint32(index - of)
 }
 
-// largeClass is the class of blocks whose chunks have that size / 16.
-func (m *heapModel) largeClass(thread int, chunk uint64) int32 {
-	i, found := m.classAt.at(chunk^bits.RotateLeft64(uint64(thread), 48), int32(len(m.classes)))
-	if !found {
-		m.classes = append(m.classes, class{head: -1})
+// expected is the block that an event probably ends which names none of the chunk.
+func (m *model) expected(e *Event) (o origin) {
+	if e.Kind != Free && e.Old == 0 {
+		return origin{} // nothing was there
 	}
-	return i
+	o = m.origins[e.Size%numOrigins]
+	if o.recorded && e.Kind == Free {
+		o.size = e.Size
+	}
+	return o
 }
 
-// top drops the entries of the class's list that were taken meanwhile and
-// returns the first that was not, or -1.
-func (m *heapModel) top(class int32) int32 {
-	c := &m.classes[class]
-	for c.head >= 0 && !m.blocks[c.head].free() {
-		c.head = m.blocks[c.head].next
+// remember notes what the event ended.
+func (m *model) remember(e *Event, o origin) {
+	if e.Kind == Free || e.Old != 0 {
+		m.origins[e.Size%numOrigins] = o
 	}
-	return c.head
-}
-
-// allocated notes a block of a size at a, made by thread, where s is the slot of
-// a.
-func (m *heapModel) allocated(thread int, class int32, s blockSlot, a, size uint64) {
-	c := &m.classes[class]
-	c.prev, c.last = c.last, a
-	m.threads[thread].bump = a + chunkSize(size)
-	m.add(s, a, size, m.now)
-}
-
-// resized notes that the block at a, whose slot is s, got a new size without
-// moving. Its ordinal is ord, or -1 if it was not named by its age.
-func (m *heapModel) resized(thread int, ord int32, s blockSlot, a, size uint64) {
-	t := &m.threads[thread]
-	if ord >= 0 && t.bump == a+chunkSize(m.blocks[ord].size) {
-		t.bump = a + chunkSize(size)
-	}
-	m.add(s, a, size, m.now)
-}
-
-// expect is the stack that the thread's next event probably has.
-func (m *heapModel) expect(thread int) uint32 { return m.habits[m.threads[thread].stack].next }
-
-// ran notes that the thread's next event had that stack.
-func (m *heapModel) ran(thread int, stack uint32) {
-	t := &m.threads[thread]
-	m.habits[t.stack].next = stack
-	t.stack = stack
-}
-
-// candidate is the address that place names for a block of the class, if it
-// names one.
-func (m *heapModel) candidate(class int32, thread, place int) (a uint64, ok bool) {
-	ord := int32(-1)
-	switch {
-	case place == placeBump:
-		return m.threads[thread].bump, true
-	case place == placeStride:
-		c := &m.classes[class]
-		return c.last + (c.last - c.prev), true
-	case place == placeUnknown:
-		ord = m.top(m.class(thread, unknownClass))
-	case place == placeTop, place >= placeDeeper && place < placeDeeper+maxDepth:
-		ord = m.top(class)
-		for ; ord >= 0 && place >= placeDeeper; place-- {
-			ord = m.blocks[ord].next
-		}
-	}
-	if ord < 0 {
-		return 0, false
-	}
-	return m.blocks[ord].addr, true
-}
-
-// find is the slot of the address a.
-func (m *heapModel) find(a uint64) blockSlot { return m.at.find(m.blocks, a) }
-
-// add makes a block of a size and stack the one at a, whose slot s was found since
-// the last block was added. The fields are written one by one: the processor would
-// wait for those of a copy before it reads them in larger pieces.
-func (m *heapModel) add(s blockSlot, a, size uint64, stack int32) {
-	if s.ord >= 0 {
-		if old := &m.blocks[s.ord]; old.list >= 0 {
-			old.list &^= listFree
-		}
-	}
-	n := len(m.blocks)
-	if n == cap(m.blocks) {
-		m.blocks = slices.Grow(m.blocks, 1)
-	}
-	m.blocks = m.blocks[:n+1]
-	b := &m.blocks[n]
-	b.addr, b.size, b.next, b.list, b.stack = a, size, -1, -1, stack
-	m.at.set(s, m.blocks)
-}
-
-// freed notes that thread freed the block at a, with that ordinal or -1 if it
-// is older than the chunk.
-func (m *heapModel) freed(thread int, ord int32, a uint64) {
-	var s blockSlot
-	if ord < 0 {
-		s = m.find(a)
-	}
-	m.freedAt(thread, ord, s, a)
-}
-
-// freedAt is freed where s is the slot of a, of which only an older block's is asked
-// for.
-func (m *heapModel) freedAt(thread int, ord int32, s blockSlot, a uint64) {
-	if ord < 0 {
-		ord = int32(len(m.blocks))
-		m.add(s, a, unknownClass, -1)
-	}
-	b := &m.blocks[ord]
-	if b.list >= 0 {
-		return // freed twice
-	}
-	class := m.class(thread, b.size)
-	b.next = m.top(class)
-	b.list = class<<1 | listFree
-	m.classes[class].head = ord
-}
-
-// gave notes an event that made the block e.Addr of the class, or failed to; s
-// is the slot of e.Addr, and old the ordinal of e.Old or -1.
-func (m *heapModel) gave(thread int, sh shape, e *Event, class int32, s blockSlot, old int32) {
-	if sh.has(shapeFailed) {
-		return
-	}
-	if sh.has(shapeOld) && sh.has(shapeAddr) && e.Old == e.Addr {
-		m.resized(thread, old, s, e.Addr, e.Size)
-		return
-	}
-	if sh.has(shapeAddr) {
-		m.allocated(thread, class, s, e.Addr, e.Size)
-	}
-	if sh.has(shapeOld) {
-		m.freed(thread, old, e.Old)
-	}
-}
-
-// sizeOf is the size of the block with that ordinal, 0 if it is not known.
-func (m *heapModel) sizeOf(ord int32) uint64 {
-	if ord < 0 || m.blocks[ord].size == unknownClass {
-		return 0
-	}
-	return m.blocks[ord].size
-}
-
-// front codes v so that the predicted value becomes 0, and is its own kind of
-// move-to-front: one to one for all of uint64.
-func front(predicted, v uint64) uint64 {
-	switch {
-	case v == predicted:
-		return 0
-	case v < predicted:
-		return v + 1
-	}
-	return v
-}
-
-// unfront is the inverse of front.
-func unfront(predicted, code uint64) uint64 {
-	switch {
-	case code == 0:
-		return predicted
-	case code <= predicted:
-		return code - 1
-	}
-	return code
 }
 
 // zigzag codes small numbers of both signs as small ones.

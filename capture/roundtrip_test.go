@@ -73,6 +73,7 @@ func sameEvents(t tb, got, want []Event) {
 		t.Errorf("%d events, want %d", len(got), len(want))
 	}
 	for i := range min(len(got), len(want)) {
+		want[i].Gone.Seq = 0 // which is not kept
 		if got[i] != want[i] {
 			t.Errorf("event %d:\n got %+v\nwant %+v", i, got[i], want[i])
 			return
@@ -151,10 +152,10 @@ func TestProgramsSurviveEncoding(t *testing.T) {
 	var p packer
 	var decoder eventDecoder
 	for seed := range uint64(20) {
-		events := trace(seed, 40000)
+		events := traceGone(seed, 40000)
 		for start := 0; start < len(events); {
 			chunk := events[start:min(start+1000*int(seed+1), len(events))]
-			got, err := decoder.decode(nil, encoder.encode(nil, &p, chunk, nil))
+			got, err := decoder.decode(nil, encoder.encode(nil, &p, slices.Clone(chunk), nil))
 			if err != nil {
 				t.Fatalf("seed %d, events from %d: %v", seed, start, err)
 			}

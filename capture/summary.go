@@ -109,6 +109,35 @@ func (s *summer) flow(i int32) *Flow {
 	return &s.flows[i]
 }
 
+// counted takes what was counted by ops and sizes.
+func (s *summer) counted(ops []encodedOp, shapes []shape, sizes *sizeSums) {
+	for _, o := range ops {
+		sh := shapes[o.shape]
+		for int(sh.fn) >= len(s.calls) {
+			s.calls = append(s.calls, 0)
+		}
+		s.calls[sh.fn] += o.count
+		if sh.has(shapeFailed) && !sh.takes() && sh.kind != Mark {
+			s.failed += o.count
+		}
+	}
+	for size, n := range sizes.allocs {
+		k := &s.sizes[bits.Len(uint(size))]
+		k.Allocs += uint64(n)
+		k.Bytes += uint64(n) * uint64(size)
+	}
+	for _, size := range sizes.largeAllocs {
+		s.sized(size)
+	}
+}
+
+// sized counts an allocation of a size.
+func (s *summer) sized(n uint64) {
+	k := &s.sizes[bits.Len64(n)]
+	k.Allocs++
+	k.Bytes += n
+}
+
 // call counts what needs no stack.
 func (s *summer) call(e *Event) {
 	for int(e.Func) >= len(s.calls) {
@@ -125,8 +154,9 @@ func (s *summer) call(e *Event) {
 	}
 }
 
-// ended counts the block that the event ended for the flow of its origin.
-func (s *summer) ended(f *Flow, e *Event) {
+// ended counts the block that the event ended for the flow of its origin, and tells
+// whether it was temporary.
+func (s *summer) ended(f *Flow, e *Event) bool {
 	f.Frees++
 	f.Freed += e.Gone.Size
 	s.state.live -= e.Gone.Size
@@ -135,9 +165,11 @@ func (s *summer) ended(f *Flow, e *Event) {
 	if e.Kind == Realloc {
 		addr = e.Old
 	}
-	if e.Kind != Alloc && addr == s.state.last {
-		f.Temporary++
+	if e.Kind == Alloc || addr != s.state.last {
+		return false
 	}
+	f.Temporary++
+	return true
 }
 
 // made counts the block that event seq made at a time in ticks for the flow of
@@ -145,9 +177,6 @@ func (s *summer) ended(f *Flow, e *Event) {
 func (s *summer) made(f *Flow, e *Event, seq, now uint64) {
 	f.Allocs++
 	f.Bytes += e.Size
-	size := &s.sizes[bits.Len64(e.Size)]
-	size.Allocs++
-	size.Bytes += e.Size
 	s.state.live += e.Size
 	s.state.blocks++
 	s.state.last = e.Addr

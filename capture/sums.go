@@ -47,6 +47,7 @@ func (s *sums) add(e *Event, seq, now uint64, totals *Totals) {
 	}
 	if e.Allocates() {
 		p.sum.made(p.flow(e.Stack), e, seq, now)
+		p.sum.sized(e.Size)
 		p.classes |= 1 << (bits.Len64(e.Size) % 64)
 	}
 	s.state = p.sum.state

@@ -1,11 +1,6 @@
 package capture
 
-import (
-	"math/bits"
-	"unsafe"
-
-	"hdb/internal/prefetch"
-)
+import "math/bits"
 
 // The hash tables of the model. Their layout is no part of the wire format.
 
@@ -72,18 +67,6 @@ type blockIndex struct {
 	slots []uint32 // empty: 0; else bits of the hash above ordBits, and the ordinal + 1
 	shift uint8    // hash >> shift is the index
 	len   int
-
-	lines []uintptr // memory of fetch
-}
-
-// fetch brings where addresses are or belong into the processor's cache.
-func (t *blockIndex) fetch(addrs []uint64) {
-	lines := t.lines[:0]
-	for _, a := range addrs {
-		lines = append(lines, uintptr(unsafe.Pointer(&t.slots[hashAddr(a)>>(t.shift&63)])))
-	}
-	prefetch.Read(lines)
-	t.lines = lines
 }
 
 // hashAddr is the hash of an address.
@@ -119,7 +102,7 @@ func (t *blockIndex) resize(n int) {
 	t.shift = uint8(64 - bits.TrailingZeros(uint(n)))
 }
 
-func (t *blockIndex) find(blocks []block, a uint64) blockSlot {
+func (t *blockIndex) find(blocks []block1, a uint64) blockSlot {
 	h := hashAddr(a)
 	tag := uint32(h) << ordBits
 	mask := uint32(len(t.slots) - 1)
@@ -135,7 +118,7 @@ func (t *blockIndex) find(blocks []block, a uint64) blockSlot {
 }
 
 // set makes the last block the one that s finds.
-func (t *blockIndex) set(s blockSlot, blocks []block) {
+func (t *blockIndex) set(s blockSlot, blocks []block1) {
 	t.slots[s.index] = s.tag | uint32(len(blocks))
 	if s.ord >= 0 {
 		return
@@ -145,7 +128,7 @@ func (t *blockIndex) set(s blockSlot, blocks []block) {
 	}
 }
 
-func (t *blockIndex) grow(blocks []block) {
+func (t *blockIndex) grow(blocks []block1) {
 	old := t.slots
 	t.resize(2 * len(old))
 	for _, v := range old {

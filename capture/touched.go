@@ -75,23 +75,19 @@ func (p *pageSet) page(n uint64) *touchedPage {
 }
 
 // appendTouched appends the section of a chunk; nothing if its events are few, or
-// not all that they did is known.
-func (p *pageSet) appendTouched(b []byte, head eventHead, t *trail) []byte {
-	if head.count < touchedFrom || !t.whole {
+// not all that they did is known. What ended where an event of the chunk began it is
+// told by that.
+func (p *pageSet) appendTouched(b []byte, head eventHead, o *outcome) []byte {
+	if head.count < touchedFrom || !o.whole {
 		return b
 	}
-	steps := t.steps
 	p.index.reset()
-	p.pages, p.wide = p.pages[:0], p.wide[:0]
-	for i := range steps {
-		s := &steps[i]
-		ended := s.what == stepEnded || s.what == stepLost
-		// What ends where it began was added there. A realloc may be handed a block that
-		// nobody knows, and end one at its new address.
-		if s.addr == 0 || ended && s.kind != Realloc && s.gone() >= head.first {
-			continue
-		}
-		p.add(s.addr, s.size)
+	p.pages, p.wide, p.last = p.pages[:0], p.wide[:0], 0
+	for i := range o.born.all() {
+		p.add(o.made[i].addr, o.made[i].size)
+	}
+	for _, t := range o.others {
+		p.add(t.addr, t.size)
 	}
 	slices.SortFunc(p.pages, func(a, b touchedPage) int { return cmp.Compare(a.page, b.page) })
 	// The finest masks that are affordable: of 64, 16 or 1 bit; else larger pages.

@@ -21,18 +21,18 @@ func TestTouched(t *testing.T) {
 		"scattered": {5000, 1 << 16, 2500, 1000},
 	} {
 		rng := rand.New(rand.NewPCG(1, 1))
-		var steps []step
+		var others []touchedBlock
 		there := map[uint64]bool{}
 		for range c.blocks {
 			a := 0x7f0000000000 + uint64(rng.IntN(2*c.blocks))*c.stride
 			size := uint64(rng.IntN(32))
 			there[a] = true
-			steps = append(steps, step{addr: a, size: size})
+			others = append(others, touchedBlock{a, size})
 		}
 		huge := addrRange{1 << 40, 1<<40 + 1<<30}
-		steps = append(steps, step{addr: huge.low, size: huge.high - huge.low}, step{addr: 1<<64 - 5, size: 100})
+		others = append(others, touchedBlock{huge.low, huge.high - huge.low}, touchedBlock{1<<64 - 5, 100})
 		var p pageSet
-		b := p.appendTouched(nil, eventHead{count: touchedFrom}, &trail{steps: steps, whole: true})
+		b := p.appendTouched(nil, eventHead{count: touchedFrom}, &outcome{others: others, whole: true})
 		if len(b) > c.most {
 			t.Errorf("%s: %d bytes", name, len(b))
 		}
@@ -40,7 +40,7 @@ func TestTouched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range steps {
+		for _, s := range others {
 			if !said.has(s.addr) || !said.has(s.addr+max(s.size, 1)-1) && s.addr+s.size > s.addr {
 				t.Errorf("%s: %#x is missing", name, s.addr)
 			}
@@ -58,7 +58,7 @@ func TestTouched(t *testing.T) {
 		if wrong > c.wrong {
 			t.Errorf("%s: %d wrong", name, wrong)
 		}
-		if c := p.appendTouched(nil, eventHead{count: touchedFrom - 1}, &trail{steps: steps, whole: true}); c != nil {
+		if c := p.appendTouched(nil, eventHead{count: touchedFrom - 1}, &outcome{others: others, whole: true}); c != nil {
 			t.Errorf("%s: %d bytes for few events", name, len(c))
 		}
 	}
@@ -67,11 +67,11 @@ func TestTouched(t *testing.T) {
 func FuzzTouched(f *testing.F) {
 	var p pageSet
 	for _, n := range []int{10, 1000, 3000} {
-		var steps []step
+		var others []touchedBlock
 		for i := range uint64(n) {
-			steps = append(steps, step{addr: 4096 * i * i, size: 100 * i})
+			others = append(others, touchedBlock{4096 * i * i, 100 * i})
 		}
-		f.Add(p.appendTouched(nil, eventHead{count: touchedFrom}, &trail{steps: steps, whole: true}), uint64(4096))
+		f.Add(p.appendTouched(nil, eventHead{count: touchedFrom}, &outcome{others: others, whole: true}), uint64(4096))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, a uint64) {
 		if said, err := parseTouched(b); err == nil {

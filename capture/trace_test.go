@@ -118,6 +118,28 @@ func trace(seed uint64, n int) []Event {
 	return events
 }
 
+// traceGone is trace with the blocks that the events end, most of which are recorded.
+func traceGone(seed uint64, n int) []Event {
+	events := trace(seed, n)
+	live := map[uint64]Gone{}
+	for i := range events {
+		e := &events[i]
+		a := e.Addr
+		if e.Kind == Realloc && e.Old != 0 {
+			a = e.Old
+		}
+		e.Gone = live[a]
+		delete(live, a)
+		if e.Kind == Free {
+			e.Size = e.Gone.Size
+		}
+		if e.Allocates() && i%97 != 0 {
+			live[e.Addr] = Gone{Size: e.Size, Stack: e.Stack, Recorded: true, Seq: e.Seq}
+		}
+	}
+	return events
+}
+
 // simStack is the stack with that number of a program whose functions call one
 // another.
 func simStack(n int) Stack {

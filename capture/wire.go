@@ -16,8 +16,8 @@ const (
 	magic      = "\x89hdb\r\n\x1a\n"
 	headerSize = 16 // magic, major, minor, CRC
 
-	major = 1 // a reader refuses a file with a higher one
-	minor = 5 // counts compatible additions
+	major = 2 // a reader refuses a file with a higher one
+	minor = 0 // counts compatible additions
 )
 
 const (
@@ -120,7 +120,7 @@ const (
 
 	minPacked  = 64       // shorter sections are not worth a frame
 	maxSection = 16 << 20 // bytes of a section, unpacked
-	maxID      = 21       // IDs from here on are not known to this version
+	maxID      = 38       // IDs from here on are not known to this version
 )
 
 // sections are the unpacked sections of a payload by ID; nil if absent.

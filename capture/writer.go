@@ -138,14 +138,6 @@ func (c *Writer) AddEvent(e *Event) uint64 {
 	return seq
 }
 
-// Fetch brings what is known of blocks into the processor's cache: all at once,
-// while AddEvent would wait for one after the other.
-func (c *Writer) Fetch(blocks []uint64) {
-	if c.encoder.head.count > 0 {
-		c.encoder.model.at.fetch(blocks)
-	}
-}
-
 // cut has the events so far written, behind what they refer to.
 func (c *Writer) cut() {
 	c.flushTables()
@@ -159,11 +151,10 @@ func (c *Writer) cut() {
 	select {
 	case spare = <-c.columns:
 	default:
-		spare.steps = make([]step, 0, len(c.encoder.steps)+len(c.encoder.steps)/8)
 	}
 	columns, totals := c.encoder.end(spare), c.info.Totals
 	c.queue.add(func() {
-		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.trail)
+		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.outcome)
 		c.out.events(&columns, &totals)
 		c.keep(&columns)
 		select {

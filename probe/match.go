@@ -94,6 +94,7 @@ func (p *Probe) allocTrap(t *inferior.Thread) inferior.Action {
 	asked := f.word(frSize)
 	return p.accounted(asked, 1, func() inferior.Action {
 		p.reportInside(tid, c.Event.Addr)
+		p.flush()
 		p.judge(s, &f, t, c)
 		return p.cfg.Sink.Alloc(t, c)
 	})

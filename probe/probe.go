@@ -431,6 +431,7 @@ func (p *Probe) ThreadExited(tid int32) {
 	p.exits = append(p.exits, exit{uint32(tid), p.head()})
 	p.accounted(0, 0, func() inferior.Action {
 		p.forgetExited()
+		p.flush()
 		return inferior.Resume
 	})
 	p.mu.Unlock()

@@ -2,28 +2,22 @@ package probe
 
 import (
 	"time"
-	"unsafe"
 
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/internal/prefetch"
 )
 
-// A Sink takes the events of a probe, one at a time: those from the ring on the
+// A Sink takes the events of a probe, in their order: those from the ring on the
 // goroutine that drains it, Alloc on the one that owns the process.
 type Sink interface {
 	// Stack keeps a stack that events will refer to. Its PCs belong to the probe.
 	Stack(capture.Stack) capture.StackID
-	// Event takes an event from the ring, in order. Its Seq is the sink's to set,
-	// and so is its Func, which numbers the functions of the probe until then. The
-	// event belongs to the probe.
-	Event(*capture.Event, *breakpoints.Function)
-	// Soon tells which blocks the next events are about, so that what is known of
-	// them can be fetched at once rather than one after the other. They need not
-	// be: the inferior's memory says so.
-	Soon(blocks []uint64)
+	// Batch takes events from the ring. Their Seq and Gone are the sink's
+	// to set, and so is Func, which is an index into functions until then. The events
+	// belong to the probe.
+	Batch(events []capture.Event, functions []*breakpoints.Function)
 	// Alloc takes a call that a stop may want, as breakpoints.Sink does.
 	Alloc(*inferior.Thread, breakpoints.Call) inferior.Action
 	// May reports whether a stop can hold for a call with this stack, whatever
@@ -59,32 +53,44 @@ func (s Stats) Add(o Stats) Stats {
 // counted and cellOf, which are the owner's; guests is written by the owner only,
 // which therefore reads it without.
 type reader struct {
-	p        *Probe
-	tail     uint64                     // position of the next record
-	released uint64                     // the tail that the inferior sees
-	stacks   []uint32                   // by number: index into known, 0 not seen yet
-	known    []capture.StackID          // from 1
-	firsts   []uint64                   // and the first return address
-	overflow map[uint32]capture.StackID // by TID: stacks without a number
-	clock    clock
-	threads  map[uint32]*threadCalls
-	last     uint32             // a TID,
-	lastOf   *threadCalls       // and what threads says of it
-	lastIs   bool               // that it is known
-	resizes  map[uint64]*resize // reallocs that have begun, by their old block
-	exits    []exit             // threads that have ended, in the order of their ends
-	event    capture.Event      // handed to the sink
-	soon     [lookAhead]uint64  // the same
-	lines    [lookAhead]uintptr // memory of look
-	stats    Stats
-	counted  uint64            // events of slots that were given back
-	cellOf   []uint64          // thread numbers that conditions name
-	guests   map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
-	patience time.Duration     // left for stacks that have not come, in this batch
-	pcs      []addr.Run        // of the stack handed to the sink
-	apart    span              // addresses without islands, around one that was asked for
-	done     chan struct{}
-	idle     chan struct{}
+	p         *Probe
+	tail      uint64                     // position of the next record
+	released  uint64                     // the tail that the inferior sees
+	cleared   uint64                     // up to where records were made zeros
+	stacks    *[1 << stackBits]uint32    // by number: index into known, 0 not seen yet
+	known     []knownStack               // from 1
+	overflow  map[uint32]capture.StackID // by TID: stacks without a number
+	clock     clock
+	threads   map[uint32]*threadCalls
+	last      uint32             // a TID,
+	lastOf    *threadCalls       // and what threads says of it
+	lastIs    bool               // that it is known
+	resizes   map[uint64]*resize // reallocs that have begun, by their old block
+	exits     []exit             // threads that have ended, in the order of their ends
+	pending   int                // reallocs that have begun in threads, and calls held back
+	event     capture.Event      // in the making
+	batch     [batchSize]capture.Event
+	n         int                     // events in it, which the sink has not got yet
+	asked     uint64                  // bytes that the records handled now asked for,
+	made      uint64                  // and blocks
+	easy      []plainSite             // of the sites, by index,
+	functions []*breakpoints.Function // and theirs
+	first     uint32                  // TID of the first thread
+	stats     Stats
+	counted   uint64            // events of slots that were given back
+	cellOf    []uint64          // thread numbers that conditions name
+	guests    map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
+	patience  time.Duration     // left for stacks that have not come, in this batch
+	pcs       []addr.Run        // of the stack handed to the sink
+	apart     span              // addresses without islands, around one that was asked for
+	done      chan struct{}
+	idle      chan struct{}
+}
+
+// A knownStack is one whose frames have come.
+type knownStack struct {
+	id    capture.StackID // the sink's
+	first uint64          // the first return address
 }
 
 // threadCalls is what is known of the calls a thread is in.
@@ -114,7 +120,7 @@ type resize struct {
 
 func (r *reader) start(p *Probe) {
 	*r = reader{
-		p: p, stacks: make([]uint32, 1<<stackBits), known: make([]capture.StackID, 1), firsts: make([]uint64, 1), overflow: map[uint32]capture.StackID{},
+		p: p, stacks: new([1 << stackBits]uint32), known: make([]knownStack, 1), overflow: map[uint32]capture.StackID{},
 		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
@@ -132,8 +138,9 @@ func (r *reader) stop() {
 const (
 	// batch is how many records are handled before the lock is let go.
 	batch = 4096
-	// lookAhead is how many records are looked at before they are handled.
-	lookAhead = 16
+	// batchSize is how many events the sink gets at once: few enough to stay in the
+	// processor's nearest cache.
+	batchSize = 16
 	// pause is how long the consumer sleeps when the ring is empty; it is woken
 	// when a quarter of the ring is full.
 	pause = 20 * time.Millisecond
@@ -155,7 +162,7 @@ func (r *reader) run() {
 		default:
 		}
 		handled, released := r.some()
-		if handled == batch {
+		if handled >= batch {
 			continue
 		}
 		// Records that come one by one would be read where they are written: the
@@ -209,7 +216,8 @@ func (p *Probe) drainAll() {
 // head is how far records go, which cannot be further than the ring has room.
 func (r *reader) head() uint64 { return min(r.p.shared.word(hdHead).Load(), r.tail+ringSize) }
 
-// drain handles up to n complete records. The lock is held.
+// drain handles n complete records, or a few more, or all that there are. The lock
+// is held.
 func (r *reader) drain(n int) int {
 	shared := r.p.shared
 	if shared.at(r.tail).head() == 0 {
@@ -217,15 +225,24 @@ func (r *reader) drain(n int) int {
 	}
 	r.clock.tick()
 	r.patience = patience
+	r.plainSites()
 	before, blocks := r.p.cfg.Sink.Heap()
-	var asked, made uint64
+	r.asked, r.made = 0, 0
 	count := 0
-	for ; count < n; count++ {
+	for count < n {
+		end := r.tail + ringSize
 		if len(r.exits) > 0 {
 			r.forgetExited()
+			if len(r.exits) > 0 {
+				end = r.exits[0].end
+			}
 		}
-		if count%lookAhead == 0 {
-			r.look()
+		if len(r.guests) == 0 && r.pending == 0 {
+			if handled := r.plain(end); handled > 0 {
+				count += handled
+				r.filled()
+				continue
+			}
 		}
 		rec := shared.at(r.tail)
 		head := rec.head()
@@ -234,51 +251,55 @@ func (r *reader) drain(n int) int {
 		}
 		size := recordLength(head)
 		switch head & typeMask {
-		case recAlloc, recAbandon:
-			asked += rec[3]
-			made++
-			r.take(head, rec)
 		case recStack:
 			r.takeStack(head, shared.words(r.tail, int(size/8)))
 		case recPad:
+		case recAlloc, recAbandon:
+			r.asked += rec[3]
+			r.made++
+			r.take(head, rec)
 		default:
 			r.take(head, rec)
 		}
-		if size == recordSize {
-			*(*[recordSize / 8]uint64)(rec[:]) = [recordSize / 8]uint64{}
-		} else {
-			clear(shared.words(r.tail, int(size/8)))
-		}
 		r.tail += size
-		if r.tail-r.released >= ringSize/16 {
-			r.release()
-		}
+		count++
+		r.filled()
 	}
 	r.forgetExited()
+	r.flush()
 	r.release()
 	after, now := r.p.cfg.Sink.Heap()
 	// The core has added what was asked for; what of that is live remains.
-	r.p.shared.word(hdLive).Add(after - before - asked)
-	r.p.shared.word(hdBlocks).Add(now - blocks - made)
+	r.p.shared.word(hdLive).Add(after - before - r.asked)
+	r.p.shared.word(hdBlocks).Add(now - blocks - r.made)
 	return count
 }
 
-// look tells the sink of what the next records are about, and fetches what is
-// known of their stacks.
-func (r *reader) look() {
-	n := 0
-	for at := r.tail; n < lookAhead; n++ {
-		rec := r.p.shared.at(at)
-		head := rec.head()
-		if head == 0 || head&typeMask > recAbandon {
-			break
-		}
-		r.soon[n] = rec[2]
-		r.lines[n] = uintptr(unsafe.Pointer(&r.stacks[head>>stackShift%(1<<stackBits)]))
-		at += recordLength(head)
+// filled sees to the sink's getting events and the inferior's getting room.
+func (r *reader) filled() {
+	if r.n == len(r.batch) {
+		r.flush()
 	}
-	prefetch.Read(r.lines[:n])
-	r.p.cfg.Sink.Soon(r.soon[:n])
+	if r.tail-r.released >= ringSize/16 {
+		r.release()
+	}
+}
+
+// flush hands to the sink what it has not got yet.
+func (r *reader) flush() {
+	r.clear()
+	if r.n > 0 {
+		n := r.n
+		r.n = 0
+		r.stats.Events += uint64(n)
+		r.p.cfg.Sink.Batch(r.batch[:n], r.functions)
+	}
+}
+
+// clear makes the records that were handled zeros.
+func (r *reader) clear() {
+	clear(r.p.shared.words(r.cleared, int(r.tail-r.cleared)/8))
+	r.cleared = r.tail
 }
 
 // forgetExited forgets the calls of threads that have ended and whose records were
@@ -316,6 +337,7 @@ func (r *reader) release() {
 	if r.tail == r.released {
 		return
 	}
+	r.clear()
 	s := r.p.shared
 	s.word(hdTail).Store(r.tail)
 	r.released = r.tail

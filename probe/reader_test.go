@@ -125,20 +125,60 @@ func TestReader(t *testing.T) {
 	})
 }
 
+// checkReader plays the cases thrice: to take, because calls without a stack are not
+// plain; to plain as well; and to take alone again, because something is going on.
 func checkReader(t *testing.T, cases []readerCase) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRing(t)
-			c.play(r)
-			r.Drain()
-			r.expect(t, c.want...)
-			if at, head := r.tail, r.shared.word(hdHead).Load(); at != head || r.shared.word(hdTail).Load() != head {
-				t.Errorf("read up to %d, tail %d, head %d", at, r.shared.word(hdTail).Load(), head)
+			check := func(how string) {
+				t.Helper()
+				c.play(r)
+				r.Drain()
+				r.expect(t, c.want...)
+				if at, head := r.tail, r.shared.word(hdHead).Load(); at != head || r.shared.word(hdTail).Load() != head {
+					t.Errorf("%s: read up to %d, tail %d, head %d", how, at, r.shared.word(hdTail).Load(), head)
+				}
+				if len(r.resizes) != 0 || r.pending != 0 {
+					t.Errorf("%s: %d reallocs are still to end, %d calls pending", how, len(r.resizes), r.pending)
+				}
 			}
-			if len(r.resizes) != 0 {
-				t.Errorf("%d reallocs are still to end", len(r.resizes))
-			}
+			check("without stacks")
+			r.stack(1, 1, endWhole, uint64(here))
+			r.calls = 1
+			check("plain")
+			r.guests[99] = []byte{}
+			check("not plain")
 		})
+	}
+}
+
+// What records of one thread are made of: plain and take tell the same of them.
+func TestPlain(t *testing.T) {
+	r := newRing(t)
+	r.stack(1, 1, endWhole, uint64(here))
+	r.calls = 1
+	play := func() []capture.Event {
+		r.events = nil
+		for i := range uint64(50) {
+			r.alloc(1, "malloc", 16+i, 0x5000+i<<8)
+			r.alloc(2, "calloc", 96, 0x15000+i<<8, 0, 3)
+			r.call(recBegin, 1, "realloc", 0x5000+i<<8, 64, 0)
+			r.alloc(1, "realloc", 64, 0x25000+i<<8, 0x5000+i<<8, 0)
+			r.alloc(3, "realloc", 1<<40, 0, 0, 0)
+			r.call(recFree, 3, "_ZdlPvm", 0x15000+i<<8, 96, 0)
+		}
+		r.Drain()
+		for i := range r.events {
+			r.events[i].Time = 0
+		}
+		return r.events
+	}
+	plain := play()
+	r.guests[99] = []byte{}
+	careful := play()
+	if len(plain) != 250 || !slices.Equal(plain, careful) {
+		t.Errorf("%d events, %d of them plain: %+v, %+v", len(careful), len(plain), plain, careful)
 	}
 }
 

@@ -33,11 +33,12 @@ func (r *reader) take(head uint64, rec *record) {
 	e := &r.event
 	e.Time, e.TID, e.Kind = r.clock.at(rec[1]), int32(tid), s.Function.Kind
 	e.Addr, e.Size, e.Old, e.Aux = rec[2], rec[3], 0, 0
-	e.Stack, e.Failed, e.Abandoned = 0, false, false
-	known := uint32(0)
+	e.Failed, e.Abandoned = false, false
+	stack := knownStack{}
 	if head&flagBare == 0 {
-		e.Stack, known = r.stackAt(uint32(head>>stackShift), tid)
+		stack = r.stackAt(uint32(head>>stackShift), tid)
 	}
+	e.Stack = stack.id
 	switch head & typeMask {
 	case recAlloc:
 		if head&flagLong != 0 {
@@ -46,7 +47,7 @@ func (r *reader) take(head uint64, rec *record) {
 		complete(e, &s.Function, head&flagFailed != 0)
 		r.allocated(e, s, tid, head&flagInside != 0)
 	case recFree:
-		r.freed(e, s, tid, known, head&flagInside != 0)
+		r.freed(e, s, tid, stack.first, head&flagInside != 0)
 	case recAbandon:
 		e.Failed, e.Abandoned, e.Addr = true, true, 0
 		r.abandoned(e, s, tid)
@@ -111,6 +112,7 @@ func (r *reader) begin(tid uint32, s *site, old uint64) {
 	z := &resize{tid: tid, site: s, old: old}
 	r.resizes[old] = z
 	r.calls(tid).resize = z
+	r.pending++
 }
 
 // endResize forgets the realloc that a thread was in, and tells whether its old
@@ -122,6 +124,7 @@ func (r *reader) endResize(tid uint32) (taken bool) {
 	}
 	z := c.resize
 	c.resize = nil
+	r.pending--
 	if r.resizes[z.old] == z {
 		delete(r.resizes, z.old)
 	}
@@ -145,6 +148,7 @@ func (r *reader) allocated(e *capture.Event, s *site, tid uint32, inside bool) {
 		if !e.Failed {
 			c := r.calls(tid)
 			c.inside = append(c.inside, insideCall{*e, s})
+			r.pending++
 		}
 		return
 	}
@@ -155,7 +159,7 @@ func (r *reader) allocated(e *capture.Event, s *site, tid uint32, inside bool) {
 // reportInside reports what a thread has allocated inside the call that has
 // ended, apart from its result.
 func (r *reader) reportInside(tid uint32, result uint64) {
-	if len(r.threads) == 0 {
+	if r.pending == 0 {
 		return
 	}
 	c := r.callsOf(tid)
@@ -167,21 +171,23 @@ func (r *reader) reportInside(tid uint32, result uint64) {
 			r.report(&in.event, in.site)
 		}
 	}
+	r.pending -= len(c.inside)
 	c.inside = c.inside[:0]
 }
 
 // freed handles a block that is given back.
-func (r *reader) freed(e *capture.Event, s *site, tid, known uint32, inside bool) {
+func (r *reader) freed(e *capture.Event, s *site, tid uint32, first uint64, inside bool) {
 	if inside {
 		if c := r.callsOf(tid); c != nil {
 			i := slices.IndexFunc(c.inside, func(in insideCall) bool { return in.event.Addr == e.Addr })
 			if i >= 0 {
 				c.inside = slices.Delete(c.inside, i, i+1)
+				r.pending--
 				return
 			}
 		}
 	}
-	if r.p.ownFree(e, s, tid, r.firsts[known]) {
+	if r.p.ownFree(e, s, tid, first) {
 		return
 	}
 	r.report(e, s)
@@ -199,6 +205,7 @@ func (p *Probe) ownFree(e *capture.Event, s *site, tid uint32, first uint64) boo
 	if caller < s.In.Low || s.In.High <= caller {
 		return false
 	}
+	p.flush()
 	z := p.resizes[e.Addr]
 	return z != nil && z.tid != tid || !p.cfg.Sink.Live(e.Addr)
 }
@@ -211,9 +218,13 @@ func (r *reader) abandoned(e *capture.Event, s *site, tid uint32) {
 }
 
 func (r *reader) report(e *capture.Event, s *site) {
-	r.stats.Events++
-	e.Func = uint16(s.index)
-	r.p.cfg.Sink.Event(e, &s.Function)
+	d := &r.batch[r.n]
+	d.Time, d.TID, d.Kind = e.Time, e.TID, e.Kind
+	d.Addr, d.Size, d.Old, d.Aux = e.Addr, e.Size, e.Old, e.Aux
+	d.Stack, d.Func, d.Failed, d.Abandoned = e.Stack, uint16(s.index), e.Failed, e.Abandoned
+	if r.n++; r.n == len(r.batch) {
+		r.flush()
+	}
 }
 
 // takeStack handles the frames of a stack that is new.
@@ -231,41 +242,40 @@ func (r *reader) takeStack(head uint64, words []uint64) {
 		first = frames[0]
 	}
 	r.stacks[number] = uint32(len(r.known))
-	r.known, r.firsts = append(r.known, id), append(r.firsts, first)
+	r.known = append(r.known, knownStack{id, first})
 }
 
 // stackAt is the stack with a number. The thread that gave it may not have sent
 // its frames yet: they are further on in the ring, or will be at once. How long
 // a batch of records may take to find its stacks is bounded: the numbers in the
 // ring are only as good as the inferior's memory.
-func (r *reader) stackAt(number uint32, tid uint32) (id capture.StackID, known uint32) {
+func (r *reader) stackAt(number uint32, tid uint32) knownStack {
 	if number == noStack-1 {
-		return r.overflow[tid], 0
+		return knownStack{id: r.overflow[tid]}
 	}
 	if number >= 1<<stackBits {
-		return 0, 0 // lost
+		return knownStack{} // lost
 	}
 	if i := r.stacks[number]; i != 0 {
-		return r.known[i], i
+		return r.known[i]
 	}
 	return r.awaitStack(number)
 }
 
 // awaitStack is a stack whose frames have not come yet.
-func (r *reader) awaitStack(number uint32) (id capture.StackID, known uint32) {
+func (r *reader) awaitStack(number uint32) knownStack {
 	begun := time.Now()
 	defer func() { r.patience -= time.Since(begun) }()
 	for time.Since(begun) < r.patience {
 		if r.ahead(number) {
-			i := r.stacks[number]
-			return r.known[i], i
+			return r.known[r.stacks[number]]
 		}
 		if r.p.stopped {
 			break
 		}
 		time.Sleep(glance)
 	}
-	return 0, 0
+	return knownStack{}
 }
 
 // ahead looks for the frames of a stack further on in the ring.

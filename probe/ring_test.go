@@ -59,13 +59,14 @@ func (n *notebook) Stack(st capture.Stack) capture.StackID {
 	return capture.StackID(len(n.stacks) - 1)
 }
 
-func (n *notebook) Event(e *capture.Event, fn *breakpoints.Function) {
-	n.live.Follow(e, false)
-	n.events = append(n.events, *e)
-	n.lines = append(n.lines, spell(e, fn))
+func (n *notebook) Batch(events []capture.Event, functions []*breakpoints.Function) {
+	for i := range events {
+		e := &events[i]
+		n.live.Follow(e, false)
+		n.events = append(n.events, *e)
+		n.lines = append(n.lines, spell(e, functions[e.Func]))
+	}
 }
-
-func (n *notebook) Soon([]uint64) {}
 
 func (n *notebook) Alloc(_ *inferior.Thread, c breakpoints.Call) inferior.Action { return n.alloc(c) }
 
@@ -157,13 +158,14 @@ func catalogued(t testing.TB, symbol string) breakpoints.Function {
 type ring struct {
 	*Probe
 	*notebook
-	t testing.TB
+	t     testing.TB
+	calls uint64 // number of the stack that calls have, 0 for none
 }
 
 // newReader gives a probe a reader that only Drain runs.
 func (p *Probe) newReader() {
 	p.reader = reader{
-		p: p, stacks: make([]uint32, 1<<stackBits), known: make([]capture.StackID, 1), firsts: make([]uint64, 1), overflow: map[uint32]capture.StackID{},
+		p: p, stacks: new([1 << stackBits]uint32), known: make([]knownStack, 1), overflow: map[uint32]capture.StackID{},
 		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
@@ -218,10 +220,15 @@ func (r *ring) put(words ...uint64) {
 	r.shared.record(at).Store(words[0])
 }
 
-// call writes the record of a call of thread tid without a stack.
+// call writes the record of a call of thread tid.
 func (r *ring) call(kind uint64, tid uint32, symbol string, address, size uint64, flags uint64, more ...uint64) {
 	s := r.site(symbol)
-	words := []uint64{kind | flags | flagBare | uint64(s.index)<<siteShift | uint64(tid)<<tidShift, readTSC(), address, size}
+	if r.calls == 0 || kind == recBegin {
+		flags |= flagBare
+	} else {
+		flags |= r.calls << stackShift
+	}
+	words := []uint64{kind | flags | uint64(s.index)<<siteShift | uint64(tid)<<tidShift, readTSC(), address, size}
 	if len(more) > 0 {
 		words[0] |= flagLong
 		words = append(words, more...)

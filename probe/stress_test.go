@@ -124,7 +124,13 @@ func (c *counter) Stack(capture.Stack) capture.StackID {
 	return capture.StackID(c.stacks)
 }
 
-func (c *counter) Event(e *capture.Event, fn *breakpoints.Function) {
+func (c *counter) Batch(events []capture.Event, _ []*breakpoints.Function) {
+	for i := range events {
+		c.event(&events[i])
+	}
+}
+
+func (c *counter) event(e *capture.Event) {
 	th := c.threads[e.TID]
 	if th == nil {
 		th = &millCount{}
@@ -148,7 +154,6 @@ func b2i(b bool) int {
 	return 0
 }
 
-func (c *counter) Soon([]uint64)                                            {}
 func (c *counter) Alloc(*inferior.Thread, breakpoints.Call) inferior.Action { return inferior.Resume }
 func (c *counter) May(*inferior.Thread, breakpoints.Call) bool              { return true }
 func (c *counter) Live(uint64) bool                                         { return true }

@@ -305,15 +305,9 @@ type probeSink struct{ s *Session }
 // Stack keeps a stack.
 func (k probeSink) Stack(st capture.Stack) capture.StackID { return k.s.keepStack(st) }
 
-// Event takes an event from the ring.
-func (k probeSink) Event(e *capture.Event, fn *breakpoints.Function) { k.s.probeEvent(e, fn) }
-
-// Soon fetches what is known of blocks.
-func (k probeSink) Soon(blocks []uint64) {
-	k.s.trace.live.Fetch(blocks)
-	if k.s.stream != nil {
-		k.s.stream.writer.Fetch(blocks)
-	}
+// Batch takes events from the ring.
+func (k probeSink) Batch(events []capture.Event, functions []*breakpoints.Function) {
+	k.s.probeEvents(events, functions)
 }
 
 // Alloc takes a call that a stop may want.

@@ -95,20 +95,17 @@ func BenchmarkEvents(b *testing.B) {
 
 // handOver hands events over as the probe does.
 func handOver(sink probeSink, events []capture.Event, fn *breakpoints.Function) {
-	var e capture.Event
-	var soon []uint64
-	for i := range events {
-		if i%16 == 0 {
-			soon = soon[:0]
-			for k := range events[i:min(i+16, len(events))] {
-				soon = append(soon, events[i+k].Addr)
-			}
-			sink.Soon(soon)
+	var batch [16]capture.Event
+	functions := []*breakpoints.Function{fn}
+	for len(events) > 0 {
+		n := min(len(batch), len(events))
+		for i := range n {
+			e, from := &batch[i], &events[i]
+			e.Time, e.TID, e.Kind = from.Time, from.TID, from.Kind
+			e.Addr, e.Size, e.Old, e.Aux = from.Addr, from.Size, from.Old, from.Aux
+			e.Stack, e.Func, e.Failed, e.Abandoned = from.Stack, 0, from.Failed, from.Abandoned
 		}
-		from := &events[i]
-		e.Time, e.TID, e.Kind = from.Time, from.TID, from.Kind
-		e.Addr, e.Size, e.Old, e.Aux = from.Addr, from.Size, from.Old, from.Aux
-		e.Stack, e.Func, e.Failed, e.Abandoned = from.Stack, 0, from.Failed, from.Abandoned
-		sink.Event(&e, fn)
+		sink.Batch(batch[:n], functions)
+		events = events[n:]
 	}
 }

@@ -39,13 +39,20 @@ func (s *Session) stackInLog(n capture.StackID) capture.StackID {
 	if n == 0 {
 		return 0
 	}
-	k := &s.seen
-	at := k.ids[n-1]
+	at := s.seen.ids[n-1]
 	if at < 0 {
-		k.ids[n-1] = int32(s.intern(k.kept[-at]))
-		k.spare = append(k.spare, -at)
+		return s.addSeen(n)
 	}
-	return capture.StackID(k.ids[n-1])
+	return capture.StackID(at)
+}
+
+// addSeen adds a stack of the probe to the recording.
+func (s *Session) addSeen(n capture.StackID) capture.StackID {
+	k := &s.seen
+	at := -k.ids[n-1]
+	id := s.intern(k.kept[at])
+	k.ids[n-1], k.spare = int32(id), append(k.spare, at)
+	return id
 }
 
 // seenStack is a stack of the probe by its number there. What it returns is good
@@ -73,40 +80,64 @@ func (s *Session) intern(st capture.Stack) capture.StackID {
 	return id
 }
 
-// probeEvent numbers an event of the probe, brings the live heap up to date, and
-// records it.
-func (s *Session) probeEvent(e *capture.Event, fn *breakpoints.Function) {
+// probeEvents numbers events of the probe, brings the live heap up to date, and
+// records them. Their Func is an index into functions.
+func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.Function) {
+	s.fetchBlocks(events)
 	tr := &s.trace
-	tr.seq++
-	e.Seq, e.Time = tr.seq, max(e.Time, tr.time)
-	tr.time = e.Time
-	stack := e.Stack
-	log := tr.logsAll()
-	if log {
-		e.Stack = s.stackInLog(stack)
+	for len(tr.probeFuncs) < len(functions) {
+		tr.probeFuncs = append(tr.probeFuncs, 0)
 	}
-	gone, ended := tr.live.Follow(e, log)
-	if ended && e.Kind == capture.Free {
-		e.Size = gone.Size
+	log, logged := tr.logsAll(), tr.logged
+	seq, now := tr.seq, tr.time
+	for i := range events {
+		e := &events[i]
+		seq, now = seq+1, max(now, e.Time)
+		e.Seq, e.Time = seq, now
+		tr.seq, tr.time = seq, now
+		stack := e.Stack
+		if log {
+			e.Stack = s.stackInLog(stack)
+		}
+		gone, ended := tr.live.Follow(e, log)
+		if ended && e.Kind == capture.Free {
+			e.Size = gone.Size
+		}
+		e.Gone = gone.Gone()
+		fn := functions[e.Func]
+		switch {
+		case log:
+			s.logProbed(e, fn)
+		case ended && gone.Logged, tr.logsSome() && tr.filter.holds(s, e, fn, stack):
+			e.Stack = s.stackInLog(stack)
+			s.logProbed(e, fn)
+			s.markLogged(e)
+		}
 	}
-	e.Gone = gone.Gone()
-	switch {
-	case log:
-		s.logProbed(e, fn)
-	case ended && gone.Logged, tr.logsSome() && tr.filter.holds(s, e, fn, stack):
-		e.Stack = s.stackInLog(stack)
-		s.logProbed(e, fn)
-		s.markLogged(e)
+	if tr.logged > logged && now-tr.sampled >= sampleEvery {
+		s.sample(now)
 	}
+}
+
+// fetchBlocks has what is known of the blocks of events fetched at once, rather than
+// one after the other.
+func (s *Session) fetchBlocks(events []capture.Event) {
+	blocks := s.trace.blocks[:0]
+	for i := range events {
+		e := &events[i]
+		blocks = append(blocks, e.Addr)
+		if e.Old != 0 {
+			blocks = append(blocks, e.Old)
+		}
+	}
+	s.trace.blocks = blocks
+	s.trace.live.Fetch(blocks)
 }
 
 // logProbed records an event of the probe, whose stack is interned. Its Func is
 // the number that the probe has for the function.
 func (s *Session) logProbed(e *capture.Event, fn *breakpoints.Function) {
 	tr := &s.trace
-	for int(e.Func) >= len(tr.probeFuncs) {
-		tr.probeFuncs = append(tr.probeFuncs, 0)
-	}
 	n := &tr.probeFuncs[e.Func]
 	if *n == 0 {
 		*n = uint32(s.funcInLog(fn.Name)) + 1
@@ -114,18 +145,14 @@ func (s *Session) logProbed(e *capture.Event, fn *breakpoints.Function) {
 	e.Func = uint16(*n - 1)
 	tr.last = s.rec.AddEvent(e)
 	tr.logged++
-	s.logUnseen(e)
-	if e.Time-tr.sampled >= sampleEvery {
-		s.sample(e.Time)
+	if e.Kind == capture.Realloc {
+		s.logUnseen()
 	}
 }
 
-// logUnseen records the end of a block that the event does not tell: a realloc may
-// end two.
-func (s *Session) logUnseen(e *capture.Event) {
-	if e.Kind != capture.Realloc {
-		return
-	}
+// logUnseen records the end of a block that the last event, a realloc, does not
+// tell: it may end two.
+func (s *Session) logUnseen() {
 	if b := s.trace.live.Unseen(); b.Logged {
 		s.rec.Ended(b.Seq)
 	}
@@ -148,7 +175,9 @@ func (s *Session) logEvent(e *capture.Event, function string) {
 	e.Func = s.funcInLog(function)
 	s.trace.last = s.rec.AddEvent(e)
 	s.trace.logged++
-	s.logUnseen(e)
+	if e.Kind == capture.Realloc {
+		s.logUnseen()
+	}
 	s.markLogged(e)
 	if e.Time-s.trace.sampled >= sampleEvery {
 		s.sample(e.Time)

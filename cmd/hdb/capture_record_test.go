@@ -72,7 +72,7 @@ func TestBoundedRecordings(t *testing.T) {
 			}
 			return nil
 		}},
-		{"--ring 30K", "kept of", "are left", func(f *capture.File) error {
+		{"--ring 20K", "kept of", "are left", func(f *capture.File) error {
 			first, last, _, _ := f.Span()
 			if first < calls/10 || last < calls || f.Info().Totals.Events != uint64(f.Len()) {
 				return fmt.Errorf("#%d to #%d, %d events", first, last, f.Len())
@@ -86,7 +86,7 @@ func TestBoundedRecordings(t *testing.T) {
 			}
 			return nil
 		}},
-		{"--max-size 20K", "has ended", "and has ended", func(f *capture.File) error {
+		{"--max-size 12K", "has ended", "and has ended", func(f *capture.File) error {
 			first, last, _, _ := f.Span()
 			if first != 1 || last > calls-1000 || last < 1000 {
 				return fmt.Errorf("#%d to #%d", first, last)

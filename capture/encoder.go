@@ -1,0 +1,480 @@
+package capture
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+)
+
+// An eventEncoder makes columns of the events of a chunk, as they come. It may be
+// used for one chunk after the other: begin, event for each of at least one and
+// at most eventsPerChunk, end.
+type eventEncoder struct {
+	eventColumns
+	model      model
+	ops        []encodedOp
+	opsOf      []*[numMoves]uint32 // by index of the shape: numbers of its ops + 1, by their moves
+	shapeAt    table[uint32]       // key of the shape -> index
+	recent     [16]recentShape     // by the lower bits of a key
+	tidAt      table[uint32]       // thread ID -> index
+	stackAt    stackIndex          // stack ID -> index, from 1
+	sum        summer
+	unfollowed bool    // nobody knows which blocks end: there is no summary
+	following  bool    // the outcome is wanted
+	pages      pageSet // of encode
+
+	tid      int32 // the last event's
+	thread   int   // and its index
+	threadAt int   // the event since which it is
+	timeAt   int   // the event since which it is the same time
+	gapAt    int   // the event that the last gap was before
+	gapped   bool
+	latest   int   // index of the thread that made a block last, -1 if that was before the chunk
+	lastTID  int32 // its ID
+}
+
+// An encodedOp is a shape and how an event of it differs from what is expected.
+type encodedOp struct {
+	shape uint32
+	count uint64
+}
+
+// A recentShape is the index of the shape with a key.
+type recentShape struct{ key, index uint32 }
+
+// begin begins a chunk with an event of that number and time in ticks.
+func (c *eventEncoder) begin(seq, now uint64) {
+	for i := range c.columns {
+		c.columns[i] = c.columns[i][:0]
+	}
+	c.model.reset(eventsPerChunk)
+	c.outcome.reset()
+	c.whole = c.following
+	c.shapeAt.reset()
+	c.tidAt.reset()
+	c.ops, c.opsOf = c.ops[:0], c.opsOf[:0]
+	c.recent = [16]recentShape{}
+	c.sum.begin()
+	c.sum.flows = append(c.sum.flows, Flow{})
+	c.thread, c.threadAt, c.timeAt, c.gapAt, c.gapped, c.latest = -1, 0, 0, 0, false, -1
+	c.head = eventHead{first: seq, last: seq - 1, start: now, end: now}
+}
+
+// end is the columns of the chunk. The encoder goes on with the memory of spare,
+// which may have none.
+func (c *eventEncoder) end(spare eventColumns) eventColumns {
+	if !c.unfollowed {
+		c.fresh = c.sum.fresh
+		c.sum.counted(c.ops, c.shapes, &c.sizes)
+		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.stacks)
+	}
+	c.live = append(c.live[:0], c.model.named...)
+	done := c.eventColumns
+	c.eventColumns = spare
+	c.head.count, c.outcome.ended = 0, c.outcome.ended[:0]
+	return done
+}
+
+// encode appends the payload of a chunk of events, of which there must be at
+// least one; totals may be nil.
+func (c *eventEncoder) encode(dst []byte, p *packer, events []Event, totals *Totals) []byte {
+	c.outcome.ended = c.outcome.ended[:0]
+	c.begin(events[0].Seq, ticks(events[0].Time))
+	for i := range events {
+		e := &events[i]
+		c.event(e, e.Seq, ticks(e.Time))
+	}
+	columns := c.end(eventColumns{})
+	columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.outcome)
+	dst = columns.appendTo(dst, p, totals)
+	c.eventColumns = columns
+	return dst
+}
+
+// ticks is d in units of Resolution.
+func ticks(d time.Duration) uint64 { return uint64(d / Resolution) }
+
+func (c *eventEncoder) put(id int, v uint64) {
+	if v < 0x80 {
+		c.columns[id] = append(c.columns[id], byte(v))
+	} else {
+		c.columns[id] = binary.AppendUvarint(c.columns[id], v)
+	}
+}
+
+// event adds an event, with the number and the time in ticks that it is kept with.
+func (c *eventEncoder) event(e *Event, seq, now uint64) {
+	index := c.head.count
+	if seq != c.head.last+1 || c.gapped {
+		c.number(index, seq)
+	}
+	if now != c.head.end {
+		c.put(secTimeAt, uint64(index-c.timeAt))
+		c.put(secTime, zigzag(now-c.head.end))
+		c.timeAt, c.head.end = index, now
+	}
+	if e.TID != c.tid || c.thread < 0 {
+		c.switchTo(index, e.TID)
+	}
+	c.head.count, c.head.last = index+1, seq
+	sh := shapeOf(e)
+	at := c.shape(sh)
+	t := &c.model.threads[c.thread]
+	stack, moves := c.stack(t, e.Stack)
+	h := &c.model.habits[stack]
+	if e.Aux != 0 && e.Aux != h.aux {
+		moves |= moveAux
+		c.put(secAux, e.Aux)
+		h.aux = e.Aux
+	}
+	if sh.takes() {
+		moves |= c.take(e, t, h, index)
+	} else {
+		moves |= c.give(e, t, h, index)
+		if e.Allocates() {
+			c.makes(e, index, stack, at)
+		} else {
+			c.about(e.Addr, e.Size)
+		}
+	}
+	n := c.opsOf[at][moves]
+	if n == 0 {
+		n = c.newOp(at, moves)
+	}
+	c.put(secOp, uint64(n-1))
+	c.ops[n-1].count++
+}
+
+// number notes an event of which numbers are left out, or were before.
+func (c *eventEncoder) number(index int, seq uint64) {
+	if !c.gapped {
+		c.gapped = true
+		for i := range index {
+			c.seqs = append(c.seqs, c.head.first+uint64(i))
+		}
+	}
+	c.seqs = append(c.seqs, seq)
+	if gap := seq - c.head.last - 1; gap != 0 {
+		c.put(secGapAt, uint64(index-c.gapAt))
+		c.put(secGap, gap)
+		c.gapAt = index
+	}
+}
+
+// switchTo notes that the event is of another thread than the last one.
+func (c *eventEncoder) switchTo(index int, tid int32) {
+	i, found := c.tidAt.at(uint32(tid), int32(len(c.sums)))
+	if !found {
+		c.put(secTIDs, zigzag(uint64(tid)))
+		c.sums = append(c.sums, ThreadSum{TID: tid})
+		c.model.threads = append(c.model.threads, threadModel{})
+	}
+	if c.thread >= 0 {
+		c.put(secThreadAt, uint64(index-c.threadAt))
+		c.put(secThread, uint64(i))
+		c.threadAt = index
+	}
+	c.tid, c.thread = tid, int(i)
+}
+
+// shape is the index of a shape, which may be new.
+func (c *eventEncoder) shape(sh shape) uint32 {
+	key := sh.key()
+	r := &c.recent[(key^key>>13)%uint32(len(c.recent))]
+	if r.key == key && int(r.index) < len(c.shapes) && c.shapes[r.index] == sh {
+		return r.index
+	}
+	n := len(c.shapes)
+	i, found := c.shapeAt.at(key, int32(n))
+	if !found {
+		c.columns[secShapes] = append(c.columns[secShapes], byte(sh.kind), sh.flags)
+		c.put(secShapes, uint64(sh.fn))
+		c.shapes = append(c.shapes, sh)
+		if n < cap(c.opsOf) && c.opsOf[:n+1][n] != nil {
+			c.opsOf = c.opsOf[:n+1]
+			*c.opsOf[n] = [numMoves]uint32{}
+		} else {
+			c.opsOf = append(c.opsOf, new([numMoves]uint32))
+		}
+	}
+	*r = recentShape{key, uint32(i)}
+	return uint32(i)
+}
+
+// newOp is the number + 1 of an op that the chunk did not have.
+func (c *eventEncoder) newOp(shape, moves uint32) uint32 {
+	c.put(secOps, uint64(shape))
+	c.put(secOps, uint64(moves))
+	c.ops = append(c.ops, encodedOp{shape: shape})
+	n := uint32(len(c.ops))
+	c.opsOf[shape][moves] = n
+	return n
+}
+
+// stack is the index of the stack with an ID, or 0, and whether it is another than
+// expected.
+func (c *eventEncoder) stack(t *threadModel, id StackID) (index, moves uint32) {
+	if id == 0 {
+		return 0, 0
+	}
+	index = c.model.habits[t.stack].next
+	if c.model.habits[index].id != id {
+		moves = moveStack
+		index = c.stackIndex(id)
+		c.put(secStack, uint64(index))
+		c.model.habits[t.stack].next = index
+	}
+	t.stack = index
+	return index, moves
+}
+
+// stackIndex is the index of a stack, which may be new.
+func (c *eventEncoder) stackIndex(id StackID) uint32 {
+	slot := c.stackAt.slot(id)
+	if i := *slot; int(i) < len(c.stacks) && c.stacks[i] == id {
+		return i
+	}
+	i := uint32(len(c.stacks))
+	c.put(secStacks, zigzag(uint64(id)-uint64(c.stacks[i-1])))
+	c.stacks = append(c.stacks, id)
+	c.model.habits = append(c.model.habits, habit{id: id})
+	c.sum.flows = append(c.sum.flows, Flow{})
+	*slot = i
+	return i
+}
+
+// take encodes what an event gives back.
+func (c *eventEncoder) take(e *Event, t *threadModel, h *habit, index int) (moves uint32) {
+	if e.Old != 0 {
+		c.putLiteral(e.Old)
+	}
+	of := -1
+	if e.Addr != 0 {
+		of, moves = c.ref(e, e.Addr, h, index)
+	}
+	if e.Size != 0 {
+		expected := h.size
+		if of >= 0 {
+			expected = c.made[of].size
+		}
+		if e.Size != expected {
+			moves |= moveSize
+			c.put(secSize, e.Size)
+		}
+		h.size = e.Size
+	}
+	if e.Kind == Unmap {
+		if !e.Failed {
+			c.sum.unmapped += e.Size
+		}
+		c.about(e.Addr, e.Size)
+		return moves
+	}
+	moves |= c.ended(e, of)
+	if !e.Gone.Recorded || e.Size > e.Gone.Size {
+		c.about(e.Addr, e.Size)
+	}
+	if e.Addr != 0 && !e.Failed {
+		c.model.released(t, e)
+	}
+	return moves
+}
+
+// give encodes what an event makes of what.
+func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (moves uint32) {
+	of := -1
+	if e.Old != 0 {
+		of, moves = c.ref(e, e.Old, h, index)
+		if of < 0 {
+			c.about(e.Old, max(e.Gone.Size, 1))
+		}
+	}
+	if e.Size != 0 && e.Size != h.size {
+		moves |= moveSize
+		c.put(secSize, e.Size)
+		h.size = e.Size
+	}
+	if (e.Old != 0 || e.Gone.Recorded) && e.Kind.ends() {
+		moves |= c.ended(e, of)
+	}
+	if e.Kind == Map && !e.Failed {
+		c.sum.mapped += e.Size
+	}
+	if e.Addr == 0 {
+		if e.Old != 0 && !e.Failed {
+			c.model.released(t, e)
+		}
+		return moves
+	}
+	k := c.model.class(t, classOf(e.Size))
+	moves |= c.place(e, t, k) << movePlace
+	c.model.gave(t, e, k)
+	return moves
+}
+
+// ref puts the address of a block that exists. of is the event of the chunk that
+// made it, -1 if it is not named so.
+func (c *eventEncoder) ref(e *Event, a uint64, h *habit, index int) (of int, moves uint32) {
+	if of = c.maker(e.Kind, &e.Gone, a); of < 0 {
+		c.putLiteral(a)
+		return -1, refLiteral << moveRef
+	}
+	m := &c.model
+	switch next, ok := m.named.next(m.next); {
+	case ok && next == of:
+		moves = refNext << moveRef
+	case index-of == int(h.age):
+		moves = refHabit << moveRef
+	default:
+		c.put(secAge, uint64(index-of))
+	}
+	m.ref(h, index, of)
+	return of, moves
+}
+
+func (c *eventEncoder) putLiteral(a uint64) {
+	c.put(secLiteral, distance(c.model.literal, a))
+	c.model.literal = a
+}
+
+// maker is the event of the chunk that made the block at a which ended, -1 if that
+// is not known.
+func (c *eventEncoder) maker(kind Kind, g *Gone, a uint64) int {
+	i := g.Seq - c.head.first
+	if !g.Recorded || i >= c.head.last-c.head.first || c.unfollowed || !kind.ends() {
+		return -1
+	}
+	of := int(i)
+	if c.gapped {
+		at, ok := slices.BinarySearch(c.seqs, g.Seq)
+		if !ok {
+			return -1
+		}
+		of = at
+	}
+	if !c.model.named.has(of) {
+		return -1
+	}
+	if m := &c.made[of]; m.addr != a || m.size != g.Size || c.stacks[m.stack] != g.Stack {
+		return -1
+	}
+	return of
+}
+
+// ended puts which block the event ends, unless it is the one that event #of of the
+// chunk made, and counts it.
+func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
+	if of >= 0 {
+		c.end1(&c.sum.flows[c.made[of].stack], e)
+		return 0
+	}
+	if c.unfollowed {
+		return 0
+	}
+	gone := origin{e.Gone.Stack, e.Gone.Recorded, e.Gone.Size}
+	at := -1
+	if gone.recorded {
+		at = c.originIndex(gone.stack)
+	}
+	expected := c.model.expected(e)
+	if gone != expected {
+		moves = moveGone
+		c.put(secGone, uint64(at+1))
+		if at >= 0 {
+			c.put(secGoneSize, gone.size)
+		}
+	}
+	c.model.remember(e, gone)
+	if gone.recorded {
+		c.outcome.ended = append(c.outcome.ended, e.Gone.Seq)
+		c.about(e.Addr, e.Gone.Size)
+		c.end1(&c.sum.origins[at], e)
+	}
+	return moves
+}
+
+// end1 counts the block that the event ends for the flow of its stack.
+func (c *eventEncoder) end1(f *Flow, e *Event) {
+	if !c.sum.ended(f, e) {
+		return
+	}
+	c.sizes.ended(e.Gone.Size)
+	if c.latest >= 0 {
+		c.sums[c.latest].Temporary++
+	} else {
+		c.before = append(c.before, c.lastTID)
+	}
+}
+
+// originIndex is the index of the stack of an older block, which may be new.
+func (c *eventEncoder) originIndex(id StackID) int {
+	slot := c.sum.originAt.slot(id)
+	if i := *slot; int(i) < len(c.sum.origins) && c.sum.origins[i].Stack == id {
+		return int(i)
+	}
+	n, before := len(c.sum.origins), StackID(0)
+	if n > 0 {
+		before = c.sum.origins[n-1].Stack
+	}
+	c.put(secOrigins, zigzag(uint64(id)-uint64(before)))
+	c.sum.origins = append(c.sum.origins, Flow{Stack: id})
+	*slot = uint32(n)
+	return n
+}
+
+// place is the first place that names e.Addr.
+func (c *eventEncoder) place(e *Event, t *threadModel, k *class) uint32 {
+	a, n := e.Addr, len(k.free)
+	switch {
+	case a == e.Old:
+		return placeOld
+	case n > 0 && k.free[n-1] == a:
+		k.free = k.free[:n-1]
+		return placeTop
+	case t.bump == a:
+		return placeBump
+	case k.last+(k.last-k.prev) == a:
+		return placeStride
+	}
+	if u := c.model.unknown(t); u != nil && len(u.free) > 0 && u.free[len(u.free)-1] == a {
+		u.taken(0)
+		return placeUnknown
+	}
+	for depth := 1; depth <= maxDepth && depth < n; depth++ {
+		if k.free[n-1-depth] == a {
+			c.put(secDepth, uint64(depth))
+			k.taken(depth)
+			return placeDeeper
+		}
+	}
+	c.put(secPlaced, distance(t.bump, a))
+	return placeLiteral
+}
+
+// makes notes the block that the event makes.
+func (c *eventEncoder) makes(e *Event, index int, stack, shape uint32) {
+	if index >= len(c.made) {
+		c.room(index)
+	}
+	c.made[index] = madeBlock{e.Addr, e.Size, stack, uint16(shape), uint16(c.thread)}
+	c.model.named.add(index)
+	c.born.add(index)
+	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)
+	c.sizes.made(e.Size)
+	s := &c.sums[c.thread]
+	s.Allocs++
+	s.Bytes += e.Size
+	c.latest, c.lastTID = c.thread, c.tid
+}
+
+// about notes addresses that the event is about.
+func (c *eventEncoder) about(a, size uint64) {
+	if a != 0 {
+		c.others = append(c.others, touchedBlock{a, size})
+	}
+}
+
+// endedToo notes that the last event ended another block that it does not tell.
+func (c *eventEncoder) endedToo(seq uint64) {
+	c.outcome.ended = append(c.outcome.ended, seq)
+}

@@ -1,0 +1,96 @@
+package capture
+
+import "slices"
+
+// An outcome is what a chunk of events did to the heap, as far as checkpoints and the
+// addresses of the chunk need to know. It is noted while events are encoded, in a
+// nanosecond or two; the rest is done by the queue.
+type outcome struct {
+	made   []madeBlock    // by event
+	born   eventSet       // the events that made a block
+	live   eventSet       // those of them whose block no event named as ended
+	ended  []uint64       // the events that made the other blocks that ended, 0 if unknown
+	others []touchedBlock // more addresses that the events were about
+	seqs   []uint64       // the events' numbers; none if nothing is left out between them
+	stacks []StackID      // by index of the stack
+	shapes []shape        // by index
+	sums   []ThreadSum    // by index of the thread
+	sizes  sizeSums
+	before []int32 // threads whose blocks, made in the chunk before, were temporary
+	whole  bool    // all is noted
+	fresh  bool    // the program was replaced before the first event
+}
+
+// A madeBlock is what is known of the event that made a block.
+type madeBlock struct {
+	addr, size    uint64
+	stack         uint32 // index
+	shape, thread uint16 // indices
+}
+
+// A touchedBlock is addresses.
+type touchedBlock struct{ addr, size uint64 }
+
+// sizeSums count blocks by their sizes.
+type sizeSums struct {
+	allocs, temporary           [smallSizes]uint32 // by size
+	largeAllocs, largeTemporary []uint64           // the sizes of the others
+}
+
+const smallSizes = 1024
+
+// reset begins a chunk; what ended is that of the last event of the one before.
+func (o *outcome) reset() {
+	o.born.reset(eventsPerChunk)
+	o.others, o.seqs, o.before = o.others[:0], o.seqs[:0], o.before[:0]
+	o.stacks, o.shapes, o.sums = append(o.stacks[:0], 0), o.shapes[:0], o.sums[:0]
+	o.sizes.reset()
+	o.fresh = false
+}
+
+func (s *sizeSums) reset() {
+	clear(s.allocs[:])
+	clear(s.temporary[:])
+	s.largeAllocs, s.largeTemporary = s.largeAllocs[:0], s.largeTemporary[:0]
+}
+
+// made counts a block.
+func (s *sizeSums) made(size uint64) {
+	if size < smallSizes {
+		s.allocs[size]++
+	} else {
+		s.largeAllocs = append(s.largeAllocs, size)
+	}
+}
+
+// ended counts a temporary block.
+func (s *sizeSums) ended(size uint64) {
+	if size < smallSizes {
+		s.temporary[size]++
+	} else {
+		s.largeTemporary = append(s.largeTemporary, size)
+	}
+}
+
+// room makes room for event #index of the chunk.
+func (o *outcome) room(index int) {
+	more := make([]madeBlock, min(max(4*index, 4096), eventsPerChunk))
+	copy(more, o.made)
+	o.made = more
+}
+
+// seqOf is the number of an event of the chunk.
+func (o *outcome) seqOf(head *eventHead, index int) uint64 {
+	if len(o.seqs) > 0 {
+		return o.seqs[index]
+	}
+	return head.first + uint64(index)
+}
+
+// indexOf is the inverse of seqOf.
+func (o *outcome) indexOf(head *eventHead, seq uint64) (index int, ok bool) {
+	if len(o.seqs) > 0 {
+		return slices.BinarySearch(o.seqs, seq)
+	}
+	return int(seq - head.first), seq-head.first < uint64(head.count)
+}
