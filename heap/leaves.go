@@ -8,6 +8,8 @@ type leaves struct {
 	next  uint32               // cells from here on were never in a leaf
 	end   uint32               // of the cells that there are
 	free  [maxClass + 1]uint32 // by class the first of the leaves given back, 0 none
+	count int                  // leaves in use
+	swept int                  // blocks that were no more when leaves were last looked through
 }
 
 // A slab is 64 KiB.
@@ -22,37 +24,52 @@ const (
 	hugeFrom = 16
 )
 
+// newLeaves is memory with the cell of noLeaf, which seems to have another block
+// than any that is looked for.
+func newLeaves() leaves {
+	l := leaves{next: 1}
+	l.more()
+	l.at(0).a = ^uint64(cellTaken)
+	return l
+}
+
 // at is the cell with that index. An index expression would look at the slab's
 // first cell, too, to find out whether there is a slab.
 func (l *leaves) at(i uint32) *cell {
 	return (*cell)(unsafe.Add(unsafe.Pointer(l.slabs[i>>slabBits]), uintptr(i&(1<<slabBits-1))*unsafe.Sizeof(cell{})))
 }
 
-// alloc is the index of the first cell of a leaf. There is none at 0.
-func (l *leaves) alloc(class uint8) uint32 {
+// alloc is the index of the first cell of a leaf, if there is one.
+func (l *leaves) alloc(class uint8) (uint32, bool) {
 	if at := l.free[class&7]; at != 0 {
 		c := l.at(at)
 		l.free[class&7] = uint32(c.b)
-		c.b = 0
-		return at
+		return at, true
 	}
 	n := uint32(1) << class
 	at := (l.next + n - 1) &^ (n - 1)
-	if at == 0 {
-		at = n
-	}
 	if at+n > l.end {
-		l.more()
-		at = max(at, n)
+		return 0, false
 	}
 	l.next = at + n
-	return at
+	return at, true
 }
 
 // release gives back a leaf, whose cells are empty.
-func (l *leaves) release(at uint32, class uint8) {
-	l.at(at).b = uint64(l.free[class&7])
-	l.free[class&7] = at
+func (l *leaves) release(f leaf) {
+	class := f.class() & 7
+	l.at(f.first()).b = uint64(l.free[class])
+	l.free[class] = f.first()
+}
+
+// idle tells whether a leaf has no blocks.
+func (l *leaves) idle(f leaf) bool {
+	for _, c := range unsafe.Slice(l.at(f.first()), 1<<f.class()) {
+		if c.a != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // more makes slabs, half as many as there are. They are not touched before they

@@ -2,7 +2,6 @@ package heap
 
 import (
 	"math/bits"
-	"unsafe"
 
 	"hdb/capture"
 )
@@ -11,16 +10,19 @@ import (
 // together here: a program that goes through its heap from one end to the other,
 // as most do, finds the next block in a cache line that it has.
 //
-// The addresses are divided into rows of 8 KiB, found by a hash table, and those
-// into leaves of a KiB. A leaf is an array of 1 to 128 cells, each for as many
-// bytes of the KiB, at most one block in each. It begins with as many as suit its
-// first block and doubles when two blocks fall into one cell. The garbage
-// collector finds no pointers in rows and leaves.
+// The addresses are divided into regions of 128 KiB, found by a hash table, and
+// those into leaves of a KiB. A leaf is an array of 1 to 128 cells, each for as
+// many bytes of the KiB, at most one block in each. It begins with as many as suit
+// its first block and doubles when two blocks fall into one cell. Nothing is done
+// when it has lost its last block: such leaves are looked for when the memory of
+// leaves is used up. The garbage collector finds no pointers in regions and leaves.
 type blockTable struct {
-	rows  []row // a power of two of them, at most half of them used
-	shift uint8 // hash>>shift is the index
-	used  int   // rows whose key is not 0
-	len   int
+	slots []slot  // a power of two of them, at most half of them used
+	shift uint8   // hash>>shift is the index
+	used  int     // slots that are not empty
+	none  *region // one without leaves
+	puts  int     // blocks that were ever put
+	takes int     // blocks that are no more
 	leaves
 
 	// rest are blocks that have no cell: their address is odd, or their size or
@@ -29,67 +31,101 @@ type blockTable struct {
 }
 
 const (
-	rowBits    = 13 // of the address within a row
-	leafBits   = 10 // of the address within a leaf
-	unitBits   = 3  // of the address within the bytes of the smallest cell
-	rowLeaves  = 1 << (rowBits - leafBits)
-	maxClass   = leafBits - unitBits
-	minRows    = 16
-	unitOfLeaf = 1<<maxClass - 1 // mask
+	regionBits   = 17 // of the address within a region
+	leafBits     = 10 // of the address within a leaf
+	unitBits     = 3  // of the address within the bytes of the smallest cell
+	regionLeaves = 1 << (regionBits - leafBits)
+	maxClass     = leafBits - unitBits // of leaves with 1<<maxClass cells
+	minSlots     = 16
+	inLeaf       = 1<<leafBits - 1 // mask
 )
 
-// A row is a cache line.
-type row struct {
-	key   uint64            // address >> rowBits, and 1 more; 0: no row
-	leaf  [rowLeaves]uint32 // index of its first cell, if it has blocks
-	class [rowLeaves]uint8  // of a leaf of 1<<class cells; of one without blocks the last
-	count [rowLeaves]uint8  // blocks
-	_     [8]byte
+// A slot of the hash table.
+type slot struct {
+	key     uint64 // address >> regionBits, and 1 more; 0: the slot is empty
+	*region        // of an empty one blockTable.none
+}
+
+// A region knows where its leaves are.
+type region [regionLeaves]leaf
+
+// newRegion is one without leaves.
+func newRegion() *region {
+	r := new(region)
+	for i := range r {
+		r[i] = noLeaf
+	}
+	return r
+}
+
+// A leaf is the index of its first cell << leafIndex, and how far an address
+// within it is to be shifted to get the index of its cell among them: unitBits to
+// leafBits.
+type leaf uint64
+
+const (
+	leafIndex = 8    // shift
+	leafShift = 0x3f // mask
+
+	// noLeaf is that of addresses that have none. It has one cell, which no block
+	// can be put into.
+	noLeaf leaf = leafBits
+)
+
+// newLeaf is the leaf of a class whose first cell has that index.
+func newLeaf(at uint32, class uint8) leaf {
+	return leaf(at)<<leafIndex | leaf(leafBits-class)
+}
+
+func (f leaf) class() uint8 { return leafBits - uint8(f&leafShift) }
+
+func (f leaf) first() uint32 { return uint32(f >> leafIndex) }
+
+// index is that of the cell for the address.
+func (f leaf) index(addr uint64) uint32 {
+	return uint32(f>>leafIndex) + uint32(addr&inLeaf>>(f&leafShift))
 }
 
 // A cell is a block, in 16 bytes:
 //
-//	a  bit 0 there is one, 1 logged, 2-8 its address in units, 9-15 size above 32 bits, 16-63 seq
+//	a  bits 0-9 its address within the leaf, 10 there is one, 11 logged, 12-18 size above 32 bits, 19-63 seq
 //	b  bits 0-31 size, 32-63 stack
 type cell struct{ a, b uint64 }
 
 const (
-	cellTaken  = 1 << 0
-	cellLogged = 1 << 1
-	cellUnit   = 2 // shift
-	cellHigh   = 9
-	cellSeq    = 16
+	cellTaken  = 1 << leafBits
+	cellLogged = 1 << 11
+	cellHigh   = 12 // shift
+	cellSeq    = 19
 
 	maxSize = 1<<39 - 1
-	maxSeq  = 1<<48 - 1
+	maxSeq  = 1<<45 - 1
 )
 
-// cellOf is the cell of b at addr, if it fits into one.
-func cellOf(addr uint64, b *Block) (c cell, ok bool) {
-	if addr&(1<<unitBits-1) != 0 || b.Size > maxSize || b.Seq > maxSeq {
-		return c, false
-	}
-	c.a = cellTaken | unitOf(addr)<<cellUnit | b.Size>>32<<cellHigh | b.Seq<<cellSeq
-	if b.Logged {
-		c.a |= cellLogged
-	}
-	c.b = b.Size&(1<<32-1) | uint64(b.Stack)<<32
-	return c, true
+// fits tells whether a block at the address can have a cell.
+func fits(addr, size, seq uint64) bool {
+	return addr&(1<<unitBits-1)|size>>39|seq>>45 == 0
 }
 
-func (c cell) block() Block {
+// newCell is the cell of a block at addr that fits.
+func newCell(addr uint64, b Block) cell {
+	a := addr&inLeaf | cellTaken | b.Size>>32<<cellHigh | b.Seq<<cellSeq
+	if b.Logged {
+		a |= cellLogged
+	}
+	return cell{a, b.Size&(1<<32-1) | uint64(b.Stack)<<32}
+}
+
+func (c *cell) block() Block {
 	return Block{
 		Seq: c.a >> cellSeq, Size: c.b&(1<<32-1) | c.a>>cellHigh&(1<<7-1)<<32,
 		Stack: capture.StackID(c.b >> 32), Logged: c.a&cellLogged != 0,
 	}
 }
 
-// unitOf is where in its leaf an address lies.
-func unitOf(addr uint64) uint64 { return addr >> unitBits & unitOfLeaf }
-
-// holds tells whether the cell has the block of that unit.
-func (c *cell) holds(unit uint64) bool {
-	return c.a&(cellTaken|unitOfLeaf<<cellUnit) == cellTaken|unit<<cellUnit
+// holds tells whether the cell has the block at that address.
+func (c *cell) holds(addr uint64) bool {
+	return c.a&(cellTaken|inLeaf) == addr&inLeaf|cellTaken
 }
 
 // classFor is the class of leaves that suits blocks of a size, with the eight
@@ -100,115 +136,107 @@ func classFor(size uint64) uint8 {
 }
 
 func newBlockTable() blockTable {
-	return blockTable{rows: make([]row, minRows), shift: uint8(64 - bits.TrailingZeros(minRows))}
+	t := blockTable{leaves: newLeaves(), none: newRegion()}
+	t.resize(minSlots)
+	return t
 }
 
-// row is the one with the key, or the empty one where it belongs.
-func (t *blockTable) row(key uint64) *row {
-	mask := uint64(len(t.rows) - 1)
-	hi, lo := bits.Mul64(key^0x8bb84b93962eacc9, 0x9e3779b97f4a7c15)
-	for i := (hi ^ lo) >> (t.shift & 63); ; i++ {
-		if r := &t.rows[i&mask]; r.key == key || r.key == 0 {
-			return r
+// len is how many blocks there are.
+func (t *blockTable) len() int { return t.puts - t.takes }
+
+func keyOf(addr uint64) uint64 { return addr>>regionBits + 1 }
+
+// first is the slot where the search for a region begins.
+func (t *blockTable) first(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> (t.shift & 63) }
+
+// slot is the one with the key, or the empty one where it belongs.
+func (t *blockTable) slot(key uint64) *slot {
+	mask := uint64(len(t.slots) - 1)
+	for i := t.first(key); ; i++ {
+		if s := &t.slots[i&mask]; s.key == key || s.key == 0 {
+			return s
 		}
 	}
 }
 
-func keyOf(addr uint64) uint64 { return addr>>rowBits + 1 }
+// leaf is that of the address. This, index and at are apart so that the compiler
+// can put them where they are used.
+func (t *blockTable) leaf(addr uint64) leaf { return t.slot(keyOf(addr)).region[leafOf(addr)] }
 
-func leafOf(addr uint64) uint64 { return addr >> leafBits & (rowLeaves - 1) }
-
-// cell is the cell of the block at addr with its row, or nil.
-func (t *blockTable) cell(addr uint64) (*row, *cell) {
-	if addr&(1<<unitBits-1) != 0 {
-		return nil, nil
-	}
-	r, i, unit := t.row(keyOf(addr)), leafOf(addr), unitOf(addr)
-	if r.count[i] == 0 {
-		return r, nil
-	}
-	if c := t.at(r.leaf[i] + uint32(unit>>(maxClass-r.class[i]&7))); c.holds(unit) {
-		return r, c
-	}
-	return r, nil
-}
+func leafOf(addr uint64) uint64 { return addr >> leafBits & (regionLeaves - 1) }
 
 // get is the block at addr.
 func (t *blockTable) get(addr uint64) (b Block, ok bool) {
-	if _, c := t.cell(addr); c != nil {
+	if c := t.at(t.leaf(addr).index(addr)); c.holds(addr) {
 		return c.block(), true
 	}
 	b, ok = t.rest[addr]
 	return b, ok
 }
 
-// line is where the cell of the block at addr lies, 0 if there is no leaf for it.
-func (t *blockTable) line(addr uint64) uintptr {
-	r, i := t.row(keyOf(addr)), leafOf(addr)
-	if r.count[i] == 0 {
-		return 0
-	}
-	return uintptr(unsafe.Pointer(t.at(r.leaf[i] + uint32(unitOf(addr)>>(maxClass-r.class[i]&7)))))
-}
-
 // put stores b at addr and returns what was there.
 func (t *blockTable) put(addr uint64, b Block) (old Block, replaced bool) {
-	c, fits := cellOf(addr, &b)
-	if !fits || len(t.rest) > 0 {
-		old, replaced = t.take(addr)
+	c := t.at(t.leaf(addr).index(addr))
+	if c.a != 0 || t.rest != nil || !fits(addr, b.Size, b.Seq) {
+		return t.replace(addr, b)
 	}
-	t.len++
-	if !fits {
+	t.puts++
+	*c = newCell(addr, b)
+	return old, false
+}
+
+// replace does what put does, where more is to be done than to write a cell.
+func (t *blockTable) replace(addr uint64, b Block) (old Block, replaced bool) {
+	old, replaced = t.take(addr)
+	t.puts++
+	if !fits(addr, b.Size, b.Seq) {
 		if t.rest == nil {
 			t.rest = map[uint64]Block{}
 		}
 		t.rest[addr] = b
 		return old, replaced
 	}
-	r, i, unit := t.row(keyOf(addr)), leafOf(addr), unitOf(addr)
-	if r.count[i] == 0 {
-		r = t.addLeaf(r, addr, classFor(b.Size))
+	f := t.leaf(addr)
+	if f == noLeaf {
+		f = t.addLeaf(addr, classFor(b.Size))
 	}
-	at := t.at(r.leaf[i] + uint32(unit>>(maxClass-r.class[i]&7)))
-	for at.a != 0 {
-		if at.holds(unit) {
-			t.len--
-			old, *at = at.block(), c
-			return old, true
-		}
-		t.grow(r, i)
-		at = t.at(r.leaf[i] + uint32(unit>>(maxClass-r.class[i]&7)))
+	for t.at(f.index(addr)).a != 0 {
+		f = t.grow(addr)
 	}
-	r.count[i]++
-	*at = c
+	*t.at(f.index(addr)) = newCell(addr, b)
 	return old, replaced
 }
 
 // take removes the block at addr.
 func (t *blockTable) take(addr uint64) (b Block, ok bool) {
-	if r, c := t.cell(addr); c != nil {
-		b = c.block()
-		*c = cell{}
-		t.len--
-		i := leafOf(addr)
-		if r.count[i]--; r.count[i] == 0 {
-			t.release(r.leaf[i], r.class[i])
-		}
-		return b, true
+	if c := t.at(t.leaf(addr).index(addr)); c.holds(addr) {
+		return t.empty(c), true
 	}
-	if len(t.rest) == 0 {
-		return b, false
-	}
+	return t.takeRest(addr)
+}
+
+// empty empties a cell.
+func (t *blockTable) empty(c *cell) Block {
+	b := c.block()
+	c.a = 0
+	t.takes++
+	return b
+}
+
+// takeRest removes the block at addr, which has no cell.
+func (t *blockTable) takeRest(addr uint64) (b Block, ok bool) {
 	if b, ok = t.rest[addr]; ok {
-		delete(t.rest, addr)
-		t.len--
+		t.takes++
+		if delete(t.rest, addr); len(t.rest) == 0 {
+			t.rest = nil
+		}
 	}
 	return b, ok
 }
 
 // logged marks the block at addr, if there is one, and gives it its stack.
 func (t *blockTable) logged(addr uint64, stack capture.StackID) {
-	if _, c := t.cell(addr); c != nil {
+	if c := t.at(t.leaf(addr).index(addr)); c.holds(addr) {
 		c.a |= cellLogged
 		c.b = c.b&(1<<32-1) | uint64(stack)<<32
 		return
@@ -219,28 +247,82 @@ func (t *blockTable) logged(addr uint64, stack capture.StackID) {
 	}
 }
 
-// addLeaf gives addr a leaf in the row r, which is where its row belongs or is.
-func (t *blockTable) addLeaf(r *row, addr uint64, class uint8) *row {
-	key, i := keyOf(addr), leafOf(addr)
-	if r.key == 0 {
-		if 2*(t.used+1) > len(t.rows) {
+// addLeaf gives addr a leaf.
+func (t *blockTable) addLeaf(addr uint64, class uint8) leaf {
+	f := newLeaf(t.room(class), class)
+	key := keyOf(addr)
+	s := t.slot(key)
+	if s.key == 0 {
+		if 2*(t.used+1) > len(t.slots) {
 			t.rehash()
-			r = t.row(key)
+			s = t.slot(key)
 		}
-		*r = row{key: key}
+		*s = slot{key, newRegion()}
 		t.used++
 	}
-	r.class[i] = max(r.class[i], class)
-	r.leaf[i] = t.alloc(r.class[i])
-	return r
+	s.region[leafOf(addr)] = f
+	t.count++
+	return f
 }
 
-// rehash drops the rows without blocks, and makes more room if those are few.
+// grow gives the leaf of an address twice as many cells.
+func (t *blockTable) grow(addr uint64) leaf {
+	at := &t.slot(keyOf(addr)).region[leafOf(addr)]
+	class := at.class() + 1
+	from, to := *at, newLeaf(t.room(class), class)
+	*at = to
+	for k := range uint32(1) << (class - 1) {
+		if c := t.at(from.first() + k); c.a != 0 {
+			*t.at(to.index(c.a)) = *c
+			c.a = 0
+		}
+	}
+	t.release(from)
+	return to
+}
+
+// room is the index of the first cell of a new leaf.
+func (t *blockTable) room(class uint8) uint32 {
+	at, ok := t.alloc(class)
+	if ok {
+		return at
+	}
+	t.sweep()
+	for at, ok = t.alloc(class); !ok; at, ok = t.alloc(class) {
+		t.more()
+	}
+	return at
+}
+
+// sweep gives back the leaves without blocks, if there can be so many of them that
+// the way through all leaves is worth it.
+func (t *blockTable) sweep() {
+	if t.takes-t.swept <= t.count/2 {
+		return
+	}
+	t.swept = t.takes
+	for i := range t.slots {
+		r := t.slots[i].region
+		if r == t.none {
+			continue
+		}
+		for k, f := range r {
+			if f != noLeaf && t.idle(f) {
+				t.release(f)
+				t.count--
+				r[k] = noLeaf
+			}
+		}
+	}
+}
+
+// rehash drops the regions without leaves, and makes more room if those are few.
 func (t *blockTable) rehash() {
-	old := t.rows
+	t.sweep()
+	old := t.slots
 	t.used = 0
 	for i := range old {
-		if old[i].count != [rowLeaves]uint8{} {
+		if *old[i].region != *t.none {
 			t.used++
 		}
 	}
@@ -248,40 +330,36 @@ func (t *blockTable) rehash() {
 	if 4*t.used > n {
 		n *= 2
 	}
-	t.rows, t.shift = make([]row, n), uint8(64-bits.TrailingZeros(uint(n)))
+	t.resize(n)
 	for i := range old {
-		if old[i].count != [rowLeaves]uint8{} {
-			*t.row(old[i].key) = old[i]
+		if *old[i].region != *t.none {
+			*t.slot(old[i].key) = old[i]
 		}
 	}
 }
 
-// grow gives leaf i of a row twice as many cells.
-func (t *blockTable) grow(r *row, i uint64) {
-	from, class := r.leaf[i], r.class[i]
-	to := t.alloc(class + 1)
-	for k := range uint32(1) << class {
-		c := t.at(from + k)
-		if c.a != 0 {
-			*t.at(to + uint32(c.a>>cellUnit&unitOfLeaf)>>(maxClass-class-1)) = *c
-			*c = cell{}
-		}
+// resize makes n slots, all of them empty.
+func (t *blockTable) resize(n int) {
+	t.slots, t.shift = make([]slot, n), uint8(64-bits.TrailingZeros(uint(n)))
+	for i := range t.slots {
+		t.slots[i].region = t.none
 	}
-	t.release(from, class)
-	r.leaf[i], r.class[i] = to, class+1
 }
 
 // each calls yield for all blocks until it returns false.
 func (t *blockTable) each(yield func(uint64, Block) bool) {
-	for i := range t.rows {
-		r := &t.rows[i]
-		for l, n := range r.count {
-			if n == 0 {
+	for i := range t.slots {
+		s := &t.slots[i]
+		if s.key == 0 {
+			continue
+		}
+		for k, f := range s.region {
+			if f == noLeaf {
 				continue
 			}
-			base := (r.key-1)<<rowBits + uint64(l)<<leafBits
-			for k := range uint32(1) << r.class[l] {
-				if c := t.at(r.leaf[l] + k); c.a != 0 && !yield(base+c.a>>cellUnit&unitOfLeaf<<unitBits, c.block()) {
+			base := (s.key-1)<<regionBits + uint64(k)<<leafBits
+			for j := range uint32(1) << f.class() {
+				if c := t.at(f.first() + j); c.a != 0 && !yield(base+c.a&inLeaf, c.block()) {
 					return
 				}
 			}

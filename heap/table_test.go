@@ -120,13 +120,6 @@ func TestBlocksBeyondMeasure(t *testing.T) {
 	}
 }
 
-// A row is a cache line.
-func TestRowSize(t *testing.T) {
-	if n := unsafe.Sizeof(row{}); n != 64 {
-		t.Errorf("a row takes %d bytes", n)
-	}
-}
-
 // Blocks of all sizes near together and far apart make leaves grow, be given back
 // and be used again, and rows come and go.
 func TestLeavesComeAndGo(t *testing.T) {
@@ -168,10 +161,74 @@ func TestLeavesComeAndGo(t *testing.T) {
 	}
 	for i := range l.blocks.slabs {
 		for k, c := range l.blocks.slabs[i] {
+			if i == 0 && k == 0 {
+				continue // that of noLeaf
+			}
 			if c.a != 0 {
 				t.Fatalf("cell %d of slab %d is %x", k, i, c)
 			}
 		}
+	}
+}
+
+// memory is what the table takes, in bytes, without what it has in store.
+func (t *blockTable) memory() int {
+	n := int(t.next) * int(unsafe.Sizeof(cell{}))
+	for _, s := range t.slots {
+		n += int(unsafe.Sizeof(s))
+		if s.region != t.none {
+			n += int(unsafe.Sizeof(*s.region))
+		}
+	}
+	return n
+}
+
+// Blocks far apart take little against their size, as do few in many arenas.
+func TestSparseHeap(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		blocks      int
+		every, size uint64
+		bytes       int // for each block
+	}{
+		{"16 KiB", 1 << 20, 16 << 10, 16<<10 - 16, 256},
+		{"mappings", 1 << 14, 132 << 10, 128 << 10, 2048},
+		{"arenas", 1 << 12, 64 << 20, 24, 2048},
+	} {
+		l := NewLive()
+		for i := range uint64(c.blocks) {
+			l.Put(0x7f0000000010+i*c.every, Block{Seq: i, Size: c.size})
+		}
+		if n := l.blocks.memory(); n > c.blocks*c.bytes {
+			t.Errorf("%s: %d bytes for a block", c.name, n/c.blocks)
+		}
+	}
+}
+
+// A heap that moves through the addresses, and the sizes of whose blocks change,
+// takes what its live blocks need, not what all did that there ever were.
+func TestHeapThatWanders(t *testing.T) {
+	l := NewLive()
+	const live = 1 << 12
+	at, most := uint64(0x10000), 0
+	var addrs []uint64
+	for i := range uint64(1 << 20) {
+		size := uint64(24) << (i >> 14 % 8)
+		l.Put(at, Block{Seq: i, Size: size})
+		addrs = append(addrs, at)
+		at += size + 8
+		if i >= live {
+			l.Take(addrs[i-live])
+		}
+		if i > 1<<18 {
+			most = max(most, l.blocks.memory())
+		}
+	}
+	if l.Blocks() != live {
+		t.Errorf("%d blocks", l.Blocks())
+	}
+	if most > live*512 {
+		t.Errorf("%d bytes for a block", most/live)
 	}
 }
 
@@ -247,5 +304,47 @@ func BenchmarkLiveWalk(b *testing.B) {
 		a := 0x555555780010 + i%n*48
 		l.Take(a)
 		l.Put(a, Block{Seq: i, Size: 40})
+	}
+}
+
+// BenchmarkLiveChurn measures an allocation and a free of any block of a heap, all
+// fetched before, as the reader of the probe's events does.
+func BenchmarkLiveChurn(b *testing.B) {
+	for _, heap := range []struct {
+		name      string
+		blocks    int
+		unit      uint64
+		low, high uint64 // sizes
+	}{{"objects", 3e5, 16, 16, 600}, {"buffers", 2e4, 16, 600, 1 << 20}, {"dense", 1e6, 16, 8, 16}, {"finest", 1e6, 8, 1, 8}} {
+		b.Run(heap.name, func(b *testing.B) {
+			l, rng := NewLive(), rand.New(rand.NewPCG(1, 2))
+			events := make([]capture.Event, heap.blocks)
+			at := uint64(0x555555780010)
+			for i := range events {
+				size := heap.low + rng.Uint64N(heap.high-heap.low+1)
+				events[i] = capture.Event{Kind: capture.Alloc, Addr: at, Size: size}
+				at += (size + heap.unit - 1) &^ (heap.unit - 1)
+				l.Follow(&events[i], false)
+			}
+			rng.Shuffle(len(events), func(i, k int) { events[i], events[k] = events[k], events[i] })
+			var soon [16]uint64
+			next := len(soon)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if next == len(soon) {
+					for k := range soon {
+						soon[k] = events[(i+k)%len(events)].Addr
+					}
+					l.Fetch(soon[:])
+					next = 0
+				}
+				next++
+				e := &events[i%len(events)]
+				e.Kind = capture.Free
+				l.Follow(e, false)
+				e.Kind, e.Seq = capture.Alloc, uint64(i)
+				l.Follow(e, false)
+			}
+		})
 	}
 }
