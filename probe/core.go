@@ -80,7 +80,7 @@ var faultRegions = [...]faultRegion{
 	{markAgain, markAgainEnd, markFreeFirst},
 	{markIntact, markIntactEnd, markTopDone},
 	{markFreed, markFreedEnd, markFreedNo},
-	{markMemo, markMemoEnd, markMemoEnd},
+	{markMemo, markMemoEnd, markMemoNext},
 	{markFrame, markFrameEnd, markFault},
 	{markDeref, markDerefEnd, markFault},
 	{markSignal, markSignalEnd, markFault},

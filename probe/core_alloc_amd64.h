@@ -108,7 +108,6 @@ left:
 	ORQ  $const_recAbandon, DI
 	ANDQ $~const_flagLong, DI
 	XORL SI, SI
-	LEAQ (const_frameSize)(SP), AX
 	CALLTO(const_markRecord)
 	MOVQ const_frSlot(SP), R10
 	MOVQ const_frSite(SP), R11
@@ -175,7 +174,6 @@ enter:
 	ORQ  $(const_recBegin|const_flagBare), DI
 	ANDQ $~const_flagLong, DI
 	MOVQ CX, DX
-	LEAQ const_frameSize(SP), AX
 	CALLTO(const_markRecord)
 	MOVQ const_frSite(SP), R11
 
@@ -264,7 +262,6 @@ measured:
 	TESTL $const_siteVerdict, const_siFlags(R11)
 	JEQ  allocStops
 	MOVL $const_recNumber, DI
-	LEAQ const_frameSize(SP), AX
 	CALLTO(const_markRecord)
 	MOVQ const_frSlot(SP), R10
 	MOVQ STATE, R9
@@ -316,7 +313,6 @@ aux:
 	MOVQ const_frArgs(SP)(AX*8), R9
 
 short:
-	LEAQ const_frameSize(SP), AX
 	CALLTO(const_markRecord)
 	JMP  back
 

@@ -30,8 +30,8 @@
 #define STATE $0x1122334455667788
 
 // PREFETCHW_AHEAD asks for the lines of records to come, which the consumer has
-// written last: prefetchw 512(%r12).
-#define PREFETCHW_AHEAD BYTE $0x41; BYTE $0x0f; BYTE $0x0d; BYTE $0x8c; BYTE $0x24; LONG $512
+// written last: prefetchw 512(%r8).
+#define PREFETCHW_AHEAD BYTE $0x41; BYTE $0x0f; BYTE $0x0d; BYTE $0x88; LONG $512
 
 // From the argument registers and the return address to a frame, and back.
 #define PUSHFRAME \

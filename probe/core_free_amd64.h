@@ -73,7 +73,6 @@ freeLeft:
 	ORQ  $const_recAbandon, DI
 	ANDQ $~const_flagLong, DI
 	XORL SI, SI
-	LEAQ const_frameSize(SP), AX
 	CALLTO(const_markRecord)
 	MOVQ const_frSlot(SP), R10
 	MOVQ const_frSite(SP), R11
@@ -143,7 +142,6 @@ freeFilter:
 	TESTL $const_siteVerdict, const_siFlags(R11)
 	JEQ  freeStops
 	MOVL $const_recNumber, DI
-	LEAQ const_frameSize(SP), AX
 	CALLTO(const_markRecord)
 	MOVQ const_frSlot(SP), R10
 	MOVQ STATE, R9
@@ -174,7 +172,6 @@ freePassed:
 	ORQ  $const_recFree, DI
 	MOVL (const_frIndex+4)(SP), AX
 	ORQ  AX, DI
-	LEAQ const_frameSize(SP), AX
 	CALLTO(const_markRecord)
 	JMP  pass
 

@@ -34,13 +34,15 @@ placeNext:
 publish:
 	// BX = number, CX = frames, R10 = end
 	MOVL CX, R13
-	LEAQ 31(CX*8), R14
-	ANDQ $~15, R14
+	LEAQ 31(CX*8), R8
+	ANDQ $~15, R8
+	MOVQ R8, R14
 	CALLTO(const_markReserve)
-	TESTQ R12, R12
+	TESTQ R8, R8
 	JEQ  unpublished
+	MOVQ R8, R12
 	MOVL R13, CX
-	MOVQ rcSlot(SP), R13
+	MOVQ wkSlot(SP), R13
 	SUBQ const_stSlots(R11), R13
 	SHRQ $const_slotShift, R13
 	IMULQ $const_scratchSize, R13
@@ -56,10 +58,10 @@ copy:
 	JMP  copy
 
 copied:
-	MOVQ rcSlot(SP), DX
+	MOVQ wkSlot(SP), DX
 	MOVL const_slTID(DX), SI
 	MOVQ const_slGen(DX), DX
-	CMPQ DX, rcGen(SP)
+	CMPQ DX, wkGen(SP)
 	JNE  spoilt
 	MOVQ BX, DX
 	SHLQ $const_stackShift, DX
@@ -90,13 +92,12 @@ spoilt:
 	MOVQ $0, (SI)(BX*8)
 
 again:
-	MOVQ rcSlot(SP), R10
+	MOVQ wkSlot(SP), R10
 	INCQ const_slGen(R10)
 	MOVQ const_slGen(R10), DX
-	MOVQ DX, rcGen(SP)
-	MOVQ rcSP(SP), R15
-	MOVQ (R15), R8
-	LEAQ 8(R15), R9
+	MOVQ DX, wkGen(SP)
+	MOVQ wkRet(SP), R8
+	LEAQ (wkRet+8)(SP), R9
 	JMP  walkAnew
 
 unpublished:
@@ -110,56 +111,57 @@ unpublished:
 
 lostStack:
 	MOVL $const_noStack, BX
-	JMP  emit
+	JMP  walked
 
 numbered:
 	// Keep the words read in the memo, if they are few and all were the walk's.
-	MOVQ rcSlot(SP), R10
-	MOVQ R10, R13
+	MOVQ wkSlot(SP), R13
 	SUBQ const_stSlots(R11), R13
 	SHRQ $const_slotShift, R13
 	IMULQ $const_scratchSize, R13
 	ADDQ const_stScratch(R11), R13
 	MOVQ const_xPairs(R13), R14
 	CMPQ R14, $const_maxPairs
-	JCC  emit
+	JCC  walked
 	DECL CX
-	JLE  emit
+	JLE  walked
 	SHRL $4, R14
 	LEAL (CX)(R14*1), AX
 	CMPL AX, $const_memoWords
-	JHI  emit
-	MOVL AX, R15
-	MOVQ const_xPCs(R13), R8
-	MOVQ rcSP(SP), R9
-	ADDQ $8, R9
+	JHI  walked
+	MOVQ wkRet(SP), R8
+	LEAQ (wkRet+8)(SP), R9
 	MEMOAT
+	CMPQ const_meTag(R10), $0
+	JEQ  memoTake
 	RDTSC // one of the four ways at random
-	SHRL $4, AX
-	ANDL $3, AX
-	IMULQ $const_memoEntry, AX
-	ADDQ AX, R12
-	MOVQ const_meSeq(R12), AX
-	TESTB $1, AX
-	JNE  emit
-	LEAQ 1(AX), DX
+	SHLL $(const_memoShift-4), AX
+	ANDL $(3<<const_memoShift), AX
+	XORQ AX, R10
+
+memoTake:
+	MOVQ const_meTag(R10), AX
+	MOVL $const_memoBusy, DX
+	CMPQ AX, DX
+	JEQ  walked
 	LOCK
-	CMPXCHGQ DX, const_meSeq(R12)
-	JNE  emit
-	MOVQ DX, DI
-	MOVQ R8, const_mePC(R12)
-	MOVQ R9, const_meSP(R12)
-	MOVL R15, const_meCount(R12)
-	MOVL BX, const_meStack(R12)
+	CMPXCHGQ DX, const_meTag(R10)
+	JNE  walked
+	LEAQ wkBP(SP), R9
 	XORL SI, SI
+	XORL DI, DI // the sum
 
 memoFrame:
 	MOVQ const_xCFAs(R13)(SI*8), AX
 	SUBQ $8, AX
 	SUBQ R9, AX
-	MOVL AX, const_meOffset(R12)(SI*4)
+	RORQ $3, AX // in words; large if between two
+	CMPQ AX, $0xffff
+	JHI  memoNot
+	MOVW AX, const_meOffset(R10)(SI*2)
 	MOVQ (const_xPCs+8)(R13)(SI*8), AX
-	MOVQ AX, const_meValue(R12)(SI*8)
+	IMULQ const_stFactors(R11)(SI*8), AX
+	ADDQ AX, DI
 	INCL SI
 	CMPL SI, CX
 	JCS  memoFrame
@@ -167,87 +169,49 @@ memoFrame:
 
 memoPair:
 	TESTL R14, R14
-	JEQ  memoDone
+	JEQ  memoPadded
 	MOVQ 0(DX), AX
 	SUBQ R9, AX
-	MOVL AX, const_meOffset(R12)(SI*4)
+	RORQ $3, AX
+	CMPQ AX, $0xffff
+	JHI  memoNot
+	MOVW AX, const_meOffset(R10)(SI*2)
 	MOVQ 8(DX), AX
-	MOVQ AX, const_meValue(R12)(SI*8)
+	IMULQ const_stFactors(R11)(SI*8), AX
+	ADDQ AX, DI
 	INCL SI
 	ADDQ $16, DX
 	DECL R14
 	JMP  memoPair
 
-memoDone:
-	MOVQ const_slGen(R10), AX
-	CMPQ AX, rcGen(SP)
-	JEQ  memoKept
-	MOVL $0, const_meCount(R12) // a signal handler has used the scratch memory
+memoPadded:
+	// An even number of words: the user's return address is always there.
+	TESTL $1, SI
+	JEQ  memoEven
+	MOVW $((wkRet-wkBP)/8), const_meOffset(R10)(SI*2)
+	MOVQ wkRet(SP), AX
+	IMULQ const_stFactors(R11)(SI*8), AX
+	ADDQ AX, DI
+	INCL SI
 
-memoKept:
-	INCQ DI
-	MOVQ DI, const_meSeq(R12)
+memoEven:
+	MOVQ wkSlot(SP), DX
+	MOVQ const_slGen(DX), AX
+	CMPQ AX, wkGen(SP)
+	JNE  memoNot // a signal handler has used the scratch memory
+	MOVQ DI, const_meSum(R10)
+	MOVL SI, const_meCount(R10)
+	MOVL BX, const_meStack(R10)
+	MOVQ R8, const_meTag(R10) // complete
 
-emit:
-	// BX = number of the stack
-	MOVQ rcSlot(SP), R10
-	MOVL BX, const_slStack(R10)
-	MOVL rcW0(SP), AX
-	ANDL $const_typeMask, AX
-	CMPL AX, $const_recNumber
-	JEQ  recBack
-	MOVL $const_recordSize, R14
-	TESTL $const_flagLong, rcW0(SP)
-	JEQ  emitShort
-	MOVL $const_longRecord, R14
+walked:
+	MOVL BX, CX
+	POPWALK
+	JMP  emit
 
-emitShort:
-	CALLTO(const_markReserve)
-	TESTQ R12, R12
-	JEQ  lost
-	RDTSC
-	SHLQ $32, DX
-	ORQ  DX, AX
-	MOVQ AX, 8(R12)
-	MOVQ rcW2(SP), AX
-	MOVQ AX, 16(R12)
-	MOVQ rcW3(SP), AX
-	MOVQ AX, 24(R12)
-	TESTL $const_flagLong, rcW0(SP)
-	JEQ  emitHead
-	MOVQ rcW4(SP), AX
-	MOVQ AX, 32(R12)
-	MOVQ rcW5(SP), AX
-	MOVQ AX, 40(R12)
-
-emitHead:
-	MOVQ rcSlot(SP), R10
-	MOVL const_slTID(R10), AX
-	SHLQ $const_tidShift, AX
-	SHLQ $const_stackShift, BX
-	ORQ  BX, AX
-	ORQ  rcW0(SP), AX
-	MOVQ AX, 0(R12) // complete
-
-recBack:
-	ADDQ $64, SP
-	POPQ R15
-	POPQ R14
-	POPQ R13
-	POPQ R12
-	POPQ BP
-	POPQ BX
-	XRET
-
-lost:
-	MOVQ const_stHeader(R11), DX
-	LOCK
-	INCQ const_hdLost(DX)
-	JMP  recBack
-
-recOrphan:
-	MOVL $0, const_stEnabled(R11)
-	JMP  recBack
+memoNot:
+	MOVQ $0, const_meTag(R10)
+	JMP  walked
 
 miss:
 	// R8 = PC, BX = its place in the cache: look the rule up and keep it.
@@ -373,17 +337,17 @@ behindYes:
 	XORL DX, DX
 	XRET
 
-// reserve takes R14 bytes of the ring, and waits for room, but not for ever.
+// reserve takes R8 bytes of the ring, and waits for room, but not for ever.
 //
 //	in:  R11 = state
-//	out: R12 = where, 0 if there is no room
-//	clobbers AX, CX, DX, DI, SI, R8
+//	out: R8 = where, 0 if there is no room
+//	clobbers AX, CX, DX, DI, SI
 	MARK(const_markReserve)
 	MOVQ const_stHeader(R11), DI
 
 reserve:
 	MOVQ const_hdHead(DI), AX
-	LEAQ (AX)(R14*1), DX
+	LEAQ (AX)(R8*1), DX
 	MOVQ DX, CX
 	SUBQ const_stSize(R11), CX
 	CMPQ CX, const_hdTail(DI)
@@ -391,10 +355,10 @@ reserve:
 	LOCK
 	CMPXCHGQ DX, const_hdHead(DI)
 	JNE  reserve
-	MOVQ const_stSize(R11), R12
-	DECQ R12
-	ANDQ AX, R12
-	ADDQ const_stRing(R11), R12
+	MOVQ const_stSize(R11), R8
+	DECQ R8
+	ANDQ AX, R8
+	ADDQ const_stRing(R11), R8
 	PREFETCHW_AHEAD
 	CMPQ DX, const_hdWakeAt(DI)
 	JCS  reserved
@@ -415,17 +379,17 @@ full:
 	CALLTO(const_markWake)
 
 wait:
-	MOVL $200, R8 // times 10 ms
+	MOVL $200, SI // times 10 ms
 
 waitMore:
 	TESTL $const_ownerDied, const_hdAlive(DI)
 	JNE  noRoom
 	MOVQ const_hdHead(DI), DX
-	ADDQ R14, DX
+	ADDQ R8, DX
 	SUBQ const_stSize(R11), DX
 	CMPQ DX, const_hdTail(DI)
 	JLE  reserve
-	PUSHQ R8
+	PUSHQ SI
 	PUSHQ R10
 	PUSHQ DI
 	PUSHQ $10000000
@@ -441,22 +405,22 @@ waitMore:
 	ADDQ $16, SP
 	POPQ DI
 	POPQ R10
-	POPQ R8
+	POPQ SI
 	MOVQ STATE, R11
 	LOCK
 	DECL const_hdWaiting(DI)
-	DECL R8
+	DECL SI
 	JNE  waitMore
 	MOVL $1, const_hdStalled(DI)
 
 noRoom:
-	XORL R12, R12
+	XORL R8, R8
 	XRET
 
 // wake wakes the consumer.
 //
 //	in:  DI = header
-//	clobbers AX, CX, DX, SI, R8
+//	clobbers AX, CX, DX, SI
 	MARK(const_markWake)
 	XORL AX, AX
 	XCHGL AX, const_hdSleep(DI)

@@ -1,113 +1,233 @@
 // The core's record: the memo and the walk of the stack. Included by
 // core_amd64.s, before core_ring_amd64.h, where it goes on.
 
-// The frame of record, from its stack pointer up: what it was given, and the
-// registers that walking needs.
-#define rcGen 0
-#define rcSlot 8
-#define rcSP 16
-#define rcW5 24
-#define rcW4 32
-#define rcW3 40
-#define rcW2 48
-#define rcW0 56
-#define rcBP 96
-#define rcBX 104
+// The frame of record, from its stack pointer up: what it was given, and rbp.
+#define rcSlot 0
+#define rcW5 8
+#define rcW4 16
+#define rcW3 24
+#define rcW2 32
+#define rcW0 40
+#define rcBP 48
+#define rcRet 168 // the user's return address: const_frameSize+64
 
-// R8 = PC, R9 = stack pointer -> R12 = where the memo may have them; clobbers DX.
+// While it walks, further registers lie below.
+#define wkGen 0
+#define wkBX 40
+#define wkSlot 48
+#define wkBP 96
+#define wkRet 216
+
+// Every part sees one frame, whoever calls it: parts that a walk calls are called
+// from this.
+#define PUSHWALK \
+	PUSHQ BX; PUSHQ R12; PUSHQ R13; PUSHQ R14; PUSHQ R15; PUSHQ R15
+
+#define POPWALK \
+	POPQ R15; POPQ R15; POPQ R14; POPQ R13; POPQ R12; POPQ BX
+
+// R8 = PC, R9 = stack pointer -> R8 = their tag, R10 = the first of the four ways
+// at which the memo may have them; clobbers DX.
 #define MEMOAT \
-	MOVQ R9, R12; \
-	SHRQ $3, R12; \
-	XORQ R8, R12; \
 	MOVQ $0x9e3779b97f4a7c15, DX; \
-	IMULQ DX, R12; \
-	SHRQ $(64-const_memoBits), R12; \
-	ANDQ $~3, R12; \
-	IMULQ $const_memoEntry, R12; \
-	ADDQ const_stMemo(R11), R12
+	IMULQ DX, R8; \
+	MOVQ $0xd1342543de82ef95, DX; \
+	IMULQ R9, DX; \
+	ADDQ DX, R8; \
+	ORQ  $1, R8; \
+	MOVQ R8, R10; \
+	SHRQ $(64-const_memoBits), R10; \
+	SHLQ $const_memoShift, R10; \
+	ADDQ const_stMemo(R11), R10
 
 // record writes a record of a call, with the number of its stack, to the ring.
 // With the type recNumber it only leaves that number in the slot.
 //
 //	in:  DI = first word without TID and stack, SI = address, DX = size,
-//	     R8 = old block, R9 = count or alignment (if flagLong),
-//	     R10 = slot, AX = address of the return address; BX and BP as the
-//	     caller of the function has them
+//	     R8 = old block, R9 = count or alignment (if flagLong), R10 = slot; BX
+//	     and BP as the caller of the function has them; called from the frame
 //	out: nothing
 //	clobbers all but BX, BP, R12-R15
 	MARK(const_markRecord)
-	PUSHQ BX
 	PUSHQ BP
-	PUSHQ R12
-	PUSHQ R13
-	PUSHQ R14
-	PUSHQ R15
 	PUSHQ DI
 	PUSHQ SI
 	PUSHQ DX
 	PUSHQ R8
 	PUSHQ R9
-	PUSHQ AX
 	PUSHQ R10
-	INCQ const_slGen(R10)
-	PUSHQ const_slGen(R10)
 	MOVQ STATE, R11
 	MOVQ const_stHeader(R11), CX
 	TESTL $const_ownerDied, const_hdAlive(CX)
 	JNE  recOrphan
-	MOVQ AX, R15
 	CMPL const_slTID(R10), $0
-	JNE  known
+	JEQ  nameless
+
+named:
+	MOVL $const_noStack, CX
+	TESTL $const_flagBare, rcW0(SP)
+	JNE  emit
+
+	// The memo: if the words that an earlier walk from here read are the same,
+	// so is the stack. They are found by their distance from the saved BP, and
+	// summed up with a factor for each.
+	MOVQ rcRet(SP), R8
+	LEAQ (rcRet+8)(SP), R9
+	MEMOAT
+	XORL R9, R9
+	CMPQ const_meTag(R10), R8
+	JNE  memoNext
+
+memoWay:
+	MOVL const_meCount(R10), CX
+	MOVQ const_meSum(R10), AX
+	MOVL const_meStack(R10), SI
+	LEAL -1(CX), DX
+	CMPL DX, $const_memoWords
+	JCC  memoNext
+	MARK(const_markMemo)
+
+memoWords:
+	MOVWLZX (const_meOffset-2)(R10)(CX*2), DX
+	MOVQ rcBP(SP)(DX*8), DX
+	IMULQ (const_stFactors-8)(R11)(CX*8), DX
+	SUBQ DX, AX
+	MOVWLZX (const_meOffset-4)(R10)(CX*2), DX
+	MOVQ rcBP(SP)(DX*8), DX
+	IMULQ (const_stFactors-16)(R11)(CX*8), DX
+	SUBQ DX, AX
+	SUBL $2, CX
+	JGT  memoWords
+	MARK(const_markMemoEnd)
+	TESTQ AX, AX
+	JNE  memoNext
+	CMPQ const_meTag(R10), R8
+	JNE  memoNext // it has been written meanwhile
+	MOVL SI, CX
+
+emit:
+	// CX = number of the stack
+	MOVQ rcSlot(SP), R10
+	MOVL CX, const_slStack(R10)
+	MOVQ rcW0(SP), R9
+	MOVL R9, AX
+	ANDL $const_typeMask, AX
+	CMPL AX, $const_recNumber
+	JEQ  recBack
+	MOVL const_slTID(R10), DX
+	SHLQ $const_tidShift, DX
+	SHLQ $const_stackShift, CX
+	ORQ  DX, R9
+	ORQ  CX, R9 // the first word
+	MOVL $const_recordSize, R8
+	TESTL $const_flagLong, R9
+	JEQ  emitSized
+	MOVL $const_longRecord, R8
+
+emitSized:
+	// As in reserve.
+	MOVQ const_stHeader(R11), DI
+	MOVQ const_stSize(R11), SI
+	MOVQ const_hdHead(DI), AX
+
+emitTake:
+	LEAQ (AX)(R8*1), DX
+	MOVQ DX, CX
+	SUBQ SI, CX
+	CMPQ CX, const_hdTail(DI)
+	JGT  emitFull
+	LOCK
+	CMPXCHGQ DX, const_hdHead(DI)
+	JNE  emitTake
+	DECQ SI
+	ANDQ SI, AX
+	MOVQ const_stRing(R11), R8
+	ADDQ AX, R8
+	PREFETCHW_AHEAD
+	CMPQ DX, const_hdWakeAt(DI)
+	JCC  emitWake
+
+emitStamp:
+	// R8 = the record's place
+	RDTSC
+	SHLQ $32, DX
+	ORQ  DX, AX
+	MOVQ AX, 8(R8)
+	MOVQ rcW2(SP), AX
+	MOVQ AX, 16(R8)
+	MOVQ rcW3(SP), AX
+	MOVQ AX, 24(R8)
+	TESTL $const_flagLong, R9
+	JNE  emitLong
+
+emitHead:
+	MOVQ R9, 0(R8) // complete
+
+recBack:
+	ADDQ $rcBP, SP
+	POPQ BP
+	XRET
+
+emitLong:
+	MOVQ rcW4(SP), AX
+	MOVQ AX, 32(R8)
+	MOVQ rcW5(SP), AX
+	MOVQ AX, 40(R8)
+	JMP  emitHead
+
+emitWake:
+	CMPL const_hdSleep(DI), $0
+	JEQ  emitStamp
+	PUSHWALK
+	PUSHQ R8 // as in reserve
+	CALLTO(const_markWake)
+	POPQ R8
+	POPWALK
+	JMP  emitStamp
+
+emitFull:
+	PUSHWALK
+	CALLTO(const_markReserve)
+	POPWALK
+	TESTQ R8, R8
+	JNE  emitStamp
+	MOVQ const_stHeader(R11), DX
+	LOCK
+	INCQ const_hdLost(DX)
+	JMP  recBack
+
+recOrphan:
+	MOVL $0, const_stEnabled(R11)
+	JMP  recBack
+
+nameless:
 	MOVL $186, AX // gettid: a handler ran before find had done it
 	SYSCALL
 	MOVQ rcSlot(SP), R10
 	MOVL AX, const_slTID(R10)
 	MOVQ STATE, R11
-
-known:
-	MOVL $const_noStack, BX
-	TESTL $const_flagBare, rcW0(SP)
-	JNE  emit
-	// R8 = PC, R9 = stack pointer of the caller
-	MOVQ (R15), R8
-	LEAQ 8(R15), R9
-
-	// The memo: if the words that an earlier walk from here read are the same,
-	// so is the stack.
-	MEMOAT
-	MOVL $4, R14
-
-memoWay:
-	CMPQ const_mePC(R12), R8
-	JNE  memoNext
-	CMPQ const_meSP(R12), R9
-	JNE  memoNext
-	MOVQ const_meSeq(R12), R13
-	TESTQ $1, R13
-	JNE  memoNext
-	MOVL const_meCount(R12), CX
-	MOVL const_meStack(R12), BX
-	TESTL CX, CX
-	JEQ  memoNext
-	CMPL CX, $const_memoWords
-	JHI  memoNext
-	MARK(const_markMemo)
-
-memoWord:
-	MOVLQSX (const_meOffset-4)(R12)(CX*4), AX
-	MOVQ (const_meValue-8)(R12)(CX*8), DX
-	CMPQ (R9)(AX*1), DX
-	JNE  memoNext
-	DECL CX
-	JNE  memoWord
-	CMPQ const_meSeq(R12), R13
-	JEQ  emit
+	JMP  named
 
 memoNext:
-	MARK(const_markMemoEnd)
-	ADDQ $const_memoEntry, R12
-	DECL R14
-	JNE  memoWay
+	// The ways are at distances 0 to 3 of the first, by exclusive or.
+	MARK(const_markMemoNext)
+	XORQ R9, R10
+	ADDL $const_memoEntry, R9
+	CMPL R9, $(4*const_memoEntry)
+	JEQ  walkFirst
+	XORQ R9, R10
+	CMPQ const_meTag(R10), R8
+	JEQ  memoWay
+	JMP  memoNext
+
+walkFirst:
+	PUSHWALK
+	MOVQ wkSlot(SP), R10
+	INCQ const_slGen(R10)
+	MOVQ const_slGen(R10), AX
+	MOVQ AX, wkGen(SP)
+	MOVQ wkRet(SP), R8
+	LEAQ (wkRet+8)(SP), R9
 	MARK(const_markWalk)
 
 walkAnew:
@@ -117,14 +237,14 @@ walkAnew:
 	MOVQ const_stHeader(R11), DX
 	LOCK
 	INCQ const_hdWalks(DX)
-	MOVQ rcSlot(SP), R13
+	MOVQ wkSlot(SP), R13
 	SUBQ const_stSlots(R11), R13
 	SHRQ $const_slotShift, R13
 	IMULQ $const_scratchSize, R13
 	ADDQ const_stScratch(R11), R13
-	MOVQ rcBP(SP), R10
-	LEAQ rcBP(SP), R12
-	LEAQ rcBX(SP), DX
+	MOVQ wkBP(SP), R10
+	LEAQ wkBP(SP), R12
+	LEAQ wkBX(SP), DX
 	MOVQ DX, const_xRBX(R13)
 	MOVQ $0, const_xPairs(R13)
 	MOVQ const_stCache(R11), SI
@@ -291,9 +411,9 @@ notDeref:
 	MOVQ const_xRBX(R13), R15
 	ADDQ (R15), BX
 	MARK(const_markDerefEnd)
-	MOVQ rcSlot(SP), R15
+	MOVQ wkSlot(SP), R15
 	MOVQ const_slGen(R15), R15
-	CMPQ R15, rcGen(SP)
+	CMPQ R15, wkGen(SP)
 	JEQ  grows
 	JMP  again // a signal handler has used the scratch memory
 

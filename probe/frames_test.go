@@ -38,7 +38,8 @@ func tracedCore(t testing.TB) (*core, frameMap) {
 func TestCoreRows(t *testing.T) {
 	c, rows := tracedCore(t)
 	const called = frameSize + 8 + 8
-	saved := frameRow{cfa: called + 14*8, bp: -17, bx: -16}
+	kept := frameRow{cfa: called + 7*8, bp: -16}
+	saved := frameRow{cfa: kept.cfa + 6*8, bp: -16, bx: -23}
 	deeper := func(words int32) frameRow { r := saved; r.cfa += 8 * words; return r }
 	for row, marks := range map[frameRow][]uint32{
 		{cfa: 8}: {markAlloc, markFree},
@@ -47,7 +48,8 @@ func TestCoreRows(t *testing.T) {
 		{cfa: frameSize + 8 + wideSize}: {markReturnWide, markWide, markWideEnd},
 		{cfa: called}: {markFind, markTop, markWithin, markFreedVM, markRecord, markIntact, markIntactEnd, markTopDone,
 			markFreed, markFreedEnd, markFreedNo},
-		saved: {markMemo, markMemoEnd, markWalk, markFrame, markFrameEnd, markDeref, markDerefEnd, markSignal, markSignalEnd,
+		kept: {markMemo, markMemoEnd, markMemoNext},
+		saved: {markWalk, markFrame, markFrameEnd, markDeref, markDerefEnd, markSignal, markSignalEnd,
 			markPointer, markNoFrame, markFault},
 		deeper(1): {markReserve, markBehind, markBehindNo},
 		deeper(2): {markWake},

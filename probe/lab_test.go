@@ -232,6 +232,7 @@ func (l *lab) fillState() {
 	} {
 		l.setState(at, v)
 	}
+	copy(l.state[stFactors:], factors())
 }
 
 func (l *lab) setState(at int, v uint64) { binary.LittleEndian.PutUint64(l.state[at:], v) }

@@ -1,8 +1,23 @@
 package probe
 
+import "encoding/binary"
+
 // The layout of what the core, in assembly, and hdb share. The assembler reads
 // these constants from go_asm.h, so that there is one place for each. Offsets
 // and sizes are in bytes.
+
+// factors are odd numbers without a pattern (splitmix64), by which the memo weighs
+// words: sums of different words differ, but for a chance of one in many billions.
+func factors() []byte {
+	var b []byte
+	for i := range uint64(memoWords) {
+		z := (i + 1) * 0x9e3779b97f4a7c15
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		b = binary.LittleEndian.AppendUint64(b, z^z>>31|1)
+	}
+	return b
+}
 
 // The state page: private to the inferior's process and wiped in a fork child
 // (MADV_WIPEONFORK), which therefore finds the probe disabled.
@@ -25,6 +40,7 @@ const (
 	stReturnWide = 128 // and those with siteWide
 	stVerdicts   = 136 // address of the verdicts on stacks, a byte each
 	stZero       = 112 // 8 bytes that stay zero: where a lost register is "saved"
+	stFactors    = 256 // memoWords factors of the memo's sums, 8 bytes each
 
 	stateSize = 4096
 )
@@ -224,16 +240,16 @@ const (
 
 	cacheBits = 14 // log2 of its entries, 8 bytes each: PC<<16 | rule
 
-	memoBits  = 12 // log2 of its entries
-	memoEntry = 768
-	memoWords = 60 // words that an entry compares
-	meSeq     = 0  // uint64: odd while it is written
-	mePC      = 8
-	meSP      = 16
-	meCount   = 24 // uint32: words
-	meStack   = 28 // uint32: the stack's number
-	meOffset  = 32 // int32 each, from the stack pointer
-	meValue   = 32 + 4*memoWords
+	memoBits  = 13 // log2 of its entries
+	memoShift = 8  // an entry is 256 bytes
+	memoEntry = 1 << memoShift
+	memoWords = 112 // words that an entry compares; an even number
+	memoBusy  = 2   // the tag of an entry that is being written
+	meTag     = 0   // uint64: of PC and stack pointer, an odd number; 0 if there is nothing
+	meSum     = 8   // of the words, each times its factor
+	meCount   = 16  // uint32: words, an even number
+	meStack   = 20  // uint32: the stack's number
+	meOffset  = 32  // uint16 each: words from where record saves rbp
 )
 
 // A thread's scratch memory.
@@ -319,6 +335,7 @@ const (
 	markFreedNo
 	markMemo
 	markMemoEnd
+	markMemoNext
 	markWalk
 	markFrame
 	markFrameEnd

@@ -75,7 +75,7 @@ var structures = []struct {
 		u64("modules", stModules), u64("numMods", stNumMods), u64("rules", stRules), u64("cache", stCache),
 		u64("stacks", stStacks), u64("memo", stMemo), u64("depth", stDepth), u64("slots", stSlots),
 		u64("scratch", stScratch), u64("return", stReturn), u64("returnWide", stReturnWide),
-		u64("verdicts", stVerdicts), u64("zero", stZero),
+		u64("verdicts", stVerdicts), u64("zero", stZero), {"factors", stFactors, 8 * memoWords},
 	}},
 	{"slot", slotSize, []field{
 		u64("key", slKey), u32("tid", slTID), u32("depth", slDepth), u64("events", slEvents), u64("gen", slGen),
@@ -103,8 +103,7 @@ var structures = []struct {
 		{"threads", hdThreads, 4 * maxThreadCells},
 	}},
 	{"memo entry", memoEntry, []field{
-		u64("seq", meSeq), u64("pc", mePC), u64("sp", meSP), u32("count", meCount), u32("stack", meStack),
-		{"offsets", meOffset, 4 * memoWords}, {"values", meValue, 8 * memoWords},
+		u64("tag", meTag), u64("sum", meSum), u32("count", meCount), u32("stack", meStack), {"offsets", meOffset, 2 * memoWords},
 	}},
 	{"scratch", scratchSize, []field{
 		u64("rbx", xRBX), u64("pairs", xPairs), {"pair", xPair, maxPairs}, {"pcs", xPCs, 8 * maxDepth}, {"cfas", xCFAs, 8 * maxDepth},

@@ -197,6 +197,7 @@ func (p *Probe) writeState() error {
 	put(stReturn, uint64(p.remote.core)+uint64(p.core.marks[markReturn]))
 	put(stReturnWide, uint64(p.remote.core)+uint64(p.core.marks[markReturnWide]))
 	put(stDepth, uint64(min(max(p.cfg.MaxDepth, minDepth), maxDepth)))
+	copy(b[stFactors:], factors())
 	_, err := p.proc.WriteAt(b, int64(p.remote.state))
 	return err
 }

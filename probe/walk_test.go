@@ -467,7 +467,7 @@ func TestNoNumberForAStack(t *testing.T) {
 func TestDeepStack(t *testing.T) {
 	l := newLab(t, Request{Record: true})
 	const frames = 2500
-	for _, depth := range []int{1, 2, 59, 60, 61, 1000, 2048, frames, 4000} {
+	for _, depth := range []int{1, 2, 111, 112, 113, 114, 1000, 2048, frames, 4000} {
 		l.restart(l.request)
 		l.tables.end = fileTables
 		l.setState(stDepth, uint64(depth))
