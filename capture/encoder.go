@@ -12,35 +12,37 @@ import (
 type eventEncoder struct {
 	eventColumns
 	model      model
-	ops        []encodedOp
-	opsOf      []*[numMoves]uint32 // by index of the shape: numbers of its ops + 1, by their moves
-	shapeAt    table[uint32]       // key of the shape -> index
-	recent     [16]recentShape     // by the lower bits of a key
-	tidAt      table[uint32]       // thread ID -> index
-	stackAt    stackIndex          // stack ID -> index, from 1
+	counts     []uint64      // of events, by op
+	usual      []usualOp     // by index of the stack
+	recent     [256]usualOp  // by some bits of the key
+	opAt       table[uint64] // op -> index
+	shapeAt    table[uint32] // key of the shape -> index
+	tidAt      table[uint32] // thread ID -> index
+	stackAt    stackIndex    // stack ID -> index, from 1
 	sum        summer
 	unfollowed bool    // nobody knows which blocks end: there is no summary
 	following  bool    // the outcome is wanted
 	pages      pageSet // of encode
 
-	tid      int32 // the last event's
-	thread   int   // and its index
-	threadAt int   // the event since which it is
-	timeAt   int   // the event since which it is the same time
-	gapAt    int   // the event that the last gap was before
-	gapped   bool
-	latest   int   // index of the thread that made a block last, -1 if that was before the chunk
-	lastTID  int32 // its ID
+	tid        int32 // the last event's
+	thread     int   // and its index
+	threadAt   int   // the event since which it is
+	timeAt     int   // the event since which it is the same time
+	gapAt      int   // the event that the last gap was before
+	gapped     bool
+	otherBytes uint64 // allocated, but not on the heap
+	latest     int    // index of the thread that made a block last, -1 if that was before the chunk
+	lastTID    int32  // its ID
 }
 
-// An encodedOp is a shape and how an event of it differs from what is expected.
-type encodedOp struct {
-	shape uint32
-	count uint64
+// A usualOp is the op that events of a stack had last. Most have it again.
+type usualOp struct {
+	key   uint64 // see opKey
+	index int32
 }
 
-// A recentShape is the index of the shape with a key.
-type recentShape struct{ key, index uint32 }
+// opKey is an op as one number, which is not 0.
+func opKey(sh shape, moves uint32) uint64 { return uint64(sh.key())<<16 | uint64(moves)<<1 | 1 }
 
 // begin begins a chunk with an event of that number and time in ticks.
 func (c *eventEncoder) begin(seq, now uint64) {
@@ -50,10 +52,11 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.model.reset(eventsPerChunk)
 	c.outcome.reset()
 	c.whole = c.following
+	c.opAt.reset()
 	c.shapeAt.reset()
 	c.tidAt.reset()
-	c.ops, c.opsOf = c.ops[:0], c.opsOf[:0]
-	c.recent = [16]recentShape{}
+	c.counts, c.usual, c.otherBytes = c.counts[:0], append(c.usual[:0], usualOp{}), 0
+	clear(c.recent[:])
 	c.sum.begin()
 	c.sum.flows = append(c.sum.flows, Flow{})
 	c.thread, c.threadAt, c.timeAt, c.gapAt, c.gapped, c.latest = -1, 0, 0, 0, false, -1
@@ -65,7 +68,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 func (c *eventEncoder) end(spare eventColumns) eventColumns {
 	if !c.unfollowed {
 		c.fresh = c.sum.fresh
-		c.sum.counted(c.ops, c.shapes, &c.sizes)
+		c.sum.counted(c.counts, c.ops, &c.sizes)
 		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.stacks)
 	}
 	c.live = append(c.live[:0], c.model.named...)
@@ -89,6 +92,30 @@ func (c *eventEncoder) encode(dst []byte, p *packer, events []Event, totals *Tot
 	dst = columns.appendTo(dst, p, totals)
 	c.eventColumns = columns
 	return dst
+}
+
+// count adds the events of the chunk to totals.
+func (c *eventEncoder) count(t *Totals) {
+	if c.head.count == 0 {
+		return
+	}
+	t.Events += uint64(c.head.count)
+	t.Last = time.Duration(c.head.end) * Resolution
+	for i, n := range c.counts {
+		switch sh := c.ops[i]; {
+		case sh.takes():
+			t.Frees += n
+		case sh.kind == Mark:
+		case sh.has(shapeFailed):
+			t.Failed += n
+		default:
+			t.Allocs += n
+		}
+	}
+	t.Bytes += c.otherBytes
+	for i := range c.sums {
+		t.Bytes += c.sums[i].Bytes
+	}
 }
 
 // ticks is d in units of Resolution.
@@ -117,8 +144,6 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 		c.switchTo(index, e.TID)
 	}
 	c.head.count, c.head.last = index+1, seq
-	sh := shapeOf(e)
-	at := c.shape(sh)
 	t := &c.model.threads[c.thread]
 	stack, moves := c.stack(t, e.Stack)
 	h := &c.model.habits[stack]
@@ -127,22 +152,27 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 		c.put(secAux, e.Aux)
 		h.aux = e.Aux
 	}
+	sh := shapeOf(e)
 	if sh.takes() {
 		moves |= c.take(e, t, h, index)
 	} else {
 		moves |= c.give(e, t, h, index)
-		if e.Allocates() {
-			c.makes(e, index, stack, at)
-		} else {
-			c.about(e.Addr, e.Size)
+	}
+	key, u := opKey(sh, moves), &c.usual[stack]
+	if u.key != key {
+		*u = c.recentOp(key, sh, moves)
+	}
+	c.put(secOp, uint64(u.index))
+	c.counts[u.index]++
+	switch {
+	case e.Allocates():
+		c.makes(e, index, stack, u.index)
+	case !sh.takes():
+		c.about(e.Addr, e.Size)
+		if !e.Failed && e.Kind != Mark {
+			c.otherBytes += e.Size
 		}
 	}
-	n := c.opsOf[at][moves]
-	if n == 0 {
-		n = c.newOp(at, moves)
-	}
-	c.put(secOp, uint64(n-1))
-	c.ops[n-1].count++
 }
 
 // number notes an event of which numbers are left out, or were before.
@@ -177,38 +207,34 @@ func (c *eventEncoder) switchTo(index int, tid int32) {
 	c.tid, c.thread = tid, int(i)
 }
 
-// shape is the index of a shape, which may be new.
-func (c *eventEncoder) shape(sh shape) uint32 {
-	key := sh.key()
-	r := &c.recent[(key^key>>13)%uint32(len(c.recent))]
-	if r.key == key && int(r.index) < len(c.shapes) && c.shapes[r.index] == sh {
-		return r.index
+// recentOp is an op that may be new.
+func (c *eventEncoder) recentOp(key uint64, sh shape, moves uint32) usualOp {
+	r := &c.recent[mix(key)>>32%uint64(len(c.recent))]
+	if r.key != key {
+		*r = usualOp{key, c.op(sh, moves)}
 	}
-	n := len(c.shapes)
-	i, found := c.shapeAt.at(key, int32(n))
+	return *r
+}
+
+// op is the index of an op, which may be new.
+func (c *eventEncoder) op(sh shape, moves uint32) int32 {
+	i, found := c.opAt.at(opKey(sh, moves), int32(len(c.ops)))
+	if !found {
+		c.put(secOps, uint64(c.shape(sh)))
+		c.put(secOps, uint64(moves))
+		c.ops, c.counts = append(c.ops, sh), append(c.counts, 0)
+	}
+	return i
+}
+
+// shape is the index of a shape, which may be new.
+func (c *eventEncoder) shape(sh shape) int32 {
+	i, found := c.shapeAt.at(sh.key(), int32(c.shapeAt.len))
 	if !found {
 		c.columns[secShapes] = append(c.columns[secShapes], byte(sh.kind), sh.flags)
 		c.put(secShapes, uint64(sh.fn))
-		c.shapes = append(c.shapes, sh)
-		if n < cap(c.opsOf) && c.opsOf[:n+1][n] != nil {
-			c.opsOf = c.opsOf[:n+1]
-			*c.opsOf[n] = [numMoves]uint32{}
-		} else {
-			c.opsOf = append(c.opsOf, new([numMoves]uint32))
-		}
 	}
-	*r = recentShape{key, uint32(i)}
-	return uint32(i)
-}
-
-// newOp is the number + 1 of an op that the chunk did not have.
-func (c *eventEncoder) newOp(shape, moves uint32) uint32 {
-	c.put(secOps, uint64(shape))
-	c.put(secOps, uint64(moves))
-	c.ops = append(c.ops, encodedOp{shape: shape})
-	n := uint32(len(c.ops))
-	c.opsOf[shape][moves] = n
-	return n
+	return i
 }
 
 // stack is the index of the stack with an ID, or 0, and whether it is another than
@@ -239,6 +265,7 @@ func (c *eventEncoder) stackIndex(id StackID) uint32 {
 	c.stacks = append(c.stacks, id)
 	c.model.habits = append(c.model.habits, habit{id: id})
 	c.sum.flows = append(c.sum.flows, Flow{})
+	c.usual = append(c.usual, usualOp{})
 	*slot = i
 	return i
 }
@@ -452,11 +479,11 @@ func (c *eventEncoder) place(e *Event, t *threadModel, k *class) uint32 {
 }
 
 // makes notes the block that the event makes.
-func (c *eventEncoder) makes(e *Event, index int, stack, shape uint32) {
+func (c *eventEncoder) makes(e *Event, index int, stack uint32, op int32) {
 	if index >= len(c.made) {
 		c.room(index)
 	}
-	c.made[index] = madeBlock{e.Addr, e.Size, stack, uint16(shape), uint16(c.thread)}
+	c.made[index] = madeBlock{e.Addr, e.Size, stack, uint16(op), uint16(c.thread)}
 	c.model.named.add(index)
 	c.born.add(index)
 	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)

@@ -161,7 +161,7 @@ func (k *keeper) follow(head *eventHead, o *outcome) bool {
 	kept := survivors{first: head.first, last: head.last, count: count, blocks: make([]Held, 0, count)}
 	for i := range o.live.all() {
 		m := &o.made[i]
-		sh := o.shapes[m.shape]
+		sh := o.ops[m.op]
 		kept.blocks = append(kept.blocks, Held{
 			Seq: o.seqOf(head, i), Addr: m.addr, Size: m.size, Stack: o.stacks[m.stack], TID: o.sums[m.thread].TID, Func: sh.fn, Kind: sh.kind,
 		})

@@ -13,7 +13,7 @@ type outcome struct {
 	others []touchedBlock // more addresses that the events were about
 	seqs   []uint64       // the events' numbers; none if nothing is left out between them
 	stacks []StackID      // by index of the stack
-	shapes []shape        // by index
+	ops    []shape        // the shapes of ops, by index
 	sums   []ThreadSum    // by index of the thread
 	sizes  sizeSums
 	before []int32 // threads whose blocks, made in the chunk before, were temporary
@@ -23,9 +23,9 @@ type outcome struct {
 
 // A madeBlock is what is known of the event that made a block.
 type madeBlock struct {
-	addr, size    uint64
-	stack         uint32 // index
-	shape, thread uint16 // indices
+	addr, size uint64
+	stack      uint32 // index
+	op, thread uint16 // indices
 }
 
 // A touchedBlock is addresses.
@@ -43,7 +43,7 @@ const smallSizes = 1024
 func (o *outcome) reset() {
 	o.born.reset(eventsPerChunk)
 	o.others, o.seqs, o.before = o.others[:0], o.seqs[:0], o.before[:0]
-	o.stacks, o.shapes, o.sums = append(o.stacks[:0], 0), o.shapes[:0], o.sums[:0]
+	o.stacks, o.ops, o.sums = append(o.stacks[:0], 0), o.ops[:0], o.sums[:0]
 	o.sizes.reset()
 	o.fresh = false
 }

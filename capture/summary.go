@@ -110,15 +110,14 @@ func (s *summer) flow(i int32) *Flow {
 }
 
 // counted takes what was counted by ops and sizes.
-func (s *summer) counted(ops []encodedOp, shapes []shape, sizes *sizeSums) {
-	for _, o := range ops {
-		sh := shapes[o.shape]
+func (s *summer) counted(counts []uint64, ops []shape, sizes *sizeSums) {
+	for i, sh := range ops {
 		for int(sh.fn) >= len(s.calls) {
 			s.calls = append(s.calls, 0)
 		}
-		s.calls[sh.fn] += o.count
+		s.calls[sh.fn] += counts[i]
 		if sh.has(shapeFailed) && !sh.takes() && sh.kind != Mark {
-			s.failed += o.count
+			s.failed += counts[i]
 		}
 	}
 	for size, n := range sizes.allocs {

@@ -50,28 +50,28 @@ func (p *pageSet) add(a, size uint64) {
 		p.wide = append(p.wide, addrRange{a, end})
 		return
 	}
-	for at := a; ; at = (at>>pageBits + 1) << pageBits {
-		from, to := at>>grainBits&63, uint64(63)
-		if at>>pageBits == end>>pageBits {
-			to = end >> grainBits & 63
-		}
-		p.page(at >> pageBits).mask |= ^uint64(0) << from & (^uint64(0) >> (63 - to))
-		if at>>pageBits == end>>pageBits {
-			return
-		}
+	for a>>pageBits != end>>pageBits {
+		*p.page(a >> pageBits) |= ^uint64(0) << (a >> grainBits & 63)
+		a = (a>>pageBits + 1) << pageBits
 	}
+	*p.page(a >> pageBits) |= ^uint64(0) << (a >> grainBits & 63) & (^uint64(0) >> (63 - end>>grainBits&63))
 }
 
-func (p *pageSet) page(n uint64) *touchedPage {
-	if p.last < len(p.pages) && p.pages[p.last].page == n {
-		return &p.pages[p.last]
+// page is the mask of a page.
+func (p *pageSet) page(n uint64) *uint64 {
+	if p.last >= len(p.pages) || p.pages[p.last].page != n {
+		p.find(n)
 	}
+	return &p.pages[p.last].mask
+}
+
+// find makes the page the last one.
+func (p *pageSet) find(n uint64) {
 	i, found := p.index.at(n, int32(len(p.pages)))
 	if !found {
 		p.pages = append(p.pages, touchedPage{page: n})
 	}
 	p.last = int(i)
-	return &p.pages[i]
 }
 
 // appendTouched appends the section of a chunk; nothing if its events are few, or

@@ -100,13 +100,17 @@ func (c *Writer) Flushed() uint64 { return c.out.flushed.Load() }
 func (c *Writer) Pending() int { return c.encoder.head.count }
 
 // Events is the number of events added.
-func (c *Writer) Events() uint64 { return c.info.Totals.Events }
+func (c *Writer) Events() uint64 { return c.Totals().Events }
 
 // Totals are those of the events and losses added.
-func (c *Writer) Totals() Totals { return c.info.Totals }
+func (c *Writer) Totals() Totals {
+	t := c.info.Totals // up to the chunk that is encoded
+	c.encoder.count(&t)
+	return t
+}
 
 // Last is the time of the last event.
-func (c *Writer) Last() time.Duration { return c.info.Totals.Last }
+func (c *Writer) Last() time.Duration { return c.Totals().Last }
 
 // Stack is the stack that was interned as id, which must exist.
 func (c *Writer) Stack(id StackID) Stack { return c.interned.stack(id) }
@@ -120,8 +124,8 @@ func (c *Writer) AddEvent(e *Event) uint64 {
 	seq := max(e.Seq, c.seq+1)
 	c.seq = seq
 	now := ticks(e.Time)
-	c.info.Totals.add(e, time.Duration(now)*Resolution)
 	if c.sums != nil {
+		c.info.Totals.add(e, time.Duration(now)*Resolution)
 		c.sums.add(e, seq, now, &c.info.Totals)
 		if c.sums.events() == sumsMost {
 			c.cut()
@@ -152,6 +156,7 @@ func (c *Writer) cut() {
 	case spare = <-c.columns:
 	default:
 	}
+	c.encoder.count(&c.info.Totals)
 	columns, totals := c.encoder.end(spare), c.info.Totals
 	c.queue.add(func() {
 		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.outcome)
@@ -340,7 +345,7 @@ func (c *Writer) Embed(sym Embedder) error {
 // Close flushes and writes the index, which makes the capture complete. It does
 // not close the underlying writer.
 func (c *Writer) Close() error {
-	if c.written != c.info.Totals {
+	if c.written != c.Totals() {
 		c.infoStale = true // so that they are found without reading the events
 	}
 	if err := c.Flush(); err != nil {
