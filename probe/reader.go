@@ -170,10 +170,13 @@ func (r *reader) run() {
 		wakeAt := released + ringSize/4
 		r.p.shared.word(hdWakeAt).Store(wakeAt)
 		sleep.Store(1)
-		if r.p.shared.word(hdHead).Load() < wakeAt {
-			futexWait(sleep, 1, int64(pause))
-		} else {
+		switch {
+		case r.p.shared.word(hdHead).Load() >= wakeAt:
 			time.Sleep(glance) // many wait behind a record that is being written
+		case handled > 0:
+			futexNap(sleep, 1, int64(pause))
+		default:
+			futexWait(sleep, 1, int64(pause))
 		}
 		sleep.Store(0)
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -262,6 +263,7 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 // run records until the end of the program or of the recording.
 func (r *recorder) run(filter *cond.Cond) int {
 	s, o := r.s, r.o
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), 3)) // the goroutine that drains the probe's ring keeps one while it naps
 	if o.pid == 0 {
 		words := interpreted(o.words)
 		if _, err := s.Load(words[0]); err != nil {
