@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -79,71 +78,7 @@ type maker struct {
 	tid  int32
 }
 
-// head is the content of secFrom.
-func (c *checkpoint) head() []byte {
-	b := binary.AppendUvarint(nil, uint64(flagIf(c.fresh, 1)))
-	return binary.AppendUvarint(binary.AppendUvarint(b, c.after), c.base)
-}
-
-// append appends the payload of the chunk.
-func (c *checkpoint) append(dst []byte, p *packer) []byte {
-	dst = appendStored(dst, secFrom, c.head())
-	var columns [secThreads + 1][]byte
-	put := func(id int, v uint64) { columns[id] = binary.AppendUvarint(columns[id], v) }
-	makers := map[maker]uint64{}
-	var last maker // of the block before, and most often of this one, too
-	at, ok := uint64(0), false
-	before := Held{Seq: c.base}
-	end := uint64(0)
-	for i := range c.blocks {
-		b := &c.blocks[i]
-		m := maker{b.Kind, b.Func, b.TID}
-		if !ok || m != last {
-			at, ok = makers[m]
-			last = m
-		}
-		if !ok {
-			at = uint64(len(makers))
-			makers[m] = at
-			put(secMakers, uint64(m.kind))
-			put(secMakers, uint64(m.fn))
-			put(secMakers, zigzag(uint64(int64(m.tid))))
-			ok = true
-		}
-		put(secMaker, at)
-		put(secNumber, b.Seq-before.Seq)
-		put(secAddress, distance(end, b.Addr))
-		put(secBlockSize, b.Size)
-		put(secBlockStack, zigzag(uint64(b.Stack)-uint64(before.Stack)))
-		before, end = *b, b.Addr+chunkSize(b.Size)
-	}
-	seqBefore := uint64(0)
-	for _, seq := range c.ended {
-		put(secEnded, seq-seqBefore)
-		seqBefore = seq
-	}
-	size := uint64(0)
-	for _, s := range c.sizes {
-		put(secSizes, s.Size-size)
-		put(secSizes, s.Allocs)
-		put(secSizes, s.Temporary)
-		size = s.Size
-	}
-	for _, t := range c.threads {
-		put(secThreads, zigzag(uint64(int64(t.TID))))
-		put(secThreads, t.Allocs)
-		put(secThreads, t.Bytes)
-		put(secThreads, t.Temporary)
-	}
-	for id, b := range columns {
-		if len(b) > 0 {
-			dst = p.appendPacked(dst, id, b)
-		}
-	}
-	return dst
-}
-
-// parseCheckpoint is the inverse of append.
+// parseCheckpoint is the inverse of pending.append.
 func parseCheckpoint(s sections) (*checkpoint, error) {
 	var columns [secThreads + 1]cursor
 	for id := range columns {

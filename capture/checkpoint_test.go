@@ -350,7 +350,7 @@ func FuzzCheckpoint(f *testing.F) {
 			last = b.Seq
 		}
 		var p packer
-		s, err = u.sections(c.append(nil, &p))
+		s, err = u.sections(pendingOf(c).append(nil, &p))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,4 +359,18 @@ func FuzzCheckpoint(f *testing.F) {
 			t.Fatalf("%v\n%s", err, diff)
 		}
 	})
+}
+
+// pendingOf is what is written as c.
+func pendingOf(c *checkpoint) *pending {
+	k := &pending{after: c.after, base: c.base, fresh: c.fresh, alive: len(c.blocks), ended: c.ended, sizes: c.sizes, threads: c.threads}
+	s := survivors{first: c.base + 1, last: c.after, count: len(c.blocks), seqs: []uint64{}}
+	s.live.fill(len(c.blocks))
+	for i, b := range c.blocks {
+		o := outcome{ops: []shape{{kind: b.Kind, fn: b.Func}}, sums: []ThreadSum{{TID: b.TID}}}
+		s.seqs = append(s.seqs, b.Seq)
+		s.blocks = append(s.blocks, survivor{b.Addr, b.Size, uint32(i), b.Stack, k.maker(&o, &madeBlock{})})
+	}
+	k.recent = []survivors{s}
+	return k
 }

@@ -79,15 +79,7 @@ func (o *outcome) room(index int) {
 	o.made = more
 }
 
-// seqOf is the number of an event of the chunk.
-func (o *outcome) seqOf(head *eventHead, index int) uint64 {
-	if len(o.seqs) > 0 {
-		return o.seqs[index]
-	}
-	return head.first + uint64(index)
-}
-
-// indexOf is the inverse of seqOf.
+// indexOf is the event of the chunk with a number.
 func (o *outcome) indexOf(head *eventHead, seq uint64) (index int, ok bool) {
 	if len(o.seqs) > 0 {
 		return slices.BinarySearch(o.seqs, seq)
