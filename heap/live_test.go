@@ -1,6 +1,8 @@
 package heap
 
 import (
+	"maps"
+	"math/rand/v2"
 	"testing"
 
 	"hdb/capture"
@@ -32,5 +34,73 @@ func TestLiveFollowsEvents(t *testing.T) {
 	}
 	if l.Peak() != 300 {
 		t.Errorf("peak %d, want 300", l.Peak())
+	}
+}
+
+// FollowAll does what Follow does, whatever happens to the memory of the table and
+// however many events it gets at once.
+func TestFollowAll(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	one, all := NewLive(), NewLive()
+	place := func() uint64 {
+		if rng.IntN(20) == 0 {
+			return 0
+		}
+		a := uint64(rng.IntN(1<<12)) << (3 + rng.IntN(8))
+		if rng.IntN(5000) == 0 {
+			a++
+		}
+		return a
+	}
+	unseen := 0
+	for round := range 4000 {
+		events := make([]capture.Event, rng.IntN(3*ahead))
+		for i := range events {
+			e := &events[i]
+			*e = capture.Event{Seq: uint64(round*100 + i), Addr: place(), Kind: capture.Free}
+			e.Gone.Size = 7 // of the event before it in the same memory
+			switch n := rng.IntN(10); {
+			case n < 4:
+				e.Kind, e.Size, e.Stack = capture.Alloc, uint64(rng.IntN(1<<rng.IntN(14))), capture.StackID(i)
+			case n < 6:
+				e.Kind, e.Old, e.Size = capture.Realloc, place(), uint64(rng.IntN(100))
+			case n < 7:
+				e.Kind = capture.Map
+			}
+			e.Failed = e.Kind != capture.Free && rng.IntN(20) == 0
+			if rng.IntN(3000) == 0 {
+				e.Size = 1 << 50
+			}
+		}
+		logged := rng.IntN(3) > 0
+		for len(events) > 0 {
+			n := all.FollowAll(events, logged)
+			last := all.Unseen()
+			for i := range n {
+				e := events[i]
+				e.Gone = capture.Gone{}
+				gone, ended := one.Follow(&e, logged)
+				if e.Gone = gone.Gone(); e.Gone != events[i].Gone || ended && e.Kind == capture.Free && events[i].Size != gone.Size {
+					t.Fatalf("%+v ended %v", events[i], gone)
+				}
+				want := one.Unseen()
+				if i == n-1 && want != last || i < n-1 && want != (Block{}) {
+					t.Fatalf("event %d of %d left %v to Unseen, not %v", i, n, last, want)
+				}
+			}
+			if last != (Block{}) {
+				unseen++
+			}
+			events = events[n:]
+		}
+		if one.Blocks() != all.Blocks() || one.Bytes() != all.Bytes() || one.Peak() != all.Peak() {
+			t.Fatalf("%d blocks of %d bytes, at most %d, want %d, %d, %d", all.Blocks(), all.Bytes(), all.Peak(), one.Blocks(), one.Bytes(), one.Peak())
+		}
+	}
+	if !maps.Equal(maps.Collect(one.All()), maps.Collect(all.All())) {
+		t.Error("the blocks differ")
+	}
+	if unseen == 0 {
+		t.Error("no event left a block to Unseen")
 	}
 }

@@ -23,6 +23,7 @@ type blockTable struct {
 	none  *region // one without leaves
 	puts  int     // blocks that were ever put
 	takes int     // blocks that are no more
+	moves int     // times that blocks got other cells
 	leaves
 
 	// rest are blocks that have no cell: their address is odd, or their size or
@@ -189,6 +190,7 @@ func (t *blockTable) put(addr uint64, b Block) (old Block, replaced bool) {
 func (t *blockTable) replace(addr uint64, b Block) (old Block, replaced bool) {
 	old, replaced = t.take(addr)
 	t.puts++
+	t.moves++
 	if !fits(addr, b.Size, b.Seq) {
 		if t.rest == nil {
 			t.rest = map[uint64]Block{}

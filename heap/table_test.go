@@ -307,8 +307,8 @@ func BenchmarkLiveWalk(b *testing.B) {
 	}
 }
 
-// BenchmarkLiveChurn measures an allocation and a free of any block of a heap, all
-// fetched before, as the reader of the probe's events does.
+// BenchmarkLiveChurn measures an allocation and a free of any block of a heap, in
+// batches as they come from the probe.
 func BenchmarkLiveChurn(b *testing.B) {
 	for _, heap := range []struct {
 		name      string
@@ -327,23 +327,19 @@ func BenchmarkLiveChurn(b *testing.B) {
 				l.Follow(&events[i], false)
 			}
 			rng.Shuffle(len(events), func(i, k int) { events[i], events[k] = events[k], events[i] })
-			var soon [16]uint64
-			next := len(soon)
+			var batch [16]capture.Event
+			next := 0
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if next == len(soon) {
-					for k := range soon {
-						soon[k] = events[(i+k)%len(events)].Addr
-					}
-					l.Fetch(soon[:])
+				e := &events[i%len(events)]
+				free := *e
+				free.Kind = capture.Free
+				e.Seq = uint64(i)
+				batch[next], batch[next+1] = free, *e
+				if next += 2; next == len(batch) {
+					l.FollowAll(batch[:], false)
 					next = 0
 				}
-				next++
-				e := &events[i%len(events)]
-				e.Kind = capture.Free
-				l.Follow(e, false)
-				e.Kind, e.Seq = capture.Alloc, uint64(i)
-				l.Follow(e, false)
 			}
 		})
 	}

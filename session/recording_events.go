@@ -83,55 +83,44 @@ func (s *Session) intern(st capture.Stack) capture.StackID {
 // probeEvents numbers events of the probe, brings the live heap up to date, and
 // records them. Their Func is an index into functions.
 func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.Function) {
-	s.fetchBlocks(events)
 	tr := &s.trace
 	for len(tr.probeFuncs) < len(functions) {
 		tr.probeFuncs = append(tr.probeFuncs, 0)
 	}
-	log, logged := tr.logsAll(), tr.logged
+	all, some, logged := tr.logsAll(), tr.logsSome(), tr.logged
 	seq, now := tr.seq, tr.time
 	for i := range events {
 		e := &events[i]
 		seq, now = seq+1, max(now, e.Time)
 		e.Seq, e.Time = seq, now
-		tr.seq, tr.time = seq, now
-		stack := e.Stack
-		if log {
-			e.Stack = s.stackInLog(stack)
+		if all {
+			e.Stack = s.stackInLog(e.Stack)
 		}
-		gone, ended := tr.live.Follow(e, log)
-		if ended && e.Kind == capture.Free {
-			e.Size = gone.Size
+	}
+	for len(events) > 0 {
+		next := events
+		if some && !all {
+			next = events[:1] // the filter may ask for the heap after each event
 		}
-		e.Gone = gone.Gone()
-		fn := functions[e.Func]
-		switch {
-		case log:
-			s.logProbed(e, fn)
-		case ended && gone.Logged, tr.logsSome() && tr.filter.holds(s, e, fn, stack):
-			e.Stack = s.stackInLog(stack)
-			s.logProbed(e, fn)
-			s.markLogged(e)
+		next = next[:tr.live.FollowAll(next, all)]
+		for i := range next {
+			e := &next[i]
+			tr.seq, tr.time = e.Seq, e.Time
+			fn := functions[e.Func]
+			switch {
+			case all:
+				s.logProbed(e, fn)
+			case e.Gone.Recorded, some && tr.filter.holds(s, e, fn, e.Stack):
+				e.Stack = s.stackInLog(e.Stack)
+				s.logProbed(e, fn)
+				s.markLogged(e)
+			}
 		}
+		events = events[len(next):]
 	}
 	if tr.logged > logged && now-tr.sampled >= sampleEvery {
 		s.sample(now)
 	}
-}
-
-// fetchBlocks has what is known of the blocks of events fetched at once, rather than
-// one after the other.
-func (s *Session) fetchBlocks(events []capture.Event) {
-	blocks := s.trace.blocks[:0]
-	for i := range events {
-		e := &events[i]
-		blocks = append(blocks, e.Addr)
-		if e.Old != 0 {
-			blocks = append(blocks, e.Old)
-		}
-	}
-	s.trace.blocks = blocks
-	s.trace.live.Fetch(blocks)
 }
 
 // logProbed records an event of the probe, whose stack is interned. Its Func is
