@@ -381,17 +381,46 @@ func (p *Probe) writeFilter(s *site) (addr.Run, error) {
 	return at, err
 }
 
+// simple tells whether a function only allocates or only frees, and arguments say
+// what.
+func simple(fn breakpoints.Function) bool {
+	if fn.Group != breakpoints.GroupC && fn.Group != breakpoints.GroupCXX {
+		return false
+	}
+	return fn.Kind == capture.Free && fn.Ptr.From == breakpoints.Argument ||
+		fn.Kind == capture.Alloc && fn.Ptr.From == breakpoints.Returned && fn.Size.From == breakpoints.Argument
+}
+
+// enabled is the value of stEnabled.
+func (p *Probe) enabled() uint64 {
+	if p.mode() == modeRecord {
+		return onlyRecords
+	}
+	return enabled
+}
+
+// short tells whether the core has its short way for a function: nobody asks
+// anything about it, and the first argument is all that there is to it.
+func (p *Probe) short(s *site) bool {
+	first := func(o breakpoints.Operand) bool { return o.From == breakpoints.Argument && o.Index == 0 }
+	fn := s.Function
+	if p.enabled() != onlyRecords || !simple(fn) || fn.Count.From != breakpoints.Nowhere || fn.Align.From != breakpoints.Nowhere {
+		return false
+	}
+	if fn.Frees() && (!first(fn.Ptr) || fn.Size.From != breakpoints.Nowhere) || !fn.Frees() && !first(fn.Size) {
+		return false
+	}
+	prog, err := p.request.program(fn, p.atCore(s))
+	return err == nil && prog.Never // writeFilter has said the error
+}
+
 // quickFilter is the condition for a quick thunk. It is false for functions that
 // are not simple, and while all events are wanted.
 func (p *Probe) quickFilter(s *site) (func(*writer) []branch, bool) {
-	fn := s.Function
-	simple := fn.Group == breakpoints.GroupC || fn.Group == breakpoints.GroupCXX
-	plain := fn.Kind == capture.Free && fn.Ptr.From == breakpoints.Argument ||
-		fn.Kind == capture.Alloc && fn.Ptr.From == breakpoints.Returned && fn.Size.From == breakpoints.Argument
-	if p.mode() != 0 || !simple || !plain {
+	if p.mode() != 0 || !simple(s.Function) {
 		return nil, false
 	}
-	prog, err := p.request.program(fn, p.atEntry(s))
+	prog, err := p.request.program(s.Function, p.atEntry(s))
 	if err != nil {
 		return nil, false // writeFilter has said it
 	}

@@ -7,6 +7,7 @@
 //	out: as from the function
 //
 // A call that does another one's work goes to the original function directly.
+enterAlloc:
 	MARK(const_markAlloc)
 	PUSHFRAME
 	MOVQ STATE, R9

@@ -8,7 +8,8 @@
 // In a nutshell: a thunk (thunk_x86.go) jumps to enterAlloc or enterFree. These
 // find the thread's slot, tell calls by the user from those that an allocator
 // makes to do its work, run the original function, and call record, which walks
-// the stack and writes to the ring.
+// the stack and writes to the ring. Most calls of a recording take a shorter way,
+// by quickAlloc and quickFree.
 //
 // Contract with the inferior:
 //   - The code is position independent but for STATE, which the injector
@@ -47,8 +48,22 @@
 	MOVQ (const_frArgs+32)(SP), R8; \
 	MOVQ (const_frArgs+40)(SP), R9
 
+// MEMOAT makes of a PC and a stack pointer the tag that the memo has for them, in
+// pc, and in way the first of the four places where it may be, from stMemo.
+#define MEMOAT(pc, sp, way) \
+	MOVQ $0x9e3779b97f4a7c15, way; \
+	IMULQ way, pc; \
+	MOVQ $0xd1342543de82ef95, way; \
+	IMULQ sp, way; \
+	ADDQ way, pc; \
+	ORQ  $1, pc; \
+	MOVQ pc, way; \
+	SHRQ $(64-const_memoBits), way; \
+	SHLQ $const_memoShift, way
+
 TEXT core<>(SB), NOSPLIT|NOFRAME, $0-0
 
+#include "core_quick_amd64.h"
 #include "core_alloc_amd64.h"
 #include "core_free_amd64.h"
 #include "core_nest_amd64.h"

@@ -3,6 +3,7 @@
 // enterFree: a call of a function that frees or unmaps. Registers as for
 // enterAlloc. It is recorded before it runs, because then another thread may be
 // handed the block.
+enterFree:
 	MARK(const_markFree)
 	PUSHFRAME
 	MOVQ STATE, R9

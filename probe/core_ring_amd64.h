@@ -131,7 +131,8 @@ numbered:
 	JHI  walked
 	MOVQ wkRet(SP), R8
 	LEAQ (wkRet+8)(SP), R9
-	MEMOAT
+	MEMOAT(R8, R9, R10)
+	ADDQ const_stMemo(R11), R10
 	CMPQ const_meTag(R10), $0
 	JEQ  memoTake
 	RDTSC // one of the four ways at random

@@ -2,21 +2,22 @@
 // core_amd64.s, before core_ring_amd64.h, where it goes on.
 
 // The frame of record, from its stack pointer up: what it was given, and rbp.
-#define rcSlot 0
-#define rcW5 8
-#define rcW4 16
-#define rcW3 24
-#define rcW2 32
-#define rcW0 40
-#define rcBP 48
-#define rcRet 168 // the user's return address: const_frameSize+64
+// Behind the return address is the caller's frame, with the slot.
+#define rcW5 0
+#define rcW4 8
+#define rcW3 16
+#define rcW2 24
+#define rcW0 32
+#define rcBP 40
+#define rcSlot 64
+#define rcRet 160 // the user's return address: const_frameSize+56
 
 // While it walks, further registers lie below.
 #define wkGen 0
 #define wkBX 40
-#define wkSlot 48
-#define wkBP 96
-#define wkRet 216
+#define wkBP 88
+#define wkSlot 112
+#define wkRet 208
 
 // Every part sees one frame, whoever calls it: parts that a walk calls are called
 // from this.
@@ -26,26 +27,12 @@
 #define POPWALK \
 	POPQ R15; POPQ R15; POPQ R14; POPQ R13; POPQ R12; POPQ BX
 
-// R8 = PC, R9 = stack pointer -> R8 = their tag, R10 = the first of the four ways
-// at which the memo may have them; clobbers DX.
-#define MEMOAT \
-	MOVQ $0x9e3779b97f4a7c15, DX; \
-	IMULQ DX, R8; \
-	MOVQ $0xd1342543de82ef95, DX; \
-	IMULQ R9, DX; \
-	ADDQ DX, R8; \
-	ORQ  $1, R8; \
-	MOVQ R8, R10; \
-	SHRQ $(64-const_memoBits), R10; \
-	SHLQ $const_memoShift, R10; \
-	ADDQ const_stMemo(R11), R10
-
 // record writes a record of a call, with the number of its stack, to the ring.
 // With the type recNumber it only leaves that number in the slot.
 //
 //	in:  DI = first word without TID and stack, SI = address, DX = size,
-//	     R8 = old block, R9 = count or alignment (if flagLong), R10 = slot; BX
-//	     and BP as the caller of the function has them; called from the frame
+//	     R8 = old block, R9 = count or alignment (if flagLong); BX and BP as the
+//	     caller of the function has them; called from the frame
 //	out: nothing
 //	clobbers all but BX, BP, R12-R15
 	MARK(const_markRecord)
@@ -55,25 +42,38 @@
 	PUSHQ DX
 	PUSHQ R8
 	PUSHQ R9
-	PUSHQ R10
 	MOVQ STATE, R11
-	MOVQ const_stHeader(R11), CX
-	TESTL $const_ownerDied, const_hdAlive(CX)
+	MOVQ rcRet(SP), R8
+	LEAQ (rcRet+8)(SP), R9
+	MEMOAT(R8, R9, R10)
+	ADDQ const_stMemo(R11), R10
+	JMP  recBegin
+
+// recordShort is record without flagLong, for who has R8 and R10 of MEMOAT.
+	MARK(const_markRecordShort)
+	PUSHQ BP
+	PUSHQ DI
+	PUSHQ SI
+	PUSHQ DX
+	LEAQ -16(SP), SP
+	MOVQ STATE, R11
+
+recBegin:
+	MOVQ const_stHeader(R11), DX
+	TESTL $const_ownerDied, const_hdAlive(DX)
 	JNE  recOrphan
-	CMPL const_slTID(R10), $0
+	MOVQ rcSlot(SP), DX
+	CMPL const_slTID(DX), $0
 	JEQ  nameless
 
 named:
 	MOVL $const_noStack, CX
-	TESTL $const_flagBare, rcW0(SP)
+	TESTL $const_flagBare, DI
 	JNE  emit
 
 	// The memo: if the words that an earlier walk from here read are the same,
 	// so is the stack. They are found by their distance from the saved BP, and
 	// summed up with a factor for each.
-	MOVQ rcRet(SP), R8
-	LEAQ (rcRet+8)(SP), R9
-	MEMOAT
 	XORL R9, R9
 	CMPQ const_meTag(R10), R8
 	JNE  memoNext
@@ -203,8 +203,8 @@ recOrphan:
 nameless:
 	MOVL $186, AX // gettid: a handler ran before find had done it
 	SYSCALL
-	MOVQ rcSlot(SP), R10
-	MOVL AX, const_slTID(R10)
+	MOVQ rcSlot(SP), DX
+	MOVL AX, const_slTID(DX)
 	MOVQ STATE, R11
 	JMP  named
 

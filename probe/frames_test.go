@@ -38,15 +38,15 @@ func tracedCore(t testing.TB) (*core, frameMap) {
 func TestCoreRows(t *testing.T) {
 	c, rows := tracedCore(t)
 	const called = frameSize + 8 + 8
-	kept := frameRow{cfa: called + 7*8, bp: -16}
-	saved := frameRow{cfa: kept.cfa + 6*8, bp: -16, bx: -23}
+	kept := frameRow{cfa: called + 6*8, bp: -16}
+	saved := frameRow{cfa: kept.cfa + 6*8, bp: -16, bx: -22}
 	deeper := func(words int32) frameRow { r := saved; r.cfa += 8 * words; return r }
 	for row, marks := range map[frameRow][]uint32{
-		{cfa: 8}: {markAlloc, markFree},
-		{cfa: frameSize + 8}: {markReturn, markResult, markResultEnd, markTrapAlloc, markTrapFree,
+		{cfa: 8}: {markAlloc, markFree, markQuickAlloc, markQuickFree},
+		{cfa: frameSize + 8}: {markReturn, markReturnQuick, markResult, markResultEnd, markTrapAlloc, markTrapFree,
 			markAgain, markAgainEnd, markFreeFirst},
 		{cfa: frameSize + 8 + wideSize}: {markReturnWide, markWide, markWideEnd},
-		{cfa: called}: {markFind, markTop, markWithin, markFreedVM, markRecord, markIntact, markIntactEnd, markTopDone,
+		{cfa: called}: {markFind, markTop, markWithin, markFreedVM, markRecord, markRecordShort, markIntact, markIntactEnd, markTopDone,
 			markFreed, markFreedEnd, markFreedNo},
 		kept: {markMemo, markMemoEnd, markMemoNext},
 		saved: {markWalk, markFrame, markFrameEnd, markDeref, markDerefEnd, markSignal, markSignalEnd,
@@ -110,8 +110,9 @@ func TestCoreInstructions(t *testing.T) {
 	if syscalls != 4 { // gettid twice, to wait, to wake
 		t.Errorf("%d system calls", syscalls)
 	}
-	// The original, with copied arguments or not, or instead of it; two conditions.
-	if len(indirect) != 5 {
+	// The original, with copied arguments or not, or instead of it; two conditions;
+	// the original by the short way, which frees of NULL take too.
+	if len(indirect) != 7 {
 		t.Errorf("%d indirect calls and jumps at %#x", len(indirect), indirect)
 	}
 }

@@ -60,7 +60,10 @@ func (c *core) trace() (frameMap, error) {
 		row frameRow
 	}
 	entry := frameRow{cfa: 8}
-	work := []point{{c.marks[markAlloc], entry}, {c.marks[markFree], entry}}
+	var work []point
+	for _, mark := range []uint32{markAlloc, markFree, markQuickAlloc, markQuickFree} {
+		work = append(work, point{c.marks[mark], entry})
+	}
 	for len(work) > 0 {
 		p := work[len(work)-1]
 		work = work[:len(work)-1]

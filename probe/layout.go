@@ -22,7 +22,7 @@ func factors() []byte {
 // The state page: private to the inferior's process and wiped in a fork child
 // (MADV_WIPEONFORK), which therefore finds the probe disabled.
 const (
-	stEnabled    = 0   // uint32: 0 lets every call pass
+	stEnabled    = 0   // uint32: 0 lets every call pass, else enabled or onlyRecords
 	stMode       = 8   // uint64: modeRecord
 	stHeader     = 16  // address of the shared header
 	stRing       = 24  // address of the ring, mapped twice in a row
@@ -43,6 +43,12 @@ const (
 	stFactors    = 256 // memoWords factors of the memo's sums, 8 bytes each
 
 	stateSize = 4096
+)
+
+// Values of stEnabled beside 0.
+const (
+	enabled     = 1
+	onlyRecords = 2 // stMode is modeRecord alone: simple functions take the short way
 )
 
 // Bits of stMode.
@@ -106,7 +112,8 @@ const (
 	siHead    = 40 // uint64: the record's first word, but for the type
 	siConst   = 48 // the size if siSize is operandNone
 	siFilter  = 56 // address of the condition's code, 0 if nobody stops here
-	siTail    = 64 // where the function returns to if it was called from a quick thunk
+	siTail    = 64 // where the function returns to if it was called from a quick thunk or by the short way
+	siDone    = 72 // uint64: the function's bit in slFreedDone
 	siteBytes = 80
 
 	operandNone = 0xff
@@ -311,6 +318,7 @@ const (
 	markWithin
 	markFreedVM
 	markRecord
+	markRecordShort
 	markReserve
 	markWake
 	markBehind
@@ -318,6 +326,9 @@ const (
 	markTrapFree
 	markReturn
 	markReturnWide
+	markQuickAlloc
+	markQuickFree
+	markReturnQuick
 	markEnd
 	// The fault regions and their ways out, see faults.
 	markWide

@@ -278,7 +278,7 @@ func (p *Probe) finish() error {
 	if err := p.poke(stMode, p.mode()); err != nil {
 		return err
 	}
-	if err := p.poke(stEnabled, 1); err != nil {
+	if err := p.poke(stEnabled, p.enabled()); err != nil {
 		return err
 	}
 	var all []*patched

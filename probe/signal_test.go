@@ -75,18 +75,24 @@ func (h *handler) run(th labThread, pc addr.Run) {
 // recorded, each with its own stack, whatever the core was doing.
 func TestSignalAnywhere(t *testing.T) {
 	for _, remembered := range []bool{false, true} {
-		t.Run(fmt.Sprintf("remembered=%v", remembered), func(t *testing.T) { interruptAll(t, remembered, true) })
+		for _, way := range []uint64{enabled, onlyRecords} {
+			t.Run(fmt.Sprintf("remembered=%v,way=%d", remembered, way), func(t *testing.T) { interruptAll(t, way, remembered, true) })
+		}
 	}
 }
 
 // It may also never return, but jump to a place further out. What the thread
 // does then is recorded again.
 func TestSignalLeaves(t *testing.T) {
-	interruptAll(t, false, false)
+	for _, way := range []uint64{enabled, onlyRecords} {
+		t.Run(fmt.Sprintf("way=%d", way), func(t *testing.T) { interruptAll(t, way, false, false) })
+	}
 }
 
-func interruptAll(t *testing.T, remembered, returns bool) {
+// interruptAll does so with the value of stEnabled that leads one way or the other.
+func interruptAll(t *testing.T, way uint64, remembered, returns bool) {
 	l := newLab(t, Request{Record: true})
+	l.setState(stEnabled, way)
 	th := *l.thread(1)
 	th.sp = labAt + labFar - 64<<10
 	m := l.newStack(&th, 5)
@@ -159,6 +165,7 @@ func interruptAll(t *testing.T, remembered, returns bool) {
 		if l.tail != l.head() {
 			stuck = append(stuck, at)
 			l.restart(l.request)
+			l.setState(stEnabled, way)
 			l.thread(1)
 			continue
 		}
@@ -193,7 +200,7 @@ func interruptAll(t *testing.T, remembered, returns bool) {
 		}
 	}
 	t.Logf("%d instructions interrupted; the ring is stuck after %#x; no stack after %#x", hits, stuck, bare)
-	if hits < 250 {
+	if hits < 200 {
 		t.Errorf("%d instructions interrupted", hits)
 	}
 	// Between a reservation and the end of its record, and between the number of

@@ -445,5 +445,9 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	}
 	put(b[siFilter:], uint64(filterAt))
 	put(b[siTail:], uint64(tail))
+	if p.short(s) {
+		put(b[siTail:], uint64(p.remote.core)+uint64(p.core.marks[markReturnQuick]))
+	}
+	put(b[siDone:], 1<<s.bit)
 	return b
 }

@@ -118,7 +118,12 @@ func (p *Probe) coreThunk(w *writer, s *site, desc addr.Run) {
 // coreEntry is where the core handles calls of the site.
 func (p *Probe) coreEntry(s *site) addr.Run {
 	mark := uint32(markAlloc)
-	if s.Function.Frees() {
+	switch short := p.short(s); {
+	case short && s.Function.Frees():
+		mark = markQuickFree
+	case short:
+		mark = markQuickAlloc
+	case s.Function.Frees():
 		mark = markFree
 	}
 	return p.remote.core + addr.Run(p.core.marks[mark])
