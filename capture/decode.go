@@ -440,20 +440,18 @@ func (d *eventDecoder) getGone(op op, events []Event, e *Event, of int) {
 	case !d.gone:
 		return
 	}
-	gone := d.model.expected(e)
-	if op.moves&moveGone != 0 {
-		gone = origin{}
-		if v := d.get(secGone); v != 0 {
-			i := d.index(secGone, v-1, len(d.origins))
-			if d.err != nil {
-				return
-			}
-			gone = origin{d.origins[i], true, d.get(secGoneSize)}
+	o := d.model.origin(e)
+	if op.moves&moveGone == 0 {
+		if o != nil && o.recorded {
+			e.Gone = Gone{Recorded: true, Stack: o.stack, Size: o.sizeOf(e)}
+		}
+	} else if v := d.get(secGone); v != 0 {
+		if i := d.index(secGone, v-1, len(d.origins)); d.err == nil {
+			e.Gone = Gone{Recorded: true, Stack: d.origins[i], Size: d.get(secGoneSize)}
 		}
 	}
-	d.model.remember(e, gone)
-	if gone.recorded {
-		e.Gone = Gone{Recorded: true, Stack: gone.stack, Size: gone.size}
+	if o != nil {
+		o.stack, o.recorded, o.size = e.Gone.Stack, e.Gone.Recorded, e.Gone.Size
 	}
 }
 

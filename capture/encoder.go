@@ -398,23 +398,20 @@ func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 	if c.unfollowed {
 		return 0
 	}
-	gone := origin{e.Gone.Stack, e.Gone.Recorded, e.Gone.Size}
-	at := -1
-	if gone.recorded {
-		at = c.originIndex(gone.stack)
+	at, g := -1, &e.Gone
+	if g.Recorded {
+		at = c.originIndex(g.Stack)
 	}
-	expected := c.model.expected(e)
-	if gone != expected {
+	if !c.model.expects(e, g) {
 		moves = moveGone
 		c.put(secGone, uint64(at+1))
 		if at >= 0 {
-			c.put(secGoneSize, gone.size)
+			c.put(secGoneSize, g.Size)
 		}
 	}
-	c.model.remember(e, gone)
-	if gone.recorded {
-		c.outcome.ended = append(c.outcome.ended, e.Gone.Seq)
-		c.about(e.Addr, e.Gone.Size)
+	if at >= 0 {
+		c.outcome.ended = append(c.outcome.ended, g.Seq)
+		c.about(e.Addr, g.Size)
 		c.end1(&c.sum.origins[at], e)
 	}
 	return moves
@@ -483,7 +480,8 @@ func (c *eventEncoder) makes(e *Event, index int, stack uint32, op int32) {
 	if index >= len(c.made) {
 		c.room(index)
 	}
-	c.made[index] = madeBlock{e.Addr, e.Size, stack, uint16(op), uint16(c.thread)}
+	m := &c.made[index] // field by field: the processor would wait for those of a copy
+	m.addr, m.size, m.stack, m.op, m.thread = e.Addr, e.Size, stack, uint16(op), uint16(c.thread)
 	c.model.named.add(index)
 	c.born.add(index)
 	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)

@@ -245,23 +245,32 @@ func (m *model) ref(h *habit, index, of int) {
 	h.age = uint32(index - of)
 }
 
-// expected is the block that an event probably ends which names none of the chunk.
-func (m *model) expected(e *Event) (o origin) {
+// origin is where what an event of that kind and size, which names no block of the chunk,
+// probably ended is remembered; nil if it probably ended nothing.
+func (m *model) origin(e *Event) *origin {
 	if e.Kind != Free && e.Old == 0 {
-		return origin{} // nothing was there
+		return nil
 	}
-	o = m.origins[e.Size%numOrigins]
-	if o.recorded && e.Kind == Free {
-		o.size = e.Size
-	}
-	return o
+	return &m.origins[e.Size%numOrigins]
 }
 
-// remember notes what the event ended.
-func (m *model) remember(e *Event, o origin) {
-	if e.Kind == Free || e.Old != 0 {
-		m.origins[e.Size%numOrigins] = o
+// expects tells whether it was to be expected that the event ended g, and remembers it.
+func (m *model) expects(e *Event, g *Gone) bool {
+	o := m.origin(e)
+	if o == nil {
+		return !g.Recorded
 	}
+	same := o.recorded == g.Recorded && (!g.Recorded || o.stack == g.Stack && o.sizeOf(e) == g.Size)
+	o.stack, o.recorded, o.size = g.Stack, g.Recorded, g.Size
+	return same
+}
+
+// sizeOf is the size of a block that the event ended.
+func (o *origin) sizeOf(e *Event) uint64 {
+	if e.Kind == Free {
+		return e.Size
+	}
+	return o.size
 }
 
 // zigzag codes small numbers of both signs as small ones.
