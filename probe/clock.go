@@ -46,8 +46,8 @@ func (c *clock) present(tsc uint64, now time.Duration) {
 // at is the time of a stamp.
 func (c *clock) at(stamp uint64) time.Duration {
 	d := c.time[1]
-	if stamp < c.tsc[1] {
-		d -= time.Duration(float64(c.tsc[1]-stamp) * c.unit)
+	if ago := int64(c.tsc[1] - stamp); ago > 0 {
+		d -= time.Duration(float64(ago) * c.unit)
 	}
 	c.last = max(c.last, d)
 	return c.last

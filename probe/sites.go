@@ -388,6 +388,11 @@ func (p *Probe) aimFinder(f *patched) error {
 	return f.lead(at)
 }
 
+// longRecords tells functions whose records have two more words.
+func longRecords(fn breakpoints.Function) bool {
+	return fn.Old.From == breakpoints.Argument || fn.Count.From == breakpoints.Argument || fn.Align.From == breakpoints.Argument
+}
+
 // descriptor is the site as the core reads it. tail is where its quick thunk is
 // returned to.
 func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
@@ -398,7 +403,7 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	put(b[siModLow:], uint64(s.In.Low))
 	put(b[siModLen:], uint64(s.In.High-s.In.Low))
 	flags := uint32(fn.Kind)
-	long := fn.Old.From == breakpoints.Argument || fn.Count.From == breakpoints.Argument || fn.Align.From == breakpoints.Argument
+	long := longRecords(fn)
 	for _, f := range []struct {
 		bit uint32
 		on  bool

@@ -33,22 +33,21 @@ func (s *Session) keepStack(st capture.Stack) capture.StackID {
 	return capture.StackID(len(k.ids))
 }
 
-// stackInLog is the number in the recording of a stack of the probe, which it is
-// added to.
-func (s *Session) stackInLog(n capture.StackID) capture.StackID {
+// logged is the number in the recording of a stack of the probe, 0 if it has none.
+func (k *seenStacks) logged(n capture.StackID) capture.StackID {
 	if n == 0 {
 		return 0
 	}
-	at := s.seen.ids[n-1]
-	if at < 0 {
-		return s.addSeen(n)
-	}
-	return capture.StackID(at)
+	return capture.StackID(max(k.ids[n-1], 0))
 }
 
-// addSeen adds a stack of the probe to the recording.
-func (s *Session) addSeen(n capture.StackID) capture.StackID {
+// stackInLog is the number in the recording of a stack of the probe, which it is
+// added to.
+func (s *Session) stackInLog(n capture.StackID) capture.StackID {
 	k := &s.seen
+	if n == 0 || k.ids[n-1] >= 0 {
+		return k.logged(n)
+	}
 	at := -k.ids[n-1]
 	id := s.intern(k.kept[at])
 	k.ids[n-1], k.spare = int32(id), append(k.spare, at)
@@ -87,16 +86,21 @@ func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.F
 	for len(tr.probeFuncs) < len(functions) {
 		tr.probeFuncs = append(tr.probeFuncs, 0)
 	}
-	all, some, logged := tr.logsAll(), tr.logsSome(), tr.logged
+	all, some, logged := tr.logsAll(), tr.logsSome(), uint64(0)
 	seq, now := tr.seq, tr.time
 	for i := range events {
 		e := &events[i]
 		seq, now = seq+1, max(now, e.Time)
 		e.Seq, e.Time = seq, now
 		if all {
-			e.Stack = s.stackInLog(e.Stack)
+			stack := s.seen.logged(e.Stack)
+			if stack == 0 {
+				stack = s.stackInLog(e.Stack)
+			}
+			e.Stack = stack
 		}
 	}
+	tr.seq, tr.time = seq, now
 	for len(events) > 0 {
 		next := events
 		if some && !all {
@@ -105,37 +109,30 @@ func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.F
 		next = next[:tr.live.FollowAll(next, all)]
 		for i := range next {
 			e := &next[i]
-			tr.seq, tr.time = e.Seq, e.Time
-			fn := functions[e.Func]
-			switch {
-			case all:
-				s.logProbed(e, fn)
-			case e.Gone.Recorded, some && tr.filter.holds(s, e, fn, e.Stack):
+			if !all {
+				if !e.Gone.Recorded && !(some && tr.filter.holds(s, e, functions[e.Func], e.Stack)) {
+					continue
+				}
 				e.Stack = s.stackInLog(e.Stack)
-				s.logProbed(e, fn)
 				s.markLogged(e)
+			}
+			fn := tr.probeFuncs[e.Func]
+			if fn == 0 {
+				fn = uint32(s.funcInLog(functions[e.Func].Name)) + 1
+				tr.probeFuncs[e.Func] = fn
+			}
+			e.Func = uint16(fn - 1)
+			tr.last = s.rec.AddEvent(e)
+			logged++
+			if e.Kind == capture.Realloc {
+				s.logUnseen()
 			}
 		}
 		events = events[len(next):]
 	}
-	if tr.logged > logged && now-tr.sampled >= sampleEvery {
+	tr.logged += logged
+	if logged > 0 && now-tr.sampled >= sampleEvery {
 		s.sample(now)
-	}
-}
-
-// logProbed records an event of the probe, whose stack is interned. Its Func is
-// the number that the probe has for the function.
-func (s *Session) logProbed(e *capture.Event, fn *breakpoints.Function) {
-	tr := &s.trace
-	n := &tr.probeFuncs[e.Func]
-	if *n == 0 {
-		*n = uint32(s.funcInLog(fn.Name)) + 1
-	}
-	e.Func = uint16(*n - 1)
-	tr.last = s.rec.AddEvent(e)
-	tr.logged++
-	if e.Kind == capture.Realloc {
-		s.logUnseen()
 	}
 }
 
