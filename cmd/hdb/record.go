@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -260,10 +261,22 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 	return f, nil
 }
 
+// tune has Go's runtime take less of the processors from the program. The goroutine
+// that drains the probe's ring keeps one of the Ps while it naps. And a short recording
+// does not collect garbage: not before there are 64 MiB, and as ever from then on.
+func tune() {
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), 3))
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	usual := debug.SetGCPercent(1600) // of 4 MiB, see package runtime
+	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
+}
+
 // run records until the end of the program or of the recording.
 func (r *recorder) run(filter *cond.Cond) int {
 	s, o := r.s, r.o
-	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), 3)) // the goroutine that drains the probe's ring keeps one while it naps
+	tune()
 	if o.pid == 0 {
 		words := interpreted(o.words)
 		if _, err := s.Load(words[0]); err != nil {
