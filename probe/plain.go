@@ -61,7 +61,7 @@ func (r *reader) plain(end uint64) int {
 		}
 		site := &easy[index]
 		length, old, aux := uint64(recordSize), uint64(0), uint64(0)
-		if form := uint8(head); form != site.form {
+		if form := uint8(head); form != site.form || form == 0 {
 			// The record of a realloc's end comes next, unless other threads have a
 			// hand in between.
 			const same = 1<<stackShift - 1<<siteShift

@@ -182,6 +182,19 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// A record that is not complete is not plain, not even one of the first function,
+// which has no plain ones, with the first stack.
+func TestNothingIsNotPlain(t *testing.T) {
+	r := newRing(t)
+	r.sites = slices.DeleteFunc(r.sites, func(s *site) bool { return s.Function.Symbol != "mmap" })
+	r.sites[0].index = 0
+	r.stack(0, 1, endWhole, uint64(here))
+	r.Drain()
+	r.shared.word(hdHead).Add(recordSize)
+	r.Drain()
+	r.expect(t)
+}
+
 // A block that an allocator frees for itself, when a thread ends, is no event.
 func TestOwnFrees(t *testing.T) {
 	r := newRing(t)
