@@ -363,7 +363,10 @@ func FuzzCheckpoint(f *testing.F) {
 
 // pendingOf is what is written as c.
 func pendingOf(c *checkpoint) *pending {
-	k := &pending{after: c.after, base: c.base, fresh: c.fresh, alive: len(c.blocks), ended: c.ended, sizes: c.sizes, threads: c.threads}
+	k := &pending{after: c.after, base: c.base, fresh: c.fresh, alive: len(c.blocks), sizes: c.sizes, threads: c.threads}
+	for _, seq := range c.ended {
+		k.ended.add(seq)
+	}
 	s := survivors{first: c.base + 1, last: c.after, count: len(c.blocks), seqs: []uint64{}}
 	s.live.fill(len(c.blocks))
 	for i, b := range c.blocks {

@@ -410,7 +410,7 @@ func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 		}
 	}
 	if at >= 0 {
-		c.outcome.ended = append(c.outcome.ended, g.Seq)
+		c.endedToo(g.Seq)
 		c.about(e.Addr, g.Size)
 		c.end1(&c.sum.origins[at], e)
 	}
@@ -495,11 +495,11 @@ func (c *eventEncoder) makes(e *Event, index int, stack uint32, op int32) {
 // about notes addresses that the event is about.
 func (c *eventEncoder) about(a, size uint64) {
 	if a != 0 {
-		c.others = append(c.others, touchedBlock{a, size})
+		c.others = append(roomy(c.others), touchedBlock{a, size})
 	}
 }
 
-// endedToo notes that the last event ended another block that it does not tell.
+// endedToo notes that the last event ended a block, which event #seq made.
 func (c *eventEncoder) endedToo(seq uint64) {
-	c.outcome.ended = append(c.outcome.ended, seq)
+	c.outcome.ended = append(roomy(c.outcome.ended), seq)
 }

@@ -11,9 +11,11 @@ import (
 // found without the events before the last checkpoint. Only the jobs of a queue
 // use it, in the order of the chunks of events.
 type keeper struct {
-	last   uint64   // the event of the last checkpoint, 0 if there is none
-	next   *pending // what was since then
-	gaveUp bool     // what is live is not known, or there is too much of it
+	last    uint64      // the event of the last checkpoint, 0 if there is none
+	next    *pending    // what was since then
+	spares  []survivors // memory to use again
+	numbers numbers     // the same
+	gaveUp  bool        // what is live is not known, or there is too much of it
 
 	every   int     // checkpointEvents
 	count   uint64  // events in all
@@ -49,7 +51,8 @@ func (k *keeper) chunk(head *eventHead, o *outcome) *pending {
 	}
 	k.since += head.count
 	if k.next == nil {
-		k.next = &pending{base: k.last}
+		k.next = &pending{base: k.last, ended: k.numbers}
+		k.numbers = numbers{}
 		k.next.sizeAt.reset()
 		k.next.tidAt.reset()
 	}
@@ -61,8 +64,8 @@ func (k *keeper) chunk(head *eventHead, o *outcome) *pending {
 		return nil
 	}
 	c := k.next
-	forced := c.alive > maxRecent || len(c.ended) > maxRecent
-	cost := int64(k.share*(float64(c.alive)+float64(len(c.ended))/2)) + 3*int64(len(c.sizes))
+	forced := c.alive > maxRecent || c.ended.count > maxRecent
+	cost := int64(k.share*(float64(c.alive)+float64(c.ended.count)/2)) + 3*int64(len(c.sizes))
 	switch total := k.written + cost; {
 	case k.since >= k.every && total <= checkpointFree+int64(checkpointCost*float64(k.count)):
 		return k.cut(head.last)
@@ -77,7 +80,7 @@ func (k *keeper) chunk(head *eventHead, o *outcome) *pending {
 // replaced notes that no block lives on.
 func (c *pending) replaced() {
 	c.fresh = true
-	c.recent, c.alive, c.ended = nil, 0, nil
+	c.recent, c.alive, c.ended = nil, 0, numbers{}
 }
 
 // giveUp ends the checkpoints.
@@ -99,10 +102,9 @@ func (k *keeper) follow(head *eventHead, o *outcome) bool {
 			return false
 		}
 	}
-	if count := o.live.count(); count > 0 {
-		k.next.recent = append(k.next.recent, k.next.survivors(head, o, count))
-		k.next.alive += count
-	}
+	s := k.next.survivors(head, o, k.spare())
+	k.next.recent = append(k.next.recent, s)
+	k.next.alive += s.count
 	return true
 }
 
@@ -111,7 +113,7 @@ func (k *keeper) follow(head *eventHead, o *outcome) bool {
 func (k *keeper) end(seq uint64) bool {
 	c := k.next
 	if seq <= k.last {
-		c.ended = append(c.ended, seq)
+		c.ended.add(seq)
 		return seq > 0
 	}
 	low, high := 0, len(c.recent)
@@ -179,39 +181,26 @@ func (c *pending) thread(tid int32) *ThreadSum {
 func (k *keeper) cut(last uint64) *pending {
 	c := k.next
 	c.after = last
-	c.ended = sorted(c.ended)
 	slices.SortFunc(c.sizes, func(a, b SizeSum) int { return cmp.Compare(a.Size, b.Size) })
 	slices.SortFunc(c.threads, func(a, b ThreadSum) int { return cmp.Compare(a.TID, b.TID) })
 	k.next, k.since, k.last = nil, 0, last
 	return c
 }
 
-// sorted are the numbers of events in their order, each once.
-func sorted(seqs []uint64) []uint64 {
-	if len(seqs) == 0 {
-		return seqs
+// spare is memory for survivors, or none.
+func (k *keeper) spare() (s survivors) {
+	if n := len(k.spares); n > 0 {
+		s, k.spares = k.spares[n-1], k.spares[:n-1]
 	}
-	low, high := slices.Min(seqs), slices.Max(seqs)
-	if (high-low)/64 > uint64(len(seqs)) {
-		slices.Sort(seqs)
-		return slices.Compact(seqs)
-	}
-	var set eventSet // takes less than to compare them
-	set.reset(int(high-low) + 1)
-	for _, seq := range seqs {
-		set.add(int(seq - low))
-	}
-	seqs = seqs[:0]
-	for i := range set.all() {
-		seqs = append(seqs, low+uint64(i))
-	}
-	return seqs
+	return s
 }
 
-// wrote tells what the checkpoint took.
+// wrote tells what the checkpoint took, which is not needed any more.
 func (k *keeper) wrote(c *pending, bytes int) {
 	k.written += int64(bytes)
-	if n := c.alive + len(c.ended)/2; n > 1000 {
+	if n := c.alive + c.ended.count/2; n > 1000 {
 		k.share = max(2, float64(bytes)/float64(n))
 	}
+	c.ended.reset()
+	k.spares, k.numbers = c.recent, c.ended
 }

@@ -72,6 +72,15 @@ func (s *sizeSums) ended(size uint64) {
 	}
 }
 
+// roomy is s with room for one more, and at once for many: to grow is to copy, to memory
+// that was not used before.
+func roomy[T any](s []T) []T {
+	if len(s) == cap(s) {
+		s = slices.Grow(s, max(len(s), eventsPerChunk/4))
+	}
+	return s
+}
+
 // room makes room for event #index of the chunk.
 func (o *outcome) room(index int) {
 	more := make([]madeBlock, min(max(4*index, 4096), eventsPerChunk))

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"encoding/binary"
+	"iter"
 	"slices"
 )
 
@@ -12,7 +13,7 @@ type pending struct {
 	fresh   bool        // see checkpoint
 	recent  []survivors // the blocks that were made since and are live
 	alive   int         // of them
-	ended   []uint64    // see checkpoint
+	ended   numbers     // see checkpoint
 	makers  []maker
 	makerAt map[maker]uint32 // index into makers
 	sizes   []SizeSum
@@ -39,21 +40,25 @@ type survivor struct {
 }
 
 // survivors are what lives on of a chunk.
-func (c *pending) survivors(head *eventHead, o *outcome, count int) survivors {
-	s := survivors{first: head.first, last: head.last, count: count, blocks: make([]survivor, count)}
+func (c *pending) survivors(head *eventHead, o *outcome, s survivors) survivors {
+	count := o.live.count()
+	s.first, s.last, s.count, s.blocks = head.first, head.last, count, slices.Grow(s.blocks[:0], count)[:count]
 	if len(o.seqs) > 0 {
 		s.seqs = make([]uint64, count)
 		s.live.fill(count)
 	} else {
-		s.live = slices.Clone(o.live)
+		s.seqs, s.live = nil, append(s.live[:0], o.live...)
 	}
-	last, by := uint32(0), uint32(0)
+	var known [64]struct{ key, by uint32 } // by some bits of the key
 	n := 0
 	for i := range o.live.all() {
 		m := &o.made[i]
-		if key := uint32(m.op)<<16 | uint32(m.thread); n == 0 || key != last {
-			last, by = key, c.maker(o, m)
+		key := uint32(m.op)<<16 | uint32(m.thread) + 1
+		k := &known[(m.op^m.thread)%uint16(len(known))]
+		if k.key != key {
+			k.key, k.by = key, c.maker(o, m)
 		}
+		by := k.by
 		b := &s.blocks[n]
 		b.addr, b.size, b.index, b.stack, b.maker = m.addr, m.size, uint32(i), o.stacks[m.stack], by
 		if s.seqs != nil {
@@ -107,13 +112,63 @@ func (s *survivors) end(seq uint64) bool {
 
 // compact drops the blocks that ended.
 func (s *survivors) compact() {
-	left := make([]survivor, 0, s.count)
-	for i := range s.blocks {
-		if s.live.has(int(s.blocks[i].index)) {
-			left = append(left, s.blocks[i])
+	s.blocks = slices.Clone(slices.DeleteFunc(s.blocks, func(b survivor) bool { return !s.live.has(int(b.index)) }))
+}
+
+// numbers are numbers of events, in pieces: there may be many, and to grow is to copy.
+type numbers struct {
+	pieces [][]uint64 // all but the last one are full
+	count  int
+}
+
+const numbersPiece = 1 << 14
+
+func (n *numbers) add(seq uint64) {
+	if n.count%numbersPiece == 0 {
+		if k := len(n.pieces); k < cap(n.pieces) && n.pieces[:k+1][k] != nil {
+			n.pieces = n.pieces[:k+1]
+		} else {
+			n.pieces = append(n.pieces, make([]uint64, 0, numbersPiece))
 		}
 	}
-	s.blocks = left
+	last := &n.pieces[len(n.pieces)-1]
+	*last = append(*last, seq)
+	n.count++
+}
+
+// reset takes all numbers out, and keeps the memory.
+func (n *numbers) reset() {
+	for i := range n.pieces {
+		n.pieces[i] = n.pieces[i][:0]
+	}
+	n.pieces, n.count = n.pieces[:0], 0
+}
+
+// sorted yields the numbers in their order, each once.
+func (n *numbers) sorted() iter.Seq[uint64] {
+	low, high := ^uint64(0), uint64(0)
+	for _, p := range n.pieces {
+		low, high = min(low, slices.Min(p)), max(high, slices.Max(p))
+	}
+	if n.count == 0 || (high-low)/64 > uint64(n.count) {
+		all := slices.Concat(n.pieces...)
+		slices.Sort(all)
+		return slices.Values(slices.Compact(all))
+	}
+	var set eventSet // takes less than to compare them
+	set.reset(int(high-low) + 1)
+	for _, p := range n.pieces {
+		for _, seq := range p {
+			set.add(int(seq - low))
+		}
+	}
+	return func(yield func(uint64) bool) {
+		for i := range set.all() {
+			if !yield(low + uint64(i)) {
+				return
+			}
+		}
+	}
 }
 
 // head is the content of secFrom.
@@ -134,7 +189,8 @@ func (c *pending) append(dst []byte, p *packer) []byte {
 	}
 	c.blocks(&columns)
 	before := uint64(0)
-	for _, seq := range c.ended {
+	columns[secEnded] = make([]byte, 0, c.ended.count+c.ended.count/4)
+	for seq := range c.ended.sorted() {
 		put(secEnded, seq-before)
 		before = seq
 	}

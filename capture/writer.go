@@ -65,6 +65,7 @@ type Writer struct {
 	queue   queue
 	out     chunkWriter
 	columns chan eventColumns // memory to use again
+	sets    int               // of such memory, beside the encoder's
 	keeper  *keeper           // of the queue's jobs; nil: there are no checkpoints
 	pages   pageSet           // of the queue's jobs
 	spares  sync.Pool         // of *stackEncoder
@@ -151,22 +152,29 @@ func (c *Writer) cut() {
 	if c.encoder.head.count == 0 {
 		return
 	}
-	var spare eventColumns
-	select {
-	case spare = <-c.columns:
-	default:
-	}
 	c.encoder.count(&c.info.Totals)
-	columns, totals := c.encoder.end(spare), c.info.Totals
+	columns, totals := c.encoder.end(c.spareColumns()), c.info.Totals
 	c.queue.add(func() {
 		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.outcome)
 		c.out.events(&columns, &totals)
 		c.keep(&columns)
-		select {
-		case c.columns <- columns:
-		default:
-		}
+		c.columns <- columns
 	})
+}
+
+// spareColumns is memory for a chunk. It takes new memory only while none is done with,
+// so that what is used stays in the processor's cache, and waits while too many chunks
+// are to be written.
+func (c *Writer) spareColumns() (spare eventColumns) {
+	select {
+	case spare = <-c.columns:
+	default:
+		if c.sets == maxQueued {
+			return <-c.columns
+		}
+		c.sets++
+	}
+	return spare
 }
 
 // Replaced notes that the program was replaced (exec): no block lives on.
