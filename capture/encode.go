@@ -60,13 +60,6 @@ type shape struct {
 	fn    uint16
 }
 
-func shapeOf(e *Event) shape {
-	flags := flagIf(e.Failed, shapeFailed) | flagIf(e.Addr != 0, shapeAddr) | flagIf(e.Size != 0, shapeSize) |
-		flagIf(e.Old != 0, shapeOld) | flagIf(e.Aux != 0, shapeAux) | flagIf(e.Stack != 0, shapeStack) |
-		flagIf(e.Abandoned, shapeAbandoned)
-	return shape{kind: e.Kind, fn: e.Func, flags: flags}
-}
-
 // flagIf compiles to code without branches: no event is like the one before.
 func flagIf(cond bool, flag uint8) uint8 {
 	var b uint8

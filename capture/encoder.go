@@ -41,8 +41,28 @@ type usualOp struct {
 	index int32
 }
 
-// opKey is an op as one number, which is not 0.
-func opKey(sh shape, moves uint32) uint64 { return uint64(sh.key())<<16 | uint64(moves)<<1 | 1 }
+// Moves are noted together with the flags of the shape, which are found in the same
+// places: those from hasFlags on.
+const (
+	hasFlags     = 16 // shift
+	hasFailed    = shapeFailed << hasFlags
+	hasAddr      = shapeAddr << hasFlags
+	hasSize      = shapeSize << hasFlags
+	hasOld       = shapeOld << hasFlags
+	hasAux       = shapeAux << hasFlags
+	hasStack     = shapeStack << hasFlags
+	hasAbandoned = shapeAbandoned << hasFlags
+)
+
+// opKey is the op of an event as one number, which is not 0.
+func opKey(e *Event, moves uint32) uint64 {
+	return uint64(e.Func)<<48 | uint64(e.Kind)<<40 | 1<<32 | uint64(moves)
+}
+
+// opOf is the inverse of opKey.
+func opOf(key uint64) (sh shape, moves uint32) {
+	return shape{kind: Kind(key >> 40), flags: uint8(key >> hasFlags), fn: uint16(key >> 48)}, uint32(key) & (numMoves - 1)
+}
 
 // begin begins a chunk with an event of that number and time in ticks.
 func (c *eventEncoder) begin(seq, now uint64) {
@@ -145,29 +165,46 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	}
 	c.head.count, c.head.last = index+1, seq
 	t := &c.model.threads[c.thread]
-	stack, moves := c.stack(t, e.Stack)
-	h := &c.model.habits[stack]
-	if e.Aux != 0 && e.Aux != h.aux {
-		moves |= moveAux
-		c.put(secAux, e.Aux)
-		h.aux = e.Aux
+	stack, moves := uint32(0), uint32(0)
+	if e.Stack != 0 {
+		moves = hasStack
+		if stack = c.model.habits[t.stack].next; c.model.habits[stack].id != e.Stack {
+			moves |= moveStack
+			stack = c.otherStack(t, e.Stack)
+		}
+		t.stack = stack
 	}
-	sh := shapeOf(e)
-	if sh.takes() {
+	h := &c.model.habits[stack]
+	if e.Aux != 0 {
+		if moves |= hasAux; e.Aux != h.aux {
+			moves |= moveAux
+			c.put(secAux, e.Aux)
+			h.aux = e.Aux
+		}
+	}
+	if e.Failed {
+		moves |= hasFailed
+	}
+	if e.Abandoned {
+		moves |= hasAbandoned
+	}
+	takes := e.Kind == Free || e.Kind == Unmap
+	if takes {
 		moves |= c.take(e, t, h, index)
 	} else {
 		moves |= c.give(e, t, h, index)
 	}
-	key, u := opKey(sh, moves), &c.usual[stack]
+	key, u := opKey(e, moves), &c.usual[stack]
 	if u.key != key {
-		*u = c.recentOp(key, sh, moves)
+		*u = c.recentOp(key)
 	}
 	c.put(secOp, uint64(u.index))
 	c.counts[u.index]++
 	switch {
+	case takes:
 	case e.Allocates():
 		c.makes(e, index, stack, u.index)
-	case !sh.takes():
+	default:
 		c.about(e.Addr, e.Size)
 		if !e.Failed && e.Kind != Mark {
 			c.otherBytes += e.Size
@@ -207,19 +244,20 @@ func (c *eventEncoder) switchTo(index int, tid int32) {
 	c.tid, c.thread = tid, int(i)
 }
 
-// recentOp is an op that may be new.
-func (c *eventEncoder) recentOp(key uint64, sh shape, moves uint32) usualOp {
+// recentOp is the op with a key, which may be new.
+func (c *eventEncoder) recentOp(key uint64) usualOp {
 	r := &c.recent[mix(key)>>32%uint64(len(c.recent))]
 	if r.key != key {
-		*r = usualOp{key, c.op(sh, moves)}
+		*r = usualOp{key, c.op(key)}
 	}
 	return *r
 }
 
-// op is the index of an op, which may be new.
-func (c *eventEncoder) op(sh shape, moves uint32) int32 {
-	i, found := c.opAt.at(opKey(sh, moves), int32(len(c.ops)))
+// op is the index of the op with a key, which may be new.
+func (c *eventEncoder) op(key uint64) int32 {
+	i, found := c.opAt.at(key, int32(len(c.ops)))
 	if !found {
+		sh, moves := opOf(key)
 		c.put(secOps, uint64(c.shape(sh)))
 		c.put(secOps, uint64(moves))
 		c.ops, c.counts = append(c.ops, sh), append(c.counts, 0)
@@ -237,21 +275,12 @@ func (c *eventEncoder) shape(sh shape) int32 {
 	return i
 }
 
-// stack is the index of the stack with an ID, or 0, and whether it is another than
-// expected.
-func (c *eventEncoder) stack(t *threadModel, id StackID) (index, moves uint32) {
-	if id == 0 {
-		return 0, 0
-	}
-	index = c.model.habits[t.stack].next
-	if c.model.habits[index].id != id {
-		moves = moveStack
-		index = c.stackIndex(id)
-		c.put(secStack, uint64(index))
-		c.model.habits[t.stack].next = index
-	}
-	t.stack = index
-	return index, moves
+// otherStack is the index of a stack that is not the expected one.
+func (c *eventEncoder) otherStack(t *threadModel, id StackID) uint32 {
+	i := c.stackIndex(id)
+	c.put(secStack, uint64(i))
+	c.model.habits[t.stack].next = i
+	return i
 }
 
 // stackIndex is the index of a stack, which may be new.
@@ -272,14 +301,18 @@ func (c *eventEncoder) stackIndex(id StackID) uint32 {
 
 // take encodes what an event gives back.
 func (c *eventEncoder) take(e *Event, t *threadModel, h *habit, index int) (moves uint32) {
+	of := -1
 	if e.Old != 0 {
+		moves |= hasOld
 		c.putLiteral(e.Old)
 	}
-	of := -1
 	if e.Addr != 0 {
-		of, moves = c.ref(e, e.Addr, h, index)
+		var ref uint32
+		of, ref = c.ref(e, e.Addr, h, index)
+		moves |= ref | hasAddr
 	}
 	if e.Size != 0 {
+		moves |= hasSize
 		expected := h.size
 		if of >= 0 {
 			expected = c.made[of].size
@@ -312,14 +345,17 @@ func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (move
 	of := -1
 	if e.Old != 0 {
 		of, moves = c.ref(e, e.Old, h, index)
+		moves |= hasOld
 		if of < 0 {
 			c.about(e.Old, max(e.Gone.Size, 1))
 		}
 	}
-	if e.Size != 0 && e.Size != h.size {
-		moves |= moveSize
-		c.put(secSize, e.Size)
-		h.size = e.Size
+	if e.Size != 0 {
+		if moves |= hasSize; e.Size != h.size {
+			moves |= moveSize
+			c.put(secSize, e.Size)
+			h.size = e.Size
+		}
 	}
 	if (e.Old != 0 || e.Gone.Recorded) && e.Kind.ends() {
 		moves |= c.ended(e, of)
@@ -334,7 +370,7 @@ func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (move
 		return moves
 	}
 	k := c.model.class(t, classOf(e.Size))
-	moves |= c.place(e, t, k) << movePlace
+	moves |= c.place(e, t, k)<<movePlace | hasAddr
 	c.model.gave(t, e, k)
 	return moves
 }
