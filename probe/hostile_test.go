@@ -16,6 +16,15 @@ func TestHostileRing(t *testing.T) {
 	}{
 		{"padding of no length", func(r *ring) { r.shared.record(0).Store(recPad) }},
 		{"padding longer than the ring", func(r *ring) { r.shared.record(0).Store(recPad | 1<<63) }},
+		{"padding as long as the ring at its end", func(r *ring) {
+			r.tail = ringSize - recordSize
+			r.cleared, r.released = r.tail, r.tail
+			for at := r.tail; at < ringSize+10*recordSize; at += recordSize {
+				r.shared.record(at).Store(recFree | flagBare)
+			}
+			r.shared.record(10 * recordSize).Store(recPad | 1<<63)
+			r.shared.word(hdHead).Store(2 * ringSize)
+		}},
 		{"padding whose length overflows", func(r *ring) { r.shared.record(0).Store(recPad | (1<<56-1)<<countShift) }},
 		{"a stack of all frames", func(r *ring) { r.shared.record(0).Store(^uint64(typeMask) | recStack) }},
 		{"padding of no length ahead", func(r *ring) {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"testing"
@@ -244,5 +245,27 @@ func TestHeaderLines(t *testing.T) {
 	}
 	if hdTail/line != hdSleep/line {
 		t.Error(fmt.Sprint("the consumer writes two lines: ", hdTail, hdSleep))
+	}
+}
+
+// The memo's sum changes when one word of a stack does, and when two change places or
+// move by the same distance: addresses are less than 2^47 apart, so that for those two
+// factors would have to differ by, or add up to, a multiple of 2^18.
+func TestFactors(t *testing.T) {
+	b := factors()
+	if len(b) != 8*memoWords {
+		t.Fatalf("%d bytes", len(b))
+	}
+	for i := range memoWords {
+		f := binary.LittleEndian.Uint64(b[8*i:])
+		if f%2 == 0 {
+			t.Errorf("factor %d is even", i)
+		}
+		for k := range i {
+			g := binary.LittleEndian.Uint64(b[8*k:])
+			if (f-g)%(1<<18) == 0 || (f+g)%(1<<18) == 0 {
+				t.Errorf("factors %d and %d are %#x and %#x", k, i, g, f)
+			}
+		}
 	}
 }

@@ -46,8 +46,9 @@ func (r *reader) plainSites() {
 }
 
 // plain handles records as long as they are plain and there is room in the batch, up
-// to the position end, and tells how many. What it does not understand at a glance it
-// leaves to take. No thread may be in a call that other calls have to know of.
+// to the position end, and tells how many events they were: 0 if it has handled none, so
+// that take gets the next. What it does not understand at a glance it leaves to take. No
+// thread may be in a call that other calls have to know of.
 func (r *reader) plain(end uint64) int {
 	ring := unsafe.Pointer(unsafe.SliceData(r.p.shared.ring))
 	easy := r.easy
@@ -76,7 +77,6 @@ func (r *reader) plain(end uint64) int {
 			}
 			head, aux = ended, rec[5]
 			length = recordSize + longRecord
-			count++
 		} else if form&flagLong != 0 {
 			if rec[4] != 0 {
 				break

@@ -219,8 +219,8 @@ func (p *Probe) drainAll() {
 // head is how far records go, which cannot be further than the ring has room.
 func (r *reader) head() uint64 { return min(r.p.shared.word(hdHead).Load(), r.tail+ringSize) }
 
-// drain handles n complete records, or a few more, or all that there are. The lock
-// is held.
+// drain handles n complete records, or a few more, or all that there are; of plain
+// ones it counts the events. The lock is held.
 func (r *reader) drain(n int) int {
 	shared := r.p.shared
 	if shared.at(r.tail).head() == 0 {
@@ -257,6 +257,7 @@ func (r *reader) drain(n int) int {
 		case recStack:
 			r.takeStack(head, shared.words(r.tail, int(size/8)))
 		case recPad:
+			r.clear() // it may be as long as the ring: more than that is not mapped behind what is left to clear
 		case recAlloc, recAbandon:
 			r.asked += rec[3]
 			r.made++

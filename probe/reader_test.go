@@ -182,6 +182,24 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// A realloc whose stack has not come, or was lost, is not plain, nor does it keep those
+// behind it waiting.
+func TestReallocWithoutStack(t *testing.T) {
+	for _, number := range []uint64{7, noStack - 1, noStack} {
+		r := newRing(t)
+		r.stack(1, 1, endWhole, uint64(here))
+		r.calls = 1
+		r.alloc(1, "malloc", 16, 0x5000)
+		r.calls = number
+		r.call(recBegin, 1, "realloc", 0x5000, 64, 0)
+		r.alloc(1, "realloc", 64, 0x6000, 0x5000, 0)
+		r.calls = 1
+		r.alloc(1, "malloc", 16, 0x5000)
+		r.drain(batch)
+		r.expect(t, "malloc(16) = 0x5000", "realloc(0x5000, 64) = 0x6000", "malloc(16) = 0x5000")
+	}
+}
+
 // A record that is not complete is not plain, not even one of the first function,
 // which has no plain ones, with the first stack.
 func TestNothingIsNotPlain(t *testing.T) {
