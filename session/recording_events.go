@@ -103,8 +103,10 @@ func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.F
 	tr.seq, tr.time = seq, now
 	for len(events) > 0 {
 		next := events
-		if some && !all {
-			next = events[:1] // the filter may ask for the heap after each event
+		if !all {
+			// The filter may ask for the heap after each event, and whether the end of
+			// its block is recorded depends on whether the event was.
+			next = events[:1]
 		}
 		next = next[:tr.live.FollowAll(next, all)]
 		for i := range next {
@@ -124,8 +126,8 @@ func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.F
 			e.Func = uint16(fn - 1)
 			tr.last = s.rec.AddEvent(e)
 			logged++
-			if e.Kind == capture.Realloc {
-				s.logUnseen()
+			if e.Kind == capture.Realloc && i == len(next)-1 {
+				s.logUnseen() // only the last of them can have left one
 			}
 		}
 		events = events[len(next):]
