@@ -391,6 +391,21 @@ func simple(fn breakpoints.Function) bool {
 		fn.Kind == capture.Alloc && fn.Ptr.From == breakpoints.Returned && fn.Size.From == breakpoints.Argument
 }
 
+// mode is what the state's mode has to be.
+func (p *Probe) mode() uint64 {
+	var m uint64
+	if p.request.Record {
+		m |= modeRecord
+	}
+	if p.request.usesNth() {
+		m |= modeNumber
+	}
+	if p.request.usesLive() {
+		m |= modeLive
+	}
+	return m
+}
+
 // enabled is the value of stEnabled.
 func (p *Probe) enabled() uint64 {
 	if p.mode() == modeRecord {

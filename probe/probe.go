@@ -337,21 +337,6 @@ func (p *Probe) Armed() bool { return p.armed }
 // Recording reports whether all events go through the ring.
 func (p *Probe) Recording() bool { return p.armed && p.request.Record }
 
-// mode is what the state's mode has to be.
-func (p *Probe) mode() uint64 {
-	var m uint64
-	if p.request.Record {
-		m |= modeRecord
-	}
-	if p.request.usesNth() {
-		m |= modeNumber
-	}
-	if p.request.usesLive() {
-		m |= modeLive
-	}
-	return m
-}
-
 // Disarm takes the jumps out of all functions. All threads must be stopped. The
 // core stays: threads may return to it.
 func (p *Probe) Disarm() error {
