@@ -25,16 +25,19 @@
 // before the cut, and damage in the middle costs the chunks that it hit. The
 // index only saves reading the file: it is made again when it is missing.
 //
-// Events are columns, one section each. Addresses are predicted rather than
-// stored (model.go): encoder and decoder follow the blocks and free lists of an
-// imaginary allocator, and a column tells which prediction came true.
+// Events are columns, one section each. Encoder and decoder run a model of the
+// program and of an imaginary allocator (model.go), and one byte for an event,
+// its op, tells which of the model's predictions came true; only what did not is
+// stored. A block that ends is named by the event that made it, which the
+// recorder knows, so that nothing has to be looked up by its address.
 //
 // # Concurrency
 //
-// A Log and a Writer are added to by one goroutine. It only stores events: full
-// tails of 65,536 are handed to the goroutine of their queue, which encodes them
-// and writes or spills them. At most a few wait; then adding waits, too, so that
-// memory is bounded. A queue's goroutine ends when it has nothing to do.
+// A Log and a Writer are added to by one goroutine. That of a Writer encodes events
+// as they come; that of a Log only stores them. Full chunks of 65,536 are handed to
+// the goroutine of their queue, which encodes what is not, packs it, and writes or
+// spills it. At most a few wait; then adding waits, too, so that memory is bounded. A
+// queue's goroutine ends when it has nothing to do.
 //
 // A Log and a File are read by any number of goroutines; a Log also while it
 // grows. Locks are taken in the order cache.mu, then Log.mu or File.mu, and none

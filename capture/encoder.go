@@ -299,7 +299,7 @@ func (c *eventEncoder) stackIndex(id StackID) uint32 {
 	return i
 }
 
-// take encodes what an event gives back.
+// take encodes an event that gives something back.
 func (c *eventEncoder) take(e *Event, t *threadModel, h *habit, index int) (moves uint32) {
 	of := -1
 	if e.Old != 0 {
@@ -340,7 +340,7 @@ func (c *eventEncoder) take(e *Event, t *threadModel, h *habit, index int) (move
 	return moves
 }
 
-// give encodes what an event makes of what.
+// give encodes an event that makes something, perhaps of a block that is handed in.
 func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (moves uint32) {
 	of := -1
 	if e.Old != 0 {
@@ -428,7 +428,7 @@ func (c *eventEncoder) maker(kind Kind, g *Gone, a uint64) int {
 // chunk made, and counts it.
 func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 	if of >= 0 {
-		c.end1(&c.sum.flows[c.made[of].stack], e)
+		c.countEnd(&c.sum.flows[c.made[of].stack], e)
 		return 0
 	}
 	if c.unfollowed {
@@ -446,15 +446,15 @@ func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 		}
 	}
 	if at >= 0 {
-		c.endedToo(g.Seq)
+		c.noteEnd(g.Seq)
 		c.about(e.Addr, g.Size)
-		c.end1(&c.sum.origins[at], e)
+		c.countEnd(&c.sum.origins[at], e)
 	}
 	return moves
 }
 
-// end1 counts the block that the event ends for the flow of its stack.
-func (c *eventEncoder) end1(f *Flow, e *Event) {
+// countEnd counts the block that the event ends for the flow of its stack.
+func (c *eventEncoder) countEnd(f *Flow, e *Event) {
 	if !c.sum.ended(f, e) {
 		return
 	}
@@ -535,7 +535,7 @@ func (c *eventEncoder) about(a, size uint64) {
 	}
 }
 
-// endedToo notes that the last event ended a block, which event #seq made.
-func (c *eventEncoder) endedToo(seq uint64) {
+// noteEnd notes that the last event ended a block, which event #seq made.
+func (c *eventEncoder) noteEnd(seq uint64) {
 	c.outcome.ended = append(roomy(c.outcome.ended), seq)
 }

@@ -47,7 +47,7 @@ func (c *Writer) dropKeeper() {
 // one that it tells: that which event #seq made.
 func (c *Writer) Ended(seq uint64) {
 	if c.encoder.following {
-		c.encoder.endedToo(seq)
+		c.encoder.noteEnd(seq)
 	}
 }
 
