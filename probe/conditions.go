@@ -327,6 +327,28 @@ func (p *Probe) cells(f cond.Field) (filter.Value, bool) {
 	return filter.At(filter.Abs(uint64(p.remote.file) + uint64(fileHeader+at))).AtMost(), true
 }
 
+// setBounds has the core count from now on; all threads are stopped. It has not counted
+// the calls that threads are in, and one of each that may be about to be recorded.
+func (p *Probe) setBounds() {
+	bytes, blocks := p.cfg.Sink.Heap()
+	seq := p.request.Seq
+	for i := range numSlots {
+		slot := p.shared.slot(i)
+		if binary.LittleEndian.Uint64(slot[slKey:]) <= slotLeft {
+			continue
+		}
+		seq++
+		for entry := range min(binary.LittleEndian.Uint32(slot[slDepth:]), shadowDepth) {
+			bytes += binary.LittleEndian.Uint64(slot[slShadow+shadowSize*entry+shSize:])
+			blocks++
+			seq++
+		}
+	}
+	p.shared.word(hdLive).Store(bytes)
+	p.shared.word(hdBlocks).Store(blocks)
+	p.shared.word(hdCount).Store(seq)
+}
+
 // threadCell is where the inferior finds the TID of the thread with a number.
 func (p *Probe) threadCell(num uint64) (address uint64, ok bool) {
 	i := slices.Index(p.cellOf, num)

@@ -60,11 +60,12 @@ type Probe struct {
 	strangers []inferior.Module // that have other unwinders
 	bits      [2]uint8          // next number in sets, for functions that free or not
 
-	request Request
-	armed   bool
-	closed  bool
-	stopped bool // all threads are
-	traps   []*inferior.Trap
+	request  Request
+	armed    bool
+	counting bool // the core keeps the bounds that conditions compare with
+	closed   bool
+	stopped  bool // all threads are
+	traps    []*inferior.Trap
 
 	// mu guards the reader and the sink while the ring is drained, and changes of
 	// sites and islands, which only the owner makes.
@@ -304,13 +305,11 @@ func (p *Probe) finish() error {
 		}
 	}
 	p.request.Entered = nil
-	if !p.armed {
-		bytes, blocks := p.cfg.Sink.Heap()
-		p.shared.word(hdLive).Store(bytes)
-		p.shared.word(hdBlocks).Store(blocks)
-		p.shared.word(hdCount).Store(p.request.Seq)
+	counts := p.mode()&(modeNumber|modeLive) != 0
+	if !p.armed || counts && !p.counting {
+		p.setBounds()
 	}
-	p.armed = true
+	p.armed, p.counting = true, counts
 	return nil
 }
 

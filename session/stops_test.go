@@ -183,6 +183,22 @@ func TestStopShowsItsPresentCondition(t *testing.T) {
 	}
 }
 
+// A stop that asks for the number of an event, or for the live heap, may be set when
+// events were recorded that the core has not counted.
+func TestStopCountsWhatWasRecorded(t *testing.T) {
+	for _, stop := range []string{"alloc #8", "alloc if nth == 8", "alloc if blocks == 7"} {
+		s := open(t, "basic")
+		recordFromMain(t, s)
+		setBreak(t, s, "basic.c:16")
+		must(t)(s.Continue(1)) // six events, of which five blocks are live
+		setBreak(t, s, stop)
+		must(t)(s.Continue(1))
+		if st := s.Stops()[1]; st.Hits != 1 || s.RecordStatus().Seen != 8 {
+			t.Errorf("%s: %d hits in %d events", stop, st.Hits, s.RecordStatus().Seen)
+		}
+	}
+}
+
 // What a run lost is still told when its process, and the tracer, are gone.
 func TestRecordStatusTellsLostCalls(t *testing.T) {
 	s := open(t, "basic")
