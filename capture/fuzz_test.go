@@ -129,14 +129,21 @@ func FuzzEvents(f *testing.F) {
 		if err != nil {
 			return
 		}
+		events = events[:min(len(events), eventsPerChunk)]
 		var c eventEncoder
 		var p packer
-		again, err := d.decode(nil, c.encode(nil, &p, events, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(again, events) {
-			t.Fatalf("got %+v\nwant %+v", again, events)
+		for _, named := range []bool{false, true} {
+			given := slices.Clone(events)
+			if named {
+				nameMakers(given)
+			}
+			again, err := d.decode(nil, c.encode(nil, &p, given, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(again, events) {
+				t.Fatalf("makers named: %v: got %+v\nwant %+v", named, again, events)
+			}
 		}
 	})
 }

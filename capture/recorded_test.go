@@ -29,15 +29,7 @@ func BenchmarkRecorded(b *testing.B) {
 			}
 			defer f.Close()
 			events := slices.Collect(f.Events(0))
-			var live madeBy // a recorder knows which events made the blocks that end
-			for i := range events {
-				if e := &events[i]; e.Gone.Recorded {
-					e.Gone.Seq, _ = live.ends(e)
-				}
-				if e := &events[i]; e.Allocates() {
-					live.put(e.Addr, e.Seq)
-				}
-			}
+			nameMakers(events)
 			c := eventEncoder{following: true}
 			var p packer
 			size, columns := 0, [numEventSections]int{}

@@ -140,6 +140,20 @@ func traceGone(seed uint64, n int) []Event {
 	return events
 }
 
+// nameMakers has events tell which ones made the blocks that they end, as a recorder's do.
+func nameMakers(events []Event) {
+	var live madeBy
+	for i := range events {
+		e := &events[i]
+		if e.Gone.Recorded {
+			e.Gone.Seq, _ = live.ends(e)
+		}
+		if e.Allocates() {
+			live.put(e.Addr, e.Seq)
+		}
+	}
+}
+
 // simStack is the stack with that number of a program whose functions call one
 // another.
 func simStack(n int) Stack {
