@@ -94,6 +94,10 @@ func infoLog(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
+// timeWidth is that of most times: so the lines of a log begin in one column, however
+// long it took.
+const timeWidth = len("123.456 ms")
+
 // printLog prints lines of the console log, each moment once.
 func (c *Console) printLog(o *output, lines []capture.ConsoleLine) {
 	if len(lines) == 0 {
@@ -114,7 +118,7 @@ func (c *Console) printLog(o *output, lines []capture.ConsoleLine) {
 			row[2] = span{styleHead, "(hdb) " + l.Text}
 		}
 		if i == 0 || l.Seq != lines[i-1].Seq || l.Time != lines[i-1].Time {
-			row[0], row[1] = span{plain, "#" + strconv.FormatUint(l.Seq, 10)}, span{plain, shortTime(l.Time)}
+			row[0], row[1] = span{plain, "#" + strconv.FormatUint(l.Seq, 10)}, span{plain, fmt.Sprintf("%*s", timeWidth, shortTime(l.Time))}
 		}
 		rows = append(rows, row)
 	}
