@@ -13,7 +13,7 @@ import (
 )
 
 // capturesVersion changes with what largeCapture makes.
-const capturesVersion = "4"
+const capturesVersion = "5"
 
 // captureEvents is the length of the capture that is asked.
 const captureEvents = 50_000_000
