@@ -377,3 +377,16 @@ func pendingOf(c *checkpoint) *pending {
 	k.recent = []survivors{s}
 	return k
 }
+
+// The last op and the last thread that a chunk can have make blocks, too.
+func TestMakerOfTheLastThread(t *testing.T) {
+	o := outcome{ops: make([]shape, 1<<16), sums: make([]ThreadSum, 1<<16), stacks: []StackID{0}}
+	o.ops[1<<16-1], o.sums[1<<16-1].TID = shape{fn: 7}, 42
+	o.made = []madeBlock{{addr: 16, op: 1<<16 - 1, thread: 1<<16 - 1}}
+	o.live.fill(1)
+	var c pending
+	s := c.survivors(&eventHead{count: 1, first: 1, last: 1}, &o, survivors{})
+	if len(s.blocks) != 1 || len(c.makers) != 1 || c.makers[s.blocks[0].maker] != (maker{fn: 7, tid: 42}) {
+		t.Errorf("%+v made by %+v", s.blocks, c.makers)
+	}
+}

@@ -119,18 +119,9 @@ func (c *eventEncoder) count(t *Totals) {
 	if c.head.count == 0 {
 		return
 	}
-	t.Events += uint64(c.head.count)
 	t.Last = time.Duration(c.head.end) * Resolution
 	for i, n := range c.counts {
-		switch sh := c.ops[i]; {
-		case sh.takes():
-			t.Frees += n
-		case sh.kind == Mark:
-		case sh.has(shapeFailed):
-			t.Failed += n
-		default:
-			t.Allocs += n
-		}
+		t.count(c.ops[i].kind, c.ops[i].has(shapeFailed), n)
 	}
 	t.Bytes += c.otherBytes
 	for i := range c.sums {
@@ -188,7 +179,7 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	if e.Abandoned {
 		moves |= hasAbandoned
 	}
-	takes := e.Kind == Free || e.Kind == Unmap
+	takes := e.Kind.takes()
 	if takes {
 		moves |= c.take(e, t, h, index)
 	} else {
@@ -206,7 +197,7 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 		c.makes(e, index, stack, u.index)
 	default:
 		c.about(e.Addr, e.Size)
-		if !e.Failed && e.Kind != Mark {
+		if !e.Failed && e.Kind.gives() {
 			c.otherBytes += e.Size
 		}
 	}

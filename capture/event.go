@@ -69,6 +69,12 @@ type Gone struct {
 	Seq      uint64  // of that event, 0 if unknown; kept by checkpoints only
 }
 
+// takes tells kinds of events that give Addr back.
+func (k Kind) takes() bool { return k == Free || k == Unmap }
+
+// gives tells kinds of events that should make a block or mapping.
+func (k Kind) gives() bool { return !k.takes() && k != Mark }
+
 // ends tells kinds of events that can end a block.
 func (k Kind) ends() bool { return k == Alloc || k == Free || k == Realloc }
 
@@ -242,24 +248,31 @@ type Totals struct {
 
 // add counts an event, whose time is kept as last.
 func (t *Totals) add(e *Event, last time.Duration) {
-	t.Events++
+	t.count(e.Kind, e.Failed, 1)
 	t.Last = last
-	switch {
-	case e.Kind == Free || e.Kind == Unmap:
-		t.Frees++
-	case e.Kind == Mark:
-	case e.Failed:
-		t.Failed++
-	default:
-		t.Allocs++
+	if e.Kind.gives() && !e.Failed {
 		t.Bytes += e.Size
+	}
+}
+
+// count counts n events of a kind, but for their bytes.
+func (t *Totals) count(k Kind, failed bool, n uint64) {
+	t.Events += n
+	switch {
+	case k.takes():
+		t.Frees += n
+	case !k.gives():
+	case failed:
+		t.Failed += n
+	default:
+		t.Allocs += n
 	}
 }
 
 // AllocationFailed tells events that should have made a block or mapping and did
 // not.
 func (e *Event) AllocationFailed() bool {
-	return e.Failed && e.Kind != Free && e.Kind != Unmap && e.Kind != Mark
+	return e.Failed && e.Kind.gives()
 }
 
 // An Excerpt is a run of consecutive lines of a source file.

@@ -102,6 +102,9 @@ func (k *keeper) follow(head *eventHead, o *outcome) bool {
 			return false
 		}
 	}
+	if o.live.count() == 0 {
+		return true
+	}
 	s := k.next.survivors(head, o, k.spare())
 	k.next.recent = append(k.next.recent, s)
 	k.next.alive += s.count

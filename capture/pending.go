@@ -49,11 +49,14 @@ func (c *pending) survivors(head *eventHead, o *outcome, s survivors) survivors 
 	} else {
 		s.seqs, s.live = nil, append(s.live[:0], o.live...)
 	}
-	var known [64]struct{ key, by uint32 } // by some bits of the key
+	var known [64]struct { // by some bits of the key
+		key uint64
+		by  uint32
+	}
 	n := 0
 	for i := range o.live.all() {
 		m := &o.made[i]
-		key := uint32(m.op)<<16 | uint32(m.thread) + 1
+		key := 1<<32 | uint64(m.op)<<16 | uint64(m.thread) // which is not 0
 		k := &known[(m.op^m.thread)%uint16(len(known))]
 		if k.key != key {
 			k.key, k.by = key, c.maker(o, m)

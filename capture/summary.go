@@ -116,7 +116,7 @@ func (s *summer) counted(counts []uint64, ops []shape, sizes *sizeSums) {
 			s.calls = append(s.calls, 0)
 		}
 		s.calls[sh.fn] += counts[i]
-		if sh.has(shapeFailed) && !sh.takes() && sh.kind != Mark {
+		if sh.has(shapeFailed) && sh.kind.gives() {
 			s.failed += counts[i]
 		}
 	}
