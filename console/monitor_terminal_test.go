@@ -25,7 +25,7 @@ const monitored = `
 #include <unistd.h>
 
 static void *kept[1000];
-static int n;
+static int n, helped;
 
 static void await(const char *dir, const char *name)
 {
@@ -72,6 +72,7 @@ static void *helper(void *dir)
 {
 	for (int i = 0; i < 7; i++)
 		kept[500 + i] = malloc(3000);
+	__atomic_store_n(&helped, 1, __ATOMIC_RELEASE);
 	await(dir, "end");
 	return NULL;
 }
@@ -84,6 +85,10 @@ int main(int argc, char **argv)
 	pthread_create(&t, NULL, helper, argv[1]);
 	pthread_setname_np(t, "helper");
 	keep_large();
+	// What another thread allocates between a malloc and its free makes that
+	// block one that is not temporary.
+	while (!__atomic_load_n(&helped, __ATOMIC_ACQUIRE))
+		usleep(1000);
 	churn();
 	await(argv[1], "next");
 	later();
