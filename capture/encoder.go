@@ -13,7 +13,7 @@ type eventEncoder struct {
 	eventColumns
 	model      model
 	counts     []uint64      // of events, by op
-	usual      []usualOp     // by index of the stack
+	lastOps    []usualOp     // by index of the stack
 	recent     [256]usualOp  // by some bits of the key
 	opAt       table[uint64] // op -> index
 	shapeAt    table[uint32] // key of the shape -> index
@@ -75,7 +75,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.opAt.reset()
 	c.shapeAt.reset()
 	c.tidAt.reset()
-	c.counts, c.usual, c.otherBytes = c.counts[:0], append(c.usual[:0], usualOp{}), 0
+	c.counts, c.lastOps, c.otherBytes = c.counts[:0], append(c.lastOps[:0], usualOp{}), 0
 	clear(c.recent[:])
 	c.sum.begin()
 	c.sum.flows = append(c.sum.flows, Flow{})
@@ -103,10 +103,7 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 func (c *eventEncoder) encode(dst []byte, p *packer, events []Event, totals *Totals) []byte {
 	c.outcome.ended = c.outcome.ended[:0]
 	c.begin(events[0].Seq, ticks(events[0].Time))
-	for i := range events {
-		e := &events[i]
-		c.event(e, e.Seq, ticks(e.Time))
-	}
+	c.events(events)
 	columns := c.end(eventColumns{})
 	columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.outcome)
 	dst = columns.appendTo(dst, p, totals)
@@ -136,8 +133,15 @@ func (c *eventEncoder) put(id int, v uint64) {
 	if v < 0x80 {
 		c.columns[id] = append(c.columns[id], byte(v))
 	} else {
-		c.columns[id] = binary.AppendUvarint(c.columns[id], v)
+		c.putLong(id, v)
 	}
+}
+
+// putLong is apart so that put is small wherever the compiler puts it.
+//
+//go:noinline
+func (c *eventEncoder) putLong(id int, v uint64) {
+	c.columns[id] = binary.AppendUvarint(c.columns[id], v)
 }
 
 // event adds an event, with the number and the time in ticks that it is kept with.
@@ -147,9 +151,7 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 		c.number(index, seq)
 	}
 	if now != c.head.end {
-		c.put(secTimeAt, uint64(index-c.timeAt))
-		c.put(secTime, zigzag(now-c.head.end))
-		c.timeAt, c.head.end = index, now
+		c.later(index, now)
 	}
 	if e.TID != c.tid || c.thread < 0 {
 		c.switchTo(index, e.TID)
@@ -158,20 +160,12 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	t := &c.model.threads[c.thread]
 	stack, moves := uint32(0), uint32(0)
 	if e.Stack != 0 {
-		moves = hasStack
-		if stack = c.model.habits[t.stack].next; c.model.habits[stack].id != e.Stack {
-			moves |= moveStack
-			stack = c.otherStack(t, e.Stack)
-		}
-		t.stack = stack
+		stack, moves = c.stackOf(e, t)
+		moves |= hasStack
 	}
 	h := &c.model.habits[stack]
 	if e.Aux != 0 {
-		if moves |= hasAux; e.Aux != h.aux {
-			moves |= moveAux
-			c.put(secAux, e.Aux)
-			h.aux = e.Aux
-		}
+		moves |= c.aux(e, h)
 	}
 	if e.Failed {
 		moves |= hasFailed
@@ -185,22 +179,55 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	} else {
 		moves |= c.give(e, t, h, index)
 	}
-	key, u := opKey(e, moves), &c.usual[stack]
-	if u.key != key {
-		*u = c.recentOp(key)
-	}
-	c.put(secOp, uint64(u.index))
-	c.counts[u.index]++
+	op := c.putOp(e, stack, moves)
 	switch {
 	case takes:
 	case e.Allocates():
-		c.makes(e, index, stack, u.index)
+		c.makes(e, index, stack, op)
 	default:
 		c.about(e.Addr, e.Size)
 		if !e.Failed && e.Kind.gives() {
 			c.otherBytes += e.Size
 		}
 	}
+}
+
+// putOp puts the op of an event and counts it.
+func (c *eventEncoder) putOp(e *Event, stack, moves uint32) (index int32) {
+	key, u := opKey(e, moves), &c.lastOps[stack]
+	if u.key != key {
+		*u = c.recentOp(key)
+	}
+	c.put(secOp, uint64(u.index))
+	c.counts[u.index]++
+	return u.index
+}
+
+// later notes that the event is of another time than the last one.
+func (c *eventEncoder) later(index int, now uint64) {
+	c.put(secTimeAt, uint64(index-c.timeAt))
+	c.put(secTime, zigzag(now-c.head.end))
+	c.timeAt, c.head.end = index, now
+}
+
+// stackOf puts the stack of an event that has one.
+func (c *eventEncoder) stackOf(e *Event, t *threadModel) (index, moves uint32) {
+	index = c.model.habits[t.stack].next
+	if c.model.habits[index].id != e.Stack {
+		index, moves = c.otherStack(t, e.Stack), moveStack
+	}
+	t.stack = index
+	return index, moves
+}
+
+// aux puts the aux of an event that has one.
+func (c *eventEncoder) aux(e *Event, h *habit) (moves uint32) {
+	if e.Aux == h.aux {
+		return hasAux
+	}
+	c.put(secAux, e.Aux)
+	h.aux = e.Aux
+	return hasAux | moveAux
 }
 
 // number notes an event of which numbers are left out, or were before.
@@ -285,7 +312,7 @@ func (c *eventEncoder) stackIndex(id StackID) uint32 {
 	c.stacks = append(c.stacks, id)
 	c.model.habits = append(c.model.habits, habit{id: id})
 	c.sum.flows = append(c.sum.flows, Flow{})
-	c.usual = append(c.usual, usualOp{})
+	c.lastOps = append(c.lastOps, usualOp{})
 	*slot = i
 	return i
 }
@@ -373,6 +400,11 @@ func (c *eventEncoder) ref(e *Event, a uint64, h *habit, index int) (of int, mov
 		c.putLiteral(a)
 		return -1, refLiteral << moveRef
 	}
+	return of, c.putMaker(h, index, of)
+}
+
+// putMaker puts that event #of made the block which event #index is about.
+func (c *eventEncoder) putMaker(h *habit, index, of int) (moves uint32) {
 	m := &c.model
 	switch next, ok := m.named.next(m.next); {
 	case ok && next == of:
@@ -383,7 +415,7 @@ func (c *eventEncoder) ref(e *Event, a uint64, h *habit, index int) (of int, mov
 		c.put(secAge, uint64(index-of))
 	}
 	m.ref(h, index, of)
-	return of, moves
+	return moves
 }
 
 func (c *eventEncoder) putLiteral(a uint64) {
@@ -406,13 +438,19 @@ func (c *eventEncoder) maker(kind Kind, g *Gone, a uint64) int {
 		}
 		of = at
 	}
-	if !c.model.named.has(of) {
-		return -1
-	}
-	if m := &c.made[of]; m.addr != a || m.size != g.Size || c.stacks[m.stack] != g.Stack {
+	if !c.isMaker(of, g, a) {
 		return -1
 	}
 	return of
+}
+
+// isMaker tells whether event #of made the block g at a, and no ref has named it since.
+func (c *eventEncoder) isMaker(of int, g *Gone, a uint64) bool {
+	if !c.model.named.has(of) {
+		return false
+	}
+	m := &c.made[of]
+	return m.addr == a && m.size == g.Size && c.stacks[m.stack] == g.Stack
 }
 
 // ended puts which block the event ends, unless it is the one that event #of of the

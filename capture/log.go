@@ -86,6 +86,14 @@ func (l *Log) AddEvent(e *Event) uint64 {
 	return l.seq
 }
 
+// AddEvents appends events, as AddEvent does.
+func (l *Log) AddEvents(events []Event) uint64 {
+	for i := range events {
+		l.AddEvent(&events[i])
+	}
+	return l.seq
+}
+
 // makeRoom makes the tail longer, or begins a new one. It returns how many
 // events are in it.
 func (l *Log) makeRoom() (n int) {

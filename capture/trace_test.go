@@ -118,7 +118,8 @@ func trace(seed uint64, n int) []Event {
 	return events
 }
 
-// traceGone is trace with the blocks that the events end, most of which are recorded.
+// traceGone is trace with the blocks that the events end, most of which are recorded. Most
+// frees have a stack, too, and some blocks an aux.
 func traceGone(seed uint64, n int) []Event {
 	events := trace(seed, n)
 	live := map[uint64]Gone{}
@@ -130,8 +131,14 @@ func traceGone(seed uint64, n int) []Event {
 		}
 		e.Gone = live[a]
 		delete(live, a)
-		if e.Kind == Free {
+		switch {
+		case e.Kind == Free:
 			e.Size = e.Gone.Size
+			if i%16 != 0 {
+				e.Stack = 1 + e.Gone.Stack%7
+			}
+		case i%11 == 0:
+			e.Aux = 1 + e.Addr/16%3
 		}
 		if e.Allocates() && i%97 != 0 {
 			live[e.Addr] = Gone{Size: e.Size, Stack: e.Stack, Recorded: true, Seq: e.Seq}

@@ -15,6 +15,9 @@ const eventsPerChunk = 1 << 16
 // a file. Its methods belong to one goroutine.
 type Recorder interface {
 	AddEvent(*Event) (seq uint64)
+	// AddEvents adds events, of which there must be at least one, as AddEvent would
+	// one after the other, and returns the number of the last.
+	AddEvents([]Event) (seq uint64)
 	// Ended notes that the last event ended a block that it does not tell, beside the
 	// one that it tells: that which event #seq made.
 	Ended(seq uint64)
@@ -141,6 +144,25 @@ func (c *Writer) AddEvent(e *Event) uint64 {
 		c.cut()
 	}
 	return seq
+}
+
+// AddEvents appends events, as AddEvent does.
+func (c *Writer) AddEvents(events []Event) uint64 {
+	for len(events) > 0 {
+		if c.encoder.head.count == 0 || c.sums != nil {
+			c.AddEvent(&events[0])
+			events = events[1:]
+			continue
+		}
+		n := min(len(events), eventsPerChunk-c.encoder.head.count)
+		c.encoder.events(events[:n])
+		c.seq = c.encoder.head.last
+		if c.encoder.head.count == eventsPerChunk {
+			c.cut()
+		}
+		events = events[n:]
+	}
+	return c.seq
 }
 
 // cut has the events so far written, behind what they refer to.

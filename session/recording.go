@@ -194,6 +194,7 @@ func (s *Session) compact(path string) error {
 type nowhere struct{}
 
 func (nowhere) AddEvent(e *capture.Event) uint64     { return e.Seq }
+func (nowhere) AddEvents(e []capture.Event) uint64   { return e[len(e)-1].Seq }
 func (nowhere) Ended(uint64)                         {}
 func (nowhere) Replaced()                            {}
 func (nowhere) Intern(capture.Stack) capture.StackID { return 0 }

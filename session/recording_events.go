@@ -86,56 +86,81 @@ func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.F
 	for len(tr.probeFuncs) < len(functions) {
 		tr.probeFuncs = append(tr.probeFuncs, 0)
 	}
-	all, some, logged := tr.logsAll(), tr.logsSome(), uint64(0)
+	logged := tr.logged
+	if tr.logsAll() {
+		s.logProbed(events, functions)
+	} else {
+		s.filterProbed(events, functions)
+	}
+	if tr.logged > logged && tr.time-tr.sampled >= sampleEvery {
+		s.sample(tr.time)
+	}
+}
+
+// logProbed records all of the events.
+func (s *Session) logProbed(events []capture.Event, functions []*breakpoints.Function) {
+	tr := &s.trace
 	seq, now := tr.seq, tr.time
 	for i := range events {
 		e := &events[i]
 		seq, now = seq+1, max(now, e.Time)
 		e.Seq, e.Time = seq, now
-		if all {
-			stack := s.seen.logged(e.Stack)
-			if stack == 0 {
-				stack = s.stackInLog(e.Stack)
-			}
-			e.Stack = stack
+		fn := tr.probeFuncs[e.Func]
+		if fn == 0 {
+			fn = s.probedFunc(e.Func, functions)
 		}
+		e.Func = uint16(fn - 1)
+		stack := s.seen.logged(e.Stack)
+		if stack == 0 {
+			stack = s.stackInLog(e.Stack)
+		}
+		e.Stack = stack
 	}
 	tr.seq, tr.time = seq, now
+	tr.logged += uint64(len(events))
 	for len(events) > 0 {
-		next := events
-		if !all {
-			// The filter may ask for the heap after each event, and whether the end of
-			// its block is recorded depends on whether the event was.
-			next = events[:1]
-		}
-		next = next[:tr.live.FollowAll(next, all)]
-		for i := range next {
-			e := &next[i]
-			if !all {
-				if !e.Gone.Recorded && !(some && tr.filter.holds(s, e, functions[e.Func], e.Stack)) {
-					continue
-				}
-				e.Stack = s.stackInLog(e.Stack)
-				s.markLogged(e)
-			}
-			fn := tr.probeFuncs[e.Func]
-			if fn == 0 {
-				fn = uint32(s.funcInLog(functions[e.Func].Name)) + 1
-				tr.probeFuncs[e.Func] = fn
-			}
-			e.Func = uint16(fn - 1)
-			tr.last = s.rec.AddEvent(e)
-			logged++
-			if e.Kind == capture.Realloc && i == len(next)-1 {
-				s.logUnseen() // only the last of them can have left one
-			}
+		next := events[:tr.live.FollowAll(events, true)]
+		tr.last = s.rec.AddEvents(next)
+		if next[len(next)-1].Kind == capture.Realloc {
+			s.logUnseen() // only the last of them can have left one
 		}
 		events = events[len(next):]
 	}
-	tr.logged += logged
-	if logged > 0 && now-tr.sampled >= sampleEvery {
-		s.sample(now)
+}
+
+// filterProbed records those of the events that the filter wants, and the ends of their
+// blocks. It goes from one to the next: the filter may ask for the heap after each.
+func (s *Session) filterProbed(events []capture.Event, functions []*breakpoints.Function) {
+	tr := &s.trace
+	some := tr.logsSome()
+	for i := range events {
+		e := &events[i]
+		tr.seq, tr.time = tr.seq+1, max(tr.time, e.Time)
+		e.Seq, e.Time = tr.seq, tr.time
+		tr.live.FollowAll(events[i:i+1], false)
+		if !e.Gone.Recorded && !(some && tr.filter.holds(s, e, functions[e.Func], e.Stack)) {
+			continue
+		}
+		e.Stack = s.stackInLog(e.Stack)
+		s.markLogged(e)
+		fn := tr.probeFuncs[e.Func]
+		if fn == 0 {
+			fn = s.probedFunc(e.Func, functions)
+		}
+		e.Func = uint16(fn - 1)
+		tr.last = s.rec.AddEvent(e)
+		tr.logged++
+		if e.Kind == capture.Realloc {
+			s.logUnseen()
+		}
 	}
+}
+
+// probedFunc is the index in the recording of a function of the probe, and 1 more.
+func (s *Session) probedFunc(i uint16, functions []*breakpoints.Function) uint32 {
+	fn := uint32(s.funcInLog(functions[i].Name)) + 1
+	s.trace.probeFuncs[i] = fn
+	return fn
 }
 
 // logUnseen records the end of a block that the last event, a realloc, does not

@@ -20,6 +20,13 @@ func (r *transcript) AddEvent(e *capture.Event) uint64 {
 	return r.Log.AddEvent(e)
 }
 
+func (r *transcript) AddEvents(events []capture.Event) (seq uint64) {
+	for i := range events {
+		seq = r.AddEvent(&events[i])
+	}
+	return seq
+}
+
 func (r *transcript) Ended(seq uint64) {
 	r.lines = append(r.lines, fmt.Sprintf("and #%d", seq))
 	r.Log.Ended(seq)
