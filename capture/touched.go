@@ -31,47 +31,90 @@ type addrRange struct{ low, high uint64 }
 
 // A pageSet collects addresses. Its zero value is ready.
 type pageSet struct {
-	index table[uint64] // page -> index
-	pages []touchedPage
-	last  int // index of the page added last
-	wide  []addrRange
+	near    [64]region // the region added last with some bits of its number
+	regions []region
+	index   table[uint64] // number of a region -> index
+	masks   []*regionMasks
+	crowd   regionMasks // of all regions, once they are more than maxMasked
+	wide    []addrRange
+	pages   []touchedPage
 }
 
-// A touchedPage has a bit for each 64th part that something touched.
+const (
+	regionBits = 9 // of the pages in a region
+	// Of more regions than maxMasked not even a page of each would be affordable.
+	maxMasked = touchedBytes / 2
+)
+
+// regionMasks have for each page a bit for each 64th part that something touched.
+type regionMasks [1 << regionBits]uint64
+
+// A region is consecutive pages, so that most addresses are near the ones before.
+type region struct {
+	n     uint64 // the upper bits of its pages
+	masks *regionMasks
+}
+
+// A touchedPage is one with its mask.
 type touchedPage struct{ page, mask uint64 }
+
+func (p *pageSet) reset() {
+	for i := range p.near {
+		p.near[i].n = 1<<64 - 1 // of no region
+	}
+	p.index.reset()
+	p.regions, p.wide, p.pages = p.regions[:0], p.wide[:0], p.pages[:0]
+}
 
 // add adds the size addresses from a on.
 func (p *pageSet) add(a, size uint64) {
 	end := a + max(size, 1) - 1
-	if end < a {
-		end = 1<<64 - 1
-	}
 	if end-a >= wideRange {
-		p.wide = append(p.wide, addrRange{a, end})
-		return
+		if end < a {
+			end = 1<<64 - 1
+		}
+		if end-a >= wideRange {
+			p.wide = append(p.wide, addrRange{a, end})
+			return
+		}
 	}
-	for a>>pageBits != end>>pageBits {
-		*p.page(a >> pageBits) |= ^uint64(0) << (a >> grainBits & 63)
-		a = (a>>pageBits + 1) << pageBits
+	for {
+		page := a >> pageBits
+		n := page >> regionBits
+		r := &p.near[(n^n>>5)%uint64(len(p.near))]
+		if r.n != n {
+			p.find(n, r)
+		}
+		mask := &r.masks[page%uint64(len(r.masks))]
+		if page == end>>pageBits {
+			*mask |= ^uint64(0) << (a >> grainBits & 63) & (^uint64(0) >> (^(end >> grainBits) & 63))
+			return
+		}
+		*mask |= ^uint64(0) << (a >> grainBits & 63)
+		a = (page + 1) << pageBits
 	}
-	*p.page(a >> pageBits) |= ^uint64(0) << (a >> grainBits & 63) & (^uint64(0) >> (63 - end>>grainBits&63))
 }
 
-// page is the mask of a page.
-func (p *pageSet) page(n uint64) *uint64 {
-	if p.last >= len(p.pages) || p.pages[p.last].page != n {
-		p.find(n)
-	}
-	return &p.pages[p.last].mask
-}
-
-// find makes the page the last one.
-func (p *pageSet) find(n uint64) {
-	i, found := p.index.at(n, int32(len(p.pages)))
+// find makes near the region with a number, which may be new.
+func (p *pageSet) find(n uint64, near *region) {
+	i, found := p.index.at(n, int32(len(p.regions)))
 	if !found {
-		p.pages = append(p.pages, touchedPage{page: n})
+		p.regions = append(p.regions, region{n, p.newMasks()})
 	}
-	p.last = int(i)
+	*near = p.regions[i]
+}
+
+func (p *pageSet) newMasks() *regionMasks {
+	i := len(p.regions)
+	if i >= maxMasked {
+		return &p.crowd
+	}
+	if i == len(p.masks) {
+		p.masks = append(p.masks, new(regionMasks))
+	} else {
+		clear(p.masks[i][:])
+	}
+	return p.masks[i]
 }
 
 // appendTouched appends the section of a chunk; nothing if its events are few, or
@@ -81,30 +124,17 @@ func (p *pageSet) appendTouched(b []byte, head eventHead, o *outcome) []byte {
 	if head.count < touchedFrom || !o.whole {
 		return b
 	}
-	p.index.reset()
-	p.pages, p.wide, p.last = p.pages[:0], p.wide[:0], 0
-	for i := range o.born.all() {
-		p.add(o.made[i].addr, o.made[i].size)
-	}
-	for _, t := range o.others {
-		p.add(t.addr, t.size)
-	}
-	slices.SortFunc(p.pages, func(a, b touchedPage) int { return cmp.Compare(a.page, b.page) })
-	// The finest masks that are affordable: of 64, 16 or 1 bit; else larger pages.
-	maskBytes, shift := 8, 0
-	switch n := len(p.pages); {
-	case n*(8+2) <= touchedBytes:
-	case n*(2+2) <= touchedBytes:
-		maskBytes = 2
-	default:
-		maskBytes = 0
-		for ; 2*len(p.pages) > touchedBytes; shift++ {
-			for i := range p.pages {
-				p.pages[i].page >>= 1
-			}
-			p.pages = slices.CompactFunc(p.pages, func(a, b touchedPage) bool { return a.page == b.page })
+	p.reset()
+	for at, word := range o.born {
+		for ; word != 0; word &= word - 1 { // as born.all does, without two calls for each
+			m := &o.made[at<<6+bits.TrailingZeros64(word)]
+			p.add(m.addr, m.size)
 		}
 	}
+	for i := range o.others {
+		p.add(o.others[i].addr, o.others[i].size)
+	}
+	maskBytes, shift := p.collect()
 	b = binary.AppendUvarint(b, uint64(maskBytes))
 	b = binary.AppendUvarint(b, uint64(pageBits+shift))
 	wide := p.ranges()
@@ -125,6 +155,51 @@ func (p *pageSet) appendTouched(b []byte, head eventHead, o *outcome) []byte {
 		}
 	}
 	return b
+}
+
+// collect makes the pages, with the finest masks that are affordable: of 64 or 16 bits,
+// or none; and larger pages, twice as large shift times, if even these are too many.
+func (p *pageSet) collect() (maskBytes, shift int) {
+	slices.SortFunc(p.regions, func(a, b region) int { return cmp.Compare(a.n, b.n) })
+	if len(p.regions) > maxMasked {
+		shift = regionBits
+	}
+	for _, r := range p.regions {
+		if len(p.regions) > maxMasked {
+			shift = p.collected(touchedPage{page: r.n << regionBits}, shift)
+			continue
+		}
+		for i, mask := range r.masks {
+			if mask != 0 {
+				shift = p.collected(touchedPage{r.n<<regionBits | uint64(i), mask}, shift)
+			}
+		}
+	}
+	switch n := len(p.pages); {
+	case shift > 0:
+	case n*(8+2) <= touchedBytes:
+		maskBytes = 8
+	case n*(2+2) <= touchedBytes:
+		maskBytes = 2
+	}
+	return maskBytes, shift
+}
+
+// collected takes the next page, and returns how much larger than it the pages have to
+// be with it.
+func (p *pageSet) collected(t touchedPage, shift int) int {
+	t.page >>= shift
+	if n := len(p.pages); shift > 0 && n > 0 && p.pages[n-1].page == t.page {
+		return shift
+	}
+	p.pages = append(p.pages, t)
+	for ; 2*len(p.pages) > touchedBytes; shift++ {
+		for i := range p.pages {
+			p.pages[i].page >>= 1
+		}
+		p.pages = slices.CompactFunc(p.pages, func(a, b touchedPage) bool { return a.page == b.page })
+	}
+	return shift
 }
 
 // fewer has a bit for four of the mask.

@@ -15,10 +15,11 @@ func TestTouched(t *testing.T) {
 		most   int    // bytes of the section
 		wrong  int    // of 1000 addresses that are not touched, how many are told at most
 	}{
-		"few":       {50, 1 << 14, 600, 10},
-		"some":      {500, 1 << 13, 2100, 10},
-		"many":      {5000, 1 << 6, 2100, 700},
-		"scattered": {5000, 1 << 16, 2500, 1000},
+		"few":        {50, 1 << 14, 600, 10},
+		"some":       {500, 1 << 13, 2100, 10},
+		"many":       {5000, 1 << 6, 2100, 700},
+		"scattered":  {5000, 1 << 16, 2500, 1000},
+		"everywhere": {5000, 1 << 24, 2500, 1000},
 	} {
 		rng := rand.New(rand.NewPCG(1, 1))
 		var others []touchedBlock
