@@ -363,18 +363,22 @@ func FuzzCheckpoint(f *testing.F) {
 
 // pendingOf is what is written as c.
 func pendingOf(c *checkpoint) *pending {
-	k := &pending{after: c.after, base: c.base, fresh: c.fresh, alive: len(c.blocks), sizes: c.sizes, threads: c.threads}
+	k := new(pending)
+	k.begin(c.base)
+	k.after, k.fresh, k.sizes, k.threads = c.after, c.fresh, c.sizes, c.threads
 	for _, seq := range c.ended {
 		k.ended.add(seq)
 	}
-	s := survivors{first: c.base + 1, last: c.after, count: len(c.blocks), seqs: []uint64{}}
-	s.live.fill(len(c.blocks))
-	for i, b := range c.blocks {
-		o := outcome{ops: []shape{{kind: b.Kind, fn: b.Func}}, sums: []ThreadSum{{TID: b.TID}}}
-		s.seqs = append(s.seqs, b.Seq)
-		s.blocks = append(s.blocks, survivor{b.Addr, b.Size, uint32(i), b.Stack, k.maker(&o, &madeBlock{})})
+	for rest := range slices.Chunk(c.blocks, eventsPerChunk) {
+		var o outcome
+		for i, b := range rest {
+			o.made = append(o.made, madeBlock{addr: b.Addr, size: b.Size, stack: uint32(i), op: uint16(i), thread: uint16(i)})
+			o.seqs, o.stacks = append(o.seqs, b.Seq), append(o.stacks, b.Stack)
+			o.ops, o.sums = append(o.ops, shape{kind: b.Kind, fn: b.Func}), append(o.sums, ThreadSum{TID: b.TID})
+		}
+		o.live.fill(len(rest))
+		k.survivors(&eventHead{first: rest[0].Seq, last: rest[len(rest)-1].Seq}, &o)
 	}
-	k.recent = []survivors{s}
 	return k
 }
 
@@ -385,8 +389,9 @@ func TestMakerOfTheLastThread(t *testing.T) {
 	o.made = []madeBlock{{addr: 16, op: 1<<16 - 1, thread: 1<<16 - 1}}
 	o.live.fill(1)
 	var c pending
-	s := c.survivors(&eventHead{count: 1, first: 1, last: 1}, &o, survivors{})
-	if len(s.blocks) != 1 || len(c.makers) != 1 || c.makers[s.blocks[0].maker] != (maker{fn: 7, tid: 42}) {
-		t.Errorf("%+v made by %+v", s.blocks, c.makers)
+	c.begin(0)
+	c.survivors(&eventHead{count: 1, first: 1, last: 1}, &o)
+	if b := c.blocks[0][0]; len(c.makers) != 1 || c.makers[b.where>>addrBits] != (maker{fn: 7, tid: 42}) {
+		t.Errorf("%+v made by %+v", b, c.makers)
 	}
 }

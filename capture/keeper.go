@@ -11,11 +11,10 @@ import (
 // found without the events before the last checkpoint. Only the jobs of a queue
 // use it, in the order of the chunks of events.
 type keeper struct {
-	last    uint64      // the event of the last checkpoint, 0 if there is none
-	next    *pending    // what was since then
-	spares  []survivors // memory to use again
-	numbers numbers     // the same
-	gaveUp  bool        // what is live is not known, or there is too much of it
+	last   uint64   // the event of the last checkpoint, 0 if there is none
+	next   *pending // what was since then
+	spare  *pending // memory to use again
+	gaveUp bool     // what is live is not known, or there is too much of it
 
 	every   int     // checkpointEvents
 	count   uint64  // events in all
@@ -51,10 +50,10 @@ func (k *keeper) chunk(head *eventHead, o *outcome) *pending {
 	}
 	k.since += head.count
 	if k.next == nil {
-		k.next = &pending{base: k.last, ended: k.numbers}
-		k.numbers = numbers{}
-		k.next.sizeAt.reset()
-		k.next.tidAt.reset()
+		if k.next, k.spare = k.spare, nil; k.next == nil {
+			k.next = new(pending)
+		}
+		k.next.begin(k.last)
 	}
 	if o.fresh {
 		k.next.replaced()
@@ -80,7 +79,7 @@ func (k *keeper) chunk(head *eventHead, o *outcome) *pending {
 // replaced notes that no block lives on.
 func (c *pending) replaced() {
 	c.fresh = true
-	c.recent, c.alive, c.ended = nil, 0, numbers{}
+	c.forget()
 }
 
 // giveUp ends the checkpoints.
@@ -102,36 +101,21 @@ func (k *keeper) follow(head *eventHead, o *outcome) bool {
 			return false
 		}
 	}
-	if o.live.count() == 0 {
-		return true
+	k.next.survivors(head, o)
+	if k.next.count > 4*k.next.alive+eventsPerChunk {
+		k.next.compact()
 	}
-	s := k.next.survivors(head, o, k.spare())
-	k.next.recent = append(k.next.recent, s)
-	k.next.alive += s.count
 	return true
 }
 
 // end notes that the block which event #seq made, before the chunk, is no more. It is
 // false if there is none that lives, as far as is known.
 func (k *keeper) end(seq uint64) bool {
-	c := k.next
-	if seq <= k.last {
-		c.ended.add(seq)
-		return seq > 0
+	if seq > k.last {
+		return k.next.end(seq)
 	}
-	low, high := 0, len(c.recent)
-	for low < high { // the chunk that it was in
-		if mid := (low + high) / 2; c.recent[mid].last < seq {
-			low = mid + 1
-		} else {
-			high = mid
-		}
-	}
-	if low == len(c.recent) || seq < c.recent[low].first || !c.recent[low].end(seq) {
-		return false
-	}
-	c.alive--
-	return true
+	k.next.ended.add(seq)
+	return seq > 0
 }
 
 // sum adds what a chunk allocated.
@@ -164,11 +148,24 @@ func (c *pending) sum(o *outcome) {
 
 // size is the sum of a size.
 func (c *pending) size(n uint64) *SizeSum {
+	if n < smallSizes {
+		return c.smallSize(n)
+	}
 	i, found := c.sizeAt.at(n, int32(len(c.sizes)))
 	if !found {
 		c.sizes = append(c.sizes, SizeSum{Size: n})
 	}
 	return &c.sizes[i]
+}
+
+// smallSize is the sum of a size below smallSizes.
+func (c *pending) smallSize(n uint64) *SizeSum {
+	at := &c.smallAt[n]
+	if *at == 0 {
+		c.sizes = append(c.sizes, SizeSum{Size: n})
+		*at = uint32(len(c.sizes))
+	}
+	return &c.sizes[*at-1]
 }
 
 // thread is the sum of a thread.
@@ -190,20 +187,11 @@ func (k *keeper) cut(last uint64) *pending {
 	return c
 }
 
-// spare is memory for survivors, or none.
-func (k *keeper) spare() (s survivors) {
-	if n := len(k.spares); n > 0 {
-		s, k.spares = k.spares[n-1], k.spares[:n-1]
-	}
-	return s
-}
-
 // wrote tells what the checkpoint took, which is not needed any more.
 func (k *keeper) wrote(c *pending, bytes int) {
 	k.written += int64(bytes)
 	if n := c.alive + c.ended.count/2; n > 1000 {
 		k.share = max(2, float64(bytes)/float64(n))
 	}
-	c.ended.reset()
-	k.spares, k.numbers = c.recent, c.ended
+	k.spare = c
 }

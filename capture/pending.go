@@ -2,74 +2,145 @@ package capture
 
 import (
 	"encoding/binary"
-	"iter"
+	"math/bits"
 	"slices"
 )
 
-// A pending checkpoint is one that will be written.
+// A pending checkpoint is one that will be written. What it had is memory of the next
+// one.
 type pending struct {
-	after   uint64      // the event after which it is
-	base    uint64      // see checkpoint
-	fresh   bool        // see checkpoint
-	recent  []survivors // the blocks that were made since and are live
-	alive   int         // of them
-	ended   numbers     // see checkpoint
+	after   uint64        // the event after which it is
+	base    uint64        // see checkpoint
+	fresh   bool          // see checkpoint
+	recent  []survivors   // of the chunks since
+	blocks  [][]keptBlock // theirs, in pieces, which are never moved
+	count   int           // of these
+	alive   int           // of them
+	odd     []oddBlock    // some of them
+	columns blockColumns
+	ended   numbers // see checkpoint
 	makers  []maker
 	makerAt map[maker]uint32 // index into makers
 	sizes   []SizeSum
-	sizeAt  table[uint64] // size -> index
+	smallAt [smallSizes]uint32 // size -> index + 1
+	sizeAt  table[uint64]      // size -> index, of the others
 	threads []ThreadSum
 	tidAt   table[uint32] // thread ID -> index
+	buf     []byte        // of a section
 }
 
-// survivors are the blocks that lived on when their chunk ended.
+// survivors are the blocks of a chunk that lived on when it ended.
 type survivors struct {
-	first, last uint64 // events of the chunk
-	blocks      []survivor
-	live        eventSet // by survivor.index
-	seqs        []uint64 // of events by index; none if nothing is left out between them
-	count       int      // of blocks that live
+	first, last uint64   // events of the chunk
+	kept        eventSet // the events whose blocks are in pending.blocks: by index of seqs, if there are any
+	live        eventSet // those of them whose block lives
+	seqs        []uint64 // of the events, if numbers are left out between them
 }
 
-// A survivor is a block. It takes 32 bytes: there may be many.
-type survivor struct {
+// A keptBlock is a survivor. It takes 16 bytes: there may be many.
+type keptBlock struct {
+	where uint64 // the address, and above it the index of the maker
+	size  uint32
+	stack StackID
+}
+
+const (
+	addrBits    = 48
+	oddMaker    = 1<<(64-addrBits) - 1 // instead of a maker: the address is the index of an oddBlock
+	blocksPiece = 2 << 10
+)
+
+// An oddBlock is one that does not fit in a keptBlock.
+type oddBlock struct {
 	addr, size uint64
-	index      uint32 // of its event in the chunk, or where numbers are left out in survivors
-	stack      StackID
-	maker      uint32 // index
+	by         uint32
 }
 
-// survivors are what lives on of a chunk.
-func (c *pending) survivors(head *eventHead, o *outcome, s survivors) survivors {
+// begin begins a checkpoint that goes on from event #base.
+func (c *pending) begin(base uint64) {
+	c.base, c.fresh = base, false
+	c.forget()
+	c.makers, c.sizes, c.threads = c.makers[:0], c.sizes[:0], c.threads[:0]
+	clear(c.makerAt)
+	clear(c.smallAt[:])
+	c.sizeAt.reset()
+	c.tidAt.reset()
+}
+
+// forget takes all blocks out.
+func (c *pending) forget() {
+	c.recent, c.odd, c.count, c.alive = c.recent[:0], c.odd[:0], 0, 0
+	c.ended.reset()
+}
+
+// survivors takes in what lives on of a chunk.
+func (c *pending) survivors(head *eventHead, o *outcome) {
 	count := o.live.count()
-	s.first, s.last, s.count, s.blocks = head.first, head.last, count, slices.Grow(s.blocks[:0], count)[:count]
+	if count == 0 {
+		return
+	}
+	n := len(c.recent)
+	c.recent = slices.Grow(c.recent, 1)[:n+1] // and with it the memory of sets
+	s := &c.recent[n]
+	s.first, s.last, s.seqs = head.first, head.last, s.seqs[:0]
 	if len(o.seqs) > 0 {
-		s.seqs = make([]uint64, count)
+		for i := range o.live.all() {
+			s.seqs = append(s.seqs, o.seqs[i])
+		}
 		s.live.fill(count)
 	} else {
-		s.seqs, s.live = nil, append(s.live[:0], o.live...)
+		s.live = append(s.live[:0], o.live...)
 	}
+	s.kept = append(s.kept[:0], s.live...)
 	var known [64]struct { // by some bits of the key
 		key uint64
 		by  uint32
 	}
-	n := 0
-	for i := range o.live.all() {
-		m := &o.made[i]
-		key := 1<<32 | uint64(m.op)<<16 | uint64(m.thread) // which is not 0
-		k := &known[(m.op^m.thread)%uint16(len(known))]
-		if k.key != key {
-			k.key, k.by = key, c.maker(o, m)
+	var batch [64]keptBlock
+	for at, word := range o.live {
+		n := 0
+		for ; word != 0; word &= word - 1 {
+			m := &o.made[at<<6+bits.TrailingZeros64(word)]
+			key := 1<<32 | uint64(m.op)<<16 | uint64(m.thread) // which is not 0
+			k := &known[(m.op^m.thread)%uint16(len(known))]
+			if k.key != key {
+				k.key, k.by = key, c.maker(o, m)
+			}
+			b := &batch[n&63]
+			b.where, b.size, b.stack = uint64(k.by)<<addrBits|m.addr, uint32(m.size), o.stacks[m.stack]
+			if m.addr>>addrBits != 0 || m.size>>32 != 0 || k.by >= oddMaker {
+				b.where = oddMaker<<addrBits | uint64(len(c.odd))
+				c.odd = append(c.odd, oddBlock{m.addr, m.size, k.by})
+			}
+			n++
 		}
-		by := k.by
-		b := &s.blocks[n]
-		b.addr, b.size, b.index, b.stack, b.maker = m.addr, m.size, uint32(i), o.stacks[m.stack], by
-		if s.seqs != nil {
-			s.seqs[n], b.index = o.seqs[i], uint32(n)
-		}
-		n++
+		c.keep(batch[:n])
 	}
-	return s
+	c.alive += count
+}
+
+// keep appends blocks, at most blocksPiece.
+func (c *pending) keep(blocks []keptBlock) {
+	piece, at := c.count/blocksPiece, c.count%blocksPiece
+	if at+len(blocks) >= blocksPiece && piece+1 == len(c.blocks) || piece == len(c.blocks) {
+		c.blocks = append(c.blocks, make([]keptBlock, blocksPiece))
+	}
+	n := copy(c.blocks[piece][at:], blocks)
+	if n < len(blocks) {
+		copy(c.blocks[piece+1], blocks[n:])
+	}
+	c.count += len(blocks)
+}
+
+// kept are n blocks from #i on, at most 64. They are in batch if they are of two pieces.
+func (c *pending) kept(i, n int, batch *[64]keptBlock) []keptBlock {
+	piece, at := i/blocksPiece, i%blocksPiece
+	if at+n <= blocksPiece {
+		return c.blocks[piece][at : at+n]
+	}
+	first := copy(batch[:n], c.blocks[piece][at:])
+	copy(batch[first:n], c.blocks[piece+1])
+	return batch[:n]
 }
 
 // maker is the index of what made a block.
@@ -88,87 +159,99 @@ func (c *pending) maker(o *outcome, m *madeBlock) uint32 {
 	return i
 }
 
-// seq is the number of the event that made a block.
-func (s *survivors) seq(b *survivor) uint64 {
-	if s.seqs != nil {
-		return s.seqs[b.index]
+// end takes the block out that event #seq made, after base, and tells whether it was in.
+func (c *pending) end(seq uint64) bool {
+	s := c.survivorsOf(seq)
+	if s == nil {
+		return false
 	}
-	return s.first + uint64(b.index)
-}
-
-// end takes the block out that event #seq made, and tells whether it was in.
-func (s *survivors) end(seq uint64) bool {
 	at, ok := int(seq-s.first), true
-	if s.seqs != nil {
+	if len(s.seqs) > 0 {
 		at, ok = slices.BinarySearch(s.seqs, seq)
 	}
 	if !ok || !s.live.has(at) {
 		return false
 	}
 	s.live.remove(at)
-	s.count--
-	if len(s.blocks) > 256 && 4*s.count < len(s.blocks) {
-		s.compact()
-	}
+	c.alive--
 	return true
 }
 
-// compact drops the blocks that ended.
-func (s *survivors) compact() {
-	s.blocks = slices.Clone(slices.DeleteFunc(s.blocks, func(b survivor) bool { return !s.live.has(int(b.index)) }))
-}
-
-// numbers are numbers of events, in pieces: there may be many, and to grow is to copy.
-type numbers struct {
-	pieces [][]uint64 // all but the last one are full
-	count  int
-}
-
-const numbersPiece = 1 << 14
-
-func (n *numbers) add(seq uint64) {
-	if n.count%numbersPiece == 0 {
-		if k := len(n.pieces); k < cap(n.pieces) && n.pieces[:k+1][k] != nil {
-			n.pieces = n.pieces[:k+1]
+// survivorsOf are those of the chunk with event #seq, nil if there are none.
+func (c *pending) survivorsOf(seq uint64) *survivors {
+	if len(c.recent) == 0 {
+		return nil
+	}
+	low, high := 0, len(c.recent)
+	// Most chunks are full, and most have survivors.
+	if guess := (seq - c.recent[0].first) / eventsPerChunk; guess < uint64(high) && c.recent[guess].first <= seq && seq <= c.recent[guess].last {
+		return &c.recent[guess]
+	}
+	for low < high {
+		if mid := (low + high) / 2; c.recent[mid].last < seq {
+			low = mid + 1
 		} else {
-			n.pieces = append(n.pieces, make([]uint64, 0, numbersPiece))
+			high = mid
 		}
 	}
-	last := &n.pieces[len(n.pieces)-1]
-	*last = append(*last, seq)
-	n.count++
+	if low == len(c.recent) || seq < c.recent[low].first {
+		return nil
+	}
+	return &c.recent[low]
 }
 
-// reset takes all numbers out, and keeps the memory.
-func (n *numbers) reset() {
-	for i := range n.pieces {
-		n.pieces[i] = n.pieces[i][:0]
-	}
-	n.pieces, n.count = n.pieces[:0], 0
-}
-
-// sorted yields the numbers in their order, each once.
-func (n *numbers) sorted() iter.Seq[uint64] {
-	low, high := ^uint64(0), uint64(0)
-	for _, p := range n.pieces {
-		low, high = min(low, slices.Min(p)), max(high, slices.Max(p))
-	}
-	if n.count == 0 || (high-low)/64 > uint64(n.count) {
-		all := slices.Concat(n.pieces...)
-		slices.Sort(all)
-		return slices.Values(slices.Compact(all))
-	}
-	var set eventSet // takes less than to compare them
-	set.reset(int(high-low) + 1)
-	for _, p := range n.pieces {
-		for _, seq := range p {
-			set.add(int(seq - low))
+// compact drops the blocks that ended.
+func (c *pending) compact() {
+	var batch [64]keptBlock
+	from := 0
+	c.count = 0
+	for i := range c.recent {
+		s := &c.recent[i]
+		for at, word := range s.kept {
+			blocks := c.kept(from, bits.OnesCount64(word), &batch)
+			from += len(blocks)
+			live := s.live[at]
+			if word == live {
+				c.keep(blocks)
+				continue
+			}
+			s.kept[at] = live
+			n := 0
+			for ; live != 0; live &= live - 1 {
+				batch[n] = blocks[bits.OnesCount64(word&(live&-live-1))]
+				n++
+			}
+			c.keep(batch[:n])
 		}
 	}
-	return func(yield func(uint64) bool) {
-		for i := range set.all() {
-			if !yield(low + uint64(i)) {
-				return
+}
+
+// write makes the columns of the blocks that live.
+func (c *pending) write() {
+	var batch [64]keptBlock
+	c.columns.begin(c.base)
+	from := 0
+	for i := range c.recent {
+		s := &c.recent[i]
+		for at, word := range s.kept {
+			blocks := c.kept(from, bits.OnesCount64(word), &batch)
+			from += len(blocks)
+			c.columns.room(len(blocks))
+			for j := range blocks {
+				bit := bits.TrailingZeros64(word)
+				if word &= word - 1; s.live[at]>>(bit&63)&1 == 0 {
+					continue
+				}
+				seq := s.first + uint64(at<<6+bit)
+				if len(s.seqs) > 0 {
+					seq = s.seqs[at<<6+bit]
+				}
+				b := &blocks[j]
+				by, addr, size := uint32(b.where>>addrBits), b.where&(1<<addrBits-1), uint64(b.size)
+				if by == oddMaker {
+					by, addr, size = c.odd[addr].by, c.odd[addr].addr, c.odd[addr].size
+				}
+				c.columns.add(by, seq, addr, size, b.stack)
 			}
 		}
 	}
@@ -183,68 +266,40 @@ func (c *pending) head() []byte {
 // append appends the payload of the chunk.
 func (c *pending) append(dst []byte, p *packer) []byte {
 	dst = appendStored(dst, secFrom, c.head())
-	var columns [secThreads + 1][]byte
-	put := func(id int, v uint64) { columns[id] = binary.AppendUvarint(columns[id], v) }
+	put := func(v uint64) { c.buf = binary.AppendUvarint(c.buf, v) }
+	pack := func(id int) {
+		if len(c.buf) > 0 {
+			dst = p.appendPacked(dst, id, c.buf)
+		}
+		c.buf = c.buf[:0]
+	}
 	for _, m := range c.makers {
-		put(secMakers, uint64(m.kind))
-		put(secMakers, uint64(m.fn))
-		put(secMakers, zigzag(uint64(int64(m.tid))))
+		put(uint64(m.kind))
+		put(uint64(m.fn))
+		put(zigzag(uint64(int64(m.tid))))
 	}
-	c.blocks(&columns)
-	before := uint64(0)
-	columns[secEnded] = make([]byte, 0, c.ended.count+c.ended.count/4)
-	for seq := range c.ended.sorted() {
-		put(secEnded, seq-before)
-		before = seq
+	pack(secMakers)
+	c.write()
+	for id := secMaker; id <= secBlockStack; id++ {
+		c.buf = c.columns.take(c.buf, id)
+		pack(id)
 	}
+	c.buf = c.ended.append(c.buf)
+	pack(secEnded)
 	size := uint64(0)
 	for _, s := range c.sizes {
-		put(secSizes, s.Size-size)
-		put(secSizes, s.Allocs)
-		put(secSizes, s.Temporary)
+		put(s.Size - size)
+		put(s.Allocs)
+		put(s.Temporary)
 		size = s.Size
 	}
+	pack(secSizes)
 	for _, t := range c.threads {
-		put(secThreads, zigzag(uint64(int64(t.TID))))
-		put(secThreads, t.Allocs)
-		put(secThreads, t.Bytes)
-		put(secThreads, t.Temporary)
+		put(zigzag(uint64(int64(t.TID))))
+		put(t.Allocs)
+		put(t.Bytes)
+		put(t.Temporary)
 	}
-	for id, b := range columns {
-		if len(b) > 0 {
-			dst = p.appendPacked(dst, id, b)
-		}
-	}
+	pack(secThreads)
 	return dst
-}
-
-// blocks appends the columns of the blocks.
-func (c *pending) blocks(columns *[secThreads + 1][]byte) {
-	for id := secMaker; id <= secBlockStack; id++ {
-		columns[id] = make([]byte, 0, c.alive+c.alive/8)
-	}
-	put := func(id int, v uint64) {
-		if v < 0x80 {
-			columns[id] = append(columns[id], byte(v))
-		} else {
-			columns[id] = binary.AppendUvarint(columns[id], v)
-		}
-	}
-	seqBefore, end, stack := c.base, uint64(0), StackID(0)
-	for i := range c.recent {
-		s := &c.recent[i]
-		for j := range s.blocks {
-			b := &s.blocks[j]
-			if !s.live.has(int(b.index)) {
-				continue
-			}
-			seq := s.seq(b)
-			put(secMaker, uint64(b.maker))
-			put(secNumber, seq-seqBefore)
-			put(secAddress, distance(end, b.addr))
-			put(secBlockSize, b.size)
-			put(secBlockStack, zigzag(uint64(b.stack)-uint64(stack)))
-			seqBefore, end, stack = seq, b.addr+chunkSize(b.size), b.stack
-		}
-	}
 }

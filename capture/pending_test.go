@@ -1,0 +1,104 @@
+package capture
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Whatever blocks live on in what chunks, and whenever those that ended are dropped: all
+// that live are written.
+func TestPending(t *testing.T) {
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		gaps := seed%2 == 1
+		var c pending
+		for base := uint64(100); base < 103; base++ { // in the memory of the one before
+			c.begin(base)
+			c.after = 1 << 30
+			want, seq := []Held{}, base+1
+			for range 20 {
+				o := outcome{made: make([]madeBlock, 1000), ops: []shape{{fn: 3}, {kind: Realloc}}, sums: []ThreadSum{{TID: 7}, {TID: -1}}, stacks: []StackID{0, 9, 1<<32 - 1}}
+				o.live.reset(len(o.made))
+				head := eventHead{first: seq}
+				for i := range o.made {
+					if gaps {
+						seq += uint64(rng.IntN(3))
+						o.seqs = append(o.seqs, seq)
+					}
+					head.last = seq
+					m := madeBlock{addr: rng.Uint64() >> rng.IntN(60), size: rng.Uint64() >> rng.IntN(64), stack: uint32(rng.IntN(3)), op: uint16(rng.IntN(2)), thread: uint16(rng.IntN(2))}
+					o.made[i] = m
+					if rng.IntN(4) > 0 {
+						o.live.add(i)
+						want = append(want, Held{Seq: seq, Addr: m.addr, Size: m.size, Stack: o.stacks[m.stack], TID: o.sums[m.thread].TID, Func: o.ops[m.op].fn, Kind: o.ops[m.op].kind})
+					}
+					seq++
+				}
+				head.count = len(o.made)
+				c.survivors(&head, &o)
+				for range rng.IntN(1200) {
+					if len(want) == 0 {
+						break
+					}
+					i := rng.IntN(len(want))
+					if ended := want[i].Seq; !c.end(ended) || c.end(ended) {
+						t.Fatalf("seed %d: the block of #%d ends never or twice", seed, ended)
+					}
+					want = slices.Delete(want, i, i+1)
+				}
+				if c.alive != len(want) {
+					t.Fatalf("seed %d: %d blocks, want %d", seed, c.alive, len(want))
+				}
+				if rng.IntN(3) == 0 {
+					if c.compact(); c.count != c.alive {
+						t.Fatalf("seed %d: %d blocks kept of %d", seed, c.count, c.alive)
+					}
+				}
+			}
+			var u unpacker
+			s, err := u.sections(c.append(nil, new(packer)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := parseCheckpoint(s)
+			if err != nil || !slices.Equal(got.blocks, want) {
+				t.Fatalf("seed %d: %v; %d blocks, want %d", seed, err, len(got.blocks), len(want))
+			}
+		}
+	}
+}
+
+// Numbers are told in their order, each once, however many and how far apart.
+func TestNumbers(t *testing.T) {
+	for name, c := range map[string]struct{ low, count, most uint64 }{
+		"none":       {0, 0, 1},
+		"one":        {1<<40 + 7, 1, 1},
+		"near":       {1 << 33, 30_000, 50_000},
+		"far":        {5, 500, 1 << 31},
+		"both sides": {1<<32 - 1000, 20_000, 2000},
+	} {
+		var n numbers
+		for seed := range uint64(2) { // also in the memory of the ones before
+			rng := rand.New(rand.NewPCG(seed, 7))
+			n.reset()
+			var want []uint64
+			for range c.count {
+				seq := c.low + rng.Uint64N(c.most)
+				n.add(seq)
+				want = append(want, seq)
+			}
+			slices.Sort(want)
+			want = slices.Compact(want)
+			var got []uint64
+			e := cursor{name: name, b: n.append(nil)}
+			for before := uint64(0); len(e.b) > 0; {
+				before += e.uvarint()
+				got = append(got, before)
+			}
+			if !slices.Equal(got, want) || e.err != nil {
+				t.Errorf("%s: %v; %d numbers, want %d", name, e.err, len(got), len(want))
+			}
+		}
+	}
+}
