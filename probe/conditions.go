@@ -332,8 +332,7 @@ func (p *Probe) cells(f cond.Field) (filter.Value, bool) {
 func (p *Probe) setBounds() {
 	bytes, blocks := p.cfg.Sink.Heap()
 	seq := p.request.Seq
-	for i := range numSlots {
-		slot := p.shared.slot(i)
+	for _, slot := range p.shared.slots() {
 		if binary.LittleEndian.Uint64(slot[slKey:]) <= slotLeft {
 			continue
 		}

@@ -34,7 +34,8 @@ func loadCore(state addr.Run) (*core, error) {
 	text := unsafe.Slice((*byte)(coreAddr()), maxCore)
 	c := &core{marks: map[uint32]int{}}
 	var calls []int
-	for i := 0; c.marks[markEnd] == 0; i++ {
+	end := 0
+	for i := 0; end == 0; i++ {
 		if i+8 > len(text) {
 			return nil, fmt.Errorf("probe: the core's end is not in %d bytes of code", len(text))
 		}
@@ -42,12 +43,15 @@ func loadCore(state addr.Run) (*core, error) {
 		case text[i] == 0x0f && text[i+1] == 0x1f && text[i+2] == 0x80:
 			if n := binary.LittleEndian.Uint32(text[i+3:]); n>>16 == markMagic {
 				c.marks[n&0xffff] = i
+				if n&0xffff == markEnd {
+					end = i
+				}
 			}
 		case text[i] == 0xe8 && word>>16 == callMagic:
 			calls = append(calls, i)
 		}
 	}
-	c.code = append([]byte(nil), text[:c.marks[markEnd]]...)
+	c.code = append([]byte(nil), text[:end]...)
 	for _, at := range calls {
 		n := binary.LittleEndian.Uint32(c.code[at+1:]) & 0xffff
 		to, ok := c.marks[n]

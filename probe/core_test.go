@@ -25,9 +25,8 @@ func TestCoreFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := uint32(1); n <= markFault; n++ {
-		if _, ok := rows[c.marks[n]]; !ok && n != markEnd {
+		if n != markEnd && rows[c.marks[n]].cfa == 0 {
 			t.Errorf("mark %d is never reached", n)
 		}
 	}
-	t.Logf("%d instructions", len(rows))
 }

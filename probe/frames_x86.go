@@ -3,7 +3,7 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
+	"iter"
 
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
@@ -47,17 +47,21 @@ func rowOf(r cfi.Rule) (row frameRow, ok bool) {
 }
 
 // A frameMap is the rows of a piece of code by offset: one for each instruction
-// that can be reached.
-type frameMap map[int]frameRow
+// that can be reached, and zeros.
+type frameMap []frameRow
 
 // trace follows all paths through the code from the entries and notes where the
 // CFA is at each instruction. Every instruction must see one frame only,
 // whichever way leads there; the core is written so.
 func (c *core) trace() (frameMap, error) {
-	rows := frameMap{}
+	rows := make(frameMap, len(c.code))
 	type point struct {
 		at  int
 		row frameRow
+	}
+	outs := map[int]int{} // where a thread goes on that has faulted in the region that begins there
+	for _, r := range faultRegions {
+		outs[c.marks[r.low]] = c.marks[r.out]
 	}
 	entry := frameRow{cfa: 8}
 	var work []point
@@ -67,7 +71,10 @@ func (c *core) trace() (frameMap, error) {
 	for len(work) > 0 {
 		p := work[len(work)-1]
 		work = work[:len(work)-1]
-		if known, ok := rows[p.at]; ok {
+		if p.at >= len(c.code) {
+			return nil, fmt.Errorf("probe: core+%#x is behind its end", p.at)
+		}
+		if known := rows[p.at]; known != (frameRow{}) {
 			if known != p.row {
 				return nil, fmt.Errorf("probe: two frames at core+%#x: %+v and %+v", p.at, known, p.row)
 			}
@@ -93,10 +100,8 @@ func (c *core) trace() (frameMap, error) {
 		default:
 			next.row.apply(in)
 		}
-		for _, r := range faultRegions {
-			if c.marks[r.low] == p.at {
-				work = append(work, point{c.marks[r.out], p.row})
-			}
+		if out, ok := outs[p.at]; ok {
+			work = append(work, point{out, p.row})
 		}
 		for _, to := range []point{next, target} {
 			if to.at >= 0 {
@@ -143,21 +148,23 @@ func (f *frameRow) apply(in x86asm.Inst) {
 // table makes the walker's table of the rows; code between them has no CFI.
 func (m frameMap) table(rules *cfi.Rules) *cfi.Table {
 	t := &cfi.Table{}
-	for _, at := range m.offsets() {
-		if id := rules.ID(m[at].rule()); len(t.IDs) == 0 || t.IDs[len(t.IDs)-1] != id {
+	for at, row := range m.all() {
+		if id := rules.ID(row.rule()); len(t.IDs) == 0 || t.IDs[len(t.IDs)-1] != id {
 			t.Offs, t.IDs = append(t.Offs, uint32(at)), append(t.IDs, id)
 		}
 	}
 	return t
 }
 
-func (m frameMap) offsets() []int {
-	offs := make([]int, 0, len(m))
-	for at := range m {
-		offs = append(offs, at)
+// all yields the rows in the order of their offsets.
+func (m frameMap) all() iter.Seq2[int, frameRow] {
+	return func(yield func(int, frameRow) bool) {
+		for at, row := range m {
+			if row.cfa != 0 && !yield(at, row) {
+				return
+			}
+		}
 	}
-	slices.Sort(offs)
-	return offs
 }
 
 // DWARF 5, section 6.4.2 and figure 7.29.
@@ -187,8 +194,7 @@ func (m frameMap) ehFrame(low addr.Run, size int) (section []byte, fde int) {
 	body = binary.LittleEndian.AppendUint64(body, uint64(size))
 	body = append(body, 0) // no augmentation data
 	at, now := 0, frameRow{cfa: 8}
-	for _, off := range m.offsets() {
-		row := m[off]
+	for off, row := range m.all() {
 		if row == now {
 			continue
 		}
@@ -209,12 +215,12 @@ func (m frameMap) ehFrame(low addr.Run, size int) (section []byte, fde int) {
 func (i *island) unwinding(rules []cfi.Rule) (*unwind.Table, error) {
 	var section []byte
 	var low addr.Run
-	piece := frameMap{}
+	var piece frameMap
 	end := func(at addr.Run) {
 		if len(piece) > 0 {
 			b, _ := piece.ehFrame(low, int(at-low))
 			section = append(section, b[:len(b)-4]...) // not the terminator
-			piece = frameMap{}
+			piece = nil
 		}
 	}
 	for _, r := range i.rows {
@@ -226,7 +232,8 @@ func (i *island) unwinding(rules []cfi.Rule) (*unwind.Table, error) {
 		if len(piece) == 0 {
 			low = r.at
 		}
-		piece[int(r.at-low)] = row
+		piece = append(piece, make(frameMap, int(r.at-low)-len(piece))...)
+		piece = append(piece, row)
 	}
 	end(i.next())
 	section = append(section, 0, 0, 0, 0)

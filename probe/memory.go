@@ -1,7 +1,9 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -42,8 +44,9 @@ const (
 
 // shared is the memory file, mapped in hdb.
 type shared struct {
-	file []byte // all but the ring
-	ring []byte // twice in a row
+	memfd *os.File
+	file  []byte // all but the ring
+	ring  []byte // twice in a row
 }
 
 // mapShared maps the memory file that the inferior has open as fd.
@@ -52,13 +55,14 @@ func mapShared(pid, fd int) (*shared, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the probe's memory: %w", err)
 	}
-	defer f.Close()
+	s := &shared{memfd: f}
 	if err := f.Truncate(fileSize); err != nil {
+		s.close()
 		return nil, fmt.Errorf("the probe's memory: %w", err)
 	}
-	s := &shared{}
 	const rw = unix.PROT_READ | unix.PROT_WRITE
 	if s.file, err = unix.Mmap(int(f.Fd()), 0, fileRing, rw, unix.MAP_SHARED); err != nil {
+		s.close()
 		return nil, fmt.Errorf("map the probe's memory: %w", err)
 	}
 	// The two halves of the reservation become the ring, and the ring again.
@@ -81,6 +85,7 @@ func (s *shared) close() {
 	if s.ring != nil {
 		_ = unix.MunmapPtr(unsafe.Pointer(&s.ring[0]), 2*ringSize)
 	}
+	s.memfd.Close()
 	s.file, s.ring = nil, nil
 }
 
@@ -104,6 +109,31 @@ func (s *shared) giveBack() {
 // slot is the i-th slot.
 func (s *shared) slot(i int) []byte {
 	return s.file[fileSlots+i*slotSize : fileSlots+(i+1)*slotSize]
+}
+
+// slots yields all that a thread may have, by index, and what else is in the same
+// pages: to read a page that nobody has written makes it.
+func (s *shared) slots() iter.Seq2[int, []byte] {
+	const end = fileSlots + numSlots*slotSize
+	return func(yield func(int, []byte) bool) {
+		for at := int64(fileSlots); at < end; {
+			from, err := s.memfd.Seek(at, unix.SEEK_DATA)
+			if errors.Is(err, unix.ENXIO) {
+				return
+			}
+			if err == nil {
+				at, err = s.memfd.Seek(from, unix.SEEK_HOLE)
+			}
+			if err != nil {
+				from, at = at, end
+			}
+			for i := max(from-fileSlots, 0) / slotSize; i < (min(at, end)-fileSlots)/slotSize; i++ {
+				if !yield(int(i), s.slot(int(i))) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // word and half are counters and futexes of the header.

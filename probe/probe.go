@@ -52,6 +52,7 @@ type Probe struct {
 	islands  []*island
 	framed   []framed // pieces of code whose frames exceptions may pass
 	coreCFI  *unwind.Table
+	coreRows ownTable
 
 	sites     []*site // by index
 	byEntry   map[addr.Run]*site
@@ -151,6 +152,8 @@ func (p *Probe) inject(c *caller) (err error) {
 		return err
 	}
 	p.tables.cache = p.cfg.Cache
+	p.coreRows = ownTable{p.frames.table(p.tables.rules), p.remote.core + addr.Run(len(p.core.code))}
+	p.coreRows.table.Low = p.remote.core.File(0)
 	if err = p.coreFDE(); err != nil {
 		return err
 	}
@@ -211,9 +214,7 @@ func (p *Probe) poke(at int, v uint64) error {
 
 // publish makes the walker see the modules and the probe's own code.
 func (p *Probe) publish(fresh bool) error {
-	own := []ownTable{{p.frames.table(p.tables.rules), addr.Run(len(p.core.code))}}
-	own[0].table.Low += p.remote.core.File(0)
-	own[0].high += p.remote.core
+	own := []ownTable{p.coreRows}
 	for _, i := range p.islands {
 		own = append(own, ownTable{i.table(), i.base + addr.Run(i.used)})
 	}
@@ -377,8 +378,8 @@ func (f *patched) lift() error {
 // forgetThreads empties all slots, and so the shadow stacks: what is called
 // while the probe is off does not pass through it.
 func (p *Probe) forgetThreads() {
-	for i := range numSlots {
-		p.empty(p.shared.slot(i))
+	for _, slot := range p.shared.slots() {
+		p.empty(slot)
 	}
 }
 
@@ -403,8 +404,8 @@ func (p *Probe) Events() uint64 {
 		return p.counted
 	}
 	sum := p.counted
-	for i := range numSlots {
-		sum += binary.LittleEndian.Uint64(p.shared.slot(i)[slEvents:])
+	for _, slot := range p.shared.slots() {
+		sum += binary.LittleEndian.Uint64(slot[slEvents:])
 	}
 	return sum
 }
@@ -420,8 +421,8 @@ func (p *Probe) ThreadExited(tid int32) {
 		return inferior.Resume
 	})
 	p.mu.Unlock()
-	for i := range numSlots {
-		if slot := p.shared.slot(i); binary.LittleEndian.Uint32(slot[slTID:]) == uint32(tid) {
+	for _, slot := range p.shared.slots() {
+		if binary.LittleEndian.Uint32(slot[slTID:]) == uint32(tid) {
 			p.empty(slot)
 		}
 	}
@@ -457,8 +458,7 @@ func (p *Probe) Guest(t, child int32, begins bool) {
 // have left another behind, from before it had an FS base: a free one, whose key
 // of 0 was its own at that time.
 func (p *Probe) slotOf(tid uint32) int {
-	for i := range numSlots {
-		slot := p.shared.slot(i)
+	for i, slot := range p.shared.slots() {
 		if binary.LittleEndian.Uint64(slot[slKey:]) != 0 && binary.LittleEndian.Uint32(slot[slTID:]) == tid {
 			return i
 		}
@@ -557,7 +557,7 @@ func (p *Probe) Fault(t *inferior.Thread) bool {
 // Gone releases what hdb holds after the process or its image is no more.
 func (p *Probe) Gone() {
 	p.Drain()
-	p.release()
+	p.release(false)
 }
 
 // Close takes the probe out of a process that goes on: the functions are as
@@ -567,11 +567,13 @@ func (p *Probe) Close() error {
 	for _, t := range p.traps {
 		err = errors.Join(err, t.Remove())
 	}
-	p.release()
+	p.release(true)
 	return err
 }
 
-func (p *Probe) release() {
+// release lets go of the memory that is shared with a process, which goes on or is
+// gone.
+func (p *Probe) release(goesOn bool) {
 	if p.closed {
 		return
 	}
@@ -580,6 +582,8 @@ func (p *Probe) release() {
 	p.counted = p.Events()
 	p.closed = true
 	keep().release(p.shared)
-	p.shared.giveBack()
+	if goesOn {
+		p.shared.giveBack()
+	}
 	p.shared.close()
 }

@@ -18,7 +18,7 @@ func (l *lab) interruptible() []int {
 	for _, at := range l.core.marks {
 		targets[at] = true
 	}
-	for at := range l.frames {
+	for at := range l.frames.all() {
 		in, err := x86asm.Decode(l.core.code[at:], 64)
 		if err != nil {
 			l.t.Fatal(err)
@@ -37,7 +37,7 @@ func (l *lab) interruptible() []int {
 		}
 	}
 	var list []int
-	for _, at := range l.frames.offsets() {
+	for at := range l.frames.all() {
 		free := at+5 <= len(l.core.code)
 		for n := 1; n < 5; n++ {
 			free = free && !targets[at+n]
