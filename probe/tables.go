@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -100,6 +101,7 @@ func (t *tables) add(list []source, report func(error)) {
 type job struct {
 	key   tableKey
 	cache *diskcache.Dir
+	ask   func() *unwind.Table
 	cfi   *unwind.Table
 	code  io.ReaderAt
 	own   *cfi.Own // from the disk, or what run made of cfi and code
@@ -107,12 +109,12 @@ type job struct {
 }
 
 // tableKind is the kind of the files of kept tables; the number changes with their form.
-const tableKind = "cfi1"
+const tableKind = "cfi2"
 
 func (t *tables) job(s source) *job {
 	j := &job{
 		key:   tableKey{low: s.low.File(s.module.Bias), high: s.high.File(s.module.Bias), identity: s.identity},
-		cache: t.cache, code: biased{s.code, s.module.Bias},
+		cache: t.cache, ask: s.cfi, code: biased{s.code, s.module.Bias},
 	}
 	if s.identity == "" {
 		j.cfi = s.cfi()
@@ -143,7 +145,13 @@ func (t *tables) placed(j *job) (placed, error) {
 	if ok || j.err != nil {
 		return p, j.err
 	}
-	p, err := t.place(j.own.Table(t.rules), j.key.high)
+	p, err := t.placeOwn(j.own, j.key.high)
+	if err != nil && j.cfi == nil && !errors.Is(err, errNoRoom) { // what was kept is no table
+		j.cfi = j.ask()
+		if j.run(); j.err == nil {
+			p, err = t.placeOwn(j.own, j.key.high)
+		}
+	}
 	if err == nil && j.key != (tableKey{low: j.key.low, high: j.key.high}) {
 		t.known[j.key] = p
 	}
@@ -189,25 +197,48 @@ type ownTable struct {
 	high  addr.Run
 }
 
+var errNoRoom = errors.New("no room for its unwinding table: its frames cannot be followed")
+
+// room is where a table of so many rows is placed next, and what hdb sees there.
+func (t *tables) room(rows int) (p placed, offs []uint32, ids []uint16, err error) {
+	p.offs = t.end
+	p.ids = p.offs + 4*uint64(rows)
+	if p.ids+2*uint64(rows) > fileTables+tablesSize {
+		return p, nil, nil, errNoRoom
+	}
+	file := unsafe.Pointer(unsafe.SliceData(t.shared.file))
+	return p, unsafe.Slice((*uint32)(unsafe.Add(file, p.offs)), rows), unsafe.Slice((*uint16)(unsafe.Add(file, p.ids)), rows), nil
+}
+
+// taken is a table that was put into a room.
+func (t *tables) taken(p placed, table *cfi.Table, high addr.File) placed {
+	p.table, p.rows, p.low, p.high = table, len(table.Offs), table.Low, high
+	t.end = (p.ids + 2*uint64(p.rows) + 7) &^ 7
+	return p
+}
+
 // place writes a table to the memory file.
 func (t *tables) place(table *cfi.Table, high addr.File) (placed, error) {
-	p := placed{table: table, rows: len(table.Offs), low: table.Low, high: high}
-	p.offs = t.end
-	p.ids = p.offs + 4*uint64(p.rows)
-	end := (p.ids + 2*uint64(p.rows) + 7) &^ 7
-	if end > fileTables+tablesSize {
-		return p, errors.New("no room for its unwinding table: its frames cannot be followed")
+	p, offs, ids, err := t.room(len(table.Offs))
+	if err != nil {
+		return p, err
 	}
-	at := t.shared.file[p.offs:end]
-	for i, off := range table.Offs {
-		binary.LittleEndian.PutUint32(at[4*i:], off)
+	copy(offs, table.Offs)
+	copy(ids, table.IDs)
+	return t.taken(p, table, high), nil
+}
+
+// placeOwn makes a table in the memory file, which is then looked up there.
+func (t *tables) placeOwn(own *cfi.Own, high addr.File) (placed, error) {
+	p, offs, ids, err := t.room(own.Rows())
+	if err != nil {
+		return p, err
 	}
-	at = t.shared.file[p.ids:end]
-	for i, id := range table.IDs {
-		binary.LittleEndian.PutUint16(at[2*i:], id)
+	table, err := own.Table(t.rules, offs, ids)
+	if err != nil {
+		return p, err
 	}
-	t.end = end
-	return p, nil
+	return t.taken(p, table, high), nil
 }
 
 // drop forgets modules that were unloaded. Their tables stay for the next load.
@@ -279,11 +310,15 @@ func (t *tables) path(a addr.Run) string {
 	return ""
 }
 
-// rule is the number of the rule at a run address of a module.
+// rule is the number of the rule at a run address of a module. The inferior's own code
+// could have changed what is there: it is one of the numbers that there are.
 func (t *tables) rule(a addr.Run) uint16 {
 	for _, m := range t.mods {
 		if f := a.File(m.bias); m.low <= f && f < m.high {
-			return m.table.At(f)
+			if id := m.table.At(f); int(id) < len(t.rules.List()) {
+				return id
+			}
+			return cfi.UnsupportedID
 		}
 	}
 	return ruleNoMod

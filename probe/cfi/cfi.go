@@ -45,7 +45,7 @@ func (t *Table) At(a addr.File) uint16 {
 func (t *Table) row(off uint32) int {
 	i, found := slices.BinarySearch(t.Offs, off)
 	if !found {
-		i--
+		i = max(i-1, 0) // no table that is whole has a row above 0 first
 	}
 	return i
 }

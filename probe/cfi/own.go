@@ -15,8 +15,11 @@ import (
 // use. It does not depend on what other modules there are: modules can be compiled side
 // by side, and kept for the next process.
 type Own struct {
-	table Table
-	rules []Rule
+	low     addr.File
+	rules   []Rule
+	numRows int
+	rows    []byte // encoded
+	encoded []byte // the whole
 }
 
 // CompileOwn is Compile without the numbers of an inferior's rules.
@@ -26,85 +29,127 @@ func CompileOwn(t *unwind.Table, low, high addr.File, code io.ReaderAt) (*Own, e
 	if err != nil {
 		return nil, err
 	}
-	return &Own{*table, rules.List()}, nil
+	return Decode(encode(table, rules.List()), low)
 }
 
+// Rows is how many rows the table has at most.
+func (o *Own) Rows() int { return o.numRows }
+
 // Table is what Compile would have made with these rules: new ones get the next
-// numbers in the order of their first use. Own is used up.
-func (o *Own) Table(rules *Rules) *Table {
+// numbers in the order of their first use. Its rows are put where offs and ids are,
+// which have room for Rows. An error says that the table was not encoded by this package.
+func (o *Own) Table(rules *Rules, offs []uint32, ids []uint16) (*Table, error) {
 	numbers := make([]uint16, len(o.rules))
 	for i, rule := range o.rules {
 		numbers[i] = rules.ID(rule)
 	}
-	t := &o.table
-	n := 0
-	for i, id := range t.IDs {
-		id = numbers[id]
-		if n > 0 && t.IDs[n-1] == id { // rules without a number of their own are all one
+	offs, ids = offs[:o.numRows], ids[:o.numRows]
+	b, size := o.rows, rowSize(len(o.rules))
+	off, last, n := uint64(0), -1, 0
+	for i := range o.numRows {
+		if len(b) < size {
+			return nil, fmt.Errorf("row %d: %w", i, errEncoding)
+		}
+		by, own := uint64(b[0])|uint64(b[1])<<8, int(b[2])
+		if size > 3 {
+			own |= int(b[3]) << 8
+		}
+		b = b[size:]
+		if by == 0 && i > 0 {
+			if len(b) < 4 {
+				return nil, fmt.Errorf("row %d: %w", i, errEncoding)
+			}
+			by, b = uint64(binary.LittleEndian.Uint32(b)), b[4:]
+		}
+		off += by
+		if (by == 0) != (i == 0) || off > math.MaxUint32 || own == last || own >= len(numbers) {
+			return nil, fmt.Errorf("row %d: %w", i, errEncoding)
+		}
+		last = own
+		id := numbers[own]
+		if n > 0 && ids[n-1] == id { // rules without a number of their own are all one
 			continue
 		}
-		t.Offs[n], t.IDs[n] = t.Offs[i], id
+		offs[n], ids[n] = uint32(off), id
 		n++
 	}
-	t.Offs, t.IDs = t.Offs[:n], t.IDs[:n]
-	return t
+	if len(b) > 0 {
+		return nil, fmt.Errorf("%d bytes behind the rows: %w", len(b), errEncoding)
+	}
+	return &Table{Low: o.low, Offs: offs[:n], IDs: ids[:n]}, nil
 }
 
 // ownHeader is three uint64: the number of rules, that of rows, and the table's Low.
 const ownHeader = 24
 
-// Encode writes the table: the header, the rules (uint64 each), the rows' offsets
-// (uint32 each), their rules' numbers (uint16 each), all little-endian.
-func (o *Own) Encode() []byte {
+// Encode is the table as Decode reads it.
+func (o *Own) Encode() []byte { return o.encoded }
+
+// encode writes a table: the header, the rules, uint64 each, and the rows; all is
+// little-endian. A row is the distance from the one before as uint16, 0 if that is too short, the
+// rule's number, a byte if that is enough for all rules and else two, and the distance as
+// uint32 behind a 0 in all but the first row.
+func encode(t *Table, rules []Rule) []byte {
 	le := binary.LittleEndian
-	t := &o.table
-	b := make([]byte, 0, ownHeader+8*len(o.rules)+6*len(t.Offs))
-	for _, v := range []uint64{uint64(len(o.rules)), uint64(len(t.Offs)), uint64(t.Low)} {
+	size := rowSize(len(rules))
+	b := make([]byte, 0, ownHeader+8*len(rules)+(size+1)*len(t.Offs))
+	for _, v := range []uint64{uint64(len(rules)), uint64(len(t.Offs)), uint64(t.Low)} {
 		b = le.AppendUint64(b, v)
 	}
-	for _, r := range o.rules {
+	for _, r := range rules {
 		b = le.AppendUint64(b, uint64(r))
 	}
-	for _, off := range t.Offs {
-		b = le.AppendUint32(b, off)
-	}
-	for _, id := range t.IDs {
-		b = le.AppendUint16(b, id)
+	before := uint32(0)
+	for i, off := range t.Offs {
+		by := off - before
+		near := uint16(by)
+		if by > math.MaxUint16 {
+			near = 0
+		}
+		b = append(le.AppendUint16(b, near), byte(t.IDs[i]))
+		if size > 3 {
+			b = append(b, byte(t.IDs[i]>>8))
+		}
+		if near == 0 && i > 0 {
+			b = le.AppendUint32(b, by)
+		}
+		before = off
 	}
 	return b
 }
 
-var errEncoding = errors.New("no table that Encode has written")
+// rowSize is how many bytes a row has at least.
+func rowSize(rules int) int {
+	if rules > 1<<8 {
+		return 4
+	}
+	return 3
+}
+
+var errEncoding = errors.New("no table that was encoded here")
 
 // Decode reads what Encode wrote of a module with code from low on. Whatever the bytes
-// are, the result is an error or a table as its comment says.
+// are, the result is an error, here or of Table, or a table as its comment says. They
+// belong to the Own.
 func Decode(b []byte, low addr.File) (*Own, error) {
 	le := binary.LittleEndian
 	if len(b) < ownHeader {
 		return nil, errEncoding
 	}
-	numRules, numRows := le.Uint64(b), le.Uint64(b[8:])
-	if numRules > maxRules || numRows == 0 || numRows > math.MaxUint32 ||
-		addr.File(le.Uint64(b[16:])) != low || uint64(len(b)) != ownHeader+8*numRules+6*numRows {
+	numRules, numRows, rest := le.Uint64(b), le.Uint64(b[8:]), b[ownHeader:]
+	if numRules > maxRules || addr.File(le.Uint64(b[16:])) != low || uint64(len(rest)) < 8*numRules {
 		return nil, errEncoding
 	}
-	o := &Own{Table{Low: low, Offs: make([]uint32, numRows), IDs: make([]uint16, numRows)}, make([]Rule, numRules)}
-	b = b[ownHeader:]
+	rows := rest[8*numRules:]
+	if numRows == 0 || numRows > uint64(len(rows)/rowSize(int(numRules))) {
+		return nil, errEncoding
+	}
+	o := &Own{low: low, rules: make([]Rule, numRules), numRows: int(numRows), rows: rows, encoded: b}
 	for i := range o.rules {
-		o.rules[i] = Rule(le.Uint64(b[8*i:]))
+		o.rules[i] = Rule(le.Uint64(rest[8*i:]))
 		if o.rules[i].Form() > Entry {
 			return nil, fmt.Errorf("rule %d: %w", i, errEncoding)
 		}
-	}
-	b = b[8*numRules:]
-	offs, ids := b[:4*numRows], b[4*numRows:]
-	for i := range o.table.Offs {
-		off, id := le.Uint32(offs[4*i:]), le.Uint16(ids[2*i:])
-		ascends := i == 0 && off == 0 || i > 0 && off > o.table.Offs[i-1] && id != o.table.IDs[i-1]
-		if !ascends || uint64(id) >= numRules {
-			return nil, fmt.Errorf("row %d: %w", i, errEncoding)
-		}
-		o.table.Offs[i], o.table.IDs[i] = off, id
 	}
 	return o, nil
 }

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"hdb/internal/addr"
 )
 
 // TestOwn: a table that was compiled apart, written, read and numbered is the one that
@@ -27,7 +29,7 @@ func TestOwn(t *testing.T) {
 		if !bytes.Equal(read.Encode(), b) {
 			t.Errorf("%s: read and written again it differs", name)
 		}
-		if got := read.Table(merged); !reflect.DeepEqual(got, want) {
+		if got := tableOf(t, read, merged); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: another table", name)
 		}
 		if !slices.Equal(merged.List(), direct.List()) {
@@ -51,7 +53,7 @@ func TestOwnTooManyRules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := own.Table(merged); !reflect.DeepEqual(got, want) {
+	if got := tableOf(t, own, merged); !reflect.DeepEqual(got, want) {
 		t.Error("another table")
 	}
 	if len(merged.List()) != maxRules || !slices.Equal(merged.List(), direct.List()) {
@@ -59,18 +61,57 @@ func TestOwnTooManyRules(t *testing.T) {
 	}
 }
 
+func tableOf(t testing.TB, o *Own, rules *Rules) *Table {
+	t.Helper()
+	table, err := o.Table(rules, make([]uint32, o.Rows()), make([]uint16, o.Rows()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 func encoded(rules []Rule, offs []uint32, ids []uint16) []byte {
-	return (&Own{Table{Low: 0x1000, Offs: offs, IDs: ids}, rules}).Encode()
+	return encode(&Table{Low: 0x1000, Offs: offs, IDs: ids}, rules)
+}
+
+// TestOwnWide: rows that are far apart, of few rules and of many.
+func TestOwnWide(t *testing.T) {
+	for _, step := range []uint16{1, 40} {
+		rules, want := NewRules(), &Table{Low: 0x1000}
+		for i := range 7 * int32(step) {
+			rules.ID(NewRule(DerefBP, -i, 0, 0, 0))
+		}
+		for i, off := range []uint32{0, 1, 0xffff, 0x10000, 0x1ffff, 0x2ffff, 0x12345678, 0xffffffff} {
+			want.Offs, want.IDs = append(want.Offs, off), append(want.IDs, uint16(i)*step)
+		}
+		own, err := Decode(encode(want, rules.List()), want.Low)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tableOf(t, own, rules); !reflect.DeepEqual(got, want) {
+			t.Errorf("%d rules: %v, want %v", len(rules.List()), got, want)
+		}
+	}
+}
+
+// refusal is the error of reading, and of making a table of what was read.
+func refusal(b []byte, low addr.File) error {
+	o, err := Decode(b, low)
+	if err != nil {
+		return err
+	}
+	_, err = o.Table(NewRules(), make([]uint32, o.Rows()), make([]uint16, o.Rows()))
+	return err
 }
 
 func TestDecodeRefuses(t *testing.T) {
 	rules := NewRules().List()
 	good := encoded(rules, []uint32{0, 8}, []uint16{0, 2})
-	if _, err := Decode(good, 0x1000); err != nil {
+	if err := refusal(good, 0x1000); err != nil {
 		t.Fatal(err)
 	}
 	for n := range good {
-		if _, err := Decode(good[:n], 0x1000); !errors.Is(err, errEncoding) {
+		if err := refusal(good[:n], 0x1000); !errors.Is(err, errEncoding) {
 			t.Errorf("cut after %d bytes: %v", n, err)
 		}
 	}
@@ -81,13 +122,14 @@ func TestDecodeRefuses(t *testing.T) {
 		"does not ascend":        encoded(rules, []uint32{0, 8, 8}, []uint16{0, 1, 0}),
 		"equal neighbours":       encoded(rules, []uint32{0, 8}, []uint16{1, 1}),
 		"a form that is not one": encoded([]Rule{Rule(Entry) + 1}, []uint32{0}, []uint16{0}),
+		"descends":               encoded(rules, []uint32{0, 8, 4}, []uint16{0, 1, 0}),
 		"a rule that is not one": encoded(rules, []uint32{0}, []uint16{5}),
 	} {
-		if _, err := Decode(b, 0x1000); !errors.Is(err, errEncoding) {
+		if err := refusal(b, 0x1000); !errors.Is(err, errEncoding) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := Decode(good, 0x2000); !errors.Is(err, errEncoding) {
+	if err := refusal(good, 0x2000); !errors.Is(err, errEncoding) {
 		t.Error("of code elsewhere")
 	}
 }
@@ -102,9 +144,12 @@ func FuzzDecode(f *testing.F) {
 		if !bytes.Equal(own.Encode(), b) {
 			t.Error("written again it differs")
 		}
-		table := own.Table(NewRules())
-		if len(table.Offs) == 0 || table.Offs[0] != 0 {
-			t.Error("a table without beginning")
+		table, err := own.Table(NewRules(), make([]uint32, own.Rows()), make([]uint16, own.Rows()))
+		if err != nil {
+			return
+		}
+		if len(table.Offs) == 0 || table.Offs[0] != 0 || !slices.IsSorted(table.Offs) {
+			t.Error("a table out of order")
 		}
 		table.At(0x1004)
 	})
@@ -121,6 +166,7 @@ func BenchmarkDecode(b *testing.B) {
 			}
 			kept := own.Encode()
 			rules := NewRules()
+			offs, ids := make([]uint32, own.Rows()), make([]uint16, own.Rows())
 			b.SetBytes(int64(len(kept)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -128,7 +174,9 @@ func BenchmarkDecode(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				own.Table(rules)
+				if _, err := own.Table(rules, offs, ids); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}
