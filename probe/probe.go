@@ -26,9 +26,9 @@ type Config struct {
 	Identity func(inferior.Module) string
 	// Cache keeps compiled unwinding tables; nil keeps nothing.
 	Cache *diskcache.Dir
-	// Unwinder are the places where a module defines a function of the C++
+	// Unwinder are the places where a module defines functions of the C++
 	// runtime's unwinder.
-	Unwinder func(m inferior.Module, name string) []breakpoints.Symbol
+	Unwinder func(m inferior.Module, names ...string) []breakpoints.Symbol
 	// Sink is told of events.
 	Sink Sink
 	// Now is the time of the session, which events are given.

@@ -173,7 +173,13 @@ func (p *Probe) nextBit(f breakpoints.Function) uint8 {
 // addFinders prepares the functions that look for unwinding information.
 func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
 	for _, m := range modules {
-		for _, sym := range p.cfg.Unwinder(m, findFDEName) {
+		raises, finds := false, false
+		for _, sym := range p.cfg.Unwinder(m, findFDEName, raiseName) {
+			if sym.Name == raiseName {
+				raises = true
+				continue
+			}
+			finds = true
 			known := func(f *patched) bool { return f.entry == sym.Addr }
 			if slices.ContainsFunc(p.finders, known) {
 				continue
@@ -184,7 +190,7 @@ func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
 			}
 			p.finders = append(p.finders, f)
 		}
-		if len(p.cfg.Unwinder(m, raiseName)) > 0 && len(p.cfg.Unwinder(m, findFDEName)) == 0 {
+		if raises && !finds {
 			known := func(o inferior.Module) bool { return o.Low == m.Low && o.Path == m.Path }
 			if !slices.ContainsFunc(p.strangers, known) {
 				p.strangers = append(p.strangers, m)

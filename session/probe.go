@@ -289,10 +289,10 @@ func (s *Session) moduleIdentity(m inferior.Module) string {
 	return obj.Identity()
 }
 
-// unwinderEntries are the places where a module defines a function of the C++
+// unwinderEntries are the places where a module defines functions of the C++
 // runtime's unwinder.
-func (s *Session) unwinderEntries(m inferior.Module, name string) []breakpoints.Symbol {
-	found, err := allocatorSymbols{s}.Defined(m, []string{name})
+func (s *Session) unwinderEntries(m inferior.Module, names ...string) []breakpoints.Symbol {
+	found, err := allocatorSymbols{s}.Defined(m, names)
 	if err != nil {
 		return nil // said when its allocators were looked for
 	}

@@ -118,11 +118,9 @@ func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoi
 		return nil, mod.err
 	}
 	var out []breakpoints.Symbol
-	for _, name := range names {
-		for _, sym := range obj.Symbols(name) {
-			if sym.IsCode() && executable(obj, sym.Addr) {
-				out = append(out, breakpoints.Symbol{Name: name, Addr: sym.Addr.Run(m.Bias), Size: sym.Size, IFunc: sym.IFunc})
-			}
+	for _, sym := range obj.SymbolsAmong(names) {
+		if sym.IsCode() && executable(obj, sym.Addr) {
+			out = append(out, breakpoints.Symbol{Name: sym.Name, Addr: sym.Addr.Run(m.Bias), Size: sym.Size, IFunc: sym.IFunc})
 		}
 	}
 	return out, nil

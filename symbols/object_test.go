@@ -261,6 +261,29 @@ func TestSymbols(t *testing.T) {
 	}
 }
 
+// TestSymbolsAmong: many names at once are what they are one by one.
+func TestSymbolsAmong(t *testing.T) {
+	for _, path := range []string{"/lib/x86_64-linux-gnu/libc.so.6", build(t, "gcc -g -O2 inline.c")} {
+		o := open(t, path, symbols.Config{})
+		for _, names := range [][]string{
+			{"malloc", "memcpy", "nosuchsymbol", "rand", "main", "__GI___libc_malloc", "environ", "_Unwind_Find_FDE"},
+			{"brk", "mmap", "malloc"}, {"__"}, {"x"}, {"a", "abs"}, {}, {"nosuchsymbol"},
+		} {
+			var want []symbols.Sym
+			for _, name := range names {
+				want = append(want, o.Symbols(name)...)
+			}
+			got := o.SymbolsAmong(names)
+			slices.SortStableFunc(got, func(a, b symbols.Sym) int {
+				return slices.Index(names, a.Name) - slices.Index(names, b.Name)
+			})
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %v: %+v, want %+v", path, names, got, want)
+			}
+		}
+	}
+}
+
 // TestExportedNames expects the names users know for what C libraries define
 // under private ones, and finds them by either.
 func TestExportedNames(t *testing.T) {

@@ -43,7 +43,20 @@ func (o *Object) tables() []table {
 // to versions: each of .dynsym (with its version), then those of .symtab at
 // other addresses. Undefined ones (imports) are included.
 func (o *Object) Symbols(name string) []Sym {
+	return o.symbols(func(t *elf.Table) []Sym { return t.Named(name) })
+}
+
+// SymbolsAmong lists what Symbols would list for each of the names, in another order:
+// those of different names are mixed. For many names it is faster than to ask for one
+// after another.
+func (o *Object) SymbolsAmong(names []string) []Sym {
+	set := elf.NewNames(names)
+	return o.symbols(func(t *elf.Table) []Sym { return t.Among(set) })
+}
+
+func (o *Object) symbols(list func(*elf.Table) []Sym) []Sym {
 	type identity struct {
+		name    string
 		at      addr.File
 		defined bool
 		version string
@@ -53,8 +66,8 @@ func (o *Object) Symbols(name string) []Sym {
 	o.guard(func() {
 		tables := o.tables()
 		for i := len(tables) - 1; i >= 0; i-- {
-			for _, s := range tables[i].Named(name) {
-				id := identity{s.Addr, s.Defined, s.Version}
+			for _, s := range list(tables[i].Table) {
+				id := identity{s.Name, s.Addr, s.Defined, s.Version}
 				if seen[id] {
 					continue
 				}

@@ -121,6 +121,8 @@ func (t *Table) Len() int {
 
 func (t *Table) raw(i int) []byte { return t.syms[i*symSize:][:symSize] }
 
+func (t *Table) nameOffset(i int) uint64 { return uint64(binary.LittleEndian.Uint32(t.raw(i))) }
+
 func (t *Table) addr(i int) uint64 { return binary.LittleEndian.Uint64(t.raw(i)[8:]) }
 
 func (t *Table) size(i int) uint64 { return binary.LittleEndian.Uint64(t.raw(i)[16:]) }
@@ -140,7 +142,7 @@ const maxName = 1 << 20
 
 // NameBytes is the name of entry i inside the string table.
 func (t *Table) NameBytes(i int) []byte {
-	off := uint64(binary.LittleEndian.Uint32(t.raw(i)))
+	off := t.nameOffset(i)
 	if off >= uint64(len(t.strs)) {
 		return nil
 	}
