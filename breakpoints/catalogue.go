@@ -1,8 +1,8 @@
 package breakpoints
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"hdb/capture"
@@ -201,7 +201,7 @@ func cFunctions() []Function {
 // cxxFunctions are the replaceable forms of ISO C++ [new.delete], mangled by
 // the Itanium C++ ABI section 5.1.5 with std::size_t = unsigned long.
 func cxxFunctions() []Function {
-	var all []Function
+	all := make([]Function, 0, 2*4+2*6)
 	for _, form := range []struct{ code, array string }{{"w", ""}, {"a", "[]"}} {
 		name := "operator new" + form.array
 		for _, suffix := range []string{"", "RKSt9nothrow_t"} {
@@ -330,8 +330,9 @@ func (f Function) renamed(prefix string) Function {
 // give them beside or instead of the standard ones.
 func aliasFunctions() []Function {
 	prefixes := []string{"__libc_", "je_", "tc_", "mi_", "__rtld_"}
-	var all []Function
-	for _, f := range cFunctions() {
+	standard := cFunctions()
+	all := make([]Function, 0, (len(prefixes)+1)*len(standard))
+	for _, f := range standard {
 		for _, prefix := range prefixes {
 			all = append(all, f.renamed(prefix))
 		}
@@ -349,10 +350,11 @@ func aliasFunctions() []Function {
 func goFunctions() []Function {
 	size := Operand{From: GoRegister, Index: 0}
 	f := Function{Name: goMalloc, Symbol: goMalloc, Kind: capture.Alloc, Size: size, Result: NoTest, Group: GroupGo}
-	all := []Function{f}
-	for _, form := range []string{"SmallNoScan", "SmallScanNoHeader"} {
+	forms := []string{"SmallNoScan", "SmallScanNoHeader"}
+	all := append(make([]Function, 0, 1+len(forms)*goSmallClasses), f)
+	for _, form := range forms {
 		for class := range goSmallClasses {
-			f.Name = fmt.Sprintf("%s%sSC%d", goMalloc, form, class)
+			f.Name = goMalloc + form + "SC" + strconv.Itoa(class)
 			f.Symbol = f.Name
 			all = append(all, f)
 		}

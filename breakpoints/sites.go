@@ -54,7 +54,7 @@ type Finder struct {
 // becomes an alias. The first name of the list gives the name. The error joins
 // what kept modules from being read.
 func (f Finder) Find(known []*Site, modules []inferior.Module, funcs []Function) ([]*Site, error) {
-	rank := map[string]int{}
+	rank := make(map[string]int, len(funcs))
 	names := make([]string, len(funcs))
 	for i, fn := range funcs {
 		rank[fn.Symbol], names[i] = i, fn.Symbol

@@ -94,7 +94,7 @@ func NewTracer(p *inferior.Process, syms Symbols, sink Sink) *Tracer {
 }
 
 func newTracer(p process, syms Symbols, sink Sink) *Tracer {
-	t := &Tracer{proc: p, memory: reader{p}, syms: syms, sink: sink, funcs: Catalogue()}
+	t := &Tracer{proc: p, memory: reader{p}, syms: syms, sink: sink, funcs: catalogue()}
 	t.stack.memory = t.memory
 	t.forget()
 	return t
@@ -105,15 +105,16 @@ func newTracer(p process, syms Symbols, sink Sink) *Tracer {
 func (t *Tracer) Add(f Function) error {
 	same := func(g Function) bool { return g.Symbol == f.Symbol }
 	t.dropSites(func(s *site) bool { return same(s.Function) })
-	t.funcs = append([]Function{f}, slices.DeleteFunc(t.funcs, same)...)
+	t.funcs = append([]Function{f}, slices.DeleteFunc(slices.Clone(t.funcs), same)...) // others have the list
 	if t.filter == nil {
 		return nil
 	}
 	return t.plant(t.modules)
 }
 
-// Functions lists the functions looked for, the user's own first.
-func (t *Tracer) Functions() []Function { return slices.Clone(t.funcs) }
+// Functions lists the functions looked for, the user's own first. The list is not to be
+// changed.
+func (t *Tracer) Functions() []Function { return t.funcs }
 
 // Arm plants traps on all functions that filter accepts, in all modules, and
 // removes those it does not accept. The error joins what could not be planted;

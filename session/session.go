@@ -61,6 +61,7 @@ type Session struct {
 	binds map[int]*binding // planted traps of a numbered stop, by its ID
 
 	tracer    *breakpoints.Tracer
+	seek      sought                 // the allocators' names that were looked for last
 	probe     *probe.Probe           // nil before it was needed
 	fellBack  string                 // why the probe cannot be used
 	said      map[string]bool        // warnings given in this run

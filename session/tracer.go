@@ -104,6 +104,12 @@ func (s *Session) wantsEvents() bool {
 	})
 }
 
+// sought are names that were looked for.
+type sought struct {
+	list  []string
+	names *symbols.Names
+}
+
 // allocatorSymbols tells the tracer where a module defines its functions.
 type allocatorSymbols struct{ s *Session }
 
@@ -117,8 +123,12 @@ func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoi
 	if obj == nil {
 		return nil, mod.err
 	}
+	// Those of the catalogue are looked for in one module after the other.
+	if seek := &a.s.seek; seek.names == nil || !slices.Equal(seek.list, names) {
+		seek.list, seek.names = names, symbols.NewNames(names)
+	}
 	var out []breakpoints.Symbol
-	for _, sym := range obj.SymbolsAmong(names) {
+	for _, sym := range obj.SymbolsAmong(a.s.seek.names) {
 		if sym.IsCode() && executable(obj, sym.Addr) {
 			out = append(out, breakpoints.Symbol{Name: sym.Name, Addr: sym.Addr.Run(m.Bias), Size: sym.Size, IFunc: sym.IFunc})
 		}

@@ -273,7 +273,7 @@ func TestSymbolsAmong(t *testing.T) {
 			for _, name := range names {
 				want = append(want, o.Symbols(name)...)
 			}
-			got := o.SymbolsAmong(names)
+			got := o.SymbolsAmong(symbols.NewNames(names))
 			slices.SortStableFunc(got, func(a, b symbols.Sym) int {
 				return slices.Index(names, a.Name) - slices.Index(names, b.Name)
 			})

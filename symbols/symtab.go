@@ -49,9 +49,8 @@ func (o *Object) Symbols(name string) []Sym {
 // SymbolsAmong lists what Symbols would list for each of the names, in another order:
 // those of different names are mixed. For many names it is faster than to ask for one
 // after another.
-func (o *Object) SymbolsAmong(names []string) []Sym {
-	set := elf.NewNames(names)
-	return o.symbols(func(t *elf.Table) []Sym { return t.Among(set) })
+func (o *Object) SymbolsAmong(names *Names) []Sym {
+	return o.symbols(func(t *elf.Table) []Sym { return t.Among(names) })
 }
 
 func (o *Object) symbols(list func(*elf.Table) []Sym) []Sym {

@@ -43,9 +43,14 @@ type (
 	Segment = elf.Segment
 	// Sym is an entry of a symbol table.
 	Sym = elf.Sym
+	// Names are what SymbolsAmong looks for.
+	Names = elf.Names
 	// Needed is the libraries that an object is linked with.
 	Needed = elf.Needed
 )
+
+// NewNames are these names, none of them empty.
+func NewNames(names []string) *Names { return elf.NewNames(names) }
 
 // ErrNotELF is the cause when a file does not begin with the ELF magic.
 var ErrNotELF = elf.ErrNotELF
