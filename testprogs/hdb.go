@@ -46,6 +46,7 @@ var buildHDB = sync.OnceValues(func() (string, error) {
 	path, fresh := filepath.Join(dir, "hdb"), filepath.Join(tmp, "hdb")
 	cmd := exec.Command("go", "build", "-o", fresh, "./cmd/hdb")
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build hdb: %w\n%s", err, out)
 	}
