@@ -16,8 +16,8 @@ import (
 type keeper struct {
 	tid   uint32
 	list  *robustList
+	mu    sync.Mutex
 	nodes []*robustNode
-	do    chan func()
 }
 
 // robustList is the kernel's struct robust_list_head, linux/futex.h. The kernel
@@ -34,7 +34,7 @@ type robustNode struct{ next uintptr }
 
 // keep is the one keeper of hdb's process, made on first use.
 var keep = sync.OnceValue(func() *keeper {
-	k := &keeper{do: make(chan func())}
+	k := &keeper{}
 	ready := make(chan struct{})
 	go k.run(ready)
 	<-ready
@@ -51,9 +51,7 @@ func (k *keeper) run(ready chan<- struct{}) {
 		k.tid = uint32(unix.Gettid())
 	} // else the kernel has no futexes, and no inferior of ours waits on one
 	close(ready)
-	for f := range k.do {
-		f()
-	}
+	select {}
 }
 
 // link makes the ring of the nodes.
@@ -66,14 +64,12 @@ func (k *keeper) link() {
 	k.list.first = next
 }
 
+// change changes the ring, which is whole at any time: the thread may end meanwhile.
 func (k *keeper) change(f func()) {
-	done := make(chan struct{})
-	k.do <- func() {
-		f()
-		k.link()
-		close(done)
-	}
-	<-done
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	f()
+	k.link()
 }
 
 // hold makes the futex of a header one that tells of hdb's death.

@@ -152,6 +152,7 @@ func (o *assertOptions) recording(path string) *recordOptions {
 func (o *assertOptions) record(path string, errw io.Writer) (*inferior.ExitStatus, int) {
 	r := newRecorder(o.recording(path), errw)
 	code := r.run(nil)
+	r.signals.stop()
 	if err := r.s.Close(); err != nil {
 		return nil, fail(errw, err, 1)
 	}

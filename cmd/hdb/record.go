@@ -273,7 +273,8 @@ func tune() {
 	runtime.AddCleanup(new([64]byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
-// run records until the end of the program or of the recording.
+// run records until the end of the program or of the recording. Signals are followed
+// until signals.stop, which who ends next need not call: it takes its time.
 func (r *recorder) run(filter *cond.Cond) int {
 	s, o := r.s, r.o
 	tune()
@@ -292,7 +293,6 @@ func (r *recorder) run(filter *cond.Cond) int {
 	if err := errors.Join(s.Record(), s.FilterRecord(filter)); err != nil {
 		return fail(r.errw, err, 1)
 	}
-	defer r.signals.stop()
 	var err error
 	if o.pid != 0 {
 		if _, err = s.Attach(o.pid); err == nil {
