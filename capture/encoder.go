@@ -24,11 +24,12 @@ type eventEncoder struct {
 	following  bool    // the outcome is wanted
 	pages      pageSet // of encode
 
-	tid        int32 // the last event's
-	thread     int   // and its index
-	threadAt   int   // the event since which it is
-	timeAt     int   // the event since which it is the same time
-	gapAt      int   // the event that the last gap was before
+	tid        int32         // the last event's
+	thread     int           // and its index
+	threadAt   int           // the event since which it is
+	timeAt     int           // the event since which it is the same time
+	time       time.Duration // head.end
+	gapAt      int           // the event that the last gap was before
 	gapped     bool
 	otherBytes uint64 // allocated, but not on the heap
 	latest     int    // index of the thread that made a block last, -1 if that was before the chunk
@@ -81,6 +82,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.sum.flows = append(c.sum.flows, Flow{})
 	c.thread, c.threadAt, c.timeAt, c.gapAt, c.gapped, c.latest = -1, 0, 0, 0, false, -1
 	c.head = eventHead{first: seq, last: seq - 1, start: now, end: now}
+	c.time = time.Duration(now) * Resolution
 }
 
 // end is the columns of the chunk. The encoder goes on with the memory of spare,
@@ -207,7 +209,7 @@ func (c *eventEncoder) putOp(e *Event, stack, moves uint32) (index int32) {
 func (c *eventEncoder) later(index int, now uint64) {
 	c.put(secTimeAt, uint64(index-c.timeAt))
 	c.put(secTime, zigzag(now-c.head.end))
-	c.timeAt, c.head.end = index, now
+	c.timeAt, c.head.end, c.time = index, now, time.Duration(now)*Resolution
 }
 
 // stackOf puts the stack of an event that has one.

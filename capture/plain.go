@@ -35,8 +35,10 @@ func (c *eventEncoder) usual() bool { return c.thread >= 0 && !c.gapped && !c.un
 // plainAlloc adds a block that is made, and not of another.
 func (c *eventEncoder) plainAlloc(e *Event) {
 	index := c.head.count
-	if now := ticks(e.Time); now != c.head.end {
-		c.later(index, now)
+	if e.Time != c.time {
+		if now := ticks(e.Time); now != c.head.end {
+			c.later(index, now)
+		}
 	}
 	c.head.count, c.head.last = index+1, e.Seq
 	m := &c.model
@@ -79,8 +81,10 @@ func (c *eventEncoder) plainAlloc(e *Event) {
 // plainFree adds the end of a block.
 func (c *eventEncoder) plainFree(e *Event) {
 	index := c.head.count
-	if now := ticks(e.Time); now != c.head.end {
-		c.later(index, now)
+	if e.Time != c.time {
+		if now := ticks(e.Time); now != c.head.end {
+			c.later(index, now)
+		}
 	}
 	c.head.count, c.head.last = index+1, e.Seq
 	m := &c.model

@@ -3,6 +3,8 @@ package probe
 import (
 	"sync/atomic"
 	"time"
+
+	"hdb/capture"
 )
 
 // readTSC reads the processor's time stamp counter.
@@ -18,6 +20,7 @@ type clock struct {
 	unit float64       // nanoseconds of a tick of the counter, 0 while unknown
 	wall time.Time     // at the resumption
 	last time.Duration // given out: times do not go back
+	next uint64        // the first stamp that may be of a later time than that
 	idle atomic.Int64  // nanoseconds since then that hdb's own work has taken
 }
 
@@ -25,7 +28,7 @@ type clock struct {
 func (c *clock) resume(now time.Duration) {
 	t := readTSC()
 	c.tsc, c.time, c.wall = [2]uint64{t, t}, [2]time.Duration{now, now}, time.Now()
-	c.unit = 0
+	c.unit, c.next = 0, 0
 	c.idle.Store(0)
 }
 
@@ -37,18 +40,30 @@ func (c *clock) tick() {
 
 // present draws the line to a moment.
 func (c *clock) present(tsc uint64, now time.Duration) {
-	c.tsc[1], c.time[1] = tsc, now
+	c.tsc[1], c.time[1], c.next = tsc, now, 0
 	if span := c.tsc[1] - c.tsc[0]; span > 0 {
 		c.unit = float64(c.time[1]-c.time[0]) / float64(span)
 	}
 }
 
-// at is the time of a stamp.
+// at is the time of a stamp, in whole units of capture.Resolution: in most, there are
+// many events.
 func (c *clock) at(stamp uint64) time.Duration {
-	d := c.time[1]
-	if ago := int64(c.tsc[1] - stamp); ago > 0 {
-		d -= time.Duration(float64(ago) * c.unit)
+	if stamp >= c.next {
+		c.pass(stamp)
 	}
-	c.last = max(c.last, d)
 	return c.last
+}
+
+// pass brings the time up to a stamp.
+func (c *clock) pass(stamp uint64) {
+	ago := int64(c.tsc[1] - stamp)
+	if ago <= 0 || c.unit == 0 { // newer than the present, or the clock stood still
+		c.last = max(c.last, c.time[1].Truncate(capture.Resolution))
+		return
+	}
+	d := c.time[1] - time.Duration(float64(ago)*c.unit)
+	whole := d.Truncate(capture.Resolution)
+	c.last = max(c.last, whole)
+	c.next = stamp + uint64(float64(whole+capture.Resolution-d-1)/c.unit) // a nanosecond early: d is cut to one
 }

@@ -3,6 +3,8 @@ package probe
 import (
 	"testing"
 	"time"
+
+	"hdb/capture"
 )
 
 func TestClock(t *testing.T) {
@@ -23,6 +25,23 @@ func TestClock(t *testing.T) {
 	still := clock{tsc: [2]uint64{1000, 1000}, time: [2]time.Duration{time.Second, time.Second}}
 	if got := still.at(1000); got != time.Second {
 		t.Errorf("at the resumption: %v", got)
+	}
+}
+
+// What is given out between two looks at the clock is whole microseconds, and the same as
+// it is for each stamp by itself.
+func TestClockIsWhole(t *testing.T) {
+	line := func() *clock {
+		c := &clock{tsc: [2]uint64{1000}, time: [2]time.Duration{10*time.Second + 123}}
+		c.present(1000+3e6, 10*time.Second+123+time.Millisecond)
+		return c
+	}
+	c := line()
+	for stamp := uint64(1000); stamp < 1000+3e6+5000; stamp += 77 {
+		got, want := c.at(stamp), line().at(stamp)
+		if got != want || got%capture.Resolution != 0 {
+			t.Fatalf("stamp %d is %v, by itself %v", stamp, got, want)
+		}
 	}
 }
 
