@@ -32,8 +32,8 @@ func (b Block) Gone() capture.Gone {
 // is not safe for concurrent use.
 //
 // An event costs less than ten nanoseconds and no garbage while the heap does not
-// grow. A block takes 16 bytes at least, and most often less than half of what it
-// takes in the program.
+// grow. A block takes 12 bytes and its share of another 12 for each leaf of the
+// table.
 type Live struct {
 	blocks blockTable
 	bytes  uint64
@@ -90,45 +90,91 @@ const ahead = 16
 // is done here.
 func (l *Live) FollowAll(events []capture.Event, logged bool) int {
 	l.unseen = Block{}
-	var cells [ahead]*cell
+	flags := cellFlags(logged)
+	var leaves [ahead]*leaf
+	var lines [2 * ahead]uintptr
 	t := &l.blocks
 	for from := 0; from < len(events); from += ahead {
 		part := events[from:min(from+ahead, len(events))]
+		slots := t.slots
 		for i := range part {
 			a := part[i].Addr
-			cells[i%ahead] = t.at(t.leaf(a).index(a))
+			key := keyOf(a)
+			s := &slots[t.first(key)&uint64(len(slots)-1)]
+			if s.key != key {
+				s = t.slot(key)
+			}
+			f := t.at(s.region[leafOf(a)])
+			leaves[i%ahead] = f
+			line := uintptr(unsafe.Pointer(f)) // most leaves take no more than two
+			lines[2*i%len(lines)], lines[(2*i+1)%len(lines)] = line, line+64
 		}
-		prefetch.Read(unsafe.Slice((*uintptr)(unsafe.Pointer(&cells)), len(part)))
+		prefetch.Read(lines[:2*len(part)])
 		moves := t.moves
 		for i := range part {
-			e, c := &part[i], cells[i%ahead]
+			e, f := &part[i], leaves[i%ahead]
 			if t.moves != moves {
-				c = t.at(t.leaf(e.Addr).index(e.Addr))
+				f = t.leaf(e.Addr)
+			}
+			var c *cell
+			switch starts, u := f.starts(), unit(e.Addr); {
+			case odd(e.Addr):
+			case starts>>(u&lastUnit)&1 != 0:
+				c = f.cell(below(starts, u))
+			case e.Allocates():
+				if c = f.insert(u); c == nil {
+					c = t.insert(e.Addr, e.Size)
+				}
 			}
 			switch {
-			case e.Kind == capture.Free && c.holds(e.Addr):
-				gone := t.empty(c)
-				l.ended(gone.Size)
-				e.Size, e.Gone = gone.Size, gone.Gone()
-			case e.Kind == capture.Alloc && c.a == 0 && t.rest == nil &&
-				e.Addr != 0 && e.Old == 0 && !e.Failed && fits(e.Addr, e.Size, e.Seq):
+			case c == nil:
+			case e.Kind == capture.Free && c.taken():
+				e.Size = c.size()
+				c.gone(&e.Gone)
+				c.c = 0
+				t.takes++
+				l.ended(e.Size)
+				continue
+			case e.Allocates() && fits(e.Size, e.Seq, e.Stack) && (e.Old|uint64(c.c) == 0 || l.renewed(e, c)):
+				if e.Old == 0 {
+					e.Gone = capture.Gone{}
+				}
 				t.puts++
-				*c = newCell(e.Addr, Block{Seq: e.Seq, Size: e.Size, Stack: e.Stack, Logged: logged})
+				c.setMade(e.Seq, e.Stack)
+				c.c = uint32(e.Size) | flags
 				l.began(e.Size)
-				e.Gone = capture.Gone{}
-			default:
-				gone, ended := l.Follow(e, logged)
-				if ended && e.Kind == capture.Free {
-					e.Size = gone.Size
-				}
-				e.Gone = gone.Gone()
-				if l.unseen != (Block{}) {
-					return from + i + 1
-				}
+				continue
+			}
+			gone, ended := l.Follow(e, logged)
+			if ended && e.Kind == capture.Free {
+				e.Size = gone.Size
+			}
+			e.Gone = gone.Gone()
+			if l.unseen != (Block{}) {
+				return from + i + 1
 			}
 		}
 	}
 	return len(events)
+}
+
+// renewed takes the block that a realloc moved to a cell, or renewed there, if it is
+// one like most: the old block is known and has a cell, and there is no other.
+func (l *Live) renewed(e *capture.Event, c *cell) bool {
+	old := c
+	if e.Old != e.Addr {
+		if old = l.blocks.leaf(e.Old).find(e.Old); c.c != 0 {
+			return false
+		}
+	}
+	if old == nil || !old.taken() {
+		return false
+	}
+	old.gone(&e.Gone)
+	l.ended(old.size())
+	l.blocks.takes++
+	old.c = 0
+	return true
 }
 
 // moved follows an allocation that may take the place of an old block. The old

@@ -46,7 +46,7 @@ func TestFollowAll(t *testing.T) {
 		if rng.IntN(20) == 0 {
 			return 0
 		}
-		a := uint64(rng.IntN(1<<12)) << (3 + rng.IntN(8))
+		a := uint64(rng.IntN(1<<(8+rng.IntN(5)))) << (3 + rng.IntN(8))
 		if rng.IntN(5000) == 0 {
 			a++
 		}
@@ -69,7 +69,7 @@ func TestFollowAll(t *testing.T) {
 			}
 			e.Failed = e.Kind != capture.Free && rng.IntN(20) == 0
 			if rng.IntN(3000) == 0 {
-				e.Size = 1 << 50
+				e.Size, e.Stack = 1<<(28+rng.IntN(36)), 1<<rng.IntN(32)
 			}
 		}
 		logged := rng.IntN(3) > 0

@@ -11,11 +11,9 @@ import (
 // as most do, finds the next block in a cache line that it has.
 //
 // The addresses are divided into regions of 128 KiB, found by a hash table, and
-// those into leaves of a KiB. A leaf is an array of 1 to 128 cells, each for as
-// many bytes of the KiB, at most one block in each. It begins with as many as suit
-// its first block and doubles when two blocks fall into one cell. Nothing is done
-// when it has lost its last block: such leaves are looked for when the memory of
-// leaves is used up. The garbage collector finds no pointers in regions and leaves.
+// those into leaves of 512 bytes. Nothing is done when a leaf has lost its last
+// block: such leaves are looked for when the memory of leaves is used up. The
+// garbage collector finds no pointers in regions and leaves.
 type blockTable struct {
 	slots []slot  // a power of two of them, at most half of them used
 	shift uint8   // hash>>shift is the index
@@ -23,22 +21,19 @@ type blockTable struct {
 	none  *region // one without leaves
 	puts  int     // blocks that were ever put
 	takes int     // blocks that are no more
-	moves int     // times that blocks got other cells
+	moves int     // times that a leaf came to another place
 	leaves
 
-	// rest are blocks that have no cell: their address is odd, or their size or
-	// number beyond all measure. There are few or none.
+	// rest are blocks whose address is odd, and those that have a cell but not
+	// room in it: their size, stack or number is beyond all measure. There are few
+	// or none.
 	rest map[uint64]Block
 }
 
 const (
 	regionBits   = 17 // of the address within a region
-	leafBits     = 10 // of the address within a leaf
-	unitBits     = 3  // of the address within the bytes of the smallest cell
 	regionLeaves = 1 << (regionBits - leafBits)
-	maxClass     = leafBits - unitBits // of leaves with 1<<maxClass cells
 	minSlots     = 16
-	inLeaf       = 1<<leafBits - 1 // mask
 )
 
 // A slot of the hash table.
@@ -47,97 +42,11 @@ type slot struct {
 	*region        // of an empty one blockTable.none
 }
 
-// A region knows where its leaves are.
-type region [regionLeaves]leaf
-
-// newRegion is one without leaves.
-func newRegion() *region {
-	r := new(region)
-	for i := range r {
-		r[i] = noLeaf
-	}
-	return r
-}
-
-// A leaf is the index of its first cell << leafIndex, and how far an address
-// within it is to be shifted to get the index of its cell among them: unitBits to
-// leafBits.
-type leaf uint64
-
-const (
-	leafIndex = 8    // shift
-	leafShift = 0x3f // mask
-
-	// noLeaf is that of addresses that have none. It has one cell, which no block
-	// can be put into.
-	noLeaf leaf = leafBits
-)
-
-// newLeaf is the leaf of a class whose first cell has that index.
-func newLeaf(at uint32, class uint8) leaf {
-	return leaf(at)<<leafIndex | leaf(leafBits-class)
-}
-
-func (f leaf) class() uint8 { return leafBits - uint8(f&leafShift) }
-
-func (f leaf) first() uint32 { return uint32(f >> leafIndex) }
-
-// index is that of the cell for the address.
-func (f leaf) index(addr uint64) uint32 {
-	return uint32(f>>leafIndex) + uint32(addr&inLeaf>>(f&leafShift))
-}
-
-// A cell is a block, in 16 bytes:
-//
-//	a  bits 0-9 its address within the leaf, 10 there is one, 11 logged, 12-18 size above 32 bits, 19-63 seq
-//	b  bits 0-31 size, 32-63 stack
-type cell struct{ a, b uint64 }
-
-const (
-	cellTaken  = 1 << leafBits
-	cellLogged = 1 << 11
-	cellHigh   = 12 // shift
-	cellSeq    = 19
-
-	maxSize = 1<<39 - 1
-	maxSeq  = 1<<45 - 1
-)
-
-// fits tells whether a block at the address can have a cell.
-func fits(addr, size, seq uint64) bool {
-	return addr&(1<<unitBits-1)|size>>39|seq>>45 == 0
-}
-
-// newCell is the cell of a block at addr that fits.
-func newCell(addr uint64, b Block) cell {
-	a := addr&inLeaf | cellTaken | b.Size>>32<<cellHigh | b.Seq<<cellSeq
-	if b.Logged {
-		a |= cellLogged
-	}
-	return cell{a, b.Size&(1<<32-1) | uint64(b.Stack)<<32}
-}
-
-func (c *cell) block() Block {
-	return Block{
-		Seq: c.a >> cellSeq, Size: c.b&(1<<32-1) | c.a>>cellHigh&(1<<7-1)<<32,
-		Stack: capture.StackID(c.b >> 32), Logged: c.a&cellLogged != 0,
-	}
-}
-
-// holds tells whether the cell has the block at that address.
-func (c *cell) holds(addr uint64) bool {
-	return c.a&(cellTaken|inLeaf) == addr&inLeaf|cellTaken
-}
-
-// classFor is the class of leaves that suits blocks of a size, with the eight
-// bytes that most allocators take in front and 32 in all.
-func classFor(size uint64) uint8 {
-	chunk := max(min(size, 1<<leafBits)+8, 32)
-	return uint8(max(leafBits+1-bits.Len64(chunk), 0))
-}
+// A region has the indexes of its leaves, 0 of those that there are not.
+type region [regionLeaves]uint32
 
 func newBlockTable() blockTable {
-	t := blockTable{leaves: newLeaves(), none: newRegion()}
+	t := blockTable{leaves: newLeaves(), none: new(region)}
 	t.resize(minSlots)
 	return t
 }
@@ -160,15 +69,17 @@ func (t *blockTable) slot(key uint64) *slot {
 	}
 }
 
-// leaf is that of the address. This, index and at are apart so that the compiler
-// can put them where they are used.
-func (t *blockTable) leaf(addr uint64) leaf { return t.slot(keyOf(addr)).region[leafOf(addr)] }
+// leaf is that of the address. This and leaf.find are apart so that the compiler can
+// put them where they are used.
+func (t *blockTable) leaf(addr uint64) *leaf {
+	return t.at(t.slot(keyOf(addr)).region[leafOf(addr)])
+}
 
 func leafOf(addr uint64) uint64 { return addr >> leafBits & (regionLeaves - 1) }
 
 // get is the block at addr.
 func (t *blockTable) get(addr uint64) (b Block, ok bool) {
-	if c := t.at(t.leaf(addr).index(addr)); c.holds(addr) {
+	if c := t.leaf(addr).find(addr); c != nil && c.taken() {
 		return c.block(), true
 	}
 	b, ok = t.rest[addr]
@@ -177,12 +88,12 @@ func (t *blockTable) get(addr uint64) (b Block, ok bool) {
 
 // put stores b at addr and returns what was there.
 func (t *blockTable) put(addr uint64, b Block) (old Block, replaced bool) {
-	c := t.at(t.leaf(addr).index(addr))
-	if c.a != 0 || t.rest != nil || !fits(addr, b.Size, b.Seq) {
+	c := t.leaf(addr).find(addr)
+	if c == nil || c.c != 0 || !fits(b.Size, b.Seq, b.Stack) {
 		return t.replace(addr, b)
 	}
 	t.puts++
-	*c = newCell(addr, b)
+	c.set(b.Size, b.Seq, b.Stack, b.Logged)
 	return old, false
 }
 
@@ -190,47 +101,46 @@ func (t *blockTable) put(addr uint64, b Block) (old Block, replaced bool) {
 func (t *blockTable) replace(addr uint64, b Block) (old Block, replaced bool) {
 	old, replaced = t.take(addr)
 	t.puts++
-	t.moves++
-	if !fits(addr, b.Size, b.Seq) {
-		if t.rest == nil {
-			t.rest = map[uint64]Block{}
-		}
-		t.rest[addr] = b
+	if odd(addr) {
+		t.putRest(addr, b)
 		return old, replaced
 	}
-	f := t.leaf(addr)
-	if f == noLeaf {
-		f = t.addLeaf(addr, classFor(b.Size))
+	c := t.leaf(addr).find(addr)
+	if c == nil {
+		c = t.insert(addr, b.Size)
 	}
-	for t.at(f.index(addr)).a != 0 {
-		f = t.grow(addr)
+	if fits(b.Size, b.Seq, b.Stack) {
+		c.set(b.Size, b.Seq, b.Stack, b.Logged)
+	} else {
+		c.c = cellRest
+		t.putRest(addr, b)
 	}
-	*t.at(f.index(addr)) = newCell(addr, b)
 	return old, replaced
+}
+
+func (t *blockTable) putRest(addr uint64, b Block) {
+	if t.rest == nil {
+		t.rest = map[uint64]Block{}
+	}
+	t.rest[addr] = b
 }
 
 // take removes the block at addr.
 func (t *blockTable) take(addr uint64) (b Block, ok bool) {
-	if c := t.at(t.leaf(addr).index(addr)); c.holds(addr) {
-		return t.empty(c), true
+	c := t.leaf(addr).find(addr)
+	if c != nil && c.taken() {
+		b = c.block()
+		c.c = 0
+		t.takes++
+		return b, true
 	}
-	return t.takeRest(addr)
-}
-
-// empty empties a cell.
-func (t *blockTable) empty(c *cell) Block {
-	b := c.block()
-	c.a = 0
-	t.takes++
-	return b
-}
-
-// takeRest removes the block at addr, which has no cell.
-func (t *blockTable) takeRest(addr uint64) (b Block, ok bool) {
 	if b, ok = t.rest[addr]; ok {
 		t.takes++
 		if delete(t.rest, addr); len(t.rest) == 0 {
 			t.rest = nil
+		}
+		if c != nil {
+			c.c = 0
 		}
 	}
 	return b, ok
@@ -238,9 +148,15 @@ func (t *blockTable) takeRest(addr uint64) (b Block, ok bool) {
 
 // logged marks the block at addr, if there is one, and gives it its stack.
 func (t *blockTable) logged(addr uint64, stack capture.StackID) {
-	if c := t.at(t.leaf(addr).index(addr)); c.holds(addr) {
-		c.a |= cellLogged
-		c.b = c.b&(1<<32-1) | uint64(stack)<<32
+	c := t.leaf(addr).find(addr)
+	if c != nil && c.taken() {
+		b := c.block()
+		if fits(0, 0, stack) {
+			c.set(b.Size, b.Seq, stack, true)
+			return
+		}
+		c.c = cellRest
+		t.putRest(addr, Block{Seq: b.Seq, Size: b.Size, Stack: stack, Logged: true})
 		return
 	}
 	if b, ok := t.rest[addr]; ok {
@@ -249,9 +165,23 @@ func (t *blockTable) logged(addr uint64, stack capture.StackID) {
 	}
 }
 
+// insert makes an empty cell for an address that has none and will get a block of
+// that size.
+func (t *blockTable) insert(addr, size uint64) *cell {
+	at := t.slot(keyOf(addr)).region[leafOf(addr)]
+	if at == 0 {
+		at = t.addLeaf(addr, size)
+	}
+	c := t.at(at).insert(unit(addr))
+	if c == nil {
+		c = t.grow(addr).insert(unit(addr))
+	}
+	return c
+}
+
 // addLeaf gives addr a leaf.
-func (t *blockTable) addLeaf(addr uint64, class uint8) leaf {
-	f := newLeaf(t.room(class), class)
+func (t *blockTable) addLeaf(addr, size uint64) uint32 {
+	at := t.room(t.firstClass(addr, size))
 	key := keyOf(addr)
 	s := t.slot(key)
 	if s.key == 0 {
@@ -259,32 +189,49 @@ func (t *blockTable) addLeaf(addr uint64, class uint8) leaf {
 			t.rehash()
 			s = t.slot(key)
 		}
-		*s = slot{key, newRegion()}
+		*s = slot{key, new(region)}
 		t.used++
 	}
-	s.region[leafOf(addr)] = f
+	s.region[leafOf(addr)] = at
 	t.count++
-	return f
+	t.moves++
+	return at
 }
 
-// grow gives the leaf of an address twice as many cells.
-func (t *blockTable) grow(addr uint64) leaf {
-	at := &t.slot(keyOf(addr)).region[leafOf(addr)]
-	class := at.class() + 1
-	from, to := *at, newLeaf(t.room(class), class)
-	*at = to
-	for k := range uint32(1) << (class - 1) {
-		if c := t.at(from.first() + k); c.a != 0 {
-			*t.at(to.index(c.a)) = *c
-			c.a = 0
+// firstClass is the class of a new leaf whose first block has an address and a size:
+// there will be as many as in the leaf before it, or of as many as there is room for
+// if all have this size and the eight bytes that most allocators take in front.
+func (t *blockTable) firstClass(addr, size uint64) uint32 {
+	if i := leafOf(addr); i > 0 {
+		if at := t.slot(keyOf(addr)).region[i-1]; at != 0 {
+			return classOf(max(t.at(at).live(), 1))
 		}
 	}
-	t.release(from)
+	chunk := max(min(size, 1<<leafBits)+8, 64)
+	return classOf(int(1<<leafBits/chunk) + 1)
+}
+
+// grow makes room for one more block in the leaf of an address, which is full.
+func (t *blockTable) grow(addr uint64) *leaf {
+	region := t.slot(keyOf(addr)).region
+	at := region[leafOf(addr)]
+	from := t.at(at)
+	live, full := from.live(), int(rooms[from.class])
+	if full-live > full/8 {
+		from.move(from)
+		return from
+	}
+	next := t.room(classOf(live + 1))
+	to := t.at(next)
+	from.move(to)
+	t.release(at)
+	region[leafOf(addr)] = next
+	t.moves++
 	return to
 }
 
-// room is the index of the first cell of a new leaf.
-func (t *blockTable) room(class uint8) uint32 {
+// room is the index of a new leaf.
+func (t *blockTable) room(class uint32) uint32 {
 	at, ok := t.alloc(class)
 	if ok {
 		return at
@@ -303,16 +250,17 @@ func (t *blockTable) sweep() {
 		return
 	}
 	t.swept = t.takes
+	t.moves++
 	for i := range t.slots {
 		r := t.slots[i].region
 		if r == t.none {
 			continue
 		}
-		for k, f := range r {
-			if f != noLeaf && t.idle(f) {
-				t.release(f)
+		for k, at := range r {
+			if at != 0 && t.at(at).live() == 0 {
+				t.release(at)
 				t.count--
-				r[k] = noLeaf
+				r[k] = 0
 			}
 		}
 	}
@@ -355,15 +303,16 @@ func (t *blockTable) each(yield func(uint64, Block) bool) {
 		if s.key == 0 {
 			continue
 		}
-		for k, f := range s.region {
-			if f == noLeaf {
-				continue
-			}
-			base := (s.key-1)<<regionBits + uint64(k)<<leafBits
-			for j := range uint32(1) << f.class() {
-				if c := t.at(f.first() + j); c.a != 0 && !yield(base+c.a&inLeaf, c.block()) {
+		for k, at := range s.region {
+			base, f := (s.key-1)<<regionBits+uint64(k)<<leafBits, t.at(at)
+			i := 0
+			for left := f.starts(); left != 0; left &= left - 1 {
+				c := f.cell(i)
+				addr := base + uint64(bits.TrailingZeros64(left))<<unitBits
+				if c.taken() && !yield(addr, c.block()) {
 					return
 				}
+				i++
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package heap
 import (
 	"maps"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
@@ -12,24 +13,38 @@ import (
 	"hdb/capture"
 )
 
-// The table must answer as a map does, whatever collides: the addresses are
-// drawn from few, so that they are put and taken again and again.
+// The table must answer as a map does, whatever collides: the addresses are drawn
+// from few, many of which lie close together, so that they are put and taken again
+// and again, and cells come between others.
 func TestTableIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l, want := NewLive(), map[uint64]Block{}
 		pool := rapid.SliceOfN(rapid.Uint64Min(1), 1, 60).Draw(t, "addresses")
+		for _, u := range rapid.SliceOfN(rapid.Uint64Range(1, 200), 0, 150).Draw(t, "units") {
+			pool = append(pool, 1<<regionBits-1024+u<<unitBits)
+		}
 		addr := rapid.SampledFrom(pool)
-		seq, bytes := uint64(0), uint64(0)
+		size := rapid.OneOf(rapid.Uint64Max(1000), rapid.Uint64Range(maxSize-1, maxSize+1))
+		stack := rapid.OneOf(rapid.Uint32Max(9), rapid.Uint32Range(maxStack-1, maxStack+1))
+		seq, bytes := rapid.SampledFrom([]uint64{0, maxSeq - 10}).Draw(t, "seq"), uint64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				seq++
-				a, b := addr.Draw(t, "addr"), Block{Seq: seq, Size: rapid.Uint64Max(1000).Draw(t, "size"), Stack: capture.StackID(seq), Logged: rapid.Bool().Draw(t, "logged")}
+				a, b := addr.Draw(t, "addr"), Block{Seq: seq, Size: size.Draw(t, "size"), Stack: capture.StackID(stack.Draw(t, "stack")), Logged: rapid.Bool().Draw(t, "logged")}
 				before, had := want[a]
 				if old, ok := l.Put(a, b); ok != had || old != before {
 					t.Fatalf("put %#x returned %v, %v; there was %v, %v", a, old, ok, before, had)
 				}
 				want[a] = b
 				bytes += b.Size - before.Size
+			},
+			"logged": func(t *rapid.T) {
+				a, id := addr.Draw(t, "addr"), capture.StackID(stack.Draw(t, "stack"))
+				l.Logged(a, id)
+				if b, ok := want[a]; ok {
+					b.Logged, b.Stack = true, id
+					want[a] = b
+				}
 			},
 			"take": func(t *rapid.T) {
 				a := addr.Draw(t, "addr")
@@ -44,6 +59,7 @@ func TestTableIsAMap(t *testing.T) {
 				if got := maps.Collect(l.All()); !maps.Equal(got, want) {
 					t.Fatalf("got %v\nwant %v", got, want)
 				}
+				l.blocks.check(t)
 				if l.Blocks() != len(want) || l.Bytes() != bytes {
 					t.Fatalf("%d blocks, %d bytes, want %d, %d", l.Blocks(), l.Bytes(), len(want), bytes)
 				}
@@ -91,10 +107,12 @@ func TestBlocksAtEveryByte(t *testing.T) {
 func TestBlocksBeyondMeasure(t *testing.T) {
 	l := NewLive()
 	blocks := []Block{
-		{Seq: maxSeq, Size: maxSize, Stack: math.MaxUint32, Logged: true},
+		{Seq: maxSeq, Size: maxSize, Stack: maxStack, Logged: true},
 		{Seq: 1, Size: maxSize + 1},
 		{Seq: maxSeq + 1, Stack: 7},
+		{Seq: 1<<32 + 5, Size: 5},
 		{Seq: 2, Size: 1<<32 + 5},
+		{Seq: 3, Stack: maxStack + 1},
 		{Seq: math.MaxUint64, Size: math.MaxUint64, Stack: math.MaxUint32, Logged: true},
 		{},
 	}
@@ -159,14 +177,90 @@ func TestLeavesComeAndGo(t *testing.T) {
 	for a := range want {
 		l.Take(a)
 	}
-	for i := range l.blocks.slabs {
-		for k, c := range l.blocks.slabs[i] {
-			if i == 0 && k == 0 {
-				continue // that of noLeaf
+	l.blocks.check(t)
+	if l.blocks.sweep(); l.blocks.count != 0 {
+		t.Errorf("%d leaves are left", l.blocks.count)
+	}
+	l.blocks.check(t)
+}
+
+// check looks whether each cell that there is belongs to one leaf, in use or given
+// back, and whether leaves have no more cells than they have room for.
+func (t *blockTable) check(tb interface{ Fatalf(string, ...any) }) {
+	owned := make([]bool, t.next)
+	own := func(at uint32) *leaf {
+		f := t.at(at)
+		for i := range uint32(rooms[f.class]) + 1 {
+			if at+i >= t.next || owned[at+i] || at>>slabBits != (at+i)>>slabBits {
+				tb.Fatalf("leaf of class %d at %d of %d, cell %d", f.class, at, t.next, i)
 			}
-			if c.a != 0 {
-				t.Fatalf("cell %d of slab %d is %x", k, i, c)
+			owned[at+i] = true
+		}
+		return f
+	}
+	if none := own(0); none.class != 0 || none.starts() != 0 {
+		tb.Fatalf("the leaf without blocks is %v", none)
+	}
+	used := 0
+	for _, s := range t.slots {
+		for _, at := range s.region {
+			if at != 0 {
+				if f := own(at); bits.OnesCount64(f.starts()) > int(rooms[f.class]) {
+					tb.Fatalf("a leaf of class %d has %#x", f.class, f.starts())
+				}
+				used++
 			}
+		}
+	}
+	for class, at := range t.free {
+		for ; at != 0; at = t.at(at).low {
+			if f := own(at); int(f.class) != class {
+				tb.Fatalf("a leaf of class %d among those of %d", f.class, class)
+			}
+		}
+	}
+	// What is left of a slab when a leaf does not fit is no one's.
+	lost := uint32(0)
+	for i := range t.next {
+		if !owned[i] {
+			lost++
+		} else if lost > 0 && (lost > uint32(rooms[len(rooms)-1]) || i&(1<<slabBits-1) != 0) {
+			tb.Fatalf("%d cells before %d are in no leaf", lost, i)
+		} else {
+			lost = 0
+		}
+	}
+	if used != t.count || lost != 0 {
+		tb.Fatalf("%d leaves in use, not %d; %d cells at the end are in none", used, t.count, lost)
+	}
+}
+
+// Leaves that get blocks at all places in any order have them in their order.
+func TestLeafKeepsOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		l, taken := NewLive(), map[uint64]Block{}
+		for i := range uint64(400) {
+			a := 0x10000 + uint64(rng.IntN(lastUnit+1))<<unitBits
+			if b, ok := taken[a]; ok && rng.IntN(4) > 0 {
+				if got, ok := l.Take(a); !ok || got != b {
+					t.Fatalf("%#x: %v, want %v", a, got, b)
+				}
+				delete(taken, a)
+				continue
+			}
+			taken[a] = Block{Seq: i, Size: uint64(rng.IntN(100))}
+			l.Put(a, taken[a])
+		}
+		at := uint64(0)
+		for a, b := range l.All() {
+			if a <= at || taken[a] != b {
+				t.Fatalf("%#x after %#x: %v, want %v", a, at, b, taken[a])
+			}
+			at = a
+		}
+		if l.Blocks() != len(taken) {
+			t.Fatalf("%d blocks, want %d", l.Blocks(), len(taken))
 		}
 	}
 }
