@@ -34,7 +34,7 @@ const (
 	// maxRecent is how many blocks that are in no checkpoint yet are kept in memory.
 	// Of more a checkpoint is made in any case if all take no more than
 	// forcedCost for an event beyond forcedFree; otherwise there will be none any more.
-	maxRecent  = 1 << 19
+	maxRecent  = 1 << 18
 	forcedCost = 4 * checkpointCost
 	forcedFree = 8 << 20
 )
@@ -102,7 +102,7 @@ func (k *keeper) follow(head *eventHead, o *outcome) bool {
 		}
 	}
 	k.next.survivors(head, o)
-	if k.next.count > 4*k.next.alive+eventsPerChunk {
+	if k.next.count > 2*k.next.alive+eventsPerChunk {
 		k.next.compact()
 	}
 	return true

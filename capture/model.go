@@ -116,9 +116,20 @@ func (m *model) released(t *threadModel, e *Event) {
 	if e.Gone.Recorded {
 		of = classOf(e.Gone.Size)
 	}
-	k := m.class(t, of)
+	m.class(t, of).released(a)
+}
+
+// released makes the address the top of the free list.
+func (k *class) released(a uint64) {
+	if len(k.free) == cap(k.free) {
+		k.grow()
+	}
 	k.free = append(k.free, a)
 }
+
+// grow makes room in the free list for many more: to grow is to copy, to memory that was
+// not used before.
+func (k *class) grow() { k.free = slices.Grow(k.free, max(3*len(k.free), 64)) }
 
 // gave notes that the event made something of the class at its address.
 func (m *model) gave(t *threadModel, e *Event, k *class) {

@@ -66,8 +66,12 @@ func (n *numbers) append(dst []byte) []byte {
 			low, high = min(low, seq), max(high, seq)
 		}
 	}
-	if words := int(high-low)/64 + 1; len(n.others) > 0 || words > 32*n.count || words > 1<<19 {
+	words := int(high-low)/64 + 1
+	if len(n.others) > 0 || words > 32*n.count || words > 1<<19 {
 		return n.compared(dst, pieces)
+	}
+	if cap(n.set) < words { // the next ones are farther apart
+		n.set = make(eventSet, 2*words)
 	}
 	n.set.reset(int(high-low) + 1) // takes less than to compare them
 	for _, p := range pieces {

@@ -76,14 +76,18 @@ func (s *sizeSums) ended(size uint64) {
 // that was not used before.
 func roomy[T any](s []T) []T {
 	if len(s) == cap(s) {
-		s = slices.Grow(s, max(len(s), eventsPerChunk/4))
+		s = slices.Grow(s, max(len(s), eventsPerChunk))
 	}
 	return s
 }
 
 // room makes room for event #index of the chunk.
 func (o *outcome) room(index int) {
-	more := make([]madeBlock, min(max(4*index, 4096), eventsPerChunk))
+	size := 4096
+	if index >= size {
+		size = eventsPerChunk
+	}
+	more := make([]madeBlock, size)
 	copy(more, o.made)
 	o.made = more
 }

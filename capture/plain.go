@@ -53,7 +53,7 @@ func (c *eventEncoder) plain(e *Event) {
 	k := m.class(t, classOf(e.Size))
 	if e.Kind == Free {
 		moves |= c.plainFree(e, h, index)
-		k.free = append(k.free, e.Addr)
+		k.released(e.Addr)
 	} else {
 		moves |= c.plainAlloc(e, t, h, k)
 	}

@@ -67,17 +67,17 @@ type Writer struct {
 
 	queue   queue
 	out     chunkWriter
-	columns chan eventColumns // memory to use again
-	sets    int               // of such memory, beside the encoder's
-	keeper  *keeper           // of the queue's jobs; nil: there are no checkpoints
-	pages   pageSet           // of the queue's jobs
-	spares  sync.Pool         // of *stackEncoder
+	columns chan *eventColumns // memory to use again
+	sets    int                // of such memory, beside the encoder's
+	keeper  *keeper            // of the queue's jobs; nil: there are no checkpoints
+	pages   pageSet            // of the queue's jobs
+	spares  sync.Pool          // of *stackEncoder
 }
 
 // NewWriter begins a capture on w, usually an empty file. It writes nothing but
 // whole chunks, each with one call of w.Write.
 func NewWriter(w io.Writer, info Info) (*Writer, error) {
-	c := &Writer{interned: newStackTable(), functions: map[string]uint16{}, stacks: newStackEncoder(1), columns: make(chan eventColumns, maxQueued)}
+	c := &Writer{interned: newStackTable(), functions: map[string]uint16{}, stacks: newStackEncoder(1), columns: make(chan *eventColumns, maxQueued)}
 	c.out.w = w
 	c.keeper, c.encoder.following = newKeeper(), true
 	info.Totals = Totals{}
@@ -175,11 +175,12 @@ func (c *Writer) cut() {
 		return
 	}
 	c.encoder.count(&c.info.Totals)
-	columns, totals := c.encoder.end(c.spareColumns()), c.info.Totals
+	columns, totals := c.spareColumns(), c.info.Totals
+	*columns = c.encoder.end(*columns)
 	c.queue.add(func() {
 		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.outcome)
-		c.out.events(&columns, &totals)
-		c.keep(&columns)
+		c.out.events(columns, &totals)
+		c.keep(columns)
 		c.columns <- columns
 	})
 }
@@ -187,14 +188,19 @@ func (c *Writer) cut() {
 // spareColumns is memory for a chunk. It takes new memory only while none is done with,
 // so that what is used stays in the processor's cache, and waits while too many chunks
 // are to be written.
-func (c *Writer) spareColumns() (spare eventColumns) {
+func (c *Writer) spareColumns() *eventColumns {
 	select {
-	case spare = <-c.columns:
+	case spare := <-c.columns:
+		return spare
 	default:
-		if c.sets == maxQueued {
-			return <-c.columns
-		}
-		c.sets++
+	}
+	if c.sets == maxQueued {
+		return <-c.columns
+	}
+	c.sets++
+	spare := new(eventColumns)
+	for id, b := range c.encoder.columns { // of about the same size
+		spare.columns[id] = make([]byte, 0, len(b)+len(b)/4)
 	}
 	return spare
 }
