@@ -11,6 +11,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/probe/cfi"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,12 +31,20 @@ type ground struct {
 
 // newGround gives malloc and free originals that do their work: each block is
 // one that never was.
+// What calls a mill: frames of one size, the outermost with code in the first bytes of
+// its module.
+const (
+	millDepth = 16
+	millFrame = 48
+	rootSize  = 64
+)
+
 func newGround(t testing.TB, request Request) *ground {
 	l := newLab(t, request)
 	g := &ground{lab: l}
 	const room = 64
 	code := labAt + labIsland + islandSize - 2*room
-	next := code + room - 8
+	next := addr.Run(labAt + labStacks) // not beside code, or each store would stall the processor
 	w := &writer{at: code}
 	w.bytes(0xb8, 16, 0, 0, 0)            // mov $16,%eax
 	w.bytes(0xf0, 0x48, 0x0f, 0xc1, 0x05) // lock xadd %rax,next(%rip)
@@ -47,6 +56,14 @@ func newGround(t testing.TB, request Request) *ground {
 	l.site("malloc").relocated, l.site("free").relocated = code, code+room
 	l.restart(request)
 	g.malloc, g.free = l.entry[l.site("malloc").index], l.entry[l.site("free").index]
+	low := addr.Run(labAt + labCore - moduleSize)
+	p, err := l.tables.place(&cfi.Table{Low: addr.File(low), Offs: []uint32{0, rootSize},
+		IDs: []uint16{l.tables.rules.ID(cfi.Rule(cfi.Root)), l.tables.rules.ID(cfi.NewRule(cfi.SP, millFrame, 0, 0, 0))}}, addr.File(labAt+labCore))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.tables.mods = append(l.tables.mods, tableOf{module: inferior.Module{Low: low, High: labAt + labCore}, placed: p})
+	l.publish()
 	return g
 }
 
@@ -54,7 +71,11 @@ func newGround(t testing.TB, request Request) *ground {
 func (g *ground) newMill(i int, n uint32) *mill {
 	const size = 256
 	at := labAt + labCore - addr.Run(i+1)*size
-	sp := labAt + labFar - addr.Run(i+1)*stackSize - 64
+	sp := labAt + labFar - addr.Run(i+1)*stackSize - (millDepth+1)*millFrame
+	for k := range addr.Run(millDepth) {
+		g.poke(sp+(k+1)*millFrame-8, uint64(labAt+labCore-moduleSize+rootSize+16*k))
+	}
+	g.poke(sp+millDepth*millFrame-8, uint64(labAt+labCore-moduleSize+1))
 	w := &writer{at: at}
 	w.bytes(0x55, 0x53, 0x41, 0x56, 0x41, 0x57) // push %rbp, %rbx, %r14, %r15
 	w.bytes(0x49, 0x89, 0xe7)                   // mov %rsp,%r15
