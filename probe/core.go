@@ -85,6 +85,7 @@ var faultRegions = [...]faultRegion{
 	{markIntact, markIntactEnd, markTopDone},
 	{markFreed, markFreedEnd, markFreedNo},
 	{markMemo, markMemoEnd, markMemoNext},
+	{markOther, markOtherEnd, markMemoNext},
 	{markFrame, markFrameEnd, markFault},
 	{markDeref, markDerefEnd, markFault},
 	{markSignal, markSignalEnd, markFault},

@@ -57,7 +57,11 @@
 	IMULQ sp, way; \
 	ADDQ way, pc; \
 	ORQ  $1, pc; \
-	MOVQ pc, way; \
+	MEMOWAY(pc, way)
+
+// MEMOWAY makes the place of a tag.
+#define MEMOWAY(tag, way) \
+	MOVQ tag, way; \
 	SHRQ $(64-const_memoBits), way; \
 	SHLQ $const_memoShift, way
 

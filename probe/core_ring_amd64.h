@@ -1,6 +1,14 @@
 // The core's record, continued: the number of a stack, the memo's new entry, and
 // the ring. Included by core_amd64.s.
 
+// MEMOCHECK keeps the low bits of word SI, in AX, in the memo's entry, if there is
+// room for them.
+#define MEMOCHECK(on) \
+	CMPL SI, $const_memoChecks; \
+	JCC  on; \
+	MOVW AX, const_meCheck(R10)(SI*2); \
+on:
+
 hashed:
 	// AX = hash, CX = frames, DX = how it ends: has the stack a number?
 	ORQ  $1, AX
@@ -129,12 +137,19 @@ numbered:
 	LEAL (CX)(R14*1), AX
 	CMPL AX, $const_memoWords
 	JHI  walked
-	MOVQ wkRet(SP), R8
-	LEAQ (wkRet+8)(SP), R9
-	MEMOAT(R8, R9, R10)
+	MOVQ wkTag(SP), R8
+	MEMOWAY(R8, R10)
 	ADDQ const_stMemo(R11), R10
+	XORL SI, SI
+
+memoRoom:
+	XORQ SI, R10
 	CMPQ const_meTag(R10), $0
 	JEQ  memoTake
+	XORQ SI, R10
+	ADDL $const_memoEntry, SI
+	CMPL SI, $(4*const_memoEntry)
+	JCS  memoRoom
 	RDTSC // one of the four ways at random
 	SHLL $(const_memoShift-4), AX
 	ANDL $(3<<const_memoShift), AX
@@ -161,6 +176,7 @@ memoFrame:
 	JHI  memoNot
 	MOVW AX, const_meOffset(R10)(SI*2)
 	MOVQ (const_xPCs+8)(R13)(SI*8), AX
+	MEMOCHECK(memoFrameUnchecked)
 	IMULQ const_stFactors(R11)(SI*8), AX
 	ADDQ AX, DI
 	INCL SI
@@ -178,6 +194,7 @@ memoPair:
 	JHI  memoNot
 	MOVW AX, const_meOffset(R10)(SI*2)
 	MOVQ 8(DX), AX
+	MEMOCHECK(memoPairUnchecked)
 	IMULQ const_stFactors(R11)(SI*8), AX
 	ADDQ AX, DI
 	INCL SI
@@ -191,6 +208,7 @@ memoPadded:
 	JEQ  memoEven
 	MOVW $((wkRet-wkBP)/8), const_meOffset(R10)(SI*2)
 	MOVQ wkRet(SP), AX
+	MEMOCHECK(memoPadUnchecked)
 	IMULQ const_stFactors(R11)(SI*8), AX
 	ADDQ AX, DI
 	INCL SI

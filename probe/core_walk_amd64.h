@@ -14,18 +14,19 @@
 
 // While it walks, further registers lie below.
 #define wkGen 0
-#define wkBX 40
-#define wkBP 88
-#define wkSlot 112
-#define wkRet 208
+#define wkTag 8
+#define wkBX 48
+#define wkBP 96
+#define wkSlot 120
+#define wkRet 216
 
 // Every part sees one frame, whoever calls it: parts that a walk calls are called
 // from this.
 #define PUSHWALK \
-	PUSHQ BX; PUSHQ R12; PUSHQ R13; PUSHQ R14; PUSHQ R15; PUSHQ R15
+	PUSHQ BX; PUSHQ R12; PUSHQ R13; PUSHQ R14; PUSHQ R15; PUSHQ R8; PUSHQ R15
 
 #define POPWALK \
-	POPQ R15; POPQ R15; POPQ R14; POPQ R13; POPQ R12; POPQ BX
+	LEAQ 16(SP), SP; POPQ R15; POPQ R14; POPQ R13; POPQ R12; POPQ BX
 
 // record writes a record of a call, with the number of its stack, to the ring.
 // With the type recNumber it only leaves that number in the slot.
@@ -74,6 +75,9 @@ named:
 	// The memo: if the words that an earlier walk from here read are the same,
 	// so is the stack. They are found by their distance from the saved BP, and
 	// summed up with a factor for each.
+	MOVL $const_memoTries, DI
+
+memoPlace:
 	XORL R9, R9
 	CMPQ const_meTag(R10), R8
 	JNE  memoNext
@@ -100,7 +104,7 @@ memoWords:
 	JGT  memoWords
 	MARK(const_markMemoEnd)
 	TESTQ AX, AX
-	JNE  memoNext
+	JNE  memoOther
 	CMPQ const_meTag(R10), R8
 	JNE  memoNext // it has been written meanwhile
 	MOVL SI, CX
@@ -208,6 +212,25 @@ nameless:
 	MOVQ STATE, R11
 	JMP  named
 
+memoOther:
+	// Another stack: it has a place by the first word that is not as in this one.
+	// What comes before is the same, so that the word is where the stack has it.
+	MOVL const_meCount(R10), CX
+	XORL SI, SI
+	MARK(const_markOther)
+
+memoSame:
+	CMPL SI, CX
+	JCC  memoNext
+	MOVWLZX const_meOffset(R10)(SI*2), DX
+	MOVQ rcBP(SP)(DX*8), DX
+	CMPW DX, const_meCheck(R10)(SI*2)
+	JNE  memoDiffers
+	INCL SI
+	CMPL SI, $const_memoChecks
+	JCS  memoSame
+	MARK(const_markOtherEnd)
+
 memoNext:
 	// The ways are at distances 0 to 3 of the first, by exclusive or.
 	MARK(const_markMemoNext)
@@ -219,6 +242,17 @@ memoNext:
 	CMPQ const_meTag(R10), R8
 	JEQ  memoWay
 	JMP  memoNext
+
+memoDiffers:
+	IMULQ const_stFactors(R11)(SI*8), DX
+	ADDQ DX, R8
+	MOVQ $0x9e3779b97f4a7c15, DX
+	IMULQ DX, R8
+	ORQ  $1, R8
+	MEMOWAY(R8, R10)
+	ADDQ const_stMemo(R11), R10
+	DECL DI
+	JNE  memoPlace
 
 walkFirst:
 	PUSHWALK

@@ -34,12 +34,12 @@ func tracedCore(t testing.TB) (*core, frameMap) {
 }
 
 // Where the CFA is at the marks, counted by hand: a return address, the frame of
-// 104 bytes, another return address, the 14 words that record pushes.
+// 104 bytes, another return address, the 15 words that record pushes.
 func TestCoreRows(t *testing.T) {
 	c, rows := tracedCore(t)
 	const called = frameSize + 8 + 8
 	kept := frameRow{cfa: called + 6*8, bp: -16}
-	saved := frameRow{cfa: kept.cfa + 6*8, bp: -16, bx: -22}
+	saved := frameRow{cfa: kept.cfa + 7*8, bp: -16, bx: -22}
 	deeper := func(words int32) frameRow { r := saved; r.cfa += 8 * words; return r }
 	for row, marks := range map[frameRow][]uint32{
 		{cfa: 8}: {markAlloc, markFree, markQuickAlloc, markQuickFree},
@@ -48,7 +48,7 @@ func TestCoreRows(t *testing.T) {
 		{cfa: frameSize + 8 + wideSize}: {markReturnWide, markWide, markWideEnd},
 		{cfa: called}: {markFind, markTop, markWithin, markFreedVM, markRecord, markRecordShort, markIntact, markIntactEnd, markTopDone,
 			markFreed, markFreedEnd, markFreedNo},
-		kept: {markMemo, markMemoEnd, markMemoNext},
+		kept: {markMemo, markMemoEnd, markOther, markOtherEnd, markMemoNext},
 		saved: {markWalk, markFrame, markFrameEnd, markDeref, markDerefEnd, markSignal, markSignalEnd,
 			markPointer, markNoFrame, markFault},
 		deeper(1): {markReserve, markBehind, markBehindNo},

@@ -247,16 +247,19 @@ const (
 
 	cacheBits = 14 // log2 of its entries, 8 bytes each: PC<<16 | rule
 
-	memoBits  = 13 // log2 of its entries
-	memoShift = 8  // an entry is 256 bytes
-	memoEntry = 1 << memoShift
-	memoWords = 112 // words that an entry compares; an even number
-	memoBusy  = 2   // the tag of an entry that is being written
-	meTag     = 0   // uint64: of PC and stack pointer, an odd number; 0 if there is nothing
-	meSum     = 8   // of the words, each times its factor
-	meCount   = 16  // uint32: words, an even number
-	meStack   = 20  // uint32: the stack's number
-	meOffset  = 32  // uint16 each: words from where record saves rbp
+	memoBits   = 13 // log2 of its entries
+	memoShift  = 8  // an entry is 256 bytes
+	memoEntry  = 1 << memoShift
+	memoWords  = 100                    // words that an entry compares; an even number
+	memoChecks = 16                     // and the first of them, of which it has the low 16 bits
+	memoTries  = memoChecks             // stacks that one is compared with; each differs further outside than the one before
+	memoBusy   = 2                      // the tag of an entry that is being written
+	meTag      = 0                      // uint64: of PC, stack pointer and words that differed, an odd number; 0 if there is nothing
+	meSum      = 8                      // of the words, each times its factor
+	meCount    = 16                     // uint32: words, an even number
+	meStack    = 20                     // uint32: the stack's number
+	meOffset   = 24                     // uint16 each: words from where record saves rbp
+	meCheck    = meOffset + 2*memoWords // uint16 each
 )
 
 // A thread's scratch memory.
@@ -346,6 +349,8 @@ const (
 	markFreedNo
 	markMemo
 	markMemoEnd
+	markOther
+	markOtherEnd
 	markMemoNext
 	markWalk
 	markFrame

@@ -105,6 +105,7 @@ var structures = []struct {
 	}},
 	{"memo entry", memoEntry, []field{
 		u64("tag", meTag), u64("sum", meSum), u32("count", meCount), u32("stack", meStack), {"offsets", meOffset, 2 * memoWords},
+		{"checks", meCheck, 2 * memoChecks},
 	}},
 	{"scratch", scratchSize, []field{
 		u64("rbx", xRBX), u64("pairs", xPairs), {"pair", xPair, maxPairs}, {"pcs", xPCs, 8 * maxDepth}, {"cfas", xCFAs, 8 * maxDepth},

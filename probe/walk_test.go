@@ -409,17 +409,58 @@ func TestMemoCompares(t *testing.T) {
 			m.want.PCs = whole
 			m.check(fmt.Sprintf("frame %d as before", i))
 		}
+		// All of them are remembered, though they have one place.
 		before := l.shared.word(hdWalks).Load()
-		for range 50 {
-			m.check("many times")
+		if before != 16 {
+			t.Errorf("seed %d: walked %d times, want 16", seed, before)
 		}
-		// An entry of the memo may have been overwritten by one of the others.
-		if n := l.shared.word(hdWalks).Load() - before; n > 1 {
-			t.Errorf("seed %d: walked %d times for one stack", seed, n)
+		for i := 1; i < len(slots); i++ { // a stack of one frame is not
+			m.put(slots[i], uint64(other))
+			m.want.PCs = append(slices.Clone(whole[:i]), other)
+			m.check(fmt.Sprintf("another caller of frame %d, again", i))
+			m.put(slots[i], uint64(whole[i]))
+			m.want.PCs = whole
+		}
+		if n := l.shared.word(hdWalks).Load() - before; n > 0 {
+			t.Errorf("seed %d: walked %d times for stacks that were known", seed, n)
 		}
 		if n := l.shared.word(hdNew).Load(); n != 16 {
 			t.Errorf("seed %d: %d stacks published, want 16", seed, n)
 		}
+	}
+}
+
+// Stacks of one place that differ in many words are remembered, too.
+func TestMemoTree(t *testing.T) {
+	l := newLab(t, Request{Record: true})
+	th := l.thread(1)
+	th.sp -= 16 << 10
+	m := l.newStack(th, 1)
+	m.even = true
+	var slots []addr.Run
+	var callers [][2]addr.Run
+	const forks = 8
+	for range forks {
+		slots = append(slots, m.last)
+		m.frame(cfi.SP)
+		rule := m.rules[m.want.PCs[len(m.want.PCs)-1]-1]
+		other := m.code()
+		m.rules[other-1] = rule
+		callers = append(callers, [2]addr.Run{m.want.PCs[len(m.want.PCs)-1], other})
+	}
+	m.returnsTo(m.code(), cfi.Rule(cfi.Root))
+	m.end(uint64(m.want.PCs[forks]))
+	for _, when := range []string{"first", "again"} {
+		for n := range 1 << forks {
+			for i, at := range slots {
+				m.want.PCs[i] = callers[i][n>>i&1]
+				m.put(at, uint64(m.want.PCs[i]))
+			}
+			m.check(fmt.Sprintf("stack %#x, %s", n, when))
+		}
+	}
+	if n := l.shared.word(hdWalks).Load(); n != 1<<forks {
+		t.Errorf("walked %d times for %d stacks", n, 1<<forks)
 	}
 }
 
@@ -467,7 +508,7 @@ func TestNoNumberForAStack(t *testing.T) {
 func TestDeepStack(t *testing.T) {
 	l := newLab(t, Request{Record: true})
 	const frames = 2500
-	for _, depth := range []int{1, 2, 111, 112, 113, 114, 1000, 2048, frames, 4000} {
+	for _, depth := range []int{1, 2, memoWords - 1, memoWords, memoWords + 1, memoWords + 2, 1000, 2048, frames, 4000} {
 		l.restart(l.request)
 		l.tables.end = fileTables
 		l.setState(stDepth, uint64(depth))
