@@ -362,9 +362,12 @@ func (p *Probe) threadCell(num uint64) (address uint64, ok bool) {
 	return uint64(p.remote.file) + uint64(fileHeader+hdThreads+4*i), true
 }
 
-// ThreadsChanged brings the TIDs that conditions compare with up to date. A new
-// thread must not have run yet.
+// ThreadsChanged brings the TIDs that conditions compare with up to date, and what the
+// core does for threads alone. A new thread must not have run yet.
 func (p *Probe) ThreadsChanged() {
+	if len(p.proc.Threads()) > 1 {
+		p.share()
+	}
 	for i := range p.cellOf {
 		p.setCell(i)
 	}

@@ -93,6 +93,20 @@ var faultRegions = [...]faultRegion{
 	{markBehind, markBehindNo, markBehindNo},
 }
 
+// A mark is a nop of so many bytes.
+const markSize = 7
+
+// Instruction prefixes: one that locks, and one that means nothing to cmpxchg.
+const (
+	lockPrefix = 0xf0
+	noPrefix   = 0x3e
+)
+
+// alone is the offset of the lock prefix by which producers take turns in the ring, and
+// which costs the only thread of a process a fifth of its record. With noPrefix there
+// the instruction still is one, for signal handlers.
+func (c *core) alone() int { return c.marks[markTake] + markSize }
+
 // faultExit is where a thread goes on that has faulted at the offset.
 func (c *core) faultExit(offset int) (int, bool) {
 	for _, r := range faultRegions {

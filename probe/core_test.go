@@ -1,6 +1,10 @@
 package probe
 
-import "testing"
+import (
+	"testing"
+
+	"golang.org/x/arch/x86/x86asm"
+)
 
 func TestCoreLinks(t *testing.T) {
 	c, err := loadCore(0x7777000011112222)
@@ -12,6 +16,27 @@ func TestCoreLinks(t *testing.T) {
 		if _, ok := c.marks[n]; !ok {
 			t.Errorf("mark %d is nowhere", n)
 		}
+	}
+}
+
+// The prefix that a lone thread's core goes without is that of a lock.
+func TestAlone(t *testing.T) {
+	c, err := loadCore(0x7777000011112222)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := c.code[c.alone():]
+	if code[0] != lockPrefix {
+		t.Fatalf("% x", code[:8])
+	}
+	before, err := x86asm.Decode(code, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code[0] = noPrefix
+	after, err := x86asm.Decode(code, 64)
+	if err != nil || before.Op != x86asm.CMPXCHG || after.Op != before.Op || after.Len != before.Len || after.Args != before.Args {
+		t.Errorf("%v becomes %v, %v", before, after, err)
 	}
 }
 

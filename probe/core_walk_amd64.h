@@ -140,6 +140,7 @@ emitTake:
 	SUBQ SI, CX
 	CMPQ CX, const_hdTail(DI)
 	JGT  emitFull
+	MARK(const_markTake) // see alone
 	LOCK
 	CMPXCHGQ DX, const_hdHead(DI)
 	JNE  emitTake

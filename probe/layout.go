@@ -332,6 +332,7 @@ const (
 	markQuickAlloc
 	markQuickFree
 	markReturnQuick
+	markTake
 	markEnd
 	// The fault regions and their ways out, see faults.
 	markWide

@@ -66,6 +66,7 @@ type Probe struct {
 	counting bool // the core keeps the bounds that conditions compare with
 	closed   bool
 	stopped  bool // all threads are
+	alone    bool // the core's records take no turns: there is one thread
 	traps    []*inferior.Trap
 
 	// mu guards the reader and the sink while the ring is drained, and changes of
@@ -145,7 +146,11 @@ func (p *Probe) inject(c *caller) (err error) {
 	if p.frames, err = p.core.trace(); err != nil {
 		return err
 	}
-	if _, err = p.proc.WriteAt(p.core.code, int64(p.remote.core)); err != nil {
+	code := bytes.Clone(p.core.code)
+	if p.alone = len(p.proc.Threads()) == 1; p.alone {
+		code[p.core.alone()] = noPrefix
+	}
+	if _, err = p.proc.WriteAt(code, int64(p.remote.core)); err != nil {
 		return err
 	}
 	if p.tables, err = newTables(p.shared, p.remote.file); err != nil {
@@ -168,6 +173,18 @@ func (p *Probe) inject(c *caller) (err error) {
 	keep().hold(p.shared)
 	c.undo = append(c.undo, func() { keep().release(p.shared) })
 	return p.writeState()
+}
+
+// share has the producers take turns, before a second one can run. The first is in the
+// system call that makes it.
+func (p *Probe) share() {
+	if !p.alone {
+		return
+	}
+	p.alone = false
+	if _, err := p.proc.WriteAt([]byte{lockPrefix}, int64(p.remote.core)+int64(p.core.alone())); err != nil {
+		p.message("probe: %v", err)
+	}
 }
 
 // coreFDE writes the core's unwinding information behind it.
@@ -445,6 +462,7 @@ func (p *Probe) Guest(t, child int32, begins bool) {
 			delete(p.guests, uint32(child))
 			return
 		}
+		p.share()
 		p.guests[uint32(child)] = []byte{}
 		if i := p.slotOf(uint32(t)); i >= 0 {
 			slot := p.shared.slot(i)
