@@ -395,3 +395,27 @@ func TestMakerOfTheLastThread(t *testing.T) {
 		t.Errorf("%+v made by %+v", b, c.makers)
 	}
 }
+
+// A block is temporary when it was the latest one. What a realloc ends may be another
+// than that at its old address, which had been given back.
+func TestTemporaryIsTheLatestBlock(t *testing.T) {
+	events := []Event{
+		{Seq: 1, Addr: 0x1000, Size: 8},
+		{Seq: 2, Addr: 0x2000, Size: 16},
+		{Seq: 3, Kind: Free, Addr: 0x2000, Size: 16, Gone: Gone{Size: 16, Recorded: true, Seq: 2}},
+		{Seq: 4, Kind: Realloc, Old: 0x2000, Addr: 0x1000, Size: 24, Gone: Gone{Size: 8, Recorded: true, Seq: 1}},
+		{Seq: 5, Kind: Realloc, Old: 0x1000, Addr: 0x3000, Size: 32, Gone: Gone{Size: 24, Recorded: true, Seq: 4}},
+	}
+	c := eventEncoder{following: true}
+	c.begin(1, 0)
+	c.events(events)
+	sizes := map[uint64]uint32{}
+	for size, n := range c.sizes.temporary {
+		if n > 0 {
+			sizes[uint64(size)] = n
+		}
+	}
+	if want := map[uint64]uint32{16: 1, 24: 1}; !maps.Equal(sizes, want) || c.sums[0].Temporary != 2 {
+		t.Errorf("temporary by size %v, want %v; by thread %d", sizes, want, c.sums[0].Temporary)
+	}
+}

@@ -34,6 +34,7 @@ type eventEncoder struct {
 	otherBytes uint64 // allocated, but not on the heap
 	latest     int    // index of the thread that made a block last, -1 if that was before the chunk
 	lastTID    int32  // its ID
+	lastMade   uint64 // the number of that event
 }
 
 // A usualOp is the op that events of a stack had last. Most have it again.
@@ -486,7 +487,7 @@ func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 
 // countEnd counts the block that the event ends for the flow of its stack.
 func (c *eventEncoder) countEnd(f *Flow, e *Event) {
-	if !c.sum.ended(f, e) {
+	if !c.sum.ended(f, e) || e.Gone.Seq != c.lastMade { // a realloc may tell another block than that at its old address
 		return
 	}
 	c.sizes.ended(e.Gone.Size)
@@ -556,7 +557,7 @@ func (c *eventEncoder) makes(e *Event, index int, stack uint32, op int32) {
 	s := &c.sums[c.thread]
 	s.Allocs++
 	s.Bytes += e.Size
-	c.latest, c.lastTID = c.thread, c.tid
+	c.latest, c.lastTID, c.lastMade = c.thread, c.tid, c.head.last
 }
 
 // about notes addresses that the event is about.
