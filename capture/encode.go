@@ -145,7 +145,9 @@ func (c *eventColumns) appendTo(dst []byte, p *packer, totals *Totals) []byte {
 		pack(id)
 	}
 	for id := firstColumn; id < numEventSections; id++ {
-		pack(id)
+		if len(c.columns[id]) > 0 {
+			dst = p.appendColumn(dst, id, c.columns[id])
+		}
 	}
 	return dst
 }

@@ -137,29 +137,6 @@ func appendSection(dst []byte, id int, encoding byte, length int, data []byte) [
 	return append(dst, data...)
 }
 
-// A packer compresses sections. It belongs to one goroutine.
-type packer struct {
-	z   *zstd.Encoder
-	buf []byte
-}
-
-// appendPacked appends a section, compressed if that makes it smaller.
-func (p *packer) appendPacked(dst []byte, id int, data []byte) []byte {
-	if len(data) < minPacked {
-		return appendStored(dst, id, data)
-	}
-	if p.z == nil {
-		// The options are valid, so that there is no error.
-		p.z, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
-			zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
-	}
-	p.buf = p.z.EncodeAll(data, p.buf[:0])
-	if len(p.buf) >= len(data) {
-		return appendStored(dst, id, data)
-	}
-	return appendSection(dst, id, packed, len(data), p.buf)
-}
-
 // An unpacker is the inverse of a packer. It belongs to one goroutine.
 type unpacker struct {
 	z *zstd.Decoder
