@@ -15,12 +15,15 @@ hashed:
 	MOVQ AX, R15
 	MOVL DX, R10
 	MOVQ const_stStacks(R11), SI
-	MOVQ R15, BX
-	SHRQ $20, BX
-	MOVL $const_stackTry, R12
+	MOVL $(const_stackLevels*const_stackTry), R12
+	MOVL $((1<<const_stackFew)-1), R14
 
 place:
-	ANDL $((1<<const_stackBits)-1), BX
+	MOVQ R15, BX
+	SHRQ $20, BX
+
+placeAt:
+	ANDL R14, BX
 	MOVQ (SI)(BX*8), DX
 	CMPQ DX, R15
 	JEQ  numbered
@@ -36,6 +39,11 @@ place:
 placeNext:
 	INCL BX
 	DECL R12
+	TESTL $(const_stackTry-1), R12
+	JNE  placeAt
+	SHLL $const_stackMore, R14
+	ORL  $((1<<const_stackMore)-1), R14 // among more places
+	TESTL R12, R12
 	JNE  place
 	MOVL $(const_noStack-1), BX // no place: its frames are sent each time
 

@@ -242,8 +242,14 @@ const (
 
 // The set of stack hashes, the PC cache and the memo.
 const (
-	stackBits = 20 // log2 of the most stacks that are told apart
-	stackTry  = 16 // places looked at for one hash
+	stackBits = stackFew + (stackLevels-1)*stackMore // log2 of the most stacks that are told apart
+	// A place is looked for among few first, which are next to each other, and then
+	// among more and more: the numbers of a program's stacks, by which there are
+	// tables in hdb, too, are as small as may be.
+	stackFew    = 11 // log2 of the places looked at first
+	stackMore   = 3  // what that grows by
+	stackLevels = 4  // times
+	stackTry    = 8  // places looked at for one hash each time, a power of two
 
 	cacheBits = 14 // log2 of its entries, 8 bytes each: PC<<16 | rule
 

@@ -170,7 +170,7 @@ func TestSizes(t *testing.T) {
 	if (frameSize+8)%16 != 0 || wideSize%16 != 0 {
 		t.Errorf("frame of %d bytes, wide of %d: the original would run with its stack out of line", frameSize, wideSize)
 	}
-	if stackTry > 1<<stackBits || noStack-1 < 1<<stackBits {
+	if stackTry > 1<<stackFew || stackTry&(stackTry-1) != 0 || noStack-1 < 1<<stackBits {
 		t.Error("numbers of stacks and the two that are none overlap")
 	}
 	if maxDepth > 1<<12-1 {
