@@ -73,12 +73,14 @@ func (s *sizeSums) ended(size uint64) {
 }
 
 // roomy is s with room for one more, and at once for many: to grow is to copy, to memory
-// that was not used before.
+// that was not used before. It touches none of the room, which slices.Grow would clear.
 func roomy[T any](s []T) []T {
-	if len(s) == cap(s) {
-		s = slices.Grow(s, max(len(s), eventsPerChunk))
+	if len(s) < cap(s) {
+		return s
 	}
-	return s
+	more := make([]T, len(s), len(s)+max(len(s), eventsPerChunk))
+	copy(more, s)
+	return more
 }
 
 // room makes room for event #index of the chunk.
