@@ -96,6 +96,8 @@ func (p *packer) matches(data []byte) []byte {
 const (
 	minLiterals = 1 << 10   // bytes, from which on literals have four streams
 	maxLiterals = 128 << 10 // of a block
+
+	literalsHead = 32 // more than all that a frame of literals has before and behind them
 )
 
 // literals is a frame of data, of minLiterals to maxLiterals bytes, that is one
@@ -104,7 +106,7 @@ const (
 func (p *packer) literals(data []byte) []byte {
 	p.huff.Reuse = huff0.ReusePolicyNone
 	out, _, err := huff0.Compress4X(data, &p.huff)
-	if err != nil {
+	if err != nil || len(out)+literalsHead >= len(data) {
 		return nil
 	}
 	b := append(p.frame[:0], "\x28\xb5\x2f\xfd"...)

@@ -180,6 +180,7 @@ func (p *Process) follow(t *Thread, child int, shared bool) {
 		p.liftIn(child) // or change would take them for the program's own
 	}
 	p.hold(child, old)
+	p.held[child].peers = shared
 	if err := p.change(p.held[child], !shared); err != nil {
 		p.message("follow the child %d: %v", child, err)
 		return

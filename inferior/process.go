@@ -68,6 +68,7 @@ type target struct {
 	order      []*Thread // by Num
 	nextNum    int
 	exit       *ExitStatus
+	peers      bool // a process that this is a child of shares its memory
 }
 
 func newTarget(pid int, launched bool) *target {
@@ -110,6 +111,12 @@ func (p *Process) Exe() string { return p.cur.exe }
 
 // Attached tells a process that was running before from one that was launched.
 func (p *Process) Attached() bool { return !p.cur.launched }
+
+// Alone tells whether the target has one thread, and no other process shares its memory. Of
+// one that was there before that is not known.
+func (p *Process) Alone() bool {
+	return p.cur.launched && len(p.Threads()) == 1 && len(p.guests) == 0 && !p.cur.peers
+}
 
 // Exited tells whether and how the target has ended.
 func (p *Process) Exited() (ExitStatus, bool) {

@@ -18,7 +18,6 @@ hashed:
 	MOVL $(const_stackLevels*const_stackTry), R12
 	MOVL $((1<<const_stackFew)-1), R14
 
-place:
 	MOVQ R15, BX
 	SHRQ $20, BX
 
@@ -41,10 +40,22 @@ placeNext:
 	DECL R12
 	TESTL $(const_stackTry-1), R12
 	JNE  placeAt
+	MOVL R14, AX
 	SHLL $const_stackMore, R14
-	ORL  $((1<<const_stackMore)-1), R14 // among more places
+	ORL  $((1<<const_stackMore)-1), R14 // among more places, but the crowded first ones
+	MOVQ R15, BX
+	SHRQ $20, BX
+	ANDL R14, BX
+	MOVL R14, DX
+	SHRL $1, DX
+	XORL R14, DX
+	CMPL BX, AX
+	JHI  placeMore
+	ORL  DX, BX
+
+placeMore:
 	TESTL R12, R12
-	JNE  place
+	JNE  placeAt
 	MOVL $(const_noStack-1), BX // no place: its frames are sent each time
 
 publish:
@@ -93,6 +104,8 @@ copied:
 	MOVQ const_stHeader(R11), DX
 	LOCK
 	INCQ const_hdNew(DX)
+	CMPL BX, $(const_noStack-1)
+	JEQ  walked // that is the number of many: the memo must not have it
 	JMP  numbered
 
 spoilt:

@@ -214,8 +214,9 @@ nameless:
 	JMP  named
 
 memoOther:
-	// Another stack: it has a place by the first word that is not as in this one.
-	// What comes before is the same, so that the word is where the stack has it.
+	// Another stack: it has a place by the first word that is not as in this one. If it is
+	// one that saves rbp elsewhere, the word may be none of its own: then it is found from
+	// here by what it has there, as the full sum decides.
 	MOVL const_meCount(R10), CX
 	XORL SI, SI
 	MARK(const_markOther)

@@ -242,14 +242,14 @@ const (
 
 // The set of stack hashes, the PC cache and the memo.
 const (
-	stackBits = stackFew + (stackLevels-1)*stackMore // log2 of the most stacks that are told apart
+	stackBits = stackFew + (stackLevels-1)*stackMore // log2 of the places of stacks
 	// A place is looked for among few first, which are next to each other, and then
 	// among more and more: the numbers of a program's stacks, by which there are
 	// tables in hdb, too, are as small as may be.
 	stackFew    = 11 // log2 of the places looked at first
 	stackMore   = 3  // what that grows by
 	stackLevels = 4  // times
-	stackTry    = 8  // places looked at for one hash each time, a power of two
+	stackTry    = 16 // places looked at for one hash each time, a power of two
 
 	cacheBits = 14 // log2 of its entries, 8 bytes each: PC<<16 | rule
 
@@ -258,7 +258,7 @@ const (
 	memoEntry  = 1 << memoShift
 	memoWords  = 100                    // words that an entry compares; an even number
 	memoChecks = 16                     // and the first of them, of which it has the low 16 bits
-	memoTries  = memoChecks             // stacks that one is compared with; each differs further outside than the one before
+	memoTries  = memoChecks + 1         // stacks that one is compared with; each differs further outside than the one before
 	memoBusy   = 2                      // the tag of an entry that is being written
 	meTag      = 0                      // uint64: of PC, stack pointer and words that differed, an odd number; 0 if there is nothing
 	meSum      = 8                      // of the words, each times its factor

@@ -118,7 +118,7 @@ func (s *shared) slots() iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for at := int64(fileSlots); at < end; {
 			from, err := s.memfd.Seek(at, unix.SEEK_DATA)
-			if errors.Is(err, unix.ENXIO) {
+			if errors.Is(err, unix.ENXIO) || errors.Is(err, os.ErrClosed) {
 				return
 			}
 			if err == nil {

@@ -147,7 +147,7 @@ func (p *Probe) inject(c *caller) (err error) {
 		return err
 	}
 	code := bytes.Clone(p.core.code)
-	if p.alone = len(p.proc.Threads()) == 1; p.alone {
+	if p.alone = p.proc.Alone(); p.alone {
 		code[p.core.alone()] = noPrefix
 	}
 	if _, err = p.proc.WriteAt(code, int64(p.remote.core)); err != nil {
@@ -572,10 +572,11 @@ func (p *Probe) Fault(t *inferior.Thread) bool {
 	return false
 }
 
-// Gone releases what hdb holds after the process or its image is no more.
-func (p *Probe) Gone() {
+// Gone releases what hdb holds after the image is no more, or of a process that goes on
+// by itself.
+func (p *Probe) Gone(goesOn bool) {
 	p.Drain()
-	p.release(false)
+	p.release(goesOn)
 }
 
 // Close takes the probe out of a process that goes on: the functions are as

@@ -148,9 +148,10 @@ func (t *tables) placed(j *job) (placed, error) {
 	p, err := t.placeOwn(j.own, j.key.high)
 	if err != nil && j.cfi == nil && !errors.Is(err, errNoRoom) { // what was kept is no table
 		j.cfi = j.ask()
-		if j.run(); j.err == nil {
-			p, err = t.placeOwn(j.own, j.key.high)
+		if j.run(); j.err != nil {
+			return p, j.err
 		}
+		p, err = t.placeOwn(j.own, j.key.high)
 	}
 	if err == nil && j.key != (tableKey{low: j.key.low, high: j.key.high}) {
 		t.known[j.key] = p

@@ -488,9 +488,14 @@ func TestNoNumberForAStack(t *testing.T) {
 	th := l.thread(1)
 	th.sp -= 16 << 10
 	m := l.newStack(th, 1)
-	for range 5 {
+	m.even = true // the memo would take it
+	for range 4 {
 		m.frame(cfi.SP)
 	}
+	at := m.last
+	m.frame(cfi.SP)
+	one, other := m.want.PCs[4], m.code()
+	m.rules[other-1] = m.rules[one-1]
 	m.returnsTo(m.code(), cfi.Rule(cfi.Root))
 	m.end(uint64(m.want.PCs[5]))
 	set := l.shared.file[fileStacks:fileCaches]
@@ -501,6 +506,14 @@ func TestNoNumberForAStack(t *testing.T) {
 	m.check("again")
 	if n := l.shared.word(hdNew).Load(); n != 2 {
 		t.Errorf("%d stacks published, want 2", n)
+	}
+	// Another one in between is not taken for it.
+	for _, when := range []string{"first", "second", "third"} {
+		for _, pc := range []addr.Run{other, one} {
+			m.want.PCs[4] = pc
+			m.put(at, uint64(pc))
+			m.check(fmt.Sprintf("%s time in turn, %v", when, pc))
+		}
 	}
 }
 

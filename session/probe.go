@@ -198,12 +198,12 @@ func (s *Session) disarmProbe() {
 
 // dropProbe forgets the probe of an image that is gone, or of a process that
 // is left to itself: the engine takes out what changed its code.
-func (s *Session) dropProbe() {
+func (s *Session) dropProbe(goesOn bool) {
 	if s.probe == nil {
 		return
 	}
 	s.countEvents()
-	s.probe.Gone()
+	s.probe.Gone(goesOn)
 	s.trace.probed = s.trace.probed.Add(s.probe.Stats())
 	s.probe = nil
 }
@@ -227,7 +227,7 @@ func (s *Session) followProbe() {
 	if s.probe == nil {
 		return
 	}
-	s.dropProbe()
+	s.dropProbe(true)
 	if err := s.armTracer(); err != nil {
 		s.notify("%v", err)
 	}

@@ -335,7 +335,7 @@ func (s *Session) Kill() (pid int, err error) {
 // forget drops everything that belonged to the process. The log stays, to be
 // asked and saved. A process that is held takes its place.
 func (s *Session) forget() {
-	s.dropProbe()
+	s.dropProbe(false)
 	if held := s.proc.Held(); len(held) > 0 {
 		err := s.switchTo(held[0])
 		if err == nil {
@@ -374,7 +374,7 @@ func (s *Session) Close() error {
 			}
 		}
 		errs = append(errs, s.proc.Close())
-		s.dropProbe()
+		s.dropProbe(false)
 		s.closeStream()
 		s.proc, s.tracer = nil, nil
 		s.target.Store(nil)
@@ -447,7 +447,7 @@ func (s *Session) forked(parent, child int, followed bool) {
 func (s *Session) execed(path string) {
 	defer s.ownWork()()
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
-	s.dropProbe()
+	s.dropProbe(false)
 	s.fellBack, s.bare = "", nil
 	s.forgetBindings()
 	obj, err := s.mods.open(path)

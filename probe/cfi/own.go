@@ -39,16 +39,31 @@ func (o *Own) Rows() int { return o.numRows }
 // numbers in the order of their first use. Its rows are put where offs and ids are,
 // which have room for Rows. An error says that the table was not encoded by this package.
 func (o *Own) Table(rules *Rules, offs []uint32, ids []uint16) (*Table, error) {
+	offs, ids = offs[:o.numRows], ids[:o.numRows]
+	if err := o.decodeRows(offs, ids); err != nil {
+		return nil, err
+	}
 	numbers := make([]uint16, len(o.rules))
 	for i, rule := range o.rules {
 		numbers[i] = rules.ID(rule)
 	}
-	offs, ids = offs[:o.numRows], ids[:o.numRows]
+	n := 0
+	for i, own := range ids {
+		if id := numbers[own]; n == 0 || ids[n-1] != id { // rules without a number of their own are all one
+			offs[n], ids[n] = offs[i], id
+			n++
+		}
+	}
+	return &Table{Low: o.low, Offs: offs[:n], IDs: ids[:n]}, nil
+}
+
+// decodeRows fills in the offsets of all rows, and the table's own numbers of their rules.
+func (o *Own) decodeRows(offs []uint32, ids []uint16) error {
 	b, size := o.rows, rowSize(len(o.rules))
-	off, last, n := uint64(0), -1, 0
+	off, last := uint64(0), -1
 	for i := range o.numRows {
 		if len(b) < size {
-			return nil, fmt.Errorf("row %d: %w", i, errEncoding)
+			return fmt.Errorf("row %d: %w", i, errEncoding)
 		}
 		by, own := uint64(b[0])|uint64(b[1])<<8, int(b[2])
 		if size > 3 {
@@ -57,26 +72,21 @@ func (o *Own) Table(rules *Rules, offs []uint32, ids []uint16) (*Table, error) {
 		b = b[size:]
 		if by == 0 && i > 0 {
 			if len(b) < 4 {
-				return nil, fmt.Errorf("row %d: %w", i, errEncoding)
+				return fmt.Errorf("row %d: %w", i, errEncoding)
 			}
 			by, b = uint64(binary.LittleEndian.Uint32(b)), b[4:]
 		}
 		off += by
-		if (by == 0) != (i == 0) || off > math.MaxUint32 || own == last || own >= len(numbers) {
-			return nil, fmt.Errorf("row %d: %w", i, errEncoding)
+		if (by == 0) != (i == 0) || off > math.MaxUint32 || own == last || own >= len(o.rules) {
+			return fmt.Errorf("row %d: %w", i, errEncoding)
 		}
 		last = own
-		id := numbers[own]
-		if n > 0 && ids[n-1] == id { // rules without a number of their own are all one
-			continue
-		}
-		offs[n], ids[n] = uint32(off), id
-		n++
+		offs[i], ids[i] = uint32(off), uint16(own)
 	}
 	if len(b) > 0 {
-		return nil, fmt.Errorf("%d bytes behind the rows: %w", len(b), errEncoding)
+		return fmt.Errorf("%d bytes behind the rows: %w", len(b), errEncoding)
 	}
-	return &Table{Low: o.low, Offs: offs[:n], IDs: ids[:n]}, nil
+	return nil
 }
 
 // ownHeader is three uint64: the number of rules, that of rows, and the table's Low.
