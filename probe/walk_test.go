@@ -430,16 +430,12 @@ func TestMemoCompares(t *testing.T) {
 	}
 }
 
-// Stacks of one place that differ in many words are remembered, too.
-func TestMemoTree(t *testing.T) {
-	l := newLab(t, Request{Record: true})
-	th := l.thread(1)
-	th.sp -= 16 << 10
-	m := l.newStack(th, 1)
+// forked calls f for each of the 2^forks stacks of one place whose frames are these or
+// those, with its number.
+func (m *stackMaker) forked(forks int, f func(n int)) {
 	m.even = true
 	var slots []addr.Run
 	var callers [][2]addr.Run
-	const forks = 8
 	for range forks {
 		slots = append(slots, m.last)
 		m.frame(cfi.SP)
@@ -450,17 +446,53 @@ func TestMemoTree(t *testing.T) {
 	}
 	m.returnsTo(m.code(), cfi.Rule(cfi.Root))
 	m.end(uint64(m.want.PCs[forks]))
-	for _, when := range []string{"first", "again"} {
+	for range 2 {
 		for n := range 1 << forks {
 			for i, at := range slots {
 				m.want.PCs[i] = callers[i][n>>i&1]
 				m.put(at, uint64(m.want.PCs[i]))
 			}
-			m.check(fmt.Sprintf("stack %#x, %s", n, when))
+			f(n)
 		}
 	}
+}
+
+// Stacks of one place that differ in many words are remembered, too.
+func TestMemoTree(t *testing.T) {
+	l := newLab(t, Request{Record: true})
+	th := l.thread(1)
+	th.sp -= 16 << 10
+	const forks = 8
+	m := l.newStack(th, 1)
+	m.forked(forks, func(n int) { m.check(fmt.Sprintf("stack %#x", n)) })
 	if n := l.shared.word(hdWalks).Load(); n != 1<<forks {
 		t.Errorf("walked %d times for %d stacks", n, 1<<forks)
+	}
+}
+
+// There are numbers for many stacks, in pages that are next to one another while they are
+// few.
+func TestNumbersForStacks(t *testing.T) {
+	for _, forks := range []int{9, 12} {
+		t.Run(fmt.Sprint(1<<forks), func(t *testing.T) {
+			l := newLab(t, Request{Record: true})
+			th := l.thread(1)
+			th.sp -= 16 << 10
+			m := l.newStack(th, 1)
+			m.forked(forks, func(n int) { m.check(fmt.Sprintf("stack %#x", n)) })
+			numbers, highest := 0, 0
+			for n, known := range l.reader.stacks {
+				if known != 0 {
+					numbers, highest = numbers+1, n
+				}
+			}
+			if n := l.shared.word(hdNew).Load(); n != 1<<forks || numbers != 1<<forks {
+				t.Errorf("they have %d numbers, and were sent %d times", numbers, n)
+			}
+			if forks < stackFew-1 && highest >= 1<<stackFew {
+				t.Errorf("one has number %d", highest)
+			}
+		})
 	}
 }
 
