@@ -100,6 +100,35 @@ func TestFollowChild(t *testing.T) {
 	}
 }
 
+// TestAlone: a program that was launched is alone until a thread or a child shares its
+// memory.
+func TestAlone(t *testing.T) {
+	path := build(t, "forks")
+	for _, c := range []struct {
+		how, threads string
+		follow, want bool
+	}{{"fork", "0", false, true}, {"fork", "0", true, true}, {"vfork", "0", false, false}, {"vfork", "0", true, false}, {"fork", "3", false, false}} {
+		p, _ := launch(t, path, c.how, c.threads)
+		if !p.Alone() {
+			t.Errorf("%+v: not alone at the start", c)
+		}
+		p.SetFollowFork(c.follow)
+		seen := false
+		p.SetHooks(Hooks{Forked: func(int, int, bool) {
+			if !seen && p.Alone() != c.want {
+				t.Errorf("%+v: alone is %v", c, !c.want)
+			}
+			seen = true
+		}})
+		if s := resume(t, p); s.Reason != Exited || !seen {
+			t.Errorf("%+v: %v, forked %v", c, s.Reason, seen)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestFollowOneOfMany: threads fork at the same time. One child is followed,
 // the others are let go.
 func TestFollowOneOfMany(t *testing.T) {
