@@ -408,10 +408,9 @@ func (l *Log) Summaries(from uint64) iter.Seq2[*Summary, error] {
 
 // summary is the summary of events, which must be at least one.
 func (c *eventEncoder) summary(events []Event) (*Summary, error) {
+	c.outcome.ended = c.outcome.ended[:0]
 	c.begin(events[0].Seq, ticks(events[0].Time))
-	for i := range events {
-		c.event(&events[i], events[i].Seq, ticks(events[i].Time))
-	}
+	c.events(events)
 	head := headOf(events)
 	columns := c.end(eventColumns{})
 	s, err := parseSummary(columns.columns[secSummary], head)

@@ -152,3 +152,19 @@ func FuzzSummary(f *testing.F) {
 		}
 	})
 }
+
+// Summaries of one chunk after the other take the memory of one.
+func TestSummariesTakeNoMore(t *testing.T) {
+	events := traceGone(1, 5000)
+	var c eventEncoder
+	var ended []int
+	for range 2 {
+		if _, err := c.summary(events); err != nil {
+			t.Fatal(err)
+		}
+		ended = append(ended, len(c.outcome.ended))
+	}
+	if ended[0] == 0 || ended[1] != ended[0] {
+		t.Errorf("%d ends are noted of the same events", ended)
+	}
+}
