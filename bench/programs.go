@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -154,8 +156,10 @@ func perRecorded(r result, c captured) series {
 	return r.series("hdb", written).scale(1 / float64(c.totals.Events))
 }
 
-// medianOf is the row of the median figure of that many rows; each round's is
-// that of its rows.
+// medianOf is the row of the median figure of that many rows: the figure of the row in
+// the middle as the table shows them, or the mean of the two that are. (The median of
+// each round's middle is another: of three rows that vary around one value below two
+// that lie higher, a round's middle is the highest.)
 func medianOf(rows []row, of int, g *goal) row {
 	m := row{Group: rows[0].Group, What: "median of the programs", Goal: g}
 	m.Figure.Unit = rows[0].Figure.Unit
@@ -165,8 +169,9 @@ func medianOf(rows []row, of int, g *goal) row {
 			all = append(all, r.Figure.Series)
 		}
 	}
-	if len(all) > 0 {
-		m.Figure.Series = each(func(v []float64) float64 { return series(v).median() }, all...)
+	if n := len(all); n > 0 {
+		slices.SortFunc(all, func(a, b series) int { return cmp.Compare(a.median(), b.median()) })
+		m.Figure.Series = mean(all[(n-1)/2], all[n/2])
 	}
 	if m.Partial = len(all) < of; m.Partial {
 		m.Note = fmt.Sprintf("%d of %d measured", len(all), of)

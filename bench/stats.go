@@ -53,6 +53,10 @@ func over(a, b series) series {
 	return each(func(v []float64) float64 { return v[0] / v[1] }, a, b)
 }
 
+func mean(a, b series) series {
+	return each(func(v []float64) float64 { return (v[0] + v[1]) / 2 }, a, b)
+}
+
 func (s series) scale(by float64) series {
 	return each(func(v []float64) float64 { return v[0] * by }, s)
 }

@@ -32,6 +32,21 @@ func TestSeries(t *testing.T) {
 	}
 }
 
+// TestMedianOfRows takes the row in the middle, not the middle of each round.
+func TestMedianOfRows(t *testing.T) {
+	rowOf := func(s ...float64) row { return row{Figure: quantity{Series: s}} }
+	rows := []row{rowOf(7, 8, 9), rowOf(4, 1, 1), rowOf(2, 5, 3), rowOf(2, 2, 6), rowOf(9, 9, 9)}
+	if m := medianOf(rows, 5, nil); !slices.Equal(m.Figure.Series, series{2, 5, 3}) || m.Partial {
+		t.Errorf("of five: %v, partial %v", m.Figure.Series, m.Partial)
+	}
+	if m := medianOf(rows[:4], 5, nil); !slices.Equal(m.Figure.Series, series{2, 3.5, 4.5}) || !m.Partial {
+		t.Errorf("of four: %v, partial %v", m.Figure.Series, m.Partial)
+	}
+	if m := medianOf([]row{{}}, 5, nil); len(m.Figure.Series) != 0 || !m.Partial {
+		t.Errorf("of none: %v, partial %v", m.Figure.Series, m.Partial)
+	}
+}
+
 // TestInterleave has variants take turns at being the first, and drops the one
 // that fails.
 func TestInterleave(t *testing.T) {
