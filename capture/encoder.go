@@ -2,6 +2,7 @@ package capture
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -13,7 +14,6 @@ type eventEncoder struct {
 	eventColumns
 	model      model
 	counts     []uint64      // of events, by op
-	lastOps    []usualOp     // by index of the stack
 	recent     [256]usualOp  // by some bits of the key
 	opAt       table[uint64] // op -> index
 	shapeAt    table[uint32] // key of the shape -> index
@@ -22,7 +22,7 @@ type eventEncoder struct {
 	sum        summer
 	unfollowed bool    // nobody knows which blocks end: there is no summary
 	following  bool    // the outcome is wanted
-	pages      pageSet // of encode
+	pages      pageSet // the addresses that the events are about
 
 	tid        int32         // the last event's
 	thread     int           // and its index
@@ -37,7 +37,7 @@ type eventEncoder struct {
 	lastMade   uint64 // the number of that event
 }
 
-// A usualOp is the op that events of a stack had last. Most have it again.
+// A usualOp is an op that events had lately.
 type usualOp struct {
 	key   uint64 // see opKey
 	index int32
@@ -73,11 +73,12 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	}
 	c.model.reset(eventsPerChunk)
 	c.outcome.reset()
+	c.pages.reset()
 	c.whole = c.following
 	c.opAt.reset()
 	c.shapeAt.reset()
 	c.tidAt.reset()
-	c.counts, c.lastOps, c.otherBytes = c.counts[:0], append(c.lastOps[:0], usualOp{}), 0
+	c.counts, c.otherBytes = c.counts[:0], 0
 	clear(c.recent[:])
 	c.sum.begin()
 	c.sum.flows = append(c.sum.flows, Flow{})
@@ -94,6 +95,9 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 		c.sum.counted(c.counts, c.ops, &c.sizes)
 		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.stacks)
 	}
+	if c.whole {
+		c.columns[secTouched] = c.pages.append(c.columns[secTouched], c.head.count)
+	}
 	c.live = append(c.live[:0], c.model.named...)
 	done := c.eventColumns
 	c.eventColumns = spare
@@ -108,7 +112,6 @@ func (c *eventEncoder) encode(dst []byte, p *packer, events []Event, totals *Tot
 	c.begin(events[0].Seq, ticks(events[0].Time))
 	c.events(events)
 	columns := c.end(eventColumns{})
-	columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.outcome)
 	dst = columns.appendTo(dst, p, totals)
 	c.eventColumns = columns
 	return dst
@@ -140,11 +143,22 @@ func (c *eventEncoder) put(id int, v uint64) {
 	}
 }
 
-// putLong is apart so that put is small wherever the compiler puts it.
+// putLong is apart so that put is small wherever the compiler puts it. It has no branch
+// by how long most numbers are, as no one is like the one before.
 //
 //go:noinline
 func (c *eventEncoder) putLong(id int, v uint64) {
-	c.columns[id] = binary.AppendUvarint(c.columns[id], v)
+	b := c.columns[id]
+	n := len(b)
+	if v >= 1<<28 || cap(b)-n < 4 {
+		c.columns[id] = binary.AppendUvarint(b, v)
+		return
+	}
+	bytes := (bits.Len32(uint32(v)) + 6) / 7
+	w := uint32(v&0x7f | v<<1&0x7f00 | v<<2&0x7f0000 | v<<3&0x7f000000)
+	w |= 0x808080 & (1<<(8*bytes-8) - 1)
+	binary.LittleEndian.PutUint32(b[n:n+4], w)
+	c.columns[id] = b[:n+bytes]
 }
 
 // event adds an event, with the number and the time in ticks that it is kept with.
@@ -182,11 +196,15 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	} else {
 		moves |= c.give(e, t, h, index)
 	}
-	op := c.putOp(e, stack, moves)
+	if key := opKey(e, moves); h.key != key {
+		c.otherOp(h, key)
+	}
+	c.put(secOp, uint64(h.op))
+	c.counts[h.op]++
 	switch {
 	case takes:
 	case e.Allocates():
-		c.makes(e, index, stack, op)
+		c.makes(e, index, stack, moves, h.op)
 	default:
 		c.about(e.Addr, e.Size)
 		if !e.Failed && e.Kind.gives() {
@@ -195,15 +213,11 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	}
 }
 
-// putOp puts the op of an event and counts it.
-func (c *eventEncoder) putOp(e *Event, stack, moves uint32) (index int32) {
-	key, u := opKey(e, moves), &c.lastOps[stack]
-	if u.key != key {
-		*u = c.recentOp(key)
-	}
-	c.put(secOp, uint64(u.index))
-	c.counts[u.index]++
-	return u.index
+// otherOp notes that the last event of the stack has another op than the one before. Most
+// have the same.
+func (c *eventEncoder) otherOp(h *habit, key uint64) {
+	u := c.recentOp(key)
+	h.key, h.op = key, u.index
 }
 
 // later notes that the event is of another time than the last one.
@@ -315,7 +329,6 @@ func (c *eventEncoder) stackIndex(id StackID) uint32 {
 	c.stacks = append(c.stacks, id)
 	c.model.habits = append(c.model.habits, habit{id: id})
 	c.sum.flows = append(c.sum.flows, Flow{})
-	c.lastOps = append(c.lastOps, usualOp{})
 	*slot = i
 	return i
 }
@@ -336,7 +349,7 @@ func (c *eventEncoder) take(e *Event, t *threadModel, h *habit, index int) (move
 		moves |= hasSize
 		expected := h.size
 		if of >= 0 {
-			expected = c.made[of].size
+			_, expected, _ = c.block(&c.made[of])
 		}
 		if e.Size != expected {
 			moves |= moveSize
@@ -441,26 +454,28 @@ func (c *eventEncoder) maker(kind Kind, g *Gone, a uint64) int {
 		}
 		of = at
 	}
-	if !c.isMaker(of, g, a) {
+	if _, ok := c.isMaker(of, g, a); !ok {
 		return -1
 	}
 	return of
 }
 
-// isMaker tells whether event #of made the block g at a, and no ref has named it since.
-func (c *eventEncoder) isMaker(of int, g *Gone, a uint64) bool {
+// isMaker tells whether event #of made the block g at a, and no ref has named it since; and
+// with what stack, by its index.
+func (c *eventEncoder) isMaker(of int, g *Gone, a uint64) (stack uint32, ok bool) {
 	if !c.model.named.has(of) {
-		return false
+		return 0, false
 	}
-	m := &c.made[of]
-	return m.addr == a && m.size == g.Size && c.stacks[m.stack] == g.Stack
+	addr, size, stack := c.block(&c.made[of])
+	return stack, addr == a && size == g.Size && c.stacks[stack] == g.Stack
 }
 
 // ended puts which block the event ends, unless it is the one that event #of of the
 // chunk made, and counts it.
 func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 	if of >= 0 {
-		c.countEnd(&c.sum.flows[c.made[of].stack], e)
+		_, _, stack := c.block(&c.made[of])
+		c.countEnd(&c.sum.flows[stack], e)
 		return 0
 	}
 	if c.unfollowed {
@@ -470,7 +485,7 @@ func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 	if g.Recorded {
 		at = c.originIndex(g.Stack)
 	}
-	if !c.model.expects(e, g) {
+	if !c.model.expects(e, g, at) {
 		moves = moveGone
 		c.put(secGone, uint64(at+1))
 		if at >= 0 {
@@ -532,11 +547,15 @@ func (c *eventEncoder) place(e *Event, t *threadModel, k *class) uint32 {
 		u.taken(0)
 		return placeUnknown
 	}
-	for depth := 1; depth <= maxDepth && depth < n; depth++ {
-		if k.free[n-1-depth] == a {
-			c.put(secDepth, uint64(depth))
-			k.taken(depth)
-			return placeDeeper
+	if n > 0 {
+		below := k.free[max(n-1-maxDepth, 0) : n-1]
+		for i := len(below) - 1; i >= 0; i-- {
+			if below[i] == a {
+				depth := len(below) - i
+				c.put(secDepth, uint64(depth))
+				k.taken(depth)
+				return placeDeeper
+			}
 		}
 	}
 	c.put(secPlaced, distance(t.bump, a))
@@ -544,14 +563,15 @@ func (c *eventEncoder) place(e *Event, t *threadModel, k *class) uint32 {
 }
 
 // makes notes the block that the event makes.
-func (c *eventEncoder) makes(e *Event, index int, stack uint32, op int32) {
+func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32) {
 	if index >= len(c.made) {
 		c.room(index)
 	}
-	m := &c.made[index] // field by field: the processor would wait for those of a copy
-	m.addr, m.size, m.stack, m.op, m.thread = e.Addr, e.Size, stack, uint16(op), uint16(c.thread)
+	c.outcome.put(index, e.Addr, e.Size, stack, int(op), c.thread)
+	if place := moves >> movePlace & 7; place != placeTop && place != placeDeeper || e.Size > maxSmall {
+		c.about(e.Addr, e.Size) // what was given back was added then
+	}
 	c.model.named.add(index)
-	c.born.add(index)
 	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)
 	c.sizes.made(e.Size)
 	s := &c.sums[c.thread]
@@ -560,14 +580,23 @@ func (c *eventEncoder) makes(e *Event, index int, stack uint32, op int32) {
 	c.latest, c.lastTID, c.lastMade = c.thread, c.tid, c.head.last
 }
 
-// about notes addresses that the event is about.
+// about notes addresses that the event is about. Of a small block they are all that one
+// of the same class may have.
 func (c *eventEncoder) about(a, size uint64) {
-	if a != 0 {
-		c.others = append(roomy(c.others), touchedBlock{a, size})
+	if a == 0 {
+		return
 	}
+	if size <= maxSmall {
+		size = chunkSize(size) - 8
+	}
+	c.pages.add(a, size)
 }
 
 // noteEnd notes that the last event ended a block, which event #seq made.
 func (c *eventEncoder) noteEnd(seq uint64) {
-	c.outcome.ended = append(roomy(c.outcome.ended), seq)
+	o := &c.outcome
+	if len(o.ended) == cap(o.ended) {
+		o.ended = withRoom(o.ended, max(len(o.ended), eventsPerChunk))
+	}
+	o.ended = append(o.ended, seq)
 }

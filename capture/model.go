@@ -62,6 +62,8 @@ const (
 	unknownClass = 0 // of blocks whose size is not known
 	smallClasses = 64
 	largeClasses = 32
+	numClasses   = smallClasses + largeClasses
+	maxSmall     = 16*(smallClasses-1) - 8 // the largest size of a class of its own
 )
 
 // classOf is the class of blocks of a size: one for each size of chunk below a KiB, and
@@ -76,32 +78,37 @@ func classOf(size uint64) uint64 {
 
 // A threadModel is what one thread did last.
 type threadModel struct {
-	stack   uint32                              // index of the stack of its last event
-	bump    uint64                              // end of the block it allocated last
-	classes [smallClasses + largeClasses]uint32 // indices + 1; 0: there was nothing yet
+	stack   uint32             // index of the stack of its last event
+	bump    uint64             // end of the block it allocated last
+	classes [numClasses]uint32 // indices; 0: there was nothing yet
 }
 
 // class is a class of a thread. It is valid until the next call.
 func (m *model) class(t *threadModel, of uint64) *class {
-	at := t.classes[of]
-	if at == 0 {
-		n := len(m.classes)
-		if n < cap(m.classes) {
-			m.classes = m.classes[:n+1]
-			m.classes[n] = class{free: m.classes[n].free[:0]}
-		} else {
-			m.classes = append(m.classes, class{})
-		}
-		at = uint32(n + 1)
-		t.classes[of] = at
+	if at := t.classes[of]; at != 0 {
+		return &m.classes[at]
 	}
-	return &m.classes[at-1]
+	return m.newClass(t, of)
+}
+
+// newClass is a class that had nothing yet. Its index is always the same if it is of the
+// first thread: its memory holds as much as it had in chunks before.
+func (m *model) newClass(t *threadModel, of uint64) *class {
+	i := int(of) + 1
+	if t != &m.threads[0] {
+		i = len(m.classes)
+		m.classes = slices.Grow(m.classes, 1)[:i+1]
+	}
+	k := &m.classes[i]
+	k.last, k.prev, k.free = 0, 0, k.free[:0]
+	t.classes[of] = uint32(i)
+	return k
 }
 
 // unknown is what the thread gave back of unknown size, nil if there was nothing.
 func (m *model) unknown(t *threadModel) *class {
 	if at := t.classes[unknownClass]; at != 0 {
-		return &m.classes[at-1]
+		return &m.classes[at]
 	}
 	return nil
 }
@@ -127,9 +134,7 @@ func (k *class) released(a uint64) {
 	k.free = append(k.free, a)
 }
 
-// grow makes room in the free list for many more: to grow is to copy, to memory that was
-// not used before.
-func (k *class) grow() { k.free = slices.Grow(k.free, max(3*len(k.free), 64)) }
+func (k *class) grow() { k.free = withRoom(k.free, max(3*len(k.free), 64)) }
 
 // gave notes that the event made something of the class at its address.
 func (m *model) gave(t *threadModel, e *Event, k *class) {
@@ -149,7 +154,8 @@ func (m *model) gave(t *threadModel, e *Event, k *class) {
 // taken takes the block so far below the top of the free list out.
 func (k *class) taken(depth int) {
 	n := len(k.free)
-	k.free = slices.Delete(k.free, n-1-depth, n-depth)
+	copy(k.free[n-1-depth:], k.free[n-depth:])
+	k.free = k.free[:n-1]
 }
 
 // A habit is what events with one stack did last.
@@ -159,6 +165,8 @@ type habit struct {
 	age  uint32  // of the block that the last ref named, in events
 	size uint64
 	aux  uint64
+	key  uint64 // of the op that its last event had, see opKey; of the encoder only, as is op
+	op   int32  // and the op's index
 }
 
 // An eventSet is some of the events of a chunk.
@@ -222,6 +230,7 @@ func (s eventSet) next(i int) (at int, ok bool) {
 type origin struct {
 	stack    StackID
 	recorded bool
+	at       int32 // index of the stack in the dictionary, of the encoder only
 	size     uint64
 }
 
@@ -232,17 +241,17 @@ const numOrigins = 256
 // A model is what is known of the program.
 type model struct {
 	threads []threadModel // by index of the thread
-	classes []class
-	habits  []habit  // by index of the stack; habits[0] is of events without one
-	named   eventSet // events that made blocks which no ref has named since
-	next    int      // the event after the one whose block the last ref named
+	classes []class       // none is #0
+	habits  []habit       // by index of the stack; habits[0] is of events without one
+	named   eventSet      // events that made blocks which no ref has named since
+	next    int           // the event after the one whose block the last ref named
 	origins [numOrigins]origin
 	literal uint64 // the address that a ref told last
 }
 
 // reset empties the model for a chunk of at most n events.
 func (m *model) reset(n int) {
-	m.threads, m.classes = m.threads[:0], m.classes[:0]
+	m.threads, m.classes = m.threads[:0], slices.Grow(m.classes[:0], numClasses+1)[:numClasses+1]
 	m.habits = append(m.habits[:0], habit{})
 	m.named.reset(n)
 	m.next, m.literal = 0, 0
@@ -265,14 +274,15 @@ func (m *model) origin(e *Event) *origin {
 	return &m.origins[e.Size%numOrigins]
 }
 
-// expects tells whether it was to be expected that the event ended g, and remembers it.
-func (m *model) expects(e *Event, g *Gone) bool {
+// expects tells whether it was to be expected that the event ended g, and remembers it,
+// with the index of its stack in the dictionary.
+func (m *model) expects(e *Event, g *Gone, at int) bool {
 	o := m.origin(e)
 	if o == nil {
 		return !g.Recorded
 	}
 	same := o.recorded == g.Recorded && (!g.Recorded || o.stack == g.Stack && o.sizeOf(e) == g.Size)
-	o.stack, o.recorded, o.size = g.Stack, g.Recorded, g.Size
+	o.stack, o.recorded, o.size, o.at = g.Stack, g.Recorded, g.Size, int32(at)
 	return same
 }
 

@@ -6,30 +6,55 @@ import "slices"
 // addresses of the chunk need to know. It is noted while events are encoded, in a
 // nanosecond or two; the rest is done by the queue.
 type outcome struct {
-	made   []madeBlock    // by event
-	born   eventSet       // the events that made a block
-	live   eventSet       // those of them whose block no event named as ended
-	ended  []uint64       // the events that made the other blocks that ended, 0 if unknown
-	others []touchedBlock // more addresses that the events were about
-	seqs   []uint64       // the events' numbers; none if nothing is left out between them
-	stacks []StackID      // by index of the stack
-	ops    []shape        // the shapes of ops, by index
-	sums   []ThreadSum    // by index of the thread
+	made   []madeBlock // by event
+	odd    []oddBlock  // that do not fit there
+	live   eventSet    // the events that made a block which no event named as ended
+	ended  []uint64    // the events that made the other blocks that ended, 0 if unknown
+	seqs   []uint64    // the events' numbers; none if nothing is left out between them
+	stacks []StackID   // by index of the stack
+	ops    []shape     // the shapes of ops, by index
+	sums   []ThreadSum // by index of the thread
 	sizes  sizeSums
 	before []int32 // threads whose blocks, made in the chunk before, were temporary
 	whole  bool    // all is noted
 	fresh  bool    // the program was replaced before the first event
 }
 
-// A madeBlock is what is known of the event that made a block.
+// A madeBlock is what is known of the event that made a block. It takes 16 bytes: those
+// of a chunk shall fit in the cache.
 type madeBlock struct {
-	addr, size uint64
-	stack      uint32 // index
-	op, thread uint16 // indices
+	where  uint64 // the address, and above it the index of the op
+	size   uint32
+	stack  uint16 // index; oddStack: the address is the index of an oddBlock, whose by is the stack
+	thread uint16 // index
 }
 
-// A touchedBlock is addresses.
-type touchedBlock struct{ addr, size uint64 }
+const oddStack = 1<<16 - 1
+
+// put notes the block that event #index made.
+func (o *outcome) put(index int, addr, size uint64, stack uint32, op, thread int) {
+	m := &o.made[index] // field by field: the processor would wait for those of a copy
+	m.size, m.thread = uint32(size), uint16(thread)
+	if addr>>addrBits|size>>32 != 0 || stack >= oddStack {
+		addr, stack = o.putOdd(addr, size, stack), oddStack
+	}
+	m.where, m.stack = uint64(op)<<addrBits|addr, uint16(stack)
+}
+
+func (o *outcome) putOdd(addr, size uint64, stack uint32) uint64 {
+	o.odd = append(o.odd, oddBlock{addr, size, stack})
+	return uint64(len(o.odd) - 1)
+}
+
+// block is the block, and the index of the stack where it was made.
+func (o *outcome) block(m *madeBlock) (addr, size uint64, stack uint32) {
+	addr = m.where & (1<<addrBits - 1)
+	if m.stack == oddStack {
+		b := &o.odd[addr]
+		return b.addr, b.size, b.by
+	}
+	return addr, uint64(m.size), uint32(m.stack)
+}
 
 // sizeSums count blocks by their sizes.
 type sizeSums struct {
@@ -41,8 +66,7 @@ const smallSizes = 1024
 
 // reset begins a chunk; what ended is that of the last event of the one before.
 func (o *outcome) reset() {
-	o.born.reset(eventsPerChunk)
-	o.others, o.seqs, o.before = o.others[:0], o.seqs[:0], o.before[:0]
+	o.odd, o.seqs, o.before = o.odd[:0], o.seqs[:0], o.before[:0]
 	o.stacks, o.ops, o.sums = append(o.stacks[:0], 0), o.ops[:0], o.sums[:0]
 	o.sizes.reset()
 	o.fresh = false
@@ -59,6 +83,9 @@ func (s *sizeSums) made(size uint64) {
 	if size < smallSizes {
 		s.allocs[size]++
 	} else {
+		if len(s.largeAllocs) == cap(s.largeAllocs) {
+			s.largeAllocs = withRoom(s.largeAllocs, max(3*len(s.largeAllocs), 1024))
+		}
 		s.largeAllocs = append(s.largeAllocs, size)
 	}
 }
@@ -72,13 +99,10 @@ func (s *sizeSums) ended(size uint64) {
 	}
 }
 
-// roomy is s with room for one more, and at once for many: to grow is to copy, to memory
-// that was not used before. It touches none of the room, which slices.Grow would clear.
-func roomy[T any](s []T) []T {
-	if len(s) < cap(s) {
-		return s
-	}
-	more := make([]T, len(s), len(s)+max(len(s), eventsPerChunk))
+// withRoom is s with room for n more, at best for many: to grow is to copy, to memory that
+// was not used before. It touches none of the room, which slices.Grow would clear.
+func withRoom(s []uint64, n int) []uint64 {
+	more := make([]uint64, len(s), len(s)+n)
 	copy(more, s)
 	return more
 }

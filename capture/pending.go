@@ -50,7 +50,7 @@ const (
 	blocksPiece = 2 << 10
 )
 
-// An oddBlock is one that does not fit in a keptBlock.
+// An oddBlock is one that does not fit in a keptBlock or madeBlock.
 type oddBlock struct {
 	addr, size uint64
 	by         uint32
@@ -101,16 +101,18 @@ func (c *pending) survivors(head *eventHead, o *outcome) {
 		n := 0
 		for ; word != 0; word &= word - 1 {
 			m := &o.made[at<<6+bits.TrailingZeros64(word)]
-			key := 1<<32 | uint64(m.op)<<16 | uint64(m.thread) // which is not 0
-			k := &known[(m.op^m.thread)%uint16(len(known))]
+			op := m.where >> addrBits
+			key := 1<<32 | op<<16 | uint64(m.thread) // which is not 0
+			k := &known[(op^uint64(m.thread))%uint64(len(known))]
 			if k.key != key {
 				k.key, k.by = key, c.maker(o, m)
 			}
 			b := &batch[n&63]
-			b.where, b.size, b.stack = uint64(k.by)<<addrBits|m.addr, uint32(m.size), o.stacks[m.stack]
-			if m.addr>>addrBits != 0 || m.size>>32 != 0 || k.by >= oddMaker {
+			addr, size, stack := o.block(m)
+			b.where, b.size, b.stack = uint64(k.by)<<addrBits|addr, uint32(size), o.stacks[stack]
+			if addr>>addrBits|size>>32 != 0 || k.by >= oddMaker {
 				b.where = oddMaker<<addrBits | uint64(len(c.odd))
-				c.odd = append(c.odd, oddBlock{m.addr, m.size, k.by})
+				c.odd = append(c.odd, oddBlock{addr, size, k.by})
 			}
 			n++
 		}
@@ -145,7 +147,7 @@ func (c *pending) kept(i, n int, batch *[64]keptBlock) []keptBlock {
 
 // maker is the index of what made a block.
 func (c *pending) maker(o *outcome, m *madeBlock) uint32 {
-	sh := o.ops[m.op]
+	sh := o.ops[m.where>>addrBits]
 	by := maker{sh.kind, sh.fn, o.sums[m.thread].TID}
 	i, ok := c.makerAt[by]
 	if !ok {

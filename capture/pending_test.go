@@ -27,11 +27,12 @@ func TestPending(t *testing.T) {
 						o.seqs = append(o.seqs, seq)
 					}
 					head.last = seq
-					m := madeBlock{addr: rng.Uint64() >> rng.IntN(60), size: rng.Uint64() >> rng.IntN(64), stack: uint32(rng.IntN(3)), op: uint16(rng.IntN(2)), thread: uint16(rng.IntN(2))}
-					o.made[i] = m
+					addr, size := rng.Uint64()>>rng.IntN(60), rng.Uint64()>>rng.IntN(64)
+					stack, op, thread := rng.Uint32N(3), rng.IntN(2), rng.IntN(2)
+					o.put(i, addr, size, stack, op, thread)
 					if rng.IntN(4) > 0 {
 						o.live.add(i)
-						want = append(want, Held{Seq: seq, Addr: m.addr, Size: m.size, Stack: o.stacks[m.stack], TID: o.sums[m.thread].TID, Func: o.ops[m.op].fn, Kind: o.ops[m.op].kind})
+						want = append(want, Held{Seq: seq, Addr: addr, Size: size, Stack: o.stacks[stack], TID: o.sums[thread].TID, Func: o.ops[op].fn, Kind: o.ops[op].kind})
 					}
 					seq++
 				}

@@ -3,14 +3,15 @@ package capture
 // events adds events, of which there must be at least one, as event does one after
 // the other. The chunk must have room for them.
 func (c *eventEncoder) events(events []Event) {
-	usual := c.usual()
-	for i := range events {
-		if e := &events[i]; usual && e.TID == c.tid && e.Seq == c.head.last+1 && e.plain() {
-			c.plain(e)
-		} else {
-			c.event(e, max(e.Seq, c.head.last+1), ticks(e.Time))
-			usual = c.usual()
+	for len(events) > 0 {
+		if c.usual() {
+			if events = events[c.plain(events):]; len(events) == 0 {
+				return
+			}
 		}
+		e := &events[0]
+		c.event(e, max(e.Seq, c.head.last+1), ticks(e.Time))
+		events = events[1:]
 	}
 }
 
@@ -29,80 +30,91 @@ func (e *Event) plain() bool {
 	return (e.Kind == Alloc || e.Kind == Realloc) && !e.Gone.Recorded
 }
 
-// plain does what event does, in half the time, for a plain event of the thread of the
-// event before, whose number it follows on.
-func (c *eventEncoder) plain(e *Event) {
-	index := c.head.count
-	if e.Time != c.time {
-		if now := ticks(e.Time); now != c.head.end {
-			c.later(index, now)
-		}
-	}
-	c.head.count, c.head.last = index+1, e.Seq
+// plain does what event does, in half the time, for the events up to the first that is
+// not a plain one of the thread of the event before, whose number it follows on. It returns
+// how many they are.
+func (c *eventEncoder) plain(events []Event) int {
 	m := &c.model
 	t := &m.threads[c.thread]
-	moves := uint32(hasStack | hasSize | hasAddr)
-	stack := m.habits[t.stack].next
-	h := &m.habits[stack]
-	if h.id != e.Stack {
-		moves |= moveStack
-		stack = c.otherStack(t, e.Stack)
-		h = &m.habits[stack]
+	seq, tid := c.head.last+1, c.tid
+	for i := range events {
+		e := &events[i]
+		if e.TID != tid || e.Seq != seq || !e.plain() {
+			return i
+		}
+		index := c.head.count
+		if e.Time != c.time {
+			if now := ticks(e.Time); now != c.head.end {
+				c.later(index, now)
+			}
+		}
+		c.head.count, c.head.last = index+1, seq
+		seq++
+		moves := uint32(hasStack | hasSize | hasAddr)
+		stack := m.habits[t.stack].next
+		h := &m.habits[stack]
+		if h.id != e.Stack {
+			moves |= moveStack
+			stack = c.otherStack(t, e.Stack)
+			h = &m.habits[stack]
+		}
+		t.stack = stack
+		k := m.class(t, classOf(e.Size))
+		if e.Kind == Free {
+			moves |= c.plainFree(e, h, index)
+			k.released(e.Addr)
+		} else {
+			if e.Aux != 0 {
+				moves |= c.aux(e, h)
+			}
+			if size := e.Size; h.size != size {
+				h.size = size
+				moves |= moveSize
+				c.put(secSize, size)
+			}
+			if last := len(k.free) - 1; last >= 0 && k.free[last] == e.Addr {
+				k.free = k.free[:last] // placeTop
+			} else {
+				moves |= c.place(e, t, k) << movePlace
+			}
+			k.prev, k.last = k.last, e.Addr
+			t.bump = e.Addr + chunkSize(e.Size)
+		}
+		if key := opKey(e, moves); h.key != key {
+			c.otherOp(h, key)
+		}
+		c.put(secOp, uint64(h.op))
+		c.counts[h.op]++
+		if e.Kind != Free {
+			c.makes(e, index, stack, moves, h.op)
+		}
 	}
-	t.stack = stack
-	k := m.class(t, classOf(e.Size))
-	if e.Kind == Free {
-		moves |= c.plainFree(e, h, index)
-		k.released(e.Addr)
-	} else {
-		moves |= c.plainAlloc(e, t, h, k)
-	}
-	u := &c.lastOps[stack]
-	if key := opKey(e, moves); u.key != key {
-		*u = c.recentOp(key)
-	}
-	c.put(secOp, uint64(u.index))
-	c.counts[u.index]++
-	if e.Kind != Free {
-		c.makes(e, index, stack, u.index)
-	}
-}
-
-// plainAlloc encodes that a block is made.
-func (c *eventEncoder) plainAlloc(e *Event, t *threadModel, h *habit, k *class) (moves uint32) {
-	if e.Aux != 0 {
-		moves |= c.aux(e, h)
-	}
-	if size := e.Size; h.size != size {
-		h.size = size
-		moves |= moveSize
-		c.put(secSize, size)
-	}
-	if last := len(k.free) - 1; last >= 0 && k.free[last] == e.Addr {
-		k.free = k.free[:last] // placeTop
-	} else {
-		moves |= c.place(e, t, k) << movePlace
-	}
-	k.prev, k.last = k.last, e.Addr
-	t.bump = e.Addr + chunkSize(e.Size)
-	return moves
+	return len(events)
 }
 
 // plainFree encodes that a block is given back.
 func (c *eventEncoder) plainFree(e *Event, h *habit, index int) (moves uint32) {
-	if i := e.Gone.Seq - c.head.first; i < uint64(index) && c.isMaker(int(i), &e.Gone, e.Addr) {
-		of := int(i)
-		moves = c.putMaker(h, index, of)
-		c.countEnd(&c.sum.flows[c.made[of].stack], e)
-	} else {
-		moves = refLiteral << moveRef
-		c.putLiteral(e.Addr)
-		if e.Size != h.size {
-			moves |= moveSize
-			c.put(secSize, e.Size)
+	if i := e.Gone.Seq - c.head.first; i < uint64(index) {
+		if stack, ok := c.isMaker(int(i), &e.Gone, e.Addr); ok {
+			h.size = e.Size
+			c.countEnd(&c.sum.flows[stack], e)
+			return c.putMaker(h, index, int(i))
 		}
-		moves |= c.ended(e, -1)
 	}
-	h.size = e.Size
+	moves = refLiteral << moveRef
+	c.putLiteral(e.Addr)
+	if e.Size != h.size {
+		h.size = e.Size
+		moves |= moveSize
+		c.put(secSize, e.Size)
+	}
+	o := &c.model.origins[e.Size%numOrigins]
+	if !o.recorded || o.stack != e.Gone.Stack {
+		return moves | c.ended(e, -1)
+	}
+	o.size = e.Size
+	c.noteEnd(e.Gone.Seq)
+	c.about(e.Addr, e.Size)
+	c.countEnd(&c.sum.origins[o.at], e)
 	return moves
 }

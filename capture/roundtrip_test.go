@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"reflect"
@@ -449,4 +450,21 @@ func TestLogIsReadWhileItGrows(t *testing.T) {
 	fill(log, 3, n)
 	close(done)
 	readers.Wait()
+}
+
+// Numbers of all lengths are put as uvarints, whatever room a column has.
+func TestPut(t *testing.T) {
+	var c eventEncoder
+	var want []byte
+	for shift := range 64 {
+		for _, v := range []uint64{1<<shift - 1, 1 << shift, 1<<shift + 1} {
+			want = binary.AppendUvarint(want, v)
+			c.columns[secSize] = slices.Clip(c.columns[secSize])
+			c.put(secSize, v)
+			c.put(secAge, v)
+		}
+	}
+	if !bytes.Equal(c.columns[secSize], want) || !bytes.Equal(c.columns[secAge], want) {
+		t.Errorf("% x and % x, want % x", c.columns[secSize], c.columns[secAge], want)
+	}
 }

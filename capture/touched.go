@@ -29,7 +29,7 @@ const (
 // An addrRange is addresses, the last one included.
 type addrRange struct{ low, high uint64 }
 
-// A pageSet collects addresses. Its zero value is ready.
+// A pageSet collects addresses, after a reset.
 type pageSet struct {
 	near    [64]region // the region added last with some bits of its number
 	regions []region
@@ -66,9 +66,24 @@ func (p *pageSet) reset() {
 	p.regions, p.wide, p.pages = p.regions[:0], p.wide[:0], p.pages[:0]
 }
 
-// add adds the size addresses from a on.
+// add adds the size addresses from a on, at least one.
 func (p *pageSet) add(a, size uint64) {
-	end := a + max(size, 1) - 1
+	end := a + size - 1
+	r := &p.near[a>>(pageBits+regionBits)%uint64(len(p.near))]
+	if a>>pageBits == end>>pageBits && r.n == a>>(pageBits+regionBits) {
+		r.masks[a>>pageBits%uint64(len(r.masks))] |= grains(a, end)
+	} else {
+		p.addPages(a, end)
+	}
+}
+
+// grains are the bits of the addresses from a to end in the mask of their page.
+func grains(a, end uint64) uint64 {
+	return ^uint64(0) << (a >> grainBits & 63) & (^uint64(0) >> (^(end >> grainBits) & 63))
+}
+
+// addPages adds the addresses from a to end.
+func (p *pageSet) addPages(a, end uint64) {
 	if end-a >= wideRange {
 		if end < a {
 			end = 1<<64 - 1
@@ -81,13 +96,13 @@ func (p *pageSet) add(a, size uint64) {
 	for {
 		page := a >> pageBits
 		n := page >> regionBits
-		r := &p.near[(n^n>>5)%uint64(len(p.near))]
+		r := &p.near[n%uint64(len(p.near))]
 		if r.n != n {
 			p.find(n, r)
 		}
 		mask := &r.masks[page%uint64(len(r.masks))]
 		if page == end>>pageBits {
-			*mask |= ^uint64(0) << (a >> grainBits & 63) & (^uint64(0) >> (^(end >> grainBits) & 63))
+			*mask |= grains(a, end)
 			return
 		}
 		*mask |= ^uint64(0) << (a >> grainBits & 63)
@@ -117,22 +132,12 @@ func (p *pageSet) newMasks() *regionMasks {
 	return p.masks[i]
 }
 
-// appendTouched appends the section of a chunk; nothing if its events are few, or
-// not all that they did is known. What ended where an event of the chunk began it is
-// told by that.
-func (p *pageSet) appendTouched(b []byte, head eventHead, o *outcome) []byte {
-	if head.count < touchedFrom || !o.whole {
+// append appends the section of a chunk of so many events whose addresses were added since
+// reset; nothing if they are few. What ended where an event of the chunk began it is told
+// by that.
+func (p *pageSet) append(b []byte, events int) []byte {
+	if events < touchedFrom {
 		return b
-	}
-	p.reset()
-	for at, word := range o.born {
-		for ; word != 0; word &= word - 1 { // as born.all does, without two calls for each
-			m := &o.made[at<<6+bits.TrailingZeros64(word)]
-			p.add(m.addr, m.size)
-		}
-	}
-	for i := range o.others {
-		p.add(o.others[i].addr, o.others[i].size)
 	}
 	maskBytes, shift := p.collect()
 	b = binary.AppendUvarint(b, uint64(maskBytes))

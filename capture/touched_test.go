@@ -7,6 +7,19 @@ import (
 	"testing"
 )
 
+// A touchedBlock is addresses.
+type touchedBlock struct{ addr, size uint64 }
+
+// sectionOf is the section of a chunk of so many events about the blocks.
+func sectionOf(events int, blocks []touchedBlock) []byte {
+	var p pageSet
+	p.reset()
+	for _, b := range blocks {
+		p.add(b.addr, max(b.size, 1))
+	}
+	return p.append(nil, events)
+}
+
 // What is told of the addresses of a chunk leaves none out, and most others.
 func TestTouched(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -32,8 +45,7 @@ func TestTouched(t *testing.T) {
 		}
 		huge := addrRange{1 << 40, 1<<40 + 1<<30}
 		others = append(others, touchedBlock{huge.low, huge.high - huge.low}, touchedBlock{1<<64 - 5, 100})
-		var p pageSet
-		b := p.appendTouched(nil, eventHead{count: touchedFrom}, &outcome{others: others, whole: true})
+		b := sectionOf(touchedFrom, others)
 		if len(b) > c.most {
 			t.Errorf("%s: %d bytes", name, len(b))
 		}
@@ -59,20 +71,19 @@ func TestTouched(t *testing.T) {
 		if wrong > c.wrong {
 			t.Errorf("%s: %d wrong", name, wrong)
 		}
-		if c := p.appendTouched(nil, eventHead{count: touchedFrom - 1}, &outcome{others: others, whole: true}); c != nil {
+		if c := sectionOf(touchedFrom-1, others); c != nil {
 			t.Errorf("%s: %d bytes for few events", name, len(c))
 		}
 	}
 }
 
 func FuzzTouched(f *testing.F) {
-	var p pageSet
 	for _, n := range []int{10, 1000, 3000} {
 		var others []touchedBlock
 		for i := range uint64(n) {
 			others = append(others, touchedBlock{4096 * i * i, 100 * i})
 		}
-		f.Add(p.appendTouched(nil, eventHead{count: touchedFrom}, &outcome{others: others, whole: true}), uint64(4096))
+		f.Add(sectionOf(touchedFrom, others), uint64(4096))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, a uint64) {
 		if said, err := parseTouched(b); err == nil {

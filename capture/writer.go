@@ -70,7 +70,6 @@ type Writer struct {
 	columns chan *eventColumns // memory to use again
 	sets    int                // of such memory, beside the encoder's
 	keeper  *keeper            // of the queue's jobs; nil: there are no checkpoints
-	pages   pageSet            // of the queue's jobs
 	spares  sync.Pool          // of *stackEncoder
 }
 
@@ -178,7 +177,6 @@ func (c *Writer) cut() {
 	columns, totals := c.spareColumns(), c.info.Totals
 	*columns = c.encoder.end(*columns)
 	c.queue.add(func() {
-		columns.columns[secTouched] = c.pages.appendTouched(columns.columns[secTouched], columns.head, &columns.outcome)
 		c.out.events(columns, &totals)
 		c.keep(columns)
 		c.columns <- columns
