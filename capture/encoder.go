@@ -326,9 +326,9 @@ func (c *eventEncoder) stackIndex(id StackID) uint32 {
 	}
 	i := uint32(len(c.stacks))
 	c.put(secStacks, zigzag(uint64(id)-uint64(c.stacks[i-1])))
-	c.stacks = append(c.stacks, id)
-	c.model.habits = append(c.model.habits, habit{id: id})
-	c.sum.flows = append(c.sum.flows, Flow{})
+	c.stacks = append(roomy(c.stacks, 256), id)
+	c.model.habits = append(roomy(c.model.habits, 256), habit{id: id})
+	c.sum.flows = append(roomy(c.sum.flows, 256), Flow{})
 	*slot = i
 	return i
 }
@@ -594,9 +594,5 @@ func (c *eventEncoder) about(a, size uint64) {
 
 // noteEnd notes that the last event ended a block, which event #seq made.
 func (c *eventEncoder) noteEnd(seq uint64) {
-	o := &c.outcome
-	if len(o.ended) == cap(o.ended) {
-		o.ended = withRoom(o.ended, max(len(o.ended), eventsPerChunk))
-	}
-	o.ended = append(o.ended, seq)
+	c.outcome.ended = append(roomy(c.outcome.ended, eventsPerChunk), seq)
 }

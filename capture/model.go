@@ -128,13 +128,8 @@ func (m *model) released(t *threadModel, e *Event) {
 
 // released makes the address the top of the free list.
 func (k *class) released(a uint64) {
-	if len(k.free) == cap(k.free) {
-		k.grow()
-	}
-	k.free = append(k.free, a)
+	k.free = append(roomy(k.free, 64), a)
 }
-
-func (k *class) grow() { k.free = withRoom(k.free, max(3*len(k.free), 64)) }
 
 // gave notes that the event made something of the class at its address.
 func (m *model) gave(t *threadModel, e *Event, k *class) {

@@ -83,10 +83,7 @@ func (s *sizeSums) made(size uint64) {
 	if size < smallSizes {
 		s.allocs[size]++
 	} else {
-		if len(s.largeAllocs) == cap(s.largeAllocs) {
-			s.largeAllocs = withRoom(s.largeAllocs, max(3*len(s.largeAllocs), 1024))
-		}
-		s.largeAllocs = append(s.largeAllocs, size)
+		s.largeAllocs = append(roomy(s.largeAllocs, 1024), size)
 	}
 }
 
@@ -99,10 +96,13 @@ func (s *sizeSums) ended(size uint64) {
 	}
 }
 
-// withRoom is s with room for n more, at best for many: to grow is to copy, to memory that
-// was not used before. It touches none of the room, which slices.Grow would clear.
-func withRoom(s []uint64, n int) []uint64 {
-	more := make([]uint64, len(s), len(s)+n)
+// roomy is s with room for one more, and at once for many: to grow is to copy, to memory
+// that was not used before. It touches none of the room, which slices.Grow would clear.
+func roomy[T any](s []T, least int) []T {
+	if len(s) < cap(s) {
+		return s
+	}
+	more := make([]T, len(s), max(4*len(s), least))
 	copy(more, s)
 	return more
 }
