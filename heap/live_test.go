@@ -54,6 +54,16 @@ func TestFollowAll(t *testing.T) {
 	}
 	unseen := 0
 	for round := range 4000 {
+		if round == 2000 { // from here on it asks for memory ahead
+			for i := range uint64(1 << 16) {
+				a, b := 1<<30+i<<unitBits, Block{Seq: 1, Size: i}
+				one.Put(a, b)
+				all.Put(a, b)
+			}
+			if !all.blocks.large() {
+				t.Fatal("the table is not large")
+			}
+		}
 		events := make([]capture.Event, rng.IntN(3*ahead))
 		for i := range events {
 			e := &events[i]

@@ -54,6 +54,10 @@ func newBlockTable() blockTable {
 // len is how many blocks there are.
 func (t *blockTable) len() int { return t.puts - t.takes }
 
+// large tells whether the table is larger than the caches that a processor has to
+// itself: than so many cells, in leaves and, three indexes a cell, in regions.
+func (t *blockTable) large() bool { return int(t.next)+t.used*regionLeaves/3 > 1<<16 }
+
 func keyOf(addr uint64) uint64 { return addr>>regionBits + 1 }
 
 // first is the slot where the search for a region begins.

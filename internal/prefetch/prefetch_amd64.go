@@ -1,6 +1,8 @@
 package prefetch
 
-// Read asks for the lines of these addresses.
+import "unsafe"
+
+// Pairs asks for the lines of these addresses, and for the line behind each.
 //
 //go:noescape
-func Read(lines []uintptr)
+func Pairs(at []unsafe.Pointer)

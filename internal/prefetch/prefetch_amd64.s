@@ -1,9 +1,9 @@
 #include "textflag.h"
 
-// func Read(lines []uintptr)
-TEXT ·Read(SB), NOSPLIT, $0-24
-	MOVQ lines_base+0(FP), SI
-	MOVQ lines_len+8(FP), CX
+// func Pairs(at []unsafe.Pointer)
+TEXT ·Pairs(SB), NOSPLIT, $0-24
+	MOVQ at_base+0(FP), SI
+	MOVQ at_len+8(FP), CX
 	LEAQ (SI)(CX*8), CX
 
 next:
@@ -11,6 +11,7 @@ next:
 	JCC  done
 	MOVQ (SI), AX
 	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
 	ADDQ $8, SI
 	JMP  next
 

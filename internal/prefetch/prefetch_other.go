@@ -2,5 +2,7 @@
 
 package prefetch
 
-// Read asks for the lines of these addresses.
-func Read([]uintptr) {}
+import "unsafe"
+
+// Pairs asks for the lines of these addresses, and for the line behind each.
+func Pairs([]unsafe.Pointer) {}
