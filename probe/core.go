@@ -24,6 +24,7 @@ const maxCore = 1 << 15
 const (
 	markMagic = 0x5afe
 	callMagic = 0x5afc
+	sumMagic  = 0x5afb
 	// statePlaceholder stands for the address of the state page.
 	statePlaceholder = 0x1122334455667788
 )
@@ -52,6 +53,9 @@ func loadCore(state addr.Run) (*core, error) {
 		}
 	}
 	c.code = append([]byte(nil), text[:end]...)
+	if err := c.weigh(); err != nil {
+		return nil, err
+	}
 	for _, at := range calls {
 		n := binary.LittleEndian.Uint32(c.code[at+1:]) & 0xffff
 		to, ok := c.marks[n]
@@ -73,6 +77,23 @@ func loadCore(state addr.Run) (*core, error) {
 	return c, nil
 }
 
+// sums is where the code ends that sums up words of an entry of the memo, beginning
+// with the last: sumSize bytes before it for each.
+func (c *core) sums() int { return c.marks[markQuickMemoEnd] }
+
+// weigh puts the factors into that code.
+func (c *core) weigh() error {
+	f := factors()
+	for i := range memoWords {
+		at := c.sums() - i*sumSize - 7 // behind the factor comes sub, of 3 bytes
+		if at < 0 || binary.LittleEndian.Uint32(c.code[at:]) != sumMagic<<16|uint32(i) {
+			return fmt.Errorf("probe: the core's code for word %d is not at %#x", i, at)
+		}
+		copy(c.code[at:at+4], f[8*i:])
+	}
+	return nil
+}
+
 // A faultRegion is code of the core whose loads may fault. A thread that does
 // goes on at out.
 type faultRegion struct{ low, high, out uint32 }
@@ -84,6 +105,7 @@ var faultRegions = [...]faultRegion{
 	{markAgain, markAgainEnd, markFreeFirst},
 	{markIntact, markIntactEnd, markTopDone},
 	{markFreed, markFreedEnd, markFreedNo},
+	{markQuickMemo, markQuickMemoEnd, markQuickOdd},
 	{markMemo, markMemoEnd, markMemoNext},
 	{markOther, markOtherEnd, markMemoNext},
 	{markFrame, markFrameEnd, markFault},
@@ -102,10 +124,12 @@ const (
 	noPrefix   = 0x3e
 )
 
-// alone is the offset of the lock prefix by which producers take turns in the ring, and
-// which costs the only thread of a process a fifth of its record. With noPrefix there
+// alone are the offsets of the lock prefixes by which producers take turns in the ring, and
+// which cost the only thread of a process a fifth of its record. With noPrefix there
 // the instruction still is one, for signal handlers.
-func (c *core) alone() int { return c.marks[markTake] + markSize }
+func (c *core) alone() [2]int {
+	return [2]int{c.marks[markTake] + markSize, c.marks[markTakeQuick] + markSize}
+}
 
 // faultExit is where a thread goes on that has faulted at the offset.
 func (c *core) faultExit(offset int) (int, bool) {

@@ -65,6 +65,27 @@
 	SHRQ $(64-const_memoBits), way; \
 	SHLQ $const_memoShift, way
 
+// The frame of record, from its stack pointer up: what it was given, and rbp.
+// Behind the return address is the caller's frame, with the slot.
+#define rcW5 0
+#define rcW4 8
+#define rcW3 16
+#define rcW2 24
+#define rcW0 32
+#define rcBP 40
+#define rcSlot 64
+#define rcSite 72
+#define rcSize 152
+#define rcRet 160 // the user's return address: const_frameSize+56
+
+// While it walks, further registers lie below.
+#define wkGen 0
+#define wkTag 8
+#define wkBX 48
+#define wkBP 96
+#define wkSlot 120
+#define wkRet 216
+
 TEXT core<>(SB), NOSPLIT|NOFRAME, $0-0
 
 #include "core_quick_amd64.h"

@@ -1,6 +1,24 @@
 // The core's short way, for calls of simple functions while all that is to be
 // done is to record them. Included by core_amd64.s.
 
+// SUM takes a word of a stack, by its distance in the memo's entry and with its factor,
+// which the injector puts there, off the entry's sum. SUMs are of one length each.
+#define SUM(n) \
+	MOVWLZX (2*(n)-const_sumBias)(R9), DX; \
+	IMUL3Q $(0x5afb0000+(n)), rcBP(SP)(DX*8), DX; \
+	SUBQ DX, AX
+#define SUM4(n) SUM(n+3); SUM(n+2); SUM(n+1); SUM(n)
+#define SUM24(n) SUM4(n+20); SUM4(n+16); SUM4(n+12); SUM4(n+8); SUM4(n+4); SUM4(n)
+
+// QUICKWORDS are what record finds in its frame.
+#define QUICKWORDS \
+	MOVQ SI, rcW2(SP); \
+	MOVQ rcSize(SP), DI; \
+	MOVQ DI, rcW3(SP); \
+	MOVQ rcSite(SP), DI; \
+	MOVQ const_siQuick(DI), DI; \
+	MOVQ DI, rcW0(SP)
+
 // quickAlloc: a call of a function that allocates, whose size is its first
 // argument and whose block is its result. Registers as for enterAlloc, which
 // does it all if the thread is in another call, or if anything else is out of
@@ -55,14 +73,10 @@
 	MOVQ $0, (const_slShadow+const_shSP)(R10)
 	MOVQ AX, const_frRes(SP)
 	MOVQ DX, const_frRes2(SP)
-	MOVQ const_frSite(SP), R11
 	MOVQ AX, SI
-	MOVQ const_frSize(SP), DX
-	MOVQ const_siHead(R11), DI
-	ORQ  $const_recAlloc, DI
 	MOVQ const_frArgs(SP), R8
 	MOVQ (const_frArgs+8)(SP), R10
-	CALLTO(const_markRecordShort)
+	CALLTO(const_markRecordQuick)
 	MOVQ const_frRes(SP), AX
 	MOVQ const_frRes2(SP), DX
 	ADDQ $const_frameSize, SP
@@ -103,10 +117,8 @@ allocKey:
 	MEMOAT(R8, R9, R10)
 	ADDQ const_stMemo(CX), R10
 	MOVQ DI, SI
-	XORL DX, DX
-	MOVQ const_siHead(R11), DI
-	ORQ  $const_recFree, DI
-	CALLTO(const_markRecordShort)
+	MOVQ $0, const_frSize(SP)
+	CALLTO(const_markRecordQuick)
 	JMP  pass
 
 quickVoid:
@@ -116,3 +128,130 @@ quickVoid:
 freeKey:
 	MOVQ const_slKey(R10), AX
 	JMP  enterFree
+
+// recordQuick is record for quickAlloc and quickFree: of words that are summed up in a
+// piece of code for each, and of a stack that is known. What is not so is for record.
+//
+//	in:  SI = address, R8 and R10 of MEMOAT; called from the frame, with frSize
+//	out: nothing
+//	clobbers all but BX, BP, R12-R15
+	MARK(const_markRecordQuick)
+	PUSHQ BP
+	LEAQ -rcBP(SP), SP
+	MOVQ STATE, R11
+	MOVQ rcSlot(SP), DI
+	MOVL const_slTID(DI), DI
+	MOVL $const_memoTries, R9
+	TESTL DI, DI
+	JEQ  quickOdd
+
+quickPlace:
+	CMPQ const_meTag(R10), R8
+	JNE  quickOdd
+	MARK(const_markQuickMemo)
+	MOVWLZX const_meFork(R10), DX
+	MOVQ rcBP(SP)(DX*8), DX
+	CMPW DX, (const_meFork+const_forkCheck)(R10)
+	JNE  quickFork
+	MOVL const_meCount(R10), CX
+	MOVQ const_meSum(R10), AX
+	LEAQ (const_meOffset+const_sumBias)(R10), R9
+	CMPL CX, $const_memoWords
+	JEQ  quickSums
+	JHI  quickOdd
+	IMUL3Q $-const_sumSize, CX, CX
+	ADDQ const_stSums(R11), CX
+	JMP  CX
+
+quickSums:
+	SUM24(72)
+	SUM24(48)
+	SUM24(24)
+	SUM24(0)
+	MARK(const_markQuickMemoEnd)
+	JNE  quickOther
+	MOVL const_meStack(R10), CX
+	CMPQ const_meTag(R10), R8
+	JNE  quickOdd // it has been written meanwhile
+	MOVQ rcSlot(SP), R10
+	MOVL CX, const_slStack(R10)
+	MOVQ rcSite(SP), R10
+	SHLQ $const_tidShift, DI
+	SHLQ $const_stackShift, CX
+	ORQ  CX, DI
+	ORQ  const_siQuick(R10), DI // the first word
+	MOVQ const_stHeader(R11), R10
+	MOVQ const_hdHead(R10), AX
+
+quickTake:
+	// As from emitTake on.
+	LEAQ const_recordSize(AX), DX
+	CMPQ DX, const_hdWakeAt(R10)
+	JCC  quickNear
+
+quickRoom:
+	MARK(const_markTakeQuick)
+	LOCK
+	CMPXCHGQ DX, const_hdHead(R10)
+	JNE  quickTake
+	ANDL $(const_ringSize-1), AX
+	MOVQ const_stRing(R11), R8
+	ADDQ AX, R8
+	PREFETCHW_AHEAD
+	RDTSC
+	SHLQ $32, DX
+	ORQ  DX, AX
+	MOVQ AX, 8(R8)
+	MOVQ rcSize(SP), AX
+	MOVQ SI, 16(R8)
+	MOVQ AX, 24(R8)
+	MOVQ DI, 0(R8) // complete
+	LEAQ rcBP(SP), SP
+	POPQ BP
+	XRET
+
+quickNear:
+	// The consumer may have to be woken, or have died, or there may be no room.
+	LEAQ (-const_ringSize)(DX), CX
+	CMPQ CX, const_hdTail(R10)
+	JGT  quickEmit
+	CMPL const_hdSleep(R10), $0
+	JNE  quickEmit
+	TESTL $const_ownerDied, const_hdAlive(R10)
+	JEQ  quickRoom
+
+quickEmit:
+	MOVQ rcSlot(SP), R10
+	MOVL const_slStack(R10), CX
+	QUICKWORDS
+	MOVQ const_stHeader(R11), DX
+	TESTL $const_ownerDied, const_hdAlive(DX)
+	JEQ  emit
+	JMP  recOrphan
+
+quickFork:
+	// The stack is none of this entry's, and has a place by that word, as in memoForked.
+	MOVWLZX (const_meFork+const_forkWord)(R10), CX
+	CMPL CX, $const_memoChecks
+	JCC  quickOdd
+	IMULQ const_stFactors(R11)(CX*8), DX
+	ADDQ DX, R8
+	MOVQ $0x9e3779b97f4a7c15, DX
+	IMULQ DX, R8
+	ORQ  $1, R8
+	MEMOWAY(R8, R10)
+	ADDQ const_stMemo(R11), R10
+	DECL R9
+	JNE  quickPlace
+
+	MARK(const_markQuickOdd)
+
+quickOdd:
+	QUICKWORDS
+	JMP  recBegin
+
+quickOther:
+	QUICKWORDS
+	XORL R9, R9
+	MOVL $const_memoTries, DI
+	JMP  memoOther

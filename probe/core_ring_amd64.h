@@ -207,7 +207,7 @@ memoFrame:
 
 memoPair:
 	TESTL R14, R14
-	JEQ  memoPadded
+	JEQ  memoSummed
 	MOVQ 0(DX), AX
 	SUBQ R9, AX
 	RORQ $3, AX
@@ -223,22 +223,18 @@ memoPair:
 	DECL R14
 	JMP  memoPair
 
-memoPadded:
-	// An even number of words: the user's return address is always there.
-	TESTL $1, SI
-	JEQ  memoEven
-	MOVW $((wkRet-wkBP)/8), const_meOffset(R10)(SI*2)
-	MOVQ wkRet(SP), AX
-	MEMOCHECK(memoPadUnchecked)
-	IMULQ const_stFactors(R11)(SI*8), AX
-	ADDQ AX, DI
-	INCL SI
-
-memoEven:
+memoSummed:
 	MOVQ wkSlot(SP), DX
 	MOVQ const_slGen(DX), AX
 	CMPQ AX, wkGen(SP)
 	JNE  memoNot // a signal handler has used the scratch memory
+	// It forks nowhere yet: the user's return address is as it is for all who come by the tag.
+	MOVL $const_memoChecks, AX
+	SHLQ $16, AX
+	MOVW wkRet(SP), AX
+	SHLQ $16, AX
+	MOVW $((wkRet-wkBP)/8), AX
+	MOVQ AX, const_meFork(R10)
 	MOVQ DI, const_meSum(R10)
 	MOVL SI, const_meCount(R10)
 	MOVL BX, const_meStack(R10)

@@ -25,18 +25,20 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code := c.code[c.alone():]
-	if code[0] != lockPrefix {
-		t.Fatalf("% x", code[:8])
-	}
-	before, err := x86asm.Decode(code, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	code[0] = noPrefix
-	after, err := x86asm.Decode(code, 64)
-	if err != nil || before.Op != x86asm.CMPXCHG || after.Op != before.Op || after.Len != before.Len || after.Args != before.Args {
-		t.Errorf("%v becomes %v, %v", before, after, err)
+	for _, at := range c.alone() {
+		code := c.code[at:]
+		if code[0] != lockPrefix {
+			t.Fatalf("% x", code[:8])
+		}
+		before, err := x86asm.Decode(code, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code[0] = noPrefix
+		after, err := x86asm.Decode(code, 64)
+		if err != nil || before.Op != x86asm.CMPXCHG || after.Op != before.Op || after.Len != before.Len || after.Args != before.Args {
+			t.Errorf("%v becomes %v, %v", before, after, err)
+		}
 	}
 }
 

@@ -1,25 +1,6 @@
 // The core's record: the memo and the walk of the stack. Included by
 // core_amd64.s, before core_ring_amd64.h, where it goes on.
 
-// The frame of record, from its stack pointer up: what it was given, and rbp.
-// Behind the return address is the caller's frame, with the slot.
-#define rcW5 0
-#define rcW4 8
-#define rcW3 16
-#define rcW2 24
-#define rcW0 32
-#define rcBP 40
-#define rcSlot 64
-#define rcRet 160 // the user's return address: const_frameSize+56
-
-// While it walks, further registers lie below.
-#define wkGen 0
-#define wkTag 8
-#define wkBX 48
-#define wkBP 96
-#define wkSlot 120
-#define wkRet 216
-
 // Every part sees one frame, whoever calls it: parts that a walk calls are called
 // from this.
 #define PUSHWALK \
@@ -48,16 +29,6 @@
 	LEAQ (rcRet+8)(SP), R9
 	MEMOAT(R8, R9, R10)
 	ADDQ const_stMemo(R11), R10
-	JMP  recBegin
-
-// recordShort is record without flagLong, for who has R8 and R10 of MEMOAT.
-	MARK(const_markRecordShort)
-	PUSHQ BP
-	PUSHQ DI
-	PUSHQ SI
-	PUSHQ DX
-	LEAQ -16(SP), SP
-	MOVQ STATE, R11
 
 recBegin:
 	MOVQ const_stHeader(R11), DX
@@ -90,18 +61,18 @@ memoWay:
 	CMPL DX, $const_memoWords
 	JCC  memoNext
 	MARK(const_markMemo)
+	MOVWLZX const_meFork(R10), DX
+	MOVQ rcBP(SP)(DX*8), DX
+	CMPW DX, (const_meFork+const_forkCheck)(R10)
+	JNE  memoForked
 
 memoWords:
 	MOVWLZX (const_meOffset-2)(R10)(CX*2), DX
 	MOVQ rcBP(SP)(DX*8), DX
 	IMULQ (const_stFactors-8)(R11)(CX*8), DX
 	SUBQ DX, AX
-	MOVWLZX (const_meOffset-4)(R10)(CX*2), DX
-	MOVQ rcBP(SP)(DX*8), DX
-	IMULQ (const_stFactors-16)(R11)(CX*8), DX
-	SUBQ DX, AX
-	SUBL $2, CX
-	JGT  memoWords
+	DECL CX
+	JNE  memoWords
 	MARK(const_markMemoEnd)
 	TESTQ AX, AX
 	JNE  memoOther
@@ -245,7 +216,25 @@ memoNext:
 	JEQ  memoWay
 	JMP  memoNext
 
+memoForked:
+	// It differs where others that do were seen to.
+	MOVWLZX (const_meFork+const_forkWord)(R10), SI
+	CMPL SI, $const_memoChecks
+	JCC  memoNext
+	JMP  memoBranch
+
 memoDiffers:
+	// From now on that word is looked at first, if it is further in than the one that is.
+	CMPW SI, (const_meFork+const_forkWord)(R10)
+	JCC  memoBranch
+	MOVL SI, AX
+	SHLQ $16, AX
+	MOVW const_meCheck(R10)(SI*2), AX
+	SHLQ $16, AX
+	MOVW const_meOffset(R10)(SI*2), AX
+	MOVQ AX, const_meFork(R10)
+
+memoBranch:
 	IMULQ const_stFactors(R11)(SI*8), DX
 	ADDQ DX, R8
 	MOVQ $0x9e3779b97f4a7c15, DX

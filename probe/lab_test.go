@@ -229,6 +229,7 @@ func (l *lab) fillState() {
 		stStacks: file + fileStacks, stSlots: file + fileSlots, stScratch: uint64(l.remote.state) + privateScratch,
 		stVerdicts: file + fileVerdicts, stReturn: uint64(l.remote.core) + uint64(l.core.marks[markReturn]),
 		stReturnWide: uint64(l.remote.core) + uint64(l.core.marks[markReturnWide]), stDepth: 64,
+		stSums: uint64(l.remote.core) + uint64(l.core.sums()),
 	} {
 		l.setState(at, v)
 	}

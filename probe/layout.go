@@ -6,15 +6,15 @@ import "encoding/binary"
 // these constants from go_asm.h, so that there is one place for each. Offsets
 // and sizes are in bytes.
 
-// factors are odd numbers without a pattern (splitmix64), by which the memo weighs
-// words: sums of different words differ, but for a chance of one in many billions.
+// factors are odd numbers of 32 bits without a pattern (splitmix64), by which the memo
+// weighs words: sums of different words differ, but for a chance of one in many billions.
 func factors() []byte {
 	var b []byte
 	for i := range uint64(memoWords) {
 		z := (i + 1) * 0x9e3779b97f4a7c15
 		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 		z = (z ^ z>>27) * 0x94d049bb133111eb
-		b = binary.LittleEndian.AppendUint64(b, z^z>>31|1)
+		b = binary.LittleEndian.AppendUint64(b, uint64(int32((z^z>>31)>>32|1)))
 	}
 	return b
 }
@@ -39,6 +39,7 @@ const (
 	stReturn     = 120 // where functions return to in the core,
 	stReturnWide = 128 // and those with siteWide
 	stVerdicts   = 136 // address of the verdicts on stacks, a byte each
+	stSums       = 144 // where the code ends that sums up an entry of the memo
 	stZero       = 112 // 8 bytes that stay zero: where a lost register is "saved"
 	stFactors    = 256 // memoWords factors of the memo's sums, 8 bytes each
 
@@ -114,7 +115,8 @@ const (
 	siFilter  = 56 // address of the condition's code, 0 if nobody stops here
 	siTail    = 64 // where the function returns to if it was called from a quick thunk or by the short way
 	siDone    = 72 // uint64: the function's bit in slFreedDone
-	siteBytes = 80
+	siQuick   = 80 // uint64: siHead with the type of the only record
+	siteBytes = 88
 
 	operandNone = 0xff
 	ptrReturned = 0xff
@@ -256,16 +258,23 @@ const (
 	memoBits   = 13 // log2 of its entries
 	memoShift  = 8  // an entry is 256 bytes
 	memoEntry  = 1 << memoShift
-	memoWords  = 100                    // words that an entry compares; an even number
+	memoWords  = 96                     // words that an entry compares
 	memoChecks = 16                     // and the first of them, of which it has the low 16 bits
 	memoTries  = memoChecks + 1         // stacks that one is compared with; each differs further outside than the one before
 	memoBusy   = 2                      // the tag of an entry that is being written
 	meTag      = 0                      // uint64: of PC, stack pointer and words that differed, an odd number; 0 if there is nothing
 	meSum      = 8                      // of the words, each times its factor
-	meCount    = 16                     // uint32: words, an even number
+	meCount    = 16                     // uint32: words
 	meStack    = 20                     // uint32: the stack's number
-	meOffset   = 24                     // uint16 each: words from where record saves rbp
+	meFork     = 24                     // uint64: the word that is compared first: its offset, check and place
+	meOffset   = 32                     // uint16 each: words from where record saves rbp
 	meCheck    = meOffset + 2*memoWords // uint16 each
+
+	forkCheck = 2 // in meFork, uint16 each
+	forkWord  = 4 // memoChecks or more: there is no fork
+
+	sumSize = 17  // bytes of code that take a word off a sum
+	sumBias = 127 // by which the code's pointer to offsets is off, so that none is far or 0
 )
 
 // A thread's scratch memory.
@@ -327,7 +336,7 @@ const (
 	markWithin
 	markFreedVM
 	markRecord
-	markRecordShort
+	markRecordQuick
 	markReserve
 	markWake
 	markBehind
@@ -339,6 +348,7 @@ const (
 	markQuickFree
 	markReturnQuick
 	markTake
+	markTakeQuick
 	markEnd
 	// The fault regions and their ways out, see faults.
 	markWide
@@ -354,6 +364,9 @@ const (
 	markFreed
 	markFreedEnd
 	markFreedNo
+	markQuickMemo
+	markQuickMemoEnd
+	markQuickOdd
 	markMemo
 	markMemoEnd
 	markOther

@@ -76,7 +76,7 @@ var structures = []struct {
 		u64("modules", stModules), u64("numMods", stNumMods), u64("rules", stRules), u64("cache", stCache),
 		u64("stacks", stStacks), u64("memo", stMemo), u64("depth", stDepth), u64("slots", stSlots),
 		u64("scratch", stScratch), u64("return", stReturn), u64("returnWide", stReturnWide),
-		u64("verdicts", stVerdicts), u64("zero", stZero), {"factors", stFactors, 8 * memoWords},
+		u64("verdicts", stVerdicts), u64("sums", stSums), u64("zero", stZero), {"factors", stFactors, 8 * memoWords},
 	}},
 	{"slot", slotSize, []field{
 		u64("key", slKey), u32("tid", slTID), u32("depth", slDepth), u64("events", slEvents), u64("gen", slGen),
@@ -89,7 +89,7 @@ var structures = []struct {
 	{"site", siteBytes, []field{
 		u64("reloc", siReloc), u64("modLow", siModLow), u64("modLen", siModLen), u32("flags", siFlags), {"bit", siBit, 1},
 		{"size", siSize, 1}, {"count", siCount, 1}, {"align", siAlign, 1}, {"old", siOld, 1}, {"ptr", siPtr, 1}, {"pointed", siPointed, 1},
-		{"result", siResult, 1}, u64("head", siHead), u64("const", siConst), u64("filter", siFilter), u64("tail", siTail), u64("done", siDone),
+		{"result", siResult, 1}, u64("head", siHead), u64("const", siConst), u64("filter", siFilter), u64("tail", siTail), u64("done", siDone), u64("quick", siQuick),
 	}},
 	{"frame", frameSize, []field{
 		{"index and flags", frIndex, 8}, u64("slot", frSlot), u64("site", frSite), {"args", frArgs, 6 * 8},
@@ -104,7 +104,8 @@ var structures = []struct {
 		{"threads", hdThreads, 4 * maxThreadCells},
 	}},
 	{"memo entry", memoEntry, []field{
-		u64("tag", meTag), u64("sum", meSum), u32("count", meCount), u32("stack", meStack), {"offsets", meOffset, 2 * memoWords},
+		u64("tag", meTag), u64("sum", meSum), u32("count", meCount), u32("stack", meStack), {"fork", meFork, forkCheck}, {"its check", meFork + forkCheck, 2}, {"its word", meFork + forkWord, 4},
+		{"offsets", meOffset, 2 * memoWords},
 		{"checks", meCheck, 2 * memoChecks},
 	}},
 	{"scratch", scratchSize, []field{

@@ -148,7 +148,9 @@ func (p *Probe) inject(c *caller) (err error) {
 	}
 	code := bytes.Clone(p.core.code)
 	if p.alone = p.proc.Alone(); p.alone {
-		code[p.core.alone()] = noPrefix
+		for _, at := range p.core.alone() {
+			code[at] = noPrefix
+		}
 	}
 	if _, err = p.proc.WriteAt(code, int64(p.remote.core)); err != nil {
 		return err
@@ -182,8 +184,10 @@ func (p *Probe) share() {
 		return
 	}
 	p.alone = false
-	if _, err := p.proc.WriteAt([]byte{lockPrefix}, int64(p.remote.core)+int64(p.core.alone())); err != nil {
-		p.message("probe: %v", err)
+	for _, at := range p.core.alone() {
+		if _, err := p.proc.WriteAt([]byte{lockPrefix}, int64(p.remote.core)+int64(at)); err != nil {
+			p.message("probe: %v", err)
+		}
 	}
 }
 
@@ -217,6 +221,7 @@ func (p *Probe) writeState() error {
 	put(stVerdicts, uint64(p.remote.file)+fileVerdicts)
 	put(stReturn, uint64(p.remote.core)+uint64(p.core.marks[markReturn]))
 	put(stReturnWide, uint64(p.remote.core)+uint64(p.core.marks[markReturnWide]))
+	put(stSums, uint64(p.remote.core)+uint64(p.core.sums()))
 	put(stDepth, uint64(min(max(p.cfg.MaxDepth, minDepth), maxDepth)))
 	copy(b[stFactors:], factors())
 	_, err := p.proc.WriteAt(b, int64(p.remote.state))

@@ -460,5 +460,9 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		put(b[siTail:], uint64(p.remote.core)+uint64(p.core.marks[markReturnQuick]))
 	}
 	put(b[siDone:], 1<<s.bit)
+	put(b[siQuick:], head|recAlloc)
+	if fn.Frees() {
+		put(b[siQuick:], head|recFree)
+	}
 	return b
 }
