@@ -287,9 +287,10 @@ func (t *Tracer) enterFree(sh *shadow, s *site, call Call, th *inferior.Thread) 
 // that another thread is in has given it up, and the caller lies in the library
 // itself. In the program's own module the caller
 // may be the user, and a double free is to be seen. The first thread keeps
-// its cache.
+// its cache. Mappings are nobody's cache: dlclose unmaps what dlopen did by
+// system call.
 func (t *Tracer) ownFree(s *site, call *Call) bool {
-	if !t.complete || s.Main || int(call.Event.TID) == t.proc.PID() || !covers(s.In, call.Return) {
+	if call.Event.Kind != capture.Free || !t.complete || s.Main || int(call.Event.TID) == t.proc.PID() || !covers(s.In, call.Return) {
 		return false
 	}
 	r := t.resizes[call.Event.Addr]

@@ -225,11 +225,13 @@ func TestOwnFrees(t *testing.T) {
 	}
 	th.call(here, "malloc", 8)
 	th.ret(0x5000)
+	other.call(inLibc, "munmap", 0x9000, 4096) // which is no free
+	other.ret(0)
 	free(inLibc, 0x7000)
 	th.call(here, "realloc", 0x5000, 64)
 	free(inLibc, 0x5000)
 	th.ret(0x6000)
-	m.expect("malloc(8) = 0x5000", "realloc(0x5000, 64) = 0x6000")
+	m.expect("malloc(8) = 0x5000", "2: munmap(0x9000, 4096)", "realloc(0x5000, 64) = 0x6000")
 	m.events = nil
 	free(here, 0x7000)
 	free(inLibc, 0x6000)
