@@ -58,7 +58,11 @@ func (c *clock) at(stamp uint64) time.Duration {
 // pass brings the time up to a stamp.
 func (c *clock) pass(stamp uint64) {
 	ago := int64(c.tsc[1] - stamp)
-	if ago <= 0 || c.unit == 0 { // newer than the present, or the clock stood still
+	if ago < 0 { // written since, perhaps long since: hdb may have lost its processor
+		c.tick()
+		ago = int64(c.tsc[1] - stamp)
+	}
+	if ago <= 0 || c.unit == 0 { // no stamp is newer than the present, or the clock stood still
 		c.last = max(c.last, c.time[1].Truncate(capture.Resolution))
 		return
 	}

@@ -42,6 +42,39 @@ func TestAlone(t *testing.T) {
 	}
 }
 
+// A thread may lose its processor anywhere: what is recorded behind it must not seem to be
+// later than it.
+func TestStampBeforePlace(t *testing.T) {
+	c, err := loadCore(0x7777000011112222)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stamped := false
+	for at := c.marks[markRecord]; at < c.alone(); {
+		stamped = stamped || rdtscAt(c.code[at:])
+		at += lengthAt(t, c.code[at:])
+	}
+	if !stamped {
+		t.Error("no time is read before a place is taken")
+	}
+	for at := c.alone(); c.code[at] != 0xc3; at += lengthAt(t, c.code[at:]) { // ret
+		if rdtscAt(c.code[at:]) {
+			t.Errorf("the time is read at %#x, after a place was taken at %#x", at, c.alone())
+		}
+	}
+}
+
+func rdtscAt(code []byte) bool { return code[0] == 0x0f && code[1] == 0x31 }
+
+func lengthAt(t *testing.T, code []byte) int {
+	t.Helper()
+	in, err := x86asm.Decode(code, 64)
+	if err != nil {
+		t.Fatalf("% x: %v", code[:8], err)
+	}
+	return in.Len
+}
+
 func TestCoreFrames(t *testing.T) {
 	c, err := loadCore(0x7777000011112222)
 	if err != nil {

@@ -100,6 +100,13 @@ emit:
 	MOVL $const_longRecord, R8
 
 emitSized:
+	// The time is that before the place is taken: a thread that loses its processor
+	// between the two has a time that is too early, which hdb corrects by that of the
+	// record before. The other way round all records behind it would seem to be later.
+	RDTSC
+	SHLQ $32, DX
+	ORQ  DX, AX
+	MOVQ AX, rcW0(SP)
 	// As in reserve.
 	MOVQ const_stHeader(R11), DI
 	MOVQ const_stSize(R11), SI
@@ -125,9 +132,7 @@ emitTake:
 
 emitStamp:
 	// R8 = the record's place
-	RDTSC
-	SHLQ $32, DX
-	ORQ  DX, AX
+	MOVQ rcW0(SP), AX
 	MOVQ AX, 8(R8)
 	MOVQ rcW2(SP), AX
 	MOVQ AX, 16(R8)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"hdb/capture"
 )
@@ -271,6 +272,20 @@ func TestTimes(t *testing.T) {
 					t.Error(wrong)
 				}
 			})
+		}
+	}
+}
+
+// TestTimesDiffer has few events of one time, whoever lost the processor when: a thread
+// that was writing its record, or hdb.
+func TestTimesDiffer(t *testing.T) {
+	const many = 1000 // in a microsecond
+	for range 3 {
+		at := map[time.Duration]int{}
+		for e := range newCalls(record(t, probe, program(t, "storm_threads", nil, "16", "3000"))).Events(0) {
+			if at[e.Time]++; at[e.Time] == many {
+				t.Errorf("%d events at %v", many, e.Time)
+			}
 		}
 	}
 }
