@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,5 +144,26 @@ func TestBaseline(t *testing.T) {
 	}
 	if _, err := saved.Baseline(p, "nowhere"); err == nil {
 		t.Error("no error of an unknown moment")
+	}
+}
+
+// A capture that its recorder did not close says so in what is added up of it, too.
+func TestUnclosedIsPartial(t *testing.T) {
+	s := open(t, "phases")
+	path := streamTo(t, s)
+	must(t)(s.Continue(1))
+	if _, err := s.EndStream(); err != nil {
+		t.Fatal(err)
+	}
+	if why := reopen(t, path).Partial(); len(why) != 0 {
+		t.Errorf("whole: %q", why)
+	}
+	size := get[os.FileInfo](t)(os.Stat(path)).Size()
+	if err := os.Truncate(path, size-1); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"the file was not closed, or is damaged"}
+	if why := reopen(t, path).Partial(); !slices.Equal(why, want) {
+		t.Errorf("cut: %q, want %q", why, want)
 	}
 }
