@@ -14,8 +14,9 @@ import (
 const BoundFlags = `  --max-size SIZE end the recording when it has about SIZE (64M, 2G), then let the
                   program go on; the names of functions come on top
   --ring SIZE     keep only the last events, SIZE of them; --last D those of the last
-                  D. Blocks from before are unknown in the result. The file must be in
-                  a file system that has holes, as ext4, xfs, btrfs and tmpfs
+                  D. They are dropped some ten thousand at a time, so that more may be
+                  there. Blocks from before are unknown in the result. The file must be
+                  in a file system that has holes, as ext4, xfs, btrfs and tmpfs
   --aggregate     keep sums for each stack and no events: small however long the
                   program runs; top, leaks, diff and reports answer, allocs and goto not
 `

@@ -23,7 +23,7 @@ func recordCommand() *Command {
 				Long: "They go on being followed, so that the live heap stays right. Of blocks that are in the recording the end is recorded, too.\n\nExample:\n  record pause"},
 			{Name: "resume", Short: "end the pause", Repeat: RepeatNone, Run: runRecordResume, Long: "Example:\n  record resume"},
 			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []ArgKind{ArgCondition}, Repeat: RepeatNone, Run: runRecordFilter,
-				Long: "Without a condition all events are recorded again. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
+				Long: "An event at which the program stops is recorded in any case, and the end of its block. Without a condition all events are recorded again. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
 			{Name: "status", Short: "tell how much was recorded, and what was lost", Run: runRecordStatus},
 		},
 	}
@@ -207,7 +207,11 @@ func (c *Console) printRecord(o *output, st session.RecordStatus) {
 	}
 	switch {
 	case c.s.Mode() != session.Saved || st.Recorded == st.Seen:
-		o.printf("live: %s, peak %s\n", liveText(st), longSize(st.PeakBytes))
+		of := ""
+		if st.KeptBlocks != st.LiveBlocks || st.Recorded != st.Seen {
+			of = "of all "
+		}
+		o.printf("live: %s, peak %s%s\n", liveText(st), of, longSize(st.PeakBytes))
 	default: // of the rest of the heap a capture knows nothing
 		o.printf("live: %s in %s, peak of those %s\n", longSize(st.KeptBytes), counted(st.KeptBlocks, "recorded block"), longSize(st.PeakBytes))
 	}

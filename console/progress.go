@@ -81,6 +81,9 @@ func RecordSummary(st session.RecordStatus, file string) string {
 	if st.LiveBlocks > 0 {
 		live = "live at the end " + liveText(st)
 	}
+	if st.Left > 0 { // of blocks whose events were dropped the file knows nothing
+		live += ", of the whole run"
+	}
 	lost := ""
 	if st.Lost > 0 {
 		lost = ", " + counted(st.Lost, "call") + " lost"
@@ -91,10 +94,14 @@ func RecordSummary(st session.RecordStatus, file string) string {
 
 // keptEvents is how many events were recorded, of how many if not all were.
 func keptEvents(st session.RecordStatus) string {
-	if st.Recorded == st.Seen {
-		return counted(st.Recorded, "event")
+	kept := st.Recorded
+	if st.Left > 0 {
+		kept = st.Left
 	}
-	return grouped(st.Recorded) + " of " + counted(st.Seen, "event")
+	if kept == st.Seen {
+		return counted(kept, "event")
+	}
+	return grouped(kept) + " of " + counted(st.Seen, "event")
 }
 
 // liveText is the live heap: what is recorded of it, and the whole if that is more.

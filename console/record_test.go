@@ -22,7 +22,7 @@ func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 	c.printRecord(c.out, st)
 	want := `recording paused: 60 events with 7 stacks kept, 100 events seen in this run
 filter: size > 1024
-live: 2.0 KiB (2000) in 1 recorded block, 2.9 KiB (3000) in all 4, peak 4.9 KiB (5000)
+live: 2.0 KiB (2000) in 1 recorded block, 2.9 KiB (3000) in all 4, peak of all 4.9 KiB (5000)
 plain breakpoints (seccomp): on 18 allocator functions, at tens of microseconds a call
 size: 4 KiB (4096) of encoded events
 truncated: 2 of 7 stacks; bt #N tells why
