@@ -155,15 +155,16 @@ func TestUnclosedIsPartial(t *testing.T) {
 	if _, err := s.EndStream(); err != nil {
 		t.Fatal(err)
 	}
-	if why := reopen(t, path).Partial(); len(why) != 0 {
+	const reason = "the file was not closed, or is damaged"
+	why := reopen(t, path).Partial()
+	if slices.Contains(why, reason) {
 		t.Errorf("whole: %q", why)
 	}
 	size := get[os.FileInfo](t)(os.Stat(path)).Size()
 	if err := os.Truncate(path, size-1); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"the file was not closed, or is damaged"}
-	if why := reopen(t, path).Partial(); !slices.Equal(why, want) {
-		t.Errorf("cut: %q, want %q", why, want)
+	if cut, want := reopen(t, path).Partial(), append(why, reason); !slices.Equal(cut, want) {
+		t.Errorf("cut: %q, want %q", cut, want)
 	}
 }
