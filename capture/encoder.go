@@ -381,7 +381,7 @@ func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (move
 		of, moves = c.ref(e, e.Old, h, index)
 		moves |= hasOld
 		if of < 0 {
-			c.about(e.Old, max(e.Gone.Size, 1))
+			c.about(e.Old, e.Gone.Size)
 		}
 	}
 	if e.Size != 0 {
@@ -475,7 +475,9 @@ func (c *eventEncoder) isMaker(of int, g *Gone, a uint64) (stack uint32, ok bool
 func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 	if of >= 0 {
 		_, _, stack := c.block(&c.made[of])
-		c.countEnd(&c.sum.flows[stack], e)
+		if c.sum.ended(&c.sum.flows[stack], e) {
+			c.temporary(e)
+		}
 		return 0
 	}
 	if c.unfollowed {
@@ -495,14 +497,17 @@ func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 	if at >= 0 {
 		c.noteEnd(g.Seq)
 		c.about(e.Addr, g.Size)
-		c.countEnd(&c.sum.origins[at], e)
+		if c.sum.ended(&c.sum.origins[at], e) {
+			c.temporary(e)
+		}
 	}
 	return moves
 }
 
-// countEnd counts the block that the event ends for the flow of its stack.
-func (c *eventEncoder) countEnd(f *Flow, e *Event) {
-	if !c.sum.ended(f, e) || e.Gone.Seq != c.lastMade { // a realloc may tell another block than that at its old address
+// temporary counts the block that the event ends, at the address of the one that was made
+// last, if it is that.
+func (c *eventEncoder) temporary(e *Event) {
+	if e.Gone.Seq != c.lastMade { // a realloc may tell another block than that at its old address
 		return
 	}
 	c.sizes.ended(e.Gone.Size)
@@ -580,16 +585,11 @@ func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32)
 	c.latest, c.lastTID, c.lastMade = c.thread, c.tid, c.head.last
 }
 
-// about notes addresses that the event is about. Of a small block they are all that one
-// of the same class may have.
+// about notes addresses that the event is about.
 func (c *eventEncoder) about(a, size uint64) {
-	if a == 0 {
-		return
+	if a != 0 {
+		c.pages.add(a, size)
 	}
-	if size <= maxSmall {
-		size = chunkSize(size) - 8
-	}
-	c.pages.add(a, size)
 }
 
 // noteEnd notes that the last event ended a block, which event #seq made.

@@ -153,7 +153,7 @@ func (c *pending) size(n uint64) *SizeSum {
 	}
 	i, found := c.sizeAt.at(n, int32(len(c.sizes)))
 	if !found {
-		c.sizes = append(c.sizes, SizeSum{Size: n})
+		c.sizes = append(roomy(c.sizes, 256), SizeSum{Size: n})
 	}
 	return &c.sizes[i]
 }
@@ -162,7 +162,7 @@ func (c *pending) size(n uint64) *SizeSum {
 func (c *pending) smallSize(n uint64) *SizeSum {
 	at := &c.smallAt[n]
 	if *at == 0 {
-		c.sizes = append(c.sizes, SizeSum{Size: n})
+		c.sizes = append(roomy(c.sizes, 256), SizeSum{Size: n})
 		*at = uint32(len(c.sizes))
 	}
 	return &c.sizes[*at-1]

@@ -97,7 +97,9 @@ func (c *eventEncoder) plainFree(e *Event, h *habit, index int) (moves uint32) {
 	if i := e.Gone.Seq - c.head.first; i < uint64(index) {
 		if stack, ok := c.isMaker(int(i), &e.Gone, e.Addr); ok {
 			h.size = e.Size
-			c.countEnd(&c.sum.flows[stack], e)
+			if c.sum.ended(&c.sum.flows[stack], e) {
+				c.temporary(e)
+			}
 			return c.putMaker(h, index, int(i))
 		}
 	}
@@ -115,6 +117,8 @@ func (c *eventEncoder) plainFree(e *Event, h *habit, index int) (moves uint32) {
 	o.size = e.Size
 	c.noteEnd(e.Gone.Seq)
 	c.about(e.Addr, e.Size)
-	c.countEnd(&c.sum.origins[o.at], e)
+	if c.sum.ended(&c.sum.origins[o.at], e) {
+		c.temporary(e)
+	}
 	return moves
 }

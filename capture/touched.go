@@ -66,8 +66,12 @@ func (p *pageSet) reset() {
 	p.regions, p.wide, p.pages = p.regions[:0], p.wide[:0], p.pages[:0]
 }
 
-// add adds the size addresses from a on, at least one.
+// add adds the size addresses from a on. If they are of a small block, it adds all that one
+// of the same class may have there.
 func (p *pageSet) add(a, size uint64) {
+	if size <= maxSmall {
+		size = chunkSize(size) - 8
+	}
 	end := a + size - 1
 	r := &p.near[a>>(pageBits+regionBits)%uint64(len(p.near))]
 	if a>>pageBits == end>>pageBits && r.n == a>>(pageBits+regionBits) {

@@ -15,7 +15,7 @@ func sectionOf(events int, blocks []touchedBlock) []byte {
 	var p pageSet
 	p.reset()
 	for _, b := range blocks {
-		p.add(b.addr, max(b.size, 1))
+		p.add(b.addr, b.size)
 	}
 	return p.append(nil, events)
 }
