@@ -180,6 +180,10 @@ quickSums:
 	SHLQ $const_stackShift, CX
 	ORQ  CX, DI
 	ORQ  const_siQuick(R10), DI // the first word
+	RDTSC // before there is a place, see emitSized
+	SHLQ $32, DX
+	ORQ  DX, AX
+	MOVQ AX, R9
 	MOVQ const_stHeader(R11), R10
 	MOVQ const_hdHead(R10), AX
 
@@ -198,11 +202,8 @@ quickRoom:
 	MOVQ const_stRing(R11), R8
 	ADDQ AX, R8
 	PREFETCHW_AHEAD
-	RDTSC
-	SHLQ $32, DX
-	ORQ  DX, AX
-	MOVQ AX, 8(R8)
 	MOVQ rcSize(SP), AX
+	MOVQ R9, 8(R8)
 	MOVQ SI, 16(R8)
 	MOVQ AX, 24(R8)
 	MOVQ DI, 0(R8) // complete

@@ -49,17 +49,18 @@ func TestStampBeforePlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stamped := false
-	for at := c.marks[markRecord]; at < c.alone(); {
-		stamped = stamped || rdtscAt(c.code[at:])
-		at += lengthAt(t, c.code[at:])
-	}
-	if !stamped {
-		t.Error("no time is read before a place is taken")
-	}
-	for at := c.alone(); c.code[at] != 0xc3; at += lengthAt(t, c.code[at:]) { // ret
-		if rdtscAt(c.code[at:]) {
-			t.Errorf("the time is read at %#x, after a place was taken at %#x", at, c.alone())
+	for i, from := range []uint32{markRecord, markRecordQuick} {
+		taken, stamped := c.alone()[i], false
+		for at := c.marks[from]; at < taken; at += lengthAt(t, c.code[at:]) {
+			stamped = stamped || rdtscAt(c.code[at:])
+		}
+		if !stamped {
+			t.Errorf("no time is read before a place is taken at %#x", taken)
+		}
+		for at := taken; c.code[at] != 0xc3; at += lengthAt(t, c.code[at:]) { // ret
+			if rdtscAt(c.code[at:]) {
+				t.Errorf("the time is read at %#x, after a place was taken at %#x", at, taken)
+			}
 		}
 	}
 }
