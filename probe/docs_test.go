@@ -60,7 +60,7 @@ func TestDocumentedNumbers(t *testing.T) {
 		fmt.Sprintf("more than %d allocator functions", maxSites),
 		fmt.Sprintf("the probe has room for %d", maxModules),
 		fmt.Sprintf("More than %s threads at a time", grouped(numSlots)),
-		fmt.Sprintf("Deeper than %s frames", grouped(maxDepth)),
+		fmt.Sprintf("and %s at most, they are cut", grouped(maxDepth)),
 		fmt.Sprintf("Functions that take more than %d bytes of arguments", wideSize),
 		"2^22-1 none, 2^22-2 the one", // noStack and the one before it
 	} {
