@@ -154,11 +154,11 @@ func (c *eventEncoder) putLong(id int, v uint64) {
 		c.columns[id] = binary.AppendUvarint(b, v)
 		return
 	}
-	bytes := (bits.Len32(uint32(v)) + 6) / 7
+	length := (bits.Len32(uint32(v)) + 6) / 7
 	w := uint32(v&0x7f | v<<1&0x7f00 | v<<2&0x7f0000 | v<<3&0x7f000000)
-	w |= 0x808080 & (1<<(8*bytes-8) - 1)
+	w |= 0x808080 & (1<<(8*length-8) - 1)
 	binary.LittleEndian.PutUint32(b[n:n+4], w)
-	c.columns[id] = b[:n+bytes]
+	c.columns[id] = b[:n+length]
 }
 
 // event adds an event, with the number and the time in ticks that it is kept with.

@@ -241,7 +241,7 @@ type touched struct {
 	pages     []touchedPage // ascending
 }
 
-// parseTouched is the inverse of appendTouched.
+// parseTouched is the inverse of append of a pageSet.
 func parseTouched(b []byte) (*touched, error) {
 	c := cursor{name: "addresses", b: b}
 	t := &touched{maskBytes: c.uvarint(), pageBits: c.uvarint()}

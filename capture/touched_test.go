@@ -150,3 +150,47 @@ func TestTouchedByUnknown(t *testing.T) {
 		}
 	}
 }
+
+// TestTouchedInside asks for the last address of blocks whose place was used before by
+// smaller ones, which takes in all that a block of the class may have.
+func TestTouchedInside(t *testing.T) {
+	const at = 0x7f0000000030 // the ends of the first two are in different grains
+	var b bytes.Buffer
+	w, err := NewWriter(&b, Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq, last := uint64(0), map[uint64]uint64{}
+	for i, sizes := range [][]uint64{{9, 24}, {2000, 2512}} { // of one class each
+		a := at + 1<<20*uint64(i)
+		for _, size := range sizes {
+			w.AddEvent(&Event{Kind: Alloc, Addr: a, Size: size})
+			seq += 2
+			w.AddEvent(&Event{Kind: Free, Addr: a, Size: size, Gone: Gone{Size: size, Recorded: true, Seq: seq - 1}})
+			last[a+size-1] = size
+		}
+	}
+	for i := range uint64(touchedFrom) {
+		w.AddEvent(&Event{Kind: Alloc, Addr: 4096 + 64*i, Size: 16})
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFile("x", bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, err := range f.Summaries(0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for a, size := range last {
+			if !s.MayTouch(a) {
+				t.Errorf("the end of %d bytes at %#x is missing", size, a)
+			}
+		}
+		if s.MayTouch(at + 1<<30) {
+			t.Error("everything is touched")
+		}
+	}
+}

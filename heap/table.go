@@ -21,7 +21,6 @@ type blockTable struct {
 	none  *region // one without leaves
 	puts  int     // blocks that were ever put
 	takes int     // blocks that are no more
-	moves int     // times that a leaf came to another place
 	leaves
 
 	// rest are blocks whose address is odd, and those that have a cell but not
@@ -198,7 +197,6 @@ func (t *blockTable) addLeaf(addr, size uint64) uint32 {
 	}
 	s.region[leafOf(addr)] = at
 	t.count++
-	t.moves++
 	return at
 }
 
@@ -230,7 +228,6 @@ func (t *blockTable) grow(addr uint64) *leaf {
 	from.move(to)
 	t.release(at)
 	region[leafOf(addr)] = next
-	t.moves++
 	return to
 }
 
@@ -254,7 +251,6 @@ func (t *blockTable) sweep() {
 		return
 	}
 	t.swept = t.takes
-	t.moves++
 	for i := range t.slots {
 		r := t.slots[i].region
 		if r == t.none {

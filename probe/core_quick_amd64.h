@@ -157,7 +157,7 @@ quickPlace:
 	MOVQ const_meSum(R10), AX
 	LEAQ (const_meOffset+const_sumBias)(R10), R9
 	CMPL CX, $const_memoWords
-	JEQ  quickSums
+	JEQ  quickSums // so that the assembler keeps the code
 	JHI  quickOdd
 	IMUL3Q $-const_sumSize, CX, CX
 	ADDQ const_stSums(R11), CX
@@ -222,8 +222,8 @@ quickNear:
 	JEQ  quickRoom
 
 quickEmit:
-	MOVQ rcSlot(SP), R10
-	MOVL const_slStack(R10), CX
+	MOVQ DI, CX // not from the slot: a signal handler may have been in a call since
+	SHRQ $const_stackShift, CX
 	QUICKWORDS
 	MOVQ const_stHeader(R11), DX
 	TESTL $const_ownerDied, const_hdAlive(DX)

@@ -260,7 +260,7 @@ const (
 	memoEntry  = 1 << memoShift
 	memoWords  = 96                     // words that an entry compares
 	memoChecks = 16                     // and the first of them, of which it has the low 16 bits
-	memoTries  = memoChecks + 1         // stacks that one is compared with; each differs further outside than the one before
+	memoTries  = memoChecks + 1         // stacks that one is compared with: no word tells two of them apart from the next
 	memoBusy   = 2                      // the tag of an entry that is being written
 	meTag      = 0                      // uint64: of PC, stack pointer and words that differed, an odd number; 0 if there is nothing
 	meSum      = 8                      // of the words, each times its factor

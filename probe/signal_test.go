@@ -79,7 +79,9 @@ func (h *handler) run(th labThread, pc addr.Run) {
 func TestSignalAnywhere(t *testing.T) {
 	for _, remembered := range []bool{false, true} {
 		for _, way := range []uint64{enabled, onlyRecords} {
-			t.Run(fmt.Sprintf("remembered=%v,way=%d", remembered, way), func(t *testing.T) { interruptAll(t, way, remembered, true) })
+			for _, sleeps := range []bool{false, true} {
+				t.Run(fmt.Sprintf("remembered=%v,way=%d,sleeps=%v", remembered, way, sleeps), func(t *testing.T) { interruptAll(t, way, remembered, true, sleeps) })
+			}
 		}
 	}
 }
@@ -88,12 +90,13 @@ func TestSignalAnywhere(t *testing.T) {
 // does then is recorded again.
 func TestSignalLeaves(t *testing.T) {
 	for _, way := range []uint64{enabled, onlyRecords} {
-		t.Run(fmt.Sprintf("way=%d", way), func(t *testing.T) { interruptAll(t, way, false, false) })
+		t.Run(fmt.Sprintf("way=%d", way), func(t *testing.T) { interruptAll(t, way, false, false, false) })
 	}
 }
 
-// interruptAll does so with the value of stEnabled that leads one way or the other.
-func interruptAll(t *testing.T, way uint64, remembered, returns bool) {
+// interruptAll does so with the value of stEnabled that leads one way or the other, and
+// with a consumer that has to be woken or not.
+func interruptAll(t *testing.T, way uint64, remembered, returns, sleeps bool) {
 	l := newLab(t, Request{Record: true})
 	l.setState(stEnabled, way)
 	th := *l.thread(1)
@@ -125,6 +128,9 @@ func interruptAll(t *testing.T, way uint64, remembered, returns bool) {
 		main := append(slices.Clone(m.want.PCs), roots[i%len(roots)])
 		above := append([]addr.Run{h.frame, h.tramp}, main...)
 		l.forget(&th)
+		if sleeps {
+			l.shared.half(hdSleep).Store(1)
+		}
 		pc := l.remote.core + addr.Run(at)
 		original := slices.Clone(l.at(pc)[:5])
 		l.interruptAt(pc)

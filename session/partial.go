@@ -49,11 +49,11 @@ func (s *Session) Partial() []string {
 		return nil
 	}
 	why := slices.Clip(src.Info().Partial)
-	if s.saved != nil && s.saved.Damage() != nil {
-		why = append(why, "the file was not closed, or is damaged")
-	}
 	if recorded, seen := s.Recordings(); len(why) == 0 && seen > recorded { // of an older hdb's
 		why = []string{fmt.Sprintf("%d of %d events were recorded", recorded, seen)}
+	}
+	if s.saved != nil && s.saved.Damage() != nil {
+		why = append(why, "the file was not closed, or is damaged")
 	}
 	return why
 }
