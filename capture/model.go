@@ -11,7 +11,8 @@ import (
 // that was wrong. It begins empty with each chunk, so that a chunk can be decoded
 // without those before it.
 //
-// Everything in this file is part of the wire format.
+// Everything in this file is part of the wire format, but for what is marked as of the
+// encoder only.
 
 // Moves say how an event differs from what is expected of one of its shape.
 const (
