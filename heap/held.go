@@ -9,22 +9,21 @@ import (
 // held follows events from a checkpoint on, and keeps what is known of each block.
 type held struct {
 	blocks []capture.Held // ascending by Seq; with address 0 it ended
-	at     *Live          // the index of each in blocks, + 1, for its Seq
-	execs  []uint64       // numbers of the first events after each exec to come
+	at     *Replay        // the index of each in blocks, + 1, for its Seq
 	next   uint64         // the first event to follow
 }
 
 // heldFrom is the heap at the last checkpoint up to event #to, or before the first
 // event.
 func (x *Index) heldFrom(to uint64) *held {
-	h := &held{at: NewLive(), execs: capture.Execs(x.src.Modules())}
+	h := &held{at: NewReplay(x.src)}
 	if c := x.src.Checkpoint(to); c != nil {
 		h.blocks, h.next = c.Blocks, c.Seq+1
+		h.at.Before(c.Seq)
 		for i := range h.blocks {
 			h.put(i)
 		}
 	}
-	h.execs = slices.DeleteFunc(h.execs, func(seq uint64) bool { return seq < h.next })
 	return h
 }
 
@@ -41,8 +40,8 @@ func (h *held) ended(b Block) { h.blocks[b.Seq-1].Addr = 0 }
 
 // before brings the heap to the moment before event #seq.
 func (h *held) before(seq uint64) {
-	for len(h.execs) > 0 && h.execs[0] <= seq {
-		h.execs, h.blocks, h.at = h.execs[1:], h.blocks[:0], NewLive()
+	if h.at.Before(seq) != nil {
+		h.blocks = h.blocks[:0]
 	}
 }
 

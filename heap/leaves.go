@@ -19,22 +19,38 @@ type leaf struct {
 	class     uint32
 }
 
+// A place is an address as one among those that a block with a cell can have, which
+// are multiples of eight in the memory of users. Turned to the right by these three bits,
+// all other addresses are beyond them.
+type place uint64
+
 const (
-	unitBits = 3 // of the address, which a block is a multiple of
-	leafBits = 9 // of the address within a leaf
-	lastUnit = 1<<(leafBits-unitBits) - 1
+	unitBits  = 3  // of the address, which a block is a multiple of
+	placeBits = 44 // of the place: 47 of the address
+	leafBits  = 6  // of the place within a leaf
+	lastUnit  = 1<<leafBits - 1
 )
 
-// odd tells whether a block at the address can have no cell.
-func odd(addr uint64) bool { return addr&(1<<unitBits-1) != 0 }
+func placeOf(addr uint64) place { return place(bits.RotateLeft64(addr, -unitBits)) }
 
-// unit is the number of the bit of an address that is not odd.
-func unit(addr uint64) uint64 { return addr >> unitBits & lastUnit }
+func (p place) addr() uint64 { return bits.RotateLeft64(uint64(p), unitBits) }
+
+// ok tells whether a block at the place can have a cell.
+func (p place) ok() bool { return p>>placeBits == 0 }
+
+// unit is the number of the place's bit in its leaf.
+func (p place) unit() uint64 { return uint64(p & lastUnit) }
+
+// leaf is the number of the leaf in its region.
+func (p place) leaf() uint64 { return uint64(p >> leafBits & (regionLeaves - 1)) }
 
 // starts has a bit for each address that has a cell.
 func (f *leaf) starts() uint64 { return uint64(f.low) | uint64(f.high)<<32 }
 
 func (f *leaf) setStarts(s uint64) { f.low, f.high = uint32(s), uint32(s>>32) }
+
+// upTo has a bit for each place up to this that has a cell; the highest is its own.
+func (f *leaf) upTo(p place) uint64 { return f.starts() << (^p & lastUnit) }
 
 // below is how many of the starts are before that unit.
 func below(starts, unit uint64) int { return bits.OnesCount64(starts & (1<<(unit&lastUnit) - 1)) }
@@ -47,10 +63,10 @@ func (f *leaf) cell(i int) *cell {
 // cells are the first n.
 func (f *leaf) cells(n int) []cell { return unsafe.Slice(f.cell(0), n) }
 
-// find is the cell for the address, nil if there is none.
-func (f *leaf) find(addr uint64) *cell {
-	if s := f.starts(); s>>unit(addr)&1 != 0 && !odd(addr) {
-		return f.cell(below(s, unit(addr)))
+// find is the cell for the place, nil if there is none.
+func (f *leaf) find(p place) *cell {
+	if s := f.upTo(p); int64(s) < 0 {
+		return f.cell(bits.OnesCount64(s) - 1)
 	}
 	return nil
 }
@@ -106,7 +122,7 @@ func (f *leaf) move(to *leaf) {
 
 // A cell is a block, in 12 bytes:
 //
-//	a, b  bits 0-39 seq, 40-63 stack
+//	a, b  bits 0-23 stack, 24-63 seq
 //	c     bits 0-29 size, 30 there is a block, 31 logged; all of it 0: empty; only bit 31: the block is in blockTable.rest
 type cell struct{ a, b, c uint32 }
 
@@ -115,7 +131,7 @@ const (
 	cellLogged = 1 << (cellState + 1)
 	cellRest   = cellLogged
 	cellState  = 30 // shift, of these two bits
-	cellStack  = 40 // shift
+	cellSeq    = 24 // shift
 
 	maxSize  = 1<<30 - 1
 	maxStack = 1<<24 - 1
@@ -124,7 +140,7 @@ const (
 
 // fits tells whether a cell has room for a block.
 func fits(size, seq uint64, stack capture.StackID) bool {
-	return size>>30|seq>>40|uint64(stack)>>24 == 0
+	return size <= maxSize && seq <= maxSeq && stack <= maxStack
 }
 
 // cellFlags are those of a cell with a block.
@@ -143,11 +159,11 @@ func (c *cell) set(size, seq uint64, stack capture.StackID, logged bool) {
 
 // setMade says which event made the block.
 func (c *cell) setMade(seq uint64, stack capture.StackID) {
-	made := seq | uint64(stack)<<cellStack
+	made := uint64(stack) | seq<<cellSeq
 	c.a, c.b = uint32(made), uint32(made>>32)
 }
 
-// made is seq, and stack above it.
+// made is stack, and seq above it.
 func (c *cell) made() uint64 { return uint64(c.a) | uint64(c.b)<<32 }
 
 // taken tells whether the cell has a block.
@@ -155,9 +171,9 @@ func (c *cell) taken() bool { return c.c&cellTaken != 0 }
 
 func (c *cell) size() uint64 { return uint64(c.c & maxSize) }
 
-func (c *cell) seq() uint64 { return c.made() & maxSeq }
+func (c *cell) seq() uint64 { return c.made() >> cellSeq }
 
-func (c *cell) stack() capture.StackID { return capture.StackID(c.made() >> cellStack) }
+func (c *cell) stack() capture.StackID { return capture.StackID(c.a & maxStack) }
 
 func (c *cell) logged() bool { return c.c&cellLogged != 0 }
 
@@ -172,7 +188,8 @@ func (c *cell) gone(g *capture.Gone) {
 		*g = capture.Gone{}
 		return
 	}
-	g.Size, g.Stack, g.Recorded, g.Seq = c.size(), c.stack(), true, c.seq()
+	made := c.made()
+	g.Size, g.Stack, g.Recorded, g.Seq = c.size(), capture.StackID(made&maxStack), true, made>>cellSeq
 }
 
 // rooms says by class how many cells a leaf has room for.

@@ -77,7 +77,9 @@ func TestFollowAll(t *testing.T) {
 			case n < 7:
 				e.Kind = capture.Map
 			}
-			e.Failed = e.Kind != capture.Free && rng.IntN(20) == 0
+			if e.Kind != capture.Free && rng.IntN(20) == 0 {
+				e.Failed, e.Addr = true, 0
+			}
 			if rng.IntN(3000) == 0 {
 				e.Size, e.Stack = 1<<(28+rng.IntN(36)), 1<<rng.IntN(32)
 			}

@@ -2,6 +2,7 @@ package heap
 
 import (
 	"math/bits"
+	"slices"
 
 	"hdb/capture"
 )
@@ -10,79 +11,116 @@ import (
 // together here: a program that goes through its heap from one end to the other,
 // as most do, finds the next block in a cache line that it has.
 //
-// The addresses are divided into regions of 128 KiB, found by a hash table, and
-// those into leaves of 512 bytes. Nothing is done when a leaf has lost its last
-// block: such leaves are looked for when the memory of leaves is used up. The
-// garbage collector finds no pointers in regions and leaves.
+// The addresses are divided into leaves of 512 bytes, which two directories lead to: one
+// for each region of 128 KiB, found by one for each span of 4 GiB. Nothing is done when
+// a leaf has lost its last block: such leaves are looked for when the memory of leaves
+// is used up. The garbage collector finds no pointers in regions and leaves.
 type blockTable struct {
-	slots []slot  // a power of two of them, at most half of them used
-	shift uint8   // hash>>shift is the index
-	used  int     // slots that are not empty
-	none  *region // one without leaves
-	puts  int     // blocks that were ever put
-	takes int     // blocks that are no more
+	regions []regionAt // of all spans
+	enough  int        // how many regions there may be before those without leaves are dropped
+	puts    int        // blocks that were ever put
+	takes   int        // blocks that are no more
 	leaves
 
-	// rest are blocks whose address is odd, and those that have a cell but not
-	// room in it: their size, stack or number is beyond all measure. There are few
-	// or none.
+	// rest are blocks that have no place or are beyond the spans, and those that have a
+	// cell but not room in it: their size, stack or number is beyond all measure. There
+	// are few or none.
 	rest map[uint64]Block
+
+	spans  [1 << (placeBits - spanBits)]*span // nil where no block has a cell
+	opened int                                // of them
 }
 
 const (
-	regionBits   = 17 // of the address within a region
+	regionBits   = 14 // of the place within a region
+	spanBits     = 29 // within a span
 	regionLeaves = 1 << (regionBits - leafBits)
-	minSlots     = 16
+	spanRegions  = 1 << (spanBits - regionBits)
+	minRegions   = 16
+	// maxSpans bounds the memory of spans, 256 KiB each: a capture may tell anything of
+	// the blocks of a program, whose own are in a few spans. Those in others are in rest.
+	maxSpans = 1 << 8
 )
 
-// A slot of the hash table.
-type slot struct {
-	key     uint64 // address >> regionBits, and 1 more; 0: the slot is empty
-	*region        // of an empty one blockTable.none
-}
+// A span has its regions, nil where there are no blocks.
+type span [spanRegions]*region
 
 // A region has the indexes of its leaves, 0 of those that there are not.
 type region [regionLeaves]uint32
 
-func newBlockTable() blockTable {
-	t := blockTable{leaves: newLeaves(), none: new(region)}
-	t.resize(minSlots)
-	return t
+// A regionAt is the region from a place on.
+type regionAt struct {
+	first place
+	*region
 }
+
+func (t *blockTable) init() { t.leaves, t.enough = newLeaves(), minRegions }
 
 // len is how many blocks there are.
 func (t *blockTable) len() int { return t.puts - t.takes }
 
 // large tells whether the table is larger than the caches that a processor has to
 // itself: than so many cells, in leaves and, three indexes a cell, in regions.
-func (t *blockTable) large() bool { return int(t.next)+t.used*regionLeaves/3 > 1<<16 }
+func (t *blockTable) large() bool { return 3*int(t.next)+len(t.regions)*regionLeaves > 3<<16 }
 
-func keyOf(addr uint64) uint64 { return addr>>regionBits + 1 }
+// takesIn tells whether a block at the place can have a cell.
+func (t *blockTable) takesIn(p place) bool {
+	return p.ok() && (t.spans[p>>spanBits] != nil || t.opened < maxSpans)
+}
 
-// first is the slot where the search for a region begins.
-func (t *blockTable) first(key uint64) uint64 { return key * 0x9e3779b97f4a7c15 >> (t.shift & 63) }
-
-// slot is the one with the key, or the empty one where it belongs.
-func (t *blockTable) slot(key uint64) *slot {
-	mask := uint64(len(t.slots) - 1)
-	for i := t.first(key); ; i++ {
-		if s := &t.slots[i&mask]; s.key == key || s.key == 0 {
-			return s
+// index is that of the leaf with a place, 0 if there is none.
+func (t *blockTable) index(p place) uint32 {
+	if i := p >> spanBits; i < place(len(t.spans)) {
+		if s := t.spans[i]; s != nil {
+			if r := s[p>>regionBits&(spanRegions-1)]; r != nil {
+				return r[p>>leafBits&(regionLeaves-1)]
+			}
 		}
 	}
+	return 0
 }
 
-// leaf is that of the address. This and leaf.find are apart so that the compiler can
-// put them where they are used.
-func (t *blockTable) leaf(addr uint64) *leaf {
-	return t.at(t.slot(keyOf(addr)).region[leafOf(addr)])
+// leaf is the one with a place.
+func (t *blockTable) leaf(p place) *leaf { return t.at(t.index(p)) }
+
+// cell is that of the block at a place, nil if it has none.
+func (t *blockTable) cell(p place) *cell { return t.leaf(p).find(p) }
+
+// region is the one with a place, which is made if there is none. The table must take
+// the place in.
+func (t *blockTable) region(p place) *region {
+	s := &t.spans[p>>spanBits]
+	if *s == nil {
+		*s = new(span)
+		t.opened++
+	}
+	r := &(*s)[p>>regionBits&(spanRegions-1)]
+	if *r == nil {
+		if len(t.regions) == t.enough {
+			t.dropRegions()
+		}
+		*r = new(region)
+		t.regions = append(t.regions, regionAt{p &^ (1<<regionBits - 1), *r})
+	}
+	return *r
 }
 
-func leafOf(addr uint64) uint64 { return addr >> leafBits & (regionLeaves - 1) }
+// dropRegions drops the regions without leaves.
+func (t *blockTable) dropRegions() {
+	t.sweep()
+	t.regions = slices.DeleteFunc(t.regions, func(r regionAt) bool {
+		empty := *r.region == region{}
+		if empty {
+			t.spans[r.first>>spanBits][r.first>>regionBits&(spanRegions-1)] = nil
+		}
+		return empty
+	})
+	t.enough = max(2*len(t.regions), minRegions)
+}
 
 // get is the block at addr.
 func (t *blockTable) get(addr uint64) (b Block, ok bool) {
-	if c := t.leaf(addr).find(addr); c != nil && c.taken() {
+	if c := t.cell(placeOf(addr)); c != nil && c.taken() {
 		return c.block(), true
 	}
 	b, ok = t.rest[addr]
@@ -91,7 +129,7 @@ func (t *blockTable) get(addr uint64) (b Block, ok bool) {
 
 // put stores b at addr and returns what was there.
 func (t *blockTable) put(addr uint64, b Block) (old Block, replaced bool) {
-	c := t.leaf(addr).find(addr)
+	c := t.cell(placeOf(addr))
 	if c == nil || c.c != 0 || !fits(b.Size, b.Seq, b.Stack) {
 		return t.replace(addr, b)
 	}
@@ -104,13 +142,14 @@ func (t *blockTable) put(addr uint64, b Block) (old Block, replaced bool) {
 func (t *blockTable) replace(addr uint64, b Block) (old Block, replaced bool) {
 	old, replaced = t.take(addr)
 	t.puts++
-	if odd(addr) {
+	p := placeOf(addr)
+	if !t.takesIn(p) {
 		t.putRest(addr, b)
 		return old, replaced
 	}
-	c := t.leaf(addr).find(addr)
+	c := t.cell(p)
 	if c == nil {
-		c = t.insert(addr, b.Size)
+		c = t.insert(p, b.Size)
 	}
 	if fits(b.Size, b.Seq, b.Stack) {
 		c.set(b.Size, b.Seq, b.Stack, b.Logged)
@@ -130,7 +169,7 @@ func (t *blockTable) putRest(addr uint64, b Block) {
 
 // take removes the block at addr.
 func (t *blockTable) take(addr uint64) (b Block, ok bool) {
-	c := t.leaf(addr).find(addr)
+	c := t.cell(placeOf(addr))
 	if c != nil && c.taken() {
 		b = c.block()
 		c.c = 0
@@ -151,7 +190,7 @@ func (t *blockTable) take(addr uint64) (b Block, ok bool) {
 
 // logged marks the block at addr, if there is one, and gives it its stack.
 func (t *blockTable) logged(addr uint64, stack capture.StackID) {
-	c := t.leaf(addr).find(addr)
+	c := t.cell(placeOf(addr))
 	if c != nil && c.taken() {
 		b := c.block()
 		if fits(0, 0, stack) {
@@ -168,55 +207,45 @@ func (t *blockTable) logged(addr uint64, stack capture.StackID) {
 	}
 }
 
-// insert makes an empty cell for an address that has none and will get a block of
-// that size.
-func (t *blockTable) insert(addr, size uint64) *cell {
-	at := t.slot(keyOf(addr)).region[leafOf(addr)]
+// insert makes an empty cell for a place that has none and will get a block of that
+// size.
+func (t *blockTable) insert(p place, size uint64) *cell {
+	at := t.index(p)
 	if at == 0 {
-		at = t.addLeaf(addr, size)
+		at = t.addLeaf(p, size)
 	}
-	c := t.at(at).insert(unit(addr))
+	c := t.at(at).insert(p.unit())
 	if c == nil {
-		c = t.grow(addr).insert(unit(addr))
+		c = t.grow(p).insert(p.unit())
 	}
 	return c
 }
 
-// addLeaf gives addr a leaf.
-func (t *blockTable) addLeaf(addr, size uint64) uint32 {
-	at := t.room(t.firstClass(addr, size))
-	key := keyOf(addr)
-	s := t.slot(key)
-	if s.key == 0 {
-		if 2*(t.used+1) > len(t.slots) {
-			t.rehash()
-			s = t.slot(key)
-		}
-		*s = slot{key, new(region)}
-		t.used++
-	}
-	s.region[leafOf(addr)] = at
+// addLeaf gives a place a leaf.
+func (t *blockTable) addLeaf(p place, size uint64) uint32 {
+	at := t.room(t.firstClass(p, size))
+	t.region(p)[p.leaf()] = at
 	t.count++
 	return at
 }
 
-// firstClass is the class of a new leaf whose first block has an address and a size:
-// there will be as many as in the leaf before it, or of as many as there is room for
-// if all have this size and the eight bytes that most allocators take in front.
-func (t *blockTable) firstClass(addr, size uint64) uint32 {
-	if i := leafOf(addr); i > 0 {
-		if at := t.slot(keyOf(addr)).region[i-1]; at != 0 {
+// firstClass is the class of a new leaf whose first block has a place and a size: there
+// will be as many as in the leaf before it, or of as many as there is room for if all
+// have this size and the eight bytes that most allocators take in front.
+func (t *blockTable) firstClass(p place, size uint64) uint32 {
+	if p.leaf() > 0 {
+		if at := t.index(p - 1<<leafBits); at != 0 {
 			return classOf(max(t.at(at).live(), 1))
 		}
 	}
-	chunk := max(min(size, 1<<leafBits)+8, 64)
-	return classOf(int(1<<leafBits/chunk) + 1)
+	const bytes = 1 << (leafBits + unitBits)
+	chunk := max(min(size, bytes)+8, 64)
+	return classOf(int(bytes/chunk) + 1)
 }
 
-// grow makes room for one more block in the leaf of an address, which is full.
-func (t *blockTable) grow(addr uint64) *leaf {
-	region := t.slot(keyOf(addr)).region
-	at := region[leafOf(addr)]
+// grow makes room for one more block in the leaf with a place, which is full.
+func (t *blockTable) grow(p place) *leaf {
+	at := t.index(p)
 	from := t.at(at)
 	live, full := from.live(), int(rooms[from.class])
 	if full-live > full/8 {
@@ -227,7 +256,7 @@ func (t *blockTable) grow(addr uint64) *leaf {
 	to := t.at(next)
 	from.move(to)
 	t.release(at)
-	region[leafOf(addr)] = next
+	t.region(p)[p.leaf()] = next
 	return to
 }
 
@@ -251,65 +280,27 @@ func (t *blockTable) sweep() {
 		return
 	}
 	t.swept = t.takes
-	for i := range t.slots {
-		r := t.slots[i].region
-		if r == t.none {
-			continue
-		}
-		for k, at := range r {
+	for _, r := range t.regions {
+		for k, at := range r.region {
 			if at != 0 && t.at(at).live() == 0 {
 				t.release(at)
 				t.count--
-				r[k] = 0
+				r.region[k] = 0
 			}
 		}
 	}
 }
 
-// rehash drops the regions without leaves, and makes more room if those are few.
-func (t *blockTable) rehash() {
-	t.sweep()
-	old := t.slots
-	t.used = 0
-	for i := range old {
-		if *old[i].region != *t.none {
-			t.used++
-		}
-	}
-	n := len(old)
-	if 4*t.used > n {
-		n *= 2
-	}
-	t.resize(n)
-	for i := range old {
-		if *old[i].region != *t.none {
-			*t.slot(old[i].key) = old[i]
-		}
-	}
-}
-
-// resize makes n slots, all of them empty.
-func (t *blockTable) resize(n int) {
-	t.slots, t.shift = make([]slot, n), uint8(64-bits.TrailingZeros(uint(n)))
-	for i := range t.slots {
-		t.slots[i].region = t.none
-	}
-}
-
 // each calls yield for all blocks until it returns false.
 func (t *blockTable) each(yield func(uint64, Block) bool) {
-	for i := range t.slots {
-		s := &t.slots[i]
-		if s.key == 0 {
-			continue
-		}
-		for k, at := range s.region {
-			base, f := (s.key-1)<<regionBits+uint64(k)<<leafBits, t.at(at)
+	for _, r := range t.regions {
+		for k, at := range r.region {
+			first, f := r.first+place(k)<<leafBits, t.at(at)
 			i := 0
 			for left := f.starts(); left != 0; left &= left - 1 {
 				c := f.cell(i)
-				addr := base + uint64(bits.TrailingZeros64(left))<<unitBits
-				if c.taken() && !yield(addr, c.block()) {
+				p := first + place(bits.TrailingZeros64(left))
+				if c.taken() && !yield(p.addr(), c.block()) {
 					return
 				}
 				i++

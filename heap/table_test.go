@@ -21,7 +21,7 @@ func TestTableIsAMap(t *testing.T) {
 		l, want := NewLive(), map[uint64]Block{}
 		pool := rapid.SliceOfN(rapid.Uint64Min(1), 1, 60).Draw(t, "addresses")
 		for _, u := range rapid.SliceOfN(rapid.Uint64Range(1, 200), 0, 150).Draw(t, "units") {
-			pool = append(pool, 1<<regionBits-1024+u<<unitBits)
+			pool = append(pool, (1<<regionBits-128+u)<<unitBits)
 		}
 		addr := rapid.SampledFrom(pool)
 		size := rapid.OneOf(rapid.Uint64Max(1000), rapid.Uint64Range(maxSize-1, maxSize+1))
@@ -66,6 +66,36 @@ func TestTableIsAMap(t *testing.T) {
 			},
 		})
 	})
+}
+
+// A capture may tell of blocks all over the address space. No more than maxSpans spans are
+// made for them, and they are found all the same.
+func TestBlocksEverywhere(t *testing.T) {
+	l, want := NewLive(), map[uint64]Block{}
+	const apart = 1<<32 + 1<<20
+	for i := range uint64(3 * maxSpans) {
+		for k := range uint64(3) {
+			a, b := i*apart+k*64+64, Block{Seq: 3*i + k + 1, Size: 8 * (k + 1), Stack: 1}
+			e := capture.Event{Seq: b.Seq, Kind: capture.Alloc, Addr: a, Size: b.Size, Stack: b.Stack}
+			l.FollowAll([]capture.Event{e}, false)
+			want[a] = b
+		}
+	}
+	if l.blocks.opened != maxSpans {
+		t.Errorf("%d spans, want %d", l.blocks.opened, maxSpans)
+	}
+	l.blocks.check(t)
+	if got := maps.Collect(l.All()); !maps.Equal(got, want) {
+		t.Fatalf("%d blocks, want %d", len(got), len(want))
+	}
+	for a, b := range want {
+		if got, ok := l.Take(a); !ok || got != b {
+			t.Fatalf("take %#x: %v, %v, want %v", a, got, ok, b)
+		}
+	}
+	if l.Blocks() != 0 || l.Bytes() != 0 {
+		t.Errorf("%d blocks, %d bytes are left", l.Blocks(), l.Bytes())
+	}
 }
 
 // Blocks at every byte have no cells but every eighth: no allocator does that, but
@@ -139,7 +169,7 @@ func TestBlocksBeyondMeasure(t *testing.T) {
 }
 
 // Blocks of all sizes near together and far apart make leaves grow, be given back
-// and be used again, and rows come and go.
+// and be used again, and regions come and go.
 func TestLeavesComeAndGo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	l, want := NewLive(), map[uint64]Block{}
@@ -202,8 +232,11 @@ func (t *blockTable) check(tb interface{ Fatalf(string, ...any) }) {
 		tb.Fatalf("the leaf without blocks is %v", none)
 	}
 	used := 0
-	for _, s := range t.slots {
-		for _, at := range s.region {
+	for _, r := range t.regions {
+		if t.spans[r.first>>spanBits][r.first>>regionBits%spanRegions] != r.region {
+			tb.Fatalf("the region from %#x on is not in its span", r.first.addr())
+		}
+		for _, at := range r.region {
 			if at != 0 {
 				if f := own(at); bits.OnesCount64(f.starts()) > int(rooms[f.class]) {
 					tb.Fatalf("a leaf of class %d has %#x", f.class, f.starts())
@@ -268,10 +301,13 @@ func TestLeafKeepsOrder(t *testing.T) {
 // memory is what the table takes, in bytes, without what it has in store.
 func (t *blockTable) memory() int {
 	n := int(t.next) * int(unsafe.Sizeof(cell{}))
-	for _, s := range t.slots {
+	for _, r := range t.regions {
+		n += int(unsafe.Sizeof(r) + unsafe.Sizeof(*r.region))
+	}
+	for _, s := range t.spans {
 		n += int(unsafe.Sizeof(s))
-		if s.region != t.none {
-			n += int(unsafe.Sizeof(*s.region))
+		if s != nil {
+			n += int(unsafe.Sizeof(*s))
 		}
 	}
 	return n
@@ -287,7 +323,7 @@ func TestSparseHeap(t *testing.T) {
 	}{
 		{"16 KiB", 1 << 20, 16 << 10, 16<<10 - 16, 256},
 		{"mappings", 1 << 14, 132 << 10, 128 << 10, 2048},
-		{"arenas", 1 << 12, 64 << 20, 24, 2048},
+		{"arenas", 1 << 12, 64 << 20, 24, 6144},
 	} {
 		l := NewLive()
 		for i := range uint64(c.blocks) {
@@ -314,7 +350,7 @@ func TestHeapThatWanders(t *testing.T) {
 		if i >= live {
 			l.Take(addrs[i-live])
 		}
-		if i > 1<<18 {
+		if i > 1<<18 && i%1024 == 0 {
 			most = max(most, l.blocks.memory())
 		}
 	}
@@ -421,7 +457,7 @@ func BenchmarkLiveChurn(b *testing.B) {
 				l.Follow(&events[i], false)
 			}
 			rng.Shuffle(len(events), func(i, k int) { events[i], events[k] = events[k], events[i] })
-			var batch [16]capture.Event
+			var batch [32]capture.Event
 			next := 0
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
