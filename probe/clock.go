@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"math"
+	"math/bits"
 	"sync/atomic"
 	"time"
 
@@ -17,19 +19,22 @@ func readTSC() uint64
 type clock struct {
 	tsc  [2]uint64
 	time [2]time.Duration
-	unit float64       // nanoseconds of a tick of the counter, 0 while unknown
-	wall time.Time     // at the resumption
-	last time.Duration // given out: times do not go back
-	next uint64        // the first stamp that may be of a later time than that
-	idle atomic.Int64  // nanoseconds since then that hdb's own work has taken
+	wall time.Time    // at the resumption
+	idle atomic.Int64 // nanoseconds since then that hdb's own work has taken
+
+	// The same in units of capture.Resolution, which are all that is given out, and in
+	// parts of one, 2^64 of which it has.
+	unit uint64 // parts that a tick of the counter has; 0 if unknown, or if it has a unit or more
+	now  int64  // the present,
+	part uint64 // and parts beyond it
 }
 
 // resume begins anew after the inferior stood still. now is the session's time.
 func (c *clock) resume(now time.Duration) {
 	t := readTSC()
-	c.tsc, c.time, c.wall = [2]uint64{t, t}, [2]time.Duration{now, now}, time.Now()
-	c.unit, c.next = 0, 0
+	c.tsc[0], c.time[0], c.wall = t, now, time.Now()
 	c.idle.Store(0)
+	c.present(t, now)
 }
 
 // tick notes the present.
@@ -40,34 +45,45 @@ func (c *clock) tick() {
 
 // present draws the line to a moment.
 func (c *clock) present(tsc uint64, now time.Duration) {
-	c.tsc[1], c.time[1], c.next = tsc, now, 0
-	if span := c.tsc[1] - c.tsc[0]; span > 0 {
-		c.unit = float64(c.time[1]-c.time[0]) / float64(span)
+	const resolution = uint64(capture.Resolution)
+	c.tsc[1], c.time[1] = tsc, now
+	c.now, c.part = int64(now/capture.Resolution), uint64(now%capture.Resolution)*(math.MaxUint64/resolution)
+	c.unit = 0
+	elapsed, ticks := uint64(now-c.time[0]), tsc-c.tsc[0]
+	less := max(0, bits.Len64(ticks)+bits.Len64(resolution)-64) // of bits, so that the product is one of 64
+	if ticks = ticks >> less * resolution; ticks > elapsed>>less {
+		c.unit, _ = bits.Div64(elapsed>>less, 0, ticks)
 	}
 }
 
-// at is the time of a stamp, in whole units of capture.Resolution: in most, there are
-// many events.
+// at is the time of a stamp, in whole units of capture.Resolution.
 func (c *clock) at(stamp uint64) time.Duration {
-	if stamp >= c.next {
-		c.pass(stamp)
+	ticks, ok := c.since(stamp)
+	if !ok { // written since, perhaps long since: hdb may have lost its processor
+		c.tick()
+		if ticks, ok = c.since(stamp); !ok {
+			ticks = 0 // no stamp is newer than the present; this one was invented
+		}
 	}
-	return c.last
+	return c.before(ticks)
 }
 
-// pass brings the time up to a stamp.
-func (c *clock) pass(stamp uint64) {
-	ago := int64(c.tsc[1] - stamp)
-	if ago < 0 { // written since, perhaps long since: hdb may have lost its processor
-		c.tick()
-		ago = int64(c.tsc[1] - stamp)
-	}
-	if ago <= 0 || c.unit == 0 { // no stamp is newer than the present, or the clock stood still
-		c.last = max(c.last, c.time[1].Truncate(capture.Resolution))
-		return
-	}
-	d := c.time[1] - time.Duration(float64(ago)*c.unit)
-	whole := d.Truncate(capture.Resolution)
-	c.last = max(c.last, whole)
-	c.next = stamp + uint64(float64(whole+capture.Resolution-d-1)/c.unit) // a nanosecond early: d is cut to one
+// since is how long before the present a stamp was made, and false if it was later, or
+// so long before that no processor made it.
+func (c *clock) since(stamp uint64) (ticks uint64, ok bool) {
+	ticks = c.tsc[1] - stamp
+	return ticks, ticks>>maxTicks == 0
+}
+
+// maxTicks is the logarithm of more ticks than there are in half a year, and of fewer than
+// before can multiply.
+const maxTicks = 56
+
+// before is the time so many ticks before the present, which since tells. It is reckoned
+// anew for each event: there are several in a unit of time, but a processor does not guess
+// which of them is the first, and would go on on the wrong way at each.
+func (c *clock) before(ticks uint64) time.Duration {
+	whole, parts := bits.Mul64(ticks, c.unit)
+	_, borrow := bits.Sub64(c.part, parts, 0)
+	return time.Duration(c.now-int64(whole+borrow)) * capture.Resolution
 }

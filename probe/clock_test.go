@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"math/bits"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -8,23 +10,44 @@ import (
 )
 
 func TestClock(t *testing.T) {
-	c := clock{tsc: [2]uint64{1000}, time: [2]time.Duration{10 * time.Second}}
-	c.present(5000, 12*time.Second)
+	c := clock{tsc: [2]uint64{1e9}, time: [2]time.Duration{10 * time.Second}}
+	c.present(5e9, 12*time.Second)
 	for _, s := range []struct {
 		stamp uint64
 		want  time.Duration
 	}{
-		{1000, 10 * time.Second}, {2000, 10500 * time.Millisecond}, {4000, 11500 * time.Millisecond},
-		{3000, 11500 * time.Millisecond}, // of another processor, or written late: times do not go back
-		{5000, 12 * time.Second},
+		{1e9, 10 * time.Second}, {2e9, 10500 * time.Millisecond}, {4e9, 11500 * time.Millisecond},
+		{3e9, 11 * time.Second}, // of another processor, or written late
+		{5e9, 12 * time.Second},
 	} {
 		if got := c.at(s.stamp); got != s.want {
 			t.Errorf("stamp %d is %v, want %v", s.stamp, got, s.want)
 		}
 	}
-	still := clock{tsc: [2]uint64{1000, 1000}, time: [2]time.Duration{time.Second, time.Second}}
+	still := clock{tsc: [2]uint64{1000}, time: [2]time.Duration{time.Second}}
+	still.present(1000, time.Second)
 	if got := still.at(1000); got != time.Second {
 		t.Errorf("at the resumption: %v", got)
+	}
+}
+
+// Times are those of the line, cut to whole microseconds, however long it is; what lies
+// within a nanosecond of the next one may count as this.
+func TestClockIsTheLine(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 100000 {
+		span := 1 + rng.Uint64N(1<<rng.IntN(50)) // up to days
+		elapsed := span / (1 + rng.Uint64N(5))
+		began := time.Duration(rng.Int64N(1e15))
+		now, ago := began+time.Duration(elapsed), rng.Uint64N(span+1)
+		c := clock{tsc: [2]uint64{1000}, time: [2]time.Duration{began}}
+		c.present(1000+span, now)
+		high, low := bits.Mul64(ago, elapsed)
+		ns, _ := bits.Div64(high, low, span)
+		want := now - time.Duration(ns)
+		if got := c.at(1000 + span - ago); got != want.Truncate(capture.Resolution) && got != (want-1).Truncate(capture.Resolution) && got != (want+1).Truncate(capture.Resolution) {
+			t.Fatalf("%d ticks before %v, after %d of %v: %v, want %v", ago, now, span, time.Duration(elapsed), got, want)
+		}
 	}
 }
 
@@ -63,6 +86,16 @@ func TestClockOfNewerStamps(t *testing.T) {
 	start := time.Now()
 	if got, least := c.at(second+1<<62), c.at(second); got < least || got-least > 5*time.Second+time.Since(start) {
 		t.Errorf("a stamp of the future is %v, after %v", got, least)
+	}
+	// Nor does a stamp that is older than any processor, whatever the frequency is.
+	for _, hz := range []uint64{20e6, 8e8, 3e9} {
+		for _, ago := range []uint64{1<<63 - 1, 1 << 62, 1 << maxTicks, 1<<maxTicks - 1} {
+			c = clock{tsc: [2]uint64{1 << 60}, time: [2]time.Duration{10 * time.Second}, wall: time.Now()}
+			c.present(1<<60+hz, 11*time.Second)
+			if got := c.at(1<<60 + hz - ago); got > time.Minute {
+				t.Errorf("at %d Hz a stamp %d ticks old is %v", hz, ago, got)
+			}
+		}
 	}
 }
 

@@ -438,19 +438,40 @@ func (p *Probe) enabled() uint64 {
 	return enabled
 }
 
-// short tells whether the core has its short way for a function: nobody asks
-// anything about it, and the first argument is all that there is to it.
-func (p *Probe) short(s *site) bool {
-	first := func(o breakpoints.Operand) bool { return o.From == breakpoints.Argument && o.Index == 0 }
+// short tells whether the core has a short way for a function, and where that begins:
+// nobody asks anything about it, and its arguments and result say all that a record has.
+func (p *Probe) short(s *site) (mark uint32, ok bool) {
 	fn := s.Function
-	if p.enabled() != onlyRecords || !simple(fn) || fn.Count.From != breakpoints.Nowhere || fn.Align.From != breakpoints.Nowhere {
-		return false
+	if p.enabled() != onlyRecords || fn.Group != breakpoints.GroupC && fn.Group != breakpoints.GroupCXX {
+		return 0, false
 	}
-	if fn.Frees() && (!first(fn.Ptr) || fn.Size.From != breakpoints.Nowhere) || !fn.Frees() && !first(fn.Size) {
-		return false
+	if prog, err := p.request.program(fn, p.atCore(s)); err != nil || !prog.Never { // writeFilter has said the error
+		return 0, false
 	}
-	prog, err := p.request.program(fn, p.atCore(s))
-	return err == nil && prog.Never // writeFilter has said the error
+	is := func(o breakpoints.Operand, n int) bool { return o.From == breakpoints.Argument && o.Index == n }
+	maybe := func(o breakpoints.Operand) bool {
+		return o.From == breakpoints.Argument || o.From == breakpoints.Nowhere
+	}
+	switch fn.Kind {
+	case capture.Free:
+		switch {
+		case !is(fn.Ptr, 0) || longRecords(fn):
+		case fn.Size.From == breakpoints.Nowhere:
+			return markQuickFree, true
+		case is(fn.Size, 1):
+			return markQuickFreeSized, true
+		}
+	case capture.Alloc, capture.Realloc:
+		switch {
+		case fn.Ptr.From != breakpoints.Returned || fn.Size.From != breakpoints.Argument:
+		case !maybe(fn.Count) || !maybe(fn.Align) || (fn.Kind == capture.Realloc) != (fn.Old.From == breakpoints.Argument):
+		case is(fn.Size, 0) && !longRecords(fn):
+			return markQuickAlloc, true
+		default:
+			return markQuickLong, true
+		}
+	}
+	return 0, false
 }
 
 // quickFilter is the condition for a quick thunk. It is false for functions that

@@ -105,6 +105,8 @@ var faultRegions = [...]faultRegion{
 	{markAgain, markAgainEnd, markFreeFirst},
 	{markIntact, markIntactEnd, markTopDone},
 	{markFreed, markFreedEnd, markFreedNo},
+	{markNested, markNestedEnd, markAllocKey},
+	{markQuickAgain, markQuickAgainEnd, markFreeKey},
 	{markQuickMemo, markQuickMemoEnd, markQuickOdd},
 	{markMemo, markMemoEnd, markMemoNext},
 	{markOther, markOtherEnd, markMemoNext},

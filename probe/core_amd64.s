@@ -9,7 +9,7 @@
 // find the thread's slot, tell calls by the user from those that an allocator
 // makes to do its work, run the original function, and call record, which walks
 // the stack and writes to the ring. Most calls of a recording take a shorter way,
-// by quickAlloc and quickFree.
+// by quickAlloc, quickLong and quickFree.
 //
 // Contract with the inferior:
 //   - The code is position independent but for STATE, which the injector
@@ -73,6 +73,7 @@
 #define rcW2 24
 #define rcW0 32
 #define rcBP 40
+#define rcFrame 56
 #define rcSlot 64
 #define rcSite 72
 #define rcSize 152

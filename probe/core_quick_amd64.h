@@ -1,5 +1,5 @@
-// The core's short way, for calls of simple functions while all that is to be
-// done is to record them. Included by core_amd64.s.
+// The core's short way, for calls of the C and C++ functions while all that is to
+// be done is to record them. Included by core_amd64.s.
 
 // SUM takes a word of a stack, by its distance in the memo's entry and with its factor,
 // which the injector puts there, off the entry's sum. SUMs are of one length each.
@@ -10,51 +10,100 @@
 #define SUM4(n) SUM(n+3); SUM(n+2); SUM(n+1); SUM(n)
 #define SUM24(n) SUM4(n+20); SUM4(n+16); SUM4(n+12); SUM4(n+8); SUM4(n+4); SUM4(n)
 
-// QUICKWORDS are what record finds in its frame.
+// LONGWORD is one of the two more words of a long record, in DX: the word of the
+// core's frame whose number the site has. On the short way word 0 is 0.
+#define LONGWORD(site, number) \
+	MOVBLZX number(site), DX; \
+	MOVQ rcFrame(SP)(DX*8), DX
+
+// QUICKWORDS are what record finds in its frame, beside the first. They leave the site in
+// R9, and clobber DX.
 #define QUICKWORDS \
 	MOVQ SI, rcW2(SP); \
-	MOVQ rcSize(SP), DI; \
-	MOVQ DI, rcW3(SP); \
-	MOVQ rcSite(SP), DI; \
-	MOVQ const_siQuick(DI), DI; \
-	MOVQ DI, rcW0(SP)
+	MOVQ rcSize(SP), DX; \
+	MOVQ DX, rcW3(SP); \
+	MOVQ rcSite(SP), R9; \
+	LONGWORD(R9, const_siOldWord); \
+	MOVQ DX, rcW4(SP); \
+	LONGWORD(R9, const_siAuxWord); \
+	MOVQ DX, rcW5(SP)
 
-// quickAlloc: a call of a function that allocates, whose size is its first
-// argument and whose block is its result. Registers as for enterAlloc, which
-// does it all if the thread is in another call, or if anything else is out of
-// the ordinary.
-	MARK(const_markQuickAlloc)
-	CMPQ AX, const_slKey(R10)
-	JNE  enterAlloc
-	MOVQ STATE, AX
-	CMPL const_stEnabled(AX), $const_onlyRecords
-	JNE  allocKey
-	CMPL const_slDepth(R10), $0
-	JNE  allocKey
-	LEAQ -const_frameSize(SP), SP
-	MOVL $1, const_slDepth(R10) // from here on the entry exists, with shSP 0
-	MOVQ $0, const_slFreed(R10)
-	INCQ const_slEvents(R10)
-	MOVQ const_frameSize(SP), AX
-	MOVQ AX, (const_slShadow+const_shRet)(R10)
-	MOVQ R11, (const_slShadow+const_shSite)(R10)
-	MOVQ R11, (const_slShadow+const_shLast)(R10)
-	MOVQ DI, (const_slShadow+const_shSize)(R10)
-	MOVQ $0, (const_slShadow+const_shServed)(R10)
-	LEAQ const_frameSize(SP), AX
+// QUICKENTRY makes the only entry of the shadow stack, for a call that asks for size
+// bytes. The frame is on the stack.
+#define QUICKENTRY(size) \
+	MOVL $1, const_slDepth(R10); /* from here on the entry exists, with shSP 0 */ \
+	MOVQ $0, const_slFreed(R10); \
+	INCQ const_slEvents(R10); \
+	MOVQ const_frameSize(SP), AX; \
+	MOVQ AX, (const_slShadow+const_shRet)(R10); \
+	MOVQ R11, (const_slShadow+const_shSite)(R10); \
+	MOVQ R11, (const_slShadow+const_shLast)(R10); \
+	MOVQ size, (const_slShadow+const_shSize)(R10); \
+	MOVQ $0, (const_slShadow+const_shServed)(R10); \
+	LEAQ const_frameSize(SP), AX; \
 	MOVQ AX, (const_slShadow+const_shSP)(R10)
+
+// QUICKCHECK leaves calls that are not for the short way to enter, by key once AX is not
+// the key any more, and those of a thread that is in another call to busy.
+#define QUICKCHECK(enter, key, busy) \
+	CMPQ AX, const_slKey(R10); \
+	JNE  enter; \
+	MOVQ STATE, AX; \
+	CMPL const_stEnabled(AX), $const_onlyRecords; \
+	JNE  key; \
+	CMPL const_slDepth(R10), $0; \
+	JNE  busy
+
+// quickLong: a call of a function that allocates or resizes and has more arguments
+// than a size: calloc, realloc, aligned_alloc and the like. It goes on as quickAlloc.
+	MARK(const_markQuickLong)
+	QUICKCHECK(enterAlloc, allocKey, allocKey)
+	PUSHFRAME
+	MOVBLZX const_siSize(R11), CX
+	MOVQ const_frArgs(SP)(CX*8), CX
+	MOVBLZX const_siCount(R11), AX
+	CMPL AX, $const_operandNone
+	JEQ  quickSized
+	MOVQ const_frArgs(SP)(AX*8), AX
+	MULQ CX
+	MOVQ AX, CX
+	JOC  quickSized
+	MOVQ $-1, CX // the call fails
+
+quickSized:
+	MOVQ CX, const_frSize(SP)
+	QUICKENTRY(CX)
+	MOVBLZX const_siOldWord(R11), AX
+	MOVQ (SP)(AX*8), SI
+	TESTQ SI, SI
+	JEQ  quickArgs
+	CALLTO(const_markQuickBegin)
+
+quickArgs:
+	LOADARGS
+	JMP  quickRun
+
+// quickAlloc: a call of a function that allocates, whose only argument of interest
+// is its first, the size. Registers as for enterAlloc, which does it all if the
+// thread is in another call, or if anything else is out of the ordinary.
+	MARK(const_markQuickAlloc)
+	QUICKCHECK(enterAlloc, allocKey, quickNested)
+	LEAQ -const_frameSize(SP), SP
+	QUICKENTRY(DI)
 	MOVQ $0, const_frIndex(SP)
 	MOVQ R10, const_frSlot(SP)
 	MOVQ R11, const_frSite(SP)
 	MOVQ DI, const_frSize(SP)
+
+quickRun:
 	// What the memo has comes from memory while the function runs.
 	MOVQ const_frameSize(SP), AX
 	LEAQ (const_frameSize+8)(SP), R10
 	MEMOAT(AX, R10, R11)
 	MOVQ STATE, R10
 	ADDQ const_stMemo(R10), R11
-	MOVQ AX, const_frArgs(SP)
-	MOVQ R11, (const_frArgs+8)(SP)
+	MOVQ AX, const_frRes(SP)
+	MOVQ R11, const_frRes2(SP)
 	PREFETCHT0 (R11)
 	PREFETCHT0 64(R11)
 	MOVQ const_frSite(SP), R11
@@ -71,35 +120,71 @@
 	JNE  returned
 	MOVL $0, const_slDepth(R10)
 	MOVQ $0, (const_slShadow+const_shSP)(R10)
+	MOVQ const_frRes(SP), R8
+	MOVQ const_frRes2(SP), R10
 	MOVQ AX, const_frRes(SP)
 	MOVQ DX, const_frRes2(SP)
 	MOVQ AX, SI
-	MOVQ const_frArgs(SP), R8
-	MOVQ (const_frArgs+8)(SP), R10
 	CALLTO(const_markRecordQuick)
 	MOVQ const_frRes(SP), AX
 	MOVQ const_frRes2(SP), DX
 	ADDQ $const_frameSize, SP
 	XRET
 
+quickNested:
+	// Does it the work of the only call that the thread is in, as malloc does operator
+	// new's? As in nest, where it is judged if that is not plain.
+	CMPL const_slDepth(R10), $1
+	JNE  allocKey
+	MOVQ (const_slShadow+const_shSP)(R10), AX
+	SUBQ SP, AX
+	DECQ AX
+	CMPQ AX, $0x7fffff
+	JCC  allocKey
+	MOVQ (const_slShadow+const_shSP)(R10), AX
+	MARK(const_markNested)
+	MOVQ (AX), AX
+	MARK(const_markNestedEnd)
+	CMPQ AX, (const_slShadow+const_shRet)(R10)
+	JNE  allocKey
+	CMPQ DI, (const_slShadow+const_shSize)(R10)
+	JCS  allocKey
+	MOVQ const_siDone(R11), AX
+	TESTQ AX, (const_slShadow+const_shServed)(R10)
+	JNE  allocKey
+	MOVQ R11, -8(SP) // in the red zone
+	MOVQ (const_slShadow+const_shLast)(R10), R11
+	MOVQ (SP), AX
+	SUBQ const_siModLow(R11), AX
+	CMPQ AX, const_siModLen(R11)
+	MOVQ -8(SP), R11
+	JCC  allocKey
+	MOVQ const_siDone(R11), AX
+	ORQ  AX, (const_slShadow+const_shServed)(R10)
+	MOVQ R11, (const_slShadow+const_shLast)(R10)
+	JMP  quickPass
+
 allocKey:
+	MARK(const_markAllocKey)
 	MOVQ const_slKey(R10), AX
 	JMP  enterAlloc
 
-// quickFree: a call of a function that frees its first argument and has no
-// other. Registers as for enterFree, which does the rest.
+// quickFree: a call of a function that frees its first argument. quickFreeSized: of
+// one whose second is the block's size. Registers as for enterFree, which does the
+// rest. The size goes to where the frame will be, in the red zone.
+	MARK(const_markQuickFreeSized)
+	MOVQ SI, (const_frSize-const_frameSize)(SP)
+	JMP  quickFrees
+
 	MARK(const_markQuickFree)
+	MOVQ $0, (const_frSize-const_frameSize)(SP)
+
+quickFrees:
 	TESTQ DI, DI
-	JEQ  quickVoid
-	CMPQ AX, const_slKey(R10)
-	JNE  enterFree
-	MOVQ STATE, AX
-	CMPL const_stEnabled(AX), $const_onlyRecords
-	JNE  freeKey
-	CMPL const_slDepth(R10), $0
-	JNE  freeKey
+	JEQ  quickPass
+	QUICKCHECK(enterFree, freeKey, freeKey)
 	CMPQ DI, const_slFreed(R10)
-	JEQ  freeKey // it may be further work on the block
+	JEQ  quickAgain
 	PUSHFRAME
 	MOVQ AX, CX
 	MOVQ $0, const_slFreed(R10)
@@ -117,20 +202,62 @@ allocKey:
 	MEMOAT(R8, R9, R10)
 	ADDQ const_stMemo(CX), R10
 	MOVQ DI, SI
-	MOVQ $0, const_frSize(SP)
 	CALLTO(const_markRecordQuick)
 	JMP  pass
 
-quickVoid:
-	MOVQ const_siReloc(R11), R11 // free(NULL)
+quickAgain:
+	// Further work on the block, as free does delete's? As in freeAgain.
+	CMPQ SP, const_slFreedSP(R10)
+	JHI  freeKey
+	MOVQ const_siDone(R11), AX
+	TESTQ AX, const_slFreedDone(R10)
+	JNE  freeKey
+	MOVQ const_slFreedSP(R10), AX
+	MARK(const_markQuickAgain)
+	MOVQ (AX), AX
+	MARK(const_markQuickAgainEnd)
+	CMPQ AX, const_slFreedRet(R10)
+	JNE  freeKey
+	MOVQ const_siDone(R11), AX
+	ORQ  AX, const_slFreedDone(R10)
+	MOVQ R11, const_slFreedSite(R10)
+
+quickPass:
+	// The call is none of ours, as that of free(NULL) is not.
+	MOVQ const_siReloc(R11), R11
 	JMP  R11
 
 freeKey:
+	MARK(const_markFreeKey)
 	MOVQ const_slKey(R10), AX
 	JMP  enterFree
 
-// recordQuick is record for quickAlloc and quickFree: of words that are summed up in a
-// piece of code for each, and of a stack that is known. What is not so is for record.
+// quickBegin records that a realloc begins, as enterAlloc does: without a stack.
+//
+//	in:  SI = old block; called from the frame, with frSize
+//	out: nothing
+//	clobbers all but BX, BP, R12-R15
+	MARK(const_markQuickBegin)
+	PUSHQ BP
+	LEAQ -rcBP(SP), SP
+	MOVQ STATE, R11
+	MOVQ rcSlot(SP), DI
+	MOVL const_slTID(DI), DI
+	TESTL DI, DI
+	JEQ  quickNameless
+	SHLQ $const_tidShift, DI
+	MOVQ rcSite(SP), DX
+	ORQ  const_siBegin(DX), DI // the first word
+	XORL CX, CX
+	JMP  quickStamp
+
+quickNameless:
+	QUICKWORDS
+	MOVQ const_siBegin(R9), DI
+	JMP  quickRest
+
+// recordQuick is record for the short way: of words that are summed up in a piece of
+// code for each, and of a stack that is known. What is not so is for record.
 //
 //	in:  SI = address, R8 and R10 of MEMOAT; called from the frame, with frSize
 //	out: nothing
@@ -173,13 +300,15 @@ quickSums:
 	MOVL const_meStack(R10), CX
 	CMPQ const_meTag(R10), R8
 	JNE  quickOdd // it has been written meanwhile
-	MOVQ rcSlot(SP), R10
-	MOVL CX, const_slStack(R10)
 	MOVQ rcSite(SP), R10
 	SHLQ $const_tidShift, DI
 	SHLQ $const_stackShift, CX
 	ORQ  CX, DI
 	ORQ  const_siQuick(R10), DI // the first word
+	MOVBLZX const_siLonger(R10), CX
+
+quickStamp:
+	// CX = the record's length beyond recordSize
 	RDTSC // before there is a place, see emitSized
 	SHLQ $32, DX
 	ORQ  DX, AX
@@ -189,7 +318,7 @@ quickSums:
 
 quickTake:
 	// As from emitTake on.
-	LEAQ const_recordSize(AX), DX
+	LEAQ const_recordSize(AX)(CX*1), DX
 	CMPQ DX, const_hdWakeAt(R10)
 	JCC  quickNear
 
@@ -206,15 +335,27 @@ quickRoom:
 	MOVQ R9, 8(R8)
 	MOVQ SI, 16(R8)
 	MOVQ AX, 24(R8)
+	TESTL CX, CX
+	JNE  quickLonger
+
+quickHead:
 	MOVQ DI, 0(R8) // complete
 	LEAQ rcBP(SP), SP
 	POPQ BP
 	XRET
 
+quickLonger:
+	MOVQ rcSite(SP), R10
+	LONGWORD(R10, const_siOldWord)
+	MOVQ DX, 32(R8)
+	LONGWORD(R10, const_siAuxWord)
+	MOVQ DX, 40(R8)
+	JMP  quickHead
+
 quickNear:
 	// The consumer may have to be woken, or have died, or there may be no room.
-	LEAQ (-const_ringSize)(DX), CX
-	CMPQ CX, const_hdTail(R10)
+	LEAQ (-const_ringSize)(DX), R8
+	CMPQ R8, const_hdTail(R10)
 	JGT  quickEmit
 	CMPL const_hdSleep(R10), $0
 	JNE  quickEmit
@@ -222,6 +363,7 @@ quickNear:
 	JEQ  quickRoom
 
 quickEmit:
+	MOVQ DI, rcW0(SP)
 	MOVQ DI, CX // not from the slot: a signal handler may have been in a call since
 	SHRQ $const_stackShift, CX
 	QUICKWORDS
@@ -245,14 +387,19 @@ quickFork:
 	DECL R9
 	JNE  quickPlace
 
-	MARK(const_markQuickOdd)
-
 quickOdd:
+	MARK(const_markQuickOdd)
 	QUICKWORDS
+	MOVQ const_siQuick(R9), DI
+
+quickRest:
+	MOVQ DI, rcW0(SP)
 	JMP  recBegin
 
 quickOther:
 	QUICKWORDS
+	MOVQ const_siQuick(R9), DI
+	MOVQ DI, rcW0(SP)
 	XORL R9, R9
 	MOVL $const_memoTries, DI
 	JMP  memoOther

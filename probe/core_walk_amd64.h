@@ -83,12 +83,11 @@ memoWords:
 emit:
 	// CX = number of the stack
 	MOVQ rcSlot(SP), R10
-	MOVL CX, const_slStack(R10)
 	MOVQ rcW0(SP), R9
 	MOVL R9, AX
 	ANDL $const_typeMask, AX
 	CMPL AX, $const_recNumber
-	JEQ  recBack
+	JEQ  number
 	MOVL const_slTID(R10), DX
 	SHLQ $const_tidShift, DX
 	SHLQ $const_stackShift, CX
@@ -148,6 +147,10 @@ recBack:
 	ADDQ $rcBP, SP
 	POPQ BP
 	XRET
+
+number:
+	MOVL CX, const_slStack(R10)
+	JMP  recBack
 
 emitLong:
 	MOVQ rcW4(SP), AX

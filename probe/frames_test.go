@@ -106,8 +106,8 @@ func TestCoreInstructions(t *testing.T) {
 		t.Errorf("%d system calls", syscalls)
 	}
 	// The original, with copied arguments or not, or instead of it; two conditions;
-	// the original by the short way, which frees of NULL take too; the sum of a stack,
-	// from its last word on.
+	// the original by the short way, or instead of it; the sum of a stack, from its last
+	// word on.
 	if len(indirect) != 8 {
 		t.Errorf("%d indirect calls and jumps at %#x", len(indirect), indirect)
 	}

@@ -65,7 +65,7 @@ func (c *core) trace() (frameMap, error) {
 	}
 	entry := frameRow{cfa: 8}
 	var work []point
-	for _, mark := range []uint32{markAlloc, markFree, markQuickAlloc, markQuickFree} {
+	for _, mark := range []uint32{markAlloc, markFree, markQuickAlloc, markQuickLong, markQuickFree, markQuickFreeSized} {
 		work = append(work, point{c.marks[mark], entry})
 	}
 	for len(work) > 0 {

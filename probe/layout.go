@@ -49,7 +49,7 @@ const (
 // Values of stEnabled beside 0.
 const (
 	enabled     = 1
-	onlyRecords = 2 // stMode is modeRecord alone: simple functions take the short way
+	onlyRecords = 2 // stMode is modeRecord alone: functions of C and C++ take the short way
 )
 
 // Bits of stMode.
@@ -72,7 +72,7 @@ const (
 	slFreedRet  = 56 // return address
 	slFreedDone = 64 // bits of the functions that freed it
 	slFreedSite = 72 // the last of them
-	slStack     = 80 // uint32: number of the stack that was walked last
+	slStack     = 80 // uint32: number of the stack that recNumber asked for last
 	slShadow    = 96
 
 	slotShift = 9 // a slot is 512 bytes
@@ -103,6 +103,9 @@ const (
 	siModLen  = 16 //
 	siFlags   = 24 // uint32: the kind in the low byte, siteVM and so on
 	siBit     = 28 // uint8: number of the function in sets
+	siOldWord = 29 // uint8 each, for the short way: words of the frame, as a long record has them;
+	siAuxWord = 30 // 0 if there is nothing
+	siLonger  = 31 // uint8: of the record beyond recordSize
 	siSize    = 32 // uint8 operands: index of an argument, or operandNone
 	siCount   = 33
 	siAlign   = 34
@@ -114,9 +117,10 @@ const (
 	siConst   = 48 // the size if siSize is operandNone
 	siFilter  = 56 // address of the condition's code, 0 if nobody stops here
 	siTail    = 64 // where the function returns to if it was called from a quick thunk or by the short way
-	siDone    = 72 // uint64: the function's bit in slFreedDone
-	siQuick   = 80 // uint64: siHead with the type of the only record
-	siteBytes = 88
+	siDone    = 72 // uint64: the function's bit in shServed or slFreedDone
+	siQuick   = 80 // uint64: siHead with the type of the record of a call that has returned, or frees
+	siBegin   = 88 // uint64: the first word of the record before it, of a realloc that begins
+	siteBytes = 96
 
 	operandNone = 0xff
 	ptrReturned = 0xff
@@ -337,6 +341,7 @@ const (
 	markFreedVM
 	markRecord
 	markRecordQuick
+	markQuickBegin
 	markReserve
 	markWake
 	markBehind
@@ -345,7 +350,9 @@ const (
 	markReturn
 	markReturnWide
 	markQuickAlloc
+	markQuickLong
 	markQuickFree
+	markQuickFreeSized
 	markReturnQuick
 	markTake
 	markTakeQuick
@@ -364,6 +371,12 @@ const (
 	markFreed
 	markFreedEnd
 	markFreedNo
+	markNested
+	markNestedEnd
+	markAllocKey
+	markQuickAgain
+	markQuickAgainEnd
+	markFreeKey
 	markQuickMemo
 	markQuickMemoEnd
 	markQuickOdd

@@ -14,17 +14,18 @@ type plainSite struct {
 	// A free in another thread than the first with a caller here may be the
 	// allocator's own.
 	low, size uint64
-	form      uint8 // the first byte of a plain record, 0 if there are none
-	resizes   bool  // with an old block it is realloc
+	length    uint64 // of a plain record
+	form      uint8  // its first byte, 0 if there are none
+	resizes   bool   // with an old block it is realloc
 	allocates bool
 	kind      capture.Kind
 }
 
 // plainSites brings what is known of functions up to date.
 func (r *reader) plainSites() {
-	for _, s := range r.p.sites[len(r.easy):] {
+	for _, s := range r.p.sites[len(r.functions):] {
 		fn := &s.Function
-		f := plainSite{kind: fn.Kind}
+		f := plainSite{kind: fn.Kind, length: recordSize}
 		switch {
 		case fn.Frees():
 			f.form = recFree
@@ -38,51 +39,51 @@ func (r *reader) plainSites() {
 		default:
 			f.form, f.allocates, f.resizes = recAlloc, true, fn.Kind == capture.Realloc
 			if longRecords(*fn) {
-				f.form |= flagLong
+				f.form, f.length = recAlloc|flagLong, longRecord
 			}
 		}
-		r.easy, r.functions = append(r.easy, f), append(r.functions, fn)
+		r.easy[len(r.functions)] = f
+		r.functions = append(r.functions, fn)
 	}
 }
 
 // plain handles records as long as they are plain and there is room in the batch, up
 // to the position end, and tells how many events they were: 0 if it has handled none, so
-// that take gets the next. What it does not understand at a glance it leaves to take. No
-// thread may be in a call that other calls have to know of.
+// that take gets the next. What it does not understand at a glance it leaves to take, and
+// what is newer than the present, which take looks up again. No thread may be in a call
+// that other calls have to know of. It calls nothing, so that what it needs stays in
+// registers.
 func (r *reader) plain(end uint64) int {
 	ring := unsafe.Pointer(unsafe.SliceData(r.p.shared.ring))
-	easy := r.easy
-	count := 0
-	for r.n < len(r.batch) && r.tail < end {
-		rec := (*record)(unsafe.Add(ring, r.tail%ringSize))
+	n, tail := uint(r.n), r.tail
+	for n < uint(len(r.batch)) && tail < end {
+		rec := (*record)(unsafe.Add(ring, tail%ringSize))
 		head := rec.head()
 		index := head >> siteShift & (1<<12 - 1)
-		if index >= uint64(len(easy)) {
-			break
-		}
-		site := &easy[index]
-		length, old, aux := uint64(recordSize), uint64(0), uint64(0)
+		site, e := &r.easy[index], &r.batch[n]
+		e.Kind, e.Func, e.Old = site.kind, uint16(index), 0
+		length := site.length
 		if form := uint8(head); form != site.form || form == 0 {
 			// The record of a realloc's end comes next, unless other threads have a
 			// hand in between.
-			const same = 1<<stackShift - 1<<siteShift
+			const other = 64 - stackShift // bits of a head above its site and TID
 			if form != recBegin|flagBare || !site.resizes {
 				break
 			}
-			old = rec[2]
-			rec = (*record)(unsafe.Add(ring, (r.tail+recordSize)%ringSize))
+			old := rec[2]
+			rec = (*record)(unsafe.Add(ring, (tail+recordSize)%ringSize))
 			ended := rec.head()
-			if (ended^head)&same != 0 || uint8(ended) != site.form || rec[4] != old || rec[2] == 0 {
+			if (ended^head)<<other>>(other+siteShift) != 0 || uint8(ended) != site.form || rec[4] != old || rec[2] == 0 {
 				break
 			}
-			head, aux = ended, rec[5]
-			length = recordSize + longRecord
-		} else if form&flagLong != 0 {
-			if rec[4] != 0 {
-				break
-			}
-			aux = rec[5]
-			length = longRecord
+			head, e.Old, e.Aux = ended, old, rec[5]
+			length += recordSize
+		} else if length == recordSize {
+			e.Aux = 0
+		} else if rec[4] == 0 {
+			e.Aux = rec[5]
+		} else {
+			break
 		}
 		number := head >> stackShift
 		if number >= uint64(len(r.stacks)) {
@@ -92,24 +93,29 @@ func (r *reader) plain(end uint64) int {
 		if known == 0 {
 			break
 		}
+		ago, ok := r.clock.since(rec[1])
+		if !ok {
+			break
+		}
+		e.Time = r.clock.before(ago)
 		stack := &r.known[known]
 		tid := uint32(head >> tidShift & (1<<22 - 1))
 		address, size := rec[2], rec[3]
-		e := &r.batch[r.n]
-		e.Failed = false
+		e.TID, e.Stack, e.Addr, e.Size, e.Abandoned = int32(tid), stack.id, address, size, false
 		if site.allocates {
 			r.asked += size
 			r.made++
 			e.Failed = address == 0
-		} else if stack.first-site.low < site.size && tid != r.first {
-			break
+		} else {
+			if tid != r.first && stack.first-site.low < site.size {
+				break
+			}
+			e.Failed = false
 		}
-		e.Time, e.TID, e.Kind = r.clock.at(rec[1]), int32(tid), site.kind
-		e.Addr, e.Size, e.Old, e.Aux = address, size, old, aux
-		e.Stack, e.Func, e.Abandoned = stack.id, uint16(index), false
-		r.n++
-		r.tail += length
-		count++
+		n++
+		tail += length
 	}
+	count := int(n) - r.n
+	r.n, r.tail = int(n), tail
 	return count
 }

@@ -15,8 +15,9 @@ type Sink interface {
 	// Stack keeps a stack that events will refer to. Its PCs belong to the probe.
 	Stack(capture.Stack) capture.StackID
 	// Batch takes events from the ring. Their Seq and Gone are the sink's
-	// to set, and so is Func, which is an index into functions until then. The events
-	// belong to the probe.
+	// to set, and so is Func, which is an index into functions until then. Their times
+	// may go back a little: a thread looks at the clock before it takes its place in the
+	// ring. The events belong to the probe.
 	Batch(events []capture.Event, functions []*breakpoints.Function)
 	// Alloc takes a call that a stop may want, as breakpoints.Sink does.
 	Alloc(*inferior.Thread, breakpoints.Call) inferior.Action
@@ -73,7 +74,7 @@ type reader struct {
 	n         int                     // events in it, which the sink has not got yet
 	asked     uint64                  // bytes that the records handled now asked for,
 	made      uint64                  // and blocks
-	easy      []plainSite             // of the sites, by index,
+	easy      *[1 << 12]plainSite     // of the sites, by index, as many as a record can name,
 	functions []*breakpoints.Function // and theirs
 	first     uint32                  // TID of the first thread
 	stats     Stats
@@ -121,7 +122,7 @@ type resize struct {
 func (r *reader) start(p *Probe) {
 	*r = reader{
 		p: p, stacks: new([1 << stackBits]uint32), known: make([]knownStack, 1), overflow: map[uint32]capture.StackID{},
-		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
+		easy: new([1 << 12]plainSite), guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
 	r.clock.resume(p.cfg.Now)
@@ -140,7 +141,7 @@ const (
 	batch = 4096
 	// batchSize is how many events the sink gets at once: few enough to stay in the
 	// processor's nearest cache.
-	batchSize = 16
+	batchSize = 32
 	// pause is how long the consumer sleeps when the ring is empty; it is woken
 	// when a quarter of the ring is full.
 	pause = 20 * time.Millisecond

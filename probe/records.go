@@ -42,7 +42,10 @@ func (r *reader) take(head uint64, rec *record) {
 	switch head & typeMask {
 	case recAlloc:
 		if head&flagLong != 0 {
-			e.Old, e.Aux = rec[4], rec[5]
+			e.Aux = rec[5]
+			if s.Function.Old.From == breakpoints.Argument { // whatever the inferior writes
+				e.Old = rec[4]
+			}
 		}
 		complete(e, &s.Function, head&flagFailed != 0)
 		r.allocated(e, s, tid, head&flagInside != 0)

@@ -74,13 +74,31 @@ func (h *handler) run(th labThread, pc addr.Run) {
 	th.ret(0)
 }
 
+// A signalCase is what signals interrupt: calls of a function that allocates and of one that
+// frees, and what is recorded of them.
+type signalCase struct {
+	alloc, free shortCall
+	lines       [2]string
+	inner       string // what the one that allocates has do its work
+}
+
+var signalCases = []signalCase{
+	{shortCall{"malloc", []uint64{16}, 0x5000}, shortCall{"free", []uint64{0x5000}, 0}, [2]string{"malloc(16) = 0x5000", "free(0x5000)"}, ""},
+	{shortCall{"realloc", []uint64{0x4000, 16}, 0x5000}, shortCall{"_ZdlPvm", []uint64{0x5000, 16}, 0},
+		[2]string{"realloc(0x4000, 16) = 0x5000", "operator delete(0x5000, 16)"}, ""},
+	{shortCall{"_Znwm", []uint64{16}, 0x5000}, shortCall{"free", []uint64{0x5000}, 0}, [2]string{"operator new(16) = 0x5000", "free(0x5000)"}, "malloc"},
+}
+
 // A signal may come at any instruction, and its handler allocate: all calls are
 // recorded, each with its own stack, whatever the core was doing.
 func TestSignalAnywhere(t *testing.T) {
-	for _, remembered := range []bool{false, true} {
-		for _, way := range []uint64{enabled, onlyRecords} {
-			for _, sleeps := range []bool{false, true} {
-				t.Run(fmt.Sprintf("remembered=%v,way=%d,sleeps=%v", remembered, way, sleeps), func(t *testing.T) { interruptAll(t, way, remembered, true, sleeps) })
+	for _, c := range signalCases {
+		for _, remembered := range []bool{false, true} {
+			for _, way := range []uint64{enabled, onlyRecords} {
+				for _, sleeps := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s,remembered=%v,way=%d,sleeps=%v", c.alloc.symbol, remembered, way, sleeps),
+						func(t *testing.T) { interruptAll(t, c, way, remembered, true, sleeps) })
+				}
 			}
 		}
 	}
@@ -89,14 +107,16 @@ func TestSignalAnywhere(t *testing.T) {
 // It may also never return, but jump to a place further out. What the thread
 // does then is recorded again.
 func TestSignalLeaves(t *testing.T) {
-	for _, way := range []uint64{enabled, onlyRecords} {
-		t.Run(fmt.Sprintf("way=%d", way), func(t *testing.T) { interruptAll(t, way, false, false, false) })
+	for _, c := range signalCases {
+		for _, way := range []uint64{enabled, onlyRecords} {
+			t.Run(fmt.Sprintf("%s,way=%d", c.alloc.symbol, way), func(t *testing.T) { interruptAll(t, c, way, false, false, false) })
+		}
 	}
 }
 
 // interruptAll does so with the value of stEnabled that leads one way or the other, and
 // with a consumer that has to be woken or not.
-func interruptAll(t *testing.T, way uint64, remembered, returns, sleeps bool) {
+func interruptAll(t *testing.T, calls signalCase, way uint64, remembered, returns, sleeps bool) {
 	l := newLab(t, Request{Record: true})
 	l.setState(stEnabled, way)
 	th := *l.thread(1)
@@ -114,6 +134,11 @@ func interruptAll(t *testing.T, way uint64, remembered, returns, sleeps bool) {
 		m.rules[roots[len(roots)-1]-1] = cfi.Rule(cfi.Root)
 	}
 	h := &handler{frame: m.code(), tramp: m.code()}
+	inner := m.code()
+	for inner < libcxxAt { // the module of operator new
+		inner = m.code()
+	}
+	m.rules[inner-1] = cfi.NewRule(cfi.SP, 16, 0, 0, 0)
 	m.rules[h.frame-1], m.rules[h.tramp-1] = cfi.NewRule(cfi.SP, 24, 0, 0, 0), cfi.Rule(cfi.Signal)
 	m.ownCore = true
 	m.end(uint64(roots[0]))
@@ -135,7 +160,7 @@ func interruptAll(t *testing.T, way uint64, remembered, returns, sleeps bool) {
 		original := slices.Clone(l.at(pc)[:5])
 		l.interruptAt(pc)
 		c := th
-		interrupted := false
+		interrupted, inside := false, false
 		// step goes on with what was interrupted.
 		step := func(exit int) int {
 			if exit != exitInterrupt {
@@ -143,6 +168,9 @@ func interruptAll(t *testing.T, way uint64, remembered, returns, sleeps bool) {
 			}
 			hits++
 			interrupted = true
+			if inside {
+				above = slices.Insert(above, 2, inner)
+			}
 			copy(l.at(pc), original)
 			h.run(c, pc)
 			if !returns {
@@ -152,12 +180,25 @@ func interruptAll(t *testing.T, way uint64, remembered, returns, sleeps bool) {
 		}
 		c.sp -= 8
 		play := func() bool {
-			if step(c.jump("malloc", 16)) == exitInterrupt || step(c.ret(0x5000)) == exitInterrupt {
+			if step(c.jump(calls.alloc.symbol, calls.alloc.args...)) == exitInterrupt {
+				return false
+			}
+			if calls.inner != "" {
+				c.frame(8)
+				inside = true
+				if step(c.call(inner, calls.inner, calls.alloc.args...)) == exitInterrupt {
+					return false
+				}
+				inside = false
+				c.ret(calls.alloc.result)
+				c.frame(^addr.Run(8 - 1))
+			}
+			if step(c.ret(calls.alloc.result)) == exitInterrupt {
 				return false
 			}
 			c = th
 			c.sp -= 8
-			if step(c.jump("free", 0x5000)) == exitInterrupt {
+			if step(c.jump(calls.free.symbol, calls.free.args...)) == exitInterrupt {
 				return false
 			}
 			c.ret(0)
@@ -200,7 +241,8 @@ func interruptAll(t *testing.T, way uint64, remembered, returns, sleeps bool) {
 		}
 		lines := slices.Clone(l.lines)
 		slices.Sort(lines)
-		want := []string{"free(0x5000)", "free(0x7000)", "malloc(16) = 0x5000", "malloc(8) = 0x6000"}
+		want := append(calls.lines[:], "free(0x7000)", "malloc(8) = 0x6000")
+		slices.Sort(want)
 		if returns && !slices.Equal(lines, want) {
 			t.Fatalf("interrupted at core+%#x: %q, want %q", at, l.lines, want)
 		}

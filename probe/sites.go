@@ -435,6 +435,16 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 			b[at] = byte(o.Index)
 		}
 	}
+	word := func(o breakpoints.Operand) byte {
+		if o.From == breakpoints.Argument {
+			return byte(frArgs/8 + o.Index)
+		}
+		return 0
+	}
+	b[siOldWord], b[siAuxWord] = word(fn.Old), word(fn.Align)
+	if b[siAuxWord] == 0 {
+		b[siAuxWord] = word(fn.Count)
+	}
 	switch fn.Ptr.From {
 	case breakpoints.Argument:
 		b[siPtr] = byte(fn.Ptr.Index)
@@ -449,6 +459,7 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	head := uint64(s.index) << siteShift
 	if long {
 		head |= flagLong
+		b[siLonger] = longRecord - recordSize
 	}
 	put(b[siHead:], head)
 	if fn.Size.From == breakpoints.Constant {
@@ -456,7 +467,7 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	}
 	put(b[siFilter:], uint64(filterAt))
 	put(b[siTail:], uint64(tail))
-	if p.short(s) {
+	if _, short := p.short(s); short {
 		put(b[siTail:], uint64(p.remote.core)+uint64(p.core.marks[markReturnQuick]))
 	}
 	put(b[siDone:], 1<<s.bit)
@@ -464,5 +475,6 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	if fn.Frees() {
 		put(b[siQuick:], head|recFree)
 	}
+	put(b[siBegin:], head&^flagLong|recBegin|flagBare|noStack<<stackShift)
 	return b
 }

@@ -248,9 +248,12 @@ func BenchmarkDrain(b *testing.B) {
 	b.ReportAllocs()
 	for left := b.N; left > 0; left -= batch {
 		b.StopTimer()
+		const apart = 1000 // ticks: a third of a microsecond
+		stamp := readTSC() - batch*apart
 		for i := range uint64(min(left, batch) / 2) {
-			r.put(malloc, i, 0x5000+16*i, 24)
-			r.put(free, i, 0x5000+16*i, 0)
+			r.put(malloc, stamp, 0x5000+16*i, 24)
+			r.put(free, stamp+apart, 0x5000+16*i, 0)
+			stamp += 2 * apart
 		}
 		b.StartTimer()
 		r.Drain()

@@ -117,14 +117,13 @@ func (p *Probe) coreThunk(w *writer, s *site, desc addr.Run) {
 
 // coreEntry is where the core handles calls of the site.
 func (p *Probe) coreEntry(s *site) addr.Run {
-	mark := uint32(markAlloc)
-	switch short := p.short(s); {
-	case short && s.Function.Frees():
-		mark = markQuickFree
+	mark, short := p.short(s)
+	switch {
 	case short:
-		mark = markQuickAlloc
 	case s.Function.Frees():
 		mark = markFree
+	default:
+		mark = markAlloc
 	}
 	return p.remote.core + addr.Run(p.core.marks[mark])
 }

@@ -24,7 +24,7 @@ type trace struct {
 	selected   bool              // it was so at some time of this run
 	base       uint64            // number of the event before the first that the probe counted
 	funcs      map[string]uint16 // indexes in the log by name
-	probeFuncs []uint32          // the same + 1 by the number that the probe has for the function, 0 not known
+	probeFuncs []int32           // the same by the number that the probe has for the function, -1 not known
 	sites      int               // functions that the probe watches, or did last
 	probed     probe.Stats       // of probes that ended
 	next       *nextEvent

@@ -95,7 +95,7 @@ func BenchmarkEvents(b *testing.B) {
 
 // handOver hands events over as the probe does.
 func handOver(sink probeSink, events []capture.Event, fn *breakpoints.Function) {
-	var batch [16]capture.Event
+	var batch [32]capture.Event
 	functions := []*breakpoints.Function{fn}
 	for len(events) > 0 {
 		n := min(len(batch), len(events))

@@ -12,7 +12,7 @@ import (
 // Those of no recorded event stay out of the recording: of events that the
 // filter leaves out, of blocks that an allocator frees for itself.
 type seenStacks struct {
-	ids   []int32         // in the recording, or, not there, the number among kept below 0
+	ids   []int32         // by number: in the recording, or, not there, the number among kept below 0
 	kept  []capture.Stack // from 1: those that are not there
 	spare []int32         // places in kept that are free, with room for PCs
 }
@@ -29,35 +29,36 @@ func (s *Session) keepStack(st capture.Stack) capture.StackID {
 	k.spare = k.spare[:len(k.spare)-1]
 	st.PCs = append(k.kept[at].PCs[:0], st.PCs...)
 	k.kept[at] = st
-	k.ids = append(k.ids, -at)
-	return capture.StackID(len(k.ids))
+	k.ids = append(k.table(), -at)
+	return capture.StackID(len(k.ids) - 1)
 }
 
-// logged is the number in the recording of a stack of the probe, 0 if it has none.
-func (k *seenStacks) logged(n capture.StackID) capture.StackID {
-	if n == 0 {
-		return 0
+// table has for each stack its number in the recording, below 0 if it is not there.
+func (k *seenStacks) table() []int32 {
+	if len(k.ids) == 0 {
+		k.ids = append(k.ids, 0) // no stack is none in the recording, too
 	}
-	return capture.StackID(max(k.ids[n-1], 0))
+	return k.ids
 }
 
 // stackInLog is the number in the recording of a stack of the probe, which it is
 // added to.
 func (s *Session) stackInLog(n capture.StackID) capture.StackID {
 	k := &s.seen
-	if n == 0 || k.ids[n-1] >= 0 {
-		return k.logged(n)
+	id := k.table()[n]
+	if id >= 0 {
+		return capture.StackID(id)
 	}
-	at := -k.ids[n-1]
-	id := s.intern(k.kept[at])
-	k.ids[n-1], k.spare = int32(id), append(k.spare, at)
-	return id
+	at := -id
+	id = int32(s.intern(k.kept[at]))
+	k.ids[n], k.spare = id, append(k.spare, at)
+	return capture.StackID(id)
 }
 
 // seenStack is a stack of the probe by its number there. What it returns is good
 // until the next one is kept.
 func (s *Session) seenStack(n capture.StackID) capture.Stack {
-	switch id := s.seen.ids[n-1]; {
+	switch id := s.seen.ids[n]; {
 	case id < 0:
 		return s.seen.kept[-id]
 	case s.stream != nil:
@@ -84,7 +85,7 @@ func (s *Session) intern(st capture.Stack) capture.StackID {
 func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.Function) {
 	tr := &s.trace
 	for len(tr.probeFuncs) < len(functions) {
-		tr.probeFuncs = append(tr.probeFuncs, 0)
+		tr.probeFuncs = append(tr.probeFuncs, -1)
 	}
 	logged := tr.logged
 	if tr.logsAll() {
@@ -100,23 +101,18 @@ func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.F
 // logProbed records all of the events.
 func (s *Session) logProbed(events []capture.Event, functions []*breakpoints.Function) {
 	tr := &s.trace
-	seq, now := tr.seq, tr.time
-	for i := range events {
-		e := &events[i]
-		seq, now = seq+1, max(now, e.Time)
-		e.Seq, e.Time = seq, now
-		fn := tr.probeFuncs[e.Func]
-		if fn == 0 {
-			fn = s.probedFunc(e.Func, functions)
+	stacks := s.seen.table()
+	for n := 0; ; {
+		n += tr.number(events[n:], stacks)
+		if n == len(events) {
+			break
 		}
-		e.Func = uint16(fn - 1)
-		stack := s.seen.logged(e.Stack)
-		if stack == 0 {
-			stack = s.stackInLog(e.Stack)
+		if e := &events[n]; tr.probeFuncs[e.Func] < 0 {
+			s.probedFunc(e.Func, functions)
+		} else {
+			s.stackInLog(e.Stack)
 		}
-		e.Stack = stack
 	}
-	tr.seq, tr.time = seq, now
 	tr.logged += uint64(len(events))
 	for len(events) > 0 {
 		next := events[:tr.live.FollowAll(events, true)]
@@ -126,6 +122,29 @@ func (s *Session) logProbed(events []capture.Event, functions []*breakpoints.Fun
 		}
 		events = events[len(next):]
 	}
+}
+
+// number numbers events of the probe and tells what their functions and stacks are in the
+// recording, up to the first where that is not known yet, and how many they were. It calls
+// nothing, so that what it needs stays in registers.
+func (tr *trace) number(events []capture.Event, stacks []int32) int {
+	funcs, seq, now, n := tr.probeFuncs, tr.seq, tr.time, len(events)
+	for i := range events {
+		e := &events[i]
+		fn, stack := funcs[e.Func], stacks[e.Stack]
+		if fn|stack < 0 {
+			n = i
+			break
+		}
+		seq++
+		if e.Time < now {
+			e.Time = now
+		}
+		now = e.Time
+		e.Seq, e.Func, e.Stack = seq, uint16(fn), capture.StackID(stack)
+	}
+	tr.seq, tr.time = seq, now
+	return n
 }
 
 // filterProbed records those of the events that the filter wants, and the ends of their
@@ -144,10 +163,10 @@ func (s *Session) filterProbed(events []capture.Event, functions []*breakpoints.
 		e.Stack = s.stackInLog(e.Stack)
 		s.markLogged(e)
 		fn := tr.probeFuncs[e.Func]
-		if fn == 0 {
+		if fn < 0 {
 			fn = s.probedFunc(e.Func, functions)
 		}
-		e.Func = uint16(fn - 1)
+		e.Func = uint16(fn)
 		tr.last = s.rec.AddEvent(e)
 		tr.logged++
 		if e.Kind == capture.Realloc {
@@ -156,9 +175,9 @@ func (s *Session) filterProbed(events []capture.Event, functions []*breakpoints.
 	}
 }
 
-// probedFunc is the index in the recording of a function of the probe, and 1 more.
-func (s *Session) probedFunc(i uint16, functions []*breakpoints.Function) uint32 {
-	fn := uint32(s.funcInLog(functions[i].Name)) + 1
+// probedFunc is the index in the recording of a function of the probe.
+func (s *Session) probedFunc(i uint16, functions []*breakpoints.Function) int32 {
+	fn := int32(s.funcInLog(functions[i].Name))
 	s.trace.probeFuncs[i] = fn
 	return fn
 }

@@ -51,8 +51,8 @@ const runs = 50
 
 var storms = []storm{
 	{name: "storm_signals", args: "1000 %d 1", much: scale{10, 50, 1000, 10000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2", much: scale{200, 3000, 1000, 5000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{200, 3000, 1000, 5000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2", much: scale{50, 300, 1000, 5000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{50, 300, 1000, 5000}, varies: true},
 	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{200, 3000, 1000, 5000}, varies: true, check: handlersInside},
 	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{200, 3000, 1000, 5000}, varies: true, check: handlersInside},
 	{name: "storm_threads", args: "16 %d", much: scale{150, 3000, 100000, 100000}, varies: true},
@@ -212,7 +212,8 @@ func sameCalls(t *testing.T, s *sums) {
 
 // handlersInside is for handlers that interrupt the allocator itself and call
 // it. All calls of the threads are events. Those of a handler that interrupted
-// one may belong to that one.
+// one may belong to that one: with the probe few, with plain breakpoints, which have
+// threads in calls for most of the time, as many as the machine is slow.
 func handlersInside(t *testing.T, s *sums) {
 	t.Helper()
 	const largest = 40 // of a handler's blocks
@@ -229,7 +230,11 @@ func handlersInside(t *testing.T, s *sums) {
 		if want := s.made[name] - byHandlers; seen[name] != want {
 			t.Errorf("%d calls of %s by the threads in the capture, they made %d", seen[name], name, want)
 		}
-		if n := handlers[name]; n > byHandlers || n < byHandlers/2 {
+		least := byHandlers / 2
+		if s.plane == plain {
+			least = 1
+		}
+		if n := handlers[name]; n > byHandlers || n < least {
 			t.Errorf("%d calls of %s by handlers in the capture, they made %d", n, name, byHandlers)
 		}
 		t.Logf("%s: %d calls, and %d of %d by handlers", name, seen[name], handlers[name], byHandlers)
