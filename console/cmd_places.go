@@ -43,9 +43,9 @@ func (c *Console) printStop(o *output, st *breakpoints.Stop) {
 	}
 	switch hits := counted(st.Hits, "time"); {
 	case d.Passed > 0 && st.Hits > 0:
-		below("hit %s; %s did not match", hits, counted(d.Passed, "other event"))
+		below("hit %s; %s, frees counted too, did not match", hits, counted(d.Passed, "other event"))
 	case d.Passed > 0:
-		below("not hit; %s did not match", counted(d.Passed, "event"))
+		below("not hit; %s, frees counted too, did not match", counted(d.Passed, "event"))
 	case st.Hits > 0:
 		below("hit %s", hits)
 	}

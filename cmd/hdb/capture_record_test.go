@@ -22,6 +22,36 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// The flag cuts stacks, which say so.
+func TestMaxDepth(t *testing.T) {
+	for _, wrong := range []string{"0", "-1", "many"} {
+		if _, err := parseRecordFlags([]string{"--max-depth", wrong, "prog"}); err == nil {
+			t.Errorf("--max-depth %s: no error", wrong)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x.hdb")
+	if out, err := exec.Command(testprogs.HDB(t), "record", "-q", "--max-depth", "2", "-o", path, "sh", "-c", "echo done").CombinedOutput(); err != nil {
+		t.Fatalf("hdb record: %v\n%s", err, out)
+	}
+	f, err := capture.OpenWhole(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cut := 0
+	for e := range f.Events(0) {
+		switch s := f.Stack(e.Stack); {
+		case len(s.PCs) > 2:
+			t.Fatalf("#%d has %d frames", e.Seq, len(s.PCs))
+		case s.Truncated == "depth limit 2":
+			cut++
+		}
+	}
+	if cut == 0 {
+		t.Errorf("of %d events no stack is cut", f.Len())
+	}
+}
+
 // churner allocates in rounds: of each round one block of 1000 bytes stays.
 const churner = `
 #include <stdlib.h>

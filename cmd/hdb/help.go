@@ -15,7 +15,7 @@ import (
 // verbs are the first words of command lines, but for programs.
 const verbs = "record live symbolize doctor export assert capture stats summary tree timeline flamegraph table open attach"
 
-// help is `hdb help` and `hdb help VERB`.
+// help is `hdb help`, `hdb help VERB`, and for all other words that of the console.
 func help(words []string, in *os.File, out, errw io.Writer) int {
 	switch {
 	case len(words) == 0:
@@ -24,8 +24,10 @@ func help(words []string, in *os.File, out, errw io.Writer) int {
 	case len(words) == 1 && slices.Contains(strings.Fields(verbs), words[0]):
 		return run([]string{words[0], "--help"}, in, out, errw)
 	}
-	what := strings.Join(words, " ")
-	return fail(errw, fmt.Errorf("help: %q: no word of hdb --help; commands of the console: hdb -batch -ex 'help %s'", what, what), exitUsage)
+	if run([]string{"-nx", "-q", "-batch", "-ex", "help " + strings.Join(words, " ")}, in, out, errw) != 0 {
+		return exitUsage
+	}
+	return 0
 }
 
 // meansCommand says that the command line names a command of the console rather

@@ -107,8 +107,18 @@ func TestScriptsAreRunByTheirInterpreter(t *testing.T) {
 	}
 }
 
-// Each verb has a help of its own, or that of all.
+// Each verb has a help of its own, or that of all; other words have that of the console.
 func TestHelp(t *testing.T) {
+	for _, tc := range []struct {
+		words, says string
+		code        int
+	}{{"ignore", "ignore N COUNT", 0}, {"record start", "record start", 0}, {"conditions", "size", 0}, {"nonsense", "nonsense", exitUsage}} {
+		var out, errw bytes.Buffer
+		code := run(append([]string{"help"}, strings.Fields(tc.words)...), os.Stdin, &out, &errw)
+		if code != tc.code || !strings.Contains(out.String()+errw.String(), tc.says) || (code != 0) != (out.Len() == 0) {
+			t.Errorf("hdb help %s: exit %d: %s%s", tc.words, code, &errw, &out)
+		}
+	}
 	for _, verb := range strings.Fields(verbs) {
 		var out, errw bytes.Buffer
 		if code := run([]string{"help", verb}, os.Stdin, &out, &errw); code != 0 || !strings.Contains(out.String(), "usage:") || !strings.Contains(out.String(), verb) {

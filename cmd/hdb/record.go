@@ -38,6 +38,8 @@ flags, with one dash or two:
   --filter COND   record only events that match, and the ends of their blocks
   --duration D    record for so long (10s, 5m), then let the program go on; hdb waits
                   for the end of one that it started
+  --max-depth N   frames of a stack, 2048 unless told; code inside the process takes
+                  at most 4095
   --system-calls  also mmap, munmap, mremap and brk that PROG calls without libc's
                   functions; each system call of it then costs two stops
 ` + console.BoundFlags + `  -q              no progress, no summary
@@ -59,6 +61,7 @@ type recordOptions struct {
 	force    bool
 	filter   string
 	duration time.Duration
+	depth    int // frames of a stack, 0 as the session has it
 	bounds   session.Bounds
 	pid      int
 	quiet    bool
@@ -119,6 +122,8 @@ func (o *recordOptions) flag(name string) flags.Flag {
 		return flags.Text(&o.filter)
 	case "duration":
 		return flags.Value(console.ParseDuration(&o.duration))
+	case "max-depth":
+		return numberFlag(&o.depth, "number of frames")
 	case "p", "pid":
 		return pidFlag(&o.pid)
 	}
@@ -126,13 +131,16 @@ func (o *recordOptions) flag(name string) flags.Flag {
 }
 
 // pidFlag takes the ID of a process.
-func pidFlag(pid *int) flags.Flag {
+func pidFlag(pid *int) flags.Flag { return numberFlag(pid, "process ID") }
+
+// numberFlag takes a number above 0, which is called what.
+func numberFlag(to *int, what string) flags.Flag {
 	return flags.Value(func(value string) error {
 		n, err := strconv.Atoi(value)
 		if err != nil || n <= 0 {
-			return fmt.Errorf("%q is not a process ID", value)
+			return fmt.Errorf("%q is not a %s", value, what)
 		}
-		*pid = n
+		*to = n
 		return nil
 	})
 }
@@ -289,6 +297,9 @@ func (r *recorder) run(filter *cond.Cond) int {
 		return fail(r.errw, err, 1)
 	}
 	s.Settings.SystemCalls = o.syscalls
+	if o.depth != 0 {
+		s.Settings.MaxDepth = o.depth
+	}
 	s.StreamTo(session.Stream{Open: r.create, Bounds: o.bounds, Full: r.signals.end, Tick: r.show})
 	if err := errors.Join(s.Record(), s.FilterRecord(filter)); err != nil {
 		return fail(r.errw, err, 1)

@@ -18,7 +18,7 @@ int work(int n, const char *s, double d, struct big *b, point_t pt) {
   char name[32] = "abc";
   char full[3] = {'x','y','z'};
   enum color c = BLUE; enum flags f = FA | FC; enum color bad = 5; enum flags fb = 9;
-  float fl = 1.5f; long double ld = 3.25L; unsigned char uc = 200; signed char sc = -3; short sh = -7;
+  float fl = 1.5f; long double ld; memset(&ld, 0, sizeof ld); ld = 3.25L; unsigned char uc = 200; signed char sc = -3; short sh = -7;
   unsigned long long ull = 1ull << 63; _Bool t = 1; char ch = 'A'; char nl = '\n';
   void *vp = &arr[1]; int *ip = &arr[2]; int (*fp)(int,int) = cmp; char **pp = 0; const char *bad_s = (char*)1;
   int vla[n]; for (int i = 0; i < n; i++) vla[i] = i * i;
