@@ -65,7 +65,8 @@ func TestFollowSystemCalls(t *testing.T) {
 	})
 	allRegs := func() error {
 		for _, th := range p.Threads() {
-			if _, err := th.Regs(); err != nil {
+			// One that stands in its exit call is taken through it, and is no more.
+			if _, err := th.Regs(); err != nil && p.Thread(th.TID) != nil {
 				t.Error(err)
 			}
 		}
