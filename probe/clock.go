@@ -25,7 +25,7 @@ type clock struct {
 	// The same in units of capture.Resolution, which are all that is given out, and in
 	// parts of one, 2^64 of which it has.
 	unit uint64 // parts that a tick of the counter has; 0 if unknown, or if it has a unit or more
-	now  int64  // the present,
+	now  uint64 // the present,
 	part uint64 // and parts beyond it
 }
 
@@ -47,7 +47,7 @@ func (c *clock) tick() {
 func (c *clock) present(tsc uint64, now time.Duration) {
 	const resolution = uint64(capture.Resolution)
 	c.tsc[1], c.time[1] = tsc, now
-	c.now, c.part = int64(now/capture.Resolution), uint64(now%capture.Resolution)*(math.MaxUint64/resolution)
+	c.now, c.part = uint64(now/capture.Resolution), uint64(now%capture.Resolution)*(math.MaxUint64/resolution)
 	c.unit = 0
 	elapsed, ticks := uint64(now-c.time[0]), tsc-c.tsc[0]
 	less := max(0, bits.Len64(ticks)+bits.Len64(resolution)-64) // of bits, so that the product is one of 64
@@ -65,25 +65,31 @@ func (c *clock) at(stamp uint64) time.Duration {
 			ticks = 0 // no stamp is newer than the present; this one was invented
 		}
 	}
-	return c.before(ticks)
+	return time.Duration(c.before(ticks)) * capture.Resolution
 }
 
 // since is how long before the present a stamp was made, and false if it was later, or
 // so long before that no processor made it.
 func (c *clock) since(stamp uint64) (ticks uint64, ok bool) {
 	ticks = c.tsc[1] - stamp
-	return ticks, ticks>>maxTicks == 0
+	return ticks, ticks < 1<<maxTicks
 }
 
 // maxTicks is the logarithm of more ticks than there are in half a year, and of fewer than
 // before can multiply.
 const maxTicks = 56
 
-// before is the time so many ticks before the present, which since tells. It is reckoned
-// anew for each event: there are several in a unit of time, but a processor does not guess
-// which of them is the first, and would go on on the wrong way at each.
-func (c *clock) before(ticks uint64) time.Duration {
-	whole, parts := bits.Mul64(ticks, c.unit)
+// before is the time so many ticks before the present, which since tells, in units of
+// capture.Resolution. It is reckoned anew for each event: there are several in a unit of
+// time, but a processor does not guess which of them is the first, and would go on on the
+// wrong way at each. While the clock is fine it is below 0 for ticks that since does
+// not tell.
+func (c *clock) before(ticks uint64) int64 {
+	whole, parts := bits.Mul64(c.unit, ticks)
 	_, borrow := bits.Sub64(c.part, parts, 0)
-	return time.Duration(c.now-int64(whole+borrow)) * capture.Resolution
+	units, _ := bits.Sub64(c.now, whole, borrow)
+	return int64(units)
 }
+
+// fine tells whether a unit of time is some ticks of the counter or more.
+func (c *clock) fine() bool { return c.unit != 0 && c.unit>>62 == 0 }

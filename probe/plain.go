@@ -1,48 +1,133 @@
 package probe
 
 import (
+	"slices"
+	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/internal/addr"
 )
 
 // A plainSite is what is known beforehand of the records of a function. Most of
 // them are plain: of a call of malloc or free, say, that was made by the program and
 // whose stack has been seen. plain makes events of them, take of all others.
 type plainSite struct {
-	// A free in another thread than the first with a caller here may be the
-	// allocator's own.
-	low, size uint64
-	length    uint64 // of a plain record
-	form      uint8  // its first byte, 0 if there are none
-	resizes   bool   // with an old block it is realloc
-	allocates bool
-	kind      capture.Kind
+	fits knownStack // the least that the stack of a plain record says
+	asks uint64     // all ones if it allocates: its records' sizes are asked for
+	ofCall
+	form uint32 // the first word of a plain record, up to the TID; formNone if there are none
+}
+
+// ofCall is what a plain event tells of its call apart from the record, as capture.Event
+// has it: one word, so that it is copied at once.
+type ofCall struct {
+	function          uint16
+	kind              capture.Kind
+	failed, abandoned bool // they are not
+	_                 [3]byte
+}
+
+// A compiler refuses this if it would reach into what comes next in an event.
+const _ = uint(unsafe.Offsetof(capture.Event{}.Gone) - unsafe.Offsetof(capture.Event{}.Func) - unsafe.Sizeof(ofCall{}))
+
+const (
+	formMask = 1<<tidShift - 1 // the bits of a record's first word below its TID
+	formNone = 1 << tidShift
+)
+
+// A knownStack is what is known of a stack whose frames have come, 0 if they have not:
+// the sink's number for it, of which functions calls with this stack are plain, and
+// where it stands among the callers.
+type knownStack uint64
+
+const (
+	fitsAny   knownStack = 1 << 62         // of those that no allocator calls,
+	fitsFrees            = 1<<63 | fitsAny // and of those that do, as the caller is in no such module
+	atCaller             = 32              // from this bit on: index into callers
+)
+
+func (k knownStack) id() capture.StackID { return capture.StackID(k) }
+
+func (k knownStack) caller() int { return int(k &^ fitsFrees >> atCaller) }
+
+// A firstCaller is the first return address of a stack, 0 if it has none.
+type firstCaller struct {
+	number uint32 // of the stack
+	first  uint64
+}
+
+// knowStack notes that the frames of a stack have come.
+func (r *reader) knowStack(c firstCaller, id capture.StackID) {
+	at := len(r.callers)
+	if k := r.stacks[c.number]; k != 0 {
+		at = k.caller()
+	} else {
+		r.callers = append(r.callers, c)
+	}
+	r.callers[at] = c
+	r.stacks[c.number] = knownStack(id) | knownStack(at)<<atCaller | r.fits(c.first)
+}
+
+// firstCaller is the first return address of a stack, 0 if that is not known.
+func (r *reader) firstCaller(k knownStack) uint64 {
+	if k&fitsAny == 0 {
+		return 0
+	}
+	return r.callers[k.caller()].first
+}
+
+// fits tells of which functions calls with a first return address are plain.
+func (r *reader) fits(first uint64) knownStack {
+	for _, m := range r.own {
+		if addr.Run(first) >= m.low && addr.Run(first) < m.high {
+			return fitsAny
+		}
+	}
+	return fitsFrees
+}
+
+// addOwn notes a module in which an allocator may call what frees.
+func (r *reader) addOwn(m span) {
+	if slices.Contains(r.own, m) {
+		return
+	}
+	r.own = append(r.own, m)
+	for _, c := range r.callers {
+		k := &r.stacks[c.number]
+		*k = *k&^fitsFrees | r.fits(c.first)
+	}
 }
 
 // plainSites brings what is known of functions up to date.
 func (r *reader) plainSites() {
+	if len(r.functions) == 0 {
+		r.easy[0].form = formNone // those of others have their index
+	}
 	for _, s := range r.p.sites[len(r.functions):] {
 		fn := &s.Function
-		f := plainSite{kind: fn.Kind, length: recordSize}
+		f := plainSite{fits: fitsAny, ofCall: ofCall{function: uint16(len(r.functions)), kind: fn.Kind}}
 		switch {
 		case fn.Frees():
 			f.form = recFree
 			if fn.Kind == capture.Free && !s.Main {
-				f.low, f.size = uint64(s.In.Low), uint64(s.In.High-s.In.Low)
+				f.fits = fitsFrees
+				r.addOwn(span{s.In.Low, s.In.High})
 				r.first = uint32(r.p.proc.PID())
 			}
 		case fn.Result != breakpoints.NotNull && fn.Result != breakpoints.NoTest, fn.Symbol == "sbrk",
 			fn.Count.From == breakpoints.Constant, fn.Align.From == breakpoints.Constant:
-			// complete has to look at the result.
+			f.form = formNone // complete has to look at the result
 		default:
-			f.form, f.allocates, f.resizes = recAlloc, true, fn.Kind == capture.Realloc
+			f.form, f.asks = recAlloc, ^uint64(0)
 			if longRecords(*fn) {
-				f.form, f.length = recAlloc|flagLong, longRecord
+				f.form |= flagLong
 			}
 		}
-		r.easy[len(r.functions)] = f
+		f.form |= uint32(f.function) << siteShift
+		r.easy[f.function] = f
 		r.functions = append(r.functions, fn)
 	}
 }
@@ -52,70 +137,82 @@ func (r *reader) plainSites() {
 // that take gets the next. What it does not understand at a glance it leaves to take, and
 // what is newer than the present, which take looks up again. No thread may be in a call
 // that other calls have to know of. It calls nothing, so that what it needs stays in
-// registers.
+// registers, and steps from address to address: the ring is mapped twice in a row.
 func (r *reader) plain(end uint64) int {
-	ring := unsafe.Pointer(unsafe.SliceData(r.p.shared.ring))
-	n, tail := uint(r.n), r.tail
-	for n < uint(len(r.batch)) && tail < end {
-		rec := (*record)(unsafe.Add(ring, tail%ringSize))
-		head := rec.head()
-		index := head >> siteShift & (1<<12 - 1)
-		site, e := &r.easy[index], &r.batch[n]
-		e.Kind, e.Func, e.Old = site.kind, uint16(index), 0
-		length := site.length
-		if form := uint8(head); form != site.form || form == 0 {
-			// The record of a realloc's end comes next, unless other threads have a
-			// hand in between.
-			const other = 64 - stackShift // bits of a head above its site and TID
-			if form != recBegin|flagBare || !site.resizes {
-				break
-			}
-			old := rec[2]
-			rec = (*record)(unsafe.Add(ring, (tail+recordSize)%ringSize))
-			ended := rec.head()
-			if (ended^head)<<other>>(other+siteShift) != 0 || uint8(ended) != site.form || rec[4] != old || rec[2] == 0 {
-				break
-			}
-			head, e.Old, e.Aux = ended, old, rec[5]
-			length += recordSize
-		} else if length == recordSize {
-			e.Aux = 0
-		} else if rec[4] == 0 {
-			e.Aux = rec[5]
-		} else {
-			break
-		}
-		number := head >> stackShift
-		if number >= uint64(len(r.stacks)) {
-			break
-		}
-		known := r.stacks[number]
-		if known == 0 {
-			break
-		}
-		ago, ok := r.clock.since(rec[1])
-		if !ok {
-			break
-		}
-		e.Time = r.clock.before(ago)
-		stack := &r.known[known]
-		tid := uint32(head >> tidShift & (1<<22 - 1))
-		address, size := rec[2], rec[3]
-		e.TID, e.Stack, e.Addr, e.Size, e.Abandoned = int32(tid), stack.id, address, size, false
-		if site.allocates {
-			r.asked += size
-			r.made++
-			e.Failed = address == 0
-		} else {
-			if tid != r.first && stack.first-site.low < site.size {
-				break
-			}
-			e.Failed = false
-		}
-		n++
-		tail += length
+	const longest = recordSize + longRecord // what an event is read from
+	most := min(uint64(len(r.batch)-r.n), (end-r.tail)/longest)
+	if most == 0 || !r.clock.fine() {
+		return 0
 	}
-	count := int(n) - r.n
-	r.n, r.tail = int(n), tail
-	return count
+	e := (*capture.Event)(unsafe.Add(unsafe.Pointer(&r.batch), uintptr(r.n)*unsafe.Sizeof(r.batch[0])))
+	r.full, r.begun = uintptr(unsafe.Pointer(e))+uintptr(most)*unsafe.Sizeof(*e), 0
+	at := unsafe.Pointer(r.p.shared.at(r.tail))
+	sites, stacks := r.easy, r.stacks
+	_, _ = sites[0], stacks[0] // they are there
+	for {
+		for uintptr(unsafe.Pointer(e)) != r.full {
+			rec := (*record)(at)
+			head := atomic.LoadUint64(&rec[0])
+			when := r.clock.before(r.clock.tsc[1] - rec[1])
+			if when < 0 {
+				break
+			}
+			e.Time = time.Duration(when) * capture.Resolution
+			site := &sites[head>>siteShift&(1<<12-1)]
+			if uint32(head)&formMask != site.form {
+				break
+			}
+			e.TID = int32(head >> tidShift & (1<<22 - 1))
+			number := head >> stackShift
+			if number >= uint64(len(stacks)) {
+				break
+			}
+			stack := stacks[number]
+			if stack < site.fits && (stack == 0 || uint32(e.TID) != r.first) {
+				break
+			}
+			address, size := rec[2], rec[3]
+			if address == 0 {
+				break
+			}
+			e.Stack, e.Addr, e.Size = stack.id(), address, size
+			e.Old, e.Aux = 0, 0
+			if head&flagLong != 0 {
+				if rec[4] != 0 { // an old block, which the record before tells, too
+					if r.begun != uintptr(at) || rec[4] != (*record)(unsafe.Add(at, -recordSize))[2] {
+						break
+					}
+					e.Old = rec[4]
+				}
+				e.Aux = rec[5]
+				at = unsafe.Add(at, longRecord-recordSize)
+			}
+			*(*ofCall)(unsafe.Pointer(&e.Func)) = site.ofCall
+			asks := site.asks
+			r.asked += size & asks
+			r.made -= asks
+			at = unsafe.Add(at, recordSize)
+			e = (*capture.Event)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e)))
+		}
+		// The record of a realloc's end comes after that of its begin, unless other
+		// threads have a hand in between.
+		if uintptr(unsafe.Pointer(e)) == r.full || r.begun == uintptr(at) {
+			break
+		}
+		const other = 64 - stackShift // bits of a head above its site and TID
+		next := unsafe.Add(at, recordSize)
+		head, ended := (*record)(at).head(), (*record)(next).head()
+		if uint8(head) != recBegin|flagBare || uint8(ended) != recAlloc|flagLong || (ended^head)<<other>>(other+siteShift) != 0 ||
+			sites[head>>siteShift&(1<<12-1)].kind != capture.Realloc {
+			break
+		}
+		r.begun, at = uintptr(next), next
+	}
+	if r.begun == uintptr(at) {
+		at = unsafe.Add(at, -recordSize)
+	}
+	r.tail += uint64(uintptr(at) - uintptr(unsafe.Pointer(r.p.shared.at(r.tail))))
+	n := int((uintptr(unsafe.Pointer(e)) - uintptr(unsafe.Pointer(&r.batch[r.n]))) / unsafe.Sizeof(*e))
+	r.n += n
+	return n
 }

@@ -55,12 +55,13 @@ func (s Stats) Add(o Stats) Stats {
 // which therefore reads it without.
 type reader struct {
 	p         *Probe
-	tail      uint64                     // position of the next record
-	released  uint64                     // the tail that the inferior sees
-	cleared   uint64                     // up to where records were made zeros
-	stacks    *[1 << stackBits]uint32    // by number: index into known, 0 not seen yet
-	known     []knownStack               // from 1
-	overflow  map[uint32]capture.StackID // by TID: stacks without a number
+	tail      uint64                      // position of the next record
+	released  uint64                      // the tail that the inferior sees
+	cleared   uint64                      // up to where records were made zeros
+	stacks    *[1 << stackBits]knownStack // by number
+	callers   []firstCaller               // of these stacks
+	own       []span                      // modules with functions that free, whose calls may be their own
+	overflow  map[uint32]capture.StackID  // by TID: stacks without a number
 	clock     clock
 	threads   map[uint32]*threadCalls
 	last      uint32             // a TID,
@@ -75,6 +76,8 @@ type reader struct {
 	asked     uint64                  // bytes that the records handled now asked for,
 	made      uint64                  // and blocks
 	easy      *[1 << 12]plainSite     // of the sites, by index, as many as a record can name,
+	full      uintptr                 // where plain has filled all of the batch that it may
+	begun     uintptr                 // the record of a realloc's end, behind that of its begin
 	functions []*breakpoints.Function // and theirs
 	first     uint32                  // TID of the first thread
 	stats     Stats
@@ -86,12 +89,6 @@ type reader struct {
 	apart     span              // addresses without islands, around one that was asked for
 	done      chan struct{}
 	idle      chan struct{}
-}
-
-// A knownStack is one whose frames have come.
-type knownStack struct {
-	id    capture.StackID // the sink's
-	first uint64          // the first return address
 }
 
 // threadCalls is what is known of the calls a thread is in.
@@ -121,7 +118,7 @@ type resize struct {
 
 func (r *reader) start(p *Probe) {
 	*r = reader{
-		p: p, stacks: new([1 << stackBits]uint32), known: make([]knownStack, 1), overflow: map[uint32]capture.StackID{},
+		p: p, stacks: new([1 << stackBits]knownStack), overflow: map[uint32]capture.StackID{},
 		easy: new([1 << 12]plainSite), guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}

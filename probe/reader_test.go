@@ -1,9 +1,11 @@
 package probe
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -182,6 +184,44 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// Plain and take give the same times: of records of the present, of those that are newer, and
+// of those that are older than any, be the clock's line known or not.
+func TestPlainTimes(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		begun time.Duration // since the clock went on
+	}{{"the line is known", time.Second}, {"it is not", -time.Hour}} {
+		t.Run(c.name, func(t *testing.T) {
+			play := func(guests map[uint32][]byte) (times []time.Duration) {
+				r := newRing(t)
+				r.stack(1, 1, endWhole, uint64(here))
+				r.Drain()
+				r.guests = guests
+				now := readTSC()
+				r.clock.resume(0)
+				r.clock.wall, r.clock.tsc[0] = time.Now().Add(-c.begun), now-1e9
+				for _, stamp := range []uint64{now, now - 1e6, now + 1<<40, now - 1e8, now + 1<<62, now - 1<<62, now - 1e3} {
+					r.put(recFree|uint64(r.site("free").index)<<siteShift|1<<tidShift|1<<stackShift, stamp, 0x5000, 0)
+				}
+				r.Drain()
+				for _, e := range r.events {
+					times = append(times, e.Time)
+				}
+				return times
+			}
+			plain, careful := play(nil), play(map[uint32][]byte{99: {}})
+			if len(plain) != 7 || len(careful) != 7 {
+				t.Fatalf("%v by plain, %v by take", plain, careful)
+			}
+			for i := range plain {
+				if d := plain[i] - careful[i]; d < -100*time.Millisecond || d > 100*time.Millisecond {
+					t.Errorf("event %d is at %v by plain, at %v by take", i, plain[i], careful[i])
+				}
+			}
+		})
+	}
+}
+
 // A realloc whose stack has not come, or was lost, is not plain, nor does it keep those
 // behind it waiting.
 func TestReallocWithoutStack(t *testing.T) {
@@ -258,6 +298,29 @@ func TestOwnFrees(t *testing.T) {
 		}
 		r.lines = nil
 	}
+}
+
+// Which stacks are plain for functions that free depends on modules, also on those that
+// come later than the stacks.
+func TestOwnFreesOfLaterModules(t *testing.T) {
+	r := newRing(t)
+	first := uint32(r.ownerThread().PID())
+	r.stack(1, 7, endWhole, uint64(inCXX))
+	r.stack(2, 7, endWhole, uint64(here))
+	r.stack(2, 7, endWhole, uint64(inCXX)+1) // another one of this number
+	r.stack(3, 7, endWhole, uint64(here))
+	r.alloc(7, "malloc", 1, 0x7000)
+	r.Drain()
+	r.expect(t, "7: malloc(1) = 0x7000")
+	s := r.addSite(breakpoints.Function{Name: "pool_put", Symbol: "pool_put", Kind: capture.Free, Group: breakpoints.GroupC,
+		Ptr: breakpoints.Operand{From: breakpoints.Argument}, Result: breakpoints.NoTest}, libcxxAt)
+	s.Main = false
+	for i, tid := range []uint32{7, first, 7, 7} {
+		stack := []uint64{1, 1, 2, 3}[i]
+		r.put(recFree|uint64(s.index)<<siteShift|uint64(tid)<<tidShift|stack<<stackShift, readTSC(), 0x5000+uint64(i), 0)
+	}
+	r.Drain()
+	r.expect(t, fmt.Sprintf("%d: pool_put(0x5001)", first), "7: pool_put(0x5003)")
 }
 
 func TestStacks(t *testing.T) {

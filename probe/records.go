@@ -34,11 +34,11 @@ func (r *reader) take(head uint64, rec *record) {
 	e.Time, e.TID, e.Kind = r.clock.at(rec[1]), int32(tid), s.Function.Kind
 	e.Addr, e.Size, e.Old, e.Aux = rec[2], rec[3], 0, 0
 	e.Failed, e.Abandoned = false, false
-	stack := knownStack{}
+	stack := knownStack(0)
 	if head&flagBare == 0 {
 		stack = r.stackAt(uint32(head>>stackShift), tid)
 	}
-	e.Stack = stack.id
+	e.Stack = stack.id()
 	switch head & typeMask {
 	case recAlloc:
 		if head&flagLong != 0 {
@@ -50,7 +50,7 @@ func (r *reader) take(head uint64, rec *record) {
 		complete(e, &s.Function, head&flagFailed != 0)
 		r.allocated(e, s, tid, head&flagInside != 0)
 	case recFree:
-		r.freed(e, s, tid, stack.first, head&flagInside != 0)
+		r.freed(e, s, tid, r.firstCaller(stack), head&flagInside != 0)
 	case recAbandon:
 		e.Failed, e.Abandoned, e.Addr = true, true, 0
 		r.abandoned(e, s, tid)
@@ -244,8 +244,7 @@ func (r *reader) takeStack(head uint64, words []uint64) {
 	if count > 0 {
 		first = frames[0]
 	}
-	r.stacks[number] = uint32(len(r.known))
-	r.known = append(r.known, knownStack{id, first})
+	r.knowStack(firstCaller{number, first}, id)
 }
 
 // stackAt is the stack with a number. The thread that gave it may not have sent
@@ -254,13 +253,13 @@ func (r *reader) takeStack(head uint64, words []uint64) {
 // ring are only as good as the inferior's memory.
 func (r *reader) stackAt(number uint32, tid uint32) knownStack {
 	if number == noStack-1 {
-		return knownStack{id: r.overflow[tid]}
+		return knownStack(r.overflow[tid]) // which is all that is known of it
 	}
 	if number >= 1<<stackBits {
-		return knownStack{} // lost
+		return 0 // lost
 	}
-	if i := r.stacks[number]; i != 0 {
-		return r.known[i]
+	if k := r.stacks[number]; k != 0 {
+		return k
 	}
 	return r.awaitStack(number)
 }
@@ -271,14 +270,14 @@ func (r *reader) awaitStack(number uint32) knownStack {
 	defer func() { r.patience -= time.Since(begun) }()
 	for time.Since(begun) < r.patience {
 		if r.ahead(number) {
-			return r.known[r.stacks[number]]
+			return r.stacks[number]
 		}
 		if r.p.stopped {
 			break
 		}
 		time.Sleep(glance)
 	}
-	return knownStack{}
+	return 0
 }
 
 // ahead looks for the frames of a stack further on in the ring.

@@ -236,13 +236,16 @@ type drain struct{ counter }
 func (drain) Batch([]capture.Event, []*breakpoints.Function) {}
 
 // BenchmarkDrain is the consumer with a sink that does nothing: one event of
-// malloc or free with a stack that is known.
+// malloc or free, of the first thread, with one of 60 stacks that are known.
 func BenchmarkDrain(b *testing.B) {
 	r := newRing(b)
 	r.cfg.Sink = &drain{}
-	r.stack(1, 1, endWhole, uint64(here), uint64(there))
-	malloc := recAlloc | uint64(r.site("malloc").index)<<siteShift | 1<<tidShift | 1<<stackShift
-	free := recFree | uint64(r.site("free").index)<<siteShift | 1<<tidShift | 1<<stackShift
+	const stacks = 60
+	for n := range uint64(stacks) {
+		r.stack(n, 1, endWhole, uint64(here)+n, uint64(there))
+	}
+	malloc := recAlloc | uint64(r.site("malloc").index)<<siteShift | 1<<tidShift
+	free := recFree | uint64(r.site("free").index)<<siteShift | 1<<tidShift
 	r.Drain()
 	const batch = 10000
 	b.ReportAllocs()
@@ -251,8 +254,8 @@ func BenchmarkDrain(b *testing.B) {
 		const apart = 1000 // ticks: a third of a microsecond
 		stamp := readTSC() - batch*apart
 		for i := range uint64(min(left, batch) / 2) {
-			r.put(malloc, stamp, 0x5000+16*i, 24)
-			r.put(free, stamp+apart, 0x5000+16*i, 0)
+			r.put(malloc|i%stacks<<stackShift, stamp, 0x5000+16*i, 24)
+			r.put(free|i*7%stacks<<stackShift, stamp+apart, 0x5000+16*i, 0)
 			stamp += 2 * apart
 		}
 		b.StartTimer()
