@@ -84,8 +84,8 @@ func (s *Session) intern(st capture.Stack) capture.StackID {
 // records them. Their Func is an index into functions.
 func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.Function) {
 	tr := &s.trace
-	for len(tr.probeFuncs) < len(functions) {
-		tr.probeFuncs = append(tr.probeFuncs, -1)
+	if tr.probeFuncs == nil {
+		tr.probeFuncs = newProbeFuncs()
 	}
 	logged := tr.logged
 	if tr.logsAll() {
@@ -96,6 +96,17 @@ func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.F
 	if tr.logged > logged && tr.time-tr.sampled >= sampleEvery {
 		s.sample(tr.time)
 	}
+}
+
+// maxProbeFuncs is more than the functions that a probe can number.
+const maxProbeFuncs = 1 << 12
+
+func newProbeFuncs() *[maxProbeFuncs]int32 {
+	p := new([maxProbeFuncs]int32)
+	for i := range p {
+		p[i] = -1
+	}
+	return p
 }
 
 // logProbed records all of the events.
@@ -129,19 +140,17 @@ func (s *Session) logProbed(events []capture.Event, functions []*breakpoints.Fun
 // nothing, so that what it needs stays in registers.
 func (tr *trace) number(events []capture.Event, stacks []int32) int {
 	funcs, seq, now, n := tr.probeFuncs, tr.seq, tr.time, len(events)
+	_ = funcs[0] // it is not nil
 	for i := range events {
 		e := &events[i]
-		fn, stack := funcs[e.Func], stacks[e.Stack]
+		fn, stack := funcs[e.Func%maxProbeFuncs], stacks[e.Stack]
 		if fn|stack < 0 {
 			n = i
 			break
 		}
 		seq++
-		if e.Time < now {
-			e.Time = now
-		}
-		now = e.Time
-		e.Seq, e.Func, e.Stack = seq, uint16(fn), capture.StackID(stack)
+		now = max(now, e.Time)
+		e.Seq, e.Time, e.Func, e.Stack = seq, now, uint16(fn), capture.StackID(stack)
 	}
 	tr.seq, tr.time = seq, now
 	return n
