@@ -60,15 +60,17 @@ func (s *Session) Program() (ProgramInfo, bool) {
 	return ProgramInfo{Path: s.prog.path, Info: s.prog.obj.Info(), BuildID: s.prog.obj.BuildID()}, true
 }
 
-// findProgram resolves a name as a shell does, except that a file of that name
-// in the working directory is found too, as gdb finds it.
+// findProgram resolves a name as a shell does, except that a file of that name, but no
+// directory, in the working directory is found too, as gdb finds it.
 func findProgram(name string) (string, error) {
-	if _, err := os.Stat(name); err != nil && !strings.Contains(name, "/") {
-		found, lookErr := exec.LookPath(name)
-		if lookErr != nil {
+	info, err := os.Stat(name)
+	if (err != nil || info.IsDir()) && !strings.Contains(name, "/") {
+		switch found, lookErr := exec.LookPath(name); {
+		case lookErr == nil:
+			name = found
+		case err != nil:
 			return "", fmt.Errorf("%s: no such file, and no such command in PATH", name)
 		}
-		name = found
 	} else if err != nil {
 		return "", fmt.Errorf("%s: %w", name, errors.Unwrap(err))
 	}

@@ -327,7 +327,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 // does; a program that it executes in its place is followed.
 func interpreted(words []string) []string {
 	path := words[0]
-	if _, err := os.Stat(path); err != nil && !strings.Contains(path, "/") {
+	if info, err := os.Stat(path); (err != nil || info.IsDir()) && !strings.Contains(path, "/") {
 		if path, err = exec.LookPath(path); err != nil {
 			return words // which loading it will explain
 		}
