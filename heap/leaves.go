@@ -15,8 +15,8 @@ import (
 //
 // A head is as large as a cell.
 type leaf struct {
-	low, high uint32 // a bit for each address that has a cell; in a leaf given back low is the index of the next
-	class     uint32
+	low, high   uint32 // a bit for each address that has a cell; in a leaf given back low is the index of the next
+	class, left uint16 // left is how many cells more there is room for
 }
 
 // A place is an address as one among those that a block with a cell can have, which
@@ -41,6 +41,9 @@ func (p place) ok() bool { return p>>placeBits == 0 }
 // unit is the number of the place's bit in its leaf.
 func (p place) unit() uint64 { return uint64(p & lastUnit) }
 
+// region is the number of the region in its span.
+func (p place) region() uint64 { return uint64(p >> regionBits & (spanRegions - 1)) }
+
 // leaf is the number of the leaf in its region.
 func (p place) leaf() uint64 { return uint64(p >> leafBits & (regionLeaves - 1)) }
 
@@ -57,7 +60,7 @@ func below(starts, unit uint64) int { return bits.OnesCount64(starts & (1<<(unit
 
 // cell is one of those behind the head.
 func (f *leaf) cell(i int) *cell {
-	return (*cell)(unsafe.Add(unsafe.Pointer(f), uintptr(i+1)*unsafe.Sizeof(cell{})))
+	return (*cell)(unsafe.Add(unsafe.Pointer(f), uintptr(i+1)*cellBytes))
 }
 
 // cells are the first n.
@@ -71,6 +74,9 @@ func (f *leaf) find(p place) *cell {
 	return nil
 }
 
+// count is how many cells there are.
+func (f *leaf) count() int { return int(rooms[f.class]) - int(f.left) }
+
 // live is how many cells are not empty.
 func (f *leaf) live() (n int) {
 	for _, c := range f.cells(bits.OnesCount64(f.starts())) {
@@ -81,6 +87,15 @@ func (f *leaf) live() (n int) {
 	return n
 }
 
+// first makes the first cell of a new leaf, which is empty, that of a place.
+func (f *leaf) first(p place) *cell {
+	f.setStarts(1 << p.unit())
+	f.left--
+	c := f.cell(0)
+	c.c = 0
+	return c
+}
+
 // insert makes an empty cell for a unit that has none, nil if there is no room. If
 // there is an empty one beside its place, it becomes this: memory that was given
 // back is often cut in another way.
@@ -89,7 +104,8 @@ func (f *leaf) insert(unit uint64) *cell {
 	i, n := below(s, unit), bits.OnesCount64(s)
 	before, after := s&(bit-1), s&^(bit-1)
 	switch {
-	case n < int(rooms[f.class]):
+	case f.left > 0:
+		f.left--
 		if i < n {
 			copy(f.cells(n + 1)[i+1:], f.cells(n)[i:])
 		}
@@ -118,6 +134,7 @@ func (f *leaf) move(to *leaf) {
 		i++
 	}
 	to.setStarts(moved)
+	to.left = uint16(int(rooms[to.class]) - k)
 }
 
 // A cell is a block, in 12 bytes:
@@ -127,6 +144,7 @@ func (f *leaf) move(to *leaf) {
 type cell struct{ a, b, c uint32 }
 
 const (
+	cellBytes  = unsafe.Sizeof(cell{})
 	cellTaken  = 1 << cellState
 	cellLogged = 1 << (cellState + 1)
 	cellRest   = cellLogged
@@ -181,13 +199,18 @@ func (c *cell) block() Block {
 	return Block{Seq: c.seq(), Size: c.size(), Stack: c.stack(), Logged: c.logged()}
 }
 
-// gone tells what the event that ends the block says of it. To write field by field
-// takes a third of the time that a copy takes.
+// gone tells what the event that ends the block says of it.
 func (c *cell) gone(g *capture.Gone) {
 	if !c.logged() {
 		*g = capture.Gone{}
 		return
 	}
+	c.recorded(g)
+}
+
+// recorded does what gone does of a block that is logged. To write field by field
+// takes a third of the time that a copy takes.
+func (c *cell) recorded(g *capture.Gone) {
 	made := c.made()
 	g.Size, g.Stack, g.Recorded, g.Seq = c.size(), capture.StackID(made&maxStack), true, made>>cellSeq
 }
@@ -195,14 +218,20 @@ func (c *cell) gone(g *capture.Gone) {
 // rooms says by class how many cells a leaf has room for.
 var rooms = [...]uint8{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64}
 
-// classOf is the least class of leaves with room for n blocks.
-func classOf(n int) uint32 {
-	class := uint32(0)
-	for int(rooms[class]) < n {
-		class++
+// classes says by number of blocks which is the least class of leaves with room for them.
+var classes = func() (classes [1<<leafBits + 1]uint8) {
+	class := uint8(0)
+	for n := range classes {
+		if n > int(rooms[class]) {
+			class++
+		}
+		classes[n] = class
 	}
-	return class
-}
+	return classes
+}()
+
+// classOf is the least class of leaves with room for n blocks.
+func classOf(n int) uint32 { return uint32(classes[n]) }
 
 // leaves is the memory of the leaves.
 type leaves struct {
@@ -218,7 +247,8 @@ type leaves struct {
 type slab [1 << slabBits]cell
 
 const (
-	slabBits = 12
+	slabBits    = 12
+	slabPointer = unsafe.Sizeof((*slab)(nil))
 	// slabsAtOnce bounds what is asked of the runtime at a time, 12 MiB.
 	slabsAtOnce = 256
 )
@@ -231,30 +261,52 @@ func newLeaves() leaves {
 	return l
 }
 
-// at is the leaf with that index. An index expression would look at the slab's
-// first cell, too, to find out whether there is a slab.
+// at is the leaf with that index, which is one of those that there are. An index
+// expression would ask whether it is, and look at the slab's first cell, too, to find
+// out whether there is a slab.
 func (l *leaves) at(i uint32) *leaf {
-	return (*leaf)(unsafe.Add(unsafe.Pointer(l.slabs[i>>slabBits]), uintptr(i&(1<<slabBits-1))*unsafe.Sizeof(cell{})))
+	s := *(**slab)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(l.slabs)), uintptr(i>>slabBits)*slabPointer))
+	return (*leaf)(unsafe.Add(unsafe.Pointer(s), uintptr(i&(1<<slabBits-1))*cellBytes))
 }
 
-// alloc is the index of a new leaf, if there is room. Leaves lie in one slab.
+// alloc is the index of a new leaf, if there is room. Leaves lie in one slab, and there is
+// a cell behind each, so that a pointer there is one into the slab.
 func (l *leaves) alloc(class uint32) (uint32, bool) {
 	if at := l.free[class]; at != 0 {
 		f := l.at(at)
 		l.free[class] = f.low
-		f.low, f.high = 0, 0
+		f.low, f.high, f.left = 0, 0, uint16(rooms[class])
 		return at, true
 	}
 	n, at := 1+uint32(rooms[class]), l.next
-	if left := -at & (1<<slabBits - 1); left < n && left != 0 {
+	if left := -at & (1<<slabBits - 1); left <= n && left != 0 {
 		at += left
 	}
 	if at+n > l.end {
 		return 0, false
 	}
 	l.next = at + n
-	l.at(at).class = class
+	f := l.at(at)
+	f.class, f.left = uint16(class), uint16(rooms[class])
 	return at, true
+}
+
+// extend gives the leaf with that index, which is full, the room of the next class, if it
+// is the last one and its slab has it.
+func (l *leaves) extend(at uint32) bool {
+	f := l.at(at)
+	room := uint32(rooms[f.class])
+	if at+1+room != l.next || int(f.class) == len(rooms)-1 {
+		return false
+	}
+	more := uint32(rooms[f.class+1]) - room
+	if at>>slabBits != (l.next+more)>>slabBits {
+		return false
+	}
+	l.next += more
+	f.class++
+	f.left = uint16(more)
+	return true
 }
 
 // release gives back a leaf.

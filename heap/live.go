@@ -131,29 +131,46 @@ func (l *Live) FollowAll(events []capture.Event, logged bool) int {
 
 // followPlain follows events from the one at i on as long as they are plain, and tells
 // which is the first that is not. Plain are frees of blocks that have cells, and new blocks
-// where others were before. One that failed has no address, and so no cell. The numbers
-// of all have room in cells. It calls nothing but where a processor cannot count bits, so
-// that what it needs stays in registers.
+// where others were before, or which a cell is found for in their leaf that no other
+// has to move for: behind all, or, if there is no room, the next one if it is empty. One that
+// failed has no address, and so no cell. The numbers of all have room in cells. It calls
+// nothing but where a processor cannot count bits, so that what it needs stays in
+// registers.
 func (l *Live) followPlain(events []capture.Event, i uint, flags uint32) uint {
 	t := &l.blocks
 	for ; i < uint(len(events)); i++ {
 		e := &events[i]
-		if e.Kind > capture.Free {
-			return i
+		if e.Kind > capture.Free && (e.Kind != capture.Realloc || e.Old != 0) {
+			break
 		}
 		p := placeOf(e.Addr)
-		f := t.leaf(p)
-		upTo := f.upTo(p)
-		if int64(upTo) >= 0 {
-			return i
+		span := p >> spanBits
+		if span >= place(len(t.spans)) {
+			break
 		}
-		c := f.cell(bits.OnesCount64(upTo) - 1)
-		state := c.c
+		s := t.spans[span]
+		if s == nil {
+			break
+		}
+		r := s[p.region()]
+		if r == nil {
+			break
+		}
+		f := t.at(r[p.leaf()])
+		starts, bit := f.starts(), uint64(1)<<p.unit()
+		c := f.cell(bits.OnesCount64(starts & (bit - 1))) // if there is one, or room
 		if e.Kind == capture.Free {
-			if state&cellTaken == 0 {
-				return i
+			if starts&bit == 0 {
+				break
 			}
-			c.gone(&e.Gone)
+			state := c.c
+			if state >= cellTaken|cellLogged {
+				c.recorded(&e.Gone)
+			} else if state&cellTaken != 0 {
+				e.Gone = capture.Gone{}
+			} else {
+				break
+			}
 			c.c = 0
 			t.takes++
 			e.Size = uint64(state & maxSize)
@@ -161,8 +178,30 @@ func (l *Live) followPlain(events []capture.Event, i uint, flags uint32) uint {
 			continue
 		}
 		size, stack := e.Size, e.Stack
-		if state != 0 || size > maxSize || stack > maxStack {
-			return i
+		if size > maxSize || stack > maxStack {
+			break
+		}
+		if starts&bit != 0 {
+			if c.c != 0 {
+				break
+			}
+		} else {
+			if e.Addr == 0 { // there is no block, but its leaf may have others
+				break
+			}
+			if bit > starts {
+				if f.left == 0 {
+					break
+				}
+				f.left--
+			} else {
+				if f.left != 0 || c.c != 0 {
+					break
+				}
+				after := starts & -bit
+				starts &^= after & -after
+			}
+			f.setStarts(starts | bit)
 		}
 		c.c = uint32(size) | flags
 		c.setMade(e.Seq, stack)
@@ -181,13 +220,7 @@ func (l *Live) allocated(e *capture.Event, flags uint32) bool {
 	if !t.takesIn(p) || !fits(e.Size, e.Seq, e.Stack) {
 		return false
 	}
-	f := t.leaf(p)
-	c := f.find(p)
-	if c == nil {
-		if c = f.insert(p.unit()); c == nil {
-			c = t.insert(p, e.Size)
-		}
-	}
+	c := t.cellFor(p, e.Size)
 	if e.Old == 0 {
 		if c.c != 0 {
 			return false
@@ -197,7 +230,7 @@ func (l *Live) allocated(e *capture.Event, flags uint32) bool {
 		old := c
 		if e.Old != e.Addr {
 			p := placeOf(e.Old)
-			if old = t.leaf(p).find(p); old == nil || c.c != 0 {
+			if old = t.cell(p); old == nil || c.c != 0 {
 				return false
 			}
 		}
@@ -225,7 +258,7 @@ func (t *blockTable) fetch(events []capture.Event) {
 		return
 	}
 	for i := range leaves[:n] {
-		leaves[i] = unsafe.Pointer(t.leaf(placeOf(events[i].Addr)))
+		leaves[i] = unsafe.Pointer(t.at(t.index(placeOf(events[i].Addr))))
 	}
 	prefetch.Pairs(leaves[:n])
 }

@@ -105,6 +105,9 @@ func TestFollowAll(t *testing.T) {
 			}
 			events = events[n:]
 		}
+		if round%200 == 0 {
+			all.blocks.check(t)
+		}
 		if one.Blocks() != all.Blocks() || one.Bytes() != all.Bytes() || one.Peak() != all.Peak() {
 			t.Fatalf("%d blocks of %d bytes, at most %d, want %d, %d, %d", all.Blocks(), all.Bytes(), all.Peak(), one.Blocks(), one.Bytes(), one.Peak())
 		}

@@ -72,37 +72,42 @@ func (t *blockTable) takesIn(p place) bool {
 func (t *blockTable) index(p place) uint32 {
 	if i := p >> spanBits; i < place(len(t.spans)) {
 		if s := t.spans[i]; s != nil {
-			if r := s[p>>regionBits&(spanRegions-1)]; r != nil {
-				return r[p>>leafBits&(regionLeaves-1)]
+			if r := s[p.region()]; r != nil {
+				return r[p.leaf()]
 			}
 		}
 	}
 	return 0
 }
 
-// leaf is the one with a place.
-func (t *blockTable) leaf(p place) *leaf { return t.at(t.index(p)) }
-
 // cell is that of the block at a place, nil if it has none.
-func (t *blockTable) cell(p place) *cell { return t.leaf(p).find(p) }
+func (t *blockTable) cell(p place) *cell { return t.at(t.index(p)).find(p) }
 
 // region is the one with a place, which is made if there is none. The table must take
 // the place in.
 func (t *blockTable) region(p place) *region {
+	if s := t.spans[p>>spanBits&(1<<(placeBits-spanBits)-1)]; s != nil {
+		if r := s[p.region()]; r != nil {
+			return r
+		}
+	}
+	return t.addRegion(p)
+}
+
+// addRegion makes the region with a place.
+func (t *blockTable) addRegion(p place) *region {
 	s := &t.spans[p>>spanBits]
 	if *s == nil {
 		*s = new(span)
 		t.opened++
 	}
-	r := &(*s)[p>>regionBits&(spanRegions-1)]
-	if *r == nil {
-		if len(t.regions) == t.enough {
-			t.dropRegions()
-		}
-		*r = new(region)
-		t.regions = append(t.regions, regionAt{p &^ (1<<regionBits - 1), *r})
+	if len(t.regions) == t.enough {
+		t.dropRegions()
 	}
-	return *r
+	r := new(region)
+	(*s)[p.region()] = r
+	t.regions = append(t.regions, regionAt{p &^ (1<<regionBits - 1), r})
+	return r
 }
 
 // dropRegions drops the regions without leaves.
@@ -147,10 +152,7 @@ func (t *blockTable) replace(addr uint64, b Block) (old Block, replaced bool) {
 		t.putRest(addr, b)
 		return old, replaced
 	}
-	c := t.cell(p)
-	if c == nil {
-		c = t.insert(p, b.Size)
-	}
+	c := t.cellFor(p, b.Size)
 	if fits(b.Size, b.Seq, b.Stack) {
 		c.set(b.Size, b.Seq, b.Stack, b.Logged)
 	} else {
@@ -207,35 +209,34 @@ func (t *blockTable) logged(addr uint64, stack capture.StackID) {
 	}
 }
 
-// insert makes an empty cell for a place that has none and will get a block of that
-// size.
-func (t *blockTable) insert(p place, size uint64) *cell {
-	at := t.index(p)
-	if at == 0 {
-		at = t.addLeaf(p, size)
-	}
-	c := t.at(at).insert(p.unit())
-	if c == nil {
-		c = t.grow(p).insert(p.unit())
+// cellFor is the cell of a place that will get a block of that size, an empty one if it
+// has none. The table must take the place in.
+func (t *blockTable) cellFor(p place, size uint64) *cell {
+	r := t.region(p)
+	at := &r[p.leaf()]
+	f := t.at(*at)
+	c := f.find(p)
+	switch {
+	case c != nil:
+	case *at == 0:
+		*at = t.room(r.firstClass(t, p, size))
+		t.count++
+		c = t.at(*at).first(p)
+	default:
+		if c = f.insert(p.unit()); c == nil {
+			c = t.grow(at).insert(p.unit())
+		}
 	}
 	return c
 }
 
-// addLeaf gives a place a leaf.
-func (t *blockTable) addLeaf(p place, size uint64) uint32 {
-	at := t.room(t.firstClass(p, size))
-	t.region(p)[p.leaf()] = at
-	t.count++
-	return at
-}
-
 // firstClass is the class of a new leaf whose first block has a place and a size: there
-// will be as many as in the leaf before it, or of as many as there is room for if all
+// will be as many as the leaf before it has cells for, or of as many as there is room for if all
 // have this size and the eight bytes that most allocators take in front.
-func (t *blockTable) firstClass(p place, size uint64) uint32 {
-	if p.leaf() > 0 {
-		if at := t.index(p - 1<<leafBits); at != 0 {
-			return classOf(max(t.at(at).live(), 1))
+func (r *region) firstClass(t *blockTable, p place, size uint64) uint32 {
+	if k := p.leaf(); k > 0 {
+		if at := r[k-1]; at != 0 {
+			return classOf(max(t.at(at).count(), 1))
 		}
 	}
 	const bytes = 1 << (leafBits + unitBits)
@@ -243,20 +244,23 @@ func (t *blockTable) firstClass(p place, size uint64) uint32 {
 	return classOf(int(bytes/chunk) + 1)
 }
 
-// grow makes room for one more block in the leaf with a place, which is full.
-func (t *blockTable) grow(p place) *leaf {
-	at := t.index(p)
-	from := t.at(at)
+// grow makes room for one more block in the leaf with that index, which is full. It may
+// get another index.
+func (t *blockTable) grow(at *uint32) *leaf {
+	from := t.at(*at)
 	live, full := from.live(), int(rooms[from.class])
 	if full-live > full/8 {
 		from.move(from)
 		return from
 	}
+	if t.extend(*at) {
+		return from
+	}
 	next := t.room(classOf(live + 1))
 	to := t.at(next)
 	from.move(to)
-	t.release(at)
-	t.region(p)[p.leaf()] = next
+	t.release(*at)
+	*at = next
 	return to
 }
 

@@ -221,7 +221,7 @@ func (t *blockTable) check(tb interface{ Fatalf(string, ...any) }) {
 	own := func(at uint32) *leaf {
 		f := t.at(at)
 		for i := range uint32(rooms[f.class]) + 1 {
-			if at+i >= t.next || owned[at+i] || at>>slabBits != (at+i)>>slabBits {
+			if at+i >= t.next || owned[at+i] || at>>slabBits != (at+i+1)>>slabBits {
 				tb.Fatalf("leaf of class %d at %d of %d, cell %d", f.class, at, t.next, i)
 			}
 			owned[at+i] = true
@@ -238,8 +238,8 @@ func (t *blockTable) check(tb interface{ Fatalf(string, ...any) }) {
 		}
 		for _, at := range r.region {
 			if at != 0 {
-				if f := own(at); bits.OnesCount64(f.starts()) > int(rooms[f.class]) {
-					tb.Fatalf("a leaf of class %d has %#x", f.class, f.starts())
+				if f := own(at); bits.OnesCount64(f.starts())+int(f.left) != int(rooms[f.class]) {
+					tb.Fatalf("a leaf of class %d has %#x, and room for %d more", f.class, f.starts(), f.left)
 				}
 				used++
 			}
@@ -257,7 +257,7 @@ func (t *blockTable) check(tb interface{ Fatalf(string, ...any) }) {
 	for i := range t.next {
 		if !owned[i] {
 			lost++
-		} else if lost > 0 && (lost > uint32(rooms[len(rooms)-1]) || i&(1<<slabBits-1) != 0) {
+		} else if lost > 0 && (lost > uint32(rooms[len(rooms)-1])+1 || i&(1<<slabBits-1) != 0) {
 			tb.Fatalf("%d cells before %d are in no leaf", lost, i)
 		} else {
 			lost = 0
@@ -265,6 +265,44 @@ func (t *blockTable) check(tb interface{ Fatalf(string, ...any) }) {
 	}
 	if used != t.count || lost != 0 {
 		tb.Fatalf("%d leaves in use, not %d; %d cells at the end are in none", used, t.count, lost)
+	}
+}
+
+// The leaf that was made last grows where it is. Where another is behind it, or its slab
+// ends, it moves.
+func TestLastLeafGrows(t *testing.T) {
+	const leafBytes = 1 << (leafBits + unitBits)
+	l, want := NewLive(), map[uint64]Block{}
+	moved := 0
+	put := func(leaf, unit uint64) {
+		a, b := leaf*leafBytes+unit<<unitBits, Block{Seq: uint64(len(want)), Size: 8}
+		from := l.blocks.index(placeOf(a))
+		e := capture.Event{Seq: b.Seq, Kind: capture.Alloc, Addr: a, Size: b.Size}
+		l.FollowAll([]capture.Event{e}, false)
+		if want[a] = b; from != 0 && l.blocks.index(placeOf(a)) != from {
+			moved++
+		}
+		l.blocks.check(t)
+	}
+	for leaf := range uint64(200) {
+		for unit := range uint64(48) {
+			put(1000+2*leaf, unit)
+		}
+	}
+	if ends := int(l.blocks.next) >> slabBits; moved == 0 || moved > ends {
+		t.Errorf("%d leaves moved, %d slabs ended", moved, ends)
+	}
+	moved = 0
+	put(1, 0)
+	put(3, 0)
+	for unit := range uint64(lastUnit) {
+		put(1, 1+unit)
+	}
+	if moved != 1 {
+		t.Errorf("a leaf before another moved %d times", moved)
+	}
+	if got := maps.Collect(l.All()); !maps.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
 	}
 }
 
