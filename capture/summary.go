@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -89,6 +88,9 @@ type summer struct {
 	mapped   uint64
 	unmapped uint64
 	failed   uint64
+
+	order, spare []uint64 // memory of merged
+	all          []Flow   // and what it returned last
 }
 
 // begin begins a chunk.
@@ -121,6 +123,9 @@ func (s *summer) counted(counts []uint64, ops []shape, sizes *sizeSums) {
 		}
 	}
 	for size, n := range sizes.allocs {
+		if n == 0 {
+			continue
+		}
 		k := &s.sizes[bits.Len(uint(size))]
 		k.Allocs += uint64(n)
 		k.Bytes += uint64(n) * uint64(size)
@@ -219,28 +224,71 @@ func (s *summer) append(b []byte, first, start uint64, ids []StackID) []byte {
 
 // merged are all flows, one for each stack, ascending.
 func (s *summer) merged(ids []StackID) []Flow {
-	all := make([]Flow, 0, len(s.flows)+len(s.origins))
+	order := s.order[:0]
 	for i := range s.flows {
-		if f := s.flows[i]; !f.none() {
-			f.Stack = ids[i]
-			all = append(all, f)
+		if !s.flows[i].none() {
+			order = append(order, uint64(ids[i])<<32|uint64(i))
 		}
 	}
 	for i := range s.origins {
-		if f := s.origins[i]; !f.none() {
-			all = append(all, f)
+		if f := &s.origins[i]; !f.none() {
+			order = append(order, uint64(f.Stack)<<32|uint64(len(s.flows)+i))
 		}
 	}
-	slices.SortFunc(all, func(a, b Flow) int { return cmp.Compare(a.Stack, b.Stack) })
-	out := all[:0]
-	for i := range all {
-		if n := len(out); n > 0 && out[n-1].Stack == all[i].Stack {
-			out[n-1].Add(&all[i])
+	s.order, s.spare = byStack(order, s.spare)
+	out := s.all[:0]
+	for _, o := range s.order {
+		i, stack := int(uint32(o)), StackID(o>>32)
+		var f *Flow
+		if i < len(s.flows) {
+			f = &s.flows[i]
+		} else {
+			f = &s.origins[i-len(s.flows)]
+		}
+		if n := len(out); n > 0 && out[n-1].Stack == stack {
+			out[n-1].Add(f)
 			continue
 		}
-		out = append(out, all[i])
+		out = append(out, *f)
+		out[len(out)-1].Stack = stack
 	}
+	s.all = out
 	return out
+}
+
+// byStack sorts numbers whose lower halves ascend. It takes over both slices, and returns
+// memory to use again, too.
+func byStack(order, spare []uint64) (sorted, memory []uint64) {
+	if len(order) < 64 {
+		slices.Sort(order)
+		return order, spare
+	}
+	if cap(spare) < len(order) {
+		spare = make([]uint64, cap(order))
+	}
+	spare = spare[:len(order)]
+	all := uint64(0)
+	for _, v := range order {
+		all |= v
+	}
+	for shift := 32; shift < 64 && all>>shift != 0; shift += 8 {
+		var next [256]uint32
+		for _, v := range order {
+			next[byte(v>>shift)]++
+		}
+		at := uint32(0)
+		for i, n := range next {
+			next[i] = at
+			at += n
+		}
+		for _, v := range order {
+			k := &next[byte(v>>shift)]
+			spare[*k] = v
+			*k++
+		}
+		order, spare = spare, order
+	}
+	return order, spare
 }
 
 // errNoSummary is of a chunk that was written without one: before version 1.2,

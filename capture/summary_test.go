@@ -3,6 +3,7 @@ package capture
 import (
 	"bytes"
 	"math/bits"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -166,5 +167,45 @@ func TestSummariesTakeNoMore(t *testing.T) {
 	}
 	if ended[0] == 0 || ended[1] != ended[0] {
 		t.Errorf("%d ends are noted of the same events", ended)
+	}
+}
+
+// The flows of a chunk are told by their stacks' order, each stack once, however many they are.
+func TestMergedFlows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 9))
+	var s summer
+	for _, n := range []int{0, 1, 40, 300, 3000, 50} { // also in the memory of others
+		s.begin()
+		ids, want := []StackID{0}, map[StackID]Flow{}
+		s.flows = append(s.flows, Flow{})
+		for i := range n {
+			id := StackID(rng.Uint32() >> rng.IntN(20))
+			for slices.Contains(ids, id) {
+				id++
+			}
+			f := Flow{Allocs: uint64(i % 3), Bytes: uint64(i)}
+			ids, s.flows = append(ids, id), append(s.flows, f)
+			g := Flow{Stack: id, Frees: uint64(i % 2), Freed: 7}
+			if i%5 == 0 {
+				g.Stack = StackID(n)<<20 + StackID(i)
+			}
+			s.origins = append(s.origins, g)
+			for _, f := range []Flow{{Stack: id, Allocs: f.Allocs, Bytes: f.Bytes}, g} {
+				if sum := want[f.Stack]; !f.none() {
+					sum.Stack = f.Stack
+					sum.Add(&f)
+					want[f.Stack] = sum
+				}
+			}
+		}
+		got := s.merged(ids)
+		if len(got) != len(want) {
+			t.Fatalf("%d flows: %d, want %d", n, len(got), len(want))
+		}
+		for i, f := range got {
+			if f != want[f.Stack] || i > 0 && f.Stack <= got[i-1].Stack {
+				t.Errorf("%d flows: %+v, want %+v", n, f, want[f.Stack])
+			}
+		}
 	}
 }
