@@ -67,9 +67,10 @@ func (p *packer) appendColumn(dst []byte, id int, data []byte) []byte {
 // tryColumn appends a column and decides how the next ones are packed.
 func (p *packer) tryColumn(dst []byte, id int, data []byte) []byte {
 	frame, literal := p.matches(data), false
-	// No byte takes less than a bit, and where nothing matches little is searched.
-	if n := len(frame); n >= len(data)/8 && n <= len(data)-len(data)/8 {
-		if literals := p.literals(data); literals != nil && len(literals) <= n+n/32 {
+	// No byte takes less than a bit, and where nothing matches little is searched: then
+	// literals have to gain something.
+	if n := len(frame); n >= len(data)/8 {
+		if literals := p.literals(data); literals != nil && len(literals) <= min(n+n/32, len(data)-len(data)/8) {
 			frame, literal = literals, true
 		}
 	}

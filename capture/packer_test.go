@@ -58,3 +58,19 @@ func TestColumnsArePackedAsIsBest(t *testing.T) {
 		}
 	}
 }
+
+// What matches cannot make smaller, literals may: a column of few different bytes without order.
+func TestColumnWithoutMatches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 8))
+	data := make([]byte, 4000)
+	for i := range data {
+		data[i] = byte(rng.IntN(60))
+	}
+	var p packer
+	if n := len(p.matches(data)); n <= len(data)-len(data)/8 {
+		t.Fatalf("%d bytes in %d by matches", len(data), n)
+	}
+	if n := len(p.appendColumn(nil, secTimeAt, data)); n > 3200 {
+		t.Errorf("%d bytes in %d", len(data), n)
+	}
+}
