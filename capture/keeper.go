@@ -90,32 +90,31 @@ func (k *keeper) giveUp() {
 // follow takes in what a chunk did. It is false if a block ended that is not known.
 func (k *keeper) follow(head *eventHead, o *outcome) bool {
 	k.next.sum(o)
-	for _, seq := range o.ended {
-		if seq >= head.first {
+	for ended := o.ended; len(ended) > 0; {
+		n := 1
+		switch seq := ended[0]; {
+		case seq >= head.first:
 			i, ok := o.indexOf(head, seq)
 			if !ok || !o.live.has(i) {
 				return false
 			}
 			o.live.remove(i)
-		} else if !k.end(seq) {
-			return false
+		case seq > k.last:
+			if !k.next.end(seq) {
+				return false
+			}
+		default:
+			if n = k.next.ended.take(ended, k.last); n == 0 {
+				return false
+			}
 		}
+		ended = ended[n:]
 	}
 	k.next.survivors(head, o)
 	if k.next.count > 2*k.next.alive+eventsPerChunk {
 		k.next.compact()
 	}
 	return true
-}
-
-// end notes that the block which event #seq made, before the chunk, is no more. It is
-// false if there is none that lives, as far as is known.
-func (k *keeper) end(seq uint64) bool {
-	if seq > k.last {
-		return k.next.end(seq)
-	}
-	k.next.ended.add(seq)
-	return seq > 0
 }
 
 // sum adds what a chunk allocated.
@@ -127,9 +126,7 @@ func (c *pending) sum(o *outcome) {
 			s.Temporary += uint64(temporary)
 		}
 	}
-	for _, n := range o.sizes.largeAllocs {
-		c.size(n).Allocs++
-	}
+	c.large(o.sizes.largeAllocs)
 	for _, n := range o.sizes.largeTemporary {
 		c.size(n).Temporary++
 	}
@@ -146,16 +143,57 @@ func (c *pending) sum(o *outcome) {
 	}
 }
 
+// large counts blocks of smallSizes bytes and more. Of these, too, most have the sizes of
+// others.
+func (c *pending) large(allocs []uint64) {
+	var usual usualSizes
+	for {
+		if allocs = allocs[usual.count(c.sizes, allocs):]; len(allocs) == 0 {
+			return
+		}
+		i := c.largeSize(allocs[0])
+		c.sizes[i].Allocs++
+		u := usual.slot(allocs[0])
+		u.size, u.at = allocs[0], uint64(i)
+		allocs = allocs[1:]
+	}
+}
+
+// usualSizes have the index of a size by some bits of it; 0 is none.
+type usualSizes [256]struct{ size, at uint64 }
+
+func (u *usualSizes) slot(size uint64) *struct{ size, at uint64 } {
+	return &u[size*0x9e3779b97f4a7c15>>56]
+}
+
+// count counts blocks up to the first of another size, and returns how many they are. It
+// calls nothing.
+func (u *usualSizes) count(sizes []SizeSum, allocs []uint64) int {
+	for i, size := range allocs {
+		k := u.slot(size)
+		if k.size != size {
+			return i
+		}
+		sizes[k.at].Allocs++
+	}
+	return len(allocs)
+}
+
 // size is the sum of a size.
 func (c *pending) size(n uint64) *SizeSum {
 	if n < smallSizes {
 		return c.smallSize(n)
 	}
+	return &c.sizes[c.largeSize(n)]
+}
+
+// largeSize is the index of the sum of another size.
+func (c *pending) largeSize(n uint64) int32 {
 	i, found := c.sizeAt.at(n, int32(len(c.sizes)))
 	if !found {
 		c.sizes = append(roomy(c.sizes, 256), SizeSum{Size: n})
 	}
-	return &c.sizes[i]
+	return i
 }
 
 // smallSize is the sum of a size below smallSizes.

@@ -35,6 +35,34 @@ func (n *numbers) add(seq uint64) {
 	n.last = append(n.last, uint32(seq))
 }
 
+// take adds the numbers of seqs up to the first that is 0 or more than most, and returns how
+// many they are.
+func (n *numbers) take(seqs []uint64, most uint64) (taken int) {
+	for taken < len(seqs) && seqs[taken]-1 < most {
+		n.add(seqs[taken]) // which makes room
+		taken++
+		taken += n.fill(seqs[taken:], most)
+	}
+	return taken
+}
+
+// fill is take as long as there is room and nothing unusual. It calls nothing.
+func (n *numbers) fill(seqs []uint64, most uint64) int {
+	room, high := n.last[len(n.last):cap(n.last)], n.high
+	k := 0
+	for k < len(room) && k < len(seqs) {
+		seq := seqs[k]
+		if seq-1 >= most || seq>>32 != high {
+			break
+		}
+		room[k] = uint32(seq)
+		k++
+	}
+	n.last = n.last[:len(n.last)+k]
+	n.count += k
+	return k
+}
+
 func (n *numbers) nextPiece() {
 	if n.last != nil {
 		n.full = append(n.full, n.last)
@@ -62,9 +90,7 @@ func (n *numbers) append(dst []byte) []byte {
 	pieces := append(n.full, n.last)
 	low, high := ^uint32(0), uint32(0)
 	for _, p := range pieces {
-		for _, seq := range p {
-			low, high = min(low, seq), max(high, seq)
-		}
+		low, high = bounds(p, low, high)
 	}
 	words := int(high-low)/64 + 1
 	if len(n.others) > 0 || words > 32*n.count || words > 1<<19 {
@@ -75,18 +101,50 @@ func (n *numbers) append(dst []byte) []byte {
 	}
 	n.set.reset(int(high-low) + 1) // takes less than to compare them
 	for _, p := range pieces {
-		for _, seq := range p {
-			n.set.add(int(seq - low))
-		}
+		n.set.addAll(p, low)
 	}
-	dst = slices.Grow(dst, n.count)
-	before, first := uint64(0), n.high<<32|uint64(low)
-	for at, word := range n.set {
-		for ; word != 0; word &= word - 1 {
-			seq := first + uint64(at<<6+bits.TrailingZeros64(word))
-			dst = binary.AppendUvarint(dst, seq-before)
-			before = seq
+	return n.set.appendTo(slices.Grow(dst, n.count), n.high<<32|uint64(low))
+}
+
+// bounds are the least and the greatest of low, high and what is between them in seqs.
+func bounds(seqs []uint32, low, high uint32) (uint32, uint32) {
+	for _, seq := range seqs {
+		low, high = min(low, seq), max(high, seq)
+	}
+	return low, high
+}
+
+// addAll adds the events seqs, counted from #first on.
+func (s eventSet) addAll(seqs []uint32, first uint32) {
+	for _, seq := range seqs {
+		i := seq - first
+		s[i>>6] |= 1 << (i & 63)
+	}
+}
+
+// appendTo appends the numbers of the events, the first of which is that of #0, each minus
+// the one before.
+func (s eventSet) appendTo(dst []byte, first uint64) []byte {
+	const most = 64 + binary.MaxVarintLen64 // of a word: those after its first are near it
+	before := uint64(0)
+	for at, word := range s {
+		if word == 0 {
+			continue
 		}
+		if cap(dst)-len(dst) < most {
+			dst = slices.Grow(dst, len(dst)/4+most)
+		}
+		n, room := len(dst), dst[:cap(dst)]
+		bit := bits.TrailingZeros64(word)
+		seq := first + uint64(at<<6)
+		n = putNumber(room, n, seq+uint64(bit)-before)
+		for word &= word - 1; word != 0; word &= word - 1 {
+			next := bits.TrailingZeros64(word)
+			room[n] = byte(next - bit)
+			n, bit = n+1, next
+		}
+		before = seq + uint64(bit)
+		dst = room[:n]
 	}
 	return dst
 }

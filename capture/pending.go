@@ -92,33 +92,92 @@ func (c *pending) survivors(head *eventHead, o *outcome) {
 		s.live = append(s.live[:0], o.live...)
 	}
 	s.kept = append(s.kept[:0], s.live...)
-	var known [64]struct { // by some bits of the key
-		key uint64
-		by  uint32
-	}
+	var known knownMakers
 	var batch [64]keptBlock
 	for at, word := range o.live {
-		n := 0
-		for ; word != 0; word &= word - 1 {
-			m := &o.made[at<<6+bits.TrailingZeros64(word)]
-			op := m.where >> addrBits
-			key := 1<<32 | op<<16 | uint64(m.thread) // which is not 0
-			k := &known[(op^uint64(m.thread))%uint64(len(known))]
-			if k.key != key {
-				k.key, k.by = key, c.maker(o, m)
-			}
-			b := &batch[n&63]
-			addr, size, stack := o.block(m)
-			b.where, b.size, b.stack = uint64(k.by)<<addrBits|addr, uint32(size), o.stacks[stack]
-			if addr>>addrBits|size>>32 != 0 || k.by >= oddMaker {
-				b.where = oddMaker<<addrBits | uint64(len(c.odd))
-				c.odd = append(c.odd, oddBlock{addr, size, k.by})
-			}
-			n++
+		if word == 0 {
+			continue
 		}
-		c.keep(batch[:n])
+		if len(o.made) < at<<6+64 {
+			o.made = append(o.made, make([]madeBlock, 64)...)
+		}
+		made := (*[64]madeBlock)(o.made[at<<6:])
+		out := c.room64()
+		inPlace := out != nil
+		if !inPlace {
+			out = &batch
+		}
+		n := uint(0)
+		for {
+			if n, word = known.take(out, n, made, word, o.stacks); word == 0 {
+				break
+			}
+			n = c.takeUnusual(out, n, &known, o, &made[bits.TrailingZeros64(word)])
+			word &= word - 1
+		}
+		if inPlace {
+			c.count += int(n)
+		} else {
+			c.keep(batch[:n])
+		}
 	}
 	c.alive += count
+}
+
+// knownMakers have the index of a maker, where a keptBlock has it, by some bits of its key;
+// none of oddMaker or more.
+type knownMakers [64]struct{ key, by uint64 }
+
+// makerKey tells makers apart in a chunk. It is not 0.
+func (m *madeBlock) makerKey() uint64 { return m.where>>addrBits<<16 + uint64(m.thread) + 1 }
+
+// slot is where the maker with a key is, if it is known.
+func (known *knownMakers) slot(key uint64) *struct{ key, by uint64 } {
+	return &known[(key>>16^key)%uint64(len(known))]
+}
+
+// take puts the blocks of word at #n of out and further, up to one that is odd or whose maker
+// is not known. It returns where that would be, and which are left. It calls nothing.
+func (known *knownMakers) take(out *[64]keptBlock, n uint, made *[64]madeBlock, word uint64, stacks []StackID) (uint, uint64) {
+	for ; word != 0; word &= word - 1 {
+		m := &made[bits.TrailingZeros64(word)%64]
+		stack := m.stack
+		key := m.makerKey()
+		k := known.slot(key)
+		if k.key != key || stack == oddStack {
+			break
+		}
+		b := &out[n%64]
+		b.where = k.by | m.where&(1<<addrBits-1)
+		b.size, b.stack = m.size, stacks[stack]
+		n++
+	}
+	return n, word
+}
+
+// takeUnusual puts a block at #n of out.
+func (c *pending) takeUnusual(out *[64]keptBlock, n uint, known *knownMakers, o *outcome, m *madeBlock) uint {
+	by := c.maker(o, m)
+	if by < oddMaker {
+		k := known.slot(m.makerKey())
+		k.key, k.by = m.makerKey(), uint64(by)<<addrBits
+	}
+	addr, size, stack := o.block(m)
+	out[n] = keptBlock{uint64(by)<<addrBits | addr, uint32(size), o.stacks[stack]}
+	if addr>>addrBits|size>>32 != 0 || by >= oddMaker {
+		out[n].where = oddMaker<<addrBits | uint64(len(c.odd))
+		c.odd = append(c.odd, oddBlock{addr, size, by})
+	}
+	return n + 1
+}
+
+// room64 is where the next 64 blocks go, nil if that is not in one piece.
+func (c *pending) room64() *[64]keptBlock {
+	piece, at := c.count/blocksPiece, c.count%blocksPiece
+	if piece == len(c.blocks) || at > blocksPiece-64 {
+		return nil
+	}
+	return (*[64]keptBlock)(c.blocks[piece][at:])
 }
 
 // keep appends blocks, at most blocksPiece.
@@ -236,27 +295,27 @@ func (c *pending) write() {
 	for i := range c.recent {
 		s := &c.recent[i]
 		for at, word := range s.kept {
+			if word == 0 {
+				continue
+			}
 			blocks := c.kept(from, bits.OnesCount64(word), &batch)
 			from += len(blocks)
-			c.columns.room(len(blocks))
-			for j := range blocks {
-				bit := bits.TrailingZeros64(word)
-				if word &= word - 1; s.live[at]>>(bit&63)&1 == 0 {
-					continue
-				}
-				seq := s.first + uint64(at<<6+bit)
-				if len(s.seqs) > 0 {
-					seq = s.seqs[at<<6+bit]
-				}
-				b := &blocks[j]
-				by, addr, size := uint32(b.where>>addrBits), b.where&(1<<addrBits-1), uint64(b.size)
-				if by == oddMaker {
-					by, addr, size = c.odd[addr].by, c.odd[addr].addr, c.odd[addr].size
-				}
-				c.columns.add(by, seq, addr, size, b.stack)
+			live := s.live[at]
+			if live == 0 {
+				continue
+			}
+			if len(s.seqs) == 0 {
+				c.columns.add(blocks, word, live, s.first+uint64(at)<<6)
+			} else {
+				c.columns.add(blocks, word, live, 0)
+				c.columns.number(bits.OnesCount64(live), s.seqs[at<<6:])
+			}
+			if c.columns.count > columnBatch-64 {
+				c.columns.flush(c.odd)
 			}
 		}
 	}
+	c.columns.flush(c.odd)
 }
 
 // head is the content of secFrom.

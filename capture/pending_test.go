@@ -9,16 +9,16 @@ import (
 // Whatever blocks live on in what chunks, and whenever those that ended are dropped: all
 // that live are written.
 func TestPending(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 6))
-		gaps := seed%2 == 1
+		gaps, odd := seed%2 == 1, seed < 4
 		var c pending
 		for base := uint64(100); base < 103; base++ { // in the memory of the one before
 			c.begin(base)
 			c.after = 1 << 30
 			want, seq := []Held{}, base+1
 			for range 20 {
-				o := outcome{made: make([]madeBlock, 1000), ops: []shape{{fn: 3}, {kind: Realloc}}, sums: []ThreadSum{{TID: 7}, {TID: -1}}, stacks: []StackID{0, 9, 1<<32 - 1}}
+				o := outcome{made: make([]madeBlock, 1024), ops: []shape{{fn: 3}, {kind: Realloc}}, sums: []ThreadSum{{TID: 7}, {TID: -1}}, stacks: []StackID{0, 9, 1<<32 - 1}}
 				o.live.reset(len(o.made))
 				head := eventHead{first: seq}
 				for i := range o.made {
@@ -28,6 +28,9 @@ func TestPending(t *testing.T) {
 					}
 					head.last = seq
 					addr, size := rng.Uint64()>>rng.IntN(60), rng.Uint64()>>rng.IntN(64)
+					if !odd {
+						addr, size = addr>>16, size>>32
+					}
 					stack, op, thread := rng.Uint32N(3), rng.IntN(2), rng.IntN(2)
 					o.put(i, addr, size, stack, op, thread)
 					if rng.IntN(4) > 0 {
@@ -85,9 +88,15 @@ func TestNumbers(t *testing.T) {
 			n.reset()
 			var want []uint64
 			for range c.count {
-				seq := c.low + rng.Uint64N(c.most)
+				want = append(want, c.low+rng.Uint64N(c.most))
+			}
+			half := len(want) / 2
+			for _, seq := range want[:half] {
 				n.add(seq)
-				want = append(want, seq)
+			}
+			rest := append(slices.Clone(want[half:]), c.low+c.most, c.low)
+			if took := n.take(rest, c.low+c.most-1); took != len(rest)-2 || n.count != len(want) {
+				t.Fatalf("%s: %d numbers taken, want %d", name, took, len(rest)-2)
 			}
 			slices.Sort(want)
 			want = slices.Compact(want)
