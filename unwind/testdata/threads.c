@@ -1,9 +1,11 @@
 // Threads asleep in libc, and one in the program's own code.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
 
 static pthread_barrier_t all;
+static atomic_int arrived; // at the mutex, with all of their frames
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
 
 __attribute__((noinline)) void stop_here(void) { __asm__ volatile("" ::: "memory"); }
@@ -15,6 +17,7 @@ __attribute__((noinline)) static int locked(int depth)
 		__asm__ volatile("" ::: "memory"); // or the recursion becomes a loop
 		return n + 1;
 	}
+	arrived++;
 	pthread_mutex_lock(&held);
 	pthread_mutex_unlock(&held);
 	return 0;
@@ -34,6 +37,8 @@ int main(int argc, char **argv)
 	for (long i = 0; i < 6; i++)
 		pthread_create(&t[i], 0, run, (void *)(i * 4));
 	pthread_barrier_wait(&all);
+	while (arrived < 6)
+		usleep(1000);
 	stop_here();
 	pthread_mutex_unlock(&held);
 	for (int i = 0; i < 6; i++)
