@@ -97,7 +97,8 @@ func (b *blockColumns) nextPiece(c *pieces) {
 	}
 }
 
-// putNumber puts v at b[n:] and returns where it ends.
+// putNumber puts v at b[n:] and returns where it ends. It is binary.PutUvarint without a
+// slice for each number.
 func putNumber(b []byte, n int, v uint64) int {
 	for ; v >= 0x80; v >>= 7 {
 		b[n] = byte(v) | 0x80

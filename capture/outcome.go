@@ -6,7 +6,7 @@ import "slices"
 // addresses of the chunk need to know. It is noted while events are encoded, in a
 // nanosecond or two; the rest is done by the queue.
 type outcome struct {
-	made   []madeBlock // by event
+	made   []madeBlock // by event; for all of a word of live, or none
 	odd    []oddBlock  // that do not fit there
 	live   eventSet    // the events that made a block which no event named as ended
 	ended  []uint64    // the events that made the other blocks that ended, 0 if unknown

@@ -98,9 +98,6 @@ func (c *pending) survivors(head *eventHead, o *outcome) {
 		if word == 0 {
 			continue
 		}
-		if len(o.made) < at<<6+64 {
-			o.made = append(o.made, make([]madeBlock, 64)...)
-		}
 		made := (*[64]madeBlock)(o.made[at<<6:])
 		out := c.room64()
 		inPlace := out != nil

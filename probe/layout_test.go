@@ -212,7 +212,7 @@ func TestHeadBits(t *testing.T) {
 			t.Errorf("flag %d is %#x", i, flag)
 		}
 	}
-	if maxSites >= 1<<12 || maxSites < 0 {
+	if maxSites >= 1<<(tidShift-siteShift) || maxSites < 0 {
 		t.Errorf("%d sites", maxSites)
 	}
 	const pidMax = 1 << 22 // PID_MAX_LIMIT, linux/threads.h

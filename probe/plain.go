@@ -158,7 +158,7 @@ func (r *reader) plain(end uint64) int {
 				break
 			}
 			e.Time = time.Duration(when) * capture.Resolution
-			site := &sites[head>>siteShift&(1<<12-1)]
+			site := &sites[head>>siteShift%MaxFunctions]
 			if uint32(head)&formMask != site.form {
 				break
 			}
@@ -203,7 +203,7 @@ func (r *reader) plain(end uint64) int {
 		next := unsafe.Add(at, recordSize)
 		head, ended := (*record)(at).head(), (*record)(next).head()
 		if uint8(head) != recBegin|flagBare || uint8(ended) != recAlloc|flagLong || (ended^head)<<other>>(other+siteShift) != 0 ||
-			sites[head>>siteShift&(1<<12-1)].kind != capture.Realloc {
+			sites[head>>siteShift%MaxFunctions].kind != capture.Realloc {
 			break
 		}
 		r.begun, at = uintptr(next), next

@@ -72,14 +72,14 @@ type reader struct {
 	pending   int                // reallocs that have begun in threads, and calls held back
 	event     capture.Event      // in the making
 	batch     [batchSize]capture.Event
-	n         int                     // events in it, which the sink has not got yet
-	asked     uint64                  // bytes that the records handled now asked for,
-	made      uint64                  // and blocks
-	easy      *[1 << 12]plainSite     // of the sites, by index, as many as a record can name,
-	full      uintptr                 // where plain has filled all of the batch that it may
-	begun     uintptr                 // the record of a realloc's end, behind that of its begin
-	functions []*breakpoints.Function // and theirs
-	first     uint32                  // TID of the first thread
+	n         int                      // events in it, which the sink has not got yet
+	asked     uint64                   // bytes that the records handled now asked for,
+	made      uint64                   // and blocks
+	easy      *[MaxFunctions]plainSite // of the sites, by index,
+	full      uintptr                  // where plain has filled all of the batch that it may
+	begun     uintptr                  // the record of a realloc's end, behind that of its begin
+	functions []*breakpoints.Function  // and theirs
+	first     uint32                   // TID of the first thread
 	stats     Stats
 	counted   uint64            // events of slots that were given back
 	cellOf    []uint64          // thread numbers that conditions name
@@ -119,7 +119,7 @@ type resize struct {
 func (r *reader) start(p *Probe) {
 	*r = reader{
 		p: p, stacks: new([1 << stackBits]knownStack), overflow: map[uint32]capture.StackID{},
-		easy: new([1 << 12]plainSite), guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
+		easy: new([MaxFunctions]plainSite), guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
 	r.clock.resume(p.cfg.Now)

@@ -14,7 +14,7 @@ import (
 
 // take handles one record of a call. The lock is held.
 func (r *reader) take(head uint64, rec *record) {
-	index := int(head >> siteShift & (1<<12 - 1))
+	index := int(head >> siteShift % MaxFunctions)
 	if index >= len(r.p.sites) {
 		r.stats.Torn++
 		return

@@ -165,7 +165,7 @@ type ring struct {
 // newReader gives a probe a reader that only Drain runs.
 func (p *Probe) newReader() {
 	p.reader = reader{
-		p: p, stacks: new([1 << stackBits]knownStack), easy: new([1 << 12]plainSite), overflow: map[uint32]capture.StackID{},
+		p: p, stacks: new([1 << stackBits]knownStack), easy: new([MaxFunctions]plainSite), overflow: map[uint32]capture.StackID{},
 		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}

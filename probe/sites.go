@@ -155,8 +155,10 @@ func (p *Probe) addSites(c *caller, modules []inferior.Module, sites []*breakpoi
 	return p.addFinders(c, modules)
 }
 
-// maxSites is what a record has room for.
-const maxSites = 1<<12 - 1
+// MaxFunctions is how many functions a record can tell apart.
+const MaxFunctions = 1 << (tidShift - siteShift)
+
+const maxSites = MaxFunctions - 1
 
 // nextBit numbers functions for the sets of those that served a call; beyond
 // 64 of a kind the numbers begin anew.

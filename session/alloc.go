@@ -19,14 +19,14 @@ type trace struct {
 	time       time.Duration // of that event: times do not go back
 	live       *heap.Live
 	recording  bool
-	paused     bool                  // nothing is recorded but the ends of what was
-	filter     *recordFilter         // nil: everything is
-	selected   bool                  // it was so at some time of this run
-	base       uint64                // number of the event before the first that the probe counted
-	funcs      map[string]uint16     // indexes in the log by name
-	probeFuncs *[maxProbeFuncs]int32 // the same by the number that the probe has for the function, -1 not known
-	sites      int                   // functions that the probe watches, or did last
-	probed     probe.Stats           // of probes that ended
+	paused     bool                       // nothing is recorded but the ends of what was
+	filter     *recordFilter              // nil: everything is
+	selected   bool                       // it was so at some time of this run
+	base       uint64                     // number of the event before the first that the probe counted
+	funcs      map[string]uint16          // indexes in the log by name
+	probeFuncs *[probe.MaxFunctions]int32 // the same by the number that the probe has for the function, -1 not known
+	sites      int                        // functions that the probe watches, or did last
+	probed     probe.Stats                // of probes that ended
 	next       *nextEvent
 	blind      bool              // the program ran on with such blocks while nothing was traced
 	lost       breakpoints.Stats // Lost and LostCause of tracers that ended

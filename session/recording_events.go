@@ -6,6 +6,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
+	"hdb/probe"
 )
 
 // seenStacks are the stacks that the probe has sent, by their number there.
@@ -98,11 +99,8 @@ func (s *Session) probeEvents(events []capture.Event, functions []*breakpoints.F
 	}
 }
 
-// maxProbeFuncs is more than the functions that a probe can number.
-const maxProbeFuncs = 1 << 12
-
-func newProbeFuncs() *[maxProbeFuncs]int32 {
-	p := new([maxProbeFuncs]int32)
+func newProbeFuncs() *[probe.MaxFunctions]int32 {
+	p := new([probe.MaxFunctions]int32)
 	for i := range p {
 		p[i] = -1
 	}
@@ -143,7 +141,7 @@ func (tr *trace) number(events []capture.Event, stacks []int32) int {
 	_ = funcs[0] // it is not nil
 	for i := range events {
 		e := &events[i]
-		fn, stack := funcs[e.Func%maxProbeFuncs], stacks[e.Stack]
+		fn, stack := funcs[e.Func%probe.MaxFunctions], stacks[e.Stack]
 		if fn|stack < 0 {
 			n = i
 			break
