@@ -50,7 +50,7 @@ var (
 		{name: "gcc -O0 DWARF 4", source: "plain.c", build: []string{"gcc", "-g", "-gdwarf-4", "-O0"}, ask: cQuestions},
 		{name: "clang -O0", source: "plain.c", build: []string{"clang", "-g", "-O0"}, ask: cQuestions[:12]},
 		{name: "gcc -O2", source: "plain.c", build: []string{"gcc", "-g", "-O2"}, stop: "work", ask: cQuestions[:2], differs: map[string]string{
-			"fl": constReason, "ld": constReason, "i128": constReason,
+			"fl": constReason, "i128": constReason,
 		}},
 		{name: "gcc -O2 inlined", source: "moved.c", build: []string{"gcc", "-g", "-O2"}, stop: "puts", moves: []string{"up"}, ask: cQuestions[:2]},
 		{name: "gcc -O2 caller", source: "moved.c", build: []string{"gcc", "-g", "-O2"}, stop: "puts", moves: []string{"up", "up"}, ask: cQuestions[:2]},

@@ -24,7 +24,7 @@ var sweeps = []struct {
 	{"moved.c", "gcc", map[string]string{"argc": entryReason, "argv": entryReason, "n": entryReason, "k": "it is computed from n"}},
 	{"vectors.c", "gcc", nil},
 	{"vectors.c", "clang", nil},
-	{"plain.c", "gcc", map[string]string{"argc": entryReason, "argv": entryReason, "fl": constReason, "ld": constReason, "i128": constReason}},
+	{"plain.c", "gcc", map[string]string{"argc": entryReason, "argv": entryReason, "fl": constReason, "i128": constReason}},
 }
 
 var lineTableRow = regexp.MustCompile(`(?m)^\S*\.c\s+[1-9]\d*\s+(0x[0-9a-f]+)`)
