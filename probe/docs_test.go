@@ -55,7 +55,7 @@ func TestDocumentedNumbers(t *testing.T) {
 		fmt.Sprintf("When all %d are taken", stackTry*stackLevels),
 		fmt.Sprintf("more than %d such words", memoWords),
 		fmt.Sprintf("up to %d ms in a batch of %s records", patience/time.Millisecond, grouped(batch)),
-		fmt.Sprintf("%d ms at most. Who reserves", pause/time.Millisecond),
+		fmt.Sprintf("%d ms at most, and a second when none came meanwhile", pause/time.Millisecond),
 		fmt.Sprintf("threads beyond %d named ones", maxThreadCells),
 		fmt.Sprintf("more than %d allocator functions", maxSites),
 		fmt.Sprintf("the probe has room for %d", maxModules),

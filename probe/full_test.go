@@ -147,3 +147,33 @@ func TestWake(t *testing.T) {
 	l.Drain()
 	l.expect(t, "free(0x5000)", "free(0x6000)", "free(0x7000)")
 }
+
+// The consumer that has rested for want of records is woken by the first, and by stop.
+func TestWakeFromRest(t *testing.T) {
+	l := newLab(t, Request{Record: true})
+	l.reader.done, l.reader.idle = make(chan struct{}), make(chan struct{})
+	go l.reader.run()
+	th := l.thread(1)
+	sleep, wakeAt, head := l.shared.half(hdSleep), l.shared.word(hdWakeAt), l.shared.word(hdHead)
+	awaitRest := func() (at uint64) {
+		t.Helper()
+		for end := time.Now().Add(30 * time.Second); sleep.Load() == 0 || wakeAt.Load() != head.Load()+1; {
+			if time.Now().After(end) {
+				t.Fatal("it does not rest")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return wakeAt.Load()
+	}
+	for block := uint64(0x5000); block < 0xa000; block += 0x1000 {
+		at := awaitRest()
+		th.call(here, "free", block)
+		if sleep.Load() == 1 && wakeAt.Load() == at {
+			t.Errorf("free(%#x) did not wake it", block)
+		}
+		th.ret(0)
+	}
+	awaitRest()
+	l.reader.stop()
+	l.expect(t, "free(0x5000)", "free(0x6000)", "free(0x7000)", "free(0x8000)", "free(0x9000)")
+}

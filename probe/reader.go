@@ -129,8 +129,19 @@ func (r *reader) start(p *Probe) {
 // stop ends the draining goroutine.
 func (r *reader) stop() {
 	close(r.done)
-	futexWake(r.p.shared.half(hdSleep))
+	sleep := r.p.shared.half(hdSleep)
+	sleep.Store(0)
+	futexWake(sleep)
 	<-r.idle
+}
+
+func (r *reader) stopping() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
 }
 
 const (
@@ -139,9 +150,11 @@ const (
 	// batchSize is how many events the sink gets at once: few enough to stay in the
 	// processor's nearest cache.
 	batchSize = 32
-	// pause is how long the consumer sleeps when the ring is empty; it is woken
-	// when a quarter of the ring is full.
+	// pause is how long the consumer sleeps between records; it is woken when a
+	// quarter of the ring is full.
 	pause = 20 * time.Millisecond
+	// rest is how long it sleeps when there was none in a pause; the next one wakes it.
+	rest = time.Second
 	// patience is how long Drain waits for a record that a running thread has
 	// begun.
 	patience = 100 * time.Millisecond
@@ -152,29 +165,29 @@ const (
 // run drains the ring until stop.
 func (r *reader) run() {
 	defer close(r.idle)
-	sleep := r.p.shared.half(hdSleep)
-	for {
-		select {
-		case <-r.done:
-			return
-		default:
-		}
+	sleep, head := r.p.shared.half(hdSleep), r.p.shared.word(hdHead)
+	for !r.stopping() {
 		handled, released := r.some()
 		if handled >= batch {
 			continue
 		}
 		// Records that come one by one would be read where they are written: the
 		// two processors would take the lines from one another. They pile up first.
-		wakeAt := released + ringSize/4
+		wakeAt, atMost := released+ringSize/4, pause
+		if handled == 0 && head.Load() == released {
+			wakeAt, atMost = released+1, rest
+		}
 		r.p.shared.word(hdWakeAt).Store(wakeAt)
 		sleep.Store(1)
 		switch {
-		case r.p.shared.word(hdHead).Load() >= wakeAt:
+		case r.stopping(): // whoever stops it may have looked before it slept
+		case head.Load() >= released+ringSize/4:
 			time.Sleep(glance) // many wait behind a record that is being written
+		case head.Load() >= wakeAt: // it came in between
 		case handled > 0:
-			futexNap(sleep, 1, int64(pause))
+			futexNap(sleep, 1, int64(atMost))
 		default:
-			futexWait(sleep, 1, int64(pause))
+			futexWait(sleep, 1, int64(atMost))
 		}
 		sleep.Store(0)
 	}
