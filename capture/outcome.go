@@ -97,7 +97,7 @@ func (s *sizeSums) ended(size uint64) {
 }
 
 // roomy is s with room for one more, and at once for many: to grow is to copy, to memory
-// that was not used before. It touches none of the room, which slices.Grow would clear.
+// that was perhaps not used before.
 func roomy[T any](s []T, least int) []T {
 	if len(s) < cap(s) {
 		return s

@@ -56,7 +56,8 @@ func (c *clock) present(tsc uint64, now time.Duration) {
 	}
 }
 
-// at is the time of a stamp, in whole units of capture.Resolution.
+// at is the time of a stamp, in whole units of capture.Resolution; 0 if it is older than
+// the session.
 func (c *clock) at(stamp uint64) time.Duration {
 	ticks, ok := c.since(stamp)
 	if !ok { // written since, perhaps long since: hdb may have lost its processor
@@ -65,7 +66,7 @@ func (c *clock) at(stamp uint64) time.Duration {
 			ticks = 0 // no stamp is newer than the present; this one was invented
 		}
 	}
-	return time.Duration(c.before(ticks)) * capture.Resolution
+	return max(0, time.Duration(c.before(ticks))*capture.Resolution)
 }
 
 // since is how long before the present a stamp was made, and false if it was later, or
@@ -82,8 +83,8 @@ const maxTicks = 56
 // before is the time so many ticks before the present, which since tells, in units of
 // capture.Resolution. It is reckoned anew for each event: there are several in a unit of
 // time, but a processor does not guess which of them is the first, and would go on on the
-// wrong way at each. While the clock is fine it is below 0 for ticks that since does
-// not tell.
+// wrong way at each. It is below 0 for ticks from before the session, and, while the clock
+// is fine and the session younger than 2^maxTicks ticks, for those that since does not tell.
 func (c *clock) before(ticks uint64) int64 {
 	whole, parts := bits.Mul64(c.unit, ticks)
 	_, borrow := bits.Sub64(c.part, parts, 0)

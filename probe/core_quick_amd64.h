@@ -94,6 +94,7 @@ quickArgs:
 	MOVQ R10, const_frSlot(SP)
 	MOVQ R11, const_frSite(SP)
 	MOVQ DI, const_frSize(SP)
+	MOVQ DI, const_frArgs(SP) // for a filter that comes while the function runs
 
 quickRun:
 	// What the memo has comes from memory while the function runs.
@@ -299,7 +300,7 @@ quickSums:
 	JNE  quickOther
 	MOVL const_meStack(R10), CX
 	CMPQ const_meTag(R10), R8
-	JNE  quickOdd // it has been written meanwhile
+	JNE  quickOdd // it has been written meanwhile: for other words, as those are in the tag
 	MOVQ rcSite(SP), R10
 	SHLQ $const_tidShift, DI
 	SHLQ $const_stackShift, CX
@@ -353,7 +354,8 @@ quickLonger:
 	JMP  quickHead
 
 quickNear:
-	// The consumer may have to be woken, or have died, or there may be no room.
+	// The consumer may have to be woken, or have died, or there may be no room. One that
+	// lies down between this look and the exchange is woken by the next record.
 	LEAQ (-const_ringSize)(DX), R8
 	CMPQ R8, const_hdTail(R10)
 	JGT  quickEmit

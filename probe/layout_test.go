@@ -3,6 +3,7 @@ package probe
 import (
 	"encoding/binary"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"unsafe"
@@ -269,6 +270,19 @@ func TestFactors(t *testing.T) {
 			if (f-g)%(1<<18) == 0 || (f+g)%(1<<18) == 0 {
 				t.Errorf("factors %d and %d are %#x and %#x", k, i, g, f)
 			}
+		}
+	}
+}
+
+// A plain event's call is copied as one word, which has its fields where an event has them.
+func TestCallOfPlainEvents(t *testing.T) {
+	e, word := reflect.TypeFor[capture.Event](), reflect.TypeFor[ofCall]()
+	first, _ := e.FieldByName("Func")
+	for _, names := range [][2]string{{"Func", "function"}, {"Kind", "kind"}, {"Failed", "failed"}, {"Abandoned", "abandoned"}} {
+		there, ok := e.FieldByName(names[0])
+		here, found := word.FieldByName(names[1])
+		if !ok || !found || there.Offset-first.Offset != here.Offset || there.Type != here.Type {
+			t.Errorf("%s at %d, %s at %d", names[0], there.Offset-first.Offset, names[1], here.Offset)
 		}
 	}
 }

@@ -30,7 +30,8 @@ type ofCall struct {
 	_                 [3]byte
 }
 
-// A compiler refuses this if it would reach into what comes next in an event.
+// A compiler refuses this if it would reach into what comes next in an event; a test looks
+// at the fields.
 const _ = uint(unsafe.Offsetof(capture.Event{}.Gone) - unsafe.Offsetof(capture.Event{}.Func) - unsafe.Sizeof(ofCall{}))
 
 const (
@@ -135,9 +136,10 @@ func (r *reader) plainSites() {
 // plain handles records as long as they are plain and there is room in the batch, up
 // to the position end, and tells how many events they were: 0 if it has handled none, so
 // that take gets the next. What it does not understand at a glance it leaves to take, and
-// what is newer than the present, which take looks up again. No thread may be in a call
-// that other calls have to know of. It calls nothing, so that what it needs stays in
-// registers, and steps from address to address: the ring is mapped twice in a row.
+// what seems newer than the present, which take looks up again, or older than the session.
+// No thread may be in a call that other calls have to know of. It calls nothing and is one
+// function, so that what it needs stays in registers, and steps from address to address:
+// the ring is mapped twice in a row.
 func (r *reader) plain(end uint64) int {
 	const longest = recordSize + longRecord // what an event is read from
 	most := min(uint64(len(r.batch)-r.n), (end-r.tail)/longest)
@@ -208,7 +210,7 @@ func (r *reader) plain(end uint64) int {
 		}
 		r.begun, at = uintptr(next), next
 	}
-	if r.begun == uintptr(at) {
+	if r.begun == uintptr(at) { // the end is not plain: take gets both
 		at = unsafe.Add(at, -recordSize)
 	}
 	r.tail += uint64(uintptr(at) - uintptr(unsafe.Pointer(r.p.shared.at(r.tail))))

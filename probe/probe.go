@@ -183,12 +183,13 @@ func (p *Probe) share() {
 	if !p.alone {
 		return
 	}
-	p.alone = false
 	for _, at := range p.core.alone() {
 		if _, err := p.proc.WriteAt([]byte{lockPrefix}, int64(p.remote.core)+int64(at)); err != nil {
 			p.message("probe: %v", err)
+			return // the next new thread is another chance
 		}
 	}
+	p.alone = false
 }
 
 // coreFDE writes the core's unwinding information behind it.

@@ -16,8 +16,8 @@ type Sink interface {
 	Stack(capture.Stack) capture.StackID
 	// Batch takes events from the ring. Their Seq and Gone are the sink's
 	// to set, and so is Func, which is an index into functions until then. Their times
-	// may go back a little: a thread looks at the clock before it takes its place in the
-	// ring. The events belong to the probe.
+	// may go back, by as long as a thread was without its processor after it had looked
+	// at the clock and before it took its place in the ring. The events belong to the probe.
 	Batch(events []capture.Event, functions []*breakpoints.Function)
 	// Alloc takes a call that a stop may want, as breakpoints.Sink does.
 	Alloc(*inferior.Thread, breakpoints.Call) inferior.Action
@@ -76,8 +76,8 @@ type reader struct {
 	asked     uint64                   // bytes that the records handled now asked for,
 	made      uint64                   // and blocks
 	easy      *[MaxFunctions]plainSite // of the sites, by index,
-	full      uintptr                  // where plain has filled all of the batch that it may
-	begun     uintptr                  // the record of a realloc's end, behind that of its begin
+	full      uintptr                  // for plain, which has no register for it: where it has filled all of the batch that it may,
+	begun     uintptr                  // and the record of a realloc's end, behind that of its begin
 	functions []*breakpoints.Function  // and theirs
 	first     uint32                   // TID of the first thread
 	stats     Stats

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
 
@@ -169,6 +170,32 @@ func TestShortWayIsTaken(t *testing.T) {
 		if got := l.lines[len(l.lines)-2:]; !slices.Equal(got, []string{"operator new(16) = 0x5000", "operator delete(0x5000)"}) {
 			t.Errorf("of new and delete were recorded %q", got)
 		}
+	}
+}
+
+// While a function runs, its arguments are where a filter finds them that hdb sets
+// meanwhile.
+func TestShortWayKeepsArguments(t *testing.T) {
+	l := newShortLab(t)
+	th := l.anew()
+	l.plainStack(th, 10)
+	lift := l.barLongWay()
+	defer lift()
+	for _, c := range shortCalls {
+		in := *th
+		in.sp -= 8
+		if l.site(c.symbol).Function.Frees() || in.jump(c.symbol, c.args...) >= exitReturn {
+			continue // it leaves no frame, or takes the long way
+		}
+		for _, o := range []breakpoints.Operand{l.site(c.symbol).Function.Size, l.site(c.symbol).Function.Count, l.site(c.symbol).Function.Old} {
+			if o.From != breakpoints.Argument {
+				continue
+			}
+			if got := l.peek(in.sp + 8 + frArgs + addr.Run(8*o.Index)); got != c.args[o.Index] {
+				t.Errorf("%v: argument %d is %#x", c, o.Index, got)
+			}
+		}
+		in.ret(c.result)
 	}
 }
 
