@@ -25,6 +25,7 @@ const lostStack = "the stack was lost with a damaged part of the capture"
 type Copied struct {
 	Events uint64 // that it holds
 	Lost   uint64 // events that were lost with damaged parts, as far as is known
+	Open   bool   // the end is missing: more events may be lost
 	Older  uint64 // events that end blocks whose beginning it does not hold
 }
 

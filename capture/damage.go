@@ -17,7 +17,8 @@ type DamageError struct {
 	Size        int64  // of the file
 	Lost        []Lost // in the order found, at most maxLost
 	More        int    // losses that Lost does not list
-	Missing     uint64 // events known to be missing; more may be
+	Missing     uint64 // events known to be missing
+	Open        bool   // the file was not closed, or its end is lost: more may be missing
 	Events      int    // that can be read
 	First, Last uint64 // their sequence numbers
 }
@@ -41,7 +42,11 @@ func (e *DamageError) Error() string {
 		b.WriteString(l.What)
 	}
 	if e.Missing > 0 {
-		fmt.Fprintf(&b, "; at least %s missing", counted(e.Missing, "event is", "events are"))
+		b.WriteString("; ")
+		if e.Open {
+			b.WriteString("at least ")
+		}
+		fmt.Fprintf(&b, "%s missing", counted(e.Missing, "event is", "events are"))
 	}
 	switch e.Events {
 	case 0:

@@ -217,6 +217,10 @@ const OnlyEvents = "only events with "
 // Trimmed is the reason in Partial that what is outside of a span was left out.
 const Trimmed = "it was trimmed"
 
+// OpenEnd is the reason in Partial of a capture that was not closed or lost its end,
+// and of what was made of it: how much is missing there nobody knows.
+const OpenEnd = "the file was not closed, or was cut off: events at its end may be missing"
+
 // AddPartial adds a reason why events are not there, once.
 func (i *Info) AddPartial(why ...string) {
 	i.Partial = slices.Clone(i.Partial)

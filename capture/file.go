@@ -48,6 +48,7 @@ type File struct {
 	sums        []chunkRef // of a capture without events: likewise
 	stacks      []chunkRef
 	numStacks   int
+	open        bool // nobody knows how many events are missing at the end
 	checkpoints []chunkRef
 	symbols     []chunkRef
 	sources     []chunkRef
@@ -122,7 +123,7 @@ func emptyFile(name string, r io.ReaderAt, size int64) *File {
 func (f *File) chunkList(checked int64) scan {
 	if f.chunks.size > checked {
 		if refs, err := f.chunks.readIndex(); err == nil {
-			return scan{refs: refs, closed: true}
+			return scan{refs: refs, closed: true, index: f.chunks.size}
 		}
 	}
 	defer func() { f.chunks.buf = nil }()
@@ -196,6 +197,9 @@ func (f *File) load(s scan) {
 	}
 	f.info.Version = version
 	f.loadTotals(s.refs)
+	if f.open = len(s.lost) > 0 && !s.ended(); f.open {
+		f.info.AddPartial(OpenEnd)
+	}
 	if len(s.lost) > 0 {
 		f.damage = f.damageOf(s)
 	}
@@ -342,8 +346,10 @@ func (f *File) putThread(t Thread) {
 
 // damageOf sums up a scan.
 func (f *File) damageOf(s scan) *DamageError {
-	d := &DamageError{Path: f.path, Size: f.chunks.size, Lost: s.lost, More: s.more}
-	d.Missing = max(s.cut, f.missing(s.lost))
+	d := &DamageError{Path: f.path, Size: f.chunks.size, Lost: s.lost, More: s.more, Open: f.open}
+	if f.open {
+		d.Missing = max(s.cut, f.missing(s.lost))
+	}
 	if n := f.info.Totals.Events; n > uint64(f.len) && !f.info.Aggregate {
 		d.Missing = max(d.Missing, n-uint64(f.len))
 	}

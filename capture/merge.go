@@ -61,6 +61,7 @@ func Merge(w io.Writer, files []*File) (Copied, error) {
 	}
 	for _, f := range files {
 		m.c.info.AddPartial(f.info.Partial...)
+		m.result.Open = m.result.Open || f.open
 	}
 	m.c.infoStale = true
 	if err := m.events(); err != nil {
@@ -303,7 +304,7 @@ func (m *merger) close() error {
 				return err
 			}
 		}
-		p.lose(p.last, p.f.lostAtEnd(p.walk))
+		p.loseEnd(p.last, p.f, p.walk)
 		p.mapped()
 		for _, l := range p.f.Losses() {
 			l.After = p.number(l.After)

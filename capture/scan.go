@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"sync"
 )
 
@@ -110,7 +112,8 @@ func readFull(r io.ReaderAt, b []byte, off int64) (int, error) {
 // A scan is the list of a file's chunks.
 type scan struct {
 	refs   []chunkRef
-	closed bool // the last chunk is an index
+	closed bool  // the last chunk is an index
+	index  int64 // where the file ends with an index, whole or not; 0 where with none
 	lost   []Lost
 	more   int
 	cut    uint64 // events of a chunk that was cut off
@@ -122,6 +125,19 @@ func (s *scan) lose(from, to int64, format string, args ...any) {
 		return
 	}
 	s.lost = append(s.lost, Lost{from, to - from, fmt.Sprintf(format, args...)})
+}
+
+// ended tells whether the info that was written last is known, which counts all
+// events: of a capture that was closed it is what comes before the index.
+func (s *scan) ended() bool {
+	info := int64(math.MaxInt64)
+	for _, ref := range s.refs {
+		if ref.kind == chunkInfo {
+			info = ref.offset
+		}
+	}
+	between := func(l Lost) bool { return info <= l.Offset && l.Offset < s.index }
+	return info < s.index && s.more == 0 && !slices.ContainsFunc(s.lost, between)
 }
 
 // scan reads the whole file and checks every chunk.
@@ -169,7 +185,11 @@ func (s *scan) add(off, end int64, h chunkHeader, payload []byte) {
 		return
 	}
 	s.refs = append(s.refs, ref)
-	s.closed = h.kind == chunkIndex
+	if s.closed = h.kind == chunkIndex; s.closed {
+		s.index = off
+	} else {
+		s.index = 0
+	}
 }
 
 // makeRef is the ref of a chunk that has been read, perhaps only in part.
@@ -203,6 +223,9 @@ func makeRef(h chunkHeader, off int64, payload []byte) (chunkRef, error) {
 // loseChunk notes that the bytes from off to next are lost, where h and err are
 // what reading a chunk there gave.
 func (s *scan) loseChunk(f *chunkFile, off, next int64, h chunkHeader, err error) {
+	if s.index = 0; h.kind == chunkIndex && next == f.size && (err == errChecksum || err == errCut) {
+		s.index = off
+	}
 	switch {
 	case err == errChecksum:
 		s.lose(off, next, "chunk %d (%v) at byte %d is damaged", h.number, h.kind, off)

@@ -254,9 +254,19 @@ func TestRepairOfAnyDamage(t *testing.T) {
 		for e := range f.Events(0) {
 			there[e.Seq] = true
 		}
+		if len(there) == 0 {
+			if _, err := Repair(io.Discard, f); err == nil {
+				t.Fatal("nothing was read, and repaired")
+			}
+			return
+		}
 		g, is := made(t, func(w io.Writer) (Copied, error) { return Repair(w, f) })
-		if len(there) != g.Len() || uint64(g.Len())+is.Lost > uint64(whole.Len()) {
-			t.Fatalf("%d of %d events, %d are said to be lost", g.Len(), len(there), is.Lost)
+		if n := uint64(g.Len()) + is.Lost; len(there) != g.Len() || n > uint64(whole.Len()) || !is.Open && n != uint64(whole.Len()) {
+			t.Fatalf("%d of %d events, %d are said to be lost, of an end that is missing: %t", g.Len(), len(there), is.Lost, is.Open)
+		}
+		var d *DamageError
+		if told := slices.Contains(g.Info().Partial, OpenEnd); !errors.As(f.Damage(), &d) || is.Open != d.Open || told != d.Open {
+			t.Fatalf("the end is missing: %t of the capture, %t of what is repaired, which says so: %t", d.Open, is.Open, told)
 		}
 		checkHeap(t, g)
 		if got := g.Info().Totals; got.Events != uint64(g.Len()) || got.Lost < is.Lost {
@@ -274,6 +284,41 @@ func TestRepairOfAnyDamage(t *testing.T) {
 		c := bytes.Clone(b)
 		c[i] ^= 1 << (i % 8)
 		repaired(c)
+	}
+}
+
+// What is made of a capture that was cut tells that its end is missing; of one that
+// begins within the run no event is missing at its beginning.
+func TestRepairTellsWhatIsMissing(t *testing.T) {
+	b := program(t, testInfo, 4, 4000, 500)
+	b = b[:len(b)/2]
+	cut, err := NewFile("cut.hdb", bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tool := range map[string]func(w io.Writer) (Copied, error){
+		"repair":    func(w io.Writer) (Copied, error) { return Repair(w, cut) },
+		"anonymize": func(w io.Writer) (Copied, error) { return Anonymize(w, cut, Anonymity{}) },
+		"trim":      func(w io.Writer) (Copied, error) { return Trim(w, cut, 20, math.MaxUint64) },
+		"merge":     func(w io.Writer) (Copied, error) { return Merge(w, []*File{cut, cut}) },
+	} {
+		if g, is := made(t, tool); !is.Open || !slices.Contains(g.Info().Partial, OpenEnd) || g.Info().Totals.Lost == 0 {
+			t.Errorf("%s: %+v, because %q", name, is, g.Info().Partial)
+		}
+	}
+	whole := readBack(t, program(t, testInfo, 4, 4000, 500))
+	var late bytes.Buffer
+	if _, err := Trim(&late, whole, 1000, math.MaxUint64); err != nil {
+		t.Fatal(err)
+	}
+	bad := late.Bytes()
+	bad[len(magic)] ^= 1 // in the file's header
+	f, err := NewFile("bad.hdb", bytes.NewReader(bad), int64(len(bad)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, is := made(t, func(w io.Writer) (Copied, error) { return Repair(w, f) }); is.Lost > 0 || is.Open || f.Damage() == nil || g.Len() != 3001 {
+		t.Errorf("%d events, %+v", g.Len(), is)
 	}
 }
 
@@ -533,7 +578,7 @@ func sameShape(t testing.TB, got, want *File) {
 
 func TestReasonsNameNothing(t *testing.T) {
 	m := newMask(readBack(t, program(t, testInfo, 1, 10, 10)), Anonymity{})
-	for _, keep := range []string{"the ring was full", "depth limit 64", "CFI of the frame at 0x401136 cannot be followed inside the process", "return address 0x0 not in any module", "hdb was too slow: the ring had no room for them", lostStack, damagedPart} {
+	for _, keep := range []string{OpenEnd, damagedEnd, "the ring was full", "depth limit 64", "CFI of the frame at 0x401136 cannot be followed inside the process", "return address 0x0 not in any module", "hdb was too slow: the ring had no room for them", lostStack, damagedPart} {
 		if got := m.reason(keep); got != keep {
 			t.Errorf("%q became %q", keep, got)
 		}

@@ -7,18 +7,30 @@ import (
 	"math"
 )
 
-// damagedPart is the reason of a Loss for events that a damaged file lost.
-const damagedPart = "a damaged part of the capture"
+// The reasons of a Loss for events that a damaged file lost.
+const (
+	damagedPart = "a damaged part of the capture"
+	damagedEnd  = "the end of the capture is missing: these at least"
+)
 
 // Repair writes what can be read of a capture as a complete one. Events keep their
 // numbers and times. Where some are missing the new capture has a Loss, and what
 // their blocks did later is counted as of blocks from before the recording.
+//
+// Where the end is missing the new capture's Info says so, see OpenEnd. It is an
+// error if nothing of what was recorded can be read.
 func Repair(w io.Writer, f *File) (Copied, error) { return f.whole(w, f) }
+
+// errNothing is of a damaged capture that has no event, and no sums, left.
+var errNothing = errors.New("no event can be read")
 
 // whole copies all events. What is not events is src's.
 func (f *File) whole(w io.Writer, src Source) (Copied, error) {
 	if f.info.Aggregate {
-		return Copied{}, WriteSource(w, src, nil)
+		if len(f.sums) == 0 && f.Damage() != nil {
+			return Copied{}, errNothing
+		}
+		return Copied{Open: f.open}, WriteSource(w, src, nil)
 	}
 	return f.part(w, src, 0, math.MaxUint64)
 }
@@ -83,9 +95,13 @@ func (f *File) part(w io.Writer, src Source, from, to uint64) (Copied, error) {
 	if last == 0 && (from > 0 || to < math.MaxUint64) {
 		return Copied{}, errors.New("no event is left")
 	}
+	if last == 0 && f.Damage() != nil {
+		return Copied{}, errNothing
+	}
 	if to == math.MaxUint64 {
+		k.result.Open = f.open
 		passed(to)
-		k.lose(last, f.lostAtEnd(walk))
+		k.loseEnd(last, f, walk)
 	}
 	if err := k.moments(from, to); err != nil {
 		return Copied{}, err
@@ -94,10 +110,21 @@ func (f *File) part(w io.Writer, src Source, from, to uint64) (Copied, error) {
 }
 
 // lose notes that n events after #last were lost.
-func (k *copier) lose(last, n uint64) {
-	if n > 0 {
-		k.c.AddLoss(Loss{After: last, Count: n, Reason: damagedPart})
-		k.result.Lost += n
+func (k *copier) lose(last, n uint64) { k.loss(Loss{After: last, Count: n, Reason: damagedPart}) }
+
+// loseEnd notes what f lost behind the last event that walk came to.
+func (k *copier) loseEnd(last uint64, f *File, walk *eventWalk) {
+	reason := damagedPart
+	if f.open {
+		reason = damagedEnd
+	}
+	k.loss(Loss{After: last, Count: f.lostAtEnd(walk), Reason: reason})
+}
+
+func (k *copier) loss(l Loss) {
+	if l.Count > 0 {
+		k.c.AddLoss(l)
+		k.result.Lost += l.Count
 	}
 }
 

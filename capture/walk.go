@@ -43,7 +43,7 @@ func (w *eventWalk) fill() bool {
 		ref := w.f.events[w.next]
 		w.next++
 		if w.f.lostBetween(w.offset, ref.offset) {
-			w.lost += ref.first - w.last - 1
+			w.lost += w.f.mostLost(ref.first-w.last-1, w.all+w.lost)
 		}
 		w.last, w.offset = ref.last, ref.offset
 		payload, err := w.f.chunks.chunk(ref)
@@ -81,6 +81,18 @@ func (f *File) lostBetween(from, to int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.damage != nil && slices.ContainsFunc(f.damage.Lost, func(l Lost) bool { return from <= l.Offset && l.Offset < to })
+}
+
+// mostLost is how many of n numbers between events can be those of events that were
+// lost, where counted ones are known: a capture that begins within the run has no
+// first numbers.
+func (f *File) mostLost(n, counted uint64) uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open {
+		return n
+	}
+	return min(n, max(f.damage.Missing, counted)-counted)
 }
 
 // followed tells whether the events say which blocks they end: of a damaged file

@@ -227,6 +227,19 @@ func (p *Profile) partial() string {
 	return printable(PartialText(p.Partial))
 }
 
+// missing says how many calls are missing.
+func (p *Profile) missing() string {
+	return fmt.Sprintf("%s%d calls are missing from the recording", atLeast(p.LostOpen), p.Lost)
+}
+
+// atLeast stands before a number to which there may be more.
+func atLeast(more bool) string {
+	if more {
+		return "at least "
+	}
+	return ""
+}
+
 // details are the stacks of a failed assertion, in lines.
 func (v *Verdict) details(p *Profile) string {
 	var b []byte

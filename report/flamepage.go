@@ -135,8 +135,9 @@ type pageInfo struct {
 	Events  uint64     `json:"events"`
 	Failed  uint64     `json:"failed"`
 	Lost    uint64     `json:"lost"`
-	Partial string     `json:"partial,omitempty"` // a warning
-	Begin   float64    `json:"begin"`             // of the recording, in seconds
+	Open    bool       `json:"lostOpen,omitempty"` // more calls may be lost
+	Partial string     `json:"partial,omitempty"`  // a warning
+	Begin   float64    `json:"begin"`              // of the recording, in seconds
 	Moment  pageMoment `json:"moment"`
 	Peak    pageMoment `json:"peak"`
 	Measure int        `json:"measure"` // that is shown first
@@ -147,7 +148,7 @@ type pageInfo struct {
 func (p *Profile) pageInfo(o Options) pageInfo {
 	info := pageInfo{
 		Title: pageText(p.Title), Program: pageText(p.Program), PID: p.PID, Host: pageText(p.Host), Created: pageText(p.Created),
-		Events: p.Events, Failed: p.Failed, Lost: p.Lost, Partial: pageText(p.partial()), Begin: min(p.Begin, p.Moment.Time).Seconds(), Moment: pageMomentOf(p.Moment), Peak: pageMomentOf(p.Peak),
+		Events: p.Events, Failed: p.Failed, Lost: p.Lost, Open: p.LostOpen, Partial: pageText(p.partial()), Begin: min(p.Begin, p.Moment.Time).Seconds(), Moment: pageMomentOf(p.Moment), Peak: pageMomentOf(p.Peak),
 		Measure: int(o.Measure), Stacks: len(p.Stacks),
 	}
 	if !p.Start.IsZero() {

@@ -68,7 +68,7 @@ func WriteJUnit(w io.Writer, p *Profile, all []Verdict, t Troubles) error {
 		Timestamp: p.Start.UTC().Format("2006-01-02T15:04:05"), // as in JUnit's schema: no zone
 		Properties: []junitProperty{
 			{"program", printable(p.Program)}, {"pid", fmt.Sprint(p.PID)},
-			{"events", fmt.Sprint(p.Events)}, {"lost", fmt.Sprint(p.Lost)}, {"hdb", printable(p.Created)},
+			{"events", fmt.Sprint(p.Events)}, {"lost", atLeast(p.LostOpen) + fmt.Sprint(p.Lost)}, {"hdb", printable(p.Created)},
 		},
 	}
 	for _, c := range []struct{ name, trouble, time string }{{"program", t.Program, s.Time}, {"recording", t.Recording, seconds(0)}} {

@@ -239,7 +239,7 @@ func (p *Profile) remarks() []string {
 		add("%s", PartialText(p.Partial))
 	}
 	if p.Lost > 0 {
-		add("%d calls are missing from the recording", p.Lost)
+		add("%s", p.missing())
 	}
 	return out
 }

@@ -26,6 +26,7 @@ type Profile struct {
 	Events   uint64        // recorded up to there, of all kinds
 	Failed   uint64        // allocations that returned NULL
 	Lost     uint64        // calls that are missing from the recording
+	LostOpen bool          // its end is missing: Lost is the least
 	Partial  []string      // why events of the run are not in the recording, in words
 	Sums     bool          // of the heap over time only the peak and the end are known
 	Threads  bool          // a stack has a row for each thread

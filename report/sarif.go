@@ -125,7 +125,7 @@ func newSARIF(p *Profile, o Options) *sarifLog {
 		l.root = path.Clean(o.Root)
 	}
 	if p.Lost > 0 {
-		l.note("%d calls are missing from the recording: the numbers may be wrong.", p.Lost)
+		l.note("%s: the numbers may be wrong.", p.missing())
 	}
 	return l
 }

@@ -32,7 +32,8 @@ type Stats struct {
 	PeakRSS     uint64        `json:"peak_rss,omitempty"` // of the samples
 	Failed      uint64        `json:"failed"`
 	Lost        uint64        `json:"lost"`
-	Partial     []string      `json:"partial,omitempty"` // why events of the run are not recorded
+	LostOpen    bool          `json:"lost_at_least,omitempty"` // there may be more
+	Partial     []string      `json:"partial,omitempty"`       // why events of the run are not recorded
 	Stacks      int           `json:"stacks"`
 	Stackless   uint64        `json:"allocations_without_stack"`
 	Truncated   uint64        `json:"allocations_with_truncated_stack"`
@@ -65,7 +66,7 @@ func StatsOf(p *Profile) Stats {
 		AllocRate: rate(total.Allocs, p.Moment.Time-p.Begin), ByteRate: rate(total.Bytes, p.Moment.Time-p.Begin),
 		Live: p.Moment.Live, LiveBlocks: p.Moment.Blocks,
 		Peak: p.Peak.Live, PeakBlocks: p.Peak.Blocks, PeakTime: p.Peak.Time, PeakEvent: p.Peak.Seq,
-		Failed: p.Failed, Lost: p.Lost, Partial: p.Partial, Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
+		Failed: p.Failed, Lost: p.Lost, LostOpen: p.LostOpen, Partial: p.Partial, Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
 		truncations: map[string]uint64{},
 	}
 	for _, k := range p.Sizes {
@@ -166,7 +167,7 @@ func (g *page) totals(s *Stats) {
 		row("resident", "%s at most, of %s", shortSize(s.PeakRSS), countText(uint64(len(g.p.RSS)), "sample"))
 	}
 	row("failed", "%s", countText(s.Failed, "allocation"))
-	row("lost", "%s", countText(s.Lost, "call"))
+	row("lost", "%s%s", atLeast(s.LostOpen && s.Lost > 0), countText(s.Lost, "call"))
 	if len(s.Partial) > 0 {
 		row("partial", "%s", strings.Join(s.Partial, "; "))
 	}

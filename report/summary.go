@@ -71,7 +71,7 @@ func (s *Stats) warnings(p *Profile) []string {
 		out = append(out, text)
 	}
 	if s.Lost > 0 {
-		add("%s missing from the recording: all numbers may be too low", areText(s.Lost, "call"))
+		add("%s: all numbers may be too low", s.missingText())
 	}
 	if s.Stackless > 0 {
 		add("%s recorded without a stack (%s)", areText(s.Stackless, "allocation"), percent(s.Stackless, s.Allocs))
@@ -115,6 +115,11 @@ func areText(n uint64, noun string) string {
 		return countText(n, noun) + " is"
 	}
 	return countText(n, noun) + " are"
+}
+
+// missingText is how many calls are missing, or at least are.
+func (s *Stats) missingText() string {
+	return atLeast(s.LostOpen) + areText(s.Lost, "call") + " missing from the recording"
 }
 
 // WriteSummary writes one screen for people: what the program did, its peak, what

@@ -135,7 +135,7 @@ func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 		fmt.Fprintf(out, "\n%s\n", text)
 	}
 	if p.Lost > 0 {
-		fmt.Fprintf(out, "\n%d calls are missing from the recording\n", p.Lost)
+		fmt.Fprintf(out, "\n%s\n", p.missing())
 	}
 	return out.Flush()
 }

@@ -2,8 +2,10 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"hdb/capture"
 	"hdb/heap"
 	"hdb/report"
 )
@@ -56,11 +58,18 @@ func (s *Session) Incomplete() string {
 		return ""
 	}
 	var parts []string
-	if n := src.Info().Totals.Lost; n > 0 {
+	info, damage := src.Info(), src.Damage()
+	open := slices.Contains(info.Partial, capture.OpenEnd)
+	switch n := info.Totals.Lost; {
+	case n > 0 && open:
+		parts = append(parts, fmt.Sprintf("at least %d calls were not recorded", n))
+	case n > 0:
 		parts = append(parts, fmt.Sprintf("%d calls were not recorded", n))
+	case open && damage == nil: // of one that was repaired
+		parts = append(parts, capture.OpenEnd)
 	}
-	if err := src.Damage(); err != nil {
-		parts = append(parts, err.Error())
+	if damage != nil {
+		parts = append(parts, damage.Error())
 	}
 	return strings.Join(parts, "; ")
 }

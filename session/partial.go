@@ -52,8 +52,8 @@ func (s *Session) Partial() []string {
 	if recorded, seen := s.Recordings(); len(why) == 0 && seen > recorded { // of an older hdb's
 		why = []string{fmt.Sprintf("%d of %d events were recorded", recorded, seen)}
 	}
-	if s.saved != nil && s.saved.Damage() != nil {
-		why = append(why, "the file was not closed, or is damaged")
+	if s.saved != nil && s.saved.Damage() != nil && !slices.Contains(why, capture.OpenEnd) {
+		why = append(why, "the file is damaged")
 	}
 	return why
 }

@@ -72,7 +72,7 @@ func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, 
 	p := &report.Profile{
 		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " ") + parts.text(),
 		Program: info.Program, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch,
-		Created: info.Created, Start: info.Start, Lost: info.Totals.Lost, Partial: s.Partial(),
+		Created: info.Created, Start: info.Start, Lost: info.Totals.Lost, LostOpen: slices.Contains(info.Partial, capture.OpenEnd), Partial: s.Partial(),
 		Marks: marks(src.Marks(), from, to), RSS: samples(src.Samples(), from, to),
 	}
 	for _, m := range src.Modules() {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/capture"
 	"hdb/report"
 )
 
@@ -155,21 +156,26 @@ func TestUnclosedIsPartial(t *testing.T) {
 	if _, err := s.EndStream(); err != nil {
 		t.Fatal(err)
 	}
-	const reason = "the file was not closed, or is damaged"
 	why := reopen(t, path).Partial()
-	if slices.Contains(why, reason) {
-		t.Errorf("whole: %q", why)
-	}
 	size := get[os.FileInfo](t)(os.Stat(path)).Size()
-	if err := os.Truncate(path, size-1); err != nil {
-		t.Fatal(err)
-	}
-	cut := New(Config{Version: "test"})
-	defer cut.Close()
-	if _, err := cut.Open(path); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := cut.Partial(), append(why, reason); !slices.Equal(got, want) {
-		t.Errorf("cut: %q, want %q", got, want)
+	for _, tc := range []struct {
+		size   int64
+		reason string
+	}{{size - 1, "the file is damaged"}, {size / 2, capture.OpenEnd}} { // within the index, and before the end is told
+		if slices.Contains(why, tc.reason) {
+			t.Errorf("whole: %q", why)
+		}
+		if err := os.Truncate(path, tc.size); err != nil {
+			t.Fatal(err)
+		}
+		cut := New(Config{Version: "test"})
+		defer cut.Close()
+		if _, err := cut.Open(path); err != nil {
+			t.Fatal(err)
+		}
+		got := cut.Partial()
+		if !slices.Contains(got, tc.reason) || tc.size == size-1 && !slices.Equal(got, append(why, tc.reason)) {
+			t.Errorf("cut at %d: %q, want %q", tc.size, got, tc.reason)
+		}
 	}
 }

@@ -245,8 +245,11 @@ func (o *captureOptions) tell(errw io.Writer, f *capture.File, made capture.Copi
 	if st, err := os.Stat(o.out); err == nil {
 		line += ", " + shortSize(st.Size())
 	}
-	if made.Lost > 0 {
-		line += fmt.Sprintf("; %s lost", counted(made.Lost, "event"))
+	switch {
+	case made.Lost > 0:
+		line += "; " + atLeast(made.Open, counted(made.Lost, "event")+" lost")
+	case made.Open:
+		line += "; events at the end may be missing"
 	}
 	if made.Older > 0 {
 		line += fmt.Sprintf("; %s given back whose allocation is not in it", counted(made.Older, "block"))

@@ -239,7 +239,10 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 			if info := f.Info(); info.Aggregate {
 				what = "sums of " + counted(info.Totals.Events, "event")
 			}
-			fmt.Fprintf(out, "%s: whole, %s\n", console.Clean(path), what)
+			if info := f.Info(); len(info.Partial) > 0 {
+				what += "; partial: " + strings.Join(info.Partial, "; ")
+			}
+			fmt.Fprintf(out, "%s: whole, %s\n", console.Clean(path), console.Clean(what))
 			continue
 		}
 		code = 1
@@ -267,9 +270,17 @@ func lostParts(f *capture.File) []string {
 		lines = append(lines, l.What)
 	}
 	if d.Missing > 0 {
-		lines = append(lines, counted(d.Missing, "event")+" at least missing")
+		lines = append(lines, atLeast(d.Open, counted(d.Missing, "event")+" missing"))
 	}
 	return append(lines, counted(d.Events, "event")+" can be read")
+}
+
+// atLeast is a text that begins with a number, to which there may be more.
+func atLeast(more bool, text string) string {
+	if more {
+		return "at least " + text
+	}
+	return text
 }
 
 // counted is a number with what it counts.

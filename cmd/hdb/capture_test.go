@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,30 @@ func writeCapture(t *testing.T, path string, n int) {
 	}
 }
 
+// cutInEvents cuts a capture off within a chunk of events that is not its first.
+func cutInEvents(t *testing.T, path string) {
+	t.Helper()
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := st.Size() - 1; at > 0; at-- {
+		if err := os.Truncate(path, at); err != nil {
+			t.Fatal(err)
+		}
+		f, err := capture.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		var d *capture.DamageError
+		if errors.As(f.Damage(), &d) && d.Missing > 0 && d.Events > 0 {
+			return
+		}
+	}
+	t.Fatal("no chunk of events is the second")
+}
+
 func TestCaptureCommands(t *testing.T) {
 	dir := t.TempDir()
 	whole, cut := filepath.Join(dir, "a.hdb"), filepath.Join(dir, "cut.hdb")
@@ -44,6 +69,12 @@ func TestCaptureCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(cut, b[:len(b)-40], 0o666); err != nil {
+		t.Fatal(err)
+	}
+	half, none := filepath.Join(dir, "half.hdb"), filepath.Join(dir, "none.hdb")
+	writeCapture(t, half, 140_000)
+	cutInEvents(t, half)
+	if err := os.WriteFile(none, b[:100], 0o666); err != nil {
 		t.Fatal(err)
 	}
 	link := filepath.Join(dir, "link.hdb")
@@ -58,7 +89,7 @@ func TestCaptureCommands(t *testing.T) {
 		{"info A", "150 events", 0}, {"check A", "whole, 150 events", 0}, {"check A C", "cut.hdb: damaged", 1},
 		{"info C", "damage", 0}, {"info D/none", "", 4}, {"check D/none", "", 4},
 		{"repair C -o D/r.hdb", "D/r.hdb: 150 events", 0}, {"check D/r.hdb", "whole, 150", 0},
-		{"repair C -o D/r.hdb", "exists already", 4}, {"repair C -f -o D/r.hdb", "", 0}, {"repair C -f -o C", "what is read", 4},
+		{"repair C -o D/r.hdb", "exists already", 4}, {"repair C -f -o D/r.hdb", "", 0}, {"repair Z -o D/z.hdb", "no event can be read", 1}, {"info D/z.hdb", "no such file", 4}, {"check H", "at least", 1}, {"repair H -o D/h.hdb", "; at least ", 0}, {"check D/h.hdb", "partial: the file was not closed", 0}, {"info D/h.hdb", "may be missing", 0}, {"repair C -f -o C", "what is read", 4},
 		{"repair A -f -o L", "what is read", 4}, {"repair A -o D/none/x", "cannot be made", 4},
 		{"trim A --from middle --to=#120 -o D/t.hdb", "21 events", 0}, {"check D/t.hdb", "whole, 21", 0},
 		{"trim A --from 10ms --to 50% -o D/u.hdb", "events", 0}, {"check D/u.hdb", "whole", 0}, {"trim A --from peak -o D/v.hdb", "", 0},
@@ -68,7 +99,7 @@ func TestCaptureCommands(t *testing.T) {
 		{"", "is missing", 2}, {"bogus A", "no such verb", 2}, {"info", "must follow", 2}, {"info A A", "one capture", 2}, {"info --from 1s A", "another verb", 2},
 		{"trim A -o D/x", "--from or --to", 2}, {"repair A", "-o FILE", 2}, {"merge A -o D/x", "two captures", 2}, {"info --bogus A", "no such flag", 2}, {"repair A -o", "value missing", 2},
 	} {
-		args := strings.Fields(strings.NewReplacer("A", whole, "C", cut, "D/", dir+"/", "L", link).Replace("capture " + tc.args))
+		args := strings.Fields(strings.NewReplacer("A", whole, "C", cut, "D/", dir+"/", "L", link, "H", half, "Z", none).Replace("capture " + tc.args))
 		var out, errw bytes.Buffer
 		code := run(args, os.Stdin, &out, &errw)
 		text := out.String() + errw.String()

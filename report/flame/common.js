@@ -74,7 +74,7 @@ function showFacts() {
   byId('facts').textContent = facts.join(' · ');
   const warnings = [];
   if (data.partial) warnings.push(data.partial);
-  if (data.lost) warnings.push(counted(data.lost, 'call') + ' missing from the recording');
+  if (data.lost) warnings.push((data.lostOpen ? 'at least ' : '') + counted(data.lost, 'call') + ' missing from the recording');
   if (data.failed) warnings.push(counted(data.failed, 'allocation') + ' failed');
   byId('warnings').textContent = warnings.join(' · ');
   byId('facts').title = data.program + '\n' + facts.join('\n');
