@@ -11,8 +11,9 @@ import (
 
 // BoundFlags is help on the flags of record start and hdb record that keep a
 // recording small.
-const BoundFlags = `  --max-size SIZE end the recording when it has about SIZE (64M, 2G), then let the
-                  program go on; the names of functions come on top
+const BoundFlags = `  --max-size SIZE end the recording when it has SIZE or more (64M, 2G), then let the
+                  program go on. It is measured after each 65,536 events or so, which
+                  are the least that it has; the names of functions come on top
   --ring SIZE     keep only the last events, SIZE of them; --last D those of the last
                   D. They are dropped some ten thousand at a time, so that more may be
                   there. Blocks from before are unknown in the result. The file must be

@@ -147,7 +147,7 @@ func runContinue(ctx context.Context, c *Console, in Input) error {
 	case in.Raw == "":
 		n = 1
 	case err != nil:
-		return c.reported(in)(c.s.Advance(in.Raw))
+		return c.reported(in)(c.s.ContinueTo(in.Raw))
 	case n < 1:
 		return fmt.Errorf("continue: %d: at least 1", n)
 	}

@@ -273,7 +273,7 @@ func (c *Console) check(need Need) error {
 		return session.ErrNoProgram
 	case (need == NeedLive || need == NeedRunnable) && mode == session.Saved:
 		return session.ErrSaved
-	case need == NeedLive && mode != session.Live, need == NeedData && mode != session.Live && mode != session.Saved:
+	case need == NeedLive && mode != session.Live, (need == NeedData || need == NeedPast) && mode != session.Live && mode != session.Saved:
 		return session.ErrNotRunning
 	}
 	return nil

@@ -127,6 +127,7 @@ const (
 	NeedRunnable      // a program
 	NeedLive          // a process
 	NeedData          // a process or a capture
+	NeedPast          // a capture; a process is told what to do instead
 )
 
 func (n Need) String() string {
@@ -139,6 +140,8 @@ func (n Need) String() string {
 		return "needs a process"
 	case NeedData:
 		return "works on a process and on a capture"
+	case NeedPast:
+		return "works on a capture: save what was recorded of a process, and open it"
 	}
 	return ""
 }

@@ -189,6 +189,11 @@ func (s *Session) Advance(location string) (*Report, error) {
 	return s.advance(location, "advance")
 }
 
+// ContinueTo is Advance, as continue names it.
+func (s *Session) ContinueTo(location string) (*Report, error) {
+	return s.advance(location, "continue")
+}
+
 func (s *Session) advance(location, verb string) (*Report, error) {
 	f, err := s.liveFrame()
 	if err != nil {

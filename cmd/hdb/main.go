@@ -24,8 +24,8 @@ usage:
   hdb record [-o FILE] -p PID      record without a console: see hdb record --help
   hdb live PROG [ARGS...]          a screen of what a program allocates while it runs,
   hdb live -p PID                  function by function: see hdb live --help
-  hdb symbolize -e FILE [ADDR...]  function, file and line of addresses, as addr2line
-                                   has them: see hdb symbolize --help
+  hdb symbolize -e FILE [ADDR...]  file and line of addresses, as addr2line has them, and
+                                   with -f -i -C functions: see hdb symbolize --help
   hdb doctor PROG | PID | CAPTURE  what is missing of names and lines, and how to
                                    get it: see hdb doctor --help
   hdb export FORMAT CAPTURE        write a capture for other tools, pprof and more: see
@@ -55,6 +55,43 @@ flags, with one dash or two:
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
 4 cannot begin: no such program, process or capture, or it cannot be used,
 5 the program died by a signal, or stands at a fatal one
+`
+
+const openUsage = `hdb open begins the console on a saved session, without the program or its source.
+
+usage:
+  hdb [flags] open CAPTURE
+
+flags stand before open:
+  -batch      no prompt, no questions, no colour; exit after the commands
+  -ex CMD     run CMD        -x FILE   run the commands of FILE; both repeatable, in order
+  --json      one JSON object per result      -q, -nx   and the others of hdb --help
+
+In the console help tells the commands: summary, top, leaks and allocs answer as they
+do of a process; goto, prev-alloc and reverse-continue move within it.
+
+example:
+  hdb -batch -ex leaks open pages.hdb
+` + openCodes
+
+const attachUsage = `hdb attach begins the console on a running process, as hdb -p PID does.
+
+usage:
+  hdb [flags] attach PID
+
+flags stand before attach:
+  -batch      no prompt, no questions, no colour; exit after the commands
+  -ex CMD     run CMD        -x FILE   run the commands of FILE; both repeatable, in order
+  --json      one JSON object per result      -q, -nx   and the others of hdb --help
+
+example:
+  hdb -batch -ex bt attach 4711
+` + openCodes
+
+const openCodes = `
+exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
+4 cannot begin: no such process or capture, or it cannot be used, 5 the program died
+by a signal, or stands at a fatal one
 `
 
 // Exit codes that main itself decides.
@@ -87,8 +124,11 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return 0
 	case o.command("help"):
 		return help(o.words[1:], in, out, errw)
-	case (o.command("open") || o.command("attach")) && wantsHelp(o.words[1:]):
-		fmt.Fprint(out, usage)
+	case o.command("open") && wantsHelp(o.words[1:]):
+		fmt.Fprint(out, openUsage)
+		return 0
+	case o.command("attach") && wantsHelp(o.words[1:]):
+		fmt.Fprint(out, attachUsage)
 		return 0
 	case o.version:
 		fmt.Fprintln(out, "hdb", version())
@@ -203,7 +243,7 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 	case words[0] == "open" && len(words) == 2:
 		return exitTarget, c.Open(words[1])
 	case words[0] == "attach", words[0] == "open":
-		return exitUsage, fmt.Errorf("%s: one argument: %w", words[0], errUsage)
+		return exitUsage, wrongWords(words)
 	}
 	if err := o.meansCommand(); err != nil {
 		return exitUsage, err
@@ -213,6 +253,15 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 	}
 	s.Settings.Args = quoteArgs(words[1:])
 	return 0, nil
+}
+
+// wrongWords is the error for words behind open or attach that are not one.
+func wrongWords(words []string) error {
+	verb, rest := words[0], words[1:]
+	if i := slices.IndexFunc(rest, func(w string) bool { return strings.HasPrefix(w, "-") }); i >= 0 {
+		return fmt.Errorf("%s: %s: flags stand before %s: hdb %s %s ...: see hdb %s --help", verb, rest[i], verb, rest[i], verb, verb)
+	}
+	return fmt.Errorf("%s: one argument, not %d: see hdb %s --help", verb, len(rest), verb)
 }
 
 // quoteArgs writes arguments so that they are read back as they are.

@@ -30,6 +30,22 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// hdb open and hdb attach have help of their own, and say where their flags stand.
+func TestOpenHelp(t *testing.T) {
+	for _, tc := range []struct {
+		args, want string
+		code       int
+	}{
+		{"open --help", "hdb [flags] open CAPTURE", 0}, {"help open", "flags stand before open", 0}, {"attach --help", "hdb [flags] attach PID", 0}, {"help attach", "flags stand before attach", 0},
+		{"open x.hdb -batch", "open: -batch: flags stand before open: hdb -batch open", 2}, {"open a b", "one argument, not 2", 2}, {"attach 1 -ex bt", "attach: -ex: flags stand before", 2},
+	} {
+		var out, errw bytes.Buffer
+		if code := run(strings.Fields(tc.args), os.Stdin, &out, &errw); code != tc.code || !strings.Contains(out.String()+errw.String(), tc.want) {
+			t.Errorf("hdb %s: exit %d, want %d with %q:\n%s%s", tc.args, code, tc.code, tc.want, &out, &errw)
+		}
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	for _, args := range []string{"--bogus", "-x", "-p abc", "-p 0", "--batch=yes", "attach", "open a b"} {
 		var out, errw bytes.Buffer

@@ -16,12 +16,14 @@ import (
 	"hdb/symbols"
 )
 
-const symbolizeUsage = `hdb symbolize says for each address its function, file and line, as addr2line does.
+const symbolizeUsage = `hdb symbolize says for each address its file and line, as addr2line does, and with -f
+its function; with -f -i -C also of inlined calls, and as the source names them.
 
 usage:
   hdb symbolize -e FILE [flags] [ADDR...]      addresses as the file has them
   hdb symbolize --pid PID [flags] [ADDR...]    addresses as the process has them
   hdb symbolize [flags] < LIST                 lines "FILE ADDR", each with its own file
+  hdb symbolize -f -i -C -e ./server 0x1139    for example
 
 Addresses are hexadecimal, with 0x or without, from the arguments or one a line
 from standard input; each line is answered before the next one is waited for.
