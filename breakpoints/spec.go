@@ -1,13 +1,11 @@
 package breakpoints
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"hdb/internal/addr"
 	"hdb/internal/cond"
@@ -25,7 +23,7 @@ import (
 //	/re/                   all functions that match
 //
 // An empty location is the current line, +0. Errors are *cond.Error: the
-// column counts in text.
+// column counts in text, that of an error in the condition in the condition.
 func ParseSpec(text string, extra ...Function) (Spec, error) {
 	location, thread, condition := splitSpec(text)
 	s := Spec{Location: location.trimmed()}
@@ -45,7 +43,7 @@ func ParseSpec(text string, extra ...Function) (Spec, error) {
 		s.Thread = n
 	}
 	if condition.present {
-		c, err := parseCondition(text, condition, s.Place())
+		c, err := parseCondition(condition, s.Place())
 		if err != nil {
 			return Spec{}, err
 		}
@@ -54,17 +52,17 @@ func ParseSpec(text string, extra ...Function) (Spec, error) {
 	return s, nil
 }
 
-// parseCondition parses the condition and moves the column of its error to text.
-func parseCondition(text string, p part, place cond.Place) (*cond.Cond, error) {
-	c, err := cond.Parse(p.text)
+// parseCondition parses the condition. Its errors count columns from its first
+// character on, as those of record filter do.
+func parseCondition(p part, place cond.Place) (*cond.Cond, error) {
+	c, err := cond.Parse(strings.TrimLeft(p.text, " \t"))
 	if err == nil {
 		err = c.Check(place)
 	}
-	var e *cond.Error
-	if errors.As(err, &e) {
-		return nil, &cond.Error{Src: text, Col: e.Col + utf8.RuneCountInString(text[:p.low]), Msg: e.Msg}
+	if err != nil {
+		return nil, fmt.Errorf("condition: %w", err)
 	}
-	return c, err
+	return c, nil
 }
 
 // A part is a piece of the spec's text from byte low on.

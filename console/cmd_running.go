@@ -188,7 +188,7 @@ func runFinish(_ context.Context, c *Console, in Input) error {
 }
 
 // countAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the
-// condition count columns from the beginning of what was typed after the command.
+// condition count columns from its first character on.
 func countAndCondition(in Input) (n int, condition *cond.Cond, err error) {
 	word, rest := splitWord(in.Raw)
 	if word != "" && word != "if" {
@@ -205,6 +205,8 @@ func countAndCondition(in Input) (n int, condition *cond.Cond, err error) {
 	case strings.TrimSpace(rest) == "":
 		return 0, nil, fmt.Errorf("%s: the condition is missing", in.Name)
 	}
-	condition, err = cond.Parse(rest)
+	if condition, err = cond.Parse(rest); err != nil {
+		err = fmt.Errorf("condition: %w", err)
+	}
 	return n, condition, err
 }

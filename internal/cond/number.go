@@ -31,8 +31,9 @@ func isNumberByte(c byte) bool {
 
 // parseNumber returns the value, or what is wrong.
 func parseNumber(s string) (v uint64, bad string) {
-	if hex, ok := strings.CutPrefix(strings.ToLower(s), "0x"); ok {
-		n := span(hex, "0123456789abcdef_")
+	if len(s) > 1 && strings.EqualFold(s[:2], "0x") {
+		hex := s[2:]
+		n := span(hex, "0123456789abcdefABCDEF_")
 		return scale(s, hex[:n], "", hex[n:], 16)
 	}
 	n := span(s, "0123456789_")
@@ -47,7 +48,7 @@ func parseNumber(s string) (v uint64, bad string) {
 			return 0, strconv.Quote(s) + " has no digits after the point"
 		}
 	}
-	return scale(s, whole, fraction, strings.ToLower(unit), 10)
+	return scale(s, whole, fraction, unit, 10)
 }
 
 // span is the length of the run of chars that s begins with.
@@ -57,7 +58,7 @@ func span(s, chars string) int {
 
 // scale computes (whole + 0.fraction) * unit, which must be a whole number of 64 bits.
 func scale(s, whole, fraction, unit string, base int) (v uint64, bad string) {
-	factor, ok := units[unit]
+	factor, ok := units[strings.ToLower(unit)]
 	if !ok {
 		return 0, "unknown unit " + strconv.Quote(unit) + " in " + strconv.Quote(s) + " (units: k, M, G, T, KiB, MiB, GiB, TiB, kB, MB, GB, TB)"
 	}

@@ -239,11 +239,15 @@ func (p *parser) compare(t token, field Field) (Node, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	v := p.tok
+	v, equality := p.tok, op.op == EQ || op.op == NE
 	switch {
 	case v.kind == tokString && field == Thread:
 		return p.nameAfter(t, op, ThreadName)
 	case v.kind == tokHash && field == Nth:
+	case v.kind == tokWord && field == Thread && equality:
+		return nil, p.errorf(v, "thread is compared with a number, or with a name in quotes: %s %s %s", t.text, op.text, quote(v.text))
+	case v.kind != tokNumber && field == Thread && equality:
+		return nil, p.errorf(v, "thread is compared with a number, or with a name in quotes, found %s", v.describe())
 	case v.kind != tokNumber:
 		return nil, p.errorf(v, "%s is compared with a number, found %s", t.text, v.describe())
 	}
