@@ -18,7 +18,7 @@ func heapCommands() []*Command {
 	measures, pers := strings.Join(heap.Measures[:], "|"), strings.Join(session.Pers[:session.PerStack], "|")
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
-			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live.\n\nA row is the function that allocs shows: the first one of the user's code that is no wrapper. What the compiler has merged into it counts for it; `bt #N` shows these [inlined] frames, and `list -cost` has the lines of both.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
+			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live.\n\nA row is the function that allocs shows: the first one of the user's code that is no wrapper. What the compiler has merged into it counts for it; `bt #N` shows these [inlined] frames, `leaks` and `temporary` begin with them, per line counts for the line in them that allocates, and `list -cost` has the lines of both.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
 		{Name: "leaks", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByLive),
 			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nExample:\n  leaks 5"},
 		{Name: "temporary", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
@@ -216,7 +216,7 @@ func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measu
 			} else {
 				o.printf("%s in %s, of %s allocated\n", longSize(r.LiveBytes), counted(r.LiveBlocks, "block"), grouped(r.Count))
 			}
-			o.printFrames(r.Stack.Frames[min(c.s.UserFrame(r.Stack.Frames), len(r.Stack.Frames)):])
+			o.printFrames(r.Stack.Frames[min(c.s.ShownFrame(r.Stack.Frames), len(r.Stack.Frames)):])
 		}
 		if len(rows) < total {
 			o.printf("%d of %s; `%s %d` shows all\n", len(rows), counted(total, "stack"), in.Name, total)

@@ -71,11 +71,11 @@ func (s *Session) topAt(src capture.Source, x *heap.Index, to uint64, by heap.Me
 	}
 	frames := newProfileFrames(s, src, &report.Profile{})
 	return heap.Top(x, to, by, func(id capture.StackID) heap.Site {
+		if per == PerLine {
+			return frames.lineOf(id, x.Named(id))
+		}
 		site := frames.siteOf(id, x.Named(id))
-		switch per {
-		case PerLine:
-			site.ByLine = true
-		case PerModule:
+		if per == PerModule {
 			return heap.Site{Function: site.Module, Module: site.Module}
 		}
 		return site

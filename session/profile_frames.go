@@ -72,6 +72,28 @@ func (c *profileFrames) siteOf(id capture.StackID, seq uint64) heap.Site {
 	return c.stacked[user].site
 }
 
+// lineOf names the line of the user's code that allocates: siteOf's, or one of what
+// the compiler merged into that function, as ShownFrame finds it.
+func (c *profileFrames) lineOf(id capture.StackID, seq uint64) heap.Site {
+	user := c.find(id, seq)
+	if len(c.stacked) == 0 {
+		return heap.Site{Function: noStack}
+	}
+	shown, by := user, c.stacked[user].frame.Address
+	for i := user - 1; i >= 0; i-- {
+		f := c.stacked[i]
+		if !f.frame.Inlined || f.frame.Address != by {
+			break
+		}
+		if f.own {
+			shown = i
+		}
+	}
+	site := c.stacked[shown].site
+	site.ByLine = true
+	return site
+}
+
 // find finds the frames of a recorded stack, and which of them UserFrame finds.
 func (c *profileFrames) find(id capture.StackID, seq uint64) (user int) {
 	rec := c.src.Stack(id)

@@ -246,6 +246,25 @@ func (s *Session) UserFrame(frames []Frame) int {
 	return at
 }
 
+// ShownFrame is the index of the frame at which a stack begins that is shown for an
+// allocation: what stands before it is the allocator's. That is UserFrame, or the
+// innermost function of the user's, no wrapper, that was inlined there: it has the
+// line that allocates, though what it allocated counts for the function whose code it
+// became.
+func (s *Session) ShownFrame(frames []Frame) int {
+	user := s.UserFrame(frames)
+	shown := user
+	for i := user - 1; i >= 0 && inlinedIn(&frames[i], &frames[user]); i-- {
+		if isOwnCode(frames[i]) && !s.isWrapper(frames[i]) {
+			shown = i
+		}
+	}
+	return shown
+}
+
+// inlinedIn tells whether the code of f became that of the call by.
+func inlinedIn(f, by *Frame) bool { return f.Inlined && f.Code == by.Code && f.CFA == by.CFA }
+
 // frameKind is how well a frame stands for an allocation.
 type frameKind uint8
 
