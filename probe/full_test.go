@@ -90,29 +90,53 @@ func TestConsumerStands(t *testing.T) {
 	}
 }
 
-// Nobody waits for an hdb that is dead.
+// Nobody waits for an hdb that is dead, or records anything for it.
 func TestConsumerDied(t *testing.T) {
-	l := newFullLab(t)
-	th := l.thread(1)
-	l.fill(0)
-	died := make(chan time.Time)
-	go func() {
-		for l.shared.half(hdWaiting).Load() == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		l.shared.half(hdAlive).Store(ownerDied)
-		died <- time.Now()
-	}()
-	th.call(here, "free", 0x5000)
-	back := time.Now()
-	if took := back.Sub(<-died); took > 500*time.Millisecond {
-		t.Errorf("waited %v after hdb died", took)
-	}
-	th.ret(0)
-	th.call(here, "free", 0x6000)
-	th.ret(0)
-	if l.state[stEnabled] != 0 {
-		t.Error("still enabled")
+	for _, c := range []struct {
+		name  string
+		way   uint64
+		known bool // the stack
+	}{{"new stack", enabled, false}, {"known stack", enabled, true}, {"short way", onlyRecords, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newFullLab(t)
+			th := l.anew()
+			l.plainStack(th, 10)
+			free := shortCall{"free", []uint64{0x5000}, 0}
+			if c.known {
+				free.play(*th)
+				l.Drain()
+			}
+			l.setState(stEnabled, c.way)
+			l.fill(0)
+			died := make(chan time.Time)
+			go func() {
+				for l.shared.half(hdWaiting).Load() == 0 {
+					time.Sleep(time.Millisecond)
+				}
+				l.shared.half(hdAlive).Store(ownerDied)
+				died <- time.Now()
+			}()
+			free.play(*th)
+			back := time.Now()
+			if took := back.Sub(<-died); took > 500*time.Millisecond {
+				t.Errorf("waited %v after hdb died", took)
+			}
+			check := func(when string) {
+				t.Helper()
+				head := l.head()
+				free.play(*th)
+				if l.state[stEnabled] != 0 {
+					t.Errorf("%s: still enabled", when)
+				}
+				if l.head() != head {
+					t.Errorf("%s: recorded", when)
+				}
+			}
+			check("no room")
+			l.Drain()
+			l.setState(stEnabled, c.way)
+			check("room")
+		})
 	}
 }
 

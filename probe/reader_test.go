@@ -184,6 +184,66 @@ func TestPlain(t *testing.T) {
 	}
 }
 
+// What plain takes, and what it leaves to take: all of the calls that programs make most
+// are events of its.
+func TestWhatIsPlain(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		play   func(r *ring)
+		events int
+	}{
+		{"malloc", func(r *ring) { r.alloc(1, "malloc", 16, 0x5000) }, 1},
+		{"calloc", func(r *ring) { r.alloc(1, "calloc", 96, 0x5000, 0, 3) }, 1},
+		{"aligned_alloc", func(r *ring) { r.alloc(1, "aligned_alloc", 96, 0x5000, 0, 64) }, 1},
+		{"operator new", func(r *ring) { r.alloc(1, "_Znwm", 16, 0x5000) }, 1},
+		{"realloc of nothing", func(r *ring) { r.alloc(1, "realloc", 16, 0x5000, 0, 0) }, 1},
+		{"realloc", func(r *ring) {
+			r.call(recBegin, 1, "realloc", 0x5000, 16, 0)
+			r.alloc(1, "realloc", 16, 0x6000, 0x5000, 0)
+		}, 1},
+		{"free", func(r *ring) { r.free(1, "free", 0x5000) }, 1},
+		{"delete of a size", func(r *ring) { r.call(recFree, 1, "_ZdlPvm", 0x5000, 16, 0) }, 1},
+		{"several threads", func(r *ring) {
+			r.alloc(1, "malloc", 16, 0x5000)
+			r.alloc(2, "malloc", 16, 0x6000)
+			r.free(1, "free", 0x6000)
+		}, 3},
+		{"as many as there is room for", func(r *ring) {
+			for range 2 * batchSize {
+				r.alloc(1, "malloc", 16, 0x5000)
+			}
+		}, batchSize},
+		{"up to one that failed", func(r *ring) {
+			r.alloc(1, "malloc", 16, 0x5000)
+			r.alloc(1, "malloc", 1<<62, 0)
+		}, 1},
+		{"up to a realloc whose end has not come", func(r *ring) {
+			r.alloc(1, "malloc", 16, 0x5000)
+			r.call(recBegin, 1, "realloc", 0x5000, 16, 0)
+		}, 1},
+		{"none inside another call", func(r *ring) { r.inside(1, "malloc", 16, 0x5000) }, 0},
+		{"none without a stack", func(r *ring) {
+			r.calls = 0
+			r.alloc(1, "malloc", 16, 0x5000)
+		}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRing(t)
+			r.stack(1, 1, endWhole, uint64(here))
+			r.Drain()
+			r.calls = 1
+			c.play(r)
+			r.plainSites()
+			now := readTSC()
+			r.clock.wall, r.clock.tsc[0] = time.Now().Add(-time.Second), now-3e9 // a line that is known
+			r.clock.tick()
+			if n := r.plain(r.tail + ringSize); n != c.events {
+				t.Errorf("%d events, want %d", n, c.events)
+			}
+		})
+	}
+}
+
 // Plain and take give the same times: of records of the present, of those that are newer, and
 // of those that are older than any, be the clock's line known or not.
 func TestPlainTimes(t *testing.T) {
@@ -473,7 +533,16 @@ func TestStats(t *testing.T) {
 
 // The producers add what was asked for; the consumer takes off what is not live.
 func TestBoundsOfTheHeap(t *testing.T) {
-	r := newRing(t)
+	t.Run("without stacks", func(t *testing.T) { checkBounds(t, newRing(t)) })
+	t.Run("plain", func(t *testing.T) {
+		r := newRing(t)
+		r.stack(1, 1, endWhole, uint64(here))
+		r.calls = 1
+		checkBounds(t, r)
+	})
+}
+
+func checkBounds(t *testing.T, r *ring) {
 	begin := func(size uint64) { // as enterAlloc does
 		r.shared.word(hdLive).Add(size)
 		r.shared.word(hdBlocks).Add(1)
@@ -501,7 +570,7 @@ func TestBoundsOfTheHeap(t *testing.T) {
 	r.call(recAbandon, 1, "_Znwm", 0, 64, 0)
 	r.Drain()
 	check("after an exception")
-	r.free(1, "free", 0x6000)
+	r.call(recFree, 1, "_ZdlPvm", 0x6000, 200, 0)
 	r.free(1, "free", 0x6000)
 	begin(4096)
 	r.alloc(1, "mmap", 4096, 0x10000)

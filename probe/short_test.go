@@ -110,7 +110,8 @@ func (l *lab) anew() *labThread {
 	return th
 }
 
-// What the short way writes is what the long way does, whether the consumer sleeps or not.
+// What the short way writes is what the long way does, whether the consumer sleeps or not;
+// one that does is woken.
 func TestShortWayWritesTheSame(t *testing.T) {
 	l := newShortLab(t)
 	for _, c := range shortCalls {
@@ -124,6 +125,9 @@ func TestShortWayWritesTheSame(t *testing.T) {
 				from := l.head()
 				if !c.play(*th) {
 					t.Fatal("it has not come back")
+				}
+				if l.shared.half(hdSleep).Load() != 0 {
+					t.Error("the consumer sleeps on")
 				}
 				for at := from; at < l.head(); {
 					record := l.shared.words(at, int(recordLength(l.shared.record(at).Load())/8))
@@ -218,6 +222,49 @@ func TestShortWayGivesUp(t *testing.T) {
 			lift()
 			l.forget(th)
 		}
+	}
+}
+
+// An entry of the memo that becomes another stack's while its words are summed up is not
+// taken for what it was.
+func TestMemoIsWrittenMeanwhile(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		way   uint64
+		mark  uint32 // where it has been summed up
+		stack int    // the register that has the stack's number there, -1 if it is read later
+	}{{"the long way", enabled, markMemoEnd, rsi}, {"the short way", onlyRecords, markQuickMemoEnd, -1}} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, Request{Record: true})
+			th := l.anew()
+			m, _ := l.plainStack(th, 10)
+			m.check("first")
+			l.setState(stEnabled, c.way)
+			m.check("remembered")
+			pc := l.remote.core + addr.Run(l.core.marks[c.mark])
+			original := slices.Clone(l.at(pc)[:5])
+			l.interruptAt(pc)
+			call := *th
+			call.sp -= 8
+			if exit := call.jump("free", 0x5000); exit != exitInterrupt {
+				t.Fatalf("has left at exit %d", exit)
+			}
+			copy(l.at(pc), original)
+			entry := l.shared.file[addr.Run(call.regs[r10])-l.remote.file:]
+			binary.LittleEndian.PutUint64(entry[meTag:], 0x4711)
+			binary.LittleEndian.PutUint32(entry[meStack:], 0x4711)
+			if c.stack >= 0 {
+				call.regs[c.stack] = 0x4711
+			}
+			if exit := call.run(pc); exit != l.site("free").index {
+				t.Fatalf("has left at exit %d", exit)
+			}
+			l.Drain()
+			e := l.events[len(l.events)-1]
+			if got := l.notebook.stacks[e.Stack]; !slices.Equal(got.PCs, m.want.PCs) {
+				t.Errorf("its stack is %v, want %v", got.PCs, m.want.PCs)
+			}
+		})
 	}
 }
 
