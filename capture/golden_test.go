@@ -111,7 +111,9 @@ func TestOlderCaptureOpens(t *testing.T) {
 	}
 	defer f.Close()
 	checkWhole(t, f)
-	log, _ := session(t, n)
+	log, program := NewLog(testInfo), newHeapSim(1)
+	program.loses = true
+	program.fill(log, n)
 	sameSource(t, f, log)
 }
 

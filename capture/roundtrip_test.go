@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -166,32 +165,6 @@ func TestProgramsSurviveEncoding(t *testing.T) {
 			}
 			sameEvents(t, got, chunk)
 			start += len(chunk)
-		}
-	}
-}
-
-// Events that are encoded the short way leave what they leave the long way.
-func TestPlainEventsAreEncodedAsOthers(t *testing.T) {
-	for seed := range uint64(20) {
-		events := traceGone(seed, 10000)
-		nameMakers(events)
-		events = events[3000:] // there are older blocks than the chunk
-		short, long := eventEncoder{following: true}, eventEncoder{following: true}
-		short.begin(events[0].Seq, ticks(events[0].Time))
-		long.begin(events[0].Seq, ticks(events[0].Time))
-		short.events(events)
-		for i := range events {
-			long.event(&events[i], events[i].Seq, ticks(events[i].Time))
-		}
-		got, want := short.end(eventColumns{}), long.end(eventColumns{})
-		for id := range want.columns {
-			if !bytes.Equal(got.columns[id], want.columns[id]) {
-				t.Errorf("seed %d: %s is % x, want % x", seed, eventSectionNames[id], got.columns[id], want.columns[id])
-			}
-		}
-		got.columns, want.columns = eventColumns{}.columns, eventColumns{}.columns
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("seed %d: %+v, want %+v", seed, got, want)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestSpillIntoAFullDisk(t *testing.T) {
 		"full from the start": func() (store, error) { return nil, syscall.ENOSPC },
 		"full later": func() (store, error) {
 			s, err := createStore()
-			return smallStore{s.(*os.File), 150_000, 1 << 40}, err
+			return smallStore{s.(*os.File), 300_000, 1 << 40}, err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestSpillThatCannotBeRead(t *testing.T) {
 	log := spillingLog()
 	log.spill.create = func() (store, error) {
 		s, err := createStore()
-		return smallStore{s.(*os.File), 1 << 40, 150_000}, err
+		return smallStore{s.(*os.File), 1 << 40, 300_000}, err
 	}
 	const n = 4*eventsPerChunk + 5
 	events := trace(1, n)

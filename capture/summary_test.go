@@ -156,7 +156,7 @@ func FuzzSummary(f *testing.F) {
 
 // Summaries of one chunk after the other take the memory of one.
 func TestSummariesTakeNoMore(t *testing.T) {
-	events := traceGone(1, 5000)
+	events := traceGone(1, 10000)[5000:] // of blocks that are older, too
 	var c eventEncoder
 	var ended []int
 	for range 2 {

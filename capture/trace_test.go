@@ -19,6 +19,7 @@ type heapSim struct {
 	tid   int32
 	site  int // where the program is in its habitual round of call sites
 	round []simSite
+	loses bool // it hands out what comes after a free block instead of it, most often 0, as in the older capture
 }
 
 type simBlock struct{ addr, chunk uint64 }
@@ -53,7 +54,11 @@ func (s *heapSim) malloc(size uint64) uint64 {
 		if s.rng.IntN(10) == 0 {
 			i = s.rng.IntN(n)
 		}
-		a, s.free[chunk] = list[i], slices.Delete(list, i, i+1)
+		a = list[i]
+		s.free[chunk] = slices.Delete(list, i, i+1)
+		if s.loses {
+			a = list[i]
+		}
 	} else {
 		a = s.brk
 		s.brk += chunk
@@ -108,8 +113,9 @@ func (s *heapSim) next() Event {
 }
 
 // trace is the first n events of a simulated program.
-func trace(seed uint64, n int) []Event {
-	s := newHeapSim(seed)
+func trace(seed uint64, n int) []Event { return newHeapSim(seed).events(n) }
+
+func (s *heapSim) events(n int) []Event {
 	events := make([]Event, n)
 	for i := range events {
 		events[i] = s.next()
@@ -176,7 +182,9 @@ func simStack(n int) Stack {
 }
 
 // fill records a whole session: n events, and a few of everything else.
-func fill(r Recorder, seed uint64, n int) {
+func fill(r Recorder, seed uint64, n int) { newHeapSim(seed).fill(r, n) }
+
+func (s *heapSim) fill(r Recorder, n int) {
 	for _, name := range []string{"malloc", "free", "realloc"} {
 		r.FuncIndex(name)
 	}
@@ -186,7 +194,7 @@ func fill(r Recorder, seed uint64, n int) {
 	for i := range 120 {
 		r.Intern(simStack(i))
 	}
-	for i, e := range trace(seed, n) {
+	for i, e := range s.events(n) {
 		r.AddEvent(&e)
 		if i == n/2 {
 			r.AddThread(Thread{TID: 4712, Num: 2, Name: "worker"})

@@ -119,3 +119,87 @@ func TestFollowAll(t *testing.T) {
 		t.Error("no event left a block to Unseen")
 	}
 }
+
+// A cell has no room for the numbers of a recording beyond all measure.
+func TestFollowAllLargeNumbers(t *testing.T) {
+	for _, last := range []uint64{maxSeq, maxSeq + 1, 1 << 63} {
+		l := NewLive()
+		for i, e := range []capture.Event{{Addr: 0x1000, Size: 8}, {Addr: 0x1010, Size: 8}} {
+			e.Seq = last - 1 + uint64(i)
+			l.FollowAll([]capture.Event{e}, true)
+			if b, _ := l.At(e.Addr); b.Seq != e.Seq {
+				t.Errorf("the block of #%d is that of #%d", e.Seq, b.Seq)
+			}
+		}
+	}
+}
+
+// followPlain follows what most events are, and leaves the others to what follows.
+func TestFollowPlain(t *testing.T) {
+	const at, warm = 0x10000, 64 // the first of the blocks that were there before, and how many
+	alloc := func(i int, size uint64) capture.Event {
+		return capture.Event{Kind: capture.Alloc, Addr: at + uint64(i)<<5, Size: size}
+	}
+	free := func(i int) capture.Event { return capture.Event{Kind: capture.Free, Addr: at + uint64(i)<<5} }
+	var pairs []capture.Event
+	for i := range warm {
+		pairs = append(pairs, alloc(i, uint64(i)))
+	}
+	for i := range warm {
+		pairs = append(pairs, free(i), alloc(i, 7), free(i))
+	}
+	for _, c := range []struct {
+		name   string
+		events []capture.Event
+		plain  uint
+	}{
+		{"blocks where others were", pairs, uint(len(pairs))},
+		{"realloc of nothing", []capture.Event{{Kind: capture.Realloc, Addr: at, Size: 8}}, 1},
+		{"realloc", []capture.Event{alloc(0, 8), {Kind: capture.Realloc, Old: at, Addr: at, Size: 16}}, 1},
+		{"failed", []capture.Event{alloc(0, 8), {Kind: capture.Alloc, Size: 1 << 60, Failed: true}}, 1},
+		{"mapping", []capture.Event{alloc(0, 8), {Kind: capture.Map, Addr: at, Size: 4096}}, 1},
+		{"where a block is", []capture.Event{alloc(0, 8), alloc(0, 8)}, 1},
+		{"of no block", []capture.Event{alloc(0, 8), free(0), free(0)}, 2},
+		{"too large", []capture.Event{alloc(0, maxSize), alloc(1, maxSize+1)}, 1},
+		{"where none was", []capture.Event{alloc(0, 8), {Kind: capture.Alloc, Addr: 2 * at, Size: 8}}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := NewLive()
+			for i := range warm {
+				l.Put(alloc(i, 0).Addr, Block{Seq: 1, Size: 8})
+			}
+			for i := range warm {
+				l.Take(alloc(i, 0).Addr)
+			}
+			for i := range c.events {
+				c.events[i].Seq = uint64(i + 2)
+			}
+			if n := l.followPlain(c.events, 0, cellFlags(true)); n != c.plain {
+				t.Errorf("%d of %d events, want %d", n, len(c.events), c.plain)
+			}
+			l.blocks.check(t)
+		})
+	}
+}
+
+// A cell that a block has left stays for the next one there while its leaf has room for
+// others.
+func TestEmptyCellsStay(t *testing.T) {
+	for _, below := range []uint64{0x1000, 0x1010, 0x1030} {
+		l := NewLive()
+		l.Put(0x1020, Block{Seq: 1, Size: 8})
+		l.Put(0x1040, Block{Seq: 2, Size: 8})
+		l.Take(0x1040)
+		l.Take(0x1020)
+		if f := l.blocks.at(l.blocks.index(placeOf(0x1020))); f.left == 0 {
+			t.Fatal("the leaf has no room")
+		}
+		l.FollowAll([]capture.Event{{Seq: 3, Kind: capture.Alloc, Addr: below, Size: 8}}, true)
+		for _, a := range []uint64{0x1020, 0x1040, below} {
+			if l.blocks.cell(placeOf(a)) == nil {
+				t.Errorf("a block at %#x has taken the cell of %#x", below, a)
+			}
+		}
+		l.blocks.check(t)
+	}
+}
