@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
 )
 
 // A transcript is what a recording was told of, in its order.
@@ -40,9 +43,28 @@ func newTranscript() (*Session, *transcript) {
 	return s, r
 }
 
-// take hands over events at once, which have no stacks.
+// take hands over events at once, of the functions #0 and #1. Their stacks are those of
+// keepStack, in its order.
 func (r *transcript) take(s *Session, events ...capture.Event) {
-	s.probeEvents(events, []*breakpoints.Function{{Name: "realloc"}})
+	s.probeEvents(events, []*breakpoints.Function{{Name: "realloc"}, {Name: "malloc"}})
+}
+
+// bothWays tests with a recording of all events, and with one that a filter lets all
+// through to.
+func bothWays(t *testing.T, test func(t *testing.T, s *Session, r *transcript)) {
+	t.Run("all", func(t *testing.T) {
+		s, r := newTranscript()
+		test(t, s, r)
+	})
+	t.Run("filtered", func(t *testing.T) {
+		s, r := newTranscript()
+		c, err := cond.Parse("size > 0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.trace.filter = newRecordFilter(c)
+		test(t, s, r)
+	})
 }
 
 // The second block that a realloc ends is said behind it, not behind another one of
@@ -78,4 +100,48 @@ func TestEndsWhilePaused(t *testing.T) {
 	if !slices.Equal(r.lines, want) {
 		t.Errorf("recorded %q, want %q", r.lines, want)
 	}
+}
+
+// Times do not go back in a recording, neither within a batch nor from one to the next.
+func TestRecordedTimes(t *testing.T) {
+	bothWays(t, func(t *testing.T, s *Session, r *transcript) {
+		at := func(addr uint64, us time.Duration) capture.Event {
+			return capture.Event{Kind: capture.Alloc, Addr: addr, Size: 8, Time: us * time.Microsecond}
+		}
+		r.take(s, at(0x1000, 5), at(0x2000, 3), at(0x3000, -9))
+		r.take(s, at(0x4000, 4), at(0x5000, 7))
+		var got []time.Duration
+		for e := range r.Events(0) {
+			got = append(got, e.Time/time.Microsecond)
+		}
+		if want := []time.Duration{5, 5, 5, 5, 7}; !slices.Equal(got, want) {
+			t.Errorf("recorded at %d µs, want %d", got, want)
+		}
+	})
+}
+
+// Functions and stacks are told as the recording numbers them, whichever of the two is new.
+func TestRecordedFunctionsAndStacks(t *testing.T) {
+	bothWays(t, func(t *testing.T, s *Session, r *transcript) {
+		r.FuncIndex("other") // so that no number is the same there
+		r.Intern(capture.Stack{PCs: []addr.Run{0x900}})
+		first := s.keepStack(capture.Stack{PCs: []addr.Run{0x100}})
+		second := s.keepStack(capture.Stack{PCs: []addr.Run{0x200}})
+		third := s.keepStack(capture.Stack{PCs: []addr.Run{0x300}})
+		block := uint64(0x1000)
+		from := func(function uint16, stack capture.StackID) capture.Event {
+			block += 0x1000
+			return capture.Event{Kind: capture.Alloc, Addr: block, Size: 8, Func: function, Stack: stack}
+		}
+		r.take(s, from(0, first), from(0, second), from(1, second), from(1, first), from(0, 0))
+		r.take(s, from(1, third), from(0, second))
+		var got []string
+		for e := range r.Events(0) {
+			got = append(got, fmt.Sprintf("%s %v", r.Functions()[e.Func], r.Stack(e.Stack).PCs))
+		}
+		want := []string{"realloc [0x100]", "realloc [0x200]", "malloc [0x200]", "malloc [0x100]", "realloc []", "malloc [0x300]", "realloc [0x200]"}
+		if !slices.Equal(got, want) {
+			t.Errorf("recorded %q, want %q", got, want)
+		}
+	})
 }
