@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"hdb/capture"
 	"hdb/internal/addr"
@@ -191,22 +190,15 @@ func (c *calls) hasLine(s capture.Stack, seq uint64) bool {
 	return len(frames) > 0 && frames[0].Line > 0
 }
 
-// slack is by how much the times of a thread may go back: hdb takes its own work
-// out of them, and knows only afterwards how long it was.
-const slack = time.Millisecond
-
-// clock is an error if the time of a thread's events goes back. What was made
-// inside a call that did not return follows that call, which ends later.
+// clock is an error if the time of events goes back, whatever their threads: one that
+// seems earlier than the event before it has that one's.
 func (c *calls) clock() error {
-	last := map[int32]capture.Event{}
+	var before capture.Event
 	for e := range c.Events(0) {
-		before := last[e.TID]
-		if e.Time < before.Time-slack {
+		if e.Time < before.Time {
 			return fmt.Errorf("time goes back from %v in #%d to %v:\n%s", before.Time, before.Seq, e.Time, c.describe(e))
 		}
-		if !e.Abandoned && e.Time > before.Time {
-			last[e.TID] = e
-		}
+		before = e
 	}
 	return nil
 }
