@@ -24,7 +24,7 @@ func heapCommands() []*Command {
 		{Name: "temporary", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
 		{Name: "whence", Group: GroupAllocs, Raw: true, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
-			Long: "Example:\n  whence 0x55555578a2c8"},
+			Long: "The address may be an expression, as for x: a pointer stands for what it points to, &NAME for the place of a variable.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence $1"},
 		{Name: "diff", Group: GroupAllocs, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runDiff,
 			Long: "The second moment is this one unless given. A moment is what goto takes. Of another capture the end is compared with this moment.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff yesterday.hdb per line"},
 	}
@@ -228,7 +228,7 @@ func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measu
 	}
 }
 
-// addressOf reads an address: a number, or an expression that print understands.
+// addressOf reads an address: a number, or an expression as x takes it.
 func (c *Console) addressOf(in Input, text string) (uint64, error) {
 	if text == "" {
 		return 0, fmt.Errorf("%s: an address must follow", in.Name)
@@ -236,7 +236,7 @@ func (c *Console) addressOf(in Input, text string) (uint64, error) {
 	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
 		return n, nil
 	}
-	a, err := c.s.Address(text)
+	a, err := c.address(text)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", in.Name, err)
 	}
