@@ -162,14 +162,11 @@ func (s *Session) rearmProbe() {
 // needsRing tells whether every event has to reach hdb: to be recorded, or
 // because a stop depends on what happened before.
 func (s *Session) needsRing() bool {
-	history := func(c *cond.Cond) bool {
-		return c != nil && (c.Uses(cond.Live) || c.Uses(cond.Blocks) || c.Uses(cond.Nth))
-	}
-	if s.trace.recording || s.trace.next != nil && history(s.trace.next.cond) {
+	if s.trace.recording || s.trace.next != nil && asksHeap(s.trace.next.cond) {
 		return true
 	}
 	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool {
-		return st.Enabled && (history(st.Cond) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
+		return st.Enabled && (asksHeap(st.Cond) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
 	})
 }
 

@@ -96,7 +96,8 @@ func (s *Session) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 	}
 	s.stops.Add(st)
 	s.binds[st.ID] = &binding{}
-	if err := s.bind(st); err != nil {
+	if err := s.bindNow(st); err != nil {
+		err = errors.Join(err, s.unbind(st))
 		s.stops.Delete(st.ID)
 		delete(s.binds, st.ID)
 		return nil, err
@@ -171,6 +172,15 @@ func (s *Session) bind(st *breakpoints.Stop) error {
 		b.traps = append(b.traps, tr)
 	}
 	return errors.Join(errs...)
+}
+
+// bindNow plants a stop's traps in a process that stands, and has what its condition
+// asks for followed.
+func (s *Session) bindNow(st *breakpoints.Stop) error {
+	if err := s.bind(st); err != nil || onEvents(st) || !asksHeap(st.Cond) {
+		return err
+	}
+	return s.armTracer()
 }
 
 // atStop is the handler of a planted stop.
@@ -360,9 +370,9 @@ func (s *Session) Enable(id int, on bool) error {
 	case onEvents(st):
 		return s.armTracer()
 	case on:
-		return s.bind(st)
+		return s.bindNow(st)
 	}
-	return s.unbind(st)
+	return errors.Join(s.unbind(st), s.armTracer())
 }
 
 // SetCondition gives the stop a condition; "" takes it away.
@@ -459,18 +469,22 @@ func newCodeEnv(s *Session, t *inferior.Thread) *codeEnv {
 func (v *codeEnv) Like(string) bool { return false }
 
 // Number is the value of a field.
-func (v *codeEnv) Number(f cond.Field) (uint64, bool) {
-	switch f {
-	case cond.Thread:
+func (v *codeEnv) Number(f cond.Field) (n uint64, ok bool) {
+	if f == cond.Thread {
 		return uint64(v.t.Num), true
-	case cond.Nth:
-		return v.s.trace.seq, true
-	case cond.Live:
-		return v.s.trace.live.Bytes(), true
-	case cond.Blocks:
-		return uint64(v.s.trace.live.Blocks()), true
 	}
-	return 0, false
+	tr := &v.s.trace
+	v.s.exclusive(func() { // and with all events from before taken from the probe
+		switch f {
+		case cond.Nth:
+			n, ok = tr.seq, true
+		case cond.Live:
+			n, ok = tr.live.Bytes(), true
+		case cond.Blocks:
+			n, ok = uint64(tr.live.Blocks()), true
+		}
+	})
+	return n, ok
 }
 
 // Kind is false: no allocator was called.

@@ -256,3 +256,21 @@ func TestRecordStatusOfACapture(t *testing.T) {
 		t.Errorf("%+v, want the one block of 100 bytes", st)
 	}
 }
+
+// TestPlaceAsksTheHeap stops at a place for what the heap is then, whenever that was set.
+func TestPlaceAsksTheHeap(t *testing.T) {
+	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
+		for _, condition := range []string{"live == 20000", "blocks == 20", "nth == 20"} {
+			s := open(t, "phases")
+			s.Settings.Probe = mode
+			must(t)(s.Start(nil))
+			setBreak(t, s, "serve if "+condition)
+			if r := must(t)(s.Continue(1)); len(r.Hits) != 1 || r.Hits[0].Hits != 1 {
+				t.Errorf("%s: stopped for %+v", condition, r)
+			}
+			if _, err := s.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

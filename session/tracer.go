@@ -99,9 +99,13 @@ func (s *Session) wantsEvents() bool {
 		if !st.Enabled {
 			return false
 		}
-		heap := st.Cond != nil && (st.Cond.Uses(cond.Live) || st.Cond.Uses(cond.Blocks) || st.Cond.Uses(cond.Nth))
-		return onEvents(st) || heap
+		return onEvents(st) || asksHeap(st.Cond)
 	})
+}
+
+// asksHeap tells whether a condition depends on what happened to the heap before.
+func asksHeap(c *cond.Cond) bool {
+	return c != nil && (c.Uses(cond.Live) || c.Uses(cond.Blocks) || c.Uses(cond.Nth))
 }
 
 // sought are names that were looked for.
