@@ -116,7 +116,8 @@ const ownWords = `CFA CFI a above any as at be begun breakpoints by calls cannot
 frame frames full grow had has hdb in inside is its limit lost made module more no none not of over part places plain probe process record region ring
 room slow some stack than that the them thread threads too unknown unreadable was which within with could address return reason
 before began dropped enough ended events it large older only paused program run started trimmed when were
-closed cut end file least may missing off or these`
+closed cut end file least may missing off or these
+and been blocks freed have high live peak stopped while`
 
 // reason stands for a text of hdb's that has a word, which may be the name of a
 // file, besides its own and numbers.

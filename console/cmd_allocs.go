@@ -67,7 +67,11 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if limit > 0 && len(rows) > limit {
 		rows = rows[len(rows)-limit:]
 	}
-	c.showEvents(in, rows, listed{total: total, which: "the last"}, condition, "no recorded event matches")
+	of := listed{total: total, which: "the last"}
+	if condition != nil && (condition.Uses(cond.Live) || condition.Uses(cond.Blocks)) {
+		of.doubt = c.s.LiveDoubt()
+	}
+	c.showEvents(in, rows, of, condition, "no recorded event matches")
 	return nil
 }
 
@@ -88,13 +92,16 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if condition != nil {
 		none += " and matches"
 	}
-	c.showEvents(in, live.Largest, listed{total: total, which: "the largest"}, condition, none)
+	of := listed{total: total, which: "the largest"}
+	if total > 0 {
+		of.doubt = c.s.LiveDoubt()
+	}
+	c.showEvents(in, live.Largest, of, condition, none)
 	if c.cfg.JSON {
 		return nil
 	}
 	if total > 0 {
 		c.out.printf("live: %s in %s\n", longSize(live.Bytes), counted(total, "recorded block"))
-		c.noteBlind()
 	}
 	if condition == nil {
 		c.noteUnrecorded(c.out, true)
@@ -118,6 +125,9 @@ func (c *Console) noteUnrecorded(o *output, live bool) {
 	}
 	switch {
 	case live && st.KeptBlocks != st.LiveBlocks:
+		if st.Doubt != "" {
+			why = ", which may be freed by now" + why
+		}
 		o.printf("not recorded: %s of %s%s\n", counted(st.LiveBlocks-st.KeptBlocks, "more live block"), longSize(st.LiveBytes-st.KeptBytes), why)
 	case !live && st.Recorded != st.Seen:
 		o.printf("of the recorded events only: %s of %s%s\n", grouped(st.Recorded), grouped(st.Seen), why)
@@ -132,6 +142,7 @@ type listed struct {
 	total int
 	more  bool   // there may be more than total
 	which string // "the last"
+	doubt string // why they may not be right, "" if they are
 }
 
 // showEvents prints events as a table, with the place in the user's code, or why
@@ -152,10 +163,11 @@ func (c *Console) showEvents(in Input, rows []*session.Event, of listed, conditi
 		})
 	}
 	c.show(in, struct {
-		Total  int         `json:"total"`
-		More   bool        `json:"more,omitempty"`
-		Events []eventView `json:"events"`
-	}{of.total, of.more, views}, func(o *output) {
+		Total    int         `json:"total"`
+		More     bool        `json:"more,omitempty"`
+		Events   []eventView `json:"events"`
+		Warnings []string    `json:"warnings,omitempty"`
+	}{of.total, of.more, views, warnings(of.doubt)}, func(o *output) {
 		if of.total == 0 {
 			o.printf("%s\n", none)
 			return
@@ -173,13 +185,22 @@ func (c *Console) showEvents(in Input, rows []*session.Event, of listed, conditi
 			o.printf("%s %d of %s; `%s` lists all\n", of.which, len(rows), total, all)
 		}
 	})
+	c.noteDoubt(of.doubt)
 }
 
-// noteBlind says when what seems to live may be gone.
-func (c *Console) noteBlind() {
-	if c.s.Blind() {
-		c.Notify("the program ran on while not every allocator call was followed: some of these blocks may be freed by now")
+// noteDoubt says when what seems to live may be gone. In JSON the object says so.
+func (c *Console) noteDoubt(doubt string) {
+	if doubt != "" && !c.cfg.JSON {
+		c.Notify(doubt)
 	}
+}
+
+// warnings are those of a JSON object, none if there is no doubt.
+func warnings(doubt string) []string {
+	if doubt == "" {
+		return nil
+	}
+	return []string{doubt}
 }
 
 // threadNames maps thread IDs to the numbers that users see.

@@ -122,12 +122,14 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per sessio
 		numbers, _ := topNumbers(by, r)
 		table = append(table, append(numbers, span{styleFunc, c.siteName(r.Site)}, sitePlace(r.Site, per)))
 	}
+	doubt := c.doubtOf(by, len(rows))
 	c.show(in, struct {
-		By    string    `json:"by"`
-		Per   string    `json:"per"`
-		Total int       `json:"total"`
-		Rows  []topView `json:"rows"`
-	}{by.String(), per.String(), total, views}, func(o *output) {
+		By       string    `json:"by"`
+		Per      string    `json:"per"`
+		Total    int       `json:"total"`
+		Rows     []topView `json:"rows"`
+		Warnings []string  `json:"warnings,omitempty"`
+	}{by.String(), per.String(), total, views, warnings(doubt)}, func(o *output) {
 		_, heads := topNumbers(by, heap.Row{})
 		switch {
 		case len(rows) > 0:
@@ -144,6 +146,15 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per sessio
 		}
 		c.noteUnrecorded(o, by == heap.ByLive)
 	})
+	c.noteDoubt(doubt)
+}
+
+// doubtOf says why rows that are ordered by a measure of what lives may not be right.
+func (c *Console) doubtOf(by heap.Measure, rows int) string {
+	if rows == 0 || by != heap.ByLive && by != heap.ByBlocks && by != heap.ByPeak {
+		return ""
+	}
+	return c.s.LiveDoubt()
 }
 
 // siteName is a site's function as the settings have it.
@@ -200,11 +211,13 @@ func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measu
 	for _, r := range rows {
 		views = append(views, view{topViewOf(r.Row), viewFrames(r.Stack.Frames)})
 	}
+	doubt := c.doubtOf(by, len(rows))
 	c.show(in, struct {
-		By    string `json:"by"`
-		Total int    `json:"total"`
-		Rows  []view `json:"rows"`
-	}{by.String(), total, views}, func(o *output) {
+		By       string   `json:"by"`
+		Total    int      `json:"total"`
+		Rows     []view   `json:"rows"`
+		Warnings []string `json:"warnings,omitempty"`
+	}{by.String(), total, views, warnings(doubt)}, func(o *output) {
 		if len(rows) == 0 && by == heap.ByTemporary {
 			o.printf("no recorded block was temporary\n")
 		} else if len(rows) == 0 {
@@ -223,9 +236,7 @@ func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measu
 		}
 		c.noteUnrecorded(o, by == heap.ByLive)
 	})
-	if by == heap.ByLive && !c.cfg.JSON {
-		c.noteBlind()
-	}
+	c.noteDoubt(doubt)
 }
 
 // addressOf reads an address: a number, or an expression as x takes it.
@@ -265,12 +276,17 @@ type whenceView struct {
 	Event   *eventView  `json:"event,omitempty"`
 	Frames  []frameView `json:"frames,omitempty"`
 	Last    *eventView  `json:"last,omitempty"`
+
+	Warnings []string `json:"warnings,omitempty"` // why the block may not be live
 }
 
 func (c *Console) showWhence(in Input, w *session.Whence) {
 	v := whenceView{Address: w.Addr, Block: w.Start}
+	doubt := ""
 	switch {
 	case w.Event != nil:
+		doubt = c.s.LiveDoubt()
+		v.Warnings = warnings(doubt)
 		e := viewEvent(w.Event)
 		v.Event, v.Offset, v.Size, v.Age, v.Frames = &e, w.Addr-w.Start, w.Event.Size, int64(w.Age), viewFrames(w.Frames)
 	case w.Last != nil:
@@ -296,6 +312,7 @@ func (c *Console) showWhence(in Input, w *session.Whence) {
 			o.printf("above: a block at %#x, %s behind\n", w.Above, longSize(w.Above-w.Addr))
 		}
 	})
+	c.noteDoubt(doubt)
 }
 
 // blockHistory lists the recorded events about an address.

@@ -41,6 +41,9 @@ func (c *Console) printStop(o *output, st *breakpoints.Stop) {
 	if text := whereDecided(d); text != "" {
 		below("%s", text)
 	}
+	if d.Doubt != "" {
+		below("%s", d.Doubt)
+	}
 	switch hits := counted(st.Hits, "time"); {
 	case d.Passed > 0 && st.Hits > 0:
 		below("hit %s; %s, frees counted too, did not match", hits, counted(d.Passed, "other event"))

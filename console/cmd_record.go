@@ -18,9 +18,11 @@ func recordCommand() *Command {
 		Sub: []*Command{
 			{Name: "start", Short: "record from now on", Synopsis: "[--max-size SIZE] [--ring SIZE] [--last D] [--aggregate]", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runRecordStart,
 				Long: "Flags keep the recording of this run, or the next, small, with what it holds already; they are those of `hdb record`:\n\n" + BoundFlags + "\nThe recording then is in a file without a name where temporary files are (TMPDIR). With --ring and --last questions have it copied first, when there are new events. The live view needs all events.\n\nExamples:\n  record start\n  record start --last 30s"},
-			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: runRecordStop},
+			{Name: "stop", Short: "record no more; what was recorded stays", Repeat: RepeatNone, Run: runRecordStop,
+				Long: "Nothing follows allocator calls any more, unless a stop at allocations does: when the program goes on it is not known which blocks are still live. Only the ends of recorded blocks are added, as far as such a stop has them seen.\n\n" +
+					"`record start` goes on with the recording of the same run. Blocks that were freed meanwhile then seem to live until their address is handed out again: reports, `assert` and the capture say that they may. `record pause` keeps following, so that what is live stays known."},
 			{Name: "pause", Short: "keep events out of the recording for a while", Repeat: RepeatNone, Run: runRecordPause,
-				Long: "They go on being followed, so that the live heap stays right. Of blocks that are in the recording the end is recorded, too.\n\nExample:\n  record pause"},
+				Long: "They go on being followed, so that the live heap stays right. Of blocks that are in the recording the end is recorded, too. An event at which the program stops is recorded in any case, and the end of its block.\n\nExample:\n  record pause"},
 			{Name: "resume", Short: "end the pause", Repeat: RepeatNone, Run: runRecordResume, Long: "Example:\n  record resume"},
 			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []ArgKind{ArgCondition}, Repeat: RepeatNone, Run: runRecordFilter,
 				Long: "An event at which the program stops is recorded in any case, and the end of its block. Without a condition all events are recorded again. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
@@ -103,7 +105,7 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 	if err := c.s.FilterRecord(condition); err != nil {
 		return err
 	}
-	c.s.WarnUnmatched(condition)
+	c.s.WarnCondition(condition)
 	c.say("recorded are events with %s, and the ends of their blocks", condition.String())
 	return nil
 }
@@ -132,6 +134,7 @@ type recordView struct {
 	Bounds      string     `json:"bounds,omitempty"`      // as flags of record start
 	Full        bool       `json:"full,omitempty"`        // it has its --max-size, and has ended
 	Left        uint64     `json:"events_left,omitempty"` // after older ones were dropped
+	Warnings    []string   `json:"warnings,omitempty"`    // why what is live may not be
 }
 
 type lossView struct {
@@ -145,6 +148,7 @@ func viewRecord(st session.RecordStatus) recordView {
 		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
 		KeptBytes: st.KeptBytes, KeptBlocks: st.KeptBlocks,
 		Sites: st.Sites, Lost: st.Lost, LostStacks: st.Probe.LostSt, Waits: st.Probe.Waits, Bytes: st.Bytes,
+		Warnings: warnings(st.Doubt),
 	}
 	if st.Bounds.Any() {
 		v.Bounds, v.Full, v.Left = st.Bounds.String(), st.Full, st.Left
@@ -215,7 +219,7 @@ func (c *Console) printRecord(o *output, st session.RecordStatus) {
 	default: // of the rest of the heap a capture knows nothing
 		o.printf("live: %s in %s, peak of those %s\n", longSize(st.KeptBytes), counted(st.KeptBlocks, "recorded block"), longSize(st.PeakBytes))
 	}
-	c.noteBlind()
+	c.noteDoubt(st.Doubt)
 	switch functions := counted(st.Sites, "allocator function"); {
 	case st.Sites == 0:
 	case st.Plane.Probe:

@@ -70,7 +70,8 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 			return err
 		}
 		v := viewStop(st)
-		if d, ok := c.s.StopDetail(st); ok {
+		d, atAllocs := c.s.StopDetail(st)
+		if v.Warnings = warnings(d.Doubt); atAllocs {
 			v.InProcess, v.Outside, v.Passed = d.InProcess, d.Outside, &d.Passed
 		}
 		views = append(views, v)

@@ -71,6 +71,8 @@ type stopView struct {
 	InProcess []string `json:"in_process,omitempty"`
 	Outside   []string `json:"outside,omitempty"`
 	Passed    *uint64  `json:"passed_events,omitempty"`
+
+	Warnings []string `json:"warnings,omitempty"` // why its condition may not be right
 }
 
 // whereDecided says which part of a condition the probe decides inside the

@@ -144,6 +144,7 @@ func (m *monitor) begin() error {
 		return err
 	}
 	m.c.notices.hold()
+	m.c.noteDoubt(m.c.s.LiveDoubt()) // which the view shows
 	m.c.s.KeepTerminal(true)
 	m.c.tui.screen.begin("", screenUser{resized: func() { m.post(m.paint) }, lost: func() { m.post(m.regain) }})
 	return nil

@@ -21,14 +21,15 @@ type trace struct {
 	recording  bool
 	paused     bool                       // nothing is recorded but the ends of what was
 	filter     *recordFilter              // nil: everything is
-	selected   bool                       // it was so at some time of this run
 	base       uint64                     // number of the event before the first that the probe counted
 	funcs      map[string]uint16          // indexes in the log by name
 	probeFuncs *[probe.MaxFunctions]int32 // the same by the number that the probe has for the function, -1 not known
 	sites      int                        // functions that the probe watches, or did last
 	probed     probe.Stats                // of probes that ended
 	next       *nextEvent
-	blind      bool              // the program ran on with such blocks while nothing was traced
+	unfollowed unfollowed
+	ended      bool              // the recording was stopped, and not started again since,
+	ranOn      bool              // and the program ran on
 	lost       breakpoints.Stats // Lost and LostCause of tracers that ended
 	logged     uint64            // events recorded
 	stacks     int               // in the recording
@@ -50,12 +51,11 @@ type nextEvent struct {
 
 func (tr *trace) reset() {
 	*tr = trace{live: heap.NewLive(), recording: tr.recording, paused: tr.paused, filter: tr.filter, funcs: map[string]uint16{}}
-	tr.selected = tr.paused || tr.filter != nil
 	tr.filter.forget()
 }
 
 // forgetBlocks follows an exec: the old image's heap is gone.
-func (tr *trace) forgetBlocks() { tr.live = heap.NewLive() }
+func (tr *trace) forgetBlocks() { tr.live, tr.unfollowed = heap.NewLive(), unfollowed{} }
 
 // sink receives the tracer's events.
 type sink struct{ s *Session }
@@ -75,7 +75,7 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	gone := s.applyEvent(e)
 	stop := s.stopsAt(env)
 	// What the log has the beginning of, it has to have the end of.
-	if stop || gone.Logged || tr.logsAll() || tr.logsSome() && tr.filter.Eval(env) {
+	if stop && !tr.ended || gone.Logged || tr.logsAll() || tr.logsSome() && tr.filter.Eval(env) {
 		s.record(env)
 	}
 	if stop {

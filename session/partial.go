@@ -18,12 +18,25 @@ const (
 	endedFull    = "it ended when it was large enough"
 	droppedOlder = "older events were dropped"
 	wasPaused    = "it was paused"
+	wasStopped   = "it was stopped for a while" // and started again
+	freedUnseen  = "blocks may have been freed while calls were not followed: live and peak may be too high"
 )
 
 // notePartial notes in the recording that it has not all events.
 func (s *Session) notePartial(why string) {
 	n := len(s.info.Partial)
 	if s.info.AddPartial(why); len(s.info.Partial) > n && s.rec != nil {
+		s.exclusive(func() { s.rec.SetInfo(s.info) })
+	}
+}
+
+// dropPartial takes back a reason that does not hold any more.
+func (s *Session) dropPartial(why string) {
+	if !slices.Contains(s.info.Partial, why) {
+		return
+	}
+	s.info.Partial = slices.DeleteFunc(slices.Clone(s.info.Partial), func(reason string) bool { return reason == why })
+	if s.rec != nil {
 		s.exclusive(func() { s.rec.SetInfo(s.info) })
 	}
 }
@@ -49,8 +62,9 @@ func (s *Session) Partial() []string {
 		return nil
 	}
 	why := slices.Clip(src.Info().Partial)
-	if recorded, seen := s.Recordings(); len(why) == 0 && seen > recorded { // of an older hdb's
-		why = []string{fmt.Sprintf("%d of %d events were recorded", recorded, seen)}
+	lacks := slices.ContainsFunc(why, func(reason string) bool { return reason != freedUnseen })
+	if recorded, seen := s.Recordings(); !lacks && seen > recorded { // at stops only, or by an older hdb
+		why = append(why, fmt.Sprintf("%d of %d events were recorded", recorded, seen))
 	}
 	if s.saved != nil && s.saved.Damage() != nil && !slices.Contains(why, capture.OpenEnd) {
 		why = append(why, "the file is damaged")

@@ -127,8 +127,8 @@ func (s *Session) probeRequest() probe.Request {
 // all events.
 const maxWatched = 16
 
-// watchedBlocks are the live blocks of the log, whose ends have to be seen. If
-// there are too many they are not, and what is said of them is marked.
+// watchedBlocks are the live blocks of the log, whose ends have to be seen; none if
+// there are too many: see noteUnfollowed.
 func (s *Session) watchedBlocks() []uint64 {
 	var blocks []uint64
 	for block, b := range s.trace.live.All() {
@@ -136,12 +136,17 @@ func (s *Session) watchedBlocks() []uint64 {
 			blocks = append(blocks, block)
 		}
 		if len(blocks) > maxWatched {
-			s.trace.blind = true
 			return nil
 		}
 	}
 	slices.Sort(blocks)
 	return blocks
+}
+
+// watchesAll tells whether the probe sees the ends of all blocks whose ends it can look
+// out for.
+func (s *Session) watchesAll() bool {
+	return s.probe.Recording() || slices.Equal(s.probe.Watches(), s.watchedBlocks())
 }
 
 // rearmProbe has the probe look out for the blocks that stops have put into the
@@ -150,8 +155,7 @@ func (s *Session) rearmProbe() {
 	if s.probe == nil || !s.probe.Armed() {
 		return
 	}
-	watches := s.probe.Recording() || slices.Equal(s.probe.Watches(), s.watchedBlocks())
-	if watches && !s.probe.Numbers() {
+	if s.watchesAll() && !s.probe.Numbers() {
 		return
 	}
 	if err := s.armTracer(); err != nil {
@@ -314,23 +318,37 @@ func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Act
 		s.trace.seq = max(s.trace.seq, s.trace.base+s.probe.Events()-1)
 	}
 	action := sink{s}.Alloc(t, call)
-	if action == inferior.Resume && s.probe.Passed(s.trace.seq) {
+	if b, ok := s.trace.live.At(call.Event.Addr); ok && !b.Logged && !s.probe.Recording() {
+		s.trace.live.Take(call.Event.Addr) // nobody will see its end
+	}
+	if action == inferior.Resume && (s.probe.Passed(s.trace.seq) || s.movedAway(call.Event.Addr)) {
 		s.rearmSoon()
 	}
 	return action
 }
 
-// rearmSoon has the probe look no more for numbers that have passed, though
-// nothing stops: each call would come here from now on.
+// movedAway tells whether the block that was just made is a recorded one in a new place,
+// where the probe does not look out for it yet: its end may come before it does.
+func (s *Session) movedAway(block uint64) bool {
+	if b, ok := s.trace.live.At(block); !ok || !b.Logged || s.watchesAll() {
+		return false
+	}
+	s.trace.unfollowed.counts, s.trace.unfollowed.blind = true, true
+	return true
+}
+
+// rearmSoon has the probe look no more for numbers that have passed, each call would
+// come here from now on, and look out for blocks that moved, though nothing stops.
 func (s *Session) rearmSoon() {
 	armed := s.probe
 	s.proc.Wake(func() {
-		if s.probe != armed || !armed.Passed(s.trace.seq) {
+		if s.probe != armed || !armed.Armed() || !armed.Passed(s.trace.seq) && s.watchesAll() {
 			return // done already, or the probe is another
 		}
 		err := s.proc.StopAll(func() error {
 			defer s.ownWork()()
 			s.rearmProbe()
+			s.noteUnfollowed()
 			return nil
 		})
 		if err != nil && !errors.Is(err, inferior.ErrEnded) {

@@ -287,6 +287,14 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	if err := s.armTracer(); err != nil {
 		return err
 	}
+	if p.Attached() {
+		s.trace.unfollowed.calls = true
+		for _, st := range s.stops.All() {
+			if st.Enabled {
+				s.warnCounts(st.Cond)
+			}
+		}
+	}
 	if s.wantsEvents() && s.prog.obj != nil && s.prog.obj.Header().Static {
 		s.noteNoAllocator()
 	}
@@ -471,6 +479,9 @@ func (s *Session) execed(path string) {
 	s.bindAll()
 	if err := s.armTracer(); err != nil {
 		s.notify("%v", err)
+	}
+	if !s.catchExec {
+		s.noteUnfollowed()
 	}
 }
 

@@ -28,12 +28,29 @@ func (s *Session) Record() error {
 	if s.proc == nil {
 		return nil
 	}
-	s.notePartial(startedLate)
-	s.noteSelection()
+	s.noteStart()
 	return s.armTracer()
 }
 
-// StopRecord ends recording; what was recorded stays.
+// noteStart notes what a recording lacks that begins within the run, or goes on.
+func (s *Session) noteStart() {
+	tr := &s.trace
+	switch {
+	case !tr.ended:
+		s.notePartial(startedLate)
+	case tr.ranOn:
+		s.notePartial(wasStopped)
+	}
+	if tr.unfollowed.blind {
+		s.notePartial(freedUnseen)
+	}
+	s.dropPartial(endedEarly)
+	tr.ended, tr.ranOn = false, false
+	s.noteSelection()
+}
+
+// StopRecord ends recording; what was recorded stays. Nothing is added to it any more
+// but the ends of its blocks, as far as other things have them seen.
 func (s *Session) StopRecord() error {
 	if err := s.recording(); err != nil {
 		return err
@@ -42,6 +59,7 @@ func (s *Session) StopRecord() error {
 	if s.proc == nil {
 		return nil
 	}
+	s.trace.ended = true
 	s.notePartial(endedEarly)
 	return s.armTracer()
 }
@@ -55,7 +73,7 @@ func (s *Session) PauseRecord() error {
 	if s.trace.paused {
 		return errors.New("record: already paused: use record resume")
 	}
-	s.trace.paused, s.trace.selected = true, true
+	s.trace.paused = true
 	s.noteSelection()
 	return nil
 }
@@ -91,7 +109,7 @@ func (s *Session) FilterRecord(c *cond.Cond) error {
 	}
 	s.trace.filter = nil
 	if c != nil {
-		s.trace.filter, s.trace.selected = newRecordFilter(c), true
+		s.trace.filter = newRecordFilter(c)
 		s.noteSelection()
 	}
 	return nil
@@ -117,7 +135,7 @@ type RecordStatus struct {
 	Losses     []Loss      // calls of this run that are in no event
 	Lost       uint64      // their sum
 	Probe      probe.Stats // of the probe's own work
-	Blind      bool        // the program ran on untraced: recorded blocks may be freed by now
+	Doubt      string      // why blocks that seem to live may not, "" if they do
 	Bounds     Bounds      // that the recording of this run is kept in
 	Full       bool        // it has Bounds.MaxSize, and has ended
 	Bytes      int64       // of the file, or of the encoded events of the log, so far
@@ -132,8 +150,8 @@ func (s *Session) RecordStatus() RecordStatus {
 		s.source() // which drops what there is no room for
 	}
 	st := s.recordStatus()
-	if st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks; !s.trace.selected {
-		return st // of what was live when the recording began nothing is known
+	if st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks; st.Recorded == st.Seen {
+		return st
 	}
 	st.KeptBytes, st.KeptBlocks = 0, 0
 	s.exclusive(func() {
@@ -153,7 +171,10 @@ func (s *Session) RecordStatus() RecordStatus {
 // have to be counted.
 func (s *Session) recordStatus() RecordStatus {
 	st := RecordStatus{
-		Recording: s.trace.recording, Paused: s.trace.paused, Plane: s.Plane(), Probe: s.probeStats(), Blind: s.trace.blind,
+		Recording: s.trace.recording, Paused: s.trace.paused, Plane: s.Plane(), Probe: s.probeStats(),
+	}
+	if s.trace.unfollowed.counts {
+		st.Doubt = ranUnfollowed
 	}
 	if s.trace.filter != nil {
 		st.Filter = s.trace.filter.String()
@@ -191,7 +212,7 @@ func (s *Session) recordStatus() RecordStatus {
 // savedStatus is what a capture says of its recording.
 func (s *Session) savedStatus() RecordStatus {
 	recorded, seen := s.Recordings()
-	st := RecordStatus{Seen: seen, Recorded: recorded, Stacks: s.saved.Stacks()}
+	st := RecordStatus{Seen: seen, Recorded: recorded, Stacks: s.saved.Stacks(), Doubt: s.LiveDoubt()}
 	s.sumsStatus(&st)
 	for id := 1; id <= st.Stacks; id++ {
 		if s.saved.Stack(capture.StackID(id)).Truncated != "" {
@@ -230,10 +251,6 @@ func (s *Session) Recordings() (recorded, seen uint64) {
 	}
 	return recorded, seen
 }
-
-// Blind tells that the program ran on untraced: recorded blocks may be freed by
-// now.
-func (s *Session) Blind() bool { return s.saved == nil && s.trace.blind }
 
 // source is the events that can be asked about: of this run, of the last one, or
 // of the capture.

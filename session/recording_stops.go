@@ -27,7 +27,8 @@ func (e *eventSpan) total(seq uint64) uint64 {
 	return e.sum
 }
 
-// StopDetail is what is known of a stop at allocations beside the stop itself.
+// StopDetail is what is known of a stop beside the stop itself, most of it of stops at
+// allocations.
 type StopDetail struct {
 	// InProcess and Outside are the names of its condition that the probe
 	// decides inside the process, and that hdb decides.
@@ -35,10 +36,15 @@ type StopDetail struct {
 	Plane              Plane
 	Live               bool   // the stop is being waited for: the above is known
 	Passed             uint64 // events of this run that it let pass
+	Doubt              string // why its condition may not be right, "" if it is
 }
 
-// StopDetail tells more of a stop at allocations; ok is false for others.
+// StopDetail tells more of a stop; ok is false for one that is not at allocations, of
+// which only Doubt is known.
 func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
+	if st.Enabled {
+		d.Doubt = s.countsDoubt(st.Cond)
+	}
 	b := s.binds[st.ID]
 	if !onEvents(st) || b == nil {
 		return d, false

@@ -86,10 +86,8 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 // resume lets all threads run until something asks to stop.
 func (s *Session) resume() (inferior.Stop, error) {
 	s.rearmProbe()
+	s.noteUnfollowed()
 	s.leave()
-	if s.trace.logged > 0 && s.trace.live.Blocks() > 0 && !s.eventsArmed() {
-		s.trace.blind = true
-	}
 	defer func() { s.stopped = time.Now() }()
 	if s.probe != nil {
 		s.probe.Resumed(s.now())
@@ -269,7 +267,7 @@ func (s *Session) nextEvent(n int, c *cond.Cond, want func(capture.Kind) bool) (
 	}
 	if c != nil && !s.said[c.String()] { // an empty line repeats the command
 		s.said[c.String()] = true
-		s.WarnUnmatched(c)
+		s.WarnCondition(c)
 	}
 	s.trace.next = &nextEvent{left: max(n, 1), cond: c, want: want}
 	if err := s.armTracer(); err != nil {

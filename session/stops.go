@@ -46,6 +46,7 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		if !onEvents(st) {
 			return nil, fmt.Errorf("%w: break alloc and break free stop at recorded events", ErrSaved)
 		}
+		s.WarnCondition(st.Cond)
 		return s.add(st)
 	}
 	if st.Location == "" {
@@ -69,7 +70,7 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		}
 		st.Location = fmt.Sprintf("%s:%d", file, line)
 	}
-	s.WarnUnmatched(st.Cond)
+	s.WarnCondition(st.Cond)
 	return s.add(st)
 }
 
@@ -362,6 +363,7 @@ func (s *Session) Enable(id int, on bool) error {
 	}
 	st.Enabled = on
 	if b := s.binds[id]; on {
+		s.warnCounts(st.Cond)
 		b.span.begin(s.trace.seq)
 	} else {
 		b.span.end(s.trace.seq)
@@ -384,7 +386,7 @@ func (s *Session) SetCondition(id int, text string) error {
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
 		return err
 	}
-	s.WarnUnmatched(st.Cond)
+	s.WarnCondition(st.Cond)
 	return s.armTracer()
 }
 

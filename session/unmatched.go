@@ -12,10 +12,12 @@ import (
 	"hdb/symbols"
 )
 
-// WarnUnmatched says which names of a condition nothing has that is loaded now, or will
-// be when the program starts: most of these are misspelt. A library that comes later
-// may still bring them.
-func (s *Session) WarnUnmatched(c *cond.Cond) {
+// WarnCondition says what of a condition is not what it seems: numbers of the heap that
+// are in doubt, and names that nothing has which is loaded now, or will be when the
+// program starts. Most of these are misspelt; a library that comes later may still
+// bring them.
+func (s *Session) WarnCondition(c *cond.Cond) {
+	s.warnCounts(c)
 	if c == nil || s.saved != nil {
 		return
 	}

@@ -127,6 +127,7 @@ func (s *Session) returnsTo(cfa addr.Run) (uint64, error) {
 
 // stepInstruction executes one instruction of the thread.
 func (s *Session) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
+	s.noteUnfollowed()
 	if behind, ok := s.behindSyscall(t); ok {
 		return s.overSyscall(t, behind)
 	}

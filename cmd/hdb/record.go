@@ -307,10 +307,10 @@ func (r *recorder) run(filter *cond.Cond) int {
 	var err error
 	if o.pid != 0 {
 		if _, err = s.Attach(o.pid); err == nil {
-			s.WarnUnmatched(filter)
+			s.WarnCondition(filter)
 		}
 	} else {
-		s.WarnUnmatched(filter)
+		s.WarnCondition(filter)
 		_, err = s.StartInstruction(nil)
 	}
 	if err != nil {
