@@ -180,7 +180,9 @@ func (r *reader) plain(end uint64) int {
 			e.Stack, e.Addr, e.Size = stack.id(), address, size
 			e.Old, e.Aux = 0, 0
 			if head&flagLong != 0 {
-				if rec[4] != 0 { // an old block, which the record before tells, too
+				// An old block is told by the record before, too. If that began another
+				// realloc, which a signal handler has interrupted, there is none.
+				if rec[4] != 0 || r.begun == uintptr(at) {
 					if r.begun != uintptr(at) || rec[4] != (*record)(unsafe.Add(at, -recordSize))[2] {
 						break
 					}

@@ -66,6 +66,12 @@ func TestReader(t *testing.T) {
 			r.alloc(1, "realloc", 64, 0x6000, 0x5000, 0) // the old one of 2
 			r.alloc(2, "realloc", 64, 0x5000, 0x6000, 0)
 		}, []string{"2: realloc(0x0, 0) free 0x6000", "realloc(0x5000, 64) = 0x6000", "2: realloc(0x0, 64) = 0x5000"}},
+		{"a signal handler resizes nothing in between", func(r *ring) {
+			r.call(recBegin, 1, "realloc", 0x5000, 64, 0)
+			r.alloc(1, "realloc", 8, 0x7000, 0, 0)
+			r.alloc(2, "malloc", 8, 0x5000)
+			r.alloc(1, "realloc", 64, 0x6000, 0x5000, 0)
+		}, []string{"realloc(0x0, 8) = 0x7000", "realloc(0x0, 0) free 0x5000", "2: malloc(8) = 0x5000", "realloc(0x0, 64) = 0x6000"}},
 		{"the thread itself is handed the old block", func(r *ring) {
 			r.call(recBegin, 1, "realloc", 0x5000, 64, 0)
 			r.alloc(1, "realloc", 64, 0x5000, 0x5000, 0)
