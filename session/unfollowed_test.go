@@ -48,15 +48,23 @@ func saveAndOpen(t *testing.T, s *Session) *Session {
 	return reopen(t, path)
 }
 
+// beforeUnload records phases up to where it gives its blocks back, and has it stop behind
+// that, too.
+func beforeUnload(t *testing.T, mode ProbeMode) *Session {
+	t.Helper()
+	s := open(t, "phases")
+	s.Settings.Probe = mode
+	recordFromMain(t, s)
+	setBreak(t, s, "unload")
+	setBreak(t, s, "phases.c:52")
+	must(t)(s.Continue(1))
+	return s
+}
+
 // TestGapInARecording frees recorded blocks while the recording is stopped.
 func TestGapInARecording(t *testing.T) {
 	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
-		s := open(t, "phases")
-		s.Settings.Probe = mode
-		recordFromMain(t, s)
-		setBreak(t, s, "unload")
-		setBreak(t, s, "phases.c:52")
-		must(t)(s.Continue(1))
+		s := beforeUnload(t, mode)
 		wantPartial(t, s, false, startedLate)
 		stopRecord(t, s)
 		wantPartial(t, s, false, startedLate, endedEarly)
@@ -85,12 +93,7 @@ func TestGapInARecording(t *testing.T) {
 // TestPauseIsNoGap frees the same blocks while it is paused.
 func TestPauseIsNoGap(t *testing.T) {
 	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
-		s := open(t, "phases")
-		s.Settings.Probe = mode
-		recordFromMain(t, s)
-		setBreak(t, s, "unload")
-		setBreak(t, s, "phases.c:52")
-		must(t)(s.Continue(1))
+		s := beforeUnload(t, mode)
 		if err := s.PauseRecord(); err != nil {
 			t.Fatal(err)
 		}

@@ -63,10 +63,7 @@ usage:
   hdb [flags] open CAPTURE
 
 flags stand before open:
-  -batch      no prompt, no questions, no colour; exit after the commands
-  -ex CMD     run CMD        -x FILE   run the commands of FILE; both repeatable, in order
-  --json      one JSON object per result      -q, -nx   and the others of hdb --help
-
+` + openFlags + `
 In the console help tells the commands: summary, top, leaks and allocs answer as they
 do of a process; goto, prev-alloc and reverse-continue move within it.
 
@@ -80,13 +77,15 @@ usage:
   hdb [flags] attach PID
 
 flags stand before attach:
-  -batch      no prompt, no questions, no colour; exit after the commands
-  -ex CMD     run CMD        -x FILE   run the commands of FILE; both repeatable, in order
-  --json      one JSON object per result      -q, -nx   and the others of hdb --help
-
+` + openFlags + `
 example:
   hdb -batch -ex bt attach 4711
 ` + openCodes
+
+const openFlags = `  -batch      no prompt, no questions, no colour; exit after the commands
+  -ex CMD     run CMD        -x FILE   run the commands of FILE; both repeatable, in order
+  --json      one JSON object per result      -q, -nx   and the others of hdb --help
+`
 
 const openCodes = `
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
