@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/breakpoints"
 	"hdb/internal/cond"
 	"hdb/symbols"
 )
@@ -20,6 +21,11 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 	s.warnCounts(c)
 	if c == nil || s.saved != nil {
 		return
+	}
+	for _, name := range c.Asked(cond.Kind) {
+		if !slices.ContainsFunc(s.AllocFunctions(), func(f breakpoints.Function) bool { return f.Is(name) }) {
+			s.notify("kind(%q): no allocator function has that name (alloc list)", name)
+		}
 	}
 	var objs []loaded
 	for _, ask := range newRecordFilter(c).asks {

@@ -67,6 +67,18 @@ func (c *Cond) UsesPredicate(p Predicate) bool {
 	})
 }
 
+// Asked are the names that the condition asks p for, in the order written.
+func (c *Cond) Asked(p Predicate) []string {
+	var names []string
+	contains(c.root, func(n Node) bool {
+		if call, ok := n.(*Call); ok && call.Predicate == p {
+			names = append(names, call.Arg)
+		}
+		return false
+	})
+	return names
+}
+
 // UsesStack reports whether evaluating may need the stack walked.
 func (c *Cond) UsesStack() bool {
 	return contains(c.root, func(n Node) bool {

@@ -236,6 +236,9 @@ func TestUses(t *testing.T) {
 	if c, _ := Parse("kind == malloc"); c.UsesStack() {
 		t.Error("kind needs no stack")
 	}
+	if c, _ := Parse(`!(kind == malloc || func("x")) && kind("c*")`); !slices.Equal(c.Asked(Kind), []string{"malloc", "c*"}) {
+		t.Errorf("asked %q", c.Asked(Kind))
+	}
 }
 
 func TestCheck(t *testing.T) {
