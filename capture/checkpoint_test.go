@@ -372,9 +372,7 @@ func pendingOf(c *checkpoint) *pending {
 	for rest := range slices.Chunk(c.blocks, eventsPerChunk) {
 		var o outcome
 		for i, b := range rest {
-			if i >= len(o.made) {
-				o.room(i)
-			}
+			o.room(eventsPerChunk)
 			o.put(i, b.Addr, b.Size, uint32(i), i, i)
 			o.seqs, o.stacks = append(o.seqs, b.Seq), append(o.stacks, b.Stack)
 			o.ops, o.sums = append(o.ops, shape{kind: b.Kind, fn: b.Func}), append(o.sums, ThreadSum{TID: b.TID})
@@ -389,7 +387,7 @@ func pendingOf(c *checkpoint) *pending {
 func TestMakerOfTheLastThread(t *testing.T) {
 	o := outcome{ops: make([]shape, 1<<16), sums: make([]ThreadSum, 1<<16), stacks: []StackID{0}}
 	o.ops[1<<16-1], o.sums[1<<16-1].TID = shape{fn: 7}, 42
-	o.room(0)
+	o.room(eventsPerChunk)
 	o.put(0, 16, 0, 0, 1<<16-1, 1<<16-1)
 	o.live.fill(1)
 	var c pending

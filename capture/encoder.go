@@ -3,7 +3,9 @@ package capture
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"time"
+	"unsafe"
 )
 
 // An eventEncoder makes columns of the events of a chunk, as they come. It may be
@@ -12,7 +14,9 @@ import (
 type eventEncoder struct {
 	eventColumns
 	model      model
+	opOf       []uint16      // the op of each event of the chunk, by its index
 	counts     []uint64      // of events, by op
+	tallied    int           // the first event that is not in counts
 	recent     [256]usualOp  // by some bits of the key
 	opAt       table[uint64] // op -> index
 	shapeAt    table[uint32] // key of the shape -> index
@@ -55,15 +59,27 @@ const (
 	hasAbandoned = shapeAbandoned << hasFlags
 )
 
-// opKey is the op of an event as one number, which is not 0.
-func opKey(e *Event, moves uint32) uint64 {
-	return uint64(e.Func)<<48 | uint64(e.Kind)<<40 | 1<<32 | uint64(moves)
+// opKey is the op of an event as one number, which is not 0; what has no more than its 24 bits.
+func opKey(what uint64, moves uint32) uint64 { return what<<32 | 1<<31 | uint64(moves) }
+
+// ofOpKey is the inverse of opKey.
+func ofOpKey(key uint64) (sh shape, moves uint32) {
+	return shape{kind: Kind(key >> 48), flags: uint8(key >> hasFlags), fn: uint16(key >> 32)}, uint32(key) & (numMoves - 1)
 }
 
-// opOf is the inverse of opKey.
-func opOf(key uint64) (sh shape, moves uint32) {
-	return shape{kind: Kind(key >> 40), flags: uint8(key >> hasFlags), fn: uint16(key >> 48)}, uint32(key) & (numMoves - 1)
-}
+// what is the function and the kind of an event as one number of 24 bits, and above them
+// eight each for Failed and Abandoned. It reads them at once, with what lies behind.
+func (e *Event) what() uint64 { return *(*uint64)(unsafe.Pointer(&e.Func)) & (1<<40 - 1) }
+
+// It does not compile if these are not where what looks for them.
+const (
+	_ = uint(unsafe.Offsetof(Event{}.Kind) - unsafe.Offsetof(Event{}.Func) - 2)
+	_ = uint(2 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Kind))
+	_ = uint(unsafe.Offsetof(Event{}.Failed) - unsafe.Offsetof(Event{}.Func) - 3)
+	_ = uint(unsafe.Offsetof(Event{}.Abandoned) - unsafe.Offsetof(Event{}.Func) - 4)
+	_ = uint(4 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Abandoned))
+	_ = uint(unsafe.Offsetof(Event{}.Gone) - unsafe.Offsetof(Event{}.Func) - 8)
+)
 
 // begin begins a chunk with an event of that number and time in ticks.
 func (c *eventEncoder) begin(seq, now uint64) {
@@ -72,12 +88,13 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	}
 	c.model.reset(eventsPerChunk)
 	c.outcome.reset()
+	c.outcome.room(len(c.opOf))
 	c.pages.reset()
 	c.whole = c.following
 	c.opAt.reset()
 	c.shapeAt.reset()
 	c.tidAt.reset()
-	c.counts, c.otherBytes = c.counts[:0], 0
+	c.counts, c.tallied, c.otherBytes = c.counts[:0], 0, 0
 	clear(c.recent[:])
 	c.sum.begin()
 	c.sum.flows = append(c.sum.flows, Flow{})
@@ -89,7 +106,9 @@ func (c *eventEncoder) begin(seq, now uint64) {
 // end is the columns of the chunk. The encoder goes on with the memory of spare,
 // which may have none.
 func (c *eventEncoder) end(spare eventColumns) eventColumns {
+	c.putOps()
 	if !c.unfollowed {
+		c.tally()
 		c.fresh = c.sum.fresh
 		c.sum.counted(c.counts, c.ops, &c.sizes)
 		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.stacks)
@@ -102,6 +121,34 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 	c.eventColumns = spare
 	c.head.count, c.outcome.ended = 0, c.outcome.ended[:0]
 	return done
+}
+
+// putOps makes the column of ops.
+func (c *eventEncoder) putOps() {
+	ops := c.opOf[:c.head.count]
+	b := slices.Grow(c.columns[secOp][:0], len(ops)*binary.MaxVarintLen16)
+	if len(c.ops) > 0x80 {
+		for _, op := range ops {
+			b = binary.AppendUvarint(b, uint64(op))
+		}
+	} else {
+		b = b[:len(ops)]
+		for i := range b {
+			b[i] = byte(ops[i])
+		}
+	}
+	c.columns[secOp] = b
+}
+
+// tally counts the events of each op that were not counted yet.
+func (c *eventEncoder) tally() {
+	for len(c.counts) < len(c.ops) {
+		c.counts = append(c.counts, 0)
+	}
+	for _, op := range c.opOf[c.tallied:c.head.count] {
+		c.counts[op]++
+	}
+	c.tallied = c.head.count
 }
 
 // encode appends the payload of a chunk of events, of which there must be at
@@ -122,6 +169,7 @@ func (c *eventEncoder) count(t *Totals) {
 		return
 	}
 	t.Last = time.Duration(c.head.end) * Resolution
+	c.tally()
 	for i, n := range c.counts {
 		t.count(c.ops[i].kind, c.ops[i].has(shapeFailed), n)
 	}
@@ -142,8 +190,7 @@ func (c *eventEncoder) put(id int, v uint64) {
 	}
 }
 
-// putLong is apart so that put is small wherever the compiler puts it. It has no branch
-// by how long most numbers are, as no one is like the one before.
+// putLong is apart so that put is small wherever the compiler puts it.
 //
 //go:noinline
 func (c *eventEncoder) putLong(id int, v uint64) {
@@ -153,11 +200,17 @@ func (c *eventEncoder) putLong(id int, v uint64) {
 		c.columns[id] = binary.AppendUvarint(b, v)
 		return
 	}
-	length := (bits.Len32(uint32(v)) + 6) / 7
-	w := uint32(v&0x7f | v<<1&0x7f00 | v<<2&0x7f0000 | v<<3&0x7f000000)
-	w |= 0x808080 & (1<<(8*length-8) - 1)
+	w, length := longNumber(v)
 	binary.LittleEndian.PutUint32(b[n:n+4], w)
 	c.columns[id] = b[:n+length]
+}
+
+// longNumber is a number below 2^28 as a uvarint, and its length. It has no branch by how
+// long most numbers are, as no one is like the one before.
+func longNumber(v uint64) (w uint32, length int) {
+	length = (bits.Len32(uint32(v)|1) + 6) / 7
+	w = uint32(v&0x7f | v<<1&0x7f00 | v<<2&0x7f0000 | v<<3&0x7f000000)
+	return w | 0x808080&(1<<(8*length-8)-1), length
 }
 
 // event adds an event, with the number and the time in ticks that it is kept with.
@@ -195,15 +248,17 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	} else {
 		moves |= c.give(e, t, h, index)
 	}
-	if key := opKey(e, moves); h.key != key {
+	if key := opKey(e.what()&(1<<24-1), moves); h.key != key {
 		c.otherOp(h, key)
 	}
-	c.put(secOp, uint64(h.op))
-	c.counts[h.op]++
+	if index >= len(c.opOf) {
+		c.room(index)
+	}
+	c.opOf[index] = uint16(h.op)
 	switch {
 	case takes:
 	case e.Allocates():
-		c.makes(e, index, stack, moves, h.op)
+		c.makes(e, index, stack, moves, h.op, seq)
 	default:
 		c.about(e.Addr, e.Size)
 		if !e.Failed && e.Kind.gives() {
@@ -230,7 +285,7 @@ func (c *eventEncoder) later(index int, now uint64) {
 func (c *eventEncoder) stackOf(e *Event, t *threadModel) (index, moves uint32) {
 	index = c.model.habits[t.stack].next
 	if c.model.habits[index].id != e.Stack {
-		index, moves = c.otherStack(t, e.Stack), moveStack
+		index, moves = c.otherStack(&c.model.habits[t.stack], e.Stack), moveStack
 	}
 	t.stack = index
 	return index, moves
@@ -280,21 +335,25 @@ func (c *eventEncoder) switchTo(index int, tid int32) {
 
 // recentOp is the op with a key, which may be new.
 func (c *eventEncoder) recentOp(key uint64) usualOp {
-	r := &c.recent[mix(key)>>32%uint64(len(c.recent))]
+	r := c.recentAt(key)
 	if r.key != key {
 		*r = usualOp{key, c.op(key)}
 	}
 	return *r
 }
 
+func (c *eventEncoder) recentAt(key uint64) *usualOp {
+	return &c.recent[mix(key)>>32%uint64(len(c.recent))]
+}
+
 // op is the index of the op with a key, which may be new.
 func (c *eventEncoder) op(key uint64) int32 {
 	i, found := c.opAt.at(key, int32(len(c.ops)))
 	if !found {
-		sh, moves := opOf(key)
+		sh, moves := ofOpKey(key)
 		c.put(secOps, uint64(c.shape(sh)))
 		c.put(secOps, uint64(moves))
-		c.ops, c.counts = append(c.ops, sh), append(c.counts, 0)
+		c.ops = append(c.ops, sh)
 	}
 	return i
 }
@@ -309,27 +368,28 @@ func (c *eventEncoder) shape(sh shape) int32 {
 	return i
 }
 
-// otherStack is the index of a stack that is not the expected one.
-func (c *eventEncoder) otherStack(t *threadModel, id StackID) uint32 {
-	i := c.stackIndex(id)
+// otherStack is the index of a stack that is not the one expected after that of last.
+func (c *eventEncoder) otherStack(last *habit, id StackID) uint32 {
+	slot := c.stackAt.slot(id)
+	i := *slot
+	if int(i) >= len(c.stacks) || c.stacks[i] != id {
+		i = uint32(len(c.stacks))
+		*slot = i
+	}
+	last.next = i // before there is a new one, to which they all may move
 	c.put(secStack, uint64(i))
-	c.model.habits[t.stack].next = i
+	if int(i) == len(c.stacks) {
+		c.newStack(id)
+	}
 	return i
 }
 
-// stackIndex is the index of a stack, which may be new.
-func (c *eventEncoder) stackIndex(id StackID) uint32 {
-	slot := c.stackAt.slot(id)
-	if i := *slot; int(i) < len(c.stacks) && c.stacks[i] == id {
-		return i
-	}
-	i := uint32(len(c.stacks))
-	c.put(secStacks, zigzag(uint64(id)-uint64(c.stacks[i-1])))
+// newStack puts a stack into the dictionary.
+func (c *eventEncoder) newStack(id StackID) {
+	c.put(secStacks, zigzag(uint64(id)-uint64(c.stacks[len(c.stacks)-1])))
 	c.stacks = append(roomy(c.stacks, 256), id)
 	c.model.habits = append(roomy(c.model.habits, 256), habit{id: id})
 	c.sum.flows = append(roomy(c.sum.flows, 256), Flow{})
-	*slot = i
-	return i
 }
 
 // take encodes an event that gives something back.
@@ -472,22 +532,19 @@ func (c *eventEncoder) originIndex(id StackID) int {
 	return n
 }
 
-// makes notes the block that the event makes.
-func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32) {
-	if index >= len(c.made) {
-		c.room(index)
-	}
+// makes notes the block that event #seq makes, the one at index in the chunk.
+func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32, seq uint64) {
 	c.outcome.put(index, e.Addr, e.Size, stack, int(op), c.thread)
 	if place := moves >> movePlace & 7; place != placeTop && place != placeDeeper || e.Size > maxSmall {
 		c.about(e.Addr, e.Size) // what was given back was added then
 	}
 	c.model.named.add(index)
-	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)
+	c.sum.made(&c.sum.flows[stack], e, seq, c.head.end)
 	c.sizes.made(e.Size)
 	s := &c.sums[c.thread]
 	s.Allocs++
 	s.Bytes += e.Size
-	c.latest, c.lastTID, c.lastMade = c.thread, c.tid, c.head.last
+	c.latest, c.lastTID, c.lastMade = c.thread, c.tid, seq
 }
 
 // about notes addresses that the event is about.
@@ -495,6 +552,16 @@ func (c *eventEncoder) about(a, size uint64) {
 	if a != 0 {
 		c.pages.add(a, size)
 	}
+}
+
+// room makes room for what is noted of event #index of the chunk.
+func (c *eventEncoder) room(index int) {
+	size := 4096
+	if index >= size {
+		size = eventsPerChunk
+	}
+	c.outcome.room(size)
+	c.opOf = append(make([]uint16, 0, size), c.opOf...)[:size]
 }
 
 // noteEnd notes that the last event ended a block, which event #seq made.

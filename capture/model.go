@@ -69,8 +69,10 @@ const (
 
 // classOf is the class of blocks of a size: one for each size of chunk below a KiB, and
 // a few for all larger ones.
-func classOf(size uint64) uint64 {
-	chunk := chunkSize(size) >> 4
+func classOf(size uint64) uint64 { return classOfChunk(chunkSize(size)) }
+
+func classOfChunk(chunk uint64) uint64 {
+	chunk >>= 4
 	if chunk >= smallClasses {
 		chunk = smallClasses + chunk%largeClasses
 	}
@@ -145,6 +147,17 @@ func (m *model) gave(t *threadModel, e *Event, k *class) {
 	case e.Gone.Recorded && t.bump == e.Addr+chunkSize(e.Gone.Size):
 		t.bump = e.Addr + chunkSize(e.Size)
 	}
+}
+
+// below is how far below the top of the free list the address is, 0 if it is not there or the
+// top.
+func (k *class) below(a uint64) uint32 {
+	for depth := 1; depth <= maxDepth && depth < len(k.free); depth++ {
+		if k.free[len(k.free)-1-depth] == a {
+			return uint32(depth)
+		}
+	}
+	return 0
 }
 
 // taken takes the block so far below the top of the free list out.

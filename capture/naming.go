@@ -83,16 +83,10 @@ func (c *eventEncoder) place(e *Event, t *threadModel, k *class) uint32 {
 		u.taken(0)
 		return placeUnknown
 	}
-	if n > 0 {
-		below := k.free[max(n-1-maxDepth, 0) : n-1]
-		for i := len(below) - 1; i >= 0; i-- {
-			if below[i] == a {
-				depth := len(below) - i
-				c.put(secDepth, uint64(depth))
-				k.taken(depth)
-				return placeDeeper
-			}
-		}
+	if depth := k.below(a); depth > 0 {
+		c.put(secDepth, uint64(depth))
+		k.taken(int(depth))
+		return placeDeeper
 	}
 	c.put(secPlaced, distance(t.bump, a))
 	return placeLiteral

@@ -107,15 +107,11 @@ func roomy[T any](s []T, least int) []T {
 	return more
 }
 
-// room makes room for event #index of the chunk.
-func (o *outcome) room(index int) {
-	size := 4096
-	if index >= size {
-		size = eventsPerChunk
+// room makes room for the blocks of so many events.
+func (o *outcome) room(events int) {
+	if events > len(o.made) {
+		o.made = append(make([]madeBlock, 0, events), o.made...)[:events]
 	}
-	more := make([]madeBlock, size)
-	copy(more, o.made)
-	o.made = more
 }
 
 // indexOf is the event of the chunk with a number.

@@ -1,8 +1,27 @@
 package capture
 
+import (
+	"encoding/binary"
+	"math/bits"
+	"unsafe"
+)
+
 // events adds events, of which there must be at least one, as event does one after
 // the other. The chunk must have room for them.
 func (c *eventEncoder) events(events []Event) {
+	for len(events) > plainBatch {
+		c.batch(events[:plainBatch])
+		events = events[plainBatch:]
+	}
+	c.batch(events)
+}
+
+// plainBatch is for how many events at once there is room made in columns.
+const plainBatch = 64
+
+// batch is events of at most plainBatch.
+func (c *eventEncoder) batch(events []Event) {
+	c.plainRoom()
 	for len(events) > 0 {
 		if c.usual() {
 			if events = events[c.plain(events):]; len(events) == 0 {
@@ -16,109 +35,351 @@ func (c *eventEncoder) events(events []Event) {
 }
 
 // usual tells whether the next event may be a plain one.
-func (c *eventEncoder) usual() bool { return c.thread >= 0 && !c.gapped && !c.unfollowed }
-
-// plain tells whether the event is what most are: a block made, and not of another, or
-// a recorded block given back, with a stack.
-func (e *Event) plain() bool {
-	if e.Failed || e.Abandoned || e.Old != 0 || e.Addr == 0 || e.Size == 0 || e.Stack == 0 {
-		return false
-	}
-	if e.Kind == Free {
-		return e.Gone.Recorded && e.Gone.Size == e.Size && e.Aux == 0
-	}
-	return (e.Kind == Alloc || e.Kind == Realloc) && !e.Gone.Recorded
+func (c *eventEncoder) usual() bool {
+	return c.thread >= 0 && !c.gapped && !c.unfollowed && len(c.opOf) == eventsPerChunk
 }
 
-// plain does what event does, in half the time, for the events up to the first that is
-// not a plain one of the thread of the event before, whose number it follows on. It returns
-// how many they are.
+// plainColumns are those that putPlain puts numbers into.
+var plainColumns = [...]int{secTimeAt, secTime, secStack, secSize, secAux, secDepth, secAge, secPlaced, secLiteral, secGone, secGoneSize}
+
+// plainRoom makes room for what plainBatch events note, however they are encoded.
+func (c *eventEncoder) plainRoom() {
+	for _, id := range plainColumns {
+		c.columns[id] = withRoom(c.columns[id], plainBatch*binary.MaxVarintLen64)
+	}
+	c.outcome.ended = withRoom(c.outcome.ended, plainBatch)
+	c.sizes.largeAllocs = withRoom(c.sizes.largeAllocs, plainBatch)
+	c.sizes.largeTemporary = withRoom(c.sizes.largeTemporary, plainBatch)
+}
+
+// withRoom is s with room for n more.
+func withRoom[T any](s []T, n int) []T {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	return append(make([]T, 0, 2*cap(s)+n), s...)
+}
+
+const (
+	plainNumber = 1 << 14 // more than the numbers that putPlain puts
+	longPlain   = 1 << 28 // and longNumber makes
+
+	_ = uint(oddStack - plainNumber) // a plain block's stack has room in a madeBlock
+)
+
+// putPlain is put of a number below plainNumber, to a column with room.
+func (c *eventEncoder) putPlain(id int, v uint64) {
+	n := len(c.columns[id])
+	p := (*[2]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(c.columns[id])), n))
+	if v < 0x80 {
+		p[0] = byte(v)
+		c.columns[id] = c.columns[id][:n+1]
+	} else {
+		p[0], p[1] = byte(v)|0x80, byte(v>>7)
+		c.columns[id] = c.columns[id][:n+2]
+	}
+}
+
+// putWord puts so many bytes of w, to a column with room.
+func (c *eventEncoder) putWord(id int, w uint32, bytes int) {
+	n := len(c.columns[id])
+	*(*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(c.columns[id])), n)) = w
+	c.columns[id] = c.columns[id][:n+bytes]
+}
+
+// at is a's element i, which it must have: nobody asks.
+func at[T any](a []T, i uint32) *T {
+	base := unsafe.SliceData(a)
+	return (*T)(unsafe.Add(unsafe.Pointer(base), uintptr(i)*unsafe.Sizeof(*base)))
+}
+
+// plain does what event does, in half the time, for the events, at least one, up to the first that is
+// not a plain one of the thread of the event before, whose number it follows on: a block
+// made, and not of another, or a recorded block given back, where nothing is new to the
+// dictionaries and what there is to note has room. It returns how many they are.
+//
+// It calls nothing and is one function, so that what it needs stays in registers, and looks
+// at what lies where the model and the outcome say without asking whether that is there. Before
+// it is sure that an event is plain it changes no more than event would find right: the time
+// of the last event, and the op that a habit had last, which is but remembered.
 func (c *eventEncoder) plain(events []Event) int {
-	m := &c.model
-	t := &m.threads[c.thread]
-	seq, tid := c.head.last+1, c.tid
-	for i := range events {
-		e := &events[i]
-		if e.TID != tid || e.Seq != seq || !e.plain() {
-			return i
+	made, named := (*[eventsPerChunk]madeBlock)(c.made), (*[eventsPerChunk / 64]uint64)(c.model.named)
+	habits := c.model.habits
+	t := &c.model.threads[c.thread]
+	first := uint(c.head.count)
+	index, stop := first, first+uint(len(events))
+	last := at(habits, t.stack)
+	e := &events[0]
+loop:
+	for {
+		what, size, addr := e.what(), e.Size, e.Addr
+		if what>>24|e.Old != 0 || e.TID != c.tid || uint(e.Seq-c.head.first) != index || size-1 >= longPlain-1 || addr-1 >= 1<<addrBits-1 {
+			break
 		}
-		index := c.head.count
+		moves := uint32(hasStack | hasSize | hasAddr)
+		stack := last.next
+		h := at(habits, stack)
+		if h.id != e.Stack {
+			if stack = c.knownStack(e.Stack); stack == 0 {
+				break
+			}
+			h = at(habits, stack)
+			moves |= moveStack
+		}
+		chunk := chunkSize(size)
+		k := at(c.model.classes, t.classes[classOfChunk(chunk)%numClasses])
+		if stack == 0 || stack >= plainNumber || k == at(c.model.classes, 0) {
+			break
+		}
 		if e.Time != c.time {
 			if now := ticks(e.Time); now != c.head.end {
-				c.later(index, now)
+				passed := zigzag(now - c.head.end)
+				since := uint64(index) - uint64(c.timeAt)
+				if passed|since >= plainNumber {
+					break
+				}
+				c.putPlain(secTimeAt, since)
+				c.putPlain(secTime, passed)
+				c.timeAt, c.head.end, c.time = int(index), now, e.Time
 			}
 		}
-		c.head.count, c.head.last = index+1, seq
-		seq++
-		moves := uint32(hasStack | hasSize | hasAddr)
-		stack := m.habits[t.stack].next
-		h := &m.habits[stack]
-		if h.id != e.Stack {
-			moves |= moveStack
-			stack = c.otherStack(t, e.Stack)
-			h = &m.habits[stack]
-		}
-		t.stack = stack
-		k := m.class(t, classOf(e.Size))
-		if e.Kind == Free {
-			moves |= c.plainFree(e, h, index)
-			k.released(e.Addr)
-		} else {
-			if e.Aux != 0 {
-				moves |= c.aux(e, h)
+		top := uint32(len(k.free))
+		if Kind(what>>16) == Free {
+			// The block is named by the event of the chunk that made it, or by its address.
+			if !e.Gone.Recorded || e.Gone.Size != size || e.Aux != 0 || int(top) == cap(k.free) || e.Gone.Seq == c.lastMade && c.latest < 0 {
+				break
 			}
-			if size := e.Size; h.size != size {
-				h.size = size
-				moves |= moveSize
-				c.put(secSize, size)
-			}
-			if last := len(k.free) - 1; last >= 0 && k.free[last] == e.Addr {
-				k.free = k.free[:last] // placeTop
+			var f *Flow
+			if of := uint(e.Gone.Seq - c.head.first); of < index {
+				word, bit := named[of/64%uint(len(named))], uint64(1)<<(of%64)
+				m := &made[of%eventsPerChunk]
+				if word&bit == 0 || m.where&(1<<addrBits-1) != addr || uint64(m.size) != size || m.stack == oddStack || *at(c.stacks, uint32(m.stack)) != e.Gone.Stack {
+					break
+				}
+				from := uint(c.model.next)
+				unnamed := named[from/64%uint(len(named))] >> (from % 64)
+				if unnamed == 0 && from < eventsPerChunk-64 {
+					from = from&^63 + 64
+					unnamed = named[from/64%uint(len(named))]
+				}
+				age := uint32(index - of)
+				if age >= plainNumber {
+					break
+				}
+				switch {
+				case unnamed != 0 && from+uint(bits.TrailingZeros64(unnamed)) == of:
+					moves |= refNext << moveRef
+				case age == h.age:
+					moves |= refHabit << moveRef
+				}
+				if !c.knowsOp(h, opKey(what, moves)) {
+					break
+				}
+				if moves>>moveRef&3 == refAge {
+					c.putPlain(secAge, uint64(age))
+				}
+				named[of/64%uint(len(named))] = word &^ bit
+				c.model.next = int(of) + 1
+				h.age = age
+				f = at(c.sum.flows, uint32(m.stack))
 			} else {
-				moves |= c.place(e, t, k) << movePlace
+				o := &c.model.origins[size%numOrigins]
+				origin := uint32(o.at)
+				moves |= refLiteral << moveRef
+				if !o.recorded || o.stack != e.Gone.Stack {
+					if origin = c.knownOrigin(e.Gone.Stack); origin == noOrigin {
+						break
+					}
+					moves |= moveGone
+				}
+				if h.size != size {
+					moves |= moveSize
+				}
+				if moves&(moveSize|moveGone) != 0 && (size >= plainNumber || origin >= plainNumber-1) {
+					break
+				}
+				end := touchedEnd(addr, size, chunk)
+				r := c.pages.nearOf(addr, end)
+				if distance(c.model.literal, addr) >= longPlain || r == nil || !c.knowsOp(h, opKey(what, moves)) {
+					break
+				}
+				w, bytes := longNumber(distance(c.model.literal, addr))
+				c.putWord(secLiteral, w, bytes)
+				c.model.literal = addr
+				if moves&moveSize != 0 {
+					c.putPlain(secSize, size)
+				}
+				o.size = size
+				if moves&moveGone != 0 {
+					o.stack, o.recorded, o.at = e.Gone.Stack, true, int32(origin)
+					c.putPlain(secGone, uint64(origin)+1)
+					c.putPlain(secGoneSize, size)
+				}
+				r.add(addr, end)
+				c.outcome.ended = c.outcome.ended[:len(c.outcome.ended)+1]
+				*at(c.outcome.ended, uint32(len(c.outcome.ended)-1)) = e.Gone.Seq
+				f = at(c.sum.origins, origin)
 			}
-			k.prev, k.last = k.last, e.Addr
-			t.bump = e.Addr + chunkSize(e.Size)
+			h.size = size
+			f.Frees++
+			f.Freed += size
+			c.sum.state.live -= size
+			c.sum.state.blocks--
+			if addr == c.sum.state.last {
+				f.Temporary++
+				if e.Gone.Seq == c.lastMade {
+					at(c.sums, uint32(c.latest)).Temporary++
+					if size < smallSizes {
+						c.sizes.temporary[size]++
+					} else {
+						c.sizes.largeTemporary = c.sizes.largeTemporary[:len(c.sizes.largeTemporary)+1]
+						*at(c.sizes.largeTemporary, uint32(len(c.sizes.largeTemporary)-1)) = size
+					}
+				}
+			}
+			k.free = k.free[:top+1]
+			*at(k.free, top) = addr
+		} else {
+			// A place for the block.
+			if what>>16&^uint64(Realloc) != 0 || e.Gone.Recorded {
+				break
+			}
+			switch {
+			case top > 0 && *at(k.free, top-1) == addr: // placeTop
+			case t.bump == addr:
+				moves |= placeBump << movePlace
+			case 2*k.last-k.prev == addr:
+				moves |= placeStride << movePlace
+			case len(at(c.model.classes, t.classes[unknownClass]).free) > 0:
+				break loop
+			case k.below(addr) > 0:
+				moves |= placeDeeper << movePlace
+			case distance(t.bump, addr) >= longPlain:
+				break loop
+			default:
+				moves |= placeLiteral << movePlace
+			}
+			if e.Aux != 0 {
+				if moves |= hasAux; e.Aux != h.aux {
+					moves |= moveAux
+				}
+			}
+			if h.size != size {
+				moves |= moveSize
+			}
+			// What was given back was told then.
+			told := size <= maxSmall && (moves>>movePlace&7 == placeTop || moves>>movePlace&7 == placeDeeper)
+			if !told && c.pages.nearOf(addr, touchedEnd(addr, size, chunk)) == nil {
+				break
+			}
+			if moves&(moveSize|moveAux) != 0 && size|e.Aux >= plainNumber || !c.knowsOp(h, opKey(what, moves)) {
+				break
+			}
+			if moves&moveAux != 0 {
+				h.aux = e.Aux
+				c.putPlain(secAux, e.Aux)
+			}
+			if moves&moveSize != 0 {
+				h.size = size
+				c.putPlain(secSize, size)
+			}
+			switch moves >> movePlace & 7 {
+			case placeTop:
+				k.free = k.free[:top-1]
+			case placeDeeper:
+				depth := k.below(addr)
+				c.putPlain(secDepth, uint64(depth))
+				for i := top - 1 - depth; i < top-1; i++ {
+					*at(k.free, i) = *at(k.free, i+1)
+				}
+				k.free = k.free[:top-1]
+			case placeLiteral:
+				w, bytes := longNumber(distance(t.bump, addr))
+				c.putWord(secPlaced, w, bytes)
+			}
+			if !told {
+				end := touchedEnd(addr, size, chunk)
+				c.pages.nearOf(addr, end).add(addr, end)
+			}
+			k.prev, k.last = k.last, addr
+			t.bump = addr + chunk
+			named[index/64%uint(len(named))] |= 1 << (index % 64)
+			m := &made[index%eventsPerChunk]
+			m.size, m.thread, m.stack = uint32(size), uint16(c.thread), uint16(stack)
+			m.where = addr | uint64(h.op)<<addrBits
+			f := at(c.sum.flows, stack)
+			f.Allocs++
+			f.Bytes += size
+			c.sum.state.blocks++
+			c.sum.state.last = addr
+			c.sum.state.live += size
+			if c.sum.state.live > c.sum.peak {
+				c.sum.peak, c.sum.peakSeq, c.sum.peakTime = c.sum.state.live, e.Seq, c.head.end
+			}
+			if size < smallSizes {
+				c.sizes.allocs[size]++
+			} else {
+				c.sizes.largeAllocs = c.sizes.largeAllocs[:len(c.sizes.largeAllocs)+1]
+				*at(c.sizes.largeAllocs, uint32(len(c.sizes.largeAllocs)-1)) = size
+			}
+			s := at(c.sums, uint32(c.thread))
+			s.Allocs++
+			s.Bytes += size
+			c.latest, c.lastTID, c.lastMade = c.thread, e.TID, e.Seq
 		}
-		if key := opKey(e, moves); h.key != key {
-			c.otherOp(h, key)
+		if moves&moveStack != 0 {
+			c.putPlain(secStack, uint64(stack))
+			last.next = stack
 		}
-		c.put(secOp, uint64(h.op))
-		c.counts[h.op]++
-		if e.Kind != Free {
-			c.makes(e, index, stack, moves, h.op)
+		*at(c.opOf, uint32(index)) = uint16(h.op)
+		last = h
+		if index++; index == stop {
+			break
 		}
+		e = (*Event)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e)))
 	}
-	return len(events)
+	n := index - first
+	c.head.count, c.head.last = int(index), c.head.last+uint64(n)
+	t.stack = uint32((uintptr(unsafe.Pointer(last)) - uintptr(unsafe.Pointer(unsafe.SliceData(habits)))) / unsafe.Sizeof(*last))
+	return int(n)
 }
 
-// plainFree encodes that a block is given back.
-func (c *eventEncoder) plainFree(e *Event, h *habit, index int) (moves uint32) {
-	if i := e.Gone.Seq - c.head.first; i < uint64(index) {
-		if stack, ok := c.isMaker(int(i), &e.Gone, e.Addr); ok {
-			h.size = e.Size
-			if c.sum.ended(&c.sum.flows[stack], e) {
-				c.temporary(e)
-			}
-			return c.putMaker(h, index, int(i))
-		}
+// knownStack is the index of a stack, 0 if it is not in the dictionary.
+func (c *eventEncoder) knownStack(id StackID) uint32 {
+	if uint(id) >= uint(len(c.stackAt.dense)) {
+		return 0
 	}
-	moves = refLiteral << moveRef
-	c.putLiteral(e.Addr)
-	if e.Size != h.size {
-		h.size = e.Size
-		moves |= moveSize
-		c.put(secSize, e.Size)
+	i := c.stackAt.dense[id]
+	if uint(i) >= uint(len(c.stacks)) || c.stacks[i] != id {
+		return 0
 	}
-	o := &c.model.origins[e.Size%numOrigins]
-	if !o.recorded || o.stack != e.Gone.Stack {
-		return moves | c.ended(e, -1)
+	return i
+}
+
+const noOrigin = 1<<32 - 1
+
+// knownOrigin is the index of a stack among the origins, noOrigin if it is not there.
+func (c *eventEncoder) knownOrigin(id StackID) uint32 {
+	if uint(id) >= uint(len(c.sum.originAt.dense)) {
+		return noOrigin
 	}
-	o.size = e.Size
-	c.noteEnd(e.Gone.Seq)
-	c.about(e.Addr, e.Size)
-	if c.sum.ended(&c.sum.origins[o.at], e) {
-		c.temporary(e)
+	i := c.sum.originAt.dense[id]
+	if uint(i) >= uint(len(c.sum.origins)) || c.sum.origins[i].Stack != id {
+		return noOrigin
 	}
-	return moves
+	return i
+}
+
+// knowsOp tells whether the op with a key is the habit's, or one that events had lately,
+// which becomes the habit's.
+func (c *eventEncoder) knowsOp(h *habit, key uint64) bool {
+	if h.key == key {
+		return true
+	}
+	u := c.recentAt(key)
+	if u.key != key {
+		return false
+	}
+	h.key, h.op = key, u.index
+	return true
 }

@@ -66,19 +66,41 @@ func (p *pageSet) reset() {
 	p.regions, p.wide, p.pages = p.regions[:0], p.wide[:0], p.pages[:0]
 }
 
-// add adds the size addresses from a on. If they are of a small block, it adds all that one
-// of the same class may have there.
+// add adds the size addresses from a on.
 func (p *pageSet) add(a, size uint64) {
-	if size <= maxSmall {
-		size = chunkSize(size) - 8
-	}
-	end := a + size - 1
-	r := &p.near[a>>(pageBits+regionBits)%uint64(len(p.near))]
-	if a>>pageBits == end>>pageBits && r.n == a>>(pageBits+regionBits) {
-		r.masks[a>>pageBits%uint64(len(r.masks))] |= grains(a, end)
+	end := touchedEnd(a, size, chunkSize(size))
+	if m := p.nearOf(a, end); m != nil {
+		m.add(a, end)
 	} else {
 		p.addPages(a, end)
 	}
+}
+
+// touchedEnd is the last address that is told of a block: of a small one it is that of
+// the largest of its class.
+func touchedEnd(a, size, chunk uint64) uint64 {
+	if size <= maxSmall {
+		size = chunk - 8
+	}
+	return a + size - 1
+}
+
+// nearOf is the region of the addresses from a to end, nil if they are of more than one, or of
+// one that has to be looked for, or a wide range.
+func (p *pageSet) nearOf(a, end uint64) *regionMasks {
+	r := &p.near[a>>(pageBits+regionBits)%uint64(len(p.near))]
+	if r.n != a>>(pageBits+regionBits) || r.n != end>>(pageBits+regionBits) || end-a >= wideRange {
+		return nil
+	}
+	return r.masks
+}
+
+// add adds addresses of the region.
+func (r *regionMasks) add(a, end uint64) {
+	for ; a>>pageBits != end>>pageBits; a = (a>>pageBits + 1) << pageBits {
+		r[a>>pageBits%uint64(len(r))] |= ^uint64(0) << (a >> grainBits & 63)
+	}
+	r[a>>pageBits%uint64(len(r))] |= grains(a, end)
 }
 
 // grains are the bits of the addresses from a to end in the mask of their page.
