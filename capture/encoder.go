@@ -17,6 +17,7 @@ type eventEncoder struct {
 	opOf       []uint16      // the op of each event of the chunk, by its index
 	counts     []uint64      // of events, by op
 	tallied    int           // the first event that is not in counts
+	roomTo     int           // and the first that there may be no room for, see plainRoom
 	recent     [256]usualOp  // by some bits of the key
 	opAt       table[uint64] // op -> index
 	shapeAt    table[uint32] // key of the shape -> index
@@ -94,7 +95,7 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.opAt.reset()
 	c.shapeAt.reset()
 	c.tidAt.reset()
-	c.counts, c.tallied, c.otherBytes = c.counts[:0], 0, 0
+	c.counts, c.tallied, c.roomTo, c.otherBytes = c.counts[:0], 0, 0, 0
 	clear(c.recent[:])
 	c.sum.begin()
 	c.sum.flows = append(c.sum.flows, Flow{})
@@ -145,10 +146,24 @@ func (c *eventEncoder) tally() {
 	for len(c.counts) < len(c.ops) {
 		c.counts = append(c.counts, 0)
 	}
-	for _, op := range c.opOf[c.tallied:c.head.count] {
+	ops := c.opOf[c.tallied:c.head.count]
+	c.tallied = c.head.count
+	// Who adds to a counter again at once waits for it: there are four of each.
+	var parts [4][256]uint32
+	if len(c.ops) <= len(parts[0]) {
+		for ; len(ops) >= 4; ops = ops[4:] {
+			parts[0][uint8(ops[0])]++
+			parts[1][uint8(ops[1])]++
+			parts[2][uint8(ops[2])]++
+			parts[3][uint8(ops[3])]++
+		}
+		for i := range c.counts {
+			c.counts[i] += uint64(parts[0][i]) + uint64(parts[1][i]) + uint64(parts[2][i]) + uint64(parts[3][i])
+		}
+	}
+	for _, op := range ops {
 		c.counts[op]++
 	}
-	c.tallied = c.head.count
 }
 
 // encode appends the payload of a chunk of events, of which there must be at

@@ -17,11 +17,13 @@ func (c *eventEncoder) events(events []Event) {
 }
 
 // plainBatch is for how many events at once there is room made in columns.
-const plainBatch = 64
+const plainBatch = 512
 
 // batch is events of at most plainBatch.
 func (c *eventEncoder) batch(events []Event) {
-	c.plainRoom()
+	if c.head.count+len(events) > c.roomTo {
+		c.plainRoom()
+	}
 	for len(events) > 0 {
 		if c.usual() {
 			if events = events[c.plain(events):]; len(events) == 0 {
@@ -44,6 +46,7 @@ var plainColumns = [...]int{secTimeAt, secTime, secStack, secSize, secAux, secDe
 
 // plainRoom makes room for what plainBatch events note, however they are encoded.
 func (c *eventEncoder) plainRoom() {
+	c.roomTo = c.head.count + plainBatch
 	for _, id := range plainColumns {
 		c.columns[id] = withRoom(c.columns[id], plainBatch*binary.MaxVarintLen64)
 	}
