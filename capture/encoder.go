@@ -32,7 +32,7 @@ type eventEncoder struct {
 	thread     int           // and its index
 	threadAt   int           // the event since which it is
 	timeAt     int           // the event since which it is the same time
-	time       time.Duration // head.end
+	time       time.Duration // one that is head.end in ticks
 	gapAt      int           // the event that the last gap was before
 	gapped     bool
 	otherBytes uint64 // allocated, but not on the heap
@@ -69,7 +69,8 @@ func ofOpKey(key uint64) (sh shape, moves uint32) {
 }
 
 // what is the function and the kind of an event as one number of 24 bits, and above them
-// eight each for Failed and Abandoned. It reads them at once, with what lies behind.
+// eight each for Failed and Abandoned. It reads them at once, with what lies behind, as
+// little-endian processors do.
 func (e *Event) what() uint64 { return *(*uint64)(unsafe.Pointer(&e.Func)) & (1<<40 - 1) }
 
 // It does not compile if these are not where what looks for them.
@@ -77,6 +78,7 @@ const (
 	_ = uint(unsafe.Offsetof(Event{}.Kind) - unsafe.Offsetof(Event{}.Func) - 2)
 	_ = uint(2 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Kind))
 	_ = uint(unsafe.Offsetof(Event{}.Failed) - unsafe.Offsetof(Event{}.Func) - 3)
+	_ = uint(3 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Failed))
 	_ = uint(unsafe.Offsetof(Event{}.Abandoned) - unsafe.Offsetof(Event{}.Func) - 4)
 	_ = uint(4 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Abandoned))
 	_ = uint(unsafe.Offsetof(Event{}.Gone) - unsafe.Offsetof(Event{}.Func) - 8)
@@ -127,7 +129,7 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 // putOps makes the column of ops.
 func (c *eventEncoder) putOps() {
 	ops := c.opOf[:c.head.count]
-	b := slices.Grow(c.columns[secOp][:0], len(ops)*binary.MaxVarintLen16)
+	b := slices.Grow(c.columns[secOp][:0], len(ops))
 	if len(c.ops) > 0x80 {
 		for _, op := range ops {
 			b = binary.AppendUvarint(b, uint64(op))
@@ -147,7 +149,9 @@ func (c *eventEncoder) tally() {
 		c.counts = append(c.counts, 0)
 	}
 	ops := c.opOf[c.tallied:c.head.count]
-	c.tallied = c.head.count
+	if c.tallied = c.head.count; len(ops) == 0 {
+		return
+	}
 	// Who adds to a counter again at once waits for it: there are four of each.
 	var parts [4][256]uint32
 	if len(c.ops) <= len(parts[0]) {
@@ -273,7 +277,7 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	switch {
 	case takes:
 	case e.Allocates():
-		c.makes(e, index, stack, moves, h.op, seq)
+		c.makes(e, index, stack, moves, h.op)
 	default:
 		c.about(e.Addr, e.Size)
 		if !e.Failed && e.Kind.gives() {
@@ -300,7 +304,7 @@ func (c *eventEncoder) later(index int, now uint64) {
 func (c *eventEncoder) stackOf(e *Event, t *threadModel) (index, moves uint32) {
 	index = c.model.habits[t.stack].next
 	if c.model.habits[index].id != e.Stack {
-		index, moves = c.otherStack(&c.model.habits[t.stack], e.Stack), moveStack
+		index, moves = c.otherStack(t, e.Stack), moveStack
 	}
 	t.stack = index
 	return index, moves
@@ -383,28 +387,27 @@ func (c *eventEncoder) shape(sh shape) int32 {
 	return i
 }
 
-// otherStack is the index of a stack that is not the one expected after that of last.
-func (c *eventEncoder) otherStack(last *habit, id StackID) uint32 {
-	slot := c.stackAt.slot(id)
-	i := *slot
-	if int(i) >= len(c.stacks) || c.stacks[i] != id {
-		i = uint32(len(c.stacks))
-		*slot = i
-	}
-	last.next = i // before there is a new one, to which they all may move
+// otherStack is the index of a stack that is not the expected one.
+func (c *eventEncoder) otherStack(t *threadModel, id StackID) uint32 {
+	i := c.stackIndex(id)
 	c.put(secStack, uint64(i))
-	if int(i) == len(c.stacks) {
-		c.newStack(id)
-	}
+	c.model.habits[t.stack].next = i
 	return i
 }
 
-// newStack puts a stack into the dictionary.
-func (c *eventEncoder) newStack(id StackID) {
-	c.put(secStacks, zigzag(uint64(id)-uint64(c.stacks[len(c.stacks)-1])))
+// stackIndex is the index of a stack, which may be new.
+func (c *eventEncoder) stackIndex(id StackID) uint32 {
+	slot := c.stackAt.slot(id)
+	if i := *slot; int(i) < len(c.stacks) && c.stacks[i] == id {
+		return i
+	}
+	i := uint32(len(c.stacks))
+	c.put(secStacks, zigzag(uint64(id)-uint64(c.stacks[i-1])))
 	c.stacks = append(roomy(c.stacks, 256), id)
 	c.model.habits = append(roomy(c.model.habits, 256), habit{id: id})
 	c.sum.flows = append(roomy(c.sum.flows, 256), Flow{})
+	*slot = i
+	return i
 }
 
 // take encodes an event that gives something back.
@@ -547,19 +550,19 @@ func (c *eventEncoder) originIndex(id StackID) int {
 	return n
 }
 
-// makes notes the block that event #seq makes, the one at index in the chunk.
-func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32, seq uint64) {
+// makes notes the block that the event makes.
+func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32) {
 	c.outcome.put(index, e.Addr, e.Size, stack, int(op), c.thread)
 	if place := moves >> movePlace & 7; place != placeTop && place != placeDeeper || e.Size > maxSmall {
 		c.about(e.Addr, e.Size) // what was given back was added then
 	}
 	c.model.named.add(index)
-	c.sum.made(&c.sum.flows[stack], e, seq, c.head.end)
+	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)
 	c.sizes.made(e.Size)
 	s := &c.sums[c.thread]
 	s.Allocs++
 	s.Bytes += e.Size
-	c.latest, c.lastTID, c.lastMade = c.thread, c.tid, seq
+	c.latest, c.lastTID, c.lastMade = c.thread, c.tid, c.head.last
 }
 
 // about notes addresses that the event is about.

@@ -48,6 +48,7 @@ func (c *Writer) dropKeeper() {
 func (c *Writer) Ended(seq uint64) {
 	if c.encoder.following {
 		c.encoder.noteEnd(seq)
+		c.encoder.roomTo = 0 // it took the room of an event
 	}
 }
 

@@ -36,7 +36,8 @@ func (c *eventEncoder) batch(events []Event) {
 	}
 }
 
-// usual tells whether the next event may be a plain one.
+// usual tells whether the next event may be a plain one: not among the first of a
+// recording, for which there is not yet the room of a whole chunk.
 func (c *eventEncoder) usual() bool {
 	return c.thread >= 0 && !c.gapped && !c.unfollowed && len(c.opOf) == eventsPerChunk
 }
@@ -44,11 +45,12 @@ func (c *eventEncoder) usual() bool {
 // plainColumns are those that putPlain puts numbers into.
 var plainColumns = [...]int{secTimeAt, secTime, secStack, secSize, secAux, secDepth, secAge, secPlaced, secLiteral, secGone, secGoneSize}
 
-// plainRoom makes room for what plainBatch events note, however they are encoded.
+// plainRoom makes room for what plainBatch events note, however they are encoded: none puts
+// more than two numbers into a column.
 func (c *eventEncoder) plainRoom() {
 	c.roomTo = c.head.count + plainBatch
 	for _, id := range plainColumns {
-		c.columns[id] = withRoom(c.columns[id], plainBatch*binary.MaxVarintLen64)
+		c.columns[id] = withRoom(c.columns[id], 2*plainBatch*binary.MaxVarintLen64)
 	}
 	c.outcome.ended = withRoom(c.outcome.ended, plainBatch)
 	c.sizes.largeAllocs = withRoom(c.sizes.largeAllocs, plainBatch)
@@ -103,8 +105,8 @@ func at[T any](a []T, i uint32) *T {
 //
 // It calls nothing and is one function, so that what it needs stays in registers, and looks
 // at what lies where the model and the outcome say without asking whether that is there. Before
-// it is sure that an event is plain it changes no more than event would find right: the time
-// of the last event, and the op that a habit had last, which is but remembered.
+// it is sure that an event is plain it changes the time of the last one only, which event
+// finds right.
 func (c *eventEncoder) plain(events []Event) int {
 	made, named := (*[eventsPerChunk]madeBlock)(c.made), (*[eventsPerChunk / 64]uint64)(c.model.named)
 	habits := c.model.habits

@@ -3,6 +3,7 @@ package capture
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -70,53 +71,121 @@ func TestPlainFreesOfOlderBlocks(t *testing.T) {
 // Events that no program makes, with numbers at the bounds of what the short way takes, leave
 // what they leave the long way.
 func TestPlainEventsOfAnything(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		c := newEncoderPair(t)
-		seq, now := uint64(0), time.Duration(0)
+		a := anything{r: r}
 		for range 3 {
-			events := make([]Event, 300)
-			for i := range events {
-				seq++
-				now += oneOf(r, 0, 0, 0, time.Microsecond, time.Millisecond, 20*time.Millisecond, 400*time.Second)
-				events[i] = anyEvent(r, seq)
-				events[i].Time = now
-			}
-			c.encode(events)
+			// Ages are as long as a chunk; and the last one shall be full.
+			c.encode(a.events(oneOf(r, 300, 300, 2000, 40000, eventsPerChunk)))
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
+		}
+		if c.plain < 100 {
+			t.Fatalf("seed %d: only %d events are plain", seed, c.plain)
 		}
 	}
 }
 
 func oneOf[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// anyEvent is an event, mostly near to plain.
-func anyEvent(r *rand.Rand, seq uint64) Event {
-	size := func() uint64 {
-		return oneOf[uint64](r, 24, 24, 24, 40, 280, maxSmall, maxSmall+1, 3000, plainNumber-1, plainNumber, wideRange, longPlain-1, longPlain, 1<<33, 0)
+// An anything makes events most of which are plain or nearly so.
+type anything struct {
+	r    *rand.Rand
+	seq  uint64
+	now  time.Duration
+	live []Event // that made blocks which live, as far as they tell
+}
+
+func (a *anything) events(n int) []Event {
+	events := make([]Event, n)
+	for i := range events {
+		a.seq++
+		a.now += oneOf(a.r, 0, 0, 0, time.Microsecond, time.Millisecond, 20*time.Millisecond, 400*time.Second)
+		switch {
+		case len(a.live) > 0 && a.r.IntN(20) < 8:
+			events[i] = a.free()
+		case a.r.IntN(4) == 0:
+			events[i] = a.odd()
+		default:
+			events[i] = a.alloc()
+			a.live = append(a.live, events[i])
+		}
 	}
-	addr := func() uint64 {
-		return oneOf[uint64](r, 0, 0, 0, 1<<20, 1<<40, 1<<addrBits-32, 1<<50)*uint64(r.IntN(40)/39) + 0x10000 + 32*uint64(r.IntN(12))
+	return events
+}
+
+func (a *anything) size() uint64 {
+	return oneOf[uint64](a.r, 24, 24, 24, 40, 280, maxSmall, maxSmall+1, 3000, plainNumber-1, plainNumber, wideRange, longPlain-1, longPlain, 1<<33)
+}
+
+func (a *anything) addr() uint64 {
+	far := oneOf[uint64](a.r, 0, 0, 0, 1<<20, 1<<40, 1<<addrBits-1<<12, 1<<50)
+	return far*uint64(a.r.IntN(40)/39) + 0x10000 + 32*uint64(a.r.IntN(64))
+}
+
+func (a *anything) alloc() Event {
+	return Event{
+		Seq: a.seq, Time: a.now, TID: 1 + int32(a.r.IntN(30)/29), Kind: oneOf(a.r, Alloc, Alloc, Alloc, Realloc), Addr: a.addr(), Size: a.size(),
+		Stack: StackID(1 + a.r.IntN(4)), Func: uint16(a.r.IntN(2)), Aux: oneOf[uint64](a.r, 0, 0, 0, 0, 0, 1, 16, plainNumber, 1<<40),
 	}
-	e := Event{
-		Seq: seq, TID: oneOf[int32](r, 1, 1, 1, 1, 1, 1, 1, 2), Kind: oneOf(r, Alloc, Alloc, Free, Free, Free, Realloc),
-		Addr: addr(), Size: size(), Stack: StackID(r.IntN(5)), Func: uint16(r.IntN(2)), Aux: oneOf[uint64](r, 0, 0, 0, 0, 1, 16, plainNumber, 1<<40),
+}
+
+// free gives back a block: one of the last ones, most often.
+func (a *anything) free() Event {
+	i := len(a.live) - 1 - min(a.r.IntN(1+oneOf(a.r, 0, 3, len(a.live)-1)), len(a.live)-1)
+	b := a.live[i]
+	a.live = slices.Delete(a.live, i, i+1)
+	return Event{
+		Seq: a.seq, Time: a.now, TID: 1, Kind: Free, Addr: b.Addr, Size: b.Size, Stack: StackID(5 + a.r.IntN(2)),
+		Gone: Gone{Size: b.Size, Stack: b.Stack, Recorded: true, Seq: b.Seq},
 	}
-	if e.Kind == Free && r.IntN(4) > 0 {
-		e.Aux = 0
+}
+
+// odd is an event that nothing keeps from being nonsense.
+func (a *anything) odd() Event {
+	e := a.alloc()
+	e.Kind, e.Stack = oneOf(a.r, Alloc, Free, Free, Realloc, Map, Unmap), StackID(a.r.IntN(7))
+	e.Size *= uint64(a.r.IntN(2))
+	if a.r.IntN(3) > 0 {
+		e.Gone = Gone{Size: oneOf(a.r, e.Size, a.size()), Stack: StackID(a.r.IntN(6)), Recorded: true, Seq: a.seq - min(a.seq, uint64(a.r.IntN(9)))}
 	}
-	if e.Kind != Alloc && r.IntN(3) > 0 {
-		e.Gone = Gone{Size: oneOf(r, e.Size, e.Size, size()), Stack: StackID(r.IntN(5)), Recorded: true, Seq: seq - min(seq, uint64(r.IntN(1+int(oneOf(r, 4, seq)))))}
+	if a.r.IntN(3) == 0 {
+		e.Old = a.addr()
 	}
-	if e.Kind == Realloc {
-		e.Old = oneOf(r, 0, addr())
-	}
-	if r.IntN(50) == 0 {
+	if a.r.IntN(50) == 0 {
 		e.Failed, e.Addr = true, 0
 	}
 	return e
+}
+
+// What ended beside the events takes none of the room that is made for them.
+func TestEndedTakesNoRoomOfPlainEvents(t *testing.T) {
+	const tid, size = 1, 24
+	w, err := NewWriter(io.Discard, testInfo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seq := uint64(0)
+	alloc := func() Event {
+		seq++
+		return Event{Seq: seq, TID: tid, Addr: 0x10000 + 32*seq, Size: size, Stack: 1}
+	}
+	w.Intern(simStack(1))
+	for range eventsPerChunk + 3 {
+		w.AddEvents([]Event{alloc()})
+	}
+	for i := range uint64(600) {
+		seq++
+		w.AddEvents([]Event{{Seq: seq, TID: tid, Kind: Free, Addr: 0x10000 + 32*(1+i), Size: size, Stack: 1, Gone: Gone{Size: size, Stack: 1, Recorded: true, Seq: 1 + i}}})
+		if i > 21 {
+			w.Ended(30000 + i)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // An encoderPair encodes the same chunks twice.
@@ -143,7 +212,11 @@ func (p *encoderPair) encode(events []Event) {
 	short, long := &p.short, &p.long
 	first, now := events[0].Seq, ticks(events[0].Time)
 	short.begin(first, now)
-	short.events(events)
+	for n := 0; n < len(events); { // in batches of any length
+		most := min(len(events)-n, 1+n%999)
+		short.events(events[n : n+most])
+		n += most
+	}
 	long.begin(first, now)
 	for i := range events {
 		long.event(&events[i], events[i].Seq, ticks(events[i].Time))
