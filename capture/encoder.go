@@ -553,8 +553,8 @@ func (c *eventEncoder) originIndex(id StackID) int {
 // makes notes the block that the event makes.
 func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32) {
 	c.outcome.put(index, e.Addr, e.Size, stack, int(op), c.thread)
-	if place := moves >> movePlace & 7; place != placeTop && place != placeDeeper || e.Size > maxSmall {
-		c.about(e.Addr, e.Size) // what was given back was added then
+	if !toldBefore(moves, e.Size) {
+		c.about(e.Addr, e.Size)
 	}
 	c.model.named.add(index)
 	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)
@@ -563,6 +563,13 @@ func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32)
 	s.Allocs++
 	s.Bytes += e.Size
 	c.latest, c.lastTID, c.lastMade = c.thread, c.tid, c.head.last
+}
+
+// toldBefore tells whether the addresses of a new block of a size were noted when the one that
+// lay there was given back.
+func toldBefore(moves uint32, size uint64) bool {
+	place := moves >> movePlace & 7
+	return size <= maxSmall && (place == placeTop || place == placeDeeper)
 }
 
 // about notes addresses that the event is about.

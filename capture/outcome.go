@@ -110,7 +110,7 @@ func roomy[T any](s []T, least int) []T {
 // room makes room for the blocks of so many events.
 func (o *outcome) room(events int) {
 	if events > len(o.made) {
-		o.made = append(make([]madeBlock, 0, events), o.made...)[:events]
+		o.made = slices.Grow(o.made, events-len(o.made))[:events]
 	}
 }
 

@@ -2,7 +2,7 @@ package capture
 
 import (
 	"encoding/binary"
-	"math/bits"
+	"slices"
 	"unsafe"
 )
 
@@ -50,19 +50,11 @@ var plainColumns = [...]int{secTimeAt, secTime, secStack, secSize, secAux, secDe
 func (c *eventEncoder) plainRoom() {
 	c.roomTo = c.head.count + plainBatch
 	for _, id := range plainColumns {
-		c.columns[id] = withRoom(c.columns[id], 2*plainBatch*binary.MaxVarintLen64)
+		c.columns[id] = slices.Grow(c.columns[id], 2*plainBatch*binary.MaxVarintLen64)
 	}
-	c.outcome.ended = withRoom(c.outcome.ended, plainBatch)
-	c.sizes.largeAllocs = withRoom(c.sizes.largeAllocs, plainBatch)
-	c.sizes.largeTemporary = withRoom(c.sizes.largeTemporary, plainBatch)
-}
-
-// withRoom is s with room for n more.
-func withRoom[T any](s []T, n int) []T {
-	if cap(s)-len(s) >= n {
-		return s
-	}
-	return append(make([]T, 0, 2*cap(s)+n), s...)
+	c.outcome.ended = slices.Grow(c.outcome.ended, plainBatch)
+	c.sizes.largeAllocs = slices.Grow(c.sizes.largeAllocs, plainBatch)
+	c.sizes.largeTemporary = slices.Grow(c.sizes.largeTemporary, plainBatch)
 }
 
 const (
@@ -98,17 +90,24 @@ func at[T any](a []T, i uint32) *T {
 	return (*T)(unsafe.Add(unsafe.Pointer(base), uintptr(i)*unsafe.Sizeof(*base)))
 }
 
-// plain does what event does, in half the time, for the events, at least one, up to the first that is
-// not a plain one of the thread of the event before, whose number it follows on: a block
-// made, and not of another, or a recorded block given back, where nothing is new to the
-// dictionaries and what there is to note has room. It returns how many they are.
+// push puts v behind the others of s, where there must be room.
+func push(s *[]uint64, v uint64) {
+	n := len(*s)
+	*s = (*s)[:n+1]
+	*at(*s, uint32(n)) = v
+}
+
+// plain does what event does, in half the time, for the events, at least one, up to the
+// first that is not a plain one of the thread of the event before, whose number it follows
+// on: a block made, and not of another, or a recorded block given back, where nothing is new
+// to the dictionaries and what there is to note has room. It returns how many they are.
 //
 // It calls nothing and is one function, so that what it needs stays in registers, and looks
 // at what lies where the model and the outcome say without asking whether that is there. Before
 // it is sure that an event is plain it changes the time of the last one only, which event
 // finds right.
 func (c *eventEncoder) plain(events []Event) int {
-	made, named := (*[eventsPerChunk]madeBlock)(c.made), (*[eventsPerChunk / 64]uint64)(c.model.named)
+	made, named := (*[eventsPerChunk]madeBlock)(c.made), c.model.named
 	habits := c.model.habits
 	t := &c.model.threads[c.thread]
 	first := uint(c.head.count)
@@ -156,23 +155,16 @@ loop:
 			}
 			var f *Flow
 			if of := uint(e.Gone.Seq - c.head.first); of < index {
-				word, bit := named[of/64%uint(len(named))], uint64(1)<<(of%64)
 				m := &made[of%eventsPerChunk]
-				if word&bit == 0 || m.where&(1<<addrBits-1) != addr || uint64(m.size) != size || m.stack == oddStack || *at(c.stacks, uint32(m.stack)) != e.Gone.Stack {
+				if !named.has(int(of)) || m.where&(1<<addrBits-1) != addr || uint64(m.size) != size || m.stack == oddStack || *at(c.stacks, uint32(m.stack)) != e.Gone.Stack {
 					break
-				}
-				from := uint(c.model.next)
-				unnamed := named[from/64%uint(len(named))] >> (from % 64)
-				if unnamed == 0 && from < eventsPerChunk-64 {
-					from = from&^63 + 64
-					unnamed = named[from/64%uint(len(named))]
 				}
 				age := uint32(index - of)
 				if age >= plainNumber {
 					break
 				}
-				switch {
-				case unnamed != 0 && from+uint(bits.TrailingZeros64(unnamed)) == of:
+				switch next, ok := named.next(c.model.next); {
+				case ok && next == int(of):
 					moves |= refNext << moveRef
 				case age == h.age:
 					moves |= refHabit << moveRef
@@ -183,16 +175,14 @@ loop:
 				if moves>>moveRef&3 == refAge {
 					c.putPlain(secAge, uint64(age))
 				}
-				named[of/64%uint(len(named))] = word &^ bit
-				c.model.next = int(of) + 1
-				h.age = age
+				c.model.ref(h, int(index), int(of))
 				f = at(c.sum.flows, uint32(m.stack))
 			} else {
 				o := &c.model.origins[size%numOrigins]
 				origin := uint32(o.at)
 				moves |= refLiteral << moveRef
 				if !o.recorded || o.stack != e.Gone.Stack {
-					if origin = c.knownOrigin(e.Gone.Stack); origin == noOrigin {
+					if origin = c.knownOrigin(e.Gone.Stack); origin == noNumber {
 						break
 					}
 					moves |= moveGone
@@ -221,29 +211,19 @@ loop:
 					c.putPlain(secGoneSize, size)
 				}
 				r.add(addr, end)
-				c.outcome.ended = c.outcome.ended[:len(c.outcome.ended)+1]
-				*at(c.outcome.ended, uint32(len(c.outcome.ended)-1)) = e.Gone.Seq
+				push(&c.outcome.ended, e.Gone.Seq)
 				f = at(c.sum.origins, origin)
 			}
 			h.size = size
-			f.Frees++
-			f.Freed += size
-			c.sum.state.live -= size
-			c.sum.state.blocks--
-			if addr == c.sum.state.last {
-				f.Temporary++
-				if e.Gone.Seq == c.lastMade {
-					at(c.sums, uint32(c.latest)).Temporary++
-					if size < smallSizes {
-						c.sizes.temporary[size]++
-					} else {
-						c.sizes.largeTemporary = c.sizes.largeTemporary[:len(c.sizes.largeTemporary)+1]
-						*at(c.sizes.largeTemporary, uint32(len(c.sizes.largeTemporary)-1)) = size
-					}
+			if c.sum.ended(f, e) && e.Gone.Seq == c.lastMade {
+				at(c.sums, uint32(c.latest)).Temporary++
+				if size < smallSizes {
+					c.sizes.temporary[size]++
+				} else {
+					push(&c.sizes.largeTemporary, size)
 				}
 			}
-			k.free = k.free[:top+1]
-			*at(k.free, top) = addr
+			push(&k.free, addr)
 		} else {
 			// A place for the block.
 			if what>>16&^uint64(Realloc) != 0 || e.Gone.Recorded {
@@ -272,8 +252,7 @@ loop:
 			if h.size != size {
 				moves |= moveSize
 			}
-			// What was given back was told then.
-			told := size <= maxSmall && (moves>>movePlace&7 == placeTop || moves>>movePlace&7 == placeDeeper)
+			told := toldBefore(moves, size)
 			if !told && c.pages.nearOf(addr, touchedEnd(addr, size, chunk)) == nil {
 				break
 			}
@@ -308,24 +287,15 @@ loop:
 			}
 			k.prev, k.last = k.last, addr
 			t.bump = addr + chunk
-			named[index/64%uint(len(named))] |= 1 << (index % 64)
+			named.add(int(index))
 			m := &made[index%eventsPerChunk]
 			m.size, m.thread, m.stack = uint32(size), uint16(c.thread), uint16(stack)
 			m.where = addr | uint64(h.op)<<addrBits
-			f := at(c.sum.flows, stack)
-			f.Allocs++
-			f.Bytes += size
-			c.sum.state.blocks++
-			c.sum.state.last = addr
-			c.sum.state.live += size
-			if c.sum.state.live > c.sum.peak {
-				c.sum.peak, c.sum.peakSeq, c.sum.peakTime = c.sum.state.live, e.Seq, c.head.end
-			}
+			c.sum.made(at(c.sum.flows, stack), e, e.Seq, c.head.end)
 			if size < smallSizes {
 				c.sizes.allocs[size]++
 			} else {
-				c.sizes.largeAllocs = c.sizes.largeAllocs[:len(c.sizes.largeAllocs)+1]
-				*at(c.sizes.largeAllocs, uint32(len(c.sizes.largeAllocs)-1)) = size
+				push(&c.sizes.largeAllocs, size)
 			}
 			s := at(c.sums, uint32(c.thread))
 			s.Allocs++
@@ -351,26 +321,18 @@ loop:
 
 // knownStack is the index of a stack, 0 if it is not in the dictionary.
 func (c *eventEncoder) knownStack(id StackID) uint32 {
-	if uint(id) >= uint(len(c.stackAt.dense)) {
-		return 0
-	}
-	i := c.stackAt.dense[id]
+	i := c.stackAt.known(id)
 	if uint(i) >= uint(len(c.stacks)) || c.stacks[i] != id {
 		return 0
 	}
 	return i
 }
 
-const noOrigin = 1<<32 - 1
-
-// knownOrigin is the index of a stack among the origins, noOrigin if it is not there.
+// knownOrigin is the index of a stack among the origins, noNumber if it is not there.
 func (c *eventEncoder) knownOrigin(id StackID) uint32 {
-	if uint(id) >= uint(len(c.sum.originAt.dense)) {
-		return noOrigin
-	}
-	i := c.sum.originAt.dense[id]
+	i := c.sum.originAt.known(id)
 	if uint(i) >= uint(len(c.sum.origins)) || c.sum.origins[i].Stack != id {
-		return noOrigin
+		return noNumber
 	}
 	return i
 }

@@ -157,6 +157,17 @@ func (x *stackIndex) slot(id StackID) *uint32 {
 	return x.newSlot(id)
 }
 
+const noNumber = 1<<32 - 1
+
+// known is the number of a stack, which may be any, noNumber if the stack has no place for one or
+// is one of the far ones.
+func (x *stackIndex) known(id StackID) uint32 {
+	if int(id) < len(x.dense) {
+		return x.dense[id]
+	}
+	return noNumber
+}
+
 func (x *stackIndex) newSlot(id StackID) *uint32 {
 	if id < denseStacks {
 		x.dense = append(x.dense, make([]uint32, max(int(id)+1, 2*len(x.dense), 256)-len(x.dense))...)
