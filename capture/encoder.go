@@ -37,8 +37,8 @@ type eventEncoder struct {
 	gapped     bool
 	otherBytes uint64 // allocated, but not on the heap
 	latest     int    // index of the thread that made a block last, -1 if that was before the chunk
-	lastTID    int32  // its ID
-	lastMade   uint64 // the number of that event
+	lastTID    int32  // the ID of the one that did in the chunks before
+	lastMade   uint64 // the number of the event that made the last block
 }
 
 // A usualOp is an op that events had lately.
@@ -68,12 +68,17 @@ func ofOpKey(key uint64) (sh shape, moves uint32) {
 	return shape{kind: Kind(key >> 48), flags: uint8(key >> hasFlags), fn: uint16(key >> 32)}, uint32(key) & (numMoves - 1)
 }
 
-// what is the function and the kind of an event as one number of 24 bits, and above them
-// eight each for Failed and Abandoned. It reads them at once, with what lies behind, as
-// little-endian processors do.
-func (e *Event) what() uint64 { return *(*uint64)(unsafe.Pointer(&e.Func)) & (1<<40 - 1) }
+// what is the function and the kind of an event as one number of 24 bits, with 8 more that
+// are 0 if it has not Failed. It reads them at once, as little-endian processors do.
+func (e *Event) what() uint64 { return uint64(*(*uint32)(unsafe.Pointer(&e.Func))) }
 
-// It does not compile if these are not where what looks for them.
+// lost is Failed and Abandoned as one number, 0 if it is neither.
+func (e *Event) lost() uint16 { return *(*uint16)(unsafe.Pointer(&e.Failed)) }
+
+// who is the thread and the stack of an event as one number.
+func (e *Event) who() uint64 { return *(*uint64)(unsafe.Pointer(&e.TID)) }
+
+// It does not compile if these are not where what, lost and who look for them.
 const (
 	_ = uint(unsafe.Offsetof(Event{}.Kind) - unsafe.Offsetof(Event{}.Func) - 2)
 	_ = uint(2 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Kind))
@@ -81,7 +86,8 @@ const (
 	_ = uint(3 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Failed))
 	_ = uint(unsafe.Offsetof(Event{}.Abandoned) - unsafe.Offsetof(Event{}.Func) - 4)
 	_ = uint(4 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Abandoned))
-	_ = uint(unsafe.Offsetof(Event{}.Gone) - unsafe.Offsetof(Event{}.Func) - 8)
+	_ = uint(unsafe.Offsetof(Event{}.Stack) - unsafe.Offsetof(Event{}.TID) - 4)
+	_ = uint(4 + unsafe.Offsetof(Event{}.TID) - unsafe.Offsetof(Event{}.Stack))
 )
 
 // begin begins a chunk with an event of that number and time in ticks.
@@ -120,6 +126,9 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 		c.columns[secTouched] = c.pages.append(c.columns[secTouched], c.head.count)
 	}
 	c.live = append(c.live[:0], c.model.named...)
+	if c.latest >= 0 {
+		c.lastTID = c.sums[c.latest].TID
+	}
 	done := c.eventColumns
 	c.eventColumns = spare
 	c.head.count, c.outcome.ended = 0, c.outcome.ended[:0]
@@ -252,6 +261,7 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 		moves |= hasStack
 	}
 	h := &c.model.habits[stack]
+	h.who = 0 // what is asked of plain events is not asked of this
 	if e.Aux != 0 {
 		moves |= c.aux(e, h)
 	}
@@ -491,9 +501,7 @@ func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (move
 func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 	if of >= 0 {
 		_, _, stack := c.block(&c.made[of])
-		if c.sum.ended(&c.sum.flows[stack], e) {
-			c.temporary(e)
-		}
+		c.endedOf(e, &c.sum.flows[stack])
 		return 0
 	}
 	if c.unfollowed {
@@ -513,17 +521,16 @@ func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 	if at >= 0 {
 		c.noteEnd(g.Seq)
 		c.about(e.Addr, g.Size)
-		if c.sum.ended(&c.sum.origins[at], e) {
-			c.temporary(e)
-		}
+		c.endedOf(e, &c.sum.origins[at])
 	}
 	return moves
 }
 
-// temporary counts the block that the event ends, at the address of the one that was made
-// last, if it is that.
-func (c *eventEncoder) temporary(e *Event) {
-	if e.Gone.Seq != c.lastMade { // a realloc may tell another block than that at its old address
+// endedOf counts the block that the event ends for the flow of its origin.
+func (c *eventEncoder) endedOf(e *Event, f *Flow) {
+	temporary := c.sum.temporary(e)
+	c.sum.ended(f, e.Gone.Size, temporary)
+	if !temporary || e.Gone.Seq != c.lastMade { // a realloc may tell another block than that at its old address
 		return
 	}
 	c.sizes.ended(e.Gone.Size)
@@ -562,7 +569,7 @@ func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32)
 	s := &c.sums[c.thread]
 	s.Allocs++
 	s.Bytes += e.Size
-	c.latest, c.lastTID, c.lastMade = c.thread, c.tid, c.head.last
+	c.latest, c.lastMade = c.thread, c.head.last
 }
 
 // toldBefore tells whether the addresses of a new block of a size were noted when the one that

@@ -176,6 +176,11 @@ type habit struct {
 	aux  uint64
 	key  uint64 // of the op that its last event had, see opKey; of the encoder only, as is op
 	op   int32  // and the op's index
+
+	// If the last event was a plain one, its thread and stack, see Event.who, and the index of
+	// its class; of the encoder only, too. If not, who is 0.
+	who   uint64
+	class uint32
 }
 
 // An eventSet is some of the events of a chunk.

@@ -25,7 +25,7 @@ func (c *eventEncoder) batch(events []Event) {
 		c.plainRoom()
 	}
 	for len(events) > 0 {
-		if c.usual() {
+		if c.usual() && events[len(events)-1].Seq == c.head.last+uint64(len(events)) { // they rise
 			if events = events[c.plain(events):]; len(events) == 0 {
 				return
 			}
@@ -60,6 +60,8 @@ func (c *eventEncoder) plainRoom() {
 const (
 	plainNumber = 1 << 14 // more than the numbers that putPlain puts
 	longPlain   = 1 << 28 // and longNumber makes
+
+	plainMoves = hasStack | hasSize | hasAddr // of most plain events
 
 	_ = uint(oddStack - plainNumber) // a plain block's stack has room in a madeBlock
 )
@@ -100,41 +102,50 @@ func push(s *[]uint64, v uint64) {
 // plain does what event does, in half the time, for the events, at least one, up to the
 // first that is not a plain one of the thread of the event before, whose number it follows
 // on: a block made, and not of another, or a recorded block given back, where nothing is new
-// to the dictionaries and what there is to note has room. It returns how many they are.
+// to the dictionaries and what there is to note has room. It returns how many they are. The
+// numbers of the events follow on each other.
 //
 // It calls nothing and is one function, so that what it needs stays in registers, and looks
 // at what lies where the model and the outcome say without asking whether that is there. Before
-// it is sure that an event is plain it changes the time of the last one only, which event
-// finds right.
+// it is sure that an event is plain it changes only the time of the last one, which event
+// finds right, and what a habit has of plain events, which event overwrites.
 func (c *eventEncoder) plain(events []Event) int {
-	made, named := (*[eventsPerChunk]madeBlock)(c.made), c.model.named
-	habits := c.model.habits
-	t := &c.model.threads[c.thread]
-	first := uint(c.head.count)
-	index, stop := first, first+uint(len(events))
-	last := at(habits, t.stack)
+	t, made := &c.model.threads[c.thread], at(c.sums, uint32(c.thread))
+	index := uint(c.head.count)
+	stop := index + uint(len(events))
+	last := at(c.model.habits, t.stack)
 	e := &events[0]
 loop:
 	for {
 		what, size, addr := e.what(), e.Size, e.Addr
-		if what>>24|e.Old != 0 || e.TID != c.tid || uint(e.Seq-c.head.first) != index || size-1 >= longPlain-1 || addr-1 >= 1<<addrBits-1 {
+		if e.TID != c.tid || addr-1 >= 1<<addrBits-1 || e.lost() != 0 || e.Old != 0 {
 			break
 		}
-		moves := uint32(hasStack | hasSize | hasAddr)
+		moves := uint32(plainMoves)
 		stack := last.next
-		h := at(habits, stack)
-		if h.id != e.Stack {
-			if stack = c.knownStack(e.Stack); stack == 0 {
+		h := at(c.model.habits, stack)
+		// Most events are as the stack's last one: what else there was to ask was asked then.
+		if h.who != e.who() || h.size != size {
+			if size-1 >= longPlain-1 {
 				break
 			}
-			h = at(habits, stack)
-			moves |= moveStack
+			if h.id != e.Stack {
+				if stack = c.knownStack(e.Stack); stack == 0 {
+					break
+				}
+				h = at(c.model.habits, stack)
+				moves |= moveStack
+			}
+			class := *at(t.classes[:], uint32(classOf(size)))
+			if stack == 0 || stack >= plainNumber || class == 0 {
+				break
+			}
+			if h.size != size {
+				moves |= moveSize
+			}
+			h.who, h.class = e.who(), class
 		}
-		chunk := chunkSize(size)
-		k := at(c.model.classes, t.classes[classOfChunk(chunk)%numClasses])
-		if stack == 0 || stack >= plainNumber || k == at(c.model.classes, 0) {
-			break
-		}
+		k := at(c.model.classes, h.class)
 		if e.Time != c.time {
 			if now := ticks(e.Time); now != c.head.end {
 				passed := zigzag(now - c.head.end)
@@ -155,15 +166,16 @@ loop:
 			}
 			var f *Flow
 			if of := uint(e.Gone.Seq - c.head.first); of < index {
-				m := &made[of%eventsPerChunk]
-				if !named.has(int(of)) || m.where&(1<<addrBits-1) != addr || uint64(m.size) != size || m.stack == oddStack || *at(c.stacks, uint32(m.stack)) != e.Gone.Stack {
+				m := at(c.made, uint32(of))
+				if !c.model.named.has(int(of)) || m.where&(1<<addrBits-1) != addr || uint64(m.size) != size || m.stack == oddStack || *at(c.stacks, uint32(m.stack)) != e.Gone.Stack {
 					break
 				}
+				moves &^= moveSize // the block tells it
 				age := uint32(index - of)
 				if age >= plainNumber {
 					break
 				}
-				switch next, ok := named.next(c.model.next); {
+				switch next, ok := c.model.named.next(c.model.next); {
 				case ok && next == int(of):
 					moves |= refNext << moveRef
 				case age == h.age:
@@ -187,18 +199,20 @@ loop:
 					}
 					moves |= moveGone
 				}
-				if h.size != size {
-					moves |= moveSize
-				}
 				if moves&(moveSize|moveGone) != 0 && (size >= plainNumber || origin >= plainNumber-1) {
 					break
 				}
-				end := touchedEnd(addr, size, chunk)
-				r := c.pages.nearOf(addr, end)
-				if distance(c.model.literal, addr) >= longPlain || r == nil || !c.knowsOp(h, opKey(what, moves)) {
+				far := distance(c.model.literal, addr)
+				if far >= longPlain || !c.knowsOp(h, opKey(what, moves)) {
 					break
 				}
-				w, bytes := longNumber(distance(c.model.literal, addr))
+				end := touchedEnd(addr, size, chunkSize(size))
+				r := c.pages.nearOf(addr, end)
+				if r == nil {
+					break
+				}
+				r.add(addr, end)
+				w, bytes := longNumber(far)
 				c.putWord(secLiteral, w, bytes)
 				c.model.literal = addr
 				if moves&moveSize != 0 {
@@ -210,12 +224,13 @@ loop:
 					c.putPlain(secGone, uint64(origin)+1)
 					c.putPlain(secGoneSize, size)
 				}
-				r.add(addr, end)
 				push(&c.outcome.ended, e.Gone.Seq)
 				f = at(c.sum.origins, origin)
 			}
 			h.size = size
-			if c.sum.ended(f, e) && e.Gone.Seq == c.lastMade {
+			temporary := addr == c.sum.state.last
+			c.sum.ended(f, size, temporary)
+			if temporary && e.Gone.Seq == c.lastMade {
 				at(c.sums, uint32(c.latest)).Temporary++
 				if size < smallSizes {
 					c.sizes.temporary[size]++
@@ -225,82 +240,83 @@ loop:
 			}
 			push(&k.free, addr)
 		} else {
-			// A place for the block.
-			if what>>16&^uint64(Realloc) != 0 || e.Gone.Recorded {
+			if Kind(what>>16)&^Realloc != 0 || stack == 0 || e.Gone.Recorded {
 				break
 			}
-			switch {
-			case top > 0 && *at(k.free, top-1) == addr: // placeTop
-			case t.bump == addr:
-				moves |= placeBump << movePlace
-			case 2*k.last-k.prev == addr:
-				moves |= placeStride << movePlace
-			case len(at(c.model.classes, t.classes[unknownClass]).free) > 0:
-				break loop
-			case k.below(addr) > 0:
-				moves |= placeDeeper << movePlace
-			case distance(t.bump, addr) >= longPlain:
-				break loop
-			default:
-				moves |= placeLiteral << movePlace
-			}
-			if e.Aux != 0 {
-				if moves |= hasAux; e.Aux != h.aux {
-					moves |= moveAux
+			chunk := chunkSize(size)
+			if top > 0 && *at(k.free, top-1) == addr && moves == plainMoves && e.Aux == 0 && h.key == opKey(what, plainMoves) && size <= maxSmall {
+				k.free = k.free[:top-1] // as what most do comes out of what follows
+			} else {
+				switch { // a place for the block
+				case top > 0 && *at(k.free, top-1) == addr: // placeTop
+				case t.bump == addr:
+					moves |= placeBump << movePlace
+				case 2*k.last-k.prev == addr:
+					moves |= placeStride << movePlace
+				case len(at(c.model.classes, t.classes[unknownClass]).free) > 0:
+					break loop
+				case k.below(addr) > 0:
+					moves |= placeDeeper << movePlace
+				case distance(t.bump, addr) >= longPlain:
+					break loop
+				default:
+					moves |= placeLiteral << movePlace
 				}
-			}
-			if h.size != size {
-				moves |= moveSize
-			}
-			told := toldBefore(moves, size)
-			if !told && c.pages.nearOf(addr, touchedEnd(addr, size, chunk)) == nil {
-				break
-			}
-			if moves&(moveSize|moveAux) != 0 && size|e.Aux >= plainNumber || !c.knowsOp(h, opKey(what, moves)) {
-				break
-			}
-			if moves&moveAux != 0 {
-				h.aux = e.Aux
-				c.putPlain(secAux, e.Aux)
-			}
-			if moves&moveSize != 0 {
-				h.size = size
-				c.putPlain(secSize, size)
-			}
-			switch moves >> movePlace & 7 {
-			case placeTop:
-				k.free = k.free[:top-1]
-			case placeDeeper:
-				depth := k.below(addr)
-				c.putPlain(secDepth, uint64(depth))
-				for i := top - 1 - depth; i < top-1; i++ {
-					*at(k.free, i) = *at(k.free, i+1)
+				if e.Aux != 0 {
+					if moves |= hasAux; e.Aux != h.aux {
+						moves |= moveAux
+					}
 				}
-				k.free = k.free[:top-1]
-			case placeLiteral:
-				w, bytes := longNumber(distance(t.bump, addr))
-				c.putWord(secPlaced, w, bytes)
-			}
-			if !told {
-				end := touchedEnd(addr, size, chunk)
-				c.pages.nearOf(addr, end).add(addr, end)
+				if moves&(moveSize|moveAux) != 0 && size|e.Aux >= plainNumber || !c.knowsOp(h, opKey(what, moves)) {
+					break
+				}
+				if !toldBefore(moves, size) {
+					end := touchedEnd(addr, size, chunk)
+					r := c.pages.nearOf(addr, end)
+					if r == nil {
+						break
+					}
+					r.add(addr, end)
+				}
+				if moves&moveAux != 0 {
+					h.aux = e.Aux
+					c.putPlain(secAux, e.Aux)
+				}
+				if moves&moveSize != 0 {
+					h.size = size
+					c.putPlain(secSize, size)
+				}
+				switch moves >> movePlace & 7 {
+				case placeTop:
+					k.free = k.free[:top-1]
+				case placeDeeper:
+					depth := k.below(addr)
+					c.putPlain(secDepth, uint64(depth))
+					for i := top - 1 - depth; i < top-1; i++ {
+						*at(k.free, i) = *at(k.free, i+1)
+					}
+					k.free = k.free[:top-1]
+				case placeLiteral:
+					w, bytes := longNumber(distance(t.bump, addr))
+					c.putWord(secPlaced, w, bytes)
+				}
 			}
 			k.prev, k.last = k.last, addr
 			t.bump = addr + chunk
-			named.add(int(index))
-			m := &made[index%eventsPerChunk]
+			c.model.named.add(int(index))
+			m := at(c.made, uint32(index))
 			m.size, m.thread, m.stack = uint32(size), uint16(c.thread), uint16(stack)
 			m.where = addr | uint64(h.op)<<addrBits
-			c.sum.made(at(c.sum.flows, stack), e, e.Seq, c.head.end)
+			seq := c.head.first + uint64(index)
+			c.sum.made(at(c.sum.flows, stack), e, seq, c.head.end)
 			if size < smallSizes {
 				c.sizes.allocs[size]++
 			} else {
 				push(&c.sizes.largeAllocs, size)
 			}
-			s := at(c.sums, uint32(c.thread))
-			s.Allocs++
-			s.Bytes += size
-			c.latest, c.lastTID, c.lastMade = c.thread, e.TID, e.Seq
+			made.Allocs++
+			made.Bytes += size
+			c.latest, c.lastMade = c.thread, seq
 		}
 		if moves&moveStack != 0 {
 			c.putPlain(secStack, uint64(stack))
@@ -313,10 +329,10 @@ loop:
 		}
 		e = (*Event)(unsafe.Add(unsafe.Pointer(e), unsafe.Sizeof(*e)))
 	}
-	n := index - first
+	n := int(index) - c.head.count
 	c.head.count, c.head.last = int(index), c.head.last+uint64(n)
-	t.stack = uint32((uintptr(unsafe.Pointer(last)) - uintptr(unsafe.Pointer(unsafe.SliceData(habits)))) / unsafe.Sizeof(*last))
-	return int(n)
+	t.stack = uint32((uintptr(unsafe.Pointer(last)) - uintptr(unsafe.Pointer(unsafe.SliceData(c.model.habits)))) / unsafe.Sizeof(*last))
+	return n
 }
 
 // knownStack is the index of a stack, 0 if it is not in the dictionary.

@@ -158,22 +158,20 @@ func (s *summer) call(e *Event) {
 	}
 }
 
-// ended counts the block that the event ended for the flow of its origin, and tells
-// whether it was temporary.
-func (s *summer) ended(f *Flow, e *Event) bool {
+// ended counts a block that an event ended for the flow of its origin.
+func (s *summer) ended(f *Flow, size uint64, temporary bool) {
 	f.Frees++
-	f.Freed += e.Gone.Size
-	s.state.live -= e.Gone.Size
+	f.Freed += size
+	s.state.live -= size
 	s.state.blocks--
-	addr := e.Addr
-	if e.Kind == Realloc {
-		addr = e.Old
+	if temporary {
+		f.Temporary++
 	}
-	if e.Kind == Alloc || addr != s.state.last {
-		return false
-	}
-	f.Temporary++
-	return true
+}
+
+// temporary tells whether the block that the event ends is the one that was made last.
+func (s *summer) temporary(e *Event) bool {
+	return e.Kind == Free && e.Addr == s.state.last || e.Kind == Realloc && e.Old == s.state.last
 }
 
 // made counts the block that event seq made at a time in ticks for the flow of

@@ -43,7 +43,7 @@ func (s *sums) add(e *Event, seq, now uint64, totals *Totals) {
 	p.sum.state = s.state
 	p.sum.call(e)
 	if e.Gone.Recorded {
-		p.sum.ended(p.flow(e.Gone.Stack), e)
+		p.sum.ended(p.flow(e.Gone.Stack), e.Gone.Size, p.sum.temporary(e))
 	}
 	if e.Allocates() {
 		p.sum.made(p.flow(e.Stack), e, seq, now)

@@ -97,10 +97,12 @@ func (p *pageSet) nearOf(a, end uint64) *regionMasks {
 
 // add adds addresses of the region.
 func (r *regionMasks) add(a, end uint64) {
-	for ; a>>pageBits != end>>pageBits; a = (a>>pageBits + 1) << pageBits {
-		r[a>>pageBits%uint64(len(r))] |= ^uint64(0) << (a >> grainBits & 63)
+	page := a >> pageBits
+	for ; page != end>>pageBits; page++ {
+		r[page%uint64(len(r))] |= ^uint64(0) << (a >> grainBits & 63)
+		a = (page + 1) << pageBits
 	}
-	r[a>>pageBits%uint64(len(r))] |= grains(a, end)
+	r[page%uint64(len(r))] |= grains(a, end)
 }
 
 // grains are the bits of the addresses from a to end in the mask of their page.

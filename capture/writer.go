@@ -15,8 +15,8 @@ const eventsPerChunk = 1 << 16
 // a file. Its methods belong to one goroutine.
 type Recorder interface {
 	AddEvent(*Event) (seq uint64)
-	// AddEvents adds events, of which there must be at least one, as AddEvent would
-	// one after the other, and returns the number of the last.
+	// AddEvents adds events, of which there must be at least one and whose numbers must
+	// rise, as AddEvent would one after the other, and returns the number of the last.
 	AddEvents([]Event) (seq uint64)
 	// Ended notes that the last event ended a block that it does not tell, beside the
 	// one that it tells: that which event #seq made.
