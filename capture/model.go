@@ -178,7 +178,7 @@ type habit struct {
 	op   int32  // and the op's index
 
 	// If the last event was a plain one, its thread and stack, see Event.who, and the index of
-	// its class; of the encoder only, too. If not, who is 0.
+	// its class; of the encoder only, too. If not, who is 0, which that of no plain event is.
 	who   uint64
 	class uint32
 }

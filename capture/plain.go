@@ -25,7 +25,7 @@ func (c *eventEncoder) batch(events []Event) {
 		c.plainRoom()
 	}
 	for len(events) > 0 {
-		if c.usual() && events[len(events)-1].Seq == c.head.last+uint64(len(events)) { // they rise
+		if c.usual() && c.follow(events) {
 			if events = events[c.plain(events):]; len(events) == 0 {
 				return
 			}
@@ -36,10 +36,17 @@ func (c *eventEncoder) batch(events []Event) {
 	}
 }
 
+// follow tells whether the numbers of the events, which rise, follow on that of the last one
+// without a gap.
+func (c *eventEncoder) follow(events []Event) bool {
+	return events[len(events)-1].Seq == c.head.last+uint64(len(events))
+}
+
 // usual tells whether the next event may be a plain one: not among the first of a
-// recording, for which there is not yet the room of a whole chunk.
+// recording, for which there is not yet the room of a whole chunk, and not of thread 0, which
+// no program has: see habit.who.
 func (c *eventEncoder) usual() bool {
-	return c.thread >= 0 && !c.gapped && !c.unfollowed && len(c.opOf) == eventsPerChunk
+	return c.thread >= 0 && c.tid != 0 && !c.gapped && !c.unfollowed && len(c.opOf) == eventsPerChunk
 }
 
 // plainColumns are those that putPlain puts numbers into.
@@ -108,16 +115,16 @@ func push(s *[]uint64, v uint64) {
 // It calls nothing and is one function, so that what it needs stays in registers, and looks
 // at what lies where the model and the outcome say without asking whether that is there. Before
 // it is sure that an event is plain it changes only the time of the last one, which event
-// finds right, and what a habit has of plain events, which event overwrites.
+// finds right, and a habit's who, class and op, which event makes anew.
 func (c *eventEncoder) plain(events []Event) int {
-	t, made := &c.model.threads[c.thread], at(c.sums, uint32(c.thread))
+	t, sum := &c.model.threads[c.thread], at(c.sums, uint32(c.thread))
 	index := uint(c.head.count)
 	stop := index + uint(len(events))
 	last := at(c.model.habits, t.stack)
 	e := &events[0]
 loop:
 	for {
-		what, size, addr := e.what(), e.Size, e.Addr
+		what, size, addr := e.what(), e.Size, e.Addr // with lost, what has no more than its 24 bits
 		if e.TID != c.tid || addr-1 >= 1<<addrBits-1 || e.lost() != 0 || e.Old != 0 {
 			break
 		}
@@ -240,12 +247,12 @@ loop:
 			}
 			push(&k.free, addr)
 		} else {
-			if Kind(what>>16)&^Realloc != 0 || stack == 0 || e.Gone.Recorded {
+			if Kind(what>>16)&^Realloc != 0 || e.Gone.Recorded {
 				break
 			}
 			chunk := chunkSize(size)
-			if top > 0 && *at(k.free, top-1) == addr && moves == plainMoves && e.Aux == 0 && h.key == opKey(what, plainMoves) && size <= maxSmall {
-				k.free = k.free[:top-1] // as what most do comes out of what follows
+			if top > 0 && *at(k.free, top-1) == addr && moves == plainMoves && e.Aux == 0 && h.key == opKey(what, plainMoves) && size <= maxSmall { // toldBefore
+				k.free = k.free[:top-1] // which is what follows does then, too
 			} else {
 				switch { // a place for the block
 				case top > 0 && *at(k.free, top-1) == addr: // placeTop
@@ -314,8 +321,8 @@ loop:
 			} else {
 				push(&c.sizes.largeAllocs, size)
 			}
-			made.Allocs++
-			made.Bytes += size
+			sum.Allocs++
+			sum.Bytes += size
 			c.latest, c.lastMade = c.thread, seq
 		}
 		if moves&moveStack != 0 {

@@ -68,13 +68,58 @@ func TestPlainFreesOfOlderBlocks(t *testing.T) {
 	}
 }
 
+// A block of a large class is not told when the one below it, which was smaller, was given back.
+func TestPlainBlockLargerThanTheTop(t *testing.T) {
+	const small, large = 1200, 1200 + 16*largeClasses*10 // of one class
+	var s story
+	alloc := func(addr, size uint64, stack StackID) { s.made(Event{TID: 1, Addr: addr, Size: size, Stack: stack}) }
+	alloc(0x100000, large, 5)
+	for range 5 {
+		s.freed()
+		alloc(0x100000, large, 5)
+	}
+	alloc(0x110000, small, 7)
+	s.freed()
+	alloc(0x110000, large, 5)
+	for len(s) < touchedFrom { // of fewer, the addresses are not told
+		alloc(0x200000, 24, 5)
+		s.freed()
+	}
+	newEncoderPair(t).encode(s)
+}
+
+// Events of thread 0 and without a stack, which no program makes, are encoded as the others.
+func TestPlainEventsOfNothing(t *testing.T) {
+	var s story
+	for range 3 {
+		s.made(Event{Addr: 0x1000, Size: 24, Stack: 5})
+	}
+	s.made(Event{Addr: 0x1000, Size: 24, Stack: 5, Aux: 1 << 40})
+	s.made(Event{Addr: 0x1000, Size: 24})
+	newEncoderPair(t).encode(s)
+}
+
+// A story is events that follow on each other.
+type story []Event
+
+// made appends an event that makes a block, freed one that gives back the one made last.
+func (s *story) made(e Event) {
+	e.Seq = uint64(len(*s)) + 1
+	*s = append(*s, e)
+}
+
+func (s *story) freed() {
+	b := (*s)[len(*s)-1]
+	s.made(Event{TID: b.TID, Kind: Free, Addr: b.Addr, Size: b.Size, Stack: 6, Gone: Gone{Size: b.Size, Stack: b.Stack, Recorded: true, Seq: b.Seq}})
+}
+
 // Events that no program makes, with numbers at the bounds of what the short way takes, leave
 // what they leave the long way.
 func TestPlainEventsOfAnything(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 12))
 		c := newEncoderPair(t)
-		a := anything{r: r}
+		a := anything{r: r, gaps: seed%6 == 5, step: oneOf[uint64](r, 32, 32, 0x8000)}
 		for range 3 {
 			// Ages are as long as a chunk; and the last one shall be full.
 			c.encode(a.events(oneOf(r, 300, 300, 2000, 40000, eventsPerChunk)))
@@ -82,7 +127,7 @@ func TestPlainEventsOfAnything(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
-		if c.plain < 100 {
+		if c.plain < 100 && !a.gaps { // behind a gap none is
 			t.Fatalf("seed %d: only %d events are plain", seed, c.plain)
 		}
 	}
@@ -95,6 +140,8 @@ type anything struct {
 	r    *rand.Rand
 	seq  uint64
 	now  time.Duration
+	gaps bool    // numbers are left out now and then
+	step uint64  // of addresses
 	live []Event // that made blocks which live, as far as they tell
 }
 
@@ -102,6 +149,9 @@ func (a *anything) events(n int) []Event {
 	events := make([]Event, n)
 	for i := range events {
 		a.seq++
+		if a.gaps && a.r.IntN(5000) == 0 {
+			a.seq += uint64(a.r.IntN(3))
+		}
 		a.now += oneOf(a.r, 0, 0, 0, time.Microsecond, time.Millisecond, 20*time.Millisecond, 400*time.Second)
 		switch {
 		case len(a.live) > 0 && a.r.IntN(20) < 8:
@@ -122,7 +172,7 @@ func (a *anything) size() uint64 {
 
 func (a *anything) addr() uint64 {
 	far := oneOf[uint64](a.r, 0, 0, 0, 1<<20, 1<<40, 1<<addrBits-1<<12, 1<<50)
-	return far*uint64(a.r.IntN(40)/39) + 0x10000 + 32*uint64(a.r.IntN(64))
+	return far*uint64(a.r.IntN(40)/39) + 0x10000 + a.step*uint64(a.r.IntN(64))
 }
 
 func (a *anything) alloc() Event {
@@ -154,8 +204,15 @@ func (a *anything) odd() Event {
 	if a.r.IntN(3) == 0 {
 		e.Old = a.addr()
 	}
-	if a.r.IntN(50) == 0 {
+	switch a.r.IntN(100) {
+	case 0, 1:
 		e.Failed, e.Addr = true, 0
+	case 2:
+		e.Failed = true
+	case 3:
+		e.Abandoned = true
+	case 4:
+		e.TID = 0
 	}
 	return e
 }
@@ -245,7 +302,7 @@ func noted(c eventColumns) string {
 func (p *encoderPair) count(events []Event) {
 	c := &p.counted
 	for len(events) > 0 {
-		if c.usual() {
+		if c.usual() && c.follow(events) {
 			c.plainRoom()
 			n := c.plain(events[:min(len(events), plainBatch)])
 			p.plain += n
