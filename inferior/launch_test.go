@@ -193,6 +193,27 @@ func TestModuleBias(t *testing.T) {
 	}
 }
 
+// What a program maps of its own file elsewhere does not make its module reach there.
+func TestModuleMappedAgain(t *testing.T) {
+	p, _ := launch(t, build(t, "remap"))
+	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+	resume(t, p)
+	before := p.Modules()[0]
+	p.mods.forget() // as at an attach
+	p.rescan()
+	maps, err := p.Maps()
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := slices.IndexFunc(maps, func(m Mapping) bool { return m.Path == before.Name && m.Low > before.High })
+	if far < 0 {
+		t.Fatalf("%s is not mapped again", before.Name)
+	}
+	if now := p.Modules()[0]; now != before {
+		t.Errorf("%+v, was %+v before", now, before)
+	}
+}
+
 func TestRemoteSyscall(t *testing.T) {
 	p, _ := launch(t, build(t, "threads"), "4", "10", "10")
 	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })

@@ -122,9 +122,12 @@ func (p *Process) readModule(image []Mapping) (Module, bool) {
 	first := loads[0]
 	m.Bias = addr.Bias(uint64(low) - (first.Vaddr - first.Off))
 	last := loads[len(loads)-1]
-	if end := addr.File(last.Vaddr + last.Memsz).Run(m.Bias); end > m.High {
-		m.High = end // .bss
+	end := addr.File(last.Vaddr + last.Memsz).Run(m.Bias)
+	// What the program maps of the file itself, as V8 does with its code, is elsewhere.
+	for len(image) > 1 && image[len(image)-1].Low >= end {
+		image = image[:len(image)-1]
 	}
+	m.High = max(end, image[len(image)-1].High) // end is that of .bss
 	if !m.VDSO {
 		m.Path = image[0].Openable(p.cur.pid)
 	}
