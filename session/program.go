@@ -182,10 +182,12 @@ func (s *Session) launchConfig() (inferior.Config, error) {
 			cfg.Env = append(cfg.Env, kv)
 		}
 	}
+	var added []string
 	for name, value := range s.Settings.Env {
-		cfg.Env = append(cfg.Env, name+"="+value)
+		added = append(added, name+"="+value)
 	}
-	slices.Sort(cfg.Env)
+	slices.Sort(added)
+	cfg.Env = append(cfg.Env, added...) // behind hdb's own, in their order, as a shell leaves them
 	return cfg, nil
 }
 

@@ -3,6 +3,7 @@ package session
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,5 +34,28 @@ func TestFindProgram(t *testing.T) {
 	}
 	if _, err := findProgram("none"); err == nil || !strings.Contains(err.Error(), "no such command") {
 		t.Errorf("none: %v", err)
+	}
+}
+
+// A program has hdb's environment in its order, and behind it what was set for the program.
+func TestEnvironmentKeepsItsOrder(t *testing.T) {
+	t.Setenv("HDB_TEST_Z", "1")
+	t.Setenv("HDB_TEST_A", "2")
+	t.Setenv("HDB_TEST_M", "3")
+	s := New(Config{})
+	defer s.Close()
+	if _, err := s.Load("/bin/true"); err != nil {
+		t.Fatal(err)
+	}
+	s.Settings.Env = map[string]string{"HDB_TEST_C": "5", "HDB_TEST_B": "4"}
+	s.Settings.UnsetEnv = map[string]bool{"HDB_TEST_M": true}
+	c, err := s.launchConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := slices.DeleteFunc(c.Env, func(kv string) bool { return !strings.HasPrefix(kv, "HDB_TEST_") })
+	want := []string{"HDB_TEST_Z=1", "HDB_TEST_A=2", "HDB_TEST_B=4", "HDB_TEST_C=5"}
+	if !slices.Equal(ours, want) {
+		t.Errorf("%q, want %q", ours, want)
 	}
 }
