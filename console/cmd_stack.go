@@ -38,9 +38,10 @@ type stackView struct {
 
 // btArgs is what follows bt.
 type btArgs struct {
-	full  bool
-	n     int // > 0 innermost, < 0 outermost, 0 the limit of the settings
-	event uint64
+	full    bool
+	n       int // > 0 innermost, < 0 outermost, 0 the limit of the settings
+	isEvent bool
+	event   uint64 // if isEvent
 }
 
 func parseBacktrace(args []string) (btArgs, error) {
@@ -52,7 +53,7 @@ func parseBacktrace(args []string) (btArgs, error) {
 		case a == "-full" || a == "full":
 			b.full = true
 		case isEvent:
-			b.event = seq
+			b.isEvent, b.event = true, seq
 		case err == nil && n != 0:
 			b.n = n
 		default:
@@ -68,7 +69,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	var st session.Stack
-	if b.event != 0 {
+	if b.isEvent {
 		if _, st, err = c.s.EventStack(b.event); err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
 	c.show(in, v, func(o *output) {
 		if b.full {
-			if at, in := c.s.InProbe(); in && b.event == 0 {
+			if at, in := c.s.InProbe(); in && !b.isEvent {
 				o.line(span{styleGuess, fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)})
 			}
 			printFull(o, frames)
