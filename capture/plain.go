@@ -25,7 +25,7 @@ func (c *eventEncoder) batch(events []Event) {
 		c.plainRoom()
 	}
 	for len(events) > 0 {
-		if c.usual() && c.follow(events) {
+		if c.usual() && c.unbroken(events) {
 			if events = events[c.plain(events):]; len(events) == 0 {
 				return
 			}
@@ -36,9 +36,9 @@ func (c *eventEncoder) batch(events []Event) {
 	}
 }
 
-// follow tells whether the numbers of the events, which rise, follow on that of the last one
+// unbroken tells whether the numbers of the events, which rise, follow on that of the last one
 // without a gap.
-func (c *eventEncoder) follow(events []Event) bool {
+func (c *eventEncoder) unbroken(events []Event) bool {
 	return events[len(events)-1].Seq == c.head.last+uint64(len(events))
 }
 
@@ -107,10 +107,9 @@ func push(s *[]uint64, v uint64) {
 }
 
 // plain does what event does, in half the time, for the events, at least one, up to the
-// first that is not a plain one of the thread of the event before, whose number it follows
-// on: a block made, and not of another, or a recorded block given back, where nothing is new
-// to the dictionaries and what there is to note has room. It returns how many they are. The
-// numbers of the events follow on each other.
+// first that is not a plain one of the thread of the event before: a block made, and not of
+// another, or a recorded block given back, where nothing is new to the dictionaries and what
+// there is to note has room. It returns how many they are. Their numbers must be unbroken.
 //
 // It calls nothing and is one function, so that what it needs stays in registers, and looks
 // at what lies where the model and the outcome say without asking whether that is there. Before

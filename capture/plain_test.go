@@ -302,7 +302,7 @@ func noted(c eventColumns) string {
 func (p *encoderPair) count(events []Event) {
 	c := &p.counted
 	for len(events) > 0 {
-		if c.usual() && c.follow(events) {
+		if c.usual() && c.unbroken(events) {
 			c.plainRoom()
 			n := c.plain(events[:min(len(events), plainBatch)])
 			p.plain += n

@@ -121,8 +121,10 @@ func (p *Process) readModule(image []Mapping) (Module, bool) {
 	}
 	first := loads[0]
 	m.Bias = addr.Bias(uint64(low) - (first.Vaddr - first.Off))
-	last := loads[len(loads)-1]
-	end := addr.File(last.Vaddr + last.Memsz).Run(m.Bias)
+	end := low
+	for _, load := range loads {
+		end = max(end, addr.File(load.Vaddr+load.Memsz).Run(m.Bias))
+	}
 	// What the program maps of the file itself, as V8 does with its code, is elsewhere.
 	for len(image) > 1 && image[len(image)-1].Low >= end {
 		image = image[:len(image)-1]
