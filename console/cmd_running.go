@@ -41,7 +41,7 @@ func runningCommands() []*Command {
 		{Name: "nexti", Aliases: []string{"ni"}, Group: GroupRunning, Synopsis: "[N]", Short: "execute one instruction, over calls", Needs: NeedLive,
 			Run: counted1((*session.Session).NextInstruction), Long: "Example:\n  nexti"},
 		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: GroupRunning, Short: "run until the selected frame's function returns", Needs: NeedLive, Run: runFinish,
-			Long: "The value it returned is shown as the register that carries integers and pointers."},
+			Long: "At an allocation the selected frame is the user's; at all other stops it is the innermost one. The value it returned is shown as the register that carries integers and pointers. main is not run to its end: continue does that."},
 		{Name: "until", Aliases: []string{"u"}, Group: GroupRunning, Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation},
 			Short: "run to a later line of the frame, or to a location in it", Needs: NeedLive, Run: located((*session.Session).Until),
 			Long: "Without a location it is next that does not go back in a loop. It also ends when the function returns.\n\nExample:\n  until 240"},
@@ -181,7 +181,11 @@ func located(verb func(*session.Session, string) (*session.Report, error)) func(
 }
 
 func runFinish(_ context.Context, c *Console, in Input) error {
-	if frame, err := c.s.SelectedFrame(); err == nil && !c.cfg.JSON {
+	frame, err := c.s.ToFinish()
+	if err != nil {
+		return err
+	}
+	if !c.cfg.JSON {
 		c.out.line(append([]span{{plain, "run till exit of "}}, c.out.frameName(frame)...)...)
 	}
 	return c.reported(in)(c.s.Finish())

@@ -13,26 +13,51 @@ import (
 // Finish runs until the selected frame's function returns to its caller, and
 // reports the value it returned. The selected frame may be an inlined one.
 func (s *Session) Finish() (*Report, error) {
-	f, err := s.liveFrame()
-	if err != nil {
+	f, ret, err := s.toFinish()
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if s.proc.IsGo() {
+	case s.proc.IsGo():
 		return s.finishGo()
-	}
-	if f.Inlined {
+	case f.Inlined:
 		return s.finishInlined(f)
-	}
-	ret, err := s.returnOf(f)
-	if err != nil {
-		return nil, err
 	}
 	return s.finishAt(f, ret)
 }
 
+// ToFinish is the frame that Finish runs to the end of. An error says why it does not.
+func (s *Session) ToFinish() (Frame, error) {
+	f, _, err := s.toFinish()
+	return f, err
+}
+
+// toFinish is ToFinish, with where a physical frame returns to.
+func (s *Session) toFinish() (f Frame, ret addr.Run, err error) {
+	f, err = s.liveFrame()
+	if err != nil || f.Inlined || s.proc.IsGo() {
+		return f, 0, err
+	}
+	if s.isMain(f) {
+		return f, 0, fmt.Errorf("finish: %s is the outermost function of the program: continue runs to the program's end", f.Function)
+	}
+	ret, err = s.returnOf(f)
+	return f, ret, err
+}
+
+// isMain tells the program's main function. The C library calls exit when it returns,
+// and gdb takes it for the outermost one, too.
+func (s *Session) isMain(f Frame) bool {
+	mod := s.mods.at(f.Code.Lookup())
+	if mod == nil || s.prog == nil || s.mods.object(mod) != s.prog.obj {
+		return false
+	}
+	main, ok := s.prog.obj.Symbol("main")
+	return ok && main.IsCode() && f.Entry == main.Addr
+}
+
 // returnOf is where the physical frame of f returns to.
 func (s *Session) returnOf(f Frame) (addr.Run, error) {
-	raw, err := s.rawStack(s.sel.thread, defaultDepth, addr.Code{})
+	raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code)
 	if err != nil {
 		return 0, err
 	}

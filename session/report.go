@@ -23,7 +23,7 @@ type Report struct {
 	Exec     string // the program now running, after an exec
 	Child    int    // the process forked
 	Elapsed  time.Duration
-	Frames   []Frame // from the innermost to the selected one
+	Frames   []Frame // from the innermost to the user's, see showFrames
 	Stop     string  // the report of a recorded stop, as it was shown
 	Verb     string  // "start", "step" ...: what ended here without a numbered stop
 }

@@ -161,9 +161,10 @@ func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.S
 	return append(list, st)
 }
 
-// showFrames selects the frame to show and puts the frames up to it in the
-// report. Frames further out are named when someone asks: the names of main's
-// callers cost a look into the C library's debug info.
+// showFrames selects a frame and puts the frames to show in the report. At an
+// allocation that is the user's frame, and the innermost one at all other stops; the
+// frames are shown up to the user's. Frames further out are named when someone asks:
+// the names of main's callers cost a look into the C library's debug info.
 func (s *Session) showFrames(r *Report) {
 	if s.sel.thread == nil {
 		return
@@ -196,6 +197,9 @@ func (s *Session) showFrames(r *Report) {
 		n = s.UserFrame(frames)
 	}
 	s.sel.stack, s.sel.frame = Stack{Frames: frames}, n
+	if outOfTheBlue[r.Reason] && r.Event == nil {
+		s.sel.frame = 0 // that is where the thread stands; finish and up go on from there
+	}
 	r.Frames = frames[from : n+1]
 }
 
