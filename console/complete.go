@@ -14,6 +14,24 @@ import (
 // maxCandidates bounds what Tab offers: more help nobody.
 const maxCandidates = 400
 
+// complete is the Tab key, pressed on the goroutine of the line's reader. No
+// completion is worth the session: one that panics says so and offers nothing.
+func (c *Console) complete(line string, pos int) (head string, words []string, tail string) {
+	answered := c.sig.ask(func() {
+		defer func() {
+			if r := recover(); r != nil {
+				words = nil
+				c.Notify(sprintf("warning: no completion of %q: error in hdb: %v", line[:pos], r))
+			}
+		}()
+		head, words, tail = c.completeAt(line, pos)
+	})
+	if !answered || len(words) == 0 {
+		return line[:pos], nil, line[pos:]
+	}
+	return head, words, tail
+}
+
 // completeAt is the Tab key: the words that could stand where the one before
 // byte offset pos stands.
 func (c *Console) completeAt(line string, pos int) (head string, words []string, tail string) {

@@ -3,9 +3,10 @@
 //
 // Run and everything it calls stay on the caller's goroutine, which must be
 // the one that owns the session. Two helpers run beside it: one blocks in
-// LineReader.ReadLine, one waits for signals, cancels the running command and
-// interrupts the inferior. Neither touches output or any other state. The split
-// screen has one more, for the signals of the terminal.
+// LineReader.ReadLine and has the Tab key answered by the caller's goroutine, one
+// waits for signals, cancels the running command and interrupts the inferior.
+// Neither touches output or any other state. The split screen has one more, for
+// the signals of the terminal.
 package console
 
 import (
@@ -129,11 +130,7 @@ func (c *Console) prepareInput() {
 		c.warn(err)
 	}
 	c.in.SetHistory(c.hist.lines)
-	c.in.SetCompleter(func(line string, pos int) (string, []string, string) {
-		c.sig.besideMu.Lock()
-		defer c.sig.besideMu.Unlock()
-		return c.completeAt(line, pos)
-	})
+	c.in.SetCompleter(c.complete)
 	c.out.more = c.askMore
 }
 

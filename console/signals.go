@@ -26,11 +26,11 @@ type signals struct {
 	mu     sync.Mutex // guards cancel
 	cancel context.CancelFunc
 
-	beside   chan func() // what to run while a line is awaited, on the goroutine that awaits it
-	besideMu sync.Mutex  // held meanwhile, and by the completer, which is the reader's
+	beside chan func() // what to run while a line is awaited, on the goroutine that awaits it
 
-	reading atomic.Bool // a line is awaited, of a prompt or inside a block
-	ended   atomic.Bool // SIGTERM, SIGHUP or SIGQUIT came
+	reading atomic.Bool                   // a line is awaited, of a prompt or inside a block
+	over    atomic.Pointer[chan struct{}] // closed when the line awaited last is no longer
+	ended   atomic.Bool                   // SIGTERM, SIGHUP or SIGQUIT came
 }
 
 // surviveBrokenPipes makes a write that nobody reads fail with EPIPE instead of
@@ -120,6 +120,9 @@ func (s *signals) await(in LineReader, read func() (string, error)) (string, err
 	}
 	s.reading.Store(true)
 	defer s.reading.Store(false)
+	over := make(chan struct{})
+	defer close(over)
+	s.over.Store(&over)
 	ch := make(chan result, 1)
 	go func() {
 		line, err := read()
@@ -130,13 +133,39 @@ func (s *signals) await(in LineReader, read func() (string, error)) (string, err
 		case r := <-ch:
 			return r.line, r.err
 		case f := <-s.beside:
-			s.besideMu.Lock()
 			f()
-			s.besideMu.Unlock()
 		case <-s.wake:
 			if s.terminated() || !in.Interactive() {
 				return "", io.EOF
 			}
 		}
+	}
+}
+
+// ask runs f on the goroutine that awaits a line, and tells whether it has. The
+// line's reader calls it: the session is its owner's alone, and the kernel tells
+// only the owner's thread about a stopped process. f is left out when the line is
+// given up before.
+func (s *signals) ask(f func()) bool {
+	over := *s.over.Load()
+	ran := make(chan struct{})
+	run := func() {
+		select {
+		case <-over: // of an earlier line
+		default:
+			f()
+			close(ran)
+		}
+	}
+	select {
+	case s.beside <- run:
+	case <-over:
+		return false
+	}
+	select {
+	case <-ran:
+		return true
+	case <-over:
+		return false
 	}
 }
