@@ -37,11 +37,11 @@ func TestDocumentedNumbers(t *testing.T) {
 		t.Errorf("the core has %d bytes, not some 8 KiB", len(c.code))
 	}
 	for _, phrase := range []string{
-		fmt.Sprintf("| state | %d KiB | `%#x` |", stateSize/kib, apart),
+		fmt.Sprintf("| state | %d KiB | `%#x` |", stateSize/kib, placesLow),
 		fmt.Sprintf("| scratch | %d KiB for each of %s threads |", scratchSize/kib, grouped(numSlots)),
-		fmt.Sprintf("| memory file | %d MiB | `%#x` | shared; the first %d MiB read and write", (fileRing+mib-1)/mib, apart+1<<32, fileRules/mib),
-		fmt.Sprintf("| ring | %d MiB, mapped twice in a row | `%#x` |", ringSize/mib, apart+2<<32),
-		fmt.Sprintf("| core | %d KiB | `%#x` |", maxCore/kib, apart+3<<32),
+		fmt.Sprintf("| memory file | %d MiB | `%#x` | shared; the first %d MiB read and write", (fileRing+mib-1)/mib, placesLow+placeFile, fileRules/mib),
+		fmt.Sprintf("| ring | %d MiB, mapped twice in a row | `%#x` |", ringSize/mib, placesLow+placeRing),
+		fmt.Sprintf("| core | %d KiB | `%#x` |", maxCore/kib, placesLow+placeCore),
 		fmt.Sprintf("| islands | %d MiB each |", islandSize/mib),
 		fmt.Sprintf("%s *slots* of %d bytes", grouped(numSlots), slotSize),
 		fmt.Sprintf("a shadow stack of %d entries", shadowDepth),

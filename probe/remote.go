@@ -64,14 +64,18 @@ func (c *caller) back() {
 
 const noFD = ^uint64(0)
 
-// apart is where the probe's memory is put if it is free: far from where the
-// kernel places what the program maps, so that this has the addresses that it
-// would have without the probe.
-const apart = 1 << 44
-
 // mapAll makes the memory that both share.
 func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 	const rw = unix.PROT_READ | unix.PROT_WRITE
+	maps, err := p.Maps()
+	if err != nil {
+		return r, nil, err
+	}
+	place, err := freePlace(maps)
+	if err != nil {
+		return r, nil, err
+	}
+	at := uint64(place)
 	if c.borrowed, err = c.t.Borrow(); err != nil {
 		return r, nil, err
 	}
@@ -79,7 +83,7 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 		err = errors.Join(err, c.borrowed.Return())
 		c.borrowed = nil
 	}()
-	if r.state, err = c.mmap("the probe's state", apart, privateSize, rw, mapPrivate, noFD, 0); err != nil {
+	if r.state, err = c.mmap("the probe's state", at, privateSize, rw, mapPrivate, noFD, 0); err != nil {
 		return r, nil, err
 	}
 	// A fork child finds its copy empty, and so the probe disabled.
@@ -102,13 +106,13 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 		return r, nil, err
 	}
 	c.undo = append(c.undo, s.close)
-	if r.file, err = c.mmap("the probe's tables", apart+1<<32, fileRing, unix.PROT_READ, unix.MAP_SHARED, fd, 0); err != nil {
+	if r.file, err = c.mmap("the probe's tables", at+placeFile, fileRing, unix.PROT_READ, unix.MAP_SHARED, fd, 0); err != nil {
 		return r, nil, err
 	}
 	if _, err = c.call("mprotect", unix.SYS_MPROTECT, uint64(r.file), fileRules, rw); err != nil {
 		return r, nil, err
 	}
-	if r.ring, err = c.mmap("the probe's ring", apart+2<<32, 2*ringSize, unix.PROT_NONE, mapPrivate, noFD, 0); err != nil {
+	if r.ring, err = c.mmap("the probe's ring", at+placeRing, 2*ringSize, unix.PROT_NONE, mapPrivate, noFD, 0); err != nil {
 		return r, nil, err
 	}
 	for half := uint64(0); half < 2; half++ {
@@ -116,7 +120,7 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 			return r, nil, err
 		}
 	}
-	r.core, err = c.mmap("the probe's code", apart+3<<32, maxCore, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, noFD, 0)
+	r.core, err = c.mmap("the probe's code", at+placeCore, maxCore, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, noFD, 0)
 	return r, s, err
 }
 

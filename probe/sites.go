@@ -23,11 +23,15 @@ const jumpSize = 5
 // of a function whose size is not known.
 const longestBody = 4096
 
-// unwinderEntries are functions through which exceptions look for unwinding
-// information; who has the second without the first looks elsewhere.
+// Exceptions look for unwinding information by the first of these functions. A module
+// that has the second without the first looks elsewhere, but for the sanitizers, whose
+// second calls the unwinder's own and has another name as well.
 const (
 	findFDEName = "_Unwind_Find_FDE"
 	raiseName   = "_Unwind_RaiseException"
+
+	interceptorName    = "__interceptor_" + raiseName
+	newInterceptorName = "___interceptor_" + raiseName // since LLVM 16
 )
 
 // addModules compiles the CFI of modules that are not known yet. What cannot be
@@ -175,13 +179,17 @@ func (p *Probe) nextBit(f breakpoints.Function) uint8 {
 // addFinders prepares the functions that look for unwinding information.
 func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
 	for _, m := range modules {
-		raises, finds := false, false
-		for _, sym := range p.cfg.Unwinder(m, findFDEName, raiseName) {
-			if sym.Name == raiseName {
+		raises, passes := false, false
+		for _, sym := range p.cfg.Unwinder(m, findFDEName, raiseName, interceptorName, newInterceptorName) {
+			switch sym.Name {
+			case raiseName:
 				raises = true
 				continue
+			case interceptorName, newInterceptorName:
+				passes = true
+				continue
 			}
-			finds = true
+			passes = true
 			known := func(f *patched) bool { return f.entry == sym.Addr }
 			if slices.ContainsFunc(p.finders, known) {
 				continue
@@ -192,7 +200,7 @@ func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
 			}
 			p.finders = append(p.finders, f)
 		}
-		if raises && !finds {
+		if raises && !passes {
 			known := func(o inferior.Module) bool { return o.Low == m.Low && o.Path == m.Path }
 			if !slices.ContainsFunc(p.strangers, known) {
 				p.strangers = append(p.strangers, m)

@@ -85,6 +85,10 @@ func TestRemedy(t *testing.T) {
 		t.Errorf("musl-gcc: %q", got)
 	}
 	ld := "/usr/bin/ld: cannot find -ljemalloc: No such file or directory\n"
+	rt := "/usr/bin/ld: cannot find /usr/lib/llvm-14/lib/clang/14.0.6/lib/linux/libclang_rt.msan-x86_64.a: No such file or directory\n"
+	if got := remedy("clang", os.ErrInvalid, rt); got != " (apt-get install libclang-rt-14-dev)" {
+		t.Errorf("clang's runtime missing: %q", got)
+	}
 	if got := remedy("gcc", os.ErrInvalid, ld); got != " (apt-get install libjemalloc-dev)" {
 		t.Errorf("jemalloc: %q", got)
 	}

@@ -36,6 +36,8 @@ func debianPackage(thing string) string {
 		return "libgoogle-perftools-dev"
 	case "mimalloc":
 		return "libmimalloc-dev"
+	case "clang_rt":
+		return "libclang-rt-14-dev"
 	case "stdc++":
 		return "g++"
 	}
@@ -53,7 +55,7 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
-var missingLibrary = regexp.MustCompile(`cannot find -l(\S+?):? `)
+var missingLibrary = regexp.MustCompile(`cannot find (?:-l|/\S*/lib)(clang_rt|\S+?)(?:\.|:? )`)
 
 // remedy is the next step after a tool was missing or missed a library, to
 // follow the error's text; empty when there is none to offer.
