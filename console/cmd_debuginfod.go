@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"strings"
 
 	"hdb/session"
 	"hdb/symbols/debuginfod"
@@ -32,7 +31,8 @@ func setDebuginfod(c *Console, v string) error {
 }
 
 // askDebuginfod asks once, before a prompt, whether the servers may be asked for what
-// commands have missed. To want no questions is no leave to use the network.
+// commands have missed. To want no questions is no leave to use the network. A line
+// that is no answer was typed for the prompt: it is the next command, and no yes.
 func (c *Console) askDebuginfod() {
 	if !c.interactive() || c.s.Debuginfod.Waiting() == 0 {
 		return
@@ -44,8 +44,13 @@ func (c *Console) askDebuginfod() {
 			c.say("  %s", url)
 		}
 		answer, err := c.readLine("Ask them in this session? (y or n) ")
-		if a := strings.ToLower(strings.TrimSpace(answer)); err == nil && (a == "y" || a == "yes") {
+		yes, ok := yesOrNo(answer)
+		switch {
+		case err != nil:
+		case yes:
 			mode = session.DebuginfodOn
+		case !ok:
+			c.unread = answer
 		}
 	}
 	c.s.SetDebuginfod(mode)

@@ -45,7 +45,7 @@ func stopCommands() []*Command {
 			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
 		{Name: "ignore", Group: GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runIgnore, Long: "Example:\n  ignore 1 99"},
 		{Name: "commands", Group: GroupStops, Synopsis: "[N]", Short: "run commands at each hit of a stop: the lines up to `end`", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runCommands,
-			Long: "Without N it is the last stop that was made. `silent` as the first line keeps the report of the stop from being printed. An empty list takes the commands away.\n\nExample:\n  commands 1\n    silent\n    bt 3\n    continue\n  end"},
+			Long: "Without N it is the last stop that was made. `silent` as the first line keeps the report of the stop from being printed. An empty list takes the commands away. An error ends the list, and the script that led to the stop; the program stays where it is.\n\nExample:\n  commands 1\n    silent\n    bt 3\n    continue\n  end"},
 		{Name: "on", Group: GroupStops, Raw: true, Synopsis: "N COMMAND", Short: "run one more command at each hit of a stop", Args: []ArgKind{ArgStop, ArgCommand}, Repeat: RepeatNone, Run: runOn, Long: "Example:\n  on 1 bt 3"},
 		{Name: "handle", Group: GroupStops, Synopsis: "SIGNAL [stop|nostop] [pass|nopass] [print|noprint]", Short: "say what happens at a signal", Args: []ArgKind{ArgSignal, ArgWord}, Repeat: RepeatNone, Run: runHandle,
 			Long: "Example:\n  handle SIGUSR1 nostop noprint pass"},

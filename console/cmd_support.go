@@ -36,7 +36,7 @@ func supportCommands() []*Command {
 			Repeat: RepeatNone, Run: runComplete, Long: "Example:\n  complete info sha"},
 		{Name: "source", Group: GroupSupport, Synopsis: "FILE", Short: "run the commands of a file", Args: []ArgKind{ArgFile}, Run: runSource,
 			Repeat: RepeatNone,
-			Long:   "The file ends at its first error, which is reported with the line's number. Lines that begin with # are comments.\n\nExample:\n  source setup.hdb"},
+			Long:   "The file ends at its first error, which is reported with the line's number, also one in a file that it sources, in a command of your own and in the `commands` of a stop. `-x FILE` does the same; -ex and standard input go on with their next command. After an error of any of them the exit code is 1. Questions are answered with yes. Lines that begin with # are comments.\n\nExample:\n  source setup.hdb"},
 		{Name: "define", Group: GroupSupport, Synopsis: "NAME", Short: "make a command of your own from the lines up to `end`",
 			Repeat: RepeatNone, Run: runDefine,
 			Long: "$arg0, $arg1 ... are replaced by its arguments, $args by all of them as typed, $argc by their number.\n\nExample:\n  define big\n    allocs if size >= $arg0\n  end\n  big 1MiB"},

@@ -58,8 +58,9 @@ type Console struct {
 	defined  map[string]*definition
 
 	sources []lineSource    // where lines come from, innermost last
-	hook    *scriptSource   // commands of the stop just reported, not yet run
-	hooking bool            // the hook is being run
+	unread  string          // a line typed for the prompt, at a question that it does not answer
+	hooks   []*scriptSource // commands of the stop just reported, not yet run: a list for each breakpoint
+	hooking bool            // the hooks are being run
 	depth   int             // nested definitions and scripts
 	last    repetition      // what an empty line does
 	listing listing         // where `list` and `list -` go on
@@ -206,7 +207,7 @@ func (c *Console) top(line string) {
 	if err == nil {
 		err = c.runHooks(ctx)
 	}
-	c.hook = nil
+	c.hooks = nil
 	if err != nil {
 		c.fail(err)
 	}

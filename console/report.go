@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/session"
 )
@@ -13,16 +14,13 @@ import (
 func (c *Console) report(in Input, r *session.Report) {
 	c.noteReport(r)
 	c.s.LogMoment()
-	c.hook = nil
+	c.hooks = nil
 	silent := len(r.Hits) > 0
-	hooks := &scriptSource{name: "commands"}
 	for _, st := range r.Hits {
 		silent = silent && st.Silent
-		hooks.lines = append(hooks.lines, st.Commands...)
-		hooks.name = fmt.Sprintf("commands of breakpoint %d", st.ID)
-	}
-	if len(hooks.lines) > 0 {
-		c.hook = hooks
+		if len(st.Commands) > 0 {
+			c.hooks = append(c.hooks, newHook(st))
+		}
 	}
 	c.listing = listing{}
 	if silent {
@@ -34,6 +32,15 @@ func (c *Console) report(in Input, r *session.Report) {
 	if c.s.Mode() == session.Live {
 		c.showDisplays()
 	}
+}
+
+// newHook is the list of commands of a stop, counted as its lines were written.
+func newHook(st *breakpoints.Stop) *scriptSource {
+	lines := st.Commands
+	if st.Silent {
+		lines = slices.Concat([]string{"# silent"}, lines)
+	}
+	return &scriptSource{name: fmt.Sprintf("commands of breakpoint %d", st.ID), lines: lines}
 }
 
 func (c *Console) printReport(o *output, r *session.Report) {

@@ -66,24 +66,39 @@ func (c *Console) interactive() bool {
 	return c.in != nil && c.in.Interactive() && !c.cfg.Batch && !c.cfg.JSON
 }
 
-// confirm asks a question whose answer is yes where nobody can be asked, or
-// when the user wants no questions.
+// confirm asks the person who typed the command. A command of a script, and one
+// that comes from no terminal, has nobody to ask: as in gdb the answer is then yes,
+// which is said, and the line after it remains a command.
 func (c *Console) confirm(format string, args ...any) bool {
-	if !c.interactive() || !c.flag("confirm") {
+	if !c.flag("confirm") || c.cfg.Batch || c.cfg.JSON {
+		return true
+	}
+	question := clean(sprintf(format, args...)) + " (y or n) "
+	if scripted := c.depth > 0 || c.hooking; scripted || !c.interactive() {
+		c.Notify(question + "[answered y: input is not from a terminal]")
 		return true
 	}
 	for {
-		answer, err := c.readLine(clean(sprintf(format, args...)) + " (y or n) ")
+		answer, err := c.readLine(question)
 		if err != nil {
 			return false
 		}
-		switch strings.ToLower(strings.TrimSpace(answer)) {
-		case "y", "yes":
-			return true
-		case "n", "no":
-			return false
+		if yes, ok := yesOrNo(answer); ok {
+			return yes
 		}
+		c.say("Please answer y or n.")
 	}
+}
+
+// yesOrNo reads an answer; ok tells that it is one.
+func yesOrNo(answer string) (yes, ok bool) {
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true, true
+	case "n", "no":
+		return false, true
+	}
+	return false, false
 }
 
 // readLine reads a line. No notice comes between what a person types.

@@ -23,6 +23,10 @@ type readerSource struct{ c *Console }
 
 func (r *readerSource) next(prompt string) (string, error) {
 	c := r.c
+	if line := c.unread; line != "" {
+		c.unread = ""
+		return line, nil
+	}
 	if !c.in.Interactive() {
 		line, err := c.readLine("")
 		if err == nil && c.cfg.Echo {
@@ -120,9 +124,9 @@ func (c *Console) runLines(ctx context.Context, src *scriptSource) error {
 	return nil
 }
 
-// runHooks runs the commands attached to the stop that was just reported. When
-// one of them resumes the inferior, the rest of its list is dropped and the
-// list of the next stop follows, in a loop so that a breakpoint that counts
+// runHooks runs the commands attached to the stop that was just reported, up to
+// the first error. When one of them resumes the inferior, the rest is dropped and
+// the commands of the next stop follow, in a loop so that a breakpoint that counts
 // for hours needs no stack.
 func (c *Console) runHooks(ctx context.Context) error {
 	if c.hooking {
@@ -130,19 +134,19 @@ func (c *Console) runHooks(ctx context.Context) error {
 	}
 	c.hooking = true
 	defer func() { c.hooking = false }()
-	for c.hook != nil && !c.quit && !c.ending() {
-		src := c.hook
+	for len(c.hooks) > 0 && !c.quit && !c.ending() {
+		src := c.hooks[0]
 		line, err := src.next("")
 		if err != nil {
-			c.hook = nil
-			return nil
+			c.hooks = c.hooks[1:]
+			continue
 		}
 		at := src.at
 		c.push(src)
 		err = c.execute(ctx, line)
 		c.pop()
 		if err != nil {
-			c.hook = nil
+			c.hooks = nil
 			return fmt.Errorf("%s:%d: %w", src.name, at, err)
 		}
 	}

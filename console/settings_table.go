@@ -20,7 +20,7 @@ func settingTable() []*setting {
 			get:   func(c *Console) string { return c.s.Settings.Args },
 			apply: func(c *Console, v string) error { c.s.Settings.Args = v; return nil }},
 		{name: "backtrace limit", kind: kindCount, def: "100", help: "frames that bt prints unless told otherwise; 0 is all"},
-		{name: "confirm", kind: kindBool, def: "on", help: "ask before something is lost (only at a terminal)"},
+		{name: "confirm", kind: kindBool, def: "on", help: "ask before something is lost; without a terminal, and in scripts, the question is printed and answered with yes"},
 		{name: "cwd", kind: kindFile, unsaid: true, help: "working directory of the next run; empty is hdb's own",
 			get:   func(c *Console) string { return c.s.Settings.Dir },
 			apply: func(c *Console, v string) error { c.s.Settings.Dir = v; return nil }},

@@ -42,7 +42,8 @@ usage:
                                    page: see hdb table --help
 
 flags, with one dash or two:
-  -x FILE     run the commands of FILE        -ex CMD   run CMD; both repeatable, in order
+  -x FILE     run the commands of FILE up to its first error
+  -ex CMD     run CMD; -x and -ex are repeatable, run in order, and go on after an error
   -batch      no prompt, no questions, no colour; exit after the commands
   -nx         read no configuration and no project file
   -q          no greeting                     --json    one JSON object per result
