@@ -26,9 +26,18 @@ func (c *Console) report(in Input, r *session.Report) {
 	if silent {
 		return
 	}
+	v := viewReport(r)
+	if r.Finished != nil {
+		v.Returned = c.returned(r.Finished)
+	}
 	c.show(in, struct {
 		Stop reportView `json:"stop"`
-	}{viewReport(r)}, func(o *output) { c.printReport(o, r) })
+	}{v}, func(o *output) {
+		c.printReport(o, r)
+		if v.Returned != nil {
+			v.Returned.print(o)
+		}
+	})
 	if c.s.Mode() == session.Live {
 		c.showDisplays()
 	}
@@ -60,6 +69,30 @@ func (c *Console) printReport(o *output, r *session.Report) {
 	}
 	o.printFrames(shown)
 	c.showSource(o, r.Frames[len(r.Frames)-1], c.count("stop-lines"))
+}
+
+// returned is what a function has returned; nil: nothing.
+func (c *Console) returned(fn *session.Finished) *returnedView {
+	o, err := c.options("")
+	if err != nil {
+		return nil
+	}
+	ret, err := c.data.read(c).Returned(fn, o)
+	switch {
+	case err != nil:
+		return &returnedView{RAX: fmt.Sprintf("%#x", fn.RAX), Why: err.Error()}
+	case ret.Num == 0:
+		return nil
+	}
+	return &returnedView{Num: ret.Num, Type: ret.Type, Value: ret.Value}
+}
+
+func (v *returnedView) print(o *output) {
+	if v.Num == 0 {
+		o.line(span{plain, "rax = " + v.RAX}, span{styleGuess, "   (the value returned, if it is an integer or a pointer: " + v.Why + ")"})
+		return
+	}
+	o.text(fmt.Sprintf("value returned is $%d = %s\n", v.Num, v.Value))
 }
 
 // headline is a report's first line.

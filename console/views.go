@@ -94,18 +94,27 @@ func viewEvent(e *session.Event) eventView {
 	return v
 }
 
+// A returnedView is what a finished function has returned.
+type returnedView struct {
+	Num   int    `json:"num,omitempty"` // $N; 0: only RAX is known
+	Type  string `json:"type,omitempty"`
+	Value string `json:"value,omitempty"`
+	RAX   string `json:"rax,omitempty"`
+	Why   string `json:"why,omitempty"` // why only RAX is known
+}
+
 type reportView struct {
-	Reason   string      `json:"reason"`
-	Headline string      `json:"headline"`
-	Stops    []int       `json:"stops,omitempty"`
-	Thread   *threadView `json:"thread,omitempty"`
-	Event    *eventView  `json:"event,omitempty"`
-	Signal   string      `json:"signal,omitempty"`
-	ExitCode *int        `json:"exit_code,omitempty"`
-	ExitSig  string      `json:"exit_signal,omitempty"`
-	Returned *string     `json:"returned,omitempty"`
-	Elapsed  int64       `json:"elapsed_ns"`
-	Frames   []frameView `json:"frames,omitempty"`
+	Reason   string        `json:"reason"`
+	Headline string        `json:"headline"`
+	Stops    []int         `json:"stops,omitempty"`
+	Thread   *threadView   `json:"thread,omitempty"`
+	Event    *eventView    `json:"event,omitempty"`
+	Signal   string        `json:"signal,omitempty"`
+	ExitCode *int          `json:"exit_code,omitempty"`
+	ExitSig  string        `json:"exit_signal,omitempty"`
+	Returned *returnedView `json:"returned,omitempty"`
+	Elapsed  int64         `json:"elapsed_ns"`
+	Frames   []frameView   `json:"frames,omitempty"`
 }
 
 func viewReport(r *session.Report) reportView {
@@ -123,10 +132,6 @@ func viewReport(r *session.Report) reportView {
 	}
 	if r.Signal != nil {
 		v.Signal = r.Signal.Name
-	}
-	if r.Finished != nil {
-		value := fmt.Sprintf("%#x", r.Finished.Value)
-		v.Returned = &value
 	}
 	if ended(r) {
 		code := r.Exit.Code

@@ -90,15 +90,15 @@ func (s *Session) finishAt(f Frame, ret addr.Run) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := s.report(stop, "finish")
-	if reached {
-		regs, err := t.Regs()
-		if err != nil {
-			return nil, err
-		}
-		r.Finished = &Finished{Function: f.Function, Value: regs.Result()}
-		s.showCaller(r, ret)
+	if !reached {
+		return s.report(stop, "finish"), nil
 	}
+	regs, err := t.Regs()
+	if err != nil {
+		return nil, err
+	}
+	r := s.reportFinished(stop, "finish", &Finished{Function: f.Function, RAX: regs.Result(), frame: f})
+	s.showCaller(r, ret)
 	return r, nil
 }
 

@@ -35,10 +35,12 @@ type WatchHit struct {
 	Old, New []byte
 }
 
-// Finished is what `finish` ran to the end of.
+// Finished is what `finish` ran to the end of. Values.Returned tells the value.
 type Finished struct {
 	Function string
-	Value    uint64 // of rax
+	RAX      uint64 // the value, if it is an integer or a pointer
+
+	frame Frame // the one that has returned
 }
 
 // Headline is the report's first line, without a newline: the numbered stops,
@@ -81,7 +83,7 @@ func (r *Report) cause() string {
 	case r.Signal != nil:
 		return r.Signal.Explanation
 	case r.Finished != nil:
-		return fmt.Sprintf("%s returned, rax = %#x", r.Finished.Function, r.Finished.Value)
+		return r.Finished.Function + " returned"
 	}
 	switch r.Reason {
 	case inferior.Exited, inferior.Gone:

@@ -120,9 +120,14 @@ func (s *Session) leave() {
 // report turns the engine's stop into the user's, selects thread and frame, and
 // keeps it in the log.
 func (s *Session) report(stop inferior.Stop, verb string) *Report {
+	return s.reportFinished(stop, verb, nil)
+}
+
+// reportFinished is report, of a stop where a function has returned.
+func (s *Session) reportFinished(stop inferior.Stop, verb string, fn *Finished) *Report {
 	r := &Report{
 		Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path,
-		Child: stop.Child, Verb: verb, Elapsed: s.now(),
+		Child: stop.Child, Verb: verb, Elapsed: s.now(), Finished: fn,
 	}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
 		if s.wantsEvents() && !s.prog.obj.Header().Static {

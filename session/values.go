@@ -324,6 +324,44 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 	return n, text, err
 }
 
+// A Returned is what a function has returned.
+type Returned struct {
+	Num   int    // in the history; 0: nothing was returned, as from a void function
+	Type  string // as declared
+	Value string
+}
+
+// Returned is what the function has returned that Finish ran to the end of, right after
+// it. The value is kept as $N. An error is why only registers are known.
+func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err error) {
+	t := v.s.sel.thread
+	if t == nil {
+		return out, ErrNoStack
+	}
+	regs, err := t.Regs()
+	if err != nil {
+		return out, err
+	}
+	caller := &values.Frame{Regs: regs.Unwind(), Wide: v.wideRegisters()}
+	if fault := symbols.Guard(func() {
+		f := v.frameAt([]Frame{fn.frame}, 0)
+		var x values.Value
+		if x, err = v.w.Returned(f, caller); err == nil {
+			err = v.w.Unreadable(x)
+		}
+		if err != nil {
+			return
+		}
+		out.Type = x.Type.String()
+		if out.Num = v.w.Keep(x); out.Num > 0 {
+			out.Value = v.w.FormatTop(f, x, o)
+		}
+	}); fault != nil {
+		return out, fault
+	}
+	return out, err
+}
+
 // Show is Print without history, for display.
 func (v *Values) Show(expr string, o values.Options) (text string, err error) {
 	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {

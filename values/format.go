@@ -216,7 +216,7 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 		p.write("{")
 	}
 	fields := t.Fields()
-	n := 0
+	n, own := 0, 0
 	for i := range fields {
 		f := &fields[i]
 		if p.full() {
@@ -246,6 +246,9 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 		}
 		p.newline(1)
 		n++
+		if !f.Base {
+			own++
+		}
 		switch {
 		case f.Base:
 			p.write("<" + f.Name + "> = ")
@@ -258,7 +261,11 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 		}
 		p.value(p.w.member(v, f))
 	}
-	if n == 0 {
+	if own == 0 {
+		if n > 0 {
+			p.write(", ")
+			p.newline(1)
+		}
 		p.write("<No data fields>")
 	}
 	if braces {

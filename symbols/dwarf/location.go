@@ -28,6 +28,7 @@ const (
 	AtPrototyped     At = 0x27
 	AtUpperBound     At = 0x2f
 	AtAccessibility  At = 0x32
+	AtCallingConv    At = 0x36 // DW_AT_calling_convention
 	AtDataMemberLoc  At = 0x38
 	AtCount          At = 0x37
 	AtEncoding       At = 0x3e
@@ -41,6 +42,8 @@ const (
 	AtCallReturnPC   At = 0x7d
 	AtCallParameter  At = 0x80
 	AtCallTarget     At = 0x83
+	AtDeleted        At = 0x8a
+	AtDefaulted      At = 0x8b
 	AtGNUCallTarget  At = 0x2113
 	AtGNUCallSiteVal At = 0x2111
 	AtGNUVector      At = 0x2107

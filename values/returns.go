@@ -1,0 +1,137 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/unwind"
+)
+
+// DW_CC_* of functions and classes (DWARF 5 section 7.15).
+const (
+	ccNormal          = 1
+	ccProgram         = 2
+	ccPassByReference = 4
+	ccPassByValue     = 5
+)
+
+// ReturnType is the type of what the frame's physical function returns, void when it
+// returns nothing.
+func (w *World) ReturnType(f *Frame) (*Type, error) {
+	s, err := f.scope()
+	if err != nil {
+		return nil, err
+	}
+	m := w.module(f.Module)
+	for d, hop := s.Physical, 0; d.Valid() && hop < 8; hop++ {
+		if v, ok := d.Attr(dwarf.AtCallingConv); ok && v.Uint() != ccNormal && v.Uint() != ccProgram {
+			return nil, fmt.Errorf("the function has calling convention %#x of DWARF's numbers", v.Uint())
+		}
+		if v, ok := d.Attr(dwarf.AtType); ok {
+			return m.typeAt(w, v.Ref()), nil
+		}
+		next, ok := d.Attr(dwarf.AtAbstractOrigin)
+		if !ok {
+			if next, ok = d.Attr(dwarf.AtSpecification); !ok {
+				break
+			}
+		}
+		d = next.Ref()
+	}
+	return &Type{Kind: Void, Name: "void", w: w, mod: m, size: 1, lang: language(s.Physical)}, nil
+}
+
+// Returned is what the function of frame fn has returned. caller has the registers of
+// the moment after the return. The value of a void function has the type void.
+func (w *World) Returned(fn, caller *Frame) (Value, error) {
+	t, err := w.ReturnType(fn)
+	if err != nil {
+		return Value{}, err
+	}
+	pieces, err := returnPieces(t, fn)
+	if err != nil {
+		return Value{}, err
+	}
+	if pieces == nil {
+		rax, ok := caller.Regs.Get(unwind.RAX)
+		if !ok {
+			return Value{}, errLost
+		}
+		return memoryValue(t, addr.Run(rax)), nil
+	}
+	if t.strip().Kind == Void {
+		return Value{Type: t}, nil
+	}
+	for _, p := range pieces {
+		if b, ok := caller.register(p.reg); p.kind == pieceRegister && (!ok || uint64(len(b)) < p.bits/8) {
+			return Value{}, fmt.Errorf("register %s cannot be read", returnRegister(p.reg))
+		}
+	}
+	return w.assemble(w.module(fn.Module), caller, t, pieces), nil
+}
+
+func returnRegister(n uint64) string {
+	if n < uint64(unwind.RIP) {
+		return unwind.Reg(n).String()
+	}
+	return registerName(n)
+}
+
+// errReturned is the cause when the debug information does not tell enough.
+var errReturned = errors.New("the debug information does not tell how the function returns its value")
+
+// returnPieces is where a function leaves a value of type t: nil when in memory that
+// rax has the address of.
+func returnPieces(t *Type, fn *Frame) ([]piece, error) {
+	s := t.strip()
+	if s.Kind == Void {
+		return []piece{}, nil
+	}
+	if t.isRust() {
+		if mangled(fn) {
+			return rustReturnPieces(s)
+		}
+	} else if passedByReference(s, new(int)) {
+		return nil, nil
+	}
+	if s.Kind == Struct && s.decl || s.Size() == 0 && s.Kind != Struct && s.Kind != Unspecified {
+		return nil, errReturned
+	}
+	if s.Kind == Base && s.Enc == encComplex && s.Size() == 32 && !s.isQuad() { // class COMPLEX_X87
+		return []piece{{kind: pieceRegister, reg: regST0, bits: 128}, {kind: pieceRegister, reg: regST0 + 1, bits: 128}}, nil
+	}
+	classes, err := classify(s)
+	if err != nil || classes == nil {
+		return nil, err
+	}
+	return registersOf(classes), nil
+}
+
+// registersOf hands out the registers that return values of these classes (System V
+// ABI for AMD64, section 3.2.3, "Returning of Values").
+func registersOf(classes []class) []piece {
+	general := []unwind.Reg{unwind.RAX, unwind.RDX}
+	vector := uint64(regXMM0)
+	out := []piece{}
+	for i := 0; i < len(classes); i++ {
+		p := piece{kind: pieceRegister, bits: 64}
+		switch classes[i] {
+		case integerClass:
+			p.reg, general = uint64(general[0]), general[1:]
+		case sseClass:
+			for p.reg = vector; i+1 < len(classes) && classes[i+1] == sseUpClass; i++ {
+				p.bits += 64
+			}
+			vector++
+		case x87Class:
+			p.reg, p.bits = regST0, 128
+			i++ // class X87UP
+		default: // padding, and classes without members
+			p = piece{kind: pieceInline, data: make([]byte, 8), bits: 64}
+		}
+		out = append(out, p)
+	}
+	return out
+}
