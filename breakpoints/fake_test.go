@@ -51,10 +51,6 @@ func (p *fakeProcess) write(a addr.Run, b []byte) {
 
 func (p *fakeProcess) Modules() []inferior.Module { return p.modules }
 
-func (p *fakeProcess) Exe() string { return "/program" }
-
-func (p *fakeProcess) PID() int { return 1 }
-
 type fakeTrap struct {
 	p *fakeProcess
 	a addr.Run
@@ -79,6 +75,10 @@ func (s fakeSymbols) Defined(m inferior.Module, names []string) ([]Symbol, error
 		return nil, errors.New("not an ELF file")
 	}
 	return slices.DeleteFunc(slices.Clone(s[m.Name]), func(y Symbol) bool { return !slices.Contains(names, y.Name) }), nil
+}
+
+func (s fakeSymbols) Extent(inferior.Module, addr.Run) (low, high addr.Run, ok bool) {
+	return 0, 0, false
 }
 
 // A machine plays threads against a tracer: calls push a return address, ret pops it.

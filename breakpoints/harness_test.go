@@ -15,6 +15,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/symbols"
 )
 
 // build compiles a file of testdata with the command line that follows, which
@@ -76,6 +77,20 @@ func (s *elfSymbols) Defined(m inferior.Module, names []string) ([]Symbol, error
 		}
 	}
 	return found, nil
+}
+
+func (s *elfSymbols) Extent(m inferior.Module, a addr.Run) (low, high addr.Run, ok bool) {
+	o, err := symbols.Open(m.Path, symbols.Config{})
+	if err != nil {
+		return 0, 0, false
+	}
+	defer o.Close()
+	table, err := o.CFI()
+	if err != nil || table == nil {
+		return 0, 0, false
+	}
+	code, ok := table.FunctionAt(a.File(m.Bias))
+	return code.Low.Run(m.Bias), code.High.Run(m.Bias), ok
 }
 
 // A trace is a program run under a tracer to its end.

@@ -54,6 +54,51 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// The code that gives a thread's cache back is found in glibc, whether it is linked in or
+// not, and in no other library.
+func TestRelease(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		path  string
+		found bool
+	}{
+		{"glibc", gcc(t, "calls"), true},
+		{"glibc static", gcc(t, "calls", "-static"), true},
+		{"glibc static-pie", gcc(t, "calls", "-static-pie"), true},
+		{"musl", build(t, "musl-tools", "calls", "musl-gcc", "-O1", "-fno-builtin", "calls.c"), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tr := run(t, inferior.Config{Path: c.path}, nil)
+			found := 0
+			for _, s := range tr.tracer.Sites() {
+				if s.Release == (Extent{}) {
+					continue
+				}
+				found++
+				if s.Function.Symbol != "free" || s.Release.Contains(s.Addr) {
+					t.Errorf("%s at %v: %v", s.Function.Symbol, s.Addr, s.Release)
+				}
+				if name := tr.functionAt(s.In, s.Release.Low); name != "" && name != "__malloc_arena_thread_freeres" {
+					t.Errorf("it is in %s", name)
+				}
+			}
+			if found != 0 != c.found {
+				t.Errorf("found in %d functions, want %v", found, c.found)
+			}
+		})
+	}
+}
+
+// functionAt is the name of the function at an address, "" if the module does not say.
+func (tr *trace) functionAt(m inferior.Module, a addr.Run) string {
+	for _, y := range tr.tracer.syms.(*elfSymbols).files[m.Path] {
+		if elf.ST_TYPE(y.Info) == elf.STT_FUNC && addr.File(y.Value).Run(m.Bias) == a {
+			return y.Name
+		}
+	}
+	return ""
+}
+
 func TestOperators(t *testing.T) {
 	for _, c := range []struct {
 		name    string

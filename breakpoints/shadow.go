@@ -27,7 +27,7 @@ type pending struct {
 	inside []Call  // blocks that were allocated inside otherwise, and not freed there
 }
 
-// freed is the last free of a thread that was reported. Its return is not
+// freed is the last free of a thread. Its return is not
 // awaited, so what it calls is recognised by the block and the stack.
 type freed struct {
 	Call
@@ -271,31 +271,14 @@ func (t *Tracer) enterFree(sh *shadow, s *site, call Call, th *inferior.Thread) 
 		t.stats.Inner++
 		return inferior.Resume
 	}
-	if t.ownFree(s, &call) {
-		t.stats.Inner++
-		return inferior.Resume
-	}
 	if call.Event.Kind == capture.Free {
 		sh.freed = freed{Call: call, sites: append(sh.freed.sites[:0], s)}
 	}
-	return t.report(call, th)
-}
-
-// ownFree reports whether an allocator frees what is its own: glibc gives the
-// blocks of a thread's cache, freed by the user before, to free once more when
-// a thread ends, and the cache with them. Such a block is not live, or a realloc
-// that another thread is in has given it up, and the caller lies in the library
-// itself. In the program's own module the caller
-// may be the user, and a double free is to be seen. The first thread keeps
-// its cache. Mappings are nobody's cache: dlclose unmaps what dlopen did by
-// system call.
-func (t *Tracer) ownFree(s *site, call *Call) bool {
-	if call.Event.Kind != capture.Free || !t.complete || s.Main || int(call.Event.TID) == t.proc.PID() || !covers(s.In, call.Return) {
-		return false
+	if s.Release.Contains(call.Return) { // the cache of a thread that ends
+		t.stats.Inner++
+		return inferior.Resume
 	}
-	r := t.resizes[call.Event.Addr]
-	_, live := t.live[call.Event.Addr]
-	return r != nil && r.Event.TID != call.Event.TID || !live
+	return t.report(call, th)
 }
 
 // freesInside reports whether a free inside p is p's own affair: a realloc's
@@ -393,18 +376,8 @@ func (t *Tracer) drop(sh *shadow, n int) {
 	sh.calls = sh.calls[:n]
 }
 
-// report hands a call to the sink and keeps the set of live blocks.
+// report hands a call to the sink.
 func (t *Tracer) report(c Call, th *inferior.Thread) inferior.Action {
 	t.stats.Calls++
-	if t.complete && !c.Event.Failed {
-		e := &c.Event
-		switch e.Kind {
-		case capture.Free:
-			delete(t.live, e.Addr)
-		case capture.Alloc, capture.Realloc:
-			delete(t.live, e.Old)
-			t.live[e.Addr] = struct{}{}
-		}
-	}
 	return t.sink.Alloc(th, c)
 }

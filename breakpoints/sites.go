@@ -16,9 +16,9 @@ type Site struct {
 	Function Function
 	Module   string // name of the module
 	In       inferior.Module
-	Main     bool // the module is the program
 	Addr     addr.Run
 	Size     uint64 // of the function's code, bytes; 0 unknown
+	Release  Extent // code that calls a function that frees to give a thread's cache back; empty if there is none
 	Err      error  // why no trap is planted
 }
 
@@ -46,7 +46,6 @@ func (t *Tracer) dropSites(match func(*site) bool) {
 type Finder struct {
 	Symbols Symbols
 	Memory  io.ReaderAt // of the inferior
-	Exe     string      // path of the program
 }
 
 // Find adds to known what the modules define of the functions, each with a
@@ -70,10 +69,14 @@ func (f Finder) Find(known []*Site, modules []inferior.Module, funcs []Function)
 			continue
 		}
 		slices.SortStableFunc(symbols, func(a, b Symbol) int { return cmp.Compare(rank[a.Name], rank[b.Name]) })
+		before := len(known)
 		for _, sym := range symbols {
 			if i, wanted := rank[sym.Name]; wanted {
 				known = f.enter(known, m, sym, funcs[i])
 			}
+		}
+		if len(known) > before {
+			f.setReleases(m, known)
 		}
 	}
 	return known, errors.Join(errs...)
@@ -89,7 +92,7 @@ func (f Finder) enter(known []*Site, m inferior.Module, sym Symbol, fn Function)
 		known[i].Function.alias(fn)
 		return known
 	}
-	s := &Site{Function: fn, Module: m.Name, In: m, Main: m.Path == f.Exe, Addr: at, Size: sym.Size}
+	s := &Site{Function: fn, Module: m.Name, In: m, Addr: at, Size: sym.Size}
 	if sym.IFunc {
 		s.Err = fmt.Errorf("%s in %s: chosen at run time by an IFUNC resolver, calls through it are not seen", fn.Symbol, m.Name)
 	}
@@ -103,7 +106,7 @@ func (t *Tracer) plant(modules []inferior.Module) error {
 	for i, s := range t.sites {
 		known[i] = &s.Site
 	}
-	finder := Finder{Symbols: t.syms, Memory: t.proc, Exe: t.proc.Exe()}
+	finder := Finder{Symbols: t.syms, Memory: t.proc}
 	found, err := finder.Find(known, modules, funcs)
 	errs := []error{err}
 	for _, s := range found[len(known):] {

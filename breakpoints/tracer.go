@@ -25,6 +25,9 @@ type Symbols interface {
 	// defines itself, in any order. Undefined symbols and PLT stubs are not
 	// among them. A name may occur more than once, as with symbol versions.
 	Defined(m inferior.Module, names []string) ([]Symbol, error)
+	// Extent is the code of the function of a module at an address, by the module's
+	// unwinding information.
+	Extent(m inferior.Module, a addr.Run) (low, high addr.Run, ok bool)
 }
 
 // A Symbol is a function defined by a module.
@@ -41,8 +44,6 @@ type process interface {
 	io.ReaderAt
 	Plant(a addr.Run, h inferior.Handler) (trap, error)
 	Modules() []inferior.Module
-	Exe() string
-	PID() int
 }
 
 type trap interface{ Remove() error }
@@ -82,7 +83,6 @@ type Tracer struct {
 	shadows map[int32]*shadow   // by TID
 	stack   window              // of the thread at an entry
 	resizes map[uint64]*pending // reallocs that have begun, by their old block
-	live    map[uint64]struct{} // blocks handed out, while complete
 	stats   Stats
 
 	complete bool // the filter accepts every function of C
@@ -161,7 +161,6 @@ func (t *Tracer) forget() {
 	t.returns = map[addr.Run]*returnTrap{}
 	t.shadows = map[int32]*shadow{}
 	t.resizes = map[uint64]*pending{}
-	t.live = map[uint64]struct{}{}
 }
 
 // ModulesChanged plants traps in modules that were loaded and forgets those in

@@ -123,6 +123,11 @@ freeFirst:
 	MOVQ AX, const_slFreedDone(R10)
 	MOVQ R11, const_slFreedSite(R10)
 	MOVQ SI, const_slFreed(R10)
+	// The cache of a thread that ends is given back: no event.
+	MOVQ const_frameSize(SP), AX
+	SUBQ const_siRelease(R11), AX
+	CMPQ AX, const_siRelLen(R11)
+	JCS  pass
 
 freeOwn:
 	INCQ const_slEvents(R10)

@@ -197,8 +197,12 @@ quickFrees:
 	MOVQ AX, const_slFreedDone(R10)
 	MOVQ R11, const_slFreedSite(R10)
 	MOVQ DI, const_slFreed(R10)
-	INCQ const_slEvents(R10)
 	MOVQ const_frameSize(SP), R8
+	MOVQ R8, AX // is it the cache of a thread that ends? As behind freeFirst
+	SUBQ const_siRelease(R11), AX
+	CMPQ AX, const_siRelLen(R11)
+	JCS  pass
+	INCQ const_slEvents(R10)
 	LEAQ (const_frameSize+8)(SP), R9
 	MEMOAT(R8, R9, R10)
 	ADDQ const_stMemo(CX), R10

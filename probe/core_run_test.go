@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"hdb/breakpoints"
 	"hdb/internal/addr"
 
 	"golang.org/x/sys/unix"
@@ -335,6 +336,55 @@ func TestCoreMore(t *testing.T) {
 			}
 		}, nil},
 	})
+}
+
+// What the allocator frees to give the cache of a thread that ends back is no event, nor
+// what it unmaps for it: whether calls are recorded, the long way or the short one, or
+// counted by a quick thunk.
+func TestReleases(t *testing.T) {
+	const release = libcAt + callsFrom + 0x1000
+	for _, c := range []struct {
+		name    string
+		request Request
+		enabled uint64
+	}{
+		{"recorded", Request{Record: true}, enabled},
+		{"recorded by the short way", Request{Record: true}, onlyRecords},
+		{"counted", stopsAt(t, "alloc if size == 4711"), enabled},
+		{"counted, with a stop at a free", stopsAt(t, "free if addr == 0x5000"), enabled},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, Request{Record: true})
+			l.site("free").Release = breakpoints.Extent{Low: release, High: release + 0x100}
+			l.restart(c.request)
+			l.setState(stEnabled, c.enabled)
+			l.quick = !c.request.Record
+			th := l.thread(1)
+			free := func(from addr.Run, block uint64) {
+				th.call(from, "free", block)
+				th.ret(0)
+			}
+			free(release, 0x5000)
+			free(release+0xf0, 0x6000)
+			th.call(release+0x20, "free", 0x7000)
+			th.call(inLibc, "munmap", 0x7000, 4096)
+			th.ret(0)
+			th.ret(0)
+			if n := l.Events(); n != 0 {
+				t.Errorf("%d events", n)
+			}
+			free(release-0x10, 0x8000)
+			free(release+0x100, 0x8000)
+			free(inLibc, 0x9000)
+			l.Drain()
+			if n := l.Events(); n != 3 || len(l.stops) != 0 {
+				t.Errorf("%d events, want 3; stops %q", n, l.stops)
+			}
+			if c.request.Record {
+				l.expect(t, "free(0x8000)", "free(0x8000)", "free(0x9000)")
+			}
+		})
+	}
 }
 
 // A thread that has no slot gets one; its rest must be zero.

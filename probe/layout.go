@@ -120,7 +120,9 @@ const (
 	siDone    = 72 // uint64: the function's bit in shServed or slFreedDone
 	siQuick   = 80 // uint64: siHead with the type of the record of a call that has returned, or frees
 	siBegin   = 88 // uint64: the first word of the record before it, of a realloc that begins
-	siteBytes = 96
+	siRelease = 96 // the code that gives a thread's cache back through it, [release, release+len)
+	siRelLen  = 104
+	siteBytes = 112
 
 	operandNone = 0xff
 	ptrReturned = 0xff

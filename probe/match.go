@@ -164,9 +164,6 @@ func (p *Probe) freeTrap(t *inferior.Thread) inferior.Action {
 	defer p.mu.Unlock()
 	p.drainAll()
 	c := f.call(s, t)
-	if p.request.Record && p.ownFree(&c.Event, s, uint32(t.TID), uint64(c.Return)) {
-		return inferior.Resume
-	}
 	for i, r := range []*uint64{&regs.Rdi, &regs.Rsi, &regs.Rdx, &regs.Rcx, &regs.R8, &regs.R9} {
 		*r = c.Args[i]
 	}

@@ -1,22 +1,19 @@
 package probe
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"hdb/breakpoints"
 	"hdb/capture"
-	"hdb/internal/addr"
 )
 
 // A plainSite is what is known beforehand of the records of a function. Most of
 // them are plain: of a call of malloc or free, say, that was made by the program and
 // whose stack has been seen. plain makes events of them, take of all others.
 type plainSite struct {
-	fits knownStack // the least that the stack of a plain record says
-	asks uint64     // all ones if it allocates: its records' sizes are asked for
+	asks uint64 // all ones if it allocates: its records' sizes are asked for
 	ofCall
 	form uint32 // the first word of a plain record, up to the TID; formNone if there are none
 }
@@ -39,69 +36,6 @@ const (
 	formNone = 1 << tidShift
 )
 
-// A knownStack is what is known of a stack whose frames have come, 0 if they have not:
-// the sink's number for it, of which functions calls with this stack are plain, and
-// where it stands among the callers.
-type knownStack uint64
-
-const (
-	fitsAny   knownStack = 1 << 62         // of those that no allocator calls,
-	fitsFrees            = 1<<63 | fitsAny // and of those that do, as the caller is in no such module
-	atCaller             = 32              // from this bit on: index into callers
-)
-
-func (k knownStack) id() capture.StackID { return capture.StackID(k) }
-
-func (k knownStack) caller() int { return int(k &^ fitsFrees >> atCaller) }
-
-// A firstCaller is the first return address of a stack, 0 if it has none.
-type firstCaller struct {
-	number uint32 // of the stack
-	first  uint64
-}
-
-// knowStack notes that the frames of a stack have come.
-func (r *reader) knowStack(c firstCaller, id capture.StackID) {
-	at := len(r.callers)
-	if k := r.stacks[c.number]; k != 0 {
-		at = k.caller()
-	} else {
-		r.callers = append(r.callers, c)
-	}
-	r.callers[at] = c
-	r.stacks[c.number] = knownStack(id) | knownStack(at)<<atCaller | r.fits(c.first)
-}
-
-// firstCaller is the first return address of a stack, 0 if that is not known.
-func (r *reader) firstCaller(k knownStack) uint64 {
-	if k&fitsAny == 0 {
-		return 0
-	}
-	return r.callers[k.caller()].first
-}
-
-// fits tells of which functions calls with a first return address are plain.
-func (r *reader) fits(first uint64) knownStack {
-	for _, m := range r.own {
-		if addr.Run(first) >= m.low && addr.Run(first) < m.high {
-			return fitsAny
-		}
-	}
-	return fitsFrees
-}
-
-// addOwn notes a module in which an allocator may call what frees.
-func (r *reader) addOwn(m span) {
-	if slices.Contains(r.own, m) {
-		return
-	}
-	r.own = append(r.own, m)
-	for _, c := range r.callers {
-		k := &r.stacks[c.number]
-		*k = *k&^fitsFrees | r.fits(c.first)
-	}
-}
-
 // plainSites brings what is known of functions up to date.
 func (r *reader) plainSites() {
 	if len(r.functions) == 0 {
@@ -109,15 +43,10 @@ func (r *reader) plainSites() {
 	}
 	for _, s := range r.p.sites[len(r.functions):] {
 		fn := &s.Function
-		f := plainSite{fits: fitsAny, ofCall: ofCall{function: uint16(len(r.functions)), kind: fn.Kind}}
+		f := plainSite{ofCall: ofCall{function: uint16(len(r.functions)), kind: fn.Kind}}
 		switch {
 		case fn.Frees():
 			f.form = recFree
-			if fn.Kind == capture.Free && !s.Main {
-				f.fits = fitsFrees
-				r.addOwn(span{s.In.Low, s.In.High})
-				r.first = uint32(r.p.proc.PID())
-			}
 		case fn.Result != breakpoints.NotNull && fn.Result != breakpoints.NoTest, fn.Symbol == "sbrk",
 			fn.Count.From == breakpoints.Constant, fn.Align.From == breakpoints.Constant:
 			f.form = formNone // complete has to look at the result
@@ -170,14 +99,14 @@ func (r *reader) plain(end uint64) int {
 				break
 			}
 			stack := stacks[number]
-			if stack < site.fits && (stack == 0 || uint32(e.TID) != r.first) {
+			if stack == 0 {
 				break
 			}
 			address, size := rec[2], rec[3]
 			if address == 0 {
 				break
 			}
-			e.Stack, e.Addr, e.Size = stack.id(), address, size
+			e.Stack, e.Addr, e.Size = stack, address, size
 			e.Old, e.Aux = 0, 0
 			if head&flagLong != 0 {
 				// An old block is told by the record before, too. If that began another

@@ -24,8 +24,6 @@ type Sink interface {
 	// May reports whether a stop can hold for a call with this stack, whatever
 	// else is true of it.
 	May(*inferior.Thread, breakpoints.Call) bool
-	// Live reports whether a block is allocated.
-	Live(block uint64) bool
 	// Heap is the size of all live blocks in bytes, and their number.
 	Heap() (bytes, blocks uint64)
 }
@@ -55,13 +53,11 @@ func (s Stats) Add(o Stats) Stats {
 // which therefore reads it without.
 type reader struct {
 	p         *Probe
-	tail      uint64                      // position of the next record
-	released  uint64                      // the tail that the inferior sees
-	cleared   uint64                      // up to where records were made zeros
-	stacks    *[1 << stackBits]knownStack // by number
-	callers   []firstCaller               // of these stacks
-	own       []span                      // modules with functions that free, whose calls may be their own
-	overflow  map[uint32]capture.StackID  // by TID: stacks without a number
+	tail      uint64                           // position of the next record
+	released  uint64                           // the tail that the inferior sees
+	cleared   uint64                           // up to where records were made zeros
+	stacks    *[1 << stackBits]capture.StackID // by number, 0 while the frames have not come
+	overflow  map[uint32]capture.StackID       // by TID: stacks without a number
 	clock     clock
 	threads   map[uint32]*threadCalls
 	last      uint32             // a TID,
@@ -79,7 +75,6 @@ type reader struct {
 	full      uintptr                  // for plain, which has no register for it: where it has filled all of the batch that it may,
 	begun     uintptr                  // and the record of a realloc's end, behind that of its begin
 	functions []*breakpoints.Function  // and theirs
-	first     uint32                   // TID of the first thread
 	stats     Stats
 	counted   uint64            // events of slots that were given back
 	cellOf    []uint64          // thread numbers that conditions name
@@ -118,7 +113,7 @@ type resize struct {
 
 func (r *reader) start(p *Probe) {
 	*r = reader{
-		p: p, stacks: new([1 << stackBits]knownStack), overflow: map[uint32]capture.StackID{},
+		p: p, stacks: new([1 << stackBits]capture.StackID), overflow: map[uint32]capture.StackID{},
 		easy: new([MaxFunctions]plainSite), guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}

@@ -1,13 +1,10 @@
 package probe
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/internal/addr"
 )
@@ -317,76 +314,6 @@ func TestNothingIsNotPlain(t *testing.T) {
 	r.shared.word(hdHead).Add(recordSize)
 	r.Drain()
 	r.expect(t)
-}
-
-// A block that an allocator frees for itself, when a thread ends, is no event.
-func TestOwnFrees(t *testing.T) {
-	r := newRing(t)
-	first := uint32(r.ownerThread().PID())
-	program := r.addSite(breakpoints.Function{Name: "pool_put", Symbol: "pool_put", Kind: capture.Free, Group: breakpoints.GroupC,
-		Ptr: breakpoints.Operand{From: breakpoints.Argument}, Result: breakpoints.NoTest}, programAt)
-	r.site("free").Main = false
-	r.stack(1, 7, endWhole, uint64(inLibc))
-	r.stack(2, 7, endWhole, uint64(here))
-	r.stack(3, 7, endWhole, uint64(programAt+8))
-	free := func(s *site, tid uint32, block, stack uint64) {
-		r.put(recFree|uint64(s.index)<<siteShift|uint64(tid)<<tidShift|stack<<stackShift, 0, block, 0)
-	}
-	r.alloc(7, "malloc", 1, 0x7000)
-	free(r.site("free"), 7, 0x5000, 1)
-	r.Drain()
-	r.expect(t, "7: malloc(1) = 0x7000")
-	// The cache of thread 7 may have got its block from a realloc that has not
-	// returned yet.
-	r.call(recBegin, 8, "realloc", 0x7000, 64, 0)
-	free(r.site("free"), 7, 0x7000, 1)
-	r.alloc(8, "realloc", 64, 0x6000, 0x7000, 0)
-	r.alloc(7, "malloc", 1, 0x7000)
-	r.Drain()
-	r.expect(t, "8: realloc(0x7000, 64) = 0x6000", "7: malloc(1) = 0x7000")
-	for _, c := range []struct {
-		name  string
-		s     *site
-		tid   uint32
-		block uint64
-		stack uint64
-	}{
-		{"a live block", r.site("free"), 7, 0x7000, 1},
-		{"freed twice", r.site("free"), 7, 0x7000, 2},
-		{"by the user", r.site("free"), 7, 0x5000, 2},
-		{"by the first thread", r.site("free"), first, 0x5000, 1},
-		{"in the program's own module", program, 7, 0x5000, 3},
-	} {
-		free(c.s, c.tid, c.block, c.stack)
-		r.Drain()
-		if len(r.lines) != 1 || !strings.Contains(r.lines[0], addr.Run(c.block).String()) {
-			t.Errorf("%s: %q", c.name, r.lines)
-		}
-		r.lines = nil
-	}
-}
-
-// Which stacks are plain for functions that free depends on modules, also on those that
-// come later than the stacks.
-func TestOwnFreesOfLaterModules(t *testing.T) {
-	r := newRing(t)
-	first := uint32(r.ownerThread().PID())
-	r.stack(1, 7, endWhole, uint64(inCXX))
-	r.stack(2, 7, endWhole, uint64(here))
-	r.stack(2, 7, endWhole, uint64(inCXX)+1) // another one of this number
-	r.stack(3, 7, endWhole, uint64(here))
-	r.alloc(7, "malloc", 1, 0x7000)
-	r.Drain()
-	r.expect(t, "7: malloc(1) = 0x7000")
-	s := r.addSite(breakpoints.Function{Name: "pool_put", Symbol: "pool_put", Kind: capture.Free, Group: breakpoints.GroupC,
-		Ptr: breakpoints.Operand{From: breakpoints.Argument}, Result: breakpoints.NoTest}, libcxxAt)
-	s.Main = false
-	for i, tid := range []uint32{7, first, 7, 7} {
-		stack := []uint64{1, 1, 2, 3}[i]
-		r.put(recFree|uint64(s.index)<<siteShift|uint64(tid)<<tidShift|stack<<stackShift, readTSC(), 0x5000+uint64(i), 0)
-	}
-	r.Drain()
-	r.expect(t, fmt.Sprintf("%d: pool_put(0x5001)", first), "7: pool_put(0x5003)")
 }
 
 func TestStacks(t *testing.T) {

@@ -34,11 +34,10 @@ func (r *reader) take(head uint64, rec *record) {
 	e.Time, e.TID, e.Kind = r.clock.at(rec[1]), int32(tid), s.Function.Kind
 	e.Addr, e.Size, e.Old, e.Aux = rec[2], rec[3], 0, 0
 	e.Failed, e.Abandoned = false, false
-	stack := knownStack(0)
+	e.Stack = 0
 	if head&flagBare == 0 {
-		stack = r.stackAt(uint32(head>>stackShift), tid)
+		e.Stack = r.stackAt(uint32(head>>stackShift), tid)
 	}
-	e.Stack = stack.id()
 	switch head & typeMask {
 	case recAlloc:
 		if head&flagLong != 0 {
@@ -50,7 +49,7 @@ func (r *reader) take(head uint64, rec *record) {
 		complete(e, &s.Function, head&flagFailed != 0)
 		r.allocated(e, s, tid, head&flagInside != 0)
 	case recFree:
-		r.freed(e, s, tid, r.firstCaller(stack), head&flagInside != 0)
+		r.freed(e, s, tid, head&flagInside != 0)
 	case recAbandon:
 		e.Failed, e.Abandoned, e.Addr = true, true, 0
 		r.abandoned(e, s, tid)
@@ -179,7 +178,7 @@ func (r *reader) reportInside(tid uint32, result uint64) {
 }
 
 // freed handles a block that is given back.
-func (r *reader) freed(e *capture.Event, s *site, tid uint32, first uint64, inside bool) {
+func (r *reader) freed(e *capture.Event, s *site, tid uint32, inside bool) {
 	if inside {
 		if c := r.callsOf(tid); c != nil {
 			i := slices.IndexFunc(c.inside, func(in insideCall) bool { return in.event.Addr == e.Addr })
@@ -190,27 +189,7 @@ func (r *reader) freed(e *capture.Event, s *site, tid uint32, first uint64, insi
 			}
 		}
 	}
-	if r.p.ownFree(e, s, tid, first) {
-		return
-	}
 	r.report(e, s)
-}
-
-// ownFree tells whether an allocator frees what is its own: glibc the cache of
-// a thread that ends, block by block. They were freed by the user before, or by a
-// realloc of another thread, whose result may be still to come. first is the
-// return address.
-func (p *Probe) ownFree(e *capture.Event, s *site, tid uint32, first uint64) bool {
-	if e.Kind != capture.Free || s.Main || int(tid) == p.proc.PID() {
-		return false
-	}
-	caller := addr.Run(first)
-	if caller < s.In.Low || s.In.High <= caller {
-		return false
-	}
-	p.flush()
-	z := p.resizes[e.Addr]
-	return z != nil && z.tid != tid || !p.cfg.Sink.Live(e.Addr)
 }
 
 // abandoned handles a call that will not return.
@@ -240,20 +219,16 @@ func (r *reader) takeStack(head uint64, words []uint64) {
 		r.overflow[uint32(words[1])] = id
 		return
 	}
-	first := uint64(0)
-	if count > 0 {
-		first = frames[0]
-	}
-	r.knowStack(firstCaller{number, first}, id)
+	r.stacks[number] = id
 }
 
 // stackAt is the stack with a number. The thread that gave it may not have sent
 // its frames yet: they are further on in the ring, or will be at once. How long
 // a batch of records may take to find its stacks is bounded: the numbers in the
 // ring are only as good as the inferior's memory.
-func (r *reader) stackAt(number uint32, tid uint32) knownStack {
+func (r *reader) stackAt(number uint32, tid uint32) capture.StackID {
 	if number == noStack-1 {
-		return knownStack(r.overflow[tid]) // which is all that is known of it
+		return r.overflow[tid] // which is all that is known of it
 	}
 	if number >= 1<<stackBits {
 		return 0 // lost
@@ -265,7 +240,7 @@ func (r *reader) stackAt(number uint32, tid uint32) knownStack {
 }
 
 // awaitStack is a stack whose frames have not come yet.
-func (r *reader) awaitStack(number uint32) knownStack {
+func (r *reader) awaitStack(number uint32) capture.StackID {
 	begun := time.Now()
 	defer func() { r.patience -= time.Since(begun) }()
 	for time.Since(begun) < r.patience {

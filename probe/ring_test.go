@@ -72,11 +72,6 @@ func (n *notebook) Alloc(_ *inferior.Thread, c breakpoints.Call) inferior.Action
 
 func (n *notebook) May(_ *inferior.Thread, c breakpoints.Call) bool { return n.may(c) }
 
-func (n *notebook) Live(block uint64) bool {
-	_, ok := n.live.At(block)
-	return ok
-}
-
 func (n *notebook) Heap() (bytes, blocks uint64) { return n.live.Bytes(), uint64(n.live.Blocks()) }
 
 // spell writes an event as breakpoints.Call does, of another thread than 1 with
@@ -165,7 +160,7 @@ type ring struct {
 // newReader gives a probe a reader that only Drain runs.
 func (p *Probe) newReader() {
 	p.reader = reader{
-		p: p, stacks: new([1 << stackBits]knownStack), easy: new([MaxFunctions]plainSite), overflow: map[uint32]capture.StackID{},
+		p: p, stacks: new([1 << stackBits]capture.StackID), easy: new([MaxFunctions]plainSite), overflow: map[uint32]capture.StackID{},
 		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
 		done: make(chan struct{}), idle: make(chan struct{}),
 	}
@@ -188,11 +183,9 @@ func newRing(t testing.TB) *ring {
 	return r
 }
 
-// addSite makes a site that counts as the program's own: who calls free there
-// makes no difference, so that no process is needed to tell its first thread.
 func (r *ring) addSite(fn breakpoints.Function, module addr.Run) *site {
 	s := &site{
-		Site:  &breakpoints.Site{Function: fn, In: testModules[module], Addr: module + addr.Run(16*len(r.sites)), Main: true},
+		Site:  &breakpoints.Site{Function: fn, In: testModules[module], Addr: module + addr.Run(16*len(r.sites))},
 		index: len(r.sites), bit: r.nextBit(fn),
 	}
 	r.sites = append(r.sites, s)

@@ -485,6 +485,8 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	if fn.Frees() {
 		put(b[siQuick:], head|recFree)
 	}
+	put(b[siRelease:], uint64(s.Release.Low))
+	put(b[siRelLen:], uint64(s.Release.High-s.Release.Low))
 	put(b[siBegin:], head&^flagLong|recBegin|flagBare|noStack<<stackShift)
 	return b
 }

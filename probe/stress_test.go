@@ -177,7 +177,6 @@ func b2i(b bool) int {
 
 func (c *counter) Alloc(*inferior.Thread, breakpoints.Call) inferior.Action { return inferior.Resume }
 func (c *counter) May(*inferior.Thread, breakpoints.Call) bool              { return true }
-func (c *counter) Live(uint64) bool                                         { return true }
 func (c *counter) Heap() (bytes, blocks uint64)                             { return 24 * c.live, c.live }
 
 // Several threads record at once, and the consumer keeps up: no event is lost,

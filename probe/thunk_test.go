@@ -71,6 +71,7 @@ func TestThunks(t *testing.T) {
 		{"quick.malloc.fsgsbase", "malloc", "alloc if size >= 1MiB", true},
 		{"quick.malloc.tcb", "malloc", "alloc if size >= 1MiB", false},
 		{"quick.free.fsgsbase", "free", "free if addr == 0x5000", true},
+		{"quick.free.release", "free", "alloc if size >= 1MiB", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			request := Request{Record: true}
@@ -79,6 +80,9 @@ func TestThunks(t *testing.T) {
 			}
 			p, s := drawing(t, request, c.fsgsbase)
 			s.Function = catalogued(t, c.symbol)
+			if strings.HasSuffix(c.name, "release") {
+				s.Release = breakpoints.Extent{Low: 0x7f0000200000, High: 0x7f000020012e}
+			}
 			w := &writer{at: at}
 			switch quick, ok := p.quickFilter(s); {
 			case ok != (c.stop != ""):

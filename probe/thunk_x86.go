@@ -44,6 +44,7 @@ type branch int
 
 // Conditions, the low half of the opcode.
 const (
+	ccB  = 0x2
 	ccE  = 0x4
 	ccNE = 0x5
 )
@@ -188,6 +189,14 @@ func (p *Probe) quickFree(w *writer, s *site, desc addr.Run, filter func(w *writ
 	slow = append(slow, w.jcc(ccNE))
 	w.r10Field(cmpReg, ptr, slFreed)
 	slow = append(slow, w.jcc(ccE))
+	if r := s.Release; r != (breakpoints.Extent{}) { // the core asks for the upper half, too
+		w.bytes(0x44, 0x8b, 0x1c, 0x24) // mov (%rsp),%r11d
+		w.bytes(0x41, 0x81, 0xeb)       // sub $low,%r11d
+		w.imm32(uint32(r.Low))
+		w.bytes(0x41, 0x81, 0xfb) // cmp $size,%r11d
+		w.imm32(uint32(r.High - r.Low))
+		slow = append(slow, w.jcc(ccB))
+	}
 	slow = append(slow, filter(w)...)
 	w.movR11(uint64(desc))
 	w.bytes(0x48, 0x8b, 0x04, 0x24) // mov (%rsp),%rax

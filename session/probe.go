@@ -86,7 +86,7 @@ func (s *Session) armProbe() error {
 // allocatorSites finds the allocator functions of modules. Those that cannot be
 // watched in either plane are said and left out.
 func (s *Session) allocatorSites(modules []inferior.Module) ([]*breakpoints.Site, error) {
-	finder := breakpoints.Finder{Symbols: allocatorSymbols{s}, Memory: s.proc, Exe: s.proc.Exe()}
+	finder := breakpoints.Finder{Symbols: allocatorSymbols{s}, Memory: s.proc}
 	sites, err := finder.Find(nil, modules, s.tracer.Functions())
 	sites = slices.DeleteFunc(sites, func(site *breakpoints.Site) bool {
 		if site.Err != nil && !s.said[site.Err.Error()] {
@@ -406,12 +406,6 @@ func possible(n cond.Node, v *eventEnv, value bool) bool {
 		}
 	}
 	return true // a number, or a name that says nothing about the stack
-}
-
-// Live reports whether a block is allocated.
-func (k probeSink) Live(block uint64) bool {
-	_, ok := k.s.trace.live.At(block)
-	return ok
 }
 
 // Heap is the live heap's size.

@@ -140,6 +140,16 @@ func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoi
 	return out, nil
 }
 
+// Extent is the code of the function of a module at an address.
+func (a allocatorSymbols) Extent(_ inferior.Module, at addr.Run) (low, high addr.Run, ok bool) {
+	table, bias, _ := a.s.mods.ModuleAt(at)
+	if table == nil {
+		return 0, 0, false
+	}
+	code, ok := table.FunctionAt(at.File(bias))
+	return code.Low.Run(bias), code.High.Run(bias), ok
+}
+
 // executable tells code from data: ld.so has a variable of the name calloc, and
 // an int3 in it would be a wild pointer.
 func executable(obj *symbols.Object, a addr.File) bool {

@@ -125,6 +125,19 @@ func (t *Table) find(a addr.File) *Row {
 	return nil
 }
 
+// FunctionAt is the code of the FDE that covers the file address a: a function, or a part
+// of one that the compiler has put elsewhere.
+func (t *Table) FunctionAt(a addr.File) (Range, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, open := range [2]func() *index{t.ehIndex, t.debugIndex} {
+		if f, ok := open().find(uint64(a)); ok {
+			return Range{Low: addr.File(f.low), High: addr.File(f.high)}, true
+		}
+	}
+	return Range{}, false
+}
+
 func (t *Table) bases() bases {
 	return bases{text: uint64(t.sec.TextAddr), data: uint64(t.sec.GotAddr)}
 }
