@@ -54,6 +54,9 @@ func (t *Thread) Borrow() (*Borrowed, error) {
 	if err := t.settle(); err != nil {
 		return nil, err
 	}
+	if t.StrictSeccomp() {
+		return nil, fmt.Errorf("remote system call: thread %d is in strict seccomp, and may make none", t.TID)
+	}
 	at, err := t.p.stubPlace()
 	if err != nil {
 		return nil, err

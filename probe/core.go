@@ -142,3 +142,9 @@ func (c *core) faultExit(offset int) (int, bool) {
 	}
 	return 0, false
 }
+
+// rdtsc is the instruction, and getTID what is behind it in the core's GETTID.
+var (
+	rdtsc  = []byte{0x0f, 0x31}
+	getTID = []byte{0xb8, 186, 0, 0, 0, 0x0f, 0x05}
+)

@@ -34,6 +34,16 @@
 // written last: prefetchw 512(%r8).
 #define PREFETCHW_AHEAD BYTE $0x41; BYTE $0x0f; BYTE $0x0d; BYTE $0x88; LONG $512
 
+// GETTID makes AX the TID. A thread that may make no system calls may not read the time
+// stamp counter either: it faults at the first instruction, and hdb knows the answer (see
+// readTSC in fault.go).
+//
+//	clobbers CX, DX, R11
+#define GETTID \
+	RDTSC; \
+	MOVL $186, AX; \
+	SYSCALL
+
 // From the argument registers and the return address to a frame, and back.
 #define PUSHFRAME \
 	LEAQ -32(SP), SP; \

@@ -172,8 +172,7 @@ findTake:
 
 findNew:
 	// The rest of a free slot is zero.
-	MOVL $186, AX // gettid
-	SYSCALL
+	GETTID
 	MOVL AX, const_slTID(R10)
 
 findDone:

@@ -60,6 +60,7 @@ placeMore:
 
 publish:
 	// BX = number, CX = frames, R10 = end
+	RDTSC // as in GETTID: a thread may have to wake hdb
 	MOVL CX, R13
 	LEAQ 31(CX*8), R8
 	ANDQ $~15, R8

@@ -185,8 +185,7 @@ recOrphan:
 	JMP  recBack
 
 nameless:
-	MOVL $186, AX // gettid: a handler ran before find had done it
-	SYSCALL
+	GETTID // a handler ran before find had done it
 	MOVQ rcSlot(SP), DX
 	MOVL AX, const_slTID(DX)
 	MOVQ STATE, R11

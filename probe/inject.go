@@ -14,7 +14,7 @@ import (
 // stopped. No function is changed before Arm. An error says why the process
 // cannot be probed; it is as it was then.
 func Inject(p *inferior.Process, t *inferior.Thread, cfg Config) (*Probe, error) {
-	if err := refusal(p.PID()); err != nil {
+	if err := refusal(p); err != nil {
 		return nil, err
 	}
 	if p.ShadowStack() {

@@ -88,6 +88,9 @@ func (i *island) table() *cfi.Table {
 
 // newIsland maps one where both ends of [low, high) are near.
 func newIsland(p *inferior.Process, c *caller, low, high addr.Run) (*island, error) {
+	if c.t.Confined() { // since Inject
+		return nil, errConfined
+	}
 	maps, err := p.Maps()
 	if err != nil {
 		return nil, err

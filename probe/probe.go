@@ -67,6 +67,7 @@ type Probe struct {
 	closed   bool
 	stopped  bool // all threads are
 	alone    bool // the core's records take no turns: there is one thread
+	noTSC    bool // a thread may not read the time stamp counter
 	traps    []*inferior.Trap
 
 	// mu guards the reader and the sink while the ring is drained, and changes of
@@ -405,32 +406,6 @@ func (p *Probe) Covers(a addr.Run) bool {
 		return true
 	}
 	return slices.ContainsFunc(p.islands, func(i *island) bool { return i.covers(a) })
-}
-
-// Fault handles a fault of the probe's own, in a thread that read what is not
-// there: bad CFI has led it astray. It reports whether it was one.
-func (p *Probe) Fault(t *inferior.Thread) bool {
-	regs, err := t.Regs()
-	if err != nil {
-		return false
-	}
-	pc := regs.PC()
-	if at := int(pc - p.remote.core); pc >= p.remote.core && at < len(p.core.code) {
-		out, ok := p.core.faultExit(at)
-		if !ok {
-			return false
-		}
-		regs.Rip = uint64(p.remote.core) + uint64(out)
-		return t.SetRegs(regs) == nil
-	}
-	// A thunk reads the thread's key at %fs:0 before the program has set FS.
-	for _, s := range p.sites {
-		if s.keyLoad == pc && pc != 0 {
-			regs.Rip = uint64(s.relocated)
-			return t.SetRegs(regs) == nil
-		}
-	}
-	return false
 }
 
 // Gone releases what hdb holds after the image is no more, or of a process that goes on

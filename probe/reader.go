@@ -79,6 +79,7 @@ type reader struct {
 	counted   uint64            // events of slots that were given back
 	cellOf    []uint64          // thread numbers that conditions name
 	guests    map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
+	hushed    bool              // nobody is to wake it
 	patience  time.Duration     // left for stacks that have not come, in this batch
 	pcs       []addr.Run        // of the stack handed to the sink
 	apart     span              // addresses without islands, around one that was asked for
@@ -172,8 +173,10 @@ func (r *reader) run() {
 		if handled == 0 && head.Load() == released {
 			wakeAt, atMost = released+1, rest
 		}
-		r.p.shared.word(hdWakeAt).Store(wakeAt)
-		sleep.Store(1)
+		if !r.mayBeWoken(wakeAt) {
+			time.Sleep(time.Millisecond)
+			continue
+		}
 		switch {
 		case r.stopping(): // whoever stops it may have looked before it slept
 		case head.Load() >= released+ringSize/4:
@@ -186,6 +189,29 @@ func (r *reader) run() {
 		}
 		sleep.Store(0)
 	}
+}
+
+// mayBeWoken has the next record from a position on wake the consumer, or tells that no
+// thread may.
+func (r *reader) mayBeWoken(at uint64) bool {
+	r.p.mu.Lock()
+	defer r.p.mu.Unlock()
+	if !r.hushed {
+		r.p.shared.word(hdWakeAt).Store(at)
+		r.p.shared.half(hdSleep).Store(1)
+	}
+	return !r.hushed
+}
+
+// hush has the consumer look for records by itself from now on, so that no thread makes
+// a system call to wake it.
+func (p *Probe) hush() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hushed = true
+	sleep := p.shared.half(hdSleep)
+	sleep.Store(0)
+	futexWake(sleep)
 }
 
 // some handles a batch of records and tells how many there were, and up to where

@@ -3,8 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strings"
+	"slices"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -63,6 +62,8 @@ func (c *caller) back() {
 }
 
 const noFD = ^uint64(0)
+
+var errConfined = errors.New("the process has a seccomp filter that may kill it for the probe's system calls")
 
 // mapAll makes the memory that both share.
 func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
@@ -125,37 +126,16 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 }
 
 // refusal says why a process must not be probed, before anything is done to it.
-func refusal(pid int) error {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return err
-	}
-	own, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return err
-	}
-	// hdb has lived under the filters it shares with the process, in a
-	// container for instance. Of others nobody knows what they kill for.
-	mode, filters := statusField(status, "Seccomp"), statusField(status, "Seccomp_filters")
-	if mode != "" && mode != "0" && (mode != statusField(own, "Seccomp") || filters == "" || filters != statusField(own, "Seccomp_filters")) {
-		return errors.New("the process has a seccomp filter that may kill it for the probe's system calls")
+func refusal(p *inferior.Process) error {
+	if slices.ContainsFunc(p.Threads(), (*inferior.Thread).Confined) {
+		return errConfined
 	}
 	var limit unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_AS, nil, &limit); err == nil && limit.Cur != unix.RLIM_INFINITY {
+	if err := unix.Prlimit(p.PID(), unix.RLIMIT_AS, nil, &limit); err == nil && limit.Cur != unix.RLIM_INFINITY {
 		return fmt.Errorf("the process may use no more than %d MiB of addresses (RLIMIT_AS), and the probe needs %d",
 			limit.Cur>>20, (fileSize+ringSize+privateSize)>>20)
 	}
 	return nil
-}
-
-// statusField is a field of /proc/PID/status, proc(5).
-func statusField(status []byte, name string) string {
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // hasFSGSBase tells whether programs may use rdfsbase: bit 1 of AT_HWCAP2

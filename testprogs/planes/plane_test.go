@@ -117,13 +117,14 @@ func hdb(t testing.TB, j job, commands []string, args ...string) (said string, e
 	if limit == 0 {
 		limit = time.Minute
 	}
+	path := testprogs.HDB(t) // built before the time counts
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	line := []string{"-batch", "-nx"}
 	for _, c := range commands {
 		line = append(line, "-ex", c)
 	}
-	cmd := exec.CommandContext(ctx, testprogs.HDB(t), append(line, args...)...)
+	cmd := exec.CommandContext(ctx, path, append(line, args...)...)
 	cmd.Env, cmd.Dir = j.Env, j.Dir
 	cmd.WaitDelay = 5 * time.Second
 	var out bytes.Buffer

@@ -71,17 +71,17 @@ func TestSanitizers(t *testing.T) {
 // recordRest attaches, and records all that the program does once its input has ended.
 func (g *target) recordRest(t *testing.T, p plane) *recording {
 	t.Helper()
-	go func() { // it does nothing before hdb has it go on
+	stands := filepath.Join(t.TempDir(), "stands")
+	go func() { // once it does nothing before hdb has it go on
 		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-			stat, err := os.ReadFile("/proc/" + g.pid + "/stat")
-			if err != nil || strings.Contains(string(stat), ") t ") {
+			if _, err := os.Stat(stands); err == nil {
 				break
 			}
 		}
 		g.in.Close()
 	}()
 	file := filepath.Join(t.TempDir(), "rest.hdb")
-	said, err := hdb(t, job{}, append(p.settings(), "record start", "continue", "save "+file), "-p", g.pid)
+	said, err := hdb(t, job{}, append(p.settings(), "record start", "shell touch "+stands, "continue", "save "+file), "-p", g.pid)
 	if err != nil {
 		t.Fatalf("%s plane: %v\n%s", p, err, said)
 	}

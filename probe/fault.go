@@ -1,0 +1,62 @@
+package probe
+
+import (
+	"bytes"
+	"math"
+
+	"hdb/inferior"
+)
+
+// Fault handles a fault of the probe's own, in a thread that read what is not
+// there: bad CFI has led it astray. It reports whether it was one.
+func (p *Probe) Fault(t *inferior.Thread) bool {
+	regs, err := t.Regs()
+	if err != nil {
+		return false
+	}
+	pc := regs.PC()
+	if at := int(pc - p.remote.core); pc >= p.remote.core && at < len(p.core.code) {
+		if behind, ok := bytes.CutPrefix(p.core.code[at:], rdtsc); ok {
+			return p.readTSC(t, regs, bytes.HasPrefix(behind, getTID))
+		}
+		out, ok := p.core.faultExit(at)
+		if !ok {
+			return false
+		}
+		regs.Rip = uint64(p.remote.core) + uint64(out)
+		return t.SetRegs(regs) == nil
+	}
+	// A thunk reads the thread's key at %fs:0 before the program has set FS.
+	for _, s := range p.sites {
+		if s.keyLoad == pc && pc != 0 {
+			regs.Rip = uint64(s.relocated)
+			return t.SetRegs(regs) == nil
+		}
+	}
+	return false
+}
+
+// readTSC does what t could not, because the program has disabled the time stamp counter
+// for it (PR_SET_TSC in prctl(2)), by strict seccomp among others. In that the kernel also
+// ends a thread for nearly every system call: it must not need to wake hdb, nor to wait
+// for room in the ring, nor to ask for its TID, which it is about to.
+func (p *Probe) readTSC(t *inferior.Thread, regs inferior.Registers, asksTID bool) bool {
+	if !p.noTSC {
+		p.noTSC = true
+		if err := p.poke(stEnabled, p.enabled()); err != nil {
+			return false // killed
+		}
+	}
+	now := readTSC()
+	regs.Rax, regs.Rdx = now&math.MaxUint32, now>>32
+	regs.Rip += uint64(len(rdtsc))
+	if t.StrictSeccomp() {
+		p.Drain()
+		p.hush()
+		if asksTID {
+			regs.Rax = uint64(t.TID)
+			regs.Rip += uint64(len(getTID))
+		}
+	}
+	return t.SetRegs(regs) == nil
+}

@@ -1,0 +1,55 @@
+package planes
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"hdb/capture"
+)
+
+// A program may have the time stamp counter disabled, by which the probe tells the time,
+// and may then be killed for any system call. It runs as without hdb, and each call is
+// one event.
+func TestNoTSC(t *testing.T) {
+	check := func(t *testing.T, r *recording) {
+		t.Helper()
+		got := map[string]int{}
+		live := map[uint64]bool{}
+		for e := range r.Events(0) {
+			switch {
+			case e.Kind == capture.Alloc && (e.Size == 1001 || e.Size == 1002):
+				got[fmt.Sprint(e.Size)]++
+				live[e.Addr] = true
+			case e.Kind == capture.Free && live[e.Addr]:
+				got["free"]++
+				delete(live, e.Addr)
+			}
+		}
+		if got["1001"] != 1000 || got["1002"] != 1000 || got["free"] != 2000 {
+			t.Errorf("%v\n%s", got, r.said)
+		}
+	}
+	tries := 1
+	if !testing.Short() {
+		tries = 20
+	}
+	for _, p := range planes {
+		for _, how := range []string{"tsc", "strict"} {
+			for _, who := range []string{"main", "thread"} {
+				t.Run(fmt.Sprintf("%s/%s/%s", p, how, who), func(t *testing.T) {
+					for range tries {
+						r := record(t, p, program(t, "notsc", nil, how, who))
+						if r.ending() != "exited with code 0" || !strings.Contains(r.out, "wrong 0") {
+							t.Fatalf("%q, %q\n%s", r.ending(), r.out, r.said)
+						}
+						check(t, r)
+						g := launch(t, "notsc", nil, how, who, "wait")
+						check(t, g.recordRest(t, p))
+						g.end(t)
+					}
+				})
+			}
+		}
+	}
+}
