@@ -68,15 +68,9 @@ func isDeclared(d dwarf.DIE) bool {
 // eachChild visits the entries directly below d, and those of its abstract origin
 // that it has no copies of.
 func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
-	origins := map[typeKey]bool{}
 	w := d.Walk()
 	for w.Next() {
 		if w.Depth == 1 {
-			if v, ok := w.DIE.Attr(dwarf.AtAbstractOrigin); ok {
-				if data, off, ok := v.RefOffset(); ok {
-					origins[typeKey{data, off}] = true
-				}
-			}
 			visit(w.DIE)
 		}
 		w.SkipChildren()
@@ -87,11 +81,14 @@ func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
 	}
 	// clang leaves variables, and blocks of none but such, out of copies where they
 	// have no location any more.
+	copied := originsBelow(d)
 	w = v.Ref().Walk()
 	for w.Next() {
 		c := w.DIE
-		if origins[typeKey{c.Unit.Data, c.Off}] {
-			w.SkipChildren()
+		if copied[typeKey{c.Unit.Data, c.Off}] {
+			if c.Tag() != dwarf.TagLexicalBlock || w.Depth >= maxDepth {
+				w.SkipChildren()
+			}
 			continue
 		}
 		if c.Tag() == dwarf.TagLexicalBlock && w.Depth < maxDepth {
@@ -100,6 +97,25 @@ func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
 		visit(c)
 		w.SkipChildren()
 	}
+}
+
+// originsBelow are the abstract entries that a copy of a function has copies of, at any
+// depth: compilers move variables into other blocks, and make blocks that are copies of
+// none. What was inlined into the copy has copies of its own.
+func originsBelow(d dwarf.DIE) map[typeKey]bool {
+	origins := map[typeKey]bool{}
+	w := d.Walk()
+	for w.Next() {
+		if v, ok := w.DIE.Attr(dwarf.AtAbstractOrigin); ok {
+			if data, off, ok := v.RefOffset(); ok {
+				origins[typeKey{data, off}] = true
+			}
+		}
+		if w.DIE.Tag() != dwarf.TagLexicalBlock {
+			w.SkipChildren()
+		}
+	}
+	return origins
 }
 
 // local finds a name in the frame: the innermost declaration wins, and in one block
