@@ -180,7 +180,7 @@ func (s *Session) countEvents() {
 	if s.probe == nil || !s.probe.Armed() || s.probe.Recording() {
 		return
 	}
-	s.trace.seq = max(s.trace.seq, s.trace.base+s.probe.Events())
+	s.exclusive(func() { s.trace.seq = max(s.trace.seq, s.trace.base+s.probe.Events()) })
 }
 
 // rebase notes which number the probe's count corresponds to.
@@ -243,6 +243,16 @@ func (s *Session) exclusive(f func()) {
 	f()
 }
 
+// stopAll runs f while all threads stand, between two events: those that they made
+// before have been taken from the probe, so that f may look at the trace.
+func (s *Session) stopAll(f func() error) error {
+	return s.proc.StopAll(func() error {
+		s.exclusive(func() {})
+		defer s.exclusive(func() {}) // orders what f did before the events to come
+		return f()
+	})
+}
+
 // loaded has the probe follow a change of the modules.
 func (s *Session) loaded(added, removed []inferior.Module) {
 	if s.bare != nil {
@@ -259,7 +269,7 @@ func (s *Session) loaded(added, removed []inferior.Module) {
 	}
 	if err != nil {
 		s.fallBack(err)
-		if err := s.proc.StopAll(s.armTracer); err != nil {
+		if err := s.stopAll(s.armTracer); err != nil {
 			s.notify("%v", err)
 		}
 	}
@@ -345,7 +355,7 @@ func (s *Session) rearmSoon() {
 		if s.probe != armed || !armed.Armed() || !armed.Passed(s.trace.seq) && s.watchesAll() {
 			return // done already, or the probe is another
 		}
-		err := s.proc.StopAll(func() error {
+		err := s.stopAll(func() error {
 			defer s.ownWork()()
 			s.rearmProbe()
 			s.noteUnfollowed()

@@ -24,7 +24,7 @@ func (s *Session) Record() error {
 	if s.trace.recording {
 		return errors.New("record: already recording")
 	}
-	s.trace.recording = true
+	s.exclusive(func() { s.trace.recording = true })
 	if s.proc == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s *Session) StopRecord() error {
 	if err := s.recording(); err != nil {
 		return err
 	}
-	s.trace.recording, s.trace.paused = false, false
+	s.exclusive(func() { s.trace.recording, s.trace.paused = false, false })
 	if s.proc == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (s *Session) PauseRecord() error {
 	if s.trace.paused {
 		return errors.New("record: already paused: use record resume")
 	}
-	s.trace.paused = true
+	s.exclusive(func() { s.trace.paused = true })
 	s.noteSelection()
 	return nil
 }
@@ -86,7 +86,7 @@ func (s *Session) ResumeRecord() error {
 	if !s.trace.paused {
 		return errors.New("record: not paused")
 	}
-	s.trace.paused = false
+	s.exclusive(func() { s.trace.paused = false })
 	return nil
 }
 
@@ -107,11 +107,12 @@ func (s *Session) FilterRecord(c *cond.Cond) error {
 	if s.Mode() == Saved {
 		return ErrSaved
 	}
-	s.trace.filter = nil
+	var filter *recordFilter
 	if c != nil {
-		s.trace.filter = newRecordFilter(c)
-		s.noteSelection()
+		filter = newRecordFilter(c)
 	}
+	s.exclusive(func() { s.trace.filter = filter })
+	s.noteSelection()
 	return nil
 }
 
@@ -320,12 +321,13 @@ func (s *Session) logStop(r *Report) {
 	if s.rec == nil || s.stream != nil && s.stream.kept == nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
 		return // a recording without a console stops for itself, not for a user
 	}
-	rec := capture.StopRecord{Seq: s.trace.seq, Time: r.Elapsed, Text: r.Headline(), TID: int32(r.Thread.TID)}
+	rec := capture.StopRecord{Time: r.Elapsed, Text: r.Headline(), TID: int32(r.Thread.TID)}
 	if r.Event != nil {
 		rec.Event = r.Event.Seq
 	}
 	s.noteLosses()
 	s.exclusive(func() {
+		rec.Seq = s.trace.seq
 		if s.sel.thread != nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
 			if raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code); err == nil {
 				rec.Stack = s.intern(recordedStack(raw))

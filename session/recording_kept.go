@@ -88,13 +88,14 @@ func (s *Session) endFull() {
 		if s.stream == nil || !s.trace.recording || !s.stream.file.isFull.Load() {
 			return
 		}
-		s.trace.recording, s.trace.paused, s.trace.ended = false, false, true
+		s.exclusive(func() { s.trace.recording, s.trace.paused = false, false })
+		s.trace.ended = true
 		s.notePartial(endedFull)
 		disarm := func() error {
 			defer s.noteUnfollowed()
 			return s.armTracer()
 		}
-		if err := s.proc.StopAll(disarm); err != nil && s.proc != nil {
+		if err := s.stopAll(disarm); err != nil && s.proc != nil {
 			s.notify("%v", err)
 		}
 		s.notify("the recording has its %s, and has ended; the program goes on", s.bounds)

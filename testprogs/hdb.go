@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -15,14 +16,31 @@ import (
 // build quick.
 func HDB(t testing.TB) string {
 	t.Helper()
-	path, err := buildHDB()
+	path, err := plainHDB()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-var buildHDB = sync.OnceValues(func() (string, error) {
+// RaceHDB is HDB built with the race detector, which reports to standard error and
+// makes the exit code 66.
+func RaceHDB(t testing.TB) string {
+	t.Helper()
+	path, err := raceHDB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var (
+	plainHDB = sync.OnceValues(func() (string, error) { return buildHDB("hdb", "CGO_ENABLED=0") }) // as make build does
+	raceHDB  = sync.OnceValues(func() (string, error) { return buildHDB("hdb-race", "CGO_ENABLED=1", "-race") })
+)
+
+// buildHDB builds hdb under that name with a variable of go's environment and flags.
+func buildHDB(name, env string, flags ...string) (string, error) {
 	root, err := Root()
 	if err != nil {
 		return "", err
@@ -43,12 +61,12 @@ var buildHDB = sync.OnceValues(func() (string, error) {
 	}
 	defer os.RemoveAll(tmp)
 	// Renamed into place: another process may be running the last one.
-	path, fresh := filepath.Join(dir, "hdb"), filepath.Join(tmp, "hdb")
-	cmd := exec.Command("go", "build", "-o", fresh, "./cmd/hdb")
+	path, fresh := filepath.Join(dir, name), filepath.Join(tmp, name)
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", fresh}, flags, []string{"./cmd/hdb"})...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build does
+	cmd.Env = append(os.Environ(), env)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build hdb: %w\n%s", err, out)
 	}
 	return path, os.Rename(fresh, path)
-})
+}
