@@ -217,6 +217,14 @@ const OnlyEvents = "only events with "
 // Trimmed is the reason in Partial that what is outside of a span was left out.
 const Trimmed = "it was trimmed"
 
+// FreedUnseen is the reason in Partial that not every call was followed: blocks that
+// seem to live may not.
+const FreedUnseen = "blocks may have been freed while calls were not followed: live and peak may be too high"
+
+// GoHeap is the reason in Partial that a Go runtime allocates memory of which the
+// capture has no blocks.
+const GoHeap = "what the Go runtime allocates is not counted"
+
 // OpenEnd is the reason in Partial of a capture that was not closed or lost its end,
 // and of what was made of it: how much is missing there nobody knows.
 const OpenEnd = "the file was not closed, or was cut off: events at its end may be missing"

@@ -67,11 +67,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if limit > 0 && len(rows) > limit {
 		rows = rows[len(rows)-limit:]
 	}
-	of := listed{total: total, which: "the last"}
-	if condition != nil && (condition.Uses(cond.Live) || condition.Uses(cond.Blocks)) {
-		of.doubt = c.s.LiveDoubt()
-	}
-	c.showEvents(in, rows, of, condition, "no recorded event matches")
+	c.showEvents(in, rows, listed{total: total, which: "the last"}, condition, "no recorded event matches", nil)
 	return nil
 }
 
@@ -92,20 +88,14 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if condition != nil {
 		none += " and matches"
 	}
-	of := listed{total: total, which: "the largest"}
-	if total > 0 {
-		of.doubt = c.s.LiveDoubt()
-	}
-	c.showEvents(in, live.Largest, of, condition, none)
-	if c.cfg.JSON {
-		return nil
-	}
-	if total > 0 {
-		c.out.printf("live: %s in %s\n", longSize(live.Bytes), counted(total, "recorded block"))
-	}
-	if condition == nil {
-		c.noteUnrecorded(c.out, true)
-	}
+	c.showEvents(in, live.Largest, listed{total: total, which: "the largest"}, condition, none, func(o *output) {
+		if total > 0 {
+			o.printf("live: %s in %s\n", longSize(live.Bytes), counted(total, "recorded block"))
+		}
+		if condition == nil {
+			c.noteUnrecorded(o, true)
+		}
+	})
 	return nil
 }
 
@@ -142,12 +132,11 @@ type listed struct {
 	total int
 	more  bool   // there may be more than total
 	which string // "the last"
-	doubt string // why they may not be right, "" if they are
 }
 
 // showEvents prints events as a table, with the place in the user's code, or why
-// there are none.
-func (c *Console) showEvents(in Input, rows []*session.Event, of listed, condition *cond.Cond, none string) {
+// there are none. below prints what stands below it; it may be nil.
+func (c *Console) showEvents(in Input, rows []*session.Event, of listed, condition *cond.Cond, none string, below func(o *output)) {
 	views := make([]eventView, 0, len(rows))
 	var table [][]span
 	names := c.threadNames()
@@ -162,12 +151,14 @@ func (c *Console) showEvents(in Input, rows []*session.Event, of listed, conditi
 			{plain, shortSize(e.Size)}, {plain, v.Call}, where[0], where[1],
 		})
 	}
-	c.show(in, struct {
-		Total    int         `json:"total"`
-		More     bool        `json:"more,omitempty"`
-		Events   []eventView `json:"events"`
-		Warnings []string    `json:"warnings,omitempty"`
-	}{of.total, of.more, views, warnings(of.doubt)}, func(o *output) {
+	c.answer(in, struct {
+		Total  int         `json:"total"`
+		More   bool        `json:"more,omitempty"`
+		Events []eventView `json:"events"`
+	}{of.total, of.more, views}, func(o *output) {
+		if below != nil {
+			defer below(o)
+		}
 		if of.total == 0 {
 			o.printf("%s\n", none)
 			return
@@ -185,7 +176,6 @@ func (c *Console) showEvents(in Input, rows []*session.Event, of listed, conditi
 			o.printf("%s %d of %s; `%s` lists all\n", of.which, len(rows), total, all)
 		}
 	})
-	c.noteDoubt(of.doubt)
 }
 
 // noteDoubt says when what seems to live may be gone. In JSON the object says so.

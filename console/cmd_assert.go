@@ -19,7 +19,7 @@ import (
 // AssertFlags is help on the flags of assert and hdb assert.
 const AssertFlags = `  --max-peak SIZE           at most so many bytes are live at once: 500MiB
   --max-allocs N            at most N blocks are allocated: 1e6, 250k
-  --no-leaks                nothing is live at the end
+  --no-leaks                no block is live at the end
   --max-leaked SIZE         at most so many bytes are live at the end
   --max-live-growth SIZE    at most so many bytes more are live at the end than at
                             the moment of --since
@@ -31,8 +31,8 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
                             leak:PATTERN of a function, source file or module
   --strict                  also count as leaks what language runtimes keep for
                             themselves: buffers of stdio, storage of threads
-  --allow-incomplete        do not fail because calls are missing from the recording, or
-                            the capture is damaged
+  --allow-incomplete        decide by what is recorded, though calls are missing from the
+                            recording, or the capture is damaged
   --junit FILE              write a JUnit XML report, too
   --sarif FILE              write what failed as SARIF 2.1.0, too; paths of sources
                             below the working directory are relative to it
@@ -42,7 +42,7 @@ const AssertFlags = `  --max-peak SIZE           at most so many bytes are live 
 func assertCommand() *Command {
 	return &Command{
 		Name: "assert", Group: GroupAllocs, Synopsis: "FLAG...", Short: "check what was recorded against limits", Repeat: RepeatNone, Run: runAssert,
-		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. `hdb assert` does the same from the command line, also to a program that it records for that.\n\nA recording that is filtered, bounded, paused or of a part of the run only gets a warning: limits that hold of it may not hold of the run.\n\n" +
+		Long: "It counts up to the moment, and tells for each limit whether it holds; where it does not, the stacks that weigh most. Then the command has failed, and the exit code of a batch is 3. A limit is undecided where calls that are missing from the recording may have exceeded it, or a free that is missing may be why it seems exceeded: the exit code is 6. `hdb assert` does the same from the command line, also to a program that it records for that.\n\nA recording that is filtered, bounded, paused or of a part of the run only gets a warning: limits that hold of it may not hold of the run.\n\n" +
 			AssertFlags + "\nExamples:\n  assert --max-peak 64MiB --no-leaks\n  assert --max-live-growth 1MiB --since 50%",
 	}
 }
@@ -54,7 +54,6 @@ type Assertion struct {
 	Suppressions string // a file, "" for none
 	JUnit, SARIF string // files to write, "" for none
 	Force        bool   // they may be replaced
-	Incomplete   bool   // a recording that is not whole is no failure
 }
 
 // ParseFlag reads one flag of assert at words[i]. It is false if there is none of
@@ -68,7 +67,7 @@ func (a *Assertion) ParseFlag(words []string, i int) (next int, ok bool, err err
 	case "strict":
 		set = &a.Limits.Strict
 	case "allow-incomplete":
-		set = &a.Incomplete
+		set = &a.Limits.Incomplete
 	case "f", "force":
 		set = &a.Force
 	case "max-peak", "max-allocs", "max-leaked", "max-live-growth", "max-temporary", "since", "suppressions", "junit", "sarif":
@@ -164,42 +163,42 @@ func (a *Assertion) Ready() error {
 type Outcome struct {
 	Profile  *report.Profile
 	Verdicts []report.Verdict
-	Missing  string   // of the recording, "" if it is whole
-	Partial  []string // why it has not all events of the run
-	allowed  bool     // to be missing
 }
 
-// Held tells that no limit is exceeded, as far as the recording tells.
-func (o *Outcome) Held() bool { return o.failed() == 0 }
-
-// Trouble is what makes a recording that is not whole a failure: limits that hold
-// may not hold of the whole. "" if it is none.
-func (o *Outcome) Trouble() string {
-	if o.Missing == "" || o.allowed {
-		return ""
-	}
-	return "the recording is not whole (--allow-incomplete): " + o.Missing
-}
-
-// Warnings are what no failure is, but should be known of limits that hold.
-func (o *Outcome) Warnings() (lines []string) {
-	if o.Missing != "" && o.allowed {
-		lines = append(lines, "the recording is not whole: "+o.Missing)
-	}
-	if len(o.Partial) > 0 {
-		lines = append(lines, report.PartialText(o.Partial))
-	}
-	return lines
-}
-
-func (o *Outcome) failed() (n int) {
+// Err says that limits are exceeded, or that it is not known whether they are; nil if
+// all hold.
+func (o *Outcome) Err() error {
+	failed, undecided := 0, 0
 	for i := range o.Verdicts {
-		if !o.Verdicts[i].Held {
-			n++
+		switch v := &o.Verdicts[i]; {
+		case v.Failed():
+			failed++
+		case v.Undecided:
+			undecided++
 		}
 	}
-	return n
+	switch {
+	case failed > 0:
+		return fmt.Errorf("%w: %d of %d", errAssertion, failed, len(o.Verdicts))
+	case undecided > 0:
+		return fmt.Errorf("%w: %d of %d", errUndecided, undecided, len(o.Verdicts))
+	}
+	return nil
 }
+
+// ExitCode is that of Err.
+func (o *Outcome) ExitCode() int {
+	switch err := o.Err(); {
+	case errors.Is(err, errAssertion):
+		return ExitAssertion
+	case errors.Is(err, errUndecided):
+		return ExitUndecided
+	}
+	return ExitOK
+}
+
+// Warnings are what should be known of the recording.
+func (o *Outcome) Warnings() []string { return o.Profile.Caveats.Lines() }
 
 // Check checks what the session recorded.
 func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
@@ -212,7 +211,7 @@ func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
 			return nil, fmt.Errorf("assert: --since %w", err)
 		}
 	}
-	return &Outcome{p, report.Check(p, &a.Limits), s.Incomplete(), s.Partial(), a.Incomplete}, nil
+	return &Outcome{p, report.Check(p, &a.Limits)}, nil
 }
 
 // Vacant says why a file that was asked for must not be written, before anything is
@@ -249,19 +248,20 @@ func (a *Assertion) Files(s *session.Session, o *Outcome, ended string) error {
 	root, _ := os.Getwd() // without one, paths stay absolute
 	return errors.Join(
 		write(a.JUnit, func(w io.Writer) error {
-			return report.WriteJUnit(w, o.Profile, o.Verdicts, report.Troubles{Program: ended, Recording: o.Trouble(), Warnings: o.Warnings()})
+			return report.WriteJUnit(w, o.Profile, o.Verdicts, ended)
 		}),
 		write(a.SARIF, func(w io.Writer) error {
-			return report.WriteVerdictsSARIF(w, o.Profile, o.Verdicts, o.Warnings(), report.Options{Root: root})
+			return report.WriteVerdictsSARIF(w, o.Profile, o.Verdicts, report.Options{Root: root})
 		}),
 	)
 }
 
 type verdictView struct {
-	Name  string `json:"name"`
-	Limit string `json:"limit,omitempty"`
-	Held  bool   `json:"held"`
-	Text  string `json:"text"`
+	Name      string `json:"name"`
+	Limit     string `json:"limit,omitempty"`
+	Held      bool   `json:"held"`
+	Text      string `json:"text"`
+	Undecided bool   `json:"undecided,omitempty"`
 }
 
 func runAssert(_ context.Context, c *Console, in Input) error {
@@ -290,7 +290,7 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 	}
 	var views []verdictView
 	for _, v := range o.Verdicts {
-		views = append(views, verdictView{v.Name, v.Limit, v.Held, v.Text})
+		views = append(views, verdictView{v.Name, v.Limit, v.Held, v.Text, v.Undecided})
 	}
 	c.show(in, struct {
 		Assertions []verdictView `json:"assertions"`
@@ -306,11 +306,5 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 	if err := a.Files(c.s, o, ""); err != nil {
 		return err
 	}
-	if n := o.failed(); n > 0 {
-		return fmt.Errorf("%w: %d of %d", errAssertion, n, len(o.Verdicts))
-	}
-	if why := o.Trouble(); why != "" {
-		return fmt.Errorf("assert: %s", why)
-	}
-	return nil
+	return o.Err()
 }

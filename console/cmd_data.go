@@ -68,7 +68,11 @@ func runList(_ context.Context, c *Console, in Input) error {
 	for i, l := range w.lines {
 		lines = append(lines, lineView{w.first + i, l, costs[w.first+i].Bytes, costs[w.first+i].Count})
 	}
-	c.show(in, struct {
+	show := c.show
+	if cost {
+		show = c.answer
+	}
+	show(in, struct {
 		File    string     `json:"file"`
 		Current int        `json:"current,omitempty"`
 		Lines   []lineView `json:"lines"`

@@ -274,7 +274,7 @@ func runExport(ctx context.Context, c *Console, in Input, format string) error {
 	if err := e.Write(ctx, c.s, nil); err != nil {
 		return err
 	}
-	c.show(in, struct {
+	c.answer(in, struct {
 		Path   string `json:"path"`
 		Format string `json:"format"`
 	}{e.File, e.Format.Name}, func(o *output) { o.printf("exported %s\n", e.File) })

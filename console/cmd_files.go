@@ -119,7 +119,7 @@ func parseSave(verb string, words []string) (files []string, force bool, err err
 }
 
 func (c *Console) showSaved(in Input, info session.SavedInfo) {
-	c.show(in, struct {
+	c.answer(in, struct {
 		Path   string `json:"path"`
 		Events int    `json:"events"`
 		Stacks int    `json:"stacks"`
@@ -152,11 +152,11 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 	}
 	c.listing = listing{}
 	readable, selected := c.s.Opened()
-	c.show(in, struct {
+	c.answer(in, struct {
 		captureView
 		Readable int    `json:"events_readable"`
 		Selected string `json:"selected,omitempty"`
-	}{viewCapture(info), readable, selected}, func(o *output) {
+	}{c.viewCapture(info), readable, selected}, func(o *output) {
 		o.printf("%s: %s, pid %d, recorded %s by %s\n", filepath.Base(in.Args[0]), strings.Join(append([]string{info.Program}, info.Args...), " "),
 			info.PID, info.Start.Format("2006-01-02 15:04:05 MST"), info.Created)
 		events := counted(readable, "event")

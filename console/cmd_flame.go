@@ -183,7 +183,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 	if err := p.Write(ctx, c.s, nil); err != nil {
 		return err
 	}
-	c.show(in, struct {
+	c.answer(in, struct {
 		Path string `json:"path"`
 	}{p.File}, func(o *output) { o.printf("wrote %s\n", p.File) })
 	return nil
@@ -206,10 +206,11 @@ func (c *Console) showTable(in Input, page Page) error {
 		return err
 	}
 	c.show(in, struct {
-		By      string      `json:"by"`
-		Partial []string    `json:"partial,omitempty"`
-		Total   numbersView `json:"total"`
-		Rows    []rowView   `json:"rows"`
-	}{page.measure.String(), p.Partial, viewNumbers(p.Total()), rows}, func(o *output) { o.text(text.String()) })
+		By       string      `json:"by"`
+		Partial  []string    `json:"partial,omitempty"`
+		Warnings []string    `json:"warnings,omitempty"`
+		Total    numbersView `json:"total"`
+		Rows     []rowView   `json:"rows"`
+	}{page.measure.String(), p.Partial, p.Caveats.Lines(), viewNumbers(p.Total()), rows}, func(o *output) { o.text(text.String()) })
 	return nil
 }

@@ -122,14 +122,12 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per sessio
 		numbers, _ := topNumbers(by, r)
 		table = append(table, append(numbers, span{styleFunc, c.siteName(r.Site)}, sitePlace(r.Site, per)))
 	}
-	doubt := c.doubtOf(by, len(rows))
-	c.show(in, struct {
-		By       string    `json:"by"`
-		Per      string    `json:"per"`
-		Total    int       `json:"total"`
-		Rows     []topView `json:"rows"`
-		Warnings []string  `json:"warnings,omitempty"`
-	}{by.String(), per.String(), total, views, warnings(doubt)}, func(o *output) {
+	c.answer(in, struct {
+		By    string    `json:"by"`
+		Per   string    `json:"per"`
+		Total int       `json:"total"`
+		Rows  []topView `json:"rows"`
+	}{by.String(), per.String(), total, views}, func(o *output) {
 		_, heads := topNumbers(by, heap.Row{})
 		switch {
 		case len(rows) > 0:
@@ -146,15 +144,6 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per sessio
 		}
 		c.noteUnrecorded(o, by == heap.ByLive)
 	})
-	c.noteDoubt(doubt)
-}
-
-// doubtOf says why rows that are ordered by a measure of what lives may not be right.
-func (c *Console) doubtOf(by heap.Measure, rows int) string {
-	if rows == 0 || by != heap.ByLive && by != heap.ByBlocks && by != heap.ByPeak {
-		return ""
-	}
-	return c.s.LiveDoubt()
 }
 
 // siteName is a site's function as the settings have it.
@@ -211,13 +200,11 @@ func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measu
 	for _, r := range rows {
 		views = append(views, view{topViewOf(r.Row), viewFrames(r.Stack.Frames)})
 	}
-	doubt := c.doubtOf(by, len(rows))
-	c.show(in, struct {
-		By       string   `json:"by"`
-		Total    int      `json:"total"`
-		Rows     []view   `json:"rows"`
-		Warnings []string `json:"warnings,omitempty"`
-	}{by.String(), total, views, warnings(doubt)}, func(o *output) {
+	c.answer(in, struct {
+		By    string `json:"by"`
+		Total int    `json:"total"`
+		Rows  []view `json:"rows"`
+	}{by.String(), total, views}, func(o *output) {
 		if len(rows) == 0 && by == heap.ByTemporary {
 			o.printf("no recorded block was temporary\n")
 		} else if len(rows) == 0 {
@@ -236,7 +223,6 @@ func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measu
 		}
 		c.noteUnrecorded(o, by == heap.ByLive)
 	})
-	c.noteDoubt(doubt)
 }
 
 // addressOf reads an address: a number, or an expression as x takes it.
@@ -276,24 +262,19 @@ type whenceView struct {
 	Event   *eventView  `json:"event,omitempty"`
 	Frames  []frameView `json:"frames,omitempty"`
 	Last    *eventView  `json:"last,omitempty"`
-
-	Warnings []string `json:"warnings,omitempty"` // why the block may not be live
 }
 
 func (c *Console) showWhence(in Input, w *session.Whence) {
 	v := whenceView{Address: w.Addr, Block: w.Start}
-	doubt := ""
 	switch {
 	case w.Event != nil:
-		doubt = c.s.LiveDoubt()
-		v.Warnings = warnings(doubt)
 		e := viewEvent(w.Event)
 		v.Event, v.Offset, v.Size, v.Age, v.Frames = &e, w.Addr-w.Start, w.Event.Size, int64(w.Age), viewFrames(w.Frames)
 	case w.Last != nil:
 		e := viewEvent(w.Last)
 		v.Last = &e
 	}
-	c.show(in, v, func(o *output) {
+	c.answer(in, v, func(o *output) {
 		switch {
 		case w.Event != nil:
 			o.printf("%#x is byte %s of %s at %#x\n", w.Addr, grouped(w.Addr-w.Start), longSize(w.Event.Size), w.Start)
@@ -312,7 +293,6 @@ func (c *Console) showWhence(in Input, w *session.Whence) {
 			o.printf("above: a block at %#x, %s behind\n", w.Above, longSize(w.Above-w.Addr))
 		}
 	})
-	c.noteDoubt(doubt)
 }
 
 // blockHistory lists the recorded events about an address.
@@ -336,7 +316,7 @@ func blockHistory(c *Console, in Input) error {
 		return err
 	}
 	in.Name += " " + text
-	c.showEvents(in, events, listed{total: total, more: more, which: "the last"}, nil, fmt.Sprintf("no recorded event is about %#x", addr))
+	c.showEvents(in, events, listed{total: total, more: more, which: "the last"}, nil, fmt.Sprintf("no recorded event is about %#x", addr), nil)
 	return nil
 }
 
@@ -397,7 +377,7 @@ func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
 	for _, ch := range shown {
 		table = append(table, []span{{plain, signed(ch.Bytes)}, {plain, fmt.Sprintf("%+d", ch.Blocks)}, {plain, shortSize(ch.After)}, {styleFunc, c.siteName(ch.Site)}, sitePlace(ch.Site, per)})
 	}
-	c.show(in, struct {
+	c.answer(in, struct {
 		From       string `json:"from"`
 		To         string `json:"to"`
 		FromBytes  uint64 `json:"from_bytes"`

@@ -134,7 +134,9 @@ type recordView struct {
 	Bounds      string     `json:"bounds,omitempty"`      // as flags of record start
 	Full        bool       `json:"full,omitempty"`        // it has its --max-size, and has ended
 	Left        uint64     `json:"events_left,omitempty"` // after older ones were dropped
-	Warnings    []string   `json:"warnings,omitempty"`    // why what is live may not be
+	Partial     []string   `json:"partial,omitempty"`     // why else numbers are not those of the run
+	Damage      string     `json:"damage,omitempty"`
+	Warnings    []string   `json:"warnings,omitempty"` // why what is live may not be
 }
 
 type lossView struct {
@@ -148,7 +150,7 @@ func viewRecord(st session.RecordStatus) recordView {
 		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
 		KeptBytes: st.KeptBytes, KeptBlocks: st.KeptBlocks,
 		Sites: st.Sites, Lost: st.Lost, LostStacks: st.Probe.LostSt, Waits: st.Probe.Waits, Bytes: st.Bytes,
-		Warnings: warnings(st.Doubt),
+		Partial: st.Partial, Damage: st.Damage, Warnings: warnings(st.Doubt),
 	}
 	if st.Bounds.Any() {
 		v.Bounds, v.Full, v.Left = st.Bounds.String(), st.Full, st.Left
@@ -232,6 +234,12 @@ func (c *Console) printRecord(o *output, st session.RecordStatus) {
 	}
 	if st.Truncated > 0 {
 		o.printf("truncated: %s of %s; bt #N tells why\n", grouped(st.Truncated), counted(st.Stacks, "stack"))
+	}
+	if len(st.Partial) > 0 {
+		o.line(span{styleWarning, "partial: " + strings.Join(st.Partial, "; ")})
+	}
+	if st.Damage != "" {
+		o.line(span{styleWarning, st.Damage})
 	}
 	for _, l := range st.Losses {
 		o.line(span{styleWarning, fmt.Sprintf("lost: %s, %s", counted(l.Count, "call"), l.Reason)})

@@ -179,7 +179,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 		if err != nil {
 			return err
 		}
-		c.show(in, struct {
+		c.answer(in, struct {
 			Path string `json:"path"`
 		}{r.File}, func(o *output) { o.printf("wrote %s\n", r.File) })
 		return nil
@@ -193,7 +193,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 		data, text = report.SummaryOf(p), report.WriteSummary
 	case "tree":
 		if c.cfg.JSON {
-			data = treeView{r.Tree.Measure.String(), r.Tree.Inverted, p.Partial, report.NewTree(p, r.Tree).View()}
+			data = treeView{r.Tree.Measure.String(), r.Tree.Inverted, p.Partial, p.Caveats.Lines(), report.NewTree(p, r.Tree).View()}
 		}
 		text = func(w io.Writer, p *report.Profile, t report.Text) error {
 			return report.WriteTree(w, p, r.Tree, t)
@@ -217,6 +217,7 @@ type treeView struct {
 	Measure  string          `json:"measure"`
 	Inverted bool            `json:"inverted"`
 	Partial  []string        `json:"partial,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
 	Tree     report.TreeView `json:"tree"`
 }
 

@@ -367,12 +367,15 @@ type captureView struct {
 	Bytes   uint64   `json:"bytes_allocated"`
 	Last    int64    `json:"duration_ns"`
 	Partial []string `json:"partial,omitempty"`
+	Lost    uint64   `json:"lost,omitempty"` // calls
+	Damage  string   `json:"damage,omitempty"`
 }
 
-func viewCapture(i capture.Info) captureView {
-	t := i.Totals
+// viewCapture is info of the recording, with what makes its numbers less sure.
+func (c *Console) viewCapture(i capture.Info) captureView {
+	t, careful := i.Totals, c.s.Caveats()
 	return captureView{i.Program, i.Args, i.PID, i.Start.UTC().Format("2006-01-02T15:04:05Z"), i.Host, i.Kernel, i.Arch, i.Created, i.Version,
-		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds(), i.Partial}
+		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds(), careful.Partial, careful.Lost, careful.Damage}
 }
 
 func infoCapture(_ context.Context, c *Console, in Input) error {
@@ -380,21 +383,30 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	v := viewCapture(info)
+	v := c.viewCapture(info)
 	c.show(in, v, func(o *output) {
 		process := fmt.Sprintf("%d on %s, %s", v.PID, orUnknown(v.Host), v.Arch)
 		if v.Kernel != "" {
 			process += ", kernel " + v.Kernel
 		}
-		o.table([]column{{}, {}}, [][]span{
+		rows := [][]span{
 			{{styleHead, "program"}, {plain, strings.Join(append([]string{v.Program}, v.Args...), " ")}},
 			{{styleHead, "process"}, {plain, process}},
 			{{styleHead, "started"}, {plain, v.Start}},
 			{{styleHead, "recorded by"}, {plain, v.Created}},
 			{{styleHead, "events"}, {plain, fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", grouped(v.Events), grouped(v.Allocs), longSize(v.Bytes), grouped(v.Frees), grouped(v.Failed))}},
 			{{styleHead, "until"}, {plain, shortTime(info.Totals.Last)}},
-			{{styleHead, "partial"}, {plain, strings.Join(info.Partial, "; ")}},
-		}[:6+min(len(info.Partial), 1)])
+		}
+		if len(v.Partial) > 0 {
+			rows = append(rows, []span{{styleHead, "partial"}, {plain, strings.Join(v.Partial, "; ")}})
+		}
+		if v.Lost > 0 {
+			rows = append(rows, []span{{styleHead, "lost"}, {styleWarning, counted(v.Lost, "call") + ": record status tells why"}})
+		}
+		if v.Damage != "" {
+			rows = append(rows, []span{{styleHead, "damage"}, {styleWarning, v.Damage}})
+		}
+		o.table([]column{{}, {}}, rows)
 	})
 	return nil
 }

@@ -18,6 +18,7 @@ const (
 	ExitAssertion = 3 // an assertion of the user's did not hold
 	ExitLaunch    = 4 // cannot launch or attach; main's for a capture, too
 	ExitSignal    = 5 // the inferior died by a signal, or was left at a fatal one
+	ExitUndecided = 6 // an assertion cannot be decided: the recording is not whole
 )
 
 // exitStatus gathers what the exit code will say.
@@ -32,6 +33,10 @@ type exitStatus struct {
 // errAssertion is wrapped by errors of commands that check something.
 var errAssertion = errors.New("assertion failed")
 
+// errUndecided is wrapped by errors of assertions that what the recording lacks may
+// turn.
+var errUndecided = errors.New("assertion undecided")
+
 // fail prints an error and remembers that there was one.
 func (c *Console) fail(err error) {
 	code := ExitFailed
@@ -44,6 +49,8 @@ func (c *Console) fail(err error) {
 		code = ExitUsage
 	case errors.Is(err, errAssertion):
 		code = ExitAssertion
+	case errors.Is(err, errUndecided):
+		code = ExitUndecided
 	}
 	if c.exit.code == ExitOK {
 		c.exit.code = code

@@ -20,9 +20,9 @@ type failure struct {
 }
 
 // jsonLine is {"v":1,"command":NAME,...} with the fields of data, which must
-// marshal to an object, and a newline. Addresses are strings in hexadecimal,
-// sizes numbers of bytes, times nanoseconds.
-func jsonLine(command string, data any) string {
+// marshal to an object, "warnings":[...] if there are any, and a newline. Addresses are
+// strings in hexadecimal, sizes numbers of bytes, times nanoseconds.
+func jsonLine(command string, data any, warnings ...string) string {
 	head := fmt.Sprintf(`{"v":%d,"command":%q`, jsonVersion, command)
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -31,10 +31,15 @@ func jsonLine(command string, data any) string {
 		return fmt.Sprintf("%s,\"error\":%q}\n", head, "internal: "+err.Error())
 	}
 	body := bytes.TrimSpace(buf.Bytes())
-	if len(body) <= 2 {
-		return head + "}\n"
+	body = body[1 : len(body)-1] // of the object
+	if len(body) > 0 {
+		head += "," + string(cleanJSON(body))
 	}
-	return head + "," + string(cleanJSON(body[1:])) + "\n"
+	if len(warnings) > 0 {
+		text, _ := json.Marshal(warnings) // strings can be
+		head += `,"warnings":` + string(cleanJSON(text))
+	}
+	return head + "}\n"
 }
 
 // show prints what a command found: as JSON when that was asked for, else as

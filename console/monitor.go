@@ -281,6 +281,8 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 		v.note, whole = err.Error(), true
 	case !whole:
 		v.note = "names are being looked up"
+	default:
+		v.note = strings.Join(m.c.s.Gaps(), "; ")
 	}
 	now := m.data.Totals()
 	v.elapsed = m.data.Elapsed()

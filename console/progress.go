@@ -77,7 +77,7 @@ func (p *Progress) write(s string) { _, _ = io.WriteString(p.w, s) }
 
 // RecordSummary is the line that ends a recording to a file.
 func RecordSummary(st session.RecordStatus, file string) string {
-	live := "nothing live at the end"
+	live := "no block live at the end"
 	if st.LiveBlocks > 0 {
 		live = "live at the end " + liveText(st)
 	}

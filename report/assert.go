@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -20,6 +19,7 @@ type Limits struct {
 	Since        *Baseline     // for MaxLiveGrowth
 	Suppressions *Suppressions // leaks that are allowed; may be nil
 	Strict       bool          // what language runtimes keep for themselves counts as a leak, too
+	Incomplete   bool          // what is recorded is taken for the whole
 }
 
 // Any tells whether there is a limit.
@@ -41,12 +41,18 @@ type Verdict struct {
 	Held  bool
 	Text  string // what was found, and what is allowed
 
+	// Undecided: what the recording lacks may turn the verdict, which is none.
+	Undecided bool
+
 	rule    string // of SARIF
 	unit    string // bytes, blocks
 	value   uint64
 	places  []finding // what makes up the value, heaviest first
 	counted bool      // places have blocks besides
 }
+
+// Failed tells that the limit is exceeded.
+func (v *Verdict) Failed() bool { return !v.Held && !v.Undecided }
 
 // Check holds a profile against limits, in the order of the fields.
 func Check(p *Profile, l *Limits) []Verdict {
@@ -57,11 +63,13 @@ func Check(p *Profile, l *Limits) []Verdict {
 		if p.Peak.Seq > 0 {
 			v.Text += fmt.Sprintf("; the peak was at %s, after event #%d", timeText(p.Peak.Time), p.Peak.Seq)
 		}
+		v.decide(p, l, liveBytes, p.Peak.Live, *m)
 		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks })
 		all = append(all, v)
 	}
 	if m := l.MaxAllocs; m != nil {
 		v := limited("max-allocs", total.Allocs, *m, false, "allocated")
+		v.decide(p, l, allocatedBlocks, total.Allocs, *m)
 		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Allocs, 0 })
 		all = append(all, v)
 	}
@@ -71,6 +79,7 @@ func Check(p *Profile, l *Limits) []Verdict {
 	}
 	if m := l.MaxTemporary; m != nil {
 		v := limited("max-temporary", total.Temporary, *m, false, "given back before the next allocation")
+		v.decide(p, l, temporaryBlocks, total.Temporary, *m)
 		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Temporary, 0 })
 		all = append(all, v)
 	}
@@ -95,7 +104,7 @@ func limited(name string, value, limit uint64, bytes bool, what string) Verdict 
 
 // of has the verdict tell what makes up its value.
 func (v *Verdict) of(p *Profile, weigh func(int, *Stack) (uint64, uint64)) {
-	if !v.Held { // nobody asks otherwise
+	if v.Failed() { // nobody asks otherwise
 		v.places = p.findings(weigh)
 	}
 }
@@ -115,16 +124,18 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 	leaked, suffix := k.counted, k.text()
 	if l.NoLeaks {
 		v := Verdict{Name: "no-leaks", rule: "leak", Held: leaked.LiveBlocks == 0, unit: "bytes", value: leaked.Live, counted: true}
-		v.Text = "nothing is live at the end" + suffix
+		v.Text = "no block is live at the end" + suffix
 		if !v.Held {
 			v.Text = fmt.Sprintf("%s live at the end%s", blocksText(leaked.Live, leaked.LiveBlocks), suffix)
 		}
+		v.decide(p, l, leftBlocks, leaked.LiveBlocks, 0)
 		v.of(p, weigh)
 		all = append(all, v)
 	}
 	if m := l.MaxLeaked; m != nil {
 		v := limited("max-leaked", leaked.Live, *m, true, "live at the end")
 		v.Text += suffix
+		v.decide(p, l, liveBytes, leaked.Live, *m)
 		v.of(p, weigh)
 		all = append(all, v)
 	}
@@ -176,13 +187,14 @@ func checkGrowth(p *Profile, l *Limits) Verdict {
 			before += n
 		}
 	}
-	grown := uint64(0)
+	grow := uint64(0)
 	if k.counted.Live > before {
-		grown = k.counted.Live - before
+		grow = k.counted.Live - before
 	}
-	v := limited("max-live-growth", grown, *l.MaxLiveGrowth, true, "live more")
+	v := limited("max-live-growth", grow, *l.MaxLiveGrowth, true, "live more")
 	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s", since.Name, timeText(since.Time), since.Seq, sizeText(before), sizeText(k.counted.Live), k.text())
 	v.counted = false
+	v.decide(p, l, liveGrowth, grow, *l.MaxLiveGrowth)
 	v.of(p, func(i int, st *Stack) (uint64, uint64) {
 		if k.counts[i] && i < len(since.Live) && since.Live[i] < st.Live {
 			return st.Live - since.Live[i], 0
@@ -203,41 +215,18 @@ const (
 // characters.
 func WriteVerdicts(w io.Writer, p *Profile, all []Verdict) error {
 	for i := range all {
-		word := "ok    "
-		if !all[i].Held {
-			word = "FAILED"
+		word := "FAILED"
+		switch {
+		case all[i].Held:
+			word = "ok    "
+		case all[i].Undecided:
+			word = "UNDECIDED"
 		}
 		if _, err := fmt.Fprintf(w, "%s %s: %s\n%s", word, all[i].Name, printable(all[i].Text), all[i].details(p)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// PartialText is the warning that a recording has not all events of the run.
-func PartialText(why []string) string {
-	return "the recording has not all events of the run: " + strings.Join(why, "; ")
-}
-
-// partial is that warning, "" if all events are there.
-func (p *Profile) partial() string {
-	if len(p.Partial) == 0 {
-		return ""
-	}
-	return printable(PartialText(p.Partial))
-}
-
-// missing says how many calls are missing.
-func (p *Profile) missing() string {
-	return fmt.Sprintf("%s%d calls are missing from the recording", atLeast(p.LostOpen), p.Lost)
-}
-
-// atLeast stands before a number to which there may be more.
-func atLeast(more bool) string {
-	if more {
-		return "at least "
-	}
-	return ""
 }
 
 // details are the stacks of a failed assertion, in lines.
@@ -305,15 +294,17 @@ func (p *Profile) stackText(st *Stack, indent string) string {
 }
 
 // WriteVerdictsSARIF writes the failed assertions as a SARIF log: for each an error
-// at the line that weighs most, with all stacks of it as results.
-func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, warnings []string, o Options) error {
+// at the line that weighs most, with all stacks of it as results. What is undecided is
+// a notification.
+func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error {
 	log := newSARIF(p, o)
-	for _, line := range warnings {
-		log.note("%s.", line)
-	}
 	for i := range all {
 		v := &all[i]
-		if v.Held {
+		switch {
+		case v.Held:
+			continue
+		case v.Undecided:
+			log.note("%s: %s.", v.Name, v.Text)
 			continue
 		}
 		if len(v.places) == 0 {

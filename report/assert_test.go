@@ -25,7 +25,7 @@ import (
 func leakyProfile() *Profile {
 	return &Profile{
 		Title: "leaky --file \x1b[31m<&>", Program: "/src/build/leaky", PID: 7, Host: "h<1>", Created: "1.0", Start: testStart,
-		Events: 100, Lost: 3, Moment: Moment{Seq: 100, Time: 2 * time.Second, Live: 79_356, Blocks: 9},
+		Events: 100, Moment: Moment{Seq: 100, Time: 2 * time.Second, Live: 79_356, Blocks: 9},
 		Peak: Moment{Seq: 50, Time: time.Second, Live: 84_928, Blocks: 20},
 		Modules: []Module{
 			{Path: "/src/build/leaky", Low: 0x1000, High: 0x2000}, {Path: "/lib/x86_64-linux-gnu/libc.so.6"},
@@ -59,9 +59,12 @@ func leakyProfile() *Profile {
 func words(all []Verdict) string {
 	var out []string
 	for _, v := range all {
-		word := v.Name + "+"
-		if !v.Held {
-			word = v.Name + "-"
+		word := v.Name + "-"
+		switch {
+		case v.Held:
+			word = v.Name + "+"
+		case v.Undecided:
+			word = v.Name + "?"
 		}
 		out = append(out, word)
 	}
@@ -103,7 +106,7 @@ func TestCheck(t *testing.T) {
 	}
 	// Nothing is too much of nothing.
 	zero := new(uint64(0))
-	none := Check(&Profile{}, &Limits{zero, zero, zero, true, zero, zero, &Baseline{}, nil, true})
+	none := Check(&Profile{}, &Limits{MaxPeak: zero, MaxAllocs: zero, MaxLeaked: zero, NoLeaks: true, MaxLiveGrowth: zero, MaxTemporary: zero, Since: &Baseline{}, Strict: true})
 	if got := words(none); got != "max-peak+ max-allocs+ no-leaks+ max-leaked+ max-live-growth+ max-temporary+" {
 		t.Errorf("an empty profile: %s", got)
 	}
@@ -205,6 +208,7 @@ func TestSARIF(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := leakyProfile()
+	p.Lost = 3
 	if err := WriteSARIF(&out, p, Options{Root: "/src"}); err != nil {
 		t.Fatal(err)
 	}
@@ -240,14 +244,15 @@ func TestSARIF(t *testing.T) {
 func TestSARIFOfVerdicts(t *testing.T) {
 	t.Parallel()
 	p := leakyProfile()
+	p.Partial = []string{"it was paused"}
 	zero := new(uint64(0))
 	var out bytes.Buffer
-	if err := WriteVerdictsSARIF(&out, p, Check(p, &Limits{MaxPeak: zero, MaxAllocs: new(uint64(1 << 40)), NoLeaks: true, MaxTemporary: zero}), []string{"it was paused"}, Options{}); err != nil {
+	if err := WriteVerdictsSARIF(&out, p, Check(p, &Limits{MaxPeak: zero, MaxAllocs: new(uint64(1 << 40)), NoLeaks: true, MaxTemporary: zero}), Options{}); err != nil {
 		t.Fatal(err)
 	}
 	rules := map[string]int{}
 	notes := validSARIF(t, out.Bytes()).Runs[0].Invocations[0].ToolExecutionNotifications
-	if got := notes[len(notes)-1]; got.Level != "warning" || got.Message.Text != "it was paused." {
+	if got := notes[len(notes)-1]; got.Level != "warning" || got.Message.Text != PartialText(p.Partial)+"." {
 		t.Errorf("notification %+v", got)
 	}
 	for _, r := range validSARIF(t, out.Bytes()).Runs[0].Results {
@@ -306,9 +311,10 @@ func TestSARIFBounds(t *testing.T) {
 
 func TestJUnit(t *testing.T) {
 	p := leakyProfile()
+	p.Partial = []string{"it was paused", "it was trimmed"}
 	var out bytes.Buffer
 	all := Check(p, &Limits{NoLeaks: true, MaxAllocs: new(uint64(1000)), MaxTemporary: new(uint64(0))})
-	if err := WriteJUnit(&out, p, all, Troubles{Program: "leaky: killed by SIGSEGV\x1b", Warnings: []string{PartialText([]string{"it was paused", "it was trimmed"})}}); err != nil {
+	if err := WriteJUnit(&out, p, all, "leaky: killed by SIGSEGV\x1b"); err != nil {
 		t.Fatal(err)
 	}
 	lint := exec.Command("xmllint", "--noout", "--nonet", "-")

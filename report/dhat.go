@@ -56,7 +56,7 @@ func WriteDHAT(w io.Writer, p *Profile, o Options) error {
 	points, rows, frames := p.dhatPoints()
 	head := dhatHead{
 		Version: 2, Mode: "rhdb", Verb: "Allocated", Unit: "µs", MegaUnit: "s",
-		Command: plain(p.Title), PID: p.PID, End: p.Moment.Time.Microseconds(),
+		Command: p.carefulTitle(), PID: p.PID, End: p.Moment.Time.Microseconds(),
 	}
 	if o.Recording != nil && dhatLives(points, o.Recording.lives(rows, len(points), p.Moment.Time)) {
 		peak := p.Peak.Time.Microseconds()

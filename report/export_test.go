@@ -25,7 +25,7 @@ const hostile = "ev\x1b[31mil;</script>\n\"\\\xff (int, char)"
 func sampleProfile(source string) *Profile {
 	p := &Profile{
 		Title: "prog --flag", Program: "/bin/prog", PID: 4711, Created: "devel", Start: time.Unix(1700000000, 0),
-		Moment: Moment{Seq: 99, Time: 3 * time.Second, Live: 1500, Blocks: 6}, Events: 99, Lost: 2, Failed: 1,
+		Moment: Moment{Seq: 99, Time: 3 * time.Second, Live: 1500, Blocks: 6}, Events: 99, Caveats: Caveats{Lost: 2}, Failed: 1,
 		Peak: Moment{Seq: 50, Time: time.Second, Live: 9000, Blocks: 9},
 		Modules: []Module{
 			{Path: "/lib/libc.so.6", BuildID: "93ac61", Low: 0x7f0000000000, High: 0x7f0000200000, Bias: 0x7f0000000000},

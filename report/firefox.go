@@ -99,6 +99,13 @@ func newFirefox(p *Profile) *firefox {
 			Fields: []firefoxField{{"name", "Name", "string"}, {"event", "Event", "integer"}},
 		}},
 	}
+	if lines := p.Caveats.Lines(); len(lines) > 0 {
+		careful := firefoxExtra{Label: "Careful"}
+		for _, text := range lines {
+			careful.Entries = append(careful.Entries, firefoxExtraEntry{"recording", "string", plain(text)})
+		}
+		m.Extra = []firefoxExtra{careful}
+	}
 	if !p.Start.IsZero() {
 		m.Start = float64(p.Start.UnixMicro()) / 1000
 	}

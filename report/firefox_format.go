@@ -79,6 +79,16 @@ type (
 		Arguments      string            `json:"arguments"`
 		Categories     []firefoxCategory `json:"categories"`
 		Schema         []firefoxSchema   `json:"markerSchema"`
+		Extra          []firefoxExtra    `json:"extra,omitempty"`
+	}
+	firefoxExtra struct { // a section of what the profiler tells of the profile
+		Label   string              `json:"label"`
+		Entries []firefoxExtraEntry `json:"entries"`
+	}
+	firefoxExtraEntry struct {
+		Label  string `json:"label"`
+		Format string `json:"format"`
+		Value  string `json:"value"`
 	}
 	firefoxCategory struct {
 		Name          string   `json:"name"`

@@ -134,10 +134,8 @@ type pageInfo struct {
 	Created string     `json:"created"`
 	Events  uint64     `json:"events"`
 	Failed  uint64     `json:"failed"`
-	Lost    uint64     `json:"lost"`
-	Open    bool       `json:"lostOpen,omitempty"` // more calls may be lost
-	Partial string     `json:"partial,omitempty"`  // a warning
-	Begin   float64    `json:"begin"`              // of the recording, in seconds
+	Caveats []string   `json:"caveats,omitempty"` // warnings
+	Begin   float64    `json:"begin"`             // of the recording, in seconds
 	Moment  pageMoment `json:"moment"`
 	Peak    pageMoment `json:"peak"`
 	Measure int        `json:"measure"` // that is shown first
@@ -148,11 +146,14 @@ type pageInfo struct {
 func (p *Profile) pageInfo(o Options) pageInfo {
 	info := pageInfo{
 		Title: pageText(p.Title), Program: pageText(p.Program), PID: p.PID, Host: pageText(p.Host), Created: pageText(p.Created),
-		Events: p.Events, Failed: p.Failed, Lost: p.Lost, Open: p.LostOpen, Partial: pageText(p.partial()), Begin: min(p.Begin, p.Moment.Time).Seconds(), Moment: pageMomentOf(p.Moment), Peak: pageMomentOf(p.Peak),
+		Events: p.Events, Failed: p.Failed, Begin: min(p.Begin, p.Moment.Time).Seconds(), Moment: pageMomentOf(p.Moment), Peak: pageMomentOf(p.Peak),
 		Measure: int(o.Measure), Stacks: len(p.Stacks),
 	}
 	if !p.Start.IsZero() {
 		info.Start = p.Start.UTC().Format("2006-01-02 15:04:05") + " UTC"
+	}
+	for _, text := range p.Caveats.Lines() {
+		info.Caveats = append(info.Caveats, pageText(text))
 	}
 	total := p.Total()
 	for m := range numMeasures {

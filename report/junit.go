@@ -51,16 +51,10 @@ type (
 	}
 )
 
-// Troubles are what went wrong besides limits; "" if nothing did.
-type Troubles struct {
-	Program   string   // how it failed by itself
-	Recording string   // why it is not whole
-	Warnings  []string // what else should be known of it
-}
-
-// WriteJUnit writes the verdicts as a JUnit XML report: a test case each, and one
-// for the program and for the recording, which are in error when there was trouble.
-func WriteJUnit(w io.Writer, p *Profile, all []Verdict, t Troubles) error {
+// WriteJUnit writes the verdicts as a JUnit XML report: a test case each, in error if
+// it is undecided, and one for the program and for the recording. The program is in
+// error if it failed by itself, as failed says; the recording has the caveats.
+func WriteJUnit(w io.Writer, p *Profile, all []Verdict, failed string) error {
 	seconds := func(d time.Duration) string { return fmt.Sprintf("%.6f", d.Seconds()) }
 	const class = "hdb.assert"
 	s := junitSuite{
@@ -71,17 +65,13 @@ func WriteJUnit(w io.Writer, p *Profile, all []Verdict, t Troubles) error {
 			{"events", fmt.Sprint(p.Events)}, {"lost", atLeast(p.LostOpen) + fmt.Sprint(p.Lost)}, {"hdb", printable(p.Created)},
 		},
 	}
-	for _, c := range []struct{ name, trouble, time string }{{"program", t.Program, s.Time}, {"recording", t.Recording, seconds(0)}} {
-		test := junitCase{Name: c.name, ClassName: class, Time: c.time}
-		if c.trouble != "" {
-			test.Error = &junitFailure{Message: printable(c.trouble), Type: c.name, Text: printable(c.trouble)}
-			s.Errors++
-		}
-		if c.name == "recording" {
-			test.Warning = printable(strings.Join(t.Warnings, "; "))
-		}
-		s.Cases = append(s.Cases, test)
+	program := junitCase{Name: "program", ClassName: class, Time: s.Time}
+	if failed != "" {
+		program.Error = &junitFailure{Message: printable(failed), Type: "program", Text: printable(failed)}
+		s.Errors++
 	}
+	recording := junitCase{Name: "recording", ClassName: class, Time: seconds(0), Warning: printable(strings.Join(p.Caveats.Lines(), "; "))}
+	s.Cases = append(s.Cases, program, recording)
 	for i := range all {
 		v := &all[i]
 		name := v.Name
@@ -89,9 +79,13 @@ func WriteJUnit(w io.Writer, p *Profile, all []Verdict, t Troubles) error {
 			name += " " + v.Limit
 		}
 		c := junitCase{Name: name, ClassName: class, Time: seconds(0)}
-		if v.Held {
+		switch {
+		case v.Held:
 			c.Output = printable(v.Text)
-		} else {
+		case v.Undecided:
+			c.Error = &junitFailure{Message: printable(v.Text), Type: v.Name, Text: printable(v.Text)}
+			s.Errors++
+		default:
 			c.Failure = &junitFailure{Message: printable(v.Text), Type: v.Name, Text: "\n" + v.details(p)}
 			s.Failures++
 		}

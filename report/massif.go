@@ -23,7 +23,7 @@ const massifTrees = 8
 // others the stacks, from the allocating functions outwards.
 func WriteMassif(w io.Writer, p *Profile, _ Options) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "desc: hdb: bytes asked for\ncmd: %s\ntime_unit: ms\n", plain(p.Title))
+	fmt.Fprintf(out, "desc: hdb: bytes asked for\ncmd: %s\ntime_unit: ms\n", p.carefulTitle())
 	all := append([]Snapshot{{}}, p.Snapshots...)
 	m := newMassif(out, p)
 	for i := range all {

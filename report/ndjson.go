@@ -19,19 +19,20 @@ import (
 func WriteNDJSON(w io.Writer, r *Recording) error {
 	l := &lineWriter{w: bufio.NewWriterSize(w, 1<<16)}
 	l.value(struct {
-		Type    string    `json:"type"`
-		Format  int       `json:"format"`
-		Run     string    `json:"run"`
-		Program string    `json:"program"`
-		Args    []string  `json:"args"`
-		PID     int       `json:"pid"`
-		Host    string    `json:"host"`
-		Kernel  string    `json:"kernel"`
-		Arch    string    `json:"arch"`
-		Created string    `json:"created"`
-		Start   time.Time `json:"start"`
-		Lost    uint64    `json:"lost"`
-	}{"recording", 1, r.key(), r.Info.Program, append([]string{}, r.Info.Args...), r.Info.PID, r.Info.Host, r.Info.Kernel, r.Info.Arch, r.Info.Created, r.Info.Start.UTC(), r.Info.Totals.Lost})
+		Type     string    `json:"type"`
+		Format   int       `json:"format"`
+		Run      string    `json:"run"`
+		Program  string    `json:"program"`
+		Args     []string  `json:"args"`
+		PID      int       `json:"pid"`
+		Host     string    `json:"host"`
+		Kernel   string    `json:"kernel"`
+		Arch     string    `json:"arch"`
+		Created  string    `json:"created"`
+		Start    time.Time `json:"start"`
+		Lost     uint64    `json:"lost"`
+		Warnings []string  `json:"warnings,omitempty"`
+	}{"recording", 1, r.key(), r.Info.Program, append([]string{}, r.Info.Args...), r.Info.PID, r.Info.Host, r.Info.Kernel, r.Info.Arch, r.Info.Created, r.Info.Start.UTC(), r.Info.Totals.Lost, r.Caveats.Lines()})
 	for i, m := range r.Modules {
 		l.value(struct {
 			Type    string `json:"type"`

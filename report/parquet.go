@@ -39,6 +39,7 @@ type parquetRun struct {
 	LiveCount int64     `parquet:"live_blocks"`
 	Peak      uint64    `parquet:"peak_bytes"`
 	Damage    string    `parquet:"damage,optional"`
+	Warnings  []string  `parquet:"warnings,list"` // what makes the numbers less sure
 }
 
 type parquetModule struct {
@@ -401,8 +402,13 @@ func (d *dataset) events() (parquetRun, error) {
 	if n := len(d.r.Execs); n > 0 && d.r.Execs[n-1] <= d.r.To {
 		sum.exec(int32(n)) // perhaps after the last event
 	}
-	if err := d.r.Damage(); err != nil {
+	careful := d.r.Caveats
+	if err := d.r.Damage(); err != nil { // events may be what could not be read
 		sum.Damage = utf8Text(err.Error())
+		careful.damaged(err)
+	}
+	for _, text := range careful.Lines() {
+		sum.Warnings = append(sum.Warnings, utf8Text(text))
 	}
 	return sum, w.close()
 }

@@ -235,11 +235,8 @@ func (p *Profile) remarks() []string {
 	if p.Failed > 0 {
 		add("%d allocations failed and are not counted", p.Failed)
 	}
-	if len(p.Partial) > 0 {
-		add("%s", PartialText(p.Partial))
-	}
-	if p.Lost > 0 {
-		add("%s", p.missing())
+	for _, text := range p.Caveats.Lines() {
+		add("%s", text)
 	}
 	return out
 }

@@ -21,13 +21,14 @@ type Profile struct {
 	Created string    // the hdb that recorded
 	Start   time.Time // of the recording
 
+	Caveats
+
 	Begin    time.Duration // from when on anything is known; 0 of a recording from the start on
 	Moment   Moment        // up to which everything is counted
 	Events   uint64        // recorded up to there, of all kinds
 	Failed   uint64        // allocations that returned NULL
-	Lost     uint64        // calls that are missing from the recording
-	LostOpen bool          // its end is missing: Lost is the least
-	Partial  []string      // why events of the run are not in the recording, in words
+	Mapped   uint64        // bytes of mappings, which are no blocks: in no other number
+	Unmapped uint64        // of them
 	Sums     bool          // of the heap over time only the peak and the end are known
 	Threads  bool          // a stack has a row for each thread
 	Peak     Moment        // when most bytes were live

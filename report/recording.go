@@ -12,6 +12,7 @@ import (
 // of it. It is read as it is written: memory does not grow with the events, only
 // with the distinct frames.
 type Recording struct {
+	Caveats
 	Info      capture.Info
 	Functions []string // what capture.Event.Func counts through
 	Modules   []capture.Module

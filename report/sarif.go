@@ -38,9 +38,6 @@ var sarifRules = []struct{ id, name, text string }{
 // themselves, and what there is no place for.
 func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 	log := newSARIF(p, o)
-	if len(p.Partial) > 0 {
-		log.note("%s.", PartialText(p.Partial))
-	}
 	k := p.keep(&Limits{})
 	level := func(f *finding) string {
 		if float64(f.weight) >= leakWarning*float64(k.counted.Live) {
@@ -124,8 +121,8 @@ func newSARIF(p *Profile, o Options) *sarifLog {
 	if path.IsAbs(o.Root) {
 		l.root = path.Clean(o.Root)
 	}
-	if p.Lost > 0 {
-		l.note("%s: the numbers may be wrong.", p.missing())
+	for _, text := range p.Caveats.Lines() {
+		l.note("%s.", text)
 	}
 	return l
 }

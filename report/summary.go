@@ -67,11 +67,8 @@ func (p *Profile) matter() []Mattered {
 func (s *Stats) warnings(p *Profile) []string {
 	out := []string{}
 	add := func(format string, args ...any) { out = append(out, printable(fmt.Sprintf(format, args...))) }
-	if text := p.partial(); text != "" {
-		out = append(out, text)
-	}
-	if s.Lost > 0 {
-		add("%s: all numbers may be too low", s.missingText())
+	for _, text := range p.Caveats.Lines() {
+		add("%s", text)
 	}
 	if s.Stackless > 0 {
 		add("%s recorded without a stack (%s)", areText(s.Stackless, "allocation"), percent(s.Stackless, s.Allocs))
@@ -117,11 +114,6 @@ func areText(n uint64, noun string) string {
 	return countText(n, noun) + " are"
 }
 
-// missingText is how many calls are missing, or at least are.
-func (s *Stats) missingText() string {
-	return atLeast(s.LostOpen) + areText(s.Lost, "call") + " missing from the recording"
-}
-
 // WriteSummary writes one screen for people: what the program did, its peak, what
 // it did not give back, the functions that matter, and what to be careful with.
 func WriteSummary(w io.Writer, p *Profile, t Text) error {
@@ -150,11 +142,16 @@ func WriteSummary(w io.Writer, p *Profile, t Text) error {
 
 // story tells what the program did.
 func (g *page) story(s *Stats) {
+	who := "It"
+	if g.p.GoHeap() {
+		who = "Its C code"
+	}
 	if s.Allocs == 0 {
-		g.sentence("", fmt.Sprintf("It allocated nothing, within %s.", s.within()))
+		g.sentence("", fmt.Sprintf("%s allocated no block, within %s.", who, s.within()))
+		g.mappings(s)
 		return
 	}
-	text := fmt.Sprintf("It allocated %s, within %s", blocksText(s.Bytes, s.Allocs), s.within())
+	text := fmt.Sprintf("%s allocated %s, within %s", who, blocksText(s.Bytes, s.Allocs), s.within())
 	if s.AllocRate >= 1 && s.Duration-s.Begin >= time.Second {
 		text += fmt.Sprintf(": %s a second", countText(uint64(s.AllocRate+0.5), "block"))
 	}
@@ -169,14 +166,21 @@ func (g *page) story(s *Stats) {
 		}
 		g.sentence("", text+".")
 	}
-	if s.LiveBlocks == 0 && s.Live == 0 {
-		if len(s.Partial) > 0 {
-			g.sentence("", "All of what was recorded was given back.")
-			return
-		}
-		g.sentence("", "All of it was given back.")
-	} else {
+	switch {
+	case s.LiveBlocks > 0 || s.Live > 0:
 		g.sentence("", fmt.Sprintf("Not given back: %s, %s of all bytes.", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes)))
+	case len(s.Warnings) > 0:
+		g.sentence("", "All blocks that were recorded were given back.")
+	default:
+		g.sentence("", "All blocks were given back.")
+	}
+	g.mappings(s)
+}
+
+// mappings says what is in no other number.
+func (g *page) mappings(s *Stats) {
+	if s.Mapped > s.Unmapped {
+		g.sentence("", fmt.Sprintf("Mappings are no blocks: %s of them, for libraries and threads, too, were not unmapped.", shortSize(s.Mapped-s.Unmapped)))
 	}
 }
 

@@ -131,11 +131,8 @@ func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 	if len(shown) < len(rows) {
 		fmt.Fprintf(out, "\n%d of %d functions\n", len(shown), len(rows))
 	}
-	if text := p.partial(); text != "" {
-		fmt.Fprintf(out, "\n%s\n", text)
-	}
-	if p.Lost > 0 {
-		fmt.Fprintf(out, "\n%s\n", p.missing())
+	for _, text := range p.Caveats.Lines() {
+		fmt.Fprintf(out, "\n%s\n", plain(text))
 	}
 	return out.Flush()
 }

@@ -48,9 +48,9 @@ func (g *page) flush(w io.Writer) error {
 	return err
 }
 
-// notePartial says so if the recording has not all events.
-func (g *page) notePartial() {
-	if text := g.p.partial(); text != "" {
+// caveats says what makes the numbers less sure.
+func (g *page) caveats() {
+	for _, text := range g.p.Caveats.Lines() {
 		g.sentence("! ", text)
 	}
 }

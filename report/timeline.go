@@ -17,6 +17,7 @@ type TimelineView struct {
 	Heap     []heapView    `json:"heap"` // of each part of the time the highest point and the last
 	RSS      []rssView     `json:"rss"`
 	Marks    []markView    `json:"marks"`
+	Warnings []string      `json:"warnings,omitempty"` // what makes the numbers less sure
 }
 
 type heapView struct {
@@ -39,7 +40,7 @@ type markView struct {
 
 // TimelineOf is the profile over time.
 func TimelineOf(p *Profile) TimelineView {
-	v := TimelineView{Begin: p.Begin, Duration: p.duration(), Sums: p.Sums, Peak: p.Peak.Live, PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}}
+	v := TimelineView{Begin: p.Begin, Duration: p.duration(), Sums: p.Sums, Peak: p.Peak.Live, PeakTime: p.Peak.Time, Heap: []heapView{}, RSS: []rssView{}, Marks: []markView{}, Warnings: p.Caveats.Lines()}
 	for _, m := range p.Timeline {
 		v.Heap = append(v.Heap, heapView(m))
 	}
@@ -138,7 +139,7 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 	from, to := p.span()
 	g.line("%s", p.heading())
 	g.line("live bytes: %s", p.levels())
-	g.notePartial()
+	g.caveats()
 	switch {
 	case p.flat():
 	case p.Sums:

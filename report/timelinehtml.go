@@ -68,7 +68,7 @@ func WriteTimelineHTML(w io.Writer, p *Profile) error {
 		pageHash(timelineCSS), pageHash(timelineJS), markup("Timeline of "+p.title()), timelineCSS)
 	fmt.Fprintf(b, "<h1>%s</h1>\n", markup(p.title()))
 	fmt.Fprintf(b, "<p>%s</p>\n", markup(p.process()))
-	if text := p.partial(); text != "" {
+	for _, text := range p.Caveats.Lines() {
 		fmt.Fprintf(b, "<p>%s</p>\n", markup(text))
 	}
 	fmt.Fprintf(b, "<output aria-live=\"polite\">Values stand here for the time below the pointer.</output>\n")

@@ -182,9 +182,13 @@ func (b *Browser) Search(text string) bool {
 	return true
 }
 
-// Head says what the tree counts, and of how much.
+// Head says what the tree counts, and of how much, with the caveats.
 func (b *Browser) Head() string {
-	return fmt.Sprintf("%s; %s in all", b.t.o.Measure.Title(), b.t.o.Measure.amount(b.t.Root.Value))
+	head := fmt.Sprintf("%s; %s in all", b.t.o.Measure.Title(), b.t.o.Measure.amount(b.t.Root.Value))
+	for _, text := range b.t.p.Caveats.Lines() {
+		head += "; ! " + printable(text)
+	}
+	return head
 }
 
 // Lines are at most so many rows, with the cursor's among them, and its index in

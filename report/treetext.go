@@ -38,7 +38,7 @@ func (g *page) tree(t *Tree) {
 		whole += ", " + countText(t.Root.Blocks, "block")
 	}
 	g.line("%s", whole)
-	g.notePartial()
+	g.caveats()
 	w.children(t.Root, "", 0)
 	if w.missed > 0 {
 		g.line("the tree is cut off after %s: --min, --depth", countText(uint64(w.rows), "row"))
@@ -49,7 +49,7 @@ func (g *page) tree(t *Tree) {
 func (m Measure) nothing() string {
 	switch m {
 	case Live, LiveBlocks:
-		return "nothing is live at this moment: --measure peak, bytes or count has more"
+		return "no block is live at this moment: --measure peak, bytes or count has more"
 	case Temporary:
 		return "no block was temporary"
 	}

@@ -2,10 +2,7 @@ package session
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
-	"hdb/capture"
 	"hdb/heap"
 	"hdb/report"
 )
@@ -48,28 +45,4 @@ func (s *Session) Baseline(p *report.Profile, since string) (*report.Baseline, e
 		}
 	}
 	return b, nil
-}
-
-// Incomplete says what of the recording is missing, so that what is added up of it
-// may be wrong; "" if it is whole.
-func (s *Session) Incomplete() string {
-	src := s.source()
-	if src == nil {
-		return ""
-	}
-	var parts []string
-	info, damage := src.Info(), src.Damage()
-	open := slices.Contains(info.Partial, capture.OpenEnd)
-	switch n := info.Totals.Lost; {
-	case n > 0 && open:
-		parts = append(parts, fmt.Sprintf("at least %d calls were not recorded", n))
-	case n > 0:
-		parts = append(parts, fmt.Sprintf("%d calls were not recorded", n))
-	case open && damage == nil: // of one that was repaired
-		parts = append(parts, capture.OpenEnd)
-	}
-	if damage != nil {
-		parts = append(parts, damage.Error())
-	}
-	return strings.Join(parts, "; ")
 }

@@ -7,6 +7,7 @@ import (
 
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/report"
 )
 
 // Why a recording has not all events of the run: kept in the capture, see
@@ -19,7 +20,7 @@ const (
 	droppedOlder = "older events were dropped"
 	wasPaused    = "it was paused"
 	wasStopped   = "it was stopped for a while" // and started again
-	freedUnseen  = "blocks may have been freed while calls were not followed: live and peak may be too high"
+	freedUnseen  = capture.FreedUnseen
 )
 
 // notePartial notes in the recording that it has not all events.
@@ -54,6 +55,10 @@ func (s *Session) noteSelection() {
 	}
 }
 
+// spans are the reasons that say only which part of the run is recorded: of that part
+// the recording is true.
+var spans = []string{beganLate, startedLate, endedEarly, capture.Trimmed}
+
 // Partial says why the recording has not all events of the run, a line for each
 // reason: what is added up is true of those it has.
 func (s *Session) Partial() []string {
@@ -66,10 +71,41 @@ func (s *Session) Partial() []string {
 	if recorded, seen := s.Recordings(); !lacks && seen > recorded { // at stops only, or by an older hdb
 		why = append(why, fmt.Sprintf("%d of %d events were recorded", recorded, seen))
 	}
-	if s.saved != nil && s.saved.Damage() != nil && !slices.Contains(why, capture.OpenEnd) {
-		why = append(why, "the file is damaged")
-	}
 	return why
+}
+
+// Caveats are why the numbers that are drawn from the recording may not be those of
+// the run.
+func (s *Session) Caveats() report.Caveats {
+	if s.saved == nil {
+		s.noteLosses()
+	}
+	src := s.source()
+	if src == nil {
+		return report.Caveats{}
+	}
+	c := report.CaveatsOf(src)
+	c.Partial = s.Partial()
+	if !slices.Contains(c.Partial, freedUnseen) {
+		c.Doubt = s.LiveDoubt()
+	}
+	return c
+}
+
+// Gaps are the caveats for an answer about the recording, a line each: without what
+// says only which part of the run is recorded.
+func (s *Session) Gaps() []string {
+	c := s.gaps()
+	return c.Lines()
+}
+
+func (s *Session) gaps() report.Caveats {
+	c := s.Caveats()
+	c.Doubt = s.LiveDoubt()
+	c.Partial = slices.DeleteFunc(slices.Clone(c.Partial), func(reason string) bool {
+		return slices.Contains(spans, reason) || reason == freedUnseen && c.Doubt != ""
+	})
+	return c
 }
 
 // begin is when a recording began whose times count from earlier on, as far as its

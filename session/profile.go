@@ -72,18 +72,19 @@ func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, 
 	p := &report.Profile{
 		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " ") + parts.text(),
 		Program: info.Program, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch,
-		Created: info.Created, Start: info.Start, Lost: info.Totals.Lost, LostOpen: slices.Contains(info.Partial, capture.OpenEnd), Partial: s.Partial(),
+		Created: info.Created, Start: info.Start,
 		Marks: marks(src.Marks(), from, to), RSS: samples(src.Samples(), from, to),
 	}
 	for _, m := range src.Modules() {
 		p.Modules = append(p.Modules, report.Module{Path: m.Path, BuildID: m.BuildID, Low: uint64(m.Low), High: uint64(m.High), Bias: uint64(m.Bias)})
 	}
-	p.Begin, p.Sums = begin(p.Partial, x), info.Aggregate
+	p.Begin, p.Sums = begin(info.Partial, x), info.Aggregate
 	counts := x.Counts(to)
 	if from > 0 {
 		counts = counts.Since(x.Counts(from))
 	}
 	p.Sizes, p.Calls, p.Failed = sizeClasses(counts.Sizes), callCounts(src.Functions(), counts.Calls), counts.Failed
+	p.Mapped, p.Unmapped = counts.Mapped, counts.Unmapped
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
 	var reading sync.WaitGroup // beside the names
@@ -107,6 +108,7 @@ func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, 
 		st.Frames, st.Site, st.Truncated = named.Frames, named.Site, named.Truncated
 	}
 	reading.Wait()
+	p.Caveats = s.Caveats() // now that all was read
 	return p, nil
 }
 

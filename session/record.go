@@ -136,6 +136,8 @@ type RecordStatus struct {
 	Losses     []Loss      // calls of this run that are in no event
 	Lost       uint64      // their sum
 	Probe      probe.Stats // of the probe's own work
+	Partial    []string    // why else numbers are not those of the run, as in Session.Gaps
+	Damage     string      // what of the recording cannot be read, "" if nothing is known
 	Doubt      string      // why blocks that seem to live may not, "" if they do
 	Bounds     Bounds      // that the recording of this run is kept in
 	Full       bool        // it has Bounds.MaxSize, and has ended
@@ -151,6 +153,8 @@ func (s *Session) RecordStatus() RecordStatus {
 		s.source() // which drops what there is no room for
 	}
 	st := s.recordStatus()
+	careful := s.gaps()
+	st.Partial, st.Damage = careful.Partial, careful.Damage
 	if st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks; st.Recorded == st.Seen {
 		return st
 	}
@@ -214,6 +218,8 @@ func (s *Session) recordStatus() RecordStatus {
 func (s *Session) savedStatus() RecordStatus {
 	recorded, seen := s.Recordings()
 	st := RecordStatus{Seen: seen, Recorded: recorded, Stacks: s.saved.Stacks(), Doubt: s.LiveDoubt()}
+	careful := s.gaps()
+	st.Partial, st.Damage = careful.Partial, careful.Damage
 	s.sumsStatus(&st)
 	for id := 1; id <= st.Stacks; id++ {
 		if s.saved.Stack(capture.StackID(id)).Truncated != "" {

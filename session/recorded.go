@@ -16,7 +16,7 @@ func (s *Session) Recording() (*report.Recording, error) {
 	}
 	to := s.moment()
 	r := &report.Recording{
-		Info: src.Info(), Functions: src.Functions(), Modules: src.Modules(), Threads: src.Threads(),
+		Caveats: s.Caveats(), Info: src.Info(), Functions: src.Functions(), Modules: src.Modules(), Threads: src.Threads(),
 		Execs: capture.Execs(src.Modules()), To: to, Stacks: src.Stacks(), Damage: src.Damage,
 	}
 	p := &report.Profile{}

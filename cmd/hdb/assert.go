@@ -26,8 +26,9 @@ limits and flags:
   --return-child-result     exit with PROG's own status when all limits hold
 
 exit codes: 0 all limits hold and PROG ended with 0, 1 PROG did not, or the recording
-failed or is not whole, 2 usage, 3 a limit does not hold, 4 cannot begin: no such capture or program,
-or a file cannot be made, 5 all limits hold, and PROG died by a signal
+failed, 2 usage, 3 a limit does not hold, 4 cannot begin: no such capture or program, or
+a file cannot be made, 5 all limits hold, and PROG died by a signal, 6 no limit is known
+not to hold, and one cannot be decided, for the recording is not whole
 `
 
 var errAssertUsage = errors.New("see hdb assert --help")
@@ -190,10 +191,6 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 	for _, line := range outcome.Warnings() {
 		fmt.Fprintf(out, "warning: %s\n", console.Clean(line))
 	}
-	trouble := outcome.Trouble()
-	if trouble != "" {
-		fmt.Fprintf(out, "FAILED recording: %s\n", console.Clean(trouble))
-	}
 	failed := ""
 	if ended != nil && (ended.Signal != 0 || ended.Code != 0) {
 		failed = filepath.Base(o.words[0]) + ": " + ended.String()
@@ -203,10 +200,8 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 		return fail(errw, err, 1)
 	}
 	switch {
-	case !outcome.Held():
-		return console.ExitAssertion
-	case trouble != "":
-		return console.ExitFailed
+	case outcome.Err() != nil:
+		return outcome.ExitCode()
 	case ended == nil:
 		return 0
 	case o.status && ended.Signal != 0:

@@ -13,6 +13,7 @@ import (
 	"hdb/console"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
+	"hdb/report"
 	"hdb/session"
 )
 
@@ -180,6 +181,11 @@ func (o *captureOptions) write(errw io.Writer) int {
 		defer f.Close()
 		if d := f.Damage(); d != nil && o.verb != "repair" {
 			warn(errw, d.Error())
+		}
+		careful := report.CaveatsOf(f)
+		careful.Damage = "" // told
+		for _, line := range careful.Lines() {
+			warn(errw, path+": "+line)
 		}
 		files = append(files, f)
 	}

@@ -242,6 +242,9 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 			if info := f.Info(); len(info.Partial) > 0 {
 				what += "; partial: " + strings.Join(info.Partial, "; ")
 			}
+			if lost := f.Info().Totals.Lost; lost > 0 {
+				what += "; " + counted(lost, "call") + " lost while it was recorded"
+			}
 			fmt.Fprintf(out, "%s: whole, %s\n", console.Clean(path), console.Clean(what))
 			continue
 		}

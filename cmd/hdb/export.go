@@ -69,6 +69,9 @@ func export(main *options, out, errw io.Writer) int {
 		if e.File != "-" {
 			fmt.Fprintln(errw, "exported", console.Clean(e.File))
 		}
+		for _, line := range s.Gaps() { // which not each format has a place for
+			warn(errw, line)
+		}
 		return nil
 	})
 }

@@ -45,10 +45,6 @@ func parseFlags(argv []string) (*options, error) {
 	return o, nil
 }
 
-// records tells that the command line is one of hdb record. It takes flags for
-// itself behind the word.
-func (o *options) records() bool { return o.command("record") }
-
 // command tells that the command line is one of hdb WORD.
 func (o *options) command(word string) bool {
 	return !o.args && o.pid == 0 && len(o.words) > 0 && o.words[0] == word

@@ -73,6 +73,9 @@ func page(main *options, out, errw io.Writer) int {
 		}
 		if p.File != "-" {
 			fmt.Fprintln(errw, "wrote", console.Clean(p.File))
+			for _, line := range s.Gaps() {
+				warn(errw, line)
+			}
 		}
 		return nil
 	})

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -12,8 +13,10 @@ import (
 	"hdb/console"
 )
 
-// verbs are the first words of command lines, but for programs.
-const verbs = "record live symbolize doctor export assert capture stats summary tree timeline flamegraph table open attach"
+// firstWords are those of command lines, but for programs.
+func firstWords() []string {
+	return append(slices.Sorted(maps.Keys(verbs())), "symbolize", "open", "attach")
+}
 
 // help is `hdb help`, `hdb help VERB`, and for all other words that of the console.
 func help(words []string, in *os.File, out, errw io.Writer) int {
@@ -21,7 +24,7 @@ func help(words []string, in *os.File, out, errw io.Writer) int {
 	case len(words) == 0:
 		fmt.Fprint(out, usage)
 		return 0
-	case len(words) == 1 && slices.Contains(strings.Fields(verbs), words[0]):
+	case len(words) == 1 && slices.Contains(firstWords(), words[0]):
 		return run([]string{words[0], "--help"}, in, out, errw)
 	}
 	if run([]string{"-nx", "-q", "-batch", "-ex", "help " + strings.Join(words, " ")}, in, out, errw) != 0 {

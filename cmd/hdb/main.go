@@ -55,7 +55,7 @@ flags, with one dash or two:
 
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
 4 cannot begin: no such program, process or capture, or it cannot be used,
-5 the program died by a signal, or stands at a fatal one
+5 the program died by a signal, or stands at a fatal one, 6 an assertion is undecided
 `
 
 const openUsage = `hdb open begins the console on a saved session, without the program or its source.
@@ -91,7 +91,7 @@ const openFlags = `  -batch      no prompt, no questions, no colour; exit after 
 const openCodes = `
 exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
 4 cannot begin: no such process or capture, or it cannot be used, 5 the program died
-by a signal, or stands at a fatal one
+by a signal, or stands at a fatal one, 6 an assertion is undecided
 `
 
 // Exit codes that main itself decides.
@@ -135,28 +135,37 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		return 0
 	case o.docs:
 		return docs(out, errw)
-	case o.records():
-		return record(o, out, errw)
-	case o.command("live"):
-		return live(o, in, out, errw)
-	case o.command("doctor"):
-		return doctor(o, out, errw)
-	case o.command("assert"):
-		collectLate()
-		return assert(o, out, errw)
-	case o.command("capture"):
-		return captures(o, out, errw)
-	case o.command("export"):
-		collectLate()
-		return export(o, out, errw)
-	case o.command("flamegraph"), o.command("table"):
-		collectLate()
-		return page(o, out, errw)
-	case slices.ContainsFunc(console.Reports[:], o.command):
-		collectLate()
-		return reports(o, out, errw)
+	}
+	for word, verb := range verbs() {
+		if o.command(word) {
+			return verb(o, in, out, errw)
+		}
 	}
 	return converse(o, in, out, errw)
+}
+
+// A verb answers and ends, without a console, and returns the exit code.
+type verb func(o *options, in *os.File, out, errw io.Writer) int
+
+// verbs are those of the command line, but for symbolize, whose flags are addr2line's.
+func verbs() map[string]verb {
+	printing := func(f func(o *options, out, errw io.Writer) int) verb {
+		return func(o *options, _ *os.File, out, errw io.Writer) int { return f(o, out, errw) }
+	}
+	adding := func(f func(o *options, out, errw io.Writer) int) verb { // up a capture
+		return func(o *options, _ *os.File, out, errw io.Writer) int {
+			collectLate()
+			return f(o, out, errw)
+		}
+	}
+	all := map[string]verb{
+		"record": printing(record), "live": live, "doctor": printing(doctor), "capture": printing(captures),
+		"assert": adding(assert), "export": adding(export), "flamegraph": adding(page), "table": adding(page),
+	}
+	for _, word := range console.Reports {
+		all[word] = adding(reports)
+	}
+	return all
 }
 
 func fail(w io.Writer, err error, code int) int {

@@ -135,7 +135,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("hdb help %s: exit %d: %s%s", tc.words, code, &errw, &out)
 		}
 	}
-	for _, verb := range strings.Fields(verbs) {
+	for _, verb := range firstWords() {
 		var out, errw bytes.Buffer
 		if code := run([]string{"help", verb}, os.Stdin, &out, &errw); code != 0 || !strings.Contains(out.String(), "usage:") || !strings.Contains(out.String(), verb) {
 			t.Errorf("hdb help %s: exit %d: %s%s", verb, code, &errw, &out)

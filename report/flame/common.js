@@ -72,9 +72,7 @@ function showFacts() {
   facts.push(counted(data.events, 'event') + ' in ' + seconds(data.moment.time - data.begin));
   facts.push(counted(data.stacks, 'stack'));
   byId('facts').textContent = facts.join(' · ');
-  const warnings = [];
-  if (data.partial) warnings.push(data.partial);
-  if (data.lost) warnings.push((data.lostOpen ? 'at least ' : '') + counted(data.lost, 'call') + ' missing from the recording');
+  const warnings = [...(data.caveats || [])];
   if (data.failed) warnings.push(counted(data.failed, 'allocation') + ' failed');
   byId('warnings').textContent = warnings.join(' · ');
   byId('facts').title = data.program + '\n' + facts.join('\n');

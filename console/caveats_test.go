@@ -1,0 +1,82 @@
+package console
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+)
+
+// drawn are lines that print numbers drawn from a recording, by the full names of their
+// commands. %d stands for a directory.
+var drawn = map[string]string{
+	"allocs": "allocs 3", "live": "live 3", "top": "top by bytes", "leaks": "leaks", "temporary": "temporary", "whence": "whence 0x10040",
+	"diff": "diff 10%", "stats": "stats", "summary": "summary", "tree": "tree", "timeline": "timeline", "table": "table",
+	"flamegraph": "flamegraph %d/flame.html -f", "assert": "assert --max-allocs 1e9", "list": "list -cost prog.c:1", "history": "history 0x10040",
+	"info capture": "info capture", "info allocs": "info allocs", "record status": "record status", "open": "open %d/this.hdb", "save": "save -f %d/copy.hdb",
+	"export pprof": "export pprof %d/pprof -f", "export collapsed": "export collapsed %d/collapsed -f", "export speedscope": "export speedscope %d/speedscope -f",
+	"export firefox": "export firefox %d/firefox -f", "export dhat": "export dhat %d/dhat -f", "export massif": "export massif %d/massif -f",
+	"export ndjson": "export ndjson %d/ndjson -f", "export parquet": "export parquet %d/parquet -f", "export sarif": "export sarif %d/sarif -f",
+}
+
+// undrawn are the commands that print no such number, by what they are about instead:
+// a process, source text, one event as it was recorded, or hdb itself.
+var undrawn = strings.Fields(`
+	run start starti restart attach detach kill continue step next stepi nexti finish until advance
+	break tbreak rbreak watch rwatch awatch delete clear clearall enable disable toggle catch uncatch condition ignore commands on handle
+	record record.start record.stop record.pause record.resume record.filter alloc.list alloc.add
+	next-alloc next-free prev-alloc prev-free reverse-continue goto mark
+	bt frame up down thread threads inferior goroutines x directory print ptype whatis locals args display undisplay search reverse-search
+	file symbols symbols.embed symbols.refresh
+	info.breakpoints info.threads info.inferiors info.goroutines info.frame info.registers info.sharedlibrary info.sources info.source info.functions
+	info.types info.variables info.line info.symbols info.symbol info.address info.signals info.proc info.mappings info.program info.stops info.log
+	info.debuginfod info.locals info.args info.display breakpoints libraries sources funcs regs
+	tui tui.enable tui.disable focus refresh help apropos complete source define document alias unalias shell pipe echo set unset show config with trust quit
+	monitor`) // which needs a terminal, and has the caveats above its rows
+
+// TestCaveatsOfCommands has each command that prints a number drawn from a recording
+// say what makes it less sure, in text and as JSON. A new command has to be in one of
+// the lists.
+func TestCaveatsOfCommands(t *testing.T) {
+	everyCommand(commandTable(), func(full string, cmd *Command) {
+		_, draws := drawn[full]
+		if not := slices.Contains(undrawn, strings.ReplaceAll(full, " ", ".")); cmd.Run != nil && draws == not {
+			t.Errorf("%s: does it print numbers drawn from a recording? %v, %v", full, draws, not)
+		}
+	})
+	for _, c := range testprogs.CarefulCaptures(t) {
+		for _, json := range []bool{false, true} {
+			dir := t.TempDir()
+			b, err := os.ReadFile(c.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, "this.hdb")
+			if err := os.WriteFile(path, b, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			st := newStage(t, func(cfg *Config) { cfg.JSON, cfg.Batch = json, true })
+			if err := st.Open(path); err != nil {
+				t.Fatal(err)
+			}
+			for _, full := range slices.Sorted(maps.Keys(drawn)) {
+				st.out.Reset()
+				st.err.Reset()
+				st.top(strings.ReplaceAll(drawn[full], "%d", dir))
+				got := strings.Join(strings.Fields(st.out.String()), " ")
+				got = strings.ReplaceAll(got, `\u003e`, ">")
+				if slices.Contains([]string{"record status", "info allocs", "info capture", "stats"}, full) { // which have a row and a field
+					got = strings.NewReplacer(`"lost":1234`, c.Says, `"lost_events":1234`, c.Says, "lost 1,234 calls", c.Says, "lost: 1,234 calls", c.Says).Replace(got)
+				}
+				if !strings.Contains(got, c.Says) {
+					t.Errorf("%s, JSON %v: `%s` does not say %q:\n%s%s", c.Name, json, drawn[full], c.Says, &st.out, &st.err)
+				}
+			}
+			st.finish()
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"hdb/capture"
+)
+
+// Caveats are why the numbers drawn from a recording may not be those of the run.
+// Whatever shows such a number shows them, too.
+type Caveats struct {
+	Partial  []string // why events of the run are not recorded, see capture.Info
+	Lost     uint64   // calls that are missing from the recording
+	LostOpen bool     // its end is missing: Lost is the least
+	Damage   string   // what of the file cannot be read, "" if nothing is known
+	Doubt    string   // why blocks that seem to live may not, "" if Partial says so or they do
+}
+
+// CaveatsOf are those that the recording itself knows. What cannot be read of a file
+// is known when it was read.
+func CaveatsOf(src capture.Source) Caveats {
+	info := src.Info()
+	c := Caveats{Partial: slices.Clip(info.Partial), Lost: info.Totals.Lost, LostOpen: slices.Contains(info.Partial, capture.OpenEnd)}
+	c.damaged(src.Damage())
+	return c
+}
+
+// damaged notes what cannot be read.
+func (c *Caveats) damaged(err error) {
+	var d *capture.DamageError
+	switch {
+	case err == nil:
+	case !errors.As(err, &d): // of a recording in memory
+		c.Damage = err.Error()
+	case d.Missing == 1:
+		c.Damage = "the capture is damaged: " + atLeast(d.Open) + "1 event is missing"
+	case d.Missing > 1:
+		c.Damage = "the capture is damaged: " + atLeast(d.Open) + countText(d.Missing, "event") + " are missing"
+	default:
+		c.Damage = "the capture is damaged: hdb capture check tells what is missing"
+	}
+}
+
+// Lines are the caveats in words, one a line, none if there are none. They may hold
+// foreign names.
+func (c *Caveats) Lines() (lines []string) {
+	if len(c.Partial) > 0 {
+		lines = append(lines, PartialText(c.Partial))
+	}
+	if c.Lost > 0 {
+		lines = append(lines, c.missing()+": counts are too low, live and peak are unsure")
+	}
+	for _, text := range []string{c.Damage, c.Doubt} {
+		if text != "" {
+			lines = append(lines, text)
+		}
+	}
+	return lines
+}
+
+// carefulTitle is the title with the caveats behind it, for formats that have no other
+// place for them.
+func (p *Profile) carefulTitle() string {
+	lines := p.Caveats.Lines()
+	if len(lines) == 0 {
+		return plain(p.Title)
+	}
+	return plain(p.Title + " (careful: " + strings.Join(lines, "; ") + ")")
+}
+
+// Whole tells that no call that was to be recorded is missing.
+func (c *Caveats) Whole() bool { return c.Lost == 0 && !c.LostOpen && c.Damage == "" }
+
+// freedUnseen tells that blocks which seem to live may not.
+func (c *Caveats) freedUnseen() bool {
+	return c.Doubt != "" || slices.Contains(c.Partial, capture.FreedUnseen)
+}
+
+// GoHeap tells that what the Go runtime allocates is in no number.
+func (c *Caveats) GoHeap() bool { return slices.Contains(c.Partial, capture.GoHeap) }
+
+// PartialText is the warning that a recording has not all events of the run.
+func PartialText(why []string) string {
+	return "the recording has not all events of the run: " + strings.Join(why, "; ")
+}
+
+// missing says how many calls are missing.
+func (c *Caveats) missing() string {
+	verb := " are"
+	if c.Lost == 1 {
+		verb = " is"
+	}
+	return atLeast(c.LostOpen) + countText(c.Lost, "call") + verb + " missing from the recording"
+}
+
+// atLeast stands before a number to which there may be more.
+func atLeast(more bool) string {
+	if more {
+		return "at least "
+	}
+	return ""
+}

@@ -1,0 +1,32 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"hdb/internal/cond"
+)
+
+// TestGapsWhileRecording has answers about a recording under way say what it lacks, but
+// not which part of the run it is of; reports say both.
+func TestGapsWhileRecording(t *testing.T) {
+	s := open(t, "basic")
+	recordFromMain(t, s)
+	setBreak(t, s, "basic.c:16")
+	must(t)(s.Continue(1))
+	if got := s.Gaps(); len(got) != 0 {
+		t.Errorf("of a recording that lacks nothing: %q", got)
+	}
+	if err := s.FilterRecord(get[*cond.Cond](t)(cond.Parse("size > 5"))); err != nil {
+		t.Fatal(err)
+	}
+	s.trace.probed.Lost = 12
+	got := s.Gaps()
+	if len(got) != 2 || !strings.HasSuffix(got[0], "of the run: only events with size > 5") || !strings.HasPrefix(got[1], "12 calls are missing") {
+		t.Errorf("%q", got)
+	}
+	if c := s.Caveats(); !slices.Contains(c.Partial, startedLate) || c.Lost != 12 || c.Whole() {
+		t.Errorf("%+v", c)
+	}
+}
