@@ -47,7 +47,7 @@ func TestKeeper(t *testing.T) {
 		cmd.Env = append(os.Environ(), keeperEnv+"=1")
 		var mine []*shared
 		for range 3 {
-			fd, err := unix.MemfdCreate("probe test", unix.MFD_CLOEXEC)
+			fd, err := unix.MemfdCreate("probe test", memfdFlags)
 			if err != nil {
 				t.Fatal(err)
 			}

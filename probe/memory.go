@@ -49,6 +49,9 @@ type shared struct {
 	ring  []byte // twice in a row
 }
 
+// memfdFlags are those of memfd_create for the memory file.
+const memfdFlags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+
 // mapShared maps the memory file that the inferior has open as fd.
 func mapShared(pid, fd int) (*shared, error) {
 	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
@@ -56,9 +59,9 @@ func mapShared(pid, fd int) (*shared, error) {
 		return nil, fmt.Errorf("the probe's memory: %w", err)
 	}
 	s := &shared{memfd: f}
-	if err := f.Truncate(fileSize); err != nil {
+	if err := setSize(f); err != nil {
 		s.close()
-		return nil, fmt.Errorf("the probe's memory: %w", err)
+		return nil, err
 	}
 	const rw = unix.PROT_READ | unix.PROT_WRITE
 	if s.file, err = unix.Mmap(int(f.Fd()), 0, fileRing, rw, unix.MAP_SHARED); err != nil {
@@ -76,6 +79,21 @@ func mapShared(pid, fd int) (*shared, error) {
 	}
 	s.ring = unsafe.Slice((*byte)(base), 2*ringSize)
 	return s, nil
+}
+
+// setSize gives a new memory file its size, for good: the inferior has it mapped, and can
+// open it, and one that became shorter would end it and hdb, too, by SIGBUS.
+func setSize(f *os.File) error {
+	if st, err := f.Stat(); err != nil || st.Size() != 0 {
+		return err
+	}
+	if err := f.Truncate(fileSize); err != nil {
+		return fmt.Errorf("the probe's memory: %w", err)
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		return fmt.Errorf("seal the probe's memory: %w", err)
+	}
+	return nil
 }
 
 func (s *shared) close() {

@@ -94,7 +94,7 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 	if _, err = p.WriteAt([]byte("hdb probe\x00"), int64(r.state)); err != nil {
 		return r, nil, err
 	}
-	fd, err := c.borrowed.Open(unix.SYS_MEMFD_CREATE, uint64(r.state), unix.MFD_CLOEXEC)
+	fd, err := c.borrowed.Open(unix.SYS_MEMFD_CREATE, uint64(r.state), memfdFlags)
 	if err != nil {
 		return r, nil, fmt.Errorf("memfd_create in the process: %w", err)
 	}

@@ -21,7 +21,7 @@ import (
 // newShared makes a memory file as an inferior would have it.
 func newShared(t testing.TB) *shared {
 	t.Helper()
-	fd, err := unix.MemfdCreate("probe test", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("probe test", memfdFlags)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,3 +53,20 @@ func TestNoTSC(t *testing.T) {
 		}
 	}
 }
+
+// The memory that hdb and a program share cannot be taken away by the program.
+func TestTruncated(t *testing.T) {
+	r := record(t, probe, program(t, "truncates", nil))
+	if r.ending() != "exited with code 0" || r.out != "found, wrong 0\n" {
+		t.Fatalf("%q, %q\n%s", r.ending(), r.out, r.said)
+	}
+	blocks := 0
+	for e := range r.Events(0) {
+		if e.Kind == capture.Alloc && e.Size == 1001 {
+			blocks++
+		}
+	}
+	if blocks != 1000 {
+		t.Errorf("%d blocks of 1000\n%s", blocks, r.said)
+	}
+}
