@@ -42,24 +42,29 @@ func (r *reader) plainSites() {
 		r.easy[0].form = formNone // those of others have their index
 	}
 	for _, s := range r.p.sites[len(r.functions):] {
-		fn := &s.Function
-		f := plainSite{ofCall: ofCall{function: uint16(len(r.functions)), kind: fn.Kind}}
-		switch {
-		case fn.Frees():
-			f.form = recFree
-		case fn.Result != breakpoints.NotNull && fn.Result != breakpoints.NoTest, fn.Symbol == "sbrk",
-			fn.Count.From == breakpoints.Constant, fn.Align.From == breakpoints.Constant:
-			f.form = formNone // complete has to look at the result
-		default:
-			f.form, f.asks = recAlloc, ^uint64(0)
-			if longRecords(*fn) {
-				f.form |= flagLong
-			}
-		}
-		f.form |= uint32(f.function) << siteShift
-		r.easy[f.function] = f
-		r.functions = append(r.functions, fn)
+		r.functions = append(r.functions, nil)
+		r.know(s)
 	}
+}
+
+// know notes what is known of a function.
+func (r *reader) know(s *site) {
+	fn := &s.Function
+	f := plainSite{ofCall: ofCall{function: uint16(s.index), kind: fn.Kind}}
+	switch {
+	case fn.Frees():
+		f.form = recFree
+	case fn.Result != breakpoints.NotNull && fn.Result != breakpoints.NoTest, fn.Symbol == "sbrk",
+		fn.Count.From == breakpoints.Constant, fn.Align.From == breakpoints.Constant:
+		f.form = formNone // complete has to look at the result
+	default:
+		f.form, f.asks = recAlloc, ^uint64(0)
+		if longRecords(*fn) {
+			f.form |= flagLong
+		}
+	}
+	f.form |= uint32(f.function) << siteShift
+	r.easy[f.function], r.functions[f.function] = f, fn
 }
 
 // plain handles records as long as they are plain and there is room in the batch, up

@@ -57,11 +57,13 @@ type Probe struct {
 	sites     []*site // by index
 	byEntry   map[addr.Run]*site
 	byDesc    map[addr.Run]*site
-	finders   []*patched        // _Unwind_Find_FDE and the like
-	strangers []inferior.Module // that have other unwinders
-	bits      [2]uint8          // next number in sets, for functions that free or not
+	buried    map[addr.Run]*site // by entry: those that are gone
+	finders   []*patched         // _Unwind_Find_FDE and the like
+	strangers []inferior.Module  // that have other unwinders
+	bits      [2]uint8           // next number in sets, for functions that free or not
 
 	request  Request
+	requests int // how many there were
 	armed    bool
 	counting bool // the core keeps the bounds that conditions compare with
 	closed   bool
@@ -98,7 +100,7 @@ type patched struct {
 	jump      []byte // as it is in the inferior, or nil
 	patch     *inferior.Patch
 	moves     map[addr.Run]addr.Run
-	covered   int
+	first     []byte // these instructions
 }
 
 // site is an allocator function.
@@ -107,8 +109,11 @@ type site struct {
 	patched
 	index int
 	bit   uint8
-	dead  bool     // its module is gone
-	desc  addr.Run // of its latest descriptor
+	dead  bool     // its module is gone,
+	until uint64   // and this the position in the ring up to which there may be records of it
+	desc  addr.Run // of its latest descriptor,
+	// and the request that it was made for.
+	request int
 	// keyLoad is the thunk's first instruction, which faults in a thread that
 	// has no FS base yet.
 	keyLoad addr.Run
@@ -127,6 +132,7 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 		return errors.Join(err, p.disarm())
 	}
 	p.request = r
+	p.requests++
 	c := &caller{t: t}
 	if err := p.addModules(modules); err != nil {
 		return errors.Join(err, p.disarm())
@@ -147,6 +153,9 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 
 // finish publishes what was built and switches the probe on.
 func (p *Probe) finish() error {
+	if err := p.dropUnmapped(); err != nil {
+		return err
+	}
 	for _, f := range p.finders {
 		if err := p.aimFinder(f); err != nil {
 			return err
@@ -164,7 +173,9 @@ func (p *Probe) finish() error {
 	}
 	var all []*patched
 	for _, s := range p.sites {
-		all = append(all, &s.patched)
+		if !s.dead {
+			all = append(all, &s.patched)
+		}
 	}
 	for _, f := range append(all, p.finders...) {
 		if f.patch != nil || f.jump == nil {
@@ -361,11 +372,13 @@ func (p *Probe) Loaded(t *inferior.Thread, added, removed []inferior.Module, sit
 		return err
 	}
 	c := &caller{t: t}
-	first := len(p.sites)
 	if err := p.addSites(c, added, sites); err != nil {
 		return err
 	}
-	for _, s := range p.sites[first:] {
+	for _, s := range p.sites {
+		if s.request == p.requests {
+			continue
+		}
 		if err := p.aim(c, s); err != nil {
 			return err
 		}

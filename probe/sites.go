@@ -1,7 +1,9 @@
 package probe
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -143,20 +145,36 @@ func (p *Probe) addSites(c *caller, modules []inferior.Module, sites []*breakpoi
 		if b.Function.Group == breakpoints.GroupGo {
 			return fmt.Errorf("%s: functions of the Go runtime are watched by plain breakpoints", b.Function.Name)
 		}
-		if len(p.sites) > maxSites {
-			return fmt.Errorf("%s: more than %d allocator functions", b.Function.Name, maxSites)
+		if p.revive(b) {
+			continue
 		}
-		f, err := p.move(c, b.In, b.Addr, b.Size)
-		if err != nil {
-			return fmt.Errorf("%s in %s: %w", b.Function.Symbol, b.Module, err)
+		if err := p.addSite(c, b); err != nil && !errors.Is(err, errUnmapped) {
+			return err
 		}
-		s := &site{Site: b, patched: *f, index: len(p.sites), bit: p.nextBit(b.Function)}
-		p.mu.Lock() // other threads may record meanwhile
-		p.sites = append(p.sites, s)
-		p.mu.Unlock()
-		p.byEntry[b.Addr] = s
 	}
 	return p.addFinders(c, modules)
+}
+
+// addSite prepares a function that was not there before.
+func (p *Probe) addSite(c *caller, b *breakpoints.Site) error {
+	index, ok := p.freeIndex()
+	if !ok {
+		return fmt.Errorf("%s: more than %d allocator functions", b.Function.Name, maxSites)
+	}
+	f, err := p.move(c, b.In, b.Addr, b.Size)
+	if err != nil {
+		return fmt.Errorf("%s in %s: %w", b.Function.Symbol, b.Module, err)
+	}
+	s := &site{Site: b, patched: *f, index: index, bit: p.nextBit(b.Function)}
+	p.mu.Lock() // other threads may record meanwhile
+	defer p.mu.Unlock()
+	if index == len(p.sites) {
+		p.sites = append(p.sites, s)
+	} else {
+		p.replace(s)
+	}
+	p.byEntry[b.Addr] = s
+	return nil
 }
 
 // MaxFunctions is how many functions a record can tell apart.
@@ -195,6 +213,9 @@ func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
 				continue
 			}
 			f, err := p.move(c, m, sym.Addr, sym.Size)
+			if errors.Is(err, errUnmapped) {
+				continue
+			}
 			if err != nil {
 				return fmt.Errorf("%s in %s: %w", findFDEName, m.Name, err)
 			}
@@ -225,12 +246,10 @@ func (p *Probe) move(c *caller, m inferior.Module, entry addr.Run, size uint64) 
 	if err != nil {
 		return nil, err
 	}
-	body := make([]byte, min(max(size, 64), longestBody))
-	n, err := p.proc.ReadAt(body, int64(entry))
-	if n < jumpSize {
+	body, err := p.body(entry, size)
+	if err != nil {
 		return nil, err
 	}
-	body = body[:n]
 	to, err := i.take(reloc.MaxCode)
 	if err != nil {
 		return nil, err
@@ -239,17 +258,13 @@ func (p *Probe) move(c *caller, m inferior.Module, entry addr.Run, size uint64) 
 	if err != nil {
 		return nil, err
 	}
-	whole := body
-	if size != 0 && int(size) < n {
-		whole = body[:size]
-	}
-	if err := reloc.BranchesInto(whole, entry, pro.Covered); err != nil {
+	if err := branchesInto(body, entry, size, pro.Covered); err != nil {
 		return nil, err
 	}
 	if _, err := p.proc.WriteAt(pro.Code, int64(to)); err != nil {
 		return nil, err
 	}
-	f := &patched{module: m, entry: entry, relocated: to, island: i, moves: map[addr.Run]addr.Run{}, covered: pro.Covered}
+	f := &patched{module: m, entry: entry, relocated: to, island: i, moves: map[addr.Run]addr.Run{}, first: bytes.Clone(body[:pro.Covered])}
 	i.note(to, p.tables.rule(entry))
 	for _, mv := range pro.Moves {
 		f.moves[entry+addr.Run(mv.From)] = to + addr.Run(mv.To)
@@ -288,26 +303,6 @@ func (p *Probe) island(c *caller, m inferior.Module) (*island, error) {
 		f.jump = nil // their answers have changed
 	}
 	return i, nil
-}
-
-// dropSites forgets functions of modules that are gone, and their patches with
-// them.
-func (p *Probe) dropSites(gone func(inferior.Module) bool) {
-	for _, s := range p.sites {
-		if gone(s.In) && p.byEntry[s.Addr] == s {
-			_ = s.lift() // its memory is unmapped
-			delete(p.byEntry, s.Addr)
-			s.dead = true
-		}
-	}
-	p.strangers = slices.DeleteFunc(p.strangers, gone)
-	p.finders = slices.DeleteFunc(p.finders, func(f *patched) bool {
-		if !gone(f.module) {
-			return false
-		}
-		_ = f.lift() // as above
-		return true
-	})
 }
 
 // aim builds the descriptor, the condition's code and the thunk of a site for
@@ -361,7 +356,7 @@ func (p *Probe) aim(c *caller, s *site) (err error) {
 		s.island.note(frame[1], entry)
 	}
 	s.island.note(at+addr.Run(len(w.code)), cfi.NoCFIID)
-	s.keyLoad = at
+	s.keyLoad, s.request = at, p.requests
 	return s.lead(at)
 }
 
@@ -372,7 +367,7 @@ const maxThunk = 4096 + 512
 func (f *patched) lead(to addr.Run) error {
 	w := &writer{at: f.entry}
 	w.jmp(to)
-	for len(w.code) < f.covered {
+	for len(w.code) < len(f.first) {
 		w.bytes(0xcc) // nobody gets here
 	}
 	f.jump = w.code

@@ -148,7 +148,7 @@ func TestWriterReach(t *testing.T) {
 
 // The jump over a function's first instructions, and what is left of these.
 func TestLead(t *testing.T) {
-	f := &patched{entry: 0x7f0000300000, covered: 9}
+	f := &patched{entry: 0x7f0000300000, first: make([]byte, 9)}
 	if err := f.lead(0x7f0000001000); err != nil {
 		t.Fatal(err)
 	}

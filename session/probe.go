@@ -75,12 +75,20 @@ func (s *Session) armProbe() error {
 		s.notify("some modules cannot be searched for allocators: %s", oneLine(err))
 	}
 	s.probe.SetDepth(s.Settings.MaxDepth)
-	if err := s.probe.Arm(t, modules, sites, s.probeRequest()); err != nil {
+	err = s.probe.Arm(t, modules, sites, s.probeRequest())
+	s.forgetFuncs()
+	if err != nil {
 		return err
 	}
 	s.trace.sites = s.probe.Sites()
 	s.rebase()
 	return nil
+}
+
+// forgetFuncs forgets what the probe's numbers of functions stand for: it may have given
+// new functions those of others that are gone.
+func (s *Session) forgetFuncs() {
+	s.exclusive(func() { s.trace.probeFuncs = nil })
 }
 
 // allocatorSites finds the allocator functions of modules. Those that cannot be
@@ -265,6 +273,7 @@ func (s *Session) loaded(added, removed []inferior.Module) {
 	sites, err := s.allocatorSites(added)
 	if err == nil {
 		err = s.probe.Loaded(t, added, removed, sites)
+		s.forgetFuncs()
 		s.trace.sites = s.probe.Sites()
 	}
 	if err != nil {

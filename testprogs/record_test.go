@@ -136,6 +136,14 @@ func (r *recording) open(complete bool) *capture.File {
 	if d := f.Damage(); (d == nil) != complete {
 		r.t.Errorf("damage of the capture: %v", d)
 	}
+	if complete {
+		if err := f.Check(); err != nil {
+			r.t.Errorf("damage of the capture: %v", err)
+		}
+	}
+	for _, line := range f.Verify() {
+		r.t.Errorf("the capture is wrong: %s", line)
+	}
 	return f
 }
 

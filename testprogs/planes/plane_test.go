@@ -89,13 +89,19 @@ func try(t testing.TB, p plane, j job) (*recording, error) {
 		complaint, _ := os.ReadFile(filepath.Join(dir, "err"))
 		return nil, fmt.Errorf("%s plane: %w\n%s%s%s", p, err, said, text, complaint)
 	}
+	if p == probe && strings.Contains(said, "plain breakpoints follow") {
+		return nil, fmt.Errorf("the probe did not follow all of the run:\n%s", said)
+	}
 	f, err := capture.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s plane: %w\n%s", p, err, said)
 	}
 	t.Cleanup(func() { f.Close() })
-	if d := f.Damage(); d != nil {
-		return nil, fmt.Errorf("%s plane: %w", p, d)
+	if err := f.Check(); err != nil {
+		return nil, fmt.Errorf("%s plane: %w", p, err)
+	}
+	if wrong := f.Verify(); len(wrong) > 0 {
+		return nil, fmt.Errorf("%s plane: the capture is wrong: %s", p, strings.Join(wrong, "; "))
 	}
 	return &recording{File: f, plane: p, said: said, out: string(text)}, nil
 }

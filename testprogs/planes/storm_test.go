@@ -67,6 +67,7 @@ var storms = []storm{
 	{name: "storm_forks", args: "%d", much: scale{40, 1000, 1000, 1000}, varies: true},
 	{name: "storm_churn", args: "%d", much: scale{160, 10000, 3200, 10000}, races: true},
 	{name: "storm_dlopen", args: "%d", much: scale{10, 300, 50, 1000}, varies: true},
+	{name: "storm_namespaces", args: "%d 3 200", much: scale{2, 50, 4, 300}, varies: true},
 	{name: "storm_realloc", args: "4 %d", much: scale{40, 2000, 20000, 200000}, races: true},
 	{name: "storm_guard", args: "%d", much: scale{1024, 512, 2048, 1024}},
 	{name: "storm_throw", args: "%d", much: scale{20, 500, 500, 5000}, check: newHandlers},
