@@ -81,6 +81,7 @@ type reader struct {
 	guests    map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
 	hushed    bool              // nobody is to wake it
 	patience  time.Duration     // left for stacks that have not come, in this batch
+	hole      uint64            // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
 	pcs       []addr.Run        // of the stack handed to the sink
 	apart     span              // addresses without islands, around one that was asked for
 	done      chan struct{}
@@ -241,7 +242,11 @@ func (p *Probe) drainAll() {
 		if p.drain(batch) > 0 {
 			continue
 		}
-		if p.stopped || time.Now().After(deadline) {
+		if p.stopped || !p.armed && p.hole == p.tail {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.hole = p.tail
 			return
 		}
 		time.Sleep(glance)

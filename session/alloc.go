@@ -57,8 +57,18 @@ func (tr *trace) reset() {
 // forgetBlocks follows an exec: the old image's heap is gone.
 func (tr *trace) forgetBlocks() { tr.live, tr.unfollowed = heap.NewLive(), unfollowed{} }
 
-// sink receives the tracer's events.
+// sink receives the events that the owner follows. While there is a probe, its lock is held.
 type sink struct{ s *Session }
+
+// plainSink receives those of plain breakpoints. A probe that is no longer armed goes on
+// telling of the calls that threads were in when it was disarmed, on its own goroutine.
+type plainSink struct{ sink }
+
+// Alloc is sink.Alloc, after the events that the probe has.
+func (k plainSink) Alloc(t *inferior.Thread, call breakpoints.Call) (action inferior.Action) {
+	k.s.exclusive(func() { action = k.sink.Alloc(t, call) })
+	return action
+}
 
 // Alloc numbers the event, records it, and decides whether to stop there.
 func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {

@@ -77,7 +77,7 @@ func (s *Session) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior
 	case s.probe != nil && s.probe.Armed():
 		return s.probe.Other(t, call)
 	}
-	return sink{s}.Alloc(t, call)
+	return plainSink{sink{s}}.Alloc(t, call)
 }
 
 // allocatorMakes tells whether a system call with this stack is made by an

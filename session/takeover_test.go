@@ -1,8 +1,10 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"hdb/capture"
 	"hdb/inferior"
@@ -23,6 +25,57 @@ func checkCapture(t *testing.T, path string) *capture.File {
 		t.Errorf("wrong: %s", line)
 	}
 	return f
+}
+
+// Plain breakpoints take over from the probe again and again while threads wait for room in
+// its ring: what these tell comes from the probe's goroutine, beside the breakpoints' events.
+func TestPlainBreakpointsTakeOver(t *testing.T) {
+	times := 30
+	if testing.Short() {
+		times = 3
+	}
+	s := open(t, "storm_namespaces")
+	s.Settings.Args = "1000000 3 > /dev/null"
+	path := streamTo(t, s)
+	late := uint64(0) // events that the probe told when it was disarmed
+	var takeOver, giveBack func()
+	soon := func(f func()) { time.AfterFunc(20*time.Millisecond, func() { s.proc.Wake(f) }) }
+	takeOver = func() {
+		waits := s.probe.Stats().Waits
+		s.exclusive(func() { time.Sleep(20 * time.Millisecond) }) // the ring fills up
+		if s.probe.Stats().Waits == waits {
+			soon(takeOver) // the threads have not begun, or had no processor
+			return
+		}
+		s.fallBack(errors.New("the test wants it"))
+		if err := s.proc.StopAll(s.armTracer); err != nil || s.probe.Armed() || !s.tracer.Armed() {
+			t.Errorf("plain breakpoints do not follow calls: %v", err)
+		}
+		late -= s.probe.Stats().Events
+		soon(giveBack)
+	}
+	giveBack = func() {
+		late += s.probe.Stats().Events
+		if err := s.proc.StopAll(s.ApplyProbe); err != nil || !s.probe.Armed() || s.tracer.Armed() {
+			t.Errorf("the probe does not follow calls: %v", err)
+		}
+		if times--; times > 0 && !t.Failed() {
+			soon(takeOver)
+		} else if err := s.Interrupt(); err != nil {
+			t.Error(err)
+		}
+	}
+	soon(takeOver)
+	if r := must(t)(s.Continue(1)); r.Reason != inferior.Interrupted {
+		t.Errorf("stopped by %v", r.Reason)
+	}
+	if _, err := s.EndStream(); err != nil {
+		t.Fatal(err)
+	}
+	if late == 0 {
+		t.Error("the probe had nothing to tell after it was disarmed")
+	}
+	t.Logf("%d events, %d of the disarmed probe", checkCapture(t, path).Len(), late)
 }
 
 // The probe follows libraries with allocators that come and go, at the same addresses and at

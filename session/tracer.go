@@ -19,7 +19,7 @@ func (s *Session) newTracer() {
 	}
 	s.dropTracer()
 	s.bare = nil
-	s.tracer = breakpoints.NewTracer(s.proc, allocatorSymbols{s}, sink{s})
+	s.tracer = breakpoints.NewTracer(s.proc, allocatorSymbols{s}, plainSink{sink{s}})
 	for _, fn := range s.userFns {
 		if err := s.tracer.Add(fn); err != nil {
 			s.notify("alloc add: %v", err)
