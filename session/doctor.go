@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -219,8 +220,9 @@ func (s *Session) countFrames(c *Checkup, src capture.Source) {
 		known[code] = p
 		return p
 	}
-	for id, u := range stacks {
-		st := src.Stack(id)
+	// In the order of the file: a chunk of stacks is unpacked once.
+	for _, id := range slices.Sorted(maps.Keys(stacks)) {
+		u, st := stacks[id], src.Stack(id)
 		for i := range st.PCs {
 			c.Frames += u.events
 			p := find(st.Code(i), u.first)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/capture"
+	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/testprogs"
 )
@@ -105,6 +107,34 @@ func TestCheckProcess(t *testing.T) {
 	}
 	if _, err := New(Config{}).CheckProcess(2); err == nil {
 		t.Error("a thread of the kernel has modules")
+	}
+}
+
+// A stackOrder notes which stacks are read, in order.
+type stackOrder struct {
+	capture.Source
+	read []capture.StackID
+}
+
+func (o *stackOrder) Stack(id capture.StackID) capture.Stack {
+	o.read = append(o.read, id)
+	return o.Source.Stack(id)
+}
+
+// TestCheckupReadsStacksInOrder reads each stack once, and ascending: a file keeps them
+// in chunks, few of which stay unpacked.
+func TestCheckupReadsStacksInOrder(t *testing.T) {
+	log := capture.NewLog(capture.Info{Program: "/bin/server"})
+	malloc := log.FuncIndex("malloc")
+	const stacks = 100
+	for i := range 3 * stacks {
+		id := log.Intern(capture.Stack{PCs: []addr.Run{0x1000 + addr.Run(i*7%stacks)}})
+		log.AddEvent(&capture.Event{TID: 1, Kind: capture.Alloc, Func: malloc, Addr: 0x5000 + uint64(i)*16, Size: 8, Stack: id})
+	}
+	src, c := &stackOrder{Source: log}, Checkup{}
+	New(Config{}).countFrames(&c, src)
+	if c.Events != 3*stacks || c.Frames != 3*stacks || len(src.read) != stacks || !slices.IsSorted(src.read) {
+		t.Errorf("%d events, %d frames, stacks read %d", c.Events, c.Frames, src.read)
 	}
 }
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -145,7 +146,8 @@ func (s *Session) LineCosts(file string) (map[int]LineCost, error) {
 		st.Count++
 	}
 	costs := map[int]LineCost{}
-	for id, st := range stacks {
+	for _, id := range slices.Sorted(maps.Keys(stacks)) { // in the file's order, as countFrames does
+		st := stacks[id]
 		frames := s.sourceStack(src, id, st.seq).Frames
 		if len(frames) == 0 {
 			continue
