@@ -38,6 +38,9 @@ check:
 	scripts/real
 	scripts/npm
 	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt: $$out"; exit 1; }
+	go mod tidy -diff
+	go -C tools mod tidy -diff
+	$(ORACLE) mod tidy -diff
 	go vet ./...
 	GOOS=darwin go vet $(PORTABLE)
 	$(ORACLE) vet ./...

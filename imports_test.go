@@ -2,8 +2,11 @@ package hdb_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+
+	_ "hdb/testprogs" // the same environment everywhere
 )
 
 // layers is the import order, a statement of policy: a package imports only
@@ -75,6 +78,23 @@ func TestImportOrder(t *testing.T) {
 		for _, imp := range fields[1:] {
 			checkImport(t, lines, pkg, own, imp)
 		}
+	}
+}
+
+// TestEnvironment has every test that starts programs import testprogs, which
+// gives it the same environment everywhere.
+func TestEnvironment(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}`, "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for row := range strings.Lines(string(out)) {
+		fields := strings.Fields(row)
+		pkg := strings.TrimPrefix(fields[0], "hdb/")
+		if pkg == "testprogs" || !slices.Contains(fields[1:], "os/exec") || slices.Contains(fields[1:], "hdb/testprogs") {
+			continue
+		}
+		t.Errorf("tests of %s start programs in the environment of the user: import _ \"hdb/testprogs\"", pkg)
 	}
 }
 

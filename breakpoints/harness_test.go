@@ -16,6 +16,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
+	_ "hdb/testprogs" // the same environment everywhere
 )
 
 // build compiles a file of testdata with the command line that follows, which

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	_ "hdb/testprogs" // the same environment everywhere
 )
 
 func buildGo(t testing.TB, flags ...string) string {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	_ "hdb/testprogs" // the same environment everywhere
 )
 
 // keeperEnv makes this test's binary one that holds futexes and is killed.

@@ -11,16 +11,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"hdb/testprogs"
 )
 
 // npmCache is where scripts/npm puts packages.
 func npmCache(t *testing.T) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
+	cache, err := testprogs.CacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(cache, "hdb-test", "npm")
+	dir := filepath.Join(cache, "npm")
 	if _, err := os.Stat(filepath.Join(dir, "installed")); err != nil {
 		t.Fatalf("%v: run scripts/need test and scripts/npm", err)
 	}

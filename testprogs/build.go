@@ -335,13 +335,20 @@ func Place(dir string, make func(dir string) error) error {
 }
 
 // CacheDir is where built programs and generated inputs are kept between
-// runs: hdb-test under the user's cache folder.
+// runs: hdb-test under the user's cache folder, or under the folder of
+// temporary files for a user who has none. scripts/cache says the same.
 func CacheDir() (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
+	if dir, err := os.UserCacheDir(); err == nil {
+		dir = filepath.Join(dir, "hdb-test")
+		if os.MkdirAll(dir, 0o755) == nil {
+			return dir, nil
+		}
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("hdb-test-%d", os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("cache for test programs: %w", err)
 	}
-	return filepath.Join(dir, "hdb-test"), nil
+	return dir, nil
 }
 
 // versions remembers what each compiler said of itself in this process.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hdb/internal/addr"
+	_ "hdb/testprogs" // the same environment everywhere
 )
 
 // needTool fails the test when a program is missing, and says what to install.

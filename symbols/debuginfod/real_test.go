@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	_ "hdb/testprogs" // the same environment everywhere
 )
 
 // startServer runs elfutils' debuginfod on the files below dir.
