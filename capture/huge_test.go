@@ -10,6 +10,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/internal/outfile"
+	"hdb/testprogs"
 )
 
 // A mill makes events without end: of 100,000 places a random one is allocated if
@@ -42,7 +43,7 @@ func (m *mill) next(e *Event) {
 // memory that does not grow with it.
 func TestHugeCapture(t *testing.T) {
 	n := uint64(100_000_000)
-	if testing.Short() || underRace {
+	if testing.Short() || testprogs.UnderRace {
 		n = 400_000
 	}
 	dir := t.TempDir()

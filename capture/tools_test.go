@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hdb/internal/addr"
+	"hdb/testprogs"
 )
 
 // A heapByAddress finds out which recorded blocks events end, in the plainest way.
@@ -273,14 +274,10 @@ func TestRepairOfAnyDamage(t *testing.T) {
 			t.Fatalf("totals %+v", got)
 		}
 	}
-	for n := range b {
+	for n := 0; n < len(b); n += testprogs.Stride(3) {
 		repaired(b[:n])
 	}
-	step := 1
-	if testing.Short() {
-		step = 7
-	}
-	for i := headerSize; i < len(b); i += step {
+	for i := headerSize; i < len(b); i += testprogs.Stride(11) {
 		c := bytes.Clone(b)
 		c[i] ^= 1 << (i % 8)
 		repaired(c)
@@ -328,11 +325,7 @@ func TestThousandCuts(t *testing.T) {
 	b := program(t, testInfo, 4, n, chunk)
 	want := slices.Collect(readBack(t, b).Events(0))
 	rng := rand.New(rand.NewPCG(5, 6))
-	cuts := 1000
-	if testing.Short() {
-		cuts = 100
-	}
-	for i := range cuts {
+	for i := range testprogs.Rounds(80, 1000) {
 		at := headerSize + rng.IntN(len(b)-headerSize)
 		f, err := NewFile("cut.hdb", bytes.NewReader(b[:at]), int64(at))
 		if err != nil {

@@ -12,6 +12,8 @@ import (
 	"hdb/probe/cfi"
 
 	"golang.org/x/sys/unix"
+
+	"hdb/testprogs"
 )
 
 // longWay are marks that only the core's long way passes.
@@ -383,7 +385,7 @@ func randomScript(l *lab, th *labThread, seed uint64) {
 // The short way takes the same calls for events as the long way.
 func TestShortWayJudgesTheSame(t *testing.T) {
 	l := newLab(t, Request{Record: true}, "pool_get size=ARG1")
-	for seed := range uint64(1000) {
+	for seed := range uint64(testprogs.Rounds(400, 1000)) {
 		var lines [2][]string
 		for i, way := range []uint64{enabled, onlyRecords} {
 			th := l.anew()

@@ -11,6 +11,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
+	"hdb/testprogs"
 )
 
 // stopsAt is a request for stops, each as break reads it.
@@ -188,7 +189,7 @@ func TestQuickThunksDoTheSame(t *testing.T) {
 
 func checkQuick(t *testing.T, odd string) {
 	l := newLab(t, Request{})
-	for seed := range uint64(300) {
+	for seed := range uint64(testprogs.Rounds(300, 300)) {
 		var stops [2][]string
 		var events [2]uint64
 		for i, quick := range []bool{false, true} {

@@ -24,7 +24,11 @@ const realStops = 200
 // TestRealProgramsAgainstGDB runs the same work under hdb and under gdb: as many
 // calls of malloc at or above a size, and the same stacks at the first of them.
 func TestRealProgramsAgainstGDB(t *testing.T) {
-	for _, p := range real.All(t) {
+	programs := real.All(t)
+	if testing.Short() {
+		programs = []real.Program{real.SQLite(t), real.Git(t)}
+	}
+	for _, p := range programs {
 		t.Run(p.Name, func(t *testing.T) {
 			want := oracle.GDB(t, p.Command, oracle.Query{MinSize: p.Frequent, First: 1, Last: realStops})
 			if want.Count < realStops {

@@ -50,11 +50,11 @@ func (m scale) of(p plane, short bool) int {
 const runs = 50
 
 var storms = []storm{
-	{name: "storm_signals", args: "1000 %d 1", much: scale{10, 50, 1000, 10000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2", much: scale{50, 300, 1000, 5000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{50, 300, 1000, 5000}, varies: true},
-	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{200, 3000, 1000, 5000}, varies: true, check: handlersInside},
-	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{200, 3000, 1000, 5000}, varies: true, check: handlersInside},
+	{name: "storm_signals", args: "1000 %d 1", much: scale{2, 50, 200, 10000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2", much: scale{8, 300, 200, 5000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{8, 300, 200, 5000}, varies: true},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{50, 3000, 300, 5000}, varies: true, check: handlersInside},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{50, 3000, 300, 5000}, varies: true, check: handlersInside},
 	{name: "storm_threads", args: "16 %d", much: scale{150, 3000, 100000, 100000}, varies: true},
 	{name: "storm_threads", flags: []string{"STRIP"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
 	{name: "storm_threads", flags: []string{"-Wl,-z,now"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
