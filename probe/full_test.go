@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"testing"
 	"time"
+
+	"hdb/testprogs"
 )
 
 // fill leaves room for n bytes in the ring.
@@ -65,7 +67,7 @@ func TestConsumerStands(t *testing.T) {
 	began := time.Now()
 	th.call(here, "free", 0x5000)
 	th.ret(0)
-	if took := time.Since(began); took < time.Second || took > 10*time.Second {
+	if took := time.Since(began); took < time.Second {
 		t.Errorf("waited %v", took)
 	}
 	began = time.Now()
@@ -149,13 +151,12 @@ func TestWake(t *testing.T) {
 	sleep := l.shared.half(hdSleep)
 	l.shared.word(hdWakeAt).Store(l.shared.word(hdHead).Load() + 2*recordSize)
 	sleep.Store(1)
-	woken := make(chan time.Duration)
+	woken := make(chan struct{})
 	go func() {
-		began := time.Now()
 		for sleep.Load() == 1 {
-			futexWait(sleep, 1, int64(10*time.Second))
+			futexWait(sleep, 1, int64(time.Hour))
 		}
-		woken <- time.Since(began)
+		close(woken)
 	}()
 	time.Sleep(10 * time.Millisecond)
 	th.call(here, "free", 0x6000)
@@ -165,9 +166,7 @@ func TestWake(t *testing.T) {
 	}
 	th.call(here, "free", 0x7000)
 	th.ret(0)
-	if took := <-woken; took > 5*time.Second {
-		t.Errorf("slept %v", took)
-	}
+	<-woken
 	l.Drain()
 	l.expect(t, "free(0x5000)", "free(0x6000)", "free(0x7000)")
 }
@@ -181,7 +180,7 @@ func TestWakeFromRest(t *testing.T) {
 	sleep, wakeAt, head := l.shared.half(hdSleep), l.shared.word(hdWakeAt), l.shared.word(hdHead)
 	awaitRest := func() (at uint64) {
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); sleep.Load() == 0 || wakeAt.Load() != head.Load()+1; {
+		for end := testprogs.Deadline(t); sleep.Load() == 0 || wakeAt.Load() != head.Load()+1; {
 			if time.Now().After(end) {
 				t.Fatal("it does not rest")
 			}

@@ -38,9 +38,7 @@ func node(t *testing.T, in []byte, script string, args ...string) []byte {
 // browsing is node for a script that uses a browser.
 func browsing(t *testing.T, in []byte, script string, args ...string) []byte {
 	t.Helper()
-	if testprogs.UnderRace {
-		t.Skip("the race detector sees nothing of a browser; without it this test runs")
-	}
+	testprogs.SkipUnderRace(t)
 	cmd := nodeCommand(npmCache(t), script, args...)
 	where, err := browser(npmCache(t))
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"hdb/testprogs"
 )
 
 // A program that is interrupted may stand in the probe's own code: its stack begins
@@ -13,7 +15,7 @@ func TestStackOfAThreadInTheProbe(t *testing.T) {
 	s.Settings.Probe = ProbeOn
 	recordFromMain(t, s)
 	seen := 0
-	for deadline := time.Now().Add(20 * time.Second); seen < 5 && time.Now().Before(deadline); {
+	for deadline := testprogs.Deadline(t); seen < 5 && time.Now().Before(deadline); {
 		timer := time.AfterFunc(time.Millisecond+time.Duration(seen*100)*time.Microsecond, func() { _ = s.Interrupt() })
 		if _, err := s.Continue(1); err != nil {
 			t.Fatal(err)

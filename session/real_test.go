@@ -24,6 +24,7 @@ const realStops = 200
 // TestRealProgramsAgainstGDB runs the same work under hdb and under gdb: as many
 // calls of malloc at or above a size, and the same stacks at the first of them.
 func TestRealProgramsAgainstGDB(t *testing.T) {
+	testprogs.SkipUnderRace(t)
 	programs := real.All(t)
 	if testing.Short() {
 		programs = []real.Program{real.SQLite(t), real.Git(t)}

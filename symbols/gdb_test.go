@@ -9,6 +9,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/symbols"
+	"hdb/testprogs"
 )
 
 var (
@@ -67,6 +68,7 @@ var gdbErrs = map[string]string{
 }
 
 func TestBreakpointsAgainstGDB(t *testing.T) {
+	testprogs.SkipUnderRace(t)
 	for _, c := range []struct {
 		build string
 		specs []string

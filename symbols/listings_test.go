@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"hdb/symbols"
+	"hdb/testprogs"
 )
 
 // TestLineRowsAsGdb asks gdb's `info line` for every line of a program: the first
 // place that it names is among ours, which are all that the line has.
 func TestLineRowsAsGdb(t *testing.T) {
+	testprogs.SkipUnderRace(t)
 	for _, tc := range []struct{ source, flags string }{{"mix.cc", "-O0"}, {"mix.cc", "-O2"}, {"inline.c", "-O2"}} {
 		t.Run(tc.source+tc.flags, func(t *testing.T) {
 			dir := t.TempDir()

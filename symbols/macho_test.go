@@ -121,6 +121,7 @@ func compareMac(t *testing.T, o *symbols.MachO, oracle string, list []addr.File)
 // dSYM, of a program with a dSYM beside it, elsewhere, and of object files and archives
 // through the debug map.
 func TestMacAgainstLLVM(t *testing.T) {
+	testprogs.SkipUnderRace(t)
 	for _, arch := range []string{"x86_64", "arm64"} {
 		for _, flags := range []string{"-O0 -gdwarf-4", "-O1 -gdwarf-4", "-O2 -gdwarf-2"} {
 			t.Run(arch+strings.ReplaceAll(flags, " ", ""), func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
 	"hdb/symbols"
+	"hdb/testprogs"
 )
 
 func openKept(t *testing.T, path, dir string) *symbols.Object {
@@ -38,7 +39,7 @@ func copyFile(t *testing.T, from string) string {
 // settle waits until a file that was just written can be told from one written next.
 func settle(t *testing.T, path string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := testprogs.Deadline(t); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if st, err := os.Stat(path); err != nil {
 			t.Fatal(err)
 		} else if diskcache.FileID(st) != "" {

@@ -16,6 +16,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/symbols"
+	"hdb/testprogs"
 )
 
 func TestOpenErrors(t *testing.T) {
@@ -490,6 +491,7 @@ func TestLibraries(t *testing.T) {
 // TestDwz shares entries with a common file, as distributions do, and expects
 // the answers from before.
 func TestDwz(t *testing.T) {
+	testprogs.SkipUnderRace(t)
 	dir := t.TempDir()
 	var progs []string
 	for i, v := range []string{"g++ -g -O2 -gdwarf-4 mix.cc", "g++ -g -O0 -gdwarf-4 mix.cc"} {

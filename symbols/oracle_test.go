@@ -206,6 +206,7 @@ func isAlias(o *symbols.Object, a addr.File, name string) bool {
 // of programs of all compilers. At least 99.9 % have to agree, besides the known
 // errors.
 func TestAgainstLLVM(t *testing.T) {
+	testprogs.SkipUnderRace(t)
 	for i, v := range variants {
 		if testing.Short() && i%2 == 0 { // TestBreadth has the likes of the rest
 			continue

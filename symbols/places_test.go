@@ -9,6 +9,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/symbols/elf"
+	"hdb/testprogs"
 )
 
 // place makes the folder of a file that goes there, and names the file.
@@ -41,6 +42,7 @@ func sameAnswers(t *testing.T, o, whole *symbols.Object, rows []addr.File) {
 // TestSplitPlaces finds .dwo and .dwp files where they are put when programs are
 // moved or packaged.
 func TestSplitPlaces(t *testing.T) {
+	testprogs.SkipUnderRace(t)
 	flags := []string{"-g", "-O2", "-gdwarf-5", "-fdebug-types-section"}
 	whole := open(t, pair(t, "clang++", flags...), symbols.Config{})
 	prog := pair(t, "clang++", append(slices.Clone(flags), "-gsplit-dwarf")...)

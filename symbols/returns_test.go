@@ -13,6 +13,7 @@ import (
 
 	"hdb/internal/addr"
 	"hdb/symbols"
+	"hdb/testprogs"
 )
 
 // callSites are the last bytes of the calls in .text, by a sweep over all instructions:
@@ -85,6 +86,7 @@ func bigProgram(t *testing.T, units int) string {
 // TestReturnAddresses looks up 10,000 return addresses of programs and libraries as
 // distributions ship them, and of a large program; with -short 1,000 and no large one.
 func TestReturnAddresses(t *testing.T) {
+	testprogs.SkipUnderRace(t)
 	n := 10000
 	if testing.Short() {
 		n = 1000

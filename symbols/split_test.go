@@ -232,6 +232,7 @@ func places(o *symbols.Object, name string) (list []addr.File) {
 // TestMissingDwo expects symbols and lines, nothing made up, and the names of what
 // is missing; and no .dwo file of another build.
 func TestMissingDwo(t *testing.T) {
+	testprogs.SkipUnderRace(t)
 	for _, flags := range [][]string{{"-g", "-O2", "-gdwarf-4", "-gsplit-dwarf"}, {"-g", "-O2", "-gdwarf-5", "-gsplit-dwarf"}} {
 		if testing.Short() && slices.Contains(flags, "-gdwarf-4") {
 			continue

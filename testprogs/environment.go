@@ -16,7 +16,7 @@ import (
 // A test that runs its own binary again has chosen what that one inherits:
 // the mark tells it so.
 func init() {
-	const mark = "HDB_TEST_ENVIRONMENT"
+	const mark = "TESTPROGS_ENVIRONMENT"
 	if !testing.Testing() || os.Getenv(mark) != "" {
 		return
 	}

@@ -29,3 +29,13 @@ func Stride(short int) int {
 	}
 	return 1
 }
+
+// SkipUnderRace skips a test under the race detector with -short: what compares
+// answers with a second opinion goes the same way again and again, and takes
+// minutes with it. Without the race detector it runs in every form.
+func SkipUnderRace(t testing.TB) {
+	t.Helper()
+	if UnderRace && testing.Short() {
+		t.Skip("compares answers; make test-full has it under the race detector")
+	}
+}

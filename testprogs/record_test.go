@@ -81,7 +81,7 @@ func (r *recording) wait() int {
 			r.t.Fatal(err)
 		}
 		return r.cmd.ProcessState.ExitCode()
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Until(Deadline(r.t))):
 		r.t.Fatalf("hdb record does not end\n%s", r.out.String())
 	}
 	return 0
@@ -90,7 +90,7 @@ func (r *recording) wait() int {
 // until waits for what is printed.
 func (r *recording) until(text string) {
 	r.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !strings.Contains(r.out.String(), text); time.Sleep(5 * time.Millisecond) {
+	for end := Deadline(r.t); !strings.Contains(r.out.String(), text); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.t.Fatalf("%q is not printed:\n%s", text, r.out.String())
 		}
@@ -223,7 +223,7 @@ func TestRecordKilledRecorder(t *testing.T) {
 
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
+	for end := Deadline(t); syscall.Kill(pid, 0) == nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("process %d lives", pid)
 		}
@@ -276,7 +276,7 @@ func TestRecordAttachedUntilSignal(t *testing.T) {
 // waitTraced waits until hdb has attached.
 func waitTraced(t *testing.T, pid int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := Deadline(t); ; time.Sleep(5 * time.Millisecond) {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 		if err == nil && !bytes.Contains(status, []byte("TracerPid:\t0\n")) {
 			return

@@ -3,7 +3,6 @@ package testprogs
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -228,7 +227,7 @@ func (p *player) run(st step) string {
 		line = p.expand(line)
 		fmt.Fprintln(&input, line[min(len(prompt), len(line)):])
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := Context(p.t)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Dir, cmd.Env = filepath.Join(p.dir, "work"), p.environment()
@@ -243,7 +242,7 @@ func (p *player) run(st step) string {
 	var status *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintf(&out, "[killed: still running after a minute]\n")
+		fmt.Fprintf(&out, "[killed: still running when the test had to end]\n")
 	case err == nil || errors.As(err, &status) && status.Exited():
 		fmt.Fprintf(&out, "[exit %d]\n", cmd.ProcessState.ExitCode())
 	default:
@@ -256,7 +255,7 @@ func (p *player) run(st step) string {
 // function returned ends its standard input and tells how it went.
 func (p *player) background(line string) (end func() string) {
 	words := p.words(line)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := Context(p.t)
 	p.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = p.environment()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +20,7 @@ func TestFIFOIsNoProgram(t *testing.T) {
 	}
 	for _, args := range [][]string{{"symbolize", "-e", fifo, "10"}, {"doctor", fifo}, {"-nx", "-batch", fifo}, {"record", fifo}} {
 		cmd := exec.Command(testprogs.HDB(t), args...)
-		timer := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
+		timer := time.AfterFunc(time.Until(testprogs.Deadline(t)), func() { _ = cmd.Process.Kill() })
 		if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != exitTarget {
 			t.Errorf("%q: %v\n%s", args, err, out)
 		}
@@ -80,7 +79,7 @@ func TestFIFOIsRefused(t *testing.T) {
 // limited is what hdb prints, and whether it waited for ever.
 func limited(t *testing.T, args ...string) (out string, waited bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := testprogs.Context(t)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, testprogs.HDB(t), args...)
 	cmd.WaitDelay = time.Second  // a program that it runs may have its output

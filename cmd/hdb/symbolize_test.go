@@ -161,7 +161,7 @@ func TestSymbolizeAnswersAtOnce(t *testing.T) {
 	}()
 	r := bufio.NewReader(answers)
 	for _, a := range list[:20] {
-		timeout := time.AfterFunc(30*time.Second, func() { answers.CloseWithError(fmt.Errorf("%s was not answered", a)) })
+		timeout := time.AfterFunc(time.Until(testprogs.Deadline(t)), func() { answers.CloseWithError(fmt.Errorf("%s was not answered", a)) })
 		fmt.Fprintln(ask, a)
 		name, err := r.ReadString('\n')
 		if err == nil {
@@ -214,7 +214,7 @@ func TestSymbolizeProcess(t *testing.T) {
 	defer cmd.Process.Kill()
 	pid := fmt.Sprint(cmd.Process.Pid)
 	libc, vdso := "", ""
-	for deadline := time.Now().Add(20 * time.Second); libc == "" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := testprogs.Deadline(t); libc == "" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		maps, err := os.ReadFile("/proc/" + pid + "/maps")
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	_ "hdb/testprogs" // the same environment everywhere
+	"hdb/testprogs"
 )
 
 // startServer runs elfutils' debuginfod on the files below dir.
@@ -41,7 +41,7 @@ func startServer(t *testing.T, dir string) string {
 		}
 	})
 	url := fmt.Sprintf("http://127.0.0.1:%d", port)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := testprogs.Deadline(t); ; time.Sleep(50 * time.Millisecond) {
 		resp, err := http.Get(url + "/metrics")
 		if err == nil {
 			var b bytes.Buffer

@@ -2,7 +2,6 @@
 package oracle
 
 import (
-	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"hdb/testprogs"
 )
@@ -76,7 +74,7 @@ func GDB(t testing.TB, c testprogs.Command, q Query) Result {
 	if err := os.WriteFile(py, script, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	ctx, cancel := testprogs.Context(t)
 	defer cancel()
 	args := []string{"-nx", "-q", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off"}
 	for _, ex := range []string{

@@ -2,7 +2,6 @@ package planes
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +34,7 @@ type target struct {
 // launch starts the program and waits until it says "ready PID".
 func launch(t *testing.T, name string, flags []string, args ...string) *target {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), fullLimit)
+	ctx, cancel := testprogs.Context(t)
 	t.Cleanup(cancel)
 	g := &target{cmd: exec.CommandContext(ctx, testprogs.Build(t, name, flags...), args...), done: make(chan struct{})}
 	var err error
@@ -91,7 +90,7 @@ func (g *target) end(t *testing.T) {
 func (g *target) paces(t *testing.T, n int) []int {
 	t.Helper()
 	from := len(g.said(0))
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := testprogs.Deadline(t); ; time.Sleep(10 * time.Millisecond) {
 		var all []int
 		for _, l := range g.said(from) {
 			if text, ok := strings.CutPrefix(l, "pace "); ok {
@@ -296,7 +295,7 @@ func killBefore(t *testing.T, call string, n int, pid string) bool {
 	for _, c := range append(probe.settings(), "record start", "break alloc if size == 1", "detach") {
 		line = append(line, "-ex", c)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := testprogs.Context(t)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "strace", append(line, "-p", pid)...)
 	out, err := cmd.CombinedOutput()

@@ -2,7 +2,6 @@ package planes
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -40,10 +39,9 @@ func (p plane) settings() []string {
 // A job is one run of a program under hdb, from its start to its end.
 type job struct {
 	testprogs.Command
-	Input  string        // file at its standard input; /dev/null when empty
-	Script []string      // commands of hdb instead of "run"; RUN in them is run with its redirections
-	Silent bool          // its output goes to /dev/null, as under package oracle's gdb
-	Limit  time.Duration // a minute when 0
+	Input  string   // file at its standard input; /dev/null when empty
+	Script []string // commands of hdb instead of "run"; RUN in them is run with its redirections
+	Silent bool     // its output goes to /dev/null, as under package oracle's gdb
 }
 
 // A recording is what came of a job.
@@ -119,12 +117,8 @@ func record(t testing.TB, p plane, j job) *recording {
 // hdb runs hdb in batch mode in the environment and folder of the job.
 func hdb(t testing.TB, j job, commands []string, args ...string) (said string, err error) {
 	t.Helper()
-	limit := j.Limit
-	if limit == 0 {
-		limit = time.Minute
-	}
-	path := testprogs.HDB(t) // built before the time counts
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	path := testprogs.HDB(t)
+	ctx, cancel := testprogs.Context(t)
 	defer cancel()
 	line := []string{"-batch", "-nx"}
 	for _, c := range commands {
@@ -140,7 +134,7 @@ func hdb(t testing.TB, j job, commands []string, args ...string) (said string, e
 		err = nil
 	}
 	if ctx.Err() != nil {
-		err = errors.Join(fmt.Errorf("hdb still ran after %v", limit), err)
+		err = errors.Join(errors.New("hdb still ran when the test had to end"), err)
 	}
 	return signalTable.ReplaceAllString(out.String(), ""), err
 }

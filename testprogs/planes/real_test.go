@@ -6,14 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"hdb/testprogs"
 	"hdb/testprogs/real"
 )
-
-// fullLimit is for jobs of the full form with millions of calls.
-const fullLimit = 20 * time.Minute
 
 // realJobs are real programs at work: all that package real has for them, or in
 // the short form some thousand calls.
@@ -23,7 +19,7 @@ func realJobs(t *testing.T) map[string]job {
 		jobs["cc1plus"] = compiler(t)
 	}
 	for _, p := range []real.Program{real.SQLite(t), real.Xmllint(t), real.Git(t), real.Python(t)} {
-		jobs[p.Name] = job{Command: p.Command, Limit: fullLimit}
+		jobs[p.Name] = job{Command: p.Command}
 	}
 	if testing.Short() {
 		for name, args := range lessWork {
@@ -86,7 +82,7 @@ func compiler(t *testing.T) job {
 		t.Fatal(err)
 	}
 	args := []string{"-quiet", "-frandom-seed=1", "-D_GNU_SOURCE", "-imultiarch", strings.TrimSpace(string(folder)), testprogs.Source(t, "demo"), "-o", "/dev/null"}
-	return job{Limit: fullLimit, Command: testprogs.Command{
+	return job{Command: testprogs.Command{
 		Path: strings.TrimSpace(string(out)), Args: args, Dir: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"},
 	}}
 }

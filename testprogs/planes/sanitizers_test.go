@@ -73,7 +73,7 @@ func (g *target) recordRest(t *testing.T, p plane) *recording {
 	t.Helper()
 	stands := filepath.Join(t.TempDir(), "stands")
 	go func() { // once it does nothing before hdb has it go on
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for deadline := testprogs.Deadline(t); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 			if _, err := os.Stat(stands); err == nil {
 				break
 			}
