@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"hdb/testprogs"
+	"hdb/testprogs/unsure"
 )
 
 // drawn are lines that print numbers drawn from a recording, by the full names of their
@@ -48,7 +48,7 @@ func TestCaveatsOfCommands(t *testing.T) {
 			t.Errorf("%s: does it print numbers drawn from a recording? %v, %v", full, draws, not)
 		}
 	})
-	for _, c := range testprogs.CarefulCaptures(t) {
+	for _, c := range unsure.Captures(t) {
 		for _, json := range []bool{false, true} {
 			dir := t.TempDir()
 			b, err := os.ReadFile(c.Path)

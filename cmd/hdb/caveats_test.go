@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hdb/report"
-	"hdb/testprogs"
+	"hdb/testprogs/unsure"
 )
 
 // drawn are command lines that print numbers drawn from a capture, IN, by their verbs.
@@ -42,7 +42,7 @@ func TestCaveatsOfVerbs(t *testing.T) {
 			t.Errorf("hdb %s: does it print numbers drawn from a capture? %v", word, ok)
 		}
 	}
-	for _, c := range testprogs.CarefulCaptures(t) {
+	for _, c := range unsure.Captures(t) {
 		dir := t.TempDir()
 		for _, word := range slices.Sorted(maps.Keys(draws)) {
 			for _, line := range draws[word] {

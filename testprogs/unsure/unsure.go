@@ -1,4 +1,5 @@
-package testprogs
+// Package unsure writes captures for tests whose numbers are not those of the run: with losses, filtered, damaged.
+package unsure
 
 import (
 	"errors"
@@ -12,36 +13,36 @@ import (
 	"hdb/internal/outfile"
 )
 
-// A Careful is a capture whose numbers are not those of its run.
-type Careful struct {
+// A Capture is a capture whose numbers are not those of its run.
+type Capture struct {
 	Name, Path string
 	Says       string // what has to stand beside each number that is drawn from it
 }
 
-// CarefulCaptures writes a capture that lost calls, one that was filtered and one that
+// Captures writes a capture that lost calls, one that was filtered and one that
 // is damaged. Block #3 of each lives on, at 0x10060.
-func CarefulCaptures(t testing.TB) []Careful {
+func Captures(t testing.TB) []Capture {
 	t.Helper()
 	dir := t.TempDir()
-	all := []Careful{
+	all := []Capture{
 		{"losses", filepath.Join(dir, "losses.hdb"), "1,234 calls are missing"},
 		{"filter", filepath.Join(dir, "filter.hdb"), "only events with size > 23"},
 		{"damage", filepath.Join(dir, "damage.hdb"), "the capture is damaged"},
 	}
-	writeCareful(t, all[0].Path, func(l *capture.Log) { l.AddLoss(capture.Loss{After: 2, Count: 1234, Reason: "the ring was full"}) })
-	writeCareful(t, all[1].Path, func(l *capture.Log) {
+	write(t, all[0].Path, func(l *capture.Log) { l.AddLoss(capture.Loss{After: 2, Count: 1234, Reason: "the ring was full"}) })
+	write(t, all[1].Path, func(l *capture.Log) {
 		info := l.Info()
 		info.AddPartial(capture.OnlyEvents + "size > 23")
 		l.SetInfo(info)
 	})
-	writeCareful(t, all[2].Path, func(*capture.Log) {})
+	write(t, all[2].Path, func(*capture.Log) {})
 	damage(t, all[2].Path)
 	return all
 }
 
-// writeCareful writes a capture of 99 blocks, every second one given back. Stack 1 has
+// write writes a capture of 99 blocks, every second one given back. Stack 1 has
 // a line of a source that is kept.
-func writeCareful(t testing.TB, path string, change func(*capture.Log)) {
+func write(t testing.TB, path string, change func(*capture.Log)) {
 	t.Helper()
 	log := capture.NewLog(capture.Info{Program: "/usr/bin/prog", PID: 42, Start: time.Unix(1e9, 0), Arch: "x86_64", Created: "hdb test"})
 	malloc, free := log.FuncIndex("malloc"), log.FuncIndex("free")
