@@ -36,6 +36,10 @@ func (c Call) Is(pattern string) bool {
 	return c.Function.Is(pattern) || slices.ContainsFunc(c.Inner, func(name string) bool { return cond.Match(pattern, name) })
 }
 
+// UnknownPointer stands for the result of a call whose return is not awaited, as in Go,
+// where it may be on another stack.
+const UnknownPointer = " = ? (the pointer is not known)"
+
 // String is the call as the console shows it: calloc(1, 96) = 0x55555578a2c0.
 func (c Call) String() string {
 	text := c.Function.Name + "(" + strings.Join(c.shown(), ", ") + ")"
@@ -46,6 +50,8 @@ func (c Call) String() string {
 		return text + " = -1"
 	case c.Event.Failed:
 		return text + " = NULL"
+	case c.Event.Kind == capture.Alloc && c.Function.atEntry():
+		return text + UnknownPointer
 	case c.Event.Kind == capture.Free || c.Function.atEntry() || c.Function.Result == IsZero && c.Function.Ptr.From == Argument:
 		return text
 	case c.Event.Addr == 0:

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"hdb/capture"
 	"hdb/session"
 )
 
@@ -80,6 +81,12 @@ func RecordSummary(st session.RecordStatus, file string) string {
 	live := "no block live at the end"
 	if st.LiveBlocks > 0 {
 		live = "live at the end " + liveText(st)
+	}
+	switch {
+	case st.GoHeap && st.LiveBlocks == 0:
+		live = capture.GoHeap
+	case st.GoHeap:
+		live += " of C code; " + capture.GoHeap
 	}
 	if st.Left > 0 { // of blocks whose events were dropped the file knows nothing
 		live += ", of the whole run"

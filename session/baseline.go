@@ -7,10 +7,15 @@ import (
 	"hdb/report"
 )
 
-// WholeProfile is Profile, also of a capture of a program that allocated nothing.
+// WholeProfile is Profile, also of a capture of a program that allocated nothing, or of
+// which nothing is counted.
 func (s *Session) WholeProfile() (*report.Profile, error) {
 	if s.saved == nil || s.saved.Len() > 0 {
-		return s.Profile(ProfileParts{})
+		src, x, err := s.recordedSums()
+		if err != nil {
+			return nil, err
+		}
+		return s.profileOf(src, x, 0, s.moment(), ProfileParts{})
 	}
 	x, err := heap.NewIndex(s.saved)
 	if err != nil {

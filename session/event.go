@@ -35,6 +35,8 @@ func (e *Event) plainCall() string {
 		return fmt.Sprintf("%s(%d) did not return", e.Function, e.Size)
 	case e.Failed:
 		return fmt.Sprintf("%s(%d) = NULL", e.Function, e.Size)
+	case e.Kind == capture.Alloc && e.Addr == 0:
+		return fmt.Sprintf("%s(%d)", e.Function, e.Size) + breakpoints.UnknownPointer
 	}
 	return fmt.Sprintf("%s(%d) = %#x", e.Function, e.Size, e.Addr)
 }

@@ -33,11 +33,7 @@ func (p Per) String() string { return Pers[p] }
 // Top is the recorded allocations up to the moment, summed by what the rows stand
 // for. A function is the first frame of the user's code.
 func (s *Session) Top(by heap.Measure, per Per) ([]heap.Row, error) {
-	src, err := s.summedBy(per)
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.Index()
+	src, x, err := s.summedBy(per)
 	if err != nil {
 		return nil, err
 	}
@@ -45,12 +41,12 @@ func (s *Session) Top(by heap.Measure, per Per) ([]heap.Row, error) {
 }
 
 // summedBy is the recording, if it tells apart what the rows stand for.
-func (s *Session) summedBy(per Per) (capture.Source, error) {
-	src, err := s.summed()
+func (s *Session) summedBy(per Per) (capture.Source, *heap.Index, error) {
+	src, x, err := s.countedSums()
 	if err == nil && src.Info().Aggregate && (per == PerThread || per == PerSize) {
 		err = errSums
 	}
-	return src, err
+	return src, x, err
 }
 
 func (s *Session) topAt(src capture.Source, x *heap.Index, to uint64, by heap.Measure, per Per) []heap.Row {
@@ -91,7 +87,7 @@ type StackRow struct {
 // TopStacks are the stacks with the largest numbers, at most limit of them, and
 // how many there are of which the measure says something.
 func (s *Session) TopStacks(by heap.Measure, limit int) (rows []StackRow, total int, err error) {
-	src, x, err := s.recordedSums()
+	src, x, err := s.countedSums()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -122,7 +118,7 @@ type Whence struct {
 
 // Whence finds the recorded block around an address.
 func (s *Session) Whence(addr uint64) (*Whence, error) {
-	src, x, err := s.recordedEvents()
+	src, x, err := s.countedEvents()
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +207,7 @@ func (d *Diff) compare(a, b side) {
 // side is one side of a comparison, at a moment that MomentOf understands; "" is
 // the present one.
 func (s *Session) side(moment string, per Per) (side, error) {
-	src, err := s.summedBy(per)
+	src, x, err := s.summedBy(per)
 	if err != nil {
 		return side{}, err
 	}
@@ -220,10 +216,6 @@ func (s *Session) side(moment string, per Per) (side, error) {
 		if to, err = s.MomentOf(moment); err != nil {
 			return side{}, err
 		}
-	}
-	x, err := s.Index()
-	if err != nil {
-		return side{}, err
 	}
 	return side{s.topAt(src, x, to, heap.ByLive, per), x.Totals(to)}, nil
 }

@@ -124,7 +124,7 @@ type LineCost struct {
 // information names it. An allocation counts for the innermost line of the user's
 // code, and for each line of that call's inlined functions, but once for each line.
 func (s *Session) LineCosts(file string) (map[int]LineCost, error) {
-	src, err := s.someSource()
+	src, _, err := s.countedEvents()
 	if err != nil {
 		return nil, err
 	}

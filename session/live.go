@@ -20,7 +20,7 @@ type LiveBlocks struct {
 // Live are the recorded blocks that match the condition and are live at the moment,
 // with the events of the largest; limit 0 is of all.
 func (s *Session) Live(ctx context.Context, c *cond.Cond, limit int) (*LiveBlocks, error) {
-	src, x, err := s.recordedEvents()
+	src, x, err := s.countedEvents()
 	if err != nil {
 		return nil, err
 	}

@@ -67,6 +67,9 @@ func (s *Session) Partial() []string {
 		return nil
 	}
 	why := slices.Clip(src.Info().Partial)
+	if hasGo(src) && !slices.Contains(why, capture.GoHeap) {
+		why = append(why, capture.GoHeap)
+	}
 	lacks := slices.ContainsFunc(why, func(reason string) bool { return reason != freedUnseen })
 	if recorded, seen := s.Recordings(); !lacks && seen > recorded { // at stops only, or by an older hdb
 		why = append(why, fmt.Sprintf("%d of %d events were recorded", recorded, seen))

@@ -45,7 +45,7 @@ type ProfileParts struct {
 
 // Profile is what is recorded up to the moment, for reports.
 func (s *Session) Profile(parts ProfileParts) (*report.Profile, error) {
-	src, x, err := s.recordedSums()
+	src, x, err := s.countedSums()
 	if err != nil {
 		return nil, err
 	}

@@ -430,6 +430,9 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 		s.fetchAhead(added)
 	}
 	s.loaded(added, removed)
+	if s.eventsArmed() {
+		s.noteGo(added)
+	}
 	if err := s.tracer.ModulesChanged(added, removed); err != nil {
 		s.notify("allocators of a new library: %v", err)
 	}

@@ -132,6 +132,7 @@ type RecordStatus struct {
 	PeakBytes  uint64
 	KeptBytes  uint64 // of the live blocks that are in the log or file
 	KeptBlocks int
+	GoHeap     bool        // a Go runtime allocates what is not counted
 	Sites      int         // allocator functions that are followed
 	Losses     []Loss      // calls of this run that are in no event
 	Lost       uint64      // their sum
@@ -177,6 +178,7 @@ func (s *Session) RecordStatus() RecordStatus {
 func (s *Session) recordStatus() RecordStatus {
 	st := RecordStatus{
 		Recording: s.trace.recording, Paused: s.trace.paused, Plane: s.Plane(), Probe: s.probeStats(),
+		GoHeap: slices.Contains(s.info.Partial, capture.GoHeap),
 	}
 	if s.trace.unfollowed.counts {
 		st.Doubt = ranUnfollowed

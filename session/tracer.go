@@ -65,6 +65,7 @@ func (s *Session) armPlane() error {
 		s.disarmProbe()
 		return nil
 	}
+	s.noteGo(s.proc.Modules())
 	if s.Settings.Probe != ProbeOff && s.fellBack == "" {
 		s.fetchAhead(nil)
 		err := s.armProbe()

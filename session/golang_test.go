@@ -1,0 +1,142 @@
+package session
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/report"
+	"hdb/testprogs"
+)
+
+// cgoText allocates 10 blocks in C, gives 4 of them back, and 3 MiB in Go.
+const cgoText = `package main
+
+/*
+#include <stdlib.h>
+static void *kept[10];
+static void grab(void) { for (int i = 0; i < 10; i++) kept[i] = malloc(1000); }
+static void let(void) { for (int i = 0; i < 4; i++) free(kept[i]); }
+*/
+import "C"
+
+var big []byte
+
+func main() {
+	C.grab()
+	C.let()
+	big = make([]byte, 3<<20)
+}
+`
+
+// buildCgo builds a Go program with C code, whatever go env says.
+func buildCgo(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "mixed.go"), []byte(cgoText), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(testprogs.Tool(t, "go"), "build", "-o", "mixed", "mixed.go")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOENV=off", "GOFLAGS=", "CC="+testprogs.Tool(t, "gcc"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return filepath.Join(dir, "mixed")
+}
+
+// recordGo records a program to its end, with what is said of it.
+func recordGo(t *testing.T, program string) (s *Session, said string) {
+	s = open(t, "golang")
+	s.cfg.Notify = func(line string) { said += line + "\n" }
+	if _, err := s.Load(program); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Record(); err != nil {
+		t.Fatal(err)
+	}
+	must(t)(s.Run(nil))
+	return s, said
+}
+
+// TestGoIsNotCounted has nothing added up of a Go program whose blocks are not known,
+// and no limit kept by it: while it is recorded, in the capture, and in that of an hdb
+// that did not note it.
+func TestGoIsNotCounted(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-ldflags=-s"}} {
+		s, said := recordGo(t, testprogs.Build(t, "golang", flags...))
+		if !strings.Contains(said, "golang: "+capture.GoHeap) {
+			t.Errorf("%v: said %s", flags, said)
+		}
+		path := filepath.Join(t.TempDir(), "go.hdb")
+		if _, err := s.Save(path, false); err != nil {
+			t.Fatal(err)
+		}
+		s.dropPartial(capture.GoHeap)
+		older := filepath.Join(t.TempDir(), "older.hdb")
+		if _, err := s.Save(older, false); err != nil {
+			t.Fatal(err)
+		}
+		for name, s := range map[string]*Session{"live": s, "saved": reopen(t, path), "of an older hdb": reopen(t, older)} {
+			if flags != nil && name != "saved" {
+				continue // nothing in it tells that it is of a Go program
+			}
+			_, profile := s.Profile(ProfileParts{})
+			_, top := s.Top(heap.ByLive, PerFunction)
+			_, _, leaks := s.TopStacks(heap.ByLive, 5)
+			_, live := s.Live(t.Context(), nil, 5)
+			_, diff := s.Diff("start", "", PerFunction)
+			_, whence := s.Whence(0x1000)
+			_, costs := s.LineCosts("golang.go")
+			for i, err := range []error{profile, top, leaks, live, diff, whence, costs} {
+				if !errors.Is(err, errGo) || !strings.HasPrefix(err.Error(), "golang is a Go program: ") {
+					t.Errorf("%v, %s: question %d: %v", flags, name, i, err)
+				}
+			}
+			if p, err := s.WholeProfile(); err != nil || !report.Check(p, &report.Limits{MaxAllocs: new(uint64(1 << 40)), Incomplete: true})[0].Undecided {
+				t.Errorf("%v, %s: %v: a limit is decided", flags, name, err)
+			}
+			if flags != nil {
+				continue // the calls are not known either
+			}
+			events, err := s.Recorded(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for e := range events {
+				if got := e.Call(); !strings.HasPrefix(got, "runtime.mallocgc(") || !strings.HasSuffix(got, " = ? (the pointer is not known)") {
+					t.Errorf("%s: %s", name, got)
+				}
+				break
+			}
+		}
+	}
+}
+
+// TestCgoIsCounted has the C code of a Go program counted, as what it is.
+func TestCgoIsCounted(t *testing.T) {
+	s, _ := recordGo(t, buildCgo(t))
+	path := filepath.Join(t.TempDir(), "go.hdb")
+	if _, err := s.Save(path, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Session{s, reopen(t, path)} {
+		p, err := s.Profile(ProfileParts{})
+		if err != nil || p.Moment.Live < 6000 || p.Peak.Live < 10_000 || p.Peak.Live > 1<<20 || !p.GoHeap() {
+			t.Errorf("%v: live %d, peak %d, %q", err, p.Moment.Live, p.Peak.Live, p.Partial)
+		}
+		if gaps := s.Gaps(); !slices.ContainsFunc(gaps, func(line string) bool { return strings.Contains(line, capture.GoHeap) }) {
+			t.Errorf("gaps %q", gaps)
+		}
+		var text strings.Builder
+		if err := report.WriteSummary(&text, p, report.Text{}); err != nil || !strings.Contains(text.String(), "Its C code allocated ") {
+			t.Errorf("%v: %s", err, &text)
+		}
+	}
+}
