@@ -67,7 +67,7 @@ func supportCommands() []*Command {
 			Args: []ArgKind{ArgSetting, ArgValue}, Run: runWith, Long: "Example:\n  with listsize 40 -- list main"},
 		{Name: "trust", Group: GroupSupport, Synopsis: "\nDIRECTORY", Short: "list the directories whose .hdb file is read, or add one",
 			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runTrust,
-			Long: "A .hdb file in the working directory is a list of commands for its project. It can run anything, so it is read only where you said so.\n\nExample:\n  trust ."},
+			Long: "A .hdb file in the working directory is a list of commands for its project. It can run anything, so it is read only where you said so, and only as it was then: one whose content, owner or mode has changed is not read until you trust it again. It must belong to you or to root, and nobody else may write it. Files that it sources are not compared.\n\nExample:\n  trust ."},
 		{Name: "history", Group: GroupSupport, Raw: true, Synopsis: "[N]\nADDRESS [N | all]", Short: "list the lines typed last, or the recorded events about an address", Repeat: RepeatNone, Run: runHistory,
 			Long: "Lines that begin with a blank are not kept. Ctrl-R searches.\n\nExample:\n  history 20"},
 		{Name: "quit", Aliases: []string{"q", "exit"}, Group: GroupSupport, Synopsis: "[CODE]", Short: "leave hdb",
@@ -344,23 +344,6 @@ func runWith(ctx context.Context, c *Console, in Input) error {
 	}
 	err = c.execute(ctx, line)
 	return errors.Join(err, c.assign(s, old))
-}
-
-func runTrust(_ context.Context, c *Console, in Input) error {
-	if len(in.Args) == 0 {
-		b, err := os.ReadFile(c.trustPath())
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		c.out.text(string(b))
-		return nil
-	}
-	dir, err := c.trust(in.Args[0])
-	if err != nil {
-		return err
-	}
-	c.say("%s is trusted: its .hdb file is read when hdb starts there", dir)
-	return nil
 }
 
 func runHistory(_ context.Context, c *Console, in Input) error {

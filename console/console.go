@@ -193,6 +193,11 @@ func (c *Console) loop() {
 // top runs one line as the user's own: it can be interrupted, its error is
 // printed, and the commands of the stop it led to run after it.
 func (c *Console) top(line string) {
+	c.perform(line, func(ctx context.Context) error { return c.execute(ctx, line) })
+}
+
+// perform does what a line of the outermost level asks for.
+func (c *Console) perform(line string, do func(context.Context) error) {
 	if c.sig.terminated() {
 		c.quit = true
 		return
@@ -203,7 +208,7 @@ func (c *Console) top(line string) {
 	c.out.begin()
 	c.logTyped(line)
 	c.running = ""
-	err := c.execute(ctx, line)
+	err := do(ctx)
 	if err == nil {
 		err = c.runHooks(ctx)
 	}

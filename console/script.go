@@ -179,7 +179,7 @@ func readSome(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
-// readScript reads the lines of a command file. A NUL means that it is none.
+// readScript reads the lines of a command file.
 func readScript(path string) ([]string, error) {
 	read := regular.Read
 	if isDescriptor(path) {
@@ -189,6 +189,11 @@ func readScript(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return scriptLines(path, b)
+}
+
+// scriptLines are the lines of a command file of that name. A NUL means that it is none.
+func scriptLines(path string, b []byte) ([]string, error) {
 	switch {
 	case len(b) > maxLine:
 		return nil, fmt.Errorf("%s: longer than %d bytes: is this a script?", path, maxLine)

@@ -195,11 +195,6 @@ func (c *Console) configPath() string {
 	return xdgPath(c.cfg.Getenv, "XDG_CONFIG_HOME", ".config", "config")
 }
 
-// trustPath lists the directories whose .hdb file is read, one a line.
-func (c *Console) trustPath() string {
-	return xdgPath(c.cfg.Getenv, "XDG_CONFIG_HOME", ".config", "trusted")
-}
-
 // saveConfig writes the settings that differ from their default, and the
 // aliases, as commands.
 func (c *Console) saveConfig() (string, error) {
@@ -237,19 +232,7 @@ func (c *Console) readInitFiles() {
 			c.readInit(path)
 		}
 	}
-	dir, err := os.Getwd()
-	if err != nil {
-		return
-	}
-	local := filepath.Join(dir, ".hdb")
-	if st, err := os.Stat(local); err != nil || !st.Mode().IsRegular() {
-		return
-	}
-	if !c.trusts(dir) {
-		c.Notify(fmt.Sprintf("%s is not read: its directory is not trusted (`trust %s` to read it from now on)", local, dir))
-		return
-	}
-	c.readInit(local)
+	c.readProjectFile()
 }
 
 func (c *Console) readInit(path string) {
@@ -257,41 +240,4 @@ func (c *Console) readInit(path string) {
 		return
 	}
 	c.top("source " + quoteArg(path))
-}
-
-// trusts tells whether a directory is listed, by its real path.
-func (c *Console) trusts(dir string) bool {
-	b, err := os.ReadFile(c.trustPath())
-	if err != nil {
-		return false
-	}
-	real, err := filepath.EvalSymlinks(dir)
-	return err == nil && slices.Contains(strings.Split(string(b), "\n"), real)
-}
-
-// trust lists a directory.
-func (c *Console) trust(dir string) (string, error) {
-	abs, err := filepath.Abs(expandHome(dir))
-	if err != nil {
-		return "", err
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return "", err
-	}
-	if c.trusts(real) {
-		return real, nil
-	}
-	if strings.Contains(real, "\n") {
-		return "", fmt.Errorf("trust: %q: the list cannot hold a name with a newline", real)
-	}
-	path := c.trustPath()
-	if path == "" {
-		return "", errors.New("trust: neither XDG_CONFIG_HOME nor HOME is set")
-	}
-	old, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	return real, writeFile(path, string(old)+real+"\n")
 }

@@ -1,9 +1,7 @@
 package console
 
 import (
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -65,31 +63,6 @@ func TestConfigIsKept(t *testing.T) {
 	want := "listsize is 25\nprompt is hdb> \nargs is not set: arguments and redirections of the next run, as typed\nalias ba = break alloc\nsubstitute-path is /a /b\n"
 	if got := again.out.String(); got != want || again.err.String() != "" {
 		t.Errorf("printed %q and %q, want %q", got, again.err.String(), want)
-	}
-}
-
-func TestProjectFileNeedsTrust(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	if err := os.WriteFile(".hdb", []byte("echo project\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	home := ""
-	run := func(lines ...string) (string, string) {
-		st := newStage(t, func(c *Config) { c.NoInit = false }, lines...)
-		if home != "" {
-			st.env["HOME"] = home
-		}
-		home = st.env["HOME"]
-		st.Run()
-		return st.out.String(), st.err.String()
-	}
-	out, errs := run("trust .")
-	if strings.Contains(out, "project") || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "is not trusted (`trust") {
-		t.Errorf("before trust: %q and %q", out, errs)
-	}
-	if out, errs = run("trust"); !strings.HasPrefix(out, "project\n") || !strings.Contains(out, filepath.Base(dir)) || errs != "" {
-		t.Errorf("after trust: %q and %q", out, errs)
 	}
 }
 
