@@ -1,9 +1,11 @@
 package heap
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"hdb/capture"
 )
@@ -26,9 +28,9 @@ func (x *Index) History(to uint64, n int, moments []uint64, at func(i int, t *To
 	if len(runs) > 0 && n > 0 {
 		whole = newThinner(runs[0].Start, runs[len(runs)-1].End, n)
 	}
-	all := pass{
-		x: x, runs: runs, to: to, moments: moments, at: at, line: whole,
-		read: n > 0 && len(runs) <= timelineRuns && !x.src.Info().Aggregate, drawn: n > 0,
+	all := pass{x: x, runs: runs, to: to, moments: moments, at: at, line: whole, whole: math.MaxInt64, drawn: n > 0}
+	if n > 0 && !x.src.Info().Aggregate {
+		all.whole = drawnWhole(runs)
 	}
 	parts := all.parts(min(runtime.GOMAXPROCS(0), historyParts))
 	var wait sync.WaitGroup
@@ -56,8 +58,8 @@ type pass struct {
 	moments []uint64 // still to come
 	before  int      // how many have been
 	at      func(i int, t *Totals)
-	read    bool // each event
-	drawn   bool // line is wanted
+	whole   time.Duration // runs that last longer are read
+	drawn   bool          // line is wanted
 	line    thinner
 	t       *Totals // after what it went through
 }
@@ -65,7 +67,7 @@ type pass struct {
 // inside tells whether a run is to be read event by event.
 func (p *pass) inside(r *capture.Summary, moments []uint64) bool {
 	i, _ := slices.BinarySearch(moments, r.First)
-	return p.read || i < len(moments) && moments[i] < r.Last || r.Last > p.to && p.drawn
+	return r.End-r.Start > p.whole || i < len(moments) && moments[i] < r.Last || r.Last > p.to && p.drawn
 }
 
 // parts are passes for at most n parts of the runs of which as many are to be read.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"hdb/capture"
 )
 
 // A Point is the heap after an event.
@@ -14,9 +16,28 @@ type Point struct {
 	Blocks uint64 // 0 at a peak of which only the summary was read
 }
 
-// timelineRuns is how many runs are read event by event to draw them: 32 are some two
-// million events, half a second. Of more there are enough points in the summaries.
-const timelineRuns = 32
+// A run is drawn by its peak and its end, or its events are read. Up to timelineEvents
+// are, which takes half a second, of the runs that last longest; and always those that
+// last longer than one of timelineParts of the time, which a reader would see: the heap
+// within them is neither what it was before them nor their peak.
+const (
+	timelineEvents = 2 << 20
+	timelineParts  = 100
+)
+
+// drawnWhole is the longest time for which a run is drawn by its peak and its end.
+func drawnWhole(runs []*capture.Summary) time.Duration {
+	runs = slices.SortedFunc(slices.Values(runs), func(a, b *capture.Summary) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
+	events := 0
+	for _, r := range runs {
+		if events += r.Events; events > timelineEvents {
+			first := slices.MinFunc(runs, func(a, b *capture.Summary) int { return cmp.Compare(a.Start, b.Start) })
+			last := slices.MaxFunc(runs, func(a, b *capture.Summary) int { return cmp.Compare(a.End, b.End) })
+			return min(r.End-r.Start, (last.End-first.Start)/timelineParts)
+		}
+	}
+	return -1
+}
 
 // Timeline is the heap up to event #to, in at most some n points ascending by
 // time: of each span of it the point at which most was live, and where it ends.
