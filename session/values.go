@@ -31,19 +31,26 @@ func (s *Session) NewValues() *Values {
 			sym, err := s.SymbolAt(a)
 			return sym.Name, sym.Offset, err == nil
 		},
-		Lookup: func(name string) (addr.Run, bool, bool) {
-			return v.lookup(name)
-		},
+		Lookup: v.lookup,
+		Note:   v.note,
 	}
 	return v
 }
 
+// note tells the user something about a value, once in a run.
+func (v *Values) note(text string) {
+	if !v.s.said[text] {
+		v.s.said[text] = true
+		v.s.notify("%s", text)
+	}
+}
+
 // lookup finds a symbol that debug information does not describe, that of a
-// thread-local variable in the selected thread.
-func (v *Values) lookup(name string) (at addr.Run, code, ok bool) {
+// thread-local variable in the selected thread. global leaves local symbols out.
+func (v *Values) lookup(name string, global bool) (at addr.Run, code, ok bool) {
 	for _, m := range v.s.objects() {
 		sym, ok := m.obj.Symbol(name)
-		if !ok || !sym.Defined {
+		if !ok || !sym.Defined || global && sym.Local {
 			continue
 		}
 		if sym.Type == elf.TypeTLS {

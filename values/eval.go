@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -290,18 +291,11 @@ func (e *evaluator) name(name string) (Value, error) {
 		}
 	}
 	f := e.f
-	if global && f != nil {
+	if global {
 		f = nil
 	}
-	v, near, found := e.w.globalNear(f, name)
-	if found && near {
-		return v, nil
-	}
-	if v, ok := e.w.function(e.f, name); ok {
-		return v, nil
-	}
-	if found {
-		return v, nil
+	if v, ok, err := e.w.outside(f, name); ok || err != nil {
+		return v, err
 	}
 	if i := strings.LastIndex(name, "::"); i > 0 {
 		if v, ok := e.staticOf(name[:i], name[i+2:]); ok {
@@ -311,16 +305,26 @@ func (e *evaluator) name(name string) (Value, error) {
 			return v, nil
 		}
 	}
-	if e.w.Lookup != nil {
-		if a, code, ok := e.w.Lookup(name); ok {
-			t := e.w.aliasType(e.f, name, a)
-			if code {
-				t = &Type{Kind: Function, Name: "", size: 1, w: e.w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}
-			}
-			return memoryValue(t, a), nil
-		}
+	if v, ok := e.w.symbol(e.f, name, false); ok {
+		return v, nil
 	}
 	return Value{}, &NoSymbolError{name}
+}
+
+// symbol is what only a symbol table knows; global leaves local symbols out.
+func (w *World) symbol(f *Frame, name string, global bool) (Value, bool) {
+	if w.Lookup == nil {
+		return Value{}, false
+	}
+	a, code, ok := w.Lookup(name, global)
+	if !ok {
+		return Value{}, false
+	}
+	if !code {
+		return memoryValue(w.aliasType(f, name, a), a), true
+	}
+	e := evaluator{w: w, f: f}
+	return memoryValue(&Type{Kind: Function, size: 1, w: w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
 }
 
 // aliasType is the type of data that only a symbol tells the place of: that of a
@@ -363,16 +367,14 @@ func (e *evaluator) localOf(function, name string) (Value, bool) {
 	return Value{}, false
 }
 
-// inFile is a variable of the unit of that source file, or of the function of that name.
+// inFile is a variable or function of the unit of that source file, or a variable of the
+// function of that name.
 func (e *evaluator) inFile(file, name string) (Value, error) {
 	for _, m := range e.w.modules(e.f) {
-		for _, d := range m.names().Variables(name) {
-			root, err := d.Unit.Load()
-			if err != nil {
-				continue
-			}
-			if root.Name == file || strings.HasSuffix(root.Name, "/"+file) {
-				return e.w.declared(m, d), nil
+		here := []string{""}
+		for _, d := range slices.Concat(e.w.variablesNamed(m, m.placed(name), name, here), m.functionsNamed(name, here)) {
+			if unit := unitName(home(d.DIE)); unit == file || strings.HasSuffix(unit, "/"+file) {
+				return e.w.outer(m, d), nil
 			}
 		}
 	}
@@ -416,37 +418,6 @@ func staticIn(fn dwarf.DIE, name string) (dwarf.DIE, bool) {
 		}
 	}
 	return dwarf.DIE{}, false
-}
-
-// function is a function of the program as a value.
-func (w *World) function(f *Frame, name string) (Value, bool) {
-	for _, m := range w.modules(f) {
-		for _, fn := range m.Obj.FindFunctions(name) {
-			if fn.Inlined {
-				continue
-			}
-			at := fn.Low.Run(m.Bias)
-			for _, s := range m.Obj.Scopes(fn.Low) {
-				if s.Physical.Valid() {
-					d := s.Physical
-					for hop := 0; hop < 8 && !d.Has(dwarf.AtType) && !d.Has(dwarf.AtName); hop++ {
-						v, ok := d.Attr(dwarf.AtAbstractOrigin)
-						if !ok {
-							if v, ok = d.Attr(dwarf.AtSpecification); !ok {
-								break
-							}
-						}
-						if !v.Ref().Valid() {
-							break
-						}
-						d = v.Ref()
-					}
-					return memoryValue(m.typeAt(w, d), at), true
-				}
-			}
-		}
-	}
-	return Value{}, false
 }
 
 // Keep adds a value to the history and returns its number. What lies in memory is kept

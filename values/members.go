@@ -201,8 +201,13 @@ func (w *World) staticMember(t *Type, f *Field) (Value, bool) {
 			return w.valueOf(f.Type.mod, nil, d), true
 		}
 	}
-	if v, ok := w.global(nil, t.Name+"::"+f.Name); ok && t.Name != "" {
-		return v, true
+	if t.Name == "" {
+		return Value{}, false
+	}
+	for _, m := range w.modules(nil) {
+		if list := w.variablesNamed(m, m.placed(f.Name), t.Name+"::"+f.Name, []string{""}); len(list) > 0 {
+			return w.outer(m, list[0]), true
+		}
 	}
 	return Value{}, false
 }

@@ -29,10 +29,13 @@ type World struct {
 
 	// Symbol names what covers an address; nil or false: nothing does.
 	Symbol func(addr.Run) (name string, offset uint64, ok bool)
-	// Lookup finds a symbol that debug information does not describe.
-	Lookup func(name string) (at addr.Run, code, ok bool)
+	// Lookup finds a symbol that debug information does not describe; global leaves
+	// local symbols out.
+	Lookup func(name string, global bool) (at addr.Run, code, ok bool)
 	// TLS is the address of an offset in a module's thread-local block.
 	TLS func(m Module, offset uint64) (addr.Run, error)
+	// Note is told what a user should know of a value; nil: nobody is.
+	Note func(string)
 
 	History []Value          // $1 is the first
 	vars    map[string]Value // $name of the user

@@ -1,0 +1,332 @@
+package values
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/symbols/dwarf/scope"
+)
+
+// around is the namespaces and classes of the frame's function, outermost first.
+func (f *Frame) around() []string {
+	s, err := f.scope()
+	if err != nil {
+		return nil
+	}
+	fn := scope.Describe(s.Blocks[len(s.Blocks)-1])
+	if !fn.Named.Valid() {
+		return nil
+	}
+	q := f.Module.Obj.Qualified(fn.Named, "?")
+	return strings.Split(strings.TrimSuffix(strings.TrimSuffix(q, "?"), "::"), "::")
+}
+
+// prefixes are what a name may be written without in the frame, "ns::Class::" and "ns::",
+// the innermost first, and "".
+func (f *Frame) prefixes() []string {
+	out := []string{""}
+	if f != nil {
+		for _, p := range f.around() {
+			if p != "" {
+				out = append(out, out[len(out)-1]+p+"::")
+			}
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// outside finds a variable, enumerator or function outside of functions, as gdb does: of
+// the frame's unit, then what is known in the whole program, then a static of another
+// unit. gdb takes the first of these; here it is an error when there are several.
+func (w *World) outside(f *Frame, name string) (Value, bool, error) {
+	prefixes := f.prefixes()
+	if v, ok := w.inUnit(f, name, prefixes); ok {
+		return v, true, nil
+	}
+	for _, m := range w.modules(f) {
+		if d, ok := w.global(m, name, prefixes); ok {
+			return w.outer(m, d), true, nil
+		}
+	}
+	if v, ok := w.symbol(f, name, true); ok {
+		return v, true, nil
+	}
+	return w.foreignStatic(f, name, prefixes)
+}
+
+// An entity is a variable, an enumerator or a function outside of functions.
+type entity struct {
+	dwarf.DIE
+	low addr.File // of a function: where it is entered
+}
+
+// variablesNamed are the variables and enumerators that a name may mean, those with the
+// innermost prefix first.
+func (w *World) variablesNamed(m *modState, list []dwarf.DIE, name string, prefixes []string) []entity {
+	last := name[strings.LastIndex(name, ":")+1:]
+	var out []entity
+	for _, p := range prefixes {
+		for _, d := range list {
+			if w.hasName(m, d, last, p+name) && !slices.ContainsFunc(out, func(o entity) bool { return o.Unit == d.Unit && o.Off == d.Off }) {
+				out = append(out, entity{DIE: d})
+			}
+		}
+	}
+	return out
+}
+
+func (m *modState) placed(name string) []dwarf.DIE {
+	return m.names().Variables(name[strings.LastIndex(name, ":")+1:])
+}
+
+func (m *modState) unplaced(name string) []dwarf.DIE {
+	return m.names().Unplaced(name[strings.LastIndex(name, ":")+1:])
+}
+
+// inUnit is a variable or function of the frame's unit. One that was optimized out hides
+// others of its name.
+func (w *World) inUnit(f *Frame, name string, prefixes []string) (Value, bool) {
+	s, err := f.scope()
+	if err != nil {
+		return Value{}, false
+	}
+	m := w.module(f.Module)
+	variables := w.variablesNamed(m, m.placed(name), name, prefixes)
+	lost := w.variablesNamed(m, m.unplaced(name), name, prefixes)
+	functions := m.functionsNamed(name, prefixes)
+	// A function that was inlined from another unit sees that one's names.
+	for _, unit := range []*dwarf.Unit{home(s.Blocks[len(s.Blocks)-1]), s.Physical.Unit} {
+		of := func(d entity) bool { return home(d.DIE) == unit || d.Unit == unit }
+		if i := slices.IndexFunc(variables, of); i >= 0 {
+			return w.outer(m, variables[i]), true
+		}
+		if i := slices.IndexFunc(lost, func(d entity) bool { return of(d) && !d.Has(dwarf.AtDeclaration) }); i >= 0 {
+			return lostValue(w.declaredType(m, lost[i].DIE), errLost), true
+		}
+		if i := slices.IndexFunc(functions, of); i >= 0 {
+			return w.outer(m, functions[i]), true
+		}
+	}
+	return Value{}, false
+}
+
+// global is a variable or function of a module that other units can name.
+func (w *World) global(m *modState, name string, prefixes []string) (entity, bool) {
+	for _, list := range [][]entity{w.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)} {
+		if i := slices.IndexFunc(list, isGlobal); i >= 0 {
+			return list[i], true
+		}
+	}
+	return entity{}, false
+}
+
+// isGlobal tells what is known in the whole program. In Rust a path says which one is
+// meant.
+func isGlobal(e entity) bool {
+	d := e.DIE
+	if language(d) == dwarf.LangRust && d.Tag() != dwarf.TagEnumerator {
+		return true
+	}
+	for hop := 0; d.Valid() && hop < 8; hop++ {
+		if d.Has(dwarf.AtExternal) {
+			return true
+		}
+		next, ok := d.Attr(dwarf.AtAbstractOrigin)
+		if !ok {
+			if next, ok = d.Attr(dwarf.AtSpecification); !ok {
+				return false
+			}
+		}
+		d = next.Ref()
+	}
+	return false
+}
+
+// foreignStatic is a static of another unit, if there is one only, and enumerators and
+// constants if they are all the same.
+func (w *World) foreignStatic(f *Frame, name string, prefixes []string) (Value, bool, error) {
+	var found Value
+	var from []string
+	constants := map[string]bool{}
+	for _, m := range w.modules(f) {
+		for _, d := range slices.Concat(w.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)) {
+			v := w.outer(m, d)
+			key := ""
+			if v.Type.Kind == Const || d.Tag() == dwarf.TagEnumerator {
+				b, _ := w.bytes(v)
+				key = string(b)
+				constants[key] = true
+			}
+			if found.Type == nil {
+				found = v
+			}
+			if file := unitName(home(d.DIE)); key == "" && !slices.Contains(from, file) {
+				from = append(from, file)
+			}
+		}
+	}
+	switch {
+	case found.Type == nil:
+		return Value{}, false, nil
+	case len(from) > 1 || len(constants) > 1 || len(from) == 1 && len(constants) > 0:
+		return Value{}, false, &AmbiguousError{name, from}
+	case len(from) == 1 && from[0] != "" && w.Note != nil && f != nil:
+		w.Note(fmt.Sprintf("%s is not known here: this is the static one of %s", name, path.Base(from[0])))
+	}
+	return found, true, nil
+}
+
+// An AmbiguousError says that a name means statics of several units, none of which is
+// the frame's.
+type AmbiguousError struct {
+	Name  string
+	Files []string // the units' source files
+}
+
+func (e *AmbiguousError) Error() string {
+	if len(e.Files) == 0 {
+		return fmt.Sprintf("%q has different values in several files, and is not known here", e.Name)
+	}
+	files := make([]string, 0, len(e.Files))
+	for _, f := range e.Files {
+		files = append(files, path.Base(f))
+	}
+	return fmt.Sprintf("%q is not known here, and static in %s: '%s'::%s says which", e.Name, strings.Join(files, ", "), files[0], e.Name)
+}
+
+// home is the unit of the source that an entry is of: link-time optimization makes
+// entries elsewhere that are copies of it.
+func home(d dwarf.DIE) *dwarf.Unit {
+	for hop := 0; hop < 8; hop++ {
+		v, ok := d.Attr(dwarf.AtAbstractOrigin)
+		if !ok || !v.Ref().Valid() {
+			break
+		}
+		d = v.Ref()
+	}
+	return d.Unit
+}
+
+func unitName(u *dwarf.Unit) string {
+	root, err := u.Load()
+	if err != nil {
+		return ""
+	}
+	return root.Name
+}
+
+// functionsNamed are the functions with code that a name may mean. Those with exactly
+// that name go first: a plain name finds others in namespaces, too.
+func (m *modState) functionsNamed(name string, prefixes []string) []entity {
+	var exact, others []entity
+	for _, fn := range m.Obj.FindFunctions(name) {
+		if fn.Inlined {
+			continue
+		}
+		for _, s := range m.Obj.Scopes(fn.Low) {
+			d := s.Physical
+			if !d.Valid() {
+				continue
+			}
+			desc := scope.Describe(d)
+			have := cutTemplate(desc.Name)
+			if desc.Named.Valid() {
+				have = m.Obj.Qualified(desc.Named, have)
+			}
+			if slices.ContainsFunc(prefixes, func(p string) bool { return matchesQualified(have, p+cutTemplate(name)) }) {
+				exact = append(exact, entity{d, fn.Low})
+			} else {
+				others = append(others, entity{d, fn.Low})
+			}
+			break
+		}
+	}
+	return append(exact, others...)
+}
+
+// outer is the value of a variable, enumerator or function outside of functions.
+func (w *World) outer(m *modState, e entity) Value {
+	if e.Tag() != dwarf.TagSubprogram {
+		return w.declared(m, e.DIE)
+	}
+	d := e.DIE
+	for hop := 0; hop < 8 && !d.Has(dwarf.AtType) && !d.Has(dwarf.AtName); hop++ {
+		v, ok := d.Attr(dwarf.AtAbstractOrigin)
+		if !ok {
+			v, _ = d.Attr(dwarf.AtSpecification)
+		}
+		if !v.Ref().Valid() {
+			break
+		}
+		d = v.Ref()
+	}
+	return memoryValue(m.typeAt(w, d), e.low.Run(m.Bias))
+}
+
+// hasName reports whether an entry of that last name part is the one that is wanted. An
+// enumerator is known by the name of its enum and, as in C, without.
+func (w *World) hasName(m *modState, d dwarf.DIE, last, want string) bool {
+	if language(d).IsC() {
+		return last == want
+	}
+	if matchesQualified(m.Obj.Qualified(named(d), last), want) {
+		return true
+	}
+	if d.Tag() != dwarf.TagEnumerator {
+		return false
+	}
+	return matchesQualified(w.enumOf(m, d).enumScope()+last, want)
+}
+
+// named is the entry that has a variable's name: its declaration in a class or
+// namespace.
+func named(d dwarf.DIE) dwarf.DIE {
+	if n := scope.Describe(d).Named; n.Valid() {
+		return n
+	}
+	return d
+}
+
+// matchesQualified compares qualified names; anonymous namespaces need not be said,
+// and enumerators are known without their enum.
+func matchesQualified(have, want string) bool {
+	if have == want {
+		return true
+	}
+	short := strings.ReplaceAll(have, "(anonymous namespace)::", "")
+	return short == want
+}
+
+// declared is the value of a variable or enumerator outside of functions.
+func (w *World) declared(m *modState, d dwarf.DIE) Value {
+	if d.Tag() != dwarf.TagEnumerator {
+		return w.valueOf(m, nil, d)
+	}
+	t := w.enumOf(m, d)
+	c, _ := d.Attr(dwarf.AtConstValue)
+	return number(t, uint64(c.Int()))
+}
+
+// enumOf is the enum that an enumerator belongs to: the entry before it that has it
+// among its children.
+func (w *World) enumOf(m *modState, d dwarf.DIE) *Type {
+	wk := d.Unit.Walk()
+	var last dwarf.DIE
+	for wk.Next() && wk.DIE.Off < d.Off {
+		if wk.DIE.Tag() == dwarf.TagEnumerationType {
+			last = wk.DIE
+			if v, ok := last.Attr(dwarf.AtSibling); ok && v.Ref().Off <= d.Off && v.Ref().Valid() {
+				wk.SkipChildren()
+			}
+		}
+	}
+	if last.Valid() {
+		return m.typeAt(w, last)
+	}
+	return baseType(w, "int", 4, encSigned)
+}

@@ -1,0 +1,1 @@
+int level = 9; // built without debug information
