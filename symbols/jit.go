@@ -107,9 +107,12 @@ func ReadJITImage(image []byte, cfg Config) (*JITImage, error) {
 	j.readSymbols(f, syms, len(image))
 	if f.HasSection(".debug_info") {
 		cfg.Cache = nil // another image has this address tomorrow
-		linked := placed(image, f, syms)
-		if obj, err := OpenReaderAt("[jit]", bytes.NewReader(linked), int64(len(linked)), cfg); err == nil {
-			j.obj = obj
+		linked, err := elf.OpenReaderAt("[jit]", bytes.NewReader(image), int64(len(image)))
+		if err == nil {
+			linked, err = linked.Linked()
+		}
+		if err == nil {
+			j.obj = newObject(linked, cfg)
 		}
 	}
 	return j, nil

@@ -51,11 +51,38 @@ type fetched struct {
 // Open opens the ELF file at path. The error wraps ErrNotELF, *ArchError or the
 // cause of the operating system.
 func Open(path string, cfg Config) (*Object, error) {
-	f, err := elf.Open(path)
+	f, err := openLinked(path)
 	if err != nil {
 		return nil, err
 	}
 	return newObject(f, cfg.seen(path)), nil
+}
+
+// openLinked opens a file, and gives a relocatable one addresses.
+func openLinked(path string) (*elf.File, error) {
+	f, err := elf.Open(path)
+	if err != nil || f.Type != delf.ET_REL {
+		return f, err
+	}
+	defer f.Close()
+	var linked *elf.File
+	if gerr := elf.Guard(func() { linked, err = f.Linked() }); gerr != nil {
+		return nil, fmt.Errorf("%s: %w", path, gerr)
+	}
+	return linked, err
+}
+
+// linkedDebug gives the debug file of a relocatable file the same addresses.
+func linkedDebug(f *elf.File) *elf.File {
+	if f.Type != delf.ET_REL {
+		return f
+	}
+	linked, err := f.Linked()
+	if err != nil {
+		return f
+	}
+	f.Close()
+	return linked
 }
 
 // OpenReaderAt opens an image of size bytes that is not a file, such as the vDSO.
@@ -76,6 +103,7 @@ func newObject(f *elf.File, cfg Config) *Object {
 		from := f
 		if !f.HasSection(".debug_info") {
 			if o.debug = s.findDebugFile(f, o.buildID); o.debug != nil {
+				o.debug = linkedDebug(o.debug)
 				from, s.problem = o.debug, ""
 			}
 		}
@@ -211,6 +239,26 @@ func (o *Object) Section(name string) (data []byte, at addr.File, ok bool) {
 		}
 	})
 	return data, at, ok
+}
+
+// CodeSection is a section of code of a relocatable file.
+type CodeSection struct {
+	Name string
+	Range
+}
+
+// CodeSections lists the sections of code of a relocatable file, none of another. Each
+// begins at 0 in the file, and is at Low in the Object.
+func (o *Object) CodeSections() (list []CodeSection) {
+	if o.elf.Type != delf.ET_REL {
+		return nil
+	}
+	for _, s := range o.elf.Sections {
+		if s.Flags&delf.SHF_EXECINSTR != 0 && s.Alloc() && s.Size > 0 {
+			list = append(list, CodeSection{s.Name, Range{s.Addr, s.Addr + addr.File(s.Size)}})
+		}
+	}
+	return list
 }
 
 // ReadAddr fills b with the bytes that the file has at address a: code or

@@ -126,7 +126,7 @@ func readSlots(f *elf.File) map[addr.File]relocation {
 		if left -= int64(len(b)); err != nil || left < 0 {
 			continue
 		}
-		for ; len(b) >= relaSize; b = b[relaSize:] {
+		for ; len(b) >= elf.RelaSize; b = b[elf.RelaSize:] {
 			r := relocation{binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])}
 			switch uint32(r.info) {
 			case relGlobDat, relJumpSlot, relIRelative:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,7 +50,8 @@ flags of its own:
   --output-style GNU   as addr2line (the default), or LLVM: as llvm-symbolizer, with -f -i -C
   --json               a line with one JSON object for each address
 
-Files are ELF, or of macOS: programs, libraries and dSYM bundles. What is not known
+Files are ELF, or of macOS: programs, libraries and dSYM bundles. In an object file
+of several sections of code, -j NAME says which one the addresses are of. What is not known
 is ??, ??:0 (a name without a line: ??:?, as addr2line has it).
 `
 
@@ -207,7 +209,6 @@ type symbolizer struct {
 	modules []*symbolizeModule
 	byPath  map[string]int32
 	maps    []inferior.Mapping // of the process, ascending
-	base    addr.File          // of the section
 	servers *servers           // asked for debug files, nil: nobody is
 	whole   bool               // no question comes after those of this batch
 	errw    io.Writer
@@ -250,7 +251,9 @@ func (s *symbolizer) openNamed(path string) (named, error) {
 
 // symbolizeModule is an open file.
 type symbolizeModule struct {
-	obj  named // nil: it could not be opened
+	obj  named     // nil: it could not be opened
+	base addr.File // where addresses count from
+	size uint64    // of the section of a relocatable file, 0: addresses are not bounded
 	segs []symbols.Segment
 }
 
@@ -318,14 +321,39 @@ func (s *symbolizer) open() (err error) {
 		return err
 	}
 	s.add(s.path, obj)
-	if s.section != "" {
-		_, at, ok := obj.Section(s.section)
-		if !ok {
-			return fmt.Errorf("%s: no section %s", s.path, s.section)
-		}
-		s.base = at
+	if s.find {
+		return nil
 	}
-	return nil
+	return s.modules[0].origin(s.path, s.section)
+}
+
+// origin finds what the addresses of questions count from: the section that -j names, or
+// the only section of code of a relocatable file.
+func (m *symbolizeModule) origin(path, section string) error {
+	var code []symbols.CodeSection
+	if elf, ok := m.obj.(*symbols.Object); ok {
+		code = elf.CodeSections()
+	}
+	if section != "" {
+		_, at, ok := m.obj.Section(section)
+		if !ok {
+			return fmt.Errorf("%s: no section %s", path, section)
+		}
+		m.base = at
+		code = slices.DeleteFunc(code, func(c symbols.CodeSection) bool { return c.Low != at })
+	}
+	switch len(code) {
+	case 0:
+		return nil
+	case 1:
+		m.base, m.size = code[0].Low, uint64(code[0].High-code[0].Low)
+		return nil
+	}
+	names := code[0].Name + ", " + code[1].Name
+	if len(code) > 2 {
+		names += ", ..."
+	}
+	return fmt.Errorf("%s: relocatable, with %d sections of code (%s) that all begin at 0: say with -j NAME which one is meant", path, len(code), names)
 }
 
 func (s *symbolizer) add(path string, obj named) int32 {
@@ -361,8 +389,15 @@ func (s *symbolizer) module(path, open string) int32 {
 	obj, err := s.openNamed(open)
 	if err != nil {
 		s.complain(err)
+		return s.add(path, nil)
 	}
-	return s.add(path, obj)
+	n := s.add(path, obj)
+	if err := s.modules[n].origin(path, ""); err != nil {
+		s.complain(err)
+		obj.Close()
+		s.modules[n].obj = nil
+	}
+	return n
 }
 
 // A question is an address, and where to look.
@@ -490,21 +525,43 @@ func (s *symbolizer) question(list []question, word string) []question {
 	}
 	switch {
 	case path != "":
-		q.module, q.file = s.module(path, path), addr.File(at)
+		q.module = s.module(path, path)
+		q.module, q.file = s.counted(q.module, at)
 	case s.pid != 0:
 		q.module, q.file = s.mapped(addr.Run(at))
 	case s.path != "":
-		q.module, q.file = 0, addr.File(at)+s.base
+		q.module, q.file = s.counted(0, at)
 	default:
 		s.complain(fmt.Errorf("address %q: of which file? use -e FILE, or lines of FILE and ADDR", word))
 	}
 	return append(list, q)
 }
 
+// counted is where an address of a question is in the module n.
+func (s *symbolizer) counted(n int32, at uint64) (module int32, file addr.File) {
+	m := s.modules[n]
+	if m.size > 0 && at >= m.size {
+		return -1, 0
+	}
+	return n, m.base + addr.File(at)
+}
+
 // places are questions for the places of a function or a line.
 func (s *symbolizer) places(word string) (list []question) {
 	obj := s.modules[0].obj
-	add := func(a addr.File) { list = append(list, question{at: uint64(a), file: a}) }
+	var code []symbols.CodeSection
+	if elf, ok := obj.(*symbols.Object); ok {
+		code = elf.CodeSections()
+	}
+	add := func(a addr.File) {
+		at := a
+		for _, c := range code { // in which they begin at 0
+			if c.Contains(a) {
+				at -= c.Low
+			}
+		}
+		list = append(list, question{at: uint64(at), file: a})
+	}
 	colon := strings.LastIndexByte(word, ':')
 	if line, err := strconv.Atoi(word[colon+1:]); colon > 0 && err == nil {
 		for _, l := range obj.FindLine(word[:colon], line) {

@@ -173,11 +173,20 @@ func FuzzFile(f *testing.F) {
 	if exe, err := os.ReadFile("/bin/true"); err == nil {
 		f.Add(exe)
 		f.Add(exe[:len(exe)/2])
+		exe = bytes.Clone(exe)
+		exe[16] = byte(delf.ET_REL) // its relocations are not those of an object file, and hostile
+		f.Add(exe)
+	}
+	if object, err := os.ReadFile("/usr/lib/x86_64-linux-gnu/crt1.o"); err == nil {
+		f.Add(object)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := OpenReaderAt("fuzz", bytes.NewReader(data), int64(len(data)))
 		if err != nil {
 			return
+		}
+		if linked, err := file.Linked(); err == nil {
+			file = linked
 		}
 		for i := range min(len(file.Sections), 100) {
 			_, _ = file.Contents(i)
