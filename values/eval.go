@@ -290,11 +290,11 @@ func (e *evaluator) name(name string) (Value, error) {
 			return e.truth(name == "true"), nil
 		}
 	}
-	f := e.f
-	if global {
-		f = nil
+	prefixes := []string{""}
+	if !global {
+		prefixes = e.f.prefixes()
 	}
-	if v, ok, err := e.w.outside(f, name); ok || err != nil {
+	if v, ok, err := e.w.outside(e.f, name, prefixes); ok || err != nil {
 		return v, err
 	}
 	if i := strings.LastIndex(name, "::"); i > 0 {

@@ -43,8 +43,7 @@ func (f *Frame) prefixes() []string {
 // outside finds a variable, enumerator or function outside of functions, as gdb does: of
 // the frame's unit, then what is known in the whole program, then a static of another
 // unit. gdb takes the first of these; here it is an error when there are several.
-func (w *World) outside(f *Frame, name string) (Value, bool, error) {
-	prefixes := f.prefixes()
+func (w *World) outside(f *Frame, name string, prefixes []string) (Value, bool, error) {
 	if v, ok := w.inUnit(f, name, prefixes); ok {
 		return v, true, nil
 	}
@@ -221,9 +220,11 @@ func unitName(u *dwarf.Unit) string {
 }
 
 // functionsNamed are the functions with code that a name may mean. Those with exactly
-// that name go first: a plain name finds others in namespaces, too.
+// that name go before those that have it as another name of the linker's.
 func (m *modState) functionsNamed(name string, prefixes []string) []entity {
 	var exact, others []entity
+	last := cutTemplate(name)
+	last = last[strings.LastIndex(last, ":")+1:]
 	for _, fn := range m.Obj.FindFunctions(name) {
 		if fn.Inlined {
 			continue
@@ -234,13 +235,14 @@ func (m *modState) functionsNamed(name string, prefixes []string) []entity {
 				continue
 			}
 			desc := scope.Describe(d)
-			have := cutTemplate(desc.Name)
+			plain := cutTemplate(desc.Name)
+			have := plain
 			if desc.Named.Valid() {
 				have = m.Obj.Qualified(desc.Named, have)
 			}
 			if slices.ContainsFunc(prefixes, func(p string) bool { return matchesQualified(have, p+cutTemplate(name)) }) {
 				exact = append(exact, entity{d, fn.Low})
-			} else {
+			} else if plain != last { // not one of that name in another namespace
 				others = append(others, entity{d, fn.Low})
 			}
 			break

@@ -446,7 +446,9 @@ func (w *World) pieceBytes(f *Frame, p piece, n uint64) ([]byte, error) {
 		return w.read(p.addr, int(min(n, maxRead+1)))
 	case pieceRegister:
 		if f != nil {
-			b, _ = f.register(p.reg)
+			if known, ok := f.register(p.reg); ok {
+				b = known
+			}
 		}
 	case pieceInline:
 		b = p.data

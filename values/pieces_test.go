@@ -1,0 +1,89 @@
+package values
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"hdb/testprogs"
+	"hdb/unwind"
+)
+
+// TestPieces assembles values of pieces that are there, that are empty, and that are in
+// registers which the frame does not know.
+func TestPieces(t *testing.T) {
+	w := &World{}
+	f := &Frame{}
+	f.Regs.Set(unwind.RBX, 8)
+	long := baseType(w, "long", 8, encSigned)
+	known := piece{kind: pieceRegister, reg: uint64(unwind.RBX), bits: 64}
+	unsaved := piece{kind: pieceRegister, reg: uint64(unwind.RAX), bits: 64}
+	vector := piece{kind: pieceRegister, reg: regXMM0, bits: 64}
+	empty := piece{kind: pieceLost, bits: 64}
+	half := piece{kind: pieceRegister, reg: uint64(unwind.RBX), bits: 32}
+	for _, c := range []struct {
+		name   string
+		pieces []piece
+		want   string
+	}{
+		{"known", []piece{known, known}, "{8, 8}"},
+		{"unsaved first", []piece{unsaved, known}, "{<optimized out>, 8}"},
+		{"unsaved second", []piece{known, unsaved}, "{8, <optimized out>}"},
+		{"unsaved vector", []piece{known, vector}, "{8, <optimized out>}"},
+		{"empty", []piece{empty, known}, "{<optimized out>, 8}"},
+		{"all lost", []piece{unsaved, empty}, "<optimized out>"},
+		{"too short", []piece{known}, "{8, <optimized out>}"},
+		{"half of a member", []piece{known, half}, "{8, <optimized out>}"},
+		{"halves of a member", []piece{known, half, half}, "{8, 34359738376}"},
+		{"half of it unsaved", []piece{known, half, {kind: pieceRegister, reg: uint64(unwind.RCX), bits: 32}}, "{8, <optimized out>}"},
+	} {
+		if got := w.Format(f, w.assemble(nil, f, long.arrayOf(2), c.pieces), Options{}); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestPiecesOfCaller looks at the variables of a caller, some of whose registers the
+// called function has not saved: they are right, or said to be optimized out.
+func TestPiecesOfCaller(t *testing.T) {
+	const lost = "<optimized out>"
+	right := map[string]string{
+		"up": `std::unique_ptr<Node> = \{get\(\) = (0x[1-9a-f][0-9a-f]+|L)\}|L`,
+		"pr": `\{a = (4|L), b = (8|L)\}|L`,
+		"mx": `\{i = (4|L), f = (2|L), p = (0x[1-9a-f][0-9a-f]+|L)\}|L`,
+		"sv": `\{(static npos = \S+, |static npos = L, )?_M_len = (4|L), _M_str = L\}|"hell"|L`,
+		"sp": `\{first = (4|L), second = (12|L)\}|L`,
+		"op": `std::optional<int> = \{\[contained value\] = (4|L)\}|L`,
+	}
+	builds := [][]string{{"g++", "-O2"}, {"g++", "-O1", "-gdwarf-4"}, {"clang++", "-O1"}, {"clang++", "-O2", "-gdwarf-4"}}
+	if testing.Short() {
+		builds = builds[:1]
+	}
+	for _, build := range builds {
+		prog := filepath.Join(t.TempDir(), "pieces")
+		args := append(build[1:], "-std=c++17", "-g", filepath.Join("testdata", "pieces.cc"), "-o", prog)
+		if out, err := exec.Command(build[0], args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", build, err, out)
+		}
+		out, err := exec.Command(testprogs.HDB(t), "-nx", "-batch", "-ex", "break use", "-ex", "run", "-ex", "frame 1 info locals", prog).Output()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", build, err, out)
+		}
+		found := 0
+		for line := range strings.Lines(string(out)) {
+			name, v, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " = ")
+			if right[name] == "" {
+				continue
+			}
+			found++
+			if !regexp.MustCompile("^(" + strings.ReplaceAll(right[name], "L", lost) + ")$").MatchString(v) {
+				t.Errorf("%v: %s = %s", build, name, v)
+			}
+		}
+		if found < len(right)-1 {
+			t.Errorf("%v: %d of %d variables in\n%s", build, found, len(right), out)
+		}
+	}
+}
