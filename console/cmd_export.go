@@ -194,9 +194,6 @@ func (e *Export) tables(s *session.Session) error {
 	if err = errors.Join(err, s.NoEvents()); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(e.File, 0o777); err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
 	if err := e.Format.Tables(e.File, r); err != nil {
 		return fmt.Errorf("export %s: %w", e.File, err)
 	}

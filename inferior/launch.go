@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,7 +117,7 @@ func openFiles(c Config) (files [3]*os.File, err error) {
 		if c.Dir != "" && !filepath.IsAbs(path) {
 			path = filepath.Join(c.Dir, path)
 		}
-		if files[i], err = os.OpenFile(path, flags, 0o666); err != nil {
+		if files[i], err = openRedirection(path, flags); err != nil {
 			err = fmt.Errorf("redirection: %w", err)
 		}
 	}
@@ -306,4 +307,24 @@ func notExecutable(path string, head []byte) (hint string, cause error) {
 		return "", fmt.Errorf("built for %s, this machine is x86-64", strings.TrimPrefix(f.Machine.String(), "EM_"))
 	}
 	return "", fmt.Errorf("ELF file of type %s, not a program", strings.TrimPrefix(f.Type.String(), "ET_"))
+}
+
+// openRedirection opens a standard file. It does not wait for the reader of a FIFO: the
+// one that would wait is hdb.
+func openRedirection(path string, flags int) (*os.File, error) {
+	st, err := os.Stat(path)
+	if err != nil || st.Mode()&fs.ModeNamedPipe == 0 || flags&unix.O_ACCMODE != os.O_WRONLY {
+		return os.OpenFile(path, flags, 0o666)
+	}
+	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK, 0)
+	if errors.Is(err, unix.ENXIO) {
+		return nil, fmt.Errorf("%s: is a FIFO that nobody reads: start its reader first", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.SetNonblock(int(f.Fd()), false); err != nil { // the program shares it
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -167,6 +168,7 @@ type dataset struct {
 	r     *Recording
 	key   string
 	files []string // in the order in which they were made, under temporary names
+	made  []string // folders that were not there
 }
 
 // partition is the folder of the recording's files under that of the table.
@@ -189,7 +191,7 @@ func (d *dataset) temporary(name string) string {
 // create makes the file of a table.
 func (d *dataset) create(table string) (*os.File, error) {
 	folder := filepath.Join(d.dir, table, d.partition())
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := d.makeFolder(folder); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(folder, d.temporary(d.name()))
@@ -202,6 +204,17 @@ func (d *dataset) create(table string) (*os.File, error) {
 	}
 	d.files = append(d.files, path)
 	return f, nil
+}
+
+// makeFolder makes a folder with those above it.
+func (d *dataset) makeFolder(folder string) error {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		d.made = append(d.made, dir)
+	}
+	return os.MkdirAll(folder, 0o777)
 }
 
 // publish gives the files their names, that of the runs last: a run that is listed
@@ -220,6 +233,10 @@ func (d *dataset) publish() error {
 func (d *dataset) discard() {
 	for _, path := range d.files {
 		_ = os.Remove(path) // the error that led here says more
+	}
+	slices.SortFunc(d.made, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // what is inside first
+	for _, dir := range d.made {
+		_ = os.Remove(dir) // another export may have files there by now
 	}
 }
 

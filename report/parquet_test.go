@@ -53,6 +53,32 @@ func duckdb(t *testing.T, dir string, queries []query) {
 	}
 }
 
+// TestParquetLeavesNothing has the last table fail, in a folder that is there and in new
+// ones.
+func TestParquetLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "runs"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteParquet(dir, testRecording()); err == nil {
+		t.Error("written in the place of a file")
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	made := filepath.Join(dir, "new", "er")
+	d := &dataset{dir: made, r: testRecording()}
+	if _, err := d.create("events"); err != nil {
+		t.Fatal(err)
+	}
+	if d.discard(); len(d.files) != 1 || len(d.made) == 0 {
+		t.Errorf("files %q and folders %q were made", d.files, d.made)
+	}
+	if _, err := os.Stat(filepath.Dir(made)); err == nil {
+		t.Errorf("%s is left behind", filepath.Dir(made))
+	}
+}
+
 func TestParquet(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

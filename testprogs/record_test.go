@@ -288,6 +288,39 @@ func waitTraced(t *testing.T, pid int) {
 }
 
 // Without a terminal a signal to hdb alone reaches the program.
+// TestRecordToAFullPipeCanBeEnded records to a pipe whose reader does not read.
+func TestRecordToAFullPipeCanBeEnded(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t, Build(t, "recorded"), "20")
+	if err := syscall.Mkfifo(r.file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.OpenFile(r.file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	// One page, which is less than the recording has.
+	if _, _, errno := syscall.Syscall(syscall.SYS_FCNTL, reader.Fd(), 1031 /* F_SETPIPE_SZ */, 1); errno != 0 {
+		t.Fatal(errno)
+	}
+	r.start().until("done")
+	deadline := time.After(time.Minute)
+	for {
+		select {
+		case err := <-r.done:
+			if st := r.cmd.ProcessState.Sys().(syscall.WaitStatus); st.Signal() != syscall.SIGTERM {
+				t.Errorf("%v: %v\n%s", err, st, r.out.String())
+			}
+			return
+		case <-deadline:
+			t.Fatal("hdb record goes on")
+		case <-time.After(50 * time.Millisecond):
+			_ = r.cmd.Process.Signal(syscall.SIGTERM)
+		}
+	}
+}
+
 func TestRecordSignals(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -76,6 +76,31 @@ func TestFIFOIsRefused(t *testing.T) {
 	}
 }
 
+// TestFIFOThatNobodyReadsIsRefused names one wherever a file is written.
+func TestFIFOThatNobodyReadsIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	fifo, in := filepath.Join(dir, "fifo"), filepath.Join(dir, "in.hdb")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writeCapture(t, in, 100)
+	prog := testprogs.Build(t, "basic")
+	for _, verb := range []string{
+		"record -o OUT PROG", "timeline -o OUT IN", "flamegraph -o OUT IN", "table -o OUT IN", "export pprof -o OUT IN", "export ndjson -f -o OUT IN",
+		"assert --max-peak 1G --junit OUT IN", "assert --max-peak 1G --sarif OUT IN", "assert --max-peak 1G -o OUT -- PROG",
+		"capture trim --from peak -o OUT IN", "capture merge IN IN -o OUT", "capture anonymize -o OUT IN", "capture repair -o OUT IN",
+		"-nx -batch -ex save@OUT open IN", "-nx -batch -ex run@>@OUT PROG", "-nx -batch -ex run@2>@OUT PROG",
+	} {
+		args := strings.Fields(strings.NewReplacer("OUT", fifo, "IN", in, "PROG", prog).Replace(verb))
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "@", " ")
+		}
+		if out, waited := limited(t, args...); waited || !strings.Contains(out, "is a FIFO that nobody reads") {
+			t.Errorf("%q: waited %t\n%s", args, waited, out)
+		}
+	}
+}
+
 // limited is what hdb prints, and whether it waited for ever.
 func limited(t *testing.T, args ...string) (out string, waited bool) {
 	t.Helper()

@@ -48,7 +48,8 @@ flags, with one dash or two:
 
 The program's standard input, output and error are its own; hdb writes to standard
 error. Ctrl-C reaches the program, which may handle it; a second one within two
-seconds kills it. A process of -p is left running.
+seconds kills it. SIGTERM and the like reach it too; a second one kills it, a third
+one has hdb leave the file as it is. A process of -p is left running.
 
 exit codes: 0 recorded, whatever PROG's own status, 1 the recording failed on the way,
 2 usage, 4 cannot begin: no such program or process, or FILE cannot be made,
@@ -454,7 +455,9 @@ func (r *recorder) sayEnd(exit *inferior.ExitStatus) {
 
 // finish completes the file and says what is in it.
 func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
+	r.signals.closing.Store(true)
 	st, err := r.s.EndStream()
+	r.signals.closing.Store(false)
 	r.clear()
 	code := 0
 	for _, err := range []error{runErr, err} {

@@ -30,13 +30,14 @@ type recordSignals struct {
 	ch       chan os.Signal
 	done     chan struct{}
 	over     atomic.Bool // the recording of a process that lives is to end
+	closing  atomic.Bool // the file is being completed
 
 	mu     sync.Mutex
 	pid    int       // of the program that was launched, while it can be killed
 	last   time.Time // Ctrl-C, of whoever got it
 	seenAt time.Time // that the program got
 	passed bool      // one is on its way to the program
-	asked  bool      // another signal asked for the end
+	asked  int       // other signals that asked for the end
 }
 
 func (g *recordSignals) start() {
@@ -74,7 +75,16 @@ func (g *recordSignals) end() {
 
 // received handles a signal to hdb.
 func (g *recordSignals) received(sig syscall.Signal) {
+	asked := 0
+	if sig != syscall.SIGINT {
+		g.mu.Lock()
+		g.asked++
+		asked = g.asked
+		g.mu.Unlock()
+	}
 	switch {
+	case asked > 2, asked == 2 && g.closing.Load():
+		g.abandon(sig)
 	case g.attached:
 		g.end()
 	case sig == syscall.SIGINT:
@@ -82,15 +92,19 @@ func (g *recordSignals) received(sig syscall.Signal) {
 		at := time.Now()
 		time.AfterFunc(sameInterrupt, func() { g.passOn(at) })
 	default:
-		g.mu.Lock()
-		again := g.asked
-		g.asked = true
-		g.mu.Unlock()
-		if again {
+		if asked == 2 {
 			sig = syscall.SIGKILL
 		}
 		g.send(sig)
 	}
+}
+
+// abandon has hdb die by the signal, one more than it takes to end the program: the
+// reader of a pipe can have hdb wait for ever. What was written can be read.
+func (g *recordSignals) abandon(sig syscall.Signal) {
+	g.say("the recording is not completed: " + sig.String())
+	signal.Reset(sig)
+	_ = syscall.Kill(syscall.Getpid(), sig) // one may always signal oneself
 }
 
 // seen notes a Ctrl-C that the program got.

@@ -5,7 +5,8 @@
 //   - It is written beside, and gets its name when all of it is on the disk: after
 //     an error what was there is as it was. A recording has its name from the
 //     beginning, so that it is there however its hdb ends, and is locked until then.
-//   - Devices and pipes are written to as they are.
+//   - Devices and pipes are written to as they are, but for a FIFO that nobody has
+//     open for reading: to open it would wait for a reader that may never come.
 //
 // The lock is flock(2)'s on the file, which the kernel lifts when the hdb that has
 // it ends. A file system without such locks does without.
@@ -45,6 +46,8 @@ func (f File) Check() error {
 		return nil
 	case there.IsDir():
 		return fmt.Errorf("%s: is a directory", f.Path)
+	case there.Mode()&fs.ModeSocket != 0:
+		return fmt.Errorf("%s: is a socket: name a file", f.Path)
 	case !there.Mode().IsRegular():
 		return nil
 	}
@@ -116,7 +119,7 @@ func (f File) open() (w *os.File, own, path string, err error) {
 	mode := fs.FileMode(0o666)
 	if st, err := os.Stat(path); err == nil {
 		if !st.Mode().IsRegular() {
-			w, err = os.OpenFile(path, os.O_WRONLY, 0)
+			w, err = f.openSpecial(st.Mode())
 			return w, "", path, err
 		}
 		mode = st.Mode().Perm()
@@ -126,6 +129,22 @@ func (f File) open() (w *os.File, own, path string, err error) {
 		err = fmt.Errorf("%s: cannot be made: %w", f.Path, err)
 	}
 	return w, own, path, err
+}
+
+// openSpecial opens a device or a pipe of that mode.
+func (f File) openSpecial(mode fs.FileMode) (*os.File, error) {
+	flags := os.O_WRONLY
+	if mode&fs.ModeNamedPipe != 0 {
+		flags |= syscall.O_NONBLOCK // does not wait for a reader
+	}
+	w, err := os.OpenFile(f.Path, flags, 0)
+	switch {
+	case errors.Is(err, syscall.ENXIO) && mode&fs.ModeNamedPipe != 0:
+		return nil, fmt.Errorf("%s: is a FIFO that nobody reads: start its reader first", f.Path)
+	case err != nil:
+		return nil, fmt.Errorf("%s: cannot be written: %w", f.Path, cause(err))
+	}
+	return w, nil
 }
 
 // createBeside creates a new file beside path, subject to the umask as any file that

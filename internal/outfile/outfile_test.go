@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -204,17 +205,37 @@ func TestDevicesAndPipes(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	read := make(chan string)
-	go func() {
-		b, _ := os.ReadFile(fifo)
-		read <- string(b)
-	}()
+	for name, f := range map[string]func() error{
+		"Write":  func() error { return File{Path: fifo}.Write(text("x")) },
+		"Create": func() error { _, err := File{Path: fifo}.Create(); return err },
+	} {
+		if err := f(); err == nil || err.Error() != fifo+": is a FIFO that nobody reads: start its reader first" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	reader, err := os.OpenFile(fifo, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
 	for _, path := range []string{"/dev/null", fifo} {
 		if err := (File{Path: path}).Write(text("x")); err != nil {
 			t.Error(err)
 		}
 	}
-	if got := <-read; got != "x" {
-		t.Errorf("the pipe had %q", got)
+	if b, err := io.ReadAll(reader); err != nil || string(b) != "x" {
+		t.Errorf("the pipe had %q, %v", b, err)
+	}
+	if err := (File{Path: "/dev/full"}).Write(text("x")); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("/dev/full: %v", err)
+	}
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if err := (File{Path: socket, Force: true}).Write(text("x")); err == nil || err.Error() != socket+": is a socket: name a file" {
+		t.Errorf("a socket: %v", err)
 	}
 }
