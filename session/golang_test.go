@@ -140,3 +140,24 @@ func TestCgoIsCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestGoStackWithoutDWARF has the whole stack of a stripped Go program: at the first
+// instruction of a function, where its frame pointer is the caller's, too.
+func TestGoStackWithoutDWARF(t *testing.T) {
+	for _, flags := range []string{"-ldflags=-s", "-ldflags=-w"} {
+		s := open(t, "golang", flags)
+		setBreak(t, s, "main.chain")
+		must(t)(s.Run(nil))
+		for _, at := range []string{"the first instruction", "the second", "the third"} {
+			st := get[Stack](t)(s.Stack(0))
+			var names []string
+			for _, f := range st.Frames {
+				names = append(names, f.Function)
+			}
+			if got, want := strings.Join(names, " "), "main.chain main.main runtime.main runtime.goexit"; got != want || st.Truncated != "" {
+				t.Errorf("%s, at %s: %s (%s), want %s", flags, at, got, st.Truncated, want)
+			}
+			must(t)(s.NextInstruction(1))
+		}
+	}
+}

@@ -15,7 +15,8 @@ type cfiResult struct {
 }
 
 // CFI is the object's unwinding table, from .eh_frame and .debug_frame (of the
-// debug file where the object has none). It works on copies of the sections and
+// debug file where the object has none; made of .gopclntab of a Go program that has
+// neither). It works on copies of the sections and
 // outlives Close. The table is shared: later calls return the same one.
 func (o *Object) CFI() (*unwind.Table, error) {
 	o.cfiOnce.Do(func() {
@@ -57,6 +58,9 @@ func (o *Object) readCFI() (*unwind.Table, error) {
 		if s.DebugFrame, s.DebugFrameAddr, err = read(d, ".debug_frame"); err != nil {
 			return nil, err
 		}
+	}
+	if s.DebugFrame == nil && o.pclntab() != nil {
+		s.DebugFrame = o.goTable.copies.debugFrame(o.elf.Entry)
 	}
 	for i := range o.elf.Sections {
 		sec := &o.elf.Sections[i]

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hdb/internal/addr"
+	"hdb/unwind"
 )
 
 // foreignImage is memory at address 0.
@@ -88,6 +89,15 @@ func FuzzGoCopies(f *testing.F) {
 			if got := c.at(0x1000, pc); len(got) > maxGoCopies {
 				t.Errorf("%d copies in one another", len(got))
 			}
+		}
+		cfi, err := unwind.NewTable(unwind.Sections{DebugFrame: c.debugFrame(0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range cfi.Rows {
+		}
+		if err := cfi.Damage(); err != nil {
+			t.Errorf("what was made cannot be read: %v", err)
 		}
 	})
 }
