@@ -88,6 +88,10 @@ func (c *chunkWriter) stacks(s *stackEncoder) {
 }
 
 func (c *chunkWriter) events(e *eventColumns, totals *Totals) {
+	if err := e.check(); err != nil {
+		c.fail(err)
+		return
+	}
 	c.chunk(e.head.ref(), func(b []byte) []byte { return e.appendTo(b, &c.packer, totals) })
 }
 

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"encoding/binary"
+	"fmt"
 	"time"
 )
 
@@ -127,6 +128,16 @@ type eventColumns struct {
 	head    eventHead
 	columns [numEventSections][]byte
 	outcome
+}
+
+// check tells whether the numbers of the events are those that the columns tell. If not,
+// the encoder was used by two at once, or is wrong: nothing can be said of the columns.
+func (c *eventColumns) check() error {
+	h := &c.head
+	if n := len(c.seqs); n == 0 && h.last-h.first == uint64(h.count)-1 || n > 0 && n == h.count && c.seqs[0] == h.first && c.seqs[n-1] == h.last {
+		return nil
+	}
+	return fmt.Errorf("events #%d to #%d are %d with %d numbers: they were not kept apart", h.first, h.last, h.count, len(c.seqs))
 }
 
 // appendTo appends the payload; totals may be nil. The summary goes first, as it

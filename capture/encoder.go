@@ -247,6 +247,9 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	if seq != c.head.last+1 || c.gapped {
 		c.number(index, seq)
 	}
+	if e.renumbered(seq) {
+		c.outcome.renumbered = true
+	}
 	if now != c.head.end {
 		c.later(index, now)
 	}

@@ -85,12 +85,29 @@ func (e *Event) Allocates() bool {
 	return !e.Failed && e.Addr != 0 && (e.Kind == Alloc || e.Kind == Realloc)
 }
 
-// keep makes d the event as it is kept: numbered after the event #before unless
-// it has a higher number, and with its time cut to whole units of Resolution. The
+// maxSeq bounds the numbers that events may be given: a recording of a lifetime has none
+// as high, and the format counts on them not to wrap.
+const maxSeq = 1 << 62
+
+// number is that with which an event after #before is kept: its own if that is higher and
+// below maxSeq, the next one otherwise.
+func (e *Event) number(before uint64) uint64 {
+	if e.Seq > before && e.Seq < maxSeq {
+		return e.Seq
+	}
+	return before + 1
+}
+
+// renumbered tells whether an event that is kept as #seq was given another number: others
+// may speak of it by that.
+func (e *Event) renumbered(seq uint64) bool { return e.Seq != seq && e.Seq != 0 }
+
+// keep makes d the event as it is kept: numbered after the event #before, see
+// number, and with its time cut to whole units of Resolution. The
 // fields are copied one by one: e was written so a moment ago, and a processor
 // waits for small stores to reach the cache when a large load spans them.
 func (d *Event) keep(e *Event, before uint64) {
-	d.Seq = max(e.Seq, before+1)
+	d.Seq = e.number(before)
 	d.Time = e.Time.Truncate(Resolution)
 	d.Addr, d.Size, d.Old, d.Aux = e.Addr, e.Size, e.Old, e.Aux
 	d.TID = e.TID

@@ -89,6 +89,9 @@ func (k *keeper) giveUp() {
 
 // follow takes in what a chunk did. It is false if a block ended that is not known.
 func (k *keeper) follow(head *eventHead, o *outcome) bool {
+	if o.renumbered {
+		return false
+	}
 	k.next.sum(o)
 	for ended := o.ended; len(ended) > 0; {
 		n := 1

@@ -82,6 +82,9 @@ func (l *Log) AddEvent(e *Event) uint64 {
 	kept := &l.tail[n]
 	kept.keep(e, l.seq)
 	l.seq = kept.Seq
+	if e.renumbered(l.seq) {
+		l.Ended(0) // nobody knows which block
+	}
 	l.filled.Store(int64(n + 1))
 	return l.seq
 }

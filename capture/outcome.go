@@ -18,6 +18,8 @@ type outcome struct {
 	before []int32 // threads whose blocks, made in the chunk before, were temporary
 	whole  bool    // all is noted
 	fresh  bool    // the program was replaced before the first event
+
+	renumbered bool // events have other numbers than they were given: ended may be of others
 }
 
 // A madeBlock is what is known of the event that made a block. It takes 16 bytes: those
@@ -69,7 +71,7 @@ func (o *outcome) reset() {
 	o.odd, o.seqs, o.before = o.odd[:0], o.seqs[:0], o.before[:0]
 	o.stacks, o.ops, o.sums = append(o.stacks[:0], 0), o.ops[:0], o.sums[:0]
 	o.sizes.reset()
-	o.fresh = false
+	o.fresh, o.renumbered = false, false
 }
 
 func (s *sizeSums) reset() {

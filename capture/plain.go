@@ -24,22 +24,28 @@ func (c *eventEncoder) batch(events []Event) {
 	if c.head.count+len(events) > c.roomTo {
 		c.plainRoom()
 	}
+	unbroken := consecutive(events)
 	for len(events) > 0 {
-		if c.usual() && c.unbroken(events) {
+		if unbroken && events[0].Seq == c.head.last+1 && c.usual() {
 			if events = events[c.plain(events):]; len(events) == 0 {
 				return
 			}
 		}
 		e := &events[0]
-		c.event(e, max(e.Seq, c.head.last+1), ticks(e.Time))
+		c.event(e, e.number(c.head.last), ticks(e.Time))
 		events = events[1:]
 	}
 }
 
-// unbroken tells whether the numbers of the events, which rise, follow on that of the last one
-// without a gap.
-func (c *eventEncoder) unbroken(events []Event) bool {
-	return events[len(events)-1].Seq == c.head.last+uint64(len(events))
+// consecutive tells whether the numbers of the events follow on each other.
+func consecutive(events []Event) bool {
+	last := events[0].Seq - 1
+	for i := range events {
+		if last++; events[i].Seq != last {
+			return false
+		}
+	}
+	return true
 }
 
 // usual tells whether the next event may be a plain one: not among the first of a

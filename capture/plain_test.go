@@ -304,9 +304,9 @@ func noted(c eventColumns) string {
 func (p *encoderPair) count(events []Event) {
 	c := &p.counted
 	for len(events) > 0 {
-		if c.usual() && c.unbroken(events) {
+		if some := events[:min(len(events), plainBatch)]; c.usual() && consecutive(some) && some[0].Seq == c.head.last+1 {
 			c.plainRoom()
-			n := c.plain(events[:min(len(events), plainBatch)])
+			n := c.plain(some)
 			p.plain += n
 			if events = events[n:]; len(events) == 0 {
 				return

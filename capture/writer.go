@@ -15,7 +15,7 @@ const eventsPerChunk = 1 << 16
 // a file. Its methods belong to one goroutine.
 type Recorder interface {
 	AddEvent(*Event) (seq uint64)
-	// AddEvents adds events, of which there must be at least one and whose numbers must
+	// AddEvents adds events, of which there must be at least one and whose numbers should
 	// rise, as AddEvent would one after the other, and returns the number of the last.
 	AddEvents([]Event) (seq uint64)
 	// Ended notes that the last event ended a block that it does not tell, beside the
@@ -124,7 +124,7 @@ func (c *Writer) Stacks() int { return len(c.interned.stacks) }
 // AddEvent appends an event and returns its number, as Log.AddEvent does. It
 // encodes it at once: to keep it for another processor would cost more.
 func (c *Writer) AddEvent(e *Event) uint64 {
-	seq := max(e.Seq, c.seq+1)
+	seq := e.number(c.seq)
 	c.seq = seq
 	now := ticks(e.Time)
 	if c.sums != nil {
@@ -177,8 +177,9 @@ func (c *Writer) cut() {
 	columns, totals := c.spareColumns(), c.info.Totals
 	*columns = c.encoder.end(*columns)
 	c.queue.add(func() {
-		c.out.events(columns, &totals)
-		c.keep(columns)
+		if c.out.events(columns, &totals); c.out.err() == nil {
+			c.keep(columns)
+		}
 		c.columns <- columns
 	})
 }

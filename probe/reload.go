@@ -107,7 +107,7 @@ func (p *Probe) bury(s *site) {
 // before, if the code is the same.
 func (p *Probe) revive(b *breakpoints.Site) bool {
 	s := p.buried[b.Addr]
-	if s == nil || s.Size != b.Size || s.In.Low != b.In.Low || s.In.High != b.In.High || !reflect.DeepEqual(s.Function, b.Function) {
+	if s == nil || s.Size != b.Size || s.In.Low != b.In.Low || s.In.High != b.In.High || s.Release != b.Release || !reflect.DeepEqual(s.Function, b.Function) {
 		return false
 	}
 	body, err := p.body(b.Addr, b.Size)
