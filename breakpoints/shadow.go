@@ -15,8 +15,9 @@ import (
 // in. The first is the user's; the others were made inside of it and are
 // followed only because they may turn out to be calls in their own right.
 type shadow struct {
-	calls []*pending
-	freed freed
+	calls  []*pending
+	freed  freed
+	inside *Call // the last call inside that allocated, not reported yet: it may turn out as the work of the one around it
 }
 
 // A pending call has been entered, and its return is awaited.
@@ -24,7 +25,6 @@ type pending struct {
 	Call
 	site   *site
 	served []*site // functions inside that do the work, each once
-	inside []Call  // blocks that were allocated inside otherwise, and not freed there
 }
 
 // freed is the last free of a thread. Its return is not
@@ -174,7 +174,7 @@ func (t *Tracer) abandonStale(sh *shadow, s *site, now *Call, th *inferior.Threa
 		t.stats.Abandoned++
 		p.abandon()
 		p.Regs, p.Now = now.Regs, now.Now
-		action = max(t.report(p.Call, th), t.reportInside(p, th))
+		action = max(t.reportInside(sh, &p.Call, th), t.report(p.Call, th))
 	}
 	return action
 }
@@ -225,6 +225,8 @@ func (p *pending) servedBy(s *site, c *Call) bool {
 	case tail, s.Function.Group == GroupVM, f.Kind != capture.Alloc, f.Group == GroupUser:
 	case c.Event.Kind != capture.Alloc, slices.Contains(p.served, s):
 		return false
+	case p.site.Exceptions.Contains(c.Return), p.lastAtWork().Exceptions.Contains(c.Return):
+		return false
 	case f.Size.From != Nowhere && f.Size.From != TextLength && c.Event.Size < p.Event.Size:
 		return false
 	}
@@ -239,11 +241,15 @@ func (p *pending) servedBy(s *site, c *Call) bool {
 // its own, or that of the last one it has called. A user's function may call
 // from anywhere.
 func (p *pending) atWork(a addr.Run) bool {
-	last := p.site
+	return p.Function.Group == GroupUser || covers(p.site.In, a) || covers(p.lastAtWork().In, a)
+}
+
+// lastAtWork is the function that did the work of p last.
+func (p *pending) lastAtWork() *site {
 	if n := len(p.served); n > 0 {
-		last = p.served[n-1]
+		return p.served[n-1]
 	}
-	return p.Function.Group == GroupUser || covers(p.site.In, a) || covers(last.In, a)
+	return p.site
 }
 
 // insideFree reports whether call belongs to the last free that was reported:
@@ -278,20 +284,15 @@ func (t *Tracer) enterFree(sh *shadow, s *site, call Call, th *inferior.Thread) 
 		t.stats.Inner++
 		return inferior.Resume
 	}
-	return t.report(call, th)
+	return max(t.reportInside(sh, &call, th), t.report(call, th))
 }
 
 // freesInside reports whether a free inside p is p's own affair: a realloc's
-// old block, what a user's function does, or what was allocated inside before.
-// Inside operator new it is the user's new-handler that frees other blocks.
+// old block, or what a user's function does. Inside operator new it is the
+// user's new-handler that frees, or the exception's end.
 func (p *pending) freesInside(c *Call) bool {
 	own := p.Function.Kind != capture.Alloc || p.Function.Group == GroupUser || c.Function.Group == GroupVM
-	if own && p.atWork(c.Return) {
-		return true
-	}
-	n := len(p.inside)
-	p.inside = slices.DeleteFunc(p.inside, func(o Call) bool { return o.Event.Addr == c.Event.Addr })
-	return len(p.inside) < n
+	return own && p.atWork(c.Return)
 }
 
 // enterGo reports a call in a Go program, unless mallocgc makes it.
@@ -323,30 +324,31 @@ func (t *Tracer) leave(a addr.Run, th *inferior.Thread, tid int32, regs inferior
 	p.Regs, p.Now = regs, addr.Return(a)
 	p.finish(regs.Result(), t.memory)
 	action := t.endReallocs(p, th)
+	if n > 0 && p.Event.Failed {
+		return action // the call around it will tell
+	}
+	if sh.inside != nil && p.Event.Addr != 0 && sh.inside.Event.Addr == p.Event.Addr {
+		sh.inside = nil // it has done p's work
+	}
+	action = max(action, t.reportInside(sh, &p.Call, th))
 	if n == 0 {
-		if t.complete { // else it is not known what was freed inside
-			action = max(action, t.reportInside(p, th))
-		}
 		return max(action, t.report(p.Call, th))
 	}
-	if !p.Event.Failed {
-		p.Kept = t.sink.Keep(th, p.Call)
-		sh.calls[n-1].inside = append(sh.calls[n-1].inside, p.Call)
-	}
+	p.Kept = t.sink.Keep(th, p.Call)
+	sh.inside = &p.Call
 	return action
 }
 
-// reportInside reports what was allocated inside p, is not its result, and has
-// not been freed inside: a new-handler's blocks are the user's.
-func (t *Tracer) reportInside(p *pending, th *inferior.Thread) inferior.Action {
-	action := inferior.Resume
-	for _, c := range p.inside {
-		if c.Event.Addr != p.Event.Addr {
-			c.Regs, c.Now = p.Regs, p.Now
-			action = max(action, t.report(c, th))
-		}
+// reportInside reports the last call inside the one that a thread is in: a
+// new-handler's blocks are the user's. now is where the thread is.
+func (t *Tracer) reportInside(sh *shadow, now *Call, th *inferior.Thread) inferior.Action {
+	if sh.inside == nil {
+		return inferior.Resume
 	}
-	return action
+	c := *sh.inside
+	sh.inside = nil
+	c.Regs, c.Now = now.Regs, now.Now
+	return t.report(c, th)
 }
 
 // endReallocs reports the end of a block that a realloc of another thread has

@@ -13,13 +13,14 @@ import (
 
 // A Site is an allocator function in a module.
 type Site struct {
-	Function Function
-	Module   string // name of the module
-	In       inferior.Module
-	Addr     addr.Run
-	Size     uint64 // of the function's code, bytes; 0 unknown
-	Release  Extent // code that calls a function that frees to give a thread's cache back; empty if there is none
-	Err      error  // why no trap is planted
+	Function   Function
+	Module     string // name of the module
+	In         inferior.Module
+	Addr       addr.Run
+	Size       uint64 // of the function's code, bytes; 0 unknown
+	Exceptions Extent // code of the module that allocates exceptions, which is no function's work
+	Release    Extent // code that calls a function that frees to give a thread's cache back; empty if there is none
+	Err        error  // why no trap is planted
 }
 
 // site is a Site with its trap.
@@ -42,6 +43,10 @@ func (t *Tracer) dropSites(match func(*site) bool) {
 	})
 }
 
+// allocateException is the function of the C++ ABI (Itanium C++ ABI: Exception Handling,
+// section 2.4.2) that allocates the exceptions that operator new throws, too.
+const allocateException = "__cxa_allocate_exception"
+
 // A Finder finds the allocator functions of modules.
 type Finder struct {
 	Symbols Symbols
@@ -58,6 +63,7 @@ func (f Finder) Find(known []*Site, modules []inferior.Module, funcs []Function)
 	for i, fn := range funcs {
 		rank[fn.Symbol], names[i] = i, fn.Symbol
 	}
+	names = append(names, allocateException)
 	var errs []error
 	for _, m := range modules {
 		if m.VDSO {
@@ -77,6 +83,12 @@ func (f Finder) Find(known []*Site, modules []inferior.Module, funcs []Function)
 		}
 		if len(known) > before {
 			f.setReleases(m, known)
+		}
+		if i := slices.IndexFunc(symbols, func(s Symbol) bool { return s.Name == allocateException }); i >= 0 {
+			code := Extent{symbols[i].Addr, symbols[i].Addr + addr.Run(symbols[i].Size)}
+			for _, s := range known[before:] {
+				s.Exceptions = code
+			}
 		}
 	}
 	return known, errors.Join(errs...)

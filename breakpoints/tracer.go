@@ -84,8 +84,6 @@ type Tracer struct {
 	stack   window              // of the thread at an entry
 	resizes map[uint64]*pending // reallocs that have begun, by their old block
 	stats   Stats
-
-	complete bool // the filter accepts every function of C
 }
 
 // NewTracer makes a tracer that plants nothing before Arm.
@@ -121,7 +119,6 @@ func (t *Tracer) Functions() []Function { return t.funcs }
 // Sites shows it too. Armed already, the tracer keeps the calls in progress.
 func (t *Tracer) Arm(filter func(Function) bool) error {
 	t.filter = filter
-	t.complete = !slices.ContainsFunc(t.funcs, func(f Function) bool { return f.Group == GroupC && !filter(f) })
 	t.modules = slices.Clone(t.proc.Modules())
 	t.dropSites(func(s *site) bool { return s.Err != nil || !filter(s.Function) })
 	return t.plant(t.modules)

@@ -131,7 +131,7 @@ func TestShadowStack(t *testing.T) {
 			th.call(there, "")
 			th.call(inCXX+2, "free", 0x5000)
 			th.ret(0)
-		}, []string{"operator new(1152921504606846976) did not return", "malloc(144) = 0x5000", "free(0x5000)"}},
+		}, []string{"malloc(144) = 0x5000", "operator new(1152921504606846976) did not return", "free(0x5000)"}},
 		{"nothrow new catches what new throws", func(m *machine, th *stackThread) {
 			th.call(here, "_ZnwmRKSt9nothrow_t", 1<<60)
 			top := th.sp
@@ -144,7 +144,7 @@ func TestShadowStack(t *testing.T) {
 			th.call(inCXX+2, "free", 0x5000)
 			th.ret(0)
 			th.ret(0)
-		}, []string{"operator new(1152921504606846976) = NULL"}},
+		}, []string{"malloc(144) = 0x5000", "free(0x5000)", "operator new(1152921504606846976) = NULL"}},
 		{"a new-handler frees its reserve", func(m *machine, th *stackThread) {
 			th.call(here, "_Znwm", 64)
 			th.call(inCXX, "malloc", 64)
@@ -240,6 +240,27 @@ func TestReleases(t *testing.T) {
 	free(release+0x100, 0x5000)
 	free(inLibc, 0x7000)
 	m.expect("2: free(0x5000)", "2: free(0x5000)", "2: free(0x7000)")
+}
+
+// An exception is no operator new's work, though it is large enough.
+func TestExceptionInside(t *testing.T) {
+	m := newMachine(t)
+	const allocates = libcxx + 0x3000
+	for _, s := range m.tracer.sites {
+		if s.Module == "libstdc++" {
+			s.Exceptions = Extent{allocates, allocates + 0x40}
+		}
+	}
+	th := m.thread(1)
+	top := th.sp
+	th.call(here, "_Znam", 64)
+	th.call(allocates+8, "malloc", 144)
+	th.ret(0x5000)
+	th.sp = top
+	th.call(there, "")
+	th.call(inCXX, "free", 0x5000)
+	th.ret(0)
+	m.expect("malloc(144) = 0x5000", "operator new[](64) did not return", "free(0x5000)")
 }
 
 func TestInnerNames(t *testing.T) {

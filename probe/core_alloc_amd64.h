@@ -76,6 +76,15 @@ nest:
 	JNE  jumped
 	TESTB $0xff, R8
 	JNE  ownInside
+	MOVQ const_frameSize(SP), AX
+	SUBQ const_siApart(SI), AX
+	CMPQ AX, const_siApartLen(SI)
+	JCS  ownInside // an exception
+	MOVQ const_shLast(DI), SI
+	MOVQ const_frameSize(SP), AX
+	SUBQ const_siApart(SI), AX
+	CMPQ AX, const_siApartLen(SI)
+	JCS  ownInside
 	MOVBLZX const_siBit(R11), AX
 	BTQ  AX, const_shServed(DI)
 	JCS  ownInside // it has had that already
@@ -101,13 +110,15 @@ left:
 	MOVL DX, const_slDepth(R10)
 	TESTL DX, DX
 	JNE  nest
+	INCQ const_slEvents(R10)
 	MOVQ const_shSite(DI), SI
 	TESTL $const_modeRecord, const_stMode(R9)
 	JEQ  nest
 	MOVQ const_shSize(DI), DX
+	MOVQ const_shAux(DI), R9
+	XORL R8, R8
 	MOVQ const_siHead(SI), DI
 	ORQ  $const_recAbandon, DI
-	ANDQ $~const_flagLong, DI
 	XORL SI, SI
 	CALLTO(const_markRecord)
 	MOVQ const_frSlot(SP), R10
@@ -136,7 +147,11 @@ clear:
 room:
 	MOVL DX, const_frIndex(SP)
 	MOVQ $0, const_slFreed(R10)
-	INCQ const_slEvents(R10)
+	TESTL DX, DX
+	JNE  bounds
+	MOVQ $const_noBlock, const_slInside(R10)
+
+bounds:
 	TESTL $(const_modeNumber|const_modeLive), const_stMode(R9)
 	JEQ  enter
 	MOVQ const_stHeader(R9), DI
@@ -158,6 +173,13 @@ enter:
 	MOVQ R11, const_shLast(DI)
 	MOVQ CX, const_shSize(DI)
 	MOVQ $0, const_shServed(DI)
+	MOVBLZX const_siAuxWord(R11), AX
+	TESTL AX, AX
+	JEQ  noAux
+	MOVQ (SP)(AX*8), AX
+
+noAux:
+	MOVQ AX, const_shAux(DI)
 	LEAQ const_frameSize(SP), AX
 	MOVQ AX, const_shSP(DI)
 
@@ -253,6 +275,24 @@ measure:
 
 measured:
 	MARK(const_markResultEnd)
+	// It is an event now, unless one inside of it was that has made the block, or it
+	// is inside of another call and has failed.
+	MOVQ const_frAddr(SP), SI
+	MOVL $const_noBlock, AX
+	TESTL $const_flagInside, (const_frIndex+4)(SP)
+	JEQ  made
+	LEAQ -1(SI), DI
+	CMPQ DI, $-2
+	JCC  noneInside
+	MOVQ SI, AX
+
+made:
+	CMPQ SI, const_slInside(R10)
+	MOVQ AX, const_slInside(R10)
+	JEQ  judged
+	INCQ const_slEvents(R10)
+
+judged:
 	MOVQ const_siFilter(R11), DI
 	TESTQ DI, DI
 	JEQ  allocPassed
@@ -319,6 +359,18 @@ short:
 
 orphan:
 	MOVL $0, const_stEnabled(R9)
+	JMP  back
+
+noneInside:
+	// NULL is no failure where it means that the old block was freed.
+	CMPB R8, $const_kindRealloc
+	JNE  judged
+	MOVBLZX const_siOld(R11), DI
+	CMPQ const_frArgs(SP)(DI*8), $0
+	JEQ  judged
+	CMPQ const_frSize(SP), $0
+	JEQ  made
+	JMP  judged
 
 back:
 	MOVQ const_frRes(SP), AX

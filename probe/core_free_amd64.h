@@ -58,6 +58,7 @@ freeJumped:
 
 freeInside:
 	MOVL $const_flagInside, (const_frIndex+4)(SP)
+	MOVQ $const_noBlock, const_slInside(R10)
 	JMP  freeFreed
 
 freeLeft:
@@ -66,13 +67,15 @@ freeLeft:
 	MOVL DX, const_slDepth(R10)
 	TESTL DX, DX
 	JNE  freeNest
+	INCQ const_slEvents(R10)
 	MOVQ const_shSite(DI), SI
 	TESTL $const_modeRecord, const_stMode(R9)
 	JEQ  freeNest
 	MOVQ const_shSize(DI), DX
+	MOVQ const_shAux(DI), R9
+	XORL R8, R8
 	MOVQ const_siHead(SI), DI
 	ORQ  $const_recAbandon, DI
-	ANDQ $~const_flagLong, DI
 	XORL SI, SI
 	CALLTO(const_markRecord)
 	MOVQ const_frSlot(SP), R10
@@ -125,8 +128,8 @@ freeFirst:
 	MOVQ SI, const_slFreed(R10)
 	// The cache of a thread that ends is given back: no event.
 	MOVQ const_frameSize(SP), AX
-	SUBQ const_siRelease(R11), AX
-	CMPQ AX, const_siRelLen(R11)
+	SUBQ const_siApart(R11), AX
+	CMPQ AX, const_siApartLen(R11)
 	JCS  pass
 
 freeOwn:

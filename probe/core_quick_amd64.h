@@ -33,7 +33,7 @@
 #define QUICKENTRY(size) \
 	MOVL $1, const_slDepth(R10); /* from here on the entry exists, with shSP 0 */ \
 	MOVQ $0, const_slFreed(R10); \
-	INCQ const_slEvents(R10); \
+	MOVQ $const_noBlock, const_slInside(R10); \
 	MOVQ const_frameSize(SP), AX; \
 	MOVQ AX, (const_slShadow+const_shRet)(R10); \
 	MOVQ R11, (const_slShadow+const_shSite)(R10); \
@@ -73,6 +73,9 @@
 quickSized:
 	MOVQ CX, const_frSize(SP)
 	QUICKENTRY(CX)
+	MOVBLZX const_siAuxWord(R11), AX
+	MOVQ (SP)(AX*8), AX
+	MOVQ AX, (const_slShadow+const_shAux)(R10)
 	MOVBLZX const_siOldWord(R11), AX
 	MOVQ (SP)(AX*8), SI
 	TESTQ SI, SI
@@ -119,6 +122,9 @@ quickRun:
 	MOVQ const_frSlot(SP), R10
 	CMPL const_slDepth(R10), $1
 	JNE  returned
+	CMPQ AX, const_slInside(R10)
+	JEQ  returned
+	INCQ const_slEvents(R10)
 	MOVL $0, const_slDepth(R10)
 	MOVQ $0, (const_slShadow+const_shSP)(R10)
 	MOVQ const_frRes(SP), R8
@@ -158,12 +164,19 @@ quickNested:
 	MOVQ (SP), AX
 	SUBQ const_siModLow(R11), AX
 	CMPQ AX, const_siModLen(R11)
+	JCC  nestedElse
+	MOVQ (SP), AX
+	SUBQ const_siApart(R11), AX
+	CMPQ AX, const_siApartLen(R11)
+	JCS  nestedElse
 	MOVQ -8(SP), R11
-	JCC  allocKey
 	MOVQ const_siDone(R11), AX
 	ORQ  AX, (const_slShadow+const_shServed)(R10)
 	MOVQ R11, (const_slShadow+const_shLast)(R10)
 	JMP  quickPass
+
+nestedElse:
+	MOVQ -8(SP), R11
 
 allocKey:
 	MARK(const_markAllocKey)
@@ -199,8 +212,8 @@ quickFrees:
 	MOVQ DI, const_slFreed(R10)
 	MOVQ const_frameSize(SP), R8
 	MOVQ R8, AX // is it the cache of a thread that ends? As behind freeFirst
-	SUBQ const_siRelease(R11), AX
-	CMPQ AX, const_siRelLen(R11)
+	SUBQ const_siApart(R11), AX
+	CMPQ AX, const_siApartLen(R11)
 	JCS  pass
 	INCQ const_slEvents(R10)
 	LEAQ (const_frameSize+8)(SP), R9

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"hdb/breakpoints"
@@ -128,7 +129,7 @@ var coreCases = []coreCase{
 		th.call(there, "")
 		th.call(inCXX+2, "free", 0x5000)
 		th.ret(0)
-	}, []string{"operator new(1152921504606846976) did not return", "malloc(144) = 0x5000", "free(0x5000)"}},
+	}, []string{"malloc(144) = 0x5000", "operator new(1152921504606846976) did not return", "free(0x5000)"}},
 	{"nothrow new catches what new throws", func(l *lab, th *labThread) {
 		th.call(here, "_ZnwmRKSt9nothrow_t", 1<<60)
 		top := th.sp
@@ -141,7 +142,7 @@ var coreCases = []coreCase{
 		th.call(inCXX+2, "free", 0x5000)
 		th.ret(0)
 		th.ret(0)
-	}, []string{"operator new(1152921504606846976) = NULL"}},
+	}, []string{"malloc(144) = 0x5000", "free(0x5000)", "operator new(1152921504606846976) = NULL"}},
 	{"a new-handler frees its reserve", func(l *lab, th *labThread) {
 		th.call(here, "_Znwm", 64)
 		th.call(inCXX, "malloc", 64)
@@ -199,6 +200,15 @@ func checkCore(t *testing.T, cases []coreCase) {
 			c.play(l, l.thread(1))
 			l.Drain()
 			l.expect(t, c.want...)
+			counted := 0
+			for _, line := range c.want {
+				if !strings.Contains(line, " free ") { // which only the records of two threads tell
+					counted++
+				}
+			}
+			if n := l.Events(); n != uint64(counted) && l.state[stEnabled] != 0 && l.shared.half(hdAlive).Load() == 0 {
+				t.Errorf("%d events counted", n)
+			}
 			if len(l.resizes) != 0 || l.stats.Torn != 0 {
 				t.Errorf("%d reallocs are still to end, %d torn", len(l.resizes), l.stats.Torn)
 			}
@@ -219,7 +229,7 @@ func TestCoreMore(t *testing.T) {
 			th.ret(0)
 			*th = before
 			th.ret(0x5000)
-		}, []string{"free(0x7000)", "malloc(8) = 0x6000", "malloc(16) = 0x5000"}},
+		}, []string{"malloc(8) = 0x6000", "free(0x7000)", "malloc(16) = 0x5000"}},
 		{"a handler on a stack of its own", func(l *lab, th *labThread) {
 			th.call(here, "malloc", 16)
 			before := *th
@@ -251,8 +261,21 @@ func TestCoreMore(t *testing.T) {
 				*th = outer[i-1]
 				th.ret(0x5000 + 16*i)
 			}
-		}, []string{"malloc(9) = 0x50a0", "malloc(8) = 0x5090", "malloc(7) = 0x5080", "malloc(6) = 0x5070", "malloc(5) = 0x5060",
+		}, []string{"malloc(8) = 0x5090", "malloc(7) = 0x5080", "malloc(6) = 0x5070", "malloc(5) = 0x5060",
 			"malloc(4) = 0x5050", "malloc(3) = 0x5040", "malloc(2) = 0x5030", "malloc(1) = 0x5020", "malloc(0) = 0x5010"}},
+		{"calls with more than a size are left", func(l *lab, th *labThread) {
+			for _, call := range []struct {
+				symbol string
+				args   []uint64
+			}{{"calloc", []uint64{3, 16}}, {"aligned_alloc", []uint64{64, 128}}, {"posix_memalign", []uint64{0x1000, 64, 128}}} {
+				before := *th
+				th.frame(0x200)
+				th.call(here, call.symbol, call.args...)
+				*th = before
+			}
+			th.call(there, "free", 0x5000)
+			th.ret(0)
+		}, []string{"calloc(3, 16) did not return", "aligned_alloc(64, 128) did not return", "posix_memalign(64, 128) did not return", "free(0x5000)"}},
 		{"brk, mmap and mremap", func(l *lab, th *labThread) {
 			th.call(here, "brk", 0x9000)
 			th.ret(0)
@@ -384,6 +407,37 @@ func TestReleases(t *testing.T) {
 				l.expect(t, "free(0x8000)", "free(0x8000)", "free(0x9000)")
 			}
 		})
+	}
+}
+
+// allocateExceptions has code of the C++ runtime do so.
+func (l *lab) allocateExceptions(code breakpoints.Extent) {
+	for _, s := range l.sites {
+		if s.In.Low == libcxxAt {
+			s.Exceptions = code
+		}
+	}
+}
+
+// An exception is no operator new's work, though it is large enough.
+func TestExceptionInside(t *testing.T) {
+	const allocates = libcxxAt + callsFrom + 0x1000
+	l := newLab(t, Request{Record: true})
+	l.allocateExceptions(breakpoints.Extent{Low: allocates, High: allocates + 0x40})
+	for _, way := range []uint64{enabled, onlyRecords} {
+		l.restart(l.request)
+		l.setState(stEnabled, way)
+		th := l.thread(1)
+		top := th.sp
+		th.call(here, "_Znam", 64)
+		th.call(allocates+0x10, "malloc", 144)
+		th.ret(0x5000)
+		th.sp = top
+		th.call(there, "")
+		th.call(inCXX, "free", 0x5000)
+		th.ret(0)
+		l.Drain()
+		l.expect(t, "malloc(144) = 0x5000", "operator new[](64) did not return", "free(0x5000)")
 	}
 }
 

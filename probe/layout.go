@@ -73,6 +73,7 @@ const (
 	slFreedDone = 64 // bits of the functions that freed it
 	slFreedSite = 72 // the last of them
 	slStack     = 80 // uint32: number of the stack that recNumber asked for last
+	slInside    = 88 // block of the last event inside the call that the thread is in, noBlock if none
 	slShadow    = 96
 
 	slotShift = 9 // a slot is 512 bytes
@@ -81,6 +82,7 @@ const (
 	numSlots  = 1 << slotBits
 	slotHash  = -0x61c88647 // 2^32 divided by the golden ratio, as in linux/hash.h; for the key's lower half
 	slotLeft  = 1
+	noBlock   = 1 // neither a block nor NULL
 )
 
 // An entry of the shadow stack is a call that has not returned.
@@ -91,38 +93,39 @@ const (
 	shLast   = 24 // the last function that did its work
 	shSize   = 32 // bytes asked for
 	shServed = 40 // bits of the functions that did its work
+	shAux    = 48 // count or alignment, if its records are long
 
-	shadowSize  = 48
-	shadowDepth = 8
+	shadowSize  = 56
+	shadowDepth = 7
 )
 
 // A site is an allocator function, as the core sees it.
 const (
-	siReloc   = 0  // address of its relocated prologue
-	siModLow  = 8  // its module, [low, low+len)
-	siModLen  = 16 //
-	siFlags   = 24 // uint32: the kind in the low byte, siteVM and so on
-	siBit     = 28 // uint8: number of the function in sets
-	siOldWord = 29 // uint8 each, for the short way: words of the frame, as a long record has them;
-	siAuxWord = 30 // 0 if there is nothing
-	siLonger  = 31 // uint8: of the record beyond recordSize
-	siSize    = 32 // uint8 operands: index of an argument, or operandNone
-	siCount   = 33
-	siAlign   = 34
-	siOld     = 35
-	siPtr     = 36 // uint8: index of an argument, or ptrReturned, ptrPointed
-	siPointed = 38 // of ptrPointed: index of the argument
-	siResult  = 37 // uint8: 1 if the call has failed when its int result is not 0
-	siHead    = 40 // uint64: the record's first word, but for the type
-	siConst   = 48 // the size if siSize is operandNone
-	siFilter  = 56 // address of the condition's code, 0 if nobody stops here
-	siTail    = 64 // where the function returns to if it was called from a quick thunk or by the short way
-	siDone    = 72 // uint64: the function's bit in shServed or slFreedDone
-	siQuick   = 80 // uint64: siHead with the type of the record of a call that has returned, or frees
-	siBegin   = 88 // uint64: the first word of the record before it, of a realloc that begins
-	siRelease = 96 // the code that gives a thread's cache back through it, [release, release+len)
-	siRelLen  = 104
-	siteBytes = 112
+	siReloc    = 0  // address of its relocated prologue
+	siModLow   = 8  // its module, [low, low+len)
+	siModLen   = 16 //
+	siFlags    = 24 // uint32: the kind in the low byte, siteVM and so on
+	siBit      = 28 // uint8: number of the function in sets
+	siOldWord  = 29 // uint8 each, for the short way: words of the frame, as a long record has them;
+	siAuxWord  = 30 // 0 if there is nothing
+	siLonger   = 31 // uint8: of the record beyond recordSize
+	siSize     = 32 // uint8 operands: index of an argument, or operandNone
+	siCount    = 33
+	siAlign    = 34
+	siOld      = 35
+	siPtr      = 36  // uint8: index of an argument, or ptrReturned, ptrPointed
+	siPointed  = 38  // of ptrPointed: index of the argument
+	siResult   = 37  // uint8: 1 if the call has failed when its int result is not 0
+	siHead     = 40  // uint64: the record's first word, but for the type
+	siConst    = 48  // the size if siSize is operandNone
+	siFilter   = 56  // address of the condition's code, 0 if nobody stops here
+	siTail     = 64  // where the function returns to if it was called from a quick thunk or by the short way
+	siDone     = 72  // uint64: the function's bit in shServed or slFreedDone
+	siQuick    = 80  // uint64: siHead with the type of the record of a call that has returned, or frees
+	siBegin    = 88  // uint64: the first word of the record before it, of a realloc that begins
+	siApart    = 96  // code of its module, [apart, apart+len): if it frees, that which gives a thread's cache back
+	siApartLen = 104 // through it; else that which allocates exceptions, and so does no function's work
+	siteBytes  = 112
 
 	operandNone = 0xff
 	ptrReturned = 0xff

@@ -82,17 +82,17 @@ var structures = []struct {
 	{"slot", slotSize, []field{
 		u64("key", slKey), u32("tid", slTID), u32("depth", slDepth), u64("events", slEvents), u64("gen", slGen),
 		u64("freed", slFreed), u64("freedSP", slFreedSP), u64("freedRet", slFreedRet), u64("freedDone", slFreedDone),
-		u64("freedSite", slFreedSite), u32("stack", slStack), {"shadow", slShadow, shadowSize * shadowDepth},
+		u64("freedSite", slFreedSite), u32("stack", slStack), u64("inside", slInside), {"shadow", slShadow, shadowSize * shadowDepth},
 	}},
 	{"shadow entry", shadowSize, []field{
-		u64("sp", shSP), u64("ret", shRet), u64("site", shSite), u64("last", shLast), u64("size", shSize), u64("served", shServed),
+		u64("sp", shSP), u64("ret", shRet), u64("site", shSite), u64("last", shLast), u64("size", shSize), u64("served", shServed), u64("aux", shAux),
 	}},
 	{"site", siteBytes, []field{
 		u64("reloc", siReloc), u64("modLow", siModLow), u64("modLen", siModLen), u32("flags", siFlags), {"bit", siBit, 1},
 		{"oldWord", siOldWord, 1}, {"auxWord", siAuxWord, 1}, {"longer", siLonger, 1},
 		{"size", siSize, 1}, {"count", siCount, 1}, {"align", siAlign, 1}, {"old", siOld, 1}, {"ptr", siPtr, 1}, {"pointed", siPointed, 1},
 		{"result", siResult, 1}, u64("head", siHead), u64("const", siConst), u64("filter", siFilter), u64("tail", siTail), u64("done", siDone), u64("quick", siQuick), u64("begin", siBegin),
-		u64("release", siRelease), u64("releaseLen", siRelLen),
+		u64("apart", siApart), u64("apartLen", siApartLen),
 	}},
 	{"frame", frameSize, []field{
 		{"index and flags", frIndex, 8}, u64("slot", frSlot), u64("site", frSite), {"args", frArgs, 6 * 8},

@@ -90,7 +90,7 @@ type reader struct {
 
 // threadCalls is what is known of the calls a thread is in.
 type threadCalls struct {
-	inside []insideCall // blocks allocated inside a call, and not freed there
+	inside *insideCall // the last event inside the call that it is in, not reported yet: it may turn out as that call's work
 	resize *resize
 }
 

@@ -97,7 +97,7 @@ func TestReader(t *testing.T) {
 			r.inside(1, "malloc", 9, 0x6000)
 			r.free(2, "free", 0x7000) // of another thread
 			r.alloc(1, "_Znwm", 64, 0x8000)
-		}, []string{"2: free(0x7000)", "malloc(8) = 0x5000", "malloc(9) = 0x6000", "operator new(64) = 0x8000"}},
+		}, []string{"malloc(8) = 0x5000", "2: free(0x7000)", "malloc(9) = 0x6000", "operator new(64) = 0x8000"}},
 		{"the result itself is no other block", func(r *ring) {
 			r.inside(1, "malloc", 64, 0x5000)
 			r.alloc(1, "_Znwm", 64, 0x5000)
@@ -107,12 +107,12 @@ func TestReader(t *testing.T) {
 			r.inside(1, "malloc", 144, 0x5000)
 			r.call(recFree, 1, "free", 0x5000, 0, flagInside)
 			r.alloc(1, "_ZnwmRKSt9nothrow_t", 64, 0)
-		}, []string{"operator new(64) = NULL"}},
+		}, []string{"malloc(144) = 0x5000", "free(0x5000)", "operator new(64) = NULL"}},
 		{"freed inside, but older", func(r *ring) {
 			r.inside(1, "malloc", 144, 0x5000)
 			r.call(recFree, 1, "free", 0x7000, 0, flagInside)
 			r.alloc(1, "_Znwm", 64, 0x8000)
-		}, []string{"free(0x7000)", "malloc(144) = 0x5000", "operator new(64) = 0x8000"}},
+		}, []string{"malloc(144) = 0x5000", "free(0x7000)", "operator new(64) = 0x8000"}},
 		{"a failure inside", func(r *ring) {
 			r.inside(1, "malloc", 64, 0)
 			r.alloc(1, "_Znwm", 64, 0x5000)
@@ -121,7 +121,7 @@ func TestReader(t *testing.T) {
 			r.inside(1, "malloc", 144, 0x5000)
 			r.call(recAbandon, 1, "_Znwm", 0, 1<<60, 0)
 			r.free(1, "free", 0x5000)
-		}, []string{"operator new(1152921504606846976) did not return", "malloc(144) = 0x5000", "free(0x5000)"}},
+		}, []string{"malloc(144) = 0x5000", "operator new(1152921504606846976) did not return", "free(0x5000)"}},
 		{"padding, and a record of a function that is not known", func(r *ring) {
 			r.put(recPad|2<<countShift, 0, 0, 0)
 			r.put(recAlloc|flagBare|4000<<siteShift, 0, 0, 0)

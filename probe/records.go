@@ -49,8 +49,12 @@ func (r *reader) take(head uint64, rec *record) {
 		complete(e, &s.Function, head&flagFailed != 0)
 		r.allocated(e, s, tid, head&flagInside != 0)
 	case recFree:
-		r.freed(e, s, tid, head&flagInside != 0)
+		r.freed(e, s, tid)
 	case recAbandon:
+		if head&flagLong != 0 {
+			e.Aux = rec[5]
+		}
+		constants(e, &s.Function)
 		e.Failed, e.Abandoned, e.Addr = true, true, 0
 		r.abandoned(e, s, tid)
 	}
@@ -59,17 +63,7 @@ func (r *reader) take(head uint64, rec *record) {
 // complete makes of a result what it means: breakpoints.Call does the same for
 // calls that the engine follows.
 func complete(e *capture.Event, fn *breakpoints.Function, failed bool) {
-	if fn.Count.From == breakpoints.Constant {
-		e.Aux = fn.Count.Value
-		if high, low := bits.Mul64(e.Size, e.Aux); high == 0 {
-			e.Size = low
-		} else {
-			e.Size = math.MaxUint64
-		}
-	}
-	if fn.Align.From == breakpoints.Constant {
-		e.Aux = fn.Align.Value
-	}
+	constants(e, fn)
 	switch fn.Result {
 	case breakpoints.NotMinus1:
 		e.Failed = e.Addr == ^uint64(0)
@@ -86,6 +80,21 @@ func complete(e *capture.Event, fn *breakpoints.Function, failed bool) {
 	if fn.Symbol == "sbrk" && int64(e.Size) < 0 {
 		e.Kind, e.Size = capture.Unmap, -e.Size
 		e.Addr -= e.Size
+	}
+}
+
+// constants are what a call is not told, but its function always has.
+func constants(e *capture.Event, fn *breakpoints.Function) {
+	if fn.Count.From == breakpoints.Constant {
+		e.Aux = fn.Count.Value
+		if high, low := bits.Mul64(e.Size, e.Aux); high == 0 {
+			e.Size = low
+		} else {
+			e.Size = math.MaxUint64
+		}
+	}
+	if fn.Align.From == breakpoints.Constant {
+		e.Aux = fn.Align.Value
 	}
 }
 
@@ -147,56 +156,47 @@ func (r *reader) allocated(e *capture.Event, s *site, tid uint32, inside bool) {
 		}
 	}
 	if inside {
-		if !e.Failed {
-			c := r.calls(tid)
-			c.inside = append(c.inside, insideCall{*e, s})
-			r.pending++
+		if e.Failed {
+			return // the call around it will tell
 		}
+		r.reportInside(tid, e.Addr)
+		r.calls(tid).inside = &insideCall{*e, s}
+		r.pending++
 		return
 	}
 	r.reportInside(tid, e.Addr)
 	r.report(e, s)
 }
 
-// reportInside reports what a thread has allocated inside the call that has
-// ended, apart from its result.
+// reportInside reports the last event inside the call that a thread is in, unless it
+// has made the block that the call has returned: then it was that call's work.
 func (r *reader) reportInside(tid uint32, result uint64) {
 	if r.pending == 0 {
 		return
 	}
 	c := r.callsOf(tid)
-	if c == nil || len(c.inside) == 0 {
+	if c == nil || c.inside == nil {
 		return
 	}
-	for i := range c.inside {
-		if in := &c.inside[i]; in.event.Addr != result {
-			r.report(&in.event, in.site)
-		}
+	in := c.inside
+	c.inside = nil
+	r.pending--
+	if in.event.Addr != result || result == 0 {
+		r.report(&in.event, in.site)
 	}
-	r.pending -= len(c.inside)
-	c.inside = c.inside[:0]
 }
 
 // freed handles a block that is given back.
-func (r *reader) freed(e *capture.Event, s *site, tid uint32, inside bool) {
-	if inside {
-		if c := r.callsOf(tid); c != nil {
-			i := slices.IndexFunc(c.inside, func(in insideCall) bool { return in.event.Addr == e.Addr })
-			if i >= 0 {
-				c.inside = slices.Delete(c.inside, i, i+1)
-				r.pending--
-				return
-			}
-		}
-	}
+func (r *reader) freed(e *capture.Event, s *site, tid uint32) {
+	r.reportInside(tid, 0)
 	r.report(e, s)
 }
 
 // abandoned handles a call that will not return.
 func (r *reader) abandoned(e *capture.Event, s *site, tid uint32) {
 	r.endResize(tid)
-	r.report(e, s)
 	r.reportInside(tid, 0)
+	r.report(e, s)
 }
 
 func (r *reader) report(e *capture.Event, s *site) {

@@ -312,7 +312,10 @@ func TestShortWayOfTheNameless(t *testing.T) {
 // left.
 func randomScript(l *lab, th *labThread, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 7))
-	type call struct{ before, entered addr.Run }
+	type call struct {
+		before, entered addr.Run
+		symbol          string
+	}
 	var calls []call
 	leave := func(n int) {
 		th.sp = calls[n].before
@@ -320,6 +323,9 @@ func randomScript(l *lab, th *labThread, seed uint64) {
 	}
 	end := func(result uint64) {
 		n := len(calls) - 1
+		if calls[n].symbol == "mmap" && result == 0 {
+			result = ^result
+		}
 		th.sp = calls[n].entered
 		th.ret(result)
 		leave(n)
@@ -346,7 +352,7 @@ func randomScript(l *lab, th *labThread, seed uint64) {
 		case op < 4 && len(calls) < shadowDepth:
 			th.frame(8 * addr.Run(random.IntN(3)))
 			th.call(ret, symbol, arguments(symbol)...)
-			c.entered = th.sp
+			c.entered, c.symbol = th.sp, symbol
 			calls = append(calls, c)
 		case op == 4:
 			block := []uint64{0x5000, 0x6000}[random.IntN(2)]
@@ -385,6 +391,7 @@ func randomScript(l *lab, th *labThread, seed uint64) {
 // The short way takes the same calls for events as the long way.
 func TestShortWayJudgesTheSame(t *testing.T) {
 	l := newLab(t, Request{Record: true}, "pool_get size=ARG1")
+	l.allocateExceptions(breakpoints.Extent{Low: inCXX + 1, High: inCXX + 2})
 	for seed := range uint64(testprogs.Rounds(400, 1000)) {
 		var lines [2][]string
 		for i, way := range []uint64{enabled, onlyRecords} {
@@ -396,6 +403,34 @@ func TestShortWayJudgesTheSame(t *testing.T) {
 		}
 		if !slices.Equal(lines[0], lines[1]) {
 			t.Fatalf("seed %d: events by the long way\n%q\nby the short way\n%q", seed, lines[0], lines[1])
+		}
+	}
+}
+
+// What is counted while nothing is recorded is what a recording has, by the core alone as
+// well as through quick thunks.
+func TestCountedAsRecorded(t *testing.T) {
+	l := newLab(t, Request{Record: true}, "pool_get size=ARG1")
+	l.allocateExceptions(breakpoints.Extent{Low: inCXX + 1, High: inCXX + 2})
+	counts := stopsAt(t, "alloc if size == 4711")
+	for seed := range uint64(testprogs.Rounds(300, 5000)) {
+		var events []uint64
+		for _, c := range []struct {
+			request Request
+			quick   bool
+		}{{Request{Record: true}, false}, {counts, false}, {counts, true}} {
+			l.request, l.quick = c.request, c.quick
+			th := l.anew()
+			randomScript(l, th, seed)
+			l.ThreadExited(int32(th.tid)) // what a call that was left keeps back is told
+			l.Drain()
+			events = append(events, l.Events())
+			if c.request.Record && l.Events() != uint64(len(l.lines)) {
+				t.Fatalf("seed %d: %d events counted, recorded %q", seed, l.Events(), l.lines)
+			}
+		}
+		if events[1] != events[0] || events[2] != events[0] {
+			t.Fatalf("seed %d: %d events counted by the core, %d with quick thunks, recorded %q", seed, events[1], events[2], l.lines)
 		}
 	}
 }

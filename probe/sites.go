@@ -480,8 +480,12 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	if fn.Frees() {
 		put(b[siQuick:], head|recFree)
 	}
-	put(b[siRelease:], uint64(s.Release.Low))
-	put(b[siRelLen:], uint64(s.Release.High-s.Release.Low))
+	apart := s.Exceptions
+	if fn.Frees() {
+		apart = s.Release
+	}
+	put(b[siApart:], uint64(apart.Low))
+	put(b[siApartLen:], uint64(apart.High-apart.Low))
 	put(b[siBegin:], head&^flagLong|recBegin|flagBare|noStack<<stackShift)
 	return b
 }

@@ -130,7 +130,7 @@ func (p *Probe) coreEntry(s *site) addr.Run {
 }
 
 // quickAlloc is the thunk of a simple allocating function while nothing is
-// recorded: it counts the call and runs the original, if the thread is in no
+// recorded: it runs the original and counts the call, if the thread is in no
 // other call and the condition cannot hold. Otherwise the core takes over. The
 // CFA is at rsp+16 while the original runs, else at rsp+8.
 func (p *Probe) quickAlloc(w *writer, s *site, desc addr.Run, filter func(w *writer) []branch) (framed [2]addr.Run) {
@@ -148,6 +148,11 @@ func (p *Probe) quickAlloc(w *writer, s *site, desc addr.Run, filter func(w *wri
 	w.r10Field(movStore, rax, slShadow+shRet)
 	w.r10Field(movStore, r11, slShadow+shSite)
 	w.r10Field(movStore, r11, slShadow+shLast)
+	for _, o := range []breakpoints.Operand{s.Function.Count, s.Function.Align} {
+		if o.From == breakpoints.Argument {
+			w.r10Field(movStore, byte(argRegister[o.Index]), slShadow+shAux)
+		}
+	}
 	size := byte(argRegister[s.Function.Size.Index])
 	if c := s.Function.Count; c.From == breakpoints.Argument {
 		count := byte(argRegister[c.Index])
@@ -158,14 +163,18 @@ func (p *Probe) quickAlloc(w *writer, s *site, desc addr.Run, filter func(w *wri
 	w.r10Field(movStore, size, slShadow+shSize)
 	w.store64(slShadow+shServed, 0)
 	w.store64(slFreed, 0)
-	w.bytes(0x49, 0xff, 0x82) // incq slEvents(%r10)
-	w.imm32(slEvents)
+	w.store64(slInside, noBlock)
 	w.r10Field(movStore, rsp, slShadow+shSP)
 	w.bytes(0x41, 0x52) // push %r10
 	framed[0] = w.here()
 	w.call(s.relocated)
 	w.bytes(0x41, 0x5a) // pop %r10
 	framed[1] = w.here()
+	w.r10Field(cmpReg, rax, slInside)
+	counted := w.jcc(ccE)
+	w.bytes(0x49, 0xff, 0x82) // incq slEvents(%r10)
+	w.imm32(slEvents)
+	w.land(counted)
 	w.store64(slShadow+shSP, 0)
 	w.store32(slDepth, 0)
 	w.bytes(0xc3)

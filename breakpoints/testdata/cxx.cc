@@ -77,6 +77,11 @@ static void __attribute__((noinline)) buried(void (*f)()) {
 	depth = room[depth] + 1;
 }
 
+// said_nothrow: libstdc++'s nothrow operator new catches what the other one throws.
+static void said_nothrow() {
+	say("perhaps malloc(EXCEPTION) = ADDRESS\nperhaps free(ADDRESS)\noperator new(%zu) = NULL\n", (size_t)big);
+}
+
 static void throwing() {
 	for (int i = 0; i < 3; i++) {
 		try {
@@ -84,7 +89,7 @@ static void throwing() {
 			say("%p never came\n", p);
 		} catch (std::bad_alloc &) {
 			// The exception was allocated by malloc inside, is freed by free.
-			say("operator new(%zu) did not return\nmalloc(EXCEPTION) = ADDRESS\nfree(ADDRESS)\n", (size_t)big);
+			say("malloc(EXCEPTION) = ADDRESS\noperator new(%zu) did not return\nfree(ADDRESS)\n", (size_t)big);
 		}
 		void *p = operator new(80);
 		say("operator new(80) = 0x%lx\n", at(p));
@@ -92,13 +97,14 @@ static void throwing() {
 		operator delete(p, size_t(80));
 	}
 	void *p = operator new(big, std::nothrow);
-	if (p == nullptr) say("operator new(%zu) = NULL\n", (size_t)big);
+	if (p == nullptr) said_nothrow();
 }
 
 static void *reserve, *kept;
 
 static void new_handler() {
 	kept = operator new(1000);
+	say("operator new(1000) = 0x%lx\n", at(kept));
 	say("operator delete(0x%lx)\n", at(reserve));
 	operator delete(reserve);
 	std::set_new_handler(nullptr);
@@ -109,8 +115,7 @@ static void handler() {
 	say("operator new(500) = 0x%lx\n", at(reserve));
 	std::set_new_handler(new_handler);
 	void *p = operator new(big, std::nothrow);
-	// What the handler allocated is told when the outer call returns.
-	if (p == nullptr) say("operator new(1000) = 0x%lx\noperator new(%zu) = NULL\n", at(kept), (size_t)big);
+	if (p == nullptr) said_nothrow();
 }
 
 int main(int argc, char **argv) {

@@ -65,6 +65,8 @@ var subjects = []subject{
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
 	{name: "names"},
+	{name: "numbers"},
+	{name: "numbers", flags: []string{"-DOWN", "-static"}},
 	{name: "phases"},
 	{name: "realloc"},
 	{name: "recorded", args: []string{"20"}},
