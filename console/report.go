@@ -27,7 +27,7 @@ func (c *Console) report(in Input, r *session.Report) {
 		return
 	}
 	v := viewReport(r)
-	if r.Finished != nil {
+	if r.Finished != nil && !r.Finished.Left {
 		v.Returned = c.returned(r.Finished)
 	}
 	c.show(in, struct {

@@ -10,8 +10,8 @@ import (
 	"hdb/unwind"
 )
 
-// Finish runs until the selected frame's function returns to its caller, and
-// reports the value it returned. The selected frame may be an inlined one.
+// Finish runs until the selected frame's function returns to its caller, or an exception
+// or a longjmp leaves it. The selected frame may be an inlined one.
 func (s *Session) Finish() (*Report, error) {
 	f, ret, err := s.toFinish()
 	switch {
@@ -86,11 +86,13 @@ func (s *Session) liveFrame() (Frame, error) {
 
 func (s *Session) finishAt(f Frame, ret addr.Run) (*Report, error) {
 	t, cfa := s.sel.thread, f.CFA
-	reached, stop, err := s.runToTargets([]target{{at: ret, when: frameLeft(t, cfa)}})
-	if err != nil {
+	reached, left, stop, err := s.runOut(t, cfa, []target{{at: ret, when: frameLeft(t, cfa)}})
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !reached {
+	case left:
+		return s.reportFinished(stop, "finish", &Finished{Function: f.Function, Left: true}), nil
+	case !reached:
 		return s.report(stop, "finish"), nil
 	}
 	regs, err := t.Regs()

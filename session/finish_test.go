@@ -43,3 +43,32 @@ func TestFinishMain(t *testing.T) {
 	}
 	must(t)(s.Next(1))
 }
+
+// What an exception or a longjmp leaves does not return: finish ends where the program
+// goes on, in main. Handlers further in are not the end of the frame.
+func TestFinishLeft(t *testing.T) {
+	for _, tc := range []struct {
+		program, function string
+		passed            int // hits before the one that is left
+	}{{"exceptions", "too_large", 0}, {"exceptions", "rethrow", 0}, {"longjmp", "checked_alloc", 1}} {
+		t.Run(tc.program+" "+tc.function, func(t *testing.T) {
+			s := open(t, tc.program)
+			setBreak(t, s, tc.function)
+			must(t)(s.Run(nil))
+			for range tc.passed {
+				if r := must(t)(s.Finish()); r.Finished == nil || r.Finished.Left {
+					t.Fatalf("the first call did not return: %s", r.Headline())
+				}
+				must(t)(s.Continue(1))
+			}
+			if err := s.Delete(1); err != nil {
+				t.Fatal(err)
+			}
+			r := must(t)(s.Finish())
+			if r.Finished == nil || !r.Finished.Left || len(r.Frames) == 0 || r.Frames[0].Function != "main" {
+				t.Fatalf("want a stop in main: %s [%s]", r.Headline(), path(r.Frames))
+			}
+			must(t)(s.Next(1))
+		})
+	}
+}

@@ -38,6 +38,7 @@ type WatchHit struct {
 // Finished is what `finish` ran to the end of. Values.Returned tells the value.
 type Finished struct {
 	Function string
+	Left     bool   // by an exception or a longjmp: it has not returned
 	RAX      uint64 // the value, if it is an integer or a pointer
 
 	frame Frame // the one that has returned
@@ -82,6 +83,8 @@ func (r *Report) cause() string {
 		return fmt.Sprintf("*%v: %#x -> %#x", r.Watch.Addr, little(r.Watch.Old), little(r.Watch.New))
 	case r.Signal != nil:
 		return r.Signal.Explanation
+	case r.Finished != nil && r.Finished.Left:
+		return r.Finished.Function + " was left by an exception or longjmp"
 	case r.Finished != nil:
 		return r.Finished.Function + " returned"
 	}

@@ -1,0 +1,80 @@
+package session
+
+import (
+	"math/bits"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
+
+// A landing is where a thread goes on that leaves frames without returning from them.
+type landing struct{ pc, sp addr.Run }
+
+// exitFunctions are what a thread enters on such a way, and how to know where it goes on.
+var exitFunctions = map[string]func(*Session, inferior.Registers) (landing, bool){
+	"__cxa_begin_catch": (*Session).handlerOf, // the first thing that a handler of C++ calls
+	"longjmp":           (*Session).longjmpTo,
+	"_longjmp":          (*Session).longjmpTo,
+	"siglongjmp":        (*Session).longjmpTo,
+	"__longjmp_chk":     (*Session).longjmpTo,
+}
+
+// runOut is runToTargets, and also stops where the thread goes on when an exception or
+// a longjmp leaves the frame with that CFA; left tells that this happened.
+func (s *Session) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (reached, left bool, stop inferior.Stop, err error) {
+	var to landing
+	for _, m := range s.objects() {
+		for name, find := range exitFunctions {
+			sym, ok := m.obj.Symbol(name)
+			if !ok || !sym.Defined || !sym.IsCode() {
+				continue
+			}
+			targets = append(targets, target{at: sym.Addr.Run(m.bias), when: func(now *inferior.Thread) bool {
+				if now != t {
+					return false
+				}
+				regs, err := now.Regs()
+				if err != nil {
+					return false
+				}
+				l, ok := find(s, regs)
+				if left = ok && l.sp >= cfa; left {
+					to = l
+				}
+				return left
+			}})
+		}
+	}
+	reached, stop, err = s.runToTargets(targets)
+	if err != nil || !reached || !left {
+		return reached, false, stop, err
+	}
+	reached, stop, err = s.runToTargets([]target{{at: to.pc, when: frameLeft(t, to.sp)}})
+	return reached, reached, stop, err
+}
+
+// handlerOf is the handler that has called the function which the thread enters.
+func (s *Session) handlerOf(r inferior.Registers) (landing, bool) {
+	pc, err := s.readPointer(r.SP())
+	return landing{pc, r.SP() + 8}, err == nil
+}
+
+// longjmpTo is where a longjmp goes that the thread enters. glibc keeps the addresses in
+// its jmp_buf rotated and mixed with the thread's pointer guard; musl keeps them plain.
+func (s *Session) longjmpTo(r inferior.Registers) (landing, bool) {
+	const rsp, rip, pointerGuard = 48, 56, 0x30
+	env := addr.Run(r.Arg(0))
+	sp, err1 := s.readPointer(env + rsp)
+	pc, err2 := s.readPointer(env + rip)
+	guard, err3 := s.readPointer(addr.Run(r.FsBase) + pointerGuard)
+	if err1 != nil || err2 != nil || err3 != nil {
+		return landing{}, false
+	}
+	plain := func(a addr.Run) addr.Run { return addr.Run(bits.RotateLeft64(uint64(a), -17)) ^ guard }
+	for _, l := range []landing{{plain(pc), plain(sp)}, {pc, sp}} {
+		if s.mods.at(l.pc) != nil {
+			return l, true
+		}
+	}
+	return landing{}, false
+}
