@@ -98,7 +98,10 @@ func (dw *debugInfo) lookup(dst []Frame, a addr.File, o symbolNames) []Frame {
 		if !f.Inlined {
 			break
 		}
-		file, lineNo, col = dw.unitFile(unit, tree.Unit, n.CallFile), int(n.CallLine), int(n.CallCol)
+		file, lineNo, col = "", int(n.CallLine), int(n.CallCol)
+		if n.CallFile != 0 || n.CallLine != 0 { // else nothing is said of the call, and 0 is no file
+			file = dw.unitFile(unit, tree.Unit, n.CallFile)
+		}
 		i = tree.FunctionOf(n.Parent)
 	}
 	frames[first].Discriminator = int(row.Disc)

@@ -46,12 +46,16 @@ func (t *Tree) Ranges(n *Node) []dwarf.Range { return t.ranges[n.ranges:][:n.cou
 
 // Range is the range of n that contains a; the first one when none does.
 func (t *Tree) Range(n *Node, a uint64) dwarf.Range {
-	for _, r := range t.Ranges(n) {
+	all := t.Ranges(n)
+	for _, r := range all {
 		if r.Low <= a && a < r.High {
 			return r
 		}
 	}
-	return t.ranges[n.ranges]
+	if len(all) == 0 { // a hostile unit has more than there is room for
+		return dwarf.Range{Low: n.Entry, High: n.Entry}
+	}
+	return all[0]
 }
 
 // At is the index of the innermost node at a, -1 without.
@@ -92,6 +96,7 @@ type Builder struct {
 	ranges []dwarf.Range
 	spans  []dwarf.Span
 	open   []openNode
+	bare   []int32 // nodes without code of their own
 	mapper dwarf.RangeMapper
 	keep   func(uint64) bool
 	max    int // ranges
@@ -102,6 +107,8 @@ type Builder struct {
 type openNode struct {
 	depth int
 	node  int32
+	bare  bool // an inlined copy without code, which gets a node when something in it has code
+	die   dwarf.DIE
 }
 
 // Empty is the tree of a unit without code.
@@ -112,7 +119,7 @@ func Build(u *dwarf.Unit, keep func(uint64) bool) *Tree { return new(Builder).Bu
 
 // Build is the function Build.
 func (b *Builder) Build(u *dwarf.Unit, keep func(uint64) bool) *Tree {
-	b.nodes, b.ranges, b.spans, b.open = b.nodes[:0], b.ranges[:0], b.spans[:0], b.open[:0]
+	b.nodes, b.ranges, b.spans, b.open, b.bare = b.nodes[:0], b.ranges[:0], b.spans[:0], b.open[:0], b.bare[:0]
 	b.keep, b.max = keep, maxRanges(u)
 	root, _ := u.Load()
 	c := root.Language.IsC()
@@ -125,13 +132,14 @@ func (b *Builder) Build(u *dwarf.Unit, keep func(uint64) bool) *Tree {
 		if len(b.open) > 0 {
 			parent = b.open[len(b.open)-1].node
 		}
-		node := parent
+		node, bare := parent, false
 		switch w.DIE.Tag() {
 		case dwarf.TagSubprogram:
 			node = b.add(w.DIE, w.Depth, -1, Function)
 		case dwarf.TagInlinedSubroutine:
 			if parent >= 0 {
 				node = b.add(w.DIE, w.Depth, parent, Inlined)
+				bare = node == parent
 			}
 		case dwarf.TagLexicalBlock:
 			if parent >= 0 && w.DIE.HasCode() && declares(w.DIE) {
@@ -139,14 +147,14 @@ func (b *Builder) Build(u *dwarf.Unit, keep func(uint64) bool) *Tree {
 			}
 		}
 		if w.DIE.Children() {
-			b.open = append(b.open, openNode{w.Depth, node})
+			b.open = append(b.open, openNode{w.Depth, node, bare, w.DIE})
 		}
 	}
+	b.cover()
 	return &Tree{Unit: u, Nodes: slices.Clone(b.nodes), ranges: slices.Clone(b.ranges), code: b.mapper.Map(b.spans)}
 }
 
-// add appends a node for d, when d has code. Else it returns parent: an inlined
-// copy without code of its own does not hide what lies in it.
+// add appends a node for d, when d has code. Else it returns parent.
 func (b *Builder) add(d dwarf.DIE, depth int, parent int32, kind Kind) int32 {
 	if !d.HasCode() {
 		return parent
@@ -163,6 +171,9 @@ func (b *Builder) add(d dwarf.DIE, depth int, parent int32, kind Kind) int32 {
 	if len(kept) == first {
 		return parent
 	}
+	if kind != Function {
+		parent = b.materialize(parent)
+	}
 	n := Node{Off: d.Off, Parent: parent, Kind: kind, Entry: kept[first].Low, ranges: int32(first), count: int32(len(kept) - first)}
 	if kind == Inlined {
 		n.readCall(d)
@@ -173,6 +184,53 @@ func (b *Builder) add(d dwarf.DIE, depth int, parent int32, kind Kind) int32 {
 		b.spans = append(b.spans, dwarf.Span{Range: r, ID: id, Depth: int32(depth)})
 	}
 	return id
+}
+
+// materialize gives nodes to the inlined copies without code of their own that the next
+// node lies in, and returns the innermost one. DWARF 2 has no lists of ranges: a compiler
+// that is held to it (-gdwarf-2 -gstrict-dwarf) does not tell the code of a copy that is
+// in several pieces, but it tells what lies in it.
+func (b *Builder) materialize(parent int32) int32 {
+	first := len(b.open)
+	for first > 0 && b.open[first-1].die.Tag() != dwarf.TagSubprogram {
+		first--
+	}
+	changed := false
+	for i := first; i < len(b.open); i++ {
+		o := &b.open[i]
+		if o.bare {
+			n := Node{Off: o.die.Off, Parent: parent, Kind: Inlined}
+			n.readCall(o.die)
+			parent = int32(len(b.nodes))
+			b.nodes = append(b.nodes, n)
+			b.bare = append(b.bare, parent)
+			o.bare, changed = false, true
+		}
+		if changed {
+			o.node = parent
+		}
+	}
+	return parent
+}
+
+// cover gives nodes without code of their own that of what lies in them.
+func (b *Builder) cover() {
+	for k := len(b.bare) - 1; k >= 0; k-- { // what lies in others comes first
+		id := b.bare[k]
+		n := &b.nodes[id]
+		first := len(b.ranges)
+		for i := int(id) + 1; i < len(b.nodes) && b.nodes[i].Parent >= id; i++ {
+			if c := &b.nodes[i]; c.Parent == id && len(b.ranges)+int(c.count) <= b.max {
+				b.ranges = append(b.ranges, b.ranges[c.ranges:][:c.count]...)
+			}
+		}
+		n.ranges, n.count = int32(first), int32(len(b.ranges)-first)
+		for _, r := range b.ranges[first:] {
+			if n.Entry == 0 || r.Low < n.Entry {
+				n.Entry = r.Low
+			}
+		}
+	}
 }
 
 // declares reports whether a lexical block has a declaration of its own. Blocks
