@@ -17,7 +17,7 @@ var drawn = map[string]string{
 	"allocs": "allocs 3", "live": "live 3", "top": "top by bytes", "leaks": "leaks", "temporary": "temporary", "whence": "whence 0x10040",
 	"diff": "diff 10%", "stats": "stats", "summary": "summary", "tree": "tree", "timeline": "timeline", "table": "table",
 	"flamegraph": "flamegraph %d/flame.html -f", "assert": "assert --max-allocs 1e9", "list": "list -cost prog.c:1", "history": "history 0x10040",
-	"info capture": "info capture", "info allocs": "info allocs", "record status": "record status", "open": "open %d/this.hdb", "save": "save -f %d/copy.hdb",
+	"info symbols": "info symbols", "info capture": "info capture", "info allocs": "info allocs", "record status": "record status", "open": "open %d/this.hdb", "save": "save -f %d/copy.hdb",
 	"export pprof": "export pprof %d/pprof -f", "export collapsed": "export collapsed %d/collapsed -f", "export speedscope": "export speedscope %d/speedscope -f",
 	"export firefox": "export firefox %d/firefox -f", "export dhat": "export dhat %d/dhat -f", "export massif": "export massif %d/massif -f",
 	"export ndjson": "export ndjson %d/ndjson -f", "export parquet": "export parquet %d/parquet -f", "export sarif": "export sarif %d/sarif -f",
@@ -33,10 +33,28 @@ var undrawn = strings.Fields(`
 	bt frame up down thread threads inferior goroutines x directory print ptype whatis locals args display undisplay search reverse-search
 	file symbols symbols.embed symbols.refresh
 	info.breakpoints info.threads info.inferiors info.goroutines info.frame info.registers info.sharedlibrary info.sources info.source info.functions
-	info.types info.variables info.line info.symbols info.symbol info.address info.signals info.proc info.mappings info.program info.stops info.log
+	info.types info.variables info.line info.symbol info.address info.signals info.proc info.mappings info.program info.stops info.log
 	info.debuginfod info.locals info.args info.display breakpoints libraries sources funcs regs
 	tui tui.enable tui.disable focus refresh help apropos complete source define document alias unalias shell pipe echo set unset show config with trust quit
 	monitor`) // which needs a terminal, and has the caveats above its rows
+
+// TestCaveatsOfAnotherCapture has diff say what both recordings lack.
+func TestCaveatsOfAnotherCapture(t *testing.T) {
+	all := unsure.Captures(t)
+	st := newStage(t, nil)
+	if err := st.Open(all[0].Path); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range all[1:] {
+		st.out.Reset()
+		st.top("diff " + other.Path)
+		got := strings.Join(strings.Fields(st.out.String()), " ")
+		if !strings.Contains(got, "! "+all[0].Says) || !strings.Contains(got, "! "+filepath.Base(other.Path)+": ") || !strings.Contains(got, other.Says) {
+			t.Errorf("diff of the capture with %s and the one with %s:\n%s%s", all[0].Name, other.Name, &st.out, &st.err)
+		}
+	}
+	st.finish()
+}
 
 // TestCaveatsOfCommands has each command that prints a number drawn from a recording
 // say what makes it less sure, in text and as JSON. A new command has to be in one of

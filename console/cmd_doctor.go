@@ -25,7 +25,7 @@ func infoSymbols(ctx context.Context, c *Console, in Input) error {
 }
 
 func (c *Console) showCheckup(in Input, check *session.Checkup) {
-	c.show(in, viewCheckup(check), func(o *output) { printCheckup(o, check) })
+	c.showCareful(in, viewCheckup(check), check.Gaps, func(o *output) { printCheckup(o, check) })
 }
 
 // PrintCheckup prints a checkup as `info symbols` does, for hdb doctor.

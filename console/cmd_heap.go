@@ -377,7 +377,7 @@ func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
 	for _, ch := range shown {
 		table = append(table, []span{{plain, signed(ch.Bytes)}, {plain, fmt.Sprintf("%+d", ch.Blocks)}, {plain, shortSize(ch.After)}, {styleFunc, c.siteName(ch.Site)}, sitePlace(ch.Site, per)})
 	}
-	c.answer(in, struct {
+	c.showCareful(in, struct {
 		From       string `json:"from"`
 		To         string `json:"to"`
 		FromBytes  uint64 `json:"from_bytes"`
@@ -385,7 +385,7 @@ func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
 		FromBlocks uint64 `json:"from_blocks"`
 		ToBlocks   uint64 `json:"to_blocks"`
 		Changes    []view `json:"changes"`
-	}{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, views}, func(o *output) {
+	}{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, views}, d.Gaps, func(o *output) {
 		to := "at " + d.To
 		if d.To == "now" {
 			to = d.To

@@ -55,6 +55,8 @@ type Checkup struct {
 	Events  int    // recorded ones whose stacks were counted
 	Frames  uint64 // of these stacks
 	Problem string // why modules may be missing, "" otherwise
+
+	Gaps []string // see Session.Gaps: why the frames may not be those of the run
 }
 
 // Good tells that nothing is missing in any module that frames are in, or in any at
@@ -84,7 +86,9 @@ func (s *Session) Checkup() (Checkup, error) {
 		c.Modules, c.Problem = s.linked()
 	}
 	if src := s.source(); src != nil {
-		s.countFrames(&c, src)
+		if s.countFrames(&c, src); c.Frames > 0 {
+			c.Gaps = s.Gaps()
+		}
 	}
 	c.finish(s.remedies(c.Modules))
 	return c, nil

@@ -184,6 +184,7 @@ type Diff struct {
 	FromBlocks, ToBlocks   uint64
 	FromAllocs, ToAllocs   uint64 // allocations up to there
 	FromElapsed, ToElapsed time.Duration
+	Gaps                   []string // see Session.Gaps: of both recordings
 }
 
 // side is what is compared.
@@ -230,7 +231,7 @@ func (s *Session) Diff(from, to string, per Per) (*Diff, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Diff{From: from, To: to}
+	d := &Diff{From: from, To: to, Gaps: s.Gaps()}
 	if to == "" {
 		d.To = "now"
 	}
@@ -255,7 +256,10 @@ func (s *Session) DiffCapture(path string, per Per) (*Diff, error) {
 		return nil, err
 	}
 	heap.SameFiles(a.rows, b.rows)
-	d := &Diff{From: filepath.Base(path), To: "now"}
+	d := &Diff{From: filepath.Base(path), To: "now", Gaps: s.Gaps()}
+	for _, line := range other.Gaps() {
+		d.Gaps = append(d.Gaps, d.From+": "+line)
+	}
 	d.compare(a, b)
 	return d, nil
 }

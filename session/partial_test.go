@@ -30,3 +30,19 @@ func TestGapsWhileRecording(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// TestGapsOfABoundedRecording has a recording that goes to a file say at once what was
+// lost.
+func TestGapsOfABoundedRecording(t *testing.T) {
+	s := open(t, "basic")
+	if err := s.BoundRecord(Bounds{MaxSize: 1 << 30}); err != nil {
+		t.Fatal(err)
+	}
+	recordFromMain(t, s)
+	setBreak(t, s, "basic.c:16")
+	must(t)(s.Continue(1))
+	s.trace.probed.Lost = 12
+	if got := s.Gaps(); len(got) != 1 || !strings.HasPrefix(got[0], "12 calls are missing") {
+		t.Errorf("%q", got)
+	}
+}
