@@ -183,6 +183,9 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 	if sig == unix.SIGTRAP && p.onTrap(t, &info) {
 		return
 	}
+	if p.onGate(t, sig) {
+		return
+	}
 	if p.hooks.Fault != nil && isAccessFault(&info) && p.ours(t) && p.hooks.Fault(t, explain(p, t, &info)) {
 		p.proceed(t)
 		return

@@ -28,6 +28,7 @@ type Process struct {
 	mem            memory
 	sites          map[addr.Run]*site
 	retired        map[addr.Run]byte // lifted while threads ran: a fork child may still have them
+	gates          []*gate
 	patches        []*Patch
 	copies         map[addr.Run]addr.Run // instructions of relocated copies, and what they are copies of
 	retiredPatches []retiredPatch        // as retired

@@ -38,7 +38,7 @@ func TestKilledDebugger(t *testing.T) {
 	}
 	s := killedAt[how](t, p)
 	fmt.Printf("stopped: %v %d\n", s.Reason, p.PID())
-	if how == "running" {
+	if strings.HasPrefix(how, "running") {
 		resume(t, p)
 	}
 	select {}
@@ -97,6 +97,11 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 	"running": func(t *testing.T, p *Process) Stop {
 		guarded(t, p)
 		plant(t, p, symbol(t, p, "main"), nil) // it is called no more
+		return Stop{}
+	},
+	"running-gates": func(t *testing.T, p *Process) Stop {
+		guarded(t, p)
+		openGate(t, p, func() Action { return Resume })
 		return Stop{}
 	},
 	"kill": func(t *testing.T, p *Process) Stop { return stopSome(t, p, false) },

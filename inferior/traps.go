@@ -30,6 +30,7 @@ type site struct {
 	traps   []*Trap // never changed in place: handlers may plant and remove while it is ranged over
 	code    []byte  // the instruction and what follows, up to 16 bytes, as run: a patch shows, int3s do not
 	emulate stepper // nil: the instruction must be run by the processor
+	gate    *gate   // instead of an int3
 }
 
 // decode reads the instruction anew.
@@ -68,11 +69,11 @@ func (p *Process) Plant(a addr.Run, h Handler) (*Trap, error) {
 // Remove takes the trap away; a second call does nothing. A thread that has
 // hit it already but was not yet handled goes on as if it had not been there.
 func (t *Trap) Remove() error {
+	if t.removed {
+		return nil // the process may be gone
+	}
 	s := t.site
 	s.p.check()
-	if t.removed {
-		return nil
-	}
 	t.removed = true
 	s.traps = slices.DeleteFunc(slices.Clone(s.traps), func(x *Trap) bool { return x == t })
 	if len(s.traps) == 0 {
@@ -84,6 +85,10 @@ func (t *Trap) Remove() error {
 // unplant takes a site out of the memory. A child forked but not yet known
 // may still have its int3: retired keeps what to write there.
 func (p *Process) unplant(s *site) {
+	if s.gate != nil {
+		p.removeGate(s.gate)
+		return
+	}
 	delete(p.sites, s.addr)
 	if orig, lifted := p.mem.lift(s.addr); lifted {
 		p.retired[s.addr] = orig
@@ -100,6 +105,12 @@ func (p *Process) forgetTraps() {
 			t.removed = true
 		}
 	}
+	for _, g := range p.gates {
+		for _, t := range g.site.traps {
+			t.removed = true
+		}
+	}
+	p.gates = nil
 	clear(p.sites)
 	clear(p.retired)
 	p.aside = nil
@@ -134,6 +145,9 @@ func (p *Process) Arrive(t *Thread) ([]*Trap, error) {
 		return nil, err
 	}
 	s := p.sites[t.regs.PC()]
+	if g := p.gateAt(t.regs.PC()); g != nil {
+		s = g.site
+	}
 	if s == nil || t.at == s.addr || t.shown != 0 {
 		return nil, nil
 	}

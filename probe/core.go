@@ -66,9 +66,7 @@ func loadCore(state addr.Run) (*core, error) {
 	}
 	// An int3 takes the place of the first byte. A thread whose trap nobody answers
 	// any more, hdb being dead, goes on behind it, or finds the nop there again.
-	for _, n := range []uint32{markTrapAlloc, markTrapFree} {
-		copy(c.code[c.marks[n]:], []byte{0x90, 0x66, 0x0f, 0x1f, 0x44, 0, 0}) // nop; nop of 6 bytes
-	}
+	copy(c.code[c.marks[markTrap]:], []byte{0x90, 0x66, 0x0f, 0x1f, 0x44, 0, 0}) // nop; nop of 6 bytes
 	for i := 0; i+8 <= len(c.code); i++ {
 		if binary.LittleEndian.Uint64(c.code[i:]) == statePlaceholder {
 			binary.LittleEndian.PutUint64(c.code[i:], uint64(state))
@@ -100,6 +98,7 @@ type faultRegion struct{ low, high, out uint32 }
 
 // faultRegions lists them, by marks.
 var faultRegions = [...]faultRegion{
+	{markConfined, markConfinedEnd, markTrap},
 	{markWide, markWideEnd, markWideEnd},
 	{markResult, markResultEnd, markResultEnd},
 	{markAgain, markAgainEnd, markFreeFirst},

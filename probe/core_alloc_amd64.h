@@ -314,11 +314,8 @@ judged:
 	JEQ  allocPassed
 
 allocStops:
-	MOVQ STATE, R9
-	MOVQ const_stHeader(R9), DI
-	TESTL $const_ownerDied, const_hdAlive(DI)
-	JNE  orphan
-	MARK(const_markTrapAlloc)
+	MARK(const_markMatchAlloc)
+	CALLTO(const_markOffer)
 	JMP  back
 
 allocPassed:
@@ -355,10 +352,6 @@ aux:
 
 short:
 	CALLTO(const_markRecord)
-	JMP  back
-
-orphan:
-	MOVL $0, const_stEnabled(R9)
 	JMP  back
 
 noneInside:

@@ -8,7 +8,7 @@
 // In a nutshell: a thunk (thunk_x86.go) jumps to enterAlloc or enterFree. These
 // find the thread's slot, tell calls by the user from those that an allocator
 // makes to do its work, run the original function, and call record, which walks
-// the stack and writes to the ring. Most calls of a recording take a shorter way,
+// the stack and writes to the ring, or offer what a stop may want to hdb. Most calls of a recording take a shorter way,
 // by quickAlloc, quickLong and quickFree.
 //
 // Contract with the inferior:
@@ -17,7 +17,8 @@
 //     which the injector links (CALLTO).
 //   - No vector or x87 register is touched, and no flag survives a call anyway
 //     (System V ABI for x86-64, section 3.2.1).
-//   - System calls: gettid once a thread, futex when the ring is filling up.
+//   - System calls: gettid once a thread, futex when the ring is filling up, and
+//     those by which a match is offered.
 //   - Loads from addresses that are not the probe's own stand between MARKs of
 //     a fault region (see faults in core.go); the debugger moves a thread that
 //     faults there to the region's way out.
@@ -105,6 +106,7 @@ TEXT core<>(SB), NOSPLIT|NOFRAME, $0-0
 #include "core_nest_amd64.h"
 #include "core_walk_amd64.h"
 #include "core_ring_amd64.h"
+#include "core_match_amd64.h"
 
 	MARK(const_markEnd)
 	UNDEF

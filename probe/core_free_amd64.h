@@ -162,11 +162,8 @@ freeFilter:
 	JEQ  freePassed
 
 freeStops:
-	MOVQ STATE, R9
-	MOVQ const_stHeader(R9), DI
-	TESTL $const_ownerDied, const_hdAlive(DI)
-	JNE  freeOrphan
-	MARK(const_markTrapFree)
+	MARK(const_markMatchFree)
+	CALLTO(const_markOffer)
 	JMP  pass
 
 freePassed:
@@ -182,8 +179,4 @@ freePassed:
 	MOVL (const_frIndex+4)(SP), AX
 	ORQ  AX, DI
 	CALLTO(const_markRecord)
-	JMP  pass
-
-freeOrphan:
-	MOVL $0, const_stEnabled(R9)
 	JMP  pass

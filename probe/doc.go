@@ -7,7 +7,7 @@
 // thunk, which decides whether there is anything to do; if so, the core runs the
 // original function, walks the stack by tables that package cfi compiles from the
 // modules' CFI, and writes a record to a ring. hdb reads the ring ([Probe.Drain])
-// and tells its [Sink]. A call that a stop may want ends at a trap instead, where
+// and tells its [Sink]. A call that a stop may want ends at a gate instead, where
 // the engine waits.
 //
 // One Probe serves one program image in one process. Its methods belong to the

@@ -16,11 +16,12 @@ func (p *Probe) Fault(t *inferior.Thread) bool {
 	}
 	pc := regs.PC()
 	if at := int(pc - p.remote.core); pc >= p.remote.core && at < len(p.core.code) {
-		if behind, ok := bytes.CutPrefix(p.core.code[at:], rdtsc); ok {
+		behind, ok := bytes.CutPrefix(p.core.code[at:], rdtsc)
+		out, leaves := p.core.faultExit(at)
+		switch {
+		case ok && !(leaves && t.StrictSeccomp()):
 			return p.readTSC(t, regs, bytes.HasPrefix(behind, getTID))
-		}
-		out, ok := p.core.faultExit(at)
-		if !ok {
+		case !leaves:
 			return false
 		}
 		regs.Rip = uint64(p.remote.core) + uint64(out)

@@ -43,12 +43,13 @@ func TestCoreRows(t *testing.T) {
 	deeper := func(words int32) frameRow { r := saved; r.cfa += 8 * words; return r }
 	for row, marks := range map[frameRow][]uint32{
 		{cfa: 8}: {markAlloc, markFree, markQuickAlloc, markQuickFree},
-		{cfa: frameSize + 8}: {markReturn, markReturnQuick, markResult, markResultEnd, markTrapAlloc, markTrapFree,
+		{cfa: frameSize + 8}: {markReturn, markReturnQuick, markResult, markResultEnd, markMatchAlloc, markMatchFree,
 			markAgain, markAgainEnd, markFreeFirst},
 		{cfa: frameSize + 8 + wideSize}: {markReturnWide, markWide, markWideEnd},
 		{cfa: called}: {markFind, markTop, markWithin, markFreedVM, markRecord, markRecordQuick, markIntact, markIntactEnd, markTopDone,
-			markFreed, markFreedEnd, markFreedNo},
-		kept: {markQuickMemo, markQuickMemoEnd, markQuickOdd, markTake, markTakeQuick, markMemo, markMemoEnd, markOther, markOtherEnd, markMemoNext},
+			markFreed, markFreedEnd, markFreedNo, markOffer},
+		{cfa: frameSize + 8 + ofFrame}: {markGate, markGateEnd, markTrap, markOffered},
+		kept:                           {markQuickMemo, markQuickMemoEnd, markQuickOdd, markTake, markTakeQuick, markMemo, markMemoEnd, markOther, markOtherEnd, markMemoNext},
 		saved: {markWalk, markFrame, markFrameEnd, markDeref, markDerefEnd, markSignal, markSignalEnd,
 			markPointer, markNoFrame, markFault},
 		deeper(1): {markReserve, markBehind, markBehindNo},
@@ -102,7 +103,7 @@ func TestCoreInstructions(t *testing.T) {
 			t.Errorf("core+%#x: %s before record has saved it", at, text)
 		}
 	}
-	if syscalls != 4 { // gettid twice, to wait, to wake
+	if syscalls != 9 { // gettid twice, to wait, to wake, and five to offer a match
 		t.Errorf("%d system calls", syscalls)
 	}
 	// The original, with copied arguments or not, or instead of it; two conditions;

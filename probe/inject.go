@@ -8,6 +8,8 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/unwind"
+
+	"golang.org/x/sys/unix"
 )
 
 // Inject puts the probe's memory and core into the process of t, which must be
@@ -58,17 +60,38 @@ func (p *Probe) inject(c *caller) (err error) {
 	if err = p.coreFDE(); err != nil {
 		return err
 	}
-	for mark, handler := range map[uint32]inferior.Handler{markTrapAlloc: p.allocTrap, markTrapFree: p.freeTrap} {
-		trap, err := p.proc.Plant(p.remote.core+addr.Run(p.core.marks[mark]), handler)
-		if err != nil {
-			return err
-		}
-		p.traps = append(p.traps, trap)
-		c.undo = append(c.undo, func() { _ = trap.Remove() }) // its memory is unmapped next
+	if err = p.plantGate(c); err != nil {
+		return err
 	}
 	keep().hold(p.shared)
 	c.undo = append(c.undo, func() { keep().release(p.shared) })
 	return p.writeState()
+}
+
+// plantGate makes the engine listen to threads that offer matches.
+func (p *Probe) plantGate(c *caller) error {
+	at := func(mark uint32) addr.Run { return p.remote.core + addr.Run(p.core.marks[mark]) }
+	p.signal = offerSignal(p.proc)
+	p.gate = p.proc.PlantGate(at(markGate), at(markGateEnd), p.signal, p.match)
+	trap, err := p.proc.Plant(at(markTrap), p.match)
+	if err != nil {
+		return err
+	}
+	p.trap = trap
+	c.undo = append(c.undo, func() { _, _ = p.gate.Remove(), p.trap.Remove() }) // its memory is unmapped next
+	return nil
+}
+
+// offerSignal is what a thread sends itself to offer a match: a signal that is ignored
+// unless the process handles it, of which it therefore takes one that the process
+// does not.
+func offerSignal(p *inferior.Process) int {
+	for _, n := range []unix.Signal{unix.SIGURG, unix.SIGWINCH} {
+		if !p.Handles(int(n)) {
+			return int(n)
+		}
+	}
+	return int(unix.SIGURG)
 }
 
 // share has the producers take turns, before a second one can run. The first is in the
@@ -117,6 +140,8 @@ func (p *Probe) writeState() error {
 	put(stReturn, uint64(p.remote.core)+uint64(p.core.marks[markReturn]))
 	put(stReturnWide, uint64(p.remote.core)+uint64(p.core.marks[markReturnWide]))
 	put(stSums, uint64(p.remote.core)+uint64(p.core.sums()))
+	put(stSignal, uint64(p.signal))
+	put(stSignalSet, signalSet(p.signal))
 	put(stDepth, uint64(min(max(p.cfg.MaxDepth, minDepth), maxDepth)))
 	copy(b[stFactors:], factors())
 	_, err := p.proc.WriteAt(b, int64(p.remote.state))

@@ -47,9 +47,9 @@ const (
 
 // Exits of a lab above the numbers of sites, whose original functions they are.
 const (
-	exitReturn    = 1<<10 + iota // to a return address of the user's code
-	exitTrapAlloc                // the core's traps
-	exitTrapFree
+	exitReturn     = 1<<10 + iota // to a return address of the user's code
+	exitMatchAlloc                // offers of matches
+	exitMatchFree
 	exitInterrupt // where a signal comes
 	numExits      = 1<<10 + iota
 )
@@ -214,7 +214,7 @@ func (l *lab) stubs() {
 			l.at(a + 11)[0] = 0xe8 // call
 		}
 	}
-	for mark, n := range map[uint32]int{markTrapAlloc: exitTrapAlloc, markTrapFree: exitTrapFree} {
+	for mark, n := range map[uint32]int{markMatchAlloc: exitMatchAlloc, markMatchFree: exitMatchFree} {
 		leaveAt(l.remote.core+addr.Run(l.core.marks[mark]), n)
 	}
 	closure := &l.root // a func value points to a word with the address of its code
@@ -350,7 +350,7 @@ func (th *labThread) run(pc addr.Run) int {
 	th.sp = addr.Run(th.regs[rsp])
 	exit := int(l.regs.exit)
 	th.flags = l.regs.flags
-	if exit == exitTrapAlloc || exit == exitTrapFree {
+	if exit == exitMatchAlloc || exit == exitMatchFree {
 		return th.trapped(exit)
 	}
 	return exit
@@ -366,7 +366,7 @@ func (th *labThread) trapped(exit int) int {
 	i := slices.IndexFunc(l.sites, func(s *site) bool { return uint64(s.desc) == f.word(frSite) })
 	s := l.sites[i]
 	c := f.call(s, &inferior.Thread{TID: int(th.tid)})
-	if exit == exitTrapFree {
+	if exit == exitMatchFree {
 		l.stops = append(l.stops, c.String())
 		for i, n := range argNumbers {
 			th.regs[n] = c.Args[i]

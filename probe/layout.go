@@ -40,6 +40,8 @@ const (
 	stReturnWide = 128 // and those with siteWide
 	stVerdicts   = 136 // address of the verdicts on stacks, a byte each
 	stSums       = 144 // where the code ends that sums up an entry of the memo
+	stSignal     = 152 // uint32: what a thread sends itself to offer a match,
+	stSignalSet  = 160 // and the set of it alone, for rt_sigprocmask
 	stZero       = 112 // 8 bytes that stay zero: where a lost register is "saved"
 	stFactors    = 256 // memoWords factors of the memo's sums, 8 bytes each
 
@@ -84,6 +86,9 @@ const (
 	slotLeft  = 1
 	noBlock   = 1 // neither a block nor NULL
 )
+
+// offerTries is how often a match is offered before the thread goes on without.
+const offerTries = 10_000
 
 // An entry of the shadow stack is a call that has not returned.
 const (
@@ -161,6 +166,10 @@ const (
 	frSize  = 96 // bytes asked for
 
 	frameSize = 104 // the return address follows
+
+	// While a match is offered, further words lie below the frame.
+	ofMask  = 16 // the thread's signal mask
+	ofFrame = 32
 
 	// What a function with siteWide gets of the caller's stack, in bytes.
 	wideSize = 256
@@ -350,8 +359,13 @@ const (
 	markReserve
 	markWake
 	markBehind
-	markTrapAlloc
-	markTrapFree
+	markMatchAlloc
+	markMatchFree
+	markOffer
+	markGate
+	markGateEnd
+	markTrap
+	markOffered
 	markReturn
 	markReturnWide
 	markQuickAlloc
@@ -363,6 +377,8 @@ const (
 	markTakeQuick
 	markEnd
 	// The fault regions and their ways out, see faults.
+	markConfined
+	markConfinedEnd
 	markWide
 	markWideEnd
 	markResult

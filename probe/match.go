@@ -10,7 +10,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// A frame is what the core has on the stack at a trap.
+// A frame is what the core has on the stack when it offers a match.
 type frame struct {
 	words [frameSize/8 + 1]uint64
 	at    addr.Run
@@ -21,24 +21,57 @@ func (f *frame) word(offset int) uint64 { return f.words[offset/8] }
 // flags are the second half of the first word.
 func (f *frame) flags() uint32 { return uint32(f.words[0] >> 32) }
 
-// trapped reads the frame of a thread at one of the core's traps.
-func (p *Probe) trapped(t *inferior.Thread) (f frame, s *site, regs inferior.Registers, err error) {
+// match handles a thread that offers a match.
+func (p *Probe) match(t *inferior.Thread) inferior.Action {
+	f, s, regs, err := p.offered(t)
+	if err == nil && p.guests[uint32(t.TID)] == nil {
+		if s.Function.Frees() {
+			return p.freeMatch(t, &f, s, regs)
+		}
+		return p.allocMatch(t, &f, s, regs)
+	}
+	if err != nil {
+		p.message("%v", err)
+	}
+	p.pass(t, regs)
+	return inferior.Resume
+}
+
+// pass lets the thread go on as if the call had not matched.
+func (p *Probe) pass(t *inferior.Thread, regs inferior.Registers) {
+	mark := uint32(markGateEnd)
+	if t.StrictSeccomp() {
+		mark = markOffered // it has blocked no signals, and may not
+	}
+	regs.Rip = uint64(p.remote.core) + uint64(p.core.marks[mark])
+	_ = t.SetRegs(regs) // killed, if this fails
+}
+
+// offered reads the frame of a thread that offers a match, and gives it back the
+// signal mask that it had before.
+func (p *Probe) offered(t *inferior.Thread) (f frame, s *site, regs inferior.Registers, err error) {
 	if regs, err = t.Regs(); err != nil {
 		return f, nil, regs, err
 	}
-	f.at = regs.SP()
-	b := make([]byte, len(f.words)*8)
-	if _, err = p.proc.ReadAt(b, int64(f.at)); err != nil {
+	f.at = regs.SP() + ofFrame
+	b := make([]byte, ofFrame+len(f.words)*8)
+	if _, err = p.proc.ReadAt(b, int64(regs.SP())); err != nil {
 		return f, nil, regs, err
 	}
 	for i := range f.words {
-		f.words[i] = binary.LittleEndian.Uint64(b[8*i:])
+		f.words[i] = binary.LittleEndian.Uint64(b[ofFrame+8*i:])
 	}
 	if s = p.byDesc[addr.Run(f.word(frSite))]; s == nil {
 		return f, nil, regs, fmt.Errorf("probe: no function has its descriptor at %#x", f.word(frSite))
 	}
+	if mask := binary.LittleEndian.Uint64(b[ofMask:]); mask&signalSet(p.signal) != 0 {
+		_ = t.Block(p.signal) // killed, if this fails
+	}
 	return f, s, regs, nil
 }
+
+// signalSet is the set of one signal, as the kernel has it.
+func signalSet(n int) uint64 { return 1 << (n - 1) }
 
 // call is what breakpoints would report of it.
 func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
@@ -64,23 +97,15 @@ func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
 	return c
 }
 
-// allocTrap handles a call that has returned to the core and may stop the
+// allocMatch handles a call that has returned to the core and may stop the
 // process. The thread is made to stand where it returns to.
-func (p *Probe) allocTrap(t *inferior.Thread) inferior.Action {
-	if p.guests[uint32(t.TID)] != nil {
-		return inferior.Resume
-	}
-	f, s, regs, err := p.trapped(t)
-	if err != nil {
-		p.message("%v", err)
-		return inferior.Resume
-	}
+func (p *Probe) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drainAll()
 	c := f.call(s, t)
 	complete(&c.Event, &c.Function, f.flags()&flagFailed != 0)
-	c.Inner = p.inner(&f)
+	c.Inner = p.inner(f)
 	tid := uint32(t.TID)
 	if c.Event.Kind == capture.Realloc && c.Event.Old != 0 && p.endResize(tid) {
 		c.Event.Old = 0
@@ -95,7 +120,7 @@ func (p *Probe) allocTrap(t *inferior.Thread) inferior.Action {
 	return p.accounted(asked, 1, func() inferior.Action {
 		p.reportInside(tid, c.Event.Addr)
 		p.flush()
-		p.judge(s, &f, t, c)
+		p.judge(s, f, t, c)
 		return p.cfg.Sink.Alloc(t, c)
 	})
 }
@@ -149,17 +174,9 @@ func (p *Probe) inner(f *frame) []string {
 	return names
 }
 
-// freeTrap handles a call of free that may stop the process. The thread is made
+// freeMatch handles a call of free that may stop the process. The thread is made
 // to stand at the function's entry.
-func (p *Probe) freeTrap(t *inferior.Thread) inferior.Action {
-	if p.guests[uint32(t.TID)] != nil {
-		return inferior.Resume
-	}
-	f, s, regs, err := p.trapped(t)
-	if err != nil {
-		p.message("%v", err)
-		return inferior.Resume
-	}
+func (p *Probe) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drainAll()
@@ -177,7 +194,7 @@ func (p *Probe) freeTrap(t *inferior.Thread) inferior.Action {
 		_ = t.SetRegs(regs) // killed, if this fails
 	}
 	c.Regs, c.Now = regs, addr.PC(s.Addr)
-	p.judge(s, &f, t, c)
+	p.judge(s, f, t, c)
 	return p.accounted(0, 0, func() inferior.Action { return p.cfg.Sink.Alloc(t, c) })
 }
 

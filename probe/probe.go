@@ -67,10 +67,12 @@ type Probe struct {
 	armed    bool
 	counting bool // the core keeps the bounds that conditions compare with
 	closed   bool
-	stopped  bool // all threads are
-	alone    bool // the core's records take no turns: there is one thread
-	noTSC    bool // a thread may not read the time stamp counter
-	traps    []*inferior.Trap
+	stopped  bool           // all threads are
+	alone    bool           // the core's records take no turns: there is one thread
+	noTSC    bool           // a thread may not read the time stamp counter
+	gate     *inferior.Trap // where threads offer matches,
+	signal   int            // the signal that they send themselves there,
+	trap     *inferior.Trap // and where they do in strict seccomp
 
 	// mu guards the reader and the sink while the ring is drained, and changes of
 	// sites and islands, which only the owner makes.
@@ -431,10 +433,7 @@ func (p *Probe) Gone(goesOn bool) {
 // Close takes the probe out of a process that goes on: the functions are as
 // they were, the core stays mapped and passes everything on.
 func (p *Probe) Close() error {
-	err := p.Disarm()
-	for _, t := range p.traps {
-		err = errors.Join(err, t.Remove())
-	}
+	err := errors.Join(p.Disarm(), p.trap.Remove())
 	p.release(true)
 	return err
 }
@@ -445,6 +444,7 @@ func (p *Probe) release(goesOn bool) {
 	if p.closed {
 		return
 	}
+	_ = p.gate.Remove() // no memory is written
 	p.reader.stop()
 	p.stats = p.counts()
 	p.counted = p.Events()

@@ -12,6 +12,8 @@ import (
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
 	"hdb/testprogs"
+
+	"golang.org/x/sys/unix"
 )
 
 // stopsAt is a request for stops, each as break reads it.
@@ -90,6 +92,53 @@ func TestTraps(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A thread whose match nobody takes goes on as if there had been none, with the
+// signals blocked that it had blocked: when hdb is dead, which ends the
+// probe, and when it does not trace the thread.
+func TestOfferUntaken(t *testing.T) {
+	for _, dead := range []bool{false, true} {
+		for _, blocked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("dead=%v,blocked=%v", dead, blocked), func(t *testing.T) { offerUntaken(t, dead, blocked) })
+		}
+	}
+}
+
+func offerUntaken(t *testing.T, dead, blocked bool) {
+	const signal = unix.SIGWINCH
+	l := newLab(t, stopsAt(t, "malloc if size == 100", "free"))
+	for _, mark := range []uint32{markMatchAlloc, markMatchFree} {
+		at := l.core.marks[mark]
+		copy(l.at(l.remote.core+addr.Run(at)), l.core.code[at:at+markSize])
+	}
+	l.setState(stSignal, uint64(signal))
+	l.setState(stSignalSet, signalSet(int(signal)))
+	if dead {
+		l.shared.half(hdAlive).Store(ownerDied)
+	}
+	var before, set, after unix.Sigset_t
+	if blocked {
+		set.Val[0] = signalSet(int(signal))
+	}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, &before); err != nil {
+		t.Fatal(err)
+	}
+	th := l.thread(1)
+	th.call(here, "malloc", 100)
+	if exit := th.ret(0x6000); exit != exitReturn {
+		t.Errorf("malloc leaves at %d", exit)
+	}
+	th.call(here, "free", 0x6000) // runs the original
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &before, &after); err != nil {
+		t.Fatal(err)
+	}
+	if want := before.Val[0] | set.Val[0]; after.Val[0] != want {
+		t.Errorf("signals %#x are blocked, %#x were", after.Val[0], want)
+	}
+	if on := l.state[stEnabled] != 0; on == dead {
+		t.Errorf("enabled: %v", on)
 	}
 }
 

@@ -244,6 +244,65 @@ func TestHdbKilled(t *testing.T) {
 	g.end(t)
 }
 
+// TestHdbKilledAtStops kills hdb while threads of a program to which it is attached come
+// to stops all the time: stops that are ignored, or that go on by their commands. The program goes on, right.
+func TestHdbKilledAtStops(t *testing.T) {
+	n := 200
+	if testing.Short() {
+		n = 2
+	}
+	for _, c := range []struct{ name, stop, then string }{
+		{"passed", "alloc if size >= 900", "ignore 1 1000000000"},
+		{"commands", "alloc if size >= 900", "commands\nsilent\ncontinue\nend"},
+		{"free", "free", "ignore 1 1000000000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			script := filepath.Join(t.TempDir(), "script")
+			lines := append(probe.settings(), "break "+c.stop, c.then, "echo stops\\n", "continue", "")
+			if err := os.WriteFile(script, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			g := launch(t, "storm_pace", nil, "30")
+			for range n {
+				killAtStops(t, script, g.pid)
+				g.paces(t, 1)
+			}
+			g.end(t)
+		})
+	}
+}
+
+// killAtStops has hdb attach and run a script, and kills it soon after it has said
+// "stops".
+func killAtStops(t *testing.T, script, pid string) {
+	t.Helper()
+	cmd := exec.Command(testprogs.HDB(t), "-batch", "-nx", "-x", script, "-p", pid)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	r := bufio.NewReader(io.TeeReader(out, &said))
+	for line := ""; line != "stops\n"; {
+		if line, err = r.ReadString('\n'); err != nil {
+			t.Fatalf("%v: %v\n%s", cmd, err, said.String())
+		}
+	}
+	time.Sleep(rand.N(100 * time.Millisecond))
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(r)
+	var status *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &status) || status.Exited() {
+		t.Fatalf("hdb ended before it was killed: %v\n%s%s", err, said.String(), rest)
+	}
+}
+
 // TestHdbKilledAnywhere kills hdb before each of the system calls by which it
 // changes a program that it has attached to, until it has let it go. The program
 // goes on, right, and with the descriptors that it had.

@@ -54,6 +54,24 @@ func TestNoTSC(t *testing.T) {
 	}
 }
 
+// Such a program comes to stops, too.
+func TestNoTSCStops(t *testing.T) {
+	for _, p := range planes {
+		for _, how := range []string{"tsc", "strict"} {
+			t.Run(fmt.Sprintf("%s/%s", p, how), func(t *testing.T) {
+				j := program(t, "notsc", nil, how, "thread")
+				commands := append(p.settings(), "break alloc if size == 1001", "break free if size == 1002", "ignore 1 999", "ignore 2 999", "run", "continue", "continue")
+				said, err := hdb(t, j, commands, append([]string{"--args", j.Path}, j.Args...)...)
+				for _, want := range []string{"breakpoint 1, hit 1000:", "breakpoint 2, hit 1000:", "exited with code 0"} {
+					if !strings.Contains(said, want) {
+						t.Errorf("%v: not %q\n%s", err, want, said)
+					}
+				}
+			})
+		}
+	}
+}
+
 // The memory that hdb and a program share cannot be taken away by the program.
 func TestTruncated(t *testing.T) {
 	r := record(t, probe, program(t, "truncates", nil))

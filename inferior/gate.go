@@ -1,0 +1,101 @@
+package inferior
+
+import (
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// A gate is a trap without an int3: code of ours in the inferior that sends its own
+// thread a signal, and goes on unless the debugger has moved the thread meanwhile. The
+// signal is one that does nothing unless it is traced or handled. So a thread that comes to
+// a gate when the debugger has been killed goes on, where an int3 would kill it.
+type gate struct {
+	site   *site    // at the first instruction
+	high   addr.Run // behind the last
+	signal unix.Signal
+}
+
+// PlantGate makes the code in [low, high) a gate: a thread that gets the signal there
+// has arrived at the trap, and so has one that is stepped there (see Arrive). The
+// signal is dropped. The handler has to move the thread; else it sends the signal
+// again. Nothing is written to memory.
+func (p *Process) PlantGate(low, high addr.Run, signal int, h Handler) *Trap {
+	p.check()
+	s := &site{p: p, addr: low}
+	s.gate = &gate{site: s, high: high, signal: unix.Signal(signal)}
+	t := &Trap{site: s, handler: h}
+	s.traps = []*Trap{t}
+	p.gates = append(p.gates, s.gate)
+	return t
+}
+
+// gateAt is the gate with that instruction, or nil.
+func (p *Process) gateAt(a addr.Run) *gate {
+	for _, g := range p.gates {
+		if g.site.addr <= a && a < g.high {
+			return g
+		}
+	}
+	return nil
+}
+
+// onGate handles a signal that a thread may have sent itself at a gate. False: it
+// has not. While threads are being stopped nothing is asked: the thread sends it
+// again when it is released.
+func (p *Process) onGate(t *Thread, sig unix.Signal) bool {
+	if !slices.ContainsFunc(p.gates, func(g *gate) bool { return g.signal == sig }) {
+		return false
+	}
+	if t.load() != nil {
+		t.state = running // killed
+		return true
+	}
+	g := p.gateAt(t.pc())
+	if g == nil || g.signal != sig {
+		return false
+	}
+	if p.stopping && !t.guest {
+		p.proceed(t)
+		return true
+	}
+	if stops := p.hit(t, g.site); len(stops) > 0 {
+		p.stop = trapStop(t, stops)
+		return true
+	}
+	p.release(t)
+	return true
+}
+
+// removeGate is unplant for a gate.
+func (p *Process) removeGate(g *gate) {
+	p.gates = slices.DeleteFunc(p.gates, func(x *gate) bool { return x == g })
+}
+
+// Handles tells whether the process has a handler for a signal.
+func (p *Process) Handles(signal int) bool {
+	var mask uint64
+	if s, ok := statusField(p.cur.pid, "SigCgt"); ok {
+		_, _ = fmt.Sscanf(s, "%x", &mask) // proc(5)
+	}
+	return mask&(1<<(signal-1)) != 0
+}
+
+// Block adds a signal to those that the thread blocks.
+func (t *Thread) Block(signal int) error {
+	const getMask, setMask = 0x420a, 0x420b // PTRACE_GETSIGMASK, PTRACE_SETSIGMASK
+	var mask uint64
+	err := ptraceData(getMask, t.TID, unsafe.Sizeof(mask), unsafe.Pointer(&mask))
+	if err == nil {
+		mask |= 1 << (signal - 1)
+		err = ptraceData(setMask, t.TID, unsafe.Sizeof(mask), unsafe.Pointer(&mask))
+	}
+	if err != nil {
+		return fmt.Errorf("signal mask of thread %d: %w", t.TID, err)
+	}
+	return nil
+}
