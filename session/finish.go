@@ -92,12 +92,15 @@ func (s *Session) finishAt(f Frame, ret addr.Run) (*Report, error) {
 		return nil, err
 	case left:
 		return s.reportFinished(stop, "finish", &Finished{Function: f.Function, Left: true}), nil
-	case !reached:
+	case !reached && (stop.Reason != inferior.Trapped || stop.Thread != t):
 		return s.report(stop, "finish"), nil
 	}
 	regs, err := t.Regs()
 	if err != nil {
 		return nil, err
+	}
+	if regs.PC() != ret || !frameLeft(t, cfa)(t) { // a numbered stop further in
+		return s.report(stop, "finish"), nil
 	}
 	r := s.reportFinished(stop, "finish", &Finished{Function: f.Function, RAX: regs.Result(), frame: f})
 	s.showCaller(r, ret)

@@ -1,9 +1,11 @@
 package session
 
 import (
+	"fmt"
 	"testing"
 
 	"hdb/inferior"
+	"hdb/values"
 )
 
 // A signal arrives inside of raise: finish ends the frame that the thread stands in, not
@@ -31,6 +33,26 @@ func TestFinishAfterSignal(t *testing.T) {
 	after, err := s.SelectedFrame()
 	if err != nil || after.Num != 0 || after.CFA != st.Frames[1].CFA {
 		t.Errorf("after finish: %s with CFA %v, %v; want its caller's, %v", after.Function, after.CFA, err, st.Frames[1].CFA)
+	}
+}
+
+// A numbered stop where the function returns to does not keep its value from being told.
+func TestFinishAtStop(t *testing.T) {
+	s := open(t, "stepping")
+	setBreak(t, s, "leaf")
+	must(t)(s.Run(nil))
+	st, err := s.Stack(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	setBreak(t, s, fmt.Sprintf("*%v", st.Frames[1].Code.Addr()))
+	r := must(t)(s.Finish())
+	if len(r.Hits) != 1 || r.Hits[0].ID != 2 || r.Finished == nil {
+		t.Fatalf("want breakpoint 2 and a return: %s", r.Headline())
+	}
+	v, err := s.NewValues().Returned(r.Finished, values.Options{})
+	if err != nil || v.Value != "1" || v.Type != "int" || v.Num != 1 {
+		t.Errorf("%+v, %v; want int 1 as $1", v, err)
 	}
 }
 

@@ -81,6 +81,10 @@ func (p *formatter) top(v Value, typed bool) {
 		return
 	}
 	t := v.Type.strip()
+	if _, err := p.w.bytes(v); v.lost != nil && t.Kind != Struct && t.Kind != Array && err != nil {
+		p.write(fault(err))
+		return
+	}
 	switch t.Kind {
 	case Reference, RvalueReference:
 		if typed && !v.Type.isRust() && (p.o.Raw || container(t.Elem().strip()) == "") {

@@ -45,6 +45,19 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// TestLostPointer has no type before what is not there.
+func TestLostPointer(t *testing.T) {
+	w := &World{}
+	long := baseType(w, "long", 8, encSigned)
+	v := w.assemble(nil, &Frame{}, long.pointerTo().arrayOf(2), []piece{{kind: pieceLost, bits: 64}, {kind: pieceInline, data: make([]byte, 8), bits: 64}})
+	if got := w.FormatTop(nil, v.part(long.pointerTo(), 0), Options{}); got != "<optimized out>" {
+		t.Errorf("lost: %s", got)
+	}
+	if got := w.FormatTop(nil, v.part(long.pointerTo(), 8), Options{}); got != "(long *) 0x0" {
+		t.Errorf("known: %s", got)
+	}
+}
+
 // TestPiecesOfCaller looks at the variables of a caller, some of whose registers the
 // called function has not saved: they are right, or said to be optimized out.
 func TestPiecesOfCaller(t *testing.T) {
