@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -52,6 +53,9 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
+	if limit == 0 && !c.cfg.JSON {
+		return c.printEvents(ctx, seq, noMatch)
+	}
 	var rows []*session.Event
 	total := 0
 	for e := range seq {
@@ -67,8 +71,51 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if limit > 0 && len(rows) > limit {
 		rows = rows[len(rows)-limit:]
 	}
-	c.showEvents(in, rows, listed{total: total, which: "the last"}, condition, "no recorded event matches", nil)
+	c.showEvents(in, rows, listed{total: total, which: "the last"}, condition, noMatch, nil)
 	return nil
+}
+
+const noMatch = "no recorded event matches"
+
+// printEvents prints all events as they are found, or why there are none: somebody
+// who has seen enough, or an output that is full, ends it.
+func (c *Console) printEvents(ctx context.Context, events iter.Seq[*session.Event], none string) error {
+	const part = 256 // rows
+	names := c.threadNames()
+	table := longTable{o: c.out, columns: eventColumns}
+	var rows [][]span
+	for e := range events {
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
+		if rows = append(rows, c.eventRow(e, viewEvent(e), c.eventPlace(e), names)); len(rows) < part {
+			continue
+		}
+		if table.add(rows); c.out.stopped() {
+			return nil
+		}
+		rows = rows[:0]
+	}
+	if table.widths == nil && len(rows) == 0 {
+		c.out.printf("%s\n", none)
+		return nil
+	}
+	if len(rows) > 0 {
+		table.add(rows)
+	}
+	return nil
+}
+
+// eventColumns are those of a list of events.
+var eventColumns = []column{{head: "event", right: true}, {head: "time", right: true}, {head: "thread", right: true}, {head: "size", right: true}, {head: "call"}, {head: "function"}, {head: ""}}
+
+// eventRow is an event in a list of them.
+func (c *Console) eventRow(e *session.Event, v eventView, where [2]span, names map[int]string) []span {
+	where[0].text = c.out.names.short(where[0].text)
+	return []span{
+		{styleHead, fmt.Sprintf("#%d", e.Seq)}, {plain, shortTime(e.Time)}, {plain, names[int(e.TID)]},
+		{plain, shortSize(e.Size)}, {plain, v.Call}, where[0], where[1],
+	}
 }
 
 func runLive(ctx context.Context, c *Console, in Input) error {
@@ -144,12 +191,8 @@ func (c *Console) showEvents(in Input, rows []*session.Event, of listed, conditi
 		v := viewEvent(e)
 		where := c.eventPlace(e)
 		v.Where = strings.TrimSpace(where[0].text + " " + where[1].text)
-		where[0].text = c.out.names.short(where[0].text)
 		views = append(views, v)
-		table = append(table, []span{
-			{styleHead, fmt.Sprintf("#%d", e.Seq)}, {plain, shortTime(e.Time)}, {plain, names[int(e.TID)]},
-			{plain, shortSize(e.Size)}, {plain, v.Call}, where[0], where[1],
-		})
+		table = append(table, c.eventRow(e, v, where, names))
 	}
 	c.answer(in, struct {
 		Total  int         `json:"total"`
@@ -163,7 +206,7 @@ func (c *Console) showEvents(in Input, rows []*session.Event, of listed, conditi
 			o.printf("%s\n", none)
 			return
 		}
-		o.table([]column{{head: "event", right: true}, {head: "time", right: true}, {head: "thread", right: true}, {head: "size", right: true}, {head: "call"}, {head: "function"}, {head: ""}}, table)
+		o.table(eventColumns, table)
 		if len(rows) < of.total || of.more {
 			all := in.Name + " all"
 			if condition != nil {

@@ -158,29 +158,45 @@ type column struct {
 // table prints rows under headings, each column as wide as its widest cell. The
 // last column is not padded. Columns without any heading print no heading line.
 func (o *output) table(columns []column, rows [][]span) {
-	widths := make([]int, len(columns))
+	t := longTable{o: o, columns: columns}
+	t.add(rows)
+}
+
+// A longTable is printed part by part: its columns get wider where a part needs it.
+type longTable struct {
+	o       *output
+	columns []column
+	widths  []int // nil before the first part
+}
+
+// add prints a part.
+func (t *longTable) add(rows [][]span) {
+	first := t.widths == nil
+	if first {
+		t.widths = make([]int, len(t.columns))
+	}
 	headed := false
-	for i, c := range columns {
-		widths[i] = textWidth(c.head)
+	for i, c := range t.columns {
+		t.widths[i] = max(t.widths[i], textWidth(c.head))
 		headed = headed || c.head != ""
 	}
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], textWidth(clean(cell.text)))
+			t.widths[i] = max(t.widths[i], textWidth(clean(cell.text)))
 		}
 	}
-	if headed {
-		head := make([]span, len(columns))
-		for i, c := range columns {
+	if headed && first {
+		head := make([]span, len(t.columns))
+		for i, c := range t.columns {
 			head[i] = span{styleHead, c.head}
 		}
-		o.line(pad(columns, widths, head)...)
+		t.o.line(pad(t.columns, t.widths, head)...)
 	}
 	for _, row := range rows {
-		if o.stopped() {
+		if t.o.stopped() {
 			return
 		}
-		o.line(pad(columns, widths, row)...)
+		t.o.line(pad(t.columns, t.widths, row)...)
 	}
 }
 

@@ -16,6 +16,14 @@ func wantsHelp(words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return w == "--help" || w == "-help" || w == "-h" })
 }
 
+// printText prints text that answers a command line, and returns the exit code.
+func printText(out, errw io.Writer, text string) int {
+	if _, err := io.WriteString(out, text); err != nil {
+		return fail(errw, err, 1)
+	}
+	return 0
+}
+
 // oneCapture is the only word that may be left behind a verb's flags; err is what was
 // wrong with these.
 func oneCapture(verb string, rest []string, err error) (string, error) {

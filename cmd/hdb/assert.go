@@ -106,8 +106,7 @@ func assert(main *options, out, errw io.Writer) int {
 		return fail(errw, err, exitUsage)
 	}
 	if o.help {
-		fmt.Fprint(out, assertUsage)
-		return 0
+		return printText(out, errw, assertUsage)
 	}
 	o.status = o.status || main.returnChildResult
 	if err := o.Ready(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -154,14 +155,16 @@ func captures(main *options, out, errw io.Writer) int {
 		return fail(errw, err, exitUsage)
 	}
 	if o.help {
-		fmt.Fprint(out, captureUsage)
-		return 0
+		return printText(out, errw, captureUsage)
 	}
+	var text strings.Builder
 	switch o.verb {
 	case "info":
-		return captureInfo(o.files[0], o.json || main.json, o.log, out, errw)
+		code := captureInfo(o.files[0], o.json || main.json, o.log, &text, errw)
+		return max(code, printText(out, errw, text.String()))
 	case "check":
-		return captureCheck(o.files, out, errw)
+		code := captureCheck(o.files, &text, errw)
+		return max(code, printText(out, errw, text.String()))
 	}
 	return o.write(errw)
 }

@@ -90,8 +90,7 @@ func doctor(main *options, out, errw io.Writer) int {
 	}
 	o.json = o.json || main.json
 	if o.help {
-		fmt.Fprint(out, doctorUsage)
-		return 0
+		return printText(out, errw, doctorUsage)
 	}
 	return inSession(errw, func(s *session.Session) (int, error) {
 		s.Settings.Sysroot = o.sysroot

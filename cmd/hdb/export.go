@@ -42,8 +42,7 @@ exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
 func export(main *options, out, errw io.Writer) int {
 	words := main.words[1:]
 	if wantsHelp(words) {
-		fmt.Fprintf(out, exportUsage, console.FormatList())
-		return 0
+		return printText(out, errw, fmt.Sprintf(exportUsage, console.FormatList()))
 	}
 	e, rest, err := console.ParseExport(words)
 	path, err := oneCapture("export", rest, err)

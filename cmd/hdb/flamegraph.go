@@ -54,8 +54,7 @@ exit codes: 0 written, 1 cannot be written, 2 usage, 4 no such capture
 func page(main *options, out, errw io.Writer) int {
 	verb, words := main.words[0], main.words[1:]
 	if wantsHelp(words) {
-		io.WriteString(out, map[string]string{"flamegraph": flamegraphUsage, "table": tableUsage}[verb])
-		return 0
+		return printText(out, errw, map[string]string{"flamegraph": flamegraphUsage, "table": tableUsage}[verb])
 	}
 	p, rest, err := console.ParsePage(verb, words, true)
 	path, err := oneCapture(verb, rest, err)

@@ -22,8 +22,7 @@ func firstWords() []string {
 func help(words []string, in *os.File, out, errw io.Writer) int {
 	switch {
 	case len(words) == 0:
-		fmt.Fprint(out, usage)
-		return 0
+		return printText(out, errw, usage)
 	case len(words) == 1 && slices.Contains(firstWords(), words[0]):
 		return run([]string{words[0], "--help"}, in, out, errw)
 	}

@@ -109,8 +109,7 @@ func live(all *options, in *os.File, out, errw io.Writer) int {
 		return fail(errw, err, exitUsage)
 	}
 	if o.help {
-		fmt.Fprint(out, liveUsage)
-		return 0
+		return printText(out, errw, liveUsage)
 	}
 	if o.output != "" { // which is the program's to write, as a shell's > has it
 		if err := (outfile.File{Path: o.output, Force: true, Inputs: []string{o.words[0], o.input}}).Check(); err != nil {

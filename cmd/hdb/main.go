@@ -120,19 +120,15 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 	}
 	switch {
 	case o.help:
-		fmt.Fprint(out, usage)
-		return 0
+		return printText(out, errw, usage)
 	case o.command("help"):
 		return help(o.words[1:], in, out, errw)
 	case o.command("open") && wantsHelp(o.words[1:]):
-		fmt.Fprint(out, openUsage)
-		return 0
+		return printText(out, errw, openUsage)
 	case o.command("attach") && wantsHelp(o.words[1:]):
-		fmt.Fprint(out, attachUsage)
-		return 0
+		return printText(out, errw, attachUsage)
 	case o.version:
-		fmt.Fprintln(out, "hdb", version())
-		return 0
+		return printText(out, errw, "hdb "+version()+"\n")
 	case o.docs:
 		return docs(out, errw)
 	}
@@ -204,10 +200,7 @@ func guardCommand() []string {
 
 // docs prints docs/commands.md.
 func docs(out, errw io.Writer) int {
-	if _, err := io.WriteString(out, console.Markdown()); err != nil {
-		return fail(errw, err, 1)
-	}
-	return 0
+	return printText(out, errw, console.Markdown())
 }
 
 // converse prepares the session that the command line asks for, and lets the

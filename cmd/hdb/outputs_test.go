@@ -139,3 +139,45 @@ func TestOneFileIsRecordedOnce(t *testing.T) {
 		t.Errorf("exit %d: %s", code, &checked)
 	}
 }
+
+// TestLostOutputFails has standard output be full, and closed by its reader, for all
+// verbs that print and for a long list of the console.
+func TestLostOutputFails(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in.hdb")
+	writeCapture(t, in, 5000)
+	prog := testprogs.Build(t, "basic")
+	commands := []string{
+		"help", "help record", "help break", "--help", "--version", "stats IN", "summary IN", "tree IN", "timeline IN", "table -o - IN", "flamegraph -o - IN",
+		"export ndjson -o - IN", "export collapsed -o - IN", "capture info IN", "capture info --json IN", "capture check IN", "assert --max-peak 1G IN",
+		"doctor IN", "doctor PROG", "symbolize -e PROG 0x1000", "-nx -batch -ex help", "-nx -batch --json -ex allocs@5 open IN", "-nx -batch -ex allocs@all open IN",
+		"-nx -batch -ex live@all open IN", "-nx -batch -ex echo@text open IN", "-nx -batch -ex top open IN",
+	}
+	for _, word := range firstWords() {
+		commands = append(commands, word+" --help")
+	}
+	for _, c := range commands {
+		args := strings.Fields(strings.NewReplacer("IN", in, "PROG", prog).Replace(c))
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "@", " ")
+		}
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var errw bytes.Buffer
+		if code := run(args, os.Stdin, full, &errw); code == 0 || !strings.Contains(errw.String(), "no space left on device") {
+			t.Errorf("%q into a full device: exit code %d\n%s", args, code, &errw)
+		}
+		full.Close()
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		if code := run(args, os.Stdin, w, io.Discard); code == 0 {
+			t.Errorf("%q into a pipe that nobody reads: exit code %d", args, code)
+		}
+		w.Close()
+	}
+}

@@ -159,8 +159,7 @@ func record(all *options, out, errw io.Writer) int {
 	}
 	o.status = o.status || all.returnChildResult
 	if o.help {
-		fmt.Fprint(out, recordUsage)
-		return 0
+		return printText(out, errw, recordUsage)
 	}
 	var filter *cond.Cond
 	if o.filter != "" {

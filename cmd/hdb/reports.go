@@ -36,8 +36,7 @@ func reportShort(verb string) string {
 func reports(main *options, out, errw io.Writer) int {
 	verb, words := main.words[0], main.words[1:]
 	if wantsHelp(words) {
-		fmt.Fprintf(out, reportUsage, verb, reportShort(verb), console.ReportHelp(verb))
-		return 0
+		return printText(out, errw, fmt.Sprintf(reportUsage, verb, reportShort(verb), console.ReportHelp(verb)))
 	}
 	r, rest, err := console.ParseReport(verb, words)
 	if err == nil && r.Keys {

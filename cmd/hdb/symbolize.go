@@ -271,8 +271,7 @@ func symbolize(argv []string, in io.Reader, out, errw io.Writer) int {
 		return fail(errw, err, exitUsage)
 	}
 	if o.usage {
-		io.WriteString(out, symbolizeUsage)
-		return 0
+		return printText(out, errw, symbolizeUsage)
 	}
 	s := &symbolizer{symbolizeOptions: o, byPath: map[string]int32{}, errw: errw}
 	if len(argv) == 0 {
