@@ -229,6 +229,9 @@ func (d *Debuginfod) waiting() context.Context {
 func (d *Debuginfod) open() *debuginfod.Client {
 	if d.client == nil {
 		cfg := d.cfg
+		if d.wait {
+			cfg = cfg.Waiting()
+		}
 		cfg.Progress = d.progress
 		if cfg.WantVerbose {
 			cfg.Verbose = d.notify

@@ -25,7 +25,7 @@ var errNoServers = errors.New("--debuginfod: DEBUGINFOD_URLS names no server: th
 
 // newServers are those of the environment.
 func newServers(errw io.Writer) (*servers, error) {
-	cfg := debuginfod.FromEnv(os.Getenv)
+	cfg := debuginfod.FromEnv(os.Getenv).Waiting()
 	if len(cfg.URLs) == 0 {
 		return nil, errNoServers
 	}
@@ -42,7 +42,11 @@ func newServers(errw io.Writer) (*servers, error) {
 // that they could not be asked is.
 func (s *servers) DebugInfo(buildID string) (string, error) {
 	path, err := s.client.DebugInfo(context.Background(), buildID)
-	if err != nil && !errors.Is(err, debuginfod.ErrNotFound) {
+	var over *debuginfod.GivenUpError
+	switch {
+	case errors.As(err, &over): // of this file and all after it
+		s.say("debuginfod: " + over.Error())
+	case err != nil && !errors.Is(err, debuginfod.ErrNotFound):
 		s.say(err.Error())
 	}
 	return path, err

@@ -30,6 +30,7 @@ type Client struct {
 	http    *http.Client
 	slots   chan struct{} // downloads at a time
 	running sync.WaitGroup
+	whole   patience
 
 	mu     sync.Mutex
 	calls  map[target]*call
@@ -53,7 +54,7 @@ const leaveAlone = 5 * time.Minute
 
 // New is a client of the servers in the configuration. It asks nobody yet.
 func New(cfg Config) *Client {
-	c := &Client{cfg: cfg, slots: make(chan struct{}, maxParallel), calls: map[target]*call{}}
+	c := &Client{cfg: cfg, slots: make(chan struct{}, maxParallel), calls: map[target]*call{}, whole: patience{limit: cfg.Whole}}
 	if c.cfg.UserAgent == "" {
 		c.cfg.UserAgent = "hdb"
 	}
@@ -250,6 +251,8 @@ func (c *Client) obtain(ctx context.Context, t target) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
+	ctx, end := c.whole.begin(ctx)
+	defer end()
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()

@@ -28,6 +28,7 @@ type Config struct {
 	CacheDir    string        // where files are kept; required
 	Timeout     time.Duration // a server must send 100 KiB, or all, in each such time; 0 is no limit
 	MaxTime     time.Duration // for one file, over all servers and attempts; 0 is no limit
+	Whole       time.Duration // all files together must send 100 KiB, or one of them all, in each such time of waiting, or no server is asked any more; 0 is no limit
 	MaxSize     int64         // bytes of one file; 0 leaves the package's own limits
 	Retries     int           // more attempts on a server that did not answer
 	HeadersFile string        // lines "Name: value" to send along, read for each file
@@ -71,6 +72,16 @@ func FromEnv(getenv func(string) string) Config {
 		WantVerbose:  getenv("DEBUGINFOD_VERBOSE") != "",
 		defaultDir:   byDefault,
 	}
+}
+
+// Waiting is the configuration for a caller who waits for each file, and has others to
+// ask for: the time that one file may take without anything coming is that of all.
+func (c Config) Waiting() Config {
+	c.Whole = c.Timeout
+	if c.MaxTime > 0 && (c.Whole == 0 || c.MaxTime < c.Whole) {
+		c.Whole = c.MaxTime
+	}
+	return c
 }
 
 // cacheDir is where elfutils' client keeps its files; "" when there is no home.

@@ -244,7 +244,7 @@ func (c *Client) receive(ctx context.Context, store *cache, s *server, t target,
 // fill writes the file. Errors of the disk are no fault of the server.
 func (c *Client) fill(ctx context.Context, d *draft, s *server, t target, a *answer, dog *watchdog) error {
 	limit := c.limit(t)
-	sent := &counter{r: a.body, dog: dog, limit: limit}
+	sent := &counter{r: a.body, dog: dog, whole: &c.whole, limit: limit}
 	var body io.Reader = sent
 	if a.gzip {
 		z, err := gzip.NewReader(bufio.NewReader(sent))
@@ -306,6 +306,7 @@ type counter struct {
 	n     int64
 	limit int64
 	dog   *watchdog
+	whole *patience
 }
 
 // packedExtra is how much longer a file may be for having been packed, in bytes:
@@ -316,6 +317,7 @@ func (c *counter) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n += int64(n)
 	c.dog.came.Add(int64(n))
+	c.whole.came(int64(n), false)
 	if c.n > c.limit+c.limit>>10+packedExtra {
 		return n, refusal{fmt.Errorf("more than the limit of %d bytes, before they were unpacked", c.limit)}
 	}
