@@ -29,6 +29,9 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	stacks := 0
 	upTo := func(id int) {
 		for ; stacks < id; stacks++ {
+			if stacks%readPart == 0 && c.Err() != nil {
+				return // as the events will
+			}
 			c.addStack(src.Stack(StackID(stacks + 1)))
 		}
 	}

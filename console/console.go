@@ -16,6 +16,7 @@ import (
 	"os"
 	"strings"
 
+	"hdb/capture"
 	"hdb/session"
 )
 
@@ -262,7 +263,27 @@ func (c *Console) runCommand(ctx context.Context, cmd *Command, in Input) error 
 		in.Args = args
 	}
 	in.Repeated = c.last.running
-	return cmd.Run(ctx, c, in)
+	reading, done := c.read(ctx)
+	defer done()
+	err := cmd.Run(ctx, c, in)
+	if reading.Cut() != nil {
+		return errInterrupted
+	}
+	return err
+}
+
+// read bounds what a command reads and prints by its context, and shows how far it
+// is when that takes long.
+func (c *Console) read(ctx context.Context) (*capture.Reading, func()) {
+	reading, out := capture.NewReading(ctx), c.out
+	before, outer := c.s.Within(reading), out.reading
+	out.reading = reading
+	stop := c.showReading(reading)
+	return reading, func() {
+		stop()
+		out.reading = outer
+		c.s.Within(before)
+	}
 }
 
 // check tells whether the session is what a command works on.

@@ -59,5 +59,6 @@ func (c *Console) say(format string, args ...any) {
 		c.err.printf(format+"\n", args...)
 		return
 	}
+	defer c.out.whole()() // it is done
 	c.out.printf(format+"\n", args...)
 }

@@ -17,6 +17,7 @@ type notices struct {
 	// dropped is how many more there were, before the last one of late.
 	dropped int
 	log     consoleLines
+	shown   io.Writer   // where a line of progress stands, nil: nowhere
 	said    *transcript // what was printed last, for a split screen that is painted anew; nil: is not kept
 }
 
@@ -43,8 +44,28 @@ func (n *notices) print(w io.Writer, text string) {
 		}
 		return
 	}
+	n.unshow()
 	_, _ = io.WriteString(w, text)
 	n.printed(text)
+}
+
+// progress shows a line on a terminal that the next one replaces, "" none.
+func (n *notices) progress(w io.Writer, text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.unshow()
+	if text != "" && n.held == 0 {
+		_, _ = io.WriteString(w, text)
+		n.shown = w
+	}
+}
+
+// unshow takes the line of progress away; the lock is held.
+func (n *notices) unshow() {
+	if n.shown != nil {
+		_, _ = io.WriteString(n.shown, "\r\x1b[K")
+		n.shown = nil
+	}
 }
 
 // write writes a line of the output.
@@ -52,6 +73,7 @@ func (n *notices) write(w io.Writer, text string) error {
 	if n != nil {
 		n.mu.Lock()
 		defer n.mu.Unlock()
+		n.unshow()
 		n.printed(text)
 	}
 	_, err := io.WriteString(w, text)
@@ -68,6 +90,7 @@ func (n *notices) printed(text string) {
 func (n *notices) hold() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.unshow()
 	n.held++
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+
+	"hdb/capture"
 )
 
 // A style is what a piece of text is, which a theme turns into a colour.
@@ -86,11 +88,21 @@ type output struct {
 	names  naming
 	err    error // of the destination: the first one, nothing is written after it
 
+	reading *capture.Reading // of the command that prints; nothing more is printed once it is given up
+
 	beside *notices // that other goroutines print between the lines; nil: none
 }
 
 // begin starts the output of a command: the pager counts from here.
 func (o *output) begin() { o.lines, o.muted = 0, false }
+
+// whole lets the command print, although Ctrl-C may have ended it, until restore is
+// called: where a program was interrupted, and what was done.
+func (o *output) whole() (restore func()) {
+	reading := o.reading
+	o.reading = nil
+	return func() { o.reading = reading }
+}
 
 // printf prints text whose string arguments may be foreign. The format is ours
 // and may hold newlines.
@@ -124,7 +136,7 @@ func (o *output) paint(b *strings.Builder, s style, cleaned string) {
 // raw writes what has been cleaned, page by page.
 func (o *output) raw(s string) {
 	for line := range strings.Lines(s) {
-		if o.muted || o.err != nil {
+		if o.stopped() {
 			return
 		}
 		if o.more != nil && o.height > 2 && o.lines >= o.height-1 {
@@ -142,7 +154,7 @@ func (o *output) raw(s string) {
 }
 
 // stopped says that nobody reads any more: a long listing can end early.
-func (o *output) stopped() bool { return o.muted || o.err != nil }
+func (o *output) stopped() bool { return o.muted || o.err != nil || o.reading.GivenUp() }
 
 // textWidth is the number of columns of cleaned text.
 func textWidth(s string) int {

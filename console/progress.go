@@ -65,6 +65,39 @@ func progressLine(st session.RecordStatus, rate uint64) string {
 	return strings.Join(append(parts, "file "+shortSize(uint64(st.Bytes))), ", ")
 }
 
+// When a command tells how far it is, and how often.
+const (
+	progressFrom  = time.Second
+	progressEvery = 200 * time.Millisecond
+)
+
+// showReading shows at a terminal how many events a command has read, if it takes
+// longer than a second, until stop is called.
+func (c *Console) showReading(r *capture.Reading) (stop func()) {
+	if _, _, tty := terminalSize(c.err); !tty || !c.interactive() {
+		return func() {}
+	}
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for wait := progressFrom; ; wait = progressEvery {
+			select {
+			case <-over:
+				c.notices.progress(c.cfg.Err, "")
+				return
+			case <-time.After(wait):
+				if n := r.Events(); n > 0 {
+					c.notices.progress(c.cfg.Err, grouped(n)+" events read (Ctrl-C gives up)")
+				}
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-ended
+	}
+}
+
 // Clear takes the line away, so that something else can be printed.
 func (p *Progress) Clear() {
 	if p != nil && p.shown {

@@ -13,6 +13,7 @@ import (
 // stops, and lines up the commands attached to the stops that were hit.
 func (c *Console) report(in Input, r *session.Report) {
 	c.noteReport(r)
+	defer c.out.whole()() // also when Ctrl-C made the stop
 	c.s.LogMoment()
 	c.hooks = nil
 	silent := len(r.Hits) > 0

@@ -108,7 +108,7 @@ func (p *pass) run() {
 		p.t.begin(r)
 		p.t.add(r)
 	}
-	for p.next < len(p.runs) && (p.drawn || len(p.moments) > 0) {
+	for p.next < len(p.runs) && (p.drawn || len(p.moments) > 0) && !p.x.read.GivenUp() {
 		r := p.runs[p.next]
 		p.reach(r.First)
 		p.t.begin(r)

@@ -19,19 +19,38 @@ const End = math.MaxUint64
 // safe for concurrent use.
 type Index struct {
 	src  capture.Source // whose events say which blocks they end
+	read *capture.Reading
 	runs []*capture.Summary
 	used []uint64 // by stack ID: the last event of the first run that used it, or 0
 }
 
 // NewIndex reads the summaries of a recording. One without any is followed from
 // its beginning to its end, which takes a hundred times as long.
-func NewIndex(src capture.Source) (*Index, error) {
-	x := &Index{src: src}
-	if x.Update() == nil {
-		return x, nil
+func NewIndex(src capture.Source) (*Index, error) { return ReadIndex(nil, src) }
+
+// ReadIndex is NewIndex; a reading that is given up meanwhile is an error.
+func ReadIndex(reading *capture.Reading, src capture.Source) (*Index, error) {
+	x := &Index{src: src, read: reading}
+	err := x.Update()
+	if err != nil && reading.Cut() == nil {
+		all := follow(reading.Of(src))
+		all.Source = src
+		x.src, x.runs, x.used = all, nil, nil
+		err = x.Update()
 	}
-	x.src, x.runs, x.used = follow(src), nil, nil
-	return x, x.Update()
+	x.read = nil
+	if cut := reading.Cut(); cut != nil {
+		err = cut
+	}
+	return x, err
+}
+
+// For is the index whose answers end early, and are none, when the reading is given
+// up. It shares what is known with x, until that is updated.
+func (x *Index) For(r *capture.Reading) *Index {
+	bound := *x
+	bound.src, bound.read = r.Of(x.src), r
+	return &bound
 }
 
 // Update takes in what was recorded since.
@@ -44,6 +63,9 @@ func (x *Index) Update() error {
 	for s, err := range x.src.Summaries(from) {
 		if err != nil {
 			return err
+		}
+		if x.read.GivenUp() {
+			return x.read.Cut()
 		}
 		x.runs = append(x.runs, s)
 		x.use(s)
@@ -136,7 +158,7 @@ func LiveOf(f *capture.Flow) (bytes, blocks uint64) {
 func (x *Index) Totals(seq uint64) *Totals {
 	t := x.none()
 	for _, r := range x.runs {
-		if r.First > seq {
+		if r.First > seq || x.read.GivenUp() {
 			break
 		}
 		t.begin(r)

@@ -92,6 +92,9 @@ func Top(x *Index, to uint64, by Measure, site func(capture.StackID) Site) []Row
 		return r
 	}
 	for _, f := range x.Totals(to).Flows {
+		if x.read.GivenUp() {
+			break
+		}
 		if f.Allocs == 0 {
 			continue
 		}

@@ -159,6 +159,11 @@ func WriteParquet(dir string, r *Recording) (err error) {
 	if err := writeRows(d, "runs", func(add func(parquetRun)) { add(run) }); err != nil {
 		return err
 	}
+	if r.Cut != nil {
+		if err := r.Cut(); err != nil {
+			return err
+		}
+	}
 	return d.publish()
 }
 

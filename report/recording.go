@@ -31,6 +31,7 @@ type Recording struct {
 
 	Events iter.Seq[Event] // in order, up to To
 	Damage func() error    // what could not be read, known after Events
+	Cut    func() error    // why Events ended early, nil if they did not; known after them
 }
 
 // An Event of a Recording.

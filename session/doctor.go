@@ -226,6 +226,9 @@ func (s *Session) countFrames(c *Checkup, src capture.Source) {
 	}
 	// In the order of the file: a chunk of stacks is unpacked once.
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
+		if s.reading.GivenUp() {
+			return
+		}
 		u, st := stacks[id], src.Stack(id)
 		for i := range st.PCs {
 			c.Frames += u.events

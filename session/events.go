@@ -243,19 +243,19 @@ func (v *recordedEnv) ThreadName() string {
 // Index is what answers questions about the heap of what is recorded: of this
 // run, of the last one, or of the capture.
 func (s *Session) Index() (*heap.Index, error) {
-	src, err := s.summed()
-	if err != nil {
+	if _, err := s.summed(); err != nil {
 		return nil, err
 	}
-	if s.indexed.of == src {
-		return s.indexed.index, s.indexed.index.Update()
-	}
-	x, err := heap.NewIndex(src)
-	if err != nil {
+	if of := s.wholeSource(); s.indexed.of != of {
+		x, err := heap.ReadIndex(s.reading, of)
+		if err != nil {
+			return nil, err
+		}
+		s.indexed.of, s.indexed.index = of, x
+	} else if err := s.indexed.index.Update(); err != nil {
 		return nil, err
 	}
-	s.indexed.of, s.indexed.index = src, x
-	return x, nil
+	return s.indexed.index.For(s.reading), nil
 }
 
 // nameless is what a frame is called of which only the address is known: that, as it

@@ -242,7 +242,7 @@ func (s *Session) Diff(from, to string, per Per) (*Diff, error) {
 // DiffCapture compares the end of another capture with the present moment.
 func (s *Session) DiffCapture(path string, per Per) (*Diff, error) {
 	other := New(Config{Version: s.cfg.Version, Cache: s.cfg.Cache})
-	other.Settings = s.Settings
+	other.Settings, other.reading = s.Settings, s.reading
 	defer other.Close()
 	if _, err := other.OpenWhole(path); err != nil {
 		return nil, err

@@ -170,7 +170,7 @@ func (s *Session) readLikeness(event string) (*likeness, error) {
 	for _, m := range src.Modules() {
 		l.files = append(l.files, savedName(m))
 	}
-	for o := range src.Events(0) {
+	for o := range s.reading.Of(src).Events(0) {
 		if o.Seq > seq {
 			break
 		}
@@ -178,7 +178,7 @@ func (s *Session) readLikeness(event string) (*likeness, error) {
 			l.nth++
 		}
 	}
-	return l, nil
+	return l, s.reading.Cut()
 }
 
 // programFile is the base name of the program as modules have it, "" without one.

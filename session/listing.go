@@ -147,6 +147,9 @@ func (s *Session) LineCosts(file string) (map[int]LineCost, error) {
 	}
 	costs := map[int]LineCost{}
 	for _, id := range slices.Sorted(maps.Keys(stacks)) { // in the file's order, as countFrames does
+		if s.reading.GivenUp() {
+			break
+		}
 		st := stacks[id]
 		frames := s.sourceStack(src, id, st.seq).Frames
 		if len(frames) == 0 {

@@ -98,6 +98,9 @@ func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, 
 	}
 	frames := newProfileFrames(s, src, p)
 	for i := range p.Stacks {
+		if s.reading.GivenUp() {
+			break
+		}
 		st := &p.Stacks[i]
 		if i > 0 && st.ID == p.Stacks[i-1].ID { // of another thread
 			last := &p.Stacks[i-1]
@@ -109,7 +112,7 @@ func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, 
 	}
 	reading.Wait()
 	p.Caveats = s.Caveats() // now that all was read
-	return p, nil
+	return p, s.reading.Cut()
 }
 
 // stackRows are the stacks that allocated anything.

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 
@@ -262,8 +263,11 @@ func (s *Session) Recordings() (recorded, seen uint64) {
 }
 
 // source is the events that can be asked about: of this run, of the last one, or
-// of the capture.
-func (s *Session) source() capture.Source {
+// of the capture. They end early when the reading is given up.
+func (s *Session) source() capture.Source { return s.reading.Of(s.wholeSource()) }
+
+// wholeSource is source, to its end.
+func (s *Session) wholeSource() capture.Source {
 	switch {
 	case s.saved != nil:
 		return s.saved
@@ -372,16 +376,36 @@ type SavedInfo struct {
 // Save writes what was recorded and the session's stops to a capture. A file that is
 // there is only replaced with force, and not if it is the opened one.
 func (s *Session) Save(path string, force bool) (SavedInfo, error) {
-	src := s.source()
+	src := s.wholeSource()
 	if src == nil {
 		return SavedInfo{}, errors.New("save: nothing to save: no program ran")
 	}
 	src = s.withConsole(src)
 	to := outfile.File{Path: path, Force: force, Inputs: []string{s.SavedPath()}}
-	if err := capture.Save(to, src, embedder{s}); err != nil {
+	if err := s.writeCapture(to, src); err != nil {
 		return SavedInfo{}, fmt.Errorf("save: %w", err)
 	}
 	return savedInfo(path, src), nil
+}
+
+// writeCapture writes a whole capture, or none.
+func (s *Session) writeCapture(to outfile.File, src capture.Source) error {
+	return to.Write(func(w io.Writer) error {
+		return capture.WriteSource(readWriter{w, s.reading}, src, embedder{s})
+	})
+}
+
+// A readWriter fails once the reading is given up.
+type readWriter struct {
+	io.Writer
+	reading *capture.Reading
+}
+
+func (w readWriter) Write(p []byte) (int, error) {
+	if w.reading.GivenUp() {
+		return 0, w.reading.Cut()
+	}
+	return w.Writer.Write(p)
 }
 
 // savedInfo is what was written to path.

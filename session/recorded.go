@@ -17,7 +17,7 @@ func (s *Session) Recording() (*report.Recording, error) {
 	to := s.moment()
 	r := &report.Recording{
 		Caveats: s.Caveats(), Info: src.Info(), Functions: src.Functions(), Modules: src.Modules(), Threads: src.Threads(),
-		Execs: capture.Execs(src.Modules()), To: to, Stacks: src.Stacks(), Damage: src.Damage,
+		Execs: capture.Execs(src.Modules()), To: to, Stacks: src.Stacks(), Damage: src.Damage, Cut: s.reading.Cut,
 	}
 	p := &report.Profile{}
 	for _, m := range r.Modules {
@@ -34,7 +34,12 @@ func (s *Session) Recording() (*report.Recording, error) {
 		}
 	}
 	frames := newProfileFrames(s, src, p)
-	r.Stack = func(id capture.StackID) report.Stack { return frames.stack(id, x.Named(id)) }
+	r.Stack = func(id capture.StackID) report.Stack {
+		if s.reading.GivenUp() {
+			return report.Stack{}
+		}
+		return frames.stack(id, x.Named(id))
+	}
 	r.Frame = func(i int) report.Frame { return p.Frames[i] }
 	r.Events = func(yield func(report.Event) bool) {
 		state := heap.NewReplay(src)

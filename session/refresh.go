@@ -241,7 +241,7 @@ func (s *Session) EmbedSymbols(path string, force bool) (SavedInfo, error) {
 			return SavedInfo{}, fmt.Errorf("%w; what can be read goes to another file: symbols embed FILE", d)
 		}
 	}
-	if err := capture.Save(to, s.saved, embedder{s}); err != nil {
+	if err := s.writeCapture(to, s.saved); err != nil {
 		return SavedInfo{}, fmt.Errorf("symbols embed: %w", err)
 	}
 	info := savedInfo(path, s.saved)

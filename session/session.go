@@ -82,6 +82,7 @@ type Session struct {
 	console   consoleLog
 	late      lateModules // of saved
 	indexed   indexed
+	reading   *capture.Reading // of the command that runs, see Within; nil: to the end
 	likes     likenesses
 	moved     bool                   // saved was brought to
 	at        uint64                 // the moment after this event, rather than to its end
@@ -101,6 +102,14 @@ type Session struct {
 	held    time.Duration // time the inferior spent stopped for the user
 	stopped time.Time
 	target  atomic.Pointer[inferior.Process] // proc, for Interrupt from another goroutine
+}
+
+// Within has the verbs read recordings only until the reading is given up, nil always
+// to the end, and returns what they did before. What they return of a reading that was
+// cut is no answer; nothing that stays is made of it.
+func (s *Session) Within(r *capture.Reading) (before *capture.Reading) {
+	before, s.reading = s.reading, r
+	return before
 }
 
 // indexed is the index of the recording that was asked last.
