@@ -23,9 +23,10 @@ import (
 // Config is what a console is made of. Session, Out and Err are required.
 type Config struct {
 	Session  *session.Session
-	In       LineReader // nil: only Startup is run
-	Out, Err io.Writer  // data and messages
-	Startup  []Startup  // run in order before the first prompt
+	In       LineReader   // nil: only Startup is run
+	Out, Err io.Writer    // data and messages
+	Begin    func() error // loads, attaches or opens, once the config files were read; an error, which it says, ends Run
+	Startup  []Startup    // run in order before the first prompt
 	Getenv   func(string) string
 	Version  string
 
@@ -114,7 +115,15 @@ func (c *Console) Run() int {
 	defer c.tui.disable() // also when hdb panics
 	c.prepareInput()
 	if !c.cfg.NoInit {
-		c.readInitFiles()
+		c.readConfig()
+	}
+	if c.cfg.Begin != nil {
+		if err := c.cfg.Begin(); err != nil {
+			return ExitLaunch
+		}
+	}
+	if !c.cfg.NoInit {
+		c.readProjectFile()
 	}
 	c.runStartup()
 	if c.in != nil && !c.cfg.Batch {

@@ -13,7 +13,6 @@ func Clean(s string) string { return clean(s) }
 
 // Attach takes the process under the debugger, as `attach` does.
 func (c *Console) Attach(pid int) error {
-	c.sig.start(c.s.Interrupt) // a signal must not kill hdb while the process is stopped
 	arg := strconv.Itoa(pid)
 	return runAttach(context.Background(), c, Input{Name: "attach", Raw: arg, Args: []string{arg}})
 }

@@ -84,7 +84,8 @@ func (c *Console) Live(begin func() error) int {
 	err := c.monitorReady()
 	if err == nil {
 		if !c.cfg.NoInit {
-			c.readInitFiles()
+			c.readConfig()
+			c.readProjectFile()
 		}
 		err = c.watch(ctx, begin)
 	} else {

@@ -225,14 +225,14 @@ func (c *Console) saveConfig() (string, error) {
 	return path, writeFile(path, b.String())
 }
 
-// readInitFiles runs the system's, the user's and the project's files.
-func (c *Console) readInitFiles() {
+// readConfig runs the system's and the user's files, before anything is loaded: they say
+// where debug files are. The project's come afterwards.
+func (c *Console) readConfig() {
 	for _, path := range []string{"/etc/hdb/config", c.configPath()} {
 		if path != "" {
 			c.readInit(path)
 		}
 	}
-	c.readProjectFile()
 }
 
 func (c *Console) readInit(path string) {

@@ -145,6 +145,11 @@ func (o *liveOptions) begin(s *session.Session, all *options) error {
 			return err
 		}
 	}
+	if o.pid == 0 { // again, with debug files from where the config files say
+		if _, err := s.Load(o.words[0]); err != nil {
+			return err
+		}
+	}
 	if err := s.Record(); err != nil {
 		return err
 	}

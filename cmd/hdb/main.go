@@ -220,12 +220,19 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 		cfg.In = console.NewReader(in, os.Stdout)
 		defer cfg.In.Close()
 	}
-	c = console.New(cfg)
 	s.Settings.Dir, s.Settings.TTY = o.dir, o.tty
-	if code, err := target(s, c, o); err != nil {
-		return fail(errw, err, code)
+	var refused error
+	var code int
+	cfg.Begin = func() error {
+		code, refused = target(s, c, o)
+		return refused
 	}
-	return c.Run()
+	c = console.New(cfg)
+	ended := c.Run()
+	if refused != nil {
+		return fail(errw, refused, code)
+	}
+	return ended
 }
 
 // target loads, attaches or opens what the command line names.
