@@ -42,6 +42,7 @@ func TestDocumentedNumbers(t *testing.T) {
 		fmt.Sprintf("| memory file | %d MiB | `%#x` | shared; the first %d MiB read and write", (fileRing+mib-1)/mib, placesLow+placeFile, fileRules/mib),
 		fmt.Sprintf("| ring | %d MiB, mapped twice in a row | `%#x` |", ringSize/mib, placesLow+placeRing),
 		fmt.Sprintf("| core | %d KiB | `%#x` |", maxCore/kib, placesLow+placeCore),
+		fmt.Sprintf("| card | %d KiB | behind the core |", cardSize/kib),
 		fmt.Sprintf("| islands | %d MiB each |", islandSize/mib),
 		fmt.Sprintf("%s *slots* of %d bytes", grouped(numSlots), slotSize),
 		fmt.Sprintf("a shadow stack of %d entries", shadowDepth),

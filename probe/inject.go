@@ -65,6 +65,9 @@ func (p *Probe) inject(c *caller) (err error) {
 	}
 	keep().hold(p.shared)
 	c.undo = append(c.undo, func() { keep().release(p.shared) })
+	if err := p.describe(p.footprint()); err != nil {
+		return err
+	}
 	return p.writeState()
 }
 

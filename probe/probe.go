@@ -173,6 +173,9 @@ func (p *Probe) finish() error {
 	if err := p.poke(stEnabled, p.enabled()); err != nil {
 		return err
 	}
+	if err := p.describe(p.footprint()); err != nil {
+		return err
+	}
 	var all []*patched
 	for _, s := range p.sites {
 		if !s.dead {
@@ -430,12 +433,23 @@ func (p *Probe) Gone(goesOn bool) {
 	p.release(goesOn)
 }
 
-// Close takes the probe out of a process that goes on: the functions are as
-// they were, the core stays mapped and passes everything on.
+// Close takes the probe out of a process that goes on: the functions are as they were,
+// and what was mapped is not any more. If a thread may be inside, it stays until hdb
+// attaches the next time, and passes everything on. All threads must be stopped.
 func (p *Probe) Close() error {
+	if p.closed {
+		return nil
+	}
+	var calls []openCall
+	for _, slot := range p.shared.slots() {
+		calls = append(calls, openCalls(slot)...)
+	}
 	err := errors.Join(p.Disarm(), p.trap.Remove())
 	p.release(true)
-	return err
+	if err != nil {
+		return err // a jump may still lead there
+	}
+	return p.leave(calls)
 }
 
 // release lets go of the memory that is shared with a process, which goes on or is

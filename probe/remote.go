@@ -63,6 +63,9 @@ func (c *caller) back() {
 
 const noFD = ^uint64(0)
 
+// memoryName is that of the memory file in /proc/PID/maps.
+const memoryName = "hdb probe"
+
 var errConfined = errors.New("the process has a seccomp filter that may kill it for the probe's system calls")
 
 // mapAll makes the memory that both share.
@@ -72,11 +75,7 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 	if err != nil {
 		return r, nil, err
 	}
-	place, err := freePlace(maps)
-	if err != nil {
-		return r, nil, err
-	}
-	at := uint64(place)
+	old := abandoned(p, maps)
 	if c.borrowed, err = c.t.Borrow(); err != nil {
 		return r, nil, err
 	}
@@ -84,6 +83,19 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 		err = errors.Join(err, c.borrowed.Return())
 		c.borrowed = nil
 	}()
+	for _, l := range old {
+		if err := l.unmap(p, c); err != nil {
+			return r, nil, err
+		}
+	}
+	if maps, err = p.Maps(); err != nil {
+		return r, nil, err
+	}
+	place, err := freePlace(maps)
+	if err != nil {
+		return r, nil, err
+	}
+	at := uint64(place)
 	if r.state, err = c.mmap("the probe's state", at, privateSize, rw, mapPrivate, noFD, 0); err != nil {
 		return r, nil, err
 	}
@@ -91,7 +103,7 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 	if _, err = c.call("MADV_WIPEONFORK", unix.SYS_MADVISE, uint64(r.state), privateSize, unix.MADV_WIPEONFORK); err != nil {
 		return r, nil, err
 	}
-	if _, err = p.WriteAt([]byte("hdb probe\x00"), int64(r.state)); err != nil {
+	if _, err = p.WriteAt([]byte(memoryName+"\x00"), int64(r.state)); err != nil {
 		return r, nil, err
 	}
 	fd, err := c.borrowed.Open(unix.SYS_MEMFD_CREATE, uint64(r.state), memfdFlags)
@@ -121,7 +133,7 @@ func mapAll(p *inferior.Process, c *caller) (r remote, s *shared, err error) {
 			return r, nil, err
 		}
 	}
-	r.core, err = c.mmap("the probe's code", at+placeCore, maxCore, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, noFD, 0)
+	r.core, err = c.mmap("the probe's code", at+placeCore, maxCore+cardSize, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, noFD, 0)
 	return r, s, err
 }
 

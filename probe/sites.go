@@ -298,6 +298,9 @@ func (p *Probe) island(c *caller, m inferior.Module) (*island, error) {
 	p.mu.Lock()
 	p.islands, p.apart = append(p.islands, i), span{}
 	p.mu.Unlock()
+	if err := p.describe(p.footprint()); err != nil {
+		return nil, err
+	}
 	p.framed = append(p.framed, framed{i.base, i.base + islandSize, at + addr.Run(fde)})
 	for _, f := range p.finders {
 		f.jump = nil // their answers have changed

@@ -150,6 +150,7 @@ func TestAttachOften(t *testing.T) {
 						t.Fatalf("attach %d: %d events, %v", i+1, c.Len(), wrong)
 					}
 				}
+				g.checkLeft(t)
 				g.end(t)
 			})
 		}

@@ -1,0 +1,84 @@
+package inferior
+
+import (
+	"encoding/binary"
+	"os"
+	"slices"
+	"strconv"
+
+	"hdb/internal/addr"
+)
+
+// deepest bounds how much of a stack is searched. What is further out has called what
+// is inside.
+const deepest = 1 << 20
+
+// MayReach tells whether a thread of the target may stand at an address for which code
+// holds, or get there: one that is there, has such an address in a register or anywhere in
+// the innermost MiB of its stack, or cannot be asked. All are taken to be able to if
+// another process runs in the target's memory.
+func (p *Process) MayReach(code func(addr.Run) bool) bool {
+	maps, err := p.Maps()
+	if err != nil || p.sharesMemory() {
+		return true
+	}
+	return slices.ContainsFunc(p.cur.order, func(t *Thread) bool {
+		return t.state != exiting && t.mayReach(code, maps)
+	})
+}
+
+func (t *Thread) mayReach(code func(addr.Run) bool, maps []Mapping) bool {
+	if t.load() != nil {
+		return true
+	}
+	r := t.regs
+	if t.shown != 0 {
+		r.Rip = uint64(t.real)
+	}
+	// What r10 and r11 are left with is for nobody.
+	for _, v := range []uint64{r.Rip, r.Rax, r.Rbx, r.Rcx, r.Rdx, r.Rsi, r.Rdi, r.Rbp, r.R8, r.R9, r.R12, r.R13, r.R14, r.R15} {
+		if code(addr.Run(v)) {
+			return true
+		}
+	}
+	low := addr.Run(r.Rsp) &^ 7
+	at := slices.IndexFunc(maps, func(m Mapping) bool { return m.Low <= low && low < m.High })
+	if at < 0 {
+		return true
+	}
+	stack := make([]byte, min(maps[at].High-low, deepest))
+	n, err := t.p.mem.readAt(stack, int64(low))
+	if err != nil || n < len(stack) {
+		return true
+	}
+	return HasAddress(stack, code)
+}
+
+// HasAddress tells whether there is a word in memory that is an address for which code
+// holds. The memory is aligned as words are.
+func HasAddress(memory []byte, code func(addr.Run) bool) bool {
+	for ; len(memory) >= 8; memory = memory[8:] {
+		if code(addr.Run(binary.LittleEndian.Uint64(memory))) {
+			return true
+		}
+	}
+	return false
+}
+
+// sharesMemory tells whether another process runs in the target's memory, traced or not,
+// by kcmp(2); where the kernel lacks it, only of those that are traced.
+func (p *Process) sharesMemory() bool {
+	if len(p.guests) > 0 || p.cur.peers || p.vforking() {
+		return true
+	}
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return true
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	return err != nil || slices.ContainsFunc(names, func(name string) bool {
+		pid, err := strconv.Atoi(name)
+		return err == nil && pid != p.cur.pid && sharesMemory(p.cur.pid, pid, false)
+	})
+}

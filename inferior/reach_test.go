@@ -1,0 +1,42 @@
+package inferior
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"hdb/internal/addr"
+)
+
+// A thread may reach where it stands and where it returns to, and nothing else.
+func TestMayReach(t *testing.T) {
+	p, _ := launch(t, build(t, "threads"), "4", "10", "10")
+	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
+	s := resume(t, p)
+	regs, err := s.Thread.Regs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 8)
+	if _, err := p.ReadAt(b, int64(regs.Rsp)); err != nil {
+		t.Fatal(err)
+	}
+	caller := addr.Run(binary.LittleEndian.Uint64(b))
+	for a, want := range map[addr.Run]bool{regs.PC(): true, caller: true, 0x123456789000: false} {
+		if got := p.MayReach(func(x addr.Run) bool { return x == a }); got != want {
+			t.Errorf("%v: %v", a, got)
+		}
+	}
+}
+
+// What shares the memory may be anywhere in it.
+func TestMayReachShared(t *testing.T) {
+	p, _ := launch(t, build(t, "forks"), "vfork")
+	p.SetFollowFork(true)
+	p.CatchFork(true)
+	if s := resume(t, p); s.Reason != Forked {
+		t.Fatalf("%v", s.Reason)
+	}
+	if !p.MayReach(func(addr.Run) bool { return false }) {
+		t.Error("the parent of a vfork child is not seen")
+	}
+}
