@@ -40,7 +40,7 @@ func (d *Diagnosis) Good() bool {
 		return true
 	case d.Kept:
 		return d.Lines > 0 // not all: assembly, such as _start, has none
-	case d.Err != nil || d.MissingDwo > 0:
+	case d.Err != nil || d.MissingDwo > 0 || d.MissingAlt != "":
 		return false
 	}
 	return d.Debug == symbols.DebugDWARF || d.Debug == symbols.DebugPclntab
@@ -290,6 +290,8 @@ func (d *Diagnosis) Found() string {
 		return "nothing"
 	case d.Debug == symbols.DebugDWARF && d.MissingDwo > 0:
 		return fmt.Sprintf("DWARF %d; %d of %d .dwo files missing", d.DWARFVersion, d.MissingDwo, d.Units)
+	case d.Debug == symbols.DebugDWARF && d.MissingAlt != "":
+		return fmt.Sprintf("DWARF %d, dwz file missing", d.DWARFVersion)
 	case d.Debug == symbols.DebugDWARF:
 		return fmt.Sprintf("DWARF %d", d.DWARFVersion)
 	case d.Debug == symbols.DebugNone:

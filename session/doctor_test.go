@@ -257,3 +257,35 @@ func FuzzReadCache(f *testing.F) {
 	f.Add([]byte("glibc-ld.so.cache1.1\x01\x00\x00\x00 and not enough"))
 	f.Fuzz(func(_ *testing.T, b []byte) { readCache(b) })
 }
+
+// TestCheckupWithoutDwz has a program whose dwz file is gone.
+func TestCheckupWithoutDwz(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"one", "two"} {
+		gcc(t, dir, map[string]string{"main.c": waiterLib + "\nint main(void) { return 0; }"}, "-g", "-o", name, "main.c")
+	}
+	cmd := exec.Command(testprogs.Tool(t, "dwz"), "-m", "common", "one", "two")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("dwz: %v\n%s", err, out)
+	}
+	check := func(t *testing.T, missing bool) {
+		s := open(t, "basic")
+		if _, err := s.Load(filepath.Join(dir, "one")); err != nil {
+			t.Fatal(err)
+		}
+		c, err := s.Checkup()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := c.module(t, "one")
+		if d.Good() == missing || strings.Contains(d.Found(), "dwz file missing") != missing || missing != strings.Contains(strings.Join(d.Remedies, "; "), "put common back (build ID ") {
+			t.Errorf("%+v, found %q", d, d.Found())
+		}
+	}
+	t.Run("there", func(t *testing.T) { check(t, false) })
+	if err := os.Remove(filepath.Join(dir, "common")); err != nil {
+		t.Fatal(err)
+	}
+	t.Run("missing", func(t *testing.T) { check(t, true) })
+}

@@ -148,6 +148,14 @@ func (r *remedies) one(d *Diagnosis, owner string) {
 	case d.MissingDwo > 0:
 		add("keep the .dwo files where the compiler wrote them (%s), or put them together: dwp -e %s -o %s.dwp", d.FirstDwo, d.Path, d.Path)
 		return
+	case d.MissingAlt != "":
+		add("put %s back (build ID %s): dwz -m moved there what several files share", d.MissingAlt, d.AltID)
+		if owner != "" {
+			r.packaged(d, owner, add)
+		} else {
+			r.fetched(d, add)
+		}
+		return
 	}
 	if owner != "" {
 		r.packaged(d, owner, add)

@@ -314,6 +314,16 @@ func (o *Object) Header() Info {
 	}
 	if f := o.altFile(); f != nil {
 		info.AltFile = f.Path
+	} else {
+		from := o.elf
+		if f := o.debugFile(); f != nil {
+			from = f
+		}
+		o.guard(func() {
+			if from.HasSection(".debug_info") {
+				info.MissingAlt, info.AltID, _ = from.AltLink()
+			}
+		})
 	}
 	return info
 }

@@ -87,6 +87,8 @@ type Info struct {
 	Debug        DebugKind
 	DebugFile    string    // path of the separate debug file, "" without
 	AltFile      string    // path of the dwz file, "" without
+	MissingAlt   string    // path of the dwz file that the DWARF refers to, when it is not there; "" if none is
+	AltID        string    // build ID of the dwz file that is missing
 	Attempts     []Attempt // where these were looked for, in order
 	DWARFVersion int       // the highest version of a unit; 0 without DWARF
 	Units        int       // compilation units, type and partial units not counted
