@@ -1,12 +1,14 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/session"
+	"hdb/values"
 )
 
 // report shows why and where the inferior stopped, in the one shape of all
@@ -80,6 +82,8 @@ func (c *Console) returned(fn *session.Finished) *returnedView {
 	}
 	ret, err := c.data.read(c).Returned(fn, o)
 	switch {
+	case errors.Is(err, values.ErrNoDebug):
+		return &returnedView{RAX: fmt.Sprintf("%#x", fn.RAX), Why: "no debug information tells its type"}
 	case err != nil:
 		return &returnedView{RAX: fmt.Sprintf("%#x", fn.RAX), Why: err.Error()}
 	case ret.Num == 0:

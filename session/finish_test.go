@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -92,5 +93,19 @@ func TestFinishLeft(t *testing.T) {
 			}
 			must(t)(s.Next(1))
 		})
+	}
+}
+
+// Without debug information the register is all that is known.
+func TestFinishBare(t *testing.T) {
+	s := open(t, "stepping", "-g0")
+	setBreak(t, s, "leaf")
+	must(t)(s.Run(nil))
+	r := must(t)(s.Finish())
+	if r.Finished == nil || r.Finished.RAX != 1 {
+		t.Fatalf("want 1 in rax: %s, %+v", r.Headline(), r.Finished)
+	}
+	if v, err := s.NewValues().Returned(r.Finished, values.Options{}); !errors.Is(err, values.ErrNoDebug) {
+		t.Errorf("%+v, %v; want %v", v, err, values.ErrNoDebug)
 	}
 }
