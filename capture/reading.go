@@ -45,6 +45,16 @@ func (r *Reading) Cut() error {
 	return r.ctx.Err()
 }
 
+// Bound is a context that ends with ctx, or when the reading is given up.
+func (r *Reading) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if r == nil {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(r.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
 // Events is how many events were read so far.
 func (r *Reading) Events() uint64 { return r.events.Load() }
 

@@ -79,6 +79,9 @@ func (s *Session) Checkup() (Checkup, error) {
 		c.Modules = s.savedDiagnoses()
 	case Live:
 		for _, mod := range s.mods.list {
+			if s.reading.GivenUp() {
+				break
+			}
 			obj := s.mods.object(mod) // which sets err
 			c.Modules = append(c.Modules, Diagnosis{Path: mod.Path, Name: mod.Name, obj: obj, Err: mod.err})
 		}
@@ -89,6 +92,9 @@ func (s *Session) Checkup() (Checkup, error) {
 		if s.countFrames(&c, src); c.Frames > 0 {
 			c.Gaps = s.Gaps()
 		}
+	}
+	if err := s.reading.Cut(); err != nil {
+		return c, err
 	}
 	c.finish(s.remedies(c.Modules))
 	return c, nil
@@ -168,6 +174,9 @@ func (s *Session) readVDSO(pid int, m inferior.Mapping) (*symbols.Object, error)
 func (s *Session) savedDiagnoses() []Diagnosis {
 	var all []Diagnosis
 	for i, m := range s.saved.Modules() {
+		if s.reading.GivenUp() {
+			break
+		}
 		name := cmp.Or(m.Path, savedName(m))
 		if slices.ContainsFunc(all, func(d Diagnosis) bool { return d.Name == name }) {
 			continue

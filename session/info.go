@@ -54,6 +54,9 @@ func (s *Session) Functions(re *regexp.Regexp) ([]FunctionInfo, error) {
 	}
 	var out []FunctionInfo
 	for _, m := range objs {
+		if s.reading.GivenUp() {
+			break
+		}
 		for _, fn := range m.obj.MatchFunctions(re) {
 			out = append(out, FunctionInfo{Function: fn, Addr: fn.Low.Run(m.bias), Module: m.name})
 		}
@@ -75,6 +78,9 @@ func (s *Session) SourceFiles() ([]string, error) {
 		files = s.saved.SourceFiles()
 	}
 	for _, m := range objs {
+		if s.reading.GivenUp() {
+			break
+		}
 		files = append(files, m.obj.SourceFiles()...)
 	}
 	slices.Sort(files)

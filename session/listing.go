@@ -103,6 +103,9 @@ func (s *Session) globals(of func(*symbols.Object) []symbols.Global) ([]GlobalIn
 	}
 	var out []GlobalInfo
 	for _, m := range objs {
+		if s.reading.GivenUp() {
+			break
+		}
 		for _, g := range of(m.obj) {
 			row := GlobalInfo{Global: g, Module: m.name}
 			if g.Addr != 0 {

@@ -45,6 +45,8 @@ func (s *Session) remedies(modules []Diagnosis) *remedies {
 	return &remedies{
 		os: readOSRelease(root), root: root, asked: s.Debuginfod.Mode() != DebuginfodOff, server: server,
 		run: func(ctx context.Context, name string, args ...string) ([]byte, error) {
+			ctx, done := s.reading.Bound(ctx)
+			defer done()
 			cmd := exec.CommandContext(ctx, name, args...)
 			cmd.Env = append(os.Environ(), "LC_ALL=C")
 			return cmd.Output() // with what it found when it fails for some
