@@ -79,16 +79,16 @@ func (c *chunkWriter) listed() []chunkRef {
 }
 
 // Snapshot is what was recorded so far, which r reads: as a capture that was opened,
-// but for chunks that were dropped. It is true until more are dropped.
+// but for chunks that were dropped. It is true until more are dropped. After an error of
+// writing it is what was written before; Err tells.
 func (c *Writer) Snapshot(name string, r io.ReaderAt) (*File, error) {
-	if err := c.Flush(); err != nil {
-		return nil, err
-	}
+	_ = c.Flush()
 	f := emptyFile(name, r, c.Size())
 	if _, err := f.checkHeader(); err != nil {
 		return nil, err
 	}
 	f.load(scan{refs: c.out.listed(), closed: true})
+	f.info.Partial = slices.Clone(c.info.Partial) // which cannot be written any more, either
 	return f, nil
 }
 

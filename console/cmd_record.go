@@ -176,6 +176,8 @@ func runRecordStatus(_ context.Context, c *Console, in Input) error {
 // boundsText says what the bounds did to a recording.
 func boundsText(st session.RecordStatus) string {
 	switch b := st.Bounds; {
+	case st.Err != nil:
+		return sprintf("%s: it has ended: %v", b, st.Err)
 	case st.Full:
 		return sprintf("%s: it has that, and has ended", b)
 	case st.Left > 0:

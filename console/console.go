@@ -12,6 +12,7 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -63,13 +64,15 @@ type Console struct {
 	unread  string          // a line typed for the prompt, at a question that it does not answer
 	hooks   []*scriptSource // commands of the stop just reported, not yet run: a list for each breakpoint
 	hooking bool            // the hooks are being run
-	depth   int             // nested definitions and scripts
-	last    repetition      // what an empty line does
-	listing listing         // where `list` and `list -` go on
-	memory  memory          // where `x` goes on
-	data    valueState      // what print and display keep
-	missing map[string]bool // sources that were reported missing
-	newer   map[string]bool // and those that were reported newer than the program
+
+	unwritten error           // of the recording, that was told last
+	depth     int             // nested definitions and scripts
+	last      repetition      // what an empty line does
+	listing   listing         // where `list` and `list -` go on
+	memory    memory          // where `x` goes on
+	data      valueState      // what print and display keep
+	missing   map[string]bool // sources that were reported missing
+	newer     map[string]bool // and those that were reported newer than the program
 
 	explained bool // the marks of frames were
 	tui       *tui // never nil
@@ -226,8 +229,18 @@ func (c *Console) perform(line string, do func(context.Context) error) {
 	if err != nil {
 		c.fail(err)
 	}
+	c.noteUnwritten()
 	c.s.LogMoment()
 	c.quit = c.quit || c.ending()
+}
+
+// noteUnwritten makes a recording that cannot be written any more count as a failure,
+// once.
+func (c *Console) noteUnwritten() {
+	if err := c.s.StreamErr(); err != nil && err != c.unwritten {
+		c.unwritten = err
+		c.fail(fmt.Errorf("record: %w: the recording has ended; what was written before can be asked and saved", err))
+	}
 }
 
 // ending tells whether no more commands may run: nobody reads what they print,

@@ -13,14 +13,15 @@ import (
 // Why a recording has not all events of the run: kept in the capture, see
 // capture.Info.
 const (
-	beganLate    = "it began within the run"       // by an attach: times count from there
-	startedLate  = "it was started within the run" // by a command: times count from the run's start
-	endedEarly   = "it ended before the program"
-	endedFull    = "it ended when it was large enough"
-	droppedOlder = "older events were dropped"
-	wasPaused    = "it was paused"
-	wasStopped   = "it was stopped for a while" // and started again
-	freedUnseen  = capture.FreedUnseen
+	beganLate      = "it began within the run"       // by an attach: times count from there
+	startedLate    = "it was started within the run" // by a command: times count from the run's start
+	endedEarly     = "it ended before the program"
+	endedFull      = "it ended when it was large enough"
+	endedUnwritten = "it ended when it could not be written any more"
+	droppedOlder   = "older events were dropped"
+	wasPaused      = "it was paused"
+	wasStopped     = "it was stopped for a while" // and started again
+	freedUnseen    = capture.FreedUnseen
 )
 
 // notePartial notes in the recording that it has not all events.

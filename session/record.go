@@ -143,6 +143,7 @@ type RecordStatus struct {
 	Doubt      string      // why blocks that seem to live may not, "" if they do
 	Bounds     Bounds      // that the recording of this run is kept in
 	Full       bool        // it has Bounds.MaxSize, and has ended
+	Err        error       // why it cannot be written any more, nil if it can
 	Bytes      int64       // of the file, or of the encoded events of the log, so far
 }
 
@@ -194,8 +195,9 @@ func (s *Session) recordStatus() RecordStatus {
 		st.Stacks, st.Truncated = s.trace.stacks, s.trace.truncated
 		switch {
 		case s.stream != nil:
+			st.Recorded = s.loggedEvents()
 			st.Bytes = s.stream.writer.Size() - s.stream.file.dropped.Load()
-			st.Bounds, st.Full = s.stream.file.bounds, s.stream.file.isFull.Load()
+			st.Bounds, st.Full, st.Err = s.stream.file.bounds, s.stream.file.isFull.Load(), s.stream.writer.Err()
 			if n := s.stream.writer.Dropped(); n > 0 {
 				st.Left = st.Recorded - min(n, st.Recorded)
 			}
@@ -245,7 +247,7 @@ func (s *Session) savedStatus() RecordStatus {
 // of a capture, where only those up to the last event or stop are known of.
 func (s *Session) Recordings() (recorded, seen uint64) {
 	if s.saved == nil {
-		s.exclusive(func() { recorded, seen = s.trace.logged, s.trace.seq })
+		s.exclusive(func() { recorded, seen = s.loggedEvents(), s.trace.seq })
 		return recorded, seen
 	}
 	recorded = uint64(s.saved.Len())
@@ -262,6 +264,14 @@ func (s *Session) Recordings() (recorded, seen uint64) {
 	return recorded, seen
 }
 
+// loggedEvents is how many events of this run the recording has.
+func (s *Session) loggedEvents() uint64 {
+	if st := s.stream; st != nil && st.failed && !st.file.bounds.Aggregate {
+		return st.writer.Flushed()
+	}
+	return s.trace.logged
+}
+
 // source is the events that can be asked about: of this run, of the last one, or
 // of the capture. They end early when the reading is given up.
 func (s *Session) source() capture.Source { return s.reading.Of(s.wholeSource()) }
@@ -275,8 +285,7 @@ func (s *Session) wholeSource() capture.Source {
 		return s.log
 	case s.stream != nil && s.stream.kept != nil:
 		src, err := s.stream.kept.source(s)
-		if err != nil {
-			s.notify("the recording cannot be read: %v", err)
+		if s.unreadable = err; err != nil {
 			return nil
 		}
 		return src
@@ -377,6 +386,9 @@ type SavedInfo struct {
 // there is only replaced with force, and not if it is the opened one.
 func (s *Session) Save(path string, force bool) (SavedInfo, error) {
 	src := s.wholeSource()
+	if src == nil && s.unreadable != nil {
+		return SavedInfo{}, fmt.Errorf("save: the recording cannot be read: %w", s.unreadable)
+	}
 	if src == nil {
 		return SavedInfo{}, errors.New("save: nothing to save: no program ran")
 	}

@@ -47,7 +47,7 @@ func (s *Session) StreamTo(st Stream) { s.streaming = &st }
 func (s *Session) newRecording(info capture.Info) error {
 	s.modLog, s.recorded, s.info = newModuleLog(), info.PID, info
 	s.dropKept()
-	s.log, s.stream = nil, nil
+	s.log, s.stream, s.unreadable = nil, nil, nil
 	s.console.begin()
 	if s.streaming == nil && s.bounds.Any() {
 		return s.newKept(info)
@@ -110,10 +110,10 @@ func (s *Session) tick(st *stream) {
 	s.noteLosses()
 	s.exclusive(st.writer.Push)
 	if st.writer.Err() != nil && !st.failed {
-		st.failed = true
 		if st.kept != nil {
-			s.notify("record: %v", st.writer.Err())
+			s.failKept()
 		}
+		st.failed = true
 		_ = s.Interrupt() // an error would mean that nothing runs
 	}
 	if s.streaming != nil && s.streaming.Tick != nil {

@@ -1,8 +1,15 @@
 package session
 
 import (
+	"errors"
+	"io"
+	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 	"time"
+
+	"hdb/capture"
 )
 
 // TestFullRecordingEndsWhileThreadsRun ends a recording as its size does, again and
@@ -33,7 +40,7 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 		}
 	}
 	go func() {
-		for range 20 {
+		for range 8 {
 			time.Sleep(25 * time.Millisecond) // the probe is read about as often
 			asked := make(chan struct{})
 			s.Beside(func() { end(); close(asked) })
@@ -45,8 +52,8 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 		}
 	}()
 	must(t)(s.Continue(1))
-	if ended != 20 {
-		t.Errorf("the recording ended %d times of 20", ended)
+	if ended != 8 {
+		t.Errorf("the recording ended %d times of 8", ended)
 	}
 	events, err := s.Recorded(nil)
 	if err != nil {
@@ -61,5 +68,52 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 	}
 	if st := s.RecordStatus(); last == 0 || last > st.Seen {
 		t.Errorf("the last event is #%d, status %+v", last, st)
+	}
+}
+
+// fullFile is a file for which there is no room any more.
+type fullFile struct{ io.WriteCloser }
+
+func (fullFile) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestRecordingWithoutRoomKeepsWhatItHas has a bounded recording fail after its first
+// events: those can be asked and saved.
+func TestRecordingWithoutRoomKeepsWhatItHas(t *testing.T) {
+	s := open(t, "basic")
+	if err := s.BoundRecord(Bounds{MaxSize: 1 << 40}); err != nil {
+		t.Fatal(err)
+	}
+	recordFromMain(t, s)
+	setBreak(t, s, "basic.c:10")
+	must(t)(s.Continue(1))
+	before := calls(t, s)
+	if len(before) == 0 || s.StreamErr() != nil {
+		t.Fatalf("recorded %q, %v", before, s.StreamErr())
+	}
+	s.exclusive(func() { s.stream.file.WriteCloser = fullFile{s.stream.file.WriteCloser} })
+	must(t)(s.Continue(1))
+	wantCalls(t, s, before...)
+	if err := s.StreamErr(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("error %v", err)
+	}
+	if st := s.RecordStatus(); st.Recorded != uint64(len(before)) || st.Seen <= st.Recorded || st.Recording || !errors.Is(st.Err, syscall.ENOSPC) {
+		t.Errorf("status %+v", st)
+	}
+	path := filepath.Join(t.TempDir(), "kept.hdb")
+	if _, err := s.Save(path, false); err != nil {
+		t.Fatal(err)
+	}
+	again := reopen(t, path)
+	wantCalls(t, again, before...)
+	if why := again.Partial(); !slices.Contains(why, endedUnwritten) {
+		t.Errorf("the capture is partial: %q", why)
+	}
+	f, err := capture.OpenWhole(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if lines := f.Verify(); len(lines) > 0 || f.Damage() != nil {
+		t.Errorf("the capture is wrong: %q, %v", lines, f.Damage())
 	}
 }

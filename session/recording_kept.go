@@ -46,6 +46,8 @@ func (s *Session) BoundRecord(b Bounds) error {
 	case s.stream == nil:
 		s.bounds = b
 		return s.bindRecording()
+	case s.stream.failed:
+		return fmt.Errorf("record: this run's recording has ended, %w: save it", s.stream.writer.Err())
 	case s.stream.file.isFull.Load():
 		return fmt.Errorf("record: this run's recording had its %s, and has ended: save it", s.bounds)
 	case b.Any() && b != s.bounds:
@@ -88,18 +90,45 @@ func (s *Session) endFull() {
 		if s.stream == nil || !s.trace.recording || !s.stream.file.isFull.Load() {
 			return
 		}
-		s.exclusive(func() { s.trace.recording, s.trace.paused = false, false })
-		s.trace.ended = true
-		s.notePartial(endedFull)
-		disarm := func() error {
-			defer s.noteUnfollowed()
-			return s.armTracer()
-		}
-		if err := s.stopAll(disarm); err != nil && s.proc != nil {
+		s.endKept(endedFull)
+		if err := s.stopAll(s.disarmEnded); err != nil && s.proc != nil {
 			s.notify("%v", err)
 		}
 		s.notify("the recording has its %s, and has ended; the program goes on", s.bounds)
 	})
+}
+
+// endKept ends the recording between two events.
+func (s *Session) endKept(why string) {
+	s.exclusive(func() { s.trace.recording, s.trace.paused = false, false })
+	s.trace.ended = true
+	s.notePartial(why)
+}
+
+// disarmEnded has nothing followed for a recording that has ended. All threads stand.
+func (s *Session) disarmEnded() error {
+	defer s.noteUnfollowed()
+	return s.armTracer()
+}
+
+// failKept ends a recording that cannot be written any more: what was written before
+// can be asked.
+func (s *Session) failKept() {
+	st := s.stream
+	if st.failed || st.writer.Err() == nil {
+		return
+	}
+	st.failed = true
+	s.endKept(endedUnwritten)
+	st.kept.forget() // it does not say so
+	if s.proc == nil {
+		return
+	}
+	if err := s.stopAll(s.disarmEnded); err != nil && s.proc != nil {
+		if _, gone := s.proc.Exited(); !gone {
+			s.notify("%v", err)
+		}
+	}
 }
 
 // source is the recording so far. A question reads the file that is written; one
@@ -112,9 +141,13 @@ func (k *kept) source(s *Session) (capture.Source, error) {
 	var f *capture.File
 	var err error
 	var size int64
+	s.exclusive(func() { err = w.Flush() })
+	if err != nil {
+		s.failKept()
+	}
 	s.exclusive(func() {
-		err = w.Flush()
-		if size = w.Size(); err == nil && (k.asked == nil || k.size != size) {
+		_ = w.Flush() // failKept has seen to its error
+		if size, err = w.Size(), nil; k.asked == nil || k.size != size {
 			f, err = w.Snapshot("the recording", s.stream.file.disk)
 		}
 	})

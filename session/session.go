@@ -60,38 +60,39 @@ type Session struct {
 	stops breakpoints.List
 	binds map[int]*binding // planted traps of a numbered stop, by its ID
 
-	tracer    *breakpoints.Tracer
-	seek      sought                 // the allocators' names that were looked for last
-	probe     *probe.Probe           // nil before it was needed
-	fellBack  string                 // why the probe cannot be used
-	said      map[string]bool        // warnings given in this run
-	bare      *bareCalls             // nil: system calls are not followed
-	userFns   []breakpoints.Function // alloc add
-	trace     trace                  // events of this run
-	rec       capture.Recorder       // where the events of this run go: to
-	recorded  int                    // the process that they are of
-	info      capture.Info           // what they are
-	log       *capture.Log           // the log, to be asked, or
-	stream    *stream                // to a file
-	streaming *Stream                // the next run's recording goes there
-	streamed  RecordStatus           // of the last stream
-	streamErr error
-	bounds    Bounds // of the recording of this run or, if it has none, the next
-	saved     *capture.File
-	savedPath string // absolute
-	console   consoleLog
-	late      lateModules // of saved
-	indexed   indexed
-	reading   *capture.Reading // of the command that runs, see Within; nil: to the end
-	likes     likenesses
-	moved     bool                   // saved was brought to
-	at        uint64                 // the moment after this event, rather than to its end
-	logged    map[int]bool           // threads in the log, by number
-	known     map[int32]*knownThread // threads that the probe may speak of, by TID
-	seen      seenStacks
-	modLog    moduleLog
-	jit       *jitNames                  // of this run or the last; nil before any
-	policy    map[string]inferior.Policy // handle, kept across runs
+	tracer     *breakpoints.Tracer
+	seek       sought                 // the allocators' names that were looked for last
+	probe      *probe.Probe           // nil before it was needed
+	fellBack   string                 // why the probe cannot be used
+	said       map[string]bool        // warnings given in this run
+	bare       *bareCalls             // nil: system calls are not followed
+	userFns    []breakpoints.Function // alloc add
+	trace      trace                  // events of this run
+	rec        capture.Recorder       // where the events of this run go: to
+	recorded   int                    // the process that they are of
+	info       capture.Info           // what they are
+	log        *capture.Log           // the log, to be asked, or
+	stream     *stream                // to a file
+	streaming  *Stream                // the next run's recording goes there
+	streamed   RecordStatus           // of the last stream
+	streamErr  error
+	unreadable error  // why the recording of this run cannot be asked
+	bounds     Bounds // of the recording of this run or, if it has none, the next
+	saved      *capture.File
+	savedPath  string // absolute
+	console    consoleLog
+	late       lateModules // of saved
+	indexed    indexed
+	reading    *capture.Reading // of the command that runs, see Within; nil: to the end
+	likes      likenesses
+	moved      bool                   // saved was brought to
+	at         uint64                 // the moment after this event, rather than to its end
+	logged     map[int]bool           // threads in the log, by number
+	known      map[int32]*knownThread // threads that the probe may speak of, by TID
+	seen       seenStacks
+	modLog     moduleLog
+	jit        *jitNames                  // of this run or the last; nil before any
+	policy     map[string]inferior.Policy // handle, kept across runs
 
 	sel                  selection
 	catchFork, catchExec bool
