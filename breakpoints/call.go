@@ -27,7 +27,7 @@ type Call struct {
 	Now       addr.Code          // where it is: behind the call, or at an entry (this one's if it frees, the next one's if Abandoned)
 	Kept      any                // what Sink.Keep returned, if it was asked
 	Abandoned bool               // left by an exception or longjmp, known only now
-	SizeLost  bool               // a recorded call whose product of sizes is no 64-bit number: what the elements' was is not known
+	SizeLost  bool               // a recorded call whose product of sizes is no 64-bit number, or of no elements: what their size was is not known
 }
 
 // Is reports whether pattern names the function or one that did its work, so

@@ -83,6 +83,19 @@ func (f Function) Is(pattern string) bool {
 		slices.ContainsFunc(f.Also, func(name string) bool { return cond.Match(pattern, name) })
 }
 
+// OfKind reports whether pattern names the kind of f's calls: by its name, its linker's
+// name, or the word for its kind. Functions of one name are one kind, and what else has
+// the address of f makes no difference: an event knows the name alone.
+func (f Function) OfKind(pattern string) bool {
+	if cond.Match(pattern, f.Name) || pattern == f.Kind.String() {
+		return true
+	}
+	if f.Group == GroupUser {
+		return cond.Match(pattern, f.Symbol)
+	}
+	return slices.ContainsFunc(byName()[f.Name], func(g Function) bool { return cond.Match(pattern, g.Symbol) })
+}
+
 // alias gives f the names of g, which is the same code.
 func (f *Function) alias(g Function) {
 	for _, name := range []string{g.Symbol, g.Name} {
@@ -104,8 +117,26 @@ func Catalogue() []Function { return slices.Clone(catalogue()) }
 
 // Named is the first function of the catalogue with that name.
 func Named(name string) (Function, bool) {
-	f, ok := byName()[name]
-	return f, ok
+	if all := byName()[name]; len(all) > 0 {
+		return all[0], true
+	}
+	return Function{}, false
+}
+
+// Recalled is the function of the catalogue that an event with a name was a call of. If
+// there are several, as forms of operator new, the event's count or alignment tells whether
+// it was one that has such an argument.
+func Recalled(name string, aux uint64) (Function, bool) {
+	if aux == 0 {
+		return Named(name)
+	}
+	all := byName()[name]
+	for _, f := range all {
+		if f.Align.From != Nowhere || f.Count.From != Nowhere {
+			return f, true
+		}
+	}
+	return Named(name)
 }
 
 // The catalogue is made once, because each event that is shown or filtered asks
@@ -115,10 +146,10 @@ var (
 		return slices.Concat(cFunctions(), cxxFunctions(), vmFunctions(),
 			jemallocFunctions(), tcmallocFunctions(), mimallocFunctions(), aliasFunctions(), goFunctions())
 	})
-	byName = sync.OnceValue(func() map[string]Function {
-		named := map[string]Function{}
-		for _, f := range slices.Backward(catalogue()) {
-			named[f.Name] = f
+	byName = sync.OnceValue(func() map[string][]Function {
+		named := map[string][]Function{}
+		for _, f := range catalogue() {
+			named[f.Name] = append(named[f.Name], f)
 		}
 		return named
 	})

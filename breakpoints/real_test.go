@@ -294,9 +294,9 @@ func TestStopsOfARealProgram(t *testing.T) {
 	list.Add(NewStop(mustSpec(t, "realloc if size == 5000 && nth > 0"))).Ignore = 9
 	tracer := NewTracer(proc, &elfSymbols{map[string][]elf.Symbol{}}, sinkFunc(func(c Call) inferior.Action {
 		last = c
-		env := arrival{map[cond.Field]uint64{cond.Size: c.Event.Size, cond.Nth: 1}, c.Function.Name}
+		env := arrival{map[cond.Field]uint64{cond.Size: c.Event.Size, cond.Nth: 1}}
 		for _, s := range list.All() {
-			if s.Check(env) {
+			if s.Wants(c) && s.Check(env) {
 				return inferior.StopHere
 			}
 		}

@@ -114,7 +114,8 @@ type Stop struct {
 func NewStop(s Spec) *Stop { return &Stop{Spec: s, Enabled: true} }
 
 // Check reports whether to stop here, counting the hit. A hit is an arrival
-// for which thread, number and condition hold; ignored hits count too.
+// for which thread, number and condition hold; ignored hits count too. Whether the
+// stop is about the arrival, as Wants tells of a call, is the caller's to ask.
 func (s *Stop) Check(env cond.Env) bool {
 	if !s.Enabled || !s.matches(env) {
 		return false
@@ -136,9 +137,6 @@ func (s *Stop) matches(env cond.Env) bool {
 		return false
 	}
 	if s.Nth != 0 && !is(env, cond.Nth, s.Nth) {
-		return false
-	}
-	if len(s.Funcs) > 0 && !slices.ContainsFunc(s.Funcs, env.Kind) {
 		return false
 	}
 	return s.Cond == nil || s.Cond.Eval(env)

@@ -48,8 +48,9 @@ func conditionsText() string {
 		"caller(\"f\") looks at one frame, the innermost one outside the allocator, and an inlined call is a frame too: for a std::vector that is allocate() of its allocator, not the function that has the vector. " +
 		"At a place in the code it is the frame that called the function. func(\"f\") looks at every frame of the stack, main too. module(\"libfoo\") asks for a frame of a program or library: libfoo, libfoo.so and libfoo.so.1 are all names of libfoo.so.1, and _json is one of _json.cpython-311-x86_64-linux-gnu.so: what stands before the first dot. The beginning of a name is not enough, but for a * behind it. " +
 		"A name that nothing has which is loaded is warned of.\n\n" +
+		"kind is the function that the program called, as the event shows it: malloc called by operator new is operator new's work, and no event of its own. `break malloc` stops there, too.\n\n" +
 		"live and blocks count the blocks that were allocated while all allocator calls were followed: by a recording, or because a condition asks for live or blocks. One that is set before `run` counts all. " +
 		"Where calls went by before, or in between, a warning says how the numbers may be wrong, and so does `info breakpoints`.\n\n" +
-		"The name of a function is the one that bt shows, with or without its parameters and its namespaces, or the linker's. * in a name stands for any text, and nothing else is special in it.\n\n" +
+		"The name of a function is the one that bt shows, with or without its parameters and its namespaces, or the linker's. A template's is that of all its instances. * in a name stands for any text, and nothing else is special in it.\n\n" +
 		"Examples:\n  " + strings.Join(conditionExamples, "\n  ")
 }

@@ -311,8 +311,13 @@ var argPlaces = [...]filter.Register{filter.RDI, filter.RSI, filter.RDX, filter.
 
 func (p *Probe) operands(s *site, number func(cond.Field) (filter.Value, bool)) filter.Operands {
 	return filter.Operands{
-		Number:     number,
-		Is:         func(name string) filter.Verdict { return named(s.Function, name) },
+		Number: number,
+		Is: func(name string) filter.Verdict {
+			if s.Function.OfKind(name) {
+				return filter.Yes
+			}
+			return filter.No
+		},
 		Thread:     filter.Mem(filter.R10, slTID).U32(),
 		ThreadCell: p.threadCell,
 	}

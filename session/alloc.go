@@ -196,7 +196,7 @@ func (k sink) Keep(t *inferior.Thread, call breakpoints.Call) any {
 }
 
 // Kind tells whether the event's function has that name.
-func (v *eventEnv) Kind(name string) bool { return v.call.Is(name) }
+func (v *eventEnv) Kind(name string) bool { return v.call.Function.OfKind(name) }
 
 // ThreadName is the thread's name.
 func (v *eventEnv) ThreadName() string { return v.t.Name() }

@@ -20,7 +20,7 @@ func (e *Event) Call() string {
 	if e.text != "" {
 		return e.text
 	}
-	if fn, ok := breakpoints.Named(e.Function); ok {
+	if fn, ok := breakpoints.Recalled(e.Function, e.Aux); ok {
 		return recalled(fn, e.Event).String()
 	}
 	return e.plainCall()
@@ -55,7 +55,7 @@ func recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
 	size := e.Size
 	if fn.Count.From != breakpoints.Nowhere {
 		put(fn.Count, e.Aux)
-		if c.SizeLost = size == math.MaxUint64; e.Aux != 0 {
+		if c.SizeLost = size == math.MaxUint64 || e.Aux == 0; e.Aux != 0 {
 			size /= e.Aux
 		}
 	}

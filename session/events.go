@@ -209,14 +209,22 @@ func (v *recordedEnv) Number(f cond.Field) (uint64, bool) {
 		t, ok := v.thread()
 		return uint64(t.Num), ok
 	case cond.Align, cond.Count:
-		fn, ok := v.s.function(v.e.Function)
-		set := fn.Align.From != breakpoints.Nowhere
-		if f == cond.Count {
-			set = fn.Count.From != breakpoints.Nowhere
-		}
-		return v.e.Aux, ok && set
+		return v.e.Aux, v.hasAux(f)
 	}
 	return 0, false
+}
+
+// hasAux tells whether the number that an event has beside its size is this field.
+func (v *recordedEnv) hasAux(f cond.Field) bool {
+	fn, ok := v.s.function(v.e.Function)
+	if ok && fn.Group != breakpoints.GroupUser {
+		fn, ok = breakpoints.Recalled(v.e.Function, v.e.Aux)
+	}
+	o := fn.Align
+	if f == cond.Count {
+		o = fn.Count
+	}
+	return ok && o.From != breakpoints.Nowhere
 }
 
 func (v *recordedEnv) thread() (capture.Thread, bool) {
@@ -231,9 +239,9 @@ func (v *recordedEnv) thread() (capture.Thread, bool) {
 // Kind tells whether the event's function has that name.
 func (v *recordedEnv) Kind(name string) bool {
 	if fn, ok := v.s.function(v.e.Function); ok {
-		return fn.Is(name)
+		return fn.OfKind(name)
 	}
-	return cond.Match(name, v.e.Function)
+	return cond.Match(name, v.e.Function) || name == v.e.Kind.String() // a function that the recording's user named
 }
 
 // ThreadName is the thread's name as last seen.

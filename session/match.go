@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hdb/internal/cond"
+	"hdb/symbols"
 )
 
 // callers answers what conditions ask of a stack. It is found when one of them
@@ -58,10 +59,18 @@ func matchFunction(pattern string, f Frame) bool {
 		}
 		i := strings.Index(name, "::")
 		if i < 0 {
-			return false
+			break
 		}
 		name = name[i+2:]
 	}
+	// As break understands it: all instances of a template. Most frames are told by one
+	// look at the last name.
+	last := pattern
+	if i := strings.IndexAny(last, "<("); i >= 0 {
+		last = last[:i]
+	}
+	last = last[strings.LastIndexByte(last, ':')+1:]
+	return strings.Contains(f.Function, last) && symbols.MatchesName(pattern, f.Function, f.Linkage)
 }
 
 // withoutParameters cuts the parameter list off a demangled name: the last pair

@@ -105,3 +105,29 @@ func TestMatchModule(t *testing.T) {
 		}
 	}
 }
+
+// func("f") knows the names that break knows, all instances of a template among them.
+func TestMatchFunction(t *testing.T) {
+	const instance = "std::make_unique<Foo<int>, int>(int&&)"
+	for _, c := range []struct {
+		pattern, function string
+		want              bool
+	}{
+		{"make_unique", instance, true},
+		{"std::make_unique", instance, true},
+		{"std::make_unique<*", instance, true},
+		{"make_unique<Foo<int>, int>", instance, true},
+		{"unique", instance, false},
+		{"other::make_unique", instance, false},
+		{"Foo", instance, false},
+		{"push_back", "std::vector<int, std::allocator<int> >::push_back(int&&)", true},
+		{"vector::push_back", "std::vector<int, std::allocator<int> >::push_back(int&&)", true},
+		{"main.(*page).grow", "main.(*page).grow", true},
+		{"grow", "grow_more", false},
+	} {
+		f := Frame{Frame: symbols.Frame{Function: c.function}}
+		if got := matchFunction(c.pattern, f); got != c.want {
+			t.Errorf("%q, %s: %v", c.pattern, c.function, got)
+		}
+	}
+}

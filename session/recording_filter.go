@@ -128,7 +128,7 @@ func (v *probeEnv) Number(f cond.Field) (uint64, bool) {
 }
 
 // Kind tells whether the event's function has that name.
-func (v *probeEnv) Kind(name string) bool { return v.fn.Is(name) }
+func (v *probeEnv) Kind(name string) bool { return v.fn.OfKind(name) }
 
 // Func tells whether a function of that name is on the stack.
 func (v *probeEnv) Func(name string) bool {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/symbols"
 )
@@ -23,9 +24,7 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 		return
 	}
 	for _, name := range c.Asked(cond.Kind) {
-		if !slices.ContainsFunc(s.AllocFunctions(), func(f breakpoints.Function) bool { return f.Is(name) }) {
-			s.notify("kind(%q): no allocator function has that name (alloc list)", name)
-		}
+		s.warnKind(name)
 	}
 	var objs []loaded
 	for _, ask := range newRecordFilter(c).asks {
@@ -47,6 +46,51 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 			s.notify("%s: no such function in what is loaded now", strings.Replace(ask.predicate.String(), "()", fmt.Sprintf("(%q)", ask.name), 1))
 		}
 	}
+}
+
+// warnKind says why no event is of a kind: its name is unknown, no module defines it, or
+// the same code has another name, which is that of its events.
+func (s *Session) warnKind(name string) {
+	ofKind := func(f breakpoints.Function) bool { return f.OfKind(name) }
+	all := s.AllocFunctions()
+	if !slices.ContainsFunc(all, ofKind) {
+		s.notify("kind(%q): no allocator function has that name (alloc list)", name)
+		return
+	}
+	objs := s.expected()
+	if len(objs) == 0 || slices.ContainsFunc(s.userFns, ofKind) {
+		return
+	}
+	catalogue := breakpoints.Catalogue()
+	rank, names := make(map[string]int, len(catalogue)), make([]string, len(catalogue))
+	for i, f := range catalogue {
+		rank[f.Symbol], names[i] = i, f.Symbol
+	}
+	sought := symbols.NewNames(names)
+	other := ""
+	for _, m := range objs {
+		first := map[addr.File]int{} // the function that gives the code at an address its name
+		syms := slices.DeleteFunc(m.obj.SymbolsAmong(sought), func(y symbols.Sym) bool { return !y.IsCode() })
+		for _, y := range syms {
+			if i, ok := first[y.Addr]; !ok || rank[y.Name] < i {
+				first[y.Addr] = rank[y.Name]
+			}
+		}
+		for _, y := range syms {
+			f := catalogue[first[y.Addr]]
+			if ofKind(f) {
+				return
+			}
+			if ofKind(catalogue[rank[y.Name]]) {
+				other = f.Name
+			}
+		}
+	}
+	if other != "" {
+		s.notify("kind(%q): never true here: it is the same code as %s, whose name its events have", name, other)
+		return
+	}
+	s.notify("kind(%q): nothing that is loaded now defines it", name)
 }
 
 // expected are the modules of the process, or those that a program begins with.

@@ -60,7 +60,7 @@ var predicateInfo = [predicateCount]FieldInfo{
 	Module:     {"module(", "module(\"libfoo\"): a frame of that library or program is on the stack"},
 	Caller:     {"caller(", "caller(\"name\"): the function that called the allocator"},
 	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack is that of the event in the capture"},
-	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function"},
+	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function called"},
 	ThreadName: {"thread", "thread == \"loader\": the thread's name"},
 }
 

@@ -61,6 +61,7 @@ var subjects = []subject{
 	{name: "input", args: []string{"one", "two words"}, input: "input.c"},
 	{name: "jemalloc"},
 	{name: "jit"},
+	{name: "kinds"},
 	{name: "longjmp"},
 	{name: "maps"},
 	{name: "mimalloc", roams: true},
