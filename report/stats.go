@@ -29,9 +29,7 @@ type Stats struct {
 	PeakBlocks  uint64        `json:"peak_blocks"`
 	PeakTime    time.Duration `json:"peak_time_ns"`
 	PeakEvent   uint64        `json:"peak_event"`
-	PeakRSS     uint64        `json:"peak_rss,omitempty"`       // of the samples
-	Mapped      uint64        `json:"mapped_bytes,omitempty"`   // in no other number
-	Unmapped    uint64        `json:"unmapped_bytes,omitempty"` // of them
+	PeakRSS     uint64        `json:"peak_rss,omitempty"` // of the samples
 	Failed      uint64        `json:"failed"`
 	Lost        uint64        `json:"lost"`
 	LostOpen    bool          `json:"lost_at_least,omitempty"` // there may be more
@@ -69,7 +67,7 @@ func StatsOf(p *Profile) Stats {
 		AllocRate: rate(total.Allocs, p.Moment.Time-p.Begin), ByteRate: rate(total.Bytes, p.Moment.Time-p.Begin),
 		Live: p.Moment.Live, LiveBlocks: p.Moment.Blocks,
 		Peak: p.Peak.Live, PeakBlocks: p.Peak.Blocks, PeakTime: p.Peak.Time, PeakEvent: p.Peak.Seq,
-		Mapped: p.Mapped, Unmapped: p.Unmapped, Failed: p.Failed, Lost: p.Lost, LostOpen: p.LostOpen, Partial: p.Partial, Warnings: p.Caveats.Lines(), Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
+		Failed: p.Failed, Lost: p.Lost, LostOpen: p.LostOpen, Partial: p.Partial, Warnings: p.Caveats.Lines(), Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
 		truncations: map[string]uint64{},
 	}
 	for _, k := range p.Sizes {
@@ -168,9 +166,6 @@ func (g *page) totals(s *Stats) {
 	row("live", "%s, %s of what was allocated", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
 	if s.PeakRSS > 0 {
 		row("resident", "%s at most, of %s", shortSize(s.PeakRSS), countText(uint64(len(g.p.RSS)), "sample"))
-	}
-	if s.Mapped > 0 {
-		row("mapped", "%s, %s unmapped: in no other number", shortSize(s.Mapped), shortSize(s.Unmapped))
 	}
 	row("failed", "%s", countText(s.Failed, "allocation"))
 	row("lost", "%s%s", atLeast(s.LostOpen && s.Lost > 0), countText(s.Lost, "call"))

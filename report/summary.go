@@ -147,8 +147,7 @@ func (g *page) story(s *Stats) {
 		who = "Its C code"
 	}
 	if s.Allocs == 0 {
-		g.sentence("", fmt.Sprintf("%s allocated no block, within %s.", who, s.within()))
-		g.mappings(s)
+		g.sentence("", fmt.Sprintf("%s allocated no block, within %s%s.", who, s.within(), g.mappings()))
 		return
 	}
 	text := fmt.Sprintf("%s allocated %s, within %s", who, blocksText(s.Bytes, s.Allocs), s.within())
@@ -170,18 +169,19 @@ func (g *page) story(s *Stats) {
 	case s.LiveBlocks > 0 || s.Live > 0:
 		g.sentence("", fmt.Sprintf("Not given back: %s, %s of all bytes.", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes)))
 	case len(s.Warnings) > 0:
-		g.sentence("", "All blocks that were recorded were given back.")
+		g.sentence("", "All blocks that were recorded were given back"+g.mappings()+".")
 	default:
-		g.sentence("", "All blocks were given back.")
+		g.sentence("", "All blocks were given back"+g.mappings()+".")
 	}
-	g.mappings(s)
 }
 
-// mappings says what is in no other number.
-func (g *page) mappings(s *Stats) {
-	if s.Mapped > s.Unmapped {
-		g.sentence("", fmt.Sprintf("Mappings are no blocks: %s of them, for libraries and threads, too, were not unmapped.", shortSize(s.Mapped-s.Unmapped)))
+// mappings says that there are some which no number counts, whoever made them: the
+// program, the dynamic linker, or the C library for a thread.
+func (g *page) mappings() string {
+	if g.p.Mapped > g.p.Unmapped {
+		return "; mappings (mmap) are not counted, and some were not unmapped"
 	}
+	return ""
 }
 
 // sentence is a paragraph, broken at blanks to fit the width.
