@@ -77,6 +77,7 @@ func (e *BoundError) Unwrap() error { return e.error }
 type boundedFile struct {
 	io.WriteCloser
 	disk    *os.File // the same, or nil if it is none and no event is dropped
+	named   bool     // the file is to have its name, and all that was written, in the end
 	bounds  Bounds
 	full    func() // is called once, on that goroutine
 	size    int64
@@ -96,8 +97,28 @@ func newBoundedFile(w io.WriteCloser, b Bounds, full func()) (*boundedFile, erro
 	return f, nil
 }
 
+// lost says what somebody else has done to the file, or nil.
+func (f *boundedFile) lost() error {
+	if !f.named || f.disk == nil {
+		return nil
+	}
+	st, err := f.disk.Stat()
+	switch {
+	case err != nil || !st.Mode().IsRegular():
+		return nil // a device or a pipe
+	case st.Sys().(*syscall.Stat_t).Nlink == 0:
+		return fmt.Errorf("%s: was removed or replaced while it was recorded: what was recorded is lost", f.disk.Name())
+	case st.Size() < f.size:
+		return fmt.Errorf("%s: was cut to %d of %d bytes while it was recorded: what they held is lost", f.disk.Name(), st.Size(), f.size)
+	}
+	return nil
+}
+
 // Write writes, and notes that the file is long enough.
 func (f *boundedFile) Write(b []byte) (int, error) {
+	if err := f.lost(); err != nil {
+		return 0, err
+	}
 	n, err := f.WriteCloser.Write(b)
 	f.size += int64(n)
 	if f.bounds.MaxSize > 0 && f.size >= f.bounds.MaxSize && f.isFull.CompareAndSwap(false, true) {

@@ -71,6 +71,7 @@ func (s *Session) newStream(f io.WriteCloser, info capture.Info, b Bounds, full 
 	if err != nil {
 		return err
 	}
+	file.named = k == nil
 	writer, err := capture.NewWriter(file, info)
 	if err != nil {
 		return errors.Join(err, file.Close())
@@ -164,6 +165,9 @@ func (s *Session) closeStream() {
 	}
 	if err == nil {
 		err = st.writer.Close()
+	}
+	if err == nil {
+		err = st.file.lost()
 	}
 	if closeErr := st.file.Close(); err == nil && closeErr != nil {
 		err = fmt.Errorf("write capture: %w", closeErr)

@@ -528,3 +528,50 @@ func TestRecordOnATerminal(t *testing.T) {
 	}
 	r.open(true)
 }
+
+// TestRecordingThatIsTakenAway removes, replaces and cuts a file while it is recorded.
+func TestRecordingThatIsTakenAway(t *testing.T) {
+	t.Parallel()
+	for what, take := range map[string]func(path string) error{
+		"was removed": os.Remove,
+		"replaced":    func(path string) error { return os.Rename(path+".other", path) },
+		"was cut to":  func(path string) error { return os.Truncate(path, 0) },
+	} {
+		r := newRecording(t, "cat")
+		if err := os.WriteFile(r.file+".other", []byte("other"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		in, err := r.cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(in, "here\n"); err != nil {
+			t.Fatal(err)
+		}
+		r.start().until("here")
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // what is cut must have been written
+			if st, err := os.Stat(r.file); err != nil || time.Now().After(end) {
+				t.Fatalf("nothing is written: %v", err)
+			} else if st.Size() > 0 {
+				break
+			}
+		}
+		if err := take(r.file); err != nil {
+			t.Fatal(err)
+		}
+		in.Close()
+		r.wantExit(1)
+		r.wantSaid("error: ", what, "is lost")
+	}
+}
+
+// TestTooFewOpenFiles runs hdb with limits at which it missed events, or Go died.
+func TestTooFewOpenFiles(t *testing.T) {
+	for _, limit := range []int{5, 7, 12, 64} {
+		cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$0" record -o "$1" true`, limit), HDB(t), filepath.Join(t.TempDir(), "r.hdb"))
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != 4 || !strings.Contains(string(out), fmt.Sprintf("error: open files: the limit is %d ", limit)) {
+			t.Errorf("with %d: exit code %d\n%s", limit, code, out)
+		}
+	}
+}

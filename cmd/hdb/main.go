@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hdb/console"
+	_ "hdb/internal/openfiles"
 	"hdb/session"
 )
 
