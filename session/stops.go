@@ -71,6 +71,7 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		st.Location = fmt.Sprintf("%s:%d", file, line)
 	}
 	s.WarnCondition(st.Cond)
+	s.warnCost(st)
 	return s.add(st)
 }
 
@@ -387,6 +388,7 @@ func (s *Session) SetCondition(id int, text string) error {
 		return err
 	}
 	s.WarnCondition(st.Cond)
+	s.warnCost(st)
 	return s.armTracer()
 }
 
