@@ -343,3 +343,14 @@ func (p *Process) releaseVforkParent() {
 	p.mem.restore()
 	p.park(parent)
 }
+
+// TraceClone has the kernel tell of the child that t, which stands at the entry of the C
+// library's clone (clone(2)), is about to make: it takes CLONE_UNTRACED out of the flags.
+func (t *Thread) TraceClone() error {
+	r, err := t.Regs()
+	if err != nil || r.Rdx&unix.CLONE_UNTRACED == 0 {
+		return err
+	}
+	r.Rdx &^= unix.CLONE_UNTRACED
+	return t.SetRegs(r)
+}

@@ -438,6 +438,7 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 	}
 	s.dropPlaces(removed)
 	s.bindPending()
+	s.traceClones()
 	return inferior.Resume
 }
 

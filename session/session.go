@@ -60,6 +60,8 @@ type Session struct {
 	stops breakpoints.List
 	binds map[int]*binding // planted traps of a numbered stop, by its ID
 
+	clones map[addr.Run]bool // modules in which clone has a trap, by their beginnings
+
 	tracer     *breakpoints.Tracer
 	seek       sought                 // the allocators' names that were looked for last
 	probe      *probe.Probe           // nil before it was needed
@@ -165,6 +167,7 @@ func New(cfg Config) *Session {
 	s := &Session{
 		cfg:    cfg,
 		binds:  map[int]*binding{},
+		clones: map[addr.Run]bool{},
 		policy: map[string]inferior.Policy{},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},

@@ -173,6 +173,7 @@ func (s *Session) bind(st *breakpoints.Stop) error {
 		}
 		b.traps = append(b.traps, tr)
 	}
+	s.traceClones()
 	return errors.Join(errs...)
 }
 

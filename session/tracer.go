@@ -55,6 +55,7 @@ func (s *Session) armTracer() error {
 		return nil
 	}
 	err := s.armPlane()
+	s.traceClones()
 	s.followBare()
 	return err
 }

@@ -142,6 +142,7 @@ func (s *Session) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
 // gone with the memory. A watchpoint is disabled, because what stands at its
 // address next is something else.
 func (s *Session) forgetBindings() {
+	clear(s.clones)
 	for _, st := range s.stops.All() {
 		b := s.binds[st.ID]
 		b.traps, b.watch = nil, nil

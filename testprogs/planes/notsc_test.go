@@ -88,3 +88,21 @@ func TestTruncated(t *testing.T) {
 		t.Errorf("%d blocks of 1000\n%s", blocks, r.said)
 	}
 }
+
+// Children of which the kernel tells no debugger have no breakpoints in their memory.
+func TestUntracedChildren(t *testing.T) {
+	for _, flags := range [][]string{nil, {"-static"}, {"CC=musl-gcc"}} {
+		for _, p := range planes {
+			for _, stop := range []string{"record start", "break hit if thread == 99"} {
+				if testing.Short() && (p != plain || flags != nil && stop != "record start") {
+					continue
+				}
+				j := program(t, "untraced", flags)
+				said, err := hdb(t, j, append(p.settings(), stop, "run"), "--args", j.Path)
+				if err != nil || !strings.Contains(said, "died 0\n") || !strings.Contains(said, "exited with code 0") {
+					t.Errorf("%s %v %s: %v\n%s", p, flags, stop, err, said)
+				}
+			}
+		}
+	}
+}

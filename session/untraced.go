@@ -1,0 +1,52 @@
+package session
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+)
+
+// traceClones sees to it that the kernel tells of each child that the C library's clone
+// makes. One made with CLONE_UNTRACED would come with all int3s of its parent's memory,
+// and die of the first that it runs into. It does nothing while there are none.
+func (s *Session) traceClones() {
+	if s.proc == nil || !s.tracer.Armed() && !s.hasTraps() {
+		return
+	}
+	for _, m := range s.proc.Modules() {
+		if s.clones[m.Low] || m.Name != s.proc.Exe() && !isLibc(m.Name) {
+			continue
+		}
+		s.clones[m.Low] = true
+		found, err := allocatorSymbols{s}.Defined(m, []string{"clone"})
+		if err != nil {
+			continue // said when something else was looked for there
+		}
+		for _, sym := range found {
+			if _, err := s.proc.Plant(sym.Addr, traceClone); err != nil {
+				s.notify("children made by clone with CLONE_UNTRACED may die of breakpoints: %v", err)
+			}
+		}
+	}
+}
+
+// hasTraps tells whether a stop has an int3 in memory.
+func (s *Session) hasTraps() bool {
+	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool { return len(s.binds[st.ID].traps) > 0 })
+}
+
+// isLibc tells whether a file is a C library, by its name: libc.so.6, libc-2.31.so,
+// ld-musl-x86_64.so.1.
+func isLibc(path string) bool {
+	name := filepath.Base(path)
+	return strings.HasPrefix(name, "libc.") || strings.HasPrefix(name, "libc-") || strings.HasPrefix(name, "ld-musl-")
+}
+
+// traceClone is the handler at the entry of clone.
+func traceClone(t *inferior.Thread) inferior.Action {
+	_ = t.TraceClone() // fails only when the thread is gone
+	return inferior.Resume
+}
