@@ -163,7 +163,7 @@ func markedName(f session.Frame, name string) []span {
 	var marks []string
 	switch {
 	case name == "":
-		name = f.Code.Addr().String()
+		name = f.Name()
 	case f.Line == 0 && f.Offset != 0:
 		name += fmt.Sprintf("+%#x", f.Offset)
 	}

@@ -38,7 +38,7 @@ func leakyProfile() *Profile {
 			3:  {Function: "main", File: "/src/main.cc", Line: 7, Address: 0x1180, Module: 0, Known: true},
 			4:  {Function: "main", File: "/src/main.cc", Line: 9, Address: 0x1200, Module: 0, Known: true},
 			5:  {Function: "_IO_file_doallocate", Address: 0x7100, Module: 1, Library: true},
-			6:  {Function: "0x8000", Address: 0x8000, Module: 2},
+			6:  {Function: "0x8000", Unnamed: true, Address: 0x8000, Module: 2},
 			7:  {Function: "_dl_init", Address: 0x9000, Module: 3},
 			8:  {Function: "[click](http://evil)\x1b]0;\u202e\n\xff<script>", File: "../x\ny.c", Line: 1, Module: -1},
 			9:  {Function: "__libc_start_main", Address: 0x7200, Module: 1, Library: true},
@@ -160,7 +160,7 @@ func TestFingerprint(t *testing.T) {
 		f.Line++
 		if f.Known {
 			f.Function += "::h0123456789abcdef"
-		} else if strings.HasPrefix(f.Function, "0x") {
+		} else if f.Unnamed {
 			f.Function = "0x8100"
 		}
 	}

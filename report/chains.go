@@ -73,11 +73,6 @@ func (p *Profile) path(f *Frame) string {
 	return p.Modules[f.Module].Path
 }
 
-// unnamed tells frames of which only the address is known.
-func (f *Frame) unnamed() bool {
-	return !f.Known && f.Linkage == "" && f.File == "" && (f.Function == "" || strings.HasPrefix(f.Function, "0x"))
-}
-
 // plain is text that readers may put on a terminal or a page: UTF-8 without
 // control characters, overrides of direction and what else cannot be seen.
 func plain(s string) string {

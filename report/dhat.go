@@ -144,7 +144,7 @@ func (p *Profile) dhatPoints() (points []dhatPoint, rows map[capture.StackID]int
 func (p *Profile) valgrindFrame(i int) string {
 	f := &p.Frames[i]
 	text := fmt.Sprintf("0x%X: ", f.Address)
-	if f.unnamed() {
+	if f.Unnamed {
 		text += "???"
 	} else {
 		text += plain(f.Function)

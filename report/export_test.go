@@ -36,7 +36,7 @@ func sampleProfile(source string) *Profile {
 			{Function: "keep", File: source, Line: 5, Address: 0x5555555551a8, Module: 1, Known: true},
 			{Function: "main", File: source, Line: 9, Address: 0x55555555507f, Module: 1, Known: true},
 			{Function: "_start", Address: 0x5555555550d0, Module: 1},
-			{Function: "0x7f0000001234", Address: 0x7f0000001233, Module: 0},
+			{Function: "0x7f0000001234", Unnamed: true, Address: 0x7f0000001233, Module: 0},
 			{Function: hostile, File: "/tmp/" + hostile, Line: 1, Address: 0x1000, Module: -1, Known: true},
 			{Function: "main", File: source, Line: 10, Address: 0x555555555090, Module: 1, Known: true},
 		},

@@ -161,7 +161,7 @@ func newFlameFrames(p *Profile) *flameFrames {
 // flameKey is what the page says of a frame.
 func (p *Profile) flameKey(f *Frame) flameKey {
 	k := flameKey{function: f.Function, file: f.File, module: p.path(f), line: f.Line, library: f.Library}
-	for mark, is := range map[int]bool{flameGuess: f.Guess, flameInlined: f.Inlined, flameSymtab: !f.Known && !f.unnamed(), flameUnnamed: f.unnamed()} {
+	for mark, is := range map[int]bool{flameGuess: f.Guess, flameInlined: f.Inlined, flameSymtab: !f.Known && !f.Unnamed, flameUnnamed: f.Unnamed} {
 		if is {
 			k.marks |= mark
 		}

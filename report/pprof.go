@@ -75,7 +75,7 @@ func sameFrames(frames []Frame) []uint32 {
 	first := make(map[Frame]uint32, len(frames))
 	same := make([]uint32, len(frames))
 	for i, f := range frames {
-		f.Library, f.Known, f.Guess = false, f.unnamed(), false
+		f.Library, f.Known, f.Guess = false, false, false
 		k, ok := first[f]
 		if !ok {
 			k = uint32(i)
@@ -174,7 +174,7 @@ func (b *pprofile) location(chain []int) *profile.Location {
 	}
 	for _, i := range chain {
 		f := &b.p.Frames[i]
-		if f.unnamed() {
+		if f.Unnamed {
 			continue // the address says as much
 		}
 		l.Line = append(l.Line, profile.Line{Function: b.function(f.Function, f.Linkage, f.File), Line: int64(f.Line)})

@@ -90,7 +90,7 @@ type Segment struct {
 
 // A Frame is a function at a code address; frames are shared between stacks.
 type Frame struct {
-	Function string // demangled; the address if nothing is known
+	Function string // demangled; module and offset, or the address, if Unnamed
 	Linkage  string // the linker's name; "" if the same
 	File     string // "" unknown
 	Line     int    // 0 unknown
@@ -98,6 +98,7 @@ type Frame struct {
 	Module   int    // index into Modules, -1 if in none
 	Inlined  bool   // into the next frame of the stack
 	Known    bool   // named by debug info; otherwise by a symbol table or not at all
+	Unnamed  bool   // nothing but where the code lies is known
 	Guess    bool   // the unwinder guessed the frame
 	Library  bool   // not the user's code: allocators, wrappers, the language's library
 }

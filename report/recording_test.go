@@ -37,7 +37,7 @@ func testRecording() *Recording {
 		{Function: "malloc", Address: 0x5000, Module: 1, Library: true},
 		{Function: "parse<std::vector<int> >(char const*)", Linkage: "_Z5parse", File: "/src/a \"b\"\n.cc", Line: 12, Address: 0x4000, Module: 0, Inlined: true, Known: true},
 		{Function: "main", File: "/src/main.c", Line: 3, Address: 0x4010, Module: 0, Known: true},
-		{Function: "0xffffffffffffffff", Address: math.MaxUint64, Module: -1, Guess: true},
+		{Function: "0xffffffffffffffff", Unnamed: true, Address: math.MaxUint64, Module: -1, Guess: true},
 	}
 	stacks := []Stack{
 		{Frames: []int{0, 2}},

@@ -99,7 +99,7 @@ func (s *Stats) warnings(p *Profile) []string {
 // address is known.
 func (p *Profile) nameless() (n uint64) {
 	for i := range p.Stacks {
-		if f := p.site(&p.Stacks[i]); f != nil && f.unnamed() {
+		if f := p.site(&p.Stacks[i]); f != nil && f.Unnamed {
 			n += p.Stacks[i].Allocs
 		}
 	}

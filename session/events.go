@@ -268,20 +268,6 @@ func (s *Session) Index() (*heap.Index, error) {
 	return s.indexed.index.For(s.reading), nil
 }
 
-// nameless is what a frame is called of which only the address is known: that, as it
-// was in the first program that mapped the file, so that merged recordings have one
-// name.
-func nameless(modules []capture.Module, f *Frame) string {
-	at, inside := f.Code.Addr(), f.Code.Lookup()
-	in := slices.IndexFunc(modules, func(m capture.Module) bool { return m.Path == f.Path && m.Low <= inside && inside < m.High })
-	if in < 0 {
-		return at.String()
-	}
-	m := &modules[in]
-	first := slices.IndexFunc(modules, func(o capture.Module) bool { return o.Path == m.Path && o.BuildID == m.BuildID })
-	return at.File(m.Bias).Run(modules[first].Bias).String()
-}
-
 // recordedSums is what is recorded, with its index.
 func (s *Session) recordedSums() (capture.Source, *heap.Index, error) {
 	src, err := s.summed()
@@ -309,18 +295,15 @@ func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.
 	if len(st.Frames) == 0 {
 		return heap.Site{Function: noStack}
 	}
-	return siteOf(src, &st.Frames[s.UserFrame(st.Frames)])
+	return siteOf(&st.Frames[s.UserFrame(st.Frames)])
 }
 
 // noStack names the site of a stack without frames.
 const noStack = "(no stack)"
 
 // siteOf is the place that a frame stands for.
-func siteOf(src capture.Source, f *Frame) heap.Site {
-	site := heap.Site{Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
-	if site.Function == "" {
-		site.Function = nameless(src.Modules(), f)
-	}
+func siteOf(f *Frame) heap.Site {
+	site := heap.Site{Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
 	site.Sure = f.Source == symbols.FromDWARF
 	return site
 }

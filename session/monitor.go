@@ -141,10 +141,7 @@ func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
 	var out []monitorFrame
 	kept := true
 	for _, f := range m.s.sourceFrames(nil, m.src, rec, i, m.s.trace.seq) {
-		site := heap.Site{Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
-		if site.Function == "" {
-			site.Function = "[" + f.Module + "]"
-		}
+		site := heap.Site{Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
 		out = append(out, monitorFrame{m.function(site), m.s.frameKind(&f)})
 		kept = kept && f.Path != ""
 	}

@@ -149,7 +149,7 @@ func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFr
 	var out []profileFrame
 	for _, f := range c.s.sourceFrames(nil, c.src, rec, i, seq) {
 		kind := c.s.frameKind(&f)
-		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(c.src, &f), kind: kind, own: kind == inlined && !c.s.isWrapper(f)})
+		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(&f), kind: kind, own: kind == inlined && !c.s.isWrapper(f)})
 	}
 	c.chains[key] = out
 	return out
@@ -158,11 +158,8 @@ func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFr
 // of is a frame as reports have it, as the user's.
 func (c *profileFrames) of(f *Frame) report.Frame {
 	r := report.Frame{
-		Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Address: uint64(f.Code.Lookup()),
-		Inlined: f.Inlined, Known: f.Line != 0, Guess: f.How.Guess(),
-	}
-	if r.Function == "" {
-		r.Function = nameless(c.src.Modules(), f)
+		Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Address: uint64(f.Code.Lookup()),
+		Inlined: f.Inlined, Known: f.Line != 0, Unnamed: f.Function == "", Guess: f.How.Guess(),
 	}
 	a := addr.Run(r.Address)
 	r.Module = slices.IndexFunc(c.p.Modules, func(m report.Module) bool {

@@ -49,7 +49,7 @@ func (s *Session) sourceFrames(frames []Frame, src capture.Source, rec *capture.
 		base.How = unwind.FramePointer
 	}
 	if m, ok := moduleOf(src, code.Lookup(), seq); ok {
-		base.Module, base.Path = savedName(m), m.Path
+		base.Module, base.Path, base.InFile = savedName(m), m.Path, code.Addr().File(m.Bias)
 	}
 	chain := s.recordedChain(code, seq)
 	if len(chain) == 0 {

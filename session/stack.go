@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"hdb/capture"
 	"hdb/inferior"
@@ -20,11 +21,25 @@ type Frame struct {
 	symbols.Frame
 	Module string     // base name of the file the code is in, "" when unknown
 	Path   string     // that file
+	InFile addr.File  // Code as that file has it
 	CFA    addr.Run   // of the call's frame; inlined frames share their function's
 	How    unwind.How // how the frame was found
 	Signal bool       // a signal was delivered here
 
 	regs unwind.Regs
+}
+
+// Name is the function's name as symbols have it. Where there is none it says where the
+// code lies, as module+offset, which is the same in each run; code of no file has but
+// its address.
+func (f *Frame) Name() string {
+	switch {
+	case f.Function != "":
+		return f.Function
+	case f.InFile != 0:
+		return fmt.Sprintf("%s+%#x", strings.Trim(f.Module, "[]"), uint64(f.InFile)) // [vdso] has brackets of its own
+	}
+	return f.Code.Addr().String()
 }
 
 // A Stack is innermost first.
@@ -167,7 +182,7 @@ func (s *Session) appendFrames(out []Frame, f unwind.Frame) []Frame {
 	code := f.PC
 	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, regs: f.Regs}
 	if mod := s.mods.at(code.Lookup()); mod != nil {
-		base.Module, base.Path = filepath.Base(mod.Name), mod.Path
+		base.Module, base.Path, base.InFile = filepath.Base(mod.Name), mod.Path, code.Addr().File(mod.Bias)
 	} else if s.probe != nil && s.probe.Covers(code.Lookup()) {
 		base.Module = "hdb's probe"
 	}

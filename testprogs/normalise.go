@@ -33,6 +33,9 @@ type volatile struct {
 }
 
 var volatiles = []volatile{
+	// Where code without a name lies in its file, as the compiler has it.
+	{"offset", regexp.MustCompile(`\S\+0x(?P<any>[0-9a-f]{4,})(?: \[[a-z]+\])? +\[`)},
+	{"offset", regexp.MustCompile(`run till exit of \S+\+0x(?P<any>[0-9a-f]{4,})\b`)},
 	// Five digits and more are addresses; fewer are offsets and flags.
 	{"addr", regexp.MustCompile(`\b0x0*(?P<id>[0-9a-f]{5,16})\b`)},
 	{"build-id", regexp.MustCompile(`\b[0-9a-f]{40}\b`)},
