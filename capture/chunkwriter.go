@@ -12,6 +12,8 @@ type chunkWriter struct {
 	w         io.Writer
 	offset    atomic.Int64
 	flushed   atomic.Uint64         // events written
+	totals    Totals                // after these,
+	last      uint64                // and the number of the last one
 	failed    atomic.Pointer[error] // the first error; nothing is written after it
 	number    uint32                // of the next chunk
 	index     []chunkRef            // but those of ring
@@ -93,6 +95,14 @@ func (c *chunkWriter) events(e *eventColumns, totals *Totals) {
 		return
 	}
 	c.chunk(e.head.ref(), func(b []byte) []byte { return e.appendTo(b, &c.packer, totals) })
+	c.wrote(e.head.last, totals)
+}
+
+// wrote notes the last event of a chunk and the totals after it, if it was written.
+func (c *chunkWriter) wrote(last uint64, totals *Totals) {
+	if c.err() == nil {
+		c.last, c.totals = last, *totals
+	}
 }
 
 func (c *chunkWriter) sums(head eventHead, totals *Totals, summary []byte) {
@@ -103,6 +113,7 @@ func (c *chunkWriter) sums(head eventHead, totals *Totals, summary []byte) {
 		b = appendStored(b, secTotals, appendTotals(nil, totals))
 		return c.packer.appendPacked(b, secSummary, summary)
 	})
+	c.wrote(head.last, totals)
 }
 
 func (c *chunkWriter) close() {

@@ -64,11 +64,13 @@ var _ Source = (*Log)(nil)
 // NewLog starts a recording. It fills in info.Version and counts info.Totals.
 func NewLog(info Info) *Log {
 	info.Totals = Totals{}
-	return &Log{
+	l := &Log{
 		keeper: newKeeper(), encoder: eventEncoder{following: true},
 		info: info.normal(), funcIndex: map[string]uint16{}, stacks: newStackTable(),
 		spill: spill{create: createStore, keep: keptPayloads},
 	}
+	l.queue.failed = func(err error) { l.fail(len(l.blocks), err) }
+	return l
 }
 
 // AddEvent appends an event and returns its number: e.Seq if that is above the

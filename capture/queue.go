@@ -1,14 +1,19 @@
 package capture
 
-import "sync"
+import (
+	"sync"
+
+	"hdb/internal/panics"
+)
 
 // maxQueued is how many jobs may wait: with those of events it bounds the memory
 // of a recording that is faster than what encodes or writes it.
 const maxQueued = 8
 
 // A queue does jobs one after the other, in their order, on a goroutine of its
-// own that only exists while there are any. Its zero value is ready.
+// own that only exists while there are any. It is ready when it has failed.
 type queue struct {
+	failed  func(error) // is told of a job that panics; the next ones are done all the same
 	mu      sync.Mutex
 	changed sync.Cond // the first job of jobs was done
 	jobs    []func()  // the first is being done
@@ -42,7 +47,9 @@ func (q *queue) wait() {
 
 func (q *queue) work(job func()) {
 	for job != nil {
-		job()
+		if err := panics.Catch(job); err != nil {
+			q.failed(err)
+		}
 		job = q.done()
 	}
 }

@@ -77,7 +77,7 @@ type Writer struct {
 // whole chunks, each with one call of w.Write.
 func NewWriter(w io.Writer, info Info) (*Writer, error) {
 	c := &Writer{interned: newStackTable(), functions: map[string]uint16{}, stacks: newStackEncoder(1), columns: make(chan *eventColumns, maxQueued)}
-	c.out.w = w
+	c.out.w, c.queue.failed = w, c.out.fail
 	c.keeper, c.encoder.following = newKeeper(), true
 	info.Totals = Totals{}
 	c.info = info.normal()
@@ -177,10 +177,10 @@ func (c *Writer) cut() {
 	columns, totals := c.spareColumns(), c.info.Totals
 	*columns = c.encoder.end(*columns)
 	c.queue.add(func() {
+		defer func() { c.columns <- columns }()
 		if c.out.events(columns, &totals); c.out.err() == nil {
 			c.keep(columns)
 		}
-		c.columns <- columns
 	})
 }
 

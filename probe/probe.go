@@ -308,19 +308,27 @@ func (p *Probe) Events() uint64 {
 // ThreadExited gives the slot of a thread back. The calls it was in are forgotten
 // when its records have been handled.
 func (p *Probe) ThreadExited(tid int32) {
-	p.mu.Lock()
-	p.exits = append(p.exits, exit{uint32(tid), p.head()})
-	p.accounted(0, 0, func() inferior.Action {
-		p.forgetExited()
-		p.flush()
-		return inferior.Resume
-	})
-	p.mu.Unlock()
+	p.noteExit(uint32(tid))
 	for _, slot := range p.shared.slots() {
 		if binary.LittleEndian.Uint32(slot[slTID:]) == uint32(tid) {
 			p.empty(slot)
 		}
 	}
+}
+
+// noteExit has the calls of a thread forgotten behind its records.
+func (p *Probe) noteExit(tid uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failed {
+		return
+	}
+	p.exits = append(p.exits, exit{tid, p.head()})
+	p.accounted(0, 0, func() inferior.Action {
+		p.forgetExited()
+		p.flush()
+		return inferior.Resume
+	})
 }
 
 // Guest follows a vfork child, which runs in the inferior's memory with the

@@ -7,6 +7,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/panics"
 )
 
 // A Sink takes the events of a probe, in their order: those from the ring on the
@@ -26,6 +27,9 @@ type Sink interface {
 	May(*inferior.Thread, breakpoints.Call) bool
 	// Heap is the size of all live blocks in bytes, and their number.
 	Heap() (bytes, blocks uint64)
+	// Failed takes a panic of the probe or the sink while it took events from the ring. No
+	// more are taken, what the inferior writes there is dropped.
+	Failed(error)
 }
 
 // Stats counts what a probe did.
@@ -83,6 +87,7 @@ type reader struct {
 	patience  time.Duration     // left for stacks that have not come, in this batch
 	hole      uint64            // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
 	pcs       []addr.Run        // of the stack handed to the sink
+	failed    bool              // see Sink.Failed
 	apart     span              // addresses without islands, around one that was asked for
 	done      chan struct{}
 	idle      chan struct{}
@@ -258,7 +263,37 @@ func (r *reader) head() uint64 { return min(r.p.shared.word(hdHead).Load(), r.ta
 
 // drain handles n complete records, or a few more, or all that there are; of plain
 // ones it counts the events. The lock is held.
-func (r *reader) drain(n int) int {
+func (r *reader) drain(n int) (handled int) {
+	if !r.failed {
+		err := panics.Catch(func() { handled = r.handle(n) })
+		if err == nil {
+			return handled
+		}
+		r.failed = true
+		r.p.cfg.Sink.Failed(err)
+	}
+	return r.skip(n)
+}
+
+// skip drops n complete records, or all that there are.
+func (r *reader) skip(n int) (skipped int) {
+	for ; skipped < n; skipped++ {
+		head := r.p.shared.at(r.tail).head()
+		if head == 0 {
+			break
+		}
+		r.tail += recordLength(head)
+		if r.tail-r.released >= ringSize/16 {
+			r.release()
+		}
+	}
+	r.n, r.exits = 0, nil
+	r.release()
+	return skipped
+}
+
+// handle is drain as long as nothing has failed.
+func (r *reader) handle(n int) int {
 	shared := r.p.shared
 	if shared.at(r.tail).head() == 0 {
 		return 0

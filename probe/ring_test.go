@@ -36,6 +36,7 @@ func newShared(t testing.TB) *shared {
 
 // A notebook is a Sink that writes events down as the console spells them.
 type notebook struct {
+	failed error
 	live   *heap.Live
 	lines  []string
 	events []capture.Event
@@ -71,6 +72,8 @@ func (n *notebook) Batch(events []capture.Event, functions []*breakpoints.Functi
 func (n *notebook) Alloc(_ *inferior.Thread, c breakpoints.Call) inferior.Action { return n.alloc(c) }
 
 func (n *notebook) May(_ *inferior.Thread, c breakpoints.Call) bool { return n.may(c) }
+
+func (n *notebook) Failed(err error) { n.failed = err }
 
 func (n *notebook) Heap() (bytes, blocks uint64) { return n.live.Bytes(), uint64(n.live.Blocks()) }
 

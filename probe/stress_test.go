@@ -177,6 +177,7 @@ func b2i(b bool) int {
 
 func (c *counter) Alloc(*inferior.Thread, breakpoints.Call) inferior.Action { return inferior.Resume }
 func (c *counter) May(*inferior.Thread, breakpoints.Call) bool              { return true }
+func (c *counter) Failed(err error)                                         { panic(err) }
 func (c *counter) Heap() (bytes, blocks uint64)                             { return 24 * c.live, c.live }
 
 // Several threads record at once, and the consumer keeps up: no event is lost,

@@ -12,6 +12,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
+	"hdb/internal/panics"
 	"hdb/probe/cfi"
 	"hdb/unwind"
 )
@@ -75,7 +76,7 @@ type tableKey struct {
 // for another one. report is told of modules that cannot be followed.
 func (t *tables) add(list []source, report func(error)) {
 	jobs := make([]*job, len(list))
-	var wg sync.WaitGroup
+	var wg panics.Group
 	for i, s := range list {
 		j := t.job(s)
 		jobs[i] = j

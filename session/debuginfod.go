@@ -15,6 +15,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/internal/panics"
 	"hdb/symbols"
 	"hdb/symbols/debuginfod"
 )
@@ -449,7 +450,7 @@ func (s *Session) fetchAhead(added []inferior.Module) {
 	if ctx == nil || !s.asksNames() {
 		return
 	}
-	var wg sync.WaitGroup
+	var wg panics.Group
 	for _, mod := range s.mods.list {
 		isNew := func(m inferior.Module) bool { return m.Low == mod.Low }
 		if added != nil && !slices.ContainsFunc(added, isNew) {

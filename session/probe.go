@@ -75,7 +75,9 @@ func (s *Session) armProbe() error {
 		s.notify("some modules cannot be searched for allocators: %s", oneLine(err))
 	}
 	s.probe.SetDepth(s.Settings.MaxDepth)
-	err = s.probe.Arm(t, modules, sites, s.probeRequest())
+	var want probe.Request
+	s.exclusive(func() { want = s.probeRequest() })
+	err = s.probe.Arm(t, modules, sites, want)
 	s.forgetFuncs()
 	if err != nil {
 		return err
@@ -192,7 +194,9 @@ func (s *Session) countEvents() {
 }
 
 // rebase notes which number the probe's count corresponds to.
-func (s *Session) rebase() { s.trace.base = s.trace.seq - s.probe.Events() }
+func (s *Session) rebase() {
+	s.exclusive(func() { s.trace.base = s.trace.seq - s.probe.Events() })
+}
 
 // disarmProbe takes the probe's jumps out of the allocators.
 func (s *Session) disarmProbe() {

@@ -46,6 +46,7 @@ func (s *Session) StreamTo(st Stream) { s.streaming = &st }
 // newRecording begins to record the process that was launched or attached to.
 func (s *Session) newRecording(info capture.Info) error {
 	s.modLog, s.recorded, s.info = newModuleLog(), info.PID, info
+	s.failure.Store(nil)
 	s.dropKept()
 	s.log, s.stream, s.unreadable = nil, nil, nil
 	s.console.begin()
@@ -130,9 +131,11 @@ func (s *Session) EndStream() (RecordStatus, error) {
 		if st := s.stream; st.file.isFull.Load() {
 			s.notePartial(endedFull)
 		}
-		if err := s.StopRecord(); err != nil {
-			s.notify("%v", err)
-		}
+		s.attempt(func() {
+			if err := s.StopRecord(); err != nil {
+				s.notify("%v", err)
+			}
+		})
 	}
 	s.closeStream()
 	return s.streamed, s.streamErr
@@ -140,6 +143,9 @@ func (s *Session) EndStream() (RecordStatus, error) {
 
 // StreamErr is the first error of writing the file, or nil.
 func (s *Session) StreamErr() error {
+	if err := s.Failure(); err != nil {
+		return err
+	}
 	if s.stream != nil {
 		return s.stream.writer.Err()
 	}
@@ -154,18 +160,12 @@ func (s *Session) closeStream() {
 	}
 	st.ended = true
 	close(st.done)
-	s.noteLosses()
+	s.attempt(s.noteLosses)
 	if st.kept != nil {
 		return // it can be asked, and saved
 	}
-	s.streamed = s.RecordStatus()
-	err := st.writer.Embed(embedder{s})
-	if st.writer.Dropped() > 0 {
-		s.notePartial(droppedOlder)
-	}
-	if err == nil {
-		err = st.writer.Close()
-	}
+	s.attempt(func() { s.streamed = s.RecordStatus() })
+	err := s.complete(st)
 	if err == nil {
 		err = st.file.lost()
 	}
@@ -177,8 +177,10 @@ func (s *Session) closeStream() {
 		err = s.compact(st.file.disk.Name())
 	}
 	s.streamErr = err
-	s.stream, s.streaming, s.rec = nil, nil, nowhere{}
-	s.trace.recording = false
+	s.exclusive(func() {
+		s.stream, s.streaming, s.rec = nil, nil, nowhere{}
+		s.trace.recording = false
+	})
 }
 
 // compact makes a whole capture of the file, whose old events were dropped.

@@ -53,6 +53,8 @@ type Session struct {
 	// Debuginfod fetches what is not on this machine; SetDebuginfod turns it on.
 	Debuginfod *Debuginfod
 
+	failure atomic.Pointer[error] // see Failure
+
 	prog  *program // nil before file, attach or open
 	proc  *inferior.Process
 	mods  *modules

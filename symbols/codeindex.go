@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"hdb/internal/panics"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/elf"
 )
@@ -134,7 +135,7 @@ func (d *debugInfo) indexCode() *dwarf.RangeMap {
 			}
 		}
 	}
-	var wg sync.WaitGroup
+	var wg panics.Group
 	for range min(runtime.GOMAXPROCS(0), len(parts)) - 1 {
 		wg.Go(work)
 	}

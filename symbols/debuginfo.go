@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"hdb/internal/addr"
+	"hdb/internal/panics"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/line"
 	"hdb/symbols/dwarf/scope"
@@ -140,7 +141,7 @@ func dwarfSections(f *elf.File) (dwarf.Sections, error) {
 		{"rnglists", &s.RngLists}, {"line", &s.Line}, {"aranges", &s.Aranges}, {"types", &s.Types},
 	}
 	errs := make([]error, len(parts))
-	var wg sync.WaitGroup
+	var wg panics.Group
 	for i, p := range parts {
 		wg.Go(func() {
 			fault := elf.Guard(func() { *p.to, errs[i] = f.Section(".debug_" + p.name) })

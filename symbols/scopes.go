@@ -1,9 +1,8 @@
 package symbols
 
 import (
-	"sync"
-
 	"hdb/internal/addr"
+	"hdb/internal/panics"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 	"hdb/symbols/elf"
@@ -142,7 +141,7 @@ func NewDeclared(units []*dwarf.Unit, workers int) *Declared {
 		next <- i
 	}
 	close(next)
-	var wg sync.WaitGroup
+	var wg panics.Group
 	for range max(workers, 1) {
 		wg.Go(func() {
 			for i := range next {

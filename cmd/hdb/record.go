@@ -22,6 +22,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
+	"hdb/internal/panics"
 	"hdb/internal/regular"
 	"hdb/session"
 )
@@ -152,7 +153,7 @@ func (o *recordOptions) output(program string) outfile.File {
 }
 
 // record is `hdb record`.
-func record(all *options, out, errw io.Writer) int {
+func record(all *options, out, errw io.Writer) (code int) {
 	o, err := parseRecordFlags(all.words[1:])
 	if err != nil {
 		return fail(errw, err, exitUsage)
@@ -178,7 +179,32 @@ func record(all *options, out, errw io.Writer) int {
 	}
 	r := newRecorder(o, errw)
 	defer r.s.Close()
+	defer func() {
+		if v := recover(); v != nil {
+			code = r.crash(panics.Of(v))
+		}
+	}()
 	return r.run(filter)
+}
+
+// rescueTime is for how long hdb tries to leave the program in good order after a panic. A
+// guard takes its traps out if it does not succeed.
+const rescueTime = 10 * time.Second
+
+// crash follows a panic: the file is completed, and the program goes on by itself.
+func (r *recorder) crash(err *panics.Error) int {
+	defer time.AfterFunc(rescueTime, func() { os.Exit(1) }).Stop()
+	r.s.Fail(err)
+	if again := panics.Catch(func() { r.finish(nil, nil) }); again != nil {
+		fail(r.errw, errors.Join(err, again), 1)
+	}
+	pid, _, _, lives := r.s.Process()
+	if again := r.s.Rescue(); again != nil {
+		fail(r.errw, again, 1)
+	} else if lives {
+		r.say(fmt.Sprintf("process %d goes on", pid))
+	}
+	return 1
 }
 
 // newRecorder has a session of its own, which the caller closes.
@@ -462,6 +488,9 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 	for _, err := range []error{runErr, err} {
 		if err != nil {
 			code = fail(r.errw, err, 1)
+		}
+		if failed := (*panics.Error)(nil); errors.As(err, &failed) {
+			fmt.Fprintf(r.errw, "%s\n", failed.Stack)
 		}
 	}
 	switch {

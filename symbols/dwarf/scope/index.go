@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"hdb/internal/panics"
 	"hdb/symbols/dwarf"
 )
 
@@ -113,7 +114,7 @@ func NewIndex(units []*dwarf.Unit, workers int, run func(func()) error) *Index {
 		next.unit++
 		return next.unit - 1
 	}
-	var wg sync.WaitGroup
+	var wg panics.Group
 	for i := range parts {
 		wg.Go(func() {
 			run(func() {

@@ -1,0 +1,76 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/internal/panics"
+)
+
+// Failed is what the reason in Partial begins with of a recording that an error of hdb's
+// own has ended.
+const Failed = "hdb failed while it recorded: "
+
+// Abort makes a recording one that can be completed, after a panic of whoever added to it
+// or of the Writer itself: Embed and Close may be called then, nothing else. What was
+// added last is in it if it can be read back; otherwise it is a loss. The reason is kept
+// with the recording. Abort returns an error of writing, if that was before.
+func (c *Writer) Abort(why error) error {
+	c.queue.wait()
+	added, lost := c.info.Totals.Events, c.info.Totals.Lost
+	if c.sums == nil {
+		added += uint64(c.encoder.head.count)
+	}
+	err := c.Err()
+	if failed := (*panics.Error)(nil); err != nil && !errors.As(err, &failed) {
+		return err
+	}
+	c.keeper = nil // it may be wrong, and is not needed
+	if err == nil {
+		err = panics.Catch(c.saveLast)
+		c.queue.wait()
+	}
+	if err != nil { // what was to be written before is not there: nothing that refers to it may be
+		c.out.failed.Store(nil)
+		c.out.packer, c.out.buf = packer{}, nil
+		c.stacks.count = 0
+	}
+	c.encoder.head.count = 0
+	if c.sums != nil {
+		c.sums.to.clear()
+		c.sums.after.clear()
+	}
+	c.info.Totals = c.out.totals
+	c.info.Totals.Lost = lost
+	reason := Failed + why.Error()
+	c.info.AddPartial(reason)
+	if missing := added - c.out.totals.Events; missing > 0 {
+		c.AddLoss(Loss{After: c.out.last, Count: missing, Reason: reason})
+	}
+	c.infoStale = true
+	return nil
+}
+
+// saveLast writes the events that are not in the file yet, if a reader takes them.
+func (c *Writer) saveLast() {
+	c.flushTables()
+	if c.sums != nil {
+		c.writeSums()
+	} else if c.encoder.head.count > 0 {
+		totals := c.info.Totals
+		c.encoder.count(&totals)
+		count := c.encoder.head.count
+		columns := c.encoder.end(eventColumns{})
+		var p packer
+		var d eventDecoder
+		if events, err := d.decode(nil, columns.appendTo(nil, &p, &totals)); err != nil || len(events) != count {
+			panic(fmt.Errorf("the last %d events cannot be read: %w", count, err))
+		}
+		c.info.Totals = totals
+		c.queue.add(func() { c.out.events(&columns, &totals) })
+	}
+	c.queue.wait()
+	if err := c.Err(); err != nil {
+		panic(err)
+	}
+}

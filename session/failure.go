@@ -1,0 +1,105 @@
+package session
+
+import (
+	"errors"
+
+	"hdb/inferior"
+	"hdb/internal/panics"
+)
+
+// Failed takes a panic of the probe, or of what takes its events, on whichever goroutine
+// that was: the process is stopped, so that its owner can end the recording.
+func (k probeSink) Failed(err error) {
+	s := k.s
+	s.failure.CompareAndSwap(nil, &err)
+	if p := s.target.Load(); p != nil && s.streaming == nil {
+		p.Wake(func() { s.notify("%v: no more events are taken; what was recorded before may be saved", err) })
+	}
+	_ = s.Interrupt() // an error would mean that nothing runs
+}
+
+// Fail notes a panic of the goroutine that owns the session, which may have been anywhere:
+// nothing is asked of it any more but EndStream and Rescue.
+func (s *Session) Fail(err error) {
+	s.failure.CompareAndSwap(nil, &err)
+	s.exclusive(func() { s.trace.recording, s.rec = false, nowhere{} }) // it may run on
+}
+
+// Failure is an error of hdb's own that has ended the recording, or nil.
+func (s *Session) Failure() error {
+	if p := s.failure.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// complete gives the stream's file the names that it needs elsewhere, and closes it. After
+// a panic, which is the error then, it has what can be read, and why that is not all.
+func (s *Session) complete(st *stream) error {
+	w := st.writer
+	failure := s.Failure()
+	if failure == nil {
+		err := caught(func() error { return s.finishCapture(st) })
+		if !isPanic(err) {
+			return err
+		}
+		failure = err
+	}
+	abort := func() error { return w.Abort(failure) }
+	embed := func() error { return w.Embed(embedder{s}) } // which may be what fails
+	all := failure
+	for _, step := range []func() error{abort, embed, abort, w.Close} {
+		err := caught(step)
+		all = errors.Join(all, err)
+		if err != nil && !isPanic(err) {
+			break
+		}
+	}
+	return all
+}
+
+// finishCapture is complete as long as nothing fails.
+func (s *Session) finishCapture(st *stream) error {
+	err := st.writer.Embed(embedder{s})
+	if st.writer.Dropped() > 0 {
+		s.notePartial(droppedOlder)
+	}
+	if err != nil {
+		return err
+	}
+	return st.writer.Close()
+}
+
+// attempt calls f, which is part of ending a recording: a panic is its failure.
+func (s *Session) attempt(f func()) {
+	if err := panics.Catch(f); err != nil {
+		s.failure.CompareAndSwap(nil, &err)
+	}
+}
+
+// caught is the error of f, or its panic.
+func caught(f func() error) (err error) {
+	if panicked := panics.Catch(func() { err = f() }); panicked != nil {
+		return panicked
+	}
+	return err
+}
+
+func isPanic(err error) bool {
+	failed := (*panics.Error)(nil)
+	return errors.As(err, &failed)
+}
+
+// Rescue ends the session after a panic. The process goes on as it would without hdb, if
+// that can be done.
+func (s *Session) Rescue() error {
+	s.Settings.Outlive = true
+	return caught(func() error {
+		if s.proc != nil { // the panic may have come while it ran
+			if err := s.proc.StopAll(func() error { return nil }); err != nil && !errors.Is(err, inferior.ErrEnded) {
+				return err
+			}
+		}
+		return s.Close()
+	})
+}

@@ -1,0 +1,115 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/panics"
+)
+
+// faultyFile panics at its tenth write.
+type faultyFile struct {
+	*os.File
+	writes int
+}
+
+func (f *faultyFile) Write(b []byte) (int, error) {
+	if f.writes++; f.writes == 10 {
+		panic("the file is at fault")
+	}
+	return f.File.Write(b)
+}
+
+// A panic of hdb's own ends a recording, wherever it is: the file is whole and says so, and
+// the process goes on.
+func TestPanicEndsARecording(t *testing.T) {
+	for name, inject := range map[string]func(*Session){
+		"in a breakpoint's handler": func(s *Session) {
+			s.exclusive(func() { s.fallBack(errors.New("the test wants it")) })
+			if err := s.proc.StopAll(s.armTracer); err != nil {
+				panic("plain breakpoints are not armed")
+			}
+			s.exclusive(func() { s.trace.live = nil })
+		},
+		"in the ring's goroutine": func(s *Session) {
+			s.exclusive(func() { s.trace.probeFuncs = newProbeFuncs(); s.seen.ids = nil }) // stacks it was told of
+		},
+		"in the queue": func(s *Session) { s.stream.file.WriteCloser.(*faultyFile).writes = 9 },
+		"in the owner": func(*Session) { panic("the owner is at fault") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, "storm_namespaces")
+			s.Settings.Args = "1000000 3 50 > /dev/null"
+			path := filepath.Join(t.TempDir(), "failed.hdb")
+			s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) {
+				f, err := os.Create(path)
+				return &faultyFile{f, -1000}, err
+			}})
+			recordFromMain(t, s)
+			pid, _, _, _ := s.Process()
+			const before = 100 * time.Millisecond // of events
+			time.AfterFunc(before, func() {
+				s.proc.Wake(func() {
+					s.exclusive(func() { _ = s.stream.writer.Flush() })
+					inject(s)
+				})
+			})
+			var r *Report
+			var err error
+			owner := panics.Catch(func() { r, err = s.Continue(1) })
+			if owner != nil {
+				s.Fail(owner)
+			} else if err != nil || r.Reason != inferior.Interrupted || s.StreamErr() == nil {
+				t.Fatalf("%+v, %v, and writing %v", r, err, s.StreamErr())
+			}
+			_, err = s.EndStream()
+			var failed *panics.Error
+			if !errors.As(err, &failed) || len(failed.Stack) == 0 {
+				t.Errorf("the recording ends with %v", err)
+			}
+			f := checkCapture(t, path)
+			if !slices.ContainsFunc(f.Info().Partial, func(why string) bool { return strings.HasPrefix(why, capture.Failed) }) {
+				t.Errorf("the capture is not whole because of %q", f.Info().Partial)
+			}
+			if f.Len() == 0 || f.Info().Totals.Events != uint64(f.Len()) {
+				t.Errorf("%d events, totals %+v", f.Len(), f.Info().Totals)
+			}
+			if err := s.Rescue(); err != nil {
+				t.Error(err)
+			}
+			defer syscall.Kill(pid, syscall.SIGKILL)
+			goesOn(t, pid)
+		})
+	}
+}
+
+// goesOn fails unless a process runs, untraced, and uses its processor.
+func goesOn(t *testing.T, pid int) {
+	t.Helper()
+	was := ""
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		status, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+		stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		fields := strings.Fields(string(stat))
+		if len(fields) < 15 || !strings.Contains(string(status), "TracerPid:\t0\n") {
+			continue
+		}
+		if now := fields[13]; was == "" {
+			was = now
+		} else if now != was {
+			return
+		}
+	}
+	status, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	t.Errorf("process %d does not go on\n%s", pid, status)
+}
