@@ -102,6 +102,7 @@ var elsewhere = map[string]string{
 	"microcount": "measured by bench",
 	"microlibs":  "measured by bench",
 	"plugin":     "built beside dlopen",
+	"untraced":   "its children are cleaned of what either plane has put into them: TestUntracedChildren",
 }
 
 func (s subject) title() string {
