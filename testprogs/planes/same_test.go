@@ -101,7 +101,10 @@ var elsewhere = map[string]string{
 	"microcond":  "measured by bench",
 	"microcount": "measured by bench",
 	"microlibs":  "measured by bench",
+	"notsc":      "TestNoTSC",
 	"plugin":     "built beside dlopen",
+	"sanitized":  "TestSanitizers",
+	"truncates":  "TestTruncated",
 	"untraced":   "its children are cleaned of what either plane has put into them: TestUntracedChildren",
 }
 
