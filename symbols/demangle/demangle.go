@@ -56,7 +56,7 @@ func run(s string, options ...itanium.Option) string {
 		}
 		return out
 	}
-	ast, err := itanium.ToAST(s, options...)
+	ast, err := itanium.ToAST(renumbered(s), options...)
 	if err != nil {
 		return ""
 	}
