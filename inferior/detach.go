@@ -40,6 +40,7 @@ func (p *Process) Detach() error {
 		p.mem.lift(s.addr)
 	}
 	p.forgetTraps()
+	p.dropHandler()
 	err := p.letGo(p.cur)
 	for _, tg := range p.held {
 		if e := p.letGo(tg); err == nil {

@@ -3,6 +3,8 @@ package inferior
 import (
 	"slices"
 
+	"hdb/internal/addr"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -208,7 +210,9 @@ func (p *Process) onTrap(t *Thread, info *siginfo) bool {
 	}
 	switch info.code() {
 	case sigKernel:
-		return p.onInt3(t)
+		return p.onInt3(t, 1)
+	case trapBack:
+		return p.onInt3(t, 0)
 	case trapTrace:
 		if p.stepping != t {
 			return false
@@ -231,13 +235,14 @@ func (p *Process) onTrap(t *Thread, info *siginfo) bool {
 	return false
 }
 
-// onInt3 handles an int3 just executed. False: it is the program's own.
-func (p *Process) onInt3(t *Thread) bool {
+// onInt3 handles an int3 just executed, so many bytes behind which the thread
+// stands. False: it is the program's own.
+func (p *Process) onInt3(t *Thread, behind addr.Run) bool {
 	if t.load() != nil {
 		t.state = running // killed
 		return true
 	}
-	pc := t.pc() - 1
+	pc := t.pc() - behind
 	s := p.sites[pc]
 	switch {
 	case s == nil:

@@ -23,11 +23,11 @@ import (
 // dying thread some hundred microseconds, in which the tracees still stand and
 // the guard does its work.
 //
-// What remains: a thread that hits an int3 after hdb has been killed and before
-// the guard has restored it dies of SIGTRAP, as does one whose trap hdb was just
-// handling. At a stop no thread runs, so there only a machine too busy to run
-// the guard in time can do harm, and even then threads do not stand at int3s
-// (see secure).
+// Threads that hit an int3 after hdb has been killed and before the guard has
+// restored it wait in a handler of SIGTRAP (see trapHandler), and so do those whose
+// trap hdb was just handling. Where there is no such handler, the program dies. At a
+// stop no thread runs, so there only a machine too busy to run the guard in time can
+// do harm, and even then threads do not stand at int3s (see secure).
 type guard struct {
 	command []string // nil: not wanted
 	on      bool
@@ -71,6 +71,7 @@ func (p *Process) updateGuard() error {
 // renewGuard is updateGuard for a target with a new address space.
 func (p *Process) renewGuard() {
 	p.endGuard()
+	p.handler = trapHandler{}
 	if err := p.updateGuard(); err != nil {
 		p.message("%v", err)
 	}

@@ -40,6 +40,7 @@ type Process struct {
 
 	optionsChanged bool // threads are to be given their ptrace options
 	guard          guard
+	handler        trapHandler
 
 	hooks    Hooks
 	policies policies
@@ -211,6 +212,10 @@ func (p *Process) Continue() (Stop, error) {
 	}
 	p.term.give(p.cur.pid)
 	defer p.term.take()
+	p.catchTraps()
+	if p.cur.exit != nil {
+		return p.finishStop(), nil // it has been killed meanwhile
+	}
 	if err := p.putBack(); err != nil {
 		return Stop{}, err
 	}
@@ -282,7 +287,7 @@ func (p *Process) waitEvent() error {
 	if calls && p.wake.called.Load() {
 		return nil
 	}
-	tid, ws, err := p.spin.next(func() bool { return p.wake.asked() || calls && p.wake.called.Load() })
+	tid, ws, err := p.spin.next(p.wait, func() bool { return p.wake.asked() || calls && p.wake.called.Load() })
 	switch {
 	case err == unix.EINTR:
 		return nil

@@ -105,6 +105,22 @@ func waitAny(options int) (int, unix.WaitStatus, error) {
 	return wait4(-1, options|unix.WNOTHREAD)
 }
 
+// peekAny tells of the next event of a tracee of this OS thread, which remains to be
+// taken: the tracee and, if it has stopped, the stop's status (wait4's, shifted), else -1.
+func peekAny(options int) (tid, status int, err error) {
+	var info siginfo
+	_, _, e := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)),
+		uintptr(options|unix.WEXITED|unix.WNOWAIT|unix.WNOTHREAD|unix.WALL), 0, 0)
+	if e != 0 {
+		return 0, 0, e
+	}
+	const cldTrapped = 4
+	if info.code() != cldTrapped {
+		return info.pid(), -1, nil
+	}
+	return info.pid(), int(int32(info.value())), nil
+}
+
 // waitFor waits for one process or thread, which is about to report.
 // Interrupt, which goes on signalling while an event is handled, waits for it.
 func waitFor(tid int) (int, unix.WaitStatus, error) {

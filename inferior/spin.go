@@ -24,18 +24,18 @@ type spinner struct {
 	rest int // events until polling is tried again
 }
 
-// next waits for an event of any tracee. EINTR: it was woken, or asked says so
+// next waits for an event of any tracee, by wait. EINTR: it was woken, or asked says so
 // before it sleeps.
-func (s *spinner) next(asked func() bool) (int, unix.WaitStatus, error) {
+func (s *spinner) next(wait func(options int) (int, unix.WaitStatus, error), asked func() bool) (int, unix.WaitStatus, error) {
 	if runtime.NumCPU() == 1 {
-		return waitAny(0) // the tracee could not run while we poll
+		return wait(0) // the tracee could not run while we poll
 	}
 	if s.rest > 0 {
 		s.rest--
-		return waitAny(0)
+		return wait(0)
 	}
 	for begun := time.Now(); time.Since(begun) < spinTime; {
-		if tid, ws, err := waitAny(unix.WNOHANG); tid != 0 || err != nil {
+		if tid, ws, err := wait(unix.WNOHANG); tid != 0 || err != nil {
 			return tid, ws, err
 		}
 	}
@@ -43,5 +43,5 @@ func (s *spinner) next(asked func() bool) (int, unix.WaitStatus, error) {
 	if asked() {
 		return 0, 0, unix.EINTR // the signal came while we polled
 	}
-	return waitAny(0)
+	return wait(0)
 }

@@ -104,6 +104,16 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 		openGate(t, p, func() Action { return Resume })
 		return Stop{}
 	},
+	"running-traps": func(t *testing.T, p *Process) Stop {
+		guarded(t, p)
+		plant(t, p, symbol(t, p, "gate"), func(*Thread) Action { return Resume })
+		return Stop{}
+	},
+	"handled": func(t *testing.T, p *Process) Stop {
+		guarded(t, p)
+		plant(t, p, symbol(t, p, "target"), func(*Thread) Action { return StopHere })
+		return resume(t, p)
+	},
 	"kill": func(t *testing.T, p *Process) Stop { return stopSome(t, p, false) },
 	"chosen-kill": func(t *testing.T, p *Process) Stop {
 		stopSome(t, p, false)

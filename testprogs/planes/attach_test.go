@@ -219,9 +219,7 @@ func TestAttachConfined(t *testing.T) {
 }
 
 // TestHdbKilled kills hdb while it records a program to which it is attached. The
-// program goes on, right, and at full speed within a second. Not so with plain
-// breakpoints: a thread that comes to one after hdb has died, and before it is
-// taken out, dies of it.
+// program goes on, right, and at full speed within a second.
 func TestHdbKilled(t *testing.T) {
 	n := 100
 	if testing.Short() {
@@ -252,24 +250,27 @@ func TestHdbKilledAtStops(t *testing.T) {
 	if testing.Short() {
 		n = 2
 	}
-	for _, c := range []struct{ name, stop, then string }{
-		{"passed", "alloc if size >= 900", "ignore 1 1000000000"},
-		{"commands", "alloc if size >= 900", "commands\nsilent\ncontinue\nend"},
-		{"free", "free", "ignore 1 1000000000"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			script := filepath.Join(t.TempDir(), "script")
-			lines := append(probe.settings(), "break "+c.stop, c.then, "echo stops\\n", "continue", "")
-			if err := os.WriteFile(script, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			g := launch(t, "storm_pace", nil, "30")
-			for range n {
-				killAtStops(t, script, g.pid)
-				g.paces(t, 1)
-			}
-			g.end(t)
-		})
+	for _, p := range planes {
+		for _, c := range []struct{ name, stop, then string }{
+			{"passed", "alloc if size >= 900", "ignore 1 1000000000"},
+			{"commands", "alloc if size >= 900", "commands\nsilent\ncontinue\nend"},
+			{"free", "free", "ignore 1 1000000000"},
+			{"function", "pair", "ignore 1 1000000000"},
+		} {
+			t.Run(fmt.Sprintf("%s/%s", p, c.name), func(t *testing.T) {
+				script := filepath.Join(t.TempDir(), "script")
+				lines := append(p.settings(), "break "+c.stop, c.then, "echo stops\\n", "continue", "")
+				if err := os.WriteFile(script, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				g := launch(t, "storm_pace", nil, "30")
+				for range n {
+					killAtStops(t, script, g.pid)
+					g.paces(t, 1)
+				}
+				g.end(t)
+			})
+		}
 	}
 }
 

@@ -1,0 +1,204 @@
+package inferior
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unsafe"
+
+	"hdb/internal/addr"
+
+	"golang.org/x/sys/unix"
+)
+
+// A target that is to outlive hdb gets a handler of SIGTRAP (sigtrap_amd64.s), which
+// does not run as long as hdb lives: hdb takes each SIGTRAP. When it has been killed,
+// threads still come to int3s until the guard has put the code back, and the kernel
+// delivers the SIGTRAPs that hdb had not taken. The handler waits for the guard, and
+// has the thread go on at the instruction. Of a SIGTRAP that is none of ours it has the
+// program die, as without a handler.
+//
+// A program with a handler of its own keeps that. One whose thread blocks SIGTRAP loses
+// ours when that thread comes to an int3: the kernel then resets the action.
+
+// Offsets of siginfo_t and ucontext_t on x86-64.
+const (
+	siginfoCode  = 8
+	siginfoValue = 24
+	contextPC    = 168
+)
+
+const (
+	// trapBack is the code of a SIGTRAP that hdb has taken. Its value is the address
+	// of the int3.
+	trapBack = -0x686462
+	// handlerEnd is the number behind the handler's code.
+	handlerEnd = 0x5afe5afe
+)
+
+// sigtrapHandlerAddr is where the handler lies in hdb's own text.
+func sigtrapHandlerAddr() unsafe.Pointer
+
+// sigtrapCode is what is put into the target: how a handler returns, and at
+// handlerAt the handler.
+func sigtrapCode() []byte {
+	code := appendNops(appendCall(nil, unix.SYS_RT_SIGRETURN), handlerAt)
+	text := unsafe.Slice((*byte)(sigtrapHandlerAddr()), 4096)
+	end := bytes.Index(text, binary.LittleEndian.AppendUint32(nil, handlerEnd))
+	return append(code, text[:end]...)
+}
+
+const handlerAt = 16
+
+// handlerSize is what it takes: a page of code, and one for struct sigaction.
+const (
+	handlerPage = 4096
+	handlerSize = 2 * handlerPage
+)
+
+// A trapHandler is that handler in the target.
+type trapHandler struct {
+	on    bool // the handler is there
+	tried bool
+	at    addr.Run
+}
+
+// catchTraps installs the handler before int3s are hit, if it is wanted and can be. All
+// threads are stopped.
+func (p *Process) catchTraps() {
+	h := &p.handler
+	if h.tried || !p.survives() || !p.guard.on || len(p.sites) == 0 {
+		return
+	}
+	for _, t := range p.cur.order {
+		if t.state == stopped && !t.group && !t.inKernel && !t.vfork && !t.Confined() {
+			h.tried = true
+			h.on = p.borrowed(t, p.installHandler) == nil // else the program dies of its SIGTRAP
+			return
+		}
+	}
+}
+
+// borrowed calls f with the thread borrowed.
+func (p *Process) borrowed(t *Thread, f func(*Borrowed) error) error {
+	b, err := t.Borrow()
+	if err != nil {
+		return err
+	}
+	err = f(b)
+	if e := b.Return(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func (p *Process) installHandler(b *Borrowed) error {
+	at, err := b.Syscall(unix.SYS_MMAP, 0, handlerSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	if err != nil {
+		return err
+	}
+	p.handler.at = addr.Run(at)
+	code := sigtrapCode()
+	now, err := p.action(b)
+	switch {
+	case err != nil:
+	case now.handler != 0:
+		there := make([]byte, len(code))
+		if _, err = p.mem.readAt(there, int64(now.handler)-handlerAt); err == nil && !bytes.Equal(there, code) {
+			err = unix.EBUSY // the program's own
+		}
+		p.handler.at = addr.Run(now.handler) - handlerAt // of an hdb that was killed
+	default:
+		if _, err = p.mem.writeAt(code, int64(at)); err != nil {
+			break
+		}
+		if _, err = b.Syscall(unix.SYS_MPROTECT, at, handlerPage, unix.PROT_READ|unix.PROT_EXEC); err != nil {
+			break
+		}
+		const siginfo, onStack, hasRestorer = 4, 0x8000000, 0x4000000
+		if err = p.setAction(b, sigaction{handler: at + handlerAt, flags: siginfo | onStack | hasRestorer | saRestart, restorer: at}); err == nil {
+			return nil
+		}
+	}
+	_, _ = b.Syscall(unix.SYS_MUNMAP, at, handlerSize) // it stays unused then
+	return err
+}
+
+// dropHandler restores the default action, if it is still the handler of ours.
+func (p *Process) dropHandler() {
+	if !p.handler.on {
+		return
+	}
+	p.handler.on = false
+	for _, t := range p.cur.order {
+		if t.state == stopped && !t.group && !t.inKernel && !t.vfork && !t.Confined() {
+			_ = p.borrowed(t, func(b *Borrowed) error {
+				now, err := p.action(b)
+				if err != nil || now.handler != uint64(p.handler.at)+handlerAt {
+					return err
+				}
+				return p.setAction(b, sigaction{})
+			}) // the handler does what the default does, a little later
+			return
+		}
+	}
+}
+
+// action is the target's action for SIGTRAP.
+func (p *Process) action(b *Borrowed) (a sigaction, err error) {
+	const size = unsafe.Sizeof(a)
+	at := uint64(p.handler.at) + handlerPage
+	if _, err = b.Syscall(unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), 0, at, 8); err == nil {
+		_, err = p.mem.readAt((*[size]byte)(unsafe.Pointer(&a))[:], int64(at))
+	}
+	return a, err
+}
+
+func (p *Process) setAction(b *Borrowed, a sigaction) error {
+	const size = unsafe.Sizeof(a)
+	at := uint64(p.handler.at) + handlerPage
+	if _, err := p.mem.writeAt((*[size]byte)(unsafe.Pointer(&a))[:], int64(at)); err != nil {
+		return err
+	}
+	_, err := b.Syscall(unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), at, 0, 8)
+	return err
+}
+
+// wait takes the next event of any tracee. With a handler in place, a thread that has hit an
+// int3 is set back to it before its stop is taken: from then on its signal is lost if
+// hdb is killed.
+func (p *Process) wait(options int) (int, unix.WaitStatus, error) {
+	if !p.handler.on {
+		return waitAny(options)
+	}
+	for {
+		tid, status, err := peekAny(options)
+		if tid == 0 || err != nil {
+			return 0, 0, err
+		}
+		if status == int(unix.SIGTRAP) {
+			p.setBack(tid)
+		}
+		if n, ws, err := wait4(tid, unix.WNOHANG|unix.WNOTHREAD); n != 0 || err != nil {
+			return n, ws, err
+		}
+	}
+}
+
+// setBack has a thread that has just executed an int3 of ours stand before it.
+func (p *Process) setBack(tid int) {
+	t := p.find(tid)
+	var info siginfo
+	var regs Registers
+	if t == nil || !p.ours(t) || getSiginfo(tid, &info) != nil || info.code() != sigKernel || getRegs(tid, &regs) != nil {
+		return
+	}
+	s := p.sites[regs.PC()-1]
+	if s == nil || len(s.code) > 0 && s.code[0] == int3 {
+		return
+	}
+	info = makeSiginfo(int(unix.SIGTRAP), trapBack, 0, uint64(s.addr))
+	if setSiginfo(tid, &info) == nil { // else it has been killed
+		regs.Rip = uint64(s.addr)
+		_ = setRegs(tid, &regs)
+	}
+}
