@@ -70,3 +70,24 @@ func TestHostileRing(t *testing.T) {
 		})
 	}
 }
+
+// TestHostileRingAfterPanic skips padding as long as the ring, behind records that are not
+// cleared yet: together they are longer than what is mapped.
+func TestHostileRingAfterPanic(t *testing.T) {
+	const records = 20
+	r := newRing(t)
+	r.tail = ringSize - recordSize
+	r.cleared, r.released = r.tail, r.tail
+	for i := range uint64(records) {
+		r.shared.record(r.tail + i*recordSize).Store(recFree | flagBare)
+	}
+	padding := r.tail + records*recordSize
+	r.shared.record(padding).Store(recPad | 1<<63)
+	r.shared.word(hdHead).Store(padding + ringSize)
+	if n := r.skip(records + 1); n != records+1 {
+		t.Errorf("%d records are skipped, not %d", n, records+1)
+	}
+	if want := padding + ringSize; r.tail != want || r.cleared != want {
+		t.Errorf("skipped up to %#x, cleared up to %#x, not %#x", r.tail, r.cleared, want)
+	}
+}

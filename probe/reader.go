@@ -282,6 +282,9 @@ func (r *reader) skip(n int) (skipped int) {
 		if head == 0 {
 			break
 		}
+		if head&typeMask == recPad {
+			r.clear() // as in handle: the padding may be as long as the ring
+		}
 		r.tail += recordLength(head)
 		if r.tail-r.released >= ringSize/16 {
 			r.release()
@@ -374,7 +377,7 @@ func (r *reader) flush() {
 
 // clear makes the records that were handled zeros.
 func (r *reader) clear() {
-	clear(r.p.shared.words(r.cleared, int(r.tail-r.cleared)/8))
+	clear(r.p.shared.ring[r.cleared%ringSize:][:r.tail-r.cleared])
 	r.cleared = r.tail
 }
 
