@@ -134,6 +134,9 @@ func (p *Process) ended(tg *target, status ExitStatus) {
 func (p *Process) onExit(t *Thread) {
 	if !t.guest {
 		p.exited(t) // before its stack and TLS may serve another thread
+		if p.hooks.Exiting != nil && t.tg == p.cur && t.TID == t.tg.pid {
+			p.hooks.Exiting()
+		}
 	}
 	_ = ptrace(unix.PTRACE_CONT, t.TID, 0, 0) // ESRCH: killed once more
 	t.regsValid, t.regsDirty = false, false

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 // such code has to be named, again after the process ran. What was read stays when
 // the process is gone, for the stacks that it left.
 type jitNames struct {
+	wanted atomic.Bool // a recorded stack may be of such code
 	mu     sync.Mutex
 	stale  bool // the process ran since the list was read
 	images map[symbols.JITEntry]jitImage
@@ -37,6 +39,9 @@ type jitNames struct {
 	read  mapStamp
 	perf  *symbols.PerfMap
 }
+
+// maxJITGone bounds the images, with those that the runtime has taken back since.
+const maxJITGone = 10_000
 
 // A jitImage is what was read of an image: img is nil when it is none.
 type jitImage struct {
@@ -122,6 +127,38 @@ func (s *Session) jitFrames(c addr.Code) []symbols.Frame {
 	return nil
 }
 
+// firstJITNames has names read while the process runs, as soon as a recorded stack was
+// followed by frame pointers, as stacks through code of no file are: a runtime that ends
+// takes its code back first. Any goroutine may call it.
+func (s *Session) firstJITNames() {
+	if j := s.jit; j != nil && !j.wanted.Swap(true) {
+		if p := s.target.Load(); p != nil {
+			p.Wake(s.readJITNames)
+		}
+	}
+}
+
+// lastJITNames reads names once more before the memory of the process is gone, if they
+// are wanted.
+func (s *Session) lastJITNames() {
+	if j := s.jit; j != nil && j.wanted.Load() {
+		s.readJITNames()
+	}
+}
+
+// readJITNames reads names now. What the process has at the next moment may be other ones.
+func (s *Session) readJITNames() {
+	j := s.jit
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.readImages(s)
+	j.readMap()
+	j.stale = true
+}
+
 // readImages follows the lists of all modules that have one.
 func (j *jitNames) readImages(s *Session) {
 	if s.proc == nil {
@@ -161,7 +198,12 @@ func (j *jitNames) readImages(s *Session) {
 		}
 	}
 	for e, was := range old {
-		if was.img != nil && j.images[e].img != was.img {
+		switch now, listed := j.images[e]; {
+		case was.img == nil || now.img == was.img:
+		case !listed && j.wanted.Load() && len(j.order) < maxJITGone:
+			// Taken back; recorded stacks may be of it.
+			j.images[e], j.order = was, append(j.order, e)
+		default:
 			was.img.Close()
 		}
 	}

@@ -277,6 +277,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		},
 		ThreadStarted: s.threadStarted,
 		ThreadExited:  s.threadExited,
+		Exiting:       s.lastJITNames,
 		Fault:         func(t *inferior.Thread, _ *inferior.Signal) bool { return s.probe != nil && s.probe.Fault(t) },
 		SystemCall:    s.systemCall,
 		Message:       func(m string) { s.notify("%s", m) },

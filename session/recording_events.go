@@ -77,6 +77,9 @@ func (s *Session) intern(st capture.Stack) capture.StackID {
 		if st.Truncated != "" {
 			tr.truncated++
 		}
+		if st.Guess != nil {
+			s.firstJITNames()
+		}
 	}
 	return id
 }

@@ -97,3 +97,31 @@ func TestRecordNode(t *testing.T) {
 		t.Errorf("makeBuffers is in %d stacks of 2000", n)
 	}
 }
+
+// TestRecordJITImages names code of a runtime that speaks gdb's JIT interface and takes
+// its code back before it ends.
+func TestRecordJITImages(t *testing.T) {
+	dir := t.TempDir()
+	source, code := filepath.Join(dir, "made.c"), filepath.Join(dir, "made.ll")
+	// The names are read beside the program, which goes on for a moment.
+	text := "void *malloc(unsigned long);\nint sleep(unsigned);\nvoid *hold;\nvoid make(void) { hold = malloc(12345); }\nint main(void)\n{\n\tmake();\n\tsleep(1);\n\treturn 0;\n}\n"
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(testprogs.Tool(t, "clang"), "-g", "-O0", "-S", "-emit-llvm", source, "-o", code)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	lli, err := exec.LookPath("lli")
+	if err != nil {
+		t.Fatalf("lli: %v (Debian package llvm)", err)
+	}
+	file := filepath.Join(dir, "jit.hdb")
+	if out, err := exec.Command(testprogs.HDB(t), "record", "-q", "-o", file, lli, "--jit-kind=mcjit", code).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := exec.Command(testprogs.HDB(t), "-batch", "-nx", "-ex", "allocs all if size == 12345", "open", file).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "make") || !strings.Contains(string(out), "made.c:4") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
