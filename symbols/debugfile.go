@@ -1,6 +1,7 @@
 package symbols
 
 import (
+	delf "debug/elf"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -205,6 +206,21 @@ func (s *search) fetchDebugFile(id string) *elf.File {
 		return nil
 	}
 	return s.open(path, hasBuildID(id))
+}
+
+// linked gives the debug file of a relocatable file the addresses that Linked gives that
+// file. nil if d is, or cannot be linked: its names would be those of other code.
+func (s *search) linked(d *elf.File) *elf.File {
+	if d == nil || d.Type != delf.ET_REL {
+		return d
+	}
+	defer d.Close()
+	copied, err := d.Linked()
+	if err != nil {
+		s.note(d.Path, err.Error())
+		return nil
+	}
+	return copied
 }
 
 // findAltFile opens the dwz file of a file with DWARF. nil when there is none or

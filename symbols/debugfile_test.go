@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -220,6 +221,33 @@ func TestFetch(t *testing.T) {
 	info = open(t, prog, symbols.Config{Fetch: &fakeServer{}}).Info()
 	if last := info.Attempts[len(info.Attempts)-1]; last.Why != "no server has it" {
 		t.Errorf("attempts %+v", info.Attempts)
+	}
+}
+
+// TestDebugFileOfRelocatable finds the debug file of a relocatable file, as kernel modules
+// are, in a directory and by a server. It has the addresses of the file.
+func TestDebugFileOfRelocatable(t *testing.T) {
+	const command = "gcc -g -O2 -ffunction-sections -r -nostdlib -Wl,--build-id inline.c"
+	whole := open(t, build(t, command), symbols.Config{})
+	id := whole.BuildID()
+	dir := t.TempDir()
+	prog, debug := filepath.Join(dir, "prog.ko"), filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")
+	if err := os.MkdirAll(filepath.Dir(debug), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "objcopy", "--only-keep-debug", build(t, command), debug)
+	run(t, "objcopy", "--strip-debug", build(t, command), prog)
+	for name, cfg := range map[string]symbols.Config{
+		"directory": {DebugDirs: []string{dir}},
+		"server":    {Fetch: &fakeServer{files: map[string]string{id: debug}}},
+	} {
+		o := open(t, prog, cfg)
+		for _, fn := range []string{"work", "main"} {
+			at := whole.FindFunctions(fn)[0].Low
+			if got, want := o.Lookup(at), whole.Lookup(at); len(want) == 0 || want[0].Line == 0 || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %s: %+v, not %+v", name, fn, got, want)
+			}
+		}
 	}
 }
 

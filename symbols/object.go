@@ -72,19 +72,6 @@ func openLinked(path string) (*elf.File, error) {
 	return linked, err
 }
 
-// linkedDebug gives the debug file of a relocatable file the same addresses.
-func linkedDebug(f *elf.File) *elf.File {
-	if f.Type != delf.ET_REL {
-		return f
-	}
-	linked, err := f.Linked()
-	if err != nil {
-		return f
-	}
-	f.Close()
-	return linked
-}
-
 // OpenReaderAt opens an image of size bytes that is not a file, such as the vDSO.
 // name is what messages call it.
 func OpenReaderAt(name string, r io.ReaderAt, size int64, cfg Config) (*Object, error) {
@@ -102,8 +89,7 @@ func newObject(f *elf.File, cfg Config) *Object {
 		s := search{cfg: cfg}
 		from := f
 		if !f.HasSection(".debug_info") {
-			if o.debug = s.findDebugFile(f, o.buildID); o.debug != nil {
-				o.debug = linkedDebug(o.debug)
+			if o.debug = s.linked(s.findDebugFile(f, o.buildID)); o.debug != nil {
 				from, s.problem = o.debug, ""
 			}
 		}
@@ -140,7 +126,7 @@ func (o *Object) fetch() {
 			case o.elf.HasSection(".debug_info"):
 				from = o.elf
 			default:
-				got.debug = s.fetchDebugFile(o.buildID)
+				got.debug = s.linked(s.fetchDebugFile(o.buildID))
 				if from = got.debug; from != nil {
 					got.alt = s.findAltFile(from)
 				}
