@@ -66,10 +66,7 @@ func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 		}
 		seen := map[siteKey]bool{}
 		for _, f := range st.Frames[s.UserFrame(st.Frames):] {
-			key := siteKey{f.Function, f.File, f.Module}
-			if key.function == "" {
-				key.function = "[" + f.Module + "]"
-			}
+			key := siteKey{f.Name(), f.File, f.Module}
 			if sum := total[key]; !seen[key] {
 				sum.add(&flows[id])
 				total[key], seen[key] = sum, true

@@ -96,6 +96,13 @@ func (s *Session) warnKind(name string) {
 // warnCost says of a stop at frees that it stops each of them for a moment: a call of free
 // has no size, and hdb alone knows that of the block.
 func (s *Session) warnCost(st *breakpoints.Stop) {
+	unsized := func(name string) bool {
+		f, ok := breakpoints.Named(name)
+		return !ok || f.Size.From == breakpoints.Nowhere
+	}
+	if len(st.Funcs) > 0 && !slices.ContainsFunc(st.Funcs, unsized) {
+		return // munmap and the like are told it
+	}
 	if st.Kind == breakpoints.StopFree && st.Cond != nil && needsFreedSize(st.Cond.Root()) && s.Settings.Probe != ProbeOff && s.saved == nil {
 		s.notify("size of a freed block is not known inside the process: each free that the rest of the condition does not rule out stops its thread, tens of microseconds")
 	}
