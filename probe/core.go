@@ -53,7 +53,7 @@ func loadCore(state addr.Run) (*core, error) {
 		}
 	}
 	c.code = append([]byte(nil), text[:end]...)
-	if err := c.weigh(); err != nil {
+	if err := c.putFactors(); err != nil {
 		return nil, err
 	}
 	for _, at := range calls {
@@ -79,8 +79,8 @@ func loadCore(state addr.Run) (*core, error) {
 // with the last: sumSize bytes before it for each.
 func (c *core) sums() int { return c.marks[markQuickMemoEnd] }
 
-// weigh puts the factors into that code.
-func (c *core) weigh() error {
+// putFactors puts the factors into that code.
+func (c *core) putFactors() error {
 	f := factors()
 	for i := range memoWords {
 		at := c.sums() - i*sumSize - 7 // behind the factor comes sub, of 3 bytes

@@ -77,13 +77,13 @@ nest:
 	TESTB $0xff, R8
 	JNE  ownInside
 	MOVQ const_frameSize(SP), AX
-	SUBQ const_siApart(SI), AX
-	CMPQ AX, const_siApartLen(SI)
+	SUBQ const_siExempt(SI), AX
+	CMPQ AX, const_siExemptLen(SI)
 	JCS  ownInside // an exception
 	MOVQ const_shLast(DI), SI
 	MOVQ const_frameSize(SP), AX
-	SUBQ const_siApart(SI), AX
-	CMPQ AX, const_siApartLen(SI)
+	SUBQ const_siExempt(SI), AX
+	CMPQ AX, const_siExemptLen(SI)
 	JCS  ownInside
 	MOVBLZX const_siBit(R11), AX
 	BTQ  AX, const_shServed(DI)

@@ -128,8 +128,8 @@ freeFirst:
 	MOVQ SI, const_slFreed(R10)
 	// The cache of a thread that ends is given back: no event.
 	MOVQ const_frameSize(SP), AX
-	SUBQ const_siApart(R11), AX
-	CMPQ AX, const_siApartLen(R11)
+	SUBQ const_siExempt(R11), AX
+	CMPQ AX, const_siExemptLen(R11)
 	JCS  pass
 
 freeOwn:

@@ -166,8 +166,8 @@ quickNested:
 	CMPQ AX, const_siModLen(R11)
 	JCC  nestedElse
 	MOVQ (SP), AX
-	SUBQ const_siApart(R11), AX
-	CMPQ AX, const_siApartLen(R11)
+	SUBQ const_siExempt(R11), AX
+	CMPQ AX, const_siExemptLen(R11)
 	JCS  nestedElse
 	MOVQ -8(SP), R11
 	MOVQ const_siDone(R11), AX
@@ -212,8 +212,8 @@ quickFrees:
 	MOVQ DI, const_slFreed(R10)
 	MOVQ const_frameSize(SP), R8
 	MOVQ R8, AX // is it the cache of a thread that ends? As behind freeFirst
-	SUBQ const_siApart(R11), AX
-	CMPQ AX, const_siApartLen(R11)
+	SUBQ const_siExempt(R11), AX
+	CMPQ AX, const_siExemptLen(R11)
 	JCS  pass
 	INCQ const_slEvents(R10)
 	LEAQ (const_frameSize+8)(SP), R9

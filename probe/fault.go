@@ -53,7 +53,7 @@ func (p *Probe) readTSC(t *inferior.Thread, regs inferior.Registers, asksTID boo
 	regs.Rip += uint64(len(rdtsc))
 	if t.StrictSeccomp() {
 		p.Drain()
-		p.hush()
+		p.pollOnly()
 		if asksTID {
 			regs.Rax = uint64(t.TID)
 			regs.Rip += uint64(len(getTID))

@@ -22,7 +22,7 @@ func Inject(p *inferior.Process, t *inferior.Thread, cfg Config) (*Probe, error)
 	if p.ShadowStack() {
 		return nil, errors.New("the processor guards the program's return addresses (shadow stack)")
 	}
-	pr := &Probe{cfg: cfg, proc: p, byEntry: map[addr.Run]*site{}, byDesc: map[addr.Run]*site{}, buried: map[addr.Run]*site{}, fsgsbase: hasFSGSBase(p)}
+	pr := &Probe{cfg: cfg, proc: p, byEntry: map[addr.Run]*site{}, byDesc: map[addr.Run]*site{}, retired: map[addr.Run]*site{}, fsgsbase: hasFSGSBase(p)}
 	c := &caller{t: t}
 	if err := pr.inject(c); err != nil {
 		c.back()

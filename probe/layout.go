@@ -106,31 +106,31 @@ const (
 
 // A site is an allocator function, as the core sees it.
 const (
-	siReloc    = 0  // address of its relocated prologue
-	siModLow   = 8  // its module, [low, low+len)
-	siModLen   = 16 //
-	siFlags    = 24 // uint32: the kind in the low byte, siteVM and so on
-	siBit      = 28 // uint8: number of the function in sets
-	siOldWord  = 29 // uint8 each, for the short way: words of the frame, as a long record has them;
-	siAuxWord  = 30 // 0 if there is nothing
-	siLonger   = 31 // uint8: of the record beyond recordSize
-	siSize     = 32 // uint8 operands: index of an argument, or operandNone
-	siCount    = 33
-	siAlign    = 34
-	siOld      = 35
-	siPtr      = 36  // uint8: index of an argument, or ptrReturned, ptrPointed
-	siPointed  = 38  // of ptrPointed: index of the argument
-	siResult   = 37  // uint8: 1 if the call has failed when its int result is not 0
-	siHead     = 40  // uint64: the record's first word, but for the type
-	siConst    = 48  // the size if siSize is operandNone
-	siFilter   = 56  // address of the condition's code, 0 if nobody stops here
-	siTail     = 64  // where the function returns to if it was called from a quick thunk or by the short way
-	siDone     = 72  // uint64: the function's bit in shServed or slFreedDone
-	siQuick    = 80  // uint64: siHead with the type of the record of a call that has returned, or frees
-	siBegin    = 88  // uint64: the first word of the record before it, of a realloc that begins
-	siApart    = 96  // code of its module, [apart, apart+len): if it frees, that which gives a thread's cache back
-	siApartLen = 104 // through it; else that which allocates exceptions, and so does no function's work
-	siteBytes  = 112
+	siReloc     = 0  // address of its relocated prologue
+	siModLow    = 8  // its module, [low, low+len)
+	siModLen    = 16 //
+	siFlags     = 24 // uint32: the kind in the low byte, siteVM and so on
+	siBit       = 28 // uint8: number of the function in sets
+	siOldWord   = 29 // uint8 each, for the short way: words of the frame, as a long record has them;
+	siAuxWord   = 30 // 0 if there is nothing
+	siLonger    = 31 // uint8: of the record beyond recordSize
+	siSize      = 32 // uint8 operands: index of an argument, or operandNone
+	siCount     = 33
+	siAlign     = 34
+	siOld       = 35
+	siPtr       = 36  // uint8: index of an argument, or ptrReturned, ptrPointed
+	siPointed   = 38  // of ptrPointed: index of the argument
+	siResult    = 37  // uint8: 1 if the call has failed when its int result is not 0
+	siHead      = 40  // uint64: the record's first word, but for the type
+	siConst     = 48  // the size if siSize is operandNone
+	siFilter    = 56  // address of the condition's code, 0 if nobody stops here
+	siTail      = 64  // where the function returns to if it was called from a quick thunk or by the short way
+	siDone      = 72  // uint64: the function's bit in shServed or slFreedDone
+	siQuick     = 80  // uint64: siHead with the type of the record of a call that has returned, or frees
+	siBegin     = 88  // uint64: the first word of the record before it, of a realloc that begins
+	siExempt    = 96  // [exempt, exempt+len) in its module: calls from there are no events if it frees, because that code empties a thread's cache;
+	siExemptLen = 104 // else they do no function's work, because it allocates exceptions
+	siteBytes   = 112
 
 	operandNone = 0xff
 	ptrReturned = 0xff

@@ -57,7 +57,7 @@ type Probe struct {
 	sites     []*site // by index
 	byEntry   map[addr.Run]*site
 	byDesc    map[addr.Run]*site
-	buried    map[addr.Run]*site // by entry: those that are gone
+	retired   map[addr.Run]*site // by entry: those that are gone
 	finders   []*patched         // _Unwind_Find_FDE and the like
 	strangers []inferior.Module  // that have other unwinders
 	bits      [2]uint8           // next number in sets, for functions that free or not

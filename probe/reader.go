@@ -83,12 +83,12 @@ type reader struct {
 	counted   uint64            // events of slots that were given back
 	cellOf    []uint64          // thread numbers that conditions name
 	guests    map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
-	hushed    bool              // nobody is to wake it
+	polling   bool              // no thread may wake it
 	patience  time.Duration     // left for stacks that have not come, in this batch
 	hole      uint64            // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
 	pcs       []addr.Run        // of the stack handed to the sink
 	failed    bool              // see Sink.Failed
-	apart     span              // addresses without islands, around one that was asked for
+	noIslands span              // around the last address that was found in no island
 	done      chan struct{}
 	idle      chan struct{}
 }
@@ -202,19 +202,19 @@ func (r *reader) run() {
 func (r *reader) mayBeWoken(at uint64) bool {
 	r.p.mu.Lock()
 	defer r.p.mu.Unlock()
-	if !r.hushed {
+	if !r.polling {
 		r.p.shared.word(hdWakeAt).Store(at)
 		r.p.shared.half(hdSleep).Store(1)
 	}
-	return !r.hushed
+	return !r.polling
 }
 
-// hush has the consumer look for records by itself from now on, so that no thread makes
+// pollOnly has the consumer look for records by itself from now on, so that no thread makes
 // a system call to wake it.
-func (p *Probe) hush() {
+func (p *Probe) pollOnly() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hushed = true
+	p.polling = true
 	sleep := p.shared.half(hdSleep)
 	sleep.Store(0)
 	futexWake(sleep)

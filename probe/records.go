@@ -277,7 +277,7 @@ func (p *Probe) decode(frames []uint64, end int) capture.Stack {
 	st := capture.Stack{PCs: p.pcs}
 	for i, w := range frames {
 		pc := addr.Run(w &^ (1<<frameGuess | 1<<framePC))
-		if pc < p.apart.low || pc >= p.apart.high {
+		if pc < p.noIslands.low || pc >= p.noIslands.high {
 			pc = p.original(pc)
 		}
 		st.PCs[i] = pc
@@ -324,7 +324,7 @@ func apartFrom(islands []*island, a addr.Run) span {
 // original is where an address of a moved first instruction came from.
 func (p *Probe) original(a addr.Run) addr.Run {
 	if s := apartFrom(p.islands, a); s != (span{}) {
-		p.apart = s
+		p.noIslands = s
 		return a
 	}
 	for _, s := range p.sites {

@@ -52,7 +52,7 @@ func (p *Probe) there(f *patched) bool {
 func (p *Probe) dropSites(gone func(inferior.Module) bool) {
 	for _, s := range p.sites {
 		if !s.dead && gone(s.In) {
-			p.bury(s)
+			p.retire(s)
 		}
 	}
 	p.strangers = slices.DeleteFunc(p.strangers, gone)
@@ -80,7 +80,7 @@ func (p *Probe) dropUnmapped() error {
 		if p.mapped(&s.patched) {
 			return fmt.Errorf("%s in %s: its code has changed", s.Function.Symbol, s.Module)
 		}
-		p.bury(s)
+		p.retire(s)
 	}
 	p.dropFinders(func(f *patched) bool { return f.patch == nil && !p.there(f) })
 	return nil
@@ -94,19 +94,19 @@ func (p *Probe) mapped(f *patched) bool {
 	})
 }
 
-// bury forgets a function that is gone. Its index stays its own as long as others are
+// retire forgets a function that is gone. Its index stays its own as long as others are
 // left, and at least until the records were handled that threads have made.
-func (p *Probe) bury(s *site) {
+func (p *Probe) retire(s *site) {
 	_ = s.lift() // its memory is unmapped
 	delete(p.byEntry, s.Addr)
 	s.dead, s.until = true, p.shared.word(hdHead).Load()
-	p.buried[s.Addr] = s
+	p.retired[s.Addr] = s
 }
 
-// revive makes use again of what was made for a function when its library was there
+// reuse takes into use again what was made for a function when its library was there
 // before, if the code is the same.
-func (p *Probe) revive(b *breakpoints.Site) bool {
-	s := p.buried[b.Addr]
+func (p *Probe) reuse(b *breakpoints.Site) bool {
+	s := p.retired[b.Addr]
 	if s == nil || s.Size != b.Size || s.In.Low != b.In.Low || s.In.High != b.In.High || s.Release != b.Release || !reflect.DeepEqual(s.Function, b.Function) {
 		return false
 	}
@@ -117,7 +117,7 @@ func (p *Probe) revive(b *breakpoints.Site) bool {
 	p.mu.Lock()
 	s.Site, s.module, s.dead = b, b.In, false
 	p.mu.Unlock()
-	delete(p.buried, b.Addr)
+	delete(p.retired, b.Addr)
 	p.byEntry[b.Addr] = s
 	return true
 }
@@ -140,8 +140,8 @@ func (p *Probe) freeIndex() (index int, ok bool) {
 
 // replace puts a site in the place of one that is gone. The lock is held.
 func (p *Probe) replace(s *site) {
-	if old := p.sites[s.index]; p.buried[old.Addr] == old {
-		delete(p.buried, old.Addr)
+	if old := p.sites[s.index]; p.retired[old.Addr] == old {
+		delete(p.retired, old.Addr)
 	}
 	p.sites[s.index] = s
 	if s.index < len(p.functions) {

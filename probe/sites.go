@@ -145,7 +145,7 @@ func (p *Probe) addSites(c *caller, modules []inferior.Module, sites []*breakpoi
 		if b.Function.Group == breakpoints.GroupGo {
 			return fmt.Errorf("%s: functions of the Go runtime are watched by plain breakpoints", b.Function.Name)
 		}
-		if p.revive(b) {
+		if p.reuse(b) {
 			continue
 		}
 		if err := p.addSite(c, b); err != nil && !errors.Is(err, errUnmapped) {
@@ -296,7 +296,7 @@ func (p *Probe) island(c *caller, m inferior.Module) (*island, error) {
 		return nil, err
 	}
 	p.mu.Lock()
-	p.islands, p.apart = append(p.islands, i), span{}
+	p.islands, p.noIslands = append(p.islands, i), span{}
 	p.mu.Unlock()
 	if err := p.describe(p.footprint()); err != nil {
 		return nil, err
@@ -483,12 +483,12 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	if fn.Frees() {
 		put(b[siQuick:], head|recFree)
 	}
-	apart := s.Exceptions
+	exempt := s.Exceptions
 	if fn.Frees() {
-		apart = s.Release
+		exempt = s.Release
 	}
-	put(b[siApart:], uint64(apart.Low))
-	put(b[siApartLen:], uint64(apart.High-apart.Low))
+	put(b[siExempt:], uint64(exempt.Low))
+	put(b[siExemptLen:], uint64(exempt.High-exempt.Low))
 	put(b[siBegin:], head&^flagLong|recBegin|flagBare|noStack<<stackShift)
 	return b
 }
