@@ -1,7 +1,6 @@
 package testprogs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestNoDataRaceInARecordingOfThreads runs a console built with the race detector on
@@ -50,7 +48,7 @@ func runRaceHDB(t *testing.T, program string, commands []string, want string) {
 	for _, c := range commands {
 		args = append(args, "-ex", c)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := Context(t)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, RaceHDB(t), append(args, program)...)
 	cmd.Dir = t.TempDir()

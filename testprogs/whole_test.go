@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// tempests are programs in which much happens at once that a recording depends on: libraries
-// and namespaces come and go, threads, signals.
-var tempests = []struct {
+// storms are programs in which libraries, namespaces, threads and signals come and go at once.
+var storms = []struct {
 	name  string
 	flags []string
 	args  string
@@ -36,20 +35,22 @@ func TestRecordingsAreWhole(t *testing.T) {
 		times = 1
 	}
 	hdb := HDB(t)
+	ctx, cancel := Context(t)
+	defer cancel()
 	for n := range times {
-		for _, p := range tempests {
+		for _, p := range storms {
 			if testing.Short() && p.args != "12 3 100 apart" && p.name != "storm_threads" && p.name != "storm_dlopen" {
 				continue
 			}
 			file := filepath.Join(t.TempDir(), "storm.hdb")
 			line := append([]string{"record", "-q", "-o", file, Build(t, p.name, p.flags...)}, strings.Fields(p.args)...)
 			title := fmt.Sprintf("%s %s, %d", p.name, p.args, n+1)
-			cmd := exec.Command(hdb, line...)
+			cmd := exec.CommandContext(ctx, hdb, line...)
 			cmd.Dir = filepath.Dir(line[4])
 			if said, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(said), "hdb:") {
 				t.Errorf("%s: %v\n%s", title, err, said)
 			}
-			if said, err := exec.Command(hdb, "capture", "check", file).CombinedOutput(); err != nil || !strings.Contains(string(said), ": whole, ") {
+			if said, err := exec.CommandContext(ctx, hdb, "capture", "check", file).CombinedOutput(); err != nil || !strings.Contains(string(said), ": whole, ") {
 				t.Errorf("%s: %v\n%s", title, err, said)
 			}
 			if err := os.Remove(file); err != nil {
