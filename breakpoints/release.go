@@ -11,13 +11,13 @@ import (
 	"hdb/internal/addr"
 )
 
-// glibc keeps freed blocks for each thread. When a thread ends, a function of the
-// allocator's gives them back, and what it kept them in, by calling free for each: the
-// program has freed these blocks before, and must not be seen to do it again. The function
-// has no symbol in a stripped libc. It is known by what it does: it calls free, near which
-// it lies, and writes a pointer in the thread's local storage that malloc and free use,
-// too. So it is in glibc 2.26 to 2.41; before there was no such cache, and later ones call
-// an internal function.
+// glibc has a cache of freed blocks for each thread. When a thread ends, a function of the
+// allocator empties the cache: it calls free for each block, and for the cache itself. The
+// program has freed these blocks before, so these calls are no events. The function has no
+// symbol in a stripped libc. It is recognized by what it does: it lies near free, calls it,
+// and writes a pointer in thread-local storage that malloc and free use, too. That holds for
+// glibc 2.26 to 2.41; older ones have no such cache, and newer ones call an internal
+// function.
 
 // Extent is the addresses from Low to before High.
 type Extent struct{ Low, High addr.Run }
@@ -32,8 +32,7 @@ const releaseReach = 64 << 10
 // longestRelease bounds the function's code in bytes, and what is read of an allocator's.
 const longestRelease = 4096
 
-// setReleases tells the functions of a module that free which code calls them when a
-// thread's cache is given back.
+// setReleases sets Release of the module's functions that free.
 func (f Finder) setReleases(m inferior.Module, sites []*Site) {
 	own := slices.DeleteFunc(slices.Clone(sites), func(s *Site) bool {
 		return s.In.Low != m.Low || s.In.Path != m.Path || s.Function.Group != GroupC || s.Err != nil
@@ -45,8 +44,8 @@ func (f Finder) setReleases(m inferior.Module, sites []*Site) {
 	}
 }
 
-// release is the code that gives the blocks of a thread's cache to a function, none if
-// there is no such code. own are the module's functions.
+// release is the code that calls a function for the blocks of a thread's cache, empty if
+// there is none. own are the module's functions.
 func (f Finder) release(free *Site, own []*Site) Extent {
 	var shared map[threadLocal]bool
 	for _, at := range f.callsOf(free) {

@@ -7,14 +7,13 @@ import (
 	"hdb/internal/panics"
 )
 
-// Failed is what the reason in Partial begins with of a recording that an error of hdb's
-// own has ended.
+// Failed begins the reason in Partial of a recording that was ended by a panic in hdb.
 const Failed = "hdb failed while it recorded: "
 
-// Abort makes a recording one that can be completed, after a panic of whoever added to it
-// or of the Writer itself: Embed and Close may be called then, nothing else. What was
-// added last is in it if it can be read back; otherwise it is a loss. The reason is kept
-// with the recording. Abort returns an error of writing, if that was before.
+// Abort prepares a recording for its end after a panic of the Writer or of its caller. Only
+// Embed, Close and Abort may be called afterwards. Events that are not written yet are
+// written if they can be read back; otherwise they are a loss. The reason is kept in
+// Info.Partial. If writing has failed before, Abort returns that error and does nothing.
 func (c *Writer) Abort(why error) error {
 	c.queue.wait()
 	added, lost := c.info.Totals.Events, c.info.Totals.Lost

@@ -130,8 +130,8 @@ type eventColumns struct {
 	outcome
 }
 
-// check tells whether the numbers of the events are those that the columns tell. If not,
-// the encoder was used by two at once, or is wrong: nothing can be said of the columns.
+// check compares the head with the column of numbers. They differ if two goroutines used
+// the encoder at once, or if it is wrong: then no column can be trusted.
 func (c *eventColumns) check() error {
 	h := &c.head
 	if n := len(c.seqs); n == 0 && h.last-h.first == uint64(h.count)-1 || n > 0 && n == h.count && c.seqs[0] == h.first && c.seqs[n-1] == h.last {

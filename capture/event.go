@@ -98,8 +98,8 @@ func (e *Event) number(before uint64) uint64 {
 	return before + 1
 }
 
-// renumbered tells whether an event that is kept as #seq was given another number: others
-// may speak of it by that.
+// renumbered reports whether an event that is kept as #seq had another number before, by
+// which other events may refer to it.
 func (e *Event) renumbered(seq uint64) bool { return e.Seq != seq && e.Seq != 0 }
 
 // keep makes d the event as it is kept: numbered after the event #before, see

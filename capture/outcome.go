@@ -19,7 +19,7 @@ type outcome struct {
 	whole  bool    // all is noted
 	fresh  bool    // the program was replaced before the first event
 
-	renumbered bool // events have other numbers than they were given: ended may be of others
+	renumbered bool // some events were renumbered: ended may refer to the wrong ones
 }
 
 // A madeBlock is what is known of the event that made a block. It takes 16 bytes: those

@@ -11,9 +11,9 @@ import (
 const maxQueued = 8
 
 // A queue does jobs one after the other, in their order, on a goroutine of its
-// own that only exists while there are any. It is ready when it has failed.
+// own that only exists while there are any. The field failed must be set before the first job.
 type queue struct {
-	failed  func(error) // is told of a job that panics; the next ones are done all the same
+	failed  func(error) // is called with the panic of a job; the next jobs are done all the same
 	mu      sync.Mutex
 	changed sync.Cond // the first job of jobs was done
 	jobs    []func()  // the first is being done

@@ -33,8 +33,8 @@ type exitStatus struct {
 // errAssertion is wrapped by errors of commands that check something.
 var errAssertion = errors.New("assertion failed")
 
-// errUndecided is wrapped by errors of assertions that what the recording lacks may
-// turn.
+// errUndecided is wrapped by errors of assertions that cannot be decided, because calls
+// are missing from the recording.
 var errUndecided = errors.New("assertion undecided")
 
 // fail prints an error and remembers that there was one.

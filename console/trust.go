@@ -21,7 +21,7 @@ import (
 const projectFile = ".hdb"
 
 // A trustedFile is a project file as it was when the user said to trust it. Its
-// commands can run anything: one that is another by now is not read.
+// commands can run anything: a file that has changed since is not read.
 type trustedFile struct {
 	dir    string // by its real path
 	digest string // SHA-256 of the content in hexadecimal digits, "" by an older hdb, which noted none

@@ -9,8 +9,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// deepest bounds how much of a stack is searched. What is further out has called what
-// is inside.
+// deepest is how much of a stack is searched at most, in bytes from its innermost end.
 const deepest = 1 << 20
 
 // MayReach tells whether a thread of the target may stand at an address for which code
@@ -35,7 +34,7 @@ func (t *Thread) mayReach(code func(addr.Run) bool, maps []Mapping) bool {
 	if t.shown != 0 {
 		r.Rip = uint64(t.real)
 	}
-	// What r10 and r11 are left with is for nobody.
+	// The core leaves addresses of its own in r10 and r11, which nobody reads.
 	for _, v := range []uint64{r.Rip, r.Rax, r.Rbx, r.Rcx, r.Rdx, r.Rsi, r.Rdi, r.Rbp, r.R8, r.R9, r.R12, r.R13, r.R14, r.R15} {
 		if code(addr.Run(v)) {
 			return true

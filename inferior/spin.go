@@ -10,15 +10,15 @@ import (
 const (
 	// spinTime is how long to look for the next event before sleeping: longer
 	// than a tracee takes from one trap to the next in a busy program, and
-	// about what rousing a sleeping CPU costs.
+	// about what waking a sleeping CPU costs.
 	spinTime = 50 * time.Microsecond
 	// spinRest is after how many events to try again when that was too short.
 	spinRest = 64
 )
 
 // A spinner waits for events. While they come quickly one after the other it
-// polls for the next: a sleep, and to be roused from it, would take several
-// times as long as the event itself. It sleeps as soon as polling does not pay,
+// polls for the next: to sleep and be woken would take several times as long
+// as the event itself. It sleeps as soon as polling does not pay,
 // so a program that computes has the CPUs for itself.
 type spinner struct {
 	rest int // events until polling is tried again

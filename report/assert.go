@@ -41,8 +41,7 @@ type Verdict struct {
 	Held  bool
 	Text  string // what was found, and what is allowed
 
-	// Undecided: what the recording lacks may turn the verdict, which is none.
-	Undecided bool
+	Undecided bool // calls that are missing from the recording could change the outcome; Held is false
 
 	rule    string // of SARIF
 	unit    string // bytes, blocks

@@ -13,7 +13,7 @@ const (
 	liveGrowth                      // the difference of two such numbers
 )
 
-// beyond is more than any number.
+// beyond stands for a number without an upper bound.
 const beyond = math.MaxUint64
 
 // span is what a number of the run may be, where the recording has value.
@@ -46,7 +46,7 @@ func (c *Caveats) span(q quantity, value uint64) (low, high uint64) {
 	return low, high
 }
 
-// plus is a sum that stays below what is beyond all numbers.
+// plus is a sum that is at most beyond.
 func plus(a, b uint64) uint64 {
 	if a > beyond-b {
 		return beyond
@@ -54,9 +54,9 @@ func plus(a, b uint64) uint64 {
 	return a + b
 }
 
-// decide has a verdict on a number be none if what the recording lacks may turn it.
-// The user may have what is recorded taken for the whole, but not nothing for what a
-// Go program allocates.
+// decide makes a verdict undecided if the number of the run may lie on the other side of
+// the limit than the recorded value. Limits.Incomplete takes the recorded value as it is,
+// unless nothing but a Go runtime allocated: then nothing is recorded.
 func (v *Verdict) decide(p *Profile, l *Limits, q quantity, value, limit uint64) {
 	low, high := p.Caveats.span(q, value)
 	onlyGo := p.GoHeap() && p.Total().Allocs == 0

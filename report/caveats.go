@@ -14,7 +14,7 @@ type Caveats struct {
 	Partial  []string // why events of the run are not recorded, see capture.Info
 	Lost     uint64   // calls that are missing from the recording
 	LostOpen bool     // its end is missing: Lost is the least
-	Damage   string   // what of the file cannot be read, "" if nothing is known
+	Damage   string   // what of the file cannot be read, "" if no damage is known
 	Doubt    string   // why blocks that seem to live may not, "" if Partial says so or they do
 }
 

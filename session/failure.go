@@ -33,8 +33,9 @@ func (s *Session) Failure() error {
 	return nil
 }
 
-// complete gives the stream's file the names that it needs elsewhere, and closes it. After
-// a panic, which is the error then, it has what can be read, and why that is not all.
+// complete adds names to the stream's file, so that it can be read elsewhere, and closes
+// it. After a panic, which is then the error, the file has what can be read, and the
+// reason why that is not all.
 func (s *Session) complete(st *stream) error {
 	w := st.writer
 	failure := s.Failure()
@@ -48,7 +49,7 @@ func (s *Session) complete(st *stream) error {
 	abort := func() error { return w.Abort(failure) }
 	embed := func() error { return w.Embed(embedder{s}) } // which may be what fails
 	all := failure
-	for _, step := range []func() error{abort, embed, abort, w.Close} {
+	for _, step := range []func() error{abort, embed, abort, w.Close} { // embed may panic, too
 		err := caught(step)
 		all = errors.Join(all, err)
 		if err != nil && !isPanic(err) {

@@ -120,7 +120,7 @@ func (s *Session) failKept() {
 	}
 	st.failed = true
 	s.endKept(endedUnwritten)
-	st.kept.forget() // it does not say so
+	st.kept.forget() // it was made before, without endedUnwritten
 	if s.proc == nil {
 		return
 	}
@@ -146,7 +146,7 @@ func (k *kept) source(s *Session) (capture.Source, error) {
 		s.failKept()
 	}
 	s.exclusive(func() {
-		_ = w.Flush() // failKept has seen to its error
+		_ = w.Flush() // failKept has handled its error
 		if size, err = w.Size(), nil; k.asked == nil || k.size != size {
 			f, err = w.Snapshot("the recording", s.stream.file.disk)
 		}

@@ -174,7 +174,7 @@ func (s *Session) showFrames(r *Report) {
 	if s.sel.thread == nil {
 		return
 	}
-	placed := r.Event == nil && !outOfTheBlue[r.Reason]
+	placed := r.Event == nil && !atAnyPlace[r.Reason]
 	limit := defaultDepth
 	if placed {
 		limit = 1
@@ -202,7 +202,7 @@ func (s *Session) showFrames(r *Report) {
 		n = s.UserFrame(frames)
 	}
 	s.sel.stack, s.sel.frame = Stack{Frames: frames}, n
-	if outOfTheBlue[r.Reason] && r.Event == nil {
+	if atAnyPlace[r.Reason] && r.Event == nil {
 		s.sel.frame = 0 // that is where the thread stands; finish and up go on from there
 	}
 	r.Frames = frames[from : n+1]
@@ -230,9 +230,9 @@ func onFunctions(st *breakpoints.Stop) bool {
 	return st.Kind == breakpoints.StopFunction || st.Kind == breakpoints.StopRegexp
 }
 
-// outOfTheBlue are the stops that the user did not place: mostly they come
+// atAnyPlace are the stops that the user did not place: mostly they come
 // inside a library.
-var outOfTheBlue = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.Interrupted: true, inferior.Forked: true}
+var atAnyPlace = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.Interrupted: true, inferior.Forked: true}
 
 // reportHere reports a process that is stopped without having run.
 func (s *Session) reportHere(verb string) *Report {

@@ -30,8 +30,8 @@ type Frame struct {
 }
 
 // Name is the function's name as symbols have it. Where there is none it says where the
-// code lies, as module+offset, which is the same in each run; code of no file has but
-// its address.
+// code lies, as module+offset, which is the same in each run; code outside of files has
+// only its address.
 func (f *Frame) Name() string {
 	switch {
 	case f.Function != "":

@@ -9,9 +9,9 @@ import (
 	"hdb/inferior"
 )
 
-// traceClones sees to it that the kernel tells of each child that the C library's clone
-// makes. One made with CLONE_UNTRACED would come with all int3s of its parent's memory,
-// and die of the first that it runs into. It does nothing while there are none.
+// traceClones has the kernel report each child that the C library's clone makes. A child
+// made with CLONE_UNTRACED has a copy of the int3s in its parent's memory, and would die
+// of the first one that it reaches. While no int3 is planted, nothing is done.
 func (s *Session) traceClones() {
 	if s.proc == nil || !s.tracer.Armed() && !s.hasTraps() {
 		return

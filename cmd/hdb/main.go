@@ -149,7 +149,8 @@ func verbs() map[string]verb {
 	printing := func(f func(o *options, out, errw io.Writer) int) verb {
 		return func(o *options, _ *os.File, out, errw io.Writer) int { return f(o, out, errw) }
 	}
-	adding := func(f func(o *options, out, errw io.Writer) int) verb { // up a capture
+	// Those that read a whole capture need much memory for a short time.
+	reading := func(f func(o *options, out, errw io.Writer) int) verb {
 		return func(o *options, _ *os.File, out, errw io.Writer) int {
 			collectLate()
 			return f(o, out, errw)
@@ -157,10 +158,10 @@ func verbs() map[string]verb {
 	}
 	all := map[string]verb{
 		"record": printing(record), "live": live, "doctor": printing(doctor), "capture": printing(captures),
-		"assert": adding(assert), "export": adding(export), "flamegraph": adding(page), "table": adding(page),
+		"assert": reading(assert), "export": reading(export), "flamegraph": reading(page), "table": reading(page),
 	}
 	for _, word := range console.Reports {
-		all[word] = adding(reports)
+		all[word] = reading(reports)
 	}
 	return all
 }

@@ -33,8 +33,8 @@ func Catch(f func()) (err error) {
 	return nil
 }
 
-// Of is what recover has returned, not nil, as an *Error. One that has been caught before
-// and was passed on is that.
+// Of makes an *Error of a value that recover has returned, which must not be nil. A panic
+// that Group.Wait passed on is the original *Error.
 func Of(v any) *Error {
 	switch v := v.(type) {
 	case *Error:
@@ -45,8 +45,8 @@ func Of(v any) *Error {
 	return &Error{v, debug.Stack()}
 }
 
-// passedOn is an *Error that goes on as a panic: if nobody catches it, Go's runtime prints
-// where it began, too.
+// passedOn is the value with which Group.Wait panics. If nobody recovers it, Go's runtime
+// prints the original stack, too.
 type passedOn struct{ from *Error }
 
 func (p passedOn) Error() string { return fmt.Sprintf("%v\n\n%s", p.from, p.from.Stack) }

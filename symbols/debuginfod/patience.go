@@ -90,7 +90,7 @@ func (p *patience) came(n int64, whole bool) {
 	}
 }
 
-// expire ends all requests. One that the clock was set back for meanwhile goes on.
+// expire ends all requests, unless the clock was restarted meanwhile.
 func (p *patience) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
