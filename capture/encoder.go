@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"slices"
 	"time"
-	"unsafe"
 )
 
 // An eventEncoder makes columns of the events of a chunk, as they come. It may be
@@ -40,55 +39,6 @@ type eventEncoder struct {
 	lastTID    int32  // the ID of the one that did in the chunks before
 	lastMade   uint64 // the number of the event that made the last block
 }
-
-// A usualOp is an op that events had lately.
-type usualOp struct {
-	key   uint64 // see opKey
-	index int32
-}
-
-// Moves are noted together with the flags of the shape, which are found in the same
-// places: those from hasFlags on.
-const (
-	hasFlags     = 16 // shift
-	hasFailed    = shapeFailed << hasFlags
-	hasAddr      = shapeAddr << hasFlags
-	hasSize      = shapeSize << hasFlags
-	hasOld       = shapeOld << hasFlags
-	hasAux       = shapeAux << hasFlags
-	hasStack     = shapeStack << hasFlags
-	hasAbandoned = shapeAbandoned << hasFlags
-)
-
-// opKey is the op of an event as one number, which is not 0; what has no more than its 24 bits.
-func opKey(what uint64, moves uint32) uint64 { return what<<32 | 1<<31 | uint64(moves) }
-
-// ofOpKey is the inverse of opKey.
-func ofOpKey(key uint64) (sh shape, moves uint32) {
-	return shape{kind: Kind(key >> 48), flags: uint8(key >> hasFlags), fn: uint16(key >> 32)}, uint32(key) & (numMoves - 1)
-}
-
-// what is the function and the kind of an event as one number of 24 bits, with 8 more that
-// are 0 if it has not Failed. It reads them at once, as little-endian processors do.
-func (e *Event) what() uint64 { return uint64(*(*uint32)(unsafe.Pointer(&e.Func))) }
-
-// lost is Failed and Abandoned as one number, 0 if it is neither.
-func (e *Event) lost() uint16 { return *(*uint16)(unsafe.Pointer(&e.Failed)) }
-
-// who is the thread and the stack of an event as one number.
-func (e *Event) who() uint64 { return *(*uint64)(unsafe.Pointer(&e.TID)) }
-
-// It does not compile if these are not where what, lost and who look for them.
-const (
-	_ = uint(unsafe.Offsetof(Event{}.Kind) - unsafe.Offsetof(Event{}.Func) - 2)
-	_ = uint(2 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Kind))
-	_ = uint(unsafe.Offsetof(Event{}.Failed) - unsafe.Offsetof(Event{}.Func) - 3)
-	_ = uint(3 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Failed))
-	_ = uint(unsafe.Offsetof(Event{}.Abandoned) - unsafe.Offsetof(Event{}.Func) - 4)
-	_ = uint(4 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Abandoned))
-	_ = uint(unsafe.Offsetof(Event{}.Stack) - unsafe.Offsetof(Event{}.TID) - 4)
-	_ = uint(4 + unsafe.Offsetof(Event{}.TID) - unsafe.Offsetof(Event{}.Stack))
-)
 
 // begin begins a chunk with an event of that number and time in ticks.
 func (c *eventEncoder) begin(seq, now uint64) {

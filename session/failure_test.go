@@ -15,6 +15,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/panics"
+	"hdb/testprogs"
 )
 
 // faultyFile panics at its tenth write.
@@ -97,7 +98,7 @@ func TestPanicEndsARecording(t *testing.T) {
 func goesOn(t *testing.T, pid int) {
 	t.Helper()
 	was := ""
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := testprogs.Deadline(t); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		status, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 		stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 		fields := strings.Fields(string(stat))

@@ -549,7 +549,7 @@ func TestRecordingThatIsTakenAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start().until("here")
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // what is cut must have been written
+		for end := Deadline(t); ; time.Sleep(10 * time.Millisecond) { // what is cut must have been written
 			if st, err := os.Stat(r.file); err != nil || time.Now().After(end) {
 				t.Fatalf("nothing is written: %v", err)
 			} else if st.Size() > 0 {
