@@ -145,15 +145,9 @@ func sameFunction(a, b dwarf.DIE) bool {
 	names := map[typeKey]bool{}
 	linkage := map[string]bool{}
 	visit := func(d dwarf.DIE, f func(dwarf.DIE)) {
-		for hop := 0; d.Valid() && hop < 8; hop++ {
+		for hop := 0; d.Valid() && hop < maxHops; hop++ {
 			f(d)
-			v, ok := d.Attr(dwarf.AtAbstractOrigin)
-			if !ok {
-				if v, ok = d.Attr(dwarf.AtSpecification); !ok {
-					return
-				}
-			}
-			d = v.Ref()
+			d = origin(d)
 		}
 	}
 	name := func(d dwarf.DIE) string {

@@ -131,19 +131,26 @@ func isGlobal(e entity) bool {
 	if language(d) == dwarf.LangRust && d.Tag() != dwarf.TagEnumerator {
 		return true
 	}
-	for hop := 0; d.Valid() && hop < 8; hop++ {
+	for hop := 0; d.Valid() && hop < maxHops; hop++ {
 		if d.Has(dwarf.AtExternal) {
 			return true
 		}
-		next, ok := d.Attr(dwarf.AtAbstractOrigin)
-		if !ok {
-			if next, ok = d.Attr(dwarf.AtSpecification); !ok {
-				return false
-			}
-		}
-		d = next.Ref()
+		d = origin(d)
 	}
 	return false
+}
+
+// maxHops bounds chains of origins: real ones have three links, hostile ones are circles.
+const maxHops = 8
+
+// origin is the entry whose attributes hold for d, too: its abstract origin or, without
+// one, its specification; not valid if it has neither (DWARF 5, sections 2.13.2 and 3.3.8).
+func origin(d dwarf.DIE) dwarf.DIE {
+	v, ok := d.Attr(dwarf.AtAbstractOrigin)
+	if !ok {
+		v, _ = d.Attr(dwarf.AtSpecification)
+	}
+	return v.Ref()
 }
 
 // foreignStatic is a static of another unit, if there is one only, and enumerators and
@@ -201,7 +208,7 @@ func (e *AmbiguousError) Error() string {
 // home is the unit of the source that an entry is of: link-time optimization makes
 // entries elsewhere that are copies of it.
 func home(d dwarf.DIE) *dwarf.Unit {
-	for hop := 0; hop < 8; hop++ {
+	for hop := 0; hop < maxHops; hop++ {
 		v, ok := d.Attr(dwarf.AtAbstractOrigin)
 		if !ok || !v.Ref().Valid() {
 			break
@@ -257,15 +264,12 @@ func (w *World) outer(m *modState, e entity) Value {
 		return w.declared(m, e.DIE)
 	}
 	d := e.DIE
-	for hop := 0; hop < 8 && !d.Has(dwarf.AtType) && !d.Has(dwarf.AtName); hop++ {
-		v, ok := d.Attr(dwarf.AtAbstractOrigin)
-		if !ok {
-			v, _ = d.Attr(dwarf.AtSpecification)
-		}
-		if !v.Ref().Valid() {
+	for hop := 0; hop < maxHops && !d.Has(dwarf.AtType) && !d.Has(dwarf.AtName); hop++ {
+		next := origin(d)
+		if !next.Valid() {
 			break
 		}
-		d = v.Ref()
+		d = next
 	}
 	return memoryValue(m.typeAt(w, d), e.low.Run(m.Bias))
 }

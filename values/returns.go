@@ -25,20 +25,14 @@ func (w *World) ReturnType(f *Frame) (*Type, error) {
 		return nil, err
 	}
 	m := w.module(f.Module)
-	for d, hop := s.Physical, 0; d.Valid() && hop < 8; hop++ {
+	for d, hop := s.Physical, 0; d.Valid() && hop < maxHops; hop++ {
 		if v, ok := d.Attr(dwarf.AtCallingConv); ok && v.Uint() != ccNormal && v.Uint() != ccProgram {
 			return nil, fmt.Errorf("the function has calling convention %#x of DWARF's numbers", v.Uint())
 		}
 		if v, ok := d.Attr(dwarf.AtType); ok {
 			return m.typeAt(w, v.Ref()), nil
 		}
-		next, ok := d.Attr(dwarf.AtAbstractOrigin)
-		if !ok {
-			if next, ok = d.Attr(dwarf.AtSpecification); !ok {
-				break
-			}
-		}
-		d = next.Ref()
+		d = origin(d)
 	}
 	return &Type{Kind: Void, Name: "void", w: w, mod: m, size: 1, lang: language(s.Physical)}, nil
 }

@@ -209,24 +209,20 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 			return lostValue(t, err)
 		}
 	}
-	for origin, hop := d, 0; origin.Valid() && hop < 8; hop++ {
-		if v, ok := origin.Attr(dwarf.AtConstValue); ok {
+	for e, hop := d, 0; e.Valid() && hop < maxHops; hop++ {
+		if v, ok := e.Attr(dwarf.AtConstValue); ok {
 			return constant(t, v)
 		}
-		v, ok := origin.Attr(dwarf.AtLocation)
+		v, ok := e.Attr(dwarf.AtLocation)
 		if !ok {
-			next, _ := origin.Attr(dwarf.AtAbstractOrigin)
-			if !origin.Has(dwarf.AtAbstractOrigin) {
-				next, _ = origin.Attr(dwarf.AtSpecification)
-			}
-			origin = next.Ref()
+			e = origin(e)
 			continue
 		}
-		expr, ok := f.location(origin.Unit, v, m)
+		expr, ok := f.location(e.Unit, v, m)
 		if !ok {
 			return lostValue(t, errLost)
 		}
-		mc := machine{w: w, mod: m, frame: f, unit: origin.Unit, steps: steps, depth: depth}
+		mc := machine{w: w, mod: m, frame: f, unit: e.Unit, steps: steps, depth: depth}
 		pieces, err := mc.locate(expr)
 		if err != nil {
 			return lostValue(t, err)
@@ -238,17 +234,11 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 
 // declaredType is the type of a variable, that of its abstract origin too.
 func (w *World) declaredType(m *modState, d dwarf.DIE) *Type {
-	for hop := 0; d.Valid() && hop < 8; hop++ {
+	for hop := 0; d.Valid() && hop < maxHops; hop++ {
 		if v, ok := d.Attr(dwarf.AtType); ok {
 			return m.typeAt(w, v.Ref())
 		}
-		v, ok := d.Attr(dwarf.AtAbstractOrigin)
-		if !ok {
-			if v, ok = d.Attr(dwarf.AtSpecification); !ok {
-				break
-			}
-		}
-		d = v.Ref()
+		d = origin(d)
 	}
 	return w.untyped()
 }
