@@ -287,11 +287,10 @@ func waitTraced(t *testing.T, pid int) {
 	}
 }
 
-// Without a terminal a signal to hdb alone reaches the program.
 // TestRecordToAFullPipeCanBeEnded records to a pipe whose reader does not read.
 func TestRecordToAFullPipeCanBeEnded(t *testing.T) {
 	t.Parallel()
-	r := newRecording(t, Build(t, "recorded"), "20")
+	r := newRecording(t, Build(t, "recorded"), "300")
 	if err := syscall.Mkfifo(r.file, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +304,7 @@ func TestRecordToAFullPipeCanBeEnded(t *testing.T) {
 		t.Fatal(errno)
 	}
 	r.start().until("done")
-	deadline := time.After(time.Minute)
+	deadline := time.After(time.Until(Deadline(t)))
 	for {
 		select {
 		case err := <-r.done:
@@ -321,6 +320,7 @@ func TestRecordToAFullPipeCanBeEnded(t *testing.T) {
 	}
 }
 
+// Without a terminal a signal to hdb alone reaches the program.
 func TestRecordSignals(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -134,7 +134,7 @@ func recordAttached(t *testing.T, p plane, pid string, events int) *recording {
 func TestAttachOften(t *testing.T) {
 	n, events := 500, 2000
 	if testing.Short() {
-		n, events = 5, 200
+		n, events = 2, 200
 	}
 	for _, p := range planes {
 		for _, flags := range [][]string{nil, {"-static"}, {"CC=musl-gcc"}} {
@@ -142,7 +142,7 @@ func TestAttachOften(t *testing.T) {
 				t.Parallel()
 				g := launch(t, "storm_pace", flags, "3")
 				for i := range n {
-					if flags != nil && i >= n/5 {
+					if flags != nil && i >= max(n/5, 1) {
 						break
 					}
 					c := newCalls(recordAttached(t, p, g.pid, 1+rand.IntN(events)))
@@ -248,7 +248,7 @@ func TestHdbKilled(t *testing.T) {
 func TestHdbKilledAtStops(t *testing.T) {
 	n := 200
 	if testing.Short() {
-		n = 2
+		n = 1
 	}
 	for _, p := range planes {
 		for _, c := range []struct{ name, stop, then string }{
@@ -317,7 +317,7 @@ func TestHdbKilledAnywhere(t *testing.T) {
 				before := g.descriptors(t)
 				step := 1
 				if testing.Short() {
-					step = 9
+					step = 23
 				}
 				n := 1 + rand.IntN(step)
 				for killBefore(t, call, n, g.pid) {
