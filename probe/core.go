@@ -108,6 +108,7 @@ var faultRegions = [...]faultRegion{
 	{markQuickAgain, markQuickAgainEnd, markFreeKey},
 	{markQuickMemo, markQuickMemoEnd, markQuickOdd},
 	{markMemo, markMemoEnd, markMemoNext},
+	{markDeep, markDeepEnd, markDeepEnd},
 	{markOther, markOtherEnd, markMemoNext},
 	{markFrame, markFrameEnd, markFault},
 	{markDeref, markDerefEnd, markFault},

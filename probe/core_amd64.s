@@ -90,6 +90,9 @@
 #define rcSize 152
 #define rcRet 160 // the user's return address: const_frameSize+56
 
+// rbp once record has pushed five words more.
+#define dpBP (rcBP+40)
+
 // While it walks, further registers lie below.
 #define wkGen 0
 #define wkTag 8

@@ -1,13 +1,15 @@
 // The core's record, continued: the number of a stack, the memo's new entry, and
 // the ring. Included by core_amd64.s.
 
-// MEMOCHECK keeps the low bits of word SI, in AX, in the memo's entry, if there is
-// room for them.
-#define MEMOCHECK(on) \
-	CMPL SI, $const_memoChecks; \
-	JCC  on; \
-	MOVW AX, const_meCheck(R10)(SI*2); \
-on:
+// MEMOINDEX makes R15 the index in the scratch memory of word SI, of which CX are return
+// addresses.
+#define MEMOINDEX(frame) \
+	MOVL SI, R15; \
+	CMPL R15, CX; \
+	JCS  frame; \
+	NEGQ R15; \
+	LEAQ const_pairsEnd(R15)(CX*1), R15; \
+frame:
 
 hashed:
 	// AX = hash, CX = frames, DX = how it ends: has the stack a number?
@@ -144,87 +146,147 @@ lostStack:
 	JMP  walked
 
 numbered:
-	// Keep the words read in the memo, if they are few and all were the walk's.
+	// Keep the words read in the memo, if all were the walk's: first the return addresses
+	// above the first, and then what was read of rbp.
 	MOVQ wkSlot(SP), R13
 	SUBQ const_stSlots(R11), R13
 	SHRQ $const_slotShift, R13
 	IMULQ $const_scratchSize, R13
 	ADDQ const_stScratch(R11), R13
-	MOVQ const_xPairs(R13), R14
-	CMPQ R14, $const_maxPairs
-	JCC  walked
 	DECL CX
 	JLE  walked
-	SHRL $4, R14
-	LEAL (CX)(R14*1), AX
-	CMPL AX, $const_memoWords
+	MOVL CX, BP
+	ADDL $const_pairsEnd, BP
+	SUBL const_xPairs(R13), BP // words
+	CMPL BP, $const_memoLong
 	JHI  walked
+
+	// Chains give way to what is there, but for one walk in memoRare: if there are more
+	// than there is room for, a part of them stays, and the others cost little.
 	MOVQ wkTag(SP), R8
+	CMPL BP, $const_memoWords
+	JLS  memoWanted
+	RDTSC
+	SHRL $6, AX
+	ANDL $(const_memoRare-1), AX
+	MOVQ AX, wkTag(SP) // for the whole chain
+	JEQ  memoWanted
 	MEMOWAY(R8, R10)
 	ADDQ const_stMemo(R11), R10
+	XORL R14, R14
+
+memoFree:
+	XORQ R14, R10
+	CMPQ const_meTag(R10), $0
+	JEQ  memoWanted
+	XORQ R14, R10
+	ADDL $const_memoEntry, R14
+	CMPL R14, $(4*const_memoEntry)
+	JCS  memoFree
+	JMP  walked
+
+memoWanted:
+	// Their sum: DI. SI = word, R14 = its place in an entry, R12 = what the entry counts.
+	LEAQ (wkBP+8)(SP), R9
+	XORL SI, SI
+	XORL R14, R14
+	XORL DI, DI
+	MOVL $1, R12
+
+memoSum:
+	MEMOINDEX(memoSumFrame)
+	MOVQ const_xCFAs(R13)(R15*8), AX
+	SUBQ R9, AX
+	RORQ $3, AX // in words; large if between two
+	CMPQ AX, $0xffff
+	JHI  walked
+	MOVQ (const_xPCs+8)(R13)(R15*8), AX
+	IMULQ const_stFactors(R11)(R14*8), AX
+	IMULQ R12, AX
+	ADDQ AX, DI
+	INCL R14
+	CMPL R14, $const_memoWords
+	JCS  memoSumNext
+	XORL R14, R14
+	MOVQ $const_memoLess, AX
+	IMULQ AX, R12
+
+memoSumNext:
+	INCL SI
+	CMPL SI, BP
+	JCS  memoSum
+
+	// An entry for each memoWords of them.
 	XORL SI, SI
 
-memoRoom:
-	XORQ SI, R10
-	CMPQ const_meTag(R10), $0
-	JEQ  memoTake
-	XORQ SI, R10
-	ADDL $const_memoEntry, SI
-	CMPL SI, $(4*const_memoEntry)
-	JCS  memoRoom
-	RDTSC // one of the four ways at random
+memoEntry:
+	RDTSC // one of the four ways at random, if none is free
+	MEMOWAY(R8, R10)
+	ADDQ const_stMemo(R11), R10
 	SHLL $(const_memoShift-4), AX
 	ANDL $(3<<const_memoShift), AX
-	XORQ AX, R10
+	MOVQ R10, R12
+	XORQ AX, R12
+	MOVL $(3*const_memoEntry), R14 // the first that is free, for recordQuick
+
+memoRoom:
+	XORQ R14, R10
+	MOVQ const_meTag(R10), AX
+	CMPQ AX, R8
+	JNE  memoRoomElse
+	CMPQ const_meSum(R10), DI
+	JEQ  memoThere // it was one of those behind it that was lost
+
+memoRoomElse:
+	TESTQ AX, AX
+	CMOVQEQ R10, R12
+	XORQ R14, R10
+	SUBL $const_memoEntry, R14
+	JCC  memoRoom
+	MOVQ R12, R10
+	MOVQ const_meTag(R10), AX
+	TESTQ AX, AX
+	JEQ  memoTake
+	CMPL BP, $const_memoWords
+	JLS  memoTake
+	CMPL wkTag(SP), $0
+	JNE  walked
 
 memoTake:
-	MOVQ const_meTag(R10), AX
 	MOVL $const_memoBusy, DX
 	CMPQ AX, DX
 	JEQ  walked
 	LOCK
 	CMPXCHGQ DX, const_meTag(R10)
 	JNE  walked
-	LEAQ wkBP(SP), R9
-	XORL SI, SI
-	XORL DI, DI // the sum
+	MOVL BP, R12
+	TESTL SI, SI
+	JEQ  memoHead
+	XORL R12, R12
 
-memoFrame:
-	MOVQ const_xCFAs(R13)(SI*8), AX
-	SUBQ $8, AX
+memoHead:
+	XORL R14, R14
+
+memoWord:
+	MEMOINDEX(memoWordFrame)
+	MOVQ const_xCFAs(R13)(R15*8), AX
 	SUBQ R9, AX
-	RORQ $3, AX // in words; large if between two
-	CMPQ AX, $0xffff
-	JHI  memoNot
-	MOVW AX, const_meOffset(R10)(SI*2)
-	MOVQ (const_xPCs+8)(R13)(SI*8), AX
-	MEMOCHECK(memoFrameUnchecked)
-	IMULQ const_stFactors(R11)(SI*8), AX
-	ADDQ AX, DI
-	INCL SI
-	CMPL SI, CX
-	JCS  memoFrame
-	LEAQ const_xPair(R13), DX
+	SHRQ $3, AX
+	MOVW AX, const_meOffset(R10)(R14*2)
+	CMPL R14, $const_memoChecks
+	JCC  memoUnchecked
+	MOVQ (const_xPCs+8)(R13)(R15*8), AX
+	MOVW AX, const_meCheck(R10)(R14*2)
 
-memoPair:
-	TESTL R14, R14
-	JEQ  memoSummed
-	MOVQ 0(DX), AX
-	SUBQ R9, AX
-	RORQ $3, AX
-	CMPQ AX, $0xffff
-	JHI  memoNot
-	MOVW AX, const_meOffset(R10)(SI*2)
-	MOVQ 8(DX), AX
-	MEMOCHECK(memoPairUnchecked)
-	IMULQ const_stFactors(R11)(SI*8), AX
-	ADDQ AX, DI
+memoUnchecked:
 	INCL SI
-	ADDQ $16, DX
-	DECL R14
-	JMP  memoPair
+	INCL R14
+	CMPL SI, BP
+	JCC  memoWritten
+	CMPL R14, $const_memoWords
+	JCS  memoWord
 
-memoSummed:
+memoWritten:
 	MOVQ wkSlot(SP), DX
 	MOVQ const_slGen(DX), AX
 	CMPQ AX, wkGen(SP)
@@ -237,9 +299,22 @@ memoSummed:
 	MOVW $((wkRet-wkBP)/8), AX
 	MOVQ AX, const_meFork(R10)
 	MOVQ DI, const_meSum(R10)
-	MOVL SI, const_meCount(R10)
+	MOVL R12, const_meCount(R10)
 	MOVL BX, const_meStack(R10)
 	MOVQ R8, const_meTag(R10) // complete
+
+memoOn:
+	CMPL SI, BP
+	JCC  walked
+	ADDQ DI, R8 // as in memoDeep
+	MOVQ $const_memoMore, AX
+	IMULQ AX, R8
+	ORQ  $1, R8
+	JMP  memoEntry
+
+memoThere:
+	ADDL $const_memoWords, SI
+	JMP  memoOn
 
 walked:
 	MOVL BX, CX

@@ -58,13 +58,15 @@ memoWay:
 	MOVQ const_meSum(R10), AX
 	MOVL const_meStack(R10), SI
 	LEAL -1(CX), DX
-	CMPL DX, $const_memoWords
+	CMPL DX, $const_memoLong
 	JCC  memoNext
 	MARK(const_markMemo)
 	MOVWLZX const_meFork(R10), DX
 	MOVQ rcBP(SP)(DX*8), DX
 	CMPW DX, (const_meFork+const_forkCheck)(R10)
 	JNE  memoForked
+	CMPL CX, $const_memoWords
+	JHI  memoDeep
 
 memoWords:
 	MOVWLZX (const_meOffset-2)(R10)(CX*2), DX
@@ -223,6 +225,75 @@ memoNext:
 	JEQ  memoWay
 	JMP  memoNext
 
+memoDeep:
+	// The entry is the first of several, which are compared one after the other. Each
+	// next one has a tag made of the one before and the sum.
+	PUSHQ R8
+	PUSHQ R9
+	PUSHQ R10
+	PUSHQ SI
+	PUSHQ DI
+	MOVL CX, R9 // words to come
+	MOVQ AX, DI
+	MOVQ $const_memoMore, SI
+	MOVL $const_memoWords, CX
+	MARK(const_markDeep)
+
+deepWord:
+	MOVWLZX (const_meOffset-2)(R10)(CX*2), DX
+	MOVQ dpBP(SP)(DX*8), DX
+	IMULQ (const_stFactors-8)(R11)(CX*8), DX
+	SUBQ DX, AX
+	DECL CX
+	JNE  deepWord
+	CMPQ const_meTag(R10), R8
+	JNE  deepLost // it has been written meanwhile
+	SUBL $const_memoWords, R9
+	JLE  deepSummed
+	IMULQ SI, AX
+	ADDQ DI, R8
+	IMULQ SI, R8
+	ORQ  $1, R8
+	MEMOWAY(R8, R10)
+	ADDQ const_stMemo(R11), R10
+	XORL CX, CX
+
+deepWay:
+	XORQ CX, R10
+	CMPQ const_meTag(R10), R8
+	JEQ  deepNext
+	XORQ CX, R10
+	ADDL $const_memoEntry, CX
+	CMPL CX, $(4*const_memoEntry)
+	JCS  deepWay
+	JMP  deepLost
+
+deepNext:
+	MOVL $const_memoWords, CX
+	CMPL R9, CX
+	JCC  deepWord
+	MOVL R9, CX
+	JMP  deepWord
+
+deepSummed:
+	POPQ DI
+	POPQ CX // the stack's number
+	POPQ R10
+	POPQ R9
+	POPQ R8
+	TESTQ AX, AX
+	JEQ  emit
+	JMP  memoOther
+
+deepLost:
+	MARK(const_markDeepEnd)
+	POPQ DI
+	POPQ SI
+	POPQ R10
+	POPQ R9
+	POPQ R8
+	JMP  memoNext
+
 memoForked:
 	// It differs where others that do were seen to.
 	MOVWLZX (const_meFork+const_forkWord)(R10), SI
@@ -278,7 +349,7 @@ walkAnew:
 	LEAQ wkBP(SP), R12
 	LEAQ wkBX(SP), DX
 	MOVQ DX, const_xRBX(R13)
-	MOVQ $0, const_xPairs(R13)
+	MOVQ $const_pairsEnd, const_xPairs(R13)
 	MOVQ const_stCache(R11), SI
 	MOVQ const_stRules(R11), DI
 	XORL CX, CX
@@ -349,7 +420,7 @@ noSaved:
 
 odd:
 	// Registers that are lost, or saved relative to the frame pointer.
-	MOVQ $const_maxPairs, const_xPairs(R13)
+	MOVQ $0, const_xPairs(R13)
 	TESTL $(const_ruleBXBP|const_ruleBX|const_ruleNoBX), DX
 	JEQ  oddBP
 	TESTL $const_ruleNoBX, DX
@@ -415,11 +486,12 @@ special:
 	JNE  notBP
 	ADDQ R10, BX
 	MOVQ const_xPairs(R13), R15
-	CMPQ R15, $const_maxPairs
-	JCC  grows
-	MOVQ R12, const_xPair(R13)(R15*1)
-	MOVQ R10, (const_xPair+8)(R13)(R15*1)
-	ADDQ $16, const_xPairs(R13)
+	CMPQ R15, CX
+	JLE  grows // no room
+	MOVQ R12, const_xCFAs(R13)(R15*8)
+	ADDQ $8, const_xCFAs(R13)(R15*8)
+	MOVQ R10, (const_xPCs+8)(R13)(R15*8)
+	DECQ const_xPairs(R13)
 
 grows:
 	CMPQ BX, R9
@@ -430,7 +502,7 @@ grows:
 notBP:
 	CMPB DX, $const_formDerefBP
 	JNE  notDeref
-	MOVQ $const_maxPairs, const_xPairs(R13)
+	MOVQ $0, const_xPairs(R13)
 	ADDQ R10, BX
 	MARK(const_markDeref)
 	MOVQ (BX), BX
@@ -439,7 +511,7 @@ notBP:
 notDeref:
 	CMPB DX, $const_formBX
 	JNE  notBX
-	MOVQ $const_maxPairs, const_xPairs(R13)
+	MOVQ $0, const_xPairs(R13)
 	MOVQ const_xRBX(R13), R15
 	ADDQ (R15), BX
 	MARK(const_markDerefEnd)
@@ -456,7 +528,7 @@ notBX:
 	JEQ  whole
 	CMPB DX, $const_formHidden
 	JEQ  hidden
-	MOVQ $const_maxPairs, const_xPairs(R13)
+	MOVQ $0, const_xPairs(R13)
 	CMPB DX, $const_formSignal
 	JEQ  signal
 	CMPB DX, $const_formPLT
@@ -470,7 +542,7 @@ notBX:
 
 hidden:
 	// The probe's own frame, inside of which another call was made.
-	MOVQ $const_maxPairs, const_xPairs(R13)
+	MOVQ $0, const_xPairs(R13)
 	MOVQ BP, AX
 	DECL CX
 	ADDQ R9, BX
@@ -558,7 +630,7 @@ noFrame:
 	MOVL $const_endFault, DX
 
 cut:
-	MOVQ $const_maxPairs, const_xPairs(R13)
+	MOVQ $0, const_xPairs(R13)
 	XORQ DX, AX // the same frames with another end are another stack
 	IMULQ R14, AX
 	JMP  hashed

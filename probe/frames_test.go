@@ -39,6 +39,7 @@ func TestCoreRows(t *testing.T) {
 	c, rows := tracedCore(t)
 	const called = frameSize + 8 + 8
 	kept := frameRow{cfa: called + 6*8, bp: -16}
+	remembers := frameRow{cfa: kept.cfa + 5*8, bp: -16}
 	saved := frameRow{cfa: kept.cfa + 7*8, bp: -16, bx: -22}
 	deeper := func(words int32) frameRow { r := saved; r.cfa += 8 * words; return r }
 	for row, marks := range map[frameRow][]uint32{
@@ -54,6 +55,7 @@ func TestCoreRows(t *testing.T) {
 			markPointer, markNoFrame, markFault},
 		deeper(1): {markReserve, markBehind, markBehindNo},
 		deeper(2): {markWake},
+		remembers: {markDeep, markDeepEnd},
 	} {
 		for _, mark := range marks {
 			if got := rows[c.marks[mark]]; got != row {

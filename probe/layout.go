@@ -277,12 +277,14 @@ const (
 	memoShift  = 8  // an entry is 256 bytes
 	memoEntry  = 1 << memoShift
 	memoWords  = 96                     // words that an entry compares
+	memoLong   = 42 * memoWords         // words of the longest stack that is remembered, by several entries
+	memoRare   = 256                    // of so many walks one may take entries from others for a chain, a power of two
 	memoChecks = 16                     // and the first of them, of which it has the low 16 bits
 	memoTries  = memoChecks + 1         // stacks that one is compared with: no word tells two of them apart from the next
 	memoBusy   = 2                      // the tag of an entry that is being written
 	meTag      = 0                      // uint64: of PC, stack pointer and words that differed, an odd number; 0 if there is nothing
-	meSum      = 8                      // of the words, each times its factor
-	meCount    = 16                     // uint32: words
+	meSum      = 8                      // of all words of the stack, each times its factor
+	meCount    = 16                     // uint32: words of the stack, in this entry and those that it leads to; 0 in these
 	meStack    = 20                     // uint32: the stack's number
 	meFork     = 24                     // uint64: the word that is compared first: its offset, check and place
 	meOffset   = 32                     // uint16 each: words from where record saves rbp
@@ -291,21 +293,28 @@ const (
 	forkCheck = 2 // in meFork, uint16 each
 	forkWord  = 4 // memoChecks or more: there is no fork
 
+	// Words of the next entry count memoMore times those of the one before, and those of the
+	// one before memoLess times: each is the other's inverse.
+	memoMore = 0x9e3779b97f4a7c15
+	memoLess = 0xf1de83e19937733d
+
 	sumSize = 17  // bytes of code that take a word off a sum
 	sumBias = 127 // by which the code's pointer to offsets is off, so that none is far or 0
 )
 
 // A thread's scratch memory.
 const (
-	xRBX   = 0  // where the frame's rbx is saved
-	xPairs = 8  // uint64: bytes of pairs
-	xPair  = 16 // up to maxPairs of (where rbp was found, its value)
-	xPCs   = 16 + maxPairs
+	xRBX   = 0 // where the frame's rbx is saved
+	xPairs = 8 // uint64: index of the next rbp, pairsEnd if there is none yet; 0 if the stack does not go into the memo
+	xPCs   = 16
 	xCFAs  = xPCs + 8*maxDepth
 
-	maxPairs = 256       // bytes; more: the stack does not go into the memo
 	maxDepth = 1<<12 - 1 // what recStack can count
 	minDepth = 1
+
+	// The other end of PCs and CFAs has what was read of rbp: its value behind the PC of
+	// the index, and the address behind it in place of the CFA.
+	pairsEnd = maxDepth - 2
 
 	scratchSize = (xCFAs + 8*maxDepth + 4095) &^ 4095
 )
@@ -405,6 +414,8 @@ const (
 	markMemoEnd
 	markOther
 	markOtherEnd
+	markDeep
+	markDeepEnd
 	markMemoNext
 	markWalk
 	markFrame

@@ -112,7 +112,7 @@ var structures = []struct {
 		{"checks", meCheck, 2 * memoChecks},
 	}},
 	{"scratch", scratchSize, []field{
-		u64("rbx", xRBX), u64("pairs", xPairs), {"pair", xPair, maxPairs}, {"pcs", xPCs, 8 * maxDepth}, {"cfas", xCFAs, 8 * maxDepth},
+		u64("rbx", xRBX), u64("pairs", xPairs), {"pcs", xPCs, 8 * maxDepth}, {"cfas", xCFAs, 8 * maxDepth},
 	}},
 	{"module", modSize, []field{
 		u64("low", moLow), u64("len", moLen), u64("rows", moRows), u64("offs", moOffs), u64("ids", moIDs),
@@ -180,8 +180,12 @@ func TestSizes(t *testing.T) {
 	if maxDepth > 1<<12-1 {
 		t.Errorf("stacks of %d frames do not fit the 12 bits of a record", maxDepth)
 	}
-	if maxPairs/16+1 > memoWords {
-		t.Error("pairs alone would not fit the memo")
+	// A stack without room for another pair, or with none kept, is one of too many words.
+	if pairsEnd-1 <= memoLong {
+		t.Errorf("room for %d frames and pairs, the memo takes %d words", pairsEnd, memoLong)
+	}
+	if more, less := uint64(memoMore), uint64(memoLess); more*less != 1 {
+		t.Errorf("memoMore times memoLess is %#x", more*less)
 	}
 	// The longest record must fit the ring with room to spare, or its thread
 	// would wait for room that there never is.
@@ -255,11 +259,24 @@ func TestHeaderLines(t *testing.T) {
 
 // The memo's sum changes when one word of a stack does, and when two change places or
 // move by the same distance: addresses are less than 2^47 apart, so that for those two
-// factors would have to differ by, or add up to, a multiple of 2^18.
+// factors would have to differ by, or add up to, a multiple of 2^18. Of words in different
+// entries, which are more, that is asked of addresses in one module: 2^32.
 func TestFactors(t *testing.T) {
 	b := factors()
 	if len(b) != 8*memoWords {
 		t.Fatalf("%d bytes", len(b))
+	}
+	all := make([]uint64, memoLong) // of a chain of entries
+	for i := range all {
+		all[i] = binary.LittleEndian.Uint64(b[8*(i%memoWords):])
+		for range i / memoWords {
+			all[i] *= memoLess
+		}
+		for k, g := range all[:i] {
+			if f := all[i]; (f-g)%(1<<32) == 0 || (f+g)%(1<<32) == 0 {
+				t.Errorf("factors %d and %d are %#x and %#x", k, i, g, f)
+			}
+		}
 	}
 	for i := range memoWords {
 		f := binary.LittleEndian.Uint64(b[8*i:])

@@ -99,10 +99,20 @@ func TestSignalAnywhere(t *testing.T) {
 			for _, way := range []uint64{enabled, onlyRecords} {
 				for _, sleeps := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s,remembered=%v,way=%d,sleeps=%v", c.alloc.symbol, remembered, way, sleeps),
-						func(t *testing.T) { interruptAll(t, c, way, remembered, true, sleeps) })
+						func(t *testing.T) { interruptAll(t, c, 10, way, remembered, true, sleeps) })
 				}
 			}
 		}
+	}
+}
+
+// That is so of stacks, too, that take several entries of the memo.
+func TestSignalAnywhereOfDeepStacks(t *testing.T) {
+	for _, remembered := range []bool{false, true} {
+		t.Run(fmt.Sprintf("remembered=%v", remembered),
+			func(t *testing.T) {
+				interruptAll(t, signalCases[0], memoWords+10, onlyRecords, remembered, true, false)
+			})
 	}
 }
 
@@ -111,21 +121,22 @@ func TestSignalAnywhere(t *testing.T) {
 func TestSignalLeaves(t *testing.T) {
 	for _, c := range signalCases {
 		for _, way := range []uint64{enabled, onlyRecords} {
-			t.Run(fmt.Sprintf("%s,way=%d", c.alloc.symbol, way), func(t *testing.T) { interruptAll(t, c, way, false, false, false) })
+			t.Run(fmt.Sprintf("%s,way=%d", c.alloc.symbol, way), func(t *testing.T) { interruptAll(t, c, 10, way, false, false, false) })
 		}
 	}
 }
 
 // interruptAll does so with the value of stEnabled that leads one way or the other, and
-// with a consumer that has to be woken or not.
-func interruptAll(t *testing.T, calls signalCase, way uint64, remembered, returns, sleeps bool) {
+// with a consumer that has to be woken or not, of a stack of so many frames and a few.
+func interruptAll(t *testing.T, calls signalCase, frames int, way uint64, remembered, returns, sleeps bool) {
 	l := newLab(t, Request{Record: true})
 	l.setState(stEnabled, way)
 	th := *l.thread(1)
 	th.sp = labAt + labFar - 64<<10
 	m := l.newStack(&th, 5)
 	m.even = true
-	for range 10 {
+	l.setState(stDepth, uint64(frames+54))
+	for range frames {
 		m.frame([]cfi.Form{cfi.SP, cfi.BP}[m.rand.IntN(2)])
 	}
 	// The outermost frame differs each time, and with it the stack, unless it is
