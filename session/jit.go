@@ -40,7 +40,8 @@ type jitNames struct {
 	perf  *symbols.PerfMap
 }
 
-// maxJITGone bounds the images, with those that the runtime has taken back since.
+// maxJITGone is how many images there may be for one that the runtime has taken back to be
+// kept.
 const maxJITGone = 10_000
 
 // A jitImage is what was read of an image: img is nil when it is none.
@@ -189,15 +190,20 @@ func (j *jitNames) readImages(s *Session) {
 	if failed == len(j.desc) {
 		return
 	}
+	before, old := j.order, j.images
 	j.order = order
-	old := j.images
 	j.images = map[symbols.JITEntry]jitImage{}
 	for _, e := range order {
 		if _, ok := j.images[e]; !ok {
 			j.images[e] = readJITImage(s.proc, e, old[e])
 		}
 	}
-	for e, was := range old {
+	for _, e := range before { // in the same order each time: the first image at an address gives its name
+		was, ok := old[e]
+		if !ok {
+			continue // listed twice
+		}
+		delete(old, e)
 		switch now, listed := j.images[e]; {
 		case was.img == nil || now.img == was.img:
 		case !listed && j.wanted.Load() && len(j.order) < maxJITGone:
