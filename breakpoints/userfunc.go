@@ -15,6 +15,8 @@ import (
 //	FUNC old=ARG1 size=ARG2 ptr=RET    resizes
 //	FUNC free=ARG1                     frees
 //
+// FUNC is whatever names a function for break: Pool::get, Pool<int, 4>::get(long),
+// pool.c:get, a linkage name, *ADDRESS. Name and Symbol are this text.
 // ARG1 to ARG6 are the integer arguments in order, RET the result, *ARG1 what
 // the argument points to after the return; a plain number is a constant, 4k.
 // ptr is RET where it is not given. Errors are *cond.Error, with the column.
@@ -24,12 +26,18 @@ func ParseFunction(text string) (Function, error) {
 		return Function{}, wordError(text, 0, "no function named (example: my_alloc size=ARG2 ptr=RET)")
 	}
 	name := words[0]
-	if strings.Contains(name.text, "=") {
+	if isKey(name.text) {
 		return Function{}, wordError(text, name.start, "the function's name comes first (example: my_alloc size=ARG2 ptr=RET)")
 	}
+	end := 1 // of the name, which may have blanks: a template's arguments, parameters
+	for end < len(words) && !isKey(words[end].text) && open(text[name.start:words[end].start]) {
+		end++
+	}
+	last := words[end-1]
+	name.text = text[name.start : last.start+len(last.text)]
 	f := Function{Name: name.text, Symbol: name.text, Kind: capture.Alloc, Ptr: returned, Group: GroupUser}
 	seen := map[string]bool{}
-	for _, w := range words[1:] {
+	for _, w := range words[end:] {
 		key, value, _ := strings.Cut(w.text, "=")
 		if seen[key] {
 			return Function{}, wordError(text, w.start, key+" is given twice")
@@ -46,6 +54,28 @@ func ParseFunction(text string) (Function, error) {
 		return Function{}, wordError(text, name.start, name.text+" needs size=ARG1 or free=ARG1")
 	}
 	return f, nil
+}
+
+// isKey tells KEY=VALUE from a part of a name, which operator= and the like are.
+func isKey(s string) bool {
+	key, _, found := strings.Cut(s, "=")
+	return found && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz") == "" && key != "operator"
+}
+
+// open reports whether a name that begins so goes on behind a blank: a bracket is open,
+// it has parameters, which const follows, or it is that of an operator, as operator new.
+func open(name string) bool {
+	depth := 0
+	for _, c := range name {
+		switch c {
+		case '(', '<', '[', '{':
+			depth++
+		case ')', '>', ']', '}':
+			depth--
+		}
+	}
+	name = strings.TrimRight(name, " \t")
+	return depth > 0 || strings.HasSuffix(name, "operator") || strings.HasSuffix(name, "operator=") || depth == 0 && strings.HasSuffix(name, ")")
 }
 
 // set applies one key=value; it returns what is wrong.

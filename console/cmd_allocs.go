@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"strconv"
 	"strings"
 
+	"hdb/breakpoints"
 	"hdb/internal/cond"
 	"hdb/session"
 )
@@ -21,11 +23,11 @@ func allocCommands() []*Command {
 		{Name: "live", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgCondition}, Run: runLive,
 			Long: "Examples:\n  live\n  live all if size >= 64k"},
 		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
-			Long: "Example:\n  alloc add pool_get size=ARG2 ptr=RET",
+			Long: "FUNCTION is what `break` takes for one: pool_get, Pool::get, Pool<int>::get(long), pool.c:get, a linkage name or *ADDRESS; and MODULE+0xOFFSET, which is how a function of a stripped file is shown. One that no library has yet stays pending.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET",
 			Sub: []*Command{
 				{Name: "list", Short: "list the functions whose calls are events", Run: runAllocList},
 				{Name: "add", Raw: true, Synopsis: "FUNCTION size=ARGn [count=ARGn] [align=ARGn] [old=ARGn] [ptr=RET | ptr=*ARGn]\nFUNCTION free=ARGn", Short: "make calls of a function events", Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Run: runAllocAdd,
-					Long: "ARG1 is the first integer or pointer argument, RET the result, *ARGn what an argument points to afterwards; a number is a constant. old= makes it a realloc.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET\n  alloc add pool_put free=ARG2"},
+					Long: "FUNCTION is what `break` takes for one, or MODULE+0xOFFSET; what it matches is listed. All functions of that name are meant: give the parameters for one of them. One that no library has yet stays pending. Calls that the compiler inlined are no calls: how many there are is said.\n\nARG1 is the first integer or pointer argument (`this` in a method), RET the result, *ARGn what an argument points to afterwards; a number is a constant. old= makes it a realloc.\n\nExample:\n  alloc add pool_get size=ARG2 ptr=RET\n  alloc add pool_put free=ARG2\n  alloc add app::Pool::get size=ARG2\n  alloc add libpool.so+0x1149 size=ARG1"},
 			}},
 	}
 }
@@ -285,8 +287,54 @@ func runAllocAdd(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.say("calls of %s are events of kind %s now", f.Name, f.Kind.String())
+	places := make([]placeView, 0, len(f.Places))
+	for _, p := range f.Places {
+		places = append(places, placeView{p.Addr.String(), p.Function, p.File, p.Line, p.Module})
+	}
+	c.show(in, struct {
+		Name     string      `json:"name"`
+		Kind     string      `json:"kind"`
+		Pending  bool        `json:"pending,omitempty"`
+		Meant    string      `json:"did_you_mean,omitempty"`
+		Places   []placeView `json:"places,omitempty"`
+		Warnings []string    `json:"warnings,omitempty"`
+	}{f.Name, f.Kind.String(), len(f.Places) == 0, f.Meant, places, f.Warnings}, func(o *output) {
+		for _, line := range AddedText(f) {
+			o.printf("%s\n", line)
+		}
+		o.careful(f.Warnings)
+	})
 	return nil
+}
+
+// maxMatched is how many of the places of one function are listed.
+const maxMatched = 10
+
+// AddedText says what alloc add matched, a line each; the warnings are not among them.
+func AddedText(f *session.UserFunction) []string {
+	switch len(f.Places) {
+	case 0:
+		line := f.Name + ": no such place yet, pending"
+		if f.Meant != "" {
+			line += "; did you mean " + f.Meant + "?"
+		}
+		return []string{line}
+	case 1:
+		return []string{fmt.Sprintf("calls of %s are events of kind %s now: %s", f.Name, f.Kind, matchedText(f.Places[0]))}
+	}
+	lines := []string{fmt.Sprintf("calls of %s are events of kind %s now: %s", f.Name, f.Kind, counted(len(f.Places), "place"))}
+	for _, p := range f.Places[:min(len(f.Places), maxMatched)] {
+		lines = append(lines, "  "+matchedText(p))
+	}
+	if more := len(f.Places) - maxMatched; more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	return lines
+}
+
+// matchedText is a function that was matched: what it is, where, and in which module.
+func matchedText(p breakpoints.Place) string {
+	return placeText(p) + " in " + filepath.Base(p.Module)
 }
 
 // eventNumber reads #4711.

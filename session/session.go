@@ -65,20 +65,21 @@ type Session struct {
 	clones map[addr.Run]bool // modules in which clone has a trap, by their beginnings
 
 	tracer     *breakpoints.Tracer
-	seek       sought                 // the allocators' names that were looked for last
-	probe      *probe.Probe           // nil before it was needed
-	fellBack   string                 // why the probe cannot be used
-	said       map[string]bool        // warnings given in this run
-	bare       *bareCalls             // nil: system calls are not followed
-	userFns    []breakpoints.Function // alloc add
-	trace      trace                  // events of this run
-	rec        capture.Recorder       // where the events of this run go: to
-	recorded   int                    // the process that they are of
-	info       capture.Info           // what they are
-	log        *capture.Log           // the log, to be asked, or
-	stream     *stream                // to a file
-	streaming  *Stream                // the next run's recording goes there
-	streamed   RecordStatus           // of the last stream
+	seek       sought                   // the allocators' names that were looked for last
+	probe      *probe.Probe             // nil before it was needed
+	fellBack   string                   // why the probe cannot be used
+	said       map[string]bool          // warnings given in this run
+	bare       *bareCalls               // nil: system calls are not followed
+	userFns    []breakpoints.Function   // alloc add
+	users      map[string]*userFunction // the same by Symbol
+	trace      trace                    // events of this run
+	rec        capture.Recorder         // where the events of this run go: to
+	recorded   int                      // the process that they are of
+	info       capture.Info             // what they are
+	log        *capture.Log             // the log, to be asked, or
+	stream     *stream                  // to a file
+	streaming  *Stream                  // the next run's recording goes there
+	streamed   RecordStatus             // of the last stream
 	streamErr  error
 	unreadable error  // why the recording of this run cannot be asked
 	bounds     Bounds // of the recording of this run or, if it has none, the next

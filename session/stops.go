@@ -123,21 +123,6 @@ func (s *Session) AllocFunctions() []breakpoints.Function {
 	return append(breakpoints.Catalogue(), s.userFns...)
 }
 
-// AddFunction makes a function of the user's program an allocator: "FUNC
-// size=ARG2 ptr=RET".
-func (s *Session) AddFunction(text string) (breakpoints.Function, error) {
-	fn, err := breakpoints.ParseFunction(text)
-	if err != nil {
-		return fn, err
-	}
-	s.userFns = append(s.userFns, fn)
-	if s.proc == nil {
-		return fn, nil
-	}
-	s.newTracer()
-	return fn, s.armTracer()
-}
-
 // resolve finds the stop's places in what is loaded.
 func (s *Session) resolve(st *breakpoints.Stop) error {
 	places, err := s.Places(st.Location)
@@ -267,6 +252,7 @@ func (s *Session) unbindAll() {
 
 // bindPending looks for the places of stops in libraries that just came.
 func (s *Session) bindPending() {
+	s.placePending()
 	for _, st := range s.stops.All() {
 		if !onCode(st) {
 			continue

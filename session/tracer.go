@@ -129,11 +129,14 @@ func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoi
 	if obj == nil {
 		return nil, mod.err
 	}
+	out := a.s.definedUser(m, obj, names)
+	if len(a.s.users) > 0 {
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return a.s.users[name] != nil })
+	}
 	// Those of the catalogue are looked for in one module after the other.
 	if seek := &a.s.seek; seek.names == nil || !slices.Equal(seek.list, names) {
 		seek.list, seek.names = names, symbols.NewNames(names)
 	}
-	var out []breakpoints.Symbol
 	for _, sym := range obj.SymbolsAmong(a.s.seek.names) {
 		if sym.IsCode() && executable(obj, sym.Addr) {
 			out = append(out, breakpoints.Symbol{Name: sym.Name, Addr: sym.Addr.Run(m.Bias), Size: sym.Size, IFunc: sym.IFunc})

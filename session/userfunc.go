@@ -1,0 +1,327 @@
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/spelling"
+	"hdb/symbols"
+)
+
+// A UserFunction is a function that alloc add named, with what was found of it.
+type UserFunction struct {
+	breakpoints.Function
+	Places   []breakpoints.Place // entries of its code; none: no module has it yet
+	Meant    string              // the function that was most likely meant, of one that nothing has; "" unknown
+	Warnings []string            // which of its calls are not seen, and what is doubtful
+}
+
+// userFunction is what a session keeps of one.
+type userFunction struct {
+	pending bool // no module has had it
+	deep    bool // it is looked for in all debug information: no symbol table has it
+	found   map[*symbols.Object][]symbols.Function
+}
+
+// AddFunction makes a function of the user's program an allocator: "FUNC
+// size=ARG2 ptr=RET". FUNC is resolved as break's location is, and once more in each
+// library that is loaded.
+func (s *Session) AddFunction(text string) (*UserFunction, error) {
+	fn, err := breakpoints.ParseFunction(text)
+	if err != nil {
+		return nil, err
+	}
+	if fn.Symbol, err = s.fixed(fn.Symbol); err != nil {
+		return nil, err
+	}
+	fn.Name = s.userName(fn.Symbol)
+	s.userFns = append(slices.DeleteFunc(s.userFns, func(f breakpoints.Function) bool { return f.Symbol == fn.Symbol }), fn)
+	if s.users == nil {
+		s.users = map[string]*userFunction{}
+	}
+	s.users[fn.Symbol] = &userFunction{}
+	u := s.placeUser(fn)
+	s.users[fn.Symbol].pending = len(u.Places) == 0
+	if s.proc == nil {
+		return u, nil
+	}
+	if err := s.tracer.Add(fn); err != nil {
+		return u, err
+	}
+	return u, s.armTracer()
+}
+
+// fixed is a user function's location for good: that of a register is the address of
+// now. It is an error if it can never be that of a function.
+func (s *Session) fixed(location string) (string, error) {
+	switch {
+	case len(location) > 1 && location[0] == '/', strings.Trim(location, "+-0123456789") == "":
+		return "", fmt.Errorf("alloc add: %s: a function is needed: a name, FILE:NAME, *ADDRESS or MODULE+0xOFFSET", location)
+	case location[0] != '*':
+		if _, rest, ok := cutFile(location); ok && isDigits(rest) {
+			return "", fmt.Errorf("alloc add: %s is a line: give the function's name, or *ADDRESS of its entry", location)
+		}
+		return location, nil
+	}
+	at, err := s.Address(location[1:])
+	if err != nil {
+		if strings.ContainsAny(location[1:2], "$0123456789") {
+			return "", err
+		}
+		return location, nil // a name that a library may bring
+	}
+	if err := s.isEntry(at, location); err != nil {
+		return "", fmt.Errorf("alloc add: %s: %w", location, err)
+	}
+	if strings.Contains(location, "$") {
+		location = fmt.Sprintf("*%v", at)
+	}
+	return location, nil
+}
+
+// unplaced reports whether it is not known yet which code of a module has an address
+// as typed: the module is put somewhere when the program is run.
+func (s *Session) unplaced(m loaded, location string) bool {
+	segments := m.obj.Segments()
+	return s.proc == nil && isDigits(location[1:2]) && len(segments) > 0 && segments[0].Addr == 0
+}
+
+// isEntry is an error if a function is known that a lies inside of.
+func (s *Session) isEntry(a addr.Run, location string) error {
+	for _, m := range s.objects() {
+		if !s.covers(m, a) || s.unplaced(m, location) {
+			continue
+		}
+		if fn, ok := s.functionAround(m, a); ok && fn.Low != a.File(m.bias) {
+			name := fn.Name
+			if name == "" {
+				name = "a function"
+			}
+			return fmt.Errorf("inside %s, which begins at *%v", name, fn.Low.Run(m.bias))
+		}
+	}
+	return nil
+}
+
+// functionAround is the function that an address lies in, by symbols or by unwinding
+// information.
+func (s *Session) functionAround(m loaded, a addr.Run) (symbols.Function, bool) {
+	at := a.File(m.bias)
+	if fn, ok := m.obj.FunctionAt(at); ok {
+		return fn, true
+	}
+	if s.proc != nil { // a stripped file has unwinding information
+		if table, bias, _ := s.mods.ModuleAt(a); table != nil {
+			if code, ok := table.FunctionAt(a.File(bias)); ok {
+				return symbols.Function{Low: code.Low, High: code.High}, true
+			}
+		}
+	}
+	return symbols.Function{}, false
+}
+
+// userName is what the calls of a user's function are called: the location as typed,
+// and what is known of an address.
+func (s *Session) userName(location string) string {
+	if location[0] != '*' {
+		return location
+	}
+	if a, err := s.Address(location[1:]); err == nil {
+		for _, m := range s.objects() {
+			if !s.covers(m, a) || s.unplaced(m, location) {
+				continue
+			}
+			if fn, ok := m.obj.FunctionAt(a.File(m.bias)); ok && fn.Name != "" {
+				return fn.Name
+			}
+			if s.proc != nil {
+				return fmt.Sprintf("%s+%#x", filepath.Base(m.name), uint64(a.File(m.bias)))
+			}
+		}
+	}
+	return location
+}
+
+// functionsIn are the functions of a module that a user's function is, with those that
+// were inlined.
+func (s *Session) functionsIn(m loaded, program bool, location string) []symbols.Function {
+	if location[0] == '*' {
+		a, err := s.Address(location[1:])
+		if err != nil || !s.covers(m, a) || s.unplaced(m, location) {
+			return nil
+		}
+		return s.entryAt(m, a)
+	}
+	if name, digits, ok := strings.Cut(location, "+0x"); ok && name == filepath.Base(m.name) {
+		at, err := strconv.ParseUint(digits, 16, 64)
+		if err != nil {
+			return nil
+		}
+		return s.entryAt(m, addr.File(at).Run(m.bias))
+	}
+	u := s.users[location]
+	if !program && !u.deep && !strings.ContainsAny(location, ":(<.") {
+		if _, ok := m.obj.Symbol(location); !ok {
+			return nil
+		}
+	}
+	if found, ok := u.found[m.obj]; ok {
+		return found
+	}
+	if u.found == nil {
+		u.found = map[*symbols.Object][]symbols.Function{}
+	}
+	u.found[m.obj] = m.obj.FindFunctions(location)
+	return u.found[m.obj]
+}
+
+// entryAt is the function that begins at an address.
+func (s *Session) entryAt(m loaded, a addr.Run) []symbols.Function {
+	fn, ok := s.functionAround(m, a)
+	switch {
+	case ok && fn.Low != a.File(m.bias), !executable(m.obj, a.File(m.bias)):
+		return nil
+	case !ok:
+		fn = symbols.Function{Low: a.File(m.bias), High: a.File(m.bias)}
+	}
+	return []symbols.Function{fn}
+}
+
+// isEntryOf tells the entries that calls of a function come to from its other parts.
+func isEntryOf(m loaded, fn symbols.Function, location string) bool {
+	for _, part := range []string{".cold", ".part."} { // where it goes on
+		if strings.Contains(fn.Linkage, part) && !strings.Contains(location, part) {
+			return false
+		}
+	}
+	return !fn.Inlined && executable(m.obj, fn.Low)
+}
+
+// placeUser finds a user's function in what is loaded.
+func (s *Session) placeUser(fn breakpoints.Function) *UserFunction {
+	u := &UserFunction{Function: fn}
+	known := s.users[fn.Symbol]
+	known.deep = false
+	inlined := s.findUser(u)
+	if len(u.Places) == 0 && inlined == 0 && fn.Symbol[0] != '*' {
+		known.deep = true
+		inlined = s.findUser(u)
+	}
+	switch {
+	case inlined == 0:
+	case len(u.Places) == 0:
+		u.warn("%s has no code of its own, it is inlined in %s: none of these calls is an event; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
+	default:
+		u.warn("%s is also inlined in %s: those calls are no events; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
+	}
+	if len(u.Places) == 0 && inlined == 0 {
+		u.Meant = s.meantFunction(fn.Symbol)
+	}
+	return u
+}
+
+func (u *UserFunction) warn(format string, args ...any) {
+	u.Warnings = append(u.Warnings, fmt.Sprintf(format, args...))
+}
+
+// findUser fills in the places of a user's function. It returns the number of copies
+// that were inlined.
+func (s *Session) findUser(u *UserFunction) (inlined int) {
+	for i, m := range s.objects() {
+		for _, f := range s.functionsIn(m, i == 0, u.Symbol) {
+			if f.Inlined {
+				inlined++
+			}
+			if !isEntryOf(m, f, u.Symbol) {
+				continue
+			}
+			place := functionPlace(m, f)
+			place.Addr = f.Low.Run(m.bias)
+			u.Places = append(u.Places, place)
+			switch {
+			case f.IFunc:
+				u.warn("%s in %s is chosen at run time by an IFUNC resolver: calls through it are not seen", f.Name, filepath.Base(m.name))
+			case strings.Contains(f.Linkage, ".isra.") || strings.Contains(f.Linkage, ".constprop."):
+				u.warn("%s in %s: the compiler changed its arguments: check which ones ARG1 to ARG6 are", f.Linkage, filepath.Base(m.name))
+			}
+		}
+	}
+	u.Places = uniquePlaces(u.Places)
+	return inlined
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// meantFunction is the function of the program that was most likely meant by a name, "" if
+// none is near. Of a qualified name the last part may be wrong.
+func (s *Session) meantFunction(name string) string {
+	functions := s.ProgramFunctions()
+	scope := ""
+	if i := strings.LastIndex(name, "::"); i >= 0 {
+		scope, name = name[:i+2], name[i+2:]
+	}
+	near := spelling.Nearest(name, functions)
+	if near == "" || near == name {
+		return near
+	}
+	return scope + near
+}
+
+// definedUser are the entries of users' functions with those names in a module.
+func (s *Session) definedUser(mod inferior.Module, obj *symbols.Object, names []string) []breakpoints.Symbol {
+	m := loaded{obj: obj, bias: mod.Bias, name: mod.Name, path: mod.Path}
+	var out []breakpoints.Symbol
+	for _, name := range names {
+		if s.users[name] == nil {
+			continue
+		}
+		for _, f := range s.functionsIn(m, s.prog != nil && obj == s.prog.obj, name) {
+			if isEntryOf(m, f, name) {
+				out = append(out, breakpoints.Symbol{Name: name, Addr: f.Low.Run(m.bias), Size: uint64(f.High - f.Low), IFunc: f.IFunc})
+			}
+		}
+	}
+	return out
+}
+
+// placePending says which of the users' functions that nothing had are there now.
+func (s *Session) placePending() {
+	for _, fn := range s.userFns {
+		known := s.users[fn.Symbol]
+		if !known.pending {
+			continue
+		}
+		u := s.placeUser(fn)
+		if len(u.Places) == 0 {
+			continue
+		}
+		known.pending = false
+		s.notify("%s is in place: %s", fn.Name, PlaceText(u.Places[0]))
+		for _, w := range u.Warnings {
+			s.notify("%s", w)
+		}
+	}
+}
+
+// PendingFunctions are the users' functions that no module has had.
+func (s *Session) PendingFunctions() []*UserFunction {
+	var out []*UserFunction
+	for _, fn := range s.userFns {
+		if s.users[fn.Symbol].pending {
+			out = append(out, s.placeUser(fn))
+		}
+	}
+	return out
+}
