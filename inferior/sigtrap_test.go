@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,5 +68,29 @@ func TestTrapHandler(t *testing.T) {
 	_ = cmd.Wait()
 	if ws := cmd.ProcessState.String(); ws != "signal: trace/breakpoint trap" && ws != "signal: trace/breakpoint trap (core dumped)" {
 		t.Errorf("after a SIGTRAP: %s", ws)
+	}
+}
+
+// TestSignalFrameOffsets has what the assembler reads of a signal frame where the kernel
+// puts it: siginfo_t of signals sent with a value (sigaction(2)), and the registers of
+// struct ucontext (asm/ucontext.h, asm/sigcontext.h).
+func TestSignalFrameOffsets(t *testing.T) {
+	type siginfo struct {
+		_, _  int32 // signo, errno
+		code  int32
+		_     int32
+		_, _  int32 // pid, uid
+		value uint64
+	}
+	type ucontext struct {
+		_, _ uint64     // flags, link
+		_    [3]uint64  // stack
+		_    [16]uint64 // registers, r8 to rsp
+		rip  uint64
+	}
+	var s siginfo
+	var c ucontext
+	if unsafe.Offsetof(s.code) != siginfoCode || unsafe.Offsetof(s.value) != siginfoValue || unsafe.Offsetof(c.rip) != contextPC {
+		t.Errorf("code at %d, value at %d, rip at %d", unsafe.Offsetof(s.code), unsafe.Offsetof(s.value), unsafe.Offsetof(c.rip))
 	}
 }

@@ -56,6 +56,7 @@ func TestDocumentedNumbers(t *testing.T) {
 		fmt.Sprintf("When all %d are taken", stackTry*stackLevels),
 		fmt.Sprintf("room for %d words. A deeper stack has a chain of entries, %d at most", memoWords, memoLong/memoWords),
 		fmt.Sprintf("one walk in %d may take", memoRare),
+		fmt.Sprintf("match again, up to %s times", grouped(offerTries)),
 		fmt.Sprintf("that is %s frames", grouped(memoLong/2)),
 		fmt.Sprintf("one memo of %s entries of %d bytes, %d MiB", grouped(1<<memoBits), memoEntry, memoSize/mib),
 		fmt.Sprintf("more than %s such words", grouped(memoLong)),
