@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/console"
 	"hdb/inferior"
@@ -36,6 +37,8 @@ usage:
 flags, with one dash or two:
   -o FILE         the capture; PROG.PID.hdb in the working directory unless told
   -f, --force     replace FILE
+  --alloc SPEC    calls of a function of PROG's own are events, too, as of the console's
+                  alloc add: 'Pool::get size=ARG2 ptr=RET'; repeatable
   --filter COND   record only events that match, and the ends of their blocks
   --duration D    record for so long (10s, 5m), then let the program go on; hdb waits
                   for the end of one that it started
@@ -62,6 +65,7 @@ type recordOptions struct {
 	file     string
 	force    bool
 	filter   string
+	allocs   []string // functions of the program's own
 	duration time.Duration
 	depth    int // frames of a stack, 0 as the session has it
 	bounds   session.Bounds
@@ -122,6 +126,12 @@ func (o *recordOptions) flag(name string) flags.Flag {
 		return flags.Text(&o.file)
 	case "filter":
 		return flags.Text(&o.filter)
+	case "alloc":
+		return flags.Value(func(spec string) error {
+			o.allocs = append(o.allocs, spec)
+			_, err := breakpoints.ParseFunction(spec)
+			return err
+		})
 	case "duration":
 		return flags.Value(console.ParseDuration(&o.duration))
 	case "max-depth":
@@ -318,6 +328,9 @@ func (r *recorder) run(filter *cond.Cond) int {
 			return fail(r.errw, err, exitTarget)
 		}
 		s.Settings.Args = quoteArgs(words[1:])
+		if err := r.addFunctions(); err != nil {
+			return fail(r.errw, err, exitUsage)
+		}
 	}
 	if err := r.passSignals(); err != nil {
 		return fail(r.errw, err, 1)
@@ -334,6 +347,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 	if o.pid != 0 {
 		if _, err = s.Attach(o.pid); err == nil {
 			s.WarnCondition(filter)
+			err = r.addFunctions()
 		}
 	} else {
 		s.WarnCondition(filter)
@@ -347,6 +361,36 @@ func (r *recorder) run(filter *cond.Cond) int {
 		defer timer.Stop()
 	}
 	return r.follow()
+}
+
+// addFunctions has calls of the functions of --alloc be events, and says what they are.
+func (r *recorder) addFunctions() error {
+	for _, spec := range r.o.allocs {
+		f, err := r.s.AddFunction(spec)
+		if err != nil {
+			return err
+		}
+		for _, line := range console.AddedText(f) {
+			if !r.o.quiet {
+				r.say(line)
+			}
+		}
+		for _, line := range f.Warnings {
+			warn(r.errw, line)
+		}
+	}
+	return nil
+}
+
+// tellPending warns of functions of --alloc that no module had.
+func (r *recorder) tellPending() {
+	for _, f := range r.s.PendingFunctions() {
+		line := f.Name + ": nothing that was loaded has it: no call of it is recorded"
+		if f.Meant != "" {
+			line += "; did you mean " + f.Meant + "?"
+		}
+		warn(r.errw, line)
+	}
 }
 
 // interpreted puts the interpreter of a script before its name, as execve(2)
@@ -484,6 +528,7 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 	st, err := r.s.EndStream()
 	r.signals.closing.Store(false)
 	r.clear()
+	r.tellPending()
 	code := 0
 	for _, err := range []error{runErr, err} {
 		if err != nil {
