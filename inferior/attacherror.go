@@ -126,7 +126,11 @@ func refusal(pid int) (cause, hint string) {
 			return "it runs in a container (another " + ns + " namespace)", "run hdb as root outside, or inside the container with CAP_SYS_PTRACE"
 		}
 	}
-	if os.Geteuid() == 0 {
+	if caps, ok := statusField(os.Getpid(), "CapEff"); ok && os.Geteuid() == 0 {
+		const ptrace = 1 << 19 // CAP_SYS_PTRACE of capabilities(7)
+		if held, err := strconv.ParseUint(caps, 16, 64); err == nil && held&ptrace != 0 {
+			return "the kernel does not permit it, although root has CAP_SYS_PTRACE here", "a security module does not, or the process has more capabilities"
+		}
 		return "root lacks the capability CAP_SYS_PTRACE here", "in a container: --cap-add=SYS_PTRACE"
 	}
 	return "it does not let itself be inspected (it changed its user or group, has capabilities, or cleared PR_SET_DUMPABLE)", "try sudo"

@@ -39,8 +39,8 @@ func (s *Session) Baseline(p *report.Profile, since string) (*report.Baseline, e
 	if err != nil {
 		return nil, err
 	}
-	if seq > p.Moment.Seq && seq != heap.End {
-		return nil, fmt.Errorf("%s: event #%d is after the moment, #%d", since, seq, p.Moment.Seq)
+	if seq >= p.Moment.Seq { // which would be compared with itself
+		return nil, fmt.Errorf("%s: the recording ends there, at event #%d: give an earlier moment", since, p.Moment.Seq)
 	}
 	t := x.Totals(seq)
 	b.Moment = momentOf(t)

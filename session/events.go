@@ -91,6 +91,8 @@ func (s *Session) someSource() (capture.Source, error) {
 		return nil, goError(src)
 	case src != nil && src.Info().Aggregate && (s.saved != nil || src.Info().Totals.Events > 0):
 		return nil, errSums
+	case s.saved != nil && s.saved.Damage() != nil:
+		return nil, s.saved.Damage()
 	case s.saved != nil:
 		return nil, errors.New("no event was recorded: the capture has none")
 	case s.trace.recording && s.proc == nil:

@@ -50,7 +50,7 @@ flags, with one dash or two:
   -q          no greeting                     --json    one JSON object per result
   -p PID      attach                          --args    all that follows is PROG [ARGS...]
   -cd DIR     working directory of PROG       -tty DEV  terminal of PROG
-  --echo      print each command of a script before its output
+  --echo      print each command of standard input before its output
   --return-child-result                       exit with PROG's own status
   --version   --help, also behind each word: hdb help WORD
 
