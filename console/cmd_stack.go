@@ -14,7 +14,7 @@ func stackCommands() []*Command {
 	return []*Command{
 		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Synopsis: "[-full] [N | -N]\n[-full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
 			Long: "N shows the innermost N frames, -N the outermost. -full adds each frame's address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
-				"[inlined] marks calls that the compiler merged into their caller, [guess] frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
+				"[inlined] marks calls that the compiler merged into their caller, [tail call] functions that ended in a jump to the one above: they are not on the stack but deduced from the call sites of DWARF, and have no number. [guess] marks frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
 				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
 		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Raw: true, Args: []ArgKind{ArgWord, ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
 			Long: "With a command, it runs in that frame and the selection stays. `function` selects the innermost frame of that function, inlined or not.\n\nExamples:\n  frame 2\n  frame 2 list\n  frame function main"},
@@ -87,6 +87,8 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	case limit < 0 && -limit < len(frames):
 		frames = frames[len(frames)+limit:]
 	}
+	shown := len(frames)
+	frames = c.s.WithTailCalls(frames)
 	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
 	c.show(in, v, func(o *output) {
 		if b.full {
@@ -98,7 +100,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 			o.printFrames(frames)
 			c.explainMarks(o, frames)
 		}
-		if more := len(st.Frames) - len(frames); more > 0 && limit > 0 {
+		if more := len(st.Frames) - shown; more > 0 && limit > 0 {
 			o.line(span{styleGuess, fmt.Sprintf("(%s; `bt -%d` shows the outermost)", counted(more, "more frame"), min(more, 10))})
 		} else if st.Truncated != "" {
 			o.line(span{styleGuess, "(the stack ends early: " + st.Truncated + ")"})
@@ -110,10 +112,13 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 // printFull shows all that is known of each frame.
 func printFull(o *output, frames []session.Frame) {
 	for _, f := range frames {
-		o.line(append(append([]span{{styleHead, fmt.Sprintf("#%-3d ", f.Num)}}, o.wholeName(f)...), span{plain, "  "}, fullPlace(f))...)
+		o.line(append(append([]span{{styleHead, frameNumber(f, 2)}}, o.wholeName(f)...), span{plain, "  "}, fullPlace(f))...)
 		how := fmt.Sprintf("found by %s, named by %s", f.How, f.Frame.Source)
 		if f.Inlined {
 			how = fmt.Sprintf("inlined, named by %s", f.Frame.Source)
+		}
+		if f.Tail {
+			how = "deduced from call sites, named by " + f.Frame.Source.String()
 		}
 		o.line(span{plain, "     "}, span{styleAddr, f.Code.Addr().String()}, span{plain, fullOffset(f)}, span{styleGuess, "  " + how})
 		if f.Linkage != "" && f.Linkage != f.Function {

@@ -25,6 +25,7 @@ type frameView struct {
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
 	Inlined  bool   `json:"inlined,omitempty"`
+	TailCall bool   `json:"tail_call,omitempty"` // deduced, not on the stack; Num is that of the frame that it called
 	Module   string `json:"module,omitempty"`
 	Source   string `json:"source"` // where the name comes from
 	Found    string `json:"found"`  // how the frame was found
@@ -35,7 +36,7 @@ type frameView struct {
 func viewFrame(f session.Frame) frameView {
 	return frameView{
 		Num: f.Num, PC: f.Code.Addr().String(), Function: f.Function, Linkage: f.Linkage, Offset: f.Offset,
-		File: f.File, Line: f.Line, Column: f.Column, Inlined: f.Inlined, Module: f.Module,
+		File: f.File, Line: f.Line, Column: f.Column, Inlined: f.Inlined, TailCall: f.Tail, Module: f.Module,
 		Source: f.Frame.Source.String(), Found: f.How.String(), Guess: f.How.Guess(), Signal: f.Signal,
 	}
 }
@@ -170,6 +171,9 @@ func markedName(f session.Frame, name string) []span {
 	if f.Inlined {
 		marks = append(marks, "[inlined]")
 	}
+	if f.Tail {
+		marks = append(marks, "[tail call]")
+	}
 	if f.Frame.Source == symbols.FromJIT && f.Line > 0 { // without a line it stands for the module
 		marks = append(marks, "[jit]")
 	}
@@ -237,11 +241,20 @@ func (o *output) printFrames(frames []session.Frame) {
 			return
 		}
 		name := o.frameName(f)
-		row := append([]span{{styleHead, fmt.Sprintf("#%-*d  ", digits, f.Num)}}, name...)
+		row := append([]span{{styleHead, frameNumber(f, digits)}}, name...)
 		fill := max(0, width-spansWidth(name))
 		row = append(row, span{plain, strings.Repeat(" ", fill+2)}, framePlace(f), span{styleGuess, tableMark(f)})
 		o.line(row...)
 	}
+}
+
+// frameNumber begins the line of a frame. A deduced one has no number: it cannot be
+// selected.
+func frameNumber(f session.Frame, digits int) string {
+	if f.Tail {
+		return strings.Repeat(" ", digits+3)
+	}
+	return fmt.Sprintf("#%-*d  ", digits, f.Num)
 }
 
 func spansWidth(spans []span) int {

@@ -25,6 +25,7 @@ type Frame struct {
 	CFA    addr.Run   // of the call's frame; inlined frames share their function's
 	How    unwind.How // how the frame was found
 	Signal bool       // a signal was delivered here
+	Tail   bool       // deduced, not on the stack: see WithTailCalls
 
 	regs unwind.Regs
 }

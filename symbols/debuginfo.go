@@ -70,6 +70,9 @@ type unitParts struct {
 	encl     *scope.Enclosures
 
 	descs sync.Map // offset of a function's entry -> *named
+
+	instOnce  sync.Once
+	instances map[uint64][]addr.File // offset of an abstract function -> entry points of its code
 }
 
 type lineKey struct {

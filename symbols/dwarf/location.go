@@ -41,11 +41,13 @@ const (
 	AtCallOrigin     At = 0x7f
 	AtCallReturnPC   At = 0x7d
 	AtCallParameter  At = 0x80
+	AtCallTailCall   At = 0x82
 	AtCallTarget     At = 0x83
 	AtDeleted        At = 0x8a
 	AtDefaulted      At = 0x8b
 	AtGNUCallTarget  At = 0x2113
 	AtGNUCallSiteVal At = 0x2111
+	AtGNUTailCall    At = 0x2115
 	AtGNUVector      At = 0x2107
 )
 

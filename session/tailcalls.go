@@ -1,0 +1,269 @@
+package session
+
+import (
+	"path/filepath"
+	"slices"
+
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/unwind"
+)
+
+// WithTailCalls adds the functions that left a stack by a tail call: they called, with a
+// jump, the function whose frame is there in their place. They are deduced from the call
+// sites of DWARF, as gdb does: the call in the outer frame names a function that is not
+// the one called, and exactly one chain of tail calls leads from there to it. Of several
+// chains only the calls at their begin and end that all of them share are added. A
+// deduced frame has no CFA, no registers and the number of the frame that was called;
+// it is only to be shown.
+func (s *Session) WithTailCalls(frames []Frame) []Frame {
+	var x *tailCalls
+	var out []Frame
+	for i, f := range frames {
+		out = append(out, f)
+		if f.Inlined || i+1 == len(frames) || !frames[i+1].Code.IsReturn() {
+			continue
+		}
+		if x == nil {
+			x = &tailCalls{objects: s.objects(), s: s, functions: map[addr.Run]*calledFunction{}}
+		}
+		for _, jump := range x.between(f.Code.Lookup(), frames[i+1].Code) {
+			out = x.appendFrames(out, jump, f.Num)
+		}
+	}
+	return out
+}
+
+// tailCalls finds chains of tail calls for the frames of one stack.
+type tailCalls struct {
+	s         *Session
+	objects   []loaded
+	functions map[addr.Run]*calledFunction // by entry point
+}
+
+// calledFunction is a function and its tail calls.
+type calledFunction struct {
+	calls []tailCall
+	known bool // the function has DWARF
+}
+
+// tailCall is a call site of a process.
+type tailCall struct {
+	from   addr.Code
+	target addr.Run // 0 unknown
+}
+
+// maxTailSteps bounds the search for chains: their number grows exponentially.
+const maxTailSteps = 10000
+
+// between lists the jumps that lead from the call before ret to the function with code
+// at pc, innermost first.
+func (x *tailCalls) between(pc addr.Run, ret addr.Code) []addr.Code {
+	callee := x.entry(pc)
+	_, sites := x.sites(ret.Lookup())
+	i := slices.IndexFunc(sites, func(c loadedSite) bool { return c.Return.Run(c.in.bias) == ret.Addr() })
+	if callee == 0 || i < 0 {
+		return nil
+	}
+	first := x.target(sites[i])
+	if first == 0 || first == callee {
+		return nil
+	}
+	c := chains{x: x, callee: callee, steps: maxTailSteps}
+	if !c.follow(first) {
+		return nil
+	}
+	return c.certain()
+}
+
+// chains are the ways of tail calls that lead to callee.
+type chains struct {
+	x       *tailCalls
+	callee  addr.Run
+	steps   int
+	path    []tailCall
+	found   bool
+	longest []addr.Code // the first chain
+	begin   int         // how many calls of it begin all chains
+	end     int         // and how many end them
+}
+
+// follow searches from the function at entry on. It is false when nothing certain can be
+// said: a function without call sites, a jump to nobody knows where, too many ways.
+func (c *chains) follow(entry addr.Run) bool {
+	if entry == c.callee {
+		c.add()
+		return c.begin+c.end > 0
+	}
+	if c.steps--; c.steps < 0 {
+		return false
+	}
+	fn := c.x.function(entry)
+	if !fn.known {
+		return false
+	}
+	for _, call := range fn.calls {
+		if slices.Contains(c.path, call) {
+			continue
+		}
+		c.path = append(c.path, call)
+		if call.target == 0 || !c.follow(call.target) {
+			return false
+		}
+		c.path = c.path[:len(c.path)-1]
+	}
+	return true
+}
+
+// add intersects the chains so far with the one that was found.
+func (c *chains) add() {
+	if !c.found {
+		c.found = true
+		for _, call := range c.path {
+			c.longest = append(c.longest, call.from)
+		}
+		c.begin, c.end = len(c.path), len(c.path)
+		return
+	}
+	n := 0
+	for n < min(c.begin, len(c.path)) && c.path[n].from == c.longest[n] {
+		n++
+	}
+	c.begin = n
+	n = 0
+	for n < min(c.end, len(c.path)) && c.path[len(c.path)-1-n].from == c.longest[len(c.longest)-1-n] {
+		n++
+	}
+	c.end = n
+}
+
+// certain are the calls that all chains share, innermost first.
+func (c *chains) certain() []addr.Code {
+	if !c.found {
+		return nil
+	}
+	calls := c.longest
+	if c.begin+c.end < len(calls) {
+		calls = append(slices.Clone(calls[:c.begin]), calls[len(calls)-c.end:]...)
+	}
+	out := slices.Clone(calls)
+	slices.Reverse(out)
+	return out
+}
+
+// loadedSite is a call site of a loaded file.
+type loadedSite struct {
+	symbols.CallSite
+	in *loaded
+}
+
+// at is the file with code at a, nil without.
+func (x *tailCalls) at(a addr.Run) *loaded {
+	for i := range x.objects {
+		if x.s.covers(x.objects[i], a) {
+			return &x.objects[i]
+		}
+	}
+	return nil
+}
+
+// sites are the call sites of the function with code at a, and its entry point, 0
+// without DWARF.
+func (x *tailCalls) sites(a addr.Run) (addr.Run, []loadedSite) {
+	in := x.at(a)
+	if in == nil {
+		return 0, nil
+	}
+	entry, sites, ok := in.obj.CallSites(a.File(in.bias))
+	if !ok {
+		return 0, nil
+	}
+	out := make([]loadedSite, 0, len(sites))
+	for _, site := range sites {
+		out = append(out, loadedSite{site, in})
+	}
+	return entry.Run(in.bias), out
+}
+
+// entry is the entry point of the function with code at a, 0 unknown.
+func (x *tailCalls) entry(a addr.Run) addr.Run {
+	if entry, _ := x.sites(a); entry != 0 {
+		return entry
+	}
+	if in := x.at(a); in != nil {
+		if sym, _, ok := in.obj.SymbolAt(a.File(in.bias)); ok && sym.IsCode() {
+			return sym.Addr.Run(in.bias)
+		}
+	}
+	return 0
+}
+
+// function is what is known of the function with that entry point.
+func (x *tailCalls) function(entry addr.Run) *calledFunction {
+	fn := x.functions[entry]
+	if fn != nil {
+		return fn
+	}
+	fn = &calledFunction{}
+	x.functions[entry] = fn
+	start, sites := x.sites(entry)
+	fn.known = start == entry
+	for _, site := range sites {
+		if site.Tail {
+			call := tailCall{from: addr.Return(site.Return.Run(site.in.bias))}
+			if site.Return != 0 {
+				call.target = x.target(site)
+			}
+			fn.calls = append(fn.calls, call)
+		}
+	}
+	return fn
+}
+
+// target is the entry point of the function that a site calls, 0 unknown. A name means
+// a hidden function of the same file, or the first definition in the order in which
+// files were loaded, as for the dynamic linker.
+func (x *tailCalls) target(site loadedSite) addr.Run {
+	if site.Entry != 0 {
+		return site.Entry.Run(site.in.bias)
+	}
+	if site.Name == "" {
+		return 0
+	}
+	if sym, ok := site.in.obj.Symbol(site.Name); ok && sym.Local { // it was hidden
+		return codeAt(sym, site.in)
+	}
+	for i := range x.objects {
+		if sym, ok := x.objects[i].obj.Symbol(site.Name); ok && sym.Defined && !sym.Local {
+			return codeAt(sym, &x.objects[i])
+		}
+	}
+	return 0
+}
+
+// codeAt is the address of a function's symbol; 0 of an IFUNC: what it chose is not known.
+func codeAt(sym symbols.Sym, in *loaded) addr.Run {
+	if !sym.IsCode() || sym.IFunc {
+		return 0
+	}
+	return sym.Addr.Run(in.bias)
+}
+
+// appendFrames adds the frame of a jump, and the calls inlined there.
+func (x *tailCalls) appendFrames(out []Frame, jump addr.Code, num int) []Frame {
+	in := x.at(jump.Lookup())
+	if in == nil {
+		return out
+	}
+	base := Frame{Num: num, Code: jump, How: unwind.CFI, Tail: true}
+	base.Module, base.Path, base.InFile = filepath.Base(in.path), in.path, jump.Addr().File(in.bias)
+	for _, sym := range in.obj.Lookup(jump.Lookup().File(in.bias)) {
+		fr := base
+		fr.Frame = sym
+		if !sym.Inlined {
+			fr.Offset = uint64(jump.Addr() - sym.Entry.Run(in.bias))
+		}
+		out = append(out, fr)
+	}
+	return out
+}
