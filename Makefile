@@ -24,10 +24,11 @@ demo: build
 	g++ -g -pthread $$(sed -n 's,^//build: ,,p' testprogs/testdata/demo.cc) -o $(DEMO) testprogs/testdata/demo.cc
 	@scripts/demo ./hdb $(DEMO)
 
-# Stress tests run in their small form here, in full in test-full.
+# Stress tests run in their small form here, in full in test-full. Many tests wait for
+# processes: more packages at a time than there are processors keep those busy.
 test: check
-	go test -short -timeout 15m -race $(RACE_SHORT)
-	go test -short -timeout 15m ./...
+	go test -short -p 4 -timeout 15m -race $(RACE_SHORT)
+	go test -short -p 4 -timeout 15m ./...
 	$(ORACLE) test ./...
 
 test-full: check
