@@ -449,7 +449,8 @@ behindYes:
 	XORL DX, DX
 	XRET
 
-// reserve takes R8 bytes of the ring, and waits for room, but not for ever.
+// reserve takes R8 bytes of the ring, and waits for room, but not for an hdb that takes
+// nothing out of it.
 //
 //	in:  R11 = state
 //	out: R8 = where, 0 if there is no room
@@ -521,6 +522,8 @@ waitMore:
 	MOVQ STATE, R11
 	LOCK
 	DECL const_hdWaiting(DI)
+	CMPL const_hdDrained(DI), DX
+	JNE  wait // hdb does its part: others were quicker
 	DECL SI
 	JNE  waitMore
 	MOVL $1, const_hdStalled(DI)

@@ -58,8 +58,30 @@ func TestFullRing(t *testing.T) {
 	}
 }
 
-// It waits two seconds at most; those that come later do not wait, until the
-// consumer is seen to work.
+// A thread that others forestall each time waits as long as the consumer works.
+func TestFullAgain(t *testing.T) {
+	l := newFullLab(t)
+	th := l.thread(1)
+	l.fill(0)
+	go func() {
+		for range 1000 { // more than it waits times
+			l.shared.half(hdDrained).Add(1)
+			futexWake(l.shared.half(hdDrained))
+			time.Sleep(time.Microsecond) // it has to come back
+		}
+		l.Drain()
+	}()
+	th.call(here, "free", 0x5000)
+	th.ret(0)
+	l.Drain()
+	l.expect(t, "free(0x5000)")
+	if s := l.Stats(); s.Lost != 0 || s.LostSt != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// It waits two seconds for a consumer that does nothing; those that come later do not
+// wait, until the consumer is seen to work.
 func TestConsumerStands(t *testing.T) {
 	l := newFullLab(t)
 	th := l.thread(1)
