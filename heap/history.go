@@ -4,10 +4,10 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 
 	"hdb/capture"
+	"hdb/internal/panics"
 )
 
 // historyParts is the most parts that are read at a time.
@@ -33,7 +33,7 @@ func (x *Index) History(to uint64, n int, moments []uint64, at func(i int, t *To
 		all.whole = drawnWhole(runs)
 	}
 	parts := all.parts(min(runtime.GOMAXPROCS(0), historyParts))
-	var wait sync.WaitGroup
+	var wait panics.Group
 	for i := range parts {
 		wait.Go(parts[i].run)
 	}

@@ -3,6 +3,7 @@ package inferior
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"unsafe"
 
 	"hdb/internal/addr"
@@ -76,13 +77,12 @@ func (p *Process) removeGate(g *gate) {
 	p.gates = slices.DeleteFunc(p.gates, func(x *gate) bool { return x == g })
 }
 
-// Handles tells whether the process has a handler for a signal.
+// Handles tells whether the process has a handler for a signal. It is so said where
+// proc(5) does not tell.
 func (p *Process) Handles(signal int) bool {
-	var mask uint64
-	if s, ok := statusField(p.cur.pid, "SigCgt"); ok {
-		_, _ = fmt.Sscanf(s, "%x", &mask) // proc(5)
-	}
-	return mask&(1<<(signal-1)) != 0
+	s, _ := statusField(p.cur.pid, "SigCgt")
+	mask, err := strconv.ParseUint(s, 16, 64)
+	return err != nil || mask&(1<<(signal-1)) != 0
 }
 
 // Block adds a signal to those that the thread blocks.

@@ -3,6 +3,7 @@ package inferior
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"unsafe"
 
 	"hdb/internal/addr"
@@ -72,7 +73,10 @@ func (p *Process) catchTraps() {
 	for _, t := range p.cur.order {
 		if t.state == stopped && !t.group && !t.inKernel && !t.vfork && !t.Confined() {
 			h.tried = true
-			h.on = p.borrowed(t, p.installHandler) == nil // else the program dies of its SIGTRAP
+			err := p.borrowed(t, p.installHandler)
+			if h.on = err == nil; !h.on {
+				p.message("handler of SIGTRAP in process %d: %v: if hdb is killed at a stop, the process may die of it", p.cur.pid, err)
+			}
 			return
 		}
 	}
@@ -104,7 +108,7 @@ func (p *Process) installHandler(b *Borrowed) error {
 	case now.handler != 0:
 		there := make([]byte, len(code))
 		if _, err = p.mem.readAt(there, int64(now.handler)-handlerAt); err == nil && !bytes.Equal(there, code) {
-			err = unix.EBUSY // the program's own
+			err = errors.New("the program has one of its own")
 		}
 		p.handler.at = addr.Run(now.handler) - handlerAt // of an hdb that was killed
 	default:

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"sync"
 
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/internal/panics"
 	"hdb/report"
 )
 
@@ -87,14 +87,14 @@ func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, 
 	p.Mapped, p.Unmapped = counts.Mapped, counts.Unmapped
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
-	var reading sync.WaitGroup // beside the names
+	var events panics.Group // are read beside the names
 	if from > 0 || parts.Thread != "" || parts.Threads && len(src.Threads()) > 1 {
 		if err := s.followEvents(src, x, from, to, p, parts); err != nil {
 			return nil, err
 		}
 	} else {
 		p.Stacks = stackRows(now)
-		reading.Go(func() { readEvents(x, to, p, parts) })
+		events.Go(func() { readEvents(x, to, p, parts) })
 	}
 	frames := newProfileFrames(s, src, p)
 	for i := range p.Stacks {
@@ -110,7 +110,7 @@ func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, 
 		named := frames.stack(st.ID, x.Named(st.ID))
 		st.Frames, st.Site, st.Truncated = named.Frames, named.Site, named.Truncated
 	}
-	reading.Wait()
+	events.Wait()
 	p.Caveats = s.Caveats() // now that all was read
 	return p, s.reading.Cut()
 }
