@@ -3,10 +3,11 @@
 
 # These parse and draw what was saved elsewhere: they must build elsewhere.
 PORTABLE = ./capture/... ./unwind/... ./symbols/... ./heap/... ./report/...
-# The race detector runs where goroutines are started; in the small form where several
-# share what changes, and for hdb itself, which a test builds with it.
+# The race detector runs where goroutines are started; in the small form on the tests
+# that are about what they share, and on hdb itself, which a test builds with it.
 RACE = $(shell scripts/concurrent)
-RACE_SHORT = ./capture ./console ./inferior ./internal/panics ./probe ./session ./symbols/debuginfod
+RACE_SHORT = ./capture ./console ./heap ./internal/panics ./session ./symbols/debuginfod
+RACE_TESTS = Many|Concurrent|Panic|Abort|Interrupt|Full|Killed|Threads|Race|Monitor|Stream|Log|Background
 # A module of its own, so that what it compares with is not what hdb needs.
 ORACLE = go -C probe/cfi/oracle
 DEMO = .cache/demo
@@ -27,7 +28,7 @@ demo: build
 # Stress tests run in their small form here, in full in test-full. Many tests wait for
 # processes: more packages at a time than there are processors keep those busy.
 test: check
-	go test -short -p 4 -timeout 15m -race $(RACE_SHORT)
+	go test -short -p 4 -timeout 15m -race -run '$(RACE_TESTS)' $(RACE_SHORT)
 	go test -short -p 4 -timeout 15m ./...
 	$(ORACLE) test ./...
 

@@ -142,6 +142,9 @@ func TestThreads(t *testing.T) {
 		{name: "tcmalloc", build: glibc(), library: [2]string{"libtcmalloc-minimal4", "libtcmalloc_minimal.so.4"}},
 		{name: "mimalloc", build: glibc(), library: [2]string{"libmimalloc2.0", "libmimalloc.so.2"}},
 	} {
+		if testing.Short() && (c.name == "glibc static" || c.name == "tcmalloc" || c.name == "mimalloc") {
+			continue // TestCalls has the likes
+		}
 		t.Run(c.name, func(t *testing.T) {
 			config := inferior.Config{Path: c.build(t)}
 			if c.library[0] != "" {

@@ -223,7 +223,7 @@ func isAlias(o *symbols.Object, a addr.File, name string) bool {
 func TestAgainstLLVM(t *testing.T) {
 	testprogs.SkipUnderRace(t)
 	for i, v := range variants {
-		if testing.Short() && i%2 == 0 { // TestBreadth has the likes of the rest
+		if testing.Short() && i%4 != 1 { // TestBreadth has the likes of the rest
 			continue
 		}
 		t.Run(strings.ReplaceAll(v, " ", "_"), func(t *testing.T) {

@@ -62,6 +62,11 @@ func buildHDB(name, env string, flags ...string) (string, error) {
 	defer os.RemoveAll(tmp)
 	// Renamed into place: another process may be running the last one.
 	path, fresh := filepath.Join(dir, name), filepath.Join(tmp, name)
+	if old, err := os.ReadFile(path); err == nil {
+		if err := os.WriteFile(fresh, old, 0o755); err != nil { // go does not link one again that is as it would be
+			return "", err
+		}
+	}
 	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", fresh}, flags, []string{"./cmd/hdb"})...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), env)

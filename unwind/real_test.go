@@ -3,6 +3,8 @@ package unwind
 import (
 	"slices"
 	"testing"
+
+	"hdb/testprogs"
 )
 
 // TestRealPrograms stops installed programs in malloc again and again.
@@ -20,7 +22,8 @@ func TestRealPrograms(t *testing.T) {
 			t.Parallel()
 			needTool(t, c.program, c.debianPackage)
 			commands := []string{"set args " + c.args, "set breakpoint pending on", "break __libc_start_main", "run", "delete", "break *__libc_malloc"}
-			for range 40 {
+			stops := testprogs.Rounds(25, 40)
+			for range stops {
 				commands = append(commands, "ignore 2 "+c.skip, "continue", "snap")
 			}
 			s := takeSnapshot(t, c.program, commands...)
@@ -37,7 +40,7 @@ func TestRealPrograms(t *testing.T) {
 					t.Errorf("stop %d: frame %d is a guess", i, n)
 				}
 			}
-			if len(s.Stops) < 40 || deepest < 12 {
+			if len(s.Stops) < stops || deepest < 12 {
 				t.Errorf("%d stops, deepest stack %d frames", len(s.Stops), deepest)
 			}
 		})

@@ -101,7 +101,7 @@ var (
 func TestAgainstGDB(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range oracleCases {
-		if testing.Short() && !slices.Contains([]string{"gcc -O0", "gcc -O2 at the entry", "gcc -O2 inlined", "g++ -O0", "rustc -O0"}, c.name) {
+		if testing.Short() && !slices.Contains([]string{"gcc -O2 at the entry", "gcc -O2 inlined", "g++ -O0", "rustc -O0"}, c.name) {
 			continue
 		}
 		t.Run(c.name+" "+c.source, func(t *testing.T) {

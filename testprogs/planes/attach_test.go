@@ -139,7 +139,6 @@ func TestAttachOften(t *testing.T) {
 	for _, p := range planes {
 		for _, flags := range [][]string{nil, {"-static"}, {"CC=musl-gcc"}} {
 			t.Run(fmt.Sprintf("%s/%s", p, strings.Join(flags, " ")), func(t *testing.T) {
-				t.Parallel()
 				g := launch(t, "storm_pace", flags, "3")
 				for i := range n {
 					if flags != nil && i >= max(n/5, 1) {
@@ -223,7 +222,7 @@ func TestAttachConfined(t *testing.T) {
 func TestHdbKilled(t *testing.T) {
 	n := 100
 	if testing.Short() {
-		n = 10
+		n = 3
 	}
 	g := launch(t, "storm_pace", nil, "2")
 	before := slices.Max(g.paces(t, 5))
@@ -246,9 +245,9 @@ func TestHdbKilled(t *testing.T) {
 // TestHdbKilledAtStops kills hdb while threads of a program to which it is attached come
 // to stops all the time: stops that are ignored, or that go on by their commands. The program goes on, right.
 func TestHdbKilledAtStops(t *testing.T) {
-	n := 200
+	n, threads := 200, "30"
 	if testing.Short() {
-		n = 1
+		n, threads = 1, "4"
 	}
 	for _, p := range planes {
 		for _, c := range []struct{ name, stop, then string }{
@@ -263,7 +262,7 @@ func TestHdbKilledAtStops(t *testing.T) {
 				if err := os.WriteFile(script, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				g := launch(t, "storm_pace", nil, "30")
+				g := launch(t, "storm_pace", nil, threads)
 				for range n {
 					killAtStops(t, script, g.pid)
 					g.paces(t, 1)
@@ -312,12 +311,11 @@ func TestHdbKilledAnywhere(t *testing.T) {
 	for _, call := range []string{"ptrace", "pwrite64", "wait4"} {
 		for _, flags := range [][]string{nil, {"-static"}} {
 			t.Run(fmt.Sprintf("%s/%s", call, strings.Join(flags, " ")), func(t *testing.T) {
-				t.Parallel()
 				g := launch(t, "storm_pace", flags, "2")
 				before := g.descriptors(t)
 				step := 1
 				if testing.Short() {
-					step = 23
+					step = 61
 				}
 				n := 1 + rand.IntN(step)
 				for killBefore(t, call, n, g.pid) {

@@ -105,7 +105,7 @@ func TestRecordDeath(t *testing.T) {
 func TestRecorderKilled(t *testing.T) {
 	n := 30
 	if testing.Short() {
-		n = 4
+		n = 2
 	}
 	g := launch(t, "storm_pace", nil, "2")
 	opened := 0
@@ -143,7 +143,7 @@ func TestRecorderKilled(t *testing.T) {
 func TestRecordForAWhile(t *testing.T) {
 	n := 50
 	if testing.Short() {
-		n = 3
+		n = 2
 	}
 	g := launch(t, "storm_pace", nil, "2")
 	for range n {

@@ -26,7 +26,7 @@ func TestNoTSC(t *testing.T) {
 				delete(live, e.Addr)
 			}
 		}
-		if got["1001"] != 1000 || got["1002"] != 1000 || got["free"] != 2000 {
+		if got["1001"] != 200 || got["1002"] != 200 || got["free"] != 400 {
 			t.Errorf("%v\n%s", got, r.said)
 		}
 	}
@@ -60,9 +60,9 @@ func TestNoTSCStops(t *testing.T) {
 		for _, how := range []string{"tsc", "strict"} {
 			t.Run(fmt.Sprintf("%s/%s", p, how), func(t *testing.T) {
 				j := program(t, "notsc", nil, how, "thread")
-				commands := append(p.settings(), "break alloc if size == 1001", "break free if size == 1002", "ignore 1 999", "ignore 2 999", "run", "continue", "continue")
+				commands := append(p.settings(), "break alloc if size == 1001", "break free if size == 1002", "ignore 1 199", "ignore 2 199", "run", "continue", "continue")
 				said, err := hdb(t, j, commands, append([]string{"--args", j.Path}, j.Args...)...)
-				for _, want := range []string{"breakpoint 1, hit 1000:", "breakpoint 2, hit 1000:", "exited with code 0"} {
+				for _, want := range []string{"breakpoint 1, hit 200:", "breakpoint 2, hit 200:", "exited with code 0"} {
 					if !strings.Contains(said, want) {
 						t.Errorf("%v: not %q\n%s", err, want, said)
 					}

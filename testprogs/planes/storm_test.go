@@ -50,32 +50,32 @@ func (m scale) of(p plane, short bool) int {
 const runs = 50
 
 var storms = []storm{
-	{name: "storm_signals", args: "1000 %d 1", much: scale{2, 50, 200, 10000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2", much: scale{8, 300, 200, 5000}, varies: true},
-	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{8, 300, 200, 5000}, varies: true},
-	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{50, 3000, 300, 5000}, varies: true, check: handlersInside},
-	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{50, 3000, 300, 5000}, varies: true, check: handlersInside},
-	{name: "storm_threads", args: "16 %d", much: scale{150, 3000, 100000, 100000}, varies: true},
-	{name: "storm_threads", flags: []string{"STRIP"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
-	{name: "storm_threads", flags: []string{"-Wl,-z,now"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
-	{name: "storm_threads", flags: []string{"-Wl,-z,lazy", "-no-pie"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
-	{name: "storm_threads", flags: []string{"-static"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
-	{name: "storm_threads", flags: []string{"-static-pie"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
+	{name: "storm_signals", args: "1000 %d 1", much: scale{2, 50, 50, 10000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2", much: scale{4, 300, 100, 5000}, varies: true},
+	{name: "storm_signals", args: "10000 %d 2 alt", much: scale{4, 300, 100, 5000}, varies: true},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2", much: scale{50, 3000, 100, 5000}, varies: true, check: handlersInside},
+	{name: "storm_signals", flags: []string{"-DOWN"}, args: "5000 %d 2 alt", much: scale{50, 3000, 100, 5000}, varies: true, check: handlersInside},
+	{name: "storm_threads", args: "16 %d", much: scale{60, 3000, 20000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"STRIP"}, args: "4 %d", much: scale{60, 3000, 5000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"-Wl,-z,now"}, args: "4 %d", much: scale{60, 3000, 5000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"-Wl,-z,lazy", "-no-pie"}, args: "4 %d", much: scale{60, 3000, 5000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"-static"}, args: "4 %d", much: scale{60, 3000, 5000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"-static-pie"}, args: "4 %d", much: scale{60, 3000, 5000, 100000}, varies: true},
 	{name: "storm_threads", flags: []string{"-static-pie", "STRIP"}, args: "4 %d", much: scale{200, 200, 200, 200}, varies: true, unseen: true, says: "no allocator function is known"},
-	{name: "storm_threads", flags: []string{"CC=musl-gcc"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
-	{name: "storm_threads", flags: []string{"CC=musl-gcc", "-static"}, args: "4 %d", much: scale{200, 3000, 20000, 100000}, varies: true},
-	{name: "storm_forks", args: "%d", much: scale{40, 1000, 1000, 1000}, varies: true},
-	{name: "storm_churn", args: "%d", much: scale{160, 10000, 3200, 10000}, races: true},
+	{name: "storm_threads", flags: []string{"CC=musl-gcc"}, args: "4 %d", much: scale{60, 3000, 5000, 100000}, varies: true},
+	{name: "storm_threads", flags: []string{"CC=musl-gcc", "-static"}, args: "4 %d", much: scale{60, 3000, 5000, 100000}, varies: true},
+	{name: "storm_forks", args: "%d", much: scale{40, 1000, 200, 1000}, varies: true},
+	{name: "storm_churn", args: "%d", much: scale{160, 10000, 800, 10000}, races: true},
 	{name: "storm_dlopen", args: "%d", much: scale{10, 300, 50, 1000}, varies: true},
 	{name: "storm_namespaces", args: "%d 3 200", much: scale{2, 50, 4, 300}, varies: true},
-	{name: "storm_realloc", args: "4 %d", much: scale{40, 2000, 20000, 200000}, races: true},
+	{name: "storm_realloc", args: "4 %d", much: scale{40, 2000, 4000, 200000}, races: true},
 	{name: "storm_guard", args: "%d", much: scale{1024, 512, 2048, 1024}},
 	{name: "storm_throw", args: "%d", much: scale{20, 500, 500, 5000}, check: newHandlers},
 	{name: "storm_jump", args: "raise %d", much: scale{300, 5000, 3000, 50000}},
-	{name: "storm_jump", args: "timer %d", much: scale{5, 50, 300, 1000}, varies: true},
+	{name: "storm_jump", args: "timer %d", much: scale{3, 50, 100, 1000}, varies: true},
 	{name: "storm_coroutines", args: "%d", much: scale{32, 640, 320, 6400}},
 	{name: "storm_exec", args: "%d 4", much: scale{3, 30, 4, 50}},
-	{name: "storm_deep", args: "%d 1", much: scale{300, 3000, 3000, 3000}},
+	{name: "storm_deep", args: "%d 1", much: scale{100, 3000, 1000, 3000}},
 	{name: "storm_jit", args: "%d", much: scale{5, 100, 50, 1000}},
 	{name: "storm_ifunc", args: "%d", much: scale{10, 10, 10, 10}, unseen: true, says: "IFUNC"},
 	{name: "storm_limits", args: "%d", much: scale{1, 20, 3, 20}, varies: true},
@@ -103,7 +103,7 @@ func TestStorms(t *testing.T) {
 func TestStormThreadsOften(t *testing.T) {
 	n := runs
 	if testing.Short() {
-		n = 2
+		n = 1
 	}
 	i := slices.IndexFunc(storms, func(s storm) bool { return s.name == "storm_threads" })
 	for _, p := range planes {

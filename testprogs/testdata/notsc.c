@@ -1,4 +1,4 @@
-// A thread that may not read the time stamp counter allocates and frees 2000 blocks.
+// A thread that may not read the time stamp counter allocates and frees 400 blocks.
 // Arguments: "tsc" disables the counter (PR_SET_TSC), "strict" enters strict seccomp,
 // in which all system calls but read, write, exit and sigreturn end the process, too;
 // then "main" or "thread", which of them does it. With a third argument it says that it
@@ -29,7 +29,7 @@ static void *work(void *arg) {
     return NULL;
   if (strcmp(how, "strict") == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0) != 0)
     return NULL;
-  for (int i = 0; i < 1000; i++) {
+  for (int i = 0; i < 200; i++) {
     char *p = malloc(1001);
     char *q = take(1002);
     p[0] = q[0] = 1;

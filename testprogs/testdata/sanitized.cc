@@ -1,5 +1,5 @@
 // What each function of C and C++ hands out has a size of its own, and each is called
-// 500 times in two threads. With an argument it says that it is ready first, and
+// 100 times in two threads. With an argument it says that it is ready first, and
 // waits for its input to end. It is compiled with one of the sanitizers, which have
 // functions of their own in place of the allocator's.
 
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static const int rounds = 500;
+static const int rounds = 100;
 
 // Keep has the compiler make each call.
 template <class T> static T *keep(T *p) {
