@@ -143,7 +143,7 @@ func (p *Process) liftIn(child int) {
 	for a, orig := range p.retired {
 		lift(int64(a), orig)
 	}
-	for _, pt := range p.patches {
+	for _, pt := range p.patches { // of those that divert the trap has been lifted
 		restorePatchIn(fd, retiredPatch{pt.at, pt.code, p.mem.original(pt)})
 	}
 	for _, pt := range p.retiredPatches {

@@ -27,6 +27,8 @@ type Patch struct {
 	code    []byte
 	over    addr.Run
 	moves   map[addr.Run]addr.Run
+	trap    *Trap    // instead of code,
+	to      addr.Run // and where it leads
 	removed bool
 }
 
@@ -104,6 +106,45 @@ func (p *Process) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.R
 		s.decode(p)
 	}
 	return pt, nil
+}
+
+// Divert is Patch for a function that has no room for a jump: a trap at a, of one byte,
+// has threads go on at to. It costs each of them what a trap does. over is the copy of the
+// first instruction.
+func (p *Process) Divert(a, to, over addr.Run) (*Patch, error) {
+	if err := p.alive(); err != nil {
+		return nil, err
+	}
+	if p.patchAt(a) != nil {
+		return nil, fmt.Errorf("divert at %v: %w", a, &PatchedError{a, p.patchAt(a)})
+	}
+	trap, err := p.Plant(a, func(*Thread) Action { return Resume })
+	if err != nil {
+		return nil, fmt.Errorf("divert at %v: %w", a, err)
+	}
+	pt := &Patch{p: p, at: a, over: over, trap: trap, to: to}
+	p.patches = append(p.patches, pt)
+	p.copies[over] = a
+	trap.site.divert = pt
+	trap.site.decode(p)
+	return pt, nil
+}
+
+// lead is the stepper of a trap that diverts.
+func (pt *Patch) lead(_ *Thread, r *Registers) bool {
+	r.Rip = uint64(pt.to)
+	return true
+}
+
+// patchAt is the patch that begins at a, or nil.
+func (p *Process) patchAt(a addr.Run) *Patch {
+	if s := p.sites[a]; s != nil && s.divert != nil {
+		return s.divert
+	}
+	if pt := p.mem.patchOver(a); pt != nil && pt.at == a {
+		return pt
+	}
+	return nil
 }
 
 // eachCopy calls f for each instruction that is known in the copy.
@@ -227,7 +268,13 @@ func (p *Process) unpatch(pt *Patch) {
 	}
 	pt.removed = true
 	p.patches = slices.DeleteFunc(p.patches, func(x *Patch) bool { return x == pt })
-	orig, restored := p.mem.unpatch(pt)
+	orig, restored := []byte(nil), true
+	if pt.trap != nil {
+		pt.trap.site.divert = nil
+		_ = pt.trap.Remove() // it has no errors
+	} else {
+		orig, restored = p.mem.unpatch(pt)
+	}
 	if restored {
 		for _, t := range p.inMemory() {
 			if t.state == stopped && t.load() == nil && t.shown != 0 && p.copies[t.real] == t.shown && pt.copied(t.real) {
@@ -302,8 +349,8 @@ func (t *Thread) stand(shown, real addr.Run) {
 // If the PC is changed meanwhile the placement is void.
 func (t *Thread) PlaceAt(a addr.Run) error {
 	t.p.check()
-	pt := t.p.mem.patchOver(a)
-	if pt == nil || pt.at != a {
+	pt := t.p.patchAt(a)
+	if pt == nil {
 		return fmt.Errorf("place thread %d at %v: no patch begins there", t.TID, a)
 	}
 	if err := t.settle(); err != nil {

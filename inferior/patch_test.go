@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 
 	"hdb/internal/addr"
@@ -46,6 +47,9 @@ func newHook(t testing.TB, p *Process) *hook {
 		}
 	}
 	h.code = jump(h.target, h.thunk)
+	if diverts {
+		h.code = append([]byte{int3}, targetCode[1:]...)
+	}
 	h.moves = map[addr.Run]addr.Run{h.target + 4: h.over + 4, h.target + 5: h.over + 5}
 	return h
 }
@@ -53,6 +57,12 @@ func newHook(t testing.TB, p *Process) *hook {
 func (h *hook) install(t testing.TB) {
 	t.Helper()
 	var err error
+	if diverts {
+		if h.patch, err = h.p.Divert(h.target, h.thunk, h.over); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
 	if h.patch, err = h.p.Patch(h.target, h.code, h.over, h.moves); err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +124,16 @@ func atExit(t testing.TB, p *Process, f func()) {
 }
 
 func TestPatchRuns(t *testing.T) {
-	h := launchHook(t, "threads", "20000")
+	calls := 20000
+	if diverts {
+		calls = 200 // each is a stop
+	}
+	h := launchHook(t, "threads", strconv.Itoa(calls))
 	h.install(t)
 	h.wantCode(t, h.code)
 	atExit(t, h.p, func() {
-		if n := h.seen(t); n != 8*20000 {
-			t.Errorf("%d calls counted, want %d", n, 8*20000)
+		if n := h.seen(t); n != 8*calls {
+			t.Errorf("%d calls counted, want %d", n, 8*calls)
 		}
 	})
 	wantExit(t, h.p, 7)
@@ -136,6 +150,9 @@ func TestPatchRuns(t *testing.T) {
 func TestTrapOnPatch(t *testing.T) {
 	for _, trapFirst := range []bool{true, false} {
 		for _, emulate := range []bool{true, false} {
+			if !emulate && diverts {
+				continue // nothing else leads to the thunk
+			}
 			h := launchHook(t, "threads", "100")
 			hits := 0
 			count := func(*Thread) Action { hits++; return Resume }
@@ -439,6 +456,9 @@ func TestPlacedSurvivesSystemCall(t *testing.T) {
 func TestPatchedChildren(t *testing.T) {
 	for _, how := range []string{"fork", "vfork", "vm"} {
 		for _, trap := range []bool{false, true} {
+			if trap && diverts {
+				continue // it is one already
+			}
 			h := launchHook(t, how, "3000")
 			h.install(t)
 			hits := 0

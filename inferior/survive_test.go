@@ -70,22 +70,10 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 		guarded(t, p)
 		return stopSome(t, p, false)
 	},
-	"patched": func(t *testing.T, p *Process) Stop {
-		guarded(t, p)
-		h := newHook(t, p)
-		h.install(t)
-		hits := 0
-		plant(t, p, h.target, func(*Thread) Action {
-			if hits++; hits%3 == 0 {
-				return StopHere
-			}
-			return Resume
-		})
-		var s Stop
-		for range 5 {
-			s = resume(t, p)
-		}
-		return s
+	"patched": atPatch,
+	"diverted": func(t *testing.T, p *Process) Stop {
+		diverts = true
+		return atPatch(t, p)
 	},
 	"signal": func(t *testing.T, p *Process) Stop {
 		guarded(t, p)
@@ -134,6 +122,24 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 		waitGuard(t, p)
 		return resume(t, p)
 	},
+}
+
+// atPatch stops a few times at the entry of a patched function.
+func atPatch(t *testing.T, p *Process) (s Stop) {
+	guarded(t, p)
+	h := newHook(t, p)
+	h.install(t)
+	hits := 0
+	plant(t, p, h.target, func(*Thread) Action {
+		if hits++; hits%3 == 0 {
+			return StopHere
+		}
+		return Resume
+	})
+	for range 5 {
+		s = resume(t, p)
+	}
+	return s
 }
 
 // stopSome stops a few times in hit.
@@ -235,6 +241,7 @@ func TestKilledAtStop(t *testing.T) {
 		{"watch", []string{"busy", "8", "300", "wait"}},
 		{"guarded", []string{"busy", "8", "300", "wait"}},
 		{"patched", []string{"patched", "forever"}},
+		{"diverted", []string{"patched", "forever"}},
 		{"exec", []string{"patched", "later"}},
 		{"signal", []string{"patched", "nap"}},
 	} {

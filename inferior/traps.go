@@ -31,6 +31,7 @@ type site struct {
 	code    []byte  // the instruction and what follows, up to 16 bytes, as run: a patch shows, int3s do not
 	emulate stepper // nil: the instruction must be run by the processor
 	gate    *gate   // instead of an int3
+	divert  *Patch  // where threads go on, if not here
 }
 
 // decode reads the instruction anew.
@@ -39,6 +40,9 @@ func (s *site) decode(p *Process) {
 	n, _ := p.mem.readCode(s.code, int64(s.addr)) // short at the end of a mapping
 	s.code = s.code[:n]
 	s.emulate = decodeStepper(s.code, uint64(s.addr))
+	if s.divert != nil {
+		s.emulate = s.divert.lead
+	}
 }
 
 // Plant puts a trap at a and calls h at each arrival of a thread. Several at

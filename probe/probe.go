@@ -93,7 +93,8 @@ type Request struct {
 	Entered map[*inferior.Thread]addr.Run
 }
 
-// patched is a function with a jump over its first instructions.
+// patched is a function with a jump over its first instructions, or with a trap at its
+// entry where there is no room for one.
 type patched struct {
 	module    inferior.Module
 	entry     addr.Run
@@ -103,6 +104,8 @@ type patched struct {
 	patch     *inferior.Patch
 	moves     map[addr.Run]addr.Run
 	first     []byte // these instructions
+	noRoom    error  // why there is no jump, but a trap
+	thunk     addr.Run
 }
 
 // site is an allocator function.
@@ -186,11 +189,9 @@ func (p *Probe) finish() error {
 		if f.patch != nil || f.jump == nil {
 			continue
 		}
-		patch, err := p.proc.Patch(f.entry, f.jump, f.relocated, f.moves)
-		if err != nil {
+		if err := f.plant(p.proc); err != nil {
 			return err
 		}
-		f.patch = patch
 	}
 	for t, at := range p.request.Entered {
 		if s := p.byEntry[at]; s == nil || s.patch == nil {
@@ -259,6 +260,16 @@ func (p *Probe) disarm() error {
 		p.forgetThreads()
 	}
 	return errors.Join(errs...)
+}
+
+// plant has the function's calls come to its thunk.
+func (f *patched) plant(proc *inferior.Process) (err error) {
+	if f.noRoom != nil {
+		f.patch, err = proc.Divert(f.entry, f.thunk, f.relocated)
+		return err
+	}
+	f.patch, err = proc.Patch(f.entry, f.jump, f.relocated, f.moves)
+	return err
 }
 
 func (f *patched) lift() error {

@@ -25,7 +25,7 @@ var errUnmapped = errors.New("its code is not mapped")
 func (p *Probe) body(entry addr.Run, size uint64) ([]byte, error) {
 	b := make([]byte, min(max(size, 64), longestBody))
 	n, _ := p.proc.ReadAt(b, int64(entry))
-	if n < jumpSize {
+	if n == 0 {
 		return nil, errUnmapped
 	}
 	return b[:n], nil
@@ -111,7 +111,7 @@ func (p *Probe) reuse(b *breakpoints.Site) bool {
 		return false
 	}
 	body, err := p.body(b.Addr, b.Size)
-	if err != nil || !bytes.HasPrefix(body, s.first) || branchesInto(body, b.Addr, b.Size, len(s.first)) != nil {
+	if err != nil || !bytes.HasPrefix(body, s.first) || s.noRoom == nil && branchesInto(body, b.Addr, b.Size, len(s.first)) != nil {
 		return false
 	}
 	p.mu.Lock()

@@ -18,8 +18,11 @@ import (
 	"hdb/unwind"
 )
 
-// jumpSize is the length of jmp rel32, in bytes.
-const jumpSize = 5
+// The lengths of jmp rel32 and of int3, in bytes.
+const (
+	jumpSize = 5
+	trapSize = 1
+)
 
 // longestBody bounds what is searched for branches into the first instructions
 // of a function whose size is not known.
@@ -165,6 +168,9 @@ func (p *Probe) addSite(c *caller, b *breakpoints.Site) error {
 	if err != nil {
 		return fmt.Errorf("%s in %s: %w", b.Function.Symbol, b.Module, err)
 	}
+	if f.noRoom != nil {
+		p.message("probe: %s in %s: %v: a trap is put there instead of a jump, each of its calls costs tens of microseconds", b.Function.Symbol, b.Module, f.noRoom)
+	}
 	s := &site{Site: b, patched: *f, index: index, bit: p.nextBit(b.Function)}
 	p.mu.Lock() // other threads may record meanwhile
 	defer p.mu.Unlock()
@@ -254,17 +260,20 @@ func (p *Probe) move(c *caller, m inferior.Module, entry addr.Run, size uint64) 
 	if err != nil {
 		return nil, err
 	}
-	pro, err := reloc.Relocate(body, int(size), entry, to, jumpSize)
-	if err != nil {
-		return nil, err
+	pro, noRoom := reloc.Relocate(body, int(size), entry, to, jumpSize)
+	if noRoom == nil {
+		noRoom = branchesInto(body, entry, size, pro.Covered)
 	}
-	if err := branchesInto(body, entry, size, pro.Covered); err != nil {
-		return nil, err
+	if noRoom != nil {
+		if pro, err = reloc.Relocate(body, int(size), entry, to, trapSize); err != nil {
+			return nil, err
+		}
+		pro.Moves = nil // behind the trap the function is as it was
 	}
 	if _, err := p.proc.WriteAt(pro.Code, int64(to)); err != nil {
 		return nil, err
 	}
-	f := &patched{module: m, entry: entry, relocated: to, island: i, moves: map[addr.Run]addr.Run{}, first: bytes.Clone(body[:pro.Covered])}
+	f := &patched{module: m, entry: entry, relocated: to, island: i, moves: map[addr.Run]addr.Run{}, first: bytes.Clone(body[:pro.Covered]), noRoom: noRoom}
 	i.note(to, p.tables.rule(entry))
 	for _, mv := range pro.Moves {
 		f.moves[entry+addr.Run(mv.From)] = to + addr.Run(mv.To)
@@ -366,8 +375,9 @@ func (p *Probe) aim(c *caller, s *site) (err error) {
 // maxThunk bounds a thunk, in bytes: 4 KiB are the condition's at most.
 const maxThunk = 4096 + 512
 
-// lead makes the jump over the function's first instructions lead to a thunk.
+// lead makes the jump over the function's first instructions lead to a thunk, or the trap.
 func (f *patched) lead(to addr.Run) error {
+	f.thunk = to
 	w := &writer{at: f.entry}
 	w.jmp(to)
 	for len(w.code) < len(f.first) {
