@@ -21,12 +21,8 @@ type CallSite struct {
 // included, and its entry point. ok is false where DWARF has no function.
 func (o *Object) CallSites(a addr.File) (entry addr.File, sites []CallSite, ok bool) {
 	o.guard(func() {
-		dw, _ := o.dwarf()
+		dw, unit := o.dwarfAt(a)
 		if dw == nil {
-			return
-		}
-		unit := dw.unitAt(uint64(a))
-		if unit < 0 {
 			return
 		}
 		tree := dw.tree(unit)

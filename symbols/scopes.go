@@ -24,12 +24,8 @@ type Scope struct {
 func (o *Object) Scopes(a addr.File) []Scope {
 	var out []Scope
 	o.guard(func() {
-		dw, _ := o.dwarf()
+		dw, unit := o.dwarfAt(a)
 		if dw == nil {
-			return
-		}
-		unit := dw.unitAt(uint64(a))
-		if unit < 0 {
 			return
 		}
 		tree := dw.tree(unit)
@@ -58,13 +54,25 @@ func (o *Object) Scopes(a addr.File) []Scope {
 // UnitAt is the unit with code at a, nil without.
 func (o *Object) UnitAt(a addr.File) (u *dwarf.Unit) {
 	o.guard(func() {
-		if dw, _ := o.dwarf(); dw != nil {
-			if i := dw.unitAt(uint64(a)); i >= 0 {
-				u = dw.body(i)
-			}
+		if dw, unit := o.dwarfAt(a); dw != nil {
+			u = dw.body(unit)
 		}
 	})
 	return u
+}
+
+// dwarfAt is the object's DWARF and the number of the unit with code at a; nil where no
+// unit has any. It is called in guard.
+func (o *Object) dwarfAt(a addr.File) (*debugInfo, int) {
+	dw, _ := o.dwarf()
+	if dw == nil {
+		return nil, -1
+	}
+	unit := dw.unitAt(uint64(a))
+	if unit < 0 {
+		return nil, -1
+	}
+	return dw, unit
 }
 
 // Units lists the units of the object's DWARF.

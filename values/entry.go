@@ -14,23 +14,65 @@ func (m *machine) entryValue(expr []byte) error {
 	if len(expr) == 0 {
 		return errors.New("DWARF expression: empty entry value")
 	}
-	want := bytes.Clone(expr)
-	// A register that is still what it was is written as breg with 0 by some
-	// producers; call sites name it by DW_OP_reg.
-	if len(want) == 2 && want[0] >= dwop.Breg0 && want[0] <= dwop.Breg31 && want[1] == 0 {
-		want = []byte{want[0] - dwop.Breg0 + dwop.Reg0}
-	}
-	return m.fromCallSite(func(p dwarf.DIE) bool {
-		v, ok := p.Attr(dwarf.AtLocation)
-		return ok && bytes.Equal(v.Block(), want)
+	want, isReg := m.asRegister(expr)
+	v, err := m.fromCallSite(func(p dwarf.DIE) bool {
+		at, ok := p.Attr(dwarf.AtLocation)
+		if !ok || !isReg {
+			return ok && bytes.Equal(at.Block(), expr)
+		}
+		have, ok := m.asRegister(at.Block())
+		return ok && have.reg == want.reg
 	})
+	switch {
+	case err != nil:
+		return err
+	case want.size == 0:
+		return m.pushTyped(v)
+	case want.size > v.size:
+		return errLost // what the rest of the register was is not told
+	}
+	return m.pushTyped(typedNum{truncate(v.v, want.size), want.enc, want.size})
+}
+
+// typedRegister is a register and the base type that it is read as; size 0 is none.
+type typedRegister struct {
+	reg, enc uint64
+	size     int
+}
+
+// asRegister is the register that an expression stands for: DW_OP_reg, as call sites
+// have it, DW_OP_breg with 0, as some producers write a register that is still what it
+// was, or DW_OP_regval_type, as gcc writes those of floating point.
+func (m *machine) asRegister(expr []byte) (r typedRegister, ok bool) {
+	b := dwarf.NewBuf(expr, 0)
+	offset := int64(0)
+	switch op := b.U8(); {
+	case op >= dwop.Reg0 && op <= dwop.Reg31:
+		r.reg = uint64(op - dwop.Reg0)
+	case op == dwop.Regx:
+		r.reg = b.Uleb()
+	case op >= dwop.Breg0 && op <= dwop.Breg31:
+		r.reg, offset = uint64(op-dwop.Breg0), b.Sleb()
+	case op == dwop.Bregx:
+		r.reg, offset = b.Uleb(), b.Sleb()
+	case op == dwop.RegvalType || op == dwop.GNURegvalType:
+		r.reg = b.Uleb()
+		enc, size, err := m.baseType(b.Uleb())
+		if err != nil || size > 8 {
+			return r, false
+		}
+		r.enc, r.size = enc, size
+	default:
+		return r, false
+	}
+	return r, !b.Bad() && b.Len() == 0 && offset == 0
 }
 
 // parameterRef pushes the value of a parameter that was optimized away, as the call
 // site tells it (GNU extension).
 func (m *machine) parameterRef(off uint32) error {
 	target := m.unit.Off + uint64(off)
-	return m.fromCallSite(func(p dwarf.DIE) bool {
+	v, err := m.fromCallSite(func(p dwarf.DIE) bool {
 		for _, at := range []dwarf.At{dwarf.AtCallParameter, dwarf.AtAbstractOrigin} {
 			if v, ok := p.Attr(at); ok {
 				data, ref, ok := v.RefOffset()
@@ -39,21 +81,25 @@ func (m *machine) parameterRef(off uint32) error {
 		}
 		return false
 	})
+	if err != nil {
+		return err
+	}
+	return m.pushTyped(v)
 }
 
 // fromCallSite computes in the caller what it passed for the parameter that match
 // chooses.
-func (m *machine) fromCallSite(match func(dwarf.DIE) bool) error {
+func (m *machine) fromCallSite(match func(dwarf.DIE) bool) (typedNum, error) {
 	if m.frame == nil || m.frame.Caller == nil {
-		return errLost
+		return typedNum{}, errLost
 	}
 	caller := m.frame.Caller()
 	if caller == nil {
-		return errLost
+		return typedNum{}, errLost
 	}
 	site, ok := m.callSite(caller)
 	if !ok {
-		return errLost
+		return typedNum{}, errLost
 	}
 	w := site.Walk()
 	for w.Next() {
@@ -64,16 +110,12 @@ func (m *machine) fromCallSite(match func(dwarf.DIE) bool) error {
 		v, ok := p.Attr(dwarf.AtCallValue)
 		if !ok {
 			if v, ok = p.Attr(dwarf.AtGNUCallSiteVal); !ok {
-				return errLost
+				return typedNum{}, errLost
 			}
 		}
-		r, err := m.inCaller(caller, p.Unit, v.Block())
-		if err != nil {
-			return err
-		}
-		return m.pushTyped(r)
+		return m.inCaller(caller, p.Unit, v.Block())
 	}
-	return errLost
+	return typedNum{}, errLost
 }
 
 // inCaller computes an expression of a unit in the caller.

@@ -77,6 +77,8 @@ var (
 		{name: "gcc -O2", source: "untyped.c", build: []string{"gcc", "-g", "-O2"}, ask: untypedQuestions},
 		{name: "g++ -O0", source: "bases.cc", build: []string{"g++", "-g", "-O0"}, ask: baseQuestions, differs: intoMiddle},
 		{name: "clang++ -O0", source: "bases.cc", build: []string{"clang++", "-g", "-O0"}, ask: baseQuestions, differs: intoMiddle},
+		{name: "gcc -O2 entry values", source: "entry.c", build: []string{"gcc", "-g", "-O2"}, stop: "report", moves: []string{"up"}, ask: []string{"info args", "p number * 2"}},
+		{name: "gcc -O2 entry values DWARF 4", source: "entry.c", build: []string{"gcc", "-g", "-gdwarf-4", "-O2"}, stop: "report", moves: []string{"up"}, ask: []string{"info args"}},
 		{name: "gcc split -O2", source: "moved.c", build: []string{"gcc", "-g", "-gsplit-dwarf", "-O2"}, stop: "puts", moves: []string{"up"}, ask: cQuestions[:2]},
 		{name: "gcc split DWARF 4 -O2", source: "vectors.c", build: []string{"gcc", "-g", "-gdwarf-4", "-gsplit-dwarf", "-O2"}, stop: "work", ask: cQuestions[:2]},
 		{name: "gcc split type units", source: "plain.c", build: []string{"gcc", "-g", "-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section"}, ask: cQuestions[:12]},
@@ -101,7 +103,7 @@ var (
 func TestAgainstGDB(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range oracleCases {
-		if testing.Short() && !slices.Contains([]string{"gcc -O2 at the entry", "gcc -O2 inlined", "g++ -O0", "rustc -O0"}, c.name) {
+		if testing.Short() && !slices.Contains([]string{"gcc -O2 at the entry", "gcc -O2 inlined", "gcc -O2 entry values", "g++ -O0", "rustc -O0"}, c.name) {
 			continue
 		}
 		t.Run(c.name+" "+c.source, func(t *testing.T) {
