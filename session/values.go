@@ -154,6 +154,8 @@ func (v *Values) frameAt(frames []Frame, i int) *values.Frame {
 	f.Caller = func() *values.Frame { return v.frameAt(frames, next) }
 	if first == 0 {
 		f.Set, f.Wide, f.SetWide = v.setRegister, v.wideRegisters(), v.setWide
+	} else {
+		f.WideLeft, f.Callee = v.wideRegisters(), func() *values.Frame { return v.frameAt(frames, first-1) }
 	}
 	return f
 }

@@ -51,11 +51,15 @@ func (r Reg) String() string {
 }
 
 // Regs holds the registers of one frame. Bit r of Known says that V[r] is the
-// register's value; the others were overwritten by a called function.
+// register's value. Bit r of Left says that no rule tells whether it is: the functions
+// that were called may have overwritten the register, and V[r] is what they left there.
 type Regs struct {
 	V     [numRegs]uint64
 	Known uint32
+	Left  uint32 // bit numRegs stands for the vector registers
 }
+
+const leftVectors = 1 << numRegs
 
 // Get is the register's value, if it is known.
 func (r *Regs) Get(n Reg) (uint64, bool) {
@@ -68,16 +72,32 @@ func (r *Regs) Get(n Reg) (uint64, bool) {
 // Set makes v the register's known value; other than general registers are ignored.
 func (r *Regs) Set(n Reg, v uint64) {
 	if n < numRegs {
-		r.V[n], r.Known = v, r.Known|1<<n
+		r.V[n], r.Known, r.Left = v, r.Known|1<<n, r.Left&^(1<<n)
 	}
+}
+
+// AsLeft is the registers with what called functions left in those that are not known.
+// vectors tells that the vector registers have been left as they are in the innermost
+// frame.
+func (r *Regs) AsLeft() (regs Regs, vectors bool) {
+	regs = *r
+	regs.Known |= r.Left &^ leftVectors
+	return regs, r.Left&leftVectors != 0
+}
+
+// leave makes all registers that are not in keep those that a called function left.
+func (r *Regs) leave(keep uint32) {
+	r.Left |= r.Known &^ keep
+	r.Known &= keep
 }
 
 // forget makes all registers unknown that are not in keep.
 func (r *Regs) forget(keep uint32) {
-	for drop := r.Known &^ keep; drop != 0; drop &= drop - 1 {
+	for drop := (r.Known | r.Left&^leftVectors) &^ keep; drop != 0; drop &= drop - 1 {
 		r.V[bits.TrailingZeros32(drop)] = 0
 	}
 	r.Known &= keep
+	r.Left &= keep
 }
 
 // PC is the frame's program counter or return address, 0 when unknown.

@@ -37,11 +37,13 @@ type Row struct {
 	// caller was interrupted and did not call (augmentation S).
 	Signal bool
 
-	set uint32 // bit per register whose rule is not Unspecified
+	set     uint32 // bit per register whose rule is not Unspecified
+	vectors bool   // rules of registers that Rules leaves out are, or were, there
 }
 
 func (r *Row) setRule(reg uint64, rule Rule) {
 	if reg >= numRegs {
+		r.vectors = true
 		return // a register that no frame is found through
 	}
 	r.Rules[reg] = rule

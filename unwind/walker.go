@@ -154,7 +154,13 @@ func (w *Walker) byRow(i int, p place) (Frame, *ending) {
 		return Frame{}, f.stuck(cfa)
 	}
 	caller := Frame{How: CFI, Regs: f.Regs}
-	caller.Regs.forget(calleeSaved)
+	caller.Regs.leave(calleeSaved)
+	switch {
+	case row.vectors:
+		caller.Regs.Left &^= leftVectors
+	case i == 0:
+		caller.Regs.Left |= leftVectors
+	}
 	if row.Signal {
 		caller.Regs.forget(0) // nothing outlives a handler but what the kernel saved
 	}

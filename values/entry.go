@@ -139,8 +139,13 @@ func (m *machine) callSite(caller *Frame) (dwarf.DIE, bool) {
 	if err != nil {
 		return dwarf.DIE{}, false
 	}
-	ret := uint64(caller.PC.Addr().File(caller.Module.Bias))
-	w := cs.Physical.Walk()
+	site, ok := callSiteAt(cs.Physical, uint64(caller.PC.Addr().File(caller.Module.Bias)))
+	return site, ok && m.calls(site, caller, ours.Physical)
+}
+
+// callSiteAt is the entry of the call that returns to the file address ret.
+func callSiteAt(fn dwarf.DIE, ret uint64) (dwarf.DIE, bool) {
+	w := fn.Walk()
 	for w.Next() {
 		tag := w.DIE.Tag()
 		if tag != dwarf.TagCallSite && tag != dwarf.TagGNUCallSite {
@@ -150,10 +155,9 @@ func (m *machine) callSite(caller *Frame) (dwarf.DIE, bool) {
 		if !ok {
 			at, ok = w.DIE.Attr(dwarf.AtLowPC)
 		}
-		if a, isAddr := at.Addr(); !ok || !isAddr || a != ret {
-			continue
+		if a, isAddr := at.Addr(); ok && isAddr && a == ret {
+			return w.DIE, true
 		}
-		return w.DIE, m.calls(w.DIE, caller, ours.Physical)
 	}
 	return dwarf.DIE{}, false
 }

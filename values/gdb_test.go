@@ -79,6 +79,7 @@ var (
 		{name: "clang++ -O0", source: "bases.cc", build: []string{"clang++", "-g", "-O0"}, ask: baseQuestions, differs: intoMiddle},
 		{name: "gcc -O2 entry values", source: "entry.c", build: []string{"gcc", "-g", "-O2"}, stop: "report", moves: []string{"up"}, ask: []string{"info args", "p number * 2"}},
 		{name: "gcc -O2 entry values DWARF 4", source: "entry.c", build: []string{"gcc", "-g", "-gdwarf-4", "-O2"}, stop: "report", moves: []string{"up"}, ask: []string{"info args"}},
+		{name: "gcc -O2 kept over calls", source: "kept.c", build: []string{"gcc", "-g", "-O2"}, stop: "leaf", moves: []string{"up", "up"}, ask: []string{"info args", "p a * 2", "p d + f"}},
 		{name: "gcc split -O2", source: "moved.c", build: []string{"gcc", "-g", "-gsplit-dwarf", "-O2"}, stop: "puts", moves: []string{"up"}, ask: cQuestions[:2]},
 		{name: "gcc split DWARF 4 -O2", source: "vectors.c", build: []string{"gcc", "-g", "-gdwarf-4", "-gsplit-dwarf", "-O2"}, stop: "work", ask: cQuestions[:2]},
 		{name: "gcc split type units", source: "plain.c", build: []string{"gcc", "-g", "-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section"}, ask: cQuestions[:12]},

@@ -222,12 +222,16 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 		if !ok {
 			return lostValue(t, errLost)
 		}
-		mc := machine{w: w, mod: m, frame: f, unit: e.Unit, steps: steps, depth: depth}
+		at := f
+		if kept := f.over(e.Unit, v, m, expr); kept != nil {
+			at = kept
+		}
+		mc := machine{w: w, mod: m, frame: at, unit: e.Unit, steps: steps, depth: depth}
 		pieces, err := mc.locate(expr)
 		if err != nil {
 			return lostValue(t, err)
 		}
-		return w.assemble(m, f, t, pieces)
+		return w.assemble(m, at, t, pieces)
 	}
 	return lostValue(t, errLost)
 }

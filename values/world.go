@@ -94,6 +94,10 @@ type Frame struct {
 	// Wide is a register that Regs does not have, by its DWARF number: xmm0 is 17.
 	// nil where it is not known, as in all frames but the innermost.
 	Wide func(reg uint64) []byte
+	// WideLeft is Wide for the innermost frame's registers, in all others.
+	WideLeft func(reg uint64) []byte
+	// Callee is the physical frame that this one called; nil: this is the innermost.
+	Callee func() *Frame
 	// Caller is the next physical frame; nil: there is none.
 	Caller func() *Frame
 	// Set changes a general register; nil: it cannot be changed.
@@ -103,6 +107,9 @@ type Frame struct {
 
 	scopes []symbols.Scope
 	loaded bool
+
+	asLeft  *Frame // see over
+	overRun bool
 }
 
 // ErrNoDebug is the cause when a frame has no debug information.

@@ -130,23 +130,33 @@ const maxLocEntries = 1 << 16
 // the file address pc: its own, or that of the list entry that covers pc (DWARF 5
 // section 2.6.2, DWARF 4 section 2.6.2). ok is false where no entry does.
 func (u *Unit) Location(v Value, s LocSections, pc uint64) (expr []byte, ok bool) {
-	return u.location(v, s, place{pc, false})
+	return u.location(v, s, place{pc: pc})
 }
 
 // EntryLocation is Location at the entry of a function, where a list entry of an empty
 // range that begins there holds, too: clang and gcc describe by it what a parameter is
 // before the first instruction, which takes its place.
 func (u *Unit) EntryLocation(v Value, s LocSections, pc uint64) (expr []byte, ok bool) {
-	return u.location(v, s, place{pc, true})
+	return u.location(v, s, place{pc: pc, entry: true})
+}
+
+// LocationOver is the expression of the list entry that holds at pc and at the address
+// behind it, or the expression that v is.
+func (u *Unit) LocationOver(v Value, s LocSections, pc uint64) (expr []byte, ok bool) {
+	return u.location(v, s, place{pc: pc, over: true})
 }
 
 // place is where a location is asked for.
 type place struct {
 	pc    uint64
 	entry bool // of a function
+	over  bool // at pc+1, too
 }
 
 func (p place) in(from, to uint64) bool {
+	if p.over {
+		return from <= p.pc && p.pc+1 < to
+	}
 	return from <= p.pc && p.pc < to || p.entry && from == p.pc && to == p.pc
 }
 
@@ -245,7 +255,7 @@ func (u *Unit) locList5(section []byte, off, base uint64, pc place) ([]byte, boo
 		var from, to uint64
 		switch b.U8() {
 		case lleEndOfList:
-			return fallback, has
+			return fallback, has && !pc.over
 		case lleBaseAddressx:
 			base, _ = u.addrx(b.Uleb())
 			continue
@@ -280,7 +290,7 @@ func (u *Unit) locList5(section []byte, off, base uint64, pc place) ([]byte, boo
 			return expr, true
 		}
 	}
-	return fallback, has
+	return fallback, has && !pc.over
 }
 
 // locListGNU reads .debug_loc.dwo of DWARF 4: kinds as those of DWARF 5 up to
