@@ -68,7 +68,7 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 		if err != nil {
 			return filter.Program{}, err
 		}
-		prog := filter.Compile(r.future(node), ops)
+		prog := r.compile(fn, node, ops)
 		prog.Exact = prog.Exact && verdict == filter.Yes
 		all = append(all, prog)
 	}
@@ -77,9 +77,9 @@ func (r *Request) program(fn breakpoints.Function, ops filter.Operands) (filter.
 		if frees == n.Frees {
 			var node cond.Node
 			if n.Cond != nil {
-				node = r.future(n.Cond.Root())
+				node = n.Cond.Root()
 			}
-			all = append(all, filter.Compile(node, ops))
+			all = append(all, r.compile(fn, node, ops))
 		}
 	}
 	for _, block := range r.Blocks {
@@ -213,6 +213,10 @@ func (p *Probe) Describe(st *breakpoints.Stop) (inProcess, outside []string, err
 		}
 	}
 	inProcess, outside = filter.Describe(node, alike...)
+	size := cond.Size.String()
+	if p.request.marks != 0 && st.Kind == breakpoints.StopFree && asksSize(node) && !MayHold(node, 0) && !slices.Contains(inProcess, size) {
+		inProcess = append(inProcess, size)
+	}
 	return inProcess, outside, nil
 }
 
@@ -391,23 +395,36 @@ func (p *Probe) setCell(i int) {
 // writeFilter writes the condition's code for the core to call: it returns 1 if
 // the event may stop the process. 0 if no event of the site does.
 func (p *Probe) writeFilter(s *site) (addr.Run, error) {
-	prog, err := p.request.program(s.Function, p.atCore(s))
-	if err != nil || prog.Never {
+	at := s.island.next()
+	code, err := p.filterCode(s, at)
+	if err != nil || code == nil {
 		return 0, err
 	}
-	at, err := s.island.take(len(prog.Code) + 16)
-	if err != nil {
+	if _, err := s.island.take(len(code)); err != nil {
 		return 0, err
+	}
+	_, err = p.proc.WriteAt(code, int64(at))
+	id := p.tables.rules.ID(frameRow{cfa: frameSize + 16}.rule())
+	s.island.note(at, id)
+	return at, err
+}
+
+// filterCode is that code for an address, nil if there is nothing to ask.
+func (p *Probe) filterCode(s *site, at addr.Run) ([]byte, error) {
+	prog, err := p.request.program(s.Function, p.atCore(s))
+	marks := p.request.marks != 0 && !s.Function.Frees()
+	if err != nil || prog.Never && !marks {
+		return nil, err
 	}
 	w := &writer{at: at}
+	if marks {
+		p.request.mark(w, p.atCore(s))
+	}
 	matches := inline(w, prog)
 	w.bytes(0x31, 0xc0, 0xc3) // xor %eax,%eax; ret
 	w.land(matches...)
 	w.bytes(0xb8, 1, 0, 0, 0, 0xc3) // mov $1,%eax; ret
-	_, err = p.proc.WriteAt(w.code, int64(at))
-	id := p.tables.rules.ID(frameRow{cfa: frameSize + 16}.rule())
-	s.island.note(at, id)
-	return at, err
+	return w.code, nil
 }
 
 // simple tells whether a function only allocates or only frees, and arguments say
@@ -437,7 +454,7 @@ func (p *Probe) mode() uint64 {
 
 // enabled is the value of stEnabled.
 func (p *Probe) enabled() uint64 {
-	if p.mode() == modeRecord && !p.noTSC { // the short way asks for the time before it looks whether hdb lives
+	if p.mode() == modeRecord && p.request.marks == 0 && !p.noTSC { // the short way asks for the time before it looks whether hdb lives
 		return onlyRecords
 	}
 	return enabled

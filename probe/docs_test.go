@@ -65,6 +65,7 @@ func TestDocumentedNumbers(t *testing.T) {
 		fmt.Sprintf("threads beyond %d named ones", maxThreadCells),
 		fmt.Sprintf("more than %d allocator functions", maxSites),
 		fmt.Sprintf("the probe has room for %d", maxModules),
+		fmt.Sprintf("in one of 2^%d words", markBits),
 		fmt.Sprintf("More than %s threads at a time", grouped(numSlots)),
 		fmt.Sprintf("and %s at most, they are cut", grouped(maxDepth)),
 		fmt.Sprintf("Functions that take more than %d bytes of arguments", wideSize),

@@ -258,19 +258,14 @@ func (l *lab) room(n int) addr.Run {
 
 // aimSite is what Probe.aim does.
 func (l *lab) aimSite(s *site) {
-	prog, err := l.request.program(s.Function, l.atCore(s))
+	code, err := l.filterCode(s, l.home)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	filterAt := addr.Run(0)
-	if !prog.Never {
-		filterAt = l.room(len(prog.Code) + 16)
-		w := &writer{at: filterAt}
-		matches := inline(w, prog)
-		w.bytes(0x31, 0xc0, 0xc3)
-		w.land(matches...)
-		w.bytes(0xb8, 1, 0, 0, 0, 0xc3)
-		copy(l.at(filterAt), w.code)
+	if code != nil {
+		filterAt = l.room(len(code))
+		copy(l.at(filterAt), code)
 	}
 	s.desc = l.room(siteBytes)
 	w := &writer{at: l.room(maxThunk)}

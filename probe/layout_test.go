@@ -120,7 +120,7 @@ var structures = []struct {
 	{"memory file", fileSize, []field{
 		{"header", fileHeader, headerSize}, {"stacks", fileStacks, 8 << stackBits}, {"caches", fileCaches, numCaches * cacheSize},
 		{"memos", fileMemos, numMemos * memoSize}, {"verdicts", fileVerdicts, 1 << stackBits},
-		{"slots", fileSlots, numSlots * slotSize}, {"rules", fileRules, 8 << 16}, {"modules", fileMods, numMods * modsSize},
+		{"slots", fileSlots, numSlots * slotSize}, {"marks", fileMarks, marksSize}, {"rules", fileRules, 8 << 16}, {"modules", fileMods, numMods * modsSize},
 		{"tables", fileTables, tablesSize}, {"ring", fileRing, ringSize},
 	}},
 	{"private memory", privateSize, []field{
@@ -156,7 +156,7 @@ func TestSizes(t *testing.T) {
 		value, of int
 	}{
 		{"stacks", fileStacks, page}, {"caches", fileCaches, page}, {"memos", fileMemos, page}, {"verdicts", fileVerdicts, page},
-		{"slots", fileSlots, page}, {"rules: what comes before may be written", fileRules, page}, {"modules", fileMods, 8},
+		{"slots", fileSlots, page}, {"marks", fileMarks, page}, {"rules: what comes before may be written", fileRules, page}, {"modules", fileMods, 8},
 		{"tables", fileTables, 8}, {"ring", fileRing, page}, {"the file", fileSize, page}, {"scratch", scratchSize, page},
 		{"private memory", privateSize, page}, {"private scratch", privateScratch, page}, {"the core's room", maxCore, page},
 		{"an island", islandSize, page}, {"a memo entry", memoEntry, 8}, {"the words of a wide call", wideSize, 16},

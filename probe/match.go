@@ -206,5 +206,8 @@ func (p *Probe) Other(t *inferior.Thread, c breakpoints.Call) inferior.Action {
 	p.drainAll()
 	p.counted++
 	p.shared.word(hdCount).Add(1)
+	if p.request.marks != 0 && !c.Function.Frees() {
+		p.markBlock(c.Event.Addr)
+	}
 	return p.accounted(0, 0, func() inferior.Action { return p.cfg.Sink.Alloc(t, c) })
 }

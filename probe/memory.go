@@ -21,7 +21,8 @@ const (
 	fileMemos    = fileCaches + numCaches*cacheSize
 	fileVerdicts = fileMemos + numMemos*memoSize
 	fileSlots    = fileVerdicts + 1<<stackBits
-	fileRules    = fileSlots + numSlots*slotSize // from here on read-only
+	fileMarks    = fileSlots + numSlots*slotSize
+	fileRules    = fileMarks + marksSize // from here on read-only
 	fileMods     = fileRules + 8<<16
 	fileTables   = fileMods + numMods*modsSize
 	fileRing     = fileTables + tablesSize
@@ -121,6 +122,7 @@ func (s *shared) empty(from, size int) {
 // takes the zeros for nothing remembered.
 func (s *shared) giveBack() {
 	s.empty(fileStacks, fileVerdicts-fileStacks)
+	s.empty(fileMarks, marksSize)
 	_ = unix.Madvise(s.ring[:ringSize], unix.MADV_REMOVE) // else it stays as it is
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -65,6 +66,7 @@ type Probe struct {
 	request  Request
 	requests int // how many there were
 	armed    bool
+	marked   bool // blocks are, or were
 	counting bool // the core keeps the bounds that conditions compare with
 	closed   bool
 	stopped  bool           // all threads are
@@ -87,6 +89,9 @@ type Request struct {
 	Next   *Next               // what next-alloc waits for, or nil
 	Seq    uint64              // number of the last event
 	Blocks []uint64            // whose ends are wanted, though not all events are
+
+	Live  iter.Seq2[uint64, uint64] // the blocks that hdb knows, and their sizes
+	marks addr.Run                  // where blocks are marked; 0 nowhere
 
 	// Entered are threads that stand at the entry of a function whose call was
 	// reported: it is not to be reported again.
@@ -112,11 +117,12 @@ type patched struct {
 type site struct {
 	*breakpoints.Site
 	patched
-	index int
-	bit   uint8
-	dead  bool     // its module is gone,
-	until uint64   // and this the position in the ring up to which there may be records of it
-	desc  addr.Run // of its latest descriptor,
+	index  int
+	bit    uint8
+	dead   bool     // its module is gone,
+	until  uint64   // and this the position in the ring up to which there may be records of it
+	desc   addr.Run // of its latest descriptor,
+	filter addr.Run // of that one's condition's code, 0 none,
 	// and the request that it was made for.
 	request int
 	// keyLoad is the thunk's first instruction, which faults in a thread that
@@ -137,6 +143,9 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 		return errors.Join(err, p.disarm())
 	}
 	p.request = r
+	if r.Record && r.Live != nil && len(r.freed()) > 0 {
+		p.request.marks = p.remote.file + fileMarks
+	}
 	p.requests++
 	c := &caller{t: t}
 	if err := p.addModules(modules); err != nil {
@@ -150,6 +159,7 @@ func (p *Probe) Arm(t *inferior.Thread, modules []inferior.Module, sites []*brea
 			return errors.Join(err, p.disarm())
 		}
 	}
+	p.setMarks()
 	if err := p.finish(); err != nil {
 		return errors.Join(err, p.disarm())
 	}

@@ -336,7 +336,7 @@ func (p *Probe) aim(c *caller, s *site) (err error) {
 	if err != nil {
 		return err
 	}
-	s.desc = desc
+	s.desc, s.filter = desc, filterAt
 	p.byDesc[desc] = s
 	at := s.island.next()
 	w := &writer{at: at}

@@ -110,7 +110,14 @@ func (s *Session) allocatorSites(modules []inferior.Module) ([]*breakpoints.Site
 
 // probeRequest is what the probe has to do for the stops and the recording.
 func (s *Session) probeRequest() probe.Request {
-	r := probe.Request{Record: s.needsRing(), Seq: s.trace.seq, Entered: map[*inferior.Thread]addr.Run{}}
+	live := func(yield func(block, size uint64) bool) {
+		for block, b := range s.trace.live.All() {
+			if !yield(block, b.Size) {
+				return
+			}
+		}
+	}
+	r := probe.Request{Live: live, Record: s.needsRing(), Seq: s.trace.seq, Entered: map[*inferior.Thread]addr.Run{}}
 	for _, h := range s.hits {
 		if h.event == nil || h.now.IsReturn() {
 			continue

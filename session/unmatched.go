@@ -11,6 +11,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/probe"
 	"hdb/symbols"
 )
 
@@ -94,7 +95,7 @@ func (s *Session) warnKind(name string) {
 }
 
 // warnCost says of a stop at frees that it stops each of them for a moment: a call of free
-// has no size, and hdb alone knows that of the block.
+// has no size, and hdb alone knows which blocks have none, because it has not seen them made.
 func (s *Session) warnCost(st *breakpoints.Stop) {
 	unsized := func(name string) bool {
 		f, ok := breakpoints.Named(name)
@@ -103,8 +104,8 @@ func (s *Session) warnCost(st *breakpoints.Stop) {
 	if len(st.Funcs) > 0 && !slices.ContainsFunc(st.Funcs, unsized) {
 		return // munmap and the like are told it
 	}
-	if st.Kind == breakpoints.StopFree && st.Cond != nil && needsFreedSize(st.Cond.Root()) && s.Settings.Probe != ProbeOff && s.saved == nil {
-		s.notify("size of a freed block is not known inside the process: each free that the rest of the condition does not rule out stops its thread, tens of microseconds")
+	if st.Kind == breakpoints.StopFree && st.Cond != nil && needsFreedSize(st.Cond.Root()) && probe.MayHold(st.Cond.Root(), 0) && s.Settings.Probe != ProbeOff && s.saved == nil {
+		s.notify("size of a freed block is not known inside the process: each free that the rest of the condition does not rule out stops its thread, tens of microseconds, as the condition holds for 0, which unknown blocks have: add size > 0")
 	}
 }
 

@@ -69,8 +69,8 @@ func (o Op) mirror() Op {
 	return o
 }
 
-// holds applies the comparison.
-func (o Op) holds(x, y uint64) bool {
+// Holds applies the comparison.
+func (o Op) Holds(x, y uint64) bool {
 	switch o {
 	case EQ:
 		return x == y

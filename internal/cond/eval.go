@@ -33,7 +33,7 @@ func eval(n Node, env Env) bool {
 	switch n := n.(type) {
 	case *Compare:
 		v, ok := env.Number(n.Field)
-		return ok && n.Op.holds(v, n.Value)
+		return ok && n.Op.Holds(v, n.Value)
 	case *Call:
 		return ask(n, env)
 	case *Not:

@@ -70,3 +70,30 @@ func TestConditionsSaved(t *testing.T) {
 		}
 	}
 }
+
+// TestFreedSizes: stops at frees that ask for the size of the block hit as often in both
+// planes, those that are set while blocks are live, too.
+func TestFreedSizes(t *testing.T) {
+	j := program(t, "storm_realloc", nil)
+	conditions := []string{"size == 96", "size > 200", "size >= 48 and size <= 64", "not (size < 500) or addr == 0x10", "size < 20"}
+	count := regexp.MustCompile(`(?m)^ +(?:not hit|hit \d+ time).*`)
+	var hits [len(planes)]string
+	for i, p := range planes {
+		script := append(p.settings(), "tbreak alloc #100", "run > /dev/null")
+		for n, c := range conditions {
+			script = append(script, "break free if "+c, fmt.Sprintf("ignore %d 1000000", n+2))
+		}
+		said, err := hdb(t, j, append(script, "continue", "info breakpoints"), "--args", j.Path, "1", "200")
+		if err != nil {
+			t.Fatalf("%s plane: %v\n%s", p, err, said)
+		}
+		all := count.FindAllString(said, -1)
+		if len(all) != len(conditions) {
+			t.Errorf("%s plane: %d of %d stops\n%s", p, len(all), len(conditions), said)
+		}
+		hits[i] = strings.Join(all, "\n")
+	}
+	if hits[0] != hits[1] || !strings.Contains(hits[0], "  hit ") {
+		t.Errorf("%s plane:\n%s\n%s plane:\n%s", planes[0], hits[0], planes[1], hits[1])
+	}
+}
