@@ -139,10 +139,16 @@ func (s *Session) firstJITNames() {
 	}
 }
 
-// lastJITNames reads names once more before the memory of the process is gone, if they
-// are wanted.
+// lastJITNames reads names once more before the memory of the process is gone, if what
+// was recorded wants them.
 func (s *Session) lastJITNames() {
-	if j := s.jit; j != nil && j.wanted.Load() {
+	if s.jit == nil {
+		return
+	}
+	if !s.jit.wanted.Load() {
+		s.exclusive(func() {}) // the stack that wants them may be in the ring still
+	}
+	if s.jit.wanted.Load() {
 		s.readJITNames()
 	}
 }
