@@ -285,7 +285,7 @@ func runAllocAdd(_ context.Context, c *Console, in Input) error {
 	}
 	f, err := c.s.AddFunction(in.Raw)
 	if err != nil {
-		return err
+		return fmt.Errorf("alloc add: %w", err)
 	}
 	places := make([]placeView, 0, len(f.Places))
 	for _, p := range f.Places {

@@ -62,10 +62,10 @@ func (s *Session) AddFunction(text string) (*UserFunction, error) {
 func (s *Session) fixed(location string) (string, error) {
 	switch {
 	case len(location) > 1 && location[0] == '/', strings.Trim(location, "+-0123456789") == "":
-		return "", fmt.Errorf("alloc add: %s: a function is needed: a name, FILE:NAME, *ADDRESS or MODULE+0xOFFSET", location)
+		return "", fmt.Errorf("%s: a function is needed: a name, FILE:NAME, *ADDRESS or MODULE+0xOFFSET", location)
 	case location[0] != '*':
 		if _, rest, ok := cutFile(location); ok && isDigits(rest) {
-			return "", fmt.Errorf("alloc add: %s is a line: give the function's name, or *ADDRESS of its entry", location)
+			return "", fmt.Errorf("%s is a line: give the function's name, or *ADDRESS of its entry", location)
 		}
 		return location, nil
 	}
@@ -77,7 +77,7 @@ func (s *Session) fixed(location string) (string, error) {
 		return location, nil // a name that a library may bring
 	}
 	if err := s.isEntry(at, location); err != nil {
-		return "", fmt.Errorf("alloc add: %s: %w", location, err)
+		return "", fmt.Errorf("%s: %w", location, err)
 	}
 	if strings.Contains(location, "$") {
 		location = fmt.Sprintf("*%v", at)

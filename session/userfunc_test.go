@@ -23,8 +23,8 @@ func TestAddFunction(t *testing.T) {
 		{"malloc_usable_size size=0", "", ""},
 		{"room size=ARG1", "", ""}, // a variable
 		{"*0x1149 size=ARG1", "", ""},
-		{"pools.cc:12 size=ARG1", "alloc add: pools.cc:12 is a line: give the function's name, or *ADDRESS of its entry", ""},
-		{"/get/ size=ARG1", "alloc add: /get/: a function is needed: a name, FILE:NAME, *ADDRESS or MODULE+0xOFFSET", ""},
+		{"pools.cc:12 size=ARG1", "pools.cc:12 is a line: give the function's name, or *ADDRESS of its entry", ""},
+		{"/get/ size=ARG1", "/get/: a function is needed: a name, FILE:NAME, *ADDRESS or MODULE+0xOFFSET", ""},
 	} {
 		s := open(t, "pools")
 		f, err := s.AddFunction(c.text)

@@ -368,7 +368,7 @@ func (r *recorder) addFunctions() error {
 	for _, spec := range r.o.allocs {
 		f, err := r.s.AddFunction(spec)
 		if err != nil {
-			return err
+			return fmt.Errorf("--alloc: %w", err)
 		}
 		for _, line := range console.AddedText(f) {
 			if !r.o.quiet {
