@@ -1,13 +1,12 @@
 # Everything one does here: build, demo, test, test-full, bench, docs.
 # Each installs the Debian packages that it needs when it may (scripts/need).
 
-# These parse and draw what was saved elsewhere: they must build elsewhere.
-PORTABLE = ./capture/... ./unwind/... ./symbols/... ./heap/... ./report/...
-# The race detector runs where goroutines are started; in the small form on the tests
-# that are about what they share, and on hdb itself, which a test builds with it.
+# The race detector runs where goroutines are started. In the small form it does so only in
+# packages for which little has to be compiled anew, and on the tests that are about what
+# goroutines share.
 RACE = $(shell scripts/concurrent)
-RACE_SHORT = ./capture ./console ./heap ./internal/panics ./session ./symbols/debuginfod
-RACE_TESTS = Many|Concurrent|Panic|Abort|Interrupt|Full|Killed|Threads|Race|Monitor|Stream|Log|Background
+RACE_SHORT = ./capture ./heap ./internal/panics ./symbols/debuginfod
+RACE_TESTS = Many|Concurrent|Panic|Abort|Full|Killed|Threads|Log|Background
 # A module of its own, so that what it compares with is not what hdb needs.
 ORACLE = go -C probe/cfi/oracle
 DEMO = .cache/demo
@@ -26,28 +25,35 @@ demo: build
 	@scripts/demo ./hdb $(DEMO)
 
 # Stress tests run in their small form here, in full in test-full. Many tests wait for
-# processes: more packages at a time than there are processors keep those busy.
-test: check
-	go test -short -p 4 -timeout 15m -race -run '$(RACE_TESTS)' $(RACE_SHORT)
+# processes: more packages at a time than there are processors keep those busy. All but
+# the race detector do without C, so that Go's library is compiled once.
+test: export CGO_ENABLED = 0
+test:
+	$(MAKE) -j2 --output-sync=line tools check
 	go test -short -p 4 -timeout 15m ./...
+	CGO_ENABLED=1 go test -short -p 4 -timeout 15m -race -run '$(RACE_TESTS)' $(RACE_SHORT)
 	$(ORACLE) test ./...
 
-test-full: check
+test-full: tools check lint
 	go test -timeout 60m ./...
 	go test -timeout 60m -race $(RACE)
 	$(ORACLE) test ./...
 
-check:
+# What the tests need.
+tools:
 	scripts/need test
 	scripts/real
 	scripts/npm
+
+check:
 	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "gofmt: $$out"; exit 1; }
 	go mod tidy -diff
 	go -C tools mod tidy -diff
 	$(ORACLE) mod tidy -diff
 	go vet ./...
-	GOOS=darwin go vet $(PORTABLE)
 	$(ORACLE) vet ./...
+
+lint:
 	go tool -modfile=tools/go.mod staticcheck ./...
 
 # Ratios to gdb and heaptrack in one interleaved run; no test depends on them.
@@ -58,4 +64,4 @@ bench: build
 docs:
 	go generate ./...
 
-.PHONY: build demo test test-full check bench docs
+.PHONY: build demo test test-full tools check lint bench docs

@@ -15,15 +15,15 @@ import (
 // takes the probe's events runs. In the short form it is the recording that ends by
 // its size, several times, with a stop that keeps events coming.
 func TestNoDataRaceInARecordingOfThreads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("minutes of compiling, where the race detector is not used otherwise; test-full has it")
+	}
 	program := Build(t, "storm_threads")
 	full := []string{"record start --max-size 100K", "break exit if live > 1"}
 	for range 3 {
 		full = append(full, "run 8 100000", "record status", "top", "kill")
 	}
 	runRaceHDB(t, program, full, "has ended; the program goes on")
-	if testing.Short() {
-		return
-	}
 	for _, bounds := range []string{"", "--max-size 100K", "--ring 100K", "--last 5ms", "--aggregate"} {
 		for _, filter := range []string{"", "size >= 64", `func("work")`, "live > 1000", "thread == 3", `thread_name == "x"`} {
 			t.Run(fmt.Sprintf("bounds %q filter %q", bounds, filter), func(t *testing.T) {
