@@ -236,7 +236,7 @@ func (v *Verdict) details(p *Profile) string {
 			return string(b) + v.rest(v.places[i:])
 		}
 		f := &v.places[i]
-		b = fmt.Appendf(b, "  %s\n", v.amount(f))
+		b = fmt.Appendf(b, "  %s%s\n", v.amount(f), f.others(v.unit))
 		b = append(b, p.stackText(f.stack, "    ")...)
 	}
 	return string(b)
@@ -315,7 +315,7 @@ func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error
 				break
 			}
 			f := &v.places[n]
-			text := fmt.Sprintf("%s: %s here", v.Name, v.amount(f))
+			text := fmt.Sprintf("%s: %s here%s", v.Name, v.amount(f), f.others(v.unit))
 			if n == 0 {
 				text += "; " + v.Text
 			}

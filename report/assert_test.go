@@ -120,7 +120,7 @@ func TestWriteVerdicts(t *testing.T) {
 	}
 	want := `ok     max-allocs: 119 blocks allocated, of at most 1,000 blocks
 FAILED no-leaks: 1.5 KiB (1532) in 5 blocks live at the end; not counted: 76.0 KiB (77824) in 2 blocks, kept by language runtimes for themselves
-  1.5 KiB (1500) in 3 blocks (97.9%)
+  1.5 KiB (1500) in 3 blocks (97.9%) from 2 stacks, 1,000 bytes of it from this one
     malloc                                              [libc.so.6]
     grow(std::vector<int>&)::{lambda()#1}::operator[](int) [inlined]  /src/a b/grow.cc:42
     main                                                /src/main.cc:7

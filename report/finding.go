@@ -19,7 +19,20 @@ type finding struct {
 	blocks      uint64 // in it, if it counts bytes
 	fingerprint string
 	line        int // of the user's
-	most        uint64
+	stacks      int
+	most        uint64 // of one of them
+}
+
+// others says that the stack which stands for a finding is one of several, "" if it is not.
+func (f *finding) others(unit string) string {
+	if f.stacks == 1 {
+		return ""
+	}
+	most := sizeText(f.most)
+	if unit != "bytes" {
+		most = countText(f.most, "block")
+	}
+	return fmt.Sprintf(" from %d stacks, %s of it from this one", f.stacks, most)
 }
 
 // findings gathers the stacks by what weigh tells of them, bytes or whatever and
@@ -48,6 +61,7 @@ func (p *Profile) findings(weigh func(i int, st *Stack) (weight, blocks uint64))
 			all = append(all, finding{stack: st, fingerprint: k.fingerprint, line: k.line, most: weight})
 		}
 		f := &all[at]
+		f.stacks++
 		f.weight += weight
 		f.blocks += blocks
 		if weight > f.most {

@@ -139,7 +139,7 @@ func (l *sarifLog) leaks(all []finding, level func(*finding) string) {
 			l.rest(all[i:], "bytes")
 			return
 		}
-		l.add("leak", level(f), fmt.Sprintf("%s never given back.", blocksText(f.weight, f.blocks)), f)
+		l.add("leak", level(f), fmt.Sprintf("%s never given back%s.", blocksText(f.weight, f.blocks), f.others("bytes")), f)
 	}
 }
 
