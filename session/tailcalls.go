@@ -210,9 +210,12 @@ func (x *tailCalls) function(entry addr.Run) *calledFunction {
 	fn.known = start == entry
 	for _, site := range sites {
 		if site.Tail {
-			call := tailCall{from: addr.Return(site.Return.Run(site.in.bias))}
-			if site.Return != 0 {
-				call.target = x.target(site)
+			var call tailCall // to nobody knows where, if nobody knows where from
+			switch {
+			case site.Return != 0:
+				call = tailCall{addr.Return(site.Return.Run(site.in.bias)), x.target(site)}
+			case site.PC != 0:
+				call = tailCall{addr.PC(site.PC.Run(site.in.bias)), x.target(site)}
 			}
 			fn.calls = append(fn.calls, call)
 		}

@@ -10,6 +10,7 @@ import (
 // section 3.4 and the GNU extension before it describe them.
 type CallSite struct {
 	Return addr.File // the byte behind the instruction; 0 unknown
+	PC     addr.File // the instruction; 0 unknown. LLVM gives it for tail calls, instead
 	Tail   bool
 	// What is called: the entry point of a function of this object, or the linkage name of
 	// one that is defined elsewhere. Neither is known of an indirect call.
@@ -58,6 +59,10 @@ func (d *debugInfo) callSite(e dwarf.DIE) CallSite {
 	if v, ok := either(e, dwarf.AtCallReturnPC, dwarf.AtLowPC); ok {
 		a, _ := v.Addr()
 		s.Return = addr.File(a)
+	}
+	if v, ok := e.Attr(dwarf.AtCallPC); ok {
+		a, _ := v.Addr()
+		s.PC = addr.File(a)
 	}
 	if v, ok := either(e, dwarf.AtCallOrigin, dwarf.AtAbstractOrigin); ok {
 		s.Entry, s.Name = d.called(v.Ref())

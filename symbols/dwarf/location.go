@@ -41,6 +41,7 @@ const (
 	AtCallOrigin     At = 0x7f
 	AtCallReturnPC   At = 0x7d
 	AtCallParameter  At = 0x80
+	AtCallPC         At = 0x81
 	AtCallTailCall   At = 0x82
 	AtCallTarget     At = 0x83
 	AtDeleted        At = 0x8a
