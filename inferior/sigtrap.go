@@ -95,27 +95,34 @@ func (p *Process) borrowed(t *Thread, f func(*Borrowed) error) error {
 	return err
 }
 
+// installHandler makes the handler that of the target, in memory that the last attach left
+// if there is some: threads could have been inside.
 func (p *Process) installHandler(b *Borrowed) error {
-	at, err := b.Syscall(unix.SYS_MMAP, 0, handlerSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
-	if err != nil {
-		return err
+	at, made, err := p.leftHandler(), false, error(nil)
+	if at == 0 {
+		if at, err = b.Syscall(unix.SYS_MMAP, 0, handlerSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0); err != nil {
+			return err
+		}
+		made = true
 	}
 	p.handler.at = addr.Run(at)
-	code := sigtrapCode()
 	now, err := p.action(b)
 	switch {
 	case err != nil:
 	case now.handler != 0:
-		there := make([]byte, len(code))
-		if _, err = p.mem.readAt(there, int64(now.handler)-handlerAt); err == nil && !bytes.Equal(there, code) {
+		if !p.isHandler(now.handler - handlerAt) {
 			err = errors.New("the program has one of its own")
-		}
-		p.handler.at = addr.Run(now.handler) - handlerAt // of an hdb that was killed
-	default:
-		if _, err = p.mem.writeAt(code, int64(at)); err != nil {
 			break
 		}
-		if _, err = b.Syscall(unix.SYS_MPROTECT, at, handlerPage, unix.PROT_READ|unix.PROT_EXEC); err != nil {
+		p.handler.at = addr.Run(now.handler) - handlerAt // of an hdb that was killed
+		if p.handler.at == addr.Run(at) {
+			return nil
+		}
+	default:
+		if made {
+			err = p.writeHandler(b, at)
+		}
+		if err != nil {
 			break
 		}
 		const siginfo, onStack, hasRestorer = 4, 0x8000000, 0x4000000
@@ -123,8 +130,42 @@ func (p *Process) installHandler(b *Borrowed) error {
 			return nil
 		}
 	}
-	_, _ = b.Syscall(unix.SYS_MUNMAP, at, handlerSize) // it stays unused then
+	if made {
+		_, _ = b.Syscall(unix.SYS_MUNMAP, at, handlerSize) // else it is used another time
+	}
 	return err
+}
+
+// writeHandler puts the code into new memory.
+func (p *Process) writeHandler(b *Borrowed, at uint64) error {
+	if _, err := p.mem.writeAt(sigtrapCode(), int64(at)); err != nil {
+		return err
+	}
+	_, err := b.Syscall(unix.SYS_MPROTECT, at, handlerPage, unix.PROT_READ|unix.PROT_EXEC)
+	return err
+}
+
+// leftHandler is memory with the code that an earlier attach left, 0 without.
+func (p *Process) leftHandler() uint64 {
+	maps, err := p.Maps()
+	if err != nil {
+		return 0
+	}
+	for i, m := range maps[:max(len(maps)-1, 0)] {
+		next := maps[i+1]
+		if m.Perm == "r-xp" && m.Path == "" && m.High-m.Low == handlerPage && next.Perm == "rw-p" && next.Path == "" && next.Low == m.High && p.isHandler(uint64(m.Low)) {
+			return uint64(m.Low)
+		}
+	}
+	return 0
+}
+
+// isHandler tells whether the code lies there.
+func (p *Process) isHandler(at uint64) bool {
+	code := sigtrapCode()
+	there := make([]byte, len(code))
+	_, err := p.mem.readAt(there, int64(at))
+	return err == nil && bytes.Equal(there, code)
 }
 
 // dropHandler restores the default action, if it is still the handler of ours.

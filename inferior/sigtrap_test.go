@@ -47,7 +47,10 @@ func TestTrapHandler(t *testing.T) {
 		}
 		return at
 	}
-	session()
+	first := session()
+	if second := session(); second != first {
+		t.Errorf("the handler of the second attach is at %#x, that of the first at %#x", second, first)
+	}
 	if caught, _ := statusField(pid, "SigCgt"); caught != "0000000000000000" {
 		t.Errorf("after detaching signals %s are handled", caught)
 	}
