@@ -58,7 +58,7 @@ func attach(t testing.TB, pid int) *Process {
 func TestAttachDetachCycles(t *testing.T) {
 	cycles := 100
 	if testing.Short() {
-		cycles = 20
+		cycles = 8
 	}
 	cmd, r := background(t, build(t, "busy"), "30", "4000")
 	for i := range cycles {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"hdb/testprogs"
+
 	"golang.org/x/arch/x86/x86asm"
 	"golang.org/x/sys/unix"
 )
@@ -154,7 +156,8 @@ func TestEmulationOfRandomCode(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	n := 0
-	for range 60000 {
+	rounds := testprogs.Rounds(15000, 60000)
+	for range rounds {
 		code := make([]byte, 12)
 		for i := range code {
 			code[i] = byte(rng.Uint32())
@@ -169,8 +172,8 @@ func TestEmulationOfRandomCode(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d of 60000 emulated", n)
-	if n < 1000 {
+	t.Logf("%d of %d emulated", n, rounds)
+	if n < rounds/60 {
 		t.Errorf("only %d instructions emulated", n)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func TestKilledAtTraps(t *testing.T) {
 	rounds := 200
 	if testing.Short() {
-		rounds = 10
+		rounds = 4
 	}
 	for range rounds {
 		cmd, out := background(t, build(t, "gates"), "30", "1000000000", "wait")

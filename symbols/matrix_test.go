@@ -120,9 +120,9 @@ type form struct {
 }
 
 var forms = []form{
-	{name: "plain", short: []string{"rustc 5", "g++ 5", "go 5"}, build: func(t *testing.T, c combo) string { return c.build(t) }},
+	{name: "plain", short: []string{"g++ 5", "go 5"}, build: func(t *testing.T, c combo) string { return c.build(t) }},
 	{name: "O0", build: func(t *testing.T, c combo) string { return c.build(t, unoptimized(c)...) }},
-	{name: "split", short: []string{"clang++ 4", "rustc 4"}, build: func(t *testing.T, c combo) string { return c.build(t, split(c)...) }},
+	{name: "split", short: []string{"clang++ 4"}, build: func(t *testing.T, c combo) string { return c.build(t, split(c)...) }},
 	{name: "dwp", short: []string{"clang++ 4"}, build: packed},
 	{name: "dwp of binutils", build: func(t *testing.T, c combo) string { return packedBy(t, c, "dwp") }},
 	{name: "dwp of rustc", short: []string{"g++ 5"}, build: packedByRustc},
