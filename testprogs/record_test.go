@@ -483,6 +483,22 @@ func TestRecordToAFullDisk(t *testing.T) {
 	}
 }
 
+// A file to which nothing could be written does not stay.
+func TestRecordToADiskWithoutRoom(t *testing.T) {
+	t.Parallel()
+	r := newRecording(t)
+	mount := "mount -t tmpfs -o size=4k none " + r.cmd.Dir + " || exit 99; dd if=/dev/zero of=" + r.cmd.Dir + "/full bs=4k count=1 2>&1; \"$@\"; echo it ended with $?; ls -A " + r.cmd.Dir
+	r.cmd = exec.Command("unshare", "-m", "sh", "-c", mount, "sh", HDB(t), "record", "-o", r.file, Build(t, "recorded"), "1500")
+	r.start()
+	if code := r.wait(); code == 99 || strings.Contains(r.out.String(), "unshare failed") {
+		t.Skipf("no mount namespace: %s", r.out.String())
+	}
+	r.wantSaid("no space left on device", "it ended with 1\nfull\n")
+	if strings.Contains(r.out.String(), "r.hdb\n") {
+		t.Errorf("an empty file is left:\n%s", r.out.String())
+	}
+}
+
 // What could not be written is not said to be in the file.
 func TestRecordUntilTheDiskIsFull(t *testing.T) {
 	t.Parallel()

@@ -188,6 +188,7 @@ func record(all *options, out, errw io.Writer) (code int) {
 		}
 	}
 	r := newRecorder(o, errw)
+	defer func() { r.withdraw() }()
 	defer r.s.Close()
 	defer func() {
 		if v := recover(); v != nil {
@@ -219,7 +220,7 @@ func (r *recorder) crash(err *panics.Error) int {
 
 // newRecorder has a session of its own, which the caller closes.
 func newRecorder(o *recordOptions, errw io.Writer) *recorder {
-	r := &recorder{o: o, errw: errw}
+	r := &recorder{o: o, errw: errw, withdraw: func() {}}
 	if f, ok := errw.(*os.File); ok && !o.quiet {
 		r.progress = console.NewProgress(f)
 	}
@@ -243,6 +244,7 @@ type recorder struct {
 	errw     io.Writer
 	progress *console.Progress
 	file     string               // that is being written
+	withdraw func()               // removes it if nothing could be
 	forks    int                  // children that run free
 	ended    *inferior.ExitStatus // of the program, when the recording lasted to it
 	signals  recordSignals
@@ -301,6 +303,9 @@ func (r *recorder) create(info capture.Info) (io.WriteCloser, error) {
 	f, err := to.Create()
 	if err != nil {
 		return nil, createError{err}
+	}
+	if made, err := f.Stat(); err == nil {
+		r.withdraw = func() { to.Withdraw(made) }
 	}
 	return f, nil
 }

@@ -107,6 +107,14 @@ func (f File) Create() (*os.File, error) {
 	return w, nil
 }
 
+// Withdraw removes a file that Create made, as made tells, if nothing was written to it and
+// it has its name still.
+func (f File) Withdraw(made fs.FileInfo) {
+	if there, err := os.Stat(f.Path); err == nil && there.Mode().IsRegular() && there.Size() == 0 && os.SameFile(there, made) {
+		_ = os.Remove(f.Path) // an empty file is no capture, either
+	}
+}
+
 // open opens what is written: a new file with the name own, to be published as path,
 // or without one a device or a pipe. Errors of it name the file that was asked for.
 func (f File) open() (w *os.File, own, path string, err error) {
