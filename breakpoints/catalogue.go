@@ -139,6 +139,20 @@ func Recalled(name string, aux uint64) (Function, bool) {
 	return Named(name)
 }
 
+// LinkedAs are the linker's names of the functions that events call by that name. A
+// function that the user added is known by its own.
+func LinkedAs(name string) []string {
+	all := byName()[name]
+	if len(all) == 0 {
+		return []string{name}
+	}
+	names := make([]string, len(all))
+	for i, f := range all {
+		names[i] = f.Symbol
+	}
+	return names
+}
+
 // The catalogue is made once, because each event that is shown or filtered asks
 // for its function.
 var (

@@ -69,10 +69,13 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	var st session.Stack
+	called := c.s.Called()
 	if b.isEvent {
-		if _, st, err = c.s.EventStack(b.event); err != nil {
+		e, of, err := c.s.EventStack(b.event)
+		if err != nil {
 			return err
 		}
+		st, called = of, e.Function
 	} else if st, err = c.s.Stack(0); err != nil {
 		return err
 	}
@@ -88,7 +91,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		frames = frames[len(frames)+limit:]
 	}
 	shown := len(frames)
-	frames = c.s.WithTailCalls(frames)
+	frames = c.s.WithTailCalls(frames, called)
 	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
 	c.show(in, v, func(o *output) {
 		if b.full {

@@ -57,7 +57,7 @@ func compareRun(t *testing.T, p real.Program, want oracle.Result) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st.Frames = s.WithTailCalls(st.Frames)
+		st.Frames = s.WithTailCalls(st.Frames, s.Called())
 		if r.Event == nil {
 			t.Fatalf("stopped: %s", r.Headline())
 		}

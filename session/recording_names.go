@@ -104,6 +104,28 @@ func (s *Session) loggedChain(c addr.Code, seq uint64) []capture.Frame {
 	return chain
 }
 
+// objects are the files of the recording, the program first, without those whose place
+// another one had before or after.
+func (l *moduleLog) objects(program string) []loaded {
+	var out []loaded
+	for i := range l.all {
+		m := &l.all[i]
+		shared := slices.ContainsFunc(l.all, func(o loggedModule) bool {
+			return o.obj != m.obj && o.Low < m.High && m.Low < o.High
+		})
+		if m.obj == nil || shared {
+			continue
+		}
+		in := loaded{obj: m.obj, bias: m.Bias, name: m.Path, path: m.Path, low: m.Low, high: m.High}
+		if m.Path == program {
+			out = slices.Insert(out, 0, in)
+		} else {
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
 func (l *moduleLog) covers(pc addr.Run) bool {
 	return slices.ContainsFunc(l.all, func(m loggedModule) bool { return m.Low <= pc && pc < m.High })
 }

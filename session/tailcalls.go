@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/unwind"
@@ -15,23 +16,46 @@ import (
 // the one called, and exactly one chain of tail calls leads from there to it. Of several
 // chains only the calls at their begin and end that all of them share are added. A
 // deduced frame has no CFA, no registers and the number of the frame that was called;
-// it is only to be shown.
-func (s *Session) WithTailCalls(frames []Frame) []Frame {
-	var x *tailCalls
+// it is only to be shown. called is the name of the allocator function that the innermost
+// frame called, whose own frame is not there: "" if the innermost frame called nothing.
+func (s *Session) WithTailCalls(frames []Frame, called string) []Frame {
+	x := &tailCalls{s: s, objects: s.objects(), functions: map[addr.Run]*calledFunction{}}
+	if s.proc == nil && s.saved == nil && s.prog != nil { // the program has ended
+		x.objects = s.modLog.objects(s.prog.path)
+	}
 	var out []Frame
+	if called != "" && len(frames) > 0 && frames[0].Num == 0 && frames[0].Code.IsReturn() {
+		for _, jump := range x.between(x.named(called), frames[0].Code) {
+			out = x.appendFrames(out, jump, 0)
+		}
+	}
 	for i, f := range frames {
 		out = append(out, f)
 		if f.Inlined || i+1 == len(frames) || !frames[i+1].Code.IsReturn() {
 			continue
 		}
-		if x == nil {
-			x = &tailCalls{objects: s.objects(), s: s, functions: map[addr.Run]*calledFunction{}}
-		}
-		for _, jump := range x.between(f.Code.Lookup(), frames[i+1].Code) {
+		for _, jump := range x.between(x.entry(f.Code.Lookup()), frames[i+1].Code) {
 			out = x.appendFrames(out, jump, f.Num)
 		}
 	}
 	return out
+}
+
+// Called is the allocator function that the selected stack's innermost frame called, as
+// events name it: "" where the stack is not that of an event.
+func (s *Session) Called() string {
+	if s.Mode() == Saved {
+		if e, ok := s.EventAt(s.sel.seq); ok {
+			return e.Function
+		}
+		return ""
+	}
+	for _, h := range s.hits {
+		if h.event != nil && h.thread == s.sel.thread {
+			return h.event.Function
+		}
+	}
+	return ""
 }
 
 // tailCalls finds chains of tail calls for the frames of one stack.
@@ -56,17 +80,19 @@ type tailCall struct {
 // maxTailSteps bounds the search for chains: their number grows exponentially.
 const maxTailSteps = 10000
 
-// between lists the jumps that lead from the call before ret to the function with code
-// at pc, innermost first.
-func (x *tailCalls) between(pc addr.Run, ret addr.Code) []addr.Code {
-	callee := x.entry(pc)
+// between lists the jumps that lead from the call before ret to a function that has one
+// of the entry points, innermost first.
+func (x *tailCalls) between(callee []addr.Run, ret addr.Code) []addr.Code {
+	if len(callee) == 0 {
+		return nil
+	}
 	_, sites := x.sites(ret.Lookup())
 	i := slices.IndexFunc(sites, func(c loadedSite) bool { return c.Return.Run(c.in.bias) == ret.Addr() })
-	if callee == 0 || i < 0 {
+	if i < 0 {
 		return nil
 	}
 	first := x.target(sites[i])
-	if first == 0 || first == callee {
+	if first == 0 || slices.Contains(callee, first) {
 		return nil
 	}
 	c := chains{x: x, callee: callee, steps: maxTailSteps}
@@ -79,7 +105,7 @@ func (x *tailCalls) between(pc addr.Run, ret addr.Code) []addr.Code {
 // chains are the ways of tail calls that lead to callee.
 type chains struct {
 	x       *tailCalls
-	callee  addr.Run
+	callee  []addr.Run // its entry points: forms of operator new have one name
 	steps   int
 	path    []tailCall
 	found   bool
@@ -91,7 +117,7 @@ type chains struct {
 // follow searches from the function at entry on. It is false when nothing certain can be
 // said: a function without call sites, a jump to nobody knows where, too many ways.
 func (c *chains) follow(entry addr.Run) bool {
-	if entry == c.callee {
+	if slices.Contains(c.callee, entry) {
 		c.add()
 		return c.begin+c.end > 0
 	}
@@ -185,17 +211,33 @@ func (x *tailCalls) sites(a addr.Run) (addr.Run, []loadedSite) {
 	return entry.Run(in.bias), out
 }
 
-// entry is the entry point of the function with code at a, 0 unknown.
-func (x *tailCalls) entry(a addr.Run) addr.Run {
+// entry is the entry point of the function with code at a, none if it is not known.
+func (x *tailCalls) entry(a addr.Run) []addr.Run {
 	if entry, _ := x.sites(a); entry != 0 {
-		return entry
+		return []addr.Run{entry}
 	}
 	if in := x.at(a); in != nil {
 		if sym, _, ok := in.obj.SymbolAt(a.File(in.bias)); ok && sym.IsCode() {
-			return sym.Addr.Run(in.bias)
+			return []addr.Run{sym.Addr.Run(in.bias)}
 		}
 	}
-	return 0
+	return nil
+}
+
+// named are the entry points of the allocator functions that events call by that name.
+func (x *tailCalls) named(function string) []addr.Run {
+	var out []addr.Run
+	for _, name := range breakpoints.LinkedAs(function) {
+		for i := range x.objects {
+			in := &x.objects[i]
+			if sym, ok := in.obj.Symbol(name); ok && sym.Defined {
+				if at := codeAt(sym, in); at != 0 {
+					out = append(out, at)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // function is what is known of the function with that entry point.

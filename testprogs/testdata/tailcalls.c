@@ -1,6 +1,7 @@
 //build: -O2
 // Functions that leave by a tail call: there is one way from outer to leaf, and there are
-// two from either, of which only the first jump is the same.
+// two from either, of which only the first jump is the same. wrapper and giver leave for the
+// allocator.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -53,11 +54,25 @@ NOINLINE char *shared(size_t n)
 	return either(n);
 }
 
+NOINLINE char *wrapper(size_t n)
+{
+	calls++;
+	return malloc(n + 4);
+}
+
+NOINLINE void giver(char *p)
+{
+	calls++;
+	free(p);
+}
+
 int main(void)
 {
 	free(outer(1000));
 	calls++;
 	free(shared(2000));
+	calls++;
+	giver(wrapper(3000));
 	calls++;
 	printf("%d\n", calls);
 	return 0;
