@@ -5,7 +5,7 @@
 # packages for which little has to be compiled anew, and on the tests that are about what
 # goroutines share.
 RACE = $(shell scripts/concurrent)
-RACE_SHORT = ./capture ./heap ./internal/panics ./symbols/debuginfod
+RACE_SHORT = ./capture ./heap ./internal/panics
 RACE_TESTS = Many|Concurrent|Panic|Abort|Full|Killed|Threads|Log|Background|Together|Deadline|History
 # A module of its own, so that what it compares with is not what hdb needs.
 ORACLE = go -C probe/cfi/oracle
@@ -25,13 +25,19 @@ demo: build
 	@scripts/demo ./hdb $(DEMO)
 
 # Stress tests run in their small form here, in full in test-full. Many tests wait for
-# processes: more packages at a time than there are processors keep those busy. All but
-# the race detector do without C, so that Go's library is compiled once.
+# processes: more packages at a time than there are processors keep those busy. What
+# downloads or compiles one file runs beside what computes. All but the race detector do
+# without C, so that Go's library is compiled once.
 test: export CGO_ENABLED = 0
 test:
-	$(MAKE) -j2 --output-sync=line tools check
+	$(MAKE) -j2 --output-sync=line packages check
+	$(MAKE) -j2 --output-sync=line real npm race oracle
 	go test -short -p 4 -timeout 15m ./...
+
+race:
 	CGO_ENABLED=1 go test -short -p 4 -timeout 15m -race -run '$(RACE_TESTS)' $(RACE_SHORT)
+
+oracle:
 	$(ORACLE) test ./...
 
 test-full: tools check lint
@@ -40,9 +46,15 @@ test-full: tools check lint
 	$(ORACLE) test ./...
 
 # What the tests need.
-tools:
+tools: packages real npm
+
+packages:
 	scripts/need test
+
+real: packages
 	scripts/real
+
+npm: packages
 	scripts/npm
 
 check:
@@ -64,4 +76,4 @@ bench: build
 docs:
 	go generate ./...
 
-.PHONY: build demo test test-full tools check lint bench docs
+.PHONY: build demo test race oracle test-full tools packages real npm check lint bench docs
