@@ -45,6 +45,7 @@ func conditionsText() string {
 		"Names:" + names.String() + "\n\n" +
 		"Operators, those that bind closest first: == != < <= > >=, ! for not, && for and, || for or; parentheses group.\n\n" +
 		"Numbers are 4096, 0x1000, 1_000_000, and sizes: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, kB, MB, GB, TB powers of 1000. 1.5MiB is a size too.\n\n" +
+		"No comparison holds with a number that an event has not got, as the count of malloc, or that is not known, as the size of a freed block that was made before hdb followed the allocator. ! does not make it hold, either.\n\n" +
 		"caller(\"f\") looks at one frame, the innermost one outside the allocator, and an inlined call is a frame too: for a std::vector that is allocate() of its allocator, not the function that has the vector. " +
 		"At a place in the code it is the frame that called the function. func(\"f\") looks at every frame of the stack, main too. module(\"libfoo\") asks for a frame of a program or library: libfoo, libfoo.so and libfoo.so.1 are all names of libfoo.so.1, and _json is one of _json.cpython-311-x86_64-linux-gnu.so: what stands before the first dot. The beginning of a name is not enough, but for a * behind it. " +
 		"A name that nothing has which is loaded is warned of.\n\n" +

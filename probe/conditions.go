@@ -214,7 +214,7 @@ func (p *Probe) Describe(st *breakpoints.Stop) (inProcess, outside []string, err
 	}
 	inProcess, outside = filter.Describe(node, alike...)
 	size := cond.Size.String()
-	if p.request.marks != 0 && st.Kind == breakpoints.StopFree && asksSize(node) && !MayHold(node, 0) && !slices.Contains(inProcess, size) {
+	if p.request.marks != 0 && st.Kind == breakpoints.StopFree && asksSize(node) && !slices.Contains(inProcess, size) {
 		inProcess = append(inProcess, size)
 	}
 	return inProcess, outside, nil

@@ -286,7 +286,7 @@ func TestPassed(t *testing.T) {
 	}{
 		{"alloc #50", 49, false}, {"alloc #50", 50, true}, {"alloc #9", 50, false}, {"alloc", 50, false},
 		{"alloc if nth == 50", 49, false}, {"alloc if nth == 50", 50, true}, {"alloc if nth >= 20", 50, false},
-		{"alloc if size > 8 && (live > 9 || !(nth <= 20))", 19, false}, {"alloc if size > 8 && (live > 9 || !(nth <= 20))", 20, true},
+		{"alloc if size > 8 && (live > 9 || !(nth > 20))", 19, false}, {"alloc if size > 8 && (live > 9 || !(nth > 20))", 20, true},
 		{"alloc if nth < 5", 50, false},
 	} {
 		r := stopsAt(t, c.spec)

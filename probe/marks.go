@@ -67,14 +67,14 @@ func (r *Request) compile(fn breakpoints.Function, asked cond.Node, ops filter.O
 	if r.marks == 0 || prog.Never || fn.Kind != capture.Free || !asksSize(asked) {
 		return prog
 	}
-	// Of a block that hdb does not know the call says the size, or nothing, which is 0.
+	// Of a block that hdb does not know the call says the size, or nothing.
 	told := ops
 	told.Number = func(f cond.Field) (filter.Value, bool) {
 		switch {
 		case f != cond.Size:
 			return ops.Number(f)
 		case fn.Size.From == breakpoints.Nowhere:
-			return filter.At(filter.Const(0)), true
+			return filter.None(), true
 		}
 		return filter.At(filter.Mem(filter.RSP, frSize+8)), true
 	}

@@ -44,6 +44,8 @@ func TestMarks(t *testing.T) {
 		frees("free", 0x9000)        // nobody knows it
 		frees("_ZdlPvm", 0xa000, 48) // but of this it is said
 		frees("_ZdlPvm", 0xb000, 20)
+		made(0xc000)("malloc", 0)
+		frees("free", 0xc000)
 	}
 	for _, c := range []struct {
 		specs []string
@@ -56,7 +58,9 @@ func TestMarks(t *testing.T) {
 			[]string{"free(0x6000)", "free(0x5000)", "free(0x9000)", "operator delete(0xb000, 20)"}},
 		{[]string{"free if size == 48", "free if addr == 0x9000"},
 			[]string{"free(0x5000)", "free(0x8000)", "free(0x7000)", "free(0x9000)", "operator delete(0xa000, 48)"}},
-		{[]string{"free if size == 0"}, []string{"free(0x6000)", "free(0x5000)", "free(0x5000)", "free(0x8000)", "free(0x7000)", "free(0x9000)"}},
+		{[]string{"free if size == 0"}, []string{"free(0xc000)"}},
+		{[]string{"free if size < 48"}, []string{"free(0x5000)", "operator delete(0xb000, 20)", "free(0xc000)"}},
+		{[]string{"free if !(size >= 48)"}, []string{"free(0x5000)", "operator delete(0xb000, 20)", "free(0xc000)"}},
 		{[]string{"alloc if size == 49", "free if size > 1000"}, []string{"malloc(49) = 0x6000"}},
 	} {
 		t.Run(fmt.Sprint(c.specs), func(t *testing.T) {

@@ -82,7 +82,8 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	e.Abandoned = call.Abandoned
 	env := &eventEnv{s: s, t: t, e: e, call: call}
 	env.find = func() []Frame { return s.named(env.walk()).Frames }
-	gone := s.applyEvent(e)
+	gone, known := s.applyEvent(e)
+	env.sized = known
 	stop := s.stopsAt(env)
 	// What the log has the beginning of, it has to have the end of.
 	if stop && !tr.ended || gone.Logged || tr.logsAll() || tr.logsSome() && tr.filter.Eval(env) {
@@ -96,14 +97,14 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 
 // applyEvent brings the live heap up to date, and gives a free the size of its
 // block. live and blocks in conditions are those after the event. It returns the
-// block that is no more.
-func (s *Session) applyEvent(e *Event) heap.Block {
-	gone, ended := s.trace.live.Follow(&e.Event, false)
-	if ended && e.Kind == capture.Free {
+// block that is no more, if it was known.
+func (s *Session) applyEvent(e *Event) (gone heap.Block, known bool) {
+	gone, known = s.trace.live.Follow(&e.Event, false)
+	if known && e.Kind == capture.Free {
 		e.Size = gone.Size
 	}
 	e.Gone = gone.Gone()
-	return gone
+	return gone, known
 }
 
 // stopsAt checks every allocation stop, so that all hit counts are right.
@@ -132,6 +133,7 @@ type eventEnv struct {
 	t      *inferior.Thread
 	e      *Event
 	call   breakpoints.Call
+	sized  bool         // the size of a freed block is known, even if it is 0
 	raw    unwind.Stack // valid while the event is looked at: nothing else walks
 	walked bool
 	callers
@@ -142,7 +144,7 @@ func (v *eventEnv) Number(f cond.Field) (uint64, bool) {
 	e, live := v.e, v.s.trace.live
 	switch f {
 	case cond.Size:
-		return e.Size, true
+		return e.Size, v.sized || hasSize(&e.Event)
 	case cond.Addr:
 		return e.Addr, true
 	case cond.Old:
@@ -161,6 +163,11 @@ func (v *eventEnv) Number(f cond.Field) (uint64, bool) {
 		return e.Aux, v.call.Function.Count.From != breakpoints.Nowhere
 	}
 	return 0, false
+}
+
+// hasSize tells whether the size of an event is known: that of a freed block is 0 if not.
+func hasSize(e *capture.Event) bool {
+	return e.Size != 0 || e.Kind != capture.Free || e.Gone.Recorded
 }
 
 // walk is the stack that led to the event, the allocator's caller first.

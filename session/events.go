@@ -196,7 +196,7 @@ func (v *recordedEnv) ask(a stackAsk, predicate func(string) bool) bool {
 func (v *recordedEnv) Number(f cond.Field) (uint64, bool) {
 	switch f {
 	case cond.Size:
-		return v.e.Size, true
+		return v.e.Size, hasSize(&v.e.Event)
 	case cond.Addr:
 		return v.e.Addr, true
 	case cond.Old:

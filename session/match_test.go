@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"testing"
 
-	"hdb/internal/cond"
 	"hdb/symbols"
 )
 
@@ -103,28 +102,6 @@ func TestMatchModule(t *testing.T) {
 	} {
 		if got := matchModule(c.pattern, c.base); got != c.want {
 			t.Errorf("%q of %q: %v", c.pattern, c.base, got)
-		}
-	}
-}
-
-// Stops at frees that need the size of each block are told from those that do not.
-func TestNeedsFreedSize(t *testing.T) {
-	for text, want := range map[string]bool{
-		"size == 96":                         true,
-		"!(size < 96)":                       true,
-		"size == 96 || addr == 0x5000":       true,
-		"size == 96 && func(\"f\")":          true,
-		"size == 96 && nth > 5":              true,
-		"addr == 0x5000":                     false,
-		"size == 96 && addr == 0x5000":       false,
-		"size > 96 && size < 99 && addr > 5": true,
-	} {
-		c, err := cond.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := needsFreedSize(c.Root()); got != want {
-			t.Errorf("%s: %v", text, got)
 		}
 	}
 }

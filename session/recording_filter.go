@@ -102,7 +102,7 @@ func (v *probeEnv) Number(f cond.Field) (uint64, bool) {
 	e, live := v.e, v.s.trace.live
 	switch f {
 	case cond.Size:
-		return e.Size, true
+		return e.Size, hasSize(e)
 	case cond.Addr:
 		return e.Addr, true
 	case cond.Old:

@@ -71,7 +71,6 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		st.Location = fmt.Sprintf("%s:%d", file, line)
 	}
 	s.WarnCondition(st.Cond)
-	s.warnCost(st)
 	return s.add(st)
 }
 
@@ -375,7 +374,6 @@ func (s *Session) SetCondition(id int, text string) error {
 		return err
 	}
 	s.WarnCondition(st.Cond)
-	s.warnCost(st)
 	return s.armTracer()
 }
 

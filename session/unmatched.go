@@ -11,7 +11,6 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
-	"hdb/probe"
 	"hdb/symbols"
 )
 
@@ -92,43 +91,6 @@ func (s *Session) warnKind(name string) {
 		return
 	}
 	s.notify("kind(%q): nothing that is loaded now defines it", name)
-}
-
-// warnCost says of a stop at frees that it stops each of them for a moment: a call of free
-// has no size, and hdb alone knows which blocks have none, because it has not seen them made.
-func (s *Session) warnCost(st *breakpoints.Stop) {
-	unsized := func(name string) bool {
-		f, ok := breakpoints.Named(name)
-		return !ok || f.Size.From == breakpoints.Nowhere
-	}
-	if len(st.Funcs) > 0 && !slices.ContainsFunc(st.Funcs, unsized) {
-		return // munmap and the like are told it
-	}
-	if st.Kind == breakpoints.StopFree && st.Cond != nil && needsFreedSize(st.Cond.Root()) && probe.MayHold(st.Cond.Root(), 0) && s.Settings.Probe != ProbeOff && s.saved == nil {
-		s.notify("size of a freed block is not known inside the process: each free that the rest of the condition does not rule out stops its thread, tens of microseconds, as the condition holds for 0, which unknown blocks have: add size > 0")
-	}
-}
-
-// needsFreedSize tells whether a condition at a free cannot be decided for most calls
-// without the size of the block.
-func needsFreedSize(n cond.Node) bool {
-	switch n := n.(type) {
-	case *cond.And:
-		return slices.ContainsFunc(n.Terms, needsFreedSize) && !slices.ContainsFunc(n.Terms, decidedInProcess)
-	case *cond.Or:
-		return slices.ContainsFunc(n.Terms, needsFreedSize)
-	case *cond.Not:
-		return needsFreedSize(n.X)
-	case *cond.Compare:
-		return n.Field == cond.Size
-	}
-	return false
-}
-
-// decidedInProcess tells whether a comparison alone rules most calls out where they are made.
-func decidedInProcess(n cond.Node) bool {
-	c, ok := n.(*cond.Compare)
-	return ok && c.Op == cond.EQ && (c.Field == cond.Addr || c.Field == cond.Thread)
 }
 
 // expected are the modules of the process, or those that a program begins with.

@@ -122,7 +122,7 @@ var behaviours = []struct {
 	{name: "stackshapes", want: "1\n"},
 	{name: "deep", args: []string{"1000"}, want: "1001\n"},
 	{name: "inlined", want: "12\n"},
-	{name: "tailcalls", want: "11\n"},
+	{name: "tailcalls", want: "14\n"},
 	{name: "inlinedcc", want: "99 3005\n"},
 	{name: "exceptions", want: "caught 33 null\n"},
 	{name: "longjmp", want: "jumps 2\n"},

@@ -18,10 +18,11 @@ type And struct{ Terms []Node }
 // Or holds when any of its terms does. It has two terms at least, none an *Or.
 type Or struct{ Terms []Node }
 
-// Not holds when X does not, also when X compares a value the stop has not got.
+// Not holds when X does not. Where X compares a value that the stop has not got, neither
+// of them holds.
 type Not struct{ X Node }
 
-// Compare relates a field of the stop to a number.
+// Compare relates a field of the stop to a number. It does not hold when the stop has none.
 type Compare struct {
 	Field Field
 	Op    Op
@@ -68,6 +69,9 @@ func (o Op) mirror() Op {
 	}
 	return o
 }
+
+// not is the operator that holds when o does not.
+func (o Op) not() Op { return [...]Op{EQ: NE, NE: EQ, LT: GE, LE: GT, GT: LE, GE: LT}[o] }
 
 // Holds applies the comparison.
 func (o Op) Holds(x, y uint64) bool {

@@ -27,8 +27,9 @@ import "slices"
 // A Cond is a parsed condition.
 type Cond struct {
 	src  string
-	root Node
-	plan Node // root with the cheap terms of each chain first
+	root Node // as written
+	norm Node // root with ! at names alone, see positive
+	plan Node // norm with the cheap terms of each chain first
 }
 
 // Parse reads a whole condition. The error is an *Error that points at the
@@ -39,7 +40,8 @@ func Parse(src string) (*Cond, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Cond{src: src, root: root, plan: reorder(root)}, nil
+	norm := positive(root, true)
+	return &Cond{src: src, root: root, norm: norm, plan: reorder(norm)}, nil
 }
 
 // Source is the text the condition was parsed from.
@@ -48,8 +50,9 @@ func (c *Cond) Source() string { return c.src }
 // String is the canonical text, which parses to an equal tree.
 func (c *Cond) String() string { return c.root.String() }
 
-// Root is the syntax tree, terms in the order written. It must not be modified.
-func (c *Cond) Root() Node { return c.root }
+// Root is the tree to be evaluated, terms in the order written, in which a Not has a Call.
+// It must not be modified.
+func (c *Cond) Root() Node { return c.norm }
 
 // Uses reports whether the condition compares f.
 func (c *Cond) Uses(f Field) bool {

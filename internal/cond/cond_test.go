@@ -172,23 +172,27 @@ func TestEval(t *testing.T) {
 		thread:  "loader 2",
 	}
 	for src, want := range map[string]bool{
-		"size >= 4k":               true,
-		"size > 4k":                false,
-		"size < 4097":              true,
-		"size <= 4095":             false,
-		"size != 4096":             false,
-		"size == 4096":             true,
-		"addr == 0":                false, // no such value here
-		"addr != 0":                false,
-		"!(addr == 0)":             true,
-		"func(main) && size == 4k": true,
-		"func(mane) || #10":        true,
-		"kind == malloc":           true,
-		"kind != malloc":           false,
-		`thread == "loader*"`:      true,
-		`thread != "loader 2"`:     false,
-		"module(libz)":             false,
-		"caller(x) || module(y)":   false,
+		"size >= 4k":                  true,
+		"size > 4k":                   false,
+		"size < 4097":                 true,
+		"size <= 4095":                false,
+		"size != 4096":                false,
+		"size == 4096":                true,
+		"addr == 0":                   false, // no such value here
+		"addr != 0":                   false,
+		"!(addr == 0)":                false, // nor is it known to be another
+		"!(addr == 0 || size == 1)":   false,
+		"!(addr == 0 && size == 1)":   true,
+		"!(size < 4k || !func(main))": true,
+		"!!(addr == 0)":               false,
+		"func(main) && size == 4k":    true,
+		"func(mane) || #10":           true,
+		"kind == malloc":              true,
+		"kind != malloc":              false,
+		`thread == "loader*"`:         true,
+		`thread != "loader 2"`:        false,
+		"module(libz)":                false,
+		"caller(x) || module(y)":      false,
 	} {
 		c, err := Parse(src)
 		if err != nil {

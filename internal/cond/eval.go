@@ -9,8 +9,8 @@ import (
 // when their answer matters, those of the stack last, so that a stop which
 // another term rejects costs no stack walk.
 type Env interface {
-	// Number is the value of a field; false when this stop has none, and then
-	// the comparison is false.
+	// Number is the value of a field; false when this stop has none or it is not known,
+	// and then no comparison with it holds, nor the negation of one.
 	Number(Field) (uint64, bool)
 	// Func reports whether a function that matches pattern is on the stack.
 	Func(pattern string) bool
@@ -70,6 +70,70 @@ func ask(n *Call, env Env) bool {
 	default:
 		return Match(n.Arg, env.ThreadName())
 	}
+}
+
+// positive is a tree that holds when n has the value, with negations at names alone. Of
+// what is not known nothing holds there: not the comparison, and not its negation.
+func positive(n Node, value bool) Node {
+	terms := func(list []Node) []Node {
+		var out []Node
+		for _, t := range list {
+			out = append(out, positive(t, value))
+		}
+		return out
+	}
+	switch n := n.(type) {
+	case *And:
+		if value {
+			return &And{flat(terms(n.Terms), isAnd)}
+		}
+		return &Or{flat(terms(n.Terms), isOr)}
+	case *Or:
+		if value {
+			return &Or{flat(terms(n.Terms), isOr)}
+		}
+		return &And{flat(terms(n.Terms), isAnd)}
+	case *Not:
+		return positive(n.X, !value)
+	case *Compare:
+		if !value {
+			return &Compare{n.Field, n.Op.not(), n.Value, n.Col}
+		}
+	case *Call:
+		if !value {
+			return &Not{n}
+		}
+	}
+	return n
+}
+
+// flat puts the terms of chains of the same kind in their place.
+func flat(terms []Node, chain func(Node) ([]Node, bool)) []Node {
+	var out []Node
+	for _, t := range terms {
+		if inner, ok := chain(t); ok {
+			out = append(out, inner...)
+		} else {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func isAnd(n Node) ([]Node, bool) {
+	and, ok := n.(*And)
+	if !ok {
+		return nil, false
+	}
+	return and.Terms, true
+}
+
+func isOr(n Node) ([]Node, bool) {
+	or, ok := n.(*Or)
+	if !ok {
+		return nil, false
+	}
+	return or.Terms, true
 }
 
 // reorder copies the tree with the terms of each chain sorted by cost. The

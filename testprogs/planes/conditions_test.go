@@ -75,7 +75,7 @@ func TestConditionsSaved(t *testing.T) {
 // planes, those that are set while blocks are live, too.
 func TestFreedSizes(t *testing.T) {
 	j := program(t, "storm_realloc", nil)
-	conditions := []string{"size == 96", "size > 200", "size >= 48 and size <= 64", "not (size < 500) or addr == 0x10", "size < 20"}
+	conditions := []string{"size == 96", "size > 200", "size >= 48 and size <= 64", "not (size < 500) or addr == 0x10", "size < 20", "not (size >= 20)"}
 	count := regexp.MustCompile(`(?m)^ +(?:not hit|hit \d+ time).*`)
 	var hits [len(planes)]string
 	for i, p := range planes {

@@ -1,0 +1,36 @@
+package session
+
+import (
+	"testing"
+
+	"hdb/inferior"
+)
+
+// TestFreeOfUnknownSize: a block that was made before its size could be known stops at no
+// condition that compares it, whichever way, and one that is known does.
+func TestFreeOfUnknownSize(t *testing.T) {
+	for _, mode := range []ProbeMode{ProbeOn, ProbeOff} {
+		for _, c := range []struct {
+			at, condition string
+			stops         bool
+		}{
+			{"giver", "size < 5000", false}, {"giver", "!(size >= 5000)", false}, {"giver", "size == 0", false},
+			{"giver", "size != 3", false}, {"giver", "addr != 0", true}, {"giver", "size < 5000 || addr != 0", true},
+			{"main", "size < 5000", true},
+		} {
+			s := open(t, "tailcalls")
+			s.Settings.Probe = mode
+			setBreak(t, s, c.at)
+			must(t)(s.Run(nil))
+			setBreak(t, s, "free if "+c.condition)
+			if r := must(t)(s.Continue(1)); (r.Event != nil) != c.stops {
+				t.Errorf("%v, from %s on, free if %s: %s", mode, c.at, c.condition, r.Headline())
+			}
+			for s.proc != nil {
+				if r := must(t)(s.Continue(1)); r.Reason == inferior.Exited {
+					break
+				}
+			}
+		}
+	}
+}
