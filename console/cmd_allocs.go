@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,58 +55,32 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	if limit == 0 && !c.cfg.JSON {
-		return c.printEvents(ctx, seq, noMatch)
+	list := eventList{in: in, condition: condition, which: "the last", none: noMatch}
+	total := 0
+	counted := func(yield func(*session.Event) bool) {
+		for e := range seq {
+			if total++; !yield(e) {
+				return
+			}
+		}
+	}
+	if limit == 0 {
+		return c.list(ctx, list, counted, func() listed { return listed{total: total} })
 	}
 	var rows []*session.Event
-	total := 0
-	for e := range seq {
+	for e := range counted {
 		if ctx.Err() != nil {
 			return errInterrupted
 		}
-		total++
-		rows = append(rows, e)
-		if limit > 0 && len(rows) >= 2*limit {
+		if rows = append(rows, e); len(rows) >= 2*limit {
 			rows = append(rows[:0], rows[len(rows)-limit:]...)
 		}
 	}
-	if limit > 0 && len(rows) > limit {
-		rows = rows[len(rows)-limit:]
-	}
-	c.showEvents(in, rows, listed{total: total, which: "the last"}, condition, noMatch, nil)
-	return nil
+	rows = rows[max(0, len(rows)-limit):]
+	return c.list(ctx, list, slices.Values(rows), func() listed { return listed{total: total} })
 }
 
 const noMatch = "no recorded event matches"
-
-// printEvents prints all events as they are found, or why there are none: somebody
-// who has seen enough, or an output that is full, ends it.
-func (c *Console) printEvents(ctx context.Context, events iter.Seq[*session.Event], none string) error {
-	const part = 256 // rows
-	names := c.threadNames()
-	table := longTable{o: c.out, columns: eventColumns}
-	var rows [][]span
-	for e := range events {
-		if ctx.Err() != nil {
-			return errInterrupted
-		}
-		if rows = append(rows, c.eventRow(e, viewEvent(e), c.eventPlace(e), names)); len(rows) < part {
-			continue
-		}
-		if table.add(rows); c.out.stopped() {
-			return nil
-		}
-		rows = rows[:0]
-	}
-	if table.widths == nil && len(rows) == 0 {
-		c.out.printf("%s\n", none)
-		return nil
-	}
-	if len(rows) > 0 {
-		table.add(rows)
-	}
-	return nil
-}
 
 // eventColumns are those of a list of events.
 var eventColumns = []column{{head: "event", right: true}, {head: "time", right: true}, {head: "thread", right: true}, {head: "size", right: true}, {head: "call"}, {head: "function"}, {head: ""}}
@@ -137,15 +111,16 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if condition != nil {
 		none += " and matches"
 	}
-	c.showEvents(in, live.Largest, listed{total: total, which: "the largest"}, condition, none, func(o *output) {
+	below := func(o *output) {
 		if total > 0 {
 			o.printf("live: %s in %s\n", longSize(live.Bytes), counted(total, "recorded block"))
 		}
 		if condition == nil {
 			c.noteUnrecorded(o, true)
 		}
-	})
-	return nil
+	}
+	list := eventList{in: in, condition: condition, which: "the largest", none: none, below: below}
+	return c.list(ctx, list, slices.Values(live.Largest), func() listed { return listed{total: total} })
 }
 
 // noteUnrecorded says that there was more than what is recorded: blocks that live,
@@ -175,53 +150,6 @@ func (c *Console) noteUnrecorded(o *output, live bool) {
 
 // noneLive is what there is to say of a heap that is empty, as far as it is known.
 const noneLive = "no recorded block is live"
-
-// listed is what the rows of a list are of.
-type listed struct {
-	total int
-	more  bool   // there may be more than total
-	which string // "the last"
-}
-
-// showEvents prints events as a table, with the place in the user's code, or why
-// there are none. below prints what stands below it; it may be nil.
-func (c *Console) showEvents(in Input, rows []*session.Event, of listed, condition *cond.Cond, none string, below func(o *output)) {
-	views := make([]eventView, 0, len(rows))
-	var table [][]span
-	names := c.threadNames()
-	for _, e := range rows {
-		v := viewEvent(e)
-		where := c.eventPlace(e)
-		v.Where = strings.TrimSpace(where[0].text + " " + where[1].text)
-		views = append(views, v)
-		table = append(table, c.eventRow(e, v, where, names))
-	}
-	c.answer(in, struct {
-		Total  int         `json:"total"`
-		More   bool        `json:"more,omitempty"`
-		Events []eventView `json:"events"`
-	}{of.total, of.more, views}, func(o *output) {
-		if below != nil {
-			defer below(o)
-		}
-		if of.total == 0 {
-			o.printf("%s\n", none)
-			return
-		}
-		o.table(eventColumns, table)
-		if len(rows) < of.total || of.more {
-			all := in.Name + " all"
-			if condition != nil {
-				all += " if ..."
-			}
-			total := grouped(of.total)
-			if of.more {
-				total += " or more"
-			}
-			o.printf("%s %d of %s; `%s` lists all\n", of.which, len(rows), total, all)
-		}
-	})
-}
 
 // noteDoubt says when what seems to live may be gone. In JSON the object says so.
 func (c *Console) noteDoubt(doubt string) {

@@ -296,7 +296,7 @@ func (c *Console) showWhence(in Input, w *session.Whence) {
 }
 
 // blockHistory lists the recorded events about an address.
-func blockHistory(c *Console, in Input) error {
+func blockHistory(ctx context.Context, c *Console, in Input) error {
 	text, limit := strings.TrimSpace(in.Raw), 20
 	if i := strings.LastIndexByte(text, ' '); i > 0 {
 		n, err := strconv.Atoi(text[i+1:])
@@ -316,8 +316,8 @@ func blockHistory(c *Console, in Input) error {
 		return err
 	}
 	in.Name += " " + text
-	c.showEvents(in, events, listed{total: total, more: more, which: "the last"}, nil, fmt.Sprintf("no recorded event is about %#x", addr), nil)
-	return nil
+	list := eventList{in: in, which: "the last", none: fmt.Sprintf("no recorded event is about %#x", addr)}
+	return c.list(ctx, list, slices.Values(events), func() listed { return listed{total, more} })
 }
 
 func runDiff(_ context.Context, c *Console, in Input) error {

@@ -346,12 +346,12 @@ func runWith(ctx context.Context, c *Console, in Input) error {
 	return errors.Join(err, c.assign(s, old))
 }
 
-func runHistory(_ context.Context, c *Console, in Input) error {
+func runHistory(ctx context.Context, c *Console, in Input) error {
 	n := len(c.hist.lines)
 	if in.Raw != "" {
 		v, err := strconv.Atoi(strings.TrimSpace(in.Raw))
 		if err != nil { // an address: 0x..., $rdi, an expression
-			return blockHistory(c, in)
+			return blockHistory(ctx, c, in)
 		}
 		if v < 0 {
 			return fmt.Errorf("history: %q: a number of lines expected", in.Raw)

@@ -24,22 +24,25 @@ type failure struct {
 // strings in hexadecimal, sizes numbers of bytes, times nanoseconds.
 func jsonLine(command string, data any, warnings ...string) string {
 	head := fmt.Sprintf(`{"v":%d,"command":%q`, jsonVersion, command)
+	body := jsonText(data)
+	if body = body[1 : len(body)-1]; body != "" { // of the object
+		head += "," + body
+	}
+	if len(warnings) > 0 {
+		head += `,"warnings":` + jsonText(warnings)
+	}
+	return head + "}\n"
+}
+
+// jsonText is data in JSON, without control characters.
+func jsonText(data any) string {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(data); err != nil {
-		return fmt.Sprintf("%s,\"error\":%q}\n", head, "internal: "+err.Error())
+		return fmt.Sprintf("{\"error\":%q}", "internal: "+err.Error())
 	}
-	body := bytes.TrimSpace(buf.Bytes())
-	body = body[1 : len(body)-1] // of the object
-	if len(body) > 0 {
-		head += "," + string(cleanJSON(body))
-	}
-	if len(warnings) > 0 {
-		text, _ := json.Marshal(warnings) // strings can be
-		head += `,"warnings":` + string(cleanJSON(text))
-	}
-	return head + "}\n"
+	return string(cleanJSON(bytes.TrimSpace(buf.Bytes())))
 }
 
 // show prints what a command found: as JSON when that was asked for, else as

@@ -23,13 +23,19 @@ func (l *consoleLines) add(text string) {
 		return
 	}
 	for line := range strings.Lines(text) {
-		l.part += line
-		if whole, ok := strings.CutSuffix(l.part, "\n"); ok {
-			l.to(uncoloured(whole))
+		line, whole := strings.CutSuffix(line, "\n")
+		if len(l.part) < maxLogged {
+			l.part += line
+		}
+		if whole {
+			l.to(uncoloured(l.part))
 			l.part = ""
 		}
 	}
 }
+
+// maxLogged is how many bytes of a line are put together from parts: the log keeps less.
+const maxLogged = 64 << 10
 
 // uncoloured is text without hdb's colours: the sequences ESC [ ... m, which paint
 // writes, and which no text that comes from elsewhere holds.

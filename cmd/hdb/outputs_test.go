@@ -151,7 +151,7 @@ func TestLostOutputFails(t *testing.T) {
 		"help", "help record", "help break", "--help", "--version", "stats IN", "summary IN", "tree IN", "timeline IN", "table -o - IN", "flamegraph -o - IN",
 		"export ndjson -o - IN", "export collapsed -o - IN", "capture info IN", "capture info --json IN", "capture check IN", "assert --max-peak 1G IN",
 		"doctor IN", "doctor PROG", "symbolize -e PROG 0x1000", "-nx -batch -ex help", "-nx -batch --json -ex allocs@5 open IN", "-nx -batch -ex allocs@all open IN",
-		"-nx -batch -ex live@all open IN", "-nx -batch -ex echo@text open IN", "-nx -batch -ex top open IN",
+		"-nx -batch -ex live@all open IN", "-nx -batch --json -ex allocs@all open IN", "-nx -batch --json -ex live@all open IN", "-nx -batch -ex echo@text open IN", "-nx -batch -ex top open IN",
 	}
 	for _, word := range firstWords() {
 		commands = append(commands, word+" --help")

@@ -1,0 +1,96 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"hdb/capture"
+	"hdb/session"
+)
+
+// fullDevice takes so many bytes.
+type fullDevice struct{ room int }
+
+func (d *fullDevice) Write(b []byte) (int, error) {
+	if d.room -= len(b); d.room < 0 {
+		return 0, errors.New("full")
+	}
+	return len(b), nil
+}
+
+// many yields events, and counts those that were taken.
+func many(n int, taken *int) func(func(*session.Event) bool) {
+	return func(yield func(*session.Event) bool) {
+		for i := range n {
+			*taken = i + 1
+			if !yield(&session.Event{Event: capture.Event{Seq: uint64(i + 1), Size: 8, Kind: capture.Alloc}, Function: "malloc"}) {
+				return
+			}
+		}
+	}
+}
+
+// TestListsEndWithTheirReader: nothing is laid out for an output that is full.
+func TestListsEndWithTheirReader(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		st := newStage(t, func(c *Config) { c.JSON, c.Out = asJSON, &fullDevice{room: 100} })
+		taken := 0
+		if err := st.list(t.Context(), eventList{in: Input{Name: "allocs"}}, many(100_000, &taken), func() listed { return listed{total: 100_000} }); err != nil {
+			t.Error(err)
+		}
+		if taken > 2*listPart {
+			t.Errorf("JSON %v: %d events were laid out", asJSON, taken)
+		}
+	}
+}
+
+// TestEventObject: a list that is printed in parts is one object on one line, in which no
+// notice stands.
+func TestEventObject(t *testing.T) {
+	for _, n := range []int{0, 1, listPart, 2*listPart + 1} {
+		st := newStage(t, func(c *Config) { c.JSON = true })
+		taken := 0
+		events := func(yield func(*session.Event) bool) {
+			for e := range many(n, &taken) {
+				if taken%100 == 0 {
+					st.Notify("beside")
+				}
+				if !yield(e) {
+					return
+				}
+			}
+		}
+		if err := st.list(t.Context(), eventList{in: Input{Name: "allocs"}}, events, func() listed { return listed{total: n, more: n == 1} }); err != nil {
+			t.Error(err)
+		}
+		line, notices, _ := strings.Cut(st.out.String(), "\n")
+		var got struct {
+			Command string
+			Events  []struct{ Seq int }
+			Total   int
+			More    bool
+		}
+		if err := json.Unmarshal([]byte(line), &got); err != nil || got.Events == nil {
+			t.Fatalf("%d events: %v\n%s", n, err, line)
+		}
+		if got.Command != "allocs" || len(got.Events) != n || got.Total != n || got.More != (n == 1) || strings.Count(notices, "\n") != n/100 {
+			t.Errorf("%d events: %+v, then %q", n, got, notices)
+		}
+	}
+}
+
+// TestLongLinesOfTheLog are put together from parts, up to what is kept.
+func TestLongLinesOfTheLog(t *testing.T) {
+	var lines []string
+	l := consoleLines{to: func(line string) { lines = append(lines, line) }}
+	part := strings.Repeat("x", 1000)
+	for range 1000 {
+		l.add(part)
+	}
+	l.add("\nnext\n")
+	if len(lines) != 2 || len(lines[0]) < maxLogged || len(lines[0]) > maxLogged+1000 || lines[1] != "next" {
+		t.Errorf("%d lines, the first of %d bytes", len(lines), len(lines[0]))
+	}
+}
