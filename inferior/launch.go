@@ -1,6 +1,7 @@
 package inferior
 
 import (
+	"cmp"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -309,11 +310,11 @@ func notExecutable(path string, head []byte) (hint string, cause error) {
 	return "", fmt.Errorf("ELF file of type %s, not a program", strings.TrimPrefix(f.Type.String(), "ET_"))
 }
 
-// openRedirection opens a standard file. It does not wait for the reader of a FIFO: the
-// one that would wait is hdb.
+// openRedirection opens a standard file. It does not wait for the other side of a FIFO:
+// the one that would wait is hdb.
 func openRedirection(path string, flags int) (*os.File, error) {
 	st, err := os.Stat(path)
-	if err != nil || st.Mode()&fs.ModeNamedPipe == 0 || flags&unix.O_ACCMODE != os.O_WRONLY {
+	if err != nil || st.Mode()&fs.ModeNamedPipe == 0 {
 		return os.OpenFile(path, flags, 0o666)
 	}
 	f, err := os.OpenFile(path, flags|unix.O_NONBLOCK, 0)
@@ -323,8 +324,32 @@ func openRedirection(path string, flags int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if flags&unix.O_ACCMODE == os.O_RDONLY {
+		written, err := hasWriter(f)
+		if err != nil || !written {
+			f.Close() // it was only read
+			return nil, cmp.Or(err, fmt.Errorf("%s: is a FIFO that nobody writes: start its writer first", path))
+		}
+	}
 	if err := unix.SetNonblock(int(f.Fd()), false); err != nil { // the program shares it
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// hasWriter tells whether a FIFO, opened for reading without waiting, has a writer, or
+// something to read that one has left. It takes nothing out: see tee(2), which says 0 at
+// the end of the input and EAGAIN where a writer has not written yet.
+func hasWriter(fifo *os.File) (bool, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	defer w.Close()
+	n, err := unix.Tee(int(fifo.Fd()), int(w.Fd()), 1, unix.SPLICE_F_NONBLOCK)
+	if errors.Is(err, unix.EAGAIN) {
+		return true, nil
+	}
+	return n > 0, err
 }

@@ -101,6 +101,43 @@ func TestFIFOThatNobodyReadsIsRefused(t *testing.T) {
 	}
 }
 
+// TestInputFromFIFO: the program reads from a FIFO that has a writer, from its first byte on,
+// also if the writer has not written yet or is gone by then, and otherwise it does not run.
+func TestInputFromFIFO(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func() string {
+		t.Helper()
+		out, waited := limited(t, "-nx", "-batch", "-ex", "run < "+fifo, "/bin/cat")
+		if waited {
+			t.Fatalf("waited\n%s", out)
+		}
+		return out
+	}
+	if out := run(); !strings.Contains(out, "is a FIFO that nobody writes: start its writer first") {
+		t.Error(out)
+	}
+	for _, pause := range []string{"", "sleep 0.2; "} {
+		writer := exec.Command("sh", "-c", `exec 3>"$1"; `+pause+`echo first line >&3`, "sh", fifo)
+		if err := writer.Start(); err != nil {
+			t.Fatal(err)
+		}
+		hold, err := os.OpenFile(fifo, os.O_RDONLY, 0) // waits until the writer has come
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := run(); !strings.Contains(out, "first line") {
+			t.Errorf("after %q: %s", pause, out)
+		}
+		hold.Close()
+		if err := writer.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // limited is what hdb prints, and whether it waited for ever.
 func limited(t *testing.T, args ...string) (out string, waited bool) {
 	t.Helper()
