@@ -48,7 +48,7 @@ func statusCommands() []*Command {
 					Long: "With N the last N lines. Each stands behind the last event recorded before, and its time. `save` keeps the log in the capture, except for what is older than its last 32,768 lines or MiB. A typed line that begins with a blank is left out; `set log off` keeps none and forgets what there is; `hdb capture anonymize` leaves it out.\n\nExample:\n  info log 20"},
 				{Name: "debuginfod", Short: "tell which servers are asked for debug files and sources, and what came", Run: infoDebuginfod, Repeat: none,
 					Long: "Servers and limits are those of the environment variables DEBUGINFOD_*, files are kept where debuginfod-find keeps them. `set debuginfod on` asks the servers, `set debuginfod off` also ends downloads.\n\nExample:\n  info debuginfod"},
-				{Name: "capture", Short: "tell where a capture comes from", Needs: NeedData, Run: infoCapture, Repeat: none},
+				{Name: "capture", Short: "tell where a capture comes from", Run: infoCapture, Repeat: none},
 			}, valueInfos()...)},
 		{Name: "breakpoints", Aliases: []string{"bp"}, Group: GroupStatus, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  breakpoints 2"},
 		{Name: "libraries", Group: GroupStatus, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  libraries libc"},

@@ -21,7 +21,7 @@ type kept struct {
 func unnamedFile() (*os.File, error) {
 	f, err := os.CreateTemp("", "hdb-record-")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: name another place by TMPDIR", err)
 	}
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, errors.Join(err, f.Close())

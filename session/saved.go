@@ -170,7 +170,8 @@ func (s *Session) Opened() (events int, selected string) {
 func (s *Session) CaptureInfo() (capture.Info, error) {
 	src := s.source()
 	if src == nil {
-		return capture.Info{}, ErrNoProgram
+		_, err := s.someSource()
+		return capture.Info{}, err
 	}
 	return src.Info(), nil
 }

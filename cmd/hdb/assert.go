@@ -137,7 +137,7 @@ func (o *assertOptions) place() (path string, remove func(), err error) {
 	}
 	dir, err := os.MkdirTemp("", "hdb-assert-")
 	if err != nil {
-		return "", nil, fmt.Errorf("assert: %w", err)
+		return "", nil, fmt.Errorf("assert: %w: name another place by TMPDIR, or keep the recording with -o FILE", err)
 	}
 	return filepath.Join(dir, "assert.hdb"), func() { os.RemoveAll(dir) }, nil
 }
