@@ -29,7 +29,8 @@ type terminal struct {
 	state   *liner.State
 	tty     *os.File // own open description of the terminal, so that deadlines work
 	keys    *os.File // write end of liner's input
-	cooked  liner.ModeApplier
+	cooked  liner.ModeApplier // as it was found
+	between liner.ModeApplier // the same, but Ctrl-C does not drop the lines typed before it
 	raw     liner.ModeApplier
 	resumed chan os.Signal
 	reading sync.Mutex // held while a prompt is open
@@ -63,8 +64,11 @@ func NewTerminal() (LineReader, error) {
 	os.Stdin = r // read by NewLiner only; its terminal modes use descriptor 0
 	t.state = liner.NewLiner()
 	os.Stdin = stdin
-	if err = ignoreSignalKeys(); err == nil {
+	if err = changeModes(func(m *syscall.Termios) { m.Lflag &^= syscall.ISIG }); err == nil {
 		t.raw, err = liner.TerminalMode()
+	}
+	if err = errors.Join(err, cooked.ApplyMode(), changeModes(func(m *syscall.Termios) { m.Lflag |= syscall.NOFLSH })); err == nil {
+		t.between, err = liner.TerminalMode()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("terminal: %w", err), t.Close())
@@ -73,18 +77,19 @@ func NewTerminal() (LineReader, error) {
 	t.state.SetTabCompletionStyle(liner.TabPrints)
 	t.state.SetBeep(false)
 	signal.Notify(t.resumed, syscall.SIGCONT)
-	return t, cooked.ApplyMode()
+	return t, nil
 }
 
-// ignoreSignalKeys makes Ctrl-C and Ctrl-Z keys like others. liner does so too, but only
-// after it has printed the prompt: a key pressed at once would be a signal.
-// (termios(3): ISIG; a signal key also drops what was typed before it.)
-func ignoreSignalKeys() error {
+// changeModes changes the terminal's modes. Those of a prompt make Ctrl-C and Ctrl-Z keys
+// like others (termios(3): ISIG): liner does so too, but only after it has printed the
+// prompt, and a key pressed at once would be a signal. Between prompts a signal key does
+// not drop what was typed before it (NOFLSH).
+func changeModes(change func(*syscall.Termios)) error {
 	var mode syscall.Termios
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TCGETS, uintptr(unsafe.Pointer(&mode))); errno != 0 {
 		return errno
 	}
-	mode.Lflag &^= syscall.ISIG
+	change(&mode)
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, 0, syscall.TCSETS, uintptr(unsafe.Pointer(&mode))); errno != 0 {
 		return errno
 	}
@@ -106,7 +111,7 @@ func (t *terminal) ReadLine(prompt string) (string, error) {
 	// The pump stops reading before the terminal is anybody else's.
 	deadlineErr := t.tty.SetReadDeadline(time.Unix(1, 0))
 	<-done
-	modeErr := t.cooked.ApplyMode()
+	modeErr := t.between.ApplyMode()
 	switch {
 	case errors.Is(err, liner.ErrPromptAborted):
 		return "", ErrCancelled
@@ -123,7 +128,7 @@ func (t *terminal) ReadKey(prompt string) (key string, err error) {
 	if err := errors.Join(t.raw.ApplyMode(), t.tty.SetReadDeadline(time.Time{})); err != nil {
 		return "", fmt.Errorf("terminal: %w", err)
 	}
-	defer func() { err = errors.Join(err, t.cooked.ApplyMode()) }()
+	defer func() { err = errors.Join(err, t.between.ApplyMode()) }()
 	var buf [16]byte // an arrow key sends several bytes
 	for {
 		if _, err := io.WriteString(os.Stdout, prompt); err != nil {
@@ -180,7 +185,7 @@ func (t *terminal) Keys(typed func([]byte)) (stop func() error, err error) {
 		defer t.reading.Unlock()
 		err := t.tty.SetReadDeadline(time.Unix(1, 0))
 		<-done
-		return errors.Join(err, t.cooked.ApplyMode())
+		return errors.Join(err, t.between.ApplyMode())
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 
 	"hdb/session"
 )
@@ -170,6 +171,27 @@ func TestTerminalInterruptsACommand(t *testing.T) {
 	k.press("quit 3" + keyEnter)
 	if err := k.cmd.Wait(); k.cmd.ProcessState.ExitCode() != 3 {
 		t.Errorf("exit: %v", err)
+	}
+}
+
+// TestTerminalKeepsLinesTypedAhead of a Ctrl-C, which the terminal drops unless it is told not to.
+func TestTerminalKeepsLinesTypedAhead(t *testing.T) {
+	k := newKeyboard(t, exec.Command(os.Args[0]))
+	k.expect("(hdb) ")
+	k.press("shell echo asl''eep; sleep 100" + keyEnter)
+	k.expect("asleep")
+	k.press("echo one" + keyEnter + "echo two" + keyEnter)
+	k.press(keyCtrlC)
+	k.expect("error: shell: ")
+	k.expect("(hdb) echo one\r\none\r\n")
+	k.expect("(hdb) echo two\r\ntwo\r\n")
+	k.press("quit" + keyEnter)
+	if err := k.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+	modes, err := unix.IoctlGetTermios(int(k.tty.Fd()), unix.TCGETS)
+	if err != nil || modes.Lflag&unix.NOFLSH != 0 {
+		t.Errorf("the terminal was left with modes %+v: %v", modes, err)
 	}
 }
 

@@ -39,6 +39,7 @@ func (t *terminal) open() bool {
 		return false
 	}
 	t.fd, t.shared, t.own, t.modes = fd, true, group, *modes
+	t.modes.Lflag &^= unix.NOFLSH // which is hdb's, for lines typed ahead
 	return true
 }
 
