@@ -45,7 +45,14 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 			return err
 		}
 	}
-	fresh, followed := freshOf(src, from)
+	ended := func() error { // of w: somebody may have given up
+		_, err := w.Write(nil)
+		return err
+	}
+	fresh, followed, err := freshUntil(src, from, ended)
+	if err != nil {
+		return err
+	}
 	if !followed {
 		c.unfollow()
 	}
@@ -150,18 +157,28 @@ func (c *Writer) copySums(f *File) error {
 // freshOf are the numbers of the first events after each exec from #from on, if
 // the source knows which blocks its events end.
 func freshOf(src Source, from uint64) (fresh []uint64, followed bool) {
+	fresh, followed, _ = freshUntil(src, from, func() error { return nil })
+	return fresh, followed
+}
+
+// freshUntil is freshOf, which takes a while where there are many summaries, until ended
+// has an error.
+func freshUntil(src Source, from uint64, ended func() error) (fresh []uint64, followed bool, err error) {
 	if src.Info().Aggregate {
-		return nil, true
+		return nil, true, nil
 	}
-	for s, err := range src.Summaries(from) {
-		if err != nil {
-			return nil, false
+	for s, damage := range src.Summaries(from) {
+		if damage != nil {
+			return nil, false, nil
+		}
+		if err := ended(); err != nil {
+			return nil, false, err
 		}
 		if s.Fresh && s.First >= from {
 			fresh = append(fresh, s.First)
 		}
 	}
-	return fresh, true
+	return fresh, true, nil
 }
 
 // codesOf yields the code addresses of all stacks, and whether they are return

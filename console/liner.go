@@ -27,8 +27,8 @@ import (
 // open, taking Ctrl-Z out. Keys typed ahead of a prompt stay in the terminal.
 type terminal struct {
 	state   *liner.State
-	tty     *os.File // own open description of the terminal, so that deadlines work
-	keys    *os.File // write end of liner's input
+	tty     *os.File          // own open description of the terminal, so that deadlines work
+	keys    *os.File          // write end of liner's input
 	cooked  liner.ModeApplier // as it was found
 	between liner.ModeApplier // the same, but Ctrl-C does not drop the lines typed before it
 	raw     liner.ModeApplier
