@@ -120,6 +120,12 @@ func (p *Process) forgetTraps() {
 	p.aside = nil
 }
 
+// HasTrap tells whether a trap stands in [low, high).
+func (p *Process) HasTrap(low, high addr.Run) bool {
+	p.check()
+	return high > low && slices.ContainsFunc(p.mem.within(low, int(high-low)), func(c cover) bool { return c.trap })
+}
+
 // trapAt tells whether an int3 stands at a, or stood there when threads last
 // ran.
 func (p *Process) trapAt(a addr.Run) bool {

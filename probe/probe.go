@@ -101,16 +101,25 @@ type Request struct {
 // patched is a function with a jump over its first instructions, or with a trap at its
 // entry where there is no room for one.
 type patched struct {
-	module    inferior.Module
-	entry     addr.Run
-	relocated addr.Run // its first instructions
-	island    *island
-	jump      []byte // as it is in the inferior, or nil
-	patch     *inferior.Patch
-	moves     map[addr.Run]addr.Run
-	first     []byte // these instructions
-	noRoom    error  // why there is no jump, but a trap
-	thunk     addr.Run
+	module inferior.Module
+	entry  addr.Run
+	size   uint64
+	island *island
+	jump   []byte // as it is in the inferior, or nil
+	patch  *inferior.Patch
+	thunk  addr.Run
+	noRoom error  // why there is never a jump
+	moved         // the one of the two in use:
+	whole  *moved // what a jump replaces, nil if it has no room,
+	single *moved // and a trap; nil until it is needed
+}
+
+// moved are the first instructions of a function in an island.
+type moved struct {
+	relocated addr.Run              // the first,
+	moves     map[addr.Run]addr.Run // and the others, by their places in the function
+	first     []byte                // as they are there
+	trap      bool                  // a trap leads to them, not a jump
 }
 
 // site is an allocator function.
@@ -203,13 +212,8 @@ func (p *Probe) finish() error {
 			return err
 		}
 	}
-	for t, at := range p.request.Entered {
-		if s := p.byEntry[at]; s == nil || s.patch == nil {
-			continue
-		}
-		if err := t.PlaceAt(at); err != nil {
-			return err
-		}
+	if err := p.place(p.request.Entered); err != nil {
+		return err
 	}
 	p.request.Entered = nil
 	counts := p.mode()&(modeNumber|modeLive) != 0
@@ -270,25 +274,6 @@ func (p *Probe) disarm() error {
 		p.forgetThreads()
 	}
 	return errors.Join(errs...)
-}
-
-// plant has the function's calls come to its thunk.
-func (f *patched) plant(proc *inferior.Process) (err error) {
-	if f.noRoom != nil {
-		f.patch, err = proc.Divert(f.entry, f.thunk, f.relocated)
-		return err
-	}
-	f.patch, err = proc.Patch(f.entry, f.jump, f.relocated, f.moves)
-	return err
-}
-
-func (f *patched) lift() error {
-	if f.patch == nil {
-		return nil
-	}
-	err := f.patch.Remove()
-	f.patch = nil
-	return err
 }
 
 // forgetThreads empties all slots, and so the shadow stacks: what is called

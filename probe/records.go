@@ -328,13 +328,8 @@ func (p *Probe) original(a addr.Run) addr.Run {
 		return a
 	}
 	for _, s := range p.sites {
-		if a == s.relocated {
-			return s.entry
-		}
-		for from, to := range s.moves {
-			if a == to {
-				return from
-			}
+		if from, ok := s.original(a); ok {
+			return from
 		}
 	}
 	return a

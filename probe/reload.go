@@ -111,7 +111,8 @@ func (p *Probe) reuse(b *breakpoints.Site) bool {
 		return false
 	}
 	body, err := p.body(b.Addr, b.Size)
-	if err != nil || !bytes.HasPrefix(body, s.first) || s.noRoom == nil && branchesInto(body, b.Addr, b.Size, len(s.first)) != nil {
+	first := s.widest().first
+	if err != nil || !bytes.HasPrefix(body, first) || s.noRoom == nil && branchesInto(body, b.Addr, b.Size, len(first)) != nil {
 		return false
 	}
 	p.mu.Lock()

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/probe/cfi"
-	"hdb/probe/reloc"
 	"hdb/unwind"
 )
 
@@ -245,44 +243,6 @@ func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
 	return nil
 }
 
-// move writes a function's first instructions to an island. The function itself
-// stays as it is.
-func (p *Probe) move(c *caller, m inferior.Module, entry addr.Run, size uint64) (*patched, error) {
-	i, err := p.island(c, m)
-	if err != nil {
-		return nil, err
-	}
-	body, err := p.body(entry, size)
-	if err != nil {
-		return nil, err
-	}
-	to, err := i.take(reloc.MaxCode)
-	if err != nil {
-		return nil, err
-	}
-	pro, noRoom := reloc.Relocate(body, int(size), entry, to, jumpSize)
-	if noRoom == nil {
-		noRoom = branchesInto(body, entry, size, pro.Covered)
-	}
-	if noRoom != nil {
-		if pro, err = reloc.Relocate(body, int(size), entry, to, trapSize); err != nil {
-			return nil, err
-		}
-		pro.Moves = nil // behind the trap the function is as it was
-	}
-	if _, err := p.proc.WriteAt(pro.Code, int64(to)); err != nil {
-		return nil, err
-	}
-	f := &patched{module: m, entry: entry, relocated: to, island: i, moves: map[addr.Run]addr.Run{}, first: bytes.Clone(body[:pro.Covered]), noRoom: noRoom}
-	i.note(to, p.tables.rule(entry))
-	for _, mv := range pro.Moves {
-		f.moves[entry+addr.Run(mv.From)] = to + addr.Run(mv.To)
-		i.note(to+addr.Run(mv.To), p.tables.rule(entry+addr.Run(mv.From)))
-	}
-	i.note(to+addr.Run(len(pro.Code)), cfi.NoCFIID)
-	return f, nil
-}
-
 // island is one near the module; it is made if there is none.
 func (p *Probe) island(c *caller, m inferior.Module) (*island, error) {
 	for _, i := range p.islands {
@@ -327,6 +287,9 @@ func (p *Probe) aim(c *caller, s *site) (err error) {
 		if s.island, err = p.island(c, s.In); err != nil {
 			return err
 		}
+	}
+	if err := p.settle(&s.patched); err != nil {
+		return fmt.Errorf("%s in %s: %w", s.Function.Symbol, s.Module, err)
 	}
 	desc, err := s.island.take(siteBytes)
 	if err != nil {
@@ -375,18 +338,6 @@ func (p *Probe) aim(c *caller, s *site) (err error) {
 // maxThunk bounds a thunk, in bytes: 4 KiB are the condition's at most.
 const maxThunk = 4096 + 512
 
-// lead makes the jump over the function's first instructions lead to a thunk, or the trap.
-func (f *patched) lead(to addr.Run) error {
-	f.thunk = to
-	w := &writer{at: f.entry}
-	w.jmp(to)
-	for len(w.code) < len(f.first) {
-		w.bytes(0xcc) // nobody gets here
-	}
-	f.jump = w.code
-	return w.errs
-}
-
 // aimFinder builds the thunk of _Unwind_Find_FDE.
 func (p *Probe) aimFinder(f *patched) error {
 	if f.jump != nil {
@@ -394,6 +345,9 @@ func (p *Probe) aimFinder(f *patched) error {
 	}
 	if err := f.lift(); err != nil {
 		return err
+	}
+	if err := p.settle(f); err != nil {
+		return fmt.Errorf("%s in %s: %w", findFDEName, f.module.Name, err)
 	}
 	at := f.island.next()
 	w := &writer{at: at}

@@ -24,7 +24,7 @@ func drawing(t *testing.T, request Request, fsgsbase bool) (*Probe, *site) {
 	}
 	p := &Probe{core: c, request: request, fsgsbase: fsgsbase}
 	p.remote = remote{state: state, file: 0x200000000000, ring: 0x300000000000, core: 0x400000000000}
-	s := &site{Site: &breakpoints.Site{}, patched: patched{relocated: 0x7f0000000100}}
+	s := &site{Site: &breakpoints.Site{}, patched: patched{moved: moved{relocated: 0x7f0000000100}}}
 	return p, s
 }
 
@@ -148,7 +148,7 @@ func TestWriterReach(t *testing.T) {
 
 // The jump over a function's first instructions, and what is left of these.
 func TestLead(t *testing.T) {
-	f := &patched{entry: 0x7f0000300000, first: make([]byte, 9)}
+	f := &patched{entry: 0x7f0000300000, moved: moved{first: make([]byte, 9)}}
 	if err := f.lead(0x7f0000001000); err != nil {
 		t.Fatal(err)
 	}

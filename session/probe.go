@@ -84,6 +84,7 @@ func (s *Session) armProbe() error {
 	}
 	s.trace.sites = s.probe.Sites()
 	s.rebase()
+	s.noteCrowded()
 	return nil
 }
 
@@ -117,15 +118,7 @@ func (s *Session) probeRequest() probe.Request {
 			}
 		}
 	}
-	r := probe.Request{Live: live, Record: s.needsRing(), Seq: s.trace.seq, Entered: map[*inferior.Thread]addr.Run{}}
-	for _, h := range s.hits {
-		if h.event == nil || h.now.IsReturn() {
-			continue
-		}
-		if regs, err := h.thread.Regs(); err == nil && regs.PC() == h.now.Addr() {
-			r.Entered[h.thread] = h.now.Addr()
-		}
-	}
+	r := probe.Request{Live: live, Record: s.needsRing(), Seq: s.trace.seq, Entered: s.entered()}
 	for _, st := range s.stops.All() {
 		if st.Enabled && onEvents(st) {
 			r.Stops = append(r.Stops, st)
@@ -138,6 +131,20 @@ func (s *Session) probeRequest() probe.Request {
 		r.Next = &probe.Next{Frees: n.want(capture.Free), Cond: n.cond}
 	}
 	return r
+}
+
+// entered are the threads that stand at the entry of a function whose call was reported.
+func (s *Session) entered() map[*inferior.Thread]addr.Run {
+	at := map[*inferior.Thread]addr.Run{}
+	for _, h := range s.hits {
+		if h.event == nil || h.now.IsReturn() {
+			continue
+		}
+		if regs, err := h.thread.Regs(); err == nil && regs.PC() == h.now.Addr() {
+			at[h.thread] = h.now.Addr()
+		}
+	}
+	return at
 }
 
 // maxWatched is how many blocks the probe looks out for while it does not send

@@ -64,10 +64,13 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 				}
 			}
 		}
+		if e := s.reshapeProbe(); len(planted) > 0 && err == nil {
+			err = e
+		}
 	}()
 	hit := false
 	for _, tg := range targets {
-		tr, err := s.proc.Plant(tg.at, func(t *inferior.Thread) inferior.Action {
+		tr, err := s.plant(tg.at, func(t *inferior.Thread) inferior.Action {
 			if tg.when != nil && !tg.when(t) {
 				return inferior.Resume
 			}

@@ -22,6 +22,7 @@ type binding struct {
 	thread *inferior.Thread   // whose frame it is
 	// returns is where that frame returns to.
 	returns uint64
+	crowds  bool // it was said that the stop stands in the way of a jump of the probe
 	span    eventSpan
 }
 
@@ -150,7 +151,7 @@ func (s *Session) bind(st *breakpoints.Stop) error {
 		if slices.ContainsFunc(b.traps, func(tr *inferior.Trap) bool { return tr.Addr() == p.Addr }) {
 			continue
 		}
-		tr, err := s.proc.Plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
+		tr, err := s.plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
 		if err != nil {
 			errs = append(errs, fmt.Errorf("breakpoint %d at %v: %w", st.ID, p.Addr, err))
 			continue
@@ -158,6 +159,7 @@ func (s *Session) bind(st *breakpoints.Stop) error {
 		b.traps = append(b.traps, tr)
 	}
 	s.traceClones()
+	s.noteCrowded()
 	return errors.Join(errs...)
 }
 
@@ -195,7 +197,7 @@ func (s *Session) unbind(st *breakpoints.Stop) error {
 		}
 	}
 	b.traps, b.watch = nil, nil
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.reshapeProbe())...)
 }
 
 // bindAll plants all stops in a new process or program image.

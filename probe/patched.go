@@ -1,0 +1,251 @@
+package probe
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/probe/cfi"
+	"hdb/probe/reloc"
+)
+
+// move writes a function's first instructions to an island. The function itself
+// stays as it is.
+func (p *Probe) move(c *caller, m inferior.Module, entry addr.Run, size uint64) (*patched, error) {
+	i, err := p.island(c, m)
+	if err != nil {
+		return nil, err
+	}
+	f := &patched{module: m, entry: entry, size: size, island: i}
+	f.whole, err = p.relocate(f, jumpSize)
+	var no noRoomError
+	if errors.As(err, &no) {
+		f.noRoom = no.cause
+		f.single, err = p.relocate(f, trapSize)
+	}
+	if errors.As(err, &no) {
+		return nil, no.cause
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.moved = *f.widest()
+	return f, nil
+}
+
+// A noRoomError says why first instructions cannot be replaced.
+type noRoomError struct{ cause error }
+
+func (e noRoomError) Error() string { return e.cause.Error() }
+
+// relocate writes those first instructions to the island that need so many bytes.
+func (p *Probe) relocate(f *patched, need int) (*moved, error) {
+	body, err := p.body(f.entry, f.size)
+	if err != nil {
+		return nil, err
+	}
+	to := f.island.next()
+	pro, err := reloc.Relocate(body, int(f.size), f.entry, to, need)
+	if err == nil && need == jumpSize {
+		err = branchesInto(body, f.entry, f.size, pro.Covered)
+	}
+	if err != nil {
+		return nil, noRoomError{err}
+	}
+	if to, err = f.island.take(reloc.MaxCode); err != nil {
+		return nil, err
+	}
+	if need == trapSize {
+		pro.Moves = nil // behind the trap the function is as it was
+	}
+	if _, err := p.proc.WriteAt(pro.Code, int64(to)); err != nil {
+		return nil, err
+	}
+	m := &moved{relocated: to, moves: map[addr.Run]addr.Run{}, first: bytes.Clone(body[:pro.Covered]), trap: need == trapSize}
+	f.island.note(to, p.tables.rule(f.entry))
+	for _, mv := range pro.Moves {
+		m.moves[f.entry+addr.Run(mv.From)] = to + addr.Run(mv.To)
+		f.island.note(to+addr.Run(mv.To), p.tables.rule(f.entry+addr.Run(mv.From)))
+	}
+	f.island.note(to+addr.Run(len(pro.Code)), cfi.NoCFIID)
+	return m, nil
+}
+
+// widest is what is moved of the function when no breakpoint is in the way.
+func (f *patched) widest() *moved {
+	if f.whole != nil {
+		return f.whole
+	}
+	return f.single
+}
+
+// original is where a moved instruction came from: of both ways, as a thread may have been
+// there before they changed.
+func (f *patched) original(a addr.Run) (from addr.Run, ok bool) {
+	for _, m := range []*moved{&f.moved, f.whole, f.single} {
+		if m == nil {
+			continue
+		}
+		if a == m.relocated {
+			return f.entry, true
+		}
+		for from, to := range m.moves {
+			if a == to {
+				return from, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// crowded tells whether a jump would go over a breakpoint behind the function's entry.
+func (p *Probe) crowded(f *patched) bool {
+	return f.whole != nil && p.proc.HasTrap(f.entry+1, f.entry+addr.Run(len(f.whole.first)))
+}
+
+// settle chooses between jump and trap: a trap where there is no room for a jump, or
+// where a breakpoint is in it.
+func (p *Probe) settle(f *patched) (err error) {
+	use := f.widest()
+	if p.crowded(f) {
+		if f.single == nil {
+			if f.single, err = p.relocate(f, trapSize); err != nil {
+				return err
+			}
+		}
+		use = f.single
+	}
+	p.mu.Lock()
+	f.moved = *use
+	p.mu.Unlock()
+	return nil
+}
+
+// Crowded is the function that a breakpoint at a keeps the probe from putting a jump over.
+func (p *Probe) Crowded(a addr.Run) (name string, ok bool) {
+	for _, s := range p.sites {
+		if s.patch != nil && s.trap && s.whole != nil && s.entry < a && a < s.entry+addr.Run(len(s.whole.first)) {
+			return s.Function.Symbol, true
+		}
+	}
+	return "", false
+}
+
+// MakeRoom takes the jump away that is over a, if any, so that a breakpoint can be put
+// there. Reshape is to be called then. All threads must be stopped.
+func (p *Probe) MakeRoom(a addr.Run) error {
+	for _, f := range p.planted() {
+		if !f.trap && f.entry < a && a < f.entry+addr.Run(len(f.first)) {
+			return f.lift()
+		}
+	}
+	return nil
+}
+
+// shaped tells whether a function is followed by what breakpoints leave room for.
+func (p *Probe) shaped(f *patched) bool {
+	return f.patch != nil && p.crowded(f) == (f.trap && f.whole != nil)
+}
+
+// Shaped tells whether Reshape has nothing to do.
+func (p *Probe) Shaped() bool {
+	return !slices.ContainsFunc(p.sites, func(s *site) bool { return !s.dead && !p.shaped(&s.patched) }) &&
+		!slices.ContainsFunc(p.finders, func(f *patched) bool { return !p.shaped(f) })
+}
+
+// Reshape has a trap lead to the thunks of functions whose first instructions now have a
+// breakpoint, and a jump where it is gone. All threads must be stopped. entered is as in
+// Request.
+func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Run) error {
+	if !p.armed {
+		return nil
+	}
+	c := &caller{t: t}
+	var changed []*patched
+	for _, s := range p.sites {
+		if s.dead || p.shaped(&s.patched) {
+			continue
+		}
+		if err := errors.Join(s.lift(), p.aim(c, s)); err != nil {
+			return err
+		}
+		changed = append(changed, &s.patched)
+	}
+	for _, f := range p.finders {
+		if p.shaped(f) {
+			continue
+		}
+		f.jump = nil
+		if err := p.aimFinder(f); err != nil {
+			return err
+		}
+		changed = append(changed, f)
+	}
+	for _, f := range changed {
+		if err := f.plant(p.proc); err != nil {
+			return err
+		}
+	}
+	return p.place(entered)
+}
+
+// place has threads stand at the entries of functions without calling them again.
+func (p *Probe) place(entered map[*inferior.Thread]addr.Run) error {
+	for t, at := range entered {
+		if s := p.byEntry[at]; s == nil || s.patch == nil {
+			continue
+		}
+		if err := t.PlaceAt(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// planted are the functions that are followed.
+func (p *Probe) planted() (all []*patched) {
+	for _, s := range p.sites {
+		if s.patch != nil {
+			all = append(all, &s.patched)
+		}
+	}
+	for _, f := range p.finders {
+		if f.patch != nil {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// lead makes the jump over the function's first instructions lead to a thunk, or the trap.
+func (f *patched) lead(to addr.Run) error {
+	f.thunk = to
+	w := &writer{at: f.entry}
+	w.jmp(to)
+	for len(w.code) < len(f.first) {
+		w.bytes(0xcc) // nobody gets here
+	}
+	f.jump = w.code
+	return w.errs
+}
+
+// plant has the function's calls come to its thunk.
+func (f *patched) plant(proc *inferior.Process) (err error) {
+	if f.trap {
+		f.patch, err = proc.Divert(f.entry, f.thunk, f.relocated)
+		return err
+	}
+	f.patch, err = proc.Patch(f.entry, f.jump, f.relocated, f.moves)
+	return err
+}
+
+func (f *patched) lift() error {
+	if f.patch == nil {
+		return nil
+	}
+	err := f.patch.Remove()
+	f.patch = nil
+	return err
+}
