@@ -100,6 +100,21 @@ func (f *patched) original(a addr.Run) (from addr.Run, ok bool) {
 	return 0, false
 }
 
+// Moved is where the first instruction of a followed function was moved.
+func (p *Probe) Moved(entry addr.Run) (to addr.Run, ok bool) {
+	for _, f := range p.planted() {
+		if f.entry == entry {
+			return f.relocated, true
+		}
+	}
+	return 0, false
+}
+
+// InMoved tells an address among moved instructions, which are the program's.
+func (p *Probe) InMoved(a addr.Run) bool {
+	return p.Covers(a) && slices.ContainsFunc(p.planted(), func(f *patched) bool { return f.relocated <= a && a < f.relocated+reloc.MaxCode })
+}
+
 // crowded tells whether a jump would go over a breakpoint behind the function's entry.
 func (p *Probe) crowded(f *patched) bool {
 	return f.whole != nil && p.proc.HasTrap(f.entry+1, f.entry+addr.Run(len(f.whole.first)))

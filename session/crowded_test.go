@@ -108,3 +108,49 @@ func TestRunIntoFirstInstructions(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestStepIntoFollowed steps through malloc and back: the program's own instructions are
+// seen, as without the probe, and the call is followed.
+func TestStepIntoFollowed(t *testing.T) {
+	var paths [3][]addr.Run
+	for i, stop := range []string{"", "alloc if size == 15", "alloc if nth > 1000 || live > 1G"} {
+		s := open(t, "basic")
+		s.Settings.Probe = ProbeOn
+		setBreak(t, s, "main")
+		must(t)(s.Run(nil))
+		if stop != "" {
+			setBreak(t, s, stop)
+		}
+		setBreak(t, s, "*malloc")
+		must(t)(s.Continue(1))
+		if i == 0 {
+			if err := s.Delete(2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		low := pcOf(t, s)
+		for range 5000 {
+			must(t)(s.StepInstruction(1))
+			pc := pcOf(t, s)
+			paths[i] = append(paths[i], pc)
+			if s.isMain(s.sel.stack.Frames[0]) {
+				break
+			}
+		}
+		if n := len(paths[i]); n < 20 || paths[i][0] <= low || paths[i][0] > low+15 {
+			t.Errorf("%q: %d instructions, %v to %v", stop, n, paths[i][0], paths[i][n-1])
+		}
+		if !slices.Equal(paths[i], paths[0]) {
+			t.Errorf("%q: %v\nwant %v", stop, paths[i], paths[0])
+		}
+		if stop == "" {
+			continue
+		}
+		if err := s.Delete(3); err != nil {
+			t.Fatal(err)
+		}
+		if r := must(t)(s.Continue(1)); (r.Event != nil) != (i == 1) {
+			t.Errorf("%q: %s", stop, r.Headline())
+		}
+	}
+}

@@ -389,3 +389,42 @@ func (s *Session) instructions(n int, verb string, over bool) (*Report, error) {
 	}
 	return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, verb), nil
 }
+
+// throughProbe takes a thread whose instruction led into the probe's code to where the
+// program's own goes on: a followed function's first instruction, or its caller. All
+// threads run meanwhile, as the probe may wait for them.
+func (s *Session) throughProbe(t *inferior.Thread, before inferior.Registers, stop inferior.Stop) (inferior.Stop, error) {
+	now, err := t.Regs()
+	if err != nil || !s.probe.Covers(now.PC()) {
+		return stop, err
+	}
+	if !s.probe.InMoved(now.PC()) {
+		raw := s.walkShown(now.Unwind(), 1)
+		if len(raw.Frames) == 0 || s.probe.Covers(raw.Frames[0].PC.Addr()) {
+			return stop, nil
+		}
+		outer := now.SP() // of the probe's frames
+		targets := []target{{at: raw.Frames[0].PC.Addr(), when: func(o *inferior.Thread) bool {
+			regs, err := o.Regs()
+			return o == t && (err != nil || regs.SP() > outer)
+		}}}
+		first, called := s.probe.Moved(before.PC())
+		if called {
+			targets = append(targets, target{at: first, when: func(o *inferior.Thread) bool { return o == t }})
+		}
+		reached, stop, err := s.runToTargets(targets)
+		if err != nil || !reached {
+			return stop, err
+		}
+	}
+	stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
+	for {
+		now, err := t.Regs()
+		if err != nil || !s.probe.InMoved(now.PC()) {
+			return stop, err
+		}
+		if stop, err = s.proc.StepInstruction(t); err != nil || stop.Reason != inferior.Stepped {
+			return stop, err
+		}
+	}
+}

@@ -131,9 +131,16 @@ func (s *Session) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
 	if behind, ok := s.behindSyscall(t); ok {
 		return s.overSyscall(t, behind)
 	}
+	before, err := t.Regs()
+	if err != nil {
+		return inferior.Stop{}, err
+	}
 	stop, err := s.proc.StepInstruction(t)
 	if err == nil && stop.Reason == inferior.Watched && !s.watched(stop) {
-		return inferior.Stop{Reason: inferior.Stepped, Thread: t}, nil
+		stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
+	}
+	if err == nil && stop.Reason == inferior.Stepped && s.probe != nil && !s.probe.Covers(before.PC()) {
+		return s.throughProbe(t, before, stop)
 	}
 	return stop, err
 }
