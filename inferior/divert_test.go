@@ -7,28 +7,10 @@ import (
 	"hdb/internal/addr"
 )
 
-// diverts has hooks made by Divert.
-var diverts bool
-
-// TestDivert has a trap do what a jump does, in the tests of that.
-func TestDivert(t *testing.T) {
-	diverts = true
-	defer func() { diverts = false }()
-	for name, test := range map[string]func(*testing.T){
-		"Runs": TestPatchRuns, "TrapOn": TestTrapOnPatch, "UnderTrap": TestPatchUnderTrap,
-		"Children": TestPatchedChildren, "FollowedChild": TestFollowedChildHasNoPatch, "FollowedVfork": TestFollowedVforkKeepsPatch,
-		"HeldChild": TestHeldChildHasNoPatch, "Exec": TestExecForgetsPatch, "Detach": TestDetachRemovesPatch,
-	} {
-		t.Run(name, test)
-	}
-}
-
 // TestDiverted: a thread that is stepped goes where the trap leads, one that is placed
 // runs the copy, and traps behind the first byte have their place.
 func TestDiverted(t *testing.T) {
-	diverts = true
-	defer func() { diverts = false }()
-	h := launchHook(t, "once", "3")
+	h := byTrap.launch(t, "once", "3")
 	h.over = h.thunk + 128 // endbr64; jmp target+4
 	if _, err := h.p.WriteAt(append([]byte{0xf3, 0x0f, 0x1e, 0xfa}, jump(h.over+4, h.target+4)...), int64(h.over)); err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package inferior
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -13,122 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hook is a patch of the function target of testdata/patched.c: a jump to code
-// that counts the call in seen and goes on in the relocated copy.
-type hook struct {
-	p                   *Process
-	target, thunk, over addr.Run
-	code                []byte
-	moves               map[addr.Run]addr.Run
-	patch               *Patch
-}
+func TestPatchRuns(t *testing.T) { eachLead(t, testPatchRuns) }
 
-// targetCode are the first bytes of the function, which the patch replaces.
-var targetCode = []byte{0xf3, 0x0f, 0x1e, 0xfa, 0x55}
-
-// jump is a jmp rel32.
-func jump(from, to addr.Run) []byte {
-	return binary.LittleEndian.AppendUint32([]byte{0xe9}, uint32(to-from-5))
-}
-
-// newHook writes the island's code. p must be stopped.
-func newHook(t testing.TB, p *Process) *hook {
-	t.Helper()
-	h := &hook{p: p, target: symbol(t, p, "target"), thunk: symbol(t, p, "island")}
-	h.over = h.thunk + 64
-	// lock incq seen(%rip)
-	thunk := []byte{0xf0, 0x48, 0xff, 0x05}
-	thunk = binary.LittleEndian.AppendUint32(thunk, uint32(symbol(t, p, "seen")-(h.thunk+8)))
-	thunk = append(thunk, jump(h.thunk+8, h.over)...)
-	over := append(bytes.Clone(targetCode), jump(h.over+5, h.target+5)...)
-	for a, code := range map[addr.Run][]byte{h.thunk: thunk, h.over: over} {
-		if _, err := p.WriteAt(code, int64(a)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h.code = jump(h.target, h.thunk)
-	if diverts {
-		h.code = append([]byte{int3}, targetCode[1:]...)
-	}
-	h.moves = map[addr.Run]addr.Run{h.target + 4: h.over + 4, h.target + 5: h.over + 5}
-	return h
-}
-
-func (h *hook) install(t testing.TB) {
-	t.Helper()
-	var err error
-	if diverts {
-		if h.patch, err = h.p.Divert(h.target, h.thunk, h.over); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if h.patch, err = h.p.Patch(h.target, h.code, h.over, h.moves); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// seen is how many calls the patch has counted.
-func (h *hook) seen(t testing.TB) int {
-	t.Helper()
-	var b [8]byte
-	if _, err := h.p.ReadAt(b[:], int64(symbol(t, h.p, "seen"))); err != nil {
-		t.Fatal(err)
-	}
-	return int(binary.LittleEndian.Uint64(b[:]))
-}
-
-// wantCode checks what readers see at the target, and the processor.
-func (h *hook) wantCode(t testing.TB, run []byte) {
-	t.Helper()
-	b := make([]byte, 5)
-	if _, err := h.p.ReadAt(b, int64(h.target)); err != nil || !bytes.Equal(b, targetCode) {
-		t.Errorf("readers see % x, %v; want % x", b, err, targetCode)
-	}
-	if _, err := h.p.mem.raw(b, int64(h.target), false); err != nil || !bytes.Equal(b, run) {
-		t.Errorf("the processor sees % x, %v; want % x", b, err, run)
-	}
-}
-
-// toReady runs to the moment when everything is loaded.
-func toReady(t testing.TB, p *Process) {
-	t.Helper()
-	tr := plant(t, p, symbol(t, p, "ready"), func(*Thread) Action { return StopHere })
-	if s := resume(t, p); s.Reason != Trapped {
-		t.Fatalf("%v %v", s.Reason, s.Exit)
-	}
-	if err := tr.Remove(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// launchHook launches a program of patched.c and runs it to ready.
-func launchHook(t testing.TB, args ...string) *hook {
-	t.Helper()
-	p, _ := launch(t, build(t, "patched"), args...)
-	toReady(t, p)
-	return newHook(t, p)
-}
-
-// atExit has the handler called when the program is about to end: the memory
-// is gone at the stop for it.
-func atExit(t testing.TB, p *Process, f func()) {
-	t.Helper()
-	called := false
-	plant(t, p, symbol(t, p, "_fini"), func(*Thread) Action { f(); called = true; return Resume })
-	t.Cleanup(func() {
-		if !called {
-			t.Error("the program has not come to its end")
-		}
-	})
-}
-
-func TestPatchRuns(t *testing.T) {
+func testPatchRuns(t *testing.T, l lead) {
 	calls := 20000
-	if diverts {
+	if l == byTrap {
 		calls = 200 // each is a stop
 	}
-	h := launchHook(t, "threads", strconv.Itoa(calls))
+	h := l.launch(t, "threads", strconv.Itoa(calls))
 	h.install(t)
 	h.wantCode(t, h.code)
 	atExit(t, h.p, func() {
@@ -147,13 +38,15 @@ func TestPatchRuns(t *testing.T) {
 
 // TestTrapOnPatch: a trap at the first byte comes before the patch, whichever
 // was there first, whether the jump is emulated or not.
-func TestTrapOnPatch(t *testing.T) {
+func TestTrapOnPatch(t *testing.T) { eachLead(t, testTrapOnPatch) }
+
+func testTrapOnPatch(t *testing.T, l lead) {
 	for _, trapFirst := range []bool{true, false} {
 		for _, emulate := range []bool{true, false} {
-			if !emulate && diverts {
+			if !emulate && l == byTrap {
 				continue // nothing else leads to the thunk
 			}
-			h := launchHook(t, "threads", "100")
+			h := l.launch(t, "threads", "100")
 			hits := 0
 			count := func(*Thread) Action { hits++; return Resume }
 			var tr *Trap
@@ -187,8 +80,10 @@ func TestTrapOnPatch(t *testing.T) {
 }
 
 // TestPatchUnderTrap takes the patch out while a trap stands over it.
-func TestPatchUnderTrap(t *testing.T) {
-	h := launchHook(t, "once", "50")
+func TestPatchUnderTrap(t *testing.T) { eachLead(t, testPatchUnderTrap) }
+
+func testPatchUnderTrap(t *testing.T, l lead) {
+	h := l.launch(t, "once", "50")
 	h.install(t)
 	hits := 0
 	plant(t, h.p, h.target, func(*Thread) Action {
@@ -453,24 +348,30 @@ func TestPlacedSurvivesSystemCall(t *testing.T) {
 
 // TestPatchedChildren: children with memory of their own have no patch, those
 // that share the target's run it.
-func TestPatchedChildren(t *testing.T) {
+func TestPatchedChildren(t *testing.T) { eachLead(t, testPatchedChildren) }
+
+func testPatchedChildren(t *testing.T, l lead) {
 	for _, how := range []string{"fork", "vfork", "vm"} {
 		for _, trap := range []bool{false, true} {
-			if trap && diverts {
+			if trap && l == byTrap {
 				continue // it is one already
 			}
-			h := launchHook(t, how, "3000")
+			calls := 3000
+			if trap || l == byTrap {
+				calls = 500 // each is a stop
+			}
+			h := l.launch(t, how, strconv.Itoa(calls))
 			h.install(t)
 			hits := 0
 			if trap {
 				plant(t, h.p, h.target, func(*Thread) Action { hits++; return Resume })
 			}
-			want := 3 * 3000
+			want := 3 * calls
 			if how != "fork" {
 				want += 20 * 100
 			}
 			atExit(t, h.p, func() {
-				if n := h.seen(t); n != want || trap && hits != 3*3000 {
+				if n := h.seen(t); n != want || trap && hits != 3*calls {
 					t.Errorf("%s: %d calls counted, want %d; %d hits", how, n, want, hits)
 				}
 			})
@@ -509,8 +410,10 @@ func TestPatchGoesWhileChildrenAreBorn(t *testing.T) {
 
 // TestFollowedChildHasNoPatch: neither it nor the parent let go has one, and
 // the hook may plant anew.
-func TestFollowedChildHasNoPatch(t *testing.T) {
-	h := launchHook(t, "fork", "1000")
+func TestFollowedChildHasNoPatch(t *testing.T) { eachLead(t, testFollowedChildHasNoPatch) }
+
+func testFollowedChildHasNoPatch(t *testing.T, l lead) {
+	h := l.launch(t, "fork", "1000")
 	h.install(t)
 	h.p.SetFollowFork(true)
 	parent, again := h.p.PID(), false
@@ -533,8 +436,10 @@ func TestFollowedChildHasNoPatch(t *testing.T) {
 }
 
 // TestFollowedVforkKeepsPatch: it shares the memory, and leaves it clean.
-func TestFollowedVforkKeepsPatch(t *testing.T) {
-	h := launchHook(t, "vfork", "1000")
+func TestFollowedVforkKeepsPatch(t *testing.T) { eachLead(t, testFollowedVforkKeepsPatch) }
+
+func testFollowedVforkKeepsPatch(t *testing.T, l lead) {
+	h := l.launch(t, "vfork", "1000")
 	h.install(t)
 	h.p.SetFollowFork(true)
 	parent := h.p.PID()
@@ -550,8 +455,10 @@ func TestFollowedVforkKeepsPatch(t *testing.T) {
 	}
 }
 
-func TestHeldChildHasNoPatch(t *testing.T) {
-	h := launchHook(t, "fork", "1000")
+func TestHeldChildHasNoPatch(t *testing.T) { eachLead(t, testHeldChildHasNoPatch) }
+
+func testHeldChildHasNoPatch(t *testing.T, l lead) {
+	h := l.launch(t, "fork", "1000")
 	h.install(t)
 	h.p.SetDetachOnFork(false)
 	h.p.CatchFork(true)
@@ -578,8 +485,10 @@ func TestHeldChildHasNoPatch(t *testing.T) {
 	wantExit(t, h.p, 7)
 }
 
-func TestExecForgetsPatch(t *testing.T) {
-	h := launchHook(t, "exec")
+func TestExecForgetsPatch(t *testing.T) { eachLead(t, testExecForgetsPatch) }
+
+func testExecForgetsPatch(t *testing.T, l lead) {
+	h := l.launch(t, "exec")
 	h.install(t)
 	execed := false
 	h.p.SetHooks(Hooks{Execed: func(string) {
@@ -595,8 +504,10 @@ func TestExecForgetsPatch(t *testing.T) {
 }
 
 // TestDetachRemovesPatch with one thread in the copy and one placed.
-func TestDetachRemovesPatch(t *testing.T) {
-	h := launchHook(t, "fork", "100000")
+func TestDetachRemovesPatch(t *testing.T) { eachLead(t, testDetachRemovesPatch) }
+
+func testDetachRemovesPatch(t *testing.T, l lead) {
+	h := l.launch(t, "fork", "100000")
 	h.install(t)
 	n := 0
 	plant(t, h.p, h.thunk+8, func(th *Thread) Action {

@@ -70,11 +70,8 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 		guarded(t, p)
 		return stopSome(t, p, false)
 	},
-	"patched": atPatch,
-	"diverted": func(t *testing.T, p *Process) Stop {
-		diverts = true
-		return atPatch(t, p)
-	},
+	"patched":  func(t *testing.T, p *Process) Stop { return atPatch(t, p, byJump) },
+	"diverted": func(t *testing.T, p *Process) Stop { return atPatch(t, p, byTrap) },
 	"signal": func(t *testing.T, p *Process) Stop {
 		guarded(t, p)
 		if err := unix.Kill(p.PID(), unix.SIGUSR1); err != nil {
@@ -125,9 +122,9 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 }
 
 // atPatch stops a few times at the entry of a patched function.
-func atPatch(t *testing.T, p *Process) (s Stop) {
+func atPatch(t *testing.T, p *Process, l lead) (s Stop) {
 	guarded(t, p)
-	h := newHook(t, p)
+	h := l.newHook(t, p)
 	h.install(t)
 	hits := 0
 	plant(t, p, h.target, func(*Thread) Action {
