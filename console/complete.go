@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/capture"
 	"hdb/internal/cond"
 )
 
@@ -16,7 +18,7 @@ const maxCandidates = 400
 
 // complete is the Tab key, pressed on the goroutine of the line's reader. No
 // completion is worth the session: one that panics says so and offers nothing.
-func (c *Console) complete(line string, pos int) (head string, words []string, tail string) {
+func (c *Console) complete(ctx context.Context, line string, pos int) (head string, words []string, tail string) {
 	answered := c.sig.ask(func() {
 		defer func() {
 			if r := recover(); r != nil {
@@ -24,7 +26,7 @@ func (c *Console) complete(line string, pos int) (head string, words []string, t
 				c.Notify(sprintf("warning: no completion of %q: error in hdb: %v", line[:pos], r))
 			}
 		}()
-		head, words, tail = c.completeAt(line, pos)
+		head, words, tail = c.completeAt(ctx, line, pos)
 	})
 	if !answered || len(words) == 0 {
 		return line[:pos], nil, line[pos:]
@@ -33,10 +35,15 @@ func (c *Console) complete(line string, pos int) (head string, words []string, t
 }
 
 // completeAt is the Tab key: the words that could stand where the one before
-// byte offset pos stands.
-func (c *Console) completeAt(line string, pos int) (head string, words []string, tail string) {
+// byte offset pos stands, none if ctx ends before all were looked at.
+func (c *Console) completeAt(ctx context.Context, line string, pos int) (head string, words []string, tail string) {
 	left := line[:pos]
+	reading := capture.NewReading(ctx)
+	defer c.s.Within(c.s.Within(reading))
 	start, words := c.candidates(left)
+	if reading.Cut() != nil {
+		return left, nil, line[pos:]
+	}
 	if len(words) == 1 && !strings.HasSuffix(words[0], "/") {
 		words[0] += " "
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -22,14 +23,14 @@ func (t *tabber) ReadLine(prompt string) (string, error) {
 		t.lines[0] = t.lines[0][1:]
 		everyCommand(commandTable(), func(full string, cmd *Command) {
 			for _, rest := range []string{"", " ", " zz", " 1", " alloc if s", " z y ", ` "`} {
-				t.complete(full+rest, len(full+rest))
+				t.complete(context.Background(), full+rest, len(full+rest))
 			}
 		})
 		for _, s := range settingTable() {
 			line := "set " + s.name + " "
-			t.complete(line, len(line))
+			t.complete(context.Background(), line, len(line))
 		}
-		_, words, _ := t.complete("thread ", len("thread "))
+		_, words, _ := t.complete(context.Background(), "thread ", len("thread "))
 		t.offered[t.lines[0]] = words
 	}
 	return t.typist.ReadLine(prompt)
@@ -91,5 +92,23 @@ func TestCompletionThatPanics(t *testing.T) {
 	}
 	if !strings.Contains(s.out.String(), "goes on\n") {
 		t.Errorf("printed %q", s.out.String())
+	}
+}
+
+// TestCompletionIsGivenUp: what Tab looks for in all names of a program ends with Ctrl-C,
+// and offers nothing then.
+func TestCompletionIsGivenUp(t *testing.T) {
+	st := newStage(t, nil)
+	if _, err := st.s.Load(testprogs.Build(t, "basic")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ctx  context.Context
+		some bool
+	}{{t.Context(), true}, {newCountdown(0), false}} {
+		_, words, _ := st.completeAt(c.ctx, "break ma", len("break ma"))
+		if slices.Contains(words, "main ") != c.some {
+			t.Errorf("to the end %v: %q", c.some, words)
+		}
 	}
 }

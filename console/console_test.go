@@ -21,7 +21,7 @@ type typist struct {
 	person   bool
 	prompts  []string
 	history  []string
-	complete func(string, int) (string, []string, string)
+	complete Completer
 	closed   bool
 }
 
@@ -41,7 +41,7 @@ func (t *typist) ReadLine(prompt string) (string, error) {
 func (t *typist) Interactive() bool         { return t.person }
 func (t *typist) SetHistory(lines []string) { t.history = slices.Clone(lines) }
 func (t *typist) Close() error              { t.closed = true; return nil }
-func (t *typist) SetCompleter(f func(string, int) (string, []string, string)) {
+func (t *typist) SetCompleter(f Completer) {
 	t.complete = f
 }
 

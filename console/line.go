@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,11 +25,14 @@ type LineReader interface {
 	SetHistory(lines []string)
 	// SetCompleter names the function behind the Tab key. It returns the part
 	// of line before the word at byte offset pos, the words that could stand
-	// there, and the rest of the line.
-	SetCompleter(func(line string, pos int) (head string, words []string, tail string))
+	// there, and the rest of the line; none when ctx ends, by Ctrl-C.
+	SetCompleter(Completer)
 	// Close gives the terminal back in the mode it was found in.
 	Close() error
 }
+
+// A Completer is the function behind the Tab key.
+type Completer func(ctx context.Context, line string, pos int) (head string, words []string, tail string)
 
 // A keyReader is a LineReader that can also read a single key.
 type keyReader interface {
@@ -55,11 +59,10 @@ func (p *plainReader) ReadLine(string) (string, error) {
 	return readLine(p.lines)
 }
 
-func (*plainReader) Interactive() bool   { return false }
-func (*plainReader) SetHistory([]string) {}
-func (*plainReader) Close() error        { return nil }
-func (*plainReader) SetCompleter(func(string, int) (string, []string, string)) {
-}
+func (*plainReader) Interactive() bool      { return false }
+func (*plainReader) SetHistory([]string)    {}
+func (*plainReader) Close() error           { return nil }
+func (*plainReader) SetCompleter(Completer) {}
 
 // dumbReader is the reader of a terminal that cannot move its cursor
 // (TERM=dumb, an editor's shell window): a prompt, no editing.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -34,6 +36,9 @@ type terminal struct {
 	raw     liner.ModeApplier
 	resumed chan os.Signal
 	reading sync.Mutex // held while a prompt is open
+
+	// completing gives up the completion under way, nil without one.
+	completing atomic.Pointer[context.CancelFunc]
 
 	take       func([]byte) []byte // keys that are not the line editor's; nil none
 	away, back func()              // around a suspension; nil nothing
@@ -202,6 +207,9 @@ func (t *terminal) pump() {
 			if t.take != nil {
 				keys = t.take(keys)
 			}
+			if cancel := t.completing.Load(); cancel != nil && bytes.IndexByte(keys, ctrlC) >= 0 {
+				(*cancel)()
+			}
 			if _, err := t.keys.Write(keys); err != nil {
 				return
 			}
@@ -266,11 +274,15 @@ func (t *terminal) SetHistory(lines []string) {
 	}
 }
 
-func (t *terminal) SetCompleter(f func(string, int) (string, []string, string)) {
+func (t *terminal) SetCompleter(f Completer) {
 	t.state.SetWordCompleter(func(line string, pos int) (string, []string, string) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		t.completing.Store(&cancel)
+		defer t.completing.Store(nil)
 		// liner counts runes.
 		at := len(string([]rune(line)[:min(pos, utf8.RuneCountInString(line))]))
-		head, words, tail := f(line, at)
+		head, words, tail := f(ctx, line, at)
 		for i, w := range words {
 			words[i] = strings.Clone(clean(w))
 		}

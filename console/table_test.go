@@ -144,7 +144,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("Tab after %q offers %q, want %q", tc.line, got, tc.want)
 		}
 	}
-	head, words, tail := c.completeAt("  conti if x", 7)
+	head, words, tail := c.completeAt(t.Context(), "  conti if x", 7)
 	if head != "  " || tail != " if x" || !slices.Equal(words, []string{"continue "}) {
 		t.Errorf("completeAt = %q, %q, %q", head, words, tail)
 	}

@@ -57,7 +57,7 @@ func (s *Session) Functions(re *regexp.Regexp) ([]FunctionInfo, error) {
 		if s.reading.GivenUp() {
 			break
 		}
-		for _, fn := range m.obj.MatchFunctions(re) {
+		for _, fn := range m.obj.MatchFunctions(re, s.reading.GivenUp) {
 			out = append(out, FunctionInfo{Function: fn, Addr: fn.Low.Run(m.bias), Module: m.name})
 		}
 	}

@@ -88,12 +88,12 @@ type GlobalInfo struct {
 
 // Types are the types whose name matches, by module and name.
 func (s *Session) Types(re *regexp.Regexp) ([]GlobalInfo, error) {
-	return s.globals(func(o *symbols.Object) []symbols.Global { return o.MatchTypes(re) })
+	return s.globals(func(o *symbols.Object) []symbols.Global { return o.MatchTypes(re, s.reading.GivenUp) })
 }
 
 // Variables are the variables outside of functions whose name matches.
 func (s *Session) Variables(re *regexp.Regexp) ([]GlobalInfo, error) {
-	return s.globals(func(o *symbols.Object) []symbols.Global { return o.MatchVariables(re) })
+	return s.globals(func(o *symbols.Object) []symbols.Global { return o.MatchVariables(re, s.reading.GivenUp) })
 }
 
 func (s *Session) globals(of func(*symbols.Object) []symbols.Global) ([]GlobalInfo, error) {

@@ -203,7 +203,7 @@ func (s *Session) regexpPlaces(expr string) ([]breakpoints.Place, error) {
 	}
 	var out []breakpoints.Place
 	for _, m := range s.objects() {
-		for _, fn := range m.obj.MatchFunctions(re) {
+		for _, fn := range m.obj.MatchFunctions(re, s.reading.GivenUp) {
 			if !fn.Inlined && !fn.IFunc {
 				out = append(out, functionPlace(m, fn))
 			}

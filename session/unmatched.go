@@ -136,7 +136,7 @@ func (s *Session) ProgramFunctions() []string {
 		return nil
 	}
 	var names []string
-	for _, fn := range objs[0].obj.MatchFunctions(regexp.MustCompile("")) {
+	for _, fn := range objs[0].obj.MatchFunctions(regexp.MustCompile(""), s.reading.GivenUp) {
 		names = append(names, baseName(fn.Name))
 	}
 	slices.Sort(names)

@@ -34,7 +34,7 @@ func askAll(o *symbols.Object) {
 			o.SymbolAt(f.Low)
 		}
 	}
-	o.MatchFunctions(regexp.MustCompile("^m"))
+	o.MatchFunctions(regexp.MustCompile("^m"), toTheEnd)
 	o.FindLine("inline.c", 9)
 	o.FindLine("mix.cc", 9)
 	o.SourceFiles()

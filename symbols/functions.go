@@ -38,12 +38,16 @@ func (o *Object) FindFunctions(name string) []Function {
 }
 
 // MatchFunctions lists the functions whose name, as Function.Name has it, matches
-// re: those with code of their own, in the order of their addresses.
-func (o *Object) MatchFunctions(re *regexp.Regexp) []Function {
+// re: those with code of their own, in the order of their addresses. It goes through all
+// names, or as far as it comes until ended says so.
+func (o *Object) MatchFunctions(re *regexp.Regexp, ended func() bool) []Function {
 	found := newFinder(o)
 	o.guard(func() {
 		if dw, _ := o.dwarf(); dw != nil {
-			for _, e := range dw.nameIndex().Entries {
+			for i, e := range dw.nameIndex().Entries {
+				if i%namesPart == 0 && ended() {
+					return
+				}
 				if !e.Abstract && re.MatchString(dw.describe(dw.bodies()[e.Unit], e.Off).function) {
 					found.entry(dw, e)
 				}
@@ -54,6 +58,9 @@ func (o *Object) MatchFunctions(re *regexp.Regexp) []Function {
 		}
 		for _, t := range o.tables() {
 			for i := 1; i < t.Len(); i++ {
+				if i%namesPart == 1 && ended() {
+					return
+				}
 				if s := t.Sym(i); s.IsCode() && s.Type != elf.TypeNone && re.MatchString(Demangle(s.Name)) {
 					found.symbol(s, t.from)
 				}
@@ -62,6 +69,10 @@ func (o *Object) MatchFunctions(re *regexp.Regexp) []Function {
 	})
 	return found.sorted()
 }
+
+// namesPart is how many names are looked at between two questions whether to go on: some
+// milliseconds' work.
+const namesPart = 256
 
 // FunctionAt is the function, not an inlined copy, that contains a.
 func (o *Object) FunctionAt(a addr.File) (fn Function, ok bool) {

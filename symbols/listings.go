@@ -117,9 +117,9 @@ var typeKinds = map[dwarf.Tag]string{
 }
 
 // MatchTypes lists the types outside of functions whose name matches re, each
-// once, by name.
-func (o *Object) MatchTypes(re *regexp.Regexp) []Global {
-	return o.globals(func(d dwarf.DIE) (Global, bool) {
+// once, by name, as far as it comes until ended says so.
+func (o *Object) MatchTypes(re *regexp.Regexp, ended func() bool) []Global {
+	return o.globals(ended, func(d dwarf.DIE) (Global, bool) {
 		kind := typeKinds[d.Tag()]
 		if kind == "" || d.Has(dwarf.AtDeclaration) {
 			return Global{}, false
@@ -133,9 +133,9 @@ func (o *Object) MatchTypes(re *regexp.Regexp) []Global {
 }
 
 // MatchVariables lists the variables outside of functions whose name matches re:
-// those of DWARF, then those that only the symbol tables know.
-func (o *Object) MatchVariables(re *regexp.Regexp) []Global {
-	list := o.globals(func(d dwarf.DIE) (Global, bool) {
+// those of DWARF, then those that only the symbol tables know. It ends as MatchTypes does.
+func (o *Object) MatchVariables(re *regexp.Regexp, ended func() bool) []Global {
+	list := o.globals(ended, func(d dwarf.DIE) (Global, bool) {
 		if d.Tag() != dwarf.TagVariable || d.Has(dwarf.AtDeclaration) {
 			return Global{}, false
 		}
@@ -148,6 +148,9 @@ func (o *Object) MatchVariables(re *regexp.Regexp) []Global {
 	o.guard(func() {
 		for _, t := range o.tables() {
 			for i := 1; i < t.Len() && len(list) < maxGlobals; i++ {
+				if i%namesPart == 1 && ended() {
+					return
+				}
 				s := t.Sym(i)
 				if s.Type != elf.TypeObject && s.Type != elf.TypeTLS || !s.Defined || at[s.Addr] {
 					continue
@@ -180,14 +183,17 @@ func staticAddr(d dwarf.DIE) addr.File {
 	return 0
 }
 
-func (o *Object) globals(read func(dwarf.DIE) (Global, bool), re *regexp.Regexp) []Global {
+func (o *Object) globals(ended func() bool, read func(dwarf.DIE) (Global, bool), re *regexp.Regexp) []Global {
 	var list []Global
 	seen := map[Global]bool{}
 	for _, u := range o.Units() {
 		o.guard(func() {
 			dw, _ := o.dwarf()
 			w := u.Walk()
-			for w.Next() && len(list) < maxGlobals {
+			for n := 0; w.Next() && len(list) < maxGlobals; n++ {
+				if n%namesPart == 0 && ended() {
+					return
+				}
 				d := w.DIE
 				if d.Tag() == dwarf.TagSubprogram {
 					w.SkipChildren()

@@ -83,11 +83,11 @@ func TestUnitInfoAndGlobals(t *testing.T) {
 	if !ok || u.Name != src || u.CompDir != dir || !strings.HasPrefix(u.Producer, "GNU C") || !strings.Contains(u.Producer, "-O1") || u.Version < 4 || u.Language.String() != "c" {
 		t.Errorf("unit %+v, %v", u, ok)
 	}
-	types := o.MatchTypes(regexp.MustCompile("^int$"))
+	types := o.MatchTypes(regexp.MustCompile("^int$"), toTheEnd)
 	if len(types) != 1 || types[0].Kind != "base" || types[0].Size != 4 {
 		t.Errorf("types %+v", types)
 	}
-	vars := o.MatchVariables(regexp.MustCompile("^_IO_stdin_used$"))
+	vars := o.MatchVariables(regexp.MustCompile("^_IO_stdin_used$"), toTheEnd)
 	if len(vars) != 1 || vars[0].Addr == 0 || vars[0].From != symbols.FromSymtab {
 		t.Errorf("variables %+v", vars)
 	}
@@ -130,11 +130,11 @@ func TestDeclarationsOfClang(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer o.Close()
-		vars := o.MatchVariables(regexp.MustCompile("^counter$"))
+		vars := o.MatchVariables(regexp.MustCompile("^counter$"), toTheEnd)
 		if len(vars) != 1 || vars[0].File != src || vars[0].Line != 2 || vars[0].Addr == 0 {
 			t.Errorf("DWARF %s: variables %+v", version, vars)
 		}
-		if types := o.MatchTypes(regexp.MustCompile("^kind$")); len(types) != 1 || types[0].File != src || types[0].Line != 1 {
+		if types := o.MatchTypes(regexp.MustCompile("^kind$"), toTheEnd); len(types) != 1 || types[0].File != src || types[0].Line != 1 {
 			t.Errorf("DWARF %s: types %+v", version, types)
 		}
 		if fns := o.FindFunctions("next"); len(fns) == 0 || fns[0].DeclFile != src || fns[0].DeclLine != 3 {

@@ -310,14 +310,36 @@ func TestExportedNames(t *testing.T) {
 	}
 }
 
+// toTheEnd never ends a search.
+func toTheEnd() bool { return false }
+
 func TestMatchFunctions(t *testing.T) {
 	o := open(t, build(t, "g++ -g -O0 mix.cc"), symbols.Config{})
 	var names []string
-	for _, f := range o.MatchFunctions(regexp.MustCompile(`^plain|::bump`)) {
+	for _, f := range o.MatchFunctions(regexp.MustCompile(`^plain|::bump`), toTheEnd) {
 		names = append(names, f.Name)
 	}
 	if want := []string{"ns::Buffer::bump()", "plain(int)", "plain(double)"}; !slices.Equal(names, want) {
 		t.Errorf("matched %v, want %v", names, want)
+	}
+}
+
+// TestSearchesEnd gives up searches of all names.
+func TestSearchesEnd(t *testing.T) {
+	o := open(t, build(t, "g++ -g -O0 mix.cc"), symbols.Config{})
+	all := regexp.MustCompile("")
+	for what, search := range map[string]func(ended func() bool) int{
+		"functions": func(ended func() bool) int { return len(o.MatchFunctions(all, ended)) },
+		"types":     func(ended func() bool) int { return len(o.MatchTypes(all, ended)) },
+		"variables": func(ended func() bool) int { return len(o.MatchVariables(all, ended)) },
+	} {
+		asked := 0
+		if n := search(func() bool { asked++; return false }); n == 0 || asked == 0 {
+			t.Errorf("%s: %d found, asked %d times", what, n, asked)
+		}
+		if n := search(func() bool { return true }); n != 0 {
+			t.Errorf("%s: %d found of a search that is given up", what, n)
+		}
 	}
 }
 
