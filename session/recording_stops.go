@@ -15,16 +15,29 @@ func (e *eventSpan) begin(seq uint64) {
 }
 
 func (e *eventSpan) end(seq uint64) {
-	if e.on {
-		e.on, e.sum = false, e.sum+seq-e.from
-	}
+	e.sum, e.on = e.total(seq), false
 }
 
 func (e *eventSpan) total(seq uint64) uint64 {
-	if e.on {
+	if e.on && seq > e.from { // it is below if the stop was set where others were hit
 		return e.sum + seq - e.from
 	}
 	return e.sum
+}
+
+// stopSeq is the number of the last event for whoever looks at a stop: of the event there,
+// if it is one. Other threads may have made more before they stood.
+func (s *Session) stopSeq() uint64 {
+	last := uint64(0)
+	for _, h := range s.hits {
+		if h.event != nil {
+			last = max(last, h.event.Seq)
+		}
+	}
+	if last == 0 {
+		return s.trace.seq
+	}
+	return last
 }
 
 // StopDetail is what is known of a stop beside the stop itself, most of it of stops at
@@ -49,7 +62,7 @@ func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if !onEvents(st) || b == nil {
 		return d, false
 	}
-	if seen := b.span.total(s.trace.seq); seen > st.Hits {
+	if seen := b.span.total(s.stopSeq()); seen > st.Hits {
 		d.Passed = seen - st.Hits
 	}
 	if s.proc == nil || !st.Enabled {

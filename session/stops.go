@@ -355,7 +355,7 @@ func (s *Session) Enable(id int, on bool) error {
 		s.warnCounts(st.Cond)
 		b.span.begin(s.trace.seq)
 	} else {
-		b.span.end(s.trace.seq)
+		b.span.end(s.stopSeq())
 	}
 	switch {
 	case onEvents(st):
