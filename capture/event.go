@@ -246,6 +246,15 @@ const GoHeap = "what the Go runtime allocates is not counted"
 // and of what was made of it: how much is missing there nobody knows.
 const OpenEnd = "the file was not closed, or was cut off: events at its end may be missing"
 
+// Unwritten is the reason in Partial of a capture that could not be written to the end:
+// how much was to come nobody knows.
+const Unwritten = "it ended when it could not be written any more"
+
+// OpenEnded tells that nobody knows how many events are missing at the end.
+func (i *Info) OpenEnded() bool {
+	return slices.Contains(i.Partial, OpenEnd) || slices.Contains(i.Partial, Unwritten)
+}
+
 // AddPartial adds a reason why events are not there, once.
 func (i *Info) AddPartial(why ...string) {
 	i.Partial = slices.Clone(i.Partial)

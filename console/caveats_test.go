@@ -16,7 +16,7 @@ import (
 var drawn = map[string]string{
 	"allocs": "allocs 3", "live": "live 3", "top": "top by bytes", "leaks": "leaks", "temporary": "temporary", "whence": "whence 0x10040",
 	"diff": "diff 10%", "stats": "stats", "summary": "summary", "tree": "tree", "timeline": "timeline", "table": "table",
-	"flamegraph": "flamegraph %d/flame.html -f", "assert": "assert --max-allocs 1e9", "list": "list -cost prog.c:1", "history": "history 0x10040",
+	"flamegraph": "flamegraph %d/flame.html -f", "assert": "assert --max-allocs 1e9", "list": "list -cost prog.c:1", "goto": "goto peak", "history": "history 0x10040",
 	"info symbols": "info symbols", "info capture": "info capture", "info allocs": "info allocs", "record status": "record status", "open": "open %d/this.hdb", "save": "save -f %d/copy.hdb",
 	"export pprof": "export pprof %d/pprof -f", "export collapsed": "export collapsed %d/collapsed -f", "export speedscope": "export speedscope %d/speedscope -f",
 	"export firefox": "export firefox %d/firefox -f", "export dhat": "export dhat %d/dhat -f", "export massif": "export massif %d/massif -f",
@@ -24,12 +24,12 @@ var drawn = map[string]string{
 }
 
 // undrawn are the commands that print no such number, by what they are about instead:
-// a process, source text, one event as it was recorded, or hdb itself.
+// a process, source text, one event or moment as it was recorded, or hdb itself.
 var undrawn = strings.Fields(`
 	run start starti restart attach detach kill continue step next stepi nexti finish until advance
 	break tbreak rbreak watch rwatch awatch delete clear clearall enable disable toggle catch uncatch condition ignore commands on handle
 	record record.start record.stop record.pause record.resume record.filter alloc.list alloc.add
-	next-alloc next-free prev-alloc prev-free reverse-continue goto mark
+	next-alloc next-free prev-alloc prev-free reverse-continue mark
 	bt frame up down thread threads inferior goroutines x directory print ptype whatis locals args display undisplay search reverse-search
 	file symbols symbols.embed symbols.refresh
 	info.breakpoints info.threads info.inferiors info.goroutines info.frame info.registers info.sharedlibrary info.sources info.source info.functions

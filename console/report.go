@@ -33,9 +33,13 @@ func (c *Console) report(in Input, r *session.Report) {
 	if r.Finished != nil && !r.Finished.Left {
 		v.Returned = c.returned(r.Finished)
 	}
-	c.show(in, struct {
+	var gaps []string
+	if r.Drawn {
+		gaps = c.s.Gaps()
+	}
+	c.showCareful(in, struct {
 		Stop reportView `json:"stop"`
-	}{v}, func(o *output) {
+	}{v}, gaps, func(o *output) {
 		c.printReport(o, r)
 		if v.Returned != nil {
 			v.Returned.print(o)

@@ -257,6 +257,9 @@ func TestSARIFOfVerdicts(t *testing.T) {
 	}
 	for _, r := range validSARIF(t, out.Bytes()).Runs[0].Results {
 		rules[r.RuleID]++
+		if strings.Contains(r.Message.Text, "from 2 stacks, 1,000 bytes of it from this one") {
+			rules["of several"]++
+		}
 		if r.Level != "error" {
 			t.Errorf("level %s of %s", r.Level, r.RuleID)
 		}
@@ -269,7 +272,7 @@ func TestSARIFOfVerdicts(t *testing.T) {
 			}
 		}
 	}
-	if got, want := fmt.Sprint(rules), "map[leak:3 max-peak:4 max-temporary:1]"; got != want {
+	if got, want := fmt.Sprint(rules), "map[leak:3 max-peak:4 max-temporary:1 of several:1]"; got != want {
 		t.Errorf("results %s, want %s", got, want)
 	}
 }
@@ -339,6 +342,9 @@ func TestJUnit(t *testing.T) {
 	}
 	if got := s.Cases[1].Warning; got != "the recording has not all events of the run: it was paused; it was trimmed" {
 		t.Errorf("warning %q", got)
+	}
+	if f := s.Cases[3].Failure; f == nil || !strings.Contains(f.Text, "in 3 blocks (97.9%) from 2 stacks, 1,000 bytes of it from this one") {
+		t.Errorf("of how many stacks one is shown: %+v", f)
 	}
 	if f := s.Cases[3].Failure; f == nil || !strings.Contains(f.Text, "main.cc:7") || !strings.Contains(f.Message, "1.5 KiB (1532)") {
 		t.Errorf("failure %+v", f)

@@ -22,7 +22,7 @@ type Caveats struct {
 // is known when it was read.
 func CaveatsOf(src capture.Source) Caveats {
 	info := src.Info()
-	c := Caveats{Partial: slices.Clip(info.Partial), Lost: info.Totals.Lost, LostOpen: slices.Contains(info.Partial, capture.OpenEnd)}
+	c := Caveats{Partial: slices.Clip(info.Partial), Lost: info.Totals.Lost, LostOpen: info.OpenEnded()}
 	c.damaged(src.Damage())
 	return c
 }

@@ -186,3 +186,19 @@ func TestCaveatsEverywhere(t *testing.T) {
 	}
 	carries(t, "the tree with keys", NewBrowser(NewTree(p, TreeOptions{})).Head())
 }
+
+// TestOpenEnds: nobody knows how much a recording lacks that could not be written, or was
+// cut; one that was ended or filtered is what was asked for.
+func TestOpenEnds(t *testing.T) {
+	for reason, open := range map[string]bool{
+		capture.OpenEnd: true, capture.Unwritten: true,
+		"it ended before the program": false, capture.OnlyEvents + "size > 5": false, "it was paused": false,
+	} {
+		info := capture.Info{Program: "p"}
+		info.Partial = []string{reason}
+		c := CaveatsOf(capture.NewLog(info))
+		if c.Whole() == open {
+			t.Errorf("%s: whole %v", reason, c.Whole())
+		}
+	}
+}

@@ -17,7 +17,7 @@ const (
 	startedLate    = "it was started within the run" // by a command: times count from the run's start
 	endedEarly     = "it ended before the program"
 	endedFull      = "it ended when it was large enough"
-	endedUnwritten = "it ended when it could not be written any more"
+	endedUnwritten = capture.Unwritten
 	droppedOlder   = "older events were dropped"
 	wasPaused      = "it was paused"
 	wasStopped     = "it was stopped for a while" // and started again

@@ -25,6 +25,7 @@ type Report struct {
 	Elapsed  time.Duration
 	Frames   []Frame // from the innermost to the user's, see showFrames
 	Stop     string  // the report of a recorded stop, as it was shown
+	Drawn    bool    // the recording tells where this is: the moment of its peak
 	Verb     string  // "start", "step" ...: what ended here without a numbered stop
 }
 

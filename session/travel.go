@@ -97,7 +97,11 @@ func (s *Session) Goto(moment string) (*Report, error) {
 		s.at, s.moved = 0, false
 		return r, err
 	}
-	return s.gotoEvent(seq)
+	r, err := s.gotoEvent(seq)
+	if err == nil {
+		r.Drawn = moment == "peak" || strings.HasSuffix(moment, "%")
+	}
+	return r, err
 }
 
 // gotoEvent brings the capture to the event.
