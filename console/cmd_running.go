@@ -35,7 +35,7 @@ func runningCommands() []*Command {
 		{Name: "step", Aliases: []string{"s"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to another source line, into functions", Needs: NeedLive,
 			Run: counted1((*session.Session).Step), Long: "Example:\n  step 3"},
 		{Name: "next", Aliases: []string{"n"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to the next source line, over calls", Needs: NeedLive,
-			Run: counted1((*session.Session).Next), Long: "Example:\n  next 3"},
+			Run: counted1((*session.Session).Next), Long: "When an exception or a longjmp leaves a call, next ends where the program goes on; so do nexti, until and advance.\n\nExample:\n  next 3"},
 		{Name: "stepi", Aliases: []string{"si"}, Group: GroupRunning, Synopsis: "[N]", Short: "execute one instruction", Needs: NeedLive,
 			Run: counted1((*session.Session).StepInstruction), Long: "Example:\n  stepi"},
 		{Name: "nexti", Aliases: []string{"ni"}, Group: GroupRunning, Synopsis: "[N]", Short: "execute one instruction, over calls", Needs: NeedLive,

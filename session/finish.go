@@ -244,7 +244,7 @@ func (s *Session) advance(location, verb string) (*Report, error) {
 	if ret, err := s.returnOf(f); err == nil { // the outermost function just never returns
 		targets = append(targets, target{at: ret, when: frameLeft(t, f.CFA)})
 	}
-	_, stop, err := s.runToTargets(targets)
+	_, _, stop, err := s.runOut(t, f.CFA, targets)
 	if err != nil {
 		return nil, err
 	}

@@ -190,8 +190,8 @@ func (st *stepper) called(before, now inferior.Registers) (ret addr.Run, ok bool
 	return ret, true
 }
 
-// call enters the function just called when the user wants it and it has lines,
-// and otherwise runs to its return.
+// call enters the function just called when the user wants it and it has lines, and
+// otherwise runs to its return, or to where an exception or a longjmp that leaves it goes on.
 func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error) {
 	sp := now.SP()
 	targets := []target{{at: ret, when: st.returned(sp)}}
@@ -204,9 +204,12 @@ func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error
 			targets = append(targets, target{at: entry, when: st.same})
 		}
 	}
-	reached, stop, err := st.s.runToTargets(targets)
-	if err != nil || !reached {
+	reached, left, stop, err := st.s.runOut(st.t, sp+8, targets)
+	switch {
+	case err != nil || !reached && !left:
 		return done{stop: stop}, false, err
+	case left:
+		return st.landed()
 	}
 	regs, err := st.t.Regs()
 	if err != nil {
@@ -219,6 +222,16 @@ func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error
 		return done{}, true, nil
 	}
 	return st.moved()
+}
+
+// landed ends the step where a handler begins or setjmp returns again.
+func (st *stepper) landed() (done, bool, error) {
+	here, _, err := st.s.lineAt(st.t)
+	if err != nil || here.known {
+		return done{ended: true}, false, err
+	}
+	d, err := st.outOfBareFunction()
+	return d, false, err
 }
 
 // moved decides about a PC outside the line.
@@ -375,11 +388,11 @@ func (s *Session) instructions(n int, verb string, over bool) (*Report, error) {
 			return nil, err
 		}
 		if ret, ok := st.called(before, now); over && ok {
-			reached, stop, err := s.runToTargets([]target{{at: ret, when: st.returned(now.SP())}})
+			reached, left, stop, err := s.runOut(t, now.SP()+8, []target{{at: ret, when: st.returned(now.SP())}})
 			if err != nil {
 				return nil, err
 			}
-			if !reached {
+			if !reached && !left {
 				return s.report(stop, verb), nil
 			}
 		}
