@@ -52,6 +52,9 @@ func (c *Console) printStop(o *output, st *breakpoints.Stop) {
 	case st.Hits > 0:
 		below("hit %s", hits)
 	}
+	if d.Unsized > 0 {
+		below("%s of unknown size freed meanwhile: no comparison with it holds", counted(d.Unsized, "block"))
+	}
 	if st.Ignore > 0 {
 		below("passes the next %s", counted(st.Ignore, "hit"))
 	}

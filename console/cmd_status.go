@@ -72,7 +72,7 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 		v := viewStop(st)
 		d, atAllocs := c.s.StopDetail(st)
 		if v.Warnings = warnings(d.Doubt); atAllocs {
-			v.InProcess, v.Outside, v.Passed = d.InProcess, d.Outside, &d.Passed
+			v.InProcess, v.Outside, v.Passed, v.Unsized = d.InProcess, d.Outside, &d.Passed, d.Unsized
 		}
 		views = append(views, v)
 	}

@@ -71,6 +71,7 @@ type stopView struct {
 	InProcess []string `json:"in_process,omitempty"`
 	Outside   []string `json:"outside,omitempty"`
 	Passed    *uint64  `json:"passed_events,omitempty"`
+	Unsized   uint64   `json:"unsized_frees,omitempty"` // blocks freed whose size is not known
 
 	Warnings []string `json:"warnings,omitempty"` // why its condition may not be right
 }

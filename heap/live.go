@@ -39,6 +39,7 @@ type Live struct {
 	bytes  uint64
 	peak   uint64
 	unseen Block // see Unseen
+	strays uint64
 	blocks blockTable
 }
 
@@ -80,10 +81,17 @@ func (l *Live) Follow(e *capture.Event, logged bool) (gone Block, ok bool) {
 	case capture.Alloc, capture.Realloc:
 		return l.moved(e, logged)
 	case capture.Free:
-		return l.Take(e.Addr)
+		if gone, ok = l.Take(e.Addr); !ok && e.Size == 0 && e.Addr != 0 {
+			l.strays++
+		}
+		return gone, ok
 	}
 	return Block{}, false
 }
+
+// Strays is how many blocks were freed that were not live here, and whose size the call did
+// not say: they were made unseen.
+func (l *Live) Strays() uint64 { return l.strays }
 
 const (
 	// ahead is for how many events FollowAll asks for memory at once.

@@ -18,6 +18,7 @@ type trace struct {
 	seq        uint64        // of the last event
 	time       time.Duration // of that event: times do not go back
 	live       *heap.Live
+	strays     uint64 // of live heaps before, see heap.Live
 	recording  bool
 	paused     bool                       // nothing is recorded but the ends of what was
 	filter     *recordFilter              // nil: everything is
@@ -55,7 +56,13 @@ func (tr *trace) reset() {
 }
 
 // forgetBlocks follows an exec: the old image's heap is gone.
-func (tr *trace) forgetBlocks() { tr.live, tr.unfollowed = heap.NewLive(), unfollowed{} }
+func (tr *trace) forgetBlocks() {
+	tr.strays += tr.live.Strays()
+	tr.live, tr.unfollowed = heap.NewLive(), unfollowed{}
+}
+
+// unsized is how many blocks of unknown size were freed.
+func (tr *trace) unsized() uint64 { return tr.strays + tr.live.Strays() }
 
 // sink receives the events that the owner follows. While there is a probe, its lock is held.
 type sink struct{ s *Session }

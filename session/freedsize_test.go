@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hdb/inferior"
+	"hdb/internal/cond"
 )
 
 // TestFreeOfUnknownSize: a block that was made before its size could be known stops at no
@@ -25,6 +26,14 @@ func TestFreeOfUnknownSize(t *testing.T) {
 			setBreak(t, s, "free if "+c.condition)
 			if r := must(t)(s.Continue(1)); (r.Event != nil) != c.stops {
 				t.Errorf("%v, from %s on, free if %s: %s", mode, c.at, c.condition, r.Headline())
+			}
+			st := s.Stops()[len(s.Stops())-1]
+			if r := s.trace.unsized(); c.at == "giver" && r == 0 {
+				t.Errorf("%v, free if %s: the block is not counted", mode, c.condition)
+			}
+			d, _ := s.StopDetail(st)
+			if asks := st.Cond.Uses(cond.Size); (d.Unsized > 0) != (asks && c.at == "giver") {
+				t.Errorf("%v, from %s on, free if %s: %d blocks of unknown size", mode, c.at, c.condition, d.Unsized)
 			}
 			for s.proc != nil {
 				if r := must(t)(s.Continue(1)); r.Reason == inferior.Exited {

@@ -1,8 +1,11 @@
 package session
 
-import "hdb/breakpoints"
+import (
+	"hdb/breakpoints"
+	"hdb/internal/cond"
+)
 
-// eventSpan counts the events of the times in which a stop was set and enabled.
+// eventSpan counts events in the times in which a stop was set and enabled.
 type eventSpan struct {
 	on        bool
 	from, sum uint64
@@ -23,6 +26,12 @@ func (e *eventSpan) total(seq uint64) uint64 {
 		return e.sum + seq - e.from
 	}
 	return e.sum
+}
+
+// count has the events counted that a stop sees from now on.
+func (s *Session) count(b *binding) {
+	b.span.begin(s.trace.seq)
+	b.unsized.begin(s.trace.unsized())
 }
 
 // stopSeq is the number of the last event for whoever looks at a stop: of the event there,
@@ -49,6 +58,7 @@ type StopDetail struct {
 	Plane              Plane
 	Live               bool   // the stop is being waited for: the above is known
 	Passed             uint64 // events of this run that it let pass
+	Unsized            uint64 // frees of blocks whose size is not known, while it was set: no comparison with it holds
 	Doubt              string // why its condition may not be right, "" if it is
 }
 
@@ -64,6 +74,9 @@ func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	}
 	if seen := b.span.total(s.stopSeq()); seen > st.Hits {
 		d.Passed = seen - st.Hits
+	}
+	if st.Kind == breakpoints.StopFree && st.Cond != nil && st.Cond.Uses(cond.Size) {
+		d.Unsized = b.unsized.total(s.trace.unsized())
 	}
 	if s.proc == nil || !st.Enabled {
 		return d, true
@@ -82,9 +95,9 @@ func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 func (s *Session) spanStops() {
 	for _, st := range s.stops.All() {
 		b := s.binds[st.ID]
-		b.span = eventSpan{}
+		b.span, b.unsized = eventSpan{}, eventSpan{}
 		if st.Enabled {
-			b.span.begin(0)
+			s.count(b)
 		}
 	}
 }
@@ -97,6 +110,7 @@ func (s *Session) spanHits() {
 		}
 		if b := s.binds[h.stop.ID]; b != nil {
 			b.span.end(h.event.Seq)
+			b.unsized.end(s.trace.unsized())
 		}
 	}
 }

@@ -24,6 +24,7 @@ type binding struct {
 	returns uint64
 	crowds  bool // it was said that the stop stands in the way of a jump of the probe
 	span    eventSpan
+	unsized eventSpan // of frees of blocks whose size is not known
 }
 
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
@@ -104,7 +105,7 @@ func (s *Session) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 		delete(s.binds, st.ID)
 		return nil, err
 	}
-	s.binds[st.ID].span.begin(s.trace.seq)
+	s.count(s.binds[st.ID])
 	return st, nil
 }
 
@@ -353,9 +354,10 @@ func (s *Session) Enable(id int, on bool) error {
 	st.Enabled = on
 	if b := s.binds[id]; on {
 		s.warnCounts(st.Cond)
-		b.span.begin(s.trace.seq)
+		s.count(b)
 	} else {
 		b.span.end(s.stopSeq())
+		b.unsized.end(s.trace.unsized())
 	}
 	switch {
 	case onEvents(st):
