@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,9 +29,10 @@ type jitNames struct {
 	mu     sync.Mutex
 	stale  bool // the process ran since the list was read
 	images map[symbols.JITEntry]jitImage
-	order  []symbols.JITEntry // as the process has them
-	desc   []addr.Run         // descriptors of the modules,
-	mods   int                // as many as there were then
+	order  []symbols.JITEntry  // as the process has them
+	gone   []*symbols.JITImage // taken back or written over, of which recorded stacks may be
+	desc   []addr.Run          // descriptors of the modules,
+	mods   int                 // as many as there were then
 
 	tmp   *os.Root // the process's /tmp, which stays open when the process is gone; nil without
 	name  string   // of the map in it
@@ -40,8 +42,7 @@ type jitNames struct {
 	perf  *symbols.PerfMap
 }
 
-// maxJITGone is how many images there may be for one that the runtime has taken back to be
-// kept.
+// maxJITGone is how many images are kept that the process has no more.
 const maxJITGone = 10_000
 
 // A jitImage is what was read of an image: img is nil when it is none.
@@ -99,8 +100,17 @@ func (j *jitNames) ran() {
 	}
 }
 
-// frames names code that is in no module.
+// jitFrames names code that is in no module, as the process has it now.
 func (s *Session) jitFrames(c addr.Code) []symbols.Frame {
+	if all := s.jitNamed(c); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// jitNamed is what all that is known says of code that is in no module: what the process
+// has now, then what it had.
+func (s *Session) jitNamed(c addr.Code) (all [][]symbols.Frame) {
 	j := s.jit
 	if j == nil {
 		return nil
@@ -112,20 +122,26 @@ func (s *Session) jitFrames(c addr.Code) []symbols.Frame {
 		j.readImages(s)
 		j.readMap()
 	}
-	pc := c.Lookup()
+	look := func(img *symbols.JITImage) {
+		if img == nil {
+			return
+		}
+		if frames := img.Lookup(c.Lookup()); frames != nil {
+			all = append(all, frames)
+		}
+	}
 	for _, e := range j.order {
-		if img := j.images[e].img; img != nil {
-			if frames := img.Lookup(pc); frames != nil {
-				return frames
-			}
+		look(j.images[e].img)
+	}
+	for _, img := range j.gone {
+		look(img)
+	}
+	if len(all) == 0 && j.perf != nil {
+		if f, ok := j.perf.Lookup(c.Lookup()); ok {
+			all = append(all, []symbols.Frame{f})
 		}
 	}
-	if j.perf != nil {
-		if f, ok := j.perf.Lookup(pc); ok {
-			return []symbols.Frame{f}
-		}
-	}
-	return nil
+	return all
 }
 
 // firstJITNames has names read while the process runs, as soon as a recorded stack was
@@ -204,19 +220,15 @@ func (j *jitNames) readImages(s *Session) {
 			j.images[e] = readJITImage(s.proc, e, old[e])
 		}
 	}
-	for _, e := range before { // in the same order each time: the first image at an address gives its name
-		was, ok := old[e]
-		if !ok {
-			continue // listed twice
-		}
-		delete(old, e)
-		switch now, listed := j.images[e]; {
-		case was.img == nil || now.img == was.img:
-		case !listed && j.wanted.Load() && len(j.order) < maxJITGone:
-			// Taken back; recorded stacks may be of it.
-			j.images[e], j.order = was, append(j.order, e)
+	for _, e := range before { // in the same order each time
+		was := old[e].img
+		delete(old, e) // it may be listed twice
+		switch {
+		case was == nil || j.images[e].img == was:
+		case j.wanted.Load() && len(j.gone) < maxJITGone:
+			j.gone = append(j.gone, was)
 		default:
-			was.img.Close()
+			was.Close()
 		}
 	}
 }
@@ -284,21 +296,49 @@ func (j *jitNames) close() {
 			i.img.Close()
 		}
 	}
-	j.images, j.order = map[symbols.JITEntry]jitImage{}, nil
+	for _, img := range j.gone {
+		img.Close()
+	}
+	j.images, j.order, j.gone = map[symbols.JITEntry]jitImage{}, nil, nil
 	if j.tmp != nil {
 		j.tmp.Close()
 		j.tmp = nil
 	}
 }
 
-// jitChain is jitFrames for a recorded stack. Code may have moved since: what is at
-// the address now, or was when the process ended, is what can be said.
+// jitChain is jitFrames for a recorded stack: of what has lain at the address since. Where
+// that is code of several names the frame has all of them, as nobody knows which it was.
 func (s *Session) jitChain(c addr.Code) []capture.Frame {
+	all := s.jitNamed(c)
+	if len(all) == 0 {
+		return nil
+	}
+	var names []string
+	for _, frames := range all {
+		name := frames[len(frames)-1].Function // not that of a call inlined there
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 1 {
+		all[0] = []symbols.Frame{{Function: severalNames(names), Source: symbols.FromJIT}}
+	}
 	var chain []capture.Frame
-	for _, f := range s.jitFrames(c) {
+	for _, f := range all[0] {
 		chain = append(chain, captureFrame(f, c, 0))
 	}
 	return chain
+}
+
+// severalNames is the name of code that may be any of several functions, a few of which
+// it tells.
+func severalNames(names []string) string {
+	const few = 3
+	text := strings.Join(names[:min(len(names), few)], " or ")
+	if len(names) > few {
+		text += fmt.Sprintf(" or %d others", len(names)-few)
+	}
+	return text
 }
 
 // madeBy is what stands for the module of code that is in none.

@@ -137,23 +137,26 @@ func TestMapOfAContainer(t *testing.T) {
 	}
 }
 
+// linkedJIT is an ELF image of a function at 0x7f0000.
+func linkedJIT(t *testing.T, function string) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	src, object, linked := filepath.Join(dir, "a.c"), filepath.Join(dir, "a.o"), filepath.Join(dir, "a.elf")
+	if err := os.WriteFile(src, []byte("int "+function+"(void) { return 1; }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "gcc", "-c", src, "-o", object)
+	run(t, "ld", "-Ttext=0x7f0000", "-e", "0", object, "-o", linked)
+	b, err := os.ReadFile(linked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // TestJITCodeInFreedMemory reads an image of which the place and the size were another's.
 func TestJITCodeInFreedMemory(t *testing.T) {
-	image := func(function string) []byte {
-		dir := t.TempDir()
-		src, object, linked := filepath.Join(dir, "a.c"), filepath.Join(dir, "a.o"), filepath.Join(dir, "a.elf")
-		if err := os.WriteFile(src, []byte("int "+function+"(void) { return 1; }\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		run(t, "gcc", "-c", src, "-o", object)
-		run(t, "ld", "-Ttext=0x7f0000", "-e", "0", object, "-o", linked)
-		b, err := os.ReadFile(linked)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	first, second := image("first"), image("other")
+	first, second := linkedJIT(t, "first"), linkedJIT(t, "other")
 	if len(first) != len(second) {
 		t.Fatalf("%d and %d bytes", len(first), len(second))
 	}
@@ -166,5 +169,35 @@ func TestJITCodeInFreedMemory(t *testing.T) {
 	}
 	if f := b.img.Lookup(0x7f0000); len(f) != 1 || f[0].Function != "other" {
 		t.Errorf("names %+v", f)
+	}
+}
+
+// TestJITCodeAtOneAddress: a recorded stack through memory that had code of several
+// functions has the names of all of them, a live one that of now.
+func TestJITCodeAtOneAddress(t *testing.T) {
+	image := func(name string) *symbols.JITImage {
+		img, err := symbols.ReadJITImage(linkedJIT(t, name), symbols.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return img
+	}
+	s := New(Config{Version: "test"})
+	s.jit = &jitNames{images: map[symbols.JITEntry]jitImage{}}
+	name := func() (now, recorded string) {
+		c := addr.Return(0x7f0001)
+		return s.jitFrames(c)[0].Function, s.jitChain(c)[0].Function
+	}
+	s.jit.order, s.jit.images[symbols.JITEntry{Addr: 1}] = []symbols.JITEntry{{Addr: 1}}, jitImage{img: image("first")}
+	if now, recorded := name(); now != "first" || recorded != "first" {
+		t.Errorf("now %s, recorded %s", now, recorded)
+	}
+	s.jit.gone = []*symbols.JITImage{image("first"), image("other")}
+	if now, recorded := name(); now != "first" || recorded != "first or other" {
+		t.Errorf("now %s, recorded %s", now, recorded)
+	}
+	s.jit.gone = append(s.jit.gone, image("third"), image("fifth"), image("sixth"))
+	if _, recorded := name(); recorded != "first or other or third or 2 others" {
+		t.Errorf("recorded %s", recorded)
 	}
 }
