@@ -246,7 +246,7 @@ func TestDecided(t *testing.T) {
 		{"malloc", "kind == malloc || func(x)", "exact, always, kind in"},
 		{"malloc", "kind == calloc || func(x)", "always, kind in, func() out"},
 		{"malloc", "count > 5", "exact, never, count in"},
-		{"malloc", "!(count > 5)", "exact, always, count in"},
+		{"malloc", "!(count > 5)", "exact, never, count in"},
 		{"calloc", "count > 5 && size > 100", "exact, count size in"},
 		{"calloc", "size == 0xffffffffffffffff", "size in, size out"},
 		{"calloc", "size != 0xffffffffffffffff", "always, size out"},
