@@ -166,8 +166,8 @@ func (p *Process) standing(pt *Patch) ([]*Thread, error) {
 		if t.state != stopped || t.load() != nil {
 			continue // it runs elsewhere, or has been killed
 		}
-		// One that has just executed an int3 at pt.at stands there.
-		if pc := t.pc(); pc == pt.at+1 && p.sites[pt.at] != nil && !t.deliverable {
+		// One that has just executed an int3 stands there, also if it was removed since.
+		if pc := t.pc(); (pc == pt.at+1 || pt.inside(pc-1)) && p.trapAt(pc-1) && !t.deliverable {
 			if t.guest && sigtrapPending(t.TID) {
 				continue
 			}

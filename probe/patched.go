@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 
@@ -54,23 +55,51 @@ func (p *Probe) relocate(f *patched, need int) (*moved, error) {
 	if err != nil {
 		return nil, noRoomError{err}
 	}
-	if to, err = f.island.take(reloc.MaxCode); err != nil {
+	if to, err = f.island.take(reloc.MaxCode + turnSize); err != nil {
 		return nil, err
 	}
 	if need == trapSize {
 		pro.Moves = nil // behind the trap the function is as it was
 	}
-	if _, err := p.proc.WriteAt(pro.Code, int64(to)); err != nil {
+	code, back := pro.Code, addr.Run(0)
+	if need == trapSize && f.whole != nil {
+		code, back = turnable(to, code, f.entry+addr.Run(pro.Covered))
+	}
+	if _, err := p.proc.WriteAt(code, int64(to)); err != nil {
 		return nil, err
 	}
-	m := &moved{relocated: to, moves: map[addr.Run]addr.Run{}, first: bytes.Clone(body[:pro.Covered]), trap: need == trapSize}
+	m := &moved{back: back, relocated: to, moves: map[addr.Run]addr.Run{}, first: bytes.Clone(body[:pro.Covered]), trap: need == trapSize}
 	f.island.note(to, p.tables.rule(f.entry))
 	for _, mv := range pro.Moves {
 		m.moves[f.entry+addr.Run(mv.From)] = to + addr.Run(mv.To)
 		f.island.note(to+addr.Run(mv.To), p.tables.rule(f.entry+addr.Run(mv.From)))
 	}
-	f.island.note(to+addr.Run(len(pro.Code)), cfi.NoCFIID)
+	if back != 0 {
+		f.island.note(to+addr.Run(len(pro.Code)-jumpSize), p.tables.rule(f.entry+addr.Run(pro.Covered)))
+	}
+	f.island.note(to+addr.Run(len(code)), cfi.NoCFIID)
 	return m, nil
+}
+
+// turnSize is what turnable adds to code at most, in bytes.
+const turnSize = 24
+
+// turnable replaces the jump behind the first instruction by one to an address that is read
+// at back: threads may be on their way there, in the thunk or the core, when the instruction
+// that it leads to becomes part of a jump. Without such a jump back is 0.
+func turnable(at addr.Run, code []byte, to addr.Run) (turned []byte, back addr.Run) {
+	w := &writer{at: at + addr.Run(len(code)-jumpSize)}
+	w.jmp(to)
+	body, ok := bytes.CutSuffix(code, w.code)
+	if !ok || w.errs != nil {
+		return code, 0
+	}
+	const jmp = 6 // of ff 25 and the distance
+	n := (len(body) + jmp + 7) &^ 7
+	turned = append(slices.Clone(body), 0xff, 0x25)
+	turned = binary.LittleEndian.AppendUint32(turned, uint32(n-len(body)-jmp))
+	turned = append(turned, make([]byte, n-len(turned))...)
+	return binary.LittleEndian.AppendUint64(turned, uint64(to)), at + addr.Run(n)
 }
 
 // widest is what is moved of the function when no breakpoint is in the way.
@@ -112,7 +141,7 @@ func (p *Probe) Moved(entry addr.Run) (to addr.Run, ok bool) {
 
 // InMoved tells an address among moved instructions, which are the program's.
 func (p *Probe) InMoved(a addr.Run) bool {
-	return p.Covers(a) && slices.ContainsFunc(p.planted(), func(f *patched) bool { return f.relocated <= a && a < f.relocated+reloc.MaxCode })
+	return p.Covers(a) && slices.ContainsFunc(p.planted(), func(f *patched) bool { return f.relocated <= a && a < f.relocated+reloc.MaxCode+turnSize })
 }
 
 // crowded tells whether a jump would go over a breakpoint behind the function's entry.
@@ -132,10 +161,27 @@ func (p *Probe) settle(f *patched) (err error) {
 		}
 		use = f.single
 	}
+	if err := p.turn(f, use); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	f.moved = *use
 	p.mu.Unlock()
 	return nil
+}
+
+// turn has those go on where they can that come behind a first instruction which was moved
+// alone: in the function, if a trap is at its entry, and else in the copy of the others.
+func (p *Probe) turn(f *patched, use *moved) error {
+	if f.single == nil || f.single.back == 0 {
+		return nil
+	}
+	to := f.entry + addr.Run(len(f.single.first))
+	if use == f.whole && f.whole.moves[to] != 0 {
+		to = f.whole.moves[to]
+	}
+	_, err := p.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(to)), int64(f.single.back))
+	return err
 }
 
 // Crowded is the function that a breakpoint at a keeps the probe from putting a jump over.

@@ -120,6 +120,7 @@ type moved struct {
 	moves     map[addr.Run]addr.Run // and the others, by their places in the function
 	first     []byte                // as they are there
 	trap      bool                  // a trap leads to them, not a jump
+	back      addr.Run              // where it is read what follows them, see turnable, or 0
 }
 
 // site is an allocator function.

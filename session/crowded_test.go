@@ -109,6 +109,37 @@ func TestRunIntoFirstInstructions(t *testing.T) {
 	}
 }
 
+// TestJumpOverThreadOnItsWay: a thread that the trap has led into the probe's code, but not
+// yet behind the first instruction, finds its way when a jump is put over what follows.
+func TestJumpOverThreadOnItsWay(t *testing.T) {
+	s := open(t, "basic")
+	s.Settings.Probe = ProbeOn
+	second := toMalloc(t, s)
+	setBreak(t, s, "alloc if size == 15")
+	setBreak(t, s, fmt.Sprintf("*%v", second))
+	inside := s.Stops()[len(s.Stops())-1].ID
+	setBreak(t, s, "*malloc")
+	must(t)(s.Continue(1))
+	must(t)(s.Continue(1))
+	if stop, err := s.proc.StepInstruction(s.sel.thread); err != nil || stop.Reason != inferior.Stepped || !s.probe.Covers(pcOf(t, s)) {
+		t.Fatalf("%v, %v, at %v", stop.Reason, err, pcOf(t, s))
+	}
+	for _, id := range []int{inside, inside + 1} {
+		if err := s.Delete(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, crowded := s.probe.Crowded(second); crowded {
+		t.Error("the jump has not come back")
+	}
+	if r := must(t)(s.Continue(1)); r.Event == nil {
+		t.Fatalf("%s", r.Headline())
+	}
+	if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+		t.Errorf("%s", r.Headline())
+	}
+}
+
 // TestStepIntoFollowed steps through malloc and back: the program's own instructions are
 // seen, as without the probe, and the call is followed.
 func TestStepIntoFollowed(t *testing.T) {
@@ -151,6 +182,34 @@ func TestStepIntoFollowed(t *testing.T) {
 		}
 		if r := must(t)(s.Continue(1)); (r.Event != nil) != (i == 1) {
 			t.Errorf("%q: %s", stop, r.Headline())
+		}
+	}
+}
+
+// TestCrowdedStorm puts jumps and traps in each other's place while many threads allocate.
+func TestCrowdedStorm(t *testing.T) {
+	rounds := 30
+	if testing.Short() {
+		rounds = 6
+	}
+	s := open(t, "storm_churn")
+	s.Settings.Probe = ProbeOn
+	s.Settings.Args = "1000000 > /dev/null"
+	second := toMalloc(t, s)
+	setBreak(t, s, "alloc if size == 123456789")
+	for range rounds {
+		setBreak(t, s, fmt.Sprintf("*%v", second))
+		id := s.Stops()[len(s.Stops())-1].ID
+		for range 3 {
+			if r := must(t)(s.Continue(1)); r.Reason != inferior.Trapped {
+				t.Fatal(r.Headline())
+			}
+		}
+		if err := s.Delete(id); err != nil {
+			t.Fatal(err)
+		}
+		if r := must(t)(s.Advance("*free")); r.Reason != inferior.Trapped {
+			t.Fatal(r.Headline())
 		}
 	}
 }
