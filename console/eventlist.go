@@ -31,11 +31,11 @@ const listPart = 256
 // list prints events as they are found, or why there are none: as a table with the place
 // in the user's code, or as an object of JSON. of is asked behind the last one.
 func (c *Console) list(ctx context.Context, l eventList, events iter.Seq[*session.Event], of func() listed) error {
-	show := c.eventTable(l)
+	var show eventPrinter = c.newEventTable(l)
 	if c.cfg.JSON {
 		c.notices.hold() // their lines have no place within this one
 		defer c.notices.release()
-		show = c.eventObject(l)
+		show = c.newEventObject(l)
 	}
 	var part []*session.Event
 	for e := range events {
@@ -60,32 +60,40 @@ func (c *Console) list(ctx context.Context, l eventList, events iter.Seq[*sessio
 }
 
 // An eventPrinter prints a list part by part.
-type eventPrinter struct {
-	add func(part []*session.Event)
-	end func(of listed)
-	cut func() // ends a list of which not all was printed
+type eventPrinter interface {
+	add(part []*session.Event)
+	end(of listed)
+	cut() // ends a list of which not all was printed
 }
 
-func (c *Console) eventTable(l eventList) eventPrinter {
-	names := c.threadNames()
-	table := longTable{o: c.out, columns: eventColumns}
-	shown := 0
-	return eventPrinter{
-		add: func(part []*session.Event) {
-			shown += len(part)
-			rows := make([][]span, len(part))
-			for i, e := range part {
-				rows[i] = c.eventRow(e, viewEvent(e), c.eventPlace(e), names)
-			}
-			table.add(rows)
-		},
-		end: func(of listed) {
-			c.out.endOfList(l, shown, of)
-			c.out.careful(c.s.Gaps())
-		},
-		cut: func() {},
-	}
+// eventTable prints a list as a table.
+type eventTable struct {
+	c     *Console
+	list  eventList
+	names map[int]string // of threads
+	table longTable
+	shown int
 }
+
+func (c *Console) newEventTable(l eventList) *eventTable {
+	return &eventTable{c: c, list: l, names: c.threadNames(), table: longTable{o: c.out, columns: eventColumns}}
+}
+
+func (t *eventTable) add(part []*session.Event) {
+	t.shown += len(part)
+	rows := make([][]span, len(part))
+	for i, e := range part {
+		rows[i] = t.c.eventRow(e, viewEvent(e), t.c.eventPlace(e), t.names)
+	}
+	t.table.add(rows)
+}
+
+func (t *eventTable) end(of listed) {
+	t.c.out.endOfList(t.list, t.shown, of)
+	t.c.out.careful(t.c.s.Gaps())
+}
+
+func (t *eventTable) cut() {}
 
 // endOfList is what stands below a list.
 func (o *output) endOfList(l eventList, shown int, of listed) {
@@ -111,31 +119,40 @@ func (o *output) endOfList(l eventList, shown int, of listed) {
 }
 
 // eventObject prints {"v":1,"command":NAME,"events":[...],"total":N}.
-func (c *Console) eventObject(l eventList) eventPrinter {
+type eventObject struct {
+	c      *Console
+	head   string // the fields that each object begins with
+	name   string
+	before string // what stands before the next event
+}
+
+func (c *Console) newEventObject(l eventList) *eventObject {
 	head := strings.TrimSuffix(jsonLine(l.in.Name, struct{}{}), "}\n")
-	before := head + `,"events":[`
-	return eventPrinter{
-		add: func(part []*session.Event) {
-			var b strings.Builder
-			for _, e := range part {
-				v, where := viewEvent(e), c.eventPlace(e)
-				v.Where = strings.TrimSpace(where[0].text + " " + where[1].text)
-				b.WriteString(before)
-				b.WriteString(jsonText(v))
-				before = ","
-			}
-			c.out.raw(b.String())
-		},
-		end: func(of listed) {
-			rest := jsonLine(l.in.Name, struct {
-				Total int  `json:"total"`
-				More  bool `json:"more,omitempty"`
-			}{of.total, of.more}, c.s.Gaps()...)
-			c.out.raw(strings.TrimPrefix(before, ",") + "]" + rest[len(head):])
-		},
-		cut: func() {
-			defer c.out.whole()()
-			c.out.raw("\n")
-		},
+	return &eventObject{c: c, head: head, name: l.in.Name, before: head + `,"events":[`}
+}
+
+func (o *eventObject) add(part []*session.Event) {
+	var b strings.Builder
+	for _, e := range part {
+		v, where := viewEvent(e), o.c.eventPlace(e)
+		v.Where = strings.TrimSpace(where[0].text + " " + where[1].text)
+		b.WriteString(o.before)
+		b.WriteString(jsonText(v))
+		o.before = ","
 	}
+	o.c.out.raw(b.String())
+}
+
+func (o *eventObject) end(of listed) {
+	rest := jsonLine(o.name, struct {
+		Total int  `json:"total"`
+		More  bool `json:"more,omitempty"`
+	}{of.total, of.more}, o.c.s.Gaps()...)
+	o.c.out.raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
+}
+
+// cut ends the line where it is.
+func (o *eventObject) cut() {
+	defer o.c.out.whole()()
+	o.c.out.raw("\n")
 }
