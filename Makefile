@@ -6,7 +6,7 @@
 # goroutines share.
 RACE = $(shell scripts/concurrent)
 RACE_SHORT = ./capture ./heap ./internal/panics
-RACE_TESTS = Many|Concurrent|Panic|Abort|Full|Killed|Threads|Log|Background|Together|Deadline|History
+RACE_TESTS = Many|Concurrent|Panic|Abort|Full|Killed|Threads|Log|Background|Together|Deadline|History|Group
 # A module of its own, so that what it compares with is not what hdb needs.
 ORACLE = go -C probe/cfi/oracle
 DEMO = .cache/demo
