@@ -19,6 +19,7 @@ capture unwind symbols/debuginfod
 symbols inferior
 breakpoints heap values report
 probe
+recording
 session
 console
 cmd

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"hdb/session"
+	"hdb/recording"
 )
 
 // BoundFlags is help on the flags of record start and hdb record that keep a
@@ -24,7 +24,7 @@ const BoundFlags = `  --max-size SIZE end the recording when it has SIZE or more
 
 // ParseBound is what reads the value of a flag of BoundFlags, nil if there is none of
 // that name that takes a value.
-func ParseBound(b *session.Bounds, name string) func(string) error {
+func ParseBound(b *recording.Bounds, name string) func(string) error {
 	switch name {
 	case "last":
 		return ParseDuration(&b.Last)
@@ -73,7 +73,7 @@ func parseBytes(p *int64) func(string) error {
 }
 
 // parseBounds reads the words behind record start.
-func parseBounds(words []string) (b session.Bounds, err error) {
+func parseBounds(words []string) (b recording.Bounds, err error) {
 	for i := 0; i < len(words); i++ {
 		name, value, inline := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[i], "-"), "-"), "=")
 		set := ParseBound(&b, name)

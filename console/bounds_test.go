@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"hdb/session"
+	"hdb/recording"
 )
 
 func TestBounds(t *testing.T) {
@@ -15,7 +15,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%q is %d, want %d; %v", text, got, want, err)
 		}
 	}
-	for words, want := range map[string]session.Bounds{
+	for words, want := range map[string]recording.Bounds{
 		"":                            {},
 		"--ring 64M --last 1.5":       {Ring: 64 << 20, Last: 1500 * time.Millisecond},
 		"-max-size=2G":                {MaxSize: 2 << 30},

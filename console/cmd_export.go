@@ -145,7 +145,7 @@ func (e *Export) directory() error {
 
 // to writes all but tables.
 func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err error) {
-	r, err := recording(ctx, s)
+	r, err := recordingOf(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -200,8 +200,8 @@ func (e *Export) tables(s *session.Session) error {
 	return nil
 }
 
-// recording is the session's, whose events end when the context does.
-func recording(ctx context.Context, s *session.Session) (*report.Recording, error) {
+// recordingOf is the session's, whose events end when the context does.
+func recordingOf(ctx context.Context, s *session.Session) (*report.Recording, error) {
 	r, err := s.Recording()
 	if err != nil {
 		return nil, err

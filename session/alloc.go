@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/probe"
+	"hdb/recording"
 	"hdb/unwind"
 )
 
@@ -83,7 +84,7 @@ func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	defer s.ownWork()()
 	tr := &s.trace
 	tr.seq++
-	e := &Event{Event: call.Event, Function: call.Function.Name, text: call.String()}
+	e := recording.EventOf(call)
 	e.Seq, e.Time, e.TID = tr.seq, max(s.now(), tr.time), int32(t.TID)
 	tr.time = e.Time
 	e.Abandoned = call.Abandoned

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hdb/internal/cond"
+	"hdb/recording"
 )
 
 // TestGapsWhileRecording has answers about a recording under way say what it lacks, but
@@ -35,7 +36,7 @@ func TestGapsWhileRecording(t *testing.T) {
 // lost.
 func TestGapsOfABoundedRecording(t *testing.T) {
 	s := open(t, "basic")
-	if err := s.BoundRecord(Bounds{MaxSize: 1 << 30}); err != nil {
+	if err := s.BoundRecord(recording.Bounds{MaxSize: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
 	recordFromMain(t, s)

@@ -13,6 +13,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
 	"hdb/probe"
+	"hdb/recording"
 	"hdb/unwind"
 )
 
@@ -133,18 +134,18 @@ type RecordStatus struct {
 	PeakBytes  uint64
 	KeptBytes  uint64 // of the live blocks that are in the log or file
 	KeptBlocks int
-	GoHeap     bool        // a Go runtime allocates what is not counted
-	Sites      int         // allocator functions that are followed
-	Losses     []Loss      // calls of this run that are in no event
-	Lost       uint64      // their sum
-	Probe      probe.Stats // of the probe's own work
-	Partial    []string    // why else numbers are not those of the run, as in Session.Gaps
-	Damage     string      // what of the recording cannot be read, "" if nothing is known
-	Doubt      string      // why blocks that seem to live may not, "" if they do
-	Bounds     Bounds      // that the recording of this run is kept in
-	Full       bool        // it has Bounds.MaxSize, and has ended
-	Err        error       // why it cannot be written any more, nil if it can
-	Bytes      int64       // of the file, or of the encoded events of the log, so far
+	GoHeap     bool             // a Go runtime allocates what is not counted
+	Sites      int              // allocator functions that are followed
+	Losses     []Loss           // calls of this run that are in no event
+	Lost       uint64           // their sum
+	Probe      probe.Stats      // of the probe's own work
+	Partial    []string         // why else numbers are not those of the run, as in Session.Gaps
+	Damage     string           // what of the recording cannot be read, "" if nothing is known
+	Doubt      string           // why blocks that seem to live may not, "" if they do
+	Bounds     recording.Bounds // that the recording of this run is kept in
+	Full       bool             // it has Bounds.MaxSize, and has ended
+	Err        error            // why it cannot be written any more, nil if it can
+	Bytes      int64            // of the file, or of the encoded events of the log, so far
 }
 
 // RecordStatus tells how far the recording is.
@@ -365,9 +366,9 @@ func (s *Session) withConsole(src capture.Source) capture.Source {
 	switch {
 	case s.saved != nil:
 	case s.log != nil:
-		s.log.SetConsole(s.console.all())
+		s.log.SetConsole(s.console.Lines())
 	default:
-		return withConsole{s.stream.kept.asked, s.console.all()}
+		return withConsole{s.stream.kept.asked, s.console.Lines()}
 	}
 	return src
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/recording"
 )
 
 // A Stream is a recording that goes to a file as it is made, rather than being
@@ -17,7 +18,7 @@ type Stream struct {
 	// Open is called when the process is there, before it runs.
 	Open func(capture.Info) (io.WriteCloser, error)
 	// Bounds keep the file small, which is an *os.File if old events are dropped.
-	Bounds Bounds
+	Bounds recording.Bounds
 	// Full is called once, from another goroutine, when the file has Bounds.MaxSize.
 	Full func()
 	// Tick, when set, is called about once a second while the process runs, on
@@ -49,7 +50,7 @@ func (s *Session) newRecording(info capture.Info) error {
 	s.failure.Store(nil)
 	s.dropKept()
 	s.log, s.stream, s.unreadable = nil, nil, nil
-	s.console.begin()
+	s.console.Begin()
 	if s.streaming == nil && s.bounds.Any() {
 		return s.newKept(info)
 	}
@@ -67,7 +68,7 @@ func (s *Session) newRecording(info capture.Info) error {
 
 // newStream begins to record to a file; full is called from another goroutine when
 // it is. k is nil if the file is the user's.
-func (s *Session) newStream(f io.WriteCloser, info capture.Info, b Bounds, full func(), k *kept) error {
+func (s *Session) newStream(f io.WriteCloser, info capture.Info, b recording.Bounds, full func(), k *kept) error {
 	file, err := newBoundedFile(f, b, func() { go full() }) // it may wait for the one that waits for the file
 	if err != nil {
 		return err

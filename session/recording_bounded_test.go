@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/recording"
 )
 
 // TestFullRecordingEndsWhileThreadsRun ends a recording as its size does, again and
@@ -18,7 +19,7 @@ import (
 func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 	s := open(t, "storm_threads")
 	s.Settings.Args = "4 100000000 > /dev/null"
-	if err := s.BoundRecord(Bounds{MaxSize: 1 << 40}); err != nil {
+	if err := s.BoundRecord(recording.Bounds{MaxSize: 1 << 40}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Record(); err != nil {
@@ -80,7 +81,7 @@ func (fullFile) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 // events: those can be asked and saved.
 func TestRecordingWithoutRoomKeepsWhatItHas(t *testing.T) {
 	s := open(t, "basic")
-	if err := s.BoundRecord(Bounds{MaxSize: 1 << 40}); err != nil {
+	if err := s.BoundRecord(recording.Bounds{MaxSize: 1 << 40}); err != nil {
 		t.Fatal(err)
 	}
 	recordFromMain(t, s)

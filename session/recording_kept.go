@@ -6,12 +6,13 @@ import (
 	"os"
 
 	"hdb/capture"
+	"hdb/recording"
 )
 
 // kept is a recording within bounds that can be asked: it goes to a file without a
 // name, as one of hdb record goes to the user's.
 type kept struct {
-	bounds Bounds
+	bounds recording.Bounds
 	asked  *capture.File // the recording as it was when the file had
 	size   int64         // so many bytes
 	whole  *os.File      // what asked reads if old events were dropped, nil otherwise
@@ -31,7 +32,7 @@ func unnamedFile() (*os.File, error) {
 
 // BoundRecord has the recording that Record begins, or goes on with, kept within
 // bounds: from the beginning of this run on, or of the next one.
-func (s *Session) BoundRecord(b Bounds) error {
+func (s *Session) BoundRecord(b recording.Bounds) error {
 	if err := b.Check(); err != nil {
 		return err
 	}

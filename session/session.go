@@ -24,6 +24,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
 	"hdb/probe"
+	"hdb/recording"
 	"hdb/symbols"
 	"hdb/unwind"
 )
@@ -81,11 +82,11 @@ type Session struct {
 	streaming  *Stream                  // the next run's recording goes there
 	streamed   RecordStatus             // of the last stream
 	streamErr  error
-	unreadable error  // why the recording of this run cannot be asked
-	bounds     Bounds // of the recording of this run or, if it has none, the next
+	unreadable error            // why the recording of this run cannot be asked
+	bounds     recording.Bounds // of the recording of this run or, if it has none, the next
 	saved      *capture.File
 	savedPath  string // absolute
-	console    consoleLog
+	console    recording.ConsoleLog
 	late       lateModules // of saved
 	indexed    indexed
 	reading    *capture.Reading // of the command that runs, see Within; nil: to the end
@@ -123,6 +124,9 @@ type indexed struct {
 	of    capture.Source
 	index *heap.Index
 }
+
+// An Event is an allocation event with its function, as a call.
+type Event = recording.Event
 
 // A hit is a numbered stop that matched, where and on what.
 type hit struct {

@@ -14,6 +14,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/recording"
 )
 
 // moment is the number of the event after which questions about the heap are
@@ -230,7 +231,7 @@ func (s *Session) Replay(ctx context.Context, d Direction, n int) (*Report, erro
 		if !ok {
 			fn = breakpoints.Function{Name: e.Function, Symbol: e.Function, Kind: e.Kind}
 		}
-		call := recalled(fn, e.Event)
+		call := recording.Recalled(fn, e.Event)
 		hits = nil
 		for _, st := range s.stops.All() {
 			if st.Wants(call) && st.Check(env) {

@@ -25,6 +25,7 @@ import (
 	"hdb/internal/outfile"
 	"hdb/internal/panics"
 	"hdb/internal/regular"
+	"hdb/recording"
 	"hdb/session"
 )
 
@@ -68,7 +69,7 @@ type recordOptions struct {
 	allocs   []string // functions of the program's own
 	duration time.Duration
 	depth    int // frames of a stack, 0 as the session has it
-	bounds   session.Bounds
+	bounds   recording.Bounds
 	pid      int
 	quiet    bool
 	status   bool // --return-child-result
@@ -432,7 +433,7 @@ func launchCode(err error) int {
 	var launch *inferior.LaunchError
 	var attach *inferior.AttachError
 	var create createError
-	var bound *session.BoundError
+	var bound *recording.BoundError
 	if errors.As(err, &launch) || errors.As(err, &attach) || errors.As(err, &create) || errors.As(err, &bound) {
 		return exitTarget
 	}

@@ -1,4 +1,4 @@
-package session
+package recording
 
 import (
 	"fmt"
@@ -15,13 +15,18 @@ type Event struct {
 	text     string // of a live call, which knows more than the event keeps
 }
 
+// EventOf is the event of a call that was followed.
+func EventOf(call breakpoints.Call) *Event {
+	return &Event{Event: call.Event, Function: call.Function.Name, text: call.String()}
+}
+
 // Call is the event as a call, malloc(4194304) = 0x7ffff4c00010.
 func (e *Event) Call() string {
 	if e.text != "" {
 		return e.text
 	}
 	if fn, ok := breakpoints.Recalled(e.Function, e.Aux); ok {
-		return recalled(fn, e.Event).String()
+		return Recalled(fn, e.Event).String()
 	}
 	return e.plainCall()
 }
@@ -41,8 +46,8 @@ func (e *Event) plainCall() string {
 	return fmt.Sprintf("%s(%d) = %#x", e.Function, e.Size, e.Addr)
 }
 
-// recalled rebuilds a call from what its event keeps.
-func recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
+// Recalled rebuilds a call of the function from what its event keeps.
+func Recalled(fn breakpoints.Function, e capture.Event) breakpoints.Call {
 	c := breakpoints.Call{Function: fn, Event: e, Abandoned: e.Abandoned}
 	put := func(o breakpoints.Operand, v uint64) {
 		switch {

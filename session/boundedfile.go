@@ -5,72 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"hdb/capture"
+	"hdb/recording"
 )
-
-// Bounds keep a recording small. The zero value keeps everything.
-type Bounds struct {
-	MaxSize   int64         // the recording ends when it takes so many bytes
-	Ring      int64         // bytes of the last events that are kept
-	Last      time.Duration // that the last events which are kept span
-	Aggregate bool          // sums for each stack are kept, no events
-}
-
-// Check finds bounds that contradict one another.
-func (b Bounds) Check() error {
-	switch {
-	case b.Aggregate && b.drops():
-		return errors.New("record: --aggregate keeps no events, --ring and --last the last ones")
-	case b.MaxSize > 0 && b.drops():
-		return errors.New("record: --max-size keeps the first events, --ring and --last the last ones")
-	}
-	return nil
-}
-
-// Any tells that there are bounds.
-func (b Bounds) Any() bool { return b != Bounds{} }
-
-// drops tells that old events are dropped.
-func (b Bounds) drops() bool { return b.Ring > 0 || b.Last > 0 }
-
-// String are the flags that ask for the bounds.
-func (b Bounds) String() string {
-	var words []string
-	for _, f := range []struct {
-		name string
-		size int64
-	}{{"--max-size", b.MaxSize}, {"--ring", b.Ring}} {
-		if f.size > 0 {
-			words = append(words, fmt.Sprintf("%s %s", f.name, flagSize(f.size)))
-		}
-	}
-	if b.Last > 0 {
-		words = append(words, "--last "+b.Last.String())
-	}
-	if b.Aggregate {
-		words = append(words, "--aggregate")
-	}
-	return strings.Join(words, " ")
-}
-
-// flagSize is a size as it would be typed.
-func flagSize(n int64) string {
-	unit := 0
-	for unit < 4 && n%1024 == 0 {
-		n, unit = n/1024, unit+1
-	}
-	return fmt.Sprint(n) + []string{"", "K", "M", "G", "T"}[unit]
-}
-
-// A BoundError says that a file cannot be kept within bounds.
-type BoundError struct{ error }
-
-func (e *BoundError) Unwrap() error { return e.error }
 
 // A boundedFile is the file of a recording under bounds. A Writer's goroutine writes
 // it.
@@ -78,7 +18,7 @@ type boundedFile struct {
 	io.WriteCloser
 	disk    *os.File // the same, or nil if it is none and no event is dropped
 	named   bool     // the file is to have its name, and all that was written, in the end
-	bounds  Bounds
+	bounds  recording.Bounds
 	full    func() // is called once, on that goroutine
 	size    int64
 	isFull  atomic.Bool
@@ -86,12 +26,12 @@ type boundedFile struct {
 }
 
 // newBoundedFile takes the file, which it closes when it cannot be bounded.
-func newBoundedFile(w io.WriteCloser, b Bounds, full func()) (*boundedFile, error) {
+func newBoundedFile(w io.WriteCloser, b recording.Bounds, full func()) (*boundedFile, error) {
 	f := &boundedFile{WriteCloser: w, bounds: b, full: full}
 	f.disk, _ = w.(*os.File)
-	if b.drops() {
+	if b.Drops() {
 		if err := punch(f.disk, 0, 1); err != nil {
-			return nil, &BoundError{errors.Join(fmt.Errorf("%s: --ring and --last need a file in which room can be given back: %w", f.disk.Name(), err), w.Close())}
+			return nil, &recording.BoundError{Err: errors.Join(fmt.Errorf("%s: --ring and --last need a file in which room can be given back: %w", f.disk.Name(), err), w.Close())}
 		}
 	}
 	return f, nil
