@@ -21,6 +21,7 @@ breakpoints heap values report
 probe
 recording
 session
+console/line
 console
 cmd
 `
@@ -29,7 +30,7 @@ cmd
 var restricted = map[string][]string{
 	"github.com/go-delve/delve/pkg/proc": {"inferior"},
 	"golang.org/x/sys/unix":              {"inferior", "probe"},
-	"github.com/peterh/liner":            {"console"},
+	"github.com/peterh/liner":            {"console/line"},
 	"github.com/alecthomas/chroma/v2":    {"console"},
 }
 

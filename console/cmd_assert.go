@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/line"
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
 	"hdb/internal/regular"
@@ -280,7 +281,7 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 		}
 		i = next
 	}
-	a.Suppressions, a.JUnit, a.SARIF = expandHome(a.Suppressions), expandHome(a.JUnit), expandHome(a.SARIF)
+	a.Suppressions, a.JUnit, a.SARIF = line.ExpandHome(a.Suppressions), line.ExpandHome(a.JUnit), line.ExpandHome(a.SARIF)
 	if err := errors.Join(a.Ready(), a.Vacant(c.s.SavedPath())); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"hdb/console/line"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/report"
@@ -95,7 +96,7 @@ func (e *Export) flag(name string) flags.Flag {
 		return measureFlag(&e.Options.Measure)
 	case "root":
 		return flags.Value(func(value string) (err error) {
-			e.Options.Root, err = filepath.Abs(expandHome(value))
+			e.Options.Root, err = filepath.Abs(line.ExpandHome(value))
 			return err
 		})
 	}
@@ -251,7 +252,7 @@ func runExport(ctx context.Context, c *Console, in Input, format string) error {
 	}
 	switch saved := c.s.SavedPath(); {
 	case e.File != "":
-		e.File = expandHome(e.File)
+		e.File = line.ExpandHome(e.File)
 	case saved != "":
 		e.File = e.Beside(saved)
 	default:

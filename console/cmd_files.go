@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"hdb/console/line"
 	"hdb/internal/flags"
 	"hdb/session"
 	"hdb/symbols"
@@ -79,7 +80,7 @@ func runFile(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("file: one program must follow")
 	}
-	if _, err := c.s.Load(expandHome(in.Args[0])); err != nil {
+	if _, err := c.s.Load(line.ExpandHome(in.Args[0])); err != nil {
 		return err
 	}
 	p, _ := c.s.Program()
@@ -96,7 +97,7 @@ func runSave(_ context.Context, c *Console, in Input) error {
 	if len(files) != 1 {
 		return errors.New("save: one file must follow")
 	}
-	info, err := c.s.Save(expandHome(files[0]), force)
+	info, err := c.s.Save(line.ExpandHome(files[0]), force)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 	if pid, _, _, live := c.s.Process(); live {
 		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first", pid)
 	}
-	info, err := c.s.Open(expandHome(in.Args[0]))
+	info, err := c.s.Open(line.ExpandHome(in.Args[0]))
 	if err != nil {
 		return err
 	}

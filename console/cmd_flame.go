@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/line"
 	"hdb/internal/flags"
 	"hdb/report"
 	"hdb/session"
@@ -48,7 +49,7 @@ func ParsePage(verb string, words []string, captures bool) (p Page, rest []strin
 		return p, nil, fmt.Errorf("%s: %w", verb, err)
 	}
 	if !captures && len(rest) > 0 && p.File == "" {
-		p.File, rest = expandHome(rest[0]), rest[1:]
+		p.File, rest = line.ExpandHome(rest[0]), rest[1:]
 	}
 	if verb == "table" {
 		p.File = cmp.Or(p.File, "-")

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"hdb/console/line"
 	"hdb/internal/flags"
 	"hdb/report"
 	"hdb/session"
@@ -162,7 +163,7 @@ func runReport(ctx context.Context, c *Console, in Input) error {
 	case r.JSON && !c.cfg.JSON:
 		return fmt.Errorf("%s: --json is a flag of hdb itself: hdb --json, or hdb %s --json CAPTURE", in.Name, in.Name)
 	}
-	r.File = expandHome(r.File)
+	r.File = line.ExpandHome(r.File)
 	if r.Keys {
 		return c.browse(ctx, in, &r)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/line"
 	"hdb/report"
 )
 
@@ -16,7 +17,7 @@ type treeBrowser struct {
 	b      *report.Browser
 	calls  chan func()
 	hungUp chan struct{} // has one when the terminal is gone
-	held   heldKeys
+	held   line.HeldKeys
 	quit   bool
 	typing bool   // a search is being typed
 	search string // the last one
@@ -25,7 +26,7 @@ type treeBrowser struct {
 
 // browse shows the tree of the profile until the user ends it.
 func (c *Console) browse(ctx context.Context, in Input, r *Report) error {
-	if _, ok := c.in.(keySource); !ok || !c.tui.ready() || c.out != c.tui.out {
+	if _, ok := c.in.(line.KeySource); !ok || !c.tui.ready() || c.out != c.tui.out {
 		return &terminalError{in.Name + " --interactive"}
 	}
 	p, err := c.s.Profile(r.parts)
@@ -35,7 +36,7 @@ func (c *Console) browse(ctx context.Context, in Input, r *Report) error {
 	b := report.NewBrowser(report.NewTree(p, r.Tree))
 	defer c.unsplit()()
 	t := &treeBrowser{c: c, b: b, calls: make(chan func(), 64), hungUp: make(chan struct{}, 1)}
-	t.held = heldKeys{from: c.in.(keySource), typed: t.typed}
+	t.held = line.HeldKeys{From: c.in.(line.KeySource), Typed: t.typed}
 	return t.run(ctx)
 }
 
@@ -49,14 +50,14 @@ func (t *treeBrowser) post(f func()) {
 
 // run takes the terminal and gives it back.
 func (t *treeBrowser) run(ctx context.Context) (err error) {
-	if err := t.held.hold(); err != nil {
+	if err := t.held.Hold(); err != nil {
 		return err
 	}
 	t.c.notices.hold()
 	t.c.tui.screen.begin("", screenUser{resized: func() { t.post(t.paint) }, lost: func() { t.post(t.regain) }})
 	defer func() {
 		t.c.tui.screen.end()
-		if released := t.held.release(); err == nil {
+		if released := t.held.Release(); err == nil {
 			err = released
 		}
 		t.c.notices.release()
@@ -76,7 +77,7 @@ func (t *treeBrowser) run(ctx context.Context) (err error) {
 }
 
 // regain is called when somebody else had the terminal.
-func (t *treeBrowser) regain() { t.quit = !t.held.regain(t.c) || t.quit }
+func (t *treeBrowser) regain() { t.quit = !t.held.Regain(t.c.Notify) || t.quit }
 
 // typed is called with keys, on a goroutine of the reader's. None at all is a
 // terminal that has hung up. It must not wait: regain waits for that goroutine.
@@ -89,7 +90,7 @@ func (t *treeBrowser) typed(keys []byte) {
 		return
 	}
 	t.post(func() {
-		for _, k := range splitTyped(keys) {
+		for _, k := range line.SplitKeys(keys) {
 			t.key(k)
 		}
 	})

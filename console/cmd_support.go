@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hdb/console/line"
 )
 
 // commandTable is every command. It is made anew for each console, so that
@@ -96,7 +98,7 @@ func runSource(ctx context.Context, c *Console, in Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("source: one file must follow")
 	}
-	return c.sourceFile(ctx, expandHome(in.Args[0]))
+	return c.sourceFile(ctx, line.ExpandHome(in.Args[0]))
 }
 
 func runDefine(_ context.Context, c *Console, in Input) error {
@@ -347,7 +349,7 @@ func runWith(ctx context.Context, c *Console, in Input) error {
 }
 
 func runHistory(ctx context.Context, c *Console, in Input) error {
-	n := len(c.hist.lines)
+	n := len(c.hist.Lines)
 	if in.Raw != "" {
 		v, err := strconv.Atoi(strings.TrimSpace(in.Raw))
 		if err != nil { // an address: 0x..., $rdi, an expression
@@ -358,7 +360,7 @@ func runHistory(ctx context.Context, c *Console, in Input) error {
 		}
 		n = min(n, v)
 	}
-	for _, line := range c.hist.lines[len(c.hist.lines)-n:] {
+	for _, line := range c.hist.Lines[len(c.hist.Lines)-n:] {
 		c.out.printf("  %s\n", line)
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"hdb/console/line"
 )
 
 func symbolCommands() []*Command {
@@ -32,7 +34,7 @@ func runSymbolsEmbed(_ context.Context, c *Console, in Input) error {
 	case len(files) > 1:
 		return errors.New("symbols embed: one file may follow")
 	case len(files) == 1:
-		path = expandHome(files[0])
+		path = line.ExpandHome(files[0])
 	}
 	info, err := c.s.EmbedSymbols(path, force)
 	if err != nil {

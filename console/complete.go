@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,44 +9,42 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/console/line"
 	"hdb/internal/cond"
 )
 
-// maxCandidates bounds what Tab offers: more help nobody.
-const maxCandidates = 400
-
 // complete is the Tab key, pressed on the goroutine of the line's reader. No
 // completion is worth the session: one that panics says so and offers nothing.
-func (c *Console) complete(ctx context.Context, line string, pos int) (head string, words []string, tail string) {
+func (c *Console) complete(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
 	answered := c.sig.ask(func() {
 		defer func() {
 			if r := recover(); r != nil {
 				words = nil
-				c.Notify(sprintf("warning: no completion of %q: error in hdb: %v", line[:pos], r))
+				c.Notify(sprintf("warning: no completion of %q: error in hdb: %v", text[:pos], r))
 			}
 		}()
-		head, words, tail = c.completeAt(ctx, line, pos)
+		head, words, tail = c.completeAt(ctx, text, pos)
+		for i, w := range words {
+			words[i] = strings.Clone(clean(w))
+		}
 	})
 	if !answered || len(words) == 0 {
-		return line[:pos], nil, line[pos:]
+		return text[:pos], nil, text[pos:]
 	}
 	return head, words, tail
 }
 
 // completeAt is the Tab key: the words that could stand where the one before
 // byte offset pos stands, none if ctx ends before all were looked at.
-func (c *Console) completeAt(ctx context.Context, line string, pos int) (head string, words []string, tail string) {
-	left := line[:pos]
+func (c *Console) completeAt(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
+	left := text[:pos]
 	reading := capture.NewReading(ctx)
 	defer c.s.Within(c.s.Within(reading))
 	start, words := c.candidates(left)
 	if reading.Cut() != nil {
-		return left, nil, line[pos:]
+		return left, nil, text[pos:]
 	}
-	if len(words) == 1 && !strings.HasSuffix(words[0], "/") {
-		words[0] += " "
-	}
-	return left[:start], words, line[pos:]
+	return line.Offer(text, pos, start, words)
 }
 
 // candidates are the words that could stand at the end of left, and where that
@@ -69,7 +66,7 @@ func (c *Console) candidates(left string) (start int, words []string) {
 	for len(cmd.Sub) > 0 {
 		word, after := commandWord(rest)
 		if after == "" && !strings.HasSuffix(rest, " ") {
-			words := startingWith(subNames(cmd), word)
+			words := line.StartingWith(subNames(cmd), word)
 			if len(words) > 0 || cmd.Run == nil || len(cmd.Args) == 0 {
 				return len(left) - len(word), words
 			}
@@ -117,13 +114,13 @@ func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 		for _, t := range topics() {
 			names = append(names, t.name)
 		}
-		return startingWith(names, word)
+		return line.StartingWith(names, word)
 	case ArgSub:
-		return startingWith(subNames(cmd), word)
+		return line.StartingWith(subNames(cmd), word)
 	case ArgFile:
-		return fileNames(word)
+		return line.FileNames(word)
 	case ArgLocation:
-		return append(append(startingWith(stopWords(), word), c.functionNames(word)...), c.sourceNames(word)...)
+		return append(append(line.StartingWith(stopWords(), word), c.functionNames(word)...), c.sourceNames(word)...)
 	case ArgFunction:
 		return c.functionNames(word)
 	case ArgSource:
@@ -133,7 +130,7 @@ func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 		for _, st := range c.s.Stops() {
 			ids = append(ids, strconv.Itoa(st.ID))
 		}
-		return startingWith(ids, word)
+		return line.StartingWith(ids, word)
 	case ArgThread:
 		return c.threadNumbers(word)
 	case ArgSignal:
@@ -141,17 +138,17 @@ func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 		for _, s := range c.s.Signals() {
 			names = append(names, s.Name)
 		}
-		return startingWith(names, word)
+		return line.StartingWith(names, word)
 	case ArgCondition:
 		var names []string
 		for _, f := range cond.Fields() {
 			names = append(names, f.Name)
 		}
-		return startingWith(append(names, `func("`, `module("`, `caller("`, "kind"), word)
+		return line.StartingWith(append(names, `func("`, `module("`, `caller("`, "kind"), word)
 	case ArgMoment:
 		return c.moments(word)
 	case ArgWord:
-		return startingWith(synopsisWords(cmd.Synopsis), word)
+		return line.StartingWith(synopsisWords(cmd.Synopsis), word)
 	}
 	return nil
 }
@@ -165,7 +162,7 @@ func (c *Console) moments(word string) []string {
 	for _, m := range c.s.Marks() {
 		names = append(names, m.Name)
 	}
-	return startingWith(names, word)
+	return line.StartingWith(names, word)
 }
 
 // synopsisWords are the lower-case words of a synopsis: what is typed as it stands.
@@ -177,18 +174,6 @@ func synopsisWords(s string) []string {
 		}
 	}
 	return words
-}
-
-// startingWith keeps the words with the prefix, sorted, each once.
-func startingWith(words []string, prefix string) []string {
-	var out []string
-	for _, w := range words {
-		if strings.HasPrefix(w, prefix) {
-			out = append(out, w)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 func (c *Console) commandNames(word string) []string {
@@ -207,32 +192,7 @@ func (c *Console) commandNames(word string) []string {
 	for name := range c.defined {
 		names = append(names, name)
 	}
-	return startingWith(names, word)
-}
-
-// fileNames completes a path; folders end in a slash.
-func fileNames(word string) []string {
-	dir, base := filepath.Split(word)
-	entries, err := os.ReadDir(expandHome(filepath.Clean("./" + dir)))
-	if filepath.IsAbs(dir) || strings.HasPrefix(dir, "~/") {
-		entries, err = os.ReadDir(expandHome(dir))
-	}
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, e := range entries {
-		name := e.Name()
-		if !strings.HasPrefix(name, base) || base == "" && strings.HasPrefix(name, ".") || len(out) >= maxCandidates {
-			continue
-		}
-		st, err := os.Stat(filepath.Join(expandHome(dir), name))
-		if err == nil && st.IsDir() {
-			name += "/"
-		}
-		out = append(out, dir+name)
-	}
-	return out
+	return line.StartingWith(names, word)
 }
 
 // functionNames completes a function; nothing is offered for an empty word,
@@ -255,11 +215,11 @@ func (c *Console) functionNames(word string) []string {
 		if i := strings.IndexAny(name, "( "); i > 0 {
 			name = name[:i]
 		}
-		if len(names) < maxCandidates {
+		if len(names) < line.MaxCandidates {
 			names = append(names, name)
 		}
 	}
-	return startingWith(names, word)
+	return line.StartingWith(names, word)
 }
 
 // sourceNames completes a source file by its base name.
@@ -273,11 +233,11 @@ func (c *Console) sourceNames(word string) []string {
 	}
 	var names []string
 	for _, f := range files {
-		if base := filepath.Base(f); strings.HasPrefix(base, word) && len(names) < maxCandidates {
+		if base := filepath.Base(f); strings.HasPrefix(base, word) && len(names) < line.MaxCandidates {
 			names = append(names, base)
 		}
 	}
-	return startingWith(names, word)
+	return line.StartingWith(names, word)
 }
 
 func (c *Console) threadNumbers(word string) []string {
@@ -289,7 +249,7 @@ func (c *Console) threadNumbers(word string) []string {
 	for _, t := range threads {
 		ids = append(ids, strconv.Itoa(t.Num))
 	}
-	return startingWith(ids, word)
+	return line.StartingWith(ids, word)
 }
 
 // settingWords completes the name of a setting, of one or two words, and then
@@ -304,13 +264,13 @@ func (c *Console) settingWords(left, rest string) (int, []string) {
 		at := len(left) - len(value)
 		switch s.kind {
 		case kindBool:
-			return at, startingWith([]string{"on", "off"}, value)
+			return at, line.StartingWith([]string{"on", "off"}, value)
 		case kindEnum:
-			return at, startingWith(s.values, value)
+			return at, line.StartingWith(s.values, value)
 		case kindFile:
-			return at, fileNames(value)
+			return at, line.FileNames(value)
 		}
 		return at, nil
 	}
-	return len(left) - len(rest), startingWith(c.settingNames(), rest)
+	return len(left) - len(rest), line.StartingWith(c.settingNames(), rest)
 }

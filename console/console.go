@@ -3,7 +3,7 @@
 //
 // Run and everything it calls stay on the caller's goroutine, which must be
 // the one that owns the session. Two helpers run beside it: one blocks in
-// LineReader.ReadLine and has the Tab key answered by the caller's goroutine, one
+// line.Reader.ReadLine and has the Tab key answered by the caller's goroutine, one
 // waits for signals, cancels the running command and interrupts the inferior.
 // Neither touches output or any other state. The split screen has one more, for
 // the signals of the terminal.
@@ -18,13 +18,14 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/console/line"
 	"hdb/session"
 )
 
 // Config is what a console is made of. Session, Out and Err are required.
 type Config struct {
 	Session  *session.Session
-	In       LineReader   // nil: only Startup is run
+	In       line.Reader  // nil: only Startup is run
 	Out, Err io.Writer    // data and messages
 	Begin    func() error // loads, attaches or opens, once the config files were read; an error, which it says, ends Run
 	Startup  []Startup    // run in order before the first prompt
@@ -49,14 +50,14 @@ type Startup struct {
 type Console struct {
 	cfg Config
 	s   *session.Session
-	in  LineReader
+	in  line.Reader
 	out *output // data
 	err *output // messages
 
 	table    []*Command
 	settings []*setting
 	values   map[string]string // of settings that are not at their default
-	hist     history
+	hist     line.History
 	aliases  map[string]string
 	defined  map[string]*definition
 
@@ -99,7 +100,7 @@ func New(cfg Config) *Console {
 	}
 	c.out, c.err = &output{w: cfg.Out, beside: &c.notices}, &output{w: cfg.Err, beside: &c.notices}
 	surviveBrokenPipes()
-	c.hist = history{path: historyPath(cfg.Getenv), limit: 1000}
+	c.hist = line.History{Path: historyPath(cfg.Getenv), Limit: 1000}
 	c.tui = newTUI(c)
 	c.sig.beside = make(chan func(), 64)
 	c.notices.log.to = func(line string) { c.s.LogConsole(line, false) }
@@ -140,10 +141,10 @@ func (c *Console) prepareInput() {
 	if c.in == nil || !c.in.Interactive() {
 		return
 	}
-	if err := c.hist.load(); err != nil {
+	if err := c.hist.Load(); err != nil {
 		c.warn(err)
 	}
-	c.in.SetHistory(c.hist.lines)
+	c.in.SetHistory(c.hist.Lines)
 	c.in.SetCompleter(c.complete)
 	c.out.more = c.askMore
 }
@@ -176,9 +177,9 @@ func (c *Console) loop() {
 	defer c.pop()
 	for !c.quit {
 		c.askDebuginfod()
-		line, err := src.next(c.value("prompt"))
+		typed, err := src.next(c.value("prompt"))
 		switch {
-		case errors.Is(err, ErrCancelled):
+		case errors.Is(err, line.ErrCancelled):
 			continue
 		case errors.Is(err, io.EOF):
 			if c.in.Interactive() {
@@ -194,12 +195,12 @@ func (c *Console) loop() {
 			return
 		}
 		if c.in.Interactive() {
-			if c.hist.add(line) {
-				c.in.SetHistory(c.hist.lines)
+			if c.hist.Add(typed) {
+				c.in.SetHistory(c.hist.Lines)
 			}
-			line = c.repeated(line)
+			typed = c.repeated(typed)
 		}
-		c.top(line)
+		c.top(typed)
 	}
 }
 

@@ -10,18 +10,19 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/line"
 	"hdb/session"
 )
 
 var update = flag.Bool("update", false, "write the generated documents instead of comparing them")
 
-// typist is a LineReader that types lines. Interactive, it records prompts.
+// typist is a line.Reader that types lines. Interactive, it records prompts.
 type typist struct {
 	lines    []string
 	person   bool
 	prompts  []string
 	history  []string
-	complete Completer
+	complete line.Completer
 	closed   bool
 }
 
@@ -30,18 +31,18 @@ func (t *typist) ReadLine(prompt string) (string, error) {
 	if len(t.lines) == 0 {
 		return "", io.EOF
 	}
-	line := t.lines[0]
+	next := t.lines[0]
 	t.lines = t.lines[1:]
-	if line == "^C" {
-		return "", ErrCancelled
+	if next == "^C" {
+		return "", line.ErrCancelled
 	}
-	return line, nil
+	return next, nil
 }
 
 func (t *typist) Interactive() bool         { return t.person }
 func (t *typist) SetHistory(lines []string) { t.history = slices.Clone(lines) }
 func (t *typist) Close() error              { t.closed = true; return nil }
-func (t *typist) SetCompleter(f Completer) {
+func (t *typist) SetCompleter(f line.Completer) {
 	t.complete = f
 }
 
@@ -253,16 +254,6 @@ func TestHistoryIsKept(t *testing.T) {
 	}
 	if !slices.Equal(st.in.history, []string{"echo b", "echo a", "history"}) {
 		t.Errorf("history offered: %q", st.in.history)
-	}
-}
-
-func TestHistoryLimit(t *testing.T) {
-	h := history{limit: 2}
-	for _, l := range []string{"a", "b", "c"} {
-		h.add(l)
-	}
-	if !slices.Equal(h.lines, []string{"b", "c"}) {
-		t.Errorf("lines %q", h.lines)
 	}
 }
 

@@ -129,7 +129,7 @@ func (c *Console) finish() int {
 	}
 	if c.in != nil {
 		if c.in.Interactive() && c.flag("history save") {
-			if err := c.hist.save(); err != nil {
+			if err := c.hist.Save(); err != nil {
 				c.warn(err)
 			}
 		}

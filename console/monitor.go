@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"hdb/console/line"
 	"hdb/inferior"
 	"hdb/session"
 )
@@ -25,7 +26,7 @@ type monitor struct {
 	calls []func()      // posted and not done
 	wake  chan struct{} // there are some, while nothing runs
 
-	held       heldKeys
+	held       line.HeldKeys
 	running    bool
 	quit       bool
 	ticking    bool // a tick is posted; guarded by mu
@@ -46,7 +47,7 @@ const (
 
 // monitorReady is why there can be no live view, or nil.
 func (c *Console) monitorReady() error {
-	if _, ok := c.in.(keySource); !ok || !c.tui.ready() {
+	if _, ok := c.in.(line.KeySource); !ok || !c.tui.ready() {
 		return errNoMonitor
 	}
 	if rows, cols := c.tui.size(); !monitorFits(rows, cols) {
@@ -139,8 +140,8 @@ func (m *monitor) finish(ctx context.Context) {
 
 // begin takes the terminal.
 func (m *monitor) begin() error {
-	m.held = heldKeys{from: m.c.in.(keySource), typed: m.typed}
-	if err := m.held.hold(); err != nil {
+	m.held = line.HeldKeys{From: m.c.in.(line.KeySource), Typed: m.typed}
+	if err := m.held.Hold(); err != nil {
 		return err
 	}
 	m.c.notices.hold()
@@ -154,7 +155,7 @@ func (m *monitor) begin() error {
 func (m *monitor) end() {
 	m.c.tui.screen.end()
 	m.c.s.KeepTerminal(false)
-	if err := m.held.release(); err != nil {
+	if err := m.held.Release(); err != nil {
 		m.c.warn(err)
 	}
 	m.c.notices.release()
@@ -163,7 +164,7 @@ func (m *monitor) end() {
 
 // regain is called when somebody else had the terminal.
 func (m *monitor) regain() {
-	if !m.held.regain(m.c) {
+	if !m.held.Regain(m.c.Notify) {
 		m.quit = true
 		return
 	}
@@ -217,7 +218,7 @@ func (m *monitor) keys(typed []byte) {
 		return
 	}
 	act := actNone
-	for _, k := range splitTyped(typed) {
+	for _, k := range line.SplitKeys(typed) {
 		switch a := m.view.key(k); a {
 		case actQuit:
 			m.quit = true

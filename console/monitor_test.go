@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"hdb/console/line"
 	"hdb/heap"
 	"hdb/session"
 )
@@ -85,7 +86,7 @@ func TestMonitorKeys(t *testing.T) {
 		{" ", "parse read load main", "running"},
 		{"\x1b[5~\x1b[6~\x1b[H\x1bOF?\x00\x1b[99;99u\x1b[", "parse read load main", ""},
 	} {
-		for _, k := range splitTyped([]byte(tc.keys)) {
+		for _, k := range line.SplitKeys([]byte(tc.keys)) {
 			if act := v.key(k); (act == actQuit) != (k == "q" && !v.typing) {
 				t.Errorf("%q: %q is %d", tc.keys, k, act)
 			}
@@ -183,7 +184,7 @@ func FuzzMonitorKeys(f *testing.F) {
 	f.Add([]byte("/abc\rs4t \x1b[A\x1bOB\x1b[1;5C\x03"))
 	f.Add([]byte("\x1b[\xff\xfe\x1b"))
 	f.Fuzz(func(t *testing.T, typed []byte) {
-		keys := splitTyped(typed)
+		keys := line.SplitKeys(typed)
 		if strings.Join(keys, "") != string(typed) {
 			t.Fatalf("%q is cut into %q", typed, keys)
 		}

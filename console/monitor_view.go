@@ -80,30 +80,6 @@ const (
 
 func monitorFits(rows, cols int) bool { return rows >= minMonitorRows && cols >= minMonitorCols }
 
-// splitTyped cuts what was typed into keys: an escape sequence (ECMA-48, xterm), or
-// a character.
-func splitTyped(typed []byte) []string {
-	var keys []string
-	for len(typed) > 0 {
-		n := 1
-		switch {
-		case typed[0] == 27 && len(typed) > 2 && typed[1] == '[':
-			n = 2
-			for n < len(typed)-1 && (typed[n] < 0x40 || typed[n] > 0x7e) {
-				n++
-			}
-			n++
-		case typed[0] == 27 && len(typed) > 2 && typed[1] == 'O':
-			n = 3
-		case typed[0] >= utf8.RuneSelf:
-			_, n = utf8.DecodeRune(typed)
-		}
-		keys = append(keys, string(typed[:n]))
-		typed = typed[n:]
-	}
-	return keys
-}
-
 // key does what a key asks for.
 func (v *monitorView) key(k string) monitorAct {
 	if k == "\x03" {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"hdb/console/line"
 )
 
 // screen takes over the terminal's size and the settings of colour and width.
@@ -122,7 +124,7 @@ func (c *Console) askMore() bool {
 	}
 	const question = "-- more: Enter, c (all of it), q (no more) -- "
 	read := func() (string, error) { return c.in.ReadLine(question) }
-	if keys, ok := c.in.(keyReader); ok {
+	if keys, ok := c.in.(line.KeyReader); ok {
 		read = func() (string, error) { return keys.ReadKey(question) }
 	}
 	c.notices.hold()

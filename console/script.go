@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/line"
 	"hdb/internal/regular"
 )
 
@@ -18,7 +19,7 @@ type lineSource interface {
 	next(prompt string) (string, error) // io.EOF at the end
 }
 
-// readerSource is the console's LineReader.
+// readerSource is the console's Reader.
 type readerSource struct{ c *Console }
 
 func (r *readerSource) next(prompt string) (string, error) {
@@ -185,7 +186,7 @@ func readScript(path string) ([]string, error) {
 	if isDescriptor(path) {
 		read = readSome
 	}
-	b, err := read(path, maxLine)
+	b, err := read(path, line.MaxLine)
 	if err != nil {
 		return nil, err
 	}
@@ -195,8 +196,8 @@ func readScript(path string) ([]string, error) {
 // scriptLines are the lines of a command file of that name. A NUL means that it is none.
 func scriptLines(path string, b []byte) ([]string, error) {
 	switch {
-	case len(b) > maxLine:
-		return nil, fmt.Errorf("%s: longer than %d bytes: is this a script?", path, maxLine)
+	case len(b) > line.MaxLine:
+		return nil, fmt.Errorf("%s: longer than %d bytes: is this a script?", path, line.MaxLine)
 	case strings.IndexByte(string(b), 0) >= 0:
 		return nil, fmt.Errorf("%s: not a script: it holds a NUL byte", path)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/line"
+	"hdb/internal/outfile"
 	"hdb/internal/spelling"
 )
 
@@ -171,7 +173,7 @@ func (s *setting) parse(v string) (string, error) {
 		}
 		return "", fmt.Errorf("%q: one of %s expected", v, strings.Join(s.values, ", "))
 	case kindFile:
-		return expandHome(v), nil
+		return line.ExpandHome(v), nil
 	}
 	// gdb users quote a prompt to keep its blank at the end.
 	if unquoted, err := strconv.Unquote(v); err == nil && len(v) > 1 && v[0] == '"' && s.name == "prompt" {
@@ -180,14 +182,26 @@ func (s *setting) parse(v string) (string, error) {
 	return v, nil
 }
 
-// expandHome replaces a leading ~/.
-func expandHome(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
+// historyPath is $HDB_HISTFILE, or hdb/history under $XDG_STATE_HOME.
+func historyPath(getenv func(string) string) string {
+	if p := getenv("HDB_HISTFILE"); p != "" {
+		return p
 	}
-	return path
+	return xdgPath(getenv, "XDG_STATE_HOME", ".local/state", "history")
+}
+
+// xdgPath is a file of hdb's under an XDG base directory, "" without a home.
+// (XDG Base Directory Specification 0.8: a relative value is ignored.)
+func xdgPath(getenv func(string) string, variable, fallback, name string) string {
+	dir := getenv(variable)
+	if !filepath.IsAbs(dir) {
+		home := getenv("HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		dir = filepath.Join(home, fallback)
+	}
+	return filepath.Join(dir, "hdb", name)
 }
 
 // configPath is where the user's own configuration lies.
@@ -222,7 +236,7 @@ func (c *Console) saveConfig() (string, error) {
 	for _, name := range names {
 		fmt.Fprintf(&b, "alias %s = %s\n", name, c.aliases[name])
 	}
-	return path, writeFile(path, b.String())
+	return path, outfile.WritePrivate(path, b.String())
 }
 
 // readConfig runs the system's and the user's files, before anything is loaded: they say

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/line"
 	"hdb/session"
 	"hdb/symbols"
 )
@@ -57,8 +58,8 @@ func settingTable() []*setting {
 		{name: "history save", kind: kindBool, def: "on", help: "keep the typed lines for the next time"},
 		{name: "history size", kind: kindCount, def: "1000", help: "typed lines kept",
 			apply: func(c *Console, v string) error {
-				c.hist.limit, _ = strconv.Atoi(v)
-				c.hist.trim()
+				n, _ := strconv.Atoi(v)
+				c.hist.SetLimit(n)
 				return nil
 			}},
 		{name: "inferior-tty", kind: kindFile, unsaid: true, help: "terminal of the next run; empty is hdb's own",
@@ -149,7 +150,7 @@ func splitPath(v string) []string {
 	var dirs []string
 	for d := range strings.SplitSeq(v, ":") {
 		if d != "" && d != "$cwd" && d != "$cdir" {
-			dirs = append(dirs, expandHome(d))
+			dirs = append(dirs, line.ExpandHome(d))
 		}
 	}
 	return dirs

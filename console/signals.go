@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"hdb/console/line"
 )
 
 // errInterrupted ends a script or a long command after Ctrl-C.
@@ -101,12 +103,12 @@ func (s *signals) terminated() bool { return s.ended.Load() }
 
 // read reads a line while no command runs. A signal gives up the line: at a
 // person's prompt Ctrl-C only cancels it, anything else ends the input.
-func (s *signals) read(in LineReader, prompt string) (string, error) {
+func (s *signals) read(in line.Reader, prompt string) (string, error) {
 	return s.await(in, func() (string, error) { return in.ReadLine(prompt) })
 }
 
 // await is read with another way to read from in.
-func (s *signals) await(in LineReader, read func() (string, error)) (string, error) {
+func (s *signals) await(in line.Reader, read func() (string, error)) (string, error) {
 	type result struct {
 		line string
 		err  error

@@ -12,6 +12,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"hdb/console/line"
 	"hdb/session"
 )
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 func terminalChild() int {
-	in, err := NewTerminal()
+	in, err := line.NewTerminal()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return ExitUsage

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 
+	"hdb/console/line"
+	"hdb/internal/outfile"
 	"hdb/internal/regular"
 )
 
@@ -61,7 +63,7 @@ func readProject(dir string) (text []byte, f trustedFile, err error) {
 		return nil, f, err
 	}
 	defer file.Close()
-	if text, err = io.ReadAll(io.LimitReader(file, maxLine+1)); err != nil {
+	if text, err = io.ReadAll(io.LimitReader(file, line.MaxLine+1)); err != nil {
 		return nil, f, err
 	}
 	f.owner, f.mode = ownerOf(st), st.Mode().Perm()
@@ -176,7 +178,7 @@ func (c *Console) readProjectFile() {
 
 // trust lists the project file of a directory as it is now.
 func (c *Console) trust(dir string) (trustedFile, error) {
-	_, now, err := readProject(expandHome(dir))
+	_, now, err := readProject(line.ExpandHome(dir))
 	if err != nil {
 		return now, fmt.Errorf("trust: %w", err)
 	}
@@ -205,7 +207,7 @@ func (c *Console) trust(dir string) (trustedFile, error) {
 		}
 	}
 	fmt.Fprintln(&b, now)
-	return now, writeFile(path, b.String())
+	return now, outfile.WritePrivate(path, b.String())
 }
 
 func runTrust(_ context.Context, c *Console, in Input) error {

@@ -10,7 +10,7 @@ import (
 	"hdb/session"
 )
 
-// A splitReader is a LineReader that can share its terminal with a split screen.
+// A splitReader is a Reader that can share its terminal with a split screen.
 type splitReader interface {
 	// Share names what takes keys before the line editor has them, and what is
 	// called right before hdb is suspended and right after it was. All three are

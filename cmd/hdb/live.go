@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"hdb/console"
+	"hdb/console/line"
 	"hdb/inferior"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
@@ -132,7 +133,7 @@ func live(all *options, in *os.File, out, errw io.Writer) int {
 		Session: s, Out: out, Err: errw, Version: version(), Batch: all.batch, JSON: all.json, NoInit: o.noInit || all.noInit,
 		ReturnChildResult: o.status || all.returnChildResult,
 	}
-	cfg.In = console.NewReader(in, os.Stdout)
+	cfg.In = line.NewReader(in, os.Stdout)
 	defer cfg.In.Close()
 	c = console.New(cfg)
 	return c.Live(func() error { return o.begin(s, all) })

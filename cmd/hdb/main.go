@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hdb/console"
+	"hdb/console/line"
 	_ "hdb/internal/openfiles"
 	"hdb/session"
 )
@@ -219,7 +220,7 @@ func converse(o *options, in *os.File, out, errw io.Writer) int {
 		ReturnChildResult: o.returnChildResult,
 	}
 	if !o.batch {
-		cfg.In = console.NewReader(in, os.Stdout)
+		cfg.In = line.NewReader(in, os.Stdout)
 		defer cfg.In.Close()
 	}
 	s.Settings.Dir, s.Settings.TTY = o.dir, o.tty

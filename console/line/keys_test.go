@@ -1,4 +1,4 @@
-package console
+package line
 
 import (
 	"errors"
@@ -20,16 +20,16 @@ func (k *scarceKeys) Keys(func([]byte)) (func() error, error) {
 // once more before the view has ended for that.
 func TestKeysAreLost(t *testing.T) {
 	from := &scarceKeys{}
-	k := heldKeys{from: from}
-	if err := k.hold(); err != nil {
+	k := HeldKeys{From: from}
+	if err := k.Hold(); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{false, true} {
-		if got := k.regain(nil); got != want {
+		if got := k.Regain(nil); got != want {
 			t.Errorf("regained at time %d: %v", i+1, got)
 		}
 	}
-	if err := errors.Join(k.release(), k.release()); err != nil || from.held != 0 {
+	if err := errors.Join(k.Release(), k.Release()); err != nil || from.held != 0 {
 		t.Errorf("held %d times, %v", from.held, err)
 	}
 }

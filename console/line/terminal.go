@@ -1,4 +1,4 @@
-package console
+package line
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -19,7 +18,7 @@ import (
 	"github.com/peterh/liner"
 )
 
-// terminal is the LineReader with editing. liner wants the terminal raw from
+// terminal is the Reader with editing. liner wants the terminal raw from
 // NewLiner to Close; the inferior and everything printed between prompts want
 // it as it was found. So both modes are kept, and each ReadLine puts liner's on
 // and the other back.
@@ -44,10 +43,10 @@ type terminal struct {
 	away, back func()              // around a suspension; nil nothing
 }
 
-// NewTerminal returns the LineReader with editing, history and completion for
+// NewTerminal returns the Reader with editing, history and completion for
 // standard input. It fails when that is no terminal or one that liner cannot
 // drive; then use NewDumb or NewPlain.
-func NewTerminal() (LineReader, error) {
+func NewTerminal() (Reader, error) {
 	if !liner.TerminalSupported() {
 		return nil, errors.New("terminal: TERM names one that cannot move its cursor")
 	}
@@ -154,9 +153,7 @@ func (t *terminal) ReadKey(prompt string) (key string, err error) {
 	}
 }
 
-// Keys calls typed with what is typed until stop is called, on a goroutine of its own;
-// with nothing when the terminal has hung up, and then no more. Ctrl-Z suspends hdb,
-// Ctrl-C is a key.
+// Keys makes the terminal a KeySource.
 func (t *terminal) Keys(typed func([]byte)) (stop func() error, err error) {
 	t.reading.Lock()
 	if err := errors.Join(t.raw.ApplyMode(), t.tty.SetReadDeadline(time.Time{})); err != nil {
@@ -282,11 +279,7 @@ func (t *terminal) SetCompleter(f Completer) {
 		defer t.completing.Store(nil)
 		// liner counts runes.
 		at := len(string([]rune(line)[:min(pos, utf8.RuneCountInString(line))]))
-		head, words, tail := f(ctx, line, at)
-		for i, w := range words {
-			words[i] = strings.Clone(clean(w))
-		}
-		return head, words, tail
+		return f(ctx, line, at)
 	})
 }
 

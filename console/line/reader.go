@@ -1,21 +1,24 @@
-package console
+// Package line reads the lines that a person types, or that a pipe or file holds. It has
+// the line editor, the history, the keys of full-screen views, and what completion needs.
+// What completes a line is the business of its user, who gives it a Completer.
+package line
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 )
 
-// ErrCancelled is what ReadLine returns when the user gave up the line with
-// Ctrl-C. The console drops the line (and an unfinished block) and prompts again.
+// ErrCancelled is what ReadLine returns when the user gave up the line with Ctrl-C.
 var ErrCancelled = errors.New("line cancelled")
 
-// LineReader is where the console's lines come from: a terminal with editing,
-// a pipe, or a test.
-type LineReader interface {
+// A Reader is where lines come from: a terminal with editing, a pipe, or a test.
+type Reader interface {
 	// ReadLine prints the prompt where that makes sense and returns the next
 	// line without its end. The error is io.EOF at the end and ErrCancelled for Ctrl-C.
 	ReadLine(prompt string) (string, error)
@@ -23,35 +26,43 @@ type LineReader interface {
 	Interactive() bool
 	// SetHistory replaces the lines that the up key and Ctrl-R offer, oldest first.
 	SetHistory(lines []string)
-	// SetCompleter names the function behind the Tab key. It returns the part
-	// of line before the word at byte offset pos, the words that could stand
-	// there, and the rest of the line; none when ctx ends, by Ctrl-C.
+	// SetCompleter names the function behind the Tab key.
 	SetCompleter(Completer)
 	// Close gives the terminal back in the mode it was found in.
 	Close() error
 }
 
-// A Completer is the function behind the Tab key.
-type Completer func(ctx context.Context, line string, pos int) (head string, words []string, tail string)
-
-// A keyReader is a LineReader that can also read a single key.
-type keyReader interface {
+// A KeyReader is a Reader that can also read a single key.
+type KeyReader interface {
 	// ReadKey shows the prompt until a key is pressed, and returns the key. The
 	// error is ErrCancelled for Ctrl-C and io.EOF at the end.
 	ReadKey(prompt string) (string, error)
 }
 
-// maxLine bounds one line of a pipe or script, so that a binary file given by
-// mistake is refused instead of being collected in memory.
-const maxLine = 1 << 20
+// NewReader reads from standard input: with line editing when a person sits at
+// a terminal that can move its cursor, with a plain prompt at one that cannot,
+// and without any prompt from a file or pipe.
+func NewReader(in, out *os.File) Reader {
+	if !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
+		return NewPlain(in)
+	}
+	if r, err := NewTerminal(); err == nil {
+		return r
+	}
+	return NewDumb(in, out)
+}
 
-// plainReader is the LineReader of anything that is not a terminal: it prints
+// MaxLine is the most bytes in a line of a pipe or script. So a binary file that is
+// given by mistake is refused and not collected in memory.
+const MaxLine = 1 << 20
+
+// plainReader is the Reader of anything that is not a terminal: it prints
 // no prompt and edits nothing.
 type plainReader struct{ lines *bufio.Reader }
 
-// NewPlain returns the LineReader for input that is no terminal (a pipe, a
+// NewPlain returns the Reader for input that is no terminal (a pipe, a
 // file) or a terminal too simple for editing.
-func NewPlain(r io.Reader) LineReader {
+func NewPlain(r io.Reader) Reader {
 	return &plainReader{bufio.NewReaderSize(r, 4096)}
 }
 
@@ -71,9 +82,9 @@ type dumbReader struct {
 	out io.Writer
 }
 
-// NewDumb returns the LineReader for a person at a terminal without cursor
+// NewDumb returns the Reader for a person at a terminal without cursor
 // movement: it prints prompts to out and leaves the editing to the terminal.
-func NewDumb(r io.Reader, out io.Writer) LineReader {
+func NewDumb(r io.Reader, out io.Writer) Reader {
 	return &dumbReader{plainReader{bufio.NewReaderSize(r, 4096)}, out}
 }
 
@@ -92,8 +103,8 @@ func readLine(r *bufio.Reader) (string, error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		line = append(line, part...)
-		if len(line) > maxLine {
-			return "", fmt.Errorf("line longer than %d bytes: is this a script?", maxLine)
+		if len(line) > MaxLine {
+			return "", fmt.Errorf("line longer than %d bytes: is this a script?", MaxLine)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
