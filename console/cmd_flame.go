@@ -12,6 +12,7 @@ import (
 	"hdb/console/line"
 	"hdb/internal/flags"
 	"hdb/report"
+	"hdb/report/page"
 	"hdb/session"
 )
 
@@ -128,9 +129,9 @@ func (p *Page) draw(w io.Writer, profile *report.Profile) error {
 	o := report.Options{Measure: p.measure}
 	switch ext := filepath.Ext(p.File); {
 	case p.verb == "flamegraph":
-		return report.WriteFlamegraph(w, profile, o)
+		return page.WriteFlamegraph(w, profile, p.measure)
 	case ext == ".html" || ext == ".htm":
-		return report.WriteTableHTML(w, profile, o)
+		return page.WriteTable(w, profile, p.measure)
 	}
 	return report.WriteTable(w, profile, o, p.limit)
 }

@@ -14,6 +14,7 @@ import (
 	"hdb/console/line"
 	"hdb/internal/flags"
 	"hdb/report"
+	"hdb/report/page"
 	"hdb/session"
 )
 
@@ -176,7 +177,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 		return err
 	}
 	if r.File != "" {
-		err := newFile(c.s, in.Name, r.File, r.Force, func(w io.Writer) error { return report.WriteTimelineHTML(w, p) })
+		err := newFile(c.s, in.Name, r.File, r.Force, func(w io.Writer) error { return page.WriteTimeline(w, p) })
 		if err != nil {
 			return err
 		}

@@ -3,8 +3,9 @@ package report
 import (
 	"fmt"
 	"io"
-	"time"
 	"unicode/utf8"
+
+	"hdb/internal/units"
 )
 
 // Limits are what a recording must not exceed; nil is no limit.
@@ -60,7 +61,7 @@ func Check(p *Profile, l *Limits) []Verdict {
 	if m := l.MaxPeak; m != nil {
 		v := limited("max-peak", p.Peak.Live, *m, true, "live at once")
 		if p.Peak.Seq > 0 {
-			v.Text += fmt.Sprintf("; the peak was at %s, after event #%d", timeText(p.Peak.Time), p.Peak.Seq)
+			v.Text += fmt.Sprintf("; the peak was at %s, after event #%d", units.Time(p.Peak.Time), p.Peak.Seq)
 		}
 		v.decide(p, l, liveBytes, p.Peak.Live, *m)
 		v.of(p, func(_ int, st *Stack) (uint64, uint64) { return st.Peak, st.PeakBlocks })
@@ -88,9 +89,9 @@ func Check(p *Profile, l *Limits) []Verdict {
 // limited is the verdict on a number.
 func limited(name string, value, limit uint64, bytes bool, what string) Verdict {
 	v := Verdict{Name: name, rule: name, Held: value <= limit, unit: "blocks", value: value, counted: bytes}
-	amount := func(n uint64) string { return countText(n, "block") }
+	amount := func(n uint64) string { return units.Count(n, "block") }
 	if bytes {
-		v.unit, amount = "bytes", sizeText
+		v.unit, amount = "bytes", units.Long
 	}
 	v.Limit = amount(limit)
 	relation := "more than"
@@ -191,7 +192,7 @@ func checkGrowth(p *Profile, l *Limits) Verdict {
 		grow = k.counted.Live - before
 	}
 	v := limited("max-live-growth", grow, *l.MaxLiveGrowth, true, "live more")
-	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s", since.Name, timeText(since.Time), since.Seq, sizeText(before), sizeText(k.counted.Live), k.text())
+	v.Text += fmt.Sprintf("; since %s (%s, after event #%d) from %s to %s%s", since.Name, units.Time(since.Time), since.Seq, units.Long(before), units.Long(k.counted.Live), k.text())
 	v.counted = false
 	v.decide(p, l, liveGrowth, grow, *l.MaxLiveGrowth)
 	v.of(p, func(i int, st *Stack) (uint64, uint64) {
@@ -249,17 +250,17 @@ func (v *Verdict) rest(places []finding) string {
 		sum.weight += places[i].weight
 		sum.blocks += places[i].blocks
 	}
-	return fmt.Sprintf("  %s in %s\n", v.amount(&sum), countText(uint64(len(places)), "further place"))
+	return fmt.Sprintf("  %s in %s\n", v.amount(&sum), units.Count(uint64(len(places)), "further place"))
 }
 
 // amount is the weight of a place, with its share of the whole.
 func (v *Verdict) amount(f *finding) string {
-	text := countText(f.weight, "block")
+	text := units.Count(f.weight, "block")
 	switch {
 	case v.counted:
 		text = blocksText(f.weight, f.blocks)
 	case v.unit == "bytes":
-		text = sizeText(f.weight)
+		text = units.Long(f.weight)
 	}
 	if v.value > 0 {
 		text += fmt.Sprintf(" (%.1f%%)", 100*float64(f.weight)/float64(v.value))
@@ -325,30 +326,7 @@ func WriteVerdictsSARIF(w io.Writer, p *Profile, all []Verdict, o Options) error
 	return log.write(w)
 }
 
-// sizeText is a size for people, with its bytes.
-func sizeText(n uint64) string {
-	if n < 1024 {
-		return countText(n, "byte")
-	}
-	return fmt.Sprintf("%s (%d)", shortSize(n), n)
-}
-
 // blocksText is a number of blocks and the bytes in them.
 func blocksText(bytes, blocks uint64) string {
-	return sizeText(bytes) + " in " + countText(blocks, "block")
-}
-
-// countText is a count with its noun.
-func countText(n uint64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return grouped(n) + " " + noun
-}
-
-func timeText(d time.Duration) string {
-	if d < time.Second {
-		return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))
-	}
-	return fmt.Sprintf("%.3f s", d.Seconds())
+	return units.Long(bytes) + " in " + units.Count(blocks, "block")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"hdb/testprogs/node"
 )
 
 // leakyProfile has, by stack:
@@ -194,7 +196,7 @@ type sarifFile struct {
 // validSARIF holds the log against the schema and reads it.
 func validSARIF(t *testing.T, log []byte) sarifFile {
 	t.Helper()
-	if wrong := node(t, log, "sarif.mjs"); len(wrong) > 0 {
+	if wrong := node.Run(t, log, "sarif.mjs"); len(wrong) > 0 {
 		t.Errorf("against the schema: %s\nin %s", wrong, log)
 	}
 	var f sarifFile

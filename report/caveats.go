@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/internal/units"
 )
 
 // Caveats are why the numbers drawn from a recording may not be those of the run.
@@ -37,7 +38,7 @@ func (c *Caveats) damaged(err error) {
 	case d.Missing == 1:
 		c.Damage = "the capture is damaged: " + atLeast(d.Open) + "1 event is missing"
 	case d.Missing > 1:
-		c.Damage = "the capture is damaged: " + atLeast(d.Open) + countText(d.Missing, "event") + " are missing"
+		c.Damage = "the capture is damaged: " + atLeast(d.Open) + units.Count(d.Missing, "event") + " are missing"
 	default:
 		c.Damage = "the capture is damaged: hdb capture check tells what is missing"
 	}
@@ -65,9 +66,9 @@ func (c *Caveats) Lines() (lines []string) {
 func (p *Profile) carefulTitle() string {
 	lines := p.Caveats.Lines()
 	if len(lines) == 0 {
-		return plain(p.Title)
+		return Plain(p.Title)
 	}
-	return plain(p.Title + " (careful: " + strings.Join(lines, "; ") + ")")
+	return Plain(p.Title + " (careful: " + strings.Join(lines, "; ") + ")")
 }
 
 // Whole tells that no call that was to be recorded is missing.
@@ -92,7 +93,7 @@ func (c *Caveats) missing() string {
 	if c.Lost == 1 {
 		verb = " is"
 	}
-	return atLeast(c.LostOpen) + countText(c.Lost, "call") + verb + " missing from the recording"
+	return atLeast(c.LostOpen) + units.Count(c.Lost, "call") + verb + " missing from the recording"
 }
 
 // atLeast stands before a number to which there may be more.

@@ -26,9 +26,9 @@ func (p *Profile) chains(s *Stack) iter.Seq[[]int] {
 	}
 }
 
-// outer is the text that stands for the frames that a stack lacks, where a reader
+// Placeholder is the text that stands for the frames that a stack lacks, where a reader
 // has only frames to show it; "" if it lacks none.
-func (s *Stack) outer() string {
+func (s *Stack) Placeholder() string {
 	switch {
 	case s.Truncated != "":
 		return "[" + s.Truncated + "]"
@@ -38,8 +38,8 @@ func (s *Stack) outer() string {
 	return ""
 }
 
-// thread names the thread whose row it is.
-func (s *Stack) thread() string {
+// ThreadLabel names the thread whose row the stack is: its name, with the TID where that is known.
+func (s *Stack) ThreadLabel() string {
 	if s.TID == 0 {
 		return s.Thread
 	}
@@ -51,31 +51,31 @@ func (s *Stack) thread() string {
 
 // outermost are the texts that stand outside of a stack's frames, where a reader has
 // only frames to show them, the outermost first: the thread, if they are told apart,
-// and outer. There are n of them.
+// and Placeholder. There are n of them.
 func (p *Profile) outermost(s *Stack) (texts [2]string, n int) {
 	if p.Threads {
-		texts[n] = "[" + s.thread() + "]"
+		texts[n] = "[" + s.ThreadLabel() + "]"
 		n++
 	}
-	if outer := s.outer(); outer != "" {
+	if outer := s.Placeholder(); outer != "" {
 		texts[n] = outer
 		n++
 	}
 	return texts, n
 }
 
-// path is the file that a frame's code is of, "" if in none: in a merged recording it
+// ModulePath is the file that a frame's code is of, "" if in none: in a merged recording it
 // is one module for each program.
-func (p *Profile) path(f *Frame) string {
+func (p *Profile) ModulePath(f *Frame) string {
 	if f.Module < 0 || f.Module >= len(p.Modules) {
 		return ""
 	}
 	return p.Modules[f.Module].Path
 }
 
-// plain is text that readers may put on a terminal or a page: UTF-8 without
+// Plain is text that readers may put on a terminal or a page: UTF-8 without
 // control characters, overrides of direction and what else cannot be seen.
-func plain(s string) string {
+func Plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
 			return unicode.ReplacementChar

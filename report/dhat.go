@@ -118,8 +118,8 @@ func (p *Profile) dhatPoints() (points []dhatPoint, rows map[capture.StackID]int
 		for _, f := range s.Frames {
 			fs = append(fs, frame(p.valgrindFrame(f)))
 		}
-		if outer := s.outer(); outer != "" {
-			fs = append(fs, frame(plain(outer)))
+		if outer := s.Placeholder(); outer != "" {
+			fs = append(fs, frame(Plain(outer)))
 		}
 		key := fmt.Sprint(fs)
 		k, ok := same[key]
@@ -147,15 +147,15 @@ func (p *Profile) valgrindFrame(i int) string {
 	if f.Unnamed {
 		text += "???"
 	} else {
-		text += plain(f.Function)
+		text += Plain(f.Function)
 	}
 	switch {
 	case f.File != "" && f.Line > 0:
-		return text + fmt.Sprintf(" (%s:%d)", plain(f.File), f.Line)
+		return text + fmt.Sprintf(" (%s:%d)", Plain(f.File), f.Line)
 	case f.File != "":
-		return text + fmt.Sprintf(" (%s)", plain(f.File))
+		return text + fmt.Sprintf(" (%s)", Plain(f.File))
 	case f.Module >= 0:
-		return text + fmt.Sprintf(" (in %s)", plain(p.Modules[f.Module].Path))
+		return text + fmt.Sprintf(" (in %s)", Plain(p.Modules[f.Module].Path))
 	}
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/testprogs/node"
 )
 
 // aBlock is a block as the oracle of lives keeps it.
@@ -144,7 +145,7 @@ func TestDHATViewer(t *testing.T) {
 	twice := sampleProfile("/src/a.c")
 	twice.Stacks = append(twice.Stacks, twice.Stacks...)
 	twice.Stacks = append(twice.Stacks, Stack{Frames: []int{0, 1, 2}, Numbers: Numbers{Allocs: 1, Bytes: 1}})
-	out := browsing(t, nil, "dhat.mjs", dhatViewer, dhatFile(t, lived, events), dhatFile(t, twice, nil), dhatFile(t, &Profile{}, nil), dhatFile(t, lived, &Recording{Events: slices.Values([]Event{})}))
+	out := node.Browse(t, nil, "dhat.mjs", dhatViewer, dhatFile(t, lived, events), dhatFile(t, twice, nil), dhatFile(t, &Profile{}, nil), dhatFile(t, lived, &Recording{Events: slices.Values([]Event{})}))
 	var shown []map[string]string
 	if err := json.Unmarshal(out, &shown); err != nil {
 		t.Fatal(err)

@@ -224,11 +224,48 @@ func TestPlain(t *testing.T) {
 		"größe_大小":                            "größe_大小",
 		"a\x1b[2Jb\u202ec\u200bd\u2028e\xfff": "a\ufffd[2Jb\ufffdc\ufffdd\ufffde\ufffdf",
 	} {
-		if got := plain(s); got != want {
+		if got := Plain(s); got != want {
 			t.Errorf("%q is %q, want %q", s, got, want)
 		}
 	}
 	if got := collapsedName("f<a;b>\n(\u202e)\t"); got != "f<a:b> (\ufffd) " {
 		t.Errorf("%q", got)
 	}
+}
+
+// timed adds snapshots to a profile: half of all at the first, what is live at the
+// last.
+func timed(p *Profile) *Profile {
+	half, end := Snapshot{Moment: Moment{Seq: 40, Time: time.Second}}, Snapshot{Moment: p.Moment}
+	for i, s := range p.Stacks {
+		at := s.Peak / 2
+		if i%3 == 1 {
+			at = 0
+		}
+		half.Stacks, end.Stacks = append(half.Stacks, at), append(end.Stacks, s.Live)
+		half.Live += at
+	}
+	end.Live = p.Total().Live
+	p.Snapshots = []Snapshot{half, end}
+	return p
+}
+
+// deepProfile has stacks of many frames that part near their ends.
+func deepProfile(stacks, deep int) *Profile {
+	p := &Profile{Title: "deep", Frames: []Frame{{Function: "main", Module: -1, Known: true}}}
+	for i := range 40 {
+		p.Frames = append(p.Frames, Frame{Function: fmt.Sprintf("recurse%d", i), File: "r.c", Line: i, Module: -1, Known: true})
+	}
+	for i := range stacks {
+		s := Stack{Numbers: Numbers{Allocs: 1, Bytes: 64, Live: 64, LiveBlocks: 1, Peak: 64, PeakBlocks: 1}}
+		for k := range deep {
+			s.Frames = append(s.Frames, 1+k%3)
+			if k < 4 {
+				s.Frames[k] = 1 + (i>>(k*4))%40
+			}
+		}
+		s.Frames = append(s.Frames, 0)
+		p.Stacks = append(p.Stacks, s)
+	}
+	return p
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"hdb/internal/units"
 )
 
 // A finding is what stacks with the same functions, which meet in the same line of
@@ -28,9 +30,9 @@ func (f *finding) others(unit string) string {
 	if f.stacks == 1 {
 		return ""
 	}
-	most := sizeText(f.most)
+	most := units.Long(f.most)
 	if unit != "bytes" {
-		most = countText(f.most, "block")
+		most = units.Count(f.most, "block")
 	}
 	return fmt.Sprintf(" from %d stacks, %s of it from this one", f.stacks, most)
 }

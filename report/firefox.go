@@ -20,7 +20,7 @@ import (
 // profiler makes its view of retained memory.
 func WriteFirefox(w io.Writer, p *Profile, o Options) error {
 	b := newFirefox(p)
-	main := b.thread(path.Base(plain(p.Program)), p.PID)
+	main := b.thread(path.Base(Plain(p.Program)), p.PID)
 	main.IsMainThread, main.ShowMarkers = true, true
 	b.marks(&main.Markers)
 	stacks := b.stacks()
@@ -88,9 +88,9 @@ func newFirefox(p *Profile) *firefox {
 	b := &firefox{p: p, strings: map[string]int{}, sources: map[string]int{}, libs: map[int]int{}, funcs: map[firefoxFunc]int{}, frames: map[firefoxFrame]int{}, nodes: map[[2]int]int{}}
 	m := &b.out.Meta
 	*m = firefoxMeta{
-		Interval: 1, Product: plain(p.Title), StackWalk: 1, Version: firefoxGecko, Processed: firefoxVersion,
+		Interval: 1, Product: Plain(p.Title), StackWalk: 1, Version: firefoxGecko, Processed: firefoxVersion,
 		Symbolicated: true, ImportedFrom: "hdb", OneStackType: true, NotOnSearchfox: true, KeepOrder: true,
-		OS: plain(strings.TrimSpace("Linux " + p.Kernel)), Platform: "X11", Arguments: plain(p.Title), EndTime: p.Moment.Time.Seconds() * 1000,
+		OS: Plain(strings.TrimSpace("Linux " + p.Kernel)), Platform: "X11", Arguments: Plain(p.Title), EndTime: p.Moment.Time.Seconds() * 1000,
 		Categories: []firefoxCategory{
 			{"Other", "grey", []string{"Other"}}, {"User", "yellow", []string{"Other"}}, {"Library", "blue", []string{"Other"}},
 		},
@@ -102,7 +102,7 @@ func newFirefox(p *Profile) *firefox {
 	if lines := p.Caveats.Lines(); len(lines) > 0 {
 		careful := firefoxExtra{Label: "Careful"}
 		for _, text := range lines {
-			careful.Entries = append(careful.Entries, firefoxExtraEntry{"recording", "string", plain(text)})
+			careful.Entries = append(careful.Entries, firefoxExtraEntry{"recording", "string", Plain(text)})
 		}
 		m.Extra = []firefoxExtra{careful}
 	}
@@ -114,7 +114,7 @@ func newFirefox(p *Profile) *firefox {
 }
 
 func (b *firefox) text(s string) int {
-	s = plain(s)
+	s = Plain(s)
 	i, ok := b.strings[s]
 	if !ok {
 		i = len(b.strings)
@@ -227,14 +227,14 @@ func (b *firefox) resource(module int) int {
 	i, ok := b.libs[module]
 	if !ok {
 		m := &b.p.Modules[module]
-		name := plain(path.Base(m.Path))
+		name := Plain(path.Base(m.Path))
 		t := &b.out.Shared.Resources
 		i = len(t.Name)
 		b.libs[module] = i
 		t.Lib, t.Name = append(t.Lib, len(b.out.Libs)), append(t.Name, b.text(name))
 		t.Host, t.Type = append(t.Host, -1), append(t.Type, firefoxLibraryResource)
 		lib := firefoxLib{
-			Arch: strings.ReplaceAll(plain(b.p.Arch), "-", "_"), Name: name, Path: plain(m.Path), DebugName: name, DebugPath: plain(m.Path),
+			Arch: strings.ReplaceAll(Plain(b.p.Arch), "-", "_"), Name: name, Path: Plain(m.Path), DebugName: name, DebugPath: Plain(m.Path),
 			Breakpad: breakpadID(m.BuildID),
 		}
 		if m.BuildID != "" {
@@ -263,7 +263,7 @@ func breakpadID(buildID string) string {
 
 func (b *firefox) thread(name string, tid any) *firefoxThread {
 	return &firefoxThread{
-		Process: "default", ProcessName: path.Base(plain(b.p.Program)), Paused: []int{}, Name: plain(name), PID: strconv.Itoa(b.p.PID), TID: tid,
+		Process: "default", ProcessName: path.Base(Plain(b.p.Program)), Paused: []int{}, Name: Plain(name), PID: strconv.Itoa(b.p.PID), TID: tid,
 		Samples: firefoxSamples{WeightType: "samples", Stack: []int{}, Time: []float64{}, Weight: []uint64{}},
 	}
 }
@@ -292,7 +292,7 @@ func (b *firefox) marks(t *firefoxMarkers) {
 		if m.Time > b.p.Moment.Time {
 			break
 		}
-		t.Data = append(t.Data, firefoxMarkData{firefoxMark, plain(m.Name), m.Seq})
+		t.Data = append(t.Data, firefoxMarkData{firefoxMark, Plain(m.Name), m.Seq})
 		t.Name = append(t.Name, b.text(firefoxMark))
 		t.Start, t.End = append(t.Start, milliseconds(m.Time)), append(t.End, nil)
 		t.Phase, t.Category = append(t.Phase, 0), append(t.Category, firefoxOther)
@@ -302,7 +302,7 @@ func (b *firefox) marks(t *firefoxMarkers) {
 // counters are the live heap and the resident memory over time.
 func (b *firefox) counters() {
 	live := firefoxCounter{Name: "malloc", Category: "Memory", Description: "Bytes that were asked for and not given back", Color: "orange", PID: strconv.Itoa(b.p.PID)}
-	for _, m := range b.p.line() {
+	for _, m := range b.p.HeapMoments() {
 		live.add(m.Time, m.Live)
 	}
 	rss := firefoxCounter{Name: "resident", Category: "Memory", Description: "Resident memory of the process", Color: "blue", PID: strconv.Itoa(b.p.PID)}

@@ -84,7 +84,7 @@ func (m *massif) at(stack, d int) int {
 	}
 	texts, n := m.p.outermost(s)
 	if d -= len(s.Frames); d < n {
-		return m.label(plain(texts[n-1-d]))
+		return m.label(Plain(texts[n-1-d]))
 	}
 	return -1
 }

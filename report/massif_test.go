@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	_ "hdb/testprogs" // the same environment everywhere
 )
 
 // ms_print draws what massif would have written.

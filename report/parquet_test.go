@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/testprogs/node"
 )
 
 // A query has an answer: its rows, with spaces between the columns.
@@ -31,7 +32,7 @@ func duckdb(t *testing.T, dir string, queries []query) {
 		t.Fatal(err)
 	}
 	var answers [][][]*string
-	if err := json.Unmarshal(node(t, in, "duckdb.mjs"), &answers); err != nil {
+	if err := json.Unmarshal(node.Run(t, in, "duckdb.mjs"), &answers); err != nil {
 		t.Fatal(err)
 	}
 	for i, q := range queries {

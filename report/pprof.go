@@ -122,7 +122,7 @@ func (b *pprofile) mapping(module int, address uint64) *profile.Mapping {
 	}
 	row, ok := b.mappings[span]
 	if !ok {
-		row = &profile.Mapping{ID: uint64(len(b.out.Mapping) + 1), Start: span.low, Limit: span.high, Offset: offset, File: plain(m.Path), BuildID: m.BuildID}
+		row = &profile.Mapping{ID: uint64(len(b.out.Mapping) + 1), Start: span.low, Limit: span.high, Offset: offset, File: Plain(m.Path), BuildID: m.BuildID}
 		b.mappings[span] = row
 		b.out.Mapping = append(b.out.Mapping, row)
 	}
@@ -138,17 +138,17 @@ func (b *pprofile) sample(s *Stack, values []pprofValue) {
 		sample.Location = append(sample.Location, b.location(chain))
 	}
 	if len(s.Frames) == 0 {
-		sample.Location = append(sample.Location, b.pseudo(s.outer()))
+		sample.Location = append(sample.Location, b.pseudo(s.Placeholder()))
 	}
 	labels := map[string][]string{}
 	if s.Thread != "" {
-		labels["thread"] = []string{plain(s.Thread)}
+		labels["thread"] = []string{Plain(s.Thread)}
 	}
 	if s.TID != 0 {
 		sample.NumLabel = map[string][]int64{"tid": {int64(s.TID)}}
 	}
 	if s.Truncated != "" {
-		labels["truncated"] = []string{plain(s.Truncated)}
+		labels["truncated"] = []string{Plain(s.Truncated)}
 	}
 	if len(labels) > 0 {
 		sample.Label = labels
@@ -210,7 +210,7 @@ func (b *pprofile) add(key string, address uint64) *profile.Location {
 }
 
 func (b *pprofile) function(name, linkage, file string) *profile.Function {
-	f := profile.Function{Name: plain(name), SystemName: plain(cmp.Or(linkage, name)), Filename: plain(file)}
+	f := profile.Function{Name: Plain(name), SystemName: Plain(cmp.Or(linkage, name)), Filename: Plain(file)}
 	if known, ok := b.functions[f]; ok {
 		return known
 	}
@@ -224,7 +224,7 @@ func (b *pprofile) function(name, linkage, file string) *profile.Function {
 // remarks are sentences about a profile that formats have no fields for.
 func (p *Profile) remarks() []string {
 	var out []string
-	add := func(format string, args ...any) { out = append(out, plain(fmt.Sprintf(format, args...))) }
+	add := func(format string, args ...any) { out = append(out, Plain(fmt.Sprintf(format, args...))) }
 	if p.Title != "" {
 		add("%s, pid %d", p.Title, p.PID)
 	}

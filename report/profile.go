@@ -1,6 +1,6 @@
-// Package report turns the totals of a recording into what people and other
-// tools read: flame graphs, tables, trees, and the formats of the ecosystem. It
-// draws what it is given and knows neither captures nor symbols.
+// Package report turns the totals of a recording into what people and other tools
+// read: statistics, tables, trees, and the formats of other programs. It writes what it
+// is given and knows neither captures nor symbols. Pages for a browser are package page's.
 package report
 
 import (

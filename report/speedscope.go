@@ -57,11 +57,11 @@ func WriteSpeedscope(w io.Writer, p *Profile, o Options) error {
 		s := &p.Stacks[i]
 		texts, outer := p.outermost(s)
 		for _, text := range texts[:outer] {
-			stacks[i] = append(stacks[i], frame(speedscopeFrame{Name: plain(text)}))
+			stacks[i] = append(stacks[i], frame(speedscopeFrame{Name: Plain(text)}))
 		}
 		for _, k := range slices.Backward(s.Frames) {
 			f := &p.Frames[k]
-			stacks[i] = append(stacks[i], frame(speedscopeFrame{Name: plain(f.Function), File: plain(f.File), Line: f.Line}))
+			stacks[i] = append(stacks[i], frame(speedscopeFrame{Name: Plain(f.Function), File: Plain(f.File), Line: f.Line}))
 		}
 	}
 	out := bufio.NewWriter(w)

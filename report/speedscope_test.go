@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"hdb/testprogs/node"
 )
 
 // TestSpeedscope opens files in speedscope itself: its own format and two more
@@ -11,7 +13,7 @@ import (
 func TestSpeedscope(t *testing.T) {
 	t.Parallel()
 	p := sampleProfile("/src/a.c")
-	out := browsing(t, nil, "speedscope.mjs", t.TempDir(), file(t, "speedscope", p, Live), file(t, "pprof", p, Live), file(t, "collapsed", p, Bytes),
+	out := node.Browse(t, nil, "speedscope.mjs", t.TempDir(), file(t, "speedscope", p, Live), file(t, "pprof", p, Live), file(t, "collapsed", p, Bytes),
 		file(t, "speedscope", hugeProfile(500), Bytes), file(t, "speedscope", &Profile{}, LiveBlocks))
 	var shown [][]string
 	if err := json.Unmarshal(out, &shown); err != nil {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"hdb/internal/units"
 )
 
 // topPlaces is how many places stats lists.
@@ -111,7 +113,7 @@ func WriteStats(w io.Writer, p *Profile, t Text) error {
 		g.line("")
 		var rows [][]string
 		for _, c := range s.Calls {
-			rows = append(rows, []string{grouped(c.Count), c.Function})
+			rows = append(rows, []string{units.Grouped(c.Count), c.Function})
 		}
 		g.table("  ", []string{"calls", "function"}, rows, 1)
 	}
@@ -123,8 +125,8 @@ func WriteStats(w io.Writer, p *Profile, t Text) error {
 // maxTitle is how many bytes of a command line are shown.
 const maxTitle = 300
 
-// title is the program with its arguments in one line.
-func (p *Profile) title() string {
+// ShortTitle is the program with its arguments in one line.
+func (p *Profile) ShortTitle() string {
 	text := strings.Join(strings.Fields(p.Title), " ")
 	if len(text) > maxTitle {
 		text = strings.ToValidUTF8(text[:maxTitle], "") + "..."
@@ -133,10 +135,10 @@ func (p *Profile) title() string {
 }
 
 // heading says what was recorded.
-func (p *Profile) heading() string { return p.title() + ", " + p.process() }
+func (p *Profile) heading() string { return p.ShortTitle() + ", " + p.Process() }
 
-// process is which process that was.
-func (p *Profile) process() string {
+// Process says which process was recorded, and when.
+func (p *Profile) Process() string {
 	text := fmt.Sprintf("pid %d", p.PID)
 	if !p.Start.IsZero() {
 		text += p.Start.UTC().Format(", 2006-01-02 15:04:05 UTC")
@@ -147,28 +149,28 @@ func (p *Profile) process() string {
 // within is the time that is recorded.
 func (s *Stats) within() string {
 	if s.Begin == 0 {
-		return timeText(s.Duration)
+		return units.Time(s.Duration)
 	}
-	return timeText(s.Duration-s.Begin) + " from " + timeText(s.Begin) + " on"
+	return units.Time(s.Duration-s.Begin) + " from " + units.Time(s.Begin) + " on"
 }
 
 func (g *page) totals(s *Stats) {
 	row := func(name, format string, args ...any) { g.line("  %-12s  %s", name, fmt.Sprintf(format, args...)) }
-	row("duration", "%s, %s", s.within(), countText(s.Events, "event"))
+	row("duration", "%s, %s", s.within(), units.Count(s.Events, "event"))
 	row("allocated", "%s", blocksText(s.Bytes, s.Allocs))
 	if s.AllocRate > 0 {
-		row("rate", "%s and %s a second", countText(uint64(s.AllocRate+0.5), "allocation"), shortSize(uint64(s.ByteRate)))
+		row("rate", "%s and %s a second", units.Count(uint64(s.AllocRate+0.5), "allocation"), units.Short(uint64(s.ByteRate)))
 	}
-	row("temporary", "%s, %s of the allocations", countText(s.Temporary, "block"), percent(s.Temporary, s.Allocs))
+	row("temporary", "%s, %s of the allocations", units.Count(s.Temporary, "block"), percent(s.Temporary, s.Allocs))
 	if s.Peak > 0 {
-		row("peak", "%s at %s, event #%d", blocksText(s.Peak, s.PeakBlocks), timeText(s.PeakTime), s.PeakEvent)
+		row("peak", "%s at %s, event #%d", blocksText(s.Peak, s.PeakBlocks), units.Time(s.PeakTime), s.PeakEvent)
 	}
 	row("live", "%s, %s of what was allocated", blocksText(s.Live, s.LiveBlocks), percent(s.Live, s.Bytes))
 	if s.PeakRSS > 0 {
-		row("resident", "%s at most, of %s", shortSize(s.PeakRSS), countText(uint64(len(g.p.RSS)), "sample"))
+		row("resident", "%s at most, of %s", units.Short(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 	}
-	row("failed", "%s", countText(s.Failed, "allocation"))
-	row("lost", "%s%s", atLeast(s.LostOpen && s.Lost > 0), countText(s.Lost, "call"))
+	row("failed", "%s", units.Count(s.Failed, "allocation"))
+	row("lost", "%s%s", atLeast(s.LostOpen && s.Lost > 0), units.Count(s.Lost, "call"))
 	if len(s.Partial) > 0 {
 		row("partial", "%s", strings.Join(s.Partial, "; "))
 	}
@@ -178,10 +180,10 @@ func (g *page) totals(s *Stats) {
 		}
 	}
 	if s.Stackless > 0 {
-		row("no stack", "%s", countText(s.Stackless, "allocation"))
+		row("no stack", "%s", units.Count(s.Stackless, "allocation"))
 	}
 	if s.Truncated > 0 {
-		row("truncated", "stacks of %s", countText(s.Truncated, "allocation"))
+		row("truncated", "stacks of %s", units.Count(s.Truncated, "allocation"))
 	}
 }
 
@@ -209,7 +211,7 @@ func (g *page) histogram(s *Stats) {
 		case n > 0 && i > some[n-1]+2:
 			add(0, g.pick("…", "..."), "0", "", "")
 		}
-		add(share(k.Allocs, most), k.text(), grouped(k.Allocs), percent(k.Allocs, s.Allocs), shortSize(k.Bytes))
+		add(share(k.Allocs, most), k.text(), units.Grouped(k.Allocs), percent(k.Allocs, s.Allocs), units.Short(k.Bytes))
 	}
 	used := 2
 	for i := range head {
@@ -229,9 +231,9 @@ func (g *page) histogram(s *Stats) {
 // text is the sizes of the class.
 func (k *sizeView) text() string {
 	if k.High > k.Low {
-		return grouped(k.Low) + " - " + grouped(k.High)
+		return units.Grouped(k.Low) + " - " + units.Grouped(k.High)
 	}
-	return grouped(k.Low)
+	return units.Grouped(k.Low)
 }
 
 // eighths are the left parts of a block, of 1/8 to 7/8.
@@ -266,9 +268,9 @@ func (g *page) ranking(s *Stats, by Measure, places []Place) {
 	var rows [][]string
 	for i := range places {
 		a := &places[i]
-		row := []string{shortSize(a.Bytes), percent(a.Bytes, total), grouped(a.Allocs)}
+		row := []string{units.Short(a.Bytes), percent(a.Bytes, total), units.Grouped(a.Allocs)}
 		if by == Allocs {
-			row = []string{grouped(a.Allocs), percent(a.Allocs, total), shortSize(a.Bytes)}
+			row = []string{units.Grouped(a.Allocs), percent(a.Allocs, total), units.Short(a.Bytes)}
 		}
 		rows = append(rows, append(row, g.name(a.frame), g.where(a.frame, a.Line)))
 	}

@@ -175,14 +175,10 @@ func TestReportsOfAPart(t *testing.T) {
 	p := oddProfile()
 	p.Partial = []string{`only events with func("` + odd + `")`, "it was paused"}
 	p.Moment.Live, p.Moment.Blocks = 0, 0
-	page := func(write func(io.Writer, *Profile, Options) error) func(io.Writer, *Profile, Text) error {
-		return func(w io.Writer, p *Profile, _ Text) error { return write(w, p, Options{Measure: Bytes}) }
-	}
 	for name, write := range map[string]func(io.Writer, *Profile, Text) error{
 		"summary": WriteSummary, "stats": WriteStats, "tree": writeTree(TreeOptions{Measure: Bytes}), "timeline": WriteTimeline,
-		"timeline page": func(w io.Writer, p *Profile, _ Text) error { return WriteTimelineHTML(w, p) },
-		"table":         func(w io.Writer, p *Profile, _ Text) error { return WriteTable(w, p, Options{Measure: Bytes}, 1) },
-		"table page":    page(WriteTableHTML), "flame graph": page(WriteFlamegraph), "sarif": page(WriteSARIF),
+		"table": func(w io.Writer, p *Profile, _ Text) error { return WriteTable(w, p, Options{Measure: Bytes}, 1) },
+		"sarif": func(w io.Writer, p *Profile, _ Text) error { return WriteSARIF(w, p, Options{Measure: Bytes}) },
 	} {
 		var b strings.Builder
 		if err := write(&b, p, Text{}); err != nil {
@@ -225,13 +221,6 @@ func TestReportsFromLateOn(t *testing.T) {
 	if text := strings.Join(lines, "\n"); strings.Contains(text, "1.0 GiB") {
 		t.Errorf("what was resident before is drawn:\n%s", text)
 	}
-	var page strings.Builder
-	if err := WriteTimelineHTML(&page, p); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(page.String(), ">500ms</text>") || strings.Contains(page.String(), ">0s</text>") {
-		t.Error("the axis of the page does not begin where the recording does")
-	}
 	p.Moment = Moment{} // before it
 	if s := StatsOf(p); s.Begin != 0 || s.AllocRate != 0 {
 		t.Errorf("before the first event: from %v on, %g a second", s.Begin, s.AllocRate)
@@ -251,17 +240,5 @@ func TestReportsOfNoAllocation(t *testing.T) {
 	}
 	if got := onScreen(t, p, Text{}, WriteTimeline); !strings.Contains(got, "no allocation was recorded") || strings.Contains(got, "peak") || !strings.Contains(got, "1.0 MiB |") {
 		t.Errorf("timeline:\n%s", got)
-	}
-}
-
-// TestSizes has the texts of sizes where a unit ends.
-func TestSizes(t *testing.T) {
-	for n, want := range map[uint64]string{
-		0: "0 bytes", 1: "1 byte", 1023: "1,023 bytes", 1024: "1.0 KiB (1024)", 1<<20 - 1: "1.0 MiB (1048575)",
-		1023 << 10: "1023.0 KiB (1047552)", 1<<64 - 1: "16.0 EiB (18446744073709551615)",
-	} {
-		if got := sizeText(n); got != want {
-			t.Errorf("%d: %q, not %q", n, got, want)
-		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"hdb/internal/units"
 )
 
 // mattering is how many functions a summary names.
@@ -79,18 +81,18 @@ func (s *Stats) warnings(p *Profile) []string {
 		})
 		text := why[0]
 		if len(why) > 1 {
-			text += fmt.Sprintf(", and %s", countText(uint64(len(why)-1), "other reason"))
+			text += fmt.Sprintf(", and %s", units.Count(uint64(len(why)-1), "other reason"))
 		}
-		add("the stacks of %s lack outer frames (%s): %s", countText(s.Truncated, "allocation"), percent(s.Truncated, s.Allocs), text)
+		add("the stacks of %s lack outer frames (%s): %s", units.Count(s.Truncated, "allocation"), percent(s.Truncated, s.Allocs), text)
 	}
 	if s.Guessed > 0 {
-		add("the stacks of %s have frames that were guessed (%s)", countText(s.Guessed, "allocation"), percent(s.Guessed, s.Allocs))
+		add("the stacks of %s have frames that were guessed (%s)", units.Count(s.Guessed, "allocation"), percent(s.Guessed, s.Allocs))
 	}
 	if n := p.nameless(); n > 0 {
 		add("%s in functions without a name (%s): hdb doctor tells what is missing", areText(n, "allocation"), percent(n, s.Allocs))
 	}
 	if s.Failed > 0 {
-		add("%s failed: the program got no memory, or asked for too much", countText(s.Failed, "allocation"))
+		add("%s failed: the program got no memory, or asked for too much", units.Count(s.Failed, "allocation"))
 	}
 	return out
 }
@@ -109,9 +111,9 @@ func (p *Profile) nameless() (n uint64) {
 // areText is a count with its noun and verb.
 func areText(n uint64, noun string) string {
 	if n == 1 {
-		return countText(n, noun) + " is"
+		return units.Count(n, noun) + " is"
 	}
-	return countText(n, noun) + " are"
+	return units.Count(n, noun) + " are"
 }
 
 // WriteSummary writes one screen for people: what the program did, its peak, what
@@ -152,16 +154,16 @@ func (g *page) story(s *Stats) {
 	}
 	text := fmt.Sprintf("%s allocated %s, within %s", who, blocksText(s.Bytes, s.Allocs), s.within())
 	if s.AllocRate >= 1 && s.Duration-s.Begin >= time.Second {
-		text += fmt.Sprintf(": %s a second", countText(uint64(s.AllocRate+0.5), "block"))
+		text += fmt.Sprintf(": %s a second", units.Count(uint64(s.AllocRate+0.5), "block"))
 	}
 	g.sentence("", text+".")
 	if s.Temporary > 0 {
-		g.sentence("", fmt.Sprintf("%s of them (%s) were temporary: given back before another one was allocated.", grouped(s.Temporary), percent(s.Temporary, s.Allocs)))
+		g.sentence("", fmt.Sprintf("%s of them (%s) were temporary: given back before another one was allocated.", units.Grouped(s.Temporary), percent(s.Temporary, s.Allocs)))
 	}
 	if s.Peak > 0 {
-		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", blocksText(s.Peak, s.PeakBlocks), timeText(s.PeakTime), s.PeakEvent)
+		text := fmt.Sprintf("Its peak was %s, at %s (event #%d)", blocksText(s.Peak, s.PeakBlocks), units.Time(s.PeakTime), s.PeakEvent)
 		if s.PeakRSS > 0 {
-			text += fmt.Sprintf("; %s were resident in the highest of %s", shortSize(s.PeakRSS), countText(uint64(len(g.p.RSS)), "sample"))
+			text += fmt.Sprintf("; %s were resident in the highest of %s", units.Short(s.PeakRSS), units.Count(uint64(len(g.p.RSS)), "sample"))
 		}
 		g.sentence("", text+".")
 	}

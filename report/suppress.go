@@ -143,7 +143,7 @@ func (s *suppressor) hides(st *Stack) bool {
 }
 
 func (s *suppressor) frame(f *Frame) bool {
-	module := s.p.path(f)
+	module := s.p.ModulePath(f)
 	for _, all := range s.all {
 		if all == nil {
 			continue

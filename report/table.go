@@ -28,9 +28,9 @@ type Row struct {
 // function is the first one of the user's code, so that the rows add up to the
 // profile; Total of all in which it occurs, however often it does.
 func (p *Profile) Functions() []*Row {
-	rows, order := map[flameKey]*Row{}, []*Row{}
-	of := func(k flameKey) *Row {
-		k.line, k.marks, k.library = 0, 0, false
+	type key struct{ function, file, module string }
+	rows, order := map[key]*Row{}, []*Row{}
+	of := func(k key) *Row {
 		r, ok := rows[k]
 		if !ok {
 			r = &Row{Function: k.function, File: k.file, Module: k.module, Library: true, Guess: true, Symtab: true, lines: map[int]uint64{}}
@@ -45,7 +45,7 @@ func (p *Profile) Functions() []*Row {
 		s := &p.Stacks[i]
 		own := p.own(s)
 		if own < 0 {
-			r := of(flameKey{function: s.outer()})
+			r := of(key{function: s.Placeholder()})
 			r.Library, r.Guess, r.Symtab = false, false, false
 			r.Own.Add(s.Numbers)
 			r.Total.Add(s.Numbers)
@@ -54,7 +54,7 @@ func (p *Profile) Functions() []*Row {
 		for k, index := range s.Frames {
 			f := &p.Frames[index]
 			if frames[index] == nil {
-				frames[index] = of(p.flameKey(f))
+				frames[index] = of(key{f.Function, f.File, p.ModulePath(f)})
 			}
 			r := frames[index]
 			r.Library, r.Guess, r.Symtab = r.Library && f.Library, r.Guess && f.Guess, r.Symtab && !f.Known
@@ -104,7 +104,7 @@ func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 	rows := slices.DeleteFunc(p.Sorted(o.Measure), func(r *Row) bool { return !o.Measure.some(r.Total) })
 	out := bufio.NewWriter(w)
 	total := p.Total()
-	fmt.Fprintf(out, "%s\n", plain(p.Title))
+	fmt.Fprintf(out, "%s\n", Plain(p.Title))
 	fmt.Fprintf(out, "own and total by %s; of all: %s\n\n", o.Measure.Title(), o.Measure.amount(o.Measure.Of(total)))
 	others := slices.DeleteFunc([]Measure{Live, Bytes, Allocs, Temporary}, func(m Measure) bool { return m == o.Measure })
 	tab := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -132,7 +132,7 @@ func WriteTable(w io.Writer, p *Profile, o Options, limit int) error {
 		fmt.Fprintf(out, "\n%d of %d functions\n", len(shown), len(rows))
 	}
 	for _, text := range p.Caveats.Lines() {
-		fmt.Fprintf(out, "\n%s\n", plain(text))
+		fmt.Fprintf(out, "\n%s\n", Plain(text))
 	}
 	return out.Flush()
 }
@@ -148,7 +148,7 @@ func cell(r *Row) string {
 	case r.Module != "":
 		place = "  [" + baseName(r.Module) + "]"
 	}
-	return plain(r.Function + place)
+	return Plain(r.Function + place)
 }
 
 func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

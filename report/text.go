@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-runewidth"
+
+	"hdb/internal/units"
 )
 
 // A Text is how reports are put on a screen.
@@ -157,28 +159,6 @@ func (g *page) where(f *Frame, line int) string {
 	return ""
 }
 
-// shortSize is a size for a column: `96 B`, `612.0 MiB`.
-func shortSize(n uint64) string {
-	if n < 1024 {
-		return strconv.FormatUint(n, 10) + " B"
-	}
-	v, unit := float64(n), -1
-	for v >= 1023.95 && unit < 5 { // what is printed as 1024.0 is 1.0 of the next
-		v /= 1024
-		unit++
-	}
-	return fmt.Sprintf("%.1f %ciB", v, "KMGTPE"[unit])
-}
-
-// grouped is a count with its thousands separated.
-func grouped(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
 // share is a part of a whole, 0 to 1.
 func share(part, whole uint64) float64 {
 	if whole == 0 {
@@ -192,9 +172,9 @@ func percent(part, whole uint64) string { return fmt.Sprintf("%.1f %%", 100*shar
 // amount is a number of what the measure counts.
 func (m Measure) amount(n uint64) string {
 	if m.IsBytes() {
-		return shortSize(n)
+		return units.Short(n)
 	}
-	return grouped(n)
+	return units.Grouped(n)
 }
 
 // rate is a number for each second of the duration, 0 without one.
@@ -268,7 +248,7 @@ func (p *Profile) places(lines bool) []Place {
 		f := p.site(st)
 		k := key{}
 		if f != nil {
-			k = key{f.Function, f.Linkage, f.File, p.path(f), f.Line}
+			k = key{f.Function, f.Linkage, f.File, p.ModulePath(f), f.Line}
 		}
 		if !lines {
 			k.line = 0
@@ -292,7 +272,7 @@ func (p *Profile) place(f *Frame) Place {
 	if f == nil {
 		return Place{Function: "(no stack)"}
 	}
-	return Place{frame: f, Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Module: p.path(f)}
+	return Place{frame: f, Function: f.Function, Linkage: f.Linkage, File: f.File, Line: f.Line, Module: p.ModulePath(f)}
 }
 
 // largest are the n places with most of a measure, if they have any.

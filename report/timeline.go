@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"hdb/internal/units"
 )
 
 // TimelineView is the heap and the resident memory over time as JSON has them.
@@ -53,80 +55,25 @@ func TimelineOf(p *Profile) TimelineView {
 	return v
 }
 
-// duration is the time that a timeline has to show.
-func (p *Profile) duration() time.Duration {
-	d := p.Moment.Time
-	for _, m := range p.Timeline {
-		d = max(d, m.Time)
-	}
-	for _, s := range p.RSS {
-		d = max(d, s.Time)
-	}
-	for _, m := range p.Marks {
-		d = max(d, m.Time)
-	}
-	return max(d, 0)
-}
-
-// span is the time of what a timeline has to show.
-func (p *Profile) span() (from, to time.Duration) {
-	to = p.duration()
-	return min(max(0, p.Begin), to), to
-}
-
-// A value is a number of bytes from a time on.
-type value struct {
-	at    time.Duration
-	bytes uint64
-}
-
-func (p *Profile) heapValues() []value {
-	from, _ := p.span()
-	out := []value{{at: from}} // the heap of a program begins empty; one attached to is not known
-	for _, m := range p.Timeline {
-		out = append(out, value{m.Time, m.Live})
-	}
-	return out
-}
-
-func (p *Profile) rssValues() []value {
-	from, _ := p.span()
-	var out []value
-	for _, s := range p.RSS {
-		if s.Time >= from || from == 0 {
-			out = append(out, value{s.Time, s.RSS})
-		}
-	}
-	return out
-}
-
 // The rows that the two curves have.
 const (
 	heapRows = 10
 	rssRows  = 4
 )
 
-// line is the heap over time as it may be drawn.
-func (p *Profile) line() []Moment {
-	if p.Sums {
-		return nil
-	}
-	return p.Timeline
-}
-
 // flat tells that the heap was empty all the time.
-func (p *Profile) flat() bool { return p.Peak.Seq == 0 && highest(p.heapValues()) == 0 }
+func (p *Profile) flat() bool { return p.Peak.Seq == 0 && p.HeapCurve().Highest() == 0 }
 
-// levels are the heap's peak and end in words.
-func (p *Profile) levels() string {
+// HeapText says in words how high the heap was at its peak and at the end.
+func (p *Profile) HeapText() string {
 	if p.flat() {
 		return "no allocation was recorded"
 	}
-	return fmt.Sprintf("peak %s at %s, %s at the end", sizeText(p.Peak.Live), timeText(p.Peak.Time), sizeText(p.Moment.Live))
+	return fmt.Sprintf("peak %s at %s, %s at the end", units.Long(p.Peak.Live), units.Time(p.Peak.Time), units.Long(p.Moment.Live))
 }
 
-// sumsText is said instead of a curve that two points do not make.
-const sumsText = "Recorded are sums and no events (record --aggregate): between these moments the heap is not known."
+// SumsText stands in place of a curve where only two of its points are known.
+const SumsText = "Recorded are sums and no events (record --aggregate): between these moments the heap is not known."
 
 // WriteTimeline draws the heap and the resident memory over time, with the marks
 // below them.
@@ -136,25 +83,25 @@ func WriteTimeline(w io.Writer, p *Profile, t Text) error {
 		g.line("no event was recorded")
 		return g.flush(w)
 	}
-	from, to := p.span()
+	span := p.Span()
 	g.line("%s", p.heading())
-	g.line("live bytes: %s", p.levels())
+	g.line("live bytes: %s", p.HeapText())
 	g.caveats()
 	switch {
 	case p.flat():
 	case p.Sums:
-		g.sentence("", sumsText)
+		g.sentence("", SumsText)
 	default:
-		g.curve(p.heapValues(), from, to, heapRows)
-		g.marks(from, to)
+		g.curve(p.HeapCurve(), span, heapRows)
+		g.marks(span)
 	}
-	if rss := p.rssValues(); len(rss) > 0 {
+	if rss := p.RSSCurve(); len(rss) > 0 {
 		g.line("")
-		g.line("resident memory: %s", countText(uint64(len(rss)), "sample"))
-		g.curve(rss, from, to, rssRows)
+		g.line("resident memory: %s", units.Count(uint64(len(rss)), "sample"))
+		g.curve(rss, span, rssRows)
 	}
 	if p.Sums || p.flat() {
-		g.marks(from, to)
+		g.marks(span)
 	}
 	return g.flush(w)
 }
@@ -165,10 +112,10 @@ const axis = len("1023.9 MiB ") + 1
 // curveColumns is how many columns curves have.
 func (g *page) curveColumns() int { return max(10, g.canvas()-axis) }
 
-// curve draws values as an area: a column is as high as the highest in its time.
-func (g *page) curve(values []value, from, to time.Duration, rows int) {
+// curve draws a curve as an area: a column is as high as the highest in its time.
+func (g *page) curve(curve Curve, span Span, rows int) {
 	columns := g.curveColumns()
-	heights := highs(values, from, to, columns)
+	heights := curve.highs(span, columns)
 	top := uint64(0)
 	for _, h := range heights {
 		top = max(top, h)
@@ -177,11 +124,11 @@ func (g *page) curve(values []value, from, to time.Duration, rows int) {
 		label := ""
 		switch row {
 		case rows - 1:
-			label = shortSize(top)
+			label = units.Short(top)
 		case 0:
 			label = "0"
 		case rows / 2:
-			label = shortSize(uint64(float64(top) * (float64(row) + 0.5) / float64(rows)))
+			label = units.Short(uint64(float64(top) * (float64(row) + 0.5) / float64(rows)))
 		}
 		var b strings.Builder
 		for _, h := range heights {
@@ -190,9 +137,9 @@ func (g *page) curve(values []value, from, to time.Duration, rows int) {
 		g.line("%s %s%s", g.right(label, axis-2), g.pick("│", "|"), b.String())
 	}
 	g.line("%s%s%s", strings.Repeat(" ", axis-1), g.pick("└", "+"), strings.Repeat(g.pick("─", "-"), columns))
-	begin, end := "0", timeText(to)
-	if from > 0 {
-		begin = timeText(from)
+	begin, end := "0", units.Time(span.To)
+	if span.From > 0 {
+		begin = units.Time(span.From)
 	}
 	g.line("%s%s%s%s", strings.Repeat(" ", axis), begin, strings.Repeat(" ", max(1, columns-len(begin)-len(end))), end)
 }
@@ -218,36 +165,11 @@ func (g *page) cell(h, top uint64, row, rows int) string {
 	return [3]string{" ", ".", "#"}[n]
 }
 
-// along is where a time is between two others, 0 to 1.
-func along(at, from, to time.Duration) float64 {
-	if to <= from || at <= from {
-		return 0
-	}
-	return min(1, float64(at-from)/float64(to-from))
-}
-
-// highs are the highest values of equal parts of the time. A value lasts until
-// the next.
-func highs(values []value, from, to time.Duration, parts int) []uint64 {
-	out := make([]uint64, parts)
-	part := func(at time.Duration) int { return min(parts-1, int(along(at, from, to)*float64(parts))) }
-	for i, v := range values {
-		end := parts - 1
-		if i+1 < len(values) {
-			end = part(values[i+1].at)
-		}
-		for k := part(v.at); k <= end; k++ {
-			out[k] = max(out[k], v.bytes)
-		}
-	}
-	return out
-}
-
 // maxMarks is how many marks are listed.
 const maxMarks = 40
 
 // marks draws the marks below a curve, and lists them.
-func (g *page) marks(from, to time.Duration) {
+func (g *page) marks(span Span) {
 	marks := g.p.Marks
 	if len(marks) == 0 {
 		return
@@ -262,7 +184,7 @@ func (g *page) marks(from, to time.Duration) {
 		return '^'
 	}
 	for i, m := range marks {
-		at := min(columns-1, int(along(m.Time, from, to)*float64(columns)))
+		at := min(columns-1, int(span.Share(m.Time)*float64(columns)))
 		if line[at] != ' ' {
 			line[at] = '*' // several
 		} else {
@@ -272,26 +194,19 @@ func (g *page) marks(from, to time.Duration) {
 	g.line("%s%s", strings.Repeat(" ", axis), line)
 	var rows [][]string
 	for i, m := range marks[:min(len(marks), maxMarks)] {
-		rows = append(rows, []string{string(letter(i)), timeText(m.Time), fmt.Sprintf("#%d", m.Seq), g.p.liveAt(m.Seq), m.Name})
+		rows = append(rows, []string{string(letter(i)), units.Time(m.Time), fmt.Sprintf("#%d", m.Seq), g.liveAt(m.Seq), m.Name})
 	}
 	g.table("  ", []string{"mark", "time", "after", "live, about", "name"}, rows, 1)
 	if more := len(marks) - maxMarks; more > 0 {
-		g.line("  and %s", countText(uint64(more), "other mark"))
+		g.line("  and %s", units.Count(uint64(more), "other mark"))
 	}
 }
 
-// liveAt is about how much was live after an event: at the last point of the
-// timeline up to it.
-func (p *Profile) liveAt(seq uint64) string {
-	if p.Sums {
+// liveAt is about how much was live after an event, as text.
+func (g *page) liveAt(seq uint64) string {
+	live, known := g.p.LiveAt(seq)
+	if !known {
 		return ""
 	}
-	live := uint64(0)
-	for _, m := range p.Timeline {
-		if m.Seq > seq {
-			break
-		}
-		live = m.Live
-	}
-	return shortSize(live)
+	return units.Short(live)
 }

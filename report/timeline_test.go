@@ -1,33 +1,23 @@
 package report
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
 
-// page is the timeline as a page in a file.
-func timelinePage(t *testing.T, p *Profile) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := WriteTimelineHTML(&b, p); err != nil {
-		t.Fatal(err)
+// TestTimelineOfHostileTimes has curves end for times and sizes of any size.
+func TestTimelineOfHostileTimes(t *testing.T) {
+	for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, math.MaxInt64} {
+		for _, n := range []uint64{0, 1, 7, 8, 1023, 1 << 40, math.MaxUint64} {
+			p := &Profile{Timeline: []Moment{{Seq: 1, Time: d, Live: n}}, Moment: Moment{Time: d, Live: n}, RSS: []Sample{{Time: d, RSS: n}}, Marks: []Mark{{Time: d}}}
+			for _, width := range []int{0, 1, 20, 300} {
+				onScreen(t, p, Text{Width: width, Unicode: true}, WriteTimeline)
+			}
+		}
 	}
-	if !utf8.Valid(b.Bytes()) {
-		t.Error("the page is not UTF-8")
-	}
-	path := filepath.Join(t.TempDir(), "timeline.html")
-	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // longTimeline has as many points as a profile may have, over hours.
@@ -44,85 +34,22 @@ func longTimeline() *Profile {
 	return p
 }
 
-// TestTimelinePage opens pages in a browser.
-func TestTimelinePage(t *testing.T) {
-	t.Parallel()
-	folder := os.Getenv("TIMELINE_PICTURES") // to look at
-	if folder == "" {
-		folder = t.TempDir()
-	}
-	out := browsing(t, nil, "timeline.mjs", folder, timelinePage(t, oddProfile()), timelinePage(t, longTimeline()), timelinePage(t, &Profile{}))
-	var shown []struct {
-		Text   string
-		Backs  []string
-		Curves []string
-		Marks  int
-		Values []string
-		Keyed  string
-		Asked  []string
-	}
-	if err := json.Unmarshal(out, &shown); err != nil {
-		t.Fatal(err)
-	}
-	first := shown[0]
-	want := []string{
-		"0.000 ms",
-		"1.500 s · heap 8.8 KiB (9,000) · event #50 · resident 1.0 MiB (1,048,576) · after mark 1, loaded ev\uFFFD[31mil;</script>\uFFFD\"\\\uFFFD (int, char)",
-		"2.997 s · heap 8.8 KiB (9,000) · event #50 · resident 2.0 MiB (2,097,152) · after mark 1",
-	}
-	for i := range want {
-		if i < len(first.Values) && !strings.HasPrefix(first.Values[i], want[i]) {
-			t.Errorf("below the pointer: %q, want %q", first.Values[i], want[i])
-		}
-	}
-	if want := "3.000 s · heap 1.5 KiB (1,500) · event #99"; !strings.HasPrefix(first.Keyed, want) {
-		t.Errorf("End shows %q, want %q", first.Keyed, want)
-	}
-	for _, want := range []string{"prog --flag", "pid 4711, 2023-11-14 22:13:20 UTC", "peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500) at the end", "#40", "2.0 MiB", "4.0 KiB", "2s"} {
-		if !strings.Contains(first.Text, want) {
-			t.Errorf("the page lacks %q:\n%s", want, first.Text)
-		}
-	}
-	if len(first.Curves) != 2 || first.Marks != 1 || len(first.Backs) != 2 || first.Backs[0] == first.Backs[1] {
-		t.Errorf("curves %v, %d marks, backgrounds %v", first.Curves, first.Marks, first.Backs)
-	}
-	if shown[1].Marks != 100 || shown[2].Curves[0] != "heap" || len(shown[2].Curves) != 1 {
-		t.Errorf("%d marks of the long one, curves of nothing %v", shown[1].Marks, shown[2].Curves)
-	}
-	if asked := shown[3].Asked; len(asked) > 0 {
-		t.Errorf("the pages asked for %v", asked)
-	}
-}
-
-// TestTimelineOfHostileTimes has curves end for times and sizes of any size.
-func TestTimelineOfHostileTimes(t *testing.T) {
-	for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, math.MaxInt64} {
-		for _, n := range []uint64{0, 1, 7, 8, 1023, 1 << 40, math.MaxUint64} {
-			p := &Profile{Timeline: []Moment{{Seq: 1, Time: d, Live: n}}, Moment: Moment{Time: d, Live: n}, RSS: []Sample{{Time: d, RSS: n}}, Marks: []Mark{{Time: d}}}
-			timelinePage(t, p)
-			for _, width := range []int{0, 1, 20, 300} {
-				onScreen(t, p, Text{Width: width, Unicode: true}, WriteTimeline)
-			}
-		}
-	}
-}
-
 func TestHighs(t *testing.T) {
 	s := time.Second
 	for _, c := range []struct {
-		values []value
-		whole  time.Duration
-		parts  int
-		want   string
+		curve Curve
+		whole time.Duration
+		parts int
+		want  string
 	}{
-		{[]value{{0, 1}}, 0, 3, "[1 1 1]"},
-		{[]value{{0, 0}, {5 * s, 7}}, 10 * s, 4, "[0 0 7 7]"},
-		{[]value{{0, 3}, {5 * s, 7}, {6 * s, 0}}, 10 * s, 10, "[3 3 3 3 3 7 7 0 0 0]"},
-		{[]value{{0, 3}, {s, 9}, {s + 1, 2}}, 10 * s, 5, "[9 2 2 2 2]"},
+		{Curve{{0, 1}}, 0, 3, "[1 1 1]"},
+		{Curve{{0, 0}, {5 * s, 7}}, 10 * s, 4, "[0 0 7 7]"},
+		{Curve{{0, 3}, {5 * s, 7}, {6 * s, 0}}, 10 * s, 10, "[3 3 3 3 3 7 7 0 0 0]"},
+		{Curve{{0, 3}, {s, 9}, {s + 1, 2}}, 10 * s, 5, "[9 2 2 2 2]"},
 		{nil, 10 * s, 3, "[0 0 0]"},
 	} {
-		if got := fmt.Sprint(highs(c.values, 0, c.whole, c.parts)); got != c.want {
-			t.Errorf("%v in %d parts of %v: %s, want %s", c.values, c.parts, c.whole, got, c.want)
+		if got := fmt.Sprint(c.curve.highs(Span{0, c.whole}, c.parts)); got != c.want {
+			t.Errorf("%v in %d parts of %v: %s, want %s", c.curve, c.parts, c.whole, got, c.want)
 		}
 	}
 }
@@ -171,34 +98,7 @@ func TestTimelineOfSums(t *testing.T) {
 	if strings.Contains(text, "8.8 KiB |") || strings.Contains(text, "700 B") || !strings.Contains(text, "peak 8.8 KiB (9000) at 1.000 s, 1.5 KiB (1500) at the end\n") || !strings.Contains(text, "\n  Recorded are sums and no events") || !strings.Contains(text, "2.0 MiB |") {
 		t.Errorf("the timeline is\n%s", text)
 	}
-	var page, flame strings.Builder
-	if err := WriteTimelineHTML(&page, p); err != nil {
-		t.Fatal(err)
-	}
-	if got := page.String(); strings.Contains(got, "<svg class=\"heap\"") || !strings.Contains(got, "<svg class=\"rss\"") || !strings.Contains(got, sumsText) || !strings.Contains(got, `"heap":[]`) {
-		t.Error("the page draws the heap")
-	}
-	if err := WriteFlamegraph(&flame, p, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(flame.String(), `"timeline":[[`) {
-		t.Error("the flame graph draws the heap")
-	}
 	if v := TimelineOf(p); !v.Sums || len(v.Heap) != 2 {
 		t.Errorf("as JSON: %+v", v)
-	}
-}
-
-// TestMarksNearOneAnother has marks that stand together share their number.
-func TestMarksNearOneAnother(t *testing.T) {
-	p := oddProfile()
-	p.Marks = []Mark{{Time: time.Second, Name: "a"}, {Time: time.Second, Name: "b"}, {Time: time.Second + 1, Name: "c"}, {Time: 2 * time.Second, Name: "d"}}
-	var page strings.Builder
-	if err := WriteTimelineHTML(&page, p); err != nil {
-		t.Fatal(err)
-	}
-	heap, _, _ := strings.Cut(page.String(), "</svg>")
-	if got := strings.Count(heap, `class="marked"`); got != 2 || !strings.Contains(heap, ">1-3</text>") || !strings.Contains(heap, ">4</text>") || strings.Count(heap, `class="mark"`) != 4 {
-		t.Errorf("%d numbers of marks:\n%s", got, heap)
 	}
 }

@@ -61,7 +61,7 @@ func NewTree(p *Profile, o TreeOptions) *Tree {
 	index := map[key]int32{}
 	for i := range p.Frames {
 		f := &p.Frames[i]
-		k := key{f.Function, f.Linkage, f.File, p.path(f), f.Inlined, f.Guess}
+		k := key{f.Function, f.Linkage, f.File, p.ModulePath(f), f.Inlined, f.Guess}
 		n, ok := index[k]
 		if !ok {
 			n = int32(len(t.kinds))
@@ -204,7 +204,7 @@ func (n *Node) function() string {
 func (n *Node) has(text string) bool {
 	names := []string{n.function()}
 	if f := n.tree.kinds[n.kind].frame; f != nil {
-		names = append(names, f.File, n.tree.p.path(f))
+		names = append(names, f.File, n.tree.p.ModulePath(f))
 	}
 	return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(strings.ToLower(name), text) })
 }

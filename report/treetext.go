@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"hdb/internal/units"
 )
 
 // maxTreeRows is where a tree ends in text: nobody reads more.
@@ -35,13 +37,13 @@ func (g *page) tree(t *Tree) {
 	w.value = max(w.value, len("1023.9 KiB"))
 	whole := o.Measure.amount(t.Root.Value) + " in all"
 	if o.Measure.IsBytes() {
-		whole += ", " + countText(t.Root.Blocks, "block")
+		whole += ", " + units.Count(t.Root.Blocks, "block")
 	}
 	g.line("%s", whole)
 	g.caveats()
 	w.children(t.Root, "", 0)
 	if w.missed > 0 {
-		g.line("the tree is cut off after %s: --min, --depth", countText(uint64(w.rows), "row"))
+		g.line("the tree is cut off after %s: --min, --depth", units.Count(uint64(w.rows), "row"))
 	}
 }
 
@@ -128,7 +130,7 @@ func (t *Tree) itself() string {
 
 // others is the row of functions without one of their own.
 func (t *Tree) others(n int) string {
-	text := fmt.Sprintf("(%s with less than %.3g %%", countText(uint64(n), "other"), 100*t.o.Min)
+	text := fmt.Sprintf("(%s with less than %.3g %%", units.Count(uint64(n), "other"), 100*t.o.Min)
 	if n > 1 {
 		text += " each"
 	}

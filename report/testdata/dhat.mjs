@@ -1,7 +1,7 @@
 // dhat.mjs NPM VIEWER FILE...: what valgrind's DHAT viewer shows of each file, as
 // a JSON list of its text by sort metric.
 import { pathToFileURL } from 'node:url'
-import { browse } from './browser.mjs'
+import { browse } from '../../testprogs/node/browser.mjs'
 
 const [npm, viewer, ...files] = process.argv.slice(2)
 const url = pathToFileURL(viewer).href

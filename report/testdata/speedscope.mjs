@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { browse } from './browser.mjs'
+import { browse } from '../../testprogs/node/browser.mjs'
 
 const [npm, dir, ...files] = process.argv.slice(2)
 const release = path.join(npm, 'node_modules/speedscope/dist/release')

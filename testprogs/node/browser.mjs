@@ -1,4 +1,4 @@
-// A headless Chromium that talks to nobody, for the scripts beside this one.
+// A headless Chromium that talks to nobody, for the scripts of tests.
 import { createRequire } from 'node:module'
 import path from 'node:path'
 

@@ -1,4 +1,5 @@
-package report
+// Package node runs scripts of tests in Node.js, some of which use a browser.
+package node
 
 import (
 	"bufio"
@@ -15,8 +16,8 @@ import (
 	"hdb/testprogs"
 )
 
-// npmCache is where scripts/npm puts packages.
-func npmCache(t *testing.T) string {
+// packages is where scripts/npm puts packages.
+func packages(t *testing.T) string {
 	t.Helper()
 	cache, err := testprogs.CacheDir()
 	if err != nil {
@@ -29,18 +30,20 @@ func npmCache(t *testing.T) string {
 	return dir
 }
 
-// node runs a script of testdata, which finds packages by its first argument.
-func node(t *testing.T, in []byte, script string, args ...string) []byte {
+// Run runs a script of the test's testdata and is what it writes. The script finds
+// packages by its first argument.
+func Run(t *testing.T, in []byte, script string, args ...string) []byte {
 	t.Helper()
-	return output(t, in, nodeCommand(npmCache(t), script, args...))
+	return output(t, in, command(packages(t), filepath.Join("testdata", script), args...))
 }
 
-// browsing is node for a script that uses a browser.
-func browsing(t *testing.T, in []byte, script string, args ...string) []byte {
+// Browse is Run for a script that uses a browser.
+func Browse(t *testing.T, in []byte, script string, args ...string) []byte {
 	t.Helper()
 	testprogs.SkipUnderRace(t)
-	cmd := nodeCommand(npmCache(t), script, args...)
-	where, err := browser(npmCache(t))
+	npm := packages(t)
+	cmd := command(npm, filepath.Join("testdata", script), args...)
+	where, err := browser(npm)
 	if err != nil {
 		t.Fatalf("chromium: %v (scripts/need test)", err)
 	}
@@ -48,8 +51,8 @@ func browsing(t *testing.T, in []byte, script string, args ...string) []byte {
 	return output(t, in, cmd)
 }
 
-func nodeCommand(npm, script string, args ...string) *exec.Cmd {
-	return exec.Command("node", append([]string{filepath.Join("testdata", script), npm}, args...)...)
+func command(npm, script string, args ...string) *exec.Cmd {
+	return exec.Command("node", append([]string{script, npm}, args...)...)
 }
 
 func output(t *testing.T, in []byte, cmd *exec.Cmd) []byte {
@@ -77,7 +80,11 @@ var oneBrowser struct {
 func browser(npm string) (string, error) {
 	b := &oneBrowser
 	b.Do(func() {
-		cmd := nodeCommand(npm, "serve.mjs")
+		root, err := testprogs.Root()
+		if b.err = err; err != nil {
+			return
+		}
+		cmd := command(npm, filepath.Join(root, "testprogs", "node", "serve.mjs"))
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
 		out, err := cmd.StdoutPipe()

@@ -2,7 +2,7 @@
 // what is wrong with them.
 import { readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import { browse } from './browser.mjs'
+import { browse } from '../../../testprogs/node/browser.mjs'
 
 const files = JSON.parse(readFileSync(0, 'utf8'))
 const wrong = []

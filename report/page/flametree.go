@@ -1,10 +1,12 @@
-package report
+package page
 
 import (
 	"cmp"
 	"container/heap"
 	"slices"
 	"sort"
+
+	"hdb/report"
 )
 
 // flameNodes is how many frames a drawn tree has at most; what else there is
@@ -29,13 +31,13 @@ type flameTree struct {
 // flameStacks are stacks in the order of their frames, outermost or innermost
 // first, so that each branch of the tree is a range of them.
 type flameStacks struct {
-	p       *Profile
+	p       *report.Profile
 	frames  *flameFrames
 	inverse bool    // innermost first
 	order   []int32 // indexes of stacks
 	sums    [numMeasures][]uint64
 	weights []float64 // sums, too
-	totals  Numbers
+	totals  report.Numbers
 }
 
 // ended is the frame behind the last one.
@@ -68,7 +70,7 @@ func (s *flameStacks) at(stack int32, d int) int32 {
 	return ended
 }
 
-func newFlameStacks(p *Profile, frames *flameFrames, inverse bool) *flameStacks {
+func newFlameStacks(p *report.Profile, frames *flameFrames, inverse bool) *flameStacks {
 	s := &flameStacks{p: p, frames: frames, inverse: inverse, totals: p.Total()}
 	for i := range p.Stacks {
 		s.order = append(s.order, int32(i))
@@ -80,15 +82,15 @@ func newFlameStacks(p *Profile, frames *flameFrames, inverse bool) *flameStacks 
 	s.weights = make([]float64, len(s.order)+1)
 	for i, stack := range s.order {
 		for m := range s.sums {
-			s.sums[m][i+1] = s.sums[m][i] + Measure(m).Of(p.Stacks[stack].Numbers)
+			s.sums[m][i+1] = s.sums[m][i] + report.Measure(m).Of(p.Stacks[stack].Numbers)
 		}
-		s.weights[i+1] = s.weights[i] + p.share(int(stack))
+		s.weights[i+1] = s.weights[i] + snapshotShare(p, int(stack))
 	}
 	return s
 }
 
-// share is the largest part that the stack has of what is live in a snapshot.
-func (p *Profile) share(stack int) float64 {
+// snapshotShare is the largest share that the stack has of what is live in a snapshot.
+func snapshotShare(p *report.Profile, stack int) float64 {
 	share := 0.0
 	for i := range p.Snapshots {
 		s := &p.Snapshots[i]
@@ -146,7 +148,7 @@ type flameNode struct {
 func (s *flameStacks) score(low, high int) float64 {
 	score := s.weights[high] - s.weights[low]
 	for m := range s.sums {
-		if total := Measure(m).Of(s.totals); total > 0 {
+		if total := report.Measure(m).Of(s.totals); total > 0 {
 			score = max(score, float64(s.sums[m][high]-s.sums[m][low])/float64(total))
 		}
 	}
@@ -271,7 +273,7 @@ func (r *flameRows) rows(node, small int32, stacks []int32) {
 }
 
 func (r *flameRows) row(node, small int32, stacks []int32) {
-	var n Numbers
+	var n report.Numbers
 	for _, s := range stacks {
 		n.Add(r.stacks.p.Stacks[s].Numbers)
 	}
@@ -281,7 +283,7 @@ func (r *flameRows) row(node, small int32, stacks []int32) {
 		t.Thread = append(t.Thread, r.stacks.frames.thread[stacks[0]])
 	}
 	for m := range t.Values {
-		t.Values[m] = append(t.Values[m], Measure(m).Of(n))
+		t.Values[m] = append(t.Values[m], report.Measure(m).Of(n))
 	}
 	r.grow(stacks)
 }

@@ -1,4 +1,3 @@
-"use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
 const whole = data.duration - data.begin;
 const out = document.querySelector("output");

@@ -2,7 +2,7 @@
 // pictures of the first go to the folder. A list of objects as JSON.
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { browse } from './browser.mjs'
+import { browse } from '../../../testprogs/node/browser.mjs'
 
 const [npm, folder, ...files] = process.argv.slice(2)
 const shown = await browse(npm, 'about:blank', async page => {

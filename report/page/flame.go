@@ -1,16 +1,18 @@
-package report
+package page
 
 import (
 	"cmp"
 	"io"
 	"slices"
 	"sync"
+
+	"hdb/report"
 )
 
 // flameMoments is how many moments of time the page's chart has at most.
 const flameMoments = 2000
 
-// Marks of frames on the page.
+// Marks of frames on the data.
 const (
 	flameGuess   = 1 << iota // the unwinder guessed the frame
 	flameInlined             // into its caller
@@ -20,10 +22,10 @@ const (
 )
 
 // WriteFlamegraph writes a page that draws the stacks as a flame graph, from the
-// outside in and from the inside out.
-func WriteFlamegraph(w io.Writer, p *Profile, o Options) error {
+// outside in and from the inside out, at first by the measure.
+func WriteFlamegraph(w io.Writer, p *report.Profile, first report.Measure) error {
 	frames := newFlameFrames(p)
-	page := flamePage{pageInfo: p.pageInfo(o), Limit: flameNodes}
+	data := flameData{info: infoOf(p, first), Limit: flameNodes}
 	var grown [2]func() *flameTree
 	var growing sync.WaitGroup
 	for i, inverse := range []bool{false, true} {
@@ -31,30 +33,31 @@ func WriteFlamegraph(w io.Writer, p *Profile, o Options) error {
 	}
 	growing.Wait()
 	for i := range grown {
-		page.Trees[i] = grown[i]()
+		data.Trees[i] = grown[i]()
 	}
-	page.Threads = frames.threads
-	if len(page.Threads) == 1 {
-		page.Threads = nil
+	data.Threads = frames.threads
+	if len(data.Threads) == 1 {
+		data.Threads = nil
 	}
-	page.Frames, page.Functions, page.Strings = frames.frames, frames.functions, frames.text.list
+	data.Frames, data.Functions, data.Strings = frames.frames, frames.functions, frames.text.list
 	for i := range p.Snapshots {
-		page.Snapshots = append(page.Snapshots, pageMomentOf(p.Snapshots[i].Moment))
+		data.Snapshots = append(data.Snapshots, momentOf(p.Snapshots[i].Moment))
 	}
-	page.addTimes(p)
-	return writePage(w, p.Title+" - flame graph", "flame.html", "flame.css", []string{"common.js", "model.js", "draw.js", "chart.js", "flame.js"}, &page)
+	data.addTimes(p)
+	d := document{title: p.Title + " - flame graph", body: webFile("flame.html"), style: "flame.css", scripts: []string{"common.js", "model.js", "draw.js", "chart.js", "flame.js"}, data: &data}
+	return d.write(w)
 }
 
-// A flamePage is the data of the page.
-type flamePage struct {
-	pageInfo
+// A flameData is the data of the data.
+type flameData struct {
+	info
 	Limit     int           `json:"limit"` // of the nodes of a tree
 	Trees     [2]*flameTree `json:"trees"` // from the outside, from the inside
 	Frames    [][3]int      `json:"frames"`
 	Functions [][4]int      `json:"functions"`
 	Strings   []string      `json:"strings"`
 	Threads   []string      `json:"threads"`
-	Snapshots []pageMoment  `json:"snapshots"`
+	Snapshots []moment      `json:"snapshots"`
 	Timeline  [][2]float64  `json:"timeline"` // seconds, bytes live
 	RSS       [][2]float64  `json:"rss"`      // seconds, bytes
 	Marks     []flameMark   `json:"marks"`
@@ -66,23 +69,23 @@ type flameMark struct {
 }
 
 // addTimes adds what the page shows over time.
-func (page *flamePage) addTimes(p *Profile) {
-	for _, m := range p.line() {
-		page.Timeline = append(page.Timeline, [2]float64{m.Time.Seconds(), float64(m.Live)})
+func (data *flameData) addTimes(p *report.Profile) {
+	for _, m := range p.HeapMoments() {
+		data.Timeline = append(data.Timeline, [2]float64{m.Time.Seconds(), float64(m.Live)})
 	}
 	for _, r := range p.RSS {
-		page.RSS = append(page.RSS, [2]float64{r.Time.Seconds(), float64(r.RSS)})
+		data.RSS = append(data.RSS, [2]float64{r.Time.Seconds(), float64(r.RSS)})
 	}
 	// A recording of one run has few moments of its own.
 	for _, s := range p.Snapshots {
 		if !p.Sums {
-			page.Timeline = append(page.Timeline, [2]float64{s.Time.Seconds(), float64(s.Live)})
+			data.Timeline = append(data.Timeline, [2]float64{s.Time.Seconds(), float64(s.Live)})
 		}
 	}
-	slices.SortStableFunc(page.Timeline, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
-	page.Timeline, page.RSS = thinned(page.Timeline), thinned(page.RSS)
+	slices.SortStableFunc(data.Timeline, func(a, b [2]float64) int { return cmp.Compare(a[0], b[0]) })
+	data.Timeline, data.RSS = thinned(data.Timeline), thinned(data.RSS)
 	for _, m := range p.Marks[:min(len(p.Marks), flameMoments)] {
-		page.Marks = append(page.Marks, flameMark{m.Time.Seconds(), pageText(m.Name)})
+		data.Marks = append(data.Marks, flameMark{m.Time.Seconds(), shown(m.Name)})
 	}
 }
 
@@ -102,7 +105,7 @@ func thinned(points [][2]float64) [][2]float64 {
 // flameFrames numbers frames for a page: by function and line, whatever the
 // address is. The page has only those that a tree uses.
 type flameFrames struct {
-	p       *Profile
+	p       *report.Profile
 	of      []int32 // by index of the profile's frames
 	outer   []int32 // by stack: the frame that stands for missing ones, or -1
 	thread  []int32 // by stack: index of threads
@@ -113,7 +116,7 @@ type flameFrames struct {
 	frames    [][3]int // function, line, marks
 	functions [][4]int // of strings: name, file, module; 1 for a library's
 	function  map[[4]int]int
-	text      pageStrings
+	text      *stringTable
 }
 
 // A flameKey is what tells frames of a page apart.
@@ -123,9 +126,8 @@ type flameKey struct {
 	library                bool
 }
 
-func newFlameFrames(p *Profile) *flameFrames {
-	c := &flameFrames{p: p, function: map[[4]int]int{}, frames: [][3]int{}, functions: [][4]int{}}
-	c.text.of("")
+func newFlameFrames(p *report.Profile) *flameFrames {
+	c := &flameFrames{p: p, function: map[[4]int]int{}, frames: [][3]int{}, functions: [][4]int{}, text: newStringTable()}
 	keys, threads := map[flameKey]int32{}, map[string]int32{}
 	number := func(k flameKey) int32 {
 		n, ok := keys[k]
@@ -138,29 +140,29 @@ func newFlameFrames(p *Profile) *flameFrames {
 		return n
 	}
 	for i := range p.Frames {
-		c.of = append(c.of, number(p.flameKey(&p.Frames[i])))
+		c.of = append(c.of, number(keyOf(p, &p.Frames[i])))
 	}
 	for i := range p.Stacks {
 		s := &p.Stacks[i]
 		outer := int32(-1)
-		if text := s.outer(); text != "" {
+		if text := s.Placeholder(); text != "" {
 			outer = number(flameKey{function: text, marks: flameNoFrame})
 		}
-		name := s.thread()
+		name := s.ThreadLabel()
 		thread, ok := threads[name]
 		if !ok {
 			thread = int32(len(c.threads))
 			threads[name] = thread
-			c.threads = append(c.threads, pageText(name))
+			c.threads = append(c.threads, shown(name))
 		}
 		c.outer, c.thread = append(c.outer, outer), append(c.thread, thread)
 	}
 	return c
 }
 
-// flameKey is what the page says of a frame.
-func (p *Profile) flameKey(f *Frame) flameKey {
-	k := flameKey{function: f.Function, file: f.File, module: p.path(f), line: f.Line, library: f.Library}
+// keyOf is what the page says of a frame.
+func keyOf(p *report.Profile, f *report.Frame) flameKey {
+	k := flameKey{function: f.Function, file: f.File, module: p.ModulePath(f), line: f.Line, library: f.Library}
 	for mark, is := range map[int]bool{flameGuess: f.Guess, flameInlined: f.Inlined, flameSymtab: !f.Known && !f.Unnamed, flameUnnamed: f.Unnamed} {
 		if is {
 			k.marks |= mark
@@ -169,7 +171,7 @@ func (p *Profile) flameKey(f *Frame) flameKey {
 	return k
 }
 
-// use is the number of a frame on the page.
+// use is the number of a frame on the data.
 func (c *flameFrames) use(frame int32) int32 {
 	if c.used[frame] >= 0 {
 		return c.used[frame]
@@ -179,7 +181,7 @@ func (c *flameFrames) use(frame int32) int32 {
 	if k.library {
 		library = 1
 	}
-	f := [4]int{c.text.of(k.function), c.text.of(k.file), c.text.of(k.module), library}
+	f := [4]int{c.text.number(k.function), c.text.number(k.file), c.text.number(k.module), library}
 	n, ok := c.function[f]
 	if !ok {
 		n = len(c.functions)

@@ -1,0 +1,55 @@
+// Package units words sizes, counts and times for people.
+package units
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Short is a size for a column: `96 B`, `612.0 MiB`.
+func Short(n uint64) string {
+	if n < 1024 {
+		return strconv.FormatUint(n, 10) + " B"
+	}
+	v, unit := float64(n), -1
+	for v >= 1023.95 && unit < 5 { // 1024.0 KiB is printed as 1.0 MiB
+		v /= 1024
+		unit++
+	}
+	return fmt.Sprintf("%.1f %ciB", v, "KMGTPE"[unit])
+}
+
+// Long is a size for a sentence, with its exact bytes: `96 bytes`,
+// `612.0 MiB (641728512)`.
+func Long(n uint64) string {
+	if n < 1024 {
+		return Count(n, "byte")
+	}
+	return fmt.Sprintf("%s (%d)", Short(n), n)
+}
+
+// Grouped is a count with its thousands separated: `1,204,118`.
+func Grouped(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Count is a count with its noun: `1 event`, `2,310 stacks`.
+func Count(n uint64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Grouped(n) + " " + noun
+}
+
+// Time is a time since the start: `812.300 ms`, `2.417 s`.
+func Time(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.3f s", d.Seconds())
+}
