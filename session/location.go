@@ -209,6 +209,9 @@ func (s *Session) regexpPlaces(expr string) ([]breakpoints.Place, error) {
 			}
 		}
 	}
+	if err := s.reading.Cut(); err != nil {
+		return nil, err
+	}
 	return uniquePlaces(out), nil
 }
 

@@ -208,8 +208,9 @@ func (s *Session) bindAll() {
 	}
 }
 
-// rebindAll resolves all stops again after the program changed.
+// rebindAll resolves all stops again after the program changed, also after Ctrl-C.
 func (s *Session) rebindAll() {
+	defer s.Within(s.Within(nil))
 	for _, st := range s.stops.All() {
 		if !onCode(st) {
 			continue
@@ -220,7 +221,10 @@ func (s *Session) rebindAll() {
 	}
 }
 
+// rebind resolves and binds a stop after the modules changed, also after Ctrl-C: the stop
+// needs all its places.
 func (s *Session) rebind(st *breakpoints.Stop) {
+	defer s.Within(s.Within(nil))
 	if onEvents(st) {
 		return // the tracer is armed once for all
 	}
@@ -252,8 +256,9 @@ func (s *Session) unbindAll() {
 	}
 }
 
-// bindPending looks for the places of stops in libraries that just came.
+// bindPending looks for the places of stops in libraries that just came, also after Ctrl-C.
 func (s *Session) bindPending() {
+	defer s.Within(s.Within(nil))
 	s.placePending()
 	for _, st := range s.stops.All() {
 		if !onCode(st) {

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"hdb/breakpoints"
+	"hdb/capture"
 	"hdb/inferior"
 )
 
@@ -273,4 +275,28 @@ func TestPlaceAsksTheHeap(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPlacesOfASearchThatIsGivenUp: Ctrl-C in a search for places sets no stop on some of
+// them, and a stop that is set has all its places even if the run was interrupted before
+// they were loaded.
+func TestPlacesOfASearchThatIsGivenUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	givenUp := func() *capture.Reading { return capture.NewReading(ctx) }
+	s := open(t, "basic")
+	setBreak(t, s, "/^main$/")
+	s.Within(givenUp())
+	if out, err := s.BreakRegexp("^main$"); !errors.Is(err, context.Canceled) || len(out) != 0 {
+		t.Errorf("rbreak: %d stops, %v", len(out), err)
+	}
+	s.Within(givenUp())
+	if _, err := s.Break("/^main$/", false); !errors.Is(err, context.Canceled) || len(s.Stops()) != 1 {
+		t.Errorf("break: %d stops, %v", len(s.Stops()), err)
+	}
+	s.Within(givenUp())
+	must(t)(s.Run(nil))
+	if st := s.Stops()[0]; st.Hits != 1 || st.Pending || len(st.Places) != 1 {
+		t.Errorf("hits %d, pending %v, places %v", st.Hits, st.Pending, st.Places)
+	}
 }
