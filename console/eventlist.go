@@ -55,6 +55,10 @@ func (c *Console) list(ctx context.Context, l eventList, events iter.Seq[*sessio
 	if len(part) > 0 {
 		show.add(part)
 	}
+	if c.out.stopped() { // the events may have ended early for that
+		show.cut()
+		return nil
+	}
 	show.end(of())
 	return nil
 }
@@ -132,6 +136,9 @@ func (c *Console) newEventObject(l eventList) *eventObject {
 }
 
 func (o *eventObject) add(part []*session.Event) {
+	if o.c.out.stopped() {
+		return
+	}
 	var b strings.Builder
 	for _, e := range part {
 		v, where := viewEvent(e), o.c.eventPlace(e)
@@ -144,6 +151,7 @@ func (o *eventObject) add(part []*session.Event) {
 }
 
 func (o *eventObject) end(of listed) {
+	defer o.c.out.whole()()
 	rest := jsonLine(o.name, struct {
 		Total int  `json:"total"`
 		More  bool `json:"more,omitempty"`
@@ -151,8 +159,11 @@ func (o *eventObject) end(of listed) {
 	o.c.out.raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
 }
 
-// cut ends the line where it is.
+// cut ends the line where it is, if it has begun.
 func (o *eventObject) cut() {
+	if o.before != "," {
+		return
+	}
 	defer o.c.out.whole()()
 	o.c.out.raw("\n")
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -77,6 +78,39 @@ func TestEventObject(t *testing.T) {
 		}
 		if got.Command != "allocs" || len(got.Events) != n || got.Total != n || got.More != (n == 1) || strings.Count(notices, "\n") != n/100 {
 			t.Errorf("%d events: %+v, then %q", n, got, notices)
+		}
+	}
+}
+
+// TestEventObjectCutShort: an interrupted list ends its line, so that the next object has
+// one of its own, and prints nothing if it has not begun.
+func TestEventObjectCutShort(t *testing.T) {
+	for _, after := range []int{0, 1, listPart, 2*listPart + 1} {
+		for _, ends := range []bool{true, false} { // by themselves, as what is read from a capture does
+			st := newStage(t, func(c *Config) { c.JSON = true })
+			ctx, cancel := context.WithCancel(t.Context())
+			_, done := st.read(ctx)
+			taken := 0
+			events := func(yield func(*session.Event) bool) {
+				for e := range many(3*listPart, &taken) {
+					if taken > after {
+						if cancel(); ends {
+							return
+						}
+					}
+					if !yield(e) {
+						return
+					}
+				}
+			}
+			err := st.list(ctx, eventList{in: Input{Name: "allocs"}}, events, func() listed { return listed{total: taken} })
+			done()
+			if err != nil && !errors.Is(err, errInterrupted) {
+				t.Error(err)
+			}
+			if out := st.out.String(); after < listPart && out != "" || after >= listPart && strings.Count(out, "\n") != 1 {
+				t.Errorf("after %d events, ending %v: %d bytes, %d lines", after, ends, len(out), strings.Count(out, "\n"))
+			}
 		}
 	}
 }
