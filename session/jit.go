@@ -335,8 +335,11 @@ func (s *Session) jitChain(c addr.Code) []capture.Frame {
 func severalNames(names []string) string {
 	const few = 3
 	text := strings.Join(names[:min(len(names), few)], " or ")
-	if len(names) > few {
-		text += fmt.Sprintf(" or %d others", len(names)-few)
+	switch more := len(names) - few; {
+	case more == 1:
+		text += " or 1 other"
+	case more > 1:
+		text += fmt.Sprintf(" or %d others", more)
 	}
 	return text
 }

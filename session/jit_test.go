@@ -196,7 +196,11 @@ func TestJITCodeAtOneAddress(t *testing.T) {
 	if now, recorded := name(); now != "first" || recorded != "first or other" {
 		t.Errorf("now %s, recorded %s", now, recorded)
 	}
-	s.jit.gone = append(s.jit.gone, image("third"), image("fifth"), image("sixth"))
+	s.jit.gone = append(s.jit.gone, image("third"), image("fifth"))
+	if _, recorded := name(); recorded != "first or other or third or 1 other" {
+		t.Errorf("recorded %s", recorded)
+	}
+	s.jit.gone = append(s.jit.gone, image("sixth"))
 	if _, recorded := name(); recorded != "first or other or third or 2 others" {
 		t.Errorf("recorded %s", recorded)
 	}
