@@ -13,8 +13,9 @@ import (
 )
 
 // An island is memory for code near the modules that it serves: a jump over an
-// allocator's first instructions reaches 2 GiB. Nothing in it is ever changed or
-// freed, because a thread may stand or return there.
+// allocator's first instructions reaches 2 GiB. Its code is never changed or freed,
+// because a thread may stand or return there; the target of a moved instruction's jump may
+// change, see turnable.
 type island struct {
 	base addr.Run
 	used uint64

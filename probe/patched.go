@@ -224,7 +224,6 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 		return nil
 	}
 	c := &caller{t: t}
-	var changed []*patched
 	for _, s := range p.sites {
 		if s.dead || p.shaped(&s.patched) {
 			continue
@@ -232,24 +231,14 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 		if err := errors.Join(s.lift(), p.aim(c, s)); err != nil {
 			return err
 		}
-		changed = append(changed, &s.patched)
 	}
 	for _, f := range p.finders {
-		if p.shaped(f) {
-			continue
-		}
-		f.jump = nil
-		if err := p.aimFinder(f); err != nil {
-			return err
-		}
-		changed = append(changed, f)
-	}
-	for _, f := range changed {
-		if err := f.plant(p.proc); err != nil {
-			return err
+		if !p.shaped(f) {
+			f.jump = nil
 		}
 	}
-	return p.place(entered)
+	p.request.Entered = entered
+	return p.finish()
 }
 
 // place has threads stand at the entries of functions without calling them again.

@@ -64,7 +64,7 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 				}
 			}
 		}
-		if e := s.reshapeProbe(); len(planted) > 0 && err == nil {
+		if e := s.reshapeProbe(); err == nil {
 			err = e
 		}
 	}()
