@@ -13,6 +13,7 @@ import (
 	"hdb/symbols/elf"
 	"hdb/unwind"
 	"hdb/values"
+	"hdb/values/printers"
 )
 
 // Values reads the variables and expressions of the session's frames. It keeps the
@@ -26,7 +27,7 @@ type Values struct {
 func (s *Session) NewValues() *Values {
 	v := &Values{s: s}
 	v.w = values.World{
-		Mem: sessionMemory{s}, Write: sessionMemory{s}, Modules: v.modules, TLS: v.threadLocal,
+		Reader: values.Reader{Mem: sessionMemory{s}}, Write: sessionMemory{s}, Modules: v.modules, Printers: printers.Table{}, TLS: v.threadLocal,
 		Symbol: func(a addr.Run) (string, uint64, bool) {
 			sym, err := s.SymbolAt(a)
 			return sym.Name, sym.Offset, err == nil

@@ -22,7 +22,7 @@ func (e *evaluator) unary(n *node) (Value, error) {
 	a = e.w.unref(a)
 	switch n.text {
 	case "*":
-		return e.w.deref(a)
+		return e.w.Deref(a)
 	case "!":
 		t, err := e.isTrue(a)
 		return e.truth(!t), err
@@ -37,14 +37,14 @@ func (e *evaluator) unary(n *node) (Value, error) {
 		}
 		size := a.Type.Size()
 		if size > 8 {
-			return number(baseType(e.w, "double", 8, encFloat), floatBits(f, 8)), err
+			return Number(baseType(e.w, "double", 8, encFloat), floatBits(f, 8)), err
 		}
-		return number(a.Type.strip(), floatBits(f, int(size))), err
+		return Number(a.Type.Strip(), floatBits(f, int(size))), err
 	}
 	if !a.Type.isInteger() {
 		return Value{}, fmt.Errorf("%s of a value of type %s", n.text, a.Type)
 	}
-	v, err := e.w.uint(a)
+	v, err := e.w.Uint(a)
 	if err != nil {
 		return Value{}, err
 	}
@@ -54,11 +54,11 @@ func (e *evaluator) unary(n *node) (Value, error) {
 	case "~":
 		v = ^v
 	}
-	return number(e.promote(a.Type, a.Type), v), nil
+	return Number(e.promote(a.Type, a.Type), v), nil
 }
 
 func (e *evaluator) addressOf(v Value) (Value, error) {
-	if t := v.Type.strip(); t.Kind == Reference || t.Kind == RvalueReference {
+	if t := v.Type.Strip(); t.Kind == Reference || t.Kind == RvalueReference {
 		v = e.w.unref(v)
 	}
 	if v.err != nil {
@@ -71,7 +71,7 @@ func (e *evaluator) addressOf(v Value) (Value, error) {
 	if !ok {
 		return Value{}, errors.New("the value does not lie in memory")
 	}
-	return number(v.Type.pointerTo(), uint64(a)), nil
+	return Number(v.Type.PointerTo(), uint64(a)), nil
 }
 
 func (e *evaluator) isTrue(v Value) (bool, error) {
@@ -80,7 +80,7 @@ func (e *evaluator) isTrue(v Value) (bool, error) {
 		f, err := e.w.float(v)
 		return f != 0, err
 	}
-	if k := v.Type.strip().Kind; k == Struct || k == Void {
+	if k := v.Type.Strip().Kind; k == Struct || k == Void {
 		return false, fmt.Errorf("a value of type %s is neither true nor false", v.Type)
 	}
 	a, err := e.address(v)
@@ -89,12 +89,12 @@ func (e *evaluator) isTrue(v Value) (bool, error) {
 
 // float is a floating-point number, rounded to a double.
 func (w *World) float(v Value) (float64, error) {
-	b, err := w.bytes(v)
+	b, err := w.Bytes(v)
 	if err != nil {
 		return 0, err
 	}
 	if !v.Type.isFloat() {
-		n, err := w.uint(v)
+		n, err := w.Uint(v)
 		if v.Type.isSigned() {
 			return float64(int64(n)), err
 		}
@@ -143,17 +143,17 @@ func (e *evaluator) choice(n *node) (Value, error) {
 
 // promote is the type of arithmetic of two integers (C11 section 6.3.1.8).
 func (e *evaluator) promote(a, b *Type) *Type {
-	if e.f.language() == "rust" && a.strip().Kind == Base {
+	if e.f.language() == "rust" && a.Strip().Kind == Base {
 		if a.Size() >= b.Size() {
-			return a.strip()
+			return a.Strip()
 		}
-		return b.strip()
+		return b.Strip()
 	}
 	size := max(a.Size(), b.Size(), 4)
 	unsigned := false
 	for _, t := range []*Type{a, b} {
 		if t.Size() == size && !t.isSigned() && size >= 4 {
-			s := t.strip()
+			s := t.Strip()
 			unsigned = unsigned || s.Kind != Base || s.Enc != encBoolean
 		}
 	}
@@ -170,23 +170,23 @@ func (e *evaluator) promote(a, b *Type) *Type {
 
 // add is a pointer moved by n elements.
 func (e *evaluator) add(p Value, n int64) (Value, error) {
-	t := p.Type.strip()
+	t := p.Type.Strip()
 	a, err := e.address(p)
 	if err != nil {
 		return Value{}, err
 	}
 	elem := t.Elem()
 	if t.Kind == Array {
-		elem = t.row()
-		t = elem.pointerTo()
+		elem = t.Row()
+		t = elem.PointerTo()
 		p.Type = t
 	}
 	size := max(elem.Size(), 1)
-	return number(p.Type, uint64(a)+uint64(n*size)), nil
+	return Number(p.Type, uint64(a)+uint64(n*size)), nil
 }
 
 func isPointer(v Value) bool {
-	k := v.Type.strip().Kind
+	k := v.Type.Strip().Kind
 	return k == Pointer || k == Array || k == Function
 }
 
@@ -200,7 +200,7 @@ func (e *evaluator) binary(op string, a, b Value) (Value, error) {
 	case !a.Type.isInteger() || !b.Type.isInteger():
 		return Value{}, fmt.Errorf("%s between values of types %s and %s", op, a.Type, b.Type)
 	}
-	x, y, err := both(e.w.uint, a, b)
+	x, y, err := both(e.w.Uint, a, b)
 	if err != nil {
 		return Value{}, err
 	}
@@ -272,7 +272,7 @@ func (e *evaluator) integers(op string, t *Type, x, y uint64) (Value, error) {
 	default:
 		return Value{}, fmt.Errorf("unknown operator %s", op)
 	}
-	return number(t, x), nil
+	return Number(t, x), nil
 }
 
 var ordering = map[string]func(c int) bool{
@@ -292,16 +292,16 @@ func (e *evaluator) pointers(op string, a, b Value) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		elem := a.Type.strip().Elem()
-		if s := a.Type.strip(); s.Kind == Array {
-			elem = s.row()
+		elem := a.Type.Strip().Elem()
+		if s := a.Type.Strip(); s.Kind == Array {
+			elem = s.Row()
 		}
-		return number(baseType(e.w, "long", 8, encSigned), uint64(int64(x-y)/max(elem.Size(), 1))), nil
+		return Number(baseType(e.w, "long", 8, encSigned), uint64(int64(x-y)/max(elem.Size(), 1))), nil
 	case op == "+" && isPointer(b) && a.Type.isInteger():
 		a, b = b, a
 		fallthrough
 	case (op == "+" || op == "-") && isPointer(a) && b.Type.isInteger():
-		n, err := e.w.uint(b)
+		n, err := e.w.Uint(b)
 		if err != nil {
 			return Value{}, err
 		}
@@ -315,7 +315,7 @@ func (e *evaluator) pointers(op string, a, b Value) (Value, error) {
 			return Value{}, err
 		}
 		long := baseType(e.w, "long", 8, encSigned)
-		return e.binary(op, number(long, uint64(x)), number(long, uint64(y)))
+		return e.binary(op, Number(long, uint64(x)), Number(long, uint64(y)))
 	}
 	return Value{}, fmt.Errorf("%s between values of types %s and %s", op, a.Type, b.Type)
 }
@@ -352,17 +352,17 @@ func (e *evaluator) floats(op string, a, b Value) (Value, error) {
 	t := baseType(e.w, "double", 8, encFloat)
 	for _, v := range []Value{a, b} { // C's conversions: of the floating-point types the larger one, an integer has no say
 		if v.Type.isFloat() && v.Type.Size() == 4 && (a.Type.Size() == 4 || !a.Type.isFloat()) && (b.Type.Size() == 4 || !b.Type.isFloat()) {
-			t = v.Type.strip()
+			t = v.Type.Strip()
 		}
 	}
-	return number(t, floatBits(x, int(t.Size()))), nil
+	return Number(t, floatBits(x, int(t.Size()))), nil
 }
 
 // cast converts a value as C does; what lies in memory can be taken for another type
 // of struct.
 func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 	v = e.w.unref(v)
-	to, from := t.strip(), v.Type.strip()
+	to, from := t.Strip(), v.Type.Strip()
 	switch to.Kind {
 	case Reference, RvalueReference:
 		a, ok := v.Addr()
@@ -370,19 +370,19 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 			return Value{}, errors.New("the value does not lie in memory")
 		}
 		a, err := e.w.related(a, from.classType(), t.aims())
-		return number(t, uint64(a)), err
+		return Number(t, uint64(a)), err
 	case Void:
 		return Value{Type: t}, nil
 	case Struct, Array:
 		if a, ok := v.Addr(); ok && (from.Kind == to.Kind || from.untyped) {
 			a, err := e.w.related(a, from.classType(), t.classType())
-			return memoryValue(t, a), err
+			return MemoryValue(t, a), err
 		}
 		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
 	}
 	if from.untyped {
 		if a, ok := v.Addr(); ok {
-			return memoryValue(t, a), nil
+			return MemoryValue(t, a), nil
 		}
 	}
 	size := int(t.Size())
@@ -391,11 +391,11 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 		if size > 8 {
 			t, size = baseType(e.w, "double", 8, encFloat), 8
 		}
-		return number(t, floatBits(f, size)), err
+		return Number(t, floatBits(f, size)), err
 	}
 	if from.Kind == Base && from.Enc == encFloat {
 		f, err := e.w.float(v)
-		return number(t, uint64(int64(f))), err
+		return Number(t, uint64(int64(f))), err
 	}
 	if to.Kind == Pointer && v.synthetic() {
 		v.Type = t
@@ -416,7 +416,7 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 	if to.Kind == Base && to.Enc == encBoolean && a != 0 {
 		a = 1
 	}
-	return number(t, uint64(a)), nil
+	return Number(t, uint64(a)), nil
 }
 
 // assignment writes memory or a register and yields the value that is then there.
@@ -425,7 +425,7 @@ func (e *evaluator) assignment(n *node) (Value, error) {
 		if _, err := e.register(n.a.text); err != nil { // a name of the user's
 			v, err := e.eval(n.b)
 			if err == nil {
-				v = e.w.load(v)
+				v = e.w.Load(v)
 				e.w.setVar(n.a.text, v)
 			}
 			return v, err
@@ -456,10 +456,10 @@ func (e *evaluator) assignment(n *node) (Value, error) {
 // converted is the bytes of a value as the target has them.
 func (e *evaluator) converted(from, to Value) ([]byte, error) {
 	from = e.w.unref(from)
-	switch k := to.Type.strip().Kind; k {
+	switch k := to.Type.Strip().Kind; k {
 	case Struct, Array:
-		b, err := e.w.bytes(from)
-		if err == nil && (from.Type.strip().Kind != k || int64(len(b)) != to.Type.Size()) {
+		b, err := e.w.Bytes(from)
+		if err == nil && (from.Type.Strip().Kind != k || int64(len(b)) != to.Type.Size()) {
 			err = fmt.Errorf("a value of type %s does not fit into one of type %s", from.Type, to.Type)
 		}
 		return b, err
@@ -468,7 +468,7 @@ func (e *evaluator) converted(from, to Value) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.w.bytes(c)
+	b, err := e.w.Bytes(c)
 	if err == nil && int64(len(b)) != to.Type.Size() {
 		err = fmt.Errorf("values of %d bytes cannot be written", to.Type.Size())
 	}
@@ -483,7 +483,7 @@ func (w *World) store(to Value, b []byte) (Value, error) {
 			return Value{}, errors.New("nothing can be written here")
 		}
 		if to.bits > 0 {
-			old, err := w.read(to.addr, int((to.bitOff+to.bits+7)/8))
+			old, err := w.ReadMemory(to.addr, int((to.bitOff+to.bits+7)/8))
 			if err != nil {
 				return Value{}, err
 			}

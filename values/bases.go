@@ -10,7 +10,7 @@ import (
 
 // aims is the class of C++ that a pointer or reference names, nil of all else.
 func (t *Type) aims() *Type {
-	if t = t.strip(); t.Kind != Pointer && t.Kind != Reference && t.Kind != RvalueReference {
+	if t = t.Strip(); t.Kind != Pointer && t.Kind != Reference && t.Kind != RvalueReference {
 		return nil
 	}
 	return t.Elem().classType()
@@ -18,7 +18,7 @@ func (t *Type) aims() *Type {
 
 // classType is t as a class that may have bases, nil of all else.
 func (t *Type) classType() *Type {
-	if t = t.strip(); t.Kind != Struct || t.Name == "" || t.isC() || t.isRust() || t.Tag == dwarf.TagUnionType {
+	if t = t.Strip(); t.Kind != Struct || t.Name == "" || t.isC() || t.Rust() || t.Tag == dwarf.TagUnionType {
 		return nil
 	}
 	return t
@@ -31,7 +31,7 @@ func (w *World) related(at addr.Run, from, to *Type) (addr.Run, error) {
 	if at == 0 || from == nil || to == nil || from.Name == to.Name {
 		return at, nil
 	}
-	if b, ok := w.baseNamed(memoryValue(from, at), to.Name, 0); ok {
+	if b, ok := w.baseNamed(MemoryValue(from, at), to.Name, 0); ok {
 		return placeOf(b, from, to)
 	}
 	// Down: where the base lies in the class is known without an object, but for
@@ -79,7 +79,7 @@ func (w *World) baseNamed(v Value, name string, depth int) (Value, bool) {
 		return Value{}, false
 	}
 	for i := range path {
-		v = w.member(v, &path[i])
+		v = w.Member(v, &path[i])
 	}
 	return v, true
 }
@@ -89,7 +89,7 @@ func basePath(t *Type, name string, depth int) ([]Field, bool) {
 	if depth > maxDepth {
 		return nil, false
 	}
-	fields := t.strip().Fields()
+	fields := t.Strip().Fields()
 	for _, f := range fields {
 		if f.Base && f.Name == name {
 			return []Field{f}, true
@@ -110,7 +110,7 @@ func basePath(t *Type, name string, depth int) ([]Field, bool) {
 // virtual table tells (Itanium C++ ABI, section 2.5.2): two words before where the
 // table's pointer shows, its place; the name of the table's symbol, its type.
 func (w *World) complete(at addr.Run) (Value, error) {
-	table, err := w.readUint(at, 8)
+	table, err := w.ReadUint(at, 8)
 	if err != nil {
 		return Value{}, err
 	}
@@ -122,7 +122,7 @@ func (w *World) complete(at addr.Run) (Value, error) {
 	if !ok {
 		return Value{}, fmt.Errorf("no virtual table at %#x tells what the object at %v is", table, at)
 	}
-	top, err := w.readUint(addr.Run(table)-16, 8)
+	top, err := w.ReadUint(addr.Run(table)-16, 8)
 	if err != nil {
 		return Value{}, err
 	}
@@ -130,5 +130,5 @@ func (w *World) complete(at addr.Run) (Value, error) {
 	if t == nil || t.classType() == nil {
 		return Value{}, fmt.Errorf("the object is a %s, which debug information does not describe", class)
 	}
-	return memoryValue(t.classType(), at+addr.Run(top)), nil
+	return MemoryValue(t.classType(), at+addr.Run(top)), nil
 }

@@ -28,14 +28,14 @@ func (p *parser) namedCast() (*node, error) {
 	if err := p.expect(")"); err != nil {
 		return nil, err
 	}
-	if word == "reinterpret_cast" && ty.strip().Kind == Pointer {
+	if word == "reinterpret_cast" && ty.Strip().Kind == Pointer {
 		a = &node{op: nodeCast, a: a, typ: voidPointer(ty)}
 	}
 	return &node{op: nodeCast, a: a, typ: ty}, nil
 }
 
 func voidPointer(t *Type) *Type {
-	return (&Type{Kind: Void, Name: "void", w: t.w, size: 1}).pointerTo()
+	return (&Type{Kind: Void, Name: "void", w: t.w, size: 1}).PointerTo()
 }
 
 // arrayPointer reports whether (*)[N] begins here.

@@ -90,11 +90,11 @@ func (c *classifier) putAll(off int64, classes ...class) bool {
 
 // add classifies the part of the value that is of type t.
 func (c *classifier) add(t *Type, off int64, depth int) bool {
-	s := t.strip()
+	s := t.Strip()
 	if c.steps++; c.steps > maxFields || depth > maxTypeDepth {
 		return false
 	}
-	if s.Kind != Struct && s.Kind != Array && off%s.alignment(0) != 0 {
+	if s.Kind != Struct && s.Kind != Array && off%s.Alignment() != 0 {
 		return false // packed
 	}
 	switch s.Kind {
@@ -154,7 +154,7 @@ func (c *classifier) array(t *Type, off int64, depth int) bool {
 		}
 		return c.put(off, sseClass) && c.putAll(off+8, slices.Repeat([]class{sseUpClass}, int(size/8-1))...)
 	}
-	elem := t.row()
+	elem := t.Row()
 	n := elem.Size()
 	if n <= 0 {
 		return true
@@ -210,9 +210,9 @@ func (c *classifier) merged() []class {
 // passedByReference reports whether C++ returns an object through a hidden pointer,
 // whatever its size: copying it takes a call (Itanium C++ ABI, section 3.1.1).
 func passedByReference(t *Type, steps *int) bool {
-	s := t.strip()
+	s := t.Strip()
 	for ; s.Kind == Array && *steps < maxFields; *steps++ {
-		s = s.Elem().strip()
+		s = s.Elem().Strip()
 	}
 	if *steps++; *steps > maxFields || s.Kind != Struct || !isCPlusPlus(s.lang) || !s.die.Valid() {
 		return false
@@ -279,8 +279,8 @@ func copies(t *Type, fn dwarf.DIE, name string) bool {
 			return
 		}
 		taken++
-		if p := t.mod.typeOf(t.w, d).strip(); p.Kind == Reference || p.Kind == RvalueReference {
-			same = p.Elem().strip() == t.strip()
+		if p := t.mod.typeOf(t.w, d).Strip(); p.Kind == Reference || p.Kind == RvalueReference {
+			same = p.Elem().Strip() == t.Strip()
 		}
 	})
 	return taken == 1 && same

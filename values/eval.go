@@ -73,9 +73,9 @@ func (e *evaluator) rust() bool { return e.f.language() == "rust" }
 
 func (e *evaluator) truth(b bool) Value {
 	if e.f.language() == "c" {
-		return number(baseType(e.w, "int", 4, encSigned), truth(b))
+		return Number(baseType(e.w, "int", 4, encSigned), truth(b))
 	}
-	return number(baseType(e.w, "bool", 1, encBoolean), truth(b))
+	return Number(baseType(e.w, "bool", 1, encBoolean), truth(b))
 }
 
 func (e *evaluator) int() *Type {
@@ -116,9 +116,9 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		return e.number(n.text)
 	case nodeChar:
 		r, err := charOf(n.text)
-		return number(baseType(e.w, "char", 1, encSignedChar), uint64(r)), err
+		return Number(baseType(e.w, "char", 1, encSignedChar), uint64(r)), err
 	case nodeString:
-		t := baseType(e.w, "char", 1, encSignedChar).arrayOf(int64(len(n.text) + 1))
+		t := baseType(e.w, "char", 1, encSignedChar).ArrayOf(int64(len(n.text) + 1))
 		return Value{Type: t, data: append([]byte(n.text), 0)}, nil
 	case nodeDollar:
 		return e.dollar(n.text)
@@ -127,7 +127,7 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	case nodeSizeof:
 		return e.sizeof(n)
 	case nodeAlignof:
-		return number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(n.typ.alignment(0))), nil
+		return Number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(n.typ.Alignment())), nil
 	case nodeInFile:
 		return e.inFile(n.text, n.a.text)
 	case nodeUnary:
@@ -151,7 +151,7 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	switch n.op {
 	case nodeAt:
 		at, err := e.address(a)
-		return memoryValue(n.typ, at), err
+		return MemoryValue(n.typ, at), err
 	case nodeMember, nodeArrow:
 		return e.member(a, n.text, n.op == nodeArrow)
 	}
@@ -179,10 +179,10 @@ func (e *evaluator) sizeof(n *node) (Value, error) {
 		}
 		t = v.Type
 	}
-	if s := t.strip(); s.Kind == Reference || s.Kind == RvalueReference {
+	if s := t.Strip(); s.Kind == Reference || s.Kind == RvalueReference {
 		t = s.Elem()
 	}
-	return number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(t.Size())), nil
+	return Number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(t.Size())), nil
 }
 
 // integer reads a number of C: its value and suffix.
@@ -218,7 +218,7 @@ func (e *evaluator) number(s string) (Value, error) {
 		if ferr != nil {
 			return Value{}, err
 		}
-		return number(t, floatBits(f, int(t.size))), nil
+		return Number(t, floatBits(f, int(t.size))), nil
 	}
 	t := e.int()
 	unsigned := strings.Contains(suffix, "u")
@@ -231,7 +231,7 @@ func (e *evaluator) number(s string) (Value, error) {
 	case unsigned:
 		t = baseType(e.w, "unsigned int", 4, encUnsigned)
 	}
-	return number(t, n), nil
+	return Number(t, n), nil
 }
 
 // dollar is a register, an entry of the history, or a name of the user's.
@@ -321,10 +321,10 @@ func (w *World) symbol(f *Frame, name string, global bool) (Value, bool) {
 		return Value{}, false
 	}
 	if !code {
-		return memoryValue(w.aliasType(f, name, a), a), true
+		return MemoryValue(w.aliasType(f, name, a), a), true
 	}
 	e := evaluator{w: w, f: f}
-	return memoryValue(&Type{Kind: Function, size: 1, w: w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
+	return MemoryValue(&Type{Kind: Function, size: 1, w: w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
 }
 
 // aliasType is the type of data that only a symbol tells the place of: that of a
@@ -387,9 +387,9 @@ func (e *evaluator) inFile(file, name string) (Value, error) {
 // staticOf is a static variable of a function, or a static member found by its class.
 func (e *evaluator) staticOf(outer, name string) (Value, bool) {
 	if t := e.w.typeNamed(e.f, 0, outer); t != nil {
-		for _, f := range t.strip().Fields() {
+		for _, f := range t.Strip().Fields() {
 			if f.Name == name && f.Static {
-				return e.w.staticMember(t.strip(), &f)
+				return e.w.staticMember(t.Strip(), &f)
 			}
 		}
 	}
@@ -423,10 +423,10 @@ func staticIn(fn dwarf.DIE, name string) (dwarf.DIE, bool) {
 // Keep adds a value to the history and returns its number. What lies in memory is kept
 // as it is now, so that it can still be shown when it has changed.
 func (w *World) Keep(v Value) int {
-	if v.err != nil || v.Type.strip().Kind == Void {
+	if v.err != nil || v.Type.Strip().Kind == Void {
 		return 0
 	}
-	w.History = append(w.History, w.load(v))
+	w.History = append(w.History, w.Load(v))
 	return len(w.History)
 }
 

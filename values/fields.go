@@ -57,7 +57,7 @@ func (t *Type) read() {
 }
 
 func (t *Type) signedEnum() bool {
-	if e := t.Elem().strip(); e.Kind == Base {
+	if e := t.Elem().Strip(); e.Kind == Base {
 		return e.Enc == encSigned || e.Enc == encSignedChar
 	}
 	return true
@@ -108,7 +108,7 @@ func (t *Type) field(d dwarf.DIE) Field {
 		f.Offset, f.BitOff = n/8, n%8
 	}
 	if f.Base {
-		f.Name = f.Type.strip().Name
+		f.Name = f.Type.Strip().Name
 	}
 	return f
 }

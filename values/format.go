@@ -80,22 +80,22 @@ func (p *formatter) top(v Value, typed bool) {
 		p.write(fault(v.err))
 		return
 	}
-	t := v.Type.strip()
-	if _, err := p.w.bytes(v); v.lost != nil && t.Kind != Struct && t.Kind != Array && err != nil {
+	t := v.Type.Strip()
+	if _, err := p.w.Bytes(v); v.lost != nil && t.Kind != Struct && t.Kind != Array && err != nil {
 		p.write(fault(err))
 		return
 	}
 	switch t.Kind {
 	case Reference, RvalueReference:
-		if typed && !v.Type.isRust() && (p.o.Raw || container(t.Elem().strip()) == "") {
-			p.write("(" + v.Type.unqualified().String() + ") ")
+		if typed && !v.Type.Rust() && (p.o.Raw || !p.w.displayed(t.Elem().Strip())) {
+			p.write("(" + v.Type.Unqualified().String() + ") ")
 		}
 		p.reference(v)
 		return
 	case Pointer:
-		if typed && p.o.Letter == 0 && !v.Type.isRust() && !t.Elem().textual() {
+		if typed && p.o.Letter == 0 && !v.Type.Rust() && !t.Elem().textual() {
 			p.write("(" + v.Type.String() + ") ")
-		} else if typed && p.o.Letter == 0 && v.Type.isRust() && t.Elem().strip().Kind != Function {
+		} else if typed && p.o.Letter == 0 && v.Type.Rust() && t.Elem().Strip().Kind != Function {
 			p.write("(" + v.Type.String() + ") ")
 		}
 	}
@@ -103,13 +103,13 @@ func (p *formatter) top(v Value, typed bool) {
 }
 
 func (p *formatter) reference(v Value) {
-	a, err := p.w.uint(v)
+	a, err := p.w.Uint(v)
 	if err != nil {
 		p.write(fault(err))
 		return
 	}
-	target := memoryValue(v.Type.strip().Elem(), addr.Run(a))
-	if s := target.Type.strip(); !p.o.Raw && container(s) != "" { // gdb's printers look through references
+	target := MemoryValue(v.Type.Strip().Elem(), addr.Run(a))
+	if s := target.Type.Strip(); !p.o.Raw && p.w.displayed(s) { // gdb's printers look through references
 		p.value(target)
 		return
 	}
@@ -134,7 +134,7 @@ func (p *formatter) value(v Value) {
 		p.write("<synthetic pointer>")
 		return
 	}
-	t := v.Type.strip()
+	t := v.Type.Strip()
 	switch t.Kind {
 	case Struct:
 		p.structure(v, t)
@@ -191,13 +191,13 @@ func (p *formatter) structure(v Value, t *Type) {
 	}
 	p.depth++
 	defer func() { p.depth-- }()
-	v = p.w.load(v)
+	v = p.w.Load(v)
 	if !p.o.Raw {
 		if p.library(v, t) {
 			return
 		}
 	}
-	if t.isRust() {
+	if t.Rust() {
 		p.rustStruct(v, t)
 		return
 	}
@@ -206,7 +206,7 @@ func (p *formatter) structure(v Value, t *Type) {
 		return
 	}
 	if n := t.Size(); v.place == inMemory && v.data == nil && n > 0 && n <= maxRead {
-		if _, err := p.w.read(v.addr, int(n)); err != nil {
+		if _, err := p.w.ReadMemory(v.addr, int(n)); err != nil {
 			p.write(fault(err))
 			return
 		}
@@ -235,7 +235,7 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 			break
 		}
 		if f.Base && f.Virtual {
-			if a, ok := p.w.member(v, f).Addr(); ok {
+			if a, ok := p.w.Member(v, f).Addr(); ok {
 				if p.virtual[a] {
 					continue
 				}
@@ -263,7 +263,7 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 		case f.Name != "":
 			p.write(f.Name + " = ")
 		}
-		p.value(p.w.member(v, f))
+		p.value(p.w.Member(v, f))
 	}
 	if own == 0 {
 		if n > 0 {
@@ -294,7 +294,7 @@ func (p *formatter) static(t *Type, f *Field) {
 	switch {
 	case !ok:
 		p.write("<optimized out>")
-	case v.Type.strip() == t.strip() && p.depth > 1:
+	case v.Type.Strip() == t.Strip() && p.depth > 1:
 		p.write("<same as static member of an already seen type>")
 	default:
 		p.value(v)
@@ -306,7 +306,7 @@ func (p *formatter) array(v Value, t *Type) {
 		p.write("{...}")
 		return
 	}
-	n, elem := t.Count(), t.row()
+	n, elem := t.Count(), t.Row()
 	size := elem.Size()
 	if n < 0 || size == 0 && n > 0 {
 		if n < 0 {
@@ -314,7 +314,7 @@ func (p *formatter) array(v Value, t *Type) {
 		}
 		n = min(n, int64(p.o.Elements))
 	}
-	v = p.w.load(v)
+	v = p.w.Load(v)
 	if elem.textual() && p.o.Letter == 0 || p.o.Letter == 's' && elem.Size() == 1 {
 		p.chars(v, n, elem)
 		return
@@ -324,18 +324,18 @@ func (p *formatter) array(v Value, t *Type) {
 		return
 	}
 	if v.place == inMemory && v.data == nil { // an error is said once, not for each element
-		if _, err := p.w.read(v.addr, int(min(max(size, 1), maxRead))); err != nil {
+		if _, err := p.w.ReadMemory(v.addr, int(min(max(size, 1), maxRead))); err != nil {
 			p.write(fault(err))
 			return
 		}
 	}
 	open, end := "{", "}"
-	if t.isRust() {
+	if t.Rust() {
 		open, end = "[", "]"
 	}
 	p.depth++
 	p.write(open)
-	p.sequence(n, func(i int64) Value { return v.part(elem, i*size) })
+	p.sequence(n, func(i int64) Value { return v.Part(elem, i*size) })
 	p.write(end)
 	p.depth--
 }
@@ -354,9 +354,9 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 		shown = true
 		e := at(i)
 		same := int64(1)
-		if b, err := p.w.bytes(e); err == nil && len(b) > 0 || errors.Is(err, errLost) {
+		if b, err := p.w.Bytes(e); err == nil && len(b) > 0 || errors.Is(err, errLost) {
 			for i+same < n && same < maxElements {
-				next, other := p.w.bytes(at(i + same))
+				next, other := p.w.Bytes(at(i + same))
 				if (err == nil) != (other == nil) || string(next) != string(b) {
 					break
 				}
@@ -365,11 +365,11 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 		}
 		p.value(e)
 		var me *MemoryError
-		if _, err := p.w.bytes(e); errors.As(err, &me) && i > 0 {
+		if _, err := p.w.Bytes(e); errors.As(err, &me) && i > 0 {
 			p.write("...") // what follows lies behind it, and cannot be read either
 			return
 		}
-		if e.Type.strip().Kind != Array { // whose own elements count
+		if e.Type.Strip().Kind != Array { // whose own elements count
 			p.left--
 		}
 		if same >= repeats {

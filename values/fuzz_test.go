@@ -22,7 +22,7 @@ func FuzzExpression(f *testing.F) {
 	}
 	unit := &dwarf.Unit{Data: dwarf.New(dwarf.Sections{}, nil), Version: 5}
 	f.Fuzz(func(t *testing.T, expr []byte) {
-		w := &World{Mem: bytes.NewReader(make([]byte, 4096))}
+		w := &World{Reader: Reader{Mem: bytes.NewReader(make([]byte, 4096))}}
 		frame := &Frame{CFA: 2048}
 		for r := unwind.RAX; r <= unwind.RIP; r++ {
 			frame.Regs.Set(r, uint64(r)*100)
@@ -61,7 +61,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		w := &World{Mem: bytes.NewReader(make([]byte, 4096))}
+		w := &World{Reader: Reader{Mem: bytes.NewReader(make([]byte, 4096))}}
 		parse(src, noTypes{w})
 		if v, err := w.Eval(nil, src); err == nil {
 			if text := w.FormatTop(nil, v, Options{Elements: 200}); len(text) > 2*maxText {

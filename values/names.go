@@ -105,7 +105,7 @@ func (w *World) inUnit(f *Frame, name string, prefixes []string) (Value, bool) {
 			return w.outer(m, variables[i]), true
 		}
 		if i := slices.IndexFunc(lost, func(d entity) bool { return of(d) && !d.Has(dwarf.AtDeclaration) }); i >= 0 {
-			return lostValue(w.declaredType(m, lost[i].DIE), errLost), true
+			return LostValue(w.declaredType(m, lost[i].DIE), errLost), true
 		}
 		if i := slices.IndexFunc(functions, of); i >= 0 {
 			return w.outer(m, functions[i]), true
@@ -164,7 +164,7 @@ func (w *World) foreignStatic(f *Frame, name string, prefixes []string) (Value, 
 			v := w.outer(m, d)
 			key := ""
 			if v.Type.Kind == Const || d.Tag() == dwarf.TagEnumerator {
-				b, _ := w.bytes(v)
+				b, _ := w.Bytes(v)
 				key = string(b)
 				constants[key] = true
 			}
@@ -271,7 +271,7 @@ func (w *World) outer(m *modState, e entity) Value {
 		}
 		d = next
 	}
-	return memoryValue(m.typeAt(w, d), e.low.Run(m.Bias))
+	return MemoryValue(m.typeAt(w, d), e.low.Run(m.Bias))
 }
 
 // hasName reports whether an entry of that last name part is the one that is wanted. An
@@ -315,7 +315,7 @@ func (w *World) declared(m *modState, d dwarf.DIE) Value {
 	}
 	t := w.enumOf(m, d)
 	c, _ := d.Attr(dwarf.AtConstValue)
-	return number(t, uint64(c.Int()))
+	return Number(t, uint64(c.Int()))
 }
 
 // enumOf is the enum that an enumerator belongs to: the entry before it that has it

@@ -360,7 +360,7 @@ func (m *machine) load(size int, enc uint64) error {
 	if size < 1 || size > 8 {
 		return fmt.Errorf("DWARF expression loads %d bytes", size)
 	}
-	v, err := m.w.readUint(addr.Run(at.v), size)
+	v, err := m.w.ReadUint(addr.Run(at.v), size)
 	if err != nil {
 		return err
 	}

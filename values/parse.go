@@ -546,7 +546,7 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 	for range maxDeclarators {
 		switch {
 		case p.accept("*"):
-			t = t.pointerTo()
+			t = t.PointerTo()
 		case p.accept("&"):
 			t = &Type{Kind: Reference, size: 8, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
 		case p.peek().kind == tokName && p.peek().text == "const":
@@ -561,7 +561,7 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 				return nil, errNoType
 			}
 			p.pos += 3
-			t = t.arrayOf(int64(n))
+			t = t.ArrayOf(int64(n))
 		case p.arrayPointer():
 			var rows []int64
 			for p.pos += 3; p.is("["); p.pos += 3 {
@@ -571,9 +571,9 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 				}
 				rows = append(rows, int64(n))
 			}
-			a := t.arrayOf(rows[0])
+			a := t.ArrayOf(rows[0])
 			a.counts = rows
-			t = a.pointerTo()
+			t = a.PointerTo()
 		case p.is("(") && p.toks[p.pos+1].text == "*" && p.pos+2 < len(p.toks) && p.toks[p.pos+2].text == ")" && p.toks[p.pos+3].text == "(":
 			// A pointer to a function: its parameters are passed over.
 			depth := 0
@@ -588,7 +588,7 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 					break
 				}
 			}
-			t = (&Type{Kind: Function, size: 1, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang, proto: true}).pointerTo()
+			t = (&Type{Kind: Function, size: 1, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang, proto: true}).PointerTo()
 		default:
 			return t, nil
 		}

@@ -39,7 +39,7 @@ func TestPieces(t *testing.T) {
 		{"halves of a member", []piece{known, half, half}, "{8, 34359738376}"},
 		{"half of it unsaved", []piece{known, half, {kind: pieceRegister, reg: uint64(unwind.RCX), bits: 32}}, "{8, <optimized out>}"},
 	} {
-		if got := w.Format(f, w.assemble(nil, f, long.arrayOf(2), c.pieces), Options{}); got != c.want {
+		if got := w.Format(f, w.assemble(nil, f, long.ArrayOf(2), c.pieces), Options{}); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -49,11 +49,11 @@ func TestPieces(t *testing.T) {
 func TestLostPointer(t *testing.T) {
 	w := &World{}
 	long := baseType(w, "long", 8, encSigned)
-	v := w.assemble(nil, &Frame{}, long.pointerTo().arrayOf(2), []piece{{kind: pieceLost, bits: 64}, {kind: pieceInline, data: make([]byte, 8), bits: 64}})
-	if got := w.FormatTop(nil, v.part(long.pointerTo(), 0), Options{}); got != "<optimized out>" {
+	v := w.assemble(nil, &Frame{}, long.PointerTo().ArrayOf(2), []piece{{kind: pieceLost, bits: 64}, {kind: pieceInline, data: make([]byte, 8), bits: 64}})
+	if got := w.FormatTop(nil, v.Part(long.PointerTo(), 0), Options{}); got != "<optimized out>" {
 		t.Errorf("lost: %s", got)
 	}
-	if got := w.FormatTop(nil, v.part(long.pointerTo(), 8), Options{}); got != "(long *) 0x0" {
+	if got := w.FormatTop(nil, v.Part(long.PointerTo(), 8), Options{}); got != "(long *) 0x0" {
 		t.Errorf("known: %s", got)
 	}
 }

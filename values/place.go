@@ -38,7 +38,7 @@ func (w *World) Place(f *Frame, src string) (Place, error) {
 	if v = w.unref(v); v.err != nil && v.err != errLost {
 		return Place{}, v.err
 	}
-	t := v.Type.strip()
+	t := v.Type.Strip()
 	p := Place{Type: v.Type.String(), Function: t.Kind == Function, Pointer: t.Kind == Pointer, Size: int(v.Type.Size()), Lost: v.err != nil}
 	if v.Type.untyped {
 		p.Size = 0
@@ -76,13 +76,13 @@ func (w *World) Unit(f *Frame, src string) (size int, float bool) {
 	if err != nil {
 		return 0, false
 	}
-	t := w.unref(v).Type.strip()
+	t := w.unref(v).Type.Strip()
 	if t.Kind != Pointer {
 		return 0, false
 	}
-	e := t.Elem().strip()
+	e := t.Elem().Strip()
 	for e.Kind == Array {
-		e = e.Elem().strip()
+		e = e.Elem().Strip()
 	}
 	switch e.Kind {
 	case Base, Enum, Pointer:

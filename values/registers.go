@@ -66,11 +66,11 @@ func (e *evaluator) general(name string, r unwind.Reg, size int) (Value, error) 
 	case size == 4:
 		t = baseType(e.w, "int", 4, encSigned)
 	case r == unwind.RIP:
-		t = (&Type{Kind: Function, size: 1, w: e.w, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", w: e.w}, elemOK: true}).pointerTo()
+		t = (&Type{Kind: Function, size: 1, w: e.w, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", w: e.w}, elemOK: true}).PointerTo()
 	case r == unwind.RSP || r == unwind.RBP:
-		t = (&Type{Kind: Void, Name: "void", w: e.w, size: 1}).pointerTo()
+		t = (&Type{Kind: Void, Name: "void", w: e.w, size: 1}).PointerTo()
 	}
-	out := number(t, v)
+	out := Number(t, v)
 	out.place, out.reg, out.frame = inRegister, r, e.f
 	return out, nil
 }
@@ -140,7 +140,7 @@ func (w *World) vectorType(size int64) *Type {
 	u := &Type{Kind: Struct, Tag: dwarf.TagUnionType, Name: fmt.Sprintf("vec%d", 8*size), size: size, w: w, full: true, lang: dwarf.LangC}
 	add := func(name, short string, elem *Type) {
 		n := size / elem.size
-		array := elem.arrayOf(n)
+		array := elem.ArrayOf(n)
 		array.vector = true
 		u.fields = append(u.fields, Field{
 			Name: fmt.Sprintf("v%d_%s", n, name),

@@ -53,9 +53,9 @@ func (w *World) Returned(fn, caller *Frame) (Value, error) {
 		if !ok {
 			return Value{}, errLost
 		}
-		return memoryValue(t, addr.Run(rax)), nil
+		return MemoryValue(t, addr.Run(rax)), nil
 	}
-	if t.strip().Kind == Void {
+	if t.Strip().Kind == Void {
 		return Value{Type: t}, nil
 	}
 	for _, p := range pieces {
@@ -79,11 +79,11 @@ var errReturned = errors.New("the debug information does not tell how the functi
 // returnPieces is where a function leaves a value of type t: nil when in memory that
 // rax has the address of.
 func returnPieces(t *Type, fn *Frame) ([]piece, error) {
-	s := t.strip()
+	s := t.Strip()
 	if s.Kind == Void {
 		return []piece{}, nil
 	}
-	if t.isRust() {
+	if t.Rust() {
 		if mangled(fn) {
 			return rustReturnPieces(s)
 		}

@@ -20,7 +20,7 @@ func (t *Type) rustName(depth int) string {
 		}
 		return "*mut " + t.Elem().rustName(depth+1)
 	case Array:
-		return fmt.Sprintf("[%s; %d]", t.row().rustName(depth+1), t.Count())
+		return fmt.Sprintf("[%s; %d]", t.Row().rustName(depth+1), t.Count())
 	case Function:
 		var list []string
 		w := t.die.Walk()
@@ -57,7 +57,7 @@ func (t *Type) rustText(indent int) string {
 				continue
 			}
 			b.WriteString(pad + v.member.Name)
-			pt := v.member.Type.strip()
+			pt := v.member.Type.Strip()
 			b.WriteString(rustFields(pt))
 			b.WriteString(",\n")
 		}
@@ -120,9 +120,6 @@ func isTuple(t *Type) bool {
 
 // rustStruct writes a struct, tuple or enum of Rust.
 func (p *formatter) rustStruct(v Value, t *Type) {
-	if p.rustLibrary(v, t) {
-		return
-	}
 	t.read()
 	if t.parts != nil {
 		p.rustEnum(v, t)
@@ -168,41 +165,13 @@ func (p *formatter) rustMembers(v Value, t *Type, name, blank string) {
 		if !tuple {
 			p.write(f.Name + ": ")
 		}
-		p.value(p.w.member(v, f))
+		p.value(p.w.Member(v, f))
 	}
 	if tuple {
 		p.write(")")
 	} else {
 		p.write("}")
 	}
-}
-
-// variantOf is the variant that a value of an enum is.
-func (w *World) variantOf(v Value, t *Type) (*variant, error) {
-	t.read()
-	n := uint64(0)
-	mask := ^uint64(0)
-	if t.parts.hasDiscr {
-		d := w.member(v, &t.parts.discr)
-		var err error
-		if n, err = w.uint(d); err != nil {
-			return nil, err
-		}
-		mask = sizeMask(d.Type.Size())
-	}
-	var other *variant
-	for i := range t.parts.variants {
-		x := &t.parts.variants[i]
-		if x.isDefault {
-			other = x
-		} else if x.value&mask == n&mask {
-			return x, nil
-		}
-	}
-	if other == nil {
-		return nil, fmt.Errorf("no variant for the discriminant %d", n)
-	}
-	return other, nil
 }
 
 func (p *formatter) rustEnum(v Value, t *Type) {
@@ -213,37 +182,6 @@ func (p *formatter) rustEnum(v Value, t *Type) {
 	case !x.hasPayload:
 		p.write(t.Name)
 	default:
-		p.rustMembers(p.w.member(v, &x.member), x.member.Type.strip(), t.Name+"::"+x.member.Name, "")
+		p.rustMembers(p.w.Member(v, &x.member), x.member.Type.Strip(), t.Name+"::"+x.member.Name, "")
 	}
-}
-
-// rustLibrary writes &str, slices, String, Vec and boxes as what they hold.
-func (p *formatter) rustLibrary(v Value, t *Type) bool {
-	if p.o.Raw {
-		return false
-	}
-	name := t.Name
-	switch {
-	case name == "&str" || name == "&mut str" || strings.HasSuffix(name, "Box<str>") || strings.HasPrefix(name, "*const str"):
-		data, n, ok := p.slice(v)
-		if !ok {
-			return false
-		}
-		p.rustString(data, n)
-		return true
-	case strings.HasPrefix(name, "&[") || strings.HasPrefix(name, "&mut ["):
-		data, n, ok := p.slice(v)
-		if !ok {
-			return false
-		}
-		p.rustSequence(strings.TrimSpace(name)+" ", data, n)
-		return true
-	case strings.HasPrefix(name, "alloc::string::String"):
-		return p.rustVec(v, true)
-	case strings.HasPrefix(name, "alloc::vec::Vec<"):
-		return p.rustVec(v, false)
-	case strings.HasPrefix(name, "alloc::rc::Rc<") || strings.HasPrefix(name, "alloc::sync::Arc<"):
-		return p.rustCounted(v, t)
-	}
-	return p.rustCollection(v, t)
 }

@@ -85,7 +85,7 @@ func (sh rustShape) pieces(size int64) []piece {
 
 // rustShapeOf is the shape of a type.
 func rustShapeOf(t *Type, steps *int) rustShape {
-	s := t.strip()
+	s := t.Strip()
 	if *steps++; *steps > maxFields {
 		return rustShape{unknown: true}
 	}
@@ -212,7 +212,7 @@ func (t *Type) rustEnum(steps *int) rustShape {
 // filled are the members of a variant's struct that have a size.
 func filled(t *Type, p *variantPart, steps *int) []Field {
 	var out []Field
-	for _, f := range t.strip().Fields() {
+	for _, f := range t.Strip().Fields() {
 		if f.Static || p.hasDiscr && f.artifice {
 			continue
 		}

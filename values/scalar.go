@@ -14,7 +14,7 @@ import (
 
 // scalar writes a number, pointer, enum or character.
 func (p *formatter) scalar(v Value, t *Type) {
-	b, err := p.w.bytes(v)
+	b, err := p.w.Bytes(v)
 	if err != nil {
 		p.write(fault(err))
 		return
@@ -29,7 +29,7 @@ func (p *formatter) scalar(v Value, t *Type) {
 	case MemberPointer:
 		p.memberPointer(t, b)
 	case Enum:
-		n, _ := p.w.uint(v)
+		n, _ := p.w.Uint(v)
 		p.enum(t, int64(n))
 	case Unspecified:
 		p.write(fmt.Sprintf("%#x", unle(b)))
@@ -54,7 +54,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 		h := len(b) / 2
 		p.write(typedFloat(t.Name, b[:h]) + " + " + typedFloat(t.Name, b[h:]) + "i")
 	case encBoolean:
-		n, _ := p.w.uint(v)
+		n, _ := p.w.Uint(v)
 		switch n {
 		case 0:
 			p.write("false")
@@ -64,7 +64,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 			p.write(strconv.FormatUint(n, 10))
 		}
 	default:
-		if t.isRust() && t.Enc == encUTF {
+		if t.Rust() && t.Enc == encUTF {
 			n := unle(b)
 			p.write(fmt.Sprintf("%d %s", n, quoteChar(rune(n))))
 			return
@@ -73,7 +73,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 			p.write(bigInt(b, t.isSigned()).String())
 			return
 		}
-		n, err := p.w.uint(v)
+		n, err := p.w.Uint(v)
 		if err != nil {
 			p.write(fault(err))
 			return
@@ -83,7 +83,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 			text = strconv.FormatInt(int64(n), 10)
 		}
 		switch {
-		case t.isRust() && t.Name == "u8", t.isRust() && t.Name == "i8":
+		case t.Rust() && t.Name == "u8", t.Rust() && t.Name == "i8":
 		case t.isChar() && t.Enc == encUTF && len(b) > 1:
 			text += " " + prefixOf(t) + quoteChar(rune(n))
 		case t.isChar():
@@ -97,7 +97,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 
 // prefixOf is what stands before literals of wide characters.
 func prefixOf(t *Type) string {
-	for u := t.unqualified(); ; u = u.Elem().unqualified() {
+	for u := t.Unqualified(); ; u = u.Elem().Unqualified() {
 		switch u.Name {
 		case "wchar_t":
 			return "L"
@@ -179,11 +179,11 @@ func bigInt(b []byte, signed bool) *big.Int {
 // pointer writes an address, its symbol, and the text of a pointer to characters.
 func (p *formatter) pointer(t *Type, a uint64) {
 	p.write(fmt.Sprintf("%#x", a))
-	e := t.Elem().strip()
+	e := t.Elem().Strip()
 	if s := p.symbol(a); s != "" {
 		p.write(" " + s)
 	}
-	if a != 0 && t.Elem().textual() && !t.isRust() && e.Kind == Base {
+	if a != 0 && t.Elem().textual() && !t.Rust() && e.Kind == Base {
 		p.write(" ")
 		p.cstring(addr.Run(a), int(e.size), prefixOf(t.Elem()))
 	}
@@ -206,10 +206,10 @@ func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 		if n == 0 {
 			n = width
 		}
-		if b, err = p.w.read(at, n); err != nil {
+		if b, err = p.w.ReadMemory(at, n); err != nil {
 			for len(b) == 0 && n > width { // what can be read of a page's end
 				n = n / 2 / width * width
-				b, _ = p.w.read(at, n)
+				b, _ = p.w.ReadMemory(at, n)
 			}
 			if len(b) == 0 {
 				break
@@ -232,7 +232,7 @@ func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 	case err != nil:
 		p.write(prefix + quoted(data, width, false) + fault(err))
 	default:
-		more, err := p.w.read(a+addr.Run(len(data)), width)
+		more, err := p.w.ReadMemory(a+addr.Run(len(data)), width)
 		p.write(prefix + quoted(data, width, err != nil || zeroAt(more, width) < 0))
 	}
 }
@@ -257,16 +257,16 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 	n = min(n, maxRead/int64(width))
 	b := v.data
 	if b == nil || v.lost != nil {
-		if _, err := p.w.bytes(v); err != nil && v.lost != nil {
+		if _, err := p.w.Bytes(v); err != nil && v.lost != nil {
 			p.depth++
 			p.write("{")
-			p.sequence(n, func(i int64) Value { return v.part(elem, i*int64(width)) })
+			p.sequence(n, func(i int64) Value { return v.Part(elem, i*int64(width)) })
 			p.write("}")
 			p.depth--
 			return
 		}
 		var err error
-		if b, err = p.w.read(v.addr, int(n)*width); err != nil {
+		if b, err = p.w.ReadMemory(v.addr, int(n)*width); err != nil {
 			p.write(fault(err))
 			return
 		}
@@ -415,7 +415,7 @@ func sizeMask(size int64) uint64 {
 
 // memberPointer writes a pointer to member of C++ (Itanium C++ ABI, section 2.3).
 func (p *formatter) memberPointer(t *Type, b []byte) {
-	if t.Elem().strip().Kind == Function {
+	if t.Elem().Strip().Kind == Function {
 		if len(b) < 16 {
 			p.write("<pointer to member function>")
 			return
@@ -441,7 +441,7 @@ func (p *formatter) memberPointer(t *Type, b []byte) {
 		return
 	}
 	if t.object != nil {
-		for _, f := range t.object.strip().Fields() {
+		for _, f := range t.object.Strip().Fields() {
 			if !f.Base && !f.Static && f.Offset == n && f.Name != "" {
 				p.write("&" + t.object.String() + "::" + f.Name)
 				return
@@ -456,7 +456,7 @@ func (p *formatter) lettered(v Value, t *Type, b []byte) {
 	n := unle(b)
 	size := int64(len(b))
 	if v.bits > 0 {
-		n, _ = p.w.uint(v)
+		n, _ = p.w.Uint(v)
 		size = (v.bits + 7) / 8
 		n &= 1<<uint(min(v.bits, 63)) - 1
 	}

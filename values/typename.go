@@ -15,7 +15,7 @@ func (t *Type) declare(inner string, depth int) string {
 	if depth > maxTypeDepth {
 		return "..." + inner
 	}
-	if t.isRust() {
+	if t.Rust() {
 		return join(t.rustName(depth), inner)
 	}
 	switch t.Kind {
@@ -31,7 +31,7 @@ func (t *Type) declare(inner string, depth int) string {
 	case Const, Volatile, Restrict, Atomic:
 		word := map[Kind]string{Const: "const", Volatile: "volatile", Restrict: "restrict", Atomic: "_Atomic"}[t.Kind]
 		e := t.Elem()
-		switch u := e.unqualified(); u.Kind {
+		switch u := e.Unqualified(); u.Kind {
 		case Pointer, MemberPointer, Reference, RvalueReference:
 			if inner != "" && inner[0] != '[' && inner[0] != '(' && inner[0] != ')' {
 				inner = " " + inner
@@ -120,7 +120,7 @@ func (t *Type) plainName() string {
 	case word != "" && t.isC():
 		return word + " " + t.Name
 	}
-	return shortenStd(t.Name)
+	return t.w.typeName(t.Name)
 }
 
 // maxNesting bounds anonymous structs inside of structs in the text of a type.
@@ -141,7 +141,7 @@ func (t *Type) resolved(depth int) *Type {
 	case Typedef:
 		return t.Elem().resolved(depth + 1)
 	case Pointer, Reference, RvalueReference, Const, Volatile, Restrict, Atomic, Array, Function:
-		if t.isRust() {
+		if t.Rust() {
 			return t
 		}
 		e := t.Elem().resolved(depth + 1)
@@ -169,7 +169,7 @@ func (t *Type) body(indent int, inner string) string {
 		break
 	}
 	text := t.declare(inner, 0)
-	if t.isRust() && t != core {
+	if t.Rust() && t != core {
 		return text
 	}
 	var full string
@@ -193,7 +193,7 @@ func (t *Type) enumText() string {
 	if t.Name != "" {
 		b.WriteString(t.Name + " ")
 	}
-	if !t.isC() && !t.isRust() && t.die.Has(dwarf.AtType) {
+	if !t.isC() && !t.Rust() && t.die.Has(dwarf.AtType) {
 		if e := t.Elem(); t.die.Has(dwarf.AtEnumClass) || e.Name != "unsigned int" {
 			b.WriteString(": " + e.String() + " ")
 		}
@@ -224,7 +224,7 @@ func (t *Type) enumScope() string {
 	if t.isC() {
 		return ""
 	}
-	if t.Name != "" && t.die.Has(dwarf.AtEnumClass) || t.isRust() {
+	if t.Name != "" && t.die.Has(dwarf.AtEnumClass) || t.Rust() {
 		return t.Name + "::"
 	}
 	if t.Name == "" {
@@ -237,7 +237,7 @@ func (t *Type) enumScope() string {
 }
 
 func (t *Type) structText(indent int) string {
-	if t.isRust() {
+	if t.Rust() {
 		return t.rustText(indent)
 	}
 	word := map[dwarf.Tag]string{dwarf.TagStructureType: "struct", dwarf.TagClassType: "class", dwarf.TagUnionType: "union"}[t.Tag]
@@ -447,7 +447,7 @@ func (t *Type) method(d dwarf.DIE) string {
 				pt := t.mod.typeOf(t.w, w.DIE)
 				if w.DIE.Has(dwarf.AtArtificial) {
 					static = false
-					p := pt.unqualified()
+					p := pt.Unqualified()
 					isConst = p.Kind == Pointer && p.Elem().Kind == Const
 					break
 				}

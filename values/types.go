@@ -145,7 +145,7 @@ func (t *Type) classify() {
 		if v, ok := d.Attr(dwarf.AtEncoding); ok {
 			t.Enc = v.Uint()
 		}
-		if c, ok := cTypes[canonical(t.Name)]; ok && !t.isRust() {
+		if c, ok := cTypes[canonical(t.Name)]; ok && !t.Rust() {
 			t.Name = c.name // gcc's "long unsigned int" is unsigned long
 		}
 	case dwarf.TagPointerType:
@@ -199,13 +199,14 @@ func (t *Type) qualify() {
 			in = v.Ref() // in a type unit a declaration stands in the namespaces
 		}
 		t.Name = t.mod.Obj.Qualified(in, t.Name)
-		if t.isRust() && strings.HasPrefix(t.Name, "{") {
+		if t.Rust() && strings.HasPrefix(t.Name, "{") {
 			t.Name = strings.TrimSpace(t.Name)
 		}
 	}
 }
 
-func (t *Type) isRust() bool { return t.lang == dwarf.LangRust }
+// Rust reports whether the type is one of Rust.
+func (t *Type) Rust() bool { return t.lang == dwarf.LangRust }
 
 // isC reports whether types are named struct x.
 func (t *Type) isC() bool { return t.lang.IsC() }
@@ -224,8 +225,8 @@ func (t *Type) Elem() *Type {
 	return t.elem
 }
 
-// strip takes typedefs and qualifiers off; the result is never nil.
-func (t *Type) strip() *Type {
+// Strip takes typedefs and qualifiers off; the result is never nil.
+func (t *Type) Strip() *Type {
 	for range maxTypeDepth {
 		switch t.Kind {
 		case Typedef, Const, Volatile, Restrict, Atomic:
@@ -239,8 +240,8 @@ func (t *Type) strip() *Type {
 	return &Type{Kind: Void, Name: "<endless type>", w: t.w, mod: t.mod}
 }
 
-// unqualified takes const and the like off, but no typedef.
-func (t *Type) unqualified() *Type {
+// Unqualified takes const and the like off, but no typedef.
+func (t *Type) Unqualified() *Type {
 	for range maxTypeDepth {
 		switch t.Kind {
 		case Const, Volatile, Restrict, Atomic:
@@ -314,7 +315,7 @@ func (t *Type) sizeAt(depth int) int64 {
 			return t.Elem().sizeAt(depth + 1)
 		}
 	case MemberPointer:
-		if t.Elem().strip().Kind == Function {
+		if t.Elem().Strip().Kind == Function {
 			return 16
 		}
 		return 8
@@ -375,8 +376,8 @@ func (t *Type) dynamicCount(dim int) (dwarf.Value, bool, bool) {
 	return dwarf.Value{}, false, false
 }
 
-// row is the type of an array's elements: of several dimensions, an array of one less.
-func (t *Type) row() *Type {
+// Row is the type of an array's elements: of several dimensions, an array of one less.
+func (t *Type) Row() *Type {
 	if len(t.counts) < 2 {
 		return t.Elem()
 	}
@@ -391,13 +392,13 @@ func (t *Type) Count() int64 {
 	return t.counts[0]
 }
 
-// pointerTo makes the type of a pointer to t.
-func (t *Type) pointerTo() *Type {
+// PointerTo makes the type of a pointer to t.
+func (t *Type) PointerTo() *Type {
 	return &Type{Kind: Pointer, Tag: dwarf.TagPointerType, size: 8, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
 }
 
-// arrayOf makes the type of an array of n values of t.
-func (t *Type) arrayOf(n int64) *Type {
+// ArrayOf makes the type of an array of n values of t.
+func (t *Type) ArrayOf(n int64) *Type {
 	return &Type{Kind: Array, Tag: dwarf.TagArrayType, size: -1, w: t.w, mod: t.mod, elem: t, elemOK: true, counts: []int64{n}, lang: t.lang}
 }
 
@@ -421,7 +422,7 @@ func baseType(w *World, name string, size int64, enc uint64) *Type {
 }
 
 func (t *Type) isInteger() bool {
-	switch s := t.strip(); s.Kind {
+	switch s := t.Strip(); s.Kind {
 	case Enum:
 		return true
 	case Base:
@@ -430,10 +431,10 @@ func (t *Type) isInteger() bool {
 	return false
 }
 
-func (t *Type) isFloat() bool { s := t.strip(); return s.Kind == Base && s.Enc == encFloat }
+func (t *Type) isFloat() bool { s := t.Strip(); return s.Kind == Base && s.Enc == encFloat }
 
 func (t *Type) isSigned() bool {
-	switch s := t.strip(); s.Kind {
+	switch s := t.Strip(); s.Kind {
 	case Enum:
 		return s.signedEnum()
 	case Base:
@@ -444,7 +445,7 @@ func (t *Type) isSigned() bool {
 
 // isChar reports whether gdb prints the type as characters.
 func (t *Type) isChar() bool {
-	s := t.strip()
+	s := t.Strip()
 	if s.Kind != Base {
 		return false
 	}
@@ -463,11 +464,91 @@ func (t *Type) textual() bool {
 	if t.isChar() {
 		return true
 	}
-	for u := t.unqualified(); u.Kind == Typedef; u = u.Elem().unqualified() {
+	for u := t.Unqualified(); u.Kind == Typedef; u = u.Elem().Unqualified() {
 		if u.Name == "wchar_t" || u.Name == "char16_t" || u.Name == "char32_t" {
 			return true
 		}
 	}
-	s := t.strip()
+	s := t.Strip()
 	return s.Kind == Base && (s.Name == "wchar_t" || s.Name == "char16_t" || s.Name == "char32_t")
+}
+
+// TemplateType is the type that a template parameter stands for, nil without.
+func (t *Type) TemplateType(name string) *Type {
+	t = t.complete()
+	w := t.die.Walk()
+	for w.Next() {
+		if w.Depth == 1 && w.DIE.Tag() == dwarf.TagTemplateType {
+			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
+				return t.mod.typeOf(t.w, w.DIE)
+			}
+		}
+		w.SkipChildren()
+	}
+	return nil
+}
+
+// TemplatePack lists the types of a template's parameter pack.
+func (t *Type) TemplatePack() []*Type {
+	var out []*Type
+	in := false
+	w := t.complete().die.Walk()
+	for w.Next() && len(out) < 256 {
+		switch {
+		case w.Depth == 1:
+			if in = w.DIE.Tag() == dwarf.TagGNUTemplatePack; !in {
+				w.SkipChildren()
+			}
+		case in && w.DIE.Tag() == dwarf.TagTemplateType:
+			out = append(out, t.mod.typeOf(t.w, w.DIE))
+		}
+	}
+	return out
+}
+
+// Alignment is that of a type without alignas, in bytes: what its members need.
+func (t *Type) Alignment() int64 { return t.alignment(0) }
+
+func (t *Type) alignment(depth int) int64 {
+	if depth > maxDepth {
+		return 1
+	}
+	s := t.Strip()
+	switch s.Kind {
+	case Array:
+		return s.Elem().alignment(depth + 1)
+	case Struct:
+		if s.align == 0 {
+			s.align = 1 // of a struct in itself
+			most := int64(1)
+			for _, f := range s.Fields() {
+				if !f.Static {
+					most = max(most, f.Type.alignment(depth+1))
+				}
+				if f.Virtual {
+					most = 8
+				}
+			}
+			s.align = most
+		}
+		return s.align
+	}
+	return min(max(s.Size(), 1), 16)
+}
+
+// Incomplete reports whether only a declaration of the type is known.
+func (t *Type) Incomplete() bool { return t.decl }
+
+// Variants are the members of an enum of Rust that hold its variants' data.
+func (t *Type) Variants() []Field {
+	if t.read(); t.parts == nil {
+		return nil
+	}
+	var out []Field
+	for i := range t.parts.variants {
+		if x := &t.parts.variants[i]; x.hasPayload {
+			out = append(out, x.member)
+		}
+	}
+	return out
 }

@@ -41,49 +41,25 @@ const (
 // synthetic reports whether the value is a pointer to a variable that has no address.
 func (v Value) synthetic() bool { return v.pointerIn != nil }
 
-// lostValue is a value that cannot be shown, and why.
-func lostValue(t *Type, err error) Value { return Value{Type: t, err: err} }
+// LostValue is a value that cannot be shown, and why.
+func LostValue(t *Type, err error) Value { return Value{Type: t, err: err} }
 
 // Addr is where the value lies; false when it does not lie in memory.
 func (v Value) Addr() (addr.Run, bool) { return v.addr, v.place == inMemory && v.err == nil }
 
-// memoryValue is the value of type t at a.
-func memoryValue(t *Type, a addr.Run) Value { return Value{Type: t, place: inMemory, addr: a} }
+// MemoryValue is the value of type t at a.
+func MemoryValue(t *Type, a addr.Run) Value { return Value{Type: t, place: inMemory, addr: a} }
 
-// number is a computed value.
-func number(t *Type, n uint64) Value {
+// Number is a computed value.
+func Number(t *Type, n uint64) Value {
 	return Value{Type: t, data: le(n, int(max(t.Size(), 1)))}
-}
-
-// bytes are the value's, read when they were not yet.
-func (w *World) bytes(v Value) ([]byte, error) {
-	if v.err != nil {
-		return nil, v.err
-	}
-	if v.synthetic() {
-		return nil, errors.New("value is a synthetic pointer")
-	}
-	if v.lost != nil {
-		for _, l := range v.lost {
-			if l {
-				return nil, errLost
-			}
-		}
-	}
-	if v.place == inMemory && v.data == nil {
-		if v.bits > 0 {
-			return w.read(v.addr, int((v.bitOff+v.bits+7)/8))
-		}
-		return w.read(v.addr, int(v.Type.Size()))
-	}
-	return v.data, nil
 }
 
 // Unreadable is why a value, or the memory that it lies in, cannot be read at all; nil
 // when it can. What was optimized out is a value to show.
 func (w *World) Unreadable(v Value) error {
-	if a, ok := v.Addr(); ok && v.data == nil && v.Type.strip().Kind != Function && v.Type.Size() > 0 {
-		_, err := w.read(a, 1)
+	if a, ok := v.Addr(); ok && v.data == nil && v.Type.Strip().Kind != Function && v.Type.Size() > 0 {
+		_, err := w.ReadMemory(a, 1)
 		return err
 	}
 	if v.err != nil && !errors.Is(v.err, errLost) {
@@ -92,35 +68,8 @@ func (w *World) Unreadable(v Value) error {
 	return nil
 }
 
-// uint is an integer's or pointer's bits, extended by its sign.
-func (w *World) uint(v Value) (uint64, error) {
-	b, err := w.bytes(v)
-	if err != nil {
-		return 0, err
-	}
-	if v.bits > 0 {
-		var n uint64
-		for i := v.bits - 1; i >= 0; i-- {
-			at := v.bitOff + i
-			n <<= 1
-			if at/8 < int64(len(b)) {
-				n |= uint64(b[at/8]>>(at%8)) & 1
-			}
-		}
-		if v.Type.isSigned() {
-			return uint64(signExtend(n, uint(v.bits))), nil
-		}
-		return n, nil
-	}
-	n := unle(b)
-	if v.Type.isSigned() && len(b) < 8 {
-		return uint64(signExtend(n, uint(8*len(b)))), nil
-	}
-	return n, nil
-}
-
-// part is n bytes of v at an offset, of another type.
-func (v Value) part(t *Type, off int64) Value {
+// Part is n bytes of v at an offset, of another type.
+func (v Value) Part(t *Type, off int64) Value {
 	out := Value{Type: t, err: v.err}
 	size := t.Size()
 	if v.err != nil {
@@ -134,7 +83,7 @@ func (v Value) part(t *Type, off int64) Value {
 			if v.place == inMemory {
 				return out
 			}
-			return lostValue(t, errLost)
+			return LostValue(t, errLost)
 		}
 		out.data = v.data[off : off+size : off+size]
 		if v.lost != nil {
@@ -145,54 +94,6 @@ func (v Value) part(t *Type, off int64) Value {
 		out.place, out.reg, out.regOff, out.frame = inRegister, v.reg, v.regOff+off, v.frame
 	}
 	return out
-}
-
-// load reads a value of moderate size whole, so that its parts need no reads.
-func (w *World) load(v Value) Value {
-	if v.place == inMemory && v.data == nil && v.err == nil && v.bits == 0 {
-		if n := v.Type.Size(); n > 0 && n <= maxRead {
-			if b, err := w.read(v.addr, int(n)); err == nil {
-				v.data = b
-			}
-		}
-	}
-	return v
-}
-
-// member is a field of a struct.
-func (w *World) member(v Value, f *Field) Value {
-	off := f.Offset
-	if f.offExpr != nil {
-		n, err := w.dynamicOffset(v, f)
-		if err != nil {
-			return lostValue(f.Type, err)
-		}
-		if v.place != inMemory {
-			return lostValue(f.Type, errLost)
-		}
-		return memoryValue(f.Type, n)
-	}
-	if f.BitSize > 0 {
-		size := (f.BitOff + f.BitSize + 7) / 8
-		out := v.part(baseType(w, "", size, encUnsigned), off)
-		out.Type, out.bits, out.bitOff = f.Type, f.BitSize, f.BitOff
-		return out
-	}
-	return v.part(f.Type, off)
-}
-
-// dynamicOffset finds a virtual base class: its offset stands in the vtable.
-func (w *World) dynamicOffset(v Value, f *Field) (addr.Run, error) {
-	a, ok := v.Addr()
-	if !ok {
-		return 0, errLost
-	}
-	steps := 0
-	mod := f.Type.mod
-	m := machine{w: w, mod: mod, unit: f.die.Unit, steps: &steps, object: a, hasObject: true}
-	m.push(uint64(a))
-	r, err := m.value(f.offExpr)
-	return addr.Run(r.v), err
 }
 
 // valueOf reads a variable, parameter or constant of the debug information.
@@ -206,7 +107,7 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 	if f != nil {
 		var err error
 		if t, err = w.sized(m, f, t, steps); err != nil {
-			return lostValue(t, err)
+			return LostValue(t, err)
 		}
 	}
 	for e, hop := d, 0; e.Valid() && hop < maxHops; hop++ {
@@ -220,7 +121,7 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 		}
 		expr, ok := f.location(e.Unit, v, m)
 		if !ok {
-			return lostValue(t, errLost)
+			return LostValue(t, errLost)
 		}
 		at := f
 		if kept := f.over(e.Unit, v, m, expr); kept != nil {
@@ -229,11 +130,11 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 		mc := machine{w: w, mod: m, frame: at, unit: e.Unit, steps: steps, depth: depth}
 		pieces, err := mc.locate(expr)
 		if err != nil {
-			return lostValue(t, err)
+			return LostValue(t, err)
 		}
 		return w.assemble(m, at, t, pieces)
 	}
-	return lostValue(t, errLost)
+	return LostValue(t, errLost)
 }
 
 // declaredType is the type of a variable, that of its abstract origin too.
@@ -250,7 +151,7 @@ func (w *World) declaredType(m *modState, d dwarf.DIE) *Type {
 // sized gives a variable-length array its length in this frame. An error is why it has
 // none.
 func (w *World) sized(m *modState, f *Frame, t *Type, steps *int) (*Type, error) {
-	s := t.unqualified()
+	s := t.Unqualified()
 	if s.Kind != Array {
 		return t, nil
 	}
@@ -288,7 +189,7 @@ func (w *World) attrNumber(m *modState, f *Frame, u *dwarf.Unit, v dwarf.Value, 
 			return 0, errLost
 		}
 		*steps += maxSteps / 16 // bounds arrays whose bounds are arrays
-		return w.uint(w.valueIn(m, f, d, steps, 1))
+		return w.Uint(w.valueIn(m, f, d, steps, 1))
 	}
 	expr, ok := f.location(u, v, m)
 	if !ok {
@@ -323,7 +224,7 @@ func constant(t *Type, v dwarf.Value) Value {
 	case v.IsBlock():
 		b := v.Block()
 		if len(b) < size {
-			return lostValue(t, errLost)
+			return LostValue(t, errLost)
 		}
 		return Value{Type: t, data: b[:size]}
 	case size > 8 || size == 0:
@@ -340,7 +241,7 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 	}
 	size := t.Size()
 	if size > maxRead {
-		return lostValue(t, fmt.Errorf("value of %d bytes in pieces", size))
+		return LostValue(t, fmt.Errorf("value of %d bytes in pieces", size))
 	}
 	out := Value{Type: t, data: make([]byte, size), lost: make([]bool, size)}
 	at := uint64(0) // bits
@@ -373,7 +274,7 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 		all, any = all && l, any || l
 	}
 	if all && size > 0 {
-		return lostValue(t, errLost)
+		return LostValue(t, errLost)
 	}
 	if !any {
 		out.lost = nil
@@ -385,7 +286,7 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 func whole(m *modState, f *Frame, t *Type, p piece) Value {
 	switch p.kind {
 	case pieceMemory:
-		return memoryValue(t, p.addr)
+		return MemoryValue(t, p.addr)
 	case piecePointer:
 		return Value{Type: t, pointer: p.target, pointerOff: p.off, pointerIn: m, pointerFr: f}
 	case pieceRegister:
@@ -397,17 +298,17 @@ func whole(m *modState, f *Frame, t *Type, p piece) Value {
 		}
 		return Value{Type: t, data: p.data[:min(size, int64(len(p.data)))]}
 	}
-	return lostValue(t, errLost)
+	return LostValue(t, errLost)
 }
 
 // registerValue is a value that a register of the frame has, or its first bytes.
 func registerValue(f *Frame, t *Type, reg uint64) Value {
 	if f == nil {
-		return lostValue(t, errLost)
+		return LostValue(t, errLost)
 	}
 	b, ok := f.register(reg)
 	if !ok {
-		return lostValue(t, missingRegister(reg))
+		return LostValue(t, missingRegister(reg))
 	}
 	size := t.Size()
 	if reg >= regST0 && reg < regST0+8 && t.isFloat() && size < 10 {
@@ -417,9 +318,9 @@ func registerValue(f *Frame, t *Type, reg uint64) Value {
 	}
 	if int64(len(b)) < size {
 		if len(b) == 8 && size <= 16 && reg < uint64(unwind.RIP) { // a pair has pieces; this is a lie of the producer
-			return lostValue(t, errLost)
+			return LostValue(t, errLost)
 		}
-		return lostValue(t, fmt.Errorf("register of %d bytes for a value of %d", len(b), size))
+		return LostValue(t, fmt.Errorf("register of %d bytes for a value of %d", len(b), size))
 	}
 	return Value{Type: t, place: inRegister, reg: unwind.Reg(min(reg, 255)), frame: f, data: b[:size]}
 }
@@ -437,7 +338,7 @@ func (w *World) pieceBytes(f *Frame, p piece, n uint64) ([]byte, error) {
 	var b []byte
 	switch p.kind {
 	case pieceMemory:
-		return w.read(p.addr, int(min(n, maxRead+1)))
+		return w.ReadMemory(p.addr, int(min(n, maxRead+1)))
 	case pieceRegister:
 		if f != nil {
 			if known, ok := f.register(p.reg); ok {

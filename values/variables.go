@@ -145,13 +145,13 @@ func (w *World) local(f *Frame, name string) (Value, bool) {
 // this is the object of a member function.
 func (w *World) this(f *Frame) (Value, bool) {
 	v, ok := w.local(f, "this")
-	if !ok || v.Type.strip().Kind != Pointer {
+	if !ok || v.Type.Strip().Kind != Pointer {
 		return Value{}, false
 	}
 	if v.err != nil {
-		return lostValue(v.Type.strip().Elem(), v.err), true
+		return LostValue(v.Type.Strip().Elem(), v.err), true
 	}
-	obj, err := w.deref(v)
+	obj, err := w.Deref(v)
 	return obj, err == nil
 }
 

@@ -20,12 +20,13 @@ type Module struct {
 	Bias addr.Bias
 }
 
-// A World is what values are read from. Mem and Modules are required. It belongs to
+// A World is what values are read from. Reader.Mem and Modules are required. It belongs to
 // one goroutine at a time.
 type World struct {
-	Mem     io.ReaderAt // offsets are run addresses
-	Write   io.WriterAt // nil: nothing can be changed
-	Modules func() []Module
+	Reader
+	Write    io.WriterAt // nil: nothing can be changed
+	Modules  func() []Module
+	Printers Printers // nil: values of libraries are printed by their members
 
 	// Symbol names what covers an address; nil or false: nothing does.
 	Symbol func(addr.Run) (name string, offset uint64, ok bool)
@@ -181,30 +182,6 @@ type MemoryError struct{ At addr.Run }
 
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("cannot access memory at address %v", e.At)
-}
-
-// read reads n bytes of memory. An error names the first byte that is not there.
-func (w *World) read(a addr.Run, n int) ([]byte, error) {
-	if n < 0 || n > maxRead {
-		return nil, fmt.Errorf("value of %d bytes: more than %d are not read at once", n, maxRead)
-	}
-	b := make([]byte, n)
-	if n == 0 {
-		return b, nil
-	}
-	if w.Mem == nil || int64(a) < 0 {
-		return nil, &MemoryError{a}
-	}
-	got, _ := w.Mem.ReadAt(b, int64(a))
-	if got < n {
-		return nil, &MemoryError{a + addr.Run(max(got, 0))}
-	}
-	return b, nil
-}
-
-func (w *World) readUint(a addr.Run, n int) (uint64, error) {
-	b, err := w.read(a, n)
-	return unle(b), err
 }
 
 // le is v in n bytes, least significant first.

@@ -1,4 +1,4 @@
-package values_test
+package printers_test
 
 import (
 	"os/exec"

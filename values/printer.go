@@ -1,0 +1,236 @@
+package values
+
+import (
+	"iter"
+
+	"hdb/internal/addr"
+)
+
+// Printers is a table of the printers of libraries: of containers, strings, smart
+// pointers.
+type Printers interface {
+	// Printer is the printer of values of a type without typedefs and qualifiers, nil
+	// when they are printed by their members.
+	Printer(t *Type) *Printer
+	// TypeName is a type's name as people write it, without a library's default
+	// arguments.
+	TypeName(name string) string
+}
+
+// A Printer knows the values of a class of some library. It is given a value and a
+// reader, and knows nothing of the text that comes of it. Each of its functions may be
+// nil, and reports false for a value that does not have the members that it expects.
+type Printer struct {
+	// Display describes what the value holds.
+	Display func(r *Reader, v Value) (Display, bool)
+	// Pointer is the pointer in a smart pointer, which * and -> follow.
+	Pointer func(r *Reader, v Value) (Value, bool)
+	// Element is element i, as operator[] gives it.
+	Element func(r *Reader, v Value, i int64) (Value, bool)
+}
+
+// A Display describes what a value holds. After its head it has a text, elements, items
+// or members, or nothing at all.
+type Display struct {
+	Head     string // the name, lengths and counts
+	Err      error  // why the rest cannot be read
+	Text     *Text
+	Elements *Elements
+	Items    iter.Seq2[Item, error] // an error ends them
+	Members  []Member
+}
+
+// A Text is a string of a program.
+type Text struct {
+	Elem *Type    // the type of its characters; nil: bytes of UTF-8
+	Addr addr.Run // where they lie, without Data
+	Data []byte   // the characters, when they are known
+	Len  uint64   // characters
+}
+
+// Elements are values of one type in a row. Equal neighbors are counted.
+type Elements struct {
+	Count int64
+	At    func(i int64) Value
+}
+
+// An Item is an element of a container that is found by walking through it.
+type Item struct {
+	Label string // stands before the value, when there is no Key
+	Key   *Value
+	Value Value
+	Text  string // in place of all others, of a value that has no place of its own
+}
+
+// A Member is one of the fixed parts of a value: what a pointer points to, or the first
+// of a pair.
+type Member struct {
+	Name    string // "" none
+	Value   Value
+	Display *Display // in place of Value
+}
+
+// printer is the printer of a type without typedefs and qualifiers; nil for none.
+func (w *World) printer(t *Type) *Printer {
+	if w == nil || w.Printers == nil || t.Kind != Struct {
+		return nil
+	}
+	return w.Printers.Printer(t)
+}
+
+// displayed reports whether a printer shows the values of a type.
+func (w *World) displayed(t *Type) bool {
+	p := w.printer(t)
+	return p != nil && p.Display != nil
+}
+
+// smart is the pointer in a smart pointer.
+func (w *World) smart(v Value) (Value, bool) {
+	if p := w.printer(v.Type.Strip()); p != nil && p.Pointer != nil {
+		return p.Pointer(&w.Reader, v)
+	}
+	return Value{}, false
+}
+
+// element is element i of a container.
+func (w *World) element(v Value, i int64) (Value, bool) {
+	if p := w.printer(v.Type.Strip()); p != nil && p.Element != nil {
+		return p.Element(&w.Reader, v, i)
+	}
+	return Value{}, false
+}
+
+// library writes a value as its library's printer describes it; false when there is
+// none.
+func (p *formatter) library(v Value, t *Type) bool {
+	printer := p.w.printer(t)
+	if printer == nil || printer.Display == nil {
+		return false
+	}
+	d, ok := printer.Display(&p.w.Reader, v)
+	if ok {
+		p.display(&d, t.Rust())
+	}
+	return ok
+}
+
+// display writes a description. Rust's debuggers write brackets around elements, and no
+// equals sign before them.
+func (p *formatter) display(d *Display, rust bool) {
+	p.write(d.Head)
+	open, end := "{", "}"
+	switch {
+	case rust && d.Elements != nil:
+		open, end = " [", "]"
+	case rust:
+		open = " {"
+	case d.Head != "":
+		open = " = {"
+	}
+	switch {
+	case d.Err != nil:
+		if d.Head != "" {
+			p.write(" ")
+		}
+		p.write(fault(d.Err))
+	case d.Text != nil:
+		p.text(d.Text)
+	case d.Elements != nil && (rust || d.Elements.Count > 0):
+		p.write(open)
+		p.depth++
+		p.sequence(d.Elements.Count, d.Elements.At)
+		p.depth--
+		p.write(end)
+	case d.Items != nil:
+		p.write(open)
+		p.depth++
+		p.items(d.Items, rust)
+		p.depth--
+		p.write(end)
+	case d.Members != nil:
+		p.write(open)
+		for i := range d.Members {
+			if i > 0 {
+				p.write(", ")
+			}
+			p.part(&d.Members[i], rust)
+		}
+		p.write(end)
+	}
+}
+
+func (p *formatter) part(m *Member, rust bool) {
+	if m.Name != "" {
+		p.write(m.Name + " = ")
+	}
+	if m.Display != nil {
+		p.display(m.Display, rust)
+		return
+	}
+	p.value(m.Value)
+}
+
+// text writes as many characters of a string as are wanted.
+func (p *formatter) text(t *Text) {
+	width, prefix := 1, ""
+	if t.Elem != nil {
+		width, prefix = int(t.Elem.Size()), prefixOf(t.Elem)
+	}
+	show := min(int(min(t.Len, maxElements)), p.o.Elements, maxRead/width)
+	b := t.Data
+	if b == nil {
+		var err error
+		if b, err = p.w.ReadMemory(t.Addr, show*width); err != nil {
+			p.write(fault(err))
+			return
+		}
+	}
+	b = b[:min(show*width, len(b))]
+	p.write(prefix + quoted(b, width, uint64(show) < t.Len))
+}
+
+// items writes the elements that a walk through a container finds.
+func (p *formatter) items(list iter.Seq2[Item, error], rust bool) {
+	i := 0
+	for it, err := range list {
+		last := err != nil && rust // which has no comma before it
+		if i > 0 && !last {
+			p.write(", ")
+		}
+		if !last && (i >= p.o.Elements || p.full()) {
+			p.write("...")
+			return
+		}
+		i++
+		switch {
+		case err != nil:
+			p.write(fault(err))
+			return
+		case it.Text != "":
+			p.write(it.Text)
+		case it.Key != nil && rust:
+			p.value(*it.Key)
+			p.write(": ")
+			p.value(it.Value)
+		case it.Key != nil:
+			k := p.w.formatter(p.f, p.o)
+			k.depth = p.depth
+			k.value(*it.Key)
+			p.write("[" + k.b.String() + "] = ")
+			p.value(it.Value)
+		default:
+			if it.Label != "" {
+				p.write(it.Label + " = ")
+			}
+			p.value(it.Value)
+		}
+	}
+}
+
+// typeName is a type's name as people write it.
+func (w *World) typeName(name string) string {
+	if w == nil || w.Printers == nil {
+		return name
+	}
+	return w.Printers.TypeName(name)
+}

@@ -1,0 +1,25 @@
+package printers_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// stopLine is the line of a source file that is marked stop.
+func stopLine(t *testing.T, source string) string {
+	t.Helper()
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range strings.Split(string(text), "\n") {
+		if strings.Contains(l, "// stop") {
+			return fmt.Sprintf("%s:%d", filepath.Base(source), i+1)
+		}
+	}
+	t.Fatalf("%s has no line marked stop", source)
+	return ""
+}

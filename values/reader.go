@@ -1,0 +1,350 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"hdb/internal/addr"
+)
+
+// A Reader reads values, what they consist of, and what they point to.
+type Reader struct {
+	Mem io.ReaderAt // offsets are run addresses
+}
+
+// ReadMemory reads n bytes of memory. An error names the first byte that is not there.
+func (r *Reader) ReadMemory(a addr.Run, n int) ([]byte, error) {
+	if n < 0 || n > maxRead {
+		return nil, fmt.Errorf("value of %d bytes: more than %d are not read at once", n, maxRead)
+	}
+	b := make([]byte, n)
+	if n == 0 {
+		return b, nil
+	}
+	if r.Mem == nil || int64(a) < 0 {
+		return nil, &MemoryError{a}
+	}
+	got, _ := r.Mem.ReadAt(b, int64(a))
+	if got < n {
+		return nil, &MemoryError{a + addr.Run(max(got, 0))}
+	}
+	return b, nil
+}
+
+// ReadUint reads a number of n bytes, at most eight.
+func (r *Reader) ReadUint(a addr.Run, n int) (uint64, error) {
+	b, err := r.ReadMemory(a, n)
+	return unle(b), err
+}
+
+// Bytes are the value's, read when they were not yet.
+func (r *Reader) Bytes(v Value) ([]byte, error) {
+	if v.err != nil {
+		return nil, v.err
+	}
+	if v.synthetic() {
+		return nil, errors.New("value is a synthetic pointer")
+	}
+	if v.lost != nil {
+		for _, l := range v.lost {
+			if l {
+				return nil, errLost
+			}
+		}
+	}
+	if v.place == inMemory && v.data == nil {
+		if v.bits > 0 {
+			return r.ReadMemory(v.addr, int((v.bitOff+v.bits+7)/8))
+		}
+		return r.ReadMemory(v.addr, int(v.Type.Size()))
+	}
+	return v.data, nil
+}
+
+// Uint is an integer's or pointer's bits, extended by its sign.
+func (r *Reader) Uint(v Value) (uint64, error) {
+	b, err := r.Bytes(v)
+	if err != nil {
+		return 0, err
+	}
+	if v.bits > 0 {
+		var n uint64
+		for i := v.bits - 1; i >= 0; i-- {
+			at := v.bitOff + i
+			n <<= 1
+			if at/8 < int64(len(b)) {
+				n |= uint64(b[at/8]>>(at%8)) & 1
+			}
+		}
+		if v.Type.isSigned() {
+			return uint64(signExtend(n, uint(v.bits))), nil
+		}
+		return n, nil
+	}
+	n := unle(b)
+	if v.Type.isSigned() && len(b) < 8 {
+		return uint64(signExtend(n, uint(8*len(b)))), nil
+	}
+	return n, nil
+}
+
+// Load reads a value of moderate size whole, so that its parts need no reads.
+func (r *Reader) Load(v Value) Value {
+	if v.place == inMemory && v.data == nil && v.err == nil && v.bits == 0 {
+		if n := v.Type.Size(); n > 0 && n <= maxRead {
+			if b, err := r.ReadMemory(v.addr, int(n)); err == nil {
+				v.data = b
+			}
+		}
+	}
+	return v
+}
+
+// unref follows a reference.
+func (r *Reader) unref(v Value) Value {
+	t := v.Type.Strip()
+	if t.Kind != Reference && t.Kind != RvalueReference {
+		return v
+	}
+	a, err := r.Uint(v)
+	if err != nil {
+		return LostValue(t.Elem(), err)
+	}
+	return MemoryValue(t.Elem(), addr.Run(a))
+}
+
+// Deref is what a pointer points to.
+func (r *Reader) Deref(v Value) (Value, error) {
+	v = r.unref(v)
+	t := v.Type.Strip()
+	if v.synthetic() && t.Kind == Pointer {
+		if !v.pointer.Valid() { // gcc 12 names offset 0 in split DWARF
+			return LostValue(t.Elem(), errLost), nil
+		}
+		steps := 0
+		target := v.Type.w.valueIn(v.pointerIn, v.pointerFr, v.pointer, &steps, 1)
+		if target.err != nil {
+			return target, nil
+		}
+		if v.pointerOff == 0 {
+			target.Type = t.Elem()
+			return target, nil
+		}
+		return target.Part(t.Elem(), v.pointerOff), nil
+	}
+	switch t.Kind {
+	case Pointer:
+		a, err := r.Uint(v)
+		if err != nil {
+			return Value{}, err
+		}
+		if t.Elem().Strip().Kind == Void {
+			return Value{}, errors.New("a void pointer cannot be followed: cast it first")
+		}
+		return MemoryValue(t.Elem(), addr.Run(a)), nil
+	case Array:
+		return v.Part(t.Row(), 0), nil
+	case Function:
+		return v, nil
+	case Struct: // * of a smart pointer, as gdb's xmethods have it
+		if p, ok := v.Type.w.smart(v); ok && p.Type.Strip().Kind == Pointer {
+			return r.Deref(p)
+		}
+	case Base:
+		if v.Type.isInteger() { // gdb takes an integer for a pointer to long
+			a, err := r.Uint(v)
+			return MemoryValue(baseType(v.Type.w, "long", 8, encSigned), addr.Run(a)), err
+		}
+	}
+	return Value{}, fmt.Errorf("a value of type %s cannot be followed", v.Type)
+}
+
+// Member is a field of a struct.
+func (r *Reader) Member(v Value, f *Field) Value {
+	off := f.Offset
+	if f.offExpr != nil {
+		n, err := r.dynamicOffset(v, f)
+		if err != nil {
+			return LostValue(f.Type, err)
+		}
+		if v.place != inMemory {
+			return LostValue(f.Type, errLost)
+		}
+		return MemoryValue(f.Type, n)
+	}
+	if f.BitSize > 0 {
+		size := (f.BitOff + f.BitSize + 7) / 8
+		out := v.Part(baseType(v.Type.w, "", size, encUnsigned), off)
+		out.Type, out.bits, out.bitOff = f.Type, f.BitSize, f.BitOff
+		return out
+	}
+	return v.Part(f.Type, off)
+}
+
+// dynamicOffset finds a virtual base class: its offset stands in the vtable.
+func (r *Reader) dynamicOffset(v Value, f *Field) (addr.Run, error) {
+	a, ok := v.Addr()
+	if !ok {
+		return 0, errLost
+	}
+	steps := 0
+	mod := f.Type.mod
+	m := machine{w: f.Type.w, mod: mod, unit: f.die.Unit, steps: &steps, object: a, hasObject: true}
+	m.push(uint64(a))
+	n, err := m.value(f.offExpr)
+	return addr.Run(n.v), err
+}
+
+// Find is a member, searched in bases too, and members of it by further names.
+func (r *Reader) Find(v Value, names ...string) (Value, bool) {
+	for _, n := range names {
+		m, ok := r.search(v, n, 0)
+		if !ok || m.err != nil {
+			return Value{}, false
+		}
+		v = m
+	}
+	return v, true
+}
+
+// FindUint is the number in a member that Find finds.
+func (r *Reader) FindUint(v Value, names ...string) (uint64, bool) {
+	m, ok := r.Find(v, names...)
+	if !ok {
+		return 0, false
+	}
+	n, err := r.Uint(m)
+	return n, err == nil
+}
+
+// Field is a direct member of a struct by its name.
+func (r *Reader) Field(v Value, name string) (Value, bool) {
+	fields := v.Type.Strip().Fields()
+	for i := range fields {
+		if fields[i].Name == name && !fields[i].Static {
+			m := r.Member(v, &fields[i])
+			return m, m.err == nil
+		}
+	}
+	return Value{}, false
+}
+
+// memberNamed finds a member, in bases and anonymous unions too.
+func (r *Reader) memberNamed(v Value, name string) (Value, error) {
+	t := v.Type.Strip()
+	if t.Kind != Struct {
+		return Value{}, fmt.Errorf("a value of type %s has no members", v.Type)
+	}
+	if i := strings.LastIndex(name, "::"); i >= 0 { // of a base class
+		if b, ok := r.base(v, name[:i], 0); ok {
+			return r.memberNamed(b, name[i+2:])
+		}
+	}
+	if t.Rust() {
+		t.read()
+		if t.parts != nil {
+			x, err := r.variantOf(v, t)
+			if err != nil {
+				return Value{}, err
+			}
+			if x.hasPayload {
+				return r.memberNamed(r.Member(v, &x.member), name)
+			}
+		}
+		if _, err := strconv.Atoi(name); err == nil {
+			name = "__" + name
+		}
+	}
+	if m, ok := r.search(v, name, 0); ok {
+		return m, nil
+	}
+	return Value{}, fmt.Errorf("%s has no member %q: see ptype", t, name)
+}
+
+func (r *Reader) base(v Value, name string, depth int) (Value, bool) {
+	fields := v.Type.Strip().Fields()
+	for i := range fields {
+		f := &fields[i]
+		if !f.Base || depth > maxDepth {
+			continue
+		}
+		b := r.Member(v, f)
+		if f.Name == name || strings.HasSuffix(f.Name, "::"+name) {
+			return b, true
+		}
+		if b, ok := r.base(b, name, depth+1); ok {
+			return b, true
+		}
+	}
+	return Value{}, false
+}
+
+func (r *Reader) search(v Value, name string, depth int) (Value, bool) {
+	if depth > maxDepth || v.Type == nil { // a value that was not found has no members
+		return Value{}, false
+	}
+	t := v.Type.Strip()
+	fields := t.Fields()
+	for i := range fields {
+		f := &fields[i]
+		if f.Name == name && !f.Base {
+			if f.Static {
+				return t.w.staticMember(t, f)
+			}
+			return r.Member(v, f), true
+		}
+	}
+	for i := range fields {
+		f := &fields[i]
+		if f.Base || f.Name == "" && f.Type.Strip().Kind == Struct {
+			if m, ok := r.search(r.Member(v, f), name, depth+1); ok {
+				return m, true
+			}
+		}
+	}
+	return Value{}, false
+}
+
+// Variant is the data of the variant that an enum of Rust holds; false when it has none.
+func (r *Reader) Variant(v Value) (Value, bool) {
+	t := v.Type.Strip()
+	if t.read(); t.parts == nil {
+		return Value{}, false
+	}
+	x, err := r.variantOf(v, t)
+	if err != nil || !x.hasPayload {
+		return Value{}, false
+	}
+	return r.Member(v, &x.member), true
+}
+
+// variantOf is the variant that a value of an enum is.
+func (r *Reader) variantOf(v Value, t *Type) (*variant, error) {
+	t.read()
+	n := uint64(0)
+	mask := ^uint64(0)
+	if t.parts.hasDiscr {
+		d := r.Member(v, &t.parts.discr)
+		var err error
+		if n, err = r.Uint(d); err != nil {
+			return nil, err
+		}
+		mask = sizeMask(d.Type.Size())
+	}
+	var other *variant
+	for i := range t.parts.variants {
+		x := &t.parts.variants[i]
+		if x.isDefault {
+			other = x
+		} else if x.value&mask == n&mask {
+			return x, nil
+		}
+	}
+	if other == nil {
+		return nil, fmt.Errorf("no variant for the discriminant %d", n)
+	}
+	return other, nil
+}
