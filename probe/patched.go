@@ -170,8 +170,8 @@ func (p *Probe) settle(f *patched) (err error) {
 	return nil
 }
 
-// turn has those go on where they can that come behind a first instruction which was moved
-// alone: in the function, if a trap is at its entry, and else in the copy of the others.
+// turn sets where threads continue after a first instruction that was moved alone: in the
+// function if a trap is at its entry, else in the copy that the jump uses.
 func (p *Probe) turn(f *patched, use *moved) error {
 	if f.single == nil || f.single.back == 0 {
 		return nil
