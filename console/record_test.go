@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hdb/probe"
+	"hdb/recording"
 	"hdb/session"
 )
 
@@ -14,7 +15,7 @@ func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 		Recording: true, Paused: true, Filter: "size > 1024", Seen: 100, Recorded: 60, Stacks: 7, Truncated: 2, Sites: 18,
 		LiveBytes: 3000, LiveBlocks: 4, PeakBytes: 5000, KeptBytes: 2000, KeptBlocks: 1,
 		Plane: session.Plane{Reason: "seccomp"}, Lost: 4, Bytes: 4096,
-		Losses: []session.Loss{{Count: 3, Reason: "the ring was full"}, {Count: 1, Reason: "too many threads"}},
+		Losses: []recording.Loss{{Count: 3, Reason: "the ring was full"}, {Count: 1, Reason: "too many threads"}},
 		Probe:  probe.Stats{LostSt: 1, Waits: 5},
 	}
 	var out strings.Builder

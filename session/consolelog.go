@@ -15,8 +15,8 @@ func (s *Session) LogConsole(text string, typed bool) { s.console.Add(text, type
 func (s *Session) LogMoment() {
 	var seq uint64
 	var now time.Duration
-	if s.saved == nil && s.rec != nil {
-		s.exclusive(func() { seq, now = s.trace.last, max(s.now(), s.trace.time) })
+	if s.saved == nil {
+		s.exclusive(func() { seq, now = s.rec.Moment(s.now()) })
 	}
 	s.console.At(seq, now)
 }

@@ -468,10 +468,10 @@ func (s *Session) asksNames() bool {
 	asks := func(c *cond.Cond) bool {
 		return c != nil && (c.UsesPredicate(cond.Func) || c.UsesPredicate(cond.Caller))
 	}
-	if f := s.trace.filter; f != nil && asks(f.Cond) {
+	if f := s.rec.Filter(); f != nil && asks(f.Cond) {
 		return true
 	}
-	if n := s.trace.next; n != nil && asks(n.cond) {
+	if n := s.next; n != nil && asks(n.cond) {
 		return true
 	}
 	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && onEvents(st) && asks(st.Cond) })

@@ -10,6 +10,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/recording"
 	"hdb/symbols"
 )
 
@@ -95,11 +96,11 @@ func (s *Session) someSource() (capture.Source, error) {
 		return nil, s.saved.Damage()
 	case s.saved != nil:
 		return nil, errors.New("no event was recorded: the capture has none")
-	case s.trace.recording && s.proc == nil:
+	case s.rec.On() && s.proc == nil:
 		return nil, errors.New("no event was recorded yet: use run, start or attach")
-	case s.trace.recording && s.trace.filter != nil:
-		return nil, fmt.Errorf("no event was recorded yet that has %s: continue, or change the record filter", s.trace.filter)
-	case s.trace.recording:
+	case s.rec.On() && s.rec.Filter() != nil:
+		return nil, fmt.Errorf("no event was recorded yet that has %s: continue, or change the record filter", s.rec.Filter())
+	case s.rec.On():
 		return nil, errors.New("no event was recorded yet: continue, and stop later")
 	}
 	return nil, errors.New("nothing was recorded: use record start, or open a capture")
@@ -123,7 +124,7 @@ type recordedEnv struct {
 // recordedAsk is a question to a stack.
 type recordedAsk struct {
 	stack capture.StackID
-	stackAsk
+	recording.Question
 }
 
 func newRecordedEnv(s *Session, src capture.Source) *recordedEnv {
@@ -161,32 +162,32 @@ func (v *recordedEnv) at(e *Event, step *heap.Step) *recordedEnv {
 
 // Func tells whether a function of that name is on the stack.
 func (v *recordedEnv) Func(name string) bool {
-	return v.ask(stackAsk{cond.Func, name}, v.callers.Func)
+	return v.ask(recording.Question{Predicate: cond.Func, Name: name}, v.callers.Func)
 }
 
 // Module tells whether a frame of that module is on the stack.
 func (v *recordedEnv) Module(name string) bool {
-	return v.ask(stackAsk{cond.Module, name}, v.callers.Module)
+	return v.ask(recording.Question{Predicate: cond.Module, Name: name}, v.callers.Module)
 }
 
 // Caller tells whether the function that called has that name.
 func (v *recordedEnv) Caller(name string) bool {
-	return v.ask(stackAsk{cond.Caller, name}, v.callers.Caller)
+	return v.ask(recording.Question{Predicate: cond.Caller, Name: name}, v.callers.Caller)
 }
 
 // Like tells whether the stack is that of the event in a capture.
 func (v *recordedEnv) Like(event string) bool {
-	return v.ask(stackAsk{cond.Like, event}, func(event string) bool {
+	return v.ask(recording.Question{Predicate: cond.Like, Name: event}, func(event string) bool {
 		return v.s.like(event, v.stack(), func(f Frame) (codeOrigin, bool) { return recordedOrigin(v.src, f.Code, v.e.Seq) })
 	})
 }
 
 // ask remembers what a stack answered.
-func (v *recordedEnv) ask(a stackAsk, predicate func(string) bool) bool {
+func (v *recordedEnv) ask(a recording.Question, predicate func(string) bool) bool {
 	key := recordedAsk{v.e.Stack, a}
 	yes, known := v.answers[key]
 	if !known {
-		yes = predicate(a.name)
+		yes = predicate(a.Name)
 		v.answers[key] = yes
 	}
 	return yes
@@ -196,7 +197,7 @@ func (v *recordedEnv) ask(a stackAsk, predicate func(string) bool) bool {
 func (v *recordedEnv) Number(f cond.Field) (uint64, bool) {
 	switch f {
 	case cond.Size:
-		return v.e.Size, hasSize(&v.e.Event)
+		return v.e.Size, recording.HasSize(&v.e.Event)
 	case cond.Addr:
 		return v.e.Addr, true
 	case cond.Old:

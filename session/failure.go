@@ -5,6 +5,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/panics"
+	"hdb/recording"
 )
 
 // Failed takes a panic of the probe, or of what takes its events, on whichever goroutine
@@ -22,7 +23,7 @@ func (k probeSink) Failed(err error) {
 // nothing is asked of it any more but EndStream and Rescue.
 func (s *Session) Fail(err error) {
 	s.failure.CompareAndSwap(nil, &err)
-	s.exclusive(func() { s.trace.recording, s.rec = false, nowhere{} }) // it may run on
+	s.exclusive(s.rec.Forsake) // it may run on
 }
 
 // Failure is an error of hdb's own that has ended the recording, or nil.
@@ -36,20 +37,17 @@ func (s *Session) Failure() error {
 // complete adds names to the stream's file, so that it can be read elsewhere, and closes
 // it. After a panic, which is then the error, the file has what can be read, and the
 // reason why that is not all.
-func (s *Session) complete(st *stream) error {
-	w := st.writer
+func (s *Session) complete(f *recording.File) error {
 	failure := s.Failure()
 	if failure == nil {
-		err := caught(func() error { return s.finishCapture(st) })
+		err := caught(func() error { return f.Complete(embedder{s}, s.rec.Info()) })
 		if !isPanic(err) {
 			return err
 		}
 		failure = err
 	}
-	abort := func() error { return w.Abort(failure) }
-	embed := func() error { return w.Embed(embedder{s}) } // which may be what fails
 	all := failure
-	for _, step := range []func() error{abort, embed, abort, w.Close} { // embed may panic, too
+	for _, step := range f.Steps(failure, embedder{s}) {
 		err := caught(step)
 		all = errors.Join(all, err)
 		if err != nil && !isPanic(err) {
@@ -57,18 +55,6 @@ func (s *Session) complete(st *stream) error {
 		}
 	}
 	return all
-}
-
-// finishCapture is complete as long as nothing fails.
-func (s *Session) finishCapture(st *stream) error {
-	err := st.writer.Embed(embedder{s})
-	if st.writer.Dropped() > 0 {
-		s.notePartial(droppedOlder)
-	}
-	if err != nil {
-		return err
-	}
-	return st.writer.Close()
 }
 
 // attempt calls f, which is part of ending a recording: a panic is its failure.

@@ -34,18 +34,19 @@ func (f *faultyFile) Write(b []byte) (int, error) {
 // A panic of hdb's own ends a recording, wherever it is: the file is whole and says so, and
 // the process goes on.
 func TestPanicEndsARecording(t *testing.T) {
+	var file *faultyFile
 	for name, inject := range map[string]func(*Session){
 		"in a breakpoint's handler": func(s *Session) {
 			s.exclusive(func() { s.fallBack(errors.New("the test wants it")) })
 			if err := s.proc.StopAll(s.armTracer); err != nil {
 				panic("plain breakpoints are not armed")
 			}
-			s.exclusive(func() { s.trace.live = nil })
+			s.next = &nextEvent{left: 1, want: func(capture.Kind) bool { panic("a stop is at fault") }}
 		},
 		"in the ring's goroutine": func(s *Session) {
-			s.exclusive(func() { s.trace.probeFuncs = newProbeFuncs(); s.seen.ids = nil }) // stacks it was told of
+			s.exclusive(s.rec.ForgetProbe) // which goes on speaking of stacks
 		},
-		"in the queue": func(s *Session) { s.stream.file.WriteCloser.(*faultyFile).writes = 9 },
+		"in the queue": func(*Session) { file.writes = 9 },
 		"in the owner": func(*Session) { panic("the owner is at fault") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +58,8 @@ func TestPanicEndsARecording(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "failed.hdb")
 			s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) {
 				f, err := os.Create(path)
-				return &faultyFile{f, -1000}, err
+				file = &faultyFile{f, -1000}
+				return file, err
 			}})
 			recordFromMain(t, s)
 			pid, _, _, _ := s.Process()
@@ -68,7 +70,7 @@ func TestPanicEndsARecording(t *testing.T) {
 					}
 				}
 				s.proc.Wake(func() {
-					s.exclusive(func() { _ = s.stream.writer.Flush() })
+					s.exclusive(func() { _ = s.stream.file.Flush() })
 					inject(s)
 				})
 			}()

@@ -25,8 +25,8 @@ func (s *Session) noteGo(modules []inferior.Module) {
 		if obj == nil || !obj.Header().Go {
 			continue
 		}
-		s.notePartial(capture.GoHeap)
-		if text := fmt.Sprintf("%s: %s: of blocks there are only those of C code", filepath.Base(m.Name), capture.GoHeap); s.trace.recording && !s.said[text] {
+		s.rec.NotePartial(capture.GoHeap)
+		if text := fmt.Sprintf("%s: %s: of blocks there are only those of C code", filepath.Base(m.Name), capture.GoHeap); s.rec.On() && !s.said[text] {
 			s.said[text] = true
 			s.notify("%s", text)
 		}

@@ -78,7 +78,7 @@ func TestGoIsNotCounted(t *testing.T) {
 		if _, err := s.Save(path, false); err != nil {
 			t.Fatal(err)
 		}
-		s.dropPartial(capture.GoHeap)
+		s.rec.DropPartial(capture.GoHeap)
 		older := filepath.Join(t.TempDir(), "older.hdb")
 		if _, err := s.Save(older, false); err != nil {
 			t.Fatal(err)

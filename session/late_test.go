@@ -273,7 +273,7 @@ func TestRefreshFindsDebugFileOfProcess(t *testing.T) {
 	if got := stackOf(t, s); got != wholeStack {
 		t.Errorf("after refresh: %s", got)
 	}
-	_, st, err := s.EventStack(s.trace.seq)
+	_, st, err := s.EventStack(s.rec.Seq())
 	if err != nil || path(st.Frames[:5]) != wholeStack {
 		t.Errorf("recorded stack: %s, %v", path(st.Frames), err)
 	}

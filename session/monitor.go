@@ -65,10 +65,11 @@ func (s *Session) NewMonitor() (*Monitor, error) {
 	if s.stream != nil {
 		return nil, fmt.Errorf("the live view needs all events, and the recording keeps %s", s.bounds)
 	}
-	if s.log == nil {
+	log := s.rec.Log()
+	if log == nil {
 		return nil, ErrNotRunning
 	}
-	m := &Monitor{s: s, src: s.log, running: heap.NewRunning(s.log), index: map[siteKey]int32{}, chains: map[addr.Code][]monitorFrame{}}
+	m := &Monitor{s: s, src: log, running: heap.NewRunning(log), index: map[siteKey]int32{}, chains: map[addr.Code][]monitorFrame{}}
 	m.functions = []heap.Site{{Function: "(names are being looked up)"}}
 	return m, nil
 }
@@ -140,7 +141,7 @@ func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
 	}
 	var out []monitorFrame
 	kept := true
-	for _, f := range m.s.sourceFrames(nil, m.src, rec, i, m.s.trace.seq) {
+	for _, f := range m.s.sourceFrames(nil, m.src, rec, i, m.s.rec.Seq()) {
 		site := heap.Site{Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
 		out = append(out, monitorFrame{m.function(site), m.s.frameKind(&f)})
 		kept = kept && f.Path != ""

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hdb/internal/cond"
+	"hdb/probe"
 	"hdb/recording"
 )
 
@@ -22,12 +23,12 @@ func TestGapsWhileRecording(t *testing.T) {
 	if err := s.FilterRecord(get[*cond.Cond](t)(cond.Parse("size > 5"))); err != nil {
 		t.Fatal(err)
 	}
-	s.trace.probed.Lost = 12
+	s.losses.EndProbe(probe.Stats{Lost: 12})
 	got := s.Gaps()
 	if len(got) != 2 || !strings.HasSuffix(got[0], "of the run: only events with size > 5") || !strings.HasPrefix(got[1], "12 calls are missing") {
 		t.Errorf("%q", got)
 	}
-	if c := s.Caveats(); !slices.Contains(c.Partial, startedLate) || c.Lost != 12 || c.Whole() {
+	if c := s.Caveats(); !slices.Contains(c.Partial, recording.StartedLate) || c.Lost != 12 || c.Whole() {
 		t.Errorf("%+v", c)
 	}
 }
@@ -42,7 +43,7 @@ func TestGapsOfABoundedRecording(t *testing.T) {
 	recordFromMain(t, s)
 	setBreak(t, s, "basic.c:16")
 	must(t)(s.Continue(1))
-	s.trace.probed.Lost = 12
+	s.losses.EndProbe(probe.Stats{Lost: 12})
 	if got := s.Gaps(); len(got) != 1 || !strings.HasPrefix(got[0], "12 calls are missing") {
 		t.Errorf("%q", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/probe"
+	"hdb/recording"
 	"hdb/unwind"
 )
 
@@ -56,16 +57,17 @@ func (s *Session) armProbe() error {
 	}
 	if s.probe == nil {
 		p, err := probe.Inject(s.proc, t, probe.Config{
-			CFI: s.moduleCFI, Identity: s.moduleIdentity, Cache: s.cfg.Cache, Unwinder: s.unwinderEntries, Sink: probeSink{s},
+			CFI: s.moduleCFI, Identity: s.moduleIdentity, Cache: s.cfg.Cache, Unwinder: s.unwinderEntries, Sink: probeSink{s.rec, s},
 			Now: s.now(), MaxDepth: s.Settings.MaxDepth,
 			Message: func(m string) { s.notify("%s", m) },
 		})
 		if err != nil {
 			return err
 		}
-		s.probe, s.seen, s.trace.probeFuncs = p, seenStacks{}, nil
+		s.probe = p
+		s.rec.ForgetProbe()
 		for _, t := range s.proc.Threads() {
-			s.logThread(t)
+			s.rec.AddThread(thread{t})
 		}
 	}
 	s.countEvents()
@@ -78,20 +80,14 @@ func (s *Session) armProbe() error {
 	var want probe.Request
 	s.exclusive(func() { want = s.probeRequest() })
 	err = s.probe.Arm(t, modules, sites, want)
-	s.forgetFuncs()
+	s.rec.ForgetFunctions()
 	if err != nil {
 		return err
 	}
-	s.trace.sites = s.probe.Sites()
+	s.sites = s.probe.Sites()
 	s.rebase()
 	s.noteCrowded()
 	return nil
-}
-
-// forgetFuncs forgets what the probe's numbers of functions stand for: it may have given
-// new functions those of others that are gone.
-func (s *Session) forgetFuncs() {
-	s.exclusive(func() { s.trace.probeFuncs = nil })
 }
 
 // allocatorSites finds the allocator functions of modules. Those that cannot be
@@ -111,14 +107,7 @@ func (s *Session) allocatorSites(modules []inferior.Module) ([]*breakpoints.Site
 
 // probeRequest is what the probe has to do for the stops and the recording.
 func (s *Session) probeRequest() probe.Request {
-	live := func(yield func(block, size uint64) bool) {
-		for block, b := range s.trace.live.All() {
-			if !yield(block, b.Size) {
-				return
-			}
-		}
-	}
-	r := probe.Request{Live: live, Record: s.needsRing(), Seq: s.trace.seq, Entered: s.entered()}
+	r := probe.Request{Live: s.rec.Blocks(), Record: s.needsRing(), Seq: s.rec.Seq(), Entered: s.entered()}
 	for _, st := range s.stops.All() {
 		if st.Enabled && onEvents(st) {
 			r.Stops = append(r.Stops, st)
@@ -127,7 +116,7 @@ func (s *Session) probeRequest() probe.Request {
 	if !r.Record {
 		r.Blocks = s.watchedBlocks()
 	}
-	if n := s.trace.next; n != nil {
+	if n := s.next; n != nil {
 		r.Next = &probe.Next{Frees: n.want(capture.Free), Cond: n.cond}
 	}
 	return r
@@ -151,21 +140,9 @@ func (s *Session) entered() map[*inferior.Thread]addr.Run {
 // all events.
 const maxWatched = 16
 
-// watchedBlocks are the live blocks of the log, whose ends have to be seen; none if
+// watchedBlocks are the live blocks of the recording, whose ends have to be seen; none if
 // there are too many: see noteUnfollowed.
-func (s *Session) watchedBlocks() []uint64 {
-	var blocks []uint64
-	for block, b := range s.trace.live.All() {
-		if b.Logged {
-			blocks = append(blocks, block)
-		}
-		if len(blocks) > maxWatched {
-			return nil
-		}
-	}
-	slices.Sort(blocks)
-	return blocks
-}
+func (s *Session) watchedBlocks() []uint64 { return s.rec.RecordedBlocks(maxWatched) }
 
 // watchesAll tells whether the probe sees the ends of all blocks whose ends it can look
 // out for.
@@ -190,7 +167,7 @@ func (s *Session) rearmProbe() {
 // needsRing tells whether every event has to reach hdb: to be recorded, or
 // because a stop depends on what happened before.
 func (s *Session) needsRing() bool {
-	if s.trace.recording || s.trace.next != nil && asksHeap(s.trace.next.cond) {
+	if s.rec.On() || s.next != nil && asksHeap(s.next.cond) {
 		return true
 	}
 	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool {
@@ -204,12 +181,12 @@ func (s *Session) countEvents() {
 	if s.probe == nil || !s.probe.Armed() || s.probe.Recording() {
 		return
 	}
-	s.exclusive(func() { s.trace.seq = max(s.trace.seq, s.trace.base+s.probe.Events()) })
+	s.exclusive(func() { s.rec.CountTo(s.probeBase + s.probe.Events()) })
 }
 
 // rebase notes which number the probe's count corresponds to.
 func (s *Session) rebase() {
-	s.exclusive(func() { s.trace.base = s.trace.seq - s.probe.Events() })
+	s.exclusive(func() { s.probeBase = s.rec.Seq() - s.probe.Events() })
 }
 
 // disarmProbe takes the probe's jumps out of the allocators.
@@ -231,7 +208,7 @@ func (s *Session) dropProbe(goesOn bool) {
 	}
 	s.countEvents()
 	s.probe.Gone(goesOn)
-	s.trace.probed = s.trace.probed.Add(s.probe.Stats())
+	s.losses.EndProbe(s.probe.Stats())
 	s.probe = nil
 }
 
@@ -244,7 +221,7 @@ func (s *Session) closeProbe() {
 	if err := s.probe.Close(); err != nil {
 		s.notify("probe: %v", err)
 	}
-	s.trace.probed = s.trace.probed.Add(s.probe.Stats())
+	s.losses.EndProbe(s.probe.Stats())
 	s.probe = nil
 }
 
@@ -291,8 +268,8 @@ func (s *Session) loaded(added, removed []inferior.Module) {
 	sites, err := s.allocatorSites(added)
 	if err == nil {
 		err = s.probe.Loaded(t, added, removed, sites)
-		s.forgetFuncs()
-		s.trace.sites = s.probe.Sites()
+		s.rec.ForgetFunctions()
+		s.sites = s.probe.Sites()
 	}
 	if err != nil {
 		s.fallBack(err)
@@ -337,28 +314,23 @@ func (s *Session) unwinderEntries(m inferior.Module, names ...string) []breakpoi
 	return found
 }
 
-// probeSink takes the probe's events.
-type probeSink struct{ s *Session }
-
-// Stack keeps a stack.
-func (k probeSink) Stack(st capture.Stack) capture.StackID { return k.s.keepStack(st) }
-
-// Batch takes events from the ring.
-func (k probeSink) Batch(events []capture.Event, functions []*breakpoints.Function) {
-	k.s.probeEvents(events, functions)
+// probeSink takes the probe's events: the recording those from the ring.
+type probeSink struct {
+	*recording.Recording
+	s *Session
 }
 
 // Alloc takes a call that a stop may want.
 func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
 	s := k.s
 	if !s.probe.Recording() {
-		s.trace.seq = max(s.trace.seq, s.trace.base+s.probe.Events()-1)
+		s.rec.CountTo(s.probeBase + s.probe.Events() - 1)
 	}
 	action := sink{s}.Alloc(t, call)
-	if b, ok := s.trace.live.At(call.Event.Addr); ok && !b.Logged && !s.probe.Recording() {
-		s.trace.live.Take(call.Event.Addr) // nobody will see its end
+	if !s.probe.Recording() {
+		s.rec.ForgetUnrecorded(call.Event.Addr)
 	}
-	if action == inferior.Resume && (s.probe.Passed(s.trace.seq) || s.movedAway(call.Event.Addr)) {
+	if action == inferior.Resume && (s.probe.Passed(s.rec.Seq()) || s.movedAway(call.Event.Addr)) {
 		s.rearmSoon()
 	}
 	return action
@@ -367,10 +339,10 @@ func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Act
 // movedAway tells whether the block that was just made is a recorded one in a new place,
 // where the probe does not look out for it yet: its end may come before it does.
 func (s *Session) movedAway(block uint64) bool {
-	if b, ok := s.trace.live.At(block); !ok || !b.Logged || s.watchesAll() {
+	if !s.rec.Recorded(block) || s.watchesAll() {
 		return false
 	}
-	s.trace.unfollowed.counts, s.trace.unfollowed.blind = true, true
+	s.gaps.MovedAway()
 	return true
 }
 
@@ -379,7 +351,7 @@ func (s *Session) movedAway(block uint64) bool {
 func (s *Session) rearmSoon() {
 	armed := s.probe
 	s.proc.Wake(func() {
-		if s.probe != armed || !armed.Armed() || !armed.Passed(s.trace.seq) && s.watchesAll() {
+		if s.probe != armed || !armed.Armed() || !armed.Passed(s.rec.Seq()) && s.watchesAll() {
 			return // done already, or the probe is another
 		}
 		err := s.stopAll(func() error {
@@ -397,20 +369,19 @@ func (s *Session) rearmSoon() {
 // May reports whether some stop can hold for a call with this stack.
 func (k probeSink) May(t *inferior.Thread, call breakpoints.Call) bool {
 	s := k.s
-	env := &eventEnv{s: s, t: t, call: call}
-	env.find = func() []Frame { return s.named(env.walk()).Frames }
+	at := newOrigin(s, t, call)
 	for _, st := range s.stops.All() {
-		if st.Enabled && onEvents(st) && (st.Cond == nil || possible(st.Cond.Root(), env, true)) {
+		if st.Enabled && onEvents(st) && (st.Cond == nil || possible(st.Cond.Root(), at, true)) {
 			return true
 		}
 	}
-	n := s.trace.next
-	return n != nil && (n.cond == nil || possible(n.cond.Root(), env, true))
+	n := s.next
+	return n != nil && (n.cond == nil || possible(n.cond.Root(), at, true))
 }
 
 // possible tells whether a condition can have the value when only the stack is
 // known.
-func possible(n cond.Node, v *eventEnv, value bool) bool {
+func possible(n cond.Node, v recording.Frames, value bool) bool {
 	all := func(terms []cond.Node) bool {
 		return !slices.ContainsFunc(terms, func(t cond.Node) bool { return !possible(t, v, value) })
 	}
@@ -445,15 +416,9 @@ func possible(n cond.Node, v *eventEnv, value bool) bool {
 	return true // a number, or a name that says nothing about the stack
 }
 
-// Heap is the live heap's size.
-func (k probeSink) Heap() (bytes, blocks uint64) {
-	live := k.s.trace.live
-	return live.Bytes(), uint64(live.Blocks())
-}
-
 // threadStarted and threadExited follow the inferior's threads.
 func (s *Session) threadStarted(t *inferior.Thread) {
-	s.exclusive(func() { s.logThread(t) })
+	s.rec.AddThread(thread{t})
 	if s.probe != nil {
 		s.probe.ThreadsChanged()
 	}
@@ -464,8 +429,7 @@ func (s *Session) threadExited(t *inferior.Thread) {
 	if s.probe == nil || !s.probe.Armed() {
 		return
 	}
-	name := t.Name()
-	s.exclusive(func() { s.rec.AddThread(capture.Thread{TID: int32(t.TID), Num: t.Num, Name: name}) })
+	s.rec.RenameThread(thread{t})
 	s.probe.ThreadExited(int32(t.TID))
 	s.probe.ThreadsChanged()
 }

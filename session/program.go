@@ -16,6 +16,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/recording"
 	"hdb/symbols"
 )
 
@@ -235,9 +236,9 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.started, s.held, s.stopped, s.latest = time.Now(), 0, time.Now(), 0
 	s.hits = nil
 	s.fellBack, s.said = "", map[string]bool{}
-	s.trace.reset()
+	s.rec.Reset()
+	s.losses, s.gaps, s.next, s.sites, s.probeBase = recording.Losses{}, recording.Gaps{}, nil, 0, 0
 	s.spanStops()
-	s.logged, s.known, s.seen = map[int]bool{}, map[int32]*knownThread{}, seenStacks{}
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	err := s.newRecording(capture.Info{
@@ -249,8 +250,8 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		s.target.Store(nil)
 		return errors.Join(err, p.Close())
 	}
-	if s.trace.recording && p.Attached() {
-		s.notePartial(beganLate)
+	if s.rec.On() && p.Attached() {
+		s.rec.NotePartial(recording.BeganLate)
 	}
 	s.noteSelection()
 	s.ApplySettings()
@@ -291,7 +292,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		return err
 	}
 	if p.Attached() {
-		s.trace.unfollowed.calls = true
+		s.gaps.Unseen()
 		for _, st := range s.stops.All() {
 			if st.Enabled {
 				s.warnCounts(st.Cond)
@@ -323,8 +324,8 @@ func (s *Session) Detach() (pid int, err error) {
 		return 0, err
 	}
 	pid = s.proc.PID()
-	if s.trace.recording {
-		s.notePartial(endedEarly)
+	if s.rec.On() {
+		s.rec.NotePartial(recording.EndedEarly)
 	}
 	s.unbindAll()
 	s.tracer.Disarm()
@@ -425,7 +426,7 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 	s.exclusive(func() {
 		s.mods.update(s.proc.Modules())
 		s.logModules(added, removed)
-		s.trace.filter.forget()
+		s.rec.ForgetAnswers()
 	})
 	if len(added) > 0 {
 		s.fetchAhead(added)
@@ -478,8 +479,8 @@ func (s *Session) execed(path string) {
 	s.mods.reset()
 	s.mods.update(s.proc.Modules())
 	s.logModules(s.proc.Modules(), nil)
-	s.trace.forgetBlocks()
 	s.rec.Replaced()
+	s.gaps.Forget()
 	s.logProgram(path)
 	s.tracer.Reset()
 	s.selectDefault()
@@ -496,14 +497,13 @@ func (s *Session) execed(path string) {
 // another, of which nothing is live: it is the last one that a recording is called by,
 // not the shell or the script that led to it.
 func (s *Session) logProgram(path string) {
-	s.info.Program, s.info.Args = path, nil
+	var args []string
 	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.proc.PID())); err == nil && len(line) > 0 {
-		s.info.Args = strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")[1:]
+		args = strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")[1:]
 	}
-	s.exclusive(func() { s.rec.SetInfo(s.info) })
+	s.rec.SetProgram(path, args)
 	for _, t := range s.proc.Threads() { // whose names are the program's now
-		delete(s.logged, t.Num)
-		s.logThread(t)
+		s.rec.RenameThread(thread{t})
 	}
 }
 

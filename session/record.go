@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
-	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
 	"hdb/probe"
@@ -17,37 +17,80 @@ import (
 	"hdb/unwind"
 )
 
+// recordedProcess is what the recording asks about the process.
+type recordedProcess struct{ s *Session }
+
+// Frames answers what the filter asks of a stack that the probe has walked.
+func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
+	s := r.s
+	f := &recordedFrames{s: s}
+	f.find = func() []Frame {
+		defer s.Debuginfod.hurry()() // see fetchAhead
+		var out []Frame
+		for i := range st.PCs {
+			out = s.appendFrames(out, unwind.Frame{PC: st.Code(i)})
+		}
+		return out
+	}
+	return f
+}
+
+// recordedFrames are the named frames of a stack.
+type recordedFrames struct {
+	s *Session
+	callers
+}
+
+// Like tells whether the stack is that of the event in a capture.
+func (f *recordedFrames) Like(event string) bool { return f.likeLive(f.s)(event) }
+
+// Guessed has names read that the frames may have.
+func (r recordedProcess) Guessed() { r.s.firstJITNames() }
+
+// Resident is the resident memory of a process.
+func (recordedProcess) Resident(pid int) (uint64, error) { return inferior.Resident(pid) }
+
+// thread is a thread as the recording sees it.
+type thread struct{ *inferior.Thread }
+
+// ID is the kernel's.
+func (t thread) ID() int32 { return int32(t.TID) }
+
+// Number is the debugger's.
+func (t thread) Number() int { return t.Num }
+
 // Record starts recording every allocation event with its stack. With plain
 // breakpoints each call costs two stops of the thread, tens of microseconds.
 func (s *Session) Record() error {
 	if s.Mode() == Saved {
 		return ErrSaved
 	}
-	if s.trace.recording {
+	if s.rec.On() {
 		return errors.New("record: already recording")
 	}
-	s.exclusive(func() { s.trace.recording = true })
+	ended := s.rec.Ended()
+	s.exclusive(s.rec.Start)
 	if s.proc == nil {
 		return nil
 	}
-	s.noteStart()
+	s.noteStart(ended)
 	return s.armTracer()
 }
 
-// noteStart notes what a recording lacks that begins within the run, or goes on.
-func (s *Session) noteStart() {
-	tr := &s.trace
+// noteStart notes what a recording lacks that begins within the run, or goes on after it
+// had ended.
+func (s *Session) noteStart(ended bool) {
+	ran := s.gaps.Restarted()
 	switch {
-	case !tr.ended:
-		s.notePartial(startedLate)
-	case tr.ranOn:
-		s.notePartial(wasStopped)
+	case !ended:
+		s.rec.NotePartial(recording.StartedLate)
+	case ran:
+		s.rec.NotePartial(recording.WasStopped)
 	}
-	if tr.unfollowed.blind {
-		s.notePartial(freedUnseen)
+	if s.gaps.Blind() {
+		s.rec.NotePartial(recording.FreedUnseen)
 	}
-	s.dropPartial(endedEarly)
-	tr.ended, tr.ranOn = false, false
+	s.rec.DropPartial(recording.EndedEarly)
 	s.noteSelection()
 }
 
@@ -57,12 +100,11 @@ func (s *Session) StopRecord() error {
 	if err := s.recording(); err != nil {
 		return err
 	}
-	s.exclusive(func() { s.trace.recording, s.trace.paused = false, false })
+	s.exclusive(func() { s.rec.Stop(s.proc != nil) })
 	if s.proc == nil {
 		return nil
 	}
-	s.trace.ended = true
-	s.notePartial(endedEarly)
+	s.rec.NotePartial(recording.EndedEarly)
 	return s.armTracer()
 }
 
@@ -72,10 +114,10 @@ func (s *Session) PauseRecord() error {
 	if err := s.recording(); err != nil {
 		return err
 	}
-	if s.trace.paused {
+	if s.rec.Status().Paused {
 		return errors.New("record: already paused: use record resume")
 	}
-	s.exclusive(func() { s.trace.paused = true })
+	s.exclusive(func() { s.rec.Pause(true) })
 	s.noteSelection()
 	return nil
 }
@@ -85,10 +127,10 @@ func (s *Session) ResumeRecord() error {
 	if err := s.recording(); err != nil {
 		return err
 	}
-	if !s.trace.paused {
+	if !s.rec.Status().Paused {
 		return errors.New("record: not paused")
 	}
-	s.exclusive(func() { s.trace.paused = false })
+	s.exclusive(func() { s.rec.Pause(false) })
 	return nil
 }
 
@@ -97,7 +139,7 @@ func (s *Session) recording() error {
 	switch {
 	case s.Mode() == Saved:
 		return ErrSaved
-	case !s.trace.recording:
+	case !s.rec.On():
 		return errors.New("record: not recording: use record start")
 	}
 	return nil
@@ -109,11 +151,11 @@ func (s *Session) FilterRecord(c *cond.Cond) error {
 	if s.Mode() == Saved {
 		return ErrSaved
 	}
-	var filter *recordFilter
+	var filter *recording.Filter
 	if c != nil {
-		filter = newRecordFilter(c)
+		filter = recording.NewFilter(c)
 	}
-	s.exclusive(func() { s.trace.filter = filter })
+	s.exclusive(func() { s.rec.SetFilter(filter) })
 	s.noteSelection()
 	return nil
 }
@@ -136,7 +178,7 @@ type RecordStatus struct {
 	KeptBlocks int
 	GoHeap     bool             // a Go runtime allocates what is not counted
 	Sites      int              // allocator functions that are followed
-	Losses     []Loss           // calls of this run that are in no event
+	Losses     []recording.Loss // calls of this run that are in no event
 	Lost       uint64           // their sum
 	Probe      probe.Stats      // of the probe's own work
 	Partial    []string         // why else numbers are not those of the run, as in Session.Gaps
@@ -153,25 +195,20 @@ func (s *Session) RecordStatus() RecordStatus {
 	if s.saved != nil { // nothing but what it recorded is known
 		return s.savedStatus()
 	}
-	if s.stream != nil && s.stream.kept != nil {
+	if f := s.rec.File(); f != nil && f.Kept() {
 		s.source() // which drops what there is no room for
 	}
 	st := s.recordStatus()
-	careful := s.gaps()
+	careful := s.gapsOfAnswers()
 	st.Partial, st.Damage = careful.Partial, careful.Damage
 	if st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks; st.Recorded == st.Seen {
 		return st
 	}
-	st.KeptBytes, st.KeptBlocks = 0, 0
 	s.exclusive(func() {
 		// More was allocated since; what is kept is a part of what lives.
-		st.LiveBytes, st.LiveBlocks = s.trace.live.Bytes(), s.trace.live.Blocks()
-		for _, b := range s.trace.live.All() {
-			if b.Logged {
-				st.KeptBytes += b.Size
-				st.KeptBlocks++
-			}
-		}
+		now := s.rec.Status()
+		st.LiveBytes, st.LiveBlocks = now.LiveBytes, now.LiveBlocks
+		st.KeptBytes, st.KeptBlocks = s.rec.RecordedHeap()
 	})
 	return st
 }
@@ -180,35 +217,32 @@ func (s *Session) RecordStatus() RecordStatus {
 // have to be counted.
 func (s *Session) recordStatus() RecordStatus {
 	st := RecordStatus{
-		Recording: s.trace.recording, Paused: s.trace.paused, Plane: s.Plane(), Probe: s.probeStats(),
-		GoHeap: slices.Contains(s.info.Partial, capture.GoHeap),
+		Plane: s.Plane(), Probe: s.losses.Probe(s.probeStats()),
+		GoHeap: slices.Contains(s.rec.Info().Partial, capture.GoHeap),
 	}
-	if s.trace.unfollowed.counts {
-		st.Doubt = ranUnfollowed
-	}
-	if s.trace.filter != nil {
-		st.Filter = s.trace.filter.String()
+	if s.gaps.Counted() {
+		st.Doubt = recording.RanUnfollowed
 	}
 	s.exclusive(func() {
-		live := s.trace.live
-		st.Seen, st.Recorded = s.trace.seq, s.trace.logged
-		st.LiveBytes, st.LiveBlocks, st.PeakBytes = live.Bytes(), live.Blocks(), live.Peak()
-		st.Stacks, st.Truncated = s.trace.stacks, s.trace.truncated
-		switch {
-		case s.stream != nil:
-			st.Recorded = s.loggedEvents()
-			st.Bytes = s.stream.writer.Size() - s.stream.file.dropped.Load()
-			st.Bounds, st.Full, st.Err = s.stream.file.bounds, s.stream.file.isFull.Load(), s.stream.writer.Err()
-			if n := s.stream.writer.Dropped(); n > 0 {
+		now := s.rec.Status()
+		st.Recording, st.Paused, st.Filter = now.On, now.Paused, now.Filter
+		st.Seen, st.Recorded = now.Seen, now.Recorded
+		st.LiveBytes, st.LiveBlocks, st.PeakBytes = now.LiveBytes, now.LiveBlocks, now.PeakBytes
+		st.Stacks, st.Truncated = now.Stacks, now.Truncated
+		if log := s.rec.Log(); log != nil {
+			st.Bytes = log.Size()
+		}
+		if f := s.rec.File(); f != nil {
+			st.Bytes = f.Size()
+			st.Bounds, st.Full, st.Err = f.Bounds(), f.Full(), f.Err()
+			if n := f.Dropped(); n > 0 {
 				st.Left = st.Recorded - min(n, st.Recorded)
 			}
-		case s.log != nil:
-			st.Bytes = s.log.Size()
 		}
 	})
 	switch {
 	case s.probe != nil && s.probe.Armed():
-		st.Sites = s.trace.sites
+		st.Sites = s.sites
 	case s.tracer != nil && s.tracer.Armed():
 		for _, site := range s.tracer.Sites() {
 			if site.Err == nil {
@@ -216,15 +250,53 @@ func (s *Session) recordStatus() RecordStatus {
 			}
 		}
 	}
-	st.setLosses(s.lossesOf(st.Probe).list(s.tracerLoss()))
+	st.setLosses(s.losses.All(s.probeStats(), s.tracerStats()))
 	return st
+}
+
+func (st *RecordStatus) setLosses(losses []recording.Loss) {
+	st.Losses, st.Lost = losses, 0
+	for _, l := range losses {
+		st.Lost += l.Count
+	}
+}
+
+// probeStats are the counts of the present probe.
+func (s *Session) probeStats() probe.Stats {
+	if s.probe == nil {
+		return probe.Stats{}
+	}
+	return s.probe.Stats()
+}
+
+// tracerStats are the counts of the present tracer.
+func (s *Session) tracerStats() breakpoints.Stats {
+	if s.tracer == nil {
+		return breakpoints.Stats{}
+	}
+	return s.tracer.Stats()
+}
+
+// noteLosses records the losses since the last time, and warns of them.
+func (s *Session) noteLosses() {
+	if s.tracer == nil && s.probe == nil {
+		return
+	}
+	for _, l := range s.losses.Fresh(s.probeStats(), s.tracerStats()) {
+		if s.rec.On() {
+			s.exclusive(func() { s.rec.AddLoss(l) })
+		}
+	}
+	if text := s.losses.Warning(); text != "" {
+		s.notify("%s", text)
+	}
 }
 
 // savedStatus is what a capture says of its recording.
 func (s *Session) savedStatus() RecordStatus {
 	recorded, seen := s.Recordings()
 	st := RecordStatus{Seen: seen, Recorded: recorded, Stacks: s.saved.Stacks(), Doubt: s.LiveDoubt()}
-	careful := s.gaps()
+	careful := s.gapsOfAnswers()
 	st.Partial, st.Damage = careful.Partial, careful.Damage
 	s.sumsStatus(&st)
 	for id := 1; id <= st.Stacks; id++ {
@@ -232,11 +304,11 @@ func (s *Session) savedStatus() RecordStatus {
 			st.Truncated++
 		}
 	}
-	var losses []Loss
+	var losses []recording.Loss
 	for _, l := range s.saved.Losses() {
-		i := slices.IndexFunc(losses, func(x Loss) bool { return x.Reason == l.Reason })
+		i := slices.IndexFunc(losses, func(x recording.Loss) bool { return x.Reason == l.Reason })
 		if i < 0 {
-			i, losses = len(losses), append(losses, Loss{Reason: l.Reason})
+			i, losses = len(losses), append(losses, recording.Loss{Reason: l.Reason})
 		}
 		losses[i].Count += l.Count
 	}
@@ -248,7 +320,10 @@ func (s *Session) savedStatus() RecordStatus {
 // of a capture, where only those up to the last event or stop are known of.
 func (s *Session) Recordings() (recorded, seen uint64) {
 	if s.saved == nil {
-		s.exclusive(func() { recorded, seen = s.loggedEvents(), s.trace.seq })
+		s.exclusive(func() {
+			st := s.rec.Status()
+			recorded, seen = st.Recorded, st.Seen
+		})
 		return recorded, seen
 	}
 	recorded = uint64(s.saved.Len())
@@ -265,27 +340,20 @@ func (s *Session) Recordings() (recorded, seen uint64) {
 	return recorded, seen
 }
 
-// loggedEvents is how many events of this run the recording has.
-func (s *Session) loggedEvents() uint64 {
-	if st := s.stream; st != nil && st.failed && !st.file.bounds.Aggregate {
-		return st.writer.Flushed()
-	}
-	return s.trace.logged
-}
-
 // source is the events that can be asked about: of this run, of the last one, or
 // of the capture. They end early when the reading is given up.
 func (s *Session) source() capture.Source { return s.reading.Of(s.wholeSource()) }
 
 // wholeSource is source, to its end.
 func (s *Session) wholeSource() capture.Source {
-	switch {
-	case s.saved != nil:
+	if s.saved != nil {
 		return s.saved
-	case s.log != nil:
-		return s.log
-	case s.stream != nil && s.stream.kept != nil:
-		src, err := s.stream.kept.source(s)
+	}
+	if log := s.rec.Log(); log != nil {
+		return log
+	}
+	if f := s.rec.File(); f != nil && f.Kept() {
+		src, err := s.fileSource(f)
 		if s.unreadable = err; err != nil {
 			return nil
 		}
@@ -294,53 +362,10 @@ func (s *Session) wholeSource() capture.Source {
 	return nil
 }
 
-// record puts the event with its stack in the log.
-func (s *Session) record(env *eventEnv) {
-	e := env.e
-	e.Stack = s.intern(recordedStack(env.walk()))
-	s.logEvent(&e.Event, e.Function)
-	s.logThread(env.t)
-}
-
-// recordedStack keeps the code addresses and how they were found.
-func recordedStack(raw unwind.Stack) capture.Stack {
-	st := capture.Stack{Truncated: raw.Truncated, PCs: make([]addr.Run, len(raw.Frames))}
-	for i, f := range raw.Frames {
-		st.PCs[i] = f.PC.Addr()
-		switch {
-		case f.PC.IsReturn():
-		case i == 0:
-			st.FirstIsPC = true
-		default:
-			st.Interrupted = setBit(st.Interrupted, i, len(raw.Frames))
-		}
-		if f.How.Guess() {
-			st.Guess = setBit(st.Guess, i, len(raw.Frames))
-		}
-	}
-	return st
-}
-
-func setBit(bits []bool, i, n int) []bool {
-	if bits == nil {
-		bits = make([]bool, n)
-	}
-	bits[i] = true
-	return bits
-}
-
-func (s *Session) logThread(t *inferior.Thread) {
-	if s.logged[t.Num] {
-		return
-	}
-	s.logged[t.Num] = true
-	s.known[int32(t.TID)] = &knownThread{Thread: t}
-	s.rec.AddThread(capture.Thread{TID: int32(t.TID), Num: t.Num, Name: t.Name()})
-}
-
 // logStop keeps the report, with its stack, for the capture.
 func (s *Session) logStop(r *Report) {
-	if s.rec == nil || s.stream != nil && s.stream.kept == nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
+	ends := r.Reason == inferior.Exited || r.Reason == inferior.Gone
+	if f := s.rec.File(); f != nil && !f.Kept() && !ends {
 		return // a recording without a console stops for itself, not for a user
 	}
 	rec := capture.StopRecord{Time: r.Elapsed, Text: r.Headline(), TID: int32(r.Thread.TID)}
@@ -349,14 +374,16 @@ func (s *Session) logStop(r *Report) {
 	}
 	s.noteLosses()
 	s.exclusive(func() {
-		rec.Seq = s.trace.seq
-		if s.sel.thread != nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone {
-			if raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code); err == nil {
-				rec.Stack = s.intern(recordedStack(raw))
-			}
-			s.logThread(s.sel.thread)
+		if s.sel.thread == nil || ends {
+			s.rec.AddStop(rec, nil, nil)
+			return
 		}
-		s.rec.AddStop(rec)
+		var stack *capture.Stack
+		if raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code); err == nil {
+			st := recording.StackOf(raw)
+			stack = &st
+		}
+		s.rec.AddStop(rec, thread{s.sel.thread}, stack)
 	})
 }
 
@@ -365,10 +392,10 @@ func (s *Session) logStop(r *Report) {
 func (s *Session) withConsole(src capture.Source) capture.Source {
 	switch {
 	case s.saved != nil:
-	case s.log != nil:
-		s.log.SetConsole(s.console.Lines())
+	case s.rec.Log() != nil:
+		s.rec.Log().SetConsole(s.console.Lines())
 	default:
-		return withConsole{s.stream.kept.asked, s.console.Lines()}
+		return s.rec.File().WithConsole(s.console.Lines())
 	}
 	return src
 }

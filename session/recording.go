@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -26,15 +25,12 @@ type Stream struct {
 	Tick func(RecordStatus)
 }
 
-// stream is a Stream with the process.
+// stream is the recording of this run to a file.
 type stream struct {
-	file   *boundedFile
-	writer *capture.Writer
-	kept   *kept // the recording is the session's own, to be asked; nil: the file is the user's
-	done   chan struct{}
-	ended  bool        // done is closed
-	failed bool        // what was recorded cannot be written
-	asked  atomic.Bool // a tick is under way: the process may stand for long
+	file  *recording.File
+	done  chan struct{}
+	ended bool        // done is closed
+	asked atomic.Bool // a tick is under way: the process may stand for long
 }
 
 // flushEvery is how often a stream is written out: what was recorded longer ago
@@ -46,43 +42,41 @@ func (s *Session) StreamTo(st Stream) { s.streaming = &st }
 
 // newRecording begins to record the process that was launched or attached to.
 func (s *Session) newRecording(info capture.Info) error {
-	s.modLog, s.recorded, s.info = newModuleLog(), info.PID, info
+	s.modLog = newModuleLog()
 	s.failure.Store(nil)
 	s.dropKept()
-	s.log, s.stream, s.unreadable = nil, nil, nil
+	s.rec.Drop()
+	s.stream, s.unreadable = nil, nil
 	s.console.Begin()
-	if s.streaming == nil && s.bounds.Any() {
-		return s.newKept(info)
+	switch {
+	case s.streaming != nil:
+		w, err := s.streaming.Open(info)
+		if err != nil {
+			return err
+		}
+		file, err := recording.NewFile(w, info, s.streaming.Bounds, s.streaming.Full)
+		if err != nil {
+			return err
+		}
+		s.rec.Begin(info, file)
+		s.follow(file)
+	case s.bounds.Any():
+		file, err := recording.KeepFile(info, s.bounds, s.endFull)
+		if err != nil {
+			return err
+		}
+		s.rec.Begin(info, file)
+		s.follow(file)
+	default:
+		s.rec.Begin(info, nil)
 	}
-	if s.streaming == nil {
-		s.log = capture.NewLog(info)
-		s.rec = s.log
-		return nil
-	}
-	file, err := s.streaming.Open(info)
-	if err != nil {
-		return err
-	}
-	return s.newStream(file, info, s.streaming.Bounds, s.streaming.Full, nil)
+	return nil
 }
 
-// newStream begins to record to a file; full is called from another goroutine when
-// it is. k is nil if the file is the user's.
-func (s *Session) newStream(f io.WriteCloser, info capture.Info, b recording.Bounds, full func(), k *kept) error {
-	file, err := newBoundedFile(f, b, func() { go full() }) // it may wait for the one that waits for the file
-	if err != nil {
-		return err
-	}
-	file.named = k == nil
-	writer, err := capture.NewWriter(file, info)
-	if err != nil {
-		return errors.Join(err, file.Close())
-	}
-	writer.Bound(file.bound())
-	s.stream = &stream{file: file, writer: writer, kept: k, done: make(chan struct{})}
-	s.rec = writer
+// follow has the file written out from time to time.
+func (s *Session) follow(f *recording.File) {
+	s.stream = &stream{file: f, done: make(chan struct{})}
 	go s.stream.run(s)
-	return nil
 }
 
 // run asks for a tick once a second, on the goroutine that owns the process.
@@ -111,12 +105,12 @@ func (s *Session) tick(st *stream) {
 		return
 	}
 	s.noteLosses()
-	s.exclusive(st.writer.Push)
-	if st.writer.Err() != nil && !st.failed {
-		if st.kept != nil {
+	s.exclusive(st.file.Push)
+	if st.file.Err() != nil && !st.file.Failed() {
+		if st.file.Kept() {
 			s.failKept()
 		}
-		st.failed = true
+		st.file.Fail()
 		_ = s.Interrupt() // an error would mean that nothing runs
 	}
 	if s.streaming != nil && s.streaming.Tick != nil {
@@ -128,9 +122,9 @@ func (s *Session) tick(st *stream) {
 // file is completed with the symbols and source lines that it needs to be opened
 // elsewhere. It returns what was recorded, and the first error of writing.
 func (s *Session) EndStream() (RecordStatus, error) {
-	if s.stream != nil && s.trace.recording {
-		if st := s.stream; st.file.isFull.Load() {
-			s.notePartial(endedFull)
+	if s.stream != nil && s.rec.On() {
+		if s.stream.file.Full() {
+			s.rec.NotePartial(recording.EndedFull)
 		}
 		s.attempt(func() {
 			if err := s.StopRecord(); err != nil {
@@ -148,7 +142,7 @@ func (s *Session) StreamErr() error {
 		return err
 	}
 	if s.stream != nil {
-		return s.stream.writer.Err()
+		return s.stream.file.Err()
 	}
 	return s.streamErr
 }
@@ -162,55 +156,138 @@ func (s *Session) closeStream() {
 	st.ended = true
 	close(st.done)
 	s.attempt(s.noteLosses)
-	if st.kept != nil {
+	if st.file.Kept() {
 		return // it can be asked, and saved
 	}
 	s.attempt(func() { s.streamed = s.RecordStatus() })
-	err := s.complete(st)
-	if err == nil {
-		err = st.file.lost()
+	s.exclusive(s.rec.Forsake)
+	err := s.complete(st.file)
+	if closeErr := st.file.Close(); err == nil {
+		err = closeErr
 	}
-	if closeErr := st.file.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("write capture: %w", closeErr)
-	}
-	s.streamed.Bytes = st.writer.Size()
-	if err == nil && st.writer.Dropped() > 0 {
-		err = s.compact(st.file.disk.Name())
+	s.streamed.Bytes = st.file.Length()
+	if err == nil && st.file.Dropped() > 0 {
+		s.streamed.Left, s.streamed.Bytes, err = st.file.Compact()
 	}
 	s.streamErr = err
-	s.exclusive(func() {
-		s.stream, s.streaming, s.rec = nil, nil, nowhere{}
-		s.trace.recording = false
-	})
+	s.rec.Drop()
+	s.stream, s.streaming = nil, nil
 }
 
-// compact makes a whole capture of the file, whose old events were dropped.
-func (s *Session) compact(path string) error {
-	made, err := capture.Compact(path)
-	if err != nil {
-		return fmt.Errorf("%w; %s has holes: hdb capture repair makes a whole capture of it", err, path)
+// BoundRecord has the recording that Record begins, or goes on with, kept within
+// bounds: from the beginning of this run on, or of the next one.
+func (s *Session) BoundRecord(b recording.Bounds) error {
+	if err := b.Check(); err != nil {
+		return err
 	}
-	s.streamed.Left = made.Events
-	if st, err := os.Stat(path); err == nil {
-		s.streamed.Bytes = st.Size()
+	switch {
+	case s.Mode() == Saved:
+		return ErrSaved
+	case s.rec.On() && b.Any():
+		return errors.New("record: already recording: bounds are set by the record start after a record stop")
+	case s.proc == nil || s.stream == nil && !b.Any():
+		s.bounds = b
+		return nil
+	case s.stream == nil:
+		s.bounds = b
+		return s.bindRecording()
+	case s.stream.file.Failed():
+		return fmt.Errorf("record: this run's recording has ended, %w: save it", s.stream.file.Err())
+	case s.stream.file.Full():
+		return fmt.Errorf("record: this run's recording had its %s, and has ended: save it", s.bounds)
+	case b.Any() && b != s.bounds:
+		return fmt.Errorf("record: this run is recorded with %s: other bounds are for the next one", s.bounds)
 	}
 	return nil
 }
 
-// nowhere is where the events go after the end of a stream.
-type nowhere struct{}
+// bindRecording moves this run's recording, with what it holds, to a file within
+// the bounds.
+func (s *Session) bindRecording() error {
+	file, err := recording.KeepFile(s.rec.Info(), s.bounds, s.endFull)
+	if err != nil {
+		return err
+	}
+	s.exclusive(func() { s.rec.MoveTo(file) })
+	s.follow(file)
+	return nil
+}
 
-func (nowhere) AddEvent(e *capture.Event) uint64     { return e.Seq }
-func (nowhere) AddEvents(e []capture.Event) uint64   { return e[len(e)-1].Seq }
-func (nowhere) Ended(uint64)                         {}
-func (nowhere) Replaced()                            {}
-func (nowhere) Intern(capture.Stack) capture.StackID { return 0 }
-func (nowhere) FuncIndex(string) uint16              { return 0 }
-func (nowhere) AddModule(capture.Module) int         { return 0 }
-func (nowhere) EndModule(int, uint64)                {}
-func (nowhere) AddThread(capture.Thread)             {}
-func (nowhere) AddStop(capture.StopRecord)           {}
-func (nowhere) AddMark(capture.MarkRecord)           {}
-func (nowhere) AddSample(capture.SampleRecord)       {}
-func (nowhere) AddLoss(capture.Loss)                 {}
-func (nowhere) SetInfo(capture.Info)                 {}
+// endFull ends the recording of a process that runs, or of one that stands when it
+// goes on.
+func (s *Session) endFull() {
+	if p := s.target.Load(); p != nil {
+		p.Wake(func() {
+			if s.stream != nil && s.stream.file.Full() {
+				s.endBounded()
+			}
+		})
+	}
+}
+
+// endBounded ends the recording that has as much as it may have.
+func (s *Session) endBounded() {
+	if !s.rec.On() {
+		return
+	}
+	s.endKept(recording.EndedFull)
+	if err := s.stopAll(s.disarmEnded); err != nil && s.proc != nil {
+		s.notify("%v", err)
+	}
+	s.notify("the recording has its %s, and has ended; the program goes on", s.bounds)
+}
+
+// endKept ends the recording between two events.
+func (s *Session) endKept(why string) {
+	s.exclusive(func() { s.rec.Stop(true) })
+	s.rec.NotePartial(why)
+}
+
+// disarmEnded has nothing followed for a recording that has ended. All threads stand.
+func (s *Session) disarmEnded() error {
+	defer s.noteUnfollowed()
+	return s.armTracer()
+}
+
+// failKept ends a recording that cannot be written any more: what was written before
+// can be asked.
+func (s *Session) failKept() {
+	f := s.stream.file
+	if !f.Fail() {
+		return
+	}
+	s.endKept(recording.EndedUnwritten)
+	f.Forget() // it was made before, without EndedUnwritten
+	if s.proc == nil {
+		return
+	}
+	if err := s.stopAll(s.disarmEnded); err != nil && s.proc != nil {
+		if _, gone := s.proc.Exited(); !gone {
+			s.notify("%v", err)
+		}
+	}
+}
+
+// fileSource is the recording so far, which goes to a file without a name.
+func (s *Session) fileSource(f *recording.File) (capture.Source, error) {
+	if f.Dropped() > 0 {
+		s.rec.NotePartial(recording.DroppedOlder)
+	}
+	var err error
+	s.exclusive(func() { err = f.Flush() })
+	if err != nil {
+		s.failKept()
+	}
+	return f.Source(s.exclusive)
+}
+
+// dropKept gives up the bounded recording of the last run.
+func (s *Session) dropKept() {
+	if s.stream == nil || !s.stream.file.Kept() {
+		return
+	}
+	s.stream.file.Forget()
+	_ = s.stream.file.Close() // nobody reads it any more
+	s.rec.Drop()
+	s.stream = nil
+}

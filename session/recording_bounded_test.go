@@ -2,9 +2,11 @@ package session
 
 import (
 	"errors"
-	"io"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -27,15 +29,10 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 	}
 	must(t)(s.StartInstruction(nil))
 	var ended int
-	end := func() {
-		s.stream.file.isFull.Store(true)
-		s.endFull()
-	}
-	again := func() { // is called behind what endFull asked for
-		if !s.trace.recording {
+	again := func() {
+		if !s.rec.On() {
 			ended++
 		}
-		s.stream.file.isFull.Store(false)
 		if err := s.stopAll(s.Record); err != nil {
 			t.Error(err)
 		}
@@ -44,7 +41,7 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 		for range 8 {
 			time.Sleep(25 * time.Millisecond) // the probe is read about as often
 			asked := make(chan struct{})
-			s.Beside(func() { end(); close(asked) })
+			s.Beside(func() { s.endBounded(); close(asked) })
 			<-asked
 			s.Beside(again)
 		}
@@ -72,10 +69,27 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 	}
 }
 
-// fullFile is a file for which there is no room any more.
-type fullFile struct{ io.WriteCloser }
-
-func (fullFile) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+// takesNoMore has writing to the file without a name fail from now on: its descriptor
+// becomes one that can only be read.
+func takesNoMore(t *testing.T) {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range fds {
+		path := filepath.Join("/proc/self/fd", fd.Name())
+		if to, err := os.Readlink(path); err != nil || !strings.Contains(to, "hdb-record-") {
+			continue
+		}
+		n := get[int](t)(strconv.Atoi(fd.Name()))
+		f := get[*os.File](t)(os.Open(path))
+		if err := syscall.Dup3(int(f.Fd()), n, syscall.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+}
 
 // TestRecordingWithoutRoomKeepsWhatItHas has a bounded recording fail after its first
 // events: those can be asked and saved.
@@ -91,13 +105,13 @@ func TestRecordingWithoutRoomKeepsWhatItHas(t *testing.T) {
 	if len(before) == 0 || s.StreamErr() != nil {
 		t.Fatalf("recorded %q, %v", before, s.StreamErr())
 	}
-	s.exclusive(func() { s.stream.file.WriteCloser = fullFile{s.stream.file.WriteCloser} })
+	takesNoMore(t)
 	must(t)(s.Continue(1))
 	wantCalls(t, s, before...)
-	if err := s.StreamErr(); !errors.Is(err, syscall.ENOSPC) {
+	if err := s.StreamErr(); !errors.Is(err, syscall.EBADF) {
 		t.Errorf("error %v", err)
 	}
-	if st := s.RecordStatus(); st.Recorded != uint64(len(before)) || st.Seen <= st.Recorded || st.Recording || !errors.Is(st.Err, syscall.ENOSPC) {
+	if st := s.RecordStatus(); st.Recorded != uint64(len(before)) || st.Seen <= st.Recorded || st.Recording || !errors.Is(st.Err, syscall.EBADF) {
 		t.Errorf("status %+v", st)
 	}
 	path := filepath.Join(t.TempDir(), "kept.hdb")
@@ -106,7 +120,7 @@ func TestRecordingWithoutRoomKeepsWhatItHas(t *testing.T) {
 	}
 	again := reopen(t, path)
 	wantCalls(t, again, before...)
-	if why := again.Partial(); !slices.Contains(why, endedUnwritten) {
+	if why := again.Partial(); !slices.Contains(why, recording.EndedUnwritten) {
 		t.Errorf("the capture is partial: %q", why)
 	}
 	f, err := capture.OpenWhole(path)

@@ -58,7 +58,7 @@ func (s *Session) logModules(added, removed []inferior.Module) {
 	for _, gone := range removed {
 		key := moduleKey{gone.Path, gone.Low}
 		if i, ok := l.mapped[key]; ok {
-			l.all[i].To = s.trace.seq + 1
+			l.all[i].To = s.rec.Seq() + 1
 			s.rec.EndModule(i, l.all[i].To)
 			delete(l.mapped, key)
 		}
@@ -68,7 +68,7 @@ func (s *Session) logModules(added, removed []inferior.Module) {
 		if strings.HasPrefix(path, "/proc/") { // opened through the process's eyes: that says nothing to others
 			path = strings.TrimSuffix(mod.Name, " (deleted)")
 		}
-		m := loggedModule{Module: capture.Module{Path: path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: s.trace.seq + 1}}
+		m := loggedModule{Module: capture.Module{Path: path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: s.rec.Seq() + 1}}
 		if mine := s.mods.at(mod.Low); mine != nil {
 			if m.obj = s.mods.object(mine); m.obj != nil {
 				m.BuildID = m.obj.BuildID()

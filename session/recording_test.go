@@ -14,6 +14,8 @@ import (
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/probe"
+	"hdb/recording"
 	"hdb/testprogs"
 )
 
@@ -269,7 +271,7 @@ func TestLossesAreInTheRecording(t *testing.T) {
 	path := streamTo(t, s)
 	setBreak(t, s, "basic.c:16")
 	must(t)(s.Continue(1))
-	s.trace.probed.Lost, s.trace.probed.NoThread = 12, 1
+	s.losses.EndProbe(probe.Stats{Lost: 12, NoThread: 1})
 	must(t)(s.Continue(1))
 	st, err := s.EndStream()
 	if err != nil || st.Lost != 13 || len(st.Losses) != 2 {
@@ -278,7 +280,7 @@ func TestLossesAreInTheRecording(t *testing.T) {
 	if len(said) != 1 || !strings.HasPrefix(said[0], "13 calls lost: hdb was too slow") {
 		t.Errorf("said %q", said)
 	}
-	if st := reopen(t, path).RecordStatus(); st.Lost != 13 || len(st.Losses) != 2 || st.Losses[0] != (Loss{12, "hdb was too slow: the ring had no room for them"}) {
+	if st := reopen(t, path).RecordStatus(); st.Lost != 13 || len(st.Losses) != 2 || st.Losses[0] != (recording.Loss{Count: 12, Reason: "hdb was too slow: the ring had no room for them"}) {
 		t.Errorf("the capture says %d lost, %v", st.Lost, st.Losses)
 	}
 }
@@ -337,10 +339,6 @@ func TestPassedEvents(t *testing.T) {
 		must(t)(s.Continue(1))
 		wants(1, 1, 3)
 		wants(2, 0, 4)
-		s.trace.seq += 7 // other threads may make events before they stand
-		wants(1, 1, 3)
-		wants(2, 0, 4)
-		s.trace.seq -= 7
 		if err := s.Enable(1, false); err != nil {
 			t.Fatal(err)
 		}
@@ -356,4 +354,18 @@ func TestPassedEvents(t *testing.T) {
 		must(t)(s.Start(nil)) // counts anew, from the dynamic linker's on
 		wants(2, 0, s.RecordStatus().Seen)
 	})
+}
+
+// Other threads may make events between the one that is stopped at and the stop.
+func TestStopSeqIsThatOfTheStop(t *testing.T) {
+	s := New(Config{})
+	defer s.Close()
+	s.rec.CountTo(11)
+	if got := s.stopSeq(); got != 11 {
+		t.Errorf("#%d, want the last", got)
+	}
+	s.hits = []hit{{}, {event: &Event{Event: capture.Event{Seq: 4}}}}
+	if got := s.stopSeq(); got != 4 {
+		t.Errorf("#%d, want that of the event stopped at", got)
+	}
 }

@@ -147,7 +147,7 @@ func (s *Session) exchange(old, obj *symbols.Object, path string) {
 			}
 		}
 		clear(s.modLog.names)
-		s.trace.filter.forget()
+		s.rec.ForgetAnswers()
 		if s.prog != nil && s.prog.path == path && s.prog.obj == old {
 			s.prog.obj = obj
 		}

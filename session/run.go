@@ -281,13 +281,13 @@ func (s *Session) nextEvent(n int, c *cond.Cond, want func(capture.Kind) bool) (
 		s.said[c.String()] = true
 		s.WarnCondition(c)
 	}
-	s.trace.next = &nextEvent{left: max(n, 1), cond: c, want: want}
+	s.next = &nextEvent{left: max(n, 1), cond: c, want: want}
 	if err := s.armTracer(); err != nil {
-		s.trace.next = nil
+		s.next = nil
 		return nil, err
 	}
 	_, stop, err := s.runToTargets(nil)
-	s.trace.next = nil
+	s.next = nil
 	if err != nil {
 		return nil, err
 	}

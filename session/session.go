@@ -73,12 +73,13 @@ type Session struct {
 	bare       *bareCalls               // nil: system calls are not followed
 	userFns    []breakpoints.Function   // alloc add
 	users      map[string]*userFunction // the same by Symbol
-	trace      trace                    // events of this run
-	rec        capture.Recorder         // where the events of this run go: to
-	recorded   int                      // the process that they are of
-	info       capture.Info             // what they are
-	log        *capture.Log             // the log, to be asked, or
-	stream     *stream                  // to a file
+	rec        *recording.Recording     // of this run's events
+	losses     recording.Losses         // of this run,
+	gaps       recording.Gaps           // and what is in doubt in it
+	next       *nextEvent               // what next-alloc waits for, or nil
+	sites      int                      // functions that the probe watches, or did last
+	probeBase  uint64                   // number of the event before the first that the probe counted
+	stream     *stream                  // this run is recorded to a file
 	streaming  *Stream                  // the next run's recording goes there
 	streamed   RecordStatus             // of the last stream
 	streamErr  error
@@ -91,11 +92,8 @@ type Session struct {
 	indexed    indexed
 	reading    *capture.Reading // of the command that runs, see Within; nil: to the end
 	likes      likenesses
-	moved      bool                   // saved was brought to
-	at         uint64                 // the moment after this event, rather than to its end
-	logged     map[int]bool           // threads in the log, by number
-	known      map[int32]*knownThread // threads that the probe may speak of, by TID
-	seen       seenStacks
+	moved      bool   // saved was brought to
+	at         uint64 // the moment after this event, rather than to its end
 	modLog     moduleLog
 	jit        *jitNames                  // of this run or the last; nil before any
 	policy     map[string]inferior.Policy // handle, kept across runs
@@ -184,7 +182,7 @@ func New(cfg Config) *Session {
 	s.Debuginfod = newDebuginfod(func(line string) { s.cfg.Notify(line) })
 	s.mods = newModules(s)
 	s.walk = unwind.NewWalker(s.mods)
-	s.trace.live = heap.NewLive()
+	s.rec = recording.New(recordedProcess{s})
 	return s
 }
 

@@ -362,7 +362,7 @@ func (s *Session) Enable(id int, on bool) error {
 		s.count(b)
 	} else {
 		b.span.end(s.stopSeq())
-		b.unsized.end(s.trace.unsized())
+		b.unsized.end(s.rec.Unsized())
 	}
 	switch {
 	case onEvents(st):
@@ -471,15 +471,15 @@ func (v *codeEnv) Number(f cond.Field) (n uint64, ok bool) {
 	if f == cond.Thread {
 		return uint64(v.t.Num), true
 	}
-	tr := &v.s.trace
 	v.s.exclusive(func() { // and with all events from before taken from the probe
+		bytes, blocks := v.s.rec.Heap()
 		switch f {
 		case cond.Nth:
-			n, ok = tr.seq, true
+			n, ok = v.s.rec.Seq(), true
 		case cond.Live:
-			n, ok = tr.live.Bytes(), true
+			n, ok = bytes, true
 		case cond.Blocks:
-			n, ok = uint64(tr.live.Blocks()), true
+			n, ok = blocks, true
 		}
 	})
 	return n, ok

@@ -207,7 +207,7 @@ func TestRecordStatusTellsLostCalls(t *testing.T) {
 	setBreak(t, s, "alloc")
 	must(t)(s.Run(nil))
 	cause := errors.New("no return address")
-	s.trace.lost = breakpoints.Stats{Lost: 2, LostCause: cause}
+	s.losses.EndTracer(breakpoints.Stats{Lost: 2, LostCause: cause})
 	if _, err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}

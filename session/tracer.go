@@ -29,22 +29,8 @@ func (s *Session) newTracer() {
 
 // dropTracer forgets the tracer but not what it lost.
 func (s *Session) dropTracer() {
-	s.trace.lost = s.lost()
+	s.losses.EndTracer(s.tracerStats())
 	s.tracer = nil
-}
-
-// lost is what the tracers of this run could not follow.
-func (s *Session) lost() breakpoints.Stats {
-	sum := s.trace.lost
-	if s.tracer == nil {
-		return sum
-	}
-	now := s.tracer.Stats()
-	sum.Lost += now.Lost
-	if now.LostCause != nil {
-		sum.LostCause = now.LostCause
-	}
-	return sum
 }
 
 // armTracer arms all allocator functions when someone wants events, and none
@@ -94,7 +80,7 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 // wantsEvents tells whether anything depends on allocation events.
 func (s *Session) wantsEvents() bool {
-	if s.trace.recording || s.trace.next != nil {
+	if s.rec.On() || s.next != nil {
 		return true
 	}
 	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool {

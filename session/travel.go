@@ -274,9 +274,9 @@ func (s *Session) Mark(name string) (seq uint64, err error) {
 	switch {
 	case s.saved != nil:
 		return 0, errors.New("mark: a capture that was opened is not changed")
-	case s.trace.recording && s.proc == nil:
+	case s.rec.On() && s.proc == nil:
 		return 0, errors.New("mark: no process is recorded yet: use run, start or attach")
-	case !s.trace.recording:
+	case !s.rec.On():
 		return 0, errors.New("mark: nothing is being recorded: use record start")
 	case name == "" || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "%") || slices.Contains([]string{"peak", "start", "end"}, name), isStop:
 		return 0, fmt.Errorf("mark %q: not a name", name)
@@ -289,10 +289,7 @@ func (s *Session) Mark(name string) (seq uint64, err error) {
 			return 0, fmt.Errorf("mark %q: that is the moment after #%d already", name, m.Seq)
 		}
 	}
-	s.exclusive(func() {
-		seq = s.trace.last
-		s.rec.AddMark(capture.MarkRecord{Seq: seq, Time: max(s.now(), s.trace.time), Name: name})
-	})
+	s.exclusive(func() { seq = s.rec.AddMark(name, s.now()) })
 	return seq, nil
 }
 

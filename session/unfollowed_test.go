@@ -8,6 +8,7 @@ import (
 
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/recording"
 )
 
 // stopRecord ends the recording.
@@ -65,23 +66,23 @@ func beforeUnload(t *testing.T, mode ProbeMode) *Session {
 func TestGapInARecording(t *testing.T) {
 	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
 		s := beforeUnload(t, mode)
-		wantPartial(t, s, false, startedLate)
+		wantPartial(t, s, false, recording.StartedLate)
 		stopRecord(t, s)
-		wantPartial(t, s, false, startedLate, endedEarly)
+		wantPartial(t, s, false, recording.StartedLate, recording.EndedEarly)
 		startRecord(t, s) // the program did not run on
-		wantPartial(t, s, false, startedLate)
+		wantPartial(t, s, false, recording.StartedLate)
 		stopRecord(t, s)
 		must(t)(s.Continue(1))
-		wantPartial(t, s, true, startedLate, endedEarly)
+		wantPartial(t, s, true, recording.StartedLate, recording.EndedEarly)
 		startRecord(t, s)
-		wantPartial(t, s, true, startedLate, wasStopped, freedUnseen)
+		wantPartial(t, s, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
 		must(t)(s.Continue(1))
-		wantPartial(t, s, true, startedLate, wasStopped, freedUnseen)
+		wantPartial(t, s, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
 		if st := s.RecordStatus(); st.KeptBlocks != 23 || st.Doubt == "" {
 			t.Errorf("status %+v", st)
 		}
 		saved := saveAndOpen(t, s)
-		wantPartial(t, saved, true, startedLate, wasStopped, freedUnseen)
+		wantPartial(t, saved, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
 		if st := saved.RecordStatus(); st.Doubt == "" {
 			t.Errorf("status of the capture %+v", st)
 		}
@@ -101,7 +102,7 @@ func TestPauseIsNoGap(t *testing.T) {
 		if err := s.ResumeRecord(); err != nil {
 			t.Fatal(err)
 		}
-		wantPartial(t, s, false, startedLate, wasPaused)
+		wantPartial(t, s, false, recording.StartedLate, recording.WasPaused)
 		if st := s.RecordStatus(); st.KeptBlocks != 3 || st.Doubt != "" {
 			t.Errorf("status %+v", st)
 		}
@@ -123,7 +124,7 @@ func TestGapWithoutBlocks(t *testing.T) {
 		must(t)(s.Continue(1))
 		startRecord(t, s)
 		must(t)(s.Continue(1))
-		wantPartial(t, s, false, startedLate, wasStopped)
+		wantPartial(t, s, false, recording.StartedLate, recording.WasStopped)
 		wantCalls(t, s, "#1 malloc 4096", "#2 realloc 1048576", "#3 free 1048576")
 	})
 }
@@ -136,7 +137,7 @@ func TestStepsAreAGap(t *testing.T) {
 	stopRecord(t, s)
 	must(t)(s.StepInstruction(1))
 	startRecord(t, s)
-	wantPartial(t, s, true, startedLate, wasStopped, freedUnseen)
+	wantPartial(t, s, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
 }
 
 // TestAddressAfterAGap hands out the address of a block that was freed in a gap.
@@ -164,7 +165,7 @@ func TestAddressAfterAGap(t *testing.T) {
 				t.Errorf("live %+v: %v", live, err)
 			}
 		}
-		wantPartial(t, s, true, startedLate, wasStopped, freedUnseen)
+		wantPartial(t, s, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
 	})
 }
 
@@ -217,7 +218,7 @@ func TestMovedAway(t *testing.T) {
 		if got := s.LiveDoubt() != ""; got != unsure || live.Blocks > 0 && !got {
 			t.Errorf("%d blocks live, doubt %q", live.Blocks, s.LiveDoubt())
 		}
-		if got := slices.Contains(s.Partial(), freedUnseen); got != unsure {
+		if got := slices.Contains(s.Partial(), recording.FreedUnseen); got != unsure {
 			t.Errorf("partial %q", s.Partial())
 		}
 	})

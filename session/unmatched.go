@@ -11,6 +11,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/recording"
 	"hdb/symbols"
 )
 
@@ -27,10 +28,10 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 		s.warnKind(name)
 	}
 	var objs []loaded
-	for _, ask := range newRecordFilter(c).asks {
-		if ask.predicate == cond.Like {
-			if _, err := s.likenessOf(ask.name); err != nil {
-				s.notify("like(%q): never true: %v", ask.name, err)
+	for _, ask := range recording.Questions(c) {
+		if ask.Predicate == cond.Like {
+			if _, err := s.likenessOf(ask.Name); err != nil {
+				s.notify("like(%q): never true: %v", ask.Name, err)
 			}
 			continue
 		}
@@ -40,10 +41,10 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 			}
 		}
 		switch {
-		case ask.predicate == cond.Module && !slices.ContainsFunc(objs, func(m loaded) bool { return matchModule(ask.name, filepath.Base(m.name)) }):
-			s.notify("module(%q): no such program or library is loaded now", ask.name)
-		case ask.predicate != cond.Module && !strings.Contains(ask.name, "*") && !hasFunction(objs, ask.name):
-			s.notify("%s: no such function in what is loaded now", strings.Replace(ask.predicate.String(), "()", fmt.Sprintf("(%q)", ask.name), 1))
+		case ask.Predicate == cond.Module && !slices.ContainsFunc(objs, func(m loaded) bool { return matchModule(ask.Name, filepath.Base(m.name)) }):
+			s.notify("module(%q): no such program or library is loaded now", ask.Name)
+		case ask.Predicate != cond.Module && !strings.Contains(ask.Name, "*") && !hasFunction(objs, ask.Name):
+			s.notify("%s: no such function in what is loaded now", strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", ask.Name), 1))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package session
+package recording
 
 import (
 	"fmt"
@@ -18,60 +18,60 @@ type transcript struct {
 	lines []string
 }
 
-func (r *transcript) AddEvent(e *capture.Event) uint64 {
-	r.lines = append(r.lines, fmt.Sprintf("#%d %v %#x", e.Seq, e.Kind, e.Addr))
-	return r.Log.AddEvent(e)
+func (out *transcript) AddEvent(e *capture.Event) uint64 {
+	out.lines = append(out.lines, fmt.Sprintf("#%d %v %#x", e.Seq, e.Kind, e.Addr))
+	return out.Log.AddEvent(e)
 }
 
-func (r *transcript) AddEvents(events []capture.Event) (seq uint64) {
+func (out *transcript) AddEvents(events []capture.Event) (seq uint64) {
 	for i := range events {
-		seq = r.AddEvent(&events[i])
+		seq = out.AddEvent(&events[i])
 	}
 	return seq
 }
 
-func (r *transcript) Ended(seq uint64) {
-	r.lines = append(r.lines, fmt.Sprintf("and #%d", seq))
-	r.Log.Ended(seq)
+func (out *transcript) Ended(seq uint64) {
+	out.lines = append(out.lines, fmt.Sprintf("and #%d", seq))
+	out.Log.Ended(seq)
 }
 
-func newTranscript() (*Session, *transcript) {
-	r := &transcript{Log: capture.NewLog(capture.Info{})}
-	s := &Session{rec: r, log: r.Log}
-	s.trace.recording = true
-	s.trace.reset()
-	return s, r
+func newTranscript() (*Recording, *transcript) {
+	out := &transcript{Log: capture.NewLog(capture.Info{})}
+	r := New(nil)
+	r.Start()
+	r.run.out = out
+	return r, out
 }
 
 // take hands over events at once, of the functions #0 and #1. Their stacks are those of
-// keepStack, in its order.
-func (r *transcript) take(s *Session, events ...capture.Event) {
-	s.probeEvents(events, []*breakpoints.Function{{Name: "realloc"}, {Name: "malloc"}})
+// Stack, in its order.
+func (out *transcript) take(to *Recording, events ...capture.Event) {
+	to.Batch(events, []*breakpoints.Function{{Name: "realloc"}, {Name: "malloc"}})
 }
 
 // bothWays tests with a recording of all events, and with one that a filter lets all
 // through to.
-func bothWays(t *testing.T, test func(t *testing.T, s *Session, r *transcript)) {
+func bothWays(t *testing.T, test func(t *testing.T, r *Recording, out *transcript)) {
 	t.Run("all", func(t *testing.T) {
-		s, r := newTranscript()
-		test(t, s, r)
+		r, out := newTranscript()
+		test(t, r, out)
 	})
 	t.Run("filtered", func(t *testing.T) {
-		s, r := newTranscript()
+		r, out := newTranscript()
 		c, err := cond.Parse("size > 0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.trace.filter = newRecordFilter(c)
-		test(t, s, r)
+		r.SetFilter(NewFilter(c))
+		test(t, r, out)
 	})
 }
 
 // The second block that a realloc ends is said behind it, not behind another one of
 // the same batch.
 func TestEndedBehindItsRealloc(t *testing.T) {
-	s, r := newTranscript()
-	r.take(s,
+	r, out := newTranscript()
+	out.take(r,
 		capture.Event{Kind: capture.Alloc, Addr: 0x1000, Size: 8},
 		capture.Event{Kind: capture.Alloc, Addr: 0x2000, Size: 8},
 		capture.Event{Kind: capture.Alloc, Addr: 0x3000, Size: 8},
@@ -80,38 +80,38 @@ func TestEndedBehindItsRealloc(t *testing.T) {
 		capture.Event{Kind: capture.Realloc, Old: 0x4000, Addr: 0x1000, Size: 8})
 	want := []string{"#1 alloc 0x1000", "#2 alloc 0x2000", "#3 alloc 0x3000",
 		"#4 realloc 0x4000", "#5 realloc 0x3000", "and #3", "#6 realloc 0x1000"}
-	if !slices.Equal(r.lines, want) {
-		t.Errorf("recorded %q, want %q", r.lines, want)
+	if !slices.Equal(out.lines, want) {
+		t.Errorf("recorded %q, want %q", out.lines, want)
 	}
 }
 
 // What a recorded block became while nothing is recorded has its end recorded, too,
 // however soon it comes; what is at its place then does not.
 func TestEndsWhilePaused(t *testing.T) {
-	s, r := newTranscript()
-	r.take(s, capture.Event{Kind: capture.Alloc, Addr: 0x1000, Size: 8})
-	s.trace.paused = true
-	r.take(s,
+	r, out := newTranscript()
+	out.take(r, capture.Event{Kind: capture.Alloc, Addr: 0x1000, Size: 8})
+	r.Pause(true)
+	out.take(r,
 		capture.Event{Kind: capture.Realloc, Old: 0x1000, Addr: 0x2000, Size: 16},
 		capture.Event{Kind: capture.Free, Addr: 0x2000},
 		capture.Event{Kind: capture.Alloc, Addr: 0x2000, Size: 8},
 		capture.Event{Kind: capture.Free, Addr: 0x2000})
 	want := []string{"#1 alloc 0x1000", "#2 realloc 0x2000", "#3 free 0x2000"}
-	if !slices.Equal(r.lines, want) {
-		t.Errorf("recorded %q, want %q", r.lines, want)
+	if !slices.Equal(out.lines, want) {
+		t.Errorf("recorded %q, want %q", out.lines, want)
 	}
 }
 
 // Times do not go back in a recording, neither within a batch nor from one to the next.
 func TestRecordedTimes(t *testing.T) {
-	bothWays(t, func(t *testing.T, s *Session, r *transcript) {
+	bothWays(t, func(t *testing.T, r *Recording, out *transcript) {
 		at := func(addr uint64, us time.Duration) capture.Event {
 			return capture.Event{Kind: capture.Alloc, Addr: addr, Size: 8, Time: us * time.Microsecond}
 		}
-		r.take(s, at(0x1000, 5), at(0x2000, 3), at(0x3000, -9))
-		r.take(s, at(0x4000, 4), at(0x5000, 7))
+		out.take(r, at(0x1000, 5), at(0x2000, 3), at(0x3000, -9))
+		out.take(r, at(0x4000, 4), at(0x5000, 7))
 		var got []time.Duration
-		for e := range r.Events(0) {
+		for e := range out.Events(0) {
 			got = append(got, e.Time/time.Microsecond)
 		}
 		if want := []time.Duration{5, 5, 5, 5, 7}; !slices.Equal(got, want) {
@@ -122,22 +122,22 @@ func TestRecordedTimes(t *testing.T) {
 
 // Functions and stacks are told as the recording numbers them, whichever of the two is new.
 func TestRecordedFunctionsAndStacks(t *testing.T) {
-	bothWays(t, func(t *testing.T, s *Session, r *transcript) {
-		r.FuncIndex("other") // so that no number is the same there
-		r.Intern(capture.Stack{PCs: []addr.Run{0x900}})
-		first := s.keepStack(capture.Stack{PCs: []addr.Run{0x100}})
-		second := s.keepStack(capture.Stack{PCs: []addr.Run{0x200}})
-		third := s.keepStack(capture.Stack{PCs: []addr.Run{0x300}})
+	bothWays(t, func(t *testing.T, r *Recording, out *transcript) {
+		out.FuncIndex("other") // so that no number is the same there
+		out.Intern(capture.Stack{PCs: []addr.Run{0x900}})
+		first := r.Stack(capture.Stack{PCs: []addr.Run{0x100}})
+		second := r.Stack(capture.Stack{PCs: []addr.Run{0x200}})
+		third := r.Stack(capture.Stack{PCs: []addr.Run{0x300}})
 		block := uint64(0x1000)
 		from := func(function uint16, stack capture.StackID) capture.Event {
 			block += 0x1000
 			return capture.Event{Kind: capture.Alloc, Addr: block, Size: 8, Func: function, Stack: stack}
 		}
-		r.take(s, from(0, first), from(0, second), from(1, second), from(1, first), from(0, 0))
-		r.take(s, from(1, third), from(0, second))
+		out.take(r, from(0, first), from(0, second), from(1, second), from(1, first), from(0, 0))
+		out.take(r, from(1, third), from(0, second))
 		var got []string
-		for e := range r.Events(0) {
-			got = append(got, fmt.Sprintf("%s %v", r.Functions()[e.Func], r.Stack(e.Stack).PCs))
+		for e := range out.Events(0) {
+			got = append(got, fmt.Sprintf("%s %v", out.Functions()[e.Func], out.Stack(e.Stack).PCs))
 		}
 		want := []string{"realloc [0x100]", "realloc [0x200]", "malloc [0x200]", "malloc [0x100]", "realloc []", "malloc [0x300]", "realloc [0x200]"}
 		if !slices.Equal(got, want) {

@@ -1,4 +1,4 @@
-package session
+package recording
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"hdb/capture"
-	"hdb/recording"
 )
 
 // A boundedFile is the file of a recording under bounds. A Writer's goroutine writes
@@ -18,7 +17,7 @@ type boundedFile struct {
 	io.WriteCloser
 	disk    *os.File // the same, or nil if it is none and no event is dropped
 	named   bool     // the file is to have its name, and all that was written, in the end
-	bounds  recording.Bounds
+	bounds  Bounds
 	full    func() // is called once, on that goroutine
 	size    int64
 	isFull  atomic.Bool
@@ -26,12 +25,12 @@ type boundedFile struct {
 }
 
 // newBoundedFile takes the file, which it closes when it cannot be bounded.
-func newBoundedFile(w io.WriteCloser, b recording.Bounds, full func()) (*boundedFile, error) {
+func newBoundedFile(w io.WriteCloser, b Bounds, full func()) (*boundedFile, error) {
 	f := &boundedFile{WriteCloser: w, bounds: b, full: full}
 	f.disk, _ = w.(*os.File)
 	if b.Drops() {
 		if err := punch(f.disk, 0, 1); err != nil {
-			return nil, &recording.BoundError{Err: errors.Join(fmt.Errorf("%s: --ring and --last need a file in which room can be given back: %w", f.disk.Name(), err), w.Close())}
+			return nil, &BoundError{Err: errors.Join(fmt.Errorf("%s: --ring and --last need a file in which room can be given back: %w", f.disk.Name(), err), w.Close())}
 		}
 	}
 	return f, nil

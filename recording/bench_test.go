@@ -1,4 +1,4 @@
-package session
+package recording
 
 import (
 	"io"
@@ -77,13 +77,13 @@ func BenchmarkEvents(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				s := &Session{rec: writer, stream: &stream{writer: writer}}
-				s.trace.recording = true
-				s.trace.reset()
+				r := New(nil)
+				r.Start()
+				r.run.out = writer
 				for range stacks {
-					s.keepStack(capture.Stack{})
+					r.Stack(capture.Stack{})
 				}
-				handOver(probeSink{s}, events, fn)
+				handOver(r, events, fn)
 				if err := writer.Close(); err != nil {
 					b.Fatal(err)
 				}
@@ -94,7 +94,7 @@ func BenchmarkEvents(b *testing.B) {
 }
 
 // handOver hands events over as the probe does.
-func handOver(sink probeSink, events []capture.Event, fn *breakpoints.Function) {
+func handOver(to *Recording, events []capture.Event, fn *breakpoints.Function) {
 	var batch [32]capture.Event
 	functions := []*breakpoints.Function{fn}
 	for len(events) > 0 {
@@ -105,7 +105,7 @@ func handOver(sink probeSink, events []capture.Event, fn *breakpoints.Function) 
 			e.Addr, e.Size, e.Old, e.Aux = from.Addr, from.Size, from.Old, from.Aux
 			e.Stack, e.Func, e.Failed, e.Abandoned = from.Stack, 0, from.Failed, from.Abandoned
 		}
-		sink.Batch(batch[:n], functions)
+		to.Batch(batch[:n], functions)
 		events = events[n:]
 	}
 }

@@ -1,0 +1,204 @@
+package recording
+
+import (
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/internal/cond"
+)
+
+// A Filter decides which events are recorded. What it asks of a stack it
+// asks once for each stack, until the modules change.
+type Filter struct {
+	*cond.Cond
+	questions []Question
+	answers   []answer // of stack n to question i: at n*len(questions)+i
+	env       filterEnv
+}
+
+// A Question is a predicate about a stack.
+type Question struct {
+	Predicate cond.Predicate
+	Name      string
+}
+
+type answer uint8
+
+const (
+	notAsked answer = iota
+	saysNo
+	saysYes
+)
+
+// NewFilter records events for which the condition holds.
+func NewFilter(c *cond.Cond) *Filter { return &Filter{Cond: c, questions: Questions(c)} }
+
+// Questions are what a condition asks of stacks, each once.
+func Questions(c *cond.Cond) []Question {
+	var all []Question
+	var find func(cond.Node)
+	find = func(n cond.Node) {
+		switch n := n.(type) {
+		case *cond.And:
+			for _, t := range n.Terms {
+				find(t)
+			}
+		case *cond.Or:
+			for _, t := range n.Terms {
+				find(t)
+			}
+		case *cond.Not:
+			find(n.X)
+		case *cond.Call:
+			q := Question{n.Predicate, n.Arg}
+			if n.Predicate.OfStack() && !slices.Contains(all, q) {
+				all = append(all, q)
+			}
+		}
+	}
+	find(c.Root())
+	return all
+}
+
+// forget drops what was said of stacks: other code lies at their addresses.
+func (f *Filter) forget() {
+	if f != nil {
+		f.answers = f.answers[:0]
+	}
+}
+
+// holds tells whether an event of the probe is to be recorded. Its stack is the probe's.
+func (f *Filter) holds(n *run, e *capture.Event, fn *breakpoints.Function) bool {
+	f.env = filterEnv{run: n, filter: f, e: e, fn: fn}
+	return f.Eval(&f.env)
+}
+
+// filterEnv is what a filter sees of an event of the probe.
+type filterEnv struct {
+	run    *run
+	filter *Filter
+	e      *capture.Event
+	fn     *breakpoints.Function
+	frames Frames // of the event's stack, nil before they are asked
+}
+
+// Number is the value of a field.
+func (v *filterEnv) Number(f cond.Field) (uint64, bool) {
+	switch f {
+	case cond.Size:
+		return v.e.Size, HasSize(v.e)
+	case cond.Thread:
+		t := v.run.threads[v.e.TID]
+		if t == nil {
+			return 0, false
+		}
+		return uint64(t.Number()), true
+	}
+	return number(f, v.e, v.fn, v.run.live)
+}
+
+// number is the value of a field of an event but for those that depend on who saw it.
+func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap.Live) (uint64, bool) {
+	switch f {
+	case cond.Addr:
+		return e.Addr, true
+	case cond.Old:
+		return e.Old, e.Kind == capture.Realloc
+	case cond.Nth:
+		return e.Seq, true
+	case cond.Live:
+		return live.Bytes(), true
+	case cond.Blocks:
+		return uint64(live.Blocks()), true
+	case cond.Align:
+		return e.Aux, fn.Align.From != breakpoints.Nowhere
+	case cond.Count:
+		return e.Aux, fn.Count.From != breakpoints.Nowhere
+	}
+	return 0, false
+}
+
+// HasSize tells whether the size of an event is known: that of a freed block is 0 if not.
+func HasSize(e *capture.Event) bool {
+	return e.Size != 0 || e.Kind != capture.Free || e.Gone.Recorded
+}
+
+// Kind tells whether the event's function has that name.
+func (v *filterEnv) Kind(name string) bool { return v.fn.OfKind(name) }
+
+// Func tells whether a function of that name is on the stack.
+func (v *filterEnv) Func(name string) bool { return v.ask(Question{cond.Func, name}, Frames.Func) }
+
+// Module tells whether a frame of that module is on the stack.
+func (v *filterEnv) Module(name string) bool {
+	return v.ask(Question{cond.Module, name}, Frames.Module)
+}
+
+// Caller tells whether the function that called has that name.
+func (v *filterEnv) Caller(name string) bool {
+	return v.ask(Question{cond.Caller, name}, Frames.Caller)
+}
+
+// Like tells whether the stack is that of the event in a capture.
+func (v *filterEnv) Like(event string) bool { return v.ask(Question{cond.Like, event}, Frames.Like) }
+
+// ask remembers what a stack answered.
+func (v *filterEnv) ask(q Question, predicate func(Frames, string) bool) bool {
+	if v.e.Stack == 0 {
+		return false
+	}
+	f := v.filter
+	at := int(v.e.Stack)*len(f.questions) + slices.Index(f.questions, q)
+	if at >= len(f.answers) {
+		f.answers = slices.Grow(f.answers, at+1-len(f.answers))
+		old := len(f.answers)
+		f.answers = f.answers[:at+1]
+		clear(f.answers[old:])
+	}
+	if f.answers[at] == notAsked {
+		if v.frames == nil {
+			v.frames = v.run.process.Frames(v.run.probeStack(v.e.Stack))
+		}
+		f.answers[at] = saysNo
+		if predicate(v.frames, q.Name) {
+			f.answers[at] = saysYes
+		}
+	}
+	return f.answers[at] == saysYes
+}
+
+// ThreadName is the thread's name.
+func (v *filterEnv) ThreadName() string {
+	if t := v.run.threads[v.e.TID]; t != nil {
+		return t.recentName()
+	}
+	return ""
+}
+
+// callEnv is what conditions see of a call that the owner of the process follows.
+type callEnv struct {
+	Origin
+	live  *heap.Live
+	e     *Event
+	fn    *breakpoints.Function
+	sized bool // the size of a freed block is known, even if it is 0
+}
+
+// Number is the value of a field at this event.
+func (v *callEnv) Number(f cond.Field) (uint64, bool) {
+	switch f {
+	case cond.Size:
+		return v.e.Size, v.sized || HasSize(&v.e.Event)
+	case cond.Thread:
+		return uint64(v.Thread().Number()), true
+	}
+	return number(f, &v.e.Event, v.fn, v.live)
+}
+
+// Kind tells whether the event's function has that name.
+func (v *callEnv) Kind(name string) bool { return v.fn.OfKind(name) }
+
+// ThreadName is the thread's name.
+func (v *callEnv) ThreadName() string { return v.Thread().Name() }

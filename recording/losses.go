@@ -1,0 +1,112 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/probe"
+)
+
+// A Loss is a number of calls that are in no event, for one reason.
+type Loss struct {
+	Count  uint64
+	Reason string
+}
+
+// Losses are the calls of a run that are in no event. The zero value is that of a run
+// that begins.
+type Losses struct {
+	probes   probe.Stats       // of those that have ended,
+	tracers  breakpoints.Stats // and Lost and LostCause of these
+	told     lossCounts        // that are in the recording
+	unwarned uint64            // losses that the user was not warned of,
+	cause    string            // why the first of them,
+	warned   time.Time         // and when they last were
+}
+
+// lossCounts are losses by cause.
+type lossCounts struct {
+	full     uint64 // no room in the ring
+	noThread uint64 // of threads that the probe had no place for
+	torn     uint64 // records that were never completed
+	tracer   uint64 // that plain breakpoints could not follow
+}
+
+// EndProbe adds the counts of a probe that has ended.
+func (l *Losses) EndProbe(s probe.Stats) { l.probes = l.probes.Add(s) }
+
+// EndTracer adds the counts of a tracer that has ended.
+func (l *Losses) EndTracer(s breakpoints.Stats) { l.tracers = l.tracer(s) }
+
+// Probe are the counts of all probes of the run, of which the present one has counted so
+// much.
+func (l *Losses) Probe(now probe.Stats) probe.Stats { return l.probes.Add(now) }
+
+// tracer are the losses of all tracers of the run.
+func (l *Losses) tracer(now breakpoints.Stats) breakpoints.Stats {
+	sum := breakpoints.Stats{Lost: l.tracers.Lost + now.Lost, LostCause: l.tracers.LostCause}
+	if now.LostCause != nil {
+		sum.LostCause = now.LostCause
+	}
+	return sum
+}
+
+// All are the losses of the run, by what the present probe and tracer have counted.
+func (l *Losses) All(p probe.Stats, t breakpoints.Stats) []Loss {
+	return l.counts(p, t).list(l.tracer(t).LostCause)
+}
+
+func (l *Losses) counts(p probe.Stats, t breakpoints.Stats) lossCounts {
+	p = l.Probe(p)
+	return lossCounts{p.Lost, p.NoThread, p.Torn, l.tracer(t).Lost}
+}
+
+// Fresh are the losses since it was called last.
+func (l *Losses) Fresh(p probe.Stats, t breakpoints.Stats) []Loss {
+	now := l.counts(p, t)
+	fresh := now.minus(l.told).list(l.tracer(t).LostCause)
+	l.told = now
+	for _, loss := range fresh {
+		if l.unwarned == 0 {
+			l.cause = loss.Reason
+		}
+		l.unwarned += loss.Count
+	}
+	return fresh
+}
+
+// list is the losses that there are, each with its reason. cause is why plain breakpoints
+// lost calls, if that is known.
+func (c lossCounts) list(cause error) []Loss {
+	tracer := "plain breakpoints could not follow them"
+	if cause != nil {
+		tracer += ": " + cause.Error()
+	}
+	return slices.DeleteFunc([]Loss{
+		{c.full, "hdb was too slow: the ring had no room for them"},
+		{c.noThread, "made by more threads than the probe has places for"},
+		{c.torn, "begun by a thread that ended within its record"},
+		{c.tracer, tracer},
+	}, func(l Loss) bool { return l.Count == 0 })
+}
+
+func (c lossCounts) minus(o lossCounts) lossCounts {
+	return lossCounts{c.full - o.full, c.noThread - o.noThread, c.torn - o.torn, c.tracer - o.tracer}
+}
+
+// Warning is what the user has to be told of losses, "" if there is nothing: at most once a
+// second; `record status` has them all.
+func (l *Losses) Warning() string {
+	if l.unwarned == 0 || time.Since(l.warned) < time.Second {
+		return ""
+	}
+	noun := "calls"
+	if l.unwarned == 1 {
+		noun = "call"
+	}
+	text := fmt.Sprintf("%d %s lost: %s", l.unwarned, noun, l.cause)
+	l.unwarned, l.warned = 0, time.Now()
+	return text
+}

@@ -1,0 +1,172 @@
+package recording
+
+import (
+	"slices"
+	"time"
+
+	"hdb/capture"
+)
+
+// Info describes the recording.
+func (r *Recording) Info() capture.Info {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.info
+}
+
+// SetProgram has the recording be one of another program, which was executed.
+func (r *Recording) SetProgram(path string, args []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.info.Program, r.info.Args = path, args
+	r.run.out.SetInfo(r.info)
+}
+
+// NotePartial notes why the recording has not all events.
+func (r *Recording) NotePartial(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := len(r.info.Partial)
+	if r.info.AddPartial(why); len(r.info.Partial) > n {
+		r.run.out.SetInfo(r.info)
+	}
+}
+
+// DropPartial takes back a reason that does not hold any more.
+func (r *Recording) DropPartial(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Contains(r.info.Partial, why) {
+		return
+	}
+	r.info.Partial = slices.DeleteFunc(slices.Clone(r.info.Partial), func(reason string) bool { return reason == why })
+	r.run.out.SetInfo(r.info)
+}
+
+// AddModule adds a module and returns its index.
+func (r *Recording) AddModule(m capture.Module) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.out.AddModule(m)
+}
+
+// EndModule notes that a module was unmapped before event to.
+func (r *Recording) EndModule(i int, to uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.out.EndModule(i, to)
+}
+
+// AddThread has the recording know a thread.
+func (r *Recording) AddThread(t Thread) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.addThread(t)
+}
+
+// RenameThread has the recording know the name that a thread has now.
+func (r *Recording) RenameThread(t Thread) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.renameThread(t)
+}
+
+// AddLoss notes calls that are in no event.
+func (r *Recording) AddLoss(l Loss) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.out.AddLoss(capture.Loss{After: r.run.last, Count: l.Count, Reason: l.Reason})
+}
+
+// AddMark names the moment, and returns its event.
+func (r *Recording) AddMark(name string, now time.Duration) (seq uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.out.AddMark(capture.MarkRecord{Seq: r.run.last, Time: max(now, r.run.time), Name: name})
+	return r.run.last
+}
+
+// AddStop adds the record of a stop, with the stack of the thread that is shown there,
+// which may be nil.
+func (r *Recording) AddStop(st capture.StopRecord, t Thread, stack *capture.Stack) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := &r.run
+	st.Seq = n.seq
+	if stack != nil {
+		st.Stack = n.intern(*stack)
+	}
+	if t != nil {
+		n.addThread(t)
+	}
+	n.out.AddStop(st)
+}
+
+// A Status is how far a recording is.
+type Status struct {
+	On         bool
+	Paused     bool
+	Filter     string // condition of what is recorded, "" all is
+	Seen       uint64 // events of this run
+	Recorded   uint64 // events in the log or file
+	Stacks     int
+	Truncated  int    // of them
+	LiveBytes  uint64 // of all events, recorded or not
+	LiveBlocks int
+	PeakBytes  uint64
+}
+
+// Status tells how far the recording is.
+func (r *Recording) Status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := &r.run
+	st := Status{
+		On: n.on, Paused: n.paused, Seen: n.seq, Recorded: r.recorded(), Stacks: n.stacks, Truncated: n.truncated,
+		LiveBytes: n.live.Bytes(), LiveBlocks: n.live.Blocks(), PeakBytes: n.live.Peak(),
+	}
+	if n.filter != nil {
+		st.Filter = n.filter.String()
+	}
+	return st
+}
+
+// recorded is how many events of this run the recording has.
+func (r *Recording) recorded() uint64 {
+	if f := r.file; f != nil && f.failed && !f.out.bounds.Aggregate {
+		return f.writer.Flushed()
+	}
+	return r.run.recorded
+}
+
+// RecordedHeap is the part of the live heap that is in the recording.
+func (r *Recording) RecordedHeap() (bytes uint64, blocks int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.run.live.All() {
+		if b.Logged {
+			bytes += b.Size
+			blocks++
+		}
+	}
+	return bytes, blocks
+}
+
+// nowhere is where the events go after the end of a file.
+type nowhere struct{}
+
+func (nowhere) AddEvent(e *capture.Event) uint64     { return e.Seq }
+func (nowhere) AddEvents(e []capture.Event) uint64   { return e[len(e)-1].Seq }
+func (nowhere) Ended(uint64)                         {}
+func (nowhere) Replaced()                            {}
+func (nowhere) Intern(capture.Stack) capture.StackID { return 0 }
+func (nowhere) Stack(capture.StackID) capture.Stack  { return capture.Stack{} }
+func (nowhere) FuncIndex(string) uint16              { return 0 }
+func (nowhere) AddModule(capture.Module) int         { return 0 }
+func (nowhere) EndModule(int, uint64)                {}
+func (nowhere) AddThread(capture.Thread)             {}
+func (nowhere) AddStop(capture.StopRecord)           {}
+func (nowhere) AddMark(capture.MarkRecord)           {}
+func (nowhere) AddSample(capture.SampleRecord)       {}
+func (nowhere) AddLoss(capture.Loss)                 {}
+func (nowhere) SetInfo(capture.Info)                 {}

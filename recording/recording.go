@@ -1,0 +1,311 @@
+package recording
+
+import (
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/heap"
+)
+
+// A Recording numbers the events of one run after the other and has them recorded. See
+// the package for who may call it when.
+type Recording struct {
+	mu   sync.Mutex // guards the rest
+	run  run
+	log  *capture.Log // that events go to, or
+	file *File
+	info capture.Info
+}
+
+// New is a recording of nothing yet.
+func New(p Process) *Recording {
+	r := &Recording{}
+	r.run.process, r.run.out = p, nowhere{}
+	r.run.reset()
+	return r
+}
+
+// Reset forgets the last run. Whether there is to be a recording, and its filter, stay.
+func (r *Recording) Reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.reset()
+}
+
+// Begin has what the info describes recorded from here on: to the file, or if that is
+// nil to a log.
+func (r *Recording) Begin(info capture.Info, f *File) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.info, r.run.pid = info, info.PID
+	r.log, r.file = nil, f
+	if f == nil {
+		r.log = capture.NewLog(info)
+		r.run.out = r.log
+		return
+	}
+	f.mu, r.run.out = &r.mu, f.writer
+}
+
+// MoveTo moves what the log holds to the file, where the recording goes on.
+func (r *Recording) MoveTo(f *File) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.writer.Adopt(r.log)
+	f.mu, r.run.out = &r.mu, f.writer
+	r.log, r.file = nil, f
+}
+
+// Forsake has nothing recorded any more, wherever it went to. The file is not closed.
+func (r *Recording) Forsake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.on, r.run.out = false, nowhere{}
+}
+
+// Drop forgets the log and the file.
+func (r *Recording) Drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log, r.file = nil, nil
+	r.run.out = nowhere{}
+}
+
+// Log is the log that events go to, nil if they go elsewhere.
+func (r *Recording) Log() *capture.Log {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log
+}
+
+// File is the file that events go to, nil if they go elsewhere.
+func (r *Recording) File() *File {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.file
+}
+
+// Stack keeps a stack of the probe, which events will refer to.
+func (r *Recording) Stack(st capture.Stack) capture.StackID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.probed.add(st)
+}
+
+// Batch takes events of the probe.
+func (r *Recording) Batch(events []capture.Event, functions []*breakpoints.Function) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.batch(events, functions)
+}
+
+// Heap is the live heap's size.
+func (r *Recording) Heap() (bytes, blocks uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.live.Bytes(), uint64(r.run.live.Blocks())
+}
+
+// Take numbers a call that the owner of the process follows, asks whether a stop wants
+// it, and records it if a stop or the filter does. It tells whether to stop.
+func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) (stop bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := &r.run
+	n.seq++
+	n.time = max(now, n.time)
+	t := from.Thread()
+	e := EventOf(call)
+	e.Seq, e.Time, e.TID = n.seq, n.time, t.ID()
+	env := &callEnv{Origin: from, live: n.live, e: e, fn: &call.Function}
+	var gone heap.Block
+	gone, env.sized = n.apply(&e.Event)
+	stop = from.Stops(e, env)
+	// What the recording has the beginning of, it has to have the end of.
+	if stop && !n.ended || gone.Logged || n.recordsAll() || n.recordsSome() && n.filter.Eval(env) {
+		e.Stack = n.intern(from.Stack())
+		n.record(&e.Event, e.Function)
+		n.addThread(t)
+	}
+	return stop
+}
+
+// On tells whether events are recorded, if only the ends of blocks while it is paused.
+func (r *Recording) On() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.on
+}
+
+// Ended tells that the recording of this run was stopped, and not started again since.
+func (r *Recording) Ended() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.ended
+}
+
+// Start has events recorded.
+func (r *Recording) Start() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.on, r.run.ended = true, false
+}
+
+// Stop has no more events recorded but the ends of blocks. ofRun is that a run's
+// recording ends so.
+func (r *Recording) Stop(ofRun bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.on, r.run.paused = false, false
+	r.run.ended = r.run.ended || ofRun
+}
+
+// Pause keeps events out of the recording but for the ends of blocks, or lets them in
+// again.
+func (r *Recording) Pause(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.paused = on
+}
+
+// SetFilter has only events recorded that the filter lets through, all if it is nil.
+func (r *Recording) SetFilter(f *Filter) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.filter = f
+}
+
+// Filter is what decides which events are recorded, nil if all are.
+func (r *Recording) Filter() *Filter {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.filter
+}
+
+// ForgetAnswers forgets what the filter was told of stacks: other code lies at their
+// addresses, or has other names.
+func (r *Recording) ForgetAnswers() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.filter.forget()
+}
+
+// ForgetProbe forgets the stacks and functions of a probe that is gone.
+func (r *Recording) ForgetProbe() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.probed, r.run.probeFuncs = probeStacks{}, nil
+}
+
+// ForgetFunctions forgets what the probe's numbers of functions stand for: it may have given
+// new functions those of others that are gone.
+func (r *Recording) ForgetFunctions() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.probeFuncs = nil
+}
+
+// Replaced follows an exec: the old image's heap is gone.
+func (r *Recording) Replaced() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.unsized += r.run.live.Strays()
+	r.run.live = heap.NewLive()
+	r.run.out.Replaced()
+}
+
+// Seq is the number of the last event.
+func (r *Recording) Seq() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.seq
+}
+
+// CountTo counts events up to that number that were not told one by one.
+func (r *Recording) CountTo(seq uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.seq = max(r.run.seq, seq)
+}
+
+// Moment is the number of the last recorded event, and now or its time if that is later.
+func (r *Recording) Moment(now time.Duration) (seq uint64, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.last, max(now, r.run.time)
+}
+
+// Unsized is how many blocks of unknown size were freed.
+func (r *Recording) Unsized() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.run.unsized + r.run.live.Strays()
+}
+
+// Blocks are the addresses and sizes of the live blocks.
+func (r *Recording) Blocks() iter.Seq2[uint64, uint64] {
+	return func(yield func(block, size uint64) bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for block, b := range r.run.live.All() {
+			if !yield(block, b.Size) {
+				return
+			}
+		}
+	}
+}
+
+// RecordedBlocks are the live blocks that are in the recording, ascending; none if they
+// are more than limit.
+func (r *Recording) RecordedBlocks(limit int) []uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var blocks []uint64
+	for block, b := range r.run.live.All() {
+		if b.Logged {
+			blocks = append(blocks, block)
+		}
+		if len(blocks) > limit {
+			return nil
+		}
+	}
+	slices.Sort(blocks)
+	return blocks
+}
+
+// HoldsRecorded tells whether blocks that are in the recording are live.
+func (r *Recording) HoldsRecorded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.run.recorded == 0 {
+		return false
+	}
+	for _, b := range r.run.live.All() {
+		if b.Logged {
+			return true
+		}
+	}
+	return false
+}
+
+// Recorded tells whether the live block at the address is in the recording.
+func (r *Recording) Recorded(block uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, ok := r.run.live.At(block)
+	return ok && b.Logged
+}
+
+// ForgetUnrecorded forgets the live block at the address, whose end nobody will see,
+// unless it is in the recording.
+func (r *Recording) ForgetUnrecorded(block uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if b, ok := r.run.live.At(block); ok && !b.Logged {
+		r.run.live.Take(block)
+	}
+}

@@ -1,0 +1,274 @@
+package recording
+
+import (
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/probe"
+)
+
+// An output is where events are recorded.
+type output interface {
+	capture.Recorder
+	Stack(capture.StackID) capture.Stack
+}
+
+// A run is what is known of the events of one run of a program. Its Recording's lock is
+// held while it is used.
+type run struct {
+	process    Process
+	seq        uint64        // of the last event
+	time       time.Duration // of that event: times do not go back
+	live       *heap.Live
+	unsized    uint64                     // blocks of unknown size that were freed, of live heaps before
+	on         bool                       // events are recorded
+	paused     bool                       // but none are for the moment, except the ends of blocks that are recorded
+	ended      bool                       // the recording was stopped, and not started again since
+	filter     *Filter                    // nil: everything is recorded
+	out        output                     // nowhere at first
+	functions  map[string]uint16          // indexes in the recording by name
+	probeFuncs *[probe.MaxFunctions]int32 // the same by the number that the probe has for the function, -1 not known
+	probed     probeStacks
+	threads    map[int32]*knownThread // that events may be of, by TID
+	recorded   uint64                 // events
+	stacks     int                    // in the recording
+	truncated  int                    // of them
+	last       uint64                 // number of the last recorded event
+	sampled    time.Duration          // when resident memory was looked at last
+	pid        int                    // of the process that is recorded
+}
+
+// reset forgets a run. What is to be recorded stays wanted.
+func (n *run) reset() {
+	*n = run{
+		process: n.process, on: n.on, paused: n.paused, filter: n.filter, out: n.out,
+		live: heap.NewLive(), functions: map[string]uint16{}, threads: map[int32]*knownThread{},
+	}
+	n.filter.forget()
+}
+
+// recordsAll tells whether every event is recorded.
+func (n *run) recordsAll() bool { return n.on && !n.paused && n.filter == nil }
+
+// recordsSome tells whether the filter decides what is recorded.
+func (n *run) recordsSome() bool { return n.on && !n.paused && n.filter != nil }
+
+// batch numbers events of the probe, brings the live heap up to date, and records them.
+// Their Func is an index into functions.
+func (n *run) batch(events []capture.Event, functions []*breakpoints.Function) {
+	if n.probeFuncs == nil {
+		n.probeFuncs = newProbeFuncs()
+	}
+	recorded := n.recorded
+	if n.recordsAll() {
+		n.recordAll(events, functions)
+	} else {
+		n.recordSome(events, functions)
+	}
+	if n.recorded > recorded && n.time-n.sampled >= sampleEvery {
+		n.sample(n.time)
+	}
+}
+
+func newProbeFuncs() *[probe.MaxFunctions]int32 {
+	p := new([probe.MaxFunctions]int32)
+	for i := range p {
+		p[i] = -1
+	}
+	return p
+}
+
+// recordAll records all of the events.
+func (n *run) recordAll(events []capture.Event, functions []*breakpoints.Function) {
+	stacks := n.probed.table()
+	for done := 0; ; {
+		done += n.number(events[done:], stacks)
+		if done == len(events) {
+			break
+		}
+		if e := &events[done]; n.probeFuncs[e.Func] < 0 {
+			n.probeFunc(e.Func, functions)
+		} else {
+			n.recordedStack(e.Stack)
+		}
+	}
+	n.recorded += uint64(len(events))
+	for len(events) > 0 {
+		next := events[:n.live.FollowAll(events, true)]
+		n.last = n.out.AddEvents(next)
+		if next[len(next)-1].Kind == capture.Realloc {
+			n.recordUnseen() // only the last of them can have left one
+		}
+		events = events[len(next):]
+	}
+}
+
+// number numbers events of the probe and tells what their functions and stacks are in the
+// recording, up to the first where that is not known yet, and how many they were. It calls
+// nothing, so that what it needs stays in registers.
+func (n *run) number(events []capture.Event, stacks []int32) int {
+	funcs, seq, now, count := n.probeFuncs, n.seq, n.time, len(events)
+	_ = funcs[0] // it is not nil
+	for i := range events {
+		e := &events[i]
+		fn, stack := funcs[e.Func%probe.MaxFunctions], stacks[e.Stack]
+		if fn|stack < 0 {
+			count = i
+			break
+		}
+		seq++
+		now = max(now, e.Time)
+		e.Seq, e.Time, e.Func, e.Stack = seq, now, uint16(fn), capture.StackID(stack)
+	}
+	n.seq, n.time = seq, now
+	return count
+}
+
+// recordSome records those of the events that the filter wants, and the ends of their
+// blocks. It goes from one to the next: the filter may ask for the heap after each.
+func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Function) {
+	some := n.recordsSome()
+	for i := range events {
+		e := &events[i]
+		n.seq, n.time = n.seq+1, max(n.time, e.Time)
+		e.Seq, e.Time = n.seq, n.time
+		n.live.FollowAll(events[i:i+1], false)
+		if !e.Gone.Recorded && !(some && n.filter.holds(n, e, functions[e.Func])) {
+			continue
+		}
+		e.Stack = n.recordedStack(e.Stack)
+		n.markRecorded(e)
+		fn := n.probeFuncs[e.Func]
+		if fn < 0 {
+			fn = n.probeFunc(e.Func, functions)
+		}
+		e.Func = uint16(fn)
+		n.last = n.out.AddEvent(e)
+		n.recorded++
+		if e.Kind == capture.Realloc {
+			n.recordUnseen()
+		}
+	}
+}
+
+// probeFunc is the index in the recording of a function of the probe.
+func (n *run) probeFunc(i uint16, functions []*breakpoints.Function) int32 {
+	fn := int32(n.function(functions[i].Name))
+	n.probeFuncs[i] = fn
+	return fn
+}
+
+// recordUnseen records the end of a block that the last event, a realloc, does not
+// tell: it may end two.
+func (n *run) recordUnseen() {
+	if b := n.live.Unseen(); b.Logged {
+		n.out.Ended(b.Seq)
+	}
+}
+
+// apply brings the live heap up to date, and gives a free the size of its block. It
+// returns the block that is no more, if it was known.
+func (n *run) apply(e *capture.Event) (gone heap.Block, known bool) {
+	gone, known = n.live.Follow(e, false)
+	if known && e.Kind == capture.Free {
+		e.Size = gone.Size
+	}
+	e.Gone = gone.Gone()
+	return gone, known
+}
+
+// record records an event, whose stack is interned.
+func (n *run) record(e *capture.Event, function string) {
+	e.Func = n.function(function)
+	n.last = n.out.AddEvent(e)
+	n.recorded++
+	if e.Kind == capture.Realloc {
+		n.recordUnseen()
+	}
+	n.markRecorded(e)
+	if e.Time-n.sampled >= sampleEvery {
+		n.sample(e.Time)
+	}
+}
+
+// function is the index of a function in the recording.
+func (n *run) function(name string) uint16 {
+	i, ok := n.functions[name]
+	if !ok {
+		i = n.out.FuncIndex(name)
+		n.functions[name] = i
+	}
+	return i
+}
+
+// markRecorded has the end of an event's block recorded, too.
+func (n *run) markRecorded(e *capture.Event) {
+	if e.Allocates() {
+		n.live.Logged(e.Addr, e.Stack)
+	}
+}
+
+// sampleEvery is the time between two looks at how much memory is resident, while
+// there are events.
+const sampleEvery = 100 * time.Millisecond
+
+// sample notes how much memory is resident.
+func (n *run) sample(now time.Duration) {
+	n.sampled = now
+	if rss, err := n.process.Resident(n.pid); err == nil { // the process may be gone
+		n.out.AddSample(capture.SampleRecord{Seq: n.last, Time: now, RSS: rss})
+	}
+}
+
+// intern adds a stack to the recording.
+func (n *run) intern(st capture.Stack) capture.StackID {
+	id := n.out.Intern(st)
+	if int(id) > n.stacks {
+		n.stacks = int(id)
+		if st.Truncated != "" {
+			n.truncated++
+		}
+		if st.Guess != nil {
+			n.process.Guessed()
+		}
+	}
+	return id
+}
+
+// recordedStack is the number in the recording of a stack of the probe, which it is
+// added to.
+func (n *run) recordedStack(of capture.StackID) capture.StackID {
+	k := &n.probed
+	id := k.table()[of]
+	if id >= 0 {
+		return capture.StackID(id)
+	}
+	id = int32(n.intern(k.waiting[-id]))
+	k.recorded(of, id)
+	return capture.StackID(id)
+}
+
+// probeStack is a stack of the probe by its number there. What it returns is good
+// until the next one is kept.
+func (n *run) probeStack(of capture.StackID) capture.Stack {
+	if id := n.probed.ids[of]; id >= 0 {
+		return n.out.Stack(capture.StackID(id))
+	} else {
+		return n.probed.waiting[-id]
+	}
+}
+
+// addThread has the recording know a thread, once.
+func (n *run) addThread(t Thread) {
+	if known := n.threads[t.ID()]; known == nil || known.Number() != t.Number() { // the kernel uses IDs again
+		n.renameThread(t)
+	}
+}
+
+// renameThread has the recording know a thread with its name as of now.
+func (n *run) renameThread(t Thread) {
+	n.threads[t.ID()] = &knownThread{Thread: t}
+	n.out.AddThread(capture.Thread{TID: t.ID(), Num: t.Number(), Name: t.Name()})
+}
