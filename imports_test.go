@@ -22,6 +22,7 @@ probe
 recording
 session
 console/line
+console/screen
 console
 cmd
 `
@@ -31,7 +32,7 @@ var restricted = map[string][]string{
 	"github.com/go-delve/delve/pkg/proc": {"inferior"},
 	"golang.org/x/sys/unix":              {"inferior", "probe"},
 	"github.com/peterh/liner":            {"console/line"},
-	"github.com/alecthomas/chroma/v2":    {"console"},
+	"github.com/alecthomas/chroma/v2":    {"console/screen"},
 }
 
 // folderLine maps each folder of layers to the number of its line.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/console/screen"
 	"hdb/internal/cond"
 	"hdb/session"
 )
@@ -83,14 +84,14 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 const noMatch = "no recorded event matches"
 
 // eventColumns are those of a list of events.
-var eventColumns = []column{{head: "event", right: true}, {head: "time", right: true}, {head: "thread", right: true}, {head: "size", right: true}, {head: "call"}, {head: "function"}, {head: ""}}
+var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", Right: true}, {Head: "thread", Right: true}, {Head: "size", Right: true}, {Head: "call"}, {Head: "function"}, {Head: ""}}
 
 // eventRow is an event in a list of them.
-func (c *Console) eventRow(e *session.Event, v eventView, where [2]span, names map[int]string) []span {
-	where[0].text = c.out.names.short(where[0].text)
-	return []span{
-		{styleHead, fmt.Sprintf("#%d", e.Seq)}, {plain, shortTime(e.Time)}, {plain, names[int(e.TID)]},
-		{plain, shortSize(e.Size)}, {plain, v.Call}, where[0], where[1],
+func (c *Console) eventRow(e *session.Event, v eventView, where [2]screen.Span, names map[int]string) []screen.Span {
+	where[0].Text = c.out.Names.Short(where[0].Text)
+	return []screen.Span{
+		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(names[int(e.TID)]),
+		screen.Plain(screen.ShortSize(e.Size)), screen.Plain(v.Call), where[0], where[1],
 	}
 }
 
@@ -111,9 +112,9 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if condition != nil {
 		none += " and matches"
 	}
-	below := func(o *output) {
+	below := func(o *screen.Output) {
 		if total > 0 {
-			o.printf("live: %s in %s\n", longSize(live.Bytes), counted(total, "recorded block"))
+			o.Printf("live: %s in %s\n", screen.LongSize(live.Bytes), screen.Counted(total, "recorded block"))
 		}
 		if condition == nil {
 			c.noteUnrecorded(o, true)
@@ -125,10 +126,10 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 
 // noteUnrecorded says that there was more than what is recorded: blocks that live,
 // or events.
-func (c *Console) noteUnrecorded(o *output, live bool) {
+func (c *Console) noteUnrecorded(o *screen.Output, live bool) {
 	if c.s.Mode() == session.Saved {
 		if recorded, seen := c.s.Recordings(); recorded != seen {
-			o.printf("of the recorded events only: the capture has %s of %s\n", grouped(recorded), grouped(seen))
+			o.Printf("of the recorded events only: the capture has %s of %s\n", screen.Grouped(recorded), screen.Grouped(seen))
 		}
 		return
 	}
@@ -142,9 +143,9 @@ func (c *Console) noteUnrecorded(o *output, live bool) {
 		if st.Doubt != "" {
 			why = ", which may be freed by now" + why
 		}
-		o.printf("not recorded: %s of %s%s\n", counted(st.LiveBlocks-st.KeptBlocks, "more live block"), longSize(st.LiveBytes-st.KeptBytes), why)
+		o.Printf("not recorded: %s of %s%s\n", screen.Counted(st.LiveBlocks-st.KeptBlocks, "more live block"), screen.LongSize(st.LiveBytes-st.KeptBytes), why)
 	case !live && st.Recorded != st.Seen:
-		o.printf("of the recorded events only: %s of %s%s\n", grouped(st.Recorded), grouped(st.Seen), why)
+		o.Printf("of the recorded events only: %s of %s%s\n", screen.Grouped(st.Recorded), screen.Grouped(st.Seen), why)
 	}
 }
 
@@ -177,13 +178,13 @@ func (c *Console) threadNames() map[int]string {
 
 // eventPlace is the function and place of an event's first frame with a line,
 // or of its first frame.
-func (c *Console) eventPlace(e *session.Event) [2]span {
+func (c *Console) eventPlace(e *session.Event) [2]screen.Span {
 	st := c.s.StackOf(e)
 	if len(st.Frames) == 0 {
-		return [2]span{}
+		return [2]screen.Span{}
 	}
 	f := st.Frames[c.s.UserFrame(st.Frames)]
-	return [2]span{c.out.wholeName(f)[0], framePlace(f)}
+	return [2]screen.Span{wholeName(c.out, f)[0], framePlace(f)}
 }
 
 func runAllocList(_ context.Context, c *Console, in Input) error {
@@ -194,15 +195,15 @@ func runAllocList(_ context.Context, c *Console, in Input) error {
 		Group  string `json:"group"`
 	}
 	var views []view
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, f := range c.s.AllocFunctions() {
 		views = append(views, view{f.Name, f.Symbol, f.Kind.String(), f.Group})
-		rows = append(rows, []span{{styleFunc, f.Name}, {plain, f.Kind.String()}, {plain, f.Group}, {styleGuess, f.Symbol}})
+		rows = append(rows, []screen.Span{screen.Func(f.Name), screen.Plain(f.Kind.String()), screen.Plain(f.Group), screen.Guess(f.Symbol)})
 	}
 	c.show(in, struct {
 		Functions []view `json:"functions"`
-	}{views}, func(o *output) {
-		o.table([]column{{head: "function"}, {head: "kind"}, {head: "group"}, {head: "symbol"}}, rows)
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Head: "function"}, {Head: "kind"}, {Head: "group"}, {Head: "symbol"}}, rows)
 	})
 	return nil
 }
@@ -226,11 +227,11 @@ func runAllocAdd(_ context.Context, c *Console, in Input) error {
 		Meant    string      `json:"did_you_mean,omitempty"`
 		Places   []placeView `json:"places,omitempty"`
 		Warnings []string    `json:"warnings,omitempty"`
-	}{f.Name, f.Kind.String(), len(f.Places) == 0, f.Meant, places, f.Warnings}, func(o *output) {
+	}{f.Name, f.Kind.String(), len(f.Places) == 0, f.Meant, places, f.Warnings}, func(o *screen.Output) {
 		for _, line := range AddedText(f) {
-			o.printf("%s\n", line)
+			o.Printf("%s\n", line)
 		}
-		o.careful(f.Warnings)
+		o.Careful(f.Warnings)
 	})
 	return nil
 }
@@ -250,7 +251,7 @@ func AddedText(f *session.UserFunction) []string {
 	case 1:
 		return []string{fmt.Sprintf("calls of %s are events of kind %s now: %s", f.Name, f.Kind, matchedText(f.Places[0]))}
 	}
-	lines := []string{fmt.Sprintf("calls of %s are events of kind %s now: %s", f.Name, f.Kind, counted(len(f.Places), "place"))}
+	lines := []string{fmt.Sprintf("calls of %s are events of kind %s now: %s", f.Name, f.Kind, screen.Counted(len(f.Places), "place"))}
 	for _, p := range f.Places[:min(len(f.Places), maxMatched)] {
 		lines = append(lines, "  "+matchedText(p))
 	}

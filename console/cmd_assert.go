@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/console/line"
+	"hdb/console/screen"
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
 	"hdb/internal/regular"
@@ -296,12 +297,12 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 	c.show(in, struct {
 		Assertions []verdictView `json:"assertions"`
 		Warnings   []string      `json:"warnings,omitempty"`
-	}{views, o.Warnings()}, func(out *output) {
+	}{views, o.Warnings()}, func(out *screen.Output) {
 		var b strings.Builder
 		_ = report.WriteVerdicts(&b, o.Profile, o.Verdicts) // a Builder takes all
-		out.text(b.String())
+		out.Text(b.String())
 		for _, line := range o.Warnings() {
-			out.line(span{styleWarning, "warning: "}, span{plain, line})
+			out.Line(screen.Warning("warning: "), screen.Plain(line))
 		}
 	})
 	if err := a.Files(c.s, o, ""); err != nil {

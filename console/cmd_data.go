@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/screen"
 	"hdb/session"
 )
 
@@ -56,8 +57,8 @@ func runList(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	last := w.first + len(w.lines) - 1
-	c.listing = listing{file: r.file, language: r.language, first: w.first, last: last, current: r.current, cost: cost}
+	last := w.First + len(w.Lines) - 1
+	c.listing = listing{file: r.file, language: r.language, first: w.First, last: last, current: r.current, cost: cost}
 	type lineView struct {
 		Line  int    `json:"line"`
 		Text  string `json:"text"`
@@ -65,8 +66,8 @@ func runList(_ context.Context, c *Console, in Input) error {
 		Calls uint64 `json:"calls,omitempty"`
 	}
 	var lines []lineView
-	for i, l := range w.lines {
-		lines = append(lines, lineView{w.first + i, l, costs[w.first+i].Bytes, costs[w.first+i].Count})
+	for i, l := range w.Lines {
+		lines = append(lines, lineView{w.First + i, l, costs[w.First+i].Bytes, costs[w.First+i].Count})
 	}
 	show := c.show
 	if cost {
@@ -76,20 +77,30 @@ func runList(_ context.Context, c *Console, in Input) error {
 		File    string     `json:"file"`
 		Current int        `json:"current,omitempty"`
 		Lines   []lineView `json:"lines"`
-	}{r.file, r.current, lines}, func(o *output) {
-		if c.tui.visible(o) && !cost {
+	}{r.file, r.current, lines}, func(o *screen.Output) {
+		if c.tui.Shows(o) && !cost {
 			return // before the next prompt
 		}
 		if in.Raw != "" && in.Raw != "-" {
-			o.line(span{styleFile, shortPath(r.file)})
+			o.Line(screen.File(screen.ShortPath(r.file)))
 		}
 		if cost {
-			o.line(span{styleGuess, costHead})
+			o.Line(screen.Guess(costHead))
 			costMargin(&w, costs)
 		}
-		w.print(o, c.count("tab-width"))
+		w.Print(o, c.count("tab-width"))
 	})
 	return nil
+}
+
+// listing is where list goes on.
+type listing struct {
+	file        string
+	language    string
+	first, last int // shown last; 0 nothing yet
+	current     int // the line of the frame, for the arrow
+	found       int // the line that search found: list shows what is around it
+	cost        bool
 }
 
 // listSize is the number of lines of a listing.
@@ -167,7 +178,7 @@ func (c *Console) listBack(size int) (listRange, error) {
 		l = listing{file: r.file, language: r.language, first: r.first, current: r.current}
 	}
 	if l.first <= 1 {
-		return listRange{}, fmt.Errorf("list: that was the beginning of %s", shortPath(l.file))
+		return listRange{}, fmt.Errorf("list: that was the beginning of %s", screen.ShortPath(l.file))
 	}
 	return listRange{file: l.file, language: l.language, first: max(1, l.first-size), last: l.first - 1, current: l.current}, nil
 }

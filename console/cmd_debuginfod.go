@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 
+	"hdb/console/screen"
 	"hdb/session"
 	"hdb/symbols/debuginfod"
 )
@@ -95,11 +96,11 @@ func (v downloadView) state() string {
 	case v.Error != "":
 		return v.Error
 	case v.Path != "":
-		return shortPath(v.Path)
+		return screen.ShortPath(v.Path)
 	case v.Total > 0:
-		return "on the way: " + longSize(uint64(v.Done)) + " of " + longSize(uint64(v.Total))
+		return "on the way: " + screen.LongSize(uint64(v.Done)) + " of " + screen.LongSize(uint64(v.Total))
 	}
-	return "on the way: " + longSize(uint64(v.Done))
+	return "on the way: " + screen.LongSize(uint64(v.Done))
 }
 
 func infoDebuginfod(_ context.Context, c *Console, in Input) error {
@@ -111,21 +112,21 @@ func infoDebuginfod(_ context.Context, c *Console, in Input) error {
 		Files   []downloadView `json:"files"`
 	}{Mode: string(d.Mode()), Servers: append([]string{}, d.Servers()...), Cache: d.CacheDir(), Files: []downloadView{}}
 	view.Files = append(view.Files, viewDownloads(d.Downloads())...)
-	c.show(in, view, func(o *output) {
+	c.show(in, view, func(o *screen.Output) {
 		if len(view.Servers) == 0 {
-			o.printf("debuginfod is %s; DEBUGINFOD_URLS names no server\n", view.Mode)
+			o.Printf("debuginfod is %s; DEBUGINFOD_URLS names no server\n", view.Mode)
 			return
 		}
-		o.printf("debuginfod is %s; files are kept in %s\n", view.Mode, shortPath(view.Cache))
+		o.Printf("debuginfod is %s; files are kept in %s\n", view.Mode, screen.ShortPath(view.Cache))
 		for _, url := range view.Servers {
-			o.line(span{plain, "  "}, span{styleFile, url})
+			o.Line(screen.Plain("  "), screen.File(url))
 		}
-		var rows [][]span
+		var rows [][]screen.Span
 		for _, v := range view.Files {
-			rows = append(rows, []span{{styleGuess, v.BuildID[:min(len(v.BuildID), 12)]}, {plain, v.what()}, {plain, v.state()}})
+			rows = append(rows, []screen.Span{screen.Guess(v.BuildID[:min(len(v.BuildID), 12)]), screen.Plain(v.what()), screen.Plain(v.state())})
 		}
 		if len(rows) > 0 {
-			o.table([]column{{head: "build ID"}, {head: "file"}, {head: "state"}}, rows)
+			o.Table([]screen.Column{{Head: "build ID"}, {Head: "file"}, {Head: "state"}}, rows)
 		}
 	})
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/console/screen"
 	"hdb/session"
 	"hdb/symbols"
 )
@@ -25,14 +26,14 @@ func infoSymbols(ctx context.Context, c *Console, in Input) error {
 }
 
 func (c *Console) showCheckup(in Input, check *session.Checkup) {
-	c.showCareful(in, viewCheckup(check), check.Gaps, func(o *output) { printCheckup(o, check) })
+	c.showCareful(in, viewCheckup(check), check.Gaps, func(o *screen.Output) { printCheckup(o, check) })
 }
 
 // PrintCheckup prints a checkup as `info symbols` does, for hdb doctor.
 func PrintCheckup(w io.Writer, check *session.Checkup, asJSON bool) error {
-	c := &Console{cfg: Config{JSON: asJSON}, out: &output{w: w}}
+	c := &Console{cfg: Config{JSON: asJSON}, out: &screen.Output{W: w}}
 	c.showCheckup(Input{Name: "doctor"}, check)
-	return c.out.err
+	return c.out.Err()
 }
 
 type attemptView struct {
@@ -86,53 +87,53 @@ func viewCheckup(check *session.Checkup) checkupView {
 // maxLooked bounds the places that are printed for one module; --json has all.
 const maxLooked = 6
 
-func printCheckup(o *output, check *session.Checkup) {
-	columns := []column{{head: "module"}, {head: "frames", right: true}, {head: "names from"}, {head: "file"}}
+func printCheckup(o *screen.Output, check *session.Checkup) {
+	columns := []screen.Column{{Head: "module"}, {Head: "frames", Right: true}, {Head: "names from"}, {Head: "file"}}
 	if check.Frames == 0 {
 		columns = append(columns[:1], columns[2:]...)
 	}
-	var rows [][]span
+	var rows [][]screen.Span
 	for i := range check.Modules {
 		d := &check.Modules[i]
-		found := span{plain, d.Found()}
+		found := screen.Plain(d.Found())
 		if !d.Good() && check.Matters(d) {
-			found.style = styleWarning
+			found = screen.Warning(d.Found())
 		}
-		row := []span{{styleHead, d.ShortName()}}
+		row := []screen.Span{screen.Head(d.ShortName())}
 		if check.Frames > 0 {
-			row = append(row, span{plain, percent(d.Frames, check.Frames)})
+			row = append(row, screen.Plain(percent(d.Frames, check.Frames)))
 		}
 		from := d.DebugFile
 		if from == "" && d.Err == nil {
 			from = d.Path
 		}
-		rows = append(rows, append(row, found, span{styleFile, shortPath(from)}))
+		rows = append(rows, append(row, found, screen.File(screen.ShortPath(from))))
 	}
-	o.table(columns, rows)
+	o.Table(columns, rows)
 	for i := range check.Modules {
 		if d := &check.Modules[i]; !d.Good() && check.Matters(d) {
 			printAdvice(o, d)
 		}
 	}
 	if check.Problem != "" {
-		o.printf("libraries %s\n", check.Problem)
+		o.Printf("libraries %s\n", check.Problem)
 	}
 	switch {
 	case check.Good() && check.Problem == "":
-		o.printf("nothing is missing\n")
+		o.Printf("nothing is missing\n")
 	case check.Frames == 0:
-		o.line(span{styleGuess, "(no events are recorded: which of these modules matter is not known)"})
+		o.Line(screen.Guess("(no events are recorded: which of these modules matter is not known)"))
 	}
 }
 
 // printAdvice says of a module where was looked, what was wrong, and what would help.
-func printAdvice(o *output, d *session.Diagnosis) {
-	o.printf("\n")
-	o.line(span{styleHead, d.Name}, span{plain, ": " + d.Found()})
+func printAdvice(o *screen.Output, d *session.Diagnosis) {
+	o.Printf("\n")
+	o.Line(screen.Head(d.Name), screen.Plain(": "+d.Found()))
 	label := "looked at"
 	for i, a := range d.Attempts {
 		if i == maxLooked {
-			advice(o, "", fmt.Sprintf("... and %s (--json has all)", counted(len(d.Attempts)-i, "more place")))
+			advice(o, "", fmt.Sprintf("... and %s (--json has all)", screen.Counted(len(d.Attempts)-i, "more place")))
 			break
 		}
 		text := a.Path
@@ -157,8 +158,8 @@ func told(d *session.Diagnosis, why string) bool {
 	return slices.ContainsFunc(d.Attempts[:min(len(d.Attempts), maxLooked)], func(a symbols.Attempt) bool { return a.Why != "" && strings.HasSuffix(why, a.Why) })
 }
 
-func advice(o *output, label, text string) {
-	o.line(span{styleGuess, fmt.Sprintf("  %-10s ", label)}, span{plain, text})
+func advice(o *screen.Output, label, text string) {
+	o.Line(screen.Guess(fmt.Sprintf("  %-10s ", label)), screen.Plain(text))
 }
 
 // percent is a share as people read it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/console/screen"
 	"hdb/session"
 	"hdb/symbols"
 	"hdb/testprogs"
@@ -81,9 +82,9 @@ func TestMarks(t *testing.T) {
 		frame("d", symbols.FromSymtab, 7), frame("e", symbols.FromDWARF, 0), frame("f", symbols.FromPclntab, 3), frame("", symbols.FromNone, 0), frame("_start", symbols.FromSymtab, 0),
 	}
 	var b bytes.Buffer
-	o := &output{w: &b}
+	o := &screen.Output{W: &b}
 	c := &Console{}
-	o.printFrames(frames)
+	printFrames(o, frames)
 	c.explainMarks(o, frames)
 	c.explainMarks(o, frames)
 	want := `#0  a+0x2       [prog] (dynsym)

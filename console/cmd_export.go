@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"hdb/console/line"
+	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/report"
@@ -266,7 +267,7 @@ func runExport(ctx context.Context, c *Console, in Input, format string) error {
 		if err := e.Write(ctx, c.s, &b); err != nil {
 			return err
 		}
-		c.out.raw(cleanText(b.String()))
+		c.out.Raw(screen.CleanText(b.String()))
 		return nil
 	}
 	if err := e.Write(ctx, c.s, nil); err != nil {
@@ -275,6 +276,6 @@ func runExport(ctx context.Context, c *Console, in Input, format string) error {
 	c.answer(in, struct {
 		Path   string `json:"path"`
 		Format string `json:"format"`
-	}{e.File, e.Format.Name}, func(o *output) { o.printf("exported %s\n", e.File) })
+	}{e.File, e.Format.Name}, func(o *screen.Output) { o.Printf("exported %s\n", e.File) })
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/console/line"
+	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/session"
 	"hdb/symbols"
@@ -51,7 +52,7 @@ func debugText(p session.ProgramInfo) string {
 	text := p.Debug.String()
 	switch p.Debug {
 	case symbols.DebugDWARF:
-		text = fmt.Sprintf("debug info found (DWARF %d, %s)", p.DWARFVersion, counted(p.Units, "unit"))
+		text = fmt.Sprintf("debug info found (DWARF %d, %s)", p.DWARFVersion, screen.Counted(p.Units, "unit"))
 		if p.DebugFile != "" {
 			text += " in " + p.DebugFile
 		}
@@ -71,7 +72,7 @@ func (c *Console) Load(path string) error {
 	}
 	if !c.cfg.Quiet {
 		p, _ := c.s.Program()
-		c.Notify(shortPath(p.Path) + ": " + debugText(p))
+		c.Notify(screen.ShortPath(p.Path) + ": " + debugText(p))
 	}
 	return nil
 }
@@ -85,7 +86,7 @@ func runFile(_ context.Context, c *Console, in Input) error {
 	}
 	p, _ := c.s.Program()
 	c.listing = listing{}
-	c.show(in, viewProgram(p), func(o *output) { o.printf("%s: %s\n", shortPath(p.Path), debugText(p)) })
+	c.show(in, viewProgram(p), func(o *screen.Output) { o.Printf("%s: %s\n", screen.ShortPath(p.Path), debugText(p)) })
 	return nil
 }
 
@@ -126,12 +127,12 @@ func (c *Console) showSaved(in Input, info session.SavedInfo) {
 		Stacks int    `json:"stacks"`
 		Stops  int    `json:"stops"`
 		Bytes  int64  `json:"bytes"`
-	}{info.Path, info.Events, info.Stacks, info.Stops, info.Bytes}, func(o *output) {
-		events := counted(info.Events, "event")
+	}{info.Path, info.Events, info.Stacks, info.Stops, info.Bytes}, func(o *screen.Output) {
+		events := screen.Counted(info.Events, "event")
 		if info.Summed > 0 {
-			events = "sums of " + counted(info.Summed, "event")
+			events = "sums of " + screen.Counted(info.Summed, "event")
 		}
-		o.printf("saved %s, %s, %s, with symbols and source lines: %s\n", events, counted(info.Stacks, "stack"), counted(info.Stops, "stop"), shortSize(uint64(info.Bytes)))
+		o.Printf("saved %s, %s, %s, with symbols and source lines: %s\n", events, screen.Counted(info.Stacks, "stack"), screen.Counted(info.Stops, "stop"), screen.ShortSize(uint64(info.Bytes)))
 	})
 }
 
@@ -157,18 +158,18 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 		captureView
 		Readable int    `json:"events_readable"`
 		Selected string `json:"selected,omitempty"`
-	}{c.viewCapture(info), readable, selected}, func(o *output) {
-		o.printf("%s: %s, pid %d, recorded %s by %s\n", filepath.Base(in.Args[0]), strings.Join(append([]string{info.Program}, info.Args...), " "),
+	}{c.viewCapture(info), readable, selected}, func(o *screen.Output) {
+		o.Printf("%s: %s, pid %d, recorded %s by %s\n", filepath.Base(in.Args[0]), strings.Join(append([]string{info.Program}, info.Args...), " "),
 			info.PID, info.Start.Format("2006-01-02 15:04:05 MST"), info.Created)
-		events := counted(readable, "event")
+		events := screen.Counted(readable, "event")
 		if total := info.Totals.Events; uint64(readable) < total {
-			events = fmt.Sprintf("%s of %s can be read,", grouped(readable), counted(total, "event"))
+			events = fmt.Sprintf("%s of %s can be read,", screen.Grouped(readable), screen.Counted(total, "event"))
 		} else if _, seen := c.s.Recordings(); seen > total {
-			events = fmt.Sprintf("%s of %s recorded,", grouped(readable), counted(seen, "event"))
+			events = fmt.Sprintf("%s of %s recorded,", screen.Grouped(readable), screen.Counted(seen, "event"))
 		}
-		o.printf("%s over %s\n", events, shortTime(info.Totals.Last))
+		o.Printf("%s over %s\n", events, screen.ShortTime(info.Totals.Last))
 		if selected != "" {
-			o.printf("selected: %s\n", selected)
+			o.Printf("selected: %s\n", selected)
 		}
 	})
 	return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/console/line"
+	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/report"
 	"hdb/report/page"
@@ -187,7 +188,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 	}
 	c.answer(in, struct {
 		Path string `json:"path"`
-	}{p.File}, func(o *output) { o.printf("wrote %s\n", p.File) })
+	}{p.File}, func(o *screen.Output) { o.Printf("wrote %s\n", p.File) })
 	return nil
 }
 
@@ -213,6 +214,6 @@ func (c *Console) showTable(in Input, page Page) error {
 		Warnings []string    `json:"warnings,omitempty"`
 		Total    numbersView `json:"total"`
 		Rows     []rowView   `json:"rows"`
-	}{page.measure.String(), p.Partial, p.Caveats.Lines(), viewNumbers(p.Total()), rows}, func(o *output) { o.text(text.String()) })
+	}{page.measure.String(), p.Partial, p.Caveats.Lines(), viewNumbers(p.Total()), rows}, func(o *screen.Output) { o.Text(text.String()) })
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"hdb/console/screen"
 	"hdb/heap"
 	"hdb/session"
 )
@@ -102,45 +103,45 @@ func topViewOf(r heap.Row) topView {
 }
 
 // topNumbers are the numbers that a measure is shown with, and their heads.
-func topNumbers(by heap.Measure, r heap.Row) (numbers []span, heads [2]string) {
+func topNumbers(by heap.Measure, r heap.Row) (numbers []screen.Span, heads [2]string) {
 	switch by {
 	case heap.ByBytes, heap.ByCount:
-		return []span{{plain, shortSize(r.Bytes)}, {plain, grouped(r.Count)}}, [2]string{"bytes", "calls"}
+		return []screen.Span{screen.Plain(screen.ShortSize(r.Bytes)), screen.Plain(screen.Grouped(r.Count))}, [2]string{"bytes", "calls"}
 	case heap.ByTemporary:
-		return []span{{plain, grouped(r.Temporary)}, {plain, grouped(r.Count)}}, [2]string{"temporary", "calls"}
+		return []screen.Span{screen.Plain(screen.Grouped(r.Temporary)), screen.Plain(screen.Grouped(r.Count))}, [2]string{"temporary", "calls"}
 	case heap.ByPeak:
-		return []span{{plain, shortSize(r.PeakBytes)}, {plain, shortSize(r.LiveBytes)}}, [2]string{"peak", "live"}
+		return []screen.Span{screen.Plain(screen.ShortSize(r.PeakBytes)), screen.Plain(screen.ShortSize(r.LiveBytes))}, [2]string{"peak", "live"}
 	}
-	return []span{{plain, shortSize(r.LiveBytes)}, {plain, grouped(r.LiveBlocks)}}, [2]string{"live", "blocks"}
+	return []screen.Span{screen.Plain(screen.ShortSize(r.LiveBytes)), screen.Plain(screen.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
 }
 
 func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per session.Per, total int) {
 	views := make([]topView, 0, len(rows))
-	var table [][]span
+	var table [][]screen.Span
 	for _, r := range rows {
 		views = append(views, topViewOf(r))
 		numbers, _ := topNumbers(by, r)
-		table = append(table, append(numbers, span{styleFunc, c.siteName(r.Site)}, sitePlace(r.Site, per)))
+		table = append(table, append(numbers, screen.Func(c.siteName(r.Site)), sitePlace(r.Site, per)))
 	}
 	c.answer(in, struct {
 		By    string    `json:"by"`
 		Per   string    `json:"per"`
 		Total int       `json:"total"`
 		Rows  []topView `json:"rows"`
-	}{by.String(), per.String(), total, views}, func(o *output) {
+	}{by.String(), per.String(), total, views}, func(o *screen.Output) {
 		_, heads := topNumbers(by, heap.Row{})
 		switch {
 		case len(rows) > 0:
-			o.table([]column{{head: heads[0], right: true}, {head: heads[1], right: true}, {head: per.String()}, {}}, table)
+			o.Table([]screen.Column{{Head: heads[0], Right: true}, {Head: heads[1], Right: true}, {Head: per.String()}, {}}, table)
 		case by == heap.ByLive || by == heap.ByBlocks:
-			o.printf("%s\n", noneLive)
+			o.Printf("%s\n", noneLive)
 		case by == heap.ByTemporary:
-			o.printf("no recorded block was temporary\n")
+			o.Printf("no recorded block was temporary\n")
 		default:
-			o.printf("no allocation was recorded\n")
+			o.Printf("no allocation was recorded\n")
 		}
 		if len(rows) < total {
-			o.printf("%d of %s; `top %d by %s` lists all\n", len(rows), counted(total, per.String()), total, by)
+			o.Printf("%d of %s; `top %d by %s` lists all\n", len(rows), screen.Counted(total, per.String()), total, by)
 		}
 		c.noteUnrecorded(o, by == heap.ByLive)
 	})
@@ -148,18 +149,18 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per sessio
 
 // siteName is a site's function as the settings have it.
 func (c *Console) siteName(s heap.Site) string {
-	return c.out.names.short(c.out.names.function(s.Function, s.Linkage))
+	return c.out.Names.Short(c.out.Names.Function(s.Function, s.Linkage))
 }
 
 // sitePlace is where a site is, of rows that stand for one.
-func sitePlace(s heap.Site, per session.Per) span {
+func sitePlace(s heap.Site, per session.Per) screen.Span {
 	switch {
 	case per != session.PerFunction && per != session.PerLine:
-		return span{}
+		return screen.Span{}
 	case s.Line == 0:
-		return span{styleGuess, "[" + s.Module + "]"}
+		return screen.Guess("[" + s.Module + "]")
 	}
-	return span{styleFile, fmt.Sprintf("%s:%d", shortPath(s.File), s.Line)}
+	return screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(s.File), s.Line))
 }
 
 // rowCount reads an optional number of rows.
@@ -204,22 +205,22 @@ func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measu
 		By    string `json:"by"`
 		Total int    `json:"total"`
 		Rows  []view `json:"rows"`
-	}{by.String(), total, views}, func(o *output) {
+	}{by.String(), total, views}, func(o *screen.Output) {
 		if len(rows) == 0 && by == heap.ByTemporary {
-			o.printf("no recorded block was temporary\n")
+			o.Printf("no recorded block was temporary\n")
 		} else if len(rows) == 0 {
-			o.printf("%s\n", noneLive)
+			o.Printf("%s\n", noneLive)
 		}
 		for _, r := range rows {
 			if by == heap.ByTemporary {
-				o.printf("%s of %s temporary\n", counted(r.Temporary, "block"), grouped(r.Count))
+				o.Printf("%s of %s temporary\n", screen.Counted(r.Temporary, "block"), screen.Grouped(r.Count))
 			} else {
-				o.printf("%s in %s, of %s allocated\n", longSize(r.LiveBytes), counted(r.LiveBlocks, "block"), grouped(r.Count))
+				o.Printf("%s in %s, of %s allocated\n", screen.LongSize(r.LiveBytes), screen.Counted(r.LiveBlocks, "block"), screen.Grouped(r.Count))
 			}
-			o.printFrames(r.Stack.Frames[min(c.s.ShownFrame(r.Stack.Frames), len(r.Stack.Frames)):])
+			printFrames(o, r.Stack.Frames[min(c.s.ShownFrame(r.Stack.Frames), len(r.Stack.Frames)):])
 		}
 		if len(rows) < total {
-			o.printf("%d of %s; `%s %d` shows all\n", len(rows), counted(total, "stack"), in.Name, total)
+			o.Printf("%d of %s; `%s %d` shows all\n", len(rows), screen.Counted(total, "stack"), in.Name, total)
 		}
 		c.noteUnrecorded(o, by == heap.ByLive)
 	})
@@ -274,23 +275,23 @@ func (c *Console) showWhence(in Input, w *session.Whence) {
 		e := viewEvent(w.Last)
 		v.Last = &e
 	}
-	c.answer(in, v, func(o *output) {
+	c.answer(in, v, func(o *screen.Output) {
 		switch {
 		case w.Event != nil:
-			o.printf("%#x is byte %s of %s at %#x\n", w.Addr, grouped(w.Addr-w.Start), longSize(w.Event.Size), w.Start)
-			o.printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, w.Event.Call(), c.threadNames()[int(w.Event.TID)], shortTime(w.Event.Time), w.Age.Round(time.Microsecond))
-			o.printFrames(w.Frames)
+			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, screen.Grouped(w.Addr-w.Start), screen.LongSize(w.Event.Size), w.Start)
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, w.Event.Call(), c.threadNames()[int(w.Event.TID)], screen.ShortTime(w.Event.Time), w.Age.Round(time.Microsecond))
+			printFrames(o, w.Frames)
 			return
 		case w.Last != nil:
-			o.printf("%#x is in no live block that was recorded; the last event about it was #%d %s\n", w.Addr, w.Last.Seq, w.Last.Call())
+			o.Printf("%#x is in no live block that was recorded; the last event about it was #%d %s\n", w.Addr, w.Last.Seq, w.Last.Call())
 		default:
-			o.printf("%#x is in no block that was recorded\n", w.Addr)
+			o.Printf("%#x is in no block that was recorded\n", w.Addr)
 		}
 		if w.Below != 0 {
-			o.printf("below: %s at %#x, which ends %s before\n", longSize(w.BelowSize), w.Below, longSize(w.Addr-w.Below-w.BelowSize))
+			o.Printf("below: %s at %#x, which ends %s before\n", screen.LongSize(w.BelowSize), w.Below, screen.LongSize(w.Addr-w.Below-w.BelowSize))
 		}
 		if w.Above != 0 {
-			o.printf("above: a block at %#x, %s behind\n", w.Above, longSize(w.Above-w.Addr))
+			o.Printf("above: a block at %#x, %s behind\n", w.Above, screen.LongSize(w.Above-w.Addr))
 		}
 	})
 }
@@ -346,9 +347,9 @@ func runDiff(_ context.Context, c *Console, in Input) error {
 // signed is a size with its sign.
 func signed(n int64) string {
 	if n < 0 {
-		return "-" + shortSize(uint64(-n))
+		return "-" + screen.ShortSize(uint64(-n))
 	}
-	return "+" + shortSize(uint64(n))
+	return "+" + screen.ShortSize(uint64(n))
 }
 
 const maxChanges = 40
@@ -365,7 +366,7 @@ func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
 		After    uint64 `json:"after"`
 	}
 	views := make([]view, 0, len(d.Changes))
-	var table [][]span
+	var table [][]screen.Span
 	shown := d.Changes
 	if len(shown) > maxChanges { // what grew most, and what shrank most
 		shown = slices.Concat(shown[:maxChanges/2], shown[len(shown)-maxChanges/2:])
@@ -375,7 +376,7 @@ func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
 		views = append(views, view{s.Function, s.File, s.Line, s.Module, ch.Bytes, ch.Blocks, ch.Before, ch.After})
 	}
 	for _, ch := range shown {
-		table = append(table, []span{{plain, signed(ch.Bytes)}, {plain, fmt.Sprintf("%+d", ch.Blocks)}, {plain, shortSize(ch.After)}, {styleFunc, c.siteName(ch.Site)}, sitePlace(ch.Site, per)})
+		table = append(table, []screen.Span{screen.Plain(signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(screen.ShortSize(ch.After)), screen.Func(c.siteName(ch.Site)), sitePlace(ch.Site, per)})
 	}
 	c.showCareful(in, struct {
 		From       string `json:"from"`
@@ -385,19 +386,19 @@ func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
 		FromBlocks uint64 `json:"from_blocks"`
 		ToBlocks   uint64 `json:"to_blocks"`
 		Changes    []view `json:"changes"`
-	}{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, views}, d.Gaps, func(o *output) {
+	}{d.From, d.To, d.FromBytes, d.ToBytes, d.FromBlocks, d.ToBlocks, views}, d.Gaps, func(o *screen.Output) {
 		to := "at " + d.To
 		if d.To == "now" {
 			to = d.To
 		}
-		o.printf("live: %s in %s at %s, %s in %s %s\n", longSize(d.FromBytes), counted(d.FromBlocks, "block"), d.From, longSize(d.ToBytes), counted(d.ToBlocks, "block"), to)
+		o.Printf("live: %s in %s at %s, %s in %s %s\n", screen.LongSize(d.FromBytes), screen.Counted(d.FromBlocks, "block"), d.From, screen.LongSize(d.ToBytes), screen.Counted(d.ToBlocks, "block"), to)
 		if len(table) == 0 {
-			o.printf("nothing that is live changed\n")
+			o.Printf("nothing that is live changed\n")
 			return
 		}
-		o.table([]column{{head: "change", right: true}, {head: "blocks", right: true}, {head: "live", right: true}, {head: per.String()}, {}}, table)
+		o.Table([]screen.Column{{Head: "change", Right: true}, {Head: "blocks", Right: true}, {Head: "live", Right: true}, {Head: per.String()}, {}}, table)
 		if len(shown) < len(d.Changes) {
-			o.printf("%d of %d, those that changed most\n", len(shown), len(d.Changes))
+			o.Printf("%d of %d, those that changed most\n", len(shown), len(d.Changes))
 		}
 	})
 }

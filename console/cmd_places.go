@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/console/screen"
 	"hdb/internal/addr"
 	"hdb/session"
 )
 
 // printStop is a row of info breakpoints and what hangs below it, as gdb's.
-func (c *Console) printStop(o *output, st *breakpoints.Stop) {
+func (c *Console) printStop(o *screen.Output, st *breakpoints.Stop) {
 	state := []string{}
 	if !st.Enabled {
 		state = append(state, "disabled")
@@ -23,15 +24,15 @@ func (c *Console) printStop(o *output, st *breakpoints.Stop) {
 	if st.Pending {
 		state = append(state, "pending")
 	}
-	row := []span{{styleHead, fmt.Sprintf("%-4d", st.ID)}, {plain, st.Spec.String()}}
+	row := []screen.Span{screen.Head(fmt.Sprintf("%-4d", st.ID)), screen.Plain(st.Spec.String())}
 	if len(st.Places) == 1 {
-		row = append(row, span{styleFile, "  " + placeText(st.Places[0])})
+		row = append(row, screen.File("  "+placeText(st.Places[0])))
 	}
 	if len(state) > 0 {
-		row = append(row, span{styleGuess, "  (" + strings.Join(state, ", ") + ")"})
+		row = append(row, screen.Guess("  ("+strings.Join(state, ", ")+")"))
 	}
-	o.line(row...)
-	below := func(format string, args ...any) { o.printf("      "+format+"\n", args...) }
+	o.Line(row...)
+	below := func(format string, args ...any) { o.Printf("      "+format+"\n", args...) }
 	if len(st.Places) > 1 {
 		for i, p := range st.Places {
 			below("%d.%d  %s", st.ID, i+1, placeText(p))
@@ -44,19 +45,19 @@ func (c *Console) printStop(o *output, st *breakpoints.Stop) {
 	if d.Doubt != "" {
 		below("%s", d.Doubt)
 	}
-	switch hits := counted(st.Hits, "time"); {
+	switch hits := screen.Counted(st.Hits, "time"); {
 	case d.Passed > 0 && st.Hits > 0:
-		below("hit %s; %s, frees counted too, did not match", hits, counted(d.Passed, "other event"))
+		below("hit %s; %s, frees counted too, did not match", hits, screen.Counted(d.Passed, "other event"))
 	case d.Passed > 0:
-		below("not hit; %s, frees counted too, did not match", counted(d.Passed, "event"))
+		below("not hit; %s, frees counted too, did not match", screen.Counted(d.Passed, "event"))
 	case st.Hits > 0:
 		below("hit %s", hits)
 	}
 	if d.Unsized > 0 {
-		below("%s of unknown size freed meanwhile: no comparison with it holds", counted(d.Unsized, "block"))
+		below("%s of unknown size freed meanwhile: no comparison with it holds", screen.Counted(d.Unsized, "block"))
 	}
 	if st.Ignore > 0 {
-		below("passes the next %s", counted(st.Ignore, "hit"))
+		below("passes the next %s", screen.Counted(st.Ignore, "hit"))
 	}
 	if st.Silent {
 		below("    silent")
@@ -83,12 +84,12 @@ func infoSources(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		Files []string `json:"files"`
-	}{kept}, func(o *output) {
+	}{kept}, func(o *screen.Output) {
 		for _, f := range kept {
-			o.line(span{styleFile, f})
+			o.Line(screen.File(f))
 		}
 		if len(kept) == 0 {
-			o.printf("no source file in the debug information matches\n")
+			o.Printf("no source file in the debug information matches\n")
 		}
 	})
 	return nil
@@ -114,27 +115,27 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 		Inlined bool   `json:"inlined,omitempty"`
 	}
 	views := make([]view, 0, len(fns))
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, f := range fns {
 		views = append(views, view{f.Name, f.Linkage, f.Addr.String(), f.DeclFile, f.DeclLine, f.Module, f.Source.String(), f.Inlined})
-		place := span{styleGuess, "[" + f.Module + "]"}
+		place := screen.Guess("[" + f.Module + "]")
 		if f.DeclFile != "" {
-			place = span{styleFile, fmt.Sprintf("%s:%d", shortPath(f.DeclFile), f.DeclLine)}
+			place = screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(f.DeclFile), f.DeclLine))
 		}
 		name := f.Name
 		if f.Inlined {
 			name += " [inlined]"
 		}
-		rows = append(rows, []span{{styleAddr, f.Addr.String()}, place, {styleFunc, name}})
+		rows = append(rows, []screen.Span{screen.Addr(f.Addr.String()), place, screen.Func(name)})
 	}
 	c.show(in, struct {
 		Functions []view `json:"functions"`
-	}{views}, func(o *output) {
+	}{views}, func(o *screen.Output) {
 		if len(rows) == 0 {
-			o.printf("no function matches %s\n", in.Raw)
+			o.Printf("no function matches %s\n", in.Raw)
 			return
 		}
-		o.table([]column{{head: "address"}, {head: "place"}, {head: "function"}}, rows)
+		o.Table([]screen.Column{{Head: "address"}, {Head: "place"}, {Head: "function"}}, rows)
 	})
 	return nil
 }
@@ -167,16 +168,16 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		Lines []view `json:"lines"`
-	}{views}, func(o *output) {
+	}{views}, func(o *screen.Output) {
 		if asked > 0 && rows[0].Line > 0 {
-			o.printf("line %d has no code; the next that has is %d\n", asked, rows[0].Line)
+			o.Printf("line %d has no code; the next that has is %d\n", asked, rows[0].Line)
 		}
 		for _, r := range rows {
 			if r.File == "" {
-				o.printf("%s: no line information\n", r.Addr)
+				o.Printf("%s: no line information\n", r.Addr)
 				continue
 			}
-			o.printf("%s:%d is %s up to %s in %s [%s]\n", shortPath(r.File), r.Line, r.Addr, r.End, orUnknown(c.out.names.short(r.Function)), orUnknown(shortPath(r.Module)))
+			o.Printf("%s:%d is %s up to %s in %s [%s]\n", screen.ShortPath(r.File), r.Line, r.Addr, r.End, orUnknown(c.out.Names.Short(r.Function)), orUnknown(screen.ShortPath(r.Module)))
 		}
 	})
 	return nil
@@ -207,10 +208,10 @@ func infoSymbol(_ context.Context, c *Console, in Input) error {
 		Offset  uint64 `json:"offset"`
 		Size    uint64 `json:"size"`
 		Module  string `json:"module"`
-	}{a.String(), sym.Name, sym.Linkage, sym.Offset, sym.Size, sym.Module}, func(o *output) {
-		o.printf("%s is %s of %s\n", a, symbolText(sym.Name, sym.Offset), sym.Module)
+	}{a.String(), sym.Name, sym.Linkage, sym.Offset, sym.Size, sym.Module}, func(o *screen.Output) {
+		o.Printf("%s is %s of %s\n", a, symbolText(sym.Name, sym.Offset), sym.Module)
 		if sym.Linkage != "" {
-			o.printf("linked as %s\n", sym.Linkage)
+			o.Printf("linked as %s\n", sym.Linkage)
 		}
 	})
 	return nil
@@ -253,7 +254,7 @@ func infoAddress(_ context.Context, c *Console, in Input) error {
 		Addr     string `json:"addr,omitempty"`
 		Register string `json:"register,omitempty"`
 		Where    string `json:"where"`
-	}{in.Raw, at, p.Register, where}, func(o *output) { o.printf("%s\n", where) })
+	}{in.Raw, at, p.Register, where}, func(o *screen.Output) { o.Printf("%s\n", where) })
 	return nil
 }
 
@@ -273,15 +274,15 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 		Args     string `json:"args,omitempty"`
 		Attached bool   `json:"attached"`
 		Threads  int    `json:"threads"`
-	}{pid, exe, s.Args, attached, len(threads)}, func(o *output) {
+	}{pid, exe, s.Args, attached, len(threads)}, func(o *screen.Output) {
 		how := "launched"
 		if attached {
 			how = "attached"
 		}
-		o.printf("process %d, %s, %s\n", pid, how, counted(len(threads), "thread"))
-		o.printf("program %s\n", exe)
+		o.Printf("process %d, %s, %s\n", pid, how, screen.Counted(len(threads), "thread"))
+		o.Printf("program %s\n", exe)
 		if s.Args != "" {
-			o.printf("arguments %s\n", s.Args)
+			o.Printf("arguments %s\n", s.Args)
 		}
 	})
 	return nil
@@ -300,15 +301,15 @@ func infoMappings(_ context.Context, c *Console, in Input) error {
 		Path   string `json:"path,omitempty"`
 	}
 	views := make([]view, 0, len(maps))
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, m := range maps {
 		views = append(views, view{m.Low.String(), m.High.String(), m.Perm, m.Offset, m.Path})
-		rows = append(rows, []span{{styleAddr, m.Low.String()}, {styleAddr, m.High.String()}, {plain, shortSize(uint64(m.High - m.Low))}, {plain, m.Perm}, {plain, fmt.Sprintf("%#x", m.Offset)}, {styleFile, m.Path}})
+		rows = append(rows, []screen.Span{screen.Addr(m.Low.String()), screen.Addr(m.High.String()), screen.Plain(screen.ShortSize(uint64(m.High - m.Low))), screen.Plain(m.Perm), screen.Plain(fmt.Sprintf("%#x", m.Offset)), screen.File(m.Path)})
 	}
 	c.show(in, struct {
 		Mappings []view `json:"mappings"`
-	}{views}, func(o *output) {
-		o.table([]column{{head: "from", right: true}, {head: "to", right: true}, {head: "size", right: true}, {head: "perm"}, {head: "in file", right: true}, {head: "file"}}, rows)
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Head: "from", Right: true}, {Head: "to", Right: true}, {Head: "size", Right: true}, {Head: "perm"}, {Head: "in file", Right: true}, {Head: "file"}}, rows)
 	})
 	return nil
 }
@@ -319,7 +320,7 @@ func infoProgram(_ context.Context, c *Console, in Input) error {
 		return session.ErrNoProgram
 	}
 	v := viewProgram(p)
-	c.show(in, v, func(o *output) {
+	c.show(in, v, func(o *screen.Output) {
 		kind := v.Type
 		if v.PIE {
 			kind = "position-independent " + kind
@@ -327,12 +328,12 @@ func infoProgram(_ context.Context, c *Console, in Input) error {
 		if v.Static {
 			kind = "static " + kind
 		}
-		o.printf("%s: %s, %s\n", v.Path, kind, debugText(p))
+		o.Printf("%s: %s, %s\n", v.Path, kind, debugText(p))
 		if v.BuildID != "" {
-			o.printf("build ID %s, entry point %s\n", v.BuildID, v.Entry)
+			o.Printf("build ID %s, entry point %s\n", v.BuildID, v.Entry)
 		}
 		if len(v.Languages) > 0 {
-			o.printf("languages %s\n", strings.Join(v.Languages, ", "))
+			o.Printf("languages %s\n", strings.Join(v.Languages, ", "))
 		}
 	})
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"hdb/console/screen"
 	"hdb/internal/cond"
 	"hdb/session"
 )
@@ -51,14 +52,14 @@ func planeText(p session.Plane) string {
 	if p.Probe {
 		return "by code inside the process: a fraction of a microsecond a call"
 	}
-	return sprintf("by plain breakpoints (%s): each call costs two stops, tens of microseconds", p.Reason)
+	return screen.Sprintf("by plain breakpoints (%s): each call costs two stops, tens of microseconds", p.Reason)
 }
 
 func runRecordStop(_ context.Context, c *Console, _ Input) error {
 	if err := c.s.StopRecord(); err != nil {
 		return err
 	}
-	c.say("recording stopped: %s kept", counted(c.s.RecordStatus().Recorded, "event"))
+	c.say("recording stopped: %s kept", screen.Counted(c.s.RecordStatus().Recorded, "event"))
 	return nil
 }
 
@@ -66,7 +67,7 @@ func runRecordPause(_ context.Context, c *Console, _ Input) error {
 	if err := c.s.PauseRecord(); err != nil {
 		return err
 	}
-	c.say("recording paused at %s: events are followed, but not kept", counted(c.s.RecordStatus().Recorded, "event"))
+	c.say("recording paused at %s: events are followed, but not kept", screen.Counted(c.s.RecordStatus().Recorded, "event"))
 	return nil
 }
 
@@ -169,7 +170,7 @@ func viewRecord(st session.RecordStatus) recordView {
 
 func runRecordStatus(_ context.Context, c *Console, in Input) error {
 	st := c.s.RecordStatus()
-	c.show(in, viewRecord(st), func(o *output) { c.printRecord(o, st) })
+	c.show(in, viewRecord(st), func(o *screen.Output) { c.printRecord(o, st) })
 	return nil
 }
 
@@ -177,19 +178,19 @@ func runRecordStatus(_ context.Context, c *Console, in Input) error {
 func boundsText(st session.RecordStatus) string {
 	switch b := st.Bounds; {
 	case st.Err != nil:
-		return sprintf("%s: it has ended: %v", b, st.Err)
+		return screen.Sprintf("%s: it has ended: %v", b, st.Err)
 	case st.Full:
-		return sprintf("%s: it has that, and has ended", b)
+		return screen.Sprintf("%s: it has that, and has ended", b)
 	case st.Left > 0:
-		return sprintf("%s: the last %s of %s are left, what was allocated before is unknown", b, grouped(st.Left), counted(st.Recorded, "event"))
+		return screen.Sprintf("%s: the last %s of %s are left, what was allocated before is unknown", b, screen.Grouped(st.Left), screen.Counted(st.Recorded, "event"))
 	case b.Aggregate:
-		return sprintf("%s: sums for each stack are kept, no events", b)
+		return screen.Sprintf("%s: sums for each stack are kept, no events", b)
 	default:
-		return sprintf("%s: all events are there so far", b)
+		return screen.Sprintf("%s: all events are there so far", b)
 	}
 }
 
-func (c *Console) printRecord(o *output, st session.RecordStatus) {
+func (c *Console) printRecord(o *screen.Output, st session.RecordStatus) {
 	state := "not recording"
 	switch {
 	case st.Paused:
@@ -201,17 +202,17 @@ func (c *Console) printRecord(o *output, st session.RecordStatus) {
 	if st.Left > 0 {
 		left = st.Left
 	}
-	kept := counted(left, "event") + " with " + counted(st.Stacks, "stack")
+	kept := screen.Counted(left, "event") + " with " + screen.Counted(st.Stacks, "stack")
 	if c.s.Mode() == session.Saved {
-		o.printf("the capture has %s; %s seen in its run\n", kept, counted(st.Seen, "event"))
+		o.Printf("the capture has %s; %s seen in its run\n", kept, screen.Counted(st.Seen, "event"))
 	} else {
-		o.printf("%s: %s kept, %s seen in this run\n", state, kept, counted(st.Seen, "event"))
+		o.Printf("%s: %s kept, %s seen in this run\n", state, kept, screen.Counted(st.Seen, "event"))
 	}
 	if st.Bounds.Any() {
-		o.printf("%s\n", boundsText(st))
+		o.Printf("%s\n", boundsText(st))
 	}
 	if st.Filter != "" {
-		o.printf("filter: %s\n", st.Filter)
+		o.Printf("filter: %s\n", st.Filter)
 	}
 	switch {
 	case c.s.Mode() != session.Saved || st.Recorded == st.Seen:
@@ -219,37 +220,37 @@ func (c *Console) printRecord(o *output, st session.RecordStatus) {
 		if st.KeptBlocks != st.LiveBlocks || st.Recorded != st.Seen {
 			of = "of all "
 		}
-		o.printf("live: %s, peak %s%s\n", liveText(st), of, longSize(st.PeakBytes))
+		o.Printf("live: %s, peak %s%s\n", liveText(st), of, screen.LongSize(st.PeakBytes))
 	default: // of the rest of the heap a capture knows nothing
-		o.printf("live: %s in %s, peak of those %s\n", longSize(st.KeptBytes), counted(st.KeptBlocks, "recorded block"), longSize(st.PeakBytes))
+		o.Printf("live: %s in %s, peak of those %s\n", screen.LongSize(st.KeptBytes), screen.Counted(st.KeptBlocks, "recorded block"), screen.LongSize(st.PeakBytes))
 	}
 	c.noteDoubt(st.Doubt)
-	switch functions := counted(st.Sites, "allocator function"); {
+	switch functions := screen.Counted(st.Sites, "allocator function"); {
 	case st.Sites == 0:
 	case st.Plane.Probe:
-		o.printf("probe: in %s, at a fraction of a microsecond a call\n", functions)
+		o.Printf("probe: in %s, at a fraction of a microsecond a call\n", functions)
 	default:
-		o.printf("plain breakpoints (%s): on %s, at tens of microseconds a call\n", st.Plane.Reason, functions)
+		o.Printf("plain breakpoints (%s): on %s, at tens of microseconds a call\n", st.Plane.Reason, functions)
 	}
 	if st.Bytes > 0 {
-		o.printf("size: %s of encoded events\n", longSize(uint64(st.Bytes)))
+		o.Printf("size: %s of encoded events\n", screen.LongSize(uint64(st.Bytes)))
 	}
 	if st.Truncated > 0 {
-		o.printf("truncated: %s of %s; bt #N tells why\n", grouped(st.Truncated), counted(st.Stacks, "stack"))
+		o.Printf("truncated: %s of %s; bt #N tells why\n", screen.Grouped(st.Truncated), screen.Counted(st.Stacks, "stack"))
 	}
 	if len(st.Partial) > 0 {
-		o.line(span{styleWarning, "partial: " + strings.Join(st.Partial, "; ")})
+		o.Line(screen.Warning("partial: " + strings.Join(st.Partial, "; ")))
 	}
 	if st.Damage != "" {
-		o.line(span{styleWarning, st.Damage})
+		o.Line(screen.Warning(st.Damage))
 	}
 	for _, l := range st.Losses {
-		o.line(span{styleWarning, fmt.Sprintf("lost: %s, %s", counted(l.Count, "call"), l.Reason)})
+		o.Line(screen.Warning(fmt.Sprintf("lost: %s, %s", screen.Counted(l.Count, "call"), l.Reason)))
 	}
 	if n := st.Probe.LostSt; n > 0 {
-		o.line(span{styleWarning, fmt.Sprintf("lost: %s; their events are there without one", counted(n, "stack"))})
+		o.Line(screen.Warning(fmt.Sprintf("lost: %s; their events are there without one", screen.Counted(n, "stack"))))
 	}
 	if n := st.Probe.Waits; n > 0 {
-		o.printf("waits: %s for hdb to make room in the ring; nothing is lost by that\n", counted(n, "time"))
+		o.Printf("waits: %s for hdb to make room in the ring; nothing is lost by that\n", screen.Counted(n, "time"))
 	}
 }

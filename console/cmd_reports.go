@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"hdb/console/line"
+	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/report"
 	"hdb/report/page"
@@ -144,14 +145,14 @@ func (r *Report) treeFlag(name string) flags.Flag {
 // PrintReport writes a report of what the session recorded to w, which may be a
 // terminal, or to its file; that is told to errw.
 func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
-	c := &Console{cfg: Config{JSON: r.JSON, Getenv: os.Getenv}, s: s, out: &output{w: w}}
+	c := &Console{cfg: Config{JSON: r.JSON, Getenv: os.Getenv}, s: s, out: &screen.Output{W: w}}
 	if r.File != "" && !r.JSON {
-		c.out.w = errw // nothing is data
+		c.out.W = errw // nothing is data
 	}
 	if err := c.showRecorded(Input{Name: r.Verb}, r); err != nil {
 		return err
 	}
-	return c.out.err
+	return c.out.Err()
 }
 
 func runReport(ctx context.Context, c *Console, in Input) error {
@@ -166,7 +167,7 @@ func runReport(ctx context.Context, c *Console, in Input) error {
 	}
 	r.File = line.ExpandHome(r.File)
 	if r.Keys {
-		return c.browse(ctx, in, &r)
+		return browse(ctx, c, in, &r)
 	}
 	return c.showRecorded(in, &r)
 }
@@ -183,7 +184,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 		}
 		c.answer(in, struct {
 			Path string `json:"path"`
-		}{r.File}, func(o *output) { o.printf("wrote %s\n", r.File) })
+		}{r.File}, func(o *screen.Output) { o.Printf("wrote %s\n", r.File) })
 		return nil
 	}
 	var data any
@@ -211,7 +212,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 			return err
 		}
 	}
-	c.show(in, data, func(o *output) { o.text(b.String()) })
+	c.show(in, data, func(o *screen.Output) { o.Text(b.String()) })
 	return nil
 }
 
@@ -226,11 +227,11 @@ type treeView struct {
 // reportText is how reports are put on the screen. What goes elsewhere is only cut
 // to a width that somebody asked for.
 func (c *Console) reportText() report.Text {
-	t := report.Text{Unicode: blockElements(c.cfg.Getenv), Path: shortPath}
-	names := c.out.names
-	t.Name = func(f *report.Frame) string { return names.short(names.function(f.Function, f.Linkage)) }
-	if f, ok := c.out.w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		t.Width, _, _ = terminalSize(c.out)
+	t := report.Text{Unicode: screen.BlockElements(c.cfg.Getenv), Path: screen.ShortPath}
+	names := c.out.Names
+	t.Name = func(f *report.Frame) string { return names.Short(names.Function(f.Function, f.Linkage)) }
+	if f, ok := c.out.W.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		t.Width, _, _ = screen.TerminalSize(c.out)
 	}
 	for _, width := range []string{c.cfg.Getenv("COLUMNS"), c.value("width")} {
 		if n, err := strconv.Atoi(width); err == nil && n > 0 && (t.Width == 0 || width == c.value("width")) {

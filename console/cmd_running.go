@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/screen"
 	"hdb/internal/cond"
 	"hdb/session"
 )
@@ -186,7 +187,7 @@ func runFinish(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	if !c.cfg.JSON {
-		c.out.line(append([]span{{plain, "run till exit of "}}, c.out.frameName(frame)...)...)
+		c.out.Line(append([]screen.Span{screen.Plain("run till exit of ")}, frameName(c.out, frame)...)...)
 	}
 	return c.reported(in)(c.s.Finish())
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"hdb/console/screen"
 	"hdb/session"
 )
 
@@ -58,28 +59,28 @@ func searcher(step int) func(context.Context, *Console, Input) error {
 			c.showFound(in, n, text)
 			return nil
 		}
-		return fmt.Errorf("%s: no line of %s from %d on matches %s", in.Name, shortPath(l.file), max(from, 1), in.Raw)
+		return fmt.Errorf("%s: no line of %s from %d on matches %s", in.Name, screen.ShortPath(l.file), max(from, 1), in.Raw)
 	}
 }
 
 func (c *Console) showFound(in Input, n int, text string) {
 	l := c.listing
-	w := window{file: l.file, language: l.language, first: n, lines: []string{text}, current: l.current}
+	w := screen.Window{File: l.file, Language: l.language, First: n, Lines: []string{text}, Current: l.current}
 	c.show(in, struct {
 		File string `json:"file"`
 		Line int    `json:"line"`
 		Text string `json:"text"`
-	}{l.file, n, text}, func(o *output) { w.print(o, c.count("tab-width")) })
+	}{l.file, n, text}, func(o *screen.Output) { w.Print(o, c.count("tab-width")) })
 }
 
 // costMargin puts what the lines of a window allocated before them.
-func costMargin(w *window, costs map[int]session.LineCost) {
-	w.margin = func(n int) string {
+func costMargin(w *screen.Window, costs map[int]session.LineCost) {
+	w.Margin = func(n int) string {
 		cost, ok := costs[n]
 		if !ok {
 			return strings.Repeat(" ", 22)
 		}
-		return fmt.Sprintf("%10s %9s  ", shortSize(cost.Bytes), grouped(cost.Count))
+		return fmt.Sprintf("%10s %9s  ", screen.ShortSize(cost.Bytes), screen.Grouped(cost.Count))
 	}
 }
 
@@ -117,28 +118,28 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 			v.Language = unit.Language.String()
 		}
 	}
-	c.show(in, v, func(o *output) {
-		o.line(span{styleFile, fmt.Sprintf("%s:%d", v.File, v.Line)}, span{plain, " " + v.Language})
+	c.show(in, v, func(o *screen.Output) {
+		o.Line(screen.File(fmt.Sprintf("%s:%d", v.File, v.Line)), screen.Plain(" "+v.Language))
 		switch {
 		case v.Error != "":
-			o.printf("not found: %s\n", v.Error)
+			o.Printf("not found: %s\n", v.Error)
 		case v.Changed:
-			o.printf("as the capture kept it, up to line %d: the file that is here has changed since\n", v.Lines)
+			o.Printf("as the capture kept it, up to line %d: the file that is here has changed since\n", v.Lines)
 		case v.Kept:
-			o.printf("as the capture kept it, up to line %d\n", v.Lines)
+			o.Printf("as the capture kept it, up to line %d\n", v.Lines)
 		case v.Found != v.File:
-			o.printf("read from %s, %s\n", v.Found, counted(v.Lines, "line"))
+			o.Printf("read from %s, %s\n", v.Found, screen.Counted(v.Lines, "line"))
 		default:
-			o.printf("%s\n", counted(v.Lines, "line"))
+			o.Printf("%s\n", screen.Counted(v.Lines, "line"))
 		}
 		if v.CompDir != "" {
-			o.printf("compiled in %s\n", v.CompDir)
+			o.Printf("compiled in %s\n", v.CompDir)
 		}
 		if v.Producer != "" {
-			o.printf("by %s, DWARF %d\n", v.Producer, v.DWARF)
+			o.Printf("by %s, DWARF %d\n", v.Producer, v.DWARF)
 		}
 		if v.Module != "" {
-			o.printf("into %s\n", shortPath(v.Module))
+			o.Printf("into %s\n", screen.ShortPath(v.Module))
 		}
 	})
 	return nil
@@ -172,33 +173,33 @@ func (c *Console) showGlobals(in Input, what string, find func(*regexp.Regexp) (
 		Source string `json:"source"`
 	}
 	views := make([]view, 0, len(found))
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, g := range found {
 		v := view{Name: g.Name, Kind: g.Kind, Size: g.Size, File: g.File, Line: g.Line, Module: g.Module, Source: g.From.String()}
 		if g.Addr != 0 {
 			v.Addr = g.Addr.String()
 		}
 		views = append(views, v)
-		place := span{styleGuess, "[" + shortPath(g.Module) + "]"}
+		place := screen.Guess("[" + screen.ShortPath(g.Module) + "]")
 		if g.File != "" {
-			place = span{styleFile, fmt.Sprintf("%s:%d", shortPath(g.File), g.Line)}
+			place = screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(g.File), g.Line))
 		}
-		first := span{styleAddr, v.Addr}
+		first := screen.Addr(v.Addr)
 		if what == "types" {
-			first = span{plain, g.Kind}
+			first = screen.Plain(g.Kind)
 		}
-		rows = append(rows, []span{first, place, {styleType, g.Name}})
+		rows = append(rows, []screen.Span{first, place, screen.Type(g.Name)})
 	}
-	c.show(in, map[string]any{what: views}, func(o *output) {
+	c.show(in, map[string]any{what: views}, func(o *screen.Output) {
 		if len(rows) == 0 {
-			o.printf("none of the %s that are known matches\n", what)
+			o.Printf("none of the %s that are known matches\n", what)
 			return
 		}
 		head := "address"
 		if what == "types" {
 			head = "kind"
 		}
-		o.table([]column{{head: head}, {head: "place"}, {head: "name"}}, rows)
+		o.Table([]screen.Column{{Head: head}, {Head: "place"}, {Head: "name"}}, rows)
 	})
 	return nil
 }

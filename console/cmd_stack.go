@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/screen"
 	"hdb/session"
 )
 
@@ -93,29 +94,29 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	shown := len(frames)
 	frames = c.s.WithTailCalls(frames, called)
 	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
-	c.show(in, v, func(o *output) {
+	c.show(in, v, func(o *screen.Output) {
 		if b.full {
 			if at, in := c.s.InProbe(); in && !b.isEvent {
-				o.line(span{styleGuess, fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)})
+				o.Line(screen.Guess(fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)))
 			}
 			printFull(o, frames)
 		} else {
-			o.printFrames(frames)
+			printFrames(o, frames)
 			c.explainMarks(o, frames)
 		}
 		if more := len(st.Frames) - shown; more > 0 && limit > 0 {
-			o.line(span{styleGuess, fmt.Sprintf("(%s; `bt -%d` shows the outermost)", counted(more, "more frame"), min(more, 10))})
+			o.Line(screen.Guess(fmt.Sprintf("(%s; `bt -%d` shows the outermost)", screen.Counted(more, "more frame"), min(more, 10))))
 		} else if st.Truncated != "" {
-			o.line(span{styleGuess, "(the stack ends early: " + st.Truncated + ")"})
+			o.Line(screen.Guess("(the stack ends early: " + st.Truncated + ")"))
 		}
 	})
 	return nil
 }
 
 // printFull shows all that is known of each frame.
-func printFull(o *output, frames []session.Frame) {
+func printFull(o *screen.Output, frames []session.Frame) {
 	for _, f := range frames {
-		o.line(append(append([]span{{styleHead, frameNumber(f, 2)}}, o.wholeName(f)...), span{plain, "  "}, fullPlace(f))...)
+		o.Line(append(append([]screen.Span{screen.Head(frameNumber(f, 2))}, wholeName(o, f)...), screen.Plain("  "), fullPlace(f))...)
 		how := fmt.Sprintf("found by %s, named by %s", f.How, f.Frame.Source)
 		if f.Inlined {
 			how = fmt.Sprintf("inlined, named by %s", f.Frame.Source)
@@ -123,9 +124,9 @@ func printFull(o *output, frames []session.Frame) {
 		if f.Tail {
 			how = "deduced from call sites, named by " + f.Frame.Source.String()
 		}
-		o.line(span{plain, "     "}, span{styleAddr, f.Code.Addr().String()}, span{plain, fullOffset(f)}, span{styleGuess, "  " + how})
+		o.Line(screen.Plain("     "), screen.Addr(f.Code.Addr().String()), screen.Plain(fullOffset(f)), screen.Guess("  "+how))
 		if f.Linkage != "" && f.Linkage != f.Function {
-			o.line(span{styleGuess, "     linked as " + f.Linkage})
+			o.Line(screen.Guess("     linked as " + f.Linkage))
 		}
 	}
 }
@@ -146,7 +147,7 @@ func orUnknown(s string) string {
 }
 
 // fullPlace is a frame's place with its whole path and column.
-func fullPlace(f session.Frame) span {
+func fullPlace(f session.Frame) screen.Span {
 	if f.File == "" || f.Line == 0 {
 		return framePlace(f)
 	}
@@ -154,13 +155,13 @@ func fullPlace(f session.Frame) span {
 	if f.Column > 0 {
 		at += fmt.Sprintf(":%d", f.Column)
 	}
-	return span{styleFile, at}
+	return screen.File(at)
 }
 
 // showFrame prints the selected frame with its source.
 func (c *Console) showFrame(in Input, f session.Frame) {
-	c.show(in, viewFrame(f), func(o *output) {
-		o.printFrames([]session.Frame{f})
+	c.show(in, viewFrame(f), func(o *screen.Output) {
+		printFrames(o, []session.Frame{f})
 		c.showSource(o, f, c.count("stop-lines"))
 	})
 }
@@ -238,7 +239,7 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 		if err != nil {
 			return err
 		}
-		c.show(in, viewThread(t), func(o *output) { o.printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
+		c.show(in, viewThread(t), func(o *screen.Output) { o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
 		return nil
 	}
 	n, err := strconv.Atoi(word)
@@ -260,9 +261,9 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 	v := viewThread(t)
 	fv := viewFrame(f)
 	v.Frame = &fv
-	c.show(in, v, func(o *output) {
-		o.printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
-		o.printFrames([]session.Frame{f})
+	c.show(in, v, func(o *screen.Output) {
+		o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
+		printFrames(o, []session.Frame{f})
 		c.showSource(o, f, c.count("stop-lines"))
 	})
 	return nil
@@ -298,14 +299,14 @@ func (c *Console) threadApply(ctx context.Context, rest string) error {
 		return err
 	}
 	for _, t := range wanted {
-		if c.out.stopped() || ctx.Err() != nil {
+		if c.out.Stopped() || ctx.Err() != nil {
 			break
 		}
 		if _, err := c.s.SelectThread(t.Num); err != nil {
 			return err
 		}
 		if !c.cfg.JSON {
-			c.out.printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
+			c.out.Printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
 		}
 		if err := c.execute(ctx, line); err != nil {
 			return fmt.Errorf("thread %d: %w", t.Num, err)
@@ -380,19 +381,19 @@ func infoInferiors(_ context.Context, c *Console, in Input) error {
 		Selected bool   `json:"selected,omitempty"`
 	}
 	views := make([]view, 0, len(procs))
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, p := range procs {
 		views = append(views, view{p.PID, p.Exe, p.Selected})
 		mark := " "
 		if p.Selected {
 			mark = "*"
 		}
-		rows = append(rows, []span{{styleArrow, mark}, {styleHead, strconv.Itoa(p.PID)}, {styleFile, p.Exe}})
+		rows = append(rows, []screen.Span{screen.Arrow(mark), screen.Head(strconv.Itoa(p.PID)), screen.File(p.Exe)})
 	}
 	c.show(in, struct {
 		Processes []view `json:"processes"`
-	}{views}, func(o *output) {
-		o.table([]column{{}, {head: "process", right: true}, {head: "program"}}, rows)
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{}, {Head: "process", Right: true}, {Head: "program"}}, rows)
 	})
 	return nil
 }

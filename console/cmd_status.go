@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/capture"
+	"hdb/console/screen"
 	"hdb/session"
 	"hdb/values"
 )
@@ -78,9 +79,9 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		Stops []stopView `json:"stops"`
-	}{views}, func(o *output) {
+	}{views}, func(o *screen.Output) {
 		if len(ids) == 0 {
-			o.printf("no breakpoints: see `help break`\n")
+			o.Printf("no breakpoints: see `help break`\n")
 			return
 		}
 		for _, id := range ids {
@@ -98,7 +99,7 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	views := make([]threadView, 0, len(threads))
-	var rows [][]span
+	var rows [][]screen.Span
 	placed := false // a capture keeps no place of a thread
 	for _, t := range threads {
 		views = append(views, viewThread(t))
@@ -107,28 +108,28 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 		if t.Selected {
 			mark = "*"
 		}
-		row := []span{{styleArrow, mark}, {styleHead, fmt.Sprint(t.Num)}, {plain, fmt.Sprint(t.TID)}, {plain, quoted(t.Name)}}
+		row := []screen.Span{screen.Arrow(mark), screen.Head(fmt.Sprint(t.Num)), screen.Plain(fmt.Sprint(t.TID)), screen.Plain(quoted(t.Name))}
 		switch {
 		case t.Err != nil:
-			row = append(row, span{styleWarning, t.Err.Error()}, span{})
+			row = append(row, screen.Warning(t.Err.Error()), screen.Span{})
 		case t.Frame.Code.Addr() != 0:
-			row = append(row, c.out.frameName(t.Frame)[0], framePlace(t.Frame))
+			row = append(row, frameName(c.out, t.Frame)[0], framePlace(t.Frame))
 		default:
-			row = append(row, span{}, span{})
+			row = append(row, screen.Span{}, screen.Span{})
 		}
 		rows = append(rows, row)
 	}
 	c.show(in, struct {
 		Threads []threadView `json:"threads"`
-	}{views}, func(o *output) {
-		columns := []column{{}, {head: "thread", right: true}, {head: "tid", right: true}, {head: "name"}, {head: "function"}, {}}
+	}{views}, func(o *screen.Output) {
+		columns := []screen.Column{{}, {Head: "thread", Right: true}, {Head: "tid", Right: true}, {Head: "name"}, {Head: "function"}, {}}
 		if !placed {
 			columns = columns[:4]
 			for i := range rows {
 				rows[i] = rows[i][:4]
 			}
 		}
-		o.table(columns, rows)
+		o.Table(columns, rows)
 	})
 	return nil
 }
@@ -149,15 +150,15 @@ func infoGoroutines(_ context.Context, c *Console, in Input) error {
 		Line     int    `json:"line,omitempty"`
 	}
 	views := make([]view, 0, len(gs))
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, g := range gs {
 		views = append(views, view{g.ID, g.TID, g.Status, g.WaitReason, g.PC.String(), g.Function, g.File, g.Line})
-		rows = append(rows, []span{{styleHead, fmt.Sprint(g.ID)}, {plain, strings.TrimSpace(g.Status + " " + g.WaitReason)}, {styleFunc, g.Function}, {styleFile, fmt.Sprintf("%s:%d", shortPath(g.File), g.Line)}})
+		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(g.ID)), screen.Plain(strings.TrimSpace(g.Status + " " + g.WaitReason)), screen.Func(g.Function), screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(g.File), g.Line))})
 	}
 	c.show(in, struct {
 		Goroutines []view `json:"goroutines"`
-	}{views}, func(o *output) {
-		o.table([]column{{head: "goroutine", right: true}, {head: "status"}, {head: "function"}, {}}, rows)
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Head: "goroutine", Right: true}, {Head: "status"}, {Head: "function"}, {}}, rows)
 	})
 	return nil
 }
@@ -167,13 +168,13 @@ func infoFrame(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.show(in, viewFrame(f), func(o *output) {
+	c.show(in, viewFrame(f), func(o *screen.Output) {
 		printFull(o, []session.Frame{f})
 		if c.s.Mode() == session.Live {
-			o.printf("     canonical frame address %s\n", f.CFA)
+			o.Printf("     canonical frame address %s\n", f.CFA)
 		}
 		if lang := f.Language.String(); lang != "" {
-			o.printf("     language %s\n", lang)
+			o.Printf("     language %s\n", lang)
 		}
 	})
 	return nil
@@ -190,19 +191,19 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 		wanted[strings.TrimPrefix(a, "$")] = true
 	}
 	views := map[string]*string{}
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, r := range regs {
 		if len(in.Args) > 0 && !wanted[r.Name] {
 			continue
 		}
 		if !r.Known {
 			views[r.Name] = nil
-			rows = append(rows, []span{{styleHead, r.Name}, {styleGuess, "<not saved>"}, {}})
+			rows = append(rows, []screen.Span{screen.Head(r.Name), screen.Guess("<not saved>"), {}})
 			continue
 		}
 		value := fmt.Sprintf("%#x", r.Value)
 		views[r.Name] = &value
-		rows = append(rows, []span{{styleHead, r.Name}, {styleAddr, value}, {plain, c.registerText(r)}})
+		rows = append(rows, []screen.Span{screen.Head(r.Name), screen.Addr(value), screen.Plain(c.registerText(r))})
 	}
 	for _, name := range c.vectorNames(in.Args) {
 		value, err := c.data.read(c).Show("$"+name, registerOptions(name))
@@ -210,14 +211,14 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
 		views[name] = &value
-		rows = append(rows, []span{{styleHead, name}, {}, {plain, value}})
+		rows = append(rows, []screen.Span{screen.Head(name), {}, screen.Plain(value)})
 	}
 	if len(rows) == 0 {
 		return fmt.Errorf("no register %q", strings.Join(in.Args, " "))
 	}
 	c.show(in, struct {
 		Registers map[string]*string `json:"registers"`
-	}{views}, func(o *output) { o.table([]column{{}, {}, {}}, rows) })
+	}{views}, func(o *screen.Output) { o.Table([]screen.Column{{}, {}, {}}, rows) })
 	return nil
 }
 
@@ -284,24 +285,24 @@ func infoModules(_ context.Context, c *Console, in Input) error {
 		Error     string `json:"error,omitempty"`
 	}
 	views := []view{}
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, m := range mods {
 		if !re.MatchString(m.Name) {
 			continue
 		}
 		v := view{Path: m.Name, Low: m.Low.String(), High: m.High.String(), Bias: fmt.Sprintf("%#x", uint64(m.Bias)), BuildID: m.BuildID, Debug: m.Debug, DebugFile: m.DebugFile}
-		debug := span{plain, m.Debug}
+		debug := screen.Plain(m.Debug)
 		if m.Err != nil {
 			v.Error = m.Err.Error()
-			debug = span{styleWarning, v.Error}
+			debug = screen.Warning(v.Error)
 		}
 		views = append(views, v)
-		rows = append(rows, []span{{styleAddr, v.Low}, {styleAddr, v.High}, debug, {styleFile, m.Name}})
+		rows = append(rows, []screen.Span{screen.Addr(v.Low), screen.Addr(v.High), debug, screen.File(m.Name)})
 	}
 	c.show(in, struct {
 		Modules []view `json:"modules"`
-	}{views}, func(o *output) {
-		o.table([]column{{head: "from"}, {head: "to"}, {head: "names from"}, {head: "file"}}, rows)
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Head: "from"}, {Head: "to"}, {Head: "names from"}, {Head: "file"}}, rows)
 	})
 	return nil
 }
@@ -323,22 +324,22 @@ func infoSignals(_ context.Context, c *Console, in Input) error {
 		Pass  bool   `json:"pass"`
 	}
 	views := []view{}
-	var rows [][]span
+	var rows [][]screen.Span
 	want := strings.TrimPrefix(strings.ToUpper(in.Arg(0)), "SIG")
 	for _, s := range c.s.Signals() {
 		if want != "" && strings.TrimPrefix(s.Name, "SIG") != want {
 			continue
 		}
 		views = append(views, view{s.Name, s.Stop, s.Print, s.Pass})
-		rows = append(rows, []span{{styleHead, s.Name}, {plain, yesNo(s.Stop)}, {plain, yesNo(s.Print)}, {plain, yesNo(s.Pass)}})
+		rows = append(rows, []screen.Span{screen.Head(s.Name), screen.Plain(yesNo(s.Stop)), screen.Plain(yesNo(s.Print)), screen.Plain(yesNo(s.Pass))})
 	}
 	if len(views) == 0 {
 		return fmt.Errorf("no signal %q", in.Arg(0))
 	}
 	c.show(in, struct {
 		Signals []view `json:"signals"`
-	}{views}, func(o *output) {
-		o.table([]column{{head: "signal"}, {head: "stop"}, {head: "print"}, {head: "pass to program"}}, rows)
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Head: "signal"}, {Head: "stop"}, {Head: "print"}, {Head: "pass to program"}}, rows)
 	})
 	return nil
 }
@@ -384,29 +385,29 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	v := c.viewCapture(info)
-	c.show(in, v, func(o *output) {
+	c.show(in, v, func(o *screen.Output) {
 		process := fmt.Sprintf("%d on %s, %s", v.PID, orUnknown(v.Host), v.Arch)
 		if v.Kernel != "" {
 			process += ", kernel " + v.Kernel
 		}
-		rows := [][]span{
-			{{styleHead, "program"}, {plain, strings.Join(append([]string{v.Program}, v.Args...), " ")}},
-			{{styleHead, "process"}, {plain, process}},
-			{{styleHead, "started"}, {plain, v.Start}},
-			{{styleHead, "recorded by"}, {plain, v.Created}},
-			{{styleHead, "events"}, {plain, fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", grouped(v.Events), grouped(v.Allocs), longSize(v.Bytes), grouped(v.Frees), grouped(v.Failed))}},
-			{{styleHead, "until"}, {plain, shortTime(info.Totals.Last)}},
+		rows := [][]screen.Span{
+			{screen.Head("program"), screen.Plain(strings.Join(append([]string{v.Program}, v.Args...), " "))},
+			{screen.Head("process"), screen.Plain(process)},
+			{screen.Head("started"), screen.Plain(v.Start)},
+			{screen.Head("recorded by"), screen.Plain(v.Created)},
+			{screen.Head("events"), screen.Plain(fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", screen.Grouped(v.Events), screen.Grouped(v.Allocs), screen.LongSize(v.Bytes), screen.Grouped(v.Frees), screen.Grouped(v.Failed)))},
+			{screen.Head("until"), screen.Plain(screen.ShortTime(info.Totals.Last))},
 		}
 		if len(v.Partial) > 0 {
-			rows = append(rows, []span{{styleHead, "partial"}, {plain, strings.Join(v.Partial, "; ")}})
+			rows = append(rows, []screen.Span{screen.Head("partial"), screen.Plain(strings.Join(v.Partial, "; "))})
 		}
 		if v.Lost > 0 {
-			rows = append(rows, []span{{styleHead, "lost"}, {styleWarning, counted(v.Lost, "call") + ": record status tells why"}})
+			rows = append(rows, []screen.Span{screen.Head("lost"), screen.Warning(screen.Counted(v.Lost, "call") + ": record status tells why")})
 		}
 		if v.Damage != "" {
-			rows = append(rows, []span{{styleHead, "damage"}, {styleWarning, v.Damage}})
+			rows = append(rows, []screen.Span{screen.Head("damage"), screen.Warning(v.Damage)})
 		}
-		o.table([]column{{}, {}}, rows)
+		o.Table([]screen.Column{{}, {}}, rows)
 	})
 	return nil
 }
@@ -420,18 +421,18 @@ func infoStops(_ context.Context, c *Console, in Input) error {
 		Time  int64  `json:"time_ns"`
 	}
 	views := []view{}
-	var rows [][]span
+	var rows [][]screen.Span
 	for i, r := range c.s.StopRecords() {
 		views = append(views, view{i + 1, r.Text, r.Seq, r.Event, r.Time.Nanoseconds()})
-		rows = append(rows, []span{{styleHead, fmt.Sprint(i + 1)}, {plain, shortTime(r.Time)}, {plain, r.Text}})
+		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(screen.ShortTime(r.Time)), screen.Plain(r.Text)})
 	}
 	if len(rows) == 0 && !c.cfg.JSON {
 		return errors.New("no stop yet")
 	}
 	c.show(in, struct {
 		Stops []view `json:"stops"`
-	}{views}, func(o *output) {
-		o.table([]column{{head: "stop", right: true}, {head: "time", right: true}, {head: "why"}}, rows)
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Head: "stop", Right: true}, {Head: "time", Right: true}, {Head: "why"}}, rows)
 	})
 	return nil
 }

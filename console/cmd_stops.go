@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
+	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/internal/spelling"
 	"hdb/session"
@@ -151,17 +152,17 @@ func what(st *breakpoints.Stop) string {
 	case len(st.Places) == 1:
 		return placeText(st.Places[0])
 	}
-	return fmt.Sprintf("%s: %s", st.Spec, counted(len(st.Places), "place"))
+	return fmt.Sprintf("%s: %s", st.Spec, screen.Counted(len(st.Places), "place"))
 }
 
 // placeText is a stop's place as the screen shows it.
 func placeText(p breakpoints.Place) string {
-	p.File, p.Function = shortPath(p.File), shortName(p.Function)
+	p.File, p.Function = screen.ShortPath(p.File), screen.ShortName(p.Function)
 	return session.PlaceText(p)
 }
 
 func (c *Console) tellStop(in Input, st *breakpoints.Stop) {
-	c.show(in, viewStop(st), func(o *output) { o.printf("%s %d: %s\n", stopWord(st), st.ID, what(st)) })
+	c.show(in, viewStop(st), func(o *screen.Output) { o.Printf("%s %d: %s\n", stopWord(st), st.ID, what(st)) })
 }
 
 func breaker(temporary bool) func(context.Context, *Console, Input) error {
@@ -174,7 +175,7 @@ func breaker(temporary bool) func(context.Context, *Console, Input) error {
 		if v.Meant = c.meant(st); v.Meant != "" {
 			meant = "; did you mean " + v.Meant + "?"
 		}
-		c.show(in, v, func(o *output) { o.printf("%s %d: %s%s\n", stopWord(st), st.ID, what(st), meant) })
+		c.show(in, v, func(o *screen.Output) { o.Printf("%s %d: %s%s\n", stopWord(st), st.ID, what(st), meant) })
 		return nil
 	}
 }
@@ -469,7 +470,7 @@ func runIgnore(_ context.Context, c *Console, in Input) error {
 		c.say("%s %d stops at its next hit", stopWord(st), st.ID)
 		return nil
 	}
-	c.say("%s %d: %s will be passed", stopWord(st), st.ID, counted(n, "hit"))
+	c.say("%s %d: %s will be passed", stopWord(st), st.ID, screen.Counted(n, "hit"))
 	return nil
 }
 

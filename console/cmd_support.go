@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"hdb/console/line"
+	"hdb/console/screen"
 )
 
 // commandTable is every command. It is made anew for each console, so that
@@ -89,7 +90,7 @@ func runApropos(_ context.Context, c *Console, in Input) error {
 func runComplete(_ context.Context, c *Console, in Input) error {
 	start, words := c.candidates(in.Raw)
 	for _, w := range words {
-		c.out.printf("%s%s\n", in.Raw[:start], w)
+		c.out.Printf("%s%s\n", in.Raw[:start], w)
 	}
 	return nil
 }
@@ -133,7 +134,7 @@ func runDocument(_ context.Context, c *Console, in Input) error {
 func runAlias(_ context.Context, c *Console, in Input) error {
 	if in.Raw == "" {
 		for _, name := range slices.Sorted(maps.Keys(c.aliases)) {
-			c.out.printf("alias %s = %s\n", name, c.aliases[name])
+			c.out.Printf("alias %s = %s\n", name, c.aliases[name])
 		}
 		return nil
 	}
@@ -174,7 +175,7 @@ func (c *Console) shellCommand(ctx context.Context, line string) *exec.Cmd {
 		args = nil
 	}
 	cmd := exec.CommandContext(ctx, sh, args...)
-	cmd.Stdout, cmd.Stderr = c.out.w, c.err.w
+	cmd.Stdout, cmd.Stderr = c.out.W, c.err.W
 	return cmd
 }
 
@@ -209,10 +210,10 @@ func runPipe(ctx context.Context, c *Console, in Input) error {
 	if err := aside(cmd.Start); err != nil {
 		return fmt.Errorf("pipe: %w", err)
 	}
-	screen := c.out
-	c.out = &output{w: stdin, width: screen.width}
+	terminal := c.out
+	c.out = &screen.Output{W: stdin, Width: terminal.Width}
 	err = c.execute(ctx, line)
-	c.out = screen
+	c.out = terminal
 	closeErr := stdin.Close()
 	if errors.Is(closeErr, os.ErrClosed) || errors.Is(closeErr, io.ErrClosedPipe) {
 		closeErr = nil
@@ -256,7 +257,7 @@ func runEcho(_ context.Context, c *Console, in Input) error {
 	if !noNewline && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	c.out.text(text)
+	c.out.Text(text)
 	return nil
 }
 
@@ -280,7 +281,7 @@ type settingView struct {
 
 func runShow(_ context.Context, c *Console, in Input) error {
 	if in.Raw == "version" {
-		c.out.printf("hdb %s\n", c.cfg.Version)
+		c.out.Printf("hdb %s\n", c.cfg.Version)
 		return nil
 	}
 	if in.Raw == "" {
@@ -291,27 +292,27 @@ func runShow(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	v := settingView{s.name, c.current(s)}
-	c.show(in, v, func(o *output) {
+	c.show(in, v, func(o *screen.Output) {
 		if v.Value == "" {
-			o.printf("%s is not set: %s\n", v.Name, s.help)
+			o.Printf("%s is not set: %s\n", v.Name, s.help)
 			return
 		}
-		o.printf("%s is %s\n", v.Name, v.Value)
+		o.Printf("%s is %s\n", v.Name, v.Value)
 	})
 	return nil
 }
 
 func (c *Console) showSettings(in Input) error {
 	var views []settingView
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, s := range c.settings {
 		views = append(views, settingView{s.name, c.current(s)})
-		rows = append(rows, []span{{styleFunc, s.name}, {plain, c.current(s)}, {styleGuess, s.help}})
+		rows = append(rows, []screen.Span{screen.Func(s.name), screen.Plain(c.current(s)), screen.Guess(s.help)})
 	}
 	c.show(in, struct {
 		Settings []settingView `json:"settings"`
-	}{views}, func(o *output) {
-		o.table([]column{{head: "setting"}, {head: "value"}, {head: "meaning"}}, rows)
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Head: "setting"}, {Head: "value"}, {Head: "meaning"}}, rows)
 	})
 	return nil
 }
@@ -361,7 +362,7 @@ func runHistory(ctx context.Context, c *Console, in Input) error {
 		n = min(n, v)
 	}
 	for _, line := range c.hist.Lines[len(c.hist.Lines)-n:] {
-		c.out.printf("  %s\n", line)
+		c.out.Printf("  %s\n", line)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"hdb/console/line"
+	"hdb/console/screen"
 )
 
 func symbolCommands() []*Command {
@@ -71,21 +72,21 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 	c.show(in, struct {
 		Modules  []view         `json:"modules"`
 		OnTheWay []downloadView `json:"on_the_way,omitempty"`
-	}{views, coming}, func(o *output) {
+	}{views, coming}, func(o *screen.Output) {
 		switch {
 		case len(coming) > 0:
 			defer c.printComing(o, coming)
 		case len(views) == 0:
-			o.printf("nothing new: names come from where they came from\n")
+			o.Printf("nothing new: names come from where they came from\n")
 		}
 		for _, v := range views {
 			switch {
 			case v.Error != "":
-				o.line(span{styleHead, v.Module}, span{styleWarning, ": " + v.Error})
+				o.Line(screen.Head(v.Module), screen.Warning(": "+v.Error))
 			case v.DebugFile != "":
-				o.line(span{styleHead, v.Module}, span{plain, fmt.Sprintf(": %s, was %s, in ", v.After, v.Before)}, span{styleFile, shortPath(v.DebugFile)})
+				o.Line(screen.Head(v.Module), screen.Plain(fmt.Sprintf(": %s, was %s, in ", v.After, v.Before)), screen.File(screen.ShortPath(v.DebugFile)))
 			default:
-				o.line(span{styleHead, v.Module}, span{plain, fmt.Sprintf(": %s, was %s, in ", v.After, v.Before)}, span{styleFile, shortPath(v.Path)})
+				o.Line(screen.Head(v.Module), screen.Plain(fmt.Sprintf(": %s, was %s, in ", v.After, v.Before)), screen.File(screen.ShortPath(v.Path)))
 			}
 		}
 	})
@@ -93,18 +94,18 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 }
 
 // printComing tells of files that servers are sending: what they bring is not there yet.
-func (c *Console) printComing(o *output, coming []downloadView) {
+func (c *Console) printComing(o *screen.Output, coming []downloadView) {
 	const shown = 5
 	for i, v := range coming {
 		if i == shown {
-			o.printf("and %s\n", counted(len(coming)-shown, "file")+" more")
+			o.Printf("and %s\n", screen.Counted(len(coming)-shown, "file")+" more")
 			break
 		}
 		name := v.what()
 		if v.Source == "" {
 			name += " of build ID " + v.BuildID
 		}
-		o.line(span{plain, name + ": " + v.state()})
+		o.Line(screen.Plain(name + ": " + v.state()))
 	}
-	o.printf("the next stop uses what has come by then, or `symbols refresh`; see info debuginfod\n")
+	o.Printf("the next stop uses what has come by then, or `symbols refresh`; see info debuginfod\n")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/console/screen"
 	"hdb/internal/cond"
 	"hdb/session"
 )
@@ -117,18 +118,18 @@ func (c *Console) showMarks(in Input, marks []capture.MarkRecord) {
 		Time  time.Duration `json:"time_ns"`
 	}
 	views := []view{}
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, m := range marks {
 		views = append(views, view{m.Name, m.Seq, m.Time})
-		rows = append(rows, []span{{styleHead, m.Name}, {plain, "#" + strconv.FormatUint(m.Seq, 10)}, {plain, shortTime(m.Time)}})
+		rows = append(rows, []screen.Span{screen.Head(m.Name), screen.Plain("#" + strconv.FormatUint(m.Seq, 10)), screen.Plain(screen.ShortTime(m.Time))})
 	}
 	c.show(in, struct {
 		Marks []view `json:"marks"`
-	}{views}, func(o *output) {
+	}{views}, func(o *screen.Output) {
 		if len(rows) == 0 {
-			o.printf("no moment was named: mark NAME does while events are recorded\n")
+			o.Printf("no moment was named: mark NAME does while events are recorded\n")
 			return
 		}
-		o.table([]column{{head: "mark"}, {head: "after", right: true}, {head: "time", right: true}}, rows)
+		o.Table([]screen.Column{{Head: "mark"}, {Head: "after", Right: true}, {Head: "time", Right: true}}, rows)
 	})
 }

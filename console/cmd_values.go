@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hdb/console/screen"
 	"hdb/internal/addr"
 	"hdb/session"
 	"hdb/values"
@@ -117,11 +118,11 @@ func runPrint(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
-	c.show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *output) {
+	c.show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *screen.Output) {
 		if n > 0 {
 			text = fmt.Sprintf("$%d = %s", n, text)
 		}
-		out.text(text + "\n")
+		out.Text(text + "\n")
 	})
 	return nil
 }
@@ -137,7 +138,7 @@ func typeTeller(whole bool) func(context.Context, *Console, Input) error {
 		}
 		c.show(in, struct {
 			Type string `json:"type"`
-		}{text}, func(out *output) { out.text("type = " + text + "\n") })
+		}{text}, func(out *screen.Output) { out.Text("type = " + text + "\n") })
 		return nil
 	}
 }
@@ -165,12 +166,12 @@ func (c *Console) variables(in Input, none string, list func(*session.Values, va
 	}
 	c.show(in, struct {
 		Variables []valueView `json:"variables"`
-	}{views}, func(out *output) {
+	}{views}, func(out *screen.Output) {
 		if len(vars) == 0 {
-			out.text(none + "\n")
+			out.Text(none + "\n")
 		}
 		for _, v := range vars {
-			out.text(v.Name + " = " + v.Value + "\n")
+			out.Text(v.Name + " = " + v.Value + "\n")
 		}
 	})
 	return nil
@@ -226,8 +227,8 @@ func (c *Console) showDisplay(d *display) {
 	if err != nil {
 		return
 	}
-	c.show(Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *output) {
-		out.text(fmt.Sprintf("%d: %s = %s\n", d.num, d.text(), text))
+	c.show(Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *screen.Output) {
+		out.Text(fmt.Sprintf("%d: %s = %s\n", d.num, d.text(), text))
 	})
 }
 
@@ -250,8 +251,8 @@ func (c *Console) showExamined(d *display) {
 		Num  int         `json:"num"`
 		Expr string      `json:"expr"`
 		Rows []memoryRow `json:"rows"`
-	}{d.num, d.expr, x.rows}, func(out *output) {
-		out.text(fmt.Sprintf("%d: %s\n", d.num, d.text()))
+	}{d.num, d.expr, x.rows}, func(out *screen.Output) {
+		out.Text(fmt.Sprintf("%d: %s\n", d.num, d.text()))
 		x.print(out)
 	})
 }
@@ -281,12 +282,12 @@ func infoDisplay(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		Displays []valueView `json:"displays"`
-	}{views}, func(out *output) {
+	}{views}, func(out *screen.Output) {
 		if len(views) == 0 {
-			out.text("no expressions are shown at stops: see display\n")
+			out.Text("no expressions are shown at stops: see display\n")
 		}
 		for _, d := range c.data.displays {
-			out.text(fmt.Sprintf("%d: %s\n", d.num, d.text()))
+			out.Text(fmt.Sprintf("%d: %s\n", d.num, d.text()))
 		}
 	})
 	return nil

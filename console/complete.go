@@ -10,6 +10,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/line"
+	"hdb/console/screen"
 	"hdb/internal/cond"
 )
 
@@ -20,12 +21,12 @@ func (c *Console) complete(ctx context.Context, text string, pos int) (head stri
 		defer func() {
 			if r := recover(); r != nil {
 				words = nil
-				c.Notify(sprintf("warning: no completion of %q: error in hdb: %v", text[:pos], r))
+				c.Notify(screen.Sprintf("warning: no completion of %q: error in hdb: %v", text[:pos], r))
 			}
 		}()
 		head, words, tail = c.completeAt(ctx, text, pos)
 		for i, w := range words {
-			words[i] = strings.Clone(clean(w))
+			words[i] = strings.Clone(screen.Clean(w))
 		}
 	})
 	if !answered || len(words) == 0 {

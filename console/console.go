@@ -19,6 +19,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/line"
+	"hdb/console/screen"
 	"hdb/session"
 )
 
@@ -51,8 +52,8 @@ type Console struct {
 	cfg Config
 	s   *session.Session
 	in  line.Reader
-	out *output // data
-	err *output // messages
+	out *screen.Output // data
+	err *screen.Output // messages
 
 	table    []*Command
 	settings []*setting
@@ -75,10 +76,10 @@ type Console struct {
 	missing   map[string]bool // sources that were reported missing
 	newer     map[string]bool // and those that were reported newer than the program
 
-	explained bool // the marks of frames were
-	tui       *tui // never nil
+	explained bool          // the marks of frames were
+	tui       *screen.Split // never nil
 
-	notices notices
+	notices screen.Notices
 	sig     signals
 	running string // the full name of the command that runs or ran last
 	quit    bool
@@ -98,12 +99,12 @@ func New(cfg Config) *Console {
 		missing: map[string]bool{}, newer: map[string]bool{},
 		values: map[string]string{}, aliases: map[string]string{}, defined: map[string]*definition{},
 	}
-	c.out, c.err = &output{w: cfg.Out, beside: &c.notices}, &output{w: cfg.Err, beside: &c.notices}
+	c.out, c.err = &screen.Output{W: cfg.Out, Notices: &c.notices}, &screen.Output{W: cfg.Err, Notices: &c.notices}
 	surviveBrokenPipes()
 	c.hist = line.History{Path: historyPath(cfg.Getenv), Limit: 1000}
 	c.tui = newTUI(c)
 	c.sig.beside = make(chan func(), 64)
-	c.notices.log.to = func(line string) { c.s.LogConsole(line, false) }
+	c.notices.LogTo(func(line string) { c.s.LogConsole(line, false) })
 	c.screen()
 	c.startDebuginfod()
 	return c
@@ -116,7 +117,7 @@ func New(cfg Config) *Console {
 func (c *Console) Run() int {
 	c.sig.start(c.s.Interrupt)
 	defer c.sig.stop()
-	defer c.tui.disable() // also when hdb panics
+	defer c.tui.Disable() // also when hdb panics
 	c.prepareInput()
 	if !c.cfg.NoInit {
 		c.readConfig()
@@ -146,7 +147,7 @@ func (c *Console) prepareInput() {
 	}
 	c.in.SetHistory(c.hist.Lines)
 	c.in.SetCompleter(c.complete)
-	c.out.more = c.askMore
+	c.out.More = c.askMore
 }
 
 // runStartup runs the -ex commands and -x files in the order given. The
@@ -183,7 +184,7 @@ func (c *Console) loop() {
 			continue
 		case errors.Is(err, io.EOF):
 			if c.in.Interactive() {
-				c.out.raw("quit\n")
+				c.out.Raw("quit\n")
 				c.top("quit")
 				if !c.quit {
 					continue // the question was answered with no
@@ -219,7 +220,7 @@ func (c *Console) perform(line string, do func(context.Context) error) {
 	ctx, done := c.sig.command()
 	defer done()
 	c.screen()
-	c.out.begin()
+	c.out.Begin()
 	c.logTyped(line)
 	c.running = ""
 	err := do(ctx)
@@ -246,7 +247,7 @@ func (c *Console) noteUnwritten() {
 
 // ending tells whether no more commands may run: nobody reads what they print,
 // or a signal asked hdb to end.
-func (c *Console) ending() bool { return c.out.err != nil || c.sig.terminated() }
+func (c *Console) ending() bool { return c.out.Err() != nil || c.sig.terminated() }
 
 // execute runs one line: a comment, a definition or a command of the table.
 func (c *Console) execute(ctx context.Context, line string) error {
@@ -298,13 +299,12 @@ func (c *Console) runCommand(ctx context.Context, cmd *Command, in Input) error 
 // read bounds what a command reads and prints by its context, and shows how far it
 // is when that takes long.
 func (c *Console) read(ctx context.Context) (*capture.Reading, func()) {
-	reading, out := capture.NewReading(ctx), c.out
-	before, outer := c.s.Within(reading), out.reading
-	out.reading = reading
+	reading := capture.NewReading(ctx)
+	before, restore := c.s.Within(reading), c.out.Until(reading.GivenUp)
 	stop := c.showReading(reading)
 	return reading, func() {
 		stop()
-		out.reading = outer
+		restore()
 		c.s.Within(before)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 
+	"hdb/console/screen"
 	"hdb/internal/cond"
 	"hdb/session"
 )
@@ -15,7 +16,7 @@ type eventList struct {
 	condition *cond.Cond // which they match, nil: any
 	which     string     // those that are shown when not all are: "the last"
 	none      string     // what is said when there are none
-	below     func(o *output)
+	below     func(o *screen.Output)
 }
 
 // listed is what the rows of a list are of.
@@ -33,8 +34,8 @@ const listPart = 256
 func (c *Console) list(ctx context.Context, l eventList, events iter.Seq[*session.Event], of func() listed) error {
 	var show eventPrinter = c.newEventTable(l)
 	if c.cfg.JSON {
-		c.notices.hold() // their lines have no place within this one
-		defer c.notices.release()
+		c.notices.Hold() // their lines have no place within this one
+		defer c.notices.Release()
 		show = c.newEventObject(l)
 	}
 	var part []*session.Event
@@ -46,7 +47,7 @@ func (c *Console) list(ctx context.Context, l eventList, events iter.Seq[*sessio
 		if part = append(part, e); len(part) < listPart {
 			continue
 		}
-		if show.add(part); c.out.stopped() {
+		if show.add(part); c.out.Stopped() {
 			show.cut()
 			return nil
 		}
@@ -55,7 +56,7 @@ func (c *Console) list(ctx context.Context, l eventList, events iter.Seq[*sessio
 	if len(part) > 0 {
 		show.add(part)
 	}
-	if c.out.stopped() { // the events may have ended early for that
+	if c.out.Stopped() { // the events may have ended early for that
 		show.cut()
 		return nil
 	}
@@ -75,37 +76,37 @@ type eventTable struct {
 	c     *Console
 	list  eventList
 	names map[int]string // of threads
-	table longTable
+	table *screen.LongTable
 	shown int
 }
 
 func (c *Console) newEventTable(l eventList) *eventTable {
-	return &eventTable{c: c, list: l, names: c.threadNames(), table: longTable{o: c.out, columns: eventColumns}}
+	return &eventTable{c: c, list: l, names: c.threadNames(), table: screen.NewLongTable(c.out, eventColumns)}
 }
 
 func (t *eventTable) add(part []*session.Event) {
 	t.shown += len(part)
-	rows := make([][]span, len(part))
+	rows := make([][]screen.Span, len(part))
 	for i, e := range part {
 		rows[i] = t.c.eventRow(e, viewEvent(e), t.c.eventPlace(e), t.names)
 	}
-	t.table.add(rows)
+	t.table.Add(rows)
 }
 
 func (t *eventTable) end(of listed) {
-	t.c.out.endOfList(t.list, t.shown, of)
-	t.c.out.careful(t.c.s.Gaps())
+	endOfList(t.c.out, t.list, t.shown, of)
+	t.c.out.Careful(t.c.s.Gaps())
 }
 
 func (t *eventTable) cut() {}
 
 // endOfList is what stands below a list.
-func (o *output) endOfList(l eventList, shown int, of listed) {
+func endOfList(o *screen.Output, l eventList, shown int, of listed) {
 	if l.below != nil {
 		defer l.below(o)
 	}
 	if of.total == 0 {
-		o.printf("%s\n", l.none)
+		o.Printf("%s\n", l.none)
 		return
 	}
 	if shown == of.total && !of.more {
@@ -115,11 +116,11 @@ func (o *output) endOfList(l eventList, shown int, of listed) {
 	if l.condition != nil {
 		all += " if ..."
 	}
-	total := grouped(of.total)
+	total := screen.Grouped(of.total)
 	if of.more {
 		total += " or more"
 	}
-	o.printf("%s %d of %s; `%s` lists all\n", l.which, shown, total, all)
+	o.Printf("%s %d of %s; `%s` lists all\n", l.which, shown, total, all)
 }
 
 // eventObject prints {"v":1,"command":NAME,"events":[...],"total":N}.
@@ -136,27 +137,27 @@ func (c *Console) newEventObject(l eventList) *eventObject {
 }
 
 func (o *eventObject) add(part []*session.Event) {
-	if o.c.out.stopped() {
+	if o.c.out.Stopped() {
 		return
 	}
 	var b strings.Builder
 	for _, e := range part {
 		v, where := viewEvent(e), o.c.eventPlace(e)
-		v.Where = strings.TrimSpace(where[0].text + " " + where[1].text)
+		v.Where = strings.TrimSpace(where[0].Text + " " + where[1].Text)
 		b.WriteString(o.before)
 		b.WriteString(jsonText(v))
 		o.before = ","
 	}
-	o.c.out.raw(b.String())
+	o.c.out.Raw(b.String())
 }
 
 func (o *eventObject) end(of listed) {
-	defer o.c.out.whole()()
+	defer o.c.out.Whole()()
 	rest := jsonLine(o.name, struct {
 		Total int  `json:"total"`
 		More  bool `json:"more,omitempty"`
 	}{of.total, of.more}, o.c.s.Gaps()...)
-	o.c.out.raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
+	o.c.out.Raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
 }
 
 // cut ends the line where it is, if it has begun.
@@ -164,6 +165,6 @@ func (o *eventObject) cut() {
 	if o.before != "," {
 		return
 	}
-	defer o.c.out.whole()()
-	o.c.out.raw("\n")
+	defer o.c.out.Whole()()
+	o.c.out.Raw("\n")
 }

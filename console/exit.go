@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/session"
 )
@@ -45,7 +46,7 @@ func (c *Console) fail(err error) {
 	switch {
 	case errors.As(err, &launch), errors.As(err, &attach):
 		code = ExitLaunch
-	case errors.As(err, new(*terminalError)), errors.As(err, new(*smallError)):
+	case errors.As(err, new(*screen.TerminalError)):
 		code = ExitUsage
 	case errors.Is(err, errAssertion):
 		code = ExitAssertion
@@ -56,7 +57,7 @@ func (c *Console) fail(err error) {
 		c.exit.code = code
 	}
 	if c.cfg.JSON {
-		c.out.raw(jsonLine(c.running, failure{err.Error()}))
+		c.out.Raw(jsonLine(c.running, failure{err.Error()}))
 	}
 	// Joined errors are one message: a newline of a foreign name is escaped.
 	var joined interface{ Unwrap() []error }
@@ -64,12 +65,12 @@ func (c *Console) fail(err error) {
 	if errors.As(err, &joined) {
 		text = strings.ReplaceAll(text, "\n", "; ")
 	}
-	c.err.line(span{styleWarning, "error: "}, span{plain, text})
+	c.err.Line(screen.Warning("error: "), screen.Plain(text))
 }
 
 // warn prints an error that fails no command.
 func (c *Console) warn(err error) {
-	c.err.line(span{styleWarning, "warning: "}, span{plain, err.Error()})
+	c.err.Line(screen.Warning("warning: "), screen.Plain(err.Error()))
 }
 
 // noteReport keeps what a report says about the exit code.
@@ -105,20 +106,20 @@ func (c *Console) status() int {
 // unless the reader has just gone, as head does.
 func (c *Console) noteOutput() {
 	switch {
-	case c.out.err == nil:
-	case errors.Is(c.out.err, syscall.EPIPE):
+	case c.out.Err() == nil:
+	case errors.Is(c.out.Err(), syscall.EPIPE):
 		if c.exit.code == ExitOK {
 			c.exit.code = ExitFailed
 		}
 	default:
-		c.fail(fmt.Errorf("output: %w", c.out.err))
+		c.fail(fmt.Errorf("output: %w", c.out.Err()))
 	}
 }
 
 // finish ends the session, writes the history and gives the terminal back.
 func (c *Console) finish() int {
-	c.out.more, c.out.muted = nil, false
-	c.tui.disable()
+	c.out.EndPaging()
+	c.tui.Disable()
 	c.noteOutput()
 	pid, _, _, _ := c.s.Process()
 	outlives := c.s.Outlives()

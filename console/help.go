@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hdb/console/screen"
 )
 
 // title is a command's heading: its name and, behind it, its aliases.
@@ -52,21 +54,21 @@ func (cmd *Command) helpText(full string) string {
 func (c *Console) showHelp(topic string) error {
 	groups := groupTitles()
 	if topic == "" {
-		c.out.text("Groups of commands (`help GROUP`, `help COMMAND`, `apropos WORD`, Tab):\n\n")
-		var rows [][]span
+		c.out.Text("Groups of commands (`help GROUP`, `help COMMAND`, `apropos WORD`, Tab):\n\n")
+		var rows [][]screen.Span
 		for _, g := range groups {
-			rows = append(rows, []span{{styleHead, string(g.Group)}, {plain, g.Title}})
+			rows = append(rows, []screen.Span{screen.Head(string(g.Group)), screen.Plain(g.Title)})
 		}
 		for _, t := range topics() {
-			rows = append(rows, []span{{styleHead, t.name}, {plain, upperFirst(t.short)}})
+			rows = append(rows, []screen.Span{screen.Head(t.name), screen.Plain(upperFirst(t.short))})
 		}
-		c.out.table([]column{{}, {}}, rows)
-		c.out.text("\nThe short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`.\n")
+		c.out.Table([]screen.Column{{}, {}}, rows)
+		c.out.Text("\nThe short way: `break alloc if size >= 1MiB`, `run`, `bt`, `list`, `next-alloc`, `save FILE`.\n")
 		return nil
 	}
 	for _, g := range groups {
 		if topic == string(g.Group) || topic == "all" {
-			c.out.line(span{styleHead, g.Title})
+			c.out.Line(screen.Head(g.Title))
 			c.groupHelp(g.Group)
 		}
 	}
@@ -79,33 +81,33 @@ func (c *Console) showHelp(topic string) error {
 		return nil
 	}
 	if t, ok := findTopic(topic); ok {
-		c.out.text(upperFirst(t.name) + ": " + t.short + ".\n\n" + t.text + "\n")
+		c.out.Text(upperFirst(t.name) + ": " + t.short + ".\n\n" + t.text + "\n")
 		return nil
 	}
 	return c.commandHelp(topic)
 }
 
 func (c *Console) groupHelp(g Group) {
-	var rows [][]span
+	var rows [][]screen.Span
 	for _, cmd := range c.table {
 		if cmd.Group == g {
-			rows = append(rows, []span{{styleFunc, "  " + cmd.title(cmd.Name)}, {plain, cmd.Short}})
+			rows = append(rows, []screen.Span{screen.Func("  " + cmd.title(cmd.Name)), screen.Plain(cmd.Short)})
 		}
 	}
-	c.out.table([]column{{}, {}}, rows)
+	c.out.Table([]screen.Column{{}, {}}, rows)
 }
 
 func (c *Console) commandHelp(topic string) error {
 	word, _ := commandWord(topic)
 	if full, ok := c.aliases[word]; ok {
-		c.out.printf("%s is an alias of `%s`.\n", word, full)
+		c.out.Printf("%s is an alias of `%s`.\n", word, full)
 		return nil
 	}
 	if def := c.defined[word]; def != nil {
 		if len(def.doc) == 0 {
-			c.out.printf("%s is your own command; `document %s` gives it a help text.\n", word, word)
+			c.out.Printf("%s is your own command; `document %s` gives it a help text.\n", word, word)
 		}
-		c.out.text(strings.Join(append(def.doc, ""), "\n"))
+		c.out.Text(strings.Join(append(def.doc, ""), "\n"))
 		return nil
 	}
 	cmd, err := find(c.table, word, "command")
@@ -121,7 +123,7 @@ func (c *Console) commandHelp(topic string) error {
 		}
 		name += " " + cmd.Name
 	}
-	c.out.text(cmd.helpText(name))
+	c.out.Text(cmd.helpText(name))
 	return nil
 }
 
@@ -140,26 +142,26 @@ func everyCommand(table []*Command, f func(full string, cmd *Command)) {
 // apropos lists the commands and settings whose help has the word.
 func (c *Console) apropos(word string) {
 	word = strings.ToLower(word)
-	var rows [][]span
+	var rows [][]screen.Span
 	everyCommand(c.table, func(full string, cmd *Command) {
 		text := strings.Join(append(cmd.names(), full, cmd.Synopsis, cmd.Short, cmd.Long), " ")
 		if strings.Contains(strings.ToLower(text), word) {
-			rows = append(rows, []span{{styleFunc, full}, {plain, cmd.Short}})
+			rows = append(rows, []screen.Span{screen.Func(full), screen.Plain(cmd.Short)})
 		}
 	})
 	for _, t := range topics() {
 		if strings.Contains(strings.ToLower(t.name+" "+t.text), word) {
-			rows = append(rows, []span{{styleFunc, "help " + t.name}, {plain, t.short}})
+			rows = append(rows, []screen.Span{screen.Func("help " + t.name), screen.Plain(t.short)})
 		}
 	}
 	for _, s := range c.settings {
 		if strings.Contains(strings.ToLower(s.name+" "+s.help), word) {
-			rows = append(rows, []span{{styleFunc, "set " + s.name}, {plain, s.help}})
+			rows = append(rows, []screen.Span{screen.Func("set " + s.name), screen.Plain(s.help)})
 		}
 	}
-	c.out.table([]column{{}, {}}, rows)
+	c.out.Table([]screen.Column{{}, {}}, rows)
 	if len(rows) == 0 {
-		c.out.printf("nothing in the help has %q\n", word)
+		c.out.Printf("nothing in the help has %q\n", word)
 	}
 }
 

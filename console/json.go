@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"hdb/console/screen"
 )
 
 // jsonVersion is the "v" of every object of --json. It grows when a field
@@ -42,14 +44,14 @@ func jsonText(data any) string {
 	if err := enc.Encode(data); err != nil {
 		return fmt.Sprintf("{\"error\":%q}", "internal: "+err.Error())
 	}
-	return string(cleanJSON(bytes.TrimSpace(buf.Bytes())))
+	return string(screen.CleanJSON(bytes.TrimSpace(buf.Bytes())))
 }
 
 // show prints what a command found: as JSON when that was asked for, else as
 // text does it.
-func (c *Console) show(in Input, data any, text func(o *output)) {
+func (c *Console) show(in Input, data any, text func(o *screen.Output)) {
 	if c.cfg.JSON {
-		c.out.raw(jsonLine(in.Name, data))
+		c.out.Raw(jsonLine(in.Name, data))
 		return
 	}
 	text(c.out)
@@ -59,9 +61,9 @@ func (c *Console) show(in Input, data any, text func(o *output)) {
 // goes to standard error.
 func (c *Console) say(format string, args ...any) {
 	if c.cfg.JSON {
-		c.err.printf(format+"\n", args...)
+		c.err.Printf(format+"\n", args...)
 		return
 	}
-	defer c.out.whole()() // it is done
-	c.out.printf(format+"\n", args...)
+	defer c.out.Whole()() // it is done
+	c.out.Printf(format+"\n", args...)
 }

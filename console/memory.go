@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/arch/x86/x86asm"
 
+	"hdb/console/screen"
 	"hdb/internal/addr"
 	"hdb/values"
 )
@@ -143,7 +144,7 @@ func (x *examiner) run() error {
 // units shows numbers, as many to a row as gdb.
 func (x *examiner) units() error {
 	if x.m.count*x.m.size > maxExamine {
-		return fmt.Errorf("x: more than %s at once", longSize(maxExamine))
+		return fmt.Errorf("x: more than %s at once", screen.LongSize(maxExamine))
 	}
 	perRow := map[int]int{1: 8, 2: 8, 4: 4, 8: 2}[x.m.size]
 	switch x.m.format {
@@ -283,7 +284,7 @@ func assembly(inst x86asm.Inst, pc uint64, name x86asm.SymLookup) string {
 	return text
 }
 
-func (x *examiner) print(o *output) {
+func (x *examiner) print(o *screen.Output) {
 	pc := ""
 	if f, err := x.c.s.SelectedFrame(); err == nil && x.m.format == 'i' {
 		pc = f.Code.Addr().String()
@@ -295,14 +296,14 @@ func (x *examiner) print(o *output) {
 		} else if r.Addr == pc {
 			mark = "=> "
 		}
-		row := []span{{styleArrow, mark}, {styleAddr, r.Addr}}
+		row := []screen.Span{screen.Arrow(mark), screen.Addr(r.Addr)}
 		if r.Symbol != "" {
-			row = append(row, span{styleFunc, " <" + r.Symbol + ">"})
+			row = append(row, screen.Func(" <"+r.Symbol+">"))
 		}
-		row = append(row, span{plain, ":"})
+		row = append(row, screen.Plain(":"))
 		for _, v := range r.Values {
-			row = append(row, span{plain, "  " + v})
+			row = append(row, screen.Plain("  "+v))
 		}
-		o.line(row...)
+		o.Line(row...)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hdb/console/line"
+	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/session"
 )
@@ -17,7 +18,7 @@ import (
 type monitor struct {
 	c    *Console
 	data *session.Monitor
-	view monitorView
+	view screen.Monitor
 
 	stays bool // at the end of the program, for as long as somebody looks
 	goes  bool // on when something stops the program
@@ -47,11 +48,11 @@ const (
 
 // monitorReady is why there can be no live view, or nil.
 func (c *Console) monitorReady() error {
-	if _, ok := c.in.(line.KeySource); !ok || !c.tui.ready() {
-		return errNoMonitor
+	if _, ok := c.in.(line.KeySource); !ok || !c.tui.Ready() {
+		return screen.NoTerminal("the live view")
 	}
-	if rows, cols := c.tui.size(); !monitorFits(rows, cols) {
-		return smallMonitor(rows, cols)
+	if rows, cols := c.tui.Size(); !screen.MonitorFits(rows, cols) {
+		return screen.SmallMonitor(rows, cols)
 	}
 	return nil
 }
@@ -64,18 +65,8 @@ func (c *Console) newMonitor() (*monitor, error) {
 	}
 	info := data.Info()
 	m := &monitor{c: c, data: data, wake: make(chan struct{}, 1)}
-	m.view = monitorView{program: strings.Join(append([]string{info.Program}, info.Args...), " "), pid: info.PID, ascii: !blockElements(c.cfg.Getenv)}
+	m.view = screen.Monitor{Program: strings.Join(append([]string{info.Program}, info.Args...), " "), PID: info.PID, ASCII: !screen.BlockElements(c.cfg.Getenv)}
 	return m, nil
-}
-
-// blockElements tells whether the terminal shows Unicode (locale(7)).
-func blockElements(getenv func(string) string) bool {
-	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if v := strings.ToLower(getenv(name)); v != "" {
-			return strings.Contains(v, "utf-8") || strings.Contains(v, "utf8")
-		}
-	}
-	return false
 }
 
 // run shows the process while it runs, until the user quits, it stops or hdb is to
@@ -112,7 +103,7 @@ func (m *monitor) run(ctx context.Context) (*session.Report, error) {
 		last = rep
 		switch {
 		case ended(rep):
-			m.view.ended = rep.Headline()
+			m.view.Ended = rep.Headline()
 			m.finish(ctx)
 			return rep, nil
 		case !m.goes && rep.Reason != inferior.Interrupted:
@@ -125,7 +116,7 @@ func (m *monitor) run(ctx context.Context) (*session.Report, error) {
 // finish shows the end of the program until the user quits.
 func (m *monitor) finish(ctx context.Context) {
 	for whole := false; !whole && !m.quit && ctx.Err() == nil; m.drain() {
-		m.view.paused = false
+		m.view.Paused = false
 		whole = m.take(10 * namingTime)
 		m.paint()
 	}
@@ -144,21 +135,21 @@ func (m *monitor) begin() error {
 	if err := m.held.Hold(); err != nil {
 		return err
 	}
-	m.c.notices.hold()
+	m.c.notices.Hold()
 	m.c.noteDoubt(m.c.s.LiveDoubt()) // which the view shows
 	m.c.s.KeepTerminal(true)
-	m.c.tui.screen.begin("", screenUser{resized: func() { m.post(m.paint) }, lost: func() { m.post(m.regain) }})
+	m.c.tui.FullScreen().Begin("", screen.User{Resized: func() { m.post(m.paint) }, Lost: func() { m.post(m.regain) }})
 	return nil
 }
 
 // end gives it back.
 func (m *monitor) end() {
-	m.c.tui.screen.end()
+	m.c.tui.FullScreen().End()
 	m.c.s.KeepTerminal(false)
 	if err := m.held.Release(); err != nil {
 		m.c.warn(err)
 	}
-	m.c.notices.release()
+	m.c.notices.Release()
 	m.c.screen()
 }
 
@@ -217,20 +208,20 @@ func (m *monitor) keys(typed []byte) {
 		m.quit = true
 		return
 	}
-	act := actNone
+	act := screen.ActNone
 	for _, k := range line.SplitKeys(typed) {
-		switch a := m.view.key(k); a {
-		case actQuit:
+		switch a := m.view.Key(k); a {
+		case screen.ActQuit:
 			m.quit = true
 			return
-		case actRows:
+		case screen.ActRows:
 			m.refresh()
-			act = actPaint
-		case actPaint:
-			act = actPaint
+			act = screen.ActPaint
+		case screen.ActPaint:
+			act = screen.ActPaint
 		}
 	}
-	if act == actPaint {
+	if act == screen.ActPaint {
 		m.paint()
 	}
 }
@@ -246,7 +237,7 @@ func (m *monitor) tick() {
 
 // refresh takes in what was recorded since, unless the user has it pause.
 func (m *monitor) refresh() {
-	if !m.view.paused && !m.take(namingTime) {
+	if !m.view.Paused && !m.take(namingTime) {
 		m.nameMore()
 	}
 }
@@ -263,7 +254,7 @@ func (m *monitor) nameMore() {
 			switch {
 			case !m.data.Name(namingTime):
 				m.nameMore()
-			case !m.view.paused:
+			case !m.view.Paused:
 				m.take(namingTime)
 				m.paint()
 			}
@@ -276,30 +267,30 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 	err := m.data.Update()
 	whole = m.data.Name(budget)
 	v := &m.view
-	v.note = ""
+	v.Note = ""
 	switch {
 	case err != nil:
-		v.note, whole = err.Error(), true
+		v.Note, whole = err.Error(), true
 	case !whole:
-		v.note = "names are being looked up"
+		v.Note = "names are being looked up"
 	default:
-		v.note = strings.Join(m.c.s.Gaps(), "; ")
+		v.Note = strings.Join(m.c.s.Gaps(), "; ")
 	}
 	now := m.data.Totals()
-	v.elapsed = m.data.Elapsed()
-	if d := v.elapsed - m.at; d >= monitorEvery/2 || v.ended != "" || m.at == 0 {
-		v.rate = uint64(float64(now.Events-min(m.counted, now.Events)) / max(d.Seconds(), 0.001))
-		m.at, m.counted = v.elapsed, now.Events
+	v.Elapsed = m.data.Elapsed()
+	if d := v.Elapsed - m.at; d >= monitorEvery/2 || v.Ended != "" || m.at == 0 {
+		v.Rate = uint64(float64(now.Events-min(m.counted, now.Events)) / max(d.Seconds(), 0.001))
+		m.at, m.counted = v.Elapsed, now.Events
 	}
-	v.events, v.live, v.blocks, v.peak = now.Events, now.Live, now.Blocks, m.data.Peak().Live
-	v.rss, v.lost = m.data.Resident(), m.data.Lost()
-	elapsed := max(v.elapsed, now.Time)
-	v.columns = func(n int) []uint64 { return m.data.Line().Columns(elapsed, n) }
-	v.message = m.c.notices.latest()
-	if v.perThread {
-		return m.takeThreads(v.ended != "") && whole
+	v.Events, v.Live, v.Blocks, v.Peak = now.Events, now.Live, now.Blocks, m.data.Peak().Live
+	v.RSS, v.Lost = m.data.Resident(), m.data.Lost()
+	elapsed := max(v.Elapsed, now.Time)
+	v.Columns = func(n int) []uint64 { return m.data.Line().Columns(elapsed, n) }
+	v.Message = m.c.notices.Latest()
+	if v.PerThread {
+		return m.takeThreads(v.Ended != "") && whole
 	}
-	v.rows = m.data.Rows()
+	v.Rows = monitorRows(m.data.Rows())
 	return whole
 }
 
@@ -314,9 +305,9 @@ func (m *monitor) takeThreads(here bool) (whole bool) {
 	if here {
 		all = m.data.CountThreads()
 	}
-	v.rows, v.threads = m.data.ThreadRows(), map[int32]string{}
+	v.Rows, v.Threads = monitorRows(m.data.ThreadRows()), map[int32]string{}
 	for _, t := range m.data.Threads() {
-		v.threads[t.TID] = sprintf("%d %s", t.Num, t.Name)
+		v.Threads[t.TID] = screen.Sprintf("%d %s", t.Num, t.Name)
 	}
 	if here {
 		return all
@@ -326,11 +317,11 @@ func (m *monitor) takeThreads(here bool) (whole bool) {
 		all := m.data.CountThreads()
 		m.post(func() {
 			m.counting = false
-			if v.perThread && !v.paused {
-				v.rows = m.data.ThreadRows()
+			if v.PerThread && !v.Paused {
+				v.Rows = monitorRows(m.data.ThreadRows())
 				m.paint()
 				if !all {
-					m.takeThreads(m.view.ended != "")
+					m.takeThreads(m.view.Ended != "")
 				}
 			}
 		})
@@ -341,18 +332,16 @@ func (m *monitor) takeThreads(here bool) (whole bool) {
 // paint shows the view as it is.
 func (m *monitor) paint() {
 	m.c.screen()
-	m.rows, m.cols = m.c.tui.size()
-	lines := []string{(&output{}).fit([]span{{plain, smallMonitor(m.rows, m.cols).Error()}}, 0, max(m.cols, 0))}
-	if monitorFits(m.rows, m.cols) {
-		lines = m.view.lines(m.c.out, min(m.rows, maxSourceRows), min(m.cols, maxSourceCols))
+	m.rows, m.cols = m.c.tui.Size()
+	lines := m.view.Lines(m.c.out, m.rows, m.cols)
+	m.c.tui.FullScreen().Show(lines, m.rows)
+}
+
+// monitorRows are rows as the view has them.
+func monitorRows(rows []session.MonitorRow) []screen.MonitorRow {
+	out := make([]screen.MonitorRow, len(rows))
+	for i, r := range rows {
+		out[i] = screen.MonitorRow{Site: r.Site, TID: r.TID, Own: screen.MonitorSum(r.Own), Total: screen.MonitorSum(r.Total)}
 	}
-	var b strings.Builder
-	b.WriteString("\x1b[0m\x1b[?25l\x1b[?7l")
-	for i, line := range lines {
-		b.WriteString(goTo(i+1) + "\x1b[K" + line + "\x1b[0m")
-	}
-	if len(lines) < m.rows {
-		b.WriteString(goTo(len(lines)+1) + "\x1b[J")
-	}
-	m.c.tui.screen.write(b.String(), b.String())
+	return out
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"hdb/console/screen"
 )
 
 func monitorCommands() []*Command {
@@ -37,7 +39,7 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	defer c.unsplit()()
+	defer c.tui.Pause()()
 	rep, err := m.run(ctx)
 	if rep == nil || err != nil {
 		return err
@@ -49,7 +51,7 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 // paintedOver tells whether the program's output goes to the terminal of the view.
 func (c *Console) paintedOver() bool {
 	pid, _, _, ok := c.s.Process()
-	tty, err := c.tui.screen.tty.Stat()
+	tty, err := c.tui.FullScreen().Stat()
 	if !ok || err != nil {
 		return false
 	}
@@ -62,23 +64,13 @@ func (c *Console) paintedOver() bool {
 	return false
 }
 
-// smallMonitor says that the terminal is too small for a live view. Its exit code is
-// that of bad use, too.
-func smallMonitor(rows, cols int) error {
-	return &smallError{fmt.Sprintf("the terminal is too small for a live view: %d by %d, and %d rows by %d columns are needed", rows, cols, minMonitorRows, minMonitorCols)}
-}
-
-type smallError struct{ text string }
-
-func (e *smallError) Error() string { return e.text }
-
 // Live is `hdb live`: the live view alone. begin has the session record, and brings
 // the process under it; it is called when there is a terminal to show it. The exit
 // code is that of Run, for what a program did that hdb started.
 func (c *Console) Live(begin func() error) int {
 	c.sig.start(c.s.Interrupt)
 	defer c.sig.stop()
-	defer c.tui.screen.end() // also when hdb panics
+	defer c.tui.FullScreen().End() // also when hdb panics
 	ctx, done := c.sig.command()
 	defer done()
 	err := c.monitorReady()
@@ -116,13 +108,13 @@ func (c *Console) watch(ctx context.Context, begin func() error) error {
 	now := m.data.Totals()
 	how := "killed"
 	switch {
-	case m.view.ended != "":
-		how = m.view.ended
+	case m.view.Ended != "":
+		how = m.view.Ended
 	case c.s.Outlives():
 		how = "goes on"
 	}
-	c.say("%s: %s, peak %s, live %s in %s; process %d: %s", shortPath(m.data.Info().Program), counted(now.Events, "event"),
-		shortSize(m.data.Peak().Live), shortSize(now.Live), counted(now.Blocks, "block"), m.view.pid, how)
+	c.say("%s: %s, peak %s, live %s in %s; process %d: %s", screen.ShortPath(m.data.Info().Program), screen.Counted(now.Events, "event"),
+		screen.ShortSize(m.data.Peak().Live), screen.ShortSize(now.Live), screen.Counted(now.Blocks, "block"), m.view.PID, how)
 	return err
 }
 

@@ -215,7 +215,7 @@ func TestMonitorResizes(t *testing.T) {
 	g := newGlass(t, 24, 110)
 	g.watch(prog, dir)
 	g.shows("100 keep_small")
-	for _, size := range [][2]int{{12, 60}, {40, 150}, {minMonitorRows, minMonitorCols}, {24, 80}} {
+	for _, size := range [][2]int{{12, 60}, {40, 150}, {10, 50}, {24, 80}} {
 		g.resize(size[0], size[1])
 		g.until(fmt.Sprint(size), func(rows []string) bool {
 			return len(rows) == size[0] && strings.HasPrefix(rows[size[0]-1], "q quit") && strings.Contains(rows[6], "keep_sm") && strings.HasPrefix(rows[0], "pid ")
@@ -365,7 +365,7 @@ func TestMonitorInTheConsole(t *testing.T) {
 	touch(t, dir, "next")
 	g.say("monitor") // goes on, and stops there
 	rows = g.see("breakpoint 1, hit 1", "\n(hdb)")
-	if _, at := bar(t, rows); at != divide(30, 110).source {
+	if _, at := bar(t, rows); at != sourceRows(30) {
 		t.Errorf("the bar is in row %d", at)
 	}
 	g.say("tui disable")

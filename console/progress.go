@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"hdb/capture"
+	"hdb/console/screen"
 	"hdb/session"
 )
 
@@ -53,16 +54,16 @@ func (p *Progress) Show(st session.RecordStatus) {
 // progressLine is the line in words.
 func progressLine(st session.RecordStatus, rate uint64) string {
 	parts := []string{
-		grouped(rate) + " events/s", counted(st.Recorded, "event"), shortSize(st.LiveBytes) + " live",
+		screen.Grouped(rate) + " events/s", screen.Counted(st.Recorded, "event"), screen.ShortSize(st.LiveBytes) + " live",
 	}
 	if st.Recorded != st.Seen {
 		parts[1] = keptEvents(st)
 		parts[2] = "whole heap " + parts[2]
 	}
 	if st.Lost > 0 {
-		parts = append(parts, grouped(st.Lost)+" lost")
+		parts = append(parts, screen.Grouped(st.Lost)+" lost")
 	}
-	return strings.Join(append(parts, "file "+shortSize(uint64(st.Bytes))), ", ")
+	return strings.Join(append(parts, "file "+screen.ShortSize(uint64(st.Bytes))), ", ")
 }
 
 // When a command tells how far it is, and how often.
@@ -74,7 +75,7 @@ const (
 // showReading shows at a terminal how many events a command has read, if it takes
 // longer than a second, until stop is called.
 func (c *Console) showReading(r *capture.Reading) (stop func()) {
-	if _, _, tty := terminalSize(c.err); !tty || !c.interactive() {
+	if _, _, tty := screen.TerminalSize(c.err); !tty || !c.interactive() {
 		return func() {}
 	}
 	over, ended := make(chan struct{}), make(chan struct{})
@@ -83,11 +84,11 @@ func (c *Console) showReading(r *capture.Reading) (stop func()) {
 		for wait := progressFrom; ; wait = progressEvery {
 			select {
 			case <-over:
-				c.notices.progress(c.cfg.Err, "")
+				c.notices.Progress(c.cfg.Err, "")
 				return
 			case <-time.After(wait):
 				if n := r.Events(); n > 0 {
-					c.notices.progress(c.cfg.Err, grouped(n)+" events read (Ctrl-C gives up)")
+					c.notices.Progress(c.cfg.Err, screen.Grouped(n)+" events read (Ctrl-C gives up)")
 				}
 			}
 		}
@@ -126,10 +127,10 @@ func RecordSummary(st session.RecordStatus, file string) string {
 	}
 	lost := ""
 	if st.Lost > 0 {
-		lost = ", " + counted(st.Lost, "call") + " lost"
+		lost = ", " + screen.Counted(st.Lost, "call") + " lost"
 	}
-	return sprintf("%s: %s, %s, %s%s, with symbols and source lines: %s", file,
-		keptEvents(st), counted(st.Stacks, "stack"), live, lost, shortSize(uint64(st.Bytes)))
+	return screen.Sprintf("%s: %s, %s, %s%s, with symbols and source lines: %s", file,
+		keptEvents(st), screen.Counted(st.Stacks, "stack"), live, lost, screen.ShortSize(uint64(st.Bytes)))
 }
 
 // keptEvents is how many events were recorded, of how many if not all were.
@@ -139,16 +140,16 @@ func keptEvents(st session.RecordStatus) string {
 		kept = st.Left
 	}
 	if kept == st.Seen {
-		return counted(kept, "event")
+		return screen.Counted(kept, "event")
 	}
-	return grouped(kept) + " of " + counted(st.Seen, "event")
+	return screen.Grouped(kept) + " of " + screen.Counted(st.Seen, "event")
 }
 
 // liveText is the live heap: what is recorded of it, and the whole if that is more.
 func liveText(st session.RecordStatus) string {
 	if st.KeptBlocks == st.LiveBlocks {
-		return longSize(st.LiveBytes) + " in " + counted(st.LiveBlocks, "block")
+		return screen.LongSize(st.LiveBytes) + " in " + screen.Counted(st.LiveBlocks, "block")
 	}
-	return longSize(st.KeptBytes) + " in " + counted(st.KeptBlocks, "recorded block") +
-		", " + longSize(st.LiveBytes) + " in all " + grouped(st.LiveBlocks)
+	return screen.LongSize(st.KeptBytes) + " in " + screen.Counted(st.KeptBlocks, "recorded block") +
+		", " + screen.LongSize(st.LiveBytes) + " in all " + screen.Grouped(st.LiveBlocks)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hdb/breakpoints"
+	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/session"
 	"hdb/values"
@@ -15,7 +16,7 @@ import (
 // stops, and lines up the commands attached to the stops that were hit.
 func (c *Console) report(in Input, r *session.Report) {
 	c.noteReport(r)
-	defer c.out.whole()() // also when Ctrl-C made the stop
+	defer c.out.Whole()() // also when Ctrl-C made the stop
 	c.s.LogMoment()
 	c.hooks = nil
 	silent := len(r.Hits) > 0
@@ -39,7 +40,7 @@ func (c *Console) report(in Input, r *session.Report) {
 	}
 	c.showCareful(in, struct {
 		Stop reportView `json:"stop"`
-	}{v}, gaps, func(o *output) {
+	}{v}, gaps, func(o *screen.Output) {
 		c.printReport(o, r)
 		if v.Returned != nil {
 			v.Returned.print(o)
@@ -59,9 +60,9 @@ func newHook(st *breakpoints.Stop) *scriptSource {
 	return &scriptSource{name: fmt.Sprintf("commands of breakpoint %d", st.ID), lines: lines}
 }
 
-func (c *Console) printReport(o *output, r *session.Report) {
+func (c *Console) printReport(o *screen.Output, r *session.Report) {
 	if !stepped(r) {
-		o.line(headline(r))
+		o.Line(headline(r))
 	}
 	if len(r.Frames) == 0 {
 		return
@@ -74,7 +75,7 @@ func (c *Console) printReport(o *output, r *session.Report) {
 	if r.Event != nil {
 		shown = userFrames(r.Frames)
 	}
-	o.printFrames(shown)
+	printFrames(o, shown)
 	c.showSource(o, r.Frames[len(r.Frames)-1], c.count("stop-lines"))
 }
 
@@ -96,26 +97,26 @@ func (c *Console) returned(fn *session.Finished) *returnedView {
 	return &returnedView{Num: ret.Num, Type: ret.Type, Value: ret.Value}
 }
 
-func (v *returnedView) print(o *output) {
+func (v *returnedView) print(o *screen.Output) {
 	if v.Num == 0 {
-		o.line(span{plain, "rax = " + v.RAX}, span{styleGuess, "   (the value returned, if it is an integer or a pointer: " + v.Why + ")"})
+		o.Line(screen.Plain("rax = "+v.RAX), screen.Guess("   (the value returned, if it is an integer or a pointer: "+v.Why+")"))
 		return
 	}
-	o.text(fmt.Sprintf("value returned is $%d = %s\n", v.Num, v.Value))
+	o.Text(fmt.Sprintf("value returned is $%d = %s\n", v.Num, v.Value))
 }
 
 // headline is a report's first line.
-func headline(r *session.Report) span {
-	style := plain
-	if r.Signal != nil && r.Signal.Fatal || ended(r) && r.Exit.Signal != 0 {
-		style = styleWarning
-	}
+func headline(r *session.Report) screen.Span {
+	warn := r.Signal != nil && r.Signal.Fatal || ended(r) && r.Exit.Signal != 0
 	if r.Finished != nil {
 		short, finished := *r, *r.Finished
-		finished.Function = shortName(finished.Function)
+		finished.Function = screen.ShortName(finished.Function)
 		short.Finished, r = &finished, &short
 	}
-	return span{style, r.Headline()}
+	if warn {
+		return screen.Warning(r.Headline())
+	}
+	return screen.Plain(r.Headline())
 }
 
 // maxReportFrames bounds the frames of a stop; the first frame of the user's
@@ -145,12 +146,12 @@ func stepped(r *session.Report) bool {
 
 // showSource prints n lines around a frame's line, or one line on why there
 // are none. Code without line information says nothing: the frame did.
-func (c *Console) showSource(o *output, f session.Frame, n int) {
+func (c *Console) showSource(o *screen.Output, f session.Frame, n int) {
 	if f.File == "" || f.Line == 0 || n == 0 {
 		return
 	}
 	c.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
-	if c.tui.visible(o) {
+	if c.tui.Shows(o) {
 		return
 	}
 	first := max(1, f.Line-n/2)
@@ -159,55 +160,52 @@ func (c *Console) showSource(o *output, f session.Frame, n int) {
 		c.noSource(o, f.File, err)
 		return
 	}
-	w.print(o, c.count("tab-width"))
+	w.Print(o, c.count("tab-width"))
 }
 
 // noSource says once per file where its source was looked for.
-func (c *Console) noSource(o *output, file string, err error) {
+func (c *Console) noSource(o *screen.Output, file string, err error) {
 	if c.missing[file] {
 		return
 	}
 	c.missing[file] = true
-	o.line(span{styleGuess, "   no source: " + err.Error()})
+	o.Line(screen.Guess("   no source: " + err.Error()))
 }
 
-// contextLines is how far back an open comment is looked for.
-const contextLines = 200
-
 // window reads the lines [first, last] of a source file, as far as there are any.
-func (c *Console) window(file, language string, first, last, current int) (window, error) {
+func (c *Console) window(file, language string, first, last, current int) (screen.Window, error) {
 	src, err := c.s.Source(file)
 	if err != nil {
-		return window{}, err
+		return screen.Window{}, err
 	}
 	if !c.newer[src.Path] && c.s.Newer(src) {
 		c.newer[src.Path] = true
-		c.Notify(shortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
+		c.Notify(screen.ShortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
 	}
-	w := window{file: file, language: language, first: max(first, 1), current: current}
+	w := screen.Window{File: file, Language: language, First: max(first, 1), Current: current}
 	if src.Whole() {
-		for n := max(1, w.first-contextLines); n < w.first; n++ {
+		for n := max(1, w.First-screen.ContextLines); n < w.First; n++ {
 			if text, ok := src.Line(n); ok {
-				w.before = append(w.before, text)
+				w.Before = append(w.Before, text)
 			}
 		}
 	}
-	for n := w.first; n <= last; n++ {
+	for n := w.First; n <= last; n++ {
 		text, ok := src.Line(n)
-		if !ok && len(w.lines) == 0 && !src.Whole() {
-			w.first++ // a capture keeps some lines only
+		if !ok && len(w.Lines) == 0 && !src.Whole() {
+			w.First++ // a capture keeps some lines only
 			continue
 		}
 		if !ok {
 			break
 		}
-		w.lines = append(w.lines, text)
+		w.Lines = append(w.Lines, text)
 	}
-	if len(w.lines) == 0 {
+	if len(w.Lines) == 0 {
 		if first > src.Last() {
-			return w, &pastEndError{shortPath(file), first, src.Last(), src.Whole()}
+			return w, &pastEndError{screen.ShortPath(file), first, src.Last(), src.Whole()}
 		}
-		return w, fmt.Errorf("%s:%d: not among the lines that the capture keeps", shortPath(file), first)
+		return w, fmt.Errorf("%s:%d: not among the lines that the capture keeps", screen.ShortPath(file), first)
 	}
 	return w, nil
 }

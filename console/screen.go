@@ -1,51 +1,35 @@
 package console
 
 import (
-	"os"
 	"strconv"
 	"strings"
 
-	"golang.org/x/term"
-
 	"hdb/console/line"
+	"hdb/console/screen"
 )
 
 // screen takes over the terminal's size and the settings of colour and width.
 // It is called before each command, since windows change.
 func (c *Console) screen() {
-	for _, o := range []*output{c.out, c.err} {
-		width, height, tty := terminalSize(o)
+	for _, o := range []*screen.Output{c.out, c.err} {
+		width, height, tty := screen.TerminalSize(o)
 		if n, err := strconv.Atoi(c.cfg.Getenv("COLUMNS")); err == nil && n > 0 && !tty {
 			width = n
 		}
 		if n, err := strconv.Atoi(c.value("width")); err == nil && n > 0 {
 			width = n
 		}
-		o.width, o.height = width, height
+		o.Width, o.Height = width, height
 		if n, err := strconv.Atoi(c.value("height")); err == nil && n > 0 {
-			o.height = n
+			o.Height = n
 		}
 		if !c.flag("pagination") {
-			o.height = 0
+			o.Height = 0
 		}
-		o.height = c.tui.consoleHeight(o.height)
-		o.color = c.wantsColor(tty)
-		o.theme = theme(c.value("style"))
+		o.Height = c.tui.ConsoleHeight(o.Height)
+		o.Color = c.wantsColor(tty)
+		o.Theme = screen.ThemeNamed(c.value("style"))
 	}
-}
-
-// terminalSize is the size of the terminal that o writes to. What is no
-// terminal is 80 columns wide and never full.
-func terminalSize(o *output) (width, height int, tty bool) {
-	f, ok := o.w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 80, 0, false
-	}
-	width, height, err := term.GetSize(int(f.Fd()))
-	if err != nil || width <= 0 {
-		return 80, 0, true
-	}
-	return width, height, true
 }
 
 // wantsColor follows no-color.org and the CLICOLOR convention
@@ -75,7 +59,7 @@ func (c *Console) confirm(format string, args ...any) bool {
 	if !c.flag("confirm") || c.cfg.Batch || c.cfg.JSON {
 		return true
 	}
-	question := clean(sprintf(format, args...)) + " (y or n) "
+	question := screen.Clean(screen.Sprintf(format, args...)) + " (y or n) "
 	if scripted := c.depth > 0 || c.hooking; scripted || !c.interactive() {
 		c.Notify(question + "[answered y: input is not from a terminal]")
 		return true
@@ -106,13 +90,13 @@ func yesOrNo(answer string) (yes, ok bool) {
 // readLine reads a line. No notice comes between what a person types.
 func (c *Console) readLine(prompt string) (string, error) {
 	if c.in.Interactive() {
-		c.tui.beforePrompt()
-		c.notices.hold()
-		defer c.notices.release()
+		c.tui.BeforePrompt()
+		c.notices.Hold()
+		defer c.notices.Release()
 	}
 	line, err := c.sig.read(c.in, prompt)
 	if err == nil {
-		c.notices.keep(prompt + clean(line) + "\n")
+		c.notices.Keep(prompt + screen.Clean(line) + "\n")
 	}
 	return line, err
 }
@@ -127,11 +111,11 @@ func (c *Console) askMore() bool {
 	if keys, ok := c.in.(line.KeyReader); ok {
 		read = func() (string, error) { return keys.ReadKey(question) }
 	}
-	c.notices.hold()
-	c.tui.question = question
+	c.notices.Hold()
+	c.tui.SetQuestion(question)
 	answer, err := c.sig.await(c.in, read)
-	c.tui.question = ""
-	c.notices.release()
+	c.tui.SetQuestion("")
+	c.notices.Release()
 	if err != nil {
 		return false
 	}
@@ -139,7 +123,7 @@ func (c *Console) askMore() bool {
 	case "q":
 		return false
 	case "c":
-		c.out.height = 0 // until screen sets it for the next command
+		c.out.Height = 0 // until screen sets it for the next command
 	}
 	return true
 }

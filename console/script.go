@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hdb/console/line"
+	"hdb/console/screen"
 	"hdb/internal/regular"
 )
 
@@ -31,11 +32,11 @@ func (r *readerSource) next(prompt string) (string, error) {
 	if !c.in.Interactive() {
 		line, err := c.readLine("")
 		if err == nil && c.cfg.Echo {
-			c.unlogged(func() { c.out.text(strings.TrimRight(prompt+line, " ") + "\n") })
+			c.notices.Unlogged(func() { c.out.Text(strings.TrimRight(prompt+line, " ") + "\n") })
 		}
 		return line, err
 	}
-	return c.readLine(clean(prompt))
+	return c.readLine(screen.Clean(prompt))
 }
 
 // scriptSource is lines that are all there: a file, a definition, -ex.

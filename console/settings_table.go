@@ -71,11 +71,11 @@ func settingTable() []*setting {
 		{name: "listsize", kind: kindCount, def: "10", help: "lines that list shows"},
 		{name: "pagination", kind: kindBool, def: "on", help: "stop after each screenful of a long output (only at a terminal)"},
 		{name: "print demangle", kind: kindBool, def: "on", help: "call functions of C++ and Rust by their names in the source in bt, frame, allocs and top; off takes the linker's",
-			apply: func(c *Console, v string) error { c.out.names.linkage = v == "off"; return nil }},
+			apply: func(c *Console, v string) error { c.out.Names.Linkage = v == "off"; return nil }},
 		{name: "print elements", kind: kindCount, def: "200", help: "elements of arrays, strings and containers that are shown; 0 is all"},
 		{name: "print pretty", kind: kindBool, def: "off", help: "show each member of a struct on a line of its own"},
 		{name: "print templates", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "template arguments of names longer than 100 characters: <...> or in full, as bt -full and info symbol have them",
-			apply: func(c *Console, v string) error { c.out.names.whole = v == "full"; return nil }},
+			apply: func(c *Console, v string) error { c.out.Names.Whole = v == "full"; return nil }},
 		{name: "probe", kind: kindEnum, values: []string{"auto", "on", "off"}, def: "auto", help: "follow allocators by code inside the process; auto falls back to plain breakpoints, off wants them",
 			get: func(c *Console) string { return string(c.s.Settings.Probe) },
 			apply: func(c *Console, v string) error {

@@ -90,8 +90,8 @@ func TestColorAndWidth(t *testing.T) {
 				st.env[k] = v
 			}
 			st.Run()
-			if st.Console.out.color != tc.color || st.Console.out.width != tc.width {
-				t.Errorf("color %v, width %d, want %v, %d", st.Console.out.color, st.Console.out.width, tc.color, tc.width)
+			if st.Console.out.Color != tc.color || st.Console.out.Width != tc.width {
+				t.Errorf("color %v, width %d, want %v, %d", st.Console.out.Color, st.Console.out.Width, tc.color, tc.width)
 			}
 		})
 	}

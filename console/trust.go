@@ -229,10 +229,10 @@ func runTrust(_ context.Context, c *Console, in Input) error {
 			err = distrust(now, list)
 		}
 		if err != nil {
-			c.out.printf("%s: not read: %v\n", f.dir, err)
+			c.out.Printf("%s: not read: %v\n", f.dir, err)
 			continue
 		}
-		c.out.printf("%s\n", f.dir)
+		c.out.Printf("%s\n", f.dir)
 	}
 	return nil
 }

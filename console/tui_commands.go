@@ -2,8 +2,11 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/session"
 )
 
 func tuiCommands() []*Command {
@@ -16,7 +19,7 @@ func tuiCommands() []*Command {
 			Sub: []*Command{
 				{Name: "enable", Short: "split the screen", Repeat: RepeatNone, Run: runTUI},
 				{Name: "disable", Short: "give the whole screen back to the console", Repeat: RepeatNone,
-					Run:  func(_ context.Context, c *Console, _ Input) error { c.tui.disable(); return nil },
+					Run:  func(_ context.Context, c *Console, _ Input) error { c.tui.Disable(); return nil },
 					Long: "The terminal then shows what it did before `tui enable`."},
 			}},
 		{Name: "focus", Group: GroupData, Synopsis: "src\ncmd", Short: "let the arrow keys move the source, or edit the line", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runFocus,
@@ -30,32 +33,21 @@ func runTUI(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) > 0 {
 		return fmt.Errorf("tui: %q: enable or disable expected", in.Args[0])
 	}
-	if err := c.tui.enable(""); err != nil {
+	if err := c.tui.Enable(""); err != nil {
 		return fmt.Errorf("tui: %w", err)
 	}
 	return nil
 }
 
-// split tells whether there is a split screen to act upon.
-func (t *tui) split() error {
-	switch {
-	case !t.ready():
-		return errNoSplit
-	case !t.screen.on.Load():
-		return errors.New("the screen is not split: tui enable")
-	}
-	return nil
-}
-
 func runFocus(_ context.Context, c *Console, in Input) error {
-	if err := c.tui.split(); err != nil {
+	if err := c.tui.Check(); err != nil {
 		return fmt.Errorf("focus: %w", err)
 	}
 	switch in.Arg(0) {
 	case "src":
-		c.tui.onSource.Store(true)
+		c.tui.FocusSource(true)
 	case "cmd":
-		c.tui.onSource.Store(false)
+		c.tui.FocusSource(false)
 	default:
 		return fmt.Errorf("focus: %q: src or cmd expected", in.Raw)
 	}
@@ -63,10 +55,138 @@ func runFocus(_ context.Context, c *Console, in Input) error {
 }
 
 func runRefresh(_ context.Context, c *Console, _ Input) error {
-	if err := c.tui.split(); err != nil {
+	if err := c.tui.Check(); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
-	c.tui.look(true)
-	c.tui.paintAll()
+	c.tui.Refresh()
 	return nil
+}
+
+// tuiHost is the console below a split screen.
+type tuiHost struct{ c *Console }
+
+// newTUI connects the split screen with the reader's keys.
+func newTUI(c *Console) *screen.Split {
+	keys, _ := c.in.(screen.KeySharer)
+	if !c.interactive() {
+		keys = nil
+	}
+	return screen.NewSplit(tuiHost{c}, c.out, keys)
+}
+
+func (h tuiHost) TabWidth() int              { return h.c.count("tab-width") }
+func (h tuiHost) Layout()                    { h.c.screen() }
+func (h tuiHost) Notify(text string)         { h.c.Notify(text) }
+func (h tuiHost) Fail(err error)             { h.c.fail(err) }
+func (h tuiHost) Warn(err error)             { h.c.warn(err) }
+func (h tuiHost) Aside(f func() error) error { return aside(f) }
+
+// Post gives f to the goroutine that awaits a line. A screen that nobody looks at
+// misses nothing if too many are waiting: it is painted before each prompt.
+func (h tuiHost) Post(f func()) {
+	select {
+	case h.c.sig.beside <- f:
+	default:
+	}
+}
+
+// Picture finds out what there is to show. A source that was not found is looked for
+// again when the place changes, or when again says so: on a server that takes a while.
+func (h tuiHost) Picture(before *screen.Picture, again bool) screen.Picture {
+	p := h.place()
+	if p.File == "" {
+		return p
+	}
+	same := p.Key() == before.Key()
+	if same && !again && before.Text == nil && before.Why != "" && h.c.s.Debuginfod.Mode() != session.DebuginfodOff {
+		p.Why = before.Why
+	} else if text, err := h.c.s.Source(p.File); err != nil {
+		p.Why = "no source: " + err.Error()
+	} else {
+		p.Text = text
+	}
+	return p
+}
+
+// place is where the selected frame is, or what was listed since.
+func (h tuiHost) place() screen.Picture {
+	c := h.c
+	var p screen.Picture
+	f, err := c.s.SelectedFrame()
+	stands := err == nil
+	if stands {
+		p.Function = c.out.Names.Short(c.out.Names.Function(f.Function, f.Linkage))
+		p.Where = frameWords(c.s, f)
+	}
+	switch l := c.listing; {
+	case l.last > 0:
+		p.File, p.Language, p.First, p.Last, p.Listed, p.Current = l.file, l.language, l.first, l.last, true, l.current
+		if stands && f.File == l.file {
+			p.Current = f.Line
+		}
+	case stands && (f.File == "" || f.Line == 0):
+		name := p.Function
+		if name == "" {
+			name = f.Code.Addr().String()
+		}
+		p.Why = fmt.Sprintf("no line information for %s [%s]", name, strings.Trim(orUnknown(f.Module), "[]"))
+	default:
+		p.File, p.First, p.Language, p.Current = c.here()
+		p.Last = p.First
+	}
+	if p.File == "" && p.Why == "" {
+		p.Why = "no source: " + noPlace(c.s)
+	}
+	p.Marks = breakpointLines(c.s, p.File)
+	return p
+}
+
+// noPlace says why there is nothing to show.
+func noPlace(s *session.Session) string {
+	if s.Mode() == session.Empty {
+		return session.ErrNoProgram.Error()
+	}
+	return "no place in the program is selected"
+}
+
+// frameWords tell which frame of what is selected.
+func frameWords(s *session.Session, f session.Frame) string {
+	words := fmt.Sprintf("#%d", f.Num)
+	if s.Mode() == session.Saved {
+		if _, selected := s.Opened(); selected != "" {
+			return words + "  " + selected
+		}
+		return words
+	}
+	if t, err := s.Thread(); err == nil {
+		words += fmt.Sprintf("  thread %d %s", t.Num, quoted(t.Name))
+	}
+	return words
+}
+
+// breakpointLines are gdb's marks: b or B when it was hit, + or - when it is disabled.
+func breakpointLines(s *session.Session, file string) map[int]string {
+	marks := map[int]string{}
+	if file == "" {
+		return marks
+	}
+	for _, st := range s.Stops() {
+		for _, p := range st.Places {
+			if p.File != file || p.Line <= 0 {
+				continue
+			}
+			mark := []byte("b-")
+			if st.Hits > 0 {
+				mark[0] = 'B'
+			}
+			if st.Enabled {
+				mark[1] = '+'
+			}
+			if old := marks[p.Line]; old != "" { // of several the most active
+				mark[0], mark[1] = min(mark[0], old[0]), min(mark[1], old[1])
+			}
+			marks[p.Line] = string(mark)
+		}
+	}
+	return marks
 }

@@ -240,6 +240,9 @@ func TestTUIFollows(t *testing.T) {
 	}
 }
 
+// sourceRows is how many rows the source has on a terminal of so many.
+func sourceRows(rows int) int { return rows - 1 - max(4, rows/3) }
+
 func TestTUIResizes(t *testing.T) {
 	t.Parallel()
 	g := newGlass(t, 30, 100)
@@ -249,12 +252,12 @@ func TestTUIResizes(t *testing.T) {
 	g.see("(hdb) echo par")
 	for _, size := range [][2]int{{20, 60}, {50, 140}, {9, 30}, {24, 80}} {
 		g.resize(size[0], size[1])
-		d := divide(size[0], size[1])
+		source := sourceRows(size[0])
 		rows := g.until(fmt.Sprintf("%d by %d", size[0], size[1]), func(rows []string) bool {
-			return len(rows) == size[0] && strings.Contains(rows[d.source], ".c  ") && strings.HasPrefix(rows[d.source-1], "    ") &&
-				strings.Contains(strings.Join(rows[d.source+1:], "\n"), "(hdb) echo par")
+			return len(rows) == size[0] && strings.Contains(rows[source], ".c  ") && strings.HasPrefix(rows[source-1], "    ") &&
+				strings.Contains(strings.Join(rows[source+1:], "\n"), "(hdb) echo par")
 		})
-		if got := arrow(rows[:d.source]); !strings.HasPrefix(got, "=>  28 ") {
+		if got := arrow(rows[:source]); !strings.HasPrefix(got, "=>  28 ") {
 			t.Errorf("%v: current line %q", size, got)
 		}
 	}
@@ -282,8 +285,8 @@ func TestTUIResizes(t *testing.T) {
 	g.say("shell sleep 1") // and while a command runs
 	g.resize(24, 70)
 	g.until("the split screen of the new size", func(rows []string) bool {
-		d := divide(24, 70)
-		return len(rows) == 24 && strings.Contains(rows[d.source], "  main  line 29 ") && strings.HasSuffix(strings.TrimRight(strings.Join(rows, "\n"), "\n"), "\n(hdb)")
+		source := sourceRows(24)
+		return len(rows) == 24 && strings.Contains(rows[source], "  main  line 29 ") && strings.HasSuffix(strings.TrimRight(strings.Join(rows, "\n"), "\n"), "\n(hdb)")
 	})
 }
 
@@ -407,7 +410,7 @@ func TestTUIRepaints(t *testing.T) {
 	}
 	g.resize(30, 80)
 	g.until("the pager's question", func(rows []string) bool {
-		return len(rows) == 30 && strings.Contains(strings.Join(rows[divide(30, 80).source+1:], "\n"), "-- more:")
+		return len(rows) == 30 && strings.Contains(strings.Join(rows[sourceRows(30)+1:], "\n"), "-- more:")
 	})
 	g.press("q")
 	g.see("\n(hdb)")
@@ -487,11 +490,11 @@ func TestTUIEnds(t *testing.T) {
 
 // panicIn panics when the screen is split and a line is read.
 func panicIn(c *Console, goroutine string) {
-	for !c.tui.screen.on.Load() || !c.sig.reading.Load() {
+	for !c.tui.On() || !c.sig.reading.Load() {
 		time.Sleep(time.Millisecond)
 	}
 	if goroutine == "console" {
-		c.beside(func() { panic("on the console's goroutine") })
+		tuiHost{c}.Post(func() { panic("on the console's goroutine") })
 		return
 	}
 	panic("on another goroutine")

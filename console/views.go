@@ -2,12 +2,11 @@ package console
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"hdb/capture"
+	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/session"
 	"hdb/symbols"
@@ -151,16 +150,16 @@ func ended(r *session.Report) bool {
 
 // frameName is a frame's function as bt shows it, with everything that is not
 // certain about it.
-func (o *output) frameName(f session.Frame) []span {
-	return markedName(f, o.names.short(o.names.function(f.Function, f.Linkage)))
+func frameName(o *screen.Output, f session.Frame) []screen.Span {
+	return markedName(f, o.Names.Short(o.Names.Function(f.Function, f.Linkage)))
 }
 
 // wholeName is frameName with all template arguments.
-func (o *output) wholeName(f session.Frame) []span {
-	return markedName(f, o.names.function(f.Function, f.Linkage))
+func wholeName(o *screen.Output, f session.Frame) []screen.Span {
+	return markedName(f, o.Names.Function(f.Function, f.Linkage))
 }
 
-func markedName(f session.Frame, name string) []span {
+func markedName(f session.Frame, name string) []screen.Span {
 	var marks []string
 	switch {
 	case name == "":
@@ -184,20 +183,20 @@ func markedName(f session.Frame, name string) []span {
 		marks = append(marks, "[guess: "+f.How.String()+"]")
 	}
 	if len(marks) == 0 {
-		return []span{{styleFunc, name}}
+		return []screen.Span{screen.Func(name)}
 	}
-	return []span{{styleFunc, name}, {styleGuess, " " + strings.Join(marks, " ")}}
+	return []screen.Span{screen.Func(name), screen.Guess(" " + strings.Join(marks, " "))}
 }
 
 // framePlace is where a frame's code comes from: file and line, else the module.
-func framePlace(f session.Frame) span {
+func framePlace(f session.Frame) screen.Span {
 	switch {
 	case f.File != "" && f.Line > 0:
-		return span{styleFile, fmt.Sprintf("%s:%d", shortPath(f.File), f.Line)}
+		return screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(f.File), f.Line))
 	case f.Module != "":
-		return span{styleGuess, "[" + strings.Trim(f.Module, "[]") + "]"} // [vdso] has brackets of its own
+		return screen.Guess("[" + strings.Trim(f.Module, "[]") + "]") // [vdso] has brackets of its own
 	}
-	return span{}
+	return screen.Span{}
 }
 
 // tableMark says that a frame without a line is named by a symbol table only, and by
@@ -213,22 +212,22 @@ func tableMark(f session.Frame) string {
 }
 
 // explainMarks says once what the marks of frames mean, and how to get rid of them.
-func (c *Console) explainMarks(o *output, frames []session.Frame) {
+func (c *Console) explainMarks(o *screen.Output, frames []session.Frame) {
 	if c.explained || !slices.ContainsFunc(frames, func(f session.Frame) bool { return tableMark(f) != "" }) {
 		return
 	}
 	c.explained = true
-	o.line(span{styleGuess, "(symtab, dynsym, minidebuginfo: named by a symbol table, without lines; `info symbols` tells what is missing)"})
+	o.Line(screen.Guess("(symtab, dynsym, minidebuginfo: named by a symbol table, without lines; `info symbols` tells what is missing)"))
 }
 
 // maxNameColumn bounds how far long C++ names push the places to the right.
 const maxNameColumn = 48
 
 // printFrames shows frames as bt does: number, function, place, aligned.
-func (o *output) printFrames(frames []session.Frame) {
+func printFrames(o *screen.Output, frames []session.Frame) {
 	width := 0
 	for _, f := range frames {
-		if w := spansWidth(o.frameName(f)); w <= maxNameColumn {
+		if w := screen.SpansWidth(frameName(o, f)); w <= maxNameColumn {
 			width = max(width, w)
 		}
 	}
@@ -237,14 +236,14 @@ func (o *output) printFrames(frames []session.Frame) {
 		digits = len(fmt.Sprint(frames[n-1].Num))
 	}
 	for _, f := range frames {
-		if o.stopped() {
+		if o.Stopped() {
 			return
 		}
-		name := o.frameName(f)
-		row := append([]span{{styleHead, frameNumber(f, digits)}}, name...)
-		fill := max(0, width-spansWidth(name))
-		row = append(row, span{plain, strings.Repeat(" ", fill+2)}, framePlace(f), span{styleGuess, tableMark(f)})
-		o.line(row...)
+		name := frameName(o, f)
+		row := append([]screen.Span{screen.Head(frameNumber(f, digits))}, name...)
+		fill := max(0, width-screen.SpansWidth(name))
+		row = append(row, screen.Plain(strings.Repeat(" ", fill+2)), framePlace(f), screen.Guess(tableMark(f)))
+		o.Line(row...)
 	}
 }
 
@@ -255,24 +254,4 @@ func frameNumber(f session.Frame, digits int) string {
 		return strings.Repeat(" ", digits+3)
 	}
 	return fmt.Sprintf("#%-*d  ", digits, f.Num)
-}
-
-func spansWidth(spans []span) int {
-	w := 0
-	for _, s := range spans {
-		w += textWidth(clean(s.text))
-	}
-	return w
-}
-
-// shortPath is a path relative to the working directory when it lies below it.
-func shortPath(path string) string {
-	dir, err := os.Getwd()
-	if err != nil || !filepath.IsAbs(path) {
-		return path
-	}
-	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
 }

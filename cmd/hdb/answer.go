@@ -5,7 +5,7 @@ import (
 	"io"
 	"slices"
 
-	"hdb/console"
+	"hdb/console/screen"
 	"hdb/session"
 )
 
@@ -40,7 +40,7 @@ func oneCapture(verb string, rest []string, err error) (string, error) {
 // it notices. It is the exit code that the verb says, that of its error if it has one.
 func inSession(errw io.Writer, verb func(s *session.Session) (int, error)) (code int) {
 	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(line string) {
-		fmt.Fprintln(errw, console.Clean(line))
+		fmt.Fprintln(errw, screen.Clean(line))
 	}})
 	defer func() {
 		if err := s.Close(); err != nil && code == 0 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"hdb/console"
+	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/report"
 	"hdb/session"
@@ -188,12 +189,12 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 		return fail(errw, err, 1)
 	}
 	for _, line := range outcome.Warnings() {
-		fmt.Fprintf(out, "warning: %s\n", console.Clean(line))
+		fmt.Fprintf(out, "warning: %s\n", screen.Clean(line))
 	}
 	failed := ""
 	if ended != nil && (ended.Signal != 0 || ended.Code != 0) {
 		failed = filepath.Base(o.words[0]) + ": " + ended.String()
-		fmt.Fprintf(out, "FAILED program: %s\n", console.Clean(failed))
+		fmt.Fprintf(out, "FAILED program: %s\n", screen.Clean(failed))
 	}
 	if err := o.Files(s, outcome, failed); err != nil {
 		return fail(errw, err, 1)

@@ -11,7 +11,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
-	"hdb/console"
+	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
 	"hdb/report"
@@ -263,10 +263,10 @@ func (o *captureOptions) tell(errw io.Writer, f *capture.File, made capture.Copi
 	if made.Older > 0 {
 		line += fmt.Sprintf("; %s given back whose allocation is not in it", counted(made.Older, "block"))
 	}
-	fmt.Fprintln(errw, console.Clean(line))
+	fmt.Fprintln(errw, screen.Clean(line))
 	if o.verb == "repair" {
 		for _, l := range lostParts(f) {
-			fmt.Fprintf(errw, "  %s\n", console.Clean(l))
+			fmt.Fprintf(errw, "  %s\n", screen.Clean(l))
 		}
 	}
 }

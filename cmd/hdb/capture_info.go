@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"hdb/capture"
-	"hdb/console"
+	"hdb/console/screen"
 )
 
 // captureSummary is what hdb capture info says.
@@ -109,7 +109,7 @@ func captureLog(f *capture.File, asJSON bool, out, errw io.Writer) int {
 			}
 			continue
 		}
-		fmt.Fprintln(out, console.Clean(text))
+		fmt.Fprintln(out, screen.Clean(text))
 	}
 	if len(f.Console()) == 0 {
 		warn(errw, "the capture has no console log")
@@ -160,7 +160,7 @@ func summarize(path string, f *capture.File) *captureSummary {
 // print is the summary for people.
 func (c *captureSummary) print(out io.Writer) {
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(out, "%-10s %s\n", name, console.Clean(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(out, "%-10s %s\n", name, screen.Clean(fmt.Sprintf(format, args...)))
 	}
 	line("file", "%s, %s", c.File, shortSize(c.Bytes))
 	line("format", "%s, by %s", c.Format, c.Created)
@@ -245,13 +245,13 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 			if lost := f.Info().Totals.Lost; lost > 0 {
 				what += "; " + counted(lost, "call") + " lost while it was recorded"
 			}
-			fmt.Fprintf(out, "%s: whole, %s\n", console.Clean(path), console.Clean(what))
+			fmt.Fprintf(out, "%s: whole, %s\n", screen.Clean(path), screen.Clean(what))
 			continue
 		}
 		code = 1
-		fmt.Fprintf(out, "%s: damaged or wrong\n", console.Clean(path))
+		fmt.Fprintf(out, "%s: damaged or wrong\n", screen.Clean(path))
 		for _, l := range append(lost, lines...) {
-			fmt.Fprintf(out, "  %s\n", console.Clean(l))
+			fmt.Fprintf(out, "  %s\n", screen.Clean(l))
 		}
 	}
 	return code

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"hdb/console"
+	"hdb/console/screen"
 	"hdb/session"
 )
 
@@ -66,7 +67,7 @@ func export(main *options, out, errw io.Writer) int {
 			return err
 		}
 		if e.File != "-" {
-			fmt.Fprintln(errw, "exported", console.Clean(e.File))
+			fmt.Fprintln(errw, "exported", screen.Clean(e.File))
 		}
 		for _, line := range s.Gaps() { // which not each format has a place for
 			warn(errw, line)

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"hdb/console"
+	"hdb/console/screen"
 	"hdb/session"
 )
 
@@ -71,7 +72,7 @@ func page(main *options, out, errw io.Writer) int {
 			return err
 		}
 		if p.File != "-" {
-			fmt.Fprintln(errw, "wrote", console.Clean(p.File))
+			fmt.Fprintln(errw, "wrote", screen.Clean(p.File))
 			for _, line := range s.Gaps() {
 				warn(errw, line)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"hdb/console"
 	"hdb/console/line"
+	"hdb/console/screen"
 	_ "hdb/internal/openfiles"
 	"hdb/session"
 )
@@ -168,12 +169,12 @@ func verbs() map[string]verb {
 }
 
 func fail(w io.Writer, err error, code int) int {
-	fmt.Fprintf(w, "error: %s\n", console.Clean(err.Error()))
+	fmt.Fprintf(w, "error: %s\n", screen.Clean(err.Error()))
 	return code
 }
 
 // warn prints a line about what went wrong and does not end the command.
-func warn(w io.Writer, line string) { fmt.Fprintf(w, "warning: %s\n", console.Clean(line)) }
+func warn(w io.Writer, line string) { fmt.Fprintf(w, "warning: %s\n", screen.Clean(line)) }
 
 // version is the module's, or the commit it was built from.
 func version() string {

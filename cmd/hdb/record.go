@@ -19,6 +19,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/console"
+	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/internal/flags"
@@ -257,7 +258,7 @@ func (r *recorder) say(line string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.progress.Clear()
-	fmt.Fprintf(r.errw, "hdb: %s\n", console.Clean(line))
+	fmt.Fprintf(r.errw, "hdb: %s\n", screen.Clean(line))
 }
 
 // clear takes the progress away.

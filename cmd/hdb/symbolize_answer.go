@@ -14,7 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"hdb/console"
+	"hdb/console/screen"
 	"hdb/internal/addr"
 	"hdb/symbols"
 )
@@ -232,7 +232,7 @@ func (r *renderer) clean(s string) string {
 	if len(r.cleaned) >= maxCleaned {
 		clear(r.cleaned)
 	}
-	c := console.Clean(s)
+	c := screen.Clean(s)
 	r.cleaned[s] = c
 	return c
 }

@@ -1,4 +1,4 @@
-package console
+package screen
 
 import (
 	"cmp"
@@ -10,40 +10,54 @@ import (
 	"unicode/utf8"
 
 	"hdb/heap"
-	"hdb/session"
 )
 
-// monitorView is what the live view shows, and how: its numbers are those of one
-// moment. It knows no process and no terminal.
-type monitorView struct {
+// A Monitor is what the live view shows, and how. Its numbers are those of one moment.
+// It knows no process and no terminal.
+type Monitor struct {
 	// Of the moment.
-	program   string
-	pid       int
-	elapsed   time.Duration
-	events    uint64
-	rate      uint64 // events a second since the moment before
-	live      uint64 // bytes
-	blocks    uint64
-	peak, rss uint64
-	lost      uint64
-	rows      []session.MonitorRow // of the functions, or of those of each thread
-	threads   map[int32]string     // "1 main"
-	columns   func(n int) []uint64 // the heap over time; nil: none yet
-	note      string               // about the numbers: names are being looked up
-	message   string               // what hdb said last
-	ended     string               // how the program did, "" it runs
+	Program   string
+	PID       int
+	Elapsed   time.Duration
+	Events    uint64
+	Rate      uint64 // events a second since the moment before
+	Live      uint64 // bytes
+	Blocks    uint64
+	Peak, RSS uint64
+	Lost      uint64
+	Rows      []MonitorRow         // of the functions, or of those of each thread
+	Threads   map[int32]string     // "1 main"
+	Columns   func(n int) []uint64 // the heap over time; nil: none yet
+	Note      string               // about the numbers: names are being looked up
+	Message   string               // what hdb said last
+	Ended     string               // how the program did, "" it runs
 
 	// As the keys have it.
 	by        heap.Measure
 	order     monitorOrder
-	perThread bool
-	paused    bool
+	PerThread bool
+	Paused    bool
 	filter    string
 	typing    bool   // the filter
 	before    string // it was before that
 	top       int    // the first row shown
 	page      int    // how many are
-	ascii     bool   // the terminal has no block elements
+	ASCII     bool   // the terminal has no block elements
+}
+
+// A MonitorRow is what a function allocated itself, and what all stacks did that lead
+// through it.
+type MonitorRow struct {
+	Site       heap.Site
+	TID        int32 // of the thread, 0 all threads
+	Own, Total MonitorSum
+}
+
+// A MonitorSum is a sum over events.
+type MonitorSum struct {
+	Bytes, Count         uint64 // allocated in all
+	LiveBytes, LiveCount uint64 // not given back
+	Temporary            uint64 // blocks given back before another one was allocated
 }
 
 // monitorOrder is what the rows are sorted by.
@@ -61,14 +75,15 @@ var orderNames = [orders]string{"own", "total", "name"}
 // monitorMeasures are those that keys choose, from 1.
 var monitorMeasures = []heap.Measure{heap.ByLive, heap.ByBytes, heap.ByCount, heap.ByTemporary}
 
-// A monitorAct is what a key asks for that the view cannot do.
-type monitorAct uint8
+// An Act is what a key asks for that the view cannot do.
+type Act uint8
 
+// The acts.
 const (
-	actPaint monitorAct = iota
-	actQuit
-	actRows // the rows are others now
-	actNone
+	ActPaint Act = iota // paint the view
+	ActQuit             // end it
+	ActRows             // give it other rows, and paint it
+	ActNone             // nothing
 )
 
 // What the live view needs: header, heading, some rows and the keys.
@@ -78,19 +93,25 @@ const (
 	headerRows     = 5 // and the heading
 )
 
-func monitorFits(rows, cols int) bool { return rows >= minMonitorRows && cols >= minMonitorCols }
+// MonitorFits tells whether a terminal is large enough for the live view.
+func MonitorFits(rows, cols int) bool { return rows >= minMonitorRows && cols >= minMonitorCols }
 
-// key does what a key asks for.
-func (v *monitorView) key(k string) monitorAct {
+// SmallMonitor is the error of a terminal that is too small for the live view.
+func SmallMonitor(rows, cols int) error {
+	return &TerminalError{fmt.Sprintf("the terminal is too small for a live view: %d by %d, and %d rows by %d columns are needed", rows, cols, minMonitorRows, minMonitorCols)}
+}
+
+// Key does what a key asks for.
+func (v *Monitor) Key(k string) Act {
 	if k == "\x03" {
-		return actQuit
+		return ActQuit
 	}
 	if v.typing {
 		return v.typed(k)
 	}
 	switch k {
 	case "q", "Q", "\x04":
-		return actQuit
+		return ActQuit
 	case "1", "2", "3", "4":
 		v.measure(monitorMeasures[k[0]-'1'])
 	case "m":
@@ -99,11 +120,11 @@ func (v *monitorView) key(k string) monitorAct {
 	case "s":
 		v.order, v.top = (v.order+1)%orders, 0
 	case " ":
-		v.paused = !v.paused
-		return actRows
+		v.Paused = !v.Paused
+		return ActRows
 	case "t":
-		v.perThread, v.top = !v.perThread, 0
-		return actRows
+		v.PerThread, v.top = !v.PerThread, 0
+		return ActRows
 	case "/":
 		v.typing, v.before = true, v.filter
 	case "\x1b":
@@ -119,21 +140,21 @@ func (v *monitorView) key(k string) monitorAct {
 	case "\x1b[H", "\x1bOH", "\x1b[1~", "g":
 		v.top = 0
 	case "\x1b[F", "\x1bOF", "\x1b[4~", "G":
-		v.top = len(v.rows)
+		v.top = len(v.Rows)
 	case "\x0c": // painted whatever happened
 	default:
-		return actNone
+		return ActNone
 	}
-	return actPaint
+	return ActPaint
 }
 
-func (v *monitorView) measure(by heap.Measure) { v.by, v.top = by, 0 }
+func (v *Monitor) measure(by heap.Measure) { v.by, v.top = by, 0 }
 
 // maxFilter bounds what is typed.
 const maxFilter = 100
 
 // typed is a key of the filter.
-func (v *monitorView) typed(k string) monitorAct {
+func (v *Monitor) typed(k string) Act {
 	v.top = 0
 	switch k {
 	case "\r", "\n":
@@ -147,15 +168,15 @@ func (v *monitorView) typed(k string) monitorAct {
 		v.filter = ""
 	default:
 		if r, n := utf8.DecodeRuneInString(k); n != len(k) || !unicode.IsPrint(r) || len(v.filter) >= maxFilter {
-			return actNone
+			return ActNone
 		}
 		v.filter += k
 	}
-	return actPaint
+	return ActPaint
 }
 
 // of is a sum's number of the measure.
-func (v *monitorView) of(n *session.MonitorSum) uint64 {
+func (v *Monitor) of(n *MonitorSum) uint64 {
 	switch v.by {
 	case heap.ByBytes:
 		return n.Bytes
@@ -168,18 +189,18 @@ func (v *monitorView) of(n *session.MonitorSum) uint64 {
 }
 
 // beside is the number that is shown with it.
-func (v *monitorView) beside(n *session.MonitorSum) string {
+func (v *Monitor) beside(n *MonitorSum) string {
 	switch v.by {
 	case heap.ByLive:
-		return grouped(n.LiveCount)
+		return Grouped(n.LiveCount)
 	case heap.ByCount:
-		return shortSize(n.Bytes)
+		return ShortSize(n.Bytes)
 	}
-	return grouped(n.Count)
+	return Grouped(n.Count)
 }
 
 // some tells whether there is anything to say of a sum. Blocks may have no bytes.
-func (v *monitorView) some(n *session.MonitorSum) bool {
+func (v *Monitor) some(n *MonitorSum) bool {
 	switch v.by {
 	case heap.ByLive:
 		return n.LiveCount > 0
@@ -190,16 +211,16 @@ func (v *monitorView) some(n *session.MonitorSum) bool {
 }
 
 // selected are the rows that are to be shown, sorted, and the whole of the measure.
-func (v *monitorView) selected() (rows []*session.MonitorRow, whole uint64) {
+func (v *Monitor) selected() (rows []*MonitorRow, whole uint64) {
 	words := strings.ToLower(v.filter)
-	for i := range v.rows {
-		r := &v.rows[i]
+	for i := range v.Rows {
+		r := &v.Rows[i]
 		whole += v.of(&r.Own)
 		if v.some(&r.Total) && (words == "" || strings.Contains(strings.ToLower(v.text(r)), words)) {
 			rows = append(rows, r)
 		}
 	}
-	slices.SortFunc(rows, func(a, b *session.MonitorRow) int {
+	slices.SortFunc(rows, func(a, b *MonitorRow) int {
 		own, total := cmp.Compare(v.of(&b.Own), v.of(&a.Own)), cmp.Compare(v.of(&b.Total), v.of(&a.Total))
 		name := cmp.Or(cmp.Compare(a.Site.Function, b.Site.Function), cmp.Compare(a.Site.File, b.Site.File),
 			cmp.Compare(a.Site.Module, b.Site.Module), cmp.Compare(a.TID, b.TID))
@@ -215,23 +236,27 @@ func (v *monitorView) selected() (rows []*session.MonitorRow, whole uint64) {
 }
 
 // text is what a filter looks into.
-func (v *monitorView) text(r *session.MonitorRow) string {
+func (v *Monitor) text(r *MonitorRow) string {
 	return strings.Join([]string{r.Site.Function, r.Site.File, r.Site.Module, v.thread(r)}, "\n")
 }
 
 // thread is a row's, "" of all threads.
-func (v *monitorView) thread(r *session.MonitorRow) string {
-	if !v.perThread {
+func (v *Monitor) thread(r *MonitorRow) string {
+	if !v.PerThread {
 		return ""
 	}
-	if name, ok := v.threads[r.TID]; ok {
+	if name, ok := v.Threads[r.TID]; ok {
 		return name
 	}
 	return fmt.Sprintf("TID %d", r.TID)
 }
 
-// lines are the rows of a screen that is large enough.
-func (v *monitorView) lines(o *output, height, width int) []string {
+// Lines are the rows of a screen of that size. One that is too small says so.
+func (v *Monitor) Lines(o *Output, height, width int) []string {
+	if !MonitorFits(height, width) {
+		return []string{(&Output{}).fit([]Span{{plain, SmallMonitor(height, width).Error()}}, 0, max(width, 0))}
+	}
+	height, width = min(height, maxSourceRows), min(width, maxSourceCols)
 	rows, whole := v.selected()
 	v.page = height - headerRows - 2
 	v.top = min(max(v.top, 0), max(0, len(rows)-v.page))
@@ -241,7 +266,7 @@ func (v *monitorView) lines(o *output, height, width int) []string {
 		out = append(out, o.fit(v.row(o, r, whole, width), 0, width))
 	}
 	if len(rows) == 0 {
-		out = append(out, o.fit([]span{{styleGuess, v.nothing()}}, 0, width))
+		out = append(out, o.fit([]Span{{styleGuess, v.nothing()}}, 0, width))
 	}
 	for len(out) < height-1 {
 		out = append(out, "")
@@ -250,50 +275,50 @@ func (v *monitorView) lines(o *output, height, width int) []string {
 }
 
 // nothing is why there are no rows.
-func (v *monitorView) nothing() string {
+func (v *Monitor) nothing() string {
 	switch {
-	case v.filter != "" && v.events > 0:
+	case v.filter != "" && v.Events > 0:
 		return "no function has that in its name, file or module"
-	case v.events == 0:
+	case v.Events == 0:
 		return "nothing was allocated yet"
 	}
 	return "nothing to show by this measure"
 }
 
 // header is what is known of the process.
-func (v *monitorView) header(o *output, width, rows int) []string {
+func (v *Monitor) header(o *Output, width, rows int) []string {
 	state := "running"
 	switch {
-	case v.ended != "":
-		state = v.ended
-	case v.paused:
+	case v.Ended != "":
+		state = v.Ended
+	case v.Paused:
 		state = "PAUSED"
 	}
-	first := []span{{styleHead, fmt.Sprintf("pid %d  %s  %s  ", v.pid, elapsedText(v.elapsed), state)}, {plain, v.program}}
-	heap := fmt.Sprintf("live %s in %s   peak %s   RSS %s", shortSize(v.live), counted(v.blocks, "block"), shortSize(v.peak), shortSize(v.rss))
-	if v.rss == 0 {
+	first := []Span{{styleHead, fmt.Sprintf("pid %d  %s  %s  ", v.PID, elapsedText(v.Elapsed), state)}, {plain, v.Program}}
+	heap := fmt.Sprintf("live %s in %s   peak %s   RSS %s", ShortSize(v.Live), Counted(v.Blocks, "block"), ShortSize(v.Peak), ShortSize(v.RSS))
+	if v.RSS == 0 {
 		heap, _, _ = strings.Cut(heap, "   RSS")
 	}
-	events := fmt.Sprintf("%s  %s/s", counted(v.events, "event"), grouped(v.rate))
-	if v.lost > 0 {
-		events += "  " + grouped(v.lost) + " lost"
+	events := fmt.Sprintf("%s  %s/s", Counted(v.Events, "event"), Grouped(v.Rate))
+	if v.Lost > 0 {
+		events += "  " + Grouped(v.Lost) + " lost"
 	}
 	how := fmt.Sprintf("%s, by %s", v.by, orderNames[v.order])
-	if v.perThread {
+	if v.PerThread {
 		how += ", per thread"
 	}
 	if v.filter != "" {
 		how += fmt.Sprintf(", with %q", v.filter)
 	}
-	how = fmt.Sprintf("%s   %s", counted(rows, "row"), how)
-	for _, more := range []string{v.note, v.message} {
+	how = fmt.Sprintf("%s   %s", Counted(rows, "row"), how)
+	for _, more := range []string{v.Note, v.Message} {
 		if more != "" {
 			how += "   " + more
 		}
 	}
 	return []string{
-		o.fit(first, 0, width), o.fit([]span{{plain, heap}}, 0, width), o.fit([]span{{plain, events}}, 0, width),
-		o.fit(v.sparkline(width), 0, width), o.fit([]span{{styleGuess, how}}, 0, width),
+		o.fit(first, 0, width), o.fit([]Span{{plain, heap}}, 0, width), o.fit([]Span{{plain, events}}, 0, width),
+		o.fit(v.sparkline(width), 0, width), o.fit([]Span{{styleGuess, how}}, 0, width),
 	}
 }
 
@@ -306,15 +331,15 @@ func elapsedText(d time.Duration) string {
 }
 
 // sparkline is the heap over time, as high as it ever was.
-func (v *monitorView) sparkline(width int) []span {
+func (v *Monitor) sparkline(width int) []Span {
 	const head, room = "heap ", 12 // for a size
-	if v.columns == nil {
+	if v.Columns == nil {
 		return nil
 	}
-	values := v.columns(width - len(head) - room)
+	values := v.Columns(width - len(head) - room)
 	highest := slices.Max(append(values, 0))
 	steps := []rune(" ▁▂▃▄▅▆▇█")
-	if v.ascii {
+	if v.ASCII {
 		steps = []rune(" _.-:=+*#")
 	}
 	var b strings.Builder
@@ -325,7 +350,7 @@ func (v *monitorView) sparkline(width int) []span {
 		}
 		b.WriteRune(steps[min(i, len(steps)-1)])
 	}
-	return []span{{plain, head}, {styleFunc, b.String()}, {plain, " " + shortSize(highest)}}
+	return []Span{{plain, head}, {styleFunc, b.String()}, {plain, " " + ShortSize(highest)}}
 }
 
 // The widths of the columns. On a terminal below wideCols, two of them are left out.
@@ -346,7 +371,7 @@ func numbers(own, ownShare, total, totalShare, beside string, width int) string 
 }
 
 // heading names the columns; a mark is at the one that is sorted by.
-func (v *monitorView) heading(o *output, width int) string {
+func (v *Monitor) heading(o *Output, width int) string {
 	mark := func(order monitorOrder, name string) string {
 		if v.order == order {
 			return ">" + name
@@ -355,32 +380,32 @@ func (v *monitorView) heading(o *output, width int) string {
 	}
 	beside := map[heap.Measure]string{heap.ByLive: "blocks", heap.ByCount: "bytes"}[v.by]
 	text := numbers(mark(orderOwn, "own"), "%", mark(orderTotal, "total"), "%", cmp.Or(beside, "calls"), width)
-	if v.perThread {
+	if v.PerThread {
 		text += fmt.Sprintf("%-*s", threadCells, "thread")
 	}
-	return reversed((&output{}).fit([]span{{plain, text + mark(orderName, "function")}}, 0, width), width)
+	return reversed((&Output{}).fit([]Span{{plain, text + mark(orderName, "function")}}, 0, width), width)
 }
 
 // row is a function's.
-func (v *monitorView) row(o *output, r *session.MonitorRow, whole uint64, width int) []span {
+func (v *Monitor) row(o *Output, r *MonitorRow, whole uint64, width int) []Span {
 	number := func(n uint64) string {
 		if v.by == heap.ByCount || v.by == heap.ByTemporary {
-			return grouped(n)
+			return Grouped(n)
 		}
-		return shortSize(n)
+		return ShortSize(n)
 	}
 	own, total := v.of(&r.Own), v.of(&r.Total)
-	row := []span{{plain, numbers(number(own), share(own, whole), number(total), share(total, whole), v.beside(&r.Own), width)}}
-	if v.perThread {
-		name := (&output{}).fit([]span{{plain, v.thread(r)}}, 0, threadCells-1)
-		row = append(row, span{plain, name + strings.Repeat(" ", threadCells-cells(name))})
+	row := []Span{{plain, numbers(number(own), share(own, whole), number(total), share(total, whole), v.beside(&r.Own), width)}}
+	if v.PerThread {
+		name := (&Output{}).fit([]Span{{plain, v.thread(r)}}, 0, threadCells-1)
+		row = append(row, Span{plain, name + strings.Repeat(" ", threadCells-cells(name))})
 	}
-	row = append(row, span{styleFunc, o.names.short(o.names.function(r.Site.Function, r.Site.Linkage))})
+	row = append(row, Span{styleFunc, o.Names.Short(o.Names.Function(r.Site.Function, r.Site.Linkage))})
 	switch {
 	case r.Site.File != "":
-		row = append(row, span{styleFile, "  " + shortPath(r.Site.File)})
+		row = append(row, Span{styleFile, "  " + ShortPath(r.Site.File)})
 	case r.Site.Module != "":
-		row = append(row, span{styleGuess, "  [" + r.Site.Module + "]"})
+		row = append(row, Span{styleGuess, "  [" + r.Site.Module + "]"})
 	}
 	return row
 }
@@ -394,17 +419,17 @@ func share(part, whole uint64) string {
 }
 
 // footer names the keys, or has the filter that is typed.
-func (v *monitorView) footer(o *output, width int) string {
+func (v *Monitor) footer(o *Output, width int) string {
 	if v.typing {
-		return reversed((&output{}).fit([]span{{plain, "filter: " + v.filter + "_   (Enter keeps it, Esc does not)"}}, 0, width), width)
+		return reversed((&Output{}).fit([]Span{{plain, "filter: " + v.filter + "_   (Enter keeps it, Esc does not)"}}, 0, width), width)
 	}
 	pause, threads := "pause", "threads"
-	if v.paused {
+	if v.Paused {
 		pause = "go on"
 	}
-	if v.perThread {
+	if v.PerThread {
 		threads = "merge"
 	}
 	keys := "q quit  1 live 2 bytes 3 count 4 temporary  s sort  / filter  space " + pause + "  t " + threads + "  arrows PgUp PgDn"
-	return reversed((&output{}).fit([]span{{plain, keys}}, 0, width), width)
+	return reversed((&Output{}).fit([]Span{{plain, keys}}, 0, width), width)
 }

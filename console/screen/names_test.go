@@ -1,13 +1,8 @@
-package console
+package screen
 
 import (
-	"bytes"
 	"strings"
 	"testing"
-
-	"hdb/internal/addr"
-	"hdb/session"
-	"hdb/symbols"
 )
 
 func TestShortName(t *testing.T) {
@@ -41,7 +36,7 @@ func TestShortName(t *testing.T) {
 		{strings.Repeat("a<", 100), strings.Repeat("a<", 100)},
 		{strings.Repeat(">)", 100) + "<", strings.Repeat(">)", 100) + "<"},
 	} {
-		if got := shortName(tc.in); got != tc.want {
+		if got := ShortName(tc.in); got != tc.want {
 			t.Errorf("shortName(%q)\n = %q\nwant %q", tc.in, got, tc.want)
 		}
 	}
@@ -50,54 +45,27 @@ func TestShortName(t *testing.T) {
 func FuzzShortName(f *testing.F) {
 	f.Add("P<(4 > 3), std::vector<int> >::operator-><int>() const" + strings.Repeat("x", maxName))
 	f.Fuzz(func(t *testing.T, name string) {
-		if got := shortName(name); len(got) > len(name) {
+		if got := ShortName(name); len(got) > len(name) {
 			t.Errorf("%q became %q", name, got)
 		}
 	})
 }
 
-// TestLongNamesOnTheScreen holds where the short name stands and where the whole.
-func TestLongNamesOnTheScreen(t *testing.T) {
-	name := "Index<" + strings.Repeat("long, ", 50) + "long>::add(long)"
-	f := session.Frame{Code: addr.PC(1), Frame: symbols.Frame{Function: name, File: "index.cc", Line: 4}}
-	print := func(show func(*output)) string {
-		var b bytes.Buffer
-		show(&output{w: &b, width: 80})
-		return b.String()
-	}
-	if got, want := print(func(o *output) { o.printFrames([]session.Frame{f}) }), "#0  Index<...>::add(long)  index.cc:4\n"; got != want {
-		t.Errorf("bt: %q, want %q", got, want)
-	}
-	if got := print(func(o *output) { printFull(o, []session.Frame{f}) }); !strings.Contains(got, name) {
-		t.Errorf("bt -full: %q", got)
-	}
-	if got := viewFrame(f).Function; got != name {
-		t.Errorf("JSON: %q", got)
-	}
-	r := &session.Report{Finished: &session.Finished{Function: name}}
-	if got, want := print(func(o *output) { o.line(headline(r)) }), "Index<...>::add(long) returned\n"; got != want {
-		t.Errorf("finish: %q, want %q", got, want)
-	}
-	if r.Finished.Function != name {
-		t.Error("the report itself was changed")
-	}
-}
-
 func TestNaming(t *testing.T) {
 	const long = "std::vector<std::pair<std::string, std::map<int, std::string> >, std::allocator<std::pair<std::string, std::map<int, std::string> > > >::push_back"
 	for _, tc := range []struct {
-		n    naming
+		n    Naming
 		want string
 	}{
-		{naming{}, "std::vector<...>::push_back"},
-		{naming{whole: true}, long},
-		{naming{linkage: true}, "_ZNSt6vector"},
+		{Naming{}, "std::vector<...>::push_back"},
+		{Naming{Whole: true}, long},
+		{Naming{Linkage: true}, "_ZNSt6vector"},
 	} {
-		if got := tc.n.short(tc.n.function(long, "_ZNSt6vector")); got != tc.want {
+		if got := tc.n.Short(tc.n.Function(long, "_ZNSt6vector")); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.n, got, tc.want)
 		}
 	}
-	if got := (naming{linkage: true}).function("main", ""); got != "main" {
+	if got := (Naming{Linkage: true}).Function("main", ""); got != "main" {
 		t.Errorf("without a linkage name: %q", got)
 	}
 }

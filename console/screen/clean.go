@@ -1,4 +1,4 @@
-package console
+package screen
 
 import (
 	"fmt"
@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// clean spells every character of s that a terminal could act upon as an
+// Clean spells every character of s that a terminal could act upon as an
 // escape: control characters, bidirectional overrides and other invisible
 // format characters, line separators, and bytes that are not UTF-8. What is
 // left is graphic in the sense of the Unicode general categories L, M, N, P, S
 // and Zs. Names from an inferior, a symbol table or a file pass through here,
 // and through nothing else, on their way to the terminal.
-func clean(s string) string { return cleanKeeping(s, "") }
+func Clean(s string) string { return cleanKeeping(s, "") }
 
-// cleanText is clean for text with lines: newlines stay.
-func cleanText(s string) string { return cleanKeeping(s, "\n") }
+// CleanText is clean for text with lines: newlines stay.
+func CleanText(s string) string { return cleanKeeping(s, "\n") }
 
 // cleanKeeping is clean with the characters of keep left alone.
 func cleanKeeping(s, keep string) string {
@@ -72,10 +72,10 @@ func escapeRune(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// cleanJSON spells the same characters as clean inside marshalled JSON, where
+// CleanJSON spells the same characters as clean inside marshalled JSON, where
 // they can only stand in strings, in JSON's own escapes, so that the text
 // decodes to what it was. encoding/json already escapes those below U+0020.
-func cleanJSON(b []byte) []byte {
+func CleanJSON(b []byte) []byte {
 	s := string(b)
 	if firstUnclean(s, "") < 0 {
 		return b

@@ -1,9 +1,8 @@
-package console
+package screen
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +10,8 @@ import (
 
 func TestTableAligns(t *testing.T) {
 	var buf bytes.Buffer
-	o := &output{w: &buf, width: 80}
-	o.table([]column{{head: "size", right: true}, {head: "function"}, {}}, [][]span{
+	o := &Output{W: &buf, Width: 80}
+	o.Table([]Column{{Head: "size", Right: true}, {Head: "function"}, {}}, [][]Span{
 		{{plain, "612.0 MiB"}, {styleFunc, "漢字"}, {plain, "a.c:1"}},
 		{{plain, "96 B"}, {styleFunc, "main"}, {plain, "b.c:2"}},
 	})
@@ -27,8 +26,8 @@ func TestTableAligns(t *testing.T) {
 
 func TestColorOnlyWhereAsked(t *testing.T) {
 	var buf bytes.Buffer
-	o := &output{w: &buf, color: true, theme: theme("light")}
-	o.line(span{styleFile, "a.c:1"}, span{plain, " x"})
+	o := &Output{W: &buf, Color: true, Theme: ThemeNamed("light")}
+	o.Line(Span{styleFile, "a.c:1"}, Span{plain, " x"})
 	if got, want := buf.String(), "\x1b[32ma.c:1\x1b[0m x\n"; got != want {
 		t.Errorf("line = %q, want %q", got, want)
 	}
@@ -44,16 +43,16 @@ func TestPager(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var buf bytes.Buffer
 			asked := 0
-			o := &output{w: &buf, width: 80, height: 5, more: func() bool { asked++; return tc.answer }}
-			o.begin()
+			o := &Output{W: &buf, Width: 80, Height: 5, More: func() bool { asked++; return tc.answer }}
+			o.Begin()
 			for i := range 10 {
-				o.printf("line %d\n", i)
+				o.Printf("line %d\n", i)
 			}
 			if got := strings.Count(buf.String(), "\n"); got != tc.lines || asked != tc.asked {
 				t.Errorf("%d lines after %d questions, want %d and %d", got, asked, tc.lines, tc.asked)
 			}
-			if o.stopped() == tc.answer {
-				t.Errorf("stopped = %v", o.stopped())
+			if o.Stopped() == tc.answer {
+				t.Errorf("stopped = %v", o.Stopped())
 			}
 		})
 	}
@@ -64,10 +63,10 @@ type brokenPipe struct{}
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
 func TestOutputStopsAtAWriteError(t *testing.T) {
-	o := &output{w: brokenPipe{}, width: 80}
-	o.printf("a\nb\n")
-	if !o.stopped() || o.err == nil {
-		t.Errorf("stopped = %v, err = %v", o.stopped(), o.err)
+	o := &Output{W: brokenPipe{}, Width: 80}
+	o.Printf("a\nb\n")
+	if !o.Stopped() || o.err == nil {
+		t.Errorf("stopped = %v, err = %v", o.Stopped(), o.err)
 	}
 }
 
@@ -88,10 +87,10 @@ func TestSizes(t *testing.T) {
 		{1 << 62, "4.0 EiB", "4 EiB (4611686018427387904)"},
 		{1<<64 - 1, "16.0 EiB", "16 EiB (18446744073709551615)"},
 	} {
-		if got := shortSize(tc.n); got != tc.short {
+		if got := ShortSize(tc.n); got != tc.short {
 			t.Errorf("shortSize(%d) = %q, want %q", tc.n, got, tc.short)
 		}
-		if got := longSize(tc.n); got != tc.long {
+		if got := LongSize(tc.n); got != tc.long {
 			t.Errorf("longSize(%d) = %q, want %q", tc.n, got, tc.long)
 		}
 	}
@@ -99,48 +98,25 @@ func TestSizes(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1204118: "1,204,118", -1234: "-1,234"} {
-		if got := grouped(n); got != want {
+		if got := Grouped(n); got != want {
 			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
 		}
 	}
-	if got := counted(1, "event") + counted(2310, "stack"); got != "1 event2,310 stacks" {
+	if got := Counted(1, "event") + Counted(2310, "stack"); got != "1 event2,310 stacks" {
 		t.Errorf("counted = %q", got)
 	}
 	for d, want := range map[time.Duration]string{2417 * time.Millisecond: "2.417 s", 812300 * time.Microsecond: "812.300 ms", 3 * time.Hour: "3h0m0s"} {
-		if got := shortTime(d); got != want {
+		if got := ShortTime(d); got != want {
 			t.Errorf("shortTime(%v) = %q, want %q", d, got, want)
 		}
 	}
 }
 
-func TestSplitArgs(t *testing.T) {
-	for _, tc := range []struct {
-		in   string
-		want []string
-	}{
-		{"", nil},
-		{"  a  b ", []string{"a", "b"}},
-		{`"a b" 'c d'`, []string{"a b", "c d"}},
-		{`a\ b "x\"y" 'x\y' "\n"`, []string{"a b", `x"y`, `x\y`, `\n`}},
-		{`"" x`, []string{"", "x"}},
-		{`#4711 a#b`, []string{"#4711", "a#b"}},
-		{quoteArg(`we"ird \ name`), []string{`we"ird \ name`}},
-	} {
-		got, err := splitArgs(tc.in)
-		if err != nil || fmt.Sprint(got) != fmt.Sprint(tc.want) || len(got) != len(tc.want) {
-			t.Errorf("splitArgs(%q) = %q, %v, want %q", tc.in, got, err, tc.want)
-		}
-	}
-	if _, err := splitArgs(`"a`); err == nil || err.Error() != `unfinished quote "` {
-		t.Errorf("unfinished quote: %v", err)
-	}
-}
-
 func TestSourceWindow(t *testing.T) {
 	var buf bytes.Buffer
-	o := &output{w: &buf, width: 80}
-	w := window{file: "index.cc", language: "C++", first: 98, current: 99, lines: []string{"for (;;) {", "\tx\ty;", "}"}}
-	w.print(o, 8)
+	o := &Output{W: &buf, Width: 80}
+	w := Window{File: "index.cc", Language: "C++", First: 98, Current: 99, Lines: []string{"for (;;) {", "\tx\ty;", "}"}}
+	w.Print(o, 8)
 	want := "" +
 		"    98  for (;;) {\n" +
 		"=>  99          x       y;\n" +
@@ -153,7 +129,7 @@ func TestSourceWindow(t *testing.T) {
 func TestHighlightKeepsTheText(t *testing.T) {
 	lines := []string{"#include <stdio.h>", "int main(void) { /* a", "   comment */ return 0x10; } // \"x\"", "", "\tchar *s = \"a\\n\";"}
 	for _, lang := range []string{"C", "C++", "Rust", "Go", "no such language"} {
-		w := window{file: "x.c", language: lang, lines: lines, first: 1}
+		w := Window{File: "x.c", Language: lang, Lines: lines, First: 1}
 		rows := w.highlight()
 		if len(rows) != len(lines) {
 			t.Fatalf("%s: %d rows of %d lines", lang, len(rows), len(lines))
@@ -161,7 +137,7 @@ func TestHighlightKeepsTheText(t *testing.T) {
 		for i, row := range rows {
 			text := ""
 			for _, s := range row {
-				text += s.text
+				text += s.Text
 			}
 			if text != lines[i] {
 				t.Errorf("%s line %d: %q, want %q", lang, i+1, text, lines[i])
@@ -171,7 +147,7 @@ func TestHighlightKeepsTheText(t *testing.T) {
 }
 
 func TestHighlightInsideAComment(t *testing.T) {
-	w := window{file: "x.c", language: "C", first: 3, before: []string{"int a; /* opened", "still"}, lines: []string{"text int", "end */ int b;", "int c;"}}
+	w := Window{File: "x.c", Language: "C", First: 3, Before: []string{"int a; /* opened", "still"}, Lines: []string{"text int", "end */ int b;", "int c;"}}
 	rows := w.highlight()
 	if rows[0][0].style != styleComment {
 		t.Errorf("line in the comment: %+v", rows[0])
@@ -185,9 +161,9 @@ func TestHighlightInsideAComment(t *testing.T) {
 }
 
 func BenchmarkHighlight(b *testing.B) {
-	w := window{file: "x.cc", language: "C++", first: 1}
+	w := Window{File: "x.cc", Language: "C++", First: 1}
 	for range 10 {
-		w.lines = append(w.lines, "        for (int i = 0; i < header.count(); i++) cache_.push_back(std::move(b)); // never trimmed")
+		w.Lines = append(w.Lines, "        for (int i = 0; i < header.count(); i++) cache_.push_back(std::move(b)); // never trimmed")
 	}
 	for b.Loop() {
 		w.highlight()
@@ -196,6 +172,6 @@ func BenchmarkHighlight(b *testing.B) {
 
 func BenchmarkClean(b *testing.B) {
 	for b.Loop() {
-		clean("std::vector<std::pair<int, long>, std::allocator<std::pair<int, long> > >::push_back(std::pair<int, long> const&)")
+		Clean("std::vector<std::pair<int, long>, std::allocator<std::pair<int, long> > >::push_back(std::pair<int, long> const&)")
 	}
 }

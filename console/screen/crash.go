@@ -1,4 +1,4 @@
-package console
+package screen
 
 import (
 	"fmt"
@@ -15,8 +15,9 @@ import (
 // has to say of a panic; that is printed on the screen that was there before. The
 // shell may have prompted by then, on the other screen: Enter makes it do so again.
 type crashNet struct {
-	cmd  *exec.Cmd
-	pipe *os.File
+	cmd   *exec.Cmd
+	pipe  *os.File
+	aside func(func() error) error
 }
 
 // netDone is what a net is told that has nothing to do.
@@ -33,7 +34,7 @@ printf '%%s\n' "$said" "$more"`
 
 // newCrashNet is nil where no such process can be started: the split screen does
 // without.
-func newCrashNet(tty *os.File) *crashNet {
+func newCrashNet(tty *os.File, aside func(func() error) error) *crashNet {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil
@@ -52,7 +53,7 @@ func newCrashNet(tty *os.File) *crashNet {
 		_ = aside(cmd.Wait)
 		return nil
 	}
-	return &crashNet{cmd: cmd, pipe: w}
+	return &crashNet{cmd: cmd, pipe: w, aside: aside}
 }
 
 // close ends the process without a trace.
@@ -63,5 +64,5 @@ func (n *crashNet) close() {
 	_, _ = n.pipe.WriteString(netDone + "\n")
 	_ = debug.SetCrashOutput(nil, debug.CrashOptions{})
 	n.pipe.Close()
-	_ = aside(n.cmd.Wait)
+	_ = n.aside(n.cmd.Wait)
 }

@@ -1,37 +1,39 @@
-package console
+package screen
 
 import (
 	"io"
 	"os"
 	"os/signal"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 )
 
-// A terminalError is why there can be no picture. Its exit code is that of bad use.
-type terminalError struct{ what string }
+// A TerminalError says that there is no terminal for a view, or that it is too small.
+type TerminalError struct{ text string }
 
-func (e *terminalError) Error() string {
-	return e.what + " needs a terminal that can move its cursor, and neither -batch nor --json"
+func (e *TerminalError) Error() string { return e.text }
+
+// NoTerminal is the error of a view that has no terminal.
+func NoTerminal(view string) error {
+	return &TerminalError{view + " needs a terminal that can move its cursor, and neither -batch nor --json"}
 }
 
-var (
-	errNoSplit   = &terminalError{"a split screen"}
-	errNoMonitor = &terminalError{"the live view"}
-)
-
-// fullScreen is the alternate screen of hdb's terminal, which the split screen and
-// the live view have by turns. begin and end belong to the console's goroutine, the
-// rest is for any.
-type fullScreen struct {
-	tty     *os.File
+// A FullScreen is the alternate screen of hdb's terminal. The split screen and the
+// full-screen views have it by turns. Begin and End belong to the goroutine of the
+// console. The rest is for any.
+type FullScreen struct {
+	tty *os.File
+	// aside runs f on a goroutine that may start processes and wait for them. The one
+	// that owns an inferior may not.
+	aside   func(f func() error) error
 	net     *crashNet      // nil: none
 	signals chan os.Signal // of the terminal, from the first time on
 
 	mu   sync.Mutex // held for one write
-	user screenUser
+	user User
 	w    io.Writer
 	last string // what was painted last, and brought the cursor to where it stays
 	on   atomic.Bool
@@ -42,15 +44,15 @@ type fullScreen struct {
 	handler signalAction
 }
 
-// A screenUser is told, on other goroutines, what becomes of its screen.
-type screenUser struct {
-	resized func() // or may have been
-	lost    func() // somebody else had the terminal
+// A User is told, on other goroutines, what becomes of its screen.
+type User struct {
+	Resized func() // or may have been
+	Lost    func() // somebody else had the terminal
 }
 
-// begin gives the terminal to a user. before is written to the screen that is left.
-func (s *fullScreen) begin(before string, user screenUser) {
-	s.net = newCrashNet(s.tty)
+// Begin gives the terminal to a user. before is written to the screen that is left.
+func (s *FullScreen) Begin(before string, user User) {
+	s.net = newCrashNet(s.tty, s.aside)
 	if s.signals == nil {
 		s.signals = make(chan os.Signal, 8)
 		signal.Notify(s.signals, syscall.SIGWINCH, syscall.SIGCONT, syscall.SIGTSTP)
@@ -63,16 +65,19 @@ func (s *fullScreen) begin(before string, user screenUser) {
 	s.enter(before)
 }
 
-// end gives the terminal back.
-func (s *fullScreen) end() {
+// End gives the terminal back.
+func (s *FullScreen) End() {
 	s.leave()
 	s.net.close()
 	s.net = nil
 }
 
+// Stat describes the terminal's file.
+func (s *FullScreen) Stat() (os.FileInfo, error) { return s.tty.Stat() }
+
 // write writes to the terminal unless it is somebody else's. Errors are those
 // of a terminal that hung up, which the reader finds out.
-func (s *fullScreen) write(text, last string) {
+func (s *FullScreen) write(text, last string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = last
@@ -81,10 +86,23 @@ func (s *fullScreen) write(text, last string) {
 	}
 }
 
+// Show writes lines, which are clean and fit, to a screen of so many rows.
+func (s *FullScreen) Show(lines []string, rows int) {
+	var b strings.Builder
+	b.WriteString("\x1b[0m\x1b[?25l\x1b[?7l")
+	for i, line := range lines {
+		b.WriteString(goTo(i+1) + "\x1b[K" + line + "\x1b[0m")
+	}
+	if len(lines) < rows {
+		b.WriteString(goTo(len(lines)+1) + "\x1b[J")
+	}
+	s.write(b.String(), b.String())
+}
+
 // enter begins the alternate screen, leave gives the terminal back. Between them
 // SIGTSTP is handled, so that a Ctrl-Z that is no key because a command runs gives
 // the terminal back first.
-func (s *fullScreen) enter(before string) {
+func (s *FullScreen) enter(before string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.on.Store(true)
@@ -92,7 +110,7 @@ func (s *fullScreen) enter(before string) {
 	_, _ = io.WriteString(s.w, before+enterScreen)
 }
 
-func (s *fullScreen) leave() {
+func (s *FullScreen) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on.Swap(false) && !s.away {
@@ -104,7 +122,7 @@ func (s *fullScreen) leave() {
 
 // suspend and resume are leave and enter for a time, without forgetting that the
 // screen is in use.
-func (s *fullScreen) suspend() {
+func (s *FullScreen) suspend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on.Load() && !s.away {
@@ -114,7 +132,7 @@ func (s *fullScreen) suspend() {
 	}
 }
 
-func (s *fullScreen) resume() {
+func (s *FullScreen) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.on.Load() && s.away {
@@ -125,13 +143,13 @@ func (s *fullScreen) resume() {
 }
 
 // comeBack is called on another goroutine when hdb was suspended.
-func (s *fullScreen) comeBack() {
+func (s *FullScreen) comeBack() {
 	s.resume()
-	s.tell(func(u screenUser) func() { return u.lost })
+	s.tell(func(u User) func() { return u.Lost })
 }
 
 // tell has the user told.
-func (s *fullScreen) tell(what func(screenUser) func()) {
+func (s *FullScreen) tell(what func(User) func()) {
 	s.mu.Lock()
 	f := what(s.user)
 	s.mu.Unlock()
@@ -141,13 +159,13 @@ func (s *fullScreen) tell(what func(screenUser) func()) {
 }
 
 // follow is the goroutine that waits for signals.
-func (s *fullScreen) follow(signals <-chan os.Signal) {
+func (s *FullScreen) follow(signals <-chan os.Signal) {
 	for sig := range signals {
 		switch sig {
 		case syscall.SIGWINCH:
-			s.tell(func(u screenUser) func() { return u.resized })
+			s.tell(func(u User) func() { return u.Resized })
 		case syscall.SIGCONT:
-			s.tell(func(u screenUser) func() { return u.lost })
+			s.tell(func(u User) func() { return u.Lost })
 		case syscall.SIGTSTP:
 			s.stopHere()
 		}
@@ -155,7 +173,7 @@ func (s *fullScreen) follow(signals <-chan os.Signal) {
 }
 
 // stopHere suspends hdb as SIGTSTP would have.
-func (s *fullScreen) stopHere() {
+func (s *FullScreen) stopHere() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	s.suspend()

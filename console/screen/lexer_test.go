@@ -1,8 +1,9 @@
-package console
+package screen
 
 import (
 	"bytes"
 	"encoding/xml"
+	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"github.com/alecthomas/chroma/v2"
 	all "github.com/alecthomas/chroma/v2/lexers"
 )
+
+var update = flag.Bool("update", false, "write the descriptions of languages instead of comparing them")
 
 // shownLanguages are those that compile to native code, by chroma's names.
 var shownLanguages = []string{
@@ -95,7 +98,7 @@ func TestLexerFiles(t *testing.T) {
 			continue
 		}
 		if ours, err := os.ReadFile(path); err != nil || !bytes.Equal(ours, theirs) {
-			t.Errorf("%s is not what chroma has (%v): go generate ./console", path, err)
+			t.Errorf("%s is not what chroma has (%v): go generate ./console/screen", path, err)
 		}
 		if ours, ok := lexers().Get(name).(*chroma.RegexLexer); !ok || !bytes.Equal(described(t, ours), theirs) {
 			t.Errorf("%s: what is read of it is not what chroma has", path)

@@ -1,4 +1,4 @@
-package console
+package screen
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 // unitNames are the binary units; Exbibyte is the last that 64 bits reach.
 const unitNames = "KMGTPE"
 
-// shortSize is a size for a column: `96 B`, `612.0 MiB`, always with one
+// ShortSize is a size for a column: `96 B`, `612.0 MiB`, always with one
 // decimal above bytes so that a column of them aligns.
-func shortSize(n uint64) string {
+func ShortSize(n uint64) string {
 	if n < 1024 {
 		return fmt.Sprintf("%d B", n)
 	}
@@ -19,9 +19,9 @@ func shortSize(n uint64) string {
 	return fmt.Sprintf("%.1f %ciB", v, unitNames[unit])
 }
 
-// longSize is a size in a sentence, with its exact bytes: `96 bytes`,
+// LongSize is a size in a sentence, with its exact bytes: `96 bytes`,
 // `4 MiB (4194304)`, `4.5 MiB (4718600)`.
-func longSize(n uint64) string {
+func LongSize(n uint64) string {
 	switch {
 	case n == 1:
 		return "1 byte"
@@ -51,8 +51,8 @@ func scale(n uint64) (float64, int) {
 	return v, unit
 }
 
-// grouped is a count with its thousands separated: `1,204,118`.
-func grouped[T ~int | ~int64 | ~uint64](n T) string {
+// Grouped is a count with its thousands separated: `1,204,118`.
+func Grouped[T ~int | ~int64 | ~uint64](n T) string {
 	s := fmt.Sprint(n)
 	sign := ""
 	if s[0] == '-' {
@@ -64,17 +64,17 @@ func grouped[T ~int | ~int64 | ~uint64](n T) string {
 	return sign + s
 }
 
-// counted is a count with its noun: `1 event`, `2,310 stacks`.
-func counted[T ~int | ~int64 | ~uint64](n T, noun string) string {
+// Counted is a count with its noun: `1 event`, `2,310 stacks`.
+func Counted[T ~int | ~int64 | ~uint64](n T, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return grouped(n) + " " + noun + "s"
+	return Grouped(n) + " " + noun + "s"
 }
 
-// shortTime is a time since the inferior's start, with the digits that tell
+// ShortTime is a time since the inferior's start, with the digits that tell
 // events apart: `2.417 s`, `812.3 ms`.
-func shortTime(d time.Duration) string {
+func ShortTime(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%.3f ms", float64(d)/float64(time.Millisecond))

@@ -1,4 +1,4 @@
-package console
+package screen
 
 import "strings"
 
@@ -6,36 +6,36 @@ import "strings"
 // template arguments; some names of C++ have thousands of characters.
 const maxName = 100
 
-// naming is how functions are called on the screen.
-type naming struct {
-	linkage bool // by the linker's names: set print demangle off
-	whole   bool // with all template arguments: set print templates full
+// Naming is how functions are called on the screen.
+type Naming struct {
+	Linkage bool // by the linker's names: set print demangle off
+	Whole   bool // with all template arguments: set print templates full
 }
 
-// function is the name to show of a function with that linkage name, or "".
-func (n naming) function(name, linkage string) string {
-	if n.linkage && linkage != "" {
+// Function is the name to show of a function with that linkage name, or "".
+func (n Naming) Function(name, linkage string) string {
+	if n.Linkage && linkage != "" {
 		return linkage
 	}
 	return name
 }
 
-// short is the name for a list.
-func (n naming) short(name string) string {
-	if n.whole {
+// Short is the name for a list.
+func (n Naming) Short(name string) string {
+	if n.Whole {
 		return name
 	}
-	return shortName(name)
+	return ShortName(name)
 }
 
-// shortName is a function's name as the screen shows it: of a long one,
+// ShortName is a function's name as the screen shows it: of a long one,
 // template arguments become <...>. The whole name is in bt -full and JSON.
 //
 // Brackets are told apart by what stands before them. Behind an identifier or
 // an operator's name they enclose arguments. Elsewhere they are a part of the
 // name itself: Rust's <Vec<T> as Trait>::f, gcc's <lambda(int)>. A name whose
 // brackets do not balance stays as it is.
-func shortName(name string) string {
+func ShortName(name string) string {
 	if len(name) <= maxName {
 		return name
 	}

@@ -1,4 +1,4 @@
-package console
+package screen
 
 import "bytes"
 
@@ -6,24 +6,24 @@ import "bytes"
 type splitKey struct {
 	typed  string
 	source bool // only while the source has the keys
-	do     func(*tui)
+	do     func(*Split)
 }
 
 // splitKeys are those that it takes while it is on. The line editor has no use for
 // PgUp and PgDn; Ctrl-L would make it clear the source too.
 func splitKeys() []splitKey {
 	return []splitKey{
-		{"\x0c", false, (*tui).repaint},
-		{"\x1b[5~", false, func(t *tui) { t.scroll(-t.page()) }},
-		{"\x1b[6~", false, func(t *tui) { t.scroll(t.page()) }},
-		{"\x1b[A", true, func(t *tui) { t.scroll(-1) }},
-		{"\x1bOA", true, func(t *tui) { t.scroll(-1) }},
-		{"\x1b[B", true, func(t *tui) { t.scroll(1) }},
-		{"\x1bOB", true, func(t *tui) { t.scroll(1) }},
-		{"\x1b[C", true, func(t *tui) { t.shift(8) }},
-		{"\x1bOC", true, func(t *tui) { t.shift(8) }},
-		{"\x1b[D", true, func(t *tui) { t.shift(-8) }},
-		{"\x1bOD", true, func(t *tui) { t.shift(-8) }},
+		{"\x0c", false, (*Split).repaint},
+		{"\x1b[5~", false, func(t *Split) { t.scroll(-t.page()) }},
+		{"\x1b[6~", false, func(t *Split) { t.scroll(t.page()) }},
+		{"\x1b[A", true, func(t *Split) { t.scroll(-1) }},
+		{"\x1bOA", true, func(t *Split) { t.scroll(-1) }},
+		{"\x1b[B", true, func(t *Split) { t.scroll(1) }},
+		{"\x1bOB", true, func(t *Split) { t.scroll(1) }},
+		{"\x1b[C", true, func(t *Split) { t.shift(8) }},
+		{"\x1bOC", true, func(t *Split) { t.shift(8) }},
+		{"\x1b[D", true, func(t *Split) { t.shift(-8) }},
+		{"\x1bOD", true, func(t *Split) { t.shift(-8) }},
 	}
 }
 
@@ -33,7 +33,7 @@ const keyX = 24
 // take takes the split screen's keys out of what was typed. It is called on the
 // reader's goroutine. A sequence that arrives in two pieces is left to the line
 // editor: nothing may be held back, an escape is a key too.
-func (t *tui) take(typed []byte) (rest []byte) {
+func (t *Split) take(typed []byte) (rest []byte) {
 	for i := 0; i < len(typed); {
 		b := typed[i]
 		switch {
@@ -41,11 +41,11 @@ func (t *tui) take(typed []byte) (rest []byte) {
 			t.ctrlX = false
 			switch b {
 			case 'a', 'A', 1: // gdb's Ctrl-X A, Ctrl-X Ctrl-A
-				t.c.beside(t.toggle)
+				t.host.Post(t.toggle)
 				i++
 				continue
 			case 'o', 'O':
-				t.c.beside(t.changeFocus)
+				t.host.Post(t.changeFocus)
 				i++
 				continue
 			}
@@ -65,13 +65,13 @@ func (t *tui) take(typed []byte) (rest []byte) {
 }
 
 // taken has the key at the beginning of typed done, and tells its length; 0 it is none.
-func (t *tui) taken(typed []byte) int {
-	if !t.screen.on.Load() {
+func (t *Split) taken(typed []byte) int {
+	if !t.On() {
 		return 0
 	}
 	for _, k := range splitKeys() {
 		if bytes.HasPrefix(typed, []byte(k.typed)) && (!k.source || t.onSource.Load()) {
-			t.c.beside(func() { k.do(t) })
+			t.host.Post(func() { k.do(t) })
 			return len(k.typed)
 		}
 	}
@@ -79,37 +79,27 @@ func (t *tui) taken(typed []byte) int {
 }
 
 // page is how far PgUp and PgDn go: one line stays in sight.
-func (t *tui) page() int { return max(1, divide(t.rows, t.cols).source-1) }
+func (t *Split) page() int { return max(1, divide(t.rows, t.cols).source-1) }
 
 // scroll moves the source window by so many lines.
-func (t *tui) scroll(lines int) {
+func (t *Split) scroll(lines int) {
 	d := divide(t.rows, t.cols)
-	if t.screen.on.Load() && d.fits() && t.shown.text != nil {
+	if t.On() && d.fits() && t.shown.Text != nil {
 		t.top = t.shown.bounded(t.top+lines, d.source)
 		t.paintSource()
 	}
 }
 
 // shift moves it by so many columns.
-func (t *tui) shift(columns int) {
-	if t.screen.on.Load() && t.shown.text != nil {
+func (t *Split) shift(columns int) {
+	if t.On() && t.shown.Text != nil {
 		t.left = min(max(0, t.left+columns), maxShown)
 		t.paintSource()
 	}
 }
 
 // changeFocus is Ctrl-X O.
-func (t *tui) changeFocus() {
+func (t *Split) changeFocus() {
 	t.onSource.Store(!t.onSource.Load())
 	t.paintSource()
-}
-
-// beside runs f on the console's goroutine when a line is awaited next, or now if
-// one is. Any goroutine may call it. A screen that nobody looks at misses nothing
-// if too many are waiting: it is painted before each prompt.
-func (c *Console) beside(f func()) {
-	select {
-	case c.sig.beside <- f:
-	default:
-	}
 }

@@ -1,4 +1,4 @@
-package console
+package screen
 
 import (
 	"io"
@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// notices are lines about what happens beside the command. They come from any
+// Notices are lines about what happens beside the command. They come from any
 // goroutine, also from the one that takes events from the probe's ring while a
 // command prints or a person types: each is written as one piece between two
 // lines of the output, and kept back while a line is being edited.
-type notices struct {
+type Notices struct {
 	mu   sync.Mutex   // held for one line of the output
 	held int          // prompts that are open
 	late []lateNotice // at most maxLate
@@ -30,9 +30,9 @@ type lateNotice struct {
 	text string
 }
 
-// print writes whole lines now, or when the prompt is closed. Errors are those of
+// Print writes whole lines now, or when the prompt is closed. Errors are those of
 // a reader who is gone, which the output finds out.
-func (n *notices) print(w io.Writer, text string) {
+func (n *Notices) Print(w io.Writer, text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.held > 0 {
@@ -49,8 +49,8 @@ func (n *notices) print(w io.Writer, text string) {
 	n.printed(text)
 }
 
-// progress shows a line on a terminal that the next one replaces, "" none.
-func (n *notices) progress(w io.Writer, text string) {
+// Progress shows a line on a terminal that the next one replaces, "" none.
+func (n *Notices) Progress(w io.Writer, text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.unshow()
@@ -61,7 +61,7 @@ func (n *notices) progress(w io.Writer, text string) {
 }
 
 // unshow takes the line of progress away; the lock is held.
-func (n *notices) unshow() {
+func (n *Notices) unshow() {
 	if n.shown != nil {
 		_, _ = io.WriteString(n.shown, "\r\x1b[K")
 		n.shown = nil
@@ -69,7 +69,7 @@ func (n *notices) unshow() {
 }
 
 // write writes a line of the output.
-func (n *notices) write(w io.Writer, text string) error {
+func (n *Notices) write(w io.Writer, text string) error {
 	if n != nil {
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -81,21 +81,21 @@ func (n *notices) write(w io.Writer, text string) error {
 }
 
 // printed notes what was printed; the lock is held.
-func (n *notices) printed(text string) {
+func (n *Notices) printed(text string) {
 	n.said.add(text)
 	n.log.add(text)
 }
 
-// hold keeps notices back: the terminal's last line is being edited.
-func (n *notices) hold() {
+// Hold keeps notices back: the terminal's last line is being edited.
+func (n *Notices) Hold() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.unshow()
 	n.held++
 }
 
-// release prints what was kept back.
-func (n *notices) release() {
+// Release prints what was kept back.
+func (n *Notices) Release() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.held--; n.held > 0 {
@@ -103,7 +103,7 @@ func (n *notices) release() {
 	}
 	for i, l := range n.late {
 		if i == maxLate-1 && n.dropped > 0 {
-			l.text = "(" + counted(n.dropped, "message") + " left out)\n" + l.text
+			l.text = "(" + Counted(n.dropped, "message") + " left out)\n" + l.text
 		}
 		_, _ = io.WriteString(l.w, l.text)
 		n.printed(l.text)
@@ -111,8 +111,8 @@ func (n *notices) release() {
 	n.late, n.dropped = nil, 0
 }
 
-// latest is the last line that was kept back, "" without any.
-func (n *notices) latest() string {
+// Latest is the last line that was kept back, "" without any.
+func (n *Notices) Latest() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.late) == 0 {
@@ -121,19 +121,9 @@ func (n *notices) latest() string {
 	return strings.TrimSpace(n.late[len(n.late)-1].text)
 }
 
-// keep notes what was printed without notices: a prompt with its answer.
-func (n *notices) keep(text string) {
+// Keep notes what was printed without notices: a prompt with its answer.
+func (n *Notices) Keep(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.said.add(text)
-}
-
-// Notify prints a line about something that happened beside the command: it is
-// what session.Config.Notify should call. Any goroutine may call it.
-func (c *Console) Notify(line string) {
-	if c.cfg.JSON {
-		c.notices.print(c.cfg.Out, jsonLine("notice", notice{line}))
-		return
-	}
-	c.notices.print(c.cfg.Err, strings.TrimRight(clean(line), " ")+"\n")
 }

@@ -1,4 +1,4 @@
-package console
+package screen
 
 import (
 	"fmt"
@@ -55,10 +55,10 @@ func (d division) fits() bool { return d.rows >= minRows && d.cols >= minCols }
 // source is the text that paints the source window and the bar, row by row, and
 // sets the margins. Lines are not wrapped meanwhile: a character that the terminal
 // takes for wider than hdb does costs the end of its row only.
-func (t *tui) source(d division) string {
+func (t *Split) source(d division) string {
 	var b strings.Builder
 	b.WriteString("\x1b[0m\x1b[?7l")
-	for i, row := range t.shown.lines(t.out, t.c.count("tab-width"), t.top, t.left, d.source, d.cols) {
+	for i, row := range t.shown.lines(t.out, t.host.TabWidth(), t.top, t.left, d.source, d.cols) {
 		b.WriteString(goTo(i+1) + "\x1b[K" + row)
 	}
 	fmt.Fprintf(&b, "%s\x1b[K%s\x1b[?7h", goTo(d.source+1), t.shown.bar(t.out, t.onSource.Load(), d.cols))
@@ -68,7 +68,7 @@ func (t *tui) source(d division) string {
 
 // paintSource paints the upper part and leaves the console as it is. The cursor is
 // always in the last row there, unless a program has moved it: it goes back.
-func (t *tui) paintSource() {
+func (t *Split) paintSource() {
 	if d := divide(t.rows, t.cols); d.fits() {
 		source := t.source(d)
 		t.write("\x1b[?1047h\x1b7"+source+"\x1b8\x1b[999B", source+goTo(d.rows))
@@ -78,21 +78,21 @@ func (t *tui) paintSource() {
 // paintAll paints the whole screen for its present size. The console shows again
 // what hdb said last; what programs wrote is not known. A terminal that became too
 // small has no source until it is larger.
-func (t *tui) paintAll() {
+func (t *Split) paintAll() {
 	before := divide(t.rows, t.cols)
-	t.rows, t.cols = t.size()
-	t.c.screen()
+	t.rows, t.cols = t.Size()
+	t.host.Layout()
 	d := divide(t.rows, t.cols)
 	source, first, rows := "", 1, t.rows
 	if d.fits() {
-		if seen := t.shown.first >= t.top && t.shown.last < t.top+before.source; seen || !before.fits() {
+		if seen := t.shown.First >= t.top && t.shown.Last < t.top+before.source; seen || !before.fits() {
 			t.top = t.shown.around(t.top, d.source)
 		}
 		t.top = t.shown.bounded(t.top, d.source)
 		source, first, rows = t.source(d), d.rows, d.console
 	}
 	text := settleScreen + source + goTo(first)
-	for _, line := range t.c.notices.lastLines(rows - 1) {
+	for _, line := range t.out.Notices.lastLines(rows - 1) {
 		text += line + "\r\n"
 	}
 	t.write(text+t.question, source+goTo(t.rows))
@@ -103,52 +103,8 @@ func goTo(row int) string { return fmt.Sprintf("\x1b[%d;1H", row) }
 
 // write sends one piece to the terminal, so that nothing comes between: not what
 // the line editor echoes, and no notice.
-func (t *tui) write(text, last string) {
-	t.c.notices.mu.Lock()
-	defer t.c.notices.mu.Unlock()
+func (t *Split) write(text, last string) {
+	t.out.Notices.mu.Lock()
+	defer t.out.Notices.mu.Unlock()
 	t.screen.write(text, last)
-}
-
-// A transcript is the last lines that hdb printed and read, coloured as they were.
-type transcript struct {
-	lines []string // the last one may be unfinished
-	open  bool     // it is
-}
-
-// maxSaid bounds the lines, and the bytes of one.
-const (
-	maxSaid     = 200
-	maxSaidLine = 4096
-)
-
-func (t *transcript) add(text string) {
-	if t == nil {
-		return
-	}
-	for line := range strings.Lines(text) {
-		whole := strings.HasSuffix(line, "\n")
-		line = strings.TrimSuffix(line, "\n")
-		if t.open {
-			last := &t.lines[len(t.lines)-1]
-			line, t.lines = *last+line, t.lines[:len(t.lines)-1]
-		}
-		if len(line) > maxSaidLine {
-			line = "(a long line)"
-		}
-		t.lines = append(t.lines, line)
-		t.open = !whole
-	}
-	if extra := len(t.lines) - maxSaid; extra >= maxSaid {
-		t.lines = append([]string(nil), t.lines[extra:]...)
-	}
-}
-
-// lastLines are at most n of the transcript.
-func (n *notices) lastLines(count int) []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.said == nil {
-		return nil
-	}
-	return append([]string(nil), n.said.lines[max(0, len(n.said.lines)-max(count, 0)):]...)
 }

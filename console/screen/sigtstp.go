@@ -1,4 +1,4 @@
-package console
+package screen
 
 import (
 	"syscall"

@@ -1,4 +1,4 @@
-package console
+package screen
 
 import (
 	"fmt"
@@ -10,82 +10,75 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-// A window is a part of a source file to be shown.
-type window struct {
-	file     string
-	language string             // of the unit, as DW_AT_language names it: "C", "C++", "Rust", "Go"; "" by the file's name
-	first    int                // number of the first line, 1-based
-	lines    []string           // as read: tabs and all
-	before   []string           // lines before the window, as far as known, for an open comment
-	current  int                // the line the arrow points at, 0 none
+// A Window is a part of a source file to be shown.
+type Window struct {
+	File     string
+	Language string             // of the unit, as DW_AT_language names it: "C", "C++", "Rust", "Go"; "" by the file's name
+	First    int                // number of the first line, 1-based
+	Lines    []string           // as read: tabs and all
+	Before   []string           // lines before the window, as far as known, for an open comment
+	Current  int                // the line the arrow points at, 0 none
 	marks    map[int]string     // what stands before the number of a line instead of the arrow
-	margin   func(n int) string // what stands before line n, nil nothing
+	Margin   func(n int) string // what stands before line n, nil nothing
 }
 
-// listing is where list goes on.
-type listing struct {
-	file        string
-	language    string
-	first, last int // shown last; 0 nothing yet
-	current     int // the line of the frame, for the arrow
-	found       int // the line that search found: list shows what is around it
-	cost        bool
-}
+// ContextLines is how far back an open comment is looked for.
+const ContextLines = 200
 
-// print shows the window: an arrow, numbers, highlighted text.
-func (w *window) print(o *output, tab int) {
-	rows := make([][]span, len(w.lines))
-	if o.color {
+// Print shows the window: an arrow, numbers, highlighted text.
+func (w *Window) Print(o *Output, tab int) {
+	rows := make([][]Span, len(w.Lines))
+	if o.Color {
 		rows = w.highlight()
 	} else {
-		for i, l := range w.lines {
-			rows[i] = []span{{plain, l}}
+		for i, l := range w.Lines {
+			rows[i] = []Span{{plain, l}}
 		}
 	}
-	digits := max(3, len(strconv.Itoa(w.first+len(w.lines)-1)))
+	digits := max(3, len(strconv.Itoa(w.First+len(w.Lines)-1)))
 	for i, row := range rows {
-		n := w.first + i
-		mark := span{plain, "   "}
+		n := w.First + i
+		mark := Span{plain, "   "}
 		switch {
-		case n == w.current:
-			mark = span{styleArrow, "=> "}
+		case n == w.Current:
+			mark = Span{styleArrow, "=> "}
 		case w.marks[n] != "":
-			mark = span{styleArrow, fmt.Sprintf("%-3s", w.marks[n])}
+			mark = Span{styleArrow, fmt.Sprintf("%-3s", w.marks[n])}
 		}
-		number := span{styleGuess, fmt.Sprintf("%*d", digits, n)}
-		if n == w.current {
+		number := Span{styleGuess, fmt.Sprintf("%*d", digits, n)}
+		if n == w.Current {
 			number.style = styleHead
 		}
-		lead := []span{mark, number}
-		if w.margin != nil {
-			lead = []span{{styleNumber, w.margin(n)}, mark, number}
+		lead := []Span{mark, number}
+		if w.Margin != nil {
+			lead = []Span{{styleNumber, w.Margin(n)}, mark, number}
 		}
-		o.line(append(append(lead, span{plain, "  "}), expandTabs(row, tab)...)...)
+		o.Line(append(append(lead, Span{plain, "  "}), expandTabs(row, tab)...)...)
 	}
 }
 
 // expandTabs replaces tabs by blanks up to the next multiple of the width.
-func expandTabs(row []span, width int) []span {
+func expandTabs(row []Span, width int) []Span {
 	if width <= 0 {
 		width = 8
 	}
 	column := 0
 	for i, s := range row {
-		if !strings.Contains(s.text, "\t") {
-			column += textWidth(clean(s.text))
+		if !strings.Contains(s.Text, "\t") {
+			column += textWidth(Clean(s.Text))
 			continue
 		}
 		var b strings.Builder
-		for n, part := range strings.Split(s.text, "\t") {
+		for n, part := range strings.Split(s.Text, "\t") {
 			if n > 0 {
 				fill := width - column%width
 				b.WriteString(strings.Repeat(" ", fill))
 				column += fill
 			}
 			b.WriteString(part)
-			column += textWidth(clean(part))
+			column += textWidth(Clean(part))
 		}
-		row[i].text = b.String()
+		row[i].Text = b.String()
 	}
 	return row
 }
@@ -93,23 +86,23 @@ func expandTabs(row []span, width int) []span {
 // highlight gives the spans of each line. Only the window is given to chroma,
 // which does some 0.3 MB/s; a comment that opens before the window is found by
 // a plain search.
-func (w *window) highlight() [][]span {
+func (w *Window) highlight() [][]Span {
 	lexer := w.lexer()
 	if lexer == nil {
 		return w.plainLines()
 	}
-	lines := w.lines
+	lines := w.Lines
 	inside := 0
-	if opensComment(w.before) {
+	if opensComment(w.Before) {
 		// Lines up to the comment's end are comment; the lexer starts behind them.
 		for inside < len(lines) && !strings.Contains(lines[inside], "*/") {
 			inside++
 		}
 		inside = min(inside+1, len(lines))
 	}
-	rows := make([][]span, 0, len(lines))
+	rows := make([][]Span, 0, len(lines))
 	for _, l := range lines[:inside] {
-		rows = append(rows, []span{{styleComment, l}})
+		rows = append(rows, []Span{{styleComment, l}})
 	}
 	text := strings.Join(lines[inside:], "\n")
 	if !utf8.ValidString(text) {
@@ -122,10 +115,10 @@ func (w *window) highlight() [][]span {
 	}
 	tokens := chroma.SplitTokensIntoLines(it.Tokens())
 	for i := range lines[inside:] {
-		var row []span
+		var row []Span
 		if i < len(tokens) {
 			for _, tok := range tokens[i] {
-				row = append(row, span{tokenStyle(tok.Type), strings.TrimRight(tok.Value, "\n")})
+				row = append(row, Span{tokenStyle(tok.Type), strings.TrimRight(tok.Value, "\n")})
 			}
 		}
 		rows = append(rows, row)
@@ -133,20 +126,20 @@ func (w *window) highlight() [][]span {
 	return rows
 }
 
-func (w *window) plainLines() [][]span {
-	rows := make([][]span, len(w.lines))
-	for i, l := range w.lines {
-		rows[i] = []span{{plain, l}}
+func (w *Window) plainLines() [][]Span {
+	rows := make([][]Span, len(w.Lines))
+	for i, l := range w.Lines {
+		rows[i] = []Span{{plain, l}}
 	}
 	return rows
 }
 
 // lexer is chosen by the unit's language: a .h file may be C or C++.
-func (w *window) lexer() chroma.Lexer {
+func (w *Window) lexer() chroma.Lexer {
 	names := map[string]string{"C": "c", "C++": "c++", "Rust": "rust", "Go": "go", "Python": "python", "Assembler": "gas", "D": "d", "Zig": "zig", "Fortran": "fortran"}
-	l := lexers().Get(names[w.language])
+	l := lexers().Get(names[w.Language])
 	if l == nil {
-		l = lexers().Match(filepath.Base(w.file))
+		l = lexers().Match(filepath.Base(w.File))
 	}
 	if l == nil {
 		return nil

@@ -1,8 +1,7 @@
-package console
+package screen
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 	"unicode"
@@ -27,18 +26,18 @@ func TestClean(t *testing.T) {
 		{"delete", "\x7f", `\x7f`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := clean(tc.in); got != tc.want {
+			if got := Clean(tc.in); got != tc.want {
 				t.Errorf("clean(%q) = %q, want %q", tc.in, got, tc.want)
 			}
 		})
 	}
-	if got, want := cleanText("a\nb\x1b"), "a\nb\\x1b"; got != want {
+	if got, want := CleanText("a\nb\x1b"), "a\nb\\x1b"; got != want {
 		t.Errorf("cleanText = %q, want %q", got, want)
 	}
 }
 
-// hostile tells text that a terminal would act upon.
-func hostile(s, keep string) bool {
+// Hostile tells text that a terminal would act upon.
+func Hostile(s, keep string) bool {
 	if !utf8.ValidString(s) {
 		return true
 	}
@@ -56,31 +55,21 @@ func FuzzHostileNames(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if got := clean(name); hostile(got, "") {
+		if got := Clean(name); Hostile(got, "") {
 			t.Errorf("clean(%q) = %q", name, got)
 		}
 		var buf bytes.Buffer
-		o := &output{w: &buf, width: 80}
-		o.printf("in %s\n", name)
-		o.line(span{styleFunc, name}, span{plain, name})
-		o.table([]column{{head: "a"}, {head: "b", right: true}}, [][]span{{{plain, name}, {styleFile, name}}})
-		w := window{file: name, first: 1, lines: []string{name}, current: 1}
-		w.print(o, 8)
-		if hostile(buf.String(), "\n") {
+		o := &Output{W: &buf, Width: 80}
+		o.Printf("in %s\n", name)
+		o.Line(Span{styleFunc, name}, Span{plain, name})
+		o.Table([]Column{{Head: "a"}, {Head: "b", Right: true}}, [][]Span{{{plain, name}, {styleFile, name}}})
+		w := Window{File: name, First: 1, Lines: []string{name}, Current: 1}
+		w.Print(o, 8)
+		if Hostile(buf.String(), "\n") {
 			t.Errorf("output of %q: %q", name, buf.String())
 		}
 		if !strings.ContainsRune(name, '\n') && strings.Count(buf.String(), "\n") != 5 {
 			t.Errorf("output of %q has not 5 lines: %q", name, buf.String())
-		}
-		line := jsonLine("bt", frameView{Function: name})
-		if hostile(line, "\n") || strings.Count(line, "\n") != 1 {
-			t.Errorf("JSON of %q: %q", name, line)
-		}
-		var back struct{ Function string }
-		if err := json.Unmarshal([]byte(line), &back); err != nil {
-			t.Errorf("JSON of %q: %v", name, err)
-		} else if utf8.ValidString(name) && back.Function != name {
-			t.Errorf("JSON of %q decodes to %q", name, back.Function)
 		}
 	})
 }
@@ -93,16 +82,16 @@ func FuzzHostileColors(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, language string) {
 		var buf bytes.Buffer
-		o := &output{w: &buf, width: 80, color: true, theme: theme("light")}
-		o.line(span{styleFunc, text})
-		w := window{file: "a.c", language: language, first: 1, lines: strings.Split(text, "\n")}
-		w.print(o, 8)
+		o := &Output{W: &buf, Width: 80, Color: true, Theme: ThemeNamed("light")}
+		o.Line(Span{styleFunc, text})
+		w := Window{File: "a.c", Language: language, First: 1, Lines: strings.Split(text, "\n")}
+		w.Print(o, 8)
 		bare := buf.String()
-		for _, sgr := range theme("light") {
+		for _, sgr := range ThemeNamed("light") {
 			bare = strings.ReplaceAll(bare, "\x1b["+sgr+"m", "")
 		}
 		bare = strings.ReplaceAll(bare, "\x1b[0m", "")
-		if hostile(bare, "\n") {
+		if Hostile(bare, "\n") {
 			t.Errorf("output of %q: %q", text, bare)
 		}
 	})

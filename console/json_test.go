@@ -1,0 +1,35 @@
+package console
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// hostile tells text that a terminal would act upon, but for the characters of keep.
+func hostile(s, keep string) bool {
+	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune(keep, r) && (unicode.Is(unicode.C, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r))
+	})
+}
+
+// FuzzHostileJSON has names of programs in JSON.
+func FuzzHostileJSON(f *testing.F) {
+	for _, s := range []string{"main", "\x1b[2J", "\u202etxt.exe", "\x9b31m", "\xc2\x9b31m", "a\nerror: fake", "\xff\xfe", "\u2028", "\U000e0001", "%s%n", "\t", "漢"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		line := jsonLine("bt", frameView{Function: name})
+		if hostile(line, "\n") || strings.Count(line, "\n") != 1 {
+			t.Errorf("JSON of %q: %q", name, line)
+		}
+		var back struct{ Function string }
+		if err := json.Unmarshal([]byte(line), &back); err != nil {
+			t.Errorf("JSON of %q: %v", name, err)
+		} else if utf8.ValidString(name) && back.Function != name {
+			t.Errorf("JSON of %q decodes to %q", name, back.Function)
+		}
+	})
+}

@@ -1,0 +1,17 @@
+package console
+
+import (
+	"strings"
+
+	"hdb/console/screen"
+)
+
+// Notify prints a line about something that happened beside the command: it is
+// what session.Config.Notify should call. Any goroutine may call it.
+func (c *Console) Notify(line string) {
+	if c.cfg.JSON {
+		c.notices.Print(c.cfg.Out, jsonLine("notice", notice{line}))
+		return
+	}
+	c.notices.Print(c.cfg.Err, strings.TrimRight(screen.Clean(line), " ")+"\n")
+}
