@@ -116,7 +116,7 @@ func (h *madeHeap) step() {
 	e.Addr = 0x10000000 + at*256
 	if old.size != 0 {
 		e.Kind, e.Func, e.Size = capture.Free, 1, uint64(old.size)
-		e.Gone = capture.Gone{Size: e.Size, Stack: old.stack, Recorded: true, Seq: old.seq}
+		e.Ended = capture.Ended{Size: e.Size, Stack: old.stack, Recorded: true, Seq: old.seq}
 		old.size = 0
 	} else {
 		e.Size = 16 + h.stack%1000*13%224

@@ -68,8 +68,8 @@ func TestAbort(t *testing.T) {
 				w.FuncIndex("f")
 				e := &events[i]
 				e.Stack, e.Func = StackID(1+i/100), 0
-				if e.Gone.Recorded {
-					e.Gone = Gone{}
+				if e.Ended.Recorded {
+					e.Ended = Ended{}
 				}
 				w.AddEvent(e)
 				if i%each == each-1 && i < len(events)-1 {

@@ -107,13 +107,16 @@ func (c *Writer) Adopt(l *Log) {
 	for id := range l.Stacks() {
 		c.Intern(l.Stack(StackID(id + 1)))
 	}
-	fresh, _ := freshOf(l, 0)
+	execs := l.Execs()
 	for e := range l.Events(0) {
-		if len(fresh) > 0 && e.Seq >= fresh[0] {
-			fresh = fresh[1:]
-			c.Replaced()
+		for len(execs) > 0 && e.Seq >= execs[0] {
+			c.replacedAt(execs[0])
+			execs = execs[1:]
 		}
 		c.AddEvent(&e)
+	}
+	for _, first := range execs { // after the last event
+		c.replacedAt(first)
 	}
 	c.addMoments(l)
 }

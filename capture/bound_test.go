@@ -29,7 +29,7 @@ func bounded(t *testing.T, path string, b Bound, n, chunk int) *Writer {
 		t.Fatal(err)
 	}
 	w.Bound(b)
-	f := following{w, heapByAddress{}, chunk}
+	f := following{w, newHeapByAddress(), chunk}
 	fill(&f, 1, n)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func TestSums(t *testing.T) {
 	}
 	w.Bound(Bound{Aggregate: true})
 	rng := rand.New(rand.NewPCG(1, 1))
-	heap, events, execs := heapByAddress{}, []Event{}, map[uint64]bool{}
+	heap, events, execs := newHeapByAddress(), []Event{}, map[uint64]bool{}
 	state := heapState{}
 	id := w.Intern(Stack{PCs: []addr.Run{1}})
 	other := w.Intern(Stack{PCs: []addr.Run{2}})
@@ -131,13 +131,13 @@ func TestSums(t *testing.T) {
 		if rng.IntN(300) == 0 {
 			e.Addr, e.Failed = 0, true
 		}
-		e.Gone = heap.follow(&e)
+		e.Ended = heap.follow(&e)
 		e.Seq = w.AddEvent(&e)
 		events = append(events, e)
 		switch rng.IntN(4000) {
 		case 0:
 			w.Replaced()
-			clear(heap)
+			heap = newHeapByAddress()
 			execs[e.Seq+1] = true
 		case 1, 2, 3, 4, 5:
 			for range sumsEvery {
@@ -209,9 +209,9 @@ func BenchmarkSums(b *testing.B) {
 		b.Fatal(err)
 	}
 	w.Bound(Bound{Aggregate: true})
-	heap := heapByAddress{}
+	heap := newHeapByAddress()
 	for i := range events {
-		events[i].Gone = heap.follow(&events[i])
+		events[i].Ended = heap.follow(&events[i])
 	}
 	for i := 0; b.Loop(); i++ {
 		e := events[i&(len(events)-1)]

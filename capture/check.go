@@ -111,8 +111,6 @@ func (v *verifier) events() {
 		}
 		said, err := d.summaryOf(payload)
 		switch {
-		case err == errNoSummary:
-			continue
 		case err != nil:
 			v.say("events #%d to #%d: %v", ref.first, ref.last, err)
 			known = false
@@ -129,7 +127,7 @@ func (v *verifier) events() {
 		if err != nil || known && !is.equal(said) {
 			v.say("events #%d to #%d: the summary is of others", ref.first, ref.last)
 		}
-		sums.sum.state = heapState{said.Live, said.Blocks, said.Latest}
+		sums.sum.state = heapState{said.Live, said.Blocks}
 		known = true
 	}
 	if t := f.info.Totals; v.whole && f.Damage() == nil && !f.info.Aggregate {
@@ -171,7 +169,7 @@ func (v *verifier) sums() {
 
 // event checks what an event refers to.
 func (v *verifier) event(e *Event) {
-	if id := max(e.Stack, e.Gone.Stack); v.whole && int(id) > v.f.numStacks {
+	if id := max(e.Stack, e.Ended.Stack); v.whole && int(id) > v.f.numStacks {
 		v.say("event #%d: stack %d is not there", e.Seq, id)
 	}
 	if v.whole && e.Kind != Mark && int(e.Func) >= len(v.f.functions) {

@@ -6,7 +6,7 @@ type heldCheck struct {
 	next int // of f.checkpoints, the first that is not read
 	cp   *checkpoint
 	r    restorer
-	made madeBy
+	made blockSet
 	lost bool // what is live is not known
 }
 
@@ -21,11 +21,9 @@ func (h *heldCheck) chunk(events []Event, fresh bool) *Checkpoint {
 	}
 	for i := range events {
 		e := &events[i]
-		if e.Gone.Recorded {
-			h.made.ends(e)
-		}
+		h.made.settle(e)
 		if e.Allocates() {
-			h.made.put(e.Addr, e.Seq)
+			h.made.put(e, e.Seq)
 		}
 	}
 	last := events[len(events)-1].Seq

@@ -24,21 +24,22 @@ func newWantedHeap() *wantedHeap {
 	return &wantedHeap{blocks: map[uint64]Held{}, sizes: map[uint64]SizeSum{}, tids: map[int32]ThreadSum{}}
 }
 
-// end ends the block at a, and notes whether it was temporary.
-func (h *wantedHeap) end(a uint64, told bool) {
-	b := h.blocks[a]
+// end ends the block at a, if there is one, and notes whether it was temporary, if that may be.
+func (h *wantedHeap) end(a uint64, may bool) (temporary bool) {
+	b, ok := h.blocks[a]
 	delete(h.blocks, a)
-	if told && a == h.last {
+	if temporary = may && ok && b.Seq == h.last; temporary {
 		s, t := h.sizes[b.Size], h.tids[b.TID]
 		s.Temporary++
 		t.Temporary++
 		h.sizes[b.Size], h.tids[b.TID] = s, t
 	}
+	return temporary
 }
 
 func (h *wantedHeap) made(e *Event, seq uint64) {
 	h.blocks[e.Addr] = Held{Seq: seq, Addr: e.Addr, Size: e.Size, Stack: e.Stack, TID: e.TID, Func: e.Func, Kind: e.Kind}
-	h.last = e.Addr
+	h.last = seq
 	s, t := h.sizes[e.Size], h.tids[e.TID]
 	s.Size, t.TID = e.Size, e.TID
 	s.Allocs++
@@ -81,43 +82,36 @@ func keepRandom(seed uint64, n int, rec Recorder, cut func()) map[uint64]*Checkp
 		if gaps && rng.IntN(3) == 0 {
 			e.Seq = seq + 1 + uint64(rng.IntN(1000))
 		}
-		there := func(a uint64) Gone {
+		there := func(a uint64) Ended {
 			b, ok := h.blocks[a]
-			return Gone{Size: b.Size, Stack: b.Stack, Seq: b.Seq, Recorded: ok}
+			return Ended{Size: b.Size, Stack: b.Stack, Seq: b.Seq, Recorded: ok}
 		}
-		second := uint64(0)
 		switch rng.IntN(20) {
 		case 0, 1, 2, 3, 4, 5, 6, 7, 8:
-			e.Kind, e.Gone = Alloc, there(e.Addr)
+			e.Kind, e.Ended = Alloc, there(e.Addr)
 			h.end(e.Addr, false)
 		case 9, 10:
 			e.Kind, e.Old = Realloc, 0x7f0000000000+uint64(rng.IntN(wide))*16
 			if rng.IntN(2) == 0 {
 				e.Addr = e.Old
 			}
-			e.Gone = there(e.Old)
-			h.end(e.Old, e.Gone.Recorded)
-			if under := there(e.Addr); under.Recorded {
-				if second = under.Seq; !e.Gone.Recorded {
-					e.Gone, second = under, 0
-				}
+			if under := there(e.Addr); under.Recorded && e.Addr != e.Old { // nobody saw its end
 				h.end(e.Addr, false)
+				seq = rec.AddEvent(&Event{Seq: e.Seq, Time: e.Time, Kind: Free, Func: 1, Addr: e.Addr, Size: under.Size, Ended: under})
+				e.Seq = 0
 			}
+			e.Ended = there(e.Old)
+			e.Ended.Temporary = h.end(e.Old, true)
 		case 11:
 			e.Kind = Map
 		case 12:
 			e.Kind, e.Failed, e.Addr = Alloc, true, 0
 		default:
-			e.Kind, e.Func, e.Stack, e.Gone = Free, 1, 0, there(e.Addr)
-			e.Size = e.Gone.Size
-			if e.Gone.Recorded {
-				h.end(e.Addr, true)
-			}
+			e.Kind, e.Func, e.Stack, e.Ended = Free, 1, 0, there(e.Addr)
+			e.Size = e.Ended.Size
+			e.Ended.Temporary = h.end(e.Addr, true)
 		}
 		seq = rec.AddEvent(&e)
-		if second != 0 {
-			rec.Ended(second)
-		}
 		if e.Allocates() {
 			h.made(&e, seq)
 		}
@@ -215,13 +209,15 @@ func recopied(t *testing.T, f *File) *File {
 			t.Fatal(err)
 		}
 	}
+	execs := f.Execs()
 	for w := f.walk(0); ; w.step() {
 		e := w.peek()
 		if e == nil {
 			break
 		}
-		if w.fresh {
-			k.replaced()
+		for len(execs) > 0 && execs[0] <= e.Seq {
+			k.replaced(execs[0])
+			execs = execs[1:]
 		}
 		if err := k.add(e); err != nil {
 			t.Fatal(err)
@@ -301,7 +297,7 @@ func TestVerifyFindsWrongCheckpoints(t *testing.T) {
 	for i := range uint64(2) {
 		w.AddEvent(&Event{Addr: 0x1000 + 64*i, Size: 8})
 	}
-	w.AddEvent(&Event{Kind: Free, Addr: 0x1000, Size: 8, Gone: Gone{Size: 8, Recorded: true, Seq: 2}})
+	w.AddEvent(&Event{Kind: Free, Addr: 0x1000, Size: 8, Ended: Ended{Size: 8, Recorded: true, Seq: 2}})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -398,15 +394,15 @@ func TestMakerOfTheLastThread(t *testing.T) {
 	}
 }
 
-// A block is temporary when it was the latest one. What a realloc ends may be another
-// than that at its old address, which had been given back.
-func TestTemporaryIsTheLatestBlock(t *testing.T) {
+// Temporary blocks are counted where events say so, also where that is not expected.
+func TestTemporaryIsAsDecided(t *testing.T) {
 	events := []Event{
 		{Seq: 1, Addr: 0x1000, Size: 8},
 		{Seq: 2, Addr: 0x2000, Size: 16},
-		{Seq: 3, Kind: Free, Addr: 0x2000, Size: 16, Gone: Gone{Size: 16, Recorded: true, Seq: 2}},
-		{Seq: 4, Kind: Realloc, Old: 0x2000, Addr: 0x1000, Size: 24, Gone: Gone{Size: 8, Recorded: true, Seq: 1}},
-		{Seq: 5, Kind: Realloc, Old: 0x1000, Addr: 0x3000, Size: 32, Gone: Gone{Size: 24, Recorded: true, Seq: 4}},
+		{Seq: 3, Kind: Free, Addr: 0x2000, Size: 16, Ended: Ended{Size: 16, Recorded: true, Temporary: true, Seq: 2}},
+		{Seq: 4, Kind: Realloc, Old: 0x1000, Addr: 0x3000, Size: 24, Ended: Ended{Size: 8, Recorded: true, Seq: 1}},
+		{Seq: 5, Kind: Realloc, Old: 0x3000, Addr: 0x4000, Size: 32, Ended: Ended{Size: 24, Recorded: true, Temporary: true, Seq: 4}},
+		{Seq: 6, Kind: Free, Addr: 0x4000, Size: 32, Ended: Ended{Size: 32, Recorded: true, Seq: 5}}, // another block was made that is not recorded
 	}
 	c := eventEncoder{following: true}
 	c.begin(1, 0)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Bounds of what a copy keeps in memory, whatever the file says.
@@ -35,15 +36,14 @@ type copier struct {
 	c      *Writer
 	src    Source    // what is not events
 	ids    []StackID // by ID in src; 0 is not known yet
-	funcs  int       // functions that have names
-	live   *madeBy   // blocks that the copy holds the beginning of; nil if nobody knows which end
-	part   bool      // the copy may lack beginnings of blocks
+	funcs  int       // functions of src that have names
+	part   bool      // beginnings of blocks may be missing: their ends end nothing
+	live   *blockSet // blocks that the copy holds the beginning of
 	result *Copied
 }
 
-// newCopier begins a capture of what src is. follow has the ends of blocks looked
-// at: some beginnings may be missing.
-func newCopier(w io.Writer, f *File, src Source, follow bool) (*copier, error) {
+// newCopier begins a capture of what src is, or of a part of it.
+func newCopier(w io.Writer, f *File, src Source, part bool) (*copier, error) {
 	if f.info.Aggregate && len(f.events) == 0 {
 		return nil, errAggregate
 	}
@@ -51,13 +51,7 @@ func newCopier(w io.Writer, f *File, src Source, follow bool) (*copier, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &copier{c: c, src: src, part: follow, result: new(Copied)}
-	if f.followed() {
-		k.live = new(madeBy)
-	} else {
-		c.unfollow()
-	}
-	return k, nil
+	return &copier{c: c, src: src, part: part, live: new(blockSet), result: new(Copied)}, nil
 }
 
 // errAggregate is of a capture that has sums only.
@@ -69,19 +63,22 @@ func (k *copier) add(e *Event) error {
 	if e.Stack, err = k.stack(e.Stack); err != nil {
 		return err
 	}
-	for k.funcs <= int(e.Func) {
-		k.c.records(chunkFunctions).function(k.funcs, lostFunction)
-		k.funcs++
+	if int(e.Func) >= k.funcs {
+		e.Func = k.c.FuncIndex(lostFunction)
 	}
-	if k.live != nil {
-		k.follow(e)
-	}
-	if e.Gone.Recorded {
-		if e.Gone.Stack, err = k.stack(e.Gone.Stack); err != nil {
+	if e.Ended.Recorded {
+		if e.Ended.Stack, err = k.stack(e.Ended.Stack); err != nil {
 			return err
 		}
+		if !k.live.settle(e) && k.part {
+			e.Ended = Ended{}
+			k.result.Older++
+		}
 	}
-	if k.live != nil && k.live.len > maxCopiedBlocks {
+	if k.part {
+		k.live.unseen(k.c, e)
+	}
+	if k.live.len > maxCopiedBlocks {
 		return fmt.Errorf("more than %d blocks are live", maxCopiedBlocks)
 	}
 	k.live.add(k.c, e)
@@ -89,21 +86,9 @@ func (k *copier) add(e *Event) error {
 	return k.c.Err()
 }
 
-// follow has the event end a block only if the copy holds its beginning.
-func (k *copier) follow(e *Event) {
-	if !e.Gone.Recorded {
-		return
-	}
-	var ok bool
-	if e.Gone.Seq, ok = k.live.ends(e); !ok && k.part {
-		e.Gone = Gone{}
-		k.result.Older++
-	}
-}
-
-// replaced notes that the program was replaced.
-func (k *copier) replaced() {
-	k.c.Replaced()
+// replaced notes that the program was replaced before the event #first.
+func (k *copier) replaced(first uint64) {
+	k.c.replacedAt(first)
 	k.live.clear()
 }
 
@@ -137,10 +122,12 @@ func (k *copier) stack(id StackID) (StackID, error) {
 
 // tables adds what comes before the events.
 func (k *copier) tables(modules []Module) {
-	for i, name := range k.src.Functions() {
-		k.c.records(chunkFunctions).function(i, cmp.Or(name, lostFunction))
-		k.funcs++
+	names := slices.Clone(k.src.Functions())
+	for i := range names {
+		names[i] = cmp.Or(names[i], lostFunction)
 	}
+	k.c.addFunctions(names)
+	k.funcs = len(names)
 	for _, t := range k.src.Threads() {
 		k.c.AddThread(t)
 	}

@@ -66,14 +66,14 @@ func counted(n uint64, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// A NewVersionError says that a capture needs a newer hdb.
-type NewVersionError struct {
+// A VersionError says that a capture is of another major version of the format.
+type VersionError struct {
 	Path         string
 	Major, Minor uint16 // of the file
 }
 
-func (e *NewVersionError) Error() string {
-	return fmt.Sprintf("%s: written by hdb capture format %d; this hdb reads %d: use a newer hdb", e.Path, e.Major, major)
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%s: capture format %d.%d; this hdb reads %d.%d: use the hdb that wrote it", e.Path, e.Major, e.Minor, major, minor)
 }
 
 // A NotCaptureError says that a file is something else.

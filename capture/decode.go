@@ -76,8 +76,8 @@ func (c *cursor) fail(text string) {
 	c.b = nil
 }
 
-// An eventDecoder is the inverse of an eventEncoder, and of that of version 1. It may be
-// used for one chunk after the other.
+// An eventDecoder is the inverse of an eventEncoder. It may be used for one chunk after
+// the other.
 type eventDecoder struct {
 	unpacker
 	columns [numEventSections]cursor
@@ -89,14 +89,11 @@ type eventDecoder struct {
 	seq     uint64
 	last    uint64 // sequence number of the chunk's last event
 	thread  int
-	gone    bool  // it is known which blocks end
 	err     error // the first that concerns no single column
 
 	model                   model
 	ops                     []op
 	gapAt, timeAt, threadAt int // events of the next change, -1 if there is none
-
-	old decoder1
 }
 
 // An op is a shape and how an event of it differs from what is expected.
@@ -110,10 +107,7 @@ var eventSectionNames = [numEventSections]string{
 	secOrigins: "origins", secSummary: "summary", secTouched: "addresses",
 	secOps: "ops", secOp: "op", secGapAt: "place of a gap", secGap: "gap", secThreadAt: "place of a thread", secThread: "thread",
 	secTimeAt: "place of a time", secTime: "time", secStack: "stack", secSize: "size", secAux: "aux", secDepth: "depth", secAge: "age",
-	secPlaced: "address", secLiteral: "literal", secGone: "gone", secGoneSize: "sizes of ended blocks",
-	sec1Shape: "shape", sec1Gap: "gap", sec1Thread: "thread", sec1Time: "time", sec1Stack: "stack",
-	sec1Size: "size", sec1Aux: "aux", sec1Place: "place", sec1Ref: "ref", sec1Literal: "literal",
-	sec1Gone: "gone", sec1GoneSize: "sizes of ended blocks",
+	secPlaced: "address", secLiteral: "literal", secOrigin: "gone", secOriginSize: "sizes of ended blocks",
 }
 
 // decode appends the events of a chunk to dst. Whatever the payload is, it
@@ -127,12 +121,8 @@ func (d *eventDecoder) decode(dst []Event, payload []byte) ([]Event, error) {
 	if err != nil {
 		return dst, err
 	}
-	perEvent := secOp // each event has an entry of at least a byte
-	if sections[secOp] == nil {
-		perEvent = sec1Shape
-	}
-	if n := len(sections[perEvent]); head.count > n {
-		return dst, fmt.Errorf("%s: %d bytes for %d events", eventSectionNames[perEvent], n, head.count)
+	if n := len(sections[secOp]); head.count > n { // each event has an entry of at least a byte
+		return dst, fmt.Errorf("%s: %d bytes for %d events", eventSectionNames[secOp], n, head.count)
 	}
 	if d.reset(head, sections); d.err != nil {
 		return dst, d.err
@@ -141,16 +131,9 @@ func (d *eventDecoder) decode(dst []Event, payload []byte) ([]Event, error) {
 	dst = slices.Grow(dst, head.count)[:n+head.count]
 	events := dst[n:]
 	clear(events)
-	if perEvent == sec1Shape {
-		d.reset1(head, sections)
-		for i := 0; i < len(events) && d.err == nil; i++ {
-			d.event1(&events[i])
-		}
-	} else {
-		d.reset2(head)
-		for i := 0; i < len(events) && d.err == nil; i++ {
-			d.event(events, i)
-		}
+	d.beginModel(head)
+	for i := 0; i < len(events) && d.err == nil; i++ {
+		d.event(events, i)
 	}
 	if d.err != nil {
 		return dst[:n], d.err
@@ -164,7 +147,6 @@ func (d *eventDecoder) decode(dst []Event, payload []byte) ([]Event, error) {
 func (d *eventDecoder) reset(head eventHead, sections sections) {
 	d.shapes, d.tids, d.stacks, d.origins = d.shapes[:0], d.tids[:0], d.stacks[:0], d.origins[:0]
 	d.thread, d.err = 0, nil
-	d.gone = sections[secSummary] != nil
 	for i, name := range eventSectionNames {
 		d.columns[i] = cursor{name: name, b: sections[i]}
 	}
@@ -245,8 +227,8 @@ func (d *eventDecoder) index(id int, v uint64, n int) int {
 	return int(v)
 }
 
-// reset2 begins a chunk.
-func (d *eventDecoder) reset2(head eventHead) {
+// beginModel reads the ops of a chunk and begins its model.
+func (d *eventDecoder) beginModel(head eventHead) {
 	d.ops = d.ops[:0]
 	for c := &d.columns[secOps]; len(c.b) > 0; {
 		at, moves := c.uvarint(), c.uvarint()
@@ -351,7 +333,7 @@ func (d *eventDecoder) getStack(op op, t *threadModel, e *Event) *habit {
 func (d *eventDecoder) getRef(op op, index int, h *habit, events []Event) (a uint64, of int) {
 	m := &d.model
 	ok := true
-	switch op.moves >> moveRef {
+	switch op.moves >> moveRef & 3 {
 	case refLiteral:
 		return d.getLiteral(), -1
 	case refNext:
@@ -397,7 +379,7 @@ func (d *eventDecoder) take(op op, events []Event, index int, t *threadModel, h 
 	if e.Kind == Unmap {
 		return
 	}
-	d.getGone(op, events, e, of)
+	d.getEnded(op, events, e, of)
 	if e.Addr != 0 && !e.Failed {
 		d.model.released(t, e)
 	}
@@ -415,7 +397,7 @@ func (d *eventDecoder) give(op op, events []Event, index int, t *threadModel, h 
 		e.Size = h.size
 	}
 	if e.Kind == Alloc || e.Kind == Realloc {
-		d.getGone(op, events, e, of)
+		d.getEnded(op, events, e, of)
 	}
 	if !op.has(shapeAddr) {
 		if e.Old != 0 && !e.Failed {
@@ -427,31 +409,29 @@ func (d *eventDecoder) give(op op, events []Event, index int, t *threadModel, h 
 	e.Addr = d.getPlace(op, e, t, k)
 	d.model.gave(t, e, k)
 	if e.Allocates() {
-		d.model.named.add(index)
+		d.model.make(index)
 	}
 }
 
-// getGone is the inverse of ended.
-func (d *eventDecoder) getGone(op op, events []Event, e *Event, of int) {
-	switch {
-	case of >= 0:
-		e.Gone = Gone{Recorded: true, Stack: events[of].Stack, Size: events[of].Size}
-		return
-	case !d.gone:
+// getEnded is the inverse of ended.
+func (d *eventDecoder) getEnded(op op, events []Event, e *Event, of int) {
+	temporary := d.model.temporary(of) != (op.moves&moveTemporary != 0)
+	if of >= 0 {
+		e.Ended = Ended{Recorded: true, Temporary: temporary, Stack: events[of].Stack, Size: events[of].Size}
 		return
 	}
 	o := d.model.origin(e)
-	if op.moves&moveGone == 0 {
+	if op.moves&moveOrigin == 0 {
 		if o != nil && o.recorded {
-			e.Gone = Gone{Recorded: true, Stack: o.stack, Size: o.sizeOf(e)}
+			e.Ended = Ended{Recorded: true, Temporary: temporary, Stack: o.stack, Size: o.sizeOf(e)}
 		}
-	} else if v := d.get(secGone); v != 0 {
-		if i := d.index(secGone, v-1, len(d.origins)); d.err == nil {
-			e.Gone = Gone{Recorded: true, Stack: d.origins[i], Size: d.get(secGoneSize)}
+	} else if v := d.get(secOrigin); v != 0 {
+		if i := d.index(secOrigin, v-1, len(d.origins)); d.err == nil {
+			e.Ended = Ended{Recorded: true, Temporary: temporary, Stack: d.origins[i], Size: d.get(secOriginSize)}
 		}
 	}
 	if o != nil {
-		o.stack, o.recorded, o.size = e.Gone.Stack, e.Gone.Recorded, e.Gone.Size
+		o.stack, o.recorded, o.size = e.Ended.Stack, e.Ended.Recorded, e.Ended.Size
 	}
 }
 

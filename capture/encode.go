@@ -8,17 +8,14 @@ import (
 
 // Sections of a chunk of events; part of the wire format.
 const (
-	secHead   = 1 // see eventHead
-	secShapes = 2 // dictionary: kind, flags, function
-	secTIDs   = 3 // dictionary: thread IDs
-	secStacks = 4 // dictionary: stack IDs
-	// 5 to 14, 16 and 18 are columns of version 1, see decode1.go.
-	secTotals  = 15 // the Totals after the chunk's events; a column no more than the head
-	secOrigins = 17 // dictionary: stack IDs of blocks that are older than the chunk
-	secSummary = 19 // see Summary
-	secTouched = 20 // see pageSet
-
-	// Since 2.0.
+	secHead          = 1  // see eventHead
+	secShapes        = 2  // dictionary: kind, flags, function
+	secTIDs          = 3  // dictionary: thread IDs
+	secStacks        = 4  // dictionary: stack IDs
+	secTotals        = 15 // the Totals after the chunk's events; a column no more than the head
+	secOrigins       = 17 // dictionary: stack IDs of blocks that are older than the chunk
+	secSummary       = 19 // see Summary
+	secTouched       = 20 // see pageSet
 	secOps           = 21 // dictionary: index into shapes, moves
 	secOp            = 22 // column of all events: index into ops
 	secGapAt         = 23 // column: events since the last one with a gap before it
@@ -34,8 +31,8 @@ const (
 	secAge           = 33 // column of refAge
 	secPlaced        = 34 // column of placeLiteral: distance from the thread's bump
 	secLiteral       = 35 // column of refLiteral: distance from the last of them
-	secGone          = 36 // column of moveGone: 0 none, else index into origins + 1
-	secGoneSize      = 37 // column of moveGone but for none
+	secOrigin        = 36 // column of moveOrigin: 0 none, else index into origins + 1
+	secOriginSize    = 37 // column of moveOrigin but for none
 	firstColumn      = secOps
 	numEventSections = 38
 )

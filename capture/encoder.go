@@ -12,20 +12,19 @@ import (
 // at most eventsPerChunk, end.
 type eventEncoder struct {
 	eventColumns
-	model      model
-	opOf       []uint16      // the op of each event of the chunk, by its index
-	counts     []uint64      // of events, by op
-	tallied    int           // the first event that is not in counts
-	roomTo     int           // and the first that there may be no room for, see plainRoom
-	recent     [256]usualOp  // by some bits of the key
-	opAt       table[uint64] // op -> index
-	shapeAt    table[uint32] // key of the shape -> index
-	tidAt      table[uint32] // thread ID -> index
-	stackAt    stackIndex    // stack ID -> index, from 1
-	sum        summer
-	unfollowed bool    // nobody knows which blocks end: there is no summary
-	following  bool    // the outcome is wanted
-	pages      pageSet // the addresses that the events are about
+	model     model
+	opOf      []uint16      // the op of each event of the chunk, by its index
+	counts    []uint64      // of events, by op
+	tallied   int           // the first event that is not in counts
+	roomTo    int           // and the first that there may be no room for, see plainRoom
+	recent    [256]usualOp  // by some bits of the key
+	opAt      table[uint64] // op -> index
+	shapeAt   table[uint32] // key of the shape -> index
+	tidAt     table[uint32] // thread ID -> index
+	stackAt   stackIndex    // stack ID -> index, from 1
+	sum       summer
+	following bool    // the outcome is wanted
+	pages     pageSet // the addresses that the events are about
 
 	tid        int32         // the last event's
 	thread     int           // and its index
@@ -37,7 +36,6 @@ type eventEncoder struct {
 	otherBytes uint64 // allocated, but not on the heap
 	latest     int    // index of the thread that made a block last, -1 if that was before the chunk
 	lastTID    int32  // the ID of the one that did in the chunks before
-	lastMade   uint64 // the number of the event that made the last block
 }
 
 // begin begins a chunk with an event of that number and time in ticks.
@@ -66,12 +64,10 @@ func (c *eventEncoder) begin(seq, now uint64) {
 // which may have none.
 func (c *eventEncoder) end(spare eventColumns) eventColumns {
 	c.putOps()
-	if !c.unfollowed {
-		c.tally()
-		c.fresh = c.sum.fresh
-		c.sum.counted(c.counts, c.ops, &c.sizes)
-		c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.stacks)
-	}
+	c.tally()
+	c.fresh = c.sum.fresh
+	c.sum.counted(c.counts, c.ops, &c.sizes)
+	c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.stacks)
 	if c.whole {
 		c.columns[secTouched] = c.pages.append(c.columns[secTouched], c.head.count)
 	}
@@ -405,7 +401,7 @@ func (c *eventEncoder) take(e *Event, t *threadModel, h *habit, index int) (move
 		return moves
 	}
 	moves |= c.ended(e, of)
-	if !e.Gone.Recorded || e.Size > e.Gone.Size {
+	if !e.Ended.Recorded || e.Size > e.Ended.Size {
 		c.about(e.Addr, e.Size)
 	}
 	if e.Addr != 0 && !e.Failed {
@@ -421,7 +417,7 @@ func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (move
 		of, moves = c.ref(e, e.Old, h, index)
 		moves |= hasOld
 		if of < 0 {
-			c.about(e.Old, e.Gone.Size)
+			c.about(e.Old, e.Ended.Size)
 		}
 	}
 	if e.Size != 0 {
@@ -431,7 +427,7 @@ func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (move
 			h.size = e.Size
 		}
 	}
-	if (e.Old != 0 || e.Gone.Recorded) && e.Kind.ends() {
+	if (e.Old != 0 || e.Ended.Recorded) && e.Kind.ends() {
 		moves |= c.ended(e, of)
 	}
 	if e.Kind == Map && !e.Failed {
@@ -452,23 +448,23 @@ func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (move
 // ended puts which block the event ends, unless it is the one that event #of of the
 // chunk made, and counts it.
 func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
+	if e.Ended.Recorded && e.Ended.Temporary != c.model.temporary(of) {
+		moves = moveTemporary
+	}
 	if of >= 0 {
 		_, _, stack := c.block(&c.made[of])
 		c.endedOf(e, &c.sum.flows[stack])
-		return 0
+		return moves
 	}
-	if c.unfollowed {
-		return 0
-	}
-	at, g := -1, &e.Gone
+	at, g := -1, &e.Ended
 	if g.Recorded {
 		at = c.originIndex(g.Stack)
 	}
 	if !c.model.expects(e, g, at) {
-		moves = moveGone
-		c.put(secGone, uint64(at+1))
+		moves |= moveOrigin
+		c.put(secOrigin, uint64(at+1))
 		if at >= 0 {
-			c.put(secGoneSize, g.Size)
+			c.put(secOriginSize, g.Size)
 		}
 	}
 	if at >= 0 {
@@ -481,12 +477,11 @@ func (c *eventEncoder) ended(e *Event, of int) (moves uint32) {
 
 // endedOf counts the block that the event ends for the flow of its origin.
 func (c *eventEncoder) endedOf(e *Event, f *Flow) {
-	temporary := c.sum.temporary(e)
-	c.sum.ended(f, e.Gone.Size, temporary)
-	if !temporary || e.Gone.Seq != c.lastMade { // a realloc may tell another block than that at its old address
+	c.sum.ended(f, e.Ended.Size, e.Ended.Temporary)
+	if !e.Ended.Temporary {
 		return
 	}
-	c.sizes.ended(e.Gone.Size)
+	c.sizes.ended(e.Ended.Size)
 	if c.latest >= 0 {
 		c.sums[c.latest].Temporary++
 	} else {
@@ -516,13 +511,13 @@ func (c *eventEncoder) makes(e *Event, index int, stack, moves uint32, op int32)
 	if !toldBefore(moves, e.Size) {
 		c.about(e.Addr, e.Size)
 	}
-	c.model.named.add(index)
+	c.model.make(index)
 	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)
 	c.sizes.made(e.Size)
 	s := &c.sums[c.thread]
 	s.Allocs++
 	s.Bytes += e.Size
-	c.latest, c.lastMade = c.thread, c.head.last
+	c.latest = c.thread
 }
 
 // toldBefore tells whether the addresses of a new block of a size were noted when the one that

@@ -55,34 +55,7 @@ type Event struct {
 	Kind      Kind          // what happened
 	Failed    bool          // the allocator returned NULL or MAP_FAILED; Old is still allocated
 	Abandoned bool          // the call never returned: an exception or longjmp left it; then Failed too
-	Gone      Gone          // the recorded block that is no more
-}
-
-// Gone is the block that an event ended: a free its block, a realloc the one
-// handed in, an allocation one whose end nobody saw (a realloc that ends one of
-// each tells the first). With it a recording can be
-// summed up from any event on, without knowing what was live.
-type Gone struct {
-	Size     uint64  // bytes asked for
-	Stack    StackID // of the event that made it, or 0
-	Recorded bool    // that event is in the recording; otherwise the rest is 0
-	Seq      uint64  // of that event, 0 if unknown; kept by checkpoints only
-}
-
-// takes tells kinds of events that give Addr back.
-func (k Kind) takes() bool { return k == Free || k == Unmap }
-
-// gives tells kinds of events that should make a block or mapping.
-func (k Kind) gives() bool { return !k.takes() && k != Mark }
-
-// ends tells kinds of events that can end a block.
-func (k Kind) ends() bool { return k == Alloc || k == Free || k == Realloc }
-
-// Allocates tells events that make a block of the heap. Mappings are not part of
-// it: they are the allocator's own, libraries and stacks of threads, and would be
-// counted twice or for something else.
-func (e *Event) Allocates() bool {
-	return !e.Failed && e.Addr != 0 && (e.Kind == Alloc || e.Kind == Realloc)
+	Ended     Ended         // the recorded block that it ended
 }
 
 // maxSeq bounds the numbers that events may be given: a recording of a lifetime has none
@@ -113,7 +86,8 @@ func (d *Event) keep(e *Event, before uint64) {
 	d.TID = e.TID
 	d.Stack = e.Stack
 	d.Func, d.Kind, d.Failed, d.Abandoned = e.Func, e.Kind, e.Failed, e.Abandoned
-	d.Gone.Size, d.Gone.Stack, d.Gone.Recorded, d.Gone.Seq = e.Gone.Size, e.Gone.Stack, e.Gone.Recorded, e.Gone.Seq
+	d.Ended.Size, d.Ended.Stack, d.Ended.Seq = e.Ended.Size, e.Ended.Stack, e.Ended.Seq
+	d.Ended.Recorded, d.Ended.Temporary = e.Ended.Recorded, e.Ended.Temporary
 }
 
 // A Stack is a list of code addresses, innermost first.
@@ -211,7 +185,7 @@ type ConsoleLine struct {
 
 // Info describes the session.
 type Info struct {
-	Version string // of the capture format, "1.0"; set by the package
+	Version string // of the capture format, "2.0"; set by the package
 	Program string // path of the executable
 	Args    []string
 	PID     int
@@ -305,12 +279,6 @@ func (t *Totals) count(k Kind, failed bool, n uint64) {
 	default:
 		t.Allocs += n
 	}
-}
-
-// AllocationFailed tells events that should have made a block or mapping and did
-// not.
-func (e *Event) AllocationFailed() bool {
-	return e.Failed && e.Kind.gives()
 }
 
 // An Excerpt is a run of consecutive lines of a source file.

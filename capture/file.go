@@ -42,6 +42,7 @@ type File struct {
 	marks       []MarkRecord
 	samples     []SampleRecord
 	console     []ConsoleLine
+	execs       []uint64   // ascending
 	refs        []chunkRef // all chunks
 	events      []chunkRef // ascending and disjoint
 	len         int
@@ -69,7 +70,7 @@ type File struct {
 var _ Source = (*File)(nil)
 
 // Open opens a capture. A damaged one opens with what can be read, see Damage.
-// Errors: *NotCaptureError, *NewVersionError, and those of the file system.
+// Errors: *NotCaptureError, *VersionError, and those of the file system.
 func Open(path string) (*File, error) {
 	r, size, err := openRegular(path)
 	if err != nil {
@@ -146,8 +147,8 @@ func (f *File) checkHeader() (lost bool, err error) {
 		}
 		return true, nil
 	}
-	if v := binary.LittleEndian.Uint16(b[8:]); v > major {
-		return false, &NewVersionError{f.path, v, binary.LittleEndian.Uint16(b[10:])}
+	if v := binary.LittleEndian.Uint16(b[8:]); v != major {
+		return false, &VersionError{f.path, v, binary.LittleEndian.Uint16(b[10:])}
 	}
 	f.info.Version = fmt.Sprintf("%d.%d", binary.LittleEndian.Uint16(b[8:]), binary.LittleEndian.Uint16(b[10:]))
 	return false, nil
@@ -189,12 +190,13 @@ func (f *File) load(s scan) {
 			f.symbols = append(f.symbols, ref)
 		case chunkSources:
 			f.sources = append(f.sources, ref)
-		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops, chunkLosses, chunkMarks, chunkSamples, chunkConsole:
+		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops, chunkLosses, chunkMarks, chunkSamples, chunkConsole, chunkExecs:
 			if err := f.records(ref, func(r *recordReader) { f.record(ref.kind, r) }); err != nil {
 				s.lose(ref.offset, ref.offset, "%v at byte %d: %v", ref.kind, ref.offset, err)
 			}
 		}
 	}
+	slices.Sort(f.execs)
 	f.info.Version = version
 	f.loadTotals(s.refs)
 	if f.open = len(s.lost) > 0 && !s.ended(); f.open {
@@ -316,6 +318,10 @@ func (f *File) record(kind chunkKind, r *recordReader) {
 	case chunkConsole:
 		if l := r.consoleLine(); r.record.err == nil {
 			f.console = append(f.console, l)
+		}
+	case chunkExecs:
+		if first := r.exec(); r.record.err == nil {
+			f.execs = append(f.execs, first)
 		}
 	}
 }
@@ -439,6 +445,9 @@ func (f *File) Marks() []MarkRecord { return slices.Clip(f.marks) }
 
 // Samples are the resident memory over time.
 func (f *File) Samples() []SampleRecord { return slices.Clip(f.samples) }
+
+// Execs are the numbers of the first events after each replacement of the program.
+func (f *File) Execs() []uint64 { return slices.Clip(f.execs) }
 
 // Console is what was typed and printed while the recording was made, in order.
 func (f *File) Console() []ConsoleLine { return slices.Clip(f.console) }

@@ -18,7 +18,7 @@ import (
 type mill struct {
 	rng    uint64
 	seq    uint64
-	places [100_000]Gone
+	places [100_000]Ended
 	stacks []StackID
 	now    time.Duration
 }
@@ -31,12 +31,12 @@ func (m *mill) next(e *Event) {
 	m.now += time.Duration(r&3) * time.Microsecond
 	*e = Event{Addr: 0x555555560000 + i<<12, TID: 100, Time: m.now}
 	if p := &m.places[i]; p.Recorded {
-		e.Kind, e.Func, e.Gone = Free, 1, *p
-		*p = Gone{}
+		e.Kind, e.Func, e.Ended = Free, 1, *p
+		*p = Ended{}
 		return
 	}
 	e.Kind, e.Size, e.Stack = Alloc, 16+r>>8%1024, m.stacks[r>>4%uint64(len(m.stacks))]
-	m.places[i] = Gone{Size: e.Size, Stack: e.Stack, Recorded: true, Seq: m.seq}
+	m.places[i] = Ended{Size: e.Size, Stack: e.Stack, Recorded: true, Seq: m.seq}
 }
 
 // A capture of 100 million events is written, checked, trimmed and repaired in a

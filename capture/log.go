@@ -26,6 +26,7 @@ type Log struct {
 	sealed      int          // events in blocks and waiting
 	tail        []Event      // the last ones, and room for more
 	fresh       bool         // the program was replaced before the tail
+	renumbered  bool         // an event of the tail was given another number than it had
 	spill       spill
 	broken      error // a block could not be decoded
 
@@ -41,7 +42,6 @@ type Log struct {
 	seq     uint64 // of the last event; the writing goroutine's, as are:
 	queue   queue
 	encoder eventEncoder // of the queue's jobs
-	ended   []unseenEnd  // by events that are not in blocks
 	keeper  *keeper      // of the queue's jobs
 	packer  packer       // of the queue's jobs
 	buf     []byte       // of the queue's jobs
@@ -57,6 +57,7 @@ type Log struct {
 	marks     []MarkRecord
 	samples   []SampleRecord
 	console   []ConsoleLine
+	execs     []uint64
 }
 
 var _ Source = (*Log)(nil)
@@ -85,7 +86,7 @@ func (l *Log) AddEvent(e *Event) uint64 {
 	kept.keep(e, l.seq)
 	l.seq = kept.Seq
 	if e.renumbered(l.seq) {
-		l.Ended(0) // nobody knows which block
+		l.renumbered = true
 	}
 	l.filled.Store(int64(n + 1))
 	return l.seq
@@ -122,8 +123,8 @@ func (l *Log) seal(events []Event) {
 		l.info.Totals.add(&events[i], events[i].Time)
 	}
 	totals := l.info.Totals
-	l.waiting = append(slices.Clone(l.waiting), run{events, l.fresh})
-	l.fresh = false
+	l.waiting = append(slices.Clone(l.waiting), run{events, l.fresh, l.renumbered})
+	l.fresh, l.renumbered = false, false
 	l.sealed += len(events)
 	l.tail, l.spare = l.spare, nil
 	if l.tail == nil {
@@ -142,6 +143,7 @@ func (l *Log) Replaced() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fresh = true
+	l.execs = append(l.execs, l.seq+1)
 }
 
 // encode makes a block of the first tail that waits. It is a job of the queue.
@@ -155,6 +157,7 @@ func (l *Log) encode(totals Totals) {
 		l.encoder.sum.replaced()
 	}
 	l.buf = l.encoder.encode(l.buf[:0], &l.packer, events, nil)
+	l.encoder.outcome.renumbered = l.encoder.outcome.renumbered || first.renumbered
 	block.after = l.encoder.sum.state
 	l.mu.Lock()
 	spill := l.spill
@@ -308,8 +311,9 @@ func (l *Log) Size() int64 {
 
 // A run is consecutive events.
 type run struct {
-	events []Event
-	fresh  bool // the program was replaced before them
+	events     []Event
+	fresh      bool // the program was replaced before them
+	renumbered bool // one of them was given another number than it had
 }
 
 // A snapshot is the events of a Log at a moment.
@@ -324,7 +328,7 @@ func (l *Log) snapshot() snapshot {
 	defer l.mu.RUnlock()
 	l.snapshots.Add(1)
 	tail := l.tail[:l.filled.Load()]
-	return snapshot{l.blocks, append(slices.Clip(l.waiting), run{tail, l.fresh})}
+	return snapshot{l.blocks, append(slices.Clip(l.waiting), run{tail, l.fresh, l.renumbered})}
 }
 
 func (l *Log) release(snapshot) { l.snapshots.Add(-1) }
@@ -341,7 +345,7 @@ func (l *Log) Events(from uint64) iter.Seq[Event] {
 		}
 		for _, r := range s.last {
 			for _, e := range r.events[searchEvents(r.events, from):] {
-				e.Gone.Seq = 0 // as of those that are encoded
+				e.Ended.Seq = 0 // as of those that are encoded
 				if !yield(e) {
 					return
 				}
@@ -452,6 +456,13 @@ func (l *Log) Console() []ConsoleLine {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return slices.Clip(l.console)
+}
+
+// Execs are the numbers of the first events after each replacement of the program.
+func (l *Log) Execs() []uint64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Clip(l.execs)
 }
 
 // Losses are the places where calls are missing, in order.

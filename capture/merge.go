@@ -2,7 +2,6 @@ package capture
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -47,8 +46,6 @@ func Merge(w io.Writer, files []*File) (Copied, error) {
 		switch {
 		case filepath.Base(a.Program) != filepath.Base(b.Program) || a.Arch != b.Arch:
 			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s)", files[0].path, a.Program, a.Arch, f.path, b.Program, b.Arch)
-		case !f.followed() || !files[0].followed():
-			return Copied{}, errors.New("a capture of a format before 1.2 does not say which blocks end")
 		}
 	}
 	m := &merger{}
@@ -77,6 +74,7 @@ type merger struct {
 	all    []*merged
 	result Copied
 	tids   map[int32]*merged // whose they are
+	made   *merged           // the one whose event made a block last
 	nums   int               // highest number of a thread
 }
 
@@ -85,16 +83,16 @@ type merged struct {
 	copier
 	f       *File
 	walk    *eventWalk
-	high    uint64          // is added to addresses
-	later   time.Duration   // that it began
-	indexes []uint16        // by index in f
-	tids    map[int32]int32 // that are others in the new capture
-	modules []int           // index in the new capture, by index in f
-	numbers []uint64        // in f, ascending, of which the new ones are needed
-	news    []uint64        // of numbers: the last new number up to it
-	last    uint64          // new number of the last event
-	replace bool            // its program is replaced at some time
-	blocks  map[uint64]Gone // its live blocks by their new addresses, if it is
+	high    uint64           // is added to addresses
+	later   time.Duration    // that it began
+	indexes []uint16         // by index in f
+	tids    map[int32]int32  // that are others in the new capture
+	modules []int            // index in the new capture, by index in f
+	numbers []uint64         // in f, ascending, of which the new ones are needed
+	news    []uint64         // of numbers: the last new number up to it
+	last    uint64           // new number of the last event
+	execs   []uint64         // the replacements of its program that are to come
+	blocks  map[uint64]Ended // its live blocks by their new addresses; nil if its program is never replaced
 }
 
 // process begins with a recording.
@@ -110,10 +108,9 @@ func (m *merger) process(w io.Writer, n int, f *File) (*merged, error) {
 	if f.info.Aggregate {
 		return nil, errAggregate
 	}
-	p.copier = copier{c: m.c, src: relocated{f, p}, live: new(madeBy), part: true, funcs: math.MaxInt, result: &m.result}
-	fresh, _ := freshOf(f, 0)
-	if p.replace = len(fresh) > 0 || len(Execs(f.Modules())) > 0; p.replace {
-		p.blocks = map[uint64]Gone{}
+	p.copier = copier{c: m.c, src: relocated{f, p}, live: new(blockSet), part: true, funcs: math.MaxInt, result: &m.result}
+	if p.execs = f.Execs(); len(p.execs) > 0 {
+		p.blocks = map[uint64]Ended{}
 	}
 	p.later = f.info.Start.Sub(m.start()).Truncate(Resolution)
 	if n == 0 {
@@ -213,7 +210,8 @@ func (m *merger) events() error {
 
 // event adds the next event of p, which happened then.
 func (m *merger) event(p *merged, e *Event, at time.Duration) error {
-	if p.walk.fresh {
+	for len(p.execs) > 0 && p.execs[0] <= e.Seq {
+		p.execs = p.execs[1:]
 		if err := m.replaced(p, at); err != nil {
 			return err
 		}
@@ -234,11 +232,16 @@ func (m *merger) event(p *merged, e *Event, at time.Duration) error {
 	} else {
 		e.Func = p.c.FuncIndex(lostFunction)
 	}
+	// Between its beginning and its end another process may have made a block.
+	e.Ended.Temporary = e.Ended.Temporary && m.made == p
 	if err := p.add(e); err != nil {
 		return err
 	}
+	if e.Allocates() {
+		m.made = p
+	}
 	p.last = p.c.seq
-	if p.replace {
+	if p.blocks != nil {
 		p.keep(e)
 	}
 	return nil
@@ -247,15 +250,11 @@ func (m *merger) event(p *merged, e *Event, at time.Duration) error {
 // keep follows the live blocks of a process whose program is replaced, by an event as
 // it is in the new capture.
 func (p *merged) keep(e *Event) {
-	if e.Gone.Recorded {
-		a := e.Addr
-		if e.Kind == Realloc && e.Old != 0 {
-			a = e.Old
-		}
-		delete(p.blocks, a)
+	if e.Ended.Recorded {
+		delete(p.blocks, e.EndedAt())
 	}
 	if e.Allocates() {
-		p.blocks[e.Addr] = Gone{Size: e.Size, Stack: e.Stack, Recorded: true}
+		p.blocks[e.Addr] = Ended{Size: e.Size, Stack: e.Stack, Recorded: true}
 	}
 }
 
@@ -264,8 +263,10 @@ func (p *merged) keep(e *Event) {
 func (m *merger) replaced(p *merged, at time.Duration) error {
 	for _, a := range slices.Sorted(maps.Keys(p.blocks)) {
 		gone := p.blocks[a]
-		gone.Seq, _ = p.live.take(a)
-		m.c.AddEvent(&Event{Time: at, Kind: Free, Addr: a, Size: gone.Size, TID: m.tid(p, int32(p.f.info.PID)), Func: m.c.FuncIndex("execve"), Gone: gone})
+		if b, ok := p.live.take(a); ok {
+			gone.Seq = b.seq
+		}
+		m.c.AddEvent(&Event{Time: at, Kind: Free, Addr: a, Size: gone.Size, TID: m.tid(p, int32(p.f.info.PID)), Func: m.c.FuncIndex("execve"), Ended: gone})
 		m.result.Events++
 	}
 	if len(p.blocks) > 0 {
@@ -299,7 +300,7 @@ func (m *merger) close() error {
 	var console []ConsoleLine
 	for _, p := range m.all {
 		p.reached(math.MaxUint64)
-		if ends := Execs(p.f.Modules()); len(ends) > 0 && ends[len(ends)-1] > p.f.Last() {
+		if len(p.execs) > 0 {
 			if err := m.replaced(p, m.c.Last()); err != nil { // after its last event
 				return err
 			}

@@ -16,14 +16,16 @@ import (
 
 // Moves say how an event differs from what is expected of one of its shape.
 const (
-	moveStack = 1 << 0 // another stack, in secStack
-	moveSize  = 1 << 1 // another size, in secSize
-	moveAux   = 1 << 2 // another aux, in secAux
-	moveGone  = 1 << 3 // another block ended, in secGone
+	moveStack  = 1 << 0 // another stack, in secStack
+	moveSize   = 1 << 1 // another size, in secSize
+	moveAux    = 1 << 2 // another aux, in secAux
+	moveOrigin = 1 << 3 // another block ended, in secOrigin
 
 	movePlace = 4 // shift of a place, 3 bits
 	moveRef   = 7 // shift of a ref, 2 bits
-	numMoves  = 1 << 9
+
+	moveTemporary = 1 << 9 // the block that ended was temporary and that is not expected, or the other way round
+	numMoves      = 1 << 10
 )
 
 // Places say where a new block lies.
@@ -123,8 +125,8 @@ func (m *model) released(t *threadModel, e *Event) {
 	if e.Kind != Free {
 		a = e.Old
 	}
-	if e.Gone.Recorded {
-		of = classOf(e.Gone.Size)
+	if e.Ended.Recorded {
+		of = classOf(e.Ended.Size)
 	}
 	m.class(t, of).released(a)
 }
@@ -144,7 +146,7 @@ func (m *model) gave(t *threadModel, e *Event, k *class) {
 		if e.Old != 0 {
 			m.released(t, e)
 		}
-	case e.Gone.Recorded && t.bump == e.Addr+chunkSize(e.Gone.Size):
+	case e.Ended.Recorded && t.bump == e.Addr+chunkSize(e.Ended.Size):
 		t.bump = e.Addr + chunkSize(e.Size)
 	}
 }
@@ -259,6 +261,7 @@ type model struct {
 	habits  []habit       // by index of the stack; habits[0] is of events without one
 	named   eventSet      // events that made blocks which no ref has named since
 	next    int           // the event after the one whose block the last ref named
+	made    int           // the event that made a block last, -1 if none of the chunk has
 	origins [numOrigins]origin
 	literal uint64 // the address that a ref told last
 }
@@ -268,7 +271,7 @@ func (m *model) reset(n int) {
 	m.threads, m.classes = m.threads[:0], slices.Grow(m.classes[:0], numClasses+1)[:numClasses+1]
 	m.habits = append(m.habits[:0], habit{})
 	m.named.reset(n)
-	m.next, m.literal = 0, 0
+	m.next, m.made, m.literal = 0, -1, 0
 	m.origins = [numOrigins]origin{}
 }
 
@@ -278,6 +281,16 @@ func (m *model) ref(h *habit, index, of int) {
 	m.next = of + 1
 	h.age = uint32(index - of)
 }
+
+// make notes that the event #index made a block.
+func (m *model) make(index int) {
+	m.named.add(index)
+	m.made = index
+}
+
+// temporary tells whether the block that event #of of the chunk made, or an older one if of is
+// -1, is expected to be temporary if it ends now.
+func (m *model) temporary(of int) bool { return of >= 0 && of == m.made }
 
 // origin is where what an event of that kind and size, which names no block of the chunk,
 // probably ended is remembered; nil if it probably ended nothing.
@@ -290,7 +303,7 @@ func (m *model) origin(e *Event) *origin {
 
 // expects tells whether it was to be expected that the event ended g, and remembers it,
 // with the index of its stack in the dictionary.
-func (m *model) expects(e *Event, g *Gone, at int) bool {
+func (m *model) expects(e *Event, g *Ended, at int) bool {
 	o := m.origin(e)
 	if o == nil {
 		return !g.Recorded

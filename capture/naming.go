@@ -7,7 +7,7 @@ import "slices"
 // ref puts the address of a block that exists. of is the event of the chunk that
 // made it, -1 if it is not named so.
 func (c *eventEncoder) ref(e *Event, a uint64, h *habit, index int) (of int, moves uint32) {
-	if of = c.maker(e.Kind, &e.Gone, a); of < 0 {
+	if of = c.maker(e.Kind, &e.Ended, a); of < 0 {
 		c.putLiteral(a)
 		return -1, refLiteral << moveRef
 	}
@@ -36,9 +36,9 @@ func (c *eventEncoder) putLiteral(a uint64) {
 
 // maker is the event of the chunk that made the block at a which ended, -1 if that
 // is not known.
-func (c *eventEncoder) maker(kind Kind, g *Gone, a uint64) int {
+func (c *eventEncoder) maker(kind Kind, g *Ended, a uint64) int {
 	i := g.Seq - c.head.first
-	if !g.Recorded || i >= c.head.last-c.head.first || c.unfollowed || !kind.ends() {
+	if !g.Recorded || i >= c.head.last-c.head.first || !kind.ends() {
 		return -1
 	}
 	of := int(i)
@@ -57,7 +57,7 @@ func (c *eventEncoder) maker(kind Kind, g *Gone, a uint64) int {
 
 // isMaker tells whether event #of made the block g at a, and no ref has named it since; and
 // with what stack, by its index.
-func (c *eventEncoder) isMaker(of int, g *Gone, a uint64) (stack uint32, ok bool) {
+func (c *eventEncoder) isMaker(of int, g *Ended, a uint64) (stack uint32, ok bool) {
 	if !c.model.named.has(of) {
 		return 0, false
 	}

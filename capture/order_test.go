@@ -19,7 +19,7 @@ type disorder struct {
 	push  func()
 	seq   uint64
 	now   time.Duration
-	live  map[uint64]Gone
+	live  map[uint64]Ended
 	batch []Event
 	added int
 	rises bool // numbers do not go back
@@ -36,7 +36,7 @@ func (d *disorder) next() int {
 
 // run makes the calls, one for four bytes or so, and tells how many events were added.
 func (d *disorder) run() int {
-	d.live, d.rises = map[uint64]Gone{}, len(d.b)%2 == 0
+	d.live, d.rises = map[uint64]Ended{}, len(d.b)%2 == 0
 	for i := range 4 {
 		d.rec.Intern(simStack(i))
 		d.rec.FuncIndex(fmt.Sprint("f", i))
@@ -75,36 +75,33 @@ func (d *disorder) event(what int) {
 	if e.Failed && e.Kind.gives() {
 		e.Addr = 0
 	}
-	var unseen Gone
 	if e.Kind.ends() {
-		e.Gone = d.ends(&e)
-		if e.Gone.Recorded && e.Kind == Free {
-			e.Size = e.Gone.Size
+		e.Ended = d.ends(&e)
+		if e.Ended.Recorded && e.Kind == Free {
+			e.Size = e.Ended.Size
 		}
+	}
+	if g := d.live[e.Addr]; g.Recorded && e.Allocates() { // nobody saw its end
+		d.batch = append(d.batch, Event{Seq: e.Seq, Time: e.Time, Kind: Free, Addr: e.Addr, Size: g.Size, Ended: g})
+		e.Seq = d.number()
 	}
 	if e.Allocates() {
-		if e.Kind == Realloc && d.live[e.Addr].Recorded {
-			unseen = d.live[e.Addr]
-		}
-		d.live[e.Addr] = Gone{Size: e.Size, Stack: e.Stack, Recorded: true, Seq: e.Seq}
+		d.live[e.Addr] = Ended{Size: e.Size, Stack: e.Stack, Recorded: true, Seq: e.Seq}
 	}
 	d.batch = append(d.batch, e)
-	if unseen.Recorded {
-		d.flush()
-		d.rec.Ended(unseen.Seq)
-	}
 }
 
 // ends is the block that is live where the event ends one, as whoever follows the heap
 // says it.
-func (d *disorder) ends(e *Event) Gone {
+func (d *disorder) ends(e *Event) Ended {
 	for _, a := range []uint64{e.Old, e.Addr} {
-		if g, ok := d.live[a]; ok && a != 0 && !e.Failed {
+		if g, ok := d.live[a]; ok && a != 0 && a == e.EndedAt() && !e.Failed {
 			delete(d.live, a)
+			g.Temporary = d.next()%8 == 0
 			return g
 		}
 	}
-	return Gone{}
+	return Ended{}
 }
 
 func (d *disorder) address() uint64 { return uint64(0x1000 + d.next()%24*32) }

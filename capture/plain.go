@@ -52,11 +52,11 @@ func consecutive(events []Event) bool {
 // recording, for which there is not yet the room of a whole chunk, and not of thread 0, which
 // no program has: see habit.who.
 func (c *eventEncoder) usual() bool {
-	return c.thread >= 0 && c.tid != 0 && !c.gapped && !c.unfollowed && len(c.opOf) == eventsPerChunk
+	return c.thread >= 0 && c.tid != 0 && !c.gapped && len(c.opOf) == eventsPerChunk
 }
 
 // plainColumns are those that putPlain puts numbers into.
-var plainColumns = [...]int{secTimeAt, secTime, secStack, secSize, secAux, secDepth, secAge, secPlaced, secLiteral, secGone, secGoneSize}
+var plainColumns = [...]int{secTimeAt, secTime, secStack, secSize, secAux, secDepth, secAge, secPlaced, secLiteral, secOrigin, secOriginSize}
 
 // plainRoom makes room for what plainBatch events note, however they are encoded: none puts
 // more than two numbers into a column.
@@ -173,18 +173,18 @@ loop:
 		top := uint32(len(k.free))
 		if Kind(what>>16) == Free {
 			// The block is named by the event of the chunk that made it, or by its address.
-			if !e.Gone.Recorded || e.Gone.Size != size || e.Aux != 0 || int(top) == cap(k.free) || e.Gone.Seq == c.lastMade && c.latest < 0 {
+			if !e.Ended.Recorded || e.Ended.Size != size || e.Aux != 0 || int(top) == cap(k.free) {
 				break
 			}
 			var f *Flow
-			if of := uint(e.Gone.Seq - c.head.first); of < index {
+			if of := uint(e.Ended.Seq - c.head.first); of < index {
 				m := at(c.made, uint32(of))
-				if !c.model.named.has(int(of)) || m.where&(1<<addrBits-1) != addr || uint64(m.size) != size || m.stack == oddStack || *at(c.stacks, uint32(m.stack)) != e.Gone.Stack {
+				if !c.model.named.has(int(of)) || m.where&(1<<addrBits-1) != addr || uint64(m.size) != size || m.stack == oddStack || *at(c.stacks, uint32(m.stack)) != e.Ended.Stack {
 					break
 				}
 				moves &^= moveSize // the block tells it
 				age := uint32(index - of)
-				if age >= plainNumber {
+				if age >= plainNumber || e.Ended.Temporary != c.model.temporary(int(of)) {
 					break
 				}
 				switch next, ok := c.model.named.next(c.model.next); {
@@ -202,16 +202,19 @@ loop:
 				c.model.ref(h, int(index), int(of))
 				f = at(c.sum.flows, uint32(m.stack))
 			} else {
+				if e.Ended.Temporary {
+					break
+				}
 				o := &c.model.origins[size%numOrigins]
 				origin := uint32(o.at)
 				moves |= refLiteral << moveRef
-				if !o.recorded || o.stack != e.Gone.Stack {
-					if origin = c.knownOrigin(e.Gone.Stack); origin == noNumber {
+				if !o.recorded || o.stack != e.Ended.Stack {
+					if origin = c.knownOrigin(e.Ended.Stack); origin == noNumber {
 						break
 					}
-					moves |= moveGone
+					moves |= moveOrigin
 				}
-				if moves&(moveSize|moveGone) != 0 && (size >= plainNumber || origin >= plainNumber-1) {
+				if moves&(moveSize|moveOrigin) != 0 && (size >= plainNumber || origin >= plainNumber-1) {
 					break
 				}
 				far := distance(c.model.literal, addr)
@@ -231,18 +234,17 @@ loop:
 					c.putPlain(secSize, size)
 				}
 				o.size = size
-				if moves&moveGone != 0 {
-					o.stack, o.recorded, o.at = e.Gone.Stack, true, int32(origin)
-					c.putPlain(secGone, uint64(origin)+1)
-					c.putPlain(secGoneSize, size)
+				if moves&moveOrigin != 0 {
+					o.stack, o.recorded, o.at = e.Ended.Stack, true, int32(origin)
+					c.putPlain(secOrigin, uint64(origin)+1)
+					c.putPlain(secOriginSize, size)
 				}
-				push(&c.outcome.ended, e.Gone.Seq)
+				push(&c.outcome.ended, e.Ended.Seq)
 				f = at(c.sum.origins, origin)
 			}
 			h.size = size
-			temporary := addr == c.sum.state.last
-			c.sum.ended(f, size, temporary)
-			if temporary && e.Gone.Seq == c.lastMade {
+			c.sum.ended(f, size, e.Ended.Temporary)
+			if e.Ended.Temporary { // what the last block of the chunk is, see model.temporary
 				at(c.sums, uint32(c.latest)).Temporary++
 				if size < smallSizes {
 					c.sizes.temporary[size]++
@@ -252,7 +254,7 @@ loop:
 			}
 			push(&k.free, addr)
 		} else {
-			if Kind(what>>16)&^Realloc != 0 || e.Gone.Recorded {
+			if Kind(what>>16)&^Realloc != 0 || e.Ended.Recorded {
 				break
 			}
 			chunk := chunkSize(size)
@@ -315,7 +317,7 @@ loop:
 			}
 			k.prev, k.last = k.last, addr
 			t.bump = addr + chunk
-			c.model.named.add(int(index))
+			c.model.make(int(index))
 			m := at(c.made, uint32(index))
 			m.size, m.thread, m.stack = uint32(size), uint16(c.thread), uint16(stack)
 			m.where = addr | uint64(h.op)<<addrBits
@@ -328,7 +330,7 @@ loop:
 			}
 			sum.Allocs++
 			sum.Bytes += size
-			c.latest, c.lastMade = c.thread, seq
+			c.latest = c.thread
 		}
 		if moves&moveStack != 0 {
 			c.putPlain(secStack, uint64(stack))

@@ -3,7 +3,6 @@ package capture
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -39,9 +38,9 @@ func TestPlainFreesOfOlderBlocks(t *testing.T) {
 	alloc := func(seq, addr, size uint64) Event {
 		return Event{Seq: seq, TID: tid, Addr: addr, Size: size, Stack: made}
 	}
-	gone := func(seq, size uint64) Gone { return Gone{Size: size, Stack: made, Recorded: true, Seq: seq} }
+	gone := func(seq, size uint64) Ended { return Ended{Size: size, Stack: made, Recorded: true, Seq: seq} }
 	free := func(seq, addr, size, of uint64) Event {
-		return Event{Seq: seq, TID: tid, Kind: Free, Addr: addr, Size: size, Stack: freed, Gone: gone(of, size)}
+		return Event{Seq: seq, TID: tid, Kind: Free, Addr: addr, Size: size, Stack: freed, Ended: gone(of, size)}
 	}
 	const small, large = 24, 24 + numOrigins // sizes with one origin
 	older := []Event{alloc(1, 0xa000, small), alloc(2, 0xb000, large), alloc(3, 0xc000, small), alloc(4, 0xd000, large),
@@ -56,7 +55,7 @@ func TestPlainFreesOfOlderBlocks(t *testing.T) {
 		{"made last in the chunk before", []Event{free(14, 0x1000, small, 5), free(15, 0x5000, small, 9)}, 2},
 		{"of another size than the one before", []Event{free(14, 0x1000, small, 5), free(15, 0x2000, large, 6), free(16, 0x3000, small, 7)}, 4},
 		{"and a realloc of one as large as the last", []Event{free(14, 0x1000, small, 5), free(15, 0x2000, large, 6),
-			{Seq: 16, TID: tid, Kind: Realloc, Old: 0x4000, Addr: 0x7000, Size: small, Stack: freed, Gone: gone(8, large)}}, 3},
+			{Seq: 16, TID: tid, Kind: Realloc, Old: 0x4000, Addr: 0x7000, Size: small, Stack: freed, Ended: gone(8, large)}}, 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newEncoderPair(t)
@@ -112,7 +111,7 @@ func (s *story) made(e Event) {
 
 func (s *story) freed() {
 	b := (*s)[len(*s)-1]
-	s.made(Event{TID: b.TID, Kind: Free, Addr: b.Addr, Size: b.Size, Stack: 6, Gone: Gone{Size: b.Size, Stack: b.Stack, Recorded: true, Seq: b.Seq}})
+	s.made(Event{TID: b.TID, Kind: Free, Addr: b.Addr, Size: b.Size, Stack: 6, Ended: Ended{Size: b.Size, Stack: b.Stack, Recorded: true, Seq: b.Seq}})
 }
 
 // Events that no program makes, with numbers at the bounds of what the short way takes, leave
@@ -191,7 +190,7 @@ func (a *anything) free() Event {
 	a.live = slices.Delete(a.live, i, i+1)
 	return Event{
 		Seq: a.seq, Time: a.now, TID: 1, Kind: Free, Addr: b.Addr, Size: b.Size, Stack: StackID(5 + a.r.IntN(2)),
-		Gone: Gone{Size: b.Size, Stack: b.Stack, Recorded: true, Seq: b.Seq},
+		Ended: Ended{Size: b.Size, Stack: b.Stack, Recorded: true, Seq: b.Seq},
 	}
 }
 
@@ -201,7 +200,7 @@ func (a *anything) odd() Event {
 	e.Kind, e.Stack = oneOf(a.r, Alloc, Free, Free, Realloc, Map, Unmap), StackID(a.r.IntN(7))
 	e.Size *= uint64(a.r.IntN(2))
 	if a.r.IntN(3) > 0 {
-		e.Gone = Gone{Size: oneOf(a.r, e.Size, a.size()), Stack: StackID(a.r.IntN(6)), Recorded: true, Seq: a.seq - min(a.seq, uint64(a.r.IntN(9)))}
+		e.Ended = Ended{Size: oneOf(a.r, e.Size, a.size()), Stack: StackID(a.r.IntN(6)), Recorded: true, Seq: a.seq - min(a.seq, uint64(a.r.IntN(9)))}
 	}
 	if a.r.IntN(3) == 0 {
 		e.Old = a.addr()
@@ -217,34 +216,6 @@ func (a *anything) odd() Event {
 		e.TID = 0
 	}
 	return e
-}
-
-// What ended beside the events takes none of the room that is made for them.
-func TestEndedTakesNoRoomOfPlainEvents(t *testing.T) {
-	const tid, size = 1, 24
-	w, err := NewWriter(io.Discard, testInfo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seq := uint64(0)
-	alloc := func() Event {
-		seq++
-		return Event{Seq: seq, TID: tid, Addr: 0x10000 + 32*seq, Size: size, Stack: 1}
-	}
-	w.Intern(simStack(1))
-	for range eventsPerChunk + 3 {
-		w.AddEvents([]Event{alloc()})
-	}
-	for i := range uint64(600) {
-		seq++
-		w.AddEvents([]Event{{Seq: seq, TID: tid, Kind: Free, Addr: 0x10000 + 32*(1+i), Size: size, Stack: 1, Gone: Gone{Size: size, Stack: 1, Recorded: true, Seq: 1 + i}}})
-		if i > 21 {
-			w.Ended(30000 + i)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // An encoderPair encodes the same chunks twice.

@@ -224,13 +224,13 @@ func (w *recordWriter) info(i Info) {
 		w.uvarint(v)
 	}
 	w.time(t.Last)
-	if t.Lost > 0 || i.Aggregate || len(i.Partial) > 0 { // since 1.1, and a field that is not there is 0
+	if t.Lost > 0 || i.Aggregate || len(i.Partial) > 0 { // a field that is not there is 0
 		w.uvarint(t.Lost)
 	}
-	if i.Aggregate || len(i.Partial) > 0 { // since 1.3
+	if i.Aggregate || len(i.Partial) > 0 {
 		w.bool(i.Aggregate)
 	}
-	if len(i.Partial) > 0 { // since 1.4
+	if len(i.Partial) > 0 {
 		partial := i.Partial[:min(len(i.Partial), maxPartial)]
 		w.int(len(partial))
 		for _, reason := range partial {
@@ -371,6 +371,13 @@ func (w *recordWriter) loss(l Loss) {
 func (r *recordReader) loss() Loss {
 	return Loss{After: r.uvarint(), Count: r.uvarint(), Reason: r.string()}
 }
+
+func (w *recordWriter) exec(first uint64) {
+	w.uvarint(first)
+	w.end()
+}
+
+func (r *recordReader) exec() (first uint64) { return r.number(maxSeq) }
 
 // A symbolKey is what Symbol looks up. The module, counted from 1, tells apart
 // the files that were mapped at one address one after the other; 0 is none.

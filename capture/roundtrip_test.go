@@ -77,7 +77,7 @@ func sameEvents(t tb, got, want []Event) {
 		t.Errorf("%d events, want %d", len(got), len(want))
 	}
 	for i := range min(len(got), len(want)) {
-		want[i].Gone.Seq = 0 // which is not kept
+		want[i].Ended.Seq = 0 // which is not kept
 		if got[i] != want[i] {
 			t.Errorf("event %d:\n got %+v\nwant %+v", i, got[i], want[i])
 			return
@@ -117,7 +117,7 @@ var genEvent = rapid.Custom(func(t *rapid.T) Event {
 		Stack: StackID(rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32()).Draw(t, "stack")),
 	}
 	if e.Kind.ends() && rapid.Bool().Draw(t, "gone") {
-		e.Gone = Gone{
+		e.Ended = Ended{
 			Size:     genSize.Draw(t, "gone size"),
 			Stack:    StackID(rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32()).Draw(t, "gone stack")),
 			Recorded: true,

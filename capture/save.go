@@ -15,9 +15,7 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	if err != nil {
 		return err
 	}
-	for i, name := range src.Functions() {
-		c.records(chunkFunctions).function(i, name)
-	}
+	c.addFunctions(src.Functions())
 	for _, t := range src.Threads() {
 		c.AddThread(t)
 	}
@@ -45,36 +43,42 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 			return err
 		}
 	}
-	ended := func() error { // of w: somebody may have given up
-		_, err := w.Write(nil)
-		return err
+	execs := src.Execs()
+	for len(execs) > 0 && (execs[0] < from || src.Info().Aggregate) { // copied with the blocks, or the sums
+		c.records(chunkExecs).exec(execs[0])
+		execs = execs[1:]
 	}
-	fresh, followed, err := freshUntil(src, from, ended)
-	if err != nil {
-		return err
-	}
-	if !followed {
-		c.unfollow()
-	}
-	made := new(madeBy)
-	if _, ok := src.(*Log); ok || !followed {
+	made := new(blockSet)
+	if _, ok := src.(*Log); ok {
 		made = nil // a log tells which events made the blocks that end
 	}
 	for e := range src.Events(from) {
-		if len(fresh) > 0 && e.Seq >= fresh[0] {
-			fresh = fresh[1:]
-			c.Replaced()
+		for len(execs) > 0 && e.Seq >= execs[0] {
+			c.replacedAt(execs[0])
+			execs = execs[1:]
 			made.clear()
 		}
 		if int(e.Stack) > stacks {
 			upTo(src.Stacks())
 		}
-		if e.Gone.Recorded && made != nil {
-			e.Gone.Seq, _ = made.ends(&e)
+		if made == nil {
+			c.AddEvent(&e)
+		} else {
+			settled := made.settle(&e)
+			if src.Damage() != nil { // beginnings and ends may be lost
+				if !settled {
+					e.Ended = Ended{}
+				}
+				made.unseen(c, &e)
+			}
+			made.add(c, &e)
 		}
-		if made.add(c, &e); c.Err() != nil {
+		if c.Err() != nil {
 			return c.Err()
 		}
+	}
+	for _, first := range execs { // after the last event
+		c.replacedAt(first)
 	}
 	c.addMoments(src)
 	upTo(src.Stacks())
@@ -152,33 +156,6 @@ func (c *Writer) copySums(f *File) error {
 		})
 	}
 	return c.Err()
-}
-
-// freshOf are the numbers of the first events after each exec from #from on, if
-// the source knows which blocks its events end.
-func freshOf(src Source, from uint64) (fresh []uint64, followed bool) {
-	fresh, followed, _ = freshUntil(src, from, func() error { return nil })
-	return fresh, followed
-}
-
-// freshUntil is freshOf, which takes a while where there are many summaries, until ended
-// has an error.
-func freshUntil(src Source, from uint64, ended func() error) (fresh []uint64, followed bool, err error) {
-	if src.Info().Aggregate {
-		return nil, true, nil
-	}
-	for s, damage := range src.Summaries(from) {
-		if damage != nil {
-			return nil, false, nil
-		}
-		if err := ended(); err != nil {
-			return nil, false, err
-		}
-		if s.Fresh && s.First >= from {
-			fresh = append(fresh, s.First)
-		}
-	}
-	return fresh, true, nil
 }
 
 // codesOf yields the code addresses of all stacks, and whether they are return

@@ -39,6 +39,9 @@ type Source interface {
 	Threads() []Thread
 	Stops() []StopRecord
 	Marks() []MarkRecord
+	// Execs are the numbers of the first events after each replacement of the program (exec),
+	// ascending, whether or not there is such an event. No block from before lives on.
+	Execs() []uint64
 	// Samples are the resident memory over time, ascending.
 	Samples() []SampleRecord
 	// Console is what was typed and printed while the recording was made, in order.

@@ -25,8 +25,6 @@ type Summary struct {
 	// Live and Blocks are the bytes and the number of recorded blocks that are
 	// live after the last event.
 	Live, Blocks uint64
-	// Latest is the address of the block that was allocated last, 0 if none was.
-	Latest uint64
 	// Peak is the highest number of live bytes after an allocation, and PeakSeq
 	// the first event after which there were so many; both 0 without allocations.
 	Peak, PeakSeq uint64
@@ -50,7 +48,7 @@ type Flow struct {
 	Bytes     uint64 // their sizes
 	Frees     uint64 // blocks from here that ended
 	Freed     uint64 // their sizes
-	Temporary uint64 // of Frees: when no other block was allocated in between
+	Temporary uint64 // of Frees: see Ended.Temporary
 }
 
 // Add adds what o did.
@@ -68,10 +66,7 @@ func (f *Flow) none() bool { return f.Allocs|f.Frees == 0 }
 type SizeCount struct{ Allocs, Bytes uint64 }
 
 // A heapState is what of the heap goes on from chunk to chunk.
-type heapState struct {
-	live, blocks uint64
-	last         uint64 // address of the block that was allocated last
-}
+type heapState struct{ live, blocks uint64 }
 
 // A summer sums up the events of a chunk while they are encoded.
 type summer struct {
@@ -169,11 +164,6 @@ func (s *summer) ended(f *Flow, size uint64, temporary bool) {
 	}
 }
 
-// temporary tells whether the block that the event ends is the one that was made last.
-func (s *summer) temporary(e *Event) bool {
-	return e.Kind == Free && e.Addr == s.state.last || e.Kind == Realloc && e.Old == s.state.last
-}
-
 // made counts the block that event seq made at a time in ticks for the flow of
 // its stack.
 func (s *summer) made(f *Flow, e *Event, seq, now uint64) {
@@ -181,7 +171,6 @@ func (s *summer) made(f *Flow, e *Event, seq, now uint64) {
 	f.Bytes += e.Size
 	s.state.live += e.Size
 	s.state.blocks++
-	s.state.last = e.Addr
 	if s.state.live > s.peak {
 		s.peak, s.peakSeq, s.peakTime = s.state.live, seq, now
 	}
@@ -193,7 +182,7 @@ func (s *summer) append(b []byte, first, start uint64, ids []StackID) []byte {
 	put := func(v uint64) { b = binary.AppendUvarint(b, v) }
 	put(uint64(flagIf(s.fresh, 1)))
 	s.fresh = false
-	for _, v := range []uint64{s.state.live, s.state.blocks, s.state.last, s.peak, s.peakSeq - min(first, s.peakSeq), zigzag(s.peakTime - start), s.mapped, s.unmapped, s.failed} {
+	for _, v := range []uint64{s.state.live, s.state.blocks, s.peak, s.peakSeq - min(first, s.peakSeq), zigzag(s.peakTime - start), s.mapped, s.unmapped, s.failed} {
 		put(v)
 	}
 	sizes := s.sizes[:]
@@ -289,8 +278,7 @@ func byStack(order, spare []uint64) (sorted, memory []uint64) {
 	return order, spare
 }
 
-// errNoSummary is of a chunk that was written without one: before version 1.2,
-// or from a recording that had none.
+// errNoSummary is of a chunk of events that lacks one.
 var errNoSummary = errors.New("the events have no summary")
 
 // parseSummary is the inverse of summer.append.
@@ -305,7 +293,7 @@ func parseSummary(b []byte, head eventHead) (*Summary, error) {
 	}
 	s.Fresh = c.uvarint()&1 != 0
 	var peakTime uint64
-	for _, v := range []*uint64{&s.Live, &s.Blocks, &s.Latest, &s.Peak, &s.PeakSeq, &peakTime, &s.Mapped, &s.Unmapped, &s.Failed} {
+	for _, v := range []*uint64{&s.Live, &s.Blocks, &s.Peak, &s.PeakSeq, &peakTime, &s.Mapped, &s.Unmapped, &s.Failed} {
 		*v = c.uvarint()
 	}
 	if s.Peak != 0 {

@@ -42,13 +42,13 @@ func summed(events []Event, fresh bool, state *heapState) *Summary {
 		if !e.Failed && e.Kind == Unmap {
 			s.Unmapped += e.Size
 		}
-		if e.Gone.Recorded {
-			f := flow(e.Gone.Stack)
+		if e.Ended.Recorded {
+			f := flow(e.Ended.Stack)
 			f.Frees++
-			f.Freed += e.Gone.Size
-			state.live -= e.Gone.Size
+			f.Freed += e.Ended.Size
+			state.live -= e.Ended.Size
 			state.blocks--
-			if e.Kind == Free && e.Addr == state.last || e.Kind == Realloc && e.Old == state.last {
+			if e.Ended.Temporary {
 				f.Temporary++
 			}
 		}
@@ -61,7 +61,6 @@ func summed(events []Event, fresh bool, state *heapState) *Summary {
 			class.Bytes += e.Size
 			state.live += e.Size
 			state.blocks++
-			state.last = e.Addr
 			if state.live > s.Peak {
 				s.Peak, s.PeakSeq, s.PeakTime = state.live, e.Seq, e.Time
 			}
@@ -74,7 +73,7 @@ func summed(events []Event, fresh bool, state *heapState) *Summary {
 		s.Flows = append(s.Flows, *f)
 	}
 	slices.SortFunc(s.Flows, func(a, b Flow) int { return int(a.Stack) - int(b.Stack) })
-	s.Live, s.Blocks, s.Latest = state.live, state.blocks, state.last
+	s.Live, s.Blocks = state.live, state.blocks
 	return s
 }
 

@@ -42,8 +42,8 @@ func (s *sums) add(e *Event, seq, now uint64, totals *Totals) {
 	p.head.last, p.head.end = seq, now
 	p.sum.state = s.state
 	p.sum.call(e)
-	if e.Gone.Recorded {
-		p.sum.ended(p.flow(e.Gone.Stack), e.Gone.Size, p.sum.temporary(e))
+	if e.Ended.Recorded {
+		p.sum.ended(p.flow(e.Ended.Stack), e.Ended.Size, e.Ended.Temporary)
 	}
 	if e.Allocates() {
 		p.sum.made(p.flow(e.Stack), e, seq, now)

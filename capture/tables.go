@@ -2,7 +2,7 @@ package capture
 
 import "math/bits"
 
-// The hash tables of the model. Their layout is no part of the wire format.
+// The hash tables of the encoder. Their layout is no part of the wire format.
 
 // A table maps numbers to non-negative int32. It is an open hash table that
 // never forgets a key before reset.
@@ -60,83 +60,10 @@ func (t *table[K]) grow() {
 	}
 }
 
-// A blockIndex finds the ordinal of the block at an address. It holds nothing
-// but ordinals and a few bits of the hash, so that a chunk's fits in the cache:
-// the addresses are in the blocks.
-type blockIndex struct {
-	slots []uint32 // empty: 0; else bits of the hash above ordBits, and the ordinal + 1
-	shift uint8    // hash >> shift is the index
-	len   int
-}
-
 // hashAddr is the hash of an address.
 func hashAddr(a uint64) uint64 {
 	hi, lo := bits.Mul64(a^0x8bb84b93962eacc9, 0x9e3779b97f4a7c15)
 	return hi ^ lo
-}
-
-// ordBits suffice for two blocks of each of maxEvents.
-const (
-	ordBits = 20
-	ordMask = 1<<ordBits - 1
-)
-
-// A blockSlot is where an address is found, or where it belongs.
-type blockSlot struct {
-	index uint32
-	tag   uint32 // bits of the hash
-	ord   int32  // of the block there, or -1
-}
-
-func (t *blockIndex) reset() {
-	t.len = 0
-	if t.slots == nil {
-		t.resize(1024)
-	} else {
-		clear(t.slots)
-	}
-}
-
-func (t *blockIndex) resize(n int) {
-	t.slots = make([]uint32, n)
-	t.shift = uint8(64 - bits.TrailingZeros(uint(n)))
-}
-
-func (t *blockIndex) find(blocks []block1, a uint64) blockSlot {
-	h := hashAddr(a)
-	tag := uint32(h) << ordBits
-	mask := uint32(len(t.slots) - 1)
-	for i := uint32(h >> (t.shift & 63)); ; i++ {
-		s := t.slots[i&mask]
-		if s == 0 {
-			return blockSlot{i & mask, tag, -1}
-		}
-		if s&^ordMask == tag && blocks[s&ordMask-1].addr == a {
-			return blockSlot{i & mask, tag, int32(s&ordMask) - 1}
-		}
-	}
-}
-
-// set makes the last block the one that s finds.
-func (t *blockIndex) set(s blockSlot, blocks []block1) {
-	t.slots[s.index] = s.tag | uint32(len(blocks))
-	if s.ord >= 0 {
-		return
-	}
-	if t.len++; 2*t.len > len(t.slots) {
-		t.grow(blocks)
-	}
-}
-
-func (t *blockIndex) grow(blocks []block1) {
-	old := t.slots
-	t.resize(2 * len(old))
-	for _, v := range old {
-		if v != 0 {
-			s := t.find(blocks, blocks[v&ordMask-1].addr)
-			t.slots[s.index] = s.tag | v&ordMask
-		}
-	}
 }
 
 // A stackIndex maps the IDs of stacks to numbers. A number that was never written

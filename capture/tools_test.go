@@ -17,14 +17,22 @@ import (
 )
 
 // A heapByAddress finds out which recorded blocks events end, in the plainest way.
-type heapByAddress map[uint64]Event
+type heapByAddress struct {
+	blocks map[uint64]Event
+	last   uint64 // the address of the block made last, 0 if that has ended
+}
 
-// follow is the Gone of the event.
-func (h heapByAddress) follow(e *Event) (gone Gone) {
+func newHeapByAddress() *heapByAddress { return &heapByAddress{blocks: map[uint64]Event{}} }
+
+// follow is what the event ended.
+func (h *heapByAddress) follow(e *Event) (ended Ended) {
 	end := func(a uint64) {
-		if b, ok := h[a]; ok && a != 0 {
-			gone = Gone{Size: b.Size, Stack: b.Stack, Recorded: true}
-			delete(h, a)
+		if b, ok := h.blocks[a]; ok && a != 0 {
+			ended = Ended{Size: b.Size, Stack: b.Stack, Recorded: true, Temporary: a == h.last && e.Kind != Alloc}
+			delete(h.blocks, a)
+			if a == h.last {
+				h.last = 0
+			}
 		}
 	}
 	switch {
@@ -35,13 +43,13 @@ func (h heapByAddress) follow(e *Event) (gone Gone) {
 		end(e.Old)
 	}
 	if e.Allocates() {
-		h[e.Addr] = *e
+		h.blocks[e.Addr], h.last = *e, e.Addr
 	}
-	return gone
+	return ended
 }
 
-func (h heapByAddress) bytes() (n uint64) {
-	for _, b := range h {
+func (h *heapByAddress) bytes() (n uint64) {
+	for _, b := range h.blocks {
 		n += b.Size
 	}
 	return n
@@ -56,7 +64,7 @@ func program(t testing.TB, info Info, seed uint64, n, chunk int) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	follower := following{w, heapByAddress{}, chunk}
+	follower := following{w, newHeapByAddress(), chunk}
 	fill(&follower, seed, n)
 	w.AddMark(MarkRecord{Seq: uint64(n / 2), Time: time.Second, Name: "half"})
 	w.AddMark(MarkRecord{Seq: uint64(n), Time: time.Second, Name: "whole"})
@@ -77,15 +85,15 @@ func program(t testing.TB, info Info, seed uint64, n, chunk int) []byte {
 // following is a Writer whose events say which blocks they end.
 type following struct {
 	*Writer
-	heap  heapByAddress
+	heap  *heapByAddress
 	chunk int
 }
 
 func (f *following) AddEvent(e *Event) uint64 {
-	if _, taken := f.heap[e.Addr]; taken && e.Kind == Realloc && e.Addr != e.Old {
+	if _, taken := f.heap.blocks[e.Addr]; taken && e.Kind == Realloc && e.Addr != e.Old {
 		e.Addr |= 1 << 45 // of two blocks that end an event tells one
 	}
-	e.Gone = f.heap.follow(e)
+	e.Ended = f.heap.follow(e)
 	seq := f.Writer.AddEvent(e)
 	if f.Pending() == f.chunk {
 		f.Push()
@@ -116,10 +124,12 @@ func made(t testing.TB, tool func(io.Writer) (Copied, error)) (*File, Copied) {
 // summary tells what is live.
 func checkHeap(t testing.TB, f *File) {
 	t.Helper()
-	heap := heapByAddress{}
+	heap := newHeapByAddress()
 	for e := range f.Events(0) {
-		if want := heap.follow(&e); e.Gone != want {
-			t.Fatalf("event #%d ends %+v, want %+v", e.Seq, e.Gone, want)
+		want := heap.follow(&e)
+		want.Temporary = e.Ended.Temporary // as was decided, also of what is not here
+		if e.Ended != want {
+			t.Fatalf("event #%d ends %+v, want %+v", e.Seq, e.Ended, want)
 		}
 	}
 	live, blocks := uint64(0), uint64(0)
@@ -129,8 +139,8 @@ func checkHeap(t testing.TB, f *File) {
 		}
 		live, blocks = s.Live, s.Blocks
 	}
-	if live != heap.bytes() || blocks != uint64(len(heap)) {
-		t.Errorf("%d bytes live in %d blocks, want %d in %d", live, blocks, heap.bytes(), len(heap))
+	if live != heap.bytes() || blocks != uint64(len(heap.blocks)) {
+		t.Errorf("%d bytes live in %d blocks, want %d in %d", live, blocks, heap.bytes(), len(heap.blocks))
 	}
 }
 
@@ -157,7 +167,7 @@ func sameCalls(t testing.TB, got, want *File, keep func(*Event) bool) {
 		if i%1000 == 1 {
 			sameNames(t, got, want, &e)
 		}
-		e.Stack, w.Stack, e.Gone, w.Gone = 0, 0, Gone{}, Gone{}
+		e.Stack, w.Stack, e.Ended, w.Ended = 0, 0, Ended{}, Ended{}
 		if e != w {
 			t.Fatalf("event %+v, want %+v", e, w)
 		}
@@ -213,23 +223,10 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// A capture without events, and one of a version without summaries, are repaired
-// to what they were.
-func TestRepairOfWholeCaptures(t *testing.T) {
+// A capture without events is repaired to what it was.
+func TestRepairOfNoEvents(t *testing.T) {
 	empty := readBack(t, program(t, testInfo, 1, 0, 1))
 	made(t, func(w io.Writer) (Copied, error) { return Repair(w, empty) })
-	old, err := Open("testdata/minimal-1.0.hdb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer old.Close()
-	g, _ := made(t, func(w io.Writer) (Copied, error) { return Repair(w, old) })
-	sameCalls(t, g, old, func(*Event) bool { return true })
-	for _, err := range g.Summaries(0) {
-		if err == nil {
-			t.Error("an old capture got summaries without anyone following its blocks")
-		}
-	}
 }
 
 // Wherever a small capture is cut, and whichever of its bits is flipped, the
@@ -242,7 +239,7 @@ func TestRepairOfAnyDamage(t *testing.T) {
 		f, err := NewFile("cut.hdb", bytes.NewReader(b), int64(len(b)))
 		if err != nil {
 			var not *NotCaptureError
-			var version *NewVersionError
+			var version *VersionError
 			if !errors.As(err, &not) && !errors.As(err, &version) {
 				t.Fatal(err)
 			}
@@ -404,7 +401,7 @@ func TestMerge(t *testing.T) {
 			}
 			o := got[k]
 			k++
-			if o.Time != e.Time+shift || o.Kind != e.Kind || o.Size != e.Size || o.Addr != high*min(e.Addr, 1)+e.Addr || o.Gone.Size != e.Gone.Size || o.Gone.Recorded != e.Gone.Recorded {
+			if o.Time != e.Time+shift || o.Kind != e.Kind || o.Size != e.Size || o.Addr != high*min(e.Addr, 1)+e.Addr || o.Ended.Size != e.Ended.Size || o.Ended.Recorded != e.Ended.Recorded {
 				t.Fatalf("event %+v became %+v", e, o)
 			}
 			for n, pc := range f.Stack(e.Stack).PCs {
@@ -473,6 +470,7 @@ func TestMergeOverExecs(t *testing.T) {
 		}
 		if atEnd {
 			w.EndModule(first, 11)
+			w.Replaced()
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -504,7 +502,7 @@ func TestMergeOverExecs(t *testing.T) {
 		if is.Events != c.events || blocks != c.blocks || live != 100*c.blocks || is.Older != 0 {
 			t.Errorf("%+v, %d live in %d blocks; want %d events and %d blocks", is, live, blocks, c.events, c.blocks)
 		}
-		if ends := Execs(g.Modules()); len(ends) > 0 {
+		if ends := g.Execs(); len(ends) > 0 {
 			t.Errorf("an exec of all at %d", ends)
 		}
 	}
@@ -556,7 +554,7 @@ func TestAnonymize(t *testing.T) {
 func sameShape(t testing.TB, got, want *File) {
 	t.Helper()
 	sameCallsOnly := func(e *Event) string {
-		return fmt.Sprint(e.Seq, e.Time, e.Addr, e.Size, e.Old, e.TID, e.Kind, e.Gone.Size, e.Gone.Recorded)
+		return fmt.Sprint(e.Seq, e.Time, e.Addr, e.Size, e.Old, e.TID, e.Kind, e.Ended.Size, e.Ended.Recorded)
 	}
 	a, b := slices.Collect(got.Events(0)), slices.Collect(want.Events(0))
 	if len(a) != len(b) {
@@ -583,19 +581,17 @@ func TestReasonsNameNothing(t *testing.T) {
 	}
 }
 
-func TestMadeBy(t *testing.T) {
+func TestBlockSet(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var s madeBy
+	var s blockSet
 	want := map[uint64]uint64{}
 	for seq := range uint64(200000) {
 		a := uint64(rng.IntN(3000))*16 + 16
 		if rng.IntN(2) == 0 {
-			if before := s.put(a, seq+1); before != want[a] {
-				t.Fatalf("%#x was of #%d, want #%d", a, before, want[a])
-			}
+			s.put(&Event{Addr: a, Size: seq, Stack: StackID(seq)}, seq+1)
 			want[a] = seq + 1
-		} else if made, ok := s.take(a); made != want[a] || ok != (made != 0) {
-			t.Fatalf("%#x is of #%d, want #%d", a, made, want[a])
+		} else if b, ok := s.take(a); b.seq != want[a] || ok != (b.seq != 0) || ok && (b.size != b.seq-1 || b.stack != StackID(b.size)) {
+			t.Fatalf("%#x is %+v, want #%d", a, b, want[a])
 		} else {
 			delete(want, a)
 		}

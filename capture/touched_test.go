@@ -136,7 +136,7 @@ func TestTouchedByUnknown(t *testing.T) {
 	for i := range uint64(touchedFrom) {
 		w.AddEvent(&Event{Kind: Alloc, Addr: 4096 + 64*i, Size: 16})
 	}
-	w.AddEvent(&Event{Kind: Realloc, Old: unknown, Addr: 4096, Size: 32, Gone: Gone{Size: 16, Recorded: true, Seq: 1}})
+	w.AddEvent(&Event{Kind: Realloc, Old: unknown, Addr: 4096, Size: 32, Ended: Ended{Size: 16, Recorded: true, Seq: 1}})
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestTouchedInside(t *testing.T) {
 		for _, size := range sizes {
 			w.AddEvent(&Event{Kind: Alloc, Addr: a, Size: size})
 			seq += 2
-			w.AddEvent(&Event{Kind: Free, Addr: a, Size: size, Gone: Gone{Size: size, Recorded: true, Seq: seq - 1}})
+			w.AddEvent(&Event{Kind: Free, Addr: a, Size: size, Ended: Ended{Size: size, Recorded: true, Seq: seq - 1}})
 			last[a+size-1] = size
 		}
 	}

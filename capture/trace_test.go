@@ -19,7 +19,6 @@ type heapSim struct {
 	tid   int32
 	site  int // where the program is in its habitual round of call sites
 	round []simSite
-	loses bool // it hands out what comes after a free block instead of it, most often 0, as in the older capture
 }
 
 type simBlock struct{ addr, chunk uint64 }
@@ -56,9 +55,6 @@ func (s *heapSim) malloc(size uint64) uint64 {
 		}
 		a = list[i]
 		s.free[chunk] = slices.Delete(list, i, i+1)
-		if s.loses {
-			a = list[i]
-		}
 	} else {
 		a = s.brk
 		s.brk += chunk
@@ -128,26 +124,26 @@ func (s *heapSim) events(n int) []Event {
 // frees have a stack, too, and some blocks an aux.
 func traceGone(seed uint64, n int) []Event {
 	events := trace(seed, n)
-	live := map[uint64]Gone{}
+	live := map[uint64]Ended{}
 	for i := range events {
 		e := &events[i]
 		a := e.Addr
 		if e.Kind == Realloc && e.Old != 0 {
 			a = e.Old
 		}
-		e.Gone = live[a]
+		e.Ended = live[a]
 		delete(live, a)
 		switch {
 		case e.Kind == Free:
-			e.Size = e.Gone.Size
+			e.Size = e.Ended.Size
 			if i%16 != 0 {
-				e.Stack = 1 + e.Gone.Stack%7
+				e.Stack = 1 + e.Ended.Stack%7
 			}
 		case i%11 == 0:
 			e.Aux = 1 + e.Addr/16%3
 		}
 		if e.Allocates() && i%97 != 0 {
-			live[e.Addr] = Gone{Size: e.Size, Stack: e.Stack, Recorded: true, Seq: e.Seq}
+			live[e.Addr] = Ended{Size: e.Size, Stack: e.Stack, Recorded: true, Seq: e.Seq}
 		}
 	}
 	return events
@@ -155,14 +151,14 @@ func traceGone(seed uint64, n int) []Event {
 
 // nameMakers has events tell which ones made the blocks that they end, as a recorder's do.
 func nameMakers(events []Event) {
-	var live madeBy
+	var live blockSet
 	for i := range events {
 		e := &events[i]
-		if e.Gone.Recorded {
-			e.Gone.Seq, _ = live.ends(e)
+		if b, ok := live.take(e.EndedAt()); ok && e.Ended.Recorded {
+			e.Ended.Seq = b.seq
 		}
 		if e.Allocates() {
-			live.put(e.Addr, e.Seq)
+			live.put(e, e.Seq)
 		}
 	}
 }

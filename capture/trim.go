@@ -77,14 +77,19 @@ func (f *File) part(w io.Writer, src Source, from, to uint64) (Copied, error) {
 			losses = losses[1:]
 		}
 	}
+	execs := src.Execs()
+	for len(execs) > 0 && from > 0 && execs[0] <= from { // no block from before is held
+		execs = execs[1:]
+	}
 	walk := f.walk(from)
 	last := uint64(0)
 	e := walk.peek()
 	for ; e != nil && e.Seq <= to; e = walk.peek() {
 		passed(e.Seq)
 		k.lose(last, walk.lost)
-		if walk.fresh {
-			k.replaced()
+		for len(execs) > 0 && execs[0] <= e.Seq {
+			k.replaced(execs[0])
+			execs = execs[1:]
 		}
 		last = e.Seq
 		if err := k.add(e); err != nil {
@@ -99,6 +104,9 @@ func (f *File) part(w io.Writer, src Source, from, to uint64) (Copied, error) {
 		return Copied{}, errNothing
 	}
 	if to == math.MaxUint64 {
+		for _, first := range execs { // after the last event
+			k.replaced(first)
+		}
 		k.result.Open = f.open
 		passed(to)
 		k.loseEnd(last, f, walk)

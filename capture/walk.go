@@ -11,9 +11,7 @@ type eventWalk struct {
 	buf  []Event
 	at   int // index into buf of the event that comes next
 
-	// Of the event that comes next, when it is the first of a chunk.
-	fresh bool   // the program was replaced before it
-	lost  uint64 // events that are known to be missing before it
+	lost uint64 // events that are known to be missing before the one that comes next
 
 	last   uint64 // number of the last event there was, or is known to have been
 	offset int64  // of the chunk it is in
@@ -30,7 +28,7 @@ func (f *File) walk(from uint64) *eventWalk {
 	if w.fill() {
 		w.at = searchEvents(w.buf, from)
 		if w.at > 0 {
-			w.fresh, w.lost, w.all = false, 0, 0
+			w.lost, w.all = 0, 0
 		}
 	}
 	return w
@@ -38,7 +36,7 @@ func (f *File) walk(from uint64) *eventWalk {
 
 // fill reads the next chunk that can be read.
 func (w *eventWalk) fill() bool {
-	w.at, w.buf, w.fresh, w.lost = 0, w.buf[:0], false, 0
+	w.at, w.buf, w.lost = 0, w.buf[:0], 0
 	for w.next < len(w.f.events) {
 		ref := w.f.events[w.next]
 		w.next++
@@ -54,9 +52,6 @@ func (w *eventWalk) fill() bool {
 			w.f.fail(ref, err)
 			w.lost += uint64(ref.count)
 			continue
-		}
-		if s, err := w.dec.summaryOf(payload); err == nil {
-			w.fresh = s.Fresh
 		}
 		w.all += w.lost
 		return true
@@ -74,7 +69,7 @@ func (w *eventWalk) peek() *Event {
 }
 
 // step goes beyond the event that peek told.
-func (w *eventWalk) step() { w.at, w.fresh, w.lost = w.at+1, false, 0 }
+func (w *eventWalk) step() { w.at, w.lost = w.at+1, 0 }
 
 // lostBetween tells whether a part of the file is lost between two offsets.
 func (f *File) lostBetween(from, to int64) bool {
@@ -93,19 +88,4 @@ func (f *File) mostLost(n, counted uint64) uint64 {
 		return n
 	}
 	return min(n, max(f.damage.Missing, counted)-counted)
-}
-
-// followed tells whether the events say which blocks they end: of a damaged file
-// its first chunk that can be read decides.
-func (f *File) followed() bool {
-	var u unpacker
-	for _, ref := range f.events {
-		payload, err := f.chunks.chunk(ref)
-		if err != nil {
-			continue
-		}
-		_, err = u.summaryOf(payload)
-		return err != errNoSummary
-	}
-	return true
 }

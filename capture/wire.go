@@ -16,7 +16,7 @@ const (
 	magic      = "\x89hdb\r\n\x1a\n"
 	headerSize = 16 // magic, major, minor, CRC
 
-	major = 2 // a reader refuses a file with a higher one
+	major = 2 // a reader refuses a file with another one
 	minor = 0 // counts compatible additions
 )
 
@@ -40,13 +40,14 @@ const (
 	chunkSymbols   chunkKind = 8
 	chunkSources   chunkKind = 9
 	chunkIndex     chunkKind = 10
-	chunkLosses    chunkKind = 11 // since 1.1
-	chunkMarks     chunkKind = 12 // since 1.2
-	chunkSamples   chunkKind = 13 // since 1.2
-	chunkSums      chunkKind = 14 // since 1.3
-	chunkConsole   chunkKind = 15 // since 1.4
+	chunkLosses    chunkKind = 11
+	chunkMarks     chunkKind = 12
+	chunkSamples   chunkKind = 13
+	chunkSums      chunkKind = 14
+	chunkConsole   chunkKind = 15
 
-	chunkCheckpoint chunkKind = 16 // since 1.5
+	chunkCheckpoint chunkKind = 16
+	chunkExecs      chunkKind = 17
 )
 
 var chunkNames = map[chunkKind]string{
@@ -54,7 +55,7 @@ var chunkNames = map[chunkKind]string{
 	chunkStacks: "stacks", chunkEvents: "events", chunkStops: "stops", chunkSymbols: "symbols",
 	chunkSources: "sources", chunkIndex: "the index", chunkLosses: "losses",
 	chunkMarks: "marks", chunkSamples: "samples", chunkSums: "sums", chunkConsole: "console",
-	chunkCheckpoint: "checkpoints",
+	chunkCheckpoint: "checkpoints", chunkExecs: "execs",
 }
 
 func (k chunkKind) String() string {

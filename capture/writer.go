@@ -18,9 +18,6 @@ type Recorder interface {
 	// AddEvents adds events, of which there must be at least one and whose numbers should
 	// rise, as AddEvent would one after the other, and returns the number of the last.
 	AddEvents([]Event) (seq uint64)
-	// Ended notes that the last event ended a block that it does not tell, beside the
-	// one that it tells: that which event #seq made.
-	Ended(seq uint64)
 	// Replaced notes that the program was replaced (exec): no block lives on.
 	Replaced()
 	Intern(Stack) StackID
@@ -60,10 +57,11 @@ type Writer struct {
 
 	stacks    *stackEncoder // that are not yet written
 	interned  *stackTable
-	functions map[string]uint16
+	functions map[string]uint16 // indexes by name
+	funcs     int               // functions there are
 	modules   []Module
 	losses    lossWriter
-	pending   [chunkConsole + 1]recordWriter // by kind of chunk
+	pending   [chunkExecs + 1]recordWriter // by kind of chunk
 
 	queue   queue
 	out     chunkWriter
@@ -205,8 +203,12 @@ func (c *Writer) spareColumns() *eventColumns {
 }
 
 // Replaced notes that the program was replaced (exec): no block lives on.
-func (c *Writer) Replaced() {
+func (c *Writer) Replaced() { c.replacedAt(c.seq + 1) }
+
+// replacedAt is Replaced before the event #first.
+func (c *Writer) replacedAt(first uint64) {
 	c.cut()
+	c.records(chunkExecs).exec(first)
 	c.encoder.sum.replaced()
 	if c.sums != nil {
 		c.sums.state, c.sums.fresh = heapState{}, true
@@ -236,14 +238,25 @@ func (c *Writer) FuncIndex(name string) uint16 {
 	i, ok := c.functions[name]
 	switch {
 	case ok:
-	case len(c.functions) > math.MaxUint16:
+	case c.funcs > math.MaxUint16:
 		i = math.MaxUint16
 	default:
-		i = uint16(len(c.functions))
-		c.functions[name] = i
-		c.records(chunkFunctions).function(int(i), name)
+		i = uint16(c.funcs)
+		c.addFunctions([]string{name})
 	}
 	return i
+}
+
+// addFunctions adds functions under the next indexes; of equal names FuncIndex finds the
+// first.
+func (c *Writer) addFunctions(names []string) {
+	for _, name := range names {
+		if _, ok := c.functions[name]; !ok {
+			c.functions[name] = uint16(c.funcs)
+		}
+		c.records(chunkFunctions).function(c.funcs, name)
+		c.funcs++
+	}
 }
 
 // records is where records of the kind are collected.
@@ -317,6 +330,7 @@ func (c *Writer) push() {
 	c.flushRecords(chunkConsole)
 	c.losses.flush(c.records)
 	c.flushRecords(chunkLosses)
+	c.flushRecords(chunkExecs)
 	if c.infoStale {
 		c.infoStale, c.written = false, c.info.Totals
 		c.records(chunkInfo).info(c.info)
@@ -337,6 +351,7 @@ func (c *Writer) flushTables() {
 	c.flushRecords(chunkFunctions)
 	c.flushRecords(chunkThreads)
 	c.flushRecords(chunkModules)
+	c.flushRecords(chunkExecs)
 	if c.stacks.count > 0 {
 		c.flushStacks()
 	}

@@ -30,13 +30,8 @@ func (x *Index) heldFrom(to uint64) *held {
 // put makes block i the one at its address.
 func (h *held) put(i int) {
 	b := &h.blocks[i]
-	if old, replaced := h.at.Put(b.Addr, Block{Seq: uint64(i + 1), Size: b.Size}); replaced {
-		h.ended(old)
-	}
+	h.at.Put(b.Addr, Block{Seq: uint64(i + 1), Size: b.Size})
 }
-
-// ended notes that the block is no more.
-func (h *held) ended(b Block) { h.blocks[b.Seq-1].Addr = 0 }
 
 // before brings the heap to the moment before event #seq.
 func (h *held) before(seq uint64) {
@@ -50,13 +45,8 @@ func (h *held) event(e *capture.Event) {
 	h.before(e.Seq)
 	mine := *e
 	mine.Seq = uint64(len(h.blocks) + 1)
-	if gone, ok := h.at.Follow(&mine, false); ok {
-		h.ended(gone)
-	}
-	if e.Kind == capture.Realloc {
-		if gone := h.at.Unseen(); gone.Seq != 0 {
-			h.ended(gone)
-		}
+	if ended, ok := h.at.Apply(&mine); ok {
+		h.blocks[ended.Seq-1].Addr = 0
 	}
 	if e.Allocates() {
 		h.blocks = append(h.blocks, capture.Held{

@@ -21,7 +21,7 @@ import (
 type randomProgram struct {
 	rng  *rand.Rand
 	rec  capture.Recorder
-	live *Live
+	live *Ledger
 	seq  uint64
 	mod  int
 	keep int // of 100 blocks live long
@@ -30,7 +30,7 @@ type randomProgram struct {
 }
 
 func newRandomProgram(seed uint64, rec capture.Recorder) *randomProgram {
-	p := &randomProgram{rng: rand.New(rand.NewPCG(seed, 7)), rec: rec, live: NewLive()}
+	p := &randomProgram{rng: rand.New(rand.NewPCG(seed, 7)), rec: rec, live: NewLedger()}
 	p.keep = 1 + p.rng.IntN(30)
 	p.gaps = seed%3 == 1
 	p.exec = p.rng.IntN(100_000)
@@ -82,21 +82,18 @@ func (p *randomProgram) step() {
 	}
 	if p.exec--; p.exec == 0 {
 		p.rec.Replaced()
-		p.live = NewLive()
+		p.live = NewLedger()
 		p.rec.EndModule(p.mod, p.seq)
 		p.mod = p.rec.AddModule(capture.Module{Path: "/bin/b", From: p.seq})
 	}
-	gone, ended := p.live.Follow(&e, true)
-	if ended && e.Kind == capture.Free {
-		e.Size = gone.Size
+	if end, ok := p.live.Unseen(&e); ok {
+		end.Func = p.rec.FuncIndex(capture.UnseenFree)
+		p.rec.AddEvent(&end)
+		p.seq++
+		e.Seq = p.seq
 	}
-	e.Gone = gone.Gone()
+	p.live.Post(&e, true)
 	p.rec.AddEvent(&e)
-	if e.Kind == capture.Realloc {
-		if b := p.live.Unseen(); b.Logged {
-			p.rec.Ended(b.Seq)
-		}
-	}
 }
 
 // without is a recording whose checkpoints are lost.

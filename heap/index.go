@@ -18,14 +18,14 @@ const End = math.MaxUint64
 // events, and reads the events of one of them at most for an answer. It is not
 // safe for concurrent use.
 type Index struct {
-	src  capture.Source // whose events say which blocks they end
+	src  capture.Source
 	read *capture.Reading
 	runs []*capture.Summary
 	used []uint64 // by stack ID: the last event of the first run that used it, or 0
 }
 
-// NewIndex reads the summaries of a recording. One without any is followed from
-// its beginning to its end, which takes a hundred times as long.
+// NewIndex reads the summaries of a recording. Where one is damaged all events are read,
+// which takes a hundred times as long.
 func NewIndex(src capture.Source) (*Index, error) { return ReadIndex(nil, src) }
 
 // ReadIndex is NewIndex; a reading that is given up meanwhile is an error.
@@ -33,7 +33,7 @@ func ReadIndex(reading *capture.Reading, src capture.Source) (*Index, error) {
 	x := &Index{src: src, read: reading}
 	err := x.Update()
 	if err != nil && reading.Cut() == nil {
-		all := follow(reading.Of(src))
+		all := repost(reading.Of(src))
 		all.Source = src
 		x.src, x.runs, x.used = all, nil, nil
 		err = x.Update()
@@ -93,8 +93,8 @@ func (x *Index) use(r *capture.Summary) {
 // Runs are the summaries, ascending. They are not to be changed.
 func (x *Index) Runs() []*capture.Summary { return x.runs }
 
-// Source is the recording, with events that say which blocks they end, also where
-// an older capture's do not.
+// Source is the recording; of a damaged one with the effects that its events have as far
+// as they can be read.
 func (x *Index) Source() capture.Source { return x.src }
 
 // Peak is the event after which most bytes were live for the first time, and how
@@ -141,7 +141,6 @@ type Totals struct {
 	Time         time.Duration  // of it
 	Events       uint64         // up to it
 	Live, Blocks uint64         // bytes and number of live blocks
-	Latest       uint64         // address of the block allocated last
 	Flows        []capture.Flow // by stack ID; Flows[0] is of events without a stack
 }
 
@@ -168,7 +167,7 @@ func (x *Index) Totals(seq uint64) *Totals {
 		}
 		t.add(r)
 	}
-	if ends := capture.Execs(x.src.Modules()); seq == End && len(ends) > 0 && ends[len(ends)-1] > t.Seq {
+	if ends := x.src.Execs(); seq == End && len(ends) > 0 && ends[len(ends)-1] > t.Seq {
 		t.replaced() // an exec after the last event
 	}
 	return t
@@ -200,7 +199,7 @@ func (t *Totals) flow(id capture.StackID) *capture.Flow {
 
 // replaced ends all blocks.
 func (t *Totals) replaced() {
-	t.Live, t.Blocks, t.Latest = 0, 0, 0
+	t.Live, t.Blocks = 0, 0
 	replaced(t.Flows)
 }
 
@@ -210,7 +209,7 @@ func (t *Totals) add(r *capture.Summary) {
 		t.flow(r.Flows[i].Stack).Add(&r.Flows[i])
 	}
 	t.Seq, t.Time, t.Events = r.Last, r.End, t.Events+uint64(r.Events)
-	t.Live, t.Blocks, t.Latest = r.Live, r.Blocks, r.Latest
+	t.Live, t.Blocks = r.Live, r.Blocks
 }
 
 // part adds the events from #from to #to.
@@ -228,13 +227,13 @@ func (x *Index) part(t *Totals, from, to uint64) {
 // event adds an event, as capture.Summary counts it.
 func (t *Totals) event(e *capture.Event) {
 	t.Seq, t.Time, t.Events = e.Seq, e.Time, t.Events+1
-	if e.Gone.Recorded {
-		f := t.flow(e.Gone.Stack)
+	if e.Ended.Recorded {
+		f := t.flow(e.Ended.Stack)
 		f.Frees++
-		f.Freed += e.Gone.Size
-		t.Live -= min(t.Live, e.Gone.Size) // of a damaged capture what is missing may have been made before
+		f.Freed += e.Ended.Size
+		t.Live -= min(t.Live, e.Ended.Size) // of a damaged capture what is missing may have been made before
 		t.Blocks -= min(t.Blocks, 1)
-		if e.Kind == capture.Free && e.Addr == t.Latest || e.Kind == capture.Realloc && e.Old == t.Latest {
+		if e.Ended.Temporary {
 			f.Temporary++
 		}
 	}
@@ -244,7 +243,6 @@ func (t *Totals) event(e *capture.Event) {
 		f.Bytes += e.Size
 		t.Live += e.Size
 		t.Blocks++
-		t.Latest = e.Addr
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type story struct {
 	log       *capture.Log
 	writer    *capture.Writer
-	live      *Live
+	live      *Ledger
 	images    [2]int
 	seq       uint64
 	now       time.Duration
@@ -27,7 +27,7 @@ type story struct {
 }
 
 func newStory(t *rapid.T, file *bytes.Buffer) *story {
-	s := &story{log: capture.NewLog(capture.Info{}), live: NewLive(), stacks: 5}
+	s := &story{log: capture.NewLog(capture.Info{}), live: NewLedger(), stacks: 5}
 	w, err := capture.NewWriter(file, capture.Info{})
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func newStory(t *rapid.T, file *bytes.Buffer) *story {
 // step makes an event, or an exec.
 func (s *story) step(t *rapid.T) {
 	if rapid.IntRange(0, 60).Draw(t, "exec") == 0 {
-		s.live = NewLive()
+		s.live = NewLedger()
 		for n, r := range s.recorders {
 			r.EndModule(s.images[n], s.seq+1)
 			s.images[n] = r.AddModule(capture.Module{Path: "/bin/a", From: s.seq + 1, Low: 0, High: 100})
@@ -64,18 +64,21 @@ func (s *story) step(t *rapid.T) {
 	if e.Kind == capture.Realloc {
 		e.Old = uint64(rapid.IntRange(0, 12).Draw(t, "old")) * 16
 		e.Failed = rapid.IntRange(0, 5).Draw(t, "failed") == 0
-		_, taken := s.live.At(e.Addr)
-		if e.Failed || taken && e.Addr != e.Old {
-			e.Addr, e.Failed = 0, true // an event ends one block, see capture.Gone
+		if e.Failed {
+			e.Addr = 0
 		}
 	}
 	s.seq += uint64(rapid.IntRange(1, 2).Draw(t, "gap"))
 	e.Seq, e.TID = s.seq, int32(s.seq%3)
-	gone, ended := s.live.Follow(&e, true)
-	if ended && e.Kind == capture.Free {
-		e.Size = gone.Size
+	if end, ok := s.live.Unseen(&e); ok {
+		for _, r := range s.recorders {
+			end.Func = r.FuncIndex(capture.UnseenFree)
+			r.AddEvent(&end)
+		}
+		s.seq++
+		e.Seq = s.seq
 	}
-	e.Gone = gone.Gone()
+	s.live.Post(&e, true)
 	for _, r := range s.recorders {
 		r.AddEvent(&e)
 	}
@@ -90,36 +93,36 @@ func totalsOf(src capture.Source, to uint64) *Totals {
 	for i := range t.Flows {
 		t.Flows[i].Stack = capture.StackID(i)
 	}
-	state := NewReplay(src)
+	state, latest := NewReplay(src), uint64(0)
 	for e := range src.Events(0) {
 		if e.Seq > to {
 			break
 		}
 		if state.Before(e.Seq) != nil {
-			t.Latest = 0
+			latest = 0
 		}
 		t.Seq, t.Time, t.Events = e.Seq, e.Time, t.Events+1
 		end := func(a uint64) {
 			b, ok := state.At(a)
-			if ok && a == t.Latest && e.Kind != capture.Alloc {
+			if ok && b.Seq == latest {
 				t.Flows[b.Stack].Temporary++
 			}
 		}
 		switch {
-		case e.Kind == capture.Free:
+		case e.Kind == capture.Free && src.Functions()[e.Func] != capture.UnseenFree:
 			end(e.Addr)
 		case e.Kind == capture.Realloc && e.Old != 0 && (!e.Failed || e.Size == 0):
 			end(e.Old)
 		}
-		state.Apply(e)
+		byAddress(state.Live, &e)
 		if e.Allocates() {
 			t.Flows[e.Stack].Allocs++
 			t.Flows[e.Stack].Bytes += e.Size
-			t.Latest = e.Addr
+			latest = e.Seq
 		}
 	}
-	if to == End && state.Before(End) != nil {
-		t.Latest = 0
+	if to == End {
+		state.Before(End)
 	}
 	for i := range t.Flows {
 		t.Flows[i].Frees, t.Flows[i].Freed = t.Flows[i].Allocs, t.Flows[i].Bytes
@@ -139,7 +142,7 @@ func checkSteps(t *rapid.T, name string, x *Index, src capture.Source, from uint
 	state := NewReplay(src)
 	for e := range src.Events(0) {
 		state.Before(e.Seq)
-		state.Apply(e)
+		byAddress(state.Live, &e)
 		s := Step{e, state.Bytes(), uint64(state.Blocks())}
 		if e.Seq >= from {
 			forward = append(forward, s)
@@ -172,7 +175,7 @@ func peakOf(src capture.Source, to uint64) (seq, peak uint64) {
 			break
 		}
 		state.Before(e.Seq)
-		if state.Apply(e); e.Allocates() && state.Bytes() > peak {
+		if byAddress(state.Live, &e); e.Allocates() && state.Bytes() > peak {
 			seq, peak = e.Seq, state.Bytes()
 		}
 	}
@@ -180,7 +183,7 @@ func peakOf(src capture.Source, to uint64) (seq, peak uint64) {
 }
 
 // Any moment told by summaries is what replaying from the start tells: of a log,
-// of a file, and of a recording that does not say which blocks end.
+// of a file, and of a recording whose effects are decided anew.
 func TestIndexIsReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
@@ -212,15 +215,15 @@ func TestIndexIsReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		old := follow(f)
-		ofOld, err := NewIndex(old)
+		again := repost(f)
+		ofAgain, err := NewIndex(again)
 		if err != nil {
 			t.Fatal(err)
 		}
 		to := rapid.OneOf(rapid.Uint64Range(0, s.seq+1), rapid.Just(uint64(End))).Draw(t, "to")
 		want := totalsOf(s.log, to)
 		wantSeq, wantPeak := peakOf(s.log, to)
-		for name, x := range map[string]*Index{"log": x, "file": ofFile, "old": ofOld} {
+		for name, x := range map[string]*Index{"log": x, "file": ofFile, "reposted": ofAgain} {
 			if diff := cmp.Diff(want, x.Totals(to)); diff != "" {
 				t.Errorf("%s: totals at #%d (- replayed, + index):\n%s", name, to, diff)
 			}

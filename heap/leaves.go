@@ -200,9 +200,9 @@ func (c *cell) block() Block {
 }
 
 // gone tells what the event that ends the block says of it.
-func (c *cell) gone(g *capture.Gone) {
+func (c *cell) gone(g *capture.Ended) {
 	if !c.logged() {
-		*g = capture.Gone{}
+		*g = capture.Ended{}
 		return
 	}
 	c.recorded(g)
@@ -210,9 +210,9 @@ func (c *cell) gone(g *capture.Gone) {
 
 // recorded does what gone does of a block that is logged. To write field by field
 // takes a third of the time that a copy takes.
-func (c *cell) recorded(g *capture.Gone) {
+func (c *cell) recorded(g *capture.Ended) {
 	made := c.made()
-	g.Size, g.Stack, g.Recorded, g.Seq = c.size(), capture.StackID(made&maxStack), true, made>>cellSeq
+	g.Size, g.Stack, g.Recorded, g.Temporary, g.Seq = c.size(), capture.StackID(made&maxStack), true, false, made>>cellSeq
 }
 
 // rooms says by class how many cells a leaf has room for.

@@ -3,12 +3,13 @@ package heap
 import (
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"hdb/capture"
 )
 
-func TestLiveFollowsEvents(t *testing.T) {
+func TestLedger(t *testing.T) {
 	steps := []struct {
 		name   string
 		event  capture.Event
@@ -25,9 +26,9 @@ func TestLiveFollowsEvents(t *testing.T) {
 		{"an address reused without a free seen", capture.Event{Seq: 8, Kind: capture.Alloc, Addr: 0x2000, Size: 1}, 1, 1},
 		{"realloc to nothing", capture.Event{Seq: 9, Kind: capture.Realloc, Old: 0x2000, Size: 0, Failed: true}, 0, 0},
 	}
-	l := NewLive()
+	l := NewLedger()
 	for _, s := range steps {
-		l.Apply(s.event)
+		l.Post(&s.event, true)
 		if l.Bytes() != s.bytes || l.Blocks() != s.blocks {
 			t.Fatalf("after %s: %d bytes in %d blocks, want %d in %d", s.name, l.Bytes(), l.Blocks(), s.bytes, s.blocks)
 		}
@@ -37,11 +38,11 @@ func TestLiveFollowsEvents(t *testing.T) {
 	}
 }
 
-// FollowAll does what Follow does, whatever happens to the memory of the table and
+// PostAll does what Post does, whatever happens to the memory of the table and
 // however many events it gets at once.
-func TestFollowAll(t *testing.T) {
+func TestPostAll(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	one, all := NewLive(), NewLive()
+	one, all := NewLedger(), NewLedger()
 	place := func() uint64 {
 		if rng.IntN(20) == 0 {
 			return 0
@@ -68,7 +69,7 @@ func TestFollowAll(t *testing.T) {
 		for i := range events {
 			e := &events[i]
 			*e = capture.Event{Seq: uint64(round*100 + i), Addr: place(), Kind: capture.Free}
-			e.Gone.Size = 7 // of the event before it in the same memory
+			e.Ended.Size = 7 // of the event before it in the same memory
 			switch n := rng.IntN(10); {
 			case n < 4:
 				e.Kind, e.Size, e.Stack = capture.Alloc, uint64(rng.IntN(1<<rng.IntN(14))), capture.StackID(i)
@@ -85,25 +86,26 @@ func TestFollowAll(t *testing.T) {
 			}
 		}
 		logged := rng.IntN(3) > 0
+		before := slices.Clone(events)
 		for len(events) > 0 {
-			n := all.FollowAll(events, logged)
-			last := all.Unseen()
+			n := all.PostAll(events, logged)
 			for i := range n {
-				e := events[i]
-				e.Gone = capture.Gone{}
-				gone, ended := one.Follow(&e, logged)
-				if e.Gone = gone.Gone(); e.Gone != events[i].Gone || ended && e.Kind == capture.Free && events[i].Size != gone.Size {
-					t.Fatalf("%+v ended %v", events[i], gone)
+				e := before[i]
+				if end, ok := one.Unseen(&e); ok {
+					t.Fatalf("event %d of %d: %+v was to come first", i, n, end)
 				}
-				want := one.Unseen()
-				if i == n-1 && want != last || i < n-1 && want != (Block{}) {
-					t.Fatalf("event %d of %d left %v to Unseen, not %v", i, n, last, want)
+				if one.Post(&e, logged); e != events[i] {
+					t.Fatalf("%+v became %+v, want %+v", before[i], events[i], e)
 				}
 			}
-			if last != (Block{}) {
+			if events, before = events[n:], before[n:]; len(events) > 0 {
+				got, ok := all.Unseen(&events[0])
+				want, _ := one.Unseen(&before[0])
+				if !ok || got != want {
+					t.Fatalf("%+v comes after %+v, %v, want %+v", events[0], got, ok, want)
+				}
 				unseen++
 			}
-			events = events[n:]
 		}
 		if round%200 == 0 {
 			all.blocks.check(t)
@@ -116,17 +118,17 @@ func TestFollowAll(t *testing.T) {
 		t.Error("the blocks differ")
 	}
 	if unseen == 0 {
-		t.Error("no event left a block to Unseen")
+		t.Error("no event ended a block that nobody saw end")
 	}
 }
 
 // A cell has no room for the numbers of a recording beyond all measure.
-func TestFollowAllLargeNumbers(t *testing.T) {
+func TestPostAllLargeNumbers(t *testing.T) {
 	for _, last := range []uint64{maxSeq, maxSeq + 1, 1 << 63} {
-		l := NewLive()
+		l := NewLedger()
 		for i, e := range []capture.Event{{Addr: 0x1000, Size: 8}, {Addr: 0x1010, Size: 8}} {
 			e.Seq = last - 1 + uint64(i)
-			l.FollowAll([]capture.Event{e}, true)
+			l.PostAll([]capture.Event{e}, true)
 			if b, _ := l.At(e.Addr); b.Seq != e.Seq {
 				t.Errorf("the block of #%d is that of #%d", e.Seq, b.Seq)
 			}
@@ -134,8 +136,8 @@ func TestFollowAllLargeNumbers(t *testing.T) {
 	}
 }
 
-// followPlain follows what most events are, and leaves the others to what follows.
-func TestFollowPlain(t *testing.T) {
+// postPlain posts what most events are, and leaves the others to what follows.
+func TestPostPlain(t *testing.T) {
 	const at, warm = 0x10000, 64 // the first of the blocks that were there before, and how many
 	alloc := func(i int, size uint64) capture.Event {
 		return capture.Event{Kind: capture.Alloc, Addr: at + uint64(i)<<5, Size: size}
@@ -164,7 +166,7 @@ func TestFollowPlain(t *testing.T) {
 		{"where none was", []capture.Event{alloc(0, 8), {Kind: capture.Alloc, Addr: 2 * at, Size: 8}}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := NewLive()
+			l := NewLedger()
 			for i := range warm {
 				l.Put(alloc(i, 0).Addr, Block{Seq: 1, Size: 8})
 			}
@@ -174,7 +176,7 @@ func TestFollowPlain(t *testing.T) {
 			for i := range c.events {
 				c.events[i].Seq = uint64(i + 2)
 			}
-			if n := l.followPlain(c.events, 0, cellFlags(true)); n != c.plain {
+			if n := l.postPlain(c.events, 0, cellFlags(true)); n != c.plain {
 				t.Errorf("%d of %d events, want %d", n, len(c.events), c.plain)
 			}
 			l.blocks.check(t)
@@ -186,7 +188,7 @@ func TestFollowPlain(t *testing.T) {
 // others.
 func TestEmptyCellsStay(t *testing.T) {
 	for _, below := range []uint64{0x1000, 0x1010, 0x1030} {
-		l := NewLive()
+		l := NewLedger()
 		l.Put(0x1020, Block{Seq: 1, Size: 8})
 		l.Put(0x1040, Block{Seq: 2, Size: 8})
 		l.Take(0x1040)
@@ -194,7 +196,7 @@ func TestEmptyCellsStay(t *testing.T) {
 		if f := l.blocks.at(l.blocks.index(placeOf(0x1020))); f.left == 0 {
 			t.Fatal("the leaf has no room")
 		}
-		l.FollowAll([]capture.Event{{Seq: 3, Kind: capture.Alloc, Addr: below, Size: 8}}, true)
+		l.PostAll([]capture.Event{{Seq: 3, Kind: capture.Alloc, Addr: below, Size: 8}}, true)
 		for _, a := range []uint64{0x1020, 0x1040, below} {
 			if l.blocks.cell(placeOf(a)) == nil {
 				t.Errorf("a block at %#x has taken the cell of %#x", below, a)

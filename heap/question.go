@@ -13,8 +13,8 @@ import (
 func touches(e *capture.Event, addr uint64) bool {
 	holds := func(start, size uint64) bool { return start != 0 && start <= addr && addr-start < max(size, 1) }
 	switch {
-	case e.Failed && e.Gone.Recorded, e.Kind == capture.Realloc && holds(e.Old, e.Gone.Size):
-		return holds(e.Old, e.Gone.Size) || holds(e.Addr, e.Size)
+	case e.Failed && e.Ended.Recorded, e.Kind == capture.Realloc && holds(e.Old, e.Ended.Size):
+		return holds(e.Old, e.Ended.Size) || holds(e.Addr, e.Size)
 	case e.Failed:
 		return false
 	}
@@ -109,15 +109,4 @@ func commonEnd(a, b string) (n int) {
 		n++
 	}
 	return n
-}
-
-// execStarts are the numbers of the first events after each exec.
-func (x *Index) execStarts() []uint64 {
-	var out []uint64
-	for _, r := range x.runs {
-		if r.Fresh {
-			out = append(out, r.First)
-		}
-	}
-	return out
 }

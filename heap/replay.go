@@ -2,6 +2,7 @@ package heap
 
 import (
 	"iter"
+	"slices"
 
 	"hdb/capture"
 )
@@ -15,7 +16,7 @@ type Replay struct {
 
 // NewReplay is the heap before the first event of a recording.
 func NewReplay(src capture.Source) *Replay {
-	return &Replay{NewLive(), capture.Execs(src.Modules())}
+	return &Replay{NewLive(), src.Execs()}
 }
 
 // Before brings the heap to the moment before event seq. It returns the heap that
@@ -32,32 +33,43 @@ func (r *Replay) Before(seq uint64) *Live {
 	return ended
 }
 
-// followed is a recording whose events say which blocks they end.
-type followed struct {
+// A reposted recording has the effects that its events have as far as they can be read:
+// one that is damaged may have ends of blocks whose beginnings are lost, and blocks whose
+// ends are.
+type reposted struct {
 	capture.Source
-	log *capture.Log
+	log   *capture.Log
+	names []string
 }
 
-// follow finds out which blocks the events of a recording end that does not say
-// so: one of an hdb that did not know yet. All of it is read once.
-func follow(src capture.Source) followed {
-	log := capture.NewLog(src.Info())
-	state := NewReplay(src)
+// repost reads all of a recording once, and decides again what its events do.
+func repost(src capture.Source) reposted {
+	r := reposted{Source: src, log: capture.NewLog(src.Info()), names: slices.Clone(src.Functions())}
+	r.names = append(r.names, capture.UnseenFree)
+	ledger, execs := NewLedger(), src.Execs()
 	for e := range src.Events(0) {
-		if state.Before(e.Seq) != nil {
-			log.Replaced()
+		for len(execs) > 0 && execs[0] <= e.Seq {
+			execs = execs[1:]
+			r.log.Replaced()
+			ledger = NewLedger()
 		}
-		gone, _ := state.Follow(&e, true)
-		e.Gone = gone.Gone()
-		log.AddEvent(&e)
+		if end, ok := ledger.Unseen(&e); ok {
+			end.Func = uint16(len(r.names) - 1)
+			e.Seq = r.log.AddEvent(&end) + 1
+		}
+		temporary := e.Ended.Temporary // as was decided, also of what is not recorded
+		ledger.Post(&e, true)
+		e.Ended.Temporary = e.Ended.Recorded && temporary
+		r.log.AddEvent(&e)
 	}
-	return followed{src, log}
+	return r
 }
 
-func (f followed) Checkpoint(seq uint64) *capture.Checkpoint  { return f.log.Checkpoint(seq) }
-func (f followed) Len() int                                   { return f.log.Len() }
-func (f followed) Events(from uint64) iter.Seq[capture.Event] { return f.log.Events(from) }
-func (f followed) Event(seq uint64) (capture.Event, bool)     { return f.log.Event(seq) }
-func (f followed) Summaries(from uint64) iter.Seq2[*capture.Summary, error] {
-	return f.log.Summaries(from)
+func (r reposted) Functions() []string                        { return r.names }
+func (r reposted) Checkpoint(seq uint64) *capture.Checkpoint  { return r.log.Checkpoint(seq) }
+func (r reposted) Len() int                                   { return r.log.Len() }
+func (r reposted) Events(from uint64) iter.Seq[capture.Event] { return r.log.Events(from) }
+func (r reposted) Event(seq uint64) (capture.Event, bool)     { return r.log.Event(seq) }
+func (r reposted) Summaries(from uint64) iter.Seq2[*capture.Summary, error] {
+	return r.log.Summaries(from)
 }

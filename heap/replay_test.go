@@ -8,6 +8,20 @@ import (
 	"hdb/capture"
 )
 
+// byAddress brings a heap to the moment after an event, by what the call did and not by the
+// effect that the event carries.
+func byAddress(l *Live, e *capture.Event) {
+	switch {
+	case e.Kind == capture.Free:
+		l.Take(e.Addr)
+	case e.Kind == capture.Realloc && e.Old != 0 && (!e.Failed || e.Size == 0):
+		l.Take(e.Old)
+	}
+	if e.Allocates() {
+		l.Put(e.Addr, Block{Seq: e.Seq, Size: e.Size, Stack: e.Stack})
+	}
+}
+
 // replayed is the heap after event #to of a recording.
 func replayed(src capture.Source, to uint64) *Live {
 	state := NewReplay(src)
@@ -17,7 +31,7 @@ func replayed(src capture.Source, to uint64) *Live {
 			return state.Live
 		}
 		state.Before(e.Seq)
-		state.Apply(e)
+		byAddress(state.Live, &e)
 	}
 	if to == math.MaxUint64 {
 		state.Before(to) // an exec after the last event
@@ -33,6 +47,7 @@ func TestReplayOverExec(t *testing.T) {
 	image := log.AddModule(capture.Module{Path: "/bin/a", From: 1})
 	next := func(from uint64) {
 		log.EndModule(image, from)
+		log.Replaced()
 		image = log.AddModule(capture.Module{Path: "/bin/a", From: from})
 	}
 	alloc := func(addr, size uint64) {
@@ -49,7 +64,7 @@ func TestReplayOverExec(t *testing.T) {
 		if live.Bytes() != bytes || !slices.Equal(got, seqs) {
 			t.Errorf("%d bytes live of events %d, want %d of %d", live.Bytes(), got, bytes, seqs)
 		}
-		x, err := NewIndex(follow(log))
+		x, err := NewIndex(repost(log))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,8 +87,8 @@ func (r *Running) Totals() *Totals {
 	}
 	t.Flows = addFlows(t.Flows, r.last.Flows)
 	t.Seq, t.Time, t.Events = r.last.Last, r.last.End, r.count+uint64(r.last.Events)
-	t.Live, t.Blocks, t.Latest = r.last.Live, r.last.Blocks, r.last.Latest
-	if ends := capture.Execs(r.src.Modules()); len(ends) > 0 && ends[len(ends)-1] > t.Seq {
+	t.Live, t.Blocks = r.last.Live, r.last.Blocks
+	if ends := r.src.Execs(); len(ends) > 0 && ends[len(ends)-1] > t.Seq {
 		t.replaced() // an exec after the last event
 	}
 	return t

@@ -40,7 +40,7 @@ func TestRunningIsTheIndex(t *testing.T) {
 			if seq, bytes := x.Peak(); running.Peak().Seq != seq || running.Peak().Live != bytes {
 				t.Fatalf("peak %+v, want %d after #%d", running.Peak(), bytes, seq)
 			}
-			if execs := capture.Execs(s.log.Modules()); len(execs) > 0 && execs[len(execs)-1] > then.Seq {
+			if execs := s.log.Execs(); len(execs) > 0 && execs[len(execs)-1] > then.Seq {
 				continue // an exec after the last event is followed with the next one
 			}
 			if d := cmp.Diff(then.Flows, threads.stacks(len(then.Flows))); d != "" {

@@ -17,8 +17,8 @@ type Step struct {
 // follow makes s the step that e leads to.
 func (s *Step) follow(e *capture.Event) {
 	s.Event = *e
-	if e.Gone.Recorded {
-		s.Live -= e.Gone.Size
+	if e.Ended.Recorded {
+		s.Live -= e.Ended.Size
 		s.Blocks--
 	}
 	if e.Allocates() {

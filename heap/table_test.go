@@ -71,13 +71,13 @@ func TestTableIsAMap(t *testing.T) {
 // A capture may tell of blocks all over the address space. No more than maxSpans spans are
 // made for them, and they are found all the same.
 func TestBlocksEverywhere(t *testing.T) {
-	l, want := NewLive(), map[uint64]Block{}
+	l, want := NewLedger(), map[uint64]Block{}
 	const apart = 1<<32 + 1<<20
 	for i := range uint64(3 * maxSpans) {
 		for k := range uint64(3) {
 			a, b := i*apart+k*64+64, Block{Seq: 3*i + k + 1, Size: 8 * (k + 1), Stack: 1}
 			e := capture.Event{Seq: b.Seq, Kind: capture.Alloc, Addr: a, Size: b.Size, Stack: b.Stack}
-			l.FollowAll([]capture.Event{e}, false)
+			l.PostAll([]capture.Event{e}, false)
 			want[a] = b
 		}
 	}
@@ -272,13 +272,13 @@ func (t *blockTable) check(tb interface{ Fatalf(string, ...any) }) {
 // ends, it moves.
 func TestLastLeafGrows(t *testing.T) {
 	const leafBytes = 1 << (leafBits + unitBits)
-	l, want := NewLive(), map[uint64]Block{}
+	l, want := NewLedger(), map[uint64]Block{}
 	moved := 0
 	put := func(leaf, unit uint64) {
 		a, b := leaf*leafBytes+unit<<unitBits, Block{Seq: uint64(len(want)), Size: 8}
 		from := l.blocks.index(placeOf(a))
 		e := capture.Event{Seq: b.Seq, Kind: capture.Alloc, Addr: a, Size: b.Size}
-		l.FollowAll([]capture.Event{e}, false)
+		l.PostAll([]capture.Event{e}, false)
 		if want[a] = b; from != 0 && l.blocks.index(placeOf(a)) != from {
 			moved++
 		}
@@ -401,20 +401,21 @@ func TestHeapThatWanders(t *testing.T) {
 }
 
 func TestLogged(t *testing.T) {
-	l := NewLive()
-	l.Follow(&capture.Event{Seq: 1, Kind: capture.Alloc, Addr: 0x1000, Size: 8, Stack: 5}, true)
-	l.Follow(&capture.Event{Seq: 2, Kind: capture.Alloc, Addr: 0x2000, Size: 8}, false)
+	l := NewLedger()
+	l.Post(&capture.Event{Seq: 1, Kind: capture.Alloc, Addr: 0x1000, Size: 8, Stack: 5}, true)
+	l.Post(&capture.Event{Seq: 2, Kind: capture.Alloc, Addr: 0x2000, Size: 8}, false)
 	l.Logged(0x2000, 9)
 	l.Logged(0x3000, 9) // nothing is there
-	gone, ok := l.Follow(&capture.Event{Seq: 3, Kind: capture.Realloc, Old: 0x1000, Addr: 0x1000, Size: 16}, false)
+	gone, ok := l.Post(&capture.Event{Seq: 3, Kind: capture.Realloc, Old: 0x1000, Addr: 0x1000, Size: 16}, false)
 	if !ok || gone != (Block{Seq: 1, Size: 8, Stack: 5, Logged: true}) {
 		t.Errorf("realloc returned %v, %v", gone, ok)
 	}
 	if b, _ := l.At(0x1000); b.Logged {
 		t.Error("the new block is logged though its event is not")
 	}
-	if gone, ok := l.Follow(&capture.Event{Seq: 4, Kind: capture.Free, Addr: 0x2000}, true); !ok || gone.Gone() != (capture.Gone{Size: 8, Stack: 9, Recorded: true, Seq: 2}) {
-		t.Errorf("free returned %v, %v", gone, ok)
+	free := capture.Event{Seq: 4, Kind: capture.Free, Addr: 0x2000}
+	if l.Post(&free, true); free.Ended != (capture.Ended{Size: 8, Stack: 9, Recorded: true, Seq: 2}) {
+		t.Errorf("the free ended %+v", free.Ended)
 	}
 }
 
@@ -426,7 +427,7 @@ func BenchmarkLive(b *testing.B) {
 		n    int
 	}{{"1k", 1e3}, {"30k", 3e4}, {"1M", 1e6}} {
 		b.Run(size.name, func(b *testing.B) {
-			l := NewLive()
+			l := NewLedger()
 			addrs := make([]uint64, size.n)
 			for i := range addrs {
 				addrs[i] = 0x555555780010 + uint64(i)*48
@@ -442,10 +443,10 @@ func BenchmarkLive(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				a := addrs[order[i%len(order)]]
 				e.Kind, e.Addr = capture.Free, a
-				l.Follow(&e, false)
+				l.Post(&e, false)
 				e.Kind = capture.Alloc
 				e.Seq++
-				l.Follow(&e, true)
+				l.Post(&e, true)
 			}
 		})
 	}
@@ -485,14 +486,14 @@ func BenchmarkLiveChurn(b *testing.B) {
 		low, high uint64 // sizes
 	}{{"objects", 3e5, 16, 16, 600}, {"buffers", 2e4, 16, 600, 1 << 20}, {"dense", 1e6, 16, 8, 16}, {"finest", 1e6, 8, 1, 8}} {
 		b.Run(heap.name, func(b *testing.B) {
-			l, rng := NewLive(), rand.New(rand.NewPCG(1, 2))
+			l, rng := NewLedger(), rand.New(rand.NewPCG(1, 2))
 			events := make([]capture.Event, heap.blocks)
 			at := uint64(0x555555780010)
 			for i := range events {
 				size := heap.low + rng.Uint64N(heap.high-heap.low+1)
 				events[i] = capture.Event{Kind: capture.Alloc, Addr: at, Size: size}
 				at += (size + heap.unit - 1) &^ (heap.unit - 1)
-				l.Follow(&events[i], false)
+				l.Post(&events[i], false)
 			}
 			rng.Shuffle(len(events), func(i, k int) { events[i], events[k] = events[k], events[i] })
 			var batch [32]capture.Event
@@ -505,7 +506,7 @@ func BenchmarkLiveChurn(b *testing.B) {
 				e.Seq = uint64(i)
 				batch[next], batch[next+1] = free, *e
 				if next += 2; next == len(batch) {
-					l.FollowAll(batch[:], false)
+					l.PostAll(batch[:], false)
 					next = 0
 				}
 			}

@@ -12,7 +12,6 @@ type Threads struct {
 	next  uint64
 
 	now, highest Point
-	latest       uint64 // address of the block allocated last
 	index        map[threadStack]uint32
 	flows        []ThreadFlow
 }
@@ -36,7 +35,7 @@ func NewThreads(src capture.Source) *Threads {
 // Update looks at the next events, at most limit, and tells whether these were all.
 func (t *Threads) Update(limit int) (all bool) {
 	t.state.execs = t.state.execs[:0]
-	for _, seq := range capture.Execs(t.src.Modules()) {
+	for _, seq := range t.src.Execs() {
 		if seq >= t.next { // those before have been followed
 			t.state.execs = append(t.state.execs, seq)
 		}
@@ -60,7 +59,7 @@ func (t *Threads) Follow(from, to uint64, moments []uint64, at func(i int)) {
 			at(told)
 		}
 	}
-	t.state.execs = capture.Execs(t.src.Modules())
+	t.state.execs = t.src.Execs()
 	for e := range t.src.Events(from + 1) {
 		before(e.Seq)
 		if e.Seq > to {
@@ -86,7 +85,7 @@ func (t *Threads) step(e *capture.Event) {
 }
 
 func (t *Threads) replaced() {
-	t.latest, t.now.Live, t.now.Blocks = 0, 0, 0
+	t.now.Live, t.now.Blocks = 0, 0
 	for i := range t.flows {
 		f := &t.flows[i].Flow
 		f.Frees, f.Freed = f.Allocs, f.Bytes
@@ -100,13 +99,13 @@ func (t *Threads) event(e *capture.Event) {
 	if e.Allocates() {
 		mine.Stack = t.flow(e.TID, e.Stack)
 	}
-	if gone, ok := t.state.Follow(&mine, false); ok && e.Gone.Recorded {
+	if gone, ok := t.state.Apply(&mine); ok {
 		flow = &t.flows[gone.Stack]
 		flow.Frees++
 		flow.Freed += gone.Size
 		t.now.Live -= gone.Size
 		t.now.Blocks--
-		if e.Kind == capture.Free && e.Addr == t.latest || e.Kind == capture.Realloc && e.Old == t.latest {
+		if e.Ended.Temporary {
 			flow.Temporary++
 		}
 	}
@@ -116,7 +115,6 @@ func (t *Threads) event(e *capture.Event) {
 		flow.Bytes += e.Size
 		t.now.Live += e.Size
 		t.now.Blocks++
-		t.latest = e.Addr
 	}
 }
 

@@ -34,13 +34,13 @@ func TestTimelineOfLongRuns(t *testing.T) {
 			add(capture.Event{Kind: capture.Alloc, Addr: addr, Size: size, Time: at})
 			if addr == 0x1000 {
 				if run == 20 && i == each/2-1 {
-					add(capture.Event{Kind: capture.Free, Addr: 0x2000, Time: at, Gone: capture.Gone{Recorded: true, Size: 2400000, Stack: stack}})
+					add(capture.Event{Kind: capture.Free, Addr: 0x2000, Time: at, Ended: capture.Ended{Recorded: true, Size: 2400000, Stack: stack}})
 				}
 				if run == 20 && i == each/4 { // the peak, for a moment
 					add(capture.Event{Kind: capture.Alloc, Addr: 0x3000, Size: 1 << 20, Time: at})
-					add(capture.Event{Kind: capture.Free, Addr: 0x3000, Time: at, Gone: capture.Gone{Recorded: true, Size: 1 << 20, Stack: stack}})
+					add(capture.Event{Kind: capture.Free, Addr: 0x3000, Time: at, Ended: capture.Ended{Recorded: true, Size: 1 << 20, Stack: stack}})
 				}
-				add(capture.Event{Kind: capture.Free, Addr: 0x1000, Time: at, Gone: capture.Gone{Recorded: true, Size: 8, Stack: stack}})
+				add(capture.Event{Kind: capture.Free, Addr: 0x1000, Time: at, Ended: capture.Ended{Recorded: true, Size: 8, Stack: stack}})
 			}
 			at += time.Microsecond
 		}

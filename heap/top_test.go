@@ -22,7 +22,7 @@ func TestTopLine(t *testing.T) {
 	} {
 		log.AddEvent(&e)
 	}
-	x, err := NewIndex(follow(log))
+	x, err := NewIndex(repost(log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestTopCountsWhatStays(t *testing.T) {
 		log.AddEvent(&e)
 	}
 	names := map[capture.StackID]string{1: "grow", 2: "load"}
-	x, err := NewIndex(follow(log))
+	x, err := NewIndex(repost(log))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,11 +21,10 @@ func (k Key) of(tid int32, size uint64) uint64 {
 
 // byKey sums up by a key.
 type byKey struct {
-	key    Key
-	site   func(uint64) Site
-	rows   map[uint64]*Row
-	owner  *Live  // the key of each block, for its Seq
-	latest uint64 // address of the block allocated last
+	key   Key
+	site  func(uint64) Site
+	rows  map[uint64]*Row
+	owner *Live // the key of each block, for its Seq
 }
 
 func (t *byKey) row(k uint64) *Row {
@@ -40,13 +39,10 @@ func (t *byKey) row(k uint64) *Row {
 // TopBy sums what was allocated up to event #to by a key of the blocks.
 func TopBy(x *Index, to uint64, by Measure, key Key, site func(uint64) Site) []Row {
 	t := &byKey{key: key, site: site, rows: map[uint64]*Row{}, owner: NewLive()}
-	fresh, next := x.execStarts(), uint64(0)
+	fresh, next := x.src.Execs(), uint64(0)
 	if c := x.src.Checkpoint(to); c != nil {
 		t.checkpoint(c)
 		next = c.Seq + 1
-		if run := x.runs[x.runOf(c.Seq)]; run.Last == c.Seq {
-			t.latest = run.Latest
-		}
 	}
 	for len(fresh) > 0 && fresh[0] < next {
 		fresh = fresh[1:]
@@ -91,7 +87,7 @@ func (t *byKey) checkpoint(c *capture.Checkpoint) {
 
 // replaced ends all blocks.
 func (t *byKey) replaced() {
-	t.owner, t.latest = NewLive(), 0
+	t.owner = NewLive()
 	for _, r := range t.rows {
 		r.LiveBytes, r.LiveBlocks = 0, 0
 	}
@@ -99,11 +95,8 @@ func (t *byKey) replaced() {
 
 // event counts an event.
 func (t *byKey) event(e *capture.Event) {
-	switch {
-	case e.Kind == capture.Realloc && e.Old != 0:
-		t.end(e.Old, e)
-	case e.Gone.Recorded:
-		t.end(e.Addr, e)
+	if e.Ended.Recorded {
+		t.end(e)
 	}
 	if !e.Allocates() {
 		return
@@ -113,7 +106,6 @@ func (t *byKey) event(e *capture.Event) {
 	r.Bytes += e.Size
 	r.Count++
 	t.made(e.Addr, e.Size, k)
-	t.latest = e.Addr
 }
 
 // made makes a block of that key live.
@@ -121,28 +113,19 @@ func (t *byKey) made(addr, size, k uint64) {
 	r := t.row(k)
 	r.LiveBytes += size
 	r.LiveBlocks++
-	if old, replaced := t.owner.Put(addr, Block{Seq: k, Size: size}); replaced {
-		t.gone(old)
-	}
+	t.owner.Put(addr, Block{Seq: k, Size: size})
 }
 
-func (t *byKey) gone(b Block) *Row {
-	r := t.row(b.Seq)
-	r.LiveBytes -= b.Size
-	r.LiveBlocks--
-	return r
-}
-
-// end counts the end of the block at addr, if the event ended one.
-func (t *byKey) end(addr uint64, e *capture.Event) {
-	if !e.Gone.Recorded {
-		return
-	}
-	b, ok := t.owner.Take(addr)
+// end counts the end of the block that an event ended.
+func (t *byKey) end(e *capture.Event) {
+	b, ok := t.owner.Take(e.EndedAt())
 	if !ok {
 		return
 	}
-	if r := t.gone(b); addr == t.latest && (e.Kind == capture.Free || addr == e.Old) {
+	r := t.row(b.Seq)
+	r.LiveBytes -= b.Size
+	r.LiveBlocks--
+	if e.Ended.Temporary {
 		r.Temporary++
 	}
 }

@@ -357,6 +357,14 @@ func (p *Probe) setBounds() {
 	p.shared.word(hdCount).Store(seq)
 }
 
+// Numbered tells the core that an event has got a number which no call made: the numbers of
+// calls are at most what it counts.
+func (p *Probe) Numbered() {
+	if p.Armed() {
+		p.shared.word(hdCount).Add(1)
+	}
+}
+
 // threadCell is where the inferior finds the TID of the thread with a number.
 func (p *Probe) threadCell(num uint64) (address uint64, ok bool) {
 	i := slices.Index(p.cellOf, num)

@@ -29,7 +29,7 @@ type ofCall struct {
 
 // A compiler refuses this if it would reach into what comes next in an event; a test looks
 // at the fields.
-const _ = uint(unsafe.Offsetof(capture.Event{}.Gone) - unsafe.Offsetof(capture.Event{}.Func) - unsafe.Sizeof(ofCall{}))
+const _ = uint(unsafe.Offsetof(capture.Event{}.Ended) - unsafe.Offsetof(capture.Event{}.Func) - unsafe.Sizeof(ofCall{}))
 
 const (
 	formMask = 1<<tidShift - 1 // the bits of a record's first word below its TID

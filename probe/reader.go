@@ -15,7 +15,7 @@ import (
 type Sink interface {
 	// Stack keeps a stack that events will refer to. Its PCs belong to the probe.
 	Stack(capture.Stack) capture.StackID
-	// Batch takes events from the ring. Their Seq and Gone are the sink's
+	// Batch takes events from the ring. Their Seq and Ended are the sink's
 	// to set, and so is Func, which is an index into functions until then. Their times
 	// may go back, by as long as a thread was without its processor after it had looked
 	// at the clock and before it took its place in the ring. The events belong to the probe.

@@ -37,7 +37,7 @@ func newShared(t testing.TB) *shared {
 // A notebook is a Sink that writes events down as the console spells them.
 type notebook struct {
 	failed error
-	live   *heap.Live
+	live   *heap.Ledger
 	lines  []string
 	events []capture.Event
 	stacks []capture.Stack // by ID, from 1
@@ -46,7 +46,7 @@ type notebook struct {
 }
 
 func newNotebook() *notebook {
-	return &notebook{live: heap.NewLive(), stacks: make([]capture.Stack, 1)}
+	return &notebook{live: heap.NewLedger(), stacks: make([]capture.Stack, 1)}
 }
 
 func (n *notebook) Stack(st capture.Stack) capture.StackID {
@@ -63,7 +63,8 @@ func (n *notebook) Stack(st capture.Stack) capture.StackID {
 func (n *notebook) Batch(events []capture.Event, functions []*breakpoints.Function) {
 	for i := range events {
 		e := &events[i]
-		n.live.Follow(e, false)
+		posted := *e // what the probe says is compared, not what the ledger adds
+		n.live.Post(&posted, false)
 		n.events = append(n.events, *e)
 		n.lines = append(n.lines, spell(e, functions[e.Func]))
 	}

@@ -100,7 +100,7 @@ func (v *filterEnv) Number(f cond.Field) (uint64, bool) {
 }
 
 // number is the value of a field of an event but for those that depend on who saw it.
-func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap.Live) (uint64, bool) {
+func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap.Ledger) (uint64, bool) {
 	switch f {
 	case cond.Addr:
 		return e.Addr, true
@@ -122,7 +122,7 @@ func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap
 
 // HasSize tells whether the size of an event is known: that of a freed block is 0 if not.
 func HasSize(e *capture.Event) bool {
-	return e.Size != 0 || e.Kind != capture.Free || e.Gone.Recorded
+	return e.Size != 0 || e.Kind != capture.Free || e.Ended.Recorded
 }
 
 // Kind tells whether the event's function has that name.
@@ -180,7 +180,7 @@ func (v *filterEnv) ThreadName() string {
 // callEnv is what conditions see of a call that the owner of the process follows.
 type callEnv struct {
 	Origin
-	live  *heap.Live
+	live  *heap.Ledger
 	e     *Event
 	fn    *breakpoints.Function
 	sized bool // the size of a freed block is known, even if it is 0

@@ -157,7 +157,6 @@ type nowhere struct{}
 
 func (nowhere) AddEvent(e *capture.Event) uint64     { return e.Seq }
 func (nowhere) AddEvents(e []capture.Event) uint64   { return e[len(e)-1].Seq }
-func (nowhere) Ended(uint64)                         {}
 func (nowhere) Replaced()                            {}
 func (nowhere) Intern(capture.Stack) capture.StackID { return 0 }
 func (nowhere) Stack(capture.StackID) capture.Stack  { return capture.Stack{} }

@@ -12,6 +12,8 @@ type Process interface {
 	// Frames answers what the filter asks of a stack. The stack is good until Frames has
 	// answered its first question.
 	Frames(capture.Stack) Frames
+	// Numbered is told that an event has got a number that no call made.
+	Numbered()
 	// Guessed is told that a stack with guessed frames was recorded.
 	Guessed()
 	// Resident is how many bytes of the process's memory are resident.

@@ -116,17 +116,19 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := &r.run
-	n.seq++
 	n.time = max(now, n.time)
 	t := from.Thread()
 	e := EventOf(call)
-	e.Seq, e.Time, e.TID = n.seq, n.time, t.ID()
+	e.Time, e.TID = n.time, t.ID()
+	n.recordUnseen(&e.Event)
+	n.seq++
+	e.Seq = n.seq
 	env := &callEnv{Origin: from, live: n.live, e: e, fn: &call.Function}
-	var gone heap.Block
-	gone, env.sized = n.apply(&e.Event)
+	var ended heap.Block
+	ended, env.sized = n.live.Post(&e.Event, false)
 	stop = from.Stops(e, env)
 	// What the recording has the beginning of, it has to have the end of.
-	if stop && !n.ended || gone.Logged || n.recordsAll() || n.recordsSome() && n.filter.Eval(env) {
+	if stop && !n.ended || ended.Logged || n.recordsAll() || n.recordsSome() && n.filter.Eval(env) {
 		e.Stack = n.intern(from.Stack())
 		n.record(&e.Event, e.Function)
 		n.addThread(t)
@@ -214,7 +216,7 @@ func (r *Recording) Replaced() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.run.unsized += r.run.live.Strays()
-	r.run.live = heap.NewLive()
+	r.run.live = heap.NewLedger()
 	r.run.out.Replaced()
 }
 

@@ -21,7 +21,7 @@ type run struct {
 	process    Process
 	seq        uint64        // of the last event
 	time       time.Duration // of that event: times do not go back
-	live       *heap.Live
+	live       *heap.Ledger
 	unsized    uint64                     // blocks of unknown size that were freed, of live heaps before
 	on         bool                       // events are recorded
 	paused     bool                       // but none are for the moment, except the ends of blocks that are recorded
@@ -44,7 +44,7 @@ type run struct {
 func (n *run) reset() {
 	*n = run{
 		process: n.process, on: n.on, paused: n.paused, filter: n.filter, out: n.out,
-		live: heap.NewLive(), functions: map[string]uint16{}, threads: map[int32]*knownThread{},
+		live: heap.NewLedger(), functions: map[string]uint16{}, threads: map[int32]*knownThread{},
 	}
 	n.filter.forget()
 }
@@ -95,13 +95,20 @@ func (n *run) recordAll(events []capture.Event, functions []*breakpoints.Functio
 		}
 	}
 	n.recorded += uint64(len(events))
-	for len(events) > 0 {
-		next := events[:n.live.FollowAll(events, true)]
-		n.last = n.out.AddEvents(next)
-		if next[len(next)-1].Kind == capture.Realloc {
-			n.recordUnseen() // only the last of them can have left one
+	for {
+		posted := n.live.PostAll(events, true)
+		if posted > 0 {
+			n.last = n.out.AddEvents(events[:posted])
 		}
-		events = events[len(next):]
+		if events = events[posted:]; len(events) == 0 {
+			return
+		}
+		n.seq = events[0].Seq - 1
+		n.recordUnseen(&events[0])
+		for i := range events {
+			n.seq++
+			events[i].Seq = n.seq
+		}
 	}
 }
 
@@ -132,10 +139,13 @@ func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Functi
 	some := n.recordsSome()
 	for i := range events {
 		e := &events[i]
-		n.seq, n.time = n.seq+1, max(n.time, e.Time)
-		e.Seq, e.Time = n.seq, n.time
-		n.live.FollowAll(events[i:i+1], false)
-		if !e.Gone.Recorded && !(some && n.filter.holds(n, e, functions[e.Func])) {
+		n.time = max(n.time, e.Time)
+		e.Time = n.time
+		n.recordUnseen(e)
+		n.seq++
+		e.Seq = n.seq
+		n.live.PostAll(events[i:i+1], false)
+		if !e.Ended.Recorded && !(some && n.filter.holds(n, e, functions[e.Func])) {
 			continue
 		}
 		e.Stack = n.recordedStack(e.Stack)
@@ -147,9 +157,6 @@ func (n *run) recordSome(events []capture.Event, functions []*breakpoints.Functi
 		e.Func = uint16(fn)
 		n.last = n.out.AddEvent(e)
 		n.recorded++
-		if e.Kind == capture.Realloc {
-			n.recordUnseen()
-		}
 	}
 }
 
@@ -160,23 +167,18 @@ func (n *run) probeFunc(i uint16, functions []*breakpoints.Function) int32 {
 	return fn
 }
 
-// recordUnseen records the end of a block that the last event, a realloc, does not
-// tell: it may end two.
-func (n *run) recordUnseen() {
-	if b := n.live.Unseen(); b.Logged {
-		n.out.Ended(b.Seq)
+// recordUnseen records the end of a recorded block that nobody saw, as the next event, if
+// e puts another block in its place and has one to end already. e comes after it.
+func (n *run) recordUnseen(e *capture.Event) {
+	end, ok := n.live.Unseen(e)
+	if !ok {
+		return
 	}
-}
-
-// apply brings the live heap up to date, and gives a free the size of its block. It
-// returns the block that is no more, if it was known.
-func (n *run) apply(e *capture.Event) (gone heap.Block, known bool) {
-	gone, known = n.live.Follow(e, false)
-	if known && e.Kind == capture.Free {
-		e.Size = gone.Size
-	}
-	e.Gone = gone.Gone()
-	return gone, known
+	n.seq++
+	end.Seq, end.Func = n.seq, n.function(capture.UnseenFree)
+	n.last = n.out.AddEvent(&end)
+	n.recorded++
+	n.process.Numbered()
 }
 
 // record records an event, whose stack is interned.
@@ -184,9 +186,6 @@ func (n *run) record(e *capture.Event, function string) {
 	e.Func = n.function(function)
 	n.last = n.out.AddEvent(e)
 	n.recorded++
-	if e.Kind == capture.Realloc {
-		n.recordUnseen()
-	}
 	n.markRecorded(e)
 	if e.Time-n.sampled >= sampleEvery {
 		n.sample(e.Time)

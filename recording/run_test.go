@@ -30,10 +30,13 @@ func (out *transcript) AddEvents(events []capture.Event) (seq uint64) {
 	return seq
 }
 
-func (out *transcript) Ended(seq uint64) {
-	out.lines = append(out.lines, fmt.Sprintf("and #%d", seq))
-	out.Log.Ended(seq)
+// A numbered process only counts the events whose numbers no call made.
+type numbered struct {
+	Process
+	n int
 }
+
+func (p *numbered) Numbered() { p.n++ }
 
 func newTranscript() (*Recording, *transcript) {
 	out := &transcript{Log: capture.NewLog(capture.Info{})}
@@ -67,22 +70,30 @@ func bothWays(t *testing.T, test func(t *testing.T, r *Recording, out *transcrip
 	})
 }
 
-// The second block that a realloc ends is said behind it, not behind another one of
-// the same batch.
-func TestEndedBehindItsRealloc(t *testing.T) {
-	r, out := newTranscript()
-	out.take(r,
-		capture.Event{Kind: capture.Alloc, Addr: 0x1000, Size: 8},
-		capture.Event{Kind: capture.Alloc, Addr: 0x2000, Size: 8},
-		capture.Event{Kind: capture.Alloc, Addr: 0x3000, Size: 8},
-		capture.Event{Kind: capture.Realloc, Old: 0x1000, Addr: 0x4000, Size: 8},
-		capture.Event{Kind: capture.Realloc, Old: 0x2000, Addr: 0x3000, Size: 8},
-		capture.Event{Kind: capture.Realloc, Old: 0x4000, Addr: 0x1000, Size: 8})
-	want := []string{"#1 alloc 0x1000", "#2 alloc 0x2000", "#3 alloc 0x3000",
-		"#4 realloc 0x4000", "#5 realloc 0x3000", "and #3", "#6 realloc 0x1000"}
-	if !slices.Equal(out.lines, want) {
-		t.Errorf("recorded %q, want %q", out.lines, want)
-	}
+// The second block that a realloc ends is freed by an event in front of it, and what comes
+// after them is numbered on.
+func TestUnseenFree(t *testing.T) {
+	bothWays(t, func(t *testing.T, r *Recording, out *transcript) {
+		p := &numbered{}
+		r.run.process = p
+		out.take(r,
+			capture.Event{Kind: capture.Alloc, Addr: 0x1000, Size: 8},
+			capture.Event{Kind: capture.Alloc, Addr: 0x2000, Size: 8},
+			capture.Event{Kind: capture.Alloc, Addr: 0x3000, Size: 16},
+			capture.Event{Kind: capture.Realloc, Old: 0x1000, Addr: 0x4000, Size: 8},
+			capture.Event{Kind: capture.Realloc, Old: 0x2000, Addr: 0x3000, Size: 8, Time: 7 * time.Microsecond, TID: 5},
+			capture.Event{Kind: capture.Realloc, Old: 0x4000, Addr: 0x1000, Size: 8})
+		out.take(r, capture.Event{Kind: capture.Alloc, Addr: 0x5000, Size: 8})
+		want := []string{"#1 alloc 0x1000", "#2 alloc 0x2000", "#3 alloc 0x3000",
+			"#4 realloc 0x4000", "#5 free 0x3000", "#6 realloc 0x3000", "#7 realloc 0x1000", "#8 alloc 0x5000"}
+		if !slices.Equal(out.lines, want) || p.n != 1 {
+			t.Errorf("recorded %q, %d of no call, want %q", out.lines, p.n, want)
+		}
+		e, _ := out.Event(5)
+		if e.Ended != (capture.Ended{Size: 16, Recorded: true}) || e.Size != 16 || e.Time != 7*time.Microsecond || e.TID != 5 || out.Functions()[e.Func] != capture.UnseenFree {
+			t.Errorf("the end that nobody saw is %+v", e)
+		}
+	})
 }
 
 // What a recorded block became while nothing is recorded has its end recorded, too,

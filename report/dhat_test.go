@@ -39,12 +39,12 @@ func randomRecording(seed uint64) (*Recording, []life) {
 		}
 		return bytes, blocks
 	}
-	gone := func(addr uint64) capture.Gone {
+	gone := func(addr uint64) capture.Ended {
 		b := heap[addr]
 		delete(heap, addr)
 		addresses = slices.DeleteFunc(addresses, func(a uint64) bool { return a == addr })
 		want[b.stack].lived += uint64((now - b.born) / time.Microsecond)
-		return capture.Gone{Size: b.size, Stack: b.stack, Recorded: true}
+		return capture.Ended{Size: b.size, Stack: b.stack, Recorded: true}
 	}
 	const exec = 500
 	for seq := uint64(1); seq <= 1000; seq++ {
@@ -59,11 +59,11 @@ func randomRecording(seed uint64) (*Recording, []life) {
 		case k < 4 && len(addresses) > 0:
 			e.Kind, e.Size = capture.Free, 0
 			e.Addr = addresses[rng.IntN(len(addresses))]
-			e.Gone = gone(e.Addr)
+			e.Ended = gone(e.Addr)
 		case k < 5 && len(addresses) > 0:
 			e.Kind = capture.Realloc
 			e.Old = addresses[rng.IntN(len(addresses))]
-			e.Gone = gone(e.Old)
+			e.Ended = gone(e.Old)
 		case k < 6:
 			e.Failed, e.Addr = true, 0
 		case k < 7:
@@ -109,7 +109,7 @@ func livedProfile() (*Profile, *Recording) {
 	}
 	add(0, capture.Event{Stack: 1, Addr: 1, Size: 1000})
 	add(10, capture.Event{Stack: 2, Addr: 2, Size: 500})
-	add(20, capture.Event{Kind: capture.Free, Addr: 1, Gone: capture.Gone{Size: 1000, Stack: 1, Recorded: true}})
+	add(20, capture.Event{Kind: capture.Free, Addr: 1, Ended: capture.Ended{Size: 1000, Stack: 1, Recorded: true}})
 	add(30, capture.Event{Stack: 1, Addr: 1, Size: 100})
 	p.Stacks[0].Numbers = Numbers{Allocs: 2, Bytes: 1100, Live: 100, LiveBlocks: 1, Peak: 1000, PeakBlocks: 1}
 	p.Stacks[1].Numbers = Numbers{Allocs: 1, Bytes: 500, Live: 500, LiveBlocks: 1, Peak: 500, PeakBlocks: 1}

@@ -364,12 +364,8 @@ func (b *firefox) allocations(r *Recording) *firefoxAllocations {
 				end(&e, addr, -1)
 			}
 		}
-		if e.Gone.Recorded {
-			addr := e.Addr
-			if e.Kind == capture.Realloc && e.Old != 0 {
-				addr = e.Old
-			}
-			end(&e, addr, row(e.Stack))
+		if e.Ended.Recorded {
+			end(&e, e.EndedAt(), row(e.Stack))
 		}
 		if e.Allocates() {
 			live[e.Addr] = e.Size

@@ -51,9 +51,9 @@ func (r *Recording) lives(rows map[capture.StackID]int, n int, to time.Duration)
 				lives[i].bytes, lives[i].blocks = 0, 0
 			}
 		}
-		if e.Gone.Recorded {
-			if i, ok := rows[e.Gone.Stack]; ok {
-				lives[i].end(e.Time, e.Gone.Size)
+		if e.Ended.Recorded {
+			if i, ok := rows[e.Ended.Stack]; ok {
+				lives[i].end(e.Time, e.Ended.Size)
 			}
 		}
 		if e.Allocates() {

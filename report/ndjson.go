@@ -192,13 +192,13 @@ func appendEvent(b []byte, e *Event, function string, run int32) []byte {
 	if e.Allocates() {
 		b = append(b, `,"makes":true`...)
 	}
-	if e.Gone.Recorded {
-		number(`,"ends":true,"ended_size":`, e.Gone.Size)
-		if e.Gone.Stack != 0 {
-			number(`,"ended_stack":`, uint64(e.Gone.Stack))
+	if e.Ended.Recorded {
+		number(`,"ends":true,"ended_size":`, e.Ended.Size)
+		if e.Ended.Stack != 0 {
+			number(`,"ended_stack":`, uint64(e.Ended.Stack))
 		}
-		if e.Ended != 0 {
-			number(`,"ended_seq":`, e.Ended)
+		if e.EndedSeq != 0 {
+			number(`,"ended_seq":`, e.EndedSeq)
 		}
 	}
 	if run != 0 {

@@ -412,8 +412,8 @@ func (d *dataset) events() (parquetRun, error) {
 		if int(e.Func) < len(functions) {
 			row.Function = functions[e.Func]
 		}
-		if e.Gone.Recorded {
-			row.Ends, row.EndedSize, row.EndedStack, row.EndedSeq = true, e.Gone.Size, int64(e.Gone.Stack), int64(e.Ended)
+		if e.Ended.Recorded {
+			row.Ends, row.EndedSize, row.EndedStack, row.EndedSeq = true, e.Ended.Size, int64(e.Ended.Stack), int64(e.EndedSeq)
 		}
 		sum.add(&row)
 		w.add(row)

@@ -37,7 +37,7 @@ type Recording struct {
 // An Event of a Recording.
 type Event struct {
 	capture.Event
-	Ended uint64 // the event that made the block that this one ended, 0 if it ended none or that is not recorded
+	EndedSeq uint64 // the event that made the block that this one ended, 0 if it ended none or that is not recorded
 }
 
 // runs tells which of the programs that a process executed one after the other an

@@ -15,7 +15,7 @@ func TestTopStacksOfNoBytes(t *testing.T) {
 	for _, e := range []capture.Event{
 		{Kind: capture.Alloc, Addr: 0x1000, Stack: log.Intern(capture.Stack{Truncated: "kept"})},
 		{Kind: capture.Alloc, Addr: 0x2000, Size: 8, Stack: log.Intern(capture.Stack{Truncated: "given back"})},
-		{Kind: capture.Free, Addr: 0x2000, Size: 8, Gone: capture.Gone{Size: 8, Stack: 2, Recorded: true}},
+		{Kind: capture.Free, Addr: 0x2000, Size: 8, Ended: capture.Ended{Size: 8, Stack: 2, Recorded: true}},
 	} {
 		log.AddEvent(&e)
 	}

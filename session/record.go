@@ -47,6 +47,13 @@ func (f *recordedFrames) Like(event string) bool { return f.likeLive(f.s)(event)
 // Guessed has names read that the frames may have.
 func (r recordedProcess) Guessed() { r.s.firstJITNames() }
 
+// Numbered has the probe count an event that got a number.
+func (r recordedProcess) Numbered() {
+	if r.s.probe != nil {
+		r.s.probe.Numbered()
+	}
+}
+
 // Resident is the resident memory of a process.
 func (recordedProcess) Resident(pid int) (uint64, error) { return inferior.Resident(pid) }
 

@@ -17,7 +17,7 @@ func (s *Session) Recording() (*report.Recording, error) {
 	to := s.moment()
 	r := &report.Recording{
 		Caveats: s.Caveats(), Info: src.Info(), Functions: src.Functions(), Modules: src.Modules(), Threads: src.Threads(),
-		Execs: capture.Execs(src.Modules()), To: to, Stacks: src.Stacks(), Damage: src.Damage, Cut: s.reading.Cut,
+		Execs: src.Execs(), To: to, Stacks: src.Stacks(), Damage: src.Damage, Cut: s.reading.Cut,
 	}
 	p := &report.Profile{}
 	for _, m := range r.Modules {
@@ -56,8 +56,8 @@ func (s *Session) Recording() (*report.Recording, error) {
 func followed(state *heap.Replay, e capture.Event) report.Event {
 	out := report.Event{Event: e}
 	state.Before(e.Seq)
-	if gone, ok := state.Follow(&e, true); ok && e.Gone.Recorded && gone.Size == e.Gone.Size {
-		out.Ended = gone.Seq
+	if ended, ok := state.Apply(&e); ok {
+		out.EndedSeq = ended.Seq
 	}
 	return out
 }

@@ -20,7 +20,15 @@ func replayed(src capture.Source, to uint64) *heap.Live {
 			return state.Live
 		}
 		state.Before(e.Seq)
-		state.Apply(e)
+		switch { // by what the call did, not by the effect that the event carries
+		case e.Kind == capture.Free:
+			state.Take(e.Addr)
+		case e.Kind == capture.Realloc && e.Old != 0 && (!e.Failed || e.Size == 0):
+			state.Take(e.Old)
+		}
+		if e.Allocates() {
+			state.Put(e.Addr, heap.Block{Seq: e.Seq, Size: e.Size, Stack: e.Stack})
+		}
 	}
 	if to == heap.End {
 		state.Before(to) // an exec after the last event

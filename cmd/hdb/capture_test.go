@@ -26,7 +26,7 @@ func writeCapture(t *testing.T, path string, n int) {
 		e := capture.Event{Kind: capture.Alloc, Func: malloc, Addr: uint64(0x10000 + 32*i), Size: 24, TID: 42, Stack: id, Time: time.Duration(i) * time.Millisecond}
 		log.AddEvent(&e)
 		if i%2 == 1 {
-			e.Kind, e.Func, e.Size, e.Gone = capture.Free, free, 0, capture.Gone{Size: 24, Stack: id, Recorded: true}
+			e.Kind, e.Func, e.Size, e.Ended = capture.Free, free, 0, capture.Ended{Size: 24, Stack: id, Recorded: true}
 			log.AddEvent(&e)
 		}
 	}

@@ -52,7 +52,7 @@ func write(t testing.TB, path string, change func(*capture.Log)) {
 		e := capture.Event{Kind: capture.Alloc, Func: malloc, Addr: uint64(0x10000 + 32*i), Size: 24, TID: 42, Stack: id, Time: time.Duration(i) * time.Millisecond}
 		log.AddEvent(&e)
 		if i%2 == 1 {
-			e.Kind, e.Func, e.Size, e.Gone = capture.Free, free, 0, capture.Gone{Size: 24, Stack: id, Recorded: true}
+			e.Kind, e.Func, e.Size, e.Ended = capture.Free, free, 0, capture.Ended{Size: 24, Stack: id, Recorded: true}
 			log.AddEvent(&e)
 		}
 	}
