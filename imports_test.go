@@ -19,6 +19,7 @@ capture unwind symbols/debuginfod
 symbols inferior
 breakpoints heap values report
 probe
+names
 recording
 session
 console/line

@@ -16,7 +16,7 @@ import (
 )
 
 // portable are the packages that parse and draw what was saved elsewhere.
-var portable = []string{"./capture/...", "./unwind/...", "./symbols/...", "./heap/...", "./report/..."}
+var portable = []string{"./capture/...", "./unwind/...", "./symbols/...", "./heap/...", "./report/...", "./names/..."}
 
 // TestPortable checks the types of the portable packages for macOS, where captures have to
 // open, too. To compile them, and Go's library, takes fifty times as long.

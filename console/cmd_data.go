@@ -296,7 +296,7 @@ func (c *Console) fileLine(name string, line int) (listRange, error) {
 		}
 		return listRange{file: file, first: max(line, 1), current: current}, nil
 	}
-	if _, err := c.s.Source(name); err == nil {
+	if _, err := c.s.Names().Source(name); err == nil {
 		return listRange{file: name, first: max(line, 1)}, nil
 	}
 	return listRange{}, fmt.Errorf("list: no source file %q in the debug information: see info sources", name)
@@ -304,7 +304,7 @@ func (c *Console) fileLine(name string, line int) (listRange, error) {
 
 // placeLine is the line of a function or address.
 func (c *Console) placeLine(text string) (listRange, error) {
-	if file, line, ok := c.s.Definition(text); ok {
+	if file, line, ok := c.s.Names().Definition(text); ok {
 		r := listRange{file: file, first: line}
 		if f, err := c.s.SelectedFrame(); err == nil && f.File == file {
 			r.current, r.language = f.Line, f.Language.String()
@@ -336,12 +336,12 @@ func runDirectory(_ context.Context, c *Console, in Input) error {
 		if !c.confirm("Look for sources in no other directories any more?") {
 			return nil
 		}
-		setSources(c, c.s.Sources.Substitute, nil)
+		setSources(c, c.s.Names().Sources.Substitute, nil)
 		return nil
 	}
 	dirs := splitPath(strings.Join(in.Args, ":"))
-	setSources(c, c.s.Sources.Substitute, append(dirs, c.s.Sources.Dirs...))
+	setSources(c, c.s.Names().Sources.Substitute, append(dirs, c.s.Names().Sources.Dirs...))
 	clear(c.missing)
-	c.say("sources are looked for in %s", strings.Join(c.s.Sources.Dirs, ":"))
+	c.say("sources are looked for in %s", strings.Join(c.s.Names().Sources.Dirs, ":"))
 	return nil
 }

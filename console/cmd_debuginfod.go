@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"hdb/console/screen"
-	"hdb/session"
+	"hdb/names"
 	"hdb/symbols/debuginfod"
 )
 
@@ -17,15 +17,15 @@ func (c *Console) startDebuginfod() {
 	}
 	cfg := debuginfod.FromEnv(c.cfg.Getenv)
 	cfg.UserAgent = "hdb/" + c.cfg.Version
-	c.s.Debuginfod.Configure(cfg, !c.interactive())
+	c.s.Names().Debuginfod.Configure(cfg, !c.interactive())
 	if c.interactive() && len(cfg.URLs) > 0 {
-		c.s.SetDebuginfod(session.DebuginfodAsk)
+		c.s.SetDebuginfod(names.DebuginfodAsk)
 	}
 }
 
 func setDebuginfod(c *Console, v string) error {
-	c.s.SetDebuginfod(session.DebuginfodMode(v))
-	if v != "off" && len(c.s.Debuginfod.Servers()) == 0 {
+	c.s.SetDebuginfod(names.DebuginfodMode(v))
+	if v != "off" && len(c.s.Names().Debuginfod.Servers()) == 0 {
 		c.Notify("debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask")
 	}
 	return nil
@@ -35,13 +35,13 @@ func setDebuginfod(c *Console, v string) error {
 // commands have missed. To want no questions is no leave to use the network. A line
 // that is no answer was typed for the prompt: it is the next command, and no yes.
 func (c *Console) askDebuginfod() {
-	if !c.interactive() || c.s.Debuginfod.Waiting() == 0 {
+	if !c.interactive() || c.s.Names().Debuginfod.Waiting() == 0 {
 		return
 	}
-	mode := session.DebuginfodOff
+	mode := names.DebuginfodOff
 	if c.flag("confirm") {
 		c.say("debug info is missing that these servers may have:")
-		for _, url := range c.s.Debuginfod.Servers() {
+		for _, url := range c.s.Names().Debuginfod.Servers() {
 			c.say("  %s", url)
 		}
 		answer, err := c.readLine("Ask them in this session? (y or n) ")
@@ -49,13 +49,13 @@ func (c *Console) askDebuginfod() {
 		switch {
 		case err != nil:
 		case yes:
-			mode = session.DebuginfodOn
+			mode = names.DebuginfodOn
 		case !ok:
 			c.unread = answer
 		}
 	}
 	c.s.SetDebuginfod(mode)
-	if mode == session.DebuginfodOn {
+	if mode == names.DebuginfodOn {
 		c.say("`config -save` keeps the answer for later sessions")
 		return
 	}
@@ -71,7 +71,7 @@ type downloadView struct {
 	Error   string `json:"error,omitempty"`
 }
 
-func viewDownloads(rows []session.DownloadStatus) (views []downloadView) {
+func viewDownloads(rows []names.DownloadStatus) (views []downloadView) {
 	for _, row := range rows {
 		v := downloadView{BuildID: row.BuildID, Source: row.File, Path: row.Path, Done: row.Done, Total: max(row.Total, 0)}
 		if row.Err != nil {
@@ -104,7 +104,7 @@ func (v downloadView) state() string {
 }
 
 func infoDebuginfod(_ context.Context, c *Console, in Input) error {
-	d := c.s.Debuginfod
+	d := c.s.Names().Debuginfod
 	view := struct {
 		Mode    string         `json:"mode"`
 		Servers []string       `json:"servers"`

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
-	"hdb/session"
+	"hdb/names"
 	"hdb/symbols"
 )
 
@@ -25,12 +25,12 @@ func infoSymbols(ctx context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func (c *Console) showCheckup(in Input, check *session.Checkup) {
+func (c *Console) showCheckup(in Input, check *names.Checkup) {
 	c.showCareful(in, viewCheckup(check), check.Gaps, func(o *screen.Output) { printCheckup(o, check) })
 }
 
 // PrintCheckup prints a checkup as `info symbols` does, for hdb doctor.
-func PrintCheckup(w io.Writer, check *session.Checkup, asJSON bool) error {
+func PrintCheckup(w io.Writer, check *names.Checkup, asJSON bool) error {
 	c := &Console{cfg: Config{JSON: asJSON}, out: &screen.Output{W: w}}
 	c.showCheckup(Input{Name: "doctor"}, check)
 	return c.out.Err()
@@ -65,7 +65,7 @@ type checkupView struct {
 	Modules []diagnosisView `json:"modules"`
 }
 
-func viewCheckup(check *session.Checkup) checkupView {
+func viewCheckup(check *names.Checkup) checkupView {
 	v := checkupView{Events: check.Events, Frames: check.Frames, Good: check.Good(), Problem: check.Problem, Modules: []diagnosisView{}}
 	for i := range check.Modules {
 		d := &check.Modules[i]
@@ -87,7 +87,7 @@ func viewCheckup(check *session.Checkup) checkupView {
 // maxLooked bounds the places that are printed for one module; --json has all.
 const maxLooked = 6
 
-func printCheckup(o *screen.Output, check *session.Checkup) {
+func printCheckup(o *screen.Output, check *names.Checkup) {
 	columns := []screen.Column{{Head: "module"}, {Head: "frames", Right: true}, {Head: "names from"}, {Head: "file"}}
 	if check.Frames == 0 {
 		columns = append(columns[:1], columns[2:]...)
@@ -127,7 +127,7 @@ func printCheckup(o *screen.Output, check *session.Checkup) {
 }
 
 // printAdvice says of a module where was looked, what was wrong, and what would help.
-func printAdvice(o *screen.Output, d *session.Diagnosis) {
+func printAdvice(o *screen.Output, d *names.Diagnosis) {
 	o.Printf("\n")
 	o.Line(screen.Head(d.Name), screen.Plain(": "+d.Found()))
 	label := "looked at"
@@ -154,7 +154,7 @@ func printAdvice(o *screen.Output, d *session.Diagnosis) {
 }
 
 // told tells whether the places that were printed say so already.
-func told(d *session.Diagnosis, why string) bool {
+func told(d *names.Diagnosis, why string) bool {
 	return slices.ContainsFunc(d.Attempts[:min(len(d.Attempts), maxLooked)], func(a symbols.Attempt) bool { return a.Why != "" && strings.HasSuffix(why, a.Why) })
 }
 

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"hdb/console/screen"
+	"hdb/names"
 	"hdb/session"
 	"hdb/symbols"
 	"hdb/testprogs"
 )
 
 func TestPrintCheckup(t *testing.T) {
-	check := &session.Checkup{Events: 10, Frames: 2000, Modules: []session.Diagnosis{
+	check := &names.Checkup{Events: 10, Frames: 2000, Modules: []names.Diagnosis{
 		{Name: "/opt/bin/server", Path: "/opt/bin/server", Frames: 1499, Info: symbols.Info{Debug: symbols.DebugSymtab, Problem: "/d/server.debug: build ID aa, wanted bb",
 			Attempts: []symbols.Attempt{{Path: "/d/.build-id/bb.debug", Why: "no such file"}, {Path: "/d/server.debug", Why: "/d/server.debug: build ID aa, wanted bb"}}},
 			Remedies: []string{"compile it with -g"}},

@@ -68,7 +68,7 @@ func (c *Console) printStop(o *screen.Output, st *breakpoints.Stop) {
 }
 
 func infoSources(_ context.Context, c *Console, in Input) error {
-	files, err := c.s.SourceFiles()
+	files, err := c.s.Names().SourceFiles()
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	fns, err := c.s.Functions(re)
+	fns, err := c.s.Names().Functions(re)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 
 // symbolAt is the symbol at an address, with the distance from its beginning.
 func (c *Console) symbolAt(a uint64) (string, error) {
-	sym, err := c.s.SymbolAt(addr.Run(a))
+	sym, err := c.s.Names().SymbolAt(addr.Run(a))
 	if err != nil {
 		return "", err
 	}
@@ -197,7 +197,7 @@ func infoSymbol(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	sym, err := c.s.SymbolAt(a)
+	sym, err := c.s.Names().SymbolAt(a)
 	if err != nil {
 		return err
 	}

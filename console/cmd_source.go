@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/names"
 	"hdb/session"
 )
 
@@ -45,7 +46,7 @@ func searcher(step int) func(context.Context, *Console, Input) error {
 			l = listing{file: file, language: language, current: current}
 			from = line + step
 		}
-		src, err := c.s.Source(l.file)
+		src, err := c.s.Names().Source(l.file)
 		if err != nil {
 			return err
 		}
@@ -107,7 +108,7 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 		Error    string `json:"error,omitempty"`
 	}
 	v := view{File: file, Line: line, Language: language}
-	if src, err := c.s.Source(file); err != nil {
+	if src, err := c.s.Names().Source(file); err != nil {
 		v.Error = err.Error()
 	} else {
 		v.Found, v.Lines, v.Kept, v.Changed = src.Path, src.Last(), !src.Whole(), src.Changed
@@ -146,14 +147,14 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 }
 
 func infoTypes(_ context.Context, c *Console, in Input) error {
-	return c.showGlobals(in, "types", c.s.Types)
+	return c.showGlobals(in, "types", c.s.Names().Types)
 }
 
 func infoVariables(_ context.Context, c *Console, in Input) error {
-	return c.showGlobals(in, "variables", c.s.Variables)
+	return c.showGlobals(in, "variables", c.s.Names().Variables)
 }
 
-func (c *Console) showGlobals(in Input, what string, find func(*regexp.Regexp) ([]session.GlobalInfo, error)) error {
+func (c *Console) showGlobals(in Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {
 	re, err := pattern(in.Raw)
 	if err != nil {
 		return err

@@ -266,10 +266,7 @@ func (c *Console) registerText(r session.Register) string {
 }
 
 func infoModules(_ context.Context, c *Console, in Input) error {
-	mods, err := c.s.Modules()
-	if err != nil {
-		return err
-	}
+	mods := c.s.Names().ModuleInfos()
 	re, err := pattern(in.Arg(0))
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 		DebugFile string `json:"debug_file,omitempty"`
 		Error     string `json:"error,omitempty"`
 	}
-	coming := viewDownloads(c.s.Debuginfod.OnTheWay())
+	coming := viewDownloads(c.s.Names().Debuginfod.OnTheWay())
 	views := make([]view, 0, len(changes))
 	for _, ch := range changes {
 		v := view{Module: ch.Module, Path: ch.Path, Before: ch.Before, After: ch.After, DebugFile: ch.DebugFile}

@@ -206,7 +206,7 @@ func (c *Console) functionNames(word string) []string {
 	if err != nil {
 		return nil
 	}
-	fns, err := c.s.Functions(re)
+	fns, err := c.s.Names().Functions(re)
 	if err != nil {
 		return nil
 	}
@@ -228,7 +228,7 @@ func (c *Console) sourceNames(word string) []string {
 	if word == "" {
 		return nil
 	}
-	files, err := c.s.SourceFiles()
+	files, err := c.s.Names().SourceFiles()
 	if err != nil {
 		return nil
 	}

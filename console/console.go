@@ -20,6 +20,7 @@ import (
 	"hdb/capture"
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/names"
 	"hdb/session"
 )
 
@@ -292,6 +293,14 @@ func (c *Console) runCommand(ctx context.Context, cmd *Command, in Input) error 
 	err := cmd.Run(ctx, c, in)
 	if reading.Cut() != nil {
 		return errInterrupted
+	}
+	return withAdvice(err)
+}
+
+// withAdvice adds the next step to an error that knows no commands.
+func withAdvice(err error) error {
+	if errors.Is(err, names.ErrNoFiles) {
+		return fmt.Errorf("%w: bt, allocs and list know what it kept", err)
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"hdb/session"
+	"hdb/names"
 	"hdb/testprogs"
 )
 
@@ -69,14 +69,14 @@ func TestDebuginfodAsks(t *testing.T) {
 		st.startDebuginfod()
 		st.values["confirm"] = tc.confirm
 		st.askDebuginfod() // nothing is missing yet
-		if _, err := st.s.Debuginfod.DebugInfo(missingID); err == nil {
+		if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
 			t.Error("there is such a file")
 		}
 		if len(st.in.prompts) != 0 || asked.Load() != 0 {
 			t.Errorf("%+v: too early: %q, asked %d times", tc, st.in.prompts, asked.Load())
 		}
 		st.askDebuginfod()
-		_, _ = st.s.Debuginfod.DebugInfo(missingID)
+		_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
 		st.askDebuginfod()
 		if got := st.value("debuginfod"); got != tc.mode || len(st.in.prompts) != tc.questions || tc.questions == 1 && st.in.prompts[0] != question {
 			t.Errorf("%+v: %s after %q", tc, got, st.in.prompts)
@@ -98,8 +98,8 @@ func TestDebuginfodWithoutTerminal(t *testing.T) {
 	st := newStage(t, nil, "set debuginfod ask", "show debuginfod", "set debuginfod of", "info debuginfod")
 	asked := servers(t, st)
 	st.startDebuginfod()
-	st.s.SetDebuginfod(session.DebuginfodAsk)
-	_, _ = st.s.Debuginfod.DebugInfo(missingID)
+	st.s.SetDebuginfod(names.DebuginfodAsk)
+	_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
 	st.Run()
 	for _, p := range st.in.prompts {
 		if strings.Contains(p, "Ask them") {
@@ -119,8 +119,8 @@ func TestInfoDebuginfod(t *testing.T) {
 	st := newStage(t, nil, "info debuginfod")
 	asked := servers(t, st)
 	st.startDebuginfod()
-	st.s.SetDebuginfod(session.DebuginfodOn)
-	if _, err := st.s.Debuginfod.DebugInfo(missingID); err == nil || asked.Load() != 1 {
+	st.s.SetDebuginfod(names.DebuginfodOn)
+	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil || asked.Load() != 1 {
 		t.Errorf("error %v, asked %d times", err, asked.Load())
 	}
 	st.Run()
@@ -148,8 +148,8 @@ func TestRefreshTellsWhatIsComing(t *testing.T) {
 	st.env["DEBUGINFOD_URLS"], st.env["DEBUGINFOD_CACHE_PATH"] = s.URL, t.TempDir()
 	st.in.person = true
 	st.startDebuginfod()
-	st.s.SetDebuginfod(session.DebuginfodOn)
-	if _, err := st.s.Debuginfod.DebugInfo(missingID); err == nil {
+	st.s.SetDebuginfod(names.DebuginfodOn)
+	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
 		t.Error("there is such a file")
 	}
 	st.Run()

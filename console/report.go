@@ -174,11 +174,11 @@ func (c *Console) noSource(o *screen.Output, file string, err error) {
 
 // window reads the lines [first, last] of a source file, as far as there are any.
 func (c *Console) window(file, language string, first, last, current int) (screen.Window, error) {
-	src, err := c.s.Source(file)
+	src, err := c.s.Names().Source(file)
 	if err != nil {
 		return screen.Window{}, err
 	}
-	if !c.newer[src.Path] && c.s.Newer(src) {
+	if !c.newer[src.Path] && c.s.Names().Newer(src) {
 		c.newer[src.Path] = true
 		c.Notify(screen.ShortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
 	}

@@ -109,7 +109,7 @@ func TestDebuginfodQuestionIsNoCommand(t *testing.T) {
 	st := newStage(t, func(c *Config) { c.In.(*typist).person = true }, "echo typed", "show debuginfod")
 	asked := servers(t, st)
 	st.startDebuginfod()
-	_, _ = st.s.Debuginfod.DebugInfo(missingID) // there is none yet, so hdb asks
+	_, _ = st.s.Names().Debuginfod.DebugInfo(missingID) // there is none yet, so hdb asks
 	st.Run()
 	if out := st.out.String(); !strings.Contains(out, "\ntyped\ndebuginfod is off\n") || asked.Load() != 0 || st.in.prompts[0] != "Ask them in this session? (y or n) " {
 		t.Errorf("asked %d times, prompts %q, printed %q", asked.Load(), st.in.prompts, out)

@@ -29,14 +29,17 @@ func settingTable() []*setting {
 			get:   func(c *Console) string { return strings.Join(c.s.Settings.DebugDirs, ":") },
 			apply: func(c *Console, v string) error { c.s.Settings.DebugDirs = splitPath(v); return nil }},
 		{name: "debuginfod", kind: kindEnum, values: []string{"off", "on", "ask"}, def: "off", help: "ask the servers of DEBUGINFOD_URLS for debug files and sources; at a terminal with such servers it begins as ask: a question when the first file is missing",
-			get:   func(c *Console) string { return string(c.s.Debuginfod.Mode()) },
+			get:   func(c *Console) string { return string(c.s.Names().Debuginfod.Mode()) },
 			apply: setDebuginfod},
 		{name: "detach-on-fork", kind: kindBool, def: "on", help: "let the side of a fork that is not followed run free; off holds it",
 			get:   func(c *Console) string { return onOff(!c.s.Settings.KeepForks) },
 			apply: func(c *Console, v string) error { c.s.Settings.KeepForks = v == "off"; c.s.ApplySettings(); return nil }},
 		{name: "directories", kind: kindFile, help: "where sources are looked for, colon between directories",
-			get:   func(c *Console) string { return strings.Join(c.s.Sources.Dirs, ":") },
-			apply: func(c *Console, v string) error { setSources(c, c.s.Sources.Substitute, splitPath(v)); return nil }},
+			get: func(c *Console) string { return strings.Join(c.s.Names().Sources.Dirs, ":") },
+			apply: func(c *Console, v string) error {
+				setSources(c, c.s.Names().Sources.Substitute, splitPath(v))
+				return nil
+			}},
 		{name: "disable-randomization", kind: kindBool, def: "on", help: "the same addresses in each run (no ASLR)",
 			get:   func(c *Console) string { return onOff(!c.s.Settings.KeepASLR) },
 			apply: func(c *Console, v string) error { c.s.Settings.KeepASLR = v == "off"; return nil }},
@@ -183,7 +186,7 @@ func setEnvironment(c *Console, v string) error {
 
 func showSubstitutes(c *Console) string {
 	var parts []string
-	for _, s := range c.s.Sources.Substitute {
+	for _, s := range c.s.Names().Sources.Substitute {
 		parts = append(parts, quoteIfNeeded(s[0])+" "+quoteIfNeeded(s[1]))
 	}
 	return strings.Join(parts, ", ")
@@ -206,7 +209,7 @@ func setSubstitute(c *Console, v string) error {
 	if len(args) == 0 || len(args)%2 != 0 {
 		return errors.New("FROM TO expected")
 	}
-	rules := slices.Clone(c.s.Sources.Substitute)
+	rules := slices.Clone(c.s.Names().Sources.Substitute)
 	for i := 0; i < len(args); i += 2 {
 		rule := [2]string{args[i], strings.TrimSuffix(args[i+1], ",")}
 		j := slices.IndexFunc(rules, func(r [2]string) bool { return r[0] == rule[0] })
@@ -216,14 +219,14 @@ func setSubstitute(c *Console, v string) error {
 			rules = append(rules, rule)
 		}
 	}
-	setSources(c, rules, c.s.Sources.Dirs)
+	setSources(c, rules, c.s.Names().Sources.Dirs)
 	return nil
 }
 
 // setSources makes the rules anew, so that files found by the old ones are
 // looked for again.
 func setSources(c *Console, rules [][2]string, dirs []string) {
-	c.s.Sources = symbols.Sources{Substitute: rules, Dirs: dirs}
+	c.s.Names().Sources = symbols.Sources{Substitute: rules, Dirs: dirs}
 }
 
 // unset takes out an environment variable, a substitution, or sets a setting
@@ -242,13 +245,13 @@ func (c *Console) unset(line string) error {
 		c.s.Settings.UnsetEnv[rest] = true
 		return nil
 	case "substitute-path":
-		rules := slices.DeleteFunc(slices.Clone(c.s.Sources.Substitute), func(r [2]string) bool {
+		rules := slices.DeleteFunc(slices.Clone(c.s.Names().Sources.Substitute), func(r [2]string) bool {
 			return rest == "" || r[0] == rest
 		})
-		if rest != "" && len(rules) == len(c.s.Sources.Substitute) {
+		if rest != "" && len(rules) == len(c.s.Names().Sources.Substitute) {
 			return fmt.Errorf("substitute-path: no rule for %q", rest)
 		}
-		setSources(c, rules, c.s.Sources.Dirs)
+		setSources(c, rules, c.s.Names().Sources.Dirs)
 		return nil
 	}
 	return c.assign(s, s.def)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/names"
 	"hdb/session"
 )
 
@@ -98,9 +99,9 @@ func (h tuiHost) Picture(before *screen.Picture, again bool) screen.Picture {
 		return p
 	}
 	same := p.Key() == before.Key()
-	if same && !again && before.Text == nil && before.Why != "" && h.c.s.Debuginfod.Mode() != session.DebuginfodOff {
+	if same && !again && before.Text == nil && before.Why != "" && h.c.s.Names().Debuginfod.Mode() != names.DebuginfodOff {
 		p.Why = before.Why
-	} else if text, err := h.c.s.Source(p.File); err != nil {
+	} else if text, err := h.c.s.Names().Source(p.File); err != nil {
 		p.Why = "no source: " + err.Error()
 	} else {
 		p.Text = text

@@ -54,7 +54,7 @@ type origin struct {
 
 func newOrigin(s *Session, t *inferior.Thread, call breakpoints.Call) *origin {
 	o := &origin{s: s, t: t, call: call}
-	o.find = func() []Frame { return s.named(o.walk()).Frames }
+	o.find = func() []Frame { return s.names.Stack(o.walk()).Frames }
 	return o
 }
 

@@ -96,11 +96,11 @@ func (s *Session) allocatorMakes(frames []unwind.Frame) bool {
 	for i, f := range frames {
 		pc := f.PC.Lookup()
 		if i == 0 {
-			mod := s.mods.at(pc)
+			mod := s.names.Modules.At(pc)
 			if mod == nil {
 				return false
 			}
-			module = mod.Module
+			module = inferior.Module(mod.Mapping)
 		}
 		if pc < module.Low || module.High <= pc {
 			return false

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"hdb/names"
 	"hdb/symbols"
 	"hdb/symbols/debuginfod"
 )
@@ -73,7 +74,7 @@ func newRemote(t *testing.T) *remote {
 }
 
 // visit is a session that may ask the server. What it says goes to the channel.
-func (r *remote) visit(t *testing.T, wait bool, mode DebuginfodMode) (*Session, chan string) {
+func (r *remote) visit(t *testing.T, wait bool, mode names.DebuginfodMode) (*Session, chan string) {
 	t.Helper()
 	s := open(t, "basic")
 	said := make(chan string, 100)
@@ -84,9 +85,9 @@ func (r *remote) visit(t *testing.T, wait bool, mode DebuginfodMode) (*Session, 
 		default:
 		}
 	}
-	s.Sources.Dirs = nil
+	s.names.Sources.Dirs = nil
 	s.Settings.Args = ""
-	s.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: filepath.Join(t.TempDir(), "cache"), Timeout: 20 * time.Second}, wait)
+	s.names.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: filepath.Join(t.TempDir(), "cache"), Timeout: 20 * time.Second}, wait)
 	s.SetDebuginfod(mode)
 	if _, err := s.Load(r.prog); err != nil {
 		t.Fatal(err)
@@ -109,7 +110,7 @@ func lines(t *testing.T, s *Session) string {
 		}
 		out += f.Function + " "
 		if f.Line > 0 {
-			if src, err := s.Source(f.File); err == nil {
+			if src, err := s.names.Source(f.File); err == nil {
 				if text, ok := src.Line(f.Line); ok {
 					out += strings.TrimSpace(text) + " "
 				}
@@ -139,7 +140,7 @@ const inAllocation = "alloc if size > 1000 && size < 1200"
 
 func TestDebuginfodOff(t *testing.T) {
 	r := newRemote(t)
-	s, _ := r.visit(t, false, DebuginfodOff)
+	s, _ := r.visit(t, false, names.DebuginfodOff)
 	setBreak(t, s, inAllocation)
 	must(t)(s.Run(nil))
 	if got := lines(t, s); strings.Contains(got, "main") || r.asked.Load() != 0 {
@@ -151,12 +152,12 @@ func TestDebuginfodOff(t *testing.T) {
 func TestDebuginfodWaits(t *testing.T) {
 	r := newRemote(t)
 	r.open()
-	s, _ := r.visit(t, true, DebuginfodOn)
+	s, _ := r.visit(t, true, names.DebuginfodOn)
 	must(t)(s.Start(nil))
 	if got := lines(t, s); !strings.HasPrefix(got, "main ") || strings.Contains(got, "(") && strings.Contains(got, "no such file") {
 		t.Errorf("stands in %q", got)
 	}
-	rows := s.Debuginfod.Downloads()
+	rows := s.names.Debuginfod.Downloads()
 	if len(rows) < 2 || rows[0].File != "" || rows[0].Path == "" || rows[len(rows)-1].File != r.source {
 		t.Errorf("downloads %+v", rows)
 	}
@@ -166,7 +167,7 @@ func TestDebuginfodWaits(t *testing.T) {
 // next stop has the names.
 func TestDebuginfodInBackground(t *testing.T) {
 	r := newRemote(t)
-	s, said := r.visit(t, false, DebuginfodOn)
+	s, said := r.visit(t, false, names.DebuginfodOn)
 	setBreak(t, s, inAllocation)
 	begin := time.Now()
 	must(t)(s.Run(nil))
@@ -177,7 +178,7 @@ func TestDebuginfodInBackground(t *testing.T) {
 	if d := time.Since(begin); d > 10*time.Second {
 		t.Errorf("took %v", d)
 	}
-	if rows := s.Debuginfod.Downloads(); len(rows) == 0 || rows[0].Path != "" || rows[0].Err != nil {
+	if rows := s.names.Debuginfod.Downloads(); len(rows) == 0 || rows[0].Path != "" || rows[0].Err != nil {
 		t.Errorf("downloads %+v", rows)
 	}
 	r.open()
@@ -197,15 +198,15 @@ func TestDebuginfodInBackground(t *testing.T) {
 
 func TestDebuginfodRefresh(t *testing.T) {
 	r := newRemote(t)
-	s, said := r.visit(t, false, DebuginfodAsk)
+	s, said := r.visit(t, false, names.DebuginfodAsk)
 	setBreak(t, s, inAllocation)
 	must(t)(s.Run(nil))
 	lines(t, s)
-	if s.Debuginfod.Waiting() == 0 || r.asked.Load() != 0 {
-		t.Errorf("%d files wait for an answer, asked %d times", s.Debuginfod.Waiting(), r.asked.Load())
+	if s.names.Debuginfod.Waiting() == 0 || r.asked.Load() != 0 {
+		t.Errorf("%d files wait for an answer, asked %d times", s.names.Debuginfod.Waiting(), r.asked.Load())
 	}
 	r.open()
-	s.SetDebuginfod(DebuginfodOn)
+	s.SetDebuginfod(names.DebuginfodOn)
 	heard(t, said, "arrived")
 	changes, err := s.RefreshSymbols()
 	if err != nil {
@@ -222,14 +223,14 @@ func TestDebuginfodRefresh(t *testing.T) {
 
 func TestDebuginfodInterrupted(t *testing.T) {
 	r := newRemote(t)
-	s, _ := r.visit(t, true, DebuginfodOn)
+	s, _ := r.visit(t, true, names.DebuginfodOn)
 	go func() {
 		for r.asked.Load() == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		_ = s.Interrupt()
 	}()
-	if _, err := s.Debuginfod.DebugInfo(buildID(t, r.prog)); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
+	if _, err := s.names.Debuginfod.DebugInfo(buildID(t, r.prog)); err == nil || !strings.Contains(err.Error(), context.Canceled.Error()) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -238,7 +239,7 @@ func TestDebuginfodInterrupted(t *testing.T) {
 func TestDebuginfodNamesCapture(t *testing.T) {
 	r := newRemote(t)
 	r.open()
-	maker, _ := r.visit(t, true, DebuginfodOff)
+	maker, _ := r.visit(t, true, names.DebuginfodOff)
 	bare := recordedCapture(t, maker, r.prog)
 	if err := os.Remove(r.prog); err != nil {
 		t.Fatal(err)
@@ -247,8 +248,8 @@ func TestDebuginfodNamesCapture(t *testing.T) {
 	if got := stackOf(t, s); strings.Contains(got, "other_place") {
 		t.Fatalf("has names already: %s", got)
 	}
-	s.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: t.TempDir(), Timeout: 20 * time.Second}, true)
-	s.SetDebuginfod(DebuginfodOn)
+	s.names.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: t.TempDir(), Timeout: 20 * time.Second}, true)
+	s.SetDebuginfod(names.DebuginfodOn)
 	if got := stackOf(t, s); !strings.Contains(got, "other_place") {
 		t.Errorf("with the server: %s", got)
 	}
@@ -258,7 +259,7 @@ func TestDebuginfodNamesCapture(t *testing.T) {
 	}
 	for _, f := range st.Frames {
 		if f.Function == "other_place" {
-			if src, err := s.Source(f.File); err != nil || src.Last() < 30 {
+			if src, err := s.names.Source(f.File); err != nil || src.Last() < 30 {
 				t.Errorf("source: %v", err)
 			}
 		}
@@ -278,7 +279,7 @@ func TestDebuginfodAheadOfFilter(t *testing.T) {
 			asking.Store(true)
 		}
 	}
-	s, _ := r.visit(t, true, DebuginfodOn)
+	s, _ := r.visit(t, true, names.DebuginfodOn)
 	if err := s.Record(); err != nil {
 		t.Fatal(err)
 	}
@@ -292,16 +293,16 @@ func TestDebuginfodAheadOfFilter(t *testing.T) {
 // TestDebuginfodHurried does not wait where nobody may, and has the file later.
 func TestDebuginfodHurried(t *testing.T) {
 	r := newRemote(t)
-	s, _ := r.visit(t, true, DebuginfodOn)
+	s, _ := r.visit(t, true, names.DebuginfodOn)
 	id := buildID(t, r.prog)
-	done := s.Debuginfod.hurry()
+	done := s.names.Debuginfod.Hurry()
 	begin := time.Now()
-	if _, err := s.Debuginfod.DebugInfo(id); !errors.Is(err, errOnTheWay) || time.Since(begin) > 5*time.Second {
+	if _, err := s.names.Debuginfod.DebugInfo(id); !errors.Is(err, names.ErrOnTheWay) || time.Since(begin) > 5*time.Second {
 		t.Errorf("after %v: %v", time.Since(begin), err)
 	}
 	done()
 	r.open()
-	if path, err := s.Debuginfod.DebugInfo(id); err != nil || path == "" {
+	if path, err := s.names.Debuginfod.DebugInfo(id); err != nil || path == "" {
 		t.Errorf("without hurry: %v", err)
 	}
 }
@@ -323,16 +324,16 @@ func TestDebuginfodRelativeSource(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, "basic")
-	s.Sources.Dirs = nil
-	s.Debuginfod.Configure(debuginfod.Config{URLs: []string{"file://" + filepath.Join(dir, "server")}, CacheDir: t.TempDir()}, true)
-	s.SetDebuginfod(DebuginfodOn)
+	s.names.Sources.Dirs = nil
+	s.names.Debuginfod.Configure(debuginfod.Config{URLs: []string{"file://" + filepath.Join(dir, "server")}, CacheDir: t.TempDir()}, true)
+	s.SetDebuginfod(names.DebuginfodOn)
 	if _, err := s.Load(prog); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := s.SourceFiles(); err != nil || !slices.Contains(files, "inlined.c") {
+	if files, err := s.names.SourceFiles(); err != nil || !slices.Contains(files, "inlined.c") {
 		t.Fatalf("%v: sources are %q", err, files)
 	}
-	if src, err := s.Source("inlined.c"); err != nil || src.Last() < 30 {
+	if src, err := s.names.Source("inlined.c"); err != nil || src.Last() < 30 {
 		t.Errorf("source: %v", err)
 	}
 }

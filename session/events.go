@@ -54,7 +54,7 @@ func (s *Session) StackOf(e *Event) Stack {
 	if e.Stack == 0 {
 		return Stack{}
 	}
-	return s.sourceStack(s.source(), e.Stack, e.Seq)
+	return s.names.RecordedStack(s.source(), e.Stack, e.Seq)
 }
 
 // Recorded are the recorded events that match the condition, oldest first.
@@ -137,7 +137,7 @@ func newRecordedEnv(s *Session, src capture.Source) *recordedEnv {
 		if v.e.Stack == 0 {
 			return nil
 		}
-		return s.sourceStack(src, v.e.Stack, v.e.Seq).Frames
+		return s.names.RecordedStack(src, v.e.Stack, v.e.Seq).Frames
 	}
 	return v
 }
@@ -294,7 +294,7 @@ func (s *Session) recordedEvents() (capture.Source, *heap.Index, error) {
 
 // site names the place in the user's code that a stack belongs to.
 func (s *Session) site(src capture.Source, id capture.StackID, seq uint64) heap.Site {
-	st := s.sourceStack(src, id, seq)
+	st := s.names.RecordedStack(src, id, seq)
 	if len(st.Frames) == 0 {
 		return heap.Site{Function: noStack}
 	}

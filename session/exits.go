@@ -23,13 +23,13 @@ var exitFunctions = map[string]func(*Session, inferior.Registers) (landing, bool
 // a longjmp leaves the frame with that CFA; left tells that this happened.
 func (s *Session) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (reached, left bool, stop inferior.Stop, err error) {
 	var to landing
-	for _, m := range s.objects() {
+	for _, m := range s.names.Images() {
 		for name, find := range exitFunctions {
-			sym, ok := m.obj.Symbol(name)
+			sym, ok := m.Object.Symbol(name)
 			if !ok || !sym.Defined || !sym.IsCode() {
 				continue
 			}
-			targets = append(targets, target{at: sym.Addr.Run(m.bias), when: func(now *inferior.Thread) bool {
+			targets = append(targets, target{at: sym.Addr.Run(m.Bias), when: func(now *inferior.Thread) bool {
 				if now != t {
 					return false
 				}
@@ -72,7 +72,7 @@ func (s *Session) longjmpTo(r inferior.Registers) (landing, bool) {
 	}
 	plain := func(a addr.Run) addr.Run { return addr.Run(bits.RotateLeft64(uint64(a), -17)) ^ guard }
 	for _, l := range []landing{{plain(pc), plain(sp)}, {pc, sp}} {
-		if s.mods.at(l.pc) != nil {
+		if s.names.Modules.At(l.pc) != nil {
 			return l, true
 		}
 	}

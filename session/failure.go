@@ -40,14 +40,14 @@ func (s *Session) Failure() error {
 func (s *Session) complete(f *recording.File) error {
 	failure := s.Failure()
 	if failure == nil {
-		err := caught(func() error { return f.Complete(embedder{s}, s.rec.Info()) })
+		err := caught(func() error { return f.Complete(s.names.Embedder(), s.rec.Info()) })
 		if !isPanic(err) {
 			return err
 		}
 		failure = err
 	}
 	all := failure
-	for _, step := range f.Steps(failure, embedder{s}) {
+	for _, step := range f.Steps(failure, s.names.Embedder()) {
 		err := caught(step)
 		all = errors.Join(all, err)
 		if err != nil && !isPanic(err) {

@@ -47,11 +47,11 @@ func (s *Session) toFinish() (f Frame, ret addr.Run, err error) {
 // isMain tells the program's main function. The C library calls exit when it returns,
 // and gdb takes it for the outermost one, too.
 func (s *Session) isMain(f Frame) bool {
-	mod := s.mods.at(f.Code.Lookup())
-	if mod == nil || s.prog == nil || s.mods.object(mod) != s.prog.obj {
+	obj, _ := s.names.Modules.ObjectAt(f.Code.Lookup())
+	if obj == nil || s.names.Program == nil || obj != s.names.Program.Object {
 		return false
 	}
-	main, ok := s.prog.obj.Symbol("main")
+	main, ok := s.names.Program.Object.Symbol("main")
 	return ok && main.IsCode() && f.Entry == main.Addr
 }
 
@@ -110,7 +110,7 @@ func (s *Session) finishAt(f Frame, ret addr.Run) (*Report, error) {
 // showCaller selects the frame that had made the call which returned to ret: code
 // that was inlined right behind the call has not begun.
 func (s *Session) showCaller(r *Report, ret addr.Run) {
-	calls := s.appendFrames(nil, unwind.Frame{PC: addr.Return(ret)})
+	calls := s.names.AppendFrames(nil, unwind.Frame{PC: addr.Return(ret)})
 	if len(calls) == 0 {
 		return
 	}
@@ -118,7 +118,7 @@ func (s *Session) showCaller(r *Report, ret addr.Run) {
 	if err != nil || len(raw.Frames) == 0 {
 		return
 	}
-	frames := s.appendFrames(nil, raw.Frames[0])
+	frames := s.names.AppendFrames(nil, raw.Frames[0])
 	by := calls[0]
 	n := slices.IndexFunc(frames, func(f Frame) bool { return f.Function == by.Function && f.Inlined == by.Inlined })
 	if n > 0 {

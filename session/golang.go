@@ -17,11 +17,7 @@ import (
 // of Go's is counted; a stripped program does not even have the calls.
 func (s *Session) noteGo(modules []inferior.Module) {
 	for _, m := range modules {
-		mod := s.mods.at(m.Low)
-		if mod == nil {
-			continue
-		}
-		obj := s.mods.object(mod)
+		obj, _ := s.names.Modules.ObjectAt(m.Low)
 		if obj == nil || !obj.Header().Go {
 			continue
 		}

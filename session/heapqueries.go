@@ -99,7 +99,7 @@ func (s *Session) TopStacks(by heap.Measure, limit int) (rows []StackRow, total 
 		id := capture.StackID(n)
 		seq := x.Named(id)
 		r.Site = s.site(src, id, seq)
-		rows = append(rows, StackRow{r, s.sourceStack(src, id, seq)})
+		rows = append(rows, StackRow{r, s.names.RecordedStack(src, id, seq)})
 	}
 	return rows, total, nil
 }

@@ -61,25 +61,12 @@ func (s *Session) switchTo(pid int) error {
 	if err := s.proc.SwitchTo(pid); err != nil {
 		return err
 	}
-	s.mods.update(s.proc.Modules())
-	s.switchModules()
+	s.names.Modules.Update(mappings(s.proc.Modules()))
+	s.names.SwitchModules(s.rec, s.rec.Seq()+1, mappings(s.proc.Modules()))
 	s.newTracer()
 	s.selectDefault()
 	s.bindAll()
 	return s.armTracer()
-}
-
-// switchModules has the log follow a change of process: what both have mapped
-// alike goes on.
-func (s *Session) switchModules() {
-	now := s.proc.Modules()
-	mapped := func(list []inferior.Module, m inferior.Module) bool {
-		return slices.ContainsFunc(list, func(o inferior.Module) bool { return o.Path == m.Path && o.Low == m.Low })
-	}
-	before := s.modLog.now()
-	gone := slices.DeleteFunc(slices.Clone(before), func(m inferior.Module) bool { return mapped(now, m) })
-	s.logModules(nil, gone)
-	s.logModules(slices.DeleteFunc(slices.Clone(now), func(m inferior.Module) bool { return mapped(before, m) }), nil)
 }
 
 // Catch makes fork or exec of the inferior a stop, or no longer.

@@ -13,6 +13,7 @@ import (
 	"hdb/capture"
 	"hdb/internal/diskcache"
 	"hdb/internal/outfile"
+	"hdb/names"
 	"hdb/testprogs"
 )
 
@@ -114,7 +115,7 @@ func TestCaptureWithoutNamesFindsThemLate(t *testing.T) {
 		t.Errorf("frames of the C library: %s", got)
 	}
 	// Functions and places are known, too, where the capture ran.
-	fns, err := s.Functions(regexp.MustCompile("^other_place$"))
+	fns, err := s.names.Functions(regexp.MustCompile("^other_place$"))
 	if err != nil || len(fns) != 1 || fns[0].DeclLine != 39 {
 		t.Errorf("functions %+v, %v", fns, err)
 	}
@@ -134,7 +135,7 @@ func TestCaptureWithoutNamesFindsThemLate(t *testing.T) {
 	if got := stackOf(t, elsewhere); got != wholeStack {
 		t.Errorf("elsewhere: %s", got)
 	}
-	src, err := elsewhere.Source(filepath.Join(dir, "inlined.c"))
+	src, err := elsewhere.names.Source(filepath.Join(dir, "inlined.c"))
 	if err != nil || src.Whole() {
 		t.Fatalf("source %+v, %v", src, err)
 	}
@@ -305,7 +306,7 @@ func TestChangedSourceDoesNotReplaceKeptLines(t *testing.T) {
 	if _, err := r.EmbedSymbols("", false); err != nil {
 		t.Fatal(err)
 	}
-	src, err := r.Source(file)
+	src, err := r.names.Source(file)
 	if err != nil || !src.Changed {
 		t.Fatalf("source %+v, %v", src, err)
 	}
@@ -319,7 +320,7 @@ func TestCaptureFetchesDebugFiles(t *testing.T) {
 	r := newRemote(t)
 	r.open()
 	bare := recordedCapture(t, open(t, "inlined", "-O2"), r.prog)
-	s, _ := r.visit(t, true, DebuginfodOn)
+	s, _ := r.visit(t, true, names.DebuginfodOn)
 	if err := os.Remove(r.prog); err != nil {
 		t.Fatal(err)
 	}

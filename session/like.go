@@ -11,6 +11,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/internal/addr"
+	"hdb/names"
 )
 
 // A likeness is what makes an event of another run the same logical one: its
@@ -65,16 +66,16 @@ func likeFrames(frames []Frame, origin func(Frame) (codeOrigin, bool)) []likeFra
 
 // recordedOrigin is where recorded code came from.
 func recordedOrigin(src capture.Source, c addr.Code, seq uint64) (codeOrigin, bool) {
-	m, ok := moduleOf(src, c.Lookup(), seq)
+	m, ok := names.ModuleAt(src, c.Lookup(), seq)
 	if !ok {
 		return codeOrigin{}, false
 	}
-	return codeOrigin{savedName(m), m.BuildID, c.Addr().File(m.Bias)}, true
+	return codeOrigin{names.ModuleName(m), m.BuildID, c.Addr().File(m.Bias)}, true
 }
 
 // liveOrigin is where code of the process came from.
 func (s *Session) liveOrigin(f Frame) (codeOrigin, bool) {
-	m := s.mods.at(f.Code.Lookup())
+	m := s.names.Modules.At(f.Code.Lookup())
 	if m == nil {
 		return codeOrigin{}, false
 	}
@@ -82,7 +83,7 @@ func (s *Session) liveOrigin(f Frame) (codeOrigin, bool) {
 	if m.Path != "" {
 		o.module = filepath.Base(m.Path)
 	}
-	if obj := s.mods.object(m); obj != nil {
+	if obj, _ := s.names.Modules.Object(m); obj != nil {
 		o.buildID = obj.BuildID()
 	}
 	return o, true
@@ -168,7 +169,7 @@ func (s *Session) readLikeness(event string) (*likeness, error) {
 	}
 	l.of = filepath.Base(src.Info().Program)
 	for _, m := range src.Modules() {
-		l.files = append(l.files, savedName(m))
+		l.files = append(l.files, names.ModuleName(m))
 	}
 	for o := range s.reading.Of(src).Events(0) {
 		if o.Seq > seq {
@@ -183,12 +184,12 @@ func (s *Session) readLikeness(event string) (*likeness, error) {
 
 // programFile is the base name of the program as modules have it, "" without one.
 func (s *Session) programFile() string {
-	if s.prog == nil {
+	if s.names.Program == nil {
 		return ""
 	}
-	path, err := filepath.EvalSymlinks(s.prog.path)
+	path, err := filepath.EvalSymlinks(s.names.Program.Path)
 	if err != nil {
-		path = s.prog.path
+		path = s.names.Program.Path
 	}
 	return filepath.Base(path)
 }

@@ -3,48 +3,15 @@ package session
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hdb/capture"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/symbols"
 )
-
-// Definition is where the source defines the function of that name, as typed; ok is
-// false when no debug information says so.
-func (s *Session) Definition(name string) (file string, line int, ok bool) {
-	inFile := ""
-	if f, rest, cut := cutFile(name); cut {
-		inFile, name = f, rest
-	}
-	for _, m := range s.objects() {
-		for _, fn := range m.obj.FindFunctions(name) {
-			if fn.DeclFile != "" && fn.DeclLine > 0 && (inFile == "" || sameFile(fn.DeclFile, inFile)) {
-				return fn.DeclFile, fn.DeclLine, true
-			}
-		}
-	}
-	return "", 0, false
-}
-
-// lineRows are the rows of `info line` for a line of a file: all code that the line
-// has, or the next line with code.
-func (s *Session) lineRows(file string, line int) []LineInfo {
-	var rows []LineInfo
-	for _, m := range s.objects() {
-		for _, e := range m.obj.LineRows(file, line) {
-			row := LineInfo{Addr: e.Addr.Run(m.bias), End: e.End.Run(m.bias), File: e.File, Line: e.Line, Module: m.name}
-			if fn, ok := m.obj.FunctionAt(e.Addr); ok {
-				row.Function = fn.Name
-			}
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
 
 // fileAndLine reads FILE:LINE, LINE, +N and -N.
 func (s *Session) fileAndLine(location string) (file string, line int, ok bool) {
@@ -52,7 +19,7 @@ func (s *Session) fileAndLine(location string) (file string, line int, ok bool) 
 		file, line, err := s.lineNumber(location)
 		return file, line, err == nil
 	}
-	file, rest, cut := cutFile(location)
+	file, rest, cut := names.CutFile(location)
 	line, err := strconv.Atoi(rest)
 	return file, line, cut && err == nil
 }
@@ -63,58 +30,12 @@ func (s *Session) UnitAt() (unit symbols.UnitInfo, module string, ok bool) {
 	var at addr.Run
 	if f, err := s.SelectedFrame(); err == nil {
 		at = f.Code.Lookup()
-	} else if main := s.mainPlaces(); len(main) > 0 {
+	} else if main := s.names.MainPlaces(); len(main) > 0 {
 		at = main[0].Addr
 	} else {
 		return unit, "", false
 	}
-	for _, m := range s.objects() {
-		if !s.covers(m, at) {
-			continue
-		}
-		if unit, ok = m.obj.UnitInfoAt(at.File(m.bias)); ok {
-			return unit, m.name, true
-		}
-	}
-	return unit, "", false
-}
-
-// GlobalInfo is a row of `info types` and `info variables`.
-type GlobalInfo struct {
-	symbols.Global
-	Addr   addr.Run // 0 unknown
-	Module string
-}
-
-// Types are the types whose name matches, by module and name.
-func (s *Session) Types(re *regexp.Regexp) ([]GlobalInfo, error) {
-	return s.globals(func(o *symbols.Object) []symbols.Global { return o.MatchTypes(re, s.reading.GivenUp) })
-}
-
-// Variables are the variables outside of functions whose name matches.
-func (s *Session) Variables(re *regexp.Regexp) ([]GlobalInfo, error) {
-	return s.globals(func(o *symbols.Object) []symbols.Global { return o.MatchVariables(re, s.reading.GivenUp) })
-}
-
-func (s *Session) globals(of func(*symbols.Object) []symbols.Global) ([]GlobalInfo, error) {
-	objs := s.objects()
-	if len(objs) == 0 {
-		return nil, s.noObjects()
-	}
-	var out []GlobalInfo
-	for _, m := range objs {
-		if s.reading.GivenUp() {
-			break
-		}
-		for _, g := range of(m.obj) {
-			row := GlobalInfo{Global: g, Module: m.name}
-			if g.Addr != 0 {
-				row.Addr = g.Addr.Run(m.bias)
-			}
-			out = append(out, row)
-		}
-	}
-	return out, nil
+	return s.names.UnitAt(at)
 }
 
 // LineCost is what the recorded allocations of one source line come to.
@@ -154,7 +75,7 @@ func (s *Session) LineCosts(file string) (map[int]LineCost, error) {
 			break
 		}
 		st := stacks[id]
-		frames := s.sourceStack(src, id, st.seq).Frames
+		frames := s.names.RecordedStack(src, id, st.seq).Frames
 		if len(frames) == 0 {
 			continue
 		}
@@ -176,11 +97,11 @@ func (s *Session) LineCosts(file string) (map[int]LineCost, error) {
 // FindSources are the source files that a name as typed may mean, those of the
 // selected frame's directory first.
 func (s *Session) FindSources(name string) ([]string, error) {
-	files, err := s.SourceFiles()
+	files, err := s.names.SourceFiles()
 	if err != nil {
 		return nil, err
 	}
-	files = slices.DeleteFunc(files, func(f string) bool { return !sameFile(f, name) })
+	files = slices.DeleteFunc(files, func(f string) bool { return !names.SameFile(f, name) })
 	here, _ := s.DefaultLine()
 	slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(common(b, here), common(a, here)) })
 	return files, nil

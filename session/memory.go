@@ -8,7 +8,6 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/symbols"
 	"hdb/unwind"
 )
 
@@ -35,10 +34,10 @@ func (s *Session) Registers() ([]Register, error) {
 		return nil, err
 	}
 	rows := regs.Named()
-	if f.regs == regs.Unwind() {
+	if f.Regs == regs.Unwind() {
 		return asRegisters(rows, nil), nil
 	}
-	return asRegisters(rows, &f.regs), nil
+	return asRegisters(rows, &f.Regs), nil
 }
 
 // A Register of a frame.
@@ -166,65 +165,19 @@ func (s *Session) register(name string) (uint64, error) {
 
 // symbolAddress is where a function or variable of that name lies.
 func (s *Session) symbolAddress(name string) (addr.Run, bool) {
-	for _, m := range s.objects() {
-		if sym, ok := m.obj.Symbol(name); ok && sym.Defined {
-			return sym.Addr.Run(m.bias), true
+	for _, m := range s.names.Images() {
+		if sym, ok := m.Object.Symbol(name); ok && sym.Defined {
+			return sym.Addr.Run(m.Bias), true
 		}
 	}
-	for _, m := range s.objects() {
-		for _, fn := range m.obj.FindFunctions(name) {
+	for _, m := range s.names.Images() {
+		for _, fn := range m.Object.FindFunctions(name) {
 			if !fn.Inlined {
-				return fn.Low.Run(m.bias), true
+				return fn.Low.Run(m.Bias), true
 			}
 		}
 	}
 	return 0, false
-}
-
-// loaded is an object at its bias: 0 while the program does not run.
-type loaded struct {
-	obj  *symbols.Object
-	bias addr.Bias
-	name string
-	path string
-	// In a capture, where the file was mapped; 0 and 0 otherwise.
-	low, high addr.Run
-}
-
-// covers tells whether the address lies in the object, as far as it is known where
-// that is.
-func (s *Session) covers(m loaded, a addr.Run) bool {
-	switch {
-	case s.proc != nil:
-		mod := s.mods.at(a)
-		return mod != nil && mod.Bias == m.bias && mod.Path == m.path
-	case m.high != 0:
-		return m.low <= a && a < m.high
-	}
-	return true
-}
-
-// objects are the files whose symbols can be asked for, the program first.
-func (s *Session) objects() []loaded {
-	if s.saved != nil {
-		return s.lateObjects()
-	}
-	if s.proc == nil {
-		if s.prog == nil || s.prog.obj == nil {
-			return nil
-		}
-		return []loaded{{obj: s.prog.obj, name: s.prog.path, path: s.prog.path}}
-	}
-	var out []loaded
-	s.mods.each(func(m *module, obj *symbols.Object) {
-		l := loaded{obj: obj, bias: m.Bias, name: m.Name, path: m.Path}
-		if s.prog != nil && obj == s.prog.obj {
-			out = append([]loaded{l}, out...)
-			return
-		}
-		out = append(out, l)
-	})
-	return out
 }
 
 // regNumber is the DWARF number of the register that gdb calls name.

@@ -4,11 +4,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"hdb/inferior"
+	"hdb/names"
+	"hdb/symbols"
 	"hdb/testprogs"
 )
 
@@ -78,24 +82,29 @@ func TestReplacedFiles(t *testing.T) {
 	}
 
 	// Who may not open what was mapped is told, and gets no names of another build.
-	for _, mod := range s.mods.list {
-		if filepath.Base(mod.Name) != "libwaiter.so" {
-			continue
-		}
-		mod.opened, mod.obj, mod.Path = false, nil, filepath.Join(dir, "libwaiter.so")
-		if obj := s.mods.object(mod); obj != nil || mod.err == nil || strings.Count(mod.err.Error(), "build ID ") != 2 {
-			t.Errorf("another build: %v, %v", obj, mod.err)
-		}
-		want := s.mods.mappedID(mod)
-		debug := filepath.Join(dir, "debug/.build-id", want[:2], want[2:]+".debug")
-		if err := os.MkdirAll(filepath.Dir(debug), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		gcc(t, dir, map[string]string{"lib.c": waiterLib}, "-g", "-O1", "-shared", "-fPIC", "-o", debug, "lib.c")
-		s.Settings.DebugDirs = []string{filepath.Join(dir, "debug")}
-		mod.opened = false
-		if obj := s.mods.object(mod); obj == nil || obj.BuildID() != want {
-			t.Errorf("debug file by build ID: %v, %v", obj, mod.err)
-		}
+	i := slices.IndexFunc(s.proc.Modules(), func(m inferior.Module) bool { return filepath.Base(m.Name) == "libwaiter.so" })
+	mapped := names.Mapping(s.proc.Modules()[i])
+	right, _ := s.names.Modules.ObjectAt(mapped.Low)
+	want := right.BuildID()
+	mapped.Path = filepath.Join(dir, "libwaiter.so")
+	var set names.Settings
+	find := func() (*symbols.Object, error) {
+		r := names.New(names.Config{Settings: &set, Notify: func(line string) { t.Log(line) }})
+		t.Cleanup(func() { r.Close() })
+		r.Attach(pid, s.proc)
+		r.Modules.Update([]names.Mapping{mapped})
+		return r.Modules.Object(r.Modules.At(mapped.Low))
+	}
+	if obj, err := find(); obj != nil || err == nil || strings.Count(err.Error(), "build ID ") != 2 {
+		t.Errorf("another build: %v, %v", obj, err)
+	}
+	debug := filepath.Join(dir, "debug/.build-id", want[:2], want[2:]+".debug")
+	if err := os.MkdirAll(filepath.Dir(debug), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	gcc(t, dir, map[string]string{"lib.c": waiterLib}, "-g", "-O1", "-shared", "-fPIC", "-o", debug, "lib.c")
+	set.DebugDirs = []string{filepath.Join(dir, "debug")}
+	if obj, err := find(); obj == nil || obj.BuildID() != want {
+		t.Errorf("debug file by build ID: %v, %v", obj, err)
 	}
 }

@@ -12,6 +12,9 @@ import (
 	"hdb/internal/addr"
 )
 
+// maxMonitorNames bounds the addresses whose frames are kept lest they be looked up again.
+const maxMonitorNames = 1 << 16
+
 // Beside has f run on the session's goroutine while the process runs: soon, and
 // without a stop. Any goroutine may call it. It is not run if the process ends
 // before.
@@ -80,7 +83,7 @@ func (m *Monitor) Update() error { return m.running.Update() }
 // Name names stacks for about as long, 0 without end, and tells whether all are
 // named. It does not wait for debug files from servers.
 func (m *Monitor) Name(budget time.Duration) (whole bool) {
-	defer m.s.Debuginfod.hurry()()
+	defer m.s.names.Debuginfod.Hurry()()
 	begun := time.Now()
 	for n := m.src.Stacks(); len(m.stacks) <= n; {
 		if budget > 0 && time.Since(begun) > budget {
@@ -141,12 +144,12 @@ func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
 	}
 	var out []monitorFrame
 	kept := true
-	for _, f := range m.s.sourceFrames(nil, m.src, rec, i, m.s.rec.Seq()) {
+	for _, f := range m.s.names.AppendRecorded(nil, m.src, rec, i, m.s.rec.Seq()) {
 		site := heap.Site{Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
 		out = append(out, monitorFrame{m.function(site), m.s.frameKind(&f)})
 		kept = kept && f.Path != ""
 	}
-	if kept && len(m.chains) < maxNames {
+	if kept && len(m.chains) < maxMonitorNames {
 		m.chains[code] = out
 	}
 	return out

@@ -60,7 +60,7 @@ func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 		if id >= len(flows) || flows[id].Allocs == 0 {
 			continue
 		}
-		st := s.sourceStack(src, capture.StackID(id), heap.End)
+		st := s.names.RecordedStack(src, capture.StackID(id), heap.End)
 		if len(st.Frames) == 0 {
 			continue
 		}

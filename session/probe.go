@@ -287,17 +287,13 @@ func (s *Session) fallBack(err error) {
 
 // moduleCFI is the unwinding table of a module, nil without one.
 func (s *Session) moduleCFI(m inferior.Module) *unwind.Table {
-	t, _, _ := s.mods.ModuleAt(m.Low)
+	t, _, _ := s.names.Modules.ModuleAt(m.Low)
 	return t
 }
 
 // moduleIdentity tells a module's files from all others, "" if that is not known.
 func (s *Session) moduleIdentity(m inferior.Module) string {
-	mod := s.mods.at(m.Low)
-	if mod == nil {
-		return ""
-	}
-	obj := s.mods.object(mod)
+	obj, _ := s.names.Modules.ObjectAt(m.Low)
 	if obj == nil {
 		return ""
 	}

@@ -25,6 +25,12 @@ type profileFrames struct {
 	begins, spareBegins []int           // of the frames of each address of it
 }
 
+// codeKey names code in a module: another library may have taken its place.
+type codeKey struct {
+	code   addr.Code
+	module int
+}
+
 // profileCode is what decides on the frames of an address.
 type profileCode struct {
 	codeKey
@@ -147,7 +153,7 @@ func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFr
 		return known
 	}
 	var out []profileFrame
-	for _, f := range c.s.sourceFrames(nil, c.src, rec, i, seq) {
+	for _, f := range c.s.names.AppendRecorded(nil, c.src, rec, i, seq) {
 		kind := c.s.frameKind(&f)
 		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(&f), kind: kind, own: kind == inlined && !c.s.isWrapper(f)})
 	}

@@ -16,15 +16,10 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/recording"
 	"hdb/symbols"
 )
-
-// program is the file to run.
-type program struct {
-	path string // as found in PATH, absolute
-	obj  *symbols.Object
-}
 
 // ProgramInfo is what is known of the program before it runs.
 type ProgramInfo struct {
@@ -44,21 +39,21 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 	if err != nil {
 		return ProgramInfo{}, err
 	}
-	obj, err := s.mods.open(full)
+	obj, err := s.names.Open(full)
 	if err != nil {
 		return ProgramInfo{}, explainForeign(full, err)
 	}
-	s.prog = &program{path: full, obj: obj}
+	s.names.Program = &names.Program{Path: full, Object: obj}
 	s.rebindAll()
 	return ProgramInfo{Path: full, Info: obj.Header(), BuildID: obj.BuildID()}, nil
 }
 
 // Program is the loaded program; ok is false without one.
 func (s *Session) Program() (ProgramInfo, bool) {
-	if s.prog == nil || s.prog.obj == nil {
+	if s.names.Program == nil || s.names.Program.Object == nil {
 		return ProgramInfo{}, false
 	}
-	return ProgramInfo{Path: s.prog.path, Info: s.prog.obj.Info(), BuildID: s.prog.obj.BuildID()}, true
+	return ProgramInfo{Path: s.names.Program.Path, Info: s.names.Program.Object.Info(), BuildID: s.names.Program.Object.BuildID()}, true
 }
 
 // findProgram resolves a name as a shell does, except that a file of that name, but no
@@ -122,12 +117,12 @@ func (s *Session) Start(args *string) (*Report, error) {
 	if err := s.launch(args); err != nil {
 		return nil, err
 	}
-	places := s.mainPlaces()
-	if len(places) == 0 {
+	main := s.names.MainPlaces()
+	if len(main) == 0 {
 		s.notify("no function main is known: stopped at the first instruction")
 		return s.reportHere("starti"), nil
 	}
-	return s.runTo(places, "start")
+	return s.runTo(places(main), "start")
 }
 
 // StartInstruction is Run up to the first instruction, which is the dynamic
@@ -146,7 +141,7 @@ func (s *Session) launch(args *string) error {
 		return ErrSaved
 	case s.proc != nil:
 		return ErrRunning
-	case s.prog == nil:
+	case s.names.Program == nil:
 		return ErrNoProgram
 	}
 	if args != nil {
@@ -156,8 +151,8 @@ func (s *Session) launch(args *string) error {
 	if err != nil {
 		return err
 	}
-	if obj, err := s.mods.open(s.prog.path); err == nil {
-		s.prog.obj = obj // rebuilt since
+	if obj, err := s.names.Open(s.names.Program.Path); err == nil {
+		s.names.Program.Object = obj // rebuilt since
 	}
 	p, err := inferior.Launch(cfg)
 	if err != nil {
@@ -175,7 +170,7 @@ func (s *Session) launchConfig() (inferior.Config, error) {
 		return inferior.Config{}, fmt.Errorf("arguments: %w", err)
 	}
 	cfg := inferior.Config{Args: args, Redirections: files}
-	cfg.Path, cfg.Dir, cfg.TTY, cfg.KeepASLR = s.prog.path, s.Settings.Dir, s.Settings.TTY, s.Settings.KeepASLR
+	cfg.Path, cfg.Dir, cfg.TTY, cfg.KeepASLR = s.names.Program.Path, s.Settings.Dir, s.Settings.TTY, s.Settings.KeepASLR
 	cfg.Apart = s.Settings.Apart
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
@@ -205,11 +200,11 @@ func (s *Session) Attach(pid int) (*Report, error) {
 		return nil, err
 	}
 	exe := p.Exe()
-	obj, err := s.mods.open(programPath(p))
+	obj, err := s.names.Open(programPath(p))
 	if err != nil {
 		s.notify("%s: %v", exe, err)
 	}
-	s.prog = &program{path: exe, obj: obj}
+	s.names.Program = &names.Program{Path: exe, Object: obj}
 	if err := s.adopt(p, nil); err != nil {
 		return nil, err
 	}
@@ -231,8 +226,7 @@ func programPath(p *inferior.Process) string {
 func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.proc = p
 	s.target.Store(p)
-	s.jit.close()
-	s.jit = newJITNames(p.PID())
+	s.names.Attach(p.PID(), p)
 	s.started, s.held, s.stopped, s.latest = time.Now(), 0, time.Now(), 0
 	s.hits = nil
 	s.fellBack, s.said = "", map[string]bool{}
@@ -242,12 +236,13 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	err := s.newRecording(capture.Info{
-		Program: s.prog.path, Args: args, PID: p.PID(), Start: s.started,
+		Program: s.names.Program.Path, Args: args, PID: p.PID(), Start: s.started,
 		Host: host, Kernel: strings.TrimSpace(string(kernel)), Arch: "x86-64", Created: "hdb " + s.cfg.Version,
 	})
 	if err != nil {
 		s.proc = nil
 		s.target.Store(nil)
+		s.names.Detach()
 		return errors.Join(err, p.Close())
 	}
 	if s.rec.On() && p.Attached() {
@@ -284,8 +279,8 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		Message:       func(m string) { s.notify("%s", m) },
 	})
 	s.newTracer()
-	s.mods.update(p.Modules())
-	s.logModules(p.Modules(), nil)
+	s.names.Modules.Update(mappings(p.Modules()))
+	s.recordModules(p.Modules(), nil)
 	s.selectDefault()
 	s.bindAll()
 	if err := s.armTracer(); err != nil {
@@ -299,7 +294,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 			}
 		}
 	}
-	if s.wantsEvents() && s.prog.obj != nil && s.prog.obj.Header().Static {
+	if s.wantsEvents() && s.names.Program.Object != nil && s.names.Program.Object.Header().Static {
 		s.noteNoAllocator()
 	}
 	return nil
@@ -308,7 +303,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 // noteNoAllocator says that stops on allocations wait in vain.
 func (s *Session) noteNoAllocator() {
 	if s.recordStatus().Sites == 0 {
-		s.notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", s.prog.path)
+		s.notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", s.names.Program.Path)
 	}
 }
 
@@ -358,7 +353,7 @@ func (s *Session) forget() {
 		}
 		s.notify("%v", err)
 	}
-	s.jit.ran() // the map is whole now
+	s.names.Resumed() // the map is whole now
 	if err := s.proc.Close(); err != nil {
 		s.notify("%v", err)
 	}
@@ -368,7 +363,7 @@ func (s *Session) forget() {
 	s.target.Store(nil)
 	s.sel = selection{}
 	s.hits = nil
-	s.mods.reset()
+	s.names.Detach()
 	s.forgetBindings()
 	s.rebindAll()
 }
@@ -377,7 +372,7 @@ func (s *Session) forget() {
 // them, attached ones go on.
 func (s *Session) Close() error {
 	var errs []error
-	s.Debuginfod.close()
+	s.names.Debuginfod.Close()
 	if s.proc != nil {
 		if s.Outlives() {
 			s.unbindAll()
@@ -395,11 +390,10 @@ func (s *Session) Close() error {
 	}
 	s.dropKept()
 	if s.saved != nil {
-		errs = append(errs, s.late.close(), s.saved.Close())
+		errs = append(errs, s.names.CloseCapture(), s.saved.Close())
 		s.saved = nil
 	}
-	s.jit.close()
-	return errors.Join(append(errs, s.mods.close())...)
+	return errors.Join(append(errs, s.names.Close())...)
 }
 
 // ApplySettings makes changed settings hold for the running process.
@@ -424,8 +418,8 @@ func (s *Session) Outlives() bool { return s.proc != nil && (s.proc.Attached() |
 func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Action {
 	defer s.ownWork()()
 	s.exclusive(func() {
-		s.mods.update(s.proc.Modules())
-		s.logModules(added, removed)
+		s.names.Modules.Update(mappings(s.proc.Modules()))
+		s.recordModules(added, removed)
 		s.rec.ForgetAnswers()
 	})
 	if len(added) > 0 {
@@ -457,7 +451,7 @@ func (s *Session) forked(parent, child int, followed bool) {
 	}
 	if followed {
 		s.followProbe()
-		s.mods.update(s.proc.Modules())
+		s.names.Modules.Update(mappings(s.proc.Modules()))
 	}
 }
 
@@ -468,17 +462,15 @@ func (s *Session) execed(path string) {
 	s.dropProbe(false)
 	s.fellBack, s.bare = "", nil
 	s.forgetBindings()
-	obj, err := s.mods.open(path)
+	obj, err := s.names.Open(path)
 	if err != nil {
 		s.notify("%s: %v", path, err)
 	}
-	s.prog = &program{path: path, obj: obj}
-	s.logModules(nil, s.modLog.now())
-	s.jit.close()
-	s.jit = newJITNames(s.proc.PID())
-	s.mods.reset()
-	s.mods.update(s.proc.Modules())
-	s.logModules(s.proc.Modules(), nil)
+	s.names.Program = &names.Program{Path: path, Object: obj}
+	s.names.RecordModules(s.rec, s.rec.Seq()+1, nil, s.names.RecordedModules())
+	s.names.Exec(s.proc.PID())
+	s.names.Modules.Update(mappings(s.proc.Modules()))
+	s.recordModules(s.proc.Modules(), nil)
 	s.rec.Replaced()
 	s.gaps.Forget()
 	s.logProgram(path)

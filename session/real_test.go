@@ -146,7 +146,7 @@ func (c *comparison) provenTails(frames []Frame, want []oracle.Frame) (out []Fra
 		for last+1 < len(frames) && frames[last+1].Tail {
 			last++
 		}
-		if last+1 == len(frames) || c.called(frames[last+1].Code.Addr()) != frames[last].Entry.Run(c.s.mods.at(frames[last].Code.Lookup()).Bias) {
+		if last+1 == len(frames) || c.called(frames[last+1].Code.Addr()) != frames[last].Entry.Run(c.s.names.Modules.At(frames[last].Code.Lookup()).Bias) {
 			c.t.Errorf("%s is no tail call: %v does not call it", f.Function, frames[last].Code.Addr())
 		}
 		c.proven++
@@ -179,12 +179,12 @@ func started(frames []oracle.Frame) []oracle.Frame {
 
 // aliases tells whether both are names of the frame's function.
 func (c *comparison) aliases(f Frame, name string) bool {
-	mod := c.s.mods.at(f.Code.Lookup())
-	if mod == nil || mod.obj == nil {
+	obj, _ := c.s.names.Modules.ObjectAt(f.Code.Lookup())
+	if obj == nil {
 		return false
 	}
-	return slices.ContainsFunc(mod.obj.FindFunctions(name), func(fn symbols.Function) bool { return fn.Low == f.Entry }) ||
-		slices.ContainsFunc(mod.obj.Symbols(name), func(sym symbols.Sym) bool { return sym.Addr == f.Entry })
+	return slices.ContainsFunc(obj.FindFunctions(name), func(fn symbols.Function) bool { return fn.Low == f.Entry }) ||
+		slices.ContainsFunc(obj.Symbols(name), func(sym symbols.Sym) bool { return sym.Addr == f.Entry })
 }
 
 // plainName drops what the C library and the optimizer add to a name.
@@ -214,12 +214,12 @@ func (c *comparison) agrees(frames []Frame, i int) bool {
 }
 
 func addr2line(t *testing.T, s *Session, code addr.Code) string {
-	mod := s.mods.at(code.Lookup())
-	if mod == nil || mod.obj == nil {
+	obj, mod := s.names.Modules.ObjectAt(code.Lookup())
+	if obj == nil {
 		return ""
 	}
 	file := mod.Path
-	if f := mod.obj.Info().DebugFile; f != "" {
+	if f := obj.Info().DebugFile; f != "" {
 		file = f
 	}
 	out, err := exec.Command(testprogs.Tool(t, "addr2line"), "-i", "-e", file, code.Lookup().File(mod.Bias).String()).Output()

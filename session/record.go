@@ -25,10 +25,10 @@ func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 	s := r.s
 	f := &recordedFrames{s: s}
 	f.find = func() []Frame {
-		defer s.Debuginfod.hurry()() // see fetchAhead
+		defer s.names.Debuginfod.Hurry()() // see fetchAhead
 		var out []Frame
 		for i := range st.PCs {
-			out = s.appendFrames(out, unwind.Frame{PC: st.Code(i)})
+			out = s.names.AppendFrames(out, unwind.Frame{PC: st.Code(i)})
 		}
 		return out
 	}
@@ -438,7 +438,7 @@ func (s *Session) Save(path string, force bool) (SavedInfo, error) {
 // writeCapture writes a whole capture, or none.
 func (s *Session) writeCapture(to outfile.File, src capture.Source) error {
 	return to.Write(func(w io.Writer) error {
-		return capture.WriteSource(readWriter{w, s.reading}, src, embedder{s})
+		return capture.WriteSource(readWriter{w, s.reading}, src, s.names.Embedder())
 	})
 }
 
@@ -483,14 +483,15 @@ func (s *Session) OpenWhole(path string) (capture.Info, error) {
 		return capture.Info{}, err
 	}
 	if s.saved != nil {
-		if err := errors.Join(s.late.close(), s.saved.Close()); err != nil {
+		if err := errors.Join(s.names.CloseCapture(), s.saved.Close()); err != nil {
 			s.notify("close: %v", err)
 		}
 	}
-	s.saved, s.late = f, newLateModules()
+	s.saved = f
 	if s.savedPath, err = filepath.Abs(path); err != nil {
 		s.savedPath = path
 	}
+	s.names.OpenCapture(f, s.savedPath)
 	s.sel, s.at, s.moved = selection{}, 0, false
 	if d := f.Damage(); d != nil {
 		s.notify("%v", d)

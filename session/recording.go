@@ -42,7 +42,7 @@ func (s *Session) StreamTo(st Stream) { s.streaming = &st }
 
 // newRecording begins to record the process that was launched or attached to.
 func (s *Session) newRecording(info capture.Info) error {
-	s.modLog = newModuleLog()
+	s.names.BeginRecording()
 	s.failure.Store(nil)
 	s.dropKept()
 	s.rec.Drop()

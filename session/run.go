@@ -111,7 +111,7 @@ func (s *Session) resume() (inferior.Stop, error) {
 
 // leave forgets what was true of the last stop.
 func (s *Session) leave() {
-	s.jit.ran()
+	s.names.Resumed()
 	s.hits = nil
 	s.sel.max, s.sel.frame, s.sel.code, s.sel.stack = 0, 0, addr.Code{}, Stack{}
 	if !s.stopped.IsZero() {
@@ -133,7 +133,7 @@ func (s *Session) reportFinished(stop inferior.Stop, verb string, fn *Finished) 
 		Child: stop.Child, Verb: verb, Elapsed: s.now(), Finished: fn,
 	}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
-		if s.wantsEvents() && !s.prog.obj.Header().Static {
+		if s.wantsEvents() && !s.names.Program.Object.Header().Static {
 			s.noteNoAllocator()
 		}
 		s.logStop(r)
@@ -190,7 +190,7 @@ func (s *Session) showFrames(r *Report) {
 	n, from := -1, 0
 	for _, f := range raw.Frames {
 		known := len(frames)
-		frames = s.appendFrames(frames, f)
+		frames = s.names.AppendFrames(frames, f)
 		if placed {
 			n = enteredFrame(frames, r.Hits)
 			from = n

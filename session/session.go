@@ -23,9 +23,9 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
+	"hdb/names"
 	"hdb/probe"
 	"hdb/recording"
-	"hdb/symbols"
 	"hdb/unwind"
 )
 
@@ -50,15 +50,11 @@ type Config struct {
 type Session struct {
 	cfg      Config
 	Settings Settings
-	Sources  symbols.Sources
-	// Debuginfod fetches what is not on this machine; SetDebuginfod turns it on.
-	Debuginfod *Debuginfod
 
 	failure atomic.Pointer[error] // see Failure
 
-	prog  *program // nil before file, attach or open
+	names *names.Resolver
 	proc  *inferior.Process
-	mods  *modules
 	walk  *unwind.Walker
 	stops breakpoints.List
 	binds map[int]*binding // planted traps of a numbered stop, by its ID
@@ -88,14 +84,11 @@ type Session struct {
 	saved      *capture.File
 	savedPath  string // absolute
 	console    recording.ConsoleLog
-	late       lateModules // of saved
 	indexed    indexed
 	reading    *capture.Reading // of the command that runs, see Within; nil: to the end
 	likes      likenesses
-	moved      bool   // saved was brought to
-	at         uint64 // the moment after this event, rather than to its end
-	modLog     moduleLog
-	jit        *jitNames                  // of this run or the last; nil before any
+	moved      bool                       // saved was brought to
+	at         uint64                     // the moment after this event, rather than to its end
 	policy     map[string]inferior.Policy // handle, kept across runs
 
 	sel                  selection
@@ -114,6 +107,7 @@ type Session struct {
 // cut is no answer; nothing that stays is made of it.
 func (s *Session) Within(r *capture.Reading) (before *capture.Reading) {
 	before, s.reading = s.reading, r
+	s.names.Within(r)
 	return before
 }
 
@@ -136,21 +130,20 @@ type hit struct {
 
 // Settings are what `set` changes; they hold from the next run or stop on.
 type Settings struct {
-	Args         string            // the program's arguments and redirections, as typed
-	Env          map[string]string // set environment; on top of hdb's own
-	UnsetEnv     map[string]bool
-	Dir          string // working directory of the inferior, "" is hdb's
-	TTY          string // inferior-tty
-	Apart        bool   // the inferior has no controlling terminal
-	KeepASLR     bool   // not disable-randomization
-	FollowChild  bool   // follow-fork-mode child
-	KeepForks    bool   // not detach-on-fork
-	Outlive      bool   // not kill-on-exit: a launched program goes on without hdb
-	MaxDepth     int    // frames of a recorded stack
-	Probe        ProbeMode
-	SystemCalls  bool // follow mmap and its family by system call, too
-	DebugDirs    []string
-	Sysroot      string
+	Args        string            // the program's arguments and redirections, as typed
+	Env         map[string]string // set environment; on top of hdb's own
+	UnsetEnv    map[string]bool
+	Dir         string // working directory of the inferior, "" is hdb's
+	TTY         string // inferior-tty
+	Apart       bool   // the inferior has no controlling terminal
+	KeepASLR    bool   // not disable-randomization
+	FollowChild bool   // follow-fork-mode child
+	KeepForks   bool   // not detach-on-fork
+	Outlive     bool   // not kill-on-exit: a launched program goes on without hdb
+	MaxDepth    int    // frames of a recorded stack
+	Probe       ProbeMode
+	SystemCalls bool // follow mmap and its family by system call, too
+	names.Settings
 	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none
 	StepIntoBare bool           // step-mode: step stops in functions without line information
 }
@@ -176,12 +169,11 @@ func New(cfg Config) *Session {
 		policy: map[string]inferior.Policy{},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
-			Wrappers: regexp.MustCompile(DefaultWrappers), MaxDepth: 2048, Probe: ProbeAuto, DebugDirs: []string{"/usr/lib/debug"},
+			Wrappers: regexp.MustCompile(DefaultWrappers), MaxDepth: 2048, Probe: ProbeAuto, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
 		},
 	}
-	s.Debuginfod = newDebuginfod(func(line string) { s.cfg.Notify(line) })
-	s.mods = newModules(s)
-	s.walk = unwind.NewWalker(s.mods)
+	s.names = s.newNames()
+	s.walk = unwind.NewWalker(s.names.Modules)
 	s.rec = recording.New(recordedProcess{s})
 	return s
 }
@@ -204,7 +196,7 @@ func (s *Session) Mode() Mode {
 		return Saved
 	case s.proc != nil:
 		return Live
-	case s.prog != nil:
+	case s.names.Program != nil:
 		return Loaded
 	}
 	return Empty
@@ -228,7 +220,7 @@ func (s *Session) notify(format string, args ...any) {
 // Interrupt stops the running inferior, or does nothing when it is stopped, and gives
 // up a download that is waited for. Any goroutine may call it.
 func (s *Session) Interrupt() error {
-	s.Debuginfod.interrupt()
+	s.names.Debuginfod.Interrupt()
 	if p := s.target.Load(); p != nil {
 		return p.Interrupt()
 	}

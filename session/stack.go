@@ -13,42 +13,6 @@ import (
 	"hdb/unwind"
 )
 
-// A Frame is one function call of a stack, an inlined one included.
-type Frame struct {
-	Num    int
-	Code   addr.Code
-	Offset uint64 // of Code from the function's entry, 0 when inlined
-	symbols.Frame
-	Module string     // base name of the file the code is in, "" when unknown
-	Path   string     // that file
-	InFile addr.File  // Code as that file has it
-	CFA    addr.Run   // of the call's frame; inlined frames share their function's
-	How    unwind.How // how the frame was found
-	Signal bool       // a signal was delivered here
-	Tail   bool       // deduced, not on the stack: see WithTailCalls
-
-	regs unwind.Regs
-}
-
-// Name is the function's name as symbols have it. Where there is none it says where the
-// code lies, as module+offset, which is the same in each run; code outside of files has
-// only its address.
-func (f *Frame) Name() string {
-	switch {
-	case f.Function != "":
-		return f.Function
-	case f.InFile != 0:
-		return fmt.Sprintf("%s+%#x", strings.Trim(f.Module, "[]"), uint64(f.InFile)) // [vdso] has brackets of its own
-	}
-	return f.Code.Addr().String()
-}
-
-// A Stack is innermost first.
-type Stack struct {
-	Frames    []Frame
-	Truncated string // why it ends early, "" when it is complete
-}
-
 // selection is what the user looks at: a thread, its stack and a frame of it. In
 // a capture, the event.
 type selection struct {
@@ -166,55 +130,7 @@ func (s *Session) threadStack(t *inferior.Thread, limit int, now addr.Code) (Sta
 	if err != nil {
 		return Stack{}, err
 	}
-	return s.named(raw), nil
-}
-
-// named finds the names of a walked stack.
-func (s *Session) named(raw unwind.Stack) Stack {
-	st := Stack{Truncated: raw.Truncated}
-	for _, f := range raw.Frames {
-		st.Frames = s.appendFrames(st.Frames, f)
-	}
-	return st
-}
-
-// appendFrames adds a physical frame and the calls inlined in it.
-func (s *Session) appendFrames(out []Frame, f unwind.Frame) []Frame {
-	code := f.PC
-	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, regs: f.Regs}
-	if mod := s.mods.at(code.Lookup()); mod != nil {
-		base.Module, base.Path, base.InFile = filepath.Base(mod.Name), mod.Path, code.Addr().File(mod.Bias)
-	} else if s.probe != nil && s.probe.Covers(code.Lookup()) {
-		base.Module = "hdb's probe"
-	}
-	syms := s.mods.frames(code)
-	if len(syms) == 0 {
-		base.Num = len(out)
-		return append(out, base)
-	}
-	for _, sym := range syms {
-		fr := base
-		fr.Num, fr.Frame = len(out), sym
-		if fr.Module == "" {
-			fr.Module = madeBy(sym.Source)
-		}
-		if !sym.Inlined {
-			fr.Offset = uint64(code.Addr()) - uint64(s.entry(code, sym))
-		}
-		out = append(out, fr)
-	}
-	return out
-}
-
-// entry is the run address of the function's entry.
-func (s *Session) entry(code addr.Code, sym symbols.Frame) addr.Run {
-	if mod := s.mods.at(code.Lookup()); mod != nil {
-		return sym.Entry.Run(mod.Bias)
-	}
-	if sym.Entry != 0 {
-		return sym.Entry.Run(0) // of code that was made at run time
-	}
-	return code.Addr()
+	return s.names.Stack(raw), nil
 }
 
 // isOwn tells the frame of a call that the user wrote: with a line, not inlined,
@@ -223,6 +139,30 @@ func isOwn(f Frame) bool { return !f.Inlined && isOwnCode(f) }
 
 func isOwnCode(f Frame) bool {
 	return f.Line != 0 && (f.Frame.Source == symbols.FromDWARF || f.Frame.Source == symbols.FromJIT) && !runtimeModule(f.Path) && !systemSource(f.File)
+}
+
+// runtimeModule tells libraries whose frames are not the user's code: the
+// language's runtime, the dynamic linker and allocators.
+func runtimeModule(path string) bool {
+	base := filepath.Base(path)
+	for _, p := range []string{"libc.", "libc-", "ld-linux", "ld-musl", "ld-2.", "libstdc++", "libc++", "libgcc_s", "libm.", "libpthread",
+		"libjemalloc", "libtcmalloc", "libmimalloc", "linux-vdso", "[vdso]"} {
+		if strings.HasPrefix(base, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// systemSource tells headers and library sources of the toolchain, whose
+// functions are inlined into the user's.
+func systemSource(file string) bool {
+	for _, p := range []string{"/usr/include/", "/usr/lib/gcc/", "/rustc/", "/usr/src/"} {
+		if strings.HasPrefix(file, p) {
+			return true
+		}
+	}
+	return strings.Contains(file, "/rustlib/src/") || strings.Contains(file, "/include/c++/")
 }
 
 // DefaultWrappers is what Settings.Wrappers is at first. A dealloc is none: it frees

@@ -40,18 +40,18 @@ func (s *Session) lineAt(t *inferior.Thread) (line, inferior.Registers, error) {
 
 // locate fills in what the PC says.
 func (l *line) locate(s *Session, pc addr.Run) {
-	mod := s.mods.at(pc)
+	mod := s.names.Modules.At(pc)
 	if mod == nil {
 		return
 	}
 	l.bias = mod.Bias
-	frames := s.mods.frames(addr.PC(pc))
+	frames := s.names.Modules.Frames(addr.PC(pc))
 	if len(frames) == 0 {
 		return
 	}
 	l.depth = len(frames)
 	l.function = frames[len(frames)-1].Entry.Run(mod.Bias)
-	if obj := s.mods.object(mod); obj != nil {
+	if obj, _ := s.names.Modules.Object(mod); obj != nil {
 		var b symbols.LineBlock
 		b, l.known = obj.LineBlock(pc.File(mod.Bias))
 		l.ranges, l.file, l.num, l.start = b.Ranges, b.File, b.Line, b.Stmt
@@ -300,11 +300,7 @@ func (st *stepper) outOfBareFunction() (done, error) {
 // it has line information or step-mode is on. PLT stubs are followed to the
 // function they stand for.
 func (s *Session) stepEntry(pc addr.Run) (addr.Run, bool) {
-	mod := s.mods.at(pc)
-	if mod == nil {
-		return 0, false
-	}
-	obj := s.mods.object(mod)
+	obj, mod := s.names.Modules.ObjectAt(pc)
 	if obj == nil {
 		return 0, false
 	}
@@ -316,7 +312,7 @@ func (s *Session) stepEntry(pc addr.Run) (addr.Run, bool) {
 	if !stub {
 		return pc, s.Settings.StepIntoBare
 	}
-	for _, p := range s.functionPlaces(name) {
+	for _, p := range s.names.FunctionPlaces(name) {
 		if p.Line != 0 || s.Settings.StepIntoBare {
 			return p.Addr, true
 		}
@@ -326,7 +322,7 @@ func (s *Session) stepEntry(pc addr.Run) (addr.Run, bool) {
 
 // stubName is the function that the PLT stub at pc stands for.
 func (s *Session) stubName(pc addr.Run) (name string, ok bool) {
-	fs := s.mods.frames(addr.PC(pc))
+	fs := s.names.Modules.Frames(addr.PC(pc))
 	if len(fs) == 0 {
 		return "", false
 	}

@@ -417,18 +417,18 @@ func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
 	if s.Mode() == Saved {
 		return nil, ErrSaved
 	}
-	places, err := s.regexpPlaces(expr)
+	found, err := s.names.RegexpPlaces(expr)
 	if err != nil {
 		return nil, err
 	}
-	if len(places) == 0 {
+	if len(found) == 0 {
 		return nil, fmt.Errorf("rbreak: no function matches %q", expr)
 	}
 	var out []*breakpoints.Stop
 	have := func(st *breakpoints.Stop, p breakpoints.Place) bool {
 		return slices.ContainsFunc(st.Places, func(q breakpoints.Place) bool { return q.Addr == p.Addr })
 	}
-	for _, p := range places {
+	for _, p := range places(found) {
 		if slices.ContainsFunc(out, func(st *breakpoints.Stop) bool { return have(st, p) || st.Spec.Function == p.Function }) {
 			continue // a part of a function that has one already
 		}

@@ -6,6 +6,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/symbols"
 	"hdb/unwind"
 )
@@ -19,9 +20,9 @@ import (
 // it is only to be shown. called is the name of the allocator function that the innermost
 // frame called, whose own frame is not there: "" if the innermost frame called nothing.
 func (s *Session) WithTailCalls(frames []Frame, called string) []Frame {
-	x := &tailCalls{s: s, objects: s.objects(), functions: map[addr.Run]*calledFunction{}}
-	if s.proc == nil && s.saved == nil && s.prog != nil { // the program has ended
-		x.objects = s.modLog.objects(s.prog.path)
+	x := &tailCalls{s: s, objects: s.names.Images(), functions: map[addr.Run]*calledFunction{}}
+	if s.proc == nil && s.saved == nil && s.names.Program != nil { // the program has ended
+		x.objects = s.names.RecordedImages()
 	}
 	var out []Frame
 	if called != "" && len(frames) > 0 && frames[0].Num == 0 && frames[0].Code.IsReturn() {
@@ -61,7 +62,7 @@ func (s *Session) Called() string {
 // tailCalls finds chains of tail calls for the frames of one stack.
 type tailCalls struct {
 	s         *Session
-	objects   []loaded
+	objects   []names.Image
 	functions map[addr.Run]*calledFunction // by entry point
 }
 
@@ -87,7 +88,7 @@ func (x *tailCalls) between(callee []addr.Run, ret addr.Code) []addr.Code {
 		return nil
 	}
 	_, sites := x.sites(ret.Lookup())
-	i := slices.IndexFunc(sites, func(c loadedSite) bool { return c.Return.Run(c.in.bias) == ret.Addr() })
+	i := slices.IndexFunc(sites, func(c loadedSite) bool { return c.Return.Run(c.in.Bias) == ret.Addr() })
 	if i < 0 {
 		return nil
 	}
@@ -180,13 +181,13 @@ func (c *chains) certain() []addr.Code {
 // loadedSite is a call site of a loaded file.
 type loadedSite struct {
 	symbols.CallSite
-	in *loaded
+	in *names.Image
 }
 
 // at is the file with code at a, nil without.
-func (x *tailCalls) at(a addr.Run) *loaded {
+func (x *tailCalls) at(a addr.Run) *names.Image {
 	for i := range x.objects {
-		if x.s.covers(x.objects[i], a) {
+		if x.s.names.Covers(x.objects[i], a) {
 			return &x.objects[i]
 		}
 	}
@@ -200,7 +201,7 @@ func (x *tailCalls) sites(a addr.Run) (addr.Run, []loadedSite) {
 	if in == nil {
 		return 0, nil
 	}
-	entry, sites, ok := in.obj.CallSites(a.File(in.bias))
+	entry, sites, ok := in.Object.CallSites(a.File(in.Bias))
 	if !ok {
 		return 0, nil
 	}
@@ -208,7 +209,7 @@ func (x *tailCalls) sites(a addr.Run) (addr.Run, []loadedSite) {
 	for _, site := range sites {
 		out = append(out, loadedSite{site, in})
 	}
-	return entry.Run(in.bias), out
+	return entry.Run(in.Bias), out
 }
 
 // entry is the entry point of the function with code at a, none if it is not known.
@@ -217,8 +218,8 @@ func (x *tailCalls) entry(a addr.Run) []addr.Run {
 		return []addr.Run{entry}
 	}
 	if in := x.at(a); in != nil {
-		if sym, _, ok := in.obj.SymbolAt(a.File(in.bias)); ok && sym.IsCode() {
-			return []addr.Run{sym.Addr.Run(in.bias)}
+		if sym, _, ok := in.Object.SymbolAt(a.File(in.Bias)); ok && sym.IsCode() {
+			return []addr.Run{sym.Addr.Run(in.Bias)}
 		}
 	}
 	return nil
@@ -230,7 +231,7 @@ func (x *tailCalls) named(function string) []addr.Run {
 	for _, name := range breakpoints.LinkedAs(function) {
 		for i := range x.objects {
 			in := &x.objects[i]
-			if sym, ok := in.obj.Symbol(name); ok && sym.Defined {
+			if sym, ok := in.Object.Symbol(name); ok && sym.Defined {
 				if at := codeAt(sym, in); at != 0 {
 					out = append(out, at)
 				}
@@ -255,9 +256,9 @@ func (x *tailCalls) function(entry addr.Run) *calledFunction {
 			var call tailCall // to nobody knows where, if nobody knows where from
 			switch {
 			case site.Return != 0:
-				call = tailCall{addr.Return(site.Return.Run(site.in.bias)), x.target(site)}
+				call = tailCall{addr.Return(site.Return.Run(site.in.Bias)), x.target(site)}
 			case site.PC != 0:
-				call = tailCall{addr.PC(site.PC.Run(site.in.bias)), x.target(site)}
+				call = tailCall{addr.PC(site.PC.Run(site.in.Bias)), x.target(site)}
 			}
 			fn.calls = append(fn.calls, call)
 		}
@@ -267,19 +268,19 @@ func (x *tailCalls) function(entry addr.Run) *calledFunction {
 
 // target is the entry point of the function that a site calls, 0 unknown. A name means
 // a hidden function of the same file, or the first definition in the order in which
-// files were loaded, as for the dynamic linker.
+// files were names.Image, as for the dynamic linker.
 func (x *tailCalls) target(site loadedSite) addr.Run {
 	if site.Entry != 0 {
-		return site.Entry.Run(site.in.bias)
+		return site.Entry.Run(site.in.Bias)
 	}
 	if site.Name == "" {
 		return 0
 	}
-	if sym, ok := site.in.obj.Symbol(site.Name); ok && sym.Local { // it was hidden
+	if sym, ok := site.in.Object.Symbol(site.Name); ok && sym.Local { // it was hidden
 		return codeAt(sym, site.in)
 	}
 	for i := range x.objects {
-		if sym, ok := x.objects[i].obj.Symbol(site.Name); ok && sym.Defined && !sym.Local {
+		if sym, ok := x.objects[i].Object.Symbol(site.Name); ok && sym.Defined && !sym.Local {
 			return codeAt(sym, &x.objects[i])
 		}
 	}
@@ -287,11 +288,11 @@ func (x *tailCalls) target(site loadedSite) addr.Run {
 }
 
 // codeAt is the address of a function's symbol; 0 of an IFUNC: what it chose is not known.
-func codeAt(sym symbols.Sym, in *loaded) addr.Run {
+func codeAt(sym symbols.Sym, in *names.Image) addr.Run {
 	if !sym.IsCode() || sym.IFunc {
 		return 0
 	}
-	return sym.Addr.Run(in.bias)
+	return sym.Addr.Run(in.Bias)
 }
 
 // appendFrames adds the frame of a jump, and the calls inlined there.
@@ -301,12 +302,12 @@ func (x *tailCalls) appendFrames(out []Frame, jump addr.Code, num int) []Frame {
 		return out
 	}
 	base := Frame{Num: num, Code: jump, How: unwind.CFI, Tail: true}
-	base.Module, base.Path, base.InFile = filepath.Base(in.path), in.path, jump.Addr().File(in.bias)
-	for _, sym := range in.obj.Lookup(jump.Lookup().File(in.bias)) {
+	base.Module, base.Path, base.InFile = filepath.Base(in.Path), in.Path, jump.Addr().File(in.Bias)
+	for _, sym := range in.Object.Lookup(jump.Lookup().File(in.Bias)) {
 		fr := base
 		fr.Frame = sym
 		if !sym.Inlined {
-			fr.Offset = uint64(jump.Addr() - sym.Entry.Run(in.bias))
+			fr.Offset = uint64(jump.Addr() - sym.Entry.Run(in.Bias))
 		}
 		out = append(out, fr)
 	}

@@ -37,7 +37,7 @@ func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
 	if !ok {
 		return 0, errors.New("thread-local: the module has no segment for thread-local storage")
 	}
-	if s.prog != nil && m.Obj == s.prog.obj {
+	if s.names.Program != nil && m.Obj == s.names.Program.Object {
 		size := seg.memSize
 		if seg.align > 1 {
 			size = (size + seg.align - 1) / seg.align * seg.align
@@ -125,12 +125,12 @@ func (t *tlsReader) block(m values.Module) (addr.Run, error) {
 func (t *tlsReader) linkMap(m values.Module) (entry addr.Run, index int, err error) {
 	with := map[uint64]bool{} // the biases of modules with thread-local storage
 	var debug addr.Run
-	for _, o := range t.s.objects() {
-		if _, ok := programHeader(o.obj, ptTLS); ok {
-			with[uint64(o.bias)] = true
+	for _, o := range t.s.names.Images() {
+		if _, ok := programHeader(o.Object, ptTLS); ok {
+			with[uint64(o.Bias)] = true
 		}
-		if t.s.prog != nil && o.obj == t.s.prog.obj {
-			debug = t.debugStruct(o.obj, o.bias)
+		if t.s.names.Program != nil && o.Object == t.s.names.Program.Object {
+			debug = t.debugStruct(o.Object, o.Bias)
 		}
 	}
 	if debug == 0 {
@@ -187,13 +187,13 @@ func (t *tlsReader) field(name string) (addr.Run, bool) {
 }
 
 func (t *tlsReader) exported(name string, n int) ([]byte, bool) {
-	for _, o := range t.s.objects() {
-		sym, ok := o.obj.Symbol(name)
+	for _, o := range t.s.names.Images() {
+		sym, ok := o.Object.Symbol(name)
 		if !ok || !sym.Defined {
 			continue
 		}
 		b := make([]byte, n)
-		if got, _ := t.s.proc.ReadAt(b, int64(sym.Addr.Run(o.bias))); got == n {
+		if got, _ := t.s.proc.ReadAt(b, int64(sym.Addr.Run(o.Bias))); got == n {
 			return b, true
 		}
 	}
@@ -248,9 +248,9 @@ func (t *tlsReader) stale(modid, generation uint64) bool {
 	genAt, _ := t.field("dtv_slotinfo_gen")
 	size, ok2 := t.exported("_thread_db_sizeof_dtv_slotinfo", 4)
 	var global addr.Run
-	for _, o := range t.s.objects() {
-		if sym, ok := o.obj.Symbol("_rtld_global"); ok && sym.Defined {
-			global = sym.Addr.Run(o.bias)
+	for _, o := range t.s.names.Images() {
+		if sym, ok := o.Object.Symbol("_rtld_global"); ok && sym.Defined {
+			global = sym.Addr.Run(o.Bias)
 		}
 	}
 	if !ok || !ok1 || !ok2 || global == 0 {
@@ -274,12 +274,12 @@ func (t *tlsReader) stale(modid, generation uint64) bool {
 
 // isMusl tells musl by the dynamic linker that the program names.
 func (t *tlsReader) isMusl() bool {
-	if t.s.prog == nil || t.s.prog.obj == nil {
+	if t.s.names.Program == nil || t.s.names.Program.Object == nil {
 		return false
 	}
-	seg, ok := programHeader(t.s.prog.obj, ptInterp)
+	seg, ok := programHeader(t.s.names.Program.Object, ptInterp)
 	name := make([]byte, min(seg.memSize, 4096))
-	return ok && t.s.prog.obj.ReadAddr(name, seg.addr) && bytes.Contains(name, []byte("/ld-musl-"))
+	return ok && t.s.names.Program.Object.ReadAddr(name, seg.addr) && bytes.Contains(name, []byte("/ld-musl-"))
 }
 
 // musl reads dtv[index]: musl numbers the modules with thread-local storage in the

@@ -107,13 +107,13 @@ type allocatorSymbols struct{ s *Session }
 
 // Defined are the functions with those names that the module defines.
 func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoints.Symbol, error) {
-	mod := a.s.mods.at(m.Low)
+	mod := a.s.names.Modules.At(m.Low)
 	if mod == nil {
 		return nil, nil // gone again
 	}
-	obj := a.s.mods.object(mod)
+	obj, err := a.s.names.Modules.Object(mod)
 	if obj == nil {
-		return nil, mod.err
+		return nil, err
 	}
 	out := a.s.definedUser(m, obj, names)
 	if len(a.s.users) > 0 {
@@ -133,7 +133,7 @@ func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoi
 
 // Extent is the code of the function of a module at an address.
 func (a allocatorSymbols) Extent(_ inferior.Module, at addr.Run) (low, high addr.Run, ok bool) {
-	table, bias, _ := a.s.mods.ModuleAt(at)
+	table, bias, _ := a.s.names.Modules.ModuleAt(at)
 	if table == nil {
 		return 0, 0, false
 	}

@@ -11,6 +11,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/names"
 	"hdb/recording"
 	"hdb/symbols"
 )
@@ -27,7 +28,7 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 	for _, name := range c.Asked(cond.Kind) {
 		s.warnKind(name)
 	}
-	var objs []loaded
+	var objs []names.Image
 	for _, ask := range recording.Questions(c) {
 		if ask.Predicate == cond.Like {
 			if _, err := s.likenessOf(ask.Name); err != nil {
@@ -41,7 +42,7 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 			}
 		}
 		switch {
-		case ask.Predicate == cond.Module && !slices.ContainsFunc(objs, func(m loaded) bool { return matchModule(ask.Name, filepath.Base(m.name)) }):
+		case ask.Predicate == cond.Module && !slices.ContainsFunc(objs, func(m names.Image) bool { return matchModule(ask.Name, filepath.Base(m.Name)) }):
 			s.notify("module(%q): no such program or library is loaded now", ask.Name)
 		case ask.Predicate != cond.Module && !strings.Contains(ask.Name, "*") && !hasFunction(objs, ask.Name):
 			s.notify("%s: no such function in what is loaded now", strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", ask.Name), 1))
@@ -71,7 +72,7 @@ func (s *Session) warnKind(name string) {
 	other := ""
 	for _, m := range objs {
 		first := map[addr.File]int{} // the function that gives the code at an address its name
-		syms := slices.DeleteFunc(m.obj.SymbolsAmong(sought), func(y symbols.Sym) bool { return !y.IsCode() })
+		syms := slices.DeleteFunc(m.Object.SymbolsAmong(sought), func(y symbols.Sym) bool { return !y.IsCode() })
 		for _, y := range syms {
 			if i, ok := first[y.Addr]; !ok || rank[y.Name] < i {
 				first[y.Addr] = rank[y.Name]
@@ -95,25 +96,18 @@ func (s *Session) warnKind(name string) {
 }
 
 // expected are the modules of the process, or those that a program begins with.
-func (s *Session) expected() []loaded {
+func (s *Session) expected() []names.Image {
 	if s.Mode() != Loaded {
-		return s.objects()
+		return s.names.Images()
 	}
-	var out []loaded
-	all, _ := s.linked()
-	for _, d := range all {
-		if d.obj != nil {
-			out = append(out, loaded{obj: d.obj, name: d.Name, path: d.Path})
-		}
-	}
-	return out
+	return s.names.LinkedImages()
 }
 
 // hasFunction looks where it costs least first: in symbol tables, then in all debug
 // information.
-func hasFunction(objs []loaded, name string) bool {
-	return slices.ContainsFunc(objs, func(m loaded) bool { _, ok := m.obj.Symbol(name); return ok }) ||
-		slices.ContainsFunc(objs, func(m loaded) bool { return len(m.obj.FindFunctions(name)) > 0 })
+func hasFunction(objs []names.Image, name string) bool {
+	return slices.ContainsFunc(objs, func(m names.Image) bool { _, ok := m.Object.Symbol(name); return ok }) ||
+		slices.ContainsFunc(objs, func(m names.Image) bool { return len(m.Object.FindFunctions(name)) > 0 })
 }
 
 // maxListed is the length in bytes of a program and its debug file from which its
@@ -123,12 +117,12 @@ const maxListed = 64 << 20
 // ProgramFunctions are the names, without namespaces and parameters, of the program's
 // own functions; none of a program that is too large to look through for a hint.
 func (s *Session) ProgramFunctions() []string {
-	objs := s.objects()
+	objs := s.names.Images()
 	if len(objs) == 0 {
 		return nil
 	}
 	size := int64(0)
-	for _, path := range []string{objs[0].obj.Path(), objs[0].obj.Header().DebugFile} {
+	for _, path := range []string{objs[0].Object.Path(), objs[0].Object.Header().DebugFile} {
 		if st, err := os.Stat(path); err == nil {
 			size += st.Size()
 		}
@@ -137,7 +131,7 @@ func (s *Session) ProgramFunctions() []string {
 		return nil
 	}
 	var names []string
-	for _, fn := range objs[0].obj.MatchFunctions(regexp.MustCompile(""), s.reading.GivenUp) {
+	for _, fn := range objs[0].Object.MatchFunctions(regexp.MustCompile(""), s.reading.GivenUp) {
 		names = append(names, baseName(fn.Name))
 	}
 	slices.Sort(names)

@@ -11,6 +11,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/spelling"
+	"hdb/names"
 	"hdb/symbols"
 )
 
@@ -64,7 +65,7 @@ func (s *Session) fixed(location string) (string, error) {
 	case len(location) > 1 && location[0] == '/', strings.Trim(location, "+-0123456789") == "":
 		return "", fmt.Errorf("%s: a function is needed: a name, FILE:NAME, *ADDRESS or MODULE+0xOFFSET", location)
 	case location[0] != '*':
-		if _, rest, ok := cutFile(location); ok && isDigits(rest) {
+		if _, rest, ok := names.CutFile(location); ok && isDigits(rest) {
 			return "", fmt.Errorf("%s is a line: give the function's name, or *ADDRESS of its entry", location)
 		}
 		return location, nil
@@ -87,23 +88,23 @@ func (s *Session) fixed(location string) (string, error) {
 
 // unplaced reports whether it is not known yet which code of a module has an address
 // as typed: the module is put somewhere when the program is run.
-func (s *Session) unplaced(m loaded, location string) bool {
-	segments := m.obj.Segments()
+func (s *Session) unplaced(m names.Image, location string) bool {
+	segments := m.Object.Segments()
 	return s.proc == nil && isDigits(location[1:2]) && len(segments) > 0 && segments[0].Addr == 0
 }
 
 // isEntry is an error if a function is known that a lies inside of.
 func (s *Session) isEntry(a addr.Run, location string) error {
-	for _, m := range s.objects() {
-		if !s.covers(m, a) || s.unplaced(m, location) {
+	for _, m := range s.names.Images() {
+		if !s.names.Covers(m, a) || s.unplaced(m, location) {
 			continue
 		}
-		if fn, ok := s.functionAround(m, a); ok && fn.Low != a.File(m.bias) {
+		if fn, ok := s.functionAround(m, a); ok && fn.Low != a.File(m.Bias) {
 			name := fn.Name
 			if name == "" {
 				name = "a function"
 			}
-			return fmt.Errorf("inside %s, which begins at *%v", name, fn.Low.Run(m.bias))
+			return fmt.Errorf("inside %s, which begins at *%v", name, fn.Low.Run(m.Bias))
 		}
 	}
 	return nil
@@ -111,13 +112,13 @@ func (s *Session) isEntry(a addr.Run, location string) error {
 
 // functionAround is the function that an address lies in, by symbols or by unwinding
 // information.
-func (s *Session) functionAround(m loaded, a addr.Run) (symbols.Function, bool) {
-	at := a.File(m.bias)
-	if fn, ok := m.obj.FunctionAt(at); ok {
+func (s *Session) functionAround(m names.Image, a addr.Run) (symbols.Function, bool) {
+	at := a.File(m.Bias)
+	if fn, ok := m.Object.FunctionAt(at); ok {
 		return fn, true
 	}
 	if s.proc != nil { // a stripped file has unwinding information
-		if table, bias, _ := s.mods.ModuleAt(a); table != nil {
+		if table, bias, _ := s.names.Modules.ModuleAt(a); table != nil {
 			if code, ok := table.FunctionAt(a.File(bias)); ok {
 				return symbols.Function{Low: code.Low, High: code.High}, true
 			}
@@ -133,15 +134,15 @@ func (s *Session) userName(location string) string {
 		return location
 	}
 	if a, err := s.Address(location[1:]); err == nil {
-		for _, m := range s.objects() {
-			if !s.covers(m, a) || s.unplaced(m, location) {
+		for _, m := range s.names.Images() {
+			if !s.names.Covers(m, a) || s.unplaced(m, location) {
 				continue
 			}
-			if fn, ok := m.obj.FunctionAt(a.File(m.bias)); ok && fn.Name != "" {
+			if fn, ok := m.Object.FunctionAt(a.File(m.Bias)); ok && fn.Name != "" {
 				return fn.Name
 			}
 			if s.proc != nil {
-				return fmt.Sprintf("%s+%#x", filepath.Base(m.name), uint64(a.File(m.bias)))
+				return fmt.Sprintf("%s+%#x", filepath.Base(m.Name), uint64(a.File(m.Bias)))
 			}
 		}
 	}
@@ -150,57 +151,57 @@ func (s *Session) userName(location string) string {
 
 // functionsIn are the functions of a module that a user's function is, with those that
 // were inlined.
-func (s *Session) functionsIn(m loaded, program bool, location string) []symbols.Function {
+func (s *Session) functionsIn(m names.Image, program bool, location string) []symbols.Function {
 	if location[0] == '*' {
 		a, err := s.Address(location[1:])
-		if err != nil || !s.covers(m, a) || s.unplaced(m, location) {
+		if err != nil || !s.names.Covers(m, a) || s.unplaced(m, location) {
 			return nil
 		}
 		return s.entryAt(m, a)
 	}
-	if name, digits, ok := strings.Cut(location, "+0x"); ok && name == filepath.Base(m.name) {
+	if name, digits, ok := strings.Cut(location, "+0x"); ok && name == filepath.Base(m.Name) {
 		at, err := strconv.ParseUint(digits, 16, 64)
 		if err != nil {
 			return nil
 		}
-		return s.entryAt(m, addr.File(at).Run(m.bias))
+		return s.entryAt(m, addr.File(at).Run(m.Bias))
 	}
 	u := s.users[location]
 	if !program && !u.deep && !strings.ContainsAny(location, ":(<.") {
-		if _, ok := m.obj.Symbol(location); !ok {
+		if _, ok := m.Object.Symbol(location); !ok {
 			return nil
 		}
 	}
-	if found, ok := u.found[m.obj]; ok {
+	if found, ok := u.found[m.Object]; ok {
 		return found
 	}
 	if u.found == nil {
 		u.found = map[*symbols.Object][]symbols.Function{}
 	}
-	u.found[m.obj] = m.obj.FindFunctions(location)
-	return u.found[m.obj]
+	u.found[m.Object] = m.Object.FindFunctions(location)
+	return u.found[m.Object]
 }
 
 // entryAt is the function that begins at an address.
-func (s *Session) entryAt(m loaded, a addr.Run) []symbols.Function {
+func (s *Session) entryAt(m names.Image, a addr.Run) []symbols.Function {
 	fn, ok := s.functionAround(m, a)
 	switch {
-	case ok && fn.Low != a.File(m.bias), !executable(m.obj, a.File(m.bias)):
+	case ok && fn.Low != a.File(m.Bias), !executable(m.Object, a.File(m.Bias)):
 		return nil
 	case !ok:
-		fn = symbols.Function{Low: a.File(m.bias), High: a.File(m.bias)}
+		fn = symbols.Function{Low: a.File(m.Bias), High: a.File(m.Bias)}
 	}
 	return []symbols.Function{fn}
 }
 
 // isEntryOf tells the entries that calls of a function come to from its other parts.
-func isEntryOf(m loaded, fn symbols.Function, location string) bool {
+func isEntryOf(m names.Image, fn symbols.Function, location string) bool {
 	for _, part := range []string{".cold", ".part."} { // where it goes on
 		if strings.Contains(fn.Linkage, part) && !strings.Contains(location, part) {
 			return false
 		}
 	}
-	return !fn.Inlined && executable(m.obj, fn.Low)
+	return !fn.Inlined && executable(m.Object, fn.Low)
 }
 
 // placeUser finds a user's function in what is loaded.
@@ -233,7 +234,8 @@ func (u *UserFunction) warn(format string, args ...any) {
 // findUser fills in the places of a user's function. It returns the number of copies
 // that were inlined.
 func (s *Session) findUser(u *UserFunction) (inlined int) {
-	for i, m := range s.objects() {
+	var found []names.Place
+	for i, m := range s.names.Images() {
 		for _, f := range s.functionsIn(m, i == 0, u.Symbol) {
 			if f.Inlined {
 				inlined++
@@ -241,18 +243,18 @@ func (s *Session) findUser(u *UserFunction) (inlined int) {
 			if !isEntryOf(m, f, u.Symbol) {
 				continue
 			}
-			place := functionPlace(m, f)
-			place.Addr = f.Low.Run(m.bias)
-			u.Places = append(u.Places, place)
+			place := names.FunctionPlace(m, f)
+			place.Addr = f.Low.Run(m.Bias)
+			found = append(found, place)
 			switch {
 			case f.IFunc:
-				u.warn("%s in %s is chosen at run time by an IFUNC resolver: calls through it are not seen", f.Name, filepath.Base(m.name))
+				u.warn("%s in %s is chosen at run time by an IFUNC resolver: calls through it are not seen", f.Name, filepath.Base(m.Name))
 			case strings.Contains(f.Linkage, ".isra.") || strings.Contains(f.Linkage, ".constprop."):
-				u.warn("%s in %s: the compiler changed its arguments: check which ones ARG1 to ARG6 are", f.Linkage, filepath.Base(m.name))
+				u.warn("%s in %s: the compiler changed its arguments: check which ones ARG1 to ARG6 are", f.Linkage, filepath.Base(m.Name))
 			}
 		}
 	}
-	u.Places = uniquePlaces(u.Places)
+	u.Places = places(names.UniquePlaces(found))
 	return inlined
 }
 
@@ -280,16 +282,16 @@ func (s *Session) meantFunction(name string) string {
 }
 
 // definedUser are the entries of users' functions with those names in a module.
-func (s *Session) definedUser(mod inferior.Module, obj *symbols.Object, names []string) []breakpoints.Symbol {
-	m := loaded{obj: obj, bias: mod.Bias, name: mod.Name, path: mod.Path}
+func (s *Session) definedUser(mod inferior.Module, obj *symbols.Object, wanted []string) []breakpoints.Symbol {
+	m := names.Image{Object: obj, Bias: mod.Bias, Name: mod.Name, Path: mod.Path}
 	var out []breakpoints.Symbol
-	for _, name := range names {
+	for _, name := range wanted {
 		if s.users[name] == nil {
 			continue
 		}
-		for _, f := range s.functionsIn(m, s.prog != nil && obj == s.prog.obj, name) {
+		for _, f := range s.functionsIn(m, s.names.Program != nil && obj == s.names.Program.Object, name) {
 			if isEntryOf(m, f, name) {
-				out = append(out, breakpoints.Symbol{Name: name, Addr: f.Low.Run(m.bias), Size: uint64(f.High - f.Low), IFunc: f.IFunc})
+				out = append(out, breakpoints.Symbol{Name: name, Addr: f.Low.Run(m.Bias), Size: uint64(f.High - f.Low), IFunc: f.IFunc})
 			}
 		}
 	}

@@ -29,7 +29,7 @@ func (s *Session) NewValues() *Values {
 	v.w = values.World{
 		Reader: values.Reader{Mem: sessionMemory{s}}, Write: sessionMemory{s}, Modules: v.modules, Printers: printers.Table{}, TLS: v.threadLocal,
 		Symbol: func(a addr.Run) (string, uint64, bool) {
-			sym, err := s.SymbolAt(a)
+			sym, err := s.names.SymbolAt(a)
 			return sym.Name, sym.Offset, err == nil
 		},
 		Lookup: v.lookup,
@@ -49,16 +49,16 @@ func (v *Values) note(text string) {
 // lookup finds a symbol that debug information does not describe, that of a
 // thread-local variable in the selected thread. global leaves local symbols out.
 func (v *Values) lookup(name string, global bool) (at addr.Run, code, ok bool) {
-	for _, m := range v.s.objects() {
-		sym, ok := m.obj.Symbol(name)
+	for _, m := range v.s.names.Images() {
+		sym, ok := m.Object.Symbol(name)
 		if !ok || !sym.Defined || global && sym.Local {
 			continue
 		}
 		if sym.Type == elf.TypeTLS {
-			at, err := v.threadLocal(values.Module{Obj: m.obj, Bias: m.bias}, uint64(sym.Addr))
+			at, err := v.threadLocal(values.Module{Obj: m.Object, Bias: m.Bias}, uint64(sym.Addr))
 			return at, false, err == nil
 		}
-		return sym.Addr.Run(m.bias), sym.IsCode(), true
+		return sym.Addr.Run(m.Bias), sym.IsCode(), true
 	}
 	return 0, false, false
 }
@@ -74,11 +74,11 @@ func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
 	if m.s.proc != nil {
 		return m.s.proc.ReadAt(b, off)
 	}
-	for _, o := range m.s.objects() {
-		if uint64(addr.Run(off).File(o.bias)) < headerSize(o.obj) {
+	for _, o := range m.s.names.Images() {
+		if uint64(addr.Run(off).File(o.Bias)) < headerSize(o.Object) {
 			continue // null and what is near it is no memory of the program
 		}
-		if o.obj.ReadAddr(b, addr.Run(off).File(o.bias)) {
+		if o.Object.ReadAddr(b, addr.Run(off).File(o.Bias)) {
 			return len(b), nil
 		}
 	}
@@ -104,8 +104,8 @@ func (m sessionMemory) WriteAt(b []byte, off int64) (int, error) {
 
 func (v *Values) modules() []values.Module {
 	var out []values.Module
-	for _, m := range v.s.objects() {
-		out = append(out, values.Module{Obj: m.obj, Bias: m.bias})
+	for _, m := range v.s.names.Images() {
+		out = append(out, values.Module{Obj: m.Object, Bias: m.Bias})
 	}
 	return out
 }
@@ -120,8 +120,8 @@ func (v *Values) frame() (*values.Frame, error) {
 	switch {
 	case s.Mode() == Saved:
 		return nil, nil
-	case s.proc == nil && s.prog != nil && s.prog.obj != nil:
-		if s.prog.obj.Header().Go {
+	case s.proc == nil && s.names.Program != nil && s.names.Program.Object != nil:
+		if s.names.Program.Object.Header().Go {
 			return nil, errGoValues
 		}
 		return nil, nil
@@ -151,7 +151,7 @@ func (v *Values) frameAt(frames []Frame, i int) *values.Frame {
 	for last := i; frames[last].Inlined && last+1 < len(frames) && frames[last+1].Code == fr.Code; last++ {
 		next = last + 2
 	}
-	f := &values.Frame{PC: fr.Code, Inlined: i - first, Regs: fr.regs, CFA: fr.CFA, Module: v.moduleAt(fr.Code.Lookup())}
+	f := &values.Frame{PC: fr.Code, Inlined: i - first, Regs: fr.Regs, CFA: fr.CFA, Module: v.moduleAt(fr.Code.Lookup())}
 	f.Caller = func() *values.Frame { return v.frameAt(frames, next) }
 	if first == 0 {
 		f.Set, f.Wide, f.SetWide = v.setRegister, v.wideRegisters(), v.setWide
@@ -162,10 +162,8 @@ func (v *Values) frameAt(frames []Frame, i int) *values.Frame {
 }
 
 func (v *Values) moduleAt(a addr.Run) values.Module {
-	if mod := v.s.mods.at(a); mod != nil {
-		if obj := v.s.mods.object(mod); obj != nil {
-			return values.Module{Obj: obj, Bias: mod.Bias}
-		}
+	if obj, mod := v.s.names.Modules.ObjectAt(a); obj != nil {
+		return values.Module{Obj: obj, Bias: mod.Bias}
 	}
 	return values.Module{}
 }

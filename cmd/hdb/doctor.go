@@ -10,6 +10,7 @@ import (
 	"hdb/console"
 	"hdb/internal/flags"
 	"hdb/internal/regular"
+	"hdb/names"
 	"hdb/session"
 )
 
@@ -98,8 +99,8 @@ func doctor(main *options, out, errw io.Writer) int {
 			s.Settings.DebugDirs = filepath.SplitList(o.debugDirs)
 		}
 		if o.debuginfod {
-			s.SetDebuginfod(session.DebuginfodOn)
-			if len(s.Debuginfod.Servers()) == 0 {
+			s.SetDebuginfod(names.DebuginfodOn)
+			if len(s.Names().Debuginfod.Servers()) == 0 {
 				return exitUsage, errNoServers
 			}
 		}
@@ -118,16 +119,16 @@ func doctor(main *options, out, errw io.Writer) int {
 }
 
 // checkup looks at what the word names.
-func checkup(s *session.Session, target string) (session.Checkup, error) {
+func checkup(s *session.Session, target string) (names.Checkup, error) {
 	if pid, err := strconv.Atoi(target); err == nil && pid > 0 {
 		return s.CheckProcess(pid)
 	}
 	if isCapture(target) {
 		if _, err := s.Open(target); err != nil {
-			return session.Checkup{}, err
+			return names.Checkup{}, err
 		}
 	} else if _, err := s.Load(target); err != nil {
-		return session.Checkup{}, err
+		return names.Checkup{}, err
 	}
 	return s.Checkup()
 }

@@ -1,22 +1,16 @@
-package session
+package names
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"hdb/breakpoints"
-	"hdb/inferior"
-	"hdb/internal/cond"
-	"hdb/internal/panics"
-	"hdb/symbols"
 	"hdb/symbols/debuginfod"
 )
 
@@ -74,8 +68,8 @@ type download struct {
 	told time.Time // when its progress was last said
 }
 
-// errOnTheWay is why something is not here yet.
-var errOnTheWay = errors.New("on the way: the next stop uses it, or `symbols refresh`")
+// ErrOnTheWay is why something is not here yet.
+var ErrOnTheWay = errors.New("on the way: the next stop uses it, or `symbols refresh`")
 
 func newDebuginfod(notify func(string)) *Debuginfod {
 	d := &Debuginfod{notify: notify, mode: DebuginfodOff, wait: true, wanted: map[Download]string{}, states: map[Download]*download{}}
@@ -114,8 +108,8 @@ func (d *Debuginfod) CacheDir() string {
 	return d.cfg.CacheDir
 }
 
-// setMode changes the mode. Off ends what is under way; on begins what was wanted.
-func (d *Debuginfod) setMode(mode DebuginfodMode) {
+// SetMode changes the mode. Off ends what is under way; on begins what was wanted.
+func (d *Debuginfod) SetMode(mode DebuginfodMode) {
 	if mode != DebuginfodOn {
 		d.stop(false)
 	}
@@ -158,6 +152,14 @@ func (d *Debuginfod) Waiting() int {
 // DebugInfo is the path of a debug file. It is the symbols.Fetcher of all modules.
 func (d *Debuginfod) DebugInfo(buildID string) (string, error) {
 	return d.get(Download{BuildID: buildID}, 0)
+}
+
+// find is a server's debug file with that build ID, "" when there is nobody to ask.
+func (d *Debuginfod) find(buildID string) (string, error) {
+	if buildID == "" || d.Mode() == DebuginfodOff {
+		return "", nil
+	}
+	return d.DebugInfo(buildID)
 }
 
 // brief is how long a source is waited for, which is short: most are there at once.
@@ -206,12 +208,12 @@ func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) 
 	case <-st.done:
 		return st.path, st.err
 	case <-limit:
-		return "", errOnTheWay
+		return "", ErrOnTheWay
 	}
 }
 
-// hurry has nobody wait for a file until the returned function is called.
-func (d *Debuginfod) hurry() func() {
+// Hurry has nobody wait for a file until the returned function is called.
+func (d *Debuginfod) Hurry() func() {
 	d.hurried.Add(1)
 	return func() { d.hurried.Add(-1) }
 }
@@ -371,8 +373,8 @@ func (d *Debuginfod) forgetFailures() {
 	}
 }
 
-// interrupt ends downloads that somebody waits for.
-func (d *Debuginfod) interrupt() {
+// Interrupt ends downloads that somebody waits for.
+func (d *Debuginfod) Interrupt() {
 	d.mu.Lock()
 	wait := d.wait && d.running > 0
 	d.mu.Unlock()
@@ -381,8 +383,9 @@ func (d *Debuginfod) interrupt() {
 	}
 }
 
-func (d *Debuginfod) close() {
-	d.setMode(DebuginfodOff)
+// Close ends all downloads.
+func (d *Debuginfod) Close() {
+	d.SetMode(DebuginfodOff)
 	d.stop(true)
 }
 
@@ -411,109 +414,4 @@ func (d *Debuginfod) Downloads() []DownloadStatus {
 // OnTheWay are the files that are being fetched.
 func (d *Debuginfod) OnTheWay() []DownloadStatus {
 	return slices.DeleteFunc(d.Downloads(), func(row DownloadStatus) bool { return row.Path != "" || row.Err != nil })
-}
-
-// SetDebuginfod changes whether servers are asked. From on the modules that have no
-// debug info are looked for at once.
-func (s *Session) SetDebuginfod(mode DebuginfodMode) {
-	before := s.Debuginfod.Mode()
-	s.Debuginfod.setMode(mode)
-	if mode != DebuginfodOn || before == DebuginfodOn || s.Mode() == Empty {
-		return
-	}
-	if _, err := s.RefreshSymbols(); err != nil {
-		s.notify("debuginfod: %v", err)
-	}
-}
-
-// fetcher is what modules ask, nil when there is no need to.
-func (s *Session) fetcher() symbols.Fetcher {
-	if s.Debuginfod.Mode() == DebuginfodOff {
-		return nil
-	}
-	return s.Debuginfod
-}
-
-// fetched is a server's debug file with that build ID, "" when there is nobody to ask.
-func (s *Session) fetched(id string) (string, error) {
-	if s.fetcher() == nil || id == "" {
-		return "", nil
-	}
-	return s.Debuginfod.DebugInfo(id)
-}
-
-// fetchAhead waits, as scripts do, for what conditions will ask of modules, here, where
-// the program stands: it must not have to be waited for while the probe's events are
-// taken, which the program would have to wait for in turn. nil is all modules.
-func (s *Session) fetchAhead(added []inferior.Module) {
-	ctx := s.Debuginfod.waiting()
-	if ctx == nil || !s.asksNames() {
-		return
-	}
-	var wg panics.Group
-	for _, mod := range s.mods.list {
-		isNew := func(m inferior.Module) bool { return m.Low == mod.Low }
-		if added != nil && !slices.ContainsFunc(added, isNew) {
-			continue
-		}
-		if obj := s.mods.object(mod); obj != nil && ctx.Err() == nil {
-			wg.Go(func() { obj.Info() })
-		}
-	}
-	wg.Wait()
-}
-
-// asksNames tells whether a condition wants the names of functions at allocations.
-func (s *Session) asksNames() bool {
-	asks := func(c *cond.Cond) bool {
-		return c != nil && (c.UsesPredicate(cond.Func) || c.UsesPredicate(cond.Caller))
-	}
-	if f := s.rec.Filter(); f != nil && asks(f.Cond) {
-		return true
-	}
-	if n := s.next; n != nil && asks(n.cond) {
-		return true
-	}
-	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && onEvents(st) && asks(st.Cond) })
-}
-
-// useArrived has modules opened again for which debug info came, at a stop.
-func (s *Session) useArrived() {
-	if !s.Debuginfod.takeArrived() {
-		return
-	}
-	defer s.ownWork()()
-	s.Sources.Forget()
-	s.refreshLoaded()
-	s.bindPending()
-}
-
-// sourceName is the absolute name that servers have a source file by. Names of debug
-// information are joined with the directory of the compiler; where that is relative or
-// empty, what comes after the slash is all there is (debuginfod(8), "source").
-func sourceName(file string) string { return filepath.Join("/", file) }
-
-// fetchSource finds the text of a source file on a server, by the build IDs of the
-// modules that were made from it. The error is nil when there is nobody to ask.
-func (s *Session) fetchSource(file string) (*symbols.SourceFile, error) {
-	if s.Debuginfod.Mode() == DebuginfodOff {
-		return nil, nil
-	}
-	asked := sourceName(file)
-	var last error
-	for _, m := range s.objects() {
-		id := m.obj.BuildID()
-		if id == "" || !slices.Contains(m.obj.SourceFiles(), file) {
-			continue
-		}
-		kept, err := s.Debuginfod.source(id, asked)
-		if err == nil {
-			return s.Sources.Adopt(file, kept)
-		}
-		last = err
-		if !errors.Is(err, debuginfod.ErrNotFound) {
-			break
-		}
-	}
-	return nil, last
 }

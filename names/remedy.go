@@ -1,4 +1,4 @@
-package session
+package names
 
 import (
 	"bufio"
@@ -30,8 +30,8 @@ type remedies struct {
 
 // remedies are those of the system that the modules are of: the sysroot's, a
 // container's or the own one.
-func (s *Session) remedies(modules []Diagnosis) *remedies {
-	root := s.Settings.Sysroot
+func (r *Resolver) remedies(modules []Diagnosis) *remedies {
+	root := r.cfg.Settings.Sysroot
 	for _, d := range modules {
 		if found := procRoot.FindString(d.Path); found != "" {
 			root = found
@@ -39,13 +39,13 @@ func (s *Session) remedies(modules []Diagnosis) *remedies {
 		}
 	}
 	server := ""
-	if all := s.Debuginfod.Servers(); len(all) > 0 {
+	if all := r.Debuginfod.Servers(); len(all) > 0 {
 		server = all[0]
 	}
 	return &remedies{
-		os: readOSRelease(root), root: root, asked: s.Debuginfod.Mode() != DebuginfodOff, server: server,
+		os: readOSRelease(root), root: root, asked: r.Debuginfod.Mode() != DebuginfodOff, server: server,
 		run: func(ctx context.Context, name string, args ...string) ([]byte, error) {
-			ctx, done := s.reading.Bound(ctx)
+			ctx, done := r.reading.Bound(ctx)
 			defer done()
 			cmd := exec.CommandContext(ctx, name, args...)
 			cmd.Env = append(os.Environ(), "LC_ALL=C")

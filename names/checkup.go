@@ -1,4 +1,4 @@
-package session
+package names
 
 import (
 	"cmp"
@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"syscall"
 
 	"hdb/capture"
-	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/symbols"
 )
@@ -46,8 +42,6 @@ func (d *Diagnosis) Good() bool {
 	return d.Debug == symbols.DebugDWARF || d.Debug == symbols.DebugPclntab
 }
 
-const vdsoName = "[vdso]"
-
 // A Checkup is the modules of a program, a process or a capture, those that most
 // frames are in first.
 type Checkup struct {
@@ -56,7 +50,7 @@ type Checkup struct {
 	Frames  uint64 // of these stacks
 	Problem string // why modules may be missing, "" otherwise
 
-	Gaps []string // see Session.Gaps: why the frames may not be those of the run
+	Gaps []string // why the frames may not be those of the run; the caller fills it in
 }
 
 // Good tells that nothing is missing in any module that frames are in, or in any at
@@ -68,123 +62,93 @@ func (c *Checkup) Good() bool {
 // Matters tells whether the module is in the stacks, as far as there are any.
 func (c *Checkup) Matters(d *Diagnosis) bool { return c.Frames == 0 || d.Frames > 0 }
 
-// Checkup looks at all modules: of the capture, of the process, or of the program
-// with the libraries that the dynamic linker would load.
-func (s *Session) Checkup() (Checkup, error) {
+// Checkup looks at all modules: of the capture, of the process, or of the program with the
+// libraries that the dynamic linker would load. src is the recording whose frames are
+// counted; nil is none.
+func (r *Resolver) Checkup(src capture.Source) (Checkup, error) {
 	var c Checkup
-	switch s.Mode() {
-	case Empty:
-		return c, ErrNoProgram
-	case Saved:
-		c.Modules = s.savedDiagnoses()
-	case Live:
-		for _, mod := range s.mods.list {
-			if s.reading.GivenUp() {
+	switch {
+	case r.opened != nil:
+		c.Modules = r.openedDiagnoses()
+	case r.mem != nil:
+		for _, mod := range r.Modules.list {
+			if r.reading.GivenUp() {
 				break
 			}
-			obj := s.mods.object(mod) // which sets err
-			c.Modules = append(c.Modules, Diagnosis{Path: mod.Path, Name: mod.Name, obj: obj, Err: mod.err})
+			d := Diagnosis{Path: mod.Path, Name: mod.Name}
+			d.obj, d.Err = r.Modules.Object(mod)
+			c.Modules = append(c.Modules, d)
 		}
-	case Loaded:
-		c.Modules, c.Problem = s.linked()
+	case r.Program != nil:
+		c.Modules, c.Problem = r.linked()
+	default:
+		return c, ErrNoProgram
 	}
-	if src := s.source(); src != nil {
-		if s.countFrames(&c, src); c.Frames > 0 {
-			c.Gaps = s.Gaps()
-		}
+	if src != nil {
+		r.countFrames(&c, src)
 	}
-	if err := s.reading.Cut(); err != nil {
+	if err := r.reading.Cut(); err != nil {
 		return c, err
 	}
-	c.finish(s.remedies(c.Modules))
+	c.finish(r.remedies(c.Modules))
 	return c, nil
 }
 
-// CheckProcess looks at the modules of a process that is not under the debugger, and
-// does not disturb it.
-func (s *Session) CheckProcess(pid int) (Checkup, error) {
+// A ForeignFile is a file with code in a process that is not under the debugger.
+type ForeignFile struct {
+	Mapping
+	Err error // why it cannot be opened
+}
+
+// CheckFiles looks at the files of a process with that memory that is not under the
+// debugger.
+func (r *Resolver) CheckFiles(list []ForeignFile, mem io.ReaderAt) Checkup {
 	var c Checkup
-	maps, err := inferior.MapsOf(pid)
-	if err != nil {
-		return c, err
-	}
-	type file struct {
-		device string
-		inode  uint64
-	}
-	seen := map[file]bool{}
-	for _, m := range maps {
-		f := file{m.Device, m.Inode}
-		vdso := m.Path == vdsoName
-		if m.Perm[2] != 'x' || !vdso && (m.Inode == 0 || !strings.HasPrefix(m.Path, "/")) || seen[f] && !vdso {
-			continue
-		}
-		seen[f] = true
-		d := Diagnosis{Name: m.Path}
-		if vdso {
-			d.obj, d.Err = s.readVDSO(pid, m)
-		} else {
-			d.Path = m.Openable(pid)
-			if d.Err = sameInode(d.Path, pid, m); d.Err == nil {
-				d.obj, d.Err = s.mods.open(d.Path)
-			}
+	for _, f := range list {
+		d := Diagnosis{Name: f.Name, Path: f.Path, Err: f.Err}
+		switch {
+		case d.Err != nil:
+		case f.VDSO:
+			d.Path = ""
+			d.obj, d.Err = r.readVDSO(f.Mapping, mem)
+		default:
+			d.obj, d.Err = r.files.get(d.Path)
 		}
 		if errors.Is(d.Err, symbols.ErrNotELF) {
 			continue // code that a program maps from a file of its own kind
 		}
 		c.Modules = append(c.Modules, d)
 	}
-	if len(c.Modules) == 0 {
-		return c, fmt.Errorf("process %d: no file with code is mapped: a thread of the kernel, or it has ended", pid)
-	}
-	c.finish(s.remedies(c.Modules))
-	return c, nil
-}
-
-// sameInode sees to it that the file is the one that is mapped. Another one in its
-// place would be told about instead.
-func sameInode(path string, pid int, m inferior.Mapping) error {
-	st, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Ino != m.Inode {
-		return fmt.Errorf("%s: replaced since process %d began, and what it was cannot be opened: root may, through /proc/%d/map_files", path, pid, pid)
-	}
-	return nil
+	c.finish(r.remedies(c.Modules))
+	return c
 }
 
 // readVDSO reads the kernel's library out of a process. Its object stays open as long
-// as the session.
-func (s *Session) readVDSO(pid int, m inferior.Mapping) (*symbols.Object, error) {
-	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
-	if err != nil {
-		return nil, err
-	}
-	defer mem.Close()
+// as the resolver.
+func (r *Resolver) readVDSO(m Mapping, mem io.ReaderAt) (*symbols.Object, error) {
 	size := int64(m.High - m.Low)
-	obj, err := symbols.OpenReaderAt(m.Path, io.NewSectionReader(mem, int64(m.Low), size), size, symbols.Config{})
+	obj, err := symbols.OpenReaderAt(m.Name, io.NewSectionReader(mem, int64(m.Low), size), size, symbols.Config{})
 	if err == nil {
-		s.mods.retired = append(s.mods.retired, obj)
+		r.files.retire(obj)
 	}
 	return obj, err
 }
 
-// savedDiagnoses are the modules of the capture, each path once.
-func (s *Session) savedDiagnoses() []Diagnosis {
+// openedDiagnoses are the modules of the capture, each path once.
+func (r *Resolver) openedDiagnoses() []Diagnosis {
 	var all []Diagnosis
-	for i, m := range s.saved.Modules() {
-		if s.reading.GivenUp() {
+	for i, m := range r.opened.Modules() {
+		if r.reading.GivenUp() {
 			break
 		}
-		name := cmp.Or(m.Path, savedName(m))
+		name := cmp.Or(m.Path, ModuleName(m))
 		if slices.ContainsFunc(all, func(d Diagnosis) bool { return d.Name == name }) {
 			continue
 		}
 		d := Diagnosis{Path: m.Path, Name: name, Info: symbols.Info{BuildID: m.BuildID}}
 		if m.Path != "" {
-			late := s.lateModule(i)
-			d.obj, d.Err = late.obj, late.err
+			file := r.openedFile(i)
+			d.obj, d.Err = file.obj, file.err
 			if d.obj != nil {
 				d.Path = d.obj.Path()
 			}
@@ -195,7 +159,7 @@ func (s *Session) savedDiagnoses() []Diagnosis {
 }
 
 // countFrames counts for each module the frames of the events' stacks.
-func (s *Session) countFrames(c *Checkup, src capture.Source) {
+func (r *Resolver) countFrames(c *Checkup, src capture.Source) {
 	type use struct{ events, first uint64 }
 	stacks := map[capture.StackID]use{}
 	for e := range src.Events(0) {
@@ -224,18 +188,18 @@ func (s *Session) countFrames(c *Checkup, src capture.Source) {
 			return p
 		}
 		p.module = -1
-		if m, ok := moduleOf(src, code.Lookup(), seq); ok {
-			if i, ok := byName[cmp.Or(m.Path, savedName(m))]; ok {
+		if m, ok := ModuleAt(src, code.Lookup(), seq); ok {
+			if i, ok := byName[cmp.Or(m.Path, ModuleName(m))]; ok {
 				p.module = i
 			}
 		}
-		p.lines = slices.ContainsFunc(s.recordedChain(code, seq), func(f capture.Frame) bool { return f.Line > 0 })
+		p.lines = slices.ContainsFunc(r.Chain(code, seq), func(f capture.Frame) bool { return f.Line > 0 })
 		known[code] = p
 		return p
 	}
 	// In the order of the file: a chunk of stacks is unpacked once.
 	for _, id := range slices.Sorted(maps.Keys(stacks)) {
-		if s.reading.GivenUp() {
+		if r.reading.GivenUp() {
 			return
 		}
 		u, st := stacks[id], src.Stack(id)

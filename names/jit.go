@@ -1,4 +1,4 @@
-package session
+package names
 
 import (
 	"crypto/sha256"
@@ -101,8 +101,8 @@ func (j *jitNames) ran() {
 }
 
 // jitFrames names code that is in no module, as the process has it now.
-func (s *Session) jitFrames(c addr.Code) []symbols.Frame {
-	if all := s.jitNamed(c); len(all) > 0 {
+func (r *Resolver) jitFrames(c addr.Code) []symbols.Frame {
+	if all := r.jitNamed(c); len(all) > 0 {
 		return all[0]
 	}
 	return nil
@@ -110,8 +110,8 @@ func (s *Session) jitFrames(c addr.Code) []symbols.Frame {
 
 // jitNamed is what all that is known says of code that is in no module: what the process
 // has now, then what it had.
-func (s *Session) jitNamed(c addr.Code) (all [][]symbols.Frame) {
-	j := s.jit
+func (r *Resolver) jitNamed(c addr.Code) (all [][]symbols.Frame) {
+	j := r.jit
 	if j == nil {
 		return nil
 	}
@@ -119,7 +119,7 @@ func (s *Session) jitNamed(c addr.Code) (all [][]symbols.Frame) {
 	defer j.mu.Unlock()
 	if j.stale {
 		j.stale = false
-		j.readImages(s)
+		j.readImages(r)
 		j.readMap()
 	}
 	look := func(img *symbols.JITImage) {
@@ -144,53 +144,36 @@ func (s *Session) jitNamed(c addr.Code) (all [][]symbols.Frame) {
 	return all
 }
 
-// firstJITNames has names read while the process runs, as soon as a recorded stack was
-// followed by frame pointers, as stacks through code of no file are: a runtime that ends
-// takes its code back first. Any goroutine may call it.
-func (s *Session) firstJITNames() {
-	if j := s.jit; j != nil && !j.wanted.Swap(true) {
-		if p := s.target.Load(); p != nil {
-			p.Wake(s.readJITNames)
-		}
-	}
-}
+// WantJITNames tells that a stack was recorded that may be of code in no module. It
+// reports whether that is the first one: then ReadJITNames shall be called soon, as a
+// runtime that ends takes its code back first. Any goroutine may call it.
+func (r *Resolver) WantJITNames() (first bool) { return r.jit != nil && !r.jit.wanted.Swap(true) }
 
-// lastJITNames reads names once more before the memory of the process is gone, if what
-// was recorded wants them.
-func (s *Session) lastJITNames() {
-	if s.jit == nil {
-		return
-	}
-	if !s.jit.wanted.Load() {
-		s.exclusive(func() {}) // the stack that wants them may be in the ring still
-	}
-	if s.jit.wanted.Load() {
-		s.readJITNames()
-	}
-}
+// JITNamesWanted tells whether WantJITNames was called for this process.
+func (r *Resolver) JITNamesWanted() bool { return r.jit != nil && r.jit.wanted.Load() }
 
-// readJITNames reads names now. What the process has at the next moment may be other ones.
-func (s *Session) readJITNames() {
-	j := s.jit
+// ReadJITNames reads the names of code that was made at run time now. What the process has at the next moment may be other ones.
+func (r *Resolver) ReadJITNames() {
+	j := r.jit
 	if j == nil {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.readImages(s)
+	j.readImages(r)
 	j.readMap()
 	j.stale = true
 }
 
 // readImages follows the lists of all modules that have one.
-func (j *jitNames) readImages(s *Session) {
-	if s.proc == nil {
+func (j *jitNames) readImages(r *Resolver) {
+	if r.mem == nil {
 		return
 	}
-	if n := len(s.mods.list); n != j.mods {
+	if n := len(r.Modules.list); n != j.mods {
 		j.mods, j.desc = n, nil
-		for _, mod := range s.mods.list {
-			obj := s.mods.object(mod)
+		for _, mod := range r.Modules.list {
+			obj, _ := r.Modules.Object(mod)
 			if obj == nil {
 				continue
 			}
@@ -202,7 +185,7 @@ func (j *jitNames) readImages(s *Session) {
 	var order []symbols.JITEntry
 	failed := 0
 	for _, at := range j.desc {
-		list, err := symbols.ReadJITList(s.proc, at)
+		list, err := symbols.ReadJITList(r.mem, at)
 		if err != nil && len(list) == 0 {
 			failed++ // a copy of the variable that nobody uses, or the process has gone
 			continue
@@ -217,7 +200,7 @@ func (j *jitNames) readImages(s *Session) {
 	j.images = map[symbols.JITEntry]jitImage{}
 	for _, e := range order {
 		if _, ok := j.images[e]; !ok {
-			j.images[e] = readJITImage(s.proc, e, old[e])
+			j.images[e] = readJITImage(r.mem, e, old[e])
 		}
 	}
 	for _, e := range before { // in the same order each time
@@ -308,8 +291,8 @@ func (j *jitNames) close() {
 
 // jitChain is jitFrames for a recorded stack: of what has lain at the address since. Where
 // that is code of several names the frame has all of them, as nobody knows which it was.
-func (s *Session) jitChain(c addr.Code) []capture.Frame {
-	all := s.jitNamed(c)
+func (r *Resolver) jitChain(c addr.Code) []capture.Frame {
+	all := r.jitNamed(c)
 	if len(all) == 0 {
 		return nil
 	}
@@ -342,12 +325,4 @@ func severalNames(names []string) string {
 		text += fmt.Sprintf(" or %d others", more)
 	}
 	return text
-}
-
-// madeBy is what stands for the module of code that is in none.
-func madeBy(p symbols.Provenance) string {
-	if p == symbols.FromPerfMap || p == symbols.FromJIT {
-		return p.String()
-	}
-	return ""
 }

@@ -1,4 +1,4 @@
-package session
+package names
 
 import (
 	"bytes"
@@ -17,10 +17,10 @@ const maxLinked = 1024
 
 // linked is the program and the libraries that the dynamic linker would load for it
 // (ld.so(8)), the program first. What it opens itself by dlopen nobody knows.
-func (s *Session) linked() (all []Diagnosis, problem string) {
-	s.prog.obj.Header()
-	all = []Diagnosis{{Path: s.prog.path, Name: s.prog.path, obj: s.prog.obj}}
-	search := newLibraries(s.Settings.Sysroot)
+func (r *Resolver) linked() (all []Diagnosis, problem string) {
+	r.Program.Object.Header()
+	all = []Diagnosis{{Path: r.Program.Path, Name: r.Program.Path, obj: r.Program.Object}}
+	search := newLibraries(r.cfg.Settings.Sysroot)
 	var missing []string
 	have := map[string]bool{}
 	add := func(name, path string) {
@@ -32,10 +32,10 @@ func (s *Session) linked() (all []Diagnosis, problem string) {
 			return
 		}
 		d := Diagnosis{Path: path, Name: path}
-		d.obj, d.Err = s.mods.open(path)
+		d.obj, d.Err = r.files.get(path)
 		all = append(all, d)
 	}
-	if interp := s.prog.obj.Header().Interp; interp != "" {
+	if interp := r.Program.Object.Header().Interp; interp != "" {
 		add(interp, search.existing(interp))
 		have[filepath.Base(interp)] = true
 	}
@@ -56,6 +56,18 @@ func (s *Session) linked() (all []Diagnosis, problem string) {
 		problem = "not found: " + strings.Join(missing, ", ")
 	}
 	return all, problem
+}
+
+// LinkedImages are the files of linked that can be read.
+func (r *Resolver) LinkedImages() []Image {
+	var out []Image
+	all, _ := r.linked()
+	for _, d := range all {
+		if d.obj != nil {
+			out = append(out, Image{Object: d.obj, Name: d.Name, Path: d.Path})
+		}
+	}
+	return out
 }
 
 // libraries finds shared libraries as glibc's dynamic linker does.

@@ -1,0 +1,132 @@
+package names
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/testprogs"
+)
+
+// TestLinkedAgainstLdd finds the libraries that the dynamic linker finds.
+func TestLinkedAgainstLdd(t *testing.T) {
+	s := New(Config{Settings: &Settings{}, Notify: func(line string) { t.Log(line) }})
+	for _, prog := range []string{"/usr/bin/git", testprogs.Tool(t, "gdb"), testprogs.Tool(t, "xmllint")} {
+		obj, err := s.Open(prog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Program = &Program{Path: prog, Object: obj}
+		out, err := exec.Command("ldd", prog).Output()
+		if err != nil {
+			t.Fatalf("ldd %s: %v", prog, err)
+		}
+		var want []string
+		for word := range strings.FieldsSeq(string(out)) {
+			if filepath.IsAbs(word) {
+				want = append(want, word)
+			}
+		}
+		all, problem := s.linked()
+		var got []string
+		for _, d := range all[1:] {
+			got = append(got, d.Path)
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) || problem != "" {
+			t.Errorf("%s: %q %s\nldd %q", prog, got, problem, want)
+		}
+	}
+}
+
+// A stackOrder notes which stacks are read, in order.
+type stackOrder struct {
+	capture.Source
+	read []capture.StackID
+}
+
+func (o *stackOrder) Stack(id capture.StackID) capture.Stack {
+	o.read = append(o.read, id)
+	return o.Source.Stack(id)
+}
+
+// TestCheckupReadsStacksInOrder reads each stack once, and ascending: a file keeps them
+// in chunks, few of which stay unpacked.
+func TestCheckupReadsStacksInOrder(t *testing.T) {
+	log := capture.NewLog(capture.Info{Program: "/bin/server"})
+	malloc := log.FuncIndex("malloc")
+	const stacks = 100
+	for i := range 3 * stacks {
+		id := log.Intern(capture.Stack{PCs: []addr.Run{0x1000 + addr.Run(i*7%stacks)}})
+		log.AddEvent(&capture.Event{TID: 1, Kind: capture.Alloc, Func: malloc, Addr: 0x5000 + uint64(i)*16, Size: 8, Stack: id})
+	}
+	src, c := &stackOrder{Source: log}, Checkup{}
+	New(Config{}).countFrames(&c, src)
+	if c.Events != 3*stacks || c.Frames != 3*stacks || len(src.read) != stacks || !slices.IsSorted(src.read) {
+		t.Errorf("%d events, %d frames, stacks read %d", c.Events, c.Frames, src.read)
+	}
+}
+
+// TestRemedies asks package managers that are made up.
+func TestRemedies(t *testing.T) {
+	for _, c := range []struct {
+		name, release, tool, answer string
+		want                        []string
+	}{
+		{"debian", "ID=debian\nVERSION_CODENAME=trixie\n", "dpkg-query", "diversion by x from: /usr/lib/libz.so.1\nzlib1g:amd64, other: /usr/lib/libz.so.1\n",
+			[]string{"apt-get install zlib1g-dbgsym (it is in: deb http://deb.debian.org/debian-debug trixie-debug main)", "export DEBUGINFOD_URLS=https://debuginfod.debian.net before hdb begins, and set debuginfod on"}},
+		{"libc", "ID=debian\n", "dpkg-query", "libc6:amd64: /lib/libz.so.1\n", []string{"apt-get install libc6-dbg", "export DEBUGINFOD_URLS=https://debuginfod.debian.net before hdb begins, and set debuginfod on"}},
+		{"mint", "ID=linuxmint\nID_LIKE=\"ubuntu debian\"\nVERSION_CODENAME=xia\n", "dpkg-query", "zlib1g: /lib/libz.so.1\n",
+			[]string{"apt-get install zlib1g-dbgsym (it is in: deb http://ddebs.ubuntu.com xia main)", "export DEBUGINFOD_URLS=https://debuginfod.ubuntu.com before hdb begins, and set debuginfod on"}},
+		{"fedora", "ID=fedora\n", "rpm", "zlib-ng-compat\n", []string{"dnf debuginfo-install zlib-ng-compat", "export DEBUGINFOD_URLS=https://debuginfod.fedoraproject.org/ before hdb begins, and set debuginfod on"}},
+		{"nobody's", "ID=fedora\n", "rpm", "", []string{"compile it with -g, and do not strip it (gcc -s, strip, install -s)", "set debug-file-directory to where its debug file is"}},
+		{"unknown", "ID=own\nDEBUGINFOD_URLS=\"https://own.example/\"\n", "", "", []string{"compile it with -g, and do not strip it (gcc -s, strip, install -s)", "set debug-file-directory to where its debug file is"}},
+	} {
+		root := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(root, "etc"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "etc/os-release"), []byte(c.release), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r := &remedies{os: readOSRelease(root), run: func(_ context.Context, name string, _ ...string) ([]byte, error) {
+			if name != c.tool {
+				t.Errorf("%s: asked %s", c.name, name)
+			}
+			if c.answer == "" {
+				return nil, os.ErrNotExist
+			}
+			return []byte(c.answer), nil
+		}}
+		check := func(want []string) {
+			d := &Diagnosis{Name: "/usr/lib/libz.so.1", Info: symbols.Info{Debug: symbols.DebugDynsym, BuildID: "abcdef"}}
+			r.find([]*Diagnosis{d})
+			if !slices.Equal(d.Remedies, want) {
+				t.Errorf("%s: %q, want %q", c.name, d.Remedies, want)
+			}
+		}
+		check(c.want)
+		want := slices.DeleteFunc(c.want, func(s string) bool { return strings.HasPrefix(s, "export ") })
+		r.server = "https://our.example"
+		check(append(slices.Clone(want), "set debuginfod on, or hdb doctor --debuginfod (https://our.example)"))
+		r.asked = true
+		check(want)
+	}
+}
+
+// FuzzReadCache reads foreign bytes as ld.so.cache.
+func FuzzReadCache(f *testing.F) {
+	if b, err := os.ReadFile("/etc/ld.so.cache"); err == nil {
+		f.Add(b[:min(len(b), 4096)])
+	}
+	f.Add([]byte("glibc-ld.so.cache1.1\x01\x00\x00\x00 and not enough"))
+	f.Fuzz(func(_ *testing.T, b []byte) { readCache(b) })
+}

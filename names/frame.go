@@ -1,0 +1,145 @@
+package names
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/unwind"
+)
+
+// A Frame is one function call of a stack, an inlined one included.
+type Frame struct {
+	Num    int
+	Code   addr.Code
+	Offset uint64 // of Code from the function's entry, 0 when inlined
+	symbols.Frame
+	Module string     // base name of the file the code is in, "" when unknown
+	Path   string     // that file
+	InFile addr.File  // Code as that file has it
+	CFA    addr.Run   // of the call's frame; inlined frames share their function's
+	How    unwind.How // how the frame was found
+	Signal bool       // a signal was delivered here
+	Tail   bool       // deduced, not on the stack: see WithTailCalls
+
+	Regs unwind.Regs // of the call, as far as they are known; none of a recorded frame
+}
+
+// Name is the function's name as symbols have it. Where there is none it says where the
+// code lies, as module+offset, which is the same in each run; code outside of files has
+// only its address.
+func (f *Frame) Name() string {
+	switch {
+	case f.Function != "":
+		return f.Function
+	case f.InFile != 0:
+		return fmt.Sprintf("%s+%#x", strings.Trim(f.Module, "[]"), uint64(f.InFile)) // [vdso] has brackets of its own
+	}
+	return f.Code.Addr().String()
+}
+
+// A Stack is innermost first.
+type Stack struct {
+	Frames    []Frame
+	Truncated string // why it ends early, "" when it is complete
+}
+
+// Stack finds the names of a stack of the process.
+func (r *Resolver) Stack(raw unwind.Stack) Stack {
+	st := Stack{Truncated: raw.Truncated}
+	for _, f := range raw.Frames {
+		st.Frames = r.AppendFrames(st.Frames, f)
+	}
+	return st
+}
+
+// injectedName is what stands for the module of code that hdb has put into the process.
+const injectedName = "hdb's probe"
+
+// AppendFrames adds a physical frame of the process and the calls inlined in it.
+func (r *Resolver) AppendFrames(out []Frame, f unwind.Frame) []Frame {
+	code := f.PC
+	base := Frame{Code: code, CFA: f.CFA, How: f.How, Signal: f.Signal, Regs: f.Regs}
+	if mod := r.Modules.At(code.Lookup()); mod != nil {
+		base.Module, base.Path, base.InFile = filepath.Base(mod.Name), mod.Path, code.Addr().File(mod.Bias)
+	} else if injected := r.cfg.Injected; injected != nil && injected.Covers(code.Lookup()) {
+		base.Module = injectedName
+	}
+	syms := r.Modules.Frames(code)
+	if len(syms) == 0 {
+		base.Num = len(out)
+		return append(out, base)
+	}
+	for _, sym := range syms {
+		fr := base
+		fr.Num, fr.Frame = len(out), sym
+		if fr.Module == "" {
+			fr.Module = madeBy(sym.Source)
+		}
+		if !sym.Inlined {
+			fr.Offset = uint64(code.Addr()) - uint64(r.entry(code, sym))
+		}
+		out = append(out, fr)
+	}
+	return out
+}
+
+// entry is the run address of the function's entry.
+func (r *Resolver) entry(code addr.Code, sym symbols.Frame) addr.Run {
+	if mod := r.Modules.At(code.Lookup()); mod != nil {
+		return sym.Entry.Run(mod.Bias)
+	}
+	if sym.Entry != 0 {
+		return sym.Entry.Run(0) // of code that was made at run time
+	}
+	return code.Addr()
+}
+
+// RecordedStack finds the names of a stack of a recording, which is the opened capture or
+// of this run, as they were at event seq.
+func (r *Resolver) RecordedStack(src capture.Source, id capture.StackID, seq uint64) Stack {
+	rec := src.Stack(id)
+	out := Stack{Truncated: rec.Truncated}
+	for i := range rec.PCs {
+		out.Frames = r.AppendRecorded(out.Frames, src, &rec, i, seq)
+	}
+	return out
+}
+
+// AppendRecorded adds the frames that address i of a recorded stack stands for.
+func (r *Resolver) AppendRecorded(frames []Frame, src capture.Source, rec *capture.Stack, i int, seq uint64) []Frame {
+	code := rec.Code(i)
+	base := Frame{Code: code, How: unwind.CFI, CFA: addr.Run(i)} // recorded frames have no CFA: their number tells them apart
+	if rec.Guessed(i) {
+		base.How = unwind.FramePointer
+	}
+	if m, ok := ModuleAt(src, code.Lookup(), seq); ok {
+		base.Module, base.Path, base.InFile = ModuleName(m), m.Path, code.Addr().File(m.Bias)
+	}
+	chain := r.Chain(code, seq)
+	if len(chain) == 0 {
+		base.Num = len(frames)
+		frames = append(frames, base)
+	}
+	for _, f := range chain {
+		fr := base
+		fr.Num, fr.Offset = len(frames), f.Offset
+		fr.Frame = symbolsFrame(f)
+		if fr.Module == "" {
+			fr.Module = madeBy(fr.Frame.Source)
+		}
+		frames = append(frames, fr)
+	}
+	return frames
+}
+
+// madeBy is what stands for the module of code that is in none.
+func madeBy(p symbols.Provenance) string {
+	if p == symbols.FromPerfMap || p == symbols.FromJIT {
+		return p.String()
+	}
+	return ""
+}

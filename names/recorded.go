@@ -1,0 +1,180 @@
+package names
+
+import (
+	"slices"
+	"strings"
+
+	"hdb/capture"
+	"hdb/internal/addr"
+	"hdb/symbols"
+)
+
+// moduleLog is the modules that the recording speaks of. Their files stay open
+// for as long as the session does, so that names can be found when someone asks,
+// also those of a library that was unloaded.
+type moduleLog struct {
+	all    []loggedModule    // by their index in the recording
+	mapped map[moduleKey]int // those that are mapped now
+	names  map[codeKey][]capture.Frame
+}
+
+type loggedModule struct {
+	capture.Module
+	obj *symbols.Object // nil: nothing is known of it
+}
+
+type moduleKey struct {
+	path string
+	low  addr.Run
+}
+
+// codeKey names code in a module: another library may have taken its place.
+type codeKey struct {
+	code   addr.Code
+	module int
+}
+
+// maxNames bounds the names that are kept lest they be looked up again.
+const maxNames = 1 << 16
+
+func newModuleLog() moduleLog {
+	return moduleLog{mapped: map[moduleKey]int{}, names: map[codeKey][]capture.Frame{}}
+}
+
+// A ModuleRecorder keeps which modules were mapped from which event on.
+type ModuleRecorder interface {
+	AddModule(capture.Module) (index int)
+	EndModule(index int, seq uint64)
+}
+
+// BeginRecording forgets the modules of the recording before.
+func (r *Resolver) BeginRecording() { r.log = newModuleLog() }
+
+// RecordModules records which files were mapped where and which no longer are, from event
+// seq on. The build ID is read from the file now, while it is the one that runs.
+func (r *Resolver) RecordModules(rec ModuleRecorder, seq uint64, added, removed []Mapping) {
+	l := &r.log
+	for _, gone := range removed {
+		key := moduleKey{gone.Path, gone.Low}
+		if i, ok := l.mapped[key]; ok {
+			l.all[i].To = seq
+			rec.EndModule(i, seq)
+			delete(l.mapped, key)
+		}
+	}
+	for _, mod := range added {
+		path := mod.Path
+		if strings.HasPrefix(path, "/proc/") { // opened through the process's eyes: that says nothing to others
+			path = strings.TrimSuffix(mod.Name, " (deleted)")
+		}
+		m := loggedModule{Module: capture.Module{Path: path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: seq}}
+		if m.obj, _ = r.Modules.ObjectAt(mod.Low); m.obj != nil {
+			m.BuildID = m.obj.BuildID()
+		}
+		l.mapped[moduleKey{mod.Path, mod.Low}] = rec.AddModule(m.Module)
+		l.all = append(l.all, m)
+	}
+}
+
+// RecordedModules are the modules that the recording has as mapped now, of which only path
+// and beginning are told.
+func (r *Resolver) RecordedModules() []Mapping {
+	var all []Mapping
+	for key := range r.log.mapped {
+		all = append(all, Mapping{Path: key.path, Low: key.low})
+	}
+	return all
+}
+
+// SwitchModules has the recording follow a change of process, of which these modules are
+// mapped: what both have mapped alike goes on.
+func (r *Resolver) SwitchModules(rec ModuleRecorder, seq uint64, now []Mapping) {
+	mapped := func(list []Mapping, m Mapping) bool {
+		return slices.ContainsFunc(list, func(o Mapping) bool { return o.Path == m.Path && o.Low == m.Low })
+	}
+	before := r.RecordedModules()
+	gone := slices.DeleteFunc(slices.Clone(before), func(m Mapping) bool { return mapped(now, m) })
+	added := slices.DeleteFunc(slices.Clone(now), func(m Mapping) bool { return mapped(before, m) })
+	r.RecordModules(rec, seq, added, gone)
+}
+
+// at is the function chain of the code as it was at event seq.
+func (l *moduleLog) at(c addr.Code, seq uint64) []capture.Frame {
+	for i := range l.all {
+		if l.all[i].Holds(c.Lookup(), seq) {
+			return l.chain(c, i)
+		}
+	}
+	for i := range l.all { // a stop after the last event, in a library loaded since
+		if m := &l.all[i]; m.Low <= c.Lookup() && c.Lookup() < m.High {
+			return l.chain(c, i)
+		}
+	}
+	return nil
+}
+
+// loggedChain is the function chain of the code as it was at event seq, or that of
+// code in no module as it is now.
+func (r *Resolver) loggedChain(c addr.Code, seq uint64) []capture.Frame {
+	chain := r.log.at(c, seq)
+	if chain == nil && !r.log.covers(c.Lookup()) {
+		chain = r.jitChain(c)
+	}
+	return chain
+}
+
+// RecordedImages are the files of this run's recording, that of the program first, without
+// those whose place another one had before or after.
+func (r *Resolver) RecordedImages() []Image {
+	var out []Image
+	for i := range r.log.all {
+		m := &r.log.all[i]
+		shared := slices.ContainsFunc(r.log.all, func(o loggedModule) bool {
+			return o.obj != m.obj && o.Low < m.High && m.Low < o.High
+		})
+		if m.obj == nil || shared {
+			continue
+		}
+		in := Image{Object: m.obj, Bias: m.Bias, Name: m.Path, Path: m.Path, low: m.Low, high: m.High}
+		if r.Program != nil && m.Path == r.Program.Path {
+			out = slices.Insert(out, 0, in)
+		} else {
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+func (l *moduleLog) covers(pc addr.Run) bool {
+	return slices.ContainsFunc(l.all, func(m loggedModule) bool { return m.Low <= pc && pc < m.High })
+}
+
+func (l *moduleLog) chain(c addr.Code, module int) []capture.Frame {
+	m := &l.all[module]
+	if m.obj == nil {
+		return nil
+	}
+	key := codeKey{c, module}
+	frames, ok := l.names[key]
+	if !ok {
+		for _, f := range lookUp(m.obj, m.Bias, c) {
+			frames = append(frames, captureFrame(f, c, m.Bias))
+		}
+		if len(l.names) >= maxNames {
+			clear(l.names)
+		}
+		l.names[key] = frames
+	}
+	return frames
+}
+
+// replace puts obj, the file at path, in the place of old.
+func (l *moduleLog) replace(old, obj *symbols.Object, path string) {
+	for i := range l.all {
+		m := &l.all[i]
+		if m.obj == old && (old != nil || m.Path == path) {
+			m.obj = obj
+		}
+	}
+	clear(l.names)
+}
