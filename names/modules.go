@@ -34,8 +34,9 @@ type Module struct {
 
 // Modules are the files mapped into the process, by address.
 type Modules struct {
-	r    *Resolver
-	list []*Module // ascending Low
+	r      *Resolver
+	list   []*Module // ascending Low
+	wanted symbolSet // that Defined was asked for last
 
 	// opening guards the resolver's files and what Object finds out; it is taken after mu.
 	opening sync.Mutex

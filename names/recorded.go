@@ -123,9 +123,9 @@ func (r *Resolver) loggedChain(c addr.Code, seq uint64) []capture.Frame {
 	return chain
 }
 
-// RecordedImages are the files of this run's recording, that of the program first, without
+// recordedImages are the files of this run's recording, that of the program first, without
 // those whose place another one had before or after.
-func (r *Resolver) RecordedImages() []Image {
+func (r *Resolver) recordedImages() []Image {
 	var out []Image
 	for i := range r.log.all {
 		m := &r.log.all[i]

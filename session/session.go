@@ -62,7 +62,6 @@ type Session struct {
 	clones map[addr.Run]bool // modules in which clone has a trap, by their beginnings
 
 	tracer     *breakpoints.Tracer
-	seek       sought                   // the allocators' names that were looked for last
 	probe      *probe.Probe             // nil before it was needed
 	fellBack   string                   // why the probe cannot be used
 	said       map[string]bool          // warnings given in this run

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -253,6 +254,34 @@ func plainKind(f *Frame) frameKind {
 		return bare
 	}
 	return strange
+}
+
+// WithTailCalls adds the functions that left a stack by a tail call, see
+// names.Resolver.WithTailCalls. called is the allocator function that the innermost frame
+// called, as events name it, "" for none.
+func (s *Session) WithTailCalls(frames []Frame, called string) []Frame {
+	var linked []string
+	if called != "" {
+		linked = breakpoints.LinkedAs(called)
+	}
+	return s.names.WithTailCalls(frames, linked)
+}
+
+// Called is the allocator function that the selected stack's innermost frame called, as
+// events name it: "" where the stack is not that of an event.
+func (s *Session) Called() string {
+	if s.Mode() == Saved {
+		if e, ok := s.EventAt(s.sel.seq); ok {
+			return e.Function
+		}
+		return ""
+	}
+	for _, h := range s.hits {
+		if h.event != nil && h.thread == s.sel.thread {
+			return h.event.Function
+		}
+	}
+	return ""
 }
 
 // SelectedFrame is the frame that list, info and up start from.

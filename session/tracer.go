@@ -9,7 +9,6 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
-	"hdb/symbols"
 )
 
 // newTracer makes the tracer of the process; it plants nothing yet.
@@ -96,17 +95,11 @@ func asksHeap(c *cond.Cond) bool {
 	return c != nil && (c.Uses(cond.Live) || c.Uses(cond.Blocks) || c.Uses(cond.Nth))
 }
 
-// sought are names that were looked for.
-type sought struct {
-	list  []string
-	names *symbols.Names
-}
-
 // allocatorSymbols tells the tracer where a module defines its functions.
 type allocatorSymbols struct{ s *Session }
 
 // Defined are the functions with those names that the module defines.
-func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoints.Symbol, error) {
+func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpoints.Symbol, error) {
 	mod := a.s.names.Modules.At(m.Low)
 	if mod == nil {
 		return nil, nil // gone again
@@ -115,18 +108,12 @@ func (a allocatorSymbols) Defined(m inferior.Module, names []string) ([]breakpoi
 	if obj == nil {
 		return nil, err
 	}
-	out := a.s.definedUser(m, obj, names)
+	out := a.s.definedUser(m, obj, wanted)
 	if len(a.s.users) > 0 {
-		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return a.s.users[name] != nil })
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return a.s.users[name] != nil })
 	}
-	// Those of the catalogue are looked for in one module after the other.
-	if seek := &a.s.seek; seek.names == nil || !slices.Equal(seek.list, names) {
-		seek.list, seek.names = names, symbols.NewNames(names)
-	}
-	for _, sym := range obj.SymbolsAmong(a.s.seek.names) {
-		if sym.IsCode() && executable(obj, sym.Addr) {
-			out = append(out, breakpoints.Symbol{Name: sym.Name, Addr: sym.Addr.Run(m.Bias), Size: sym.Size, IFunc: sym.IFunc})
-		}
+	for _, sym := range a.s.names.Modules.Defined(obj, m.Bias, wanted) {
+		out = append(out, breakpoints.Symbol(sym))
 	}
 	return out, nil
 }
@@ -139,12 +126,4 @@ func (a allocatorSymbols) Extent(_ inferior.Module, at addr.Run) (low, high addr
 	}
 	code, ok := table.FunctionAt(at.File(bias))
 	return code.Low.Run(bias), code.High.Run(bias), ok
-}
-
-// executable tells code from data: ld.so has a variable of the name calloc, and
-// an int3 in it would be a wild pointer.
-func executable(obj *symbols.Object, a addr.File) bool {
-	return slices.ContainsFunc(obj.Segments(), func(seg symbols.Segment) bool {
-		return seg.Exec && seg.Contains(a)
-	})
 }

@@ -186,7 +186,7 @@ func (s *Session) functionsIn(m names.Image, program bool, location string) []sy
 func (s *Session) entryAt(m names.Image, a addr.Run) []symbols.Function {
 	fn, ok := s.functionAround(m, a)
 	switch {
-	case ok && fn.Low != a.File(m.Bias), !executable(m.Object, a.File(m.Bias)):
+	case ok && fn.Low != a.File(m.Bias), !names.Executable(m.Object, a.File(m.Bias)):
 		return nil
 	case !ok:
 		fn = symbols.Function{Low: a.File(m.Bias), High: a.File(m.Bias)}
@@ -201,7 +201,7 @@ func isEntryOf(m names.Image, fn symbols.Function, location string) bool {
 			return false
 		}
 	}
-	return !fn.Inlined && executable(m.Object, fn.Low)
+	return !fn.Inlined && names.Executable(m.Object, fn.Low)
 }
 
 // placeUser finds a user's function in what is loaded.

@@ -1,12 +1,10 @@
-package session
+package names
 
 import (
 	"path/filepath"
 	"slices"
 
-	"hdb/breakpoints"
 	"hdb/internal/addr"
-	"hdb/names"
 	"hdb/symbols"
 	"hdb/unwind"
 )
@@ -17,15 +15,16 @@ import (
 // the one called, and exactly one chain of tail calls leads from there to it. Of several
 // chains only the calls at their begin and end that all of them share are added. A
 // deduced frame has no CFA, no registers and the number of the frame that was called;
-// it is only to be shown. called is the name of the allocator function that the innermost
-// frame called, whose own frame is not there: "" if the innermost frame called nothing.
-func (s *Session) WithTailCalls(frames []Frame, called string) []Frame {
-	x := &tailCalls{s: s, objects: s.names.Images(), functions: map[addr.Run]*calledFunction{}}
-	if s.proc == nil && s.saved == nil && s.names.Program != nil { // the program has ended
-		x.objects = s.names.RecordedImages()
+// it is only to be shown. called are the symbols of the function that the innermost frame
+// called, one of which it is, when its own frame is not there: none if the innermost frame
+// called nothing.
+func (r *Resolver) WithTailCalls(frames []Frame, called []string) []Frame {
+	x := &tailCalls{r: r, images: r.Images(), functions: map[addr.Run]*calledFunction{}}
+	if r.mem == nil && r.opened == nil && r.Program != nil { // the program has ended
+		x.images = r.recordedImages()
 	}
 	var out []Frame
-	if called != "" && len(frames) > 0 && frames[0].Num == 0 && frames[0].Code.IsReturn() {
+	if len(called) > 0 && len(frames) > 0 && frames[0].Num == 0 && frames[0].Code.IsReturn() {
 		for _, jump := range x.between(x.named(called), frames[0].Code) {
 			out = x.appendFrames(out, jump, 0)
 		}
@@ -42,27 +41,10 @@ func (s *Session) WithTailCalls(frames []Frame, called string) []Frame {
 	return out
 }
 
-// Called is the allocator function that the selected stack's innermost frame called, as
-// events name it: "" where the stack is not that of an event.
-func (s *Session) Called() string {
-	if s.Mode() == Saved {
-		if e, ok := s.EventAt(s.sel.seq); ok {
-			return e.Function
-		}
-		return ""
-	}
-	for _, h := range s.hits {
-		if h.event != nil && h.thread == s.sel.thread {
-			return h.event.Function
-		}
-	}
-	return ""
-}
-
 // tailCalls finds chains of tail calls for the frames of one stack.
 type tailCalls struct {
-	s         *Session
-	objects   []names.Image
+	r         *Resolver
+	images    []Image
 	functions map[addr.Run]*calledFunction // by entry point
 }
 
@@ -181,14 +163,14 @@ func (c *chains) certain() []addr.Code {
 // loadedSite is a call site of a loaded file.
 type loadedSite struct {
 	symbols.CallSite
-	in *names.Image
+	in *Image
 }
 
 // at is the file with code at a, nil without.
-func (x *tailCalls) at(a addr.Run) *names.Image {
-	for i := range x.objects {
-		if x.s.names.Covers(x.objects[i], a) {
-			return &x.objects[i]
+func (x *tailCalls) at(a addr.Run) *Image {
+	for i := range x.images {
+		if x.r.Covers(x.images[i], a) {
+			return &x.images[i]
 		}
 	}
 	return nil
@@ -225,12 +207,12 @@ func (x *tailCalls) entry(a addr.Run) []addr.Run {
 	return nil
 }
 
-// named are the entry points of the allocator functions that events call by that name.
-func (x *tailCalls) named(function string) []addr.Run {
+// named are the entry points of the functions with one of those symbols.
+func (x *tailCalls) named(symbols []string) []addr.Run {
 	var out []addr.Run
-	for _, name := range breakpoints.LinkedAs(function) {
-		for i := range x.objects {
-			in := &x.objects[i]
+	for _, name := range symbols {
+		for i := range x.images {
+			in := &x.images[i]
 			if sym, ok := in.Object.Symbol(name); ok && sym.Defined {
 				if at := codeAt(sym, in); at != 0 {
 					out = append(out, at)
@@ -268,7 +250,7 @@ func (x *tailCalls) function(entry addr.Run) *calledFunction {
 
 // target is the entry point of the function that a site calls, 0 unknown. A name means
 // a hidden function of the same file, or the first definition in the order in which
-// files were names.Image, as for the dynamic linker.
+// files were Image, as for the dynamic linker.
 func (x *tailCalls) target(site loadedSite) addr.Run {
 	if site.Entry != 0 {
 		return site.Entry.Run(site.in.Bias)
@@ -279,16 +261,16 @@ func (x *tailCalls) target(site loadedSite) addr.Run {
 	if sym, ok := site.in.Object.Symbol(site.Name); ok && sym.Local { // it was hidden
 		return codeAt(sym, site.in)
 	}
-	for i := range x.objects {
-		if sym, ok := x.objects[i].Object.Symbol(site.Name); ok && sym.Defined && !sym.Local {
-			return codeAt(sym, &x.objects[i])
+	for i := range x.images {
+		if sym, ok := x.images[i].Object.Symbol(site.Name); ok && sym.Defined && !sym.Local {
+			return codeAt(sym, &x.images[i])
 		}
 	}
 	return 0
 }
 
 // codeAt is the address of a function's symbol; 0 of an IFUNC: what it chose is not known.
-func codeAt(sym symbols.Sym, in *names.Image) addr.Run {
+func codeAt(sym symbols.Sym, in *Image) addr.Run {
 	if !sym.IsCode() || sym.IFunc {
 		return 0
 	}
