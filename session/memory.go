@@ -137,7 +137,7 @@ func (s *Session) term(t string) (uint64, error) {
 		return v, nil
 	}
 	name := strings.TrimLeft(t, "&*")
-	if a, ok := s.symbolAddress(name); ok {
+	if a, ok := s.names.Address(name); ok {
 		return uint64(a), nil
 	}
 	return 0, fmt.Errorf("address: no symbol %q in the loaded modules: see info functions", name)
@@ -161,23 +161,6 @@ func (s *Session) register(name string) (uint64, error) {
 		}
 	}
 	return 0, fmt.Errorf("$%s: no such register: see info registers", name)
-}
-
-// symbolAddress is where a function or variable of that name lies.
-func (s *Session) symbolAddress(name string) (addr.Run, bool) {
-	for _, m := range s.names.Images() {
-		if sym, ok := m.Object.Symbol(name); ok && sym.Defined {
-			return sym.Addr.Run(m.Bias), true
-		}
-	}
-	for _, m := range s.names.Images() {
-		for _, fn := range m.Object.FindFunctions(name) {
-			if !fn.Inlined {
-				return fn.Low.Run(m.Bias), true
-			}
-		}
-	}
-	return 0, false
 }
 
 // regNumber is the DWARF number of the register that gdb calls name.

@@ -99,7 +99,7 @@ func (s *Session) isEntry(a addr.Run, location string) error {
 		if !s.names.Covers(m, a) || s.unplaced(m, location) {
 			continue
 		}
-		if fn, ok := s.functionAround(m, a); ok && fn.Low != a.File(m.Bias) {
+		if fn, ok := s.names.FunctionAround(m, a); ok && fn.Low != a.File(m.Bias) {
 			name := fn.Name
 			if name == "" {
 				name = "a function"
@@ -108,23 +108,6 @@ func (s *Session) isEntry(a addr.Run, location string) error {
 		}
 	}
 	return nil
-}
-
-// functionAround is the function that an address lies in, by symbols or by unwinding
-// information.
-func (s *Session) functionAround(m names.Image, a addr.Run) (symbols.Function, bool) {
-	at := a.File(m.Bias)
-	if fn, ok := m.Object.FunctionAt(at); ok {
-		return fn, true
-	}
-	if s.proc != nil { // a stripped file has unwinding information
-		if table, bias, _ := s.names.Modules.ModuleAt(a); table != nil {
-			if code, ok := table.FunctionAt(a.File(bias)); ok {
-				return symbols.Function{Low: code.Low, High: code.High}, true
-			}
-		}
-	}
-	return symbols.Function{}, false
 }
 
 // userName is what the calls of a user's function are called: the location as typed,
@@ -184,7 +167,7 @@ func (s *Session) functionsIn(m names.Image, program bool, location string) []sy
 
 // entryAt is the function that begins at an address.
 func (s *Session) entryAt(m names.Image, a addr.Run) []symbols.Function {
-	fn, ok := s.functionAround(m, a)
+	fn, ok := s.names.FunctionAround(m, a)
 	switch {
 	case ok && fn.Low != a.File(m.Bias), !names.Executable(m.Object, a.File(m.Bias)):
 		return nil
