@@ -7,11 +7,22 @@ import (
 	"math/bits"
 )
 
-// Sections of debug files are decompressed whole, from memory to memory, and their
-// length is known: without windows and streams that takes half as long.
+// This file is a DEFLATE decoder beside github.com/klauspost/compress because the time to
+// the first named frame is mostly that of decompressing debug sections. They are
+// decompressed whole, from memory to memory, and their length is known, so that no
+// window and no stream is needed. Measured with an empty cache, against the library's
+// zlib reader in the same place, medians of 15 to 21 interleaved pairs:
+//
+//	                                        library / this file
+//	                                      time    CPU    instructions
+//	symbolize, libc6-dbg (4 MB)           1.52    1.49   386 M / 303 M
+//	symbolize, python3.11-dbg (11 MB)     1.55    1.51   875 M / 667 M
+//	symbolize, C++ program, -gz (1 MB)    1.08    1.14   121 M / 106 M
+//	break malloc, run, bt in /bin/true    1.34    1.35
+//
+// The library still reads what is not a sound stream of the expected length: it says why.
 
-// errInflate says that a stream is not one of the sound ones that inflateZlib is made
-// for. Why, a reader that minds such things finds out.
+// errInflate says that a stream is unsound or has another length than expected.
 var errInflate = errors.New("no sound zlib stream of that length")
 
 // inflateZlib decompresses a whole zlib stream (RFC 1950) that becomes as long as out.
