@@ -19,12 +19,12 @@ func Attach(pid int) (*Process, error) {
 	}
 	runtime.LockOSThread()
 	p := newProcess()
-	p.cur = newTarget(pid, false)
+	p.target = newTarget(pid, false)
 	if err := p.seizeAll(); err != nil {
 		// What has been seized is let go again.
 		_ = p.stopThreads()
-		_ = p.letGo(p.cur)
-		p.mem.close()
+		_ = p.target.letGo()
+		p.memory.close()
 		runtime.UnlockOSThread()
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func Attach(pid int) (*Process, error) {
 // seizeAll takes every thread, looking again until a look finds no new one:
 // a thread made by one not seized yet is not traced from birth.
 func (p *Process) seizeAll() error {
-	pid := p.cur.pid
+	pid := p.target.pid
 	p.stopping = true
 	for found := true; found; {
 		found = false
@@ -43,26 +43,26 @@ func (p *Process) seizeAll() error {
 			return &AttachError{pid, "no such process", ""}
 		}
 		for _, tid := range ids {
-			if p.cur.threads[tid] != nil || p.leaving[tid] {
+			if p.target.threads[tid] != nil || p.family.leaving[tid] {
 				continue
 			}
 			if err := p.seize(tid); err != nil {
 				return err
 			}
-			found = found || p.cur.threads[tid] != nil
+			found = found || p.target.threads[tid] != nil
 		}
 	}
 	if err := p.stopThreads(); err != nil {
 		return err
 	}
-	if p.cur.exit != nil {
-		return &AttachError{pid, fmt.Sprintf("it has just %v", *p.cur.exit), ""}
+	if p.target.exit != nil {
+		return &AttachError{pid, fmt.Sprintf("it has just %v", *p.target.exit), ""}
 	}
 	if err := p.prepare(); err != nil {
 		return err
 	}
-	for _, s := range p.sites { // nobody would take them out yet if hdb were killed
-		if err := p.putAside(s); err != nil {
+	for _, s := range p.traps.sites { // nobody would take them out yet if hdb were killed
+		if err := p.traps.putAside(s); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (p *Process) seizeAll() error {
 // seize takes one thread. Zombies, among them a leader whose other threads go
 // on, and threads traced by us from birth, need nothing.
 func (p *Process) seize(tid int) error {
-	pid := p.cur.pid
+	pid := p.target.pid
 	state, ok := statusField(tid, "State")
 	if !ok {
 		return nil // gone
@@ -81,7 +81,7 @@ func (p *Process) seize(tid int) error {
 	err := ptrace(unix.PTRACE_SEIZE, tid, 0, baseOptions)
 	switch {
 	case err == nil:
-		t := p.addThread(p.cur, tid, running)
+		t := p.addThread(p.target, tid, running)
 		if zombie {
 			t.state = exiting // a leader: only the end of the process will be reported
 		}
@@ -93,7 +93,7 @@ func (p *Process) seize(tid int) error {
 	case errors.Is(err, unix.EPERM):
 		if tracer, _ := statusField(tid, "TracerPid"); tracer == strconv.Itoa(p.owner) {
 			if tid != pid {
-				p.addThread(p.cur, tid, running) // its clone event is on its way
+				p.addThread(p.target, tid, running) // its clone event is on its way
 			}
 			return nil
 		}

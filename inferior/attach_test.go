@@ -88,11 +88,11 @@ func TestAttachDetachCycles(t *testing.T) {
 func TestAttachSeesModulesAndThreads(t *testing.T) {
 	cmd, r := background(t, build(t, "busy"), "5", "2000")
 	p := attach(t, cmd.Process.Pid)
-	if n := len(p.Threads()); n < 6 {
+	if n := len(p.target.Threads()); n < 6 {
 		t.Errorf("%d threads, want 6 or more", n)
 	}
 	var names []string
-	for _, m := range p.Modules() {
+	for _, m := range p.modules.Modules() {
 		names = append(names, m.Name)
 	}
 	all := strings.Join(names, " ")
@@ -101,10 +101,10 @@ func TestAttachSeesModulesAndThreads(t *testing.T) {
 			t.Errorf("no module %s in %v", want, names)
 		}
 	}
-	if p.mods.trap == nil {
+	if p.modules.trap == nil {
 		t.Error("no library trap")
 	}
-	if !p.Attached() {
+	if !p.target.Attached() {
 		t.Error("Attached() is false")
 	}
 	if err := p.Close(); err != nil { // detaches
@@ -167,7 +167,7 @@ func TestDetachLaunched(t *testing.T) {
 	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
 	resume(t, p)
 	resume(t, p)
-	pid := p.PID()
+	pid := p.target.PID()
 	if err := p.Detach(); err != nil {
 		t.Fatal(err)
 	}
@@ -266,29 +266,29 @@ func TestAttachWaitsForGuard(t *testing.T) {
 	p := attach(t, cmd.Process.Pid)
 	traps := func(want byte) {
 		t.Helper()
-		if len(p.sites) == 0 {
+		if len(p.traps.sites) == 0 {
 			t.Error("no trap at the dynamic linker's hook")
 		}
-		for a, s := range p.sites {
+		for a, s := range p.traps.sites {
 			if want == 0 {
 				want = s.code[0]
 			}
-			if b, err := p.mem.peek(a); err != nil || b != want {
+			if b, err := p.memory.peek(a); err != nil || b != want {
 				t.Errorf("%#x at %v, want %#x; %v", b, a, want, err)
 			}
 		}
 	}
 	traps(0)
-	if err := p.Guard(guardCommand); err != nil {
+	if err := p.guard.Guard(guardCommand); err != nil {
 		t.Fatal(err)
 	}
 	traps(0)
-	p.Wake(func() {
+	p.waker.Wake(func() {
 		traps(int3)
 		if p.guard.table.head.guard.Load() == 0 {
 			t.Error("the program runs before the guard is there")
 		}
-		_ = p.Interrupt() // an error would mean that nothing runs
+		_ = p.waker.Interrupt() // an error would mean that nothing runs
 	})
 	if s := resume(t, p); s.Reason != Interrupted {
 		t.Errorf("%v", s.Reason)

@@ -27,7 +27,7 @@ func BenchmarkStop(b *testing.B) {
 		if s := resume(b, p); s.Reason != Trapped {
 			b.Fatalf("stop %v", s.Reason)
 		}
-		if _, err := p.Threads()[0].Regs(); err != nil {
+		if _, err := p.target.Threads()[0].Regs(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -63,6 +63,6 @@ func BenchmarkPatch(b *testing.B) {
 		if err := h.patch.Remove(); err != nil {
 			b.Fatal(err)
 		}
-		h.p.retiredPatches = nil // as the next stop does
+		h.p.patches.retired = nil // as the next stop does
 	}
 }

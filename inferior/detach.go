@@ -7,20 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drain takes the SIGTRAPs of int3s that threads of tg have executed but not
-// reported, so that none is left behind when the int3s are lifted.
-func (p *Process) drain(tg *target) error {
-	for _, t := range tg.order {
-		if t.state != stopped {
-			continue
-		}
-		if err := t.drainTrap(); err != nil && err != unix.ESRCH {
-			return fmt.Errorf("thread %d: %w", t.TID, err)
-		}
-	}
-	return nil
-}
-
 // Detach lets the target and all held processes go on by themselves, as if
 // they had never been traced: no int3 is left in memory, no thread stands
 // behind one, pending signals are delivered, and a stopped process stays
@@ -29,105 +15,23 @@ func (p *Process) Detach() error {
 	if err := p.alive(); err != nil {
 		return err
 	}
-	if err := p.waitVforks(); err != nil {
+	if err := p.family.waitVforks(); err != nil {
 		return err
 	}
-	if err := p.drain(p.cur); err != nil {
+	if err := p.target.drain(); err != nil {
 		return fmt.Errorf("detach: %w", err)
 	}
-	p.removePatches()
-	for _, s := range p.sites {
-		p.mem.lift(s.addr)
+	p.patches.removeAll()
+	p.traps.liftAll()
+	p.traps.forget()
+	p.handler.drop()
+	err := p.target.letGo()
+	if e := p.family.letGo(); err == nil {
+		err = e
 	}
-	p.forgetTraps()
-	p.dropHandler()
-	err := p.letGo(p.cur)
-	for _, tg := range p.held {
-		if e := p.letGo(tg); err == nil {
-			err = e
-		}
-	}
-	clear(p.held)
-	p.reapLeaving(p.cur)
+	p.family.reapLeaving(p.target)
 	p.finish()
 	return err
-}
-
-// reapLeaving collects the threads that are on their way out: until then they
-// are ours, and nobody else could attach. A leader that has exited before its
-// threads cannot be detached from; when all are gone it is collected, so that
-// its parent learns of it.
-func (p *Process) reapLeaving(tg *target) {
-	for tid := range p.leaving {
-		for {
-			_, ws, err := waitFor(tid)
-			if err != nil || ws.Exited() || ws.Signaled() {
-				break
-			}
-		}
-	}
-	clear(p.leaving)
-	if leader := tg.threads[tg.pid]; leader != nil && leader.state == exiting {
-		go func(pid int) {
-			for {
-				if _, ws, err := waitFor(pid); err != nil || ws.Exited() || ws.Signaled() {
-					return
-				}
-			}
-		}(tg.pid)
-	}
-}
-
-// waitVforks lets vfork children go on until they no longer share memory.
-func (p *Process) waitVforks() error {
-	p.stopping = true
-	for p.cur.exit == nil && (len(p.guests) > 0 || p.vforking()) {
-		for _, g := range p.guests {
-			if g.state == stopped && p.passTrap(g) {
-				p.resume(g, unix.PTRACE_CONT)
-			}
-		}
-		if err := p.waitEvent(); err != nil {
-			return err
-		}
-	}
-	return p.alive()
-}
-
-func (p *Process) vforking() bool {
-	for _, t := range p.cur.order {
-		if t.state == vforking {
-			return true
-		}
-	}
-	return false
-}
-
-// letGo detaches every thread of a stopped target, delivering its pending
-// signals. Threads that are being killed are left to it.
-func (p *Process) letGo(tg *target) error {
-	var first error
-	for _, t := range tg.order {
-		if t.state != stopped {
-			continue
-		}
-		err := t.flush()
-		if err == nil && t.debugSet {
-			err = pokeDebug(t.TID, 7, 0) // a watchpoint that hits now would kill it
-		}
-		sig := 0
-		if t.deliverable && len(t.queue) > 0 {
-			sig = p.inject(t)
-		}
-		t.sendRest()
-		if err == nil {
-			err = ptrace(unix.PTRACE_DETACH, t.TID, 0, uintptr(sig))
-		}
-		if err != nil && err != unix.ESRCH && first == nil {
-			first = fmt.Errorf("detach from thread %d: %w", t.TID, err)
-		}
-	}
-	return first
 }
 
 // sendRest sends what is left of the queue; the placeholder that may be on
@@ -150,10 +54,10 @@ func (t *Thread) sendRest() {
 // finish ends the session with the processes.
 func (p *Process) finish() {
 	p.closed = true
-	p.endGuard()
-	p.mem.close()
-	p.term.close()
-	p.mods.forget()
+	p.guard.end()
+	p.memory.close()
+	p.terminal.close()
+	p.modules.forget()
 }
 
 // Kill ends the target with SIGKILL and waits for it.
@@ -161,7 +65,7 @@ func (p *Process) Kill() error {
 	if err := p.alive(); err != nil {
 		return err
 	}
-	return p.kill(p.cur)
+	return p.kill(p.target)
 }
 
 func (p *Process) kill(tg *target) error {
@@ -169,7 +73,7 @@ func (p *Process) kill(tg *target) error {
 		return fmt.Errorf("kill process %d: %w", tg.pid, err)
 	}
 	p.stopping = true
-	for tg.exit == nil && (tg == p.cur || p.held[tg.pid] != nil) {
+	for tg.exit == nil && (tg == p.target || p.family.held[tg.pid] != nil) {
 		if err := p.waitEvent(); err != nil {
 			return fmt.Errorf("kill process %d: %w", tg.pid, err)
 		}
@@ -187,18 +91,18 @@ func (p *Process) Close() error {
 	p.check()
 	var err error
 	switch {
-	case p.closed || p.cur.exit != nil:
-	case p.cur.launched:
-		err = p.kill(p.cur)
+	case p.closed || p.target.exit != nil:
+	case p.target.launched:
+		err = p.kill(p.target)
 	default:
 		err = p.Detach()
 	}
-	for _, tg := range p.held {
+	for _, tg := range p.family.held {
 		var e error
 		if tg.launched {
 			e = p.kill(tg)
 		} else {
-			e = p.letGo(tg)
+			e = tg.letGo()
 		}
 		if err == nil {
 			err = e

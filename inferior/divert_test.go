@@ -12,12 +12,12 @@ import (
 func TestDiverted(t *testing.T) {
 	h := byTrap.launch(t, "once", "3")
 	h.over = h.thunk + 128 // endbr64; jmp target+4
-	if _, err := h.p.WriteAt(append([]byte{0xf3, 0x0f, 0x1e, 0xfa}, jump(h.over+4, h.target+4)...), int64(h.over)); err != nil {
+	if _, err := h.p.traps.WriteAt(append([]byte{0xf3, 0x0f, 0x1e, 0xfa}, jump(h.over+4, h.target+4)...), int64(h.over)); err != nil {
 		t.Fatal(err)
 	}
 	h.install(t)
 	var pe *PatchedError
-	if _, err := h.p.Divert(h.target, h.thunk, h.over); !errors.As(err, &pe) {
+	if _, err := h.p.patches.Divert(h.target, h.thunk, h.over); !errors.As(err, &pe) {
 		t.Errorf("diverted twice: %v", err)
 	}
 	inside := 0

@@ -20,5 +20,27 @@
 // A Process is one debugging target that can change its process: a fork may
 // be followed, exec replaces the image, SwitchTo changes to a held child.
 //
+// A Process runs the event loop: it waits, takes what the kernel reports, stops and
+// resumes threads. The rest of the state belongs to its parts, one type each:
+//
+//	target       the threads, how the process ended
+//	memory       the address space, int3s and patches that readers do not see
+//	traps        where threads stop, their handlers, passing them
+//	patches      replaced code, and the copies of what it replaced
+//	modules      the ELF files mapped, the dynamic linker's hook, room for a stub
+//	watchpoints  the debug registers
+//	family       forks and execs: children held, guests in the target's memory
+//	systemCalls  those that the hook sees
+//	policies     what becomes of signals
+//	waker        Interrupt and Wake
+//	terminal     who has the foreground
+//	guard        the process that restores the code when hdb is killed
+//	trapHandler  the inferior's handler of SIGTRAP until it has
+//
+// A part changes its own state alone and reaches the others by their methods, through
+// the Process. All of them belong to the owner. Two have a lock for what other
+// goroutines do: memory.mu lets them read (ReadAt), waker.mu lets them call (Wake). No
+// handler, hook or other part is called with one of them held.
+//
 // What depends on the architecture lies in files named _x86.go.
 package inferior

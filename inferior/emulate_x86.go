@@ -318,7 +318,7 @@ func (c *compiler) ret() stepper {
 	}
 	return func(t *Thread, r *Registers) bool {
 		v, ok := t.fetch(r, r.Rsp, 8)
-		if !ok || !inUserSpace(v) || t.p.hasShadowStack() {
+		if !ok || !inUserSpace(v) || t.p.modules.ShadowStack() {
 			return false
 		}
 		r.Rsp, r.Rip = r.Rsp+8, v
@@ -333,7 +333,7 @@ func (c *compiler) call() stepper {
 	}
 	return func(t *Thread, r *Registers) bool {
 		to, ok := target(t, r)
-		if !ok || t.p.hasShadowStack() || !t.store(r, r.Rsp-8, next, 8) {
+		if !ok || t.p.modules.ShadowStack() || !t.store(r, r.Rsp-8, next, 8) {
 			return false
 		}
 		r.Rsp, r.Rip = r.Rsp-8, to
@@ -567,7 +567,7 @@ func (t *Thread) store(r *Registers, a, v uint64, size int) bool {
 }
 
 // usesDebug tells whether a watchpoint could miss an access that is emulated.
-func (t *Thread) usesDebug() bool { return t.p.watches != [4]*Watch{} }
+func (t *Thread) usesDebug() bool { return t.p.watchpoints.slots != [4]*Watch{} }
 
 // move is process_vm_readv(2) or process_vm_writev(2) of up to 8 bytes.
 func (t *Thread) move(call uintptr, a, v uint64, size int) (uint64, bool) {
@@ -577,18 +577,4 @@ func (t *Thread) move(call uintptr, a, v uint64, size int) (uint64, bool) {
 	remote := unix.RemoteIovec{Base: uintptr(a), Len: size}
 	n, _, e := unix.RawSyscall6(call, uintptr(t.TID), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&remote)), 1, 0)
 	return binary.LittleEndian.Uint64(b[:]), e == 0 && int(n) == size
-}
-
-// hasShadowStack tells whether the kernel guards return addresses of the
-// target (x86_Thread_features in proc(5)): then calls and returns must be run
-// by the processor. It is asked anew when modules change, as the dynamic
-// linker switches the feature on.
-func (p *Process) hasShadowStack() bool {
-	if p.mods.shadow == 0 {
-		p.mods.shadow = 1
-		if s, _ := statusField(p.cur.pid, "x86_Thread_features"); s != "" {
-			p.mods.shadow = 2
-		}
-	}
-	return p.mods.shadow == 2
 }

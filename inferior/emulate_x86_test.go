@@ -24,7 +24,7 @@ const scratchSize = 1 << 16
 
 func newScratch(t testing.TB) *scratch {
 	p, _ := launch(t, build(t, "threads"), "1", "1", "1")
-	th := p.Threads()[0]
+	th := p.target.Threads()[0]
 	a, err := th.Syscall(unix.SYS_MMAP, 0, 2*scratchSize, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *scratch) check(t testing.TB, rng *rand.Rand, code []byte, now Registers
 	at := s.data + scratchSize/2 - 2048
 	r := s.registers(rng, now)
 	put := func(b []byte, a uint64) {
-		if _, err := s.p.WriteAt(b, int64(a)); err != nil {
+		if _, err := s.p.traps.WriteAt(b, int64(a)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,7 +74,7 @@ func (s *scratch) check(t testing.TB, rng *rand.Rand, code []byte, now Registers
 		return false
 	}
 	gotData := make([]byte, len(before))
-	if _, err := s.p.ReadAt(gotData, int64(at)); err != nil {
+	if _, err := s.p.memory.ReadAt(gotData, int64(at)); err != nil {
 		t.Fatal(err)
 	}
 	put(before, at)
@@ -99,7 +99,7 @@ func (s *scratch) check(t testing.TB, rng *rand.Rand, code []byte, now Registers
 		}
 	}
 	wantData := make([]byte, len(before))
-	if _, err := s.p.ReadAt(wantData, int64(at)); err != nil {
+	if _, err := s.p.memory.ReadAt(wantData, int64(at)); err != nil {
 		t.Fatal(err)
 	}
 	if got != want || !bytes.Equal(gotData, wantData) {

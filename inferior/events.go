@@ -10,16 +10,16 @@ import (
 
 // dispatch handles one wait status.
 func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
-	t := p.find(tid)
+	t := p.family.find(tid)
 	if ws.Exited() || ws.Signaled() {
-		p.reaped(t, tid, ws)
+		p.family.reaped(t, tid, ws)
 		return
 	}
 	if t != nil && event(ws) == unix.PTRACE_EVENT_EXEC {
 		t = execCaller(t)
 	}
 	if t == nil {
-		if t = p.stranger(tid); t == nil {
+		if t = p.family.stranger(tid); t == nil {
 			return
 		}
 	}
@@ -32,9 +32,9 @@ func (p *Process) dispatch(tid int, ws unix.WaitStatus) {
 	case 0:
 		p.onSignal(t, ws.StopSignal())
 	case unix.PTRACE_EVENT_CLONE, unix.PTRACE_EVENT_FORK, unix.PTRACE_EVENT_VFORK:
-		p.onBirth(t, event(ws))
+		p.family.onBirth(t, event(ws))
 	case unix.PTRACE_EVENT_EXEC:
-		p.onExec(t)
+		p.family.onExec(t)
 	case unix.PTRACE_EVENT_EXIT:
 		p.onExit(t)
 	case unix.PTRACE_EVENT_STOP:
@@ -56,56 +56,6 @@ func inSystemCall(ws unix.WaitStatus) bool {
 	return true
 }
 
-// find is the tracee with that tid, or nil.
-func (p *Process) find(tid int) *Thread {
-	if t := p.cur.threads[tid]; t != nil {
-		return t
-	}
-	if t := p.guests[tid]; t != nil {
-		return t
-	}
-	for _, tg := range p.held {
-		if t := tg.threads[tid]; t != nil {
-			return t
-		}
-	}
-	return nil
-}
-
-// stranger takes the first stop of a tracee that nobody has announced yet. A
-// thread of the target is entered; a new process waits for its parent's
-// event, which is on its way.
-func (p *Process) stranger(tid int) *Thread {
-	if isThreadOf(p.cur.pid, tid) {
-		return p.addThread(p.cur, tid, stopped)
-	}
-	p.early[tid] = true
-	return nil
-}
-
-// reaped handles the end of a tracee.
-func (p *Process) reaped(t *Thread, tid int, ws unix.WaitStatus) {
-	status := ExitStatus{Code: ws.ExitStatus()}
-	if ws.Signaled() {
-		status = ExitStatus{Signal: int(ws.Signal()), CoreDumped: ws.CoreDump()}
-	}
-	switch {
-	case tid == p.cur.pid:
-		p.ended(p.cur, status)
-	case p.held[tid] != nil:
-		p.message("process %d %v", tid, status)
-		delete(p.held, tid)
-	case t != nil:
-		p.dropThread(t)
-	case p.former[tid]: // it is still our child
-		delete(p.former, tid)
-		p.message("process %d, no longer debugged, %v", tid, status)
-	default:
-		delete(p.leaving, tid)
-		delete(p.early, tid)
-	}
-}
-
 // ended notes the end of the target. It overrides any other stop.
 func (p *Process) ended(tg *target, status ExitStatus) {
 	tg.exit = &status
@@ -115,13 +65,13 @@ func (p *Process) ended(tg *target, status ExitStatus) {
 	tg.order = nil
 	clear(tg.threads)
 	p.stepping = nil
-	if p.forks.vforkParent != nil {
-		p.releaseVforkParent()
+	if p.family.forks.vforkParent != nil {
+		p.family.releaseVforkParent()
 	}
-	p.forgetTraps()
-	p.forgetWatches()
-	p.endGuard()
-	p.mem.close()
+	p.traps.forget()
+	p.watchpoints.forget()
+	p.guard.end()
+	p.memory.close()
 	reason := Exited
 	if status.Signal == int(unix.SIGKILL) {
 		reason = Gone
@@ -134,7 +84,7 @@ func (p *Process) ended(tg *target, status ExitStatus) {
 func (p *Process) onExit(t *Thread) {
 	if !t.guest {
 		p.exited(t) // before its stack and TLS may serve another thread
-		if p.hooks.Exiting != nil && t.tg == p.cur && t.TID == t.tg.pid {
+		if p.hooks.Exiting != nil && t.tg == p.target && t.TID == t.tg.pid {
 			p.hooks.Exiting()
 		}
 	}
@@ -149,7 +99,7 @@ func (p *Process) onExit(t *Thread) {
 	}
 	if !t.guest && t.TID != t.tg.pid {
 		p.dropThread(t)
-		p.leaving[t.TID] = true
+		p.family.left(t)
 	}
 }
 
@@ -176,7 +126,7 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 			p.stepping = nil // the step over a syscall instruction has entered the kernel
 			return
 		}
-		p.onSystemCall(t)
+		p.systemCalls.onStop(t)
 		return
 	}
 	t.deliverable = true
@@ -185,17 +135,17 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 		t.state = running // killed: its exit will be reported
 		return
 	}
-	if sig == unix.SIGTRAP && p.onTrap(t, &info) {
+	if sig == unix.SIGTRAP && p.traps.onTrap(t, &info) {
 		return
 	}
-	if p.onGate(t, sig) {
+	if p.traps.onGate(t, sig) {
 		return
 	}
-	if p.hooks.Fault != nil && isAccessFault(&info) && p.ours(t) && p.hooks.Fault(t, explain(p, t, &info)) {
+	if p.hooks.Fault != nil && isAccessFault(&info) && t.ours() && p.hooks.Fault(t, explain(p, t, &info)) {
 		p.proceed(t)
 		return
 	}
-	p.enqueue(t, &info)
+	t.enqueue(&info)
 	if p.stepping == t && isFault(&info) {
 		p.stepping = nil // the instruction cannot run; its signal comes first
 		return
@@ -205,34 +155,34 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 
 // onTrap handles a SIGTRAP that the engine has caused. False: it is the
 // program's own.
-func (p *Process) onTrap(t *Thread, info *siginfo) bool {
-	if code := info.code(); t.stepCut && p.stepping != t && (code == trapTrace || code == trapBrkpt) {
+func (ts *traps) onTrap(t *Thread, info *siginfo) bool {
+	if code := info.code(); t.stepCut && ts.p.stepping != t && (code == trapTrace || code == trapBrkpt) {
 		t.stepCut = false
-		p.proceed(t)
+		ts.p.proceed(t)
 		return true
 	}
 	switch info.code() {
 	case sigKernel:
-		return p.onInt3(t, 1)
+		return ts.onInt3(t, 1)
 	case trapBack:
-		return p.onInt3(t, 0)
+		return ts.onInt3(t, 0)
 	case trapTrace:
-		if p.stepping != t {
+		if ts.p.stepping != t {
 			return false
 		}
-		p.stepping = nil
-		p.watchHit(t)
+		ts.p.stepping = nil
+		ts.p.watchpoints.hit(t)
 		return true
 	case trapHW, trapBrkpt:
-		hit := p.watchHit(t)
-		if p.stepping == t { // a step over a system call has code TRAP_BRKPT
-			p.stepping = nil
+		hit := ts.p.watchpoints.hit(t)
+		if ts.p.stepping == t { // a step over a system call has code TRAP_BRKPT
+			ts.p.stepping = nil
 			return true
 		}
 		if !hit {
 			return false
 		}
-		p.proceed(t)
+		ts.p.proceed(t)
 		return true
 	}
 	return false
@@ -240,37 +190,37 @@ func (p *Process) onTrap(t *Thread, info *siginfo) bool {
 
 // onInt3 handles an int3 just executed, so many bytes behind which the thread
 // stands. False: it is the program's own.
-func (p *Process) onInt3(t *Thread, behind addr.Run) bool {
+func (ts *traps) onInt3(t *Thread, behind addr.Run) bool {
 	if t.load() != nil {
 		t.state = running // killed
 		return true
 	}
 	pc := t.pc() - behind
-	s := p.sites[pc]
+	s := ts.sites[pc]
 	switch {
 	case s == nil:
-		if b, err := p.mem.peek(pc); err != nil || b == int3 {
+		if b, err := ts.p.memory.peek(pc); err != nil || b == int3 {
 			return false
 		}
-	case len(s.code) > 0 && s.code[0] == int3 && p.stepping == t:
+	case len(s.code) > 0 && s.code[0] == int3 && ts.p.stepping == t:
 		return false // it stands under our trap
 	}
 	t.regs.Rip, t.regsDirty, t.shown = uint64(pc), true, 0
-	if s == nil || p.stopping && !t.guest {
+	if s == nil || ts.p.stopping && !t.guest {
 		// Removed meanwhile, or to be hit again on the next release.
-		p.proceed(t)
+		ts.p.proceed(t)
 		return true
 	}
 	if t.guest {
 		t.at = pc
-		p.release(t)
+		ts.p.release(t)
 		return true
 	}
-	if stops := p.hit(t, s); len(stops) > 0 {
-		p.stop = trapStop(t, stops)
+	if stops := ts.hit(t, s); len(stops) > 0 {
+		ts.p.stop = trapStop(t, stops)
 		return true
 	}
-	p.release(t)
+	ts.p.release(t)
 	return true
 }
 

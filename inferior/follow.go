@@ -15,6 +15,12 @@ type SystemCall struct {
 	Result   int64     // if it has returned; -4095 to -1 are errors
 }
 
+// systemCalls has the hook see some of the target's system calls.
+type systemCalls struct {
+	p        *Process
+	followed []uint64 // numbers of those that the hook sees
+}
+
 // followedCall is the system call that a thread is in, or has just left, if it
 // is a followed one.
 type followedCall struct {
@@ -30,19 +36,19 @@ type followedCall struct {
 // those of vfork children in the target's memory are not seen. It needs
 // PTRACE_GET_SYSCALL_INFO, which Linux has since 5.3; without it a message says
 // so.
-func (p *Process) FollowSystemCalls(numbers []uint64) {
-	p.check()
-	p.followed = slices.Clone(numbers)
+func (sc *systemCalls) FollowSystemCalls(numbers []uint64) {
+	sc.p.check()
+	sc.followed = slices.Clone(numbers)
 	if len(numbers) == 0 {
-		for _, t := range p.cur.order {
+		for _, t := range sc.p.target.order {
 			t.call = followedCall{}
 		}
 	}
 }
 
 // follows tells whether the thread's system calls are to be seen.
-func (p *Process) follows(t *Thread) bool {
-	return len(p.followed) > 0 && !t.guest && t.tg == p.cur
+func (sc *systemCalls) follows(t *Thread) bool {
+	return len(sc.followed) > 0 && !t.guest && t.tg == sc.p.target
 }
 
 // What PTRACE_GET_SYSCALL_INFO tells of a stop (linux/ptrace.h).
@@ -62,8 +68,8 @@ type syscallInfo struct {
 	words [7]uint64 // number and arguments
 }
 
-// onSystemCall handles a syscall-stop of a thread whose calls are followed.
-func (p *Process) onSystemCall(t *Thread) {
+// onStop handles a syscall-stop of a thread whose calls are followed.
+func (sc *systemCalls) onStop(t *Thread) {
 	var info syscallInfo
 	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, getSyscallInfo, uintptr(t.TID), unsafe.Sizeof(info),
 		uintptr(unsafe.Pointer(&info)), 0, 0)
@@ -72,9 +78,9 @@ func (p *Process) onSystemCall(t *Thread) {
 		t.state = running // killed: its exit will be reported
 		return
 	case e != 0:
-		p.followed = nil
-		p.message("system calls cannot be followed: PTRACE_GET_SYSCALL_INFO: %v", e)
-	case info.op == callEntry && slices.Contains(p.followed, info.words[0]):
+		sc.followed = nil
+		sc.p.message("system calls cannot be followed: PTRACE_GET_SYSCALL_INFO: %v", e)
+	case info.op == callEntry && slices.Contains(sc.followed, info.words[0]):
 		t.call = followedCall{under: true, entry: true}
 		t.call.Number = info.words[0]
 		copy(t.call.Args[:], info.words[1:])
@@ -86,18 +92,18 @@ func (p *Process) onSystemCall(t *Thread) {
 	default:
 		t.call = followedCall{}
 	}
-	p.proceed(t)
+	sc.p.proceed(t)
 }
 
-// reportCall calls the hook for the system call that t is in, unless it has been
+// report calls the hook for the system call that t is in, unless it has been
 // for where t is now. It tells whether that is a stop.
-func (p *Process) reportCall(t *Thread) bool {
+func (sc *systemCalls) report(t *Thread) bool {
 	c := &t.call
 	if c.entry {
 		c.entry = false
 		before := c.SystemCall // it may have returned meanwhile
 		before.Returned, before.Result = false, 0
-		if p.callHook(t, before) {
+		if sc.callHook(t, before) {
 			return true
 		}
 	}
@@ -105,19 +111,19 @@ func (p *Process) reportCall(t *Thread) bool {
 		return false
 	}
 	c.under = false
-	return p.callHook(t, c.SystemCall)
+	return sc.callHook(t, c.SystemCall)
 }
 
 // callHook calls the hook, and tells whether that is a stop.
-func (p *Process) callHook(t *Thread, c SystemCall) bool {
-	if p.hooks.SystemCall == nil {
+func (sc *systemCalls) callHook(t *Thread, c SystemCall) bool {
+	if sc.p.hooks.SystemCall == nil {
 		return false
 	}
 	// At the entry all registers are as the program has set them but for rax, and
 	// the hook may look at the stack. Otherwise they would be read behind the call.
 	inKernel := t.inKernel
 	t.inKernel = false
-	action := p.hooks.SystemCall(t, c)
+	action := sc.p.hooks.SystemCall(t, c)
 	t.inKernel = inKernel
 	if action == Resume {
 		return false
@@ -125,6 +131,6 @@ func (p *Process) callHook(t *Thread, c SystemCall) bool {
 	if inKernel {
 		t.regsValid = false
 	}
-	p.stop = &Stop{Reason: Trapped, Thread: t}
+	sc.p.stop = &Stop{Reason: Trapped, Thread: t}
 	return true
 }

@@ -16,7 +16,7 @@ type callCounts struct{ maps, mapped, failed, unmaps, unmapped int }
 // for each.
 func countCalls(t *testing.T, p *Process, then func(*Thread, SystemCall) Action) *callCounts {
 	n := &callCounts{}
-	own := p.Modules()[0]
+	own := p.modules.Modules()[0]
 	p.SetHooks(Hooks{SystemCall: func(th *Thread, c SystemCall) Action {
 		r, err := th.Regs()
 		if err != nil {
@@ -48,7 +48,7 @@ func countCalls(t *testing.T, p *Process, then func(*Thread, SystemCall) Action)
 		}
 		return then(th, c)
 	}})
-	p.FollowSystemCalls([]uint64{unix.SYS_MMAP, unix.SYS_MUNMAP})
+	p.systemCalls.FollowSystemCalls([]uint64{unix.SYS_MMAP, unix.SYS_MUNMAP})
 	return n
 }
 
@@ -64,9 +64,9 @@ func TestFollowSystemCalls(t *testing.T) {
 		return Resume
 	})
 	allRegs := func() error {
-		for _, th := range p.Threads() {
+		for _, th := range p.target.Threads() {
 			// One that stands in its exit call is taken through it, and is no more.
-			if _, err := th.Regs(); err != nil && p.Thread(th.TID) != nil {
+			if _, err := th.Regs(); err != nil && p.target.Thread(th.TID) != nil {
 				t.Error(err)
 			}
 		}
@@ -78,7 +78,7 @@ func TestFollowSystemCalls(t *testing.T) {
 			case <-ended:
 				return
 			case <-time.After(3 * time.Millisecond): // amid of calls, somewhere
-				p.Wake(func() {
+				p.waker.Wake(func() {
 					if err := p.StopAll(allRegs); err != nil && !errors.Is(err, ErrEnded) {
 						t.Error(err)
 					}
@@ -114,7 +114,7 @@ func TestFollowNoMore(t *testing.T) {
 	for range 5 {
 		resume(t, p)
 	}
-	p.FollowSystemCalls(nil)
+	p.systemCalls.FollowSystemCalls(nil)
 	before := *n
 	wantExit(t, p, 0)
 	if *n != before {

@@ -10,6 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The family of the target is the processes around it: children held stopped, vfork
+// children that run in its memory (guests), and those that were let go.
+type family struct {
+	p *Process
+
+	held       map[int]*target // children kept stopped, by pid
+	guests     map[int]*Thread // vfork children in the target's memory, by tid
+	guestsHeld bool            // guests are not resumed
+	early      map[int]bool    // new processes that stopped before the event announcing them
+	former     map[int]bool    // launched targets that were let go
+	leaving    map[int]bool    // threads past PTRACE_EVENT_EXIT, not yet reaped
+	forks      forkSettings
+}
+
 // forkSettings say what becomes of new processes.
 type forkSettings struct {
 	followChild bool
@@ -22,108 +36,89 @@ type forkSettings struct {
 
 // SetFollowFork chooses who stays the target after a fork: the parent (as at
 // first) or the child.
-func (p *Process) SetFollowFork(child bool) { p.forks.followChild = child }
+func (f *family) SetFollowFork(child bool) { f.forks.followChild = child }
 
 // SetDetachOnFork chooses what becomes of the other process: detached (as at
 // first), or held, stopped, until SwitchTo or the end of the session.
-func (p *Process) SetDetachOnFork(detach bool) { p.forks.detach = detach }
+func (f *family) SetDetachOnFork(detach bool) { f.forks.detach = detach }
 
 // CatchFork makes forks a stop (Forked), CatchExec execs (Execed).
-func (p *Process) CatchFork(on bool) { p.forks.catchFork = on }
+func (f *family) CatchFork(on bool) { f.forks.catchFork = on }
 
 // CatchExec makes a successful execve a stop.
-func (p *Process) CatchExec(on bool) { p.forks.catchExec = on }
+func (f *family) CatchExec(on bool) { f.forks.catchExec = on }
 
 // Held lists the processes kept stopped, ascending.
-func (p *Process) Held() []int { return slices.Sorted(maps.Keys(p.held)) }
+func (f *family) Held() []int { return slices.Sorted(maps.Keys(f.held)) }
 
 // onBirth handles the event of t having created a thread or a process.
-func (p *Process) onBirth(t *Thread, ev int) {
+func (f *family) onBirth(t *Thread, ev int) {
 	child, err := eventMessage(t.TID)
 	if err != nil {
 		t.state = running // killed
 		return
 	}
 	if ev == unix.PTRACE_EVENT_CLONE && isThreadOf(t.tg.pid, child) {
-		if !t.guest && t.tg.threads[child] == nil && !p.leaving[child] {
-			p.addThread(t.tg, child, running)
+		if !t.guest && t.tg.threads[child] == nil && !f.leaving[child] {
+			f.p.addThread(t.tg, child, running)
 		}
-		p.proceed(t)
+		f.p.proceed(t)
 		return
 	}
-	p.newProcess(t, child, ev == unix.PTRACE_EVENT_VFORK)
+	f.newProcess(t, child, ev == unix.PTRACE_EVENT_VFORK)
 }
 
 // newProcess handles the birth of a process. No child ever runs into an int3
 // of ours: one with memory of its own has them lifted, one that shares ours
 // stays traced, as a guest, until it execs or exits.
-func (p *Process) newProcess(t *Thread, child int, vfork bool) {
-	if !p.early[child] {
+func (f *family) newProcess(t *Thread, child int, vfork bool) {
+	if !f.early[child] {
 		_, ws, err := waitFor(child)
 		if err != nil || ws.Exited() || ws.Signaled() {
-			p.proceed(t) // killed at birth
+			f.p.proceed(t) // killed at birth
 			return
 		}
 	}
-	delete(p.early, child)
+	delete(f.early, child)
 	parent := t.tg.pid
 	shared := sharesMemory(parent, child, vfork)
-	follow := p.forks.followChild && !t.guest && !p.forks.following
-	if p.hooks.Forked != nil {
-		defer p.hooks.Forked(parent, child, follow)
+	follow := f.forks.followChild && !t.guest && !f.forks.following
+	if f.p.hooks.Forked != nil {
+		defer f.p.hooks.Forked(parent, child, follow)
 	}
-	if shared && !follow && p.hooks.Guest != nil {
-		p.hooks.Guest(t, child, true)
+	if shared && !follow && f.p.hooks.Guest != nil {
+		f.p.hooks.Guest(t, child, true)
 	}
-	if p.forks.catchFork && !t.guest && p.stop == nil && !p.stopping {
-		p.stop = &Stop{Reason: Forked, Thread: t, Child: child}
+	if f.forks.catchFork && !t.guest && f.p.stop == nil && !f.p.stopping {
+		f.p.stop = &Stop{Reason: Forked, Thread: t, Child: child}
 	}
 	switch {
 	case follow:
-		p.follow(t, child, shared)
+		f.follow(t, child, shared)
 		return
 	case shared:
-		p.addGuest(t, child)
-	case p.forks.detach || t.guest:
-		p.liftIn(child)
-		p.detachOne(child)
+		f.addGuest(t, child)
+	case f.forks.detach || t.guest:
+		f.liftIn(child)
+		f.detachOne(child)
 	default:
-		p.liftIn(child)
-		p.hold(child, t.tg)
+		f.liftIn(child)
+		f.hold(child, t.tg)
 	}
-	if vfork && p.stepping == t {
+	if vfork && f.p.stepping == t {
 		// The call returns only when the child is gone: the step ends here.
-		p.stepping = nil
+		f.p.stepping = nil
 	}
-	p.proceed(t)
-}
-
-// addGuest lets a process that shares the target's memory run, traced.
-func (p *Process) addGuest(host *Thread, child int) {
-	g := &Thread{TID: child, p: p, host: host, tg: newTarget(child, p.cur.launched), state: stopped, guest: true, optionsOld: p.optionsChanged}
-	g.tg.killOnExit = p.cur.killOnExit
-	p.guests[child] = g
-	p.resume(g, unix.PTRACE_CONT)
-}
-
-// guestLeft follows the exec or the end of a guest.
-func (p *Process) guestLeft(g *Thread) {
-	if p.guests[g.TID] == nil {
-		return
-	}
-	delete(p.guests, g.TID)
-	if p.hooks.Guest != nil {
-		p.hooks.Guest(g.host, g.TID, false)
-	}
+	f.p.proceed(t)
 }
 
 // detachOne lets a stopped process of one thread go.
-func (p *Process) detachOne(tid int) {
+func (f *family) detachOne(tid int) {
 	_ = ptrace(unix.PTRACE_DETACH, tid, 0, 0) // ESRCH: killed
 }
 
 // liftIn takes our int3s and patches out of a fork child's copy of the memory.
-func (p *Process) liftIn(child int) {
+func (f *family) liftIn(child int) {
 	fd, err := unix.Open(fmt.Sprintf("/proc/%d/mem", child), unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return // killed
@@ -135,28 +130,28 @@ func (p *Process) liftIn(child int) {
 			_, _ = unix.Pwrite(fd, []byte{orig}, a) // fails only when the child is gone
 		}
 	}
-	for _, c := range p.mem.covers {
+	for _, c := range f.p.memory.covers {
 		if c.trap {
 			lift(int64(c.at), c.orig)
 		}
 	}
-	for a, orig := range p.retired {
+	for a, orig := range f.p.traps.retired {
 		lift(int64(a), orig)
 	}
-	for _, pt := range p.patches { // of those that divert the trap has been lifted
-		restorePatchIn(fd, retiredPatch{pt.at, pt.code, p.mem.original(pt)})
+	for _, pt := range f.p.patches.planted { // of those that divert the trap has been lifted
+		restorePatchIn(fd, retiredPatch{pt.at, pt.code, f.p.memory.original(pt)})
 	}
-	for _, pt := range p.retiredPatches {
+	for _, pt := range f.p.patches.retired {
 		restorePatchIn(fd, pt)
 	}
 }
 
 // hold keeps a child stopped.
-func (p *Process) hold(child int, parent *target) {
+func (f *family) hold(child int, parent *target) {
 	tg := newTarget(child, parent.launched)
 	tg.exe, tg.killOnExit = parent.exe, parent.killOnExit
-	p.held[child] = tg
-	tg.threads[child] = &Thread{Num: 1, TID: child, p: p, tg: tg, state: stopped, optionsOld: p.optionsChanged}
+	f.held[child] = tg
+	tg.threads[child] = &Thread{Num: 1, TID: child, p: f.p, tg: tg, state: stopped, optionsOld: f.p.optionsChanged}
 	tg.order = []*Thread{tg.threads[child]}
 	tg.nextNum = 2
 }
@@ -164,116 +159,112 @@ func (p *Process) hold(child int, parent *target) {
 // follow makes a new child the target. Traps stay planted in it, in the same
 // places. The parent of a vfork shares its memory and so is held until the
 // child execs or exits.
-func (p *Process) follow(t *Thread, child int, shared bool) {
-	old := p.cur
-	p.forks.following = true
-	defer func() { p.forks.following = false }()
-	if err := p.stopThreads(); err != nil || old.exit != nil {
+func (f *family) follow(t *Thread, child int, shared bool) {
+	old := f.p.target
+	f.forks.following = true
+	defer func() { f.forks.following = false }()
+	if err := f.p.stopThreads(); err != nil || old.exit != nil {
 		return
 	}
-	if t.state == stopped && p.stepping == t {
-		p.stepping = nil
+	if t.state == stopped && f.p.stepping == t {
+		f.p.stepping = nil
 	}
 	if shared {
-		p.forks.vforkParent = old
+		f.forks.vforkParent = old
 	} else {
-		p.liftIn(child) // or change would take them for the program's own
+		f.liftIn(child) // or change would take them for the program's own
 	}
-	p.hold(child, old)
-	p.held[child].peers = shared
-	if err := p.change(p.held[child], !shared); err != nil {
-		p.message("follow the child %d: %v", child, err)
+	f.hold(child, old)
+	f.held[child].peers = shared
+	if err := f.change(f.held[child], !shared); err != nil {
+		f.p.message("follow the child %d: %v", child, err)
 		return
 	}
 	switch {
-	case p.stop == nil:
-	case p.stop.Reason == Forked:
-		p.stop.Thread = p.cur.order[0]
+	case f.p.stop == nil:
+	case f.p.stop.Reason == Forked:
+		f.p.stop.Thread = f.p.target.order[0]
 	default:
-		p.stop = nil // it concerned the parent
+		f.p.stop = nil // it concerned the parent
 	}
 	if !shared {
-		p.park(old)
+		f.park(old)
 	}
-	p.halted = true
+	f.p.halted = true
 }
 
 // park lets a stopped former target go, or holds it.
-func (p *Process) park(old *target) {
-	if !p.forks.detach {
-		p.held[old.pid] = old
+func (f *family) park(old *target) {
+	if !f.forks.detach {
+		f.held[old.pid] = old
 		return
 	}
-	p.former[old.pid] = true
-	if err := p.letGo(old); err != nil {
-		p.message("detach from process %d: %v", old.pid, err)
+	f.former[old.pid] = true
+	if err := old.letGo(); err != nil {
+		f.p.message("detach from process %d: %v", old.pid, err)
 	}
-	p.reapLeaving(old)
+	f.reapLeaving(old)
 }
 
 // change makes a held process the target and plants the traps in it. The old
 // one, all stopped, has them lifted, and the patches removed, unless both share
 // one memory.
-func (p *Process) change(to *target, lift bool) error {
-	if err := p.putBack(); err != nil {
+func (f *family) change(to *target, lift bool) error {
+	if err := f.p.traps.putBack(); err != nil {
 		return err
 	}
-	if p.cur.exit == nil {
-		if err := p.drain(p.cur); err != nil {
+	if f.p.target.exit == nil {
+		if err := f.p.target.drain(); err != nil {
 			return err
 		}
 	}
-	if lift && p.cur.exit == nil {
-		p.removePatches()
-		for a := range p.sites {
-			p.mem.lift(a)
-		}
+	if lift && f.p.target.exit == nil {
+		f.p.patches.removeAll()
+		f.p.traps.liftAll()
 	}
-	delete(p.held, to.pid)
-	p.cur = to
-	if err := p.mem.open(to.pid, !lift); err != nil {
+	delete(f.held, to.pid)
+	f.p.target = to
+	if err := f.p.memory.open(to.pid, !lift); err != nil {
 		return err
 	}
 	if lift {
-		p.renewGuard()
+		f.p.guard.renew()
 	}
 	for _, t := range to.order {
 		t.debugOK = false
 	}
 	var failed []error
-	for a := range p.sites {
-		failed = append(failed, p.mem.plant(a)) // nothing to do when it stands
+	for a := range f.p.traps.sites {
+		failed = append(failed, f.p.memory.plant(a)) // nothing to do when it stands
 	}
-	p.rescan()
+	f.p.modules.rescan()
 	return errors.Join(failed...)
 }
 
 // SwitchTo makes a held process the target; the present one is held instead,
 // with its traps lifted. Traps and watchpoints go over when the two run the
 // same program, and are forgotten otherwise.
-func (p *Process) SwitchTo(pid int) error {
-	p.check()
-	to := p.held[pid]
+func (f *family) SwitchTo(pid int) error {
+	f.p.check()
+	to := f.held[pid]
 	if to == nil {
-		return fmt.Errorf("process %d is not held (held: %v)", pid, p.Held())
+		return fmt.Errorf("process %d is not held (held: %v)", pid, f.Held())
 	}
-	old := p.cur
+	old := f.p.target
 	same := old.exit == nil && old.exe == to.exe
 	if !same {
 		if old.exit == nil {
-			p.removePatches()
+			f.p.patches.removeAll()
 		}
-		for a := range p.sites {
-			p.mem.lift(a)
-		}
-		p.forgetTraps()
-		p.forgetWatches()
+		f.p.traps.liftAll()
+		f.p.traps.forget()
+		f.p.watchpoints.forget()
 	}
-	if err := p.change(to, true); err != nil {
+	if err := f.change(to, true); err != nil {
 		return fmt.Errorf("switch to process %d: %w", pid, err)
 	}
 	if old.exit == nil {
-		p.held[old.pid] = old
+		f.held[old.pid] = old
 	}
 	return nil
 }
@@ -290,58 +281,58 @@ func execCaller(leader *Thread) *Thread {
 
 // onExec handles execve, the moment before the new program's first
 // instruction. The other threads are gone.
-func (p *Process) onExec(t *Thread) {
+func (f *family) onExec(t *Thread) {
 	if t.guest {
-		p.guestLeft(t)
-		if p.stepping == t {
-			p.stepping = nil
+		f.guestLeft(t)
+		if f.p.stepping == t {
+			f.p.stepping = nil
 		}
-		p.detachOne(t.TID)
+		f.detachOne(t.TID)
 		return
 	}
 	for _, x := range t.tg.order {
 		if x != t {
-			p.exited(x)
+			f.p.exited(x)
 		}
 	}
 	t.TID, t.queue, t.placed = t.tg.pid, nil, 0
 	t.debugOK, t.debugSet, t.at = false, false, 0
 	t.tg.threads = map[int]*Thread{t.TID: t}
 	t.tg.order = []*Thread{t}
-	p.forgetTraps()
-	p.forgetWatches()
-	if p.forks.vforkParent != nil {
-		p.releaseVforkParent()
+	f.p.traps.forget()
+	f.p.watchpoints.forget()
+	if f.forks.vforkParent != nil {
+		f.releaseVforkParent()
 	}
-	if err := p.mem.open(t.tg.pid, false); err != nil {
-		p.message("%v", err)
+	if err := f.p.memory.open(t.tg.pid, false); err != nil {
+		f.p.message("%v", err)
 	}
-	p.renewGuard()
+	f.p.guard.renew()
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.tg.pid))
 	if err == nil {
 		t.tg.exe = path
 	}
-	p.mods.forget()
-	p.rescan()
-	if p.stop != nil && p.stop.Thread != t {
-		p.stop = nil // it concerned a thread of the old image
+	f.p.modules.forget()
+	f.p.modules.rescan()
+	if f.p.stop != nil && f.p.stop.Thread != t {
+		f.p.stop = nil // it concerned a thread of the old image
 	}
-	if p.hooks.Execed != nil {
-		p.hooks.Execed(path)
+	if f.p.hooks.Execed != nil {
+		f.p.hooks.Execed(path)
 	}
-	if p.forks.catchExec && p.stop == nil {
-		p.stop = &Stop{Reason: Execed, Thread: t, Path: path}
+	if f.forks.catchExec && f.p.stop == nil {
+		f.p.stop = &Stop{Reason: Execed, Thread: t, Path: path}
 	}
-	p.proceed(t)
+	f.p.proceed(t)
 }
 
 // releaseVforkParent lets the parent go whose memory the target has left: the
 // int3s and patches in it are taken out first.
-func (p *Process) releaseVforkParent() {
-	parent := p.forks.vforkParent
-	p.forks.vforkParent = nil
-	p.mem.restore()
-	p.park(parent)
+func (f *family) releaseVforkParent() {
+	parent := f.forks.vforkParent
+	f.forks.vforkParent = nil
+	f.p.memory.restore()
+	f.park(parent)
 }
 
 // TraceClone has the kernel tell of the child that t, which stands at the entry of the C
@@ -353,4 +344,93 @@ func (t *Thread) TraceClone() error {
 	}
 	r.Rdx &^= unix.CLONE_UNTRACED
 	return t.SetRegs(r)
+}
+
+// reapLeaving collects the threads that are on their way out: until then they
+// are ours, and nobody else could attach. A leader that has exited before its
+// threads cannot be detached from; when all are gone it is collected, so that
+// its parent learns of it.
+func (f *family) reapLeaving(tg *target) {
+	for tid := range f.leaving {
+		for {
+			_, ws, err := waitFor(tid)
+			if err != nil || ws.Exited() || ws.Signaled() {
+				break
+			}
+		}
+	}
+	clear(f.leaving)
+	if leader := tg.threads[tg.pid]; leader != nil && leader.state == exiting {
+		go func(pid int) {
+			for {
+				if _, ws, err := waitFor(pid); err != nil || ws.Exited() || ws.Signaled() {
+					return
+				}
+			}
+		}(tg.pid)
+	}
+}
+
+// find is the tracee with that tid, or nil.
+func (f *family) find(tid int) *Thread {
+	if t := f.p.target.threads[tid]; t != nil {
+		return t
+	}
+	if t := f.guests[tid]; t != nil {
+		return t
+	}
+	for _, tg := range f.held {
+		if t := tg.threads[tid]; t != nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// stranger takes the first stop of a tracee that nobody has announced yet. A
+// thread of the target is entered; a new process waits for its parent's
+// event, which is on its way.
+func (f *family) stranger(tid int) *Thread {
+	if isThreadOf(f.p.target.pid, tid) {
+		return f.p.addThread(f.p.target, tid, stopped)
+	}
+	f.early[tid] = true
+	return nil
+}
+
+// reaped handles the end of a tracee.
+func (f *family) reaped(t *Thread, tid int, ws unix.WaitStatus) {
+	status := ExitStatus{Code: ws.ExitStatus()}
+	if ws.Signaled() {
+		status = ExitStatus{Signal: int(ws.Signal()), CoreDumped: ws.CoreDump()}
+	}
+	switch {
+	case tid == f.p.target.pid:
+		f.p.ended(f.p.target, status)
+	case f.held[tid] != nil:
+		f.p.message("process %d %v", tid, status)
+		delete(f.held, tid)
+	case t != nil:
+		f.p.dropThread(t)
+	case f.former[tid]: // it is still our child
+		delete(f.former, tid)
+		f.p.message("process %d, no longer debugged, %v", tid, status)
+	default:
+		delete(f.leaving, tid)
+		delete(f.early, tid)
+	}
+}
+
+// left notes that a thread runs no more user code and is still to be reaped.
+func (f *family) left(t *Thread) { f.leaving[t.TID] = true }
+
+// letGo detaches all held processes.
+func (f *family) letGo() (err error) {
+	for _, tg := range f.held {
+		if e := tg.letGo(); err == nil {
+			err = e
+		}
+	}
+	clear(f.held)
+	return err
 }

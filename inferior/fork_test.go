@@ -32,7 +32,7 @@ func TestChildrenLive(t *testing.T) {
 					tr.site.emulate = nil
 				}
 				p.SetHooks(Hooks{Forked: func(parent, child int, followed bool) {
-					if children++; parent != p.PID() || child == parent || followed {
+					if children++; parent != p.target.PID() || child == parent || followed {
 						t.Errorf("%s: forked %d %d %v", how, parent, child, followed)
 					}
 				}})
@@ -63,10 +63,10 @@ func TestFollowChild(t *testing.T) {
 	}{{"fork", 100, false}, {"vfork", 5, false}, {"vforkexec", 2, true}, {"spawn", 1, true}, {"forkexec", 1, true}} {
 		for _, threads := range []string{"0", "3"} {
 			p, _ := launch(t, path, c.how, threads)
-			p.SetFollowFork(true)
-			parent, hits, execs := p.PID(), 0, 0
+			p.family.SetFollowFork(true)
+			parent, hits, execs := p.target.PID(), 0, 0
 			count := func(th *Thread) Action {
-				if th.Process().PID() != parent {
+				if th.Process().target.PID() != parent {
 					hits++
 				}
 				return Resume
@@ -78,7 +78,7 @@ func TestFollowChild(t *testing.T) {
 				plant(t, p, symbol(t, p, "hit"), count)
 			}, Message: func(s string) { farewell = s }})
 			s := resume(t, p)
-			if s.Reason != Exited || s.Exit.Code != 3 || p.PID() == parent {
+			if s.Reason != Exited || s.Exit.Code != 3 || p.target.PID() == parent {
 				t.Errorf("%s: %v %v %+v", c.how, s.Reason, s.Exit, s.Signal)
 			}
 			if hits != c.hits || execs == 1 != c.exec {
@@ -109,13 +109,13 @@ func TestAlone(t *testing.T) {
 		follow, want bool
 	}{{"fork", "0", false, true}, {"fork", "0", true, true}, {"vfork", "0", false, false}, {"vfork", "0", true, false}, {"fork", "3", false, false}} {
 		p, _ := launch(t, path, c.how, c.threads)
-		if !p.Alone() {
+		if !p.family.Alone() {
 			t.Errorf("%+v: not alone at the start", c)
 		}
-		p.SetFollowFork(c.follow)
+		p.family.SetFollowFork(c.follow)
 		seen := false
 		p.SetHooks(Hooks{Forked: func(int, int, bool) {
-			if !seen && p.Alone() != c.want {
+			if !seen && p.family.Alone() != c.want {
 				t.Errorf("%+v: alone is %v", c, !c.want)
 			}
 			seen = true
@@ -135,8 +135,8 @@ func TestFollowOneOfMany(t *testing.T) {
 	path := build(t, "forks")
 	for range 20 {
 		p, _ := launch(t, path, "together", "8")
-		p.SetFollowFork(true)
-		parent, children, followed := p.PID(), 0, 0
+		p.family.SetFollowFork(true)
+		parent, children, followed := p.target.PID(), 0, 0
 		p.SetHooks(Hooks{Forked: func(_, _ int, follow bool) {
 			if children++; follow {
 				followed++
@@ -147,7 +147,7 @@ func TestFollowOneOfMany(t *testing.T) {
 			return Resume
 		})
 		wantExit(t, p, 3)
-		if followed != 1 || p.PID() == parent {
+		if followed != 1 || p.target.PID() == parent {
 			t.Errorf("%d of %d children followed, want 1", followed, children)
 		}
 		if _, ws, err := waitFor(parent); err != nil || ws.ExitStatus() != 7 {
@@ -158,27 +158,27 @@ func TestFollowOneOfMany(t *testing.T) {
 
 func TestHeldChildren(t *testing.T) {
 	p, _ := launch(t, build(t, "forks"), "fork", "0")
-	p.SetDetachOnFork(false)
-	p.CatchFork(true)
+	p.family.SetDetachOnFork(false)
+	p.family.CatchFork(true)
 	var pids []int
 	a := symbol(t, p, "hit")
-	plant(t, p, a, func(th *Thread) Action { pids = append(pids, th.Process().PID()); return Resume })
+	plant(t, p, a, func(th *Thread) Action { pids = append(pids, th.Process().target.PID()); return Resume })
 	s := resume(t, p)
-	if s.Reason != Forked || !slices.Equal(p.Held(), []int{s.Child}) {
-		t.Fatalf("%v, child %d, held %v", s.Reason, s.Child, p.Held())
+	if s.Reason != Forked || !slices.Equal(p.family.Held(), []int{s.Child}) {
+		t.Fatalf("%v, child %d, held %v", s.Reason, s.Child, p.family.Held())
 	}
-	parent := p.PID()
-	if err := p.SwitchTo(s.Child); err != nil {
+	parent := p.target.PID()
+	if err := p.family.SwitchTo(s.Child); err != nil {
 		t.Fatal(err)
 	}
-	if p.PID() != s.Child || !slices.Equal(p.Held(), []int{parent}) {
-		t.Errorf("pid %d, held %v", p.PID(), p.Held())
+	if p.target.PID() != s.Child || !slices.Equal(p.family.Held(), []int{parent}) {
+		t.Errorf("pid %d, held %v", p.target.PID(), p.family.Held())
 	}
 	wantExit(t, p, 3)
 	if len(pids) != 100 || pids[0] != s.Child {
 		t.Errorf("%d hits", len(pids))
 	}
-	if err := p.SwitchTo(parent); err != nil {
+	if err := p.family.SwitchTo(parent); err != nil {
 		t.Fatal(err)
 	}
 	wantExit(t, p, 7)
@@ -188,7 +188,7 @@ func TestExec(t *testing.T) {
 	path := build(t, "forks")
 	p, _ := launch(t, path, "exec")
 	old := plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { t.Error("hit before exec"); return Resume })
-	p.CatchExec(true)
+	p.family.CatchExec(true)
 	hits, execs := 0, []string{}
 	p.SetHooks(Hooks{Execed: func(path string) {
 		execs = append(execs, path)
@@ -214,7 +214,7 @@ func TestStepOverExec(t *testing.T) {
 	plant(t, p, symbol(t, p, "execve"), func(*Thread) Action { return StopHere })
 	s := resume(t, p)
 	caller, execed := s.Thread, false
-	if caller.TID == p.PID() {
+	if caller.TID == p.target.PID() {
 		t.Fatalf("the leader called execve")
 	}
 	p.SetHooks(Hooks{Execed: func(string) { execed = true }})
@@ -227,7 +227,7 @@ func TestStepOverExec(t *testing.T) {
 			break
 		}
 	}
-	if all := p.Threads(); !execed || len(all) != 1 || all[0] != caller || caller.TID != p.PID() {
+	if all := p.target.Threads(); !execed || len(all) != 1 || all[0] != caller || caller.TID != p.target.PID() {
 		t.Errorf("execed %v, threads %v, the caller is %v", execed, all, caller)
 	}
 	wantExit(t, p, 7)
@@ -248,17 +248,17 @@ func TestLeader(t *testing.T) {
 				return Resume
 			}
 			plant(t, p, symbol(t, p, "hit"), h)
-			pid, execed := p.PID(), false
+			pid, execed := p.target.PID(), false
 			p.SetHooks(Hooks{Execed: func(path string) { execed = filepath.Base(path) == "leader" }})
 			s := resume(t, p)
 			for ; s.Reason == Trapped; s = resume(t, p) {
-				for _, th := range p.Threads() {
+				for _, th := range p.target.Threads() {
 					if _, err := th.Regs(); err != nil {
 						t.Errorf("%s: %v", how, err)
 					}
 				}
 			}
-			if s.Reason != Exited || s.Exit.Code != 7 || p.PID() != pid || execed != (how == "exec") {
+			if s.Reason != Exited || s.Exit.Code != 7 || p.target.PID() != pid || execed != (how == "exec") {
 				t.Errorf("%s: %v %v %+v", how, s.Reason, s.Exit, s.Signal)
 			}
 			if err := p.Close(); err != nil {

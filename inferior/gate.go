@@ -25,19 +25,19 @@ type gate struct {
 // has arrived at the trap, and so has one that is stepped there (see Arrive). The
 // signal is dropped. The handler has to move the thread; else it sends the signal
 // again. Nothing is written to memory.
-func (p *Process) PlantGate(low, high addr.Run, signal int, h Handler) *Trap {
-	p.check()
-	s := &site{p: p, addr: low}
+func (ts *traps) PlantGate(low, high addr.Run, signal int, h Handler) *Trap {
+	ts.p.check()
+	s := &site{p: ts.p, addr: low}
 	s.gate = &gate{site: s, high: high, signal: unix.Signal(signal)}
 	t := &Trap{site: s, handler: h}
 	s.traps = []*Trap{t}
-	p.gates = append(p.gates, s.gate)
+	ts.gates = append(ts.gates, s.gate)
 	return t
 }
 
 // gateAt is the gate with that instruction, or nil.
-func (p *Process) gateAt(a addr.Run) *gate {
-	for _, g := range p.gates {
+func (ts *traps) gateAt(a addr.Run) *gate {
+	for _, g := range ts.gates {
 		if g.site.addr <= a && a < g.high {
 			return g
 		}
@@ -48,39 +48,39 @@ func (p *Process) gateAt(a addr.Run) *gate {
 // onGate handles a signal that a thread may have sent itself at a gate. False: it
 // has not. While threads are being stopped nothing is asked: the thread sends it
 // again when it is released.
-func (p *Process) onGate(t *Thread, sig unix.Signal) bool {
-	if !slices.ContainsFunc(p.gates, func(g *gate) bool { return g.signal == sig }) {
+func (ts *traps) onGate(t *Thread, sig unix.Signal) bool {
+	if !slices.ContainsFunc(ts.gates, func(g *gate) bool { return g.signal == sig }) {
 		return false
 	}
 	if t.load() != nil {
 		t.state = running // killed
 		return true
 	}
-	g := p.gateAt(t.pc())
+	g := ts.gateAt(t.pc())
 	if g == nil || g.signal != sig {
 		return false
 	}
-	if p.stopping && !t.guest {
-		p.proceed(t)
+	if ts.p.stopping && !t.guest {
+		ts.p.proceed(t)
 		return true
 	}
-	if stops := p.hit(t, g.site); len(stops) > 0 {
-		p.stop = trapStop(t, stops)
+	if stops := ts.hit(t, g.site); len(stops) > 0 {
+		ts.p.stop = trapStop(t, stops)
 		return true
 	}
-	p.release(t)
+	ts.p.release(t)
 	return true
 }
 
 // removeGate is unplant for a gate.
-func (p *Process) removeGate(g *gate) {
-	p.gates = slices.DeleteFunc(p.gates, func(x *gate) bool { return x == g })
+func (ts *traps) removeGate(g *gate) {
+	ts.gates = slices.DeleteFunc(ts.gates, func(x *gate) bool { return x == g })
 }
 
 // Handles tells whether the process has a handler for a signal. It is so said where
 // proc(5) does not tell.
-func (p *Process) Handles(signal int) bool {
-	s, _ := statusField(p.cur.pid, "SigCgt")
+func (tg *target) Handles(signal int) bool {
+	s, _ := statusField(tg.pid, "SigCgt")
 	mask, err := strconv.ParseUint(s, 16, 64)
 	return err != nil || mask&(1<<(signal-1)) != 0
 }

@@ -13,7 +13,7 @@ import (
 func openGate(t testing.TB, p *Process, then func() Action) *Trap {
 	t.Helper()
 	low, high := symbol(t, p, "gate_low"), symbol(t, p, "gate_high")
-	return p.PlantGate(low, high, int(unix.SIGURG), func(th *Thread) Action {
+	return p.traps.PlantGate(low, high, int(unix.SIGURG), func(th *Thread) Action {
 		r, err := th.Regs()
 		if err != nil || r.PC() < low || r.PC() >= high {
 			t.Errorf("thread %d at %v: %v", th.Num, r.PC(), err)
@@ -68,7 +68,7 @@ func TestGateRemoved(t *testing.T) {
 			if err := tr.Remove(); err != nil {
 				t.Error(err)
 			}
-			if err := unix.Kill(p.PID(), unix.SIGURG); err != nil {
+			if err := unix.Kill(p.target.PID(), unix.SIGURG); err != nil {
 				t.Error(err)
 			}
 		}

@@ -51,24 +51,24 @@ func (p *Process) Go() (*Go, error) {
 	if err := p.alive(); err != nil {
 		return nil, err
 	}
-	if g := p.golang; g != nil && g.tg == p.cur && g.exe == p.cur.exe {
+	if g := p.golang; g != nil && g.tg == p.target && g.exe == p.target.exe {
 		return g, nil
 	}
-	path := fmt.Sprintf("/proc/%d/exe", p.cur.pid)
-	if err := checkGo(path, p.cur.exe); err != nil {
+	path := fmt.Sprintf("/proc/%d/exe", p.target.pid)
+	if err := checkGo(path, p.target.exe); err != nil {
 		return nil, err
 	}
 	b := newGoBackend(p)
 	group, add := proc.NewGroup(&goGroup{b}, proc.NewTargetGroupConfig{StopReason: proc.StopUnknown})
-	if len(p.cur.order) == 0 {
-		return nil, fmt.Errorf("process %d has no threads", p.cur.pid)
+	if len(p.target.order) == 0 {
+		return nil, fmt.Errorf("process %d has no threads", p.target.pid)
 	}
 	b.sync()
-	target, err := add(b, p.cur.pid, b.threads[p.cur.order[0].TID], path, proc.StopUnknown, p.cur.exe)
+	target, err := add(b, p.target.pid, b.threads[p.target.order[0].TID], path, proc.StopUnknown, p.target.exe)
 	if err != nil {
-		return nil, fmt.Errorf("%s: Go debug info: %w", p.cur.exe, err)
+		return nil, fmt.Errorf("%s: Go debug info: %w", p.target.exe, err)
 	}
-	p.golang = &Go{p: p, tg: p.cur, exe: p.cur.exe, group: group, target: target, backend: b}
+	p.golang = &Go{p: p, tg: p.target, exe: p.target.exe, group: group, target: target, backend: b}
 	return p.golang, nil
 }
 
@@ -141,11 +141,11 @@ func (g *Go) describe(x *proc.G) Goroutine {
 // differ between versions of Go.
 func (g *Go) waitReason(n int64) string {
 	if g.reasons == 0 {
-		a, ok := elfSymbol(fmt.Sprintf("/proc/%d/exe", g.p.cur.pid), "runtime.waitReasonStrings")
-		if !ok || len(g.p.mods.list) == 0 {
+		a, ok := elfSymbol(fmt.Sprintf("/proc/%d/exe", g.p.target.pid), "runtime.waitReasonStrings")
+		if !ok || len(g.p.modules.list) == 0 {
 			return ""
 		}
-		for _, m := range g.p.mods.list {
+		for _, m := range g.p.modules.list {
 			if m.Name == g.exe {
 				g.reasons = a.Run(m.Bias)
 			}
@@ -155,7 +155,7 @@ func (g *Go) waitReason(n int64) string {
 	if n < 0 || n > 255 {
 		return ""
 	}
-	if _, err := g.p.ReadAt(header[:], int64(g.reasons)+16*n); err != nil {
+	if _, err := g.p.memory.ReadAt(header[:], int64(g.reasons)+16*n); err != nil {
 		return ""
 	}
 	at, size := binary.LittleEndian.Uint64(header[:]), binary.LittleEndian.Uint64(header[8:])
@@ -163,7 +163,7 @@ func (g *Go) waitReason(n int64) string {
 		return ""
 	}
 	text := make([]byte, size)
-	if _, err := g.p.ReadAt(text, int64(at)); err != nil {
+	if _, err := g.p.memory.ReadAt(text, int64(at)); err != nil {
 		return ""
 	}
 	return string(text)
@@ -235,6 +235,6 @@ func (g *Go) run(t *Thread, step func() error) (Stop, error) {
 	if err != nil {
 		return Stop{}, fmt.Errorf("step of a goroutine: %w", errors.Join(err, g.group.ClearSteppingBreakpoints()))
 	}
-	th := g.p.Thread(g.target.CurrentThread().ThreadID())
+	th := g.p.target.Thread(g.target.CurrentThread().ThreadID())
 	return Stop{Reason: Stepped, Thread: th}, nil
 }

@@ -36,7 +36,7 @@ func newGoBackend(p *Process) *goBackend {
 // sync brings the list of threads up to date.
 func (b *goBackend) sync() {
 	live := map[int]*goThread{}
-	for _, t := range b.p.Threads() {
+	for _, t := range b.p.target.Threads() {
 		if live[t.TID] = b.threads[t.TID]; live[t.TID] == nil {
 			live[t.TID] = &goThread{b: b, t: t}
 		}
@@ -55,11 +55,11 @@ func (b *goBackend) MemoryMap() ([]proc.MemoryMapEntry, error) {
 	return nil, proc.ErrMemoryMapNotSupported
 }
 
-func (b *goBackend) RequestManualStop(*proc.ContinueOnceContext) error { return b.p.Interrupt() }
+func (b *goBackend) RequestManualStop(*proc.ContinueOnceContext) error { return b.p.waker.Interrupt() }
 
 func (b *goBackend) EntryPoint() (uint64, error) {
 	const atEntry = 9
-	auxv, err := b.p.Auxv()
+	auxv, err := b.p.target.Auxv()
 	return auxv[atEntry], err
 }
 
@@ -70,7 +70,7 @@ func (b *goBackend) FindThread(tid int) (proc.Thread, bool) {
 
 func (b *goBackend) ThreadList() []proc.Thread {
 	var all []proc.Thread
-	for _, t := range b.p.Threads() {
+	for _, t := range b.p.target.Threads() {
 		if g := b.threads[t.TID]; g != nil {
 			all = append(all, g)
 		}
@@ -79,8 +79,8 @@ func (b *goBackend) ThreadList() []proc.Thread {
 }
 
 func (b *goBackend) Valid() (bool, error) {
-	if st, ended := b.p.Exited(); ended {
-		return false, proc.ErrProcessExited{Pid: b.p.PID(), Status: st.Code}
+	if st, ended := b.p.target.Exited(); ended {
+		return false, proc.ErrProcessExited{Pid: b.p.target.PID(), Status: st.Code}
 	}
 	return true, nil
 }
@@ -90,10 +90,10 @@ func (b *goBackend) WriteBreakpoint(bp *proc.Breakpoint) error {
 		return proc.ErrHWBreakUnsupported
 	}
 	bp.OriginalData = make([]byte, 1)
-	if _, err := b.p.ReadAt(bp.OriginalData, int64(bp.Addr)); err != nil {
+	if _, err := b.p.memory.ReadAt(bp.OriginalData, int64(bp.Addr)); err != nil {
 		return err
 	}
-	tr, err := b.p.Plant(addr.Run(bp.Addr), func(*Thread) Action {
+	tr, err := b.p.traps.Plant(addr.Run(bp.Addr), func(*Thread) Action {
 		if b.active {
 			return StopHere
 		}
@@ -118,8 +118,8 @@ func (b *goBackend) EraseBreakpoint(bp *proc.Breakpoint) error {
 // goMemory is the inferior's memory without our int3s.
 type goMemory struct{ p *Process }
 
-func (m goMemory) ReadMemory(b []byte, a uint64) (int, error)  { return m.p.ReadAt(b, int64(a)) }
-func (m goMemory) WriteMemory(a uint64, b []byte) (int, error) { return m.p.WriteAt(b, int64(a)) }
+func (m goMemory) ReadMemory(b []byte, a uint64) (int, error)  { return m.p.memory.ReadAt(b, int64(a)) }
+func (m goMemory) WriteMemory(a uint64, b []byte) (int, error) { return m.p.traps.WriteAt(b, int64(a)) }
 
 // goGroup runs the process for delve.
 type goGroup struct{ b *goBackend }
@@ -139,7 +139,7 @@ func (g *goGroup) ContinueOnce(*proc.ContinueOnceContext) (proc.Thread, proc.Sto
 	}
 	if s.Ended() {
 		b.last = &s
-		return nil, proc.StopExited, proc.ErrProcessExited{Pid: b.p.PID(), Status: s.Exit.Code}
+		return nil, proc.StopExited, proc.ErrProcessExited{Pid: b.p.target.PID(), Status: s.Exit.Code}
 	}
 	th := b.threads[s.Thread.TID]
 	own := false

@@ -29,7 +29,7 @@ func TestGo(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	p, _ := launch(t, buildGo(t, "-gcflags=-N -l"))
-	if !p.IsGo() {
+	if !p.target.IsGo() {
 		t.Error("not recognised as a Go program")
 	}
 	leaf := plant(t, p, symbol(t, p, "main.leaf"), func(*Thread) Action { return StopHere })
@@ -95,7 +95,7 @@ func TestGoRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	c, _ := launch(t, build(t, "loop"), "1")
-	if _, err := c.Go(); err == nil || !strings.Contains(err.Error(), "not a Go program") || c.IsGo() {
+	if _, err := c.Go(); err == nil || !strings.Contains(err.Error(), "not a Go program") || c.target.IsGo() {
 		t.Errorf("%v", err)
 	}
 }

@@ -29,6 +29,8 @@ import (
 // stop no thread runs, so there only a machine too busy to run the guard in time can
 // do harm, and even then threads do not stand at int3s (see secure).
 type guard struct {
+	p *Process
+
 	command []string // nil: not wanted
 	on      bool
 	told    bool // that its table is full
@@ -48,36 +50,36 @@ type robustList struct{ head, size uintptr }
 // of a program that passes what follows it to RunGuard; its path is
 // command[0]. The process is started behind the caller's back; Hooks.Message
 // tells when it cannot be. It ends with the session.
-func (p *Process) Guard(command []string) error {
-	if err := p.alive(); err != nil {
+func (g *guard) Guard(command []string) error {
+	if err := g.p.alive(); err != nil {
 		return err
 	}
-	p.guard.command = command
-	return p.updateGuard()
+	g.command = command
+	return g.update()
 }
 
-// updateGuard starts or ends the guard as the target needs it now.
-func (p *Process) updateGuard() error {
-	want := p.guard.command != nil && p.survives() && !p.closed
+// update starts or ends the guard as the target needs it now.
+func (g *guard) update() error {
+	want := g.command != nil && g.p.target.survives() && !g.p.closed
 	switch {
-	case want && !p.guard.on:
-		return p.startGuard()
-	case !want && p.guard.on:
-		p.endGuard()
+	case want && !g.on:
+		return g.start()
+	case !want && g.on:
+		g.end()
 	}
 	return nil
 }
 
-// renewGuard is updateGuard for a target with a new address space.
-func (p *Process) renewGuard() {
-	p.endGuard()
-	p.handler = trapHandler{}
-	if err := p.updateGuard(); err != nil {
-		p.message("%v", err)
+// renew is update for a target with a new address space.
+func (g *guard) renew() {
+	g.end()
+	g.p.handler = trapHandler{p: g.p}
+	if err := g.update(); err != nil {
+		g.p.message("%v", err)
 	}
 }
 
-func (p *Process) startGuard() error {
+func (g *guard) start() error {
 	fd, err := unix.MemfdCreate("hdb-guard", unix.MFD_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("guard: memory: %w", err)
@@ -100,7 +102,7 @@ func (p *Process) startGuard() error {
 		return err
 	}
 	var pipe [2]int
-	if files[0], err = unix.FcntlInt(uintptr(p.mem.fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
+	if files[0], err = unix.FcntlInt(uintptr(g.p.memory.fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
 		err = unix.Pipe2(pipe[:], unix.O_CLOEXEC)
 	}
 	if err != nil {
@@ -109,12 +111,12 @@ func (p *Process) startGuard() error {
 		return fmt.Errorf("guard: %w", err)
 	}
 	files[2] = pipe[0]
-	table.head.pid = int32(p.cur.pid)
-	p.guard.on, p.guard.table, p.guard.pipe = true, table, pipe[1]
-	p.guard.gone, p.guard.late = new(atomic.Bool), false
-	p.guard.hold(p.owner)
-	p.mem.setTable(table)
-	go p.runGuard(p.guard.command, files, closeAll, p.guard.gone)
+	table.head.pid = int32(g.p.target.pid)
+	g.on, g.table, g.pipe = true, table, pipe[1]
+	g.gone, g.late = new(atomic.Bool), false
+	g.hold(g.p.owner)
+	g.p.memory.setTable(table)
+	go g.run(g.command, files, closeAll, g.gone)
 	return nil
 }
 
@@ -135,10 +137,10 @@ func (g *guard) hold(tid int) {
 	_, _, _ = unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, uintptr(unsafe.Pointer(head)), unsafe.Sizeof(*head), 0)
 }
 
-// runGuard starts the process and waits for its end. It has a session of its
+// run starts the process and waits for its end. It has a session of its
 // own: no key typed and no hangup reaches it. Its name is not hdb's, so that
 // who kills all hdbs by name leaves it alive.
-func (p *Process) runGuard(command []string, files []int, closeAll func(), gone *atomic.Bool) {
+func (g *guard) run(command []string, files []int, closeAll func(), gone *atomic.Bool) {
 	defer gone.Store(true)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	pid := 0
@@ -151,7 +153,7 @@ func (p *Process) runGuard(command []string, files []int, closeAll func(), gone 
 	}
 	closeAll()
 	if err != nil {
-		p.Wake(func() { p.message("guard: %v: if hdb is killed, traps stay in the process", err) })
+		g.p.waker.Wake(func() { g.p.message("guard: %v: if hdb is killed, traps stay in the process", err) })
 		return
 	}
 	for {
@@ -161,10 +163,9 @@ func (p *Process) runGuard(command []string, files []int, closeAll func(), gone 
 	}
 }
 
-// awaitGuard waits until the guard that was started is there, once and for a second:
+// await waits until the guard that was started is there, once and for a second:
 // what is put into the inferior before stays there if hdb is killed.
-func (p *Process) awaitGuard() {
-	g := &p.guard
+func (g *guard) await() {
 	if !g.on || g.late {
 		return
 	}
@@ -175,16 +176,23 @@ func (p *Process) awaitGuard() {
 		time.Sleep(time.Millisecond)
 	}
 	g.late = true
-	p.message("guard: not there after a second: if hdb is killed, traps may stay in the process")
+	g.p.message("guard: not there after a second: if hdb is killed, traps may stay in the process")
 }
 
-// endGuard tells the guard that there is nothing to do any more.
-func (p *Process) endGuard() {
-	g := &p.guard
+// tellTooMany says once that the table has no room for all code that was replaced.
+func (g *guard) tellTooMany() {
+	if g.on && g.table.tooMany && !g.told {
+		g.told = true
+		g.p.message("guard: more than %d bytes of code replaced: if hdb is killed, some traps stay in the process", guardSlots)
+	}
+}
+
+// end tells the guard that there is nothing to do any more.
+func (g *guard) end() {
 	if !g.on {
 		return
 	}
-	p.mem.setTable(nil)
+	g.p.memory.setTable(nil)
 	_, _, _ = unix.RawSyscall(unix.SYS_SET_ROBUST_LIST, g.former.head, g.former.size, 0) // it was the thread's
 	g.table.clear()
 	unix.Close(g.pipe)

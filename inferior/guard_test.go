@@ -29,7 +29,7 @@ func gone(t testing.TB, pid int) {
 // TestGuardLives as long as it is needed, and hears nothing else.
 func TestGuardLives(t *testing.T) {
 	p, _ := launch(t, build(t, "patched"), "exec")
-	if err := p.Guard(guardCommand); err != nil {
+	if err := p.guard.Guard(guardCommand); err != nil {
 		t.Fatal(err)
 	}
 	if p.guard.on {
@@ -52,7 +52,7 @@ func TestGuardLives(t *testing.T) {
 	}
 	// Nobody else may hold the pipe open.
 	other, _ := launch(t, build(t, "threads"), "1", "1", "1")
-	for _, pid := range []int{first, other.PID()} {
+	for _, pid := range []int{first, other.target.PID()} {
 		pipes := 0
 		for fd := range 100 {
 			if s, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd)); err == nil && strings.HasPrefix(s, "pipe:") {
@@ -71,7 +71,7 @@ func TestGuardLives(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := waitGuard(t, p)
-	p.CatchExec(true)
+	p.family.CatchExec(true)
 	if s := resume(t, p); s.Reason != Execed {
 		t.Fatalf("%v", s.Reason)
 	}
@@ -87,11 +87,11 @@ func TestGuardLives(t *testing.T) {
 func TestGuardMissing(t *testing.T) {
 	p, _ := launch(t, build(t, "patched"), "nap")
 	said := ""
-	p.SetHooks(Hooks{Message: func(s string) { said += s; _ = p.Interrupt() }})
+	p.SetHooks(Hooks{Message: func(s string) { said += s; _ = p.waker.Interrupt() }})
 	if err := p.SetKillOnExit(false); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Guard([]string{"/no/such/program"}); err != nil {
+	if err := p.guard.Guard([]string{"/no/such/program"}); err != nil {
 		t.Fatal(err)
 	}
 	if s := resume(t, p); s.Reason != Interrupted {
@@ -118,7 +118,7 @@ func TestGuardTable(t *testing.T) {
 				got = append(got, h.p.guard.table.slots[i].cover())
 			}
 		}
-		got = slices.DeleteFunc(got, func(c guardCover) bool { return c.at == h.p.mods.trap.Addr() })
+		got = slices.DeleteFunc(got, func(c guardCover) bool { return c.at == h.p.modules.trap.Addr() })
 		slices.SortFunc(got, func(a, b guardCover) int { return cmp.Compare(a.at, b.at) })
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %+v, want %+v", what, got, want)
@@ -142,7 +142,7 @@ func TestGuardTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("patch removed", trap)
-	if _, err := h.p.WriteAt([]byte{0x90}, int64(h.target)); err != nil {
+	if _, err := h.p.traps.WriteAt([]byte{0x90}, int64(h.target)); err != nil {
 		t.Fatal(err)
 	}
 	trap.orig, trap.run = 0x90, 0x90
@@ -204,12 +204,12 @@ func BenchmarkGuard(b *testing.B) {
 	}
 	b.ResetTimer()
 	for range b.N {
-		if err := p.Guard(guardCommand); err != nil {
+		if err := p.guard.Guard(guardCommand); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()
 		waitGuard(b, p)
-		p.endGuard()
+		p.guard.end()
 		b.StartTimer()
 	}
 }
@@ -227,7 +227,7 @@ func TestGuardNeverThere(t *testing.T) {
 		if err := p.SetKillOnExit(false); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Guard(c.command); err != nil {
+		if err := p.guard.Guard(c.command); err != nil {
 			t.Fatal(err)
 		}
 		if !c.late {
@@ -239,7 +239,7 @@ func TestGuardNeverThere(t *testing.T) {
 			}
 		}
 		for range 2 {
-			p.awaitGuard()
+			p.guard.await()
 		}
 		if p.guard.late != c.late || (len(told) == 1) != c.late {
 			t.Errorf("%s: late is %v, messages %q", c.command[0], p.guard.late, told)

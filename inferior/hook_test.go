@@ -53,7 +53,7 @@ func (l lead) newHook(t testing.TB, p *Process) *hook {
 	thunk = append(thunk, jump(h.thunk+8, h.over)...)
 	over := append(bytes.Clone(targetCode), jump(h.over+5, h.target+5)...)
 	for a, code := range map[addr.Run][]byte{h.thunk: thunk, h.over: over} {
-		if _, err := p.WriteAt(code, int64(a)); err != nil {
+		if _, err := p.traps.WriteAt(code, int64(a)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,12 +69,12 @@ func (h *hook) install(t testing.TB) {
 	t.Helper()
 	var err error
 	if h.lead == byTrap {
-		if h.patch, err = h.p.Divert(h.target, h.thunk, h.over); err != nil {
+		if h.patch, err = h.p.patches.Divert(h.target, h.thunk, h.over); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if h.patch, err = h.p.Patch(h.target, h.code, h.over, h.moves); err != nil {
+	if h.patch, err = h.p.patches.Patch(h.target, h.code, h.over, h.moves); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -83,7 +83,7 @@ func (h *hook) install(t testing.TB) {
 func (h *hook) seen(t testing.TB) int {
 	t.Helper()
 	var b [8]byte
-	if _, err := h.p.ReadAt(b[:], int64(symbol(t, h.p, "seen"))); err != nil {
+	if _, err := h.p.memory.ReadAt(b[:], int64(symbol(t, h.p, "seen"))); err != nil {
 		t.Fatal(err)
 	}
 	return int(binary.LittleEndian.Uint64(b[:]))
@@ -93,10 +93,10 @@ func (h *hook) seen(t testing.TB) int {
 func (h *hook) wantCode(t testing.TB, run []byte) {
 	t.Helper()
 	b := make([]byte, 5)
-	if _, err := h.p.ReadAt(b, int64(h.target)); err != nil || !bytes.Equal(b, targetCode) {
+	if _, err := h.p.memory.ReadAt(b, int64(h.target)); err != nil || !bytes.Equal(b, targetCode) {
 		t.Errorf("readers see % x, %v; want % x", b, err, targetCode)
 	}
-	if _, err := h.p.mem.raw(b, int64(h.target), false); err != nil || !bytes.Equal(b, run) {
+	if _, err := h.p.memory.raw(b, int64(h.target), false); err != nil || !bytes.Equal(b, run) {
 		t.Errorf("the processor sees % x, %v; want % x", b, err, run)
 	}
 }

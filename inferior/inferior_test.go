@@ -42,23 +42,23 @@ func launch(t testing.TB, path string, args ...string) (*Process, string) {
 // symbol is where the main program has its function or variable now.
 func symbol(t testing.TB, p *Process, name string) addr.Run {
 	t.Helper()
-	v, ok := elfSymbol(p.Exe(), name)
+	v, ok := elfSymbol(p.target.Exe(), name)
 	if !ok {
-		t.Fatalf("%s: no symbol %s", p.Exe(), name)
+		t.Fatalf("%s: no symbol %s", p.target.Exe(), name)
 	}
-	for _, m := range p.Modules() {
-		if m.Name == p.Exe() {
+	for _, m := range p.modules.Modules() {
+		if m.Name == p.target.Exe() {
 			return v.Run(m.Bias)
 		}
 	}
-	t.Fatalf("%s is not among the modules %v", p.Exe(), p.Modules())
+	t.Fatalf("%s is not among the modules %v", p.target.Exe(), p.modules.Modules())
 	return 0
 }
 
 // plant plants a trap that must work.
 func plant(t testing.TB, p *Process, a addr.Run, h Handler) *Trap {
 	t.Helper()
-	tr, err := p.Plant(a, h)
+	tr, err := p.traps.Plant(a, h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +94,11 @@ func read(t testing.TB, path string) string {
 
 func TestLaunchStopsAtFirstInstruction(t *testing.T) {
 	p, out := launch(t, build(t, "threads"), "2", "1", "3")
-	r, err := p.Threads()[0].Regs()
+	r, err := p.target.Threads()[0].Regs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	auxv, err := p.Auxv()
+	auxv, err := p.target.Auxv()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,9 +55,9 @@ const (
 
 // Interrupt makes the Continue or StepInstruction that runs, or else the next
 // one, return with Interrupted. Any goroutine may call it; it does not wait.
-func (p *Process) Interrupt() error {
-	p.wake.request.Store(true)
-	go p.wake.ring()
+func (w *waker) Interrupt() error {
+	w.request.Store(true)
+	go w.ring()
 	return nil
 }
 
@@ -81,8 +81,7 @@ func (w *waker) ring() {
 // thread is stopped for it. Otherwise it runs at the beginning of the next
 // Continue. f may do what a handler may, StopAll and Interrupt among it. After
 // the end of the process it is not run.
-func (p *Process) Wake(f func()) {
-	w := &p.wake
+func (w *waker) Wake(f func()) {
 	w.mu.Lock()
 	w.calls = append(w.calls, f)
 	first := len(w.calls) == 1
@@ -112,27 +111,12 @@ func (w *waker) run() {
 func (p *Process) interrupted() {
 	switch {
 	case p.stepping != nil && !p.noBreak && p.stop == nil:
-		p.wake.request.Store(false)
+		p.waker.request.Store(false)
 		p.stop = &Stop{Reason: Interrupted, Thread: p.stepping}
 		p.stepping.interrupted = ptrace(unix.PTRACE_INTERRUPT, p.stepping.TID, 0, 0) == nil
 	case p.stopping || p.stop != nil:
 	default:
-		p.wake.request.Store(false)
-		p.stop = &Stop{Reason: Interrupted, Thread: p.representative()}
+		p.waker.request.Store(false)
+		p.stop = &Stop{Reason: Interrupted, Thread: p.target.representative()}
 	}
-}
-
-// representative is the thread to show at a stop that is nobody's: the first
-// whose registers can be read then, or just the first. It is nil when all have
-// gone and only the end of the process is still to be reported.
-func (p *Process) representative() *Thread {
-	for _, t := range p.cur.order {
-		if t.state == running || t.state == stopped {
-			return t
-		}
-	}
-	if len(p.cur.order) > 0 {
-		return p.cur.order[0]
-	}
-	return nil
 }

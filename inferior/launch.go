@@ -70,7 +70,7 @@ func Launch(c Config) (*Process, error) {
 	}()
 	runtime.LockOSThread()
 	p := newProcess()
-	pid, err := p.start(path, c, files)
+	pid, err := start(path, c, files, &p.terminal)
 	if err != nil {
 		runtime.UnlockOSThread()
 		return nil, explainLaunch(path, c, err)
@@ -78,7 +78,7 @@ func Launch(c Config) (*Process, error) {
 	if err := p.adoptLaunched(pid); err != nil {
 		_ = unix.Kill(pid, unix.SIGKILL) // it may be gone already
 		_, _, _ = waitFor(pid)
-		p.mem.close()
+		p.memory.close()
 		runtime.UnlockOSThread()
 		return nil, fmt.Errorf("launch %s: %w", path, err)
 	}
@@ -150,7 +150,7 @@ func openFiles(c Config) (files [3]*os.File, err error) {
 
 // start forks and execs; the child stops at its first instruction, traced
 // with PTRACE_TRACEME.
-func (p *Process) start(path string, c Config, files [3]*os.File) (int, error) {
+func start(path string, c Config, files [3]*os.File, term *terminal) (int, error) {
 	env := c.Env
 	if env == nil {
 		env = os.Environ()
@@ -164,7 +164,7 @@ func (p *Process) start(path string, c Config, files [3]*os.File) (int, error) {
 		attr.Sys.Setsid, attr.Sys.Setctty, attr.Sys.Ctty = true, true, 0
 	case c.Apart:
 		attr.Sys.Setsid = true
-	case p.term.open():
+	case term.open():
 		attr.Sys.Setpgid = true
 	}
 	if !c.KeepASLR {
@@ -192,8 +192,8 @@ func (p *Process) adoptLaunched(pid int) error {
 	if err := ptrace(unix.PTRACE_SEIZE, pid, 0, baseOptions|unix.PTRACE_O_EXITKILL); err != nil {
 		return fmt.Errorf("seize: %w", err)
 	}
-	p.cur = newTarget(pid, true)
-	t := p.addThread(p.cur, pid, running)
+	p.target = newTarget(pid, true)
+	t := p.addThread(p.target, pid, running)
 	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
 		return err
 	}
@@ -220,15 +220,15 @@ func (p *Process) adoptLaunched(pid int) error {
 
 // prepare readies the engine for a process just launched or attached.
 func (p *Process) prepare() error {
-	if err := p.mem.open(p.cur.pid, false); err != nil {
+	if err := p.memory.open(p.target.pid, false); err != nil {
 		return err
 	}
-	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.cur.pid))
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.target.pid))
 	if err != nil {
 		return err
 	}
-	p.cur.exe = exe
-	p.rescan()
+	p.target.exe = exe
+	p.modules.rescan()
 	// Without stops of children SIGCHLD would only interrupt us; a refusal
 	// costs time, not correctness.
 	_ = changeAction(int(unix.SIGCHLD), saNoCldStop, 0)

@@ -120,7 +120,7 @@ func TestASLR(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bias[p.Modules()[0].Bias]++
+		bias[p.modules.Modules()[0].Bias]++
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestStatic(t *testing.T) {
 		p, _ := launch(t, build(t, "threads", flags...), "4", "3", "10")
 		n := 0
 		plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { n++; return Resume })
-		if vdso := p.Modules()[len(p.Modules())-1]; len(p.Modules()) < 2 || !slices.ContainsFunc(p.Modules(), func(m Module) bool { return m.VDSO }) {
+		if vdso := p.modules.Modules()[len(p.modules.Modules())-1]; len(p.modules.Modules()) < 2 || !slices.ContainsFunc(p.modules.Modules(), func(m Module) bool { return m.VDSO }) {
 			t.Errorf("%v: modules %v", flags, vdso)
 		}
 		wantExit(t, p, 7)
@@ -179,7 +179,7 @@ func TestModuleBias(t *testing.T) {
 	p, _ := launch(t, path, "1")
 	plant(t, p, symbol(t, p, "main"), func(*Thread) Action { return StopHere })
 	resume(t, p)
-	for _, m := range p.Modules() {
+	for _, m := range p.modules.Modules() {
 		if m.VDSO {
 			continue
 		}
@@ -198,10 +198,10 @@ func TestModuleMappedAgain(t *testing.T) {
 	p, _ := launch(t, build(t, "remap"))
 	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
 	resume(t, p)
-	before := p.Modules()[0]
-	p.mods.forget() // as at an attach
-	p.rescan()
-	maps, err := p.Maps()
+	before := p.modules.Modules()[0]
+	p.modules.forget() // as at an attach
+	p.modules.rescan()
+	maps, err := p.target.Maps()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestModuleMappedAgain(t *testing.T) {
 	if far < 0 {
 		t.Fatalf("%s is not mapped again", before.Name)
 	}
-	if now := p.Modules()[0]; now != before {
+	if now := p.modules.Modules()[0]; now != before {
 		t.Errorf("%+v, was %+v before", now, before)
 	}
 }
@@ -219,12 +219,12 @@ func TestRemoteSyscall(t *testing.T) {
 	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
 	for range 5 {
 		resume(t, p)
-		for _, th := range p.Threads() {
+		for _, th := range p.target.Threads() {
 			before, err := th.Regs()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if pid, err := th.Syscall(unix.SYS_GETPID); err != nil || int(pid) != p.PID() {
+			if pid, err := th.Syscall(unix.SYS_GETPID); err != nil || int(pid) != p.target.PID() {
 				t.Errorf("getpid: %d, %v", pid, err)
 			}
 			if tid, err := th.Syscall(unix.SYS_GETTID); err != nil || int(tid) != th.TID {
@@ -240,7 +240,7 @@ func TestRemoteSyscall(t *testing.T) {
 	}
 	for s := resume(t, p); s.Reason == Trapped; s = resume(t, p) {
 	}
-	if st, _ := p.Exited(); st.Code != 7 {
+	if st, _ := p.target.Exited(); st.Code != 7 {
 		t.Errorf("%v", st)
 	}
 }
@@ -249,7 +249,7 @@ func TestRemoteSyscall(t *testing.T) {
 // program goes on with the registers it had.
 func TestSetRegs(t *testing.T) {
 	p, _ := launch(t, build(t, "threads"), "2", "1", "3")
-	th := p.Threads()[0]
+	th := p.target.Threads()[0]
 	before, err := th.Regs()
 	if err != nil {
 		t.Fatal(err)
@@ -274,31 +274,31 @@ func TestMemory(t *testing.T) {
 	p, _ := launch(t, build(t, "loop"), "1")
 	a := symbol(t, p, "hit")
 	plain := make([]byte, 64)
-	if _, err := p.ReadAt(plain, int64(a)); err != nil {
+	if _, err := p.memory.ReadAt(plain, int64(a)); err != nil {
 		t.Fatal(err)
 	}
 	tr := plant(t, p, a+4, func(*Thread) Action { return Resume })
 	got := make([]byte, 64)
-	if _, err := p.ReadAt(got, int64(a)); err != nil || !bytes.Equal(got, plain) {
+	if _, err := p.memory.ReadAt(got, int64(a)); err != nil || !bytes.Equal(got, plain) {
 		t.Errorf("with a trap %x, without %x, %v", got, plain, err)
 	}
-	if b, err := p.mem.peek(a + 4); err != nil || b != int3 {
+	if b, err := p.memory.peek(a + 4); err != nil || b != int3 {
 		t.Errorf("no int3: %x %v", b, err)
 	}
-	if _, err := p.WriteAt([]byte{1, 2, 3, 4, 5, 6}, int64(a)); err != nil {
+	if _, err := p.traps.WriteAt([]byte{1, 2, 3, 4, 5, 6}, int64(a)); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := p.mem.peek(a + 4); err != nil || b != int3 {
+	if b, err := p.memory.peek(a + 4); err != nil || b != int3 {
 		t.Errorf("a write took the int3: %x %v", b, err)
 	}
 	if err := tr.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if b, err := p.mem.peek(a + 4); err != nil || b != 5 {
+	if b, err := p.memory.peek(a + 4); err != nil || b != 5 {
 		t.Errorf("after removal %x %v, want 5", b, err)
 	}
-	m := p.Modules()[0]
-	maps, err := p.Maps()
+	m := p.modules.Modules()[0]
+	maps, err := p.target.Maps()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,10 +308,10 @@ func TestMemory(t *testing.T) {
 			end = mp.High
 		}
 	}
-	if n, err := p.ReadAt(make([]byte, 100), int64(end)-60); n != 60 || !errors.Is(err, unix.EIO) {
+	if n, err := p.memory.ReadAt(make([]byte, 100), int64(end)-60); n != 60 || !errors.Is(err, unix.EIO) {
 		t.Errorf("read across the end: %d %v", n, err)
 	}
-	if _, err := p.Plant(0x10, func(*Thread) Action { return Resume }); err == nil || !strings.Contains(err.Error(), "not mapped") {
+	if _, err := p.traps.Plant(0x10, func(*Thread) Action { return Resume }); err == nil || !strings.Contains(err.Error(), "not mapped") {
 		t.Errorf("trap at 0x10: %v", err)
 	}
 }
@@ -321,7 +321,7 @@ func TestBorrow(t *testing.T) {
 	p, _ := launch(t, build(t, "threads"), "4", "10", "10")
 	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
 	resume(t, p)
-	for _, th := range p.Threads() {
+	for _, th := range p.target.Threads() {
 		before, err := th.Regs()
 		if err != nil {
 			t.Fatal(err)
@@ -337,7 +337,7 @@ func TestBorrow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		link := fmt.Sprintf("/proc/%d/fd/%d", p.PID(), fd)
+		link := fmt.Sprintf("/proc/%d/fd/%d", p.target.PID(), fd)
 		if tid, err := b.Syscall(unix.SYS_GETTID); err != nil || int(tid) != th.TID {
 			t.Errorf("gettid: %d, %v", tid, err)
 		}
@@ -362,7 +362,7 @@ func TestBorrow(t *testing.T) {
 	}
 	for s := resume(t, p); s.Reason == Trapped; s = resume(t, p) {
 	}
-	if st, _ := p.Exited(); st.Code != 7 {
+	if st, _ := p.target.Exited(); st.Code != 7 {
 		t.Errorf("%v", st)
 	}
 }
@@ -373,14 +373,14 @@ func TestStubInModule(t *testing.T) {
 	p, _ := launch(t, build(t, "threads"), "1", "10", "10")
 	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
 	resume(t, p)
-	maps, err := p.Maps()
+	maps, err := p.target.Maps()
 	if err != nil {
 		t.Fatal(err)
 	}
 	full := false
 	for _, m := range maps {
 		if m.Path == "[vdso]" {
-			if _, err := p.WriteAt([]byte{1}, int64(m.High-1)); err != nil {
+			if _, err := p.traps.WriteAt([]byte{1}, int64(m.High-1)); err != nil {
 				t.Fatal(err)
 			}
 			full = true
@@ -389,7 +389,7 @@ func TestStubInModule(t *testing.T) {
 	if !full {
 		t.Error("no vDSO")
 	}
-	th := p.Threads()[0]
+	th := p.target.Threads()[0]
 	b, err := th.Borrow()
 	if err != nil {
 		t.Fatal(err)
@@ -406,7 +406,7 @@ func TestStubInModule(t *testing.T) {
 		t.Error(err)
 	}
 	left := make([]byte, stubSize)
-	if _, err := p.ReadAt(left, int64(b.at)); err != nil || len(bytes.Trim(left, "\x00")) != 0 {
+	if _, err := p.memory.ReadAt(left, int64(b.at)); err != nil || len(bytes.Trim(left, "\x00")) != 0 {
 		t.Errorf("% x is left, %v", left, err)
 	}
 }

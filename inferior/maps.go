@@ -12,7 +12,7 @@ import (
 )
 
 // Maps reads the memory map of the target, ascending.
-func (p *Process) Maps() ([]Mapping, error) { return MapsOf(p.cur.pid) }
+func (tg *target) Maps() ([]Mapping, error) { return MapsOf(tg.pid) }
 
 // MapsOf reads the memory map of any process, ascending.
 func MapsOf(pid int) ([]Mapping, error) {
@@ -69,10 +69,10 @@ func unescapeMaps(s string) string { return strings.ReplaceAll(s, `\012`, "\n") 
 
 // Auxv is the auxiliary vector the kernel gave the program: AT_ constant
 // (getauxval(3)) to value.
-func (p *Process) Auxv() (map[uint64]uint64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", p.cur.pid))
+func (tg *target) Auxv() (map[uint64]uint64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", tg.pid))
 	if err != nil {
-		return nil, fmt.Errorf("auxiliary vector of process %d: %w", p.cur.pid, err)
+		return nil, fmt.Errorf("auxiliary vector of process %d: %w", tg.pid, err)
 	}
 	v := map[uint64]uint64{}
 	for ; len(b) >= 16; b = b[16:] {

@@ -340,17 +340,4 @@ func (m *memory) patchOver(a addr.Run) *Patch {
 // ReadAt reads the inferior's memory, with the original bytes where traps are
 // planted. It implements io.ReaderAt over the address space: n bytes were
 // read before an error. Any goroutine may call it.
-func (p *Process) ReadAt(b []byte, off int64) (int, error) { return p.mem.readAt(b, off) }
-
-// WriteAt writes the inferior's memory, read-only pages included. Traps stay
-// planted; they show the bytes written when they are removed.
-func (p *Process) WriteAt(b []byte, off int64) (int, error) {
-	p.check()
-	n, err := p.mem.writeAt(b, off)
-	for _, s := range p.sites {
-		if uint64(s.addr)+uint64(len(s.code)) > uint64(off) && uint64(s.addr) < uint64(off)+uint64(len(b)) {
-			s.decode(p)
-		}
-	}
-	return n, err
-}
+func (m *memory) ReadAt(b []byte, off int64) (int, error) { return m.readAt(b, off) }

@@ -17,12 +17,14 @@ import (
 // dynamic, static and attached programs and for any C library; the dynamic
 // linker is only asked when to look again.
 type modules struct {
+	p *Process
+
 	list   []Module // by Low
 	known  map[moduleKey]Module
 	trap   *Trap    // at the dynamic linker's hook
 	armed  bool     // the hook has been looked for
 	stub   addr.Run // where a stub can stand in the vDSO, 0 not looked for or nowhere
-	shadow int8     // hasShadowStack: 0 not known, 1 no, 2 yes
+	shadow int8     // ShadowStack: 0 not known, 1 no, 2 yes
 }
 
 // A moduleKey says that the same file is still at the same place.
@@ -32,29 +34,29 @@ type moduleKey struct {
 	inode  uint64
 }
 
-func (m *modules) forget() { *m = modules{} }
+func (m *modules) forget() { *m = modules{p: m.p} }
 
 // Modules lists the ELF files mapped now, by address. The list is replaced,
 // not changed, when libraries come and go.
-func (p *Process) Modules() []Module { return p.mods.list }
+func (ms *modules) Modules() []Module { return ms.list }
 
 // rescan looks for modules, tells nobody, and plants the library trap once it
 // can be found.
-func (p *Process) rescan() (added, removed []Module) {
-	maps, err := p.Maps()
+func (ms *modules) rescan() (added, removed []Module) {
+	maps, err := ms.p.target.Maps()
 	if err != nil {
 		return nil, nil // the process has just ended
 	}
-	if p.mods.known == nil {
-		p.mods.known = map[moduleKey]Module{}
+	if ms.known == nil {
+		ms.known = map[moduleKey]Module{}
 	}
 	var list []Module
 	known := map[moduleKey]Module{}
 	for _, image := range groupImages(maps) {
 		key := moduleKey{image[0].Low, image[0].Device, image[0].Inode}
-		m, ok := p.mods.known[key]
+		m, ok := ms.known[key]
 		if !ok {
-			if m, ok = p.readModule(image); !ok {
+			if m, ok = ms.readModule(image); !ok {
 				continue
 			}
 			added = append(added, m)
@@ -62,7 +64,7 @@ func (p *Process) rescan() (added, removed []Module) {
 		known[key] = m
 		list = append(list, m)
 	}
-	for key, m := range p.mods.known {
+	for key, m := range ms.known {
 		if _, ok := known[key]; !ok {
 			removed = append(removed, m)
 		}
@@ -73,9 +75,9 @@ func (p *Process) rescan() (added, removed []Module) {
 		}
 		return 1
 	})
-	p.mods.list, p.mods.known, p.mods.shadow = list, known, 0
-	if !p.mods.armed {
-		p.armLibraryTrap()
+	ms.list, ms.known, ms.shadow = list, known, 0
+	if !ms.armed {
+		ms.armLibraryTrap()
 	}
 	return added, removed
 }
@@ -112,10 +114,10 @@ func groupImages(maps []Mapping) [][]Mapping {
 }
 
 // readModule reads the ELF header of a load. False: it is no ELF file.
-func (p *Process) readModule(image []Mapping) (Module, bool) {
+func (ms *modules) readModule(image []Mapping) (Module, bool) {
 	low := image[0].Low
 	m := Module{Name: image[0].Path, Low: low, High: image[len(image)-1].High, VDSO: image[0].Path == "[vdso]"}
-	loads := p.programHeaders(low, elf.PT_LOAD)
+	loads := ms.programHeaders(low, elf.PT_LOAD)
 	if len(loads) == 0 {
 		return m, false
 	}
@@ -131,15 +133,15 @@ func (p *Process) readModule(image []Mapping) (Module, bool) {
 	}
 	m.High = max(end, image[len(image)-1].High) // end is that of .bss
 	if !m.VDSO {
-		m.Path = image[0].Openable(p.cur.pid)
+		m.Path = image[0].Openable(ms.p.target.pid)
 	}
 	return m, true
 }
 
 // programHeaders reads those of one type from the header mapped at low.
-func (p *Process) programHeaders(low addr.Run, typ elf.ProgType) []elf.ProgHeader {
+func (ms *modules) programHeaders(low addr.Run, typ elf.ProgType) []elf.ProgHeader {
 	var h [64]byte
-	if _, err := p.mem.readAt(h[:], int64(low)); err != nil || string(h[:4]) != elf.ELFMAG || h[4] != byte(elf.ELFCLASS64) {
+	if _, err := ms.p.memory.readAt(h[:], int64(low)); err != nil || string(h[:4]) != elf.ELFMAG || h[4] != byte(elf.ELFCLASS64) {
 		return nil
 	}
 	le := binary.LittleEndian
@@ -148,7 +150,7 @@ func (p *Process) programHeaders(low addr.Run, typ elf.ProgType) []elf.ProgHeade
 		return nil
 	}
 	table := make([]byte, size*count)
-	if _, err := p.mem.readAt(table, int64(low)+int64(phoff)); err != nil {
+	if _, err := ms.p.memory.readAt(table, int64(low)+int64(phoff)); err != nil {
 		return nil
 	}
 	var found []elf.ProgHeader
@@ -183,62 +185,54 @@ func (m Mapping) Openable(pid int) string {
 // the function that r_debug.r_brk names (System V ABI, link.h). At the first
 // instruction that is not yet filled in, but the dynamic linker has a symbol
 // for it, in glibc and in musl.
-func (p *Process) armLibraryTrap() {
-	auxv, err := p.Auxv()
+func (ms *modules) armLibraryTrap() {
+	auxv, err := ms.p.target.Auxv()
 	if err != nil {
 		return
 	}
 	const atBase, atEntry = 7, 9
 	base, entry := addr.Run(auxv[atBase]), addr.Run(auxv[atEntry])
-	hook, ok := p.libraryHook(base, entry)
+	hook, ok := ms.libraryHook(base, entry)
 	if ok {
-		p.mods.armed = true
+		ms.armed = true
 		// Without the trap the list of modules is as of the last stop.
-		if p.mods.trap, err = p.plantInternal(hook, p.libraryEvent); err != nil {
-			p.message("library events: %v", err)
+		if ms.trap, err = ms.p.traps.plantInternal(hook, ms.libraryEvent); err != nil {
+			ms.p.message("library events: %v", err)
 		}
 		return
 	}
 	if base == 0 {
-		p.mods.armed = true // static, and without dlopen
+		ms.armed = true // static, and without dlopen
 		return
 	}
-	p.mods.armed = true
+	ms.armed = true
 	var once *Trap
-	once, err = p.plantInternal(entry, func(*Thread) Action {
+	once, err = ms.p.traps.plantInternal(entry, func(*Thread) Action {
 		if err := once.Remove(); err != nil {
-			p.message("library events: %v", err)
+			ms.p.message("library events: %v", err)
 		}
-		if hook, ok := p.debugHook(entry); ok {
-			if p.mods.trap, err = p.plantInternal(hook, p.libraryEvent); err != nil {
-				p.message("library events: %v", err)
+		if hook, ok := ms.debugHook(entry); ok {
+			if ms.trap, err = ms.p.traps.plantInternal(hook, ms.libraryEvent); err != nil {
+				ms.p.message("library events: %v", err)
 			}
 		}
-		return p.modulesChanged()
+		return ms.changed()
 	})
 	if err != nil {
-		p.message("library events: %v", err)
+		ms.p.message("library events: %v", err)
 	}
-}
-
-func (p *Process) plantInternal(a addr.Run, h Handler) (*Trap, error) {
-	t, err := p.Plant(a, h)
-	if t != nil {
-		t.internal = true
-	}
-	return t, err
 }
 
 // libraryHook finds the dynamic linker's hook by r_debug or by its symbol.
-func (p *Process) libraryHook(base, entry addr.Run) (addr.Run, bool) {
-	if hook, ok := p.debugHook(entry); ok {
+func (ms *modules) libraryHook(base, entry addr.Run) (addr.Run, bool) {
+	if hook, ok := ms.debugHook(entry); ok {
 		return hook, true
 	}
 	at := base
 	if base == 0 {
 		at = entry
 	}
-	for _, m := range p.mods.list {
+	for _, m := range ms.list {
 		if at < m.Low || at >= m.High || m.VDSO || base == 0 && isGo(m.Path) {
 			continue
 		}
@@ -250,16 +244,16 @@ func (p *Process) libraryHook(base, entry addr.Run) (addr.Run, bool) {
 }
 
 // debugHook follows the program's DT_DEBUG to r_debug.r_brk.
-func (p *Process) debugHook(entry addr.Run) (addr.Run, bool) {
-	i := slices.IndexFunc(p.mods.list, func(m Module) bool { return m.Low <= entry && entry < m.High })
+func (ms *modules) debugHook(entry addr.Run) (addr.Run, bool) {
+	i := slices.IndexFunc(ms.list, func(m Module) bool { return m.Low <= entry && entry < m.High })
 	if i < 0 {
 		return 0, false
 	}
-	m := p.mods.list[i]
-	for _, dyn := range p.programHeaders(m.Low, elf.PT_DYNAMIC) {
+	m := ms.list[i]
+	for _, dyn := range ms.programHeaders(m.Low, elf.PT_DYNAMIC) {
 		var d [16]byte
 		for a := addr.File(dyn.Vaddr).Run(m.Bias); ; a += 16 {
-			if _, err := p.mem.readAt(d[:], int64(a)); err != nil {
+			if _, err := ms.p.memory.readAt(d[:], int64(a)); err != nil {
 				return 0, false
 			}
 			tag, value := binary.LittleEndian.Uint64(d[:]), binary.LittleEndian.Uint64(d[8:])
@@ -270,7 +264,7 @@ func (p *Process) debugHook(entry addr.Run) (addr.Run, bool) {
 				continue
 			}
 			// struct r_debug: int r_version; link_map *r_map; r_brk
-			if _, err := p.mem.readAt(d[:8], int64(value)+16); err != nil {
+			if _, err := ms.p.memory.readAt(d[:8], int64(value)+16); err != nil {
 				return 0, false
 			}
 			brk := binary.LittleEndian.Uint64(d[:])
@@ -281,15 +275,15 @@ func (p *Process) debugHook(entry addr.Run) (addr.Run, bool) {
 }
 
 // libraryEvent is the handler of the library trap.
-func (p *Process) libraryEvent(*Thread) Action { return p.modulesChanged() }
+func (ms *modules) libraryEvent(*Thread) Action { return ms.changed() }
 
-// modulesChanged rescans and tells the hook.
-func (p *Process) modulesChanged() Action {
-	added, removed := p.rescan()
-	if len(added)+len(removed) == 0 || p.hooks.Modules == nil {
+// changed rescans and tells the hook.
+func (ms *modules) changed() Action {
+	added, removed := ms.rescan()
+	if len(added)+len(removed) == 0 || ms.p.hooks.Modules == nil {
 		return Resume
 	}
-	return p.hooks.Modules(added, removed)
+	return ms.p.hooks.Modules(added, removed)
 }
 
 // elfSymbol looks a defined symbol up in a file's dynamic or full symbols.
@@ -323,5 +317,16 @@ func isGo(path string) bool {
 	return f.Section(".go.buildinfo") != nil || f.Section(".note.go.buildid") != nil || f.Section(".gopclntab") != nil
 }
 
-// IsGo tells whether the target's program was built by the Go toolchain.
-func (p *Process) IsGo() bool { return isGo(fmt.Sprintf("/proc/%d/exe", p.cur.pid)) }
+// ShadowStack tells whether the kernel guards return addresses of the target (CET,
+// x86_Thread_features in proc(5)): then no code may return where it was not called from,
+// and calls and returns must be run by the processor. It is asked anew when modules
+// change, as the dynamic linker switches the feature on.
+func (ms *modules) ShadowStack() bool {
+	if ms.shadow == 0 {
+		ms.shadow = 1
+		if s, _ := statusField(ms.p.target.pid, "x86_Thread_features"); s != "" {
+			ms.shadow = 2
+		}
+	}
+	return ms.shadow == 2
+}

@@ -13,6 +13,15 @@ import (
 // takes 14.
 const maxPatch = 16
 
+// patches are the places where the target runs other code than it had.
+type patches struct {
+	p *Process
+
+	planted []*Patch
+	copies  map[addr.Run]addr.Run // instructions of relocated copies, and what they are copies of
+	retired []retiredPatch        // taken out while threads ran: a fork child may still have them
+}
+
 // A Patch is code of the inferior that was replaced: readers of memory see
 // the original bytes, the processor runs the new ones.
 //
@@ -71,21 +80,21 @@ func (e *PatchedError) Error() string {
 // target's memory after a vfork are held for the moment. What nobody can see
 // is a PC kept in memory, in the frame of a signal that interrupted the first
 // instructions of the function.
-func (p *Process) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.Run]addr.Run) (*Patch, error) {
-	if err := p.alive(); err != nil {
+func (ps *patches) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.Run]addr.Run) (*Patch, error) {
+	if err := ps.p.alive(); err != nil {
 		return nil, err
 	}
 	if len(code) == 0 || len(code) > maxPatch {
 		return nil, fmt.Errorf("patch at %v: %d bytes, want 1 to %d", a, len(code), maxPatch)
 	}
-	p.awaitGuard()
-	pt := &Patch{p: p, at: a, code: slices.Clone(code), over: over, moves: moves}
-	err := p.withoutGuests(func() error {
-		movers, err := p.standing(pt)
+	ps.p.guard.await()
+	pt := &Patch{p: ps.p, at: a, code: slices.Clone(code), over: over, moves: moves}
+	err := ps.p.family.withoutGuests(func() error {
+		movers, err := ps.standing(pt)
 		if err != nil {
 			return err
 		}
-		if err := p.mem.patch(pt); err != nil {
+		if err := ps.p.memory.patch(pt); err != nil {
 			return err
 		}
 		for _, t := range movers {
@@ -97,13 +106,13 @@ func (p *Process) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.R
 		return nil
 	})
 	if err != nil {
-		p.mem.unpatch(pt)
+		ps.p.memory.unpatch(pt)
 		return nil, fmt.Errorf("patch at %v: %w", a, err)
 	}
-	p.patches = append(p.patches, pt)
-	pt.eachCopy(func(copied, orig addr.Run) { p.copies[copied] = orig })
-	if s := p.sites[a]; s != nil {
-		s.decode(p)
+	ps.planted = append(ps.planted, pt)
+	pt.eachCopy(func(copied, orig addr.Run) { ps.copies[copied] = orig })
+	if s := ps.p.traps.sites[a]; s != nil {
+		s.decode(ps.p)
 	}
 	return pt, nil
 }
@@ -111,22 +120,22 @@ func (p *Process) Patch(a addr.Run, code []byte, over addr.Run, moves map[addr.R
 // Divert is Patch for a function that has no room for a jump: a trap at a, of one byte,
 // has threads go on at to. It costs each of them what a trap does. over is the copy of the
 // first instruction.
-func (p *Process) Divert(a, to, over addr.Run) (*Patch, error) {
-	if err := p.alive(); err != nil {
+func (ps *patches) Divert(a, to, over addr.Run) (*Patch, error) {
+	if err := ps.p.alive(); err != nil {
 		return nil, err
 	}
-	if p.patchAt(a) != nil {
-		return nil, fmt.Errorf("divert at %v: %w", a, &PatchedError{a, p.patchAt(a)})
+	if ps.patchAt(a) != nil {
+		return nil, fmt.Errorf("divert at %v: %w", a, &PatchedError{a, ps.patchAt(a)})
 	}
-	trap, err := p.Plant(a, func(*Thread) Action { return Resume })
+	trap, err := ps.p.traps.Plant(a, func(*Thread) Action { return Resume })
 	if err != nil {
 		return nil, fmt.Errorf("divert at %v: %w", a, err)
 	}
-	pt := &Patch{p: p, at: a, over: over, trap: trap, to: to}
-	p.patches = append(p.patches, pt)
-	p.copies[over] = a
+	pt := &Patch{p: ps.p, at: a, over: over, trap: trap, to: to}
+	ps.planted = append(ps.planted, pt)
+	ps.copies[over] = a
 	trap.site.divert = pt
-	trap.site.decode(p)
+	trap.site.decode(ps.p)
 	return pt, nil
 }
 
@@ -137,11 +146,11 @@ func (pt *Patch) lead(_ *Thread, r *Registers) bool {
 }
 
 // patchAt is the patch that begins at a, or nil.
-func (p *Process) patchAt(a addr.Run) *Patch {
-	if s := p.sites[a]; s != nil && s.divert != nil {
+func (ps *patches) patchAt(a addr.Run) *Patch {
+	if s := ps.p.traps.sites[a]; s != nil && s.divert != nil {
 		return s.divert
 	}
-	if pt := p.mem.patchOver(a); pt != nil && pt.at == a {
+	if pt := ps.p.memory.patchOver(a); pt != nil && pt.at == a {
 		return pt
 	}
 	return nil
@@ -160,14 +169,14 @@ func (pt *Patch) inside(a addr.Run) bool { return a > pt.at && a < pt.at+addr.Ru
 
 // standing finds the stopped threads that must be moved out of the way of a
 // patch. It is an error when one cannot be.
-func (p *Process) standing(pt *Patch) ([]*Thread, error) {
+func (ps *patches) standing(pt *Patch) ([]*Thread, error) {
 	var movers []*Thread
-	for _, t := range p.inMemory() {
+	for _, t := range ps.p.family.inMemory() {
 		if t.state != stopped || t.load() != nil {
 			continue // it runs elsewhere, or has been killed
 		}
 		// One that has just executed an int3 stands there, also if it was removed since.
-		if pc := t.pc(); (pc == pt.at+1 || pt.inside(pc-1)) && p.trapAt(pc-1) && !t.deliverable {
+		if pc := t.pc(); (pc == pt.at+1 || pt.inside(pc-1)) && ps.p.traps.trapAt(pc-1) && !t.deliverable {
 			if t.guest && sigtrapPending(t.TID) {
 				continue
 			}
@@ -190,57 +199,6 @@ func (p *Process) standing(pt *Patch) ([]*Thread, error) {
 	return movers, nil
 }
 
-// inMemory are the threads that run in the target's memory.
-func (p *Process) inMemory() []*Thread {
-	all := slices.Clone(p.cur.order)
-	for _, g := range p.guests {
-		all = append(all, g)
-	}
-	return all
-}
-
-// withoutGuests calls f while the children that share the target's memory are
-// stopped.
-func (p *Process) withoutGuests(f func() error) error {
-	if len(p.guests) == 0 || p.guestsHeld {
-		return f()
-	}
-	defer func(s bool) { p.stopping = s }(p.stopping)
-	p.stopping, p.guestsHeld = true, true
-	defer p.releaseGuests()
-	for wait := true; wait; {
-		wait = false
-		for _, g := range p.guests {
-			if g.state != running {
-				continue
-			}
-			wait = true
-			if !g.interrupted {
-				g.interrupted = ptrace(unix.PTRACE_INTERRUPT, g.TID, 0, 0) == nil
-			}
-		}
-		if wait {
-			if err := p.waitEvent(); err != nil {
-				return err
-			}
-		}
-	}
-	if p.cur.exit != nil {
-		return p.alive()
-	}
-	return f()
-}
-
-// releaseGuests lets them go on.
-func (p *Process) releaseGuests() {
-	p.guestsHeld = false
-	for _, g := range p.inMemory() {
-		if g.guest && g.state == stopped && p.passTrap(g) {
-			p.resume(g, unix.PTRACE_CONT)
-		}
-	}
-}
-
 // Remove puts the original bytes back, if the patch still stands there:
 // memory that is unmapped, or mapped anew, is left alone. Who may run
 // meanwhile is as for Process.Patch. Threads that are seen in the copy go back
@@ -255,39 +213,39 @@ func (pt *Patch) Remove() error {
 		pt.removed = true
 		return nil
 	}
-	return p.withoutGuests(func() error {
-		p.unpatch(pt)
+	return p.family.withoutGuests(func() error {
+		p.patches.unpatch(pt)
 		return nil
 	})
 }
 
 // unpatch is Remove with the guests stopped.
-func (p *Process) unpatch(pt *Patch) {
+func (ps *patches) unpatch(pt *Patch) {
 	if pt.removed {
 		return // by what was waited for
 	}
 	pt.removed = true
-	p.patches = slices.DeleteFunc(p.patches, func(x *Patch) bool { return x == pt })
+	ps.planted = slices.DeleteFunc(ps.planted, func(x *Patch) bool { return x == pt })
 	orig, restored := []byte(nil), true
 	if pt.trap != nil {
 		pt.trap.site.divert = nil
 		_ = pt.trap.Remove() // it has no errors
 	} else {
-		orig, restored = p.mem.unpatch(pt)
+		orig, restored = ps.p.memory.unpatch(pt)
 	}
 	if restored {
-		for _, t := range p.inMemory() {
-			if t.state == stopped && t.load() == nil && t.shown != 0 && p.copies[t.real] == t.shown && pt.copied(t.real) {
+		for _, t := range ps.p.family.inMemory() {
+			if t.state == stopped && t.load() == nil && t.shown != 0 && ps.copies[t.real] == t.shown && pt.copied(t.real) {
 				t.shown, t.regsDirty = 0, true
 			}
 		}
 	}
-	pt.eachCopy(func(copied, _ addr.Run) { delete(p.copies, copied) })
+	pt.eachCopy(func(copied, _ addr.Run) { delete(ps.copies, copied) })
 	if orig != nil {
-		p.retiredPatches = append(p.retiredPatches, retiredPatch{pt.at, pt.code, orig})
+		ps.retired = append(ps.retired, retiredPatch{pt.at, pt.code, orig})
 	}
-	if s := p.sites[pt.at]; s != nil {
-		s.decode(p)
+	if s := ps.p.traps.sites[pt.at]; s != nil {
+		s.decode(ps.p)
 	}
 }
 
@@ -297,20 +255,24 @@ func (pt *Patch) copied(a addr.Run) (found bool) {
 	return found
 }
 
-// removePatches takes all patches out, the guests being gone.
-func (p *Process) removePatches() {
-	for len(p.patches) > 0 {
-		p.unpatch(p.patches[0])
+// removeAll takes all patches out, the guests being gone.
+func (ps *patches) removeAll() {
+	for len(ps.planted) > 0 {
+		ps.unpatch(ps.planted[0])
 	}
 }
 
-// forgetPatches drops all patches without touching memory.
-func (p *Process) forgetPatches() {
-	for _, pt := range p.patches {
+// dropRetired forgets what was taken out: no child is left that may have it.
+func (ps *patches) dropRetired() { ps.retired = nil }
+
+// forget drops all patches without touching memory.
+func (ps *patches) forget() {
+	for _, pt := range ps.planted {
 		pt.removed = true
 	}
-	p.patches = nil
-	clear(p.copies)
+	ps.planted = nil
+	clear(ps.copies)
+	ps.retired = nil
 }
 
 // restorePatchIn takes a patch out of a fork child's copy of the memory, if
@@ -349,7 +311,7 @@ func (t *Thread) stand(shown, real addr.Run) {
 // If the PC is changed meanwhile the placement is void.
 func (t *Thread) PlaceAt(a addr.Run) error {
 	t.p.check()
-	pt := t.p.patchAt(a)
+	pt := t.p.patches.patchAt(a)
 	if pt == nil {
 		return fmt.Errorf("place thread %d at %v: no patch begins there", t.TID, a)
 	}

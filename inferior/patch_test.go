@@ -109,7 +109,7 @@ func TestPatchAndTrapInside(t *testing.T) {
 	h := launchHook(t, "once", "3")
 	var pe *PatchedError
 	tr := plant(t, h.p, h.target+4, func(*Thread) Action { return Resume })
-	if _, err := h.p.Patch(h.target, h.code, h.over, h.moves); !errors.As(err, &pe) || pe.Addr != h.target+4 || pe.Patch != nil {
+	if _, err := h.p.patches.Patch(h.target, h.code, h.over, h.moves); !errors.As(err, &pe) || pe.Addr != h.target+4 || pe.Patch != nil {
 		t.Errorf("patch over a trap: %v", err)
 	}
 	if err := tr.Remove(); err != nil {
@@ -117,16 +117,16 @@ func TestPatchAndTrapInside(t *testing.T) {
 	}
 	h.wantCode(t, targetCode)
 	h.install(t)
-	if _, err := h.p.Plant(h.target+4, nil); !errors.As(err, &pe) || pe.Addr != h.target+4 || pe.Patch != h.patch {
+	if _, err := h.p.traps.Plant(h.target+4, nil); !errors.As(err, &pe) || pe.Addr != h.target+4 || pe.Patch != h.patch {
 		t.Errorf("trap in a patch: %v", err)
 	}
-	if _, err := h.p.Patch(h.target+2, h.code, h.over, nil); !errors.As(err, &pe) || pe.Patch != h.patch {
+	if _, err := h.p.patches.Patch(h.target+2, h.code, h.over, nil); !errors.As(err, &pe) || pe.Patch != h.patch {
 		t.Errorf("patch over a patch: %v", err)
 	}
-	if _, err := h.p.Patch(8, h.code, h.over, nil); err == nil {
+	if _, err := h.p.patches.Patch(8, h.code, h.over, nil); err == nil {
 		t.Error("patch of memory that is not mapped")
 	}
-	if _, err := h.p.Patch(h.target+64, make([]byte, maxPatch+1), h.over, nil); err == nil {
+	if _, err := h.p.patches.Patch(h.target+64, make([]byte, maxPatch+1), h.over, nil); err == nil {
 		t.Error("patch of any length")
 	}
 	wantExit(t, h.p, 7)
@@ -139,20 +139,20 @@ func TestWriteUnderPatch(t *testing.T) {
 	h.install(t)
 	plant(t, h.p, h.target, func(*Thread) Action { return Resume })
 	b := append([]byte{0x90, 0x90, 0x90, 0x90}, targetCode[4:]...)
-	if _, err := h.p.WriteAt(b, int64(h.target)); err != nil {
+	if _, err := h.p.traps.WriteAt(b, int64(h.target)); err != nil {
 		t.Fatal(err)
 	}
 	got := make([]byte, 7)
-	if _, err := h.p.ReadAt(got, int64(h.target-1)); err != nil || !bytes.Equal(got[1:6], b) {
+	if _, err := h.p.memory.ReadAt(got, int64(h.target-1)); err != nil || !bytes.Equal(got[1:6], b) {
 		t.Errorf("read % x, %v", got, err)
 	}
-	if _, err := h.p.mem.raw(got[:5], int64(h.target), false); err != nil || !bytes.Equal(got[1:5], h.code[1:]) || got[0] != int3 {
+	if _, err := h.p.memory.raw(got[:5], int64(h.target), false); err != nil || !bytes.Equal(got[1:5], h.code[1:]) || got[0] != int3 {
 		t.Errorf("in memory: % x, %v", got, err)
 	}
 	if err := h.patch.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.p.mem.raw(got[:5], int64(h.target), false); err != nil || !bytes.Equal(got[1:5], b[1:]) {
+	if _, err := h.p.memory.raw(got[:5], int64(h.target), false); err != nil || !bytes.Equal(got[1:5], b[1:]) {
 		t.Errorf("afterwards: % x, %v", got, err)
 	}
 	wantExit(t, h.p, 7)
@@ -194,7 +194,7 @@ func TestPatchMovesThreads(t *testing.T) {
 	if err := th.SetRegs(bad); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.p.Patch(h.target, h.code, h.over, h.moves); err == nil {
+	if _, err := h.p.patches.Patch(h.target, h.code, h.over, h.moves); err == nil {
 		t.Error("patched under a thread that is within an instruction")
 	}
 	h.wantCode(t, targetCode)
@@ -227,7 +227,7 @@ func TestPatchRemovedUnderThread(t *testing.T) {
 	if err := h.patch.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.p.WriteAt(bytes.Repeat([]byte{0xf4}, 64), int64(h.over)); err != nil { // nobody may need it
+	if _, err := h.p.traps.WriteAt(bytes.Repeat([]byte{0xf4}, 64), int64(h.over)); err != nil { // nobody may need it
 		t.Fatal(err)
 	}
 	wantPC(t, th, h.target+4)
@@ -242,26 +242,26 @@ func TestPatchUnderSystemCall(t *testing.T) {
 	p := attach(t, cmd.Process.Pid)
 	nap, over := symbol(t, p, "nap"), symbol(t, p, "island")
 	code := []byte{0x31, 0xc0, 0xb0, 0x22, 0x0f, 0x05}
-	if _, err := p.WriteAt(append(bytes.Clone(code), jump(over+6, nap+6)...), int64(over)); err != nil {
+	if _, err := p.traps.WriteAt(append(bytes.Clone(code), jump(over+6, nap+6)...), int64(over)); err != nil {
 		t.Fatal(err)
 	}
 	moves := map[addr.Run]addr.Run{nap + 2: over + 2, nap + 4: over + 4}
-	if _, err := p.Patch(nap, jump(nap, over), over, moves); err == nil {
+	if _, err := p.patches.Patch(nap, jump(nap, over), over, moves); err == nil {
 		t.Error("patched under the system call")
 	}
 	moves[nap+6] = over + 6
-	if _, err := p.Patch(nap, jump(nap, over), over, moves); err != nil {
+	if _, err := p.patches.Patch(nap, jump(nap, over), over, moves); err != nil {
 		t.Fatal(err)
 	}
-	wantPC(t, p.Threads()[0], nap+6)
+	wantPC(t, p.target.Threads()[0], nap+6)
 	go func() {
-		waitState(t, p.PID(), "S")
-		_ = p.Interrupt()
+		waitState(t, p.target.PID(), "S")
+		_ = p.waker.Interrupt()
 	}()
 	if s := resume(t, p); s.Reason != Interrupted {
 		t.Fatalf("%v %+v %v", s.Reason, s.Signal, s.Exit)
 	}
-	wantPC(t, p.Threads()[0], nap+6)
+	wantPC(t, p.target.Threads()[0], nap+6)
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestPlaceAt(t *testing.T) {
 	})
 	th := resume(t, h.p).Thread
 	wantPC(t, th, h.target)
-	if stops, err := h.p.Arrive(th); err != nil || stops != nil {
+	if stops, err := h.p.traps.Arrive(th); err != nil || stops != nil {
 		t.Errorf("%v %v", stops, err)
 	}
 	for _, want := range []addr.Run{h.target + 4, h.target + 5, h.target + 5, h.target + 8} { // the copy's jump back is the third
@@ -339,7 +339,7 @@ func TestPlacedSurvivesSystemCall(t *testing.T) {
 		return StopHere
 	})
 	th := resume(t, h.p).Thread
-	if pid, err := th.Syscall(unix.SYS_GETPID); err != nil || int(pid) != h.p.PID() {
+	if pid, err := th.Syscall(unix.SYS_GETPID); err != nil || int(pid) != h.p.target.PID() {
 		t.Errorf("getpid: %d, %v", pid, err)
 	}
 	wantPC(t, th, h.target)
@@ -394,7 +394,7 @@ func TestPatchGoesWhileChildrenAreBorn(t *testing.T) {
 					return h.patch.Remove()
 				}
 				var err error
-				h.patch, err = h.p.Patch(h.target, h.code, h.over, h.moves)
+				h.patch, err = h.p.patches.Patch(h.target, h.code, h.over, h.moves)
 				return err
 			})
 			if err != nil {
@@ -415,8 +415,8 @@ func TestFollowedChildHasNoPatch(t *testing.T) { eachLead(t, testFollowedChildHa
 func testFollowedChildHasNoPatch(t *testing.T, l lead) {
 	h := l.launch(t, "fork", "1000")
 	h.install(t)
-	h.p.SetFollowFork(true)
-	parent, again := h.p.PID(), false
+	h.p.family.SetFollowFork(true)
+	parent, again := h.p.target.PID(), false
 	h.p.SetHooks(Hooks{Forked: func(_, _ int, followed bool) {
 		if !followed || !h.patch.Removed() {
 			t.Errorf("followed %v, patch removed %v", followed, h.patch.Removed())
@@ -441,8 +441,8 @@ func TestFollowedVforkKeepsPatch(t *testing.T) { eachLead(t, testFollowedVforkKe
 func testFollowedVforkKeepsPatch(t *testing.T, l lead) {
 	h := l.launch(t, "vfork", "1000")
 	h.install(t)
-	h.p.SetFollowFork(true)
-	parent := h.p.PID()
+	h.p.family.SetFollowFork(true)
+	parent := h.p.target.PID()
 	h.p.SetHooks(Hooks{Forked: func(_, _ int, followed bool) {
 		if !followed || h.patch.Removed() {
 			t.Errorf("followed %v, patch removed %v", followed, h.patch.Removed())
@@ -460,15 +460,15 @@ func TestHeldChildHasNoPatch(t *testing.T) { eachLead(t, testHeldChildHasNoPatch
 func testHeldChildHasNoPatch(t *testing.T, l lead) {
 	h := l.launch(t, "fork", "1000")
 	h.install(t)
-	h.p.SetDetachOnFork(false)
-	h.p.CatchFork(true)
+	h.p.family.SetDetachOnFork(false)
+	h.p.family.CatchFork(true)
 	s := resume(t, h.p)
 	if s.Reason != Forked {
 		t.Fatalf("%v", s.Reason)
 	}
-	h.p.CatchFork(false)
-	parent := h.p.PID()
-	if err := h.p.SwitchTo(s.Child); err != nil {
+	h.p.family.CatchFork(false)
+	parent := h.p.target.PID()
+	if err := h.p.family.SwitchTo(s.Child); err != nil {
 		t.Fatal(err)
 	}
 	if !h.patch.Removed() {
@@ -476,11 +476,11 @@ func testHeldChildHasNoPatch(t *testing.T, l lead) {
 	}
 	h.wantCode(t, targetCode)
 	wantExit(t, h.p, 3)
-	if err := h.p.SwitchTo(parent); err != nil {
+	if err := h.p.family.SwitchTo(parent); err != nil {
 		t.Fatal(err)
 	}
 	h.wantCode(t, targetCode)
-	h.p.SetDetachOnFork(true)
+	h.p.family.SetDetachOnFork(true)
 	h.install(t)
 	wantExit(t, h.p, 7)
 }
@@ -493,7 +493,7 @@ func testExecForgetsPatch(t *testing.T, l lead) {
 	execed := false
 	h.p.SetHooks(Hooks{Execed: func(string) {
 		execed = true
-		if !h.patch.Removed() || len(h.p.copies) != 0 {
+		if !h.patch.Removed() || len(h.p.patches.copies) != 0 {
 			t.Error("the patch is still there after exec")
 		}
 	}})
@@ -527,7 +527,7 @@ func testDetachRemovesPatch(t *testing.T, l lead) {
 			}
 		}
 	}
-	pid := h.p.PID()
+	pid := h.p.target.PID()
 	if err := h.p.Detach(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,39 +17,27 @@ var ErrEnded = errors.New("the process has ended")
 // call what when.
 type Process struct {
 	owner int // the OS thread that traces
-	cur   *target
-	held  map[int]*target // children kept stopped, by pid
 
-	guests  map[int]*Thread // vfork children in the target's memory, by tid
-	early   map[int]bool    // new processes that stopped before the event announcing them
-	former  map[int]bool    // launched targets that were let go
-	leaving map[int]bool    // threads past PTRACE_EVENT_EXIT, not yet reaped
-
-	mem            memory
-	sites          map[addr.Run]*site
-	retired        map[addr.Run]byte // lifted while threads ran: a fork child may still have them
-	gates          []*gate
-	patches        []*Patch
-	copies         map[addr.Run]addr.Run // instructions of relocated copies, and what they are copies of
-	retiredPatches []retiredPatch        // as retired
-	guestsHeld     bool                  // guests are not resumed
-	watches        [4]*Watch
-	mods           modules
-
-	aside []*site // whose int3s are out of memory while all threads are stopped
+	// The parts; see the package comment. What callers ask of them are their methods.
+	*target // the process that is debugged now
+	memory
+	traps
+	patches
+	modules
+	watchpoints
+	family
+	systemCalls
+	policies
+	waker
+	terminal
+	guard
+	handler trapHandler
 
 	optionsChanged bool // threads are to be given their ptrace options
-	guard          guard
-	handler        trapHandler
 
-	hooks    Hooks
-	policies policies
-	followed []uint64 // numbers of the system calls that the hook sees
-	forks    forkSettings
-	wake     waker
-	term     terminal
-	spin     spinner
-	golang   *Go // loaded on first use
+	hooks  Hooks
+	spin   spinner
+	golang *Go // loaded on first use
 
 	stop     *Stop   // set by an event that stops everything
 	stopping bool    // events are kept, threads not resumed
@@ -60,40 +48,16 @@ type Process struct {
 	closed   bool
 }
 
-// A target is one process of the debugging session.
-type target struct {
-	pid        int
-	launched   bool // otherwise it was there before
-	killOnExit bool // it dies with its tracer
-	exe        string
-	threads    map[int]*Thread
-	order      []*Thread // by Num
-	nextNum    int
-	exit       *ExitStatus
-	peers      bool // a process that this is a child of shares its memory
-}
-
-func newTarget(pid int, launched bool) *target {
-	return &target{pid: pid, launched: launched, killOnExit: launched, threads: map[int]*Thread{}, nextNum: 1}
-}
-
 // newProcess is a Process of the calling OS thread, which must be locked.
 func newProcess() *Process {
-	p := &Process{
-		owner:    unix.Gettid(),
-		held:     map[int]*target{},
-		guests:   map[int]*Thread{},
-		early:    map[int]bool{},
-		leaving:  map[int]bool{},
-		former:   map[int]bool{},
-		sites:    map[addr.Run]*site{},
-		retired:  map[addr.Run]byte{},
-		copies:   map[addr.Run]addr.Run{},
-		policies: defaultPolicies(),
-	}
-	p.mem.fd = -1
-	p.forks.detach = true
-	p.wake.init(p.owner)
+	p := &Process{owner: unix.Gettid(), policies: defaultPolicies()}
+	p.traps = traps{p: p, sites: map[addr.Run]*site{}, retired: map[addr.Run]byte{}}
+	p.patches = patches{p: p, copies: map[addr.Run]addr.Run{}}
+	p.family = family{p: p, held: map[int]*target{}, guests: map[int]*Thread{}, early: map[int]bool{}, leaving: map[int]bool{}, former: map[int]bool{}}
+	p.modules.p, p.watchpoints.p, p.systemCalls.p, p.guard.p, p.handler.p = p, p, p, p, p
+	p.memory.fd = -1
+	p.family.forks.detach = true
+	p.waker.init(p.owner)
 	return p
 }
 
@@ -105,44 +69,8 @@ func (p *Process) check() {
 	}
 }
 
-// PID is the process ID of the target; after a followed fork, the child's.
-func (p *Process) PID() int { return p.cur.pid }
-
-// Exe is the path of the program that the target runs.
-func (p *Process) Exe() string { return p.cur.exe }
-
-// Attached tells a process that was running before from one that was launched.
-func (p *Process) Attached() bool { return !p.cur.launched }
-
-// Alone tells whether the target has one thread, and no other process shares its memory. Of
-// one that was there before that is not known.
-func (p *Process) Alone() bool {
-	return p.cur.launched && len(p.Threads()) == 1 && len(p.guests) == 0 && !p.cur.peers
-}
-
-// Exited tells whether and how the target has ended.
-func (p *Process) Exited() (ExitStatus, bool) {
-	if p.cur.exit == nil {
-		return ExitStatus{}, false
-	}
-	return *p.cur.exit, true
-}
-
 // SetHooks replaces all hooks.
 func (p *Process) SetHooks(h Hooks) { p.hooks = h }
-
-// Threads lists the living threads in order of Num.
-func (p *Process) Threads() []*Thread {
-	return slices.DeleteFunc(slices.Clone(p.cur.order), func(t *Thread) bool { return t.state == exiting })
-}
-
-// Thread is the thread with that TID, or nil.
-func (p *Process) Thread(tid int) *Thread {
-	if t := p.cur.threads[tid]; t != nil && t.state != exiting {
-		return t
-	}
-	return nil
-}
 
 func (p *Process) message(format string, args ...any) {
 	if p.hooks.Message != nil {
@@ -168,7 +96,7 @@ func (p *Process) dropThread(t *Thread) {
 		p.stepping = nil
 	}
 	if t.guest {
-		p.guestLeft(t)
+		p.family.guestLeft(t)
 		return
 	}
 	if t.tg.threads[t.TID] != t {
@@ -194,10 +122,10 @@ func (p *Process) exited(t *Thread) {
 func (p *Process) alive() error {
 	p.check()
 	if p.closed {
-		return fmt.Errorf("process %d: no longer debugged", p.cur.pid)
+		return fmt.Errorf("process %d: no longer debugged", p.target.pid)
 	}
-	if p.cur.exit != nil {
-		return fmt.Errorf("process %d %v: %w", p.cur.pid, *p.cur.exit, ErrEnded)
+	if p.target.exit != nil {
+		return fmt.Errorf("process %d %v: %w", p.target.pid, *p.target.exit, ErrEnded)
 	}
 	return nil
 }
@@ -210,13 +138,13 @@ func (p *Process) Continue() (Stop, error) {
 	if err := p.alive(); err != nil {
 		return Stop{}, err
 	}
-	p.term.give(p.cur.pid)
-	defer p.term.take()
-	p.catchTraps()
-	if p.cur.exit != nil {
+	p.terminal.give(p.target.pid)
+	defer p.terminal.take()
+	p.handler.catch()
+	if p.target.exit != nil {
 		return p.finishStop(), nil // it has been killed meanwhile
 	}
-	if err := p.putBack(); err != nil {
+	if err := p.traps.putBack(); err != nil {
 		return Stop{}, err
 	}
 	p.stop, p.halted = nil, true
@@ -235,7 +163,7 @@ func (p *Process) Continue() (Stop, error) {
 		if p.stop != nil {
 			return p.finishStop(), nil
 		}
-		if err := p.putBack(); err != nil { // the stop went away with its thread
+		if err := p.traps.putBack(); err != nil { // the stop went away with its thread
 			return Stop{}, err
 		}
 		p.halted = true
@@ -246,9 +174,9 @@ func (p *Process) Continue() (Stop, error) {
 func (p *Process) finishStop() Stop {
 	s := *p.stop
 	p.stop = nil
-	if len(p.early) == 0 {
-		clear(p.retired)
-		p.retiredPatches = nil
+	if len(p.family.early) == 0 {
+		p.traps.dropRetired()
+		p.patches.dropRetired()
 	}
 	return s
 }
@@ -257,8 +185,8 @@ func (p *Process) finishStop() Stop {
 func (p *Process) runUntilStop() error {
 	p.stopping = false
 	for p.stop == nil {
-		if p.wake.called.Load() {
-			p.wake.run()
+		if p.waker.called.Load() {
+			p.waker.run()
 			continue
 		}
 		if p.halted {
@@ -275,28 +203,28 @@ func (p *Process) runUntilStop() error {
 
 // waitEvent handles one event of any tracee, or a call of Interrupt.
 func (p *Process) waitEvent() error {
-	p.wake.waiting.Store(true)
-	defer p.wake.waiting.Store(false)
-	if p.wake.asked() {
+	p.waker.waiting.Store(true)
+	defer p.waker.waiting.Store(false)
+	if p.waker.asked() {
 		p.interrupted()
 		if p.stop != nil && p.stepping == nil && !p.stopping {
 			return nil
 		}
 	}
 	calls := p.stepping == nil && !p.stopping // else they wait, see Wake
-	if calls && p.wake.called.Load() {
+	if calls && p.waker.called.Load() {
 		return nil
 	}
-	tid, ws, err := p.spin.next(p.wait, func() bool { return p.wake.asked() || calls && p.wake.called.Load() })
+	tid, ws, err := p.spin.next(p.handler.wait, func() bool { return p.waker.asked() || calls && p.waker.called.Load() })
 	switch {
 	case err == unix.EINTR:
 		return nil
 	case err == unix.ECHILD:
 		// Somebody else has reaped the process.
-		p.ended(p.cur, ExitStatus{Signal: int(unix.SIGKILL)})
+		p.ended(p.target, ExitStatus{Signal: int(unix.SIGKILL)})
 		return nil
 	case err != nil:
-		return fmt.Errorf("wait for process %d: %w", p.cur.pid, err)
+		return fmt.Errorf("wait for process %d: %w", p.target.pid, err)
 	}
 	p.dispatch(tid, ws)
 	return nil
@@ -309,7 +237,7 @@ func (p *Process) stopThreads() error {
 	p.stopping = true
 	for {
 		wait := false
-		for _, t := range p.cur.order {
+		for _, t := range p.target.order {
 			if t.state != running {
 				continue
 			}
@@ -348,23 +276,23 @@ func (p *Process) StopAll(f func() error) error {
 }
 
 // ours tells whether t belongs to the target now, or runs in its memory.
-func (p *Process) ours(t *Thread) bool { return t.guest || t.tg == p.cur }
+func (t *Thread) ours() bool { return t.guest || t.tg == t.p.target }
 
 // releaseAll resumes all stopped threads, after their pending events have
 // been looked at: one of those may be the next stop.
 func (p *Process) releaseAll() {
-	threads := slices.Clone(p.cur.order)
+	threads := slices.Clone(p.target.order)
 	for _, t := range threads {
 		if t.state == stopped && p.report(t) {
 			return
 		}
 	}
-	for _, t := range p.guests {
+	for _, t := range p.family.guests {
 		threads = append(threads, t)
 	}
 	for _, t := range threads {
-		if t.state == stopped && p.ours(t) {
-			p.passTrap(t)
+		if t.state == stopped && t.ours() {
+			p.traps.passTrap(t)
 		}
 		if p.stop != nil {
 			return
@@ -372,7 +300,7 @@ func (p *Process) releaseAll() {
 	}
 	p.halted = false
 	for _, t := range threads {
-		if t.state != stopped || !p.ours(t) {
+		if t.state != stopped || !t.ours() {
 			continue
 		}
 		if p.report(t) {
@@ -384,10 +312,10 @@ func (p *Process) releaseAll() {
 
 // release lets one thread go on after an event that stops nothing.
 func (p *Process) release(t *Thread) {
-	if t.state != stopped || !p.ours(t) || p.stop != nil || t.guest && p.guestsHeld || p.report(t) {
+	if t.state != stopped || !t.ours() || p.stop != nil || t.guest && p.family.guestsHeld || p.report(t) {
 		return
 	}
-	if p.passTrap(t) && t.state == stopped && !p.halted {
+	if p.traps.passTrap(t) && t.state == stopped && !p.halted {
 		p.resume(t, unix.PTRACE_CONT)
 	}
 }
@@ -398,7 +326,7 @@ func (p *Process) proceed(t *Thread) {
 	switch {
 	case p.stepping == t:
 		p.resume(t, p.request)
-	case t.guest && p.guestsHeld:
+	case t.guest && p.family.guestsHeld:
 	case t.guest:
 		p.resume(t, unix.PTRACE_CONT)
 	case !p.stopping:
@@ -412,20 +340,20 @@ func (p *Process) resume(t *Thread, request int) {
 	sig := 0
 	err := t.flush()
 	if err == nil && !t.debugOK {
-		err = p.syncDebug(t)
+		err = p.watchpoints.syncDebug(t)
 	}
 	if err == nil && t.optionsOld {
-		err = p.syncOptions(t)
+		err = t.syncOptions()
 	}
 	if err == nil && request == unix.PTRACE_CONT {
-		sig = p.inject(t)
+		sig = t.inject()
 		switch {
 		case t.group && t.atStop:
 			request = unix.PTRACE_LISTEN
 		case t.group: // it has been made to run in the stopped process: back to the others
 			t.interrupted = ptrace(unix.PTRACE_INTERRUPT, t.TID, 0, 0) == nil
 		}
-		if request == unix.PTRACE_CONT && p.follows(t) {
+		if request == unix.PTRACE_CONT && p.systemCalls.follows(t) {
 			request = unix.PTRACE_SYSCALL
 		}
 	}

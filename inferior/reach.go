@@ -16,12 +16,12 @@ const deepest = 1 << 20
 // holds, or get there: one that is there, has such an address in a register or anywhere in
 // the innermost MiB of its stack, or cannot be asked. All are taken to be able to if
 // another process runs in the target's memory.
-func (p *Process) MayReach(code func(addr.Run) bool) bool {
-	maps, err := p.Maps()
-	if err != nil || p.sharesMemory() {
+func (f *family) MayReach(code func(addr.Run) bool) bool {
+	maps, err := f.p.target.Maps()
+	if err != nil || f.sharesMemory() {
 		return true
 	}
-	return slices.ContainsFunc(p.cur.order, func(t *Thread) bool {
+	return slices.ContainsFunc(f.p.target.order, func(t *Thread) bool {
 		return t.state != exiting && t.mayReach(code, maps)
 	})
 }
@@ -46,7 +46,7 @@ func (t *Thread) mayReach(code func(addr.Run) bool, maps []Mapping) bool {
 		return true
 	}
 	stack := make([]byte, min(maps[at].High-low, deepest))
-	n, err := t.p.mem.readAt(stack, int64(low))
+	n, err := t.p.memory.readAt(stack, int64(low))
 	if err != nil || n < len(stack) {
 		return true
 	}
@@ -66,8 +66,8 @@ func HasAddress(memory []byte, code func(addr.Run) bool) bool {
 
 // sharesMemory tells whether another process runs in the target's memory, traced or not,
 // by kcmp(2); where the kernel lacks it, only of those that are traced.
-func (p *Process) sharesMemory() bool {
-	if len(p.guests) > 0 || p.cur.peers || p.vforking() {
+func (f *family) sharesMemory() bool {
+	if len(f.guests) > 0 || f.p.target.peers || f.p.target.vforking() {
 		return true
 	}
 	dir, err := os.Open("/proc")
@@ -78,6 +78,6 @@ func (p *Process) sharesMemory() bool {
 	names, err := dir.Readdirnames(-1)
 	return err != nil || slices.ContainsFunc(names, func(name string) bool {
 		pid, err := strconv.Atoi(name)
-		return err == nil && pid != p.cur.pid && sharesMemory(p.cur.pid, pid, false)
+		return err == nil && pid != f.p.target.pid && sharesMemory(f.p.target.pid, pid, false)
 	})
 }

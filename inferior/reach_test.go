@@ -17,12 +17,12 @@ func TestMayReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := make([]byte, 8)
-	if _, err := p.ReadAt(b, int64(regs.Rsp)); err != nil {
+	if _, err := p.memory.ReadAt(b, int64(regs.Rsp)); err != nil {
 		t.Fatal(err)
 	}
 	caller := addr.Run(binary.LittleEndian.Uint64(b))
 	for a, want := range map[addr.Run]bool{regs.PC(): true, caller: true, 0x123456789000: false} {
-		if got := p.MayReach(func(x addr.Run) bool { return x == a }); got != want {
+		if got := p.family.MayReach(func(x addr.Run) bool { return x == a }); got != want {
 			t.Errorf("%v: %v", a, got)
 		}
 	}
@@ -31,12 +31,12 @@ func TestMayReach(t *testing.T) {
 // What shares the memory may be anywhere in it.
 func TestMayReachShared(t *testing.T) {
 	p, _ := launch(t, build(t, "forks"), "vfork")
-	p.SetFollowFork(true)
-	p.CatchFork(true)
+	p.family.SetFollowFork(true)
+	p.family.CatchFork(true)
 	if s := resume(t, p); s.Reason != Forked {
 		t.Fatalf("%v", s.Reason)
 	}
-	if !p.MayReach(func(addr.Run) bool { return false }) {
+	if !p.family.MayReach(func(addr.Run) bool { return false }) {
 		t.Error("the parent of a vfork child is not seen")
 	}
 }

@@ -9,7 +9,7 @@ import (
 // A thread in strict seccomp is made to make no system call, which would end it.
 func TestStrictSeccomp(t *testing.T) {
 	p, _ := launch(t, build(t, "strict"))
-	if th := p.Threads()[0]; th.StrictSeccomp() || th.Confined() {
+	if th := p.target.Threads()[0]; th.StrictSeccomp() || th.Confined() {
 		t.Error("confined at the beginning")
 	}
 	trap := plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })

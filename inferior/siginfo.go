@@ -54,7 +54,7 @@ func explain(p *Process, t *Thread, info *siginfo) *Signal {
 		s.Explanation += ": " + fault
 	case isCode:
 		s.Addr = addr.Run(info.addr())
-		s.Explanation += p.explainFault(t, n, s, fault)
+		s.Explanation += explainFault(t, n, s, fault)
 	case s.Code == sigUser || s.Code == sigTkill || s.Code == sigQueue:
 		s.SenderPID, s.SenderUID = info.pid(), info.uid()
 		s.Explanation += " sent by " + sender(p, s.SenderPID)
@@ -70,7 +70,7 @@ func sender(p *Process, pid int) string {
 	switch pid {
 	case 0:
 		return "the kernel or a process of another pid namespace"
-	case p.cur.pid:
+	case p.target.pid:
 		return "the process itself"
 	case os.Getpid():
 		return "hdb"
@@ -84,13 +84,13 @@ func sender(p *Process, pid int) string {
 // explainFault tells what the instruction tried to do. The page fault's error
 // code is not handed to tracers, so executing is told by the PC and writing
 // by the mapping or the instruction.
-func (p *Process) explainFault(t *Thread, n unix.Signal, s *Signal, why string) string {
+func explainFault(t *Thread, n unix.Signal, s *Signal, why string) string {
 	if n != unix.SIGSEGV && n != unix.SIGBUS || s.Code == sigKernel {
 		return ": " + why
 	}
 	verb := "accessing"
 	if t.load() == nil {
-		switch code := p.codeAt(t); {
+		switch code := t.codeAt(); {
 		case uint64(s.Addr) == t.regs.Rip:
 			verb = "executing"
 		default:

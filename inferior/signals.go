@@ -71,17 +71,17 @@ func SignalNumber(name string) (int, error) {
 
 // HandleSignal sets the policy of the signal named, as "SIGUSR1", "USR1" or
 // "10". SIGKILL and SIGSTOP behave as the kernel has it.
-func (p *Process) HandleSignal(name string, policy Policy) error {
+func (ps *policies) HandleSignal(name string, policy Policy) error {
 	n, err := SignalNumber(name)
 	if err != nil {
 		return err
 	}
-	p.policies[n] = policy
+	ps[n] = policy
 	return nil
 }
 
 // Signals is the table of signals by number.
-func (p *Process) Signals() []SignalPolicy { return p.policies.rows() }
+func (ps *policies) Signals() []SignalPolicy { return ps.rows() }
 
 // DefaultSignals is the table that a new Process has.
 func DefaultSignals() []SignalPolicy {
@@ -121,7 +121,7 @@ func isAccessFault(info *siginfo) bool {
 }
 
 // enqueue takes the signal of a signal-delivery-stop into the thread's queue.
-func (p *Process) enqueue(t *Thread, info *siginfo) {
+func (t *Thread) enqueue(info *siginfo) {
 	if t.placed == info.signo() {
 		t.placed = 0
 	}
@@ -138,7 +138,7 @@ func (p *Process) report(t *Thread) bool {
 		t.watch, t.old, t.new = nil, nil, nil
 		return true
 	}
-	if p.reportCall(t) {
+	if p.systemCalls.report(t) {
 		return true
 	}
 	for len(t.queue) > 0 && !t.queue[0].seen {
@@ -163,7 +163,7 @@ func (p *Process) report(t *Thread) bool {
 // inject takes the head of the queue for delivery and returns its number. In
 // a signal-delivery-stop the kernel takes any siginfo; in another stop a
 // placeholder is sent, to be exchanged when it arrives.
-func (p *Process) inject(t *Thread) int {
+func (t *Thread) inject() int {
 	sig := 0
 	if t.deliverable && len(t.queue) > 0 {
 		head := &t.queue[0].info

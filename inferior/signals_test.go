@@ -11,7 +11,7 @@ import (
 
 func handle(t testing.TB, p *Process, name string, policy Policy) {
 	t.Helper()
-	if err := p.HandleSignal(name, policy); err != nil {
+	if err := p.policies.HandleSignal(name, policy); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,7 +65,7 @@ func TestSignalStops(t *testing.T) {
 		switch s.Signal.Number {
 		case int(unix.SIGUSR1):
 			usr1++
-			if s.Signal.SenderPID != p.PID() || s.Signal.Explanation != "SIGUSR1 sent by the process itself" {
+			if s.Signal.SenderPID != p.target.PID() || s.Signal.Explanation != "SIGUSR1 sent by the process itself" {
 				t.Errorf("%+v", s.Signal)
 			}
 		case 37:
@@ -177,7 +177,7 @@ func TestSignalPolicies(t *testing.T) {
 	})
 	t.Run("unknown", func(t *testing.T) {
 		p, _ := launch(t, path, "usr1")
-		if err := p.HandleSignal("SIGFOO", Policy{}); err == nil || !strings.Contains(err.Error(), `"SIGFOO"`) {
+		if err := p.policies.HandleSignal("SIGFOO", Policy{}); err == nil || !strings.Contains(err.Error(), `"SIGFOO"`) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -191,8 +191,8 @@ func TestGroupStop(t *testing.T) {
 		t.Fatalf("%v %+v", s.Reason, s.Signal)
 	}
 	go func() {
-		waitState(t, p.PID(), "t")
-		if err := p.Interrupt(); err != nil {
+		waitState(t, p.target.PID(), "t")
+		if err := p.waker.Interrupt(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -200,7 +200,7 @@ func TestGroupStop(t *testing.T) {
 		t.Fatalf("%v %+v", s.Reason, s.Signal)
 	}
 	handle(t, p, "SIGCONT", Policy{Pass: true})
-	if err := syscall.Kill(p.PID(), syscall.SIGCONT); err != nil {
+	if err := syscall.Kill(p.target.PID(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	wantExit(t, p, 7)
@@ -214,7 +214,7 @@ func TestStepInGroupStop(t *testing.T) {
 	resume(t, p) // SIGSTOP arrives
 	interrupt := func() Stop {
 		t.Helper()
-		if err := p.Interrupt(); err != nil {
+		if err := p.waker.Interrupt(); err != nil {
 			t.Fatal(err)
 		}
 		s := resume(t, p)
@@ -232,7 +232,7 @@ func TestStepInGroupStop(t *testing.T) {
 			t.Error("it ran on in a stopped process")
 		}
 	}
-	if err := syscall.Kill(p.PID(), syscall.SIGCONT); err != nil {
+	if err := syscall.Kill(p.target.PID(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
 	wantExit(t, p, 7)
@@ -243,9 +243,9 @@ func TestInterrupt(t *testing.T) {
 	for n := range 20 {
 		go func() {
 			if n%2 == 0 {
-				waitState(t, p.PID(), "S")
+				waitState(t, p.target.PID(), "S")
 			}
-			if err := p.Interrupt(); err != nil {
+			if err := p.waker.Interrupt(); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -264,7 +264,7 @@ func TestInterruptInVfork(t *testing.T) {
 	p, _ := launch(t, build(t, "forks"), "vforkwait")
 	p.SetHooks(Hooks{Forked: func(_, child int, _ bool) {
 		t.Cleanup(func() { _ = syscall.Kill(child, syscall.SIGKILL) })
-		if err := p.Interrupt(); err != nil {
+		if err := p.waker.Interrupt(); err != nil {
 			t.Error(err)
 		}
 	}})
@@ -277,13 +277,13 @@ func TestInterruptInVfork(t *testing.T) {
 	}
 }
 
-func s0(p *Process) *Thread { return p.Threads()[0] }
+func s0(p *Process) *Thread { return p.target.Threads()[0] }
 
 func TestKilledFromOutside(t *testing.T) {
 	p, _ := launch(t, build(t, "threads"), "4", "100000", "100")
 	plant(t, p, symbol(t, p, "hit"), func(*Thread) Action { return StopHere })
 	resume(t, p)
-	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(p.target.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if s := resume(t, p); s.Reason != Gone || s.Exit.Signal != int(syscall.SIGKILL) {
@@ -300,7 +300,7 @@ func TestKill(t *testing.T) {
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if st, ok := p.Exited(); !ok || st.Signal != int(syscall.SIGKILL) {
+	if st, ok := p.target.Exited(); !ok || st.Signal != int(syscall.SIGKILL) {
 		t.Errorf("%v %v", st, ok)
 	}
 }

@@ -58,24 +58,25 @@ const (
 
 // A trapHandler is that handler in the target.
 type trapHandler struct {
+	p *Process
+
 	on    bool // the handler is there
 	tried bool
 	at    addr.Run
 }
 
-// catchTraps installs the handler before int3s are hit, if it is wanted and can be. All
+// catch installs the handler before int3s are hit, if it is wanted and can be. All
 // threads are stopped.
-func (p *Process) catchTraps() {
-	h := &p.handler
-	if h.tried || !p.survives() || !p.guard.on || len(p.sites) == 0 {
+func (h *trapHandler) catch() {
+	if h.tried || !h.p.target.survives() || !h.p.guard.on || len(h.p.traps.sites) == 0 {
 		return
 	}
-	for _, t := range p.cur.order {
+	for _, t := range h.p.target.order {
 		if t.state == stopped && !t.group && !t.inKernel && !t.vfork && !t.Confined() {
 			h.tried = true
-			err := p.borrowed(t, p.installHandler)
+			err := h.borrowed(t, h.install)
 			if h.on = err == nil; !h.on {
-				p.message("handler of SIGTRAP in process %d: %v: if hdb is killed at a stop, the process may die of it", p.cur.pid, err)
+				h.p.message("handler of SIGTRAP in process %d: %v: if hdb is killed at a stop, the process may die of it", h.p.target.pid, err)
 			}
 			return
 		}
@@ -83,7 +84,7 @@ func (p *Process) catchTraps() {
 }
 
 // borrowed calls f with the thread borrowed.
-func (p *Process) borrowed(t *Thread, f func(*Borrowed) error) error {
+func (h *trapHandler) borrowed(t *Thread, f func(*Borrowed) error) error {
 	b, err := t.Borrow()
 	if err != nil {
 		return err
@@ -95,38 +96,38 @@ func (p *Process) borrowed(t *Thread, f func(*Borrowed) error) error {
 	return err
 }
 
-// installHandler makes the handler that of the target, in memory that the last attach left
+// install makes the handler that of the target, in memory that the last attach left
 // if there is some: threads could have been inside.
-func (p *Process) installHandler(b *Borrowed) error {
-	at, made, err := p.leftHandler(), false, error(nil)
+func (h *trapHandler) install(b *Borrowed) error {
+	at, made, err := h.left(), false, error(nil)
 	if at == 0 {
 		if at, err = b.Syscall(unix.SYS_MMAP, 0, handlerSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0); err != nil {
 			return err
 		}
 		made = true
 	}
-	p.handler.at = addr.Run(at)
-	now, err := p.action(b)
+	h.at = addr.Run(at)
+	now, err := h.action(b)
 	switch {
 	case err != nil:
 	case now.handler != 0:
-		if !p.isHandler(now.handler - handlerAt) {
+		if !h.is(now.handler - handlerAt) {
 			err = errors.New("the program has one of its own")
 			break
 		}
-		p.handler.at = addr.Run(now.handler) - handlerAt // of an hdb that was killed
-		if p.handler.at == addr.Run(at) {
+		h.at = addr.Run(now.handler) - handlerAt // of an hdb that was killed
+		if h.at == addr.Run(at) {
 			return nil
 		}
 	default:
 		if made {
-			err = p.writeHandler(b, at)
+			err = h.write(b, at)
 		}
 		if err != nil {
 			break
 		}
 		const siginfo, onStack, hasRestorer = 4, 0x8000000, 0x4000000
-		if err = p.setAction(b, sigaction{handler: at + handlerAt, flags: siginfo | onStack | hasRestorer | saRestart, restorer: at}); err == nil {
+		if err = h.setAction(b, sigaction{handler: at + handlerAt, flags: siginfo | onStack | hasRestorer | saRestart, restorer: at}); err == nil {
 			return nil
 		}
 	}
@@ -136,52 +137,52 @@ func (p *Process) installHandler(b *Borrowed) error {
 	return err
 }
 
-// writeHandler puts the code into new memory.
-func (p *Process) writeHandler(b *Borrowed, at uint64) error {
-	if _, err := p.mem.writeAt(sigtrapCode(), int64(at)); err != nil {
+// write puts the code into new memory.
+func (h *trapHandler) write(b *Borrowed, at uint64) error {
+	if _, err := h.p.memory.writeAt(sigtrapCode(), int64(at)); err != nil {
 		return err
 	}
 	_, err := b.Syscall(unix.SYS_MPROTECT, at, handlerPage, unix.PROT_READ|unix.PROT_EXEC)
 	return err
 }
 
-// leftHandler is memory with the code that an earlier attach left, 0 without.
-func (p *Process) leftHandler() uint64 {
-	maps, err := p.Maps()
+// left is memory with the code that an earlier attach left, 0 without.
+func (h *trapHandler) left() uint64 {
+	maps, err := h.p.target.Maps()
 	if err != nil {
 		return 0
 	}
 	for i, m := range maps[:max(len(maps)-1, 0)] {
 		next := maps[i+1]
-		if m.Perm == "r-xp" && m.Path == "" && m.High-m.Low == handlerPage && next.Perm == "rw-p" && next.Path == "" && next.Low == m.High && p.isHandler(uint64(m.Low)) {
+		if m.Perm == "r-xp" && m.Path == "" && m.High-m.Low == handlerPage && next.Perm == "rw-p" && next.Path == "" && next.Low == m.High && h.is(uint64(m.Low)) {
 			return uint64(m.Low)
 		}
 	}
 	return 0
 }
 
-// isHandler tells whether the code lies there.
-func (p *Process) isHandler(at uint64) bool {
+// is tells whether the code lies there.
+func (h *trapHandler) is(at uint64) bool {
 	code := sigtrapCode()
 	there := make([]byte, len(code))
-	_, err := p.mem.readAt(there, int64(at))
+	_, err := h.p.memory.readAt(there, int64(at))
 	return err == nil && bytes.Equal(there, code)
 }
 
-// dropHandler restores the default action, if it is still the handler of ours.
-func (p *Process) dropHandler() {
-	if !p.handler.on {
+// drop restores the default action, if it is still the handler of ours.
+func (h *trapHandler) drop() {
+	if !h.on {
 		return
 	}
-	p.handler.on = false
-	for _, t := range p.cur.order {
+	h.on = false
+	for _, t := range h.p.target.order {
 		if t.state == stopped && !t.group && !t.inKernel && !t.vfork && !t.Confined() {
-			_ = p.borrowed(t, func(b *Borrowed) error {
-				now, err := p.action(b)
-				if err != nil || now.handler != uint64(p.handler.at)+handlerAt {
+			_ = h.borrowed(t, func(b *Borrowed) error {
+				now, err := h.action(b)
+				if err != nil || now.handler != uint64(h.at)+handlerAt {
 					return err
 				}
-				return p.setAction(b, sigaction{})
+				return h.setAction(b, sigaction{})
 			}) // the handler does what the default does, a little later
 			return
 		}
@@ -189,19 +190,19 @@ func (p *Process) dropHandler() {
 }
 
 // action is the target's action for SIGTRAP.
-func (p *Process) action(b *Borrowed) (a sigaction, err error) {
+func (h *trapHandler) action(b *Borrowed) (a sigaction, err error) {
 	const size = unsafe.Sizeof(a)
-	at := uint64(p.handler.at) + handlerPage
+	at := uint64(h.at) + handlerPage
 	if _, err = b.Syscall(unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), 0, at, 8); err == nil {
-		_, err = p.mem.readAt((*[size]byte)(unsafe.Pointer(&a))[:], int64(at))
+		_, err = h.p.memory.readAt((*[size]byte)(unsafe.Pointer(&a))[:], int64(at))
 	}
 	return a, err
 }
 
-func (p *Process) setAction(b *Borrowed, a sigaction) error {
+func (h *trapHandler) setAction(b *Borrowed, a sigaction) error {
 	const size = unsafe.Sizeof(a)
-	at := uint64(p.handler.at) + handlerPage
-	if _, err := p.mem.writeAt((*[size]byte)(unsafe.Pointer(&a))[:], int64(at)); err != nil {
+	at := uint64(h.at) + handlerPage
+	if _, err := h.p.memory.writeAt((*[size]byte)(unsafe.Pointer(&a))[:], int64(at)); err != nil {
 		return err
 	}
 	_, err := b.Syscall(unix.SYS_RT_SIGACTION, uint64(unix.SIGTRAP), at, 0, 8)
@@ -211,8 +212,8 @@ func (p *Process) setAction(b *Borrowed, a sigaction) error {
 // wait takes the next event of any tracee. With a handler in place, a thread that has hit an
 // int3 is set back to it before its stop is taken: from then on its signal is lost if
 // hdb is killed.
-func (p *Process) wait(options int) (int, unix.WaitStatus, error) {
-	if !p.handler.on {
+func (h *trapHandler) wait(options int) (int, unix.WaitStatus, error) {
+	if !h.on {
 		return waitAny(options)
 	}
 	for {
@@ -221,7 +222,7 @@ func (p *Process) wait(options int) (int, unix.WaitStatus, error) {
 			return 0, 0, err
 		}
 		if status == int(unix.SIGTRAP) {
-			p.setBack(tid)
+			h.setBack(tid)
 		}
 		if n, ws, err := wait4(tid, unix.WNOHANG|unix.WNOTHREAD); n != 0 || err != nil {
 			return n, ws, err
@@ -230,14 +231,14 @@ func (p *Process) wait(options int) (int, unix.WaitStatus, error) {
 }
 
 // setBack has a thread that has just executed an int3 of ours stand before it.
-func (p *Process) setBack(tid int) {
-	t := p.find(tid)
+func (h *trapHandler) setBack(tid int) {
+	t := h.p.family.find(tid)
 	var info siginfo
 	var regs Registers
-	if t == nil || !p.ours(t) || getSiginfo(tid, &info) != nil || info.code() != sigKernel || getRegs(tid, &regs) != nil {
+	if t == nil || !t.ours() || getSiginfo(tid, &info) != nil || info.code() != sigKernel || getRegs(tid, &regs) != nil {
 		return
 	}
-	s := p.sites[regs.PC()-1]
+	s := h.p.traps.sites[regs.PC()-1]
 	if s == nil || len(s.code) > 0 && s.code[0] == int3 {
 		return
 	}

@@ -38,7 +38,7 @@ func TestTrapHandler(t *testing.T) {
 		for range 3 {
 			resume(t, p)
 		}
-		if !p.Handles(int(unix.SIGTRAP)) || !p.handler.on {
+		if !p.target.Handles(int(unix.SIGTRAP)) || !p.handler.on {
 			t.Error("there is no handler")
 		}
 		at = uint64(p.handler.at)

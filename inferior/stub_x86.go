@@ -81,18 +81,18 @@ func appendBack(b []byte, r Registers) []byte {
 
 // stubPlace is where a stub can stand: in the last page of code, behind its end.
 // The vDSO has such bytes, and most modules; nobody reads or runs them.
-func (p *Process) stubPlace() (addr.Run, error) {
-	if a := p.mods.stub; a != 0 && p.stubFits(a) {
+func (ms *modules) stubPlace() (addr.Run, error) {
+	if a := ms.stub; a != 0 && ms.stubFits(a) {
 		return a, nil
 	}
-	maps, err := p.Maps()
+	maps, err := ms.p.target.Maps()
 	if err != nil {
 		return 0, err
 	}
 	for _, m := range maps {
-		if m.Path == "[vdso]" && m.Perm[2] == 'x' && p.stubFits(m.High-stubSize) {
-			p.mods.stub = m.High - stubSize
-			return p.mods.stub, nil
+		if m.Path == "[vdso]" && m.Perm[2] == 'x' && ms.stubFits(m.High-stubSize) {
+			ms.stub = m.High - stubSize
+			return ms.stub, nil
 		}
 	}
 	// A file can be written to while it is mapped, and modules come and go: only what is
@@ -102,9 +102,9 @@ func (p *Process) stubPlace() (addr.Run, error) {
 			return m.Low <= a && a+stubSize <= m.High && m.Perm[1:] == "-xp"
 		})
 	}
-	for _, m := range p.mods.list {
+	for _, m := range ms.list {
 		for _, a := range codeEnds(m) {
-			if isCode(a) && p.stubFits(a) {
+			if isCode(a) && ms.stubFits(a) {
 				return a, nil
 			}
 		}
@@ -137,15 +137,15 @@ const pageSize = 4096
 
 // stubFits tells whether there is nothing at a, or a stub of an hdb that was
 // killed, in which no thread is any more.
-func (p *Process) stubFits(a addr.Run) bool {
+func (ms *modules) stubFits(a addr.Run) bool {
 	b := make([]byte, stubSize)
-	if _, err := p.mem.readAt(b, int64(a)); err != nil {
+	if _, err := ms.p.memory.readAt(b, int64(a)); err != nil {
 		return false
 	}
 	if !bytes.HasPrefix(b, stubMark[:]) {
 		return len(bytes.TrimLeft(b, "\x00")) == 0
 	}
-	for _, t := range p.inMemory() {
+	for _, t := range ms.p.family.inMemory() {
 		if t.state != stopped || t.load() != nil {
 			continue
 		}

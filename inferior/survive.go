@@ -23,27 +23,27 @@ func (p *Process) SetKillOnExit(on bool) error {
 	if err := p.alive(); err != nil {
 		return err
 	}
-	p.cur.killOnExit, p.optionsChanged = on, true
-	for _, t := range p.cur.order {
+	p.target.killOnExit, p.optionsChanged = on, true
+	for _, t := range p.target.order {
 		t.optionsOld = true
 		if t.state != stopped {
 			continue
 		}
-		if err := p.syncOptions(t); err != nil && err != unix.ESRCH {
+		if err := t.syncOptions(); err != nil && err != unix.ESRCH {
 			return fmt.Errorf("kill on exit: thread %d: %w", t.TID, err)
 		}
 	}
-	for _, g := range p.guests {
+	for _, g := range p.family.guests {
 		g.optionsOld, g.tg.killOnExit = true, on
 	}
 	if err := p.secure(); err != nil {
 		return fmt.Errorf("kill on exit: %w", err)
 	}
-	return p.updateGuard()
+	return p.guard.update()
 }
 
-// syncOptions sets the ptrace options of a stopped thread.
-func (p *Process) syncOptions(t *Thread) error {
+// syncOptions sets the ptrace options of the stopped thread.
+func (t *Thread) syncOptions() error {
 	options := baseOptions
 	if t.tg.killOnExit {
 		options |= unix.PTRACE_O_EXITKILL
@@ -55,17 +55,14 @@ func (p *Process) syncOptions(t *Thread) error {
 	return nil
 }
 
-// survives tells whether the target goes on when hdb is killed.
-func (p *Process) survives() bool { return !p.cur.killOnExit && p.cur.exit == nil }
-
 // secure readies the stopped threads for the death of hdb: their registers are
 // in the kernel, none is about to take a SIGTRAP of ours or to step, and no
 // int3 is where one of them goes on.
 func (p *Process) secure() error {
-	if !p.survives() {
+	if !p.target.survives() {
 		return nil
 	}
-	for _, t := range slices.Clone(p.cur.order) {
+	for _, t := range slices.Clone(p.target.order) {
 		if t.mayHaveTrap() {
 			if err := t.drainTrap(); err != nil && t.state == stopped {
 				return err
@@ -74,7 +71,7 @@ func (p *Process) secure() error {
 		if t.state != stopped || t.flush() != nil {
 			continue // an error means that it has been killed
 		}
-		if t.debugSet && p.watches != [4]*Watch{} {
+		if t.debugSet && p.watchpoints.slots != [4]*Watch{} {
 			t.debugOK = false
 			_ = pokeDebug(t.TID, 7, 0) // ESRCH: killed
 		}
@@ -85,21 +82,18 @@ func (p *Process) secure() error {
 	if err := p.stopThreads(); err != nil {
 		return err
 	}
-	for _, t := range p.cur.order {
+	for _, t := range p.target.order {
 		if t.state != stopped || t.load() != nil {
 			continue
 		}
-		if s := p.sites[t.pc()]; s != nil && !slices.Contains(p.aside, s) {
-			if err := p.putAside(s); err != nil {
+		if s := p.traps.sites[t.pc()]; s != nil && !slices.Contains(p.traps.aside, s) {
+			if err := p.traps.putAside(s); err != nil {
 				return err
 			}
 		}
 	}
-	p.guard.table.keepSignals(p.cur.order)
-	if g := &p.guard; g.on && g.table.tooMany && !g.told {
-		g.told = true
-		p.message("guard: more than %d bytes of code replaced: if hdb is killed, some traps stay in the process", guardSlots)
-	}
+	p.guard.table.keepSignals(p.target.order)
+	p.guard.tellTooMany()
 	return nil
 }
 
@@ -109,7 +103,7 @@ func (t *Thread) mayHaveTrap() bool {
 	if t.state != stopped || t.load() != nil {
 		return false
 	}
-	return t.stepCut || t.usesDebug() || t.p.trapAt(t.pc()-1)
+	return t.stepCut || t.usesDebug() || t.p.traps.trapAt(t.pc()-1)
 }
 
 // park ends a single-step for the kernel: it sets the stopped thread on its way
@@ -123,28 +117,4 @@ func (t *Thread) park() {
 		t.left()
 		t.interrupted, t.stepped = true, false
 	}
-}
-
-// putAside takes an int3 out until the threads run.
-func (p *Process) putAside(s *site) error {
-	p.aside = append(p.aside, s)
-	return p.mem.poke(s.addr, s.code[0])
-}
-
-// putBack plants the int3s that were put aside.
-func (p *Process) putBack() error {
-	p.guard.table.forgetSignals()
-	if len(p.aside) > 0 {
-		p.awaitGuard()
-	}
-	for _, s := range p.aside {
-		if p.sites[s.addr] != s {
-			continue
-		}
-		if err := p.mem.poke(s.addr, int3); err != nil {
-			return fmt.Errorf("trap at %v: %w", s.addr, err)
-		}
-	}
-	p.aside = nil
-	return nil
 }

@@ -37,7 +37,7 @@ func TestKilledDebugger(t *testing.T) {
 		}
 	}
 	s := killedAt[how](t, p)
-	fmt.Printf("stopped: %v %d\n", s.Reason, p.PID())
+	fmt.Printf("stopped: %v %d\n", s.Reason, p.target.PID())
 	if strings.HasPrefix(how, "running") {
 		resume(t, p)
 	}
@@ -58,7 +58,7 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 		return s
 	},
 	"watch": func(t *testing.T, p *Process) (s Stop) {
-		if _, err := p.Watch(symbol(t, p, "total"), 8, Write); err != nil {
+		if _, err := p.watchpoints.Watch(symbol(t, p, "total"), 8, Write); err != nil {
 			t.Fatal(err)
 		}
 		for range 5 {
@@ -74,7 +74,7 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 	"diverted": func(t *testing.T, p *Process) Stop { return atPatch(t, p, byTrap) },
 	"signal": func(t *testing.T, p *Process) Stop {
 		guarded(t, p)
-		if err := unix.Kill(p.PID(), unix.SIGUSR1); err != nil {
+		if err := unix.Kill(p.target.PID(), unix.SIGUSR1); err != nil {
 			t.Fatal(err)
 		}
 		return resume(t, p)
@@ -109,7 +109,7 @@ var killedAt = map[string]func(*testing.T, *Process) Stop{
 	},
 	"exec": func(t *testing.T, p *Process) Stop {
 		guarded(t, p)
-		p.CatchExec(true)
+		p.family.CatchExec(true)
 		p.SetHooks(Hooks{Execed: func(string) {
 			plant(t, p, symbol(t, p, "target"), func(*Thread) Action { return StopHere })
 		}})
@@ -161,7 +161,7 @@ func stopSome(t *testing.T, p *Process, remove bool) (s Stop) {
 
 // guarded starts the guard and waits for it.
 func guarded(t *testing.T, p *Process) {
-	if err := p.Guard(guardCommand); err != nil {
+	if err := p.guard.Guard(guardCommand); err != nil {
 		t.Fatal(err)
 	}
 	waitGuard(t, p)

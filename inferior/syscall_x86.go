@@ -57,7 +57,7 @@ func (t *Thread) Borrow() (*Borrowed, error) {
 	if t.StrictSeccomp() {
 		return nil, fmt.Errorf("remote system call: thread %d is in strict seccomp, and may make none", t.TID)
 	}
-	at, err := t.p.stubPlace()
+	at, err := t.p.modules.stubPlace()
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (t *Thread) Borrow() (*Borrowed, error) {
 }
 
 func (b *Borrowed) write(at addr.Run, code []byte) error {
-	if _, err := b.t.p.mem.writeAt(code, int64(b.at+at)); err != nil {
+	if _, err := b.t.p.memory.writeAt(code, int64(b.at+at)); err != nil {
 		return fmt.Errorf("remote system call: %w", err)
 	}
 	return nil

@@ -24,7 +24,7 @@ type terminal struct {
 // KeepTerminal has the inferior run in the background of the terminal that it shares
 // with hdb, from the next run on: hdb reads keys meanwhile. An inferior that reads
 // from it is sent SIGTTIN.
-func (p *Process) KeepTerminal(keep bool) { p.term.kept = keep }
+func (t *terminal) KeepTerminal(keep bool) { t.kept = keep }
 
 // open finds out whether there is a terminal to share.
 func (t *terminal) open() bool {

@@ -83,7 +83,7 @@ func TestOwnTerminal(t *testing.T) {
 	if _, err := master.WriteString("hello\n"); err != nil {
 		t.Fatal(err)
 	}
-	if sid, err := unix.Getsid(p.PID()); err != nil || sid != p.PID() {
+	if sid, err := unix.Getsid(p.target.PID()); err != nil || sid != p.target.PID() {
 		t.Errorf("session %d, %v", sid, err)
 	}
 	wantExit(t, p, 7)

@@ -121,7 +121,7 @@ func (t *Thread) moved() error {
 		return nil
 	}
 	t.shown = 0
-	pt := t.p.mem.patchOver(pc)
+	pt := t.p.memory.patchOver(pc)
 	if pt == nil || pc == pt.at {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (t *Thread) load() error {
 		return fmt.Errorf("registers of thread %d: %w", t.TID, err)
 	}
 	t.regsValid, t.regsDirty, t.shown = true, false, 0
-	if orig, ok := t.p.copies[t.regs.PC()]; ok && t.p.ours(t) {
+	if orig, ok := t.p.patches.copies[t.regs.PC()]; ok && t.ours() {
 		t.shown, t.real = orig, t.regs.PC()
 		t.regs.Rip = uint64(orig)
 	}
@@ -176,7 +176,7 @@ func (t *Thread) settle() error {
 	if err := t.load(); err != nil {
 		return err
 	}
-	if t.deliverable || t.guest || !t.p.trapAt(t.pc()-1) {
+	if t.deliverable || t.guest || !t.p.traps.trapAt(t.pc()-1) {
 		return nil
 	}
 	return t.drainTrap()
@@ -191,7 +191,7 @@ func (t *Thread) leaveKernel() error {
 	if err := ptrace(unix.PTRACE_INTERRUPT, t.TID, 0, 0); err != nil {
 		return fmt.Errorf("thread %d: %w", t.TID, err)
 	}
-	if t.call.under && t.p.follows(t) {
+	if t.call.under && t.p.systemCalls.follows(t) {
 		return t.runToStop(unix.PTRACE_SYSCALL) // its return is to be seen
 	}
 	return t.runToStop(unix.PTRACE_CONT)
@@ -286,4 +286,11 @@ func (t *Thread) SetPendingSignal(n int) {
 		s := pendingSignal{info: makeSiginfo(n, sigUser, os.Getpid(), 0), seen: true}
 		t.queue = append([]pendingSignal{s}, t.queue...)
 	}
+}
+
+// codeAt is the code at the thread's PC.
+func (t *Thread) codeAt() []byte {
+	var code [16]byte
+	n, _ := t.p.memory.readAt(code[:], int64(t.regs.Rip)) // what is not mapped is no instruction
+	return code[:n]
 }

@@ -12,6 +12,16 @@ import (
 // read and written, traps planted and removed. Rip is the trap's address.
 type Handler func(*Thread) Action
 
+// traps are the places where threads stop: int3s, which the memory keeps, and gates.
+type traps struct {
+	p *Process
+
+	sites   map[addr.Run]*site
+	retired map[addr.Run]byte // lifted while threads ran: a fork child may still have them
+	gates   []*gate
+	aside   []*site // whose int3s are out of memory while all threads are stopped
+}
+
 // A Trap is one handler at one address.
 type Trap struct {
 	site     *site
@@ -37,7 +47,7 @@ type site struct {
 // decode reads the instruction anew.
 func (s *site) decode(p *Process) {
 	s.code = s.code[:cap(s.code)]
-	n, _ := p.mem.readCode(s.code, int64(s.addr)) // short at the end of a mapping
+	n, _ := p.memory.readCode(s.code, int64(s.addr)) // short at the end of a mapping
 	s.code = s.code[:n]
 	s.emulate = decodeStepper(s.code, uint64(s.addr))
 	if s.divert != nil {
@@ -49,21 +59,21 @@ func (s *site) decode(p *Process) {
 // one address are called in planting order. In a handler, it takes effect
 // for the next arrival. At the first byte of a patch the trap comes before it;
 // inside one there is no place for a trap: a *PatchedError.
-func (p *Process) Plant(a addr.Run, h Handler) (*Trap, error) {
-	p.check()
-	if pt := p.mem.patchOver(a); pt != nil && pt.at != a {
+func (ts *traps) Plant(a addr.Run, h Handler) (*Trap, error) {
+	ts.p.check()
+	if pt := ts.p.memory.patchOver(a); pt != nil && pt.at != a {
 		return nil, &PatchedError{a, pt}
 	}
-	s := p.sites[a]
+	s := ts.sites[a]
 	if s == nil {
-		p.awaitGuard()
-		if err := p.mem.plant(a); err != nil {
+		ts.p.guard.await()
+		if err := ts.p.memory.plant(a); err != nil {
 			return nil, fmt.Errorf("trap at %v: %w", a, err)
 		}
-		s = &site{p: p, addr: a, code: make([]byte, 16)}
-		s.decode(p)
-		p.sites[a] = s
-		delete(p.retired, a)
+		s = &site{p: ts.p, addr: a, code: make([]byte, 16)}
+		s.decode(ts.p)
+		ts.sites[a] = s
+		delete(ts.retired, a)
 	}
 	t := &Trap{site: s, handler: h}
 	s.traps = append(slices.Clip(s.traps), t)
@@ -81,61 +91,70 @@ func (t *Trap) Remove() error {
 	t.removed = true
 	s.traps = slices.DeleteFunc(slices.Clone(s.traps), func(x *Trap) bool { return x == t })
 	if len(s.traps) == 0 {
-		s.p.unplant(s)
+		s.p.traps.unplant(s)
 	}
 	return nil
 }
 
 // unplant takes a site out of the memory. A child forked but not yet known
 // may still have its int3: retired keeps what to write there.
-func (p *Process) unplant(s *site) {
+func (ts *traps) unplant(s *site) {
 	if s.gate != nil {
-		p.removeGate(s.gate)
+		ts.removeGate(s.gate)
 		return
 	}
-	delete(p.sites, s.addr)
-	if orig, lifted := p.mem.lift(s.addr); lifted {
-		p.retired[s.addr] = orig
+	delete(ts.sites, s.addr)
+	if orig, lifted := ts.p.memory.lift(s.addr); lifted {
+		ts.retired[s.addr] = orig
 	}
 }
 
-// forgetTraps drops all traps and patches without touching memory: the image
+// liftAll takes all int3s out of the memory.
+func (ts *traps) liftAll() {
+	for a := range ts.sites {
+		ts.p.memory.lift(a)
+	}
+}
+
+// dropRetired forgets what was lifted: no child is left that may have it.
+func (ts *traps) dropRetired() { clear(ts.retired) }
+
+// forget drops all traps and patches without touching memory: the image
 // is gone.
-func (p *Process) forgetTraps() {
-	p.forgetPatches()
-	p.retiredPatches = nil
-	for _, s := range p.sites {
+func (ts *traps) forget() {
+	ts.p.patches.forget()
+	for _, s := range ts.sites {
 		for _, t := range s.traps {
 			t.removed = true
 		}
 	}
-	for _, g := range p.gates {
+	for _, g := range ts.gates {
 		for _, t := range g.site.traps {
 			t.removed = true
 		}
 	}
-	p.gates = nil
-	clear(p.sites)
-	clear(p.retired)
-	p.aside = nil
+	ts.gates = nil
+	clear(ts.sites)
+	clear(ts.retired)
+	ts.aside = nil
 }
 
 // HasTrap tells whether a trap stands in [low, high).
-func (p *Process) HasTrap(low, high addr.Run) bool {
-	p.check()
-	return high > low && slices.ContainsFunc(p.mem.within(low, int(high-low)), func(c cover) bool { return c.trap })
+func (ts *traps) HasTrap(low, high addr.Run) bool {
+	ts.p.check()
+	return high > low && slices.ContainsFunc(ts.p.memory.within(low, int(high-low)), func(c cover) bool { return c.trap })
 }
 
 // trapAt tells whether an int3 stands at a, or stood there when threads last
 // ran.
-func (p *Process) trapAt(a addr.Run) bool {
-	_, retired := p.retired[a]
-	return retired || p.sites[a] != nil
+func (ts *traps) trapAt(a addr.Run) bool {
+	_, retired := ts.retired[a]
+	return retired || ts.sites[a] != nil
 }
 
 // hit runs the handlers of the site that t has arrived at and returns those
 // that want to stop.
-func (p *Process) hit(t *Thread, s *site) []*Trap {
+func (ts *traps) hit(t *Thread, s *site) []*Trap {
 	var stops []*Trap
 	t.at = s.addr
 	for _, tr := range s.traps {
@@ -149,17 +168,38 @@ func (p *Process) hit(t *Thread, s *site) []*Trap {
 // Arrive runs the handlers of a trap at which t stands but which it has not
 // hit, as after StepInstruction, and returns those that said StopHere. The
 // arrival then counts as reported: resuming passes the trap.
-func (p *Process) Arrive(t *Thread) ([]*Trap, error) {
-	p.check()
+func (ts *traps) Arrive(t *Thread) ([]*Trap, error) {
+	ts.p.check()
 	if err := t.settle(); err != nil {
 		return nil, err
 	}
-	s := p.sites[t.regs.PC()]
-	if g := p.gateAt(t.regs.PC()); g != nil {
+	s := ts.sites[t.regs.PC()]
+	if g := ts.gateAt(t.regs.PC()); g != nil {
 		s = g.site
 	}
 	if s == nil || t.at == s.addr || t.shown != 0 {
 		return nil, nil
 	}
-	return p.hit(t, s), nil
+	return ts.hit(t, s), nil
+}
+
+// WriteAt writes the inferior's memory, read-only pages included. Traps stay
+// planted; they show the bytes written when they are removed.
+func (ts *traps) WriteAt(b []byte, off int64) (int, error) {
+	ts.p.check()
+	n, err := ts.p.memory.writeAt(b, off)
+	for _, s := range ts.sites {
+		if uint64(s.addr)+uint64(len(s.code)) > uint64(off) && uint64(s.addr) < uint64(off)+uint64(len(b)) {
+			s.decode(ts.p)
+		}
+	}
+	return n, err
+}
+
+func (ts *traps) plantInternal(a addr.Run, h Handler) (*Trap, error) {
+	t, err := ts.Plant(a, h)
+	if t != nil {
+		t.internal = true
+	}
+	return t, err
 }

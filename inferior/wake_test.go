@@ -15,7 +15,7 @@ func TestStopAllPatches(t *testing.T) {
 	h := launchHook(t, "threads", "30000000")
 	changes, stop, ended := 0, make(chan bool), make(chan bool)
 	change := func() error {
-		for _, th := range h.p.Threads() {
+		for _, th := range h.p.target.Threads() {
 			if th.state != stopped {
 				t.Errorf("thread %d: %s", th.Num, th.whyNot())
 			}
@@ -25,7 +25,7 @@ func TestStopAllPatches(t *testing.T) {
 			return h.patch.Remove()
 		}
 		var err error
-		h.patch, err = h.p.Patch(h.target, h.code, h.over, h.moves)
+		h.patch, err = h.p.patches.Patch(h.target, h.code, h.over, h.moves)
 		return err
 	}
 	go func() {
@@ -35,7 +35,7 @@ func TestStopAllPatches(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(time.Millisecond):
-				h.p.Wake(func() {
+				h.p.waker.Wake(func() {
 					if err := h.p.StopAll(change); err != nil && !errors.Is(err, ErrEnded) {
 						t.Error(err)
 					}
@@ -62,7 +62,7 @@ func TestStopAllInHandler(t *testing.T) {
 			return Resume
 		}
 		err := p.StopAll(func() error {
-			for _, th := range p.Threads() {
+			for _, th := range p.target.Threads() {
 				if _, err := th.Regs(); err != nil {
 					t.Error(err)
 				}
@@ -96,7 +96,7 @@ func TestWake(t *testing.T) {
 	const callers, calls = 8, 200
 	last := make([]int, callers)
 	ran, early := 0, false
-	p.Wake(func() { early = true })
+	p.waker.Wake(func() { early = true })
 	done := make(chan bool)
 	var trap atomic.Bool
 	tr := plant(t, p, symbol(t, p, "hit"), func(*Thread) Action {
@@ -110,7 +110,7 @@ func TestWake(t *testing.T) {
 		for id := range callers {
 			all.Go(func() {
 				for i := range calls {
-					p.Wake(func() {
+					p.waker.Wake(func() {
 						ran++
 						if last[id] != i {
 							t.Errorf("caller %d: call %d after %d", id, i, last[id])
@@ -127,9 +127,9 @@ func TestWake(t *testing.T) {
 			})
 		}
 		all.Wait()
-		p.Wake(func() { close(done) })
+		p.waker.Wake(func() { close(done) })
 		<-done
-		_ = p.Interrupt()
+		_ = p.waker.Interrupt()
 	}()
 	if s := resume(t, p); s.Reason != Interrupted || ran != callers*calls {
 		t.Errorf("%v %v, %d calls ran, want %d", s.Reason, s.Exit, ran, callers*calls)
@@ -137,7 +137,7 @@ func TestWake(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p.Wake(func() { t.Error("called after the end") })
+	p.waker.Wake(func() { t.Error("called after the end") })
 	finish(t, cmd, out)
 }
 
@@ -145,8 +145,8 @@ func TestWake(t *testing.T) {
 func TestWakeMayInterrupt(t *testing.T) {
 	p, _ := launch(t, build(t, "forks"), "vforkwait")
 	go func() {
-		waitState(t, p.PID(), "D") // for its child
-		p.Wake(func() { _ = p.Interrupt() })
+		waitState(t, p.target.PID(), "D") // for its child
+		p.waker.Wake(func() { _ = p.waker.Interrupt() })
 	}()
 	if s := resume(t, p); s.Reason != Interrupted {
 		t.Fatalf("%v", s.Reason)
@@ -165,10 +165,10 @@ func BenchmarkWake(b *testing.B) {
 		for range b.N {
 			time.Sleep(200 * time.Microsecond)
 			begun := time.Now()
-			p.Wake(func() { took = append(took, time.Since(begun)); done <- true })
+			p.waker.Wake(func() { took = append(took, time.Since(begun)); done <- true })
 			<-done
 		}
-		_ = p.Interrupt()
+		_ = p.waker.Interrupt()
 	}()
 	resume(b, p)
 	slices.Sort(took)

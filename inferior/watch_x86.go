@@ -15,6 +15,12 @@ import (
 // debugOffset is where DR0 lies in the kernel's struct user (sys/user.h).
 const debugOffset = 848
 
+// watchpoints are those in the debug registers, which each thread has of its own.
+type watchpoints struct {
+	p     *Process
+	slots [4]*Watch
+}
+
 // A Watch is a hardware watchpoint, one debug register on every thread.
 type Watch struct {
 	Addr addr.Run
@@ -29,8 +35,8 @@ type Watch struct {
 // Watch stops the program when it accesses size bytes at a. Size must be 1,
 // 2, 4 or 8 and divide a (Intel SDM volume 3, 18.2.5). There are four. For
 // Write, a store of the value that is there already does not stop.
-func (p *Process) Watch(a addr.Run, size int, kind WatchKind) (*Watch, error) {
-	if err := p.alive(); err != nil {
+func (ws *watchpoints) Watch(a addr.Run, size int, kind WatchKind) (*Watch, error) {
+	if err := ws.p.alive(); err != nil {
 		return nil, err
 	}
 	switch size {
@@ -41,18 +47,18 @@ func (p *Process) Watch(a addr.Run, size int, kind WatchKind) (*Watch, error) {
 	if uint64(a)%uint64(size) != 0 {
 		return nil, fmt.Errorf("watchpoint of %d bytes at %v: the address must be a multiple of %d", size, a, size)
 	}
-	slot := slices.Index(p.watches[:], nil)
+	slot := slices.Index(ws.slots[:], nil)
 	if slot < 0 {
 		return nil, errors.New("all 4 hardware watchpoints are in use: delete one")
 	}
-	w := &Watch{Addr: a, Size: size, Kind: kind, p: p, slot: slot, value: make([]byte, size)}
-	if _, err := p.mem.readAt(w.value, int64(a)); err != nil {
+	w := &Watch{Addr: a, Size: size, Kind: kind, p: ws.p, slot: slot, value: make([]byte, size)}
+	if _, err := ws.p.memory.readAt(w.value, int64(a)); err != nil {
 		return nil, fmt.Errorf("watchpoint: %w", err)
 	}
-	p.watches[slot] = w
-	if err := p.setDebug(); err != nil {
-		p.watches[slot] = nil
-		return nil, errors.Join(fmt.Errorf("watchpoint at %v: %w", a, err), p.setDebug())
+	ws.slots[slot] = w
+	if err := ws.setDebug(); err != nil {
+		ws.slots[slot] = nil
+		return nil, errors.Join(fmt.Errorf("watchpoint at %v: %w", a, err), ws.setDebug())
 	}
 	return w, nil
 }
@@ -60,27 +66,27 @@ func (p *Process) Watch(a addr.Run, size int, kind WatchKind) (*Watch, error) {
 // Remove takes the watchpoint off all threads; a second call does nothing.
 func (w *Watch) Remove() error {
 	w.p.check()
-	if w.p.watches[w.slot] != w {
+	if w.p.watchpoints.slots[w.slot] != w {
 		return nil
 	}
-	w.p.watches[w.slot] = nil
-	for _, t := range w.p.cur.order {
+	w.p.watchpoints.slots[w.slot] = nil
+	for _, t := range w.p.target.order {
 		if t.watch == w {
 			t.watch = nil
 		}
 	}
-	return w.p.setDebug()
+	return w.p.watchpoints.setDebug()
 }
 
 // setDebug brings the debug registers of all stopped threads up to date; the
 // others follow at their next stop.
-func (p *Process) setDebug() error {
-	for _, t := range p.cur.order {
+func (ws *watchpoints) setDebug() error {
+	for _, t := range ws.p.target.order {
 		t.debugOK = false
 		if t.state != stopped {
 			continue
 		}
-		if err := p.syncDebug(t); err != nil && err != unix.ESRCH {
+		if err := ws.syncDebug(t); err != nil && err != unix.ESRCH {
 			return err
 		}
 	}
@@ -88,9 +94,9 @@ func (p *Process) setDebug() error {
 }
 
 // syncDebug writes the debug registers of t. A thread starts with all clear.
-func (p *Process) syncDebug(t *Thread) error {
+func (ws *watchpoints) syncDebug(t *Thread) error {
 	t.debugOK = true
-	if t.guest || p.watches == [4]*Watch{} && !t.debugSet {
+	if t.guest || ws.slots == [4]*Watch{} && !t.debugSet {
 		return nil
 	}
 	t.debugSet = true
@@ -99,7 +105,7 @@ func (p *Process) syncDebug(t *Thread) error {
 		return err
 	}
 	var control uint64
-	for i, w := range p.watches {
+	for i, w := range ws.slots {
 		if w == nil {
 			continue
 		}
@@ -125,9 +131,9 @@ func pokeDebug(tid, i int, v uint64) error {
 	return ptrace(unix.PTRACE_POKEUSR, tid, uintptr(debugOffset+8*i), uintptr(v))
 }
 
-// watchHit looks in DR6 for watchpoints that t has just hit and keeps the
+// hit looks in DR6 for watchpoints that t has just hit and keeps the
 // first for report. False: a debug trap that is none of ours.
-func (p *Process) watchHit(t *Thread) bool {
+func (ws *watchpoints) hit(t *Thread) bool {
 	if !t.debugSet {
 		return false
 	}
@@ -139,12 +145,12 @@ func (p *Process) watchHit(t *Thread) bool {
 		return false
 	}
 	_ = pokeDebug(t.TID, 6, 0) // ESRCH: killed
-	for i, w := range p.watches {
+	for i, w := range ws.slots {
 		if w == nil || status&(1<<i) == 0 {
 			continue
 		}
 		now := make([]byte, w.Size)
-		if _, err := p.mem.readAt(now, int64(w.Addr)); err != nil {
+		if _, err := ws.p.memory.readAt(now, int64(w.Addr)); err != nil {
 			now = nil
 		}
 		if t.watch == nil && (w.Kind != Write || !bytes.Equal(now, w.value)) {
@@ -155,10 +161,10 @@ func (p *Process) watchHit(t *Thread) bool {
 	return true
 }
 
-// forgetWatches drops all watchpoints; the image they were in is gone.
-func (p *Process) forgetWatches() {
-	p.watches = [4]*Watch{}
-	for _, t := range p.cur.order {
+// forget drops all watchpoints; the image they were in is gone.
+func (ws *watchpoints) forget() {
+	ws.slots = [4]*Watch{}
+	for _, t := range ws.p.target.order {
 		t.watch, t.debugOK = nil, false
 	}
 }

@@ -10,7 +10,7 @@ import (
 func TestWatch(t *testing.T) {
 	p, _ := launch(t, build(t, "watched"), "5")
 	a := symbol(t, p, "watched")
-	w, err := p.Watch(a, 8, Write)
+	w, err := p.watchpoints.Watch(a, 8, Write)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestWatch(t *testing.T) {
 
 func TestWatchReads(t *testing.T) {
 	p, _ := launch(t, build(t, "watched"), "1")
-	if _, err := p.Watch(symbol(t, p, "watched"), 4, ReadWrite); err != nil {
+	if _, err := p.watchpoints.Watch(symbol(t, p, "watched"), 4, ReadWrite); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -57,16 +57,16 @@ func TestWatchRules(t *testing.T) {
 		{uint64(a) + 4, 8, "multiple of 8"},
 		{16, 8, "not mapped"},
 	} {
-		if _, err := p.Watch(addrRun(c.at), c.size, Write); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := p.watchpoints.Watch(addrRun(c.at), c.size, Write); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%#x size %d: %v", c.at, c.size, err)
 		}
 	}
 	for i := range 4 {
-		if _, err := p.Watch(a+addrRun(uint64(i)), 1, Write); err != nil {
+		if _, err := p.watchpoints.Watch(a+addrRun(uint64(i)), 1, Write); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := p.Watch(a, 8, Write); err == nil || err.Error() != "all 4 hardware watchpoints are in use: delete one" {
+	if _, err := p.watchpoints.Watch(a, 8, Write); err == nil || err.Error() != "all 4 hardware watchpoints are in use: delete one" {
 		t.Errorf("%v", err)
 	}
 }
@@ -75,10 +75,10 @@ func TestWatchRules(t *testing.T) {
 // what was watched and must not die of it.
 func TestWatchLeftBehind(t *testing.T) {
 	p, _ := launch(t, build(t, "watchfork"))
-	parent, farewell := p.PID(), ""
-	p.SetFollowFork(true)
+	parent, farewell := p.target.PID(), ""
+	p.family.SetFollowFork(true)
 	p.SetHooks(Hooks{Message: func(s string) { farewell = s }})
-	if _, err := p.Watch(symbol(t, p, "watched"), 8, Write); err != nil {
+	if _, err := p.watchpoints.Watch(symbol(t, p, "watched"), 8, Write); err != nil {
 		t.Fatal(err)
 	}
 	wantExit(t, p, 3)
@@ -97,7 +97,7 @@ func TestWatchLeftBehind(t *testing.T) {
 func TestWatchStep(t *testing.T) {
 	p, _ := launch(t, build(t, "watched"), "1")
 	a := symbol(t, p, "watched")
-	w, err := p.Watch(a, 8, Write)
+	w, err := p.watchpoints.Watch(a, 8, Write)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,99 @@
+package inferior
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// addGuest lets a process that shares the target's memory run, traced.
+func (f *family) addGuest(host *Thread, child int) {
+	g := &Thread{TID: child, p: f.p, host: host, tg: newTarget(child, f.p.target.launched), state: stopped, guest: true, optionsOld: f.p.optionsChanged}
+	g.tg.killOnExit = f.p.target.killOnExit
+	f.guests[child] = g
+	f.p.resume(g, unix.PTRACE_CONT)
+}
+
+// guestLeft follows the exec or the end of a guest.
+func (f *family) guestLeft(g *Thread) {
+	if f.guests[g.TID] == nil {
+		return
+	}
+	delete(f.guests, g.TID)
+	if f.p.hooks.Guest != nil {
+		f.p.hooks.Guest(g.host, g.TID, false)
+	}
+}
+
+// inMemory are the threads that run in the target's memory.
+func (f *family) inMemory() []*Thread {
+	all := slices.Clone(f.p.target.order)
+	for _, g := range f.guests {
+		all = append(all, g)
+	}
+	return all
+}
+
+// withoutGuests calls do while the children that share the target's memory are
+// stopped.
+func (f *family) withoutGuests(do func() error) error {
+	if len(f.guests) == 0 || f.guestsHeld {
+		return do()
+	}
+	defer func(s bool) { f.p.stopping = s }(f.p.stopping)
+	f.p.stopping, f.guestsHeld = true, true
+	defer f.releaseGuests()
+	for wait := true; wait; {
+		wait = false
+		for _, g := range f.guests {
+			if g.state != running {
+				continue
+			}
+			wait = true
+			if !g.interrupted {
+				g.interrupted = ptrace(unix.PTRACE_INTERRUPT, g.TID, 0, 0) == nil
+			}
+		}
+		if wait {
+			if err := f.p.waitEvent(); err != nil {
+				return err
+			}
+		}
+	}
+	if f.p.target.exit != nil {
+		return f.p.alive()
+	}
+	return do()
+}
+
+// releaseGuests lets them go on.
+func (f *family) releaseGuests() {
+	f.guestsHeld = false
+	for _, g := range f.inMemory() {
+		if g.guest && g.state == stopped && f.p.traps.passTrap(g) {
+			f.p.resume(g, unix.PTRACE_CONT)
+		}
+	}
+}
+
+// waitVforks lets vfork children go on until they no longer share memory.
+func (f *family) waitVforks() error {
+	f.p.stopping = true
+	for f.p.target.exit == nil && (len(f.guests) > 0 || f.p.target.vforking()) {
+		for _, g := range f.guests {
+			if g.state == stopped && f.p.traps.passTrap(g) {
+				f.p.resume(g, unix.PTRACE_CONT)
+			}
+		}
+		if err := f.p.waitEvent(); err != nil {
+			return err
+		}
+	}
+	return f.p.alive()
+}
+
+// Alone tells whether the target has one thread, and no other process shares its memory. Of
+// one that was there before that is not known.
+func (f *family) Alone() bool {
+	return f.p.target.launched && len(f.p.target.Threads()) == 1 && len(f.guests) == 0 && !f.p.target.peers
+}
