@@ -66,7 +66,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 		}
 	}
 	if limit == 0 {
-		return c.list(ctx, list, counted, func() listed { return listed{total: total} })
+		return listEvents(ctx, c, list, counted, func() listed { return listed{total: total} })
 	}
 	var rows []*session.Event
 	for e := range counted {
@@ -78,7 +78,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 		}
 	}
 	rows = rows[max(0, len(rows)-limit):]
-	return c.list(ctx, list, slices.Values(rows), func() listed { return listed{total: total} })
+	return listEvents(ctx, c, list, slices.Values(rows), func() listed { return listed{total: total} })
 }
 
 const noMatch = "no recorded event matches"
@@ -87,7 +87,7 @@ const noMatch = "no recorded event matches"
 var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", Right: true}, {Head: "thread", Right: true}, {Head: "size", Right: true}, {Head: "call"}, {Head: "function"}, {Head: ""}}
 
 // eventRow is an event in a list of them.
-func (c *Console) eventRow(e *session.Event, v eventView, where [2]screen.Span, names map[int]string) []screen.Span {
+func eventRow(c *Console, e *session.Event, v eventView, where [2]screen.Span, names map[int]string) []screen.Span {
 	where[0].Text = c.out.Names.Short(where[0].Text)
 	return []screen.Span{
 		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(names[int(e.TID)]),
@@ -117,23 +117,23 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 			o.Printf("live: %s in %s\n", screen.LongSize(live.Bytes), screen.Counted(total, "recorded block"))
 		}
 		if condition == nil {
-			c.noteUnrecorded(o, true)
+			noteUnrecorded(c.s, o, true)
 		}
 	}
 	list := eventList{in: in, condition: condition, which: "the largest", none: none, below: below}
-	return c.list(ctx, list, slices.Values(live.Largest), func() listed { return listed{total: total} })
+	return listEvents(ctx, c, list, slices.Values(live.Largest), func() listed { return listed{total: total} })
 }
 
 // noteUnrecorded says that there was more than what is recorded: blocks that live,
 // or events.
-func (c *Console) noteUnrecorded(o *screen.Output, live bool) {
-	if c.s.Mode() == session.Saved {
-		if recorded, seen := c.s.Recordings(); recorded != seen {
+func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
+	if s.Mode() == session.Saved {
+		if recorded, seen := s.Recordings(); recorded != seen {
 			o.Printf("of the recorded events only: the capture has %s of %s\n", screen.Grouped(recorded), screen.Grouped(seen))
 		}
 		return
 	}
-	st := c.s.RecordStatus()
+	st := s.RecordStatus()
 	why := ""
 	if st.Filter != "" {
 		why = "; the filter is " + st.Filter
@@ -153,7 +153,7 @@ func (c *Console) noteUnrecorded(o *screen.Output, live bool) {
 const noneLive = "no recorded block is live"
 
 // noteDoubt says when what seems to live may be gone. In JSON the object says so.
-func (c *Console) noteDoubt(doubt string) {
+func noteDoubt(c *Console, doubt string) {
 	if doubt != "" && !c.cfg.JSON {
 		c.Notify(doubt)
 	}
@@ -168,9 +168,9 @@ func warnings(doubt string) []string {
 }
 
 // threadNames maps thread IDs to the numbers that users see.
-func (c *Console) threadNames() map[int]string {
+func threadNames(s *session.Session) map[int]string {
 	names := map[int]string{}
-	for _, t := range c.s.RecordedThreads() {
+	for _, t := range s.RecordedThreads() {
 		names[int(t.TID)] = strconv.Itoa(t.Num)
 	}
 	return names
@@ -178,7 +178,7 @@ func (c *Console) threadNames() map[int]string {
 
 // eventPlace is the function and place of an event's first frame with a line,
 // or of its first frame.
-func (c *Console) eventPlace(e *session.Event) [2]screen.Span {
+func eventPlace(c *Console, e *session.Event) [2]screen.Span {
 	st := c.s.StackOf(e)
 	if len(st.Frames) == 0 {
 		return [2]screen.Span{}

@@ -38,8 +38,8 @@ type listRange struct {
 func runList(_ context.Context, c *Console, in Input) error {
 	raw, cost := strings.CutPrefix(in.Raw, "-cost")
 	in.Raw = strings.TrimSpace(raw)
-	cost = cost || in.Repeated && c.listing.cost
-	r, err := c.parseList(in.Raw)
+	cost = cost || in.Repeated && c.source.listing.cost
+	r, err := c.source.parse(in.Raw)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func runList(_ context.Context, c *Console, in Input) error {
 			return err
 		}
 	}
-	w, err := c.window(r.file, r.language, r.first, r.last, r.current)
+	w, err := c.source.window(r.file, r.language, r.first, r.last, r.current)
 	var past *pastEndError
 	if errors.As(err, &past) && r.asked > 0 {
 		past.line = r.asked
@@ -58,7 +58,7 @@ func runList(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	last := w.First + len(w.Lines) - 1
-	c.listing = listing{file: r.file, language: r.language, first: w.First, last: last, current: r.current, cost: cost}
+	c.source.listing = listing{file: r.file, language: r.language, first: w.First, last: last, current: r.current, cost: cost}
 	type lineView struct {
 		Line  int    `json:"line"`
 		Text  string `json:"text"`
@@ -88,9 +88,17 @@ func runList(_ context.Context, c *Console, in Input) error {
 			o.Line(screen.Guess(costHead))
 			costMargin(&w, costs)
 		}
-		w.Print(o, c.count("tab-width"))
+		w.Print(o, c.set.count("tab-width"))
 	})
 	return nil
+}
+
+// A sourceViewer shows source lines. It keeps what list and search go on with.
+type sourceViewer struct {
+	c       *Console
+	listing listing
+	missing map[string]bool // sources that were reported missing
+	newer   map[string]bool // sources that were reported newer than the program
 }
 
 // listing is where list goes on.
@@ -103,27 +111,27 @@ type listing struct {
 	cost        bool
 }
 
-// listSize is the number of lines of a listing.
-func (c *Console) listSize() int {
-	if n := c.count("listsize"); n > 0 {
+// size is the number of lines of a listing.
+func (v *sourceViewer) size() int {
+	if n := v.c.set.count("listsize"); n > 0 {
 		return n
 	}
 	return 1 << 20
 }
 
-// parseList reads list's argument.
-func (c *Console) parseList(arg string) (listRange, error) {
-	size := c.listSize()
+// parse reads list's argument.
+func (v *sourceViewer) parse(arg string) (listRange, error) {
+	size := v.size()
 	switch {
 	case arg == "" || arg == "+":
-		return c.listMore(size)
+		return v.more(size)
 	case arg == "-":
-		return c.listBack(size)
+		return v.back(size)
 	}
 	if from, to, ok := cutComma(arg); ok {
-		return c.listBetween(strings.TrimSpace(from), strings.TrimSpace(to), size)
+		return v.between(strings.TrimSpace(from), strings.TrimSpace(to), size)
 	}
-	r, err := c.lineOf(arg)
+	r, err := v.lineOf(arg)
 	if err != nil {
 		return r, err
 	}
@@ -151,8 +159,8 @@ func cutComma(s string) (a, b string, ok bool) {
 	return "", "", false
 }
 
-func (c *Console) listMore(size int) (listRange, error) {
-	l := c.listing
+func (v *sourceViewer) more(size int) (listRange, error) {
+	l := v.listing
 	if l.found > 0 {
 		first := max(1, l.found-size/2)
 		return listRange{file: l.file, language: l.language, first: first, last: first + size - 1, current: l.current}, nil
@@ -160,7 +168,7 @@ func (c *Console) listMore(size int) (listRange, error) {
 	if l.last > 0 {
 		return listRange{file: l.file, language: l.language, first: l.last + 1, last: l.last + size, current: l.current}, nil
 	}
-	file, line, language, current := c.here()
+	file, line, language, current := v.here()
 	if file == "" {
 		return listRange{}, errors.New("list: no source here: give FUNCTION or FILE:LINE")
 	}
@@ -168,10 +176,10 @@ func (c *Console) listMore(size int) (listRange, error) {
 	return listRange{file: file, language: language, first: first, last: first + size - 1, current: current}, nil
 }
 
-func (c *Console) listBack(size int) (listRange, error) {
-	l := c.listing
+func (v *sourceViewer) back(size int) (listRange, error) {
+	l := v.listing
 	if l.last == 0 {
-		r, err := c.listMore(size)
+		r, err := v.more(size)
 		if err != nil {
 			return r, err
 		}
@@ -184,25 +192,25 @@ func (c *Console) listBack(size int) (listRange, error) {
 }
 
 // here is the source position of the selected frame, or of main before the run.
-func (c *Console) here() (file string, line int, language string, current int) {
-	if f, err := c.s.SelectedFrame(); err == nil && f.File != "" && f.Line > 0 {
+func (v *sourceViewer) here() (file string, line int, language string, current int) {
+	if f, err := v.c.s.SelectedFrame(); err == nil && f.File != "" && f.Line > 0 {
 		return f.File, f.Line, f.Language.String(), f.Line
 	}
-	file, line = c.s.DefaultLine()
+	file, line = v.c.s.DefaultLine()
 	return file, line, "", 0
 }
 
-func (c *Console) listBetween(from, to string, size int) (listRange, error) {
+func (v *sourceViewer) between(from, to string, size int) (listRange, error) {
 	switch {
 	case from == "" && to == "":
 		return listRange{}, errors.New("list: A,B expected")
 	case from == "":
-		r, err := c.lineOf(to)
+		r, err := v.lineOf(to)
 		r.last = r.first
 		r.first = max(1, r.last-size+1)
 		return r, err
 	}
-	r, err := c.lineOf(from)
+	r, err := v.lineOf(from)
 	if err != nil {
 		return r, err
 	}
@@ -215,7 +223,7 @@ func (c *Console) listBetween(from, to string, size int) (listRange, error) {
 		end += r.first
 	}
 	if err != nil {
-		other, err := c.lineOf(to)
+		other, err := v.lineOf(to)
 		if err != nil {
 			return r, err
 		}
@@ -229,34 +237,34 @@ func (c *Console) listBetween(from, to string, size int) (listRange, error) {
 }
 
 // lineOf resolves one end of a listing: a line, a place in the code, an event.
-func (c *Console) lineOf(text string) (listRange, error) {
-	file, line, language, current := c.here()
-	if c.listing.file != "" {
-		file, language, current = c.listing.file, c.listing.language, c.listing.current
+func (v *sourceViewer) lineOf(text string) (listRange, error) {
+	file, line, language, current := v.here()
+	if v.listing.file != "" {
+		file, language, current = v.listing.file, v.listing.language, v.listing.current
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(text, "+")); err == nil {
 		if file == "" {
 			return listRange{}, fmt.Errorf("list %s: no default source file: use FILE:LINE", text)
 		}
 		switch {
-		case text[0] == '+' && c.listing.last > 0:
-			n += c.listing.last
-		case text[0] == '-' && c.listing.last > 0:
-			n += c.listing.first
+		case text[0] == '+' && v.listing.last > 0:
+			n += v.listing.last
+		case text[0] == '-' && v.listing.last > 0:
+			n += v.listing.first
 		case text[0] == '+' || text[0] == '-':
 			n += line
 		}
 		return listRange{file: file, language: language, first: max(n, 1), current: current}, nil
 	}
 	if seq, ok := eventNumber(text); ok {
-		return c.eventLine(seq)
+		return v.eventLine(seq)
 	}
 	if name, number, ok := cutLast(text, ':'); ok {
 		if n, err := strconv.Atoi(number); err == nil {
-			return c.fileLine(name, n)
+			return v.fileLine(name, n)
 		}
 	}
-	return c.placeLine(text)
+	return v.placeLine(text)
 }
 
 func cutLast(s string, sep byte) (before, after string, ok bool) {
@@ -268,13 +276,13 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 }
 
 // eventLine is where an event's stack enters code with sources.
-func (c *Console) eventLine(seq uint64) (listRange, error) {
-	_, st, err := c.s.EventStack(seq)
+func (v *sourceViewer) eventLine(seq uint64) (listRange, error) {
+	_, st, err := v.c.s.EventStack(seq)
 	if err != nil {
 		return listRange{}, err
 	}
 	if len(st.Frames) > 0 {
-		if f := st.Frames[c.s.UserFrame(st.Frames)]; f.Line > 0 {
+		if f := st.Frames[v.c.s.UserFrame(st.Frames)]; f.Line > 0 {
 			return listRange{file: f.File, language: f.Language.String(), first: f.Line, current: f.Line}, nil
 		}
 	}
@@ -282,10 +290,10 @@ func (c *Console) eventLine(seq uint64) (listRange, error) {
 }
 
 // fileLine finds a source file by the end of its path.
-func (c *Console) fileLine(name string, line int) (listRange, error) {
+func (v *sourceViewer) fileLine(name string, line int) (listRange, error) {
 	current := 0
-	f, frameErr := c.s.SelectedFrame()
-	files, err := c.s.FindSources(name)
+	f, frameErr := v.c.s.SelectedFrame()
+	files, err := v.c.s.FindSources(name)
 	if err != nil {
 		return listRange{}, err
 	}
@@ -296,22 +304,22 @@ func (c *Console) fileLine(name string, line int) (listRange, error) {
 		}
 		return listRange{file: file, first: max(line, 1), current: current}, nil
 	}
-	if _, err := c.s.Names().Source(name); err == nil {
+	if _, err := v.c.s.Names().Source(name); err == nil {
 		return listRange{file: name, first: max(line, 1)}, nil
 	}
 	return listRange{}, fmt.Errorf("list: no source file %q in the debug information: see info sources", name)
 }
 
 // placeLine is the line of a function or address.
-func (c *Console) placeLine(text string) (listRange, error) {
-	if file, line, ok := c.s.Names().Definition(text); ok {
+func (v *sourceViewer) placeLine(text string) (listRange, error) {
+	if file, line, ok := v.c.s.Names().Definition(text); ok {
 		r := listRange{file: file, first: line}
-		if f, err := c.s.SelectedFrame(); err == nil && f.File == file {
+		if f, err := v.c.s.SelectedFrame(); err == nil && f.File == file {
 			r.current, r.language = f.Line, f.Language.String()
 		}
 		return r, nil
 	}
-	places, err := c.s.Places(text)
+	places, err := v.c.s.Places(text)
 	if err != nil {
 		return listRange{}, err
 	}
@@ -320,7 +328,7 @@ func (c *Console) placeLine(text string) (listRange, error) {
 			continue
 		}
 		r := listRange{file: p.File, first: p.Line}
-		if f, err := c.s.SelectedFrame(); err == nil && f.File == p.File {
+		if f, err := v.c.s.SelectedFrame(); err == nil && f.File == p.File {
 			r.current, r.language = f.Line, f.Language.String()
 		}
 		return r, nil
@@ -341,7 +349,7 @@ func runDirectory(_ context.Context, c *Console, in Input) error {
 	}
 	dirs := splitPath(strings.Join(in.Args, ":"))
 	setSources(c, c.s.Names().Sources.Substitute, append(dirs, c.s.Names().Sources.Dirs...))
-	clear(c.missing)
+	clear(c.source.missing)
 	c.say("sources are looked for in %s", strings.Join(c.s.Names().Sources.Dirs, ":"))
 	return nil
 }

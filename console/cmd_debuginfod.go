@@ -11,7 +11,7 @@ import (
 // startDebuginfod takes the servers from the environment. A person is asked before the
 // first of them is; scripts say so by `set debuginfod on`, and then wait for what they
 // need.
-func (c *Console) startDebuginfod() {
+func startDebuginfod(c *Console) {
 	if c.s == nil {
 		return
 	}
@@ -34,12 +34,12 @@ func setDebuginfod(c *Console, v string) error {
 // askDebuginfod asks once, before a prompt, whether the servers may be asked for what
 // commands have missed. To want no questions is no leave to use the network. A line
 // that is no answer was typed for the prompt: it is the next command, and no yes.
-func (c *Console) askDebuginfod() {
+func askDebuginfod(c *Console) {
 	if !c.interactive() || c.s.Names().Debuginfod.Waiting() == 0 {
 		return
 	}
 	mode := names.DebuginfodOff
-	if c.flag("confirm") {
+	if c.set.flag("confirm") {
 		c.say("debug info is missing that these servers may have:")
 		for _, url := range c.s.Names().Debuginfod.Servers() {
 			c.say("  %s", url)

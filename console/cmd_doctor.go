@@ -21,18 +21,18 @@ func infoSymbols(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.showCheckup(in, &check)
+	showCheckup(c, in, &check)
 	return nil
 }
 
-func (c *Console) showCheckup(in Input, check *names.Checkup) {
+func showCheckup(c *Console, in Input, check *names.Checkup) {
 	c.showCareful(in, viewCheckup(check), check.Gaps, func(o *screen.Output) { printCheckup(o, check) })
 }
 
 // PrintCheckup prints a checkup as `info symbols` does, for hdb doctor.
 func PrintCheckup(w io.Writer, check *names.Checkup, asJSON bool) error {
 	c := &Console{cfg: Config{JSON: asJSON}, out: &screen.Output{W: w}}
-	c.showCheckup(Input{Name: "doctor"}, check)
+	showCheckup(c, Input{Name: "doctor"}, check)
 	return c.out.Err()
 }
 

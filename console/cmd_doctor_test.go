@@ -67,7 +67,7 @@ func TestInfoSymbols(t *testing.T) {
 		{"info symb main", " is main of "},
 	} {
 		out.Reset()
-		if err := c.execute(context.Background(), x.line); err != nil || !strings.Contains(out.String(), x.want) {
+		if err := c.interp.execute(context.Background(), x.line); err != nil || !strings.Contains(out.String(), x.want) {
 			t.Errorf("%s: %v\n%s", x.line, err, &out)
 		}
 	}
@@ -86,8 +86,8 @@ func TestMarks(t *testing.T) {
 	o := &screen.Output{W: &b}
 	c := &Console{}
 	printFrames(o, frames)
-	c.explainMarks(o, frames)
-	c.explainMarks(o, frames)
+	explainMarks(c, o, frames)
+	explainMarks(c, o, frames)
 	want := `#0  a+0x2       [prog] (dynsym)
 #0  b+0x2       [prog] (minidebuginfo)
 #0  c+0x2       [prog] (symtab)
@@ -102,7 +102,7 @@ func TestMarks(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", &b, want)
 	}
 	b.Reset()
-	if (&Console{}).explainMarks(o, frames[3:]); b.Len() != 0 {
+	if explainMarks((&Console{}), o, frames[3:]); b.Len() != 0 {
 		t.Errorf("explained what is not there: %s", &b)
 	}
 }

@@ -85,7 +85,7 @@ func runFile(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	p, _ := c.s.Program()
-	c.listing = listing{}
+	c.source.listing = listing{}
 	c.show(in, viewProgram(p), func(o *screen.Output) { o.Printf("%s: %s\n", screen.ShortPath(p.Path), debugText(p)) })
 	return nil
 }
@@ -102,7 +102,7 @@ func runSave(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.showSaved(in, info)
+	showSaved(c, in, info)
 	return nil
 }
 
@@ -120,7 +120,7 @@ func parseSave(verb string, words []string) (files []string, force bool, err err
 	return files, force, nil
 }
 
-func (c *Console) showSaved(in Input, info session.SavedInfo) {
+func showSaved(c *Console, in Input, info session.SavedInfo) {
 	c.answer(in, struct {
 		Path   string `json:"path"`
 		Events int    `json:"events"`
@@ -152,13 +152,13 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.listing = listing{}
+	c.source.listing = listing{}
 	readable, selected := c.s.Opened()
 	c.answer(in, struct {
 		captureView
 		Readable int    `json:"events_readable"`
 		Selected string `json:"selected,omitempty"`
-	}{c.viewCapture(info), readable, selected}, func(o *screen.Output) {
+	}{viewCapture(c.s, info), readable, selected}, func(o *screen.Output) {
 		o.Printf("%s: %s, pid %d, recorded %s by %s\n", filepath.Base(in.Args[0]), strings.Join(append([]string{info.Program}, info.Args...), " "),
 			info.PID, info.Start.Format("2006-01-02 15:04:05 MST"), info.Created)
 		events := screen.Counted(readable, "event")

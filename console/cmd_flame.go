@@ -174,7 +174,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 	}
 	switch saved := c.s.SavedPath(); {
 	case p.File == "-" && p.verb == "table":
-		return c.showTable(in, p)
+		return showTable(c, in, p)
 	case p.File == "-":
 		return fmt.Errorf("%s: a page is no text: name a file", in.Name)
 	case p.File != "":
@@ -193,7 +193,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 }
 
 // showTable prints the functions.
-func (c *Console) showTable(in Input, page Page) error {
+func showTable(c *Console, in Input, page Page) error {
 	p, err := c.s.Profile(page.parts)
 	if err != nil {
 		return err

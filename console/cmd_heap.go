@@ -79,7 +79,7 @@ func runTop(_ context.Context, c *Console, in Input) error {
 	}
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
 	total := len(rows)
-	c.showTop(in, rows[:min(limit, total)], by, per, total)
+	showTop(c, in, rows[:min(limit, total)], by, per, total)
 	return nil
 }
 
@@ -115,13 +115,13 @@ func topNumbers(by heap.Measure, r heap.Row) (numbers []screen.Span, heads [2]st
 	return []screen.Span{screen.Plain(screen.ShortSize(r.LiveBytes)), screen.Plain(screen.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
 }
 
-func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per session.Per, total int) {
+func showTop(c *Console, in Input, rows []heap.Row, by heap.Measure, per session.Per, total int) {
 	views := make([]topView, 0, len(rows))
 	var table [][]screen.Span
 	for _, r := range rows {
 		views = append(views, topViewOf(r))
 		numbers, _ := topNumbers(by, r)
-		table = append(table, append(numbers, screen.Func(c.siteName(r.Site)), sitePlace(r.Site, per)))
+		table = append(table, append(numbers, screen.Func(siteName(c.out.Names, r.Site)), sitePlace(r.Site, per)))
 	}
 	c.answer(in, struct {
 		By    string    `json:"by"`
@@ -143,13 +143,13 @@ func (c *Console) showTop(in Input, rows []heap.Row, by heap.Measure, per sessio
 		if len(rows) < total {
 			o.Printf("%d of %s; `top %d by %s` lists all\n", len(rows), screen.Counted(total, per.String()), total, by)
 		}
-		c.noteUnrecorded(o, by == heap.ByLive)
+		noteUnrecorded(c.s, o, by == heap.ByLive)
 	})
 }
 
 // siteName is a site's function as the settings have it.
-func (c *Console) siteName(s heap.Site) string {
-	return c.out.Names.Short(c.out.Names.Function(s.Function, s.Linkage))
+func siteName(names screen.Naming, s heap.Site) string {
+	return names.Short(names.Function(s.Function, s.Linkage))
 }
 
 // sitePlace is where a site is, of rows that stand for one.
@@ -187,12 +187,12 @@ func stackRanker(by heap.Measure) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		c.showStackRows(in, rows, by, total)
+		showStackRows(c, in, rows, by, total)
 		return nil
 	}
 }
 
-func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measure, total int) {
+func showStackRows(c *Console, in Input, rows []session.StackRow, by heap.Measure, total int) {
 	type view struct {
 		topView
 		Frames []frameView `json:"frames"`
@@ -222,19 +222,19 @@ func (c *Console) showStackRows(in Input, rows []session.StackRow, by heap.Measu
 		if len(rows) < total {
 			o.Printf("%d of %s; `%s %d` shows all\n", len(rows), screen.Counted(total, "stack"), in.Name, total)
 		}
-		c.noteUnrecorded(o, by == heap.ByLive)
+		noteUnrecorded(c.s, o, by == heap.ByLive)
 	})
 }
 
 // addressOf reads an address: a number, or an expression as x takes it.
-func (c *Console) addressOf(in Input, text string) (uint64, error) {
+func (e *evaluator) addressOf(in Input, text string) (uint64, error) {
 	if text == "" {
 		return 0, fmt.Errorf("%s: an address must follow", in.Name)
 	}
 	if n, err := strconv.ParseUint(text, 0, 64); err == nil {
 		return n, nil
 	}
-	a, err := c.address(text)
+	a, err := e.address(text)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", in.Name, err)
 	}
@@ -242,7 +242,7 @@ func (c *Console) addressOf(in Input, text string) (uint64, error) {
 }
 
 func runWhence(_ context.Context, c *Console, in Input) error {
-	addr, err := c.addressOf(in, strings.TrimSpace(in.Raw))
+	addr, err := c.eval.addressOf(in, strings.TrimSpace(in.Raw))
 	if err != nil {
 		return err
 	}
@@ -250,7 +250,7 @@ func runWhence(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.showWhence(in, w)
+	showWhence(c, in, w)
 	return nil
 }
 
@@ -265,7 +265,7 @@ type whenceView struct {
 	Last    *eventView  `json:"last,omitempty"`
 }
 
-func (c *Console) showWhence(in Input, w *session.Whence) {
+func showWhence(c *Console, in Input, w *session.Whence) {
 	v := whenceView{Address: w.Addr, Block: w.Start}
 	switch {
 	case w.Event != nil:
@@ -279,7 +279,7 @@ func (c *Console) showWhence(in Input, w *session.Whence) {
 		switch {
 		case w.Event != nil:
 			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, screen.Grouped(w.Addr-w.Start), screen.LongSize(w.Event.Size), w.Start)
-			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, w.Event.Call(), c.threadNames()[int(w.Event.TID)], screen.ShortTime(w.Event.Time), w.Age.Round(time.Microsecond))
+			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, w.Event.Call(), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), w.Age.Round(time.Microsecond))
 			printFrames(o, w.Frames)
 			return
 		case w.Last != nil:
@@ -308,7 +308,7 @@ func blockHistory(ctx context.Context, c *Console, in Input) error {
 			text, limit = strings.TrimSpace(text[:i]), n
 		}
 	}
-	addr, err := c.addressOf(in, text)
+	addr, err := c.eval.addressOf(in, text)
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func blockHistory(ctx context.Context, c *Console, in Input) error {
 	}
 	in.Name += " " + text
 	list := eventList{in: in, which: "the last", none: fmt.Sprintf("no recorded event is about %#x", addr)}
-	return c.list(ctx, list, slices.Values(events), func() listed { return listed{total, more} })
+	return listEvents(ctx, c, list, slices.Values(events), func() listed { return listed{total, more} })
 }
 
 func runDiff(_ context.Context, c *Console, in Input) error {
@@ -340,7 +340,7 @@ func runDiff(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("diff: %w", err)
 	}
-	c.showDiff(in, d, per)
+	showDiff(c, in, d, per)
 	return nil
 }
 
@@ -354,7 +354,7 @@ func signed(n int64) string {
 
 const maxChanges = 40
 
-func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
+func showDiff(c *Console, in Input, d *session.Diff, per session.Per) {
 	type view struct {
 		Function string `json:"function"`
 		File     string `json:"file,omitempty"`
@@ -376,7 +376,7 @@ func (c *Console) showDiff(in Input, d *session.Diff, per session.Per) {
 		views = append(views, view{s.Function, s.File, s.Line, s.Module, ch.Bytes, ch.Blocks, ch.Before, ch.After})
 	}
 	for _, ch := range shown {
-		table = append(table, []screen.Span{screen.Plain(signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(screen.ShortSize(ch.After)), screen.Func(c.siteName(ch.Site)), sitePlace(ch.Site, per)})
+		table = append(table, []screen.Span{screen.Plain(signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(screen.ShortSize(ch.After)), screen.Func(siteName(c.out.Names, ch.Site)), sitePlace(ch.Site, per)})
 	}
 	c.showCareful(in, struct {
 		From       string `json:"from"`

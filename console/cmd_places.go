@@ -13,7 +13,7 @@ import (
 )
 
 // printStop is a row of info breakpoints and what hangs below it, as gdb's.
-func (c *Console) printStop(o *screen.Output, st *breakpoints.Stop) {
+func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	state := []string{}
 	if !st.Enabled {
 		state = append(state, "disabled")
@@ -38,7 +38,7 @@ func (c *Console) printStop(o *screen.Output, st *breakpoints.Stop) {
 			below("%d.%d  %s", st.ID, i+1, placeText(p))
 		}
 	}
-	d, _ := c.s.StopDetail(st)
+	d, _ := s.StopDetail(st)
 	if text := whereDecided(d); text != "" {
 		below("%s", text)
 	}
@@ -184,8 +184,8 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 }
 
 // symbolAt is the symbol at an address, with the distance from its beginning.
-func (c *Console) symbolAt(a uint64) (string, error) {
-	sym, err := c.s.Names().SymbolAt(addr.Run(a))
+func symbolAt(s *session.Session, a uint64) (string, error) {
+	sym, err := s.Names().SymbolAt(addr.Run(a))
 	if err != nil {
 		return "", err
 	}
@@ -193,7 +193,7 @@ func (c *Console) symbolAt(a uint64) (string, error) {
 }
 
 func infoSymbol(_ context.Context, c *Console, in Input) error {
-	a, err := c.named(in.Raw)
+	a, err := c.eval.named(in.Raw)
 	if err != nil {
 		return err
 	}
@@ -218,15 +218,15 @@ func infoSymbol(_ context.Context, c *Console, in Input) error {
 }
 
 // named is the address of a variable or function, or the one that an expression says.
-func (c *Console) named(expr string) (addr.Run, error) {
-	if p, err := c.data.read(c).Place(expr); err == nil && p.InMemory && !p.Local {
+func (e *evaluator) named(expr string) (addr.Run, error) {
+	if p, err := e.values().Place(expr); err == nil && p.InMemory && !p.Local {
 		return p.Addr, nil
 	}
-	return c.address(expr)
+	return e.address(expr)
 }
 
 func infoAddress(_ context.Context, c *Console, in Input) error {
-	p, err := c.data.read(c).Place(in.Raw)
+	p, err := c.eval.values().Place(in.Raw)
 	at, where := "", ""
 	switch {
 	case err != nil: // what debug information does not know, as a symbol of assembly

@@ -170,7 +170,7 @@ func viewRecord(st session.RecordStatus) recordView {
 
 func runRecordStatus(_ context.Context, c *Console, in Input) error {
 	st := c.s.RecordStatus()
-	c.show(in, viewRecord(st), func(o *screen.Output) { c.printRecord(o, st) })
+	c.show(in, viewRecord(st), func(o *screen.Output) { printRecord(c, o, st) })
 	return nil
 }
 
@@ -190,7 +190,7 @@ func boundsText(st session.RecordStatus) string {
 	}
 }
 
-func (c *Console) printRecord(o *screen.Output, st session.RecordStatus) {
+func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 	state := "not recording"
 	switch {
 	case st.Paused:
@@ -224,7 +224,7 @@ func (c *Console) printRecord(o *screen.Output, st session.RecordStatus) {
 	default: // of the rest of the heap a capture knows nothing
 		o.Printf("live: %s in %s, peak of those %s\n", screen.LongSize(st.KeptBytes), screen.Counted(st.KeptBlocks, "recorded block"), screen.LongSize(st.PeakBytes))
 	}
-	c.noteDoubt(st.Doubt)
+	noteDoubt(c, st.Doubt)
 	switch functions := screen.Counted(st.Sites, "allocator function"); {
 	case st.Sites == 0:
 	case st.Plane.Probe:

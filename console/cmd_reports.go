@@ -145,11 +145,11 @@ func (r *Report) treeFlag(name string) flags.Flag {
 // PrintReport writes a report of what the session recorded to w, which may be a
 // terminal, or to its file; that is told to errw.
 func PrintReport(w, errw io.Writer, s *session.Session, r *Report) error {
-	c := &Console{cfg: Config{JSON: r.JSON, Getenv: os.Getenv}, s: s, out: &screen.Output{W: w}}
+	c := &Console{cfg: Config{JSON: r.JSON, Getenv: os.Getenv}, s: s, set: &settings{}, out: &screen.Output{W: w}}
 	if r.File != "" && !r.JSON {
 		c.out.W = errw // nothing is data
 	}
-	if err := c.showRecorded(Input{Name: r.Verb}, r); err != nil {
+	if err := showRecorded(c, Input{Name: r.Verb}, r); err != nil {
 		return err
 	}
 	return c.out.Err()
@@ -169,10 +169,10 @@ func runReport(ctx context.Context, c *Console, in Input) error {
 	if r.Keys {
 		return browse(ctx, c, in, &r)
 	}
-	return c.showRecorded(in, &r)
+	return showRecorded(c, in, &r)
 }
 
-func (c *Console) showRecorded(in Input, r *Report) error {
+func showRecorded(c *Console, in Input, r *Report) error {
 	p, err := c.s.Profile(r.parts)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (c *Console) showRecorded(in Input, r *Report) error {
 	}
 	var b strings.Builder
 	if !c.cfg.JSON {
-		if err := text(&b, p, c.reportText()); err != nil {
+		if err := text(&b, p, reportText(c)); err != nil {
 			return err
 		}
 	}
@@ -226,15 +226,15 @@ type treeView struct {
 
 // reportText is how reports are put on the screen. What goes elsewhere is only cut
 // to a width that somebody asked for.
-func (c *Console) reportText() report.Text {
+func reportText(c *Console) report.Text {
 	t := report.Text{Unicode: screen.BlockElements(c.cfg.Getenv), Path: screen.ShortPath}
 	names := c.out.Names
 	t.Name = func(f *report.Frame) string { return names.Short(names.Function(f.Function, f.Linkage)) }
 	if f, ok := c.out.W.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		t.Width, _, _ = screen.TerminalSize(c.out)
 	}
-	for _, width := range []string{c.cfg.Getenv("COLUMNS"), c.value("width")} {
-		if n, err := strconv.Atoi(width); err == nil && n > 0 && (t.Width == 0 || width == c.value("width")) {
+	for _, width := range []string{c.cfg.Getenv("COLUMNS"), c.set.value("width")} {
+		if n, err := strconv.Atoi(width); err == nil && n > 0 && (t.Width == 0 || width == c.set.value("width")) {
 			t.Width = n
 		}
 	}

@@ -20,5 +20,5 @@ func browse(ctx context.Context, c *Console, in Input, r *Report) error {
 	}
 	b := report.NewBrowser(report.NewTree(p, r.Tree))
 	defer c.tui.Pause()()
-	return screen.NewTreeBrowser(c.tui, keys, b, c.reportText).Run(ctx)
+	return screen.NewTreeBrowser(c.tui, keys, b, func() report.Text { return reportText(c) }).Run(ctx)
 }

@@ -60,7 +60,7 @@ func arguments(in Input) *string {
 }
 
 // replaceRun ends a process that is in the way of a new run, after asking.
-func (c *Console) replaceRun() (bool, error) {
+func replaceRun(c *Console) (bool, error) {
 	pid, _, attached, live := c.s.Process()
 	if !live {
 		return true, nil
@@ -81,15 +81,15 @@ func runRun(ctx context.Context, c *Console, in Input) error {
 
 func starter(verb func(*session.Session, *string) (*session.Report, error)) func(context.Context, *Console, Input) error {
 	return func(_ context.Context, c *Console, in Input) error {
-		if ok, err := c.replaceRun(); !ok {
+		if ok, err := replaceRun(c); !ok {
 			return err
 		}
-		return c.reported(in)(verb(c.s, arguments(in)))
+		return reported(c, in)(verb(c.s, arguments(in)))
 	}
 }
 
 // reported shows a verb's report.
-func (c *Console) reported(in Input) func(*session.Report, error) error {
+func reported(c *Console, in Input) func(*session.Report, error) error {
 	return func(r *session.Report, err error) error {
 		if err != nil {
 			return err
@@ -148,11 +148,11 @@ func runContinue(ctx context.Context, c *Console, in Input) error {
 	case in.Raw == "":
 		n = 1
 	case err != nil:
-		return c.reported(in)(c.s.ContinueTo(in.Raw))
+		return reported(c, in)(c.s.ContinueTo(in.Raw))
 	case n < 1:
 		return fmt.Errorf("continue: %d: at least 1", n)
 	}
-	return c.reported(in)(c.s.Continue(n))
+	return reported(c, in)(c.s.Continue(n))
 }
 
 // times reads an optional count.
@@ -173,12 +173,12 @@ func counted1(verb func(*session.Session, int) (*session.Report, error)) func(co
 		if err != nil {
 			return err
 		}
-		return c.reported(in)(verb(c.s, n))
+		return reported(c, in)(verb(c.s, n))
 	}
 }
 
 func located(verb func(*session.Session, string) (*session.Report, error)) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error { return c.reported(in)(verb(c.s, in.Raw)) }
+	return func(_ context.Context, c *Console, in Input) error { return reported(c, in)(verb(c.s, in.Raw)) }
 }
 
 func runFinish(_ context.Context, c *Console, in Input) error {
@@ -189,7 +189,7 @@ func runFinish(_ context.Context, c *Console, in Input) error {
 	if !c.cfg.JSON {
 		c.out.Line(append([]screen.Span{screen.Plain("run till exit of ")}, frameName(c.out, frame)...)...)
 	}
-	return c.reported(in)(c.s.Finish())
+	return reported(c, in)(c.s.Finish())
 }
 
 // countAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the

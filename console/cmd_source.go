@@ -31,7 +31,7 @@ func searcher(step int) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		l := c.listing
+		l := c.source.listing
 		from := l.last + 1
 		switch {
 		case l.found > 0:
@@ -39,7 +39,7 @@ func searcher(step int) func(context.Context, *Console, Input) error {
 		case l.last > 0 && step < 0:
 			from = l.first - 1
 		case l.last == 0:
-			file, line, language, current := c.here()
+			file, line, language, current := c.source.here()
 			if file == "" {
 				return fmt.Errorf("%s: no source here: list FILE:LINE first", in.Name)
 			}
@@ -56,22 +56,22 @@ func searcher(step int) func(context.Context, *Console, Input) error {
 				continue
 			}
 			l.first, l.last, l.found = n, n, n
-			c.listing = l
-			c.showFound(in, n, text)
+			c.source.listing = l
+			showFound(c, in, n, text)
 			return nil
 		}
 		return fmt.Errorf("%s: no line of %s from %d on matches %s", in.Name, screen.ShortPath(l.file), max(from, 1), in.Raw)
 	}
 }
 
-func (c *Console) showFound(in Input, n int, text string) {
-	l := c.listing
+func showFound(c *Console, in Input, n int, text string) {
+	l := c.source.listing
 	w := screen.Window{File: l.file, Language: l.language, First: n, Lines: []string{text}, Current: l.current}
 	c.show(in, struct {
 		File string `json:"file"`
 		Line int    `json:"line"`
 		Text string `json:"text"`
-	}{l.file, n, text}, func(o *screen.Output) { w.Print(o, c.count("tab-width")) })
+	}{l.file, n, text}, func(o *screen.Output) { w.Print(o, c.set.count("tab-width")) })
 }
 
 // costMargin puts what the lines of a window allocated before them.
@@ -89,7 +89,7 @@ func costMargin(w *screen.Window, costs map[int]session.LineCost) {
 var costHead = fmt.Sprintf("%10s %9s", "bytes", "calls")
 
 func infoSource(_ context.Context, c *Console, in Input) error {
-	file, line, language, _ := c.here()
+	file, line, language, _ := c.source.here()
 	if file == "" {
 		return errors.New("no source file: the code has no line information")
 	}
@@ -147,14 +147,14 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 }
 
 func infoTypes(_ context.Context, c *Console, in Input) error {
-	return c.showGlobals(in, "types", c.s.Names().Types)
+	return showGlobals(c, in, "types", c.s.Names().Types)
 }
 
 func infoVariables(_ context.Context, c *Console, in Input) error {
-	return c.showGlobals(in, "variables", c.s.Names().Variables)
+	return showGlobals(c, in, "variables", c.s.Names().Variables)
 }
 
-func (c *Console) showGlobals(in Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {
+func showGlobals(c *Console, in Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {
 	re, err := pattern(in.Raw)
 	if err != nil {
 		return err

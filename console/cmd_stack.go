@@ -83,7 +83,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	frames := st.Frames
 	limit := b.n
 	if limit == 0 {
-		limit = c.count("backtrace limit")
+		limit = c.set.count("backtrace limit")
 	}
 	switch {
 	case limit > 0 && limit < len(frames):
@@ -102,7 +102,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 			printFull(o, frames)
 		} else {
 			printFrames(o, frames)
-			c.explainMarks(o, frames)
+			explainMarks(c, o, frames)
 		}
 		if more := len(st.Frames) - shown; more > 0 && limit > 0 {
 			o.Line(screen.Guess(fmt.Sprintf("(%s; `bt -%d` shows the outermost)", screen.Counted(more, "more frame"), min(more, 10))))
@@ -159,10 +159,10 @@ func fullPlace(f session.Frame) screen.Span {
 }
 
 // showFrame prints the selected frame with its source.
-func (c *Console) showFrame(in Input, f session.Frame) {
+func showFrame(c *Console, in Input, f session.Frame) {
 	c.show(in, viewFrame(f), func(o *screen.Output) {
 		printFrames(o, []session.Frame{f})
-		c.showSource(o, f, c.count("stop-lines"))
+		c.source.show(o, f, c.set.count("stop-lines"))
 	})
 }
 
@@ -173,19 +173,19 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 	}
 	word, line := splitWord(in.Raw)
 	if word == "" {
-		c.showFrame(in, old)
+		showFrame(c, in, old)
 		return nil
 	}
-	f, line, err := c.chooseFrame(word, line)
+	f, line, err := chooseFrame(c.s, word, line)
 	if err != nil {
 		return err
 	}
-	c.listing = listing{}
+	c.source.listing = listing{}
 	if line == "" {
-		c.showFrame(in, f)
+		showFrame(c, in, f)
 		return nil
 	}
-	err = c.execute(ctx, line)
+	err = c.interp.execute(ctx, line)
 	if _, back := c.s.SelectFrame(old.Num); err == nil && c.s.Mode() != session.Loaded {
 		err = back
 	}
@@ -194,13 +194,13 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 
 // chooseFrame selects the frame that N, `level N` or `function NAME` means, and returns
 // what is left of the line.
-func (c *Console) chooseFrame(word, line string) (f session.Frame, rest string, err error) {
+func chooseFrame(s *session.Session, word, line string) (f session.Frame, rest string, err error) {
 	switch {
 	case strings.HasPrefix("function", word):
 		if line == "" {
 			return f, "", errors.New("frame function: the name of a function must follow")
 		}
-		f, err = c.s.SelectFunction(line)
+		f, err = s.SelectFunction(line)
 		return f, "", err
 	case strings.HasPrefix("level", word):
 		word, line = splitWord(line)
@@ -209,7 +209,7 @@ func (c *Console) chooseFrame(word, line string) (f session.Frame, rest string, 
 	if err != nil {
 		return f, "", fmt.Errorf("frame: %q: a frame's number or `function NAME` expected", word)
 	}
-	f, err = c.s.SelectFrame(n)
+	f, err = s.SelectFrame(n)
 	return f, line, err
 }
 
@@ -223,8 +223,8 @@ func mover(sign int) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		c.listing = listing{}
-		c.showFrame(in, f)
+		c.source.listing = listing{}
+		showFrame(c, in, f)
 		return nil
 	}
 }
@@ -232,7 +232,7 @@ func mover(sign int) func(context.Context, *Console, Input) error {
 func runThread(ctx context.Context, c *Console, in Input) error {
 	word, rest := splitWord(in.Raw)
 	if word != "" && strings.HasPrefix("apply", word) {
-		return c.threadApply(ctx, rest)
+		return threadApply(ctx, c, rest)
 	}
 	if word == "" {
 		t, err := c.s.Thread()
@@ -250,9 +250,9 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.listing = listing{}
+	c.source.listing = listing{}
 	if rest != "" { // delve: thread N COMMAND
-		return c.execute(ctx, rest)
+		return c.interp.execute(ctx, rest)
 	}
 	f, err := c.s.SelectedFrame()
 	if err != nil {
@@ -264,7 +264,7 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 	c.show(in, v, func(o *screen.Output) {
 		o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
 		printFrames(o, []session.Frame{f})
-		c.showSource(o, f, c.count("stop-lines"))
+		c.source.show(o, f, c.set.count("stop-lines"))
 	})
 	return nil
 }
@@ -278,7 +278,7 @@ func quoted(name string) string {
 }
 
 // threadApply runs a command in several threads and restores the selection.
-func (c *Console) threadApply(ctx context.Context, rest string) error {
+func threadApply(ctx context.Context, c *Console, rest string) error {
 	threads, err := c.s.Threads()
 	if err != nil {
 		return err
@@ -308,7 +308,7 @@ func (c *Console) threadApply(ctx context.Context, rest string) error {
 		if !c.cfg.JSON {
 			c.out.Printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
 		}
-		if err := c.execute(ctx, line); err != nil {
+		if err := c.interp.execute(ctx, line); err != nil {
 			return fmt.Errorf("thread %d: %w", t.Num, err)
 		}
 		if c.s.Mode() != session.Live {
@@ -367,7 +367,7 @@ func runInferior(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("inferior: %q is no process number", in.Args[0])
 	}
-	return c.reported(in)(c.s.SwitchInferior(pid))
+	return reported(c, in)(c.s.SwitchInferior(pid))
 }
 
 func infoInferiors(_ context.Context, c *Console, in Input) error {

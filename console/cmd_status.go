@@ -60,7 +60,7 @@ func statusCommands() []*Command {
 }
 
 func infoBreakpoints(_ context.Context, c *Console, in Input) error {
-	ids, err := c.stopIDs(in, in.Args)
+	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 		}
 		for _, id := range ids {
 			if st, err := c.s.StopAt(id); err == nil {
-				c.printStop(o, st)
+				printStop(c.s, o, st)
 			}
 		}
 	})
@@ -203,10 +203,10 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 		}
 		value := fmt.Sprintf("%#x", r.Value)
 		views[r.Name] = &value
-		rows = append(rows, []screen.Span{screen.Head(r.Name), screen.Addr(value), screen.Plain(c.registerText(r))})
+		rows = append(rows, []screen.Span{screen.Head(r.Name), screen.Addr(value), screen.Plain(registerText(c.s, r))})
 	}
-	for _, name := range c.vectorNames(in.Args) {
-		value, err := c.data.read(c).Show("$"+name, registerOptions(name))
+	for _, name := range vectorNames(in.Args) {
+		value, err := c.eval.values().Show("$"+name, registerOptions(name))
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -224,7 +224,7 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 
 // vectorNames are the registers of x87, SSE and AVX that words of info registers ask
 // for: float and vector stand for all of a kind.
-func (c *Console) vectorNames(words []string) []string {
+func vectorNames(words []string) []string {
 	var out []string
 	for _, w := range words {
 		w = strings.TrimPrefix(w, "$")
@@ -255,8 +255,8 @@ func registerOptions(name string) values.Options {
 }
 
 // registerText says what a register's value could be: a symbol or a number.
-func (c *Console) registerText(r session.Register) string {
-	if sym, err := c.symbolAt(r.Value); err == nil {
+func registerText(s *session.Session, r session.Register) string {
+	if sym, err := symbolAt(s, r.Value); err == nil {
 		return "<" + sym + ">"
 	}
 	if r.Name == "rsp" || r.Name == "rbp" || strings.HasSuffix(r.Name, "_base") {
@@ -370,8 +370,8 @@ type captureView struct {
 }
 
 // viewCapture is info of the recording, with what makes its numbers less sure.
-func (c *Console) viewCapture(i capture.Info) captureView {
-	t, careful := i.Totals, c.s.Caveats()
+func viewCapture(s *session.Session, i capture.Info) captureView {
+	t, careful := i.Totals, s.Caveats()
 	return captureView{i.Program, i.Args, i.PID, i.Start.UTC().Format("2006-01-02T15:04:05Z"), i.Host, i.Kernel, i.Arch, i.Created, i.Version,
 		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds(), careful.Partial, careful.Lost, careful.Damage}
 }
@@ -381,7 +381,7 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	v := c.viewCapture(info)
+	v := viewCapture(c.s, info)
 	c.show(in, v, func(o *screen.Output) {
 		process := fmt.Sprintf("%d on %s, %s", v.PID, orUnknown(v.Host), v.Arch)
 		if v.Kernel != "" {

@@ -161,7 +161,7 @@ func placeText(p breakpoints.Place) string {
 	return session.PlaceText(p)
 }
 
-func (c *Console) tellStop(in Input, st *breakpoints.Stop) {
+func tellStop(c *Console, in Input, st *breakpoints.Stop) {
 	c.show(in, viewStop(st), func(o *screen.Output) { o.Printf("%s %d: %s\n", stopWord(st), st.ID, what(st)) })
 }
 
@@ -171,26 +171,26 @@ func breaker(temporary bool) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		v, meant := viewStop(st), ""
-		if v.Meant = c.meant(st); v.Meant != "" {
-			meant = "; did you mean " + v.Meant + "?"
+		v, hint := viewStop(st), ""
+		if v.Meant = meant(c.s, st); v.Meant != "" {
+			hint = "; did you mean " + v.Meant + "?"
 		}
-		c.show(in, v, func(o *screen.Output) { o.Printf("%s %d: %s%s\n", stopWord(st), st.ID, what(st), meant) })
+		c.show(in, v, func(o *screen.Output) { o.Printf("%s %d: %s%s\n", stopWord(st), st.ID, what(st), hint) })
 		return nil
 	}
 }
 
 // meant is what a function that is nowhere was most likely to be: a word of break, an
 // allocator or a function of the program. "" when nothing is near.
-func (c *Console) meant(st *breakpoints.Stop) string {
+func meant(s *session.Session, st *breakpoints.Stop) string {
 	if !st.Pending || st.Kind != breakpoints.StopFunction || st.File != "" {
 		return ""
 	}
 	words := stopWords()
-	for _, f := range c.s.AllocFunctions() {
+	for _, f := range s.AllocFunctions() {
 		words = append(words, f.Name)
 	}
-	return spelling.Nearest(st.Function, append(words, c.s.ProgramFunctions()...))
+	return spelling.Nearest(st.Function, append(words, s.ProgramFunctions()...))
 }
 
 func runRbreak(_ context.Context, c *Console, in Input) error {
@@ -199,7 +199,7 @@ func runRbreak(_ context.Context, c *Console, in Input) error {
 	}
 	stops, err := c.s.BreakRegexp(in.Raw)
 	for _, st := range stops {
-		c.tellStop(in, st)
+		tellStop(c, in, st)
 	}
 	return err
 }
@@ -221,28 +221,28 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 		if strings.Trim(expr, "*") == "" {
 			return errors.New("watch: *ADDRESS must follow: a number, $register or symbol")
 		}
-		st, err := c.watchMemory(expr, size, kind)
+		st, err := watchMemory(c, expr, size, kind)
 		if err != nil {
 			return err
 		}
-		c.tellStop(in, st)
+		tellStop(c, in, st)
 		return nil
 	}
 }
 
 // watchMemory watches the memory of an expression's value; of a number or register, the
 // memory that it is the address of.
-func (c *Console) watchMemory(expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
+func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
 	first := strings.TrimLeft(expr, "*& ")
 	if first != "" && (first[0] == '$' || first[0] >= '0' && first[0] <= '9') || strings.HasPrefix(expr, "&") {
 		return c.s.Watch(expr, size, kind)
 	}
 	if name, ok := strings.CutPrefix(expr, "*"); ok { // *VARIABLE is the variable, unless that is a pointer
-		if p, err := c.data.read(c).Place(name); err == nil && p.InMemory && !p.Pointer {
+		if p, err := c.eval.values().Place(name); err == nil && p.InMemory && !p.Pointer {
 			return c.s.Watch(expr, size, kind)
 		}
 	}
-	p, err := c.data.read(c).Place(expr)
+	p, err := c.eval.values().Place(expr)
 	switch {
 	case err != nil:
 		st, other := c.s.Watch(expr, size, kind)
@@ -268,7 +268,7 @@ func (c *Console) watchMemory(expr string, size int, kind inferior.WatchKind) (*
 }
 
 // stopIDs reads numbers and ranges; none is all stops.
-func (c *Console) stopIDs(in Input, args []string) ([]int, error) {
+func stopIDs(s *session.Session, in Input, args []string) ([]int, error) {
 	var ids []int
 	for _, a := range args {
 		lo, hi, isRange := strings.Cut(a, "-")
@@ -281,7 +281,7 @@ func (c *Console) stopIDs(in Input, args []string) ([]int, error) {
 			return nil, fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, a)
 		}
 		for id := from; id <= to; id++ {
-			if _, err := c.s.StopAt(id); err != nil {
+			if _, err := s.StopAt(id); err != nil {
 				if isRange {
 					continue
 				}
@@ -291,7 +291,7 @@ func (c *Console) stopIDs(in Input, args []string) ([]int, error) {
 		}
 	}
 	if len(args) == 0 {
-		for _, st := range c.s.Stops() {
+		for _, st := range s.Stops() {
 			ids = append(ids, st.ID)
 		}
 	}
@@ -299,7 +299,7 @@ func (c *Console) stopIDs(in Input, args []string) ([]int, error) {
 }
 
 func runDelete(_ context.Context, c *Console, in Input) error {
-	ids, err := c.stopIDs(in, in.Args)
+	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
 	}
@@ -342,7 +342,7 @@ func runEnable(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	ids, err := c.stopIDs(in, args)
+	ids, err := stopIDs(c.s, in, args)
 	if err != nil {
 		return err
 	}
@@ -388,7 +388,7 @@ func enableMode(args []string) (rest []string, change func(*breakpoints.Stop), e
 }
 
 func runDisable(_ context.Context, c *Console, in Input) error {
-	ids, err := c.stopIDs(in, in.Args)
+	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
 	}
@@ -404,7 +404,7 @@ func runToggle(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) == 0 {
 		return errors.New("toggle: the number of a stop must follow")
 	}
-	ids, err := c.stopIDs(in, in.Args)
+	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
 	}
@@ -430,19 +430,19 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 }
 
 // oneStop reads the number that a line begins with.
-func (c *Console) oneStop(in Input) (*breakpoints.Stop, string, error) {
+func oneStop(s *session.Session, in Input) (*breakpoints.Stop, string, error) {
 	word, rest := splitWord(in.Raw)
 	id, err := strconv.Atoi(word)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, word)
 	}
-	st, err := c.s.StopAt(id)
+	st, err := s.StopAt(id)
 	return st, rest, err
 }
 
 func runCondition(_ context.Context, c *Console, in Input) error {
 	in.Raw = strings.TrimPrefix(in.Raw, "-clear ")
-	st, rest, err := c.oneStop(in)
+	st, rest, err := oneStop(c.s, in)
 	if err != nil {
 		return err
 	}
@@ -457,7 +457,7 @@ func runCondition(_ context.Context, c *Console, in Input) error {
 
 func runIgnore(_ context.Context, c *Console, in Input) error {
 	in.Raw = strings.Join(in.Args, " ")
-	st, rest, err := c.oneStop(in)
+	st, rest, err := oneStop(c.s, in)
 	if err != nil {
 		return err
 	}
@@ -481,9 +481,9 @@ func runCommands(_ context.Context, c *Console, in Input) error {
 		st = all[len(all)-1]
 	} else {
 		in.Raw = strings.Join(in.Args, " ")
-		st, _, err = c.oneStop(in)
+		st, _, err = oneStop(c.s, in)
 	}
-	lines, blockErr := c.readBlock() // also after an error: the lines are no commands of now
+	lines, blockErr := c.interp.readBlock() // also after an error: the lines are no commands of now
 	if err := errors.Join(err, blockErr); err != nil {
 		return err
 	}
@@ -496,7 +496,7 @@ func runCommands(_ context.Context, c *Console, in Input) error {
 }
 
 func runOn(_ context.Context, c *Console, in Input) error {
-	st, rest, err := c.oneStop(in)
+	st, rest, err := oneStop(c.s, in)
 	if err != nil {
 		return err
 	}

@@ -83,12 +83,12 @@ func runApropos(_ context.Context, c *Console, in Input) error {
 	if in.Raw == "" {
 		return errors.New("apropos: a word must follow")
 	}
-	c.apropos(in.Raw)
+	apropos(c, in.Raw)
 	return nil
 }
 
 func runComplete(_ context.Context, c *Console, in Input) error {
-	start, words := c.candidates(in.Raw)
+	start, words := completer{c}.candidates(in.Raw)
 	for _, w := range words {
 		c.out.Printf("%s%s\n", in.Raw[:start], w)
 	}
@@ -99,7 +99,7 @@ func runSource(ctx context.Context, c *Console, in Input) error {
 	if len(in.Args) != 1 {
 		return errors.New("source: one file must follow")
 	}
-	return c.sourceFile(ctx, line.ExpandHome(in.Args[0]))
+	return c.interp.sourceFile(ctx, line.ExpandHome(in.Args[0]))
 }
 
 func runDefine(_ context.Context, c *Console, in Input) error {
@@ -107,23 +107,23 @@ func runDefine(_ context.Context, c *Console, in Input) error {
 	if word, rest := commandWord(name); len(in.Args) != 1 || word != name || rest != "" {
 		return errors.New("define: one name must follow, of letters, digits, - and _")
 	}
-	lines, err := c.readBlock()
+	lines, err := c.interp.readBlock()
 	if err != nil {
 		return fmt.Errorf("define %s: %w", name, err)
 	}
-	if exact := slices.ContainsFunc(c.table, func(cmd *Command) bool { return slices.Contains(cmd.names(), name) }); exact {
+	if exact := slices.ContainsFunc(c.interp.table, func(cmd *Command) bool { return slices.Contains(cmd.names(), name) }); exact {
 		return fmt.Errorf("define: %s is a command of hdb: choose another name", name)
 	}
-	c.defined[name] = &definition{name: name, lines: lines}
+	c.interp.defined[name] = &definition{name: name, lines: lines}
 	return nil
 }
 
 func runDocument(_ context.Context, c *Console, in Input) error {
-	lines, err := c.readBlock()
+	lines, err := c.interp.readBlock()
 	if err != nil {
 		return fmt.Errorf("document: %w", err)
 	}
-	def := c.defined[in.Arg(0)]
+	def := c.interp.defined[in.Arg(0)]
 	if def == nil {
 		return fmt.Errorf("document: no command %q of yours: use define first", in.Arg(0))
 	}
@@ -133,8 +133,8 @@ func runDocument(_ context.Context, c *Console, in Input) error {
 
 func runAlias(_ context.Context, c *Console, in Input) error {
 	if in.Raw == "" {
-		for _, name := range slices.Sorted(maps.Keys(c.aliases)) {
-			c.out.Printf("alias %s = %s\n", name, c.aliases[name])
+		for _, name := range slices.Sorted(maps.Keys(c.interp.aliases)) {
+			c.out.Printf("alias %s = %s\n", name, c.interp.aliases[name])
 		}
 		return nil
 	}
@@ -143,29 +143,29 @@ func runAlias(_ context.Context, c *Console, in Input) error {
 	if word, _ := commandWord(name); !ok || word != name || name == "" || full == "" {
 		return errors.New("alias: NAME = COMMAND expected")
 	}
-	for _, cmd := range c.table {
+	for _, cmd := range c.interp.table {
 		if slices.Contains(cmd.names(), name) {
 			return fmt.Errorf("alias: %s is a command of hdb: choose another name", name)
 		}
 	}
 	word, _ := commandWord(full)
-	if _, err := find(c.table, word, "command"); err != nil && c.aliases[word] == "" && c.defined[word] == nil {
+	if _, err := find(c.interp.table, word, "command"); err != nil && c.interp.aliases[word] == "" && c.interp.defined[word] == nil {
 		return fmt.Errorf("alias: %w", err)
 	}
-	c.aliases[name] = full
+	c.interp.aliases[name] = full
 	return nil
 }
 
 func runUnalias(_ context.Context, c *Console, in Input) error {
-	if _, ok := c.aliases[in.Arg(0)]; !ok {
+	if _, ok := c.interp.aliases[in.Arg(0)]; !ok {
 		return fmt.Errorf("unalias: no alias %q", in.Arg(0))
 	}
-	delete(c.aliases, in.Arg(0))
+	delete(c.interp.aliases, in.Arg(0))
 	return nil
 }
 
 // shellCommand prepares a command of the user's shell.
-func (c *Console) shellCommand(ctx context.Context, line string) *exec.Cmd {
+func shellCommand(ctx context.Context, c *Console, line string) *exec.Cmd {
 	sh := c.cfg.Getenv("SHELL")
 	if sh == "" {
 		sh = "/bin/sh"
@@ -189,7 +189,7 @@ func aside(f func() error) error {
 }
 
 func runShell(ctx context.Context, c *Console, in Input) error {
-	cmd := c.shellCommand(ctx, in.Raw)
+	cmd := shellCommand(ctx, c, in.Raw)
 	cmd.Stdin = os.Stdin
 	if err := aside(cmd.Run); err != nil {
 		return fmt.Errorf("shell: %w", err)
@@ -202,7 +202,7 @@ func runPipe(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	cmd := c.shellCommand(ctx, shell)
+	cmd := shellCommand(ctx, c, shell)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return fmt.Errorf("pipe: %w", err)
@@ -212,7 +212,7 @@ func runPipe(ctx context.Context, c *Console, in Input) error {
 	}
 	terminal := c.out
 	c.out = &screen.Output{W: stdin, Width: terminal.Width}
-	err = c.execute(ctx, line)
+	err = c.interp.execute(ctx, line)
 	c.out = terminal
 	closeErr := stdin.Close()
 	if errors.Is(closeErr, os.ErrClosed) || errors.Is(closeErr, io.ErrClosedPipe) {
@@ -263,16 +263,16 @@ func runEcho(_ context.Context, c *Console, in Input) error {
 
 func runSet(_ context.Context, c *Console, in Input) error {
 	if word, expr := splitWord(in.Raw); word == "var" || word == "variable" {
-		return c.setVar(expr)
+		return c.eval.setVar(expr)
 	}
-	s, value, err := c.findSetting(in.Raw)
+	s, value, err := c.set.find(in.Raw)
 	if err != nil {
 		return err
 	}
-	return c.assign(s, strings.TrimPrefix(value, "= "))
+	return c.set.assign(s, strings.TrimPrefix(value, "= "))
 }
 
-func runUnset(_ context.Context, c *Console, in Input) error { return c.unset(in.Raw) }
+func runUnset(_ context.Context, c *Console, in Input) error { return c.set.unset(in.Raw) }
 
 type settingView struct {
 	Name  string `json:"name"`
@@ -285,13 +285,13 @@ func runShow(_ context.Context, c *Console, in Input) error {
 		return nil
 	}
 	if in.Raw == "" {
-		return c.showSettings(in)
+		return showSettings(c, in)
 	}
-	s, _, err := c.findSetting(in.Raw)
+	s, _, err := c.set.find(in.Raw)
 	if err != nil {
 		return err
 	}
-	v := settingView{s.name, c.current(s)}
+	v := settingView{s.name, c.set.current(s)}
 	c.show(in, v, func(o *screen.Output) {
 		if v.Value == "" {
 			o.Printf("%s is not set: %s\n", v.Name, s.help)
@@ -302,12 +302,12 @@ func runShow(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func (c *Console) showSettings(in Input) error {
+func showSettings(c *Console, in Input) error {
 	var views []settingView
 	var rows [][]screen.Span
-	for _, s := range c.settings {
-		views = append(views, settingView{s.name, c.current(s)})
-		rows = append(rows, []screen.Span{screen.Func(s.name), screen.Plain(c.current(s)), screen.Guess(s.help)})
+	for _, s := range c.set.table {
+		views = append(views, settingView{s.name, c.set.current(s)})
+		rows = append(rows, []screen.Span{screen.Func(s.name), screen.Plain(c.set.current(s)), screen.Guess(s.help)})
 	}
 	c.show(in, struct {
 		Settings []settingView `json:"settings"`
@@ -320,9 +320,9 @@ func (c *Console) showSettings(in Input) error {
 func runConfig(ctx context.Context, c *Console, in Input) error {
 	switch in.Raw {
 	case "", "-list":
-		return c.showSettings(in)
+		return showSettings(c, in)
 	case "-save":
-		path, err := c.saveConfig()
+		path, err := saveConfig(c)
 		if err != nil {
 			return err
 		}
@@ -337,16 +337,16 @@ func runWith(ctx context.Context, c *Console, in Input) error {
 	if !ok {
 		return errors.New("with: SETTING VALUE -- COMMAND expected")
 	}
-	s, value, err := c.findSetting(strings.TrimSpace(set))
+	s, value, err := c.set.find(strings.TrimSpace(set))
 	if err != nil {
 		return err
 	}
-	old := c.current(s)
-	if err := c.assign(s, value); err != nil {
+	old := c.set.current(s)
+	if err := c.set.assign(s, value); err != nil {
 		return err
 	}
-	err = c.execute(ctx, line)
-	return errors.Join(err, c.assign(s, old))
+	err = c.interp.execute(ctx, line)
+	return errors.Join(err, c.set.assign(s, old))
 }
 
 func runHistory(ctx context.Context, c *Console, in Input) error {
@@ -380,6 +380,6 @@ func runQuit(_ context.Context, c *Console, in Input) error {
 		c.exit.given = nil
 		return nil
 	}
-	c.quit = true
+	c.interp.quit = true
 	return nil
 }

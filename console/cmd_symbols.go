@@ -41,8 +41,8 @@ func runSymbolsEmbed(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	c.listing = listing{}
-	c.showSaved(in, info)
+	c.source.listing = listing{}
+	showSaved(c, in, info)
 	return nil
 }
 
@@ -51,7 +51,7 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	clear(c.missing)
+	clear(c.source.missing)
 	type view struct {
 		Module    string `json:"module"`
 		Path      string `json:"path"`
@@ -75,7 +75,7 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 	}{views, coming}, func(o *screen.Output) {
 		switch {
 		case len(coming) > 0:
-			defer c.printComing(o, coming)
+			defer printComing(o, coming)
 		case len(views) == 0:
 			o.Printf("nothing new: names come from where they came from\n")
 		}
@@ -94,7 +94,7 @@ func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
 }
 
 // printComing tells of files that servers are sending: what they bring is not there yet.
-func (c *Console) printComing(o *screen.Output, coming []downloadView) {
+func printComing(o *screen.Output, coming []downloadView) {
 	const shown = 5
 	for i, v := range coming {
 		if i == shown {

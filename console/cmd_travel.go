@@ -48,9 +48,9 @@ func nextEvent(d session.Direction, frees bool, live func(*session.Session, int,
 		}
 		count = max(count, 1)
 		if live != nil && c.s.Mode() == session.Live {
-			return c.reported(in)(live(c.s, count, condition))
+			return reported(c, in)(live(c.s, count, condition))
 		}
-		return c.traveled(in)(c.s.ReplayTo(ctx, d, frees, count, condition))
+		return traveled(c, in)(c.s.ReplayTo(ctx, d, frees, count, condition))
 	}
 }
 
@@ -61,12 +61,12 @@ func replayer(d session.Direction) func(context.Context, *Console, Input) error 
 		if err != nil {
 			return err
 		}
-		return c.traveled(in)(c.s.Replay(ctx, d, n))
+		return traveled(c, in)(c.s.Replay(ctx, d, n))
 	}
 }
 
 // traveled is reported for what Ctrl-C ends by an error.
-func (c *Console) traveled(in Input) func(*session.Report, error) error {
+func traveled(c *Console, in Input) func(*session.Report, error) error {
 	return func(r *session.Report, err error) error {
 		switch {
 		case errors.Is(err, context.Canceled):
@@ -94,13 +94,13 @@ func runGoto(_ context.Context, c *Console, in Input) error {
 	if moment == "" {
 		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
 	}
-	return c.reported(in)(c.s.Goto(moment))
+	return reported(c, in)(c.s.Goto(moment))
 }
 
 func runMark(_ context.Context, c *Console, in Input) error {
 	name := momentName(in)
 	if name == "" {
-		c.showMarks(in, c.s.Marks())
+		showMarks(c, in, c.s.Marks())
 		return nil
 	}
 	seq, err := c.s.Mark(name)
@@ -111,7 +111,7 @@ func runMark(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
-func (c *Console) showMarks(in Input, marks []capture.MarkRecord) {
+func showMarks(c *Console, in Input, marks []capture.MarkRecord) {
 	type view struct {
 		Name  string        `json:"name"`
 		After uint64        `json:"after"`

@@ -31,19 +31,22 @@ func (d *display) text() string {
 	return strings.TrimSpace(d.spec + " " + d.expr)
 }
 
-// valueState is what print, display and set var keep between commands.
-type valueState struct {
-	values   *session.Values
+// An evaluator computes expressions of the program. It keeps what print, display and x
+// go on with.
+type evaluator struct {
+	c        *Console
+	kept     *session.Values // nil before the first use
 	displays []display
-	next     int // number of the next display
+	next     int    // number of the next display
+	memory   memory // where x goes on
 }
 
-// read is the session's values, made on first use.
-func (v *valueState) read(c *Console) *session.Values {
-	if v.values == nil {
-		v.values = c.s.NewValues()
+// values are the session's values, made on first use.
+func (e *evaluator) values() *session.Values {
+	if e.kept == nil {
+		e.kept = e.c.s.NewValues()
 	}
-	return v.values
+	return e.kept
 }
 
 func valueCommands() []*Command {
@@ -74,8 +77,8 @@ func valueInfos() []*Command {
 }
 
 // options are how values are printed, by the settings and a format.
-func (c *Console) options(spec string) (values.Options, error) {
-	o := values.Options{Elements: c.count("print elements"), Pretty: c.flag("print pretty")}
+func (e *evaluator) options(spec string) (values.Options, error) {
+	o := values.Options{Elements: e.c.set.count("print elements"), Pretty: e.c.set.flag("print pretty")}
 	for _, r := range strings.TrimPrefix(spec, "/") {
 		switch {
 		case r == 'r':
@@ -107,14 +110,14 @@ type valueView struct {
 
 func runPrint(_ context.Context, c *Console, in Input) error {
 	spec, expr := cutFormat(in.Raw)
-	o, err := c.options(spec)
+	o, err := c.eval.options(spec)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
 	if expr == "" {
 		expr = "$"
 	}
-	n, text, err := c.data.read(c).Print(expr, o)
+	n, text, err := c.eval.values().Print(expr, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
@@ -132,7 +135,7 @@ func typeTeller(whole bool) func(context.Context, *Console, Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: an expression or a type must follow", in.Name)
 		}
-		text, err := c.data.read(c).TypeOf(in.Raw, whole)
+		text, err := c.eval.values().TypeOf(in.Raw, whole)
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -144,19 +147,19 @@ func typeTeller(whole bool) func(context.Context, *Console, Input) error {
 }
 
 func infoLocals(_ context.Context, c *Console, in Input) error {
-	return c.variables(in, "no locals", (*session.Values).Locals)
+	return c.eval.variables(in, "no locals", (*session.Values).Locals)
 }
 
 func infoArgs(_ context.Context, c *Console, in Input) error {
-	return c.variables(in, "no arguments", (*session.Values).Args)
+	return c.eval.variables(in, "no arguments", (*session.Values).Args)
 }
 
-func (c *Console) variables(in Input, none string, list func(*session.Values, values.Options) ([]session.NamedValue, error)) error {
-	o, err := c.options("")
+func (e *evaluator) variables(in Input, none string, list func(*session.Values, values.Options) ([]session.NamedValue, error)) error {
+	o, err := e.options("")
 	if err != nil {
 		return err
 	}
-	vars, err := list(c.data.read(c), o)
+	vars, err := list(e.values(), o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
@@ -164,7 +167,7 @@ func (c *Console) variables(in Input, none string, list func(*session.Values, va
 	for _, v := range vars {
 		views = append(views, valueView{Name: v.Name, Type: v.Type, Value: v.Value})
 	}
-	c.show(in, struct {
+	e.c.show(in, struct {
 		Variables []valueView `json:"variables"`
 	}{views}, func(out *screen.Output) {
 		if len(vars) == 0 {
@@ -179,7 +182,7 @@ func (c *Console) variables(in Input, none string, list func(*session.Values, va
 
 func runDisplay(_ context.Context, c *Console, in Input) error {
 	if in.Raw == "" {
-		c.showDisplays()
+		c.eval.showDisplays()
 		return nil
 	}
 	spec, expr := cutFormat(in.Raw)
@@ -188,7 +191,7 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 	if d.memory {
 		err = (&memory{count: 1}).parse(strings.TrimPrefix(spec, "/"), noUnit)
 	} else {
-		_, err = c.options(spec)
+		_, err = c.eval.options(spec)
 	}
 	if err != nil {
 		return fmt.Errorf("display: %w", err)
@@ -196,58 +199,58 @@ func runDisplay(_ context.Context, c *Console, in Input) error {
 	if expr == "" {
 		return errors.New("display: an expression must follow")
 	}
-	c.data.next++
-	d.num = c.data.next
-	c.data.displays = append(c.data.displays, d)
+	c.eval.next++
+	d.num = c.eval.next
+	c.eval.displays = append(c.eval.displays, d)
 	if c.s.Mode() == session.Live {
-		c.showDisplay(&c.data.displays[len(c.data.displays)-1])
+		c.eval.showDisplay(&c.eval.displays[len(c.eval.displays)-1])
 	}
 	return nil
 }
 
 // showDisplays prints all expressions of display, as after a stop.
-func (c *Console) showDisplays() {
-	for i := range c.data.displays {
-		c.showDisplay(&c.data.displays[i])
+func (e *evaluator) showDisplays() {
+	for i := range e.displays {
+		e.showDisplay(&e.displays[i])
 	}
 }
 
 // showDisplay prints one. One that has no value here is passed over: it belongs to
 // another function.
-func (c *Console) showDisplay(d *display) {
+func (e *evaluator) showDisplay(d *display) {
 	if d.memory {
-		c.showExamined(d)
+		e.showExamined(d)
 		return
 	}
-	o, err := c.options(d.spec)
+	o, err := e.options(d.spec)
 	if err != nil {
 		return
 	}
-	text, err := c.data.read(c).Show(d.expr, o)
+	text, err := e.values().Show(d.expr, o)
 	if err != nil {
 		return
 	}
-	c.show(Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *screen.Output) {
+	e.c.show(Input{Name: "display"}, valueView{Num: d.num, Expr: d.expr, Value: text}, func(out *screen.Output) {
 		out.Text(fmt.Sprintf("%d: %s = %s\n", d.num, d.text(), text))
 	})
 }
 
 // showExamined prints one that x prints: instructions or strings.
-func (c *Console) showExamined(d *display) {
+func (e *evaluator) showExamined(d *display) {
 	m := memory{count: 1}
 	if err := m.parse(strings.TrimPrefix(d.spec, "/"), noUnit); err != nil {
 		return
 	}
-	a, err := c.address(d.expr)
+	a, err := e.address(d.expr)
 	if err != nil {
 		return
 	}
 	m.next, m.known = a, true
-	x := &examiner{c: c, m: &m}
+	x := &examiner{c: e.c, m: &m}
 	if err := x.run(); err != nil && len(x.rows) == 0 {
 		return
 	}
-	c.show(Input{Name: "display"}, struct {
+	e.c.show(Input{Name: "display"}, struct {
 		Num  int         `json:"num"`
 		Expr string      `json:"expr"`
 		Rows []memoryRow `json:"rows"`
@@ -260,24 +263,24 @@ func (c *Console) showExamined(d *display) {
 func runUndisplay(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) == 0 {
 		if c.confirm("Show none of the expressions any more?") {
-			c.data.displays = nil
+			c.eval.displays = nil
 		}
 		return nil
 	}
 	for _, a := range in.Args {
 		n, err := strconv.Atoi(a)
-		i := slices.IndexFunc(c.data.displays, func(d display) bool { return d.num == n })
+		i := slices.IndexFunc(c.eval.displays, func(d display) bool { return d.num == n })
 		if err != nil || i < 0 {
 			return fmt.Errorf("undisplay: no display %q: see info display", a)
 		}
-		c.data.displays = slices.Delete(c.data.displays, i, i+1)
+		c.eval.displays = slices.Delete(c.eval.displays, i, i+1)
 	}
 	return nil
 }
 
 func infoDisplay(_ context.Context, c *Console, in Input) error {
-	views := make([]valueView, 0, len(c.data.displays))
-	for _, d := range c.data.displays {
+	views := make([]valueView, 0, len(c.eval.displays))
+	for _, d := range c.eval.displays {
 		views = append(views, valueView{Num: d.num, Expr: d.text()})
 	}
 	c.show(in, struct {
@@ -286,7 +289,7 @@ func infoDisplay(_ context.Context, c *Console, in Input) error {
 		if len(views) == 0 {
 			out.Text("no expressions are shown at stops: see display\n")
 		}
-		for _, d := range c.data.displays {
+		for _, d := range c.eval.displays {
 			out.Text(fmt.Sprintf("%d: %s\n", d.num, d.text()))
 		}
 	})
@@ -294,11 +297,11 @@ func infoDisplay(_ context.Context, c *Console, in Input) error {
 }
 
 // setVar is `set var EXPRESSION`.
-func (c *Console) setVar(expr string) error {
+func (e *evaluator) setVar(expr string) error {
 	if expr == "" {
 		return errors.New("set var: an assignment must follow, as x = 1")
 	}
-	if err := c.data.read(c).Set(expr); err != nil {
+	if err := e.values().Set(expr); err != nil {
 		return fmt.Errorf("set var: %w", err)
 	}
 	return nil
@@ -306,13 +309,13 @@ func (c *Console) setVar(expr string) error {
 
 // address is what an expression says as an address. What it does not know, a
 // symbol without debug information or a program of Go, the session may.
-func (c *Console) address(expr string) (addr.Run, error) {
-	a, err := c.data.read(c).Address(expr)
+func (e *evaluator) address(expr string) (addr.Run, error) {
+	a, err := e.values().Address(expr)
 	var untyped *values.UntypedError
 	if err == nil || errors.As(err, &untyped) {
 		return a, err
 	}
-	if a, other := c.s.Address(expr); other == nil {
+	if a, other := e.c.s.Address(expr); other == nil {
 		return a, nil
 	}
 	return 0, err

@@ -14,17 +14,20 @@ import (
 	"hdb/internal/cond"
 )
 
+// A completer finds what could stand in a line.
+type completer struct{ c *Console }
+
 // complete is the Tab key, pressed on the goroutine of the line's reader. No
 // completion is worth the session: one that panics says so and offers nothing.
-func (c *Console) complete(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
-	answered := c.sig.ask(func() {
+func (k completer) complete(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
+	answered := k.c.sig.ask(func() {
 		defer func() {
 			if r := recover(); r != nil {
 				words = nil
-				c.Notify(screen.Sprintf("warning: no completion of %q: error in hdb: %v", text[:pos], r))
+				k.c.Notify(screen.Sprintf("warning: no completion of %q: error in hdb: %v", text[:pos], r))
 			}
 		}()
-		head, words, tail = c.completeAt(ctx, text, pos)
+		head, words, tail = k.completeAt(ctx, text, pos)
 		for i, w := range words {
 			words[i] = strings.Clone(screen.Clean(w))
 		}
@@ -37,11 +40,11 @@ func (c *Console) complete(ctx context.Context, text string, pos int) (head stri
 
 // completeAt is the Tab key: the words that could stand where the one before
 // byte offset pos stands, none if ctx ends before all were looked at.
-func (c *Console) completeAt(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
+func (k completer) completeAt(ctx context.Context, text string, pos int) (head string, words []string, tail string) {
 	left := text[:pos]
 	reading := capture.NewReading(ctx)
-	defer c.s.Within(c.s.Within(reading))
-	start, words := c.candidates(left)
+	defer k.c.s.Within(k.c.s.Within(reading))
+	start, words := k.candidates(left)
 	if reading.Cut() != nil {
 		return left, nil, text[pos:]
 	}
@@ -50,17 +53,17 @@ func (c *Console) completeAt(ctx context.Context, text string, pos int) (head st
 
 // candidates are the words that could stand at the end of left, and where that
 // word begins.
-func (c *Console) candidates(left string) (start int, words []string) {
+func (k completer) candidates(left string) (start int, words []string) {
 	trimmed := strings.TrimLeft(left, " \t")
 	start = len(left) - len(trimmed)
 	if word, rest := commandWord(trimmed); rest == "" && !strings.HasSuffix(trimmed, " ") {
-		return start, c.commandNames(word)
+		return start, k.commandNames(word)
 	}
 	word, rest := commandWord(trimmed)
-	if full, ok := c.aliases[word]; ok {
+	if full, ok := k.c.interp.aliases[word]; ok {
 		word, _ = commandWord(full)
 	}
-	cmd, err := find(c.table, word, "command")
+	cmd, err := find(k.c.interp.table, word, "command")
 	if err != nil {
 		return len(left), nil
 	}
@@ -79,11 +82,11 @@ func (c *Console) candidates(left string) (start int, words []string) {
 		}
 		cmd, rest = sub, after
 	}
-	return c.argument(cmd, left, rest)
+	return k.argument(cmd, left, rest)
 }
 
 // argument completes the last word of rest, the arguments so far of cmd.
-func (c *Console) argument(cmd *Command, left, rest string) (int, []string) {
+func (k completer) argument(cmd *Command, left, rest string) (int, []string) {
 	if len(cmd.Args) == 0 {
 		return len(left), nil
 	}
@@ -95,20 +98,20 @@ func (c *Console) argument(cmd *Command, left, rest string) (int, []string) {
 	}
 	switch kind {
 	case ArgSetting, ArgValue:
-		return c.settingWords(left, rest)
+		return k.settingWords(left, rest)
 	case ArgCondition:
 		word = word[strings.LastIndexAny(word, "(!&|=<>")+1:]
 	}
-	return len(left) - len(word), c.wordsOf(kind, cmd, word)
+	return len(left) - len(word), k.wordsOf(kind, cmd, word)
 }
 
 // wordsOf are the words of a kind that begin as typed.
-func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
+func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 	switch kind {
 	case ArgCommand:
-		return c.commandNames(word)
+		return k.commandNames(word)
 	case ArgHelp:
-		names := c.commandNames(word)
+		names := k.commandNames(word)
 		for _, g := range groupTitles() {
 			names = append(names, string(g.Group))
 		}
@@ -121,22 +124,22 @@ func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 	case ArgFile:
 		return line.FileNames(word)
 	case ArgLocation:
-		return append(append(line.StartingWith(stopWords(), word), c.functionNames(word)...), c.sourceNames(word)...)
+		return append(append(line.StartingWith(stopWords(), word), k.functionNames(word)...), k.sourceNames(word)...)
 	case ArgFunction:
-		return c.functionNames(word)
+		return k.functionNames(word)
 	case ArgSource:
-		return c.sourceNames(word)
+		return k.sourceNames(word)
 	case ArgStop:
 		var ids []string
-		for _, st := range c.s.Stops() {
+		for _, st := range k.c.s.Stops() {
 			ids = append(ids, strconv.Itoa(st.ID))
 		}
 		return line.StartingWith(ids, word)
 	case ArgThread:
-		return c.threadNumbers(word)
+		return k.threadNumbers(word)
 	case ArgSignal:
 		var names []string
-		for _, s := range c.s.Signals() {
+		for _, s := range k.c.s.Signals() {
 			names = append(names, s.Name)
 		}
 		return line.StartingWith(names, word)
@@ -147,7 +150,7 @@ func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 		}
 		return line.StartingWith(append(names, `func("`, `module("`, `caller("`, "kind"), word)
 	case ArgMoment:
-		return c.moments(word)
+		return k.moments(word)
 	case ArgWord:
 		return line.StartingWith(synopsisWords(cmd.Synopsis), word)
 	}
@@ -155,12 +158,12 @@ func (c *Console) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 }
 
 // moments completes what goto and diff take.
-func (c *Console) moments(word string) []string {
+func (k completer) moments(word string) []string {
 	names := []string{"peak", "start", "end"}
-	for i := range c.s.StopRecords() {
+	for i := range k.c.s.StopRecords() {
 		names = append(names, "stop"+strconv.Itoa(i+1))
 	}
-	for _, m := range c.s.Marks() {
+	for _, m := range k.c.s.Marks() {
 		names = append(names, m.Name)
 	}
 	return line.StartingWith(names, word)
@@ -177,9 +180,9 @@ func synopsisWords(s string) []string {
 	return words
 }
 
-func (c *Console) commandNames(word string) []string {
+func (k completer) commandNames(word string) []string {
 	var names []string
-	for _, cmd := range c.table {
+	for _, cmd := range k.c.interp.table {
 		names = append(names, cmd.Name)
 		for _, a := range cmd.Aliases {
 			if len(a) > 2 && word != "" {
@@ -187,10 +190,10 @@ func (c *Console) commandNames(word string) []string {
 			}
 		}
 	}
-	for name := range c.aliases {
+	for name := range k.c.interp.aliases {
 		names = append(names, name)
 	}
-	for name := range c.defined {
+	for name := range k.c.interp.defined {
 		names = append(names, name)
 	}
 	return line.StartingWith(names, word)
@@ -198,7 +201,7 @@ func (c *Console) commandNames(word string) []string {
 
 // functionNames completes a function; nothing is offered for an empty word,
 // which would read every symbol there is.
-func (c *Console) functionNames(word string) []string {
+func (k completer) functionNames(word string) []string {
 	if word == "" {
 		return nil
 	}
@@ -206,7 +209,7 @@ func (c *Console) functionNames(word string) []string {
 	if err != nil {
 		return nil
 	}
-	fns, err := c.s.Names().Functions(re)
+	fns, err := k.c.s.Names().Functions(re)
 	if err != nil {
 		return nil
 	}
@@ -224,11 +227,11 @@ func (c *Console) functionNames(word string) []string {
 }
 
 // sourceNames completes a source file by its base name.
-func (c *Console) sourceNames(word string) []string {
+func (k completer) sourceNames(word string) []string {
 	if word == "" {
 		return nil
 	}
-	files, err := c.s.Names().SourceFiles()
+	files, err := k.c.s.Names().SourceFiles()
 	if err != nil {
 		return nil
 	}
@@ -241,8 +244,8 @@ func (c *Console) sourceNames(word string) []string {
 	return line.StartingWith(names, word)
 }
 
-func (c *Console) threadNumbers(word string) []string {
-	threads, err := c.s.Threads()
+func (k completer) threadNumbers(word string) []string {
+	threads, err := k.c.s.Threads()
 	if err != nil {
 		return nil
 	}
@@ -255,8 +258,8 @@ func (c *Console) threadNumbers(word string) []string {
 
 // settingWords completes the name of a setting, of one or two words, and then
 // its value.
-func (c *Console) settingWords(left, rest string) (int, []string) {
-	for _, s := range c.settings {
+func (k completer) settingWords(left, rest string) (int, []string) {
+	for _, s := range k.c.set.table {
 		value, ok := strings.CutPrefix(rest, s.name+" ")
 		if !ok {
 			continue
@@ -273,5 +276,5 @@ func (c *Console) settingWords(left, rest string) (int, []string) {
 		}
 		return at, nil
 	}
-	return len(left) - len(rest), line.StartingWith(c.settingNames(), rest)
+	return len(left) - len(rest), line.StartingWith(k.c.set.names(), rest)
 }

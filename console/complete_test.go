@@ -66,7 +66,7 @@ func TestCompletionInEveryState(t *testing.T) {
 				in.lines = append(in.lines, paths.Replace(line))
 			}
 			s := newStage(t, func(cfg *Config) { cfg.In = in })
-			s.values["confirm"], s.values["pagination"] = "off", "off"
+			s.set.values["confirm"], s.set.values["pagination"] = "off", "off"
 			s.Run()
 			if errs := s.err.String(); strings.Contains(errs, "no completion") || strings.Contains(errs, "error: ") || len(in.lines) > 0 {
 				t.Errorf("printed %s\n%s", s.out.String(), errs)
@@ -85,7 +85,7 @@ func TestCompletionThatPanics(t *testing.T) {
 	in := &tabber{offered: map[string][]string{}}
 	in.person, in.lines = true, []string{"\techo goes on"}
 	s := newStage(t, func(cfg *Config) { cfg.In = in })
-	s.table = append(s.table, nil) // what completes a command's name does not expect
+	s.interp.table = append(s.interp.table, nil) // what completes a command's name does not expect
 	s.Run()
 	if want := "warning: no completion of \"echo\": error in hdb: "; !strings.Contains(s.err.String(), want) {
 		t.Errorf("printed %q, want %q", s.err.String(), want)
@@ -106,7 +106,7 @@ func TestCompletionIsGivenUp(t *testing.T) {
 		ctx  context.Context
 		some bool
 	}{{t.Context(), true}, {newCountdown(0), false}} {
-		_, words, _ := st.completeAt(c.ctx, "break ma", len("break ma"))
+		_, words, _ := completer{st.Console}.completeAt(c.ctx, "break ma", len("break ma"))
 		if slices.Contains(words, "main ") != c.some {
 			t.Errorf("to the end %v: %q", c.some, words)
 		}

@@ -158,8 +158,8 @@ func TestRepeatForms(t *testing.T) {
 		{"next 3", "next 3"}, {"n", "n"}, {"list main", "list"}, {"l 1,2", "list"}, {"x/4xg $sp", "x"}, {"run a", ""},
 		{"info b", ""}, {"nonsense", ""}, {"up", "up"}, {"quit", ""},
 	} {
-		c.repeated(tc.line)
-		if got := c.repeated(""); got != tc.again {
+		c.interp.repeated(tc.line)
+		if got := c.interp.repeated(""); got != tc.again {
 			t.Errorf("after %q an empty line does %q, want %q", tc.line, got, tc.again)
 		}
 	}

@@ -46,8 +46,8 @@ func TestDebuginfodBegins(t *testing.T) {
 			servers(t, st)
 		}
 		st.in.person, st.Console.cfg.Batch = tc.person, tc.batch
-		st.startDebuginfod()
-		if got := st.value("debuginfod"); got != tc.want {
+		startDebuginfod(st.Console)
+		if got := st.set.value("debuginfod"); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
 	}
@@ -66,19 +66,19 @@ func TestDebuginfodAsks(t *testing.T) {
 		st := newStage(t, nil, tc.answer)
 		asked := servers(t, st)
 		st.in.person = true
-		st.startDebuginfod()
-		st.values["confirm"] = tc.confirm
-		st.askDebuginfod() // nothing is missing yet
+		startDebuginfod(st.Console)
+		st.set.values["confirm"] = tc.confirm
+		askDebuginfod(st.Console) // nothing is missing yet
 		if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
 			t.Error("there is such a file")
 		}
 		if len(st.in.prompts) != 0 || asked.Load() != 0 {
 			t.Errorf("%+v: too early: %q, asked %d times", tc, st.in.prompts, asked.Load())
 		}
-		st.askDebuginfod()
+		askDebuginfod(st.Console)
 		_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
-		st.askDebuginfod()
-		if got := st.value("debuginfod"); got != tc.mode || len(st.in.prompts) != tc.questions || tc.questions == 1 && st.in.prompts[0] != question {
+		askDebuginfod(st.Console)
+		if got := st.set.value("debuginfod"); got != tc.mode || len(st.in.prompts) != tc.questions || tc.questions == 1 && st.in.prompts[0] != question {
 			t.Errorf("%+v: %s after %q", tc, got, st.in.prompts)
 		}
 		if tc.questions == 1 && !strings.Contains(st.out.String()+st.err.String(), st.env["DEBUGINFOD_URLS"]) {
@@ -97,7 +97,7 @@ func TestDebuginfodAsks(t *testing.T) {
 func TestDebuginfodWithoutTerminal(t *testing.T) {
 	st := newStage(t, nil, "set debuginfod ask", "show debuginfod", "set debuginfod of", "info debuginfod")
 	asked := servers(t, st)
-	st.startDebuginfod()
+	startDebuginfod(st.Console)
 	st.s.SetDebuginfod(names.DebuginfodAsk)
 	_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
 	st.Run()
@@ -118,7 +118,7 @@ func TestInfoDebuginfod(t *testing.T) {
 	}
 	st := newStage(t, nil, "info debuginfod")
 	asked := servers(t, st)
-	st.startDebuginfod()
+	startDebuginfod(st.Console)
 	st.s.SetDebuginfod(names.DebuginfodOn)
 	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil || asked.Load() != 1 {
 		t.Errorf("error %v, asked %d times", err, asked.Load())
@@ -129,7 +129,7 @@ func TestInfoDebuginfod(t *testing.T) {
 			t.Errorf("printed %q, want %q", st.out.String(), want)
 		}
 	}
-	if _, words := st.candidates("set debuginfod o"); !slices.Equal(words, []string{"off", "on"}) {
+	if _, words := (completer{st.Console}).candidates("set debuginfod o"); !slices.Equal(words, []string{"off", "on"}) {
 		t.Errorf("completes to %q", words)
 	}
 }
@@ -147,7 +147,7 @@ func TestRefreshTellsWhatIsComing(t *testing.T) {
 	t.Cleanup(func() { close(release) }) // before Close, which waits
 	st.env["DEBUGINFOD_URLS"], st.env["DEBUGINFOD_CACHE_PATH"] = s.URL, t.TempDir()
 	st.in.person = true
-	st.startDebuginfod()
+	startDebuginfod(st.Console)
 	st.s.SetDebuginfod(names.DebuginfodOn)
 	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
 		t.Error("there is such a file")

@@ -29,14 +29,14 @@ type listed struct {
 // enough, or an output that is full, ends a list of millions at the next part.
 const listPart = 256
 
-// list prints events as they are found, or why there are none: as a table with the place
+// listEvents prints events as they are found, or why there are none: as a table with the place
 // in the user's code, or as an object of JSON. of is asked behind the last one.
-func (c *Console) list(ctx context.Context, l eventList, events iter.Seq[*session.Event], of func() listed) error {
-	var show eventPrinter = c.newEventTable(l)
+func listEvents(ctx context.Context, c *Console, l eventList, events iter.Seq[*session.Event], of func() listed) error {
+	var show eventPrinter = newEventTable(c, l)
 	if c.cfg.JSON {
 		c.notices.Hold() // their lines have no place within this one
 		defer c.notices.Release()
-		show = c.newEventObject(l)
+		show = newEventObject(c, l)
 	}
 	var part []*session.Event
 	for e := range events {
@@ -80,15 +80,15 @@ type eventTable struct {
 	shown int
 }
 
-func (c *Console) newEventTable(l eventList) *eventTable {
-	return &eventTable{c: c, list: l, names: c.threadNames(), table: screen.NewLongTable(c.out, eventColumns)}
+func newEventTable(c *Console, l eventList) *eventTable {
+	return &eventTable{c: c, list: l, names: threadNames(c.s), table: screen.NewLongTable(c.out, eventColumns)}
 }
 
 func (t *eventTable) add(part []*session.Event) {
 	t.shown += len(part)
 	rows := make([][]screen.Span, len(part))
 	for i, e := range part {
-		rows[i] = t.c.eventRow(e, viewEvent(e), t.c.eventPlace(e), t.names)
+		rows[i] = eventRow(t.c, e, viewEvent(e), eventPlace(t.c, e), t.names)
 	}
 	t.table.Add(rows)
 }
@@ -131,7 +131,7 @@ type eventObject struct {
 	before string // what stands before the next event
 }
 
-func (c *Console) newEventObject(l eventList) *eventObject {
+func newEventObject(c *Console, l eventList) *eventObject {
 	head := strings.TrimSuffix(jsonLine(l.in.Name, struct{}{}), "}\n")
 	return &eventObject{c: c, head: head, name: l.in.Name, before: head + `,"events":[`}
 }
@@ -142,7 +142,7 @@ func (o *eventObject) add(part []*session.Event) {
 	}
 	var b strings.Builder
 	for _, e := range part {
-		v, where := viewEvent(e), o.c.eventPlace(e)
+		v, where := viewEvent(e), eventPlace(o.c, e)
 		v.Where = strings.TrimSpace(where[0].Text + " " + where[1].Text)
 		b.WriteString(o.before)
 		b.WriteString(jsonText(v))

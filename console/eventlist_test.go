@@ -38,7 +38,7 @@ func TestListsEndWithTheirReader(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		st := newStage(t, func(c *Config) { c.JSON, c.Out = asJSON, &fullDevice{room: 100} })
 		taken := 0
-		if err := st.list(t.Context(), eventList{in: Input{Name: "allocs"}}, many(100_000, &taken), func() listed { return listed{total: 100_000} }); err != nil {
+		if err := listEvents(t.Context(), st.Console, eventList{in: Input{Name: "allocs"}}, many(100_000, &taken), func() listed { return listed{total: 100_000} }); err != nil {
 			t.Error(err)
 		}
 		if taken > 2*listPart {
@@ -63,7 +63,7 @@ func TestEventObject(t *testing.T) {
 				}
 			}
 		}
-		if err := st.list(t.Context(), eventList{in: Input{Name: "allocs"}}, events, func() listed { return listed{total: n, more: n == 1} }); err != nil {
+		if err := listEvents(t.Context(), st.Console, eventList{in: Input{Name: "allocs"}}, events, func() listed { return listed{total: n, more: n == 1} }); err != nil {
 			t.Error(err)
 		}
 		line, notices, _ := strings.Cut(st.out.String(), "\n")
@@ -89,7 +89,7 @@ func TestEventObjectCutShort(t *testing.T) {
 		for _, ends := range []bool{true, false} { // by themselves, as what is read from a capture does
 			st := newStage(t, func(c *Config) { c.JSON = true })
 			ctx, cancel := context.WithCancel(t.Context())
-			_, done := st.read(ctx)
+			_, done := st.interp.read(ctx)
 			taken := 0
 			events := func(yield func(*session.Event) bool) {
 				for e := range many(3*listPart, &taken) {
@@ -103,7 +103,7 @@ func TestEventObjectCutShort(t *testing.T) {
 					}
 				}
 			}
-			err := st.list(ctx, eventList{in: Input{Name: "allocs"}}, events, func() listed { return listed{total: taken} })
+			err := listEvents(ctx, st.Console, eventList{in: Input{Name: "allocs"}}, events, func() listed { return listed{total: taken} })
 			done()
 			if err != nil && !errors.Is(err, errInterrupted) {
 				t.Error(err)

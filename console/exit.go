@@ -38,26 +38,82 @@ var errAssertion = errors.New("assertion failed")
 // are missing from the recording.
 var errUndecided = errors.New("assertion undecided")
 
-// fail prints an error and remembers that there was one.
-func (c *Console) fail(err error) {
-	code := ExitFailed
+// failed remembers that a command failed by err.
+func (x *exitStatus) failed(err error) {
+	if x.code == ExitOK {
+		x.code = failureCode(err)
+	}
+}
+
+// failureCode is the exit code that an error leads to.
+func failureCode(err error) int {
 	var launch *inferior.LaunchError
 	var attach *inferior.AttachError
 	switch {
 	case errors.As(err, &launch), errors.As(err, &attach):
-		code = ExitLaunch
+		return ExitLaunch
 	case errors.As(err, new(*screen.TerminalError)):
-		code = ExitUsage
+		return ExitUsage
 	case errors.Is(err, errAssertion):
-		code = ExitAssertion
+		return ExitAssertion
 	case errors.Is(err, errUndecided):
-		code = ExitUndecided
+		return ExitUndecided
 	}
-	if c.exit.code == ExitOK {
-		c.exit.code = code
+	return ExitFailed
+}
+
+// reported keeps what a report says about the exit code.
+func (x *exitStatus) reported(r *session.Report) {
+	x.fatal = r.Signal != nil && r.Signal.Fatal
+	if r.Reason == inferior.Exited || r.Reason == inferior.Gone {
+		x.child, x.hasChild = r.Exit, true
 	}
+}
+
+// childCode is the inferior's own status, 128+n for signal n.
+func (x *exitStatus) childCode() int {
+	if x.child.Signal != 0 {
+		return 128 + x.child.Signal
+	}
+	return x.child.Code
+}
+
+// total is the exit code of Run. An interactive console that was left by `quit` has done
+// what it was asked to. childResult wants the inferior's own status.
+func (x *exitStatus) total(interactive, childResult bool) int {
+	switch {
+	case x.given != nil:
+		return *x.given
+	case childResult && x.hasChild:
+		return x.childCode()
+	case interactive:
+		return ExitOK
+	case x.code != ExitOK:
+		return x.code
+	case x.fatal, x.hasChild && x.child.Signal != 0:
+		return ExitSignal
+	}
+	return ExitOK
+}
+
+// live is the exit code of the live view.
+func (x *exitStatus) live(childResult bool) int {
+	switch {
+	case x.code != ExitOK:
+		return x.code
+	case childResult && x.hasChild:
+		return x.childCode()
+	case x.hasChild && x.child.Signal != 0:
+		return ExitSignal
+	}
+	return ExitOK
+}
+
+// fail prints an error and remembers that there was one.
+func (c *Console) fail(err error) {
+	c.exit.failed(err)
 	if c.cfg.JSON {
-		c.out.Raw(jsonLine(c.running, failure{err.Error()}))
+		c.out.Raw(jsonLine(c.interp.running, failure{err.Error()}))
 	}
 	// Joined errors are one message: a newline of a foreign name is escaped.
 	var joined interface{ Unwrap() []error }
@@ -73,44 +129,13 @@ func (c *Console) warn(err error) {
 	c.err.Line(screen.Warning("warning: "), screen.Plain(err.Error()))
 }
 
-// noteReport keeps what a report says about the exit code.
-func (c *Console) noteReport(r *session.Report) {
-	c.exit.fatal = r.Signal != nil && r.Signal.Fatal
-	if r.Reason == inferior.Exited || r.Reason == inferior.Gone {
-		c.exit.child, c.exit.hasChild = r.Exit, true
-	}
-}
-
-// status is the exit code of Run. An interactive console that was left by
-// `quit` has done what it was asked to.
-func (c *Console) status() int {
-	switch {
-	case c.exit.given != nil:
-		return *c.exit.given
-	case c.cfg.ReturnChildResult && c.exit.hasChild:
-		if c.exit.child.Signal != 0 {
-			return 128 + c.exit.child.Signal
-		}
-		return c.exit.child.Code
-	case c.in != nil && c.in.Interactive() && !c.cfg.Batch:
-		return ExitOK
-	case c.exit.code != ExitOK:
-		return c.exit.code
-	case c.exit.fatal, c.exit.hasChild && c.exit.child.Signal != 0:
-		return ExitSignal
-	}
-	return ExitOK
-}
-
 // noteOutput makes lost output count as a failure. It is worth a message
 // unless the reader has just gone, as head does.
 func (c *Console) noteOutput() {
 	switch {
 	case c.out.Err() == nil:
 	case errors.Is(c.out.Err(), syscall.EPIPE):
-		if c.exit.code == ExitOK {
-			c.exit.code = ExitFailed
-		}
+		c.exit.failed(c.out.Err())
 	default:
 		c.fail(fmt.Errorf("output: %w", c.out.Err()))
 	}
@@ -129,7 +154,7 @@ func (c *Console) finish() int {
 		c.say("detached from process %d", pid)
 	}
 	if c.in != nil {
-		if c.in.Interactive() && c.flag("history save") {
+		if c.in.Interactive() && c.set.flag("history save") {
 			if err := c.hist.Save(); err != nil {
 				c.warn(err)
 			}
@@ -138,5 +163,5 @@ func (c *Console) finish() int {
 			c.warn(err)
 		}
 	}
-	return c.status()
+	return c.exit.total(c.in != nil && c.in.Interactive() && !c.cfg.Batch, c.cfg.ReturnChildResult)
 }

@@ -51,7 +51,7 @@ func (cmd *Command) helpText(full string) string {
 }
 
 // showHelp is `help [COMMAND|GROUP|TOPIC|all]`.
-func (c *Console) showHelp(topic string) error {
+func showHelp(c *Console, topic string) error {
 	groups := groupTitles()
 	if topic == "" {
 		c.out.Text("Groups of commands (`help GROUP`, `help COMMAND`, `apropos WORD`, Tab):\n\n")
@@ -69,7 +69,7 @@ func (c *Console) showHelp(topic string) error {
 	for _, g := range groups {
 		if topic == string(g.Group) || topic == "all" {
 			c.out.Line(screen.Head(g.Title))
-			c.groupHelp(g.Group)
+			groupHelp(c.out, c.interp.table, g.Group)
 		}
 	}
 	if topic == "all" || slices.ContainsFunc(groups, func(g struct {
@@ -84,33 +84,33 @@ func (c *Console) showHelp(topic string) error {
 		c.out.Text(upperFirst(t.name) + ": " + t.short + ".\n\n" + t.text + "\n")
 		return nil
 	}
-	return c.commandHelp(topic)
+	return commandHelp(c, topic)
 }
 
-func (c *Console) groupHelp(g Group) {
+func groupHelp(o *screen.Output, table []*Command, g Group) {
 	var rows [][]screen.Span
-	for _, cmd := range c.table {
+	for _, cmd := range table {
 		if cmd.Group == g {
 			rows = append(rows, []screen.Span{screen.Func("  " + cmd.title(cmd.Name)), screen.Plain(cmd.Short)})
 		}
 	}
-	c.out.Table([]screen.Column{{}, {}}, rows)
+	o.Table([]screen.Column{{}, {}}, rows)
 }
 
-func (c *Console) commandHelp(topic string) error {
+func commandHelp(c *Console, topic string) error {
 	word, _ := commandWord(topic)
-	if full, ok := c.aliases[word]; ok {
+	if full, ok := c.interp.aliases[word]; ok {
 		c.out.Printf("%s is an alias of `%s`.\n", word, full)
 		return nil
 	}
-	if def := c.defined[word]; def != nil {
+	if def := c.interp.defined[word]; def != nil {
 		if len(def.doc) == 0 {
 			c.out.Printf("%s is your own command; `document %s` gives it a help text.\n", word, word)
 		}
 		c.out.Text(strings.Join(append(def.doc, ""), "\n"))
 		return nil
 	}
-	cmd, err := find(c.table, word, "command")
+	cmd, err := find(c.interp.table, word, "command")
 	if err != nil {
 		return err
 	}
@@ -140,10 +140,10 @@ func everyCommand(table []*Command, f func(full string, cmd *Command)) {
 }
 
 // apropos lists the commands and settings whose help has the word.
-func (c *Console) apropos(word string) {
+func apropos(c *Console, word string) {
 	word = strings.ToLower(word)
 	var rows [][]screen.Span
-	everyCommand(c.table, func(full string, cmd *Command) {
+	everyCommand(c.interp.table, func(full string, cmd *Command) {
 		text := strings.Join(append(cmd.names(), full, cmd.Synopsis, cmd.Short, cmd.Long), " ")
 		if strings.Contains(strings.ToLower(text), word) {
 			rows = append(rows, []screen.Span{screen.Func(full), screen.Plain(cmd.Short)})
@@ -154,7 +154,7 @@ func (c *Console) apropos(word string) {
 			rows = append(rows, []screen.Span{screen.Func("help " + t.name), screen.Plain(t.short)})
 		}
 	}
-	for _, s := range c.settings {
+	for _, s := range c.set.table {
 		if strings.Contains(strings.ToLower(s.name+" "+s.help), word) {
 			rows = append(rows, []screen.Span{screen.Func("set " + s.name), screen.Plain(s.help)})
 		}
@@ -242,4 +242,4 @@ func anchor(name string) string { return strings.ReplaceAll(strings.ToLower(name
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-func runHelp(_ context.Context, c *Console, in Input) error { return c.showHelp(in.Raw) }
+func runHelp(_ context.Context, c *Console, in Input) error { return showHelp(c, in.Raw) }

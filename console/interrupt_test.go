@@ -59,7 +59,7 @@ func TestInterruptEndsEveryCommand(t *testing.T) {
 				t.Fatal(err)
 			}
 			st.out.Reset()
-			err = st.execute(ctx, line)
+			err = st.interp.execute(ctx, line)
 			return st.out.String(), errors.Join(err, st.s.Close())
 		}
 		whole := newCountdown(math.MaxInt64)

@@ -13,10 +13,10 @@ import (
 
 // logTyped puts a line of the user's in the log, unless it begins with a blank: then
 // the history does not have it, either.
-func (c *Console) logTyped(line string) {
+func logTyped(c *Console, line string) {
 	c.s.LogMoment()
 	secret := strings.HasPrefix(line, " ")
-	if line = strings.TrimSpace(line); line != "" && !secret && len(c.sources) > 0 { // none: a file of configuration
+	if line = strings.TrimSpace(line); line != "" && !secret && len(c.interp.sources) > 0 { // none: a file of configuration
 		c.s.LogConsole(screen.Clean(line), true)
 	}
 }
@@ -43,7 +43,7 @@ func infoLog(_ context.Context, c *Console, in Input) error {
 	c.notices.Unlogged(func() { // or it would hold all of it once more
 		c.show(in, struct {
 			Log []view `json:"log"`
-		}{views}, func(o *screen.Output) { c.printLog(o, lines) })
+		}{views}, func(o *screen.Output) { printLog(c.s, o, lines) })
 	})
 	return nil
 }
@@ -53,13 +53,13 @@ func infoLog(_ context.Context, c *Console, in Input) error {
 const timeWidth = len("123.456 ms")
 
 // printLog prints lines of the console log, each moment once.
-func (c *Console) printLog(o *screen.Output, lines []capture.ConsoleLine) {
+func printLog(s *session.Session, o *screen.Output, lines []capture.ConsoleLine) {
 	if len(lines) == 0 {
 		why := "nothing was typed or printed yet"
 		switch {
-		case c.s.Mode() == session.Saved:
+		case s.Mode() == session.Saved:
 			why = "the capture has no console log"
-		case !c.s.KeepsConsole():
+		case !s.KeepsConsole():
 			why = "no log is kept: set log on"
 		}
 		o.Printf("%s\n", why)

@@ -29,7 +29,7 @@ type memory struct {
 const maxExamine = 16 << 20
 
 func runExamine(_ context.Context, c *Console, in Input) error {
-	m := c.memory
+	m := c.eval.memory
 	spec, expr := "", in.Raw
 	if strings.HasPrefix(expr, "/") {
 		spec, expr = splitWord(expr[1:])
@@ -39,14 +39,14 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	}
 	unit := noUnit
 	if expr != "" {
-		unit = func() (int, bool) { return c.data.read(c).Unit(expr) }
+		unit = func() (int, bool) { return c.eval.values().Unit(expr) }
 	}
 	if err := m.parse(spec, unit); err != nil {
 		return err
 	}
 	switch {
 	case expr != "":
-		a, err := c.address(expr)
+		a, err := c.eval.address(expr)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	}
 	x := &examiner{c: c, m: &m}
 	err := x.run()
-	c.memory = m
+	c.eval.memory = m
 	if len(x.rows) > 0 {
 		c.show(in, struct {
 			Rows []memoryRow `json:"rows"`

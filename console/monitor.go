@@ -47,7 +47,7 @@ const (
 )
 
 // monitorReady is why there can be no live view, or nil.
-func (c *Console) monitorReady() error {
+func monitorReady(c *Console) error {
 	if _, ok := c.in.(line.KeySource); !ok || !c.tui.Ready() {
 		return screen.NoTerminal("the live view")
 	}
@@ -58,7 +58,7 @@ func (c *Console) monitorReady() error {
 }
 
 // newMonitor prepares the view of what the session records.
-func (c *Console) newMonitor() (*monitor, error) {
+func newMonitor(c *Console) (*monitor, error) {
 	data, err := c.s.NewMonitor()
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (m *monitor) run(ctx context.Context) (*session.Report, error) {
 			return nil, err
 		}
 		m.drain()
-		m.c.noteReport(rep)
+		m.c.exit.reported(rep)
 		last = rep
 		switch {
 		case ended(rep):
@@ -136,7 +136,7 @@ func (m *monitor) begin() error {
 		return err
 	}
 	m.c.notices.Hold()
-	m.c.noteDoubt(m.c.s.LiveDoubt()) // which the view shows
+	noteDoubt(m.c, m.c.s.LiveDoubt()) // which the view shows
 	m.c.s.KeepTerminal(true)
 	m.c.tui.FullScreen().Begin("", screen.User{Resized: func() { m.post(m.paint) }, Lost: func() { m.post(m.regain) }})
 	return nil
@@ -150,7 +150,7 @@ func (m *monitor) end() {
 		m.c.warn(err)
 	}
 	m.c.notices.Release()
-	m.c.screen()
+	m.c.layout()
 }
 
 // regain is called when somebody else had the terminal.
@@ -331,7 +331,7 @@ func (m *monitor) takeThreads(here bool) (whole bool) {
 
 // paint shows the view as it is.
 func (m *monitor) paint() {
-	m.c.screen()
+	m.c.layout()
 	m.rows, m.cols = m.c.tui.Size()
 	lines := m.view.Lines(m.c.out, m.rows, m.cols)
 	m.c.tui.FullScreen().Show(lines, m.rows)

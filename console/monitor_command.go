@@ -23,10 +23,10 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 	if len(in.Args) > 0 {
 		return fmt.Errorf("monitor: %q: it takes no arguments", in.Raw)
 	}
-	if err := c.monitorReady(); err != nil {
+	if err := monitorReady(c); err != nil {
 		return fmt.Errorf("monitor: %w", err)
 	}
-	if c.paintedOver() {
+	if paintedOver(c) {
 		return errors.New("monitor: the program writes to this terminal: start it with its output elsewhere: run ARGS > FILE 2>&1")
 	}
 	if st := c.s.RecordStatus(); !st.Recording {
@@ -35,7 +35,7 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 		}
 		c.say("recording from here on")
 	}
-	m, err := c.newMonitor()
+	m, err := newMonitor(c)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 }
 
 // paintedOver tells whether the program's output goes to the terminal of the view.
-func (c *Console) paintedOver() bool {
+func paintedOver(c *Console) bool {
 	pid, _, _, ok := c.s.Process()
 	tty, err := c.tui.FullScreen().Stat()
 	if !ok || err != nil {
@@ -73,35 +73,35 @@ func (c *Console) Live(begin func() error) int {
 	defer c.tui.FullScreen().End() // also when hdb panics
 	ctx, done := c.sig.command()
 	defer done()
-	err := c.monitorReady()
+	err := monitorReady(c)
 	if err == nil {
 		if !c.cfg.NoInit {
-			c.readConfig()
-			c.readProjectFile()
+			readConfig(c)
+			readProjectFile(c)
 		}
-		err = c.watch(ctx, begin)
+		err = watchLive(ctx, c, begin)
 	} else {
 		err = fmt.Errorf("live: %w", err)
 	}
 	if err != nil {
 		c.fail(err)
 	}
-	code := c.liveCode()
+	code := c.exit.live(c.cfg.ReturnChildResult)
 	c.exit.given = &code
 	return c.finish()
 }
 
-// watch begins, shows the view, and says what was seen.
-func (c *Console) watch(ctx context.Context, begin func() error) error {
+// watchLive begins, shows the view, and says what was seen.
+func watchLive(ctx context.Context, c *Console, begin func() error) error {
 	if err := begin(); err != nil {
 		return err
 	}
-	m, err := c.newMonitor()
+	m, err := newMonitor(c)
 	if err != nil {
 		return err
 	}
 	m.stays, m.goes = true, true
-	if c.paintedOver() {
+	if paintedOver(c) {
 		c.Notify("the process writes to this terminal, over the picture")
 	}
 	_, err = m.run(ctx)
@@ -116,19 +116,4 @@ func (c *Console) watch(ctx context.Context, begin func() error) error {
 	c.say("%s: %s, peak %s, live %s in %s; process %d: %s", screen.ShortPath(m.data.Info().Program), screen.Counted(now.Events, "event"),
 		screen.ShortSize(m.data.Peak().Live), screen.ShortSize(now.Live), screen.Counted(now.Blocks, "block"), m.view.PID, how)
 	return err
-}
-
-// liveCode is the exit code of the live view.
-func (c *Console) liveCode() int {
-	switch child := c.exit.child; {
-	case c.exit.code != ExitOK:
-		return c.exit.code
-	case c.cfg.ReturnChildResult && c.exit.hasChild && child.Signal != 0:
-		return 128 + child.Signal
-	case c.cfg.ReturnChildResult && c.exit.hasChild:
-		return child.Code
-	case c.exit.hasChild && child.Signal != 0:
-		return ExitSignal
-	}
-	return ExitOK
 }

@@ -74,7 +74,7 @@ const (
 
 // showReading shows at a terminal how many events a command has read, if it takes
 // longer than a second, until stop is called.
-func (c *Console) showReading(r *capture.Reading) (stop func()) {
+func showReading(c *Console, r *capture.Reading) (stop func()) {
 	if _, _, tty := screen.TerminalSize(c.err); !tty || !c.interactive() {
 		return func() {}
 	}

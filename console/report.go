@@ -15,24 +15,24 @@ import (
 // report shows why and where the inferior stopped, in the one shape of all
 // stops, and lines up the commands attached to the stops that were hit.
 func (c *Console) report(in Input, r *session.Report) {
-	c.noteReport(r)
+	c.exit.reported(r)
 	defer c.out.Whole()() // also when Ctrl-C made the stop
 	c.s.LogMoment()
-	c.hooks = nil
+	c.interp.hooks = nil
 	silent := len(r.Hits) > 0
 	for _, st := range r.Hits {
 		silent = silent && st.Silent
 		if len(st.Commands) > 0 {
-			c.hooks = append(c.hooks, newHook(st))
+			c.interp.hooks = append(c.interp.hooks, newHook(st))
 		}
 	}
-	c.listing = listing{}
+	c.source.listing = listing{}
 	if silent {
 		return
 	}
 	v := viewReport(r)
 	if r.Finished != nil && !r.Finished.Left {
-		v.Returned = c.returned(r.Finished)
+		v.Returned = returned(c, r.Finished)
 	}
 	var gaps []string
 	if r.Drawn {
@@ -41,13 +41,13 @@ func (c *Console) report(in Input, r *session.Report) {
 	c.showCareful(in, struct {
 		Stop reportView `json:"stop"`
 	}{v}, gaps, func(o *screen.Output) {
-		c.printReport(o, r)
+		printReport(c, o, r)
 		if v.Returned != nil {
 			v.Returned.print(o)
 		}
 	})
 	if c.s.Mode() == session.Live {
-		c.showDisplays()
+		c.eval.showDisplays()
 	}
 }
 
@@ -60,7 +60,7 @@ func newHook(st *breakpoints.Stop) *scriptSource {
 	return &scriptSource{name: fmt.Sprintf("commands of breakpoint %d", st.ID), lines: lines}
 }
 
-func (c *Console) printReport(o *screen.Output, r *session.Report) {
+func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if !stepped(r) {
 		o.Line(headline(r))
 	}
@@ -76,16 +76,16 @@ func (c *Console) printReport(o *screen.Output, r *session.Report) {
 		shown = userFrames(r.Frames)
 	}
 	printFrames(o, shown)
-	c.showSource(o, r.Frames[len(r.Frames)-1], c.count("stop-lines"))
+	c.source.show(o, r.Frames[len(r.Frames)-1], c.set.count("stop-lines"))
 }
 
 // returned is what a function has returned; nil: nothing.
-func (c *Console) returned(fn *session.Finished) *returnedView {
-	o, err := c.options("")
+func returned(c *Console, fn *session.Finished) *returnedView {
+	o, err := c.eval.options("")
 	if err != nil {
 		return nil
 	}
-	ret, err := c.data.read(c).Returned(fn, o)
+	ret, err := c.eval.values().Returned(fn, o)
 	switch {
 	case errors.Is(err, values.ErrNoDebug):
 		return &returnedView{RAX: fmt.Sprintf("%#x", fn.RAX), Why: "no debug information tells its type"}
@@ -144,43 +144,43 @@ func stepped(r *session.Report) bool {
 	return r.Reason == inferior.Stepped || r.Reason == inferior.Trapped
 }
 
-// showSource prints n lines around a frame's line, or one line on why there
+// show prints n lines around a frame's line, or one line on why there
 // are none. Code without line information says nothing: the frame did.
-func (c *Console) showSource(o *screen.Output, f session.Frame, n int) {
+func (v *sourceViewer) show(o *screen.Output, f session.Frame, n int) {
 	if f.File == "" || f.Line == 0 || n == 0 {
 		return
 	}
-	c.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
-	if c.tui.Shows(o) {
+	v.listing = listing{file: f.File, language: f.Language.String(), current: f.Line}
+	if v.c.tui.Shows(o) {
 		return
 	}
 	first := max(1, f.Line-n/2)
-	w, err := c.window(f.File, f.Language.String(), first, first+n-1, f.Line)
+	w, err := v.window(f.File, f.Language.String(), first, first+n-1, f.Line)
 	if err != nil {
-		c.noSource(o, f.File, err)
+		v.noSource(o, f.File, err)
 		return
 	}
-	w.Print(o, c.count("tab-width"))
+	w.Print(o, v.c.set.count("tab-width"))
 }
 
 // noSource says once per file where its source was looked for.
-func (c *Console) noSource(o *screen.Output, file string, err error) {
-	if c.missing[file] {
+func (v *sourceViewer) noSource(o *screen.Output, file string, err error) {
+	if v.missing[file] {
 		return
 	}
-	c.missing[file] = true
+	v.missing[file] = true
 	o.Line(screen.Guess("   no source: " + err.Error()))
 }
 
 // window reads the lines [first, last] of a source file, as far as there are any.
-func (c *Console) window(file, language string, first, last, current int) (screen.Window, error) {
-	src, err := c.s.Names().Source(file)
+func (v *sourceViewer) window(file, language string, first, last, current int) (screen.Window, error) {
+	src, err := v.c.s.Names().Source(file)
 	if err != nil {
 		return screen.Window{}, err
 	}
-	if !c.newer[src.Path] && c.s.Names().Newer(src) {
-		c.newer[src.Path] = true
-		c.Notify(screen.ShortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
+	if !v.newer[src.Path] && v.c.s.Names().Newer(src) {
+		v.newer[src.Path] = true
+		v.c.Notify(screen.ShortPath(src.Path) + " is newer than the program: these may not be the lines that it was built from")
 	}
 	w := screen.Window{File: file, Language: language, First: max(first, 1), Current: current}
 	if src.Whole() {

@@ -54,10 +54,10 @@ func (s *scriptSource) next(string) (string, error) {
 	return s.lines[s.at-1], nil
 }
 
-func (c *Console) push(s lineSource) { c.sources = append(c.sources, s) }
-func (c *Console) pop()              { c.sources = c.sources[:len(c.sources)-1] }
+func (r *interpreter) push(s lineSource) { r.sources = append(r.sources, s) }
+func (r *interpreter) pop()              { r.sources = r.sources[:len(r.sources)-1] }
 
-// blockWords begin blocks that run up to their own `end`.
+// beginsBlock tells whether a line begins a block, which runs up to its own `end`.
 func beginsBlock(line string) bool {
 	word, _ := splitWord(line)
 	return word == "commands" || word == "define" || word == "document"
@@ -65,23 +65,23 @@ func beginsBlock(line string) bool {
 
 // readBlock reads the lines up to the matching `end` from wherever the
 // command itself came from.
-func (c *Console) readBlock() ([]string, error) {
-	if len(c.sources) == 0 {
+func (r *interpreter) readBlock() ([]string, error) {
+	if len(r.sources) == 0 {
 		return nil, errors.New("a block needs lines after it: there are none here")
 	}
-	src := c.sources[len(c.sources)-1]
+	src := r.sources[len(r.sources)-1]
 	var lines []string
 	open := 1
 	for {
-		line, err := src.next(strings.Repeat(" ", max(0, len(c.value("prompt"))-2)) + "> ")
+		line, err := src.next(strings.Repeat(" ", max(0, len(r.c.set.value("prompt"))-2)) + "> ")
 		if errors.Is(err, io.EOF) {
 			return nil, errors.New("the block has no `end`")
 		}
 		if err != nil {
 			return nil, err
 		}
-		if c.depth == 0 && !c.hooking {
-			c.logTyped(strings.TrimSpace(line))
+		if r.depth == 0 && !r.hooking {
+			logTyped(r.c, strings.TrimSpace(line))
 		}
 		trimmed := strings.TrimSpace(line)
 		switch {
@@ -101,23 +101,23 @@ func (c *Console) readBlock() ([]string, error) {
 const maxDepth = 100
 
 // runLines runs the lines of a script or definition, ending at the first error.
-func (c *Console) runLines(ctx context.Context, src *scriptSource) error {
-	if c.depth >= maxDepth {
+func (r *interpreter) runLines(ctx context.Context, src *scriptSource) error {
+	if r.depth >= maxDepth {
 		return fmt.Errorf("%s: scripts nested more than %d deep: does it call itself?", src.name, maxDepth)
 	}
-	c.depth++
-	defer func() { c.depth-- }()
-	c.push(src)
-	defer c.pop()
-	for !c.quit && !c.ending() {
+	r.depth++
+	defer func() { r.depth-- }()
+	r.push(src)
+	defer r.pop()
+	for !r.quit && !r.c.ending() {
 		line, err := src.next("")
 		if err != nil {
 			return nil
 		}
 		at := src.at
-		err = c.execute(ctx, line)
+		err = r.execute(ctx, line)
 		if err == nil {
-			err = c.runHooks(ctx)
+			err = r.runHooks(ctx)
 		}
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", src.name, at, err)
@@ -130,25 +130,25 @@ func (c *Console) runLines(ctx context.Context, src *scriptSource) error {
 // the first error. When one of them resumes the inferior, the rest is dropped and
 // the commands of the next stop follow, in a loop so that a breakpoint that counts
 // for hours needs no stack.
-func (c *Console) runHooks(ctx context.Context) error {
-	if c.hooking {
+func (r *interpreter) runHooks(ctx context.Context) error {
+	if r.hooking {
 		return nil
 	}
-	c.hooking = true
-	defer func() { c.hooking = false }()
-	for len(c.hooks) > 0 && !c.quit && !c.ending() {
-		src := c.hooks[0]
+	r.hooking = true
+	defer func() { r.hooking = false }()
+	for len(r.hooks) > 0 && !r.quit && !r.c.ending() {
+		src := r.hooks[0]
 		line, err := src.next("")
 		if err != nil {
-			c.hooks = c.hooks[1:]
+			r.hooks = r.hooks[1:]
 			continue
 		}
 		at := src.at
-		c.push(src)
-		err = c.execute(ctx, line)
-		c.pop()
+		r.push(src)
+		err = r.execute(ctx, line)
+		r.pop()
 		if err != nil {
-			c.hooks = nil
+			r.hooks = nil
 			return fmt.Errorf("%s:%d: %w", src.name, at, err)
 		}
 	}
@@ -156,12 +156,12 @@ func (c *Console) runHooks(ctx context.Context) error {
 }
 
 // sourceFile runs a script.
-func (c *Console) sourceFile(ctx context.Context, path string) error {
+func (r *interpreter) sourceFile(ctx context.Context, path string) error {
 	lines, err := readScript(path)
 	if err != nil {
 		return err
 	}
-	return c.runLines(ctx, &scriptSource{name: path, lines: lines})
+	return r.runLines(ctx, &scriptSource{name: path, lines: lines})
 }
 
 // isDescriptor tells names of what is open already, as a shell's <(COMMAND) is: it has
@@ -214,7 +214,7 @@ type definition struct {
 }
 
 // runDefinition runs a user's command with $arg0, $arg1 ... and $argc replaced.
-func (c *Console) runDefinition(ctx context.Context, def *definition, rest string) error {
+func (r *interpreter) runDefinition(ctx context.Context, def *definition, rest string) error {
 	args, err := splitArgs(rest)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (c *Console) runDefinition(ctx context.Context, def *definition, rest strin
 	for i, l := range def.lines {
 		lines[i] = expandArgs(l, args, rest)
 	}
-	return c.runLines(ctx, &scriptSource{name: def.name, lines: lines})
+	return r.runLines(ctx, &scriptSource{name: def.name, lines: lines})
 }
 
 // expandArgs replaces $argc, $args and $argN. An argument that was not given is empty.
@@ -257,10 +257,10 @@ func expandArgs(line string, args []string, rest string) string {
 }
 
 // expandAlias replaces the first word of a line while it is a user's alias.
-func (c *Console) expandAlias(line string) (string, error) {
-	for range len(c.aliases) + 1 {
+func (r *interpreter) expandAlias(line string) (string, error) {
+	for range len(r.aliases) + 1 {
 		word, rest := commandWord(line)
-		full, ok := c.aliases[word]
+		full, ok := r.aliases[word]
 		if !ok {
 			return line, nil
 		}

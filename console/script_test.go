@@ -86,7 +86,7 @@ func TestQuestionsLeaveTheNextLine(t *testing.T) {
 		{"terminal", true, "on", []string{"delete", "echo lost", "y"}, 2, false},
 	} {
 		st := newStage(t, func(c *Config) { c.In.(*typist).person = tc.person }, slices.Concat([]string{"file /bin/true", "break alloc"}, tc.asks, []string{"echo next", "info breakpoints"})...)
-		st.values["confirm"] = tc.confirm
+		st.set.values["confirm"] = tc.confirm
 		st.Run()
 		questions := 0
 		for _, p := range st.in.prompts {
@@ -108,7 +108,7 @@ func TestQuestionsLeaveTheNextLine(t *testing.T) {
 func TestDebuginfodQuestionIsNoCommand(t *testing.T) {
 	st := newStage(t, func(c *Config) { c.In.(*typist).person = true }, "echo typed", "show debuginfod")
 	asked := servers(t, st)
-	st.startDebuginfod()
+	startDebuginfod(st.Console)
 	_, _ = st.s.Names().Debuginfod.DebugInfo(missingID) // there is none yet, so hdb asks
 	st.Run()
 	if out := st.out.String(); !strings.Contains(out, "\ntyped\ndebuginfod is off\n") || asked.Load() != 0 || st.in.prompts[0] != "Ask them in this session? (y or n) " {

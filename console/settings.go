@@ -39,42 +39,49 @@ const (
 	kindFile
 )
 
+// settings are the settings of a console and their values.
+type settings struct {
+	c      *Console
+	table  []*setting
+	values map[string]string // of settings that are not at their default
+}
+
 // value is the setting's value in its canonical spelling.
-func (c *Console) value(name string) string {
-	for _, s := range c.settings {
+func (t *settings) value(name string) string {
+	for _, s := range t.table {
 		if s.name == name {
-			return c.current(s)
+			return t.current(s)
 		}
 	}
 	return ""
 }
 
-func (c *Console) current(s *setting) string {
+func (t *settings) current(s *setting) string {
 	if s.get != nil {
-		return s.get(c)
+		return s.get(t.c)
 	}
-	if v, ok := c.values[s.name]; ok {
+	if v, ok := t.values[s.name]; ok {
 		return v
 	}
 	return s.def
 }
 
 // flag is a boolean setting.
-func (c *Console) flag(name string) bool { return c.value(name) == "on" }
+func (t *settings) flag(name string) bool { return t.value(name) == "on" }
 
 // count is a numeric setting.
-func (c *Console) count(name string) int {
-	n, _ := strconv.Atoi(c.value(name)) // checked when it was set
+func (t *settings) count(name string) int {
+	n, _ := strconv.Atoi(t.value(name)) // checked when it was set
 	return n
 }
 
-// findSetting resolves the setting at the beginning of a line; each of its
+// find resolves the setting at the beginning of a line; each of its
 // words may be a prefix. rest is the value.
-func (c *Console) findSetting(line string) (s *setting, rest string, err error) {
+func (t *settings) find(line string) (s *setting, rest string, err error) {
 	first, after := splitWord(line)
 	second, behind := splitWord(after)
 	var hits, half []*setting // half: of a name of two words only the first fits
-	for _, s := range c.settings {
+	for _, s := range t.table {
 		words := strings.Fields(s.name)
 		switch {
 		case !strings.HasPrefix(words[0], first):
@@ -106,35 +113,35 @@ func (c *Console) findSetting(line string) (s *setting, rest string, err error) 
 	case len(names) > 1:
 		return nil, "", fmt.Errorf("ambiguous setting %q: %s", first, strings.Join(names, ", "))
 	}
-	if near := spelling.Nearest(first, c.settingNames()); near != "" {
+	if near := spelling.Nearest(first, t.names()); near != "" {
 		return nil, "", fmt.Errorf("unknown setting %q: did you mean %q?", first, near)
 	}
 	return nil, "", fmt.Errorf("unknown setting %q: see `show`", first)
 }
 
-func (c *Console) settingNames() []string {
+func (t *settings) names() []string {
 	var names []string
-	for _, s := range c.settings {
+	for _, s := range t.table {
 		names = append(names, s.name)
 	}
 	return names
 }
 
 // assign checks and stores a value.
-func (c *Console) assign(s *setting, value string) error {
+func (t *settings) assign(s *setting, value string) error {
 	v, err := s.parse(strings.TrimSpace(value))
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	if s.apply != nil {
-		if err := s.apply(c, v); err != nil {
+		if err := s.apply(t.c, v); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
 	if s.get == nil {
-		c.values[s.name] = v
+		t.values[s.name] = v
 	}
-	c.screen()
+	t.c.layout()
 	return nil
 }
 
@@ -205,21 +212,21 @@ func xdgPath(getenv func(string) string, variable, fallback, name string) string
 }
 
 // configPath is where the user's own configuration lies.
-func (c *Console) configPath() string {
-	return xdgPath(c.cfg.Getenv, "XDG_CONFIG_HOME", ".config", "config")
+func configPath(getenv func(string) string) string {
+	return xdgPath(getenv, "XDG_CONFIG_HOME", ".config", "config")
 }
 
 // saveConfig writes the settings that differ from their default, and the
 // aliases, as commands.
-func (c *Console) saveConfig() (string, error) {
-	path := c.configPath()
+func saveConfig(c *Console) (string, error) {
+	path := configPath(c.cfg.Getenv)
 	if path == "" {
 		return "", errors.New("config: neither XDG_CONFIG_HOME nor HOME is set")
 	}
 	var b strings.Builder
 	b.WriteString("# hdb's configuration, rewritten by `config -save`: commands, one a line\n")
-	for _, s := range c.settings {
-		v := c.current(s)
+	for _, s := range c.set.table {
+		v := c.set.current(s)
 		if s.unsaid || v == s.def {
 			continue
 		}
@@ -229,29 +236,29 @@ func (c *Console) saveConfig() (string, error) {
 		fmt.Fprintf(&b, "set %s %s\n", s.name, v)
 	}
 	var names []string
-	for name := range c.aliases {
+	for name := range c.interp.aliases {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		fmt.Fprintf(&b, "alias %s = %s\n", name, c.aliases[name])
+		fmt.Fprintf(&b, "alias %s = %s\n", name, c.interp.aliases[name])
 	}
 	return path, outfile.WritePrivate(path, b.String())
 }
 
 // readConfig runs the system's and the user's files, before anything is loaded: they say
 // where debug files are. The project's come afterwards.
-func (c *Console) readConfig() {
-	for _, path := range []string{"/etc/hdb/config", c.configPath()} {
+func readConfig(c *Console) {
+	for _, path := range []string{"/etc/hdb/config", configPath(c.cfg.Getenv)} {
 		if path != "" {
-			c.readInit(path)
+			readInit(c, path)
 		}
 	}
 }
 
-func (c *Console) readInit(path string) {
+func readInit(c *Console, path string) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	c.top("source " + quoteArg(path))
+	c.interp.top("source " + quoteArg(path))
 }

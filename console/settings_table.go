@@ -231,8 +231,8 @@ func setSources(c *Console, rules [][2]string, dirs []string) {
 
 // unset takes out an environment variable, a substitution, or sets a setting
 // back to its default.
-func (c *Console) unset(line string) error {
-	s, rest, err := c.findSetting(line)
+func (t *settings) unset(line string) error {
+	s, rest, err := t.find(line)
 	if err != nil {
 		return err
 	}
@@ -241,18 +241,18 @@ func (c *Console) unset(line string) error {
 		if rest == "" {
 			return errors.New("unset environment: NAME expected")
 		}
-		delete(c.s.Settings.Env, rest)
-		c.s.Settings.UnsetEnv[rest] = true
+		delete(t.c.s.Settings.Env, rest)
+		t.c.s.Settings.UnsetEnv[rest] = true
 		return nil
 	case "substitute-path":
-		rules := slices.DeleteFunc(slices.Clone(c.s.Names().Sources.Substitute), func(r [2]string) bool {
+		rules := slices.DeleteFunc(slices.Clone(t.c.s.Names().Sources.Substitute), func(r [2]string) bool {
 			return rest == "" || r[0] == rest
 		})
-		if rest != "" && len(rules) == len(c.s.Names().Sources.Substitute) {
+		if rest != "" && len(rules) == len(t.c.s.Names().Sources.Substitute) {
 			return fmt.Errorf("substitute-path: no rule for %q", rest)
 		}
-		setSources(c, rules, c.s.Names().Sources.Dirs)
+		setSources(t.c, rules, t.c.s.Names().Sources.Dirs)
 		return nil
 	}
-	return c.assign(s, s.def)
+	return t.assign(s, s.def)
 }

@@ -135,7 +135,7 @@ func TestCompletion(t *testing.T) {
 		{"top by c", []string{"top by count"}},
 		{"nonsense x", nil},
 	} {
-		start, words := c.candidates(tc.line)
+		start, words := completer{c}.candidates(tc.line)
 		var got []string
 		for _, w := range words {
 			got = append(got, tc.line[:start]+w)
@@ -144,7 +144,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("Tab after %q offers %q, want %q", tc.line, got, tc.want)
 		}
 	}
-	head, words, tail := c.completeAt(t.Context(), "  conti if x", 7)
+	head, words, tail := completer{c}.completeAt(t.Context(), "  conti if x", 7)
 	if head != "  " || tail != " if x" || !slices.Equal(words, []string{"continue "}) {
 		t.Errorf("completeAt = %q, %q, %q", head, words, tail)
 	}

@@ -85,14 +85,13 @@ func private(owner uint32, mode fs.FileMode) error {
 	return nil
 }
 
-// trustPath lists the project files that are read, one a line.
-func (c *Console) trustPath() string {
-	return xdgPath(c.cfg.Getenv, "XDG_CONFIG_HOME", ".config", "trusted")
+// trustPath is the file that lists the project files that are read, one a line.
+func trustPath(getenv func(string) string) string {
+	return xdgPath(getenv, "XDG_CONFIG_HOME", ".config", "trusted")
 }
 
 // trusted are the project files of the list, which has to be the user's own.
-func (c *Console) trusted() ([]trustedFile, error) {
-	path := c.trustPath()
+func trusted(path string) ([]trustedFile, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -145,7 +144,7 @@ func distrust(now trustedFile, list []trustedFile) error {
 
 // readProjectFile runs the project file of the working directory if it is trusted: the
 // very text that was compared.
-func (c *Console) readProjectFile() {
+func readProjectFile(c *Console) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return
@@ -159,7 +158,7 @@ func (c *Console) readProjectFile() {
 		return
 	}
 	path := filepath.Join(now.dir, projectFile)
-	list, err := c.trusted()
+	list, err := trusted(trustPath(c.cfg.Getenv))
 	if err == nil {
 		err = distrust(now, list)
 	}
@@ -167,17 +166,17 @@ func (c *Console) readProjectFile() {
 		c.Notify(fmt.Sprintf("%s is not read: %v", path, err))
 		return
 	}
-	c.perform("source "+quoteArg(path), func(ctx context.Context) error {
+	c.interp.perform("source "+quoteArg(path), func(ctx context.Context) error {
 		lines, err := scriptLines(path, text)
 		if err != nil {
 			return err
 		}
-		return c.runLines(ctx, &scriptSource{name: path, lines: lines})
+		return c.interp.runLines(ctx, &scriptSource{name: path, lines: lines})
 	})
 }
 
-// trust lists the project file of a directory as it is now.
-func (c *Console) trust(dir string) (trustedFile, error) {
+// trustProject adds the project file of a directory, as it is now, to the list at path.
+func trustProject(path, dir string) (trustedFile, error) {
 	_, now, err := readProject(line.ExpandHome(dir))
 	if err != nil {
 		return now, fmt.Errorf("trust: %w", err)
@@ -188,11 +187,10 @@ func (c *Console) trust(dir string) (trustedFile, error) {
 	if strings.Contains(now.dir, "\n") {
 		return now, fmt.Errorf("trust: %q: the list cannot hold a name with a newline", now.dir)
 	}
-	path := c.trustPath()
 	if path == "" {
 		return now, errors.New("trust: neither XDG_CONFIG_HOME nor HOME is set")
 	}
-	list, err := c.trusted()
+	list, err := trusted(path)
 	if err != nil {
 		return now, fmt.Errorf("trust: %w", err)
 	}
@@ -212,14 +210,14 @@ func (c *Console) trust(dir string) (trustedFile, error) {
 
 func runTrust(_ context.Context, c *Console, in Input) error {
 	if len(in.Args) > 0 {
-		f, err := c.trust(in.Args[0])
+		f, err := trustProject(trustPath(c.cfg.Getenv), in.Args[0])
 		if err != nil {
 			return err
 		}
 		c.say("%s is trusted: it is read when hdb starts there, until it is changed", filepath.Join(f.dir, projectFile))
 		return nil
 	}
-	list, err := c.trusted()
+	list, err := trusted(trustPath(c.cfg.Getenv))
 	if err != nil {
 		return fmt.Errorf("trust: %w", err)
 	}

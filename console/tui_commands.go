@@ -75,8 +75,8 @@ func newTUI(c *Console) *screen.Split {
 	return screen.NewSplit(tuiHost{c}, c.out, keys)
 }
 
-func (h tuiHost) TabWidth() int              { return h.c.count("tab-width") }
-func (h tuiHost) Layout()                    { h.c.screen() }
+func (h tuiHost) TabWidth() int              { return h.c.set.count("tab-width") }
+func (h tuiHost) Layout()                    { h.c.layout() }
 func (h tuiHost) Notify(text string)         { h.c.Notify(text) }
 func (h tuiHost) Fail(err error)             { h.c.fail(err) }
 func (h tuiHost) Warn(err error)             { h.c.warn(err) }
@@ -119,7 +119,7 @@ func (h tuiHost) place() screen.Picture {
 		p.Function = c.out.Names.Short(c.out.Names.Function(f.Function, f.Linkage))
 		p.Where = frameWords(c.s, f)
 	}
-	switch l := c.listing; {
+	switch l := c.source.listing; {
 	case l.last > 0:
 		p.File, p.Language, p.First, p.Last, p.Listed, p.Current = l.file, l.language, l.first, l.last, true, l.current
 		if stands && f.File == l.file {
@@ -132,7 +132,7 @@ func (h tuiHost) place() screen.Picture {
 		}
 		p.Why = fmt.Sprintf("no line information for %s [%s]", name, strings.Trim(orUnknown(f.Module), "[]"))
 	default:
-		p.File, p.First, p.Language, p.Current = c.here()
+		p.File, p.First, p.Language, p.Current = c.source.here()
 		p.Last = p.First
 	}
 	if p.File == "" && p.Why == "" {

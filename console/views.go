@@ -212,7 +212,7 @@ func tableMark(f session.Frame) string {
 }
 
 // explainMarks says once what the marks of frames mean, and how to get rid of them.
-func (c *Console) explainMarks(o *screen.Output, frames []session.Frame) {
+func explainMarks(c *Console, o *screen.Output, frames []session.Frame) {
 	if c.explained || !slices.ContainsFunc(frames, func(f session.Frame) bool { return tableMark(f) != "" }) {
 		return
 	}

@@ -8,34 +8,34 @@ import (
 	"hdb/console/screen"
 )
 
-// screen takes over the terminal's size and the settings of colour and width.
+// layout takes over the terminal's size and the settings of colour and width.
 // It is called before each command, since windows change.
-func (c *Console) screen() {
+func (c *Console) layout() {
 	for _, o := range []*screen.Output{c.out, c.err} {
 		width, height, tty := screen.TerminalSize(o)
 		if n, err := strconv.Atoi(c.cfg.Getenv("COLUMNS")); err == nil && n > 0 && !tty {
 			width = n
 		}
-		if n, err := strconv.Atoi(c.value("width")); err == nil && n > 0 {
+		if n, err := strconv.Atoi(c.set.value("width")); err == nil && n > 0 {
 			width = n
 		}
 		o.Width, o.Height = width, height
-		if n, err := strconv.Atoi(c.value("height")); err == nil && n > 0 {
+		if n, err := strconv.Atoi(c.set.value("height")); err == nil && n > 0 {
 			o.Height = n
 		}
-		if !c.flag("pagination") {
+		if !c.set.flag("pagination") {
 			o.Height = 0
 		}
 		o.Height = c.tui.ConsoleHeight(o.Height)
 		o.Color = c.wantsColor(tty)
-		o.Theme = screen.ThemeNamed(c.value("style"))
+		o.Theme = screen.ThemeNamed(c.set.value("style"))
 	}
 }
 
 // wantsColor follows no-color.org and the CLICOLOR convention
 // (bixense.com/clicolors), after the user's own setting.
 func (c *Console) wantsColor(tty bool) bool {
-	if c.cfg.JSON || c.value("style") == "off" {
+	if c.cfg.JSON || c.set.value("style") == "off" {
 		return false
 	}
 	if c.cfg.Getenv("NO_COLOR") != "" {
@@ -56,11 +56,11 @@ func (c *Console) interactive() bool {
 // that comes from no terminal, has nobody to ask: as in gdb the answer is then yes,
 // which is said, and the line after it remains a command.
 func (c *Console) confirm(format string, args ...any) bool {
-	if !c.flag("confirm") || c.cfg.Batch || c.cfg.JSON {
+	if !c.set.flag("confirm") || c.cfg.Batch || c.cfg.JSON {
 		return true
 	}
 	question := screen.Clean(screen.Sprintf(format, args...)) + " (y or n) "
-	if scripted := c.depth > 0 || c.hooking; scripted || !c.interactive() {
+	if scripted := c.interp.depth > 0 || c.interp.hooking; scripted || !c.interactive() {
 		c.Notify(question + "[answered y: input is not from a terminal]")
 		return true
 	}
@@ -123,7 +123,7 @@ func (c *Console) askMore() bool {
 	case "q":
 		return false
 	case "c":
-		c.out.Height = 0 // until screen sets it for the next command
+		c.out.Height = 0 // until layout sets it for the next command
 	}
 	return true
 }

@@ -1,0 +1,181 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/capture"
+	"hdb/names"
+	"hdb/session"
+)
+
+// An interpreter runs lines: commands of the table, definitions and aliases of the user's,
+// and the commands of stops. It knows where lines come from.
+type interpreter struct {
+	c       *Console
+	table   []*Command
+	aliases map[string]string
+	defined map[string]*definition
+
+	sources []lineSource    // where lines come from, innermost last
+	hooks   []*scriptSource // commands of the stop just reported, not yet run: a list for each breakpoint
+	hooking bool            // the hooks are being run
+	depth   int             // nested definitions and scripts
+
+	last    repetition // what an empty line does
+	running string     // the full name of the command that runs or ran last
+	quit    bool
+}
+
+// top runs one line as the user's own: it can be interrupted, its error is
+// printed, and the commands of the stop it led to run after it.
+func (r *interpreter) top(line string) {
+	r.perform(line, func(ctx context.Context) error { return r.execute(ctx, line) })
+}
+
+// perform does what a line of the outermost level asks for.
+func (r *interpreter) perform(line string, do func(context.Context) error) {
+	if r.c.sig.terminated() {
+		r.quit = true
+		return
+	}
+	ctx, done := r.c.sig.command()
+	defer done()
+	r.c.layout()
+	r.c.out.Begin()
+	logTyped(r.c, line)
+	r.running = ""
+	err := do(ctx)
+	if err == nil {
+		err = r.runHooks(ctx)
+	}
+	r.hooks = nil
+	if err != nil {
+		r.c.fail(err)
+	}
+	r.c.noteUnwritten()
+	r.c.s.LogMoment()
+	r.quit = r.quit || r.c.ending()
+}
+
+// execute runs one line: a comment, a definition or a command of the table.
+func (r *interpreter) execute(ctx context.Context, line string) error {
+	if err := ctx.Err(); err != nil {
+		return errInterrupted
+	}
+	line = strings.TrimSpace(line)
+	if line == "" || line[0] == '#' {
+		return nil
+	}
+	line, err := r.expandAlias(line)
+	if err != nil {
+		return err
+	}
+	word, rest := commandWord(line)
+	if def := r.defined[word]; def != nil {
+		return r.runDefinition(ctx, def, rest)
+	}
+	cmd, rest, name, err := resolve(r.table, line)
+	if err != nil {
+		return err
+	}
+	return r.runCommand(ctx, cmd, Input{Raw: strings.TrimSpace(rest), Name: name})
+}
+
+// runCommand checks what the command needs, and runs it.
+func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) error {
+	r.running = in.Name
+	if err := checkNeed(r.c.s, cmd.Needs); err != nil {
+		return err
+	}
+	if !cmd.Raw {
+		args, err := splitArgs(in.Raw)
+		if err != nil {
+			return err
+		}
+		in.Args = args
+	}
+	in.Repeated = r.last.running
+	reading, done := r.read(ctx)
+	defer done()
+	err := cmd.Run(ctx, r.c, in)
+	if reading.Cut() != nil {
+		return errInterrupted
+	}
+	return withAdvice(err)
+}
+
+// withAdvice adds the next step to an error that knows no commands.
+func withAdvice(err error) error {
+	if errors.Is(err, names.ErrNoFiles) {
+		return fmt.Errorf("%w: bt, allocs and list know what it kept", err)
+	}
+	return err
+}
+
+// read bounds what a command reads and prints by its context, and shows how far it
+// is when that takes long.
+func (r *interpreter) read(ctx context.Context) (*capture.Reading, func()) {
+	reading := capture.NewReading(ctx)
+	before, restore := r.c.s.Within(reading), r.c.out.Until(reading.GivenUp)
+	stop := showReading(r.c, reading)
+	return reading, func() {
+		stop()
+		restore()
+		r.c.s.Within(before)
+	}
+}
+
+// A repetition is what an empty line does after a command.
+type repetition struct {
+	line    string // "" nothing
+	running bool   // it is being repeated now
+}
+
+// repeated turns a typed line into the one to run.
+func (r *interpreter) repeated(line string) string {
+	r.last.running = false
+	if strings.TrimSpace(line) == "" {
+		r.last.running = r.last.line != ""
+		return r.last.line
+	}
+	r.last.line = ""
+	full, err := r.expandAlias(strings.TrimSpace(line))
+	if err != nil || full[0] == '#' {
+		return line
+	}
+	if word, _ := commandWord(full); r.defined[word] != nil {
+		r.last.line = line
+		return line
+	}
+	cmd, _, name, err := resolve(r.table, full)
+	if err != nil {
+		return line
+	}
+	switch cmd.Repeat {
+	case RepeatSame:
+		r.last.line = line
+	case RepeatNext:
+		r.last.line = name
+	}
+	return line
+}
+
+// checkNeed tells whether the session is what a command works on.
+func checkNeed(s *session.Session, need Need) error {
+	mode := session.Empty
+	if s != nil {
+		mode = s.Mode()
+	}
+	switch {
+	case (need == NeedProgram || need == NeedRunnable) && mode == session.Empty:
+		return session.ErrNoProgram
+	case (need == NeedLive || need == NeedRunnable) && mode == session.Saved:
+		return session.ErrSaved
+	case need == NeedLive && mode != session.Live, (need == NeedData || need == NeedPast) && mode != session.Live && mode != session.Saved:
+		return session.ErrNotRunning
+	}
+	return nil
+}
