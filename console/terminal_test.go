@@ -24,14 +24,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func terminalChild() int {
+func terminalChild() (code int) {
 	in, err := line.NewTerminal()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return ExitUsage
 	}
 	s := session.New(session.Config{Version: "test"})
-	defer in.Close() // as cmd/hdb does, for a panic
+	defer func() { // as cmd/hdb does, for a panic; the console has closed it before
+		if err := in.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "error:", err)
+			code = ExitUsage
+		}
+	}()
 	c := New(Config{Session: s, In: in, Out: os.Stdout, Err: os.Stderr, NoInit: true, Version: "test"})
 	if on := os.Getenv("HDB_CONSOLE_TEST_PANIC"); on != "" {
 		go panicIn(c, on)
@@ -54,12 +59,17 @@ type keyboard struct {
 
 func newKeyboard(t *testing.T, cmd *exec.Cmd) *keyboard {
 	t.Helper()
+	return newSizedKeyboard(t, cmd, pty.Winsize{Rows: 24, Cols: 100})
+}
+
+func newSizedKeyboard(t *testing.T, cmd *exec.Cmd, size pty.Winsize) *keyboard {
+	t.Helper()
 	home := t.TempDir()
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
 	cmd.Env = append(cmd.Env, "HDB_CONSOLE_TEST_CHILD=1", "TERM=xterm", "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home, "NO_COLOR=1", "SHELL=/bin/sh", "PS1=$ ")
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 100})
+	tty, err := pty.StartWithSize(cmd, &size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,6 +162,61 @@ func TestTerminalEditing(t *testing.T) {
 	k.expect("error: no process")
 	k.expect("(hdb) ")
 	k.press(keyCtrlR + "two" + keyEnter)
+	k.expect("\ntwo\r\n")
+	k.expect("(hdb) ")
+	k.press(keyCtrlD)
+	k.expect("quit\r\n")
+	if err := k.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+}
+
+// TestTerminalWithoutColumns has terminals on which there is no place to edit a line, or
+// whose size nobody has told.
+func TestTerminalWithoutColumns(t *testing.T) {
+	for _, size := range []pty.Winsize{{}, {Rows: 24, Cols: 1}, {Rows: 24, Cols: 5}, {Rows: 24, Cols: 15}} {
+		t.Run(fmt.Sprintf("%dx%d", size.Rows, size.Cols), func(t *testing.T) {
+			k := newSizedKeyboard(t, exec.Command(os.Args[0]), size)
+			k.expect("(hdb) ")
+			k.press("echo" + keyTab + "one" + keyEnter)
+			k.expect("\none\r\n")
+			k.expect("(hdb) ")
+			k.press("echo not this" + keyCtrlC)
+			k.expect("^C")
+			k.press(keyCtrlD)
+			k.expect("quit\r\n")
+			if err := k.cmd.Wait(); err != nil {
+				t.Errorf("exit: %v", err)
+			}
+		})
+	}
+}
+
+// TestTerminalGetsColumns has a terminal that is told its size only while hdb runs, and
+// loses it again in the middle of a line.
+func TestTerminalGetsColumns(t *testing.T) {
+	k := newSizedKeyboard(t, exec.Command(os.Args[0]), pty.Winsize{})
+	resize := func(size pty.Winsize) {
+		if err := pty.Setsize(k.tty, &size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.expect("(hdb) ")
+	resize(pty.Winsize{Rows: 24, Cols: 100})
+	k.press("echo one" + keyEnter)
+	k.expect("\none\r\n")
+	k.expect("(hdb) ")
+	k.press("show listsi" + keyTab + keyEnter)
+	k.expect("listsize is 10\r\n")
+	k.expect("(hdb) ")
+	k.press(keyUp + keyUp + keyEnter)
+	k.expect("\none\r\n")
+	k.expect("(hdb) ")
+	k.press("echo lost")
+	k.expect("lost")
+	resize(pty.Winsize{})
+	k.expect("(hdb) ")
+	k.press("echo two" + keyEnter)
 	k.expect("\ntwo\r\n")
 	k.expect("(hdb) ")
 	k.press(keyCtrlD)

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -26,15 +28,26 @@ import (
 // liner reads os.Stdin and beeps at Ctrl-Z. To suspend as a user expects, its
 // input is a pipe that a goroutine feeds from the terminal while a prompt is
 // open, taking Ctrl-Z out. Keys typed ahead of a prompt stay in the terminal.
+//
+// On a terminal without a size, or one with few columns, liner reads lines without
+// editing, and from its pipe: there nobody makes an end of Ctrl-D. So such lines are read
+// from the terminal itself (narrow.go).
 type terminal struct {
 	state   *liner.State
+	columns int               // the fewest that state may take the terminal to have
 	tty     *os.File          // own open description of the terminal, so that deadlines work
+	lines   *bufio.Reader     // of tty, for lines without editing
+	input   *os.File          // read end of liner's input
 	keys    *os.File          // write end of liner's input
 	cooked  liner.ModeApplier // as it was found
 	between liner.ModeApplier // the same, but Ctrl-C does not drop the lines typed before it
 	raw     liner.ModeApplier
 	resumed chan os.Signal
 	reading sync.Mutex // held while a prompt is open
+	closing sync.Once
+
+	history   []string
+	completer liner.WordCompleter // nil: none
 
 	// completing gives up the completion under way, nil without one.
 	completing atomic.Pointer[context.CancelFunc]
@@ -63,11 +76,11 @@ func NewTerminal() (Reader, error) {
 		tty.Close()
 		return nil, fmt.Errorf("terminal: %w", err)
 	}
-	t := &terminal{tty: tty, keys: w, cooked: cooked, resumed: make(chan os.Signal, 1)}
-	stdin := os.Stdin
-	os.Stdin = r // read by NewLiner only; its terminal modes use descriptor 0
-	t.state = liner.NewLiner()
-	os.Stdin = stdin
+	t := &terminal{
+		tty: tty, lines: bufio.NewReaderSize(tty, 4096), input: r, keys: w,
+		cooked: cooked, resumed: make(chan os.Signal, 1),
+	}
+	t.newState()
 	if err = changeModes(func(m *syscall.Termios) { m.Lflag &^= syscall.ISIG }); err == nil {
 		t.raw, err = liner.TerminalMode()
 	}
@@ -77,11 +90,25 @@ func NewTerminal() (Reader, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("terminal: %w", err), t.Close())
 	}
+	signal.Notify(t.resumed, syscall.SIGCONT)
+	return t, nil
+}
+
+// newState makes liner's state, which begins with the size that the terminal has now.
+func (t *terminal) newState() {
+	t.columns = columns()
+	stdin := os.Stdin
+	os.Stdin = t.input // read by NewLiner only; its terminal modes use descriptor 0
+	t.state = liner.NewLiner()
+	os.Stdin = stdin
+	t.columns = min(t.columns, columns())
 	t.state.SetCtrlCAborts(true)
 	t.state.SetTabCompletionStyle(liner.TabPrints)
 	t.state.SetBeep(false)
-	signal.Notify(t.resumed, syscall.SIGCONT)
-	return t, nil
+	t.state.SetWordCompleter(t.completer)
+	for _, l := range t.history {
+		t.state.AppendHistory(l)
+	}
 }
 
 // changeModes changes the terminal's modes. Those of a prompt make Ctrl-C and Ctrl-Z keys
@@ -103,6 +130,14 @@ func changeModes(change func(*syscall.Termios)) error {
 func (t *terminal) ReadLine(prompt string) (string, error) {
 	t.reading.Lock()
 	defer t.reading.Unlock()
+	if tooNarrow(prompt, columns()) {
+		return t.readUnedited(prompt)
+	}
+	if tooNarrow(prompt, t.columns) {
+		if err := t.renew(); err != nil {
+			return "", err
+		}
+	}
 	if err := t.raw.ApplyMode(); err != nil {
 		return "", fmt.Errorf("terminal: %w", err)
 	}
@@ -116,7 +151,10 @@ func (t *terminal) ReadLine(prompt string) (string, error) {
 	deadlineErr := t.tty.SetReadDeadline(time.Unix(1, 0))
 	<-done
 	modeErr := t.between.ApplyMode()
+	t.columns = min(t.columns, columns())
 	switch {
+	case errors.Is(err, liner.ErrInternal) && tooNarrow(prompt, columns()): // the terminal has lost its size
+		return t.readUnedited("\n" + prompt)
 	case errors.Is(err, liner.ErrPromptAborted):
 		return "", ErrCancelled
 	case errors.Is(err, io.EOF):
@@ -265,6 +303,7 @@ func (t *terminal) Share(take func(typed []byte) (rest []byte), away, back func(
 }
 
 func (t *terminal) SetHistory(lines []string) {
+	t.history = slices.Clone(lines)
 	t.state.ClearHistory()
 	for _, l := range lines {
 		t.state.AppendHistory(l)
@@ -272,7 +311,7 @@ func (t *terminal) SetHistory(lines []string) {
 }
 
 func (t *terminal) SetCompleter(f Completer) {
-	t.state.SetWordCompleter(func(line string, pos int) (string, []string, string) {
+	t.completer = func(line string, pos int) (string, []string, string) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		t.completing.Store(&cancel)
@@ -280,12 +319,18 @@ func (t *terminal) SetCompleter(f Completer) {
 		// liner counts runes.
 		at := len(string([]rune(line)[:min(pos, utf8.RuneCountInString(line))]))
 		return f(ctx, line, at)
-	})
+	}
+	t.state.SetWordCompleter(t.completer)
 }
 
 // Close also ends a prompt that is open because hdb was asked to end, or panics:
-// liner sets the modes again when it does.
-func (t *terminal) Close() error {
+// liner sets the modes again when it does. Only the first call does anything.
+func (t *terminal) Close() (err error) {
+	t.closing.Do(func() { err = t.close() })
+	return err
+}
+
+func (t *terminal) close() error {
 	signal.Stop(t.resumed)
 	err := errors.Join(t.keys.Close(), t.tty.SetReadDeadline(time.Unix(1, 0)))
 	closed := make(chan struct{})

@@ -1,0 +1,69 @@
+package line
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// editingColumns are what liner wants of a terminal behind the prompt.
+const editingColumns = 10
+
+// columns is the width of the terminal on standard output. It is 0 for one that nobody
+// has told its size: a serial line, a container, a pty of a script.
+func columns() int {
+	width, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// tooNarrow tells whether a terminal with so many columns has no place for editing behind
+// the prompt. No character takes more than two columns.
+func tooNarrow(prompt string, columns int) bool {
+	need := editingColumns
+	for _, r := range prompt {
+		need++
+		if r > '~' {
+			need++
+		}
+	}
+	return columns < need
+}
+
+// readUnedited reads a line in the terminal's own modes: the kernel's editing, with its
+// Ctrl-D, Ctrl-C and Ctrl-Z. A Tab is a character there.
+func (t *terminal) readUnedited(prompt string) (line string, err error) {
+	if err := errors.Join(t.cooked.ApplyMode(), t.tty.SetReadDeadline(time.Time{})); err != nil {
+		return "", fmt.Errorf("terminal: %w", err)
+	}
+	defer func() {
+		if modeErr := t.between.ApplyMode(); err == nil && modeErr != nil {
+			err = fmt.Errorf("terminal: %w", modeErr)
+		}
+	}()
+	if _, err := io.WriteString(os.Stdout, prompt); err != nil {
+		return "", err
+	}
+	line, err = readLine(t.lines)
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.EIO) { // Close, or hung up
+		return "", io.EOF
+	}
+	return line, err
+}
+
+// renew makes liner's state anew, because liner took the terminal for a narrow one. liner
+// asks for the size only once it edits a line, so it would never again.
+func (t *terminal) renew() error {
+	if err := errors.Join(t.state.Close(), t.between.ApplyMode()); err != nil {
+		return fmt.Errorf("terminal: %w", err)
+	}
+	t.newState()
+	return nil
+}
