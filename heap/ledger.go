@@ -87,6 +87,9 @@ func (l *Ledger) isUnseen(e *capture.Event) bool {
 	return ok && b.Logged
 }
 
+// Missed says that calls may have been missed: nobody knows any more which block was made last.
+func (l *Ledger) Missed() { l.last = 0 }
+
 // PostAll posts events up to the first for which Unseen has to be asked, and returns how
 // many those are. The events' numbers must rise, one that failed must have no
 // address, and a capture.Alloc no old block. It takes half the time of Post: what most

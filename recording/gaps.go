@@ -28,6 +28,7 @@ func (g *Gaps) RunOn(r *Recording, all bool, watched int) {
 	if all {
 		return
 	}
+	r.missed()
 	_, blocks := r.Heap()
 	g.calls = true
 	g.counts = g.counts || blocks > uint64(watched)

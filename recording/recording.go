@@ -220,6 +220,13 @@ func (r *Recording) Replaced() {
 	r.run.out.Replaced()
 }
 
+// missed says that the program goes on while not every call is followed.
+func (r *Recording) missed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.run.live.Missed()
+}
+
 // Seq is the number of the last event.
 func (r *Recording) Seq() uint64 {
 	r.mu.Lock()
