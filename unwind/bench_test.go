@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hdb/internal/addr"
+	"hdb/unwind/dwop"
 )
 
 // chain is a stack of a given depth over one function: made up, so that the
@@ -89,5 +90,21 @@ func BenchmarkIndexWithoutHdr(b *testing.B) {
 	s.EhFrameHdr = nil
 	for b.Loop() {
 		newTable(b, s).RowAt(s.Entry)
+	}
+}
+
+// BenchmarkExpression computes the CFA of a procedure linkage table.
+func BenchmarkExpression(b *testing.B) {
+	expr := asm(dwop.Breg0+7, 8, dwop.Breg0+16, 0, dwop.Lit0+15, dwop.And, dwop.Lit0+11, dwop.Ge, dwop.Lit0+3, dwop.Shl, dwop.Plus)
+	var mem memory
+	var regs Regs
+	regs.Set(RSP, 0x7ff0)
+	regs.Set(RIP, 0x102b)
+	e := evaluator{mem: &mem, regs: &regs}
+	b.ReportAllocs()
+	for b.Loop() {
+		if got, err := e.eval(expr, 0, false); err != nil || got != 0x8000 {
+			b.Fatalf("%#x, error %v", got, err)
+		}
 	}
 }

@@ -54,24 +54,25 @@ func (s *section) entryAt(off int) (e entry, done bool, err error) {
 	if off < 0 || off >= len(s.data) {
 		return e, true, nil
 	}
-	r := reader{data: s.data, pos: off, base: s.addr}
+	r := readerOf(s.data, s.addr)
+	r.Pos = off
 	wide := false
-	length := uint64(r.u32())
+	length := uint64(r.U32())
 	if length == 0xffffffff {
-		wide, length = true, r.u64()
+		wide, length = true, r.U64()
 	}
-	if r.err == nil && length == 0 {
-		return entry{off: off, next: r.pos, isCIE: true}, false, nil
+	if r.Err == nil && length == 0 {
+		return entry{off: off, next: r.Pos, isCIE: true}, false, nil
 	}
-	body := r.take(length)
-	if r.err != nil {
-		return e, true, fmt.Errorf("%s: entry at %#x of %d bytes: %w", s.name, off, length, r.err)
+	body := r.Take(length)
+	if r.Err != nil {
+		return e, true, fmt.Errorf("%s: entry at %#x of %d bytes: %w", s.name, off, length, r.Err)
 	}
-	e = entry{off: off, next: r.pos}
-	e.body = reader{data: body, base: s.addr + uint64(r.pos-len(body))}
-	s.identify(&e, wide, r.pos-len(body))
-	if e.body.err != nil {
-		return e, false, fmt.Errorf("%s: entry at %#x: %w", s.name, off, e.body.err)
+	e = entry{off: off, next: r.Pos}
+	e.body = readerOf(body, s.addr+uint64(r.Pos-len(body)))
+	s.identify(&e, wide, r.Pos-len(body))
+	if e.body.Err != nil {
+		return e, false, fmt.Errorf("%s: entry at %#x: %w", s.name, off, e.body.Err)
 	}
 	return e, false, nil
 }
@@ -80,21 +81,21 @@ func (s *section) entryAt(off int) (e entry, done bool, err error) {
 // behind a 64-bit length (Linux Standard Base), and there counts back from itself.
 func (s *section) identify(e *entry, wide bool, field int) {
 	if s.isEh {
-		back := e.body.u32()
+		back := e.body.U32()
 		e.isCIE = back == 0
 		e.cie = field - int(int32(back))
 		return
 	}
 	id, mark := uint64(0), uint64(0xffffffff)
 	if wide {
-		id, mark = e.body.u64(), ^uint64(0)
+		id, mark = e.body.U64(), ^uint64(0)
 	} else {
-		id = uint64(e.body.u32())
+		id = uint64(e.body.U32())
 	}
 	e.isCIE = id == mark
 	if !e.isCIE {
 		if id > uint64(len(s.data)) {
-			e.body.fail(fmt.Errorf("CIE pointer %#x lies outside", id))
+			e.body.Fail(fmt.Errorf("CIE pointer %#x lies outside", id))
 			return
 		}
 		e.cie = int(id)
@@ -118,29 +119,29 @@ func (s *section) cieAt(off int) (*cie, error) {
 }
 
 func (s *section) parseCIE(r *reader, c *cie) error {
-	version := r.u8()
-	if r.err == nil && version != 1 && version != 3 && version != 4 {
+	version := r.U8()
+	if r.Err == nil && version != 1 && version != 3 && version != 4 {
 		return fmt.Errorf("unknown version %d", version)
 	}
-	augmentation := r.cstring()
+	augmentation := r.Cstring()
 	if augmentation == "eh" { // gcc 2: a pointer to exception data follows
-		r.u64()
+		r.U64()
 		augmentation = ""
 	}
 	if version == 4 {
-		if size, segment := r.u8(), r.u8(); r.err == nil && (size != 8 || segment != 0) {
+		if size, segment := r.U8(), r.U8(); r.Err == nil && (size != 8 || segment != 0) {
 			return fmt.Errorf("addresses of %d bytes with selectors of %d, not 8 and 0", size, segment)
 		}
 	}
-	c.codeAlign, c.dataAlign = r.uleb(), r.sleb()
+	c.codeAlign, c.dataAlign = r.Uleb(), r.Sleb()
 	if version == 1 {
-		c.ra = uint64(r.u8())
+		c.ra = uint64(r.U8())
 	} else {
-		c.ra = r.uleb()
+		c.ra = r.Uleb()
 	}
 	if letters, ok := strings.CutPrefix(augmentation, "z"); ok {
-		data := r.take(r.uleb())
-		a := reader{data: data, base: r.addr() - uint64(len(data))}
+		data := r.Take(r.Uleb())
+		a := readerOf(data, r.addr()-uint64(len(data)))
 		c.augmented = true
 		if err := c.augment(&a, letters); err != nil {
 			return err
@@ -148,12 +149,12 @@ func (s *section) parseCIE(r *reader, c *cie) error {
 	} else if augmentation != "" {
 		return fmt.Errorf("unknown augmentation %q", augmentation)
 	}
-	if r.err == nil && c.ra >= numRegs {
+	if r.Err == nil && c.ra >= numRegs {
 		return fmt.Errorf("return address column %d is no general register", c.ra)
 	}
 	c.initialAt = r.addr()
-	c.initial = r.take(uint64(r.rest()))
-	return r.err
+	c.initial = r.Take(uint64(r.Rest()))
+	return r.Err
 }
 
 // augment reads the augmentation data. What follows a letter it does not know
@@ -162,19 +163,19 @@ func (c *cie) augment(a *reader, letters string) error {
 	for _, letter := range []byte(letters) {
 		switch letter {
 		case 'R':
-			c.encoding = a.u8()
+			c.encoding = a.U8()
 		case 'P':
-			a.skipPointer(a.u8())
+			a.skipPointer(a.U8())
 		case 'L':
-			a.u8()
+			a.U8()
 		case 'S':
 			c.signal = true
 		case 'B': // arm64: pointers are signed with key B
 		default:
-			return a.err
+			return a.Err
 		}
 	}
-	return a.err
+	return a.Err
 }
 
 // fdeOf parses the inside of an FDE whose CIE is known.
@@ -183,15 +184,15 @@ func (s *section) fdeOf(e *entry, c *cie) (fde, error) {
 	low := r.pointer(c.encoding, s.bases)
 	size := r.format(c.encoding)
 	if c.augmented {
-		r.take(r.uleb())
+		r.Take(r.Uleb())
 	}
 	f := fde{cie: c, low: low, high: low + size, programAt: r.addr()}
-	f.program = r.take(uint64(r.rest()))
-	if r.err == nil && f.high < f.low {
-		r.err = fmt.Errorf("%d bytes at %v wrap around", size, addr.File(low))
+	f.program = r.Take(uint64(r.Rest()))
+	if r.Err == nil && f.high < f.low {
+		r.Err = fmt.Errorf("%d bytes at %v wrap around", size, addr.File(low))
 	}
-	if r.err != nil {
-		return fde{}, fmt.Errorf("%s: FDE at %#x: %w", s.name, e.off, r.err)
+	if r.Err != nil {
+		return fde{}, fmt.Errorf("%s: FDE at %#x: %w", s.name, e.off, r.Err)
 	}
 	return f, nil
 }

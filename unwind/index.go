@@ -44,17 +44,17 @@ func newIndex(s *section, hdr []byte, hdrAddr uint64) *index {
 // is in the one form that linkers write, points at this section, is sorted, and
 // each of its FDEs lies in the section.
 func searchTable(hdr []byte, at uint64, s *section) []byte {
-	r := reader{data: hdr, base: at}
-	version, ptrEnc, countEnc, tableEnc := r.u8(), r.u8(), r.u8(), r.u8()
-	if r.err != nil || version != 1 || countEnc == peOmit || tableEnc != peDatarel|peSdata4 {
+	r := readerOf(hdr, at)
+	version, ptrEnc, countEnc, tableEnc := r.U8(), r.U8(), r.U8(), r.U8()
+	if r.Err != nil || version != 1 || countEnc == peOmit || tableEnc != peDatarel|peSdata4 {
 		return nil
 	}
 	start := r.pointer(ptrEnc, bases{data: at})
 	count := r.pointer(countEnc, bases{data: at})
-	if r.err != nil || start != s.addr || count == 0 || count > uint64(r.rest()/8) {
+	if r.Err != nil || start != s.addr || count == 0 || count > uint64(r.Rest()/8) {
 		return nil
 	}
-	table := r.take(8 * count)
+	table := r.Take(8 * count)
 	for i, last := 0, int32(0); i < len(table); i += 8 {
 		low := int32(binary.LittleEndian.Uint32(table[i:]))
 		off := at + uint64(int32(binary.LittleEndian.Uint32(table[i+4:]))) - s.addr

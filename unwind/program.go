@@ -107,26 +107,26 @@ func (p *program) complete(own *Row) *Row {
 }
 
 func (p *program) run(code []byte, at uint64) error {
-	p.reader = reader{data: code, base: at}
+	p.reader = readerOf(code, at)
 	return p.resume()
 }
 
 // resume runs on from where the reader stands.
 func (p *program) resume() error {
-	for !p.done && p.err == nil && p.rest() > 0 {
-		op := p.u8()
+	for !p.done && p.Err == nil && p.Rest() > 0 {
+		op := p.U8()
 		switch op & 0xc0 {
 		case cfaAdvanceLoc:
 			p.advance(uint64(op & 0x3f))
 		case cfaOffset:
-			p.saved(uint64(op&0x3f), int64(p.uleb()))
+			p.saved(uint64(op&0x3f), int64(p.Uleb()))
 		case cfaRestore:
 			p.restore(uint64(op & 0x3f))
 		default:
 			p.extended(op)
 		}
 	}
-	return p.err
+	return p.Err
 }
 
 // extended runs the instructions without an operand in the opcode.
@@ -136,13 +136,13 @@ func (p *program) extended(op uint8) {
 	case cfaSetLoc:
 		p.moveTo(p.pointer(p.fde.cie.encoding, p.bases))
 	case cfaAdvanceLoc1:
-		p.advance(uint64(p.u8()))
+		p.advance(uint64(p.U8()))
 	case cfaAdvanceLoc2:
-		p.advance(uint64(p.u16()))
+		p.advance(uint64(p.U16()))
 	case cfaAdvanceLoc4:
-		p.advance(uint64(p.u32()))
+		p.advance(uint64(p.U32()))
 	case cfaMIPSAdvanceLoc8:
-		p.advance(p.u64())
+		p.advance(p.U64())
 	case cfaRememberState:
 		p.remember()
 	case cfaRestoreState:
@@ -150,9 +150,9 @@ func (p *program) extended(op uint8) {
 	case cfaDefCFA, cfaDefCFARegister, cfaDefCFAOffset, cfaDefCFAExpression, cfaDefCFASF, cfaDefCFAOffsetSF:
 		p.defineCFA(op)
 	case cfaGNUArgsSize:
-		p.uleb() // outgoing arguments: of interest to exception landing pads only
+		p.Uleb() // outgoing arguments: of interest to exception landing pads only
 	default:
-		p.registerRule(op, p.uleb())
+		p.registerRule(op, p.Uleb())
 	}
 }
 
@@ -160,11 +160,11 @@ func (p *program) extended(op uint8) {
 func (p *program) registerRule(op uint8, reg uint64) {
 	switch op {
 	case cfaOffsetExtended:
-		p.saved(reg, int64(p.uleb()))
+		p.saved(reg, int64(p.Uleb()))
 	case cfaOffsetExtendedSF:
-		p.saved(reg, p.sleb())
+		p.saved(reg, p.Sleb())
 	case cfaGNUNegOffset:
-		p.saved(reg, -int64(p.uleb()))
+		p.saved(reg, -int64(p.Uleb()))
 	case cfaRestoreExtended:
 		p.restore(reg)
 	case cfaUndefined:
@@ -173,20 +173,20 @@ func (p *program) registerRule(op uint8, reg uint64) {
 		p.row.setRule(reg, Rule{Kind: SameValue})
 	case cfaRegister:
 		rule := Rule{Kind: Undefined}
-		if from := p.uleb(); from < numRegs {
+		if from := p.Uleb(); from < numRegs {
 			rule = Rule{Kind: Register, Reg: Reg(from)}
 		}
 		p.row.setRule(reg, rule)
 	case cfaValOffset:
-		p.row.setRule(reg, Rule{Kind: ValOffset, Offset: int64(p.uleb()) * p.fde.cie.dataAlign})
+		p.row.setRule(reg, Rule{Kind: ValOffset, Offset: int64(p.Uleb()) * p.fde.cie.dataAlign})
 	case cfaValOffsetSF:
-		p.row.setRule(reg, Rule{Kind: ValOffset, Offset: p.sleb() * p.fde.cie.dataAlign})
+		p.row.setRule(reg, Rule{Kind: ValOffset, Offset: p.Sleb() * p.fde.cie.dataAlign})
 	case cfaExpression:
-		p.row.setRule(reg, Rule{Kind: Expression, Expr: p.take(p.uleb())})
+		p.row.setRule(reg, Rule{Kind: Expression, Expr: p.Take(p.Uleb())})
 	case cfaValExpression:
-		p.row.setRule(reg, Rule{Kind: ValExpression, Expr: p.take(p.uleb())})
+		p.row.setRule(reg, Rule{Kind: ValExpression, Expr: p.Take(p.Uleb())})
 	default:
-		p.fail(fmt.Errorf("unknown call frame instruction %#x", op))
+		p.Fail(fmt.Errorf("unknown call frame instruction %#x", op))
 	}
 }
 
@@ -194,22 +194,22 @@ func (p *program) defineCFA(op uint8) {
 	cfa := &p.row.CFA
 	switch op {
 	case cfaDefCFA, cfaDefCFASF, cfaDefCFARegister:
-		reg := p.uleb()
-		if p.err == nil && reg >= numRegs {
-			p.fail(fmt.Errorf("CFA in register %d, which is no general register", reg))
+		reg := p.Uleb()
+		if p.Err == nil && reg >= numRegs {
+			p.Fail(fmt.Errorf("CFA in register %d, which is no general register", reg))
 			return
 		}
 		cfa.Kind, cfa.Reg, cfa.Expr = Register, Reg(reg), nil
 	}
 	switch op {
 	case cfaDefCFA, cfaDefCFAOffset:
-		cfa.Offset = int64(p.uleb())
+		cfa.Offset = int64(p.Uleb())
 	case cfaDefCFASF, cfaDefCFAOffsetSF:
-		cfa.Offset = p.sleb() * p.fde.cie.dataAlign
+		cfa.Offset = p.Sleb() * p.fde.cie.dataAlign
 	case cfaDefCFAExpression:
 		// The offset is kept: libgcrypt's hand-written CFI goes back from an expression
 		// to a register with def_cfa_register alone, and unwinders honour it.
-		cfa.Kind, cfa.Expr = ValExpression, p.take(p.uleb())
+		cfa.Kind, cfa.Expr = ValExpression, p.Take(p.Uleb())
 	}
 }
 
@@ -225,7 +225,7 @@ func (p *program) restore(reg uint64) {
 
 func (p *program) remember() {
 	if len(p.remembered) == maxRemembered {
-		p.fail(fmt.Errorf("more than %d remembered states", maxRemembered))
+		p.Fail(fmt.Errorf("more than %d remembered states", maxRemembered))
 		return
 	}
 	p.remembered = append(p.remembered, p.row)
@@ -235,7 +235,7 @@ func (p *program) remember() {
 func (p *program) recall() {
 	last := len(p.remembered) - 1
 	if last < 0 {
-		p.fail(errors.New("restore_state without remember_state"))
+		p.Fail(errors.New("restore_state without remember_state"))
 		return
 	}
 	p.row = p.remembered[last]
@@ -249,9 +249,9 @@ func (p *program) advance(factored uint64) { p.moveTo(p.loc + factored*p.fde.cie
 func (p *program) moveTo(loc uint64) {
 	p.located = true
 	switch {
-	case p.err != nil:
+	case p.Err != nil:
 	case loc < p.loc:
-		p.fail(fmt.Errorf("location goes back from %#x to %#x", p.loc, loc))
+		p.Fail(fmt.Errorf("location goes back from %#x to %#x", p.loc, loc))
 	case loc > p.target:
 		p.row.High = min(p.row.High, addr.File(loc))
 		p.next, p.done = loc, true

@@ -238,7 +238,7 @@ type fdeRows struct {
 func (r *fdeRows) begin(b bases) {
 	p, f := &r.program, &r.fde
 	b.function = f.low
-	p.fde, p.bases, p.target, p.loc, p.done, p.err = f, b, f.low, f.low, false, nil
+	p.fde, p.bases, p.target, p.loc, p.done, p.Err = f, b, f.low, f.low, false, nil
 	p.remembered = p.remembered[:0]
 	r.low, r.high, r.row, r.last = f.low, f.low, nil, false
 	if r.initialOf == f.cie {
@@ -257,7 +257,7 @@ func (r *fdeRows) begin(b bases) {
 		}
 	}
 	p.row.Function = Range{Low: addr.File(f.low), High: addr.File(f.high)}
-	p.reader = reader{data: f.program, base: f.programAt}
+	p.reader = readerOf(f.program, f.programAt)
 }
 
 // step goes to the next row; false at the end of the FDE's code.

@@ -3,47 +3,46 @@ package values
 import (
 	"bytes"
 	"errors"
+	"math"
 
 	"hdb/symbols/dwarf"
 	"hdb/unwind/dwop"
 )
 
-// entryValue pushes what an expression, mostly a register, was when the function was
-// entered: the caller's call site tells what it passed (section 2.5.1.7).
-func (m *machine) entryValue(expr []byte) error {
+// EntryValue implements dwop.Variables. The expression is mostly a register: the call
+// site in the caller tells what it passed (DWARF 5, section 2.5.1.7).
+func (l *locator) EntryValue(expr []byte) (dwop.Num, error) {
 	if len(expr) == 0 {
-		return errors.New("DWARF expression: empty entry value")
+		return dwop.Num{}, errors.New("expression with an empty entry value")
 	}
-	want, isReg := m.asRegister(expr)
-	v, err := m.fromCallSite(func(p dwarf.DIE) bool {
+	want, isReg := l.asRegister(expr)
+	v, err := l.fromCallSite(func(p dwarf.DIE) bool {
 		at, ok := p.Attr(dwarf.AtLocation)
 		if !ok || !isReg {
 			return ok && bytes.Equal(at.Block(), expr)
 		}
-		have, ok := m.asRegister(at.Block())
+		have, ok := l.asRegister(at.Block())
 		return ok && have.reg == want.reg
 	})
 	switch {
-	case err != nil:
-		return err
-	case want.size == 0:
-		return m.pushTyped(v)
-	case want.size > v.size:
-		return errLost // what the rest of the register was is not told
+	case err != nil || want.size == 0:
+		return v, err
+	case want.size > v.Size:
+		return v, errLost // what the rest of the register was is not told
 	}
-	return m.pushTyped(typedNum{truncate(v.v, want.size), want.enc, want.size})
+	return v.As(want.enc, want.size), nil
 }
 
 // typedRegister is a register and the base type that it is read as; size 0 is none.
 type typedRegister struct {
-	reg, enc uint64
-	size     int
+	reg       uint64
+	enc, size uint8
 }
 
 // asRegister is the register that an expression stands for: DW_OP_reg, as call sites
 // have it, DW_OP_breg with 0, as some producers write a register that is still what it
 // was, or DW_OP_regval_type, as gcc writes those of floating point.
-func (m *machine) asRegister(expr []byte) (r typedRegister, ok bool) {
+func (l *locator) asRegister(expr []byte) (r typedRegister, ok bool) {
 	b := dwarf.NewBuf(expr, 0)
 	offset := int64(0)
 	switch op := b.U8(); {
@@ -57,49 +56,50 @@ func (m *machine) asRegister(expr []byte) (r typedRegister, ok bool) {
 		r.reg, offset = b.Uleb(), b.Sleb()
 	case op == dwop.RegvalType || op == dwop.GNURegvalType:
 		r.reg = b.Uleb()
-		enc, size, err := m.baseType(b.Uleb())
-		if err != nil || size > 8 {
+		off := b.Uleb()
+		if off == 0 {
+			r.size = 8
+			break
+		}
+		enc, size, err := l.BaseType(off)
+		if err != nil || size > 8 || enc > math.MaxUint8 {
 			return r, false
 		}
-		r.enc, r.size = enc, size
+		r.enc, r.size = uint8(enc), uint8(size)
 	default:
 		return r, false
 	}
 	return r, !b.Bad() && b.Len() == 0 && offset == 0
 }
 
-// parameterRef pushes the value of a parameter that was optimized away, as the call
-// site tells it (GNU extension).
-func (m *machine) parameterRef(off uint32) error {
-	target := m.unit.Off + uint64(off)
-	v, err := m.fromCallSite(func(p dwarf.DIE) bool {
+// Parameter implements dwop.Variables: the call site tells the value of a parameter that
+// was optimized away (GNU extension).
+func (l *locator) Parameter(offset uint64) (dwop.Num, error) {
+	target := l.unit.Off + offset
+	return l.fromCallSite(func(p dwarf.DIE) bool {
 		for _, at := range []dwarf.At{dwarf.AtCallParameter, dwarf.AtAbstractOrigin} {
 			if v, ok := p.Attr(at); ok {
 				data, ref, ok := v.RefOffset()
-				return ok && data == m.unit.Data && ref == target
+				return ok && data == l.unit.Data && ref == target
 			}
 		}
 		return false
 	})
-	if err != nil {
-		return err
-	}
-	return m.pushTyped(v)
 }
 
 // fromCallSite computes in the caller what it passed for the parameter that match
 // chooses.
-func (m *machine) fromCallSite(match func(dwarf.DIE) bool) (typedNum, error) {
-	if m.frame == nil || m.frame.Caller == nil {
-		return typedNum{}, errLost
+func (l *locator) fromCallSite(match func(dwarf.DIE) bool) (dwop.Num, error) {
+	if l.frame == nil || l.frame.Caller == nil {
+		return dwop.Num{}, errLost
 	}
-	caller := m.frame.Caller()
+	caller := l.frame.Caller()
 	if caller == nil {
-		return typedNum{}, errLost
+		return dwop.Num{}, errLost
 	}
-	site, ok := m.callSite(caller)
+	site, ok := l.callSite(caller)
 	if !ok {
-		return typedNum{}, errLost
+		return dwop.Num{}, errLost
 	}
 	w := site.Walk()
 	for w.Next() {
@@ -110,37 +110,37 @@ func (m *machine) fromCallSite(match func(dwarf.DIE) bool) (typedNum, error) {
 		v, ok := p.Attr(dwarf.AtCallValue)
 		if !ok {
 			if v, ok = p.Attr(dwarf.AtGNUCallSiteVal); !ok {
-				return typedNum{}, errLost
+				return dwop.Num{}, errLost
 			}
 		}
-		return m.inCaller(caller, p.Unit, v.Block())
+		return l.inCaller(caller, p.Unit, v.Block())
 	}
-	return typedNum{}, errLost
+	return dwop.Num{}, errLost
 }
 
 // inCaller computes an expression of a unit in the caller.
-func (m *machine) inCaller(caller *Frame, unit *dwarf.Unit, expr []byte) (typedNum, error) {
-	in, err := m.inner(caller)
+func (l *locator) inCaller(caller *Frame, unit *dwarf.Unit, expr []byte) (dwop.Num, error) {
+	in, err := l.inner(caller)
 	if err != nil {
-		return typedNum{}, err
+		return dwop.Num{}, err
 	}
-	in.mod, in.unit = m.w.module(caller.Module), unit
+	in.mod, in.unit = l.w.module(caller.Module), unit
 	return in.value(expr)
 }
 
 // callSite is the entry of the call that the caller is in. One that names another
 // function is none: that function jumped to this one, with other arguments.
-func (m *machine) callSite(caller *Frame) (dwarf.DIE, bool) {
+func (l *locator) callSite(caller *Frame) (dwarf.DIE, bool) {
 	cs, err := caller.scope()
 	if err != nil || len(caller.scopes) == 0 {
 		return dwarf.DIE{}, false
 	}
-	ours, err := m.frame.scope()
+	ours, err := l.frame.scope()
 	if err != nil {
 		return dwarf.DIE{}, false
 	}
 	site, ok := callSiteAt(cs.Physical, uint64(caller.PC.Addr().File(caller.Module.Bias)))
-	return site, ok && m.calls(site, caller, ours.Physical)
+	return site, ok && l.calls(site, caller, ours.Physical)
 }
 
 // callSiteAt is the entry of the call that returns to the file address ret.
@@ -163,7 +163,7 @@ func callSiteAt(fn dwarf.DIE, ret uint64) (dwarf.DIE, bool) {
 }
 
 // calls reports whether a call site is a call of fn.
-func (m *machine) calls(site dwarf.DIE, caller *Frame, fn dwarf.DIE) bool {
+func (l *locator) calls(site dwarf.DIE, caller *Frame, fn dwarf.DIE) bool {
 	for _, at := range []dwarf.At{dwarf.AtCallOrigin, dwarf.AtAbstractOrigin} {
 		if v, ok := site.Attr(at); ok {
 			return sameFunction(v.Ref(), fn)
@@ -174,13 +174,13 @@ func (m *machine) calls(site dwarf.DIE, caller *Frame, fn dwarf.DIE) bool {
 		if !ok {
 			continue
 		}
-		r, err := m.inCaller(caller, site.Unit, v.Block())
+		r, err := l.inCaller(caller, site.Unit, v.Block())
 		if err != nil {
 			return false
 		}
 		low, ok := fn.Attr(dwarf.AtLowPC)
 		a, isAddr := low.Addr()
-		return ok && isAddr && a+uint64(m.mod.Bias) == r.v
+		return ok && isAddr && a+uint64(l.mod.Bias) == r.V
 	}
 	return false
 }

@@ -28,13 +28,13 @@ func FuzzExpression(f *testing.F) {
 			frame.Regs.Set(r, uint64(r)*100)
 		}
 		steps := 0
-		m := machine{w: w, mod: &modState{}, frame: frame, unit: unit, steps: &steps}
-		pieces, err := m.locate(expr)
+		l := locator{w: w, mod: &modState{}, frame: frame, unit: unit, steps: &steps}
+		pieces, err := l.locate(expr)
 		if steps > maxSteps+1 {
 			t.Fatalf("%d steps", steps)
 		}
 		if err == nil {
-			v := w.assemble(&modState{}, frame, baseType(w, "long", 8, encSigned), pieces)
+			v := w.assemble(&modState{}, frame, unit, baseType(w, "long", 8, encSigned), pieces)
 			w.FormatTop(nil, v, Options{})
 		}
 	})

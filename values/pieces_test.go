@@ -9,6 +9,7 @@ import (
 
 	"hdb/testprogs"
 	"hdb/unwind"
+	"hdb/unwind/dwop"
 )
 
 // TestPieces assembles values of pieces that are there, that are empty, and that are in
@@ -18,28 +19,28 @@ func TestPieces(t *testing.T) {
 	f := &Frame{}
 	f.Regs.Set(unwind.RBX, 8)
 	long := baseType(w, "long", 8, encSigned)
-	known := piece{kind: pieceRegister, reg: uint64(unwind.RBX), bits: 64}
-	unsaved := piece{kind: pieceRegister, reg: uint64(unwind.RAX), bits: 64}
-	vector := piece{kind: pieceRegister, reg: regXMM0, bits: 64}
-	empty := piece{kind: pieceLost, bits: 64}
-	half := piece{kind: pieceRegister, reg: uint64(unwind.RBX), bits: 32}
+	known := dwop.Location{Kind: dwop.InRegister, Reg: uint64(unwind.RBX), Bits: 64}
+	unsaved := dwop.Location{Kind: dwop.InRegister, Reg: uint64(unwind.RAX), Bits: 64}
+	vector := dwop.Location{Kind: dwop.InRegister, Reg: regXMM0, Bits: 64}
+	empty := dwop.Location{Kind: dwop.Lost, Bits: 64}
+	half := dwop.Location{Kind: dwop.InRegister, Reg: uint64(unwind.RBX), Bits: 32}
 	for _, c := range []struct {
 		name   string
-		pieces []piece
+		pieces []dwop.Location
 		want   string
 	}{
-		{"known", []piece{known, known}, "{8, 8}"},
-		{"unsaved first", []piece{unsaved, known}, "{<optimized out>, 8}"},
-		{"unsaved second", []piece{known, unsaved}, "{8, <optimized out>}"},
-		{"unsaved vector", []piece{known, vector}, "{8, <optimized out>}"},
-		{"empty", []piece{empty, known}, "{<optimized out>, 8}"},
-		{"all lost", []piece{unsaved, empty}, "<optimized out>"},
-		{"too short", []piece{known}, "{8, <optimized out>}"},
-		{"half of a member", []piece{known, half}, "{8, <optimized out>}"},
-		{"halves of a member", []piece{known, half, half}, "{8, 34359738376}"},
-		{"half of it unsaved", []piece{known, half, {kind: pieceRegister, reg: uint64(unwind.RCX), bits: 32}}, "{8, <optimized out>}"},
+		{"known", []dwop.Location{known, known}, "{8, 8}"},
+		{"unsaved first", []dwop.Location{unsaved, known}, "{<optimized out>, 8}"},
+		{"unsaved second", []dwop.Location{known, unsaved}, "{8, <optimized out>}"},
+		{"unsaved vector", []dwop.Location{known, vector}, "{8, <optimized out>}"},
+		{"empty", []dwop.Location{empty, known}, "{<optimized out>, 8}"},
+		{"all lost", []dwop.Location{unsaved, empty}, "<optimized out>"},
+		{"too short", []dwop.Location{known}, "{8, <optimized out>}"},
+		{"half of a member", []dwop.Location{known, half}, "{8, <optimized out>}"},
+		{"halves of a member", []dwop.Location{known, half, half}, "{8, 34359738376}"},
+		{"half of it unsaved", []dwop.Location{known, half, {Kind: dwop.InRegister, Reg: uint64(unwind.RCX), Bits: 32}}, "{8, <optimized out>}"},
 	} {
-		if got := w.Format(f, w.assemble(nil, f, long.ArrayOf(2), c.pieces), Options{}); got != c.want {
+		if got := w.Format(f, w.assemble(nil, f, nil, long.ArrayOf(2), c.pieces), Options{}); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -49,7 +50,7 @@ func TestPieces(t *testing.T) {
 func TestLostPointer(t *testing.T) {
 	w := &World{}
 	long := baseType(w, "long", 8, encSigned)
-	v := w.assemble(nil, &Frame{}, long.PointerTo().ArrayOf(2), []piece{{kind: pieceLost, bits: 64}, {kind: pieceInline, data: make([]byte, 8), bits: 64}})
+	v := w.assemble(nil, &Frame{}, nil, long.PointerTo().ArrayOf(2), []dwop.Location{{Kind: dwop.Lost, Bits: 64}, {Kind: dwop.Inline, Data: make([]byte, 8), Bits: 64}})
 	if got := w.FormatTop(nil, v.Part(long.PointerTo(), 0), Options{}); got != "<optimized out>" {
 		t.Errorf("lost: %s", got)
 	}

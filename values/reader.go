@@ -192,10 +192,9 @@ func (r *Reader) dynamicOffset(v Value, f *Field) (addr.Run, error) {
 	}
 	steps := 0
 	mod := f.Type.mod
-	m := machine{w: f.Type.w, mod: mod, unit: f.die.Unit, steps: &steps, object: a, hasObject: true}
-	m.push(uint64(a))
-	n, err := m.value(f.offExpr)
-	return addr.Run(n.v), err
+	l := locator{w: f.Type.w, mod: mod, unit: f.die.Unit, steps: &steps, object: a, hasObject: true}
+	n, err := l.value(f.offExpr, uint64(a))
+	return addr.Run(n.V), err
 }
 
 // Find is a member, searched in bases too, and members of it by further names.

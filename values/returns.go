@@ -7,6 +7,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/unwind"
+	"hdb/unwind/dwop"
 )
 
 // DW_CC_* of functions and classes (DWARF 5 section 7.15).
@@ -59,11 +60,11 @@ func (w *World) Returned(fn, caller *Frame) (Value, error) {
 		return Value{Type: t}, nil
 	}
 	for _, p := range pieces {
-		if b, ok := caller.register(p.reg); p.kind == pieceRegister && (!ok || uint64(len(b)) < p.bits/8) {
-			return Value{}, fmt.Errorf("register %s cannot be read", returnRegister(p.reg))
+		if b, ok := caller.register(p.Reg); p.Kind == dwop.InRegister && (!ok || uint64(len(b)) < p.Bits/8) {
+			return Value{}, fmt.Errorf("register %s cannot be read", returnRegister(p.Reg))
 		}
 	}
-	return w.assemble(w.module(fn.Module), caller, t, pieces), nil
+	return w.assemble(w.module(fn.Module), caller, nil, t, pieces), nil
 }
 
 func returnRegister(n uint64) string {
@@ -78,10 +79,10 @@ var errReturned = errors.New("the debug information does not tell how the functi
 
 // returnPieces is where a function leaves a value of type t: nil when in memory that
 // rax has the address of.
-func returnPieces(t *Type, fn *Frame) ([]piece, error) {
+func returnPieces(t *Type, fn *Frame) ([]dwop.Location, error) {
 	s := t.Strip()
 	if s.Kind == Void {
-		return []piece{}, nil
+		return []dwop.Location{}, nil
 	}
 	if t.Rust() {
 		if mangled(fn) {
@@ -94,7 +95,7 @@ func returnPieces(t *Type, fn *Frame) ([]piece, error) {
 		return nil, errReturned
 	}
 	if s.Kind == Base && s.Enc == encComplex && s.Size() == 32 && !s.isQuad() { // class COMPLEX_X87
-		return []piece{{kind: pieceRegister, reg: regST0, bits: 128}, {kind: pieceRegister, reg: regST0 + 1, bits: 128}}, nil
+		return []dwop.Location{{Kind: dwop.InRegister, Reg: regST0, Bits: 128}, {Kind: dwop.InRegister, Reg: regST0 + 1, Bits: 128}}, nil
 	}
 	classes, err := classify(s)
 	if err != nil || classes == nil {
@@ -105,25 +106,25 @@ func returnPieces(t *Type, fn *Frame) ([]piece, error) {
 
 // registersOf hands out the registers that return values of these classes (System V
 // ABI for AMD64, section 3.2.3, "Returning of Values").
-func registersOf(classes []class) []piece {
+func registersOf(classes []class) []dwop.Location {
 	general := []unwind.Reg{unwind.RAX, unwind.RDX}
 	vector := uint64(regXMM0)
-	out := []piece{}
+	out := []dwop.Location{}
 	for i := 0; i < len(classes); i++ {
-		p := piece{kind: pieceRegister, bits: 64}
+		p := dwop.Location{Kind: dwop.InRegister, Bits: 64}
 		switch classes[i] {
 		case integerClass:
-			p.reg, general = uint64(general[0]), general[1:]
+			p.Reg, general = uint64(general[0]), general[1:]
 		case sseClass:
-			for p.reg = vector; i+1 < len(classes) && classes[i+1] == sseUpClass; i++ {
-				p.bits += 64
+			for p.Reg = vector; i+1 < len(classes) && classes[i+1] == sseUpClass; i++ {
+				p.Bits += 64
 			}
 			vector++
 		case x87Class:
-			p.reg, p.bits = regST0, 128
+			p.Reg, p.Bits = regST0, 128
 			i++ // class X87UP
 		default: // padding, and classes without members
-			p = piece{kind: pieceInline, data: make([]byte, 8), bits: 64}
+			p = dwop.Location{Kind: dwop.Inline, Data: make([]byte, 8), Bits: 64}
 		}
 		out = append(out, p)
 	}

@@ -6,6 +6,7 @@ import (
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 	"hdb/unwind"
+	"hdb/unwind/dwop"
 )
 
 // Rust's own calling convention is not that of C. rustc takes a value apart into one or
@@ -39,13 +40,13 @@ type rustShape struct {
 }
 
 // rustReturnPieces is returnPieces for a function of Rust.
-func rustReturnPieces(t *Type) ([]piece, error) {
+func rustReturnPieces(t *Type) ([]dwop.Location, error) {
 	steps := 0
 	shape := rustShapeOf(t, &steps)
 	size := t.Size()
 	switch {
 	case shape.empty:
-		return []piece{{kind: pieceInline, bits: 64, data: make([]byte, 8)}}, nil
+		return []dwop.Location{{Kind: dwop.Inline, Bits: 64, Data: make([]byte, 8)}}, nil
 	case shape.unknown:
 		return nil, errReturned
 	case len(shape.scalars) == 1 && shape.scalars[0].size == 16 && !shape.scalars[0].float: // i128
@@ -59,26 +60,26 @@ func rustReturnPieces(t *Type) ([]piece, error) {
 }
 
 // pieces are the registers of the scalars of a value of that size.
-func (sh rustShape) pieces(size int64) []piece {
+func (sh rustShape) pieces(size int64) []dwop.Location {
 	general := []unwind.Reg{unwind.RAX, unwind.RDX}
 	vector := uint64(regXMM0)
-	var out []piece
+	var out []dwop.Location
 	at := int64(0)
 	for _, s := range sh.scalars {
 		if s.off > at {
-			out = append(out, piece{kind: pieceInline, data: make([]byte, 16), bits: uint64(8 * (s.off - at))})
+			out = append(out, dwop.Location{Kind: dwop.Inline, Data: make([]byte, 16), Bits: uint64(8 * (s.off - at))})
 		}
-		p := piece{kind: pieceRegister, bits: uint64(8 * s.size)}
+		p := dwop.Location{Kind: dwop.InRegister, Bits: uint64(8 * s.size)}
 		if s.float {
-			p.reg = vector
+			p.Reg = vector
 			vector++
 		} else {
-			p.reg, general = uint64(general[0]), general[1:]
+			p.Reg, general = uint64(general[0]), general[1:]
 		}
 		out, at = append(out, p), s.off+s.size
 	}
 	if at < size {
-		out = append(out, piece{kind: pieceInline, data: make([]byte, 16), bits: uint64(8 * (size - at))})
+		out = append(out, dwop.Location{Kind: dwop.Inline, Data: make([]byte, 16), Bits: uint64(8 * (size - at))})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/unwind"
+	"hdb/unwind/dwop"
 )
 
 // A Value is a value of the program: its type, and where it is or what it was.
@@ -127,12 +128,12 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 		if kept := f.over(e.Unit, v, m, expr); kept != nil {
 			at = kept
 		}
-		mc := machine{w: w, mod: m, frame: at, unit: e.Unit, steps: steps, depth: depth}
+		mc := locator{w: w, mod: m, frame: at, unit: e.Unit, steps: steps, depth: depth}
 		pieces, err := mc.locate(expr)
 		if err != nil {
 			return LostValue(t, err)
 		}
-		return w.assemble(m, at, t, pieces)
+		return w.assemble(m, at, e.Unit, t, pieces)
 	}
 	return LostValue(t, errLost)
 }
@@ -195,18 +196,18 @@ func (w *World) attrNumber(m *modState, f *Frame, u *dwarf.Unit, v dwarf.Value, 
 	if !ok {
 		return 0, errLost
 	}
-	mc := machine{w: w, mod: m, frame: f, unit: u, steps: steps}
+	mc := locator{w: w, mod: m, frame: f, unit: u, steps: steps}
 	pieces, err := mc.locate(expr)
 	if err != nil {
 		return 0, err
 	}
-	switch p := pieces[0]; p.kind {
-	case pieceMemory: // an expression of class exprloc is the number itself
-		return uint64(p.addr), nil
-	case pieceInline:
-		return unle(p.data), nil
-	case pieceRegister:
-		b, ok := f.register(p.reg)
+	switch p := pieces[0]; p.Kind {
+	case dwop.InMemory: // an expression of class exprloc is the number itself
+		return uint64(p.Addr), nil
+	case dwop.Inline:
+		return unle(p.Data), nil
+	case dwop.InRegister:
+		b, ok := f.register(p.Reg)
 		if !ok {
 			return 0, errLost
 		}
@@ -235,9 +236,9 @@ func constant(t *Type, v dwarf.Value) Value {
 }
 
 // assemble makes a value of the pieces that a location names.
-func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
-	if len(pieces) == 1 && (pieces[0].bits == 0 || pieces[0].kind == piecePointer) {
-		return whole(m, f, t, pieces[0])
+func (w *World) assemble(m *modState, f *Frame, u *dwarf.Unit, t *Type, pieces []dwop.Location) Value {
+	if len(pieces) == 1 && (pieces[0].Bits == 0 || pieces[0].Kind == dwop.Pointer) {
+		return whole(m, f, u, t, pieces[0])
 	}
 	size := t.Size()
 	if size > maxRead {
@@ -246,22 +247,22 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 	out := Value{Type: t, data: make([]byte, size), lost: make([]bool, size)}
 	at := uint64(0) // bits
 	for _, p := range pieces {
-		n := p.bits
+		n := p.Bits
 		if at >= 8*uint64(size) {
 			break
 		}
 		n = min(n, 8*uint64(size)-at)
-		if p.bitOff > 8*maxRead {
-			p.kind, p.bitOff = pieceLost, 0 // no register or object is so large
+		if p.BitOff > 8*maxRead {
+			p.Kind, p.BitOff = dwop.Lost, 0 // no register or object is so large
 		}
-		src, err := w.pieceBytes(f, p, (p.bitOff+n+7)/8)
+		src, err := w.pieceBytes(f, p, (p.BitOff+n+7)/8)
 		for i := range n {
 			to := at + i
 			if err != nil {
 				out.lost[to/8] = true
 				continue
 			}
-			from := p.bitOff + i
+			from := p.BitOff + i
 			out.data[to/8] |= (src[from/8] >> (from % 8) & 1) << (to % 8)
 		}
 		at += n
@@ -283,20 +284,20 @@ func (w *World) assemble(m *modState, f *Frame, t *Type, pieces []piece) Value {
 }
 
 // whole makes a value that is in one piece.
-func whole(m *modState, f *Frame, t *Type, p piece) Value {
-	switch p.kind {
-	case pieceMemory:
-		return MemoryValue(t, p.addr)
-	case piecePointer:
-		return Value{Type: t, pointer: p.target, pointerOff: p.off, pointerIn: m, pointerFr: f}
-	case pieceRegister:
-		return registerValue(f, t, p.reg)
-	case pieceInline:
+func whole(m *modState, f *Frame, u *dwarf.Unit, t *Type, p dwop.Location) Value {
+	switch p.Kind {
+	case dwop.InMemory:
+		return MemoryValue(t, p.Addr)
+	case dwop.Pointer:
+		return Value{Type: t, pointer: u.Data.DIE(p.Target), pointerOff: p.Off, pointerIn: m, pointerFr: f}
+	case dwop.InRegister:
+		return registerValue(f, t, p.Reg)
+	case dwop.Inline:
 		size := t.Size()
-		if int64(len(p.data)) < size {
-			p.data = append(append([]byte(nil), p.data...), make([]byte, min(size, maxRead)-int64(len(p.data)))...)
+		if int64(len(p.Data)) < size {
+			p.Data = append(append([]byte(nil), p.Data...), make([]byte, min(size, maxRead)-int64(len(p.Data)))...)
 		}
-		return Value{Type: t, data: p.data[:min(size, int64(len(p.data)))]}
+		return Value{Type: t, data: p.Data[:min(size, int64(len(p.Data)))]}
 	}
 	return LostValue(t, errLost)
 }
@@ -325,28 +326,19 @@ func registerValue(f *Frame, t *Type, reg uint64) Value {
 	return Value{Type: t, place: inRegister, reg: unwind.Reg(min(reg, 255)), frame: f, data: b[:size]}
 }
 
-// missingRegister is why a register has no value: a called function has overwritten
-// it, or it is one that hdb does not read.
-func missingRegister(reg uint64) error {
-	if reg > lastRegister || reg > uint64(unwind.RIP) && registerName(reg) == "" {
-		return fmt.Errorf("in register %d of DWARF's numbers, which is not read", reg)
-	}
-	return errLost
-}
-
-func (w *World) pieceBytes(f *Frame, p piece, n uint64) ([]byte, error) {
+func (w *World) pieceBytes(f *Frame, p dwop.Location, n uint64) ([]byte, error) {
 	var b []byte
-	switch p.kind {
-	case pieceMemory:
-		return w.ReadMemory(p.addr, int(min(n, maxRead+1)))
-	case pieceRegister:
+	switch p.Kind {
+	case dwop.InMemory:
+		return w.ReadMemory(p.Addr, int(min(n, maxRead+1)))
+	case dwop.InRegister:
 		if f != nil {
-			if known, ok := f.register(p.reg); ok {
+			if known, ok := f.register(p.Reg); ok {
 				b = known
 			}
 		}
-	case pieceInline:
-		b = p.data
+	case dwop.Inline:
+		b = p.Data
 	}
 	if uint64(len(b)) < n {
 		return nil, errLost
