@@ -7,9 +7,6 @@ import (
 	"hdb/internal/panics"
 )
 
-// Failed begins the reason in Partial of a recording that was ended by a panic in hdb.
-const Failed = "hdb failed while it recorded: "
-
 // Abort prepares a recording for its end after a panic of the Writer or of its caller. Only
 // Embed, Close and Abort may be called afterwards. Events that are not written yet are
 // written if they can be read back; otherwise they are a loss. The reason is kept in
@@ -41,7 +38,7 @@ func (c *Writer) Abort(why error) error {
 	}
 	c.info.Totals = c.out.totals
 	c.info.Totals.Lost = lost
-	reason := Failed + why.Error()
+	reason := Reason{Failed, why.Error()}
 	c.info.AddPartial(reason)
 	if missing := added - c.out.totals.Events; missing > 0 {
 		c.AddLoss(Loss{After: c.out.last, Count: missing, Reason: reason})

@@ -93,7 +93,7 @@ func TestAbort(t *testing.T) {
 				t.Error(line)
 			}
 			info := f.Info()
-			if !slices.Contains(info.Partial, Failed+"of the test") {
+			if !slices.Contains(info.Partial, Reason{Failed, "of the test"}) {
 				t.Errorf("reasons %q", info.Partial)
 			}
 			if total := info.Totals; total.Events+total.Lost != chunks*each || (total.Lost == 0) != tc.all || !tc.sums && uint64(f.Len()) != total.Events {

@@ -53,10 +53,7 @@ func newMask(f *File, a Anonymity) *mask {
 	partial := i.Partial
 	i.Partial = nil
 	for _, why := range partial {
-		if strings.HasPrefix(why, OnlyEvents) {
-			why = "only some events"
-		}
-		i.AddPartial(m.reason(why))
+		i.AddPartial(Reason{Kind: why.Kind})
 	}
 	m.modules = f.Modules()
 	m.modules = slices.Clone(m.modules)
@@ -111,7 +108,7 @@ func (m *mask) function(name string) string {
 	return m.name("function", name)
 }
 
-// ownWords are those of the reasons that hdb gives without naming anything.
+// ownWords are those with which hdb says why a stack is cut off, without naming anything.
 const ownWords = `CFA CFI a above any as at be begun breakpoints by calls cannot capture damaged deeper depth does ended first follow followed for
 frame frames full grow had has hdb in inside is its limit lost made module more no none not of over part places plain probe process record region ring
 room slow some stack than that the them thread threads too unknown unreadable was which within with could address return reason
@@ -119,9 +116,9 @@ before began dropped enough ended events it large older only paused program run 
 closed cut end file least may missing off or these
 and been blocks freed have high live peak stopped while`
 
-// reason stands for a text of hdb's that has a word, which may be the name of a
-// file, besides its own and numbers.
-func (m *mask) reason(text string) string {
+// cut stands for the reason why a stack is cut off that has a word, which may be the name
+// of a file, besides hdb's own and numbers.
+func (m *mask) cut(text string) string {
 	own := strings.Fields(ownWords)
 	for _, word := range strings.Fields(text) {
 		word = strings.TrimRight(word, ",:")
@@ -176,7 +173,7 @@ func (m *mask) Marks() []MarkRecord {
 func (m *mask) Losses() []Loss {
 	losses := m.File.Losses()
 	for i := range losses {
-		losses[i].Reason = m.reason(losses[i].Reason)
+		losses[i].Reason.Text = ""
 	}
 	return losses
 }
@@ -184,7 +181,7 @@ func (m *mask) Losses() []Loss {
 func (m *mask) Stack(id StackID) Stack {
 	s := m.File.Stack(id)
 	if s.Truncated != noStack(id).Truncated {
-		s.Truncated = m.reason(s.Truncated)
+		s.Truncated = m.cut(s.Truncated)
 	}
 	return s
 }

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"hdb/internal/addr"
@@ -196,48 +195,18 @@ type Info struct {
 	Created string // version of the hdb that recorded
 	// Aggregate: the capture holds summaries without events.
 	Aggregate bool
-	// Partial says why the capture has not all events of the run: a line for each
-	// reason.
-	Partial []string
+	// Partial is why the capture has not all events of the run.
+	Partial Reasons
 	Totals  Totals // counted by Log and Writer
 }
 
-// OnlyEvents is what a reason in Partial begins with that names a condition.
-const OnlyEvents = "only events with "
-
-// Trimmed is the reason in Partial that what is outside of a span was left out.
-const Trimmed = "it was trimmed"
-
-// FreedUnseen is the reason in Partial that not every call was followed: blocks that
-// seem to live may not.
-const FreedUnseen = "blocks may have been freed while calls were not followed: live and peak may be too high"
-
-// GoHeap is the reason in Partial that a Go runtime allocates memory of which the
-// capture has no blocks.
-const GoHeap = "what the Go runtime allocates is not counted"
-
-// OpenEnd is the reason in Partial of a capture that was not closed or lost its end,
-// and of what was made of it: how much is missing there nobody knows.
-const OpenEnd = "the file was not closed, or was cut off: events at its end may be missing"
-
-// Unwritten is the reason in Partial of a capture that could not be written to the end:
-// how much was to come nobody knows.
-const Unwritten = "it ended when it could not be written any more"
-
 // OpenEnded tells that nobody knows how many events are missing at the end.
 func (i *Info) OpenEnded() bool {
-	return slices.Contains(i.Partial, OpenEnd) || slices.Contains(i.Partial, Unwritten)
+	return i.Partial.Has(OpenEnd) || i.Partial.Has(Unwritten)
 }
 
-// AddPartial adds a reason why events are not there, once.
-func (i *Info) AddPartial(why ...string) {
-	i.Partial = slices.Clone(i.Partial)
-	for _, reason := range why {
-		if !slices.Contains(i.Partial, reason) {
-			i.Partial = append(i.Partial, reason)
-		}
-	}
-}
+// AddPartial adds reasons why events are not there.
+func (i *Info) AddPartial(why ...Reason) { i.Partial = i.Partial.With(why...) }
 
 // normal is the info as it is kept.
 func (i Info) normal() Info {

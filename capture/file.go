@@ -200,7 +200,7 @@ func (f *File) load(s scan) {
 	f.info.Version = version
 	f.loadTotals(s.refs)
 	if f.open = len(s.lost) > 0 && !s.ended(); f.open {
-		f.info.AddPartial(OpenEnd)
+		f.info.AddPartial(Reason{Kind: OpenEnd})
 	}
 	if len(s.lost) > 0 {
 		f.damage = f.damageOf(s)

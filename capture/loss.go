@@ -6,12 +6,12 @@ package capture
 type Loss struct {
 	After  uint64 // the last event recorded before, 0 if none was
 	Count  uint64 // how many calls
-	Reason string // why, for people: "the ring was full"
+	Reason Reason
 }
 
 // clamp cuts a reason that is too long.
 func (l Loss) clamp() Loss {
-	l.Reason = l.Reason[:min(len(l.Reason), maxString)]
+	l.Reason = l.Reason.clamp()
 	return l
 }
 

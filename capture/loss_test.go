@@ -15,7 +15,7 @@ func TestLossesAreCountedWhereTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := "the ring was full"
+	full := Reason{Kind: RingFull}
 	for _, r := range []Recorder{log, w} {
 		r.AddLoss(Loss{Count: 1, Reason: full})
 		first := r.AddEvent(&Event{Kind: Alloc, Addr: 0x1000})
@@ -27,12 +27,12 @@ func TestLossesAreCountedWhereTheyWere(t *testing.T) {
 	}
 	for _, r := range []Recorder{log, w} { // after the flush the Writer cannot change what it wrote
 		r.AddLoss(Loss{After: 1, Count: 5, Reason: full})
-		r.AddLoss(Loss{After: 1, Count: 1, Reason: strings.Repeat("x", maxString+1)})
+		r.AddLoss(Loss{After: 1, Count: 1, Reason: Reason{NotFollowed, strings.Repeat("x", maxString+1)}})
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := []Loss{{0, 1, full}, {1, 12, full}, {1, 1, strings.Repeat("x", maxString)}}
+	want := []Loss{{0, 1, full}, {1, 12, full}, {1, 1, Reason{NotFollowed, strings.Repeat("x", maxString)}}}
 	f := readBack(t, b.Bytes())
 	checkWhole(t, f)
 	for _, src := range []Source{log, f} {
@@ -55,7 +55,7 @@ func TestLossesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range uint64(n) {
-		l := Loss{After: i, Count: 2, Reason: fmt.Sprint(i % 3)}
+		l := Loss{After: i, Count: 2, Reason: Reason{NotFollowed, fmt.Sprint(i % 3)}}
 		log.AddLoss(l)
 		w.AddLoss(l)
 		if i%20000 == 0 {
@@ -70,7 +70,7 @@ func TestLossesAreBounded(t *testing.T) {
 	f := readBack(t, b.Bytes())
 	checkWhole(t, f)
 	got := log.Losses()
-	if len(got) != maxLosses || got[maxLosses-1].Count != 2*(n-maxLosses+1) || got[1] != (Loss{1, 2, "1"}) {
+	if len(got) != maxLosses || got[maxLosses-1].Count != 2*(n-maxLosses+1) || got[1] != (Loss{1, 2, Reason{NotFollowed, "1"}}) {
 		t.Errorf("%d losses, the last is %v", len(got), got[len(got)-1])
 	}
 	if !slices.Equal(f.Losses(), got) {

@@ -234,7 +234,7 @@ func (w *recordWriter) info(i Info) {
 		partial := i.Partial[:min(len(i.Partial), maxPartial)]
 		w.int(len(partial))
 		for _, reason := range partial {
-			w.string(reason)
+			w.reason(reason)
 		}
 	}
 	w.end()
@@ -262,13 +262,22 @@ func (r *recordReader) info() (i Info) {
 	t.Last = r.time()
 	t.Lost = r.uvarint()
 	i.Aggregate = r.bool()
-	if n := r.parts(1); n > 0 {
-		i.Partial = make([]string, n)
+	if n := r.parts(2); n > 0 {
+		i.Partial = make(Reasons, n)
 	}
 	for k := range i.Partial {
-		i.Partial[k] = r.string()
+		i.Partial[k] = r.reason()
 	}
 	return i
+}
+
+func (w *recordWriter) reason(why Reason) {
+	w.uvarint(uint64(why.Kind))
+	w.string(why.Text)
+}
+
+func (r *recordReader) reason() Reason {
+	return Reason{Kind: ReasonKind(r.number(math.MaxUint8)), Text: r.string()}
 }
 
 func (w *recordWriter) function(index int, name string) {
@@ -364,12 +373,12 @@ func (r *recordReader) consoleLine() ConsoleLine {
 func (w *recordWriter) loss(l Loss) {
 	w.uvarint(l.After)
 	w.uvarint(l.Count)
-	w.string(l.Reason)
+	w.reason(l.Reason)
 	w.end()
 }
 
 func (r *recordReader) loss() Loss {
-	return Loss{After: r.uvarint(), Count: r.uvarint(), Reason: r.string()}
+	return Loss{After: r.uvarint(), Count: r.uvarint(), Reason: r.reason()}
 }
 
 func (w *recordWriter) exec(first uint64) {

@@ -54,7 +54,7 @@ func sameSource(t tb, got, want Source) {
 	info, wanted := got.Info(), want.Info()
 	info.Version = wanted.Version // of the format, which may be an older one
 	if f, ok := got.(*File); ok && f.open {
-		wanted.AddPartial(OpenEnd)
+		wanted.AddPartial(Reason{Kind: OpenEnd})
 	}
 	check("infos", info, wanted)
 	check("lengths", got.Len(), want.Len())
@@ -237,12 +237,13 @@ func record(t *rapid.T, recorders ...Recorder) {
 			return func(r Recorder) { r.AddStop(s) }
 		},
 		"loss": func(t *rapid.T) func(Recorder) {
-			l := Loss{After: rapid.Uint64Range(0, 2).Draw(t, "after"), Count: number.Draw(t, "count"), Reason: text.Draw(t, "reason")}
+			l := Loss{After: rapid.Uint64Range(0, 2).Draw(t, "after"), Count: number.Draw(t, "count"), Reason: reason(t)}
 			return func(r Recorder) { r.AddLoss(l) }
 		},
 		"info": func(t *rapid.T) func(Recorder) {
 			info := testInfo
 			info.Host, info.Args = text.Draw(t, "host"), rapid.SliceOfN(text, 1, 3).Draw(t, "args")
+			info.Partial = info.Partial.With(reason(t), reason(t))
 			return func(r Recorder) { r.SetInfo(info) }
 		},
 	}
@@ -253,6 +254,11 @@ func record(t *rapid.T, recorders ...Recorder) {
 			step(r)
 		}
 	}
+}
+
+// reason draws a reason of any kind.
+func reason(t *rapid.T) Reason {
+	return Reason{Kind: ReasonKind(rapid.Uint8().Draw(t, "kind")), Text: rapid.StringN(0, 20, -1).Draw(t, "reason")}
 }
 
 func TestLogAndFileHoldTheSame(t *testing.T) {

@@ -69,7 +69,7 @@ func program(t testing.TB, info Info, seed uint64, n, chunk int) []byte {
 	w.AddMark(MarkRecord{Seq: uint64(n / 2), Time: time.Second, Name: "half"})
 	w.AddMark(MarkRecord{Seq: uint64(n), Time: time.Second, Name: "whole"})
 	w.AddSample(SampleRecord{Seq: uint64(n / 3), RSS: 4096})
-	w.AddLoss(Loss{After: uint64(n / 4), Count: 3, Reason: "the ring was full"})
+	w.AddLoss(Loss{After: uint64(n / 4), Count: 3, Reason: Reason{Kind: RingFull}})
 	if err := w.Flush(); err != nil { // readBack looks at what another goroutine writes
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestRepairOfAnyDamage(t *testing.T) {
 			t.Fatalf("%d of %d events, %d are said to be lost, of an end that is missing: %t", g.Len(), len(there), is.Lost, is.Open)
 		}
 		var d *DamageError
-		if told := slices.Contains(g.Info().Partial, OpenEnd); !errors.As(f.Damage(), &d) || is.Open != d.Open || told != d.Open {
+		if told := g.Info().Partial.Has(OpenEnd); !errors.As(f.Damage(), &d) || is.Open != d.Open || told != d.Open {
 			t.Fatalf("the end is missing: %t of the capture, %t of what is repaired, which says so: %t", d.Open, is.Open, told)
 		}
 		checkHeap(t, g)
@@ -296,7 +296,7 @@ func TestRepairTellsWhatIsMissing(t *testing.T) {
 		"trim":      func(w io.Writer) (Copied, error) { return Trim(w, cut, 20, math.MaxUint64) },
 		"merge":     func(w io.Writer) (Copied, error) { return Merge(w, []*File{cut, cut}) },
 	} {
-		if g, is := made(t, tool); !is.Open || !slices.Contains(g.Info().Partial, OpenEnd) || g.Info().Totals.Lost == 0 {
+		if g, is := made(t, tool); !is.Open || !g.Info().Partial.Has(OpenEnd) || g.Info().Totals.Lost == 0 {
 			t.Errorf("%s: %+v, because %q", name, is, g.Info().Partial)
 		}
 	}
@@ -511,7 +511,7 @@ func TestMergeOverExecs(t *testing.T) {
 func TestAnonymize(t *testing.T) {
 	info := testInfo
 	info.Args = []string{"--password=secret"}
-	info.Partial = []string{OnlyEvents + `func("secret")`, "it was paused", "since secret"}
+	info.Partial = Reasons{{OnlyEvents, `func("secret")`}, {Kind: Paused}, {Failed, "of secret"}}
 	b := program(t, info, 1, 5000, 1000)
 	f := readBack(t, b)
 	for _, keep := range []bool{false, true} {
@@ -535,7 +535,7 @@ func TestAnonymize(t *testing.T) {
 		if got := g.Functions(); got[0] != "malloc" || (got[2] == "realloc") != keep {
 			t.Errorf("functions %q", got)
 		}
-		if got := g.Info(); got.Program != "/program1" || got.Args[0] != "argument1" || got.Host != "host1" || got.Kernel != "" || strings.Join(got.Partial, ",") != "only some events,it was paused,reason1" {
+		if got := g.Info(); got.Program != "/program1" || got.Args[0] != "argument1" || got.Host != "host1" || got.Kernel != "" || !slices.Equal(got.Partial, Reasons{{Kind: OnlyEvents}, {Kind: Paused}, {Kind: Failed}}) {
 			t.Errorf("info %+v", got)
 		}
 	}
@@ -567,15 +567,15 @@ func sameShape(t testing.TB, got, want *File) {
 	}
 }
 
-func TestReasonsNameNothing(t *testing.T) {
+func TestCutStacksNameNothing(t *testing.T) {
 	m := newMask(readBack(t, program(t, testInfo, 1, 10, 10)), Anonymity{})
-	for _, keep := range []string{OpenEnd, damagedEnd, "the ring was full", "depth limit 64", "CFI of the frame at 0x401136 cannot be followed inside the process", "return address 0x0 not in any module", "hdb was too slow: the ring had no room for them", lostStack, damagedPart} {
-		if got := m.reason(keep); got != keep {
+	for _, keep := range []string{"depth limit 64", "CFI of the frame at 0x401136 cannot be followed inside the process", "return address 0x0 not in any module", lostStack} {
+		if got := m.cut(keep); got != keep {
 			t.Errorf("%q became %q", keep, got)
 		}
 	}
 	for i, hide := range []string{"no CFI for myserver at 0x401136", "no CFI for /opt/x at 0x1", "open: permission denied"} {
-		if got := m.reason(hide); got != fmt.Sprint("reason", i+1) {
+		if got := m.cut(hide); got != fmt.Sprint("reason", i+1) {
 			t.Errorf("%q became %q", hide, got)
 		}
 	}

@@ -7,12 +7,6 @@ import (
 	"math"
 )
 
-// The reasons of a Loss for events that a damaged file lost.
-const (
-	damagedPart = "a damaged part of the capture"
-	damagedEnd  = "the end of the capture is missing: these at least"
-)
-
 // Repair writes what can be read of a capture as a complete one. Events keep their
 // numbers and times. Where some are missing the new capture has a Loss, and what
 // their blocks did later is counted as of blocks from before the recording.
@@ -43,13 +37,13 @@ func Trim(w io.Writer, f *File, from, to uint64) (Copied, error) {
 	if from > to {
 		return Copied{}, fmt.Errorf("#%d to #%d: the end is before the beginning", from, to)
 	}
-	return f.part(w, explained{f, Trimmed}, from, to)
+	return f.part(w, explained{f, Reason{Kind: Trimmed}}, from, to)
 }
 
 // explained is a capture that has not all events, for another reason.
 type explained struct {
 	*File
-	why string
+	why Reason
 }
 
 // Info has the reason.
@@ -118,13 +112,15 @@ func (f *File) part(w io.Writer, src Source, from, to uint64) (Copied, error) {
 }
 
 // lose notes that n events after #last were lost.
-func (k *copier) lose(last, n uint64) { k.loss(Loss{After: last, Count: n, Reason: damagedPart}) }
+func (k *copier) lose(last, n uint64) {
+	k.loss(Loss{After: last, Count: n, Reason: Reason{Kind: DamagedPart}})
+}
 
 // loseEnd notes what f lost behind the last event that walk came to.
 func (k *copier) loseEnd(last uint64, f *File, walk *eventWalk) {
-	reason := damagedPart
+	reason := Reason{Kind: DamagedPart}
 	if f.open {
-		reason = damagedEnd
+		reason.Kind = DamagedEnd
 	}
 	k.loss(Loss{After: last, Count: f.lostAtEnd(walk), Reason: reason})
 }

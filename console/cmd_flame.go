@@ -214,6 +214,6 @@ func showTable(c *Console, in Input, page Page) error {
 		Warnings []string    `json:"warnings,omitempty"`
 		Total    numbersView `json:"total"`
 		Rows     []rowView   `json:"rows"`
-	}{page.measure.String(), p.Partial, p.Caveats.Lines(), viewNumbers(p.Total()), rows}, func(o *screen.Output) { o.Text(text.String()) })
+	}{page.measure.String(), report.ReasonTexts(p.Partial), p.Caveats.Lines(), viewNumbers(p.Total()), rows}, func(o *screen.Output) { o.Text(text.String()) })
 	return nil
 }

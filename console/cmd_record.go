@@ -7,6 +7,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/cond"
+	"hdb/report"
 	"hdb/session"
 )
 
@@ -151,7 +152,7 @@ func viewRecord(st session.RecordStatus) recordView {
 		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
 		KeptBytes: st.KeptBytes, KeptBlocks: st.KeptBlocks,
 		Sites: st.Sites, Lost: st.Lost, LostStacks: st.Probe.LostSt, Waits: st.Probe.Waits, Bytes: st.Bytes,
-		Partial: st.Partial, Damage: st.Damage, Warnings: warnings(st.Doubt),
+		Partial: report.ReasonTexts(st.Partial), Damage: st.Damage, Warnings: warnings(st.Doubt),
 	}
 	if st.Bounds.Any() {
 		v.Bounds, v.Full, v.Left = st.Bounds.String(), st.Full, st.Left
@@ -163,7 +164,7 @@ func viewRecord(st session.RecordStatus) recordView {
 		}
 	}
 	for _, l := range st.Losses {
-		v.Losses = append(v.Losses, lossView(l))
+		v.Losses = append(v.Losses, lossView{l.Count, report.ReasonText(l.Reason)})
 	}
 	return v
 }
@@ -239,13 +240,13 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 		o.Printf("truncated: %s of %s; bt #N tells why\n", screen.Grouped(st.Truncated), screen.Counted(st.Stacks, "stack"))
 	}
 	if len(st.Partial) > 0 {
-		o.Line(screen.Warning("partial: " + strings.Join(st.Partial, "; ")))
+		o.Line(screen.Warning("partial: " + strings.Join(report.ReasonTexts(st.Partial), "; ")))
 	}
 	if st.Damage != "" {
 		o.Line(screen.Warning(st.Damage))
 	}
 	for _, l := range st.Losses {
-		o.Line(screen.Warning(fmt.Sprintf("lost: %s, %s", screen.Counted(l.Count, "call"), l.Reason)))
+		o.Line(screen.Warning(fmt.Sprintf("lost: %s, %s", screen.Counted(l.Count, "call"), report.ReasonText(l.Reason))))
 	}
 	if n := st.Probe.LostSt; n > 0 {
 		o.Line(screen.Warning(fmt.Sprintf("lost: %s; their events are there without one", screen.Counted(n, "stack"))))

@@ -196,7 +196,7 @@ func showRecorded(c *Console, in Input, r *Report) error {
 		data, text = report.SummaryOf(p), report.WriteSummary
 	case "tree":
 		if c.cfg.JSON {
-			data = treeView{r.Tree.Measure.String(), r.Tree.Inverted, p.Partial, p.Caveats.Lines(), report.NewTree(p, r.Tree).View()}
+			data = treeView{r.Tree.Measure.String(), r.Tree.Inverted, report.ReasonTexts(p.Partial), p.Caveats.Lines(), report.NewTree(p, r.Tree).View()}
 		}
 		text = func(w io.Writer, p *report.Profile, t report.Text) error {
 			return report.WriteTree(w, p, r.Tree, t)

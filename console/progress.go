@@ -10,6 +10,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/report"
 	"hdb/session"
 )
 
@@ -116,11 +117,12 @@ func RecordSummary(st session.RecordStatus, file string) string {
 	if st.LiveBlocks > 0 {
 		live = "live at the end " + liveText(st)
 	}
+	uncounted := report.ReasonText(capture.Reason{Kind: capture.GoHeap})
 	switch {
 	case st.GoHeap && st.LiveBlocks == 0:
-		live = capture.GoHeap
+		live = uncounted
 	case st.GoHeap:
-		live += " of C code; " + capture.GoHeap
+		live += " of C code; " + uncounted
 	}
 	if st.Left > 0 { // of blocks whose events were dropped the file knows nothing
 		live += ", of the whole run"

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/capture"
 	"hdb/probe"
 	"hdb/recording"
 	"hdb/session"
@@ -15,7 +16,7 @@ func TestRecordStatusTellsWhatIsMissing(t *testing.T) {
 		Recording: true, Paused: true, Filter: "size > 1024", Seen: 100, Recorded: 60, Stacks: 7, Truncated: 2, Sites: 18,
 		LiveBytes: 3000, LiveBlocks: 4, PeakBytes: 5000, KeptBytes: 2000, KeptBlocks: 1,
 		Plane: session.Plane{Reason: "seccomp"}, Lost: 4, Bytes: 4096,
-		Losses: []recording.Loss{{Count: 3, Reason: "the ring was full"}, {Count: 1, Reason: "too many threads"}},
+		Losses: []recording.Loss{{Count: 3, Reason: capture.Reason{Kind: capture.RingFull}}, {Count: 1, Reason: capture.Reason{Kind: capture.ManyThreads}}},
 		Probe:  probe.Stats{LostSt: 1, Waits: 5},
 	}
 	var out strings.Builder
@@ -27,8 +28,8 @@ live: 2.0 KiB (2000) in 1 recorded block, 2.9 KiB (3000) in all 4, peak of all 4
 plain breakpoints (seccomp): on 18 allocator functions, at tens of microseconds a call
 size: 4 KiB (4096) of encoded events
 truncated: 2 of 7 stacks; bt #N tells why
-lost: 3 calls, the ring was full
-lost: 1 call, too many threads
+lost: 3 calls, hdb was too slow: the ring had no room for them
+lost: 1 call, made by more threads than the probe has places for
 lost: 1 stack; their events are there without one
 waits: 5 times for hdb to make room in the ring; nothing is lost by that
 `
@@ -38,7 +39,7 @@ waits: 5 times for hdb to make room in the ring; nothing is lost by that
 	line := jsonLine("record status", viewRecord(st))
 	for _, part := range []string{`"paused":true`, `"plane":"breakpoints"`, `"plane_reason":"seccomp"`, `"truncated_stacks":2`,
 		`"live_bytes":3000,"live_blocks":4,"recorded_live_bytes":2000,"recorded_live_blocks":1`,
-		`"lost_events":4`, `"losses":[{"count":3,"reason":"the ring was full"},{"count":1`, `"lost_stacks":1`, `"waits":5`, `"capture_bytes":4096`} {
+		`"lost_events":4`, `"losses":[{"count":3,"reason":"hdb was too slow: the ring had no room for them"},{"count":1`, `"lost_stacks":1`, `"waits":5`, `"capture_bytes":4096`} {
 		if !strings.Contains(line, part) {
 			t.Errorf("%s is not in %s", part, line)
 		}

@@ -207,7 +207,7 @@ func (w withConsole) Console() []capture.ConsoleLine { return w.lines }
 func (f *File) Complete(e capture.Embedder, info capture.Info) error {
 	err := f.writer.Embed(e)
 	if f.Dropped() > 0 {
-		info.AddPartial(DroppedOlder)
+		info.AddPartial(capture.Reason{Kind: capture.DroppedOlder})
 		f.writer.SetInfo(info)
 	}
 	if err != nil {

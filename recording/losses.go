@@ -1,18 +1,18 @@
 package recording
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"hdb/breakpoints"
+	"hdb/capture"
 	"hdb/probe"
 )
 
 // A Loss is a number of calls that are in no event, for one reason.
 type Loss struct {
 	Count  uint64
-	Reason string
+	Reason capture.Reason
 }
 
 // Losses are the calls of a run that are in no event. The zero value is that of a run
@@ -22,7 +22,7 @@ type Losses struct {
 	tracers  breakpoints.Stats // and Lost and LostCause of these
 	told     lossCounts        // that are in the recording
 	unwarned uint64            // losses that the user was not warned of,
-	cause    string            // why the first of them,
+	cause    capture.Reason    // why the first of them,
 	warned   time.Time         // and when they last were
 }
 
@@ -80,14 +80,14 @@ func (l *Losses) Fresh(p probe.Stats, t breakpoints.Stats) []Loss {
 // list is the losses that there are, each with its reason. cause is why plain breakpoints
 // lost calls, if that is known.
 func (c lossCounts) list(cause error) []Loss {
-	tracer := "plain breakpoints could not follow them"
+	tracer := capture.Reason{Kind: capture.NotFollowed}
 	if cause != nil {
-		tracer += ": " + cause.Error()
+		tracer.Text = cause.Error()
 	}
 	return slices.DeleteFunc([]Loss{
-		{c.full, "hdb was too slow: the ring had no room for them"},
-		{c.noThread, "made by more threads than the probe has places for"},
-		{c.torn, "begun by a thread that ended within its record"},
+		{c.full, capture.Reason{Kind: capture.RingFull}},
+		{c.noThread, capture.Reason{Kind: capture.ManyThreads}},
+		{c.torn, capture.Reason{Kind: capture.TornRecord}},
 		{c.tracer, tracer},
 	}, func(l Loss) bool { return l.Count == 0 })
 }
@@ -96,17 +96,13 @@ func (c lossCounts) minus(o lossCounts) lossCounts {
 	return lossCounts{c.full - o.full, c.noThread - o.noThread, c.torn - o.torn, c.tracer - o.tracer}
 }
 
-// Warning is what the user has to be told of losses, "" if there is nothing: at most once a
-// second; `record status` has them all.
-func (l *Losses) Warning() string {
+// Warning is how many calls were lost of which the user has to be told, and why the first
+// of them, 0 if there are none: at most once a second, `record status` has them all.
+func (l *Losses) Warning() (calls uint64, why capture.Reason) {
 	if l.unwarned == 0 || time.Since(l.warned) < time.Second {
-		return ""
+		return 0, capture.Reason{}
 	}
-	noun := "calls"
-	if l.unwarned == 1 {
-		noun = "call"
-	}
-	text := fmt.Sprintf("%d %s lost: %s", l.unwarned, noun, l.cause)
+	calls = l.unwarned
 	l.unwarned, l.warned = 0, time.Now()
-	return text
+	return calls, l.cause
 }

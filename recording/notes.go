@@ -1,7 +1,6 @@
 package recording
 
 import (
-	"slices"
 	"time"
 
 	"hdb/capture"
@@ -23,7 +22,7 @@ func (r *Recording) SetProgram(path string, args []string) {
 }
 
 // NotePartial notes why the recording has not all events.
-func (r *Recording) NotePartial(why string) {
+func (r *Recording) NotePartial(why capture.Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.info.Partial)
@@ -32,15 +31,14 @@ func (r *Recording) NotePartial(why string) {
 	}
 }
 
-// DropPartial takes back a reason that does not hold any more.
-func (r *Recording) DropPartial(why string) {
+// DropPartial takes back reasons of a kind, which do not hold any more.
+func (r *Recording) DropPartial(kind capture.ReasonKind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.Contains(r.info.Partial, why) {
-		return
+	if r.info.Partial.Has(kind) {
+		r.info.Partial = r.info.Partial.Without(kind)
+		r.run.out.SetInfo(r.info)
 	}
-	r.info.Partial = slices.DeleteFunc(slices.Clone(r.info.Partial), func(reason string) bool { return reason == why })
-	r.run.out.SetInfo(r.info)
 }
 
 // AddModule adds a module and returns its index.

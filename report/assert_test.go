@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"hdb/capture"
 	"hdb/testprogs/node"
 )
 
@@ -246,7 +247,7 @@ func TestSARIF(t *testing.T) {
 func TestSARIFOfVerdicts(t *testing.T) {
 	t.Parallel()
 	p := leakyProfile()
-	p.Partial = []string{"it was paused"}
+	p.Partial = capture.Reasons{{Kind: capture.Paused}}
 	zero := new(uint64(0))
 	var out bytes.Buffer
 	if err := WriteVerdictsSARIF(&out, p, Check(p, &Limits{MaxPeak: zero, MaxAllocs: new(uint64(1 << 40)), NoLeaks: true, MaxTemporary: zero}), Options{}); err != nil {
@@ -316,7 +317,7 @@ func TestSARIFBounds(t *testing.T) {
 
 func TestJUnit(t *testing.T) {
 	p := leakyProfile()
-	p.Partial = []string{"it was paused", "it was trimmed"}
+	p.Partial = capture.Reasons{{Kind: capture.Paused}, {Kind: capture.Trimmed}}
 	var out bytes.Buffer
 	all := Check(p, &Limits{NoLeaks: true, MaxAllocs: new(uint64(1000)), MaxTemporary: new(uint64(0))})
 	if err := WriteJUnit(&out, p, all, "leaky: killed by SIGSEGV\x1b"); err != nil {

@@ -12,11 +12,11 @@ import (
 // Caveats are why the numbers drawn from a recording may not be those of the run.
 // Whatever shows such a number shows them, too.
 type Caveats struct {
-	Partial  []string // why events of the run are not recorded, see capture.Info
-	Lost     uint64   // calls that are missing from the recording
-	LostOpen bool     // its end is missing: Lost is the least
-	Damage   string   // what of the file cannot be read, "" if no damage is known
-	Doubt    string   // why blocks that seem to live may not, "" if Partial says so or they do
+	Partial  capture.Reasons // why events of the run are not recorded, see capture.Info
+	Lost     uint64          // calls that are missing from the recording
+	LostOpen bool            // its end is missing: Lost is the least
+	Damage   string          // what of the file cannot be read, "" if no damage is known
+	Doubt    string          // why blocks that seem to live may not, "" if Partial says so or they do
 }
 
 // CaveatsOf are those that the recording itself knows. What cannot be read of a file
@@ -76,15 +76,15 @@ func (c *Caveats) Whole() bool { return c.Lost == 0 && !c.LostOpen && c.Damage =
 
 // freedUnseen tells that blocks which seem to live may not.
 func (c *Caveats) freedUnseen() bool {
-	return c.Doubt != "" || slices.Contains(c.Partial, capture.FreedUnseen)
+	return c.Doubt != "" || c.Partial.Has(capture.FreedUnseen)
 }
 
 // GoHeap tells that what the Go runtime allocates is in no number.
-func (c *Caveats) GoHeap() bool { return slices.Contains(c.Partial, capture.GoHeap) }
+func (c *Caveats) GoHeap() bool { return c.Partial.Has(capture.GoHeap) }
 
 // PartialText is the warning that a recording has not all events of the run.
-func PartialText(why []string) string {
-	return "the recording has not all events of the run: " + strings.Join(why, "; ")
+func PartialText(why capture.Reasons) string {
+	return "the recording has not all events of the run: " + strings.Join(ReasonTexts(why), "; ")
 }
 
 // missing says how many calls are missing.

@@ -22,11 +22,11 @@ import (
 // temporary, and a peak of 84,928 bytes.
 func TestUndecided(t *testing.T) {
 	lost := Caveats{Lost: 4}
-	open := Caveats{Lost: 4, LostOpen: true, Partial: []string{capture.OpenEnd}}
+	open := Caveats{Lost: 4, LostOpen: true, Partial: capture.Reasons{{Kind: capture.OpenEnd}}}
 	damaged := Caveats{Damage: "the capture is damaged: 1 event is missing"}
-	unseen := Caveats{Partial: []string{capture.FreedUnseen}}
-	golang := Caveats{Partial: []string{capture.GoHeap}}
-	filtered := Caveats{Partial: []string{capture.OnlyEvents + "size > 5"}}
+	unseen := Caveats{Partial: capture.Reasons{{Kind: capture.FreedUnseen}}}
+	golang := Caveats{Partial: capture.Reasons{{Kind: capture.GoHeap}}}
+	filtered := Caveats{Partial: capture.Reasons{{Kind: capture.OnlyEvents, Text: "size > 5"}}}
 	n := func(v uint64) *uint64 { return &v }
 	for _, c := range []struct {
 		name   string
@@ -76,7 +76,7 @@ func TestUndecided(t *testing.T) {
 
 // allCaveats is one of each.
 var allCaveats = Caveats{
-	Partial: []string{capture.OnlyEvents + `func("pa<rse")`}, Lost: 1234,
+	Partial: capture.Reasons{{Kind: capture.OnlyEvents, Text: `func("pa<rse")`}}, Lost: 1234,
 	Damage: "the capture is damaged: 7 events are missing", Doubt: "blocks that seem to live may be freed",
 }
 
@@ -187,15 +187,14 @@ func TestCaveatsEverywhere(t *testing.T) {
 // TestOpenEnds: nobody knows how much a recording lacks that could not be written, or was
 // cut; one that was ended or filtered is what was asked for.
 func TestOpenEnds(t *testing.T) {
-	for reason, open := range map[string]bool{
-		capture.OpenEnd: true, capture.Unwritten: true,
-		"it ended before the program": false, capture.OnlyEvents + "size > 5": false, "it was paused": false,
+	for reason, open := range map[capture.ReasonKind]bool{
+		capture.OpenEnd: true, capture.Unwritten: true, capture.EndedEarly: false, capture.OnlyEvents: false, capture.Paused: false,
 	} {
 		info := capture.Info{Program: "p"}
-		info.Partial = []string{reason}
+		info.Partial = capture.Reasons{{Kind: reason}}
 		c := CaveatsOf(capture.NewLog(info))
 		if c.Whole() == open {
-			t.Errorf("%s: whole %v", reason, c.Whole())
+			t.Errorf("%d: whole %v", reason, c.Whole())
 		}
 	}
 }

@@ -69,7 +69,7 @@ func StatsOf(p *Profile) Stats {
 		AllocRate: rate(total.Allocs, p.Moment.Time-p.Begin), ByteRate: rate(total.Bytes, p.Moment.Time-p.Begin),
 		Live: p.Moment.Live, LiveBlocks: p.Moment.Blocks,
 		Peak: p.Peak.Live, PeakBlocks: p.Peak.Blocks, PeakTime: p.Peak.Time, PeakEvent: p.Peak.Seq,
-		Failed: p.Failed, Lost: p.Lost, LostOpen: p.LostOpen, Partial: p.Partial, Warnings: p.Caveats.Lines(), Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
+		Failed: p.Failed, Lost: p.Lost, LostOpen: p.LostOpen, Partial: ReasonTexts(p.Partial), Warnings: p.Caveats.Lines(), Stacks: len(p.Stacks), Sizes: []sizeView{}, Calls: []callView{},
 		truncations: map[string]uint64{},
 	}
 	for _, k := range p.Sizes {

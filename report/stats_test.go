@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
+
+	"hdb/capture"
 )
 
 // odd is a name that means something to terminals and HTML, and is no UTF-8.
@@ -173,7 +175,7 @@ Careful:
 // why, in the words of a hostile filter.
 func TestReportsOfAPart(t *testing.T) {
 	p := oddProfile()
-	p.Partial = []string{`only events with func("` + odd + `")`, "it was paused"}
+	p.Partial = capture.Reasons{{Kind: capture.OnlyEvents, Text: `func("` + odd + `")`}, {Kind: capture.Paused}}
 	p.Moment.Live, p.Moment.Blocks = 0, 0
 	for name, write := range map[string]func(io.Writer, *Profile, Text) error{
 		"summary": WriteSummary, "stats": WriteStats, "tree": writeTree(TreeOptions{Measure: Bytes}), "timeline": WriteTimeline,
@@ -204,7 +206,7 @@ func TestReportsOfAPart(t *testing.T) {
 // own time.
 func TestReportsFromLateOn(t *testing.T) {
 	p := oddProfile()
-	p.Partial, p.Begin = []string{"older events were dropped"}, time.Second/2
+	p.Partial, p.Begin = capture.Reasons{{Kind: capture.DroppedOlder}}, time.Second/2
 	p.RSS = append([]Sample{{Time: time.Second / 4, RSS: 1 << 30}}, p.RSS...)
 	s := StatsOf(p)
 	if s.Duration != 3*time.Second || s.Begin != time.Second/2 || s.AllocRate != 21/2.5 {

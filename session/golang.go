@@ -10,6 +10,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/inferior"
+	"hdb/report"
 )
 
 // noteGo notes in the recording that a Go runtime among the modules allocates. The
@@ -21,8 +22,8 @@ func (s *Session) noteGo(modules []inferior.Module) {
 		if obj == nil || !obj.Header().Go {
 			continue
 		}
-		s.rec.NotePartial(capture.GoHeap)
-		if text := fmt.Sprintf("%s: %s: of blocks there are only those of C code", filepath.Base(m.Name), capture.GoHeap); s.rec.On() && !s.said[text] {
+		s.rec.NotePartial(capture.Reason{Kind: capture.GoHeap})
+		if text := fmt.Sprintf("%s: %s: of blocks there are only those of C code", filepath.Base(m.Name), report.ReasonText(capture.Reason{Kind: capture.GoHeap})); s.rec.On() && !s.said[text] {
 			s.said[text] = true
 			s.notify("%s", text)
 		}
@@ -32,7 +33,7 @@ func (s *Session) noteGo(modules []inferior.Module) {
 // hasGo tells whether a Go runtime allocated what the recording does not count: an
 // older hdb did not note it.
 func hasGo(src capture.Source) bool {
-	return slices.Contains(src.Info().Partial, capture.GoHeap) || slices.ContainsFunc(src.Functions(), func(name string) bool {
+	return src.Info().Partial.Has(capture.GoHeap) || slices.ContainsFunc(src.Functions(), func(name string) bool {
 		fn, ok := breakpoints.Named(name)
 		return ok && fn.Group == breakpoints.GroupGo
 	})

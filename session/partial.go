@@ -7,7 +7,6 @@ import (
 
 	"hdb/capture"
 	"hdb/heap"
-	"hdb/recording"
 	"hdb/report"
 )
 
@@ -18,31 +17,31 @@ func (s *Session) noteSelection() {
 		return
 	}
 	if st.Paused {
-		s.rec.NotePartial(recording.WasPaused)
+		s.rec.NotePartial(capture.Reason{Kind: capture.Paused})
 	}
 	if st.Filter != "" {
-		s.rec.NotePartial(capture.OnlyEvents + st.Filter)
+		s.rec.NotePartial(capture.Reason{Kind: capture.OnlyEvents, Text: st.Filter})
 	}
 }
 
 // spans are the reasons that say only which part of the run is recorded: of that part
 // the recording is true.
-var spans = []string{recording.BeganLate, recording.StartedLate, recording.EndedEarly, capture.Trimmed}
+var spans = []capture.ReasonKind{capture.BeganLate, capture.StartedLate, capture.EndedEarly, capture.Trimmed}
 
-// Partial says why the recording has not all events of the run, a line for each
-// reason: what is added up is true of those it has.
-func (s *Session) Partial() []string {
+// Partial says why the recording has not all events of the run: what is added up is true
+// of those it has.
+func (s *Session) Partial() capture.Reasons {
 	src := s.source()
 	if src == nil {
 		return nil
 	}
-	why := slices.Clip(src.Info().Partial)
-	if hasGo(src) && !slices.Contains(why, capture.GoHeap) {
-		why = append(why, capture.GoHeap)
+	why := src.Info().Partial
+	if hasGo(src) {
+		why = why.With(capture.Reason{Kind: capture.GoHeap})
 	}
-	lacks := slices.ContainsFunc(why, func(reason string) bool { return reason != recording.FreedUnseen })
+	lacks := len(why.Without(capture.FreedUnseen)) > 0
 	if recorded, seen := s.Recordings(); !lacks && seen > recorded { // at stops only, or by an older hdb
-		why = append(why, fmt.Sprintf("%d of %d events were recorded", recorded, seen))
+		why = why.With(capture.Reason{Kind: capture.SomeEvents, Text: fmt.Sprintf("%d of %d", recorded, seen)})
 	}
 	return why
 }
@@ -59,7 +58,7 @@ func (s *Session) Caveats() report.Caveats {
 	}
 	c := report.CaveatsOf(src)
 	c.Partial = s.Partial()
-	if !slices.Contains(c.Partial, recording.FreedUnseen) {
+	if !c.Partial.Has(capture.FreedUnseen) {
 		c.Doubt = s.LiveDoubt()
 	}
 	return c
@@ -75,18 +74,17 @@ func (s *Session) Gaps() []string {
 func (s *Session) gapsOfAnswers() report.Caveats {
 	c := s.Caveats()
 	c.Doubt = s.LiveDoubt()
-	c.Partial = slices.DeleteFunc(slices.Clone(c.Partial), func(reason string) bool {
-		return slices.Contains(spans, reason) || reason == recording.FreedUnseen && c.Doubt != ""
-	})
+	c.Partial = c.Partial.Without(spans...)
+	if c.Doubt != "" {
+		c.Partial = c.Partial.Without(capture.FreedUnseen)
+	}
 	return c
 }
 
 // begin is when a recording began whose times count from earlier on, as far as its
 // first event tells; 0 if it began with them.
-func begin(why []string, x *heap.Index) time.Duration {
-	late := slices.ContainsFunc(why, func(reason string) bool {
-		return reason == recording.StartedLate || reason == recording.DroppedOlder || reason == recording.WasPaused || reason == capture.Trimmed
-	})
+func begin(why capture.Reasons, x *heap.Index) time.Duration {
+	late := slices.ContainsFunc([]capture.ReasonKind{capture.StartedLate, capture.DroppedOlder, capture.Paused, capture.Trimmed}, why.Has)
 	if runs := x.Runs(); late && len(runs) > 0 {
 		return runs[0].Start
 	}

@@ -1,10 +1,10 @@
 package session
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
+	"hdb/capture"
 	"hdb/internal/cond"
 	"hdb/probe"
 	"hdb/recording"
@@ -28,7 +28,7 @@ func TestGapsWhileRecording(t *testing.T) {
 	if len(got) != 2 || !strings.HasSuffix(got[0], "of the run: only events with size > 5") || !strings.HasPrefix(got[1], "12 calls are missing") {
 		t.Errorf("%q", got)
 	}
-	if c := s.Caveats(); !slices.Contains(c.Partial, recording.StartedLate) || c.Lost != 12 || c.Whole() {
+	if c := s.Caveats(); !c.Partial.Has(capture.StartedLate) || c.Lost != 12 || c.Whole() {
 		t.Errorf("%+v", c)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"hdb/capture"
 	"hdb/heap"
-	"hdb/recording"
 	"hdb/report"
 )
 
@@ -19,8 +18,8 @@ func TestSnapshots(t *testing.T) {
 	saved := recorded(t, "phases")
 	p := get[*report.Profile](t)(saved.Profile(ProfileParts{}))
 	x := get[*heap.Index](t)(saved.Index())
-	if p.Begin == 0 || p.Begin != x.Runs()[0].Start || !slices.Equal(p.Partial, []string{recording.StartedLate}) {
-		t.Errorf("a recording of what main does begins at %v, because %q; its first event is at %v", p.Begin, p.Partial, x.Runs()[0].Start)
+	if p.Begin == 0 || p.Begin != x.Runs()[0].Start || !slices.Equal(p.Partial, capture.Reasons{{Kind: capture.StartedLate}}) {
+		t.Errorf("a recording of what main does begins at %v, because %+v; its first event is at %v", p.Begin, p.Partial, x.Runs()[0].Start)
 	}
 	for _, moment := range []string{"start", "30%", "peak", "end"} {
 		must(t)(saved.Goto(moment))

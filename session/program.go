@@ -246,7 +246,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		return errors.Join(err, p.Close())
 	}
 	if s.rec.On() && p.Attached() {
-		s.rec.NotePartial(recording.BeganLate)
+		s.rec.NotePartial(capture.Reason{Kind: capture.BeganLate})
 	}
 	s.noteSelection()
 	s.ApplySettings()
@@ -320,7 +320,7 @@ func (s *Session) Detach() (pid int, err error) {
 	}
 	pid = s.proc.PID()
 	if s.rec.On() {
-		s.rec.NotePartial(recording.EndedEarly)
+		s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	}
 	s.unbindAll()
 	s.tracer.Disarm()

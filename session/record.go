@@ -14,6 +14,7 @@ import (
 	"hdb/internal/outfile"
 	"hdb/probe"
 	"hdb/recording"
+	"hdb/report"
 	"hdb/unwind"
 )
 
@@ -90,14 +91,14 @@ func (s *Session) noteStart(ended bool) {
 	ran := s.gaps.Restarted()
 	switch {
 	case !ended:
-		s.rec.NotePartial(recording.StartedLate)
+		s.rec.NotePartial(capture.Reason{Kind: capture.StartedLate})
 	case ran:
-		s.rec.NotePartial(recording.WasStopped)
+		s.rec.NotePartial(capture.Reason{Kind: capture.Stopped})
 	}
 	if s.gaps.Blind() {
-		s.rec.NotePartial(recording.FreedUnseen)
+		s.rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
 	}
-	s.rec.DropPartial(recording.EndedEarly)
+	s.rec.DropPartial(capture.EndedEarly)
 	s.noteSelection()
 }
 
@@ -111,7 +112,7 @@ func (s *Session) StopRecord() error {
 	if s.proc == nil {
 		return nil
 	}
-	s.rec.NotePartial(recording.EndedEarly)
+	s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	return s.armTracer()
 }
 
@@ -188,7 +189,7 @@ type RecordStatus struct {
 	Losses     []recording.Loss // calls of this run that are in no event
 	Lost       uint64           // their sum
 	Probe      probe.Stats      // of the probe's own work
-	Partial    []string         // why else numbers are not those of the run, as in Session.Gaps
+	Partial    capture.Reasons  // why else numbers are not those of the run, as in Session.Gaps
 	Damage     string           // what of the recording cannot be read, "" if nothing is known
 	Doubt      string           // why blocks that seem to live may not, "" if they do
 	Bounds     recording.Bounds // that the recording of this run is kept in
@@ -225,7 +226,7 @@ func (s *Session) RecordStatus() RecordStatus {
 func (s *Session) recordStatus() RecordStatus {
 	st := RecordStatus{
 		Plane: s.Plane(), Probe: s.losses.Probe(s.probeStats()),
-		GoHeap: slices.Contains(s.rec.Info().Partial, capture.GoHeap),
+		GoHeap: s.rec.Info().Partial.Has(capture.GoHeap),
 	}
 	if s.gaps.Counted() {
 		st.Doubt = recording.RanUnfollowed
@@ -294,8 +295,12 @@ func (s *Session) noteLosses() {
 			s.exclusive(func() { s.rec.AddLoss(l) })
 		}
 	}
-	if text := s.losses.Warning(); text != "" {
-		s.notify("%s", text)
+	switch n, why := s.losses.Warning(); n {
+	case 0:
+	case 1:
+		s.notify("1 call lost: %s", report.ReasonText(why))
+	default:
+		s.notify("%d calls lost: %s", n, report.ReasonText(why))
 	}
 }
 

@@ -124,7 +124,7 @@ func (s *Session) tick(st *stream) {
 func (s *Session) EndStream() (RecordStatus, error) {
 	if s.stream != nil && s.rec.On() {
 		if s.stream.file.Full() {
-			s.rec.NotePartial(recording.EndedFull)
+			s.rec.NotePartial(capture.Reason{Kind: capture.EndedFull})
 		}
 		s.attempt(func() {
 			if err := s.StopRecord(); err != nil {
@@ -230,7 +230,7 @@ func (s *Session) endBounded() {
 	if !s.rec.On() {
 		return
 	}
-	s.endKept(recording.EndedFull)
+	s.endKept(capture.EndedFull)
 	if err := s.stopAll(s.disarmEnded); err != nil && s.proc != nil {
 		s.notify("%v", err)
 	}
@@ -238,9 +238,9 @@ func (s *Session) endBounded() {
 }
 
 // endKept ends the recording between two events.
-func (s *Session) endKept(why string) {
+func (s *Session) endKept(why capture.ReasonKind) {
 	s.exclusive(func() { s.rec.Stop(true) })
-	s.rec.NotePartial(why)
+	s.rec.NotePartial(capture.Reason{Kind: why})
 }
 
 // disarmEnded has nothing followed for a recording that has ended. All threads stand.
@@ -256,7 +256,7 @@ func (s *Session) failKept() {
 	if !f.Fail() {
 		return
 	}
-	s.endKept(recording.EndedUnwritten)
+	s.endKept(capture.Unwritten)
 	f.Forget() // it was made before, without EndedUnwritten
 	if s.proc == nil {
 		return
@@ -271,7 +271,7 @@ func (s *Session) failKept() {
 // fileSource is the recording so far, which goes to a file without a name.
 func (s *Session) fileSource(f *recording.File) (capture.Source, error) {
 	if f.Dropped() > 0 {
-		s.rec.NotePartial(recording.DroppedOlder)
+		s.rec.NotePartial(capture.Reason{Kind: capture.DroppedOlder})
 	}
 	var err error
 	s.exclusive(func() { err = f.Flush() })

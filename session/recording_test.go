@@ -280,7 +280,7 @@ func TestLossesAreInTheRecording(t *testing.T) {
 	if len(said) != 1 || !strings.HasPrefix(said[0], "13 calls lost: hdb was too slow") {
 		t.Errorf("said %q", said)
 	}
-	if st := reopen(t, path).RecordStatus(); st.Lost != 13 || len(st.Losses) != 2 || st.Losses[0] != (recording.Loss{Count: 12, Reason: "hdb was too slow: the ring had no room for them"}) {
+	if st := reopen(t, path).RecordStatus(); st.Lost != 13 || len(st.Losses) != 2 || st.Losses[0] != (recording.Loss{Count: 12, Reason: capture.Reason{Kind: capture.RingFull}}) {
 		t.Errorf("the capture says %d lost, %v", st.Lost, st.Losses)
 	}
 }

@@ -211,7 +211,7 @@ func TestRecordStatusTellsLostCalls(t *testing.T) {
 	if _, err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if st := s.RecordStatus(); st.Lost != 2 || len(st.Losses) != 1 || !strings.Contains(st.Losses[0].Reason, cause.Error()) {
+	if st := s.RecordStatus(); st.Lost != 2 || len(st.Losses) != 1 || st.Losses[0].Reason != (capture.Reason{Kind: capture.NotFollowed, Text: cause.Error()}) {
 		t.Errorf("lost %d: %v", st.Lost, st.Losses)
 	}
 	must(t)(s.Run(nil))

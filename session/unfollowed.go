@@ -1,8 +1,7 @@
 package session
 
 import (
-	"slices"
-
+	"hdb/capture"
 	"hdb/internal/cond"
 	"hdb/recording"
 )
@@ -16,7 +15,7 @@ func (s *Session) noteUnfollowed() {
 	}
 	s.gaps.RunOn(s.rec, s.followsAll(), watched)
 	if s.gaps.Blind() && s.eventsArmed() { // there may be recorded events behind the gap
-		s.rec.NotePartial(recording.FreedUnseen)
+		s.rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
 	}
 }
 
@@ -28,7 +27,7 @@ func (s *Session) followsAll() bool {
 // LiveDoubt says why recorded blocks that seem to be live may not be, "" if they are.
 func (s *Session) LiveDoubt() string {
 	switch {
-	case s.saved != nil && slices.Contains(s.saved.Info().Partial, recording.FreedUnseen):
+	case s.saved != nil && s.saved.Info().Partial.Has(capture.FreedUnseen):
 		return "not every allocator call was followed while this was recorded: blocks that seem to live may be freed"
 	case s.saved == nil && s.gaps.Blind():
 		return recording.RanUnfollowed

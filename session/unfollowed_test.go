@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/cond"
-	"hdb/recording"
 )
 
 // stopRecord ends the recording.
@@ -29,10 +29,14 @@ func startRecord(t *testing.T, s *Session) {
 
 // wantPartial checks the reasons why a recording is partial, and whether blocks that
 // seem to live may not.
-func wantPartial(t *testing.T, s *Session, doubt bool, why ...string) {
+func wantPartial(t *testing.T, s *Session, doubt bool, kinds ...capture.ReasonKind) {
 	t.Helper()
+	var why capture.Reasons
+	for _, kind := range kinds {
+		why = append(why, capture.Reason{Kind: kind})
+	}
 	if got := s.Partial(); !slices.Equal(got, why) {
-		t.Errorf("partial because %q, want %q", got, why)
+		t.Errorf("partial because %+v, want %+v", got, why)
 	}
 	if got := s.LiveDoubt(); got != "" != doubt {
 		t.Errorf("doubt %q, want one: %v", got, doubt)
@@ -66,23 +70,23 @@ func beforeUnload(t *testing.T, mode ProbeMode) *Session {
 func TestGapInARecording(t *testing.T) {
 	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
 		s := beforeUnload(t, mode)
-		wantPartial(t, s, false, recording.StartedLate)
+		wantPartial(t, s, false, capture.StartedLate)
 		stopRecord(t, s)
-		wantPartial(t, s, false, recording.StartedLate, recording.EndedEarly)
+		wantPartial(t, s, false, capture.StartedLate, capture.EndedEarly)
 		startRecord(t, s) // the program did not run on
-		wantPartial(t, s, false, recording.StartedLate)
+		wantPartial(t, s, false, capture.StartedLate)
 		stopRecord(t, s)
 		must(t)(s.Continue(1))
-		wantPartial(t, s, true, recording.StartedLate, recording.EndedEarly)
+		wantPartial(t, s, true, capture.StartedLate, capture.EndedEarly)
 		startRecord(t, s)
-		wantPartial(t, s, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
+		wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
 		must(t)(s.Continue(1))
-		wantPartial(t, s, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
+		wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
 		if st := s.RecordStatus(); st.KeptBlocks != 23 || st.Doubt == "" {
 			t.Errorf("status %+v", st)
 		}
 		saved := saveAndOpen(t, s)
-		wantPartial(t, saved, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
+		wantPartial(t, saved, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
 		if st := saved.RecordStatus(); st.Doubt == "" {
 			t.Errorf("status of the capture %+v", st)
 		}
@@ -102,7 +106,7 @@ func TestPauseIsNoGap(t *testing.T) {
 		if err := s.ResumeRecord(); err != nil {
 			t.Fatal(err)
 		}
-		wantPartial(t, s, false, recording.StartedLate, recording.WasPaused)
+		wantPartial(t, s, false, capture.StartedLate, capture.Paused)
 		if st := s.RecordStatus(); st.KeptBlocks != 3 || st.Doubt != "" {
 			t.Errorf("status %+v", st)
 		}
@@ -124,7 +128,7 @@ func TestGapWithoutBlocks(t *testing.T) {
 		must(t)(s.Continue(1))
 		startRecord(t, s)
 		must(t)(s.Continue(1))
-		wantPartial(t, s, false, recording.StartedLate, recording.WasStopped)
+		wantPartial(t, s, false, capture.StartedLate, capture.Stopped)
 		wantCalls(t, s, "#1 malloc 4096", "#2 realloc 1048576", "#3 free 1048576")
 	})
 }
@@ -137,7 +141,7 @@ func TestStepsAreAGap(t *testing.T) {
 	stopRecord(t, s)
 	must(t)(s.StepInstruction(1))
 	startRecord(t, s)
-	wantPartial(t, s, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
+	wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
 }
 
 // TestAddressAfterAGap hands out the address of a block that was freed in a gap.
@@ -165,7 +169,7 @@ func TestAddressAfterAGap(t *testing.T) {
 				t.Errorf("live %+v: %v", live, err)
 			}
 		}
-		wantPartial(t, s, true, recording.StartedLate, recording.WasStopped, recording.FreedUnseen)
+		wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
 	})
 }
 
@@ -218,8 +222,8 @@ func TestMovedAway(t *testing.T) {
 		if got := s.LiveDoubt() != ""; got != unsure || live.Blocks > 0 && !got {
 			t.Errorf("%d blocks live, doubt %q", live.Blocks, s.LiveDoubt())
 		}
-		if got := slices.Contains(s.Partial(), recording.FreedUnseen); got != unsure {
-			t.Errorf("partial %q", s.Partial())
+		if got := s.Partial().Has(capture.FreedUnseen); got != unsure {
+			t.Errorf("partial %+v", s.Partial())
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/report"
 )
 
 // captureSummary is what hdb capture info says.
@@ -124,7 +125,7 @@ func summarize(path string, f *capture.File) *captureSummary {
 		Program: info.Program, Args: info.Args, PID: info.PID, Host: info.Host, Kernel: info.Kernel, Arch: info.Arch, Start: info.Start,
 		Events: f.Len(), Totals: info.Totals, Stacks: f.Stacks(), Functions: len(f.Functions()), Modules: len(f.Modules()),
 		Threads: len(f.Threads()), Stops: len(f.Stops()), Samples: len(f.Samples()), Log: len(f.Console()), Parts: f.Parts(),
-		Stopped: []captureStop{}, Marks: []captureMark{}, Losses: []captureLoss{}, Partial: append([]string{}, info.Partial...),
+		Stopped: []captureStop{}, Marks: []captureMark{}, Losses: []captureLoss{}, Partial: append([]string{}, report.ReasonTexts(info.Partial)...),
 	}
 	var from, to time.Duration
 	c.First, c.Last, from, to = f.Span()
@@ -140,13 +141,13 @@ func summarize(path string, f *capture.File) *captureSummary {
 	for _, m := range f.Marks() {
 		c.Marks = append(c.Marks, captureMark{m.Name, m.Seq, m.Time.Seconds()})
 	}
-	at := map[string]int{}
+	at := map[capture.Reason]int{}
 	for _, l := range f.Losses() {
 		i, ok := at[l.Reason]
 		if !ok {
 			i = len(c.Losses)
 			at[l.Reason] = i
-			c.Losses = append(c.Losses, captureLoss{Reason: l.Reason})
+			c.Losses = append(c.Losses, captureLoss{Reason: report.ReasonText(l.Reason)})
 		}
 		c.Losses[i].Count += l.Count
 		c.Losses[i].Places++
@@ -240,7 +241,7 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 				what = "sums of " + counted(info.Totals.Events, "event")
 			}
 			if info := f.Info(); len(info.Partial) > 0 {
-				what += "; partial: " + strings.Join(info.Partial, "; ")
+				what += "; partial: " + strings.Join(report.ReasonTexts(info.Partial), "; ")
 			}
 			if lost := f.Info().Totals.Lost; lost > 0 {
 				what += "; " + counted(lost, "call") + " lost while it was recorded"

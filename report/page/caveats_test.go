@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/capture"
 	"hdb/report"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestCaveats(t *testing.T) {
 	p := sampleProfile("/src/a.c")
 	p.Caveats = report.Caveats{
-		Partial: []string{"only events with func(\"pa<rse\x1b\")", "it was paused"}, Lost: 1234,
+		Partial: capture.Reasons{{Kind: capture.OnlyEvents, Text: "func(\"pa<rse\x1b\")"}, {Kind: capture.Paused}}, Lost: 1234,
 		Damage: "the capture is damaged: 7 events are missing", Doubt: "blocks that seem to live may be freed",
 	}
 	for name, write := range map[string]func(io.Writer) error{

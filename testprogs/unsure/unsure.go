@@ -29,10 +29,12 @@ func Captures(t testing.TB) []Capture {
 		{"filter", filepath.Join(dir, "filter.hdb"), "only events with size > 23"},
 		{"damage", filepath.Join(dir, "damage.hdb"), "the capture is damaged"},
 	}
-	write(t, all[0].Path, func(l *capture.Log) { l.AddLoss(capture.Loss{After: 2, Count: 1234, Reason: "the ring was full"}) })
+	write(t, all[0].Path, func(l *capture.Log) {
+		l.AddLoss(capture.Loss{After: 2, Count: 1234, Reason: capture.Reason{Kind: capture.RingFull}})
+	})
 	write(t, all[1].Path, func(l *capture.Log) {
 		info := l.Info()
-		info.AddPartial(capture.OnlyEvents + "size > 23")
+		info.AddPartial(capture.Reason{Kind: capture.OnlyEvents, Text: "size > 23"})
 		l.SetInfo(info)
 	})
 	write(t, all[2].Path, func(*capture.Log) {})

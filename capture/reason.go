@@ -1,0 +1,72 @@
+package capture
+
+import "slices"
+
+// A ReasonKind is why a recording lacks events of its run.
+type ReasonKind uint8
+
+// The kinds of reasons. Their numbers are part of the wire format.
+const (
+	UnknownReason ReasonKind = iota
+
+	// Why a recording has not all events of the run, see Info.Partial.
+	BeganLate    // by an attach: times count from there
+	StartedLate  // by a command: times count from the run's start
+	EndedEarly   // before the program
+	EndedFull    // when it was large enough
+	Unwritten    // when it could not be written any more: how much was to come nobody knows
+	DroppedOlder // the last events were kept
+	Paused       // for a while
+	Stopped      // for a while, and started again
+	OnlyEvents   // that match a condition: Text, "" unknown
+	SomeEvents   // were recorded: Text, as in "3 of 15"; is not kept
+	Trimmed      // what is outside of a span was left out
+	FreedUnseen  // not every call was followed: blocks that seem to live may not
+	GoHeap       // a Go runtime allocates memory of which there are no blocks
+	OpenEnd      // the capture was not closed or lost its end: how much is missing there nobody knows
+	Failed       // hdb panicked: Text, "" unknown
+
+	// Why calls are in no event, see Loss; Failed, too.
+	RingFull    // no room in the probe's ring
+	ManyThreads // of threads that the probe had no place for
+	TornRecord  // of a thread that ended within its record
+	NotFollowed // by plain breakpoints: Text, "" unknown
+	DamagedPart // of a capture that was repaired
+	DamagedEnd  // of one whose end is missing: these at least
+)
+
+// A Reason is a kind and what it tells besides.
+type Reason struct {
+	Kind ReasonKind
+	Text string // see the kinds; "" for most
+}
+
+// clamp cuts a text that is too long.
+func (r Reason) clamp() Reason {
+	r.Text = r.Text[:min(len(r.Text), maxString)]
+	return r
+}
+
+// Reasons are several, each once.
+type Reasons []Reason
+
+// Has tells whether one is of the kind.
+func (rs Reasons) Has(kind ReasonKind) bool {
+	return slices.ContainsFunc(rs, func(r Reason) bool { return r.Kind == kind })
+}
+
+// With are the reasons and those of them that are new.
+func (rs Reasons) With(more ...Reason) Reasons {
+	rs = slices.Clone(rs)
+	for _, r := range more {
+		if !slices.Contains(rs, r) {
+			rs = append(rs, r)
+		}
+	}
+	return rs
+}
+
+// Without are the reasons of other kinds.
+func (rs Reasons) Without(kinds ...ReasonKind) Reasons {
+	return slices.DeleteFunc(slices.Clone(rs), func(r Reason) bool { return slices.Contains(kinds, r.Kind) })
+}

@@ -1,0 +1,53 @@
+package report
+
+import (
+	"fmt"
+
+	"hdb/capture"
+)
+
+// reasonWords has for each kind of reasons the words without its text, and with it.
+var reasonWords = map[capture.ReasonKind][2]string{
+	capture.BeganLate:    {"it began within the run"},
+	capture.StartedLate:  {"it was started within the run"},
+	capture.EndedEarly:   {"it ended before the program"},
+	capture.EndedFull:    {"it ended when it was large enough"},
+	capture.Unwritten:    {"it ended when it could not be written any more"},
+	capture.DroppedOlder: {"older events were dropped"},
+	capture.Paused:       {"it was paused"},
+	capture.Stopped:      {"it was stopped for a while"},
+	capture.OnlyEvents:   {"only some events", "only events with %s"},
+	capture.SomeEvents:   {"some events were recorded", "%s events were recorded"},
+	capture.Trimmed:      {"it was trimmed"},
+	capture.FreedUnseen:  {"blocks may have been freed while calls were not followed: live and peak may be too high"},
+	capture.GoHeap:       {"what the Go runtime allocates is not counted"},
+	capture.OpenEnd:      {"the file was not closed, or was cut off: events at its end may be missing"},
+	capture.Failed:       {"hdb failed while it recorded", "hdb failed while it recorded: %s"},
+	capture.RingFull:     {"hdb was too slow: the ring had no room for them"},
+	capture.ManyThreads:  {"made by more threads than the probe has places for"},
+	capture.TornRecord:   {"begun by a thread that ended within its record"},
+	capture.NotFollowed:  {"plain breakpoints could not follow them", "plain breakpoints could not follow them: %s"},
+	capture.DamagedPart:  {"a damaged part of the capture"},
+	capture.DamagedEnd:   {"the end of the capture is missing: these at least"},
+}
+
+// ReasonText is a reason in words. They may hold foreign names.
+func ReasonText(r capture.Reason) string {
+	words, ok := reasonWords[r.Kind]
+	switch {
+	case !ok:
+		return "a reason that this hdb does not know"
+	case words[1] == "" || r.Text == "":
+		return words[0]
+	}
+	return fmt.Sprintf(words[1], r.Text)
+}
+
+// ReasonTexts are reasons in words, nil if there are none.
+func ReasonTexts(reasons capture.Reasons) []string {
+	var texts []string
+	for _, r := range reasons {
+		texts = append(texts, ReasonText(r))
+	}
+	return texts
+}
