@@ -9,8 +9,8 @@ import (
 )
 
 // The short way of a Ledger for the events that most programs make most of the time. It
-// decides what Post does, and takes half the time: BenchmarkLive. TestPostAll and
-// TestPostPlain hold it against Post.
+// decides what Post does, and takes half the time: BenchmarkLive. FuzzPostAll and TestPostAll hold it
+// against Post.
 
 const (
 	// ahead is for how many events PostAll asks for memory at once.

@@ -86,27 +86,7 @@ func TestPostAll(t *testing.T) {
 			}
 		}
 		logged := rng.IntN(3) > 0
-		before := slices.Clone(events)
-		for len(events) > 0 {
-			n := all.PostAll(events, logged)
-			for i := range n {
-				e := before[i]
-				if end, ok := one.Unseen(&e); ok {
-					t.Fatalf("event %d of %d: %+v was to come first", i, n, end)
-				}
-				if one.Post(&e, logged); e != events[i] {
-					t.Fatalf("%+v became %+v, want %+v", before[i], events[i], e)
-				}
-			}
-			if events, before = events[n:], before[n:]; len(events) > 0 {
-				got, ok := all.Unseen(&events[0])
-				want, _ := one.Unseen(&before[0])
-				if !ok || got != want {
-					t.Fatalf("%+v comes after %+v, %v, want %+v", events[0], got, ok, want)
-				}
-				unseen++
-			}
-		}
+		unseen += postBoth(t, one, all, events, logged)
 		if round%200 == 0 {
 			all.blocks.check(t)
 		}
@@ -204,4 +184,72 @@ func TestEmptyCellsStay(t *testing.T) {
 		}
 		l.blocks.check(t)
 	}
+}
+
+// FuzzPostAll holds PostAll against Post, event by event, for histories made of any bytes:
+// four for an event, and one for where a batch ends.
+func FuzzPostAll(f *testing.F) {
+	f.Add([]byte("\x00\x01\x10\x02\x01\x01\x00\x00\x02\x09\x08\x01"))
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 8 {
+		b := make([]byte, 400)
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		one, all := NewLedger(), NewLedger()
+		logged := len(b)%3 > 0
+		var batch []capture.Event
+		for seq := uint64(1); len(b) >= 4; b = b[4:] {
+			e := capture.Event{Seq: seq, Addr: uint64(b[1]%24) << unitBits, Size: uint64(b[2]) << (b[3] % 28), Stack: capture.StackID(b[3])}
+			switch seq++; b[0] % 8 {
+			case 0, 1, 2:
+				e.Kind = capture.Alloc
+			case 3, 4, 5:
+				e.Kind, e.Size = capture.Free, 0
+			case 6:
+				e.Kind, e.Old = capture.Realloc, uint64(b[2]%24)<<unitBits
+			default:
+				e.Kind, e.Old, e.Addr, e.Failed, e.Size = capture.Realloc, e.Addr, 0, true, uint64(b[2]%2)
+			}
+			if batch = append(batch, e); b[0] < 200 && len(b) >= 8 {
+				continue
+			}
+			postBoth(t, one, all, batch, logged)
+			batch = batch[:0]
+		}
+		if !maps.Equal(maps.Collect(one.All()), maps.Collect(all.All())) || one.Bytes() != all.Bytes() || one.Peak() != all.Peak() || one.Strays() != all.Strays() {
+			t.Error("the heaps differ")
+		}
+	})
+}
+
+// postBoth posts events to one ledger one by one and to the other all at once, and compares
+// what they decide. It returns how many ends nobody saw.
+func postBoth(t *testing.T, one, all *Ledger, events []capture.Event, logged bool) (unseen int) {
+	t.Helper()
+	before := slices.Clone(events)
+	for len(events) > 0 {
+		n := all.PostAll(events, logged)
+		for i := range n {
+			e := before[i]
+			if end, ok := one.Unseen(&e); ok {
+				t.Fatalf("event %d of %d: %+v was to come first", i, n, end)
+			}
+			if one.Post(&e, logged); e != events[i] {
+				t.Fatalf("%+v became %+v, want %+v", before[i], events[i], e)
+			}
+		}
+		if events, before = events[n:], before[n:]; len(events) > 0 {
+			got, ok := all.Unseen(&events[0])
+			want, _ := one.Unseen(&before[0])
+			if !ok || got != want {
+				t.Fatalf("%+v comes after %+v, %v, want %+v", events[0], got, ok, want)
+			}
+			unseen++
+		}
+	}
+	return unseen
 }
