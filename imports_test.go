@@ -21,6 +21,7 @@ breakpoints heap values report
 probe
 names
 recording
+query
 session
 console/line
 console/screen

@@ -39,7 +39,7 @@ func saveLog(t *testing.T, n int, stops ...capture.StopRecord) string {
 
 func TestOpenSaysWhatIsSelected(t *testing.T) {
 	out, errs, _ := play(t, "open "+saveLog(t, 3, capture.StopRecord{Seq: 2, Event: 2, Text: "breakpoint 1, hit 1: #2 malloc(3823)"}), "bt")
-	if want := "3 events over 2.000 ms\nselected: stop 1, breakpoint 1, hit 1: #2 malloc(3823)\n#0  server+0x1100  [server]\n#1  vdso+0x20100   [vdso]\n"; !strings.HasSuffix(out, want) || errs != "" {
+	if want := "3 events over 2.000 ms\nselected: stop 1, breakpoint 1, hit 1: #2 malloc(3823)\n#0* server+0x1100  [server]\n#1  vdso+0x20100   [vdso]\n"; !strings.HasSuffix(out, want) || errs != "" {
 		t.Errorf("printed %q and %q, want the end %q", out, errs, want)
 	}
 	out, _, _ = play(t, "open "+saveLog(t, 3), "info sharedlibrary", "threads")

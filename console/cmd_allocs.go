@@ -20,7 +20,7 @@ func allocCommands() []*Command {
 		recordCommand(),
 		assertCommand(),
 		{Name: "allocs", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded events, the last 20 unless told otherwise", Args: []ArgKind{ArgCondition}, Run: runAllocs,
-			Long: "Each row shows the event, when and in which thread it happened, and the first frame of the user's code. `bt #N` and `list #N` show more of one.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs all if func(\"parse\")"},
+			Long: "Each row shows the event, when and in which thread it happened, and the function that the block belongs to (see `help top`). `bt #N` and `list #N` show more of one.\n\nExamples:\n  allocs\n  allocs 5 if size >= 1MiB\n  allocs all if func(\"parse\")"},
 		{Name: "live", Group: GroupAllocs, Raw: true, Synopsis: "[N | all] [if CONDITION]", Short: "list recorded blocks that were not given back, largest first", Args: []ArgKind{ArgCondition}, Run: runLive,
 			Long: "Examples:\n  live\n  live all if size >= 64k"},
 		{Name: "alloc", Group: GroupAllocs, Synopsis: "list\nadd FUNCTION size=ARGn [ptr=RET]\nadd FUNCTION free=ARGn", Short: "list the allocator functions, or name one of your own", Args: []ArgKind{ArgSub, ArgFunction},
@@ -176,15 +176,18 @@ func threadNames(s *session.Session) map[int]string {
 	return names
 }
 
-// eventPlace is the function and place of an event's first frame with a line,
-// or of its first frame.
+// eventPlace is the function that an event's block belongs to, and its place.
 func eventPlace(c *Console, e *session.Event) [2]screen.Span {
 	st := c.s.StackOf(e)
 	if len(st.Frames) == 0 {
 		return [2]screen.Span{}
 	}
 	f := st.Frames[c.s.UserFrame(st.Frames)]
-	return [2]screen.Span{wholeName(c.out, f)[0], framePlace(f)}
+	name := c.out.Names.Function(f.Function, f.Linkage)
+	if name == "" {
+		name = f.Name()
+	}
+	return [2]screen.Span{screen.Func(name), framePlace(f)}
 }
 
 func runAllocList(_ context.Context, c *Console, in Input) error {

@@ -19,7 +19,7 @@ func heapCommands() []*Command {
 	measures, pers := strings.Join(heap.Measures[:], "|"), strings.Join(session.Pers[:session.PerStack], "|")
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
-			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live.\n\nA row is the function that allocs shows: the first one of the user's code that is no wrapper. What the compiler has merged into it counts for it; `bt #N` shows these [inlined] frames, `leaks` and `temporary` begin with them, per line counts for the line in them that allocates, and `list -cost` has the lines of both.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
+			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
 		{Name: "leaks", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByLive),
 			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nExample:\n  leaks 5"},
 		{Name: "temporary", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
@@ -217,7 +217,7 @@ func showStackRows(c *Console, in Input, rows []session.StackRow, by heap.Measur
 			} else {
 				o.Printf("%s in %s, of %s allocated\n", screen.LongSize(r.LiveBytes), screen.Counted(r.LiveBlocks, "block"), screen.Grouped(r.Count))
 			}
-			printFrames(o, r.Stack.Frames[min(c.s.ShownFrame(r.Stack.Frames), len(r.Stack.Frames)):])
+			printFrames(o, r.Stack.Frames[min(c.s.UserFrame(r.Stack.Frames), len(r.Stack.Frames)):])
 		}
 		if len(rows) < total {
 			o.Printf("%d of %s; `%s %d` shows all\n", len(rows), screen.Counted(total, "stack"), in.Name, total)

@@ -70,7 +70,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	var st session.Stack
-	called := c.s.Called()
+	called, selected := c.s.Called(), -1
 	if b.isEvent {
 		e, of, err := c.s.EventStack(b.event)
 		if err != nil {
@@ -79,6 +79,8 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		st, called = of, e.Function
 	} else if st, err = c.s.Stack(0); err != nil {
 		return err
+	} else if f, err := c.s.SelectedFrame(); err == nil {
+		selected = f.Num
 	}
 	frames := st.Frames
 	limit := b.n
@@ -94,14 +96,17 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	shown := len(frames)
 	frames = c.s.WithTailCalls(frames, called)
 	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
+	for i, f := range frames {
+		v.Frames[i].Selected = !f.Tail && f.Num == selected
+	}
 	c.show(in, v, func(o *screen.Output) {
 		if b.full {
 			if at, in := c.s.InProbe(); in && !b.isEvent {
 				o.Line(screen.Guess(fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)))
 			}
-			printFull(o, frames)
+			printFull(o, frames, selected)
 		} else {
-			printFrames(o, frames)
+			printStack(o, frames, selected)
 			explainMarks(c, o, frames)
 		}
 		if more := len(st.Frames) - shown; more > 0 && limit > 0 {
@@ -114,9 +119,9 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 }
 
 // printFull shows all that is known of each frame.
-func printFull(o *screen.Output, frames []session.Frame) {
+func printFull(o *screen.Output, frames []session.Frame, selected int) {
 	for _, f := range frames {
-		o.Line(append(append([]screen.Span{screen.Head(frameNumber(f, 2))}, wholeName(o, f)...), screen.Plain("  "), fullPlace(f))...)
+		o.Line(append(append([]screen.Span{screen.Head(frameNumber(f, 2, selected))}, wholeName(o, f)...), screen.Plain("  "), fullPlace(f))...)
 		how := fmt.Sprintf("found by %s, named by %s", f.How, f.Frame.Source)
 		if f.Inlined {
 			how = fmt.Sprintf("inlined, named by %s", f.Frame.Source)

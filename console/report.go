@@ -119,8 +119,8 @@ func headline(r *session.Report) screen.Span {
 	return screen.Plain(r.Headline())
 }
 
-// maxReportFrames bounds the frames of a stop; the first frame of the user's
-// code, which is the last of them, is always among them.
+// maxReportFrames bounds the frames of a stop; the one that the
+// block belongs to, which is the last of them, is always among them.
 const maxReportFrames = 6
 
 // userFrames are the frames of an allocation that are worth a line: the

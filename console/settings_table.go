@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdb/console/line"
+	"hdb/query"
 	"hdb/session"
 	"hdb/symbols"
 )
@@ -71,6 +72,9 @@ func settingTable() []*setting {
 		{name: "kill-on-exit", kind: kindBool, def: "on", help: "a program that hdb started dies with hdb; off lets it go on, however hdb ends",
 			get:   func(c *Console) string { return onOff(!c.s.Settings.Outlive) },
 			apply: func(c *Console, v string) error { c.s.Settings.Outlive = v == "off"; c.s.ApplySettings(); return nil }},
+		{name: "library-frames", def: query.DefaultLibraries, help: "regular expression: frames of libraries, by the function (in Rust ::core::fmt::write), its source file or the file of its module: no block belongs to them while there is a frame of the user's own code",
+			get:   func(c *Console) string { return expression(c.s.Settings.Libraries) },
+			apply: func(c *Console, v string) error { return c.setExpression(&c.s.Settings.Libraries, v) }},
 		{name: "listsize", kind: kindCount, def: "10", help: "lines that list shows"},
 		{name: "pagination", kind: kindBool, def: "on", help: "stop after each screenful of a long output (only at a terminal)"},
 		{name: "print demangle", kind: kindBool, def: "on", help: "call functions of C++ and Rust by their names in the source in bt, frame, allocs and top; off takes the linker's",
@@ -113,31 +117,31 @@ func settingTable() []*setting {
 			get:   func(c *Console) string { return onOff(c.s.Settings.SystemCalls) },
 			apply: func(c *Console, v string) error { c.s.Settings.SystemCalls = v == "on"; return c.s.ApplyProbe() }},
 		{name: "tab-width", kind: kindCount, def: "8", help: "columns of a tab in source lines"},
-		{name: "wrappers", def: session.DefaultWrappers, help: "regular expression: functions that only allocate for their callers; stops, allocs and top show the caller",
-			get:   showWrappers,
-			apply: setWrappers},
+		{name: "wrappers", def: query.DefaultWrappers, help: "regular expression: functions that only allocate for their callers: no block belongs to them, but to the caller",
+			get:   func(c *Console) string { return expression(c.s.Settings.Wrappers) },
+			apply: func(c *Console, v string) error { return c.setExpression(&c.s.Settings.Wrappers, v) }},
 		{name: "width", kind: kindCount, def: "0", help: "columns of the terminal; 0 asks the terminal, then COLUMNS"},
 	}
 }
 
-func showWrappers(c *Console) string {
-	if c.s.Settings.Wrappers == nil {
+func expression(re *regexp.Regexp) string {
+	if re == nil {
 		return ""
 	}
-	return c.s.Settings.Wrappers.String()
+	return re.String()
 }
 
-func setWrappers(c *Console, v string) error {
-	if v == "" {
-		c.s.Settings.Wrappers = nil
-		return nil
+// setExpression changes a setting that decides which function a block belongs to.
+func (c *Console) setExpression(setting **regexp.Regexp, v string) error {
+	var re *regexp.Regexp
+	if v != "" {
+		var err error
+		if re, err = regexp.Compile(v); err != nil {
+			return err
+		}
 	}
-	re, err := regexp.Compile(v)
-	if err != nil {
-		return err
-	}
-	c.s.Settings.Wrappers = re
-	return nil
+	*setting = re
+	return c.s.ApplyAttribution()
 }
 
 func onOff(on bool) string {

@@ -30,6 +30,7 @@ type frameView struct {
 	Found    string `json:"found"`  // how the frame was found
 	Guess    bool   `json:"guess,omitempty"`
 	Signal   bool   `json:"signal,omitempty"`
+	Selected bool   `json:"selected,omitempty"` // only where a stack is shown
 }
 
 func viewFrame(f session.Frame) frameView {
@@ -161,10 +162,10 @@ func wholeName(o *screen.Output, f session.Frame) []screen.Span {
 
 func markedName(f session.Frame, name string) []screen.Span {
 	var marks []string
-	switch {
-	case name == "":
+	if name == "" {
 		name = f.Name()
-	case f.Line == 0 && f.Offset != 0:
+	}
+	if f.Line == 0 && f.Offset != 0 && (f.Function != "" || f.InFile != 0) {
 		name += fmt.Sprintf("+%#x", f.Offset)
 	}
 	if f.Inlined {
@@ -224,7 +225,10 @@ func explainMarks(c *Console, o *screen.Output, frames []session.Frame) {
 const maxNameColumn = 48
 
 // printFrames shows frames as bt does: number, function, place, aligned.
-func printFrames(o *screen.Output, frames []session.Frame) {
+func printFrames(o *screen.Output, frames []session.Frame) { printStack(o, frames, -1) }
+
+// printStack prints the frames of a stack, of which the one with that number is selected.
+func printStack(o *screen.Output, frames []session.Frame, selected int) {
 	width := 0
 	for _, f := range frames {
 		if w := screen.SpansWidth(frameName(o, f)); w <= maxNameColumn {
@@ -240,7 +244,7 @@ func printFrames(o *screen.Output, frames []session.Frame) {
 			return
 		}
 		name := frameName(o, f)
-		row := append([]screen.Span{screen.Head(frameNumber(f, digits))}, name...)
+		row := append([]screen.Span{screen.Head(frameNumber(f, digits, selected))}, name...)
 		fill := max(0, width-screen.SpansWidth(name))
 		row = append(row, screen.Plain(strings.Repeat(" ", fill+2)), framePlace(f), screen.Guess(tableMark(f)))
 		o.Line(row...)
@@ -248,10 +252,13 @@ func printFrames(o *screen.Output, frames []session.Frame) {
 }
 
 // frameNumber begins the line of a frame. A deduced one has no number: it cannot be
-// selected.
-func frameNumber(f session.Frame, digits int) string {
+// selected. The selected one has a mark.
+func frameNumber(f session.Frame, digits, selected int) string {
 	if f.Tail {
 		return strings.Repeat(" ", digits+3)
+	}
+	if f.Num == selected {
+		return fmt.Sprintf("#%-*s ", digits+1, fmt.Sprintf("%d*", f.Num))
 	}
 	return fmt.Sprintf("#%-*d  ", digits, f.Num)
 }

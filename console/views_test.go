@@ -23,7 +23,7 @@ func TestLongNamesOnTheScreen(t *testing.T) {
 	if got, want := print(func(o *screen.Output) { printFrames(o, []session.Frame{f}) }), "#0  Index<...>::add(long)  index.cc:4\n"; got != want {
 		t.Errorf("bt: %q, want %q", got, want)
 	}
-	if got := print(func(o *screen.Output) { printFull(o, []session.Frame{f}) }); !strings.Contains(got, name) {
+	if got := print(func(o *screen.Output) { printFull(o, []session.Frame{f}, -1) }); !strings.Contains(got, name) {
 		t.Errorf("bt -full: %q", got)
 	}
 	if got := viewFrame(f).Function; got != name {

@@ -19,6 +19,21 @@ func (r *Resolver) Chain(c addr.Code, seq uint64) []capture.Frame {
 	return r.loggedChain(c, seq)
 }
 
+// captureFrames are the functions that code in a file stands for, as captures keep them,
+// innermost first. One without a name is its start.
+func captureFrames(obj *symbols.Object, bias addr.Bias, c addr.Code) (frames []capture.Frame) {
+	for _, f := range lookUp(obj, bias, c) {
+		frames = append(frames, captureFrame(f, c, bias))
+	}
+	if len(frames) > 0 {
+		return frames
+	}
+	if f, ok := nameless(obj, bias, c); ok {
+		frames = append(frames, captureFrame(f, c, bias))
+	}
+	return frames
+}
+
 // captureFrame is a frame as captures keep it.
 func captureFrame(f symbols.Frame, c addr.Code, bias addr.Bias) capture.Frame {
 	low := f.Entry.Run(bias)

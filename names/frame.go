@@ -29,17 +29,22 @@ type Frame struct {
 }
 
 // Name is the function's name as symbols have it. Where there is none it says where the
-// code lies, as module+offset, which is the same in each run; code outside of files has
-// only its address.
+// function lies, as module+offset, which is the same in each run; where nothing tells the
+// function's start, it says where the code lies. Code outside of files has only its
+// address.
 func (f *Frame) Name() string {
 	switch {
 	case f.Function != "":
 		return f.Function
 	case f.InFile != 0:
-		return fmt.Sprintf("%s+%#x", strings.Trim(f.Module, "[]"), uint64(f.InFile)) // [vdso] has brackets of its own
+		return fmt.Sprintf("%s+%#x", strings.Trim(f.Module, "[]"), uint64(f.InFile)-f.Offset) // [vdso] has brackets of its own
 	}
 	return f.Code.Addr().String()
 }
+
+// Outside tells the code that is neither the program's nor a library's: the kernel's, and
+// what hdb has put into the process.
+func (f *Frame) Outside() bool { return f.Module == vdsoName || f.Module == injectedName }
 
 // A Stack is innermost first.
 type Stack struct {
@@ -70,7 +75,7 @@ func (r *Resolver) AppendFrames(out []Frame, f unwind.Frame) []Frame {
 	}
 	syms := r.Modules.Frames(code)
 	if len(syms) == 0 {
-		base.Num = len(out)
+		base.Num, base.Offset = len(out), r.Modules.offset(code)
 		return append(out, base)
 	}
 	for _, sym := range syms {

@@ -184,6 +184,19 @@ func (m *Modules) Frames(c addr.Code) []symbols.Frame {
 	return f
 }
 
+// offset is how far code without a name is in its function, 0 unknown.
+func (m *Modules) offset(c addr.Code) uint64 {
+	obj, mod := m.ObjectAt(c.Lookup())
+	if obj == nil {
+		return 0
+	}
+	fn, ok := nameless(obj, mod.Bias, c)
+	if !ok {
+		return 0
+	}
+	return uint64(c.Addr() - fn.Entry.Run(mod.Bias))
+}
+
 // images are the modules whose symbols can be read, that of the program first.
 func (m *Modules) images(program *Program) []Image {
 	var out []Image

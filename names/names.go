@@ -162,6 +162,17 @@ func (r *Resolver) Covers(m Image, a addr.Run) bool {
 	return true
 }
 
+// nameless is the function that code without a name lies in: unwinding information tells
+// where it begins.
+func nameless(obj *symbols.Object, bias addr.Bias, c addr.Code) (symbols.Frame, bool) {
+	table, err := obj.CFI()
+	if err != nil || table == nil {
+		return symbols.Frame{}, false // said when stacks were walked
+	}
+	fn, ok := table.FunctionAt(c.Lookup().File(bias))
+	return symbols.Frame{Entry: fn.Low}, ok
+}
+
 // lookUp resolves code in a file that is mapped with that bias.
 func lookUp(obj *symbols.Object, bias addr.Bias, c addr.Code) []symbols.Frame {
 	if c.IsReturn() {

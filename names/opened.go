@@ -230,9 +230,7 @@ func (r *Resolver) fileChain(c addr.Code, seq uint64) []capture.Frame {
 	m := r.openedFile(i)
 	r.tellRefused(m)
 	if m.obj != nil {
-		for _, f := range lookUp(m.obj, bias, c) {
-			frames = append(frames, captureFrame(f, c, bias))
-		}
+		frames = captureFrames(m.obj, bias, c)
 	}
 	if len(o.names) >= maxNames {
 		clear(o.names)

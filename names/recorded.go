@@ -157,9 +157,7 @@ func (l *moduleLog) chain(c addr.Code, module int) []capture.Frame {
 	key := codeKey{c, module}
 	frames, ok := l.names[key]
 	if !ok {
-		for _, f := range lookUp(m.obj, m.Bias, c) {
-			frames = append(frames, captureFrame(f, c, m.Bias))
-		}
+		frames = captureFrames(m.obj, m.Bias, c)
 		if len(l.names) >= maxNames {
 			clear(l.names)
 		}

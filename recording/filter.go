@@ -136,7 +136,7 @@ func (v *filterEnv) Module(name string) bool {
 	return v.ask(Question{cond.Module, name}, Frames.Module)
 }
 
-// Caller tells whether the function that called has that name.
+// Caller tells whether the block belongs to a function of that name.
 func (v *filterEnv) Caller(name string) bool {
 	return v.ask(Question{cond.Caller, name}, Frames.Caller)
 }

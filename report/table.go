@@ -25,7 +25,7 @@ type Row struct {
 }
 
 // Functions are the functions of the profile. Own is of the stacks in which the
-// function is the first one of the user's code, so that the rows add up to the
+// function has the block, so that the rows add up to the
 // profile; Total of all in which it occurs, however often it does.
 func (p *Profile) Functions() []*Row {
 	type key struct{ function, file, module string }

@@ -53,7 +53,7 @@ type origin struct {
 }
 
 func newOrigin(s *Session, t *inferior.Thread, call breakpoints.Call) *origin {
-	o := &origin{s: s, t: t, call: call}
+	o := &origin{s: s, t: t, call: call, callers: callers{owner: s.UserFrame}}
 	o.find = func() []Frame { return s.names.Stack(o.walk()).Frames }
 	return o
 }

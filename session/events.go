@@ -128,7 +128,7 @@ type recordedAsk struct {
 }
 
 func newRecordedEnv(s *Session, src capture.Source) *recordedEnv {
-	v := &recordedEnv{s: s, src: src, answers: map[recordedAsk]bool{}}
+	v := &recordedEnv{s: s, src: src, callers: callers{owner: s.UserFrame}, answers: map[recordedAsk]bool{}}
 	for _, m := range src.Modules() {
 		v.changes = append(v.changes, m.From, m.To)
 	}
@@ -170,7 +170,7 @@ func (v *recordedEnv) Module(name string) bool {
 	return v.ask(recording.Question{Predicate: cond.Module, Name: name}, v.callers.Module)
 }
 
-// Caller tells whether the function that called has that name.
+// Caller tells whether the block belongs to a function of that name.
 func (v *recordedEnv) Caller(name string) bool {
 	return v.ask(recording.Question{Predicate: cond.Caller, Name: name}, v.callers.Caller)
 }

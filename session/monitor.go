@@ -10,6 +10,7 @@ import (
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/query"
 )
 
 // maxMonitorNames bounds the addresses whose frames are kept lest they be looked up again.
@@ -47,6 +48,7 @@ type Monitor struct {
 	chains   map[addr.Code][]monitorFrame
 	modules  [2]int         // how many there are in the recording, and how many of them have ended: chains are of then
 	frames   []monitorFrame // of one stack
+	roles    []query.Role   // of one stack
 	distinct []int32        // of one stack
 	marked   []uint32       // by function: the last stack that it is on, and 1 more
 }
@@ -102,7 +104,7 @@ func (m *Monitor) Name(budget time.Duration) (whole bool) {
 // A monitorFrame is a function that an address stands for.
 type monitorFrame struct {
 	function int32
-	kind     frameKind
+	role     query.Role
 }
 
 // stack names a stack by the modules that are mapped now: it has just been seen.
@@ -116,12 +118,11 @@ func (m *Monitor) stack(id capture.StackID) monitorStack {
 		i := m.function(heap.Site{Function: noStack})
 		return monitorStack{i, []int32{i}}
 	}
-	user := 0 // as UserFrame finds it
-	for i, f := range m.frames {
-		if f.kind < m.frames[user].kind {
-			user = i
-		}
+	m.roles = m.roles[:0]
+	for _, f := range m.frames {
+		m.roles = append(m.roles, f.role)
 	}
+	user := query.Owner(m.roles)
 	m.distinct = m.distinct[:0]
 	for _, f := range m.frames[user:] {
 		for int(f.function) >= len(m.marked) {
@@ -146,7 +147,7 @@ func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
 	kept := true
 	for _, f := range m.s.names.AppendRecorded(nil, m.src, rec, i, m.s.rec.Seq()) {
 		site := heap.Site{Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
-		out = append(out, monitorFrame{m.function(site), m.s.frameKind(&f)})
+		out = append(out, monitorFrame{m.function(site), m.s.attribution.Role(&f)})
 		kept = kept && f.Path != ""
 	}
 	if kept && len(m.chains) < maxMonitorNames {

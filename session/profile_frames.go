@@ -7,6 +7,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/addr"
+	"hdb/query"
 	"hdb/report"
 )
 
@@ -23,6 +24,7 @@ type profileFrames struct {
 	last                capture.Stack
 	stacked, spare      []*profileFrame // of the last stack, and what was used before
 	begins, spareBegins []int           // of the frames of each address of it
+	roles               []query.Role    // of the frames of the last stack
 }
 
 // codeKey names code in a module: another library may have taken its place.
@@ -41,8 +43,7 @@ type profileCode struct {
 type profileFrame struct {
 	frame report.Frame
 	site  heap.Site
-	kind  frameKind
-	own   bool   // inlined code of the user's, which UserFrame passes over
+	role  query.Role
 	as    [2]int // indexes of the frame as the user's and as a library's, from 1; 0: none yet
 }
 
@@ -61,7 +62,7 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 	out := report.Stack{ID: id, Site: c.find(id, seq), Truncated: c.last.Truncated}
 	out.Frames = slices.Grow(out.Frames, len(c.stacked))
 	for i, f := range c.stacked {
-		out.Frames = append(out.Frames, c.frame(f, i < out.Site && !f.own))
+		out.Frames = append(out.Frames, c.frame(f, i < out.Site))
 	}
 	if id == 0 {
 		out.Truncated = cmp.Or(out.Truncated, "no stack was recorded")
@@ -78,24 +79,13 @@ func (c *profileFrames) siteOf(id capture.StackID, seq uint64) heap.Site {
 	return c.stacked[user].site
 }
 
-// lineOf names the line of the user's code that allocates: siteOf's, or one of what
-// the compiler merged into that function, as ShownFrame finds it.
+// lineOf names the line of the user's code that allocates.
 func (c *profileFrames) lineOf(id capture.StackID, seq uint64) heap.Site {
 	user := c.find(id, seq)
 	if len(c.stacked) == 0 {
 		return heap.Site{Function: noStack}
 	}
-	shown, by := user, c.stacked[user].frame.Address
-	for i := user - 1; i >= 0; i-- {
-		f := c.stacked[i]
-		if !f.frame.Inlined || f.frame.Address != by {
-			break
-		}
-		if f.own {
-			shown = i
-		}
-	}
-	site := c.stacked[shown].site
+	site := c.stacked[user].site
 	site.ByLine = true
 	return site
 }
@@ -122,13 +112,11 @@ func (c *profileFrames) find(id capture.StackID, seq uint64) (user int) {
 		}
 	}
 	c.last, c.spare, c.spareBegins = rec, before, begins
-	best := strange
-	for i, f := range c.stacked {
-		if f.kind < best {
-			best, user = f.kind, i
-		}
+	c.roles = c.roles[:0]
+	for _, f := range c.stacked {
+		c.roles = append(c.roles, f.role)
 	}
-	return user
+	return query.Owner(c.roles)
 }
 
 // sameCalls is how many of the outermost calls of a stack are those of the last one.
@@ -154,8 +142,7 @@ func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFr
 	}
 	var out []profileFrame
 	for _, f := range c.s.names.AppendRecorded(nil, c.src, rec, i, seq) {
-		kind := c.s.frameKind(&f)
-		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(&f), kind: kind, own: kind == inlined && !c.s.isWrapper(f)})
+		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(&f), role: c.s.attribution.Role(&f)})
 	}
 	c.chains[key] = out
 	return out

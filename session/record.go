@@ -24,7 +24,7 @@ type recordedProcess struct{ s *Session }
 // Frames answers what the filter asks of a stack that the probe has walked.
 func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 	s := r.s
-	f := &recordedFrames{s: s}
+	f := &recordedFrames{s: s, callers: callers{owner: s.UserFrame}}
 	f.find = func() []Frame {
 		defer s.names.Debuginfod.Hurry()() // see fetchAhead
 		var out []Frame

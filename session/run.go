@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/query"
 )
 
 // A target is a place to run to that is not a numbered stop: the return of a
@@ -187,7 +188,8 @@ func (s *Session) showFrames(r *Report) {
 		return
 	}
 	var frames []Frame
-	n, from := -1, 0
+	n, from, final := 0, 0, false
+	var roles []query.Role
 	for _, f := range raw.Frames {
 		known := len(frames)
 		frames = s.names.AppendFrames(frames, f)
@@ -196,13 +198,10 @@ func (s *Session) showFrames(r *Report) {
 			from = n
 			break
 		}
-		if i := slices.IndexFunc(frames[known:], s.isCaller); i >= 0 {
-			n = known + i
+		roles = s.attribution.Roles(roles, frames[known:])
+		if n, final = query.OwnerSoFar(roles); final {
 			break
 		}
-	}
-	if n < 0 {
-		n = s.UserFrame(frames)
 	}
 	s.sel.stack, s.sel.frame = Stack{Frames: frames}, n
 	if atAnyPlace[r.Reason] && r.Event == nil {

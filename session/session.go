@@ -25,6 +25,7 @@ import (
 	"hdb/internal/diskcache"
 	"hdb/names"
 	"hdb/probe"
+	"hdb/query"
 	"hdb/recording"
 	"hdb/unwind"
 )
@@ -60,6 +61,8 @@ type Session struct {
 	binds map[int]*binding // planted traps of a numbered stop, by its ID
 
 	clones map[addr.Run]bool // modules in which clone has a trap, by their beginnings
+
+	attribution *query.Attribution // of blocks to functions, by the settings
 
 	tracer     *breakpoints.Tracer
 	probe      *probe.Probe             // nil before it was needed
@@ -143,7 +146,8 @@ type Settings struct {
 	Probe       ProbeMode
 	SystemCalls bool // follow mmap and its family by system call, too
 	names.Settings
-	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none
+	Wrappers     *regexp.Regexp // functions that only allocate for their callers; nil: none, see ApplyAttribution
+	Libraries    *regexp.Regexp // frames of libraries; nil: none, see ApplyAttribution
 	StepIntoBare bool           // step-mode: step stops in functions without line information
 }
 
@@ -168,13 +172,27 @@ func New(cfg Config) *Session {
 		policy: map[string]inferior.Policy{},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
-			Wrappers: regexp.MustCompile(DefaultWrappers), MaxDepth: 2048, Probe: ProbeAuto, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
+			Wrappers: regexp.MustCompile(query.DefaultWrappers), Libraries: regexp.MustCompile(query.DefaultLibraries), MaxDepth: 2048, Probe: ProbeAuto, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
 		},
 	}
 	s.names = s.newNames()
 	s.walk = unwind.NewWalker(s.names.Modules)
 	s.rec = recording.New(recordedProcess{s})
+	s.attribution = query.NewAttribution(s.Settings.Wrappers, s.Settings.Libraries)
 	return s
+}
+
+// ApplyAttribution makes changed Settings.Wrappers and Settings.Libraries hold. What was
+// said of stacks by the old ones is forgotten, in the process too.
+func (s *Session) ApplyAttribution() error {
+	s.exclusive(func() {
+		s.attribution = query.NewAttribution(s.Settings.Wrappers, s.Settings.Libraries)
+		s.rec.ForgetAnswers()
+	})
+	if s.proc == nil {
+		return nil
+	}
+	return s.armTracer()
 }
 
 // Mode is what the session is about.

@@ -2,15 +2,12 @@ package session
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/symbols"
 	"hdb/unwind"
 )
 
@@ -134,127 +131,9 @@ func (s *Session) threadStack(t *inferior.Thread, limit int, now addr.Code) (Sta
 	return s.names.Stack(raw), nil
 }
 
-// isOwn tells the frame of a call that the user wrote: with a line, not inlined,
-// outside the language's runtime.
-func isOwn(f Frame) bool { return !f.Inlined && isOwnCode(f) }
-
-func isOwnCode(f Frame) bool {
-	return f.Line != 0 && (f.Frame.Source == symbols.FromDWARF || f.Frame.Source == symbols.FromJIT) && !runtimeModule(f.Path) && !systemSource(f.File)
-}
-
-// runtimeModule tells libraries whose frames are not the user's code: the
-// language's runtime, the dynamic linker and allocators.
-func runtimeModule(path string) bool {
-	base := filepath.Base(path)
-	for _, p := range []string{"libc.", "libc-", "ld-linux", "ld-musl", "ld-2.", "libstdc++", "libc++", "libgcc_s", "libm.", "libpthread",
-		"libjemalloc", "libtcmalloc", "libmimalloc", "linux-vdso", "[vdso]"} {
-		if strings.HasPrefix(base, p) {
-			return true
-		}
-	}
-	return false
-}
-
-// systemSource tells headers and library sources of the toolchain, whose
-// functions are inlined into the user's.
-func systemSource(file string) bool {
-	for _, p := range []string{"/usr/include/", "/usr/lib/gcc/", "/rustc/", "/usr/src/"} {
-		if strings.HasPrefix(file, p) {
-			return true
-		}
-	}
-	return strings.Contains(file, "/rustlib/src/") || strings.Contains(file, "/include/c++/")
-}
-
-// DefaultWrappers is what Settings.Wrappers is at first. A dealloc is none: it frees
-// what is its own.
-const DefaultWrappers = `(?i)(^|[^d]e|[^e])alloc($|[^a]|ate|ator)|strn?dup|^mem(new|dup)`
-
-// isCaller tells the user's frames that are no allocator of the program's own:
-// in sqlite3 everything is allocated by sqlite3MemMalloc, which tells nobody
-// anything.
-func (s *Session) isCaller(f Frame) bool {
-	return isOwn(f) && !s.isWrapper(f)
-}
-
-func (s *Session) isWrapper(f Frame) bool {
-	w := s.Settings.Wrappers
-	return w != nil && w.MatchString(baseName(f.Function))
-}
-
-// UserFrame is the index of the frame to show for an allocation: the first one
-// that the user wrote (with a line, not inlined, outside the language's runtime)
-// and that is no wrapper of the allocator. Without one it is a wrapper, then an
-// inlined frame, then any outside the runtime that has a name, no wrapper if there
-// is another, then the innermost.
-func (s *Session) UserFrame(frames []Frame) int {
-	best, at := strange, 0
-	for i := range frames {
-		if plainKind(&frames[i]) >= best { // spares looking for wrappers
-			continue
-		}
-		if k := s.frameKind(&frames[i]); k < best {
-			best, at = k, i
-		}
-		if best == caller {
-			break
-		}
-	}
-	return at
-}
-
-// ShownFrame is the index of the frame at which a stack begins that is shown for an
-// allocation: what stands before it is the allocator's. That is UserFrame, or the
-// innermost function of the user's, no wrapper, that was inlined there: it has the
-// line that allocates, though what it allocated counts for the function whose code it
-// became.
-func (s *Session) ShownFrame(frames []Frame) int {
-	user := s.UserFrame(frames)
-	shown := user
-	for i := user - 1; i >= 0 && inlinedIn(&frames[i], &frames[user]); i-- {
-		if isOwnCode(frames[i]) && !s.isWrapper(frames[i]) {
-			shown = i
-		}
-	}
-	return shown
-}
-
-// inlinedIn tells whether the code of f became that of the call by.
-func inlinedIn(f, by *Frame) bool { return f.Inlined && f.Code == by.Code && f.CFA == by.CFA }
-
-// frameKind is how well a frame stands for an allocation.
-type frameKind uint8
-
-// The kinds, the best first.
-const (
-	caller      frameKind = iota
-	wrapper               // of the user's
-	inlined               // into others
-	bare                  // outside the runtime
-	bareWrapper           // as their names have it
-	strange
-)
-
-func (s *Session) frameKind(f *Frame) frameKind {
-	k := plainKind(f)
-	if (k == caller || k == bare) && s.isWrapper(*f) {
-		k++
-	}
-	return k
-}
-
-// plainKind is the kind of a frame that is no wrapper.
-func plainKind(f *Frame) frameKind {
-	switch {
-	case isOwn(*f):
-		return caller
-	case isOwnCode(*f):
-		return inlined
-	case f.Function != "" && !runtimeModule(f.Path):
-		return bare
-	}
-	return strange
-}
+// UserFrame is the index of the frame that a block belongs to, which is shown for its
+// allocation: see query.Attribution.
+func (s *Session) UserFrame(frames []Frame) int { return s.attribution.Owner(frames) }
 
 // WithTailCalls adds the functions that left a stack by a tail call, see
 // names.Resolver.WithTailCalls. called is the allocator function that the innermost frame

@@ -452,7 +452,7 @@ type codeEnv struct {
 
 func newCodeEnv(s *Session, t *inferior.Thread) *codeEnv {
 	v := &codeEnv{s: s, t: t}
-	v.caller = 1
+	v.owner = s.UserFrame
 	v.find = func() []Frame {
 		st, err := s.threadStack(t, defaultDepth, addr.Code{})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/names"
+	"hdb/query"
 	"hdb/recording"
 	"hdb/symbols"
 )
@@ -42,7 +43,7 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 			}
 		}
 		switch {
-		case ask.Predicate == cond.Module && !slices.ContainsFunc(objs, func(m names.Image) bool { return matchModule(ask.Name, filepath.Base(m.Name)) }):
+		case ask.Predicate == cond.Module && !slices.ContainsFunc(objs, func(m names.Image) bool { return query.MatchModule(ask.Name, filepath.Base(m.Name)) }):
 			s.notify("module(%q): no such program or library is loaded now", ask.Name)
 		case ask.Predicate != cond.Module && !strings.Contains(ask.Name, "*") && !hasFunction(objs, ask.Name):
 			s.notify("%s: no such function in what is loaded now", strings.Replace(ask.Predicate.String(), "()", fmt.Sprintf("(%q)", ask.Name), 1))
@@ -132,7 +133,7 @@ func (s *Session) ProgramFunctions() []string {
 	}
 	var names []string
 	for _, fn := range objs[0].Object.MatchFunctions(regexp.MustCompile(""), s.reading.GivenUp) {
-		names = append(names, baseName(fn.Name))
+		names = append(names, query.BaseName(fn.Name))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -145,7 +146,7 @@ func (s *Session) SelectFunction(name string) (Frame, error) {
 		return Frame{}, err
 	}
 	i := slices.IndexFunc(st.Frames, func(f Frame) bool {
-		return matchFunction(name, f) || symbols.MatchesName(name, f.Function, f.Linkage)
+		return query.MatchFunction(name, f.Function, f.Linkage) || symbols.MatchesName(name, f.Function, f.Linkage)
 	})
 	if i < 0 {
 		return Frame{}, fmt.Errorf("no frame of a function %q: bt shows those there are", name)

@@ -374,3 +374,6 @@ func (o *Object) describeDebug(info *Info) {
 // Demangle gives a linkage name of C++ or Rust as a user writes it, with
 // parameters and without return type. Other names come back unchanged.
 func Demangle(s string) string { return demangle.Name(s) }
+
+// IsRust tells the linkage names of Rust.
+func IsRust(s string) bool { return demangle.IsRust(s) }

@@ -34,6 +34,8 @@ type volatile struct {
 
 var volatiles = []volatile{
 	// Where code without a name lies in its file, as the compiler has it.
+	{"offset", regexp.MustCompile(`\S\+0x(?P<any>[0-9a-f]{4,})\+0x[0-9a-f]+`)},
+	{"offset", regexp.MustCompile(`\+0x\{offset\}\+0x(?P<any>[0-9a-f]+)`)},
 	{"offset", regexp.MustCompile(`\S\+0x(?P<any>[0-9a-f]{4,})(?: \[[a-z]+\])? +\[`)},
 	{"offset", regexp.MustCompile(`run till exit of \S+\+0x(?P<any>[0-9a-f]{4,})\b`)},
 	// Five digits and more are addresses; fewer are offsets and flags.

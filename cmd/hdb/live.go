@@ -29,8 +29,7 @@ flags, with one dash or two:
   --return-child-result    exit with PROG's own status, 128+N for signal N
 
 own is what a function allocated itself, total what all stacks did that lead through
-it. A function is the first one of the user's code that is no wrapper, or one further
-out. Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure, s the order
+it. A function is the one that a block belongs to, as in top, or one further out. Keys: 1 live, 2 bytes, 3 count, 4 temporary choose the measure, s the order
 (own, total, name), / a filter of functions, files and modules, Esc none; space
 pauses the picture, t has rows for each thread; arrows, PgUp, PgDn, Home and End move;
 Ctrl-L paints anew; q ends.

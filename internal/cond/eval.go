@@ -16,7 +16,7 @@ type Env interface {
 	Func(pattern string) bool
 	// Module reports whether a frame of the module is on the stack.
 	Module(name string) bool
-	// Caller reports whether the first frame outside the allocator matches name.
+	// Caller reports whether the function that the block belongs to matches name.
 	Caller(name string) bool
 	// Like reports whether the stack is that of the event FILE.hdb#N.
 	Like(event string) bool

@@ -30,7 +30,7 @@ type Predicate uint8
 const (
 	Func       Predicate = iota // a function of that name is on the stack
 	Module                      // a frame of that module is on the stack
-	Caller                      // the first frame outside the allocator
+	Caller                      // the function that the block belongs to
 	Like                        // the stack is that of a recorded event
 	Kind                        // the allocator function
 	ThreadName                  // the thread's name
@@ -58,7 +58,7 @@ var fieldInfo = [fieldCount]FieldInfo{
 var predicateInfo = [predicateCount]FieldInfo{
 	Func:       {"func(", "func(\"name\"): a function of that name is on the stack (* matches anything)"},
 	Module:     {"module(", "module(\"libfoo\"): a frame of that library or program is on the stack"},
-	Caller:     {"caller(", "caller(\"name\"): the function that called the allocator"},
+	Caller:     {"caller(", "caller(\"name\"): the function that the block belongs to, as allocs shows it"},
 	Like:       {"like(", "like(\"FILE.hdb#4711\"): the stack is that of the event in the capture"},
 	Kind:       {"kind(", "kind(\"calloc\") or kind == calloc: the allocator function called"},
 	ThreadName: {"thread", "thread == \"loader\": the thread's name"},

@@ -49,7 +49,7 @@ func run(s string, options ...itanium.Option) string {
 	if strings.HasPrefix(s, "_R") {
 		s = trimVendor(s)
 	}
-	if isRust(s) {
+	if IsRust(s) {
 		out, err := itanium.ToString(keepUnderscores(s), options...)
 		if err != nil {
 			return ""
@@ -68,9 +68,9 @@ func run(s string, options ...itanium.Option) string {
 	return itanium.ASTToString(ast, options...)
 }
 
-// isRust tells Rust's names, v0 or legacy, from C++'s. The legacy ones are valid
+// IsRust tells Rust's names, v0 or legacy, from C++'s. The legacy ones are valid
 // C++ names that end with a hash of 16 digits.
-func isRust(s string) bool {
+func IsRust(s string) bool {
 	if strings.HasPrefix(s, "_R") {
 		return true
 	}
@@ -118,10 +118,10 @@ func trimVendor(s string) string {
 // .constprop.2, .lto_priv.3, .llvm.123. The name is that of the function. Legacy
 // Rust names have dots of their own before the closing hash.
 func trimClone(s string) string {
-	if !IsMangled(s) || isRust(s) {
+	if !IsMangled(s) || IsRust(s) {
 		return s
 	}
-	if i := strings.LastIndexByte(s, 'E'); i > 0 && isRust(s[:i+1]) {
+	if i := strings.LastIndexByte(s, 'E'); i > 0 && IsRust(s[:i+1]) {
 		return s[:i+1]
 	}
 	if i := strings.IndexByte(s, '.'); i > 0 {

@@ -1,10 +1,8 @@
-package session
+package query
 
 import (
 	"regexp"
 	"testing"
-
-	"hdb/symbols"
 )
 
 func TestBaseName(t *testing.T) {
@@ -17,7 +15,7 @@ func TestBaseName(t *testing.T) {
 		"rust::Table::fill":                                        "fill",
 		"void visit<A(*)(int)>(A&)":                                "void visit",
 	} {
-		if got := baseName(name); got != want {
+		if got := BaseName(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
@@ -38,42 +36,6 @@ func TestWithoutParameters(t *testing.T) {
 		if got := withoutParameters(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
-	}
-}
-
-func TestUserFrameSkipsWrappers(t *testing.T) {
-	frame := func(function, file string, inlined bool) Frame {
-		return Frame{Path: "/home/me/prog", Frame: symbols.Frame{
-			Function: function, File: file, Line: 1, Inlined: inlined, Source: symbols.FromDWARF,
-		}}
-	}
-	s := New(Config{})
-	frames := []Frame{
-		frame("std::allocator<int>::allocate(unsigned long)", "/usr/include/c++/12/bits/allocator.h", true),
-		frame("sqlite3MemMalloc", "sqlite3.c", false),
-		frame("mallocWithAlarm", "sqlite3.c", true),
-		frame("std::vector<int, std::allocator<int> >::grow()", "vec.h", false),
-		frame("main", "main.c", false),
-	}
-	if got := s.UserFrame(frames); got != 3 {
-		t.Errorf("frame %d, want 3", got)
-	}
-	if got := s.UserFrame(frames[:3]); got != 1 {
-		t.Errorf("only wrappers: frame %d, want 1", got)
-	}
-	bare := func(function string) Frame {
-		return Frame{Path: "/home/me/prog", Frame: symbols.Frame{Function: function, Source: symbols.FromSymtab}}
-	}
-	unlined := []Frame{{Path: "/home/me/prog"}, bare("xmalloc"), bare("xcalloc"), bare("gcc_qsort"), bare("main")}
-	if got := s.UserFrame(unlined); got != 3 {
-		t.Errorf("without lines: frame %d, want 3", got)
-	}
-	if got := s.UserFrame(unlined[:3]); got != 1 {
-		t.Errorf("only wrappers without lines: frame %d, want 1", got)
-	}
-	s.Settings.Wrappers = nil
-	if got := s.UserFrame(frames); got != 1 {
-		t.Errorf("no wrappers: frame %d, want 1", got)
 	}
 }
 
@@ -100,7 +62,7 @@ func TestMatchModule(t *testing.T) {
 		{"_json.cpython-311-x86_64-linux-gnu", "_json.cpython-311-x86_64-linux-gnu.so", true}, {"json", "_json.cpython-311-x86_64-linux-gnu.so", false},
 		{"prog", "prog", true}, {"prog", "prog.bin", false}, {"libstdc++", "libstdc++.so.6", true}, {"", "", false}, {"*", "", false},
 	} {
-		if got := matchModule(c.pattern, c.base); got != c.want {
+		if got := MatchModule(c.pattern, c.base); got != c.want {
 			t.Errorf("%q of %q: %v", c.pattern, c.base, got)
 		}
 	}
@@ -125,8 +87,7 @@ func TestMatchFunction(t *testing.T) {
 		{"main.(*page).grow", "main.(*page).grow", true},
 		{"grow", "grow_more", false},
 	} {
-		f := Frame{Frame: symbols.Frame{Function: c.function}}
-		if got := matchFunction(c.pattern, f); got != c.want {
+		if got := MatchFunction(c.pattern, c.function, ""); got != c.want {
 			t.Errorf("%q, %s: %v", c.pattern, c.function, got)
 		}
 	}

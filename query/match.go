@@ -1,58 +1,23 @@
-package session
+package query
 
 import (
-	"slices"
 	"strings"
 
 	"hdb/internal/cond"
 	"hdb/symbols"
 )
 
-// callers answers what conditions ask of a stack. It is found when one of them
-// asks, and then once.
-type callers struct {
-	find   func() []Frame
-	caller int // index of the frame that called: 0 at an event, 1 where frame 0 is the function itself
-
-	found  bool
-	frames []Frame
-}
-
-func (c *callers) stack() []Frame {
-	if !c.found {
-		c.found = true
-		c.frames = c.find()
-	}
-	return c.frames
-}
-
-// Func tells whether a function of that name is on the stack.
-func (c *callers) Func(pattern string) bool {
-	return slices.ContainsFunc(c.stack(), func(f Frame) bool { return matchFunction(pattern, f) })
-}
-
-// Module tells whether a frame of that module is on the stack.
-func (c *callers) Module(name string) bool {
-	return slices.ContainsFunc(c.stack(), func(f Frame) bool { return matchModule(name, f.Module) })
-}
-
-// Caller tells whether the function that called has that name.
-func (c *callers) Caller(pattern string) bool {
-	fs := c.stack()
-	return len(fs) > c.caller && matchFunction(pattern, fs[c.caller])
-}
-
-// matchFunction tells whether the user's name for a function is this frame's: as
+// MatchFunction tells whether the user's name for a function is that of this one: as
 // printed, without its parameters, without its namespaces, or as the linker
-// knows it. A * stands for any text.
-func matchFunction(pattern string, f Frame) bool {
-	if f.Function == "" {
+// knows it, which may be "". A * stands for any text.
+func MatchFunction(pattern, function, linkage string) bool {
+	if function == "" {
 		return false
 	}
-	if cond.Match(pattern, f.Function) || f.Linkage != "" && cond.Match(pattern, f.Linkage) {
+	if cond.Match(pattern, function) || linkage != "" && cond.Match(pattern, linkage) {
 		return true
 	}
-	name := withoutParameters(f.Function)
+	name := withoutParameters(function)
 	for {
 		if cond.Match(pattern, name) {
 			return true
@@ -70,7 +35,7 @@ func matchFunction(pattern string, f Frame) bool {
 		last = last[:i]
 	}
 	last = last[strings.LastIndexByte(last, ':')+1:]
-	return strings.Contains(f.Function, last) && symbols.MatchesName(pattern, f.Function, f.Linkage)
+	return strings.Contains(function, last) && symbols.MatchesName(pattern, function, linkage)
 }
 
 // withoutParameters cuts the parameter list off a demangled name: the last pair
@@ -99,9 +64,9 @@ func withoutParameters(name string) string {
 	return name
 }
 
-// baseName is a function's name without namespaces, template arguments and
+// BaseName is a function's name without namespaces, template arguments and
 // parameters.
-func baseName(name string) string {
+func BaseName(name string) string {
 	name = withoutParameters(name)
 	if !strings.Contains(name, "operator") {
 		name = withoutArguments(name)
@@ -131,9 +96,9 @@ func withoutArguments(name string) string {
 	return b.String()
 }
 
-// matchModule tells whether the user's name for a module is this one: "libfoo"
+// MatchModule tells whether the user's name for a module is this one: "libfoo"
 // and "libfoo.so" are libfoo.so.1, "_json" is _json.cpython-311-x86_64-linux-gnu.so.
-func matchModule(pattern, base string) bool {
+func MatchModule(pattern, base string) bool {
 	if base == "" {
 		return false
 	}

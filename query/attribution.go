@@ -1,0 +1,316 @@
+package query
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"hdb/breakpoints"
+	"hdb/names"
+	"hdb/symbols"
+)
+
+// DefaultWrappers matches the base names of functions that allocate for their
+// callers. A dealloc is none: it frees what is its own.
+const DefaultWrappers = `(?i)(^|[^d]e|[^e])alloc($|[^a]|ate|ator)|strn?dup|^mem(new|dup)`
+
+// DefaultLibraries matches the frames of libraries: first by the qualified name of the
+// function, in which a crate of Rust has :: before it, then by its source file, then by
+// the file of the module.
+const DefaultLibraries = `^(::)?(std|__gnu_cxx|__gnu_debug|__cxxabiv1)::|^::(core|alloc|hashbrown)::|^(runtime|internal/[a-z/]+)\.|^__rust_` +
+	`|^/usr/(include|lib/gcc|src/rustc-[^/]*)/|^/rustc/|/rustlib/src/|/include/c\+\+/` +
+	`|^(/usr)?/lib(32|64|x32)?/([^/]+-linux-[^/]+/)?[^/]+$` +
+	`|/(libc|libm|libpthread|libgcc_s|libstdc\+\+|libc\+\+|libc\+\+abi|ld)([-.][^/]*)?\.so[.0-9]*$`
+
+// An Attribution decides which frame of a stack a block belongs to. The function of
+// that frame is the one that the block counts for in every report, that the condition
+// caller() asks for, and that a stop at the allocation selects.
+//
+// It is the innermost frame of the user's own code, inlined frames included. Not the
+// user's own are
+//   - the allocators: the functions of the catalogue, and libjemalloc, libtcmalloc and
+//     libmimalloc;
+//   - wrappers, which allocate for their callers, by their base names;
+//   - functions of libraries, by their names or source files, and functions without
+//     debug information where the same module has one with it further out: they were
+//     linked from an archive;
+//   - modules of libraries, by their files, and code in no file that nobody names;
+//   - what calls main.
+//
+// A library that has an interpreter, such as libpython, is no library in this sense: it
+// is the program.
+//
+// Without any frame of the user's own, the block belongs to the innermost frame in a
+// module of the program that is neither an allocator nor a wrapper; without one to the
+// innermost frame that is no allocator; without one to the innermost frame.
+//
+// An Attribution may be used by several goroutines.
+type Attribution struct {
+	wrappers, libraries *regexp.Regexp
+
+	known sync.Map // from a question to its answer
+}
+
+// NewAttribution makes the rule with the expressions that match wrappers and frames of
+// libraries, see DefaultWrappers and DefaultLibraries; nil matches none.
+func NewAttribution(wrappers, libraries *regexp.Regexp) *Attribution {
+	return &Attribution{wrappers: wrappers, libraries: libraries}
+}
+
+// class says whose code a frame is.
+type class uint8
+
+const (
+	own       class = iota // the user's
+	library                // a library's, in a module of the program's
+	wrapper                // in a module of the program's
+	system                 // in a module of a library's, or outside of all
+	allocator              // which no block belongs to
+)
+
+// A Role is all that decides on a frame.
+type Role struct {
+	class  class
+	debug  bool // it is told of by debug information
+	module string
+}
+
+// Role is the role of a frame.
+func (a *Attribution) Role(f *names.Frame) Role {
+	debug := f.Line > 0 || f.Frame.Source == symbols.FromDWARF || f.Frame.Source == symbols.FromJIT
+	return Role{class: a.class(f), debug: debug, module: f.Path}
+}
+
+// Roles appends the roles of frames.
+func (a *Attribution) Roles(roles []Role, frames []names.Frame) []Role {
+	roles = slices.Grow(roles, len(frames))
+	for i := range frames {
+		roles = append(roles, a.Role(&frames[i]))
+	}
+	return roles
+}
+
+// Owner is the index of the frame that a block belongs to, in a stack whose innermost
+// frame comes first; 0 if there are no frames.
+func (a *Attribution) Owner(frames []names.Frame) int { return Owner(a.Roles(nil, frames)) }
+
+func (a *Attribution) class(f *names.Frame) class {
+	switch {
+	case isAllocator(f):
+		return allocator
+	case f.Outside(), startsProgram(f.Function), f.Path == "" && f.Function == "", a.isLibrary(f.Path):
+		return system
+	case a.isWrapper(f.Function):
+		return wrapper
+	case a.isLibraryFunction(f):
+		return library
+	}
+	return own
+}
+
+// Owner is Attribution.Owner by the roles of the frames.
+func Owner(stack []Role) int {
+	at, _ := owner(stack)
+	return at
+}
+
+// OwnerSoFar is Owner of a stack of which only the inner frames are known. The answer is
+// final if no frame further out can change it.
+func OwnerSoFar(stack []Role) (at int, final bool) { return owner(stack) }
+
+func owner(stack []Role) (at int, final bool) {
+	module, outermost := "", -1 // the last frame with debug information in a module
+	best := allocator
+	for i := range stack {
+		r := &stack[i]
+		c := r.class
+		if c == own && !r.debug && r.module != "" {
+			if outermost < i || r.module != module {
+				module, outermost = r.module, lastDebug(stack, r.module)
+			}
+			if outermost > i {
+				c = library
+			}
+		}
+		if c == own {
+			return i, r.debug
+		}
+		if c == wrapper {
+			c = system
+		}
+		if c < best {
+			best, at = c, i
+		}
+	}
+	return at, false
+}
+
+// lastDebug is the index of the outermost frame of the user's own with debug information
+// in the module, -1 without.
+func lastDebug(stack []Role, module string) int {
+	for i := len(stack) - 1; i >= 0; i-- {
+		if r := &stack[i]; r.class == own && r.debug && r.module == module {
+			return i
+		}
+	}
+	return -1
+}
+
+// catalogue has the names of the allocators' functions, as users and as linkers know them.
+var catalogue = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, fn := range breakpoints.Catalogue() {
+		names[fn.Name], names[fn.Symbol] = true, true
+	}
+	return names
+})
+
+func isAllocator(f *names.Frame) bool {
+	name := f.Function
+	if strings.HasPrefix(name, "operator ") {
+		name = withoutParameters(name)
+	}
+	if name != "" && (catalogue()[name] || catalogue()[f.Linkage]) {
+		return true
+	}
+	base := filepath.Base(f.Path)
+	return strings.HasPrefix(base, "libjemalloc") || strings.HasPrefix(base, "libtcmalloc") || strings.HasPrefix(base, "libmimalloc")
+}
+
+// startsProgram tells the functions of the program's own file that call main and
+// constructors. Those that call what a thread runs are in the C library.
+func startsProgram(function string) bool {
+	switch function {
+	case "_start", "_start_c", "_init", "_fini", "__libc_csu_init", "__libc_csu_fini", "__do_global_ctors_aux", "__do_global_dtors_aux",
+		"__libc_start_main", "__libc_start_main_impl", "__libc_start_call_main", "start_thread", "clone", "clone3", "__clone", "__clone3":
+		return true
+	}
+	return false
+}
+
+func (a *Attribution) isWrapper(function string) bool {
+	return a.wrappers != nil && function != "" && a.memo(question{'w', function}, func() bool {
+		return a.wrappers.MatchString(BaseName(function))
+	})
+}
+
+// isLibrary tells the module of a library.
+func (a *Attribution) isLibrary(path string) bool {
+	return a.libraries != nil && path != "" && a.memo(question{'m', path}, func() bool {
+		return a.libraries.MatchString(path) && !strings.HasPrefix(filepath.Base(path), "libpython")
+	})
+}
+
+// isLibraryFunction tells the function of a library, whatever module has its code: that
+// may be a template, or inlined.
+func (a *Attribution) isLibraryFunction(f *names.Frame) bool {
+	if a.libraries == nil {
+		return false
+	}
+	if f.File != "" && a.memo(question{'f', f.File}, func() bool { return a.libraries.MatchString(f.File) }) {
+		return true
+	}
+	if f.Function == "" {
+		return false
+	}
+	kind, rust := byte('n'), f.Language.String() == "rust" || symbols.IsRust(f.Linkage)
+	if rust {
+		kind = 'r'
+	}
+	return a.memo(question{kind, f.Function}, func() bool { return a.isLibraryName(f.Function, rust) })
+}
+
+// isLibraryName asks for the function's name as DefaultLibraries says. A method of a trait
+// is a library's if the trait and the type are.
+func (a *Attribution) isLibraryName(function string, rust bool) bool {
+	if !rust {
+		return a.libraries.MatchString(qualified(function))
+	}
+	name, trait, ok := implementation(function)
+	if !ok {
+		return a.libraries.MatchString("::" + function)
+	}
+	of := func(path string) bool {
+		path = strings.TrimLeft(path, "&*[( ")
+		for _, word := range []string{"mut ", "const ", "dyn "} {
+			path = strings.TrimPrefix(path, word)
+		}
+		head, _, _ := strings.Cut(path, "<")
+		return !strings.Contains(head, "::") || a.libraries.MatchString("::"+path)
+	}
+	return of(name) && (trait == "" && strings.Contains(name, "::") || trait != "" && a.libraries.MatchString("::"+trait))
+}
+
+// implementation cuts <TYPE as TRAIT>::method and <TYPE>::method of Rust.
+func implementation(function string) (of, trait string, ok bool) {
+	if !strings.HasPrefix(function, "<") {
+		return "", "", false
+	}
+	depth, as := 0, -1
+	for i := range len(function) {
+		switch function[i] {
+		case '<':
+			depth++
+		case '>':
+			if i > 0 && function[i-1] == '-' {
+				continue // of ->
+			}
+			if depth--; depth > 0 {
+				continue
+			}
+			if as < 0 {
+				return function[1:i], "", true
+			}
+			return function[1:as], function[as+len(" as ") : i], true
+		case ' ':
+			if depth == 1 && as < 0 && strings.HasPrefix(function[i:], " as ") {
+				as = i
+			}
+		}
+	}
+	return "", "", false
+}
+
+// qualified cuts the return type off the name of an instance of a template.
+func qualified(function string) string {
+	depth, start := 0, 0
+	for i := range len(function) {
+		switch function[i] {
+		case '<', '[':
+			depth++
+		case '>', ']':
+			depth--
+		case '(':
+			if depth == 0 && !strings.HasPrefix(function[i:], "(anonymous namespace)") {
+				return function[start:]
+			}
+		case ' ':
+			if depth == 0 && !strings.HasSuffix(function[:i], "(anonymous") {
+				start = i + 1
+			}
+		case 'o':
+			if depth == 0 && strings.HasPrefix(function[i:], "operator") && (i == start || function[i-1] == ':') {
+				return function[start:]
+			}
+		}
+	}
+	return function[start:]
+}
+
+// question is about a text, of some kind.
+type question struct {
+	kind byte
+	text string
+}
+
+// memo answers a question once.
+func (a *Attribution) memo(q question, answer func() bool) bool {
+	if yes, ok := a.known.Load(q); ok {
+		return yes.(bool)
+	}
+	yes := answer()
+	a.known.Store(q, yes)
+	return yes
+}
