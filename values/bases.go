@@ -126,7 +126,7 @@ func (w *World) complete(at addr.Run) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	t := w.typeNamed(nil, 0, class)
+	t := lookup{w: w}.typeNamed(0, class)
 	if t == nil || t.classType() == nil {
 		return Value{}, fmt.Errorf("the object is a %s, which debug information does not describe", class)
 	}

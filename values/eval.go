@@ -8,15 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 )
 
 // evaluator computes an expression in a frame.
 type evaluator struct {
-	w *World
-	f *Frame // nil: statics only
+	lookup
 	// assign allows = to change the program.
 	assign bool
 	depth  int
@@ -30,7 +28,7 @@ func (w *World) Eval(f *Frame, src string) (Value, error) { return w.eval(f, src
 func (w *World) Assign(f *Frame, src string) (Value, error) { return w.eval(f, src, true) }
 
 func (w *World) eval(f *Frame, src string, assign bool) (Value, error) {
-	e := &evaluator{w: w, f: f, assign: assign}
+	e := &evaluator{lookup: lookup{w, f}, assign: assign}
 	n, err := parse(src, e)
 	if err != nil {
 		return Value{}, err
@@ -45,7 +43,7 @@ func (w *World) eval(f *Frame, src string, assign bool) (Value, error) {
 // EvalType is the type of an expression, or the type that the expression names;
 // isType says which.
 func (w *World) EvalType(f *Frame, src string) (t *Type, isType bool, err error) {
-	e := &evaluator{w: w, f: f}
+	e := &evaluator{lookup: lookup{w, f}}
 	n, err := parse(src, e)
 	if err != nil {
 		return nil, false, err
@@ -62,11 +60,11 @@ func (w *World) EvalType(f *Frame, src string) (t *Type, isType bool, err error)
 
 func (e *evaluator) typeFor(tag dwarf.Tag, name string) *Type {
 	if tag == 0 && e.f != nil {
-		if _, ok := e.w.local(e.f, name); ok {
+		if _, ok := e.local(name); ok {
 			return nil
 		}
 	}
-	return e.w.typeNamed(e.f, tag, strings.TrimPrefix(name, "::"))
+	return e.typeNamed(tag, strings.TrimPrefix(name, "::"))
 }
 
 func (e *evaluator) rust() bool { return e.f.language() == "rust" }
@@ -275,10 +273,10 @@ func (e *evaluator) name(name string) (Value, error) {
 	global := strings.HasPrefix(name, "::")
 	name = strings.TrimPrefix(name, "::")
 	if !global && e.f != nil {
-		if v, ok := e.w.local(e.f, name); ok {
+		if v, ok := e.local(name); ok {
 			return v, nil
 		}
-		if this, ok := e.w.this(e.f); ok && name != "this" {
+		if this, ok := e.this(); ok && name != "this" {
 			if v, err := e.w.memberNamed(this, name); err == nil {
 				return v, nil
 			}
@@ -294,7 +292,7 @@ func (e *evaluator) name(name string) (Value, error) {
 	if !global {
 		prefixes = e.f.prefixes()
 	}
-	if v, ok, err := e.w.outside(e.f, name, prefixes); ok || err != nil {
+	if v, ok, err := e.outside(name, prefixes); ok || err != nil {
 		return v, err
 	}
 	if i := strings.LastIndex(name, "::"); i > 0 {
@@ -305,48 +303,10 @@ func (e *evaluator) name(name string) (Value, error) {
 			return v, nil
 		}
 	}
-	if v, ok := e.w.symbol(e.f, name, false); ok {
+	if v, ok := e.symbol(name, false); ok {
 		return v, nil
 	}
 	return Value{}, &NoSymbolError{name}
-}
-
-// symbol is what only a symbol table knows; global leaves local symbols out.
-func (w *World) symbol(f *Frame, name string, global bool) (Value, bool) {
-	if w.Lookup == nil {
-		return Value{}, false
-	}
-	a, code, ok := w.Lookup(name, global)
-	if !ok {
-		return Value{}, false
-	}
-	if !code {
-		return MemoryValue(w.aliasType(f, name, a), a), true
-	}
-	e := evaluator{w: w, f: f}
-	return MemoryValue(&Type{Kind: Function, size: 1, w: w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
-}
-
-// aliasType is the type of data that only a symbol tells the place of: that of a
-// variable at the very place whose name has underscores before it, as libc's environ
-// has, or the one that a unit declares which uses it.
-func (w *World) aliasType(f *Frame, name string, at addr.Run) *Type {
-	for _, m := range w.modules(f) {
-		for _, d := range m.names().Variables("__" + name) {
-			v := w.declared(m, d)
-			if a, ok := v.Addr(); ok && a == at {
-				return v.Type
-			}
-		}
-	}
-	for _, m := range w.modules(f) {
-		for _, d := range m.names().Unplaced(name) {
-			if d.Has(dwarf.AtDeclaration) && m.Obj.Qualified(d, name) == name {
-				return w.declaredType(m, d)
-			}
-		}
-	}
-	return w.untyped()
 }
 
 // maxCallers bounds the frames in which a function's variable is looked for.
@@ -357,7 +317,7 @@ func (e *evaluator) localOf(function, name string) (Value, bool) {
 	f := e.f
 	for n := 0; f != nil && n < maxCallers; n++ {
 		if s, err := f.scope(); err == nil && scope.Describe(s.Blocks[len(s.Blocks)-1]).Name == function {
-			return e.w.local(f, name)
+			return lookup{e.w, f}.local(name)
 		}
 		if f.Caller == nil {
 			break
@@ -372,9 +332,9 @@ func (e *evaluator) localOf(function, name string) (Value, bool) {
 func (e *evaluator) inFile(file, name string) (Value, error) {
 	for _, m := range e.w.modules(e.f) {
 		here := []string{""}
-		for _, d := range slices.Concat(e.w.variablesNamed(m, m.placed(name), name, here), m.functionsNamed(name, here)) {
+		for _, d := range slices.Concat(e.variablesNamed(m, m.placed(name), name, here), m.functionsNamed(name, here)) {
 			if unit := unitName(home(d.DIE)); unit == file || strings.HasSuffix(unit, "/"+file) {
-				return e.w.outer(m, d), nil
+				return e.outer(m, d), nil
 			}
 		}
 	}
@@ -386,7 +346,7 @@ func (e *evaluator) inFile(file, name string) (Value, error) {
 
 // staticOf is a static variable of a function, or a static member found by its class.
 func (e *evaluator) staticOf(outer, name string) (Value, bool) {
-	if t := e.w.typeNamed(e.f, 0, outer); t != nil {
+	if t := e.typeNamed(0, outer); t != nil {
 		for _, f := range t.Strip().Fields() {
 			if f.Name == name && f.Static {
 				return e.w.staticMember(t.Strip(), &f)

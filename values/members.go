@@ -35,7 +35,7 @@ func (w *World) Address(f *Frame, src string) (addr.Run, error) {
 			return a, nil
 		}
 	}
-	return (&evaluator{w: w, f: f}).address(v)
+	return (&evaluator{lookup: lookup{w, f}}).address(v)
 }
 
 func (e *evaluator) member(v Value, name string, arrow bool) (Value, error) {
@@ -67,9 +67,10 @@ func (w *World) staticMember(t *Type, f *Field) (Value, bool) {
 	if t.Name == "" {
 		return Value{}, false
 	}
+	statics := lookup{w: w}
 	for _, m := range w.modules(nil) {
-		if list := w.variablesNamed(m, m.placed(f.Name), t.Name+"::"+f.Name, []string{""}); len(list) > 0 {
-			return w.outer(m, list[0]), true
+		if list := statics.variablesNamed(m, m.placed(f.Name), t.Name+"::"+f.Name, []string{""}); len(list) > 0 {
+			return statics.outer(m, list[0]), true
 		}
 	}
 	return Value{}, false

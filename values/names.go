@@ -40,22 +40,28 @@ func (f *Frame) prefixes() []string {
 	return out
 }
 
+// A lookup finds what names mean in a frame.
+type lookup struct {
+	w *World
+	f *Frame // nil: statics only
+}
+
 // outside finds a variable, enumerator or function outside of functions, as gdb does: of
 // the frame's unit, then what is known in the whole program, then a static of another
 // unit. gdb takes the first of these; here it is an error when there are several.
-func (w *World) outside(f *Frame, name string, prefixes []string) (Value, bool, error) {
-	if v, ok := w.inUnit(f, name, prefixes); ok {
+func (l lookup) outside(name string, prefixes []string) (Value, bool, error) {
+	if v, ok := l.inUnit(name, prefixes); ok {
 		return v, true, nil
 	}
-	for _, m := range w.modules(f) {
-		if d, ok := w.global(m, name, prefixes); ok {
-			return w.outer(m, d), true, nil
+	for _, m := range l.w.modules(l.f) {
+		if d, ok := l.global(m, name, prefixes); ok {
+			return l.outer(m, d), true, nil
 		}
 	}
-	if v, ok := w.symbol(f, name, true); ok {
+	if v, ok := l.symbol(name, true); ok {
 		return v, true, nil
 	}
-	return w.foreignStatic(f, name, prefixes)
+	return l.foreignStatic(name, prefixes)
 }
 
 // An entity is a variable, an enumerator or a function outside of functions.
@@ -66,12 +72,12 @@ type entity struct {
 
 // variablesNamed are the variables and enumerators that a name may mean, those with the
 // innermost prefix first.
-func (w *World) variablesNamed(m *modState, list []dwarf.DIE, name string, prefixes []string) []entity {
+func (l lookup) variablesNamed(m *modState, list []dwarf.DIE, name string, prefixes []string) []entity {
 	last := name[strings.LastIndex(name, ":")+1:]
 	var out []entity
 	for _, p := range prefixes {
 		for _, d := range list {
-			if w.hasName(m, d, last, p+name) && !slices.ContainsFunc(out, func(o entity) bool { return o.Unit == d.Unit && o.Off == d.Off }) {
+			if l.hasName(m, d, last, p+name) && !slices.ContainsFunc(out, func(o entity) bool { return o.Unit == d.Unit && o.Off == d.Off }) {
 				out = append(out, entity{DIE: d})
 			}
 		}
@@ -89,34 +95,34 @@ func (m *modState) unplaced(name string) []dwarf.DIE {
 
 // inUnit is a variable or function of the frame's unit. One that was optimized out hides
 // others of its name.
-func (w *World) inUnit(f *Frame, name string, prefixes []string) (Value, bool) {
-	s, err := f.scope()
+func (l lookup) inUnit(name string, prefixes []string) (Value, bool) {
+	s, err := l.f.scope()
 	if err != nil {
 		return Value{}, false
 	}
-	m := w.module(f.Module)
-	variables := w.variablesNamed(m, m.placed(name), name, prefixes)
-	lost := w.variablesNamed(m, m.unplaced(name), name, prefixes)
+	m := l.w.module(l.f.Module)
+	variables := l.variablesNamed(m, m.placed(name), name, prefixes)
+	lost := l.variablesNamed(m, m.unplaced(name), name, prefixes)
 	functions := m.functionsNamed(name, prefixes)
 	// A function that was inlined from another unit sees that one's names.
 	for _, unit := range []*dwarf.Unit{home(s.Blocks[len(s.Blocks)-1]), s.Physical.Unit} {
 		of := func(d entity) bool { return home(d.DIE) == unit || d.Unit == unit }
 		if i := slices.IndexFunc(variables, of); i >= 0 {
-			return w.outer(m, variables[i]), true
+			return l.outer(m, variables[i]), true
 		}
 		if i := slices.IndexFunc(lost, func(d entity) bool { return of(d) && !d.Has(dwarf.AtDeclaration) }); i >= 0 {
-			return LostValue(w.declaredType(m, lost[i].DIE), errLost), true
+			return LostValue(l.w.declaredType(m, lost[i].DIE), errLost), true
 		}
 		if i := slices.IndexFunc(functions, of); i >= 0 {
-			return w.outer(m, functions[i]), true
+			return l.outer(m, functions[i]), true
 		}
 	}
 	return Value{}, false
 }
 
 // global is a variable or function of a module that other units can name.
-func (w *World) global(m *modState, name string, prefixes []string) (entity, bool) {
-	for _, list := range [][]entity{w.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)} {
+func (l lookup) global(m *modState, name string, prefixes []string) (entity, bool) {
+	for _, list := range [][]entity{l.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)} {
 		if i := slices.IndexFunc(list, isGlobal); i >= 0 {
 			return list[i], true
 		}
@@ -155,16 +161,16 @@ func origin(d dwarf.DIE) dwarf.DIE {
 
 // foreignStatic is a static of another unit, if there is one only, and enumerators and
 // constants if they are all the same.
-func (w *World) foreignStatic(f *Frame, name string, prefixes []string) (Value, bool, error) {
+func (l lookup) foreignStatic(name string, prefixes []string) (Value, bool, error) {
 	var found Value
 	var from []string
 	constants := map[string]bool{}
-	for _, m := range w.modules(f) {
-		for _, d := range slices.Concat(w.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)) {
-			v := w.outer(m, d)
+	for _, m := range l.w.modules(l.f) {
+		for _, d := range slices.Concat(l.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)) {
+			v := l.outer(m, d)
 			key := ""
 			if v.Type.Kind == Const || d.Tag() == dwarf.TagEnumerator {
-				b, _ := w.Bytes(v)
+				b, _ := l.w.Bytes(v)
 				key = string(b)
 				constants[key] = true
 			}
@@ -181,8 +187,8 @@ func (w *World) foreignStatic(f *Frame, name string, prefixes []string) (Value, 
 		return Value{}, false, nil
 	case len(from) > 1 || len(constants) > 1 || len(from) == 1 && len(constants) > 0:
 		return Value{}, false, &AmbiguousError{name, from}
-	case len(from) == 1 && from[0] != "" && w.Note != nil && f != nil:
-		w.Note(fmt.Sprintf("%s is not known here: this is the static one of %s", name, path.Base(from[0])))
+	case len(from) == 1 && from[0] != "" && l.w.Note != nil && l.f != nil:
+		l.w.Note(fmt.Sprintf("%s is not known here: this is the static one of %s", name, path.Base(from[0])))
 	}
 	return found, true, nil
 }
@@ -259,9 +265,9 @@ func (m *modState) functionsNamed(name string, prefixes []string) []entity {
 }
 
 // outer is the value of a variable, enumerator or function outside of functions.
-func (w *World) outer(m *modState, e entity) Value {
+func (l lookup) outer(m *modState, e entity) Value {
 	if e.Tag() != dwarf.TagSubprogram {
-		return w.declared(m, e.DIE)
+		return l.declared(m, e.DIE)
 	}
 	d := e.DIE
 	for hop := 0; hop < maxHops && !d.Has(dwarf.AtType) && !d.Has(dwarf.AtName); hop++ {
@@ -271,12 +277,12 @@ func (w *World) outer(m *modState, e entity) Value {
 		}
 		d = next
 	}
-	return MemoryValue(m.typeAt(w, d), e.low.Run(m.Bias))
+	return MemoryValue(m.typeAt(l.w, d), e.low.Run(m.Bias))
 }
 
 // hasName reports whether an entry of that last name part is the one that is wanted. An
 // enumerator is known by the name of its enum and, as in C, without.
-func (w *World) hasName(m *modState, d dwarf.DIE, last, want string) bool {
+func (l lookup) hasName(m *modState, d dwarf.DIE, last, want string) bool {
 	if language(d).IsC() {
 		return last == want
 	}
@@ -286,7 +292,7 @@ func (w *World) hasName(m *modState, d dwarf.DIE, last, want string) bool {
 	if d.Tag() != dwarf.TagEnumerator {
 		return false
 	}
-	return matchesQualified(w.enumOf(m, d).enumScope()+last, want)
+	return matchesQualified(enumScope(l.enumOf(m, d))+last, want)
 }
 
 // named is the entry that has a variable's name: its declaration in a class or
@@ -309,18 +315,18 @@ func matchesQualified(have, want string) bool {
 }
 
 // declared is the value of a variable or enumerator outside of functions.
-func (w *World) declared(m *modState, d dwarf.DIE) Value {
+func (l lookup) declared(m *modState, d dwarf.DIE) Value {
 	if d.Tag() != dwarf.TagEnumerator {
-		return w.valueOf(m, nil, d)
+		return l.w.valueOf(m, nil, d)
 	}
-	t := w.enumOf(m, d)
+	t := l.enumOf(m, d)
 	c, _ := d.Attr(dwarf.AtConstValue)
 	return Number(t, uint64(c.Int()))
 }
 
 // enumOf is the enum that an enumerator belongs to: the entry before it that has it
 // among its children.
-func (w *World) enumOf(m *modState, d dwarf.DIE) *Type {
+func (l lookup) enumOf(m *modState, d dwarf.DIE) *Type {
 	wk := d.Unit.Walk()
 	var last dwarf.DIE
 	for wk.Next() && wk.DIE.Off < d.Off {
@@ -332,7 +338,45 @@ func (w *World) enumOf(m *modState, d dwarf.DIE) *Type {
 		}
 	}
 	if last.Valid() {
-		return m.typeAt(w, last)
+		return m.typeAt(l.w, last)
 	}
-	return baseType(w, "int", 4, encSigned)
+	return baseType(l.w, "int", 4, encSigned)
+}
+
+// symbol is what only a symbol table knows; global leaves local symbols out.
+func (l lookup) symbol(name string, global bool) (Value, bool) {
+	if l.w.Lookup == nil {
+		return Value{}, false
+	}
+	a, code, ok := l.w.Lookup(name, global)
+	if !ok {
+		return Value{}, false
+	}
+	if !code {
+		return MemoryValue(l.aliasType(name, a), a), true
+	}
+	e := evaluator{lookup: lookup{l.w, l.f}}
+	return MemoryValue(&Type{Kind: Function, size: 1, w: l.w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
+}
+
+// aliasType is the type of data that only a symbol tells the place of: that of a
+// variable at the very place whose name has underscores before it, as libc's environ
+// has, or the one that a unit declares which uses it.
+func (l lookup) aliasType(name string, at addr.Run) *Type {
+	for _, m := range l.w.modules(l.f) {
+		for _, d := range m.names().Variables("__" + name) {
+			v := l.declared(m, d)
+			if a, ok := v.Addr(); ok && a == at {
+				return v.Type
+			}
+		}
+	}
+	for _, m := range l.w.modules(l.f) {
+		for _, d := range m.names().Unplaced(name) {
+			if d.Has(dwarf.AtDeclaration) && m.Obj.Qualified(d, name) == name {
+				return l.w.declaredType(m, d)
+			}
+		}
+	}
+	return l.w.untyped()
 }

@@ -23,7 +23,7 @@ type Place struct {
 
 // Place tells where the value of an expression is. A nil frame knows statics only.
 func (w *World) Place(f *Frame, src string) (Place, error) {
-	e := &evaluator{w: w, f: f}
+	e := &evaluator{lookup: lookup{w, f}}
 	n, err := parse(src, e)
 	if err != nil {
 		return Place{}, err

@@ -9,7 +9,7 @@ import (
 )
 
 // rustName is a type as Rust's source names it.
-func (t *Type) rustName(depth int) string {
+func rustName(t *Type, depth int) string {
 	if depth > maxTypeDepth {
 		return "..."
 	}
@@ -18,21 +18,21 @@ func (t *Type) rustName(depth int) string {
 		if t.Name != "" {
 			return t.Name
 		}
-		return "*mut " + t.Elem().rustName(depth+1)
+		return "*mut " + rustName(t.Elem(), depth+1)
 	case Array:
-		return fmt.Sprintf("[%s; %d]", t.Row().rustName(depth+1), t.Count())
+		return fmt.Sprintf("[%s; %d]", rustName(t.Row(), depth+1), t.Count())
 	case Function:
 		var list []string
 		w := t.die.Walk()
 		for w.Next() && len(list) < 64 {
 			if w.Depth == 1 && w.DIE.Tag() == dwarf.TagFormalParameter {
-				list = append(list, t.mod.typeOf(t.w, w.DIE).rustName(depth+1))
+				list = append(list, rustName(t.mod.typeOf(t.w, w.DIE), depth+1))
 			}
 			w.SkipChildren()
 		}
 		text := "fn (" + strings.Join(list, ", ") + ")"
 		if t.die.Has(dwarf.AtType) {
-			text += " -> " + t.Elem().rustName(depth+1)
+			text += " -> " + rustName(t.Elem(), depth+1)
 		}
 		return text
 	case Void:
@@ -45,7 +45,7 @@ func (t *Type) rustName(depth int) string {
 }
 
 // rustText is a struct or enum as gdb's ptype shows it in Rust.
-func (t *Type) rustText(indent int) string {
+func rustText(t *Type, indent int) string {
 	pad := strings.Repeat(" ", 4*(indent+1))
 	var b strings.Builder
 	t.read()
@@ -73,7 +73,7 @@ func (t *Type) rustText(indent int) string {
 		}
 		b.WriteString(word + t.Name + " (\n")
 		for _, f := range t.Fields() {
-			b.WriteString(pad + f.Type.rustName(0) + ",\n")
+			b.WriteString(pad + rustName(f.Type, 0) + ",\n")
 		}
 		return b.String() + strings.Repeat(" ", 4*indent) + ")"
 	}
@@ -83,7 +83,7 @@ func (t *Type) rustText(indent int) string {
 	}
 	b.WriteString(" {\n")
 	for _, f := range t.Fields() {
-		b.WriteString(pad + f.Name + ": " + f.Type.rustName(0) + ",\n")
+		b.WriteString(pad + f.Name + ": " + rustName(f.Type, 0) + ",\n")
 	}
 	return b.String() + strings.Repeat(" ", 4*indent) + "}"
 }
@@ -93,9 +93,9 @@ func rustFields(t *Type) string {
 	tuple := isTuple(t)
 	for _, f := range t.Fields() {
 		if tuple {
-			parts = append(parts, f.Type.rustName(0))
+			parts = append(parts, rustName(f.Type, 0))
 		} else {
-			parts = append(parts, f.Name+": "+f.Type.rustName(0))
+			parts = append(parts, f.Name+": "+rustName(f.Type, 0))
 		}
 	}
 	switch {

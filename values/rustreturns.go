@@ -107,16 +107,16 @@ func rustShapeOf(t *Type, steps *int) rustShape {
 		case s.decl, s.parts == nil && len(s.Fields()) == 0 || s.Tag == dwarf.TagUnionType:
 			return rustShape{unknown: true}
 		case s.parts != nil:
-			return s.rustEnum(steps)
+			return enumShape(s, steps)
 		}
-		return s.rustStruct(steps)
+		return structShape(s, steps)
 	}
 	return rustShape{unknown: true}
 }
 
-// rustStruct is the shape of a struct, tuple or closure: that of its only member, or of
+// structShape is the shape of a struct, tuple or closure: that of its only member, or of
 // two that are scalars.
-func (t *Type) rustStruct(steps *int) rustShape {
+func structShape(t *Type, steps *int) rustShape {
 	var out rustShape
 	members := 0
 	for _, f := range t.Fields() {
@@ -144,12 +144,12 @@ func (t *Type) rustStruct(steps *int) rustShape {
 	if members == 0 {
 		return rustShape{empty: true}
 	}
-	return t.paired(out.scalars, members)
+	return pairShape(t, out.scalars, members)
 }
 
-// paired is the shape of a struct with these scalars in members, of which there are one
+// pairShape is the shape of a struct with these scalars in members, of which there are one
 // or two.
-func (t *Type) paired(list []rustScalar, members int) rustShape {
+func pairShape(t *Type, list []rustScalar, members int) rustShape {
 	if members == 2 && len(list) == 2 && list[1].off < list[0].off {
 		list[0], list[1] = list[1], list[0]
 	}
@@ -164,10 +164,10 @@ func (t *Type) paired(list []rustScalar, members int) rustShape {
 	return rustShape{}
 }
 
-// rustEnum is the shape of an enum with data. One whose variants beside one have no data
+// enumShape is the shape of an enum with data. One whose variants beside one have no data
 // is as that one, when the tag is a niche of it; otherwise a tag and the same scalar in
 // all variants that have one are a pair.
-func (t *Type) rustEnum(steps *int) rustShape {
+func enumShape(t *Type, steps *int) rustShape {
 	p := t.parts
 	var data []Field
 	niche := false
@@ -207,7 +207,7 @@ func (t *Type) rustEnum(steps *int) rustShape {
 	if common == nil {
 		return rustShape{scalars: []rustScalar{tag}}
 	}
-	return t.paired([]rustScalar{tag, *common}, 2)
+	return pairShape(t, []rustScalar{tag, *common}, 2)
 }
 
 // filled are the members of a variant's struct that have a size.

@@ -364,7 +364,7 @@ func runsOf(b []byte, width int) []charRun {
 
 // enum writes an enumerator's name, or the flags that a number is made of.
 func (p *formatter) enum(t *Type, n int64) {
-	scope := t.enumScope()
+	scope := enumScope(t)
 	flags := true
 	var seen int64
 	for _, e := range t.Enumerators() {

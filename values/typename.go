@@ -8,26 +8,26 @@ import (
 )
 
 // String is the type as gdb's whatis names it.
-func (t *Type) String() string { return t.declare("", 0) }
+func (t *Type) String() string { return declare(t, "", 0) }
 
 // declare names the type of a declarator: declare("*x") of int is "int *x".
-func (t *Type) declare(inner string, depth int) string {
+func declare(t *Type, inner string, depth int) string {
 	if depth > maxTypeDepth {
 		return "..." + inner
 	}
 	if t.Rust() {
-		return join(t.rustName(depth), inner)
+		return join(rustName(t, depth), inner)
 	}
 	switch t.Kind {
 	case Pointer, Reference, RvalueReference:
 		mark := map[Kind]string{Pointer: "*", Reference: "&", RvalueReference: "&&"}[t.Kind]
-		return t.Elem().declareThrough(mark+inner, depth)
+		return declareThrough(t.Elem(), mark+inner, depth)
 	case MemberPointer:
 		class := ""
 		if t.object != nil {
 			class = t.object.String()
 		}
-		return t.Elem().declareThrough(class+"::*"+inner, depth)
+		return declareThrough(t.Elem(), class+"::*"+inner, depth)
 	case Const, Volatile, Restrict, Atomic:
 		word := map[Kind]string{Const: "const", Volatile: "volatile", Restrict: "restrict", Atomic: "_Atomic"}[t.Kind]
 		e := t.Elem()
@@ -36,12 +36,12 @@ func (t *Type) declare(inner string, depth int) string {
 			if inner != "" && inner[0] != '[' && inner[0] != '(' && inner[0] != ')' {
 				inner = " " + inner
 			}
-			return e.declare(" "+word+inner, depth+1)
+			return declare(e, " "+word+inner, depth+1)
 		}
 		if e.Kind == Const && t.Kind == Volatile { // gdb's order
-			return "const volatile " + e.Elem().declare(inner, depth+1)
+			return "const volatile " + declare(e.Elem(), inner, depth+1)
 		}
-		return word + " " + e.declare(inner, depth+1)
+		return word + " " + declare(e, inner, depth+1)
 	case Array:
 		dims := ""
 		for _, n := range t.counts {
@@ -52,22 +52,22 @@ func (t *Type) declare(inner string, depth int) string {
 			}
 		}
 		if t.vector {
-			return join(t.Elem().declare("", depth+1)+fmt.Sprintf(" __attribute__ ((vector_size(%d)))", t.Count()), inner)
+			return join(declare(t.Elem(), "", depth+1)+fmt.Sprintf(" __attribute__ ((vector_size(%d)))", t.Count()), inner)
 		}
-		return t.Elem().declare(inner+dims, depth+1)
+		return declare(t.Elem(), inner+dims, depth+1)
 	case Function:
-		return t.Elem().declare(inner+"("+t.parameters(depth)+")", depth+1)
+		return declare(t.Elem(), inner+"("+parameterTypes(t, depth)+")", depth+1)
 	}
-	return join(t.plainName(), inner)
+	return join(plainName(t), inner)
 }
 
 // declareThrough is declare for what a pointer points to: arrays and functions need
 // parentheses.
-func (t *Type) declareThrough(inner string, depth int) string {
+func declareThrough(t *Type, inner string, depth int) string {
 	if t.Kind == Array && !t.vector || t.Kind == Function {
 		inner = "(" + inner + ")"
 	}
-	return t.declare(inner, depth+1)
+	return declare(t, inner, depth+1)
 }
 
 func join(name, inner string) string {
@@ -78,8 +78,8 @@ func join(name, inner string) string {
 	return name + " " + inner
 }
 
-// parameters are the types of a function's parameters.
-func (t *Type) parameters(depth int) string {
+// parameterTypes are the types of a function's parameters.
+func parameterTypes(t *Type, depth int) string {
 	var list []string
 	if t.die.Valid() {
 		w := t.die.Walk()
@@ -87,7 +87,7 @@ func (t *Type) parameters(depth int) string {
 			if w.Depth == 1 {
 				switch w.DIE.Tag() {
 				case dwarf.TagFormalParameter:
-					list = append(list, t.mod.typeOf(t.w, w.DIE).declare("", depth+1))
+					list = append(list, declare(t.mod.typeOf(t.w, w.DIE), "", depth+1))
 				case dwarf.TagUnspecifiedParams:
 					list = append(list, "...")
 				}
@@ -102,7 +102,7 @@ func (t *Type) parameters(depth int) string {
 }
 
 // plainName is the name of a type without declarator.
-func (t *Type) plainName() string {
+func plainName(t *Type) string {
 	word := ""
 	switch t.Tag {
 	case dwarf.TagStructureType:
@@ -128,23 +128,23 @@ const maxNesting = 8
 
 // Text is the type as gdb's ptype shows it: typedefs resolved, members listed.
 func (t *Type) Text() string {
-	t = t.resolved(0)
-	return t.body(0, "")
+	t = withoutTypedefs(t, 0)
+	return bodyText(t, 0, "")
 }
 
 // resolved takes the outer typedefs off, below pointers too, as ptype does.
-func (t *Type) resolved(depth int) *Type {
+func withoutTypedefs(t *Type, depth int) *Type {
 	if depth > maxTypeDepth {
 		return t
 	}
 	switch t.Kind {
 	case Typedef:
-		return t.Elem().resolved(depth + 1)
+		return withoutTypedefs(t.Elem(), depth+1)
 	case Pointer, Reference, RvalueReference, Const, Volatile, Restrict, Atomic, Array, Function:
 		if t.Rust() {
 			return t
 		}
-		e := t.Elem().resolved(depth + 1)
+		e := withoutTypedefs(t.Elem(), depth+1)
 		if e == t.Elem() {
 			return t
 		}
@@ -157,8 +157,8 @@ func (t *Type) resolved(depth int) *Type {
 	return t
 }
 
-// body is declare with the members of the innermost struct or enum written out.
-func (t *Type) body(indent int, inner string) string {
+// bodyText is declare with the members of the innermost struct or enum written out.
+func bodyText(t *Type, indent int, inner string) string {
 	core := t
 	for depth := 0; depth < maxTypeDepth; depth++ {
 		switch core.Kind {
@@ -168,23 +168,23 @@ func (t *Type) body(indent int, inner string) string {
 		}
 		break
 	}
-	text := t.declare(inner, 0)
+	text := declare(t, inner, 0)
 	if t.Rust() && t != core {
 		return text
 	}
 	var full string
 	switch core.Kind {
 	case Struct:
-		full = core.structText(indent)
+		full = structText(core, indent)
 	case Enum:
-		full = core.enumText()
+		full = enumText(core)
 	default:
 		return text
 	}
-	return strings.Replace(text, core.declare("", 0), full, 1)
+	return strings.Replace(text, declare(core, "", 0), full, 1)
 }
 
-func (t *Type) enumText() string {
+func enumText(t *Type) string {
 	var b strings.Builder
 	b.WriteString("enum ")
 	if t.Tag == dwarf.TagEnumerationType && t.die.Has(dwarf.AtEnumClass) {
@@ -206,7 +206,7 @@ func (t *Type) enumText() string {
 		}
 		name := e.Name
 		if t.Name != "" && !t.isC() {
-			name = t.enumScope() + name
+			name = enumScope(t) + name
 		}
 		b.WriteString(name)
 		if e.Value != next {
@@ -220,7 +220,7 @@ func (t *Type) enumText() string {
 
 // enumScope is what stands before an enumerator's name: its enum where that is a
 // scope, else what the enum is in.
-func (t *Type) enumScope() string {
+func enumScope(t *Type) string {
 	if t.isC() {
 		return ""
 	}
@@ -236,9 +236,9 @@ func (t *Type) enumScope() string {
 	return ""
 }
 
-func (t *Type) structText(indent int) string {
+func structText(t *Type, indent int) string {
 	if t.Rust() {
-		return t.rustText(indent)
+		return rustText(t, indent)
 	}
 	word := map[dwarf.Tag]string{dwarf.TagStructureType: "struct", dwarf.TagClassType: "class", dwarf.TagUnionType: "union"}[t.Tag]
 	var b strings.Builder
@@ -249,21 +249,21 @@ func (t *Type) structText(indent int) string {
 	if indent > maxNesting {
 		return b.String() + "{...}"
 	}
-	b.WriteString(t.basesText() + "{\n")
+	b.WriteString(basesText(t) + "{\n")
 	pad := strings.Repeat(" ", 4*(indent+1))
 	label := newLabels(t, pad)
 	for _, f := range t.Fields() {
 		if f.Base || strings.HasPrefix(f.Name, "_vptr") {
 			continue
 		}
-		b.WriteString(label.at(t.access(f)) + pad)
+		b.WriteString(label.at(memberAccess(t, f)) + pad)
 		if f.Static {
 			b.WriteString("static ")
 		}
-		if core := f.Type.coreType(); (core.Kind == Struct || core.Kind == Enum) && core.Name == "" {
-			b.WriteString(f.Type.body(indent+1, f.Name))
+		if core := coreType(f.Type); (core.Kind == Struct || core.Kind == Enum) && core.Name == "" {
+			b.WriteString(bodyText(f.Type, indent+1, f.Name))
 		} else {
-			b.WriteString(f.Type.declare(f.Name, 0))
+			b.WriteString(declare(f.Type, f.Name, 0))
 		}
 		if f.BitSize > 0 {
 			fmt.Fprintf(&b, " : %d", f.BitSize)
@@ -274,20 +274,20 @@ func (t *Type) structText(indent int) string {
 		switch {
 		case t.decl:
 			b.WriteString(pad + "<incomplete type>\n")
-		case t.isC() || len(t.methods()) == 0:
+		case t.isC() || len(methodsOf(t)) == 0:
 			b.WriteString(pad + "<no data fields>\n")
 		}
 	}
-	if methods := t.methods(); len(methods) > 0 {
-		if len(t.dataFields()) > 0 {
+	if methods := methodsOf(t); len(methods) > 0 {
+		if len(dataFields(t)) > 0 {
 			b.WriteString("\n")
 		}
 		for _, m := range methods {
 			b.WriteString(label.at(m.access) + pad + m.text + ";\n")
 		}
 	}
-	for i, td := range t.typedefs() {
-		if i == 0 && (len(t.dataFields()) > 0 || len(t.methods()) > 0) {
+	for i, td := range typedefsOf(t) {
+		if i == 0 && (len(dataFields(t)) > 0 || len(methodsOf(t)) > 0) {
 			b.WriteString("\n")
 		}
 		b.WriteString(label.at(td.access) + pad + td.text + ";\n")
@@ -297,13 +297,13 @@ func (t *Type) structText(indent int) string {
 }
 
 // basesText is what stands between a class's name and its members: ": public A, private B ".
-func (t *Type) basesText() string {
+func basesText(t *Type) string {
 	var bases []string
 	for _, f := range t.Fields() {
 		if !f.Base {
 			continue
 		}
-		word := accessWord(t.access(f)) + " "
+		word := accessWord(memberAccess(t, f)) + " "
 		if f.Virtual {
 			word += "virtual "
 		}
@@ -315,7 +315,7 @@ func (t *Type) basesText() string {
 	return ": " + strings.Join(bases, ", ") + " "
 }
 
-func (t *Type) coreType() *Type {
+func coreType(t *Type) *Type {
 	for range maxTypeDepth {
 		switch t.Kind {
 		case Pointer, Const, Volatile, Restrict, Atomic, Array:
@@ -327,7 +327,7 @@ func (t *Type) coreType() *Type {
 	return t
 }
 
-func (t *Type) dataFields() []Field {
+func dataFields(t *Type) []Field {
 	var out []Field
 	for _, f := range t.Fields() {
 		if !f.Base && !strings.HasPrefix(f.Name, "_vptr") {
@@ -341,10 +341,10 @@ func accessWord(a uint8) string {
 	return [...]string{"public", "public", "protected", "private"}[a&3]
 }
 
-// access is a member's: the default is private in a class.
-func (t *Type) access(f Field) uint8 { return t.accessOf(f.Access) }
+// memberAccess is a member's: the default is private in a class.
+func memberAccess(t *Type, f Field) uint8 { return effectiveAccess(t, f.Access) }
 
-func (t *Type) accessOf(a uint8) uint8 {
+func effectiveAccess(t *Type, a uint8) uint8 {
 	if a == 0 && t.Tag == dwarf.TagClassType {
 		return 3
 	}
@@ -365,19 +365,19 @@ func newLabels(t *Type, pad string) *labels {
 	}
 	want := uint8(1)
 	mixed := t.Tag == dwarf.TagClassType
-	for _, f := range t.dataFields() {
-		mixed = mixed || t.access(f) != want
+	for _, f := range dataFields(t) {
+		mixed = mixed || memberAccess(t, f) != want
 	}
-	for _, m := range t.methods() {
+	for _, m := range methodsOf(t) {
 		mixed = mixed || m.access != want
 	}
 	l.used = mixed
 	if t.Tag == dwarf.TagClassType { // gdb leaves the word out where all is private
 		all := true
-		for _, f := range t.dataFields() {
-			all = all && t.access(f) == 3
+		for _, f := range dataFields(t) {
+			all = all && memberAccess(t, f) == 3
 		}
-		for _, m := range t.methods() {
+		for _, m := range methodsOf(t) {
 			all = all && m.access == 3
 		}
 		l.used = !all
@@ -398,8 +398,8 @@ type memberText struct {
 	access uint8
 }
 
-// typedefs are the names of types that a class declares.
-func (t *Type) typedefs() []memberText {
+// typedefsOf are the names of types that a class declares.
+func typedefsOf(t *Type) []memberText {
 	var out []memberText
 	if t.isC() || !t.die.Valid() {
 		return nil
@@ -409,15 +409,15 @@ func (t *Type) typedefs() []memberText {
 		if d := w.DIE; w.Depth == 1 && d.Tag() == dwarf.TagTypedef {
 			name, _ := d.Attr(dwarf.AtName)
 			a, _ := d.Attr(dwarf.AtAccessibility)
-			out = append(out, memberText{"typedef " + t.mod.typeOf(t.w, d).declare(string(name.Str()), 0), t.accessOf(uint8(a.Uint()))})
+			out = append(out, memberText{"typedef " + declare(t.mod.typeOf(t.w, d), string(name.Str()), 0), effectiveAccess(t, uint8(a.Uint()))})
 		}
 		w.SkipChildren()
 	}
 	return out
 }
 
-// methods are the functions of a class that its source declares.
-func (t *Type) methods() []memberText {
+// methodsOf are the functions of a class that its source declares.
+func methodsOf(t *Type) []memberText {
 	var out []memberText
 	if t.isC() || !t.die.Valid() {
 		return nil
@@ -427,14 +427,14 @@ func (t *Type) methods() []memberText {
 		d := w.DIE
 		if w.Depth == 1 && d.Tag() == dwarf.TagSubprogram && !d.Has(dwarf.AtArtificial) {
 			a, _ := d.Attr(dwarf.AtAccessibility)
-			out = append(out, memberText{t.method(d), t.accessOf(uint8(a.Uint()))})
+			out = append(out, memberText{methodText(t, d), effectiveAccess(t, uint8(a.Uint()))})
 		}
 		w.SkipChildren()
 	}
 	return out
 }
 
-func (t *Type) method(d dwarf.DIE) string {
+func methodText(t *Type, d dwarf.DIE) string {
 	nameV, _ := d.Attr(dwarf.AtName)
 	name := string(nameV.Str())
 	var params []string
@@ -451,7 +451,7 @@ func (t *Type) method(d dwarf.DIE) string {
 					isConst = p.Kind == Pointer && p.Elem().Kind == Const
 					break
 				}
-				params = append(params, pt.declare("", 0))
+				params = append(params, declare(pt, "", 0))
 			case dwarf.TagUnspecifiedParams:
 				params = append(params, "...")
 			}
@@ -482,7 +482,7 @@ func (t *Type) method(d dwarf.DIE) string {
 	if plain != short && !strings.HasPrefix(name, "~") {
 		if v, ok := d.Attr(dwarf.AtType); ok {
 			rt := t.mod.typeAt(t.w, v.Ref())
-			text = rt.declare(text, 0)
+			text = declare(rt, text, 0)
 		} else {
 			text = "void " + text
 		}

@@ -120,8 +120,8 @@ func originsBelow(d dwarf.DIE) map[typeKey]bool {
 
 // local finds a name in the frame: the innermost declaration wins, and in one block
 // the last, which in Rust shadows those before it.
-func (w *World) local(f *Frame, name string) (Value, bool) {
-	s, err := f.scope()
+func (l lookup) local(name string) (Value, bool) {
+	s, err := l.f.scope()
 	if err != nil {
 		return Value{}, false
 	}
@@ -136,30 +136,30 @@ func (w *World) local(f *Frame, name string) (Value, bool) {
 			}
 		})
 		if found.Valid() {
-			return w.valueOf(w.module(f.Module), f, found), true
+			return l.w.valueOf(l.w.module(l.f.Module), l.f, found), true
 		}
 	}
 	return Value{}, false
 }
 
 // this is the object of a member function.
-func (w *World) this(f *Frame) (Value, bool) {
-	v, ok := w.local(f, "this")
+func (l lookup) this() (Value, bool) {
+	v, ok := l.local("this")
 	if !ok || v.Type.Strip().Kind != Pointer {
 		return Value{}, false
 	}
 	if v.err != nil {
 		return LostValue(v.Type.Strip().Elem(), v.err), true
 	}
-	obj, err := w.Deref(v)
+	obj, err := l.w.Deref(v)
 	return obj, err == nil
 }
 
 // typeNamed finds a type by the name that an expression has for it: "struct x", a
 // typedef, a qualified name. The frame's unit goes first.
-func (w *World) typeNamed(f *Frame, tag dwarf.Tag, name string) *Type {
+func (l lookup) typeNamed(tag dwarf.Tag, name string) *Type {
 	if tag == 0 {
-		if t := w.builtin(f, name); t != nil {
+		if t := l.builtin(name); t != nil {
 			return t
 		}
 	}
@@ -168,14 +168,14 @@ func (w *World) typeNamed(f *Frame, tag dwarf.Tag, name string) *Type {
 		last = name[i+2:]
 	}
 	var unit *dwarf.Unit
-	if s, err := f.scope(); err == nil {
+	if s, err := l.f.scope(); err == nil {
 		unit = s.Physical.Unit
-		if t := w.localType(f, s, tag, name); t != nil {
+		if t := l.localType(s, tag, name); t != nil {
 			return t
 		}
 	}
-	prefixes := f.prefixes()
-	for _, m := range w.modules(f) {
+	prefixes := l.f.prefixes()
+	for _, m := range l.w.modules(l.f) {
 		var found *Type
 		list := m.names().Types(last)
 		if strings.Contains(last, "<") && len(list) == 0 {
@@ -186,7 +186,7 @@ func (w *World) typeNamed(f *Frame, tag dwarf.Tag, name string) *Type {
 			if tag != 0 && tagClass(d.Tag()) != tagClass(tag) {
 				continue
 			}
-			t := m.typeAt(w, d)
+			t := m.typeAt(l.w, d)
 			if tag == 0 && t.isC() && (t.Kind == Struct || t.Kind == Enum) {
 				continue // struct x is not x in C
 			}
@@ -226,14 +226,14 @@ func cutTemplate(name string) string {
 }
 
 // localType finds a type that a function declares.
-func (w *World) localType(f *Frame, s *symbols.Scope, tag dwarf.Tag, name string) *Type {
+func (l lookup) localType(s *symbols.Scope, tag dwarf.Tag, name string) *Type {
 	var found *Type
 	for _, b := range s.Blocks {
 		eachChild(b, func(d dwarf.DIE) {
 			switch d.Tag() {
 			case dwarf.TagStructureType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagEnumerationType, dwarf.TagTypedef:
 				if v, ok := d.Attr(dwarf.AtName); ok && string(v.Str()) == name && (tag == 0 || tagClass(tag) == tagClass(d.Tag())) && found == nil {
-					found = w.module(f.Module).typeAt(w, d)
+					found = l.w.module(l.f.Module).typeAt(l.w, d)
 				}
 			}
 		})
@@ -249,10 +249,10 @@ func (e *NoSymbolError) Error() string {
 }
 
 // builtin are the types of the language that a program need not use.
-func (w *World) builtin(f *Frame, name string) *Type {
-	if f.language() == "rust" {
+func (l lookup) builtin(name string) *Type {
+	if l.f.language() == "rust" {
 		if t, ok := rustTypes[name]; ok {
-			b := baseType(w, name, t.size, t.enc)
+			b := baseType(l.w, name, t.size, t.enc)
 			b.lang = dwarf.LangRust
 			return b
 		}
@@ -260,9 +260,9 @@ func (w *World) builtin(f *Frame, name string) *Type {
 	}
 	if t, ok := cTypes[canonical(name)]; ok {
 		if name == "void" {
-			return &Type{Kind: Void, Name: "void", w: w, size: 1}
+			return &Type{Kind: Void, Name: "void", w: l.w, size: 1}
 		}
-		return baseType(w, t.name, t.size, t.enc)
+		return baseType(l.w, t.name, t.size, t.enc)
 	}
 	return nil
 }
