@@ -32,7 +32,7 @@ func (g *Gaps) RunOn(r *Recording, all bool, watched int) {
 	_, blocks := r.Heap()
 	g.calls = true
 	g.counts = g.counts || blocks > uint64(watched)
-	g.blind = g.blind || watched == 0 && r.HoldsRecorded()
+	g.blind = g.blind || watched == 0 && r.Live().AnyRecorded()
 }
 
 // Restarted says that a recording that was stopped goes on. It tells whether the program

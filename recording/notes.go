@@ -137,19 +137,6 @@ func (r *Recording) recorded() uint64 {
 	return r.run.recorded
 }
 
-// RecordedHeap is the part of the live heap that is in the recording.
-func (r *Recording) RecordedHeap() (bytes uint64, blocks int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, b := range r.run.live.All() {
-		if b.Logged {
-			bytes += b.Size
-			blocks++
-		}
-	}
-	return bytes, blocks
-}
-
 // nowhere is where the events go after the end of a file.
 type nowhere struct{}
 

@@ -1,8 +1,6 @@
 package recording
 
 import (
-	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -246,75 +244,4 @@ func (r *Recording) Moment(now time.Duration) (seq uint64, at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.run.last, max(now, r.run.time)
-}
-
-// Unsized is how many blocks of unknown size were freed.
-func (r *Recording) Unsized() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.run.unsized + r.run.live.Strays()
-}
-
-// Blocks are the addresses and sizes of the live blocks.
-func (r *Recording) Blocks() iter.Seq2[uint64, uint64] {
-	return func(yield func(block, size uint64) bool) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for block, b := range r.run.live.All() {
-			if !yield(block, b.Size) {
-				return
-			}
-		}
-	}
-}
-
-// RecordedBlocks are the live blocks that are in the recording, ascending; none if they
-// are more than limit.
-func (r *Recording) RecordedBlocks(limit int) []uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var blocks []uint64
-	for block, b := range r.run.live.All() {
-		if b.Logged {
-			blocks = append(blocks, block)
-		}
-		if len(blocks) > limit {
-			return nil
-		}
-	}
-	slices.Sort(blocks)
-	return blocks
-}
-
-// HoldsRecorded tells whether blocks that are in the recording are live.
-func (r *Recording) HoldsRecorded() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.run.recorded == 0 {
-		return false
-	}
-	for _, b := range r.run.live.All() {
-		if b.Logged {
-			return true
-		}
-	}
-	return false
-}
-
-// Recorded tells whether the live block at the address is in the recording.
-func (r *Recording) Recorded(block uint64) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b, ok := r.run.live.At(block)
-	return ok && b.Logged
-}
-
-// ForgetUnrecorded forgets the live block at the address, whose end nobody will see,
-// unless it is in the recording.
-func (r *Recording) ForgetUnrecorded(block uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if b, ok := r.run.live.At(block); ok && !b.Logged {
-		r.run.live.Take(block)
-	}
 }

@@ -28,7 +28,7 @@ func TestFreeOfUnknownSize(t *testing.T) {
 				t.Errorf("%v, from %s on, free if %s: %s", mode, c.at, c.condition, r.Headline())
 			}
 			st := s.Stops()[len(s.Stops())-1]
-			if r := s.rec.Unsized(); c.at == "giver" && r == 0 {
+			if r := s.rec.Live().Unsized(); c.at == "giver" && r == 0 {
 				t.Errorf("%v, free if %s: the block is not counted", mode, c.condition)
 			}
 			d, _ := s.StopDetail(st)

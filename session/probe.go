@@ -107,7 +107,7 @@ func (s *Session) allocatorSites(modules []inferior.Module) ([]*breakpoints.Site
 
 // probeRequest is what the probe has to do for the stops and the recording.
 func (s *Session) probeRequest() probe.Request {
-	r := probe.Request{Live: s.rec.Blocks(), Record: s.needsRing(), Seq: s.rec.Seq(), Entered: s.entered()}
+	r := probe.Request{Live: s.rec.Live().Blocks(), Record: s.needsRing(), Seq: s.rec.Seq(), Entered: s.entered()}
 	for _, st := range s.stops.All() {
 		if st.Enabled && onEvents(st) {
 			r.Stops = append(r.Stops, st)
@@ -142,7 +142,7 @@ const maxWatched = 16
 
 // watchedBlocks are the live blocks of the recording, whose ends have to be seen; none if
 // there are too many: see noteUnfollowed.
-func (s *Session) watchedBlocks() []uint64 { return s.rec.RecordedBlocks(maxWatched) }
+func (s *Session) watchedBlocks() []uint64 { return s.rec.Live().RecordedBlocks(maxWatched) }
 
 // watchesAll tells whether the probe sees the ends of all blocks whose ends it can look
 // out for.
@@ -324,7 +324,7 @@ func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Act
 	}
 	action := sink{s}.Alloc(t, call)
 	if !s.probe.Recording() {
-		s.rec.ForgetUnrecorded(call.Event.Addr)
+		s.rec.Live().Forget(call.Event.Addr)
 	}
 	if action == inferior.Resume && (s.probe.Passed(s.rec.Seq()) || s.movedAway(call.Event.Addr)) {
 		s.rearmSoon()
@@ -335,7 +335,7 @@ func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Act
 // movedAway tells whether the block that was just made is a recorded one in a new place,
 // where the probe does not look out for it yet: its end may come before it does.
 func (s *Session) movedAway(block uint64) bool {
-	if !s.rec.Recorded(block) || s.watchesAll() {
+	if !s.rec.Live().Recorded(block) || s.watchesAll() {
 		return false
 	}
 	s.gaps.MovedAway()

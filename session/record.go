@@ -216,7 +216,7 @@ func (s *Session) RecordStatus() RecordStatus {
 		// More was allocated since; what is kept is a part of what lives.
 		now := s.rec.Status()
 		st.LiveBytes, st.LiveBlocks = now.LiveBytes, now.LiveBlocks
-		st.KeptBytes, st.KeptBlocks = s.rec.RecordedHeap()
+		st.KeptBytes, st.KeptBlocks = s.rec.Live().RecordedSize()
 	})
 	return st
 }

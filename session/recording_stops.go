@@ -31,7 +31,7 @@ func (e *eventSpan) total(seq uint64) uint64 {
 // count has the events counted that a stop sees from now on.
 func (s *Session) count(b *binding) {
 	b.span.begin(s.rec.Seq())
-	b.unsized.begin(s.rec.Unsized())
+	b.unsized.begin(s.rec.Live().Unsized())
 }
 
 // stopSeq is the number of the last event for whoever looks at a stop: of the event there,
@@ -76,7 +76,7 @@ func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 		d.Passed = seen - st.Hits
 	}
 	if st.Kind == breakpoints.StopFree && st.Cond != nil && st.Cond.Uses(cond.Size) {
-		d.Unsized = b.unsized.total(s.rec.Unsized())
+		d.Unsized = b.unsized.total(s.rec.Live().Unsized())
 	}
 	if s.proc == nil || !st.Enabled {
 		return d, true
@@ -110,7 +110,7 @@ func (s *Session) spanHits() {
 		}
 		if b := s.binds[h.stop.ID]; b != nil {
 			b.span.end(h.event.Seq)
-			b.unsized.end(s.rec.Unsized())
+			b.unsized.end(s.rec.Live().Unsized())
 		}
 	}
 }

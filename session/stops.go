@@ -362,7 +362,7 @@ func (s *Session) Enable(id int, on bool) error {
 		s.count(b)
 	} else {
 		b.span.end(s.stopSeq())
-		b.unsized.end(s.rec.Unsized())
+		b.unsized.end(s.rec.Live().Unsized())
 	}
 	switch {
 	case onEvents(st):

@@ -1,0 +1,96 @@
+package recording
+
+import (
+	"iter"
+	"slices"
+)
+
+// Live is the live heap that a Recording follows.
+type Live struct{ r *Recording }
+
+// Live is the live heap.
+func (r *Recording) Live() Live { return Live{r} }
+
+// Unsized is how many blocks of unknown size were freed.
+func (l Live) Unsized() uint64 {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	return l.r.run.unsized + l.r.run.live.Strays()
+}
+
+// Blocks are the addresses and sizes of the live blocks.
+func (l Live) Blocks() iter.Seq2[uint64, uint64] {
+	return func(yield func(block, size uint64) bool) {
+		l.r.mu.Lock()
+		defer l.r.mu.Unlock()
+		for block, b := range l.r.run.live.All() {
+			if !yield(block, b.Size) {
+				return
+			}
+		}
+	}
+}
+
+// RecordedBlocks are the live blocks that are in the recording, ascending; none if they
+// are more than limit.
+func (l Live) RecordedBlocks(limit int) []uint64 {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	var blocks []uint64
+	for block, b := range l.r.run.live.All() {
+		if b.Logged {
+			blocks = append(blocks, block)
+		}
+		if len(blocks) > limit {
+			return nil
+		}
+	}
+	slices.Sort(blocks)
+	return blocks
+}
+
+// AnyRecorded tells whether blocks that are in the recording are live.
+func (l Live) AnyRecorded() bool {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	if l.r.run.recorded == 0 {
+		return false
+	}
+	for _, b := range l.r.run.live.All() {
+		if b.Logged {
+			return true
+		}
+	}
+	return false
+}
+
+// Recorded tells whether the live block at the address is in the recording.
+func (l Live) Recorded(block uint64) bool {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	b, ok := l.r.run.live.At(block)
+	return ok && b.Logged
+}
+
+// Forget forgets the live block at the address, whose end nobody will see,
+// unless it is in the recording.
+func (l Live) Forget(block uint64) {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	if b, ok := l.r.run.live.At(block); ok && !b.Logged {
+		l.r.run.live.Take(block)
+	}
+}
+
+// RecordedSize is the part of the live heap that is in the recording.
+func (l Live) RecordedSize() (bytes uint64, blocks int) {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	for _, b := range l.r.run.live.All() {
+		if b.Logged {
+			bytes += b.Size
+			blocks++
+		}
+	}
+	return bytes, blocks
+}
