@@ -12,6 +12,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/console/screen"
 	"hdb/internal/cond"
+	"hdb/report"
 	"hdb/session"
 )
 
@@ -140,7 +141,7 @@ func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 	}
 	switch {
 	case live && st.KeptBlocks != st.LiveBlocks:
-		if st.Doubt != "" {
+		if st.Doubt != report.NoDoubt {
 			why = ", which may be freed by now" + why
 		}
 		o.Printf("not recorded: %s of %s%s\n", screen.Counted(st.LiveBlocks-st.KeptBlocks, "more live block"), screen.LongSize(st.LiveBytes-st.KeptBytes), why)
@@ -153,18 +154,18 @@ func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 const noneLive = "no recorded block is live"
 
 // noteDoubt says when what seems to live may be gone. In JSON the object says so.
-func noteDoubt(c *Console, doubt string) {
-	if doubt != "" && !c.cfg.JSON {
-		c.Notify(doubt)
+func noteDoubt(c *Console, doubt report.Doubt) {
+	if doubt != report.NoDoubt && !c.cfg.JSON {
+		c.Notify(report.DoubtText(doubt))
 	}
 }
 
 // warnings are those of a JSON object, none if there is no doubt.
-func warnings(doubt string) []string {
-	if doubt == "" {
+func warnings(doubt report.Doubt) []string {
+	if doubt == report.NoDoubt {
 		return nil
 	}
-	return []string{doubt}
+	return []string{report.DoubtText(doubt)}
 }
 
 // threadNames maps thread IDs to the numbers that users see.

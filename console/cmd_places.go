@@ -9,6 +9,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/console/screen"
 	"hdb/internal/addr"
+	"hdb/report"
 	"hdb/session"
 )
 
@@ -42,8 +43,8 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	if text := whereDecided(d); text != "" {
 		below("%s", text)
 	}
-	if d.Doubt != "" {
-		below("%s", d.Doubt)
+	if d.Doubt != report.NoDoubt {
+		below("%s", report.DoubtText(d.Doubt))
 	}
 	switch hits := screen.Counted(st.Hits, "time"); {
 	case d.Passed > 0 && st.Hits > 0:

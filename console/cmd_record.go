@@ -152,7 +152,7 @@ func viewRecord(st session.RecordStatus) recordView {
 		Stacks: st.Stacks, Truncated: st.Truncated, LiveBytes: st.LiveBytes, LiveBlocks: st.LiveBlocks, PeakBytes: st.PeakBytes,
 		KeptBytes: st.KeptBytes, KeptBlocks: st.KeptBlocks,
 		Sites: st.Sites, Lost: st.Lost, LostStacks: st.Probe.LostSt, Waits: st.Probe.Waits, Bytes: st.Bytes,
-		Partial: report.ReasonTexts(st.Partial), Damage: st.Damage, Warnings: warnings(st.Doubt),
+		Partial: report.ReasonTexts(st.Partial), Damage: report.DamageText(st.Damage), Warnings: warnings(st.Doubt),
 	}
 	if st.Bounds.Any() {
 		v.Bounds, v.Full, v.Left = st.Bounds.String(), st.Full, st.Left
@@ -242,8 +242,8 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 	if len(st.Partial) > 0 {
 		o.Line(screen.Warning("partial: " + strings.Join(report.ReasonTexts(st.Partial), "; ")))
 	}
-	if st.Damage != "" {
-		o.Line(screen.Warning(st.Damage))
+	if st.Damage != nil {
+		o.Line(screen.Warning(report.DamageText(st.Damage)))
 	}
 	for _, l := range st.Losses {
 		o.Line(screen.Warning(fmt.Sprintf("lost: %s, %s", screen.Counted(l.Count, "call"), report.ReasonText(l.Reason))))

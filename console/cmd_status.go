@@ -374,7 +374,7 @@ type captureView struct {
 func viewCapture(s *session.Session, i capture.Info) captureView {
 	t, careful := i.Totals, s.Caveats()
 	return captureView{i.Program, i.Args, i.PID, i.Start.UTC().Format("2006-01-02T15:04:05Z"), i.Host, i.Kernel, i.Arch, i.Created, i.Version,
-		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds(), report.ReasonTexts(careful.Partial), careful.Lost, careful.Damage}
+		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds(), report.ReasonTexts(careful.Partial), careful.Lost, report.DamageText(careful.Damage)}
 }
 
 func infoCapture(_ context.Context, c *Console, in Input) error {

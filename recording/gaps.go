@@ -1,7 +1,5 @@
 package recording
 
-import "hdb/internal/cond"
-
 // Gaps are what is in doubt since the program ran while not every allocator call reached
 // hdb: nothing asked for them, or the probe looked out for some only. The zero value is
 // that of a run that begins.
@@ -49,19 +47,5 @@ func (g *Gaps) Blind() bool { return g.blind }
 // Counted tells that blocks which the live heap counts may be freed.
 func (g *Gaps) Counted() bool { return g.counts }
 
-// RanUnfollowed is what a reader has to know of blocks then.
-const RanUnfollowed = "the program ran on while not every allocator call was followed: blocks that seem to live may be freed by now"
-
-// Doubt says why live and blocks may not be what a condition that asks for them takes
-// them for, "" if they are.
-func (g *Gaps) Doubt(c *cond.Cond) string {
-	switch {
-	case c == nil || !c.Uses(cond.Live) && !c.Uses(cond.Blocks):
-		return ""
-	case g.counts:
-		return "live and blocks are not known: the program ran on while not every allocator call was followed, and blocks that they count may be freed by now"
-	case g.calls:
-		return "live and blocks may be too low: they count no blocks from before allocator calls were followed"
-	}
-	return ""
-}
+// Calls tells that calls were not followed.
+func (g *Gaps) Calls() bool { return g.calls }

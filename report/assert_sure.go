@@ -21,7 +21,7 @@ func (c *Caveats) span(q quantity, value uint64) (low, high uint64) {
 	low, high = value, value
 	if !c.Whole() {
 		lost := c.Lost
-		if c.LostOpen || c.Damage != "" {
+		if c.LostOpen || c.Damage != nil {
 			lost = beyond // nobody knows how many
 		}
 		switch q {

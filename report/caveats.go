@@ -15,33 +15,33 @@ type Caveats struct {
 	Partial  capture.Reasons // why events of the run are not recorded, see capture.Info
 	Lost     uint64          // calls that are missing from the recording
 	LostOpen bool            // its end is missing: Lost is the least
-	Damage   string          // what of the file cannot be read, "" if no damage is known
-	Doubt    string          // why blocks that seem to live may not, "" if Partial says so or they do
+	Damage   error           // what of the file cannot be read, nil if no damage is known
+	Doubt    Doubt           // why blocks that seem to live may not, NoDoubt if Partial says so or they do
 }
 
 // CaveatsOf are those that the recording itself knows. What cannot be read of a file
 // is known when it was read.
 func CaveatsOf(src capture.Source) Caveats {
 	info := src.Info()
-	c := Caveats{Partial: slices.Clip(info.Partial), Lost: info.Totals.Lost, LostOpen: info.OpenEnded()}
-	c.damaged(src.Damage())
-	return c
+	return Caveats{
+		Partial: slices.Clip(info.Partial), Lost: info.Totals.Lost, LostOpen: info.OpenEnded(), Damage: src.Damage(),
+	}
 }
 
-// damaged notes what cannot be read.
-func (c *Caveats) damaged(err error) {
+// DamageText says what of a recording cannot be read, "" if no damage is known.
+func DamageText(err error) string {
 	var d *capture.DamageError
 	switch {
 	case err == nil:
+		return ""
 	case !errors.As(err, &d): // of a recording in memory
-		c.Damage = err.Error()
+		return err.Error()
 	case d.Missing == 1:
-		c.Damage = "the capture is damaged: " + atLeast(d.Open) + "1 event is missing"
+		return "the capture is damaged: " + atLeast(d.Open) + "1 event is missing"
 	case d.Missing > 1:
-		c.Damage = "the capture is damaged: " + atLeast(d.Open) + units.Count(d.Missing, "event") + " are missing"
-	default:
-		c.Damage = "the capture is damaged: hdb capture check tells what is missing"
+		return "the capture is damaged: " + atLeast(d.Open) + units.Count(d.Missing, "event") + " are missing"
 	}
+	return "the capture is damaged: hdb capture check tells what is missing"
 }
 
 // Lines are the caveats in words, one a line, none if there are none. They may hold
@@ -53,7 +53,7 @@ func (c *Caveats) Lines() (lines []string) {
 	if c.Lost > 0 {
 		lines = append(lines, c.missing()+": counts are too low, live and peak are unsure")
 	}
-	for _, text := range []string{c.Damage, c.Doubt} {
+	for _, text := range []string{DamageText(c.Damage), DoubtText(c.Doubt)} {
 		if text != "" {
 			lines = append(lines, text)
 		}
@@ -72,11 +72,11 @@ func (p *Profile) carefulTitle() string {
 }
 
 // Whole tells that no call that was to be recorded is missing.
-func (c *Caveats) Whole() bool { return c.Lost == 0 && !c.LostOpen && c.Damage == "" }
+func (c *Caveats) Whole() bool { return c.Lost == 0 && !c.LostOpen && c.Damage == nil }
 
 // freedUnseen tells that blocks which seem to live may not.
 func (c *Caveats) freedUnseen() bool {
-	return c.Doubt != "" || c.Partial.Has(capture.FreedUnseen)
+	return c.Doubt != NoDoubt || c.Partial.Has(capture.FreedUnseen)
 }
 
 // GoHeap tells that what the Go runtime allocates is in no number.

@@ -23,7 +23,7 @@ import (
 func TestUndecided(t *testing.T) {
 	lost := Caveats{Lost: 4}
 	open := Caveats{Lost: 4, LostOpen: true, Partial: capture.Reasons{{Kind: capture.OpenEnd}}}
-	damaged := Caveats{Damage: "the capture is damaged: 1 event is missing"}
+	damaged := Caveats{Damage: &capture.DamageError{Missing: 1}}
 	unseen := Caveats{Partial: capture.Reasons{{Kind: capture.FreedUnseen}}}
 	golang := Caveats{Partial: capture.Reasons{{Kind: capture.GoHeap}}}
 	filtered := Caveats{Partial: capture.Reasons{{Kind: capture.OnlyEvents, Text: "size > 5"}}}
@@ -77,7 +77,7 @@ func TestUndecided(t *testing.T) {
 // allCaveats is one of each.
 var allCaveats = Caveats{
 	Partial: capture.Reasons{{Kind: capture.OnlyEvents, Text: `func("pa<rse")`}}, Lost: 1234,
-	Damage: "the capture is damaged: 7 events are missing", Doubt: "blocks that seem to live may be freed",
+	Damage: &capture.DamageError{Missing: 7}, Doubt: UnfollowedThen,
 }
 
 // carries checks that a text has all of them, however its format writes odd characters.
@@ -98,7 +98,7 @@ func TestCaveatsEverywhere(t *testing.T) {
 	p, r := oddProfile(), testRecording()
 	p.Caveats, r.Caveats, r.Damage = allCaveats, allCaveats, func() error { return nil }
 	onPage := func(write func(io.Writer, *Profile, Text) error) func(io.Writer) error {
-		return func(w io.Writer) error { return write(w, p, Text{Width: 60}) }
+		return func(w io.Writer) error { return write(w, p, Text{Width: 160}) }
 	}
 	asFile := func(write func(io.Writer, *Profile, Options) error) func(io.Writer) error {
 		return func(w io.Writer) error { return write(w, p, Options{}) }

@@ -427,7 +427,7 @@ func (d *dataset) events() (parquetRun, error) {
 	careful := d.r.Caveats
 	if err := d.r.Damage(); err != nil { // events may be what could not be read
 		sum.Damage = utf8Text(err.Error())
-		careful.damaged(err)
+		careful.Damage = err
 	}
 	for _, text := range careful.Lines() {
 		sum.Warnings = append(sum.Warnings, utf8Text(text))

@@ -51,3 +51,29 @@ func ReasonTexts(reasons capture.Reasons) []string {
 	}
 	return texts
 }
+
+// A Doubt is why blocks that seem to live may not, or may not be all.
+type Doubt uint8
+
+// The doubts.
+const (
+	NoDoubt         Doubt = iota
+	UnfollowedThen        // not every call was followed while a capture was made
+	UnfollowedSince       // nor since in the process
+	CountsMayBeHigh       // of conditions that ask for the live heap: UnfollowedThen,
+	CountsUnknown         // UnfollowedSince,
+	CountsMayBeLow        // or the calls before the first
+)
+
+// doubtWords are the words for doubts.
+var doubtWords = [...]string{
+	UnfollowedThen:  "not every allocator call was followed while this was recorded: blocks that seem to live may be freed",
+	UnfollowedSince: "the program ran on while not every allocator call was followed: blocks that seem to live may be freed by now",
+	CountsMayBeHigh: "live and blocks may be too high: blocks that they count may have been freed while calls were not followed",
+	CountsUnknown: "live and blocks are not known: the program ran on while not every allocator call was followed, " +
+		"and blocks that they count may be freed by now",
+	CountsMayBeLow: "live and blocks may be too low: they count no blocks from before allocator calls were followed",
+}
+
+// DoubtText is a doubt in words, "" for none.
+func DoubtText(d Doubt) string { return doubtWords[d] }

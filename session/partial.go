@@ -75,7 +75,7 @@ func (s *Session) gapsOfAnswers() report.Caveats {
 	c := s.Caveats()
 	c.Doubt = s.LiveDoubt()
 	c.Partial = c.Partial.Without(spans...)
-	if c.Doubt != "" {
+	if c.Doubt != report.NoDoubt {
 		c.Partial = c.Partial.Without(capture.FreedUnseen)
 	}
 	return c

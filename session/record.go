@@ -190,8 +190,8 @@ type RecordStatus struct {
 	Lost       uint64           // their sum
 	Probe      probe.Stats      // of the probe's own work
 	Partial    capture.Reasons  // why else numbers are not those of the run, as in Session.Gaps
-	Damage     string           // what of the recording cannot be read, "" if nothing is known
-	Doubt      string           // why blocks that seem to live may not, "" if they do
+	Damage     error            // what of the recording cannot be read, nil if no damage is known
+	Doubt      report.Doubt     // why blocks that seem to live may not
 	Bounds     recording.Bounds // that the recording of this run is kept in
 	Full       bool             // it has Bounds.MaxSize, and has ended
 	Err        error            // why it cannot be written any more, nil if it can
@@ -229,7 +229,7 @@ func (s *Session) recordStatus() RecordStatus {
 		GoHeap: s.rec.Info().Partial.Has(capture.GoHeap),
 	}
 	if s.gaps.Counted() {
-		st.Doubt = recording.RanUnfollowed
+		st.Doubt = report.UnfollowedSince
 	}
 	s.exclusive(func() {
 		now := s.rec.Status()

@@ -177,7 +177,7 @@ func TestUnclosedIsPartial(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := cut.Caveats()
-		if got.Damage == "" || tc.reason == 0 && !slices.Equal(got.Partial, why) || tc.reason != 0 && !got.Partial.Has(tc.reason) {
+		if got.Damage == nil || tc.reason == 0 && !slices.Equal(got.Partial, why) || tc.reason != 0 && !got.Partial.Has(tc.reason) {
 			t.Errorf("cut at %d: %+v, want %d", tc.size, got, tc.reason)
 		}
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"hdb/breakpoints"
 	"hdb/internal/cond"
+	"hdb/report"
 )
 
 // eventSpan counts events in the times in which a stop was set and enabled.
@@ -56,10 +57,10 @@ type StopDetail struct {
 	// decides inside the process, and that hdb decides.
 	InProcess, Outside []string
 	Plane              Plane
-	Live               bool   // the stop is being waited for: the above is known
-	Passed             uint64 // events of this run that it let pass
-	Unsized            uint64 // frees of blocks whose size is not known, while it was set: no comparison with it holds
-	Doubt              string // why its condition may not be right, "" if it is
+	Live               bool         // the stop is being waited for: the above is known
+	Passed             uint64       // events of this run that it let pass
+	Unsized            uint64       // frees of blocks whose size is not known, while it was set: no comparison with it holds
+	Doubt              report.Doubt // why its condition may not be right
 }
 
 // StopDetail tells more of a stop; ok is false for one that is not at allocations, of

@@ -3,7 +3,7 @@ package session
 import (
 	"hdb/capture"
 	"hdb/internal/cond"
-	"hdb/recording"
+	"hdb/report"
 )
 
 // noteUnfollowed notes what will not be known of blocks when the program goes on, as it
@@ -24,38 +24,46 @@ func (s *Session) followsAll() bool {
 	return s.tracer.Armed() || s.probe != nil && s.probe.Recording()
 }
 
-// LiveDoubt says why recorded blocks that seem to be live may not be, "" if they are.
-func (s *Session) LiveDoubt() string {
+// LiveDoubt says why recorded blocks that seem to be live may not be.
+func (s *Session) LiveDoubt() report.Doubt {
 	switch {
 	case s.saved != nil && s.saved.Info().Partial.Has(capture.FreedUnseen):
-		return "not every allocator call was followed while this was recorded: blocks that seem to live may be freed"
+		return report.UnfollowedThen
 	case s.saved == nil && s.gaps.Blind():
-		return recording.RanUnfollowed
+		return report.UnfollowedSince
 	}
-	return ""
+	return report.NoDoubt
 }
 
 // countsDoubt says why live and blocks may not be what a condition that asks for them
-// takes them for, "" if they are.
-func (s *Session) countsDoubt(c *cond.Cond) string {
-	if s.saved == nil {
-		return s.gaps.Doubt(c)
+// takes them for.
+func (s *Session) countsDoubt(c *cond.Cond) report.Doubt {
+	switch {
+	case c == nil || !c.Uses(cond.Live) && !c.Uses(cond.Blocks):
+	case s.saved != nil && s.LiveDoubt() != report.NoDoubt:
+		return report.CountsMayBeHigh
+	case s.saved != nil:
+	case s.gaps.Counted():
+		return report.CountsUnknown
+	case s.gaps.Calls():
+		return report.CountsMayBeLow
 	}
-	if c != nil && (c.Uses(cond.Live) || c.Uses(cond.Blocks)) && s.LiveDoubt() != "" {
-		return "live and blocks may be too high: blocks that they count may have been freed while calls were not followed"
-	}
-	return ""
+	return report.NoDoubt
 }
 
 // warnCounts says so, once in a run for the same condition and doubt.
 func (s *Session) warnCounts(c *cond.Cond) {
 	doubt := s.countsDoubt(c)
-	if doubt == "" || s.said[c.String()+doubt] {
+	if doubt == report.NoDoubt {
+		return
+	}
+	text := c.String() + ": " + report.DoubtText(doubt)
+	if s.said[text] {
 		return
 	}
 	if s.said == nil { // a capture is open
 		s.said = map[string]bool{}
 	}
-	s.said[c.String()+doubt] = true
-	s.notify("%s: %s", c, doubt)
+	s.said[text] = true
+	s.notify("%s", text)
 }

@@ -9,6 +9,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/report"
 )
 
 // stopRecord ends the recording.
@@ -38,8 +39,8 @@ func wantPartial(t *testing.T, s *Session, doubt bool, kinds ...capture.ReasonKi
 	if got := s.Partial(); !slices.Equal(got, why) {
 		t.Errorf("partial because %+v, want %+v", got, why)
 	}
-	if got := s.LiveDoubt(); got != "" != doubt {
-		t.Errorf("doubt %q, want one: %v", got, doubt)
+	if got := s.LiveDoubt(); (got != report.NoDoubt) != doubt {
+		t.Errorf("doubt %d, want one: %v", got, doubt)
 	}
 }
 
@@ -82,12 +83,12 @@ func TestGapInARecording(t *testing.T) {
 		wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
 		must(t)(s.Continue(1))
 		wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
-		if st := s.RecordStatus(); st.KeptBlocks != 23 || st.Doubt == "" {
+		if st := s.RecordStatus(); st.KeptBlocks != 23 || st.Doubt == report.NoDoubt {
 			t.Errorf("status %+v", st)
 		}
 		saved := saveAndOpen(t, s)
 		wantPartial(t, saved, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
-		if st := saved.RecordStatus(); st.Doubt == "" {
+		if st := saved.RecordStatus(); st.Doubt == report.NoDoubt {
 			t.Errorf("status of the capture %+v", st)
 		}
 		must(t)(s.Start(nil)) // of another run all is known
@@ -107,7 +108,7 @@ func TestPauseIsNoGap(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantPartial(t, s, false, capture.StartedLate, capture.Paused)
-		if st := s.RecordStatus(); st.KeptBlocks != 3 || st.Doubt != "" {
+		if st := s.RecordStatus(); st.KeptBlocks != 3 || st.Doubt != report.NoDoubt {
 			t.Errorf("status %+v", st)
 		}
 	})
@@ -219,8 +220,8 @@ func TestMovedAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		unsure := mode == ProbeOn // where a call that no stop wants is seen late
-		if got := s.LiveDoubt() != ""; got != unsure || live.Blocks > 0 && !got {
-			t.Errorf("%d blocks live, doubt %q", live.Blocks, s.LiveDoubt())
+		if got := s.LiveDoubt() != report.NoDoubt; got != unsure || live.Blocks > 0 && !got {
+			t.Errorf("%d blocks live, doubt %d", live.Blocks, s.LiveDoubt())
 		}
 		if got := s.Partial().Has(capture.FreedUnseen); got != unsure {
 			t.Errorf("partial %+v", s.Partial())
@@ -254,7 +255,7 @@ func TestCountsInDoubt(t *testing.T) {
 				t.Fatal(err)
 			}
 			d, _ := s.StopDetail(st)
-			return d.Doubt
+			return report.DoubtText(d.Doubt)
 		}
 		setBreak(t, s, "alloc if blocks > 1000")
 		must(t)(s.Start(nil))

@@ -186,7 +186,7 @@ func (o *captureOptions) write(errw io.Writer) int {
 			warn(errw, d.Error())
 		}
 		careful := report.CaveatsOf(f)
-		careful.Damage = "" // told
+		careful.Damage = nil // told
 		for _, line := range careful.Lines() {
 			warn(errw, path+": "+line)
 		}

@@ -15,7 +15,7 @@ func TestCaveats(t *testing.T) {
 	p := sampleProfile("/src/a.c")
 	p.Caveats = report.Caveats{
 		Partial: capture.Reasons{{Kind: capture.OnlyEvents, Text: "func(\"pa<rse\x1b\")"}, {Kind: capture.Paused}}, Lost: 1234,
-		Damage: "the capture is damaged: 7 events are missing", Doubt: "blocks that seem to live may be freed",
+		Damage: &capture.DamageError{Missing: 7}, Doubt: report.UnfollowedThen,
 	}
 	for name, write := range map[string]func(io.Writer) error{
 		"WriteFlamegraph": func(w io.Writer) error { return WriteFlamegraph(w, p, report.Live) },
