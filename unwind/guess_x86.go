@@ -154,7 +154,8 @@ var (
 	pltIBT = []byte{0xf3, 0x0f, 0x1e, 0xfa} // endbr64, first in every entry with IBT
 )
 
-// How much code tells the state of a PLT entry, in bytes: before the PC and from it on.
+// Bytes of code around the PC that show the state of a PLT entry: before it, and from it
+// on.
 // A push is 5 bytes long, the first entry's 6.
 const (
 	PLTBack  = 6

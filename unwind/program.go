@@ -111,7 +111,7 @@ func (p *program) run(code []byte, at uint64) error {
 	return p.resume()
 }
 
-// resume runs on from where the reader stands.
+// resume continues at the reader's position.
 func (p *program) resume() error {
 	for !p.done && p.Err == nil && p.Rest() > 0 {
 		op := p.U8()

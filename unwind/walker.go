@@ -68,7 +68,7 @@ func (e *ending) reason() string {
 	return e.err.Error()
 }
 
-// step unwinds frame i: it fills in what is learned about it, and finds its caller.
+// step unwinds frame i. It completes the frame and finds its caller.
 // The rules are tried in the order of docs/unwinding.md.
 func (w *Walker) step(i int) (Frame, *ending) {
 	f := &w.frames[i]

@@ -102,12 +102,12 @@ func (w *World) float(v Value) (float64, error) {
 	}
 	switch len(b) {
 	case 4:
-		return float64(math.Float32frombits(uint32(unle(b)))), nil
+		return float64(math.Float32frombits(uint32(decodeUint(b)))), nil
 	case 8:
-		return math.Float64frombits(unle(b)), nil
+		return math.Float64frombits(decodeUint(b)), nil
 	case 10, 12, 16:
 		exp := int(b[8]) | int(b[9]&0x7f)<<8
-		f := math.Ldexp(float64(unle(b[:8])), exp-16383-63)
+		f := math.Ldexp(float64(decodeUint(b[:8])), exp-16383-63)
 		if b[9]&0x80 != 0 {
 			f = -f
 		}
@@ -222,7 +222,7 @@ func both[T any](read func(Value) (T, error), a, b Value) (x, y T, err error) {
 	return x, y, err
 }
 
-// integers computes with two integers in the type that both are converted to.
+// integers computes with two integers of type t.
 func (e *evaluator) integers(op string, t *Type, x, y uint64) (Value, error) {
 	signed := t.isSigned()
 	x, y = truncate(x, int(t.Size())), truncate(y, int(t.Size()))
@@ -358,8 +358,7 @@ func (e *evaluator) floats(op string, a, b Value) (Value, error) {
 	return Number(t, floatBits(x, int(t.Size()))), nil
 }
 
-// cast converts a value as C does; what lies in memory can be taken for another type
-// of struct.
+// cast converts a value as C does. A struct in memory can be read as another type.
 func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 	v = e.w.unref(v)
 	to, from := t.Strip(), v.Type.Strip()
@@ -369,13 +368,13 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 		if !ok {
 			return Value{}, errors.New("the value does not lie in memory")
 		}
-		a, err := e.w.related(a, from.classType(), t.aims())
+		a, err := e.w.convertClass(a, from.classType(), t.pointedClass())
 		return Number(t, uint64(a)), err
 	case Void:
 		return Value{Type: t}, nil
 	case Struct, Array:
 		if a, ok := v.Addr(); ok && (from.Kind == to.Kind || from.untyped) {
-			a, err := e.w.related(a, from.classType(), t.classType())
+			a, err := e.w.convertClass(a, from.classType(), t.classType())
 			return MemoryValue(t, a), err
 		}
 		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
@@ -409,7 +408,7 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 		return Value{}, err
 	}
 	if from.Kind == Pointer && to.Kind == Pointer {
-		if a, err = e.w.related(a, from.aims(), to.aims()); err != nil {
+		if a, err = e.w.convertClass(a, from.pointedClass(), to.pointedClass()); err != nil {
 			return Value{}, err
 		}
 	}
@@ -419,7 +418,7 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 	return Number(t, uint64(a)), nil
 }
 
-// assignment writes memory or a register and yields the value that is then there.
+// assignment writes memory or a register. It returns the new value.
 func (e *evaluator) assignment(n *node) (Value, error) {
 	if n.a.op == nodeDollar && n.a.text != "" && n.a.text[0] > '9' {
 		if _, err := e.register(n.a.text); err != nil { // a name of the user's
@@ -453,7 +452,7 @@ func (e *evaluator) assignment(n *node) (Value, error) {
 	return e.w.store(to, b)
 }
 
-// converted is the bytes of a value as the target has them.
+// converted is the bytes of a value in the type of the target.
 func (e *evaluator) converted(from, to Value) ([]byte, error) {
 	from = e.w.unref(from)
 	switch k := to.Type.Strip().Kind; k {
@@ -475,7 +474,7 @@ func (e *evaluator) converted(from, to Value) ([]byte, error) {
 	return b, err
 }
 
-// store changes the program.
+// store writes the bytes of a value into the program.
 func (w *World) store(to Value, b []byte) (Value, error) {
 	switch to.place {
 	case inMemory:

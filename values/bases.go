@@ -8,15 +8,16 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// aims is the class of C++ that a pointer or reference names, nil of all else.
-func (t *Type) aims() *Type {
+// pointedClass is the C++ class that a pointer or reference points to. It is nil for other
+// types.
+func (t *Type) pointedClass() *Type {
 	if t = t.Strip(); t.Kind != Pointer && t.Kind != Reference && t.Kind != RvalueReference {
 		return nil
 	}
 	return t.Elem().classType()
 }
 
-// classType is t as a class that may have bases, nil of all else.
+// classType is t if it is a class that may have bases, and nil otherwise.
 func (t *Type) classType() *Type {
 	if t = t.Strip(); t.Kind != Struct || t.Name == "" || t.isC() || t.Rust() || t.Tag == dwarf.TagUnionType {
 		return nil
@@ -24,18 +25,17 @@ func (t *Type) classType() *Type {
 	return t
 }
 
-// related moves the address of an object of one class to that of another one which is
-// its base, or of which it is a base: what static_cast and dynamic_cast do. Classes that
-// have nothing to do with one another share the address.
-func (w *World) related(at addr.Run, from, to *Type) (addr.Run, error) {
+// convertClass converts a pointer to one class into a pointer to a base or derived class,
+// as static_cast and dynamic_cast do. Pointers to unrelated classes keep the address.
+func (w *World) convertClass(at addr.Run, from, to *Type) (addr.Run, error) {
 	if at == 0 || from == nil || to == nil || from.Name == to.Name {
 		return at, nil
 	}
 	if b, ok := w.baseNamed(MemoryValue(from, at), to.Name, 0); ok {
 		return placeOf(b, from, to)
 	}
-	// Down: where the base lies in the class is known without an object, but for
-	// virtual ones, which each class that derives puts elsewhere.
+	// To a derived class: the offset of a base is fixed, but the offset of a virtual
+	// base depends on the class of the whole object.
 	path, ok := basePath(to, from.Name, 0)
 	if !ok {
 		return at, nil
@@ -72,7 +72,7 @@ func placeOf(b Value, from, to *Type) (addr.Run, error) {
 	return 0, fmt.Errorf("where the %s of a %s lies is not known: %w", to, from, err)
 }
 
-// baseNamed is the base class of that very name in an object, nearer ones first.
+// baseNamed is the base class of an object with exactly this name, the nearest one first.
 func (w *World) baseNamed(v Value, name string, depth int) (Value, bool) {
 	path, ok := basePath(v.Type, name, depth)
 	if !ok {
@@ -84,7 +84,7 @@ func (w *World) baseNamed(v Value, name string, depth int) (Value, bool) {
 	return v, true
 }
 
-// basePath is the way from a class down to its base of that name.
+// basePath is the chain of base classes from a class to its base with this name.
 func basePath(t *Type, name string, depth int) ([]Field, bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -106,9 +106,9 @@ func basePath(t *Type, name string, depth int) ([]Field, bool) {
 	return nil, false
 }
 
-// complete is the object that the base class at an address is a part of, as its
-// virtual table tells (Itanium C++ ABI, section 2.5.2): two words before where the
-// table's pointer shows, its place; the name of the table's symbol, its type.
+// complete is the whole object around a base class at an address. The virtual table says
+// which one it is (Itanium C++ ABI, section 2.5.2): the word at -16 is the offset to the
+// top of the object, and the table's symbol names its class.
 func (w *World) complete(at addr.Run) (Value, error) {
 	table, err := w.ReadUint(at, 8)
 	if err != nil {

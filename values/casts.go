@@ -2,8 +2,8 @@ package values
 
 import "fmt"
 
-// namedCast reads static_cast<T>(x) and its like. They do what (T)x does;
-// reinterpret_cast moves no pointer.
+// namedCast reads static_cast<T>(x) and the other casts of C++. They convert as (T)x does,
+// but reinterpret_cast does not adjust pointers.
 func (p *parser) namedCast() (*node, error) {
 	word := p.next().text
 	switch word {
@@ -48,7 +48,7 @@ func (p *parser) arrayPointer() bool {
 	return p.toks[p.pos+4].kind == tokNumber
 }
 
-// alignof reads C's operator; gdb knows it of types alone.
+// alignof reads alignof with a type, the only operand that gdb takes, too.
 func (p *parser) alignof() (*node, error) {
 	word := p.next().text
 	p.next()

@@ -8,8 +8,8 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// A class says which registers an eightbyte of a value is passed in (System V ABI for
-// AMD64, section 3.2.3).
+// A class says in which kind of register an eightbyte of a value is passed (System V ABI
+// for AMD64, section 3.2.3).
 type class uint8
 
 const (
@@ -22,17 +22,17 @@ const (
 	memoryClass
 )
 
-// Encodings of base types that only compilers' extensions use.
+// Encodings of base types that are compiler extensions.
 const (
 	encComplexInteger = 0x80 // of GNU C
 	encDecimalFloat   = 0x0f
 )
 
-// maxClassified is the size of the largest values that registers return: vectors.
+// maxClassified is the size of the largest value that is returned in registers, a vector.
 const maxClassified = 64
 
-// classify is the classes of a value's eightbytes; nil: it is returned in memory. C++
-// has rules of its own before these: see passedByReference.
+// classify returns the classes of a value's eightbytes, nil for a value that is returned
+// in memory. For C++, passedByReference comes first.
 func classify(t *Type) ([]class, error) {
 	size := t.Size()
 	if size > maxClassified {
@@ -48,8 +48,8 @@ func classify(t *Type) ([]class, error) {
 	return c.merged(), nil
 }
 
-// A classifier merges the classes of a value's scalars. Its methods return false for a
-// value that is in memory.
+// A classifier merges the classes of a value's scalars. Its methods return false if the
+// value is returned in memory.
 type classifier struct {
 	words []class
 	steps int
@@ -113,7 +113,7 @@ func (c *classifier) add(t *Type, off int64, depth int) bool {
 	return false
 }
 
-// base classifies a scalar. Complex numbers are as structs of two.
+// base classifies a scalar. A complex number is classified as a struct of two.
 func (c *classifier) base(t *Type, off int64) bool {
 	size := t.Size()
 	integers := slices.Repeat([]class{integerClass}, int((size+7)/8))
@@ -140,7 +140,8 @@ func (c *classifier) base(t *Type, off int64) bool {
 	return c.putAll(off, integers...)
 }
 
-// isQuad tells the number of IEEE's 128 bits from the x87's, which has as many bytes.
+// isQuad reports whether a floating-point type of 16 bytes is IEEE 754's binary128 rather
+// than the x87's extended precision.
 func (t *Type) isQuad() bool {
 	return strings.Contains(t.Name, "128") || strings.Contains(t.Name, "quad") || strings.Contains(t.Name, "kind=16")
 }
@@ -187,7 +188,7 @@ func (c *classifier) members(t *Type, off int64, depth int) bool {
 	return true
 }
 
-// merged applies the rules about the value as a whole; nil: it is in memory.
+// merged applies the rules about the whole value. It returns nil for a value in memory.
 func (c *classifier) merged() []class {
 	for i, cl := range c.words {
 		switch {
@@ -235,8 +236,8 @@ func isCPlusPlus(l dwarf.Language) bool {
 	return l.String() == "c++" || l.String() == "objective-c++"
 }
 
-// copiedByCall reports whether the class itself has a destructor or a copy or move
-// constructor that the user wrote, or none that is not deleted.
+// copiedByCall reports whether the class itself has a user-provided destructor, copy
+// constructor or move constructor, or only deleted ones.
 func copiedByCall(t *Type) bool {
 	deleted, usable := false, false
 	w := t.die.Walk()

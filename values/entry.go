@@ -9,8 +9,8 @@ import (
 	"hdb/unwind/dwop"
 )
 
-// EntryValue implements dwop.Variables. The expression is mostly a register: the call
-// site in the caller tells what it passed (DWARF 5, section 2.5.1.7).
+// EntryValue implements dwop.Variables. The expression usually is a register. The call site
+// in the caller says what was passed in it (DWARF 5, section 2.5.1.7).
 func (l *locator) EntryValue(expr []byte) (dwop.Num, error) {
 	if len(expr) == 0 {
 		return dwop.Num{}, errors.New("expression with an empty entry value")
@@ -33,15 +33,14 @@ func (l *locator) EntryValue(expr []byte) (dwop.Num, error) {
 	return v.As(want.enc, want.size), nil
 }
 
-// typedRegister is a register and the base type that it is read as; size 0 is none.
+// A typedRegister is a register and the base type of its value. Size 0 means no type.
 type typedRegister struct {
 	reg       uint64
 	enc, size uint8
 }
 
-// asRegister is the register that an expression stands for: DW_OP_reg, as call sites
-// have it, DW_OP_breg with 0, as some producers write a register that is still what it
-// was, or DW_OP_regval_type, as gcc writes those of floating point.
+// asRegister is the register that an expression names. Call sites use DW_OP_reg, some
+// producers DW_OP_breg with offset 0, and gcc DW_OP_regval_type for floating point.
 func (l *locator) asRegister(expr []byte) (r typedRegister, ok bool) {
 	b := dwarf.NewBuf(expr, 0)
 	offset := int64(0)
@@ -72,8 +71,8 @@ func (l *locator) asRegister(expr []byte) (r typedRegister, ok bool) {
 	return r, !b.Bad() && b.Len() == 0 && offset == 0
 }
 
-// Parameter implements dwop.Variables: the call site tells the value of a parameter that
-// was optimized away (GNU extension).
+// Parameter implements dwop.Variables. The call site has the value of a parameter that was
+// optimized away (GNU extension).
 func (l *locator) Parameter(offset uint64) (dwop.Num, error) {
 	target := l.unit.Off + offset
 	return l.fromCallSite(func(p dwarf.DIE) bool {
@@ -87,8 +86,8 @@ func (l *locator) Parameter(offset uint64) (dwop.Num, error) {
 	})
 }
 
-// fromCallSite computes in the caller what it passed for the parameter that match
-// chooses.
+// fromCallSite computes the argument that the caller passed for the parameter that match
+// selects.
 func (l *locator) fromCallSite(match func(dwarf.DIE) bool) (dwop.Num, error) {
 	if l.frame == nil || l.frame.Caller == nil {
 		return dwop.Num{}, errLost
@@ -118,7 +117,7 @@ func (l *locator) fromCallSite(match func(dwarf.DIE) bool) (dwop.Num, error) {
 	return dwop.Num{}, errLost
 }
 
-// inCaller computes an expression of a unit in the caller.
+// inCaller computes an expression in the caller's frame.
 func (l *locator) inCaller(caller *Frame, unit *dwarf.Unit, expr []byte) (dwop.Num, error) {
 	in, err := l.inner(caller)
 	if err != nil {

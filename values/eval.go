@@ -12,10 +12,10 @@ import (
 	"hdb/symbols/dwarf/scope"
 )
 
-// evaluator computes an expression in a frame.
+// An evaluator computes an expression in a frame.
 type evaluator struct {
 	lookup
-	// assign allows = to change the program.
+	// assign allows the expression to change the program.
 	assign bool
 	depth  int
 }
@@ -85,7 +85,7 @@ func (e *evaluator) int() *Type {
 	return baseType(e.w, "int", 4, encSigned)
 }
 
-// eval computes an operand whose type has to be known.
+// eval computes an operand. Its type has to be known.
 func (e *evaluator) eval(n *node) (Value, error) {
 	v, err := e.evalAny(n)
 	if err == nil && v.Type != nil && v.Type.untyped {
@@ -268,7 +268,8 @@ func (w *World) setVar(name string, v Value) {
 	w.vars[name] = v
 }
 
-// name finds what a name stands for: local, member of this, static, function.
+// name finds the entity that a name means: a local variable, a member of this, a static
+// variable or a function.
 func (e *evaluator) name(name string) (Value, error) {
 	global := strings.HasPrefix(name, "::")
 	name = strings.TrimPrefix(name, "::")
@@ -292,7 +293,7 @@ func (e *evaluator) name(name string) (Value, error) {
 	if !global {
 		prefixes = e.f.prefixes()
 	}
-	if v, ok, err := e.outside(name, prefixes); ok || err != nil {
+	if v, ok, err := e.nonLocal(name, prefixes); ok || err != nil {
 		return v, err
 	}
 	if i := strings.LastIndex(name, "::"); i > 0 {
@@ -309,7 +310,7 @@ func (e *evaluator) name(name string) (Value, error) {
 	return Value{}, &NoSymbolError{name}
 }
 
-// maxCallers bounds the frames in which a function's variable is looked for.
+// maxCallers bounds the frames in which a variable of a function is searched for.
 const maxCallers = 256
 
 // localOf is a variable of the innermost frame of a function.
@@ -334,7 +335,7 @@ func (e *evaluator) inFile(file, name string) (Value, error) {
 		here := []string{""}
 		for _, d := range slices.Concat(e.variablesNamed(m, m.placed(name), name, here), m.functionsNamed(name, here)) {
 			if unit := unitName(home(d.DIE)); unit == file || strings.HasSuffix(unit, "/"+file) {
-				return e.outer(m, d), nil
+				return e.entityValue(m, d), nil
 			}
 		}
 	}
@@ -380,8 +381,8 @@ func staticIn(fn dwarf.DIE, name string) (dwarf.DIE, bool) {
 	return dwarf.DIE{}, false
 }
 
-// Keep adds a value to the history and returns its number. What lies in memory is kept
-// as it is now, so that it can still be shown when it has changed.
+// Keep adds a value to the history and returns its number. The history has a copy of the
+// value, so that later changes of memory do not show.
 func (w *World) Keep(v Value) int {
 	if v.err != nil || v.Type.Strip().Kind == Void {
 		return 0
@@ -390,7 +391,7 @@ func (w *World) Keep(v Value) int {
 	return len(w.History)
 }
 
-// Unrolled is the type that a typedef names, as gdb's whatis of a type.
+// Unrolled resolves one level of typedef, as gdb's whatis of a type does.
 func (t *Type) Unrolled() *Type {
 	if t.Kind == Typedef {
 		return t.Elem()

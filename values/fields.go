@@ -12,7 +12,7 @@ func (t *Type) Fields() []Field {
 	return t.fields
 }
 
-// Enumerators are an enum's names.
+// Enumerators are the names of an enum's values.
 func (t *Type) Enumerators() []Enumerator {
 	t.read()
 	return t.enums
@@ -97,7 +97,7 @@ func (t *Type) field(d dwarf.DIE) Field {
 		case dwarf.AtAccessibility:
 			f.Access = uint8(it.Value.Uint())
 		case dwarf.AtArtificial:
-			f.artifice = it.Value.Flag()
+			f.artificial = it.Value.Flag()
 		}
 	}
 	if hasBig && f.BitSize > 0 { // DWARF 2 counts from the most significant bit
@@ -113,8 +113,8 @@ func (t *Type) field(d dwarf.DIE) Field {
 	return f
 }
 
-// constantOffset is the offset of an expression that only adds a number, as DWARF 2
-// has it.
+// constantOffset is the offset in an expression that only adds a constant. DWARF 2 has such
+// expressions.
 func constantOffset(expr []byte) (int64, bool) {
 	b := dwarf.NewBuf(expr, 0)
 	switch b.U8() {
@@ -125,7 +125,7 @@ func constantOffset(expr []byte) (int64, bool) {
 	return 0, false
 }
 
-// variantPart is the choice in a Rust enum (DW_TAG_variant_part).
+// A variantPart is the variants of a Rust enum (DW_TAG_variant_part).
 type variantPart struct {
 	discr    Field
 	hasDiscr bool

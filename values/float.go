@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// typedFloat is floatText of a type, of which some of one size have another format.
+// typedFloat is the text of a floating-point number. The format depends on the type's name,
+// because types of the same size can have different formats.
 func typedFloat(name string, b []byte) string {
 	name = strings.ToLower(name)
 	switch {
@@ -24,7 +25,7 @@ func typedFloat(name string, b []byte) string {
 }
 
 // ieee is a number of IEEE 754's binary interchange formats: a sign, an exponent and a
-// mantissa of so many bits.
+// mantissa of the given widths.
 func ieee(b []byte, expBits, mantBits uint) string {
 	n := bigInt(b, false)
 	mant := new(big.Int).And(n, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), mantBits), big.NewInt(1)))
@@ -50,18 +51,18 @@ func ieee(b []byte, expBits, mantBits uint) string {
 	return sign + f.Text('g', 1+int(math.Ceil(float64(mantBits)*math.Log10(2))))
 }
 
-// floatText is a floating-point number with as many digits as tell it from others.
+// floatText is the shortest decimal text that identifies a floating-point number.
 func floatText(b []byte) string {
 	switch len(b) {
 	case 4:
-		f := math.Float32frombits(uint32(unle(b)))
+		f := math.Float32frombits(uint32(decodeUint(b)))
 		if s := special(float64(f), uint64(math.Float32bits(f))&(1<<23-1), math.Float32bits(f)>>31 != 0); s != "" {
 			return s
 		}
 		return strconv.FormatFloat(float64(f), 'g', 9, 64)
 	case 8:
-		f := math.Float64frombits(unle(b))
-		if s := special(f, unle(b)&(1<<52-1), unle(b)>>63 != 0); s != "" {
+		f := math.Float64frombits(decodeUint(b))
+		if s := special(f, decodeUint(b)&(1<<52-1), decodeUint(b)>>63 != 0); s != "" {
 			return s
 		}
 		return strconv.FormatFloat(f, 'g', 17, 64)
@@ -87,7 +88,7 @@ func special(f float64, mantissa uint64, negative bool) string {
 
 // extended is x87's format of 80 bits (System V ABI, section 3.1.2).
 func extended(b []byte) string {
-	mant := unle(b[:8])
+	mant := decodeUint(b[:8])
 	exp := int(b[8]) | int(b[9]&0x7f)<<8
 	sign := ""
 	if b[9]&0x80 != 0 {
@@ -106,8 +107,8 @@ func extended(b []byte) string {
 	return sign + f.Text('g', 18)
 }
 
-// extendedTo rounds x87's format to that of a float or double.
-func extendedTo(b []byte, size int64) ([]byte, bool) {
+// roundExtended rounds a number in x87's format to a float or double.
+func roundExtended(b []byte, size int64) ([]byte, bool) {
 	if len(b) < 10 || size != 4 && size != 8 {
 		return nil, false
 	}
@@ -115,5 +116,5 @@ func extendedTo(b []byte, size int64) ([]byte, bool) {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		f = math.NaN()
 	}
-	return le(floatBits(f, int(size)), int(size)), true
+	return encodeUint(floatBits(f, int(size)), int(size)), true
 }

@@ -25,7 +25,7 @@ const (
 	repeats     = 11 // equal elements in a row that are counted instead of shown
 )
 
-// formatter makes the text of one value.
+// A formatter writes the text of one value.
 type formatter struct {
 	w     *World
 	f     *Frame
@@ -33,7 +33,7 @@ type formatter struct {
 	b     bytes.Buffer
 	left  int // elements that may still be shown
 	depth int
-	// virtual are the virtual base classes of the outermost object that are written.
+	// virtual are the virtual base classes of the outermost object that have been written.
 	virtual map[addr.Run]bool
 }
 
@@ -62,8 +62,8 @@ func (p *formatter) write(s string) { p.b.WriteString(s) }
 
 func (p *formatter) full() bool { return p.b.Len() > maxText }
 
-// fault is what stands for a value that cannot be read.
-func fault(err error) string {
+// errorText is the text in place of a value that cannot be read.
+func errorText(err error) string {
 	var me *MemoryError
 	switch {
 	case errors.Is(err, errLost):
@@ -74,15 +74,15 @@ func fault(err error) string {
 	return "<error: " + err.Error() + ">"
 }
 
-// top writes the value itself, not one inside of another.
+// top writes a value that is not part of another one.
 func (p *formatter) top(v Value, typed bool) {
 	if v.err != nil {
-		p.write(fault(v.err))
+		p.write(errorText(v.err))
 		return
 	}
 	t := v.Type.Strip()
 	if _, err := p.w.Bytes(v); v.lost != nil && t.Kind != Struct && t.Kind != Array && err != nil {
-		p.write(fault(err))
+		p.write(errorText(err))
 		return
 	}
 	switch t.Kind {
@@ -105,7 +105,7 @@ func (p *formatter) top(v Value, typed bool) {
 func (p *formatter) reference(v Value) {
 	a, err := p.w.Uint(v)
 	if err != nil {
-		p.write(fault(err))
+		p.write(errorText(err))
 		return
 	}
 	target := MemoryValue(v.Type.Strip().Elem(), addr.Run(a))
@@ -120,14 +120,14 @@ func (p *formatter) reference(v Value) {
 	}
 }
 
-// value writes any value.
+// value writes a value of any kind.
 func (p *formatter) value(v Value) {
 	if p.full() {
 		p.write("...")
 		return
 	}
 	if v.err != nil {
-		p.write(fault(v.err))
+		p.write(errorText(v.err))
 		return
 	}
 	if v.synthetic() {
@@ -207,7 +207,7 @@ func (p *formatter) structure(v Value, t *Type) {
 	}
 	if n := t.Size(); v.place == inMemory && v.data == nil && n > 0 && n <= maxRead {
 		if _, err := p.w.ReadMemory(v.addr, int(n)); err != nil {
-			p.write(fault(err))
+			p.write(errorText(err))
 			return
 		}
 	}
@@ -227,7 +227,7 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 			p.write(", ...")
 			break
 		}
-		if f.artifice && f.Name == "" {
+		if f.artificial && f.Name == "" {
 			continue
 		}
 		if p.o.Elements > 0 && n >= p.o.Elements {
@@ -278,7 +278,7 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 	}
 }
 
-// newline begins a line for a member when that is wanted.
+// newline begins a new line for a member if the options ask for it.
 func (p *formatter) newline(extra int) {
 	if !p.o.Pretty {
 		return
@@ -287,8 +287,8 @@ func (p *formatter) newline(extra int) {
 	p.write("\n" + strings.Repeat("  ", p.depth-1+extra))
 }
 
-// static writes a static member, whose storage has an entry of its own. That of a
-// class inside of itself is not written again.
+// static writes a static member. A static member of a class that is of that class itself is
+// not written again inside of it.
 func (p *formatter) static(t *Type, f *Field) {
 	v, ok := p.w.staticMember(t, f)
 	switch {
@@ -325,7 +325,7 @@ func (p *formatter) array(v Value, t *Type) {
 	}
 	if v.place == inMemory && v.data == nil { // an error is said once, not for each element
 		if _, err := p.w.ReadMemory(v.addr, int(min(max(size, 1), maxRead))); err != nil {
-			p.write(fault(err))
+			p.write(errorText(err))
 			return
 		}
 	}
@@ -340,7 +340,7 @@ func (p *formatter) array(v Value, t *Type) {
 	p.depth--
 }
 
-// sequence writes n elements, equal ones in a row counted.
+// sequence writes n elements. Runs of equal elements are written once with their length.
 func (p *formatter) sequence(n int64, at func(int64) Value) {
 	shown := false
 	for i := int64(0); i < n; {

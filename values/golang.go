@@ -31,15 +31,15 @@ func (p *goFormatter) write(s ...string) {
 	}
 }
 
-// value writes any value. typed says whether its type is not plain from what it is in,
-// as that of a slice's elements is.
+// value writes a value. typed is false if the type is known from the context, as it is for
+// the elements of a slice.
 func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
 	switch {
 	case p.b.Len() > maxText:
 		p.write("...")
 		return
 	case v.Err != "":
-		p.write(goFault(v.Err))
+		p.write(goErrorText(v.Err))
 		return
 	case v.Kind == reflect.Struct && v.Text != "" && !p.o.Raw: // the time that a time.Time is
 		p.write(v.Type, "(", strconv.Quote(v.Text), ")")
@@ -56,7 +56,7 @@ func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
 	case reflect.Chan:
 		p.channel(v)
 	case reflect.Interface:
-		p.held(v, typed, depth)
+		p.interfaceValue(v, typed, depth)
 	case reflect.Func:
 		p.write(orName(v.Text, "nil"))
 	case reflect.String:
@@ -69,7 +69,7 @@ func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
 	}
 }
 
-// composite writes a value that has others in it, behind its type.
+// composite writes a value that consists of others, after its type.
 func (p *goFormatter) composite(v inferior.GoValue, typed bool, depth int) {
 	switch v.Kind {
 	case reflect.Slice, reflect.Array:
@@ -105,9 +105,9 @@ func (p *goFormatter) composite(v inferior.GoValue, typed bool, depth int) {
 	}
 }
 
-// goFault is what stands for a value that cannot be read. Where delve's reader finds
-// no location the compiler has told none.
-func goFault(text string) string {
+// goErrorText is the text in place of a value that cannot be read. If delve finds no
+// location, the compiler has described none.
+func goErrorText(text string) string {
 	if strings.HasPrefix(text, "could not find loclist entry") || strings.Contains(text, "empty OP stack") {
 		return "<optimized out>"
 	}
@@ -117,8 +117,8 @@ func goFault(text string) string {
 	return "<error: " + text + ">"
 }
 
-// elements writes element i of a slice or array, and counts the equal numbers behind
-// it: the result is how many elements that makes.
+// elements writes element i of a slice or array and the number of equal elements that
+// follow it. It returns the number of elements that it has covered.
 func (p *goFormatter) elements(list []inferior.GoValue, i, depth int) int {
 	same := 1
 	for e := list[i]; i+same < len(list) && len(e.Children) == 0; same++ {
@@ -134,8 +134,8 @@ func (p *goFormatter) elements(list []inferior.GoValue, i, depth int) int {
 	return same
 }
 
-// list writes the parts that were read, and how many there are more. part tells how
-// many it has written.
+// list writes the parts that were read, and the number of those that were not. part writes
+// part i and returns the number of parts that it has covered.
 func (p *goFormatter) list(open, end string, n int, all int64, depth int, part func(int) int) {
 	p.write(open)
 	if n == 0 && all > 0 {
@@ -162,7 +162,7 @@ func (p *goFormatter) list(open, end string, n int, all int64, depth int, part f
 	p.write(end)
 }
 
-// newline begins a line for a part when that is wanted.
+// newline begins a new line for a part if the options ask for it.
 func (p *goFormatter) newline(depth int) {
 	if p.o.Pretty {
 		p.write("\n", strings.Repeat("  ", min(depth, maxDepth)))
@@ -183,7 +183,7 @@ func (p *goFormatter) pointer(v inferior.GoValue, depth int) {
 	}
 }
 
-// channel writes how many elements wait in a channel, and how many may.
+// channel writes the length and the capacity of a channel.
 func (p *goFormatter) channel(v inferior.GoValue) {
 	p.write(v.Type, " ")
 	var waiting, room string
@@ -202,8 +202,8 @@ func (p *goFormatter) channel(v inferior.GoValue) {
 	p.write(waiting, "/", room)
 }
 
-// held writes what an interface holds.
-func (p *goFormatter) held(v inferior.GoValue, typed bool, depth int) {
+// interfaceValue writes what an interface holds.
+func (p *goFormatter) interfaceValue(v inferior.GoValue, typed bool, depth int) {
 	if len(v.Children) == 0 || v.Children[0].Kind == reflect.Invalid {
 		if typed {
 			p.write(v.Type, " ")
@@ -219,7 +219,7 @@ func (p *goFormatter) held(v inferior.GoValue, typed bool, depth int) {
 	p.value(v.Children[0], false, depth)
 }
 
-// number writes what has no parts, in the format that is asked for.
+// number writes a scalar in the format that the options ask for.
 func (p *goFormatter) number(v inferior.GoValue) {
 	sizes := map[reflect.Kind]int{reflect.Int8: 1, reflect.Uint8: 1, reflect.Int16: 2, reflect.Uint16: 2, reflect.Int32: 4, reflect.Uint32: 4, reflect.Float32: 4,
 		reflect.Int: 8, reflect.Uint: 8, reflect.Int64: 8, reflect.Uint64: 8, reflect.Uintptr: 8, reflect.Float64: 8}

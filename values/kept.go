@@ -6,20 +6,23 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// maxKept bounds the calls over which a variable is followed in a register.
+// maxKept bounds the number of calls across which a variable is followed in a register.
 const maxKept = 64
 
-// over is the frame with its registers as called functions left them, for a variable
-// that is in one of them over the call; nil where that is not sure.
+// overCalls is the frame with caller-saved registers as the called functions left them,
+// for a variable that stays in such a register across the call. It is nil if that is not
+// certain.
 //
-// gcc -fipa-ra keeps a variable in a register that functions may overwrite, over a call
-// of one that does not, nor does any that it calls. Three things have to hold. No CFI
-// rule on the way says where the register was saved: that is Regs.Left. The entry of
-// the variable's location list holds at the return address, as it does before it: gcc
-// ends the entry of a register that the call overwrites one byte before the return
-// address, LLVM at it. And each call on the way is one that the compiler knew of, a
-// call site of DWARF: code in assembly that calls saves registers as it likes.
-func (f *Frame) over(u *dwarf.Unit, v dwarf.Value, m *modState, expr []byte) *Frame {
+// gcc -fipa-ra keeps a variable in a caller-saved register across a call if neither the
+// called function nor those that it calls overwrite it. Three conditions have to hold:
+//
+//   - No CFI rule says where the register was saved; see unwind.Regs.Left.
+//   - The entry of the variable's location list includes the return address. For a
+//     register that the call overwrites, gcc ends the entry one byte before the return
+//     address, and LLVM at it.
+//   - Each call is a call site in the debug information. Assembly code may save registers
+//     in other ways.
+func (f *Frame) overCalls(u *dwarf.Unit, v dwarf.Value, m *modState, expr []byte) *Frame {
 	if f == nil || !f.PC.IsReturn() || f.Regs.Left == 0 {
 		return nil
 	}
@@ -41,8 +44,8 @@ func (f *Frame) over(u *dwarf.Unit, v dwarf.Value, m *modState, expr []byte) *Fr
 	return f.asLeft
 }
 
-// sseLeft is the low half of a vector register: of the upper one compilers do not tell
-// whether a call keeps it.
+// sseLeft is the low half of a vector register. Compilers do not say whether a call
+// preserves the upper half.
 func (f *Frame) sseLeft(reg uint64) []byte {
 	if f.WideLeft == nil || reg < regXMM0 || reg >= regXMM0+16 {
 		return nil

@@ -28,7 +28,7 @@ const (
 // maxExpr bounds the length of an expression in bytes.
 const maxExpr = 8 << 10
 
-// operators, longer ones before their beginnings.
+// operators has longer operators before their prefixes.
 var operators = []string{
 	"<<=", ">>=", "->*", "...", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "::", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--",
 	"+", "-", "*", "/", "%", "<", ">", "=", "!", "~", "&", "|", "^", "?", ":", "(", ")", "[", "]", "{", "}", ".", ",", "@",
@@ -101,7 +101,7 @@ func lex(s string) ([]token, error) {
 	return append(out, token{kind: tokEnd, pos: len(s)}), nil
 }
 
-// endsOperand reports whether a . that follows is that of a member: Rust's tuple.0.
+// endsOperand reports whether a following . selects a member, as in Rust's tuple.0.
 func endsOperand(toks []token) bool {
 	if len(toks) == 0 {
 		return false
@@ -110,7 +110,7 @@ func endsOperand(toks []token) bool {
 	return t.kind == tokName || t.kind == tokDollar || t.kind == tokOp && (t.text == ")" || t.text == "]")
 }
 
-// unquote reads a literal in quotes and how many bytes it took.
+// unquote is the text of a literal in quotes, and the number of bytes that it takes.
 func unquote(s string) (string, int, error) {
 	quote := s[0]
 	var b strings.Builder

@@ -20,7 +20,8 @@ const (
 // errLost is the cause when a value is not anywhere any more: <optimized out>.
 var errLost = dwop.ErrLost
 
-// A locator computes the expressions of a unit in a frame. It knows what they refer to.
+// A locator computes expressions of a unit in a frame. It implements the interfaces by
+// which a dwop.Machine asks for what they refer to.
 type locator struct {
 	w     *World
 	mod   *modState
@@ -33,7 +34,7 @@ type locator struct {
 	hasObject bool
 }
 
-// machine is one that computes an expression.
+// machine returns a machine for one expression.
 func (l *locator) machine() *dwop.Machine {
 	return &dwop.Machine{Context: l, Unit: l.operands(), MaxStack: maxStack, MaxSteps: maxSteps, Steps: l.steps}
 }
@@ -45,7 +46,7 @@ func (l *locator) operands() dwop.Unit {
 // locate computes where a value is.
 func (l *locator) locate(expr []byte) ([]dwop.Location, error) { return l.machine().Locate(expr) }
 
-// value computes a number. The stack begins with the entries of start.
+// value computes a number. The initial stack is start.
 func (l *locator) value(expr []byte, start ...uint64) (dwop.Num, error) {
 	m := l.machine()
 	for _, v := range start {
@@ -54,7 +55,7 @@ func (l *locator) value(expr []byte, start ...uint64) (dwop.Num, error) {
 	return m.Value(expr)
 }
 
-// inner is a locator for an expression that one of this frame's needs.
+// inner returns a locator for an expression that is evaluated as part of another one.
 func (l *locator) inner(f *Frame) (*locator, error) {
 	if l.depth >= maxNested {
 		return nil, errors.New("DWARF expressions nest too deeply")
@@ -73,14 +74,14 @@ func (l *locator) Register(reg uint64) (uint64, error) {
 	if !ok {
 		return 0, missingRegister(reg)
 	}
-	return unle(b), nil
+	return decodeUint(b), nil
 }
 
 // Load implements dwop.Context.
 func (l *locator) Load(at addr.Run, size int) (uint64, error) { return l.w.ReadUint(at, size) }
 
-// FrameBase implements dwop.Variables. The function tells it by an expression, too (DWARF
-// 5, section 3.3.5).
+// FrameBase implements dwop.Variables. The frame base is an expression, too (DWARF 5,
+// section 3.3.5).
 func (l *locator) FrameBase() (uint64, error) {
 	s, err := l.frame.scope()
 	if err != nil {
@@ -107,7 +108,7 @@ func (l *locator) FrameBase() (uint64, error) {
 	case dwop.InMemory:
 		return uint64(p.Addr), nil
 	case dwop.Inline:
-		return unle(p.Data), nil
+		return decodeUint(p.Data), nil
 	case dwop.InRegister:
 		return l.Register(p.Reg)
 	}
@@ -179,8 +180,8 @@ func (l *locator) Call(op uint8, offset uint64) (expr []byte, in dwop.Unit, err 
 	return expr, called.operands(), nil
 }
 
-// missingRegister is why a register has no value: a called function has overwritten
-// it, or it is one that hdb does not read.
+// missingRegister is the error for a register without a value: a called function has
+// overwritten it, or hdb does not read it.
 func missingRegister(reg uint64) error {
 	if reg > lastRegister || reg > uint64(unwind.RIP) && registerName(reg) == "" {
 		return fmt.Errorf("in register %d of DWARF's numbers, which is not read", reg)
@@ -201,7 +202,7 @@ const (
 	encUTF          = 0x10
 )
 
-// floatBits is a float or double of so many bytes.
+// floatBits is the bits of a float or double of size bytes.
 func floatBits(f float64, size int) uint64 {
 	if size == 4 {
 		return uint64(math.Float32bits(float32(f)))
@@ -209,7 +210,7 @@ func floatBits(f float64, size int) uint64 {
 	return math.Float64bits(f)
 }
 
-// truncate is the lowest bytes of a number.
+// truncate is the low size bytes of a number.
 func truncate(v uint64, size int) uint64 { return v & sizeMask(int64(size)) }
 
 func truth(b bool) uint64 {

@@ -8,7 +8,7 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// address is the number of a pointer or integer, or the place of an array or function.
+// address is the value of a pointer or integer, or the address of an array or function.
 func (e *evaluator) address(v Value) (addr.Run, error) {
 	switch v.Type.Strip().Kind {
 	case Array, Function:
@@ -23,7 +23,7 @@ func (e *evaluator) address(v Value) (addr.Run, error) {
 	return addr.Run(n), err
 }
 
-// Address is what an expression says as an address, for commands that want one.
+// Address is the value of an expression as an address, for commands that need one.
 func (w *World) Address(f *Frame, src string) (addr.Run, error) {
 	v, err := w.Eval(f, src)
 	if err != nil {
@@ -47,7 +47,7 @@ func (e *evaluator) member(v Value, name string, arrow bool) (Value, error) {
 		}
 		v = e.w.unref(v)
 	} else if arrow && t.Kind == Struct {
-		if p, ok := e.w.smart(v); ok {
+		if p, ok := e.w.smartPointer(v); ok {
 			return e.member(p, name, true)
 		}
 	}
@@ -70,7 +70,7 @@ func (w *World) staticMember(t *Type, f *Field) (Value, bool) {
 	statics := lookup{w: w}
 	for _, m := range w.modules(nil) {
 		if list := statics.variablesNamed(m, m.placed(f.Name), t.Name+"::"+f.Name, []string{""}); len(list) > 0 {
-			return statics.outer(m, list[0]), true
+			return statics.entityValue(m, list[0]), true
 		}
 	}
 	return Value{}, false
@@ -110,7 +110,7 @@ func (e *evaluator) index(a, i Value) (Value, error) {
 	return Value{}, fmt.Errorf("a value of type %s has no elements", a.Type)
 }
 
-// repeat is gdb's a@n: n values of a's type from a on.
+// repeat is gdb's a@n, an array of n values that begins at a.
 func (e *evaluator) repeat(a, n Value) (Value, error) {
 	count, err := e.w.Uint(n)
 	if err != nil {

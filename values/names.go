@@ -11,8 +11,8 @@ import (
 	"hdb/symbols/dwarf/scope"
 )
 
-// around is the namespaces and classes of the frame's function, outermost first.
-func (f *Frame) around() []string {
+// enclosing is the namespaces and classes around the frame's function, outermost first.
+func (f *Frame) enclosing() []string {
 	s, err := f.scope()
 	if err != nil {
 		return nil
@@ -25,12 +25,12 @@ func (f *Frame) around() []string {
 	return strings.Split(strings.TrimSuffix(strings.TrimSuffix(q, "?"), "::"), "::")
 }
 
-// prefixes are what a name may be written without in the frame, "ns::Class::" and "ns::",
-// the innermost first, and "".
+// prefixes are the qualifiers that a name may be written without in the frame, the
+// innermost first: "ns::Class::", "ns::" and "".
 func (f *Frame) prefixes() []string {
 	out := []string{""}
 	if f != nil {
-		for _, p := range f.around() {
+		for _, p := range f.enclosing() {
 			if p != "" {
 				out = append(out, out[len(out)-1]+p+"::")
 			}
@@ -46,22 +46,22 @@ type lookup struct {
 	f *Frame // nil: statics only
 }
 
-// outside finds a variable, enumerator or function outside of functions, as gdb does: of
-// the frame's unit, then what is known in the whole program, then a static of another
-// unit. gdb takes the first of these; here it is an error when there are several.
-func (l lookup) outside(name string, prefixes []string) (Value, bool, error) {
+// nonLocal finds a variable, enumerator or function at file, namespace or class scope. As
+// in gdb, the frame's unit comes first, then external names, then statics of other units.
+// gdb takes the first such static; here it is an error if there are several.
+func (l lookup) nonLocal(name string, prefixes []string) (Value, bool, error) {
 	if v, ok := l.inUnit(name, prefixes); ok {
 		return v, true, nil
 	}
 	for _, m := range l.w.modules(l.f) {
 		if d, ok := l.global(m, name, prefixes); ok {
-			return l.outer(m, d), true, nil
+			return l.entityValue(m, d), true, nil
 		}
 	}
 	if v, ok := l.symbol(name, true); ok {
 		return v, true, nil
 	}
-	return l.foreignStatic(name, prefixes)
+	return l.otherUnitStatic(name, prefixes)
 }
 
 // An entity is a variable, an enumerator or a function outside of functions.
@@ -70,7 +70,7 @@ type entity struct {
 	low addr.File // of a function: where it is entered
 }
 
-// variablesNamed are the variables and enumerators that a name may mean, those with the
+// variablesNamed are the variables and enumerators that match a name, those with the
 // innermost prefix first.
 func (l lookup) variablesNamed(m *modState, list []dwarf.DIE, name string, prefixes []string) []entity {
 	last := name[strings.LastIndex(name, ":")+1:]
@@ -93,8 +93,8 @@ func (m *modState) unplaced(name string) []dwarf.DIE {
 	return m.names().Unplaced(name[strings.LastIndex(name, ":")+1:])
 }
 
-// inUnit is a variable or function of the frame's unit. One that was optimized out hides
-// others of its name.
+// inUnit is a variable or function of the frame's unit. A variable that was optimized out
+// hides others with the same name.
 func (l lookup) inUnit(name string, prefixes []string) (Value, bool) {
 	s, err := l.f.scope()
 	if err != nil {
@@ -108,19 +108,19 @@ func (l lookup) inUnit(name string, prefixes []string) (Value, bool) {
 	for _, unit := range []*dwarf.Unit{home(s.Blocks[len(s.Blocks)-1]), s.Physical.Unit} {
 		of := func(d entity) bool { return home(d.DIE) == unit || d.Unit == unit }
 		if i := slices.IndexFunc(variables, of); i >= 0 {
-			return l.outer(m, variables[i]), true
+			return l.entityValue(m, variables[i]), true
 		}
 		if i := slices.IndexFunc(lost, func(d entity) bool { return of(d) && !d.Has(dwarf.AtDeclaration) }); i >= 0 {
 			return LostValue(l.w.declaredType(m, lost[i].DIE), errLost), true
 		}
 		if i := slices.IndexFunc(functions, of); i >= 0 {
-			return l.outer(m, functions[i]), true
+			return l.entityValue(m, functions[i]), true
 		}
 	}
 	return Value{}, false
 }
 
-// global is a variable or function of a module that other units can name.
+// global is an external variable or function of a module.
 func (l lookup) global(m *modState, name string, prefixes []string) (entity, bool) {
 	for _, list := range [][]entity{l.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)} {
 		if i := slices.IndexFunc(list, isGlobal); i >= 0 {
@@ -130,8 +130,8 @@ func (l lookup) global(m *modState, name string, prefixes []string) (entity, boo
 	return entity{}, false
 }
 
-// isGlobal tells what is known in the whole program. In Rust a path says which one is
-// meant.
+// isGlobal reports whether other units can name an entity. In Rust they can name all,
+// because a path is unambiguous.
 func isGlobal(e entity) bool {
 	d := e.DIE
 	if language(d) == dwarf.LangRust && d.Tag() != dwarf.TagEnumerator {
@@ -149,8 +149,8 @@ func isGlobal(e entity) bool {
 // maxHops bounds chains of origins: real ones have three links, hostile ones are circles.
 const maxHops = 8
 
-// origin is the entry whose attributes hold for d, too: its abstract origin or, without
-// one, its specification; not valid if it has neither (DWARF 5, sections 2.13.2 and 3.3.8).
+// origin is the entry whose attributes d inherits: its abstract origin, or else its
+// specification. It is not valid if d has neither (DWARF 5, sections 2.13.2 and 3.3.8).
 func origin(d dwarf.DIE) dwarf.DIE {
 	v, ok := d.Attr(dwarf.AtAbstractOrigin)
 	if !ok {
@@ -159,15 +159,15 @@ func origin(d dwarf.DIE) dwarf.DIE {
 	return v.Ref()
 }
 
-// foreignStatic is a static of another unit, if there is one only, and enumerators and
-// constants if they are all the same.
-func (l lookup) foreignStatic(name string, prefixes []string) (Value, bool, error) {
+// otherUnitStatic is a static of another unit if there is only one, or an enumerator or
+// constant if all with that name have the same value.
+func (l lookup) otherUnitStatic(name string, prefixes []string) (Value, bool, error) {
 	var found Value
 	var from []string
 	constants := map[string]bool{}
 	for _, m := range l.w.modules(l.f) {
 		for _, d := range slices.Concat(l.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)) {
-			v := l.outer(m, d)
+			v := l.entityValue(m, d)
 			key := ""
 			if v.Type.Kind == Const || d.Tag() == dwarf.TagEnumerator {
 				b, _ := l.w.Bytes(v)
@@ -193,8 +193,8 @@ func (l lookup) foreignStatic(name string, prefixes []string) (Value, bool, erro
 	return found, true, nil
 }
 
-// An AmbiguousError says that a name means statics of several units, none of which is
-// the frame's.
+// An AmbiguousError says that a name matches statics of several units, but none of the
+// frame's unit.
 type AmbiguousError struct {
 	Name  string
 	Files []string // the units' source files
@@ -232,8 +232,8 @@ func unitName(u *dwarf.Unit) string {
 	return root.Name
 }
 
-// functionsNamed are the functions with code that a name may mean. Those with exactly
-// that name go before those that have it as another name of the linker's.
+// functionsNamed are the functions with code that match a name. Exact matches come before
+// functions that have the name as an alias in the symbol table.
 func (m *modState) functionsNamed(name string, prefixes []string) []entity {
 	var exact, others []entity
 	last := cutTemplate(name)
@@ -264,8 +264,8 @@ func (m *modState) functionsNamed(name string, prefixes []string) []entity {
 	return append(exact, others...)
 }
 
-// outer is the value of a variable, enumerator or function outside of functions.
-func (l lookup) outer(m *modState, e entity) Value {
+// entityValue is the value of an entity.
+func (l lookup) entityValue(m *modState, e entity) Value {
 	if e.Tag() != dwarf.TagSubprogram {
 		return l.declared(m, e.DIE)
 	}
@@ -280,8 +280,8 @@ func (l lookup) outer(m *modState, e entity) Value {
 	return MemoryValue(m.typeAt(l.w, d), e.low.Run(m.Bias))
 }
 
-// hasName reports whether an entry of that last name part is the one that is wanted. An
-// enumerator is known by the name of its enum and, as in C, without.
+// hasName reports whether an entry with this last name component matches the qualified
+// name want. An enumerator matches with and without the name of its enum.
 func (l lookup) hasName(m *modState, d dwarf.DIE, last, want string) bool {
 	if language(d).IsC() {
 		return last == want
@@ -304,8 +304,7 @@ func named(d dwarf.DIE) dwarf.DIE {
 	return d
 }
 
-// matchesQualified compares qualified names; anonymous namespaces need not be said,
-// and enumerators are known without their enum.
+// matchesQualified compares qualified names. want may omit anonymous namespaces.
 func matchesQualified(have, want string) bool {
 	if have == want {
 		return true
@@ -343,7 +342,8 @@ func (l lookup) enumOf(m *modState, d dwarf.DIE) *Type {
 	return baseType(l.w, "int", 4, encSigned)
 }
 
-// symbol is what only a symbol table knows; global leaves local symbols out.
+// symbol is a variable or function that only the symbol table has. global excludes local
+// symbols.
 func (l lookup) symbol(name string, global bool) (Value, bool) {
 	if l.w.Lookup == nil {
 		return Value{}, false
@@ -359,9 +359,9 @@ func (l lookup) symbol(name string, global bool) (Value, bool) {
 	return MemoryValue(&Type{Kind: Function, size: 1, w: l.w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
 }
 
-// aliasType is the type of data that only a symbol tells the place of: that of a
-// variable at the very place whose name has underscores before it, as libc's environ
-// has, or the one that a unit declares which uses it.
+// aliasType is the type of a variable that only the symbol table has. It is the type of a
+// variable at the same address whose name has two leading underscores, as __environ for
+// environ, or the type in a declaration of another unit.
 func (l lookup) aliasType(name string, at addr.Run) *Type {
 	for _, m := range l.w.modules(l.f) {
 		for _, d := range m.names().Variables("__" + name) {

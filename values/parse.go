@@ -36,9 +36,9 @@ const (
 	nodeSelect  = "?"
 )
 
-// types is what the parser asks about names.
+// types is the parser's view of the names of types.
 type types interface {
-	// typeFor is a type by its name, nil where there is none or where the name is that
+	// typeFor is the type with a name. It is nil if there is none, or if the name is that
 	// of a variable.
 	typeFor(tag dwarf.Tag, name string) *Type
 	// rust reports whether the language has `x as T`.
@@ -167,7 +167,7 @@ func (p *parser) selection() (*node, error) {
 	return &node{op: nodeSelect, a: a, b: b, c: c}, err
 }
 
-// levels are the binary operators from weak to strong; @ stands where gdb has it.
+// levels are the binary operators by increasing precedence. @ has the same as in gdb.
 var levels = [][]string{
 	{"||"}, {"&&"}, {"|"}, {"^"}, {"&"}, {"==", "!="}, {"<", ">", "<=", ">="}, {"<<", ">>"}, {"@"}, {"+", "-"}, {"*", "/", "%"},
 }
@@ -226,8 +226,8 @@ func (p *parser) unary() (*node, error) {
 	return n, err
 }
 
-// prefixed reads an operand that begins with that operator; nil and no error when it is
-// none of those that stand before one.
+// prefixed reads an operand that begins with a prefix operator. It returns nil without an
+// error if the operator is not one.
 func (p *parser) prefixed(op string) (*node, error) {
 	switch op {
 	case "-", "+", "!", "~", "*", "&":
@@ -264,7 +264,7 @@ func (p *parser) prefixed(op string) (*node, error) {
 	return nil, nil
 }
 
-// sizeof reads C's operator, of a type or of an operand.
+// sizeof reads sizeof with a type or an operand.
 func (p *parser) sizeof() (*node, error) {
 	p.next()
 	if start := p.pos; p.accept("(") {
@@ -378,7 +378,7 @@ func (p *parser) primary() (*node, error) {
 	return nil, errors.New("the expression ends where an operand should follow")
 }
 
-// typeAhead reads a type where a name may be one: for ptype and sizeof.
+// typeAhead reads a type if one follows, for ptype and sizeof.
 func (p *parser) typeAhead() (*Type, bool) {
 	start := p.pos
 	if ty, err := p.typeName(); err == nil {
@@ -388,7 +388,7 @@ func (p *parser) typeAhead() (*Type, bool) {
 	return nil, false
 }
 
-// qualified reads a::b<c>::d. Template arguments are taken as they stand.
+// qualified reads a::b<c>::d. Template arguments are not parsed.
 func (p *parser) qualified() string {
 	name := ""
 	for {
@@ -417,8 +417,8 @@ func (p *parser) qualified() string {
 	}
 }
 
-// templateArgs is the text of template arguments that begin here and the token after
-// them; 0 when < is an operator: then no scope, type or end of a type follows.
+// templateArgs is the text of the template arguments that begin here, and the token after
+// them. It is 0 if < is an operator, which no scope, type or end of a type follows.
 func (p *parser) templateArgs() (string, int) {
 	depth := 0
 	for i := p.pos; i < len(p.toks); i++ {

@@ -7,8 +7,8 @@ import (
 	"hdb/unwind"
 )
 
-// A Place says where an expression's value is, for commands that watch or show memory
-// rather than values.
+// A Place is the location of an expression's value, for commands that watch or show
+// memory.
 type Place struct {
 	Type     string
 	Addr     addr.Run
@@ -21,7 +21,8 @@ type Place struct {
 	Pointer  bool   // of pointer type
 }
 
-// Place tells where the value of an expression is. A nil frame knows statics only.
+// Place is the location of an expression's value. With a nil frame, only static variables
+// are known.
 func (w *World) Place(f *Frame, src string) (Place, error) {
 	e := &evaluator{lookup: lookup{w, f}}
 	n, err := parse(src, e)
@@ -57,20 +58,21 @@ func (w *World) Place(f *Frame, src string) (Place, error) {
 }
 
 // redZone is how far below the stack pointer a leaf function keeps variables (System V
-// ABI, section 3.2.2), and stackArgs how far above the CFA parameters are looked for.
+// ABI, section 3.2.2), and stackArgs how far above the CFA its parameters can be.
 const (
 	redZone   = 128
 	stackArgs = 4096
 )
 
-// holds reports whether an address lies in the frame's part of the stack.
+// holds reports whether an address is in the frame's part of the stack.
 func (f *Frame) holds(a addr.Run) bool {
 	sp, ok := f.Regs.Get(unwind.RSP)
 	return ok && f.CFA != 0 && uint64(a) >= sp-redZone && a < f.CFA+stackArgs
 }
 
-// Unit is the size of what an expression points to and whether it is a floating-point
-// number, for showing memory by it; 0 where no number of 2, 4 or 8 bytes is there.
+// Unit is the size of the number that an expression points to, and whether it is a
+// floating-point number. Memory is shown in such units. The size is 0 unless it is 2, 4 or
+// 8 bytes.
 func (w *World) Unit(f *Frame, src string) (size int, float bool) {
 	v, err := w.Eval(f, src)
 	if err != nil {
@@ -95,6 +97,6 @@ func (w *World) Unit(f *Frame, src string) (size int, float bool) {
 	return 0, false
 }
 
-// FloatText is a float or double, by its length, with the digits that tell it from its
-// neighbours.
+// FloatText is the shortest text that identifies a float or double. The length of b says
+// which one it is.
 func FloatText(b []byte) string { return floatText(b) }

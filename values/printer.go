@@ -9,19 +9,18 @@ import (
 // Printers is a table of the printers of libraries: of containers, strings, smart
 // pointers.
 type Printers interface {
-	// Printer is the printer of values of a type without typedefs and qualifiers, nil
-	// when they are printed by their members.
+	// Printer is the printer for a type without typedefs and qualifiers, nil if its
+	// values are printed as structs.
 	Printer(t *Type) *Printer
-	// TypeName is a type's name as people write it, without a library's default
-	// arguments.
+	// TypeName is the short name of a type, without default template arguments.
 	TypeName(name string) string
 }
 
-// A Printer knows the values of a class of some library. It is given a value and a
-// reader, and knows nothing of the text that comes of it. Each of its functions may be
-// nil, and reports false for a value that does not have the members that it expects.
+// A Printer describes the values of a type of a library. It is given a value and a reader,
+// and does not know how its description becomes text. Each of its functions may be nil. It
+// reports false for a value without the members that it expects.
 type Printer struct {
-	// Display describes what the value holds.
+	// Display describes the contents of a value.
 	Display func(r *Reader, v Value) (Display, bool)
 	// Pointer is the pointer in a smart pointer, which * and -> follow.
 	Pointer func(r *Reader, v Value) (Value, bool)
@@ -29,8 +28,8 @@ type Printer struct {
 	Element func(r *Reader, v Value, i int64) (Value, bool)
 }
 
-// A Display describes what a value holds. After its head it has a text, elements, items
-// or members, or nothing at all.
+// A Display describes the contents of a value. It has a head and at most one of a text,
+// elements, items and members.
 type Display struct {
 	Head     string // the name, lengths and counts
 	Err      error  // why the rest cannot be read
@@ -48,21 +47,22 @@ type Text struct {
 	Len  uint64   // characters
 }
 
-// Elements are values of one type in a row. Equal neighbors are counted.
+// Elements are a sequence of values of one type. Runs of equal elements are written once
+// with their length.
 type Elements struct {
 	Count int64
 	At    func(i int64) Value
 }
 
-// An Item is an element of a container that is found by walking through it.
+// An Item is an element of a container, found by iterating over it.
 type Item struct {
 	Label string // stands before the value, when there is no Key
 	Key   *Value
 	Value Value
-	Text  string // in place of all others, of a value that has no place of its own
+	Text  string // in place of the others, for an element without an address
 }
 
-// A Member is one of the fixed parts of a value: what a pointer points to, or the first
+// A Member is a fixed part of a value, as the pointer in a smart pointer or the first value
 // of a pair.
 type Member struct {
 	Name    string // "" none
@@ -70,7 +70,7 @@ type Member struct {
 	Display *Display // in place of Value
 }
 
-// printer is the printer of a type without typedefs and qualifiers; nil for none.
+// printer is the printer for a type without typedefs and qualifiers, nil if it has none.
 func (w *World) printer(t *Type) *Printer {
 	if w == nil || w.Printers == nil || t.Kind != Struct {
 		return nil
@@ -84,8 +84,8 @@ func (w *World) displayed(t *Type) bool {
 	return p != nil && p.Display != nil
 }
 
-// smart is the pointer in a smart pointer.
-func (w *World) smart(v Value) (Value, bool) {
+// smartPointer is the pointer in a smart pointer.
+func (w *World) smartPointer(v Value) (Value, bool) {
 	if p := w.printer(v.Type.Strip()); p != nil && p.Pointer != nil {
 		return p.Pointer(&w.Reader, v)
 	}
@@ -100,8 +100,7 @@ func (w *World) element(v Value, i int64) (Value, bool) {
 	return Value{}, false
 }
 
-// library writes a value as its library's printer describes it; false when there is
-// none.
+// library writes a value as its printer describes it. It reports false if there is none.
 func (p *formatter) library(v Value, t *Type) bool {
 	printer := p.w.printer(t)
 	if printer == nil || printer.Display == nil {
@@ -114,8 +113,8 @@ func (p *formatter) library(v Value, t *Type) bool {
 	return ok
 }
 
-// display writes a description. Rust's debuggers write brackets around elements, and no
-// equals sign before them.
+// display writes a description. The notation of Rust has brackets around elements, and no
+// equals sign.
 func (p *formatter) display(d *Display, rust bool) {
 	p.write(d.Head)
 	open, end := "{", "}"
@@ -132,7 +131,7 @@ func (p *formatter) display(d *Display, rust bool) {
 		if d.Head != "" {
 			p.write(" ")
 		}
-		p.write(fault(d.Err))
+		p.write(errorText(d.Err))
 	case d.Text != nil:
 		p.text(d.Text)
 	case d.Elements != nil && (rust || d.Elements.Count > 0):
@@ -170,7 +169,7 @@ func (p *formatter) part(m *Member, rust bool) {
 	p.value(m.Value)
 }
 
-// text writes as many characters of a string as are wanted.
+// text writes the characters of a string, up to the limit of the options.
 func (p *formatter) text(t *Text) {
 	width, prefix := 1, ""
 	if t.Elem != nil {
@@ -181,7 +180,7 @@ func (p *formatter) text(t *Text) {
 	if b == nil {
 		var err error
 		if b, err = p.w.ReadMemory(t.Addr, show*width); err != nil {
-			p.write(fault(err))
+			p.write(errorText(err))
 			return
 		}
 	}
@@ -189,11 +188,11 @@ func (p *formatter) text(t *Text) {
 	p.write(prefix + quoted(b, width, uint64(show) < t.Len))
 }
 
-// items writes the elements that a walk through a container finds.
+// items writes the elements of a container.
 func (p *formatter) items(list iter.Seq2[Item, error], rust bool) {
 	i := 0
 	for it, err := range list {
-		last := err != nil && rust // which has no comma before it
+		last := err != nil && rust // an error after Rust's elements has no comma before it
 		if i > 0 && !last {
 			p.write(", ")
 		}
@@ -204,7 +203,7 @@ func (p *formatter) items(list iter.Seq2[Item, error], rust bool) {
 		i++
 		switch {
 		case err != nil:
-			p.write(fault(err))
+			p.write(errorText(err))
 			return
 		case it.Text != "":
 			p.write(it.Text)
@@ -227,7 +226,7 @@ func (p *formatter) items(list iter.Seq2[Item, error], rust bool) {
 	}
 }
 
-// typeName is a type's name as people write it.
+// typeName is the short name of a type.
 func (w *World) typeName(name string) string {
 	if w == nil || w.Printers == nil {
 		return name

@@ -10,12 +10,13 @@ import (
 	"hdb/internal/addr"
 )
 
-// A Reader reads values, what they consist of, and what they point to.
+// A Reader reads values, their members, and the values that they point to.
 type Reader struct {
 	Mem io.ReaderAt // offsets are run addresses
 }
 
-// ReadMemory reads n bytes of memory. An error names the first byte that is not there.
+// ReadMemory reads n bytes of memory. A MemoryError has the address of the first byte that
+// cannot be read.
 func (r *Reader) ReadMemory(a addr.Run, n int) ([]byte, error) {
 	if n < 0 || n > maxRead {
 		return nil, fmt.Errorf("value of %d bytes: more than %d are not read at once", n, maxRead)
@@ -34,13 +35,13 @@ func (r *Reader) ReadMemory(a addr.Run, n int) ([]byte, error) {
 	return b, nil
 }
 
-// ReadUint reads a number of n bytes, at most eight.
+// ReadUint reads an unsigned integer of n bytes, at most eight.
 func (r *Reader) ReadUint(a addr.Run, n int) (uint64, error) {
 	b, err := r.ReadMemory(a, n)
-	return unle(b), err
+	return decodeUint(b), err
 }
 
-// Bytes are the value's, read when they were not yet.
+// Bytes is the bytes of a value. It reads memory unless the value was loaded.
 func (r *Reader) Bytes(v Value) ([]byte, error) {
 	if v.err != nil {
 		return nil, v.err
@@ -64,7 +65,7 @@ func (r *Reader) Bytes(v Value) ([]byte, error) {
 	return v.data, nil
 }
 
-// Uint is an integer's or pointer's bits, extended by its sign.
+// Uint is the value of an integer or pointer. Signed integers are sign-extended.
 func (r *Reader) Uint(v Value) (uint64, error) {
 	b, err := r.Bytes(v)
 	if err != nil {
@@ -84,14 +85,14 @@ func (r *Reader) Uint(v Value) (uint64, error) {
 		}
 		return n, nil
 	}
-	n := unle(b)
+	n := decodeUint(b)
 	if v.Type.isSigned() && len(b) < 8 {
 		return uint64(signExtend(n, uint(8*len(b)))), nil
 	}
 	return n, nil
 }
 
-// Load reads a value of moderate size whole, so that its parts need no reads.
+// Load reads all bytes of a value, unless there are many, so that its parts need no reads.
 func (r *Reader) Load(v Value) Value {
 	if v.place == inMemory && v.data == nil && v.err == nil && v.bits == 0 {
 		if n := v.Type.Size(); n > 0 && n <= maxRead {
@@ -150,7 +151,7 @@ func (r *Reader) Deref(v Value) (Value, error) {
 	case Function:
 		return v, nil
 	case Struct: // * of a smart pointer, as gdb's xmethods have it
-		if p, ok := v.Type.w.smart(v); ok && p.Type.Strip().Kind == Pointer {
+		if p, ok := v.Type.w.smartPointer(v); ok && p.Type.Strip().Kind == Pointer {
 			return r.Deref(p)
 		}
 	case Base:
@@ -184,7 +185,7 @@ func (r *Reader) Member(v Value, f *Field) Value {
 	return v.Part(f.Type, off)
 }
 
-// dynamicOffset finds a virtual base class: its offset stands in the vtable.
+// dynamicOffset is the address of a virtual base class. Its offset is in the virtual table.
 func (r *Reader) dynamicOffset(v Value, f *Field) (addr.Run, error) {
 	a, ok := v.Addr()
 	if !ok {
@@ -197,7 +198,8 @@ func (r *Reader) dynamicOffset(v Value, f *Field) (addr.Run, error) {
 	return addr.Run(n.V), err
 }
 
-// Find is a member, searched in bases too, and members of it by further names.
+// Find is the member that a path of names leads to. Each name is searched for in base
+// classes, too.
 func (r *Reader) Find(v Value, names ...string) (Value, bool) {
 	for _, n := range names {
 		m, ok := r.search(v, n, 0)
@@ -209,7 +211,7 @@ func (r *Reader) Find(v Value, names ...string) (Value, bool) {
 	return v, true
 }
 
-// FindUint is the number in a member that Find finds.
+// FindUint is the integer or pointer that Find finds.
 func (r *Reader) FindUint(v Value, names ...string) (uint64, bool) {
 	m, ok := r.Find(v, names...)
 	if !ok {
@@ -219,7 +221,7 @@ func (r *Reader) FindUint(v Value, names ...string) (uint64, bool) {
 	return n, err == nil
 }
 
-// Field is a direct member of a struct by its name.
+// Field is the direct member of a struct with a name.
 func (r *Reader) Field(v Value, name string) (Value, bool) {
 	fields := v.Type.Strip().Fields()
 	for i := range fields {
@@ -231,7 +233,7 @@ func (r *Reader) Field(v Value, name string) (Value, bool) {
 	return Value{}, false
 }
 
-// memberNamed finds a member, in bases and anonymous unions too.
+// memberNamed finds a member. It searches base classes and anonymous unions, too.
 func (r *Reader) memberNamed(v Value, name string) (Value, error) {
 	t := v.Type.Strip()
 	if t.Kind != Struct {
@@ -307,7 +309,8 @@ func (r *Reader) search(v Value, name string, depth int) (Value, bool) {
 	return Value{}, false
 }
 
-// Variant is the data of the variant that an enum of Rust holds; false when it has none.
+// Variant is the data of the active variant of a Rust enum. It is false for a variant
+// without data.
 func (r *Reader) Variant(v Value) (Value, bool) {
 	t := v.Type.Strip()
 	if t.read(); t.parts == nil {
@@ -320,7 +323,7 @@ func (r *Reader) Variant(v Value) (Value, bool) {
 	return r.Member(v, &x.member), true
 }
 
-// variantOf is the variant that a value of an enum is.
+// variantOf is the active variant of a Rust enum.
 func (r *Reader) variantOf(v Value, t *Type) (*variant, error) {
 	t.read()
 	n := uint64(0)

@@ -10,7 +10,7 @@ import (
 	"hdb/unwind"
 )
 
-// Numbers of registers that are not general ones (System V ABI for AMD64, figure 3.36).
+// DWARF numbers of registers that are not general ones (System V ABI for AMD64, figure 3.36).
 const (
 	regXMM0      = 17
 	regST0       = 33
@@ -19,7 +19,7 @@ const (
 	lastRegister = regMXCSR
 )
 
-// registerName is the name of such a register, "" for one that is not read.
+// registerName is the name of such a register, "" for one that hdb does not read.
 func registerName(n uint64) string {
 	switch {
 	case n >= regXMM0 && n < regXMM0+16:
@@ -75,7 +75,7 @@ func (e *evaluator) general(name string, r unwind.Reg, size int) (Value, error) 
 	return out, nil
 }
 
-// special is a register of the x87 or SSE, or that of the flags.
+// special is a register of the x87 or SSE, or the flags register.
 func (e *evaluator) special(name string) (Value, error) {
 	var n uint64
 	var t *Type
@@ -110,7 +110,7 @@ func (e *evaluator) special(name string) (Value, error) {
 	return Value{Type: t, data: b[:t.Size()], place: inRegister, reg: unwind.Reg(n), frame: e.f}, nil
 }
 
-// storeRegister changes a register, or some of its bytes.
+// storeRegister writes a register, or some of its bytes.
 func (w *World) storeRegister(to Value, b []byte) (Value, error) {
 	f := to.frame
 	if f == nil || to.reg <= unwind.RIP && f.Set == nil || to.reg > unwind.RIP && f.SetWide == nil || to.bits > 0 {
@@ -126,16 +126,16 @@ func (w *World) storeRegister(to Value, b []byte) (Value, error) {
 			return Value{}, err
 		}
 	} else {
-		if err := f.Set(to.reg, unle(old)); err != nil {
+		if err := f.Set(to.reg, decodeUint(old)); err != nil {
 			return Value{}, err
 		}
-		f.Regs.Set(to.reg, unle(old))
+		f.Regs.Set(to.reg, decodeUint(old))
 	}
 	to.data = b
 	return to, nil
 }
 
-// vectorType is the union that gdb shows a vector register of so many bytes as.
+// vectorType is the union type that gdb gives to a vector register of size bytes.
 func (w *World) vectorType(size int64) *Type {
 	u := &Type{Kind: Struct, Tag: dwarf.TagUnionType, Name: fmt.Sprintf("vec%d", 8*size), size: size, w: w, full: true, lang: dwarf.LangC}
 	add := func(name, short string, elem *Type) {
@@ -162,10 +162,10 @@ func (w *World) vectorType(size int64) *Type {
 	return u
 }
 
-// encFlags is hdb's own encoding, above those of DWARF: bits with names.
+// encFlags is an encoding of hdb's own, outside DWARF's range: a flags register.
 const encFlags = 0x100
 
-// flagsText names the bits of a register that are set, as gdb does.
+// flagsText names the set bits of a flags register, as gdb does.
 func flagsText(register string, n uint64) string {
 	names := map[int]string{0: "CF", 2: "PF", 4: "AF", 6: "ZF", 7: "SF", 8: "TF", 9: "IF", 10: "DF", 11: "OF", 14: "NT", 16: "RF", 17: "VM", 18: "AC", 19: "VIF", 20: "VIP", 21: "ID"}
 	if register == "i386_mxcsr" {

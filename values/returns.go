@@ -18,8 +18,7 @@ const (
 	ccPassByValue     = 5
 )
 
-// ReturnType is the type of what the frame's physical function returns, void when it
-// returns nothing.
+// ReturnType is the return type of the frame's physical function.
 func (w *World) ReturnType(f *Frame) (*Type, error) {
 	s, err := f.scope()
 	if err != nil {
@@ -38,8 +37,9 @@ func (w *World) ReturnType(f *Frame) (*Type, error) {
 	return &Type{Kind: Void, Name: "void", w: w, mod: m, size: 1, lang: language(s.Physical)}, nil
 }
 
-// Returned is what the function of frame fn has returned. caller has the registers of
-// the moment after the return. The value of a void function has the type void.
+// Returned is the value that the function of frame fn has returned. caller has the
+// registers as they are right after the return. A void function returns a value of type
+// void.
 func (w *World) Returned(fn, caller *Frame) (Value, error) {
 	t, err := w.ReturnType(fn)
 	if err != nil {
@@ -74,11 +74,11 @@ func returnRegister(n uint64) string {
 	return registerName(n)
 }
 
-// errReturned is the cause when the debug information does not tell enough.
+// errReturned is the error when the debug information is not sufficient.
 var errReturned = errors.New("the debug information does not tell how the function returns its value")
 
-// returnPieces is where a function leaves a value of type t: nil when in memory that
-// rax has the address of.
+// returnPieces is the registers in which a function returns a value of type t. It is nil
+// for a value in memory, whose address is in rax.
 func returnPieces(t *Type, fn *Frame) ([]dwop.Location, error) {
 	s := t.Strip()
 	if s.Kind == Void {
@@ -104,7 +104,7 @@ func returnPieces(t *Type, fn *Frame) ([]dwop.Location, error) {
 	return registersOf(classes), nil
 }
 
-// registersOf hands out the registers that return values of these classes (System V
+// registersOf assigns the registers in which values of these classes are returned (System V
 // ABI for AMD64, section 3.2.3, "Returning of Values").
 func registersOf(classes []class) []dwop.Location {
 	general := []unwind.Reg{unwind.RAX, unwind.RDX}

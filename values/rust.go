@@ -8,7 +8,7 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// rustName is a type as Rust's source names it.
+// rustName is the name of a type in Rust.
 func rustName(t *Type, depth int) string {
 	if depth > maxTypeDepth {
 		return "..."
@@ -44,7 +44,7 @@ func rustName(t *Type, depth int) string {
 	return t.Name
 }
 
-// rustText is a struct or enum as gdb's ptype shows it in Rust.
+// rustText is a struct or enum of Rust as gdb's ptype shows it.
 func rustText(t *Type, indent int) string {
 	pad := strings.Repeat(" ", 4*(indent+1))
 	var b strings.Builder
@@ -107,7 +107,7 @@ func rustFields(t *Type) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// isTuple tells structs whose members are __0, __1.
+// isTuple reports whether a struct is a tuple, whose members are __0, __1 and so on.
 func isTuple(t *Type) bool {
 	fields := t.Fields()
 	for i, f := range fields {
@@ -128,8 +128,8 @@ func (p *formatter) rustStruct(v Value, t *Type) {
 	p.rustMembers(v, t, strings.TrimSpace(t.Name), " ")
 }
 
-// rustMembers writes Name {x: 1} or Name (1); gdb has no blank behind the name of a
-// variant.
+// rustMembers writes Name {x: 1} or Name (1); gdb writes no space after the name
+// of a variant.
 func (p *formatter) rustMembers(v Value, t *Type, name, blank string) {
 	fields := t.Fields()
 	tuple := isTuple(t)
@@ -178,7 +178,7 @@ func (p *formatter) rustEnum(v Value, t *Type) {
 	x, err := p.w.variantOf(v, t)
 	switch {
 	case err != nil:
-		p.write(fault(err))
+		p.write(errorText(err))
 	case !x.hasPayload:
 		p.write(t.Name)
 	default:

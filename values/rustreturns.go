@@ -9,14 +9,14 @@ import (
 	"hdb/unwind/dwop"
 )
 
-// Rust's own calling convention is not that of C. rustc takes a value apart into one or
-// two scalars, where it consists of no more, and gives each a register of its own; what
-// else has at most 8 bytes is returned in rax as it lies in memory (rustc_target's
-// adjust_for_rust_abi). A repr(C) struct of nothing but a float is returned in rax, too:
-// debug information does not tell it from others, which are in xmm0.
+// Rust's own calling convention differs from C's. A value of one or two scalars is returned
+// with each scalar in a register of its own. Any other value of at most 8 bytes is returned
+// in rax with its memory layout (rustc_target's adjust_for_rust_abi). A repr(C) struct of a
+// single float is returned in rax as well, other such structs in xmm0; the debug information
+// does not distinguish them.
 
-// mangled tells functions of Rust from those with the names that C gives, which have C's
-// convention.
+// mangled reports whether the frame's function has a mangled name of Rust. Other functions,
+// extern "C" ones, have C's calling convention.
 func mangled(f *Frame) bool {
 	s, err := f.scope()
 	if err != nil {
@@ -26,17 +26,17 @@ func mangled(f *Frame) bool {
 	return strings.HasPrefix(l, "_R") || strings.HasPrefix(l, "_ZN")
 }
 
-// A rustScalar is a scalar that a value consists of.
+// A rustScalar is a scalar in a value.
 type rustScalar struct {
 	off, size int64
 	float     bool
 }
 
-// A rustShape is what rustc's layout makes of a type (its BackendRepr).
+// A rustShape is the representation of a type in rustc's layout (its BackendRepr).
 type rustShape struct {
-	scalars []rustScalar // one or two; none of a value that is taken as it lies in memory
+	scalars []rustScalar // one or two; none for an aggregate
 	empty   bool
-	unknown bool // the debug information does not tell
+	unknown bool // the debug information does not say
 }
 
 // rustReturnPieces is returnPieces for a function of Rust.
@@ -59,7 +59,7 @@ func rustReturnPieces(t *Type) ([]dwop.Location, error) {
 	return shape.pieces(size), nil
 }
 
-// pieces are the registers of the scalars of a value of that size.
+// pieces assigns registers to the scalars of a value of size bytes.
 func (sh rustShape) pieces(size int64) []dwop.Location {
 	general := []unwind.Reg{unwind.RAX, unwind.RDX}
 	vector := uint64(regXMM0)
@@ -114,8 +114,8 @@ func rustShapeOf(t *Type, steps *int) rustShape {
 	return rustShape{unknown: true}
 }
 
-// structShape is the shape of a struct, tuple or closure: that of its only member, or of
-// two that are scalars.
+// structShape is the shape of a struct, tuple or closure: the shape of its only member, or
+// of its two scalar members.
 func structShape(t *Type, steps *int) rustShape {
 	var out rustShape
 	members := 0
@@ -147,8 +147,7 @@ func structShape(t *Type, steps *int) rustShape {
 	return pairShape(t, out.scalars, members)
 }
 
-// pairShape is the shape of a struct with these scalars in members, of which there are one
-// or two.
+// pairShape is the shape of a struct of one or two members that consist of these scalars.
 func pairShape(t *Type, list []rustScalar, members int) rustShape {
 	if members == 2 && len(list) == 2 && list[1].off < list[0].off {
 		list[0], list[1] = list[1], list[0]
@@ -164,9 +163,9 @@ func pairShape(t *Type, list []rustScalar, members int) rustShape {
 	return rustShape{}
 }
 
-// enumShape is the shape of an enum with data. One whose variants beside one have no data
-// is as that one, when the tag is a niche of it; otherwise a tag and the same scalar in
-// all variants that have one are a pair.
+// enumShape is the shape of an enum with data. If the tag is a niche of the only variant
+// with data, the enum has the shape of that variant. Otherwise the tag is one scalar, and
+// the data another if all variants with data have the same scalar.
 func enumShape(t *Type, steps *int) rustShape {
 	p := t.parts
 	var data []Field
@@ -175,7 +174,7 @@ func enumShape(t *Type, steps *int) rustShape {
 		if !v.hasPayload {
 			continue
 		}
-		if len(filled(v.member.Type, p, steps)) > 0 {
+		if len(sizedFields(v.member.Type, p, steps)) > 0 {
 			data = append(data, v.member)
 			niche = niche || v.isDefault
 		}
@@ -189,7 +188,7 @@ func enumShape(t *Type, steps *int) rustShape {
 	tag := rustScalar{off: p.discr.Offset, size: p.discr.Type.Size()}
 	var common *rustScalar
 	for _, m := range data {
-		fields := filled(m.Type, p, steps)
+		fields := sizedFields(m.Type, p, steps)
 		sh := rustShapeOf(fields[0].Type, steps)
 		switch {
 		case sh.unknown:
@@ -210,11 +209,11 @@ func enumShape(t *Type, steps *int) rustShape {
 	return pairShape(t, []rustScalar{tag, *common}, 2)
 }
 
-// filled are the members of a variant's struct that have a size.
-func filled(t *Type, p *variantPart, steps *int) []Field {
+// sizedFields are the members of a variant's struct that are not empty.
+func sizedFields(t *Type, p *variantPart, steps *int) []Field {
 	var out []Field
 	for _, f := range t.Strip().Fields() {
-		if f.Static || p.hasDiscr && f.artifice {
+		if f.Static || p.hasDiscr && f.artificial {
 			continue
 		}
 		if sh := rustShapeOf(f.Type, steps); !sh.empty {

@@ -16,23 +16,23 @@ import (
 func (p *formatter) scalar(v Value, t *Type) {
 	b, err := p.w.Bytes(v)
 	if err != nil {
-		p.write(fault(err))
+		p.write(errorText(err))
 		return
 	}
 	if p.o.Letter != 0 && p.o.Letter != 's' {
-		p.lettered(v, t, b)
+		p.formatted(v, t, b)
 		return
 	}
 	switch t.Kind {
 	case Pointer:
-		p.pointer(t, unle(b))
+		p.pointer(t, decodeUint(b))
 	case MemberPointer:
 		p.memberPointer(t, b)
 	case Enum:
 		n, _ := p.w.Uint(v)
 		p.enum(t, int64(n))
 	case Unspecified:
-		p.write(fmt.Sprintf("%#x", unle(b)))
+		p.write(fmt.Sprintf("%#x", decodeUint(b)))
 	case Base:
 		if t.Name == "()" {
 			p.write("()")
@@ -47,7 +47,7 @@ func (p *formatter) scalar(v Value, t *Type) {
 func (p *formatter) base(v Value, t *Type, b []byte) {
 	switch t.Enc {
 	case encFlags:
-		p.write(flagsText(t.Name, unle(b)))
+		p.write(flagsText(t.Name, decodeUint(b)))
 	case encFloat:
 		p.write(typedFloat(t.Name, b))
 	case encComplex:
@@ -65,7 +65,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 		}
 	default:
 		if t.Rust() && t.Enc == encUTF {
-			n := unle(b)
+			n := decodeUint(b)
 			p.write(fmt.Sprintf("%d %s", n, quoteChar(rune(n))))
 			return
 		}
@@ -75,7 +75,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 		}
 		n, err := p.w.Uint(v)
 		if err != nil {
-			p.write(fault(err))
+			p.write(errorText(err))
 			return
 		}
 		text := strconv.FormatUint(n, 10)
@@ -95,7 +95,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 	}
 }
 
-// prefixOf is what stands before literals of wide characters.
+// prefixOf is the prefix of a literal of wide characters: L, u or U.
 func prefixOf(t *Type) string {
 	for u := t.Unqualified(); ; u = u.Elem().Unqualified() {
 		switch u.Name {
@@ -128,8 +128,8 @@ func quoteChar(r rune) string {
 	return b.String()
 }
 
-// writeRune writes a character as C's source would have it. Nothing that a terminal
-// would obey passes.
+// writeRune writes a character as in C source. Control characters are escaped, so that
+// none reaches the terminal.
 func writeRune(b *strings.Builder, r rune, quote byte) {
 	switch r {
 	case '\n':
@@ -189,7 +189,7 @@ func (p *formatter) pointer(t *Type, a uint64) {
 	}
 }
 
-// cstring writes the characters up to a zero.
+// cstring writes a string that ends with a null character.
 func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 	limit := p.o.Elements
 	var data []byte
@@ -228,16 +228,16 @@ func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 	}
 	switch {
 	case err != nil && len(data) == 0:
-		p.write(fault(err))
+		p.write(errorText(err))
 	case err != nil:
-		p.write(prefix + quoted(data, width, false) + fault(err))
+		p.write(prefix + quoted(data, width, false) + errorText(err))
 	default:
 		more, err := p.w.ReadMemory(a+addr.Run(len(data)), width)
 		p.write(prefix + quoted(data, width, err != nil || zeroAt(more, width) < 0))
 	}
 }
 
-// zeroAt is the offset of the first character that is zero, -1 without.
+// zeroAt is the offset of the first null character, -1 if there is none.
 func zeroAt(b []byte, width int) int {
 	for i := 0; i+width <= len(b); i += width {
 		zero := true
@@ -267,7 +267,7 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 		}
 		var err error
 		if b, err = p.w.ReadMemory(v.addr, int(n)*width); err != nil {
-			p.write(fault(err))
+			p.write(errorText(err))
 			return
 		}
 	}
@@ -281,7 +281,8 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 	p.write(prefixOf(elem) + quoted(b, width, more))
 }
 
-// quoted is gdb's text of characters: runs of equal ones are counted.
+// quoted is a string literal as gdb writes it: long runs of equal characters are written
+// once with their length.
 func quoted(b []byte, width int, more bool) string {
 	list := runsOf(b, width)
 	if len(list) == 0 {
@@ -329,13 +330,13 @@ func quoted(b []byte, width int, more bool) string {
 	return out.String()
 }
 
-// charRun is a character as it is written, and how often it follows itself.
+// A charRun is a run of equal characters: the text of one, and their number.
 type charRun struct {
 	text string
 	n    int
 }
 
-// runsOf takes a text of so many bytes a character apart; one byte is UTF-8.
+// runsOf splits a text into runs of equal characters of width bytes. Width 1 is UTF-8.
 func runsOf(b []byte, width int) []charRun {
 	var list []charRun
 	for i := 0; i < len(b); {
@@ -350,7 +351,7 @@ func runsOf(b []byte, width int) []charRun {
 				writeRune(&t, r, 0)
 			}
 		} else if i+width <= len(b) {
-			writeRune(&t, rune(unle(b[i:i+width])), 0)
+			writeRune(&t, rune(decodeUint(b[i:i+width])), 0)
 		}
 		i += size
 		if k := len(list) - 1; k >= 0 && list[k].text == t.String() {
@@ -362,7 +363,7 @@ func runsOf(b []byte, width int) []charRun {
 	return list
 }
 
-// enum writes an enumerator's name, or the flags that a number is made of.
+// enum writes the name of an enumerator, or a combination of flags.
 func (p *formatter) enum(t *Type, n int64) {
 	scope := enumScope(t)
 	flags := true
@@ -420,7 +421,7 @@ func (p *formatter) memberPointer(t *Type, b []byte) {
 			p.write("<pointer to member function>")
 			return
 		}
-		ptr, adj := unle(b[:8]), int64(unle(b[8:16]))
+		ptr, adj := decodeUint(b[:8]), int64(decodeUint(b[8:16]))
 		switch {
 		case ptr == 0:
 			p.write("NULL")
@@ -435,7 +436,7 @@ func (p *formatter) memberPointer(t *Type, b []byte) {
 		}
 		return
 	}
-	n := int64(unle(b))
+	n := int64(decodeUint(b))
 	if n == -1 {
 		p.write("NULL")
 		return
@@ -451,9 +452,9 @@ func (p *formatter) memberPointer(t *Type, b []byte) {
 	p.write(strconv.FormatInt(n, 10))
 }
 
-// lettered writes a scalar in the format that /x and the like ask for.
-func (p *formatter) lettered(v Value, t *Type, b []byte) {
-	n := unle(b)
+// formatted writes a scalar in the format of a letter, as in print/x.
+func (p *formatter) formatted(v Value, t *Type, b []byte) {
+	n := decodeUint(b)
 	size := int64(len(b))
 	if v.bits > 0 {
 		n, _ = p.w.Uint(v)

@@ -7,7 +7,7 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// String is the type as gdb's whatis names it.
+// String is the name of the type, as gdb's whatis prints it.
 func (t *Type) String() string { return declare(t, "", 0) }
 
 // declare names the type of a declarator: declare("*x") of int is "int *x".
@@ -61,8 +61,8 @@ func declare(t *Type, inner string, depth int) string {
 	return join(plainName(t), inner)
 }
 
-// declareThrough is declare for what a pointer points to: arrays and functions need
-// parentheses.
+// declareThrough is declare for the target of a pointer. If the target is an array or a
+// function, the declarator needs parentheses.
 func declareThrough(t *Type, inner string, depth int) string {
 	if t.Kind == Array && !t.vector || t.Kind == Function {
 		inner = "(" + inner + ")"
@@ -101,7 +101,7 @@ func parameterTypes(t *Type, depth int) string {
 	return strings.Join(list, ", ")
 }
 
-// plainName is the name of a type without declarator.
+// plainName is the name of a type that needs no declarator.
 func plainName(t *Type) string {
 	word := ""
 	switch t.Tag {
@@ -132,7 +132,7 @@ func (t *Type) Text() string {
 	return bodyText(t, 0, "")
 }
 
-// resolved takes the outer typedefs off, below pointers too, as ptype does.
+// withoutTypedefs resolves the outer typedefs, below pointers, too, as ptype does.
 func withoutTypedefs(t *Type, depth int) *Type {
 	if depth > maxTypeDepth {
 		return t
@@ -157,7 +157,7 @@ func withoutTypedefs(t *Type, depth int) *Type {
 	return t
 }
 
-// bodyText is declare with the members of the innermost struct or enum written out.
+// bodyText is declare with the members of the innermost struct or enum.
 func bodyText(t *Type, indent int, inner string) string {
 	core := t
 	for depth := 0; depth < maxTypeDepth; depth++ {
@@ -218,8 +218,8 @@ func enumText(t *Type) string {
 	return b.String()
 }
 
-// enumScope is what stands before an enumerator's name: its enum where that is a
-// scope, else what the enum is in.
+// enumScope is the qualifier of an enumerator's name: the enum if it is a scope, else the
+// scope that the enum is in.
 func enumScope(t *Type) string {
 	if t.isC() {
 		return ""
@@ -296,7 +296,7 @@ func structText(t *Type, indent int) string {
 	return b.String()
 }
 
-// basesText is what stands between a class's name and its members: ": public A, private B ".
+// basesText is the list of base classes in the text of a class: ": public A, private B ".
 func basesText(t *Type) string {
 	var bases []string
 	for _, f := range t.Fields() {
@@ -341,7 +341,7 @@ func accessWord(a uint8) string {
 	return [...]string{"public", "public", "protected", "private"}[a&3]
 }
 
-// memberAccess is a member's: the default is private in a class.
+// memberAccess is the access of a member. The default in a class is private.
 func memberAccess(t *Type, f Field) uint8 { return effectiveAccess(t, f.Access) }
 
 func effectiveAccess(t *Type, a uint8) uint8 {
@@ -351,7 +351,7 @@ func effectiveAccess(t *Type, a uint8) uint8 {
 	return max(a, 1)
 }
 
-// labels prints public: and the like where the access changes, if it ever does.
+// labels are the access labels of a class. They are printed where the access changes.
 type labels struct {
 	used bool
 	now  uint8

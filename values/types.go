@@ -7,7 +7,7 @@ import (
 	"hdb/symbols/dwarf"
 )
 
-// A Kind is what a type is made of.
+// A Kind is the kind of a type.
 type Kind uint8
 
 // The kinds of types.
@@ -30,7 +30,7 @@ const (
 	Unspecified // decltype(nullptr)
 )
 
-// A Type is a type of the program. What it consists of is read when it is asked for.
+// A Type is a type of the program. Its members are read when they are first needed.
 type Type struct {
 	Kind Kind
 	Name string // qualified, without struct; "" anonymous
@@ -55,25 +55,25 @@ type Type struct {
 	proto  bool
 	decl   bool
 	align  int64 // see alignment; 0 not computed yet
-	// untyped is that of data which only a symbol tells: it is cast, or its address is
-	// taken.
+	// untyped is set for data that only the symbol table describes. Expressions can cast
+	// it, or take its address.
 	untyped bool
 }
 
 // A Field is a member, base class or static member.
 type Field struct {
-	Name     string
-	Type     *Type
-	Offset   int64 // bytes
-	BitSize  int64 // 0: no bit field
-	BitOff   int64 // from Offset's lowest bit
-	Base     bool
-	Virtual  bool
-	Static   bool
-	Access   uint8 // 1 public 2 protected 3 private
-	offExpr  []byte
-	die      dwarf.DIE
-	artifice bool
+	Name       string
+	Type       *Type
+	Offset     int64 // bytes
+	BitSize    int64 // 0: no bit field
+	BitOff     int64 // from Offset's lowest bit
+	Base       bool
+	Virtual    bool
+	Static     bool
+	Access     uint8 // 1 public 2 protected 3 private
+	offExpr    []byte
+	die        dwarf.DIE
+	artificial bool
 }
 
 // An Enumerator is a name of an enum's value.
@@ -82,8 +82,8 @@ type Enumerator struct {
 	Value int64
 }
 
-// maxFields bounds what is read of one type, maxTypeDepth chains of types: those of a
-// hostile file are circles.
+// maxFields bounds the members that are read of one type, and maxTypeDepth the length of a
+// chain of types. A hostile file can make chains circular.
 const (
 	maxFields    = 1 << 14
 	maxTypeDepth = 64
@@ -136,7 +136,7 @@ func (m *modState) typeAt(w *World, d dwarf.DIE) *Type {
 	return t
 }
 
-// classify reads what the entry's tag says of the type.
+// classify sets the kind of the type by the tag of its entry.
 func (t *Type) classify() {
 	d := t.die
 	switch d.Tag() {
@@ -208,10 +208,11 @@ func (t *Type) qualify() {
 // Rust reports whether the type is one of Rust.
 func (t *Type) Rust() bool { return t.lang == dwarf.LangRust }
 
-// isC reports whether types are named struct x.
+// isC reports whether the type is one of C, where names of structs begin with struct.
 func (t *Type) isC() bool { return t.lang.IsC() }
 
-// Elem is what t points to, is an array of, returns, is an enum's or typedef's type.
+// Elem is the type that t is derived from: the target of a pointer, the element of an
+// array, the return type of a function, the underlying type of an enum or typedef.
 func (t *Type) Elem() *Type {
 	if !t.elemOK {
 		t.elemOK = true
@@ -225,7 +226,7 @@ func (t *Type) Elem() *Type {
 	return t.elem
 }
 
-// Strip takes typedefs and qualifiers off; the result is never nil.
+// Strip removes typedefs and qualifiers. The result is never nil.
 func (t *Type) Strip() *Type {
 	for range maxTypeDepth {
 		switch t.Kind {
@@ -240,7 +241,7 @@ func (t *Type) Strip() *Type {
 	return &Type{Kind: Void, Name: "<endless type>", w: t.w, mod: t.mod}
 }
 
-// Unqualified takes const and the like off, but no typedef.
+// Unqualified removes const and other qualifiers, but not typedefs.
 func (t *Type) Unqualified() *Type {
 	for range maxTypeDepth {
 		switch t.Kind {
@@ -288,7 +289,7 @@ func tagClass(t dwarf.Tag) dwarf.Tag {
 	return t
 }
 
-// Size is how many bytes a value has; 0 when that is not known.
+// Size is the number of bytes of a value, 0 if it is not known.
 func (t *Type) Size() int64 { return t.sizeAt(0) }
 
 func (t *Type) sizeAt(depth int) int64 {
@@ -354,7 +355,7 @@ func (t *Type) readCounts() {
 	}
 }
 
-// dynamicCount is the DIE attribute of a variable-length array's bound.
+// dynamicCount is the attribute with a bound of a variable-length array.
 func (t *Type) dynamicCount(dim int) (dwarf.Value, bool, bool) {
 	if t.Kind != Array || !t.die.Valid() {
 		return dwarf.Value{}, false, false
@@ -376,7 +377,8 @@ func (t *Type) dynamicCount(dim int) (dwarf.Value, bool, bool) {
 	return dwarf.Value{}, false, false
 }
 
-// Row is the type of an array's elements: of several dimensions, an array of one less.
+// Row is the type of an array's elements. If the array has several dimensions, it is an
+// array of one less.
 func (t *Type) Row() *Type {
 	if len(t.counts) < 2 {
 		return t.Elem()
@@ -384,7 +386,7 @@ func (t *Type) Row() *Type {
 	return &Type{Kind: Array, w: t.w, mod: t.mod, elem: t.Elem(), elemOK: true, counts: t.counts[1:], size: -1, lang: t.lang}
 }
 
-// Count is the number of an array's elements, -1 unknown.
+// Count is the number of an array's elements, -1 if it is not known.
 func (t *Type) Count() int64 {
 	if len(t.counts) == 0 {
 		return -1
@@ -458,8 +460,8 @@ func (t *Type) isChar() bool {
 	return false
 }
 
-// textual reports whether a pointer to t is shown with its string: char and the
-// wide characters, by gdb's textual_element_type.
+// textual reports whether t is a character type, so that a pointer to t is shown with its
+// string (gdb's textual_element_type).
 func (t *Type) textual() bool {
 	if t.isChar() {
 		return true
@@ -473,7 +475,7 @@ func (t *Type) textual() bool {
 	return s.Kind == Base && (s.Name == "wchar_t" || s.Name == "char16_t" || s.Name == "char32_t")
 }
 
-// TemplateType is the type that a template parameter stands for, nil without.
+// TemplateType is the argument for a template's type parameter, nil if it has none.
 func (t *Type) TemplateType(name string) *Type {
 	t = t.complete()
 	w := t.die.Walk()
@@ -506,7 +508,7 @@ func (t *Type) TemplatePack() []*Type {
 	return out
 }
 
-// Alignment is that of a type without alignas, in bytes: what its members need.
+// Alignment is the natural alignment of the type in bytes. It ignores alignas.
 func (t *Type) Alignment() int64 { return t.alignment(0) }
 
 func (t *Type) alignment(depth int) int64 {

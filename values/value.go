@@ -10,7 +10,7 @@ import (
 	"hdb/unwind/dwop"
 )
 
-// A Value is a value of the program: its type, and where it is or what it was.
+// A Value is a value of the program: its type, and its location or its bytes.
 type Value struct {
 	Type *Type
 
@@ -42,22 +42,22 @@ const (
 // synthetic reports whether the value is a pointer to a variable that has no address.
 func (v Value) synthetic() bool { return v.pointerIn != nil }
 
-// LostValue is a value that cannot be shown, and why.
+// LostValue is a value that cannot be shown because of err.
 func LostValue(t *Type, err error) Value { return Value{Type: t, err: err} }
 
-// Addr is where the value lies; false when it does not lie in memory.
+// Addr is the address of the value, false if it is not in memory.
 func (v Value) Addr() (addr.Run, bool) { return v.addr, v.place == inMemory && v.err == nil }
 
 // MemoryValue is the value of type t at a.
 func MemoryValue(t *Type, a addr.Run) Value { return Value{Type: t, place: inMemory, addr: a} }
 
-// Number is a computed value.
+// Number is a computed value of type t.
 func Number(t *Type, n uint64) Value {
-	return Value{Type: t, data: le(n, int(max(t.Size(), 1)))}
+	return Value{Type: t, data: encodeUint(n, int(max(t.Size(), 1)))}
 }
 
-// Unreadable is why a value, or the memory that it lies in, cannot be read at all; nil
-// when it can. What was optimized out is a value to show.
+// Unreadable is the error of a value that cannot be read at all. It is nil for a value that
+// was optimized out, which can be printed as such.
 func (w *World) Unreadable(v Value) error {
 	if a, ok := v.Addr(); ok && v.data == nil && v.Type.Strip().Kind != Function && v.Type.Size() > 0 {
 		_, err := w.ReadMemory(a, 1)
@@ -69,7 +69,7 @@ func (w *World) Unreadable(v Value) error {
 	return nil
 }
 
-// Part is n bytes of v at an offset, of another type.
+// Part is the value of type t at an offset in v.
 func (v Value) Part(t *Type, off int64) Value {
 	out := Value{Type: t, err: v.err}
 	size := t.Size()
@@ -107,7 +107,7 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 	t := w.declaredType(m, d)
 	if f != nil {
 		var err error
-		if t, err = w.sized(m, f, t, steps); err != nil {
+		if t, err = w.withLength(m, f, t, steps); err != nil {
 			return LostValue(t, err)
 		}
 	}
@@ -125,7 +125,7 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 			return LostValue(t, errLost)
 		}
 		at := f
-		if kept := f.over(e.Unit, v, m, expr); kept != nil {
+		if kept := f.overCalls(e.Unit, v, m, expr); kept != nil {
 			at = kept
 		}
 		mc := locator{w: w, mod: m, frame: at, unit: e.Unit, steps: steps, depth: depth}
@@ -138,7 +138,7 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 	return LostValue(t, errLost)
 }
 
-// declaredType is the type of a variable, that of its abstract origin too.
+// declaredType is the type of a variable. It may be an attribute of its abstract origin.
 func (w *World) declaredType(m *modState, d dwarf.DIE) *Type {
 	for hop := 0; d.Valid() && hop < maxHops; hop++ {
 		if v, ok := d.Attr(dwarf.AtType); ok {
@@ -149,9 +149,8 @@ func (w *World) declaredType(m *modState, d dwarf.DIE) *Type {
 	return w.untyped()
 }
 
-// sized gives a variable-length array its length in this frame. An error is why it has
-// none.
-func (w *World) sized(m *modState, f *Frame, t *Type, steps *int) (*Type, error) {
+// withLength returns the type of a variable-length array with its length in this frame.
+func (w *World) withLength(m *modState, f *Frame, t *Type, steps *int) (*Type, error) {
 	s := t.Unqualified()
 	if s.Kind != Array {
 		return t, nil
@@ -182,7 +181,8 @@ func (w *World) sized(m *modState, f *Frame, t *Type, steps *int) (*Type, error)
 	return &c, nil
 }
 
-// attrNumber is an attribute that is an expression, a list, or a variable.
+// attrNumber is the number that an attribute gives by an expression, a location list or a
+// reference to a variable.
 func (w *World) attrNumber(m *modState, f *Frame, u *dwarf.Unit, v dwarf.Value, steps *int) (uint64, error) {
 	if v.IsRef() {
 		d := v.Ref()
@@ -205,18 +205,18 @@ func (w *World) attrNumber(m *modState, f *Frame, u *dwarf.Unit, v dwarf.Value, 
 	case dwop.InMemory: // an expression of class exprloc is the number itself
 		return uint64(p.Addr), nil
 	case dwop.Inline:
-		return unle(p.Data), nil
+		return decodeUint(p.Data), nil
 	case dwop.InRegister:
 		b, ok := f.register(p.Reg)
 		if !ok {
 			return 0, errLost
 		}
-		return unle(b), nil
+		return decodeUint(b), nil
 	}
 	return 0, errLost
 }
 
-// constant is a value that the debug information tells (DW_AT_const_value).
+// constant is the value of a constant in the debug information (DW_AT_const_value).
 func constant(t *Type, v dwarf.Value) Value {
 	size := int(t.Size())
 	switch {
@@ -229,13 +229,13 @@ func constant(t *Type, v dwarf.Value) Value {
 		}
 		return Value{Type: t, data: b[:size]}
 	case size > 8 || size == 0:
-		b := le(v.Uint(), max(size, 8))
+		b := encodeUint(v.Uint(), max(size, 8))
 		return Value{Type: t, data: b}
 	}
-	return Value{Type: t, data: le(uint64(v.Int()), size)}
+	return Value{Type: t, data: encodeUint(uint64(v.Int()), size)}
 }
 
-// assemble makes a value of the pieces that a location names.
+// assemble makes a value of its pieces.
 func (w *World) assemble(m *modState, f *Frame, u *dwarf.Unit, t *Type, pieces []dwop.Location) Value {
 	if len(pieces) == 1 && (pieces[0].Bits == 0 || pieces[0].Kind == dwop.Pointer) {
 		return whole(m, f, u, t, pieces[0])
@@ -283,7 +283,7 @@ func (w *World) assemble(m *modState, f *Frame, u *dwarf.Unit, t *Type, pieces [
 	return out
 }
 
-// whole makes a value that is in one piece.
+// whole makes a value that is not in pieces.
 func whole(m *modState, f *Frame, u *dwarf.Unit, t *Type, p dwop.Location) Value {
 	switch p.Kind {
 	case dwop.InMemory:
@@ -302,7 +302,7 @@ func whole(m *modState, f *Frame, u *dwarf.Unit, t *Type, p dwop.Location) Value
 	return LostValue(t, errLost)
 }
 
-// registerValue is a value that a register of the frame has, or its first bytes.
+// registerValue is a value in the low bytes of a register of the frame.
 func registerValue(f *Frame, t *Type, reg uint64) Value {
 	if f == nil {
 		return LostValue(t, errLost)
@@ -313,7 +313,7 @@ func registerValue(f *Frame, t *Type, reg uint64) Value {
 	}
 	size := t.Size()
 	if reg >= regST0 && reg < regST0+8 && t.isFloat() && size < 10 {
-		if n, ok := extendedTo(b, size); ok { // the x87 computes with more bits than the type has
+		if n, ok := roundExtended(b, size); ok { // the x87 computes with more bits than the type has
 			return Value{Type: t, data: n}
 		}
 	}

@@ -60,13 +60,13 @@ func (w *World) Locals(f *Frame) ([]Variable, error) {
 	return out, nil
 }
 
-// isDeclared tells extern declarations inside of a function.
+// isDeclared reports whether an entry is an extern declaration inside a function.
 func isDeclared(d dwarf.DIE) bool {
 	return d.Has(dwarf.AtDeclaration) || d.Has(dwarf.AtExternal) && !d.Has(dwarf.AtLocation)
 }
 
-// eachChild visits the entries directly below d, and those of its abstract origin
-// that it has no copies of.
+// eachChild visits the children of d, and those of its abstract origin that d has no copies
+// of.
 func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
 	w := d.Walk()
 	for w.Next() {
@@ -79,8 +79,8 @@ func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
 	if !ok {
 		return
 	}
-	// clang leaves variables, and blocks of none but such, out of copies where they
-	// have no location any more.
+	// clang omits variables without a location from copies of a function, and blocks
+	// of only such variables.
 	copied := originsBelow(d)
 	w = v.Ref().Walk()
 	for w.Next() {
@@ -100,8 +100,8 @@ func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
 }
 
 // originsBelow are the abstract entries that a copy of a function has copies of, at any
-// depth: compilers move variables into other blocks, and make blocks that are copies of
-// none. What was inlined into the copy has copies of its own.
+// depth. Compilers move variables into other blocks, and make blocks that are not copies.
+// Functions that were inlined into the copy are excluded: they have copies of their own.
 func originsBelow(d dwarf.DIE) map[typeKey]bool {
 	origins := map[typeKey]bool{}
 	w := d.Walk()
@@ -118,8 +118,8 @@ func originsBelow(d dwarf.DIE) map[typeKey]bool {
 	return origins
 }
 
-// local finds a name in the frame: the innermost declaration wins, and in one block
-// the last, which in Rust shadows those before it.
+// local finds a local variable or parameter. The innermost declaration hides others. Within
+// a block the last one does, as in Rust.
 func (l lookup) local(name string) (Value, bool) {
 	s, err := l.f.scope()
 	if err != nil {
@@ -142,7 +142,7 @@ func (l lookup) local(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// this is the object of a member function.
+// this is the object on which a member function was called.
 func (l lookup) this() (Value, bool) {
 	v, ok := l.local("this")
 	if !ok || v.Type.Strip().Kind != Pointer {
@@ -155,8 +155,8 @@ func (l lookup) this() (Value, bool) {
 	return obj, err == nil
 }
 
-// typeNamed finds a type by the name that an expression has for it: "struct x", a
-// typedef, a qualified name. The frame's unit goes first.
+// typeNamed finds a type by its name in an expression: "struct x", a typedef, a qualified
+// name. The frame's unit is searched first.
 func (l lookup) typeNamed(tag dwarf.Tag, name string) *Type {
 	if tag == 0 {
 		if t := l.builtin(name); t != nil {
@@ -211,8 +211,8 @@ func orName(a, b string) string {
 	return a
 }
 
-// sameType compares names of types as they are written: a template's numbers with or
-// without the suffix of their type, which compilers and people differ in.
+// sameType compares names of types. Numbers in template arguments match with and without a
+// suffix for their type, because compilers differ in that.
 func sameType(have, want string) bool {
 	return matchesQualified(have, want) || strings.Contains(want, "<") && matchesQualified(symbols.PlainTemplate(have), symbols.PlainTemplate(want))
 }
@@ -241,14 +241,14 @@ func (l lookup) localType(s *symbols.Scope, tag dwarf.Tag, name string) *Type {
 	return found
 }
 
-// NoSymbolError says that an expression names something that is not there.
+// A NoSymbolError says that an expression uses an unknown name.
 type NoSymbolError struct{ Name string }
 
 func (e *NoSymbolError) Error() string {
 	return fmt.Sprintf("no symbol %q in the current context: see info locals, info args", e.Name)
 }
 
-// builtin are the types of the language that a program need not use.
+// builtin is a type of the language, which debug information need not describe.
 func (l lookup) builtin(name string) *Type {
 	if l.f.language() == "rust" {
 		if t, ok := rustTypes[name]; ok {

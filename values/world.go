@@ -20,22 +20,22 @@ type Module struct {
 	Bias addr.Bias
 }
 
-// A World is what values are read from. Reader.Mem and Modules are required. It belongs to
-// one goroutine at a time.
+// A World is the program that values are read from: its modules and its memory. Reader.Mem
+// and Modules are required. A World is used by one goroutine at a time.
 type World struct {
 	Reader
 	Write    io.WriterAt // nil: nothing can be changed
 	Modules  func() []Module
 	Printers Printers // nil: values of libraries are printed by their members
 
-	// Symbol names what covers an address; nil or false: nothing does.
+	// Symbol is the symbol that covers an address. Symbol may be nil.
 	Symbol func(addr.Run) (name string, offset uint64, ok bool)
-	// Lookup finds a symbol that debug information does not describe; global leaves
-	// local symbols out.
+	// Lookup finds a symbol that debug information does not describe. global excludes
+	// local symbols.
 	Lookup func(name string, global bool) (at addr.Run, code, ok bool)
 	// TLS is the address of an offset in a module's thread-local block.
 	TLS func(m Module, offset uint64) (addr.Run, error)
-	// Note is told what a user should know of a value; nil: nobody is.
+	// Note is called with remarks for the user about a value. Note may be nil.
 	Note func(string)
 
 	History []Value          // $1 is the first
@@ -43,7 +43,7 @@ type World struct {
 	mods    map[*symbols.Object]*modState
 }
 
-// modState is what was derived from a module.
+// modState is the state that is derived from a module.
 type modState struct {
 	Module
 	types    map[typeKey]*Type
@@ -58,7 +58,7 @@ type typeKey struct {
 	off  uint64
 }
 
-// module is the state of a module, made anew when it moved.
+// module is the state of a module.
 func (w *World) module(m Module) *modState {
 	if w.mods == nil {
 		w.mods = map[*symbols.Object]*modState{}
@@ -92,31 +92,31 @@ type Frame struct {
 	Inlined int // how many frames at the same PC are further in
 	Regs    unwind.Regs
 	CFA     addr.Run // 0 unknown
-	// Wide is a register that Regs does not have, by its DWARF number: xmm0 is 17.
-	// nil where it is not known, as in all frames but the innermost.
+	// Wide is a register that Regs does not have, by its DWARF number: xmm0 is 17. It is
+	// nil if the registers are not known, as in all frames but the innermost.
 	Wide func(reg uint64) []byte
-	// WideLeft is Wide for the innermost frame's registers, in all others.
+	// WideLeft is Wide of the innermost frame, in all other frames.
 	WideLeft func(reg uint64) []byte
-	// Callee is the physical frame that this one called; nil: this is the innermost.
+	// Callee is the physical frame that this one called. It is nil in the innermost.
 	Callee func() *Frame
-	// Caller is the next physical frame; nil: there is none.
+	// Caller is the next outer physical frame. It is nil in the outermost.
 	Caller func() *Frame
-	// Set changes a general register; nil: it cannot be changed.
+	// Set writes a general register. It is nil if registers cannot be written.
 	Set func(reg unwind.Reg, v uint64) error
-	// SetWide changes the lowest bytes of a register that Wide reads; nil as Set.
+	// SetWide writes the low bytes of a register that Wide reads. It may be nil, as Set.
 	SetWide func(reg uint64, b []byte) error
 
 	scopes []symbols.Scope
 	loaded bool
 
-	asLeft  *Frame // see over
+	asLeft  *Frame // see overCalls
 	overRun bool
 }
 
-// ErrNoDebug is the cause when a frame has no debug information.
+// ErrNoDebug is the error for a frame without debug information.
 var ErrNoDebug = errors.New("no debug information for this frame: info symbols tells what is missing, and how to get it")
 
-// scope is what the frame can name.
+// scope is the scope of the frame's code.
 func (f *Frame) scope() (*symbols.Scope, error) {
 	if f == nil {
 		return nil, errors.New("no frame is selected")
@@ -133,7 +133,8 @@ func (f *Frame) scope() (*symbols.Scope, error) {
 	return &f.scopes[f.Inlined], nil
 }
 
-// language is that of the frame's source: "c", "c++", "rust"; "c" without a frame.
+// language is the language of the frame's source: "c", "c++" or "rust". Without a frame it
+// is "c".
 func (f *Frame) language() string {
 	if s, err := f.scope(); err == nil {
 		return s.Language.String()
@@ -143,8 +144,8 @@ func (f *Frame) language() string {
 
 func (f *Frame) pc() uint64 { return uint64(f.PC.Lookup().File(f.Module.Bias)) }
 
-// location is the expression of an attribute that holds where the frame is. Without a
-// frame only one that holds everywhere does.
+// location is the expression of an attribute that is valid at the frame's PC. Without a
+// frame, it has to be valid everywhere.
 func (f *Frame) location(u *dwarf.Unit, v dwarf.Value, m *modState) ([]byte, bool) {
 	if f == nil {
 		return u.Location(v, m.sections(), 0)
@@ -164,7 +165,7 @@ func (f *Frame) location(u *dwarf.Unit, v dwarf.Value, m *modState) ([]byte, boo
 func (f *Frame) register(n uint64) ([]byte, bool) {
 	if n <= uint64(unwind.RIP) {
 		v, ok := f.Regs.Get(unwind.Reg(n))
-		return le(v, 8), ok
+		return encodeUint(v, 8), ok
 	}
 	if f.Wide != nil {
 		if b := f.Wide(n); b != nil {
@@ -174,18 +175,18 @@ func (f *Frame) register(n uint64) ([]byte, bool) {
 	return nil, false
 }
 
-// maxRead bounds the bytes of one value that is read whole, as gdb's max-value-size.
+// maxRead bounds the bytes of a value that are read at once, as gdb's max-value-size does.
 const maxRead = 64 << 10
 
-// A MemoryError says what could not be read.
+// A MemoryError is the error for memory that cannot be read.
 type MemoryError struct{ At addr.Run }
 
 func (e *MemoryError) Error() string {
 	return fmt.Sprintf("cannot access memory at address %v", e.At)
 }
 
-// le is v in n bytes, least significant first.
-func le(v uint64, n int) []byte {
+// encodeUint is v in n bytes, least significant first.
+func encodeUint(v uint64, n int) []byte {
 	b := make([]byte, n)
 	for i := range min(n, 8) {
 		b[i] = byte(v >> (8 * i))
@@ -193,8 +194,8 @@ func le(v uint64, n int) []byte {
 	return b
 }
 
-// unle is the number that at most eight bytes hold.
-func unle(b []byte) uint64 {
+// decodeUint is the number in at most eight bytes, least significant first.
+func decodeUint(b []byte) uint64 {
 	var v uint64
 	for i := range min(len(b), 8) {
 		v |= uint64(b[i]) << (8 * i)
@@ -202,7 +203,7 @@ func unle(b []byte) uint64 {
 	return v
 }
 
-// signExtend takes the lowest bits of v for a signed number.
+// signExtend is the low bits of v as a signed number.
 func signExtend(v uint64, bits uint) int64 {
 	if bits == 0 || bits >= 64 {
 		return int64(v)
@@ -210,7 +211,7 @@ func signExtend(v uint64, bits uint) int64 {
 	return int64(v<<(64-bits)) >> (64 - bits)
 }
 
-// modules are the world's, the frame's first.
+// modules are all modules, the frame's first.
 func (w *World) modules(f *Frame) []*modState {
 	var out []*modState
 	if f != nil && f.Module.Obj != nil {

@@ -9,13 +9,13 @@ import (
 	"hdb/internal/addr"
 )
 
-// Bounds that no expression of a compiler reaches.
+// Limits that no expression of a compiler reaches.
 const (
 	maxPieces = 1024
 	maxCalls  = 8 // DW_OP_call in what DW_OP_call runs
 )
 
-// ErrLost is the error of a value that is not anywhere any more.
+// ErrLost is the error of a value that was optimized out.
 var ErrLost = errors.New("optimized out")
 
 var (
@@ -27,17 +27,17 @@ var (
 type Context interface {
 	// Register is a register by its DWARF number.
 	Register(n uint64) (uint64, error)
-	// Load is the number that lies in memory in so many bytes, one to eight.
+	// Load is the unsigned integer of size bytes, one to eight, at an address.
 	Load(at addr.Run, size int) (uint64, error)
 }
 
-// Variables is what expressions that describe a variable refer to besides.
+// Variables is what expressions for variables refer to in addition.
 type Variables interface {
-	// FrameBase is the address that DW_OP_fbreg adds to.
+	// FrameBase is the frame base of the function (DW_OP_fbreg).
 	FrameBase() (uint64, error)
 	// CFA is the canonical frame address.
 	CFA() (addr.Run, error)
-	// Object is the address of the object that a member is looked for in.
+	// Object is the address of the object whose member is located.
 	Object() (addr.Run, error)
 	// ThreadLocal is the address of an offset in the thread-local block of the module.
 	ThreadLocal(offset uint64) (addr.Run, error)
@@ -45,20 +45,21 @@ type Variables interface {
 	Indexed(i uint64) (uint64, error)
 	// BaseType is the encoding and size of a base type by its offset in the unit.
 	BaseType(offset uint64) (enc uint64, size int, err error)
-	// EntryValue is what an expression was when the function was entered.
+	// EntryValue is the value that an expression had on entry to the function.
 	EntryValue(expr []byte) (Num, error)
-	// Parameter is what the caller passed for the parameter at an offset in the unit.
+	// Parameter is the argument for the parameter whose entry is at an offset in the unit.
 	Parameter(offset uint64) (Num, error)
 	// Call is the location of the entry that DW_OP_call2, call4 or call_ref names, and
-	// what it refers to; none if it has no location.
+	// the unit of the entry. It is empty if the entry has no location.
 	Call(op uint8, offset uint64) (expr []byte, in Unit, err error)
 }
 
-// A Unit is what an expression depends on by the compilation unit that it stands in.
+// A Unit is the properties of the compilation unit that an expression is part of.
 type Unit struct {
 	AddrSize, OffSize int    // bytes of addresses and of offsets in operands
 	Bias              uint64 // added to addresses of the file
-	// Variables is nil for call frame information, which may compute numbers only.
+	// Variables is nil for call frame information, whose expressions have fewer
+	// operations.
 	Variables Variables
 }
 
@@ -150,7 +151,7 @@ func (m *Machine) Value(expr []byte) (Num, error) {
 	return m.stack[m.depth-1], nil
 }
 
-// location is what the expression has described since the last piece; false if nothing.
+// location is the location that was described since the last piece, false if none was.
 func (m *Machine) location() (Location, bool) {
 	if m.isDone {
 		return m.done, true
@@ -211,7 +212,7 @@ func (m *Machine) grow() bool {
 	return true
 }
 
-// pushed pushes what a context answers.
+// pushed pushes the answer of a context.
 func (m *Machine) pushed(v uint64, err error) {
 	if err != nil {
 		m.fail(err)
@@ -258,7 +259,8 @@ func (m *Machine) rotate(n int) {
 	s[0] = top
 }
 
-// step executes an operation that any expression may have; false if it is another one.
+// step executes an operation that is valid in all expressions. It reports false for other
+// operations.
 func (m *Machine) step(op uint8) bool {
 	c := &m.code
 	switch {
@@ -368,7 +370,7 @@ func (m *Machine) load(size int, t Num) {
 	m.pushedNum(t, err)
 }
 
-// describe executes an operation that only describes variables.
+// describe executes an operation that is valid only in expressions for variables.
 func (m *Machine) describe(op uint8) {
 	c, vars := &m.code, m.Unit.Variables
 	if vars == nil {

@@ -9,7 +9,7 @@ import (
 	"hdb/values"
 )
 
-// errBroken ends the elements of a container whose memory is not that of one.
+// errBroken is the error of a container whose links do not lead to all elements.
 var errBroken = errors.New("the chain of elements is broken")
 
 // maxTuple bounds the elements of a tuple.
@@ -72,7 +72,7 @@ func viewElement(r *values.Reader, v values.Value, i int64) (values.Value, bool)
 	return behind(r, ptr, i)
 }
 
-// behind is element i of those that a pointer points to the first of.
+// behind is element i of the array that a pointer points to.
 func behind(r *values.Reader, ptr values.Value, i int64) (values.Value, bool) {
 	t := ptr.Type.Strip()
 	if t.Kind != values.Pointer {
@@ -100,7 +100,8 @@ func elements(n int64) string {
 	return fmt.Sprintf("%d elements", n)
 }
 
-// vector has its elements from first up to last, where end is that of the storage.
+// vector describes a vector. Its elements are from first up to last, and its storage ends
+// at end.
 func vector(r *values.Reader, elem *values.Type, first, last, end uint64) (values.Display, bool) {
 	size := uint64(elem.Size())
 	if size == 0 || last < first || end < last || (last-first)%size != 0 {
@@ -115,7 +116,7 @@ func vector(r *values.Reader, elem *values.Type, first, last, end uint64) (value
 	return d, true
 }
 
-// bits has the n elements of a vector<bool>.
+// bits describes a vector<bool> of n elements.
 func bits(r *values.Reader, first uint64, n int64, capacity uint64) values.Display {
 	d := values.Display{Head: fmt.Sprintf("std::vector<bool> of length %d, capacity %d", n, capacity)}
 	if n == 0 {
@@ -184,8 +185,8 @@ func (b *blocks) at(r *values.Reader, i int64) (values.Value, error) {
 	return values.MemoryValue(b.elem, addr.Run(block)+addr.Run(i%b.per*b.elem.Size())), err
 }
 
-// A chain is a list of count nodes, of which the last links to the head again. A node
-// has its link to the next one, and its value, at the offsets.
+// A chain is a circular list of count nodes and a head. link and at are the offsets of a
+// node's link to the next one and of its value.
 type chain struct {
 	name       string
 	val        *values.Type
@@ -217,9 +218,9 @@ func (c chain) display(r *values.Reader) values.Display {
 // number is the label of an element that has no key.
 func number(i int64) string { return fmt.Sprintf("[%d]", i) }
 
-// shared describes a shared or weak pointer. Its counts are at an address that is 0
-// where nothing is shared; known tells that they could be read. All shared pointers of an
-// object count as one weak one.
+// shared describes a shared or weak pointer. at is the address of its counts, 0 if it is
+// empty. known says that the counts could be read. All shared pointers to an object count
+// as one weak pointer.
 func shared(v, ptr values.Value, at uint64, use, weak int64, known bool) values.Display {
 	t := v.Type.Strip()
 	elem := t.TemplateType("_Tp")
@@ -280,7 +281,7 @@ func optional(elem *values.Type, engaged bool, val values.Value) values.Display 
 	return d
 }
 
-// pointerTo is the address of the value in an optional.
+// pointerTo is a pointer to the value in an optional.
 func pointerTo(val values.Value) (values.Value, bool) {
 	a, ok := val.Addr()
 	if !ok {
@@ -289,8 +290,8 @@ func pointerTo(val values.Value) (values.Value, bool) {
 	return values.Number(val.Type.PointerTo(), uint64(a)), true
 }
 
-// A union says how a variant keeps its types: the first one in the member data, the
-// others in the member rest of that, and so on; the value is at content.
+// A union says how a variant stores its alternatives. The first one is in the member data,
+// the others are in the member rest of that, and so on. content is the path to the value.
 type union struct {
 	index, data, rest string
 	content           []string

@@ -8,8 +8,8 @@ import (
 	"hdb/values"
 )
 
-// cxxText is where the characters of a string of libc++ are and how many: in the string
-// itself when there are few.
+// cxxText is the characters of a string of libc++ and their number. Short strings are
+// stored in the string object itself.
 func cxxText(r *values.Reader, v values.Value) (data values.Value, n uint64, ok bool) {
 	rep, ok := packed(r, v, "__r_", "__rep_")
 	if !ok {
@@ -100,7 +100,7 @@ func cxxVectorElement(r *values.Reader, v values.Value, i int64) (values.Value, 
 	return behind(r, begin, i)
 }
 
-// aligned is where a value of a type lies that follows n bytes.
+// aligned is the offset of a value of a type that follows n bytes.
 func aligned(t *values.Type, n int64) addr.Run {
 	a := t.Alignment()
 	return addr.Run((n + a - 1) / a * a)
@@ -212,7 +212,7 @@ func cxxTuple(r *values.Reader, v values.Value) (values.Display, bool) {
 	return tuple(func(i int) (values.Value, bool) { return leaf(r, v, i) }), true
 }
 
-// cxxList describes a list: nodes have links to the one before and the one behind before
+// cxxList describes a list. Its nodes have links to the previous and the next node before
 // the value.
 func cxxList(r *values.Reader, v values.Value) (values.Display, bool) {
 	head, ok := r.Find(v, "__end_")

@@ -9,8 +9,8 @@ import (
 	"hdb/values"
 )
 
-// associative describes a map or set, sorted or not. nodes are where the values are; they
-// end early in memory that is not that of a container.
+// associative describes a map or set, ordered or not. nodes are the addresses of the
+// values. They end early if the links are broken.
 func associative(r *values.Reader, t, val *values.Type, count uint64, nodes iter.Seq[addr.Run]) (values.Display, bool) {
 	if val == nil || int64(count) < 0 {
 		return values.Display{}, false
@@ -49,7 +49,7 @@ func keyed(r *values.Reader, i int64, v values.Value, isMap bool) (values.Item, 
 	return values.Item{Key: &key, Value: val}, ok && ok2
 }
 
-// pairIn finds the pair in what libc++ wraps an element of a map in.
+// pairIn is the pair in a wrapper that libc++ has around the elements of maps.
 func pairIn(r *values.Reader, v values.Value) values.Value {
 	for range 4 {
 		t := v.Type.Strip()
@@ -74,7 +74,7 @@ func pairIn(r *values.Reader, v values.Value) values.Value {
 // higher.
 const maxTreeHeight = 128
 
-// treeNode is where a node of a red-black tree has its links and its value, in bytes.
+// A treeNode is the offsets of the links and the value in a node of a red-black tree.
 type treeNode struct{ parent, left, right, value addr.Run }
 
 // tree describes a map or set that is a red-black tree. The walk is bounded by the count
@@ -116,8 +116,8 @@ func (lay treeNode) successor(r *values.Reader, node uint64) (uint64, bool) {
 	return 0, false
 }
 
-// hash describes an unordered container: one list of all nodes, which begin with the link
-// to the next one and have their value at an offset.
+// hash describes an unordered container: a singly linked list of all nodes. Nodes begin
+// with the link to the next one. value is the offset of the value.
 func hash(r *values.Reader, t, val *values.Type, count, first uint64, value addr.Run) (values.Display, bool) {
 	return associative(r, t, val, count, func(yield func(addr.Run) bool) {
 		for next := first; next != 0; {

@@ -35,7 +35,7 @@ var (
 	rustString  = values.Printer{Display: ownedString}
 	rustVec     = values.Printer{Display: vec, Element: vecElement}
 	rustCounted = values.Printer{Display: counted}
-	// rustOther are fat pointers of other names, and what is no class of the library.
+	// rustOther is for fat pointers with other names, and for all other types.
 	rustOther = values.Printer{Element: fatElement}
 )
 
@@ -294,7 +294,7 @@ func vecElement(r *values.Reader, v values.Value, i int64) (values.Value, bool) 
 	return checked(r, v, "len", ptr, elem, i)
 }
 
-// checked is element i behind a pointer, if the length, which is in a member, allows it.
+// checked is element i behind a pointer. The length is in a member.
 func checked(r *values.Reader, v values.Value, length string, ptr values.Value, elem *values.Type, i int64) (values.Value, bool) {
 	n, ok := r.Field(v, length)
 	if !ok {

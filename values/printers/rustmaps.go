@@ -16,7 +16,7 @@ const (
 	treeCapacity  = 11 // keys of a node (alloc::collections::btree::node::CAPACITY)
 )
 
-// errMissing ends the elements of a collection that has fewer than it says.
+// errMissing is the error of a collection with fewer elements than its length.
 var errMissing = errors.New("not all of the elements are found")
 
 // cell describes the value in an UnsafeCell.
@@ -141,7 +141,7 @@ func payload(t *values.Type) *values.Type {
 	return s
 }
 
-// pointee is what the first pointer in a type points to.
+// pointee is the target of the first pointer in a type.
 func pointee(t *values.Type) *values.Type {
 	for range 8 {
 		t = payload(t)
@@ -232,8 +232,7 @@ func (w *btreeWalk) at(node addr.Run, off int64, t *values.Type, i int64) values
 	return values.MemoryValue(t, node+addr.Run(off+i*t.Size()))
 }
 
-// btree describes a BTreeMap: nodes of up to eleven keys, in which inner ones have the
-// edges behind what leaves have.
+// btree describes a BTreeMap. Inner nodes have the layout of a leaf, followed by the edges.
 func btree(r *values.Reader, v values.Value, name string, pairs bool) (values.Display, bool) {
 	t := v.Type.Strip()
 	length, ok := integer(r, v, "length")
@@ -273,7 +272,7 @@ func btree(r *values.Reader, v values.Value, name string, pairs bool) (values.Di
 	}), true
 }
 
-// vecDeque describes a ring: from head on, and from the beginning of the buffer again.
+// vecDeque describes a VecDeque, a ring buffer whose first element is at head.
 func vecDeque(r *values.Reader, v values.Value) (values.Display, bool) {
 	elem := v.Type.Strip().TemplateType("T")
 	ptr, raw, ok := buffer(r, v)
