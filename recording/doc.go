@@ -11,8 +11,8 @@
 // with the Writer of a File.
 //
 // The order is Probe.mu before the lock of the Recording. So nothing that is called with
-// the latter held may call the probe or the Recording: the methods of a Process, an Origin
-// and a Thread, and the loop over Blocks. Whoever has to come behind all events that
+// the latter held may take Probe.mu or call the Recording: the methods of a Process, an
+// Origin and a Thread, and the loop over Blocks. Whoever has to come behind all events that
 // threads have made so far, or between two of them, drains the ring and holds Probe.mu
 // (Probe.Exclusive) around the calls of the Recording.
 //
