@@ -166,7 +166,7 @@ func (m *Machine) location() (Location, bool) {
 func (m *Machine) run(expr []byte) {
 	m.code = Reader{Data: expr}
 	steps := *m.Steps
-	for m.code.Pos < len(m.code.Data) && m.err == nil {
+	for m.code.Pos < len(m.code.Data) { // an error is the end, too
 		if steps++; steps > m.MaxSteps {
 			m.fail(fmt.Errorf("expression runs for more than %d operations", m.MaxSteps))
 			break
@@ -176,17 +176,19 @@ func (m *Machine) run(expr []byte) {
 			m.describe(op)
 			steps = *m.Steps
 		}
-		if m.code.Err != nil {
-			m.fail(m.code.Err)
-		}
 	}
 	*m.Steps = steps
+	if m.code.Err != nil {
+		m.fail(m.code.Err)
+	}
 }
 
+// fail ends the expression with an error.
 func (m *Machine) fail(err error) {
 	if m.err == nil {
 		m.err = err
 	}
+	m.code.Pos = len(m.code.Data)
 }
 
 // Push puts a number of the generic type on the stack.
@@ -470,4 +472,7 @@ func (m *Machine) call(op uint8, offset uint64) {
 	m.run(expr)
 	m.calls--
 	m.code, m.Unit = code, caller
+	if m.err != nil {
+		m.code.Pos = len(m.code.Data)
+	}
 }

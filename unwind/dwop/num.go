@@ -166,25 +166,20 @@ func (m *Machine) unary(op uint8) {
 	n.truncate()
 }
 
-// binary computes with the top two entries: "a op b" where b was on top.
+// binary computes with the top two entries: "a op b" where b was on top. Numbers of the
+// generic type are unsigned, but compared and divided with a sign (section 2.5.1.4).
 func (m *Machine) binary(op uint8) {
 	n := m.depth
 	if n < 2 {
 		m.fail(errEmptyStack)
 		return
 	}
-	a, b := &m.stack[n-2], m.stack[n-1]
+	a, b := &m.stack[n-2], &m.stack[n-1]
 	m.depth--
 	if a.isFloat() && b.isFloat() {
-		m.floats(op, a, b)
+		m.floats(op, a, *b)
 		return
 	}
-	m.integers(op, a, b)
-}
-
-// integers makes a the result of "a op b". Numbers of the generic type are unsigned, but
-// compared and divided with a sign (section 2.5.1.4).
-func (m *Machine) integers(op uint8, a *Num, b Num) {
 	switch op {
 	case And:
 		a.V &= b.V
@@ -205,7 +200,7 @@ func (m *Machine) integers(op uint8, a *Num, b Num) {
 	case Shra:
 		a.V = uint64(a.extended() >> b.V)
 	case Div, Mod:
-		m.divide(op, a, b)
+		m.divide(op, a, *b)
 	default:
 		less := a.V < b.V
 		if a.Enc == 0 || a.isSigned() {
