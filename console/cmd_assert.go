@@ -14,6 +14,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
 	"hdb/internal/regular"
+	"hdb/query"
 	"hdb/report"
 	"hdb/session"
 )
@@ -209,7 +210,7 @@ func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
 		return nil, err
 	}
 	if a.Limits.MaxLiveGrowth != nil {
-		if a.Limits.Since, err = s.Baseline(p, a.Since); err != nil {
+		if a.Limits.Since, err = s.Baseline(p, query.ParseMoment(a.Since)); err != nil {
 			return nil, fmt.Errorf("assert: --since %w", err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
-	"hdb/session"
+	"hdb/query"
 )
 
 func dataCommands() []*Command {
@@ -43,7 +43,7 @@ func runList(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	var costs map[int]session.LineCost
+	var costs map[int]query.LineCost
 	if cost {
 		if costs, err = c.s.LineCosts(r.file); err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
+	"hdb/query"
 	"hdb/report"
 	"hdb/session"
 )
@@ -58,7 +59,7 @@ type Export struct {
 	Options report.Options
 	File    string // "-" is the output, "" not said
 	Force   bool   // FILE may be replaced
-	parts   session.ProfileParts
+	parts   query.ProfileParts
 }
 
 // ParseExport reads the words behind export: flags, the format, and what is
@@ -76,7 +77,7 @@ func ParseExport(words []string) (e Export, rest []string, err error) {
 	if !ok {
 		return e, nil, fmt.Errorf("export: %q: no such format: %s", format, strings.Join(formatNames(), ", "))
 	}
-	if e.Format = found; !found.Parts && e.parts != (session.ProfileParts{}) {
+	if e.Format = found; !found.Parts && e.parts != (query.ProfileParts{}) {
 		return e, nil, fmt.Errorf("export: %s is of all that was recorded: it takes no --threads, --thread, --from or --to", format)
 	}
 	e.parts.Line, e.parts.Snapshots = found.Line, found.Snapshots

@@ -12,6 +12,7 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/internal/flags"
+	"hdb/query"
 	"hdb/report"
 	"hdb/report/page"
 	"hdb/session"
@@ -38,7 +39,7 @@ type Page struct {
 	force   bool // File may be replaced
 	measure report.Measure
 	limit   int // of a table of text
-	parts   session.ProfileParts
+	parts   query.ProfileParts
 }
 
 // ParsePage reads the words behind flamegraph and table. One that is no flag names
@@ -116,14 +117,19 @@ func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) err
 }
 
 // partFlag sets what of a recording a report is of: thread, from or to.
-func partFlag(parts *session.ProfileParts, name string) flags.Flag {
+func partFlag(parts *query.ProfileParts, name string) flags.Flag {
 	switch name {
 	case "thread":
 		return flags.Text(&parts.Thread)
 	case "from":
-		return flags.Text(&parts.From)
+		return momentFlag(&parts.From)
 	}
-	return flags.Text(&parts.To)
+	return momentFlag(&parts.To)
+}
+
+// momentFlag is a flag whose value is a moment.
+func momentFlag(m *query.Moment) flags.Flag {
+	return flags.Value(func(value string) error { *m = query.ParseMoment(value); return nil })
 }
 
 func (p *Page) draw(w io.Writer, profile *report.Profile) error {

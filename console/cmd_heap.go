@@ -12,11 +12,11 @@ import (
 
 	"hdb/console/screen"
 	"hdb/heap"
-	"hdb/session"
+	"hdb/query"
 )
 
 func heapCommands() []*Command {
-	measures, pers := strings.Join(heap.Measures[:], "|"), strings.Join(session.Pers[:session.PerStack], "|")
+	measures, pers := strings.Join(heap.Measures[:], "|"), strings.Join(query.Pers[:query.PerStack], "|")
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
 			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
@@ -32,14 +32,14 @@ func heapCommands() []*Command {
 }
 
 // perOf takes `per WORD`, one of pers, off the end of the words.
-func perOf(in Input, words, pers []string) ([]string, session.Per, error) {
+func perOf(in Input, words, pers []string) ([]string, query.Per, error) {
 	i := slices.Index(words, "per")
 	if i < 0 {
-		return words, session.PerFunction, nil
+		return words, query.PerFunction, nil
 	}
 	if i+2 == len(words) {
 		if per := slices.Index(pers, words[i+1]); per >= 0 {
-			return words[:i], session.Per(per), nil
+			return words[:i], query.Per(per), nil
 		}
 	}
 	return nil, 0, fmt.Errorf("%s: %q: `per %s` expected", in.Name, strings.Join(words[i:], " "), strings.Join(pers, "|"))
@@ -47,7 +47,7 @@ func perOf(in Input, words, pers []string) ([]string, session.Per, error) {
 
 func runTop(_ context.Context, c *Console, in Input) error {
 	by, limit := heap.ByLive, 20
-	args, per, err := perOf(in, in.Args, session.Pers[:session.PerStack])
+	args, per, err := perOf(in, in.Args, query.Pers[:query.PerStack])
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func topNumbers(by heap.Measure, r heap.Row) (numbers []screen.Span, heads [2]st
 	return []screen.Span{screen.Plain(screen.ShortSize(r.LiveBytes)), screen.Plain(screen.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
 }
 
-func showTop(c *Console, in Input, rows []heap.Row, by heap.Measure, per session.Per, total int) {
+func showTop(c *Console, in Input, rows []heap.Row, by heap.Measure, per query.Per, total int) {
 	views := make([]topView, 0, len(rows))
 	var table [][]screen.Span
 	for _, r := range rows {
@@ -153,9 +153,9 @@ func siteName(names screen.Naming, s heap.Site) string {
 }
 
 // sitePlace is where a site is, of rows that stand for one.
-func sitePlace(s heap.Site, per session.Per) screen.Span {
+func sitePlace(s heap.Site, per query.Per) screen.Span {
 	switch {
-	case per != session.PerFunction && per != session.PerLine:
+	case per != query.PerFunction && per != query.PerLine:
 		return screen.Span{}
 	case s.Line == 0:
 		return screen.Guess("[" + s.Module + "]")
@@ -192,7 +192,7 @@ func stackRanker(by heap.Measure) func(context.Context, *Console, Input) error {
 	}
 }
 
-func showStackRows(c *Console, in Input, rows []session.StackRow, by heap.Measure, total int) {
+func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure, total int) {
 	type view struct {
 		topView
 		Frames []frameView `json:"frames"`
@@ -265,7 +265,7 @@ type whenceView struct {
 	Last    *eventView  `json:"last,omitempty"`
 }
 
-func showWhence(c *Console, in Input, w *session.Whence) {
+func showWhence(c *Console, in Input, w *query.Whence) {
 	v := whenceView{Address: w.Addr, Block: w.Start}
 	switch {
 	case w.Event != nil:
@@ -322,20 +322,20 @@ func blockHistory(ctx context.Context, c *Console, in Input) error {
 }
 
 func runDiff(_ context.Context, c *Console, in Input) error {
-	args, per, err := perOf(in, in.Args, session.Pers[:session.PerModule+1])
+	args, per, err := perOf(in, in.Args, query.Pers[:query.PerModule+1])
 	if err != nil {
 		return err
 	}
-	var d *session.Diff
+	var d *query.Diff
 	switch st, statErr := os.Stat(strings.Join(args, " ")); {
 	case len(args) == 0 || len(args) > 2:
 		return errors.New("diff: one or two moments, or a capture, must follow")
 	case len(args) == 1 && statErr == nil && st.Mode().IsRegular():
 		d, err = c.s.DiffCapture(args[0], per)
 	case len(args) == 1:
-		d, err = c.s.Diff(args[0], "", per)
+		d, err = c.s.Diff(query.ParseMoment(args[0]), query.Present, per)
 	default:
-		d, err = c.s.Diff(args[0], args[1], per)
+		d, err = c.s.Diff(query.ParseMoment(args[0]), query.ParseMoment(args[1]), per)
 	}
 	if err != nil {
 		return fmt.Errorf("diff: %w", err)
@@ -354,7 +354,7 @@ func signed(n int64) string {
 
 const maxChanges = 40
 
-func showDiff(c *Console, in Input, d *session.Diff, per session.Per) {
+func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
 	type view struct {
 		Function string `json:"function"`
 		File     string `json:"file,omitempty"`

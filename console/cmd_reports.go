@@ -14,6 +14,7 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/internal/flags"
+	"hdb/query"
 	"hdb/report"
 	"hdb/report/page"
 	"hdb/session"
@@ -71,7 +72,7 @@ type Report struct {
 	Verb  string
 	JSON  bool
 	Tree  report.TreeOptions
-	parts session.ProfileParts
+	parts query.ProfileParts
 	Keys  bool   // the tree is opened and closed by keys
 	File  string // of a page; "" is none
 	Force bool   // File may be replaced
@@ -80,7 +81,7 @@ type Report struct {
 // ParseReport reads the words behind one of the Reports: flags, and what is none,
 // for the caller.
 func ParseReport(verb string, words []string) (r Report, rest []string, err error) {
-	r = Report{Verb: verb, Tree: report.TreeOptions{Min: 0.01}, parts: session.ProfileParts{Line: verb == "timeline"}}
+	r = Report{Verb: verb, Tree: report.TreeOptions{Min: 0.01}, parts: query.ProfileParts{Line: verb == "timeline"}}
 	if rest, err = flags.All(words, r.flag); err != nil {
 		return r, nil, fmt.Errorf("%s: %w", verb, err)
 	}

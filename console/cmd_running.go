@@ -9,6 +9,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/cond"
+	"hdb/query"
 	"hdb/session"
 )
 
@@ -141,7 +142,7 @@ func runKill(_ context.Context, c *Console, _ Input) error {
 
 func runContinue(ctx context.Context, c *Console, in Input) error {
 	if c.s.Mode() == session.Saved {
-		return replayer(session.Forward)(ctx, c, in)
+		return replayer(query.Forward)(ctx, c, in)
 	}
 	n, err := strconv.Atoi(in.Raw)
 	switch {

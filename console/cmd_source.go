@@ -9,7 +9,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/names"
-	"hdb/session"
+	"hdb/query"
 )
 
 func sourceCommands() []*Command {
@@ -75,7 +75,7 @@ func showFound(c *Console, in Input, n int, text string) {
 }
 
 // costMargin puts what the lines of a window allocated before them.
-func costMargin(w *screen.Window, costs map[int]session.LineCost) {
+func costMargin(w *screen.Window, costs map[int]query.LineCost) {
 	w.Margin = func(n int) string {
 		cost, ok := costs[n]
 		if !ok {

@@ -11,6 +11,7 @@ import (
 	"hdb/capture"
 	"hdb/console/screen"
 	"hdb/internal/cond"
+	"hdb/query"
 	"hdb/session"
 )
 
@@ -18,18 +19,18 @@ func travelCommands() []*Command {
 	const moments = "A moment is an event #N, a share N% of the events, a time since the start like 1.5s, peak, start, end, stop N of info stops, or the name of a mark."
 	return []*Command{
 		{Name: "next-alloc", Aliases: []string{"na"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next allocation, or the N-th from here", Needs: NeedData, Run: nextEvent(session.Forward, false, (*session.Session).NextAlloc),
+			Short: "go on to the next allocation, or the N-th from here", Needs: NeedData, Run: nextEvent(query.Forward, false, (*session.Session).NextAlloc),
 			Long: "Breakpoints on the way stop too, but not in a capture.\n\nExamples:\n  next-alloc\n  na 10\n  na if size >= 64k && thread == 2"},
 		{Name: "next-free", Aliases: []string{"nf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go on to the next block that is given back, just before it is", Needs: NeedData, Run: nextEvent(session.Forward, true, (*session.Session).NextFree),
+			Short: "go on to the next block that is given back, just before it is", Needs: NeedData, Run: nextEvent(query.Forward, true, (*session.Session).NextFree),
 			Long: "In a capture, to the event of that.\n\nExample:\n  next-free if addr == 0x7ffff4c00010"},
 		{Name: "prev-alloc", Aliases: []string{"pa"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go back to the allocation before, in a capture", Needs: NeedPast, Run: nextEvent(session.Back, false, nil),
+			Short: "go back to the allocation before, in a capture", Needs: NeedPast, Run: nextEvent(query.Back, false, nil),
 			Long: "Examples:\n  prev-alloc\n  pa 10 if size >= 64k"},
 		{Name: "prev-free", Aliases: []string{"pf"}, Group: GroupRunning, Synopsis: "[N] [if CONDITION]", Raw: true, Args: []ArgKind{ArgCondition},
-			Short: "go back to the block given back before, in a capture", Needs: NeedPast, Run: nextEvent(session.Back, true, nil),
+			Short: "go back to the block given back before, in a capture", Needs: NeedPast, Run: nextEvent(query.Back, true, nil),
 			Long: "Example:\n  prev-free if addr == 0x7ffff4c00010"},
-		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, in a capture", Needs: NeedPast, Run: replayer(session.Back),
+		{Name: "reverse-continue", Aliases: []string{"rc"}, Group: GroupRunning, Synopsis: "[N]", Short: "go back to the event before that an allocation stop wants, in a capture", Needs: NeedPast, Run: replayer(query.Back),
 			Long: "With N, to the N-th of them. Hits are counted backwards, too. Without such an event it ends at the first of the recording.\n\nExample:\n  break alloc if size >= 1MiB\n  reverse-continue"},
 		{Name: "goto", Group: GroupAllocs, Synopsis: "MOMENT", Raw: true, Short: "go to a moment of a capture", Args: []ArgKind{ArgMoment}, Needs: NeedPast, Repeat: RepeatNone, Run: runGoto,
 			Long: "bt, frame and list then show the event's stack; allocs, live, top and the reports tell what was so after it. `goto end` brings back the whole recording.\n\n" + moments + "\n\nExamples:\n  goto #4711\n  goto 81%\n  goto peak\n  goto stop 3"},
@@ -40,7 +41,7 @@ func travelCommands() []*Command {
 
 // nextEvent moves to an allocation or a free: the program, if there is a verb for
 // that, or the capture.
-func nextEvent(d session.Direction, frees bool, live func(*session.Session, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Console, Input) error {
+func nextEvent(d query.Direction, frees bool, live func(*session.Session, int, *cond.Cond) (*session.Report, error)) func(context.Context, *Console, Input) error {
 	return func(ctx context.Context, c *Console, in Input) error {
 		count, condition, err := countAndCondition(in)
 		if err != nil {
@@ -55,7 +56,7 @@ func nextEvent(d session.Direction, frees bool, live func(*session.Session, int,
 }
 
 // replayer goes on in a capture, or back.
-func replayer(d session.Direction) func(context.Context, *Console, Input) error {
+func replayer(d query.Direction) func(context.Context, *Console, Input) error {
 	return func(ctx context.Context, c *Console, in Input) error {
 		n, err := times(in)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/inferior"
+	"hdb/query"
 	"hdb/session"
 )
 
@@ -338,7 +339,7 @@ func (m *monitor) paint() {
 }
 
 // monitorRows are rows as the view has them.
-func monitorRows(rows []session.MonitorRow) []screen.MonitorRow {
+func monitorRows(rows []query.MonitorRow) []screen.MonitorRow {
 	out := make([]screen.MonitorRow, len(rows))
 	for i, r := range rows {
 		out[i] = screen.MonitorRow{Site: r.Site, TID: r.TID, Own: screen.MonitorSum(r.Own), Total: screen.MonitorSum(r.Total)}

@@ -7,6 +7,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/query"
 	"hdb/recording"
 	"hdb/unwind"
 )
@@ -49,12 +50,12 @@ type origin struct {
 	call   breakpoints.Call
 	raw    unwind.Stack // valid while the event is looked at: nothing else walks
 	walked bool
-	callers
+	query.Predicates
 }
 
 func newOrigin(s *Session, t *inferior.Thread, call breakpoints.Call) *origin {
-	o := &origin{s: s, t: t, call: call, callers: callers{owner: s.UserFrame}}
-	o.find = func() []Frame { return s.names.Stack(o.walk()).Frames }
+	o := &origin{s: s, t: t, call: call, Predicates: query.Predicates{Attribution: s.attribution}}
+	o.Find = func() []Frame { return s.names.Stack(o.walk()).Frames }
 	return o
 }
 
@@ -85,7 +86,7 @@ func (o *origin) Stops(e *Event, env cond.Env) bool {
 }
 
 // Like tells whether the stack is that of the event in a capture.
-func (o *origin) Like(event string) bool { return o.likeLive(o.s)(event) }
+func (o *origin) Like(event string) bool { return o.s.likeStack(event, o.Predicates.Stack()) }
 
 // walk is the stack that led to the event, the allocator's caller first.
 func (o *origin) walk() unwind.Stack {

@@ -11,6 +11,7 @@ import (
 
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/query"
 	"hdb/report"
 	"hdb/testprogs"
 )
@@ -87,11 +88,11 @@ func TestGoIsNotCounted(t *testing.T) {
 			if flags != nil && name != "saved" {
 				continue // nothing in it tells that it is of a Go program
 			}
-			_, profile := s.Profile(ProfileParts{})
-			_, top := s.Top(heap.ByLive, PerFunction)
+			_, profile := s.Profile(query.ProfileParts{})
+			_, top := s.Top(heap.ByLive, query.PerFunction)
 			_, _, leaks := s.TopStacks(heap.ByLive, 5)
 			_, live := s.Live(t.Context(), nil, 5)
-			_, diff := s.Diff("start", "", PerFunction)
+			_, diff := s.Diff(query.ParseMoment("start"), query.ParseMoment(""), query.PerFunction)
 			_, whence := s.Whence(0x1000)
 			_, costs := s.LineCosts("golang.go")
 			for i, err := range []error{profile, top, leaks, live, diff, whence, costs} {
@@ -127,7 +128,7 @@ func TestCgoIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []*Session{s, reopen(t, path)} {
-		p, err := s.Profile(ProfileParts{})
+		p, err := s.Profile(query.ProfileParts{})
 		if err != nil || p.Moment.Live < 6000 || p.Peak.Live < 10_000 || p.Peak.Live > 1<<20 || !p.GoHeap() {
 			t.Errorf("%v: live %d, peak %d, %+v", err, p.Moment.Live, p.Peak.Live, p.Partial)
 		}

@@ -2,12 +2,10 @@ package session
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"hdb/capture"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/symbols"
@@ -36,62 +34,6 @@ func (s *Session) UnitAt() (unit symbols.UnitInfo, module string, ok bool) {
 		return unit, "", false
 	}
 	return s.names.UnitAt(at)
-}
-
-// LineCost is what the recorded allocations of one source line come to.
-type LineCost struct {
-	Bytes uint64 // asked for
-	Count uint64
-}
-
-// LineCosts are the recorded allocations by line of a source file, as debug
-// information names it. An allocation counts for the innermost line of the user's
-// code, and for each line of that call's inlined functions, but once for each line.
-func (s *Session) LineCosts(file string) (map[int]LineCost, error) {
-	src, _, err := s.countedEvents()
-	if err != nil {
-		return nil, err
-	}
-	type stack struct {
-		LineCost
-		seq uint64
-	}
-	stacks := map[capture.StackID]*stack{}
-	for e := range src.Events(0) {
-		if e.Stack == 0 || !e.Allocates() {
-			continue
-		}
-		st := stacks[e.Stack]
-		if st == nil {
-			st = &stack{seq: e.Seq}
-			stacks[e.Stack] = st
-		}
-		st.Bytes += e.Size
-		st.Count++
-	}
-	costs := map[int]LineCost{}
-	for _, id := range slices.Sorted(maps.Keys(stacks)) { // in the file's order, as countFrames does
-		if s.reading.GivenUp() {
-			break
-		}
-		st := stacks[id]
-		frames := s.names.RecordedStack(src, id, st.seq).Frames
-		if len(frames) == 0 {
-			continue
-		}
-		own := frames[s.UserFrame(frames)]
-		var lines []int
-		for _, f := range frames {
-			if f.CFA == own.CFA && f.File == file && f.Line > 0 && !slices.Contains(lines, f.Line) {
-				lines = append(lines, f.Line)
-			}
-		}
-		for _, n := range lines {
-			c := costs[n]
-			costs[n] = LineCost{c.Bytes + st.Bytes, c.Count + st.Count}
-		}
-	}
-	return costs, nil
 }
 
 // FindSources are the source files that a name as typed may mean, those of the

@@ -7,14 +7,9 @@ import (
 	"time"
 
 	"hdb/capture"
-	"hdb/heap"
 	"hdb/inferior"
-	"hdb/internal/addr"
 	"hdb/query"
 )
-
-// maxMonitorNames bounds the addresses whose frames are kept lest they be looked up again.
-const maxMonitorNames = 1 << 16
 
 // Beside has f run on the session's goroutine while the process runs: soon, and
 // without a stop. Any goroutine may call it. It is not run if the process ends
@@ -34,36 +29,12 @@ func (s *Session) KeepTerminal(keep bool) {
 
 // A Monitor sums up by function what is recorded, while the process runs. All of it
 // belongs to the session's goroutine but CountThreads. It costs the process nothing
-// but hdb's share of the machine: each stack is named once, for a few milliseconds
-// at a time.
+// but hdb's share of the machine.
 type Monitor struct {
-	s         *Session
-	src       *capture.Log
-	running   *heap.Running
-	threads   *heap.Threads // nil: never asked for
-	functions []heap.Site
-	index     map[siteKey]int32
-	stacks    []monitorStack // by ID; named up to there
-
-	chains   map[addr.Code][]monitorFrame
-	modules  [2]int         // how many there are in the recording, and how many of them have ended: chains are of then
-	frames   []monitorFrame // of one stack
-	roles    []query.Role   // of one stack
-	distinct []int32        // of one stack
-	marked   []uint32       // by function: the last stack that it is on, and 1 more
+	*query.Monitor
+	s   *Session
+	log *capture.Log
 }
-
-// siteKey tells functions apart.
-type siteKey struct{ function, file, module string }
-
-// A monitorStack is the functions of a stack, by their index.
-type monitorStack struct {
-	own   int32
-	total []int32 // each once; own is the first
-}
-
-// unnamed is the function of stacks that are not named yet.
-const unnamed = 0
 
 // NewMonitor watches the recording of the process, or of the one that was last.
 func (s *Session) NewMonitor() (*Monitor, error) {
@@ -74,207 +45,15 @@ func (s *Session) NewMonitor() (*Monitor, error) {
 	if log == nil {
 		return nil, ErrNotRunning
 	}
-	m := &Monitor{s: s, src: log, running: heap.NewRunning(log), index: map[siteKey]int32{}, chains: map[addr.Code][]monitorFrame{}}
-	m.functions = []heap.Site{{Function: "(names are being looked up)"}}
-	return m, nil
+	return &Monitor{query.NewMonitor(s.recordingOf(log, nil), log, s.rec.Seq), s, log}, nil
 }
-
-// Update takes in what was recorded since.
-func (m *Monitor) Update() error { return m.running.Update() }
 
 // Name names stacks for about as long, 0 without end, and tells whether all are
 // named. It does not wait for debug files from servers.
 func (m *Monitor) Name(budget time.Duration) (whole bool) {
 	defer m.s.names.Debuginfod.Hurry()()
-	begun := time.Now()
-	for n := m.src.Stacks(); len(m.stacks) <= n; {
-		if budget > 0 && time.Since(begun) > budget {
-			return false
-		}
-		m.sameModules()
-		m.s.exclusive(func() { // a record filter names frames, too, on another goroutine
-			for range min(16, n+1-len(m.stacks)) {
-				m.stacks = append(m.stacks, m.stack(capture.StackID(len(m.stacks))))
-			}
-		})
-	}
-	return true
+	return m.Monitor.Name(budget, m.s.exclusive) // a record filter names frames, too, on another goroutine
 }
-
-// A monitorFrame is a function that an address stands for.
-type monitorFrame struct {
-	function int32
-	role     query.Role
-}
-
-// stack names a stack by the modules that are mapped now: it has just been seen.
-func (m *Monitor) stack(id capture.StackID) monitorStack {
-	rec := m.src.Stack(id)
-	m.frames = m.frames[:0]
-	for i := range rec.PCs {
-		m.frames = append(m.frames, m.chain(&rec, i)...)
-	}
-	if len(m.frames) == 0 {
-		i := m.function(heap.Site{Function: noStack})
-		return monitorStack{i, []int32{i}}
-	}
-	m.roles = m.roles[:0]
-	for _, f := range m.frames {
-		m.roles = append(m.roles, f.role)
-	}
-	user := query.Owner(m.roles)
-	m.distinct = m.distinct[:0]
-	for _, f := range m.frames[user:] {
-		for int(f.function) >= len(m.marked) {
-			m.marked = append(m.marked, 0)
-		}
-		if m.marked[f.function] != uint32(id)+1 {
-			m.marked[f.function] = uint32(id) + 1
-			m.distinct = append(m.distinct, f.function)
-		}
-	}
-	return monitorStack{m.distinct[0], slices.Clone(m.distinct)}
-}
-
-// chain is what address i of a stack stands for. It is kept for addresses of files;
-// code that is made at run time may be made anew.
-func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
-	code := rec.Code(i)
-	if known, ok := m.chains[code]; ok {
-		return known
-	}
-	var out []monitorFrame
-	kept := true
-	for _, f := range m.s.names.AppendRecorded(nil, m.src, rec, i, m.s.rec.Seq()) {
-		site := heap.Site{Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Module: f.Module}
-		out = append(out, monitorFrame{m.function(site), m.s.attribution.Role(&f)})
-		kept = kept && f.Path != ""
-	}
-	if kept && len(m.chains) < maxMonitorNames {
-		m.chains[code] = out
-	}
-	return out
-}
-
-// sameModules forgets what was kept of addresses when other files are mapped.
-func (m *Monitor) sameModules() {
-	state := [2]int{}
-	for _, mod := range m.src.Modules() {
-		state[0]++
-		if mod.To != 0 {
-			state[1]++
-		}
-	}
-	if state != m.modules {
-		m.modules = state
-		clear(m.chains)
-	}
-}
-
-// function is the index of a function. Its line is that of the first stack.
-func (m *Monitor) function(s heap.Site) int32 {
-	key := siteKey{s.Function, s.File, s.Module}
-	i, ok := m.index[key]
-	if !ok {
-		i = int32(len(m.functions))
-		m.index[key] = i
-		m.functions = append(m.functions, s)
-	}
-	return i
-}
-
-// A MonitorRow is what a function allocated itself, and what all stacks did that
-// lead through it.
-type MonitorRow struct {
-	Site       heap.Site
-	TID        int32 // of the thread, 0 all threads
-	Own, Total MonitorSum
-}
-
-// A MonitorSum is a sum of flows.
-type MonitorSum struct {
-	Bytes, Count         uint64 // allocated in all
-	LiveBytes, LiveCount uint64 // not given back
-	Temporary            uint64 // blocks given back before another one was allocated
-}
-
-func (n *MonitorSum) add(f *capture.Flow) {
-	bytes, blocks := heap.LiveOf(f)
-	n.Bytes += f.Bytes
-	n.Count += f.Allocs
-	n.LiveBytes += bytes
-	n.LiveCount += blocks
-	n.Temporary += f.Temporary
-}
-
-// Rows are the functions with any allocation, in no order.
-func (m *Monitor) Rows() []MonitorRow {
-	sums := m.newSums()
-	for _, f := range m.running.Totals().Flows {
-		sums.add(0, &f)
-	}
-	return sums.rows
-}
-
-// ThreadRows are the same for each thread, of the events that CountThreads has seen.
-func (m *Monitor) ThreadRows() []MonitorRow {
-	sums := m.newSums()
-	if m.threads != nil {
-		for _, f := range m.threads.Flows() {
-			sums.add(f.TID, &f.Flow)
-		}
-	}
-	return sums.rows
-}
-
-// monitorSums gathers rows.
-type monitorSums struct {
-	m     *Monitor
-	index map[monitorKey]int
-	rows  []MonitorRow
-}
-
-// monitorKey is a function in a thread.
-type monitorKey struct{ tid, function int32 }
-
-func (m *Monitor) newSums() monitorSums {
-	return monitorSums{m: m, index: make(map[monitorKey]int, len(m.functions))}
-}
-
-// add adds what was allocated with a stack to the rows of its functions.
-func (c *monitorSums) add(tid int32, f *capture.Flow) {
-	if f.Allocs == 0 {
-		return
-	}
-	st := monitorStack{unnamed, []int32{unnamed}}
-	if int(f.Stack) < len(c.m.stacks) {
-		st = c.m.stacks[f.Stack]
-	}
-	c.row(tid, st.own).Own.add(f)
-	for _, i := range st.total {
-		c.row(tid, i).Total.add(f)
-	}
-}
-
-// row is valid until the next one is asked for.
-func (c *monitorSums) row(tid, function int32) *MonitorRow {
-	i, ok := c.index[monitorKey{tid, function}]
-	if !ok {
-		i = len(c.rows)
-		c.index[monitorKey{tid, function}] = i
-		c.rows = append(c.rows, MonitorRow{Site: c.m.functions[function], TID: tid})
-	}
-	return &c.rows[i]
-}
-
-// Totals are those of what was taken in.
-func (m *Monitor) Totals() *heap.Totals { return m.running.Totals() }
-
-// Peak is the moment at which most bytes were live.
-func (m *Monitor) Peak() heap.Point { return m.running.Peak() }
-
-// Line is the live bytes over time.
-func (m *Monitor) Line() *heap.Line { return m.running.Line() }
 
 // Elapsed is the process's own time since it was launched or attached to.
 func (m *Monitor) Elapsed() time.Duration { return m.s.now() }
@@ -292,11 +71,11 @@ func (m *Monitor) Resident() uint64 {
 func (m *Monitor) Lost() uint64 { return m.s.recordStatus().Lost }
 
 // Info is what is known of the process.
-func (m *Monitor) Info() capture.Info { return m.src.Info() }
+func (m *Monitor) Info() capture.Info { return m.log.Info() }
 
 // Threads are those that the events speak of, as they are called now or were last.
 func (m *Monitor) Threads() []capture.Thread {
-	all := slices.Clone(m.src.Threads())
+	all := slices.Clone(m.log.Threads())
 	if m.s.proc == nil {
 		return all
 	}
@@ -307,16 +86,3 @@ func (m *Monitor) Threads() []capture.Thread {
 	}
 	return all
 }
-
-// CountThreads looks at some of the events that it has not seen, and tells whether
-// these were all. It takes a while and may be called from any goroutine, by one at a
-// time; ThreadRows must not be called meanwhile.
-func (m *Monitor) CountThreads() (all bool) {
-	if m.threads == nil {
-		m.threads = heap.NewThreads(m.src)
-	}
-	return m.threads.Update(threadEvents)
-}
-
-// threadEvents are looked at in some tenths of a second.
-const threadEvents = 2 << 20

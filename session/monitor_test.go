@@ -7,6 +7,7 @@ import (
 
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/query"
 	"hdb/testprogs"
 )
 
@@ -45,6 +46,9 @@ func TestMonitorIsTop(t *testing.T) {
 	}
 }
 
+// siteKey tells functions apart.
+type siteKey struct{ function, file, module string }
+
 func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 	t.Helper()
 	src, err := s.someSource()
@@ -54,7 +58,7 @@ func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 	if now := m.Totals(); now.Events != uint64(src.Len()) || now.Events == 0 {
 		t.Errorf("%d events of %d", now.Events, src.Len())
 	}
-	total := map[siteKey]MonitorSum{}
+	total := map[siteKey]query.MonitorSum{}
 	for id := 0; id <= src.Stacks(); id++ {
 		flows := m.Totals().Flows
 		if id >= len(flows) || flows[id].Allocs == 0 {
@@ -68,12 +72,12 @@ func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 		for _, f := range st.Frames[s.UserFrame(st.Frames):] {
 			key := siteKey{f.Name(), f.File, f.Module}
 			if sum := total[key]; !seen[key] {
-				sum.add(&flows[id])
+				sum.Add(&flows[id])
 				total[key], seen[key] = sum, true
 			}
 		}
 	}
-	rows, err := s.Top(heap.ByLive, PerFunction)
+	rows, err := s.Top(heap.ByLive, query.PerFunction)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,28 +92,31 @@ func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 		i := slices.IndexFunc(rows, func(o heap.Row) bool {
 			return o.Site.Function == r.Site.Function && o.Site.File == r.Site.File && o.Site.Module == r.Site.Module
 		})
-		want := MonitorSum{}
+		want := query.MonitorSum{}
 		if i >= 0 {
-			want = MonitorSum{rows[i].Bytes, rows[i].Count, rows[i].LiveBytes, rows[i].LiveBlocks, rows[i].Temporary}
+			want = query.MonitorSum{Bytes: rows[i].Bytes, Count: rows[i].Count, LiveBytes: rows[i].LiveBytes, LiveCount: rows[i].LiveBlocks, Temporary: rows[i].Temporary}
 		}
 		if r.Own != want {
 			t.Errorf("%v: own %+v, want %+v", key, r.Own, want)
 		}
 	}
-	var merged, threads MonitorSum
+	var merged, threads query.MonitorSum
 	for _, r := range m.Rows() {
-		merged.plus(r.Own)
+		merged = plus(merged, r.Own)
 	}
 	for _, r := range m.ThreadRows() {
-		threads.plus(r.Own)
+		threads = plus(threads, r.Own)
 	}
 	if merged != threads || merged.LiveBytes != m.Totals().Live {
 		t.Errorf("%d live, all threads %+v, their sum %+v", m.Totals().Live, merged, threads)
 	}
 }
 
-func (n *MonitorSum) plus(o MonitorSum) {
-	*n = MonitorSum{n.Bytes + o.Bytes, n.Count + o.Count, n.LiveBytes + o.LiveBytes, n.LiveCount + o.LiveCount, n.Temporary + o.Temporary}
+func plus(n, o query.MonitorSum) query.MonitorSum {
+	return query.MonitorSum{
+		Bytes: n.Bytes + o.Bytes, Count: n.Count + o.Count,
+		LiveBytes: n.LiveBytes + o.LiveBytes, LiveCount: n.LiveCount + o.LiveCount, Temporary: n.Temporary + o.Temporary,
+	}
 }
 
 func TestMonitorNeedsAProcess(t *testing.T) {

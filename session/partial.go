@@ -2,11 +2,8 @@ package session
 
 import (
 	"fmt"
-	"slices"
-	"time"
 
 	"hdb/capture"
-	"hdb/heap"
 	"hdb/report"
 )
 
@@ -79,14 +76,4 @@ func (s *Session) gapsOfAnswers() report.Caveats {
 		c.Partial = c.Partial.Without(capture.FreedUnseen)
 	}
 	return c
-}
-
-// begin is when a recording began whose times count from earlier on, as far as its
-// first event tells; 0 if it began with them.
-func begin(why capture.Reasons, x *heap.Index) time.Duration {
-	late := slices.ContainsFunc([]capture.ReasonKind{capture.StartedLate, capture.DroppedOlder, capture.Paused, capture.Trimmed}, why.Has)
-	if runs := x.Runs(); late && len(runs) > 0 {
-		return runs[0].Start
-	}
-	return 0
 }

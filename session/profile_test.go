@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/query"
 	"hdb/report"
 )
 
@@ -16,15 +17,15 @@ import (
 // the profile.
 func TestSnapshots(t *testing.T) {
 	saved := recorded(t, "phases")
-	p := get[*report.Profile](t)(saved.Profile(ProfileParts{}))
+	p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{}))
 	x := get[*heap.Index](t)(saved.Index())
 	if p.Begin == 0 || p.Begin != x.Runs()[0].Start || !slices.Equal(p.Partial, capture.Reasons{{Kind: capture.StartedLate}}) {
 		t.Errorf("a recording of what main does begins at %v, because %+v; its first event is at %v", p.Begin, p.Partial, x.Runs()[0].Start)
 	}
 	for _, moment := range []string{"start", "30%", "peak", "end"} {
 		must(t)(saved.Goto(moment))
-		p := get[*report.Profile](t)(saved.Profile(ProfileParts{Line: true, Snapshots: true}))
-		if n := len(p.Snapshots); n == 0 || n > profileSnapshots {
+		p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{Line: true, Snapshots: true}))
+		if n := len(p.Snapshots); n == 0 || n > query.ProfileSnapshots {
 			t.Fatalf("%s: %d snapshots", moment, n)
 		}
 		seq, peak := uint64(0), false
@@ -56,12 +57,13 @@ func TestSitesAreThoseOfTop(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := get[*heap.Index](t)(saved.Index())
-			p := get[*report.Profile](t)(saved.Profile(ProfileParts{}))
+			r := saved.recordingOf(src, x)
+			p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{}))
 			rows := map[string]uint64{}
 			for _, st := range p.Stacks {
 				f := p.Frames[st.Frames[st.Site]]
 				rows[f.Function] += st.Live
-				if site := saved.site(src, st.ID, x.Named(st.ID)); site.Function != f.Function || site.File != f.File || site.Line != f.Line || f.Library {
+				if site := r.Site(st.ID, x.Named(st.ID)); site.Function != f.Function || site.File != f.File || site.Line != f.Line || f.Library {
 					t.Errorf("stack %d is shown at %+v, by top at %+v", st.ID, f, site)
 				}
 			}
@@ -92,10 +94,10 @@ func TestMergedFunctionsAreOne(t *testing.T) {
 			merged := reopen(t, path)
 			sums := func(s *Session) (top, places, tree map[string]uint64) {
 				top, places, tree = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
-				for _, r := range get[[]heap.Row](t)(s.Top(heap.ByBytes, PerFunction)) {
+				for _, r := range get[[]heap.Row](t)(s.Top(heap.ByBytes, query.PerFunction)) {
 					top[r.Site.Function] += r.Bytes
 				}
-				p := get[*report.Profile](t)(s.Profile(ProfileParts{}))
+				p := get[*report.Profile](t)(s.Profile(query.ProfileParts{}))
 				for _, f := range report.SummaryOf(p).Functions {
 					places[f.Place.Function] = f.Place.Bytes
 				}

@@ -13,6 +13,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
 	"hdb/probe"
+	"hdb/query"
 	"hdb/recording"
 	"hdb/report"
 	"hdb/unwind"
@@ -24,8 +25,8 @@ type recordedProcess struct{ s *Session }
 // Frames answers what the filter asks of a stack that the probe has walked.
 func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 	s := r.s
-	f := &recordedFrames{s: s, callers: callers{owner: s.UserFrame}}
-	f.find = func() []Frame {
+	f := &recordedFrames{s: s, Predicates: query.Predicates{Attribution: s.attribution}}
+	f.Find = func() []Frame {
 		defer s.names.Debuginfod.Hurry()() // see fetchAhead
 		var out []Frame
 		for i := range st.PCs {
@@ -39,11 +40,11 @@ func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 // recordedFrames are the named frames of a stack.
 type recordedFrames struct {
 	s *Session
-	callers
+	query.Predicates
 }
 
 // Like tells whether the stack is that of the event in a capture.
-func (f *recordedFrames) Like(event string) bool { return f.likeLive(f.s)(event) }
+func (f *recordedFrames) Like(event string) bool { return f.s.likeStack(event, f.Predicates.Stack()) }
 
 // Guessed has names read that the frames may have.
 func (r recordedProcess) Guessed() { r.s.firstJITNames() }

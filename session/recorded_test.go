@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/query"
 	"hdb/report"
 )
 
@@ -80,7 +81,7 @@ func TestTablesSayWhatTheProfileSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
-	p := get[*report.Profile](t)(saved.Profile(ProfileParts{}))
+	p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{}))
 	r := get[*report.Recording](t)(saved.Recording())
 	total := p.Total()
 	got := ask(t, r,
@@ -114,7 +115,7 @@ func TestTablesSayWhatTheProfileSays(t *testing.T) {
 	}
 	// As of an earlier moment.
 	must(t)(saved.Goto("50%"))
-	p = get[*report.Profile](t)(saved.Profile(ProfileParts{}))
+	p = get[*report.Profile](t)(saved.Profile(query.ProfileParts{}))
 	r = get[*report.Recording](t)(saved.Recording())
 	if got, want := ask(t, r, "select events, live_bytes, peak_bytes FROM runs")[0], fmt.Sprintf("%d %d %d", p.Events, p.Moment.Live, p.Peak.Live); got != want {
 		t.Errorf("at 50%%: DuckDB says %s, want %s", got, want)
@@ -131,7 +132,7 @@ func TestBaseline(t *testing.T) {
 	saved := reopen(t, path)
 	p := get[*report.Profile](t)(saved.WholeProfile())
 	for since, want := range map[string]uint64{"start": 1000, "50%": 20_264} {
-		b, err := saved.Baseline(p, since)
+		b, err := saved.Baseline(p, query.ParseMoment(since))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +145,7 @@ func TestBaseline(t *testing.T) {
 		}
 	}
 	for _, since := range []string{"nowhere", "end", "9999s"} { // nothing is compared with itself
-		if _, err := saved.Baseline(p, since); err == nil {
+		if _, err := saved.Baseline(p, query.ParseMoment(since)); err == nil {
 			t.Errorf("no error since %s", since)
 		}
 	}

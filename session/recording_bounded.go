@@ -1,14 +1,10 @@
 package session
 
 import (
-	"errors"
-
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/query"
 )
-
-// errSums is of questions about events to a recording without any.
-var errSums = errors.New("recorded are sums for each stack and no events (record --aggregate): top, leaks, diff and reports answer")
 
 // summed is someSource, also where it has sums instead of events.
 func (s *Session) summed() (capture.Source, error) {
@@ -21,7 +17,7 @@ func (s *Session) summed() (capture.Source, error) {
 // NoEvents is why there are no events to go through, though there are sums, or nil.
 func (s *Session) NoEvents() error {
 	if src := s.source(); src != nil && src.Info().Aggregate && src.Info().Totals.Events > 0 {
-		return errSums
+		return query.ErrSums
 	}
 	return nil
 }

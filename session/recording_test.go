@@ -15,6 +15,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/probe"
+	"hdb/query"
 	"hdb/recording"
 	"hdb/testprogs"
 )
@@ -181,7 +182,7 @@ func TestStreamNamesUnloadedCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
-	rows, err := saved.Top(heap.ByLive, PerFunction)
+	rows, err := saved.Top(heap.ByLive, query.PerFunction)
 	if err != nil {
 		t.Fatal(err)
 	}

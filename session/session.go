@@ -88,7 +88,7 @@ type Session struct {
 	console    recording.ConsoleLog
 	indexed    indexed
 	reading    *capture.Reading // of the command that runs, see Within; nil: to the end
-	likes      likenesses
+	likes      query.Likenesses
 	moved      bool                       // saved was brought to
 	at         uint64                     // the moment after this event, rather than to its end
 	policy     map[string]inferior.Policy // handle, kept across runs
@@ -179,6 +179,7 @@ func New(cfg Config) *Session {
 	s.walk = unwind.NewWalker(s.names.Modules)
 	s.rec = recording.New(recordedProcess{s})
 	s.attribution = query.NewAttribution(s.Settings.Wrappers, s.Settings.Libraries)
+	s.likes.Read = s.readLikeness
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/query"
 )
 
 // binding is what a numbered stop has planted in the process.
@@ -447,13 +448,13 @@ func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
 type codeEnv struct {
 	s *Session
 	t *inferior.Thread
-	callers
+	query.Predicates
 }
 
 func newCodeEnv(s *Session, t *inferior.Thread) *codeEnv {
 	v := &codeEnv{s: s, t: t}
-	v.owner = s.UserFrame
-	v.find = func() []Frame {
+	v.Attribution = s.attribution
+	v.Find = func() []Frame {
 		st, err := s.threadStack(t, defaultDepth, addr.Code{})
 		if err != nil {
 			return nil // the thread is gone: it is in no function

@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/heap"
+	"hdb/query"
 )
 
 // replayed is the heap after event #to of a recording.
@@ -148,7 +149,7 @@ func TestReplayGoesBothWays(t *testing.T) {
 	if _, err := saved.Open(path); err != nil {
 		t.Fatal(err)
 	}
-	visit := func(d Direction, from string) (seqs []uint64) {
+	visit := func(d query.Direction, from string) (seqs []uint64) {
 		r := must(t)(saved.Goto(from))
 		for !r.Event.Allocates() { // the first and the last event may be another
 			r = must(t)(saved.ReplayTo(t.Context(), d, false, 1, nil))
@@ -164,17 +165,17 @@ func TestReplayGoesBothWays(t *testing.T) {
 			}
 		}
 	}
-	there, back := visit(Forward, "start"), visit(Back, "end")
+	there, back := visit(query.Forward, "start"), visit(query.Back, "end")
 	slices.Reverse(back)
 	if len(there) != 20+30+3+2 || !slices.Equal(there, back) {
 		t.Errorf("allocations %d forward, back %d", there, back)
 	}
-	if _, err := saved.ReplayTo(t.Context(), Back, false, 1, nil); err == nil {
+	if _, err := saved.ReplayTo(t.Context(), query.Back, false, 1, nil); err == nil {
 		t.Error("something lies before the first event")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := saved.Replay(ctx, Forward, 1); !errors.Is(err, context.Canceled) {
+	if _, err := saved.Replay(ctx, query.Forward, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

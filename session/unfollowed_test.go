@@ -9,6 +9,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/query"
 	"hdb/report"
 )
 
@@ -310,7 +311,7 @@ func TestRejectedCallsAreNotLive(t *testing.T) {
 	if st := s.RecordStatus(); st.LiveBlocks != 0 {
 		t.Errorf("status %+v", st)
 	}
-	if _, err := s.Top(heap.ByLive, PerFunction); err == nil {
+	if _, err := s.Top(heap.ByLive, query.PerFunction); err == nil {
 		t.Error("there are recorded events")
 	}
 }

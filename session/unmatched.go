@@ -32,7 +32,7 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 	var objs []names.Image
 	for _, ask := range recording.Questions(c) {
 		if ask.Predicate == cond.Like {
-			if _, err := s.likenessOf(ask.Name); err != nil {
+			if _, err := s.likes.Of(ask.Name); err != nil {
 				s.notify("like(%q): never true: %v", ask.Name, err)
 			}
 			continue

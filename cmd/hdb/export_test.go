@@ -18,6 +18,7 @@ import (
 	"github.com/google/pprof/profile"
 
 	"hdb/console"
+	"hdb/query"
 	"hdb/report"
 	"hdb/session"
 	"hdb/testprogs"
@@ -45,7 +46,7 @@ func recordToExport(t *testing.T, words ...string) exported {
 	if _, err := s.Open(x.capture); err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Profile(session.ProfileParts{})
+	p, err := s.Profile(query.ProfileParts{})
 	if err != nil {
 		t.Fatal(err)
 	}

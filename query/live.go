@@ -1,4 +1,4 @@
-package session
+package query
 
 import (
 	"cmp"
@@ -6,27 +6,24 @@ import (
 	"slices"
 
 	"hdb/capture"
-	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/recording"
 )
 
 // LiveBlocks are blocks that are live at the moment.
 type LiveBlocks struct {
-	Largest []*Event // that made them, largest first, the older of two alike first
-	Blocks  int      // all
-	Bytes   uint64   // of them
+	Largest []*recording.Event // that made them, largest first, the older of two alike first
+	Blocks  int                // all
+	Bytes   uint64             // of them
 }
 
 // Live are the recorded blocks that match the condition and are live at the moment,
 // with the events of the largest; limit 0 is of all.
-func (s *Session) Live(ctx context.Context, c *cond.Cond, limit int) (*LiveBlocks, error) {
-	src, x, err := s.countedEvents()
-	if err != nil {
-		return nil, err
-	}
-	blocks := x.Held(s.moment())
+func (r *Recording) Live(ctx context.Context, c *cond.Cond, limit int) (*LiveBlocks, error) {
+	blocks := r.Index.Held(r.Moment)
 	if c != nil {
-		if blocks, err = s.matching(ctx, src, x, blocks, c); err != nil {
+		var err error
+		if blocks, err = r.matching(ctx, blocks, c); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +35,7 @@ func (s *Session) Live(ctx context.Context, c *cond.Cond, limit int) (*LiveBlock
 	if limit > 0 && len(blocks) > limit {
 		blocks = blocks[:limit]
 	}
-	out.Largest = make([]*Event, len(blocks))
+	out.Largest = make([]*recording.Event, len(blocks))
 	order := make([]int, len(blocks)) // by number, so that no part of the recording is read twice
 	for i := range order {
 		order[i] = i
@@ -48,18 +45,18 @@ func (s *Session) Live(ctx context.Context, c *cond.Cond, limit int) (*LiveBlock
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		e, ok := src.Event(blocks[i].Seq)
+		e, ok := r.Source.Event(blocks[i].Seq)
 		if !ok { // lost with a damaged part
 			e = blocks[i].Event()
 		}
-		out.Largest[i] = withName(src, e)
+		out.Largest[i] = withName(r.Source, e)
 	}
 	return out, nil
 }
 
 // matching are those blocks whose events match the condition.
-func (s *Session) matching(ctx context.Context, src capture.Source, x *heap.Index, blocks []capture.Held, c *cond.Cond) ([]capture.Held, error) {
-	env := newRecordedEnv(s, src)
+func (r *Recording) matching(ctx context.Context, blocks []capture.Held, c *cond.Cond) ([]capture.Held, error) {
+	env := r.newEnvironment()
 	var err error
 	interrupted := func() bool {
 		err = ctx.Err()
@@ -67,18 +64,18 @@ func (s *Session) matching(ctx context.Context, src capture.Source, x *heap.Inde
 	}
 	if !slices.ContainsFunc([]cond.Field{cond.Old, cond.Align, cond.Count, cond.Live, cond.Blocks}, c.Uses) {
 		return slices.DeleteFunc(blocks, func(b capture.Held) bool {
-			return interrupted() || !c.Eval(env.at(withName(src, b.Event()), nil))
+			return interrupted() || !c.Eval(env.at(withName(r.Source, b.Event()), nil))
 		}), err
 	}
 	var out []capture.Held
-	for step := range x.Steps(0) {
+	for step := range r.Index.Steps(0) {
 		for len(blocks) > 0 && blocks[0].Seq < step.Seq {
 			blocks = blocks[1:]
 		}
 		if len(blocks) == 0 || interrupted() {
 			break
 		}
-		if step.Seq == blocks[0].Seq && c.Eval(env.at(withName(src, step.Event), step)) {
+		if step.Seq == blocks[0].Seq && c.Eval(env.at(withName(r.Source, step.Event), step)) {
 			out = append(out, blocks[0])
 		}
 	}

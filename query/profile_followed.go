@@ -1,4 +1,4 @@
-package session
+package query
 
 import (
 	"cmp"
@@ -15,9 +15,10 @@ import (
 // followEvents adds to a profile rows for what takes following the events behind #from
 // up to #to, as the totals do not tell it: threads, and blocks that were allocated
 // since a moment. It takes memory for what is live, as heap.Threads says.
-func (s *Session) followEvents(src capture.Source, x *heap.Index, from, to uint64, p *report.Profile, parts ProfileParts) error {
-	if err := s.NoEvents(); err != nil {
-		return err
+func (r *Recording) followEvents(from, to uint64, p *report.Profile, parts ProfileParts) error {
+	src, x := r.Source, r.Index
+	if src.Info().Aggregate {
+		return ErrSums
 	}
 	threads := src.Threads()
 	wanted, err := wantedThreads(threads, parts.Thread)
@@ -91,11 +92,11 @@ func (parts *ProfileParts) text() string {
 	if parts.Thread != "" {
 		text += ", thread " + parts.Thread
 	}
-	if parts.From != "" {
-		text += ", from " + parts.From
+	if !parts.From.IsPresent() {
+		text += ", from " + parts.From.String()
 	}
-	if parts.To != "" {
-		text += ", to " + parts.To
+	if !parts.To.IsPresent() {
+		text += ", to " + parts.To.String()
 	}
 	return text
 }

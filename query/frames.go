@@ -1,4 +1,4 @@
-package session
+package query
 
 import (
 	"cmp"
@@ -7,14 +7,13 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/addr"
-	"hdb/query"
+	"hdb/names"
 	"hdb/report"
 )
 
 // profileFrames collects frames, which stacks share. An address is named once.
 type profileFrames struct {
-	s       *Session
-	src     capture.Source
+	r       *Recording
 	p       *report.Profile
 	index   map[report.Frame]int
 	modules []capture.Module
@@ -24,7 +23,7 @@ type profileFrames struct {
 	last                capture.Stack
 	stacked, spare      []*profileFrame // of the last stack, and what was used before
 	begins, spareBegins []int           // of the frames of each address of it
-	roles               []query.Role    // of the frames of the last stack
+	roles               []Role          // of the frames of the last stack
 }
 
 // codeKey names code in a module: another library may have taken its place.
@@ -43,13 +42,13 @@ type profileCode struct {
 type profileFrame struct {
 	frame report.Frame
 	site  heap.Site
-	role  query.Role
+	role  Role
 	as    [2]int // indexes of the frame as the user's and as a library's, from 1; 0: none yet
 }
 
-func newProfileFrames(s *Session, src capture.Source, p *report.Profile) *profileFrames {
-	c := &profileFrames{s: s, src: src, p: p, index: map[report.Frame]int{}, chains: map[profileCode][]profileFrame{}}
-	c.modules = slices.Clone(src.Modules())
+func (r *Recording) newProfileFrames(p *report.Profile) *profileFrames {
+	c := &profileFrames{r: r, p: p, index: map[report.Frame]int{}, chains: map[profileCode][]profileFrame{}}
+	c.modules = slices.Clone(r.Source.Modules())
 	slices.SortFunc(c.modules, func(a, b capture.Module) int { return cmp.Compare(a.Low, b.Low) })
 	for i := range c.modules {
 		c.shared = c.shared || i > 0 && c.modules[i].Low < c.modules[i-1].High
@@ -90,9 +89,9 @@ func (c *profileFrames) lineOf(id capture.StackID, seq uint64) heap.Site {
 	return site
 }
 
-// find finds the frames of a recorded stack, and which of them UserFrame finds.
+// find finds the frames of a recorded stack, and which of them the blocks belong to.
 func (c *profileFrames) find(id capture.StackID, seq uint64) (user int) {
-	rec := c.src.Stack(id)
+	rec := c.r.Source.Stack(id)
 	same := c.sameCalls(&rec)
 	before, begins := c.stacked, c.begins
 	c.stacked, c.begins = c.spare[:0], c.spareBegins[:0]
@@ -116,7 +115,7 @@ func (c *profileFrames) find(id capture.StackID, seq uint64) (user int) {
 	for _, f := range c.stacked {
 		c.roles = append(c.roles, f.role)
 	}
-	return query.Owner(c.roles)
+	return Owner(c.roles)
 }
 
 // sameCalls is how many of the outermost calls of a stack are those of the last one.
@@ -141,15 +140,15 @@ func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFr
 		return known
 	}
 	var out []profileFrame
-	for _, f := range c.s.names.AppendRecorded(nil, c.src, rec, i, seq) {
-		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(&f), role: c.s.attribution.Role(&f)})
+	for _, f := range c.r.Names.AppendRecorded(nil, c.r.Source, rec, i, seq) {
+		out = append(out, profileFrame{frame: c.of(&f), site: siteOf(&f), role: c.r.Attribution.Role(&f)})
 	}
 	c.chains[key] = out
 	return out
 }
 
 // of is a frame as reports have it, as the user's.
-func (c *profileFrames) of(f *Frame) report.Frame {
+func (c *profileFrames) of(f *names.Frame) report.Frame {
 	r := report.Frame{
 		Function: f.Name(), Linkage: f.Linkage, File: f.File, Line: f.Line, Address: uint64(f.Code.Lookup()),
 		Inlined: f.Inlined, Known: f.Line != 0, Unnamed: f.Function == "", Guess: f.How.Guess(),

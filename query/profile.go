@@ -1,4 +1,4 @@
-package session
+package query
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"hdb/capture"
 	"hdb/heap"
@@ -18,17 +19,9 @@ import (
 // screen has columns.
 const profileMoments = 2000
 
-// profileSnapshots is at how many moments a profile says what is live: those of a
+// ProfileSnapshots is at how many moments a profile says what is live: those of a
 // slider.
-const profileSnapshots = 64
-
-// SavedPath is the capture that is open, absolute, or "".
-func (s *Session) SavedPath() string {
-	if s.saved == nil {
-		return ""
-	}
-	return s.savedPath
-}
+const ProfileSnapshots = 64
 
 // ProfileParts are what of a profile takes reading events: only what is asked for is
 // in it.
@@ -38,36 +31,31 @@ type ProfileParts struct {
 	Threads   bool   // a row for each stack and thread, where there are several threads
 	Thread    string // only what the threads of this name, or TID, allocated; "" all
 
-	// From and To are moments, see MomentOf: only blocks that were allocated between
-	// them count. "" are the start, and the moment of the session.
-	From, To string
+	// From and To are moments: only blocks that were allocated between them count. If
+	// they are Present, From is the start.
+	From, To Moment
 }
 
-// Profile is what is recorded up to the moment, for reports.
-func (s *Session) Profile(parts ProfileParts) (*report.Profile, error) {
-	src, x, err := s.countedSums()
+// Profile is what is recorded up to the moment, for reports, but for the caveats.
+func (r *Recording) Profile(parts ProfileParts) (*report.Profile, error) {
+	from := uint64(0)
+	to, err := r.Seq(parts.To)
 	if err != nil {
 		return nil, err
 	}
-	from, to := uint64(0), s.moment()
-	if parts.To != "" {
-		if to, err = s.MomentOf(parts.To); err != nil {
-			return nil, err
-		}
-	}
-	if parts.From != "" && parts.From != "start" {
-		if from, err = s.MomentOf(parts.From); err != nil {
+	if !parts.From.IsPresent() && !parts.From.IsStart() {
+		if from, err = r.Seq(parts.From); err != nil {
 			return nil, err
 		}
 		if from >= to {
-			return nil, fmt.Errorf("from %s to %s: that is not behind it", parts.From, cmp.Or(parts.To, "the moment"))
+			behind := "the moment"
+			if !parts.To.IsPresent() {
+				behind = parts.To.String()
+			}
+			return nil, fmt.Errorf("from %s to %s: that is not behind it", parts.From, behind)
 		}
 	}
-	return s.profileOf(src, x, from, to, parts)
-}
-
-// profileOf is the profile of the events behind #from, up to #to.
-func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, parts ProfileParts) (*report.Profile, error) {
+	src, x := r.Source, r.Index
 	info := src.Info()
 	p := &report.Profile{
 		Title:   strings.Join(append([]string{filepath.Base(info.Program)}, info.Args...), " ") + parts.text(),
@@ -89,16 +77,16 @@ func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, 
 	p.Moment, p.Events = momentOf(now), now.Events
 	var events panics.Group // are read beside the names
 	if from > 0 || parts.Thread != "" || parts.Threads && len(src.Threads()) > 1 {
-		if err := s.followEvents(src, x, from, to, p, parts); err != nil {
+		if err := r.followEvents(from, to, p, parts); err != nil {
 			return nil, err
 		}
 	} else {
 		p.Stacks = stackRows(now)
 		events.Go(func() { readEvents(x, to, p, parts) })
 	}
-	frames := newProfileFrames(s, src, p)
+	frames := r.newProfileFrames(p)
 	for i := range p.Stacks {
-		if s.reading.GivenUp() {
+		if r.Reading.GivenUp() {
 			break
 		}
 		st := &p.Stacks[i]
@@ -111,8 +99,7 @@ func (s *Session) profileOf(src capture.Source, x *heap.Index, from, to uint64, 
 		st.Frames, st.Site, st.Truncated = named.Frames, named.Site, named.Truncated
 	}
 	events.Wait()
-	p.Caveats = s.Caveats() // now that all was read
-	return p, s.reading.Cut()
+	return p, r.Reading.Cut()
 }
 
 // stackRows are the stacks that allocated anything.
@@ -199,15 +186,15 @@ func momentsOf(x *heap.Index, p *report.Profile, then heap.Totals, peak uint64, 
 // marks, and others that are as many events apart.
 func snapshotMoments(x *heap.Index, p *report.Profile, then heap.Totals, peak uint64) []uint64 {
 	moments := []uint64{peak}
-	for _, m := range p.Marks[:min(len(p.Marks), profileSnapshots/4)] {
+	for _, m := range p.Marks[:min(len(p.Marks), ProfileSnapshots/4)] {
 		moments = append(moments, m.Seq)
 	}
-	runs, more := x.Runs(), uint64(profileSnapshots-1-len(moments))
+	runs, more := x.Runs(), uint64(ProfileSnapshots-1-len(moments))
 	for i := range more {
 		seq := x.Nth(then.Events + p.Events*(i+1)/(more+1))
 		// Between the ends of a run there is a moment only if runs are few: it costs
 		// reading the events.
-		if r := sort.Search(len(runs), func(i int) bool { return runs[i].Last >= seq }); r < len(runs) && len(runs) > profileSnapshots/2 {
+		if r := sort.Search(len(runs), func(i int) bool { return runs[i].Last >= seq }); r < len(runs) && len(runs) > ProfileSnapshots/2 {
 			seq = runs[r].Last
 		}
 		moments = append(moments, seq)
@@ -289,4 +276,38 @@ func samples(all []capture.SampleRecord, from, to uint64) []report.Sample {
 		out = append(out, report.Sample{Time: s.Time, RSS: s.RSS})
 	}
 	return out
+}
+
+// Before is the heap at an earlier moment by the stacks of p, which is a profile of the
+// recording.
+func (r *Recording) Before(p *report.Profile, since Moment) (*report.Baseline, error) {
+	b := &report.Baseline{Name: since.String(), Live: make([]uint64, len(p.Stacks))}
+	if p.Events == 0 {
+		return b, nil
+	}
+	seq, err := r.Seq(since)
+	if err != nil {
+		return nil, err
+	}
+	if seq >= p.Moment.Seq { // which would be compared with itself
+		return nil, fmt.Errorf("%s: the recording ends there, at event #%d: give an earlier moment", since, p.Moment.Seq)
+	}
+	t := r.Index.Totals(seq)
+	b.Moment = momentOf(t)
+	for i := range p.Stacks {
+		if id := int(p.Stacks[i].ID); id < len(t.Flows) {
+			b.Live[i], _ = heap.LiveOf(&t.Flows[id])
+		}
+	}
+	return b, nil
+}
+
+// begin is when a recording began whose times count from earlier on, as far as its
+// first event tells; 0 if it began with them.
+func begin(why capture.Reasons, x *heap.Index) time.Duration {
+	late := slices.ContainsFunc([]capture.ReasonKind{capture.StartedLate, capture.DroppedOlder, capture.Paused, capture.Trimmed}, why.Has)
+	if runs := x.Runs(); late && len(runs) > 0 {
+		return runs[0].Start
+	}
+	return 0
 }

@@ -1,0 +1,173 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdb/capture"
+	"hdb/heap"
+)
+
+// A Moment is where questions to a recording are answered. Its zero value is Present.
+type Moment struct {
+	kind  momentKind
+	text  string
+	seq   uint64
+	share float64 // 0 to 1
+	when  time.Duration
+	stop  int
+	err   error // why the text is nothing but a mark's name
+}
+
+type momentKind uint8
+
+const (
+	present momentKind = iota
+	start
+	peak
+	end
+	numbered
+	part
+	elapsed
+	stopped
+	named
+)
+
+// Present is the moment of the recording itself.
+var Present Moment
+
+// ParseMoment reads a moment: #N, N% of the events, a time since the start, peak, start,
+// end, stop N, or the name of a mark, which may be any of these; "" is Present. Whether it
+// is a moment is told by the recording.
+func ParseMoment(text string) Moment {
+	m := Moment{text: text, kind: named}
+	if text == "" {
+		return Present
+	}
+	if n, ok := StopNumber(text); ok {
+		m.kind, m.stop = stopped, n
+		return m
+	}
+	switch {
+	case text == "end":
+		m.kind = end
+	case text == "start":
+		m.kind = start
+	case text == "peak":
+		m.kind = peak
+	case strings.HasPrefix(text, "#"):
+		seq, err := strconv.ParseUint(text[1:], 10, 64)
+		if err != nil {
+			m.err = fmt.Errorf("%q: an event's number must follow #", text)
+			break
+		}
+		m.kind, m.seq = numbered, seq
+	case strings.HasSuffix(text, "%"):
+		share, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+		if err != nil || !(share >= 0 && share <= 100) {
+			m.err = fmt.Errorf("%q: a share from 0%% to 100%% expected", text)
+			break
+		}
+		m.kind, m.share = part, share/100
+	default:
+		when, err := time.ParseDuration(text)
+		if err != nil {
+			m.err = fmt.Errorf("%q: no moment: #N, N%%, a time like 1.5s, peak, start, end, stop N or the name of a mark expected", text)
+			break
+		}
+		m.kind, m.when = elapsed, when
+	}
+	return m
+}
+
+// String is the moment as it was written, "now" of Present.
+func (m Moment) String() string {
+	if m.kind == present {
+		return "now"
+	}
+	return m.text
+}
+
+// IsPresent tells Present.
+func (m Moment) IsPresent() bool { return m.kind == present }
+
+// IsStart tells the start.
+func (m Moment) IsStart() bool { return m.kind == start }
+
+// Drawn tells moments that are found by what the recording has: another recording of the
+// run has them elsewhere.
+func (m Moment) Drawn() bool { return m.kind == peak || m.kind == part }
+
+// Stop is the number of the recorded stop that the moment is.
+func (m Moment) Stop() (n int, ok bool) { return m.stop, m.kind == stopped }
+
+// StopNumber reads the name of a recorded stop: stop 3, or stop3.
+func StopNumber(text string) (n int, ok bool) {
+	digits, ok := strings.CutPrefix(text, "stop")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(digits))
+	return n, err == nil && n >= 0
+}
+
+// Marked is the mark that the moment is the name of.
+func Marked(src capture.Source, m Moment) (mark capture.MarkRecord, ok bool) {
+	for _, mark := range src.Marks() {
+		if m.kind != present && mark.Name == m.text {
+			return mark, true
+		}
+	}
+	return mark, false
+}
+
+// Seq is the last event up to a moment; that of end is heap.End.
+func (r *Recording) Seq(m Moment) (uint64, error) {
+	if m.kind == present {
+		return r.Moment, nil
+	}
+	if r.Source.Info().Aggregate && m.kind != stopped && m.kind != start && m.kind != peak && m.kind != end {
+		return 0, fmt.Errorf("%s: %w", m.text, ErrSums)
+	}
+	if mark, ok := Marked(r.Source, m); ok {
+		return mark.Seq, nil
+	}
+	switch m.kind {
+	case stopped:
+		return r.stopSeq(m.stop)
+	case start:
+		return r.Index.Nth(0), nil
+	case peak:
+		seq, _ := r.Index.Peak()
+		if seq == 0 {
+			return 0, errors.New("peak: no allocation was recorded")
+		}
+		return seq, nil
+	case end:
+		return heap.End, nil
+	case numbered:
+		return m.seq, nil
+	case part:
+		return r.Index.Nth(uint64(m.share * float64(r.Source.Len()))), nil
+	case elapsed:
+		seq := r.Index.At(m.when)
+		if seq == 0 {
+			return 0, fmt.Errorf("%s: the first event is later, at %v", m.text, r.Index.Runs()[0].Start)
+		}
+		return seq, nil
+	}
+	return 0, m.err
+}
+
+// stopSeq is the last event before the recorded stop, 0 if there was none, or the
+// one it stopped at.
+func (r *Recording) stopSeq(n int) (uint64, error) {
+	stops := r.Source.Stops()
+	if n < 1 || n > len(stops) {
+		return 0, fmt.Errorf("stop %d: there are %d: see info stops", n, len(stops))
+	}
+	return max(stops[n-1].Event, stops[n-1].Seq), nil
+}

@@ -1,0 +1,93 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/names"
+	"hdb/report"
+)
+
+// Per is what the rows of Top stand for.
+type Per uint8
+
+// What rows stand for.
+const (
+	PerFunction Per = iota
+	PerLine
+	PerModule
+	PerThread
+	PerSize
+	PerStack
+)
+
+// Pers are the words for them, in their order.
+var Pers = [...]string{"function", "line", "module", "thread", "size", "stack"}
+
+func (p Per) String() string { return Pers[p] }
+
+// Top is the recorded allocations up to the moment, summed by what the rows stand
+// for.
+func (r *Recording) Top(by heap.Measure, per Per) ([]heap.Row, error) {
+	return r.top(r.Moment, by, per)
+}
+
+// top is Top up to event #to. It is an error if the recording does not tell apart what
+// the rows stand for.
+func (r *Recording) top(to uint64, by heap.Measure, per Per) ([]heap.Row, error) {
+	x := r.Index
+	if r.Source.Info().Aggregate && (per == PerThread || per == PerSize) {
+		return nil, ErrSums
+	}
+	switch per {
+	case PerThread:
+		threads := r.Source.Threads()
+		return heap.TopBy(x, to, by, heap.KeyThread, func(tid uint64) heap.Site {
+			i := slices.IndexFunc(threads, func(t capture.Thread) bool { return t.TID == int32(uint32(tid)) })
+			if i < 0 {
+				return heap.Site{Function: fmt.Sprintf("thread of TID %d", int32(uint32(tid)))}
+			}
+			return heap.Site{Function: fmt.Sprintf("thread %d %q", threads[i].Num, threads[i].Name)}
+		}), nil
+	case PerSize:
+		return heap.TopBy(x, to, by, heap.KeySize, func(size uint64) heap.Site {
+			return heap.Site{Function: strconv.FormatUint(size, 10) + " bytes"}
+		}), nil
+	}
+	frames := r.newProfileFrames(&report.Profile{})
+	return heap.Top(x, to, by, func(id capture.StackID) heap.Site {
+		if per == PerLine {
+			return frames.lineOf(id, x.Named(id))
+		}
+		site := frames.siteOf(id, x.Named(id))
+		if per == PerModule {
+			return heap.Site{Function: site.Module, Module: site.Module}
+		}
+		return site
+	}), nil
+}
+
+// A StackRow is what was allocated with one stack.
+type StackRow struct {
+	heap.Row
+	Stack names.Stack
+}
+
+// TopStacks are the stacks with the largest numbers, at most limit of them, and
+// how many there are of which the measure says something.
+func (r *Recording) TopStacks(by heap.Measure, limit int) (rows []StackRow, total int) {
+	all := heap.Top(r.Index, r.Moment, by, func(id capture.StackID) heap.Site { return heap.Site{Function: strconv.FormatUint(uint64(id), 10)} })
+	all = slices.DeleteFunc(all, func(row heap.Row) bool { return !by.Some(row) })
+	total = len(all)
+	for _, row := range all[:min(limit, total)] {
+		n, _ := strconv.ParseUint(row.Site.Function, 10, 32)
+		id := capture.StackID(n)
+		seq := r.Index.Named(id)
+		row.Site = r.Site(id, seq)
+		rows = append(rows, StackRow{row, r.Names.RecordedStack(r.Source, id, seq)})
+	}
+	return rows, total
+}

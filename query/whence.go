@@ -1,0 +1,75 @@
+package query
+
+import (
+	"slices"
+	"time"
+
+	"hdb/heap"
+	"hdb/names"
+	"hdb/recording"
+)
+
+// Whence is what is known of an address of the heap at the moment.
+type Whence struct {
+	Addr         uint64
+	Start        uint64           // of the live block that holds it; 0: none does
+	Event        *recording.Event // that made the block
+	Age          time.Duration
+	Frames       []names.Frame // of the event, innermost first, up to the user's code
+	Below, Above uint64        // where there is none: the next live blocks, 0 without
+	BelowSize    uint64
+	Last         *recording.Event // where there is none: the last event about a block that held it
+}
+
+// Whence finds the recorded block around an address.
+func (r *Recording) Whence(addr uint64) *Whence {
+	x := r.Index
+	blocks := x.Held(r.Moment)
+	w := &Whence{Addr: addr}
+	b := heap.Containing(blocks, addr)
+	if b == nil {
+		below, above := heap.Nearest(blocks, addr)
+		if below != nil {
+			w.Below, w.BelowSize = below.Addr, below.Size
+		}
+		if above != nil {
+			w.Above = above.Addr
+		}
+		for e := range x.About(addr, r.Moment) {
+			w.Last = withName(r.Source, *e)
+			break
+		}
+		return w
+	}
+	w.Start = b.Addr
+	e, ok := EventAt(r.Source, b.Seq)
+	if !ok { // lost with a damaged part
+		e = withName(r.Source, b.Event())
+	}
+	w.Event = e
+	w.Age = x.Totals(r.Moment).Time - e.Time
+	if st := r.Stack(e); len(st.Frames) > 0 {
+		w.Frames = st.Frames[:r.Attribution.Owner(st.Frames)+1]
+	}
+	return w
+}
+
+// historyReads is how many events History goes on to read when it has all that it
+// shows, to count the others: some tenths of a second.
+const historyReads = 2_000_000
+
+// History are the recorded events up to the moment about blocks that held the
+// address, oldest first: at most limit, the last ones, and how many there are. Where
+// very many events may be about the address, more says that there may be more.
+func (r *Recording) History(addr uint64, limit int) (events []*recording.Event, total int, more bool) {
+	for e, read := range r.Index.About(addr, r.Moment) {
+		if more = limit > 0 && total >= limit && read > historyReads; more {
+			break
+		}
+		if total++; limit <= 0 || total <= limit {
+			events = append(events, withName(r.Source, *e))
+		}
+	}
+	slices.Reverse(events)
+	return events, total, more
+}
