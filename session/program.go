@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"hdb/capture"
 	"hdb/inferior"
@@ -227,7 +226,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.proc = p
 	s.target.Store(p)
 	s.names.Attach(p.PID(), p)
-	s.started, s.held, s.stopped, s.latest = time.Now(), 0, time.Now(), 0
+	s.clock.Start()
 	s.hits = nil
 	s.fellBack, s.said = "", map[string]bool{}
 	s.rec.Reset()
@@ -236,7 +235,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	err := s.newRecording(capture.Info{
-		Program: s.names.Program.Path, Args: args, PID: p.PID(), Start: s.started,
+		Program: s.names.Program.Path, Args: args, PID: p.PID(), Start: s.clock.Started(),
 		Host: host, Kernel: strings.TrimSpace(string(kernel)), Arch: "x86-64", Created: "hdb " + s.cfg.Version,
 	})
 	if err != nil {

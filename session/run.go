@@ -3,7 +3,6 @@ package session
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -92,7 +91,7 @@ func (s *Session) resume() (inferior.Stop, error) {
 	s.rearmProbe()
 	s.noteUnfollowed()
 	s.leave()
-	defer func() { s.stopped = time.Now() }()
+	defer s.clock.Stop()
 	if s.probe != nil {
 		s.probe.Resumed(s.now())
 		defer func() {
@@ -115,10 +114,7 @@ func (s *Session) leave() {
 	s.names.Resumed()
 	s.hits = nil
 	s.sel.max, s.sel.frame, s.sel.code, s.sel.stack = 0, 0, addr.Code{}, Stack{}
-	if !s.stopped.IsZero() {
-		s.held += time.Since(s.stopped)
-		s.stopped = time.Time{}
-	}
+	s.clock.Resume()
 }
 
 // report turns the engine's stop into the user's, selects thread and frame, and

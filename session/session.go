@@ -96,12 +96,9 @@ type Session struct {
 	sel                  selection
 	catchFork, catchExec bool
 
-	hits    []hit         // stops that said yes since the last resume
-	started time.Time     // of the run, for the times of events
-	latest  time.Duration // that now has returned: time does not go back
-	held    time.Duration // time the inferior spent stopped for the user
-	stopped time.Time
-	target  atomic.Pointer[inferior.Process] // proc, for Interrupt from another goroutine
+	hits   []hit // stops that said yes since the last resume
+	clock  recording.Clock
+	target atomic.Pointer[inferior.Process] // proc, for Interrupt from another goroutine
 }
 
 // Within has the verbs read recordings only until the reading is given up, nil always
@@ -256,15 +253,7 @@ func (s *Session) Process() (pid int, exe string, attached, ok bool) {
 // now is the inferior's own time since it was launched or attached: the time it
 // stood for the user or for hdb's own work is not counted.
 func (s *Session) now() time.Duration {
-	if s.started.IsZero() {
-		return 0
-	}
-	end := time.Now()
-	if !s.stopped.IsZero() {
-		end = s.stopped
-	}
-	s.latest = max(s.latest, end.Sub(s.started)-s.held)
-	return s.latest
+	return s.clock.Now()
 }
 
 // ownWork leaves the time until the returned function is called out of the
@@ -273,7 +262,7 @@ func (s *Session) ownWork() func() {
 	begun := time.Now()
 	return func() {
 		d := time.Since(begun)
-		s.held += d
+		s.clock.LeaveOut(d)
 		if s.probe != nil {
 			s.probe.Idle(d)
 		}
