@@ -7,8 +7,8 @@ import (
 	"hdb/internal/addr"
 )
 
-// A section is one of the two that hold CFI. They differ in how an entry says that
-// it is a CIE, in how an FDE names its CIE, and in the encoding of addresses.
+// A section is .eh_frame or .debug_frame. They differ in the mark of a CIE, in the pointer
+// from an FDE to its CIE, and in the encoding of addresses.
 type section struct {
 	name  string
 	data  []byte
@@ -17,12 +17,12 @@ type section struct {
 	bases bases
 }
 
-// An entry is the common outside of a CIE and an FDE.
+// An entry is the common header of a CIE and an FDE, and its body.
 type entry struct {
-	off   int    // of the length field in the section
-	next  int    // offset of the entry behind it
-	isCIE bool   // and if not:
-	cie   int    // offset of the CIE that the FDE names
+	off   int // of the length field in the section
+	next  int // offset of the entry behind it
+	isCIE bool
+	cie   int    // of an FDE: the offset of its CIE
 	body  reader // behind the CIE id or pointer, up to next
 }
 
@@ -157,8 +157,8 @@ func (s *section) parseCIE(r *reader, c *cie) error {
 	return r.Err
 }
 
-// augment reads the augmentation data. What follows a letter it does not know
-// cannot be read, but the data's length allows to go on behind it, as libgcc does.
+// augment reads the augmentation data. It stops at an unknown letter. The length of the
+// data still gives the end of it, as in libgcc.
 func (c *cie) augment(a *reader, letters string) error {
 	for _, letter := range []byte(letters) {
 		switch letter {
@@ -178,7 +178,7 @@ func (c *cie) augment(a *reader, letters string) error {
 	return a.Err
 }
 
-// fdeOf parses the inside of an FDE whose CIE is known.
+// fdeOf parses the body of an FDE whose CIE is known.
 func (s *section) fdeOf(e *entry, c *cie) (fde, error) {
 	r := e.body
 	low := r.pointer(c.encoding, s.bases)

@@ -7,10 +7,9 @@ import (
 	"hdb/internal/addr"
 )
 
-// What is done where no CFI covers the code, from what is known about x86-64
-// instructions and the kernel's signal frame.
+// Unwinding code without CFI, by its x86-64 instructions and the kernel's signal frame.
 
-// withoutCFI finds the caller of f and its CFA. ok is false when nothing fits.
+// withoutCFI finds the caller of f and its CFA. ok is false if no method applies.
 func (w *Walker) withoutCFI(f *Frame, p place) (caller Frame, cfa addr.Run, ok bool) {
 	if caller, cfa, ok = w.sigcontext(f); ok {
 		f.Signal = true
@@ -78,9 +77,9 @@ const (
 	ret     = 0xc3
 )
 
-// atEdge handles a PC where rbp is not the function's own yet or no more: at the
-// first instruction or behind its endbr64, behind push %rbp, at the return, or where
-// nothing can be read because a call went astray.
+// atEdge handles a PC where rbp is still or again the caller's: at the first instruction or
+// after its endbr64, after push %rbp, at the return, or at an address that cannot be read
+// because a call jumped to a wrong one.
 func (w *Walker) atEdge(f *Frame) (Frame, addr.Run, bool) {
 	pc, sp := f.PC.Addr(), f.Regs.SP()
 	code := w.mem.bytes(pc, 5)
@@ -127,8 +126,8 @@ func (w *Walker) afterCall(a addr.Run) bool {
 // longestCall is the length of call *disp32(base,index,scale), in bytes.
 const longestCall = 7
 
-// indirectLength is the length of an instruction of opcode, ModRM and what that asks
-// for (Intel SDM volume 2, section 2.1.3); prefixes not counted.
+// indirectLength is the length of an instruction of opcode, ModRM and the operands that
+// ModRM implies (Intel SDM volume 2, section 2.1.3), without prefixes.
 func indirectLength(code []byte) int {
 	mod, rm := code[1]>>6, code[1]&7
 	length := 2
@@ -154,16 +153,14 @@ var (
 	pltIBT = []byte{0xf3, 0x0f, 0x1e, 0xfa} // endbr64, first in every entry with IBT
 )
 
-// Bytes of code around the PC that show the state of a PLT entry: before it, and from it
-// on.
-// A push is 5 bytes long, the first entry's 6.
+// Bytes of code before and from the PC that show the state of a PLT entry. A push is 5 bytes
+// long, the first entry's 6.
 const (
 	PLTBack  = 6
 	PLTAhead = 8
 )
 
-// pltDepth is how many bytes lie on the stack above the return address at a pc in a
-// PLT entry.
+// pltDepth is the number of bytes that a PLT entry has pushed at pc.
 func (w *Walker) pltDepth(pc addr.Run) (depth uint64, known bool) {
 	var code [PLTBack + PLTAhead]byte
 	if copy(code[PLTBack:], w.mem.bytes(pc, PLTAhead)) == 0 {
@@ -174,10 +171,10 @@ func (w *Walker) pltDepth(pc addr.Run) (depth uint64, known bool) {
 	return depth, length != 0
 }
 
-// PLTDepth is how many bytes lie on the stack above the return address at code[PLTBack]
-// in a PLT entry: 0, 8 behind the push of the relocation's number, 16 behind the first
-// entry's own push (System V ABI, section 5.2). It is known from the instruction there
-// and what ran before. length is the instruction's, 0 when it is none of a PLT.
+// PLTDepth is the number of bytes that a PLT entry has pushed at code[PLTBack]: 0, 8 after
+// the push of the relocation's number, 16 after the first entry's own push (System V ABI,
+// section 5.2). It depends on the instruction there and on those before. length is the
+// length of the instruction, 0 if it is not one of a PLT.
 func PLTDepth(code *[PLTBack + PLTAhead]byte) (depth uint64, length int) {
 	now := code[PLTBack:]
 	plain := bytes.TrimPrefix(now, []byte{0xf2})
@@ -199,8 +196,8 @@ func PLTDepth(code *[PLTBack + PLTAhead]byte) (depth uint64, length int) {
 	return 0, 0
 }
 
-// The trampoline that a handler returns to is "mov $15,%rax; syscall" (sigreturn(2)
-// says why it must be), in one of two encodings.
+// The trampoline to which a signal handler returns is "mov $15,%rax; syscall" in one of two
+// encodings; see sigreturn(2).
 var trampolines = [][]byte{
 	{0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05},
 	{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05},

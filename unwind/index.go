@@ -10,7 +10,7 @@ import (
 // An index finds FDEs by code address.
 type index struct {
 	section *section
-	search  []byte // .eh_frame_hdr's table, when it is sound; pairs of int32 relative to hdr
+	search  []byte // .eh_frame_hdr's table, if it is valid; pairs of int32 relative to hdr
 	hdr     uint64
 	fdes    []span // otherwise; sorted by low
 	cies    map[int]*cie
@@ -24,8 +24,8 @@ type span struct {
 	reach     uint64 // highest high of this and all earlier spans
 }
 
-// newIndex prepares the section: the search table of hdr is used if it is sound,
-// else all entries are read.
+// newIndex makes the index of a section. It uses the search table of hdr if that is valid,
+// and reads all entries otherwise.
 func newIndex(s *section, hdr []byte, hdrAddr uint64) *index {
 	x := &index{section: s, cies: map[int]*cie{}}
 	if len(s.data) == 0 {
@@ -40,9 +40,9 @@ func newIndex(s *section, hdr []byte, hdrAddr uint64) *index {
 }
 
 // searchTable is the binary search table of .eh_frame_hdr (Linux Standard Base 5.0
-// Core, section 10.6.2): pairs of code address and FDE address. It is nil unless it
-// is in the one form that linkers write, points at this section, is sorted, and
-// each of its FDEs lies in the section.
+// Core, section 10.6.2): pairs of code address and FDE address. It is nil
+// unless it has the encoding that linkers use, points to this section, is sorted, and has
+// only FDEs in the section.
 func searchTable(hdr []byte, at uint64, s *section) []byte {
 	r := readerOf(hdr, at)
 	version, ptrEnc, countEnc, tableEnc := r.U8(), r.U8(), r.U8(), r.U8()
@@ -66,8 +66,8 @@ func searchTable(hdr []byte, at uint64, s *section) []byte {
 	return table
 }
 
-// scan reads all FDEs of the section. Ones that cannot be read are passed over and
-// the first is remembered. An FDE at address 0 is of code that the linker dropped.
+// scan reads all FDEs of the section. It skips those that cannot be read, and keeps the
+// first error. An FDE at address 0 is for code that the linker has removed.
 func (x *index) scan() {
 	for off := 0; ; {
 		e, done, err := x.section.entryAt(off)

@@ -8,7 +8,7 @@ import (
 	"hdb/internal/addr"
 )
 
-// unreadable is the error of an address that memory does not have.
+// unreadable is the error for memory that cannot be read at an address.
 type unreadable addr.Run
 
 func (u unreadable) Error() string { return fmt.Sprintf("unreadable stack at %v", addr.Run(u)) }
@@ -34,7 +34,7 @@ type window struct {
 	buf []byte // what could be read from low on
 }
 
-// reset forgets what was read: the inferior has run since. The buffers stay.
+// reset drops what was read, because the inferior has run since. It keeps the buffers.
 func (m *memory) reset(source io.ReaderAt) {
 	m.source, m.next, m.grow = source, 0, firstWindow
 	for i := range m.windows {
@@ -51,8 +51,9 @@ func (m *memory) bytes(a addr.Run, n int) []byte {
 			return w.buf[off : int(off)+n]
 		}
 	}
-	// Stacks are walked upwards: a window begins at the page of the address. A file's
-	// memory may begin inside a page, so the bare bytes are the second try.
+	// Stacks are walked upwards, so a window begins at the page of the address. The
+	// memory of a core file may begin inside a page: then only the bytes themselves are
+	// read.
 	low := a &^ (pageSize - 1)
 	if w := m.fill(low, m.grow); len(w.buf) >= int(a-low)+n {
 		m.grow = min(2*m.grow, lastWindow)
@@ -64,8 +65,8 @@ func (m *memory) bytes(a addr.Run, n int) []byte {
 	return nil
 }
 
-// fill replaces a window by what can be read at low. Addresses above the user's
-// half are not asked for: they are the kernel's, and may be no offset of a ReaderAt.
+// fill replaces a window by what can be read at low. Kernel addresses are not read: they
+// may not be valid offsets of a ReaderAt.
 func (m *memory) fill(low addr.Run, size int) *window {
 	w := &m.windows[m.next]
 	m.next = (m.next + 1) % len(m.windows)
@@ -76,7 +77,7 @@ func (m *memory) fill(low addr.Run, size int) *window {
 	if low>>maxAddrBits != 0 {
 		return w
 	}
-	// A short read is no error here: mappings end where they end.
+	// A short read is not an error: it ends at the end of a mapping.
 	n, _ := m.source.ReadAt(w.buf[:size], int64(low))
 	w.buf = w.buf[:max(0, min(n, size))]
 	return w

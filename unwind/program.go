@@ -61,16 +61,16 @@ type program struct {
 	located    bool // an instruction for the location was run
 }
 
-// rowAt is the row of f that holds at the address a, which f covers. An error
-// behind the row does no harm; one before it leaves no row.
+// rowAt is the row of f for the address a, which f covers. An error after the row is
+// ignored. There is no row after an error.
 func (f *fde) rowAt(a uint64, b bases) (Row, error) {
 	b.function = f.low
 	p := program{fde: f, bases: b, target: a, loc: f.low}
 	p.row.Function = Range{Low: addr.File(f.low), High: addr.File(f.high)}
 	p.row.Signal = f.cie.signal
 	p.row.High = p.row.Function.High
-	// The CIE's instructions belong to no address: an advance among them is an error
-	// that shows as a row not starting at the function.
+	// The CIE's instructions have no address. After an erroneous advance among them, the
+	// row does not start at the function.
 	if err := p.run(f.cie.initial, f.cie.initialAt); err != nil {
 		return Row{}, err
 	}
@@ -90,8 +90,8 @@ func (f *fde) rowAt(a uint64, b bases) (Row, error) {
 	return *row, nil
 }
 
-// complete is the row as others see it: the program's, or a copy in own when the CIE
-// has a return address column of its own; nil without a rule for the CFA.
+// complete is the finished row: the program's, or a copy in own if the CIE has another
+// return address column. It is nil without a rule for the CFA.
 func (p *program) complete(own *Row) *Row {
 	row := &p.row
 	if ra := p.fde.cie.ra; ra != uint64(RA) {
@@ -207,8 +207,8 @@ func (p *program) defineCFA(op uint8) {
 	case cfaDefCFASF, cfaDefCFAOffsetSF:
 		cfa.Offset = p.Sleb() * p.fde.cie.dataAlign
 	case cfaDefCFAExpression:
-		// The offset is kept: libgcrypt's hand-written CFI goes back from an expression
-		// to a register with def_cfa_register alone, and unwinders honour it.
+		// The offset stays: libgcrypt's hand-written CFI switches from an expression to a
+		// register with def_cfa_register alone, which other unwinders support.
 		cfa.Kind, cfa.Expr = ValExpression, p.Take(p.Uleb())
 	}
 }
@@ -231,7 +231,7 @@ func (p *program) remember() {
 	p.remembered = append(p.remembered, p.row)
 }
 
-// recall takes back the remembered rules, the CFA's too, as all producers mean it.
+// recall restores the remembered rules, including the CFA's, as all producers expect.
 func (p *program) recall() {
 	last := len(p.remembered) - 1
 	if last < 0 {
@@ -244,8 +244,8 @@ func (p *program) recall() {
 
 func (p *program) advance(factored uint64) { p.moveTo(p.loc + factored*p.fde.cie.codeAlign) }
 
-// moveTo begins the next row at loc, or ends the program if the target lies before.
-// Locations only grow.
+// moveTo begins the next row at loc, or ends the program if the target is before loc.
+// Locations only increase.
 func (p *program) moveTo(loc uint64) {
 	p.located = true
 	switch {

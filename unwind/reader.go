@@ -12,7 +12,7 @@ type reader struct {
 	base uint64 // file address of Data[0]
 }
 
-// readerOf reads data, which lies at a file address.
+// readerOf returns a reader of data at a file address.
 func readerOf(data []byte, base uint64) reader {
 	return reader{Reader: dwop.Reader{Data: data}, base: base}
 }
@@ -43,11 +43,12 @@ const (
 	peOmit     = 0xff
 )
 
-// bases are what encoded pointers may be relative to, besides their own address.
+// bases are the addresses that encoded pointers can be relative to, in addition to their
+// own.
 type bases struct{ text, data, function uint64 }
 
-// pointer reads an encoded pointer. Null stays null whatever its base, as in libgcc.
-// An indirect one names a word of memory, which a file does not have: an error.
+// pointer reads an encoded pointer. A null pointer stays null whatever its base, as in
+// libgcc. An indirect pointer is an error: it is in memory, not in the file.
 func (r *reader) pointer(enc uint8, b bases) uint64 {
 	if enc&peIndirect != 0 {
 		r.Fail(fmt.Errorf("pointer encoding %#x is indirect", enc))
@@ -100,7 +101,7 @@ func (r *reader) format(enc uint8) uint64 {
 	return 0
 }
 
-// skipPointer passes over a pointer whose value is not needed, indirect or not.
+// skipPointer skips a pointer, indirect or not.
 func (r *reader) skipPointer(enc uint8) {
 	switch {
 	case enc == peOmit:

@@ -35,8 +35,8 @@ const (
 
 const numRegs = 17
 
-// calleeSaved holds the registers that a called function hands back unchanged
-// (System V ABI, figure 3.4): one without a rule still has the caller's value.
+// calleeSaved is the set of callee-saved registers (System V ABI, figure 3.4). Without a
+// rule, such a register still has the caller's value.
 const calleeSaved = 1<<RBX | 1<<RBP | 1<<R12 | 1<<R13 | 1<<R14 | 1<<R15
 
 var regNames = [numRegs]string{"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
@@ -50,9 +50,9 @@ func (r Reg) String() string {
 	return "no general register"
 }
 
-// Regs holds the registers of one frame. Bit r of Known says that V[r] is the
-// register's value. Bit r of Left says that no rule tells whether it is: the functions
-// that were called may have overwritten the register, and V[r] is what they left there.
+// Regs holds the registers of one frame. Bit r of Known is set if V[r] is the register's
+// value. Bit r of Left is set if the called functions may have overwritten the register, and
+// V[r] is its value after that: no rule says which.
 type Regs struct {
 	V     [numRegs]uint64
 	Known uint32
@@ -76,16 +76,15 @@ func (r *Regs) Set(n Reg, v uint64) {
 	}
 }
 
-// AsLeft is the registers with what called functions left in those that are not known.
-// vectors tells that the vector registers have been left as they are in the innermost
-// frame.
+// AsLeft is the registers, including the values that called functions left in overwritten
+// ones. vectors is true if the innermost frame's vector registers are such values.
 func (r *Regs) AsLeft() (regs Regs, vectors bool) {
 	regs = *r
 	regs.Known |= r.Left &^ leftVectors
 	return regs, r.Left&leftVectors != 0
 }
 
-// leave makes all registers that are not in keep those that a called function left.
+// leave marks all registers that are not in keep as possibly overwritten.
 func (r *Regs) leave(keep uint32) {
 	r.Left |= r.Known &^ keep
 	r.Known &= keep

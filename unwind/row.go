@@ -33,8 +33,8 @@ type Row struct {
 	Function Range
 	CFA      Rule
 	Rules    [numRegs]Rule // by register; Rules[RA] finds the return address
-	// Signal marks code that the kernel enters for a handler's return, where the
-	// caller was interrupted and did not call (augmentation S).
+	// Signal marks the trampoline of a signal handler, whose caller was interrupted
+	// (augmentation S).
 	Signal bool
 
 	set     uint32 // bit per register whose rule is not Unspecified
@@ -54,10 +54,10 @@ func (r *Row) setRule(reg uint64, rule Rule) {
 	}
 }
 
-// isRoot reports whether a frame that called another can only be the first of its
-// thread, if its return address is 0 besides: nothing lies on its stack but that. A
-// compiled function must align the stack before a call (System V ABI, section
-// 3.2.2); Go's goexit and the like were never called.
+// isRoot reports whether a calling frame with return address 0 is the first of its thread:
+// its stack holds nothing but the return address. A compiled function must align the stack
+// before a call (System V ABI, section 3.2.2). Functions such as Go's goexit were never
+// called.
 func (r *Row) isRoot() bool {
 	return r.CFA.Kind == Register && r.CFA.Reg == RSP && r.CFA.Offset == 8
 }

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// maxNested bounds how deep Rows follows FDEs inside the code of others. Linkers
-	// nest none; in a damaged file the outermost are given up.
+	// maxNested bounds the depth of FDEs inside the code of others that Rows follows.
+	// Linkers do not nest FDEs. In a damaged file, the outermost are dropped.
 	maxNested = 64
-	// A sound section is run once. A damaged search table may name one FDE time and
-	// again; Rows ends when it has run this many times the section's size.
+	// A valid section is run once. A damaged search table may name one FDE many times.
+	// Rows ends after this many times the section's size.
 	maxRuns = 16
 	minWork = 1 << 20 // bytes of instructions that are run in any case
 )
 
-// Rows visits all rows in ascending order until yield returns false. No two
-// overlap: the visited row is what RowAt answers anywhere in [row.Low, row.High),
-// and RowAt answers nothing where no row was. A row that another FDE's code
-// interrupts comes in pieces, so Low and High may be narrower than RowAt's.
+// Rows visits all rows in ascending order until yield returns false. Rows do not overlap:
+// RowAt returns the visited row anywhere in [row.Low, row.High), and none between rows. A row
+// that the code of another FDE interrupts is visited in parts, so that Low and High may be
+// narrower than RowAt's.
 //
 // The row is Rows' own: it changes with the next one, and only its rules' Expr may
 // be kept. Rows runs each FDE's program once, allocates for none of them and leaves
@@ -95,8 +95,8 @@ func newRowCursor(x *index) *rowCursor {
 	return c
 }
 
-// lookAhead finds where the FDE i begins. The addresses in a search table are
-// relative to its own; where they wrap around there is no code.
+// lookAhead finds the beginning of FDE i. Addresses in a search table are relative to the
+// table. There is no code where they wrap around.
 func (c *rowCursor) lookAhead() {
 	x := c.x
 	for ; x.search != nil && 8*c.i < len(x.search); c.i++ {
@@ -197,8 +197,8 @@ func (c *rowCursor) drop(i int) {
 	c.runs = append(c.runs[:i], c.runs[i+1:]...)
 }
 
-// parse reads the FDE at an offset of the section. What cannot be read covers
-// nothing; index.find reports it.
+// parse reads the FDE at an offset of the section. An FDE that cannot be read covers no
+// code; index.find reports the error.
 func (c *rowCursor) parse(off int, f *fde) bool {
 	s := c.x.section
 	e, done, err := s.entryAt(off)

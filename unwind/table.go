@@ -54,9 +54,8 @@ type Table struct {
 // maxRows bounds the cache; 0.7 KiB each. When it is full it starts anew.
 const maxRows = 8192
 
-// NewTable makes a table of the module's sections. Nothing is parsed until the
-// first row is asked for. It is an error when a section wraps around the address
-// space.
+// NewTable makes a table of the module's sections. They are parsed when the first row is
+// looked up. A section that wraps around the address space is an error.
 func NewTable(s Sections) (*Table, error) {
 	for _, sec := range []struct {
 		name string
@@ -74,8 +73,8 @@ func NewTable(s Sections) (*Table, error) {
 	return &Table{sec: s, rows: map[addr.File]*Row{}, shared: map[addr.File]*Row{}}, nil
 }
 
-// RowAt is the row that holds at the file address a. For a return address ask one
-// byte less (addr.Code.Lookup). .debug_frame is asked where .eh_frame has nothing.
+// RowAt is the row for the file address a. For a return address, pass the address of the
+// byte before it (addr.Code.Lookup). .debug_frame is used where .eh_frame has no row.
 func (t *Table) RowAt(a addr.File) (Row, bool) {
 	if row := t.row(a); row != nil {
 		return *row, true
@@ -125,8 +124,8 @@ func (t *Table) find(a addr.File) *Row {
 	return nil
 }
 
-// FunctionAt is the code of the FDE that covers the file address a: a function, or a part
-// of one that the compiler has put elsewhere.
+// FunctionAt is the code of the FDE that covers the file address a: a function, or a part of
+// one, as its cold part.
 func (t *Table) FunctionAt(a addr.File) (Range, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,8 +159,8 @@ func (t *Table) debugIndex() *index {
 	return t.debug
 }
 
-// Damage is the first thing in the sections that could not be read so far, nil when
-// all that was looked at is sound. Rows beside it are not affected.
+// Damage is the first error in the sections so far, nil if there was none. Other rows are
+// not affected.
 func (t *Table) Damage() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -194,8 +193,8 @@ func (t *Table) inPLT(a addr.File) bool {
 	return false
 }
 
-// entryCode is the most that the code at an ELF file's entry point takes before it
-// calls into C. It has no caller.
+// entryCode is the maximal length of the code at an ELF file's entry point before it calls
+// into C. That code has no caller.
 const entryCode = 64
 
 // atEntry reports whether a lies in the code at the entry point.

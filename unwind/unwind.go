@@ -21,17 +21,17 @@ package unwind
 
 import "hdb/internal/addr"
 
-// Modules tells which module covers an address of the inferior.
+// Modules finds the module at an address of the inferior.
 type Modules interface {
 	// ModuleAt is the module whose mapped code contains pc: its table and its load
 	// bias. The table is nil for a module without CFI; ok is false where no module is.
 	ModuleAt(pc addr.Run) (t *Table, bias addr.Bias, ok bool)
 }
 
-// How says how a frame was found, that is: how its callee was unwound.
+// How says how a frame was found, that is, how its callee was unwound.
 type How uint8
 
-// The ways to a frame.
+// The ways in which a frame is found.
 const (
 	Entry        How = iota // frame 0: the registers that the walk began with
 	CFI                     // a row of .eh_frame or .debug_frame
@@ -43,7 +43,7 @@ const (
 
 var howNames = [...]string{"registers", "CFI", "signal context", "PLT entry", "frame pointer", "leaf"}
 
-// String names the way in a word or two.
+// String is a short name.
 func (h How) String() string {
 	if int(h) < len(howNames) {
 		return howNames[h]
@@ -51,7 +51,7 @@ func (h How) String() string {
 	return "unknown"
 }
 
-// Guess tells frames that may be wrong from those that the files vouch for.
+// Guess reports whether the frame may be wrong, because no CFI describes its callee.
 func (h How) Guess() bool { return h == FramePointer || h == Leaf }
 
 // A Frame is one activation of a function; inlined functions have none of their own.
