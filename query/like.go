@@ -39,13 +39,15 @@ type Origin struct {
 	file    addr.File
 }
 
-// same tells whether two frames are the same call. Of files of another build the
-// addresses mean nothing: then the function has to do.
+// same tells whether two frames are the same call. Of code in no file, and in files of
+// another build, the addresses mean nothing: then the function has to do.
 func (f likeFrame) same(o likeFrame) bool {
-	if f.origin.module != o.origin.module {
+	switch {
+	case f.origin.module != o.origin.module:
 		return false
-	}
-	if f.origin.buildID == o.origin.buildID {
+	case f.origin.module == "":
+		return f.function == o.function
+	case f.origin.buildID == o.origin.buildID:
 		return f.origin.file == o.origin.file
 	}
 	return f.function != "" && f.function == o.function
@@ -58,7 +60,7 @@ func likeFrames(frames []names.Frame, origin func(names.Frame) Origin) []likeFra
 		if f.Inlined {
 			continue // the frame that it was inlined into follows
 		}
-		out = append(out, likeFrame{origin(f), f.Function}) // code in no file is told by its function
+		out = append(out, likeFrame{origin(f), f.Function})
 	}
 	return out
 }
