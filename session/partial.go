@@ -21,9 +21,9 @@ func (s *Session) noteSelection() {
 	}
 }
 
-// spans are the reasons that say only which part of the run is recorded: of that part
+// ofPart are the reasons that say only which part of the run is recorded: of that part
 // the recording is true.
-var spans = []capture.ReasonKind{capture.BeganLate, capture.StartedLate, capture.EndedEarly, capture.Trimmed}
+var ofPart = []capture.ReasonKind{capture.BeganLate, capture.StartedLate, capture.EndedEarly, capture.Trimmed}
 
 // Partial says why the recording has not all events of the run: what is added up is true
 // of those it has.
@@ -71,7 +71,7 @@ func (s *Session) Gaps() []string {
 func (s *Session) gapsOfAnswers() report.Caveats {
 	c := s.Caveats()
 	c.Doubt = s.LiveDoubt()
-	c.Partial = c.Partial.Without(spans...)
+	c.Partial = c.Partial.Without(ofPart...)
 	if c.Doubt != report.NoDoubt {
 		c.Partial = c.Partial.Without(capture.FreedUnseen)
 	}

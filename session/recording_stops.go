@@ -6,23 +6,23 @@ import (
 	"hdb/report"
 )
 
-// eventSpan counts events in the times in which a stop was set and enabled.
-type eventSpan struct {
+// eventCount counts events in the times in which a stop was set and enabled.
+type eventCount struct {
 	on        bool
 	from, sum uint64
 }
 
-func (e *eventSpan) begin(seq uint64) {
+func (e *eventCount) begin(seq uint64) {
 	if !e.on {
 		e.on, e.from = true, seq
 	}
 }
 
-func (e *eventSpan) end(seq uint64) {
+func (e *eventCount) end(seq uint64) {
 	e.sum, e.on = e.total(seq), false
 }
 
-func (e *eventSpan) total(seq uint64) uint64 {
+func (e *eventCount) total(seq uint64) uint64 {
 	if e.on && seq > e.from { // it is below if the stop was set where others were hit
 		return e.sum + seq - e.from
 	}
@@ -31,7 +31,7 @@ func (e *eventSpan) total(seq uint64) uint64 {
 
 // count has the events counted that a stop sees from now on.
 func (s *Session) count(b *binding) {
-	b.span.begin(s.rec.Seq())
+	b.seen.begin(s.rec.Seq())
 	b.unsized.begin(s.rec.Live().Unsized())
 }
 
@@ -73,7 +73,7 @@ func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if !onEvents(st) || b == nil {
 		return d, false
 	}
-	if seen := b.span.total(s.stopSeq()); seen > st.Hits {
+	if seen := b.seen.total(s.stopSeq()); seen > st.Hits {
 		d.Passed = seen - st.Hits
 	}
 	if st.Kind == breakpoints.StopFree && st.Cond != nil && st.Cond.Uses(cond.Size) {
@@ -96,7 +96,7 @@ func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 func (s *Session) spanStops() {
 	for _, st := range s.stops.All() {
 		b := s.binds[st.ID]
-		b.span, b.unsized = eventSpan{}, eventSpan{}
+		b.seen, b.unsized = eventCount{}, eventCount{}
 		if st.Enabled {
 			s.count(b)
 		}
@@ -110,7 +110,7 @@ func (s *Session) spanHits() {
 			continue
 		}
 		if b := s.binds[h.stop.ID]; b != nil {
-			b.span.end(h.event.Seq)
+			b.seen.end(h.event.Seq)
 			b.unsized.end(s.rec.Live().Unsized())
 		}
 	}

@@ -24,8 +24,8 @@ type binding struct {
 	// returns is where that frame returns to.
 	returns uint64
 	crowds  bool // it was said that the stop stands in the way of a jump of the probe
-	span    eventSpan
-	unsized eventSpan // of frees of blocks whose size is not known
+	seen    eventCount
+	unsized eventCount // of frees of blocks whose size is not known
 }
 
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
@@ -362,7 +362,7 @@ func (s *Session) Enable(id int, on bool) error {
 		s.warnCounts(st.Cond)
 		s.count(b)
 	} else {
-		b.span.end(s.stopSeq())
+		b.seen.end(s.stopSeq())
 		b.unsized.end(s.rec.Live().Unsized())
 	}
 	switch {
