@@ -123,7 +123,7 @@ func (p *Profile) fingerprint(st *Stack) string {
 	for _, i := range st.Frames[max(0, slices.IndexFunc(st.Frames, own)):] {
 		f := &p.Frames[i]
 		name := rustHash.ReplaceAllString(f.Function, "")
-		if strings.HasPrefix(name, "0x") { // nothing is known but the address
+		if f.Unnamed || strings.HasPrefix(name, "0x") { // nothing is known but where it is
 			name = "?"
 			if f.Module >= 0 && f.Module < len(p.Modules) {
 				name = path.Base(p.Modules[f.Module].Path)
