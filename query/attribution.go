@@ -94,7 +94,19 @@ func (a *Attribution) Roles(roles []Role, frames []names.Frame) []Role {
 
 // Owner is the index of the frame that a block belongs to, in a stack whose innermost
 // frame comes first; 0 if there are no frames.
-func (a *Attribution) Owner(frames []names.Frame) int { return Owner(a.Roles(nil, frames)) }
+func (a *Attribution) Owner(frames []names.Frame) int {
+	for i := range frames {
+		r := a.Role(&frames[i])
+		switch {
+		case r.class != own:
+			continue
+		case r.debug:
+			return i // whatever is further out
+		}
+		break
+	}
+	return Owner(a.Roles(nil, frames))
+}
 
 func (a *Attribution) class(f *names.Frame) class {
 	switch {

@@ -1,0 +1,264 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+	"hdb/names"
+	"hdb/recording"
+	"hdb/symbols"
+)
+
+// fakeNames calls the code at 0x100 f1, that at 0x200 f2 in line 2.
+type fakeNames struct{}
+
+func (n fakeNames) RecordedStack(src capture.Source, id capture.StackID, seq uint64) names.Stack {
+	rec := src.Stack(id)
+	st := names.Stack{Truncated: rec.Truncated}
+	for i := range rec.PCs {
+		st.Frames = n.AppendRecorded(st.Frames, src, &rec, i, seq)
+	}
+	return st
+}
+
+func (fakeNames) AppendRecorded(frames []names.Frame, _ capture.Source, rec *capture.Stack, i int, _ uint64) []names.Frame {
+	n := int(rec.PCs[i] >> 8)
+	f := names.Frame{Num: len(frames), Code: rec.Code(i), CFA: addr.Run(i), Path: "/prog", Module: "prog"}
+	f.Function, f.File, f.Line, f.Frame.Source = fmt.Sprintf("f%d", n), "a.c", n, symbols.FromDWARF
+	return append(frames, f)
+}
+
+// sample is a recording of five events in two functions, with a mark.
+func sample(t *testing.T) *Recording {
+	t.Helper()
+	log := capture.NewLog(capture.Info{Program: "/prog"})
+	malloc, free := log.FuncIndex("malloc"), log.FuncIndex("free")
+	one, two := log.Intern(capture.Stack{PCs: []addr.Run{0x100, 0x300}}), log.Intern(capture.Stack{PCs: []addr.Run{0x200, 0x300}})
+	log.AddThread(capture.Thread{TID: 7, Num: 1, Name: "main"})
+	add := func(e capture.Event) {
+		e.TID, e.Time = 7, time.Duration(log.Len()+1)*time.Second
+		log.AddEvent(&e)
+	}
+	add(capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x1000, Size: 100, Stack: one})
+	add(capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x2000, Size: 200, Stack: two})
+	add(capture.Event{Kind: capture.Free, Func: free, Addr: 0x1000, Size: 100, Stack: two, Ended: capture.Ended{Size: 100, Stack: one, Recorded: true}})
+	log.AddMark(capture.MarkRecord{Seq: 3, Name: "loaded"})
+	add(capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x3000, Size: 300, Stack: one})
+	add(capture.Event{Kind: capture.Alloc, Func: malloc, Addr: 0x1000, Size: 50, Stack: one})
+	x, err := heap.NewIndex(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Recording{
+		Source: log, Index: x, Names: fakeNames{}, Attribution: defaults(), Likes: &Likenesses{}, Moment: heap.End, Function: breakpoints.Named,
+	}
+}
+
+func parse(t *testing.T, text string) *cond.Cond {
+	t.Helper()
+	c, err := cond.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func numbers(events []*recording.Event) (all []uint64) {
+	for _, e := range events {
+		all = append(all, e.Seq)
+	}
+	return all
+}
+
+func TestEvents(t *testing.T) {
+	r := sample(t)
+	for text, want := range map[string][]uint64{
+		`size >= 100`:           {1, 2, 3, 4},
+		`caller("f1")`:          {1, 4, 5},
+		`caller("f3")`:          nil, // it only calls the functions
+		`func("f3")`:            {1, 2, 3, 4, 5},
+		`kind == free`:          {3},
+		`nth > 2 && live > 400`: {4, 5},
+		`thread == "main"`:      {1, 2, 3, 4, 5},
+	} {
+		if got := numbers(slices.Collect(r.Events(parse(t, text)))); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	r.Moment = 2
+	if got := numbers(slices.Collect(r.Events(nil))); !slices.Equal(got, []uint64{1, 2}) {
+		t.Errorf("up to #2: %v", got)
+	}
+}
+
+func TestMoments(t *testing.T) {
+	r := sample(t)
+	for text, want := range map[string]uint64{
+		"": heap.End, "start": 1, "end": heap.End, "peak": 5, "#3": 3, "40%": 3, "2500ms": 2, "loaded": 3,
+	} {
+		if got, err := r.Seq(ParseMoment(text)); err != nil || got != want {
+			t.Errorf("%q: #%d, %v, want #%d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"stop 1", "#x", "101%", "never", "1ms"} {
+		if got, err := r.Seq(ParseMoment(text)); err == nil {
+			t.Errorf("%q: #%d", text, got)
+		}
+	}
+	if m := ParseMoment("stop 2"); m.Drawn() || m.IsPresent() || m.String() != "stop 2" {
+		t.Errorf("stop 2: %+v", m)
+	}
+	if m := ParseMoment("30%"); !m.Drawn() {
+		t.Error("30% is not drawn from the recording")
+	}
+}
+
+func TestHeapQuestions(t *testing.T) {
+	r := sample(t)
+	rows, err := r.Top(heap.ByLive, PerFunction)
+	if err != nil || len(rows) != 2 || rows[0].Site.Function != "f1" || rows[0].LiveBytes != 350 || rows[1].Site.Function != "f2" || rows[1].LiveBytes != 200 {
+		t.Errorf("top: %+v, %v", rows, err)
+	}
+	for per, want := range map[Per]string{PerLine: "f1", PerModule: "prog", PerThread: `thread 1 "main"`, PerSize: "300 bytes"} {
+		if rows, err := r.Top(heap.ByLive, per); err != nil || len(rows) == 0 || rows[0].Site.Function != want {
+			t.Errorf("top per %v: %+v, %v", per, rows, err)
+		}
+	}
+	if stacks, total := r.TopStacks(heap.ByLive, 1); total != 2 || len(stacks) != 1 || stacks[0].Site.Function != "f1" || len(stacks[0].Stack.Frames) != 2 {
+		t.Errorf("stacks: %+v of %d", stacks, total)
+	}
+	live, err := r.Live(context.Background(), parse(t, `caller("f1")`), 1)
+	if err != nil || live.Blocks != 2 || live.Bytes != 350 || !slices.Equal(numbers(live.Largest), []uint64{4}) {
+		t.Errorf("live: %+v, %v", live, err)
+	}
+	if w := r.Whence(0x3001); w.Start != 0x3000 || w.Event.Seq != 4 || w.Age != time.Second || len(w.Frames) != 1 || w.Frames[0].Function != "f1" {
+		t.Errorf("whence of a block: %+v", w)
+	}
+	if w := r.Whence(0x2800); w.Event != nil || w.Below != 0x2000 || w.Above != 0x3000 {
+		t.Errorf("whence of no block: %+v", w)
+	}
+	if events, total, more := r.History(0x1000, 2); total != 3 || more || !slices.Equal(numbers(events), []uint64{3, 5}) {
+		t.Errorf("history: %v of %d, %v", numbers(events), total, more)
+	}
+	if costs := r.LineCosts("a.c"); costs[1] != (LineCost{450, 3}) || costs[2] != (LineCost{200, 1}) || len(costs) != 2 {
+		t.Errorf("lines: %v", costs)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	r := sample(t)
+	d, err := r.Diff(ParseMoment("loaded"), Present, PerFunction)
+	if err != nil || d.From != "loaded" || d.To != "now" || d.FromBytes != 200 || d.ToBytes != 550 || len(d.Changes) != 1 || d.Changes[0].Site.Function != "f1" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	other := sample(t)
+	other.Moment = 2
+	d, err = r.DiffOf(other, "/tmp/before.hdb", PerFunction)
+	if err != nil || d.From != "before.hdb" || d.FromBytes != 300 || d.ToBytes != 550 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if _, err := r.Diff(ParseMoment("never"), Present, PerFunction); err == nil {
+		t.Error("a moment that is none")
+	}
+}
+
+func TestFind(t *testing.T) {
+	r := sample(t)
+	frees := func(e *recording.Event, _ cond.Env) bool { return e.Kind == capture.Free }
+	for _, c := range []struct {
+		from  uint64
+		d     Direction
+		seq   uint64
+		found bool
+	}{{heap.End, Back, 3, true}, {1, Forward, 3, true}, {3, Forward, 5, false}, {2, Back, 1, false}, {0, Back, 0, false}, {heap.End, Forward, 0, false}} {
+		r.Moment = c.from
+		if seq, found, err := r.Find(context.Background(), c.d, frees); err != nil || seq != c.seq || found != c.found {
+			t.Errorf("from #%d, back %v: #%d, %v, %v", c.from, c.d, seq, found, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r.Moment = 0
+	if _, _, err := r.Find(ctx, Forward, frees); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+}
+
+func TestProfile(t *testing.T) {
+	r := sample(t)
+	p, err := r.Profile(ProfileParts{Line: true, Snapshots: true})
+	if err != nil || p.Moment.Live != 550 || p.Peak.Seq != 5 || len(p.Stacks) != 2 || len(p.Snapshots) == 0 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	for _, st := range p.Stacks {
+		if f := p.Frames[st.Frames[st.Site]]; f.Library || f.Function == "f3" {
+			t.Errorf("the blocks of stack %d belong to %+v", st.ID, f)
+		}
+	}
+	part, err := r.Profile(ProfileParts{From: ParseMoment("loaded")})
+	if err != nil || part.Total().Bytes != 350 {
+		t.Errorf("since the mark: %+v, %v", part.Total(), err)
+	}
+	if _, err := r.Profile(ProfileParts{From: ParseMoment("#4"), To: ParseMoment("#2")}); err == nil {
+		t.Error("a part that ends before it begins")
+	}
+	b, err := r.Before(p, ParseMoment("loaded"))
+	if err != nil || b.Moment.Live != 200 || b.Name != "loaded" {
+		t.Errorf("baseline: %+v, %v", b, err)
+	}
+}
+
+// The live view has the same sums as top.
+func TestMonitor(t *testing.T) {
+	r := sample(t)
+	log := r.Source.(*capture.Log)
+	m := NewMonitor(r, log, func() uint64 { return uint64(log.Len()) })
+	if err := m.Update(); err != nil {
+		t.Fatal(err)
+	}
+	if !m.Name(0, func(f func()) { f() }) {
+		t.Fatal("not all stacks are named")
+	}
+	own := map[string]uint64{}
+	for _, row := range m.Rows() {
+		own[row.Site.Function] = row.Own.LiveBytes
+	}
+	if own["f1"] != 350 || own["f2"] != 200 || own["f3"] != 0 {
+		t.Errorf("own: %v", own)
+	}
+}
+
+// An event is like one of another run with the same stack, as often as there.
+func TestLikeness(t *testing.T) {
+	r := sample(t)
+	reads := 0
+	r.Likes.Read = func(path string, seq uint64) (*Likeness, error) {
+		reads++
+		return sample(t).LikenessOf(seq)
+	}
+	if got := numbers(slices.Collect(r.Events(parse(t, `like("x.hdb#4")`)))); !slices.Equal(got, []uint64{1, 4, 5}) || reads != 1 {
+		t.Errorf("like #4: %v, %d reads", got, reads)
+	}
+	l, err := r.Likes.Of("x.hdb#4")
+	if err != nil || l.Nth != 2 || l.Function != "malloc" || l.Frees || l.Of != "prog" {
+		t.Errorf("%+v, %v", l, err)
+	}
+	r.Likes.Forget("x.hdb#4")
+	if _, err := r.Likes.Of("x.hdb#4"); err != nil || reads != 2 {
+		t.Errorf("%d reads, %v", reads, err)
+	}
+	for _, event := range []string{"x.hdb", "x.hdb#y", "x.hdb#9"} {
+		if _, err := r.Likes.Of(event); err == nil {
+			t.Errorf("%s is an event", event)
+		}
+	}
+}
