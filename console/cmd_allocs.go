@@ -12,6 +12,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/console/screen"
 	"hdb/internal/cond"
+	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
 )
@@ -59,7 +60,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	}
 	list := eventList{in: in, condition: condition, which: "the last", none: noMatch}
 	total := 0
-	counted := func(yield func(*session.Event) bool) {
+	counted := func(yield func(*recording.Event) bool) {
 		for e := range seq {
 			if total++; !yield(e) {
 				return
@@ -69,7 +70,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if limit == 0 {
 		return listEvents(ctx, c, list, counted, func() listed { return listed{total: total} })
 	}
-	var rows []*session.Event
+	var rows []*recording.Event
 	for e := range counted {
 		if ctx.Err() != nil {
 			return errInterrupted
@@ -88,7 +89,7 @@ const noMatch = "no recorded event matches"
 var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", Right: true}, {Head: "thread", Right: true}, {Head: "size", Right: true}, {Head: "call"}, {Head: "function"}, {Head: ""}}
 
 // eventRow is an event in a list of them.
-func eventRow(c *Console, e *session.Event, v eventView, where [2]screen.Span, names map[int]string) []screen.Span {
+func eventRow(c *Console, e *recording.Event, v eventView, where [2]screen.Span, names map[int]string) []screen.Span {
 	where[0].Text = c.out.Names.Short(where[0].Text)
 	return []screen.Span{
 		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(names[int(e.TID)]),
@@ -178,7 +179,7 @@ func threadNames(s *session.Session) map[int]string {
 }
 
 // eventPlace is the function that an event's block belongs to, and its place.
-func eventPlace(c *Console, e *session.Event) [2]screen.Span {
+func eventPlace(c *Console, e *recording.Event) [2]screen.Span {
 	st := c.s.StackOf(e)
 	if len(st.Frames) == 0 {
 		return [2]screen.Span{}

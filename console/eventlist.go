@@ -7,7 +7,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/cond"
-	"hdb/session"
+	"hdb/recording"
 )
 
 // An eventList is how a command lists events.
@@ -31,14 +31,14 @@ const listPart = 256
 
 // listEvents prints events as they are found, or why there are none: as a table with the place
 // in the user's code, or as an object of JSON. of is asked behind the last one.
-func listEvents(ctx context.Context, c *Console, l eventList, events iter.Seq[*session.Event], of func() listed) error {
+func listEvents(ctx context.Context, c *Console, l eventList, events iter.Seq[*recording.Event], of func() listed) error {
 	var show eventPrinter = newEventTable(c, l)
 	if c.cfg.JSON {
 		c.notices.Hold() // their lines have no place within this one
 		defer c.notices.Release()
 		show = newEventObject(c, l)
 	}
-	var part []*session.Event
+	var part []*recording.Event
 	for e := range events {
 		if ctx.Err() != nil {
 			show.cut()
@@ -66,7 +66,7 @@ func listEvents(ctx context.Context, c *Console, l eventList, events iter.Seq[*s
 
 // An eventPrinter prints a list part by part.
 type eventPrinter interface {
-	add(part []*session.Event)
+	add(part []*recording.Event)
 	end(of listed)
 	cut() // ends a list of which not all was printed
 }
@@ -84,7 +84,7 @@ func newEventTable(c *Console, l eventList) *eventTable {
 	return &eventTable{c: c, list: l, names: threadNames(c.s), table: screen.NewLongTable(c.out, eventColumns)}
 }
 
-func (t *eventTable) add(part []*session.Event) {
+func (t *eventTable) add(part []*recording.Event) {
 	t.shown += len(part)
 	rows := make([][]screen.Span, len(part))
 	for i, e := range part {
@@ -136,7 +136,7 @@ func newEventObject(c *Console, l eventList) *eventObject {
 	return &eventObject{c: c, head: head, name: l.in.Name, before: head + `,"events":[`}
 }
 
-func (o *eventObject) add(part []*session.Event) {
+func (o *eventObject) add(part []*recording.Event) {
 	if o.c.out.Stopped() {
 		return
 	}

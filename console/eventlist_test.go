@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hdb/capture"
-	"hdb/session"
+	"hdb/recording"
 )
 
 // fullDevice takes so many bytes.
@@ -22,11 +22,11 @@ func (d *fullDevice) Write(b []byte) (int, error) {
 }
 
 // many yields events, and counts those that were taken.
-func many(n int, taken *int) func(func(*session.Event) bool) {
-	return func(yield func(*session.Event) bool) {
+func many(n int, taken *int) func(func(*recording.Event) bool) {
+	return func(yield func(*recording.Event) bool) {
 		for i := range n {
 			*taken = i + 1
-			if !yield(&session.Event{Event: capture.Event{Seq: uint64(i + 1), Size: 8, Kind: capture.Alloc}, Function: "malloc"}) {
+			if !yield(&recording.Event{Event: capture.Event{Seq: uint64(i + 1), Size: 8, Kind: capture.Alloc}, Function: "malloc"}) {
 				return
 			}
 		}
@@ -53,7 +53,7 @@ func TestEventObject(t *testing.T) {
 	for _, n := range []int{0, 1, listPart, 2*listPart + 1} {
 		st := newStage(t, func(c *Config) { c.JSON = true })
 		taken := 0
-		events := func(yield func(*session.Event) bool) {
+		events := func(yield func(*recording.Event) bool) {
 			for e := range many(n, &taken) {
 				if taken%100 == 0 {
 					st.Notify("beside")
@@ -91,7 +91,7 @@ func TestEventObjectCutShort(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			_, done := st.interp.read(ctx)
 			taken := 0
-			events := func(yield func(*session.Event) bool) {
+			events := func(yield func(*recording.Event) bool) {
 				for e := range many(3*listPart, &taken) {
 					if taken > after {
 						if cancel(); ends {

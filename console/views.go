@@ -8,6 +8,7 @@ import (
 	"hdb/capture"
 	"hdb/console/screen"
 	"hdb/inferior"
+	"hdb/recording"
 	"hdb/session"
 	"hdb/symbols"
 )
@@ -84,7 +85,7 @@ type eventView struct {
 	Where    string `json:"where,omitempty"`
 }
 
-func viewEvent(e *session.Event) eventView {
+func viewEvent(e *recording.Event) eventView {
 	v := eventView{
 		Seq: e.Seq, Kind: e.Kind.String(), Function: e.Function, Addr: fmt.Sprintf("%#x", e.Addr), Size: e.Size,
 		Failed: e.Failed, TID: e.TID, Time: e.Time.Nanoseconds(), Call: e.Call(),

@@ -66,7 +66,7 @@ func (o *origin) Thread() recording.Thread { return thread{o.t} }
 func (o *origin) Stack() capture.Stack { return recording.StackOf(o.walk()) }
 
 // Stops checks every allocation stop, so that all hit counts are right.
-func (o *origin) Stops(e *Event, env cond.Env) bool {
+func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 	s := o.s
 	stop := false
 	for _, st := range s.stops.All() {

@@ -3,6 +3,7 @@ package session
 import (
 	"testing"
 
+	"hdb/recording"
 	"hdb/testprogs"
 )
 
@@ -25,7 +26,7 @@ func BenchmarkStart(b *testing.B) {
 
 // BenchmarkEventCall is the text of a recorded event: allocs makes one for each row.
 func BenchmarkEventCall(b *testing.B) {
-	e := &Event{Function: "mi_heap_calloc"}
+	e := &recording.Event{Function: "mi_heap_calloc"}
 	for b.Loop() {
 		e.Call()
 	}

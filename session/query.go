@@ -10,6 +10,7 @@ import (
 	"hdb/heap"
 	"hdb/internal/cond"
 	"hdb/query"
+	"hdb/recording"
 	"hdb/report"
 )
 
@@ -124,7 +125,7 @@ func (s *Session) blockEvents() (*query.Recording, error) {
 }
 
 // EventAt is the recorded event of that number.
-func (s *Session) EventAt(seq uint64) (*Event, bool) {
+func (s *Session) EventAt(seq uint64) (*recording.Event, bool) {
 	src := s.source()
 	if src == nil {
 		return nil, false
@@ -133,7 +134,7 @@ func (s *Session) EventAt(seq uint64) (*Event, bool) {
 }
 
 // EventStack is the recorded stack of the event of that number.
-func (s *Session) EventStack(seq uint64) (*Event, Stack, error) {
+func (s *Session) EventStack(seq uint64) (*recording.Event, Stack, error) {
 	e, ok := s.EventAt(seq)
 	if !ok {
 		return nil, Stack{}, s.noEvent(seq)
@@ -145,10 +146,10 @@ func (s *Session) EventStack(seq uint64) (*Event, Stack, error) {
 }
 
 // StackOf is the stack of a recorded event, without frames if it has none.
-func (s *Session) StackOf(e *Event) Stack { return s.recordingOf(s.source(), nil).Stack(e) }
+func (s *Session) StackOf(e *recording.Event) Stack { return s.recordingOf(s.source(), nil).Stack(e) }
 
 // Recorded are the recorded events that match the condition, oldest first.
-func (s *Session) Recorded(c *cond.Cond) (iter.Seq[*Event], error) {
+func (s *Session) Recorded(c *cond.Cond) (iter.Seq[*recording.Event], error) {
 	r, err := s.events()
 	if err != nil {
 		return nil, err
@@ -198,7 +199,7 @@ func (s *Session) Whence(addr uint64) (*query.Whence, error) {
 
 // History are the recorded events up to the moment about blocks that held an address, see
 // query.Recording.
-func (s *Session) History(addr uint64, limit int) (events []*Event, total int, more bool, err error) {
+func (s *Session) History(addr uint64, limit int) (events []*recording.Event, total int, more bool, err error) {
 	r, err := s.events()
 	if err != nil {
 		return nil, 0, false, err

@@ -365,7 +365,7 @@ func TestStopSeqIsThatOfTheStop(t *testing.T) {
 	if got := s.stopSeq(); got != 11 {
 		t.Errorf("#%d, want the last", got)
 	}
-	s.hits = []hit{{}, {event: &Event{Event: capture.Event{Seq: 4}}}}
+	s.hits = []hit{{}, {event: &recording.Event{Event: capture.Event{Seq: 4}}}}
 	if got := s.stopSeq(); got != 4 {
 		t.Errorf("#%d, want that of the event stopped at", got)
 	}

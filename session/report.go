@@ -8,6 +8,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/recording"
 )
 
 // A Report says why and where the inferior stopped.
@@ -15,7 +16,7 @@ type Report struct {
 	Reason   inferior.StopReason
 	Thread   ThreadInfo
 	Hits     []*breakpoints.Stop // the numbered stops that matched
-	Event    *Event              // the allocation stopped at
+	Event    *recording.Event    // the allocation stopped at
 	Signal   *inferior.Signal
 	Exit     inferior.ExitStatus
 	Watch    *WatchHit

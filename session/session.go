@@ -116,14 +116,11 @@ type indexed struct {
 	index *heap.Index
 }
 
-// An Event is an allocation event with its function, as a call.
-type Event = recording.Event
-
 // A hit is a numbered stop that matched, where and on what.
 type hit struct {
 	stop   *breakpoints.Stop // nil: the event that next-alloc waited for
 	thread *inferior.Thread
-	event  *Event
+	event  *recording.Event
 	now    addr.Code // how the thread's PC is looked up: at an event it stands behind a call
 }
 

@@ -88,7 +88,7 @@ func (s *Session) gotoStop(n int, at uint64) *Report {
 }
 
 // travel moves the capture to the next event that is wanted, in the direction.
-func (s *Session) travel(ctx context.Context, d query.Direction, wanted func(*Event, cond.Env) bool) (*Report, error) {
+func (s *Session) travel(ctx context.Context, d query.Direction, wanted func(*recording.Event, cond.Env) bool) (*Report, error) {
 	if s.Mode() != Saved {
 		return nil, errors.New("only a capture has a past: save and open it")
 	}
@@ -119,7 +119,7 @@ func (s *Session) travel(ctx context.Context, d query.Direction, wanted func(*Ev
 // stop wants, or to its end.
 func (s *Session) Replay(ctx context.Context, d query.Direction, n int) (*Report, error) {
 	var hits []*breakpoints.Stop // of the event that is looked at
-	r, err := s.travel(ctx, d, func(e *Event, env cond.Env) bool {
+	r, err := s.travel(ctx, d, func(e *recording.Event, env cond.Env) bool {
 		fn, ok := s.function(e.Function)
 		if !ok {
 			fn = breakpoints.Function{Name: e.Function, Symbol: e.Function, Kind: e.Kind}
@@ -151,7 +151,7 @@ func (s *Session) Replay(ctx context.Context, d query.Direction, n int) (*Report
 // or mapping, or that gives one back, and matches the condition, which may be nil.
 func (s *Session) ReplayTo(ctx context.Context, d query.Direction, frees bool, n int, c *cond.Cond) (*Report, error) {
 	left := max(n, 1)
-	return s.travel(ctx, d, func(e *Event, env cond.Env) bool {
+	return s.travel(ctx, d, func(e *recording.Event, env cond.Env) bool {
 		freed := e.Kind == capture.Free || e.Kind == capture.Unmap
 		if freed == frees && e.Kind != capture.Mark && (c == nil || c.Eval(env)) {
 			left--
