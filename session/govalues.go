@@ -10,6 +10,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/values"
+	"hdb/values/gotext"
 )
 
 // Limits of what is read of a Go value: in a list of variables pointers are not
@@ -79,7 +80,7 @@ func goLimits(o values.Options, follow bool) inferior.GoLimits {
 func goVariables(vars []inferior.GoValue, o values.Options) []NamedValue {
 	var out []NamedValue
 	for _, x := range vars {
-		out = append(out, NamedValue{x.Name, x.Type, values.FormatGo(x, o)})
+		out = append(out, NamedValue{x.Name, x.Type, gotext.Format(x, o)})
 	}
 	return out
 }
@@ -134,7 +135,7 @@ func goPrint(g *inferior.Go, at inferior.GoPlace, expr string, o values.Options)
 	if err != nil {
 		return "", err
 	}
-	return values.FormatGo(x, o), nil
+	return gotext.Format(x, o), nil
 }
 
 // goSet changes a variable of Go.

@@ -4,11 +4,13 @@
 //
 // In a nutshell: a [World] knows modules and memory, a [Frame] is one frame of a
 // stack with its registers. [World.Locals] and [World.Args] list a frame's variables,
-// [World.Eval] computes an expression in it, and [World.Format] and [World.TypeText]
-// make text of the results. A [Value] may lie in memory, in a register, in pieces of
-// both, or nowhere: then it is a constant that the debug information tells.
+// [World.Eval] computes an expression in it, and [World.Format] makes text of the
+// result. A [Value] is in memory, in a register, in pieces of both, or nowhere: then
+// it is a constant of the debug information. A [Reader] reads values, their members and
+// what they point to. For a value of a library, formatting asks the table of [Printers]
+// of the World for a [Printer], which describes the value's contents as a [Display].
 //
-// Neither the files nor the inferior's memory is trusted: expressions of DWARF take
-// bounded steps, values bounded bytes, texts bounded elements, and containers whose
-// pointers lead in circles end. Nothing is ever called in the inferior.
+// Neither the files nor the inferior's memory is trusted. Steps of DWARF expressions,
+// bytes of values and elements of texts are bounded, and containers with circular links
+// end. No function of the inferior is called.
 package values

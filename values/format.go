@@ -19,10 +19,10 @@ type Options struct {
 
 // Limits that no option lifts.
 const (
-	maxText     = 1 << 20 // bytes of the text of one value
+	MaxText     = 1 << 20 // bytes of the text of one value
 	maxDepth    = 20      // structs in structs, as gdb's print max-depth
-	maxElements = 1 << 16
-	repeats     = 11 // equal elements in a row that are counted instead of shown
+	MaxElements = 1 << 16 // of one array, string or container
+	MinRepeats  = 11      // the shortest run of equal elements that is written once with its length
 )
 
 // A formatter writes the text of one value.
@@ -38,8 +38,8 @@ type formatter struct {
 }
 
 func (w *World) formatter(f *Frame, o Options) *formatter {
-	if o.Elements <= 0 || o.Elements > maxElements {
-		o.Elements = maxElements
+	if o.Elements <= 0 || o.Elements > MaxElements {
+		o.Elements = MaxElements
 	}
 	return &formatter{w: w, f: f, o: o, left: o.Elements}
 }
@@ -60,7 +60,7 @@ func (w *World) FormatTop(f *Frame, v Value, o Options) string {
 
 func (p *formatter) write(s string) { p.b.WriteString(s) }
 
-func (p *formatter) full() bool { return p.b.Len() > maxText }
+func (p *formatter) full() bool { return p.b.Len() > MaxText }
 
 // errorText is the text in place of a value that cannot be read.
 func errorText(err error) string {
@@ -355,7 +355,7 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 		e := at(i)
 		same := int64(1)
 		if b, err := p.w.Bytes(e); err == nil && len(b) > 0 || errors.Is(err, errLost) {
-			for i+same < n && same < maxElements {
+			for i+same < n && same < MaxElements {
 				next, other := p.w.Bytes(at(i + same))
 				if (err == nil) != (other == nil) || string(next) != string(b) {
 					break
@@ -372,10 +372,10 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 		if e.Type.Strip().Kind != Array { // whose own elements count
 			p.left--
 		}
-		if same >= repeats {
+		if same >= MinRepeats {
 			p.write(fmt.Sprintf(" <repeats %d times>", same))
 			i += same
-			p.left -= repeats - 1
+			p.left -= MinRepeats - 1
 		} else {
 			i++
 		}

@@ -64,7 +64,7 @@ func FuzzParse(f *testing.F) {
 		w := &World{Reader: Reader{Mem: bytes.NewReader(make([]byte, 4096))}}
 		parse(src, noTypes{w})
 		if v, err := w.Eval(nil, src); err == nil {
-			if text := w.FormatTop(nil, v, Options{Elements: 200}); len(text) > 2*maxText {
+			if text := w.FormatTop(nil, v, Options{Elements: 200}); len(text) > 2*MaxText {
 				t.Fatalf("%d bytes of text", len(text))
 			}
 		}

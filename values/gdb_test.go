@@ -1,7 +1,6 @@
 package values_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,28 +118,13 @@ func TestAgainstGDB(t *testing.T) {
 				t.Fatalf("%v: %v\n%s", build.Args, err, out)
 			}
 			if c.stop == "" {
-				c.stop = stopLine(t, source)
+				c.stop = testprogs.StopLine(t, source)
 			}
 			want := answers(t, []string{"gdb", "-nx", "-batch", "-iex", "set auto-load safe-path /", "-iex", "set style enabled off"}, prog, c)
 			got := answers(t, []string{testprogs.HDB(t), "-nx", "-batch"}, prog, c)
 			compare(t, c, want, got)
 		})
 	}
-}
-
-func stopLine(t *testing.T, source string) string {
-	t.Helper()
-	text, err := os.ReadFile(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, l := range strings.Split(string(text), "\n") {
-		if strings.Contains(l, "/* stop */") || strings.Contains(l, "// stop") {
-			return fmt.Sprintf("%s:%d", filepath.Base(source), i+1)
-		}
-	}
-	t.Fatalf("%s has no line marked stop", source)
-	return ""
 }
 
 var stackAddress = regexp.MustCompile(`0x7ff[0-9a-f]{9}`)

@@ -27,7 +27,7 @@ func TestInlinedLocals(t *testing.T) {
 		if out, err := exec.Command(c.build[0], args...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", c.build, err, out)
 		}
-		out, err := exec.Command(testprogs.HDB(t), "-nx", "-batch", "-ex", "break "+stopLine(t, source), "-ex", "run",
+		out, err := exec.Command(testprogs.HDB(t), "-nx", "-batch", "-ex", "break "+testprogs.StopLine(t, source), "-ex", "run",
 			"-ex", "echo @@", "-ex", "info locals", "-ex", "echo @@", "-ex", "frame 1 info locals", "-ex", "echo @@", prog).Output()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", c.build, err, out)

@@ -175,7 +175,7 @@ func (p *formatter) text(t *Text) {
 	if t.Elem != nil {
 		width, prefix = int(t.Elem.Size()), prefixOf(t.Elem)
 	}
-	show := min(int(min(t.Len, maxElements)), p.o.Elements, maxRead/width)
+	show := min(int(min(t.Len, MaxElements)), p.o.Elements, maxRead/width)
 	b := t.Data
 	if b == nil {
 		var err error

@@ -294,7 +294,7 @@ func quoted(b []byte, width int, more bool) string {
 	var out strings.Builder
 	open := false
 	for i, c := range list {
-		if c.n >= repeats {
+		if c.n >= MinRepeats {
 			if open {
 				out.WriteString(`", `)
 				open = false

@@ -22,7 +22,7 @@ func TestHostileMemory(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	began := time.Now()
-	cmd := exec.Command(testprogs.HDB(t), "-nx", "-batch", "-ex", "break "+stopLine(t, source), "-ex", "run", "-ex", "echo @@", "-ex", "info locals",
+	cmd := exec.Command(testprogs.HDB(t), "-nx", "-batch", "-ex", "break "+testprogs.StopLine(t, source), "-ex", "run", "-ex", "echo @@", "-ex", "info locals",
 		"-ex", "print self.next.next.next.v", "-ex", "set print elements 0", "-ex", "print ring", "-ex", "print huge", prog)
 	out, _ := cmd.Output()
 	if d := time.Since(began); d > time.Minute {

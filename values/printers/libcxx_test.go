@@ -62,7 +62,7 @@ func TestLibcxx(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
 	}
-	args := []string{"-nx", "-batch", "-ex", "break " + stopLine(t, source), "-ex", "run", "-ex", "echo @@", "-ex", "info locals"}
+	args := []string{"-nx", "-batch", "-ex", "break " + testprogs.StopLine(t, source), "-ex", "run", "-ex", "echo @@", "-ex", "info locals"}
 	for _, q := range libcxxQuestions {
 		args = append(args, "-ex", "echo @@", "-ex", q.ask)
 	}
@@ -103,7 +103,7 @@ func TestHostileLibcxx(t *testing.T) {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
 	}
 	began := time.Now()
-	out, _ := exec.Command(testprogs.HDB(t), "-nx", "-batch", "-ex", "break "+stopLine(t, source), "-ex", "run", "-ex", "set print elements 0", "-ex", "info locals", prog).Output()
+	out, _ := exec.Command(testprogs.HDB(t), "-nx", "-batch", "-ex", "break "+testprogs.StopLine(t, source), "-ex", "run", "-ex", "set print elements 0", "-ex", "info locals", prog).Output()
 	if d := time.Since(began); d > time.Minute {
 		t.Errorf("took %v", d)
 	}

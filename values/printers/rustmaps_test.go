@@ -56,7 +56,7 @@ func TestRustMaps(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
 	}
-	args := []string{"-nx", "-batch", "-ex", "break " + stopLine(t, source), "-ex", "run"}
+	args := []string{"-nx", "-batch", "-ex", "break " + testprogs.StopLine(t, source), "-ex", "run"}
 	for _, q := range rustMapQuestions {
 		args = append(args, "-ex", "echo @@", "-ex", q.ask)
 	}

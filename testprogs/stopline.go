@@ -1,4 +1,4 @@
-package printers_test
+package testprogs
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// stopLine is the line of a source file that is marked stop.
-func stopLine(t *testing.T, source string) string {
+// StopLine is the line of a source file that ends with the comment stop, as FILE:LINE.
+func StopLine(t testing.TB, source string) string {
 	t.Helper()
 	text, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, l := range strings.Split(string(text), "\n") {
-		if strings.Contains(l, "// stop") {
+		if strings.Contains(l, "/* stop */") || strings.Contains(l, "// stop") {
 			return fmt.Sprintf("%s:%d", filepath.Base(source), i+1)
 		}
 	}

@@ -1,4 +1,4 @@
-package values_test
+package gotext_test
 
 import (
 	"os/exec"
@@ -53,7 +53,7 @@ func TestGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-nx", "-batch", "-ex", "print main.global", "-ex", "break " + stopLine(t, source), "-ex", "run"}
+	args := []string{"-nx", "-batch", "-ex", "print main.global", "-ex", "break " + testprogs.StopLine(t, source), "-ex", "run"}
 	for _, c := range goCases {
 		args = append(args, "-ex", "echo @@", "-ex", c.ask)
 	}

@@ -1,31 +1,37 @@
-package values
+// Package gotext makes text of values of Go programs.
+package gotext
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 
 	"hdb/inferior"
+	"hdb/values"
 )
 
-// FormatGo is a value of a Go program as text, in the notation of Go's own debugger:
+// maxIndent bounds the indentation of nested values.
+const maxIndent = 20
+
+// Format is a value of a Go program as text, in the notation of Go's own debugger:
 // types stand before values, lengths before elements.
-func FormatGo(v inferior.GoValue, o Options) string {
-	if o.Elements <= 0 || o.Elements > maxElements {
-		o.Elements = maxElements
+func Format(v inferior.GoValue, o values.Options) string {
+	if o.Elements <= 0 || o.Elements > values.MaxElements {
+		o.Elements = values.MaxElements
 	}
-	p := &goFormatter{o: o}
+	p := &formatter{o: o}
 	p.value(v, true, 0)
 	return p.b.String()
 }
 
-type goFormatter struct {
-	o Options
+type formatter struct {
+	o values.Options
 	b strings.Builder
 }
 
-func (p *goFormatter) write(s ...string) {
+func (p *formatter) write(s ...string) {
 	for _, x := range s {
 		p.b.WriteString(x)
 	}
@@ -33,13 +39,13 @@ func (p *goFormatter) write(s ...string) {
 
 // value writes a value. typed is false if the type is known from the context, as it is for
 // the elements of a slice.
-func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
+func (p *formatter) value(v inferior.GoValue, typed bool, depth int) {
 	switch {
-	case p.b.Len() > maxText:
+	case p.b.Len() > values.MaxText:
 		p.write("...")
 		return
 	case v.Err != "":
-		p.write(goErrorText(v.Err))
+		p.write(errorText(v.Err))
 		return
 	case v.Kind == reflect.Struct && v.Text != "" && !p.o.Raw: // the time that a time.Time is
 		p.write(v.Type, "(", strconv.Quote(v.Text), ")")
@@ -58,7 +64,7 @@ func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
 	case reflect.Interface:
 		p.interfaceValue(v, typed, depth)
 	case reflect.Func:
-		p.write(orName(v.Text, "nil"))
+		p.write(cmp.Or(v.Text, "nil"))
 	case reflect.String:
 		p.write(strconv.Quote(v.Text))
 		if more := v.Len - int64(len(v.Text)); more > 0 {
@@ -70,7 +76,7 @@ func (p *goFormatter) value(v inferior.GoValue, typed bool, depth int) {
 }
 
 // composite writes a value that consists of others, after its type.
-func (p *goFormatter) composite(v inferior.GoValue, typed bool, depth int) {
+func (p *formatter) composite(v inferior.GoValue, typed bool, depth int) {
 	switch v.Kind {
 	case reflect.Slice, reflect.Array:
 		if typed && v.Kind == reflect.Slice {
@@ -105,9 +111,9 @@ func (p *goFormatter) composite(v inferior.GoValue, typed bool, depth int) {
 	}
 }
 
-// goErrorText is the text in place of a value that cannot be read. If delve finds no
+// errorText is the text in place of a value that cannot be read. If delve finds no
 // location, the compiler has described none.
-func goErrorText(text string) string {
+func errorText(text string) string {
 	if strings.HasPrefix(text, "could not find loclist entry") || strings.Contains(text, "empty OP stack") {
 		return "<optimized out>"
 	}
@@ -119,7 +125,7 @@ func goErrorText(text string) string {
 
 // elements writes element i of a slice or array and the number of equal elements that
 // follow it. It returns the number of elements that it has covered.
-func (p *goFormatter) elements(list []inferior.GoValue, i, depth int) int {
+func (p *formatter) elements(list []inferior.GoValue, i, depth int) int {
 	same := 1
 	for e := list[i]; i+same < len(list) && len(e.Children) == 0; same++ {
 		if next := list[i+same]; next.Err != e.Err || next.Bits != e.Bits || next.Text != e.Text || next.Base != e.Base || next.Len != e.Len || len(next.Children) > 0 {
@@ -127,7 +133,7 @@ func (p *goFormatter) elements(list []inferior.GoValue, i, depth int) int {
 		}
 	}
 	p.value(list[i], false, depth)
-	if same < repeats {
+	if same < values.MinRepeats {
 		return 1
 	}
 	p.write(fmt.Sprintf(" <repeats %d times>", same))
@@ -136,7 +142,7 @@ func (p *goFormatter) elements(list []inferior.GoValue, i, depth int) int {
 
 // list writes the parts that were read, and the number of those that were not. part writes
 // part i and returns the number of parts that it has covered.
-func (p *goFormatter) list(open, end string, n int, all int64, depth int, part func(int) int) {
+func (p *formatter) list(open, end string, n int, all int64, depth int, part func(int) int) {
 	p.write(open)
 	if n == 0 && all > 0 {
 		p.write("...", end)
@@ -146,7 +152,7 @@ func (p *goFormatter) list(open, end string, n int, all int64, depth int, part f
 		if i > 0 {
 			p.write(", ")
 		}
-		if p.b.Len() > maxText {
+		if p.b.Len() > values.MaxText {
 			p.write("...")
 			break
 		}
@@ -163,13 +169,13 @@ func (p *goFormatter) list(open, end string, n int, all int64, depth int, part f
 }
 
 // newline begins a new line for a part if the options ask for it.
-func (p *goFormatter) newline(depth int) {
+func (p *formatter) newline(depth int) {
 	if p.o.Pretty {
-		p.write("\n", strings.Repeat("  ", min(depth, maxDepth)))
+		p.write("\n", strings.Repeat("  ", min(depth, maxIndent)))
 	}
 }
 
-func (p *goFormatter) pointer(v inferior.GoValue, depth int) {
+func (p *formatter) pointer(v inferior.GoValue, depth int) {
 	switch {
 	case v.Kind == reflect.UnsafePointer:
 		p.write(fmt.Sprintf("unsafe.Pointer(%#x)", v.Bits))
@@ -184,7 +190,7 @@ func (p *goFormatter) pointer(v inferior.GoValue, depth int) {
 }
 
 // channel writes the length and the capacity of a channel.
-func (p *goFormatter) channel(v inferior.GoValue) {
+func (p *formatter) channel(v inferior.GoValue) {
 	p.write(v.Type, " ")
 	var waiting, room string
 	for _, f := range v.Children {
@@ -203,7 +209,7 @@ func (p *goFormatter) channel(v inferior.GoValue) {
 }
 
 // interfaceValue writes what an interface holds.
-func (p *goFormatter) interfaceValue(v inferior.GoValue, typed bool, depth int) {
+func (p *formatter) interfaceValue(v inferior.GoValue, typed bool, depth int) {
 	if len(v.Children) == 0 || v.Children[0].Kind == reflect.Invalid {
 		if typed {
 			p.write(v.Type, " ")
@@ -220,15 +226,16 @@ func (p *goFormatter) interfaceValue(v inferior.GoValue, typed bool, depth int) 
 }
 
 // number writes a scalar in the format that the options ask for.
-func (p *goFormatter) number(v inferior.GoValue) {
+func (p *formatter) number(v inferior.GoValue) {
 	sizes := map[reflect.Kind]int{reflect.Int8: 1, reflect.Uint8: 1, reflect.Int16: 2, reflect.Uint16: 2, reflect.Int32: 4, reflect.Uint32: 4, reflect.Float32: 4,
 		reflect.Int: 8, reflect.Uint: 8, reflect.Int64: 8, reflect.Uint64: 8, reflect.Uintptr: 8, reflect.Float64: 8}
 	size := sizes[v.Kind]
 	if p.o.Letter == 0 || p.o.Letter == 's' || p.o.Letter == 'f' || size == 0 {
-		p.write(orName(v.Text, fmt.Sprintf("<%s without a value>", v.Kind)))
+		p.write(cmp.Or(v.Text, fmt.Sprintf("<%s without a value>", v.Kind)))
 		return
 	}
-	n := v.Bits & sizeMask(int64(size))
+	drop := 64 - 8*size // the bits that the type does not have
+	n := v.Bits << drop >> drop
 	switch p.o.Letter {
 	case 'x', 'a':
 		p.write(fmt.Sprintf("%#x", n))
@@ -243,6 +250,6 @@ func (p *goFormatter) number(v inferior.GoValue) {
 	case 'c':
 		p.write(fmt.Sprintf("%d %s", n, strconv.QuoteRune(rune(n))))
 	default:
-		p.write(strconv.FormatInt(signExtend(n, uint(8*size)), 10))
+		p.write(strconv.FormatInt(int64(v.Bits<<drop)>>drop, 10))
 	}
 }
