@@ -11,31 +11,27 @@ import (
 	"hdb/report"
 )
 
-// profileFrames collects frames, which stacks share. An address is named once.
+// profileFrames collects the frames of a profile, which stacks share. Each address is
+// named once.
 type profileFrames struct {
 	r       *Recording
 	p       *report.Profile
 	index   map[report.Frame]int
 	modules []capture.Module
-	shared  bool // files were mapped one after the other at the same addresses
+	shared  bool // several files were mapped at the same addresses, one after the other
 	chains  map[profileCode][]profileFrame
 
 	last                capture.Stack
-	stacked, spare      []*profileFrame // of the last stack, and what was used before
-	begins, spareBegins []int           // of the frames of each address of it
+	stacked, spare      []*profileFrame // of the last stack, and the slice that was used before
+	begins, spareBegins []int           // index of the first frame of each address, the same way
 	roles               []Role          // of the frames of the last stack
 }
 
-// codeKey names code in a module: another library may have taken its place.
-type codeKey struct {
-	code   addr.Code
-	module int
-}
-
-// profileCode is what decides on the frames of an address.
+// profileCode decides which frames an address stands for.
 type profileCode struct {
-	codeKey
-	guess bool
+	code   addr.Code
+	module int // where files share addresses: another library may have taken its place
+	guess  bool
 }
 
 // A profileFrame is a function that an address stands for.
@@ -69,7 +65,7 @@ func (c *profileFrames) stack(id capture.StackID, seq uint64) report.Stack {
 	return out
 }
 
-// siteOf names the place in the user's code that a recorded stack belongs to.
+// siteOf is the function that the blocks of a recorded stack belong to.
 func (c *profileFrames) siteOf(id capture.StackID, seq uint64) heap.Site {
 	user := c.find(id, seq)
 	if len(c.stacked) == 0 {
@@ -78,14 +74,10 @@ func (c *profileFrames) siteOf(id capture.StackID, seq uint64) heap.Site {
 	return c.stacked[user].site
 }
 
-// lineOf names the line of the user's code that allocates.
+// lineOf is the line that the blocks of a recorded stack belong to.
 func (c *profileFrames) lineOf(id capture.StackID, seq uint64) heap.Site {
-	user := c.find(id, seq)
-	if len(c.stacked) == 0 {
-		return heap.Site{Function: noStack}
-	}
-	site := c.stacked[user].site
-	site.ByLine = true
+	site := c.siteOf(id, seq)
+	site.ByLine = len(c.stacked) > 0
 	return site
 }
 
@@ -132,7 +124,7 @@ func (c *profileFrames) sameCalls(rec *capture.Stack) int {
 
 // chain is the frames that address i of a stack stands for.
 func (c *profileFrames) chain(rec *capture.Stack, i int, seq uint64) []profileFrame {
-	key := profileCode{codeKey: codeKey{code: rec.Code(i)}, guess: rec.Guessed(i)}
+	key := profileCode{code: rec.Code(i), guess: rec.Guessed(i)}
 	if c.shared {
 		key.module = slices.IndexFunc(c.modules, func(m capture.Module) bool { return m.Holds(key.code.Lookup(), seq) })
 	}

@@ -15,18 +15,17 @@ import (
 	"hdb/report"
 )
 
-// profileMoments is about how many moments of a timeline are kept: more than a
-// screen has columns.
+// profileMoments bounds the moments of a timeline: a screen has fewer columns.
 const profileMoments = 2000
 
-// ProfileSnapshots is at how many moments a profile says what is live: those of a
-// slider.
+// ProfileSnapshots bounds the moments at which a profile has the live bytes of each
+// stack, for a slider.
 const ProfileSnapshots = 64
 
-// ProfileParts are what of a profile takes reading events: only what is asked for is
-// in it.
+// ProfileParts selects the parts of a profile that take reading events, and the blocks
+// that count.
 type ProfileParts struct {
-	Line      bool // Timeline
+	Line      bool // the timeline
 	Snapshots bool
 	Threads   bool   // a row for each stack and thread, where there are several threads
 	Thread    string // only what the threads of this name, or TID, allocated; "" all
@@ -36,25 +35,50 @@ type ProfileParts struct {
 	From, To Moment
 }
 
-// Profile is what is recorded up to the moment, for reports, but for the caveats.
+// Profile is the recording up to the moment, for reports. The caller adds the caveats.
 func (r *Recording) Profile(parts ProfileParts) (*report.Profile, error) {
-	from := uint64(0)
-	to, err := r.Seq(parts.To)
+	from, to, err := r.between(parts.From, parts.To)
 	if err != nil {
 		return nil, err
 	}
-	if !parts.From.IsPresent() && !parts.From.IsStart() {
-		if from, err = r.Seq(parts.From); err != nil {
+	p := r.profileOf(from, to, parts)
+	var events panics.Group // are read beside the names
+	if from > 0 || parts.Thread != "" || parts.Threads && len(r.Source.Threads()) > 1 {
+		if err := r.followEvents(from, to, p, parts); err != nil {
 			return nil, err
 		}
-		if from >= to {
-			behind := "the moment"
-			if !parts.To.IsPresent() {
-				behind = parts.To.String()
-			}
-			return nil, fmt.Errorf("from %s to %s: that is not behind it", parts.From, behind)
-		}
+	} else {
+		p.Stacks = stackRows(r.Index.Totals(to))
+		events.Go(func() { readEvents(r.Index, to, p, parts) })
 	}
+	r.nameStacks(p)
+	events.Wait()
+	return p, r.Reading.Cut()
+}
+
+// between are the last events up to two moments; 0 up to the start.
+func (r *Recording) between(first, last Moment) (from, to uint64, err error) {
+	if to, err = r.Seq(last); err != nil {
+		return 0, 0, err
+	}
+	if first.IsPresent() || first.IsStart() {
+		return 0, to, nil
+	}
+	if from, err = r.Seq(first); err != nil {
+		return 0, 0, err
+	}
+	if from >= to {
+		text := "the moment"
+		if !last.IsPresent() {
+			text = last.String()
+		}
+		return 0, 0, fmt.Errorf("from %s to %s: that is not behind it", first, text)
+	}
+	return from, to, nil
+}
+
+// profileOf is a profile without its stacks, of the events behind #from up to #to.
+func (r *Recording) profileOf(from, to uint64, parts ProfileParts) *report.Profile {
 	src, x := r.Source, r.Index
 	info := src.Info()
 	p := &report.Profile{
@@ -75,15 +99,11 @@ func (r *Recording) Profile(parts ProfileParts) (*report.Profile, error) {
 	p.Mapped, p.Unmapped = counts.Mapped, counts.Unmapped
 	now := x.Totals(to)
 	p.Moment, p.Events = momentOf(now), now.Events
-	var events panics.Group // are read beside the names
-	if from > 0 || parts.Thread != "" || parts.Threads && len(src.Threads()) > 1 {
-		if err := r.followEvents(from, to, p, parts); err != nil {
-			return nil, err
-		}
-	} else {
-		p.Stacks = stackRows(now)
-		events.Go(func() { readEvents(x, to, p, parts) })
-	}
+	return p
+}
+
+// nameStacks gives the stacks of a profile their frames.
+func (r *Recording) nameStacks(p *report.Profile) {
 	frames := r.newProfileFrames(p)
 	for i := range p.Stacks {
 		if r.Reading.GivenUp() {
@@ -95,14 +115,12 @@ func (r *Recording) Profile(parts ProfileParts) (*report.Profile, error) {
 			st.Frames, st.Site, st.Truncated = last.Frames, last.Site, last.Truncated
 			continue
 		}
-		named := frames.stack(st.ID, x.Named(st.ID))
+		named := frames.stack(st.ID, r.Index.Named(st.ID))
 		st.Frames, st.Site, st.Truncated = named.Frames, named.Site, named.Truncated
 	}
-	events.Wait()
-	return p, r.Reading.Cut()
 }
 
-// stackRows are the stacks that allocated anything.
+// stackRows are the rows of the stacks that allocated.
 func stackRows(now *heap.Totals) (rows []report.Stack) {
 	for id := range now.Flows {
 		if f := &now.Flows[id]; f.Allocs > 0 {
@@ -119,8 +137,8 @@ func stackRow(f *capture.Flow) report.Stack {
 	return st
 }
 
-// readEvents adds to a profile what the totals up to event #to do not tell: the heap
-// at its peak, over time, and at other moments.
+// readEvents adds to a profile the heap at its peak, over time, and at other moments:
+// the totals up to event #to do not have these.
 func readEvents(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts) {
 	peak, _ := x.PeakBefore(to)
 	moments := momentsOf(x, p, heap.Totals{}, peak, parts)
@@ -156,7 +174,7 @@ func readEvents(x *heap.Index, to uint64, p *report.Profile, parts ProfileParts)
 	}
 }
 
-// addSnapshots adds those of the moments, and the profile's own, which is the last.
+// addSnapshots adds the snapshots of earlier moments, and that of the profile's own.
 func addSnapshots(p *report.Profile, before []report.Snapshot, now report.Moment) {
 	if now.Seq == 0 {
 		return
@@ -170,8 +188,8 @@ func addSnapshots(p *report.Profile, before []report.Snapshot, now report.Moment
 	p.Snapshots = append(before, last)
 }
 
-// momentsOf are the moments at which a profile says what was live: the peak, if there
-// is one, and those of snapshots. What the profile counts begins after then.
+// momentsOf are the moments at which a profile has the live bytes of each stack: the peak,
+// if there is one, and the moments of snapshots. The profile counts what is after then.
 func momentsOf(x *heap.Index, p *report.Profile, then heap.Totals, peak uint64, parts ProfileParts) (moments []uint64) {
 	if parts.Snapshots {
 		moments = snapshotMoments(x, p, then, peak)
@@ -182,8 +200,8 @@ func momentsOf(x *heap.Index, p *report.Profile, then heap.Totals, peak uint64, 
 	return moments
 }
 
-// snapshotMoments are the moments of snapshots but the last: the peak's, those of
-// marks, and others that are as many events apart.
+// snapshotMoments are the moments of all snapshots but the last: the peak, marks, and others
+// that are as many events apart.
 func snapshotMoments(x *heap.Index, p *report.Profile, then heap.Totals, peak uint64) []uint64 {
 	moments := []uint64{peak}
 	for _, m := range p.Marks[:min(len(p.Marks), ProfileSnapshots/4)] {
@@ -208,7 +226,7 @@ func momentOf(t *heap.Totals) report.Moment {
 	return report.Moment{Seq: t.Seq, Time: t.Time, Live: t.Live, Blocks: t.Blocks}
 }
 
-// sizeClasses are the powers of two into which allocations fall.
+// sizeClasses are the allocations by size, in powers of two.
 func sizeClasses(sizes []capture.SizeCount) []report.SizeClass {
 	var classes []report.SizeClass
 	for n, c := range sizes {
@@ -246,7 +264,7 @@ func timeline(line []heap.Point, now report.Moment) []report.Moment {
 	return out
 }
 
-// marks are those behind event #from, up to #to.
+// marks are the marks behind event #from, up to #to.
 func marks(all []capture.MarkRecord, from, to uint64) []report.Mark {
 	var out []report.Mark
 	for _, m := range all {
@@ -257,8 +275,8 @@ func marks(all []capture.MarkRecord, from, to uint64) []report.Mark {
 	return out
 }
 
-// samples are those behind event #from, up to #to, the highest ones where there are
-// more than a report can show.
+// samples are the samples behind event #from, up to #to. Of more than a report can show
+// they are the highest.
 func samples(all []capture.SampleRecord, from, to uint64) []report.Sample {
 	if from > 0 {
 		i := slices.IndexFunc(all, func(s capture.SampleRecord) bool { return s.Seq > from })

@@ -12,9 +12,9 @@ import (
 	"hdb/report"
 )
 
-// followEvents adds to a profile rows for what takes following the events behind #from
-// up to #to, as the totals do not tell it: threads, and blocks that were allocated
-// since a moment. It takes memory for what is live, as heap.Threads says.
+// followEvents adds the stacks to a profile by following the events behind #from up to #to,
+// which tell threads apart, and blocks that were allocated since a moment. It needs memory
+// for each live block, see heap.Threads.
 func (r *Recording) followEvents(from, to uint64, p *report.Profile, parts ProfileParts) error {
 	src, x := r.Source, r.Index
 	if src.Info().Aggregate {
@@ -33,31 +33,18 @@ func (r *Recording) followEvents(from, to uint64, p *report.Profile, parts Profi
 	}
 	p.Threads = parts.Threads && len(threads) > 1
 	peak, _ := x.PeakBefore(to)
-	if from > 0 { // that of the blocks that count
+	if from > 0 { // the peak of the blocks that count
 		flows := heap.NewThreads(x.Source())
 		flows.Follow(from, to, nil, nil)
 		peak = flows.Highest().Seq
 	}
 	moments := momentsOf(x, p, then, peak, parts)
 	flows := heap.NewThreads(x.Source())
-	levels := make([]threadLevel, len(moments)) // by moment
+	levels := make([]level, len(moments)) // by moment
 	flows.Follow(from, to, moments, func(i int) { levels[i] = levelOf(flows, moments[i] == peak) })
-	rows := rowsOf(flows.Flows(), wanted, p.Threads || wanted != nil)
-	names := map[int32]string{}
-	for _, t := range threads {
-		names[t.TID] = t.Name
-	}
-	for _, row := range rows {
-		sum := flows.Flows()[row[0]]
-		for _, i := range row[1:] {
-			sum.Add(&flows.Flows()[i].Flow)
-		}
-		st := stackRow(&sum.Flow)
-		if p.Threads || wanted != nil {
-			st.TID, st.Thread = sum.TID, names[sum.TID]
-		}
-		p.Stacks = append(p.Stacks, st)
-	}
+	apart := p.Threads || wanted != nil
+	rows := rowsOf(flows.Flows(), wanted, apart)
+	addRows(p, flows.Flows(), rows, threads, apart)
 	var snapshots []report.Snapshot
 	for i := range levels {
 		l := &levels[i]
@@ -86,7 +73,27 @@ func (r *Recording) followEvents(from, to uint64, p *report.Profile, parts Profi
 	return nil
 }
 
-// text says what a profile is of.
+// addRows adds a stack to a profile for each row of flows, with its thread if threads are
+// told apart.
+func addRows(p *report.Profile, flows []heap.ThreadFlow, rows [][]int, threads []capture.Thread, apart bool) {
+	called := map[int32]string{}
+	for _, t := range threads {
+		called[t.TID] = t.Name
+	}
+	for _, row := range rows {
+		sum := flows[row[0]]
+		for _, i := range row[1:] {
+			sum.Add(&flows[i].Flow)
+		}
+		st := stackRow(&sum.Flow)
+		if apart {
+			st.TID, st.Thread = sum.TID, called[sum.TID]
+		}
+		p.Stacks = append(p.Stacks, st)
+	}
+}
+
+// text is the part of the recording that the title of a profile names.
 func (parts *ProfileParts) text() string {
 	text := ""
 	if parts.Thread != "" {
@@ -101,8 +108,8 @@ func (parts *ProfileParts) text() string {
 	return text
 }
 
-// rowsOf are the indexes of the flows that have a row together: those of a stack, or
-// each by itself where threads are told apart. They are in the order of the stacks.
+// rowsOf groups the indexes of flows by row: a row is a stack or, if threads are told
+// apart, a stack and thread. Rows are in the order of the stacks.
 func rowsOf(flows []heap.ThreadFlow, wanted map[int32]bool, apart bool) (rows [][]int) {
 	var all []int
 	for i, f := range flows {
@@ -123,7 +130,7 @@ func rowsOf(flows []heap.ThreadFlow, wanted map[int32]bool, apart bool) (rows []
 	return rows
 }
 
-// wantedThreads are those of the name or TID; nil are all.
+// wantedThreads are the threads with the name or TID; nil are all.
 func wantedThreads(threads []capture.Thread, name string) (map[int32]bool, error) {
 	if name == "" {
 		return nil, nil
@@ -145,17 +152,17 @@ func wantedThreads(threads []capture.Thread, name string) (map[int32]bool, error
 	return wanted, nil
 }
 
-// A threadLevel is what was live at a moment, by the flows of threads.
-type threadLevel struct {
+// A level is what was live at a moment, by flow.
+type level struct {
 	moment report.Moment
 	bytes  []uint64
 	blocks []uint64 // only at the peak
 }
 
-// levelOf is that of now.
-func levelOf(flows *heap.Threads, peak bool) threadLevel {
+// levelOf is the level of the flows now.
+func levelOf(flows *heap.Threads, peak bool) level {
 	at := flows.Now()
-	l := threadLevel{moment: report.Moment{Seq: at.Seq, Time: at.Time, Live: at.Live, Blocks: at.Blocks}}
+	l := level{moment: report.Moment{Seq: at.Seq, Time: at.Time, Live: at.Live, Blocks: at.Blocks}}
 	for i := range flows.Flows() {
 		bytes, blocks := heap.LiveOf(&flows.Flows()[i].Flow)
 		if l.bytes = append(l.bytes, bytes); peak {
@@ -165,8 +172,8 @@ func levelOf(flows *heap.Threads, peak bool) threadLevel {
 	return l
 }
 
-// of is what the flows of a row had; nothing before they began.
-func (l *threadLevel) of(row []int) (bytes, blocks uint64) {
+// of is the sum over the flows of a row. A flow that began later had nothing.
+func (l *level) of(row []int) (bytes, blocks uint64) {
 	for _, flow := range row {
 		if flow < len(l.bytes) {
 			bytes += l.bytes[flow]
@@ -178,8 +185,8 @@ func (l *threadLevel) of(row []int) (bytes, blocks uint64) {
 	return bytes, blocks
 }
 
-// snapshot is of the flows that have rows.
-func (l *threadLevel) snapshot(rows [][]int) report.Snapshot {
+// snapshot is the level of the rows.
+func (l *level) snapshot(rows [][]int) report.Snapshot {
 	s := report.Snapshot{Moment: l.moment, Stacks: make([]uint64, len(rows))}
 	s.Live = 0
 	for k, row := range rows {

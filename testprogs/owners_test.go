@@ -208,6 +208,17 @@ func TestOwnerSettings(t *testing.T) {
 	}
 }
 
+// A change of the rule holds for stops that are set, also for stacks that were judged.
+func TestOwnerSettingsAtStops(t *testing.T) {
+	in := []string{`break alloc if caller("xmalloc")`, "break merged", "run", "set wrappers", "continue", "set wrappers xmalloc", "c", "kill"}
+	answers := ask(t, false, []string{Build(t, "wrapped")}, in)
+	for command, want := range map[string]string{"run": "breakpoint 2, hit 1", "continue": "breakpoint 1, hit 1", "c": "breakpoint 2, hit 2"} {
+		if !strings.Contains(answers[command], want) {
+			t.Errorf("%s: no %s in\n%s", command, want, answers[command])
+		}
+	}
+}
+
 func callerCommand(name string) string { return fmt.Sprintf("allocs all if caller(%q)", name) }
 
 func funcCommand(name string) string { return fmt.Sprintf("allocs all if func(%q)", name) }
