@@ -11,18 +11,18 @@ import (
 	"hdb/recording"
 )
 
-// environment is what a condition sees of recorded events, one after the other.
+// environment answers a condition about recorded events, one after the other.
 type environment struct {
 	r    *Recording
 	e    *recording.Event
 	step *heap.Step
 	Predicates
 
-	// What stacks have answered, until other modules are mapped: to name the
-	// frames of each event's takes thousands of times as long.
+	// The answers of stacks hold until other modules are mapped. Naming the frames of
+	// every event would take thousands of times as long.
 	answers  map[stackQuestion]bool
-	changes  []uint64 // ascending numbers of the events from which on they are
-	from, to uint64   // of the events between two of them that the answers are for
+	changes  []uint64 // numbers of the first events with other modules, ascending
+	from, to uint64   // the answers are for the events [from, to)
 }
 
 // stackQuestion is a question to a stack.
@@ -41,7 +41,7 @@ func (r *Recording) newEnvironment() *environment {
 	return v
 }
 
-// at moves to an event, which the step is of.
+// at moves to an event. step may be nil if the condition does not use live or blocks.
 func (v *environment) at(e *recording.Event, step *heap.Step) *environment {
 	v.e, v.step = e, step
 	v.found, v.frames = false, nil
@@ -81,7 +81,7 @@ func (v *environment) Like(event string) bool {
 	})
 }
 
-// ask remembers what a stack answered.
+// ask is a predicate of the event's stack, evaluated once for each stack.
 func (v *environment) ask(a recording.Question, predicate func(string) bool) bool {
 	key := stackQuestion{v.e.Stack, a}
 	yes, known := v.answers[key]
@@ -116,7 +116,7 @@ func (v *environment) Number(f cond.Field) (uint64, bool) {
 	return 0, false
 }
 
-// hasAux tells whether the number that an event has beside its size is this field.
+// hasAux reports whether the event's second number is this field: an alignment or a count.
 func (v *environment) hasAux(f cond.Field) bool {
 	fn, ok := v.r.Function(v.e.Function)
 	if ok && fn.Group != breakpoints.GroupUser {

@@ -6,9 +6,8 @@ import (
 	"hdb/report"
 )
 
-// Export is all that is recorded up to the moment, event by event, for the
-// formats that keep it. It is read while it is written, and nothing else may be asked
-// meanwhile.
+// Export is the recording up to the moment, event by event, for formats that keep events.
+// It is read while it is written; ask nothing else meanwhile.
 func (r *Recording) Export() *report.Recording {
 	src, x, to := r.Source, r.Index, r.Moment
 	out := &report.Recording{
@@ -48,7 +47,7 @@ func (r *Recording) Export() *report.Recording {
 	return out
 }
 
-// followed is the event with the one that made the block which it ended.
+// followed is an event with the number of the event that made the block which it ended.
 func followed(state *heap.Replay, e capture.Event) report.Event {
 	out := report.Event{Event: e}
 	state.Before(e.Seq)

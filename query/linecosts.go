@@ -13,9 +13,9 @@ type LineCost struct {
 	Count uint64
 }
 
-// LineCosts are the recorded allocations by line of a source file, as debug
-// information names it. An allocation counts for the innermost line of the user's
-// code, and for each line of that call's inlined functions, but once for each line.
+// LineCosts adds up the allocations by line of a source file, as debug information names
+// it. An allocation counts for the line that it belongs to and for the lines of the inlined
+// calls in the same frame, once for each line.
 func (r *Recording) LineCosts(file string) map[int]LineCost {
 	type stack struct {
 		LineCost

@@ -17,8 +17,8 @@ type LiveBlocks struct {
 	Bytes   uint64             // of them
 }
 
-// Live are the recorded blocks that match the condition and are live at the moment,
-// with the events of the largest; limit 0 is of all.
+// Live returns the blocks that are live at the moment and match the condition, which may be
+// nil, with the events of the largest ones, at most limit; 0 is all.
 func (r *Recording) Live(ctx context.Context, c *cond.Cond, limit int) (*LiveBlocks, error) {
 	blocks := r.Index.Held(r.Moment)
 	if c != nil {
@@ -54,7 +54,7 @@ func (r *Recording) Live(ctx context.Context, c *cond.Cond, limit int) (*LiveBlo
 	return out, nil
 }
 
-// matching are those blocks whose events match the condition.
+// matching returns the blocks whose events match the condition.
 func (r *Recording) matching(ctx context.Context, blocks []capture.Held, c *cond.Cond) ([]capture.Held, error) {
 	env := r.newEnvironment()
 	var err error

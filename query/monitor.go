@@ -9,11 +9,11 @@ import (
 	"hdb/internal/addr"
 )
 
-// maxMonitorNames bounds the addresses whose frames are kept lest they be looked up again.
+// maxMonitorNames bounds the cache of the frames of addresses.
 const maxMonitorNames = 1 << 16
 
-// A Monitor sums up by function what is recorded, while it is. All of it belongs to one
-// goroutine but CountThreads. Each stack is named once, for a few milliseconds at a time.
+// A Monitor adds up a recording by function while it is recorded. One goroutine owns it,
+// but for CountThreads. Each stack is named once, for a few milliseconds at a time.
 type Monitor struct {
 	r         *Recording // without an index
 	seq       func() uint64
@@ -24,11 +24,11 @@ type Monitor struct {
 	stacks    []monitorStack // by ID; named up to there
 
 	chains   map[addr.Code][]monitorFrame
-	modules  [2]int         // how many there are in the recording, and how many of them have ended: chains are of then
+	modules  [2]int         // the numbers of modules and of unmapped ones that chains were made with
 	frames   []monitorFrame // of one stack
 	roles    []Role         // of one stack
 	distinct []int32        // of one stack
-	marked   []uint32       // by function: the last stack that it is on, and 1 more
+	marked   []uint32       // by function: 1 more than the last stack that it is on
 }
 
 // siteKey tells functions apart.
@@ -40,21 +40,22 @@ type monitorStack struct {
 	total []int32 // each once; own is the first
 }
 
-// unnamed is the function of stacks that are not named yet.
+// unnamed is the index of the function that stands for stacks without names.
 const unnamed = 0
 
-// NewMonitor watches a recording, which needs no index. seq is the number of its last event.
+// NewMonitor watches a recording, which needs no index. seq returns the number of its last
+// event.
 func NewMonitor(r *Recording, log *capture.Log, seq func() uint64) *Monitor {
 	m := &Monitor{r: r, seq: seq, running: heap.NewRunning(log), index: map[siteKey]int32{}, chains: map[addr.Code][]monitorFrame{}}
 	m.functions = []heap.Site{{Function: "(names are being looked up)"}}
 	return m
 }
 
-// Update takes in what was recorded since.
+// Update adds what was recorded since the last call.
 func (m *Monitor) Update() error { return m.running.Update() }
 
-// Name names stacks for about as long, 0 without end, and tells whether all are
-// named. A few at a time are named within alone.
+// Name names stacks for about the duration of budget, 0 without limit, and reports whether
+// all are named. It names a few at a time, inside calls of alone.
 func (m *Monitor) Name(budget time.Duration, alone func(func())) (whole bool) {
 	begun := time.Now()
 	for n := m.r.Source.Stacks(); len(m.stacks) <= n; {
@@ -77,7 +78,7 @@ type monitorFrame struct {
 	role     Role
 }
 
-// stack names a stack by the modules that are mapped now: it has just been seen.
+// stack names a stack by the modules that are mapped now, as it was seen just before.
 func (m *Monitor) stack(id capture.StackID) monitorStack {
 	rec := m.r.Source.Stack(id)
 	m.frames = m.frames[:0]
@@ -106,8 +107,8 @@ func (m *Monitor) stack(id capture.StackID) monitorStack {
 	return monitorStack{m.distinct[0], slices.Clone(m.distinct)}
 }
 
-// chain is what address i of a stack stands for. It is kept for addresses of files;
-// code that is made at run time may be made anew.
+// chain is the frames that address i of a stack stands for. Only those of files are
+// cached: other code may be replaced while the program runs.
 func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
 	code := rec.Code(i)
 	if known, ok := m.chains[code]; ok {
@@ -126,7 +127,7 @@ func (m *Monitor) chain(rec *capture.Stack, i int) []monitorFrame {
 	return out
 }
 
-// sameModules forgets what was kept of addresses when other files are mapped.
+// sameModules clears the cache of frames if files were mapped or unmapped.
 func (m *Monitor) sameModules() {
 	state := [2]int{}
 	for _, mod := range m.r.Source.Modules() {
@@ -153,8 +154,8 @@ func (m *Monitor) function(s heap.Site) int32 {
 	return i
 }
 
-// A MonitorRow is what a function allocated itself, and what all stacks did that
-// lead through it.
+// A MonitorRow is the blocks that belong to a function, and those of all stacks that it
+// is on.
 type MonitorRow struct {
 	Site       heap.Site
 	TID        int32 // of the thread, 0 all threads
@@ -178,7 +179,7 @@ func (n *MonitorSum) Add(f *capture.Flow) {
 	n.Temporary += f.Temporary
 }
 
-// Rows are the functions with any allocation, in no order.
+// Rows are the functions that allocated, in no order.
 func (m *Monitor) Rows() []MonitorRow {
 	sums := m.newSums()
 	for _, f := range m.running.Totals().Flows {
@@ -187,7 +188,7 @@ func (m *Monitor) Rows() []MonitorRow {
 	return sums.rows
 }
 
-// ThreadRows are the same for each thread, of the events that CountThreads has seen.
+// ThreadRows are rows for each function and thread, of the events that CountThreads has read.
 func (m *Monitor) ThreadRows() []MonitorRow {
 	sums := m.newSums()
 	if m.threads != nil {
@@ -227,7 +228,7 @@ func (c *monitorSums) add(tid int32, f *capture.Flow) {
 	}
 }
 
-// row is valid until the next one is asked for.
+// row is the row of a function in a thread, valid until the next call.
 func (c *monitorSums) row(tid, function int32) *MonitorRow {
 	i, ok := c.index[monitorKey{tid, function}]
 	if !ok {
@@ -238,7 +239,7 @@ func (c *monitorSums) row(tid, function int32) *MonitorRow {
 	return &c.rows[i]
 }
 
-// Totals are those of what was taken in.
+// Totals are the totals of what Update has added.
 func (m *Monitor) Totals() *heap.Totals { return m.running.Totals() }
 
 // Peak is the moment at which most bytes were live.
@@ -247,9 +248,9 @@ func (m *Monitor) Peak() heap.Point { return m.running.Peak() }
 // Line is the live bytes over time.
 func (m *Monitor) Line() *heap.Line { return m.running.Line() }
 
-// CountThreads looks at some of the events that it has not seen, and tells whether
-// these were all. It takes a while and may be called from any goroutine, by one at a
-// time; ThreadRows must not be called meanwhile.
+// CountThreads reads some of the events that it has not read, for some tenths of a second,
+// and reports whether it has read all. Any goroutine may call it, one at a time, and not
+// during ThreadRows.
 func (m *Monitor) CountThreads() (all bool) {
 	if m.threads == nil {
 		m.threads = heap.NewThreads(m.r.Source)
@@ -257,5 +258,5 @@ func (m *Monitor) CountThreads() (all bool) {
 	return m.threads.Update(threadEvents)
 }
 
-// threadEvents are looked at in some tenths of a second.
+// threadEvents is how many events CountThreads reads at a time.
 const threadEvents = 2 << 20

@@ -29,8 +29,7 @@ var Pers = [...]string{"function", "line", "module", "thread", "size", "stack"}
 
 func (p Per) String() string { return Pers[p] }
 
-// Top is the recorded allocations up to the moment, summed by what the rows stand
-// for.
+// Top adds up the allocations up to the moment, with a row per function, line and so on.
 func (r *Recording) Top(by heap.Measure, per Per) ([]heap.Row, error) {
 	return r.top(r.Moment, by, per)
 }
@@ -76,8 +75,8 @@ type StackRow struct {
 	Stack names.Stack
 }
 
-// TopStacks are the stacks with the largest numbers, at most limit of them, and
-// how many there are of which the measure says something.
+// TopStacks are the stacks with the largest numbers, at most limit of them, and the number
+// of stacks that have any by this measure.
 func (r *Recording) TopStacks(by heap.Measure, limit int) (rows []StackRow, total int) {
 	all := heap.Top(r.Index, r.Moment, by, func(id capture.StackID) heap.Site { return heap.Site{Function: strconv.FormatUint(uint64(id), 10)} })
 	all = slices.DeleteFunc(all, func(row heap.Row) bool { return !by.Some(row) })

@@ -54,13 +54,13 @@ func (r *Recording) Whence(addr uint64) *Whence {
 	return w
 }
 
-// historyReads is how many events History goes on to read when it has all that it
-// shows, to count the others: some tenths of a second.
+// historyReads is how many events History reads to count those that it does not return:
+// some tenths of a second.
 const historyReads = 2_000_000
 
-// History are the recorded events up to the moment about blocks that held the
-// address, oldest first: at most limit, the last ones, and how many there are. Where
-// very many events may be about the address, more says that there may be more.
+// History returns the events up to the moment about blocks that held the address, oldest
+// first, at most the last limit ones, and their number. If more is set the rest was not
+// counted to the end.
 func (r *Recording) History(addr uint64, limit int) (events []*recording.Event, total int, more bool) {
 	for e, read := range r.Index.About(addr, r.Moment) {
 		if more = limit > 0 && total >= limit && read > historyReads; more {
