@@ -358,9 +358,11 @@ func (p *Probe) setBounds() {
 }
 
 // Numbered tells the core that an event has got a number which no call made: the numbers of
-// calls are at most what it counts.
+// calls are at most what it counts. The goroutine that drains the ring may call it, too, which
+// has ended when the probe is closed; whether the probe is armed only the owner knows, and
+// arming it sets the count.
 func (p *Probe) Numbered() {
-	if p.Armed() {
+	if !p.closed {
 		p.shared.word(hdCount).Add(1)
 	}
 }

@@ -76,8 +76,9 @@ type Probe struct {
 	signal   int            // the signal that they send themselves there,
 	trap     *inferior.Trap // and where they do in strict seccomp
 
-	// mu guards the reader and the sink while the ring is drained, and changes of
-	// sites and islands, which only the owner makes.
+	// mu guards the reader, and changes of sites and islands, which only the owner
+	// makes. It is held while the ring is drained, and so while the sink is called,
+	// which may take locks of its own.
 	mu sync.Mutex
 	reader
 }
