@@ -31,6 +31,7 @@ func (e *evaluator) eval(expr []byte, cfa addr.Run, pushCFA bool) (uint64, error
 		m.Unit.AddrSize = 8
 	}
 	m.Unit.Bias, e.steps = uint64(e.bias), 0
+	m.Regs, m.Known = e.regs.V[:], e.regs.Known
 	m.Reset()
 	if pushCFA {
 		m.Push(uint64(cfa))

@@ -90,8 +90,12 @@ const (
 // A Machine computes DWARF expressions (DWARF 5, section 2.5). It keeps its stack from
 // one to the next.
 type Machine struct {
-	Context  Context
-	Unit     Unit
+	Context Context
+	Unit    Unit
+	// Regs has registers by their DWARF numbers. Bit n of Known is set if Regs[n] is what
+	// Context.Register returns: it saves the call. Both may be empty.
+	Regs     []uint64
+	Known    uint32
 	MaxStack int
 	MaxSteps int
 	Steps    *int // operations so far, shared by expressions that need one another
@@ -171,7 +175,9 @@ func (m *Machine) run(expr []byte) {
 			m.fail(fmt.Errorf("expression runs for more than %d operations", m.MaxSteps))
 			break
 		}
-		if op := m.code.U8(); !m.step(op) {
+		op := m.code.Data[m.code.Pos]
+		m.code.Pos++
+		if !m.step(op) {
 			*m.Steps = steps // other expressions may be needed
 			m.describe(op)
 			steps = *m.Steps
@@ -350,12 +356,12 @@ func (m *Machine) jump(by int16) {
 
 // based pushes a register plus a number.
 func (m *Machine) based(reg uint64, plus int64) {
-	v, err := m.Context.Register(reg)
-	if err != nil {
-		m.fail(err)
+	if reg < uint64(len(m.Regs)) && m.Known>>reg&1 != 0 {
+		m.push(Num{V: m.Regs[reg] + uint64(plus), Size: 8})
 		return
 	}
-	m.push(Num{V: v + uint64(plus), Size: 8})
+	v, err := m.Context.Register(reg)
+	m.pushed(v+uint64(plus), err)
 }
 
 // load replaces an address by the number there, which is of type t.

@@ -193,6 +193,11 @@ func FuzzMachine(f *testing.F) {
 		if err == nil && (len(pieces) == 0 || len(pieces) > maxPieces) {
 			t.Errorf("%d pieces", len(pieces))
 		}
+		quick := newMachine(program{called: called})
+		quick.Regs, quick.Known = []uint64{0, 100, 200, 300, 400, 500, 600, 700}, 0xf7
+		if same, other := quick.Locate(expr); fmt.Sprint(same, other) != fmt.Sprint(pieces, err) {
+			t.Errorf("%v, error %v; with known registers %v, error %v", pieces, err, same, other)
+		}
 		m.Unit.Variables = nil // as in call frame information
 		m.Reset()
 		*m.Steps = 0
