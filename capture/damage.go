@@ -5,10 +5,65 @@ import (
 	"strings"
 )
 
-// A Lost is a part of a file that could not be read.
+// A LostKind is how a part of a file is lost.
+type LostKind uint8
+
+// The kinds of lost parts.
+const (
+	BadHeader  LostKind = iota // of the file
+	NotClosed                  // nothing is known of what was to come
+	BadBytes                   // no chunk can be told there
+	NoChunk                    // Err says why the bytes are no chunk
+	BadChunk                   // the chunk Number of kind Chunk has another checksum
+	BadHead                    // Err says what is wrong with the head of that chunk
+	Misplaced                  // the chunk Number stands in place of the chunk Expected
+	OutOfOrder                 // a chunk of kind Chunk stands behind a later one
+	BadRecords                 // Err says what is wrong with the records of a chunk of kind Chunk
+	CutHeader                  // the file ends inside the header of a chunk
+	CutChunk                   // the file ends inside a chunk of kind Chunk: Have of its Whole bytes are there
+)
+
+// A Lost is a part of a file that could not be read. The kind tells which fields mean
+// something.
 type Lost struct {
-	Offset, Length int64  // in the file
-	What           string // what was there and why it is lost
+	Offset, Length   int64 // in the file
+	Kind             LostKind
+	Chunk            string // kind of a chunk: "stacks"
+	Number, Expected uint32 // of chunks, from 0
+	First, Last      uint64 // events of a chunk that was cut off, 0 if unknown
+	Have, Whole      int64
+	Err              error
+}
+
+// String says what was there and why it is lost.
+func (l Lost) String() string {
+	switch l.Kind {
+	case BadHeader:
+		return "the file's header is damaged"
+	case NotClosed:
+		return "not closed (the recorder was killed or is still writing)"
+	case BadBytes:
+		return fmt.Sprintf("bytes %d to %d are damaged", l.Offset, l.Offset+l.Length-1)
+	case NoChunk:
+		return fmt.Sprintf("byte %d: %v", l.Offset, l.Err)
+	case BadChunk:
+		return fmt.Sprintf("chunk %d (%s) at byte %d is damaged", l.Number, l.Chunk, l.Offset)
+	case BadHead:
+		return fmt.Sprintf("chunk %d (%s) at byte %d: %v", l.Number, l.Chunk, l.Offset, l.Err)
+	case Misplaced:
+		return fmt.Sprintf("chunk %d stands at byte %d instead of chunk %d", l.Number, l.Offset, l.Expected)
+	case OutOfOrder:
+		return fmt.Sprintf("the %s at byte %d are out of order", l.Chunk, l.Offset)
+	case BadRecords:
+		return fmt.Sprintf("%s at byte %d: %v", l.Chunk, l.Offset, l.Err)
+	case CutHeader:
+		return fmt.Sprintf("cut off at byte %d inside the header of a chunk", l.Offset+l.Length)
+	}
+	what := l.Chunk
+	if l.First > 0 {
+		what = fmt.Sprintf("events #%d to #%d", l.First, l.Last)
+	}
+	return fmt.Sprintf("cut off at byte %d inside a chunk (%s): %d of its %d bytes are there", l.Offset+l.Length, what, l.Have, l.Whole)
 }
 
 // A DamageError says what of a capture is lost, and what can be read.
@@ -39,7 +94,7 @@ func (e *DamageError) Error() string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(l.What)
+		b.WriteString(l.String())
 	}
 	if e.Missing > 0 {
 		b.WriteString("; ")

@@ -100,12 +100,12 @@ func newFile(name string, r io.ReaderAt, size, checked int64) (*File, error) {
 	}
 	s := f.chunkList(checked)
 	if headerLost {
-		s.lose(0, headerSize, "the file's header is damaged")
+		s.lose(Lost{Kind: BadHeader}, headerSize)
 	}
 	// Where the end itself is lost, that was said.
 	atEnd := func(l Lost) bool { return l.Offset+l.Length == size }
 	if !s.closed && !slices.ContainsFunc(s.lost, atEnd) {
-		s.lose(size, size, "not closed (the recorder was killed or is still writing)")
+		s.lose(Lost{Offset: size, Kind: NotClosed}, size)
 	}
 	f.load(s)
 	return f, nil
@@ -166,20 +166,20 @@ func (f *File) load(s scan) {
 		switch ref.kind {
 		case chunkEvents:
 			if n := len(f.events); n > 0 && ref.first <= f.events[n-1].last {
-				s.lose(ref.offset, ref.offset, "the events at byte %d are out of order", ref.offset)
+				s.lose(Lost{Offset: ref.offset, Kind: OutOfOrder, Chunk: "events"}, ref.offset)
 				continue
 			}
 			f.events = append(f.events, ref)
 			f.len += ref.count
 		case chunkSums:
 			if n := len(f.sums); n > 0 && ref.first <= f.sums[n-1].last {
-				s.lose(ref.offset, ref.offset, "the sums at byte %d are out of order", ref.offset)
+				s.lose(Lost{Offset: ref.offset, Kind: OutOfOrder, Chunk: "sums"}, ref.offset)
 				continue
 			}
 			f.sums = append(f.sums, ref)
 		case chunkStacks:
 			if ref.first <= uint64(f.numStacks) || ref.first > uint64(f.numStacks)+maxLostStacks {
-				s.lose(ref.offset, ref.offset, "the stacks at byte %d are out of order", ref.offset)
+				s.lose(Lost{Offset: ref.offset, Kind: OutOfOrder, Chunk: "stacks"}, ref.offset)
 				continue
 			}
 			f.stacks = append(f.stacks, ref)
@@ -192,7 +192,7 @@ func (f *File) load(s scan) {
 			f.sources = append(f.sources, ref)
 		case chunkInfo, chunkFunctions, chunkThreads, chunkModules, chunkStops, chunkLosses, chunkMarks, chunkSamples, chunkConsole, chunkExecs:
 			if err := f.records(ref, func(r *recordReader) { f.record(ref.kind, r) }); err != nil {
-				s.lose(ref.offset, ref.offset, "%v at byte %d: %v", ref.kind, ref.offset, err)
+				s.lose(Lost{Offset: ref.offset, Kind: BadRecords, Chunk: ref.kind.String(), Err: err}, ref.offset)
 			}
 		}
 	}
@@ -414,7 +414,7 @@ func (f *File) fail(ref chunkRef, err error) {
 		d.Events -= ref.count
 		d.Missing += uint64(ref.count)
 	}
-	d.Lost = append(slices.Clip(d.Lost), Lost{ref.offset, 0, fmt.Sprintf("%v at byte %d: %v", ref.kind, ref.offset, err)})
+	d.Lost = append(slices.Clip(d.Lost), Lost{Offset: ref.offset, Kind: BadRecords, Chunk: ref.kind.String(), Err: err})
 	f.damage = &d
 }
 

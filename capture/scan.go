@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -119,12 +118,14 @@ type scan struct {
 	cut    uint64 // events of a chunk that was cut off
 }
 
-func (s *scan) lose(from, to int64, format string, args ...any) {
+// lose notes that the bytes up to an offset are lost.
+func (s *scan) lose(l Lost, to int64) {
 	if len(s.lost) == maxLost {
 		s.more++
 		return
 	}
-	s.lost = append(s.lost, Lost{from, to - from, fmt.Sprintf(format, args...)})
+	l.Length = to - l.Offset
+	s.lost = append(s.lost, l)
 }
 
 // ended tells whether the info that was written last is known, which counts all
@@ -156,7 +157,7 @@ func (f *chunkFile) scan() (s scan) {
 		if err == nil {
 			f.buf = payload
 			if h.number != number && !lostBefore {
-				s.lose(off, off, "chunk %d stands at byte %d instead of chunk %d", h.number, off, number)
+				s.lose(Lost{Offset: off, Kind: Misplaced, Number: h.number, Expected: number}, off)
 			}
 			number, lostBefore = h.number+1, false
 			s.add(off, end, h, payload)
@@ -181,7 +182,7 @@ func (f *chunkFile) scan() (s scan) {
 func (s *scan) add(off, end int64, h chunkHeader, payload []byte) {
 	ref, err := makeRef(h, off, payload)
 	if err != nil {
-		s.lose(off, end, "chunk %d (%v) at byte %d: %v", h.number, h.kind, off, err)
+		s.lose(Lost{Offset: off, Kind: BadHead, Number: h.number, Chunk: h.kind.String(), Err: err}, end)
 		return
 	}
 	s.refs = append(s.refs, ref)
@@ -226,24 +227,23 @@ func (s *scan) loseChunk(f *chunkFile, off, next int64, h chunkHeader, err error
 	if s.index = 0; h.kind == chunkIndex && next == f.size && (err == errChecksum || err == errCut) {
 		s.index = off
 	}
+	l := Lost{Offset: off, Number: h.number, Chunk: h.kind.String()}
 	switch {
 	case err == errChecksum:
-		s.lose(off, next, "chunk %d (%v) at byte %d is damaged", h.number, h.kind, off)
+		l.Kind = BadChunk
 	case err != errCut && err != errHeader:
-		s.lose(off, next, "byte %d: %v", off, err)
+		l.Kind, l.Err = NoChunk, err
 	case err == errHeader || next < f.size:
-		s.lose(off, next, "bytes %d to %d are damaged", off, next-1)
+		l.Kind = BadBytes
 	case h.kind == 0:
-		s.lose(off, next, "cut off at byte %d inside the header of a chunk", f.size)
+		l.Kind = CutHeader
 	default:
-		what := h.kind.String()
+		l.Kind, l.Have, l.Whole = CutChunk, f.size-off-chunkHeaderSize, int64(h.length)
 		if ref, err := f.partialRef(h, off); err == nil && ref.kind == chunkEvents {
-			s.cut = uint64(ref.count)
-			what = fmt.Sprintf("events #%d to #%d", ref.first, ref.last)
+			s.cut, l.First, l.Last = uint64(ref.count), ref.first, ref.last
 		}
-		s.lose(off, next, "cut off at byte %d inside a chunk (%s): %d of its %d bytes are there",
-			f.size, what, f.size-off-chunkHeaderSize, h.length)
 	}
+	s.lose(l, next)
 }
 
 // partialRef is what the head of a chunk that was cut off says.

@@ -271,7 +271,7 @@ func lostParts(f *capture.File) []string {
 			lines = append(lines, fmt.Sprintf("%d more", len(d.Lost)-shown+d.More))
 			break
 		}
-		lines = append(lines, l.What)
+		lines = append(lines, l.String())
 	}
 	if d.Missing > 0 {
 		lines = append(lines, atLeast(d.Open, counted(d.Missing, "event")+" missing"))
