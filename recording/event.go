@@ -17,7 +17,9 @@ type Event struct {
 
 // EventOf is the event of a call that was followed.
 func EventOf(call breakpoints.Call) *Event {
-	return &Event{Event: call.Event, Function: call.Function.Name, text: call.String()}
+	e := &Event{Event: call.Event, Function: call.Function.Name, text: call.String()}
+	e.Abandoned = call.Abandoned
+	return e
 }
 
 // Call is the event as a call, malloc(4194304) = 0x7ffff4c00010.
