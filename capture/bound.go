@@ -42,15 +42,15 @@ func (c *Writer) Bound(b Bound) {
 // Dropped is the number of events that are in the file no more.
 func (c *Writer) Dropped() uint64 { return c.out.dropped.Load() }
 
-// kept is a chunk of events that may be dropped, and its length.
-type kept struct {
+// A ringChunk is a chunk of events that may be dropped, and its length.
+type ringChunk struct {
 	chunkRef
 	length int64
 }
 
 // keep lists a chunk of events, and drops those that are too old for it.
 func (c *chunkWriter) keep(ref chunkRef, length int64) {
-	c.ring = append(c.ring, kept{ref, length})
+	c.ring = append(c.ring, ringChunk{ref, length})
 	c.ringBytes += length
 	for len(c.ring) > 1 {
 		old := c.ring[0]

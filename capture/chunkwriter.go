@@ -19,7 +19,7 @@ type chunkWriter struct {
 	index     []chunkRef            // but those of ring
 	bound     Bound
 	dropped   atomic.Uint64 // events
-	ring      []kept        // chunks of events, if old ones are dropped
+	ring      []ringChunk   // chunks of events, if old ones are dropped
 	ringBytes int64
 	packer    packer
 	buf       []byte // of the last chunk

@@ -114,7 +114,7 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 	if !l.NoLeaks && l.MaxLeaked == nil {
 		return nil
 	}
-	k := p.keep(l)
+	k := p.remaining(l)
 	weigh := func(i int, st *Stack) (uint64, uint64) {
 		if !k.counts[i] {
 			return 0, 0
@@ -142,15 +142,15 @@ func checkLeaks(p *Profile, l *Limits) (all []Verdict) {
 	return all
 }
 
-// kept is what is live at the end, by whether it is held against the user.
-type kept struct {
+// remaining is what is live at the end, by whether it is held against the user.
+type remaining struct {
 	counts                []bool // by stack
 	counted, own, allowed Numbers
 }
 
-// keep tells what the runtimes keep for themselves and what is allowed from leaks.
-func (p *Profile) keep(l *Limits) kept {
-	k := kept{counts: make([]bool, len(p.Stacks))}
+// remaining tells what the runtimes keep for themselves and what is allowed from leaks.
+func (p *Profile) remaining(l *Limits) remaining {
+	k := remaining{counts: make([]bool, len(p.Stacks))}
 	user, runtime := newSuppressor(p, l.Suppressions), newSuppressor(p, RuntimeSuppressions())
 	for i := range p.Stacks {
 		st := &p.Stacks[i]
@@ -168,7 +168,7 @@ func (p *Profile) keep(l *Limits) kept {
 }
 
 // text says what does not count.
-func (k *kept) text() (text string) {
+func (k *remaining) text() (text string) {
 	if k.own.LiveBlocks > 0 {
 		text += fmt.Sprintf("; not counted: %s, kept by language runtimes for themselves", blocksText(k.own.Live, k.own.LiveBlocks))
 	}
@@ -180,7 +180,7 @@ func (k *kept) text() (text string) {
 
 // checkGrowth holds what is live more than before against the limit.
 func checkGrowth(p *Profile, l *Limits) Verdict {
-	k, since := p.keep(l), l.Since
+	k, since := p.remaining(l), l.Since
 	before := uint64(0)
 	for i, n := range since.Live {
 		if i < len(k.counts) && k.counts[i] {

@@ -38,7 +38,7 @@ var sarifRules = []struct{ id, name, text string }{
 // themselves, and what there is no place for.
 func WriteSARIF(w io.Writer, p *Profile, o Options) error {
 	log := newSARIF(p, o)
-	k := p.keep(&Limits{})
+	k := p.remaining(&Limits{})
 	level := func(f *finding) string {
 		if float64(f.weight) >= leakWarning*float64(k.counted.Live) {
 			return "warning"
