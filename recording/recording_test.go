@@ -45,6 +45,19 @@ type fakeThread struct {
 	number int
 }
 
+// goneThread is a thread whose name was known.
+type goneThread struct {
+	fakeThread
+	names []string // that are yet to be told
+}
+
+func (t *goneThread) Name() (name string) {
+	if len(t.names) > 0 {
+		name, t.names = t.names[0], t.names[1:]
+	}
+	return name
+}
+
 func (t fakeThread) ID() int32    { return t.id }
 func (t fakeThread) Number() int  { return t.number }
 func (t fakeThread) Name() string { return "worker" }
@@ -128,6 +141,21 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// A call that did not return is recorded as one.
+func TestAbandonedCall(t *testing.T) {
+	r := New(&fakeProcess{})
+	r.Begin(capture.Info{}, nil)
+	r.Start()
+	c := call(capture.Event{Kind: capture.Alloc, Size: 8, Failed: true})
+	c.Abandoned = true
+	r.Take(c, 0, &fakeOrigin{thread: fakeThread{7, 1}})
+	for e := range r.Log().Events(0) {
+		if !e.Abandoned || !e.Failed {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
 // The kernel uses the ID of a thread that has ended again.
 func TestThreadsWithOneID(t *testing.T) {
 	r := New(&fakeProcess{})
@@ -137,6 +165,19 @@ func TestThreadsWithOneID(t *testing.T) {
 	}
 	if got := r.Log().Threads(); len(got) != 2 || got[1].Num != 2 {
 		t.Errorf("threads %+v", got)
+	}
+}
+
+// A thread that is gone has the name that it had last.
+func TestNameOfAThreadThatIsGone(t *testing.T) {
+	r := New(&fakeProcess{})
+	r.Begin(capture.Info{}, nil)
+	r.Start()
+	r.SetFilter(NewFilter(parse(t, `thread == "worker"`)))
+	r.RenameThread(&goneThread{fakeThread{7, 1}, []string{"worker"}})
+	r.Batch([]capture.Event{{Kind: capture.Alloc, Addr: 0x1000, Size: 8, TID: 7}}, []*breakpoints.Function{{Name: "malloc"}})
+	if got := recordedSeqs(r); len(got) != 1 {
+		t.Errorf("recorded %d", got)
 	}
 }
 

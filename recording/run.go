@@ -268,6 +268,7 @@ func (n *run) addThread(t Thread) {
 
 // renameThread has the recording know a thread with its name as of now.
 func (n *run) renameThread(t Thread) {
-	n.threads[t.ID()] = &knownThread{Thread: t}
-	n.out.AddThread(capture.Thread{TID: t.ID(), Num: t.Number(), Name: t.Name()})
+	name := t.Name()
+	n.threads[t.ID()] = &knownThread{Thread: t, name: name}
+	n.out.AddThread(capture.Thread{TID: t.ID(), Num: t.Number(), Name: name})
 }

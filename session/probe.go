@@ -414,7 +414,7 @@ func possible(n cond.Node, v recording.Frames, value bool) bool {
 
 // threadStarted and threadExited follow the inferior's threads.
 func (s *Session) threadStarted(t *inferior.Thread) {
-	s.rec.AddThread(thread{t})
+	s.exclusive(func() { s.rec.AddThread(thread{t}) }) // behind the events of one that had its ID before
 	if s.probe != nil {
 		s.probe.ThreadsChanged()
 	}
@@ -425,7 +425,7 @@ func (s *Session) threadExited(t *inferior.Thread) {
 	if s.probe == nil || !s.probe.Armed() {
 		return
 	}
-	s.rec.RenameThread(thread{t})
+	s.exclusive(func() { s.rec.RenameThread(thread{t}) })
 	s.probe.ThreadExited(int32(t.TID))
 	s.probe.ThreadsChanged()
 }
