@@ -48,8 +48,8 @@ func leakyProfile() *Profile {
 			10: {Function: "grow(std::vector<int>&)::{lambda()#1}::operator[](int)", File: "/src/a b/grow.cc", Line: 50, Address: 0x1300, Module: 0, Known: true},
 		},
 		Stacks: []Stack{
-			{Frames: []int{0, 1, 2, 9}, Site: 2, Numbers: Numbers{Allocs: 10, Bytes: 1000, Live: 1000, LiveBlocks: 2, Peak: 600, PeakBlocks: 1}},
-			{Frames: []int{0, 1, 3, 9}, Site: 2, Numbers: Numbers{Allocs: 5, Bytes: 500, Live: 500, LiveBlocks: 1, Peak: 500, PeakBlocks: 1}},
+			{Frames: []int{0, 1, 2, 9}, Site: 1, Numbers: Numbers{Allocs: 10, Bytes: 1000, Live: 1000, LiveBlocks: 2, Peak: 600, PeakBlocks: 1}},
+			{Frames: []int{0, 1, 3, 9}, Site: 1, Numbers: Numbers{Allocs: 5, Bytes: 500, Live: 500, LiveBlocks: 1, Peak: 500, PeakBlocks: 1}},
 			{Frames: []int{0, 10, 4, 9}, Site: 1, Numbers: Numbers{Allocs: 1, Bytes: 24, Live: 24, LiveBlocks: 1}},
 			{Frames: []int{0, 5, 2, 9}, Site: 2, Numbers: Numbers{Allocs: 1, Bytes: 4096, Live: 4096, LiveBlocks: 1, Peak: 4096, PeakBlocks: 1}},
 			{Frames: []int{0, 6, 7}, Site: 1, Numbers: Numbers{Allocs: 1, Bytes: 73_728, Live: 73_728, LiveBlocks: 1, Peak: 73_728, PeakBlocks: 1}},

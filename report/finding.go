@@ -53,7 +53,7 @@ func (p *Profile) findings(weigh func(i int, st *Stack) (weight, blocks uint64))
 			continue
 		}
 		k := key{fingerprint: p.fingerprint(st)}
-		if f := p.userFrame(st); f != nil {
+		if f := p.site(st); f != nil {
 			k.file, k.line = f.File, f.Line
 		}
 		at, ok := index[k]
@@ -96,17 +96,6 @@ func number(all []finding) {
 		}
 		all[i].fingerprint = fmt.Sprintf("%s:%d", last, n)
 	}
-}
-
-// userFrame is the frame at which a stack is shown: the one that stands for it, or
-// what is inlined there if that has a line; nil without frames.
-func (p *Profile) userFrame(st *Stack) *Frame {
-	for _, i := range st.Frames[:min(st.Site, len(st.Frames))] {
-		if f := &p.Frames[i]; !f.Library && f.File != "" && f.Line > 0 {
-			return f
-		}
-	}
-	return p.site(st)
 }
 
 // rustHash is what legacy mangling ends Rust's names with: it differs from build to

@@ -107,7 +107,7 @@ type Frame struct {
 type Stack struct {
 	ID        capture.StackID // of the recording
 	Frames    []int           // indexes into Profile.Frames, innermost first
-	Site      int             // index into Frames: what stands for the stack, as in top; no library's
+	Site      int             // index into Frames: the frame that the blocks belong to, see query.Attribution; frames before it are libraries'
 	Truncated string          // why outer frames are missing, "" if none are
 	Thread    string          // the name of the thread that allocated, "" without one or if several threads share the row
 	TID       int32           // of it, 0 if several threads share the row

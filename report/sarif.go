@@ -175,7 +175,7 @@ func (l *sarifLog) add(rule, level, text string, f *finding) {
 // place is where a stack is shown.
 func (l *sarifLog) place(st *Stack) sarifLocation {
 	loc := sarifLocation{}
-	if f := l.p.userFrame(st); f != nil {
+	if f := l.p.site(st); f != nil {
 		loc = l.location(f)
 	}
 	if loc.PhysicalLocation == nil { // without one services show nothing

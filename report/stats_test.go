@@ -127,13 +127,13 @@ func TestStats(t *testing.T) {
 
      bytes   share  allocations  where most bytes are allocated
   10.3 KiB  95.4 %           15  keep                                 /src/a.c:5
-     400 B   3.6 %            4  main                                 /src/a.c:9
+     400 B   3.6 %            4  0x7f0000001234                       [libc.so.6]
      100 B   0.9 %            1  ev?[31mil;</script>?"\? (int, char)  /tmp/ev?[31mil;</...
        7 B   0.1 %            1  (no stack)
 
   allocations   share     bytes  where most blocks are allocated
            15  71.4 %  10.3 KiB  keep                                 /src/a.c:5
-            4  19.0 %     400 B  main                                 /src/a.c:9
+            4  19.0 %     400 B  0x7f0000001234                       [libc.so.6]
             1   4.8 %       7 B  (no stack)
             1   4.8 %     100 B  ev?[31mil;</script>?"\? (int, char)  /tmp/ev?[31mil;</...
 `
@@ -155,7 +155,7 @@ func TestSummary(t *testing.T) {
 
 What matters most:
   10.3 KiB  95.4 %  of all bytes   keep                                 /src/a.…
-         4  19.0 %  of all blocks  main                                 /src/a.…
+         4  19.0 %  of all blocks  0x7f0000001234                       [libc.s…
          1   4.8 %  of all blocks  ev?[31mil;</script>?"\? (int, char)  /tmp/ev…
          1   4.8 %  of all blocks  (no stack)
 
@@ -164,6 +164,8 @@ Careful:
     are unsure
   ! 1 allocation is recorded without a stack (4.8 %)
   ! the stacks of 1 allocation lack outer frames (4.8 %): no CFI; ? at 0x1000
+  ! 4 allocations are in functions without a name (19.0 %): hdb doctor tells
+    what is missing
   ! 1 allocation failed: the program got no memory, or asked for too much
 `
 	if got := strings.ReplaceAll(got, "\uFFFD", "?"); got != want {

@@ -80,12 +80,12 @@ func (p *Profile) Functions() []*Row {
 	return order
 }
 
-// own is the index of the frame that a stack is shown at, -1 without frames.
+// own is the index of the frame that the blocks of a stack belong to, -1 without frames.
 func (p *Profile) own(s *Stack) int {
 	if len(s.Frames) == 0 {
 		return -1
 	}
-	return p.shown(s)
+	return s.Site
 }
 
 // Sorted are the functions by their own numbers and the measure, largest first.

@@ -228,12 +228,6 @@ func (p *Profile) site(st *Stack) *Frame {
 	return &p.Frames[st.Frames[st.Site]]
 }
 
-// shown is the index of the innermost frame that is not the allocator's, a
-// wrapper's or the library's; 0 if all are.
-func (p *Profile) shown(st *Stack) int {
-	return max(0, slices.IndexFunc(st.Frames, func(i int) bool { return !p.Frames[i].Library }))
-}
-
 // places adds up the stacks by the functions that they are shown at, or by their
 // lines.
 func (p *Profile) places(lines bool) []Place {

@@ -115,7 +115,7 @@ func (m Measure) some(n Numbers) bool { return m.blocks(n) > 0 || m.Of(n) > 0 }
 func (t *Tree) at(st *Stack, level int) (kind int32, frame int, ok bool) {
 	inner, outer := 0, len(st.Frames)
 	if !t.o.Full {
-		inner = t.p.shown(st)
+		inner = st.Site
 		for outer > inner+1 && t.kinds[t.kind[st.Frames[outer-1]]].start {
 			outer--
 		}

@@ -39,7 +39,7 @@ func sampleProfile(source string) *report.Profile {
 	p.Stacks = []report.Stack{
 		{ID: 1, Frames: []int{0, 1, 2, 3}, Site: 1, Thread: "main", Numbers: report.Numbers{Allocs: 10, Bytes: 10000, Live: 1000, LiveBlocks: 1, Peak: 8000, PeakBlocks: 8, Temporary: 3}},
 		{ID: 2, Frames: []int{0, 1, 6, 3}, Site: 1, Thread: "worker", Numbers: report.Numbers{Allocs: 5, Bytes: 500, Live: 300, LiveBlocks: 3, Peak: 500, PeakBlocks: 5}},
-		{ID: 3, Frames: []int{4, 2, 3}, Site: 1, Numbers: report.Numbers{Allocs: 4, Bytes: 400, Live: 200, LiveBlocks: 2, Peak: 400, PeakBlocks: 4, Temporary: 1}},
+		{ID: 3, Frames: []int{4, 2, 3}, Numbers: report.Numbers{Allocs: 4, Bytes: 400, Live: 200, LiveBlocks: 2, Peak: 400, PeakBlocks: 4, Temporary: 1}},
 		{ID: 4, Frames: []int{5}, Truncated: "no CFI; \x1b at 0x1000", Numbers: report.Numbers{Allocs: 1, Bytes: 100, Peak: 100, PeakBlocks: 1}},
 		{Truncated: "no stack was recorded", Numbers: report.Numbers{Allocs: 1, Bytes: 7}},
 	}
