@@ -306,8 +306,5 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 			out.Line(screen.Warning("warning: "), screen.Plain(line))
 		}
 	})
-	if err := a.Files(c.s, o, ""); err != nil {
-		return err
-	}
-	return o.Err()
+	return errors.Join(o.Err(), a.Files(c.s, o, ""))
 }

@@ -82,7 +82,6 @@ func New(cfg Config) *Console {
 	c.source = &sourceViewer{c: c, missing: map[string]bool{}, newer: map[string]bool{}}
 	c.eval = &evaluator{c: c}
 	c.out, c.err = &screen.Output{W: cfg.Out, Notices: &c.notices}, &screen.Output{W: cfg.Err, Notices: &c.notices}
-	surviveBrokenPipes()
 	c.hist = line.History{Path: historyPath(cfg.Getenv), Limit: 1000}
 	c.tui = newTUI(c)
 	c.sig.beside = make(chan func(), 64)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 
 	"hdb/console/screen"
 	"hdb/inferior"
@@ -24,7 +23,7 @@ const (
 
 // exitStatus gathers what the exit code will say.
 type exitStatus struct {
-	code     int // of the first failed command
+	code     int // of the failed command that counts
 	given    *int
 	child    inferior.ExitStatus // of the last inferior that ended by itself
 	hasChild bool
@@ -38,10 +37,12 @@ var errAssertion = errors.New("assertion failed")
 // are missing from the recording.
 var errUndecided = errors.New("assertion undecided")
 
-// failed remembers that a command failed by err.
+// failed remembers that a command failed by err. What became of an assertion goes before
+// other failures, and the first of these before later ones.
 func (x *exitStatus) failed(err error) {
-	if x.code == ExitOK {
-		x.code = failureCode(err)
+	switch code := failureCode(err); {
+	case x.code == ExitOK, code == ExitAssertion, code == ExitUndecided && x.code != ExitAssertion:
+		x.code = code
 	}
 }
 
@@ -129,15 +130,10 @@ func (c *Console) warn(err error) {
 	c.err.Line(screen.Warning("warning: "), screen.Plain(err.Error()))
 }
 
-// noteOutput makes lost output count as a failure. It is worth a message
-// unless the reader has just gone, as head does.
+// noteOutput makes lost output count as a failure.
 func (c *Console) noteOutput() {
-	switch {
-	case c.out.Err() == nil:
-	case errors.Is(c.out.Err(), syscall.EPIPE):
-		c.exit.failed(c.out.Err())
-	default:
-		c.fail(fmt.Errorf("output: %w", c.out.Err()))
+	if err := c.out.Err(); err != nil {
+		c.fail(fmt.Errorf("output: %w", err))
 	}
 }
 

@@ -35,13 +35,6 @@ type signals struct {
 	ended   atomic.Bool                   // SIGTERM, SIGHUP or SIGQUIT came
 }
 
-// surviveBrokenPipes makes a write that nobody reads fail with EPIPE instead of
-// killing hdb, which could leave an int3 in an attached process. SIGPIPE is not
-// ignored, because programs that hdb starts would inherit that.
-func surviveBrokenPipes() {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-}
-
 // start handles signals from now on. It does nothing the second time.
 func (s *signals) start(interrupt func() error) {
 	if s.ch != nil {

@@ -107,6 +107,7 @@ type Status struct {
 	Filter     string // condition of what is recorded, "" all is
 	Seen       uint64 // events of this run
 	Recorded   uint64 // events in the log or file
+	Unwritten  uint64 // further recorded events, which the file could not take
 	Stacks     int
 	Truncated  int    // of them
 	LiveBytes  uint64 // of all events, recorded or not
@@ -123,6 +124,7 @@ func (r *Recording) Status() Status {
 		On: n.on, Paused: n.paused, Seen: n.seq, Recorded: r.recorded(), Stacks: n.stacks, Truncated: n.truncated,
 		LiveBytes: n.live.Bytes(), LiveBlocks: n.live.Blocks(), PeakBytes: n.live.Peak(),
 	}
+	st.Unwritten = n.recorded - min(st.Recorded, n.recorded)
 	if n.filter != nil {
 		st.Filter = n.filter.String()
 	}

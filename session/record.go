@@ -177,6 +177,7 @@ type RecordStatus struct {
 	Plane      Plane
 	Seen       uint64 // events of this run
 	Recorded   uint64 // events in the log or file
+	Unwritten  uint64 // further recorded events, which the file could not take
 	Left       uint64 // of them, after the older ones were dropped; 0: all are
 	Stacks     int
 	Truncated  int    // of them
@@ -235,7 +236,7 @@ func (s *Session) recordStatus() RecordStatus {
 	s.exclusive(func() {
 		now := s.rec.Status()
 		st.Recording, st.Paused, st.Filter = now.On, now.Paused, now.Filter
-		st.Seen, st.Recorded = now.Seen, now.Recorded
+		st.Seen, st.Recorded, st.Unwritten = now.Seen, now.Recorded, now.Unwritten
 		st.LiveBytes, st.LiveBlocks, st.PeakBytes = now.LiveBytes, now.LiveBlocks, now.PeakBytes
 		st.Stacks, st.Truncated = now.Stacks, now.Truncated
 		if log := s.rec.Log(); log != nil {

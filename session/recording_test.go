@@ -251,6 +251,10 @@ func TestStreamStopsWhenTheDiskIsFull(t *testing.T) {
 	if err := s.StreamErr(); err == nil {
 		t.Error("no error of writing")
 	}
+	st, err := s.EndStream()
+	if seen := s.rec.Status().Seen; err == nil || st.Recorded != 0 || st.Unwritten == 0 || st.Unwritten > seen {
+		t.Errorf("%d events are written, %d are not, of %d: %v", st.Recorded, st.Unwritten, seen, err)
+	}
 }
 
 // A file that cannot be created keeps the program from running.

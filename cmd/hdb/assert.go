@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -128,8 +130,15 @@ func assert(main *options, out, errw io.Writer) int {
 	if ended == nil {
 		return code
 	}
-	return o.check(path, ended, errw, errw)
+	verdict := o.check(path, ended, errw, errw)
+	if code == console.ExitFailed && !decides(verdict) { // the recording failed
+		return code
+	}
+	return verdict
 }
+
+// decides tells an exit code that no other failure replaces.
+func decides(code int) bool { return code == console.ExitAssertion || code == console.ExitUndecided }
 
 // place is where the program is recorded to; remove is called at the end.
 func (o *assertOptions) place() (path string, remove func(), err error) {
@@ -149,19 +158,22 @@ func (o *assertOptions) recording(path string) *recordOptions {
 }
 
 // record records the program to its end. Without one there is an exit code that says
-// why.
+// why. With one it is 1 when the file could not be written: what is in it is checked.
 func (o *assertOptions) record(path string, errw io.Writer) (*inferior.ExitStatus, int) {
 	r := newRecorder(o.recording(path), errw)
 	code := r.run(nil)
 	r.signals.stop()
-	if err := r.s.Close(); err != nil {
+	lost := r.s.StreamErr() != nil && r.s.Failure() == nil
+	err := r.s.Close()
+	r.withdraw()
+	if err != nil {
 		return nil, fail(errw, err, 1)
 	}
 	if r.forks > 0 {
 		warn(errw, fmt.Sprintf("%d children of %s ran free: what they allocate is in no number", r.forks, r.name()))
 	}
 	switch {
-	case r.ended != nil && (code == 0 || code == console.ExitSignal):
+	case r.ended != nil && (code == 0 || code == console.ExitSignal || lost):
 		return r.ended, code
 	case code == 0:
 		return nil, fail(errw, errors.New("assert: the recording did not last to the end of the program"), 1)
@@ -185,23 +197,21 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 	if err != nil {
 		return fail(errw, err, exitUsage)
 	}
-	if err := report.WriteVerdicts(out, outcome.Profile, outcome.Verdicts); err != nil {
-		return fail(errw, err, 1)
-	}
-	for _, line := range outcome.Warnings() {
-		fmt.Fprintf(out, "warning: %s\n", screen.Clean(line))
-	}
 	failed := ""
 	if ended != nil && (ended.Signal != 0 || ended.Code != 0) {
 		failed = filepath.Base(o.words[0]) + ": " + ended.String()
-		fmt.Fprintf(out, "FAILED program: %s\n", screen.Clean(failed))
 	}
-	if err := o.Files(s, outcome, failed); err != nil {
-		return fail(errw, err, 1)
+	lost := 0
+	for _, err := range []error{printOutcome(out, outcome, failed), o.Files(s, outcome, failed)} {
+		if err != nil {
+			lost = fail(errw, err, console.ExitFailed)
+		}
 	}
 	switch {
 	case outcome.Err() != nil:
 		return outcome.ExitCode()
+	case lost != 0:
+		return lost
 	case ended == nil:
 		return 0
 	case o.status && ended.Signal != 0:
@@ -214,4 +224,18 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 		return console.ExitFailed
 	}
 	return 0
+}
+
+// printOutcome prints the verdicts, what should be known of the recording, and how the
+// program failed if it has.
+func printOutcome(out io.Writer, outcome *console.Outcome, failed string) error {
+	w := bufio.NewWriter(out)
+	err := report.WriteVerdicts(w, outcome.Profile, outcome.Verdicts)
+	for _, line := range outcome.Warnings() {
+		fmt.Fprintf(w, "warning: %s\n", screen.Clean(line))
+	}
+	if failed != "" {
+		fmt.Fprintf(w, "FAILED program: %s\n", screen.Clean(failed))
+	}
+	return cmp.Or(err, w.Flush())
 }

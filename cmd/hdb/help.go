@@ -26,10 +26,12 @@ func help(words []string, in *os.File, out, errw io.Writer) int {
 	case len(words) == 1 && slices.Contains(firstWords(), words[0]):
 		return run([]string{words[0], "--help"}, in, out, errw)
 	}
-	if run([]string{"-nx", "-q", "-batch", "-ex", "help " + strings.Join(words, " ")}, in, out, errw) != 0 {
+	argv := []string{"-nx", "-q", "-batch", "-ex", "help " + strings.Join(words, " ")}
+	code := run(argv, in, out, errw)
+	if code != 0 && run(argv, in, io.Discard, io.Discard) != 0 { // not for lost output
 		return exitUsage
 	}
-	return 0
+	return code
 }
 
 // meansCommand says that the command line names a command of the console rather

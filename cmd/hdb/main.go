@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"hdb/console"
 	"hdb/console/line"
@@ -110,7 +112,15 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == guardFlag {
 		os.Exit(guard(os.Args[2:]))
 	}
+	surviveBrokenPipes()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// surviveBrokenPipes makes a write that nobody reads fail with EPIPE instead of killing
+// hdb: then its exit code says so, and no int3 is left in an attached process. SIGPIPE is
+// not ignored, because programs that hdb starts would inherit that.
+func surviveBrokenPipes() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }
 
 func run(argv []string, in *os.File, out, errw io.Writer) int {

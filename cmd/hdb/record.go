@@ -248,7 +248,7 @@ type recorder struct {
 	file     string               // that is being written
 	withdraw func()               // removes it if nothing could be
 	forks    int                  // children that run free
-	ended    *inferior.ExitStatus // of the program, when the recording lasted to it
+	ended    *inferior.ExitStatus // of the program, when the recording lasted to it or could not be written
 	signals  recordSignals
 	mu       sync.Mutex // guards the output of say and show
 }
@@ -507,6 +507,9 @@ func (r *recorder) leave() int {
 		}
 		if over(rep) {
 			r.signals.runs(0)
+			if r.s.StreamErr() != nil {
+				r.ended = &rep.Exit
+			}
 			r.sayEnd(&rep.Exit)
 			return r.exitCode(code, &rep.Exit)
 		}
@@ -572,7 +575,7 @@ func (r *recorder) sayWritten(st *session.RecordStatus) {
 	}
 	defer f.Close()
 	if n := uint64(f.Len()); !f.Info().Aggregate {
-		r.say(fmt.Sprintf("%s: not whole: %s can be read, %s recorded", r.file, counted(n, "event"), counted(max(n, st.Recorded), "event")))
+		r.say(fmt.Sprintf("%s: not whole: %s can be read, %s recorded", r.file, counted(n, "event"), counted(max(n, st.Recorded+st.Unwritten), "event")))
 	}
 }
 
