@@ -25,7 +25,7 @@ type Anonymity struct {
 // the host, threads, modules, files, functions, marks and stops, the same for what
 // has the same name. Source lines, build IDs and the console's lines are left out.
 func Anonymize(w io.Writer, f *File, a Anonymity) (Copied, error) {
-	return f.whole(w, newMask(f, a))
+	return copyAll(w, f, newMask(f, a))
 }
 
 // A mask is a recording under made-up names.
@@ -60,7 +60,7 @@ func newMask(f *File, a Anonymity) *mask {
 	for n := range m.modules {
 		mod := &m.modules[n]
 		kind := "module"
-		if mod.Path == f.info.Program {
+		if mod.Path == f.Info().Program {
 			kind = "program"
 		}
 		mod.Path, mod.BuildID = m.file(kind, mod.Path), ""
@@ -180,7 +180,7 @@ func (m *mask) Losses() []Loss {
 
 func (m *mask) Stack(id StackID) Stack {
 	s := m.File.Stack(id)
-	if s.Truncated != noStack(id).Truncated {
+	if s.Truncated != MissingStack(id).Truncated {
 		s.Truncated = m.cut(s.Truncated)
 	}
 	return s

@@ -3,11 +3,8 @@ package capture
 import (
 	"cmp"
 	"io"
-	"math"
 	"slices"
 	"time"
-
-	"hdb/internal/outfile"
 )
 
 // A Bound keeps a recording to a file small. Its zero value keeps everything.
@@ -110,40 +107,13 @@ func (c *Writer) Adopt(l *Log) {
 	execs := l.Execs()
 	for e := range l.Events(0) {
 		for len(execs) > 0 && e.Seq >= execs[0] {
-			c.replacedAt(execs[0])
+			c.ReplacedAt(execs[0])
 			execs = execs[1:]
 		}
 		c.AddEvent(&e)
 	}
 	for _, first := range execs { // after the last event
-		c.replacedAt(first)
+		c.ReplacedAt(first)
 	}
 	c.addMoments(l)
-}
-
-// Compact makes a whole capture of the file path, whose recorder dropped old
-// events and has closed it. What was allocated by those is unknown in it, as after
-// Trim. The file is replaced when all is written.
-func Compact(path string) (Copied, error) {
-	r, size, err := openRegular(path)
-	if err != nil {
-		return Copied{}, err
-	}
-	defer r.Close()
-	f, err := newFile(path, r, size, 0) // by its index: the holes are no damage
-	if err != nil {
-		return Copied{}, err
-	}
-	var made Copied
-	err = outfile.File{Path: path, Force: true}.Write(func(w io.Writer) (err error) {
-		made, err = f.Compact(w)
-		return err
-	})
-	return made, err
-}
-
-// Compact writes a whole capture of one that has lost its first events.
-func (f *File) Compact(w io.Writer) (Copied, error) {
-	first, _, _, _ := f.Span()
-	return f.part(w, f, first, math.MaxUint64)
 }

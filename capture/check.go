@@ -1,47 +1,12 @@
 package capture
 
 import (
-	"errors"
 	"fmt"
-	"math"
-	"os"
 	"slices"
-
-	"hdb/internal/regular"
 )
 
 // maxWrong bounds the list of Verify.
 const maxWrong = 20
-
-// OpenWhole opens a capture as Open does, and reads all of it at once whatever its
-// size: what it then says of damage is not only what the index says.
-func OpenWhole(path string) (*File, error) {
-	r, size, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := newFile(path, r, size, math.MaxInt64)
-	if err != nil {
-		r.Close()
-		return nil, err
-	}
-	f.close = r.Close
-	return f, nil
-}
-
-// openRegular opens a file and tells its size.
-func openRegular(path string) (*os.File, int64, error) {
-	r, st, err := regular.Open(path)
-	switch {
-	case errors.Is(err, regular.ErrDirectory):
-		return nil, 0, &NotCaptureError{Path: path, Found: "a directory"}
-	case errors.Is(err, regular.ErrNotRegular):
-		return nil, 0, &NotCaptureError{Path: path, Found: "no regular file"}
-	case err != nil:
-		return nil, 0, err
-	}
-	return r, st.Size(), nil
-}
 
 // Verify decodes everything, and checks what a reader takes on trust: that the
 // events speak of stacks and functions that are there, that the summaries and checkpoints
@@ -106,7 +71,7 @@ func (v *verifier) events() {
 			continue
 		}
 		for i := range buf {
-			totals.add(&buf[i], buf[i].Time)
+			totals.Add(&buf[i], buf[i].Time)
 			v.event(&buf[i])
 		}
 		said, err := d.summaryOf(payload)
@@ -124,7 +89,7 @@ func (v *verifier) events() {
 		}
 		v.touched(said, buf)
 		is, err := sums.summary(buf)
-		if err != nil || known && !is.equal(said) {
+		if err != nil || known && !sameSummary(is, said) {
 			v.say("events #%d to #%d: the summary is of others", ref.first, ref.last)
 		}
 		sums.sum.state = heapState{said.Live, said.Blocks}
@@ -179,10 +144,11 @@ func (v *verifier) event(e *Event) {
 
 // touched checks that the addresses of a run's events are among those it tells.
 func (v *verifier) touched(s *Summary, events []Event) {
-	if s.touched == nil {
+	encoded, ok := s.Touches.(encodedAddresses)
+	if !ok {
 		return
 	}
-	t, err := parseTouched(s.touched)
+	t, err := parseTouched(encoded)
 	if err != nil {
 		v.say("events #%d to #%d: %v", s.First, s.Last, err)
 		return
@@ -195,11 +161,11 @@ func (v *verifier) touched(s *Summary, events []Event) {
 	}
 }
 
-// equal tells whether two summaries say the same.
-func (s *Summary) equal(o *Summary) bool {
+// sameSummary reports whether two summaries say the same.
+func sameSummary(s, o *Summary) bool {
 	a, b := *s, *o
 	a.Flows, a.Sizes, a.Calls, b.Flows, b.Sizes, b.Calls = nil, nil, nil, nil, nil, nil
-	a.Fresh, a.touched, b.touched = b.Fresh, nil, nil
+	a.Fresh, a.Touches, b.Touches = b.Fresh, nil, nil
 	return fmt.Sprint(a) == fmt.Sprint(b) && slices.Equal(s.Flows, o.Flows) && slices.Equal(s.Sizes, o.Sizes) && slices.Equal(s.Calls, o.Calls)
 }
 

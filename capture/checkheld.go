@@ -6,7 +6,7 @@ type heldCheck struct {
 	next int // of f.checkpoints, the first that is not read
 	cp   *checkpoint
 	r    restorer
-	made blockSet
+	made LiveBlocks
 	lost bool // what is live is not known
 }
 
@@ -17,13 +17,13 @@ func (h *heldCheck) chunk(events []Event, fresh bool) *Checkpoint {
 		return nil
 	}
 	if fresh {
-		h.made.clear()
+		h.made.Clear()
 	}
 	for i := range events {
 		e := &events[i]
-		h.made.settle(e)
+		h.made.Settle(e)
 		if e.Allocates() {
-			h.made.put(e, e.Seq)
+			h.made.Put(e, e.Seq)
 		}
 	}
 	last := events[len(events)-1].Seq
@@ -68,5 +68,5 @@ func (h *heldCheck) right() bool {
 			return false
 		}
 	}
-	return live == h.made.len
+	return live == h.made.Len()
 }

@@ -6,46 +6,6 @@ import (
 	"slices"
 )
 
-// Held is a block that is live at a moment, and what is known of the event that
-// made it.
-type Held struct {
-	Seq   uint64 // of the event
-	Addr  uint64
-	Size  uint64 // bytes asked for
-	Stack StackID
-	TID   int32
-	Func  uint16 // index into Functions()
-	Kind  Kind   // Alloc or Realloc
-}
-
-// Event is what is known of the event that made the block.
-func (b *Held) Event() Event {
-	return Event{Seq: b.Seq, Addr: b.Addr, Size: b.Size, Stack: b.Stack, TID: b.TID, Func: b.Func, Kind: b.Kind}
-}
-
-// A SizeSum is what was allocated of one size.
-type SizeSum struct {
-	Size      uint64
-	Allocs    uint64
-	Temporary uint64 // of them: given back when no other block was allocated in between
-}
-
-// A ThreadSum is what one thread allocated.
-type ThreadSum struct {
-	TID           int32
-	Allocs, Bytes uint64
-	Temporary     uint64 // as of SizeSum, whichever thread gave it back
-}
-
-// A Checkpoint is the heap after an event, so that a question about a later moment
-// need not read the events up to it.
-type Checkpoint struct {
-	Seq     uint64 // of the event
-	Blocks  []Held // that are live, ascending by Seq
-	Sizes   []SizeSum
-	Threads []ThreadSum
-}
-
 // Sections of a chunk of a checkpoint; part of the wire format.
 const (
 	secFrom       = 1 // always stored: flags, after, base
@@ -123,7 +83,7 @@ func parseCheckpoint(s sections) (*checkpoint, error) {
 func (e *cursor) makers() (makers []maker) {
 	for len(e.b) > 0 {
 		kind, fn, tid := e.uvarint(), e.uvarint(), int64(unzigzag(e.uvarint()))
-		if kind >= uint64(numKinds) || fn > math.MaxUint16 || int64(int32(tid)) != tid {
+		if kind >= uint64(NumKinds) || fn > math.MaxUint16 || int64(int32(tid)) != tid {
 			e.fail("an entry is out of range")
 		}
 		makers = append(makers, maker{Kind(kind), uint16(fn), int32(tid)})

@@ -210,8 +210,8 @@ func recopied(t *testing.T, f *File) *File {
 		}
 	}
 	execs := f.Execs()
-	for w := f.walk(0); ; w.step() {
-		e := w.peek()
+	for w := f.Walk(0); ; w.Step() {
+		e := w.Peek()
 		if e == nil {
 			break
 		}
@@ -226,7 +226,7 @@ func recopied(t *testing.T, f *File) *File {
 			k.c.Push()
 		}
 	}
-	if err := k.close(nil); err != nil {
+	if err := k.close(); err != nil {
 		t.Fatal(err)
 	}
 	return readBack(t, b.Bytes())

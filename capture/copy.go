@@ -34,24 +34,24 @@ type Copied struct {
 // the live blocks, not with the events.
 type copier struct {
 	c      *Writer
-	src    Source    // what is not events
-	ids    []StackID // by ID in src; 0 is not known yet
-	funcs  int       // functions of src that have names
-	part   bool      // beginnings of blocks may be missing: their ends end nothing
-	live   *blockSet // blocks that the copy holds the beginning of
+	src    Source      // what is not events
+	ids    []StackID   // by ID in src; 0 is not known yet
+	funcs  int         // functions of src that have names
+	part   bool        // beginnings of blocks may be missing: their ends end nothing
+	live   *LiveBlocks // blocks that the copy holds the beginning of
 	result *Copied
 }
 
 // newCopier begins a capture of what src is, or of a part of it.
 func newCopier(w io.Writer, f *File, src Source, part bool) (*copier, error) {
-	if f.info.Aggregate && len(f.events) == 0 {
+	if f.Info().Aggregate && f.Len() == 0 {
 		return nil, errAggregate
 	}
 	c, err := NewWriter(w, src.Info())
 	if err != nil {
 		return nil, err
 	}
-	return &copier{c: c, src: src, part: part, live: new(blockSet), result: new(Copied)}, nil
+	return &copier{c: c, src: src, part: part, live: new(LiveBlocks), result: new(Copied)}, nil
 }
 
 // errAggregate is of a capture that has sums only.
@@ -70,26 +70,26 @@ func (k *copier) add(e *Event) error {
 		if e.Ended.Stack, err = k.stack(e.Ended.Stack); err != nil {
 			return err
 		}
-		if !k.live.settle(e) && k.part {
+		if !k.live.Settle(e) && k.part {
 			e.Ended = Ended{}
 			k.result.Older++
 		}
 	}
 	if k.part {
-		k.live.unseen(k.c, e)
+		k.live.EndUnseen(k.c, e)
 	}
-	if k.live.len > maxCopiedBlocks {
+	if k.live.Len() > maxCopiedBlocks {
 		return fmt.Errorf("more than %d blocks are live", maxCopiedBlocks)
 	}
-	k.live.add(k.c, e)
+	k.live.Add(k.c, e)
 	k.result.Events++
 	return k.c.Err()
 }
 
 // replaced notes that the program was replaced before the event #first.
 func (k *copier) replaced(first uint64) {
-	k.c.replacedAt(first)
-	k.live.clear()
+	k.c.ReplacedAt(first)
+	k.live.Clear()
 }
 
 // stack is the copy's ID of a stack.
@@ -108,13 +108,13 @@ func (k *copier) stack(id StackID) (StackID, error) {
 	}
 	s := k.src.Stack(id)
 	switch {
-	case int(id) > k.src.Stacks(), s.Truncated == noStack(id).Truncated:
+	case int(id) > k.src.Stacks(), s.Truncated == MissingStack(id).Truncated:
 		s = Stack{Truncated: lostStack}
-	case len(k.c.interned.reasons) > maxReasons:
+	case k.c.Reasons() > maxReasons:
 		s.Truncated = ""
 	}
 	k.ids[id] = k.c.Intern(s)
-	if k.c.interned.nodes > maxCopiedFrames {
+	if k.c.Frames() > maxCopiedFrames {
 		return 0, fmt.Errorf("more than %d frames", maxCopiedFrames)
 	}
 	return k.ids[id], nil
@@ -126,7 +126,7 @@ func (k *copier) tables(modules []Module) {
 	for i := range names {
 		names[i] = cmp.Or(names[i], lostFunction)
 	}
-	k.c.addFunctions(names)
+	k.c.AddFunctions(names)
 	k.funcs = len(names)
 	for _, t := range k.src.Threads() {
 		k.c.AddThread(t)
@@ -171,10 +171,10 @@ func (k *copier) moments(from, to uint64) error {
 }
 
 // close adds the symbols and source lines, and completes the capture.
-func (k *copier) close(modules []Module) error {
+func (k *copier) close() error {
 	if err := k.c.Flush(); err != nil { // the events before their names: a cut costs less
 		return err
 	}
-	k.c.embed(embedding{src: k.src, modules: modules}, k.c.interned.codes())
+	k.c.EmbedFrom(k.src)
 	return k.c.Close()
 }

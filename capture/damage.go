@@ -70,16 +70,13 @@ func (l Lost) String() string {
 type DamageError struct {
 	Path        string
 	Size        int64  // of the file
-	Lost        []Lost // in the order found, at most maxLost
+	Lost        []Lost // in the order found, a bounded number
 	More        int    // losses that Lost does not list
 	Missing     uint64 // events known to be missing
 	Open        bool   // the file was not closed, or its end is lost: more may be missing
 	Events      int    // that can be read
 	First, Last uint64 // their sequence numbers
 }
-
-// maxLost bounds the list: a hostile file could be nothing but damage.
-const maxLost = 1000
 
 // Error is one line.
 func (e *DamageError) Error() string {
@@ -125,10 +122,11 @@ func counted(n uint64, one, many string) string {
 type VersionError struct {
 	Path         string
 	Major, Minor uint16 // of the file
+	Reads        string // the version that this hdb reads: "2.0"
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("%s: capture format %d.%d; this hdb reads %d.%d: use the hdb that wrote it", e.Path, e.Major, e.Minor, major, minor)
+	return fmt.Sprintf("%s: capture format %d.%d; this hdb reads %s: use the hdb that wrote it", e.Path, e.Major, e.Minor, e.Reads)
 }
 
 // A NotCaptureError says that a file is something else.
@@ -144,61 +142,4 @@ func (e *NotCaptureError) Error() string {
 		text += ": " + e.Hint
 	}
 	return text
-}
-
-// foreign are the beginnings of files that a user may take for a capture.
-var foreign = []struct{ magic, found, hint string }{
-	{"\x7fELF", "an ELF file", "hdb PROG starts a program"},
-	{"memray", "a capture of memray", "hdb opens its own captures only"},
-	{"PERFILE2", "a perf.data file", "hdb opens its own captures only"},
-	{"\x28\xb5\x2f\xfd", "a file compressed by zstd", "unpack it first: zstd -d"},
-	{"\x1f\x8b", "a file compressed by gzip", "unpack it first: gunzip"},
-	{"\xfd7zXZ\x00", "a file compressed by xz", "unpack it first: unxz"},
-	{"PK\x03\x04", "a zip archive", "unpack it first: unzip"},
-	{"SQLite format 3\x00", "an SQLite database", ""},
-	{"#!", "a script", ""},
-}
-
-// Is tells that the file path begins as a capture does.
-func Is(path string) bool {
-	f, _, err := openRegular(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	start := make([]byte, len(magic))
-	_, err = f.ReadAt(start, 0)
-	return err == nil && string(start) == magic
-}
-
-// notCapture is the error for a file that begins with start.
-func notCapture(path string, start []byte) error {
-	err := &NotCaptureError{Path: path, Found: "something else"}
-	if len(start) == 0 {
-		err.Found = "an empty file"
-		return err
-	}
-	if strings.HasPrefix(magic, string(start)) || strings.HasPrefix(string(start), magic) {
-		err.Found = "the first bytes of one: nothing was recorded"
-		return err
-	}
-	for _, f := range foreign {
-		if strings.HasPrefix(string(start), f.magic) {
-			err.Found, err.Hint = f.found, f.hint
-			return err
-		}
-	}
-	if isText(start) {
-		err.Found = "a text"
-	}
-	return err
-}
-
-func isText(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }

@@ -32,7 +32,7 @@ func smallCapture(t testing.TB) (b []byte, events []Event) {
 			e := Event{Kind: Alloc, Func: uint16(part), Addr: uint64(0x1000*part + 0x20*i + 16), Size: uint64(i + 1), TID: 7, Stack: id}
 			w.AddEvent(&e)
 			var kept Event
-			kept.keep(&e, uint64(len(events)))
+			storeEvent(&kept, &e, uint64(len(events)))
 			events = append(events, kept)
 		}
 		w.AddStop(StopRecord{Seq: w.seq, Text: fmt.Sprint("stop ", part)})

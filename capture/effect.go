@@ -42,13 +42,13 @@ func (e *Event) EndedAt() uint64 {
 
 // AllocationFailed reports whether the event should have made a block or mapping and did
 // not.
-func (e *Event) AllocationFailed() bool { return e.Failed && e.Kind.gives() }
+func (e *Event) AllocationFailed() bool { return e.Failed && e.Kind.Obtains() }
 
-// takes tells kinds of events that give Addr back.
-func (k Kind) takes() bool { return k == Free || k == Unmap }
+// Releases tells kinds of events that give Addr back.
+func (k Kind) Releases() bool { return k == Free || k == Unmap }
 
-// gives tells kinds of events that should make a block or mapping.
-func (k Kind) gives() bool { return !k.takes() && k != Mark }
+// Obtains tells kinds of events that should make a block or mapping.
+func (k Kind) Obtains() bool { return !k.Releases() && k != Mark }
 
-// ends tells kinds of events that can end a block.
-func (k Kind) ends() bool { return k == Alloc || k == Free || k == Realloc }
+// CanEnd tells kinds of events that can end a block.
+func (k Kind) CanEnd() bool { return k == Alloc || k == Free || k == Realloc }

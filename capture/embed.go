@@ -16,7 +16,7 @@ func moduleAt(modules []Module, pc addr.Run, seq uint64) uint32 {
 		if m.Holds(pc, seq) {
 			return uint32(i + 1)
 		}
-		if m.covers(pc) {
+		if m.Covers(pc) {
 			found = uint32(i + 1)
 		}
 	}
@@ -96,7 +96,7 @@ func (w *Writer) embed(e embedding, codes iter.Seq2[addr.Run, bool]) {
 func (e *embedding) address(pc addr.Run, isReturn bool) {
 	inModule := false
 	for i, m := range e.modules {
-		if m.covers(pc) {
+		if m.Covers(pc) {
 			inModule = true
 			e.symbol(symbolKey{pc, uint32(i + 1), isReturn}, m.From)
 		}

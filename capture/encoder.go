@@ -145,7 +145,7 @@ func (c *eventEncoder) count(t *Totals) {
 	t.Last = time.Duration(c.head.end) * Resolution
 	c.tally()
 	for i, n := range c.counts {
-		t.count(c.ops[i].kind, c.ops[i].has(shapeFailed), n)
+		t.Count(c.ops[i].kind, c.ops[i].has(shapeFailed), n)
 	}
 	t.Bytes += c.otherBytes
 	for i := range c.sums {
@@ -193,7 +193,7 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	if seq != c.head.last+1 || c.gapped {
 		c.number(index, seq)
 	}
-	if e.renumbered(seq) {
+	if renumbered(e, seq) {
 		c.outcome.renumbered = true
 	}
 	if now != c.head.end {
@@ -220,13 +220,13 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 	if e.Abandoned {
 		moves |= hasAbandoned
 	}
-	takes := e.Kind.takes()
+	takes := e.Kind.Releases()
 	if takes {
 		moves |= c.take(e, t, h, index)
 	} else {
 		moves |= c.give(e, t, h, index)
 	}
-	if key := opKey(e.what()&(1<<24-1), moves); h.key != key {
+	if key := opKey(functionAndKind(e)&(1<<24-1), moves); h.key != key {
 		c.otherOp(h, key)
 	}
 	if index >= len(c.opOf) {
@@ -239,7 +239,7 @@ func (c *eventEncoder) event(e *Event, seq, now uint64) {
 		c.makes(e, index, stack, moves, h.op)
 	default:
 		c.about(e.Addr, e.Size)
-		if !e.Failed && e.Kind.gives() {
+		if !e.Failed && e.Kind.Obtains() {
 			c.otherBytes += e.Size
 		}
 	}
@@ -427,7 +427,7 @@ func (c *eventEncoder) give(e *Event, t *threadModel, h *habit, index int) (move
 			h.size = e.Size
 		}
 	}
-	if (e.Old != 0 || e.Ended.Recorded) && e.Kind.ends() {
+	if (e.Old != 0 || e.Ended.Recorded) && e.Kind.CanEnd() {
 		moves |= c.ended(e, of)
 	}
 	if e.Kind == Map && !e.Failed {

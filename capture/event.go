@@ -19,14 +19,14 @@ const (
 	Unmap               // pages given back: munmap, brk downwards
 	Mark                // a moment the user named; its Stack and Addr mean nothing
 
-	numKinds
+	NumKinds
 )
 
-var kindNames = [numKinds]string{"alloc", "free", "realloc", "map", "unmap", "mark"}
+var kindNames = [NumKinds]string{"alloc", "free", "realloc", "map", "unmap", "mark"}
 
 // String is the word the console uses: "alloc", "free", ...
 func (k Kind) String() string {
-	if k < numKinds {
+	if k < NumKinds {
 		return kindNames[k]
 	}
 	return fmt.Sprintf("kind(%d)", uint8(k))
@@ -57,38 +57,6 @@ type Event struct {
 	Ended     Ended         // the recorded block that it ended
 }
 
-// maxSeq bounds the numbers that events may be given: a recording of a lifetime has none
-// as high, and the format counts on them not to wrap.
-const maxSeq = 1 << 62
-
-// number is that with which an event after #before is kept: its own if that is higher and
-// below maxSeq, the next one otherwise.
-func (e *Event) number(before uint64) uint64 {
-	if e.Seq > before && e.Seq < maxSeq {
-		return e.Seq
-	}
-	return before + 1
-}
-
-// renumbered reports whether an event that is kept as #seq had another number before, by
-// which other events may refer to it.
-func (e *Event) renumbered(seq uint64) bool { return e.Seq != seq && e.Seq != 0 }
-
-// keep makes d the event as it is kept: numbered after the event #before, see
-// number, and with its time cut to whole units of Resolution. The
-// fields are copied one by one: e was written so a moment ago, and a processor
-// waits for small stores to reach the cache when a large load spans them.
-func (d *Event) keep(e *Event, before uint64) {
-	d.Seq = e.number(before)
-	d.Time = e.Time.Truncate(Resolution)
-	d.Addr, d.Size, d.Old, d.Aux = e.Addr, e.Size, e.Old, e.Aux
-	d.TID = e.TID
-	d.Stack = e.Stack
-	d.Func, d.Kind, d.Failed, d.Abandoned = e.Func, e.Kind, e.Failed, e.Abandoned
-	d.Ended.Size, d.Ended.Stack, d.Ended.Seq = e.Ended.Size, e.Ended.Stack, e.Ended.Seq
-	d.Ended.Recorded, d.Ended.Temporary = e.Ended.Recorded, e.Ended.Temporary
-}
-
 // A Stack is a list of code addresses, innermost first.
 type Stack struct {
 	PCs         []addr.Run // return addresses, but see FirstIsPC and Interrupted
@@ -100,7 +68,7 @@ type Stack struct {
 
 // Code is the address of frame i, typed for lookups.
 func (s Stack) Code(i int) addr.Code {
-	if s.isPC(i) {
+	if s.IsPC(i) {
 		return addr.PC(s.PCs[i])
 	}
 	return addr.Return(s.PCs[i])
@@ -109,8 +77,16 @@ func (s Stack) Code(i int) addr.Code {
 // Guessed reports whether the unwinder guessed frame i.
 func (s Stack) Guessed(i int) bool { return i < len(s.Guess) && s.Guess[i] }
 
-func (s Stack) isPC(i int) bool {
+func (s Stack) IsPC(i int) bool {
 	return i == 0 && s.FirstIsPC || i < len(s.Interrupted) && s.Interrupted[i]
+}
+
+// MissingStack stands for a stack that is not there.
+func MissingStack(id StackID) Stack {
+	if id == 0 {
+		return Stack{Truncated: "no stack was recorded"}
+	}
+	return Stack{Truncated: fmt.Sprintf("stack %d is not in the capture", id)}
 }
 
 // A Module is an ELF file mapped into the inferior during a part of the session.
@@ -124,10 +100,10 @@ type Module struct {
 
 // Holds reports whether pc lay in the module when event seq happened.
 func (m Module) Holds(pc addr.Run, seq uint64) bool {
-	return m.covers(pc) && m.From <= seq && (m.To == 0 || seq < m.To)
+	return m.Covers(pc) && m.From <= seq && (m.To == 0 || seq < m.To)
 }
 
-func (m Module) covers(pc addr.Run) bool { return m.Low <= pc && pc < m.High }
+func (m Module) Covers(pc addr.Run) bool { return m.Low <= pc && pc < m.High }
 
 // A Frame is one function of the chain that a code address stands for.
 type Frame struct {
@@ -208,13 +184,6 @@ func (i *Info) OpenEnded() bool {
 // AddPartial adds reasons why events are not there.
 func (i *Info) AddPartial(why ...Reason) { i.Partial = i.Partial.With(why...) }
 
-// normal is the info as it is kept.
-func (i Info) normal() Info {
-	i.Version = fmt.Sprintf("%d.%d", major, minor)
-	i.Start = i.Start.Round(0).UTC()
-	return i
-}
-
 // Totals are counted while recording, so that they are known without reading
 // the events, and also when some of the events are lost.
 type Totals struct {
@@ -227,22 +196,22 @@ type Totals struct {
 	Lost   uint64        // calls that are missing, the sum of all losses
 }
 
-// add counts an event, whose time is kept as last.
-func (t *Totals) add(e *Event, last time.Duration) {
-	t.count(e.Kind, e.Failed, 1)
+// Add counts an event, whose time is kept as last.
+func (t *Totals) Add(e *Event, last time.Duration) {
+	t.Count(e.Kind, e.Failed, 1)
 	t.Last = last
-	if e.Kind.gives() && !e.Failed {
+	if e.Kind.Obtains() && !e.Failed {
 		t.Bytes += e.Size
 	}
 }
 
-// count counts n events of a kind, but for their bytes.
-func (t *Totals) count(k Kind, failed bool, n uint64) {
+// Count counts n events of a kind, but for their bytes.
+func (t *Totals) Count(k Kind, failed bool, n uint64) {
 	t.Events += n
 	switch {
-	case k.takes():
+	case k.Releases():
 		t.Frees += n
-	case !k.gives():
+	case !k.Obtains():
 	case failed:
 		t.Failed += n
 	default:

@@ -2,15 +2,19 @@ package capture
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math"
+	"os"
 	"slices"
 	"sort"
 	"sync"
 	"time"
 
 	"hdb/internal/addr"
+	"hdb/internal/regular"
 )
 
 // checkedSize is the largest file that Open checks as a whole, in some hundredths of a
@@ -71,18 +75,43 @@ var _ Source = (*File)(nil)
 
 // Open opens a capture. A damaged one opens with what can be read, see Damage.
 // Errors: *NotCaptureError, *VersionError, and those of the file system.
-func Open(path string) (*File, error) {
+func Open(path string) (*File, error) { return open(path, checkedSize) }
+
+// OpenWhole opens a capture as Open does, and reads all of it at once whatever its
+// size: what it then says of damage is not only what the index says.
+func OpenWhole(path string) (*File, error) { return open(path, math.MaxInt64) }
+
+// OpenByIndex opens a capture as Open does, but reads no chunk of events that the index
+// lists, whatever the size of the file. Chunks that were dropped, see Bound, are no damage.
+func OpenByIndex(path string) (*File, error) { return open(path, 0) }
+
+// open opens a capture, and checks all of it up to the size checked.
+func open(path string, checked int64) (*File, error) {
 	r, size, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	f, err := NewFile(path, r, size)
+	f, err := newFile(path, r, size, checked)
 	if err != nil {
 		r.Close()
 		return nil, err
 	}
 	f.close = r.Close
 	return f, nil
+}
+
+// openRegular opens a file and tells its size.
+func openRegular(path string) (*os.File, int64, error) {
+	r, st, err := regular.Open(path)
+	switch {
+	case errors.Is(err, regular.ErrDirectory):
+		return nil, 0, &NotCaptureError{Path: path, Found: "a directory"}
+	case errors.Is(err, regular.ErrNotRegular):
+		return nil, 0, &NotCaptureError{Path: path, Found: "no regular file"}
+	case err != nil:
+		return nil, 0, err
+	}
+	return r, st.Size(), nil
 }
 
 // NewFile opens a capture of size bytes that r reads, as Open does. Its name is
@@ -148,7 +177,7 @@ func (f *File) checkHeader() (lost bool, err error) {
 		return true, nil
 	}
 	if v := binary.LittleEndian.Uint16(b[8:]); v != major {
-		return false, &VersionError{f.path, v, binary.LittleEndian.Uint16(b[10:])}
+		return false, &VersionError{f.path, v, binary.LittleEndian.Uint16(b[10:]), version}
 	}
 	f.info.Version = fmt.Sprintf("%d.%d", binary.LittleEndian.Uint16(b[8:]), binary.LittleEndian.Uint16(b[10:]))
 	return false, nil
@@ -460,6 +489,16 @@ func (f *File) Last() uint64 {
 	return 0
 }
 
+// HasSummaries reports whether the file has summaries of any events.
+func (f *File) HasSummaries() bool { return len(f.summed()) > 0 }
+
+// EndMissing reports whether the file was not closed or lost its end: nobody knows how
+// many events are missing there.
+func (f *File) EndMissing() bool { return f.open }
+
+// Path is the name that the file was opened by.
+func (f *File) Path() string { return f.path }
+
 // Span are the numbers and times of the first and last event, 0 if there are none.
 func (f *File) Span() (first, last uint64, from, to time.Duration) {
 	if len(f.events) == 0 {
@@ -497,7 +536,7 @@ const keptStacks = 16
 func (f *File) Stack(id StackID) Stack {
 	i := sort.Search(len(f.stacks), func(i int) bool { return f.stacks[i].first > uint64(id) }) - 1
 	if i < 0 || uint64(id) >= f.stacks[i].first+uint64(f.stacks[i].count) {
-		return noStack(id)
+		return MissingStack(id)
 	}
 	stacks, err := f.stackCache.get(i, keptStacks, func() ([]Stack, error) {
 		s, err := f.chunks.sections(f.stacks[i])
@@ -508,7 +547,7 @@ func (f *File) Stack(id StackID) Stack {
 	})
 	if err != nil {
 		f.fail(f.stacks[i], err)
-		return noStack(id)
+		return MissingStack(id)
 	}
 	return stacks[uint64(id)-f.stacks[i].first]
 }

@@ -67,7 +67,7 @@ func NewLog(info Info) *Log {
 	info.Totals = Totals{}
 	l := &Log{
 		keeper: newKeeper(), encoder: eventEncoder{following: true},
-		info: info.normal(), funcIndex: map[string]uint16{}, stacks: newStackTable(),
+		info: normalInfo(info), funcIndex: map[string]uint16{}, stacks: newStackTable(),
 		spill: spill{create: createStore, keep: keptPayloads},
 	}
 	l.queue.failed = func(err error) { l.fail(len(l.blocks), err) }
@@ -83,9 +83,9 @@ func (l *Log) AddEvent(e *Event) uint64 {
 		n = l.makeRoom()
 	}
 	kept := &l.tail[n]
-	kept.keep(e, l.seq)
+	storeEvent(kept, e, l.seq)
 	l.seq = kept.Seq
-	if e.renumbered(l.seq) {
+	if renumbered(e, l.seq) {
 		l.renumbered = true
 	}
 	l.filled.Store(int64(n + 1))
@@ -120,7 +120,7 @@ func (l *Log) makeRoom() (n int) {
 func (l *Log) seal(events []Event) {
 	l.mu.Lock()
 	for i := range events {
-		l.info.Totals.add(&events[i], events[i].Time)
+		l.info.Totals.Add(&events[i], events[i].Time)
 	}
 	totals := l.info.Totals
 	l.waiting = append(slices.Clone(l.waiting), run{events, l.fresh, l.renumbered})
@@ -179,7 +179,7 @@ func (l *Log) encode(totals Totals) {
 func (l *Log) Intern(s Stack) StackID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, _ := l.stacks.intern(s.clamp())
+	id, _ := l.stacks.intern(clampStack(s))
 	return id
 }
 
@@ -270,7 +270,7 @@ func (l *Log) SetConsole(lines []ConsoleLine) {
 func (l *Log) AddLoss(loss Loss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.losses = addLoss(l.losses, loss.clamp())
+	l.losses = addLoss(l.losses, clampLoss(loss))
 	l.info.Totals.Lost += loss.Count
 }
 
@@ -280,7 +280,7 @@ func (l *Log) SetInfo(info Info) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	info.Totals = l.info.Totals
-	l.info = info.normal()
+	l.info = normalInfo(info)
 }
 
 // Info describes the session; its Totals are those of this moment.
@@ -289,7 +289,7 @@ func (l *Log) Info() Info {
 	defer l.mu.RUnlock()
 	info := l.info
 	for i := range l.tail[:l.filled.Load()] {
-		info.Totals.add(&l.tail[i], l.tail[i].Time)
+		info.Totals.Add(&l.tail[i], l.tail[i].Time)
 	}
 	return info
 }
@@ -396,17 +396,9 @@ func (l *Log) Stack(id StackID) Stack {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if id == 0 || int(id) > len(l.stacks.stacks) {
-		return noStack(id)
+		return MissingStack(id)
 	}
 	return l.stacks.stack(id)
-}
-
-// noStack stands for a stack that is not there.
-func noStack(id StackID) Stack {
-	if id == 0 {
-		return Stack{Truncated: "no stack was recorded"}
-	}
-	return Stack{Truncated: fmt.Sprintf("stack %d is not in the capture", id)}
 }
 
 // Stacks is the number of stacks interned so far.

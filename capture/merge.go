@@ -40,12 +40,12 @@ func Merge(w io.Writer, files []*File) (Copied, error) {
 		return Copied{}, fmt.Errorf("2 to %d captures can be merged", maxMerged)
 	}
 	files = slices.Clone(files)
-	slices.SortStableFunc(files, func(a, b *File) int { return a.info.Start.Compare(b.info.Start) })
+	slices.SortStableFunc(files, func(a, b *File) int { return a.Info().Start.Compare(b.Info().Start) })
 	for _, f := range files[1:] {
-		a, b := files[0].info, f.info
+		a, b := files[0].Info(), f.Info()
 		switch {
 		case filepath.Base(a.Program) != filepath.Base(b.Program) || a.Arch != b.Arch:
-			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s)", files[0].path, a.Program, a.Arch, f.path, b.Program, b.Arch)
+			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s)", files[0].Path(), a.Program, a.Arch, f.Path(), b.Program, b.Arch)
 		}
 	}
 	m := &merger{}
@@ -57,10 +57,9 @@ func Merge(w io.Writer, files []*File) (Copied, error) {
 		m.all = append(m.all, p)
 	}
 	for _, f := range files {
-		m.c.info.AddPartial(f.info.Partial...)
-		m.result.Open = m.result.Open || f.open
+		m.c.AddPartial(f.Info().Partial...)
+		m.result.Open = m.result.Open || f.EndMissing()
 	}
-	m.c.infoStale = true
 	if err := m.events(); err != nil {
 		return Copied{}, err
 	}
@@ -73,6 +72,7 @@ type merger struct {
 	c      *Writer
 	all    []*merged
 	result Copied
+	begin  time.Time         // of the earliest recording
 	tids   map[int32]*merged // whose they are
 	made   *merged           // the one whose event made a block last
 	nums   int               // highest number of a thread
@@ -82,7 +82,7 @@ type merger struct {
 type merged struct {
 	copier
 	f       *File
-	walk    *eventWalk
+	walk    *Walk
 	high    uint64           // is added to addresses
 	later   time.Duration    // that it began
 	indexes []uint16         // by index in f
@@ -97,22 +97,22 @@ type merged struct {
 
 // process begins with a recording.
 func (m *merger) process(w io.Writer, n int, f *File) (*merged, error) {
-	p := &merged{f: f, walk: f.walk(0), high: uint64(n) << mergeShift, tids: map[int32]int32{}}
+	p := &merged{f: f, walk: f.Walk(0), high: uint64(n) << mergeShift, tids: map[int32]int32{}}
 	if n == 0 {
 		k, err := newCopier(w, f, f, false)
 		if err != nil {
 			return nil, err
 		}
-		m.c, m.tids = k.c, map[int32]*merged{}
+		m.c, m.begin, m.tids = k.c, f.Info().Start, map[int32]*merged{}
 	}
-	if f.info.Aggregate {
+	if f.Info().Aggregate {
 		return nil, errAggregate
 	}
-	p.copier = copier{c: m.c, src: relocated{f, p}, live: new(blockSet), part: true, funcs: math.MaxInt, result: &m.result}
+	p.copier = copier{c: m.c, src: relocated{f, p}, live: new(LiveBlocks), part: true, funcs: math.MaxInt, result: &m.result}
 	if p.execs = f.Execs(); len(p.execs) > 0 {
 		p.blocks = map[uint64]Ended{}
 	}
-	p.later = f.info.Start.Sub(m.start()).Truncate(Resolution)
+	p.later = f.Info().Start.Sub(m.start()).Truncate(Resolution)
 	if n == 0 {
 		p.later = 0
 	}
@@ -145,7 +145,7 @@ func (m *merger) process(w io.Writer, n int, f *File) (*merged, error) {
 }
 
 // start is when the earliest recording began.
-func (m *merger) start() time.Time { return m.c.info.Start }
+func (m *merger) start() time.Time { return m.begin }
 
 // threads adds the threads of p under numbers of their own.
 func (m *merger) threads(p *merged) {
@@ -154,7 +154,7 @@ func (m *merger) threads(p *merged) {
 		t.TID = m.tid(p, t.TID)
 		t.Num += base
 		highest = max(highest, t.Num)
-		t.Name = fmt.Sprintf("%s [%d]", t.Name, p.f.info.PID)
+		t.Name = fmt.Sprintf("%s [%d]", t.Name, p.f.Info().PID)
 		m.c.AddThread(t)
 	}
 	m.nums = highest
@@ -195,7 +195,7 @@ func (m *merger) events() error {
 		var first *Event
 		var at time.Duration
 		for _, p := range m.all {
-			if e := p.walk.peek(); e != nil && (first == nil || e.Time+p.later < at) {
+			if e := p.walk.Peek(); e != nil && (first == nil || e.Time+p.later < at) {
 				next, first, at = p, e, e.Time+p.later
 			}
 		}
@@ -203,7 +203,7 @@ func (m *merger) events() error {
 			return nil
 		}
 		if err := m.event(next, first, at); err != nil {
-			return fmt.Errorf("%s: %w", next.f.path, err)
+			return fmt.Errorf("%s: %w", next.f.Path(), err)
 		}
 	}
 }
@@ -216,9 +216,9 @@ func (m *merger) event(p *merged, e *Event, at time.Duration) error {
 			return err
 		}
 	}
-	p.lose(p.last, p.walk.lost)
+	p.lose(p.last, p.walk.Lost)
 	p.reached(e.Seq)
-	p.walk.step()
+	p.walk.Step()
 	e.Seq, e.Time = 0, at
 	if e.Addr != 0 {
 		e.Addr += p.high
@@ -240,7 +240,7 @@ func (m *merger) event(p *merged, e *Event, at time.Duration) error {
 	if e.Allocates() {
 		m.made = p
 	}
-	p.last = p.c.seq
+	p.last = p.c.LastSeq()
 	if p.blocks != nil {
 		p.keep(e)
 	}
@@ -263,14 +263,14 @@ func (p *merged) keep(e *Event) {
 func (m *merger) replaced(p *merged, at time.Duration) error {
 	for _, a := range slices.Sorted(maps.Keys(p.blocks)) {
 		gone := p.blocks[a]
-		if b, ok := p.live.take(a); ok {
-			gone.Seq = b.seq
+		if b, ok := p.live.Take(a); ok {
+			gone.Seq = b.Seq
 		}
-		m.c.AddEvent(&Event{Time: at, Kind: Free, Addr: a, Size: gone.Size, TID: m.tid(p, int32(p.f.info.PID)), Func: m.c.FuncIndex("execve"), Ended: gone})
+		m.c.AddEvent(&Event{Time: at, Kind: Free, Addr: a, Size: gone.Size, TID: m.tid(p, int32(p.f.Info().PID)), Func: m.c.FuncIndex("execve"), Ended: gone})
 		m.result.Events++
 	}
 	if len(p.blocks) > 0 {
-		p.last = m.c.seq
+		p.last = m.c.LastSeq()
 	}
 	clear(p.blocks)
 	return m.c.Err()
@@ -330,7 +330,7 @@ func (m *merger) close() error {
 			samples = append(samples, SampleRecord{Seq: p.number(r.Seq), Time: r.Time + p.later, RSS: r.RSS})
 		}
 		for _, l := range p.f.Console() {
-			l.Seq, l.Time, l.Text = p.number(l.Seq), l.Time+p.later, fmt.Sprintf("[%d] %s", p.f.info.PID, l.Text)
+			l.Seq, l.Time, l.Text = p.number(l.Seq), l.Time+p.later, fmt.Sprintf("[%d] %s", p.f.Info().PID, l.Text)
 			console = append(console, l)
 		}
 	}
@@ -360,43 +360,18 @@ func (m *merger) close() error {
 // mapped says from which new numbers on the modules were mapped.
 func (p *merged) mapped() {
 	for i, m := range p.f.Modules() {
-		k := &p.c.modules[p.modules[i]]
 		if m.From > 1 {
-			k.From = p.number(m.From-1) + 1
+			m.From = p.number(m.From-1) + 1
 		}
 		if m.To > 0 {
-			k.To = p.number(m.To-1) + 1
+			m.To = p.number(m.To-1) + 1
 		}
-		p.c.records(chunkModules).module(p.modules[i], *k)
+		p.c.Remap(p.modules[i], m.From, m.To)
 	}
-	p.c.flushRecords(chunkModules)
 }
 
 // embed adds the symbols and source lines that the captures keep.
-func (m *merger) embed() {
-	codes := map[uint64][]code{}
-	for pc, isReturn := range m.c.interned.codes() {
-		n := uint64(pc) >> mergeShift
-		codes[n] = append(codes[n], code{pc, isReturn})
-	}
-	e := embedding{w: m.c, modules: m.c.modules, done: map[symbolKey]bool{}, lines: map[string]map[int]bool{}}
-	for n, p := range m.all {
-		e.src = p.src
-		for _, c := range codes[uint64(n)] {
-			e.address(c.pc, c.isReturn)
-		}
-	}
-	m.c.flushRecords(chunkSymbols)
-	e.src = sourcesOf{m.all[0].f, m.all}
-	e.sources()
-	m.c.flushRecords(chunkSources)
-}
-
-// A code is a code address of a stack.
-type code struct {
-	pc       addr.Run
-	isReturn bool
-}
+func (m *merger) embed() { m.c.EmbedFrom(symbolsOf{m.all[0].f, m.all}) }
 
 // relocated is a recording at the addresses it has in the new capture.
 type relocated struct {
@@ -418,8 +393,8 @@ func (r relocated) Stack(id StackID) Stack {
 func (r relocated) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]Frame, bool) {
 	old := seq
 	for i, n := range r.p.modules {
-		if m := r.p.c.modules[n]; m.From == seq && m.covers(pc) {
-			old = r.p.f.modules[i].From
+		if m := r.p.c.Module(n); m.From == seq && m.Covers(pc) {
+			old = r.p.f.Modules()[i].From
 			break
 		}
 	}
@@ -433,13 +408,23 @@ func (r relocated) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]Frame, bool
 	return chain, ok
 }
 
-// sourcesOf are the source lines of several recordings.
-type sourcesOf struct {
+// symbolsOf are the symbols and source lines of several recordings, at the addresses that
+// they have in the new capture.
+type symbolsOf struct {
 	*File
 	all []*merged
 }
 
-func (s sourcesOf) SourceLines(file string) []Excerpt {
+// Symbol is that of the recording to which the address belongs.
+func (s symbolsOf) Symbol(pc addr.Run, isReturn bool, seq uint64) ([]Frame, bool) {
+	n := uint64(pc) >> mergeShift
+	if n >= uint64(len(s.all)) {
+		return nil, false
+	}
+	return s.all[n].src.Symbol(pc, isReturn, seq)
+}
+
+func (s symbolsOf) SourceLines(file string) []Excerpt {
 	for _, p := range s.all {
 		if x := p.f.SourceLines(file); len(x) > 0 {
 			return x

@@ -38,7 +38,7 @@ func (c *eventEncoder) putLiteral(a uint64) {
 // is not known.
 func (c *eventEncoder) maker(kind Kind, g *Ended, a uint64) int {
 	i := g.Seq - c.head.first
-	if !g.Recorded || i >= c.head.last-c.head.first || !kind.ends() {
+	if !g.Recorded || i >= c.head.last-c.head.first || !kind.CanEnd() {
 		return -1
 	}
 	of := int(i)

@@ -29,17 +29,17 @@ func ofOpKey(key uint64) (sh shape, moves uint32) {
 	return shape{kind: Kind(key >> 48), flags: uint8(key >> hasFlags), fn: uint16(key >> 32)}, uint32(key) & (numMoves - 1)
 }
 
-// what is the function and the kind of an event as one number of 24 bits, with 8 more that
-// are 0 if it has not Failed. It reads them at once, as little-endian processors do.
-func (e *Event) what() uint64 { return uint64(*(*uint32)(unsafe.Pointer(&e.Func))) }
+// functionAndKind is the function and the kind of an event as one number of 24 bits. The 8
+// bits above are Failed. All are read at once, as little-endian processors do.
+func functionAndKind(e *Event) uint64 { return uint64(*(*uint32)(unsafe.Pointer(&e.Func))) }
 
-// lost is Failed and Abandoned as one number, 0 if it is neither.
-func (e *Event) lost() uint16 { return *(*uint16)(unsafe.Pointer(&e.Failed)) }
+// failure is Failed and Abandoned as one number, 0 if the event is neither.
+func failure(e *Event) uint16 { return *(*uint16)(unsafe.Pointer(&e.Failed)) }
 
-// who is the thread and the stack of an event as one number.
-func (e *Event) who() uint64 { return *(*uint64)(unsafe.Pointer(&e.TID)) }
+// threadAndStack is the thread and the stack of an event as one number.
+func threadAndStack(e *Event) uint64 { return *(*uint64)(unsafe.Pointer(&e.TID)) }
 
-// It does not compile if these are not where what, lost and who look for them.
+// This does not compile if the fields lie elsewhere than these functions expect.
 const (
 	_ = uint(unsafe.Offsetof(Event{}.Kind) - unsafe.Offsetof(Event{}.Func) - 2)
 	_ = uint(2 + unsafe.Offsetof(Event{}.Func) - unsafe.Offsetof(Event{}.Kind))

@@ -72,10 +72,10 @@ func (d *disorder) event(what int) {
 	if e.Kind == Realloc || e.Kind == Map && how > 100 {
 		e.Old = d.address()
 	}
-	if e.Failed && e.Kind.gives() {
+	if e.Failed && e.Kind.Obtains() {
 		e.Addr = 0
 	}
-	if e.Kind.ends() {
+	if e.Kind.CanEnd() {
 		e.Ended = d.ends(&e)
 		if e.Ended.Recorded && e.Kind == Free {
 			e.Size = e.Ended.Size

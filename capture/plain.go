@@ -32,7 +32,7 @@ func (c *eventEncoder) batch(events []Event) {
 			}
 		}
 		e := &events[0]
-		c.event(e, e.number(c.head.last), ticks(e.Time))
+		c.event(e, numberAfter(e, c.head.last), ticks(e.Time))
 		events = events[1:]
 	}
 }
@@ -129,15 +129,15 @@ func (c *eventEncoder) plain(events []Event) int {
 	e := &events[0]
 loop:
 	for {
-		what, size, addr := e.what(), e.Size, e.Addr // with lost, what has no more than its 24 bits
-		if e.TID != c.tid || addr-1 >= 1<<addrBits-1 || e.lost() != 0 || e.Old != 0 {
+		what, size, addr := functionAndKind(e), e.Size, e.Addr // with lost, what has no more than its 24 bits
+		if e.TID != c.tid || addr-1 >= 1<<addrBits-1 || failure(e) != 0 || e.Old != 0 {
 			break
 		}
 		moves := uint32(plainMoves)
 		stack := last.next
 		h := at(c.model.habits, stack)
 		// Most events are as the stack's last one: what else there was to ask was asked then.
-		if h.who != e.who() || h.size != size {
+		if h.who != threadAndStack(e) || h.size != size {
 			if size-1 >= longPlain-1 {
 				break
 			}
@@ -155,7 +155,7 @@ loop:
 			if h.size != size {
 				moves |= moveSize
 			}
-			h.who, h.class = e.who(), class
+			h.who, h.class = threadAndStack(e), class
 		}
 		k := at(c.model.classes, h.class)
 		if e.Time != c.time {

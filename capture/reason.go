@@ -41,12 +41,6 @@ type Reason struct {
 	Text string // see the kinds; "" for most
 }
 
-// clamp cuts a text that is too long.
-func (r Reason) clamp() Reason {
-	r.Text = r.Text[:min(len(r.Text), maxString)]
-	return r
-}
-
 // Reasons are several, each once.
 type Reasons []Reason
 

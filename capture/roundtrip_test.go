@@ -116,7 +116,7 @@ var genEvent = rapid.Custom(func(t *rapid.T) Event {
 		Aux:   genSize.Draw(t, "aux"),
 		Stack: StackID(rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32()).Draw(t, "stack")),
 	}
-	if e.Kind.ends() && rapid.Bool().Draw(t, "gone") {
+	if e.Kind.CanEnd() && rapid.Bool().Draw(t, "gone") {
 		e.Ended = Ended{
 			Size:     genSize.Draw(t, "gone size"),
 			Stack:    StackID(rapid.OneOf(rapid.Uint32Range(0, 5), rapid.Uint32()).Draw(t, "gone stack")),
@@ -138,7 +138,7 @@ func TestAnyEventsSurviveEncoding(t *testing.T) {
 				seq += rapid.Uint64Range(0, 1<<55).Draw(t, "gap")
 			}
 			e := events[i]
-			events[i].keep(&e, seq)
+			storeEvent(&events[i], &e, seq)
 			seq = events[i].Seq
 		}
 		got, err := decoder.decode(nil, encoder.encode(nil, &p, events, nil))
@@ -183,10 +183,10 @@ var genStack = rapid.Custom(func(t *rapid.T) Stack {
 	}
 	for i := range s.PCs { // flags are kept per frame, slices only if one is set
 		if rapid.IntRange(0, 9).Draw(t, "guess?") == 0 {
-			s.setFlags(i, frameGuess)
+			setFrameFlags(&s, i, frameGuess)
 		}
 		if i > 0 && rapid.IntRange(0, 9).Draw(t, "interrupted?") == 0 {
-			s.setFlags(i, frameIsPC)
+			setFrameFlags(&s, i, frameIsPC)
 		}
 	}
 	return s

@@ -8,6 +8,9 @@ import (
 	"hdb/internal/outfile"
 )
 
+// stacksBetweenErrors is how many stacks WriteSource adds between two looks at Err.
+const stacksBetweenErrors = 4096
+
 // WriteSource writes src to w as a complete capture. It keeps the symbols and
 // source lines that sym knows, or else src; sym may be nil.
 func WriteSource(w io.Writer, src Source, sym Embedder) error {
@@ -15,7 +18,7 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	if err != nil {
 		return err
 	}
-	c.addFunctions(src.Functions())
+	c.AddFunctions(src.Functions())
 	for _, t := range src.Threads() {
 		c.AddThread(t)
 	}
@@ -27,7 +30,7 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 	stacks := 0
 	upTo := func(id int) {
 		for ; stacks < id; stacks++ {
-			if stacks%readPart == 0 && c.Err() != nil {
+			if stacks%stacksBetweenErrors == 0 && c.Err() != nil {
 				return // as the events will
 			}
 			c.addStack(src.Stack(StackID(stacks + 1)))
@@ -48,15 +51,15 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 		c.records(chunkExecs).exec(execs[0])
 		execs = execs[1:]
 	}
-	made := new(blockSet)
+	made := new(LiveBlocks)
 	if _, ok := src.(*Log); ok {
 		made = nil // a log tells which events made the blocks that end
 	}
 	for e := range src.Events(from) {
 		for len(execs) > 0 && e.Seq >= execs[0] {
-			c.replacedAt(execs[0])
+			c.ReplacedAt(execs[0])
 			execs = execs[1:]
-			made.clear()
+			made.Clear()
 		}
 		if int(e.Stack) > stacks {
 			upTo(src.Stacks())
@@ -64,21 +67,21 @@ func WriteSource(w io.Writer, src Source, sym Embedder) error {
 		if made == nil {
 			c.AddEvent(&e)
 		} else {
-			settled := made.settle(&e)
+			settled := made.Settle(&e)
 			if src.Damage() != nil { // beginnings and ends may be lost
 				if !settled {
 					e.Ended = Ended{}
 				}
-				made.unseen(c, &e)
+				made.EndUnseen(c, &e)
 			}
-			made.add(c, &e)
+			made.Add(c, &e)
 		}
 		if c.Err() != nil {
 			return c.Err()
 		}
 	}
 	for _, first := range execs { // after the last event
-		c.replacedAt(first)
+		c.ReplacedAt(first)
 	}
 	c.addMoments(src)
 	upTo(src.Stacks())
@@ -165,7 +168,7 @@ func codesOf(src Source) iter.Seq2[addr.Run, bool] {
 		for id := range src.Stacks() {
 			s := src.Stack(StackID(id + 1))
 			for i, pc := range s.PCs {
-				if !yield(pc, !s.isPC(i)) {
+				if !yield(pc, !s.IsPC(i)) {
 					return
 				}
 			}

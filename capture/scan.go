@@ -310,3 +310,6 @@ func (f *chunkFile) readIndex() ([]chunkRef, error) {
 	}
 	return parseIndex(s, off)
 }
+
+// maxLost bounds the list: a hostile file could be nothing but damage.
+const maxLost = 1000

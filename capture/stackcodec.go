@@ -23,8 +23,8 @@ const (
 	maxFrames = 1 << 16 // frames of a stack; deeper ones are cut when recorded
 )
 
-// clamp cuts a stack that is too deep.
-func (s Stack) clamp() Stack {
+// clampStack cuts a stack that is too deep.
+func clampStack(s Stack) Stack {
 	if len(s.PCs) > maxFrames {
 		s.PCs = s.PCs[:maxFrames]
 		s.Truncated = fmt.Sprintf("deeper than %d frames", maxFrames)
@@ -80,10 +80,10 @@ func (c *stackEncoder) add(s Stack) {
 		c.putPC(uint64(s.PCs[i]))
 	}
 	for i := range s.PCs {
-		if s.plain() {
+		if unflagged(&s) {
 			break
 		}
-		if f := s.flags(i); f != 0 {
+		if f := frameFlagsOf(&s, i); f != 0 {
 			c.put(secFlags, uint64(c.count))
 			c.put(secFlags, uint64(i))
 			c.put(secFlags, uint64(f))
@@ -252,7 +252,7 @@ func (d *stackDecoder) setFlags(stacks []Stack) error {
 		if stack >= uint64(len(stacks)) || frame >= uint64(len(stacks[stack].PCs)) || flags > frameFlags {
 			return fmt.Errorf("flags: %#x of frame %d of stack %d", flags, frame, stack)
 		}
-		stacks[stack].setFlags(int(frame), uint8(flags))
+		setFrameFlags(&stacks[stack], int(frame), uint8(flags))
 	}
 	return nil
 }

@@ -14,10 +14,10 @@ const (
 	frameFlags = frameIsPC | frameGuess
 )
 
-// flags are the frame flags of frame i.
-func (s Stack) flags(i int) uint8 {
+// frameFlagsOf are the flags of frame i.
+func frameFlagsOf(s *Stack, i int) uint8 {
 	var f uint8
-	if s.isPC(i) {
+	if s.IsPC(i) {
 		f |= frameIsPC
 	}
 	if s.Guessed(i) {
@@ -26,12 +26,12 @@ func (s Stack) flags(i int) uint8 {
 	return f
 }
 
-// plain tells that no frame has flags.
-func (s Stack) plain() bool { return !s.FirstIsPC && s.Interrupted == nil && s.Guess == nil }
+// unflagged reports whether no frame has flags.
+func unflagged(s *Stack) bool { return !s.FirstIsPC && s.Interrupted == nil && s.Guess == nil }
 
-// setFlags is the inverse of flags. The slices stay nil when no frame needs
-// them, which is nearly always.
-func (s *Stack) setFlags(i int, f uint8) {
+// setFrameFlags is the inverse of frameFlagsOf. The slices stay nil when no frame
+// needs them, which is nearly always.
+func setFrameFlags(s *Stack, i int, f uint8) {
 	if f&frameIsPC != 0 {
 		if i == 0 {
 			s.FirstIsPC = true
@@ -109,10 +109,10 @@ func (t *stackTable) node(i uint32) *stackNode { return &t.blocks[i/nodesPerBloc
 // stack before, most often all but a few, are not looked for.
 func (t *stackTable) intern(s Stack) (id StackID, added bool) {
 	entry := stackEntry{reason: t.reason(s.Truncated)}
-	last, plain, shared := len(s.PCs)-1, s.plain(), 0
+	last, plain, shared := len(s.PCs)-1, unflagged(&s), 0
 	for i := range min(len(t.path), len(s.PCs)) {
 		f := &t.path[i]
-		if f.pc != s.PCs[last-i] || f.flags != 0 && plain || !plain && f.flags != s.flags(last-i) {
+		if f.pc != s.PCs[last-i] || f.flags != 0 && plain || !plain && f.flags != frameFlagsOf(&s, last-i) {
 			break
 		}
 		entry.node = f.node
@@ -122,7 +122,7 @@ func (t *stackTable) intern(s Stack) (id StackID, added bool) {
 	for i := last - shared; i >= 0; i-- {
 		f := pathFrame{pc: s.PCs[i]}
 		if !plain {
-			f.flags = s.flags(i)
+			f.flags = frameFlagsOf(&s, i)
 		}
 		f.node = t.child(&stackNode{pc: f.pc, parent: entry.node, flags: f.flags})
 		entry.node = f.node
@@ -242,7 +242,7 @@ func (t *stackTable) stack(id StackID) Stack {
 	for i, n := 0, entry.node; n != 0; i++ {
 		f := t.node(n)
 		s.PCs[i] = f.pc
-		s.setFlags(i, f.flags)
+		setFrameFlags(&s, i, f.flags)
 		n = f.parent
 	}
 	return s

@@ -11,59 +11,8 @@ import (
 	"time"
 )
 
-// A Summary is what a run of consecutive events did, so that questions about a
-// whole recording need not read every event. Blocks are those of the heap, not
-// mappings.
-type Summary struct {
-	First, Last uint64        // sequence numbers
-	Start, End  time.Duration // times of the first and last event
-	Events      int
-
-	// Fresh: the program was replaced (exec) before the first event; no block
-	// from before it lives on.
-	Fresh bool
-	// Live and Blocks are the bytes and the number of recorded blocks that are
-	// live after the last event.
-	Live, Blocks uint64
-	// Peak is the highest number of live bytes after an allocation, and PeakSeq
-	// the first event after which there were so many; both 0 without allocations.
-	Peak, PeakSeq uint64
-	PeakTime      time.Duration // of that event
-	// Mapped and Unmapped are bytes of mappings made and given back.
-	Mapped, Unmapped uint64
-	Failed           uint64 // allocations that returned NULL
-
-	Flows []Flow      // ascending by Stack
-	Sizes []SizeCount // of allocations, by bits.Len64 of their size
-	Calls []uint64    // by function, failed ones included
-
-	touched []byte // see MayTouch; nil if that is not known
-}
-
-// A Flow is what was allocated with one stack, and what of the blocks once
-// allocated there was given back.
-type Flow struct {
-	Stack     StackID
-	Allocs    uint64 // blocks allocated here
-	Bytes     uint64 // their sizes
-	Frees     uint64 // blocks from here that ended
-	Freed     uint64 // their sizes
-	Temporary uint64 // of Frees: see Ended.Temporary
-}
-
-// Add adds what o did.
-func (f *Flow) Add(o *Flow) {
-	f.Allocs += o.Allocs
-	f.Bytes += o.Bytes
-	f.Frees += o.Frees
-	f.Freed += o.Freed
-	f.Temporary += o.Temporary
-}
-
-func (f *Flow) none() bool { return f.Allocs|f.Frees == 0 }
-
-// A SizeCount counts allocations of a class of sizes.
-type SizeCount struct{ Allocs, Bytes uint64 }
+// idle reports whether nothing was allocated or freed.
+func idle(f *Flow) bool { return f.Allocs|f.Frees == 0 }
 
 // A heapState is what of the heap goes on from chunk to chunk.
 type heapState struct{ live, blocks uint64 }
@@ -113,7 +62,7 @@ func (s *summer) counted(counts []uint64, ops []shape, sizes *sizeSums) {
 			s.calls = append(s.calls, 0)
 		}
 		s.calls[sh.fn] += counts[i]
-		if sh.has(shapeFailed) && sh.kind.gives() {
+		if sh.has(shapeFailed) && sh.kind.Obtains() {
 			s.failed += counts[i]
 		}
 	}
@@ -213,12 +162,12 @@ func (s *summer) append(b []byte, first, start uint64, ids []StackID) []byte {
 func (s *summer) merged(ids []StackID) []Flow {
 	order := s.order[:0]
 	for i := range s.flows {
-		if !s.flows[i].none() {
+		if !idle(&s.flows[i]) {
 			order = append(order, uint64(ids[i])<<32|uint64(i))
 		}
 	}
 	for i := range s.origins {
-		if f := &s.origins[i]; !f.none() {
+		if f := &s.origins[i]; !idle(f) {
 			order = append(order, uint64(f.Stack)<<32|uint64(len(s.flows)+i))
 		}
 	}
@@ -363,7 +312,7 @@ func (u *unpacker) summaryOf(payload []byte) (*Summary, error) {
 			if err != nil {
 				return nil, err
 			}
-			sum.touched = slices.Clone(b)
+			sum.Touches = encodedAddresses(slices.Clone(b))
 		default:
 			if sum != nil { // addresses come directly after the summary
 				return sum, nil

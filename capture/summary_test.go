@@ -190,7 +190,7 @@ func TestMergedFlows(t *testing.T) {
 			}
 			s.origins = append(s.origins, g)
 			for _, f := range []Flow{{Stack: id, Allocs: f.Allocs, Bytes: f.Bytes}, g} {
-				if sum := want[f.Stack]; !f.none() {
+				if sum := want[f.Stack]; !idle(&f) {
 					sum.Stack = f.Stack
 					sum.Add(&f)
 					want[f.Stack] = sum

@@ -311,12 +311,11 @@ func (t *touched) has(a uint64) bool {
 	return t.pages[i].mask>>(a>>grainBits&63)&1 != 0
 }
 
-// MayTouch tells whether an event of the run can be about a block or a mapping that
-// holds the address: where it is false, none is.
-func (s *Summary) MayTouch(addr uint64) bool {
-	if s.touched == nil {
-		return true
-	}
-	t, err := parseTouched(s.touched)
+// encodedAddresses is the section as it is stored, which is decoded when it is asked.
+type encodedAddresses []byte
+
+// Has reports whether the address may be touched. If the section is damaged, any may be.
+func (b encodedAddresses) Has(addr uint64) bool {
+	t, err := parseTouched(b)
 	return err != nil || t.has(addr)
 }

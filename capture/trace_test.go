@@ -151,14 +151,14 @@ func traceGone(seed uint64, n int) []Event {
 
 // nameMakers has events tell which ones made the blocks that they end, as a recorder's do.
 func nameMakers(events []Event) {
-	var live blockSet
+	var live LiveBlocks
 	for i := range events {
 		e := &events[i]
-		if b, ok := live.take(e.EndedAt()); ok && e.Ended.Recorded {
-			e.Ended.Seq = b.seq
+		if b, ok := live.Take(e.EndedAt()); ok && e.Ended.Recorded {
+			e.Ended.Seq = b.Seq
 		}
 		if e.Allocates() {
-			live.put(e, e.Seq)
+			live.Put(e, e.Seq)
 		}
 	}
 }

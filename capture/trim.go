@@ -13,20 +13,20 @@ import (
 //
 // Where the end is missing the new capture's Info says so, see OpenEnd. It is an
 // error if nothing of what was recorded can be read.
-func Repair(w io.Writer, f *File) (Copied, error) { return f.whole(w, f) }
+func Repair(w io.Writer, f *File) (Copied, error) { return copyAll(w, f, f) }
 
 // errNothing is of a damaged capture that has no event, and no sums, left.
 var errNothing = errors.New("no event can be read")
 
-// whole copies all events. What is not events is src's.
-func (f *File) whole(w io.Writer, src Source) (Copied, error) {
-	if f.info.Aggregate {
-		if len(f.sums) == 0 && f.Damage() != nil {
+// copyAll copies all events of f. What is not events is src's.
+func copyAll(w io.Writer, f *File, src Source) (Copied, error) {
+	if f.Info().Aggregate {
+		if f.Damage() != nil && !f.HasSummaries() {
 			return Copied{}, errNothing
 		}
-		return Copied{Open: f.open}, WriteSource(w, src, nil)
+		return Copied{Open: f.EndMissing()}, WriteSource(w, src, nil)
 	}
-	return f.part(w, src, 0, math.MaxUint64)
+	return copyPart(w, f, src, 0, math.MaxUint64)
 }
 
 // Trim writes the events from #from to #to, which may be math.MaxUint64, as a
@@ -37,7 +37,7 @@ func Trim(w io.Writer, f *File, from, to uint64) (Copied, error) {
 	if from > to {
 		return Copied{}, fmt.Errorf("#%d to #%d: the end is before the beginning", from, to)
 	}
-	return f.part(w, explained{f, Reason{Kind: Trimmed}}, from, to)
+	return copyPart(w, f, explained{f, Reason{Kind: Trimmed}}, from, to)
 }
 
 // explained is a capture that has not all events, for another reason.
@@ -53,8 +53,8 @@ func (x explained) Info() Info {
 	return info
 }
 
-// part copies the events from #from to #to. What is not events is src's.
-func (f *File) part(w io.Writer, src Source, from, to uint64) (Copied, error) {
+// copyPart copies the events of f from #from to #to. What is not events is src's.
+func copyPart(w io.Writer, f *File, src Source, from, to uint64) (Copied, error) {
 	k, err := newCopier(w, f, src, from > 0 || f.Damage() != nil)
 	if err != nil {
 		return Copied{}, err
@@ -75,12 +75,12 @@ func (f *File) part(w io.Writer, src Source, from, to uint64) (Copied, error) {
 	for len(execs) > 0 && from > 0 && execs[0] <= from { // no block from before is held
 		execs = execs[1:]
 	}
-	walk := f.walk(from)
+	walk := f.Walk(from)
 	last := uint64(0)
-	e := walk.peek()
-	for ; e != nil && e.Seq <= to; e = walk.peek() {
+	e := walk.Peek()
+	for ; e != nil && e.Seq <= to; e = walk.Peek() {
 		passed(e.Seq)
-		k.lose(last, walk.lost)
+		k.lose(last, walk.Lost)
 		for len(execs) > 0 && execs[0] <= e.Seq {
 			k.replaced(execs[0])
 			execs = execs[1:]
@@ -89,7 +89,7 @@ func (f *File) part(w io.Writer, src Source, from, to uint64) (Copied, error) {
 		if err := k.add(e); err != nil {
 			return Copied{}, err
 		}
-		walk.step()
+		walk.Step()
 	}
 	if last == 0 && (from > 0 || to < math.MaxUint64) {
 		return Copied{}, errors.New("no event is left")
@@ -101,14 +101,14 @@ func (f *File) part(w io.Writer, src Source, from, to uint64) (Copied, error) {
 		for _, first := range execs { // after the last event
 			k.replaced(first)
 		}
-		k.result.Open = f.open
+		k.result.Open = f.EndMissing()
 		passed(to)
 		k.loseEnd(last, f, walk)
 	}
 	if err := k.moments(from, to); err != nil {
 		return Copied{}, err
 	}
-	return *k.result, k.close(modules)
+	return *k.result, k.close()
 }
 
 // lose notes that n events after #last were lost.
@@ -117,12 +117,12 @@ func (k *copier) lose(last, n uint64) {
 }
 
 // loseEnd notes what f lost behind the last event that walk came to.
-func (k *copier) loseEnd(last uint64, f *File, walk *eventWalk) {
+func (k *copier) loseEnd(last uint64, f *File, walk *Walk) {
 	reason := Reason{Kind: DamagedPart}
-	if f.open {
+	if f.EndMissing() {
 		reason.Kind = DamagedEnd
 	}
-	k.loss(Loss{After: last, Count: f.lostAtEnd(walk), Reason: reason})
+	k.loss(Loss{After: last, Count: walk.LostAtEnd(), Reason: reason})
 }
 
 func (k *copier) loss(l Loss) {
@@ -130,18 +130,6 @@ func (k *copier) loss(l Loss) {
 		k.c.AddLoss(l)
 		k.result.Lost += l.Count
 	}
-}
-
-// lostAtEnd is how many events are known to be missing beyond those that the walk
-// has come to the end of.
-func (f *File) lostAtEnd(w *eventWalk) uint64 {
-	n := w.lost // of chunks at the end
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.damage != nil && f.damage.Missing > w.all+n {
-		n = f.damage.Missing - w.all
-	}
-	return n
 }
 
 // mappedUpTo are the modules that were mapped up to event #to, as that moment knew

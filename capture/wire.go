@@ -20,6 +20,9 @@ const (
 	minor = 0 // counts compatible additions
 )
 
+// version is the version of the format that is written, and read.
+var version = fmt.Sprintf("%d.%d", major, minor)
+
 const (
 	syncMark        = "\xf7hdb"
 	chunkHeaderSize = 24

@@ -11,27 +11,6 @@ import (
 // little better, but a reader decodes a chunk to find one event.
 const eventsPerChunk = 1 << 16
 
-// A Recorder is what a recording is made with: a *Log in memory or a *Writer to
-// a file. Its methods belong to one goroutine.
-type Recorder interface {
-	AddEvent(*Event) (seq uint64)
-	// AddEvents adds events, of which there must be at least one and whose numbers should
-	// rise, as AddEvent would one after the other, and returns the number of the last.
-	AddEvents([]Event) (seq uint64)
-	// Replaced notes that the program was replaced (exec): no block lives on.
-	Replaced()
-	Intern(Stack) StackID
-	FuncIndex(name string) uint16
-	AddModule(Module) (index int)
-	EndModule(index int, to uint64)
-	AddThread(Thread)
-	AddStop(StopRecord)
-	AddMark(MarkRecord)
-	AddSample(SampleRecord)
-	AddLoss(Loss)
-	SetInfo(Info)
-}
-
 var (
 	_ Recorder = (*Log)(nil)
 	_ Recorder = (*Writer)(nil)
@@ -78,7 +57,7 @@ func NewWriter(w io.Writer, info Info) (*Writer, error) {
 	c.out.w, c.queue.failed = w, c.out.fail
 	c.keeper, c.encoder.following = newKeeper(), true
 	info.Totals = Totals{}
-	c.info = info.normal()
+	c.info = normalInfo(info)
 	c.infoStale = true
 	c.out.write(appendFileHeader(nil))
 	return c, c.Flush()
@@ -110,6 +89,9 @@ func (c *Writer) Totals() Totals {
 	return t
 }
 
+// LastSeq is the number of the last event.
+func (c *Writer) LastSeq() uint64 { return c.seq }
+
 // Last is the time of the last event.
 func (c *Writer) Last() time.Duration { return c.Totals().Last }
 
@@ -119,14 +101,21 @@ func (c *Writer) Stack(id StackID) Stack { return c.interned.stack(id) }
 // Stacks is the number of stacks interned.
 func (c *Writer) Stacks() int { return len(c.interned.stacks) }
 
+// Reasons is how many different reasons the interned stacks have for missing frames.
+func (c *Writer) Reasons() int { return len(c.interned.reasons) }
+
+// Frames is how many frames are kept in memory for the interned stacks, which share
+// most of their outer ones.
+func (c *Writer) Frames() int { return c.interned.nodes }
+
 // AddEvent appends an event and returns its number, as Log.AddEvent does. It
 // encodes it at once: to keep it for another processor would cost more.
 func (c *Writer) AddEvent(e *Event) uint64 {
-	seq := e.number(c.seq)
+	seq := numberAfter(e, c.seq)
 	c.seq = seq
 	now := ticks(e.Time)
 	if c.sums != nil {
-		c.info.Totals.add(e, time.Duration(now)*Resolution)
+		c.info.Totals.Add(e, time.Duration(now)*Resolution)
 		c.sums.add(e, seq, now, &c.info.Totals)
 		if c.sums.events() == sumsMost {
 			c.cut()
@@ -203,10 +192,10 @@ func (c *Writer) spareColumns() *eventColumns {
 }
 
 // Replaced notes that the program was replaced (exec): no block lives on.
-func (c *Writer) Replaced() { c.replacedAt(c.seq + 1) }
+func (c *Writer) Replaced() { c.ReplacedAt(c.seq + 1) }
 
-// replacedAt is Replaced before the event #first.
-func (c *Writer) replacedAt(first uint64) {
+// ReplacedAt is Replaced before the event #first.
+func (c *Writer) ReplacedAt(first uint64) {
 	c.cut()
 	c.records(chunkExecs).exec(first)
 	c.encoder.sum.replaced()
@@ -217,7 +206,7 @@ func (c *Writer) replacedAt(first uint64) {
 
 // Intern is the ID of a stack; equal stacks have one ID.
 func (c *Writer) Intern(s Stack) StackID {
-	s = s.clamp()
+	s = clampStack(s)
 	id, added := c.interned.intern(s)
 	if added {
 		c.addStack(s)
@@ -242,14 +231,14 @@ func (c *Writer) FuncIndex(name string) uint16 {
 		i = math.MaxUint16
 	default:
 		i = uint16(c.funcs)
-		c.addFunctions([]string{name})
+		c.AddFunctions([]string{name})
 	}
 	return i
 }
 
-// addFunctions adds functions under the next indexes; of equal names FuncIndex finds the
+// AddFunctions adds functions under the next indexes; of equal names FuncIndex finds the
 // first.
-func (c *Writer) addFunctions(names []string) {
+func (c *Writer) AddFunctions(names []string) {
 	for _, name := range names {
 		if _, ok := c.functions[name]; !ok {
 			c.functions[name] = uint16(c.funcs)
@@ -281,6 +270,15 @@ func (c *Writer) EndModule(i int, to uint64) {
 	c.records(chunkModules).module(i, c.modules[i])
 }
 
+// Module is the module with an index in Modules.
+func (c *Writer) Module(i int) Module { return c.modules[i] }
+
+// Remap notes for the events of which numbers module i was mapped.
+func (c *Writer) Remap(i int, from, to uint64) {
+	c.modules[i].From, c.modules[i].To = from, to
+	c.records(chunkModules).module(i, c.modules[i])
+}
+
 // AddThread adds a thread, or replaces the one with the same Num.
 func (c *Writer) AddThread(t Thread) { c.records(chunkThreads).thread(t) }
 
@@ -300,13 +298,19 @@ func (c *Writer) AddConsole(l ConsoleLine) { c.records(chunkConsole).consoleLine
 func (c *Writer) AddLoss(l Loss) {
 	c.info.Totals.Lost += l.Count
 	c.infoStale = true
-	c.losses.add(l.clamp(), c.records)
+	c.losses.add(clampLoss(l), c.records)
 }
 
 // SetInfo replaces what is known about the session, except the Totals.
 func (c *Writer) SetInfo(info Info) {
 	info.Totals, info.Aggregate = c.info.Totals, c.info.Aggregate
-	c.info = info.normal()
+	c.info = normalInfo(info)
+	c.infoStale = true
+}
+
+// AddPartial adds reasons to Info.Partial why events are not there, each once.
+func (c *Writer) AddPartial(why ...Reason) {
+	c.info.AddPartial(why...)
 	c.infoStale = true
 }
 
@@ -390,6 +394,12 @@ func (c *Writer) Embed(sym Embedder) error {
 	c.embed(embedding{sym: sym, modules: c.modules}, c.interned.codes())
 	c.queue.wait()
 	return c.Err()
+}
+
+// EmbedFrom writes, as Embed does, the symbols and source lines that another recording
+// keeps of these stacks.
+func (c *Writer) EmbedFrom(src Source) {
+	c.embed(embedding{src: src, modules: c.modules}, c.interned.codes())
 }
 
 // Close flushes and writes the index, which makes the capture complete. It does

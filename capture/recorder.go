@@ -1,0 +1,22 @@
+package capture
+
+// A Recorder is what a recording is made with: a *Log in memory or a *Writer to
+// a file. Its methods belong to one goroutine.
+type Recorder interface {
+	AddEvent(*Event) (seq uint64)
+	// AddEvents adds events, of which there must be at least one and whose numbers should
+	// rise, as AddEvent would one after the other, and returns the number of the last.
+	AddEvents([]Event) (seq uint64)
+	// Replaced notes that the program was replaced (exec): no block lives on.
+	Replaced()
+	Intern(Stack) StackID
+	FuncIndex(name string) uint16
+	AddModule(Module) (index int)
+	EndModule(index int, to uint64)
+	AddThread(Thread)
+	AddStop(StopRecord)
+	AddMark(MarkRecord)
+	AddSample(SampleRecord)
+	AddLoss(Loss)
+	SetInfo(Info)
+}
