@@ -5,7 +5,7 @@
 # packages for which little has to be compiled anew, and on the tests that are about what
 # goroutines share.
 RACE = $(shell scripts/concurrent)
-RACE_SHORT = ./capture ./heap ./internal/panics
+RACE_SHORT = ./capture/file ./heap ./internal/panics
 RACE_TESTS = Many|Concurrent|Panic|Abort|Full|Killed|Threads|Log|Background|Together|Deadline|History|Group
 # A module of its own, so that what it compares with is not what hdb needs.
 ORACLE = go -C probe/cfi/oracle

@@ -16,8 +16,8 @@ const layers = `
 internal/spelling
 internal/addr internal/cond internal/diskcache internal/flags internal/golden internal/openfiles internal/outfile internal/panics internal/prefetch internal/regular internal/units
 capture unwind symbols/debuginfod
-symbols inferior
-breakpoints heap values report
+capture/file symbols inferior
+capture/edit breakpoints heap values report
 probe
 names
 recording

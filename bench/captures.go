@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/addr"
 )
 
@@ -39,7 +40,7 @@ func writeEvents(path string, n int) error {
 		return err
 	}
 	defer f.Close()
-	w, err := capture.NewWriter(f, capture.Info{Program: "/bin/made", Args: []string{"up"}, PID: 1, Arch: "x86_64"})
+	w, err := file.NewWriter(f, capture.Info{Program: "/bin/made", Args: []string{"up"}, PID: 1, Arch: "x86_64"})
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ type counter uint64
 
 func (c *counter) AddEvent(*capture.Event) uint64 { *c++; return uint64(*c) }
 
-func newHeap(w *capture.Writer) *madeHeap {
+func newHeap(w *file.Writer) *madeHeap {
 	h := &madeHeap{w: w, slots: make([]madeBlock, 1<<16), random: 1}
 	w.FuncIndex("malloc")
 	w.FuncIndex("free")
@@ -163,7 +164,7 @@ func (b *bench) writingRow(what string) error {
 
 // makeEvents makes n events up that are not written.
 func makeEvents(n int) error {
-	w, err := capture.NewWriter(io.Discard, capture.Info{})
+	w, err := file.NewWriter(io.Discard, capture.Info{})
 	if err != nil {
 		return err
 	}

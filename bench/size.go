@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // captured is what is in a capture.
@@ -18,7 +19,7 @@ type captured struct {
 }
 
 func readCapture(path string) (captured, error) {
-	f, err := capture.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return captured{}, err
 	}

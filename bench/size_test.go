@@ -6,20 +6,21 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/addr"
 	"hdb/internal/outfile"
 )
 
 // TestReadCapture has the chunks of a capture account for all of its bytes.
 func TestReadCapture(t *testing.T) {
-	log := capture.NewLog(capture.Info{Program: "/bin/true"})
+	log := file.NewLog(capture.Info{Program: "/bin/true"})
 	f := log.FuncIndex("malloc")
 	for i := range 1000 {
 		st := log.Intern(capture.Stack{PCs: []addr.Run{addr.Run(0x1000 + i%7), 0x2000}})
 		log.AddEvent(&capture.Event{Kind: capture.Alloc, Func: f, Addr: uint64(0x10000 + 32*i), Size: 24, Stack: st, Time: time.Duration(i) * time.Microsecond})
 	}
 	path := filepath.Join(t.TempDir(), "a.hdb")
-	if err := capture.Save(outfile.File{Path: path}, log, nil); err != nil {
+	if err := file.Save(outfile.File{Path: path}, log, nil); err != nil {
 		t.Fatal(err)
 	}
 	c, err := readCapture(path)

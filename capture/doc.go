@@ -1,45 +1,8 @@
-// Package capture holds what was recorded of an inferior's heap: the model of
-// events, the log of a running session and the file that keeps it.
+// Package capture is the model of what was recorded of an inferior's heap: events
+// with their effects, stacks, modules, and what a recording says about itself.
 //
-// Source is the interface that both kinds of recordings are read through, a
-// *Log in memory and a *File on disk. Recorder is the one they are made
-// through, a *Log or a *Writer. Save turns any Source into a file that opens
-// where neither the program nor its sources exist.
-//
-// # File
-//
-// docs/capture-format.md specifies the format; an overview:
-//
-//	+--------+-------+-------+-------+-----+-------+-------+
-//	| header | chunk | chunk | chunk | ... | chunk | index |
-//	+--------+-------+-------+-------+-----+-------+-------+
-//
-//	chunk:  sync (4) | number (4) | kind (4) | length (4) | CRC of payload (4) | CRC of these (4) | payload
-//
-//	payload:  section | section | ...
-//
-//	section:  ID (1) | encoding (1) | length unpacked | length | bytes, stored or a zstd frame
-//
-// A file is only ever appended to, in whole chunks, and a chunk is decoded
-// without those before it. So a file that is cut off opens with everything
-// before the cut, and damage in the middle costs the chunks that it hit. The
-// index only saves reading the file: it is made again when it is missing.
-//
-// Events are columns, one section each. Encoder and decoder run a model of the
-// program and of an imaginary allocator (model.go), and one byte for an event,
-// its op, tells which of the model's predictions came true; only what did not is
-// stored. A block that ends is named by the event that made it, which the
-// recorder knows, so that nothing has to be looked up by its address.
-//
-// # Concurrency
-//
-// A Log and a Writer are added to by one goroutine. That of a Writer encodes events
-// as they come; that of a Log only stores them. Full chunks of 65,536 are handed to
-// the goroutine of their queue, which encodes what is not, packs it, and writes or
-// spills it. At most a few wait; then adding waits, too, so that memory is bounded. A
-// queue's goroutine ends when it has nothing to do.
-//
-// A Log and a File are read by any number of goroutines; a Log also while it
-// grows. Locks are taken in the order cache.mu, then Log.mu or File.mu, and none
-// is held while a caller's code runs or while anything is encoded or written.
+// Source is the interface through which recordings are read, Recorder the one
+// through which they are made. Package capture/file implements both, in memory and
+// on disk, and capture/edit has the tools that make captures of captures. This
+// package knows neither.
 package capture

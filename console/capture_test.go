@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/addr"
 	"hdb/internal/outfile"
 )
@@ -17,7 +18,7 @@ import (
 // by turns, with stops if wanted.
 func saveLog(t *testing.T, n int, stops ...capture.StopRecord) string {
 	t.Helper()
-	log := capture.NewLog(capture.Info{Program: "/bin/server", PID: 12, Created: "hdb test"})
+	log := file.NewLog(capture.Info{Program: "/bin/server", PID: 12, Created: "hdb test"})
 	log.AddModule(capture.Module{Path: "/bin/server", Low: 0x1000, High: 0x9000})
 	log.AddModule(capture.Module{Low: 0x20000, High: 0x22000}) // hdb records the vDSO so
 	log.AddThread(capture.Thread{TID: 12, Num: 1, Name: "server"})
@@ -31,7 +32,7 @@ func saveLog(t *testing.T, n int, stops ...capture.StopRecord) string {
 		log.AddStop(st)
 	}
 	path := filepath.Join(t.TempDir(), "c.hdb")
-	if err := capture.Save(outfile.File{Path: path}, log, nil); err != nil {
+	if err := file.Save(outfile.File{Path: path}, log, nil); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // A randomProgram makes events of a program that does everything to a heap: blocks of
@@ -137,13 +138,13 @@ func sameAnswers(t *testing.T, what string, src capture.Source, moments []uint64
 }
 
 // reopened is what was written, opened.
-func reopened(t *testing.T, write func(io.Writer) error) *capture.File {
+func reopened(t *testing.T, write func(io.Writer) error) *file.File {
 	t.Helper()
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		t.Fatal(err)
 	}
-	f, err := capture.NewFile("x.hdb", bytes.NewReader(b.Bytes()), int64(b.Len()))
+	f, err := file.NewFile("x.hdb", bytes.NewReader(b.Bytes()), int64(b.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestFromCheckpoints(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		f := reopened(t, func(w io.Writer) error {
-			file, err := capture.NewWriter(w, capture.Info{})
+			file, err := file.NewWriter(w, capture.Info{})
 			if err != nil {
 				return err
 			}
@@ -242,7 +243,7 @@ func TestFromCheckpoints(t *testing.T) {
 // none are not read.
 func TestAbout(t *testing.T) {
 	f := reopened(t, func(w io.Writer) error {
-		file, err := capture.NewWriter(w, capture.Info{})
+		file, err := file.NewWriter(w, capture.Info{})
 		if err != nil {
 			return err
 		}
@@ -292,9 +293,9 @@ func TestLongRecordingsHaveCheckpoints(t *testing.T) {
 	if testing.Short() {
 		t.Skip("five million events: TestFromCheckpoints has the same questions")
 	}
-	log := capture.NewLog(capture.Info{})
+	log := file.NewLog(capture.Info{})
 	f := reopened(t, func(w io.Writer) error {
-		file, err := capture.NewWriter(w, capture.Info{})
+		file, err := file.NewWriter(w, capture.Info{})
 		if err != nil {
 			return err
 		}

@@ -11,13 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/addr"
 )
 
 // A story is a program that allocates, frees and executes another one.
 type story struct {
-	log       *capture.Log
-	writer    *capture.Writer
+	log       *file.Log
+	writer    *file.Writer
 	live      *Ledger
 	images    [2]int
 	seq       uint64
@@ -26,9 +27,9 @@ type story struct {
 	recorders []capture.Recorder
 }
 
-func newStory(t *rapid.T, file *bytes.Buffer) *story {
-	s := &story{log: capture.NewLog(capture.Info{}), live: NewLedger(), stacks: 5}
-	w, err := capture.NewWriter(file, capture.Info{})
+func newStory(t *rapid.T, out *bytes.Buffer) *story {
+	s := &story{log: file.NewLog(capture.Info{}), live: NewLedger(), stacks: 5}
+	w, err := file.NewWriter(out, capture.Info{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestIndexIsReplay(t *testing.T) {
 		if err := s.writer.Close(); err != nil {
 			t.Fatal(err)
 		}
-		f, err := capture.NewFile("test", bytes.NewReader(b.Bytes()), int64(b.Len()))
+		f, err := file.NewFile("test", bytes.NewReader(b.Bytes()), int64(b.Len()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // A Replay follows recorded events to learn what is live. The blocks of a program
@@ -38,13 +39,13 @@ func (r *Replay) Before(seq uint64) *Live {
 // ends are.
 type reposted struct {
 	capture.Source
-	log   *capture.Log
+	log   *file.Log
 	names []string
 }
 
 // repost reads all of a recording once, and decides again what its events do.
 func repost(src capture.Source) reposted {
-	r := reposted{Source: src, log: capture.NewLog(src.Info()), names: slices.Clone(src.Functions())}
+	r := reposted{Source: src, log: file.NewLog(src.Info()), names: slices.Clone(src.Functions())}
 	r.names = append(r.names, capture.UnseenFree)
 	ledger, execs := NewLedger(), src.Execs()
 	for e := range src.Events(0) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // byAddress brings a heap to the moment after an event, by what the call did and not by the
@@ -43,7 +44,7 @@ func replayed(src capture.Source, to uint64) *Live {
 // the first two are gone, also where the next has one at the same address, and
 // also before it has any.
 func TestReplayOverExec(t *testing.T) {
-	log := capture.NewLog(capture.Info{})
+	log := file.NewLog(capture.Info{})
 	image := log.AddModule(capture.Module{Path: "/bin/a", From: 1})
 	next := func(from uint64) {
 		log.EndModule(image, from)

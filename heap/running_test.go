@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // What is summed up on the way is what an index says, whenever one looks.
@@ -64,7 +65,7 @@ func (t *Threads) stacks(n int) []capture.Flow {
 
 // Runs that are over are not kept: their sum is.
 func TestRunningOverRuns(t *testing.T) {
-	log := capture.NewLog(capture.Info{})
+	log := file.NewLog(capture.Info{})
 	running, threads := NewRunning(log), NewThreads(log)
 	const n = 200000 // some runs
 	for i := range n {

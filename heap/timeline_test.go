@@ -8,13 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // TestTimelineOfLongRuns has runs that last long drawn as the heap was within them,
 // however many events there are: neither as it was before nor as their peak.
 func TestTimelineOfLongRuns(t *testing.T) {
 	const runs, each = 40, 1 << 16
-	log := capture.NewLog(capture.Info{})
+	log := file.NewLog(capture.Info{})
 	stack := log.Intern(capture.Stack{Truncated: "none"})
 	add := func(e capture.Event) {
 		e.Stack = stack
@@ -72,7 +73,7 @@ func TestTimelineIsReplay(t *testing.T) {
 		if err := s.writer.Close(); err != nil {
 			t.Fatal(err)
 		}
-		f, err := capture.NewFile("test", bytes.NewReader(b.Bytes()), int64(b.Len()))
+		f, err := file.NewFile("test", bytes.NewReader(b.Bytes()), int64(b.Len()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // A function has the line that most was allocated in.
 func TestTopLine(t *testing.T) {
-	log := capture.NewLog(capture.Info{})
+	log := file.NewLog(capture.Info{})
 	for i := range 3 {
 		log.Intern(capture.Stack{Truncated: strconv.Itoa(i)})
 	}
@@ -62,7 +63,7 @@ func TestSameFiles(t *testing.T) {
 }
 
 func TestTopCountsWhatStays(t *testing.T) {
-	log := capture.NewLog(capture.Info{})
+	log := file.NewLog(capture.Info{})
 	log.Intern(capture.Stack{Truncated: "1"})
 	log.Intern(capture.Stack{Truncated: "2"})
 	for _, e := range []capture.Event{

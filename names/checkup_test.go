@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/addr"
 	"hdb/symbols"
 	"hdb/testprogs"
@@ -61,7 +62,7 @@ func (o *stackOrder) Stack(id capture.StackID) capture.Stack {
 // TestCheckupReadsStacksInOrder reads each stack once, and ascending: a file keeps them
 // in chunks, few of which stay unpacked.
 func TestCheckupReadsStacksInOrder(t *testing.T) {
-	log := capture.NewLog(capture.Info{Program: "/bin/server"})
+	log := file.NewLog(capture.Info{Program: "/bin/server"})
 	malloc := log.FuncIndex("malloc")
 	const stacks = 100
 	for i := range 3 * stacks {

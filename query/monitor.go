@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/internal/addr"
 )
@@ -45,7 +46,7 @@ const unnamed = 0
 
 // NewMonitor watches a recording, which needs no index. seq returns the number of its last
 // event.
-func NewMonitor(r *Recording, log *capture.Log, seq func() uint64) *Monitor {
+func NewMonitor(r *Recording, log *file.Log, seq func() uint64) *Monitor {
 	m := &Monitor{r: r, seq: seq, running: heap.NewRunning(log), index: map[siteKey]int32{}, chains: map[addr.Code][]monitorFrame{}}
 	m.functions = []heap.Site{{Function: "(names are being looked up)"}}
 	return m

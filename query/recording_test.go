@@ -10,6 +10,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
@@ -40,7 +41,7 @@ func (fakeNames) AppendRecorded(frames []names.Frame, _ capture.Source, rec *cap
 // sample is a recording of five events in two functions, with a mark.
 func sample(t *testing.T) *Recording {
 	t.Helper()
-	log := capture.NewLog(capture.Info{Program: "/prog"})
+	log := file.NewLog(capture.Info{Program: "/prog"})
 	malloc, free := log.FuncIndex("malloc"), log.FuncIndex("free")
 	one, two := log.Intern(capture.Stack{PCs: []addr.Run{0x100, 0x300}}), log.Intern(capture.Stack{PCs: []addr.Run{0x200, 0x300}})
 	log.AddThread(capture.Thread{TID: 7, Num: 1, Name: "main"})
@@ -220,7 +221,7 @@ func TestProfile(t *testing.T) {
 // The live view has the same sums as top.
 func TestMonitor(t *testing.T) {
 	r := sample(t)
-	log := r.Source.(*capture.Log)
+	log := r.Source.(*file.Log)
 	m := NewMonitor(r, log, func() uint64 { return uint64(log.Len()) })
 	if err := m.Update(); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // madeUp is what a program does that keeps n blocks, and gives back any of them.
@@ -54,7 +55,7 @@ func BenchmarkEvents(b *testing.B) {
 	paths, _ := filepath.Glob(filepath.Join(os.Getenv("HDB_CAPTURES"), "*.hdb"))
 	for _, path := range paths {
 		programs[strings.TrimSuffix(filepath.Base(path), ".hdb")] = func() []capture.Event {
-			f, err := capture.Open(path)
+			f, err := file.Open(path)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -73,7 +74,7 @@ func BenchmarkEvents(b *testing.B) {
 			b.ReportAllocs()
 			start := cputime()
 			for b.Loop() {
-				writer, err := capture.NewWriter(io.Discard, capture.Info{})
+				writer, err := file.NewWriter(io.Discard, capture.Info{})
 				if err != nil {
 					b.Fatal(err)
 				}

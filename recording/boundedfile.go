@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // A boundedFile is the file of a recording under bounds. A Writer's goroutine writes
@@ -67,8 +67,8 @@ func (f *boundedFile) Write(b []byte) (int, error) {
 }
 
 // bound is what the Writer of the file does.
-func (f *boundedFile) bound() capture.Bound {
-	return capture.Bound{Aggregate: f.bounds.Aggregate, Bytes: f.bounds.Ring, Last: f.bounds.Last, Drop: func(offset, length int64) error {
+func (f *boundedFile) bound() file.Bound {
+	return file.Bound{Aggregate: f.bounds.Aggregate, Bytes: f.bounds.Ring, Last: f.bounds.Last, Drop: func(offset, length int64) error {
 		f.dropped.Add(length)
 		return punch(f.disk, offset, length)
 	}}

@@ -8,13 +8,15 @@ import (
 	"sync"
 
 	"hdb/capture"
+	"hdb/capture/edit"
+	"hdb/capture/file"
 )
 
 // A File is a recording that goes to a file as it is made, rather than to a log: hdb's
 // memory does not grow with its events. It is the user's, or has no name and can be asked.
 type File struct {
 	mu     *sync.Mutex // the Recording's, which guards the writer while events come,
-	writer *capture.Writer
+	writer *file.Writer
 	failed bool // and that what was recorded cannot be written
 	out    *boundedFile
 	copies
@@ -22,10 +24,10 @@ type File struct {
 
 // copies are what questions to a file without a name read.
 type copies struct {
-	kept  bool          // there is no name: the session keeps the file
-	asked *capture.File // the recording as it was when the file had
-	size  int64         // so many bytes
-	whole *os.File      // what asked reads if old events were dropped, nil otherwise
+	kept  bool       // there is no name: the session keeps the file
+	asked *file.File // the recording as it was when the file had
+	size  int64      // so many bytes
+	whole *os.File   // what asked reads if old events were dropped, nil otherwise
 }
 
 // NewFile begins to record what the info describes to a file of the user's, which it
@@ -45,17 +47,17 @@ func KeepFile(info capture.Info, b Bounds, full func()) (*File, error) {
 }
 
 func newFile(w io.WriteCloser, info capture.Info, b Bounds, full func(), kept bool) (*File, error) {
-	file, err := newBoundedFile(w, b, func() { go full() }) // it may wait for the one that waits for the file
+	out, err := newBoundedFile(w, b, func() { go full() }) // it may wait for the one that waits for the file
 	if err != nil {
 		return nil, err
 	}
-	file.named = !kept
-	writer, err := capture.NewWriter(file, info)
+	out.named = !kept
+	writer, err := file.NewWriter(out, info)
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return nil, errors.Join(err, out.Close())
 	}
-	writer.Bound(file.bound())
-	return &File{mu: new(sync.Mutex), writer: writer, out: file, copies: copies{kept: kept}}, nil
+	writer.Bound(out.bound())
+	return &File{mu: new(sync.Mutex), writer: writer, out: out, copies: copies{kept: kept}}, nil
 }
 
 // unnamedFile is a file in the directory for temporary files that is gone when hdb is.
@@ -127,7 +129,7 @@ func (f *File) Failed() bool {
 // Source is the recording so far, of a file that can be asked, which is read; if old events
 // were dropped it is made whole first. exclusive runs a function between two events.
 func (f *File) Source(exclusive func(func())) (capture.Source, error) {
-	var fresh *capture.File
+	var fresh *file.File
 	var err error
 	var size int64
 	exclusive(func() { fresh, size, err = f.snapshot() })
@@ -149,7 +151,7 @@ func (f *File) Source(exclusive func(func())) (capture.Source, error) {
 }
 
 // snapshot is the file as it is, nil if that was asked before.
-func (f *File) snapshot() (*capture.File, int64, error) {
+func (f *File) snapshot() (*file.File, int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_ = f.writer.Flush() // Fail tells of its error
@@ -162,19 +164,19 @@ func (f *File) snapshot() (*capture.File, int64, error) {
 }
 
 // compacted is a recording that has only its last events, as a whole one.
-func compacted(f *capture.File) (*capture.File, *os.File, error) {
+func compacted(f *file.File) (*file.File, *os.File, error) {
 	to, err := unnamedFile()
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := f.Compact(to); err != nil {
+	if _, err := edit.CompactTo(to, f); err != nil {
 		return nil, nil, errors.Join(err, to.Close())
 	}
 	st, err := to.Stat()
 	if err != nil {
 		return nil, nil, errors.Join(err, to.Close())
 	}
-	whole, err := capture.NewFile("the recording", to, st.Size())
+	whole, err := file.NewFile("the recording", to, st.Size())
 	if err != nil {
 		return nil, nil, errors.Join(err, to.Close())
 	}
@@ -196,7 +198,7 @@ func (f *File) WithConsole(lines []capture.ConsoleLine) capture.Source {
 
 // withConsole is a recording with the console log of the session.
 type withConsole struct {
-	*capture.File
+	*file.File
 	lines []capture.ConsoleLine
 }
 
@@ -237,7 +239,7 @@ func (f *File) Close() error {
 // which is closed. It returns how many events and bytes it has then.
 func (f *File) Compact() (events uint64, bytes int64, err error) {
 	path := f.out.disk.Name()
-	made, err := capture.Compact(path)
+	made, err := edit.Compact(path)
 	if err != nil {
 		return 0, 0, fmt.Errorf("%w; %s has holes: hdb capture repair makes a whole capture of it", err, path)
 	}

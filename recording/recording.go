@@ -6,6 +6,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/heap"
 )
 
@@ -14,7 +15,7 @@ import (
 type Recording struct {
 	mu   sync.Mutex // guards the rest
 	run  run
-	log  *capture.Log // that events go to, or
+	log  *file.Log // that events go to, or
 	file *File
 	info capture.Info
 }
@@ -42,7 +43,7 @@ func (r *Recording) Begin(info capture.Info, f *File) {
 	r.info, r.run.pid = info, info.PID
 	r.log, r.file = nil, f
 	if f == nil {
-		r.log = capture.NewLog(info)
+		r.log = file.NewLog(info)
 		r.run.out = r.log
 		return
 	}
@@ -74,7 +75,7 @@ func (r *Recording) Drop() {
 }
 
 // Log is the log that events go to, nil if they go elsewhere.
-func (r *Recording) Log() *capture.Log {
+func (r *Recording) Log() *file.Log {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log

@@ -8,13 +8,14 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 )
 
 // A transcript is what a recording was told of, in its order.
 type transcript struct {
-	*capture.Log
+	*file.Log
 	lines []string
 }
 
@@ -39,7 +40,7 @@ type numbered struct {
 func (p *numbered) Numbered() { p.n++ }
 
 func newTranscript() (*Recording, *transcript) {
-	out := &transcript{Log: capture.NewLog(capture.Info{})}
+	out := &transcript{Log: file.NewLog(capture.Info{})}
 	r := New(nil)
 	r.Start()
 	r.run.out = out

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // TestUndecided has limits that what is missing may turn be neither kept nor exceeded.
@@ -192,7 +193,7 @@ func TestOpenEnds(t *testing.T) {
 	} {
 		info := capture.Info{Program: "p"}
 		info.Partial = capture.Reasons{{Kind: reason}}
-		c := CaveatsOf(capture.NewLog(info))
+		c := CaveatsOf(file.NewLog(info))
 		if c.Whole() == open {
 			t.Errorf("%d: whole %v", reason, c.Whole())
 		}

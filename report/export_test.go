@@ -85,7 +85,7 @@ func written(t *testing.T, format string, p *Profile, m Measure) []byte {
 }
 
 // file writes the profile to a file of the test.
-func file(t *testing.T, format string, p *Profile, m Measure) string {
+func exported(t *testing.T, format string, p *Profile, m Measure) string {
 	t.Helper()
 	f, _ := FindFormat(format)
 	path := filepath.Join(t.TempDir(), "profile"+f.Extension)

@@ -15,7 +15,7 @@ func TestMassif(t *testing.T) {
 	p := timed(sampleProfile("/src/a.c"))
 	p.Peak = p.Snapshots[0].Moment
 	p.Threads = true
-	path := file(t, "massif", p, Live)
+	path := exported(t, "massif", p, Live)
 	out, err := exec.Command("ms_print", "--threshold=0", path).CombinedOutput()
 	if err != nil {
 		t.Fatalf("ms_print (valgrind): %v\n%s", err, out)
@@ -30,7 +30,7 @@ func TestMassif(t *testing.T) {
 		}
 	}
 	for _, p := range []*Profile{{}, timed(hugeProfile(300)), timed(deepProfile(20, 100))} {
-		out, err := exec.Command("ms_print", file(t, "massif", p, Live)).CombinedOutput()
+		out, err := exec.Command("ms_print", exported(t, "massif", p, Live)).CombinedOutput()
 		if err != nil && !(len(p.Stacks) == 0 && strings.Contains(string(out), "zero")) {
 			t.Errorf("%q: ms_print: %v\n%s", p.Title, err, out)
 		}

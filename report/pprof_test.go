@@ -28,7 +28,7 @@ func TestPprofTool(t *testing.T) {
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path := file(t, "pprof", sampleProfile(source), Live)
+	path := exported(t, "pprof", sampleProfile(source), Live)
 	top := pprofTool(t, path, "-top")
 	for _, want := range []string{"File: prog", "Build ID: f8a85d", "Type: inuse_space", "1500B total", "1300B 86.67%", "grab", "prog --flag, pid 4711"} {
 		if !strings.Contains(top, want) {
@@ -46,7 +46,7 @@ func TestPprofTool(t *testing.T) {
 	}
 	older := sampleProfile(source)
 	older.Stacks = older.Stacks[1:]
-	if diff := pprofTool(t, path, "-top", "-diff_base", file(t, "pprof", older, Live)); !strings.Contains(diff, "1000B") {
+	if diff := pprofTool(t, path, "-top", "-diff_base", exported(t, "pprof", older, Live)); !strings.Contains(diff, "1000B") {
 		t.Errorf("the difference to a profile without 1000 bytes:\n%s", diff)
 	}
 }

@@ -13,8 +13,8 @@ import (
 func TestSpeedscope(t *testing.T) {
 	t.Parallel()
 	p := sampleProfile("/src/a.c")
-	out := node.Browse(t, nil, "speedscope.mjs", t.TempDir(), file(t, "speedscope", p, Live), file(t, "pprof", p, Live), file(t, "collapsed", p, Bytes),
-		file(t, "speedscope", hugeProfile(500), Bytes), file(t, "speedscope", &Profile{}, LiveBlocks))
+	out := node.Browse(t, nil, "speedscope.mjs", t.TempDir(), exported(t, "speedscope", p, Live), exported(t, "pprof", p, Live), exported(t, "collapsed", p, Bytes),
+		exported(t, "speedscope", hugeProfile(500), Bytes), exported(t, "speedscope", &Profile{}, LiveBlocks))
 	var shown [][]string
 	if err := json.Unmarshal(out, &shown); err != nil {
 		t.Fatal(err)

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/internal/outfile"
 )
 
 // TestTopStacksOfNoBytes finds a block of no bytes among what was not given back.
 func TestTopStacksOfNoBytes(t *testing.T) {
-	log := capture.NewLog(capture.Info{})
+	log := file.NewLog(capture.Info{})
 	for _, e := range []capture.Event{
 		{Kind: capture.Alloc, Addr: 0x1000, Stack: log.Intern(capture.Stack{Truncated: "kept"})},
 		{Kind: capture.Alloc, Addr: 0x2000, Size: 8, Stack: log.Intern(capture.Stack{Truncated: "given back"})},
@@ -20,7 +21,7 @@ func TestTopStacksOfNoBytes(t *testing.T) {
 		log.AddEvent(&e)
 	}
 	path := filepath.Join(t.TempDir(), "x.hdb")
-	if err := capture.Save(outfile.File{Path: path}, log, nil); err != nil {
+	if err := file.Save(outfile.File{Path: path}, log, nil); err != nil {
 		t.Fatal(err)
 	}
 	s := New(Config{})

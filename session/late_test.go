@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/diskcache"
 	"hdb/internal/outfile"
 	"hdb/names"
@@ -62,7 +62,7 @@ func recordedCapture(t *testing.T, s *Session, prog string) string {
 	setBreak(t, s, "alloc if size > 1000 && size < 1200")
 	must(t)(s.Run(nil))
 	path := filepath.Join(t.TempDir(), "bare.hdb")
-	if err := capture.Save(outfile.File{Path: path}, s.source(), nil); err != nil {
+	if err := file.Save(outfile.File{Path: path}, s.source(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Kill(); err != nil {

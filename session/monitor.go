@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/query"
 )
@@ -33,7 +34,7 @@ func (s *Session) KeepTerminal(keep bool) {
 type Monitor struct {
 	*query.Monitor
 	s   *Session
-	log *capture.Log
+	log *file.Log
 }
 
 // NewMonitor watches the recording of the process, or of the one that was last.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"hdb/breakpoints"
-	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
@@ -269,7 +269,7 @@ func (s *Session) EmbedSymbols(path string, force bool) (SavedInfo, error) {
 	if !own {
 		return info, nil
 	}
-	f, err := capture.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return SavedInfo{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/capture/edit"
 	"hdb/query"
 	"hdb/report"
 )
@@ -96,7 +97,7 @@ func TestProfileBetweenMoments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := capture.Trim(f, saved.saved, first, to); err != nil {
+			if _, err := edit.Trim(f, saved.saved, first, to); err != nil {
 				t.Fatal(err)
 			}
 			if err := f.Close(); err != nil {

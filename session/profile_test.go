@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/capture/edit"
+	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/query"
 	"hdb/report"
@@ -85,7 +87,7 @@ func TestMergedFunctionsAreOne(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := capture.Merge(out, []*capture.File{a.saved, b.saved}); err != nil {
+			if _, err := edit.Merge(out, []*file.File{a.saved, b.saved}); err != nil {
 				t.Fatal(err)
 			}
 			if err := out.Close(); err != nil {

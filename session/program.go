@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
@@ -78,7 +79,7 @@ func explainForeign(path string, err error) error {
 	if !errors.Is(err, symbols.ErrNotELF) {
 		return err
 	}
-	if st, statErr := os.Stat(path); statErr == nil && st.Mode().IsRegular() && capture.Is(path) {
+	if st, statErr := os.Stat(path); statErr == nil && st.Mode().IsRegular() && file.Is(path) {
 		return fmt.Errorf("%s: a capture, no program: hdb open %s", path, path)
 	}
 	f, openErr := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for a writer

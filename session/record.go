@@ -9,6 +9,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
@@ -445,7 +446,7 @@ func (s *Session) Save(path string, force bool) (SavedInfo, error) {
 // writeCapture writes a whole capture, or none.
 func (s *Session) writeCapture(to outfile.File, src capture.Source) error {
 	return to.Write(func(w io.Writer) error {
-		return capture.WriteSource(readWriter{w, s.reading}, src, s.names.Embedder())
+		return file.WriteSource(readWriter{w, s.reading}, src, s.names.Embedder())
 	})
 }
 
@@ -485,7 +486,7 @@ func (s *Session) OpenWhole(path string) (capture.Info, error) {
 	if s.proc != nil {
 		return capture.Info{}, ErrRunning
 	}
-	f, err := capture.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return capture.Info{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/recording"
 )
 
@@ -123,7 +124,7 @@ func TestRecordingWithoutRoomKeepsWhatItHas(t *testing.T) {
 	if why := again.Partial(); !why.Has(capture.Unwritten) {
 		t.Errorf("the capture is partial: %+v", why)
 	}
-	f, err := capture.OpenWhole(path)
+	f, err := file.OpenWhole(path)
 	if err != nil {
 		t.Fatal(err)
 	}

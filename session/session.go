@@ -19,6 +19,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -83,7 +84,7 @@ type Session struct {
 	streamErr  error
 	unreadable error            // why the recording of this run cannot be asked
 	bounds     recording.Bounds // of the recording of this run or, if it has none, the next
-	saved      *capture.File
+	saved      *file.File
 	savedPath  string // absolute
 	console    recording.ConsoleLog
 	indexed    indexed

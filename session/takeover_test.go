@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/inferior"
 )
 
 // checkCapture fails unless a capture is whole, as hdb capture check finds it.
-func checkCapture(t *testing.T, path string) *capture.File {
+func checkCapture(t *testing.T, path string) *file.File {
 	t.Helper()
-	f, err := capture.OpenWhole(path)
+	f, err := file.OpenWhole(path)
 	if err != nil {
 		t.Fatal(err)
 	}

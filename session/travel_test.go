@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/query"
 )
@@ -100,7 +101,7 @@ func TestSummariesOfRecordings(t *testing.T) {
 				if _, err := s.Save(path, false); err != nil {
 					t.Fatal(err)
 				}
-				f, err := capture.Open(path)
+				f, err := file.Open(path)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -20,6 +20,7 @@ import (
 	"github.com/creack/pty"
 
 	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // recording is a running `hdb record`.
@@ -126,9 +127,9 @@ func (r *recording) wantSaid(want ...string) {
 }
 
 // open is the capture. complete tells that it was closed in good order.
-func (r *recording) open(complete bool) *capture.File {
+func (r *recording) open(complete bool) *file.File {
 	r.t.Helper()
-	f, err := capture.Open(r.file)
+	f, err := file.Open(r.file)
 	if err != nil {
 		r.t.Fatalf("%v\n%s", err, r.out.String())
 	}
@@ -148,7 +149,7 @@ func (r *recording) open(complete bool) *capture.File {
 }
 
 // sizes counts the events of a kind by their size.
-func sizes(f *capture.File, kind capture.Kind) map[uint64]int {
+func sizes(f *file.File, kind capture.Kind) map[uint64]int {
 	n := map[uint64]int{}
 	for e := range f.Events(0) {
 		if e.Kind == kind {
@@ -433,7 +434,7 @@ func TestRecordToNoFile(t *testing.T) {
 	if err := os.WriteFile(taken, nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for file, why := range map[string]string{
+	for path, why := range map[string]string{
 		"/nodir/x":                   "/nodir/x: cannot be made: /nodir: no such file or directory",
 		dir:                          dir + ": is a directory",
 		filepath.Join(taken, "x"):    taken + "/x: cannot be made: " + taken + " is not a directory",
@@ -441,11 +442,11 @@ func TestRecordToNoFile(t *testing.T) {
 		"/proc/no process makes one": "/proc/no process makes one: cannot be made: no such file or directory",
 	} {
 		r := newRecording(t)
-		r.cmd.Args = []string{r.cmd.Args[0], "record", "-o", file, Build(t, "recorded"), "1"}
+		r.cmd.Args = []string{r.cmd.Args[0], "record", "-o", path, Build(t, "recorded"), "1"}
 		r.start()
 		r.wantExit(4)
 		if got := r.out.String(); got != "error: "+why+"\n" {
-			t.Errorf("-o %s: %q", file, got)
+			t.Errorf("-o %s: %q", path, got)
 		}
 	}
 }

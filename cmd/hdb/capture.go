@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"hdb/breakpoints"
-	"hdb/capture"
+	"hdb/capture/edit"
+	"hdb/capture/file"
 	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
@@ -175,9 +176,9 @@ func (o *captureOptions) write(errw io.Writer) int {
 	if err := to.Check(); err != nil {
 		return fail(errw, err, exitTarget)
 	}
-	var files []*capture.File
+	var files []*file.File
 	for _, path := range o.files {
-		f, err := capture.OpenWhole(path)
+		f, err := file.OpenWhole(path)
 		if err != nil {
 			return fail(errw, err, exitTarget)
 		}
@@ -196,7 +197,7 @@ func (o *captureOptions) write(errw io.Writer) int {
 	if err != nil {
 		return fail(errw, err, 1)
 	}
-	var made capture.Copied
+	var made edit.Copied
 	err = to.Write(func(w io.Writer) (err error) {
 		made, err = tool(w)
 		return err
@@ -209,22 +210,22 @@ func (o *captureOptions) write(errw io.Writer) int {
 }
 
 // tool is what makes the new capture.
-func (o *captureOptions) tool(files []*capture.File, errw io.Writer) (func(io.Writer) (capture.Copied, error), error) {
+func (o *captureOptions) tool(files []*file.File, errw io.Writer) (func(io.Writer) (edit.Copied, error), error) {
 	switch o.verb {
 	case "trim":
 		from, to, err := o.span(errw)
-		return func(w io.Writer) (capture.Copied, error) { return capture.Trim(w, files[0], from, to) }, err
+		return func(w io.Writer) (edit.Copied, error) { return edit.Trim(w, files[0], from, to) }, err
 	case "merge":
-		return func(w io.Writer) (capture.Copied, error) { return capture.Merge(w, files) }, nil
+		return func(w io.Writer) (edit.Copied, error) { return edit.Merge(w, files) }, nil
 	case "anonymize":
 		known := map[string]bool{}
 		for _, fn := range breakpoints.Catalogue() {
 			known[fn.Name], known[fn.Symbol] = true, true
 		}
-		a := capture.Anonymity{KeepFunctions: o.keepFunctions, Known: func(name string) bool { return known[name] }}
-		return func(w io.Writer) (capture.Copied, error) { return capture.Anonymize(w, files[0], a) }, nil
+		a := edit.Anonymity{KeepFunctions: o.keepFunctions, Known: func(name string) bool { return known[name] }}
+		return func(w io.Writer) (edit.Copied, error) { return edit.Anonymize(w, files[0], a) }, nil
 	}
-	return func(w io.Writer) (capture.Copied, error) { return capture.Repair(w, files[0]) }, nil
+	return func(w io.Writer) (edit.Copied, error) { return edit.Repair(w, files[0]) }, nil
 }
 
 // span are the events that trim begins and ends with.
@@ -249,7 +250,7 @@ func (o *captureOptions) span(errw io.Writer) (from, to uint64, err error) {
 }
 
 // tell says what the new capture has, and what it has not.
-func (o *captureOptions) tell(errw io.Writer, f *capture.File, made capture.Copied) {
+func (o *captureOptions) tell(errw io.Writer, f *file.File, made edit.Copied) {
 	line := fmt.Sprintf("%s: %s", o.out, counted(made.Events, "event"))
 	if st, err := os.Stat(o.out); err == nil {
 		line += ", " + shortSize(st.Size())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/console/screen"
 	"hdb/report"
 )
@@ -46,7 +47,7 @@ type captureSummary struct {
 	Marks     []captureMark  `json:"marks"`
 	Partial   []string       `json:"partial"` // why not all events of the run are there
 	Losses    []captureLoss  `json:"losses"`
-	Parts     []capture.Part `json:"parts"`
+	Parts     []file.Part    `json:"parts"`
 	Damage    string         `json:"damage"`
 }
 
@@ -72,7 +73,7 @@ type captureLoss struct {
 
 // captureInfo is `hdb capture info`.
 func captureInfo(path string, asJSON, log bool, out, errw io.Writer) int {
-	f, err := capture.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return fail(errw, err, exitTarget)
 	}
@@ -92,7 +93,7 @@ func captureInfo(path string, asJSON, log bool, out, errw io.Writer) int {
 }
 
 // captureLog prints the console log of a capture as it stood on the screen.
-func captureLog(f *capture.File, asJSON bool, out, errw io.Writer) int {
+func captureLog(f *file.File, asJSON bool, out, errw io.Writer) int {
 	type line struct {
 		Seq     uint64  `json:"after"`
 		Seconds float64 `json:"seconds"`
@@ -118,7 +119,7 @@ func captureLog(f *capture.File, asJSON bool, out, errw io.Writer) int {
 	return 0
 }
 
-func summarize(path string, f *capture.File) *captureSummary {
+func summarize(path string, f *file.File) *captureSummary {
 	info := f.Info()
 	c := &captureSummary{
 		File: path, Bytes: f.Size(), Format: info.Version, Created: info.Created, Aggregate: info.Aggregate,
@@ -228,7 +229,7 @@ func seconds(s float64) string {
 // captureCheck is `hdb capture check`.
 func captureCheck(paths []string, out, errw io.Writer) (code int) {
 	for _, path := range paths {
-		f, err := capture.OpenWhole(path)
+		f, err := file.OpenWhole(path)
 		if err != nil {
 			return fail(errw, err, exitTarget)
 		}
@@ -259,7 +260,7 @@ func captureCheck(paths []string, out, errw io.Writer) (code int) {
 }
 
 // lostParts are lines of what is lost of a capture.
-func lostParts(f *capture.File) []string {
+func lostParts(f *file.File) []string {
 	var d *capture.DamageError
 	if !errors.As(f.Damage(), &d) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/testprogs"
 )
 
@@ -33,7 +33,7 @@ func TestMaxDepth(t *testing.T) {
 	if out, err := exec.Command(testprogs.HDB(t), "record", "-q", "--max-depth", "2", "-o", path, "sh", "-c", "echo done").CombinedOutput(); err != nil {
 		t.Fatalf("hdb record: %v\n%s", err, out)
 	}
-	f, err := capture.OpenWhole(path)
+	f, err := file.OpenWhole(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,35 +88,35 @@ func TestBoundedRecordings(t *testing.T) {
 	const rounds, calls = 150, 150*(1+2000) + 150*2000 - 64
 	for _, tc := range []struct {
 		flags, says, status string
-		check               func(*capture.File) error
+		check               func(*file.File) error
 	}{
-		{"", "", "kept", func(f *capture.File) error {
+		{"", "", "kept", func(f *file.File) error {
 			if f.Len() < calls {
 				return fmt.Errorf("%d events, want %d", f.Len(), calls)
 			}
 			return nil
 		}},
-		{"--aggregate", "--aggregate", "--aggregate: sums for each stack", func(f *capture.File) error {
+		{"--aggregate", "--aggregate", "--aggregate: sums for each stack", func(f *file.File) error {
 			if n := f.Info().Totals.Events; f.Len() != 0 || n < calls || f.Size() > 64<<10 {
 				return fmt.Errorf("%d events, %d summed, %d bytes", f.Len(), n, f.Size())
 			}
 			return nil
 		}},
-		{"--ring 20K", "kept of", "are left", func(f *capture.File) error {
+		{"--ring 20K", "kept of", "are left", func(f *file.File) error {
 			first, last, _, _ := f.Span()
 			if first < calls/10 || last < calls || f.Info().Totals.Events != uint64(f.Len()) {
 				return fmt.Errorf("#%d to #%d, %d events", first, last, f.Len())
 			}
 			return nil
 		}},
-		{"--last 0.5", "kept of", "are left", func(f *capture.File) error {
+		{"--last 0.5", "kept of", "are left", func(f *file.File) error {
 			_, last, from, to := f.Span()
 			if last < calls || to-from > 5*time.Second {
 				return fmt.Errorf("to #%d, %v to %v", last, from, to)
 			}
 			return nil
 		}},
-		{"--max-size 12K", "has ended", "and has ended", func(f *capture.File) error {
+		{"--max-size 12K", "has ended", "and has ended", func(f *file.File) error {
 			first, last, _, _ := f.Span()
 			if first != 1 || last > calls-1000 || last < 1000 {
 				return fmt.Errorf("#%d to #%d", first, last)
@@ -151,9 +151,9 @@ func TestBoundedRecordings(t *testing.T) {
 }
 
 // checkBounded checks a capture that was recorded with flags.
-func checkBounded(t *testing.T, path, flags string, check func(*capture.File) error) {
+func checkBounded(t *testing.T, path, flags string, check func(*file.File) error) {
 	t.Helper()
-	f, err := capture.OpenWhole(path)
+	f, err := file.OpenWhole(path)
 	if err != nil {
 		t.Fatal(err)
 	}

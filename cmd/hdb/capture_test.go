@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/addr"
 	"hdb/internal/outfile"
 )
@@ -18,7 +19,7 @@ import (
 // writeCapture writes a small capture: of n blocks every second one is freed.
 func writeCapture(t *testing.T, path string, n int) {
 	t.Helper()
-	log := capture.NewLog(capture.Info{Program: "/usr/bin/prog", Args: []string{"secret"}, PID: 42, Start: time.Unix(1e9, 0), Arch: "x86_64"})
+	log := file.NewLog(capture.Info{Program: "/usr/bin/prog", Args: []string{"secret"}, PID: 42, Start: time.Unix(1e9, 0), Arch: "x86_64"})
 	malloc, free := log.FuncIndex("malloc"), log.FuncIndex("free")
 	id := log.Intern(capture.Stack{PCs: []addr.Run{0x1000, 0x2000}})
 	log.AddThread(capture.Thread{TID: 42, Num: 1, Name: "prog"})
@@ -31,7 +32,7 @@ func writeCapture(t *testing.T, path string, n int) {
 		}
 	}
 	log.AddMark(capture.MarkRecord{Seq: uint64(n), Name: "middle"})
-	if err := capture.Save(outfile.File{Path: path}, log, nil); err != nil {
+	if err := file.Save(outfile.File{Path: path}, log, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,7 +48,7 @@ func cutInEvents(t *testing.T, path string) {
 		if err := os.Truncate(path, at); err != nil {
 			t.Fatal(err)
 		}
-		f, err := capture.Open(path)
+		f, err := file.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/console"
 )
 
@@ -41,7 +41,7 @@ func (o *options) meansCommand() error {
 	if _, err := os.Stat(word); err == nil || o.args || !console.IsCommand(word) {
 		return nil
 	}
-	captures := slices.DeleteFunc(slices.Clone(o.words[1:]), func(w string) bool { return !capture.Is(w) })
+	captures := slices.DeleteFunc(slices.Clone(o.words[1:]), func(w string) bool { return !file.Is(w) })
 	if _, err := exec.LookPath(word); err == nil && len(captures) == 0 {
 		return nil
 	}

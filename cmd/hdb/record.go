@@ -18,6 +18,7 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/console"
 	"hdb/console/screen"
 	"hdb/inferior"
@@ -569,7 +570,7 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 
 // sayWritten tells what the file has that could not be completed.
 func (r *recorder) sayWritten(st *session.RecordStatus) {
-	f, err := capture.OpenWhole(r.file)
+	f, err := file.OpenWhole(r.file)
 	if err != nil {
 		return // a device, or nothing of use was written
 	}

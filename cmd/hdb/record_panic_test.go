@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/testprogs"
 )
 
@@ -44,7 +45,7 @@ func TestRecordPanics(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, screen.String())
 		}
 	}
-	f, err := capture.OpenWhole(out)
+	f, err := file.OpenWhole(out)
 	if err != nil {
 		t.Fatal(err)
 	}

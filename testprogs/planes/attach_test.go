@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/testprogs"
 )
 
@@ -115,13 +116,13 @@ func (g *target) paces(t *testing.T, n int) []int {
 // recordAttached attaches, records some events and saves them, and detaches.
 func recordAttached(t *testing.T, p plane, pid string, events int) *recording {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "attached.hdb")
-	commands := append(p.settings(), "record start", fmt.Sprintf("next-alloc %d", events), "record status", "save "+file)
+	path := filepath.Join(t.TempDir(), "attached.hdb")
+	commands := append(p.settings(), "record start", fmt.Sprintf("next-alloc %d", events), "record status", "save "+path)
 	said, err := hdb(t, job{}, commands, "-p", pid)
 	if err != nil {
 		t.Fatalf("%s plane: %v\n%s", p, err, said)
 	}
-	f, err := capture.Open(file)
+	f, err := file.Open(path)
 	if err != nil {
 		t.Fatalf("%s plane: %v\n%s", p, err, said)
 	}

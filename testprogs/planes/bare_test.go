@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/testprogs"
 )
 
@@ -61,13 +62,13 @@ func TestSystemCalls(t *testing.T) {
 func TestRecordSystemCalls(t *testing.T) {
 	j := program(t, "bare", nil)
 	count := func(flags ...string) (n int) {
-		file := filepath.Join(t.TempDir(), "bare.hdb")
-		cmd := exec.Command(testprogs.HDB(t), slices.Concat([]string{"record", "-q", "-o", file}, flags, []string{j.Path})...)
+		path := filepath.Join(t.TempDir(), "bare.hdb")
+		cmd := exec.Command(testprogs.HDB(t), slices.Concat([]string{"record", "-q", "-o", path}, flags, []string{j.Path})...)
 		cmd.Env, cmd.Dir = j.Env, j.Dir
 		if said, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, said)
 		}
-		f, err := capture.Open(file)
+		f, err := file.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}

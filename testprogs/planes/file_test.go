@@ -12,25 +12,25 @@ import (
 	"testing"
 	"time"
 
-	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/testprogs"
 )
 
 // recordCommand is hdb record, which writes a file while the program runs. args
 // are those behind -o FILE.
-func recordCommand(t *testing.T, j job, args ...string) (cmd *exec.Cmd, file string) {
+func recordCommand(t *testing.T, j job, args ...string) (cmd *exec.Cmd, path string) {
 	t.Helper()
-	file = filepath.Join(t.TempDir(), "run.hdb")
-	cmd = exec.Command(testprogs.HDB(t), append([]string{"record", "-q", "-o", file}, args...)...)
+	path = filepath.Join(t.TempDir(), "run.hdb")
+	cmd = exec.Command(testprogs.HDB(t), append([]string{"record", "-q", "-o", path}, args...)...)
 	cmd.Env, cmd.Dir = j.Env, j.Dir
 	cmd.WaitDelay = 5 * time.Second
-	return cmd, file
+	return cmd, path
 }
 
 // openWhole opens what a command wrote; it must have no damage.
-func openWhole(t *testing.T, file string) *calls {
+func openWhole(t *testing.T, path string) *calls {
 	t.Helper()
-	c := openAny(t, file)
+	c := openAny(t, path)
 	if d := c.Damage(); d != nil {
 		t.Errorf("%v", d)
 	}
@@ -38,9 +38,9 @@ func openWhole(t *testing.T, file string) *calls {
 }
 
 // openAny opens what was written until hdb was killed.
-func openAny(t *testing.T, file string) *calls {
+func openAny(t *testing.T, path string) *calls {
 	t.Helper()
-	f, err := capture.Open(file)
+	f, err := file.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,13 +62,13 @@ func TestRecordToFile(t *testing.T) {
 		t.Run(s.title(), func(t *testing.T) {
 			t.Parallel()
 			j := s.job(t, s.much.of(probe, testing.Short()))
-			cmd, file := recordCommand(t, j, append([]string{j.Path}, j.Args...)...)
+			cmd, path := recordCommand(t, j, append([]string{j.Path}, j.Args...)...)
 			var out, said bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &said
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v: %v\n%s%s", cmd, err, said.String(), out.String())
 			}
-			c := openWhole(t, file)
+			c := openWhole(t, path)
 			c.out = out.String()
 			sameCalls(t, newSums(c.recording))
 			if _, wrong := c.live(); wrong != nil {
@@ -83,7 +83,7 @@ func TestRecordToFile(t *testing.T) {
 func TestRecordDeath(t *testing.T) {
 	progress := newProgress(t)
 	j := program(t, "storm_progress", nil, "never", "0", string(progress))
-	cmd, file := recordCommand(t, j, append([]string{j.Path}, j.Args...)...)
+	cmd, path := recordCommand(t, j, append([]string{j.Path}, j.Args...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestRecordDeath(t *testing.T) {
 	if err := cmd.Wait(); !errors.As(err, &status) || status.ExitCode() != diedBySignal {
 		t.Errorf("hdb record: %v", err)
 	}
-	checkProgress(t, openWhole(t, file), progress.calls(), 1)
+	checkProgress(t, openWhole(t, path), progress.calls(), 1)
 }
 
 // TestRecorderKilled kills hdb record itself. The file opens with what was written,
@@ -110,7 +110,7 @@ func TestRecorderKilled(t *testing.T) {
 	g := launch(t, "storm_pace", nil, "2")
 	opened := 0
 	for i := 0; i < n || opened == 0 && time.Now().Before(testprogs.Deadline(t)); i++ {
-		cmd, file := recordCommand(t, job{}, "-p", g.pid)
+		cmd, path := recordCommand(t, job{}, "-p", g.pid)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -121,8 +121,8 @@ func TestRecorderKilled(t *testing.T) {
 		if err := cmd.Wait(); err == nil {
 			t.Fatal("hdb record had ended")
 		}
-		if _, err := os.Stat(file); err == nil {
-			c := openAny(t, file)
+		if _, err := os.Stat(path); err == nil {
+			c := openAny(t, path)
 			if wrong := c.twice(); wrong != nil {
 				t.Error(wrong)
 			}
@@ -147,11 +147,11 @@ func TestRecordForAWhile(t *testing.T) {
 	}
 	g := launch(t, "storm_pace", nil, "2")
 	for range n {
-		cmd, file := recordCommand(t, job{}, "--duration", strconv.Itoa(20+rand.IntN(200))+"ms", "-p", g.pid)
+		cmd, path := recordCommand(t, job{}, "--duration", strconv.Itoa(20+rand.IntN(200))+"ms", "-p", g.pid)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", cmd, err, out)
 		}
-		c := openWhole(t, file)
+		c := openWhole(t, path)
 		if wrong := c.twice(); wrong != nil || c.Len() == 0 {
 			t.Errorf("%d events, %v", c.Len(), wrong)
 		}

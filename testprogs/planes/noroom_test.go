@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hdb/capture"
+	"hdb/capture/file"
 )
 
 // noRoom adds the functions of noroom.c that do not jump back to their own entry: of those
@@ -38,14 +38,14 @@ func TestNoRoom(t *testing.T) {
 		t.Errorf("calls %v\nwant %v", got, want)
 	}
 	g := launch(t, "noroom", nil, "10", "1", "0", "wait")
-	file := filepath.Join(t.TempDir(), "run.hdb")
+	path := filepath.Join(t.TempDir(), "run.hdb")
 	script := append([]string{"set probe on", "attach " + g.pid}, adds...)
-	said, err := hdb(t, j, append(script, "record start", "continue", "save "+file))
+	said, err := hdb(t, j, append(script, "record start", "continue", "save "+path))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	g.end(t)
-	f, err := capture.Open(file)
+	f, err := file.Open(path)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}

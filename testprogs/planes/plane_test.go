@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/testprogs"
 )
 
@@ -46,7 +46,7 @@ type job struct {
 
 // A recording is what came of a job.
 type recording struct {
-	*capture.File
+	*file.File
 	plane plane
 	said  string // by hdb
 	out   string // by the program
@@ -61,7 +61,7 @@ var passed = []string{"SIGUSR1", "SIGUSR2", "SIGSEGV", "SIGBUS", "SIGTRAP", "SIG
 func try(t testing.TB, p plane, j job) (*recording, error) {
 	t.Helper()
 	dir := t.TempDir()
-	file, out := filepath.Join(dir, "run.hdb"), filepath.Join(dir, "out")
+	path, out := filepath.Join(dir, "run.hdb"), filepath.Join(dir, "out")
 	input := j.Input
 	if input == "" {
 		input = "/dev/null"
@@ -81,7 +81,7 @@ func try(t testing.TB, p plane, j job) (*recording, error) {
 	for _, c := range j.Script {
 		commands = append(commands, strings.ReplaceAll(c, "RUN", run))
 	}
-	said, err := hdb(t, j, append(commands, "record status", "save "+file), "--args", j.Path)
+	said, err := hdb(t, j, append(commands, "record status", "save "+path), "--args", j.Path)
 	text, _ := os.ReadFile(out)
 	if err != nil {
 		complaint, _ := os.ReadFile(filepath.Join(dir, "err"))
@@ -90,7 +90,7 @@ func try(t testing.TB, p plane, j job) (*recording, error) {
 	if p == probe && strings.Contains(said, "plain breakpoints follow") {
 		return nil, fmt.Errorf("the probe did not follow all of the run:\n%s", said)
 	}
-	f, err := capture.Open(file)
+	f, err := file.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s plane: %w\n%s", p, err, said)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/testprogs"
 )
 
@@ -82,12 +83,12 @@ func (g *target) recordRest(t *testing.T, p plane) *recording {
 		}
 		g.in.Close()
 	}()
-	file := filepath.Join(t.TempDir(), "rest.hdb")
-	said, err := hdb(t, job{}, append(p.settings(), "record start", "shell touch "+stands, "continue", "save "+file), "-p", g.pid)
+	path := filepath.Join(t.TempDir(), "rest.hdb")
+	said, err := hdb(t, job{}, append(p.settings(), "record start", "shell touch "+stands, "continue", "save "+path), "-p", g.pid)
 	if err != nil {
 		t.Fatalf("%s plane: %v\n%s", p, err, said)
 	}
-	f, err := capture.Open(file)
+	f, err := file.Open(path)
 	if err != nil {
 		t.Fatalf("%s plane: %v\n%s", p, err, said)
 	}

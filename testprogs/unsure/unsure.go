@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/internal/addr"
 	"hdb/internal/outfile"
 )
@@ -29,24 +30,24 @@ func Captures(t testing.TB) []Capture {
 		{"filter", filepath.Join(dir, "filter.hdb"), "only events with size > 23"},
 		{"damage", filepath.Join(dir, "damage.hdb"), "the capture is damaged"},
 	}
-	write(t, all[0].Path, func(l *capture.Log) {
+	write(t, all[0].Path, func(l *file.Log) {
 		l.AddLoss(capture.Loss{After: 2, Count: 1234, Reason: capture.Reason{Kind: capture.RingFull}})
 	})
-	write(t, all[1].Path, func(l *capture.Log) {
+	write(t, all[1].Path, func(l *file.Log) {
 		info := l.Info()
 		info.AddPartial(capture.Reason{Kind: capture.OnlyEvents, Text: "size > 23"})
 		l.SetInfo(info)
 	})
-	write(t, all[2].Path, func(*capture.Log) {})
+	write(t, all[2].Path, func(*file.Log) {})
 	damage(t, all[2].Path)
 	return all
 }
 
 // write writes a capture of 99 blocks, every second one given back. Stack 1 has
 // a line of a source that is kept.
-func write(t testing.TB, path string, change func(*capture.Log)) {
+func write(t testing.TB, path string, change func(*file.Log)) {
 	t.Helper()
-	log := capture.NewLog(capture.Info{Program: "/usr/bin/prog", PID: 42, Start: time.Unix(1e9, 0), Arch: "x86_64", Created: "hdb test"})
+	log := file.NewLog(capture.Info{Program: "/usr/bin/prog", PID: 42, Start: time.Unix(1e9, 0), Arch: "x86_64", Created: "hdb test"})
 	malloc, free := log.FuncIndex("malloc"), log.FuncIndex("free")
 	id := log.Intern(capture.Stack{PCs: []addr.Run{0x1000, 0x2000}})
 	log.AddThread(capture.Thread{TID: 42, Num: 1, Name: "prog"})
@@ -60,7 +61,7 @@ func write(t testing.TB, path string, change func(*capture.Log)) {
 	}
 	log.AddMark(capture.MarkRecord{Seq: 50, Name: "middle"})
 	change(log)
-	if err := capture.Save(outfile.File{Path: path}, log, sourceLines{}); err != nil {
+	if err := file.Save(outfile.File{Path: path}, log, sourceLines{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -90,7 +91,7 @@ func damage(t testing.TB, path string) {
 		if err := os.WriteFile(path, broken, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		f, err := capture.Open(path)
+		f, err := file.Open(path)
 		if err != nil {
 			continue
 		}

@@ -1,0 +1,552 @@
+package file
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"time"
+
+	"hdb/capture"
+)
+
+// An eventEncoder makes columns of the events of a chunk, as they come. It may be
+// used for one chunk after the other: begin, event for each of at least one and
+// at most eventsPerChunk, end.
+type eventEncoder struct {
+	eventColumns
+	model     model
+	opOf      []uint16      // the op of each event of the chunk, by its index
+	counts    []uint64      // of events, by op
+	tallied   int           // the first event that is not in counts
+	roomTo    int           // and the first that there may be no room for, see plainRoom
+	recent    [256]usualOp  // by some bits of the key
+	opAt      table[uint64] // op -> index
+	shapeAt   table[uint32] // key of the shape -> index
+	tidAt     table[uint32] // thread ID -> index
+	stackAt   stackIndex    // stack ID -> index, from 1
+	sum       summer
+	following bool    // the outcome is wanted
+	pages     pageSet // the addresses that the events are about
+
+	tid        int32         // the last event's
+	thread     int           // and its index
+	threadAt   int           // the event since which it is
+	timeAt     int           // the event since which it is the same time
+	time       time.Duration // one that is head.end in ticks
+	gapAt      int           // the event that the last gap was before
+	gapped     bool
+	otherBytes uint64 // allocated, but not on the heap
+	latest     int    // index of the thread that made a block last, -1 if that was before the chunk
+	lastTID    int32  // the ID of the one that did in the chunks before
+}
+
+// begin begins a chunk with an event of that number and time in ticks.
+func (c *eventEncoder) begin(seq, now uint64) {
+	for i := range c.columns {
+		c.columns[i] = c.columns[i][:0]
+	}
+	c.model.reset(eventsPerChunk)
+	c.outcome.reset()
+	c.outcome.room(len(c.opOf))
+	c.pages.reset()
+	c.whole = c.following
+	c.opAt.reset()
+	c.shapeAt.reset()
+	c.tidAt.reset()
+	c.counts, c.tallied, c.roomTo, c.otherBytes = c.counts[:0], 0, 0, 0
+	clear(c.recent[:])
+	c.sum.begin()
+	c.sum.flows = append(c.sum.flows, capture.Flow{})
+	c.thread, c.threadAt, c.timeAt, c.gapAt, c.gapped, c.latest = -1, 0, 0, 0, false, -1
+	c.head = eventHead{first: seq, last: seq - 1, start: now, end: now}
+	c.time = time.Duration(now) * capture.Resolution
+}
+
+// end is the columns of the chunk. The encoder goes on with the memory of spare,
+// which may have none.
+func (c *eventEncoder) end(spare eventColumns) eventColumns {
+	c.putOps()
+	c.tally()
+	c.fresh = c.sum.fresh
+	c.sum.counted(c.counts, c.ops, &c.sizes)
+	c.columns[secSummary] = c.sum.append(c.columns[secSummary], c.head.first, c.head.start, c.stacks)
+	if c.whole {
+		c.columns[secTouched] = c.pages.append(c.columns[secTouched], c.head.count)
+	}
+	c.live = append(c.live[:0], c.model.named...)
+	if c.latest >= 0 {
+		c.lastTID = c.sums[c.latest].TID
+	}
+	done := c.eventColumns
+	c.eventColumns = spare
+	c.head.count, c.outcome.ended = 0, c.outcome.ended[:0]
+	return done
+}
+
+// putOps makes the column of ops.
+func (c *eventEncoder) putOps() {
+	ops := c.opOf[:c.head.count]
+	b := slices.Grow(c.columns[secOp][:0], len(ops))
+	if len(c.ops) > 0x80 {
+		for _, op := range ops {
+			b = binary.AppendUvarint(b, uint64(op))
+		}
+	} else {
+		b = b[:len(ops)]
+		for i := range b {
+			b[i] = byte(ops[i])
+		}
+	}
+	c.columns[secOp] = b
+}
+
+// tally counts the events of each op that were not counted yet.
+func (c *eventEncoder) tally() {
+	for len(c.counts) < len(c.ops) {
+		c.counts = append(c.counts, 0)
+	}
+	ops := c.opOf[c.tallied:c.head.count]
+	if c.tallied = c.head.count; len(ops) == 0 {
+		return
+	}
+	// Who adds to a counter again at once waits for it: there are four of each.
+	var parts [4][256]uint32
+	if len(c.ops) <= len(parts[0]) {
+		for ; len(ops) >= 4; ops = ops[4:] {
+			parts[0][uint8(ops[0])]++
+			parts[1][uint8(ops[1])]++
+			parts[2][uint8(ops[2])]++
+			parts[3][uint8(ops[3])]++
+		}
+		for i := range c.counts {
+			c.counts[i] += uint64(parts[0][i]) + uint64(parts[1][i]) + uint64(parts[2][i]) + uint64(parts[3][i])
+		}
+	}
+	for _, op := range ops {
+		c.counts[op]++
+	}
+}
+
+// encode appends the payload of a chunk of events, of which there must be at
+// least one; totals may be nil.
+func (c *eventEncoder) encode(dst []byte, p *packer, events []capture.Event, totals *capture.Totals) []byte {
+	c.outcome.ended = c.outcome.ended[:0]
+	c.begin(events[0].Seq, ticks(events[0].Time))
+	c.events(events)
+	columns := c.end(eventColumns{})
+	dst = columns.appendTo(dst, p, totals)
+	c.eventColumns = columns
+	return dst
+}
+
+// count adds the events of the chunk to totals.
+func (c *eventEncoder) count(t *capture.Totals) {
+	if c.head.count == 0 {
+		return
+	}
+	t.Last = time.Duration(c.head.end) * capture.Resolution
+	c.tally()
+	for i, n := range c.counts {
+		t.Count(c.ops[i].kind, c.ops[i].has(shapeFailed), n)
+	}
+	t.Bytes += c.otherBytes
+	for i := range c.sums {
+		t.Bytes += c.sums[i].Bytes
+	}
+}
+
+// ticks is d in units of Resolution.
+func ticks(d time.Duration) uint64 { return uint64(d / capture.Resolution) }
+
+func (c *eventEncoder) put(id int, v uint64) {
+	if v < 0x80 {
+		c.columns[id] = append(c.columns[id], byte(v))
+	} else {
+		c.putLong(id, v)
+	}
+}
+
+// putLong is apart so that put is small wherever the compiler puts it.
+//
+//go:noinline
+func (c *eventEncoder) putLong(id int, v uint64) {
+	b := c.columns[id]
+	n := len(b)
+	if v >= 1<<28 || cap(b)-n < 4 {
+		c.columns[id] = binary.AppendUvarint(b, v)
+		return
+	}
+	w, length := longNumber(v)
+	binary.LittleEndian.PutUint32(b[n:n+4], w)
+	c.columns[id] = b[:n+length]
+}
+
+// longNumber is a number below 2^28 as a uvarint, and its length. It has no branch by how
+// long most numbers are, as no one is like the one before.
+func longNumber(v uint64) (w uint32, length int) {
+	length = (bits.Len32(uint32(v)|1) + 6) / 7
+	w = uint32(v&0x7f | v<<1&0x7f00 | v<<2&0x7f0000 | v<<3&0x7f000000)
+	return w | 0x808080&(1<<(8*length-8)-1), length
+}
+
+// event adds an event, with the number and the time in ticks that it is kept with.
+func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
+	index := c.head.count
+	if seq != c.head.last+1 || c.gapped {
+		c.number(index, seq)
+	}
+	if renumbered(e, seq) {
+		c.outcome.renumbered = true
+	}
+	if now != c.head.end {
+		c.later(index, now)
+	}
+	if e.TID != c.tid || c.thread < 0 {
+		c.switchTo(index, e.TID)
+	}
+	c.head.count, c.head.last = index+1, seq
+	t := &c.model.threads[c.thread]
+	stack, moves := uint32(0), uint32(0)
+	if e.Stack != 0 {
+		stack, moves = c.stackOf(e, t)
+		moves |= hasStack
+	}
+	h := &c.model.habits[stack]
+	h.who = 0 // what is asked of plain events is not asked of this
+	if e.Aux != 0 {
+		moves |= c.aux(e, h)
+	}
+	if e.Failed {
+		moves |= hasFailed
+	}
+	if e.Abandoned {
+		moves |= hasAbandoned
+	}
+	takes := e.Kind.Releases()
+	if takes {
+		moves |= c.take(e, t, h, index)
+	} else {
+		moves |= c.give(e, t, h, index)
+	}
+	if key := opKey(functionAndKind(e)&(1<<24-1), moves); h.key != key {
+		c.otherOp(h, key)
+	}
+	if index >= len(c.opOf) {
+		c.room(index)
+	}
+	c.opOf[index] = uint16(h.op)
+	switch {
+	case takes:
+	case e.Allocates():
+		c.makes(e, index, stack, moves, h.op)
+	default:
+		c.about(e.Addr, e.Size)
+		if !e.Failed && e.Kind.Obtains() {
+			c.otherBytes += e.Size
+		}
+	}
+}
+
+// otherOp notes that the last event of the stack has another op than the one before. Most
+// have the same.
+func (c *eventEncoder) otherOp(h *habit, key uint64) {
+	u := c.recentOp(key)
+	h.key, h.op = key, u.index
+}
+
+// later notes that the event is of another time than the last one.
+func (c *eventEncoder) later(index int, now uint64) {
+	c.put(secTimeAt, uint64(index-c.timeAt))
+	c.put(secTime, zigzag(now-c.head.end))
+	c.timeAt, c.head.end, c.time = index, now, time.Duration(now)*capture.Resolution
+}
+
+// stackOf puts the stack of an event that has one.
+func (c *eventEncoder) stackOf(e *capture.Event, t *threadModel) (index, moves uint32) {
+	index = c.model.habits[t.stack].next
+	if c.model.habits[index].id != e.Stack {
+		index, moves = c.otherStack(t, e.Stack), moveStack
+	}
+	t.stack = index
+	return index, moves
+}
+
+// aux puts the aux of an event that has one.
+func (c *eventEncoder) aux(e *capture.Event, h *habit) (moves uint32) {
+	if e.Aux == h.aux {
+		return hasAux
+	}
+	c.put(secAux, e.Aux)
+	h.aux = e.Aux
+	return hasAux | moveAux
+}
+
+// number notes an event of which numbers are left out, or were before.
+func (c *eventEncoder) number(index int, seq uint64) {
+	if !c.gapped {
+		c.gapped = true
+		for i := range index {
+			c.seqs = append(c.seqs, c.head.first+uint64(i))
+		}
+	}
+	c.seqs = append(c.seqs, seq)
+	if gap := seq - c.head.last - 1; gap != 0 {
+		c.put(secGapAt, uint64(index-c.gapAt))
+		c.put(secGap, gap)
+		c.gapAt = index
+	}
+}
+
+// switchTo notes that the event is of another thread than the last one.
+func (c *eventEncoder) switchTo(index int, tid int32) {
+	i, found := c.tidAt.at(uint32(tid), int32(len(c.sums)))
+	if !found {
+		c.put(secTIDs, zigzag(uint64(tid)))
+		c.sums = append(c.sums, capture.ThreadSum{TID: tid})
+		c.model.threads = append(c.model.threads, threadModel{})
+	}
+	if c.thread >= 0 {
+		c.put(secThreadAt, uint64(index-c.threadAt))
+		c.put(secThread, uint64(i))
+		c.threadAt = index
+	}
+	c.tid, c.thread = tid, int(i)
+}
+
+// recentOp is the op with a key, which may be new.
+func (c *eventEncoder) recentOp(key uint64) usualOp {
+	r := c.recentAt(key)
+	if r.key != key {
+		*r = usualOp{key, c.op(key)}
+	}
+	return *r
+}
+
+func (c *eventEncoder) recentAt(key uint64) *usualOp {
+	return &c.recent[mix(key)>>32%uint64(len(c.recent))]
+}
+
+// op is the index of the op with a key, which may be new.
+func (c *eventEncoder) op(key uint64) int32 {
+	i, found := c.opAt.at(key, int32(len(c.ops)))
+	if !found {
+		sh, moves := ofOpKey(key)
+		c.put(secOps, uint64(c.shape(sh)))
+		c.put(secOps, uint64(moves))
+		c.ops = append(c.ops, sh)
+	}
+	return i
+}
+
+// shape is the index of a shape, which may be new.
+func (c *eventEncoder) shape(sh shape) int32 {
+	i, found := c.shapeAt.at(sh.key(), int32(c.shapeAt.len))
+	if !found {
+		c.columns[secShapes] = append(c.columns[secShapes], byte(sh.kind), sh.flags)
+		c.put(secShapes, uint64(sh.fn))
+	}
+	return i
+}
+
+// otherStack is the index of a stack that is not the expected one.
+func (c *eventEncoder) otherStack(t *threadModel, id capture.StackID) uint32 {
+	i := c.stackIndex(id)
+	c.put(secStack, uint64(i))
+	c.model.habits[t.stack].next = i
+	return i
+}
+
+// stackIndex is the index of a stack, which may be new.
+func (c *eventEncoder) stackIndex(id capture.StackID) uint32 {
+	slot := c.stackAt.slot(id)
+	if i := *slot; int(i) < len(c.stacks) && c.stacks[i] == id {
+		return i
+	}
+	i := uint32(len(c.stacks))
+	c.put(secStacks, zigzag(uint64(id)-uint64(c.stacks[i-1])))
+	c.stacks = append(roomy(c.stacks, 256), id)
+	c.model.habits = append(roomy(c.model.habits, 256), habit{id: id})
+	c.sum.flows = append(roomy(c.sum.flows, 256), capture.Flow{})
+	*slot = i
+	return i
+}
+
+// take encodes an event that gives something back.
+func (c *eventEncoder) take(e *capture.Event, t *threadModel, h *habit, index int) (moves uint32) {
+	of := -1
+	if e.Old != 0 {
+		moves |= hasOld
+		c.putLiteral(e.Old)
+	}
+	if e.Addr != 0 {
+		var ref uint32
+		of, ref = c.ref(e, e.Addr, h, index)
+		moves |= ref | hasAddr
+	}
+	if e.Size != 0 {
+		moves |= hasSize
+		expected := h.size
+		if of >= 0 {
+			_, expected, _ = c.block(&c.made[of])
+		}
+		if e.Size != expected {
+			moves |= moveSize
+			c.put(secSize, e.Size)
+		}
+		h.size = e.Size
+	}
+	if e.Kind == capture.Unmap {
+		if !e.Failed {
+			c.sum.unmapped += e.Size
+		}
+		c.about(e.Addr, e.Size)
+		return moves
+	}
+	moves |= c.ended(e, of)
+	if !e.Ended.Recorded || e.Size > e.Ended.Size {
+		c.about(e.Addr, e.Size)
+	}
+	if e.Addr != 0 && !e.Failed {
+		c.model.released(t, e)
+	}
+	return moves
+}
+
+// give encodes an event that makes something, perhaps of a block that is handed in.
+func (c *eventEncoder) give(e *capture.Event, t *threadModel, h *habit, index int) (moves uint32) {
+	of := -1
+	if e.Old != 0 {
+		of, moves = c.ref(e, e.Old, h, index)
+		moves |= hasOld
+		if of < 0 {
+			c.about(e.Old, e.Ended.Size)
+		}
+	}
+	if e.Size != 0 {
+		if moves |= hasSize; e.Size != h.size {
+			moves |= moveSize
+			c.put(secSize, e.Size)
+			h.size = e.Size
+		}
+	}
+	if (e.Old != 0 || e.Ended.Recorded) && e.Kind.CanEnd() {
+		moves |= c.ended(e, of)
+	}
+	if e.Kind == capture.Map && !e.Failed {
+		c.sum.mapped += e.Size
+	}
+	if e.Addr == 0 {
+		if e.Old != 0 && !e.Failed {
+			c.model.released(t, e)
+		}
+		return moves
+	}
+	k := c.model.class(t, classOf(e.Size))
+	moves |= c.place(e, t, k)<<movePlace | hasAddr
+	c.model.gave(t, e, k)
+	return moves
+}
+
+// ended puts which block the event ends, unless it is the one that event #of of the
+// chunk made, and counts it.
+func (c *eventEncoder) ended(e *capture.Event, of int) (moves uint32) {
+	if e.Ended.Recorded && e.Ended.Temporary != c.model.temporary(of) {
+		moves = moveTemporary
+	}
+	if of >= 0 {
+		_, _, stack := c.block(&c.made[of])
+		c.endedOf(e, &c.sum.flows[stack])
+		return moves
+	}
+	at, g := -1, &e.Ended
+	if g.Recorded {
+		at = c.originIndex(g.Stack)
+	}
+	if !c.model.expects(e, g, at) {
+		moves |= moveOrigin
+		c.put(secOrigin, uint64(at+1))
+		if at >= 0 {
+			c.put(secOriginSize, g.Size)
+		}
+	}
+	if at >= 0 {
+		c.noteEnd(g.Seq)
+		c.about(e.Addr, g.Size)
+		c.endedOf(e, &c.sum.origins[at])
+	}
+	return moves
+}
+
+// endedOf counts the block that the event ends for the flow of its origin.
+func (c *eventEncoder) endedOf(e *capture.Event, f *capture.Flow) {
+	c.sum.ended(f, e.Ended.Size, e.Ended.Temporary)
+	if !e.Ended.Temporary {
+		return
+	}
+	c.sizes.ended(e.Ended.Size)
+	if c.latest >= 0 {
+		c.sums[c.latest].Temporary++
+	} else {
+		c.before = append(c.before, c.lastTID)
+	}
+}
+
+// originIndex is the index of the stack of an older block, which may be new.
+func (c *eventEncoder) originIndex(id capture.StackID) int {
+	slot := c.sum.originAt.slot(id)
+	if i := *slot; int(i) < len(c.sum.origins) && c.sum.origins[i].Stack == id {
+		return int(i)
+	}
+	n, before := len(c.sum.origins), capture.StackID(0)
+	if n > 0 {
+		before = c.sum.origins[n-1].Stack
+	}
+	c.put(secOrigins, zigzag(uint64(id)-uint64(before)))
+	c.sum.origins = append(c.sum.origins, capture.Flow{Stack: id})
+	*slot = uint32(n)
+	return n
+}
+
+// makes notes the block that the event makes.
+func (c *eventEncoder) makes(e *capture.Event, index int, stack, moves uint32, op int32) {
+	c.outcome.put(index, e.Addr, e.Size, stack, int(op), c.thread)
+	if !toldBefore(moves, e.Size) {
+		c.about(e.Addr, e.Size)
+	}
+	c.model.make(index)
+	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)
+	c.sizes.made(e.Size)
+	s := &c.sums[c.thread]
+	s.Allocs++
+	s.Bytes += e.Size
+	c.latest = c.thread
+}
+
+// toldBefore tells whether the addresses of a new block of a size were noted when the one that
+// lay there was given back.
+func toldBefore(moves uint32, size uint64) bool {
+	place := moves >> movePlace & 7
+	return size <= maxSmall && (place == placeTop || place == placeDeeper)
+}
+
+// about notes addresses that the event is about.
+func (c *eventEncoder) about(a, size uint64) {
+	if a != 0 {
+		c.pages.add(a, size)
+	}
+}
+
+// room makes room for what is noted of event #index of the chunk.
+func (c *eventEncoder) room(index int) {
+	size := 4096
+	if index >= size {
+		size = eventsPerChunk
+	}
+	c.outcome.room(size)
+	c.opOf = append(make([]uint16, 0, size), c.opOf...)[:size]
+}
+
+// noteEnd notes that the last event ended a block, which event #seq made.
+func (c *eventEncoder) noteEnd(seq uint64) {
+	c.outcome.ended = append(roomy(c.outcome.ended, eventsPerChunk), seq)
+}

@@ -1,0 +1,52 @@
+package file
+
+// keep follows the events of a chunk, and writes a checkpoint if it is time for one.
+func (c *Writer) keep(columns *eventColumns) {
+	if c.keeper == nil {
+		return
+	}
+	made := c.keeper.chunk(&columns.head, &columns.outcome)
+	if made == nil {
+		return
+	}
+	before := c.out.offset.Load()
+	c.out.chunk(chunkRef{kind: chunkCheckpoint}, func(b []byte) []byte { return made.append(b, &c.out.packer) })
+	c.keeper.wrote(made, int(c.out.offset.Load()-before))
+}
+
+// checkpoint follows the events that were encoded last, and keeps a checkpoint if it
+// is time for one.
+func (l *Log) checkpoint(s *spill) []eventBlock {
+	c := &l.encoder.eventColumns
+	made := l.keeper.chunk(&c.head, &c.outcome)
+	if made == nil {
+		return nil
+	}
+	block := eventBlock{head: eventHead{last: made.after}}
+	payload := made.append(nil, &l.packer)
+	s.add(&block, payload)
+	l.keeper.wrote(made, len(payload))
+	return []eventBlock{block}
+}
+
+// dropKeeper has no checkpoints written from here on.
+func (c *Writer) dropKeeper() {
+	c.encoder.following = false
+	c.queue.wait()
+	c.keeper = nil
+}
+
+// copyCheckpoints writes those of a log whose events before #next were copied. They
+// end there: what is live then, the log knows.
+func (c *Writer) copyCheckpoints(l *Log, next uint64) {
+	for _, b := range l.checkpointsTo(next) {
+		payload, err := b.load()
+		if err != nil {
+			break
+		}
+		c.queue.add(func() {
+			c.out.chunk(chunkRef{kind: chunkCheckpoint}, func(dst []byte) []byte { return append(dst, payload...) })
+		})
+	}
+	c.dropKeeper()
+}
