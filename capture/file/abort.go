@@ -22,7 +22,7 @@ func (c *Writer) Abort(why error) error {
 	if failed := (*panics.Error)(nil); err != nil && !errors.As(err, &failed) {
 		return err
 	}
-	c.keeper = nil // it may be wrong, and is not needed
+	c.builder = nil // it may be wrong, and is not needed
 	if err == nil {
 		err = panics.Catch(c.saveLast)
 		c.queue.wait()

@@ -42,9 +42,9 @@ func TestAbort(t *testing.T) {
 		{name: "at no event that can be told", spoil: func(w *Writer) { w.encoder.opOf = nil }},
 		{name: "in the keeper", all: true, spoil: func(w *Writer) {
 			w.queue.wait()
-			w.keeper.next = new(pending)
-			for i := range w.keeper.next.smallAt {
-				w.keeper.next.smallAt[i] = 1 << 30
+			w.builder.next = new(checkpointDraft)
+			for i := range w.builder.next.smallAt {
+				w.builder.next.smallAt[i] = 1 << 30
 			}
 			w.Push()
 			if w.Flush() == nil {

@@ -30,10 +30,10 @@ func (c *Writer) Bound(b Bound) {
 	c.queue.wait()
 	c.out.bound = b
 	if b.drops() || b.Aggregate {
-		c.dropKeeper()
+		c.dropCheckpoints()
 	}
 	if b.Aggregate {
-		c.sums = new(sums)
+		c.sums = new(intervalSums)
 		c.info.Aggregate, c.infoStale = true, true
 	}
 }
@@ -47,8 +47,8 @@ type ringChunk struct {
 	length int64
 }
 
-// keep lists a chunk of events, and drops those that are too old for it.
-func (c *chunkWriter) keep(ref chunkRef, length int64) {
+// retain lists a chunk of events, and drops those that are too old for it.
+func (c *chunkWriter) retain(ref chunkRef, length int64) {
 	c.ring = append(c.ring, ringChunk{ref, length})
 	c.ringBytes += length
 	for len(c.ring) > 1 {

@@ -40,7 +40,7 @@ type maker struct {
 	tid  int32
 }
 
-// parseCheckpoint is the inverse of pending.append.
+// parseCheckpoint is the inverse of checkpointDraft.append.
 func parseCheckpoint(s sections) (*checkpoint, error) {
 	var columns [secThreads + 1]cursor
 	for id := range columns {

@@ -169,7 +169,7 @@ func TestCheckpoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.keeper.every = 1000
+		w.builder.every = 1000
 		want := keepRandom(seed, 15_000, w, w.Push)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func TestCheckpoints(t *testing.T) {
 			t.Errorf("%q", wrong)
 		}
 		log := NewLog(capturetest.SampleInfo)
-		log.keeper.every = 1000
+		log.builder.every = 1000
 		log.spill.keep = 10_000
 		wantLog := keepRandom(seed, 15_000, log, func() { log.seal(log.tail[:log.filled.Load()]) })
 		log.queue.wait()
@@ -205,7 +205,7 @@ func recopied(t *testing.T, f *File) *File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.keeper.every = 1000
+	c.builder.every = 1000
 	c.AddFunctions(f.Functions())
 	for id := range f.Stacks() {
 		c.Intern(f.Stack(capture.StackID(id + 1)))
@@ -294,7 +294,7 @@ func TestVerifyFindsWrongCheckpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.keeper.every = 1
+	w.builder.every = 1
 	w.FuncIndex("malloc")
 	for i := range uint64(2) {
 		w.AddEvent(&capture.Event{Addr: 0x1000 + 64*i, Size: 8})
@@ -316,7 +316,7 @@ func FuzzCheckpoint(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		w.keeper.every = 100
+		w.builder.every = 100
 		keepRandom(seed, 3000, w, w.Push)
 		if err := w.Close(); err != nil {
 			f.Fatal(err)
@@ -360,15 +360,15 @@ func FuzzCheckpoint(f *testing.F) {
 }
 
 // pendingOf is what is written as c.
-func pendingOf(c *checkpoint) *pending {
-	k := new(pending)
+func pendingOf(c *checkpoint) *checkpointDraft {
+	k := new(checkpointDraft)
 	k.begin(c.base)
 	k.after, k.fresh, k.sizes, k.threads = c.after, c.fresh, c.sizes, c.threads
 	for _, seq := range c.ended {
 		k.ended.add(seq)
 	}
 	for rest := range slices.Chunk(c.blocks, eventsPerChunk) {
-		var o outcome
+		var o chunkEffects
 		for i, b := range rest {
 			o.room(eventsPerChunk)
 			o.put(i, b.Addr, b.Size, uint32(i), i, i)
@@ -383,12 +383,12 @@ func pendingOf(c *checkpoint) *pending {
 
 // The last op and the last thread that a chunk can have make blocks, too.
 func TestMakerOfTheLastThread(t *testing.T) {
-	o := outcome{ops: make([]shape, 1<<16), sums: make([]capture.ThreadSum, 1<<16), stacks: []capture.StackID{0}}
+	o := chunkEffects{ops: make([]shape, 1<<16), sums: make([]capture.ThreadSum, 1<<16), stacks: []capture.StackID{0}}
 	o.ops[1<<16-1], o.sums[1<<16-1].TID = shape{fn: 7}, 42
 	o.room(eventsPerChunk)
 	o.put(0, 16, 0, 0, 1<<16-1, 1<<16-1)
 	o.live.fill(1)
-	var c pending
+	var c checkpointDraft
 	c.begin(0)
 	c.survivors(&eventHead{count: 1, first: 1, last: 1}, &o)
 	if b := c.blocks[0][0]; len(c.makers) != 1 || c.makers[b.where>>addrBits] != (maker{fn: 7, tid: 42}) {

@@ -73,7 +73,7 @@ func (c *chunkWriter) chunk(ref chunkRef, payload func([]byte) []byte) {
 	}
 	c.number++
 	if ref.kind == chunkEvents && c.bound.drops() {
-		c.keep(ref, int64(len(c.buf)))
+		c.retain(ref, int64(len(c.buf)))
 	} else {
 		c.index = append(c.index, ref)
 	}

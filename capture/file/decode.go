@@ -248,7 +248,7 @@ func (d *eventDecoder) beginModel(head eventHead) {
 	d.model.reset(head.count)
 	d.model.threads = append(d.model.threads, make([]threadModel, len(d.tids))...)
 	for _, id := range d.stacks[1:] {
-		d.model.habits = append(d.model.habits, habit{id: id})
+		d.model.predictions = append(d.model.predictions, prediction{id: id})
 	}
 	d.gapAt, d.threadAt, d.timeAt = d.change(secGapAt, 0), d.change(secThreadAt, 0), d.change(secTimeAt, 0)
 }
@@ -316,23 +316,23 @@ func (d *eventDecoder) later(id, index int) int {
 	return at
 }
 
-// getStack gets the stack, if the event has one, and returns its habit.
-func (d *eventDecoder) getStack(op op, t *threadModel, e *capture.Event) *habit {
+// getStack gets the stack, if the event has one, and returns its prediction.
+func (d *eventDecoder) getStack(op op, t *threadModel, e *capture.Event) *prediction {
 	m := &d.model
 	if !op.has(shapeStack) {
-		return &m.habits[0]
+		return &m.predictions[0]
 	}
-	before := &m.habits[t.stack]
+	before := &m.predictions[t.stack]
 	if op.moves&moveStack != 0 {
-		before.next = uint32(d.index(secStack, d.get(secStack), len(m.habits)))
+		before.next = uint32(d.index(secStack, d.get(secStack), len(m.predictions)))
 	}
 	t.stack = before.next
-	e.Stack = m.habits[t.stack].id
-	return &m.habits[t.stack]
+	e.Stack = m.predictions[t.stack].id
+	return &m.predictions[t.stack]
 }
 
 // getRef is the inverse of ref.
-func (d *eventDecoder) getRef(op op, index int, h *habit, events []capture.Event) (a uint64, of int) {
+func (d *eventDecoder) getRef(op op, index int, h *prediction, events []capture.Event) (a uint64, of int) {
 	m := &d.model
 	ok := true
 	switch op.moves >> moveRef & 3 {
@@ -340,7 +340,7 @@ func (d *eventDecoder) getRef(op op, index int, h *habit, events []capture.Event
 		return d.getLiteral(), -1
 	case refNext:
 		of, ok = m.named.next(m.next)
-	case refHabit:
+	case refPredicted:
 		of = index - int(h.age)
 	default:
 		of = index - int(min(d.get(secAge), maxEvents))
@@ -360,7 +360,7 @@ func (d *eventDecoder) getLiteral() uint64 {
 	return d.model.literal
 }
 
-func (d *eventDecoder) take(op op, events []capture.Event, index int, t *threadModel, h *habit) {
+func (d *eventDecoder) take(op op, events []capture.Event, index int, t *threadModel, h *prediction) {
 	e, of := &events[index], -1
 	if op.has(shapeOld) {
 		e.Old = d.getLiteral()
@@ -387,7 +387,7 @@ func (d *eventDecoder) take(op op, events []capture.Event, index int, t *threadM
 	}
 }
 
-func (d *eventDecoder) give(op op, events []capture.Event, index int, t *threadModel, h *habit) {
+func (d *eventDecoder) give(op op, events []capture.Event, index int, t *threadModel, h *prediction) {
 	e, of := &events[index], -1
 	if op.has(shapeOld) {
 		e.Old, of = d.getRef(op, index, h, events)

@@ -126,7 +126,7 @@ func parseTotals(b []byte, head eventHead) (t capture.Totals, err error) {
 type eventColumns struct {
 	head    eventHead
 	columns [numEventSections][]byte
-	outcome
+	chunkEffects
 }
 
 // check compares the head with the column of numbers. They differ if two goroutines used

@@ -19,13 +19,13 @@ type eventEncoder struct {
 	counts    []uint64      // of events, by op
 	tallied   int           // the first event that is not in counts
 	roomTo    int           // and the first that there may be no room for, see plainRoom
-	recent    [256]usualOp  // by some bits of the key
+	recent    [256]recentOp // by some bits of the key
 	opAt      table[uint64] // op -> index
 	shapeAt   table[uint32] // key of the shape -> index
 	tidAt     table[uint32] // thread ID -> index
 	stackAt   stackIndex    // stack ID -> index, from 1
-	sum       summer
-	following bool    // the outcome is wanted
+	sum       accumulator
+	following bool    // the effects are wanted
 	pages     pageSet // the addresses that the events are about
 
 	tid        int32         // the last event's
@@ -46,8 +46,8 @@ func (c *eventEncoder) begin(seq, now uint64) {
 		c.columns[i] = c.columns[i][:0]
 	}
 	c.model.reset(eventsPerChunk)
-	c.outcome.reset()
-	c.outcome.room(len(c.opOf))
+	c.chunkEffects.reset()
+	c.chunkEffects.room(len(c.opOf))
 	c.pages.reset()
 	c.whole = c.following
 	c.opAt.reset()
@@ -79,7 +79,7 @@ func (c *eventEncoder) end(spare eventColumns) eventColumns {
 	}
 	done := c.eventColumns
 	c.eventColumns = spare
-	c.head.count, c.outcome.ended = 0, c.outcome.ended[:0]
+	c.head.count, c.chunkEffects.ended = 0, c.chunkEffects.ended[:0]
 	return done
 }
 
@@ -130,7 +130,7 @@ func (c *eventEncoder) tally() {
 // encode appends the payload of a chunk of events, of which there must be at
 // least one; totals may be nil.
 func (c *eventEncoder) encode(dst []byte, p *packer, events []capture.Event, totals *capture.Totals) []byte {
-	c.outcome.ended = c.outcome.ended[:0]
+	c.chunkEffects.ended = c.chunkEffects.ended[:0]
 	c.begin(events[0].Seq, ticks(events[0].Time))
 	c.events(events)
 	columns := c.end(eventColumns{})
@@ -196,7 +196,7 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 		c.number(index, seq)
 	}
 	if renumbered(e, seq) {
-		c.outcome.renumbered = true
+		c.chunkEffects.renumbered = true
 	}
 	if now != c.head.end {
 		c.later(index, now)
@@ -211,8 +211,8 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 		stack, moves = c.stackOf(e, t)
 		moves |= hasStack
 	}
-	h := &c.model.habits[stack]
-	h.who = 0 // what is asked of plain events is not asked of this
+	h := &c.model.predictions[stack]
+	h.threadAndStack = 0 // what is asked of plain events is not asked of this
 	if e.Aux != 0 {
 		moves |= c.aux(e, h)
 	}
@@ -249,7 +249,7 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 
 // otherOp notes that the last event of the stack has another op than the one before. Most
 // have the same.
-func (c *eventEncoder) otherOp(h *habit, key uint64) {
+func (c *eventEncoder) otherOp(h *prediction, key uint64) {
 	u := c.recentOp(key)
 	h.key, h.op = key, u.index
 }
@@ -263,8 +263,8 @@ func (c *eventEncoder) later(index int, now uint64) {
 
 // stackOf puts the stack of an event that has one.
 func (c *eventEncoder) stackOf(e *capture.Event, t *threadModel) (index, moves uint32) {
-	index = c.model.habits[t.stack].next
-	if c.model.habits[index].id != e.Stack {
+	index = c.model.predictions[t.stack].next
+	if c.model.predictions[index].id != e.Stack {
 		index, moves = c.otherStack(t, e.Stack), moveStack
 	}
 	t.stack = index
@@ -272,7 +272,7 @@ func (c *eventEncoder) stackOf(e *capture.Event, t *threadModel) (index, moves u
 }
 
 // aux puts the aux of an event that has one.
-func (c *eventEncoder) aux(e *capture.Event, h *habit) (moves uint32) {
+func (c *eventEncoder) aux(e *capture.Event, h *prediction) (moves uint32) {
 	if e.Aux == h.aux {
 		return hasAux
 	}
@@ -314,15 +314,15 @@ func (c *eventEncoder) switchTo(index int, tid int32) {
 }
 
 // recentOp is the op with a key, which may be new.
-func (c *eventEncoder) recentOp(key uint64) usualOp {
+func (c *eventEncoder) recentOp(key uint64) recentOp {
 	r := c.recentAt(key)
 	if r.key != key {
-		*r = usualOp{key, c.op(key)}
+		*r = recentOp{key, c.op(key)}
 	}
 	return *r
 }
 
-func (c *eventEncoder) recentAt(key uint64) *usualOp {
+func (c *eventEncoder) recentAt(key uint64) *recentOp {
 	return &c.recent[mix(key)>>32%uint64(len(c.recent))]
 }
 
@@ -352,7 +352,7 @@ func (c *eventEncoder) shape(sh shape) int32 {
 func (c *eventEncoder) otherStack(t *threadModel, id capture.StackID) uint32 {
 	i := c.stackIndex(id)
 	c.put(secStack, uint64(i))
-	c.model.habits[t.stack].next = i
+	c.model.predictions[t.stack].next = i
 	return i
 }
 
@@ -365,14 +365,14 @@ func (c *eventEncoder) stackIndex(id capture.StackID) uint32 {
 	i := uint32(len(c.stacks))
 	c.put(secStacks, zigzag(uint64(id)-uint64(c.stacks[i-1])))
 	c.stacks = append(roomy(c.stacks, 256), id)
-	c.model.habits = append(roomy(c.model.habits, 256), habit{id: id})
+	c.model.predictions = append(roomy(c.model.predictions, 256), prediction{id: id})
 	c.sum.flows = append(roomy(c.sum.flows, 256), capture.Flow{})
 	*slot = i
 	return i
 }
 
 // take encodes an event that gives something back.
-func (c *eventEncoder) take(e *capture.Event, t *threadModel, h *habit, index int) (moves uint32) {
+func (c *eventEncoder) take(e *capture.Event, t *threadModel, h *prediction, index int) (moves uint32) {
 	of := -1
 	if e.Old != 0 {
 		moves |= hasOld
@@ -413,7 +413,7 @@ func (c *eventEncoder) take(e *capture.Event, t *threadModel, h *habit, index in
 }
 
 // give encodes an event that makes something, perhaps of a block that is handed in.
-func (c *eventEncoder) give(e *capture.Event, t *threadModel, h *habit, index int) (moves uint32) {
+func (c *eventEncoder) give(e *capture.Event, t *threadModel, h *prediction, index int) (moves uint32) {
 	of := -1
 	if e.Old != 0 {
 		of, moves = c.ref(e, e.Old, h, index)
@@ -509,7 +509,7 @@ func (c *eventEncoder) originIndex(id capture.StackID) int {
 
 // makes notes the block that the event makes.
 func (c *eventEncoder) makes(e *capture.Event, index int, stack, moves uint32, op int32) {
-	c.outcome.put(index, e.Addr, e.Size, stack, int(op), c.thread)
+	c.chunkEffects.put(index, e.Addr, e.Size, stack, int(op), c.thread)
 	if !toldBefore(moves, e.Size) {
 		c.about(e.Addr, e.Size)
 	}
@@ -542,11 +542,11 @@ func (c *eventEncoder) room(index int) {
 	if index >= size {
 		size = eventsPerChunk
 	}
-	c.outcome.room(size)
+	c.chunkEffects.room(size)
 	c.opOf = append(make([]uint16, 0, size), c.opOf...)[:size]
 }
 
 // noteEnd notes that the last event ended a block, which event #seq made.
 func (c *eventEncoder) noteEnd(seq uint64) {
-	c.outcome.ended = append(roomy(c.outcome.ended, eventsPerChunk), seq)
+	c.chunkEffects.ended = append(roomy(c.chunkEffects.ended, eventsPerChunk), seq)
 }

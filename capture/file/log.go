@@ -42,10 +42,10 @@ type Log struct {
 
 	seq     uint64 // of the last event; the writing goroutine's, as are:
 	queue   queue
-	encoder eventEncoder // of the queue's jobs
-	keeper  *keeper      // of the queue's jobs
-	packer  packer       // of the queue's jobs
-	buf     []byte       // of the queue's jobs
+	encoder eventEncoder       // of the queue's jobs
+	builder *checkpointBuilder // of the queue's jobs
+	packer  packer             // of the queue's jobs
+	buf     []byte             // of the queue's jobs
 	reader  eventReader
 
 	functions []string
@@ -67,7 +67,7 @@ var _ capture.Source = (*Log)(nil)
 func NewLog(info capture.Info) *Log {
 	info.Totals = capture.Totals{}
 	l := &Log{
-		keeper: newKeeper(), encoder: eventEncoder{following: true},
+		builder: newCheckpointBuilder(), encoder: eventEncoder{following: true},
 		info: normalInfo(info), funcIndex: map[string]uint16{}, stacks: newStackTable(),
 		spill: spill{create: createStore, keep: keptPayloads},
 	}
@@ -158,7 +158,7 @@ func (l *Log) encode(totals capture.Totals) {
 		l.encoder.sum.replaced()
 	}
 	l.buf = l.encoder.encode(l.buf[:0], &l.packer, events, nil)
-	l.encoder.outcome.renumbered = l.encoder.outcome.renumbered || first.renumbered
+	l.encoder.chunkEffects.renumbered = l.encoder.chunkEffects.renumbered || first.renumbered
 	block.after = l.encoder.sum.state
 	l.mu.Lock()
 	spill := l.spill

@@ -45,10 +45,10 @@ const (
 
 // Refs name a block that exists.
 const (
-	refAge     = iota // by how many events ago it was made
-	refLiteral        // by its address: it is older than the chunk, or not known
-	refNext           // the next one made after the one that the ref before named
-	refHabit          // as many events ago as what the stack's event before named
+	refAge       = iota // by how many events ago it was made
+	refLiteral          // by its address: it is older than the chunk, or not known
+	refNext             // the next one made after the one that the ref before named
+	refPredicted        // as many events ago as what the stack's event before named
 )
 
 // chunkSize is what malloc of glibc takes for a block: a word in front, 16-byte
@@ -171,8 +171,8 @@ func (k *class) taken(depth int) {
 	k.free = k.free[:n-1]
 }
 
-// A habit is what events with one stack did last.
-type habit struct {
+// A prediction is what events with one stack did last.
+type prediction struct {
 	id   capture.StackID // of the stack, 0 of events without one
 	next uint32          // index of the stack that followed in the thread
 	age  uint32          // of the block that the last ref named, in events
@@ -183,8 +183,8 @@ type habit struct {
 
 	// If the last event was a plain one, its thread and stack, see Event.who, and the index of
 	// its class; of the encoder only, too. If not, who is 0, which that of no plain event is.
-	who   uint64
-	class uint32
+	threadAndStack uint64
+	class          uint32
 }
 
 // An eventSet is some of the events of a chunk.
@@ -258,27 +258,27 @@ const numOrigins = 256
 
 // A model is what is known of the program.
 type model struct {
-	threads []threadModel // by index of the thread
-	classes []class       // none is #0
-	habits  []habit       // by index of the stack; habits[0] is of events without one
-	named   eventSet      // events that made blocks which no ref has named since
-	next    int           // the event after the one whose block the last ref named
-	made    int           // the event that made a block last, -1 if none of the chunk has
-	origins [numOrigins]origin
-	literal uint64 // the address that a ref told last
+	threads     []threadModel // by index of the thread
+	classes     []class       // none is #0
+	predictions []prediction  // by index of the stack; predictions[0] is of events without one
+	named       eventSet      // events that made blocks which no ref has named since
+	next        int           // the event after the one whose block the last ref named
+	made        int           // the event that made a block last, -1 if none of the chunk has
+	origins     [numOrigins]origin
+	literal     uint64 // the address that a ref told last
 }
 
 // reset empties the model for a chunk of at most n events.
 func (m *model) reset(n int) {
 	m.threads, m.classes = m.threads[:0], slices.Grow(m.classes[:0], numClasses+1)[:numClasses+1]
-	m.habits = append(m.habits[:0], habit{})
+	m.predictions = append(m.predictions[:0], prediction{})
 	m.named.reset(n)
 	m.next, m.made, m.literal = 0, -1, 0
 	m.origins = [numOrigins]origin{}
 }
 
 // ref notes that the event #index named the block that the event #of made.
-func (m *model) ref(h *habit, index, of int) {
+func (m *model) ref(h *prediction, index, of int) {
 	m.named.remove(of)
 	m.next = of + 1
 	h.age = uint32(index - of)

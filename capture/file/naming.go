@@ -10,7 +10,7 @@ import (
 
 // ref puts the address of a block that exists. of is the event of the chunk that
 // made it, -1 if it is not named so.
-func (c *eventEncoder) ref(e *capture.Event, a uint64, h *habit, index int) (of int, moves uint32) {
+func (c *eventEncoder) ref(e *capture.Event, a uint64, h *prediction, index int) (of int, moves uint32) {
 	if of = c.maker(e.Kind, &e.Ended, a); of < 0 {
 		c.putLiteral(a)
 		return -1, refLiteral << moveRef
@@ -19,13 +19,13 @@ func (c *eventEncoder) ref(e *capture.Event, a uint64, h *habit, index int) (of 
 }
 
 // putMaker puts that event #of made the block which event #index is about.
-func (c *eventEncoder) putMaker(h *habit, index, of int) (moves uint32) {
+func (c *eventEncoder) putMaker(h *prediction, index, of int) (moves uint32) {
 	m := &c.model
 	switch next, ok := m.named.next(m.next); {
 	case ok && next == of:
 		moves = refNext << moveRef
 	case index-of == int(h.age):
-		moves = refHabit << moveRef
+		moves = refPredicted << moveRef
 	default:
 		c.put(secAge, uint64(index-of))
 	}

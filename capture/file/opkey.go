@@ -6,8 +6,8 @@ import (
 	"hdb/capture"
 )
 
-// A usualOp is an op that events had lately.
-type usualOp struct {
+// A recentOp is an op that events had lately.
+type recentOp struct {
 	key   uint64 // see opKey
 	index int32
 }

@@ -155,14 +155,14 @@ func checkDisorder(t *testing.T, b []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.keeper.every = 20
+	w.builder.every = 20
 	w.encoder.room(eventsPerChunk - 1) // as behind the first events of a recording
 	added := (&disorder{b: b, rec: w, push: w.Push}).run()
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	log := NewLog(capturetest.SampleInfo)
-	log.keeper.every = 20
+	log.builder.every = 20
 	(&disorder{b: b, rec: log, push: log.cut}).run()
 	if err := WriteSource(&saved, log, nil); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func consecutive(events []capture.Event) bool {
 
 // usual tells whether the next event may be a plain one: not among the first of a
 // recording, for which there is not yet the room of a whole chunk, and not of thread 0, which
-// no program has: see habit.who.
+// no program has: see prediction.threadAndStack.
 func (c *eventEncoder) usual() bool {
 	return c.thread >= 0 && c.tid != 0 && !c.gapped && len(c.opOf) == eventsPerChunk
 }
@@ -67,7 +67,7 @@ func (c *eventEncoder) plainRoom() {
 	for _, id := range plainColumns {
 		c.columns[id] = slices.Grow(c.columns[id], 2*plainBatch*binary.MaxVarintLen64)
 	}
-	c.outcome.ended = slices.Grow(c.outcome.ended, plainBatch)
+	c.chunkEffects.ended = slices.Grow(c.chunkEffects.ended, plainBatch)
 	c.sizes.largeAllocs = slices.Grow(c.sizes.largeAllocs, plainBatch)
 	c.sizes.largeTemporary = slices.Grow(c.sizes.largeTemporary, plainBatch)
 }
@@ -120,14 +120,14 @@ func push(s *[]uint64, v uint64) {
 // there is to note has room. It returns how many they are. Their numbers must be unbroken.
 //
 // It calls nothing and is one function, so that what it needs stays in registers, and looks
-// at what lies where the model and the outcome say without asking whether that is there. Before
+// at what lies where the model and the effects say without asking whether that is there. Before
 // it is sure that an event is plain it changes only the time of the last one, which event
-// finds right, and a habit's who, class and op, which event makes anew.
+// finds right, and a prediction's threadAndStack, class and op, which event makes anew.
 func (c *eventEncoder) plain(events []capture.Event) int {
 	t, sum := &c.model.threads[c.thread], at(c.sums, uint32(c.thread))
 	index := uint(c.head.count)
 	stop := index + uint(len(events))
-	last := at(c.model.habits, t.stack)
+	last := at(c.model.predictions, t.stack)
 	e := &events[0]
 loop:
 	for {
@@ -137,9 +137,9 @@ loop:
 		}
 		moves := uint32(plainMoves)
 		stack := last.next
-		h := at(c.model.habits, stack)
+		h := at(c.model.predictions, stack)
 		// Most events are as the stack's last one: what else there was to ask was asked then.
-		if h.who != threadAndStack(e) || h.size != size {
+		if h.threadAndStack != threadAndStack(e) || h.size != size {
 			if size-1 >= longPlain-1 {
 				break
 			}
@@ -147,7 +147,7 @@ loop:
 				if stack = c.knownStack(e.Stack); stack == 0 {
 					break
 				}
-				h = at(c.model.habits, stack)
+				h = at(c.model.predictions, stack)
 				moves |= moveStack
 			}
 			class := *at(t.classes[:], uint32(classOf(size)))
@@ -157,7 +157,7 @@ loop:
 			if h.size != size {
 				moves |= moveSize
 			}
-			h.who, h.class = threadAndStack(e), class
+			h.threadAndStack, h.class = threadAndStack(e), class
 		}
 		k := at(c.model.classes, h.class)
 		if e.Time != c.time {
@@ -193,7 +193,7 @@ loop:
 				case ok && next == int(of):
 					moves |= refNext << moveRef
 				case age == h.age:
-					moves |= refHabit << moveRef
+					moves |= refPredicted << moveRef
 				}
 				if !c.knowsOp(h, opKey(what, moves)) {
 					break
@@ -241,7 +241,7 @@ loop:
 					c.putPlain(secOrigin, uint64(origin)+1)
 					c.putPlain(secOriginSize, size)
 				}
-				push(&c.outcome.ended, e.Ended.Seq)
+				push(&c.chunkEffects.ended, e.Ended.Seq)
 				f = at(c.sum.origins, origin)
 			}
 			h.size = size
@@ -347,7 +347,7 @@ loop:
 	}
 	n := int(index) - c.head.count
 	c.head.count, c.head.last = int(index), c.head.last+uint64(n)
-	t.stack = uint32((uintptr(unsafe.Pointer(last)) - uintptr(unsafe.Pointer(unsafe.SliceData(c.model.habits)))) / unsafe.Sizeof(*last))
+	t.stack = uint32((uintptr(unsafe.Pointer(last)) - uintptr(unsafe.Pointer(unsafe.SliceData(c.model.predictions)))) / unsafe.Sizeof(*last))
 	return n
 }
 
@@ -369,9 +369,9 @@ func (c *eventEncoder) knownOrigin(id capture.StackID) uint32 {
 	return i
 }
 
-// knowsOp tells whether the op with a key is the habit's, or one that events had lately,
-// which becomes the habit's.
-func (c *eventEncoder) knowsOp(h *habit, key uint64) bool {
+// knowsOp tells whether the op with a key is the prediction's, or one that events had lately,
+// which becomes the prediction's.
+func (c *eventEncoder) knowsOp(h *prediction, key uint64) bool {
 	if h.key == key {
 		return true
 	}

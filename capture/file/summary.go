@@ -19,8 +19,8 @@ func idle(f *capture.Flow) bool { return f.Allocs|f.Frees == 0 }
 // A heapState is what of the heap goes on from chunk to chunk.
 type heapState struct{ live, blocks uint64 }
 
-// A summer sums up the events of a chunk while they are encoded.
-type summer struct {
+// An accumulator sums up the events of a chunk while they are encoded.
+type accumulator struct {
 	state    heapState
 	fresh    bool           // the program was replaced before the chunk
 	flows    []capture.Flow // by index of the stack in the chunk
@@ -40,17 +40,17 @@ type summer struct {
 }
 
 // begin begins a chunk.
-func (s *summer) begin() {
+func (s *accumulator) begin() {
 	s.flows, s.origins, s.calls = s.flows[:0], s.origins[:0], s.calls[:0]
 	clear(s.sizes[:])
 	s.peak, s.peakSeq, s.peakTime, s.mapped, s.unmapped, s.failed = 0, 0, 0, 0, 0, 0
 }
 
 // replaced says that the program was replaced after the chunk before.
-func (s *summer) replaced() { s.state, s.fresh = heapState{}, true }
+func (s *accumulator) replaced() { s.state, s.fresh = heapState{}, true }
 
 // flow is that of the stack with an index in the chunk.
-func (s *summer) flow(i int32) *capture.Flow {
+func (s *accumulator) flow(i int32) *capture.Flow {
 	for int(i) >= len(s.flows) {
 		s.flows = append(s.flows, capture.Flow{})
 	}
@@ -58,7 +58,7 @@ func (s *summer) flow(i int32) *capture.Flow {
 }
 
 // counted takes what was counted by ops and sizes.
-func (s *summer) counted(counts []uint64, ops []shape, sizes *sizeSums) {
+func (s *accumulator) counted(counts []uint64, ops []shape, sizes *sizeSums) {
 	for i, sh := range ops {
 		for int(sh.fn) >= len(s.calls) {
 			s.calls = append(s.calls, 0)
@@ -82,14 +82,14 @@ func (s *summer) counted(counts []uint64, ops []shape, sizes *sizeSums) {
 }
 
 // sized counts an allocation of a size.
-func (s *summer) sized(n uint64) {
+func (s *accumulator) sized(n uint64) {
 	k := &s.sizes[bits.Len64(n)]
 	k.Allocs++
 	k.Bytes += n
 }
 
 // call counts what needs no stack.
-func (s *summer) call(e *capture.Event) {
+func (s *accumulator) call(e *capture.Event) {
 	for int(e.Func) >= len(s.calls) {
 		s.calls = append(s.calls, 0)
 	}
@@ -105,7 +105,7 @@ func (s *summer) call(e *capture.Event) {
 }
 
 // ended counts a block that an event ended for the flow of its origin.
-func (s *summer) ended(f *capture.Flow, size uint64, temporary bool) {
+func (s *accumulator) ended(f *capture.Flow, size uint64, temporary bool) {
 	f.Frees++
 	f.Freed += size
 	s.state.live -= size
@@ -117,7 +117,7 @@ func (s *summer) ended(f *capture.Flow, size uint64, temporary bool) {
 
 // made counts the block that event seq made at a time in ticks for the flow of
 // its stack.
-func (s *summer) made(f *capture.Flow, e *capture.Event, seq, now uint64) {
+func (s *accumulator) made(f *capture.Flow, e *capture.Event, seq, now uint64) {
 	f.Allocs++
 	f.Bytes += e.Size
 	s.state.live += e.Size
@@ -129,7 +129,7 @@ func (s *summer) made(f *capture.Flow, e *capture.Event, seq, now uint64) {
 
 // append appends the section of a chunk whose first event is #first, at start,
 // and whose stacks are ids by their index.
-func (s *summer) append(b []byte, first, start uint64, ids []capture.StackID) []byte {
+func (s *accumulator) append(b []byte, first, start uint64, ids []capture.StackID) []byte {
 	put := func(v uint64) { b = binary.AppendUvarint(b, v) }
 	put(uint64(flagIf(s.fresh, 1)))
 	s.fresh = false
@@ -161,7 +161,7 @@ func (s *summer) append(b []byte, first, start uint64, ids []capture.StackID) []
 }
 
 // merged are all flows, one for each stack, ascending.
-func (s *summer) merged(ids []capture.StackID) []capture.Flow {
+func (s *accumulator) merged(ids []capture.StackID) []capture.Flow {
 	order := s.order[:0]
 	for i := range s.flows {
 		if !idle(&s.flows[i]) {
@@ -232,7 +232,7 @@ func byStack(order, spare []uint64) (sorted, memory []uint64) {
 // errNoSummary is of a chunk of events that lacks one.
 var errNoSummary = errors.New("the events have no summary")
 
-// parseSummary is the inverse of summer.append.
+// parseSummary is the inverse of accumulator.append.
 func parseSummary(b []byte, head eventHead) (*capture.Summary, error) {
 	if b == nil {
 		return nil, errNoSummary
@@ -393,7 +393,7 @@ func (l *Log) Summaries(from uint64) iter.Seq2[*capture.Summary, error] {
 
 // summary is the summary of events, which must be at least one.
 func (c *eventEncoder) summary(events []capture.Event) (*capture.Summary, error) {
-	c.outcome.ended = c.outcome.ended[:0]
+	c.chunkEffects.ended = c.chunkEffects.ended[:0]
 	c.begin(events[0].Seq, ticks(events[0].Time))
 	c.events(events)
 	head := headOf(events)

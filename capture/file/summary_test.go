@@ -165,7 +165,7 @@ func TestSummariesTakeNoMore(t *testing.T) {
 		if _, err := c.summary(events); err != nil {
 			t.Fatal(err)
 		}
-		ended = append(ended, len(c.outcome.ended))
+		ended = append(ended, len(c.chunkEffects.ended))
 	}
 	if ended[0] == 0 || ended[1] != ended[0] {
 		t.Errorf("%d ends are noted of the same events", ended)
@@ -175,7 +175,7 @@ func TestSummariesTakeNoMore(t *testing.T) {
 // The flows of a chunk are told by their stacks' order, each stack once, however many they are.
 func TestMergedFlows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
-	var s summer
+	var s accumulator
 	for _, n := range []int{0, 1, 40, 300, 3000, 50} { // also in the memory of others
 		s.begin()
 		ids, want := []capture.StackID{0}, map[capture.StackID]capture.Flow{}

@@ -33,8 +33,8 @@ type Writer struct {
 	infoStale bool           // info has changed since it was written, other than by events
 	written   capture.Totals // that were written with info
 	encoder   eventEncoder
-	sums      *sums  // nil unless they are kept instead of events
-	seq       uint64 // of the last event
+	sums      *intervalSums // nil unless they are kept instead of events
+	seq       uint64        // of the last event
 
 	stacks    *stackEncoder // that are not yet written
 	interned  *stackTable
@@ -48,7 +48,7 @@ type Writer struct {
 	out     chunkWriter
 	columns chan *eventColumns // memory to use again
 	sets    int                // of such memory, beside the encoder's
-	keeper  *keeper            // of the queue's jobs; nil: there are no checkpoints
+	builder *checkpointBuilder // of the queue's jobs; nil: there are no checkpoints
 	spares  sync.Pool          // of *stackEncoder
 }
 
@@ -57,7 +57,7 @@ type Writer struct {
 func NewWriter(w io.Writer, info capture.Info) (*Writer, error) {
 	c := &Writer{interned: newStackTable(), functions: map[string]uint16{}, stacks: newStackEncoder(1), columns: make(chan *eventColumns, maxQueued)}
 	c.out.w, c.queue.failed = w, c.out.fail
-	c.keeper, c.encoder.following = newKeeper(), true
+	c.builder, c.encoder.following = newCheckpointBuilder(), true
 	info.Totals = capture.Totals{}
 	c.info = normalInfo(info)
 	c.infoStale = true
@@ -168,7 +168,7 @@ func (c *Writer) cut() {
 	c.queue.add(func() {
 		defer func() { c.columns <- columns }()
 		if c.out.events(columns, &totals); c.out.err() == nil {
-			c.keep(columns)
+			c.followChunk(columns)
 		}
 	})
 }

@@ -6,10 +6,10 @@ import (
 	"hdb/capture"
 )
 
-// An outcome is what a chunk of events did to the heap, as far as checkpoints and the
+// A chunkEffects is what a chunk of events did to the heap, as far as checkpoints and the
 // addresses of the chunk need to know. It is noted while events are encoded, in a
 // nanosecond or two; the rest is done by the queue.
-type outcome struct {
+type chunkEffects struct {
 	made   []madeBlock         // by event; for all of a word of live, or none
 	odd    []oddBlock          // that do not fit there
 	live   eventSet            // the events that made a block which no event named as ended
@@ -38,7 +38,7 @@ type madeBlock struct {
 const oddStack = 1<<16 - 1
 
 // put notes the block that event #index made.
-func (o *outcome) put(index int, addr, size uint64, stack uint32, op, thread int) {
+func (o *chunkEffects) put(index int, addr, size uint64, stack uint32, op, thread int) {
 	m := &o.made[index] // field by field: the processor would wait for those of a copy
 	m.size, m.thread = uint32(size), uint16(thread)
 	if addr>>addrBits|size>>32 != 0 || stack >= oddStack {
@@ -47,13 +47,13 @@ func (o *outcome) put(index int, addr, size uint64, stack uint32, op, thread int
 	m.where, m.stack = uint64(op)<<addrBits|addr, uint16(stack)
 }
 
-func (o *outcome) putOdd(addr, size uint64, stack uint32) uint64 {
+func (o *chunkEffects) putOdd(addr, size uint64, stack uint32) uint64 {
 	o.odd = append(o.odd, oddBlock{addr, size, stack})
 	return uint64(len(o.odd) - 1)
 }
 
 // block is the block, and the index of the stack where it was made.
-func (o *outcome) block(m *madeBlock) (addr, size uint64, stack uint32) {
+func (o *chunkEffects) block(m *madeBlock) (addr, size uint64, stack uint32) {
 	addr = m.where & (1<<addrBits - 1)
 	if m.stack == oddStack {
 		b := &o.odd[addr]
@@ -71,7 +71,7 @@ type sizeSums struct {
 const smallSizes = 1024
 
 // reset begins a chunk; what ended is that of the last event of the one before.
-func (o *outcome) reset() {
+func (o *chunkEffects) reset() {
 	o.odd, o.seqs, o.before = o.odd[:0], o.seqs[:0], o.before[:0]
 	o.stacks, o.ops, o.sums = append(o.stacks[:0], 0), o.ops[:0], o.sums[:0]
 	o.sizes.reset()
@@ -114,14 +114,14 @@ func roomy[T any](s []T, least int) []T {
 }
 
 // room makes room for the blocks of so many events.
-func (o *outcome) room(events int) {
+func (o *chunkEffects) room(events int) {
 	if events > len(o.made) {
 		o.made = slices.Grow(o.made, events-len(o.made))[:events]
 	}
 }
 
 // indexOf is the event of the chunk with a number.
-func (o *outcome) indexOf(head *eventHead, seq uint64) (index int, ok bool) {
+func (o *chunkEffects) indexOf(head *eventHead, seq uint64) (index int, ok bool) {
 	if len(o.seqs) > 0 {
 		return slices.BinarySearch(o.seqs, seq)
 	}

@@ -14,13 +14,13 @@ func TestPending(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		gaps, odd := seed%2 == 1, seed < 4
-		var c pending
+		var c checkpointDraft
 		for base := uint64(100); base < 103; base++ { // in the memory of the one before
 			c.begin(base)
 			c.after = 1 << 30
 			want, seq := []capture.Held{}, base+1
 			for range 20 {
-				o := outcome{made: make([]madeBlock, 1024), ops: []shape{{fn: 3}, {kind: capture.Realloc}}, sums: []capture.ThreadSum{{TID: 7}, {TID: -1}}, stacks: []capture.StackID{0, 9, 1<<32 - 1}}
+				o := chunkEffects{made: make([]madeBlock, 1024), ops: []shape{{fn: 3}, {kind: capture.Realloc}}, sums: []capture.ThreadSum{{TID: 7}, {TID: -1}}, stacks: []capture.StackID{0, 9, 1<<32 - 1}}
 				o.live.reset(len(o.made))
 				head := eventHead{first: seq}
 				for i := range o.made {

@@ -7,16 +7,16 @@ import (
 	"hdb/capture"
 )
 
-// A keeper makes checkpoints of a recording: from time to time the blocks that
+// A checkpointBuilder makes checkpoints of a recording: from time to time the blocks that
 // have become live since the one before, and which of those in it are no more. So
 // each block that lives long is written once, and what is live at any moment is
 // found without the events before the last checkpoint. Only the jobs of a queue
 // use it, in the order of the chunks of events.
-type keeper struct {
-	last   uint64   // the event of the last checkpoint, 0 if there is none
-	next   *pending // what was since then
-	spare  *pending // memory to use again
-	gaveUp bool     // what is live is not known, or there is too much of it
+type checkpointBuilder struct {
+	last   uint64           // the event of the last checkpoint, 0 if there is none
+	next   *checkpointDraft // what was since then
+	spare  *checkpointDraft // memory to use again
+	gaveUp bool             // what is live is not known, or there is too much of it
 
 	every   int     // checkpointEvents
 	count   uint64  // events in all
@@ -41,11 +41,13 @@ const (
 	forcedFree = 8 << 20
 )
 
-func newKeeper() *keeper { return &keeper{share: 5, every: checkpointEvents} }
+func newCheckpointBuilder() *checkpointBuilder {
+	return &checkpointBuilder{share: 5, every: checkpointEvents}
+}
 
 // chunk follows the events of a chunk and returns the checkpoint after its last
 // one, if it is time for one.
-func (k *keeper) chunk(head *eventHead, o *outcome) *pending {
+func (k *checkpointBuilder) chunk(head *eventHead, o *chunkEffects) *checkpointDraft {
 	k.count += uint64(head.count)
 	if k.gaveUp {
 		return nil
@@ -53,7 +55,7 @@ func (k *keeper) chunk(head *eventHead, o *outcome) *pending {
 	k.since += head.count
 	if k.next == nil {
 		if k.next, k.spare = k.spare, nil; k.next == nil {
-			k.next = new(pending)
+			k.next = new(checkpointDraft)
 		}
 		k.next.begin(k.last)
 	}
@@ -79,18 +81,18 @@ func (k *keeper) chunk(head *eventHead, o *outcome) *pending {
 }
 
 // replaced notes that no block lives on.
-func (c *pending) replaced() {
+func (c *checkpointDraft) replaced() {
 	c.fresh = true
 	c.forget()
 }
 
 // giveUp ends the checkpoints.
-func (k *keeper) giveUp() {
-	*k = keeper{gaveUp: true}
+func (k *checkpointBuilder) giveUp() {
+	*k = checkpointBuilder{gaveUp: true}
 }
 
 // follow takes in what a chunk did. It is false if a block ended that is not known.
-func (k *keeper) follow(head *eventHead, o *outcome) bool {
+func (k *checkpointBuilder) follow(head *eventHead, o *chunkEffects) bool {
 	if o.renumbered {
 		return false
 	}
@@ -123,7 +125,7 @@ func (k *keeper) follow(head *eventHead, o *outcome) bool {
 }
 
 // sum adds what a chunk allocated.
-func (c *pending) sum(o *outcome) {
+func (c *checkpointDraft) sum(o *chunkEffects) {
 	for n, allocs := range o.sizes.allocs {
 		if temporary := o.sizes.temporary[n]; allocs|temporary != 0 {
 			s := c.size(uint64(n))
@@ -150,8 +152,8 @@ func (c *pending) sum(o *outcome) {
 
 // large counts blocks of smallSizes bytes and more. Of these, too, most have the sizes of
 // others.
-func (c *pending) large(allocs []uint64) {
-	var usual usualSizes
+func (c *checkpointDraft) large(allocs []uint64) {
+	var usual recentSizes
 	for {
 		if allocs = allocs[usual.count(c.sizes, allocs):]; len(allocs) == 0 {
 			return
@@ -164,16 +166,16 @@ func (c *pending) large(allocs []uint64) {
 	}
 }
 
-// usualSizes have the index of a size by some bits of it; 0 is none.
-type usualSizes [256]struct{ size, at uint64 }
+// recentSizes have the index of a size by some bits of it; 0 is none.
+type recentSizes [256]struct{ size, at uint64 }
 
-func (u *usualSizes) slot(size uint64) *struct{ size, at uint64 } {
+func (u *recentSizes) slot(size uint64) *struct{ size, at uint64 } {
 	return &u[size*0x9e3779b97f4a7c15>>56]
 }
 
 // count counts blocks up to the first of another size, and returns how many they are. It
 // calls nothing.
-func (u *usualSizes) count(sizes []capture.SizeSum, allocs []uint64) int {
+func (u *recentSizes) count(sizes []capture.SizeSum, allocs []uint64) int {
 	for i, size := range allocs {
 		k := u.slot(size)
 		if k.size != size {
@@ -185,7 +187,7 @@ func (u *usualSizes) count(sizes []capture.SizeSum, allocs []uint64) int {
 }
 
 // size is the sum of a size.
-func (c *pending) size(n uint64) *capture.SizeSum {
+func (c *checkpointDraft) size(n uint64) *capture.SizeSum {
 	if n < smallSizes {
 		return c.smallSize(n)
 	}
@@ -193,7 +195,7 @@ func (c *pending) size(n uint64) *capture.SizeSum {
 }
 
 // largeSize is the index of the sum of another size.
-func (c *pending) largeSize(n uint64) int32 {
+func (c *checkpointDraft) largeSize(n uint64) int32 {
 	i, found := c.sizeAt.at(n, int32(len(c.sizes)))
 	if !found {
 		c.sizes = append(roomy(c.sizes, 256), capture.SizeSum{Size: n})
@@ -202,7 +204,7 @@ func (c *pending) largeSize(n uint64) int32 {
 }
 
 // smallSize is the sum of a size below smallSizes.
-func (c *pending) smallSize(n uint64) *capture.SizeSum {
+func (c *checkpointDraft) smallSize(n uint64) *capture.SizeSum {
 	at := &c.smallAt[n]
 	if *at == 0 {
 		c.sizes = append(roomy(c.sizes, 256), capture.SizeSum{Size: n})
@@ -212,7 +214,7 @@ func (c *pending) smallSize(n uint64) *capture.SizeSum {
 }
 
 // thread is the sum of a thread.
-func (c *pending) thread(tid int32) *capture.ThreadSum {
+func (c *checkpointDraft) thread(tid int32) *capture.ThreadSum {
 	i, found := c.tidAt.at(uint32(tid), int32(len(c.threads)))
 	if !found {
 		c.threads = append(c.threads, capture.ThreadSum{TID: tid})
@@ -221,7 +223,7 @@ func (c *pending) thread(tid int32) *capture.ThreadSum {
 }
 
 // cut makes the checkpoint after event #last, which goes on from.
-func (k *keeper) cut(last uint64) *pending {
+func (k *checkpointBuilder) cut(last uint64) *checkpointDraft {
 	c := k.next
 	c.after = last
 	slices.SortFunc(c.sizes, func(a, b capture.SizeSum) int { return cmp.Compare(a.Size, b.Size) })
@@ -231,7 +233,7 @@ func (k *keeper) cut(last uint64) *pending {
 }
 
 // wrote tells what the checkpoint took, which is not needed any more.
-func (k *keeper) wrote(c *pending, bytes int) {
+func (k *checkpointBuilder) wrote(c *checkpointDraft, bytes int) {
 	k.written += int64(bytes)
 	if n := c.alive + c.ended.count/2; n > 1000 {
 		k.share = max(2, float64(bytes)/float64(n))

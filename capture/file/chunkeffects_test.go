@@ -16,7 +16,7 @@ func TestOddBlocks(t *testing.T) {
 		{16, 1 << 32, 0, 5, 6},
 		{32, 8, oddStack, 7, 8},
 	}
-	o := outcome{made: make([]madeBlock, len(blocks))}
+	o := chunkEffects{made: make([]madeBlock, len(blocks))}
 	for i, b := range blocks {
 		o.put(i, b.addr, b.size, uint32(b.stack), b.op, b.thread)
 	}

@@ -8,9 +8,9 @@ import (
 	"hdb/capture"
 )
 
-// A pending checkpoint is one that will be written. What it had is memory of the next
+// A checkpointDraft is a checkpoint that will be written. What it had is memory of the next
 // one.
-type pending struct {
+type checkpointDraft struct {
 	after   uint64        // the event after which it is
 	base    uint64        // see checkpoint
 	fresh   bool          // see checkpoint
@@ -34,7 +34,7 @@ type pending struct {
 // survivors are the blocks of a chunk that lived on when it ended.
 type survivors struct {
 	first, last uint64   // events of the chunk
-	kept        eventSet // the events whose blocks are in pending.blocks: by index of seqs, if there are any
+	kept        eventSet // the events whose blocks are in checkpointDraft.blocks: by index of seqs, if there are any
 	live        eventSet // those of them whose block lives
 	seqs        []uint64 // of the events, if numbers are left out between them
 }
@@ -59,7 +59,7 @@ type oddBlock struct {
 }
 
 // begin begins a checkpoint that goes on from event #base.
-func (c *pending) begin(base uint64) {
+func (c *checkpointDraft) begin(base uint64) {
 	c.base, c.fresh = base, false
 	c.forget()
 	c.makers, c.sizes, c.threads = c.makers[:0], c.sizes[:0], c.threads[:0]
@@ -70,13 +70,13 @@ func (c *pending) begin(base uint64) {
 }
 
 // forget takes all blocks out.
-func (c *pending) forget() {
+func (c *checkpointDraft) forget() {
 	c.recent, c.odd, c.count, c.alive = c.recent[:0], c.odd[:0], 0, 0
 	c.ended.reset()
 }
 
 // survivors takes in what lives on of a chunk.
-func (c *pending) survivors(head *eventHead, o *outcome) {
+func (c *checkpointDraft) survivors(head *eventHead, o *chunkEffects) {
 	count := o.live.count()
 	if count == 0 {
 		return
@@ -155,7 +155,7 @@ func (known *knownMakers) take(out *[64]keptBlock, n uint, made *[64]madeBlock, 
 }
 
 // takeUnusual puts a block at #n of out.
-func (c *pending) takeUnusual(out *[64]keptBlock, n uint, known *knownMakers, o *outcome, m *madeBlock) uint {
+func (c *checkpointDraft) takeUnusual(out *[64]keptBlock, n uint, known *knownMakers, o *chunkEffects, m *madeBlock) uint {
 	by := c.maker(o, m)
 	if by < oddMaker {
 		k := known.slot(m.makerKey())
@@ -171,7 +171,7 @@ func (c *pending) takeUnusual(out *[64]keptBlock, n uint, known *knownMakers, o 
 }
 
 // room64 is where the next 64 blocks go, nil if that is not in one piece.
-func (c *pending) room64() *[64]keptBlock {
+func (c *checkpointDraft) room64() *[64]keptBlock {
 	piece, at := c.count/blocksPiece, c.count%blocksPiece
 	if piece == len(c.blocks) || at > blocksPiece-64 {
 		return nil
@@ -180,7 +180,7 @@ func (c *pending) room64() *[64]keptBlock {
 }
 
 // keep appends blocks, at most blocksPiece.
-func (c *pending) keep(blocks []keptBlock) {
+func (c *checkpointDraft) keep(blocks []keptBlock) {
 	piece, at := c.count/blocksPiece, c.count%blocksPiece
 	if at+len(blocks) >= blocksPiece && piece+1 == len(c.blocks) || piece == len(c.blocks) {
 		c.blocks = append(c.blocks, make([]keptBlock, blocksPiece))
@@ -193,7 +193,7 @@ func (c *pending) keep(blocks []keptBlock) {
 }
 
 // kept are n blocks from #i on, at most 64. They are in batch if they are of two pieces.
-func (c *pending) kept(i, n int, batch *[64]keptBlock) []keptBlock {
+func (c *checkpointDraft) kept(i, n int, batch *[64]keptBlock) []keptBlock {
 	piece, at := i/blocksPiece, i%blocksPiece
 	if at+n <= blocksPiece {
 		return c.blocks[piece][at : at+n]
@@ -204,7 +204,7 @@ func (c *pending) kept(i, n int, batch *[64]keptBlock) []keptBlock {
 }
 
 // maker is the index of what made a block.
-func (c *pending) maker(o *outcome, m *madeBlock) uint32 {
+func (c *checkpointDraft) maker(o *chunkEffects, m *madeBlock) uint32 {
 	sh := o.ops[m.where>>addrBits]
 	by := maker{sh.kind, sh.fn, o.sums[m.thread].TID}
 	i, ok := c.makerAt[by]
@@ -220,7 +220,7 @@ func (c *pending) maker(o *outcome, m *madeBlock) uint32 {
 }
 
 // end takes the block out that event #seq made, after base, and tells whether it was in.
-func (c *pending) end(seq uint64) bool {
+func (c *checkpointDraft) end(seq uint64) bool {
 	s := c.survivorsOf(seq)
 	if s == nil {
 		return false
@@ -238,7 +238,7 @@ func (c *pending) end(seq uint64) bool {
 }
 
 // survivorsOf are those of the chunk with event #seq, nil if there are none.
-func (c *pending) survivorsOf(seq uint64) *survivors {
+func (c *checkpointDraft) survivorsOf(seq uint64) *survivors {
 	if len(c.recent) == 0 {
 		return nil
 	}
@@ -261,7 +261,7 @@ func (c *pending) survivorsOf(seq uint64) *survivors {
 }
 
 // compact drops the blocks that ended.
-func (c *pending) compact() {
+func (c *checkpointDraft) compact() {
 	var batch [64]keptBlock
 	from := 0
 	c.count = 0
@@ -287,7 +287,7 @@ func (c *pending) compact() {
 }
 
 // write makes the columns of the blocks that live.
-func (c *pending) write() {
+func (c *checkpointDraft) write() {
 	var batch [64]keptBlock
 	c.columns.begin(c.base)
 	from := 0
@@ -318,13 +318,13 @@ func (c *pending) write() {
 }
 
 // head is the content of secFrom.
-func (c *pending) head() []byte {
+func (c *checkpointDraft) head() []byte {
 	b := binary.AppendUvarint(nil, uint64(flagIf(c.fresh, 1)))
 	return binary.AppendUvarint(binary.AppendUvarint(b, c.after), c.base)
 }
 
 // append appends the payload of the chunk.
-func (c *pending) append(dst []byte, p *packer) []byte {
+func (c *checkpointDraft) append(dst []byte, p *packer) []byte {
 	dst = appendStored(dst, secFrom, c.head())
 	put := func(v uint64) { c.buf = binary.AppendUvarint(c.buf, v) }
 	pack := func(id int) {

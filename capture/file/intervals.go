@@ -14,19 +14,19 @@ const (
 	sumsMost  = 1 << 30
 )
 
-// sums add up events as they come.
-type sums struct {
+// intervalSums add up events as they come.
+type intervalSums struct {
 	state  heapState
-	fresh  bool // the program was replaced before the interval
-	pushes int  // since the interval began
-	to     span // up to the event after which most was live
-	after  span
+	fresh  bool     // the program was replaced before the interval
+	pushes int      // since the interval began
+	to     interval // up to the event after which most was live
+	after  interval
 }
 
-// A span is the sums of consecutive events.
-type span struct {
+// An interval is the sums of consecutive events.
+type interval struct {
 	head    eventHead
-	sum     summer
+	sum     accumulator
 	totals  capture.Totals    // after the last event
 	ids     []capture.StackID // by index in sum.flows
 	at      []int32           // by stack ID: index in sum.flows + 1, or 0
@@ -34,10 +34,10 @@ type span struct {
 }
 
 // events is the number of events of the interval.
-func (s *sums) events() int { return s.to.head.count + s.after.head.count }
+func (s *intervalSums) events() int { return s.to.head.count + s.after.head.count }
 
 // add adds the event #seq at a time in ticks; totals are those with it.
-func (s *sums) add(e *capture.Event, seq, now uint64, totals *capture.Totals) {
+func (s *intervalSums) add(e *capture.Event, seq, now uint64, totals *capture.Totals) {
 	p := &s.after
 	if p.head.count == 0 {
 		p.head.first, p.head.start = seq, now
@@ -62,7 +62,7 @@ func (s *sums) add(e *capture.Event, seq, now uint64, totals *capture.Totals) {
 }
 
 // flow is that of a stack.
-func (p *span) flow(id capture.StackID) *capture.Flow {
+func (p *interval) flow(id capture.StackID) *capture.Flow {
 	for int(id) >= len(p.at) {
 		p.at = append(p.at, 0)
 	}
@@ -74,7 +74,7 @@ func (p *span) flow(id capture.StackID) *capture.Flow {
 }
 
 // take adds what o has, which comes after p, and empties it.
-func (p *span) take(o *span) {
+func (p *interval) take(o *interval) {
 	if p.head.count == 0 {
 		p.head.first, p.head.start = o.head.first, o.head.start
 	}
@@ -107,7 +107,7 @@ func (p *span) take(o *span) {
 }
 
 // clear empties the span, in the time that its entries take.
-func (p *span) clear() {
+func (p *interval) clear() {
 	for _, id := range p.ids {
 		p.at[id] = 0
 	}
@@ -128,7 +128,7 @@ func (c *Writer) writeSums() {
 		return
 	}
 	s.after.totals = c.info.Totals
-	for _, p := range []*span{&s.to, &s.after} {
+	for _, p := range []*interval{&s.to, &s.after} {
 		if p.head.count == 0 {
 			continue
 		}

@@ -1,39 +1,39 @@
 package file
 
-// keep follows the events of a chunk, and writes a checkpoint if it is time for one.
-func (c *Writer) keep(columns *eventColumns) {
-	if c.keeper == nil {
+// followChunk follows the events of a chunk, and writes a checkpoint if it is time for one.
+func (c *Writer) followChunk(columns *eventColumns) {
+	if c.builder == nil {
 		return
 	}
-	made := c.keeper.chunk(&columns.head, &columns.outcome)
+	made := c.builder.chunk(&columns.head, &columns.chunkEffects)
 	if made == nil {
 		return
 	}
 	before := c.out.offset.Load()
 	c.out.chunk(chunkRef{kind: chunkCheckpoint}, func(b []byte) []byte { return made.append(b, &c.out.packer) })
-	c.keeper.wrote(made, int(c.out.offset.Load()-before))
+	c.builder.wrote(made, int(c.out.offset.Load()-before))
 }
 
 // checkpoint follows the events that were encoded last, and keeps a checkpoint if it
 // is time for one.
 func (l *Log) checkpoint(s *spill) []eventBlock {
 	c := &l.encoder.eventColumns
-	made := l.keeper.chunk(&c.head, &c.outcome)
+	made := l.builder.chunk(&c.head, &c.chunkEffects)
 	if made == nil {
 		return nil
 	}
 	block := eventBlock{head: eventHead{last: made.after}}
 	payload := made.append(nil, &l.packer)
 	s.add(&block, payload)
-	l.keeper.wrote(made, len(payload))
+	l.builder.wrote(made, len(payload))
 	return []eventBlock{block}
 }
 
-// dropKeeper has no checkpoints written from here on.
-func (c *Writer) dropKeeper() {
+// dropCheckpoints has no checkpoints written from here on.
+func (c *Writer) dropCheckpoints() {
 	c.encoder.following = false
 	c.queue.wait()
-	c.keeper = nil
+	c.builder = nil
 }
 
 // copyCheckpoints writes those of a log whose events before #next were copied. They
@@ -48,5 +48,5 @@ func (c *Writer) copyCheckpoints(l *Log, next uint64) {
 			c.out.chunk(chunkRef{kind: chunkCheckpoint}, func(dst []byte) []byte { return append(dst, payload...) })
 		})
 	}
-	c.dropKeeper()
+	c.dropCheckpoints()
 }
