@@ -10,7 +10,7 @@ import (
 
 // Whatever blocks live on in what chunks, and whenever those that ended are dropped: all
 // that live are written.
-func TestPending(t *testing.T) {
+func TestCheckpointDraft(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		gaps, odd := seed%2 == 1, seed < 4

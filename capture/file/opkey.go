@@ -6,6 +6,9 @@ import (
 	"hdb/capture"
 )
 
+// Ops of events as numbers that are compared at once. BenchmarkWrite pays for it; the
+// tests of plain.go hold it against the fields of events.
+
 // A recentOp is an op that events had lately.
 type recentOp struct {
 	key   uint64 // see opKey
@@ -25,8 +28,8 @@ const (
 	hasAbandoned = shapeAbandoned << hasFlags
 )
 
-// opKey is the op of an event as one number, which is not 0; what has no more than its 24 bits.
-func opKey(what uint64, moves uint32) uint64 { return what<<32 | 1<<31 | uint64(moves) }
+// opKey is the op of an event as one number, which is not 0; function is functionAndKind without Failed, of 24 bits.
+func opKey(function uint64, moves uint32) uint64 { return function<<32 | 1<<31 | uint64(moves) }
 
 // ofOpKey is the inverse of opKey.
 func ofOpKey(key uint64) (sh shape, moves uint32) {

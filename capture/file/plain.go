@@ -8,6 +8,10 @@ import (
 	"hdb/capture"
 )
 
+// The short way of the encoder: batches of plain events, which are most of a recording.
+// BenchmarkWrite and BenchmarkRecorded pay for it. TestPlainEventsAreEncodedAsOthers and
+// TestPlainEventsOfAnything hold it against the long way, eventEncoder.event.
+
 // events adds events, of which there must be at least one, as event does one after
 // the other. The chunk must have room for them.
 func (c *eventEncoder) events(events []capture.Event) {
