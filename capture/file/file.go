@@ -37,17 +37,7 @@ type File struct {
 	chunks chunkFile
 
 	// Not changed after Open.
-	info        capture.Info
-	functions   []string
-	modules     []capture.Module
-	threads     []capture.Thread
-	threadAt    map[int]int // number -> index into threads
-	stops       []capture.StopRecord
-	losses      []capture.Loss
-	marks       []capture.MarkRecord
-	samples     []capture.SampleRecord
-	console     []capture.ConsoleLine
-	execs       []uint64   // ascending
+	recordTables
 	refs        []chunkRef // all chunks
 	events      []chunkRef // ascending and disjoint
 	len         int
@@ -145,7 +135,7 @@ func emptyFile(name string, r io.ReaderAt, size int64) *File {
 	return &File{
 		path: name, close: func() error { return nil },
 		chunks: chunkFile{r: r, size: size},
-		budget: recordBudget, failed: map[int64]bool{}, threadAt: map[int]int{},
+		budget: recordBudget, failed: map[int64]bool{}, recordTables: recordTables{threadAt: map[int]int{}},
 	}
 }
 
@@ -310,76 +300,6 @@ func (f *File) spend(n int) bool {
 	return true
 }
 
-// record adds a record to its table, unless it is invalid.
-func (f *File) record(kind chunkKind, r *recordReader) {
-	switch kind {
-	case chunkInfo:
-		if info := r.info(); r.record.err == nil {
-			f.info = info
-		}
-	case chunkFunctions:
-		if i, name := r.function(); r.record.err == nil {
-			f.functions = put(r, f.functions, i, name)
-		}
-	case chunkModules:
-		if i, m := r.module(); r.record.err == nil {
-			f.modules = put(r, f.modules, i, m)
-		}
-	case chunkThreads:
-		if t := r.thread(); r.record.err == nil {
-			f.putThread(t)
-		}
-	case chunkStops:
-		if s := r.stop(); r.record.err == nil {
-			f.stops = append(f.stops, s)
-		}
-	case chunkLosses:
-		if l := r.loss(); r.record.err == nil {
-			f.losses = addLoss(f.losses, l)
-		}
-	case chunkMarks:
-		if m := r.mark(); r.record.err == nil {
-			f.marks = append(f.marks, m)
-		}
-	case chunkSamples:
-		if s := r.sample(); r.record.err == nil {
-			f.samples = append(f.samples, s)
-		}
-	case chunkConsole:
-		if l := r.consoleLine(); r.record.err == nil {
-			f.console = append(f.console, l)
-		}
-	case chunkExecs:
-		if first := r.exec(); r.record.err == nil {
-			f.execs = append(f.execs, first)
-		}
-	}
-}
-
-// put sets table[i]. Entries that were lost are left zero.
-func put[T any](r *recordReader, table []T, i int, v T) []T {
-	const most = 4096 // lost ones in a row
-	if i > len(table)+most {
-		r.fail("entry %d follows entry %d", i, len(table)-1)
-		return table
-	}
-	if i >= len(table) {
-		table = append(table, make([]T, i+1-len(table))...)
-	}
-	table[i] = v
-	return table
-}
-
-// putThread adds t or replaces the thread with its number.
-func (f *File) putThread(t capture.Thread) {
-	if i, ok := f.threadAt[t.Num]; ok {
-		f.threads[i] = t
-		return
-	}
-	f.threadAt[t.Num] = len(f.threads)
-	f.threads = append(f.threads, t)
-}
-
 // damageOf sums up a scan.
 func (f *File) damageOf(s scan) *capture.DamageError {
 	d := &capture.DamageError{Path: f.path, Size: f.chunks.size, Lost: s.lost, More: s.more, Open: f.open}
@@ -450,37 +370,6 @@ func (f *File) fail(ref chunkRef, err error) {
 
 // Close releases the file. What was returned stays valid.
 func (f *File) Close() error { return f.close() }
-
-// Info describes the session. Its Totals are the last that were written: with
-// Damage, the file may hold more or fewer events.
-func (f *File) Info() capture.Info { return f.info }
-
-// Functions are the allocator functions that Event.Func counts through.
-func (f *File) Functions() []string { return slices.Clip(f.functions) }
-
-// Modules are all modules that were mapped. One that was lost is empty.
-func (f *File) Modules() []capture.Module { return slices.Clip(f.modules) }
-
-// Threads are all threads that were running.
-func (f *File) Threads() []capture.Thread { return slices.Clip(f.threads) }
-
-// Stops are the recorded stops, in order.
-func (f *File) Stops() []capture.StopRecord { return slices.Clip(f.stops) }
-
-// Losses are the places where calls are missing, in order.
-func (f *File) Losses() []capture.Loss { return slices.Clone(f.losses) }
-
-// Marks are the moments that were named.
-func (f *File) Marks() []capture.MarkRecord { return slices.Clip(f.marks) }
-
-// Samples are the resident memory over time.
-func (f *File) Samples() []capture.SampleRecord { return slices.Clip(f.samples) }
-
-// Execs are the numbers of the first events after each replacement of the program.
-func (f *File) Execs() []uint64 { return slices.Clip(f.execs) }
-
-// Console is what was typed and printed while the recording was made, in order.
-func (f *File) Console() []capture.ConsoleLine { return slices.Clip(f.console) }
 
 // Last is the number of the last event, 0 if there is none.
 func (f *File) Last() uint64 {
