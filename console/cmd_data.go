@@ -312,7 +312,7 @@ func (v *sourceViewer) fileLine(name string, line int) (listRange, error) {
 
 // placeLine is the line of a function or address.
 func (v *sourceViewer) placeLine(text string) (listRange, error) {
-	if file, line, ok := v.c.s.Names().Definition(text); ok {
+	if file, line, ok := v.c.s.Names().Symbols.Definition(text); ok {
 		r := listRange{file: file, first: line}
 		if f, err := v.c.s.SelectedFrame(); err == nil && f.File == file {
 			r.current, r.language = f.Line, f.Language.String()

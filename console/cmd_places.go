@@ -69,7 +69,7 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 }
 
 func infoSources(_ context.Context, c *Console, in Input) error {
-	files, err := c.s.Names().SourceFiles()
+	files, err := c.s.Names().Symbols.SourceFiles()
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	fns, err := c.s.Names().Functions(re)
+	fns, err := c.s.Names().Symbols.Functions(re)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func infoLine(_ context.Context, c *Console, in Input) error {
 
 // symbolAt is the symbol at an address, with the distance from its beginning.
 func symbolAt(s *session.Session, a uint64) (string, error) {
-	sym, err := s.Names().SymbolAt(addr.Run(a))
+	sym, err := s.Names().Symbols.At(addr.Run(a))
 	if err != nil {
 		return "", err
 	}
@@ -198,7 +198,7 @@ func infoSymbol(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	sym, err := c.s.Names().SymbolAt(a)
+	sym, err := c.s.Names().Symbols.At(a)
 	if err != nil {
 		return err
 	}

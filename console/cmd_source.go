@@ -147,11 +147,11 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 }
 
 func infoTypes(_ context.Context, c *Console, in Input) error {
-	return showGlobals(c, in, "types", c.s.Names().Types)
+	return showGlobals(c, in, "types", c.s.Names().Symbols.Types)
 }
 
 func infoVariables(_ context.Context, c *Console, in Input) error {
-	return showGlobals(c, in, "variables", c.s.Names().Variables)
+	return showGlobals(c, in, "variables", c.s.Names().Symbols.Variables)
 }
 
 func showGlobals(c *Console, in Input, what string, find func(*regexp.Regexp) ([]names.GlobalInfo, error)) error {

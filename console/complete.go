@@ -209,7 +209,7 @@ func (k completer) functionNames(word string) []string {
 	if err != nil {
 		return nil
 	}
-	fns, err := k.c.s.Names().Functions(re)
+	fns, err := k.c.s.Names().Symbols.Functions(re)
 	if err != nil {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (k completer) sourceNames(word string) []string {
 	if word == "" {
 		return nil
 	}
-	files, err := k.c.s.Names().SourceFiles()
+	files, err := k.c.s.Names().Symbols.SourceFiles()
 	if err != nil {
 		return nil
 	}

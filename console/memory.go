@@ -167,7 +167,7 @@ func (x *examiner) units() error {
 
 func (x *examiner) row() {
 	r := memoryRow{Addr: x.m.next.String()}
-	if sym, err := x.c.s.Names().SymbolAt(x.m.next); err == nil {
+	if sym, err := x.c.s.Names().Symbols.At(x.m.next); err == nil {
 		r.Symbol = symbolText(sym.Name, sym.Offset)
 	}
 	x.rows = append(x.rows, r)
@@ -204,7 +204,7 @@ func (x *examiner) unit(b []byte) string {
 		}
 		return values.FloatText(b)
 	case 'a':
-		if sym, err := x.c.s.Names().SymbolAt(addr.Run(v)); err == nil {
+		if sym, err := x.c.s.Names().Symbols.At(addr.Run(v)); err == nil {
 			return fmt.Sprintf("%#x <%s>", v, symbolText(sym.Name, sym.Offset))
 		}
 		return fmt.Sprintf("%#x", v)
@@ -240,7 +240,7 @@ const maxInstruction = 15
 
 func (x *examiner) instructions() error {
 	name := func(a uint64) (string, uint64) {
-		sym, err := x.c.s.Names().SymbolAt(addr.Run(a))
+		sym, err := x.c.s.Names().Symbols.At(addr.Run(a))
 		if err != nil {
 			return "", 0
 		}

@@ -14,9 +14,9 @@ import (
 // run say.
 func (r *Resolver) Chain(c addr.Code, seq uint64) []capture.Frame {
 	if r.opened != nil {
-		return r.openedChain(c, seq)
+		return r.opened.chain(c, seq)
 	}
-	return r.loggedChain(c, seq)
+	return r.Log.chain(c, seq)
 }
 
 // captureFrames are the functions that code in a file stands for, as captures keep them,

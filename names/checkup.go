@@ -69,7 +69,7 @@ func (r *Resolver) Checkup(src capture.Source) (Checkup, error) {
 	var c Checkup
 	switch {
 	case r.opened != nil:
-		c.Modules = r.openedDiagnoses()
+		c.Modules = r.opened.diagnoses()
 	case r.mem != nil:
 		for _, mod := range r.Modules.list {
 			if r.reading.GivenUp() {
@@ -85,12 +85,12 @@ func (r *Resolver) Checkup(src capture.Source) (Checkup, error) {
 		return c, ErrNoProgram
 	}
 	if src != nil {
-		r.countFrames(&c, src)
+		c.countFrames(r, src)
 	}
 	if err := r.reading.Cut(); err != nil {
 		return c, err
 	}
-	c.finish(r.remedies(c.Modules))
+	c.finish(newRemedies(r, c.Modules))
 	return c, nil
 }
 
@@ -110,7 +110,7 @@ func (r *Resolver) CheckFiles(list []ForeignFile, mem io.ReaderAt) Checkup {
 		case d.Err != nil:
 		case f.VDSO:
 			d.Path = ""
-			d.obj, d.Err = r.readVDSO(f.Mapping, mem)
+			d.obj, d.Err = r.files.readVDSO(f.Mapping, mem)
 		default:
 			d.obj, d.Err = r.files.get(d.Path)
 		}
@@ -119,26 +119,26 @@ func (r *Resolver) CheckFiles(list []ForeignFile, mem io.ReaderAt) Checkup {
 		}
 		c.Modules = append(c.Modules, d)
 	}
-	c.finish(r.remedies(c.Modules))
+	c.finish(newRemedies(r, c.Modules))
 	return c
 }
 
 // readVDSO reads the kernel's library out of a process. Its object stays open as long
 // as the resolver.
-func (r *Resolver) readVDSO(m Mapping, mem io.ReaderAt) (*symbols.Object, error) {
+func (f *files) readVDSO(m Mapping, mem io.ReaderAt) (*symbols.Object, error) {
 	size := int64(m.High - m.Low)
 	obj, err := symbols.OpenReaderAt(m.Name, io.NewSectionReader(mem, int64(m.Low), size), size, symbols.Config{})
 	if err == nil {
-		r.files.retire(obj)
+		f.retire(obj)
 	}
 	return obj, err
 }
 
-// openedDiagnoses are the modules of the capture, each path once.
-func (r *Resolver) openedDiagnoses() []Diagnosis {
+// diagnoses are the modules of the capture, each path once.
+func (o *opened) diagnoses() []Diagnosis {
 	var all []Diagnosis
-	for i, m := range r.opened.Modules() {
-		if r.reading.GivenUp() {
+	for i, m := range o.Modules() {
+		if o.r.reading.GivenUp() {
 			break
 		}
 		name := cmp.Or(m.Path, ModuleName(m))
@@ -147,7 +147,7 @@ func (r *Resolver) openedDiagnoses() []Diagnosis {
 		}
 		d := Diagnosis{Path: m.Path, Name: name, Info: symbols.Info{BuildID: m.BuildID}}
 		if m.Path != "" {
-			file := r.openedFile(i)
+			file := o.file(i)
 			d.obj, d.Err = file.obj, file.err
 			if d.obj != nil {
 				d.Path = d.obj.Path()
@@ -159,7 +159,7 @@ func (r *Resolver) openedDiagnoses() []Diagnosis {
 }
 
 // countFrames counts for each module the frames of the events' stacks.
-func (r *Resolver) countFrames(c *Checkup, src capture.Source) {
+func (c *Checkup) countFrames(r *Resolver, src capture.Source) {
 	type use struct{ events, first uint64 }
 	stacks := map[capture.StackID]use{}
 	for e := range src.Events(0) {

@@ -70,7 +70,7 @@ func TestCheckupReadsStacksInOrder(t *testing.T) {
 		log.AddEvent(&capture.Event{TID: 1, Kind: capture.Alloc, Func: malloc, Addr: 0x5000 + uint64(i)*16, Size: 8, Stack: id})
 	}
 	src, c := &stackOrder{Source: log}, Checkup{}
-	New(Config{}).countFrames(&c, src)
+	c.countFrames(New(Config{}), src)
 	if c.Events != 3*stacks || c.Frames != 3*stacks || len(src.read) != stacks || !slices.IsSorted(src.read) {
 		t.Errorf("%d events, %d frames, stacks read %d", c.Events, c.Frames, src.read)
 	}

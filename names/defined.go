@@ -43,37 +43,3 @@ func Executable(obj *symbols.Object, a addr.File) bool {
 		return seg.Exec && seg.Contains(a)
 	})
 }
-
-// Address is where a function or variable of that name lies.
-func (r *Resolver) Address(name string) (addr.Run, bool) {
-	for _, m := range r.Images() {
-		if sym, ok := m.Object.Symbol(name); ok && sym.Defined {
-			return sym.Addr.Run(m.Bias), true
-		}
-	}
-	for _, m := range r.Images() {
-		for _, fn := range m.Object.FindFunctions(name) {
-			if !fn.Inlined {
-				return fn.Low.Run(m.Bias), true
-			}
-		}
-	}
-	return 0, false
-}
-
-// FunctionAround is the function that an address lies in, by symbols or by unwinding
-// information.
-func (r *Resolver) FunctionAround(m Image, a addr.Run) (symbols.Function, bool) {
-	at := a.File(m.Bias)
-	if fn, ok := m.Object.FunctionAt(at); ok {
-		return fn, true
-	}
-	if r.mem != nil { // a stripped file has unwinding information
-		if table, bias, _ := r.Modules.ModuleAt(a); table != nil {
-			if code, ok := table.FunctionAt(a.File(bias)); ok {
-				return symbols.Function{Low: code.Low, High: code.High}, true
-			}
-		}
-	}
-	return symbols.Function{}, false
-}

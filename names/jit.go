@@ -42,6 +42,18 @@ type jitNames struct {
 	perf  *symbols.PerfMap
 }
 
+// JIT names the code of the process that lies in no file.
+type JIT struct {
+	r     *Resolver
+	names *jitNames // of this process or the last; nil before any
+}
+
+// begin prepares for a process.
+func (t *JIT) begin(pid int) {
+	t.names.close()
+	t.names = newJITNames(pid)
+}
+
 // maxJITGone is how many images are kept that the process has no more.
 const maxJITGone = 10_000
 
@@ -100,18 +112,18 @@ func (j *jitNames) ran() {
 	}
 }
 
-// jitFrames names code that is in no module, as the process has it now.
-func (r *Resolver) jitFrames(c addr.Code) []symbols.Frame {
-	if all := r.jitNamed(c); len(all) > 0 {
+// frames names code that is in no module, as the process has it now.
+func (t *JIT) frames(c addr.Code) []symbols.Frame {
+	if all := t.named(c); len(all) > 0 {
 		return all[0]
 	}
 	return nil
 }
 
-// jitNamed is what all that is known says of code that is in no module: what the process
+// named is what all that is known says of code that is in no module: what the process
 // has now, then what it had.
-func (r *Resolver) jitNamed(c addr.Code) (all [][]symbols.Frame) {
-	j := r.jit
+func (t *JIT) named(c addr.Code) (all [][]symbols.Frame) {
+	j := t.names
 	if j == nil {
 		return nil
 	}
@@ -119,7 +131,7 @@ func (r *Resolver) jitNamed(c addr.Code) (all [][]symbols.Frame) {
 	defer j.mu.Unlock()
 	if j.stale {
 		j.stale = false
-		j.readImages(r)
+		j.readImages(t.r)
 		j.readMap()
 	}
 	look := func(img *symbols.JITImage) {
@@ -144,23 +156,23 @@ func (r *Resolver) jitNamed(c addr.Code) (all [][]symbols.Frame) {
 	return all
 }
 
-// WantJITNames tells that a stack was recorded that may be of code in no module. It
-// reports whether that is the first one: then ReadJITNames shall be called soon, as a
+// Want tells that a stack was recorded that may be of code in no module. It
+// reports whether that is the first one: then Read shall be called soon, as a
 // runtime that ends takes its code back first. Any goroutine may call it.
-func (r *Resolver) WantJITNames() (first bool) { return r.jit != nil && !r.jit.wanted.Swap(true) }
+func (t *JIT) Want() (first bool) { return t.names != nil && !t.names.wanted.Swap(true) }
 
-// JITNamesWanted tells whether WantJITNames was called for this process.
-func (r *Resolver) JITNamesWanted() bool { return r.jit != nil && r.jit.wanted.Load() }
+// Wanted tells whether Want was called for this process.
+func (t *JIT) Wanted() bool { return t.names != nil && t.names.wanted.Load() }
 
-// ReadJITNames reads the names of code that was made at run time now. What the process has at the next moment may be other ones.
-func (r *Resolver) ReadJITNames() {
-	j := r.jit
+// Read reads the names of code that was made at run time now. What the process has at the next moment may be other ones.
+func (t *JIT) Read() {
+	j := t.names
 	if j == nil {
 		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.readImages(r)
+	j.readImages(t.r)
 	j.readMap()
 	j.stale = true
 }
@@ -289,10 +301,10 @@ func (j *jitNames) close() {
 	}
 }
 
-// jitChain is jitFrames for a recorded stack: of what has lain at the address since. Where
+// chain is frames for a recorded stack: of what has lain at the address since. Where
 // that is code of several names the frame has all of them, as nobody knows which it was.
-func (r *Resolver) jitChain(c addr.Code) []capture.Frame {
-	all := r.jitNamed(c)
+func (t *JIT) chain(c addr.Code) []capture.Frame {
+	all := t.named(c)
 	if len(all) == 0 {
 		return nil
 	}

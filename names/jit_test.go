@@ -151,24 +151,24 @@ func TestJITCodeAtOneAddress(t *testing.T) {
 		return img
 	}
 	s := New(Config{})
-	s.jit = &jitNames{images: map[symbols.JITEntry]jitImage{}}
+	s.JIT.names = &jitNames{images: map[symbols.JITEntry]jitImage{}}
 	name := func() (now, recorded string) {
 		c := addr.Return(0x7f0001)
-		return s.jitFrames(c)[0].Function, s.jitChain(c)[0].Function
+		return s.JIT.frames(c)[0].Function, s.JIT.chain(c)[0].Function
 	}
-	s.jit.order, s.jit.images[symbols.JITEntry{Addr: 1}] = []symbols.JITEntry{{Addr: 1}}, jitImage{img: image("first")}
+	s.JIT.names.order, s.JIT.names.images[symbols.JITEntry{Addr: 1}] = []symbols.JITEntry{{Addr: 1}}, jitImage{img: image("first")}
 	if now, recorded := name(); now != "first" || recorded != "first" {
 		t.Errorf("now %s, recorded %s", now, recorded)
 	}
-	s.jit.gone = []*symbols.JITImage{image("first"), image("other")}
+	s.JIT.names.gone = []*symbols.JITImage{image("first"), image("other")}
 	if now, recorded := name(); now != "first" || recorded != "first or other" {
 		t.Errorf("now %s, recorded %s", now, recorded)
 	}
-	s.jit.gone = append(s.jit.gone, image("third"), image("fifth"))
+	s.JIT.names.gone = append(s.JIT.names.gone, image("third"), image("fifth"))
 	if _, recorded := name(); recorded != "first or other or third or 1 other" {
 		t.Errorf("recorded %s", recorded)
 	}
-	s.jit.gone = append(s.jit.gone, image("sixth"))
+	s.JIT.names.gone = append(s.JIT.names.gone, image("sixth"))
 	if _, recorded := name(); recorded != "first or other or third or 2 others" {
 		t.Errorf("recorded %s", recorded)
 	}

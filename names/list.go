@@ -17,15 +17,18 @@ var (
 	ErrNoFiles   = errors.New("none of the capture's programs and libraries is here")
 )
 
+// Symbols answers questions about the symbols of all files, see Resolver.Images.
+type Symbols struct{ r *Resolver }
+
 // noImages is the error of what needs files of the program when there are none.
-func (r *Resolver) noImages() error {
-	if r.opened != nil {
+func (s Symbols) noImages() error {
+	if s.r.opened != nil {
 		return ErrNoFiles
 	}
 	return ErrNoProgram
 }
 
-// SymbolInfo is what `info symbol` finds at an address.
+// SymbolInfo is the symbol at an address.
 type SymbolInfo struct {
 	Name    string
 	Linkage string // as the linker knows it, "" when the same
@@ -34,10 +37,10 @@ type SymbolInfo struct {
 	Module  string
 }
 
-// SymbolAt names the function or variable that covers the address.
-func (r *Resolver) SymbolAt(a addr.Run) (SymbolInfo, error) {
-	for _, m := range r.Images() {
-		if !r.Covers(m, a) {
+// At names the function or variable that covers the address.
+func (s Symbols) At(a addr.Run) (SymbolInfo, error) {
+	for _, m := range s.r.Images() {
+		if !s.r.Covers(m, a) {
 			continue
 		}
 		if sym, off, ok := m.Object.SymbolAt(a.File(m.Bias)); ok {
@@ -51,7 +54,7 @@ func (r *Resolver) SymbolAt(a addr.Run) (SymbolInfo, error) {
 	return SymbolInfo{}, fmt.Errorf("no symbol at %v", a)
 }
 
-// FunctionInfo is a row of `info functions`.
+// FunctionInfo is a function of a file.
 type FunctionInfo struct {
 	symbols.Function
 	Addr   addr.Run
@@ -59,17 +62,17 @@ type FunctionInfo struct {
 }
 
 // Functions are the functions whose name matches, by file, line and name.
-func (r *Resolver) Functions(re *regexp.Regexp) ([]FunctionInfo, error) {
-	objs := r.Images()
+func (s Symbols) Functions(re *regexp.Regexp) ([]FunctionInfo, error) {
+	objs := s.r.Images()
 	if len(objs) == 0 {
-		return nil, r.noImages()
+		return nil, s.noImages()
 	}
 	var out []FunctionInfo
 	for _, m := range objs {
-		if r.reading.GivenUp() {
+		if s.r.reading.GivenUp() {
 			break
 		}
-		for _, fn := range m.Object.MatchFunctions(re, r.reading.GivenUp) {
+		for _, fn := range m.Object.MatchFunctions(re, s.r.reading.GivenUp) {
 			out = append(out, FunctionInfo{Function: fn, Addr: fn.Low.Run(m.Bias), Module: m.Name})
 		}
 	}
@@ -80,17 +83,17 @@ func (r *Resolver) Functions(re *regexp.Regexp) ([]FunctionInfo, error) {
 }
 
 // SourceFiles are the source files that the debug info names, sorted.
-func (r *Resolver) SourceFiles() ([]string, error) {
-	objs := r.Images()
-	if len(objs) == 0 && r.opened == nil {
+func (s Symbols) SourceFiles() ([]string, error) {
+	objs := s.r.Images()
+	if len(objs) == 0 && s.r.opened == nil {
 		return nil, ErrNoProgram
 	}
 	var files []string
-	if r.opened != nil {
-		files = r.opened.SourceFiles()
+	if s.r.opened != nil {
+		files = s.r.opened.SourceFiles()
 	}
 	for _, m := range objs {
-		if r.reading.GivenUp() {
+		if s.r.reading.GivenUp() {
 			break
 		}
 		files = append(files, m.Object.SourceFiles()...)
@@ -110,12 +113,12 @@ type LineInfo struct {
 
 // Definition is where the source defines the function of that name, as typed; ok is
 // false when no debug information says so.
-func (r *Resolver) Definition(name string) (file string, line int, ok bool) {
+func (s Symbols) Definition(name string) (file string, line int, ok bool) {
 	inFile := ""
 	if f, rest, cut := CutFile(name); cut {
 		inFile, name = f, rest
 	}
-	for _, m := range r.Images() {
+	for _, m := range s.r.Images() {
 		for _, fn := range m.Object.FindFunctions(name) {
 			if fn.DeclFile != "" && fn.DeclLine > 0 && (inFile == "" || SameFile(fn.DeclFile, inFile)) {
 				return fn.DeclFile, fn.DeclLine, true
@@ -125,10 +128,10 @@ func (r *Resolver) Definition(name string) (file string, line int, ok bool) {
 	return "", 0, false
 }
 
-// LinesOf is all code that a line of a file has, or the next line with code.
-func (r *Resolver) LinesOf(file string, line int) []LineInfo {
+// Lines is all code that a line of a file has, or the next line with code.
+func (s Symbols) Lines(file string, line int) []LineInfo {
 	var rows []LineInfo
-	for _, m := range r.Images() {
+	for _, m := range s.r.Images() {
 		for _, e := range m.Object.LineRows(file, line) {
 			row := LineInfo{Addr: e.Addr.Run(m.Bias), End: e.End.Run(m.Bias), File: e.File, Line: e.Line, Module: m.Name}
 			if fn, ok := m.Object.FunctionAt(e.Addr); ok {
@@ -141,10 +144,10 @@ func (r *Resolver) LinesOf(file string, line int) []LineInfo {
 }
 
 // LineAt is the line whose code covers an address.
-func (r *Resolver) LineAt(a addr.Run) LineInfo {
+func (s Symbols) LineAt(a addr.Run) LineInfo {
 	row := LineInfo{Addr: a, End: a}
-	for _, m := range r.Images() {
-		if !r.Covers(m, a) {
+	for _, m := range s.r.Images() {
+		if !s.r.Covers(m, a) {
 			continue
 		}
 		b, ok := m.Object.LineBlock(a.File(m.Bias))
@@ -162,9 +165,9 @@ func (r *Resolver) LineAt(a addr.Run) LineInfo {
 }
 
 // UnitAt is what debug information says of how the code at an address was compiled.
-func (r *Resolver) UnitAt(at addr.Run) (unit symbols.UnitInfo, module string, ok bool) {
-	for _, m := range r.Images() {
-		if !r.Covers(m, at) {
+func (s Symbols) UnitAt(at addr.Run) (unit symbols.UnitInfo, module string, ok bool) {
+	for _, m := range s.r.Images() {
+		if !s.r.Covers(m, at) {
 			continue
 		}
 		if unit, ok = m.Object.UnitInfoAt(at.File(m.Bias)); ok {
@@ -174,7 +177,7 @@ func (r *Resolver) UnitAt(at addr.Run) (unit symbols.UnitInfo, module string, ok
 	return unit, "", false
 }
 
-// GlobalInfo is a row of `info types` and `info variables`.
+// GlobalInfo is a type, or a variable outside of functions.
 type GlobalInfo struct {
 	symbols.Global
 	Addr   addr.Run // 0 unknown
@@ -182,23 +185,23 @@ type GlobalInfo struct {
 }
 
 // Types are the types whose name matches, by module and name.
-func (r *Resolver) Types(re *regexp.Regexp) ([]GlobalInfo, error) {
-	return r.globals(func(o *symbols.Object) []symbols.Global { return o.MatchTypes(re, r.reading.GivenUp) })
+func (s Symbols) Types(re *regexp.Regexp) ([]GlobalInfo, error) {
+	return s.globals(func(o *symbols.Object) []symbols.Global { return o.MatchTypes(re, s.r.reading.GivenUp) })
 }
 
 // Variables are the variables outside of functions whose name matches.
-func (r *Resolver) Variables(re *regexp.Regexp) ([]GlobalInfo, error) {
-	return r.globals(func(o *symbols.Object) []symbols.Global { return o.MatchVariables(re, r.reading.GivenUp) })
+func (s Symbols) Variables(re *regexp.Regexp) ([]GlobalInfo, error) {
+	return s.globals(func(o *symbols.Object) []symbols.Global { return o.MatchVariables(re, s.r.reading.GivenUp) })
 }
 
-func (r *Resolver) globals(of func(*symbols.Object) []symbols.Global) ([]GlobalInfo, error) {
-	objs := r.Images()
+func (s Symbols) globals(of func(*symbols.Object) []symbols.Global) ([]GlobalInfo, error) {
+	objs := s.r.Images()
 	if len(objs) == 0 {
-		return nil, r.noImages()
+		return nil, s.noImages()
 	}
 	var out []GlobalInfo
 	for _, m := range objs {
-		if r.reading.GivenUp() {
+		if s.r.reading.GivenUp() {
 			break
 		}
 		for _, g := range of(m.Object) {
@@ -210,4 +213,38 @@ func (r *Resolver) globals(of func(*symbols.Object) []symbols.Global) ([]GlobalI
 		}
 	}
 	return out, nil
+}
+
+// Address is where a function or variable of that name lies.
+func (s Symbols) Address(name string) (addr.Run, bool) {
+	for _, m := range s.r.Images() {
+		if sym, ok := m.Object.Symbol(name); ok && sym.Defined {
+			return sym.Addr.Run(m.Bias), true
+		}
+	}
+	for _, m := range s.r.Images() {
+		for _, fn := range m.Object.FindFunctions(name) {
+			if !fn.Inlined {
+				return fn.Low.Run(m.Bias), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// FunctionAround is the function that an address lies in, by symbols or by unwinding
+// information.
+func (s Symbols) FunctionAround(m Image, a addr.Run) (symbols.Function, bool) {
+	at := a.File(m.Bias)
+	if fn, ok := m.Object.FunctionAt(at); ok {
+		return fn, true
+	}
+	if s.r.mem != nil { // a stripped file has unwinding information
+		if table, bias, _ := s.r.Modules.ModuleAt(a); table != nil {
+			if code, ok := table.FunctionAt(a.File(bias)); ok {
+				return symbols.Function{Low: code.Low, High: code.High}, true
+			}
+		}
+	}
+	return symbols.Function{}, false
 }

@@ -174,7 +174,7 @@ func (m *Modules) Frames(c addr.Code) []symbols.Frame {
 	}
 	mod := m.At(c.Lookup())
 	if mod == nil {
-		return m.r.jitFrames(c) // which keeps what it read until the process runs
+		return m.r.JIT.frames(c) // which keeps what it read until the process runs
 	}
 	var f []symbols.Frame
 	if obj, _ := m.Object(mod); obj != nil {
@@ -217,18 +217,18 @@ func (m *Modules) images(program *Program) []Image {
 
 // FetchAhead waits for what servers have of the added modules, nil of all, if downloads
 // are waited for.
-func (r *Resolver) FetchAhead(added []Mapping) {
-	ctx := r.Debuginfod.waiting()
+func (m *Modules) FetchAhead(added []Mapping) {
+	ctx := m.r.Debuginfod.waiting()
 	if ctx == nil {
 		return
 	}
 	var wg panics.Group
-	for _, mod := range r.Modules.list {
-		isNew := func(m Mapping) bool { return m.Low == mod.Low }
+	for _, mod := range m.list {
+		isNew := func(a Mapping) bool { return a.Low == mod.Low }
 		if added != nil && !slices.ContainsFunc(added, isNew) {
 			continue
 		}
-		if obj, _ := r.Modules.Object(mod); obj != nil && ctx.Err() == nil {
+		if obj, _ := m.Object(mod); obj != nil && ctx.Err() == nil {
 			wg.Go(func() { obj.Info() })
 		}
 	}

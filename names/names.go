@@ -12,8 +12,8 @@
 // The package knows no process: it is given a list of mappings and a reader of memory. It
 // prints nothing and knows no commands.
 //
-// A Resolver belongs to one goroutine, but for Frames of code of the process, WantJITNames
-// and Debuginfod, which any goroutine may use while the list of modules does not change.
+// A Resolver belongs to one goroutine, but for Frames of code of the process, JIT.Want and
+// Debuginfod, which any goroutine may use while the list of modules does not change.
 package names
 
 import (
@@ -61,6 +61,10 @@ type Program struct {
 type Resolver struct {
 	Program    *Program // nil before there is one
 	Modules    *Modules // of the process
+	JIT        *JIT
+	Log        *ModuleLog
+	Places     Places
+	Symbols    Symbols
 	Debuginfod *Debuginfod
 	Sources    symbols.Sources
 
@@ -68,8 +72,6 @@ type Resolver struct {
 	reading *capture.Reading // of the command that runs; nil: to the end
 	files   *files
 	mem     io.ReaderAt // the memory of the process; nil without one
-	jit     *jitNames   // of this process or the last; nil before any
-	log     moduleLog   // the modules of this run's recording
 	opened  *opened     // the capture; nil without one
 }
 
@@ -78,9 +80,12 @@ func New(cfg Config) *Resolver {
 	if cfg.Change == nil {
 		cfg.Change = func(change func()) { change() }
 	}
-	r := &Resolver{cfg: cfg, Debuginfod: newDebuginfod(cfg.Notify), log: newModuleLog()}
+	r := &Resolver{cfg: cfg, Debuginfod: newDebuginfod(cfg.Notify)}
 	r.files = &files{r: r, open: map[fileID]*symbols.Object{}}
 	r.Modules = &Modules{r: r, names: map[addr.Code][]symbols.Frame{}}
+	r.JIT, r.Log = &JIT{r: r}, &ModuleLog{r: r}
+	r.Log.Begin()
+	r.Places, r.Symbols = Places{r}, Symbols{r}
 	return r
 }
 
@@ -91,8 +96,7 @@ func (r *Resolver) Within(reading *capture.Reading) { r.reading = reading }
 // modules are still to be told.
 func (r *Resolver) Attach(pid int, mem io.ReaderAt) {
 	r.mem = mem
-	r.jit.close()
-	r.jit = newJITNames(pid)
+	r.JIT.begin(pid)
 }
 
 // Exec follows the process to another program, whose modules are still to be told.
@@ -102,7 +106,7 @@ func (r *Resolver) Exec(pid int) {
 }
 
 // Resumed tells that the process has run since names were asked for.
-func (r *Resolver) Resumed() { r.jit.ran() }
+func (r *Resolver) Resumed() { r.JIT.names.ran() }
 
 // Detach tells that the process is gone. The names of its code that was recorded stay.
 func (r *Resolver) Detach() {
@@ -113,7 +117,7 @@ func (r *Resolver) Detach() {
 // Close closes all files.
 func (r *Resolver) Close() error {
 	err := r.CloseCapture()
-	r.jit.close()
+	r.JIT.names.close()
 	r.mem = nil
 	err = errors.Join(err, r.files.close())
 	r.Modules.reset()
@@ -141,7 +145,7 @@ type Image struct {
 func (r *Resolver) Images() []Image {
 	switch {
 	case r.opened != nil:
-		return r.openedImages()
+		return r.opened.images()
 	case r.mem != nil:
 		return r.Modules.images(r.Program)
 	case r.Program == nil || r.Program.Object == nil:

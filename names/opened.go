@@ -31,6 +31,7 @@ type Capture interface {
 // them.
 type opened struct {
 	Capture
+	r     *Resolver
 	path  string              // absolute
 	files map[int]*openedFile // by index in the capture's modules
 	names map[codeKey][]capture.Frame
@@ -47,7 +48,7 @@ type openedFile struct {
 // OpenCapture makes the capture at an absolute path what is asked for names. The one
 // before is closed already.
 func (r *Resolver) OpenCapture(c Capture, path string) {
-	r.opened = &opened{Capture: c, path: path}
+	r.opened = &opened{Capture: c, r: r, path: path}
 	r.opened.forget()
 }
 
@@ -79,19 +80,19 @@ func (o *opened) close() error {
 	return errors.Join(errs...)
 }
 
-// openedFile is the file of module i of the capture.
-func (r *Resolver) openedFile(i int) *openedFile {
-	if m := r.opened.files[i]; m != nil {
+// file is the file of module i of the capture.
+func (o *opened) file(i int) *openedFile {
+	if m := o.files[i]; m != nil {
 		return m
 	}
 	m := &openedFile{}
-	mod := r.opened.Modules()[i]
+	mod := o.Modules()[i]
 	if mod.Path == "" && mod.BuildID == "" {
 		m.err = errors.New("not a file")
 	} else {
-		m.obj, m.err = r.findModule(mod)
+		m.obj, m.err = o.find(mod)
 	}
-	r.opened.files[i] = m
+	o.files[i] = m
 	return m
 }
 
@@ -104,15 +105,15 @@ func (e *wrongFileError) Error() string {
 	return fmt.Sprintf("%s: %s, the capture has %s: not used", e.path, e.have, e.want)
 }
 
-// findModule opens the file of a module: by its path, below the sysroot first,
+// find opens the file of a module: by its path, below the sysroot first,
 // beside the capture, or by build ID below the debug directories.
-func (r *Resolver) findModule(m capture.Module) (*symbols.Object, error) {
-	paths := r.modulePaths(m)
+func (o *opened) find(m capture.Module) (*symbols.Object, error) {
+	paths := o.paths(m)
 	var refused error
 	for _, path := range paths {
-		obj, err := symbols.Open(path, r.files.config())
+		obj, err := symbols.Open(path, o.r.files.config())
 		if err == nil {
-			if err = r.opened.sameFile(obj, path, m); err == nil {
+			if err = o.sameFile(obj, path, m); err == nil {
 				return obj, nil
 			}
 			obj.Close()
@@ -121,7 +122,7 @@ func (r *Resolver) findModule(m capture.Module) (*symbols.Object, error) {
 			refused = err
 		}
 	}
-	obj, err := r.files.fetch(m.BuildID)
+	obj, err := o.r.files.fetch(m.BuildID)
 	switch {
 	case err == nil && obj != nil:
 		return obj, nil
@@ -142,7 +143,7 @@ func (r *Resolver) findModule(m capture.Module) (*symbols.Object, error) {
 // procPath is how a file of another mount namespace was opened.
 var procPath = regexp.MustCompile(`^/proc/[0-9]+/(root(/.*)|.*)$`)
 
-func (r *Resolver) modulePaths(m capture.Module) []string {
+func (o *opened) paths(m capture.Module) []string {
 	var paths []string
 	add := func(path string) {
 		if !slices.Contains(paths, path) {
@@ -153,13 +154,13 @@ func (r *Resolver) modulePaths(m capture.Module) []string {
 	if found := procPath.FindStringSubmatch(path); found != nil {
 		path = found[2] // "" for /proc/PID/exe, which is another program by now
 	}
-	set := r.cfg.Settings
+	set := o.r.cfg.Settings
 	if path != "" {
 		if set.Sysroot != "" {
 			add(filepath.Join(set.Sysroot, path))
 		}
 		add(path)
-		add(filepath.Join(filepath.Dir(r.opened.path), filepath.Base(path)))
+		add(filepath.Join(filepath.Dir(o.path), filepath.Base(path)))
 	}
 	if id := m.BuildID; len(id) > 4 && isHex(id) {
 		for _, dir := range set.DebugDirs {
@@ -200,14 +201,14 @@ func idText(id string) string {
 	return "build ID " + id
 }
 
-// openedChain is the function chain of a code address of the capture: what it kept,
+// chain is the function chain of a code address of the capture: what it kept,
 // or what the files say of it that are here.
-func (r *Resolver) openedChain(c addr.Code, seq uint64) []capture.Frame {
-	kept, ok := r.opened.Symbol(c.Addr(), c.IsReturn(), seq)
-	if ok && !r.opened.again {
+func (o *opened) chain(c addr.Code, seq uint64) []capture.Frame {
+	kept, ok := o.Symbol(c.Addr(), c.IsReturn(), seq)
+	if ok && !o.again {
 		return kept
 	}
-	found := r.fileChain(c, seq)
+	found := o.fileChain(c, seq)
 	if len(found) == 0 || knowledge(found) < knowledge(kept) {
 		return kept
 	}
@@ -215,8 +216,7 @@ func (r *Resolver) openedChain(c addr.Code, seq uint64) []capture.Frame {
 }
 
 // fileChain is what the file of a module of the capture says of a code address.
-func (r *Resolver) fileChain(c addr.Code, seq uint64) []capture.Frame {
-	o := r.opened
+func (o *opened) fileChain(c addr.Code, seq uint64) []capture.Frame {
 	i := moduleIndex(o.Modules(), c.Lookup(), seq)
 	if i < 0 {
 		return nil
@@ -227,8 +227,8 @@ func (r *Resolver) fileChain(c addr.Code, seq uint64) []capture.Frame {
 	}
 	var frames []capture.Frame
 	bias := o.Modules()[i].Bias
-	m := r.openedFile(i)
-	r.tellRefused(m)
+	m := o.file(i)
+	o.tellRefused(m)
 	if m.obj != nil {
 		frames = captureFrames(m.obj, bias, c)
 	}
@@ -241,28 +241,28 @@ func (r *Resolver) fileChain(c addr.Code, seq uint64) []capture.Frame {
 
 // tellRefused says once that a module's file is another one, when something was
 // wanted of it.
-func (r *Resolver) tellRefused(m *openedFile) {
+func (o *opened) tellRefused(m *openedFile) {
 	var wrong *wrongFileError
 	if errors.As(m.err, &wrong) && !m.said {
 		m.said = true
-		r.notify("%v", m.err)
+		o.r.notify("%v", m.err)
 	}
 }
 
-// openedImages are the files of the capture's modules that are here, each once, the
+// images are the files of the capture's modules that are here, each once, the
 // program first.
-func (r *Resolver) openedImages() []Image {
+func (o *opened) images() []Image {
 	var out []Image
-	for i, m := range r.opened.Modules() {
+	for i, m := range o.Modules() {
 		if m.Path == "" || slices.ContainsFunc(out, func(l Image) bool { return l.Path == m.Path && l.Bias == m.Bias }) {
 			continue
 		}
-		file := r.openedFile(i)
+		file := o.file(i)
 		if file.obj == nil {
 			continue
 		}
 		l := Image{Object: file.obj, Bias: m.Bias, Name: m.Path, Path: m.Path, low: m.Low, high: m.High}
-		if m.Path == r.opened.Info().Program {
+		if m.Path == o.Info().Program {
 			out = slices.Insert(out, 0, l)
 		} else {
 			out = append(out, l)

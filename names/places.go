@@ -21,6 +21,9 @@ type Place struct {
 	Module   string
 }
 
+// Places finds what locations stand for. None is no error: a library may yet bring it.
+type Places struct{ r *Resolver }
+
 // CutFile splits FILE:LINE and FILE:FUNCTION, but not NAMESPACE::FUNCTION.
 func CutFile(text string) (file, rest string, ok bool) {
 	for i := 0; i < len(text); i++ {
@@ -36,9 +39,9 @@ func CutFile(text string) (file, rest string, ok bool) {
 	return "", "", false
 }
 
-// MainPlaces is where the user's program begins.
-func (r *Resolver) MainPlaces() []Place {
-	objs := r.Images()
+// Main is where the user's program begins.
+func (p Places) Main() []Place {
+	objs := p.r.Images()
 	if len(objs) == 0 {
 		return nil
 	}
@@ -47,7 +50,7 @@ func (r *Resolver) MainPlaces() []Place {
 		name = "main.main"
 	}
 	sym, ok := program.Object.Symbol(name)
-	if !ok && r.Debuginfod.Mode() != DebuginfodOff { // a server may have the symbol table, too
+	if !ok && p.r.Debuginfod.Mode() != DebuginfodOff { // a server may have the symbol table, too
 		program.Object.Info()
 		sym, ok = program.Object.Symbol(name)
 	}
@@ -59,19 +62,19 @@ func (r *Resolver) MainPlaces() []Place {
 	return nil
 }
 
-// FunctionPlaces are the functions of that name, inlined copies included. A
+// OfFunction are the functions of that name, inlined copies included. A
 // plain name is looked for in the program and in the libraries that have a symbol
 // of that name; only when none has it, also among what other libraries inlined,
 // which takes reading all of their debug info.
-func (r *Resolver) FunctionPlaces(name string) []Place {
+func (p Places) OfFunction(name string) []Place {
 	if name == "main" { // asked for at every start, and never inlined: no need to search
-		if main := r.MainPlaces(); len(main) > 0 {
+		if main := p.Main(); len(main) > 0 {
 			return main
 		}
 	}
 	var out []Place
 	var others []Image
-	for i, m := range r.Images() {
+	for i, m := range p.r.Images() {
 		if i > 0 && !strings.ContainsAny(name, ":(<.") {
 			if _, ok := m.Object.Symbol(name); !ok {
 				others = append(others, m)
@@ -85,17 +88,17 @@ func (r *Resolver) FunctionPlaces(name string) []Place {
 			out = appendFunctions(out, m, name)
 		}
 	}
-	if len(out) == 0 && r.opened != nil {
-		return r.keptPlaces(name)
+	if len(out) == 0 && p.r.opened != nil {
+		return p.kept(name)
 	}
 	return UniquePlaces(out)
 }
 
-// keptPlaces is the first line of the function that a capture kept, where the
+// kept is the first line of the function that a capture kept, where the
 // program is not.
-func (r *Resolver) keptPlaces(name string) []Place {
+func (p Places) kept(name string) []Place {
 	var found Place
-	for f := range r.opened.Frames() {
+	for f := range p.r.opened.Frames() {
 		if f.File == "" || f.Line <= 0 || !symbols.MatchesName(name, f.Function, f.Linkage) {
 			continue
 		}
@@ -104,8 +107,8 @@ func (r *Resolver) keptPlaces(name string) []Place {
 		}
 	}
 	if found.File == "" {
-		for _, m := range r.opened.files { // it may be in one of those
-			r.tellRefused(m)
+		for _, m := range p.r.opened.files { // it may be in one of those
+			p.r.opened.tellRefused(m)
 		}
 		return nil
 	}
@@ -122,36 +125,36 @@ func appendFunctions(out []Place, m Image, name string) []Place {
 	return out
 }
 
-// FileFunctionPlaces are the functions of that name in a file.
-func (r *Resolver) FileFunctionPlaces(file, name string) []Place {
-	all := r.FunctionPlaces(name)
+// InFile are the functions of that name in a file.
+func (p Places) InFile(file, name string) []Place {
+	all := p.OfFunction(name)
 	return slices.DeleteFunc(all, func(p Place) bool { return !SameFile(p.File, file) })
 }
 
-// RegexpPlaces are the functions whose name matches.
-func (r *Resolver) RegexpPlaces(expr string) ([]Place, error) {
+// Matching are the functions whose name matches.
+func (p Places) Matching(expr string) ([]Place, error) {
 	re, err := regexp.Compile(expr)
 	if err != nil {
 		return nil, fmt.Errorf("regular expression: %w", err)
 	}
 	var out []Place
-	for _, m := range r.Images() {
-		for _, fn := range m.Object.MatchFunctions(re, r.reading.GivenUp) {
+	for _, m := range p.r.Images() {
+		for _, fn := range m.Object.MatchFunctions(re, p.r.reading.GivenUp) {
 			if !fn.Inlined && !fn.IFunc {
 				out = append(out, FunctionPlace(m, fn))
 			}
 		}
 	}
-	if err := r.reading.Cut(); err != nil {
+	if err := p.r.reading.Cut(); err != nil {
 		return nil, err
 	}
 	return UniquePlaces(out), nil
 }
 
-// LinePlaces is the code of a line of a file.
-func (r *Resolver) LinePlaces(file string, line int) []Place {
+// OfLine is the code of a line of a file.
+func (p Places) OfLine(file string, line int) []Place {
 	var out []Place
-	for _, m := range r.Images() {
+	for _, m := range p.r.Images() {
 		for _, l := range m.Object.FindLine(file, line) {
 			out = append(out, Place{
 				Addr: l.Addr.Run(m.Bias), Function: l.Function, File: l.File, Line: l.Line, Module: m.Name,
@@ -177,19 +180,19 @@ func FunctionPlace(m Image, fn symbols.Function) Place {
 	return p
 }
 
-// PlaceAt describes an address.
-func (r *Resolver) PlaceAt(a addr.Run) Place {
-	p := Place{Addr: a}
-	for _, m := range r.Images() {
-		if !r.Covers(m, a) {
+// At describes an address.
+func (p Places) At(a addr.Run) Place {
+	found := Place{Addr: a}
+	for _, m := range p.r.Images() {
+		if !p.r.Covers(m, a) {
 			continue
 		}
 		if fs := m.Object.Lookup(a.File(m.Bias)); len(fs) > 0 {
-			p.Function, p.File, p.Line, p.Module = fs[0].Function, fs[0].File, fs[0].Line, m.Name
+			found.Function, found.File, found.Line, found.Module = fs[0].Function, fs[0].File, fs[0].Line, m.Name
 			break
 		}
 	}
-	return p
+	return found
 }
 
 // UniquePlaces sorts places by address, each once.

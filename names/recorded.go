@@ -9,10 +9,11 @@ import (
 	"hdb/symbols"
 )
 
-// moduleLog is the modules that the recording speaks of. Their files stay open
-// for as long as the session does, so that names can be found when someone asks,
+// A ModuleLog is the modules that the recording of this run speaks of. Their files stay
+// open for as long as the resolver does, so that names can be found when someone asks,
 // also those of a library that was unloaded.
-type moduleLog struct {
+type ModuleLog struct {
+	r      *Resolver
 	all    []loggedModule    // by their index in the recording
 	mapped map[moduleKey]int // those that are mapped now
 	names  map[codeKey][]capture.Frame
@@ -37,23 +38,20 @@ type codeKey struct {
 // maxNames bounds the names that are kept lest they be looked up again.
 const maxNames = 1 << 16
 
-func newModuleLog() moduleLog {
-	return moduleLog{mapped: map[moduleKey]int{}, names: map[codeKey][]capture.Frame{}}
-}
-
 // A ModuleRecorder keeps which modules were mapped from which event on.
 type ModuleRecorder interface {
 	AddModule(capture.Module) (index int)
 	EndModule(index int, seq uint64)
 }
 
-// BeginRecording forgets the modules of the recording before.
-func (r *Resolver) BeginRecording() { r.log = newModuleLog() }
+// Begin forgets the modules of the recording before.
+func (l *ModuleLog) Begin() {
+	*l = ModuleLog{r: l.r, mapped: map[moduleKey]int{}, names: map[codeKey][]capture.Frame{}}
+}
 
-// RecordModules records which files were mapped where and which no longer are, from event
+// Change records which files were mapped where and which no longer are, from event
 // seq on. The build ID is read from the file now, while it is the one that runs.
-func (r *Resolver) RecordModules(rec ModuleRecorder, seq uint64, added, removed []Mapping) {
-	l := &r.log
+func (l *ModuleLog) Change(rec ModuleRecorder, seq uint64, added, removed []Mapping) {
 	for _, gone := range removed {
 		key := moduleKey{gone.Path, gone.Low}
 		if i, ok := l.mapped[key]; ok {
@@ -68,7 +66,7 @@ func (r *Resolver) RecordModules(rec ModuleRecorder, seq uint64, added, removed 
 			path = strings.TrimSuffix(mod.Name, " (deleted)")
 		}
 		m := loggedModule{Module: capture.Module{Path: path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: seq}}
-		if m.obj, _ = r.Modules.ObjectAt(mod.Low); m.obj != nil {
+		if m.obj, _ = l.r.Modules.ObjectAt(mod.Low); m.obj != nil {
 			m.BuildID = m.obj.BuildID()
 		}
 		l.mapped[moduleKey{mod.Path, mod.Low}] = rec.AddModule(m.Module)
@@ -76,67 +74,67 @@ func (r *Resolver) RecordModules(rec ModuleRecorder, seq uint64, added, removed 
 	}
 }
 
-// RecordedModules are the modules that the recording has as mapped now, of which only path
+// Mapped are the modules that the recording has as mapped now, of which only path
 // and beginning are told.
-func (r *Resolver) RecordedModules() []Mapping {
+func (l *ModuleLog) Mapped() []Mapping {
 	var all []Mapping
-	for key := range r.log.mapped {
+	for key := range l.mapped {
 		all = append(all, Mapping{Path: key.path, Low: key.low})
 	}
 	return all
 }
 
-// SwitchModules has the recording follow a change of process, of which these modules are
+// Switch has the recording follow a change of process, of which these modules are
 // mapped: what both have mapped alike goes on.
-func (r *Resolver) SwitchModules(rec ModuleRecorder, seq uint64, now []Mapping) {
+func (l *ModuleLog) Switch(rec ModuleRecorder, seq uint64, now []Mapping) {
 	mapped := func(list []Mapping, m Mapping) bool {
 		return slices.ContainsFunc(list, func(o Mapping) bool { return o.Path == m.Path && o.Low == m.Low })
 	}
-	before := r.RecordedModules()
+	before := l.Mapped()
 	gone := slices.DeleteFunc(slices.Clone(before), func(m Mapping) bool { return mapped(now, m) })
 	added := slices.DeleteFunc(slices.Clone(now), func(m Mapping) bool { return mapped(before, m) })
-	r.RecordModules(rec, seq, added, gone)
+	l.Change(rec, seq, added, gone)
 }
 
-// at is the function chain of the code as it was at event seq.
-func (l *moduleLog) at(c addr.Code, seq uint64) []capture.Frame {
+// inModule is the function chain of code in a module as it was at event seq.
+func (l *ModuleLog) inModule(c addr.Code, seq uint64) []capture.Frame {
 	for i := range l.all {
 		if l.all[i].Holds(c.Lookup(), seq) {
-			return l.chain(c, i)
+			return l.lookUp(c, i)
 		}
 	}
 	for i := range l.all { // a stop after the last event, in a library loaded since
 		if m := &l.all[i]; m.Low <= c.Lookup() && c.Lookup() < m.High {
-			return l.chain(c, i)
+			return l.lookUp(c, i)
 		}
 	}
 	return nil
 }
 
-// loggedChain is the function chain of the code as it was at event seq, or that of
+// chain is the function chain of the code as it was at event seq, or that of
 // code in no module as it is now.
-func (r *Resolver) loggedChain(c addr.Code, seq uint64) []capture.Frame {
-	chain := r.log.at(c, seq)
-	if chain == nil && !r.log.covers(c.Lookup()) {
-		chain = r.jitChain(c)
+func (l *ModuleLog) chain(c addr.Code, seq uint64) []capture.Frame {
+	chain := l.inModule(c, seq)
+	if chain == nil && !l.covers(c.Lookup()) {
+		chain = l.r.JIT.chain(c)
 	}
 	return chain
 }
 
-// recordedImages are the files of this run's recording, that of the program first, without
+// images are the files of this run's recording, that of the program first, without
 // those whose place another one had before or after.
-func (r *Resolver) recordedImages() []Image {
+func (l *ModuleLog) images() []Image {
 	var out []Image
-	for i := range r.log.all {
-		m := &r.log.all[i]
-		shared := slices.ContainsFunc(r.log.all, func(o loggedModule) bool {
+	for i := range l.all {
+		m := &l.all[i]
+		shared := slices.ContainsFunc(l.all, func(o loggedModule) bool {
 			return o.obj != m.obj && o.Low < m.High && m.Low < o.High
 		})
 		if m.obj == nil || shared {
 			continue
 		}
 		in := Image{Object: m.obj, Bias: m.Bias, Name: m.Path, Path: m.Path, low: m.Low, high: m.High}
-		if r.Program != nil && m.Path == r.Program.Path {
+		if l.r.Program != nil && m.Path == l.r.Program.Path {
 			out = slices.Insert(out, 0, in)
 		} else {
 			out = append(out, in)
@@ -145,11 +143,11 @@ func (r *Resolver) recordedImages() []Image {
 	return out
 }
 
-func (l *moduleLog) covers(pc addr.Run) bool {
+func (l *ModuleLog) covers(pc addr.Run) bool {
 	return slices.ContainsFunc(l.all, func(m loggedModule) bool { return m.Low <= pc && pc < m.High })
 }
 
-func (l *moduleLog) chain(c addr.Code, module int) []capture.Frame {
+func (l *ModuleLog) lookUp(c addr.Code, module int) []capture.Frame {
 	m := &l.all[module]
 	if m.obj == nil {
 		return nil
@@ -167,7 +165,7 @@ func (l *moduleLog) chain(c addr.Code, module int) []capture.Frame {
 }
 
 // replace puts obj, the file at path, in the place of old.
-func (l *moduleLog) replace(old, obj *symbols.Object, path string) {
+func (l *ModuleLog) replace(old, obj *symbols.Object, path string) {
 	for i := range l.all {
 		m := &l.all[i]
 		if m.obj == old && (old != nil || m.Path == path) {

@@ -121,7 +121,7 @@ func sameObject(a, b *symbols.Object) bool {
 func (r *Resolver) replace(old, obj *symbols.Object, path string) {
 	r.cfg.Change(func() {
 		r.Modules.replace(old, obj, path)
-		r.log.replace(old, obj, path)
+		r.Log.replace(old, obj, path)
 		if p := r.Program; p != nil && p.Path == path && p.Object == old {
 			p.Object = obj
 		}
@@ -152,7 +152,7 @@ func (r *Resolver) refreshOpened() []SymbolChange {
 		if m.Path == "" {
 			continue
 		}
-		file := r.openedFile(i)
+		file := o.file(i)
 		c := SymbolChange{Module: ModuleName(m), Path: m.Path, Before: "kept in the capture", Err: file.err}
 		if before[i] != "" {
 			c.Before = before[i]

@@ -28,9 +28,9 @@ type remedies struct {
 	run    func(ctx context.Context, name string, args ...string) ([]byte, error)
 }
 
-// remedies are those of the system that the modules are of: the sysroot's, a
+// newRemedies are those of the system that the modules are of: the sysroot's, a
 // container's or the own one.
-func (r *Resolver) remedies(modules []Diagnosis) *remedies {
+func newRemedies(r *Resolver, modules []Diagnosis) *remedies {
 	root := r.cfg.Settings.Sysroot
 	for _, d := range modules {
 		if found := procRoot.FindString(d.Path); found != "" {

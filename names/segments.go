@@ -37,7 +37,7 @@ func (r *Resolver) CodeSegments(i int, low, high addr.Run, bias addr.Bias) (segm
 // recordedFile is the file of module i of the recording, nil if it is not here.
 func (r *Resolver) recordedFile(i int, low, high addr.Run) *symbols.Object {
 	if r.opened != nil {
-		return r.openedFile(i).obj
+		return r.opened.file(i).obj
 	}
 	for _, mod := range r.Modules.list {
 		if mod.Low == low && mod.High == high {

@@ -21,7 +21,7 @@ import (
 func (r *Resolver) WithTailCalls(frames []Frame, called []string) []Frame {
 	x := &tailCalls{r: r, images: r.Images(), functions: map[addr.Run]*calledFunction{}}
 	if r.mem == nil && r.opened == nil && r.Program != nil { // the program has ended
-		x.images = r.recordedImages()
+		x.images = r.Log.images()
 	}
 	var out []Frame
 	if len(called) > 0 && len(frames) > 0 && frames[0].Num == 0 && frames[0].Code.IsReturn() {

@@ -330,7 +330,7 @@ func TestDebuginfodRelativeSource(t *testing.T) {
 	if _, err := s.Load(prog); err != nil {
 		t.Fatal(err)
 	}
-	if files, err := s.names.SourceFiles(); err != nil || !slices.Contains(files, "inlined.c") {
+	if files, err := s.names.Symbols.SourceFiles(); err != nil || !slices.Contains(files, "inlined.c") {
 		t.Fatalf("%v: sources are %q", err, files)
 	}
 	if src, err := s.names.Source("inlined.c"); err != nil || src.Last() < 30 {

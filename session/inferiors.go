@@ -62,7 +62,7 @@ func (s *Session) switchTo(pid int) error {
 		return err
 	}
 	s.names.Modules.Update(mappings(s.proc.Modules()))
-	s.names.SwitchModules(s.rec, s.rec.Seq()+1, mappings(s.proc.Modules()))
+	s.names.Log.Switch(s.rec, s.rec.Seq()+1, mappings(s.proc.Modules()))
 	s.newTracer()
 	s.selectDefault()
 	s.bindAll()

@@ -16,7 +16,7 @@ func (s *Session) Lines(location string) ([]names.LineInfo, error) {
 		}
 		at = append(at, f.Code.Lookup())
 	} else if file, line, ok := s.fileAndLine(location); ok {
-		return s.names.LinesOf(file, line), nil
+		return s.names.Symbols.Lines(file, line), nil
 	} else {
 		places, err := s.Places(location)
 		if err != nil {
@@ -28,7 +28,7 @@ func (s *Session) Lines(location string) ([]names.LineInfo, error) {
 	}
 	var rows []names.LineInfo
 	for _, a := range at {
-		rows = append(rows, s.names.LineAt(a))
+		rows = append(rows, s.names.Symbols.LineAt(a))
 	}
 	return rows, nil
 }

@@ -115,7 +115,7 @@ func TestCaptureWithoutNamesFindsThemLate(t *testing.T) {
 		t.Errorf("frames of the C library: %s", got)
 	}
 	// Functions and places are known, too, where the capture ran.
-	fns, err := s.names.Functions(regexp.MustCompile("^other_place$"))
+	fns, err := s.names.Symbols.Functions(regexp.MustCompile("^other_place$"))
 	if err != nil || len(fns) != 1 || fns[0].DeclLine != 39 {
 		t.Errorf("functions %+v, %v", fns, err)
 	}

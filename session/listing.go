@@ -28,18 +28,18 @@ func (s *Session) UnitAt() (unit symbols.UnitInfo, module string, ok bool) {
 	var at addr.Run
 	if f, err := s.SelectedFrame(); err == nil {
 		at = f.Code.Lookup()
-	} else if main := s.names.MainPlaces(); len(main) > 0 {
+	} else if main := s.names.Places.Main(); len(main) > 0 {
 		at = main[0].Addr
 	} else {
 		return unit, "", false
 	}
-	return s.names.UnitAt(at)
+	return s.names.Symbols.UnitAt(at)
 }
 
 // FindSources are the source files that a name as typed may mean, those of the
 // selected frame's directory first.
 func (s *Session) FindSources(name string) ([]string, error) {
-	files, err := s.names.SourceFiles()
+	files, err := s.names.Symbols.SourceFiles()
 	if err != nil {
 		return nil, err
 	}

@@ -21,24 +21,24 @@ func (s *Session) Places(text string) ([]breakpoints.Place, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []breakpoints.Place{breakpoints.Place(s.names.PlaceAt(a))}, nil
+		return []breakpoints.Place{breakpoints.Place(s.names.Places.At(a))}, nil
 	case len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/':
-		found, err := s.names.RegexpPlaces(text[1 : len(text)-1])
+		found, err := s.names.Places.Matching(text[1 : len(text)-1])
 		return places(found), err
 	case text[0] == '+' || text[0] == '-' || isDigits(text):
 		file, line, err := s.lineNumber(text)
 		if err != nil {
 			return nil, err
 		}
-		return places(s.names.LinePlaces(file, line)), nil
+		return places(s.names.Places.OfLine(file, line)), nil
 	}
 	if file, rest, ok := names.CutFile(text); ok {
 		if line, err := strconv.Atoi(rest); err == nil {
-			return places(s.names.LinePlaces(file, line)), nil
+			return places(s.names.Places.OfLine(file, line)), nil
 		}
-		return places(s.names.FileFunctionPlaces(file, rest)), nil
+		return places(s.names.Places.InFile(file, rest)), nil
 	}
-	return places(s.names.FunctionPlaces(text)), nil
+	return places(s.names.Places.OfFunction(text)), nil
 }
 
 func isDigits(s string) bool {
@@ -51,7 +51,7 @@ func (s *Session) herePlace() ([]breakpoints.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []breakpoints.Place{breakpoints.Place(s.names.PlaceAt(f.Code.Addr()))}, nil
+	return []breakpoints.Place{breakpoints.Place(s.names.Places.At(f.Code.Addr()))}, nil
 }
 
 // lineNumber reads LINE, +N and -N, which count from the selected frame's line.
@@ -77,7 +77,7 @@ func (s *Session) DefaultLine() (file string, line int) {
 		return f.File, f.Line
 	}
 	if s.saved == nil {
-		for _, p := range s.names.MainPlaces() {
+		for _, p := range s.names.Places.Main() {
 			if p.File != "" {
 				return p.File, p.Line
 			}

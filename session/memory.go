@@ -137,7 +137,7 @@ func (s *Session) term(t string) (uint64, error) {
 		return v, nil
 	}
 	name := strings.TrimLeft(t, "&*")
-	if a, ok := s.names.Address(name); ok {
+	if a, ok := s.names.Symbols.Address(name); ok {
 		return uint64(a), nil
 	}
 	return 0, fmt.Errorf("address: no symbol %q in the loaded modules: see info functions", name)

@@ -68,16 +68,16 @@ func mappings(modules []inferior.Module) []names.Mapping {
 
 // recordModules records which files were mapped where, from the next event on.
 func (s *Session) recordModules(added, removed []inferior.Module) {
-	s.names.RecordModules(s.rec, s.rec.Seq()+1, mappings(added), mappings(removed))
+	s.names.Log.Change(s.rec, s.rec.Seq()+1, mappings(added), mappings(removed))
 }
 
 // firstJITNames has names read while the process runs, as soon as a recorded stack was
 // followed by frame pointers, as stacks through code of no file are: a runtime that ends
 // takes its code back first. Any goroutine may call it.
 func (s *Session) firstJITNames() {
-	if s.names.WantJITNames() {
+	if s.names.JIT.Want() {
 		if p := s.target.Load(); p != nil {
-			p.Wake(s.names.ReadJITNames)
+			p.Wake(s.names.JIT.Read)
 		}
 	}
 }
@@ -85,11 +85,11 @@ func (s *Session) firstJITNames() {
 // lastJITNames reads names once more before the memory of the process is gone, if what
 // was recorded wants them.
 func (s *Session) lastJITNames() {
-	if !s.names.JITNamesWanted() {
+	if !s.names.JIT.Wanted() {
 		s.exclusive(func() {}) // the stack that wants them may be in the ring still
 	}
-	if s.names.JITNamesWanted() {
-		s.names.ReadJITNames()
+	if s.names.JIT.Wanted() {
+		s.names.JIT.Read()
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *Session) SetDebuginfod(mode names.DebuginfodMode) {
 // taken, which the program would have to wait for in turn. nil is all modules.
 func (s *Session) fetchAhead(added []inferior.Module) {
 	if s.asksNames() {
-		s.names.FetchAhead(mappings(added))
+		s.names.Modules.FetchAhead(mappings(added))
 	}
 }
 

@@ -117,7 +117,7 @@ func (s *Session) Start(args *string) (*Report, error) {
 	if err := s.launch(args); err != nil {
 		return nil, err
 	}
-	main := s.names.MainPlaces()
+	main := s.names.Places.Main()
 	if len(main) == 0 {
 		s.notify("no function main is known: stopped at the first instruction")
 		return s.reportHere("starti"), nil
@@ -467,7 +467,7 @@ func (s *Session) execed(path string) {
 		s.notify("%s: %v", path, err)
 	}
 	s.names.Program = &names.Program{Path: path, Object: obj}
-	s.names.RecordModules(s.rec, s.rec.Seq()+1, nil, s.names.RecordedModules())
+	s.names.Log.Change(s.rec, s.rec.Seq()+1, nil, s.names.Log.Mapped())
 	s.names.Exec(s.proc.PID())
 	s.names.Modules.Update(mappings(s.proc.Modules()))
 	s.recordModules(s.proc.Modules(), nil)

@@ -312,7 +312,7 @@ func (s *Session) stepEntry(pc addr.Run) (addr.Run, bool) {
 	if !stub {
 		return pc, s.Settings.StepIntoBare
 	}
-	for _, p := range s.names.FunctionPlaces(name) {
+	for _, p := range s.names.Places.OfFunction(name) {
 		if p.Line != 0 || s.Settings.StepIntoBare {
 			return p.Addr, true
 		}

@@ -418,7 +418,7 @@ func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
 	if s.Mode() == Saved {
 		return nil, ErrSaved
 	}
-	found, err := s.names.RegexpPlaces(expr)
+	found, err := s.names.Places.Matching(expr)
 	if err != nil {
 		return nil, err
 	}

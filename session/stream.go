@@ -42,7 +42,7 @@ func (s *Session) StreamTo(st Stream) { s.streaming = &st }
 
 // newRecording begins to record the process that was launched or attached to.
 func (s *Session) newRecording(info capture.Info) error {
-	s.names.BeginRecording()
+	s.names.Log.Begin()
 	s.failure.Store(nil)
 	s.dropKept()
 	s.rec.Drop()

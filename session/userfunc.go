@@ -99,7 +99,7 @@ func (s *Session) isEntry(a addr.Run, location string) error {
 		if !s.names.Covers(m, a) || s.unplaced(m, location) {
 			continue
 		}
-		if fn, ok := s.names.FunctionAround(m, a); ok && fn.Low != a.File(m.Bias) {
+		if fn, ok := s.names.Symbols.FunctionAround(m, a); ok && fn.Low != a.File(m.Bias) {
 			name := fn.Name
 			if name == "" {
 				name = "a function"
@@ -167,7 +167,7 @@ func (s *Session) functionsIn(m names.Image, program bool, location string) []sy
 
 // entryAt is the function that begins at an address.
 func (s *Session) entryAt(m names.Image, a addr.Run) []symbols.Function {
-	fn, ok := s.names.FunctionAround(m, a)
+	fn, ok := s.names.Symbols.FunctionAround(m, a)
 	switch {
 	case ok && fn.Low != a.File(m.Bias), !names.Executable(m.Object, a.File(m.Bias)):
 		return nil

@@ -29,7 +29,7 @@ func (s *Session) NewValues() *Values {
 	v.w = values.World{
 		Reader: values.Reader{Mem: sessionMemory{s}}, Write: sessionMemory{s}, Modules: v.modules, Printers: printers.Table{}, TLS: v.threadLocal,
 		Symbol: func(a addr.Run) (string, uint64, bool) {
-			sym, err := s.names.SymbolAt(a)
+			sym, err := s.names.Symbols.At(a)
 			return sym.Name, sym.Offset, err == nil
 		},
 		Lookup: v.lookup,

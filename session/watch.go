@@ -57,7 +57,7 @@ func (s *Session) WatchAt(expr string, a addr.Run, size int, kind inferior.Watch
 // watchSize is how much to watch when nobody says: the variable that begins at
 // the address, or as much as its alignment allows.
 func (s *Session) watchSize(a addr.Run) int {
-	if sym, err := s.names.SymbolAt(a); err == nil && sym.Offset == 0 {
+	if sym, err := s.names.Symbols.At(a); err == nil && sym.Offset == 0 {
 		switch sym.Size {
 		case 1, 2, 4, 8:
 			return int(sym.Size)
