@@ -71,7 +71,10 @@ func viewCheckup(check *names.Checkup) checkupView {
 		d := &check.Modules[i]
 		m := diagnosisView{
 			Module: d.Name, Path: d.Path, BuildID: d.Info.BuildID, Frames: d.Frames, Lines: d.Lines, Found: d.Found(),
-			DebugFile: d.DebugFile, DwzFile: d.AltFile, Problem: d.Why(), Good: d.Good(), Remedies: d.Remedies,
+			DebugFile: d.DebugFile, DwzFile: d.AltFile, Problem: d.Why(), Good: d.Good(),
+		}
+		for _, r := range d.Remedies {
+			m.Remedies = append(m.Remedies, remedyText(d, r))
 		}
 		if check.Frames > 0 {
 			m.Share = float64(d.Frames) / float64(check.Frames)
@@ -148,9 +151,49 @@ func printAdvice(o *screen.Output, d *names.Diagnosis) {
 	}
 	label = "remedy"
 	for _, r := range d.Remedies {
-		advice(o, label, r)
+		advice(o, label, remedyText(d, r))
 		label = "or"
 	}
+}
+
+// remedyText says what would bring names to a module.
+func remedyText(d *names.Diagnosis, r names.Remedy) string {
+	switch r.Kind {
+	case names.FindBuild:
+		return "get the file of that build, then symbols refresh"
+	case names.FindFile:
+		return fmt.Sprintf("get the file with build ID %s: put it beside the capture, or set sysroot", r.BuildID)
+	case names.MakeReadable:
+		return "make the file readable, be root, or set sysroot"
+	case names.KeepDwo:
+		return fmt.Sprintf("keep the .dwo files where the compiler wrote them (%s), or put them together: dwp -e %s -o %s.dwp", r.What, d.Path, d.Path)
+	case names.RestoreDwz:
+		return fmt.Sprintf("put %s back (build ID %s): dwz -m moved there what several files share", r.What, r.BuildID)
+	case names.Install:
+		if r.Archive != "" {
+			return fmt.Sprintf("%s (it is in: %s)", r.What, r.Archive)
+		}
+		return r.What
+	case names.InstallSymbols:
+		return "install the debug symbols of package " + r.What
+	case names.NameServer:
+		return fmt.Sprintf("export DEBUGINFOD_URLS=%s before hdb begins, and set debuginfod on", r.What)
+	case names.AskServer:
+		return fmt.Sprintf("set debuginfod on, or hdb doctor --debuginfod (%s)", r.What)
+	case names.SetDebugDirs:
+		return "set debug-file-directory to where its debug file is"
+	case names.CompileWithDebug:
+		return "compile it with -g"
+	case names.CompileUnstripped:
+		return "compile it with -g, and do not strip it (gcc -s, strip, install -s)"
+	case names.BuildGoWithDebug:
+		return "build it without -ldflags=-s or -w"
+	case names.BuildRustWithDebug:
+		return "build it with debug = true in [profile.release] of Cargo.toml, and strip = false"
+	case names.LinkBuildID:
+		return "link it with -Wl,--build-id, so that separate debug files can be found"
+	}
+	return ""
 }
 
 // told tells whether the places that were printed say so already.

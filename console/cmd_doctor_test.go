@@ -18,10 +18,10 @@ func TestPrintCheckup(t *testing.T) {
 	check := &names.Checkup{Events: 10, Frames: 2000, Modules: []names.Diagnosis{
 		{Name: "/opt/bin/server", Path: "/opt/bin/server", Frames: 1499, Info: symbols.Info{Debug: symbols.DebugSymtab, Problem: "/d/server.debug: build ID aa, wanted bb",
 			Attempts: []symbols.Attempt{{Path: "/d/.build-id/bb.debug", Why: "no such file"}, {Path: "/d/server.debug", Why: "/d/server.debug: build ID aa, wanted bb"}}},
-			Remedies: []string{"compile it with -g"}},
+			Remedies: []names.Remedy{{Kind: names.CompileWithDebug}}},
 		{Name: "/lib/libz\x1b[31m.so.1", Path: "/lib/libz.so.1", Frames: 500, Lines: 400, Info: symbols.Info{Debug: symbols.DebugDWARF, DWARFVersion: 5, DebugFile: "/d/libz.debug"}},
-		{Name: "/lib/gone.so", Frames: 1, Err: errors.New("gone.so: no such file with build ID cc"), Remedies: []string{"get it", "or not"}},
-		{Name: "/lib/unused.so", Path: "/lib/unused.so", Info: symbols.Info{Debug: symbols.DebugDynsym}, Remedies: []string{"not said: no frame is in it"}},
+		{Name: "/lib/gone.so", Frames: 1, Err: errors.New("gone.so: no such file with build ID cc"), Remedies: []names.Remedy{{Kind: names.FindFile, BuildID: "cc"}, {Kind: names.LinkBuildID}}},
+		{Name: "/lib/unused.so", Path: "/lib/unused.so", Info: symbols.Info{Debug: symbols.DebugDynsym}, Remedies: []names.Remedy{{Kind: names.MakeReadable}}},
 	}}
 	var b bytes.Buffer
 	if err := PrintCheckup(&b, check, false); err != nil {
@@ -40,8 +40,8 @@ unused.so               -  dynamic symbols only  /lib/unused.so
 
 /lib/gone.so: nothing
   problem    gone.so: no such file with build ID cc
-  remedy     get it
-  or         or not
+  remedy     get the file with build ID cc: put it beside the capture, or set sysroot
+  or         link it with -Wl,--build-id, so that separate debug files can be found
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &b, want)
@@ -49,6 +49,30 @@ unused.so               -  dynamic symbols only  /lib/unused.so
 	b.Reset()
 	if err := PrintCheckup(&b, check, true); err != nil || !strings.Contains(b.String(), `"share":0.7495,"found":"symbol table only"`) || strings.Contains(b.String(), "\x1b") {
 		t.Errorf("%s, %v", &b, err)
+	}
+}
+
+func TestRemedyText(t *testing.T) {
+	d := &names.Diagnosis{Path: "/opt/server"}
+	for _, tc := range []struct {
+		remedy names.Remedy
+		want   string
+	}{
+		{names.Remedy{Kind: names.Install, What: "apt-get install libc6-dbg"}, "apt-get install libc6-dbg"},
+		{names.Remedy{Kind: names.Install, What: "apt-get install zlib1g-dbgsym", Archive: "deb http://ddebs.ubuntu.com xia main"}, "apt-get install zlib1g-dbgsym (it is in: deb http://ddebs.ubuntu.com xia main)"},
+		{names.Remedy{Kind: names.KeepDwo, What: "a.dwo"}, "keep the .dwo files where the compiler wrote them (a.dwo), or put them together: dwp -e /opt/server -o /opt/server.dwp"},
+		{names.Remedy{Kind: names.RestoreDwz, What: "common", BuildID: "ab"}, "put common back (build ID ab): dwz -m moved there what several files share"},
+		{names.Remedy{Kind: names.NameServer, What: "https://s"}, "export DEBUGINFOD_URLS=https://s before hdb begins, and set debuginfod on"},
+		{names.Remedy{Kind: names.AskServer, What: "https://s"}, "set debuginfod on, or hdb doctor --debuginfod (https://s)"},
+	} {
+		if got := remedyText(d, tc.remedy); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.remedy, got, tc.want)
+		}
+	}
+	for kind := names.FindBuild; kind <= names.LinkBuildID; kind++ {
+		if remedyText(d, names.Remedy{Kind: kind, What: "it"}) == "" {
+			t.Errorf("nothing is said of kind %d", kind)
+		}
 	}
 }
 

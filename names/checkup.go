@@ -24,7 +24,7 @@ type Diagnosis struct {
 	Lines  uint64 // of these, the frames with a source line
 	// Kept: the file is not here, and the capture kept its names.
 	Kept     bool
-	Remedies []string // most useful first; none when nothing is missing
+	Remedies []Remedy // most useful first; none when nothing is missing
 
 	obj *symbols.Object
 }

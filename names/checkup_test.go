@@ -78,18 +78,25 @@ func TestCheckupReadsStacksInOrder(t *testing.T) {
 
 // TestRemedies asks package managers that are made up.
 func TestRemedies(t *testing.T) {
+	dbgsym := func(archive string) Remedy {
+		return Remedy{Kind: Install, What: "apt-get install zlib1g-dbgsym", Archive: archive}
+	}
+	server := func(url string) Remedy { return Remedy{Kind: NameServer, What: url} }
+	compile := []Remedy{{Kind: CompileUnstripped}, {Kind: SetDebugDirs}}
 	for _, c := range []struct {
 		name, release, tool, answer string
-		want                        []string
+		want                        []Remedy
 	}{
 		{"debian", "ID=debian\nVERSION_CODENAME=trixie\n", "dpkg-query", "diversion by x from: /usr/lib/libz.so.1\nzlib1g:amd64, other: /usr/lib/libz.so.1\n",
-			[]string{"apt-get install zlib1g-dbgsym (it is in: deb http://deb.debian.org/debian-debug trixie-debug main)", "export DEBUGINFOD_URLS=https://debuginfod.debian.net before hdb begins, and set debuginfod on"}},
-		{"libc", "ID=debian\n", "dpkg-query", "libc6:amd64: /lib/libz.so.1\n", []string{"apt-get install libc6-dbg", "export DEBUGINFOD_URLS=https://debuginfod.debian.net before hdb begins, and set debuginfod on"}},
+			[]Remedy{dbgsym("deb http://deb.debian.org/debian-debug trixie-debug main"), server("https://debuginfod.debian.net")}},
+		{"libc", "ID=debian\n", "dpkg-query", "libc6:amd64: /lib/libz.so.1\n",
+			[]Remedy{{Kind: Install, What: "apt-get install libc6-dbg"}, server("https://debuginfod.debian.net")}},
 		{"mint", "ID=linuxmint\nID_LIKE=\"ubuntu debian\"\nVERSION_CODENAME=xia\n", "dpkg-query", "zlib1g: /lib/libz.so.1\n",
-			[]string{"apt-get install zlib1g-dbgsym (it is in: deb http://ddebs.ubuntu.com xia main)", "export DEBUGINFOD_URLS=https://debuginfod.ubuntu.com before hdb begins, and set debuginfod on"}},
-		{"fedora", "ID=fedora\n", "rpm", "zlib-ng-compat\n", []string{"dnf debuginfo-install zlib-ng-compat", "export DEBUGINFOD_URLS=https://debuginfod.fedoraproject.org/ before hdb begins, and set debuginfod on"}},
-		{"nobody's", "ID=fedora\n", "rpm", "", []string{"compile it with -g, and do not strip it (gcc -s, strip, install -s)", "set debug-file-directory to where its debug file is"}},
-		{"unknown", "ID=own\nDEBUGINFOD_URLS=\"https://own.example/\"\n", "", "", []string{"compile it with -g, and do not strip it (gcc -s, strip, install -s)", "set debug-file-directory to where its debug file is"}},
+			[]Remedy{dbgsym("deb http://ddebs.ubuntu.com xia main"), server("https://debuginfod.ubuntu.com")}},
+		{"fedora", "ID=fedora\n", "rpm", "zlib-ng-compat\n",
+			[]Remedy{{Kind: Install, What: "dnf debuginfo-install zlib-ng-compat"}, server("https://debuginfod.fedoraproject.org/")}},
+		{"nobody's", "ID=fedora\n", "rpm", "", compile},
+		{"unknown", "ID=own\nDEBUGINFOD_URLS=\"https://own.example/\"\n", "", "", compile},
 	} {
 		root := t.TempDir()
 		if err := os.MkdirAll(filepath.Join(root, "etc"), 0o755); err != nil {
@@ -107,17 +114,17 @@ func TestRemedies(t *testing.T) {
 			}
 			return []byte(c.answer), nil
 		}}
-		check := func(want []string) {
+		check := func(want []Remedy) {
 			d := &Diagnosis{Name: "/usr/lib/libz.so.1", Info: symbols.Info{Debug: symbols.DebugDynsym, BuildID: "abcdef"}}
 			r.find([]*Diagnosis{d})
 			if !slices.Equal(d.Remedies, want) {
-				t.Errorf("%s: %q, want %q", c.name, d.Remedies, want)
+				t.Errorf("%s: %+v, want %+v", c.name, d.Remedies, want)
 			}
 		}
 		check(c.want)
-		want := slices.DeleteFunc(c.want, func(s string) bool { return strings.HasPrefix(s, "export ") })
+		want := slices.DeleteFunc(slices.Clone(c.want), func(m Remedy) bool { return m.Kind == NameServer })
 		r.server = "https://our.example"
-		check(append(slices.Clone(want), "set debuginfod on, or hdb doctor --debuginfod (https://our.example)"))
+		check(append(slices.Clone(want), Remedy{Kind: AskServer, What: "https://our.example"}))
 		r.asked = true
 		check(want)
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -16,6 +15,36 @@ import (
 
 	"hdb/internal/regular"
 	"hdb/symbols"
+)
+
+// A Remedy is something that would bring names to a module.
+type Remedy struct {
+	Kind    RemedyKind
+	What    string // the file, command, package or server that it is about
+	BuildID string // of that file
+	Archive string // the line of sources.list with the package, "" if it is there by default
+}
+
+// RemedyKind says what to do.
+type RemedyKind uint8
+
+// The kinds.
+const (
+	FindBuild          RemedyKind = iota // get the file of the build that ran: the capture kept its names
+	FindFile                             // get the file with BuildID
+	MakeReadable                         // the file exists
+	KeepDwo                              // keep the .dwo files, What is the first that is missing
+	RestoreDwz                           // put the dwz file What with BuildID back
+	Install                              // run the command What, with packages of Archive
+	InstallSymbols                       // install the debug symbols of the package What
+	NameServer                           // set the debuginfod server What and ask it
+	AskServer                            // ask the debuginfod server What, which is set
+	SetDebugDirs                         // name the directory of the debug file
+	CompileWithDebug                     // with -g
+	CompileUnstripped                    // with -g, and do not strip
+	BuildGoWithDebug                     // not with -ldflags=-s or -w
+	BuildRustWithDebug                   // with debug = true
+	LinkBuildID                          // with a build ID, so that debug files are found
 )
 
 // remedies knows what brings names: packages of the distribution, servers, flags of
@@ -137,21 +166,21 @@ func (r *remedies) find(bad []*Diagnosis) {
 }
 
 func (r *remedies) one(d *Diagnosis, owner string) {
-	add := func(format string, args ...any) { d.Remedies = append(d.Remedies, fmt.Sprintf(format, args...)) }
+	add := func(m Remedy) { d.Remedies = append(d.Remedies, m) }
 	switch {
 	case d.Err != nil && d.Kept:
-		add("get the file of that build, then symbols refresh")
+		add(Remedy{Kind: FindBuild})
 		return
 	case d.Err != nil && d.BuildID != "":
-		add("get the file with build ID %s: put it beside the capture, or set sysroot", d.BuildID)
+		add(Remedy{Kind: FindFile, BuildID: d.BuildID})
 	case d.Err != nil:
-		add("make the file readable, be root, or set sysroot")
+		add(Remedy{Kind: MakeReadable})
 		return
 	case d.MissingDwo > 0:
-		add("keep the .dwo files where the compiler wrote them (%s), or put them together: dwp -e %s -o %s.dwp", d.FirstDwo, d.Path, d.Path)
+		add(Remedy{Kind: KeepDwo, What: d.FirstDwo})
 		return
 	case d.MissingAlt != "":
-		add("put %s back (build ID %s): dwz -m moved there what several files share", d.MissingAlt, d.AltID)
+		add(Remedy{Kind: RestoreDwz, What: d.MissingAlt, BuildID: d.AltID})
 		if owner != "" {
 			r.packaged(d, owner, add)
 		} else {
@@ -165,62 +194,62 @@ func (r *remedies) one(d *Diagnosis, owner string) {
 	}
 	switch {
 	case d.Go:
-		add("build it without -ldflags=-s or -w")
+		add(Remedy{Kind: BuildGoWithDebug})
 	case d.obj != nil && isRust(d.obj):
-		add("build it with debug = true in [profile.release] of Cargo.toml, and strip = false")
+		add(Remedy{Kind: BuildRustWithDebug})
 	case d.Debug == symbols.DebugSymtab:
-		add("compile it with -g")
+		add(Remedy{Kind: CompileWithDebug})
 	default:
-		add("compile it with -g, and do not strip it (gcc -s, strip, install -s)")
+		add(Remedy{Kind: CompileUnstripped})
 	}
 	switch {
 	case d.BuildID == "":
-		add("link it with -Wl,--build-id, so that separate debug files can be found")
+		add(Remedy{Kind: LinkBuildID})
 	case d.Debug < symbols.DebugSymtab:
-		add("set debug-file-directory to where its debug file is")
+		add(Remedy{Kind: SetDebugDirs})
 		r.fetched(d, add)
 	}
 }
 
 // packaged is the advice for a file of the distribution.
-func (r *remedies) packaged(d *Diagnosis, owner string, add func(string, ...any)) {
+func (r *remedies) packaged(d *Diagnosis, owner string, add func(Remedy)) {
 	switch {
 	case r.os.is("debian", "ubuntu"):
-		add("%s", r.debian(owner))
+		add(r.debian(owner))
 	case r.os.is("suse", "opensuse"):
-		add("zypper install %s-debuginfo", owner)
+		add(Remedy{Kind: Install, What: "zypper install " + owner + "-debuginfo"})
 	case r.os.is("fedora", "rhel", "centos"):
-		add("dnf debuginfo-install %s", owner)
+		add(Remedy{Kind: Install, What: "dnf debuginfo-install " + owner})
 	case r.os.is("alpine"):
-		add("apk add %s-dbg", owner)
+		add(Remedy{Kind: Install, What: "apk add " + owner + "-dbg"})
 	default:
-		add("install the debug symbols of package %s", owner)
+		add(Remedy{Kind: InstallSymbols, What: owner})
 	}
 	if d.BuildID != "" && r.server == "" {
-		add("export DEBUGINFOD_URLS=%s before hdb begins, and set debuginfod on", r.os.debuginfod())
+		add(Remedy{Kind: NameServer, What: r.os.debuginfod()})
 	}
 	r.fetched(d, add)
 }
 
 // fetched is the advice to ask the server there is.
-func (r *remedies) fetched(d *Diagnosis, add func(string, ...any)) {
+func (r *remedies) fetched(d *Diagnosis, add func(Remedy)) {
 	if d.BuildID != "" && !r.asked && r.server != "" {
-		add("set debuginfod on, or hdb doctor --debuginfod (%s)", r.server)
+		add(Remedy{Kind: AskServer, What: r.server})
 	}
 }
 
 // debian names the package with the debug files. Those of most packages are in an
 // archive of their own.
-func (r *remedies) debian(owner string) string {
+func (r *remedies) debian(owner string) Remedy {
 	if owner == "libc6" || owner == "libc-bin" {
-		return "apt-get install libc6-dbg"
+		return Remedy{Kind: Install, What: "apt-get install libc6-dbg"}
 	}
 	codename := cmp.Or(r.os.codename, "CODENAME")
-	where := "http://deb.debian.org/debian-debug " + codename + "-debug main"
+	archive := "deb http://deb.debian.org/debian-debug " + codename + "-debug main"
 	if r.os.is("ubuntu") {
-		where = "http://ddebs.ubuntu.com " + codename + " main"
+		archive = "deb http://ddebs.ubuntu.com " + codename + " main"
 	}
-	return fmt.Sprintf("apt-get install %s-dbgsym (it is in: deb %s)", owner, where)
+	return Remedy{Kind: Install, What: "apt-get install " + owner + "-dbgsym", Archive: archive}
 }
 
 // isRust tells programs of the Rust compiler that were not stripped.

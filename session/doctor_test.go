@@ -42,7 +42,7 @@ func TestCheckupOfProgram(t *testing.T) {
 		t.Errorf("waiter: %+v", d)
 	}
 	d := moduleOf(t, &c, "libwaiter.so")
-	if d.Good() || d.Found() != "dynamic symbols only" || len(d.Attempts) == 0 || !strings.Contains(strings.Join(d.Remedies, "; "), "with -g, and do not strip it") {
+	if d.Good() || d.Found() != "dynamic symbols only" || len(d.Attempts) == 0 || !slices.Contains(d.Remedies, names.Remedy{Kind: names.CompileUnstripped}) {
 		t.Errorf("libwaiter.so: %+v", d)
 	}
 	if d := moduleOf(t, &c, "libc.so.6"); !d.Good() {
@@ -163,7 +163,9 @@ func TestCheckupWithoutDwz(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := moduleOf(t, &c, "one")
-		if d.Good() == missing || strings.Contains(d.Found(), "dwz file missing") != missing || missing != strings.Contains(strings.Join(d.Remedies, "; "), "put common back (build ID ") {
+		if d.Good() == missing || strings.Contains(d.Found(), "dwz file missing") != missing || missing != slices.ContainsFunc(d.Remedies, func(m names.Remedy) bool {
+			return m.Kind == names.RestoreDwz && m.What == "common" && m.BuildID != ""
+		}) {
 			t.Errorf("%+v, found %q", d, d.Found())
 		}
 	}
