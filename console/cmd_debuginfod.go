@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 
 	"hdb/console/screen"
 	"hdb/names"
@@ -60,6 +61,29 @@ func askDebuginfod(c *Console) {
 		return
 	}
 	c.say("debuginfod is off: `set debuginfod on` asks the servers")
+}
+
+// Fetched tells what servers have sent: it is what session.Config.Fetched should call. Any
+// goroutine may call it.
+func (c *Console) Fetched(f names.Fetched) { c.Notify(fetchedText(f)) }
+
+func fetchedText(f names.Fetched) string {
+	if f.Files == 0 {
+		if f.Failed == 1 {
+			return f.String() // the reason
+		}
+		return f.String() + ": see `info debuginfod`"
+	}
+	it := "it"
+	if f.Files > 1 {
+		it = "them"
+	}
+	arrived := names.Fetched{Files: f.Files, Last: f.Last}
+	text := fmt.Sprintf("%v: the next stop uses %s, or `symbols refresh` now", arrived, it)
+	if f.Failed > 0 {
+		text += fmt.Sprintf("; %d could not be fetched: see `info debuginfod`", f.Failed)
+	}
+	return text
 }
 
 type downloadView struct {

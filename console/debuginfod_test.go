@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -161,5 +162,23 @@ func TestRefreshTellsWhatIsComing(t *testing.T) {
 	}
 	if strings.Contains(got, "nothing new") {
 		t.Errorf("printed %q", got)
+	}
+}
+
+// TestFetchedText says what is done with files that have arrived.
+func TestFetchedText(t *testing.T) {
+	one, failure := names.Download{BuildID: "ab"}, errors.New("debuginfod: https://s: timeout")
+	for _, tc := range []struct {
+		fetched names.Fetched
+		want    string
+	}{
+		{names.Fetched{Files: 1, Last: one}, "debuginfod: debug info of build ID ab has arrived: the next stop uses it, or `symbols refresh` now"},
+		{names.Fetched{Files: 3, Last: one, Failed: 2, Err: failure}, "debuginfod: 3 files have arrived: the next stop uses them, or `symbols refresh` now; 2 could not be fetched: see `info debuginfod`"},
+		{names.Fetched{Failed: 1, Err: failure}, "debuginfod: https://s: timeout"},
+		{names.Fetched{Failed: 2, Err: failure}, "debuginfod: 2 could not be fetched: see `info debuginfod`"},
+	} {
+		if got := fetchedText(tc.fetched); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.fetched, got, tc.want)
+		}
 	}
 }

@@ -28,7 +28,8 @@ const (
 // not in the cache comes in the background: until then it counts as missing. Its
 // lock is taken last. All methods may be called from any goroutine.
 type Debuginfod struct {
-	notify func(string)
+	notify  func(string)
+	fetched func(Fetched)
 
 	mu      sync.Mutex
 	cfg     debuginfod.Config
@@ -40,10 +41,8 @@ type Debuginfod struct {
 	wanted  map[Download]string // in mode ask: what was asked for
 	states  map[Download]*download
 	running int
-	summary [2]int   // files that arrived and failed since there were none under way
-	came    Download // the last that arrived
-	last    error    // of those that failed
-	arrived bool     // something is here that modules were opened without
+	ended   Fetched // downloads that ended since there were none under way
+	arrived bool    // something is here that modules were opened without
 
 	hurried atomic.Int32 // callers that must not wait
 }
@@ -60,6 +59,35 @@ func (d Download) String() string {
 	return "debug info of build ID " + d.BuildID
 }
 
+// Fetched is what became of downloads, told once none is under way.
+type Fetched struct {
+	Files  int      // that arrived and that nobody waited for
+	Last   Download // of these
+	Failed int      // files that a server may have, but that could not be fetched
+	Err    error    // why the last of these was not
+}
+
+// String says it in one line, "" of nothing.
+func (f Fetched) String() string {
+	var parts []string
+	switch {
+	case f.Files == 1:
+		parts = append(parts, f.Last.String()+" has arrived")
+	case f.Files > 1:
+		parts = append(parts, fmt.Sprintf("%d files have arrived", f.Files))
+	}
+	switch {
+	case f.Failed == 1 && f.Files == 0:
+		return f.Err.Error()
+	case f.Failed > 0:
+		parts = append(parts, fmt.Sprintf("%d could not be fetched", f.Failed))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "debuginfod: " + strings.Join(parts, "; ")
+}
+
 type download struct {
 	path string
 	err  error         // why it is not here
@@ -71,8 +99,8 @@ type download struct {
 // ErrOnTheWay is why something is not here yet.
 var ErrOnTheWay = errors.New("on the way: the next stop uses it, or `symbols refresh`")
 
-func newDebuginfod(notify func(string)) *Debuginfod {
-	d := &Debuginfod{notify: notify, mode: DebuginfodOff, wait: true, wanted: map[Download]string{}, states: map[Download]*download{}}
+func newDebuginfod(notify func(string), fetched func(Fetched)) *Debuginfod {
+	d := &Debuginfod{notify: notify, fetched: fetched, mode: DebuginfodOff, wait: true, wanted: map[Download]string{}, states: map[Download]*download{}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.cfg = debuginfod.FromEnv(os.Getenv)
 	return d
@@ -273,7 +301,7 @@ func (d *Debuginfod) begin(what Download) *download {
 	return st
 }
 
-// finish takes the end of a download, and says what came when it was the last one.
+// finish takes the end of a download, and tells what came when it was the last one.
 func (d *Debuginfod) finish(what Download, st *download, path string, err error) {
 	d.mu.Lock()
 	st.path, st.err = path, err
@@ -281,47 +309,26 @@ func (d *Debuginfod) finish(what Download, st *download, path string, err error)
 	d.running--
 	switch {
 	case err == nil:
-		d.summary[0]++
-		d.arrived, d.came = true, what
+		d.arrived = true
+		if !d.wait {
+			d.ended.Files++
+			d.ended.Last = what
+		}
 	case errors.Is(err, context.Canceled):
 		delete(d.states, what) // when it is wanted again, it begins again
-	case errors.Is(err, debuginfod.ErrNotFound): // as usual; `info debuginfod` tells
+	case errors.Is(err, debuginfod.ErrNotFound): // as usual; Downloads tells
 	default:
-		d.summary[1]++
-		d.last = err
+		d.ended.Failed++
+		d.ended.Err = err
 	}
-	line := ""
+	var ended Fetched
 	if d.running == 0 {
-		line = d.sum()
+		ended, d.ended = d.ended, Fetched{}
 	}
 	d.mu.Unlock()
-	if line != "" {
-		d.notify(line)
+	if ended.Files+ended.Failed > 0 {
+		d.fetched(ended)
 	}
-}
-
-// sum is the line about all downloads that have ended. The caller holds mu.
-func (d *Debuginfod) sum() string {
-	came, failed, last := d.summary[0], d.summary[1], d.last
-	d.summary, d.last = [2]int{}, nil
-	var parts []string
-	switch {
-	case came > 0 && d.wait:
-	case came == 1:
-		parts = append(parts, d.came.String()+" has arrived: the next stop uses it, or `symbols refresh` now")
-	case came > 1:
-		parts = append(parts, fmt.Sprintf("%d files have arrived: the next stop uses them, or `symbols refresh` now", came))
-	}
-	switch {
-	case failed == 1 && came == 0:
-		return last.Error()
-	case failed > 0:
-		parts = append(parts, fmt.Sprintf("%d could not be had: see `info debuginfod`", failed))
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "debuginfod: " + strings.Join(parts, "; ")
 }
 
 // saidEvery is how often a download's progress is said to those who want it.
@@ -389,7 +396,7 @@ func (d *Debuginfod) Close() {
 	d.stop(true)
 }
 
-// DownloadStatus is a row of `info debuginfod`.
+// DownloadStatus is how far a download is.
 type DownloadStatus struct {
 	Download
 	Path        string // "" unless it is here

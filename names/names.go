@@ -39,6 +39,7 @@ type Config struct {
 	Settings *Settings
 	Cache    *diskcache.Dir // keeps what takes long to find out of files; may be nil
 	Notify   func(string)   // takes one line about something that happened on the way
+	Fetched  func(Fetched)  // takes what servers have sent, or not, on any goroutine; nil: Notify takes it as a line
 	Injected Injected       // code of the process that is in none of its files; may be nil
 	// Change runs a change of what names were found by while no other goroutine asks for
 	// names, and forgets what was made of them; nil just runs it.
@@ -80,7 +81,10 @@ func New(cfg Config) *Resolver {
 	if cfg.Change == nil {
 		cfg.Change = func(change func()) { change() }
 	}
-	r := &Resolver{cfg: cfg, Debuginfod: newDebuginfod(cfg.Notify)}
+	if cfg.Fetched == nil {
+		cfg.Fetched = func(f Fetched) { cfg.Notify(f.String()) }
+	}
+	r := &Resolver{cfg: cfg, Debuginfod: newDebuginfod(cfg.Notify, cfg.Fetched)}
 	r.files = &files{r: r, open: map[fileID]*symbols.Object{}}
 	r.Modules = &Modules{r: r, names: map[addr.Code][]symbols.Frame{}}
 	r.JIT, r.Log = &JIT{r: r}, &ModuleLog{r: r}

@@ -31,7 +31,7 @@ func (s *Session) Names() *names.Resolver { return s.names }
 func (s *Session) newNames() *names.Resolver {
 	return names.New(names.Config{
 		Settings: &s.Settings.Settings, Cache: s.cfg.Cache, Notify: func(line string) { s.cfg.Notify(line) },
-		Injected: injected{s}, Change: s.changeNames,
+		Fetched: s.cfg.Fetched, Injected: injected{s}, Change: s.changeNames,
 	})
 }
 

@@ -43,6 +43,9 @@ type Config struct {
 	// Signal is told of signals whose policy is print without stop, rather than
 	// Notify, when it is set.
 	Signal func(*inferior.Signal)
+	// Fetched is told what debuginfod servers have sent, on any goroutine, rather than
+	// Notify, when it is set.
+	Fetched func(names.Fetched)
 	// Cache keeps what takes long to find out of files; nil keeps nothing.
 	Cache *diskcache.Dir
 }
