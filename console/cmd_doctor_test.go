@@ -99,10 +99,10 @@ func TestInfoSymbols(t *testing.T) {
 
 // TestMarks shows which frames only a symbol table names, and explains it once.
 func TestMarks(t *testing.T) {
-	frame := func(function string, source symbols.Provenance, line int) session.Frame {
-		return session.Frame{Module: "prog", Offset: 2, Frame: symbols.Frame{Function: function, Source: source, Line: line, File: "a.c"}}
+	frame := func(function string, source symbols.Provenance, line int) names.Frame {
+		return names.Frame{Module: "prog", Offset: 2, Frame: symbols.Frame{Function: function, Source: source, Line: line, File: "a.c"}}
 	}
-	frames := []session.Frame{
+	frames := []names.Frame{
 		frame("a", symbols.FromDynsym, 0), frame("b", symbols.FromMini, 0), frame("c", symbols.FromSymtab, 0),
 		frame("d", symbols.FromSymtab, 7), frame("e", symbols.FromDWARF, 0), frame("f", symbols.FromPclntab, 3), frame("", symbols.FromNone, 0), frame("_start", symbols.FromSymtab, 0),
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/names"
 	"hdb/session"
 )
 
@@ -69,7 +70,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	var st session.Stack
+	var st names.Stack
 	called, selected := c.s.Called(), -1
 	if b.isEvent {
 		e, of, err := c.s.EventStack(b.event)
@@ -119,7 +120,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 }
 
 // printFull shows all that is known of each frame.
-func printFull(o *screen.Output, frames []session.Frame, selected int) {
+func printFull(o *screen.Output, frames []names.Frame, selected int) {
 	for _, f := range frames {
 		o.Line(append(append([]screen.Span{screen.Head(frameNumber(f, 2, selected))}, wholeName(o, f)...), screen.Plain("  "), fullPlace(f))...)
 		how := fmt.Sprintf("found by %s, named by %s", f.How, f.Frame.Source)
@@ -137,7 +138,7 @@ func printFull(o *screen.Output, frames []session.Frame, selected int) {
 }
 
 // fullOffset is how far a frame is in its function, and in which module.
-func fullOffset(f session.Frame) string {
+func fullOffset(f names.Frame) string {
 	if f.Function == "" || f.Inlined {
 		return " in " + orUnknown(f.Module)
 	}
@@ -152,7 +153,7 @@ func orUnknown(s string) string {
 }
 
 // fullPlace is a frame's place with its whole path and column.
-func fullPlace(f session.Frame) screen.Span {
+func fullPlace(f names.Frame) screen.Span {
 	if f.File == "" || f.Line == 0 {
 		return framePlace(f)
 	}
@@ -164,9 +165,9 @@ func fullPlace(f session.Frame) screen.Span {
 }
 
 // showFrame prints the selected frame with its source.
-func showFrame(c *Console, in Input, f session.Frame) {
+func showFrame(c *Console, in Input, f names.Frame) {
 	c.show(in, viewFrame(f), func(o *screen.Output) {
-		printFrames(o, []session.Frame{f})
+		printFrames(o, []names.Frame{f})
 		c.source.show(o, f, c.set.count("stop-lines"))
 	})
 }
@@ -199,7 +200,7 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 
 // chooseFrame selects the frame that N, `level N` or `function NAME` means, and returns
 // what is left of the line.
-func chooseFrame(s *session.Session, word, line string) (f session.Frame, rest string, err error) {
+func chooseFrame(s *session.Session, word, line string) (f names.Frame, rest string, err error) {
 	switch {
 	case strings.HasPrefix("function", word):
 		if line == "" {
@@ -268,7 +269,7 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 	v.Frame = &fv
 	c.show(in, v, func(o *screen.Output) {
 		o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
-		printFrames(o, []session.Frame{f})
+		printFrames(o, []names.Frame{f})
 		c.source.show(o, f, c.set.count("stop-lines"))
 	})
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/names"
 	"hdb/report"
 	"hdb/session"
 	"hdb/values"
@@ -170,7 +171,7 @@ func infoFrame(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	c.show(in, viewFrame(f), func(o *screen.Output) {
-		printFull(o, []session.Frame{f}, -1)
+		printFull(o, []names.Frame{f}, -1)
 		if c.s.Mode() == session.Live {
 			o.Printf("     canonical frame address %s\n", f.CFA)
 		}

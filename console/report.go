@@ -8,6 +8,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/console/screen"
 	"hdb/inferior"
+	"hdb/names"
 	"hdb/session"
 	"hdb/values"
 )
@@ -125,7 +126,7 @@ const maxReportFrames = 6
 
 // userFrames are the frames of an allocation that are worth a line: the
 // selected one and the calls inlined into it.
-func userFrames(frames []session.Frame) []session.Frame {
+func userFrames(frames []names.Frame) []names.Frame {
 	n := len(frames) - 1
 	first := n
 	for first > 0 && frames[first-1].Inlined && frames[first-1].CFA == frames[n].CFA {
@@ -146,7 +147,7 @@ func stepped(r *session.Report) bool {
 
 // show prints n lines around a frame's line, or one line on why there
 // are none. Code without line information says nothing: the frame did.
-func (v *sourceViewer) show(o *screen.Output, f session.Frame, n int) {
+func (v *sourceViewer) show(o *screen.Output, f names.Frame, n int) {
 	if f.File == "" || f.Line == 0 || n == 0 {
 		return
 	}

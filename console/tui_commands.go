@@ -151,7 +151,7 @@ func noPlace(s *session.Session) string {
 }
 
 // frameWords tell which frame of what is selected.
-func frameWords(s *session.Session, f session.Frame) string {
+func frameWords(s *session.Session, f names.Frame) string {
 	words := fmt.Sprintf("#%d", f.Num)
 	if s.Mode() == session.Saved {
 		if _, selected := s.Opened(); selected != "" {

@@ -8,6 +8,7 @@ import (
 	"hdb/capture"
 	"hdb/console/screen"
 	"hdb/inferior"
+	"hdb/names"
 	"hdb/recording"
 	"hdb/session"
 	"hdb/symbols"
@@ -34,7 +35,7 @@ type frameView struct {
 	Selected bool   `json:"selected,omitempty"` // only where a stack is shown
 }
 
-func viewFrame(f session.Frame) frameView {
+func viewFrame(f names.Frame) frameView {
 	return frameView{
 		Num: f.Num, PC: f.Code.Addr().String(), Function: f.Function, Linkage: f.Linkage, Offset: f.Offset,
 		File: f.File, Line: f.Line, Column: f.Column, Inlined: f.Inlined, TailCall: f.Tail, Module: f.Module,
@@ -42,7 +43,7 @@ func viewFrame(f session.Frame) frameView {
 	}
 }
 
-func viewFrames(fs []session.Frame) []frameView {
+func viewFrames(fs []names.Frame) []frameView {
 	out := make([]frameView, 0, len(fs))
 	for _, f := range fs {
 		out = append(out, viewFrame(f))
@@ -152,16 +153,16 @@ func ended(r *session.Report) bool {
 
 // frameName is a frame's function as bt shows it, with everything that is not
 // certain about it.
-func frameName(o *screen.Output, f session.Frame) []screen.Span {
+func frameName(o *screen.Output, f names.Frame) []screen.Span {
 	return markedName(f, o.Names.Short(o.Names.Function(f.Function, f.Linkage)))
 }
 
 // wholeName is frameName with all template arguments.
-func wholeName(o *screen.Output, f session.Frame) []screen.Span {
+func wholeName(o *screen.Output, f names.Frame) []screen.Span {
 	return markedName(f, o.Names.Function(f.Function, f.Linkage))
 }
 
-func markedName(f session.Frame, name string) []screen.Span {
+func markedName(f names.Frame, name string) []screen.Span {
 	var marks []string
 	if name == "" {
 		name = f.Name()
@@ -191,7 +192,7 @@ func markedName(f session.Frame, name string) []screen.Span {
 }
 
 // framePlace is where a frame's code comes from: file and line, else the module.
-func framePlace(f session.Frame) screen.Span {
+func framePlace(f names.Frame) screen.Span {
 	switch {
 	case f.File != "" && f.Line > 0:
 		return screen.File(fmt.Sprintf("%s:%d", screen.ShortPath(f.File), f.Line))
@@ -203,7 +204,7 @@ func framePlace(f session.Frame) screen.Span {
 
 // tableMark says that a frame without a line is named by a symbol table only, and by
 // which. The first function of every program is: that is nothing to tell.
-func tableMark(f session.Frame) string {
+func tableMark(f names.Frame) string {
 	switch f.Frame.Source {
 	case symbols.FromSymtab, symbols.FromMini, symbols.FromDynsym:
 		if f.Line == 0 && f.Function != "_start" && f.Module != "[vdso]" {
@@ -214,8 +215,8 @@ func tableMark(f session.Frame) string {
 }
 
 // explainMarks says once what the marks of frames mean, and how to get rid of them.
-func explainMarks(c *Console, o *screen.Output, frames []session.Frame) {
-	if c.explained || !slices.ContainsFunc(frames, func(f session.Frame) bool { return tableMark(f) != "" }) {
+func explainMarks(c *Console, o *screen.Output, frames []names.Frame) {
+	if c.explained || !slices.ContainsFunc(frames, func(f names.Frame) bool { return tableMark(f) != "" }) {
 		return
 	}
 	c.explained = true
@@ -226,10 +227,10 @@ func explainMarks(c *Console, o *screen.Output, frames []session.Frame) {
 const maxNameColumn = 48
 
 // printFrames shows frames as bt does: number, function, place, aligned.
-func printFrames(o *screen.Output, frames []session.Frame) { printStack(o, frames, -1) }
+func printFrames(o *screen.Output, frames []names.Frame) { printStack(o, frames, -1) }
 
 // printStack prints the frames of a stack, of which the one with that number is selected.
-func printStack(o *screen.Output, frames []session.Frame, selected int) {
+func printStack(o *screen.Output, frames []names.Frame, selected int) {
 	width := 0
 	for _, f := range frames {
 		if w := screen.SpansWidth(frameName(o, f)); w <= maxNameColumn {
@@ -254,7 +255,7 @@ func printStack(o *screen.Output, frames []session.Frame, selected int) {
 
 // frameNumber begins the line of a frame. A deduced one has no number: it cannot be
 // selected. The selected one has a mark.
-func frameNumber(f session.Frame, digits, selected int) string {
+func frameNumber(f names.Frame, digits, selected int) string {
 	if f.Tail {
 		return strings.Repeat(" ", digits+3)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/session"
 	"hdb/symbols"
 )
@@ -14,16 +15,16 @@ import (
 // TestLongNamesOnTheScreen holds where the short name stands and where the whole.
 func TestLongNamesOnTheScreen(t *testing.T) {
 	name := "Index<" + strings.Repeat("long, ", 50) + "long>::add(long)"
-	f := session.Frame{Code: addr.PC(1), Frame: symbols.Frame{Function: name, File: "index.cc", Line: 4}}
+	f := names.Frame{Code: addr.PC(1), Frame: symbols.Frame{Function: name, File: "index.cc", Line: 4}}
 	print := func(show func(*screen.Output)) string {
 		var b bytes.Buffer
 		show(&screen.Output{W: &b, Width: 80})
 		return b.String()
 	}
-	if got, want := print(func(o *screen.Output) { printFrames(o, []session.Frame{f}) }), "#0  Index<...>::add(long)  index.cc:4\n"; got != want {
+	if got, want := print(func(o *screen.Output) { printFrames(o, []names.Frame{f}) }), "#0  Index<...>::add(long)  index.cc:4\n"; got != want {
 		t.Errorf("bt: %q, want %q", got, want)
 	}
-	if got := print(func(o *screen.Output) { printFull(o, []session.Frame{f}, -1) }); !strings.Contains(got, name) {
+	if got := print(func(o *screen.Output) { printFull(o, []names.Frame{f}, -1) }); !strings.Contains(got, name) {
 		t.Errorf("bt -full: %q", got)
 	}
 	if got := viewFrame(f).Function; got != name {

@@ -7,6 +7,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
 	"hdb/unwind"
@@ -55,7 +56,7 @@ type origin struct {
 
 func newOrigin(s *Session, t *inferior.Thread, call breakpoints.Call) *origin {
 	o := &origin{s: s, t: t, call: call, Predicates: query.Predicates{Attribution: s.attribution}}
-	o.Find = func() []Frame { return s.names.Stack(o.walk()).Frames }
+	o.Find = func() []names.Frame { return s.names.Stack(o.walk()).Frames }
 	return o
 }
 

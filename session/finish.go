@@ -7,6 +7,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/unwind"
 )
 
@@ -26,13 +27,13 @@ func (s *Session) Finish() (*Report, error) {
 }
 
 // ToFinish is the frame that Finish runs to the end of. An error says why it does not.
-func (s *Session) ToFinish() (Frame, error) {
+func (s *Session) ToFinish() (names.Frame, error) {
 	f, _, err := s.toFinish()
 	return f, err
 }
 
 // toFinish is ToFinish, with where a physical frame returns to.
-func (s *Session) toFinish() (f Frame, ret addr.Run, err error) {
+func (s *Session) toFinish() (f names.Frame, ret addr.Run, err error) {
 	f, err = s.liveFrame()
 	if err != nil || f.Inlined || s.proc.IsGo() {
 		return f, 0, err
@@ -46,7 +47,7 @@ func (s *Session) toFinish() (f Frame, ret addr.Run, err error) {
 
 // isMain tells the program's main function. The C library calls exit when it returns,
 // and gdb takes it for the outermost one, too.
-func (s *Session) isMain(f Frame) bool {
+func (s *Session) isMain(f names.Frame) bool {
 	obj, _ := s.names.Modules.ObjectAt(f.Code.Lookup())
 	if obj == nil || s.names.Program == nil || obj != s.names.Program.Object {
 		return false
@@ -56,7 +57,7 @@ func (s *Session) isMain(f Frame) bool {
 }
 
 // returnOf is where the physical frame of f returns to.
-func (s *Session) returnOf(f Frame) (addr.Run, error) {
+func (s *Session) returnOf(f names.Frame) (addr.Run, error) {
 	raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code)
 	if err != nil {
 		return 0, err
@@ -77,14 +78,14 @@ func because(why string) string {
 }
 
 // liveFrame is the selected frame of a process.
-func (s *Session) liveFrame() (Frame, error) {
+func (s *Session) liveFrame() (names.Frame, error) {
 	if err := s.live(); err != nil {
-		return Frame{}, err
+		return names.Frame{}, err
 	}
 	return s.SelectedFrame()
 }
 
-func (s *Session) finishAt(f Frame, ret addr.Run) (*Report, error) {
+func (s *Session) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
 	t, cfa := s.sel.thread, f.CFA
 	reached, left, stop, err := s.runOut(t, cfa, []target{{at: ret, when: frameLeft(t, cfa)}})
 	switch {
@@ -120,9 +121,9 @@ func (s *Session) showCaller(r *Report, ret addr.Run) {
 	}
 	frames := s.names.AppendFrames(nil, raw.Frames[0])
 	by := calls[0]
-	n := slices.IndexFunc(frames, func(f Frame) bool { return f.Function == by.Function && f.Inlined == by.Inlined })
+	n := slices.IndexFunc(frames, func(f names.Frame) bool { return f.Function == by.Function && f.Inlined == by.Inlined })
 	if n > 0 {
-		s.sel.stack, s.sel.frame, s.sel.max = Stack{Frames: frames}, n, 0
+		s.sel.stack, s.sel.frame, s.sel.max = names.Stack{Frames: frames}, n, 0
 		r.Frames = frames[n : n+1]
 	}
 }
@@ -140,7 +141,7 @@ func frameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
 }
 
 // finishInlined steps until the inlined call f is over.
-func (s *Session) finishInlined(f Frame) (*Report, error) {
+func (s *Session) finishInlined(f names.Frame) (*Report, error) {
 	t := s.sel.thread
 	outside := func() bool {
 		st, err := s.threadStack(t, 1, addr.Code{})

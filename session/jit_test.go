@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdb/names"
 	"hdb/symbols"
 )
 
@@ -38,7 +39,7 @@ func TestJITInterfaceAsGdb(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := path([]Frame{f}); got != want[1]+":"+want[3] || f.File != want[2] || f.Frame.Source != symbols.FromJIT || f.Module != "jit" || f.Offset == 0 {
+			if got := path([]names.Frame{f}); got != want[1]+":"+want[3] || f.File != want[2] || f.Frame.Source != symbols.FromJIT || f.Module != "jit" || f.Offset == 0 {
 				t.Errorf("%s of %s, gdb says %s:%s of %s; %+v", got, f.File, want[1], want[3], want[2], f)
 			}
 			if _, err := s.Kill(); err != nil {

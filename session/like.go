@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"hdb/breakpoints"
+	"hdb/names"
 	"hdb/query"
 )
 
 // likeStack tells whether a stack of the process is that of the event FILE#N.
-func (s *Session) likeStack(event string, frames []Frame) bool {
-	return s.likes.Same(event, frames, func(f Frame) query.Origin { return query.OriginIn(s.names.Modules, f) })
+func (s *Session) likeStack(event string, frames []names.Frame) bool {
+	return s.likes.Same(event, frames, func(f names.Frame) query.Origin { return query.OriginIn(s.names.Modules, f) })
 }
 
 // readLikeness reads the event of that number of a capture.

@@ -18,12 +18,6 @@ import (
 	"hdb/unwind"
 )
 
-// A Frame is one function call of a stack, an inlined one included.
-type Frame = names.Frame
-
-// A Stack is innermost first.
-type Stack = names.Stack
-
 // Names finds the symbols of the program, the process or the capture.
 func (s *Session) Names() *names.Resolver { return s.names }
 
@@ -142,7 +136,7 @@ func (s *Session) useArrived() {
 // directories that are set now, and with debug files that were not there before.
 // It returns the modules whose answers change, and those with an error.
 func (s *Session) RefreshSymbols() ([]names.SymbolChange, error) {
-	var here Frame
+	var here names.Frame
 	hereErr := ErrNoStack
 	if s.Mode() == Live {
 		here, hereErr = s.SelectedFrame()
@@ -151,7 +145,7 @@ func (s *Session) RefreshSymbols() ([]names.SymbolChange, error) {
 	if s.Mode() == Empty {
 		return nil, ErrNoProgram
 	}
-	s.sel.stack, s.sel.max = Stack{}, 0
+	s.sel.stack, s.sel.max = names.Stack{}, 0
 	switch s.Mode() {
 	case Saved:
 		if st, err := s.savedStack(); err == nil {
@@ -169,12 +163,12 @@ func (s *Session) RefreshSymbols() ([]names.SymbolChange, error) {
 }
 
 // reselect selects the frame again after inlined calls may have become known.
-func (s *Session) reselect(old Frame) {
+func (s *Session) reselect(old names.Frame) {
 	st, err := s.Stack(0)
 	if err != nil {
 		return
 	}
-	same := func(f Frame) bool { return f.CFA == old.CFA && f.Code == old.Code && f.Inlined == old.Inlined }
+	same := func(f names.Frame) bool { return f.CFA == old.CFA && f.Code == old.Code && f.Inlined == old.Inlined }
 	if i := slices.IndexFunc(st.Frames, same); i >= 0 {
 		s.sel.frame = i
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"hdb/names"
 	"hdb/testprogs"
 )
 
@@ -29,7 +30,7 @@ func TestStackOfAThreadInTheProbe(t *testing.T) {
 		if st.Truncated != "" || last.Function != "_start" {
 			t.Fatalf("the stack ends in %s at %v: %s", last.Function, st.Frames[0].Code.Addr(), st.Truncated)
 		}
-		if slices.ContainsFunc(st.Frames, func(f Frame) bool { return f.Module == "hdb's probe" }) {
+		if slices.ContainsFunc(st.Frames, func(f names.Frame) bool { return f.Module == "hdb's probe" }) {
 			t.Fatalf("shows the probe's own frames: %+v", st.Frames)
 		}
 		if rows, err := s.Threads(); err != nil || rows[0].Frame.Module == "hdb's probe" {

@@ -9,6 +9,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/internal/cond"
+	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
 	"hdb/report"
@@ -134,19 +135,21 @@ func (s *Session) EventAt(seq uint64) (*recording.Event, bool) {
 }
 
 // EventStack is the recorded stack of the event of that number.
-func (s *Session) EventStack(seq uint64) (*recording.Event, Stack, error) {
+func (s *Session) EventStack(seq uint64) (*recording.Event, names.Stack, error) {
 	e, ok := s.EventAt(seq)
 	if !ok {
-		return nil, Stack{}, s.noEvent(seq)
+		return nil, names.Stack{}, s.noEvent(seq)
 	}
 	if e.Stack == 0 {
-		return e, Stack{}, ErrNoStack
+		return e, names.Stack{}, ErrNoStack
 	}
 	return e, s.StackOf(e), nil
 }
 
 // StackOf is the stack of a recorded event, without frames if it has none.
-func (s *Session) StackOf(e *recording.Event) Stack { return s.recordingOf(s.source(), nil).Stack(e) }
+func (s *Session) StackOf(e *recording.Event) names.Stack {
+	return s.recordingOf(s.source(), nil).Stack(e)
+}
 
 // Recorded are the recorded events that match the condition, oldest first.
 func (s *Session) Recorded(c *cond.Cond) (iter.Seq[*recording.Event], error) {

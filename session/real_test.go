@@ -13,6 +13,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/symbols"
 	"hdb/testprogs"
 	"hdb/testprogs/oracle"
@@ -79,7 +80,7 @@ func compareRun(t *testing.T, p real.Program, want oracle.Result) {
 }
 
 // inStrdup tells calls from inside strdup and its kin.
-func inStrdup(frames []Frame) bool {
+func inStrdup(frames []names.Frame) bool {
 	return len(frames) > 0 && strings.HasSuffix(strings.TrimLeft(frames[0].Function, "_"), "dup") && strings.HasPrefix(frames[0].Module, "libc.")
 }
 
@@ -102,7 +103,7 @@ type comparison struct {
 }
 
 // compare reports the first difference; gdb's frame 0 is malloc itself.
-func (c *comparison) compare(what string, got Stack, stop oracle.Stop) {
+func (c *comparison) compare(what string, got names.Stack, stop oracle.Stop) {
 	want := started(stop.Frames[1:])
 	got.Frames = c.provenTails(got.Frames, want)
 	c.frames += len(got.Frames)
@@ -135,7 +136,7 @@ func (c *comparison) compare(what string, got Stack, stop oracle.Stop) {
 
 // provenTails leaves out the tail calls of a frame where gdb has none, if the code of its
 // caller calls the outermost of them.
-func (c *comparison) provenTails(frames []Frame, want []oracle.Frame) (out []Frame) {
+func (c *comparison) provenTails(frames []names.Frame, want []oracle.Frame) (out []names.Frame) {
 	for i := 0; i < len(frames); i++ {
 		f, n := frames[i], len(out)
 		if !f.Tail || n < len(want) && want[n].Tail {
@@ -178,7 +179,7 @@ func started(frames []oracle.Frame) []oracle.Frame {
 }
 
 // aliases tells whether both are names of the frame's function.
-func (c *comparison) aliases(f Frame, name string) bool {
+func (c *comparison) aliases(f names.Frame, name string) bool {
 	obj, _ := c.s.names.Modules.ObjectAt(f.Code.Lookup())
 	if obj == nil {
 		return false
@@ -197,7 +198,7 @@ func lineText(file string, line int) string { return fmt.Sprintf("%s:%d", filepa
 
 // agrees asks addr2line for the lines at frame i's address, those of all inlined
 // calls there, and compares them with hdb's.
-func (c *comparison) agrees(frames []Frame, i int) bool {
+func (c *comparison) agrees(frames []names.Frame, i int) bool {
 	code := frames[i].Code
 	want, ok := c.lines[code]
 	if !ok {

@@ -13,6 +13,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
+	"hdb/names"
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
@@ -27,9 +28,9 @@ type recordedProcess struct{ s *Session }
 func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 	s := r.s
 	f := &recordedFrames{s: s, Predicates: query.Predicates{Attribution: s.attribution}}
-	f.Find = func() []Frame {
+	f.Find = func() []names.Frame {
 		defer s.names.Debuginfod.Hurry()() // see fetchAhead
-		var out []Frame
+		var out []names.Frame
 		for i := range st.PCs {
 			out = s.names.AppendFrames(out, unwind.Frame{PC: st.Code(i)})
 		}

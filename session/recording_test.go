@@ -14,6 +14,7 @@ import (
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/names"
 	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
@@ -164,7 +165,7 @@ func TestStreamIsAWholeCapture(t *testing.T) {
 }
 
 // path4 is the first two functions of a stack without the C library's internals.
-func path4(st Stack) string {
+func path4(st names.Stack) string {
 	var names []string
 	for _, f := range st.Frames[:min(2, len(st.Frames))] {
 		names = append(names, strings.TrimPrefix(f.Function, "__"))

@@ -8,6 +8,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/recording"
 )
 
@@ -24,10 +25,10 @@ type Report struct {
 	Exec     string // the program now running, after an exec
 	Child    int    // the process forked
 	Elapsed  time.Duration
-	Frames   []Frame // from the innermost to the user's, see showFrames
-	Stop     string  // the report of a recorded stop, as it was shown
-	Drawn    bool    // the recording tells where this is: the moment of its peak
-	Verb     string  // "start", "step" ...: what ended here without a numbered stop
+	Frames   []names.Frame // from the innermost to the user's, see showFrames
+	Stop     string        // the report of a recorded stop, as it was shown
+	Drawn    bool          // the recording tells where this is: the moment of its peak
+	Verb     string        // "start", "step" ...: what ended here without a numbered stop
 }
 
 // WatchHit is what a watchpoint saw.
@@ -43,7 +44,7 @@ type Finished struct {
 	Left     bool   // by an exception or a longjmp: it has not returned
 	RAX      uint64 // the value, if it is an integer or a pointer
 
-	frame Frame // the one that has returned
+	frame names.Frame // the one that has returned
 }
 
 // Headline is the report's first line, without a newline: the numbered stops,

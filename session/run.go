@@ -9,6 +9,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/names"
 	"hdb/query"
 )
 
@@ -113,7 +114,7 @@ func (s *Session) resume() (inferior.Stop, error) {
 func (s *Session) leave() {
 	s.names.Resumed()
 	s.hits = nil
-	s.sel.max, s.sel.frame, s.sel.code, s.sel.stack = 0, 0, addr.Code{}, Stack{}
+	s.sel.max, s.sel.frame, s.sel.code, s.sel.stack = 0, 0, addr.Code{}, names.Stack{}
 	s.clock.Resume()
 }
 
@@ -183,7 +184,7 @@ func (s *Session) showFrames(r *Report) {
 	if err != nil || len(raw.Frames) == 0 {
 		return
 	}
-	var frames []Frame
+	var frames []names.Frame
 	n, from, final := 0, 0, false
 	var roles []query.Role
 	for _, f := range raw.Frames {
@@ -199,7 +200,7 @@ func (s *Session) showFrames(r *Report) {
 			break
 		}
 	}
-	s.sel.stack, s.sel.frame = Stack{Frames: frames}, n
+	s.sel.stack, s.sel.frame = names.Stack{Frames: frames}, n
 	if atAnyPlace[r.Reason] && r.Event == nil {
 		s.sel.frame = 0 // that is where the thread stands; finish and up go on from there
 	}
@@ -209,13 +210,13 @@ func (s *Session) showFrames(r *Report) {
 // enteredFrame is the index of the frame that a stop at a function was set for. At
 // its place code may begin that was inlined there: that is further in, and not
 // what the user asked for.
-func enteredFrame(frames []Frame, hits []*breakpoints.Stop) int {
+func enteredFrame(frames []names.Frame, hits []*breakpoints.Stop) int {
 	for _, st := range hits {
 		for _, p := range st.Places {
 			if !onFunctions(st) || p.Addr != frames[0].Code.Addr() {
 				continue
 			}
-			if i := slices.IndexFunc(frames, func(f Frame) bool { return f.Function == p.Function }); i >= 0 {
+			if i := slices.IndexFunc(frames, func(f names.Frame) bool { return f.Function == p.Function }); i >= 0 {
 				return i
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"hdb/capture"
+	"hdb/names"
 )
 
 func fileSize(path string) int64 {
@@ -16,9 +17,9 @@ func fileSize(path string) int64 {
 }
 
 // savedStack is the stack selected in the capture.
-func (s *Session) savedStack() (Stack, error) {
+func (s *Session) savedStack() (names.Stack, error) {
 	if s.sel.saved == 0 {
-		return Stack{}, ErrNoStack
+		return names.Stack{}, ErrNoStack
 	}
 	if s.sel.max == 0 {
 		s.sel.stack, s.sel.max = s.names.RecordedStack(s.saved, s.sel.saved, s.sel.at), defaultDepth

@@ -9,6 +9,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/cond"
+	"hdb/names"
 	"hdb/testprogs"
 )
 
@@ -44,7 +45,7 @@ func must(t *testing.T) func(*Report, error) *Report {
 }
 
 // path is the functions of frames, innermost first.
-func path(frames []Frame) string {
+func path(frames []names.Frame) string {
 	var names []string
 	for _, f := range frames {
 		name := f.Function

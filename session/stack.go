@@ -8,6 +8,7 @@ import (
 	"hdb/capture"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/unwind"
 )
 
@@ -18,7 +19,7 @@ type selection struct {
 	seq    uint64          // in a capture: the event,
 	saved  capture.StackID // its stack,
 	at     uint64          // and the event whose modules resolve it
-	stack  Stack
+	stack  names.Stack
 	max    int // frames walked for stack; 0: only as many as the last report shows
 	frame  int
 	code   addr.Code // what is known of the thread's PC, see rawStack
@@ -29,7 +30,7 @@ const defaultDepth = 2048
 
 // Stack is the selected thread's stack, or the selected event's in a capture.
 // At most limit physical frames are walked, 0 is the default bound.
-func (s *Session) Stack(limit int) (Stack, error) {
+func (s *Session) Stack(limit int) (names.Stack, error) {
 	if limit <= 0 {
 		limit = defaultDepth
 	}
@@ -37,17 +38,17 @@ func (s *Session) Stack(limit int) (Stack, error) {
 		return s.savedStack()
 	}
 	if err := s.live(); err != nil {
-		return Stack{}, err
+		return names.Stack{}, err
 	}
 	if s.sel.thread == nil {
-		return Stack{}, ErrNoStack
+		return names.Stack{}, ErrNoStack
 	}
 	if s.sel.max >= limit {
 		return s.sel.stack, nil
 	}
 	st, err := s.threadStack(s.sel.thread, limit, s.sel.code)
 	if err != nil {
-		return Stack{}, err
+		return names.Stack{}, err
 	}
 	s.sel.stack, s.sel.max = st, limit
 	return st, nil
@@ -123,22 +124,22 @@ func (s *Session) InProbe() (at addr.Run, ok bool) {
 }
 
 // threadStack is rawStack with names and inlined calls.
-func (s *Session) threadStack(t *inferior.Thread, limit int, now addr.Code) (Stack, error) {
+func (s *Session) threadStack(t *inferior.Thread, limit int, now addr.Code) (names.Stack, error) {
 	raw, err := s.rawStack(t, limit, now)
 	if err != nil {
-		return Stack{}, err
+		return names.Stack{}, err
 	}
 	return s.names.Stack(raw), nil
 }
 
 // UserFrame is the index of the frame that a block belongs to, which is shown for its
 // allocation: see query.Attribution.
-func (s *Session) UserFrame(frames []Frame) int { return s.attribution.Owner(frames) }
+func (s *Session) UserFrame(frames []names.Frame) int { return s.attribution.Owner(frames) }
 
 // WithTailCalls adds the functions that left a stack by a tail call, see
 // names.Resolver.WithTailCalls. called is the allocator function that the innermost frame
 // called, as events name it, "" for none.
-func (s *Session) WithTailCalls(frames []Frame, called string) []Frame {
+func (s *Session) WithTailCalls(frames []names.Frame, called string) []names.Frame {
 	var linked []string
 	if called != "" {
 		linked = breakpoints.LinkedAs(called)
@@ -164,28 +165,28 @@ func (s *Session) Called() string {
 }
 
 // SelectedFrame is the frame that list, info and up start from.
-func (s *Session) SelectedFrame() (Frame, error) {
+func (s *Session) SelectedFrame() (names.Frame, error) {
 	if known := s.sel.stack.Frames; s.sel.frame < len(known) {
 		return known[s.sel.frame], nil
 	}
 	st, err := s.Stack(0)
 	if err != nil {
-		return Frame{}, err
+		return names.Frame{}, err
 	}
 	if len(st.Frames) == 0 {
-		return Frame{}, ErrNoStack
+		return names.Frame{}, ErrNoStack
 	}
 	return st.Frames[min(s.sel.frame, len(st.Frames)-1)], nil
 }
 
 // SelectFrame makes frame n the selected one.
-func (s *Session) SelectFrame(n int) (Frame, error) {
+func (s *Session) SelectFrame(n int) (names.Frame, error) {
 	st, err := s.Stack(0)
 	if err != nil {
-		return Frame{}, err
+		return names.Frame{}, err
 	}
 	if n < 0 || n >= len(st.Frames) {
-		return Frame{}, fmt.Errorf("no frame %d: the stack has frames 0 to %d", n, len(st.Frames)-1)
+		return names.Frame{}, fmt.Errorf("no frame %d: the stack has frames 0 to %d", n, len(st.Frames)-1)
 	}
 	s.sel.frame = n
 	return st.Frames[n], nil
@@ -193,20 +194,20 @@ func (s *Session) SelectFrame(n int) (Frame, error) {
 
 // Up selects the frame n calls further out (further in when negative), stopping
 // at the ends as gdb does. It is an error when it cannot move at all.
-func (s *Session) Up(n int) (Frame, error) {
+func (s *Session) Up(n int) (names.Frame, error) {
 	st, err := s.Stack(0)
 	if err != nil {
-		return Frame{}, err
+		return names.Frame{}, err
 	}
 	if len(st.Frames) == 0 {
-		return Frame{}, ErrNoStack
+		return names.Frame{}, ErrNoStack
 	}
 	to := min(max(s.sel.frame+n, 0), len(st.Frames)-1)
 	if to == s.sel.frame && n > 0 {
-		return Frame{}, fmt.Errorf("frame %d is the outermost", to)
+		return names.Frame{}, fmt.Errorf("frame %d is the outermost", to)
 	}
 	if to == s.sel.frame && n < 0 {
-		return Frame{}, fmt.Errorf("frame 0 is the innermost")
+		return names.Frame{}, fmt.Errorf("frame 0 is the innermost")
 	}
 	return s.SelectFrame(to)
 }
@@ -217,7 +218,7 @@ type ThreadInfo struct {
 	TID      int
 	Name     string
 	Selected bool
-	Frame    Frame
+	Frame    names.Frame
 	Err      error // why the frame is missing
 }
 

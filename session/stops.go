@@ -10,6 +10,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
+	"hdb/names"
 	"hdb/query"
 )
 
@@ -454,7 +455,7 @@ type codeEnv struct {
 func newCodeEnv(s *Session, t *inferior.Thread) *codeEnv {
 	v := &codeEnv{s: s, t: t}
 	v.Attribution = s.attribution
-	v.Find = func() []Frame {
+	v.Find = func() []names.Frame {
 		st, err := s.threadStack(t, defaultDepth, addr.Code{})
 		if err != nil {
 			return nil // the thread is gone: it is in no function

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"hdb/names"
 )
 
 // callSiteBuilds are how compilers write call sites: LLVM tells the jump's address where
@@ -79,7 +81,7 @@ func tailsAre(t *testing.T, s *Session, want ...string) {
 	sameTails(t, s.WithTailCalls(st.Frames, s.Called()), want...)
 }
 
-func sameTails(t *testing.T, frames []Frame, want ...string) {
+func sameTails(t *testing.T, frames []names.Frame, want ...string) {
 	t.Helper()
 	var got []string
 	for _, f := range frames {

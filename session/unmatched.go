@@ -140,16 +140,16 @@ func (s *Session) ProgramFunctions() []string {
 }
 
 // SelectFunction makes the innermost frame of a function of that name the selected one.
-func (s *Session) SelectFunction(name string) (Frame, error) {
+func (s *Session) SelectFunction(name string) (names.Frame, error) {
 	st, err := s.Stack(0)
 	if err != nil {
-		return Frame{}, err
+		return names.Frame{}, err
 	}
-	i := slices.IndexFunc(st.Frames, func(f Frame) bool {
+	i := slices.IndexFunc(st.Frames, func(f names.Frame) bool {
 		return query.MatchFunction(name, f.Function, f.Linkage) || symbols.MatchesName(name, f.Function, f.Linkage)
 	})
 	if i < 0 {
-		return Frame{}, fmt.Errorf("no frame of a function %q: bt shows those there are", name)
+		return names.Frame{}, fmt.Errorf("no frame of a function %q: bt shows those there are", name)
 	}
 	return s.SelectFrame(i)
 }

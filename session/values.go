@@ -9,6 +9,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/symbols"
 	"hdb/symbols/elf"
 	"hdb/unwind"
@@ -139,7 +140,7 @@ func (v *Values) frame() (*values.Frame, error) {
 }
 
 // frameAt prepares frame i of a stack.
-func (v *Values) frameAt(frames []Frame, i int) *values.Frame {
+func (v *Values) frameAt(frames []names.Frame, i int) *values.Frame {
 	if i < 0 || i >= len(frames) {
 		return nil
 	}
@@ -249,7 +250,7 @@ func (v *Values) setWide(reg uint64, b []byte) error {
 }
 
 // changed makes the stack be walked anew: what was written may be a part of it.
-func (v *Values) changed() { v.s.sel.stack, v.s.sel.max = Stack{}, 0 }
+func (v *Values) changed() { v.s.sel.stack, v.s.sel.max = names.Stack{}, 0 }
 
 // A NamedValue is a variable with its value as text.
 type NamedValue struct{ Name, Type, Value string }
@@ -352,7 +353,7 @@ func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err err
 	}
 	caller := &values.Frame{Regs: regs.Unwind(), Wide: v.wideRegisters()}
 	if fault := symbols.Guard(func() {
-		f := v.frameAt([]Frame{fn.frame}, 0)
+		f := v.frameAt([]names.Frame{fn.frame}, 0)
 		var x values.Value
 		if x, err = v.w.Returned(f, caller); err == nil {
 			err = v.w.Unreadable(x)
