@@ -42,9 +42,9 @@ type Debuginfod struct {
 	states  map[Download]*download
 	running int
 	ended   Fetched // downloads that ended since there were none under way
-	arrived bool    // something is here that modules were opened without
+	arrived bool    // a file has arrived since modules were opened
 
-	hurried atomic.Int32 // callers that must not wait
+	noWait atomic.Int32 // callers that must not wait
 }
 
 // A Download names a file: debug info, or a source when File is set.
@@ -167,7 +167,7 @@ func (d *Debuginfod) stop(forget bool) {
 	}
 }
 
-// Waiting are the files that the user was not asked about yet.
+// Waiting is the number of files that wait for the user to allow downloads.
 func (d *Debuginfod) Waiting() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,15 +190,15 @@ func (d *Debuginfod) find(buildID string) (string, error) {
 	return d.DebugInfo(buildID)
 }
 
-// brief is how long a source is waited for, which is short: most are there at once.
-const brief = 700 * time.Millisecond
+// sourceWait is how long a source file is waited for at most: servers have most at once.
+const sourceWait = 700 * time.Millisecond
 
 func (d *Debuginfod) source(buildID, file string) (string, error) {
-	return d.get(Download{buildID, file}, brief)
+	return d.get(Download{buildID, file}, sourceWait)
 }
 
-// get is a file that is here, or the reason why it is not, such as that it is on its
-// way now.
+// get returns the path of a file, or the reason why it is not here, such as a download
+// under way. It waits for at most patience, unless downloads are waited for.
 func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) {
 	d.mu.Lock()
 	if d.mode == DebuginfodOff || len(d.cfg.URLs) == 0 {
@@ -218,7 +218,7 @@ func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) 
 		patience = 0
 	}
 	st := d.begin(what)
-	wait := d.wait && d.hurried.Load() == 0
+	wait := d.wait && d.noWait.Load() == 0
 	if !wait && d.wait {
 		patience = 0
 	}
@@ -228,7 +228,7 @@ func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) 
 		limit = time.After(patience)
 	}
 	select {
-	case <-st.done: // before: the reason is better than that there was one
+	case <-st.done: // first, so that a known reason is returned rather than ErrOnTheWay
 		return st.path, st.err
 	default:
 	}
@@ -240,10 +240,10 @@ func (d *Debuginfod) get(what Download, patience time.Duration) (string, error) 
 	}
 }
 
-// Hurry has nobody wait for a file until the returned function is called.
-func (d *Debuginfod) Hurry() func() {
-	d.hurried.Add(1)
-	return func() { d.hurried.Add(-1) }
+// DoNotWait has nobody wait for a file until the returned function is called.
+func (d *Debuginfod) DoNotWait() func() {
+	d.noWait.Add(1)
+	return func() { d.noWait.Add(-1) }
 }
 
 // waiting is the context of the downloads that are waited for; nil when none are.
@@ -331,8 +331,8 @@ func (d *Debuginfod) finish(what Download, st *download, path string, err error)
 	}
 }
 
-// saidEvery is how often a download's progress is said to those who want it.
-const saidEvery = 2 * time.Second
+// progressEvery is how often the progress of a download is told.
+const progressEvery = 2 * time.Second
 
 // progress is called on the goroutine of a download.
 func (d *Debuginfod) progress(p debuginfod.Progress) {
@@ -345,7 +345,7 @@ func (d *Debuginfod) progress(p debuginfod.Progress) {
 	say := false
 	if st != nil {
 		st.at = p
-		say = d.cfg.WantProgress && time.Since(st.told) >= saidEvery
+		say = d.cfg.WantProgress && time.Since(st.told) >= progressEvery
 		if say {
 			st.told = time.Now()
 		}
@@ -400,7 +400,7 @@ func (d *Debuginfod) Close() {
 type DownloadStatus struct {
 	Download
 	Path        string // "" unless it is here
-	Err         error  // why it could not be had
+	Err         error  // why it could not be fetched
 	Done, Total int64  // bytes, of one under way; Total is -1 when it is not known
 }
 

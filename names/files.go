@@ -13,7 +13,7 @@ import (
 type files struct {
 	r    *Resolver
 	open map[fileID]*symbols.Object
-	// retired are open still, because something may point into them.
+	// retired files were replaced. They stay open: unwind tables point into them.
 	retired []*symbols.Object
 }
 
@@ -50,7 +50,7 @@ func (f *files) get(path string) (*symbols.Object, error) {
 }
 
 // withID opens the debug file with that build ID in place of a file that is gone; nil
-// without.
+// if there is none.
 func (f *files) withID(id string) *symbols.Object {
 	if len(id) < 4 {
 		return nil
@@ -69,8 +69,8 @@ func (f *files) withID(id string) *symbols.Object {
 	return nil
 }
 
-// fetch opens a server's debug file with that build ID; nil without an error when
-// there is nobody to ask. The caller closes it.
+// fetch opens the debug file with that build ID from a server; nil without an error if
+// no server may be asked. The caller closes it.
 func (f *files) fetch(id string) (*symbols.Object, error) {
 	path, err := f.r.Debuginfod.find(id)
 	if err != nil || path == "" {

@@ -35,14 +35,14 @@ type opened struct {
 	path  string              // absolute
 	files map[int]*openedFile // by index in the capture's modules
 	names map[codeKey][]capture.Frame
-	again bool // what the capture kept is looked for again
+	again bool // files are asked before what the capture kept
 }
 
 // An openedFile is a file that was found for a module, or why none was.
 type openedFile struct {
 	obj  *symbols.Object
 	err  error
-	said bool // that a file was refused
+	told bool // the user was told that the file is not the one that ran
 }
 
 // OpenCapture makes the capture at an absolute path what is asked for names. The one
@@ -243,8 +243,8 @@ func (o *opened) fileChain(c addr.Code, seq uint64) []capture.Frame {
 // wanted of it.
 func (o *opened) tellRefused(m *openedFile) {
 	var wrong *wrongFileError
-	if errors.As(m.err, &wrong) && !m.said {
-		m.said = true
+	if errors.As(m.err, &wrong) && !m.told {
+		m.told = true
 		o.r.notify("%v", m.err)
 	}
 }

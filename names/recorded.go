@@ -35,7 +35,7 @@ type codeKey struct {
 	module int
 }
 
-// maxNames bounds the names that are kept lest they be looked up again.
+// maxNames bounds the cache of names.
 const maxNames = 1 << 16
 
 // A ModuleRecorder keeps which modules were mapped from which event on.
@@ -62,7 +62,7 @@ func (l *ModuleLog) Change(rec ModuleRecorder, seq uint64, added, removed []Mapp
 	}
 	for _, mod := range added {
 		path := mod.Path
-		if strings.HasPrefix(path, "/proc/") { // opened through the process's eyes: that says nothing to others
+		if strings.HasPrefix(path, "/proc/") { // a path through /proc means nothing once the process is gone
 			path = strings.TrimSuffix(mod.Name, " (deleted)")
 		}
 		m := loggedModule{Module: capture.Module{Path: path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: seq}}
@@ -84,8 +84,8 @@ func (l *ModuleLog) Mapped() []Mapping {
 	return all
 }
 
-// Switch has the recording follow a change of process, of which these modules are
-// mapped: what both have mapped alike goes on.
+// Switch has the recording follow a change to another process, which has these modules
+// mapped. Modules that both have at the same address continue.
 func (l *ModuleLog) Switch(rec ModuleRecorder, seq uint64, now []Mapping) {
 	mapped := func(list []Mapping, m Mapping) bool {
 		return slices.ContainsFunc(list, func(o Mapping) bool { return o.Path == m.Path && o.Low == m.Low })

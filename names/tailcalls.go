@@ -98,7 +98,7 @@ type chains struct {
 }
 
 // follow searches from the function at entry on. It is false when nothing certain can be
-// said: a function without call sites, a jump to nobody knows where, too many ways.
+// said: a function without call sites, a jump to an unknown address, or too many ways.
 func (c *chains) follow(entry addr.Run) bool {
 	if slices.Contains(c.callee, entry) {
 		c.add()
@@ -235,7 +235,7 @@ func (x *tailCalls) function(entry addr.Run) *calledFunction {
 	fn.known = start == entry
 	for _, site := range sites {
 		if site.Tail {
-			var call tailCall // to nobody knows where, if nobody knows where from
+			var call tailCall // the zero value: neither end is known
 			switch {
 			case site.Return != 0:
 				call = tailCall{addr.Return(site.Return.Run(site.in.Bias)), x.target(site)}
@@ -250,7 +250,7 @@ func (x *tailCalls) function(entry addr.Run) *calledFunction {
 
 // target is the entry point of the function that a site calls, 0 unknown. A name means
 // a hidden function of the same file, or the first definition in the order in which
-// files were Image, as for the dynamic linker.
+// files were loaded, as for the dynamic linker.
 func (x *tailCalls) target(site loadedSite) addr.Run {
 	if site.Entry != 0 {
 		return site.Entry.Run(site.in.Bias)
@@ -269,7 +269,7 @@ func (x *tailCalls) target(site loadedSite) addr.Run {
 	return 0
 }
 
-// codeAt is the address of a function's symbol; 0 of an IFUNC: what it chose is not known.
+// codeAt is the address of a function's symbol, 0 for an IFUNC: which code it chose is not known.
 func codeAt(sym symbols.Sym, in *Image) addr.Run {
 	if !sym.IsCode() || sym.IFunc {
 		return 0

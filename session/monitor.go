@@ -52,7 +52,7 @@ func (s *Session) NewMonitor() (*Monitor, error) {
 // Name names stacks for about as long, 0 without end, and tells whether all are
 // named. It does not wait for debug files from servers.
 func (m *Monitor) Name(budget time.Duration) (whole bool) {
-	defer m.s.names.Debuginfod.Hurry()()
+	defer m.s.names.Debuginfod.DoNotWait()()
 	return m.Monitor.Name(budget, m.s.exclusive) // a record filter names frames, too, on another goroutine
 }
 

@@ -29,7 +29,7 @@ func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 	s := r.s
 	f := &recordedFrames{s: s, Predicates: query.Predicates{Attribution: s.attribution}}
 	f.Find = func() []names.Frame {
-		defer s.names.Debuginfod.Hurry()() // see fetchAhead
+		defer s.names.Debuginfod.DoNotWait()() // see fetchAhead
 		var out []names.Frame
 		for i := range st.PCs {
 			out = s.names.AppendFrames(out, unwind.Frame{PC: st.Code(i)})
