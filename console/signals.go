@@ -133,6 +133,9 @@ func (s *signals) await(in line.Reader, read func() (string, error)) (string, er
 			if s.terminated() || !in.Interactive() {
 				return "", io.EOF
 			}
+			if r, ok := in.(line.Interruptible); ok {
+				r.Interrupted()
+			}
 		}
 	}
 }

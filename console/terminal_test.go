@@ -183,6 +183,7 @@ func TestTerminalWithoutColumns(t *testing.T) {
 			k.expect("(hdb) ")
 			k.press("echo not this" + keyCtrlC)
 			k.expect("^C")
+			k.expect("\n(hdb) ") // the signal has come
 			k.press(keyCtrlD)
 			k.expect("quit\r\n")
 			if err := k.cmd.Wait(); err != nil {

@@ -48,6 +48,8 @@ func (t *terminal) readUnedited(prompt string) (line string, err error) {
 			err = fmt.Errorf("terminal: %w", modeErr)
 		}
 	}()
+	t.open.text.Store(&prompt) // before it can be answered with Ctrl-C
+	defer t.open.text.Store(nil)
 	if _, err := io.WriteString(os.Stdout, prompt); err != nil {
 		return "", err
 	}
@@ -57,6 +59,9 @@ func (t *terminal) readUnedited(prompt string) (line string, err error) {
 	}
 	return line, err
 }
+
+// Interrupted makes the terminal an Interruptible.
+func (t *terminal) Interrupted() { t.open.again(os.Stdout) }
 
 // renew makes liner's state anew, because liner took the terminal for a narrow one. liner
 // asks for the size only once it edits a line, so it would never again.

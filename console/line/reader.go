@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/term"
 )
@@ -37,6 +38,13 @@ type KeyReader interface {
 	// ReadKey shows the prompt until a key is pressed, and returns the key. The
 	// error is ErrCancelled for Ctrl-C and io.EOF at the end.
 	ReadKey(prompt string) (string, error)
+}
+
+// An Interruptible is a Reader of a terminal that turns Ctrl-C into a signal.
+type Interruptible interface {
+	// Interrupted shows an open prompt anew after that signal: the terminal has dropped
+	// what was typed. Any goroutine may call it.
+	Interrupted()
 }
 
 // NewReader reads from standard input: with line editing when a person sits at
@@ -79,21 +87,36 @@ func (*plainReader) SetCompleter(Completer) {}
 // (TERM=dumb, an editor's shell window): a prompt, no editing.
 type dumbReader struct {
 	plainReader
-	out io.Writer
+	out  io.Writer
+	open openPrompt
+}
+
+// openPrompt is the prompt of a line that the terminal edits, while it is read; nil: none is.
+type openPrompt struct{ text atomic.Pointer[string] }
+
+// again writes the prompt anew.
+func (p *openPrompt) again(out io.Writer) {
+	if text := p.text.Load(); text != nil {
+		_, _ = io.WriteString(out, "\n"+*text) // the next prompt tells of an error
+	}
 }
 
 // NewDumb returns the Reader for a person at a terminal without cursor
 // movement: it prints prompts to out and leaves the editing to the terminal.
 func NewDumb(r io.Reader, out io.Writer) Reader {
-	return &dumbReader{plainReader{bufio.NewReaderSize(r, 4096)}, out}
+	return &dumbReader{plainReader: plainReader{bufio.NewReaderSize(r, 4096)}, out: out}
 }
 
 func (d *dumbReader) ReadLine(prompt string) (string, error) {
+	d.open.text.Store(&prompt) // before it can be answered with Ctrl-C
+	defer d.open.text.Store(nil)
 	if _, err := io.WriteString(d.out, prompt); err != nil {
 		return "", err
 	}
 	return readLine(d.lines)
 }
+
+func (d *dumbReader) Interrupted() { d.open.again(d.out) }
 
 func (*dumbReader) Interactive() bool { return true }
 

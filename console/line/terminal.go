@@ -44,6 +44,7 @@ type terminal struct {
 	raw     liner.ModeApplier
 	resumed chan os.Signal
 	reading sync.Mutex // held while a prompt is open
+	open    openPrompt // without editing
 	closing sync.Once
 
 	history   []string
