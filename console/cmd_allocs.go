@@ -184,7 +184,7 @@ func eventPlace(c *Console, e *recording.Event) [2]screen.Span {
 	if len(st.Frames) == 0 {
 		return [2]screen.Span{}
 	}
-	f := st.Frames[c.s.UserFrame(st.Frames)]
+	f := st.Frames[c.s.Selection.UserFrame(st.Frames)]
 	name := c.out.Names.Function(f.Function, f.Linkage)
 	if name == "" {
 		name = f.Name()

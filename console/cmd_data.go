@@ -193,10 +193,10 @@ func (v *sourceViewer) back(size int) (listRange, error) {
 
 // here is the source position of the selected frame, or of main before the run.
 func (v *sourceViewer) here() (file string, line int, language string, current int) {
-	if f, err := v.c.s.SelectedFrame(); err == nil && f.File != "" && f.Line > 0 {
+	if f, err := v.c.s.Selection.Frame(); err == nil && f.File != "" && f.Line > 0 {
 		return f.File, f.Line, f.Language.String(), f.Line
 	}
-	file, line = v.c.s.DefaultLine()
+	file, line = v.c.s.Locations.DefaultLine()
 	return file, line, "", 0
 }
 
@@ -282,7 +282,7 @@ func (v *sourceViewer) eventLine(seq uint64) (listRange, error) {
 		return listRange{}, err
 	}
 	if len(st.Frames) > 0 {
-		if f := st.Frames[v.c.s.UserFrame(st.Frames)]; f.Line > 0 {
+		if f := st.Frames[v.c.s.Selection.UserFrame(st.Frames)]; f.Line > 0 {
 			return listRange{file: f.File, language: f.Language.String(), first: f.Line, current: f.Line}, nil
 		}
 	}
@@ -292,8 +292,8 @@ func (v *sourceViewer) eventLine(seq uint64) (listRange, error) {
 // fileLine finds a source file by the end of its path.
 func (v *sourceViewer) fileLine(name string, line int) (listRange, error) {
 	current := 0
-	f, frameErr := v.c.s.SelectedFrame()
-	files, err := v.c.s.FindSources(name)
+	f, frameErr := v.c.s.Selection.Frame()
+	files, err := v.c.s.Locations.FindSources(name)
 	if err != nil {
 		return listRange{}, err
 	}
@@ -314,12 +314,12 @@ func (v *sourceViewer) fileLine(name string, line int) (listRange, error) {
 func (v *sourceViewer) placeLine(text string) (listRange, error) {
 	if file, line, ok := v.c.s.Names().Symbols.Definition(text); ok {
 		r := listRange{file: file, first: line}
-		if f, err := v.c.s.SelectedFrame(); err == nil && f.File == file {
+		if f, err := v.c.s.Selection.Frame(); err == nil && f.File == file {
 			r.current, r.language = f.Line, f.Language.String()
 		}
 		return r, nil
 	}
-	places, err := v.c.s.Places(text)
+	places, err := v.c.s.Locations.Places(text)
 	if err != nil {
 		return listRange{}, err
 	}
@@ -328,7 +328,7 @@ func (v *sourceViewer) placeLine(text string) (listRange, error) {
 			continue
 		}
 		r := listRange{file: p.File, first: p.Line}
-		if f, err := v.c.s.SelectedFrame(); err == nil && f.File == p.File {
+		if f, err := v.c.s.Selection.Frame(); err == nil && f.File == p.File {
 			r.current, r.language = f.Line, f.Language.String()
 		}
 		return r, nil

@@ -217,7 +217,7 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 			} else {
 				o.Printf("%s in %s, of %s allocated\n", screen.LongSize(r.LiveBytes), screen.Counted(r.LiveBlocks, "block"), screen.Grouped(r.Count))
 			}
-			printFrames(o, r.Stack.Frames[min(c.s.UserFrame(r.Stack.Frames), len(r.Stack.Frames)):])
+			printFrames(o, r.Stack.Frames[min(c.s.Selection.UserFrame(r.Stack.Frames), len(r.Stack.Frames)):])
 		}
 		if len(rows) < total {
 			o.Printf("%d of %s; `%s %d` shows all\n", len(rows), screen.Counted(total, "stack"), in.Name, total)

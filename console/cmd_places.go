@@ -142,7 +142,7 @@ func infoFunctions(_ context.Context, c *Console, in Input) error {
 }
 
 func infoLine(_ context.Context, c *Console, in Input) error {
-	rows, err := c.s.Lines(in.Raw)
+	rows, err := c.s.Locations.Lines(in.Raw)
 	if err != nil {
 		return err
 	}
@@ -220,18 +220,18 @@ func infoSymbol(_ context.Context, c *Console, in Input) error {
 
 // named is the address of a variable or function, or the one that an expression says.
 func (e *evaluator) named(expr string) (addr.Run, error) {
-	if p, err := e.values().Place(expr); err == nil && p.InMemory && !p.Local {
+	if p, err := e.c.s.Values.Place(expr); err == nil && p.InMemory && !p.Local {
 		return p.Addr, nil
 	}
 	return e.address(expr)
 }
 
 func infoAddress(_ context.Context, c *Console, in Input) error {
-	p, err := c.eval.values().Place(in.Raw)
+	p, err := c.s.Values.Place(in.Raw)
 	at, where := "", ""
 	switch {
 	case err != nil: // what debug information does not know, as a symbol of assembly
-		a, other := c.s.Address(in.Raw)
+		a, other := c.s.Memory.Address(in.Raw)
 		if other != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 		return infoMappings(ctx, c, in)
 	}
 	pid, exe, attached, _ := c.s.Process()
-	threads, err := c.s.Threads()
+	threads, err := c.s.Selection.Threads()
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 }
 
 func infoMappings(_ context.Context, c *Console, in Input) error {
-	maps, err := c.s.Mappings()
+	maps, err := c.s.Memory.Mappings()
 	if err != nil {
 		return err
 	}

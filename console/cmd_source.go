@@ -113,7 +113,7 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 	} else {
 		v.Found, v.Lines, v.Kept, v.Changed = src.Path, src.Last(), !src.Whole(), src.Changed
 	}
-	if unit, module, ok := c.s.UnitAt(); ok {
+	if unit, module, ok := c.s.Locations.UnitAt(); ok {
 		v.CompDir, v.Producer, v.DWARF, v.Module = unit.CompDir, unit.Producer, unit.Version, module
 		if v.Language == "" {
 			v.Language = unit.Language.String()

@@ -71,16 +71,16 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	var st names.Stack
-	called, selected := c.s.Called(), -1
+	called, selected := c.s.Selection.Called(), -1
 	if b.isEvent {
 		e, of, err := c.s.EventStack(b.event)
 		if err != nil {
 			return err
 		}
 		st, called = of, e.Function
-	} else if st, err = c.s.Stack(0); err != nil {
+	} else if st, err = c.s.Selection.Stack(0); err != nil {
 		return err
-	} else if f, err := c.s.SelectedFrame(); err == nil {
+	} else if f, err := c.s.Selection.Frame(); err == nil {
 		selected = f.Num
 	}
 	frames := st.Frames
@@ -95,14 +95,14 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 		frames = frames[len(frames)+limit:]
 	}
 	shown := len(frames)
-	frames = c.s.WithTailCalls(frames, called)
+	frames = c.s.Selection.WithTailCalls(frames, called)
 	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
 	for i, f := range frames {
 		v.Frames[i].Selected = !f.Tail && f.Num == selected
 	}
 	c.show(in, v, func(o *screen.Output) {
 		if b.full {
-			if at, in := c.s.InProbe(); in && !b.isEvent {
+			if at, in := c.s.Selection.InProbe(); in && !b.isEvent {
 				o.Line(screen.Guess(fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)))
 			}
 			printFull(o, frames, selected)
@@ -173,7 +173,7 @@ func showFrame(c *Console, in Input, f names.Frame) {
 }
 
 func runFrame(ctx context.Context, c *Console, in Input) error {
-	old, err := c.s.SelectedFrame()
+	old, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 		return nil
 	}
 	err = c.interp.execute(ctx, line)
-	if _, back := c.s.SelectFrame(old.Num); err == nil && c.s.Mode() != session.Loaded {
+	if _, back := c.s.Selection.SelectFrame(old.Num); err == nil && c.s.Mode() != session.Loaded {
 		err = back
 	}
 	return err
@@ -206,7 +206,7 @@ func chooseFrame(s *session.Session, word, line string) (f names.Frame, rest str
 		if line == "" {
 			return f, "", errors.New("frame function: the name of a function must follow")
 		}
-		f, err = s.SelectFunction(line)
+		f, err = s.Selection.SelectFunction(line)
 		return f, "", err
 	case strings.HasPrefix("level", word):
 		word, line = splitWord(line)
@@ -215,7 +215,7 @@ func chooseFrame(s *session.Session, word, line string) (f names.Frame, rest str
 	if err != nil {
 		return f, "", fmt.Errorf("frame: %q: a frame's number or `function NAME` expected", word)
 	}
-	f, err = s.SelectFrame(n)
+	f, err = s.Selection.SelectFrame(n)
 	return f, line, err
 }
 
@@ -225,7 +225,7 @@ func mover(sign int) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		f, err := c.s.Up(sign * n)
+		f, err := c.s.Selection.Up(sign * n)
 		if err != nil {
 			return err
 		}
@@ -241,7 +241,7 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 		return threadApply(ctx, c, rest)
 	}
 	if word == "" {
-		t, err := c.s.Thread()
+		t, err := c.s.Selection.Thread()
 		if err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return fmt.Errorf("thread: %q: a thread's number or `apply` expected", word)
 	}
-	t, err := c.s.SelectThread(n)
+	t, err := c.s.Selection.SelectThread(n)
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 	if rest != "" { // delve: thread N COMMAND
 		return c.interp.execute(ctx, rest)
 	}
-	f, err := c.s.SelectedFrame()
+	f, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func quoted(name string) string {
 
 // threadApply runs a command in several threads and restores the selection.
 func threadApply(ctx context.Context, c *Console, rest string) error {
-	threads, err := c.s.Threads()
+	threads, err := c.s.Selection.Threads()
 	if err != nil {
 		return err
 	}
@@ -296,11 +296,11 @@ func threadApply(ctx context.Context, c *Console, rest string) error {
 	if line == "" {
 		return errors.New("thread apply: a command must follow")
 	}
-	old, err := c.s.Thread()
+	old, err := c.s.Selection.Thread()
 	if err != nil {
 		return err
 	}
-	frame, err := c.s.SelectedFrame()
+	frame, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func threadApply(ctx context.Context, c *Console, rest string) error {
 		if c.out.Stopped() || ctx.Err() != nil {
 			break
 		}
-		if _, err := c.s.SelectThread(t.Num); err != nil {
+		if _, err := c.s.Selection.SelectThread(t.Num); err != nil {
 			return err
 		}
 		if !c.cfg.JSON {
@@ -321,10 +321,10 @@ func threadApply(ctx context.Context, c *Console, rest string) error {
 			return nil
 		}
 	}
-	if _, err := c.s.SelectThread(old.Num); err != nil {
+	if _, err := c.s.Selection.SelectThread(old.Num); err != nil {
 		return err
 	}
-	_, err = c.s.SelectFrame(frame.Num)
+	_, err = c.s.Selection.SelectFrame(frame.Num)
 	return err
 }
 

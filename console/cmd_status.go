@@ -96,7 +96,7 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 }
 
 func infoThreads(_ context.Context, c *Console, in Input) error {
-	threads, err := c.s.Threads()
+	threads, err := c.s.Selection.Threads()
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func infoThreads(_ context.Context, c *Console, in Input) error {
 }
 
 func infoGoroutines(_ context.Context, c *Console, in Input) error {
-	gs, err := c.s.Goroutines()
+	gs, err := c.s.Selection.Goroutines()
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func infoGoroutines(_ context.Context, c *Console, in Input) error {
 }
 
 func infoFrame(_ context.Context, c *Console, in Input) error {
-	f, err := c.s.SelectedFrame()
+	f, err := c.s.Selection.Frame()
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func infoFrame(_ context.Context, c *Console, in Input) error {
 }
 
 func infoRegisters(_ context.Context, c *Console, in Input) error {
-	regs, err := c.s.Registers()
+	regs, err := c.s.Selection.Registers()
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 		rows = append(rows, []screen.Span{screen.Head(r.Name), screen.Addr(value), screen.Plain(registerText(c.s, r))})
 	}
 	for _, name := range vectorNames(in.Args) {
-		value, err := c.eval.values().Show("$"+name, registerOptions(name))
+		value, err := c.s.Values.Show("$"+name, registerOptions(name))
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}

@@ -190,7 +190,7 @@ func meant(s *session.Session, st *breakpoints.Stop) string {
 	for _, f := range s.AllocFunctions() {
 		words = append(words, f.Name)
 	}
-	return spelling.Nearest(st.Function, append(words, s.ProgramFunctions()...))
+	return spelling.Nearest(st.Function, append(words, s.Locations.ProgramFunctions()...))
 }
 
 func runRbreak(_ context.Context, c *Console, in Input) error {
@@ -238,11 +238,11 @@ func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind) (*b
 		return c.s.Watch(expr, size, kind)
 	}
 	if name, ok := strings.CutPrefix(expr, "*"); ok { // *VARIABLE is the variable, unless that is a pointer
-		if p, err := c.eval.values().Place(name); err == nil && p.InMemory && !p.Pointer {
+		if p, err := c.s.Values.Place(name); err == nil && p.InMemory && !p.Pointer {
 			return c.s.Watch(expr, size, kind)
 		}
 	}
-	p, err := c.eval.values().Place(expr)
+	p, err := c.s.Values.Place(expr)
 	switch {
 	case err != nil:
 		st, other := c.s.Watch(expr, size, kind)

@@ -35,18 +35,9 @@ func (d *display) text() string {
 // go on with.
 type evaluator struct {
 	c        *Console
-	kept     *session.Values // nil before the first use
 	displays []display
 	next     int    // number of the next display
 	memory   memory // where x goes on
-}
-
-// values are the session's values, made on first use.
-func (e *evaluator) values() *session.Values {
-	if e.kept == nil {
-		e.kept = e.c.s.NewValues()
-	}
-	return e.kept
 }
 
 func valueCommands() []*Command {
@@ -117,7 +108,7 @@ func runPrint(_ context.Context, c *Console, in Input) error {
 	if expr == "" {
 		expr = "$"
 	}
-	n, text, err := c.eval.values().Print(expr, o)
+	n, text, err := c.s.Values.Print(expr, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
@@ -135,7 +126,7 @@ func typeTeller(whole bool) func(context.Context, *Console, Input) error {
 		if in.Raw == "" {
 			return fmt.Errorf("%s: an expression or a type must follow", in.Name)
 		}
-		text, err := c.eval.values().TypeOf(in.Raw, whole)
+		text, err := c.s.Values.TypeOf(in.Raw, whole)
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -159,7 +150,7 @@ func (e *evaluator) variables(in Input, none string, list func(*session.Values, 
 	if err != nil {
 		return err
 	}
-	vars, err := list(e.values(), o)
+	vars, err := list(e.c.s.Values, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
@@ -226,7 +217,7 @@ func (e *evaluator) showDisplay(d *display) {
 	if err != nil {
 		return
 	}
-	text, err := e.values().Show(d.expr, o)
+	text, err := e.c.s.Values.Show(d.expr, o)
 	if err != nil {
 		return
 	}
@@ -301,7 +292,7 @@ func (e *evaluator) setVar(expr string) error {
 	if expr == "" {
 		return errors.New("set var: an assignment must follow, as x = 1")
 	}
-	if err := e.values().Set(expr); err != nil {
+	if err := e.c.s.Values.Set(expr); err != nil {
 		return fmt.Errorf("set var: %w", err)
 	}
 	return nil
@@ -310,12 +301,12 @@ func (e *evaluator) setVar(expr string) error {
 // address is what an expression says as an address. What it does not know, a
 // symbol without debug information or a program of Go, the session may.
 func (e *evaluator) address(expr string) (addr.Run, error) {
-	a, err := e.values().Address(expr)
+	a, err := e.c.s.Values.Address(expr)
 	var untyped *values.UntypedError
 	if err == nil || errors.As(err, &untyped) {
 		return a, err
 	}
-	if a, other := e.c.s.Address(expr); other == nil {
+	if a, other := e.c.s.Memory.Address(expr); other == nil {
 		return a, nil
 	}
 	return 0, err

@@ -245,7 +245,7 @@ func (k completer) sourceNames(word string) []string {
 }
 
 func (k completer) threadNumbers(word string) []string {
-	threads, err := k.c.s.Threads()
+	threads, err := k.c.s.Selection.Threads()
 	if err != nil {
 		return nil
 	}

@@ -39,7 +39,7 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	}
 	unit := noUnit
 	if expr != "" {
-		unit = func() (int, bool) { return c.eval.values().Unit(expr) }
+		unit = func() (int, bool) { return c.s.Values.Unit(expr) }
 	}
 	if err := m.parse(spec, unit); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (x *examiner) units() error {
 	case 't':
 		perRow = max(1, 8/x.m.size)
 	}
-	b, err := x.c.s.Read(x.m.next, x.m.count*x.m.size)
+	b, err := x.c.s.Memory.Read(x.m.next, x.m.count*x.m.size)
 	for i := 0; i+x.m.size <= len(b); i += x.m.size {
 		if i%(perRow*x.m.size) == 0 {
 			x.row()
@@ -217,7 +217,7 @@ const maxString = 4096
 
 func (x *examiner) strings() error {
 	for range x.m.count {
-		b, err := x.c.s.Read(x.m.next, maxString)
+		b, err := x.c.s.Memory.Read(x.m.next, maxString)
 		if len(b) == 0 {
 			return err
 		}
@@ -247,7 +247,7 @@ func (x *examiner) instructions() error {
 		return sym.Name, a - sym.Offset
 	}
 	for range x.m.count {
-		b, err := x.c.s.Read(x.m.next, maxInstruction)
+		b, err := x.c.s.Memory.Read(x.m.next, maxInstruction)
 		if len(b) == 0 {
 			return err
 		}
@@ -286,7 +286,7 @@ func assembly(inst x86asm.Inst, pc uint64, name x86asm.SymLookup) string {
 
 func (x *examiner) print(o *screen.Output) {
 	pc := ""
-	if f, err := x.c.s.SelectedFrame(); err == nil && x.m.format == 'i' {
+	if f, err := x.c.s.Selection.Frame(); err == nil && x.m.format == 'i' {
 		pc = f.Code.Addr().String()
 	}
 	for _, r := range x.rows {

@@ -86,7 +86,7 @@ func returned(c *Console, fn *session.Finished) *returnedView {
 	if err != nil {
 		return nil
 	}
-	ret, err := c.eval.values().Returned(fn, o)
+	ret, err := c.s.Values.Returned(fn, o)
 	switch {
 	case errors.Is(err, values.ErrNoDebug):
 		return &returnedView{RAX: fmt.Sprintf("%#x", fn.RAX), Why: "no debug information tells its type"}

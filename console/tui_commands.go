@@ -113,7 +113,7 @@ func (h tuiHost) Picture(before *screen.Picture, again bool) screen.Picture {
 func (h tuiHost) place() screen.Picture {
 	c := h.c
 	var p screen.Picture
-	f, err := c.s.SelectedFrame()
+	f, err := c.s.Selection.Frame()
 	stands := err == nil
 	if stands {
 		p.Function = c.out.Names.Short(c.out.Names.Function(f.Function, f.Linkage))
@@ -159,7 +159,7 @@ func frameWords(s *session.Session, f names.Frame) string {
 		}
 		return words
 	}
-	if t, err := s.Thread(); err == nil {
+	if t, err := s.Selection.Thread(); err == nil {
 		words += fmt.Sprintf("  thread %d %s", t.Num, quoted(t.Name))
 	}
 	return words

@@ -99,7 +99,7 @@ func (o *origin) walk() unwind.Stack {
 		o.raw = kept
 		return kept
 	}
-	raw, err := o.s.rawStack(o.t, o.s.Settings.MaxDepth, o.call.Now)
+	raw, err := o.s.walker.raw(o.t, o.s.Settings.MaxDepth, o.call.Now)
 	if err != nil {
 		raw.Truncated = err.Error()
 	}
@@ -113,7 +113,7 @@ func (o *origin) walk() unwind.Stack {
 // Keep walks the stack of a call that is reported later, if at all: where the
 // thread is then, it has returned long ago.
 func (k sink) Keep(t *inferior.Thread, call breakpoints.Call) any {
-	raw, err := k.s.rawStack(t, k.s.Settings.MaxDepth, call.Now)
+	raw, err := k.s.walker.raw(t, k.s.Settings.MaxDepth, call.Now)
 	if err != nil {
 		return nil
 	}

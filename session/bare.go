@@ -64,7 +64,7 @@ func (s *Session) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior
 	}
 	// Behind the instruction, as a return address would be.
 	call.Regs, call.Return, call.Now, call.SP = regs, regs.PC(), addr.Return(regs.PC()), regs.SP()
-	raw, err := s.rawStack(t, s.Settings.MaxDepth, call.Now)
+	raw, err := s.walker.raw(t, s.Settings.MaxDepth, call.Now)
 	if err != nil {
 		raw.Truncated = err.Error()
 	}

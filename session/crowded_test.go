@@ -24,7 +24,7 @@ func toMalloc(t *testing.T, s *Session) (second addr.Run) {
 
 func pcOf(t *testing.T, s *Session) addr.Run {
 	t.Helper()
-	regs, err := s.sel.thread.Regs()
+	regs, err := s.Selection.thread.Regs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestJumpOverThreadOnItsWay(t *testing.T) {
 	setBreak(t, s, "*malloc")
 	must(t)(s.Continue(1))
 	must(t)(s.Continue(1))
-	if stop, err := s.proc.StepInstruction(s.sel.thread); err != nil || stop.Reason != inferior.Stepped || !s.probe.Covers(pcOf(t, s)) {
+	if stop, err := s.proc.StepInstruction(s.Selection.thread); err != nil || stop.Reason != inferior.Stepped || !s.probe.Covers(pcOf(t, s)) {
 		t.Fatalf("%v, %v, at %v", stop.Reason, err, pcOf(t, s))
 	}
 	for _, id := range []int{inside, inside + 1} {
@@ -164,7 +164,7 @@ func TestStepIntoFollowed(t *testing.T) {
 			must(t)(s.StepInstruction(1))
 			pc := pcOf(t, s)
 			paths[i] = append(paths[i], pc)
-			if s.isMain(s.sel.stack.Frames[0]) {
+			if s.isMain(s.Selection.stack.Frames[0]) {
 				break
 			}
 		}

@@ -99,7 +99,7 @@ func (r *remote) visit(t *testing.T, wait bool, mode names.DebuginfodMode) (*Ses
 // source.
 func lines(t *testing.T, s *Session) string {
 	t.Helper()
-	st, err := s.Stack(0)
+	st, err := s.Selection.Stack(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestDebuginfodNamesCapture(t *testing.T) {
 	if got := stackOf(t, s); !strings.Contains(got, "other_place") {
 		t.Errorf("with the server: %s", got)
 	}
-	st, err := s.Stack(0)
+	st, err := s.Selection.Stack(0)
 	if err != nil {
 		t.Fatal(err)
 	}

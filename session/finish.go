@@ -34,7 +34,7 @@ func (s *Session) ToFinish() (names.Frame, error) {
 
 // toFinish is ToFinish, with where a physical frame returns to.
 func (s *Session) toFinish() (f names.Frame, ret addr.Run, err error) {
-	f, err = s.liveFrame()
+	f, err = s.Selection.liveFrame()
 	if err != nil || f.Inlined || s.proc.IsGo() {
 		return f, 0, err
 	}
@@ -58,7 +58,7 @@ func (s *Session) isMain(f names.Frame) bool {
 
 // returnOf is where the physical frame of f returns to.
 func (s *Session) returnOf(f names.Frame) (addr.Run, error) {
-	raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code)
+	raw, err := s.walker.raw(s.Selection.thread, defaultDepth, s.Selection.code)
 	if err != nil {
 		return 0, err
 	}
@@ -77,16 +77,8 @@ func because(why string) string {
 	return ": " + why
 }
 
-// liveFrame is the selected frame of a process.
-func (s *Session) liveFrame() (names.Frame, error) {
-	if err := s.live(); err != nil {
-		return names.Frame{}, err
-	}
-	return s.SelectedFrame()
-}
-
 func (s *Session) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
-	t, cfa := s.sel.thread, f.CFA
+	t, cfa := s.Selection.thread, f.CFA
 	reached, left, stop, err := s.runOut(t, cfa, []target{{at: ret, when: frameLeft(t, cfa)}})
 	switch {
 	case err != nil:
@@ -115,7 +107,7 @@ func (s *Session) showCaller(r *Report, ret addr.Run) {
 	if len(calls) == 0 {
 		return
 	}
-	raw, err := s.rawStack(s.sel.thread, 1, s.sel.code)
+	raw, err := s.walker.raw(s.Selection.thread, 1, s.Selection.code)
 	if err != nil || len(raw.Frames) == 0 {
 		return
 	}
@@ -123,7 +115,7 @@ func (s *Session) showCaller(r *Report, ret addr.Run) {
 	by := calls[0]
 	n := slices.IndexFunc(frames, func(f names.Frame) bool { return f.Function == by.Function && f.Inlined == by.Inlined })
 	if n > 0 {
-		s.sel.stack, s.sel.frame, s.sel.max = names.Stack{Frames: frames}, n, 0
+		s.Selection.stack, s.Selection.frame, s.Selection.max = names.Stack{Frames: frames}, n, 0
 		r.Frames = frames[n : n+1]
 	}
 }
@@ -142,9 +134,9 @@ func frameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
 
 // finishInlined steps until the inlined call f is over.
 func (s *Session) finishInlined(f names.Frame) (*Report, error) {
-	t := s.sel.thread
+	t := s.Selection.thread
 	outside := func() bool {
-		st, err := s.threadStack(t, 1, addr.Code{})
+		st, err := s.walker.stack(t, 1, addr.Code{})
 		if err != nil {
 			return true
 		}
@@ -183,7 +175,7 @@ func (s *Session) Until(location string) (*Report, error) {
 	if err := s.live(); err != nil {
 		return nil, err
 	}
-	t := s.sel.thread
+	t := s.Selection.thread
 	if t == nil {
 		return nil, ErrNoStack
 	}
@@ -226,18 +218,18 @@ func (s *Session) ContinueTo(location string) (*Report, error) {
 }
 
 func (s *Session) advance(location, verb string) (*Report, error) {
-	f, err := s.liveFrame()
+	f, err := s.Selection.liveFrame()
 	if err != nil {
 		return nil, err
 	}
-	places, err := s.Places(location)
+	places, err := s.Locations.Places(location)
 	if err != nil {
 		return nil, err
 	}
 	if len(places) == 0 {
 		return nil, fmt.Errorf("%s: %s is nowhere in the loaded modules", verb, location)
 	}
-	t := s.sel.thread
+	t := s.Selection.thread
 	var targets []target
 	for _, p := range places {
 		targets = append(targets, target{at: p.Addr})

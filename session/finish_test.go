@@ -20,18 +20,18 @@ func TestFinishAfterSignal(t *testing.T) {
 	if last := r.Frames[len(r.Frames)-1]; last.Function != "main" {
 		t.Errorf("the frames shown end at %s, want main", last.Function)
 	}
-	before, err := s.SelectedFrame()
+	before, err := s.Selection.Frame()
 	if err != nil || before.Num != 0 {
 		t.Fatalf("frame %d (%s) is selected, want 0: %v", before.Num, before.Function, err)
 	}
-	st, err := s.Stack(0)
+	st, err := s.Selection.Stack(0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r = must(t)(s.Finish()); r.Reason != inferior.Trapped {
 		t.Fatalf("finish ended with %v: %s", r.Reason, r.Headline())
 	}
-	after, err := s.SelectedFrame()
+	after, err := s.Selection.Frame()
 	if err != nil || after.Num != 0 || after.CFA != st.Frames[1].CFA {
 		t.Errorf("after finish: %s with CFA %v, %v; want its caller's, %v", after.Function, after.CFA, err, st.Frames[1].CFA)
 	}
@@ -42,7 +42,7 @@ func TestFinishAtStop(t *testing.T) {
 	s := open(t, "stepping")
 	setBreak(t, s, "leaf")
 	must(t)(s.Run(nil))
-	st, err := s.Stack(2)
+	st, err := s.Selection.Stack(2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestFinishAtStop(t *testing.T) {
 	if len(r.Hits) != 1 || r.Hits[0].ID != 2 || r.Finished == nil {
 		t.Fatalf("want breakpoint 2 and a return: %s", r.Headline())
 	}
-	v, err := s.NewValues().Returned(r.Finished, values.Options{})
+	v, err := s.Values.Returned(r.Finished, values.Options{})
 	if err != nil || v.Value != "1" || v.Type != "int" || v.Num != 1 {
 		t.Errorf("%+v, %v; want int 1 as $1", v, err)
 	}
@@ -105,7 +105,7 @@ func TestFinishBare(t *testing.T) {
 	if r.Finished == nil || r.Finished.RAX != 1 {
 		t.Fatalf("want 1 in rax: %s, %+v", r.Headline(), r.Finished)
 	}
-	if v, err := s.NewValues().Returned(r.Finished, values.Options{}); !errors.Is(err, values.ErrNoDebug) {
+	if v, err := s.Values.Returned(r.Finished, values.Options{}); !errors.Is(err, values.ErrNoDebug) {
 		t.Errorf("%+v, %v; want %v", v, err, values.ErrNoDebug)
 	}
 }

@@ -81,7 +81,7 @@ func (s *Session) stepGo(n int, into bool) (*Report, error) {
 		verb, step = "step", g.Step
 	}
 	for i := range max(n, 1) {
-		t := s.sel.thread
+		t := s.Selection.thread
 		s.leave()
 		stop, err := step(t)
 		if err != nil {
@@ -91,7 +91,7 @@ func (s *Session) stepGo(n int, into bool) (*Report, error) {
 			return s.report(stop, verb), nil
 		}
 		if stop.Thread != nil {
-			s.sel.thread = stop.Thread
+			s.Selection.thread = stop.Thread
 		}
 	}
 	return nil, ErrNotRunning
@@ -103,23 +103,11 @@ func (s *Session) finishGo() (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := s.sel.thread
+	t := s.Selection.thread
 	s.leave()
 	stop, err := g.StepOut(t)
 	if err != nil {
 		return nil, err
 	}
 	return s.report(stop, "finish"), nil
-}
-
-// Goroutines are the goroutines of a Go program.
-func (s *Session) Goroutines() ([]inferior.Goroutine, error) {
-	if err := s.live(); err != nil {
-		return nil, err
-	}
-	g, err := s.proc.Go()
-	if err != nil {
-		return nil, err
-	}
-	return g.Goroutines()
 }

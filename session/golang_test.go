@@ -151,7 +151,7 @@ func TestGoStackWithoutDWARF(t *testing.T) {
 		setBreak(t, s, "main.chain")
 		must(t)(s.Run(nil))
 		for _, at := range []string{"the first instruction", "the second", "the third"} {
-			st := get[names.Stack](t)(s.Stack(0))
+			st := get[names.Stack](t)(s.Selection.Stack(0))
 			var names []string
 			for _, f := range st.Frames {
 				names = append(names, f.Function)

@@ -64,7 +64,7 @@ func (s *Session) switchTo(pid int) error {
 	s.names.Modules.Update(mappings(s.proc.Modules()))
 	s.names.Log.Switch(s.rec, s.rec.Seq()+1, mappings(s.proc.Modules()))
 	s.newTracer()
-	s.selectDefault()
+	s.Selection.selectDefault()
 	s.bindAll()
 	return s.armTracer()
 }

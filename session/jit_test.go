@@ -35,7 +35,7 @@ func TestJITInterfaceAsGdb(t *testing.T) {
 			}
 			args := "--jit-kind=" + kind + " " + code
 			must(t)(s.Run(&args))
-			f, err := s.SelectedFrame()
+			f, err := s.Selection.Frame()
 			if err != nil {
 				t.Fatal(err)
 			}

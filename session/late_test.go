@@ -92,7 +92,7 @@ const wholeStack = "third*:12 second*:19 first*:26 other_place:41 main:50"
 // stackOf is the stack that a capture begins with, down to main.
 func stackOf(t *testing.T, s *Session) string {
 	t.Helper()
-	st, err := s.Stack(0)
+	st, err := s.Selection.Stack(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestCaptureWithoutNamesFindsThemLate(t *testing.T) {
 	if got := stackOf(t, s); got != wholeStack || said.Len() > 0 {
 		t.Fatalf("stack %s, want %s; said %q", got, wholeStack, said)
 	}
-	st, _ := s.Stack(0)
+	st, _ := s.Selection.Stack(0)
 	if f := st.Frames[3]; f.Frame.Source.String() != "dwarf" || f.Offset == 0 {
 		t.Errorf("frame %+v", f)
 	}
@@ -160,7 +160,7 @@ func TestWrongBuildIDIsRefusedWithBothValues(t *testing.T) {
 		t.Errorf("said %q, want %q", said, want)
 	}
 	again, said := reader(t, bare)
-	if places, err := again.Places("other_place"); len(places) != 0 || err != nil || said.String() != want {
+	if places, err := again.Locations.Places("other_place"); len(places) != 0 || err != nil || said.String() != want {
 		t.Errorf("places %v, %v, said %q", places, err, said)
 	}
 	changes, err := s.RefreshSymbols()

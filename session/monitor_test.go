@@ -69,7 +69,7 @@ func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 			continue
 		}
 		seen := map[siteKey]bool{}
-		for _, f := range st.Frames[s.UserFrame(st.Frames):] {
+		for _, f := range st.Frames[s.Selection.UserFrame(st.Frames):] {
 			key := siteKey{f.Name(), f.File, f.Module}
 			if sum := total[key]; !seen[key] {
 				sum.Add(&flows[id])

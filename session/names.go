@@ -139,39 +139,27 @@ func (s *Session) RefreshSymbols() ([]names.SymbolChange, error) {
 	var here names.Frame
 	hereErr := ErrNoStack
 	if s.Mode() == Live {
-		here, hereErr = s.SelectedFrame()
+		here, hereErr = s.Selection.Frame()
 	}
 	changes := s.names.Refresh()
 	if s.Mode() == Empty {
 		return nil, ErrNoProgram
 	}
-	s.sel.stack, s.sel.max = names.Stack{}, 0
+	s.Selection.stack, s.Selection.max = names.Stack{}, 0
 	switch s.Mode() {
 	case Saved:
-		if st, err := s.savedStack(); err == nil {
-			s.sel.frame = s.UserFrame(st.Frames)
+		if st, err := s.Selection.savedStack(); err == nil {
+			s.Selection.frame = s.Selection.UserFrame(st.Frames)
 		}
 	case Loaded:
 		s.rebindAll()
 	case Live:
 		s.bindPending()
 		if hereErr == nil {
-			s.reselect(here)
+			s.Selection.reselect(here)
 		}
 	}
 	return changes, nil
-}
-
-// reselect selects the frame again after inlined calls may have become known.
-func (s *Session) reselect(old names.Frame) {
-	st, err := s.Stack(0)
-	if err != nil {
-		return
-	}
-	same := func(f names.Frame) bool { return f.CFA == old.CFA && f.Code == old.Code && f.Inlined == old.Inlined }
-	if i := slices.IndexFunc(st.Frames, same); i >= 0 {
-		s.sel.frame = i
-	}
 }
 
 // Checkup looks at all modules: of the capture, of the process, or of the program

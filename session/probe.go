@@ -237,25 +237,6 @@ func (s *Session) followProbe() {
 	}
 }
 
-// exclusive runs f while no event is being taken from the probe.
-func (s *Session) exclusive(f func()) {
-	if s.probe != nil {
-		s.probe.Exclusive(f)
-		return
-	}
-	f()
-}
-
-// stopAll runs f while all threads stand, between two events: those that they made
-// before have been taken from the probe, so that f may look at the trace.
-func (s *Session) stopAll(f func() error) error {
-	return s.proc.StopAll(func() error {
-		s.exclusive(func() {})
-		defer s.exclusive(func() {}) // orders what f did before the events to come
-		return f()
-	})
-}
-
 // loaded has the probe follow a change of the modules.
 func (s *Session) loaded(added, removed []inferior.Module) {
 	if s.bare != nil {

@@ -22,7 +22,7 @@ func TestStackOfAThreadInTheProbe(t *testing.T) {
 			t.Fatal(err)
 		}
 		timer.Stop()
-		st, err := s.Stack(0)
+		st, err := s.Selection.Stack(0)
 		if err != nil || len(st.Frames) == 0 {
 			t.Fatal(err)
 		}
@@ -33,10 +33,10 @@ func TestStackOfAThreadInTheProbe(t *testing.T) {
 		if slices.ContainsFunc(st.Frames, func(f names.Frame) bool { return f.Module == "hdb's probe" }) {
 			t.Fatalf("shows the probe's own frames: %+v", st.Frames)
 		}
-		if rows, err := s.Threads(); err != nil || rows[0].Frame.Module == "hdb's probe" {
+		if rows, err := s.Selection.Threads(); err != nil || rows[0].Frame.Module == "hdb's probe" {
 			t.Errorf("%v: the thread stands in %+v", err, rows)
 		}
-		if _, in := s.InProbe(); in {
+		if _, in := s.Selection.InProbe(); in {
 			seen++
 			// turn jumps to free instead of calling it, and what the program prints first needs a buffer.
 			if by := st.Frames[0].Function; !slices.Contains([]string{"turn", "main", "malloc", "free", "__libc_free", "_IO_file_doallocate"}, by) {

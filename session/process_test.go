@@ -159,10 +159,10 @@ func TestGoStepsByGoroutine(t *testing.T) {
 	must(t)(s.Next(1))
 	wantLine(t, s, "main.chain", 19)
 	must(t)(s.Finish())
-	if f, err := s.SelectedFrame(); err != nil || f.Function != "main.main" {
+	if f, err := s.Selection.Frame(); err != nil || f.Function != "main.main" {
 		t.Errorf("finished in %s: %v", f.Function, err)
 	}
-	gs, err := s.Goroutines()
+	gs, err := s.Selection.Goroutines()
 	if err != nil || len(gs) == 0 || gs[0].ID != 1 || gs[0].Function != "main.main" {
 		t.Errorf("goroutines %+v: %v", gs, err)
 	}

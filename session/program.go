@@ -15,7 +15,6 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/inferior"
-	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/recording"
 	"hdb/symbols"
@@ -281,7 +280,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.newTracer()
 	s.names.Modules.Update(mappings(p.Modules()))
 	s.recordModules(p.Modules(), nil)
-	s.selectDefault()
+	s.Selection.selectDefault()
 	s.bindAll()
 	if err := s.armTracer(); err != nil {
 		return err
@@ -304,12 +303,6 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 func (s *Session) noteNoAllocator() {
 	if s.recordStatus().Sites == 0 {
 		s.notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", s.names.Program.Path)
-	}
-}
-
-func (s *Session) selectDefault() {
-	if ts := s.proc.Threads(); len(ts) > 0 {
-		s.selectThread(ts[0], addr.Code{})
 	}
 }
 
@@ -361,7 +354,7 @@ func (s *Session) forget() {
 	s.dropTracer()
 	s.proc = nil
 	s.target.Store(nil)
-	s.sel = selection{}
+	s.Selection.selection = selection{}
 	s.hits = nil
 	s.names.Detach()
 	s.forgetBindings()
@@ -475,7 +468,7 @@ func (s *Session) execed(path string) {
 	s.gaps.Forget()
 	s.logProgram(path)
 	s.tracer.Reset()
-	s.selectDefault()
+	s.Selection.selectDefault()
 	s.bindAll()
 	if err := s.armTracer(); err != nil {
 		s.notify("%v", err)

@@ -54,11 +54,11 @@ func compareRun(t *testing.T, p real.Program, want oracle.Result) {
 	n := 0
 	r, err := s.Run(nil)
 	for ; err == nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone; r, err = s.Continue(1) {
-		st, err := s.Stack(0)
+		st, err := s.Selection.Stack(0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		st.Frames = s.WithTailCalls(st.Frames, s.Called())
+		st.Frames = s.Selection.WithTailCalls(st.Frames, s.Selection.Called())
 		if r.Event == nil {
 			t.Fatalf("stopped: %s", r.Headline())
 		}

@@ -390,16 +390,16 @@ func (s *Session) logStop(r *Report) {
 	}
 	s.noteLosses()
 	s.exclusive(func() {
-		if s.sel.thread == nil || ends {
+		if s.Selection.thread == nil || ends {
 			s.rec.AddStop(rec, nil, nil)
 			return
 		}
 		var stack *capture.Stack
-		if raw, err := s.rawStack(s.sel.thread, defaultDepth, s.sel.code); err == nil {
+		if raw, err := s.walker.raw(s.Selection.thread, defaultDepth, s.Selection.code); err == nil {
 			st := recording.StackOf(raw)
 			stack = &st
 		}
-		s.rec.AddStop(rec, thread{s.sel.thread}, stack)
+		s.rec.AddStop(rec, thread{s.Selection.thread}, stack)
 	})
 }
 
@@ -501,7 +501,7 @@ func (s *Session) OpenWhole(path string) (capture.Info, error) {
 		s.savedPath = path
 	}
 	s.names.OpenCapture(f, s.savedPath)
-	s.sel, s.at, s.moved = selection{}, 0, false
+	s.Selection.selection, s.at, s.moved = selection{}, 0, false
 	if d := f.Damage(); d != nil {
 		s.notify("%v", d)
 	}
@@ -513,18 +513,18 @@ func (s *Session) selectSaved() {
 	stops := s.saved.Stops()
 	for i := len(stops) - 1; i >= 0; i-- {
 		if stops[i].Stack != 0 {
-			s.sel.seq = stops[i].Event
-			s.sel.saved = stops[i].Stack
-			s.sel.at = max(stops[i].Event, stops[i].Seq)
+			s.Selection.seq = stops[i].Event
+			s.Selection.stackID = stops[i].Stack
+			s.Selection.at = max(stops[i].Event, stops[i].Seq)
 			break
 		}
 	}
-	if s.sel.saved == 0 {
+	if s.Selection.stackID == 0 {
 		if e, ok := s.saved.Event(s.saved.Last()); ok {
-			s.sel.seq, s.sel.saved, s.sel.at = e.Seq, e.Stack, e.Seq
+			s.Selection.seq, s.Selection.stackID, s.Selection.at = e.Seq, e.Stack, e.Seq
 		}
 	}
-	if st, err := s.savedStack(); err == nil {
-		s.sel.frame = s.UserFrame(st.Frames)
+	if st, err := s.Selection.savedStack(); err == nil {
+		s.Selection.frame = s.Selection.UserFrame(st.Frames)
 	}
 }

@@ -114,7 +114,7 @@ func (s *Session) resume() (inferior.Stop, error) {
 func (s *Session) leave() {
 	s.names.Resumed()
 	s.hits = nil
-	s.sel.max, s.sel.frame, s.sel.code, s.sel.stack = 0, 0, addr.Code{}, names.Stack{}
+	s.Selection.max, s.Selection.frame, s.Selection.code, s.Selection.stack = 0, 0, addr.Code{}, names.Stack{}
 	s.clock.Resume()
 }
 
@@ -149,10 +149,10 @@ func (s *Session) reportFinished(stop inferior.Stop, verb string, fn *Finished) 
 		}
 	}
 	if t == nil {
-		t = s.sel.thread
+		t = s.Selection.thread
 	}
-	s.selectThread(t, first)
-	r.Thread = s.threadInfo(t)
+	s.Selection.selectThread(t, first)
+	r.Thread = s.Selection.threadInfo(t)
 	s.watchHit(stop, r)
 	s.showFrames(r)
 	s.logStop(r)
@@ -172,7 +172,7 @@ func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.S
 // frames are shown up to the user's. Frames further out are named when someone asks:
 // the names of main's callers cost a look into the C library's debug info.
 func (s *Session) showFrames(r *Report) {
-	if s.sel.thread == nil {
+	if s.Selection.thread == nil {
 		return
 	}
 	placed := r.Event == nil && !atAnyPlace[r.Reason]
@@ -180,7 +180,7 @@ func (s *Session) showFrames(r *Report) {
 	if placed {
 		limit = 1
 	}
-	raw, err := s.rawStack(s.sel.thread, limit, s.sel.code)
+	raw, err := s.walker.raw(s.Selection.thread, limit, s.Selection.code)
 	if err != nil || len(raw.Frames) == 0 {
 		return
 	}
@@ -200,9 +200,9 @@ func (s *Session) showFrames(r *Report) {
 			break
 		}
 	}
-	s.sel.stack, s.sel.frame = names.Stack{Frames: frames}, n
+	s.Selection.stack, s.Selection.frame = names.Stack{Frames: frames}, n
 	if atAnyPlace[r.Reason] && r.Event == nil {
-		s.sel.frame = 0 // that is where the thread stands; finish and up go on from there
+		s.Selection.frame = 0 // that is where the thread stands; finish and up go on from there
 	}
 	r.Frames = frames[from : n+1]
 }
@@ -235,7 +235,7 @@ var atAnyPlace = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.
 
 // reportHere reports a process that is stopped without having run.
 func (s *Session) reportHere(verb string) *Report {
-	return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: s.sel.thread}, verb)
+	return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: s.Selection.thread}, verb)
 }
 
 func (s *Session) watchHit(stop inferior.Stop, r *Report) {

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"hdb/capture"
-	"hdb/names"
 )
 
 func fileSize(path string) int64 {
@@ -14,25 +13,6 @@ func fileSize(path string) int64 {
 		return 0
 	}
 	return st.Size()
-}
-
-// savedStack is the stack selected in the capture.
-func (s *Session) savedStack() (names.Stack, error) {
-	if s.sel.saved == 0 {
-		return names.Stack{}, ErrNoStack
-	}
-	if s.sel.max == 0 {
-		s.sel.stack, s.sel.max = s.names.RecordedStack(s.saved, s.sel.saved, s.sel.at), defaultDepth
-	}
-	return s.sel.stack, nil
-}
-
-func (s *Session) savedThreads() []ThreadInfo {
-	var rows []ThreadInfo
-	for _, t := range s.saved.Threads() {
-		rows = append(rows, ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name})
-	}
-	return rows
 }
 
 // Opened tells what a capture begins with: how many events can be read, and the
@@ -45,12 +25,12 @@ func (s *Session) Opened() (events int, selected string) {
 		return int(info.Totals.Events), "" // in sums
 	}
 	stops := s.saved.Stops()
-	for i := len(stops) - 1; i >= 0 && s.sel.saved != 0; i-- {
-		if stops[i].Stack == s.sel.saved && max(stops[i].Event, stops[i].Seq) == s.sel.at {
+	for i := len(stops) - 1; i >= 0 && s.Selection.stackID != 0; i-- {
+		if stops[i].Stack == s.Selection.stackID && max(stops[i].Event, stops[i].Seq) == s.Selection.at {
 			return s.saved.Len(), fmt.Sprintf("stop %d, %s", i+1, stops[i].Text)
 		}
 	}
-	if e, ok := s.EventAt(s.sel.seq); ok {
+	if e, ok := s.EventAt(s.Selection.seq); ok {
 		return s.saved.Len(), fmt.Sprintf("event #%d %s", e.Seq, e.Call())
 	}
 	return s.saved.Len(), ""

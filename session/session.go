@@ -12,20 +12,16 @@ package session
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"sync/atomic"
-	"time"
 
 	"hdb/breakpoints"
 	"hdb/capture"
-	"hdb/capture/file"
 	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/diskcache"
 	"hdb/names"
-	"hdb/probe"
 	"hdb/query"
 	"hdb/recording"
 	"hdb/unwind"
@@ -53,25 +49,25 @@ type Config struct {
 // A Session is one program under the debugger, from loading to quitting, or one
 // saved capture.
 type Session struct {
-	cfg      Config
 	Settings Settings
+
+	Selection *Selection // the selected thread, stack and frame
+	Memory    *Memory    // the inferior's memory, and addresses as typed
+	Locations *Locations // places in the code as typed, and source lines
+	Values    *Values    // variables and expressions
+
+	*common
+	walker *walker
 
 	failure atomic.Pointer[error] // see Failure
 
-	names *names.Resolver
-	proc  *inferior.Process
-	walk  *unwind.Walker
 	stops breakpoints.List
 	binds map[int]*binding // planted traps of a numbered stop, by its ID
 
 	clones map[addr.Run]bool // modules in which clone has a trap, by their beginnings
 
-	attribution *query.Attribution // of blocks to functions, by the settings
-
 	tracer     *breakpoints.Tracer
-	probe      *probe.Probe             // nil before it was needed
 	fellBack   string                   // why the probe cannot be used
-	said       map[string]bool          // warnings given in this run
 	bare       *bareCalls               // nil: system calls are not followed
 	userFns    []breakpoints.Function   // alloc add
 	users      map[string]*userFunction // the same by Symbol
@@ -87,31 +83,17 @@ type Session struct {
 	streamErr  error
 	unreadable error            // why the recording of this run cannot be asked
 	bounds     recording.Bounds // of the recording of this run or, if it has none, the next
-	saved      *file.File
-	savedPath  string // absolute
+	savedPath  string           // absolute
 	console    recording.ConsoleLog
 	indexed    indexed
-	reading    *capture.Reading // of the command that runs, see Within; nil: to the end
 	likes      query.Likenesses
 	moved      bool                       // saved was brought to
 	at         uint64                     // the moment after this event, rather than to its end
 	policy     map[string]inferior.Policy // handle, kept across runs
 
-	sel                  selection
 	catchFork, catchExec bool
 
-	hits   []hit // stops that said yes since the last resume
-	clock  recording.Clock
-	target atomic.Pointer[inferior.Process] // proc, for Interrupt from another goroutine
-}
-
-// Within has the verbs read recordings only until the reading is given up, nil always
-// to the end, and returns what they did before. What they return of a reading that was
-// cut is no answer; nothing that stays is made of it.
-func (s *Session) Within(r *capture.Reading) (before *capture.Reading) {
-	before, s.reading = s.reading, r
-	s.names.Within(r)
-	return before
+	hits []hit // stops that said yes since the last resume
 }
 
 // indexed is the index of the recording that was asked last.
@@ -164,7 +146,7 @@ func New(cfg Config) *Session {
 		cfg.Notify = func(string) {}
 	}
 	s := &Session{
-		cfg:    cfg,
+		common: &common{cfg: cfg},
 		binds:  map[int]*binding{},
 		clones: map[addr.Run]bool{},
 		policy: map[string]inferior.Policy{},
@@ -173,8 +155,13 @@ func New(cfg Config) *Session {
 			Wrappers: regexp.MustCompile(query.DefaultWrappers), Libraries: regexp.MustCompile(query.DefaultLibraries), MaxDepth: 2048, Probe: ProbeAuto, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
 		},
 	}
+	s.settings = &s.Settings
 	s.names = s.newNames()
-	s.walk = unwind.NewWalker(s.names.Modules)
+	s.walker = &walker{s.common, unwind.NewWalker(s.names.Modules)}
+	s.Selection = &Selection{common: s.common, walker: s.walker, s: s}
+	s.Memory = &Memory{s.common, s.Selection}
+	s.Locations = &Locations{s.common, s.Selection, s.Memory}
+	s.Values = newValues(s.common, s.Selection)
 	s.rec = recording.New(recordedProcess{s})
 	s.attribution = query.NewAttribution(s.Settings.Wrappers, s.Settings.Libraries)
 	s.likes.Read = s.readLikeness
@@ -206,42 +193,16 @@ const (
 )
 
 // Mode tells what can be asked.
-func (s *Session) Mode() Mode {
-	switch {
-	case s.saved != nil:
-		return Saved
-	case s.proc != nil:
-		return Live
-	case s.names.Program != nil:
-		return Loaded
-	}
-	return Empty
-}
+func (s *Session) Mode() Mode { return s.mode() }
 
-// live is the error of a verb that needs a process, or nil.
-func (s *Session) live() error {
-	switch s.Mode() {
-	case Saved:
-		return ErrSaved
-	case Live:
-		return nil
-	}
-	return ErrNotRunning
-}
-
-func (s *Session) notify(format string, args ...any) {
-	s.cfg.Notify(fmt.Sprintf(format, args...))
-}
+// Within has the verbs read recordings only until the reading is given up, nil always
+// to the end, and returns what they did before. What they return of a reading that was
+// cut is no answer; nothing that stays is made of it.
+func (s *Session) Within(r *capture.Reading) (before *capture.Reading) { return s.within(r) }
 
 // Interrupt stops the running inferior, or does nothing when it is stopped, and gives
 // up a download that is waited for. Any goroutine may call it.
-func (s *Session) Interrupt() error {
-	s.names.Debuginfod.Interrupt()
-	if p := s.target.Load(); p != nil {
-		return p.Interrupt()
-	}
-	return nil
-}
+func (s *Session) Interrupt() error { return s.interrupt() }
 
 // Process is what `info inferiors` shows; ok is false without a process.
 func (s *Session) Process() (pid int, exe string, attached, ok bool) {
@@ -249,23 +210,4 @@ func (s *Session) Process() (pid int, exe string, attached, ok bool) {
 		return 0, "", false, false
 	}
 	return s.proc.PID(), s.proc.Exe(), s.proc.Attached(), true
-}
-
-// now is the inferior's own time since it was launched or attached: the time it
-// stood for the user or for hdb's own work is not counted.
-func (s *Session) now() time.Duration {
-	return s.clock.Now()
-}
-
-// ownWork leaves the time until the returned function is called out of the
-// inferior's.
-func (s *Session) ownWork() func() {
-	begun := time.Now()
-	return func() {
-		d := time.Since(begun)
-		s.clock.LeaveOut(d)
-		if s.probe != nil {
-			s.probe.Idle(d)
-		}
-	}
 }

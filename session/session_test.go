@@ -66,7 +66,7 @@ func setBreak(t *testing.T, s *Session, text string) {
 
 func wantLine(t *testing.T, s *Session, function string, line int) {
 	t.Helper()
-	f, err := s.SelectedFrame()
+	f, err := s.Selection.Frame()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestStopAtLargeAllocationWithInlinedFrames(t *testing.T) {
 	if got := path(r.Frames); got != "buffer_resize*:15" {
 		t.Errorf("frames %s", got)
 	}
-	st, err := s.Stack(0)
+	st, err := s.Selection.Stack(0)
 	if err != nil || st.Truncated != "" {
 		t.Fatalf("stack truncated %q: %v", st.Truncated, err)
 	}
@@ -171,7 +171,7 @@ func TestCaptureRoundTrip(t *testing.T) {
 	if _, err := s.Save(file, false); err != nil {
 		t.Fatal(err)
 	}
-	live, err := s.Stack(0)
+	live, err := s.Selection.Stack(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestCaptureRoundTrip(t *testing.T) {
 	if _, err := c.Open(file); err != nil {
 		t.Fatal(err)
 	}
-	saved, err := c.Stack(0)
+	saved, err := c.Selection.Stack(0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/binary"
 	"errors"
 	"strings"
 
@@ -30,7 +29,7 @@ func (s *Session) lineAt(t *inferior.Thread) (line, inferior.Registers, error) {
 		return line{}, regs, err
 	}
 	var l line
-	raw := s.walk.Walk(s.proc, regs.Unwind(), 1)
+	raw := s.walker.walk.Walk(s.proc, regs.Unwind(), 1)
 	if len(raw.Frames) > 0 {
 		l.cfa = raw.Frames[0].CFA
 	}
@@ -92,7 +91,7 @@ func (s *Session) stepLines(n int, into bool) (*Report, error) {
 	if err := s.live(); err != nil {
 		return nil, err
 	}
-	if s.sel.thread == nil {
+	if s.Selection.thread == nil {
 		return nil, ErrNoStack
 	}
 	if s.proc.IsGo() {
@@ -102,7 +101,7 @@ func (s *Session) stepLines(n int, into bool) (*Report, error) {
 	if into {
 		verb = "step"
 	}
-	t := s.sel.thread
+	t := s.Selection.thread
 	for range max(n, 1) {
 		d, err := s.stepLine(t, into)
 		if err != nil {
@@ -278,8 +277,8 @@ func (st *stepper) same(t *inferior.Thread) bool { return t == st.t }
 // outOfBareFunction runs from a function without line information to the first
 // caller that has some, as gdb's step does. Without one, it continues.
 func (st *stepper) outOfBareFunction() (done, error) {
-	st.s.sel.max = 0
-	stack, err := st.s.threadStack(st.t, defaultDepth, addr.Code{})
+	st.s.Selection.max = 0
+	stack, err := st.s.walker.stack(st.t, defaultDepth, addr.Code{})
 	if err != nil {
 		return done{}, err
 	}
@@ -329,22 +328,13 @@ func (s *Session) stubName(pc addr.Run) (name string, ok bool) {
 	return strings.CutSuffix(fs[0].Function, "@plt")
 }
 
-// readPointer reads an address from the inferior's memory.
-func (s *Session) readPointer(a addr.Run) (addr.Run, error) {
-	var b [8]byte
-	if _, err := s.proc.ReadAt(b[:], int64(a)); err != nil {
-		return 0, err // which names the address
-	}
-	return addr.Run(binary.LittleEndian.Uint64(b[:])), nil
-}
-
 // returnAddress is where the thread's innermost function returns to.
 func (s *Session) returnAddress(t *inferior.Thread) (addr.Run, error) {
 	regs, err := t.Regs()
 	if err != nil {
 		return 0, err
 	}
-	raw := s.walk.Walk(s.proc, regs.Unwind(), 2)
+	raw := s.walker.walk.Walk(s.proc, regs.Unwind(), 2)
 	if len(raw.Frames) < 2 {
 		return 0, errors.New("the caller is not known: " + raw.Truncated)
 	}
@@ -361,7 +351,7 @@ func (s *Session) instructions(n int, verb string, over bool) (*Report, error) {
 	if err := s.live(); err != nil {
 		return nil, err
 	}
-	t := s.sel.thread
+	t := s.Selection.thread
 	if t == nil {
 		return nil, ErrNoStack
 	}
@@ -408,7 +398,7 @@ func (s *Session) throughProbe(t *inferior.Thread, before inferior.Registers, st
 		return stop, err
 	}
 	if !s.probe.InMoved(now.PC()) {
-		raw := s.walkShown(now.Unwind(), 1)
+		raw := s.walker.shown(now.Unwind(), 1)
 		if len(raw.Frames) == 0 || s.probe.Covers(raw.Frames[0].PC.Addr()) {
 			return stop, nil
 		}

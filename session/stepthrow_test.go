@@ -12,7 +12,7 @@ import (
 func TestStepsOverExits(t *testing.T) {
 	next := func(s *Session) (*Report, error) { return s.Next(1) }
 	instructions := func(s *Session) (r *Report, err error) {
-		from, err := s.SelectedFrame()
+		from, err := s.Selection.Frame()
 		for err == nil {
 			if r, err = s.NextInstruction(1); err != nil || r.Reason != inferior.Stepped {
 				break

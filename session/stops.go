@@ -54,7 +54,7 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		return s.add(st)
 	}
 	if st.Location == "" {
-		f, err := s.liveFrame()
+		f, err := s.Selection.liveFrame()
 		if err != nil {
 			return nil, errors.New("break: no location: give a function, file:line, *address or alloc")
 		}
@@ -62,13 +62,13 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		st.Location = fmt.Sprintf("*%v", st.Addr)
 	}
 	if st.Kind == breakpoints.StopAddress && strings.Contains(st.Location, "$") { // the register's value of now
-		if st.Addr, err = s.Address(st.Location[1:]); err != nil {
+		if st.Addr, err = s.Memory.Address(st.Location[1:]); err != nil {
 			return nil, err
 		}
 		st.Location = fmt.Sprintf("*%v", st.Addr)
 	}
 	if st.Kind == breakpoints.StopLine && st.File == "" { // of the file of now, whatever is selected later
-		file, line, err := s.lineNumber(st.Location)
+		file, line, err := s.Locations.lineNumber(st.Location)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func (s *Session) AllocFunctions() []breakpoints.Function {
 
 // resolve finds the stop's places in what is loaded.
 func (s *Session) resolve(st *breakpoints.Stop) error {
-	places, err := s.Places(st.Location)
+	places, err := s.Locations.Places(st.Location)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (s *Session) rebindAll() {
 		if !onCode(st) {
 			continue
 		}
-		if places, err := s.Places(st.Location); err == nil {
+		if places, err := s.Locations.Places(st.Location); err == nil {
 			st.Places, st.Pending = places, len(places) == 0
 		}
 	}
@@ -231,7 +231,7 @@ func (s *Session) rebind(st *breakpoints.Stop) {
 		return // the tracer is armed once for all
 	}
 	if onCode(st) {
-		places, _ := s.Places(st.Location) // an error is an address that is not known yet
+		places, _ := s.Locations.Places(st.Location) // an error is an address that is not known yet
 		st.Places = s.mapped(places)
 		st.Pending = len(st.Places) == 0
 	}
@@ -266,7 +266,7 @@ func (s *Session) bindPending() {
 		if !onCode(st) {
 			continue
 		}
-		places, err := s.Places(st.Location)
+		places, err := s.Locations.Places(st.Location)
 		if err != nil {
 			continue // an address that is still unknown
 		}
@@ -390,7 +390,7 @@ func (s *Session) SetCondition(id int, text string) error {
 
 // Clear deletes the stops at a location, and returns their numbers.
 func (s *Session) Clear(location string) ([]int, error) {
-	places, err := s.Places(location)
+	places, err := s.Locations.Places(location)
 	if err != nil {
 		return nil, err
 	}
@@ -456,7 +456,7 @@ func newCodeEnv(s *Session, t *inferior.Thread) *codeEnv {
 	v := &codeEnv{s: s, t: t}
 	v.Attribution = s.attribution
 	v.Find = func() []names.Frame {
-		st, err := s.threadStack(t, defaultDepth, addr.Code{})
+		st, err := s.walker.stack(t, defaultDepth, addr.Code{})
 		if err != nil {
 			return nil // the thread is gone: it is in no function
 		}

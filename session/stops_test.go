@@ -67,7 +67,7 @@ func TestRelativeLineKeepsItsFile(t *testing.T) {
 func TestAddressInLibrarySurvivesRestart(t *testing.T) {
 	s := open(t, "basic")
 	must(t)(s.Start(nil))
-	a, err := s.Address("strdup")
+	a, err := s.Memory.Address("strdup")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestStepModeEntersBareFunctions(t *testing.T) {
 		setBreak(t, s, "globals.c:25")
 		must(t)(s.Run(nil))
 		must(t)(s.Step(1))
-		f, err := s.SelectedFrame()
+		f, err := s.Selection.Frame()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func TestDetachAfterAnInterruptedStep(t *testing.T) {
 			return r.Reason, nil
 		},
 		"engine": func(s *Session) (inferior.StopReason, error) {
-			stop, err := s.proc.StepInstruction(s.sel.thread)
+			stop, err := s.proc.StepInstruction(s.Selection.thread)
 			return stop.Reason, err
 		},
 	} {

@@ -53,7 +53,7 @@ func TestTailCallsOfTheAllocator(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				sameTails(t, s.WithTailCalls(st.Frames, e.Function), want...)
+				sameTails(t, s.Selection.WithTailCalls(st.Frames, e.Function), want...)
 			}
 		}
 		recorded()
@@ -74,11 +74,11 @@ func TestTailCallsOfTheAllocator(t *testing.T) {
 // left by a tail call.
 func tailsAre(t *testing.T, s *Session, want ...string) {
 	t.Helper()
-	st, err := s.Stack(0)
+	st, err := s.Selection.Stack(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sameTails(t, s.WithTailCalls(st.Frames, s.Called()), want...)
+	sameTails(t, s.Selection.WithTailCalls(st.Frames, s.Selection.Called()), want...)
 }
 
 func sameTails(t *testing.T, frames []names.Frame, want ...string) {

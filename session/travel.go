@@ -60,7 +60,7 @@ func (s *Session) gotoEvent(seq uint64) (*Report, error) {
 		return nil, s.noEvent(seq)
 	}
 	s.at, s.moved = seq, true
-	s.sel = selection{seq: seq, saved: e.Stack, at: seq}
+	s.Selection.selection = selection{seq: seq, stackID: e.Stack, at: seq}
 	return s.there(&Report{Event: e, Elapsed: e.Time}, e.TID), nil
 }
 
@@ -71,9 +71,9 @@ func (s *Session) there(r *Report, tid int32) *Report {
 			r.Thread = ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name, Selected: true}
 		}
 	}
-	if st, err := s.savedStack(); err == nil && len(st.Frames) > 0 {
-		s.sel.frame = s.UserFrame(st.Frames)
-		r.Frames = st.Frames[:s.sel.frame+1]
+	if st, err := s.Selection.savedStack(); err == nil && len(st.Frames) > 0 {
+		s.Selection.frame = s.Selection.UserFrame(st.Frames)
+		r.Frames = st.Frames[:s.Selection.frame+1]
 	}
 	return r
 }
@@ -83,7 +83,7 @@ func (s *Session) there(r *Report, tid int32) *Report {
 func (s *Session) gotoStop(n int, at uint64) *Report {
 	st := s.saved.Stops()[n-1]
 	s.at, s.moved = at, true
-	s.sel = selection{seq: st.Event, saved: st.Stack, at: at}
+	s.Selection.selection = selection{seq: st.Event, stackID: st.Stack, at: at}
 	return s.there(&Report{Stop: fmt.Sprintf("stop %d: %s", n, st.Text), Elapsed: st.Time}, st.TID)
 }
 

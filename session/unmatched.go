@@ -2,9 +2,7 @@ package session
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -109,47 +107,4 @@ func (s *Session) expected() []names.Image {
 func hasFunction(objs []names.Image, name string) bool {
 	return slices.ContainsFunc(objs, func(m names.Image) bool { _, ok := m.Object.Symbol(name); return ok }) ||
 		slices.ContainsFunc(objs, func(m names.Image) bool { return len(m.Object.FindFunctions(name)) > 0 })
-}
-
-// maxListed is the length in bytes of a program and its debug file from which its
-// functions are not listed for the sake of a suggestion.
-const maxListed = 64 << 20
-
-// ProgramFunctions are the names, without namespaces and parameters, of the program's
-// own functions; none of a program that is too large to look through for a hint.
-func (s *Session) ProgramFunctions() []string {
-	objs := s.names.Images()
-	if len(objs) == 0 {
-		return nil
-	}
-	size := int64(0)
-	for _, path := range []string{objs[0].Object.Path(), objs[0].Object.Header().DebugFile} {
-		if st, err := os.Stat(path); err == nil {
-			size += st.Size()
-		}
-	}
-	if size > maxListed {
-		return nil
-	}
-	var names []string
-	for _, fn := range objs[0].Object.MatchFunctions(regexp.MustCompile(""), s.reading.GivenUp) {
-		names = append(names, query.BaseName(fn.Name))
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// SelectFunction makes the innermost frame of a function of that name the selected one.
-func (s *Session) SelectFunction(name string) (names.Frame, error) {
-	st, err := s.Stack(0)
-	if err != nil {
-		return names.Frame{}, err
-	}
-	i := slices.IndexFunc(st.Frames, func(f names.Frame) bool {
-		return query.MatchFunction(name, f.Function, f.Linkage) || symbols.MatchesName(name, f.Function, f.Linkage)
-	})
-	if i < 0 {
-		return names.Frame{}, fmt.Errorf("no frame of a function %q: bt shows those there are", name)
-	}
-	return s.SelectFrame(i)
 }

@@ -70,7 +70,7 @@ func (s *Session) fixed(location string) (string, error) {
 		}
 		return location, nil
 	}
-	at, err := s.Address(location[1:])
+	at, err := s.Memory.Address(location[1:])
 	if err != nil {
 		if strings.ContainsAny(location[1:2], "$0123456789") {
 			return "", err
@@ -116,7 +116,7 @@ func (s *Session) userName(location string) string {
 	if location[0] != '*' {
 		return location
 	}
-	if a, err := s.Address(location[1:]); err == nil {
+	if a, err := s.Memory.Address(location[1:]); err == nil {
 		for _, m := range s.names.Images() {
 			if !s.names.Covers(m, a) || s.unplaced(m, location) {
 				continue
@@ -136,7 +136,7 @@ func (s *Session) userName(location string) string {
 // were inlined.
 func (s *Session) functionsIn(m names.Image, program bool, location string) []symbols.Function {
 	if location[0] == '*' {
-		a, err := s.Address(location[1:])
+		a, err := s.Memory.Address(location[1:])
 		if err != nil || !s.names.Covers(m, a) || s.unplaced(m, location) {
 			return nil
 		}
@@ -252,7 +252,7 @@ func counted(n int, thing string) string {
 // meantFunction is the function of the program that was most likely meant by a name, "" if
 // none is near. Of a qualified name the last part may be wrong.
 func (s *Session) meantFunction(name string) string {
-	functions := s.ProgramFunctions()
+	functions := s.Locations.ProgramFunctions()
 	scope := ""
 	if i := strings.LastIndex(name, "::"); i >= 0 {
 		scope, name = name[:i+2], name[i+2:]

@@ -17,20 +17,21 @@ import (
 	"hdb/values/printers"
 )
 
-// Values reads the variables and expressions of the session's frames. It keeps the
+// Values reads the variables and expressions of the selected frame. It keeps the
 // history of printed values.
 type Values struct {
-	s *Session
-	w values.World
+	*common
+	sel *Selection
+	w   values.World
 }
 
-// NewValues is a reader of values with an empty history.
-func (s *Session) NewValues() *Values {
-	v := &Values{s: s}
+// newValues is a reader of values with an empty history.
+func newValues(c *common, sel *Selection) *Values {
+	v := &Values{common: c, sel: sel}
 	v.w = values.World{
-		Reader: values.Reader{Mem: sessionMemory{s}}, Write: sessionMemory{s}, Modules: v.modules, Printers: printers.Table{}, TLS: v.threadLocal,
+		Reader: values.Reader{Mem: sessionMemory{c}}, Write: sessionMemory{c}, Modules: v.modules, Printers: printers.Table{}, TLS: v.threadLocal,
 		Symbol: func(a addr.Run) (string, uint64, bool) {
-			sym, err := s.names.Symbols.At(a)
+			sym, err := c.names.Symbols.At(a)
 			return sym.Name, sym.Offset, err == nil
 		},
 		Lookup: v.lookup,
@@ -41,16 +42,16 @@ func (s *Session) NewValues() *Values {
 
 // note tells the user something about a value, once in a run.
 func (v *Values) note(text string) {
-	if !v.s.said[text] {
-		v.s.said[text] = true
-		v.s.notify("%s", text)
+	if !v.said[text] {
+		v.said[text] = true
+		v.notify("%s", text)
 	}
 }
 
 // lookup finds a symbol that debug information does not describe, that of a
 // thread-local variable in the selected thread. global leaves local symbols out.
 func (v *Values) lookup(name string, global bool) (at addr.Run, code, ok bool) {
-	for _, m := range v.s.names.Images() {
+	for _, m := range v.names.Images() {
 		sym, ok := m.Object.Symbol(name)
 		if !ok || !sym.Defined || global && sym.Local {
 			continue
@@ -66,16 +67,16 @@ func (v *Values) lookup(name string, global bool) (at addr.Run, code, ok bool) {
 
 // sessionMemory is the inferior's memory, or before it runs what its file says that
 // it will be.
-type sessionMemory struct{ s *Session }
+type sessionMemory struct{ *common }
 
 func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
-	if m.s.Mode() == Saved {
+	if m.mode() == Saved {
 		return 0, errCapture // what the files say is how it began, not how it was
 	}
-	if m.s.proc != nil {
-		return m.s.proc.ReadAt(b, off)
+	if m.proc != nil {
+		return m.proc.ReadAt(b, off)
 	}
-	for _, o := range m.s.names.Images() {
+	for _, o := range m.names.Images() {
 		if uint64(addr.Run(off).File(o.Bias)) < headerSize(o.Object) {
 			continue // null and what is near it is no memory of the program
 		}
@@ -97,15 +98,15 @@ func headerSize(o *symbols.Object) uint64 {
 }
 
 func (m sessionMemory) WriteAt(b []byte, off int64) (int, error) {
-	if err := m.s.live(); err != nil {
+	if err := m.live(); err != nil {
 		return 0, err
 	}
-	return m.s.proc.WriteAt(b, off)
+	return m.proc.WriteAt(b, off)
 }
 
 func (v *Values) modules() []values.Module {
 	var out []values.Module
-	for _, m := range v.s.names.Images() {
+	for _, m := range v.names.Images() {
 		out = append(out, values.Module{Obj: m.Object, Bias: m.Bias})
 	}
 	return out
@@ -117,26 +118,25 @@ var errGoValues = errors.New("the values of a Go program are read while it runs:
 // frame is the selected frame; nil without a running program, where statics alone
 // have values.
 func (v *Values) frame() (*values.Frame, error) {
-	s := v.s
 	switch {
-	case s.Mode() == Saved:
+	case v.mode() == Saved:
 		return nil, nil
-	case s.proc == nil && s.names.Program != nil && s.names.Program.Object != nil:
-		if s.names.Program.Object.Header().Go {
+	case v.proc == nil && v.names.Program != nil && v.names.Program.Object != nil:
+		if v.names.Program.Object.Header().Go {
 			return nil, errGoValues
 		}
 		return nil, nil
-	case s.proc == nil:
+	case v.proc == nil:
 		return nil, ErrNoProgram
 	}
-	if _, err := s.liveFrame(); err != nil {
+	if _, err := v.sel.liveFrame(); err != nil {
 		return nil, err
 	}
-	st, err := s.Stack(0)
+	st, err := v.sel.Stack(0)
 	if err != nil {
 		return nil, err
 	}
-	return v.frameAt(st.Frames, min(s.sel.frame, len(st.Frames)-1)), nil
+	return v.frameAt(st.Frames, min(v.sel.frame, len(st.Frames)-1)), nil
 }
 
 // frameAt prepares frame i of a stack.
@@ -163,7 +163,7 @@ func (v *Values) frameAt(frames []names.Frame, i int) *values.Frame {
 }
 
 func (v *Values) moduleAt(a addr.Run) values.Module {
-	if obj, mod := v.s.names.Modules.ObjectAt(a); obj != nil {
+	if obj, mod := v.names.Modules.ObjectAt(a); obj != nil {
 		return values.Module{Obj: obj, Bias: mod.Bias}
 	}
 	return values.Module{}
@@ -171,7 +171,7 @@ func (v *Values) moduleAt(a addr.Run) values.Module {
 
 // setRegister changes a register of the selected thread.
 func (v *Values) setRegister(reg unwind.Reg, n uint64) error {
-	t := v.s.sel.thread
+	t := v.sel.thread
 	if t == nil {
 		return ErrNoStack
 	}
@@ -203,13 +203,13 @@ const (
 // wideRegisters reads the selected thread's registers of floating point and vectors,
 // once and when the first of them is asked for.
 func (v *Values) wideRegisters() func(reg uint64) []byte {
-	read := sync.OnceValues(func() (inferior.Vectors, error) { return v.s.sel.thread.Vectors() })
+	read := sync.OnceValues(func() (inferior.Vectors, error) { return v.sel.thread.Vectors() })
 	return func(reg uint64) []byte {
-		if v.s.sel.thread == nil {
+		if v.sel.thread == nil {
 			return nil
 		}
 		if reg == dwarfFlags {
-			r, err := v.s.sel.thread.Regs()
+			r, err := v.sel.thread.Regs()
 			if err != nil {
 				return nil
 			}
@@ -232,7 +232,7 @@ func (v *Values) wideRegisters() func(reg uint64) []byte {
 
 // setWide changes the lowest bytes of a vector register of the selected thread.
 func (v *Values) setWide(reg uint64, b []byte) error {
-	t := v.s.sel.thread
+	t := v.sel.thread
 	if t == nil {
 		return ErrNoStack
 	}
@@ -250,7 +250,7 @@ func (v *Values) setWide(reg uint64, b []byte) error {
 }
 
 // changed makes the stack be walked anew: what was written may be a part of it.
-func (v *Values) changed() { v.s.sel.stack, v.s.sel.max = names.Stack{}, 0 }
+func (v *Values) changed() { v.sel.stack, v.sel.max = names.Stack{}, 0 }
 
 // A NamedValue is a variable with its value as text.
 type NamedValue struct{ Name, Type, Value string }
@@ -270,7 +270,7 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 	}
 	var memory *values.MemoryError
 	var symbol *values.NoSymbolError
-	if v.s.Mode() == Saved && (errors.As(err, &memory) || errors.As(err, &symbol)) {
+	if v.mode() == Saved && (errors.As(err, &memory) || errors.As(err, &symbol)) {
 		return errCapture
 	}
 	return err
@@ -288,7 +288,7 @@ func (v *Values) Args(o values.Options) ([]NamedValue, error) {
 
 func (v *Values) variables(o values.Options, list func(*values.Frame) ([]values.Variable, error),
 	goList func(*inferior.Go, inferior.GoPlace, inferior.GoLimits) ([]inferior.GoValue, error)) (out []NamedValue, err error) {
-	if err := v.s.live(); err != nil {
+	if err := v.live(); err != nil {
 		return nil, err
 	}
 	g, at, err := v.goFrame()
@@ -343,7 +343,7 @@ type Returned struct {
 // Returned is what the function has returned that Finish ran to the end of, right after
 // it. The value is kept as $N. An error is why only registers are known.
 func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err error) {
-	t := v.s.sel.thread
+	t := v.sel.thread
 	if t == nil {
 		return out, ErrNoStack
 	}
@@ -398,7 +398,7 @@ func (v *Values) Set(expr string) error {
 		_, err := v.w.Assign(f, expr)
 		return err
 	})
-	if v.s.proc != nil && strings.Contains(expr, "=") {
+	if v.proc != nil && strings.Contains(expr, "=") {
 		v.changed()
 	}
 	return err

@@ -16,7 +16,7 @@ func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakp
 	if err := s.live(); err != nil {
 		return nil, err
 	}
-	a, err := s.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
+	a, err := s.Memory.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
 	if err != nil {
 		return nil, err
 	}
@@ -34,11 +34,11 @@ func (s *Session) WatchAt(expr string, a addr.Run, size int, kind inferior.Watch
 	}
 	b := &binding{size: size, access: kind}
 	if local {
-		f, err := s.liveFrame()
+		f, err := s.Selection.liveFrame()
 		if err != nil {
 			return nil, err
 		}
-		b.frame, b.thread = f.CFA, s.sel.thread
+		b.frame, b.thread = f.CFA, s.Selection.thread
 		if b.returns, err = s.returnsTo(f.CFA); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", expr, err)
 		}
@@ -118,7 +118,7 @@ func (s *Session) outlived(b *binding, t *inferior.Thread) bool {
 
 // returnsTo is the return address below a CFA.
 func (s *Session) returnsTo(cfa addr.Run) (uint64, error) {
-	b, err := s.Read(cfa-8, 8)
+	b, err := s.Memory.Read(cfa-8, 8)
 	if err != nil {
 		return 0, err
 	}

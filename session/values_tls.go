@@ -19,14 +19,13 @@ var errNoTLS = errors.New("thread-local: this thread has no copy of the variable
 // program lies right below the thread pointer (ELF Handling For Thread-Local Storage,
 // variant II); those of libraries stand in the thread's dynamic thread vector.
 func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
-	s := v.s
-	if err := s.live(); err != nil {
+	if err := v.live(); err != nil {
 		return 0, err
 	}
-	if s.sel.thread == nil {
+	if v.sel.thread == nil {
 		return 0, ErrNoStack
 	}
-	regs, err := s.sel.thread.Regs()
+	regs, err := v.sel.thread.Regs()
 	if err != nil {
 		return 0, err
 	}
@@ -37,14 +36,14 @@ func (v *Values) threadLocal(m values.Module, offset uint64) (addr.Run, error) {
 	if !ok {
 		return 0, errors.New("thread-local: the module has no segment for thread-local storage")
 	}
-	if s.names.Program != nil && m.Obj == s.names.Program.Object {
+	if v.names.Program != nil && m.Obj == v.names.Program.Object {
 		size := seg.memSize
 		if seg.align > 1 {
 			size = (size + seg.align - 1) / seg.align * seg.align
 		}
 		return addr.Run(regs.FsBase - size + offset), nil
 	}
-	t := tlsReader{s: s, fs: addr.Run(regs.FsBase)}
+	t := tlsReader{common: v.common, fs: addr.Run(regs.FsBase)}
 	base, err := t.block(m)
 	return base + addr.Run(offset), err
 }
@@ -92,13 +91,13 @@ func programHeader(o *symbols.Object, kind uint32) (segmentHeader, bool) {
 // tlsReader follows the C library's tables from a thread pointer to a module's block.
 // An error of memory stays, so that the steps need no checks of their own.
 type tlsReader struct {
-	s   *Session
+	*common
 	fs  addr.Run
 	err error
 }
 
 func (t *tlsReader) word(a addr.Run) uint64 {
-	p, err := t.s.readPointer(a)
+	p, err := t.readPointer(a)
 	if err != nil && t.err == nil {
 		t.err = fmt.Errorf("thread-local: %w", err)
 	}
@@ -125,11 +124,11 @@ func (t *tlsReader) block(m values.Module) (addr.Run, error) {
 func (t *tlsReader) linkMap(m values.Module) (entry addr.Run, index int, err error) {
 	with := map[uint64]bool{} // the biases of modules with thread-local storage
 	var debug addr.Run
-	for _, o := range t.s.names.Images() {
+	for _, o := range t.names.Images() {
 		if _, ok := programHeader(o.Object, ptTLS); ok {
 			with[uint64(o.Bias)] = true
 		}
-		if t.s.names.Program != nil && o.Object == t.s.names.Program.Object {
+		if t.names.Program != nil && o.Object == t.names.Program.Object {
 			debug = t.debugStruct(o.Object, o.Bias)
 		}
 	}
@@ -187,13 +186,13 @@ func (t *tlsReader) field(name string) (addr.Run, bool) {
 }
 
 func (t *tlsReader) exported(name string, n int) ([]byte, bool) {
-	for _, o := range t.s.names.Images() {
+	for _, o := range t.names.Images() {
 		sym, ok := o.Object.Symbol(name)
 		if !ok || !sym.Defined {
 			continue
 		}
 		b := make([]byte, n)
-		if got, _ := t.s.proc.ReadAt(b, int64(sym.Addr.Run(o.Bias))); got == n {
+		if got, _ := t.proc.ReadAt(b, int64(sym.Addr.Run(o.Bias))); got == n {
 			return b, true
 		}
 	}
@@ -248,7 +247,7 @@ func (t *tlsReader) stale(modid, generation uint64) bool {
 	genAt, _ := t.field("dtv_slotinfo_gen")
 	size, ok2 := t.exported("_thread_db_sizeof_dtv_slotinfo", 4)
 	var global addr.Run
-	for _, o := range t.s.names.Images() {
+	for _, o := range t.names.Images() {
 		if sym, ok := o.Object.Symbol("_rtld_global"); ok && sym.Defined {
 			global = sym.Addr.Run(o.Bias)
 		}
@@ -274,12 +273,12 @@ func (t *tlsReader) stale(modid, generation uint64) bool {
 
 // isMusl tells musl by the dynamic linker that the program names.
 func (t *tlsReader) isMusl() bool {
-	if t.s.names.Program == nil || t.s.names.Program.Object == nil {
+	if t.names.Program == nil || t.names.Program.Object == nil {
 		return false
 	}
-	seg, ok := programHeader(t.s.names.Program.Object, ptInterp)
+	seg, ok := programHeader(t.names.Program.Object, ptInterp)
 	name := make([]byte, min(seg.memSize, 4096))
-	return ok && t.s.names.Program.Object.ReadAddr(name, seg.addr) && bytes.Contains(name, []byte("/ld-musl-"))
+	return ok && t.names.Program.Object.ReadAddr(name, seg.addr) && bytes.Contains(name, []byte("/ld-musl-"))
 }
 
 // musl reads dtv[index]: musl numbers the modules with thread-local storage in the

@@ -25,23 +25,22 @@ const (
 // nil where the frame is not Go's: code of C in a program with cgo.
 func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	var at inferior.GoPlace
-	s := v.s
-	if s.Mode() == Saved || s.proc == nil || !s.proc.IsGo() {
+	if v.mode() == Saved || v.proc == nil || !v.proc.IsGo() {
 		return nil, at, nil
 	}
-	if err := s.live(); err != nil {
+	if err := v.live(); err != nil {
 		return nil, at, err
 	}
-	st, err := s.Stack(0)
+	st, err := v.sel.Stack(0)
 	if err != nil || len(st.Frames) == 0 {
 		return nil, at, err
 	}
-	i := min(s.sel.frame, len(st.Frames)-1)
+	i := min(v.sel.frame, len(st.Frames)-1)
 	fr := st.Frames[i]
 	if fr.Language != 0 && fr.Language != dwarf.LangGo {
 		return nil, at, nil
 	}
-	g, err := s.proc.Go()
+	g, err := v.proc.Go()
 	if err != nil {
 		return nil, at, err
 	}
@@ -49,7 +48,7 @@ func (v *Values) goFrame() (*inferior.Go, inferior.GoPlace, error) {
 	for first > 0 && st.Frames[first-1].Inlined && st.Frames[first-1].Code == fr.Code && st.Frames[first-1].CFA == fr.CFA {
 		first--
 	}
-	return g, inferior.GoPlace{Thread: s.sel.thread, CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first, Index: i}, nil
+	return g, inferior.GoPlace{Thread: v.sel.thread, CFA: fr.CFA, PC: fr.Code.Addr(), Inlined: i - first, Index: i}, nil
 }
 
 // asGo lets answer tell what an expression of Go is in a frame of Go. It reports false,

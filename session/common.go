@@ -1,0 +1,125 @@
+package session
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"hdb/capture"
+	"hdb/capture/file"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/names"
+	"hdb/probe"
+	"hdb/query"
+	"hdb/recording"
+)
+
+// common is what all parts of a session share: what it is about, how it is wired to its
+// user, and its settings.
+type common struct {
+	cfg      Config
+	settings *Settings
+
+	names       *names.Resolver
+	proc        *inferior.Process                // nil without
+	target      atomic.Pointer[inferior.Process] // proc, for other goroutines
+	probe       *probe.Probe                     // nil before it was needed
+	saved       *file.File                       // nil: no capture is open
+	clock       recording.Clock
+	attribution *query.Attribution // of blocks to functions, by the settings
+	reading     *capture.Reading   // of the command that runs, see Session.Within; nil: to the end
+	said        map[string]bool    // warnings given in this run
+}
+
+func (c *common) notify(format string, args ...any) {
+	c.cfg.Notify(fmt.Sprintf(format, args...))
+}
+
+// mode is Session.Mode.
+func (c *common) mode() Mode {
+	switch {
+	case c.saved != nil:
+		return Saved
+	case c.proc != nil:
+		return Live
+	case c.names.Program != nil:
+		return Loaded
+	}
+	return Empty
+}
+
+// live is the error of a verb that needs a process, or nil.
+func (c *common) live() error {
+	switch c.mode() {
+	case Saved:
+		return ErrSaved
+	case Live:
+		return nil
+	}
+	return ErrNotRunning
+}
+
+// now is the inferior's own time since it was launched or attached: the time it
+// stood for the user or for hdb's own work is not counted.
+func (c *common) now() time.Duration {
+	return c.clock.Now()
+}
+
+// ownWork leaves the time until the returned function is called out of the
+// inferior's.
+func (c *common) ownWork() func() {
+	begun := time.Now()
+	return func() {
+		d := time.Since(begun)
+		c.clock.LeaveOut(d)
+		if c.probe != nil {
+			c.probe.Idle(d)
+		}
+	}
+}
+
+// exclusive runs f while no event is being taken from the probe.
+func (c *common) exclusive(f func()) {
+	if c.probe != nil {
+		c.probe.Exclusive(f)
+		return
+	}
+	f()
+}
+
+// stopAll runs f while all threads stand, between two events: those that they made
+// before have been taken from the probe, so that f may look at the trace.
+func (c *common) stopAll(f func() error) error {
+	return c.proc.StopAll(func() error {
+		c.exclusive(func() {})
+		defer c.exclusive(func() {}) // orders what f did before the events to come
+		return f()
+	})
+}
+
+// readPointer reads an address from the inferior's memory.
+func (c *common) readPointer(a addr.Run) (addr.Run, error) {
+	var b [8]byte
+	if _, err := c.proc.ReadAt(b[:], int64(a)); err != nil {
+		return 0, err // which names the address
+	}
+	return addr.Run(binary.LittleEndian.Uint64(b[:])), nil
+}
+
+// within is Session.Within.
+func (c *common) within(r *capture.Reading) (before *capture.Reading) {
+	before, c.reading = c.reading, r
+	c.names.Within(r)
+	return before
+}
+
+// interrupt is Session.Interrupt.
+func (c *common) interrupt() error {
+	c.names.Debuginfod.Interrupt()
+	if p := c.target.Load(); p != nil {
+		return p.Interrupt()
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package session
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/internal/addr"
+	"hdb/names"
+)
+
+// Locations finds the places in the code, and the lines in source files, that a user
+// types.
+type Locations struct {
+	*common
+	sel *Selection // whose file and line are the default
+	mem *Memory
+}
+
+// Places resolves a location as typed: a function, FILE:LINE, FILE:FUNCTION,
+// LINE, +N, -N, *ADDRESS or /RE/. None is no error: a library may yet bring it.
+func (l *Locations) Places(text string) ([]breakpoints.Place, error) {
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return l.herePlace()
+	case text[0] == '*':
+		a, err := l.mem.Address(text[1:])
+		if err != nil {
+			return nil, err
+		}
+		return []breakpoints.Place{breakpoints.Place(l.names.Places.At(a))}, nil
+	case len(text) > 2 && text[0] == '/' && text[len(text)-1] == '/':
+		found, err := l.names.Places.Matching(text[1 : len(text)-1])
+		return places(found), err
+	case text[0] == '+' || text[0] == '-' || isDigits(text):
+		file, line, err := l.lineNumber(text)
+		if err != nil {
+			return nil, err
+		}
+		return places(l.names.Places.OfLine(file, line)), nil
+	}
+	if file, rest, ok := names.CutFile(text); ok {
+		if line, err := strconv.Atoi(rest); err == nil {
+			return places(l.names.Places.OfLine(file, line)), nil
+		}
+		return places(l.names.Places.InFile(file, rest)), nil
+	}
+	return places(l.names.Places.OfFunction(text)), nil
+}
+
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// herePlace is the selected frame's PC.
+func (l *Locations) herePlace() ([]breakpoints.Place, error) {
+	f, err := l.sel.liveFrame()
+	if err != nil {
+		return nil, err
+	}
+	return []breakpoints.Place{breakpoints.Place(l.names.Places.At(f.Code.Addr()))}, nil
+}
+
+// lineNumber reads LINE, +N and -N, which count from the selected frame's line.
+func (l *Locations) lineNumber(text string) (file string, line int, err error) {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return "", 0, fmt.Errorf("line %q: not a number", text)
+	}
+	file, here := l.DefaultLine()
+	if file == "" {
+		return "", 0, fmt.Errorf("line %s: no default source file: use FILE:LINE", text)
+	}
+	if text[0] == '+' || text[0] == '-' {
+		n += here
+	}
+	return file, n, nil
+}
+
+// DefaultLine is what line numbers without a file refer to: the selected frame's
+// file and line, or those of main.
+func (l *Locations) DefaultLine() (file string, line int) {
+	if f, err := l.sel.Frame(); err == nil && f.File != "" {
+		return f.File, f.Line
+	}
+	if l.saved == nil {
+		for _, p := range l.names.Places.Main() {
+			if p.File != "" {
+				return p.File, p.Line
+			}
+		}
+	}
+	return "", 0
+}
+
+// places are places of code as breakpoints have them.
+func places(found []names.Place) []breakpoints.Place {
+	var out []breakpoints.Place
+	for _, p := range found {
+		out = append(out, breakpoints.Place(p))
+	}
+	return out
+}
+
+// Lines tells which code a location has; "" is the selected frame's.
+func (l *Locations) Lines(location string) ([]names.LineInfo, error) {
+	var at []addr.Run
+	if location == "" {
+		f, err := l.sel.Frame()
+		if err != nil {
+			return nil, err
+		}
+		at = append(at, f.Code.Lookup())
+	} else if file, line, ok := l.fileAndLine(location); ok {
+		return l.names.Symbols.Lines(file, line), nil
+	} else {
+		places, err := l.Places(location)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range places {
+			at = append(at, p.Addr)
+		}
+	}
+	var rows []names.LineInfo
+	for _, a := range at {
+		rows = append(rows, l.names.Symbols.LineAt(a))
+	}
+	return rows, nil
+}

@@ -1,0 +1,363 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/names"
+	"hdb/query"
+	"hdb/symbols"
+	"hdb/unwind"
+)
+
+// selection is what the user looks at: a thread, its stack and a frame of it. In
+// a capture, the event.
+type selection struct {
+	thread  *inferior.Thread
+	seq     uint64          // in a capture: the event,
+	stackID capture.StackID // its stack,
+	at      uint64          // and the event whose modules resolve it
+	stack   names.Stack
+	max     int // frames walked for stack; 0: only as many as the last report shows
+	frame   int
+	code    addr.Code // what is known of the thread's PC, see walker.raw
+}
+
+// Selection is the thread, the stack and the frame that commands are about, or the event
+// of a capture.
+type Selection struct {
+	*common
+	walker *walker
+	s      *Session
+	selection
+}
+
+// defaultDepth bounds stacks that nobody asked to see whole.
+const defaultDepth = 2048
+
+// Stack is the selected thread's stack, or the selected event's in a capture.
+// At most limit physical frames are walked, 0 is the default bound.
+func (s *Selection) Stack(limit int) (names.Stack, error) {
+	if limit <= 0 {
+		limit = defaultDepth
+	}
+	if s.mode() == Saved {
+		return s.savedStack()
+	}
+	if err := s.live(); err != nil {
+		return names.Stack{}, err
+	}
+	if s.thread == nil {
+		return names.Stack{}, ErrNoStack
+	}
+	if s.max >= limit {
+		return s.stack, nil
+	}
+	st, err := s.walker.stack(s.thread, limit, s.code)
+	if err != nil {
+		return names.Stack{}, err
+	}
+	s.stack, s.max = st, limit
+	return st, nil
+}
+
+// InProbe tells that the selected thread stands in the probe's own code, whose frames
+// are not in its stack.
+func (s *Selection) InProbe() (at addr.Run, ok bool) {
+	if s.probe == nil || s.thread == nil {
+		return 0, false
+	}
+	regs, err := s.thread.Regs()
+	if err != nil {
+		return 0, false
+	}
+	return regs.PC(), s.probe.Covers(regs.PC())
+}
+
+// UserFrame is the index of the frame that a block belongs to, which is shown for its
+// allocation: see query.Attribution.
+func (s *Selection) UserFrame(frames []names.Frame) int { return s.attribution.Owner(frames) }
+
+// WithTailCalls adds the functions that left a stack by a tail call, see
+// names.Resolver.WithTailCalls. called is the allocator function that the innermost frame
+// called, as events name it, "" for none.
+func (s *Selection) WithTailCalls(frames []names.Frame, called string) []names.Frame {
+	var linked []string
+	if called != "" {
+		linked = breakpoints.LinkedAs(called)
+	}
+	return s.names.WithTailCalls(frames, linked)
+}
+
+// Called is the allocator function that the selected stack's innermost frame called, as
+// events name it: "" where the stack is not that of an event.
+func (s *Selection) Called() string {
+	if s.mode() == Saved {
+		if e, ok := s.s.EventAt(s.seq); ok {
+			return e.Function
+		}
+		return ""
+	}
+	for _, h := range s.s.hits {
+		if h.event != nil && h.thread == s.thread {
+			return h.event.Function
+		}
+	}
+	return ""
+}
+
+// Frame is the selected frame, which list, info and up start from.
+func (s *Selection) Frame() (names.Frame, error) {
+	if known := s.stack.Frames; s.frame < len(known) {
+		return known[s.frame], nil
+	}
+	st, err := s.Stack(0)
+	if err != nil {
+		return names.Frame{}, err
+	}
+	if len(st.Frames) == 0 {
+		return names.Frame{}, ErrNoStack
+	}
+	return st.Frames[min(s.frame, len(st.Frames)-1)], nil
+}
+
+// SelectFrame makes frame n the selected one.
+func (s *Selection) SelectFrame(n int) (names.Frame, error) {
+	st, err := s.Stack(0)
+	if err != nil {
+		return names.Frame{}, err
+	}
+	if n < 0 || n >= len(st.Frames) {
+		return names.Frame{}, fmt.Errorf("no frame %d: the stack has frames 0 to %d", n, len(st.Frames)-1)
+	}
+	s.frame = n
+	return st.Frames[n], nil
+}
+
+// Up selects the frame n calls further out (further in when negative), stopping
+// at the ends as gdb does. It is an error when it cannot move at all.
+func (s *Selection) Up(n int) (names.Frame, error) {
+	st, err := s.Stack(0)
+	if err != nil {
+		return names.Frame{}, err
+	}
+	if len(st.Frames) == 0 {
+		return names.Frame{}, ErrNoStack
+	}
+	to := min(max(s.frame+n, 0), len(st.Frames)-1)
+	if to == s.frame && n > 0 {
+		return names.Frame{}, fmt.Errorf("frame %d is the outermost", to)
+	}
+	if to == s.frame && n < 0 {
+		return names.Frame{}, fmt.Errorf("frame 0 is the innermost")
+	}
+	return s.SelectFrame(to)
+}
+
+// ThreadInfo is a row of `info threads`.
+type ThreadInfo struct {
+	Num      int
+	TID      int
+	Name     string
+	Selected bool
+	Frame    names.Frame
+	Err      error // why the frame is missing
+}
+
+// Threads are the inferior's threads, stopped, each with its innermost frame.
+func (s *Selection) Threads() ([]ThreadInfo, error) {
+	if s.mode() == Saved {
+		return s.savedThreads(), nil
+	}
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	var rows []ThreadInfo
+	for _, t := range s.proc.Threads() {
+		row := s.threadInfo(t)
+		st, err := s.walker.stack(t, 1, addr.Code{})
+		if len(st.Frames) > 0 {
+			row.Frame = st.Frames[0]
+		}
+		row.Err = err
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (s *Selection) threadInfo(t *inferior.Thread) ThreadInfo {
+	if t == nil {
+		return ThreadInfo{}
+	}
+	return ThreadInfo{Num: t.Num, TID: t.TID, Name: t.Name(), Selected: t == s.thread}
+}
+
+// Thread is the selected thread.
+func (s *Selection) Thread() (ThreadInfo, error) {
+	if err := s.live(); err != nil {
+		return ThreadInfo{}, err
+	}
+	return s.threadInfo(s.thread), nil
+}
+
+// SelectThread makes the thread of that number the selected one.
+func (s *Selection) SelectThread(num int) (ThreadInfo, error) {
+	if err := s.live(); err != nil {
+		return ThreadInfo{}, err
+	}
+	for _, t := range s.proc.Threads() {
+		if t.Num == num {
+			s.selectThread(t, addr.Code{})
+			return s.threadInfo(t), nil
+		}
+	}
+	return ThreadInfo{}, fmt.Errorf("no thread %d: see info threads", num)
+}
+
+func (s *Selection) selectThread(t *inferior.Thread, first addr.Code) {
+	s.selection = selection{thread: t, code: first}
+}
+
+// Registers are the selected thread's. In a frame further out, those that its
+// CFI could restore are as that frame will see them.
+func (s *Selection) Registers() ([]Register, error) {
+	f, err := s.liveFrame()
+	if err != nil {
+		return nil, err
+	}
+	regs, err := s.thread.Regs()
+	if err != nil {
+		return nil, err
+	}
+	rows := regs.Named()
+	if f.Regs == regs.Unwind() {
+		return asRegisters(rows, nil), nil
+	}
+	return asRegisters(rows, &f.Regs), nil
+}
+
+// A Register of a frame.
+type Register struct {
+	Name  string
+	Value uint64
+	Known bool // false: the frame's callees did not save it
+}
+
+// asRegisters names the values; those of a frame further out come from its
+// CFI, which restores general registers only.
+func asRegisters(rows []inferior.NamedRegister, frame *unwind.Regs) []Register {
+	out := make([]Register, len(rows))
+	for i, r := range rows {
+		out[i] = Register{Name: r.Name, Value: r.Value, Known: true}
+		if reg, ok := regNumber(r.Name); ok && frame != nil {
+			out[i].Value, out[i].Known = frame.Get(reg)
+		}
+	}
+	return out
+}
+
+func (s *Selection) register(name string) (uint64, error) {
+	alias := map[string]string{"pc": "rip", "sp": "rsp", "fp": "rbp"}
+	if a, ok := alias[name]; ok {
+		name = a
+	}
+	regs, err := s.Registers()
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range regs {
+		if r.Name == name {
+			if !r.Known {
+				return 0, fmt.Errorf("$%s: not saved in this frame", name)
+			}
+			return r.Value, nil
+		}
+	}
+	return 0, fmt.Errorf("$%s: no such register: see info registers", name)
+}
+
+// regNumber is the DWARF number of the register that gdb calls name.
+func regNumber(name string) (unwind.Reg, bool) {
+	for r := unwind.RAX; r <= unwind.RIP; r++ {
+		if r.String() == name {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// Goroutines are the goroutines of a Go program.
+func (s *Selection) Goroutines() ([]inferior.Goroutine, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	g, err := s.proc.Go()
+	if err != nil {
+		return nil, err
+	}
+	return g.Goroutines()
+}
+
+// reselect selects the frame again after inlined calls may have become known.
+func (s *Selection) reselect(old names.Frame) {
+	st, err := s.Stack(0)
+	if err != nil {
+		return
+	}
+	same := func(f names.Frame) bool { return f.CFA == old.CFA && f.Code == old.Code && f.Inlined == old.Inlined }
+	if i := slices.IndexFunc(st.Frames, same); i >= 0 {
+		s.frame = i
+	}
+}
+
+func (s *Selection) selectDefault() {
+	if ts := s.proc.Threads(); len(ts) > 0 {
+		s.selectThread(ts[0], addr.Code{})
+	}
+}
+
+// liveFrame is the selected frame of a process.
+func (s *Selection) liveFrame() (names.Frame, error) {
+	if err := s.live(); err != nil {
+		return names.Frame{}, err
+	}
+	return s.Frame()
+}
+
+// savedStack is the stack selected in the capture.
+func (s *Selection) savedStack() (names.Stack, error) {
+	if s.stackID == 0 {
+		return names.Stack{}, ErrNoStack
+	}
+	if s.max == 0 {
+		s.stack, s.max = s.names.RecordedStack(s.saved, s.stackID, s.at), defaultDepth
+	}
+	return s.stack, nil
+}
+
+func (s *Selection) savedThreads() []ThreadInfo {
+	var rows []ThreadInfo
+	for _, t := range s.saved.Threads() {
+		rows = append(rows, ThreadInfo{Num: t.Num, TID: int(t.TID), Name: t.Name})
+	}
+	return rows
+}
+
+// SelectFunction makes the innermost frame of a function of that name the selected one.
+func (s *Selection) SelectFunction(name string) (names.Frame, error) {
+	st, err := s.Stack(0)
+	if err != nil {
+		return names.Frame{}, err
+	}
+	i := slices.IndexFunc(st.Frames, func(f names.Frame) bool {
+		return query.MatchFunction(name, f.Function, f.Linkage) || symbols.MatchesName(name, f.Function, f.Linkage)
+	})
+	if i < 0 {
+		return names.Frame{}, fmt.Errorf("no frame of a function %q: bt shows those there are", name)
+	}
+	return s.SelectFrame(i)
+}
