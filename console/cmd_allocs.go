@@ -201,7 +201,7 @@ func runAllocList(_ context.Context, c *Console, in Input) error {
 	}
 	var views []view
 	var rows [][]screen.Span
-	for _, f := range c.s.AllocFunctions() {
+	for _, f := range c.s.Allocators.All() {
 		views = append(views, view{f.Name, f.Symbol, f.Kind.String(), f.Group})
 		rows = append(rows, []screen.Span{screen.Func(f.Name), screen.Plain(f.Kind.String()), screen.Plain(f.Group), screen.Guess(f.Symbol)})
 	}
@@ -217,7 +217,7 @@ func runAllocAdd(_ context.Context, c *Console, in Input) error {
 	if in.Raw == "" {
 		return errors.New("alloc add: FUNCTION size=ARGn ptr=RET must follow")
 	}
-	f, err := c.s.AddFunction(in.Raw)
+	f, err := c.s.Allocators.Add(in.Raw)
 	if err != nil {
 		return fmt.Errorf("alloc add: %w", err)
 	}

@@ -44,7 +44,7 @@ func runRecordStart(_ context.Context, c *Console, in Input) error {
 	if err := c.s.Record(); err != nil {
 		return err
 	}
-	c.say("recording %s", planeText(c.s.Plane()))
+	c.say("recording %s", planeText(c.s.Planes.Plane()))
 	return nil
 }
 

@@ -187,7 +187,7 @@ func meant(s *session.Session, st *breakpoints.Stop) string {
 		return ""
 	}
 	words := stopWords()
-	for _, f := range s.AllocFunctions() {
+	for _, f := range s.Allocators.All() {
 		words = append(words, f.Name)
 	}
 	return spelling.Nearest(st.Function, append(words, s.Locations.ProgramFunctions()...))

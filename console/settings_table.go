@@ -87,7 +87,7 @@ func settingTable() []*setting {
 			get: func(c *Console) string { return string(c.s.Settings.Probe) },
 			apply: func(c *Console, v string) error {
 				c.s.Settings.Probe = session.ProbeMode(v)
-				return c.s.ApplyProbe()
+				return c.s.Planes.Apply()
 			}},
 		{name: "probe max-depth", kind: kindCount, def: "2048", help: "frames of a recorded stack, at most 4095 inside the process",
 			get: func(c *Console) string { return strconv.Itoa(c.s.Settings.MaxDepth) },
@@ -97,7 +97,7 @@ func settingTable() []*setting {
 					return errors.New("at least 1")
 				}
 				c.s.Settings.MaxDepth = n
-				return c.s.ApplyProbe()
+				return c.s.Planes.Apply()
 			}},
 		{name: "log", kind: kindBool, def: "on", help: "keep what is typed and printed, for the captures that save writes; off forgets what there is",
 			get:   func(c *Console) string { return onOff(c.s.KeepsConsole()) },
@@ -115,7 +115,7 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.s.Settings.Sysroot = v; return nil }},
 		{name: "system-calls", kind: kindBool, def: "off", help: "follow mmap, munmap, mremap and brk that the program calls without libc's functions, too; each system call of it then costs two stops",
 			get:   func(c *Console) string { return onOff(c.s.Settings.SystemCalls) },
-			apply: func(c *Console, v string) error { c.s.Settings.SystemCalls = v == "on"; return c.s.ApplyProbe() }},
+			apply: func(c *Console, v string) error { c.s.Settings.SystemCalls = v == "on"; return c.s.Planes.Apply() }},
 		{name: "tab-width", kind: kindCount, def: "8", help: "columns of a tab in source lines"},
 		{name: "wrappers", def: query.DefaultWrappers, help: "regular expression: functions that only allocate for their callers: no block belongs to them, but to the caller",
 			get:   func(c *Console) string { return expression(c.s.Settings.Wrappers) },

@@ -123,3 +123,10 @@ func (c *common) interrupt() error {
 	}
 	return nil
 }
+
+// account is what is known of the allocator calls of this run.
+type account struct {
+	rec    *recording.Recording
+	losses recording.Losses // what is in no event
+	gaps   recording.Gaps   // what is in doubt
+}

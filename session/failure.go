@@ -8,15 +8,13 @@ import (
 	"hdb/recording"
 )
 
-// Failed takes a panic of the probe, or of what takes its events, on whichever goroutine
-// that was: the process is stopped, so that its owner can end the recording.
-func (k probeSink) Failed(err error) {
-	s := k.s
+// eventsFailed is probeSink.Failed.
+func (s *Session) eventsFailed(err error) {
 	s.failure.CompareAndSwap(nil, &err)
 	if p := s.target.Load(); p != nil && s.streaming == nil {
 		p.Wake(func() { s.notify("%v: no more events are taken; what was recorded before may be saved", err) })
 	}
-	_ = s.Interrupt() // an error would mean that nothing runs
+	_ = s.interrupt() // an error would mean that nothing runs
 }
 
 // Fail notes a panic of the goroutine that owns the session, which may have been anywhere:

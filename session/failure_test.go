@@ -36,11 +36,11 @@ func TestPanicEndsARecording(t *testing.T) {
 	var file *faultyFile
 	for name, inject := range map[string]func(*Session){
 		"in a breakpoint's handler": func(s *Session) {
-			s.exclusive(func() { s.fallBack(errors.New("the test wants it")) })
-			if err := s.proc.StopAll(s.armTracer); err != nil {
+			s.exclusive(func() { s.Planes.fallBack(errors.New("the test wants it")) })
+			if err := s.proc.StopAll(s.Planes.arm); err != nil {
 				panic("plain breakpoints are not armed")
 			}
-			s.next = &nextEvent{left: 1, want: func(capture.Kind) bool { panic("a stop is at fault") }}
+			s.demand.next = &nextEvent{left: 1, want: func(capture.Kind) bool { panic("a stop is at fault") }}
 		},
 		"in the ring's goroutine": func(s *Session) {
 			s.exclusive(s.rec.ForgetProbe) // which goes on speaking of stacks

@@ -10,25 +10,7 @@ import (
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/inferior"
-	"hdb/report"
 )
-
-// noteGo notes in the recording that a Go runtime among the modules allocates. The
-// calls of its allocator are events, but their pointers are not known, so that no block
-// of Go's is counted; a stripped program does not even have the calls.
-func (s *Session) noteGo(modules []inferior.Module) {
-	for _, m := range modules {
-		obj, _ := s.names.Modules.ObjectAt(m.Low)
-		if obj == nil || !obj.Header().Go {
-			continue
-		}
-		s.rec.NotePartial(capture.Reason{Kind: capture.GoHeap})
-		if text := fmt.Sprintf("%s: %s: of blocks there are only those of C code", filepath.Base(m.Name), report.ReasonText(capture.Reason{Kind: capture.GoHeap})); s.rec.On() && !s.said[text] {
-			s.said[text] = true
-			s.notify("%s", text)
-		}
-	}
-}
 
 // hasGo tells whether a Go runtime allocated what the recording does not count: an
 // older hdb did not note it.

@@ -55,18 +55,18 @@ func (s *Session) switchTo(pid int) error {
 	} else {
 		s.unbindAll()
 	}
-	s.tracer.Disarm()
-	s.closeProbe()
+	s.Planes.tracer.Disarm()
+	s.Planes.data.close()
 	s.leave()
 	if err := s.proc.SwitchTo(pid); err != nil {
 		return err
 	}
 	s.names.Modules.Update(mappings(s.proc.Modules()))
 	s.names.Log.Switch(s.rec, s.rec.Seq()+1, mappings(s.proc.Modules()))
-	s.newTracer()
+	s.Planes.newTracer()
 	s.Selection.selectDefault()
 	s.bindAll()
-	return s.armTracer()
+	return s.Planes.arm()
 }
 
 // Catch makes fork or exec of the inferior a stop, or no longer.

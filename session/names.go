@@ -4,15 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 
-	"hdb/breakpoints"
 	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/internal/cond"
 	"hdb/internal/outfile"
 	"hdb/names"
 	"hdb/unwind"
@@ -25,7 +22,7 @@ func (s *Session) Names() *names.Resolver { return s.names }
 func (s *Session) newNames() *names.Resolver {
 	return names.New(names.Config{
 		Settings: &s.Settings.Settings, Cache: s.cfg.Cache, Notify: func(line string) { s.cfg.Notify(line) },
-		Fetched: s.cfg.Fetched, Injected: injected{s}, Change: s.changeNames,
+		Fetched: s.cfg.Fetched, Injected: injected{s.common}, Change: s.changeNames,
 	})
 }
 
@@ -38,18 +35,18 @@ func (s *Session) changeNames(change func()) {
 }
 
 // injected is the probe's code, while there is any.
-type injected struct{ s *Session }
+type injected struct{ *common }
 
 // ModuleAt is the CFI of the probe's code.
 func (i injected) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
-	if i.s.probe == nil {
+	if i.probe == nil {
 		return nil, 0, false
 	}
-	return i.s.probe.ModuleAt(pc)
+	return i.probe.ModuleAt(pc)
 }
 
 // Covers tells the probe's code.
-func (i injected) Covers(pc addr.Run) bool { return i.s.probe != nil && i.s.probe.Covers(pc) }
+func (i injected) Covers(pc addr.Run) bool { return i.probe != nil && i.probe.Covers(pc) }
 
 // mappings are the modules as names wants them; nil of nil.
 func mappings(modules []inferior.Module) []names.Mapping {
@@ -63,17 +60,6 @@ func mappings(modules []inferior.Module) []names.Mapping {
 // recordModules records which files were mapped where, from the next event on.
 func (s *Session) recordModules(added, removed []inferior.Module) {
 	s.names.Log.Change(s.rec, s.rec.Seq()+1, mappings(added), mappings(removed))
-}
-
-// firstJITNames has names read while the process runs, as soon as a recorded stack was
-// followed by frame pointers, as stacks through code of no file are: a runtime that ends
-// takes its code back first. Any goroutine may call it.
-func (s *Session) firstJITNames() {
-	if s.names.JIT.Want() {
-		if p := s.target.Load(); p != nil {
-			p.Wake(s.names.JIT.Read)
-		}
-	}
 }
 
 // lastJITNames reads names once more before the memory of the process is gone, if what
@@ -98,29 +84,6 @@ func (s *Session) SetDebuginfod(mode names.DebuginfodMode) {
 	if _, err := s.RefreshSymbols(); err != nil {
 		s.notify("debuginfod: %v", err)
 	}
-}
-
-// fetchAhead waits, as scripts do, for what conditions will ask of modules, here, where
-// the program stands: it must not have to be waited for while the probe's events are
-// taken, which the program would have to wait for in turn. nil is all modules.
-func (s *Session) fetchAhead(added []inferior.Module) {
-	if s.asksNames() {
-		s.names.Modules.FetchAhead(mappings(added))
-	}
-}
-
-// asksNames tells whether a condition wants the names of functions at allocations.
-func (s *Session) asksNames() bool {
-	asks := func(c *cond.Cond) bool {
-		return c != nil && (c.UsesPredicate(cond.Func) || c.UsesPredicate(cond.Caller))
-	}
-	if f := s.rec.Filter(); f != nil && asks(f.Cond) {
-		return true
-	}
-	if n := s.next; n != nil && asks(n.cond) {
-		return true
-	}
-	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && onEvents(st) && asks(st.Cond) })
 }
 
 // useArrived has modules opened again for which debug info came, at a stop.

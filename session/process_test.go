@@ -189,7 +189,7 @@ func TestWatchTakesTheVariablesSize(t *testing.T) {
 		if err != nil {
 			t.Fatalf("watch %s: %v", name, err)
 		}
-		if got := s.binds[st.ID].watch.Size; got != want {
+		if got := s.demand.binds[st.ID].watch.Size; got != want {
 			t.Errorf("%s is watched as %d bytes, want %d", name, got, want)
 		}
 	}

@@ -157,7 +157,7 @@ func (s *Session) launch(args *string) error {
 	if err != nil {
 		return err
 	}
-	for _, st := range s.stops.All() {
+	for _, st := range s.demand.stops.All() {
 		st.Hits = 0 // hits are of one run, as the numbers of events are
 	}
 	return s.adopt(p, cfg.Args)
@@ -227,11 +227,11 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.target.Store(p)
 	s.names.Attach(p.PID(), p)
 	s.clock.Start()
-	s.hits = nil
-	s.fellBack, s.said = "", map[string]bool{}
+	s.demand.hits = nil
+	s.Planes.fellBack, s.said = "", map[string]bool{}
 	s.rec.Reset()
-	s.losses, s.gaps, s.next, s.sites, s.probeBase = recording.Losses{}, recording.Gaps{}, nil, 0, 0
-	s.spanStops()
+	s.losses, s.gaps, s.demand.next, s.Planes.data.sites, s.Planes.data.base = recording.Losses{}, recording.Gaps{}, nil, 0, 0
+	s.demand.spanStops()
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	err := s.newRecording(capture.Info{
@@ -270,40 +270,33 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 				s.probe.Guest(int32(t.TID), int32(child), begins)
 			}
 		},
-		ThreadStarted: s.threadStarted,
-		ThreadExited:  s.threadExited,
+		ThreadStarted: s.Planes.threadStarted,
+		ThreadExited:  s.Planes.threadExited,
 		Exiting:       s.lastJITNames,
 		Fault:         func(t *inferior.Thread, _ *inferior.Signal) bool { return s.probe != nil && s.probe.Fault(t) },
-		SystemCall:    s.systemCall,
+		SystemCall:    s.Planes.systemCall,
 		Message:       func(m string) { s.notify("%s", m) },
 	})
-	s.newTracer()
+	s.Planes.newTracer()
 	s.names.Modules.Update(mappings(p.Modules()))
 	s.recordModules(p.Modules(), nil)
 	s.Selection.selectDefault()
 	s.bindAll()
-	if err := s.armTracer(); err != nil {
+	if err := s.Planes.arm(); err != nil {
 		return err
 	}
 	if p.Attached() {
 		s.gaps.Unseen()
-		for _, st := range s.stops.All() {
+		for _, st := range s.demand.stops.All() {
 			if st.Enabled {
 				s.warnCounts(st.Cond)
 			}
 		}
 	}
-	if s.wantsEvents() && s.names.Program.Object != nil && s.names.Program.Object.Header().Static {
-		s.noteNoAllocator()
+	if s.demand.wantsEvents() && s.names.Program.Object != nil && s.names.Program.Object.Header().Static {
+		s.Planes.noteNoAllocator()
 	}
 	return nil
-}
-
-// noteNoAllocator says that stops on allocations wait in vain.
-func (s *Session) noteNoAllocator() {
-	if s.recordStatus().Sites == 0 {
-		s.notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", s.names.Program.Path)
-	}
 }
 
 // Detach lets the process go on, unharmed.
@@ -316,8 +309,8 @@ func (s *Session) Detach() (pid int, err error) {
 		s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	}
 	s.unbindAll()
-	s.tracer.Disarm()
-	s.closeProbe()
+	s.Planes.tracer.Disarm()
+	s.Planes.data.close()
 	err = s.proc.Detach() // lifts whatever is left
 	s.forget()
 	return pid, err
@@ -337,7 +330,7 @@ func (s *Session) Kill() (pid int, err error) {
 // forget drops everything that belonged to the process. The log stays, to be
 // asked and saved. A process that is held takes its place.
 func (s *Session) forget() {
-	s.dropProbe(false)
+	s.Planes.data.drop(false)
 	if held := s.proc.Held(); len(held) > 0 {
 		err := s.switchTo(held[0])
 		if err == nil {
@@ -351,11 +344,11 @@ func (s *Session) forget() {
 		s.notify("%v", err)
 	}
 	s.closeStream()
-	s.dropTracer()
+	s.Planes.dropTracer()
 	s.proc = nil
 	s.target.Store(nil)
 	s.Selection.selection = selection{}
-	s.hits = nil
+	s.demand.hits = nil
 	s.names.Detach()
 	s.forgetBindings()
 	s.rebindAll()
@@ -369,16 +362,16 @@ func (s *Session) Close() error {
 	if s.proc != nil {
 		if s.Outlives() {
 			s.unbindAll()
-			s.tracer.Disarm()
-			s.closeProbe()
+			s.Planes.tracer.Disarm()
+			s.Planes.data.close()
 			if !s.proc.Attached() {
 				errs = append(errs, s.proc.Detach()) // Close would kill it
 			}
 		}
 		errs = append(errs, s.proc.Close())
-		s.dropProbe(false)
+		s.Planes.data.drop(false)
 		s.closeStream()
-		s.proc, s.tracer = nil, nil
+		s.proc, s.Planes.tracer = nil, nil
 		s.target.Store(nil)
 	}
 	s.dropKept()
@@ -416,18 +409,18 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 		s.rec.ForgetAnswers()
 	})
 	if len(added) > 0 {
-		s.fetchAhead(added)
+		s.Planes.fetchAhead(added)
 	}
-	s.loaded(added, removed)
-	if s.eventsArmed() {
-		s.noteGo(added)
+	s.Planes.loaded(added, removed)
+	if s.Planes.eventsArmed() {
+		s.Planes.noteGo(added)
 	}
-	if err := s.tracer.ModulesChanged(added, removed); err != nil {
+	if err := s.Planes.tracer.ModulesChanged(added, removed); err != nil {
 		s.notify("allocators of a new library: %v", err)
 	}
 	s.dropPlaces(removed)
 	s.bindPending()
-	s.traceClones()
+	s.Planes.traceClones()
 	return inferior.Resume
 }
 
@@ -443,7 +436,7 @@ func (s *Session) forked(parent, child int, followed bool) {
 		s.notify("process %d forked %d: it runs free", parent, child)
 	}
 	if followed {
-		s.followProbe()
+		s.Planes.followProbe()
 		s.names.Modules.Update(mappings(s.proc.Modules()))
 	}
 }
@@ -452,8 +445,8 @@ func (s *Session) forked(parent, child int, followed bool) {
 func (s *Session) execed(path string) {
 	defer s.ownWork()()
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
-	s.dropProbe(false)
-	s.fellBack, s.bare = "", nil
+	s.Planes.data.drop(false)
+	s.Planes.fellBack, s.Planes.bare = "", nil
 	s.forgetBindings()
 	obj, err := s.names.Open(path)
 	if err != nil {
@@ -467,14 +460,14 @@ func (s *Session) execed(path string) {
 	s.rec.Replaced()
 	s.gaps.Forget()
 	s.logProgram(path)
-	s.tracer.Reset()
+	s.Planes.tracer.Reset()
 	s.Selection.selectDefault()
 	s.bindAll()
-	if err := s.armTracer(); err != nil {
+	if err := s.Planes.arm(); err != nil {
 		s.notify("%v", err)
 	}
 	if !s.catchExec {
-		s.noteUnfollowed()
+		s.Planes.noteUnfollowed()
 	}
 }
 

@@ -84,8 +84,8 @@ func (s *Session) recordedEvents() (capture.Source, *heap.Index, error) {
 // moment. Without an index only stacks and single events are.
 func (s *Session) recordingOf(src capture.Source, x *heap.Index) *query.Recording {
 	return &query.Recording{
-		Source: src, Index: x, Names: s.names, Attribution: s.attribution, Likes: &s.likes,
-		Reading: s.reading, Moment: s.moment(), Function: s.function,
+		Source: src, Index: x, Names: s.names, Attribution: s.attribution, Likes: &s.likes.Likenesses,
+		Reading: s.reading, Moment: s.moment(), Function: s.Allocators.function,
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/inferior"
@@ -22,17 +21,19 @@ import (
 )
 
 // recordedProcess is what the recording asks about the process.
-type recordedProcess struct{ s *Session }
+type recordedProcess struct {
+	*common
+	likes *likes
+}
 
 // Frames answers what the filter asks of a stack that the probe has walked.
 func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
-	s := r.s
-	f := &recordedFrames{s: s, Predicates: query.Predicates{Attribution: s.attribution}}
+	f := &recordedFrames{likes: r.likes, Predicates: query.Predicates{Attribution: r.attribution}}
 	f.Find = func() []names.Frame {
-		defer s.names.Debuginfod.DoNotWait()() // see fetchAhead
+		defer r.names.Debuginfod.DoNotWait()() // see fetchAhead
 		var out []names.Frame
 		for i := range st.PCs {
-			out = s.names.AppendFrames(out, unwind.Frame{PC: st.Code(i)})
+			out = r.names.AppendFrames(out, unwind.Frame{PC: st.Code(i)})
 		}
 		return out
 	}
@@ -41,20 +42,28 @@ func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
 
 // recordedFrames are the named frames of a stack.
 type recordedFrames struct {
-	s *Session
+	likes *likes
 	query.Predicates
 }
 
 // Like tells whether the stack is that of the event in a capture.
-func (f *recordedFrames) Like(event string) bool { return f.s.likeStack(event, f.Predicates.Stack()) }
+func (f *recordedFrames) Like(event string) bool { return f.likes.same(event, f.Predicates.Stack()) }
 
-// Guessed has names read that the frames may have.
-func (r recordedProcess) Guessed() { r.s.firstJITNames() }
+// Guessed has names read that the frames may have, while the process runs. They are read
+// soon, because a runtime that ends takes its code back first: recorded stacks were followed
+// by frame pointers, as those through code of no file are.
+func (r recordedProcess) Guessed() {
+	if r.names.JIT.Want() {
+		if p := r.target.Load(); p != nil {
+			p.Wake(r.names.JIT.Read)
+		}
+	}
+}
 
 // Numbered has the probe count an event that got a number.
 func (r recordedProcess) Numbered() {
-	if r.s.probe != nil {
-		r.s.probe.Numbered()
+	if r.probe != nil {
+		r.probe.Numbered()
 	}
 }
 
@@ -85,7 +94,7 @@ func (s *Session) Record() error {
 		return nil
 	}
 	s.noteStart(ended)
-	return s.armTracer()
+	return s.Planes.arm()
 }
 
 // noteStart notes what a recording lacks that begins within the run, or goes on after it
@@ -116,7 +125,7 @@ func (s *Session) StopRecord() error {
 		return nil
 	}
 	s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
-	return s.armTracer()
+	return s.Planes.arm()
 }
 
 // PauseRecord keeps events out of the recording, but for the ends of blocks that
@@ -229,7 +238,7 @@ func (s *Session) RecordStatus() RecordStatus {
 // have to be counted.
 func (s *Session) recordStatus() RecordStatus {
 	st := RecordStatus{
-		Plane: s.Plane(), Probe: s.losses.Probe(s.probeStats()),
+		Plane: s.Planes.Plane(), Probe: s.losses.Probe(s.Planes.data.stats()),
 		GoHeap: s.rec.Info().Partial.Has(capture.GoHeap),
 	}
 	if s.gaps.Counted() {
@@ -252,17 +261,8 @@ func (s *Session) recordStatus() RecordStatus {
 			}
 		}
 	})
-	switch {
-	case s.probe != nil && s.probe.Armed():
-		st.Sites = s.sites
-	case s.tracer != nil && s.tracer.Armed():
-		for _, site := range s.tracer.Sites() {
-			if site.Err == nil {
-				st.Sites++
-			}
-		}
-	}
-	st.setLosses(s.losses.All(s.probeStats(), s.tracerStats()))
+	st.Sites = s.Planes.siteCount()
+	st.setLosses(s.losses.All(s.Planes.data.stats(), s.Planes.tracerStats()))
 	return st
 }
 
@@ -273,28 +273,12 @@ func (st *RecordStatus) setLosses(losses []recording.Loss) {
 	}
 }
 
-// probeStats are the counts of the present probe.
-func (s *Session) probeStats() probe.Stats {
-	if s.probe == nil {
-		return probe.Stats{}
-	}
-	return s.probe.Stats()
-}
-
-// tracerStats are the counts of the present tracer.
-func (s *Session) tracerStats() breakpoints.Stats {
-	if s.tracer == nil {
-		return breakpoints.Stats{}
-	}
-	return s.tracer.Stats()
-}
-
 // noteLosses records the losses since the last time, and warns of them.
 func (s *Session) noteLosses() {
-	if s.tracer == nil && s.probe == nil {
+	if s.Planes.tracer == nil && s.probe == nil {
 		return
 	}
-	for _, l := range s.losses.Fresh(s.probeStats(), s.tracerStats()) {
+	for _, l := range s.losses.Fresh(s.Planes.data.stats(), s.Planes.tracerStats()) {
 		if s.rec.On() {
 			s.exclusive(func() { s.rec.AddLoss(l) })
 		}

@@ -367,11 +367,11 @@ func TestStopSeqIsThatOfTheStop(t *testing.T) {
 	s := New(Config{})
 	defer s.Close()
 	s.rec.CountTo(11)
-	if got := s.stopSeq(); got != 11 {
+	if got := s.demand.stopSeq(); got != 11 {
 		t.Errorf("#%d, want the last", got)
 	}
-	s.hits = []hit{{}, {event: &recording.Event{Event: capture.Event{Seq: 4}}}}
-	if got := s.stopSeq(); got != 4 {
+	s.demand.hits = []hit{{}, {event: &recording.Event{Event: capture.Event{Seq: 4}}}}
+	if got := s.demand.stopSeq(); got != 4 {
 		t.Errorf("#%d, want that of the event stopped at", got)
 	}
 }

@@ -27,11 +27,11 @@ func (s *Session) Continue(n int) (*Report, error) {
 		return nil, err
 	}
 	if n > 1 {
-		i := slices.IndexFunc(s.hits, func(h hit) bool { return h.stop != nil })
+		i := slices.IndexFunc(s.demand.hits, func(h hit) bool { return h.stop != nil })
 		if i < 0 {
 			return nil, fmt.Errorf("continue %d: no breakpoint to ignore: the inferior did not stop at one", n)
 		}
-		s.hits[i].stop.Ignore += uint64(n - 1)
+		s.demand.hits[i].stop.Ignore += uint64(n - 1)
 	}
 	_, stop, err := s.runToTargets(nil)
 	if err != nil {
@@ -65,13 +65,13 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 				}
 			}
 		}
-		if e := s.reshapeProbe(); err == nil {
+		if e := s.Planes.reshape(); err == nil {
 			err = e
 		}
 	}()
 	hit := false
 	for _, tg := range targets {
-		tr, err := s.plant(tg.at, func(t *inferior.Thread) inferior.Action {
+		tr, err := s.Planes.plant(tg.at, func(t *inferior.Thread) inferior.Action {
 			if tg.when != nil && !tg.when(t) {
 				return inferior.Resume
 			}
@@ -84,13 +84,13 @@ func (s *Session) runToTargets(targets []target) (reached bool, stop inferior.St
 		planted = append(planted, tr)
 	}
 	stop, err = s.resume()
-	return hit && len(s.hits) == 0 && stop.Reason == inferior.Trapped, stop, err
+	return hit && len(s.demand.hits) == 0 && stop.Reason == inferior.Trapped, stop, err
 }
 
 // resume lets all threads run until something asks to stop.
 func (s *Session) resume() (inferior.Stop, error) {
-	s.rearmProbe()
-	s.noteUnfollowed()
+	s.Planes.rearm()
+	s.Planes.noteUnfollowed()
 	s.leave()
 	defer s.clock.Stop()
 	if s.probe != nil {
@@ -98,7 +98,7 @@ func (s *Session) resume() (inferior.Stop, error) {
 		defer func() {
 			if s.probe != nil {
 				s.probe.Stopped()
-				s.countEvents()
+				s.Planes.data.countEvents()
 			}
 		}()
 	}
@@ -113,7 +113,7 @@ func (s *Session) resume() (inferior.Stop, error) {
 // leave forgets what was true of the last stop.
 func (s *Session) leave() {
 	s.names.Resumed()
-	s.hits = nil
+	s.demand.hits = nil
 	s.Selection.max, s.Selection.frame, s.Selection.code, s.Selection.stack = 0, 0, addr.Code{}, names.Stack{}
 	s.clock.Resume()
 }
@@ -131,8 +131,8 @@ func (s *Session) reportFinished(stop inferior.Stop, verb string, fn *Finished) 
 		Child: stop.Child, Verb: verb, Elapsed: s.now(), Finished: fn,
 	}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
-		if s.wantsEvents() && !s.names.Program.Object.Header().Static {
-			s.noteNoAllocator()
+		if s.demand.wantsEvents() && !s.names.Program.Object.Header().Static {
+			s.Planes.noteNoAllocator()
 		}
 		s.logStop(r)
 		s.forget()
@@ -141,8 +141,8 @@ func (s *Session) reportFinished(stop inferior.Stop, verb string, fn *Finished) 
 	var first addr.Code
 	s.useArrived()
 	t := stop.Thread
-	s.spanHits()
-	for _, h := range s.hits {
+	s.demand.spanHits()
+	for _, h := range s.demand.hits {
 		r.Hits = appendStop(r.Hits, h.stop)
 		if h.event != nil && r.Event == nil {
 			r.Event, t, first = h.event, h.thread, h.now
@@ -277,19 +277,19 @@ func (s *Session) nextEvent(n int, c *cond.Cond, want func(capture.Kind) bool) (
 		s.said[c.String()] = true
 		s.WarnCondition(c)
 	}
-	s.next = &nextEvent{left: max(n, 1), cond: c, want: want}
-	if err := s.armTracer(); err != nil {
-		s.next = nil
+	s.demand.next = &nextEvent{left: max(n, 1), cond: c, want: want}
+	if err := s.Planes.arm(); err != nil {
+		s.demand.next = nil
 		return nil, err
 	}
 	_, stop, err := s.runToTargets(nil)
-	s.next = nil
+	s.demand.next = nil
 	if err != nil {
 		return nil, err
 	}
 	if s.proc != nil {
 		if _, gone := s.proc.Exited(); !gone {
-			if err := s.armTracer(); err != nil {
+			if err := s.Planes.arm(); err != nil {
 				return nil, err
 			}
 		}

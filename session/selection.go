@@ -32,7 +32,7 @@ type selection struct {
 type Selection struct {
 	*common
 	walker *walker
-	s      *Session
+	demand *demand
 	selection
 }
 
@@ -97,12 +97,12 @@ func (s *Selection) WithTailCalls(frames []names.Frame, called string) []names.F
 // events name it: "" where the stack is not that of an event.
 func (s *Selection) Called() string {
 	if s.mode() == Saved {
-		if e, ok := s.s.EventAt(s.seq); ok {
+		if e, ok := query.EventAt(s.reading.Of(s.saved), s.seq); ok {
 			return e.Function
 		}
 		return ""
 	}
-	for _, h := range s.s.hits {
+	for _, h := range s.demand.hits {
 		if h.event != nil && h.thread == s.thread {
 			return h.event.Function
 		}

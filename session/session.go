@@ -15,11 +15,9 @@ import (
 	"regexp"
 	"sync/atomic"
 
-	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/heap"
 	"hdb/inferior"
-	"hdb/internal/addr"
 	"hdb/internal/diskcache"
 	"hdb/names"
 	"hdb/query"
@@ -56,58 +54,37 @@ type Session struct {
 	Locations *Locations // places in the code as typed, and source lines
 	Values    *Values    // variables and expressions
 
+	Allocators *Allocators // the allocator functions
+	Planes     *Planes     // what follows their calls
+
 	*common
+	*account
 	walker *walker
+	demand *demand
+	likes  *likes
 
 	failure atomic.Pointer[error] // see Failure
 
-	stops breakpoints.List
-	binds map[int]*binding // planted traps of a numbered stop, by its ID
-
-	clones map[addr.Run]bool // modules in which clone has a trap, by their beginnings
-
-	tracer     *breakpoints.Tracer
-	fellBack   string                   // why the probe cannot be used
-	bare       *bareCalls               // nil: system calls are not followed
-	userFns    []breakpoints.Function   // alloc add
-	users      map[string]*userFunction // the same by Symbol
-	rec        *recording.Recording     // of this run's events
-	losses     recording.Losses         // of this run,
-	gaps       recording.Gaps           // and what is in doubt in it
-	next       *nextEvent               // what next-alloc waits for, or nil
-	sites      int                      // functions that the probe watches, or did last
-	probeBase  uint64                   // number of the event before the first that the probe counted
-	stream     *stream                  // this run is recorded to a file
-	streaming  *Stream                  // the next run's recording goes there
-	streamed   RecordStatus             // of the last stream
+	stream     *stream      // this run is recorded to a file
+	streaming  *Stream      // the next run's recording goes there
+	streamed   RecordStatus // of the last stream
 	streamErr  error
 	unreadable error            // why the recording of this run cannot be asked
 	bounds     recording.Bounds // of the recording of this run or, if it has none, the next
 	savedPath  string           // absolute
 	console    recording.ConsoleLog
 	indexed    indexed
-	likes      query.Likenesses
 	moved      bool                       // saved was brought to
 	at         uint64                     // the moment after this event, rather than to its end
 	policy     map[string]inferior.Policy // handle, kept across runs
 
 	catchFork, catchExec bool
-
-	hits []hit // stops that said yes since the last resume
 }
 
 // indexed is the index of the recording that was asked last.
 type indexed struct {
 	of    capture.Source
 	index *heap.Index
-}
-
-// A hit is a numbered stop that matched, where and on what.
-type hit struct {
-	stop   *breakpoints.Stop // nil: the event that next-alloc waited for
-	thread *inferior.Thread
-	event  *recording.Event
-	now    addr.Code // how the thread's PC is looked up: at an event it stands behind a call
 }
 
 // Settings are what `set` changes; they hold from the next run or stop on.
@@ -147,8 +124,6 @@ func New(cfg Config) *Session {
 	}
 	s := &Session{
 		common: &common{cfg: cfg},
-		binds:  map[int]*binding{},
-		clones: map[addr.Run]bool{},
 		policy: map[string]inferior.Policy{},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
@@ -156,15 +131,19 @@ func New(cfg Config) *Session {
 		},
 	}
 	s.settings = &s.Settings
+	s.attribution = query.NewAttribution(s.Settings.Wrappers, s.Settings.Libraries)
 	s.names = s.newNames()
+	s.likes = newLikes(s.common)
+	s.account = &account{rec: recording.New(recordedProcess{s.common, s.likes})}
+	s.demand = &demand{account: s.account, binds: map[int]*binding{}}
 	s.walker = &walker{s.common, unwind.NewWalker(s.names.Modules)}
-	s.Selection = &Selection{common: s.common, walker: s.walker, s: s}
+	s.Selection = &Selection{common: s.common, walker: s.walker, demand: s.demand}
 	s.Memory = &Memory{s.common, s.Selection}
 	s.Locations = &Locations{s.common, s.Selection, s.Memory}
 	s.Values = newValues(s.common, s.Selection)
-	s.rec = recording.New(recordedProcess{s})
-	s.attribution = query.NewAttribution(s.Settings.Wrappers, s.Settings.Libraries)
-	s.likes.Read = s.readLikeness
+	s.Allocators = &Allocators{common: s.common, loc: s.Locations}
+	s.Planes = newPlanes(s.common, s.account, s.walker, s.demand, s.likes, s.Allocators)
+	s.Planes.failed = s.eventsFailed
 	return s
 }
 
@@ -178,7 +157,7 @@ func (s *Session) ApplyAttribution() error {
 	if s.proc == nil {
 		return nil
 	}
-	return s.armTracer()
+	return s.Planes.arm()
 }
 
 // Mode is what the session is about.

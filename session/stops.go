@@ -14,21 +14,6 @@ import (
 	"hdb/query"
 )
 
-// binding is what a numbered stop has planted in the process.
-type binding struct {
-	traps  []*inferior.Trap
-	watch  *inferior.Watch
-	size   int                // bytes watched
-	access inferior.WatchKind // that is watched for
-	frame  addr.Run           // CFA of the function that the watched variable is a local of; 0: it is none
-	thread *inferior.Thread   // whose frame it is
-	// returns is where that frame returns to.
-	returns uint64
-	crowds  bool // it was said that the stop stands in the way of a jump of the probe
-	seen    eventCount
-	unsized eventCount // of frees of blocks whose size is not known
-}
-
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
 // "file.c:12 if thread == 2". A place that no module has yet makes it pending.
 func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) {
@@ -40,7 +25,7 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		st.Temporary = temporary
 		return s.add(st)
 	}
-	spec, err := breakpoints.ParseSpec(text, s.userFns...)
+	spec, err := breakpoints.ParseSpec(text, s.Allocators.fns...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,21 +84,21 @@ func (s *Session) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 			return nil, err
 		}
 	}
-	s.stops.Add(st)
-	s.binds[st.ID] = &binding{}
+	s.demand.stops.Add(st)
+	s.demand.binds[st.ID] = &binding{}
 	if err := s.bindNow(st); err != nil {
 		err = errors.Join(err, s.unbind(st))
-		s.stops.Delete(st.ID)
-		delete(s.binds, st.ID)
+		s.demand.stops.Delete(st.ID)
+		delete(s.demand.binds, st.ID)
 		return nil, err
 	}
-	s.count(s.binds[st.ID])
+	s.demand.count(s.demand.binds[st.ID])
 	return st, nil
 }
 
 // function is the allocator function that an event names.
-func (s *Session) function(name string) (breakpoints.Function, bool) {
-	for _, f := range s.userFns {
+func (al *Allocators) function(name string) (breakpoints.Function, bool) {
+	for _, f := range al.fns {
 		if f.Name == name {
 			return f, true
 		}
@@ -122,8 +107,8 @@ func (s *Session) function(name string) (breakpoints.Function, bool) {
 }
 
 // AllocFunctions are the catalogue and the user's own.
-func (s *Session) AllocFunctions() []breakpoints.Function {
-	return append(breakpoints.Catalogue(), s.userFns...)
+func (al *Allocators) All() []breakpoints.Function {
+	return append(breakpoints.Catalogue(), al.fns...)
 }
 
 // resolve finds the stop's places in what is loaded.
@@ -144,25 +129,25 @@ func (s *Session) bind(st *breakpoints.Stop) error {
 	}
 	switch {
 	case onEvents(st):
-		return s.armTracer()
+		return s.Planes.arm()
 	case st.Kind == breakpoints.StopWatch:
 		return s.bindWatch(st)
 	}
-	b := s.binds[st.ID]
+	b := s.demand.binds[st.ID]
 	var errs []error
 	for _, p := range st.Places {
 		if slices.ContainsFunc(b.traps, func(tr *inferior.Trap) bool { return tr.Addr() == p.Addr }) {
 			continue
 		}
-		tr, err := s.plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
+		tr, err := s.Planes.plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
 		if err != nil {
 			errs = append(errs, fmt.Errorf("breakpoint %d at %v: %w", st.ID, p.Addr, err))
 			continue
 		}
 		b.traps = append(b.traps, tr)
 	}
-	s.traceClones()
-	s.noteCrowded()
+	s.Planes.traceClones()
+	s.Planes.data.noteCrowded()
 	return errors.Join(errs...)
 }
 
@@ -172,7 +157,7 @@ func (s *Session) bindNow(st *breakpoints.Stop) error {
 	if err := s.bind(st); err != nil || onEvents(st) || !asksHeap(st.Cond) {
 		return err
 	}
-	return s.armTracer()
+	return s.Planes.arm()
 }
 
 // atStop is the handler of a planted stop.
@@ -180,13 +165,13 @@ func (s *Session) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Acti
 	if !st.Check(newCodeEnv(s, t)) {
 		return inferior.Resume
 	}
-	s.hits = append(s.hits, hit{stop: st, thread: t})
+	s.demand.hits = append(s.demand.hits, hit{stop: st, thread: t})
 	return inferior.StopHere
 }
 
 // unbind removes the stop's traps.
 func (s *Session) unbind(st *breakpoints.Stop) error {
-	b := s.binds[st.ID]
+	b := s.demand.binds[st.ID]
 	if b == nil {
 		return nil
 	}
@@ -200,12 +185,12 @@ func (s *Session) unbind(st *breakpoints.Stop) error {
 		}
 	}
 	b.traps, b.watch = nil, nil
-	return errors.Join(append(errs, s.reshapeProbe())...)
+	return errors.Join(append(errs, s.Planes.reshape())...)
 }
 
 // bindAll plants all stops in a new process or program image.
 func (s *Session) bindAll() {
-	for _, st := range s.stops.All() {
+	for _, st := range s.demand.stops.All() {
 		s.rebind(st)
 	}
 }
@@ -213,7 +198,7 @@ func (s *Session) bindAll() {
 // rebindAll resolves all stops again after the program changed, also after Ctrl-C.
 func (s *Session) rebindAll() {
 	defer s.Within(s.Within(nil))
-	for _, st := range s.stops.All() {
+	for _, st := range s.demand.stops.All() {
 		if !onCode(st) {
 			continue
 		}
@@ -251,7 +236,7 @@ func (s *Session) mapped(places []breakpoints.Place) []breakpoints.Place {
 }
 
 func (s *Session) unbindAll() {
-	for _, st := range s.stops.All() {
+	for _, st := range s.demand.stops.All() {
 		if err := s.unbind(st); err != nil {
 			s.notify("breakpoint %d: %v", st.ID, err)
 		}
@@ -261,8 +246,8 @@ func (s *Session) unbindAll() {
 // bindPending looks for the places of stops in libraries that just came, also after Ctrl-C.
 func (s *Session) bindPending() {
 	defer s.Within(s.Within(nil))
-	s.placePending()
-	for _, st := range s.stops.All() {
+	s.Allocators.placePending()
+	for _, st := range s.demand.stops.All() {
 		if !onCode(st) {
 			continue
 		}
@@ -292,8 +277,8 @@ func (s *Session) bindPending() {
 
 // dropPlaces forgets places in libraries that are gone.
 func (s *Session) dropPlaces(removed []inferior.Module) {
-	for _, st := range s.stops.All() {
-		b := s.binds[st.ID]
+	for _, st := range s.demand.stops.All() {
+		b := s.demand.binds[st.ID]
 		if b == nil || !onCode(st) {
 			continue
 		}
@@ -326,11 +311,11 @@ func PlaceText(p breakpoints.Place) string {
 }
 
 // Stops are the numbered stops, by number.
-func (s *Session) Stops() []*breakpoints.Stop { return s.stops.All() }
+func (s *Session) Stops() []*breakpoints.Stop { return s.demand.stops.All() }
 
 // StopAt is the numbered stop.
 func (s *Session) StopAt(id int) (*breakpoints.Stop, error) {
-	st, ok := s.stops.Get(id)
+	st, ok := s.demand.stops.Get(id)
 	if !ok {
 		return nil, fmt.Errorf("no breakpoint %d: see info breakpoints", id)
 	}
@@ -344,10 +329,10 @@ func (s *Session) Delete(id int) error {
 		return err
 	}
 	err = s.unbind(st)
-	s.stops.Delete(id)
-	delete(s.binds, id)
+	s.demand.stops.Delete(id)
+	delete(s.demand.binds, id)
 	if s.proc != nil {
-		err = errors.Join(err, s.armTracer())
+		err = errors.Join(err, s.Planes.arm())
 	}
 	return err
 }
@@ -359,20 +344,20 @@ func (s *Session) Enable(id int, on bool) error {
 		return err
 	}
 	st.Enabled = on
-	if b := s.binds[id]; on {
+	if b := s.demand.binds[id]; on {
 		s.warnCounts(st.Cond)
-		s.count(b)
+		s.demand.count(b)
 	} else {
-		b.seen.end(s.stopSeq())
+		b.seen.end(s.demand.stopSeq())
 		b.unsized.end(s.rec.Live().Unsized())
 	}
 	switch {
 	case onEvents(st):
-		return s.armTracer()
+		return s.Planes.arm()
 	case on:
 		return s.bindNow(st)
 	}
-	return errors.Join(s.unbind(st), s.armTracer())
+	return errors.Join(s.unbind(st), s.Planes.arm())
 }
 
 // SetCondition gives the stop a condition; "" takes it away.
@@ -385,7 +370,7 @@ func (s *Session) SetCondition(id int, text string) error {
 		return err
 	}
 	s.WarnCondition(st.Cond)
-	return s.armTracer()
+	return s.Planes.arm()
 }
 
 // Clear deletes the stops at a location, and returns their numbers.
@@ -395,7 +380,7 @@ func (s *Session) Clear(location string) ([]int, error) {
 		return nil, err
 	}
 	var ids []int
-	for _, st := range s.stops.All() {
+	for _, st := range s.demand.stops.All() {
 		for _, p := range places {
 			if slices.ContainsFunc(st.Places, func(q breakpoints.Place) bool { return q.Addr == p.Addr }) {
 				ids = append(ids, st.ID)

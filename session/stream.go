@@ -245,8 +245,8 @@ func (s *Session) endKept(why capture.ReasonKind) {
 
 // disarmEnded has nothing followed for a recording that has ended. All threads stand.
 func (s *Session) disarmEnded() error {
-	defer s.noteUnfollowed()
-	return s.armTracer()
+	defer s.Planes.noteUnfollowed()
+	return s.Planes.arm()
 }
 
 // failKept ends a recording that cannot be written any more: what was written before

@@ -48,8 +48,8 @@ func TestPlainBreakpointsTakeOver(t *testing.T) {
 			soon(takeOver) // the threads have not begun, or had no processor
 			return
 		}
-		s.fallBack(errors.New("the test wants it"))
-		if err := s.proc.StopAll(s.armTracer); err != nil || s.probe.Armed() || !s.tracer.Armed() {
+		s.Planes.fallBack(errors.New("the test wants it"))
+		if err := s.proc.StopAll(s.Planes.arm); err != nil || s.probe.Armed() || !s.Planes.tracer.Armed() {
 			t.Errorf("plain breakpoints do not follow calls: %v", err)
 		}
 		late -= s.probe.Stats().Events
@@ -57,7 +57,7 @@ func TestPlainBreakpointsTakeOver(t *testing.T) {
 	}
 	giveBack = func() {
 		late += s.probe.Stats().Events
-		if err := s.proc.StopAll(s.ApplyProbe); err != nil || !s.probe.Armed() || s.tracer.Armed() {
+		if err := s.proc.StopAll(s.Planes.Apply); err != nil || !s.probe.Armed() || s.Planes.tracer.Armed() {
 			t.Errorf("the probe does not follow calls: %v", err)
 		}
 		if times--; times > 0 && !t.Failed() {
@@ -94,7 +94,7 @@ func TestProbeOutlivesLibraries(t *testing.T) {
 		if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 			t.Fatalf("ended by %v", r.Exit)
 		}
-		if p := s.Plane(); !p.Probe {
+		if p := s.Planes.Plane(); !p.Probe {
 			t.Errorf("%q: plain breakpoints follow calls: %s", where, p.Reason)
 		}
 		st, err := s.EndStream()

@@ -120,20 +120,20 @@ func (s *Session) travel(ctx context.Context, d query.Direction, wanted func(*re
 func (s *Session) Replay(ctx context.Context, d query.Direction, n int) (*Report, error) {
 	var hits []*breakpoints.Stop // of the event that is looked at
 	r, err := s.travel(ctx, d, func(e *recording.Event, env cond.Env) bool {
-		fn, ok := s.function(e.Function)
+		fn, ok := s.Allocators.function(e.Function)
 		if !ok {
 			fn = breakpoints.Function{Name: e.Function, Symbol: e.Function, Kind: e.Kind}
 		}
 		call := recording.Recalled(fn, e.Event)
 		hits = nil
-		for _, st := range s.stops.All() {
+		for _, st := range s.demand.stops.All() {
 			if st.Wants(call) && st.Check(env) {
 				hits = append(hits, st)
 			}
 		}
 		for _, st := range hits {
 			if st.Temporary {
-				s.stops.Delete(st.ID)
+				s.demand.stops.Delete(st.ID)
 			}
 		}
 		if len(hits) > 0 {

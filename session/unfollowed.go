@@ -6,24 +6,6 @@ import (
 	"hdb/report"
 )
 
-// noteUnfollowed notes what will not be known of blocks when the program goes on, as it
-// does now. All of its threads stand.
-func (s *Session) noteUnfollowed() {
-	watched := 0
-	if s.probe != nil && s.probe.Armed() {
-		watched = len(s.probe.Watches()) // all that are recorded, or none
-	}
-	s.gaps.RunOn(s.rec, s.followsAll(), watched)
-	if s.gaps.Blind() && s.eventsArmed() { // there may be recorded events behind the gap
-		s.rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
-	}
-}
-
-// followsAll tells whether every allocator call reaches hdb.
-func (s *Session) followsAll() bool {
-	return s.tracer.Armed() || s.probe != nil && s.probe.Recording()
-}
-
 // LiveDoubt says why recorded blocks that seem to be live may not be.
 func (s *Session) LiveDoubt() report.Doubt {
 	switch {

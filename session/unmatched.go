@@ -53,13 +53,13 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 // the same code has another name, which is that of its events.
 func (s *Session) warnKind(name string) {
 	ofKind := func(f breakpoints.Function) bool { return f.OfKind(name) }
-	all := s.AllocFunctions()
+	all := s.Allocators.All()
 	if !slices.ContainsFunc(all, ofKind) {
 		s.notify("kind(%q): no allocator function has that name (alloc list)", name)
 		return
 	}
 	objs := s.expected()
-	if len(objs) == 0 || slices.ContainsFunc(s.userFns, ofKind) {
+	if len(objs) == 0 || slices.ContainsFunc(s.Allocators.fns, ofKind) {
 		return
 	}
 	catalogue := breakpoints.Catalogue()

@@ -47,10 +47,10 @@ func (s *Session) WatchAt(expr string, a addr.Run, size int, kind inferior.Watch
 	if err != nil {
 		return nil, err
 	}
-	st := s.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Location: expr, Addr: a}))
+	st := s.demand.stops.Add(breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopWatch, Location: expr, Addr: a}))
 	st.Places = []breakpoints.Place{{Addr: a}}
 	b.watch = w
-	s.binds[st.ID] = b
+	s.demand.binds[st.ID] = b
 	return st, nil
 }
 
@@ -72,7 +72,7 @@ func (s *Session) watchSize(a addr.Run) int {
 
 // bindWatch sets the watchpoint again that unbind has taken away.
 func (s *Session) bindWatch(st *breakpoints.Stop) (err error) {
-	b := s.binds[st.ID]
+	b := s.demand.binds[st.ID]
 	if b.watch == nil {
 		b.watch, err = s.proc.Watch(st.Addr, b.size, b.access)
 	}
@@ -82,21 +82,21 @@ func (s *Session) bindWatch(st *breakpoints.Stop) (err error) {
 // watched counts the hit of the watchpoint at which the engine stopped, and
 // tells whether to stop there.
 func (s *Session) watched(stop inferior.Stop) bool {
-	for _, st := range s.stops.All() {
-		b := s.binds[st.ID]
+	for _, st := range s.demand.stops.All() {
+		b := s.demand.binds[st.ID]
 		if b.watch != stop.Watch {
 			continue
 		}
 		if s.outlived(b, stop.Thread) {
 			if err := s.Enable(st.ID, false); err == nil {
 				s.notify("watchpoint %d is disabled: the function that %s belonged to has returned", st.ID, st.Location)
-				return len(s.hits) > 0
+				return len(s.demand.hits) > 0
 			}
 		}
 		if !st.Check(newCodeEnv(s, stop.Thread)) {
-			return len(s.hits) > 0 // of another stop, at the same time
+			return len(s.demand.hits) > 0 // of another stop, at the same time
 		}
-		s.hits = append(s.hits, hit{stop: st, thread: stop.Thread})
+		s.demand.hits = append(s.demand.hits, hit{stop: st, thread: stop.Thread})
 	}
 	return true
 }
@@ -127,7 +127,7 @@ func (s *Session) returnsTo(cfa addr.Run) (uint64, error) {
 
 // stepInstruction executes one instruction of the thread.
 func (s *Session) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
-	s.noteUnfollowed()
+	s.Planes.noteUnfollowed()
 	if behind, ok := s.behindSyscall(t); ok {
 		return s.overSyscall(t, behind)
 	}
@@ -149,9 +149,9 @@ func (s *Session) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
 // gone with the memory. A watchpoint is disabled, because what stands at its
 // address next is something else.
 func (s *Session) forgetBindings() {
-	clear(s.clones)
-	for _, st := range s.stops.All() {
-		b := s.binds[st.ID]
+	clear(s.Planes.clones)
+	for _, st := range s.demand.stops.All() {
+		b := s.demand.binds[st.ID]
 		b.traps, b.watch = nil, nil
 		if st.Kind == breakpoints.StopWatch && st.Enabled {
 			st.Enabled = false

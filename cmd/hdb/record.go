@@ -374,7 +374,7 @@ func (r *recorder) run(filter *cond.Cond) int {
 // addFunctions has calls of the functions of --alloc be events, and says what they are.
 func (r *recorder) addFunctions() error {
 	for _, spec := range r.o.allocs {
-		f, err := r.s.AddFunction(spec)
+		f, err := r.s.Allocators.Add(spec)
 		if err != nil {
 			return fmt.Errorf("--alloc: %w", err)
 		}
@@ -392,7 +392,7 @@ func (r *recorder) addFunctions() error {
 
 // tellPending warns of functions of --alloc that no module had.
 func (r *recorder) tellPending() {
-	for _, f := range r.s.PendingFunctions() {
+	for _, f := range r.s.Allocators.Pending() {
 		line := f.Name + ": nothing that was loaded has it: no call of it is recorded"
 		if f.Meant != "" {
 			line += "; did you mean " + f.Meant + "?"

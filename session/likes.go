@@ -10,15 +10,27 @@ import (
 	"hdb/query"
 )
 
-// likeStack tells whether a stack of the process is that of the event FILE#N.
-func (s *Session) likeStack(event string, frames []names.Frame) bool {
-	return s.likes.Same(event, frames, func(f names.Frame) query.Origin { return query.OriginIn(s.names.Modules, f) })
+// likes finds the events of captures that conditions name.
+type likes struct {
+	*common
+	query.Likenesses
 }
 
-// readLikeness reads the event of that number of a capture.
-func (s *Session) readLikeness(path string, seq uint64) (*query.Likeness, error) {
-	other := New(Config{Version: s.cfg.Version, Cache: s.cfg.Cache})
-	other.reading = s.reading
+func newLikes(c *common) *likes {
+	l := &likes{common: c}
+	l.Read = l.read
+	return l
+}
+
+// same tells whether a stack of the process is that of the event FILE#N.
+func (l *likes) same(event string, frames []names.Frame) bool {
+	return l.Same(event, frames, func(f names.Frame) query.Origin { return query.OriginIn(l.names.Modules, f) })
+}
+
+// read reads the event of that number of a capture.
+func (l *likes) read(path string, seq uint64) (*query.Likeness, error) {
+	other := New(Config{Version: l.cfg.Version, Cache: l.cfg.Cache})
+	other.reading = l.reading
 	defer other.Close()
 	if _, err := other.Open(path); err != nil {
 		return nil, err
@@ -54,13 +66,13 @@ func (s *Session) likeSpec(event string) (*breakpoints.Stop, error) {
 		s.notify("break at %s: that is of %s, where no %s ran: the stop waits for the same stack", event, l.Of, own)
 	}
 	place := l.Function
-	if _, ok := s.function(l.Function); !ok {
+	if _, ok := s.Allocators.function(l.Function); !ok {
 		place = "alloc"
 		if l.Frees {
 			place = "free"
 		}
 	}
-	spec, err := breakpoints.ParseSpec(fmt.Sprintf("%s if like(%q)", place, path), s.userFns...)
+	spec, err := breakpoints.ParseSpec(fmt.Sprintf("%s if like(%q)", place, path), s.Allocators.fns...)
 	if err != nil {
 		return nil, fmt.Errorf("break at %s: %w", event, err)
 	}

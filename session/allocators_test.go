@@ -27,7 +27,7 @@ func TestAddFunction(t *testing.T) {
 		{"/get/ size=ARG1", "/get/: a function is needed: a name, FILE:NAME, *ADDRESS or MODULE+0xOFFSET", ""},
 	} {
 		s := open(t, "pools")
-		f, err := s.AddFunction(c.text)
+		f, err := s.Allocators.Add(c.text)
 		got := ""
 		switch {
 		case err != nil:
@@ -58,7 +58,7 @@ func TestAddFunction(t *testing.T) {
 // TestAddFunctionStripped follows functions of a stripped file, by their place in it.
 func TestAddFunctionStripped(t *testing.T) {
 	whole := open(t, "pools")
-	f, err := whole.AddFunction("app::Pool::get(unsigned long) size=ARG2")
+	f, err := whole.Allocators.Add("app::Pool::get(unsigned long) size=ARG2")
 	if err != nil || len(f.Places) != 1 {
 		t.Fatalf("%+v %v", f, err)
 	}
@@ -67,7 +67,7 @@ func TestAddFunctionStripped(t *testing.T) {
 		s := open(t, "pools", "STRIP")
 		s.Settings.Probe = mode
 		must(t)(s.Start(nil))
-		f, err := s.AddFunction(fmt.Sprintf("pools+%#x size=ARG2", at))
+		f, err := s.Allocators.Add(fmt.Sprintf("pools+%#x size=ARG2", at))
 		if err != nil || len(f.Places) != 1 {
 			t.Fatalf("%+v %v", f, err)
 		}

@@ -17,26 +17,26 @@ type bareCalls struct {
 }
 
 // followBare has the process tell of such calls, if they are wanted.
-func (s *Session) followBare() {
-	if s.proc == nil {
+func (p *Planes) followBare() {
+	if p.proc == nil {
 		return
 	}
-	if !s.Settings.SystemCalls || !s.wantsEvents() {
-		s.proc.FollowSystemCalls(nil)
-		s.bare = nil
+	if !p.settings.SystemCalls || !p.demand.wantsEvents() {
+		p.proc.FollowSystemCalls(nil)
+		p.bare = nil
 		return
 	}
-	if s.bare == nil {
-		s.bare = &bareCalls{}
-		s.bare.Break(s.heapEnd())
-		s.proc.FollowSystemCalls(s.bare.Numbers())
+	if p.bare == nil {
+		p.bare = &bareCalls{}
+		p.bare.Break(p.heapEnd())
+		p.proc.FollowSystemCalls(p.bare.Numbers())
 	}
-	s.bare.sites = nil
+	p.bare.sites = nil
 }
 
 // heapEnd is where sbrk's heap ends, 0 if there is none.
-func (s *Session) heapEnd() uint64 {
-	maps, err := s.proc.Maps()
+func (p *Planes) heapEnd() uint64 {
+	maps, err := p.proc.Maps()
 	if err != nil {
 		return 0 // it has ended
 	}
@@ -48,15 +48,15 @@ func (s *Session) heapEnd() uint64 {
 }
 
 // systemCall handles a system call that maps or unmaps memory.
-func (s *Session) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.Action {
-	if s.bare == nil {
+func (p *Planes) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior.Action {
+	if p.bare == nil {
 		return inferior.Resume
 	}
-	call, ok := s.bare.Call(c)
-	if !ok || !s.eventsArmed() {
+	call, ok := p.bare.Call(c)
+	if !ok || !p.eventsArmed() {
 		return inferior.Resume
 	}
-	done := s.ownWork()
+	done := p.ownWork()
 	regs, err := t.Regs()
 	if err != nil {
 		done()
@@ -64,39 +64,39 @@ func (s *Session) systemCall(t *inferior.Thread, c inferior.SystemCall) inferior
 	}
 	// Behind the instruction, as a return address would be.
 	call.Regs, call.Return, call.Now, call.SP = regs, regs.PC(), addr.Return(regs.PC()), regs.SP()
-	raw, err := s.walker.raw(t, s.Settings.MaxDepth, call.Now)
+	raw, err := p.walker.raw(t, p.settings.MaxDepth, call.Now)
 	if err != nil {
 		raw.Truncated = err.Error()
 	}
 	call.Kept = raw
-	seen := s.allocatorMakes(raw.Frames)
+	seen := p.allocatorMakes(raw.Frames)
 	done()
 	switch {
 	case seen:
 		return inferior.Resume
-	case s.probe != nil && s.probe.Armed():
-		return s.probe.Other(t, call)
+	case p.probe != nil && p.probe.Armed():
+		return p.probe.Other(t, call)
 	}
-	return plainSink{sink{s}}.Alloc(t, call)
+	return plainSink{sink{p}}.Alloc(t, call)
 }
 
 // allocatorMakes tells whether a system call with this stack is made by an
 // allocator function: such a call is followed itself, and the memory it maps is
 // what it has to give. The function may have called others of its module on the
 // way.
-func (s *Session) allocatorMakes(frames []unwind.Frame) bool {
-	if s.bare.sites == nil {
-		sites, err := s.allocatorSites(s.proc.Modules())
+func (p *Planes) allocatorMakes(frames []unwind.Frame) bool {
+	if p.bare.sites == nil {
+		sites, err := p.symbols.sites(p.proc.Modules(), p.tracer.Functions())
 		if err != nil {
-			s.notify("some modules cannot be searched for allocators: %s", oneLine(err))
+			p.notify("some modules cannot be searched for allocators: %s", oneLine(err))
 		}
-		s.bare.sites = append(sites, &breakpoints.Site{}) // not nil
+		p.bare.sites = append(sites, &breakpoints.Site{}) // not nil
 	}
 	var module inferior.Module
 	for i, f := range frames {
 		pc := f.PC.Lookup()
 		if i == 0 {
-			mod := s.names.Modules.At(pc)
+			mod := p.names.Modules.At(pc)
 			if mod == nil {
 				return false
 			}
@@ -105,7 +105,7 @@ func (s *Session) allocatorMakes(frames []unwind.Frame) bool {
 		if pc < module.Low || module.High <= pc {
 			return false
 		}
-		if slices.ContainsFunc(s.bare.sites, func(site *breakpoints.Site) bool { return pc-site.Addr < addr.Run(site.Size) }) {
+		if slices.ContainsFunc(p.bare.sites, func(site *breakpoints.Site) bool { return pc-site.Addr < addr.Run(site.Size) }) {
 			return true
 		}
 	}

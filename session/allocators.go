@@ -23,44 +23,50 @@ type UserFunction struct {
 	Warnings []string            // which of its calls are not seen, and what is doubtful
 }
 
-// userFunction is what a session keeps of one.
+// Allocators are the allocator functions: those of the catalogue, and the user's own.
+type Allocators struct {
+	*common
+	loc    *Locations
+	fns    []breakpoints.Function   // the user's
+	users  map[string]*userFunction // the same by Symbol
+	follow func(breakpoints.Function) error
+}
+
+// userFunction is what is kept of one.
 type userFunction struct {
 	pending bool // no module has had it
 	deep    bool // it is looked for in all debug information: no symbol table has it
 	found   map[*symbols.Object][]symbols.Function
 }
 
-// AddFunction makes a function of the user's program an allocator: "FUNC
+// Add makes a function of the user's program an allocator: "FUNC
 // size=ARG2 ptr=RET". FUNC is resolved as break's location is, and once more in each
 // library that is loaded.
-func (s *Session) AddFunction(text string) (*UserFunction, error) {
+func (al *Allocators) Add(text string) (*UserFunction, error) {
 	fn, err := breakpoints.ParseFunction(text)
 	if err != nil {
 		return nil, err
 	}
-	if fn.Symbol, err = s.fixed(fn.Symbol); err != nil {
+	if fn.Symbol, err = al.fixed(fn.Symbol); err != nil {
 		return nil, err
 	}
-	fn.Name = s.userName(fn.Symbol)
-	s.userFns = append(slices.DeleteFunc(s.userFns, func(f breakpoints.Function) bool { return f.Symbol == fn.Symbol }), fn)
-	if s.users == nil {
-		s.users = map[string]*userFunction{}
+	fn.Name = al.name(fn.Symbol)
+	al.fns = append(slices.DeleteFunc(al.fns, func(f breakpoints.Function) bool { return f.Symbol == fn.Symbol }), fn)
+	if al.users == nil {
+		al.users = map[string]*userFunction{}
 	}
-	s.users[fn.Symbol] = &userFunction{}
-	u := s.placeUser(fn)
-	s.users[fn.Symbol].pending = len(u.Places) == 0
-	if s.proc == nil {
+	al.users[fn.Symbol] = &userFunction{}
+	u := al.place(fn)
+	al.users[fn.Symbol].pending = len(u.Places) == 0
+	if al.proc == nil {
 		return u, nil
 	}
-	if err := s.tracer.Add(fn); err != nil {
-		return u, err
-	}
-	return u, s.armTracer()
+	return u, al.follow(fn)
 }
 
 // fixed is a user function's location for good: that of a register is the address of
 // now. It is an error if it can never be that of a function.
-func (s *Session) fixed(location string) (string, error) {
+func (al *Allocators) fixed(location string) (string, error) {
 	switch {
 	case len(location) > 1 && location[0] == '/', strings.Trim(location, "+-0123456789") == "":
 		return "", fmt.Errorf("%s: a function is needed: a name, FILE:NAME, *ADDRESS or MODULE+0xOFFSET", location)
@@ -70,14 +76,14 @@ func (s *Session) fixed(location string) (string, error) {
 		}
 		return location, nil
 	}
-	at, err := s.Memory.Address(location[1:])
+	at, err := al.loc.mem.Address(location[1:])
 	if err != nil {
 		if strings.ContainsAny(location[1:2], "$0123456789") {
 			return "", err
 		}
 		return location, nil // a name that a library may bring
 	}
-	if err := s.isEntry(at, location); err != nil {
+	if err := al.isEntry(at, location); err != nil {
 		return "", fmt.Errorf("%s: %w", location, err)
 	}
 	if strings.Contains(location, "$") {
@@ -88,18 +94,18 @@ func (s *Session) fixed(location string) (string, error) {
 
 // unplaced reports whether it is not known yet which code of a module has an address
 // as typed: the module is put somewhere when the program is run.
-func (s *Session) unplaced(m names.Image, location string) bool {
+func (al *Allocators) unplaced(m names.Image, location string) bool {
 	segments := m.Object.Segments()
-	return s.proc == nil && isDigits(location[1:2]) && len(segments) > 0 && segments[0].Addr == 0
+	return al.proc == nil && isDigits(location[1:2]) && len(segments) > 0 && segments[0].Addr == 0
 }
 
 // isEntry is an error if a function is known that a lies inside of.
-func (s *Session) isEntry(a addr.Run, location string) error {
-	for _, m := range s.names.Images() {
-		if !s.names.Covers(m, a) || s.unplaced(m, location) {
+func (al *Allocators) isEntry(a addr.Run, location string) error {
+	for _, m := range al.names.Images() {
+		if !al.names.Covers(m, a) || al.unplaced(m, location) {
 			continue
 		}
-		if fn, ok := s.names.Symbols.FunctionAround(m, a); ok && fn.Low != a.File(m.Bias) {
+		if fn, ok := al.names.Symbols.FunctionAround(m, a); ok && fn.Low != a.File(m.Bias) {
 			name := fn.Name
 			if name == "" {
 				name = "a function"
@@ -112,19 +118,19 @@ func (s *Session) isEntry(a addr.Run, location string) error {
 
 // userName is what the calls of a user's function are called: the location as typed,
 // and what is known of an address.
-func (s *Session) userName(location string) string {
+func (al *Allocators) name(location string) string {
 	if location[0] != '*' {
 		return location
 	}
-	if a, err := s.Memory.Address(location[1:]); err == nil {
-		for _, m := range s.names.Images() {
-			if !s.names.Covers(m, a) || s.unplaced(m, location) {
+	if a, err := al.loc.mem.Address(location[1:]); err == nil {
+		for _, m := range al.names.Images() {
+			if !al.names.Covers(m, a) || al.unplaced(m, location) {
 				continue
 			}
 			if fn, ok := m.Object.FunctionAt(a.File(m.Bias)); ok && fn.Name != "" {
 				return fn.Name
 			}
-			if s.proc != nil {
+			if al.proc != nil {
 				return fmt.Sprintf("%s+%#x", filepath.Base(m.Name), uint64(a.File(m.Bias)))
 			}
 		}
@@ -134,22 +140,22 @@ func (s *Session) userName(location string) string {
 
 // functionsIn are the functions of a module that a user's function is, with those that
 // were inlined.
-func (s *Session) functionsIn(m names.Image, program bool, location string) []symbols.Function {
+func (al *Allocators) functionsIn(m names.Image, program bool, location string) []symbols.Function {
 	if location[0] == '*' {
-		a, err := s.Memory.Address(location[1:])
-		if err != nil || !s.names.Covers(m, a) || s.unplaced(m, location) {
+		a, err := al.loc.mem.Address(location[1:])
+		if err != nil || !al.names.Covers(m, a) || al.unplaced(m, location) {
 			return nil
 		}
-		return s.entryAt(m, a)
+		return al.entryAt(m, a)
 	}
 	if name, digits, ok := strings.Cut(location, "+0x"); ok && name == filepath.Base(m.Name) {
 		at, err := strconv.ParseUint(digits, 16, 64)
 		if err != nil {
 			return nil
 		}
-		return s.entryAt(m, addr.File(at).Run(m.Bias))
+		return al.entryAt(m, addr.File(at).Run(m.Bias))
 	}
-	u := s.users[location]
+	u := al.users[location]
 	if !program && !u.deep && !strings.ContainsAny(location, ":(<.") {
 		if _, ok := m.Object.Symbol(location); !ok {
 			return nil
@@ -166,8 +172,8 @@ func (s *Session) functionsIn(m names.Image, program bool, location string) []sy
 }
 
 // entryAt is the function that begins at an address.
-func (s *Session) entryAt(m names.Image, a addr.Run) []symbols.Function {
-	fn, ok := s.names.Symbols.FunctionAround(m, a)
+func (al *Allocators) entryAt(m names.Image, a addr.Run) []symbols.Function {
+	fn, ok := al.names.Symbols.FunctionAround(m, a)
 	switch {
 	case ok && fn.Low != a.File(m.Bias), !names.Executable(m.Object, a.File(m.Bias)):
 		return nil
@@ -188,14 +194,14 @@ func isEntryOf(m names.Image, fn symbols.Function, location string) bool {
 }
 
 // placeUser finds a user's function in what is loaded.
-func (s *Session) placeUser(fn breakpoints.Function) *UserFunction {
+func (al *Allocators) place(fn breakpoints.Function) *UserFunction {
 	u := &UserFunction{Function: fn}
-	known := s.users[fn.Symbol]
+	known := al.users[fn.Symbol]
 	known.deep = false
-	inlined := s.findUser(u)
+	inlined := al.find(u)
 	if len(u.Places) == 0 && inlined == 0 && fn.Symbol[0] != '*' {
 		known.deep = true
-		inlined = s.findUser(u)
+		inlined = al.find(u)
 	}
 	switch {
 	case inlined == 0:
@@ -205,7 +211,7 @@ func (s *Session) placeUser(fn breakpoints.Function) *UserFunction {
 		u.warn("%s is also inlined in %s: those calls are no events; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
 	}
 	if len(u.Places) == 0 && inlined == 0 {
-		u.Meant = s.meantFunction(fn.Symbol)
+		u.Meant = al.meant(fn.Symbol)
 	}
 	return u
 }
@@ -216,10 +222,10 @@ func (u *UserFunction) warn(format string, args ...any) {
 
 // findUser fills in the places of a user's function. It returns the number of copies
 // that were inlined.
-func (s *Session) findUser(u *UserFunction) (inlined int) {
+func (al *Allocators) find(u *UserFunction) (inlined int) {
 	var found []names.Place
-	for i, m := range s.names.Images() {
-		for _, f := range s.functionsIn(m, i == 0, u.Symbol) {
+	for i, m := range al.names.Images() {
+		for _, f := range al.functionsIn(m, i == 0, u.Symbol) {
 			if f.Inlined {
 				inlined++
 			}
@@ -251,8 +257,8 @@ func counted(n int, thing string) string {
 
 // meantFunction is the function of the program that was most likely meant by a name, "" if
 // none is near. Of a qualified name the last part may be wrong.
-func (s *Session) meantFunction(name string) string {
-	functions := s.Locations.ProgramFunctions()
+func (al *Allocators) meant(name string) string {
+	functions := al.loc.ProgramFunctions()
 	scope := ""
 	if i := strings.LastIndex(name, "::"); i >= 0 {
 		scope, name = name[:i+2], name[i+2:]
@@ -265,14 +271,14 @@ func (s *Session) meantFunction(name string) string {
 }
 
 // definedUser are the entries of users' functions with those names in a module.
-func (s *Session) definedUser(mod inferior.Module, obj *symbols.Object, wanted []string) []breakpoints.Symbol {
+func (al *Allocators) defined(mod inferior.Module, obj *symbols.Object, wanted []string) []breakpoints.Symbol {
 	m := names.Image{Object: obj, Bias: mod.Bias, Name: mod.Name, Path: mod.Path}
 	var out []breakpoints.Symbol
 	for _, name := range wanted {
-		if s.users[name] == nil {
+		if al.users[name] == nil {
 			continue
 		}
-		for _, f := range s.functionsIn(m, s.names.Program != nil && obj == s.names.Program.Object, name) {
+		for _, f := range al.functionsIn(m, al.names.Program != nil && obj == al.names.Program.Object, name) {
 			if isEntryOf(m, f, name) {
 				out = append(out, breakpoints.Symbol{Name: name, Addr: f.Low.Run(m.Bias), Size: uint64(f.High - f.Low), IFunc: f.IFunc})
 			}
@@ -282,30 +288,30 @@ func (s *Session) definedUser(mod inferior.Module, obj *symbols.Object, wanted [
 }
 
 // placePending says which of the users' functions that nothing had are there now.
-func (s *Session) placePending() {
-	for _, fn := range s.userFns {
-		known := s.users[fn.Symbol]
+func (al *Allocators) placePending() {
+	for _, fn := range al.fns {
+		known := al.users[fn.Symbol]
 		if !known.pending {
 			continue
 		}
-		u := s.placeUser(fn)
+		u := al.place(fn)
 		if len(u.Places) == 0 {
 			continue
 		}
 		known.pending = false
-		s.notify("%s is in place: %s", fn.Name, PlaceText(u.Places[0]))
+		al.notify("%s is in place: %s", fn.Name, PlaceText(u.Places[0]))
 		for _, w := range u.Warnings {
-			s.notify("%s", w)
+			al.notify("%s", w)
 		}
 	}
 }
 
 // PendingFunctions are the users' functions that no module has had.
-func (s *Session) PendingFunctions() []*UserFunction {
+func (al *Allocators) Pending() []*UserFunction {
 	var out []*UserFunction
-	for _, fn := range s.userFns {
-		if s.users[fn.Symbol].pending {
-			out = append(out, s.placeUser(fn))
+	for _, fn := range al.fns {
+		if al.users[fn.Symbol].pending {
+			out = append(out, al.place(fn))
 		}
 	}
 	return out

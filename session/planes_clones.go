@@ -2,40 +2,33 @@ package session
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"hdb/breakpoints"
 	"hdb/inferior"
 )
 
 // traceClones has the kernel report each child that the C library's clone makes. A child
 // made with CLONE_UNTRACED has a copy of the int3s in its parent's memory, and would die
 // of the first one that it reaches. While no int3 is planted, nothing is done.
-func (s *Session) traceClones() {
-	if s.proc == nil || !s.tracer.Armed() && !s.hasTraps() {
+func (p *Planes) traceClones() {
+	if p.proc == nil || !p.tracer.Armed() && !p.demand.hasTraps() {
 		return
 	}
-	for _, m := range s.proc.Modules() {
-		if s.clones[m.Low] || m.Name != s.proc.Exe() && !isLibc(m.Name) {
+	for _, m := range p.proc.Modules() {
+		if p.clones[m.Low] || m.Name != p.proc.Exe() && !isLibc(m.Name) {
 			continue
 		}
-		s.clones[m.Low] = true
-		found, err := allocatorSymbols{s}.Defined(m, []string{"clone"})
+		p.clones[m.Low] = true
+		found, err := p.symbols.Defined(m, []string{"clone"})
 		if err != nil {
 			continue // said when something else was looked for there
 		}
 		for _, sym := range found {
-			if _, err := s.proc.Plant(sym.Addr, traceClone); err != nil {
-				s.notify("children made by clone with CLONE_UNTRACED may die of breakpoints: %v", err)
+			if _, err := p.proc.Plant(sym.Addr, traceClone); err != nil {
+				p.notify("children made by clone with CLONE_UNTRACED may die of breakpoints: %v", err)
 			}
 		}
 	}
-}
-
-// hasTraps tells whether a stop has an int3 in memory.
-func (s *Session) hasTraps() bool {
-	return slices.ContainsFunc(s.stops.All(), func(st *breakpoints.Stop) bool { return len(s.binds[st.ID].traps) > 0 })
 }
 
 // isLibc tells whether a file is a C library, by its name: libc.so.6, libc-2.31.so,

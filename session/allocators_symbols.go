@@ -1,0 +1,60 @@
+package session
+
+import (
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+)
+
+// allocatorSymbols tells the tracer where a module defines its functions.
+type allocatorSymbols struct {
+	*common
+	allocators *Allocators
+}
+
+// Defined are the functions with those names that the module defines.
+func (a allocatorSymbols) Defined(m inferior.Module, wanted []string) ([]breakpoints.Symbol, error) {
+	mod := a.names.Modules.At(m.Low)
+	if mod == nil {
+		return nil, nil // gone again
+	}
+	obj, err := a.names.Modules.Object(mod)
+	if obj == nil {
+		return nil, err
+	}
+	out := a.allocators.defined(m, obj, wanted)
+	if len(a.allocators.users) > 0 {
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(name string) bool { return a.allocators.users[name] != nil })
+	}
+	for _, sym := range a.names.Modules.Defined(obj, m.Bias, wanted) {
+		out = append(out, breakpoints.Symbol(sym))
+	}
+	return out, nil
+}
+
+// Extent is the code of the function of a module at an address.
+func (a allocatorSymbols) Extent(_ inferior.Module, at addr.Run) (low, high addr.Run, ok bool) {
+	table, bias, _ := a.names.Modules.ModuleAt(at)
+	if table == nil {
+		return 0, 0, false
+	}
+	code, ok := table.FunctionAt(at.File(bias))
+	return code.Low.Run(bias), code.High.Run(bias), ok
+}
+
+// sites finds the allocator functions of modules. Those that cannot be
+// watched in either plane are said and left out.
+func (a allocatorSymbols) sites(modules []inferior.Module, functions []breakpoints.Function) ([]*breakpoints.Site, error) {
+	finder := breakpoints.Finder{Symbols: a, Memory: a.proc}
+	sites, err := finder.Find(nil, modules, functions)
+	sites = slices.DeleteFunc(sites, func(site *breakpoints.Site) bool {
+		if site.Err != nil && !a.said[site.Err.Error()] {
+			a.said[site.Err.Error()] = true
+			a.notify("some allocator functions are not watched: %s", oneLine(site.Err))
+		}
+		return site.Err != nil
+	})
+	return sites, err
+}

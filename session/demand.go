@@ -1,0 +1,182 @@
+package session
+
+import (
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+	"hdb/recording"
+)
+
+// demand is what asks for stops and events: the numbered stops with what they have planted,
+// and next-alloc; and what of it was met since the program ran last.
+type demand struct {
+	*account
+	stops breakpoints.List
+	binds map[int]*binding // by the ID of the stop
+	next  *nextEvent       // what next-alloc waits for, or nil
+	hits  []hit            // stops that said yes since the last resume
+}
+
+// A hit is a numbered stop that matched, where and on what.
+type hit struct {
+	stop   *breakpoints.Stop // nil: the event that next-alloc waited for
+	thread *inferior.Thread
+	event  *recording.Event
+	now    addr.Code // how the thread's PC is looked up: at an event it stands behind a call
+}
+
+// nextEvent is what next-alloc waits for.
+type nextEvent struct {
+	left int
+	cond *cond.Cond
+	want func(capture.Kind) bool
+}
+
+// binding is what a numbered stop has planted in the process.
+type binding struct {
+	traps  []*inferior.Trap
+	watch  *inferior.Watch
+	size   int                // bytes watched
+	access inferior.WatchKind // that is watched for
+	frame  addr.Run           // CFA of the function that the watched variable is a local of; 0: it is none
+	thread *inferior.Thread   // whose frame it is
+	// returns is where that frame returns to.
+	returns uint64
+	crowds  bool // it was said that the stop stands in the way of a jump of the probe
+	seen    eventCount
+	unsized eventCount // of frees of blocks whose size is not known
+}
+
+// eventCount counts events in the times in which a stop was set and enabled.
+type eventCount struct {
+	on        bool
+	from, sum uint64
+}
+
+func (e *eventCount) begin(seq uint64) {
+	if !e.on {
+		e.on, e.from = true, seq
+	}
+}
+
+func (e *eventCount) end(seq uint64) {
+	e.sum, e.on = e.total(seq), false
+}
+
+func (e *eventCount) total(seq uint64) uint64 {
+	if e.on && seq > e.from { // it is below if the stop was set where others were hit
+		return e.sum + seq - e.from
+	}
+	return e.sum
+}
+
+// wantsEvents tells whether anything depends on allocation events.
+func (d *demand) wantsEvents() bool {
+	if d.rec.On() || d.next != nil {
+		return true
+	}
+	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
+		if !st.Enabled {
+			return false
+		}
+		return onEvents(st) || asksHeap(st.Cond)
+	})
+}
+
+// asksHeap tells whether a condition depends on what happened to the heap before.
+func asksHeap(c *cond.Cond) bool {
+	return c != nil && (c.Uses(cond.Live) || c.Uses(cond.Blocks) || c.Uses(cond.Nth))
+}
+
+// needsRing tells whether every event has to reach hdb: to be recorded, or
+// because a stop depends on what happened before.
+func (d *demand) needsRing() bool {
+	if d.rec.On() || d.next != nil && asksHeap(d.next.cond) {
+		return true
+	}
+	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool {
+		return st.Enabled && (asksHeap(st.Cond) || st.Kind == breakpoints.StopFree || onEvents(st) && st.Nth != 0)
+	})
+}
+
+// asksNames tells whether a condition wants the names of functions at allocations.
+func (d *demand) asksNames() bool {
+	asks := func(c *cond.Cond) bool {
+		return c != nil && (c.UsesPredicate(cond.Func) || c.UsesPredicate(cond.Caller))
+	}
+	if f := d.rec.Filter(); f != nil && asks(f.Cond) {
+		return true
+	}
+	if n := d.next; n != nil && asks(n.cond) {
+		return true
+	}
+	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && onEvents(st) && asks(st.Cond) })
+}
+
+// entered are the threads that stand at the entry of a function whose call was reported.
+func (d *demand) entered() map[*inferior.Thread]addr.Run {
+	at := map[*inferior.Thread]addr.Run{}
+	for _, h := range d.hits {
+		if h.event == nil || h.now.IsReturn() {
+			continue
+		}
+		if regs, err := h.thread.Regs(); err == nil && regs.PC() == h.now.Addr() {
+			at[h.thread] = h.now.Addr()
+		}
+	}
+	return at
+}
+
+// stopSeq is the number of the last event for whoever looks at a stop: of the event there,
+// if it is one. Other threads may have made more before they stood.
+func (d *demand) stopSeq() uint64 {
+	last := uint64(0)
+	for _, h := range d.hits {
+		if h.event != nil {
+			last = max(last, h.event.Seq)
+		}
+	}
+	if last == 0 {
+		return d.rec.Seq()
+	}
+	return last
+}
+
+// count has the events counted that a stop sees from now on.
+func (d *demand) count(b *binding) {
+	b.seen.begin(d.rec.Seq())
+	b.unsized.begin(d.rec.Live().Unsized())
+}
+
+// spanStops counts events for the enabled stops of a new run, which begins.
+func (d *demand) spanStops() {
+	for _, st := range d.stops.All() {
+		b := d.binds[st.ID]
+		b.seen, b.unsized = eventCount{}, eventCount{}
+		if st.Enabled {
+			d.count(b)
+		}
+	}
+}
+
+// spanHits ends the count of stops that their hit has disabled.
+func (d *demand) spanHits() {
+	for _, h := range d.hits {
+		if h.stop == nil || h.stop.Enabled || h.event == nil {
+			continue
+		}
+		if b := d.binds[h.stop.ID]; b != nil {
+			b.seen.end(h.event.Seq)
+			b.unsized.end(d.rec.Live().Unsized())
+		}
+	}
+}
+
+// hasTraps tells whether a stop has an int3 in memory.
+func (d *demand) hasTraps() bool {
+	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return len(d.binds[st.ID].traps) > 0 })
+}

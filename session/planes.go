@@ -1,0 +1,321 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/report"
+)
+
+// Planes follow allocator calls: by the probe inside the process, or where that cannot be,
+// by plain breakpoints.
+type Planes struct {
+	*common
+	*account
+	walker  *walker
+	demand  *demand
+	likes   *likes
+	symbols allocatorSymbols
+	data    *dataPlane
+
+	tracer   *breakpoints.Tracer
+	fellBack string            // why the probe cannot be used
+	bare     *bareCalls        // nil: system calls are not followed
+	clones   map[addr.Run]bool // modules in which clone has a trap, by their beginnings
+
+	// failed is told of a panic of what takes the probe's events, on any goroutine.
+	failed func(error)
+}
+
+func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Allocators) *Planes {
+	symbols := allocatorSymbols{c, al}
+	p := &Planes{
+		common: c, account: a, walker: w, demand: d, likes: l, symbols: symbols,
+		data:   &dataPlane{common: c, account: a, demand: d, symbols: symbols},
+		clones: map[addr.Run]bool{},
+	}
+	al.follow = p.follow
+	return p
+}
+
+// follow has a function of the user's followed, too.
+func (p *Planes) follow(fn breakpoints.Function) error {
+	if err := p.tracer.Add(fn); err != nil {
+		return err
+	}
+	return p.arm()
+}
+
+// siteCount is how many allocator functions are followed.
+func (p *Planes) siteCount() (n int) {
+	switch {
+	case p.probe != nil && p.probe.Armed():
+		return p.data.sites
+	case p.tracer != nil && p.tracer.Armed():
+		for _, site := range p.tracer.Sites() {
+			if site.Err == nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// ProbeMode says whether allocator calls are followed inside the process.
+type ProbeMode string
+
+// The modes.
+const (
+	ProbeAuto ProbeMode = "auto" // where it can be done, else by plain breakpoints
+	ProbeOn   ProbeMode = "on"   // or not at all
+	ProbeOff  ProbeMode = "off"  // by plain breakpoints
+)
+
+// A Plane says what follows allocator calls.
+type Plane struct {
+	Probe  bool
+	Reason string // why it is not the probe, if it might have been
+}
+
+// Plane tells what follows allocator calls now, or will.
+func (p *Planes) Plane() Plane {
+	if p.settings.Probe == ProbeOff {
+		return Plane{Reason: "the probe is off"}
+	}
+	return Plane{Probe: p.fellBack == "", Reason: p.fellBack}
+}
+
+// Apply makes changed settings of the probe hold for the running process.
+func (p *Planes) Apply() error {
+	p.fellBack = ""
+	return p.arm()
+}
+
+// eventsArmed tells whether allocator calls are followed, by either plane.
+func (p *Planes) eventsArmed() bool {
+	return p.tracer.Armed() || p.probe != nil && p.probe.Armed()
+}
+
+// arm arms all allocator functions when someone wants events, and none
+// otherwise. It is all or nothing, so that the numbers of events do not depend
+// on which stops are set.
+func (p *Planes) arm() error {
+	if p.proc == nil {
+		return nil
+	}
+	err := p.armPlane()
+	p.traceClones()
+	p.followBare()
+	return err
+}
+
+func (p *Planes) armPlane() error {
+	if !p.demand.wantsEvents() {
+		p.tracer.Disarm()
+		p.data.disarm()
+		return nil
+	}
+	p.noteGo(p.proc.Modules())
+	if p.settings.Probe != ProbeOff && p.fellBack == "" {
+		p.fetchAhead(nil)
+		err := p.data.arm(probeSink{p.rec, p}, p.tracer.Functions())
+		if err == nil {
+			p.tracer.Disarm()
+			return nil
+		}
+		if p.settings.Probe == ProbeOn {
+			return fmt.Errorf("probe: %w", err)
+		}
+		p.fallBack(err)
+	}
+	p.data.disarm()
+	err := p.tracer.Arm(func(breakpoints.Function) bool { return true })
+	if err != nil && p.siteCount() > 0 {
+		p.notify("some allocator functions are not watched: %s", oneLine(err)) // the others are
+		return nil
+	}
+	return err
+}
+
+// fallBack notes, and says, why plain breakpoints are used from now on.
+func (p *Planes) fallBack(err error) {
+	p.fellBack = err.Error()
+	p.notify("probe: %v: plain breakpoints follow the allocators instead, which cost tens of microseconds a call", err)
+}
+
+// oneLine is the text of an error, joined ones one after the other: a notice is
+// one line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// newTracer makes the tracer of the process; it plants nothing yet.
+func (p *Planes) newTracer() {
+	if p.tracer != nil {
+		p.tracer.Disarm()
+	}
+	p.dropTracer()
+	p.bare = nil
+	p.tracer = breakpoints.NewTracer(p.proc, p.symbols, plainSink{sink{p}})
+	for _, fn := range p.symbols.allocators.fns {
+		if err := p.tracer.Add(fn); err != nil {
+			p.notify("alloc add: %v", err)
+		}
+	}
+}
+
+// dropTracer forgets the tracer but not what it lost.
+func (p *Planes) dropTracer() {
+	p.losses.EndTracer(p.tracerStats())
+	p.tracer = nil
+}
+
+// tracerStats are the counts of the present tracer.
+func (p *Planes) tracerStats() breakpoints.Stats {
+	if p.tracer == nil {
+		return breakpoints.Stats{}
+	}
+	return p.tracer.Stats()
+}
+
+// loaded has the probe follow a change of the modules.
+func (p *Planes) loaded(added, removed []inferior.Module) {
+	if p.bare != nil {
+		p.bare.sites = nil
+	}
+	t := p.proc.StoppedThread()
+	if p.probe == nil || !p.probe.Armed() || t == nil {
+		return
+	}
+	sites, err := p.symbols.sites(added, p.tracer.Functions())
+	if err == nil {
+		err = p.probe.Loaded(t, added, removed, sites)
+		p.rec.ForgetFunctions()
+		p.data.sites = p.probe.Sites()
+	}
+	if err != nil {
+		p.fallBack(err)
+		if err := p.stopAll(p.arm); err != nil {
+			p.notify("%v", err)
+		}
+	}
+}
+
+// followProbe gives a followed child a probe of its own: its memory has no trace
+// of the parent's but code that passes everything on.
+func (p *Planes) followProbe() {
+	if p.probe == nil {
+		return
+	}
+	p.data.drop(true)
+	if err := p.arm(); err != nil {
+		p.notify("%v", err)
+	}
+}
+
+// rearm has the probe look out for the blocks that stops have put into the
+// log since it was armed, and no more for events whose numbers have passed.
+func (p *Planes) rearm() {
+	if p.probe == nil || !p.probe.Armed() {
+		return
+	}
+	if p.data.watchesAll() && !p.probe.Numbers() {
+		return
+	}
+	if err := p.arm(); err != nil {
+		p.notify("%v", err)
+	}
+}
+
+// rearmSoon has the probe look no more for numbers that have passed, each call would
+// come here from now on, and look out for blocks that moved, though nothing stops.
+func (p *Planes) rearmSoon() {
+	armed := p.probe
+	p.proc.Wake(func() {
+		if p.probe != armed || !armed.Armed() || !armed.Passed(p.rec.Seq()) && p.data.watchesAll() {
+			return // done already, or the probe is another
+		}
+		err := p.stopAll(func() error {
+			defer p.ownWork()()
+			p.rearm()
+			p.noteUnfollowed()
+			return nil
+		})
+		if err != nil && !errors.Is(err, inferior.ErrEnded) {
+			p.notify("%v", err)
+		}
+	})
+}
+
+// threadStarted and threadExited follow the inferior's threads.
+func (p *Planes) threadStarted(t *inferior.Thread) {
+	p.exclusive(func() { p.rec.AddThread(thread{t}) }) // behind the events of one that had its ID before
+	if p.probe != nil {
+		p.probe.ThreadsChanged()
+	}
+}
+
+func (p *Planes) threadExited(t *inferior.Thread) {
+	p.tracer.ThreadExited(int32(t.TID))
+	if p.probe == nil || !p.probe.Armed() {
+		return
+	}
+	p.exclusive(func() { p.rec.RenameThread(thread{t}) })
+	p.probe.ThreadExited(int32(t.TID))
+	p.probe.ThreadsChanged()
+}
+
+// noteUnfollowed notes what will not be known of blocks when the program goes on, as it
+// does now. All of its threads stand.
+func (p *Planes) noteUnfollowed() {
+	watched := 0
+	if p.probe != nil && p.probe.Armed() {
+		watched = len(p.probe.Watches()) // all that are recorded, or none
+	}
+	p.gaps.RunOn(p.rec, p.followsAll(), watched)
+	if p.gaps.Blind() && p.eventsArmed() { // there may be recorded events behind the gap
+		p.rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
+	}
+}
+
+// followsAll tells whether every allocator call reaches hdb.
+func (p *Planes) followsAll() bool {
+	return p.tracer.Armed() || p.probe != nil && p.probe.Recording()
+}
+
+// noteGo notes in the recording that a Go runtime among the modules allocates. The
+// calls of its allocator are events, but their pointers are not known, so that no block
+// of Go's is counted; a stripped program does not even have the calls.
+func (p *Planes) noteGo(modules []inferior.Module) {
+	for _, m := range modules {
+		obj, _ := p.names.Modules.ObjectAt(m.Low)
+		if obj == nil || !obj.Header().Go {
+			continue
+		}
+		p.rec.NotePartial(capture.Reason{Kind: capture.GoHeap})
+		if text := fmt.Sprintf("%s: %s: of blocks there are only those of C code", filepath.Base(m.Name), report.ReasonText(capture.Reason{Kind: capture.GoHeap})); p.rec.On() && !p.said[text] {
+			p.said[text] = true
+			p.notify("%s", text)
+		}
+	}
+}
+
+// noteNoAllocator says that stops on allocations wait in vain.
+func (p *Planes) noteNoAllocator() {
+	if p.siteCount() == 0 {
+		p.notify("no allocator function is known in %s: it has no symbol table that names one; alloc add takes others", p.names.Program.Path)
+	}
+}
+
+// fetchAhead waits, as scripts do, for what conditions will ask of modules, here, where
+// the program stands: it must not have to be waited for while the probe's events are
+// taken, which the program would have to wait for in turn. nil is all modules.
+func (p *Planes) fetchAhead(added []inferior.Module) {
+	if p.demand.asksNames() {
+		p.names.Modules.FetchAhead(mappings(added))
+	}
+}

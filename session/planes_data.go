@@ -1,0 +1,186 @@
+package session
+
+import (
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/probe"
+	"hdb/unwind"
+)
+
+// dataPlane is the session's side of the probe: what it is to do, and what it has counted.
+type dataPlane struct {
+	*common
+	*account
+	demand  *demand
+	symbols allocatorSymbols
+	sites   int    // functions that the probe watches, or did last
+	base    uint64 // number of the event before the first that the probe counted
+}
+
+// arm has the probe follow what is wanted. The error says why it cannot.
+func (d *dataPlane) arm(sink probe.Sink, functions []breakpoints.Function) error {
+	t := d.proc.StoppedThread()
+	if t == nil {
+		return ErrNotRunning
+	}
+	if d.probe == nil {
+		p, err := probe.Inject(d.proc, t, probe.Config{
+			CFI: d.moduleCFI, Identity: d.moduleIdentity, Cache: d.cfg.Cache, Unwinder: d.unwinderEntries, Sink: sink,
+			Now: d.now(), MaxDepth: d.settings.MaxDepth,
+			Message: func(m string) { d.notify("%s", m) },
+		})
+		if err != nil {
+			return err
+		}
+		d.probe = p
+		d.rec.ForgetProbe()
+		for _, t := range d.proc.Threads() {
+			d.rec.AddThread(thread{t})
+		}
+	}
+	d.countEvents()
+	modules := d.proc.Modules()
+	sites, err := d.symbols.sites(modules, functions)
+	if err != nil {
+		d.notify("some modules cannot be searched for allocators: %s", oneLine(err))
+	}
+	d.probe.SetDepth(d.settings.MaxDepth)
+	var want probe.Request
+	d.exclusive(func() { want = d.request() })
+	err = d.probe.Arm(t, modules, sites, want)
+	d.rec.ForgetFunctions()
+	if err != nil {
+		return err
+	}
+	d.sites = d.probe.Sites()
+	d.rebase()
+	d.noteCrowded()
+	return nil
+}
+
+// request is what the probe has to do for the stops and the recording.
+func (d *dataPlane) request() probe.Request {
+	r := probe.Request{Live: d.rec.Live().Blocks(), Record: d.demand.needsRing(), Seq: d.rec.Seq(), Entered: d.demand.entered()}
+	for _, st := range d.demand.stops.All() {
+		if st.Enabled && onEvents(st) {
+			r.Stops = append(r.Stops, st)
+		}
+	}
+	if !r.Record {
+		r.Blocks = d.watchedBlocks()
+	}
+	if n := d.demand.next; n != nil {
+		r.Next = &probe.Next{Frees: n.want(capture.Free), Cond: n.cond}
+	}
+	return r
+}
+
+// maxWatched is how many blocks the probe looks out for while it does not send
+// all events.
+const maxWatched = 16
+
+// watchedBlocks are the live blocks of the recording, whose ends have to be seen; none if
+// there are too many: see noteUnfollowed.
+func (d *dataPlane) watchedBlocks() []uint64 { return d.rec.Live().RecordedBlocks(maxWatched) }
+
+// watchesAll tells whether the probe sees the ends of all blocks whose ends it can look
+// out for.
+func (d *dataPlane) watchesAll() bool {
+	return d.probe.Recording() || slices.Equal(d.probe.Watches(), d.watchedBlocks())
+}
+
+// movedAway tells whether the block that was just made is a recorded one in a new place,
+// where the probe does not look out for it yet: its end may come before it does.
+func (d *dataPlane) movedAway(block uint64) bool {
+	if !d.rec.Live().Recorded(block) || d.watchesAll() {
+		return false
+	}
+	d.gaps.MovedAway()
+	return true
+}
+
+// countEvents takes over the number of events that passed the probe without
+// being sent to hdb.
+func (d *dataPlane) countEvents() {
+	if d.probe == nil || !d.probe.Armed() || d.probe.Recording() {
+		return
+	}
+	d.exclusive(func() { d.rec.CountTo(d.base + d.probe.Events()) })
+}
+
+// rebase notes which number the probe's count corresponds to.
+func (d *dataPlane) rebase() {
+	d.exclusive(func() { d.base = d.rec.Seq() - d.probe.Events() })
+}
+
+// disarm takes the probe's jumps out of the allocators.
+func (d *dataPlane) disarm() {
+	if d.probe == nil || !d.probe.Armed() {
+		return
+	}
+	d.countEvents()
+	if err := d.probe.Disarm(); err != nil {
+		d.notify("probe: %v", err)
+	}
+}
+
+// drop forgets the probe of an image that is gone, or of a process that
+// is left to itself: the engine takes out what changed its code.
+func (d *dataPlane) drop(goesOn bool) {
+	if d.probe == nil {
+		return
+	}
+	d.countEvents()
+	d.probe.Gone(goesOn)
+	d.losses.EndProbe(d.probe.Stats())
+	d.probe = nil
+}
+
+// close takes the probe out of a process that goes on without hdb.
+func (d *dataPlane) close() {
+	if d.probe == nil {
+		return
+	}
+	d.countEvents()
+	if err := d.probe.Close(); err != nil {
+		d.notify("probe: %v", err)
+	}
+	d.losses.EndProbe(d.probe.Stats())
+	d.probe = nil
+}
+
+// probeStats are the counts of the present probe.
+func (d *dataPlane) stats() probe.Stats {
+	if d.probe == nil {
+		return probe.Stats{}
+	}
+	return d.probe.Stats()
+}
+
+// moduleCFI is the unwinding table of a module, nil without one.
+func (d *dataPlane) moduleCFI(m inferior.Module) *unwind.Table {
+	t, _, _ := d.names.Modules.ModuleAt(m.Low)
+	return t
+}
+
+// moduleIdentity tells a module's files from all others, "" if that is not known.
+func (d *dataPlane) moduleIdentity(m inferior.Module) string {
+	obj, _ := d.names.Modules.ObjectAt(m.Low)
+	if obj == nil {
+		return ""
+	}
+	return obj.Identity()
+}
+
+// unwinderEntries are the places where a module defines functions of the C++
+// runtime's unwinder.
+func (d *dataPlane) unwinderEntries(m inferior.Module, names ...string) []breakpoints.Symbol {
+	found, err := d.symbols.Defined(m, names)
+	if err != nil {
+		return nil // said when its allocators were looked for
+	}
+	return found
+}

@@ -1,0 +1,189 @@
+package session
+
+import (
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/cond"
+	"hdb/names"
+	"hdb/query"
+	"hdb/recording"
+	"hdb/unwind"
+)
+
+// sink receives the events that the owner follows. While there is a probe, its lock is held.
+type sink struct{ p *Planes }
+
+// plainSink receives those of plain breakpoints. A probe that is no longer armed goes on
+// telling of the calls that threads were in when it was disarmed, on its own goroutine.
+type plainSink struct{ sink }
+
+// Alloc is sink.Alloc, after the events that the probe has.
+func (k plainSink) Alloc(t *inferior.Thread, call breakpoints.Call) (action inferior.Action) {
+	k.p.exclusive(func() { action = k.sink.Alloc(t, call) })
+	return action
+}
+
+// Alloc has the event recorded, and decides whether to stop there.
+func (k sink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
+	defer k.p.ownWork()()
+	if k.p.rec.Take(call, k.p.now(), newOrigin(k.p, t, call)) {
+		return inferior.StopHere
+	}
+	return inferior.Resume
+}
+
+// origin is where a call comes from. The stack is walked when a condition asks for it or
+// the event is recorded, and then once.
+type origin struct {
+	p      *Planes
+	t      *inferior.Thread
+	call   breakpoints.Call
+	raw    unwind.Stack // valid while the event is looked at: nothing else walks
+	walked bool
+	query.Predicates
+}
+
+func newOrigin(p *Planes, t *inferior.Thread, call breakpoints.Call) *origin {
+	o := &origin{p: p, t: t, call: call, Predicates: query.Predicates{Attribution: p.attribution}}
+	o.Find = func() []names.Frame { return p.names.Stack(o.walk()).Frames }
+	return o
+}
+
+// Thread is the calling thread.
+func (o *origin) Thread() recording.Thread { return thread{o.t} }
+
+// Stack is the stack that led to the call.
+func (o *origin) Stack() capture.Stack { return recording.StackOf(o.walk()) }
+
+// Stops checks every allocation stop, so that all hit counts are right.
+func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
+	stop := false
+	for _, st := range o.p.demand.stops.All() {
+		if st.Wants(o.call) && st.Check(env) {
+			o.p.demand.hits = append(o.p.demand.hits, hit{stop: st, thread: o.t, event: e, now: o.call.Now})
+			stop = true
+		}
+	}
+	if n := o.p.demand.next; n != nil && n.want(e.Kind) && (n.cond == nil || n.cond.Eval(env)) {
+		n.left--
+		if n.left == 0 {
+			o.p.demand.hits = append(o.p.demand.hits, hit{thread: o.t, event: e, now: o.call.Now})
+			stop = true
+		}
+	}
+	return stop
+}
+
+// Like tells whether the stack is that of the event in a capture.
+func (o *origin) Like(event string) bool { return o.p.likes.same(event, o.Predicates.Stack()) }
+
+// walk is the stack that led to the event, the allocator's caller first.
+func (o *origin) walk() unwind.Stack {
+	if o.walked {
+		return o.raw
+	}
+	o.walked = true
+	if kept, ok := o.call.Kept.(unwind.Stack); ok {
+		o.raw = kept
+		return kept
+	}
+	raw, err := o.p.walker.raw(o.t, o.p.settings.MaxDepth, o.call.Now)
+	if err != nil {
+		raw.Truncated = err.Error()
+	}
+	if !o.call.Now.IsReturn() && len(raw.Frames) > 0 {
+		raw.Frames = raw.Frames[1:] // free itself
+	}
+	o.raw = raw
+	return raw
+}
+
+// Keep walks the stack of a call that is reported later, if at all: where the
+// thread is then, it has returned long ago.
+func (k sink) Keep(t *inferior.Thread, call breakpoints.Call) any {
+	raw, err := k.p.walker.raw(t, k.p.settings.MaxDepth, call.Now)
+	if err != nil {
+		return nil
+	}
+	raw.Frames = slices.Clone(raw.Frames)
+	return raw
+}
+
+// probeSink takes the probe's events: the recording those from the ring.
+type probeSink struct {
+	*recording.Recording
+	p *Planes
+}
+
+// Alloc takes a call that a stop may want.
+func (k probeSink) Alloc(t *inferior.Thread, call breakpoints.Call) inferior.Action {
+	if !k.p.probe.Recording() {
+		k.p.rec.CountTo(k.p.data.base + k.p.probe.Events() - 1)
+	}
+	action := sink{k.p}.Alloc(t, call)
+	if !k.p.probe.Recording() {
+		k.p.rec.Live().Forget(call.Event.Addr)
+	}
+	if action == inferior.Resume && (k.p.probe.Passed(k.p.rec.Seq()) || k.p.data.movedAway(call.Event.Addr)) {
+		k.p.rearmSoon()
+	}
+	return action
+}
+
+// May reports whether some stop can hold for a call with this stack.
+func (k probeSink) May(t *inferior.Thread, call breakpoints.Call) bool {
+	at := newOrigin(k.p, t, call)
+	for _, st := range k.p.demand.stops.All() {
+		if st.Enabled && onEvents(st) && (st.Cond == nil || possible(st.Cond.Root(), at, true)) {
+			return true
+		}
+	}
+	n := k.p.demand.next
+	return n != nil && (n.cond == nil || possible(n.cond.Root(), at, true))
+}
+
+// Failed takes a panic of the probe, or of what takes its events, on whichever goroutine
+// that was: the process is stopped, so that its owner can end the recording.
+func (k probeSink) Failed(err error) {
+	k.p.failed(err)
+}
+
+// possible tells whether a condition can have the value when only the stack is
+// known.
+func possible(n cond.Node, v recording.Frames, value bool) bool {
+	all := func(terms []cond.Node) bool {
+		return !slices.ContainsFunc(terms, func(t cond.Node) bool { return !possible(t, v, value) })
+	}
+	one := func(terms []cond.Node) bool {
+		return slices.ContainsFunc(terms, func(t cond.Node) bool { return possible(t, v, value) })
+	}
+	switch n := n.(type) {
+	case *cond.And:
+		if value {
+			return all(n.Terms)
+		}
+		return one(n.Terms)
+	case *cond.Or:
+		if value {
+			return one(n.Terms)
+		}
+		return all(n.Terms)
+	case *cond.Not:
+		return possible(n.X, v, !value)
+	case *cond.Call:
+		switch n.Predicate {
+		case cond.Func:
+			return v.Func(n.Arg) == value
+		case cond.Module:
+			return v.Module(n.Arg) == value
+		case cond.Caller:
+			return v.Caller(n.Arg) == value
+		case cond.Like:
+			return v.Like(n.Arg) == value
+		}
+	}
+	return true // a number, or a name that says nothing about the stack
+}
