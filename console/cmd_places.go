@@ -39,7 +39,7 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 			below("%d.%d  %s", st.ID, i+1, placeText(p))
 		}
 	}
-	d, _ := s.StopDetail(st)
+	d, _ := s.Stops.Detail(st)
 	if text := whereDecided(d); text != "" {
 		below("%s", text)
 	}

@@ -107,7 +107,7 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 	if err := c.s.FilterRecord(condition); err != nil {
 		return err
 	}
-	c.s.WarnCondition(condition)
+	c.s.Stops.WarnCondition(condition)
 	c.say("recorded are events with %s, and the ends of their blocks", condition.String())
 	return nil
 }

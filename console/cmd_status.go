@@ -68,12 +68,12 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 	}
 	views := make([]stopView, 0, len(ids))
 	for _, id := range ids {
-		st, err := c.s.StopAt(id)
+		st, err := c.s.Stops.At(id)
 		if err != nil {
 			return err
 		}
 		v := viewStop(st)
-		d, atAllocs := c.s.StopDetail(st)
+		d, atAllocs := c.s.Stops.Detail(st)
 		if v.Warnings = warnings(d.Doubt); atAllocs {
 			v.InProcess, v.Outside, v.Passed, v.Unsized = d.InProcess, d.Outside, &d.Passed, d.Unsized
 		}
@@ -87,7 +87,7 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 			return
 		}
 		for _, id := range ids {
-			if st, err := c.s.StopAt(id); err == nil {
+			if st, err := c.s.Stops.At(id); err == nil {
 				printStop(c.s, o, st)
 			}
 		}

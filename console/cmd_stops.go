@@ -167,7 +167,7 @@ func tellStop(c *Console, in Input, st *breakpoints.Stop) {
 
 func breaker(temporary bool) func(context.Context, *Console, Input) error {
 	return func(_ context.Context, c *Console, in Input) error {
-		st, err := c.s.Break(in.Raw, temporary)
+		st, err := c.s.Stops.Break(in.Raw, temporary)
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func runRbreak(_ context.Context, c *Console, in Input) error {
 	if in.Raw == "" {
 		return errors.New("rbreak: a regular expression must follow")
 	}
-	stops, err := c.s.BreakRegexp(in.Raw)
+	stops, err := c.s.Stops.BreakRegexp(in.Raw)
 	for _, st := range stops {
 		tellStop(c, in, st)
 	}
@@ -235,23 +235,23 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
 	first := strings.TrimLeft(expr, "*& ")
 	if first != "" && (first[0] == '$' || first[0] >= '0' && first[0] <= '9') || strings.HasPrefix(expr, "&") {
-		return c.s.Watch(expr, size, kind)
+		return c.s.Stops.Watch(expr, size, kind)
 	}
 	if name, ok := strings.CutPrefix(expr, "*"); ok { // *VARIABLE is the variable, unless that is a pointer
 		if p, err := c.s.Values.Place(name); err == nil && p.InMemory && !p.Pointer {
-			return c.s.Watch(expr, size, kind)
+			return c.s.Stops.Watch(expr, size, kind)
 		}
 	}
 	p, err := c.s.Values.Place(expr)
 	switch {
 	case err != nil:
-		st, other := c.s.Watch(expr, size, kind)
+		st, other := c.s.Stops.Watch(expr, size, kind)
 		if other != nil {
 			return nil, fmt.Errorf("watch: %w", err)
 		}
 		return st, nil
 	case p.InMemory && p.Function, p.InMemory && p.Size == 0:
-		return c.s.Watch(expr, size, kind)
+		return c.s.Stops.Watch(expr, size, kind)
 	case p.Register != "":
 		return nil, fmt.Errorf("watch: %s is in $%s: the hardware watches memory", expr, p.Register)
 	case p.Lost:
@@ -264,7 +264,7 @@ func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind) (*b
 			return nil, fmt.Errorf("watch: %s has %d bytes: the hardware watches 1, 2, 4 or 8: watch a member, or say a size", expr, p.Size)
 		}
 	}
-	return c.s.WatchAt(expr, p.Addr, size, kind, p.Local)
+	return c.s.Stops.WatchAt(expr, p.Addr, size, kind, p.Local)
 }
 
 // stopIDs reads numbers and ranges; none is all stops.
@@ -281,7 +281,7 @@ func stopIDs(s *session.Session, in Input, args []string) ([]int, error) {
 			return nil, fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, a)
 		}
 		for id := from; id <= to; id++ {
-			if _, err := s.StopAt(id); err != nil {
+			if _, err := s.Stops.At(id); err != nil {
 				if isRange {
 					continue
 				}
@@ -291,7 +291,7 @@ func stopIDs(s *session.Session, in Input, args []string) ([]int, error) {
 		}
 	}
 	if len(args) == 0 {
-		for _, st := range s.Stops() {
+		for _, st := range s.Stops.All() {
 			ids = append(ids, st.ID)
 		}
 	}
@@ -313,7 +313,7 @@ func runDelete(_ context.Context, c *Console, in Input) error {
 		}
 	}
 	for _, id := range ids {
-		if err := c.s.Delete(id); err != nil {
+		if err := c.s.Stops.Delete(id); err != nil {
 			return err
 		}
 	}
@@ -321,7 +321,7 @@ func runDelete(_ context.Context, c *Console, in Input) error {
 }
 
 func runClear(_ context.Context, c *Console, in Input) error {
-	ids, err := c.s.Clear(in.Raw)
+	ids, err := c.s.Stops.Clear(in.Raw)
 	if err != nil {
 		return err
 	}
@@ -347,10 +347,10 @@ func runEnable(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := c.s.Enable(id, true); err != nil {
+		if err := c.s.Stops.Enable(id, true); err != nil {
 			return err
 		}
-		if st, err := c.s.StopAt(id); err == nil {
+		if st, err := c.s.Stops.At(id); err == nil {
 			change(st)
 		}
 	}
@@ -393,7 +393,7 @@ func runDisable(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := c.s.Enable(id, false); err != nil {
+		if err := c.s.Stops.Enable(id, false); err != nil {
 			return err
 		}
 	}
@@ -409,11 +409,11 @@ func runToggle(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	for _, id := range ids {
-		st, err := c.s.StopAt(id)
+		st, err := c.s.Stops.At(id)
 		if err != nil {
 			return err
 		}
-		if err := c.s.Enable(id, !st.Enabled); err != nil {
+		if err := c.s.Stops.Enable(id, !st.Enabled); err != nil {
 			return err
 		}
 	}
@@ -436,7 +436,7 @@ func oneStop(s *session.Session, in Input) (*breakpoints.Stop, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, word)
 	}
-	st, err := s.StopAt(id)
+	st, err := s.Stops.At(id)
 	return st, rest, err
 }
 
@@ -446,7 +446,7 @@ func runCondition(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	if err := c.s.SetCondition(st.ID, rest); err != nil {
+	if err := c.s.Stops.SetCondition(st.ID, rest); err != nil {
 		return err
 	}
 	if st.Cond == nil {
@@ -477,7 +477,7 @@ func runIgnore(_ context.Context, c *Console, in Input) error {
 func runCommands(_ context.Context, c *Console, in Input) error {
 	var st *breakpoints.Stop
 	var err error
-	if all := c.s.Stops(); len(in.Args) == 0 && len(all) > 0 {
+	if all := c.s.Stops.All(); len(in.Args) == 0 && len(all) > 0 {
 		st = all[len(all)-1]
 	} else {
 		in.Raw = strings.Join(in.Args, " ")

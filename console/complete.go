@@ -131,7 +131,7 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 		return k.sourceNames(word)
 	case ArgStop:
 		var ids []string
-		for _, st := range k.c.s.Stops() {
+		for _, st := range k.c.s.Stops.All() {
 			ids = append(ids, strconv.Itoa(st.ID))
 		}
 		return line.StartingWith(ids, word)

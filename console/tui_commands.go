@@ -171,7 +171,7 @@ func breakpointLines(s *session.Session, file string) map[int]string {
 	if file == "" {
 		return marks
 	}
-	for _, st := range s.Stops() {
+	for _, st := range s.Stops.All() {
 		for _, p := range st.Places {
 			if p.File != file || p.Line <= 0 {
 				continue

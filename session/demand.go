@@ -5,10 +5,12 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/recording"
+	"hdb/report"
 )
 
 // demand is what asks for stops and events: the numbered stops with what they have planted,
@@ -179,4 +181,16 @@ func (d *demand) spanHits() {
 // hasTraps tells whether a stop has an int3 in memory.
 func (d *demand) hasTraps() bool {
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return len(d.binds[st.ID].traps) > 0 })
+}
+
+// liveDoubt says why blocks that seem to be live may not be, those of a capture if that is
+// not nil.
+func (a *account) liveDoubt(saved *file.File) report.Doubt {
+	switch {
+	case saved != nil && saved.Info().Partial.Has(capture.FreedUnseen):
+		return report.UnfollowedThen
+	case saved == nil && a.gaps.Blind():
+		return report.UnfollowedSince
+	}
+	return report.NoDoubt
 }

@@ -84,7 +84,7 @@ func TestFinishLeft(t *testing.T) {
 				}
 				must(t)(s.Continue(1))
 			}
-			if err := s.Delete(1); err != nil {
+			if err := s.Stops.Delete(1); err != nil {
 				t.Fatal(err)
 			}
 			r := must(t)(s.Finish())

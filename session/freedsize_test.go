@@ -27,11 +27,11 @@ func TestFreeOfUnknownSize(t *testing.T) {
 			if r := must(t)(s.Continue(1)); (r.Event != nil) != c.stops {
 				t.Errorf("%v, from %s on, free if %s: %s", mode, c.at, c.condition, r.Headline())
 			}
-			st := s.Stops()[len(s.Stops())-1]
+			st := s.Stops.All()[len(s.Stops.All())-1]
 			if r := s.rec.Live().Unsized(); c.at == "giver" && r == 0 {
 				t.Errorf("%v, free if %s: the block is not counted", mode, c.condition)
 			}
-			d, _ := s.StopDetail(st)
+			d, _ := s.Stops.Detail(st)
 			if asks := st.Cond.Uses(cond.Size); (d.Unsized > 0) != (asks && c.at == "giver") {
 				t.Errorf("%v, from %s on, free if %s: %d blocks of unknown size", mode, c.at, c.condition, d.Unsized)
 			}

@@ -51,9 +51,9 @@ func (s *Session) switchTo(pid int) error {
 		return fmt.Errorf("process %d is not held: see info inferiors", pid)
 	}
 	if _, ended := s.proc.Exited(); ended {
-		s.forgetBindings()
+		s.Stops.forgetBindings()
 	} else {
-		s.unbindAll()
+		s.Stops.unbindAll()
 	}
 	s.Planes.tracer.Disarm()
 	s.Planes.data.close()
@@ -65,7 +65,7 @@ func (s *Session) switchTo(pid int) error {
 	s.names.Log.Switch(s.rec, s.rec.Seq()+1, mappings(s.proc.Modules()))
 	s.Planes.newTracer()
 	s.Selection.selectDefault()
-	s.bindAll()
+	s.Stops.bindAll()
 	return s.Planes.arm()
 }
 

@@ -1,11 +1,6 @@
 package session
 
 import (
-	"fmt"
-	"path/filepath"
-	"slices"
-
-	"hdb/breakpoints"
 	"hdb/names"
 	"hdb/query"
 )
@@ -36,47 +31,4 @@ func (l *likes) read(path string, seq uint64) (*query.Likeness, error) {
 		return nil, err
 	}
 	return other.recordingOf(other.saved, nil).LikenessOf(seq)
-}
-
-// programFile is the base name of the program as modules have it, "" without one.
-func (s *Session) programFile() string {
-	if s.names.Program == nil {
-		return ""
-	}
-	path, err := filepath.EvalSymlinks(s.names.Program.Path)
-	if err != nil {
-		path = s.names.Program.Path
-	}
-	return filepath.Base(path)
-}
-
-// likeSpec is the stop at the event FILE#N of a capture in this run: the same
-// stack, as often as there. It stops once.
-func (s *Session) likeSpec(event string) (*breakpoints.Stop, error) {
-	path, err := filepath.Abs(event)
-	if err != nil {
-		path = event
-	}
-	s.likes.Forget(path)
-	l, err := s.likes.Of(path)
-	if err != nil {
-		return nil, fmt.Errorf("break at %w", err)
-	}
-	if own := s.programFile(); own != "" && !slices.Contains(l.Files, own) {
-		s.notify("break at %s: that is of %s, where no %s ran: the stop waits for the same stack", event, l.Of, own)
-	}
-	place := l.Function
-	if _, ok := s.Allocators.function(l.Function); !ok {
-		place = "alloc"
-		if l.Frees {
-			place = "free"
-		}
-	}
-	spec, err := breakpoints.ParseSpec(fmt.Sprintf("%s if like(%q)", place, path), s.Allocators.fns...)
-	if err != nil {
-		return nil, fmt.Errorf("break at %s: %w", event, err)
-	}
-	st := breakpoints.NewStop(spec)
-	st.Ignore, st.Left = l.Nth-1, 1
-	return st, nil
 }

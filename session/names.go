@@ -90,7 +90,7 @@ func (s *Session) SetDebuginfod(mode names.DebuginfodMode) {
 func (s *Session) useArrived() {
 	done := s.ownWork()
 	if s.names.UseArrived() {
-		s.bindPending()
+		s.Stops.bindPending()
 		done()
 	}
 }
@@ -115,9 +115,9 @@ func (s *Session) RefreshSymbols() ([]names.SymbolChange, error) {
 			s.Selection.frame = s.Selection.UserFrame(st.Frames)
 		}
 	case Loaded:
-		s.rebindAll()
+		s.Stops.rebindAll()
 	case Live:
-		s.bindPending()
+		s.Stops.bindPending()
 		if hereErr == nil {
 			s.Selection.reselect(here)
 		}

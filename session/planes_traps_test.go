@@ -14,7 +14,7 @@ func toMalloc(t *testing.T, s *Session) (second addr.Run) {
 	t.Helper()
 	setBreak(t, s, "main")
 	must(t)(s.Run(nil))
-	if _, err := s.Break("*malloc", true); err != nil {
+	if _, err := s.Stops.Break("*malloc", true); err != nil {
 		t.Fatal(err)
 	}
 	must(t)(s.Continue(1))
@@ -52,9 +52,9 @@ func TestBreakInFirstInstructions(t *testing.T) {
 			setBreak(t, s, place)
 		}
 		if order == "disabled and enabled" {
-			id := s.Stops()[len(s.Stops())-1].ID
+			id := s.Stops.All()[len(s.Stops.All())-1].ID
 			for _, on := range []bool{false, true} {
-				if err := s.Enable(id, on); err != nil {
+				if err := s.Stops.Enable(id, on); err != nil {
 					t.Fatal(err)
 				}
 				if _, crowded := s.probe.Crowded(second); crowded != on {
@@ -117,7 +117,7 @@ func TestJumpOverThreadOnItsWay(t *testing.T) {
 	second := toMalloc(t, s)
 	setBreak(t, s, "alloc if size == 15")
 	setBreak(t, s, fmt.Sprintf("*%v", second))
-	inside := s.Stops()[len(s.Stops())-1].ID
+	inside := s.Stops.All()[len(s.Stops.All())-1].ID
 	setBreak(t, s, "*malloc")
 	must(t)(s.Continue(1))
 	must(t)(s.Continue(1))
@@ -125,7 +125,7 @@ func TestJumpOverThreadOnItsWay(t *testing.T) {
 		t.Fatalf("%v, %v, at %v", stop.Reason, err, pcOf(t, s))
 	}
 	for _, id := range []int{inside, inside + 1} {
-		if err := s.Delete(id); err != nil {
+		if err := s.Stops.Delete(id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestStepIntoFollowed(t *testing.T) {
 		setBreak(t, s, "*malloc")
 		must(t)(s.Continue(1))
 		if i == 0 {
-			if err := s.Delete(2); err != nil {
+			if err := s.Stops.Delete(2); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -177,7 +177,7 @@ func TestStepIntoFollowed(t *testing.T) {
 		if stop == "" {
 			continue
 		}
-		if err := s.Delete(3); err != nil {
+		if err := s.Stops.Delete(3); err != nil {
 			t.Fatal(err)
 		}
 		if r := must(t)(s.Continue(1)); (r.Event != nil) != (i == 1) {
@@ -199,13 +199,13 @@ func TestCrowdedStorm(t *testing.T) {
 	setBreak(t, s, "alloc if size == 123456789")
 	for range rounds {
 		setBreak(t, s, fmt.Sprintf("*%v", second))
-		id := s.Stops()[len(s.Stops())-1].ID
+		id := s.Stops.All()[len(s.Stops.All())-1].ID
 		for range 3 {
 			if r := must(t)(s.Continue(1)); r.Reason != inferior.Trapped {
 				t.Fatal(r.Headline())
 			}
 		}
-		if err := s.Delete(id); err != nil {
+		if err := s.Stops.Delete(id); err != nil {
 			t.Fatal(err)
 		}
 		if r := must(t)(s.Advance("*free")); r.Reason != inferior.Trapped {

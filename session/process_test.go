@@ -106,7 +106,7 @@ func TestPendingStopsResolveOnDlopen(t *testing.T) {
 	out := output(t, s, "")
 	setBreak(t, s, "plugin_run")
 	setBreak(t, s, `alloc if size == 11111 && module("libplugin")`)
-	if st := s.Stops()[0]; !st.Pending {
+	if st := s.Stops.All()[0]; !st.Pending {
 		t.Errorf("breakpoint on %+v is not pending before the library is loaded", st.Places)
 	}
 	if stops := runOut(t, s, must(t)(s.Run(nil))); stops != 4 {
@@ -185,7 +185,7 @@ func TestWatchTakesTheVariablesSize(t *testing.T) {
 	s := open(t, "globals")
 	must(t)(s.Start(nil))
 	for name, want := range map[string]int{"byte_value": 1, "short_value": 2, "int_value": 4, "long_value": 8} {
-		st, err := s.Watch(name, 0, inferior.Write)
+		st, err := s.Stops.Watch(name, 0, inferior.Write)
 		if err != nil {
 			t.Fatalf("watch %s: %v", name, err)
 		}

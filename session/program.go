@@ -43,7 +43,7 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 		return ProgramInfo{}, explainForeign(full, err)
 	}
 	s.names.Program = &names.Program{Path: full, Object: obj}
-	s.rebindAll()
+	s.Stops.rebindAll()
 	return ProgramInfo{Path: full, Info: obj.Header(), BuildID: obj.BuildID()}, nil
 }
 
@@ -281,7 +281,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.names.Modules.Update(mappings(p.Modules()))
 	s.recordModules(p.Modules(), nil)
 	s.Selection.selectDefault()
-	s.bindAll()
+	s.Stops.bindAll()
 	if err := s.Planes.arm(); err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 		s.gaps.Unseen()
 		for _, st := range s.demand.stops.All() {
 			if st.Enabled {
-				s.warnCounts(st.Cond)
+				s.Stops.warnCounts(st.Cond)
 			}
 		}
 	}
@@ -308,7 +308,7 @@ func (s *Session) Detach() (pid int, err error) {
 	if s.rec.On() {
 		s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	}
-	s.unbindAll()
+	s.Stops.unbindAll()
 	s.Planes.tracer.Disarm()
 	s.Planes.data.close()
 	err = s.proc.Detach() // lifts whatever is left
@@ -350,8 +350,8 @@ func (s *Session) forget() {
 	s.Selection.selection = selection{}
 	s.demand.hits = nil
 	s.names.Detach()
-	s.forgetBindings()
-	s.rebindAll()
+	s.Stops.forgetBindings()
+	s.Stops.rebindAll()
 }
 
 // Close ends the session: launched processes are killed unless the settings spare
@@ -361,7 +361,7 @@ func (s *Session) Close() error {
 	s.names.Debuginfod.Close()
 	if s.proc != nil {
 		if s.Outlives() {
-			s.unbindAll()
+			s.Stops.unbindAll()
 			s.Planes.tracer.Disarm()
 			s.Planes.data.close()
 			if !s.proc.Attached() {
@@ -418,8 +418,8 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 	if err := s.Planes.tracer.ModulesChanged(added, removed); err != nil {
 		s.notify("allocators of a new library: %v", err)
 	}
-	s.dropPlaces(removed)
-	s.bindPending()
+	s.Stops.dropPlaces(removed)
+	s.Stops.bindPending()
 	s.Planes.traceClones()
 	return inferior.Resume
 }
@@ -447,7 +447,7 @@ func (s *Session) execed(path string) {
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
 	s.Planes.data.drop(false)
 	s.Planes.fellBack, s.Planes.bare = "", nil
-	s.forgetBindings()
+	s.Stops.forgetBindings()
 	obj, err := s.names.Open(path)
 	if err != nil {
 		s.notify("%s: %v", path, err)
@@ -462,7 +462,7 @@ func (s *Session) execed(path string) {
 	s.logProgram(path)
 	s.Planes.tracer.Reset()
 	s.Selection.selectDefault()
-	s.bindAll()
+	s.Stops.bindAll()
 	if err := s.Planes.arm(); err != nil {
 		s.notify("%v", err)
 	}

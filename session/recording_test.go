@@ -333,11 +333,11 @@ func TestPassedEvents(t *testing.T) {
 		setBreak(t, s, "free if size == 4096")  // #12
 		wants := func(id int, hits, passed uint64) {
 			t.Helper()
-			st, err := s.StopAt(id)
+			st, err := s.Stops.At(id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, ok := s.StopDetail(st)
+			d, ok := s.Stops.Detail(st)
 			if !ok || st.Hits != hits || d.Passed != passed {
 				t.Errorf("stop %d: %d hits, %d passed, want %d and %d", id, st.Hits, d.Passed, hits, passed)
 			}
@@ -345,13 +345,13 @@ func TestPassedEvents(t *testing.T) {
 		must(t)(s.Continue(1))
 		wants(1, 1, 3)
 		wants(2, 0, 4)
-		if err := s.Enable(1, false); err != nil {
+		if err := s.Stops.Enable(1, false); err != nil {
 			t.Fatal(err)
 		}
 		must(t)(s.Continue(1))
 		wants(1, 1, 3)
 		wants(2, 1, 11)
-		if err := s.Enable(1, true); err != nil {
+		if err := s.Stops.Enable(1, true); err != nil {
 			t.Fatal(err)
 		}
 		must(t)(s.Continue(1))

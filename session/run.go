@@ -104,7 +104,7 @@ func (s *Session) resume() (inferior.Stop, error) {
 	}
 	for {
 		stop, err := s.proc.Continue()
-		if err != nil || stop.Reason != inferior.Watched || s.watched(stop) {
+		if err != nil || stop.Reason != inferior.Watched || s.Stops.watched(stop) {
 			return stop, err
 		}
 	}
@@ -249,7 +249,7 @@ func (s *Session) watchHit(stop inferior.Stop, r *Report) {
 func (s *Session) dropTemporaries(r *Report) {
 	for _, h := range r.Hits {
 		if h.Temporary {
-			if err := s.Delete(h.ID); err != nil {
+			if err := s.Stops.Delete(h.ID); err != nil {
 				s.notify("temporary breakpoint %d: %v", h.ID, err)
 			}
 		}
@@ -275,7 +275,7 @@ func (s *Session) nextEvent(n int, c *cond.Cond, want func(capture.Kind) bool) (
 	}
 	if c != nil && !s.said[c.String()] { // an empty line repeats the command
 		s.said[c.String()] = true
-		s.WarnCondition(c)
+		s.Stops.WarnCondition(c)
 	}
 	s.demand.next = &nextEvent{left: max(n, 1), cond: c, want: want}
 	if err := s.Planes.arm(); err != nil {

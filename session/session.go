@@ -54,6 +54,7 @@ type Session struct {
 	Locations *Locations // places in the code as typed, and source lines
 	Values    *Values    // variables and expressions
 
+	Stops      *Stops      // the numbered stops
 	Allocators *Allocators // the allocator functions
 	Planes     *Planes     // what follows their calls
 
@@ -144,6 +145,7 @@ func New(cfg Config) *Session {
 	s.Allocators = &Allocators{common: s.common, loc: s.Locations}
 	s.Planes = newPlanes(s.common, s.account, s.walker, s.demand, s.likes, s.Allocators)
 	s.Planes.failed = s.eventsFailed
+	s.Stops = &Stops{s.common, s.account, s.demand, s.Selection, s.Locations, s.Allocators, s.likes, s.Planes}
 	return s
 }
 

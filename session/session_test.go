@@ -59,7 +59,7 @@ func path(frames []names.Frame) string {
 
 func setBreak(t *testing.T, s *Session, text string) {
 	t.Helper()
-	if _, err := s.Break(text, false); err != nil {
+	if _, err := s.Stops.Break(text, false); err != nil {
 		t.Fatalf("break %s: %v", text, err)
 	}
 }

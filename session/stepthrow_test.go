@@ -48,7 +48,7 @@ func TestStepsOverExits(t *testing.T) {
 			for range c.passed {
 				must(t)(s.Continue(1))
 			}
-			if err := s.Delete(1); err != nil {
+			if err := s.Stops.Delete(1); err != nil {
 				t.Fatal(err)
 			}
 			r := must(t)(c.run(s))

@@ -9,14 +9,23 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/internal/cond"
-	"hdb/names"
-	"hdb/query"
 )
+
+// Stops are the numbered stops: breakpoints, watchpoints, and those at allocations.
+type Stops struct {
+	*common
+	*account
+	demand     *demand
+	sel        *Selection
+	loc        *Locations
+	allocators *Allocators
+	likes      *likes
+	planes     *Planes
+}
 
 // Break sets a numbered stop: break's and tbreak's text, "alloc if size >= 1MiB",
 // "file.c:12 if thread == 2". A place that no module has yet makes it pending.
-func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) {
+func (s *Stops) Break(text string, temporary bool) (*breakpoints.Stop, error) {
 	if event, ok := strings.CutPrefix(strings.TrimSpace(text), "at "); ok {
 		st, err := s.likeSpec(strings.TrimSpace(event))
 		if err != nil {
@@ -25,13 +34,13 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		st.Temporary = temporary
 		return s.add(st)
 	}
-	spec, err := breakpoints.ParseSpec(text, s.Allocators.fns...)
+	spec, err := breakpoints.ParseSpec(text, s.allocators.fns...)
 	if err != nil {
 		return nil, err
 	}
 	st := breakpoints.NewStop(spec)
 	st.Temporary = temporary
-	if s.Mode() == Saved {
+	if s.mode() == Saved {
 		if !onEvents(st) {
 			return nil, fmt.Errorf("%w: break alloc and break free stop at recorded events", ErrSaved)
 		}
@@ -39,7 +48,7 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		return s.add(st)
 	}
 	if st.Location == "" {
-		f, err := s.Selection.liveFrame()
+		f, err := s.sel.liveFrame()
 		if err != nil {
 			return nil, errors.New("break: no location: give a function, file:line, *address or alloc")
 		}
@@ -47,13 +56,13 @@ func (s *Session) Break(text string, temporary bool) (*breakpoints.Stop, error) 
 		st.Location = fmt.Sprintf("*%v", st.Addr)
 	}
 	if st.Kind == breakpoints.StopAddress && strings.Contains(st.Location, "$") { // the register's value of now
-		if st.Addr, err = s.Memory.Address(st.Location[1:]); err != nil {
+		if st.Addr, err = s.loc.mem.Address(st.Location[1:]); err != nil {
 			return nil, err
 		}
 		st.Location = fmt.Sprintf("*%v", st.Addr)
 	}
 	if st.Kind == breakpoints.StopLine && st.File == "" { // of the file of now, whatever is selected later
-		file, line, err := s.Locations.lineNumber(st.Location)
+		file, line, err := s.loc.lineNumber(st.Location)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +87,7 @@ func onEvents(st *breakpoints.Stop) bool {
 }
 
 // add numbers the stop and binds it, or says why it can never be bound.
-func (s *Session) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
+func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 	if onCode(st) {
 		if err := s.resolve(st); err != nil {
 			return nil, err
@@ -112,8 +121,8 @@ func (al *Allocators) All() []breakpoints.Function {
 }
 
 // resolve finds the stop's places in what is loaded.
-func (s *Session) resolve(st *breakpoints.Stop) error {
-	places, err := s.Locations.Places(st.Location)
+func (s *Stops) resolve(st *breakpoints.Stop) error {
+	places, err := s.loc.Places(st.Location)
 	if err != nil {
 		return err
 	}
@@ -123,13 +132,13 @@ func (s *Session) resolve(st *breakpoints.Stop) error {
 }
 
 // bind plants those traps of the stop that are not there yet.
-func (s *Session) bind(st *breakpoints.Stop) error {
+func (s *Stops) bind(st *breakpoints.Stop) error {
 	if s.proc == nil || !st.Enabled {
 		return nil
 	}
 	switch {
 	case onEvents(st):
-		return s.Planes.arm()
+		return s.planes.arm()
 	case st.Kind == breakpoints.StopWatch:
 		return s.bindWatch(st)
 	}
@@ -139,29 +148,29 @@ func (s *Session) bind(st *breakpoints.Stop) error {
 		if slices.ContainsFunc(b.traps, func(tr *inferior.Trap) bool { return tr.Addr() == p.Addr }) {
 			continue
 		}
-		tr, err := s.Planes.plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
+		tr, err := s.planes.plant(p.Addr, func(t *inferior.Thread) inferior.Action { return s.atStop(st, t) })
 		if err != nil {
 			errs = append(errs, fmt.Errorf("breakpoint %d at %v: %w", st.ID, p.Addr, err))
 			continue
 		}
 		b.traps = append(b.traps, tr)
 	}
-	s.Planes.traceClones()
-	s.Planes.data.noteCrowded()
+	s.planes.traceClones()
+	s.planes.data.noteCrowded()
 	return errors.Join(errs...)
 }
 
 // bindNow plants a stop's traps in a process that stands, and has what its condition
 // asks for followed.
-func (s *Session) bindNow(st *breakpoints.Stop) error {
+func (s *Stops) bindNow(st *breakpoints.Stop) error {
 	if err := s.bind(st); err != nil || onEvents(st) || !asksHeap(st.Cond) {
 		return err
 	}
-	return s.Planes.arm()
+	return s.planes.arm()
 }
 
 // atStop is the handler of a planted stop.
-func (s *Session) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action {
+func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action {
 	if !st.Check(newCodeEnv(s, t)) {
 		return inferior.Resume
 	}
@@ -170,7 +179,7 @@ func (s *Session) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Acti
 }
 
 // unbind removes the stop's traps.
-func (s *Session) unbind(st *breakpoints.Stop) error {
+func (s *Stops) unbind(st *breakpoints.Stop) error {
 	b := s.demand.binds[st.ID]
 	if b == nil {
 		return nil
@@ -185,24 +194,24 @@ func (s *Session) unbind(st *breakpoints.Stop) error {
 		}
 	}
 	b.traps, b.watch = nil, nil
-	return errors.Join(append(errs, s.Planes.reshape())...)
+	return errors.Join(append(errs, s.planes.reshape())...)
 }
 
 // bindAll plants all stops in a new process or program image.
-func (s *Session) bindAll() {
+func (s *Stops) bindAll() {
 	for _, st := range s.demand.stops.All() {
 		s.rebind(st)
 	}
 }
 
 // rebindAll resolves all stops again after the program changed, also after Ctrl-C.
-func (s *Session) rebindAll() {
-	defer s.Within(s.Within(nil))
+func (s *Stops) rebindAll() {
+	defer s.within(s.within(nil))
 	for _, st := range s.demand.stops.All() {
 		if !onCode(st) {
 			continue
 		}
-		if places, err := s.Locations.Places(st.Location); err == nil {
+		if places, err := s.loc.Places(st.Location); err == nil {
 			st.Places, st.Pending = places, len(places) == 0
 		}
 	}
@@ -210,13 +219,13 @@ func (s *Session) rebindAll() {
 
 // rebind resolves and binds a stop after the modules changed, also after Ctrl-C: the stop
 // needs all its places.
-func (s *Session) rebind(st *breakpoints.Stop) {
-	defer s.Within(s.Within(nil))
+func (s *Stops) rebind(st *breakpoints.Stop) {
+	defer s.within(s.within(nil))
 	if onEvents(st) {
 		return // the tracer is armed once for all
 	}
 	if onCode(st) {
-		places, _ := s.Locations.Places(st.Location) // an error is an address that is not known yet
+		places, _ := s.loc.Places(st.Location) // an error is an address that is not known yet
 		st.Places = s.mapped(places)
 		st.Pending = len(st.Places) == 0
 	}
@@ -227,7 +236,7 @@ func (s *Session) rebind(st *breakpoints.Stop) {
 
 // mapped leaves out places where there is no memory: of an address as typed, in
 // a library that is not loaded yet.
-func (s *Session) mapped(places []breakpoints.Place) []breakpoints.Place {
+func (s *Stops) mapped(places []breakpoints.Place) []breakpoints.Place {
 	return slices.DeleteFunc(places, func(p breakpoints.Place) bool {
 		var b [1]byte
 		_, err := s.proc.ReadAt(b[:], int64(p.Addr))
@@ -235,7 +244,7 @@ func (s *Session) mapped(places []breakpoints.Place) []breakpoints.Place {
 	})
 }
 
-func (s *Session) unbindAll() {
+func (s *Stops) unbindAll() {
 	for _, st := range s.demand.stops.All() {
 		if err := s.unbind(st); err != nil {
 			s.notify("breakpoint %d: %v", st.ID, err)
@@ -244,14 +253,14 @@ func (s *Session) unbindAll() {
 }
 
 // bindPending looks for the places of stops in libraries that just came, also after Ctrl-C.
-func (s *Session) bindPending() {
-	defer s.Within(s.Within(nil))
-	s.Allocators.placePending()
+func (s *Stops) bindPending() {
+	defer s.within(s.within(nil))
+	s.allocators.placePending()
 	for _, st := range s.demand.stops.All() {
 		if !onCode(st) {
 			continue
 		}
-		places, err := s.Locations.Places(st.Location)
+		places, err := s.loc.Places(st.Location)
 		if err != nil {
 			continue // an address that is still unknown
 		}
@@ -276,7 +285,7 @@ func (s *Session) bindPending() {
 }
 
 // dropPlaces forgets places in libraries that are gone.
-func (s *Session) dropPlaces(removed []inferior.Module) {
+func (s *Stops) dropPlaces(removed []inferior.Module) {
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
 		if b == nil || !onCode(st) {
@@ -311,10 +320,10 @@ func PlaceText(p breakpoints.Place) string {
 }
 
 // Stops are the numbered stops, by number.
-func (s *Session) Stops() []*breakpoints.Stop { return s.demand.stops.All() }
+func (s *Stops) All() []*breakpoints.Stop { return s.demand.stops.All() }
 
 // StopAt is the numbered stop.
-func (s *Session) StopAt(id int) (*breakpoints.Stop, error) {
+func (s *Stops) At(id int) (*breakpoints.Stop, error) {
 	st, ok := s.demand.stops.Get(id)
 	if !ok {
 		return nil, fmt.Errorf("no breakpoint %d: see info breakpoints", id)
@@ -323,8 +332,8 @@ func (s *Session) StopAt(id int) (*breakpoints.Stop, error) {
 }
 
 // Delete removes the numbered stop.
-func (s *Session) Delete(id int) error {
-	st, err := s.StopAt(id)
+func (s *Stops) Delete(id int) error {
+	st, err := s.At(id)
 	if err != nil {
 		return err
 	}
@@ -332,14 +341,14 @@ func (s *Session) Delete(id int) error {
 	s.demand.stops.Delete(id)
 	delete(s.demand.binds, id)
 	if s.proc != nil {
-		err = errors.Join(err, s.Planes.arm())
+		err = errors.Join(err, s.planes.arm())
 	}
 	return err
 }
 
 // Enable makes the stop act again, or not.
-func (s *Session) Enable(id int, on bool) error {
-	st, err := s.StopAt(id)
+func (s *Stops) Enable(id int, on bool) error {
+	st, err := s.At(id)
 	if err != nil || st.Enabled == on {
 		return err
 	}
@@ -353,16 +362,16 @@ func (s *Session) Enable(id int, on bool) error {
 	}
 	switch {
 	case onEvents(st):
-		return s.Planes.arm()
+		return s.planes.arm()
 	case on:
 		return s.bindNow(st)
 	}
-	return errors.Join(s.unbind(st), s.Planes.arm())
+	return errors.Join(s.unbind(st), s.planes.arm())
 }
 
 // SetCondition gives the stop a condition; "" takes it away.
-func (s *Session) SetCondition(id int, text string) error {
-	st, err := s.StopAt(id)
+func (s *Stops) SetCondition(id int, text string) error {
+	st, err := s.At(id)
 	if err != nil {
 		return err
 	}
@@ -370,12 +379,12 @@ func (s *Session) SetCondition(id int, text string) error {
 		return err
 	}
 	s.WarnCondition(st.Cond)
-	return s.Planes.arm()
+	return s.planes.arm()
 }
 
 // Clear deletes the stops at a location, and returns their numbers.
-func (s *Session) Clear(location string) ([]int, error) {
-	places, err := s.Locations.Places(location)
+func (s *Stops) Clear(location string) ([]int, error) {
+	places, err := s.loc.Places(location)
 	if err != nil {
 		return nil, err
 	}
@@ -400,8 +409,8 @@ func (s *Session) Clear(location string) ([]int, error) {
 }
 
 // BreakRegexp sets a stop on each function whose name matches.
-func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
-	if s.Mode() == Saved {
+func (s *Stops) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
+	if s.mode() == Saved {
 		return nil, ErrSaved
 	}
 	found, err := s.names.Places.Matching(expr)
@@ -429,51 +438,3 @@ func (s *Session) BreakRegexp(expr string) ([]*breakpoints.Stop, error) {
 	}
 	return out, nil
 }
-
-// codeEnv is what a condition sees at a place in the code.
-type codeEnv struct {
-	s *Session
-	t *inferior.Thread
-	query.Predicates
-}
-
-func newCodeEnv(s *Session, t *inferior.Thread) *codeEnv {
-	v := &codeEnv{s: s, t: t}
-	v.Attribution = s.attribution
-	v.Find = func() []names.Frame {
-		st, err := s.walker.stack(t, defaultDepth, addr.Code{})
-		if err != nil {
-			return nil // the thread is gone: it is in no function
-		}
-		return st.Frames
-	}
-	return v
-}
-
-// Like is false: stops at places in the code cannot ask it.
-func (v *codeEnv) Like(string) bool { return false }
-
-// Number is the value of a field.
-func (v *codeEnv) Number(f cond.Field) (n uint64, ok bool) {
-	if f == cond.Thread {
-		return uint64(v.t.Num), true
-	}
-	v.s.exclusive(func() { // and with all events from before taken from the probe
-		bytes, blocks := v.s.rec.Heap()
-		switch f {
-		case cond.Nth:
-			n, ok = v.s.rec.Seq(), true
-		case cond.Live:
-			n, ok = bytes, true
-		case cond.Blocks:
-			n, ok = blocks, true
-		}
-	})
-	return n, ok
-}
-
-// Kind is false: no allocator was called.
-func (v *codeEnv) Kind(string) bool { return false }
-
-// ThreadName is the thread's name.
-func (v *codeEnv) ThreadName() string { return v.t.Name() }

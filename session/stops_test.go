@@ -28,13 +28,13 @@ func TestContinueCountAfterNextAlloc(t *testing.T) {
 func TestEnableAgainCountsEachHitOnce(t *testing.T) {
 	s := open(t, "stops")
 	setBreak(t, s, "target")
-	st := s.Stops()[0]
+	st := s.Stops.All()[0]
 	st.Left = 1
 	must(t)(s.Run(nil))
 	if st.Enabled {
 		t.Fatal("enable once has not disabled the stop")
 	}
-	if err := s.Enable(st.ID, true); err != nil {
+	if err := s.Stops.Enable(st.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	must(t)(s.Continue(1))
@@ -51,10 +51,10 @@ func TestRelativeLineKeepsItsFile(t *testing.T) {
 	setBreak(t, s, "plugin_run")
 	must(t)(s.Run(nil))
 	setBreak(t, s, "+2")
-	if err := s.Delete(1); err != nil {
+	if err := s.Stops.Delete(1); err != nil {
 		t.Fatal(err)
 	}
-	st := s.Stops()[0]
+	st := s.Stops.All()[0]
 	if stops := runOut(t, s, must(t)(s.Continue(1))); stops != 2 {
 		t.Errorf("%d stops, want one in each load of the library", stops)
 	}
@@ -93,17 +93,17 @@ func TestWatchpointIsANumberedStop(t *testing.T) {
 	}{
 		{name: "plain", change: func(*Session, *breakpoints.Stop) error { return nil }, stops: 3, hits: 3},
 		{name: "ignored once", change: func(_ *Session, st *breakpoints.Stop) error { st.Ignore = 1; return nil }, stops: 2, hits: 3},
-		{name: "condition", change: func(s *Session, st *breakpoints.Stop) error { return s.SetCondition(st.ID, "thread == 2") }},
-		{name: "disabled", change: func(s *Session, st *breakpoints.Stop) error { return s.Enable(st.ID, false) }},
+		{name: "condition", change: func(s *Session, st *breakpoints.Stop) error { return s.Stops.SetCondition(st.ID, "thread == 2") }},
+		{name: "disabled", change: func(s *Session, st *breakpoints.Stop) error { return s.Stops.Enable(st.ID, false) }},
 		{name: "enabled again", change: func(s *Session, st *breakpoints.Stop) error {
-			return errors.Join(s.Enable(st.ID, false), s.Enable(st.ID, true))
+			return errors.Join(s.Stops.Enable(st.ID, false), s.Stops.Enable(st.ID, true))
 		}, stops: 3, hits: 3},
 		{name: "once", change: func(_ *Session, st *breakpoints.Stop) error { st.Left = 1; return nil }, stops: 1, hits: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := open(t, "globals")
 			must(t)(s.Start(nil))
-			st, err := s.Watch("int_value", 4, inferior.Write)
+			st, err := s.Stops.Watch("int_value", 4, inferior.Write)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestWatchpointWhileStepping(t *testing.T) {
 	s := open(t, "globals")
 	setBreak(t, s, "step")
 	must(t)(s.Run(nil))
-	st, err := s.Watch("int_value", 4, inferior.Write)
+	st, err := s.Stops.Watch("int_value", 4, inferior.Write)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestHitsCountFromEachRun(t *testing.T) {
 	setBreak(t, s, "step")
 	for range 2 {
 		runOut(t, s, must(t)(s.Run(nil)))
-		if hits := s.Stops()[0].Hits; hits != 3 {
+		if hits := s.Stops.All()[0].Hits; hits != 3 {
 			t.Errorf("%d hits, want 3", hits)
 		}
 	}
@@ -171,12 +171,12 @@ func TestHitsCountFromEachRun(t *testing.T) {
 func TestStopShowsItsPresentCondition(t *testing.T) {
 	s := open(t, "globals")
 	setBreak(t, s, "alloc thread 1 if size > 4k")
-	st := s.Stops()[0]
+	st := s.Stops.All()[0]
 	for _, tc := range []struct{ condition, want string }{
 		{"size < 10", "alloc thread 1 if size < 10"},
 		{"", "alloc thread 1"},
 	} {
-		if err := s.SetCondition(st.ID, tc.condition); err != nil {
+		if err := s.Stops.SetCondition(st.ID, tc.condition); err != nil {
 			t.Fatal(err)
 		}
 		if got := st.Spec.String(); got != tc.want {
@@ -195,7 +195,7 @@ func TestStopCountsWhatWasRecorded(t *testing.T) {
 		must(t)(s.Continue(1)) // six events, of which five blocks are live
 		setBreak(t, s, stop)
 		must(t)(s.Continue(1))
-		if st := s.Stops()[1]; st.Hits != 1 || s.RecordStatus().Seen != 8 {
+		if st := s.Stops.All()[1]; st.Hits != 1 || s.RecordStatus().Seen != 8 {
 			t.Errorf("%s: %d hits in %d events", stop, st.Hits, s.RecordStatus().Seen)
 		}
 	}
@@ -287,16 +287,16 @@ func TestPlacesOfASearchThatIsGivenUp(t *testing.T) {
 	s := open(t, "basic")
 	setBreak(t, s, "/^main$/")
 	s.Within(givenUp())
-	if out, err := s.BreakRegexp("^main$"); !errors.Is(err, context.Canceled) || len(out) != 0 {
+	if out, err := s.Stops.BreakRegexp("^main$"); !errors.Is(err, context.Canceled) || len(out) != 0 {
 		t.Errorf("rbreak: %d stops, %v", len(out), err)
 	}
 	s.Within(givenUp())
-	if _, err := s.Break("/^main$/", false); !errors.Is(err, context.Canceled) || len(s.Stops()) != 1 {
-		t.Errorf("break: %d stops, %v", len(s.Stops()), err)
+	if _, err := s.Stops.Break("/^main$/", false); !errors.Is(err, context.Canceled) || len(s.Stops.All()) != 1 {
+		t.Errorf("break: %d stops, %v", len(s.Stops.All()), err)
 	}
 	s.Within(givenUp())
 	must(t)(s.Run(nil))
-	if st := s.Stops()[0]; st.Hits != 1 || st.Pending || len(st.Places) != 1 {
+	if st := s.Stops.All()[0]; st.Hits != 1 || st.Pending || len(st.Places) != 1 {
 		t.Errorf("hits %d, pending %v, places %v", st.Hits, st.Pending, st.Places)
 	}
 }

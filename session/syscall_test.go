@@ -19,7 +19,7 @@ import (
 func TestStepInstructionsThroughABlockingCall(t *testing.T) {
 	s := open(t, "contended")
 	out := output(t, s, "")
-	if _, err := s.Break("contended.c:29", true); err != nil {
+	if _, err := s.Stops.Break("contended.c:29", true); err != nil {
 		t.Fatal(err)
 	}
 	must(t)(s.Run(nil))

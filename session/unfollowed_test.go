@@ -251,11 +251,11 @@ func TestCountsInDoubt(t *testing.T) {
 		const low, unknown = "live and blocks may be too low", "live and blocks are not known"
 		doubt := func(id int) string {
 			t.Helper()
-			st, err := s.StopAt(id)
+			st, err := s.Stops.At(id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, _ := s.StopDetail(st)
+			d, _ := s.Stops.Detail(st)
 			return report.DoubtText(d.Doubt)
 		}
 		setBreak(t, s, "alloc if blocks > 1000")
@@ -266,7 +266,7 @@ func TestCountsInDoubt(t *testing.T) {
 			t.Errorf("detail %q", d)
 		}
 		for _, id := range []int{1, 2} {
-			if err := s.Enable(id, false); err != nil {
+			if err := s.Stops.Enable(id, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -280,17 +280,17 @@ func TestCountsInDoubt(t *testing.T) {
 			t.Errorf("detail %q", d)
 		}
 		must(t)(s.Continue(1))
-		if err := s.Enable(3, false); err != nil {
+		if err := s.Stops.Enable(3, false); err != nil {
 			t.Fatal(err)
 		}
 		setBreak(t, s, "report")
 		must(t)(s.Continue(1))
 		says("nothing set")
-		if err := s.Enable(1, true); err != nil {
+		if err := s.Stops.Enable(1, true); err != nil {
 			t.Fatal(err)
 		}
 		says("enabled after a gap", unknown)
-		if err := s.SetCondition(2, "size > 1"); err != nil {
+		if err := s.Stops.SetCondition(2, "size > 1"); err != nil {
 			t.Fatal(err)
 		}
 		says("no question about the heap")

@@ -12,6 +12,7 @@ import (
 	"hdb/names"
 	"hdb/query"
 	"hdb/recording"
+	"hdb/report"
 	"hdb/symbols"
 )
 
@@ -19,7 +20,7 @@ import (
 // are in doubt, and names that nothing has which is loaded now, or will be when the
 // program starts. Most of these are misspelt; a library that comes later may still
 // bring them.
-func (s *Session) WarnCondition(c *cond.Cond) {
+func (s *Stops) WarnCondition(c *cond.Cond) {
 	s.warnCounts(c)
 	if c == nil || s.saved != nil {
 		return
@@ -51,15 +52,15 @@ func (s *Session) WarnCondition(c *cond.Cond) {
 
 // warnKind says why no event is of a kind: its name is unknown, no module defines it, or
 // the same code has another name, which is that of its events.
-func (s *Session) warnKind(name string) {
+func (s *Stops) warnKind(name string) {
 	ofKind := func(f breakpoints.Function) bool { return f.OfKind(name) }
-	all := s.Allocators.All()
+	all := s.allocators.All()
 	if !slices.ContainsFunc(all, ofKind) {
 		s.notify("kind(%q): no allocator function has that name (alloc list)", name)
 		return
 	}
 	objs := s.expected()
-	if len(objs) == 0 || slices.ContainsFunc(s.Allocators.fns, ofKind) {
+	if len(objs) == 0 || slices.ContainsFunc(s.allocators.fns, ofKind) {
 		return
 	}
 	catalogue := breakpoints.Catalogue()
@@ -95,8 +96,8 @@ func (s *Session) warnKind(name string) {
 }
 
 // expected are the modules of the process, or those that a program begins with.
-func (s *Session) expected() []names.Image {
-	if s.Mode() != Loaded {
+func (s *Stops) expected() []names.Image {
+	if s.mode() != Loaded {
 		return s.names.Images()
 	}
 	return s.names.LinkedImages()
@@ -107,4 +108,49 @@ func (s *Session) expected() []names.Image {
 func hasFunction(objs []names.Image, name string) bool {
 	return slices.ContainsFunc(objs, func(m names.Image) bool { _, ok := m.Object.Symbol(name); return ok }) ||
 		slices.ContainsFunc(objs, func(m names.Image) bool { return len(m.Object.FindFunctions(name)) > 0 })
+}
+
+// countsDoubt says why live and blocks may not be what a condition that asks for them
+// takes them for.
+func (s *Stops) countsDoubt(c *cond.Cond) report.Doubt {
+	switch {
+	case c == nil || !c.Uses(cond.Live) && !c.Uses(cond.Blocks):
+	case s.saved != nil && s.liveDoubt(s.saved) != report.NoDoubt:
+		return report.CountsMayBeHigh
+	case s.saved != nil:
+	case s.gaps.Counted():
+		return report.CountsUnknown
+	case s.gaps.Calls():
+		return report.CountsMayBeLow
+	}
+	return report.NoDoubt
+}
+
+// warnCounts says so, once in a run for the same condition and doubt.
+func (s *Stops) warnCounts(c *cond.Cond) {
+	doubt := s.countsDoubt(c)
+	if doubt == report.NoDoubt {
+		return
+	}
+	text := c.String() + ": " + report.DoubtText(doubt)
+	if s.said[text] {
+		return
+	}
+	if s.said == nil { // a capture is open
+		s.said = map[string]bool{}
+	}
+	s.said[text] = true
+	s.notify("%s", text)
+}
+
+// programFile is the base name of the program as modules have it, "" without one.
+func (s *Stops) programFile() string {
+	if s.names.Program == nil {
+		return ""
+	}
+	path, err := filepath.EvalSymlinks(s.names.Program.Path)
+	if err != nil {
+		path = s.names.Program.Path
+	}
+	return filepath.Base(path)
 }

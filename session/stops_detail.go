@@ -21,7 +21,7 @@ type StopDetail struct {
 
 // StopDetail tells more of a stop; ok is false for one that is not at allocations, of
 // which only Doubt is known.
-func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
+func (s *Stops) Detail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if st.Enabled {
 		d.Doubt = s.countsDoubt(st.Cond)
 	}
@@ -38,7 +38,7 @@ func (s *Session) StopDetail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if s.proc == nil || !st.Enabled {
 		return d, true
 	}
-	d.Plane, d.Live = s.Planes.Plane(), s.Planes.eventsArmed()
+	d.Plane, d.Live = s.planes.Plane(), s.planes.eventsArmed()
 	if s.probe != nil && s.probe.Armed() {
 		var err error
 		if d.InProcess, d.Outside, err = s.probe.Describe(st); err != nil {

@@ -12,11 +12,11 @@ import (
 
 // Watch sets a hardware watchpoint on size bytes at the address; 0 is the size of
 // the variable there.
-func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
+func (s *Stops) Watch(expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
 	if err := s.live(); err != nil {
 		return nil, err
 	}
-	a, err := s.Memory.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
+	a, err := s.loc.mem.Address(strings.TrimPrefix(strings.TrimSpace(expr), "*"))
 	if err != nil {
 		return nil, err
 	}
@@ -28,17 +28,17 @@ func (s *Session) Watch(expr string, size int, kind inferior.WatchKind) (*breakp
 
 // WatchAt is Watch of size bytes at an address that is known. A local one belongs to
 // the selected frame: the watchpoint is disabled when it is hit after the frame's end.
-func (s *Session) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKind, local bool) (*breakpoints.Stop, error) {
+func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKind, local bool) (*breakpoints.Stop, error) {
 	if err := s.live(); err != nil {
 		return nil, err
 	}
 	b := &binding{size: size, access: kind}
 	if local {
-		f, err := s.Selection.liveFrame()
+		f, err := s.sel.liveFrame()
 		if err != nil {
 			return nil, err
 		}
-		b.frame, b.thread = f.CFA, s.Selection.thread
+		b.frame, b.thread = f.CFA, s.sel.thread
 		if b.returns, err = s.returnsTo(f.CFA); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", expr, err)
 		}
@@ -56,7 +56,7 @@ func (s *Session) WatchAt(expr string, a addr.Run, size int, kind inferior.Watch
 
 // watchSize is how much to watch when nobody says: the variable that begins at
 // the address, or as much as its alignment allows.
-func (s *Session) watchSize(a addr.Run) int {
+func (s *Stops) watchSize(a addr.Run) int {
 	if sym, err := s.names.Symbols.At(a); err == nil && sym.Offset == 0 {
 		switch sym.Size {
 		case 1, 2, 4, 8:
@@ -71,7 +71,7 @@ func (s *Session) watchSize(a addr.Run) int {
 }
 
 // bindWatch sets the watchpoint again that unbind has taken away.
-func (s *Session) bindWatch(st *breakpoints.Stop) (err error) {
+func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
 	b := s.demand.binds[st.ID]
 	if b.watch == nil {
 		b.watch, err = s.proc.Watch(st.Addr, b.size, b.access)
@@ -81,7 +81,7 @@ func (s *Session) bindWatch(st *breakpoints.Stop) (err error) {
 
 // watched counts the hit of the watchpoint at which the engine stopped, and
 // tells whether to stop there.
-func (s *Session) watched(stop inferior.Stop) bool {
+func (s *Stops) watched(stop inferior.Stop) bool {
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
 		if b.watch != stop.Watch {
@@ -104,7 +104,7 @@ func (s *Session) watched(stop inferior.Stop) bool {
 // outlived reports whether the frame of a watched variable has returned: the stack
 // pointer stands above it, or what the frame was to return to is not there any more.
 // Only another call from the very same place and depth is taken for the frame itself.
-func (s *Session) outlived(b *binding, t *inferior.Thread) bool {
+func (s *Stops) outlived(b *binding, t *inferior.Thread) bool {
 	if b.frame == 0 || t != b.thread {
 		return false
 	}
@@ -117,8 +117,8 @@ func (s *Session) outlived(b *binding, t *inferior.Thread) bool {
 }
 
 // returnsTo is the return address below a CFA.
-func (s *Session) returnsTo(cfa addr.Run) (uint64, error) {
-	b, err := s.Memory.Read(cfa-8, 8)
+func (s *Stops) returnsTo(cfa addr.Run) (uint64, error) {
+	b, err := s.loc.mem.Read(cfa-8, 8)
 	if err != nil {
 		return 0, err
 	}
@@ -136,7 +136,7 @@ func (s *Session) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
 		return inferior.Stop{}, err
 	}
 	stop, err := s.proc.StepInstruction(t)
-	if err == nil && stop.Reason == inferior.Watched && !s.watched(stop) {
+	if err == nil && stop.Reason == inferior.Watched && !s.Stops.watched(stop) {
 		stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
 	}
 	if err == nil && stop.Reason == inferior.Stepped && s.probe != nil && !s.probe.Covers(before.PC()) {
@@ -148,8 +148,8 @@ func (s *Session) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
 // forgetBindings follows the end of a process or of its program: all traps are
 // gone with the memory. A watchpoint is disabled, because what stands at its
 // address next is something else.
-func (s *Session) forgetBindings() {
-	clear(s.Planes.clones)
+func (s *Stops) forgetBindings() {
+	clear(s.planes.clones)
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
 		b.traps, b.watch = nil, nil

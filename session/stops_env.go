@@ -1,0 +1,57 @@
+package session
+
+import (
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+	"hdb/names"
+	"hdb/query"
+)
+
+// codeEnv is what a condition sees at a place in the code.
+type codeEnv struct {
+	s *Stops
+	t *inferior.Thread
+	query.Predicates
+}
+
+func newCodeEnv(s *Stops, t *inferior.Thread) *codeEnv {
+	v := &codeEnv{s: s, t: t}
+	v.Attribution = s.attribution
+	v.Find = func() []names.Frame {
+		st, err := s.sel.walker.stack(t, defaultDepth, addr.Code{})
+		if err != nil {
+			return nil // the thread is gone: it is in no function
+		}
+		return st.Frames
+	}
+	return v
+}
+
+// Like is false: stops at places in the code cannot ask it.
+func (v *codeEnv) Like(string) bool { return false }
+
+// Number is the value of a field.
+func (v *codeEnv) Number(f cond.Field) (n uint64, ok bool) {
+	if f == cond.Thread {
+		return uint64(v.t.Num), true
+	}
+	v.s.exclusive(func() { // and with all events from before taken from the probe
+		bytes, blocks := v.s.rec.Heap()
+		switch f {
+		case cond.Nth:
+			n, ok = v.s.rec.Seq(), true
+		case cond.Live:
+			n, ok = bytes, true
+		case cond.Blocks:
+			n, ok = blocks, true
+		}
+	})
+	return n, ok
+}
+
+// Kind is false: no allocator was called.
+func (v *codeEnv) Kind(string) bool { return false }
+
+// ThreadName is the thread's name.
+func (v *codeEnv) ThreadName() string { return v.t.Name() }
