@@ -35,20 +35,20 @@ func runningCommands() []*Command {
 			Short: "go on until something stops the program", Args: []ArgKind{ArgLocation}, Needs: NeedData, Run: runContinue,
 			Long: "With N, the stop that the program stands at is passed N-1 times. With a location, stop there once. In a capture, go on to the next recorded event that an allocation stop wants, or to the N-th of them.\n\nExamples:\n  continue\n  continue 100\n  continue parse.c:120"},
 		{Name: "step", Aliases: []string{"s"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to another source line, into functions", Needs: NeedLive,
-			Run: counted1((*session.Session).Step), Long: "Example:\n  step 3"},
+			Run: counted1((*session.Stepping).Step), Long: "Example:\n  step 3"},
 		{Name: "next", Aliases: []string{"n"}, Group: GroupRunning, Synopsis: "[N]", Short: "run to the next source line, over calls", Needs: NeedLive,
-			Run: counted1((*session.Session).Next), Long: "When an exception or a longjmp leaves a call, next ends where the program goes on; so do nexti, until and advance.\n\nExample:\n  next 3"},
+			Run: counted1((*session.Stepping).Next), Long: "When an exception or a longjmp leaves a call, next ends where the program goes on; so do nexti, until and advance.\n\nExample:\n  next 3"},
 		{Name: "stepi", Aliases: []string{"si"}, Group: GroupRunning, Synopsis: "[N]", Short: "execute one instruction", Needs: NeedLive,
-			Run: counted1((*session.Session).StepInstruction), Long: "Example:\n  stepi"},
+			Run: counted1((*session.Stepping).StepInstruction), Long: "Example:\n  stepi"},
 		{Name: "nexti", Aliases: []string{"ni"}, Group: GroupRunning, Synopsis: "[N]", Short: "execute one instruction, over calls", Needs: NeedLive,
-			Run: counted1((*session.Session).NextInstruction), Long: "Example:\n  nexti"},
+			Run: counted1((*session.Stepping).NextInstruction), Long: "Example:\n  nexti"},
 		{Name: "finish", Aliases: []string{"fin", "stepout", "so"}, Group: GroupRunning, Short: "run until the selected frame's function returns", Needs: NeedLive, Run: runFinish,
 			Long: "At an allocation the selected frame is the user's; at all other stops it is the innermost one. The value that the function returned is shown and kept as $N, as print does; without debug information that is the register which carries integers and pointers. When an exception or a longjmp leaves the function, finish ends where the program goes on. main is not run to its end: continue does that."},
 		{Name: "until", Aliases: []string{"u"}, Group: GroupRunning, Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation},
-			Short: "run to a later line of the frame, or to a location in it", Needs: NeedLive, Run: located((*session.Session).Until),
+			Short: "run to a later line of the frame, or to a location in it", Needs: NeedLive, Run: located((*session.Stepping).Until),
 			Long: "Without a location it is next that does not go back in a loop. It also ends when the function returns.\n\nExample:\n  until 240"},
 		{Name: "advance", Aliases: []string{"adv"}, Group: GroupRunning, Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation},
-			Short: "run to a location", Needs: NeedLive, Run: located((*session.Session).Advance), Long: "Example:\n  advance index.cc:188"},
+			Short: "run to a location", Needs: NeedLive, Run: located((*session.Stepping).Advance), Long: "Example:\n  advance index.cc:188"},
 	}
 }
 
@@ -149,11 +149,11 @@ func runContinue(ctx context.Context, c *Console, in Input) error {
 	case in.Raw == "":
 		n = 1
 	case err != nil:
-		return reported(c, in)(c.s.ContinueTo(in.Raw))
+		return reported(c, in)(c.s.Stepping.ContinueTo(in.Raw))
 	case n < 1:
 		return fmt.Errorf("continue: %d: at least 1", n)
 	}
-	return reported(c, in)(c.s.Continue(n))
+	return reported(c, in)(c.s.Execution.Continue(n))
 }
 
 // times reads an optional count.
@@ -168,29 +168,29 @@ func times(in Input) (int, error) {
 	return n, nil
 }
 
-func counted1(verb func(*session.Session, int) (*session.Report, error)) func(context.Context, *Console, Input) error {
+func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(context.Context, *Console, Input) error {
 	return func(_ context.Context, c *Console, in Input) error {
 		n, err := times(in)
 		if err != nil {
 			return err
 		}
-		return reported(c, in)(verb(c.s, n))
+		return reported(c, in)(verb(c.s.Stepping, n))
 	}
 }
 
-func located(verb func(*session.Session, string) (*session.Report, error)) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error { return reported(c, in)(verb(c.s, in.Raw)) }
+func located(verb func(*session.Stepping, string) (*session.Report, error)) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error { return reported(c, in)(verb(c.s.Stepping, in.Raw)) }
 }
 
 func runFinish(_ context.Context, c *Console, in Input) error {
-	frame, err := c.s.ToFinish()
+	frame, err := c.s.Stepping.ToFinish()
 	if err != nil {
 		return err
 	}
 	if !c.cfg.JSON {
 		c.out.Line(append([]screen.Span{screen.Plain("run till exit of ")}, frameName(c.out, frame)...)...)
 	}
-	return reported(c, in)(c.s.Finish())
+	return reported(c, in)(c.s.Stepping.Finish())
 }
 
 // countAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the

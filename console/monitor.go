@@ -94,7 +94,7 @@ func (m *monitor) run(ctx context.Context) (*session.Report, error) {
 	var last *session.Report
 	for m.tick(); !m.quit && ctx.Err() == nil; {
 		m.running = true
-		rep, err := m.c.s.Continue(1)
+		rep, err := m.c.s.Execution.Continue(1)
 		m.running = false
 		if err != nil {
 			return nil, err

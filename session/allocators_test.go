@@ -74,7 +74,7 @@ func TestAddFunctionStripped(t *testing.T) {
 		if err := s.Record(); err != nil {
 			t.Fatal(err)
 		}
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		seq, err := s.Recorded(nil)
 		if err != nil {
 			t.Fatal(err)

@@ -186,7 +186,7 @@ func TestDebuginfodInBackground(t *testing.T) {
 	if got := lines(t, s); strings.Contains(got, "main") {
 		t.Errorf("before the next stop: %q", got)
 	}
-	must(t)(s.StepInstruction(1))
+	must(t)(s.Stepping.StepInstruction(1))
 	if got := lines(t, s); !strings.Contains(got, "main ") {
 		t.Errorf("at the next stop: %q", got)
 	}

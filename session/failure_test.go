@@ -75,7 +75,7 @@ func TestPanicEndsARecording(t *testing.T) {
 			}()
 			var r *Report
 			var err error
-			owner := panics.Catch(func() { r, err = s.Continue(1) })
+			owner := panics.Catch(func() { r, err = s.Execution.Continue(1) })
 			if owner != nil {
 				s.Fail(owner)
 			} else if err != nil || r.Reason != inferior.Interrupted || s.StreamErr() == nil {

@@ -24,7 +24,7 @@ func TestFreeOfUnknownSize(t *testing.T) {
 			setBreak(t, s, c.at)
 			must(t)(s.Run(nil))
 			setBreak(t, s, "free if "+c.condition)
-			if r := must(t)(s.Continue(1)); (r.Event != nil) != c.stops {
+			if r := must(t)(s.Execution.Continue(1)); (r.Event != nil) != c.stops {
 				t.Errorf("%v, from %s on, free if %s: %s", mode, c.at, c.condition, r.Headline())
 			}
 			st := s.Stops.All()[len(s.Stops.All())-1]
@@ -36,7 +36,7 @@ func TestFreeOfUnknownSize(t *testing.T) {
 				t.Errorf("%v, from %s on, free if %s: %d blocks of unknown size", mode, c.at, c.condition, d.Unsized)
 			}
 			for s.proc != nil {
-				if r := must(t)(s.Continue(1)); r.Reason == inferior.Exited {
+				if r := must(t)(s.Execution.Continue(1)); r.Reason == inferior.Exited {
 					break
 				}
 			}

@@ -9,7 +9,6 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/heap"
-	"hdb/inferior"
 )
 
 // hasGo tells whether a Go runtime allocated what the recording does not count: an
@@ -50,46 +49,4 @@ func (s *Session) countedEvents() (capture.Source, *heap.Index, error) {
 		return nil, nil, err
 	}
 	return s.countedSums()
-}
-
-// stepGo steps a Go program with delve's knowledge of goroutines.
-func (s *Session) stepGo(n int, into bool) (*Report, error) {
-	g, err := s.proc.Go()
-	if err != nil {
-		return nil, err
-	}
-	verb, step := "next", g.Next
-	if into {
-		verb, step = "step", g.Step
-	}
-	for i := range max(n, 1) {
-		t := s.Selection.thread
-		s.leave()
-		stop, err := step(t)
-		if err != nil {
-			return nil, err
-		}
-		if stop.Reason != inferior.Stepped || i == max(n, 1)-1 {
-			return s.report(stop, verb), nil
-		}
-		if stop.Thread != nil {
-			s.Selection.thread = stop.Thread
-		}
-	}
-	return nil, ErrNotRunning
-}
-
-// finishGo runs to the return of the innermost Go function.
-func (s *Session) finishGo() (*Report, error) {
-	g, err := s.proc.Go()
-	if err != nil {
-		return nil, err
-	}
-	t := s.Selection.thread
-	s.leave()
-	stop, err := g.StepOut(t)
-	if err != nil {
-		return nil, err
-	}
-	return s.report(stop, "finish"), nil
 }

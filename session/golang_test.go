@@ -159,7 +159,7 @@ func TestGoStackWithoutDWARF(t *testing.T) {
 			if got, want := strings.Join(names, " "), "main.chain main.main runtime.main runtime.goexit"; got != want || st.Truncated != "" {
 				t.Errorf("%s, at %s: %s (%s), want %s", flags, at, got, st.Truncated, want)
 			}
-			must(t)(s.NextInstruction(1))
+			must(t)(s.Stepping.NextInstruction(1))
 		}
 	}
 }

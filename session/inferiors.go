@@ -41,7 +41,7 @@ func (s *Session) SwitchInferior(pid int) (*Report, error) {
 	if err := s.switchTo(pid); err != nil {
 		return nil, err
 	}
-	return s.reportHere("switched"), nil
+	return s.Execution.reportHere("switched"), nil
 }
 
 // switchTo takes over a held process. What the old one had planted is lifted,
@@ -57,7 +57,7 @@ func (s *Session) switchTo(pid int) error {
 	}
 	s.Planes.tracer.Disarm()
 	s.Planes.data.close()
-	s.leave()
+	s.Execution.leave()
 	if err := s.proc.SwitchTo(pid); err != nil {
 		return err
 	}

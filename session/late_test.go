@@ -278,7 +278,7 @@ func TestRefreshFindsDebugFileOfProcess(t *testing.T) {
 	if err != nil || path(st.Frames[:5]) != wholeStack {
 		t.Errorf("recorded stack: %s, %v", path(st.Frames), err)
 	}
-	r := must(t)(s.Continue(1)) // the pending breakpoint has its place now
+	r := must(t)(s.Execution.Continue(1)) // the pending breakpoint has its place now
 	if len(r.Hits) != 1 || r.Hits[0].ID != 2 {
 		t.Errorf("stopped by %+v", r)
 	}

@@ -33,7 +33,7 @@ func TestMonitorIsTop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Continue(1); err != nil {
+			if _, err := s.Execution.Continue(1); err != nil {
 				t.Fatal(err)
 			}
 			if err := m.Update(); err != nil || !m.Name(0) {

@@ -86,15 +86,6 @@ func (s *Session) SetDebuginfod(mode names.DebuginfodMode) {
 	}
 }
 
-// useArrived has modules opened again for which debug info came, at a stop.
-func (s *Session) useArrived() {
-	done := s.ownWork()
-	if s.names.UseArrived() {
-		s.Stops.bindPending()
-		done()
-	}
-}
-
 // RefreshSymbols looks for the files that names come from again: with the
 // directories that are set now, and with debug files that were not there before.
 // It returns the modules whose answers change, and those with an error.

@@ -16,7 +16,7 @@ func TestGapsWhileRecording(t *testing.T) {
 	s := open(t, "basic")
 	recordFromMain(t, s)
 	setBreak(t, s, "basic.c:16")
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if got := s.Gaps(); len(got) != 0 {
 		t.Errorf("of a recording that lacks nothing: %q", got)
 	}
@@ -42,7 +42,7 @@ func TestGapsOfABoundedRecording(t *testing.T) {
 	}
 	recordFromMain(t, s)
 	setBreak(t, s, "basic.c:16")
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	s.losses.EndProbe(probe.Stats{Lost: 12})
 	if got := s.Gaps(); len(got) != 1 || !strings.HasPrefix(got[0], "12 calls are missing") {
 		t.Errorf("%q", got)

@@ -17,8 +17,8 @@ func toMalloc(t *testing.T, s *Session) (second addr.Run) {
 	if _, err := s.Stops.Break("*malloc", true); err != nil {
 		t.Fatal(err)
 	}
-	must(t)(s.Continue(1))
-	must(t)(s.StepInstruction(1))
+	must(t)(s.Execution.Continue(1))
+	must(t)(s.Stepping.StepInstruction(1))
 	return pcOf(t, s)
 }
 
@@ -76,7 +76,7 @@ func TestBreakInFirstInstructions(t *testing.T) {
 func stopsOf(t *testing.T, s *Session, place addr.Run) (list []string) {
 	t.Helper()
 	for {
-		r := must(t)(s.Continue(1))
+		r := must(t)(s.Execution.Continue(1))
 		switch {
 		case r.Reason == inferior.Exited:
 			return list
@@ -97,7 +97,7 @@ func TestRunIntoFirstInstructions(t *testing.T) {
 	s.Settings.Probe = ProbeOn
 	second := toMalloc(t, s)
 	setBreak(t, s, "alloc if size == 15")
-	must(t)(s.Advance(fmt.Sprintf("*%v", second)))
+	must(t)(s.Stepping.Advance(fmt.Sprintf("*%v", second)))
 	if pc := pcOf(t, s); pc != second {
 		t.Errorf("at %v, want %v", pc, second)
 	}
@@ -119,8 +119,8 @@ func TestJumpOverThreadOnItsWay(t *testing.T) {
 	setBreak(t, s, fmt.Sprintf("*%v", second))
 	inside := s.Stops.All()[len(s.Stops.All())-1].ID
 	setBreak(t, s, "*malloc")
-	must(t)(s.Continue(1))
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if stop, err := s.proc.StepInstruction(s.Selection.thread); err != nil || stop.Reason != inferior.Stepped || !s.probe.Covers(pcOf(t, s)) {
 		t.Fatalf("%v, %v, at %v", stop.Reason, err, pcOf(t, s))
 	}
@@ -132,10 +132,10 @@ func TestJumpOverThreadOnItsWay(t *testing.T) {
 	if _, crowded := s.probe.Crowded(second); crowded {
 		t.Error("the jump has not come back")
 	}
-	if r := must(t)(s.Continue(1)); r.Event == nil {
+	if r := must(t)(s.Execution.Continue(1)); r.Event == nil {
 		t.Fatalf("%s", r.Headline())
 	}
-	if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 		t.Errorf("%s", r.Headline())
 	}
 }
@@ -153,7 +153,7 @@ func TestStepIntoFollowed(t *testing.T) {
 			setBreak(t, s, stop)
 		}
 		setBreak(t, s, "*malloc")
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		if i == 0 {
 			if err := s.Stops.Delete(2); err != nil {
 				t.Fatal(err)
@@ -161,10 +161,10 @@ func TestStepIntoFollowed(t *testing.T) {
 		}
 		low := pcOf(t, s)
 		for range 5000 {
-			must(t)(s.StepInstruction(1))
+			must(t)(s.Stepping.StepInstruction(1))
 			pc := pcOf(t, s)
 			paths[i] = append(paths[i], pc)
-			if s.isMain(s.Selection.stack.Frames[0]) {
+			if s.Stepping.isMain(s.Selection.stack.Frames[0]) {
 				break
 			}
 		}
@@ -180,7 +180,7 @@ func TestStepIntoFollowed(t *testing.T) {
 		if err := s.Stops.Delete(3); err != nil {
 			t.Fatal(err)
 		}
-		if r := must(t)(s.Continue(1)); (r.Event != nil) != (i == 1) {
+		if r := must(t)(s.Execution.Continue(1)); (r.Event != nil) != (i == 1) {
 			t.Errorf("%q: %s", stop, r.Headline())
 		}
 	}
@@ -201,14 +201,14 @@ func TestCrowdedStorm(t *testing.T) {
 		setBreak(t, s, fmt.Sprintf("*%v", second))
 		id := s.Stops.All()[len(s.Stops.All())-1].ID
 		for range 3 {
-			if r := must(t)(s.Continue(1)); r.Reason != inferior.Trapped {
+			if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Trapped {
 				t.Fatal(r.Headline())
 			}
 		}
 		if err := s.Stops.Delete(id); err != nil {
 			t.Fatal(err)
 		}
-		if r := must(t)(s.Advance("*free")); r.Reason != inferior.Trapped {
+		if r := must(t)(s.Stepping.Advance("*free")); r.Reason != inferior.Trapped {
 			t.Fatal(r.Headline())
 		}
 	}

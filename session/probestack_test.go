@@ -18,7 +18,7 @@ func TestStackOfAThreadInTheProbe(t *testing.T) {
 	seen := 0
 	for deadline := testprogs.Deadline(t); seen < 5 && time.Now().Before(deadline); {
 		timer := time.AfterFunc(time.Millisecond+time.Duration(seen*100)*time.Microsecond, func() { _ = s.Interrupt() })
-		if _, err := s.Continue(1); err != nil {
+		if _, err := s.Execution.Continue(1); err != nil {
 			t.Fatal(err)
 		}
 		timer.Stop()

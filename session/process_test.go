@@ -31,7 +31,7 @@ func runOut(t *testing.T, s *Session, r *Report) (stops int) {
 			t.Fatalf("killed: %v", r.Exit)
 		}
 		stops++
-		r = must(t)(s.Continue(1))
+		r = must(t)(s.Execution.Continue(1))
 	}
 	if r.Exit.Code != 0 || r.Exit.Signal != 0 {
 		t.Errorf("ended: %v", r.Exit)
@@ -73,7 +73,7 @@ func TestForkFollowsTheChosenProcess(t *testing.T) {
 					}
 					must(t)(s.SwitchInferior(in[1].PID))
 				}
-				r = must(t)(s.Continue(1))
+				r = must(t)(s.Execution.Continue(1))
 			}
 			if stops != tc.stops {
 				t.Errorf("%d stops, want %d", stops, tc.stops)
@@ -146,7 +146,7 @@ func TestFatalSignalIsExplained(t *testing.T) {
 		t.Fatalf("headline %q", r.Headline())
 	}
 	wantLine(t, s, "set", 11)
-	if r = must(t)(s.Continue(1)); r.Reason != inferior.Gone && r.Exit.Signal == 0 {
+	if r = must(t)(s.Execution.Continue(1)); r.Reason != inferior.Gone && r.Exit.Signal == 0 {
 		t.Errorf("ended: %v", r.Exit)
 	}
 }
@@ -156,9 +156,9 @@ func TestGoStepsByGoroutine(t *testing.T) {
 	setBreak(t, s, "main.chain")
 	must(t)(s.Run(nil))
 	wantLine(t, s, "main.chain", 17)
-	must(t)(s.Next(1))
+	must(t)(s.Stepping.Next(1))
 	wantLine(t, s, "main.chain", 19)
-	must(t)(s.Finish())
+	must(t)(s.Stepping.Finish())
 	if f, err := s.Selection.Frame(); err != nil || f.Function != "main.main" {
 		t.Errorf("finished in %s: %v", f.Function, err)
 	}
@@ -176,7 +176,7 @@ func TestSwitchToUnknownInferiorKeepsStops(t *testing.T) {
 	if _, err := s.SwitchInferior(1); err == nil {
 		t.Fatal("switched to process 1")
 	}
-	if r := must(t)(s.Continue(1)); len(r.Hits) != 1 {
+	if r := must(t)(s.Execution.Continue(1)); len(r.Hits) != 1 {
 		t.Errorf("the breakpoint is gone: %s", r.Headline())
 	}
 }
@@ -193,7 +193,7 @@ func TestWatchTakesTheVariablesSize(t *testing.T) {
 			t.Errorf("%s is watched as %d bytes, want %d", name, got, want)
 		}
 	}
-	if r := must(t)(s.Continue(1)); r.Watch == nil || r.Watch.Size != 1 {
+	if r := must(t)(s.Execution.Continue(1)); r.Watch == nil || r.Watch.Size != 1 {
 		t.Errorf("the first change is of byte_value: %s", r.Headline())
 	}
 }

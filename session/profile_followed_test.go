@@ -18,7 +18,7 @@ func recorded(t *testing.T, program string, flags ...string) *Session {
 	t.Helper()
 	s := open(t, program, flags...)
 	path := streamTo(t, s)
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if _, err := s.EndStream(); err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func (s *Session) Run(args *string) (*Report, error) {
 	if err := s.launch(args); err != nil {
 		return nil, err
 	}
-	return s.Continue(1)
+	return s.Execution.Continue(1)
 }
 
 // Start is Run up to the program's main function.
@@ -119,9 +119,9 @@ func (s *Session) Start(args *string) (*Report, error) {
 	main := s.names.Places.Main()
 	if len(main) == 0 {
 		s.notify("no function main is known: stopped at the first instruction")
-		return s.reportHere("starti"), nil
+		return s.Execution.reportHere("starti"), nil
 	}
-	return s.runTo(places(main), "start")
+	return s.Execution.runTo(places(main), "start")
 }
 
 // StartInstruction is Run up to the first instruction, which is the dynamic
@@ -130,7 +130,7 @@ func (s *Session) StartInstruction(args *string) (*Report, error) {
 	if err := s.launch(args); err != nil {
 		return nil, err
 	}
-	return s.reportHere("starti"), nil
+	return s.Execution.reportHere("starti"), nil
 }
 
 // launch starts the program and prepares all stops.
@@ -207,7 +207,7 @@ func (s *Session) Attach(pid int) (*Report, error) {
 	if err := s.adopt(p, nil); err != nil {
 		return nil, err
 	}
-	return s.reportHere("attach"), nil
+	return s.Execution.reportHere("attach"), nil
 }
 
 // programPath is where the running program can be opened: as its module is, so

@@ -53,7 +53,7 @@ func compareRun(t *testing.T, p real.Program, want oracle.Result) {
 	c := comparison{t: t, s: s, lines: map[addr.Code]string{}}
 	n := 0
 	r, err := s.Run(nil)
-	for ; err == nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone; r, err = s.Continue(1) {
+	for ; err == nil && r.Reason != inferior.Exited && r.Reason != inferior.Gone; r, err = s.Execution.Continue(1) {
 		st, err := s.Selection.Stack(0)
 		if err != nil {
 			t.Fatal(err)

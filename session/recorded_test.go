@@ -76,7 +76,7 @@ func get[T any](t *testing.T) func(T, error) T {
 func TestTablesSayWhatTheProfileSays(t *testing.T) {
 	s := open(t, "phases")
 	path := streamTo(t, s)
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if _, err := s.EndStream(); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestTablesSayWhatTheProfileSays(t *testing.T) {
 func TestBaseline(t *testing.T) {
 	s := open(t, "phases")
 	path := streamTo(t, s)
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if _, err := s.EndStream(); err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestBaseline(t *testing.T) {
 func TestUnclosedIsPartial(t *testing.T) {
 	s := open(t, "phases")
 	path := streamTo(t, s)
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if _, err := s.EndStream(); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if ended != 8 {
 		t.Errorf("the recording ended %d times of 8", ended)
 	}
@@ -101,13 +101,13 @@ func TestRecordingWithoutRoomKeepsWhatItHas(t *testing.T) {
 	}
 	recordFromMain(t, s)
 	setBreak(t, s, "basic.c:10")
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	before := calls(t, s)
 	if len(before) == 0 || s.StreamErr() != nil {
 		t.Fatalf("recorded %q, %v", before, s.StreamErr())
 	}
 	takesNoMore(t)
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	wantCalls(t, s, before...)
 	if err := s.StreamErr(); !errors.Is(err, syscall.EBADF) {
 		t.Errorf("error %v", err)

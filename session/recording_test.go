@@ -75,7 +75,7 @@ func TestFilterKeepsTheEndsOfWhatItKept(t *testing.T) {
 		s.Settings.Probe = mode
 		filter(t, s, `size == 300 || kind == calloc && func("main") && !module("nothing")`)
 		recordFromMain(t, s)
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		wantCalls(t, s, "#2 calloc 200", "#3 realloc 300", "#4 realloc 4000", "#13 free 4000", "#14 free 200")
 		st := s.RecordStatus() // one of the stacks is that of the stop at main
 		if st.Seen != 15 || st.Recorded != 5 || st.Stacks != 6 || st.LiveBlocks != 0 {
@@ -101,18 +101,18 @@ func TestPause(t *testing.T) {
 		recordFromMain(t, s)
 		setBreak(t, s, "basic.c:10")
 		setBreak(t, s, "basic.c:16")
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		if err := s.PauseRecord(); err != nil {
 			t.Fatal(err)
 		}
-		must(t)(s.Continue(1)) // 300, 4000, posix_memalign, aligned_alloc
+		must(t)(s.Execution.Continue(1)) // 300, 4000, posix_memalign, aligned_alloc
 		if st := s.RecordStatus(); st.Seen != 6 || st.Recorded != 2 || st.LiveBlocks != 5 || st.KeptBlocks != 2 || st.KeptBytes != 300 || !st.Paused {
 			t.Errorf("paused: %+v", st)
 		}
 		if err := s.ResumeRecord(); err != nil {
 			t.Fatal(err)
 		}
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		wantCalls(t, s, "#1 malloc 100", "#2 calloc 200", "#7 malloc 15", "#8 reallocarray 77",
 			"#9 free 77", "#10 free 15", "#11 free 96", "#12 free 4096", "#13 free 4000", "#14 free 200", "#15 free 100")
 	})
@@ -143,7 +143,7 @@ func TestStreamIsAWholeCapture(t *testing.T) {
 		s := open(t, "basic")
 		s.Settings.Probe = mode
 		path := streamTo(t, s)
-		if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited {
+		if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited {
 			t.Fatalf("stopped by %v", r.Reason)
 		}
 		st, err := s.EndStream()
@@ -178,7 +178,7 @@ func TestStreamNamesUnloadedCode(t *testing.T) {
 	s := open(t, "dlopen", "-ldl")
 	s.Settings.Args = testprogs.Build(t, "plugin", "-shared", "-fPIC") + " > /dev/null"
 	path := streamTo(t, s)
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if _, err := s.EndStream(); err != nil {
 		t.Fatal(err)
 	}
@@ -197,12 +197,12 @@ func TestStreamEndsBeforeTheProgram(t *testing.T) {
 	s := open(t, "basic")
 	path := streamTo(t, s)
 	setBreak(t, s, "basic.c:16")
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	st, err := s.EndStream()
 	if err != nil || st.Recorded != 6 || st.LiveBlocks != 5 {
 		t.Errorf("ended with %+v: %v", st, err)
 	}
-	if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 		t.Errorf("ended by %v", r.Exit)
 	}
 	if n, _ := reopen(t, path).Opened(); n != 6 {
@@ -210,7 +210,7 @@ func TestStreamEndsBeforeTheProgram(t *testing.T) {
 	}
 	// The next run is recorded in memory as ever.
 	recordFromMain(t, s)
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if got := calls(t, s); len(got) != 6 { // up to the breakpoint
 		t.Errorf("recorded %v", got)
 	}
@@ -232,7 +232,7 @@ func TestStreamTellsOfAFullDisk(t *testing.T) {
 	s := open(t, "basic")
 	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return &fullDisk{left: 1000}, nil }})
 	recordFromMain(t, s)
-	if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 		t.Errorf("ended by %v", r.Exit)
 	}
 	if _, err := s.EndStream(); err == nil || !strings.Contains(err.Error(), "no space left") {
@@ -246,7 +246,7 @@ func TestStreamStopsWhenTheDiskIsFull(t *testing.T) {
 	s.Settings.Args = "20000 > /dev/null"
 	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return &fullDisk{left: 1000}, nil }})
 	recordFromMain(t, s)
-	if r := must(t)(s.Continue(1)); r.Reason != inferior.Interrupted {
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Interrupted {
 		t.Errorf("stopped by %v", r.Reason)
 	}
 	if err := s.StreamErr(); err == nil {
@@ -276,9 +276,9 @@ func TestLossesAreInTheRecording(t *testing.T) {
 	s.cfg.Notify = func(line string) { said = append(said, line) }
 	path := streamTo(t, s)
 	setBreak(t, s, "basic.c:16")
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	s.losses.EndProbe(probe.Stats{Lost: 12, NoThread: 1})
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	st, err := s.EndStream()
 	if err != nil || st.Lost != 13 || len(st.Losses) != 2 {
 		t.Errorf("lost %d, %v: %v", st.Lost, st.Losses, err)
@@ -296,7 +296,7 @@ func TestTruncatedStacksAreCounted(t *testing.T) {
 		s := open(t, "deep")
 		s.Settings.Probe, s.Settings.MaxDepth = mode, 16
 		recordFromMain(t, s)
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		if st := s.RecordStatus(); st.Truncated == 0 || st.Truncated >= st.Stacks {
 			t.Errorf("%d of %d stacks truncated", st.Truncated, st.Stacks)
 		}
@@ -311,7 +311,7 @@ func TestFilterAsksAgainWhenModulesChange(t *testing.T) {
 		s.Settings.Args = testprogs.Build(t, "plugin", "-shared", "-fPIC") + " > /dev/null"
 		filter(t, s, `module("plugin") || func("plugin_run")`)
 		recordFromMain(t, s)
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		for _, call := range calls(t, s) {
 			if !strings.HasSuffix(call, " 11111") && !strings.HasSuffix(call, " 22222") {
 				t.Errorf("recorded %s", call)
@@ -342,19 +342,19 @@ func TestPassedEvents(t *testing.T) {
 				t.Errorf("stop %d: %d hits, %d passed, want %d and %d", id, st.Hits, d.Passed, hits, passed)
 			}
 		}
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		wants(1, 1, 3)
 		wants(2, 0, 4)
 		if err := s.Stops.Enable(1, false); err != nil {
 			t.Fatal(err)
 		}
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		wants(1, 1, 3)
 		wants(2, 1, 11)
 		if err := s.Stops.Enable(1, true); err != nil {
 			t.Fatal(err)
 		}
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		wants(1, 1, 6)
 		wants(2, 1, 14)
 		must(t)(s.Start(nil)) // counts anew, from the dynamic linker's on

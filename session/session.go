@@ -55,6 +55,8 @@ type Session struct {
 	Values    *Values    // variables and expressions
 
 	Stops      *Stops      // the numbered stops
+	Execution  *Execution  // running it
+	Stepping   *Stepping   // stepping a thread of it
 	Allocators *Allocators // the allocator functions
 	Planes     *Planes     // what follows their calls
 
@@ -146,6 +148,11 @@ func New(cfg Config) *Session {
 	s.Planes = newPlanes(s.common, s.account, s.walker, s.demand, s.likes, s.Allocators)
 	s.Planes.failed = s.eventsFailed
 	s.Stops = &Stops{s.common, s.account, s.demand, s.Selection, s.Locations, s.Allocators, s.likes, s.Planes}
+	s.Execution = &Execution{
+		common: s.common, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations, planes: s.Planes, stops: s.Stops,
+		logged: s.logStop, ended: s.forget,
+	}
+	s.Stepping = &Stepping{s.common, s.Selection, s.Locations, s.Execution}
 	return s
 }
 

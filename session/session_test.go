@@ -84,9 +84,9 @@ func TestStopAtLargeAllocationWithInlinedFrames(t *testing.T) {
 	}
 	wantLine(t, s, "main", 51)
 	for range 2 {
-		must(t)(s.Continue(1)) // 2 and 4 MiB
+		must(t)(s.Execution.Continue(1)) // 2 and 4 MiB
 	}
-	r = must(t)(s.Continue(1))
+	r = must(t)(s.Execution.Continue(1))
 	if r.Event.Function != "realloc" || r.Event.Size != 1<<20+16 {
 		t.Fatalf("stopped at %s", r.Event.Call())
 	}
@@ -100,7 +100,7 @@ func TestStopAtLargeAllocationWithInlinedFrames(t *testing.T) {
 	if r.Hits[0].Hits != 4 {
 		t.Errorf("%d hits, want 4", r.Hits[0].Hits)
 	}
-	if r = must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+	if r = must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 		t.Errorf("ended by %v", r.Exit)
 	}
 }
@@ -110,7 +110,7 @@ func TestNextAllocAndFree(t *testing.T) {
 	must(t)(s.Start(nil))
 	var got []string
 	for range 4 {
-		got = append(got, strings.Fields(must(t)(s.NextAlloc(1, nil)).Event.Call())[0])
+		got = append(got, strings.Fields(must(t)(s.Execution.NextAlloc(1, nil)).Event.Call())[0])
 	}
 	if want := "[malloc(100) calloc(10, realloc(0x0, realloc("; !strings.HasPrefix(fmt.Sprint(got), want) {
 		t.Errorf("got %v, want %s", got, want)
@@ -119,13 +119,13 @@ func TestNextAllocAndFree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := must(t)(s.NextAlloc(1, c)); r.Event == nil || r.Event.Size != 15 {
+	if r := must(t)(s.Execution.NextAlloc(1, c)); r.Event == nil || r.Event.Size != 15 {
 		t.Errorf("strdup of 15 bytes: %+v", r.Event)
 	}
-	if r := must(t)(s.NextFree(7, nil)); r.Event.Size != 100 {
+	if r := must(t)(s.Execution.NextFree(7, nil)); r.Event.Size != 100 {
 		t.Errorf("the last free is of the first block: %+v", r.Event)
 	}
-	if r := must(t)(s.NextAlloc(1, nil)); r.Reason != inferior.Exited {
+	if r := must(t)(s.Execution.NextAlloc(1, nil)); r.Reason != inferior.Exited {
 		t.Errorf("stopped by %v", r.Reason)
 	}
 }
@@ -139,21 +139,21 @@ func TestSteps(t *testing.T) {
 		function string
 		line     int
 	}{
-		{func() (*Report, error) { return s.Next(2) }, "main", 30},
-		{func() (*Report, error) { return s.Next(1) }, "main", 31},
-		{func() (*Report, error) { return s.Step(1) }, "leaf", 8},
-		{func() (*Report, error) { return s.Finish() }, "main", 31},
-		{func() (*Report, error) { return s.Next(1) }, "main", 30},
-		{func() (*Report, error) { return s.Until("32") }, "main", 32},
-		{func() (*Report, error) { return s.Step(1) }, "middle", 14},
-		{func() (*Report, error) { return s.Next(1) }, "middle", 15},
-		{func() (*Report, error) { return s.Next(1) }, "middle", 16},
-		{func() (*Report, error) { return s.Next(2) }, "main", 32},
-		{func() (*Report, error) { return s.Next(1) }, "main", 33},
-		{func() (*Report, error) { return s.Step(1) }, "factorial", 21},
-		{func() (*Report, error) { return s.Advance("22") }, "factorial", 22},
-		{func() (*Report, error) { return s.Finish() }, "factorial", 23},
-		{func() (*Report, error) { return s.Advance("34") }, "factorial", 23},
+		{func() (*Report, error) { return s.Stepping.Next(2) }, "main", 30},
+		{func() (*Report, error) { return s.Stepping.Next(1) }, "main", 31},
+		{func() (*Report, error) { return s.Stepping.Step(1) }, "leaf", 8},
+		{func() (*Report, error) { return s.Stepping.Finish() }, "main", 31},
+		{func() (*Report, error) { return s.Stepping.Next(1) }, "main", 30},
+		{func() (*Report, error) { return s.Stepping.Until("32") }, "main", 32},
+		{func() (*Report, error) { return s.Stepping.Step(1) }, "middle", 14},
+		{func() (*Report, error) { return s.Stepping.Next(1) }, "middle", 15},
+		{func() (*Report, error) { return s.Stepping.Next(1) }, "middle", 16},
+		{func() (*Report, error) { return s.Stepping.Next(2) }, "main", 32},
+		{func() (*Report, error) { return s.Stepping.Next(1) }, "main", 33},
+		{func() (*Report, error) { return s.Stepping.Step(1) }, "factorial", 21},
+		{func() (*Report, error) { return s.Stepping.Advance("22") }, "factorial", 22},
+		{func() (*Report, error) { return s.Stepping.Finish() }, "factorial", 23},
+		{func() (*Report, error) { return s.Stepping.Advance("34") }, "factorial", 23},
 	} {
 		must(t)(step.verb())
 		wantLine(t, s, step.function, step.line)
@@ -206,7 +206,7 @@ func TestTracerArmedLateLeavesDataAlone(t *testing.T) {
 	if err := s.Record(); err != nil {
 		t.Fatal(err)
 	}
-	if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 		t.Fatalf("%s", r.Headline())
 	}
 	if got := out(); got != "total 1" {

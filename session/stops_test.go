@@ -17,11 +17,11 @@ import (
 func TestContinueCountAfterNextAlloc(t *testing.T) {
 	s := open(t, "basic")
 	must(t)(s.Start(nil))
-	must(t)(s.NextAlloc(1, nil))
-	if r, err := s.Continue(3); err == nil {
+	must(t)(s.Execution.NextAlloc(1, nil))
+	if r, err := s.Execution.Continue(3); err == nil {
 		t.Errorf("continue 3 went on to %s, want an error: there is no breakpoint to ignore", r.Headline())
 	}
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 }
 
 // A stop that disabled itself keeps its traps; enabling it must not plant more.
@@ -37,7 +37,7 @@ func TestEnableAgainCountsEachHitOnce(t *testing.T) {
 	if err := s.Stops.Enable(st.ID, true); err != nil {
 		t.Fatal(err)
 	}
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if st.Hits != 2 {
 		t.Errorf("%d hits at the second stop", st.Hits)
 	}
@@ -55,7 +55,7 @@ func TestRelativeLineKeepsItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	st := s.Stops.All()[0]
-	if stops := runOut(t, s, must(t)(s.Continue(1))); stops != 2 {
+	if stops := runOut(t, s, must(t)(s.Execution.Continue(1))); stops != 2 {
 		t.Errorf("%d stops, want one in each load of the library", stops)
 	}
 	if !strings.Contains(st.Location, "plugin.c:") {
@@ -73,7 +73,7 @@ func TestAddressInLibrarySurvivesRestart(t *testing.T) {
 	}
 	setBreak(t, s, fmt.Sprintf("*%v", a))
 	for run := range 2 {
-		if stops := runOut(t, s, must(t)(s.Continue(1))); stops != 1 {
+		if stops := runOut(t, s, must(t)(s.Execution.Continue(1))); stops != 1 {
 			t.Errorf("run %d: %d stops, want 1", run+1, stops)
 		}
 		if run == 0 {
@@ -110,7 +110,7 @@ func TestWatchpointIsANumberedStop(t *testing.T) {
 			if err := tc.change(s, st); err != nil {
 				t.Fatal(err)
 			}
-			if stops := runOut(t, s, must(t)(s.Continue(1))); stops != tc.stops || st.Hits != tc.hits {
+			if stops := runOut(t, s, must(t)(s.Execution.Continue(1))); stops != tc.stops || st.Hits != tc.hits {
 				t.Errorf("%d stops and %d hits, want %d and %d", stops, st.Hits, tc.stops, tc.hits)
 			}
 			if st.Enabled {
@@ -130,7 +130,7 @@ func TestWatchpointWhileStepping(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		must(t)(s.Next(1))
+		must(t)(s.Stepping.Next(1))
 	}
 	if st.Hits != 1 {
 		t.Errorf("%d hits, want 1", st.Hits)
@@ -144,7 +144,7 @@ func TestHeldProcessTakesOverWithStops(t *testing.T) {
 	s.Settings.FollowChild, s.Settings.KeepForks = true, true
 	setBreak(t, s, "work")
 	var pids []int
-	for r := must(t)(s.Run(nil)); s.Mode() == Live; r = must(t)(s.Continue(1)) {
+	for r := must(t)(s.Run(nil)); s.Mode() == Live; r = must(t)(s.Execution.Continue(1)) {
 		if len(r.Hits) > 0 {
 			pid, _, _, _ := s.Process()
 			pids = append(pids, pid)
@@ -192,9 +192,9 @@ func TestStopCountsWhatWasRecorded(t *testing.T) {
 		s := open(t, "basic")
 		recordFromMain(t, s)
 		setBreak(t, s, "basic.c:16")
-		must(t)(s.Continue(1)) // six events, of which five blocks are live
+		must(t)(s.Execution.Continue(1)) // six events, of which five blocks are live
 		setBreak(t, s, stop)
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		if st := s.Stops.All()[1]; st.Hits != 1 || s.RecordStatus().Seen != 8 {
 			t.Errorf("%s: %d hits in %d events", stop, st.Hits, s.RecordStatus().Seen)
 		}
@@ -228,7 +228,7 @@ func TestStepModeEntersBareFunctions(t *testing.T) {
 		s.Settings.DebugDirs, s.Settings.StepIntoBare = []string{t.TempDir()}, bare
 		setBreak(t, s, "globals.c:25")
 		must(t)(s.Run(nil))
-		must(t)(s.Step(1))
+		must(t)(s.Stepping.Step(1))
 		f, err := s.Selection.Frame()
 		if err != nil {
 			t.Fatal(err)
@@ -267,7 +267,7 @@ func TestPlaceAsksTheHeap(t *testing.T) {
 			s.Settings.Probe = mode
 			must(t)(s.Start(nil))
 			setBreak(t, s, "serve if "+condition)
-			if r := must(t)(s.Continue(1)); len(r.Hits) != 1 || r.Hits[0].Hits != 1 {
+			if r := must(t)(s.Execution.Continue(1)); len(r.Hits) != 1 || r.Hits[0].Hits != 1 {
 				t.Errorf("%s: stopped for %+v", condition, r)
 			}
 			if _, err := s.Kill(); err != nil {

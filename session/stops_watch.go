@@ -125,26 +125,6 @@ func (s *Stops) returnsTo(cfa addr.Run) (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// stepInstruction executes one instruction of the thread.
-func (s *Session) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
-	s.Planes.noteUnfollowed()
-	if behind, ok := s.behindSyscall(t); ok {
-		return s.overSyscall(t, behind)
-	}
-	before, err := t.Regs()
-	if err != nil {
-		return inferior.Stop{}, err
-	}
-	stop, err := s.proc.StepInstruction(t)
-	if err == nil && stop.Reason == inferior.Watched && !s.Stops.watched(stop) {
-		stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
-	}
-	if err == nil && stop.Reason == inferior.Stepped && s.probe != nil && !s.probe.Covers(before.PC()) {
-		return s.throughProbe(t, before, stop)
-	}
-	return stop, err
-}
-
 // forgetBindings follows the end of a process or of its program: all traps are
 // gone with the memory. A watchpoint is disabled, because what stands at its
 // address next is something else.

@@ -23,7 +23,7 @@ func TestTailCalls(t *testing.T) {
 		setBreak(t, s, "leaf")
 		must(t)(s.Run(nil))
 		tailsAre(t, s, "leaf", "[middle]", "[outer]", "main")
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		tailsAre(t, s, "leaf", "[shared]", "main")
 	}
 }
@@ -44,7 +44,7 @@ func TestTailCallsOfTheAllocator(t *testing.T) {
 		made := must(t)(s.Run(nil)).Event
 		tailsAre(t, s, wrapper...)
 		setBreak(t, s, "free")
-		given := must(t)(s.Continue(1)).Event
+		given := must(t)(s.Execution.Continue(1)).Event
 		tailsAre(t, s, append([]string{"free"}, giver...)...)
 		recorded := func() {
 			t.Helper()
@@ -57,7 +57,7 @@ func TestTailCallsOfTheAllocator(t *testing.T) {
 			}
 		}
 		recorded()
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		recorded() // of the program that has ended
 		saved := filepath.Join(t.TempDir(), "tail.hdb")
 		if _, err := s.Save(saved, false); err != nil {

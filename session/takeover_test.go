@@ -67,7 +67,7 @@ func TestPlainBreakpointsTakeOver(t *testing.T) {
 		}
 	}
 	soon(takeOver)
-	if r := must(t)(s.Continue(1)); r.Reason != inferior.Interrupted {
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Interrupted {
 		t.Errorf("stopped by %v", r.Reason)
 	}
 	if _, err := s.EndStream(); err != nil {
@@ -91,7 +91,7 @@ func TestProbeOutlivesLibraries(t *testing.T) {
 		s.Settings.Probe = ProbeOn
 		s.Settings.Args = fmt.Sprintf("%d 0 0 %s > /dev/null", rounds, where)
 		path := streamTo(t, s)
-		if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+		if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 			t.Fatalf("ended by %v", r.Exit)
 		}
 		if p := s.Planes.Plane(); !p.Probe {

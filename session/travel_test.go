@@ -93,7 +93,7 @@ func TestSummariesOfRecordings(t *testing.T) {
 				}
 				must(t)(s.Start(nil))
 				for s.Mode() == Live {
-					must(t)(s.Continue(1))
+					must(t)(s.Execution.Continue(1))
 				}
 				src := s.source()
 				sumsAreReplay(t, "log", src)
@@ -119,19 +119,19 @@ func TestSummariesOfAPause(t *testing.T) {
 		s := open(t, "phases")
 		s.Settings.Probe = mode
 		recordFromMain(t, s)
-		if _, err := s.NextAlloc(10, nil); err != nil {
+		if _, err := s.Execution.NextAlloc(10, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.PauseRecord(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.NextAlloc(20, nil); err != nil {
+		if _, err := s.Execution.NextAlloc(20, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.ResumeRecord(); err != nil {
 			t.Fatal(err)
 		}
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		sumsAreReplay(t, "log", s.source())
 	})
 }
@@ -140,7 +140,7 @@ func TestSummariesOfAPause(t *testing.T) {
 func TestReplayGoesBothWays(t *testing.T) {
 	s := open(t, "phases")
 	recordFromMain(t, s)
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	path := filepath.Join(t.TempDir(), "x.hdb")
 	if _, err := s.Save(path, false); err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func beforeUnload(t *testing.T, mode ProbeMode) *Session {
 	recordFromMain(t, s)
 	setBreak(t, s, "unload")
 	setBreak(t, s, "phases.c:52")
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	return s
 }
 
@@ -78,11 +78,11 @@ func TestGapInARecording(t *testing.T) {
 		startRecord(t, s) // the program did not run on
 		wantPartial(t, s, false, capture.StartedLate)
 		stopRecord(t, s)
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		wantPartial(t, s, true, capture.StartedLate, capture.EndedEarly)
 		startRecord(t, s)
 		wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
 		if st := s.RecordStatus(); st.KeptBlocks != 23 || st.Doubt == report.NoDoubt {
 			t.Errorf("status %+v", st)
@@ -104,7 +104,7 @@ func TestPauseIsNoGap(t *testing.T) {
 		if err := s.PauseRecord(); err != nil {
 			t.Fatal(err)
 		}
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		if err := s.ResumeRecord(); err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +125,11 @@ func TestGapWithoutBlocks(t *testing.T) {
 		setBreak(t, s, "phases.c:52")
 		must(t)(s.Run(nil))
 		startRecord(t, s)
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		stopRecord(t, s)
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		startRecord(t, s)
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		wantPartial(t, s, false, capture.StartedLate, capture.Stopped)
 		wantCalls(t, s, "#1 malloc 4096", "#2 realloc 1048576", "#3 free 1048576")
 	})
@@ -139,9 +139,9 @@ func TestGapWithoutBlocks(t *testing.T) {
 func TestStepsAreAGap(t *testing.T) {
 	s := open(t, "phases")
 	recordFromMain(t, s)
-	must(t)(s.NextAlloc(1, nil))
+	must(t)(s.Execution.NextAlloc(1, nil))
 	stopRecord(t, s)
-	must(t)(s.StepInstruction(1))
+	must(t)(s.Stepping.StepInstruction(1))
 	startRecord(t, s)
 	wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
 }
@@ -156,12 +156,12 @@ func TestAddressAfterAGap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := must(t)(s.NextAlloc(1, size))
+		first := must(t)(s.Execution.NextAlloc(1, size))
 		stopRecord(t, s)
 		setBreak(t, s, "serve")
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		startRecord(t, s)
-		second := must(t)(s.NextAlloc(1, size))
+		second := must(t)(s.Execution.NextAlloc(1, size))
 		if first.Event.Addr != second.Event.Addr {
 			t.Fatalf("%#x, then %#x: the test needs the same address", first.Event.Addr, second.Event.Addr)
 		}
@@ -184,7 +184,7 @@ func TestStopsAfterTheRecording(t *testing.T) {
 			s.Settings.Probe = mode
 			recordFromMain(t, s)
 			setBreak(t, s, "alloc if size == 200 || size == 4096")
-			must(t)(s.Continue(1))
+			must(t)(s.Execution.Continue(1))
 			want := []string{"#1 malloc 100", "#2 calloc 200"}
 			if paused {
 				if err := s.PauseRecord(); err != nil {
@@ -194,13 +194,13 @@ func TestStopsAfterTheRecording(t *testing.T) {
 			} else {
 				stopRecord(t, s)
 			}
-			if r := must(t)(s.Continue(1)); r.Event == nil || r.Event.Size != 4096 {
+			if r := must(t)(s.Execution.Continue(1)); r.Event == nil || r.Event.Size != 4096 {
 				t.Fatalf("stopped for %+v", r)
 			}
 			if st := s.RecordStatus(); !paused && (st.KeptBlocks != 2 || st.KeptBytes != 300) {
 				t.Errorf("status %+v", st)
 			}
-			must(t)(s.Continue(1))
+			must(t)(s.Execution.Continue(1))
 			wantCalls(t, s, append(want, "#14 free 200", "#15 free 100")...)
 		}
 	})
@@ -214,8 +214,8 @@ func TestMovedAway(t *testing.T) {
 		must(t)(s.Start(nil))
 		setBreak(t, s, "alloc if size == 4096")
 		setBreak(t, s, "unload")
-		must(t)(s.Continue(1))
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		live, err := s.Live(t.Context(), nil, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -279,12 +279,12 @@ func TestCountsInDoubt(t *testing.T) {
 		if d := doubt(3); !strings.HasPrefix(d, low) {
 			t.Errorf("detail %q", d)
 		}
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		if err := s.Stops.Enable(3, false); err != nil {
 			t.Fatal(err)
 		}
 		setBreak(t, s, "report")
-		must(t)(s.Continue(1))
+		must(t)(s.Execution.Continue(1))
 		says("nothing set")
 		if err := s.Stops.Enable(1, true); err != nil {
 			t.Fatal(err)
@@ -307,7 +307,7 @@ func TestRejectedCallsAreNotLive(t *testing.T) {
 	must(t)(s.Start(nil))
 	setBreak(t, s, `alloc if size == 1000 && caller("nobody")`)
 	setBreak(t, s, "unload")
-	must(t)(s.Continue(1))
+	must(t)(s.Execution.Continue(1))
 	if st := s.RecordStatus(); st.LiveBlocks != 0 {
 		t.Errorf("status %+v", st)
 	}

@@ -462,7 +462,7 @@ func (r *recorder) passSignals() error {
 // follow runs the program until it ends or the recording does.
 func (r *recorder) follow() int {
 	for !r.signals.over.Load() && r.s.StreamErr() == nil {
-		rep, err := r.s.Continue(1)
+		rep, err := r.s.Execution.Continue(1)
 		if err != nil {
 			return r.finish(nil, err)
 		}
@@ -502,7 +502,7 @@ func (r *recorder) leave() int {
 		r.say(fmt.Sprintf("the recording has ended, %s goes on: hdb waits for its end", r.name()))
 	}
 	for {
-		rep, err := r.s.Continue(1)
+		rep, err := r.s.Execution.Continue(1)
 		if err != nil {
 			return fail(r.errw, err, 1)
 		}

@@ -23,8 +23,8 @@ func TestStepInstructionsThroughABlockingCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t)(s.Run(nil))
-	must(t)(s.StepInstruction(2000))
-	if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited {
+	must(t)(s.Stepping.StepInstruction(2000))
+	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited {
 		t.Errorf("stopped: %s", r.Headline())
 	}
 	if got := out(); got != "n 10050" {
@@ -39,7 +39,7 @@ func TestDetachAfterAnInterruptedStep(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	for name, step := range map[string]func(*Session) (inferior.StopReason, error){
 		"next": func(s *Session) (inferior.StopReason, error) {
-			r, err := s.Next(1)
+			r, err := s.Stepping.Next(1)
 			if err != nil {
 				return 0, err
 			}

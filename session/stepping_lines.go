@@ -6,6 +6,7 @@ import (
 
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/names"
 	"hdb/symbols"
 )
 
@@ -23,34 +24,34 @@ type line struct {
 }
 
 // lineAt describes the line that the thread stands on.
-func (s *Session) lineAt(t *inferior.Thread) (line, inferior.Registers, error) {
+func (s *Stepping) lineAt(t *inferior.Thread) (line, inferior.Registers, error) {
 	regs, err := t.Regs()
 	if err != nil {
 		return line{}, regs, err
 	}
 	var l line
-	raw := s.walker.walk.Walk(s.proc, regs.Unwind(), 1)
+	raw := s.sel.walker.walk.Walk(s.proc, regs.Unwind(), 1)
 	if len(raw.Frames) > 0 {
 		l.cfa = raw.Frames[0].CFA
 	}
-	l.locate(s, regs.PC())
+	l.locate(s.names, regs.PC())
 	return l, regs, nil
 }
 
 // locate fills in what the PC says.
-func (l *line) locate(s *Session, pc addr.Run) {
-	mod := s.names.Modules.At(pc)
+func (l *line) locate(names *names.Resolver, pc addr.Run) {
+	mod := names.Modules.At(pc)
 	if mod == nil {
 		return
 	}
 	l.bias = mod.Bias
-	frames := s.names.Modules.Frames(addr.PC(pc))
+	frames := names.Modules.Frames(addr.PC(pc))
 	if len(frames) == 0 {
 		return
 	}
 	l.depth = len(frames)
 	l.function = frames[len(frames)-1].Entry.Run(mod.Bias)
-	if obj, _ := s.names.Modules.Object(mod); obj != nil {
+	if obj, _ := names.Modules.Object(mod); obj != nil {
 		var b symbols.LineBlock
 		b, l.known = obj.LineBlock(pc.File(mod.Bias))
 		l.ranges, l.file, l.num, l.start = b.Ranges, b.File, b.Line, b.Stmt
@@ -69,7 +70,7 @@ func (l *line) contains(pc addr.Run) bool {
 
 // A stepper moves one thread from line to line.
 type stepper struct {
-	s    *Session
+	s    *Stepping
 	t    *inferior.Thread
 	into bool // enter called functions that have lines
 	from line
@@ -81,54 +82,8 @@ type done struct {
 	stop  inferior.Stop
 }
 
-// Step runs to the start of another line, n times, entering functions.
-func (s *Session) Step(n int) (*Report, error) { return s.stepLines(n, true) }
-
-// Next runs to the start of another line of the same function, n times.
-func (s *Session) Next(n int) (*Report, error) { return s.stepLines(n, false) }
-
-func (s *Session) stepLines(n int, into bool) (*Report, error) {
-	if err := s.live(); err != nil {
-		return nil, err
-	}
-	if s.Selection.thread == nil {
-		return nil, ErrNoStack
-	}
-	if s.proc.IsGo() {
-		return s.stepGo(n, into)
-	}
-	verb := "next"
-	if into {
-		verb = "step"
-	}
-	t := s.Selection.thread
-	for range max(n, 1) {
-		d, err := s.stepLine(t, into)
-		if err != nil {
-			return nil, err
-		}
-		if !d.ended {
-			return s.report(d.stop, verb), nil
-		}
-		if r, err := s.arrived(t, verb); r != nil || err != nil {
-			return r, err
-		}
-	}
-	return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, verb), nil
-}
-
-// arrived reports the numbered stop that a step ended on, if any: it counts as a
-// hit.
-func (s *Session) arrived(t *inferior.Thread, verb string) (*Report, error) {
-	traps, err := s.proc.Arrive(t)
-	if err != nil || len(traps) == 0 {
-		return nil, err
-	}
-	return s.report(inferior.Stop{Reason: inferior.Trapped, Thread: t, Traps: traps}, verb), nil
-}
-
 // stepLine runs the thread to the start of another line.
-func (s *Session) stepLine(t *inferior.Thread, into bool) (done, error) {
+func (s *Stepping) stepLine(t *inferior.Thread, into bool) (done, error) {
 	from, _, err := s.lineAt(t)
 	if err != nil {
 		return done{}, err
@@ -137,7 +92,7 @@ func (s *Session) stepLine(t *inferior.Thread, into bool) (done, error) {
 	if !from.known {
 		return st.outOfBareFunction()
 	}
-	s.leave()
+	s.exec.leave()
 	for {
 		d, again, err := st.instruction()
 		if err != nil || !again {
@@ -203,7 +158,7 @@ func (st *stepper) call(ret addr.Run, now inferior.Registers) (done, bool, error
 			targets = append(targets, target{at: entry, when: st.same})
 		}
 	}
-	reached, left, stop, err := st.s.runOut(st.t, sp+8, targets)
+	reached, left, stop, err := st.s.exec.runOut(st.t, sp+8, targets)
 	switch {
 	case err != nil || !reached && !left:
 		return done{stop: stop}, false, err
@@ -277,8 +232,8 @@ func (st *stepper) same(t *inferior.Thread) bool { return t == st.t }
 // outOfBareFunction runs from a function without line information to the first
 // caller that has some, as gdb's step does. Without one, it continues.
 func (st *stepper) outOfBareFunction() (done, error) {
-	st.s.Selection.max = 0
-	stack, err := st.s.walker.stack(st.t, defaultDepth, addr.Code{})
+	st.s.sel.max = 0
+	stack, err := st.s.sel.walker.stack(st.t, defaultDepth, addr.Code{})
 	if err != nil {
 		return done{}, err
 	}
@@ -291,14 +246,14 @@ func (st *stepper) outOfBareFunction() (done, error) {
 		}
 		prev = f.CFA
 	}
-	reached, stop, err := st.s.runToTargets(targets)
+	reached, stop, err := st.s.exec.runToTargets(targets)
 	return done{ended: reached, stop: stop}, err
 }
 
 // stepEntry is where step stops in the function at pc: after its prologue, when
 // it has line information or step-mode is on. PLT stubs are followed to the
 // function they stand for.
-func (s *Session) stepEntry(pc addr.Run) (addr.Run, bool) {
+func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 	obj, mod := s.names.Modules.ObjectAt(pc)
 	if obj == nil {
 		return 0, false
@@ -309,10 +264,10 @@ func (s *Session) stepEntry(pc addr.Run) (addr.Run, bool) {
 	}
 	name, stub := s.stubName(pc)
 	if !stub {
-		return pc, s.Settings.StepIntoBare
+		return pc, s.settings.StepIntoBare
 	}
 	for _, p := range s.names.Places.OfFunction(name) {
-		if p.Line != 0 || s.Settings.StepIntoBare {
+		if p.Line != 0 || s.settings.StepIntoBare {
 			return p.Addr, true
 		}
 	}
@@ -320,7 +275,7 @@ func (s *Session) stepEntry(pc addr.Run) (addr.Run, bool) {
 }
 
 // stubName is the function that the PLT stub at pc stands for.
-func (s *Session) stubName(pc addr.Run) (name string, ok bool) {
+func (s *Stepping) stubName(pc addr.Run) (name string, ok bool) {
 	fs := s.names.Modules.Frames(addr.PC(pc))
 	if len(fs) == 0 {
 		return "", false
@@ -329,101 +284,14 @@ func (s *Session) stubName(pc addr.Run) (name string, ok bool) {
 }
 
 // returnAddress is where the thread's innermost function returns to.
-func (s *Session) returnAddress(t *inferior.Thread) (addr.Run, error) {
+func (s *Stepping) returnAddress(t *inferior.Thread) (addr.Run, error) {
 	regs, err := t.Regs()
 	if err != nil {
 		return 0, err
 	}
-	raw := s.walker.walk.Walk(s.proc, regs.Unwind(), 2)
+	raw := s.sel.walker.walk.Walk(s.proc, regs.Unwind(), 2)
 	if len(raw.Frames) < 2 {
 		return 0, errors.New("the caller is not known: " + raw.Truncated)
 	}
 	return raw.Frames[1].PC.Addr(), nil
-}
-
-// StepInstruction executes n instructions of the selected thread.
-func (s *Session) StepInstruction(n int) (*Report, error) { return s.instructions(n, "stepi", false) }
-
-// NextInstruction executes n instructions, calls being one.
-func (s *Session) NextInstruction(n int) (*Report, error) { return s.instructions(n, "nexti", true) }
-
-func (s *Session) instructions(n int, verb string, over bool) (*Report, error) {
-	if err := s.live(); err != nil {
-		return nil, err
-	}
-	t := s.Selection.thread
-	if t == nil {
-		return nil, ErrNoStack
-	}
-	st := &stepper{s: s, t: t}
-	for range max(n, 1) {
-		before, err := t.Regs()
-		if err != nil {
-			return nil, err
-		}
-		s.leave()
-		stop, err := s.stepInstruction(t)
-		if err != nil {
-			return nil, err
-		}
-		if stop.Reason != inferior.Stepped {
-			return s.report(stop, verb), nil
-		}
-		now, err := t.Regs()
-		if err != nil {
-			return nil, err
-		}
-		if ret, ok := st.called(before, now); over && ok {
-			reached, left, stop, err := s.runOut(t, now.SP()+8, []target{{at: ret, when: st.returned(now.SP())}})
-			if err != nil {
-				return nil, err
-			}
-			if !reached && !left {
-				return s.report(stop, verb), nil
-			}
-		}
-		if r, err := s.arrived(t, verb); r != nil || err != nil {
-			return r, err
-		}
-	}
-	return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, verb), nil
-}
-
-// throughProbe takes a thread whose instruction led into the probe's code to where the
-// program's own goes on: a followed function's first instruction, or its caller. All
-// threads run meanwhile, as the probe may wait for them.
-func (s *Session) throughProbe(t *inferior.Thread, before inferior.Registers, stop inferior.Stop) (inferior.Stop, error) {
-	now, err := t.Regs()
-	if err != nil || !s.probe.Covers(now.PC()) {
-		return stop, err
-	}
-	if !s.probe.InMoved(now.PC()) {
-		raw := s.walker.shown(now.Unwind(), 1)
-		if len(raw.Frames) == 0 || s.probe.Covers(raw.Frames[0].PC.Addr()) {
-			return stop, nil
-		}
-		outer := now.SP() // of the probe's frames
-		targets := []target{{at: raw.Frames[0].PC.Addr(), when: func(o *inferior.Thread) bool {
-			regs, err := o.Regs()
-			return o == t && (err != nil || regs.SP() > outer)
-		}}}
-		first, called := s.probe.Moved(before.PC())
-		if called {
-			targets = append(targets, target{at: first, when: func(o *inferior.Thread) bool { return o == t }})
-		}
-		reached, stop, err := s.runToTargets(targets)
-		if err != nil || !reached {
-			return stop, err
-		}
-	}
-	stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
-	for {
-		now, err := t.Regs()
-		if err != nil || !s.probe.InMoved(now.PC()) {
-			return stop, err
-		}
-		if stop, err = s.proc.StepInstruction(t); err != nil || stop.Reason != inferior.Stepped {
-			return stop, err
-		}
-	}
 }

@@ -11,19 +11,19 @@ import (
 type landing struct{ pc, sp addr.Run }
 
 // exitFunctions are what a thread enters on such a way, and how to know where it goes on.
-var exitFunctions = map[string]func(*Session, inferior.Registers) (landing, bool){
-	"__cxa_begin_catch": (*Session).handlerOf, // the first thing that a handler of C++ calls
-	"longjmp":           (*Session).longjmpTo,
-	"_longjmp":          (*Session).longjmpTo,
-	"siglongjmp":        (*Session).longjmpTo,
-	"__longjmp_chk":     (*Session).longjmpTo,
+var exitFunctions = map[string]func(*Execution, inferior.Registers) (landing, bool){
+	"__cxa_begin_catch": (*Execution).handlerOf, // the first thing that a handler of C++ calls
+	"longjmp":           (*Execution).longjmpTo,
+	"_longjmp":          (*Execution).longjmpTo,
+	"siglongjmp":        (*Execution).longjmpTo,
+	"__longjmp_chk":     (*Execution).longjmpTo,
 }
 
 // runOut is runToTargets, and also stops where the thread goes on when an exception or
 // a longjmp leaves the frame with that CFA; left tells that this happened.
-func (s *Session) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (reached, left bool, stop inferior.Stop, err error) {
+func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (reached, left bool, stop inferior.Stop, err error) {
 	var to landing
-	for _, m := range s.names.Images() {
+	for _, m := range x.names.Images() {
 		for name, find := range exitFunctions {
 			sym, ok := m.Object.Symbol(name)
 			if !ok || !sym.Defined || !sym.IsCode() {
@@ -37,7 +37,7 @@ func (s *Session) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (re
 				if err != nil {
 					return false
 				}
-				l, ok := find(s, regs)
+				l, ok := find(x, regs)
 				if left = ok && l.sp >= cfa; left {
 					to = l
 				}
@@ -45,34 +45,34 @@ func (s *Session) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (re
 			}})
 		}
 	}
-	reached, stop, err = s.runToTargets(targets)
+	reached, stop, err = x.runToTargets(targets)
 	if err != nil || !reached || !left {
 		return reached, false, stop, err
 	}
-	reached, stop, err = s.runToTargets([]target{{at: to.pc, when: frameLeft(t, to.sp)}})
+	reached, stop, err = x.runToTargets([]target{{at: to.pc, when: frameLeft(t, to.sp)}})
 	return reached, reached, stop, err
 }
 
 // handlerOf is the handler that has called the function which the thread enters.
-func (s *Session) handlerOf(r inferior.Registers) (landing, bool) {
-	pc, err := s.readPointer(r.SP())
+func (x *Execution) handlerOf(r inferior.Registers) (landing, bool) {
+	pc, err := x.readPointer(r.SP())
 	return landing{pc, r.SP() + 8}, err == nil
 }
 
 // longjmpTo is where a longjmp goes that the thread enters. glibc keeps the addresses in
 // its jmp_buf rotated and mixed with the thread's pointer guard; musl keeps them plain.
-func (s *Session) longjmpTo(r inferior.Registers) (landing, bool) {
+func (x *Execution) longjmpTo(r inferior.Registers) (landing, bool) {
 	const rsp, rip, pointerGuard = 48, 56, 0x30
 	env := addr.Run(r.Arg(0))
-	sp, err1 := s.readPointer(env + rsp)
-	pc, err2 := s.readPointer(env + rip)
-	guard, err3 := s.readPointer(addr.Run(r.FsBase) + pointerGuard)
+	sp, err1 := x.readPointer(env + rsp)
+	pc, err2 := x.readPointer(env + rip)
+	guard, err3 := x.readPointer(addr.Run(r.FsBase) + pointerGuard)
 	if err1 != nil || err2 != nil || err3 != nil {
 		return landing{}, false
 	}
 	plain := func(a addr.Run) addr.Run { return addr.Run(bits.RotateLeft64(uint64(a), -17)) ^ guard }
 	for _, l := range []landing{{plain(pc), plain(sp)}, {pc, sp}} {
-		if s.names.Modules.At(l.pc) != nil {
+		if x.names.Modules.At(l.pc) != nil {
 			return l, true
 		}
 	}

@@ -28,7 +28,7 @@ func TestFinishAfterSignal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r = must(t)(s.Finish()); r.Reason != inferior.Trapped {
+	if r = must(t)(s.Stepping.Finish()); r.Reason != inferior.Trapped {
 		t.Fatalf("finish ended with %v: %s", r.Reason, r.Headline())
 	}
 	after, err := s.Selection.Frame()
@@ -47,7 +47,7 @@ func TestFinishAtStop(t *testing.T) {
 		t.Fatal(err)
 	}
 	setBreak(t, s, fmt.Sprintf("*%v", st.Frames[1].Code.Addr()))
-	r := must(t)(s.Finish())
+	r := must(t)(s.Stepping.Finish())
 	if len(r.Hits) != 1 || r.Hits[0].ID != 2 || r.Finished == nil {
 		t.Fatalf("want breakpoint 2 and a return: %s", r.Headline())
 	}
@@ -61,10 +61,10 @@ func TestFinishAtStop(t *testing.T) {
 func TestFinishMain(t *testing.T) {
 	s := open(t, "stepping")
 	must(t)(s.Start(nil))
-	if r, err := s.Finish(); err == nil {
+	if r, err := s.Stepping.Finish(); err == nil {
 		t.Errorf("finish in main went on to %s", r.Headline())
 	}
-	must(t)(s.Next(1))
+	must(t)(s.Stepping.Next(1))
 }
 
 // What an exception or a longjmp leaves does not return: finish ends where the program
@@ -79,19 +79,19 @@ func TestFinishLeft(t *testing.T) {
 			setBreak(t, s, tc.function)
 			must(t)(s.Run(nil))
 			for range tc.passed {
-				if r := must(t)(s.Finish()); r.Finished == nil || r.Finished.Left {
+				if r := must(t)(s.Stepping.Finish()); r.Finished == nil || r.Finished.Left {
 					t.Fatalf("the first call did not return: %s", r.Headline())
 				}
-				must(t)(s.Continue(1))
+				must(t)(s.Execution.Continue(1))
 			}
 			if err := s.Stops.Delete(1); err != nil {
 				t.Fatal(err)
 			}
-			r := must(t)(s.Finish())
+			r := must(t)(s.Stepping.Finish())
 			if r.Finished == nil || !r.Finished.Left || len(r.Frames) == 0 || r.Frames[0].Function != "main" {
 				t.Fatalf("want a stop in main: %s [%s]", r.Headline(), path(r.Frames))
 			}
-			must(t)(s.Next(1))
+			must(t)(s.Stepping.Next(1))
 		})
 	}
 }
@@ -101,7 +101,7 @@ func TestFinishBare(t *testing.T) {
 	s := open(t, "stepping", "-g0")
 	setBreak(t, s, "leaf")
 	must(t)(s.Run(nil))
-	r := must(t)(s.Finish())
+	r := must(t)(s.Stepping.Finish())
 	if r.Finished == nil || r.Finished.RAX != 1 {
 		t.Fatalf("want 1 in rax: %s, %+v", r.Headline(), r.Finished)
 	}

@@ -10,11 +10,11 @@ import (
 // TestStepsOverExits: a call that an exception or a longjmp leaves does not return; what
 // steps over it ends where the program goes on. gdb's next does, too.
 func TestStepsOverExits(t *testing.T) {
-	next := func(s *Session) (*Report, error) { return s.Next(1) }
+	next := func(s *Session) (*Report, error) { return s.Stepping.Next(1) }
 	instructions := func(s *Session) (r *Report, err error) {
 		from, err := s.Selection.Frame()
 		for err == nil {
-			if r, err = s.NextInstruction(1); err != nil || r.Reason != inferior.Stepped {
+			if r, err = s.Stepping.NextInstruction(1); err != nil || r.Reason != inferior.Stepped {
 				break
 			}
 			if f := r.Frames[0]; f.Function != from.Function || f.Line != from.Line {
@@ -23,8 +23,8 @@ func TestStepsOverExits(t *testing.T) {
 		}
 		return r, err
 	}
-	until := func(s *Session) (*Report, error) { return s.Until("") }
-	advance := func(s *Session) (*Report, error) { return s.Advance("exceptions.cc:48") }
+	until := func(s *Session) (*Report, error) { return s.Stepping.Until("") }
+	advance := func(s *Session) (*Report, error) { return s.Stepping.Advance("exceptions.cc:48") }
 	for _, c := range []struct {
 		program, at string
 		passed      int // hits before
@@ -46,7 +46,7 @@ func TestStepsOverExits(t *testing.T) {
 			setBreak(t, s, c.at)
 			must(t)(s.Run(nil))
 			for range c.passed {
-				must(t)(s.Continue(1))
+				must(t)(s.Execution.Continue(1))
 			}
 			if err := s.Stops.Delete(1); err != nil {
 				t.Fatal(err)
@@ -55,8 +55,8 @@ func TestStepsOverExits(t *testing.T) {
 			if len(r.Frames) == 0 || r.Frames[0].Function != "main" || r.Frames[0].Line < c.lines[0] || r.Frames[0].Line > c.lines[1] {
 				t.Fatalf("%s: want lines %d of main: %s [%s]", c.verb, c.lines, r.Headline(), path(r.Frames))
 			}
-			must(t)(s.Next(1))
-			if r := must(t)(s.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
+			must(t)(s.Stepping.Next(1))
+			if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 				t.Errorf("ended by %v", r.Exit)
 			}
 		})

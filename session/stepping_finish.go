@@ -13,7 +13,7 @@ import (
 
 // Finish runs until the selected frame's function returns to its caller, or an exception
 // or a longjmp leaves it. The selected frame may be an inlined one.
-func (s *Session) Finish() (*Report, error) {
+func (s *Stepping) Finish() (*Report, error) {
 	f, ret, err := s.toFinish()
 	switch {
 	case err != nil:
@@ -27,14 +27,14 @@ func (s *Session) Finish() (*Report, error) {
 }
 
 // ToFinish is the frame that Finish runs to the end of. An error says why it does not.
-func (s *Session) ToFinish() (names.Frame, error) {
+func (s *Stepping) ToFinish() (names.Frame, error) {
 	f, _, err := s.toFinish()
 	return f, err
 }
 
 // toFinish is ToFinish, with where a physical frame returns to.
-func (s *Session) toFinish() (f names.Frame, ret addr.Run, err error) {
-	f, err = s.Selection.liveFrame()
+func (s *Stepping) toFinish() (f names.Frame, ret addr.Run, err error) {
+	f, err = s.sel.liveFrame()
 	if err != nil || f.Inlined || s.proc.IsGo() {
 		return f, 0, err
 	}
@@ -47,7 +47,7 @@ func (s *Session) toFinish() (f names.Frame, ret addr.Run, err error) {
 
 // isMain tells the program's main function. The C library calls exit when it returns,
 // and gdb takes it for the outermost one, too.
-func (s *Session) isMain(f names.Frame) bool {
+func (s *Stepping) isMain(f names.Frame) bool {
 	obj, _ := s.names.Modules.ObjectAt(f.Code.Lookup())
 	if obj == nil || s.names.Program == nil || obj != s.names.Program.Object {
 		return false
@@ -57,8 +57,8 @@ func (s *Session) isMain(f names.Frame) bool {
 }
 
 // returnOf is where the physical frame of f returns to.
-func (s *Session) returnOf(f names.Frame) (addr.Run, error) {
-	raw, err := s.walker.raw(s.Selection.thread, defaultDepth, s.Selection.code)
+func (s *Stepping) returnOf(f names.Frame) (addr.Run, error) {
+	raw, err := s.sel.walker.raw(s.sel.thread, defaultDepth, s.sel.code)
 	if err != nil {
 		return 0, err
 	}
@@ -77,37 +77,37 @@ func because(why string) string {
 	return ": " + why
 }
 
-func (s *Session) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
-	t, cfa := s.Selection.thread, f.CFA
-	reached, left, stop, err := s.runOut(t, cfa, []target{{at: ret, when: frameLeft(t, cfa)}})
+func (s *Stepping) finishAt(f names.Frame, ret addr.Run) (*Report, error) {
+	t, cfa := s.sel.thread, f.CFA
+	reached, left, stop, err := s.exec.runOut(t, cfa, []target{{at: ret, when: frameLeft(t, cfa)}})
 	switch {
 	case err != nil:
 		return nil, err
 	case left:
-		return s.reportFinished(stop, "finish", &Finished{Function: f.Function, Left: true}), nil
+		return s.exec.reportFinished(stop, "finish", &Finished{Function: f.Function, Left: true}), nil
 	case !reached && (stop.Reason != inferior.Trapped || stop.Thread != t):
-		return s.report(stop, "finish"), nil
+		return s.exec.report(stop, "finish"), nil
 	}
 	regs, err := t.Regs()
 	if err != nil {
 		return nil, err
 	}
 	if regs.PC() != ret || !frameLeft(t, cfa)(t) { // a numbered stop further in
-		return s.report(stop, "finish"), nil
+		return s.exec.report(stop, "finish"), nil
 	}
-	r := s.reportFinished(stop, "finish", &Finished{Function: f.Function, RAX: regs.Result(), frame: f})
+	r := s.exec.reportFinished(stop, "finish", &Finished{Function: f.Function, RAX: regs.Result(), frame: f})
 	s.showCaller(r, ret)
 	return r, nil
 }
 
 // showCaller selects the frame that had made the call which returned to ret: code
 // that was inlined right behind the call has not begun.
-func (s *Session) showCaller(r *Report, ret addr.Run) {
+func (s *Stepping) showCaller(r *Report, ret addr.Run) {
 	calls := s.names.AppendFrames(nil, unwind.Frame{PC: addr.Return(ret)})
 	if len(calls) == 0 {
 		return
 	}
-	raw, err := s.walker.raw(s.Selection.thread, 1, s.Selection.code)
+	raw, err := s.sel.walker.raw(s.sel.thread, 1, s.sel.code)
 	if err != nil || len(raw.Frames) == 0 {
 		return
 	}
@@ -115,7 +115,7 @@ func (s *Session) showCaller(r *Report, ret addr.Run) {
 	by := calls[0]
 	n := slices.IndexFunc(frames, func(f names.Frame) bool { return f.Function == by.Function && f.Inlined == by.Inlined })
 	if n > 0 {
-		s.Selection.stack, s.Selection.frame, s.Selection.max = names.Stack{Frames: frames}, n, 0
+		s.sel.stack, s.sel.frame, s.sel.max = names.Stack{Frames: frames}, n, 0
 		r.Frames = frames[n : n+1]
 	}
 }
@@ -133,10 +133,10 @@ func frameLeft(t *inferior.Thread, cfa addr.Run) func(*inferior.Thread) bool {
 }
 
 // finishInlined steps until the inlined call f is over.
-func (s *Session) finishInlined(f names.Frame) (*Report, error) {
-	t := s.Selection.thread
+func (s *Stepping) finishInlined(f names.Frame) (*Report, error) {
+	t := s.sel.thread
 	outside := func() bool {
-		st, err := s.walker.stack(t, 1, addr.Code{})
+		st, err := s.sel.walker.stack(t, 1, addr.Code{})
 		if err != nil {
 			return true
 		}
@@ -156,26 +156,26 @@ func (s *Session) finishInlined(f names.Frame) (*Report, error) {
 			return nil, err
 		}
 		if !d.ended {
-			return s.report(d.stop, "finish"), nil
+			return s.exec.report(d.stop, "finish"), nil
 		}
 	}
 	if r, err := s.arrived(t, "finish"); r != nil || err != nil {
 		return r, err
 	}
-	return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "finish"), nil
+	return s.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "finish"), nil
 }
 
 // Until without a location is Next that does not go back: at the end of a loop's
 // body it runs until the loop is left. With one, it runs there or until the
 // selected frame returns.
-func (s *Session) Until(location string) (*Report, error) {
+func (s *Stepping) Until(location string) (*Report, error) {
 	if location != "" {
 		return s.advance(location, "until")
 	}
 	if err := s.live(); err != nil {
 		return nil, err
 	}
-	t := s.Selection.thread
+	t := s.sel.thread
 	if t == nil {
 		return nil, ErrNoStack
 	}
@@ -189,7 +189,7 @@ func (s *Session) Until(location string) (*Report, error) {
 			return nil, err
 		}
 		if !d.ended {
-			return s.report(d.stop, "until"), nil
+			return s.exec.report(d.stop, "until"), nil
 		}
 		here, now, err := s.lineAt(t)
 		if err != nil {
@@ -199,13 +199,13 @@ func (s *Session) Until(location string) (*Report, error) {
 			return r, err
 		}
 		if now.PC() > regs.PC() || here.cfa != from.cfa {
-			return s.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "until"), nil
+			return s.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, "until"), nil
 		}
 	}
 }
 
 // Advance runs to the location, or until the selected frame returns.
-func (s *Session) Advance(location string) (*Report, error) {
+func (s *Stepping) Advance(location string) (*Report, error) {
 	if location == "" {
 		return nil, errors.New("advance: no location: give a function, file:line or *address")
 	}
@@ -213,23 +213,23 @@ func (s *Session) Advance(location string) (*Report, error) {
 }
 
 // ContinueTo is Advance, as continue names it.
-func (s *Session) ContinueTo(location string) (*Report, error) {
+func (s *Stepping) ContinueTo(location string) (*Report, error) {
 	return s.advance(location, "continue")
 }
 
-func (s *Session) advance(location, verb string) (*Report, error) {
-	f, err := s.Selection.liveFrame()
+func (s *Stepping) advance(location, verb string) (*Report, error) {
+	f, err := s.sel.liveFrame()
 	if err != nil {
 		return nil, err
 	}
-	places, err := s.Locations.Places(location)
+	places, err := s.loc.Places(location)
 	if err != nil {
 		return nil, err
 	}
 	if len(places) == 0 {
 		return nil, fmt.Errorf("%s: %s is nowhere in the loaded modules", verb, location)
 	}
-	t := s.Selection.thread
+	t := s.sel.thread
 	var targets []target
 	for _, p := range places {
 		targets = append(targets, target{at: p.Addr})
@@ -237,9 +237,9 @@ func (s *Session) advance(location, verb string) (*Report, error) {
 	if ret, err := s.returnOf(f); err == nil { // the outermost function just never returns
 		targets = append(targets, target{at: ret, when: frameLeft(t, f.CFA)})
 	}
-	_, _, stop, err := s.runOut(t, f.CFA, targets)
+	_, _, stop, err := s.exec.runOut(t, f.CFA, targets)
 	if err != nil {
 		return nil, err
 	}
-	return s.report(stop, verb), nil
+	return s.exec.report(stop, verb), nil
 }

@@ -1,0 +1,182 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+	"hdb/names"
+)
+
+// A target is a place to run to that is not a numbered stop: the return of a
+// function, the start of a line.
+type target struct {
+	at   addr.Run
+	when func(*inferior.Thread) bool // nil: any thread, always
+}
+
+// Execution lets the inferior run until something stops it, and reports where that is.
+type Execution struct {
+	*common
+	*account
+	demand *demand
+	sel    *Selection
+	loc    *Locations
+	planes *Planes
+	stops  *Stops
+
+	logged func(*Report) // keeps the report for a capture
+	ended  func()        // forgets a process that has ended
+}
+
+// Continue resumes the inferior until something stops it. n above 1 ignores the
+// next n-1 hits of the stop it stands at, as gdb does.
+func (x *Execution) Continue(n int) (*Report, error) {
+	if err := x.live(); err != nil {
+		return nil, err
+	}
+	if n > 1 {
+		i := slices.IndexFunc(x.demand.hits, func(h hit) bool { return h.stop != nil })
+		if i < 0 {
+			return nil, fmt.Errorf("continue %d: no breakpoint to ignore: the inferior did not stop at one", n)
+		}
+		x.demand.hits[i].stop.Ignore += uint64(n - 1)
+	}
+	_, stop, err := x.runToTargets(nil)
+	if err != nil {
+		return nil, err
+	}
+	return x.report(stop, ""), nil
+}
+
+// runTo runs until any thread reaches one of the places.
+func (x *Execution) runTo(places []breakpoints.Place, verb string) (*Report, error) {
+	var ts []target
+	for _, p := range places {
+		ts = append(ts, target{at: p.Addr})
+	}
+	_, stop, err := x.runToTargets(ts)
+	if err != nil {
+		return nil, err
+	}
+	return x.report(stop, verb), nil
+}
+
+// runToTargets resumes all threads with traps at the targets. reached tells that
+// a target stopped the inferior and no numbered stop did.
+func (x *Execution) runToTargets(targets []target) (reached bool, stop inferior.Stop, err error) {
+	var planted []*inferior.Trap
+	defer func() {
+		for _, tr := range planted {
+			if e := tr.Remove(); e != nil && err == nil && x.proc != nil {
+				if _, gone := x.proc.Exited(); !gone {
+					err = e
+				}
+			}
+		}
+		if e := x.planes.reshape(); err == nil {
+			err = e
+		}
+	}()
+	hit := false
+	for _, tg := range targets {
+		tr, err := x.planes.plant(tg.at, func(t *inferior.Thread) inferior.Action {
+			if tg.when != nil && !tg.when(t) {
+				return inferior.Resume
+			}
+			hit = true
+			return inferior.StopHere
+		})
+		if err != nil {
+			return false, inferior.Stop{}, fmt.Errorf("stop at %v: %w", tg.at, err)
+		}
+		planted = append(planted, tr)
+	}
+	stop, err = x.resume()
+	return hit && len(x.demand.hits) == 0 && stop.Reason == inferior.Trapped, stop, err
+}
+
+// resume lets all threads run until something asks to stop.
+func (x *Execution) resume() (inferior.Stop, error) {
+	x.planes.rearm()
+	x.planes.noteUnfollowed()
+	x.leave()
+	defer x.clock.Stop()
+	if x.probe != nil {
+		x.probe.Resumed(x.now())
+		defer func() {
+			if x.probe != nil {
+				x.probe.Stopped()
+				x.planes.data.countEvents()
+			}
+		}()
+	}
+	for {
+		stop, err := x.proc.Continue()
+		if err != nil || stop.Reason != inferior.Watched || x.stops.watched(stop) {
+			return stop, err
+		}
+	}
+}
+
+// leave forgets what was true of the last stop.
+func (x *Execution) leave() {
+	x.names.Resumed()
+	x.demand.hits = nil
+	x.sel.max, x.sel.frame, x.sel.code, x.sel.stack = 0, 0, addr.Code{}, names.Stack{}
+	x.clock.Resume()
+}
+
+// NextAlloc continues to the n-th allocation event from here that matches the
+// condition; a nil condition matches all.
+func (x *Execution) NextAlloc(n int, c *cond.Cond) (*Report, error) {
+	return x.nextEvent(n, c, func(k capture.Kind) bool {
+		return k == capture.Alloc || k == capture.Realloc || k == capture.Map
+	})
+}
+
+// NextFree continues to the n-th block given back from here.
+func (x *Execution) NextFree(n int, c *cond.Cond) (*Report, error) {
+	return x.nextEvent(n, c, func(k capture.Kind) bool { return k == capture.Free || k == capture.Unmap })
+}
+
+func (x *Execution) nextEvent(n int, c *cond.Cond, want func(capture.Kind) bool) (*Report, error) {
+	if err := x.live(); err != nil {
+		return nil, err
+	}
+	if c != nil && !x.said[c.String()] { // an empty line repeats the command
+		x.said[c.String()] = true
+		x.stops.WarnCondition(c)
+	}
+	x.demand.next = &nextEvent{left: max(n, 1), cond: c, want: want}
+	if err := x.planes.arm(); err != nil {
+		x.demand.next = nil
+		return nil, err
+	}
+	_, stop, err := x.runToTargets(nil)
+	x.demand.next = nil
+	if err != nil {
+		return nil, err
+	}
+	if x.proc != nil {
+		if _, gone := x.proc.Exited(); !gone {
+			if err := x.planes.arm(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return x.report(stop, "next event"), nil
+}
+
+// useArrived has modules opened again for which debug info came, at a stop.
+func (x *Execution) useArrived() {
+	done := x.ownWork()
+	if x.names.UseArrived() {
+		x.stops.bindPending()
+		done()
+	}
+}

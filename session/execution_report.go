@@ -1,0 +1,257 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/names"
+	"hdb/query"
+	"hdb/recording"
+)
+
+// A Report says why and where the inferior stopped.
+type Report struct {
+	Reason   inferior.StopReason
+	Thread   ThreadInfo
+	Hits     []*breakpoints.Stop // the numbered stops that matched
+	Event    *recording.Event    // the allocation stopped at
+	Signal   *inferior.Signal
+	Exit     inferior.ExitStatus
+	Watch    *WatchHit
+	Finished *Finished
+	Exec     string // the program now running, after an exec
+	Child    int    // the process forked
+	Elapsed  time.Duration
+	Frames   []names.Frame // from the innermost to the user's, see showFrames
+	Stop     string        // the report of a recorded stop, as it was shown
+	Drawn    bool          // the recording tells where this is: the moment of its peak
+	Verb     string        // "start", "step" ...: what ended here without a numbered stop
+}
+
+// WatchHit is what a watchpoint saw.
+type WatchHit struct {
+	Addr     addr.Run
+	Size     int
+	Old, New []byte
+}
+
+// Finished is what `finish` ran to the end of. Values.Returned tells the value.
+type Finished struct {
+	Function string
+	Left     bool   // by an exception or a longjmp: it has not returned
+	RAX      uint64 // the value, if it is an integer or a pointer
+
+	frame names.Frame // the one that has returned
+}
+
+// Headline is the report's first line, without a newline: the numbered stops,
+// the event, the thread and the time.
+func (r *Report) Headline() string {
+	if r.Stop != "" {
+		return r.Stop
+	}
+	var parts []string
+	for _, h := range r.Hits {
+		word := "breakpoint"
+		switch {
+		case h.Kind == breakpoints.StopWatch:
+			word = "watchpoint"
+		case h.Temporary:
+			word = "temporary breakpoint"
+		}
+		parts = append(parts, fmt.Sprintf("%s %d, hit %d", word, h.ID, h.Hits))
+	}
+	if cause := r.cause(); cause != "" {
+		parts = append(parts, cause)
+	}
+	line := strings.Join(parts, ": ")
+	if r.Thread.Num != 0 {
+		line += fmt.Sprintf("   thread %d %q", r.Thread.Num, r.Thread.Name)
+	}
+	if r.Event != nil {
+		line += fmt.Sprintf("   %.3f s", r.Elapsed.Seconds())
+	}
+	return strings.TrimSpace(line)
+}
+
+// cause is the part of the headline between the numbered stops and the thread.
+func (r *Report) cause() string {
+	switch {
+	case r.Event != nil:
+		return fmt.Sprintf("#%d %s", r.Event.Seq, r.Event.Call())
+	case r.Watch != nil:
+		return fmt.Sprintf("*%v: %#x -> %#x", r.Watch.Addr, little(r.Watch.Old), little(r.Watch.New))
+	case r.Signal != nil:
+		return r.Signal.Explanation
+	case r.Finished != nil && r.Finished.Left:
+		return r.Finished.Function + " was left by an exception or longjmp"
+	case r.Finished != nil:
+		return r.Finished.Function + " returned"
+	}
+	switch r.Reason {
+	case inferior.Exited, inferior.Gone:
+		return r.Exit.String()
+	case inferior.Interrupted:
+		return "interrupted"
+	case inferior.Execed:
+		return "executing new program: " + r.Exec
+	case inferior.Forked:
+		return fmt.Sprintf("forked process %d", r.Child)
+	}
+	if len(r.Hits) > 0 {
+		return "" // `next` that ends on a breakpoint: the hit is why
+	}
+	return r.Verb
+}
+
+// little reads up to 8 bytes in the inferior's order.
+func little(b []byte) uint64 {
+	var v uint64
+	for i := min(len(b), 8) - 1; i >= 0; i-- {
+		v = v<<8 | uint64(b[i])
+	}
+	return v
+}
+
+// report turns the engine's stop into the user's, selects thread and frame, and
+// keeps it in the log.
+func (x *Execution) report(stop inferior.Stop, verb string) *Report {
+	return x.reportFinished(stop, verb, nil)
+}
+
+// reportFinished is report, of a stop where a function has returned.
+func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished) *Report {
+	r := &Report{
+		Reason: stop.Reason, Signal: stop.Signal, Exit: stop.Exit, Exec: stop.Path,
+		Child: stop.Child, Verb: verb, Elapsed: x.now(), Finished: fn,
+	}
+	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
+		if x.demand.wantsEvents() && !x.names.Program.Object.Header().Static {
+			x.planes.noteNoAllocator()
+		}
+		x.logged(r)
+		x.ended()
+		return r
+	}
+	var first addr.Code
+	x.useArrived()
+	t := stop.Thread
+	x.demand.spanHits()
+	for _, h := range x.demand.hits {
+		r.Hits = appendStop(r.Hits, h.stop)
+		if h.event != nil && r.Event == nil {
+			r.Event, t, first = h.event, h.thread, h.now
+		}
+	}
+	if t == nil {
+		t = x.sel.thread
+	}
+	x.sel.selectThread(t, first)
+	r.Thread = x.sel.threadInfo(t)
+	x.watchHit(stop, r)
+	x.showFrames(r)
+	x.logged(r)
+	x.dropTemporaries(r)
+	return r
+}
+
+func appendStop(list []*breakpoints.Stop, st *breakpoints.Stop) []*breakpoints.Stop {
+	if st == nil || slices.Contains(list, st) {
+		return list
+	}
+	return append(list, st)
+}
+
+// showFrames selects a frame and puts the frames to show in the report. At an
+// allocation that is the user's frame, and the innermost one at all other stops; the
+// frames are shown up to the user's. Frames further out are named when someone asks:
+// the names of main's callers cost a look into the C library's debug info.
+func (x *Execution) showFrames(r *Report) {
+	if x.sel.thread == nil {
+		return
+	}
+	placed := r.Event == nil && !atAnyPlace[r.Reason]
+	limit := defaultDepth
+	if placed {
+		limit = 1
+	}
+	raw, err := x.sel.walker.raw(x.sel.thread, limit, x.sel.code)
+	if err != nil || len(raw.Frames) == 0 {
+		return
+	}
+	var frames []names.Frame
+	n, from, final := 0, 0, false
+	var roles []query.Role
+	for _, f := range raw.Frames {
+		known := len(frames)
+		frames = x.names.AppendFrames(frames, f)
+		if placed {
+			n = enteredFrame(frames, r.Hits)
+			from = n
+			break
+		}
+		roles = x.attribution.Roles(roles, frames[known:])
+		if n, final = query.OwnerSoFar(roles); final {
+			break
+		}
+	}
+	x.sel.stack, x.sel.frame = names.Stack{Frames: frames}, n
+	if atAnyPlace[r.Reason] && r.Event == nil {
+		x.sel.frame = 0 // that is where the thread stands; finish and up go on from there
+	}
+	r.Frames = frames[from : n+1]
+}
+
+// enteredFrame is the index of the frame that a stop at a function was set for. At
+// its place code may begin that was inlined there: that is further in, and not
+// what the user asked for.
+func enteredFrame(frames []names.Frame, hits []*breakpoints.Stop) int {
+	for _, st := range hits {
+		for _, p := range st.Places {
+			if !onFunctions(st) || p.Addr != frames[0].Code.Addr() {
+				continue
+			}
+			if i := slices.IndexFunc(frames, func(f names.Frame) bool { return f.Function == p.Function }); i >= 0 {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// onFunctions tells stops at functions.
+func onFunctions(st *breakpoints.Stop) bool {
+	return st.Kind == breakpoints.StopFunction || st.Kind == breakpoints.StopRegexp
+}
+
+// atAnyPlace are the stops that the user did not place: mostly they come
+// inside a library.
+var atAnyPlace = map[inferior.StopReason]bool{inferior.Signaled: true, inferior.Interrupted: true, inferior.Forked: true}
+
+// reportHere reports a process that is stopped without having run.
+func (x *Execution) reportHere(verb string) *Report {
+	return x.report(inferior.Stop{Reason: inferior.Stepped, Thread: x.sel.thread}, verb)
+}
+
+func (x *Execution) watchHit(stop inferior.Stop, r *Report) {
+	if stop.Watch == nil {
+		return
+	}
+	r.Watch = &WatchHit{Addr: stop.Watch.Addr, Size: stop.Watch.Size, Old: stop.Old, New: stop.New}
+}
+
+// dropTemporaries deletes the tbreak that was hit.
+func (x *Execution) dropTemporaries(r *Report) {
+	for _, h := range r.Hits {
+		if h.Temporary {
+			if err := x.stops.Delete(h.ID); err != nil {
+				x.notify("temporary breakpoint %d: %v", h.ID, err)
+			}
+		}
+	}
+}

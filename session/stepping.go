@@ -1,0 +1,165 @@
+package session
+
+import "hdb/inferior"
+
+// Stepping moves the selected thread from line to line, or from instruction to instruction,
+// and to the end of a function or a place.
+type Stepping struct {
+	*common
+	sel  *Selection
+	loc  *Locations
+	exec *Execution
+}
+
+// Step runs to the start of another line, n times, entering functions.
+func (s *Stepping) Step(n int) (*Report, error) { return s.stepLines(n, true) }
+
+// Next runs to the start of another line of the same function, n times.
+func (s *Stepping) Next(n int) (*Report, error) { return s.stepLines(n, false) }
+
+func (s *Stepping) stepLines(n int, into bool) (*Report, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	if s.sel.thread == nil {
+		return nil, ErrNoStack
+	}
+	if s.proc.IsGo() {
+		return s.stepGo(n, into)
+	}
+	verb := "next"
+	if into {
+		verb = "step"
+	}
+	t := s.sel.thread
+	for range max(n, 1) {
+		d, err := s.stepLine(t, into)
+		if err != nil {
+			return nil, err
+		}
+		if !d.ended {
+			return s.exec.report(d.stop, verb), nil
+		}
+		if r, err := s.arrived(t, verb); r != nil || err != nil {
+			return r, err
+		}
+	}
+	return s.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, verb), nil
+}
+
+// arrived reports the numbered stop that a step ended on, if any: it counts as a
+// hit.
+func (s *Stepping) arrived(t *inferior.Thread, verb string) (*Report, error) {
+	traps, err := s.proc.Arrive(t)
+	if err != nil || len(traps) == 0 {
+		return nil, err
+	}
+	return s.exec.report(inferior.Stop{Reason: inferior.Trapped, Thread: t, Traps: traps}, verb), nil
+}
+
+// StepInstruction executes n instructions of the selected thread.
+func (s *Stepping) StepInstruction(n int) (*Report, error) { return s.instructions(n, "stepi", false) }
+
+// NextInstruction executes n instructions, calls being one.
+func (s *Stepping) NextInstruction(n int) (*Report, error) { return s.instructions(n, "nexti", true) }
+
+func (s *Stepping) instructions(n int, verb string, over bool) (*Report, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	t := s.sel.thread
+	if t == nil {
+		return nil, ErrNoStack
+	}
+	st := &stepper{s: s, t: t}
+	for range max(n, 1) {
+		before, err := t.Regs()
+		if err != nil {
+			return nil, err
+		}
+		s.exec.leave()
+		stop, err := s.stepInstruction(t)
+		if err != nil {
+			return nil, err
+		}
+		if stop.Reason != inferior.Stepped {
+			return s.exec.report(stop, verb), nil
+		}
+		now, err := t.Regs()
+		if err != nil {
+			return nil, err
+		}
+		if ret, ok := st.called(before, now); over && ok {
+			reached, left, stop, err := s.exec.runOut(t, now.SP()+8, []target{{at: ret, when: st.returned(now.SP())}})
+			if err != nil {
+				return nil, err
+			}
+			if !reached && !left {
+				return s.exec.report(stop, verb), nil
+			}
+		}
+		if r, err := s.arrived(t, verb); r != nil || err != nil {
+			return r, err
+		}
+	}
+	return s.exec.report(inferior.Stop{Reason: inferior.Stepped, Thread: t}, verb), nil
+}
+
+// throughProbe takes a thread whose instruction led into the probe's code to where the
+// program's own goes on: a followed function's first instruction, or its caller. All
+// threads run meanwhile, as the probe may wait for them.
+func (s *Stepping) throughProbe(t *inferior.Thread, before inferior.Registers, stop inferior.Stop) (inferior.Stop, error) {
+	now, err := t.Regs()
+	if err != nil || !s.probe.Covers(now.PC()) {
+		return stop, err
+	}
+	if !s.probe.InMoved(now.PC()) {
+		raw := s.sel.walker.shown(now.Unwind(), 1)
+		if len(raw.Frames) == 0 || s.probe.Covers(raw.Frames[0].PC.Addr()) {
+			return stop, nil
+		}
+		outer := now.SP() // of the probe's frames
+		targets := []target{{at: raw.Frames[0].PC.Addr(), when: func(o *inferior.Thread) bool {
+			regs, err := o.Regs()
+			return o == t && (err != nil || regs.SP() > outer)
+		}}}
+		first, called := s.probe.Moved(before.PC())
+		if called {
+			targets = append(targets, target{at: first, when: func(o *inferior.Thread) bool { return o == t }})
+		}
+		reached, stop, err := s.exec.runToTargets(targets)
+		if err != nil || !reached {
+			return stop, err
+		}
+	}
+	stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
+	for {
+		now, err := t.Regs()
+		if err != nil || !s.probe.InMoved(now.PC()) {
+			return stop, err
+		}
+		if stop, err = s.proc.StepInstruction(t); err != nil || stop.Reason != inferior.Stepped {
+			return stop, err
+		}
+	}
+}
+
+// stepInstruction executes one instruction of the thread.
+func (s *Stepping) stepInstruction(t *inferior.Thread) (inferior.Stop, error) {
+	s.exec.planes.noteUnfollowed()
+	if behind, ok := s.behindSyscall(t); ok {
+		return s.overSyscall(t, behind)
+	}
+	before, err := t.Regs()
+	if err != nil {
+		return inferior.Stop{}, err
+	}
+	stop, err := s.proc.StepInstruction(t)
+	if err == nil && stop.Reason == inferior.Watched && !s.exec.stops.watched(stop) {
+		stop = inferior.Stop{Reason: inferior.Stepped, Thread: t}
+	}
+	if err == nil && stop.Reason == inferior.Stepped && s.probe != nil && !s.probe.Covers(before.PC()) {
+		return s.throughProbe(t, before, stop)
+	}
+	return stop, err
+}
