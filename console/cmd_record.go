@@ -38,10 +38,10 @@ func runRecordStart(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	if err := c.s.BoundRecord(bounds); err != nil {
+	if err := c.s.Recorder.Bound(bounds); err != nil {
 		return err
 	}
-	if err := c.s.Record(); err != nil {
+	if err := c.s.Recorder.Start(); err != nil {
 		return err
 	}
 	c.say("recording %s", planeText(c.s.Planes.Plane()))
@@ -57,7 +57,7 @@ func planeText(p session.Plane) string {
 }
 
 func runRecordStop(_ context.Context, c *Console, _ Input) error {
-	if err := c.s.StopRecord(); err != nil {
+	if err := c.s.Recorder.Stop(); err != nil {
 		return err
 	}
 	c.say("recording stopped: %s kept", screen.Counted(c.s.RecordStatus().Recorded, "event"))
@@ -65,7 +65,7 @@ func runRecordStop(_ context.Context, c *Console, _ Input) error {
 }
 
 func runRecordPause(_ context.Context, c *Console, _ Input) error {
-	if err := c.s.PauseRecord(); err != nil {
+	if err := c.s.Recorder.Pause(); err != nil {
 		return err
 	}
 	c.say("recording paused at %s: events are followed, but not kept", screen.Counted(c.s.RecordStatus().Recorded, "event"))
@@ -73,7 +73,7 @@ func runRecordPause(_ context.Context, c *Console, _ Input) error {
 }
 
 func runRecordResume(_ context.Context, c *Console, _ Input) error {
-	if err := c.s.ResumeRecord(); err != nil {
+	if err := c.s.Recorder.Resume(); err != nil {
 		return err
 	}
 	c.say("recording goes on")
@@ -87,7 +87,7 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 	}
 	if text == "" {
 		st := c.s.RecordStatus()
-		if err := c.s.FilterRecord(nil); err != nil {
+		if err := c.s.Recorder.Filter(nil); err != nil {
 			return err
 		}
 		switch {
@@ -104,7 +104,7 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	if err := c.s.FilterRecord(condition); err != nil {
+	if err := c.s.Recorder.Filter(condition); err != nil {
 		return err
 	}
 	c.s.Stops.WarnCondition(condition)

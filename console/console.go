@@ -85,7 +85,7 @@ func New(cfg Config) *Console {
 	c.hist = line.History{Path: historyPath(cfg.Getenv), Limit: 1000}
 	c.tui = newTUI(c)
 	c.sig.beside = make(chan func(), 64)
-	c.notices.LogTo(func(line string) { c.s.LogConsole(line, false) })
+	c.notices.LogTo(func(line string) { c.s.ConsoleLog.Add(line, false) })
 	c.layout()
 	startDebuginfod(c)
 	return c
@@ -189,7 +189,7 @@ func (c *Console) loop() {
 // noteUnwritten makes a recording that cannot be written any more count as a failure,
 // once.
 func (c *Console) noteUnwritten() {
-	if err := c.s.StreamErr(); err != nil && err != c.unwritten {
+	if err := c.s.Recorder.Err(); err != nil && err != c.unwritten {
 		c.unwritten = err
 		c.fail(fmt.Errorf("record: %w: the recording has ended; what was written before can be asked and saved", err))
 	}

@@ -56,7 +56,7 @@ func (r *interpreter) perform(line string, do func(context.Context) error) {
 		r.c.fail(err)
 	}
 	r.c.noteUnwritten()
-	r.c.s.LogMoment()
+	r.c.s.ConsoleLog.Moment()
 	r.quit = r.quit || r.c.ending()
 }
 

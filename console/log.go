@@ -14,15 +14,15 @@ import (
 // logTyped puts a line of the user's in the log, unless it begins with a blank: then
 // the history does not have it, either.
 func logTyped(c *Console, line string) {
-	c.s.LogMoment()
+	c.s.ConsoleLog.Moment()
 	secret := strings.HasPrefix(line, " ")
 	if line = strings.TrimSpace(line); line != "" && !secret && len(c.interp.sources) > 0 { // none: a file of configuration
-		c.s.LogConsole(screen.Clean(line), true)
+		c.s.ConsoleLog.Add(screen.Clean(line), true)
 	}
 }
 
 func infoLog(_ context.Context, c *Console, in Input) error {
-	lines := c.s.ConsoleLog()
+	lines := c.s.ConsoleLog.Lines()
 	if len(in.Args) > 0 {
 		n, err := strconv.Atoi(in.Args[0])
 		if err != nil || n < 1 || len(in.Args) > 1 {
@@ -59,7 +59,7 @@ func printLog(s *session.Session, o *screen.Output, lines []capture.ConsoleLine)
 		switch {
 		case s.Mode() == session.Saved:
 			why = "the capture has no console log"
-		case !s.KeepsConsole():
+		case !s.ConsoleLog.Keeps():
 			why = "no log is kept: set log on"
 		}
 		o.Printf("%s\n", why)

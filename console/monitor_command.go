@@ -30,7 +30,7 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 		return errors.New("monitor: the program writes to this terminal: start it with its output elsewhere: run ARGS > FILE 2>&1")
 	}
 	if st := c.s.RecordStatus(); !st.Recording {
-		if err := c.s.Record(); err != nil {
+		if err := c.s.Recorder.Start(); err != nil {
 			return err
 		}
 		c.say("recording from here on")

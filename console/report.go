@@ -18,7 +18,7 @@ import (
 func (c *Console) report(in Input, r *session.Report) {
 	c.exit.reported(r)
 	defer c.out.Whole()() // also when Ctrl-C made the stop
-	c.s.LogMoment()
+	c.s.ConsoleLog.Moment()
 	c.interp.hooks = nil
 	silent := len(r.Hits) > 0
 	for _, st := range r.Hits {

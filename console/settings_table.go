@@ -100,8 +100,8 @@ func settingTable() []*setting {
 				return c.s.Planes.Apply()
 			}},
 		{name: "log", kind: kindBool, def: "on", help: "keep what is typed and printed, for the captures that save writes; off forgets what there is",
-			get:   func(c *Console) string { return onOff(c.s.KeepsConsole()) },
-			apply: func(c *Console, v string) error { c.s.KeepConsole(v == "on"); return nil }},
+			get:   func(c *Console) string { return onOff(c.s.ConsoleLog.Keeps()) },
+			apply: func(c *Console, v string) error { c.s.ConsoleLog.Keep(v == "on"); return nil }},
 		{name: "prompt", def: "(hdb) ", help: "what stands before a typed line; quotes keep a blank at its end"},
 		{name: "step-mode", kind: kindBool, def: "off", help: "step stops in functions without line information too",
 			get:   func(c *Console) string { return onOff(c.s.Settings.StepIntoBare) },

@@ -71,7 +71,7 @@ func TestAddFunctionStripped(t *testing.T) {
 		if err != nil || len(f.Places) != 1 {
 			t.Fatalf("%+v %v", f, err)
 		}
-		if err := s.Record(); err != nil {
+		if err := s.Recorder.Start(); err != nil {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1))

@@ -4,35 +4,43 @@ import (
 	"time"
 
 	"hdb/capture"
+	"hdb/recording"
 )
 
-// LogConsole adds lines to the console log: what the user typed, or what was printed.
-// Any goroutine may call it. text must be fit to print.
-func (s *Session) LogConsole(text string, typed bool) { s.console.Add(text, typed) }
-
-// LogMoment has what is added to the console log from here on belong to this moment
-// of the recording.
-func (s *Session) LogMoment() {
-	var seq uint64
-	var now time.Duration
-	if s.saved == nil {
-		s.exclusive(func() { seq, now = s.rec.Moment(s.now()) })
-	}
-	s.console.At(seq, now)
+// ConsoleLog keeps what was typed and printed for the capture.
+type ConsoleLog struct {
+	*common
+	*account
+	log recording.ConsoleLog
 }
 
-// KeepConsole says whether a console log is kept. Without one, what there was is
-// forgotten.
-func (s *Session) KeepConsole(on bool) { s.console.Keep(on) }
+// Add adds lines to the console log: what the user typed, or what was printed.
+// Any goroutine may call it. text must be fit to print.
+func (l *ConsoleLog) Add(text string, typed bool) { l.log.Add(text, typed) }
 
-// KeepsConsole tells whether a console log is kept.
-func (s *Session) KeepsConsole() bool { return s.console.Keeps() }
-
-// ConsoleLog is what was typed and printed: in this session, or while the capture
-// was made.
-func (s *Session) ConsoleLog() []capture.ConsoleLine {
-	if s.saved != nil {
-		return s.saved.Console()
+// Moment has what is added to the console log from here on belong to this moment
+// of the recording.
+func (l *ConsoleLog) Moment() {
+	var seq uint64
+	var now time.Duration
+	if l.saved == nil {
+		l.exclusive(func() { seq, now = l.rec.Moment(l.now()) })
 	}
-	return s.console.Lines()
+	l.log.At(seq, now)
+}
+
+// Keep says whether a console log is kept. Without one, what there was is
+// forgotten.
+func (l *ConsoleLog) Keep(on bool) { l.log.Keep(on) }
+
+// Keeps tells whether a console log is kept.
+func (l *ConsoleLog) Keeps() bool { return l.log.Keeps() }
+
+// Lines is what was typed and printed: in this session, or while the capture
+// was made.
+func (l *ConsoleLog) Lines() []capture.ConsoleLine {
+	if l.saved != nil {
+		return l.saved.Console()
+	}
+	return l.log.Lines()
 }

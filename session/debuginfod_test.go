@@ -280,7 +280,7 @@ func TestDebuginfodAheadOfFilter(t *testing.T) {
 		}
 	}
 	s, _ := r.visit(t, true, names.DebuginfodOn)
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 	filter(t, s, `func("other_place")`)

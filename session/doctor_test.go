@@ -93,7 +93,7 @@ func TestCheckupOfCapture(t *testing.T) {
 	if _, err := s.Load(prog); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 	must(t)(s.Run(nil))

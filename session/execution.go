@@ -23,14 +23,14 @@ type target struct {
 type Execution struct {
 	*common
 	*account
-	demand *demand
-	sel    *Selection
-	loc    *Locations
-	planes *Planes
-	stops  *Stops
+	demand   *demand
+	sel      *Selection
+	loc      *Locations
+	planes   *Planes
+	stops    *Stops
+	recorder *Recorder
 
-	logged func(*Report) // keeps the report for a capture
-	ended  func()        // forgets a process that has ended
+	ended func() // forgets a process that has ended
 }
 
 // Continue resumes the inferior until something stops it. n above 1 ignores the

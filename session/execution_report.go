@@ -134,7 +134,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 		if x.demand.wantsEvents() && !x.names.Program.Object.Header().Static {
 			x.planes.noteNoAllocator()
 		}
-		x.logged(r)
+		x.recorder.logStop(r)
 		x.ended()
 		return r
 	}
@@ -155,7 +155,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 	r.Thread = x.sel.threadInfo(t)
 	x.watchHit(stop, r)
 	x.showFrames(r)
-	x.logged(r)
+	x.recorder.logStop(r)
 	x.dropTemporaries(r)
 	return r
 }

@@ -60,7 +60,7 @@ func recordGo(t *testing.T, program string) (s *Session, said string) {
 	if _, err := s.Load(program); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 	must(t)(s.Run(nil))

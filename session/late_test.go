@@ -56,7 +56,7 @@ func recordedCapture(t *testing.T, s *Session, prog string) string {
 	if _, err := s.Load(prog); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 	setBreak(t, s, "alloc if size > 1000 && size < 1200")
@@ -254,7 +254,7 @@ func TestRefreshFindsDebugFileOfProcess(t *testing.T) {
 	if _, err := s.Load(prog); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 	setBreak(t, s, "alloc if size > 1000 && size < 1200")

@@ -39,8 +39,8 @@ type Monitor struct {
 
 // NewMonitor watches the recording of the process, or of the one that was last.
 func (s *Session) NewMonitor() (*Monitor, error) {
-	if s.stream != nil {
-		return nil, fmt.Errorf("the live view needs all events, and the recording keeps %s", s.bounds)
+	if s.Recorder.stream != nil {
+		return nil, fmt.Errorf("the live view needs all events, and the recording keeps %s", s.Recorder.bounds)
 	}
 	log := s.rec.Log()
 	if log == nil {
@@ -69,7 +69,7 @@ func (m *Monitor) Resident() uint64 {
 }
 
 // Lost is how many calls are in no event.
-func (m *Monitor) Lost() uint64 { return m.s.recordStatus().Lost }
+func (m *Monitor) Lost() uint64 { return m.s.Recorder.progress().Lost }
 
 // Info is what is known of the process.
 func (m *Monitor) Info() capture.Info { return m.log.Info() }

@@ -21,7 +21,7 @@ func TestMonitorIsTop(t *testing.T) {
 			if _, err := s.Load(testprogs.Build(t, name)); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Record(); err != nil {
+			if err := s.Recorder.Start(); err != nil {
 				t.Fatal(err)
 			}
 			args := "> /dev/null 2>&1 < /dev/null"

@@ -7,20 +7,6 @@ import (
 	"hdb/report"
 )
 
-// noteSelection notes what keeps events out of a recording that is under way.
-func (s *Session) noteSelection() {
-	st := s.rec.Status()
-	if !st.On || s.proc == nil {
-		return
-	}
-	if st.Paused {
-		s.rec.NotePartial(capture.Reason{Kind: capture.Paused})
-	}
-	if st.Filter != "" {
-		s.rec.NotePartial(capture.Reason{Kind: capture.OnlyEvents, Text: st.Filter})
-	}
-}
-
 // ofPart are the reasons that say only which part of the run is recorded: of that part
 // the recording is true.
 var ofPart = []capture.ReasonKind{capture.BeganLate, capture.StartedLate, capture.EndedEarly, capture.Trimmed}
@@ -47,7 +33,7 @@ func (s *Session) Partial() capture.Reasons {
 // the run.
 func (s *Session) Caveats() report.Caveats {
 	if s.saved == nil {
-		s.noteLosses()
+		s.Recorder.noteLosses()
 	}
 	src := s.source()
 	if src == nil {

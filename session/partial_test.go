@@ -20,7 +20,7 @@ func TestGapsWhileRecording(t *testing.T) {
 	if got := s.Gaps(); len(got) != 0 {
 		t.Errorf("of a recording that lacks nothing: %q", got)
 	}
-	if err := s.FilterRecord(get[*cond.Cond](t)(cond.Parse("size > 5"))); err != nil {
+	if err := s.Recorder.Filter(get[*cond.Cond](t)(cond.Parse("size > 5"))); err != nil {
 		t.Fatal(err)
 	}
 	s.losses.EndProbe(probe.Stats{Lost: 12})
@@ -37,7 +37,7 @@ func TestGapsWhileRecording(t *testing.T) {
 // lost.
 func TestGapsOfABoundedRecording(t *testing.T) {
 	s := open(t, "basic")
-	if err := s.BoundRecord(recording.Bounds{MaxSize: 1 << 30}); err != nil {
+	if err := s.Recorder.Bound(recording.Bounds{MaxSize: 1 << 30}); err != nil {
 		t.Fatal(err)
 	}
 	recordFromMain(t, s)

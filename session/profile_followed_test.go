@@ -19,7 +19,7 @@ func recorded(t *testing.T, program string, flags ...string) *Session {
 	s := open(t, program, flags...)
 	path := streamTo(t, s)
 	must(t)(s.Execution.Continue(1))
-	if _, err := s.EndStream(); err != nil {
+	if _, err := s.Recorder.EndStream(); err != nil {
 		t.Fatal(err)
 	}
 	return reopen(t, path)

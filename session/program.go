@@ -234,7 +234,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.demand.spanStops()
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	err := s.newRecording(capture.Info{
+	err := s.Recorder.begin(capture.Info{
 		Program: s.names.Program.Path, Args: args, PID: p.PID(), Start: s.clock.Started(),
 		Host: host, Kernel: strings.TrimSpace(string(kernel)), Arch: "x86-64", Created: "hdb " + s.cfg.Version,
 	})
@@ -247,7 +247,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	if s.rec.On() && p.Attached() {
 		s.rec.NotePartial(capture.Reason{Kind: capture.BeganLate})
 	}
-	s.noteSelection()
+	s.Recorder.noteSelection()
 	s.ApplySettings()
 	if len(s.cfg.Guard) > 0 {
 		if err := p.Guard(s.cfg.Guard); err != nil {
@@ -343,7 +343,7 @@ func (s *Session) forget() {
 	if err := s.proc.Close(); err != nil {
 		s.notify("%v", err)
 	}
-	s.closeStream()
+	s.Recorder.close()
 	s.Planes.dropTracer()
 	s.proc = nil
 	s.target.Store(nil)
@@ -370,11 +370,11 @@ func (s *Session) Close() error {
 		}
 		errs = append(errs, s.proc.Close())
 		s.Planes.data.drop(false)
-		s.closeStream()
+		s.Recorder.close()
 		s.proc, s.Planes.tracer = nil, nil
 		s.target.Store(nil)
 	}
-	s.dropKept()
+	s.Recorder.dropKept()
 	if s.saved != nil {
 		errs = append(errs, s.names.CloseCapture(), s.saved.Close())
 		s.saved = nil

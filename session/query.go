@@ -21,8 +21,8 @@ func (s *Session) someSource() (capture.Source, error) {
 	switch {
 	case src != nil && src.Len() > 0:
 		return src, nil
-	case src == nil && s.unreadable != nil:
-		return nil, fmt.Errorf("the recording cannot be read: %w", s.unreadable)
+	case src == nil && s.Recorder.unreadable != nil:
+		return nil, fmt.Errorf("the recording cannot be read: %w", s.Recorder.unreadable)
 	case src != nil && hasGo(src):
 		return nil, goError(src)
 	case src != nil && src.Info().Aggregate && (s.saved != nil || src.Info().Totals.Events > 0):

@@ -9,207 +9,9 @@ import (
 
 	"hdb/capture"
 	"hdb/capture/file"
-	"hdb/inferior"
-	"hdb/internal/cond"
 	"hdb/internal/outfile"
-	"hdb/names"
-	"hdb/probe"
-	"hdb/query"
 	"hdb/recording"
-	"hdb/report"
-	"hdb/unwind"
 )
-
-// recordedProcess is what the recording asks about the process.
-type recordedProcess struct {
-	*common
-	likes *likes
-}
-
-// Frames answers what the filter asks of a stack that the probe has walked.
-func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
-	f := &recordedFrames{likes: r.likes, Predicates: query.Predicates{Attribution: r.attribution}}
-	f.Find = func() []names.Frame {
-		defer r.names.Debuginfod.DoNotWait()() // see fetchAhead
-		var out []names.Frame
-		for i := range st.PCs {
-			out = r.names.AppendFrames(out, unwind.Frame{PC: st.Code(i)})
-		}
-		return out
-	}
-	return f
-}
-
-// recordedFrames are the named frames of a stack.
-type recordedFrames struct {
-	likes *likes
-	query.Predicates
-}
-
-// Like tells whether the stack is that of the event in a capture.
-func (f *recordedFrames) Like(event string) bool { return f.likes.same(event, f.Predicates.Stack()) }
-
-// Guessed has names read that the frames may have, while the process runs. They are read
-// soon, because a runtime that ends takes its code back first: recorded stacks were followed
-// by frame pointers, as those through code of no file are.
-func (r recordedProcess) Guessed() {
-	if r.names.JIT.Want() {
-		if p := r.target.Load(); p != nil {
-			p.Wake(r.names.JIT.Read)
-		}
-	}
-}
-
-// Numbered has the probe count an event that got a number.
-func (r recordedProcess) Numbered() {
-	if r.probe != nil {
-		r.probe.Numbered()
-	}
-}
-
-// Resident is the resident memory of a process.
-func (recordedProcess) Resident(pid int) (uint64, error) { return inferior.Resident(pid) }
-
-// thread is a thread as the recording sees it.
-type thread struct{ *inferior.Thread }
-
-// ID is the kernel's.
-func (t thread) ID() int32 { return int32(t.TID) }
-
-// Number is the debugger's.
-func (t thread) Number() int { return t.Num }
-
-// Record starts recording every allocation event with its stack. With plain
-// breakpoints each call costs two stops of the thread, tens of microseconds.
-func (s *Session) Record() error {
-	if s.Mode() == Saved {
-		return ErrSaved
-	}
-	if s.rec.On() {
-		return errors.New("record: already recording")
-	}
-	ended := s.rec.Ended()
-	s.exclusive(s.rec.Start)
-	if s.proc == nil {
-		return nil
-	}
-	s.noteStart(ended)
-	return s.Planes.arm()
-}
-
-// noteStart notes what a recording lacks that begins within the run, or goes on after it
-// had ended.
-func (s *Session) noteStart(ended bool) {
-	ran := s.gaps.Restarted()
-	switch {
-	case !ended:
-		s.rec.NotePartial(capture.Reason{Kind: capture.StartedLate})
-	case ran:
-		s.rec.NotePartial(capture.Reason{Kind: capture.Stopped})
-	}
-	if s.gaps.Blind() {
-		s.rec.NotePartial(capture.Reason{Kind: capture.FreedUnseen})
-	}
-	s.rec.DropPartial(capture.EndedEarly)
-	s.noteSelection()
-}
-
-// StopRecord ends recording; what was recorded stays. Nothing is added to it any more
-// but the ends of its blocks, as far as other things have them seen.
-func (s *Session) StopRecord() error {
-	if err := s.recording(); err != nil {
-		return err
-	}
-	s.exclusive(func() { s.rec.Stop(s.proc != nil) })
-	if s.proc == nil {
-		return nil
-	}
-	s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
-	return s.Planes.arm()
-}
-
-// PauseRecord keeps events out of the recording, but for the ends of blocks that
-// are in it. They go on being followed, so that the live heap stays right.
-func (s *Session) PauseRecord() error {
-	if err := s.recording(); err != nil {
-		return err
-	}
-	if s.rec.Status().Paused {
-		return errors.New("record: already paused: use record resume")
-	}
-	s.exclusive(func() { s.rec.Pause(true) })
-	s.noteSelection()
-	return nil
-}
-
-// ResumeRecord ends the pause.
-func (s *Session) ResumeRecord() error {
-	if err := s.recording(); err != nil {
-		return err
-	}
-	if !s.rec.Status().Paused {
-		return errors.New("record: not paused")
-	}
-	s.exclusive(func() { s.rec.Pause(false) })
-	return nil
-}
-
-// recording is the error of a verb that needs a recording, or nil.
-func (s *Session) recording() error {
-	switch {
-	case s.Mode() == Saved:
-		return ErrSaved
-	case !s.rec.On():
-		return errors.New("record: not recording: use record start")
-	}
-	return nil
-}
-
-// FilterRecord has only events recorded for which c holds, and the ends of
-// their blocks; a nil c takes the filter away.
-func (s *Session) FilterRecord(c *cond.Cond) error {
-	if s.Mode() == Saved {
-		return ErrSaved
-	}
-	var filter *recording.Filter
-	if c != nil {
-		filter = recording.NewFilter(c)
-	}
-	s.exclusive(func() { s.rec.SetFilter(filter) })
-	s.noteSelection()
-	return nil
-}
-
-// RecordStatus is what `record status` prints.
-type RecordStatus struct {
-	Recording  bool
-	Paused     bool
-	Filter     string // condition of what is recorded, "" all is
-	Plane      Plane
-	Seen       uint64 // events of this run
-	Recorded   uint64 // events in the log or file
-	Unwritten  uint64 // further recorded events, which the file could not take
-	Left       uint64 // of them, after the older ones were dropped; 0: all are
-	Stacks     int
-	Truncated  int    // of them
-	LiveBytes  uint64 // of all events that hdb saw, recorded or not
-	LiveBlocks int
-	PeakBytes  uint64
-	KeptBytes  uint64 // of the live blocks that are in the log or file
-	KeptBlocks int
-	GoHeap     bool             // a Go runtime allocates what is not counted
-	Sites      int              // allocator functions that are followed
-	Losses     []recording.Loss // calls of this run that are in no event
-	Lost       uint64           // their sum
-	Probe      probe.Stats      // of the probe's own work
-	Partial    capture.Reasons  // why else numbers are not those of the run, as in Session.Gaps
-	Damage     error            // what of the recording cannot be read, nil if no damage is known
-	Doubt      report.Doubt     // why blocks that seem to live may not
-	Bounds     recording.Bounds // that the recording of this run is kept in
-	Full       bool             // it has Bounds.MaxSize, and has ended
-	Err        error            // why it cannot be written any more, nil if it can
-	Bytes      int64            // of the file, or of the encoded events of the log, so far
-}
 
 // RecordStatus tells how far the recording is.
 func (s *Session) RecordStatus() RecordStatus {
@@ -219,7 +21,7 @@ func (s *Session) RecordStatus() RecordStatus {
 	if f := s.rec.File(); f != nil && f.Kept() {
 		s.source() // which drops what there is no room for
 	}
-	st := s.recordStatus()
+	st := s.Recorder.progress()
 	careful := s.gapsOfAnswers()
 	st.Partial, st.Damage = careful.Partial, careful.Damage
 	if st.KeptBytes, st.KeptBlocks = st.LiveBytes, st.LiveBlocks; st.Recorded == st.Seen {
@@ -232,64 +34,6 @@ func (s *Session) RecordStatus() RecordStatus {
 		st.KeptBytes, st.KeptBlocks = s.rec.Live().RecordedSize()
 	})
 	return st
-}
-
-// recordStatus is RecordStatus but for the live blocks that are recorded, which
-// have to be counted.
-func (s *Session) recordStatus() RecordStatus {
-	st := RecordStatus{
-		Plane: s.Planes.Plane(), Probe: s.losses.Probe(s.Planes.data.stats()),
-		GoHeap: s.rec.Info().Partial.Has(capture.GoHeap),
-	}
-	if s.gaps.Counted() {
-		st.Doubt = report.UnfollowedSince
-	}
-	s.exclusive(func() {
-		now := s.rec.Status()
-		st.Recording, st.Paused, st.Filter = now.On, now.Paused, now.Filter
-		st.Seen, st.Recorded, st.Unwritten = now.Seen, now.Recorded, now.Unwritten
-		st.LiveBytes, st.LiveBlocks, st.PeakBytes = now.LiveBytes, now.LiveBlocks, now.PeakBytes
-		st.Stacks, st.Truncated = now.Stacks, now.Truncated
-		if log := s.rec.Log(); log != nil {
-			st.Bytes = log.Size()
-		}
-		if f := s.rec.File(); f != nil {
-			st.Bytes = f.Size()
-			st.Bounds, st.Full, st.Err = f.Bounds(), f.Full(), f.Err()
-			if n := f.Dropped(); n > 0 {
-				st.Left = st.Recorded - min(n, st.Recorded)
-			}
-		}
-	})
-	st.Sites = s.Planes.siteCount()
-	st.setLosses(s.losses.All(s.Planes.data.stats(), s.Planes.tracerStats()))
-	return st
-}
-
-func (st *RecordStatus) setLosses(losses []recording.Loss) {
-	st.Losses, st.Lost = losses, 0
-	for _, l := range losses {
-		st.Lost += l.Count
-	}
-}
-
-// noteLosses records the losses since the last time, and warns of them.
-func (s *Session) noteLosses() {
-	if s.Planes.tracer == nil && s.probe == nil {
-		return
-	}
-	for _, l := range s.losses.Fresh(s.Planes.data.stats(), s.Planes.tracerStats()) {
-		if s.rec.On() {
-			s.exclusive(func() { s.rec.AddLoss(l) })
-		}
-	}
-	switch n, why := s.losses.Warning(); n {
-	case 0:
-	case 1:
-		s.notify("1 call lost: %s", report.ReasonText(why))
-	default:
-		s.notify("%d calls lost: %s", n, report.ReasonText(why))
-	}
 }
 
 // savedStatus is what a capture says of its recording.
@@ -353,38 +97,13 @@ func (s *Session) wholeSource() capture.Source {
 		return log
 	}
 	if f := s.rec.File(); f != nil && f.Kept() {
-		src, err := s.fileSource(f)
-		if s.unreadable = err; err != nil {
+		src, err := s.Recorder.fileSource(f)
+		if s.Recorder.unreadable = err; err != nil {
 			return nil
 		}
 		return src
 	}
 	return nil
-}
-
-// logStop keeps the report, with its stack, for the capture.
-func (s *Session) logStop(r *Report) {
-	ends := r.Reason == inferior.Exited || r.Reason == inferior.Gone
-	if f := s.rec.File(); f != nil && !f.Kept() && !ends {
-		return // a recording without a console stops for itself, not for a user
-	}
-	rec := capture.StopRecord{Time: r.Elapsed, Text: r.Headline(), TID: int32(r.Thread.TID)}
-	if r.Event != nil {
-		rec.Event = r.Event.Seq
-	}
-	s.noteLosses()
-	s.exclusive(func() {
-		if s.Selection.thread == nil || ends {
-			s.rec.AddStop(rec, nil, nil)
-			return
-		}
-		var stack *capture.Stack
-		if raw, err := s.walker.raw(s.Selection.thread, defaultDepth, s.Selection.code); err == nil {
-			st := recording.StackOf(raw)
-			stack = &st
-		}
-		s.rec.AddStop(rec, thread{s.Selection.thread}, stack)
-	})
 }
 
 // withConsole adds the console log of the session to its recording; a capture has its
@@ -393,9 +112,9 @@ func (s *Session) withConsole(src capture.Source) capture.Source {
 	switch {
 	case s.saved != nil:
 	case s.rec.Log() != nil:
-		s.rec.Log().SetConsole(s.console.Lines())
+		s.rec.Log().SetConsole(s.ConsoleLog.log.Lines())
 	default:
-		return s.rec.File().WithConsole(s.console.Lines())
+		return s.rec.File().WithConsole(s.ConsoleLog.log.Lines())
 	}
 	return src
 }
@@ -414,8 +133,8 @@ type SavedInfo struct {
 // there is only replaced with force, and not if it is the opened one.
 func (s *Session) Save(path string, force bool) (SavedInfo, error) {
 	src := s.wholeSource()
-	if src == nil && s.unreadable != nil {
-		return SavedInfo{}, fmt.Errorf("save: the recording cannot be read: %w", s.unreadable)
+	if src == nil && s.Recorder.unreadable != nil {
+		return SavedInfo{}, fmt.Errorf("save: the recording cannot be read: %w", s.Recorder.unreadable)
 	}
 	if src == nil {
 		return SavedInfo{}, errors.New("save: nothing to save: no program ran")

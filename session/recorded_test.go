@@ -77,7 +77,7 @@ func TestTablesSayWhatTheProfileSays(t *testing.T) {
 	s := open(t, "phases")
 	path := streamTo(t, s)
 	must(t)(s.Execution.Continue(1))
-	if _, err := s.EndStream(); err != nil {
+	if _, err := s.Recorder.EndStream(); err != nil {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
@@ -126,7 +126,7 @@ func TestBaseline(t *testing.T) {
 	s := open(t, "phases")
 	path := streamTo(t, s)
 	must(t)(s.Execution.Continue(1))
-	if _, err := s.EndStream(); err != nil {
+	if _, err := s.Recorder.EndStream(); err != nil {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
@@ -157,7 +157,7 @@ func TestUnclosedIsPartial(t *testing.T) {
 	s := open(t, "phases")
 	path := streamTo(t, s)
 	must(t)(s.Execution.Continue(1))
-	if _, err := s.EndStream(); err != nil {
+	if _, err := s.Recorder.EndStream(); err != nil {
 		t.Fatal(err)
 	}
 	why := reopen(t, path).Caveats().Partial

@@ -21,10 +21,10 @@ import (
 func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 	s := open(t, "storm_threads")
 	s.Settings.Args = "4 100000000 > /dev/null"
-	if err := s.BoundRecord(recording.Bounds{MaxSize: 1 << 40}); err != nil {
+	if err := s.Recorder.Bound(recording.Bounds{MaxSize: 1 << 40}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 	must(t)(s.StartInstruction(nil))
@@ -33,14 +33,14 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 		if !s.rec.On() {
 			ended++
 		}
-		if err := s.stopAll(s.Record); err != nil {
+		if err := s.stopAll(s.Recorder.Start); err != nil {
 			t.Error(err)
 		}
 	}
 	go func() {
 		for range 8 {
 			time.Sleep(25 * time.Millisecond) // the probe is read about as often
-			for _, f := range []func(){s.endBounded, again} {
+			for _, f := range []func(){s.Recorder.endBounded, again} {
 				done := make(chan struct{})
 				s.Beside(func() { f(); close(done) })
 				<-done
@@ -96,20 +96,20 @@ func takesNoMore(t *testing.T) {
 // events: those can be asked and saved.
 func TestRecordingWithoutRoomKeepsWhatItHas(t *testing.T) {
 	s := open(t, "basic")
-	if err := s.BoundRecord(recording.Bounds{MaxSize: 1 << 40}); err != nil {
+	if err := s.Recorder.Bound(recording.Bounds{MaxSize: 1 << 40}); err != nil {
 		t.Fatal(err)
 	}
 	recordFromMain(t, s)
 	setBreak(t, s, "basic.c:10")
 	must(t)(s.Execution.Continue(1))
 	before := calls(t, s)
-	if len(before) == 0 || s.StreamErr() != nil {
-		t.Fatalf("recorded %q, %v", before, s.StreamErr())
+	if len(before) == 0 || s.Recorder.Err() != nil {
+		t.Fatalf("recorded %q, %v", before, s.Recorder.Err())
 	}
 	takesNoMore(t)
 	must(t)(s.Execution.Continue(1))
 	wantCalls(t, s, before...)
-	if err := s.StreamErr(); !errors.Is(err, syscall.EBADF) {
+	if err := s.Recorder.Err(); !errors.Is(err, syscall.EBADF) {
 		t.Errorf("error %v", err)
 	}
 	if st := s.RecordStatus(); st.Recorded != uint64(len(before)) || st.Seen <= st.Recorded || st.Recording || !errors.Is(st.Err, syscall.EBADF) {

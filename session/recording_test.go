@@ -53,7 +53,7 @@ func wantCalls(t *testing.T, s *Session, want ...string) {
 func recordFromMain(t *testing.T, s *Session) {
 	t.Helper()
 	must(t)(s.Start(nil))
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -64,7 +64,7 @@ func filter(t *testing.T, s *Session, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.FilterRecord(c); err != nil {
+	if err := s.Recorder.Filter(c); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -95,21 +95,21 @@ func TestPause(t *testing.T) {
 	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
 		s := open(t, "basic")
 		s.Settings.Probe = mode
-		if err := s.PauseRecord(); err == nil {
+		if err := s.Recorder.Pause(); err == nil {
 			t.Error("paused what does not record")
 		}
 		recordFromMain(t, s)
 		setBreak(t, s, "basic.c:10")
 		setBreak(t, s, "basic.c:16")
 		must(t)(s.Execution.Continue(1))
-		if err := s.PauseRecord(); err != nil {
+		if err := s.Recorder.Pause(); err != nil {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1)) // 300, 4000, posix_memalign, aligned_alloc
 		if st := s.RecordStatus(); st.Seen != 6 || st.Recorded != 2 || st.LiveBlocks != 5 || st.KeptBlocks != 2 || st.KeptBytes != 300 || !st.Paused {
 			t.Errorf("paused: %+v", st)
 		}
-		if err := s.ResumeRecord(); err != nil {
+		if err := s.Recorder.Resume(); err != nil {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1))
@@ -122,7 +122,7 @@ func TestPause(t *testing.T) {
 func streamTo(t *testing.T, s *Session) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stream.hdb")
-	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return os.Create(path) }})
+	s.Recorder.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return os.Create(path) }})
 	recordFromMain(t, s)
 	return path
 }
@@ -146,7 +146,7 @@ func TestStreamIsAWholeCapture(t *testing.T) {
 		if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited {
 			t.Fatalf("stopped by %v", r.Reason)
 		}
-		st, err := s.EndStream()
+		st, err := s.Recorder.EndStream()
 		if err != nil || st.Recorded != 15 || st.LiveBlocks != 0 || st.Bytes != fileSize(path) {
 			t.Errorf("ended with %+v: %v", st, err)
 		}
@@ -179,7 +179,7 @@ func TestStreamNamesUnloadedCode(t *testing.T) {
 	s.Settings.Args = testprogs.Build(t, "plugin", "-shared", "-fPIC") + " > /dev/null"
 	path := streamTo(t, s)
 	must(t)(s.Execution.Continue(1))
-	if _, err := s.EndStream(); err != nil {
+	if _, err := s.Recorder.EndStream(); err != nil {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
@@ -198,7 +198,7 @@ func TestStreamEndsBeforeTheProgram(t *testing.T) {
 	path := streamTo(t, s)
 	setBreak(t, s, "basic.c:16")
 	must(t)(s.Execution.Continue(1))
-	st, err := s.EndStream()
+	st, err := s.Recorder.EndStream()
 	if err != nil || st.Recorded != 6 || st.LiveBlocks != 5 {
 		t.Errorf("ended with %+v: %v", st, err)
 	}
@@ -230,12 +230,12 @@ func (f *fullDisk) Close() error { return nil }
 
 func TestStreamTellsOfAFullDisk(t *testing.T) {
 	s := open(t, "basic")
-	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return &fullDisk{left: 1000}, nil }})
+	s.Recorder.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return &fullDisk{left: 1000}, nil }})
 	recordFromMain(t, s)
 	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 		t.Errorf("ended by %v", r.Exit)
 	}
-	if _, err := s.EndStream(); err == nil || !strings.Contains(err.Error(), "no space left") {
+	if _, err := s.Recorder.EndStream(); err == nil || !strings.Contains(err.Error(), "no space left") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -244,15 +244,15 @@ func TestStreamTellsOfAFullDisk(t *testing.T) {
 func TestStreamStopsWhenTheDiskIsFull(t *testing.T) {
 	s := open(t, "recorded")
 	s.Settings.Args = "20000 > /dev/null"
-	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return &fullDisk{left: 1000}, nil }})
+	s.Recorder.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return &fullDisk{left: 1000}, nil }})
 	recordFromMain(t, s)
 	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Interrupted {
 		t.Errorf("stopped by %v", r.Reason)
 	}
-	if err := s.StreamErr(); err == nil {
+	if err := s.Recorder.Err(); err == nil {
 		t.Error("no error of writing")
 	}
-	st, err := s.EndStream()
+	st, err := s.Recorder.EndStream()
 	if seen := s.rec.Status().Seen; err == nil || st.Recorded != 0 || st.Unwritten == 0 || st.Unwritten > seen {
 		t.Errorf("%d events are written, %d are not, of %d: %v", st.Recorded, st.Unwritten, seen, err)
 	}
@@ -261,7 +261,7 @@ func TestStreamStopsWhenTheDiskIsFull(t *testing.T) {
 // A file that cannot be created keeps the program from running.
 func TestStreamThatCannotBegin(t *testing.T) {
 	s := open(t, "basic")
-	s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return nil, os.ErrPermission }})
+	s.Recorder.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) { return nil, os.ErrPermission }})
 	if _, err := s.Run(nil); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("error %v", err)
 	}
@@ -279,7 +279,7 @@ func TestLossesAreInTheRecording(t *testing.T) {
 	must(t)(s.Execution.Continue(1))
 	s.losses.EndProbe(probe.Stats{Lost: 12, NoThread: 1})
 	must(t)(s.Execution.Continue(1))
-	st, err := s.EndStream()
+	st, err := s.Recorder.EndStream()
 	if err != nil || st.Lost != 13 || len(st.Losses) != 2 {
 		t.Errorf("lost %d, %v: %v", st.Lost, st.Losses, err)
 	}

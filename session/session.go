@@ -13,7 +13,6 @@ package session
 import (
 	"errors"
 	"regexp"
-	"sync/atomic"
 
 	"hdb/capture"
 	"hdb/heap"
@@ -59,27 +58,19 @@ type Session struct {
 	Stepping   *Stepping   // stepping a thread of it
 	Allocators *Allocators // the allocator functions
 	Planes     *Planes     // what follows their calls
+	Recorder   *Recorder   // what is recorded of them
+	ConsoleLog *ConsoleLog // what was typed and printed
 
 	*common
 	*account
-	walker *walker
-	demand *demand
-	likes  *likes
-
-	failure atomic.Pointer[error] // see Failure
-
-	stream     *stream      // this run is recorded to a file
-	streaming  *Stream      // the next run's recording goes there
-	streamed   RecordStatus // of the last stream
-	streamErr  error
-	unreadable error            // why the recording of this run cannot be asked
-	bounds     recording.Bounds // of the recording of this run or, if it has none, the next
-	savedPath  string           // absolute
-	console    recording.ConsoleLog
-	indexed    indexed
-	moved      bool                       // saved was brought to
-	at         uint64                     // the moment after this event, rather than to its end
-	policy     map[string]inferior.Policy // handle, kept across runs
+	walker    *walker
+	demand    *demand
+	likes     *likes
+	savedPath string // absolute
+	indexed   indexed
+	moved     bool                       // saved was brought to
+	at        uint64                     // the moment after this event, rather than to its end
+	policy    map[string]inferior.Policy // handle, kept across runs
 
 	catchFork, catchExec bool
 }
@@ -146,11 +137,13 @@ func New(cfg Config) *Session {
 	s.Values = newValues(s.common, s.Selection)
 	s.Allocators = &Allocators{common: s.common, loc: s.Locations}
 	s.Planes = newPlanes(s.common, s.account, s.walker, s.demand, s.likes, s.Allocators)
-	s.Planes.failed = s.eventsFailed
+	s.ConsoleLog = &ConsoleLog{common: s.common, account: s.account}
+	s.Recorder = &Recorder{common: s.common, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog, status: s.RecordStatus}
+	s.Planes.failed = s.Recorder.failed
 	s.Stops = &Stops{s.common, s.account, s.demand, s.Selection, s.Locations, s.Allocators, s.likes, s.Planes}
 	s.Execution = &Execution{
-		common: s.common, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations, planes: s.Planes, stops: s.Stops,
-		logged: s.logStop, ended: s.forget,
+		common: s.common, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
+		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: s.forget,
 	}
 	s.Stepping = &Stepping{s.common, s.Selection, s.Locations, s.Execution}
 	return s

@@ -162,7 +162,7 @@ func TestSteps(t *testing.T) {
 
 func TestCaptureRoundTrip(t *testing.T) {
 	s := open(t, "sizes")
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 	setBreak(t, s, "realloc if size > 1MiB")
@@ -203,7 +203,7 @@ func TestTracerArmedLateLeavesDataAlone(t *testing.T) {
 	s := open(t, "threads")
 	out := output(t, s, "2 1 1")
 	must(t)(s.Start(nil))
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {

@@ -33,7 +33,7 @@ func TestTailCalls(t *testing.T) {
 func TestTailCallsOfTheAllocator(t *testing.T) {
 	for _, flags := range callSiteBuilds {
 		s := open(t, "tailcalls", flags...)
-		if err := s.Record(); err != nil {
+		if err := s.Recorder.Start(); err != nil {
 			t.Fatal(err)
 		}
 		wrapper, giver := []string{"[wrapper]", "main"}, []string{"[giver]", "main"}

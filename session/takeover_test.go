@@ -70,7 +70,7 @@ func TestPlainBreakpointsTakeOver(t *testing.T) {
 	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Interrupted {
 		t.Errorf("stopped by %v", r.Reason)
 	}
-	if _, err := s.EndStream(); err != nil {
+	if _, err := s.Recorder.EndStream(); err != nil {
 		t.Fatal(err)
 	}
 	if late == 0 {
@@ -97,7 +97,7 @@ func TestProbeOutlivesLibraries(t *testing.T) {
 		if p := s.Planes.Plane(); !p.Probe {
 			t.Errorf("%q: plain breakpoints follow calls: %s", where, p.Reason)
 		}
-		st, err := s.EndStream()
+		st, err := s.Recorder.EndStream()
 		if err != nil {
 			t.Fatal(err)
 		}

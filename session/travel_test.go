@@ -88,7 +88,7 @@ func TestSummariesOfRecordings(t *testing.T) {
 				if c.prepare != nil {
 					c.prepare(t, s)
 				}
-				if err := s.Record(); err != nil {
+				if err := s.Recorder.Start(); err != nil {
 					t.Fatal(err)
 				}
 				must(t)(s.Start(nil))
@@ -122,13 +122,13 @@ func TestSummariesOfAPause(t *testing.T) {
 		if _, err := s.Execution.NextAlloc(10, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.PauseRecord(); err != nil {
+		if err := s.Recorder.Pause(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Execution.NextAlloc(20, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.ResumeRecord(); err != nil {
+		if err := s.Recorder.Resume(); err != nil {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1))

@@ -16,7 +16,7 @@ import (
 // stopRecord ends the recording.
 func stopRecord(t *testing.T, s *Session) {
 	t.Helper()
-	if err := s.StopRecord(); err != nil {
+	if err := s.Recorder.Stop(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -24,7 +24,7 @@ func stopRecord(t *testing.T, s *Session) {
 // startRecord begins it, or goes on with it.
 func startRecord(t *testing.T, s *Session) {
 	t.Helper()
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -101,11 +101,11 @@ func TestGapInARecording(t *testing.T) {
 func TestPauseIsNoGap(t *testing.T) {
 	onBothPlanes(t, func(t *testing.T, mode ProbeMode) {
 		s := beforeUnload(t, mode)
-		if err := s.PauseRecord(); err != nil {
+		if err := s.Recorder.Pause(); err != nil {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1))
-		if err := s.ResumeRecord(); err != nil {
+		if err := s.Recorder.Resume(); err != nil {
 			t.Fatal(err)
 		}
 		wantPartial(t, s, false, capture.StartedLate, capture.Paused)
@@ -187,7 +187,7 @@ func TestStopsAfterTheRecording(t *testing.T) {
 			must(t)(s.Execution.Continue(1))
 			want := []string{"#1 malloc 100", "#2 calloc 200"}
 			if paused {
-				if err := s.PauseRecord(); err != nil {
+				if err := s.Recorder.Pause(); err != nil {
 					t.Fatal(err)
 				}
 				want = append(want, "#5 posix_memalign 4096", "#12 free 4096")

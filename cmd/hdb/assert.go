@@ -163,7 +163,7 @@ func (o *assertOptions) record(path string, errw io.Writer) (*inferior.ExitStatu
 	r := newRecorder(o.recording(path), errw)
 	code := r.run(nil)
 	r.signals.stop()
-	lost := r.s.StreamErr() != nil && r.s.Failure() == nil
+	lost := r.s.Recorder.Err() != nil && r.s.Recorder.Failure() == nil
 	err := r.s.Close()
 	r.withdraw()
 	if err != nil {

@@ -150,7 +150,7 @@ func (o *liveOptions) begin(s *session.Session, all *options) error {
 			return err
 		}
 	}
-	if err := s.Record(); err != nil {
+	if err := s.Recorder.Start(); err != nil {
 		return err
 	}
 	if o.pid != 0 {

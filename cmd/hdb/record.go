@@ -208,7 +208,7 @@ const rescueTime = 10 * time.Second
 // crash follows a panic: the file is completed, and the program goes on by itself.
 func (r *recorder) crash(err *panics.Error) int {
 	defer time.AfterFunc(rescueTime, func() { os.Exit(1) }).Stop()
-	r.s.Fail(err)
+	r.s.Recorder.Fail(err)
 	if again := panics.Catch(func() { r.finish(nil, nil) }); again != nil {
 		fail(r.errw, errors.Join(err, again), 1)
 	}
@@ -347,8 +347,8 @@ func (r *recorder) run(filter *cond.Cond) int {
 	if o.depth != 0 {
 		s.Settings.MaxDepth = o.depth
 	}
-	s.StreamTo(session.Stream{Open: r.create, Bounds: o.bounds, Full: r.signals.end, Tick: r.show})
-	if err := errors.Join(s.Record(), s.FilterRecord(filter)); err != nil {
+	s.Recorder.StreamTo(session.Stream{Open: r.create, Bounds: o.bounds, Full: r.signals.end, Tick: r.show})
+	if err := errors.Join(s.Recorder.Start(), s.Recorder.Filter(filter)); err != nil {
 		return fail(r.errw, err, 1)
 	}
 	var err error
@@ -461,7 +461,7 @@ func (r *recorder) passSignals() error {
 
 // follow runs the program until it ends or the recording does.
 func (r *recorder) follow() int {
-	for !r.signals.over.Load() && r.s.StreamErr() == nil {
+	for !r.signals.over.Load() && r.s.Recorder.Err() == nil {
 		rep, err := r.s.Execution.Continue(1)
 		if err != nil {
 			return r.finish(nil, err)
@@ -498,7 +498,7 @@ func (r *recorder) leave() int {
 		return code
 	}
 	code := r.finish(nil, nil)
-	if !r.o.quiet && r.s.StreamErr() == nil {
+	if !r.o.quiet && r.s.Recorder.Err() == nil {
 		r.say(fmt.Sprintf("the recording has ended, %s goes on: hdb waits for its end", r.name()))
 	}
 	for {
@@ -508,7 +508,7 @@ func (r *recorder) leave() int {
 		}
 		if over(rep) {
 			r.signals.runs(0)
-			if r.s.StreamErr() != nil {
+			if r.s.Recorder.Err() != nil {
 				r.ended = &rep.Exit
 			}
 			r.sayEnd(&rep.Exit)
@@ -536,7 +536,7 @@ func (r *recorder) sayEnd(exit *inferior.ExitStatus) {
 // finish completes the file and says what is in it.
 func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 	r.signals.closing.Store(true)
-	st, err := r.s.EndStream()
+	st, err := r.s.Recorder.EndStream()
 	r.signals.closing.Store(false)
 	r.clear()
 	r.tellPending()

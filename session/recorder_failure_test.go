@@ -55,7 +55,7 @@ func TestPanicEndsARecording(t *testing.T) {
 			s := open(t, "storm_namespaces")
 			s.Settings.Args = "1000000 3 50 > /dev/null"
 			path := filepath.Join(t.TempDir(), "failed.hdb")
-			s.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) {
+			s.Recorder.StreamTo(Stream{Open: func(capture.Info) (io.WriteCloser, error) {
 				f, err := os.Create(path)
 				file = &faultyFile{f, -1000}
 				return file, err
@@ -69,7 +69,7 @@ func TestPanicEndsARecording(t *testing.T) {
 					}
 				}
 				s.proc.Wake(func() {
-					s.exclusive(func() { _ = s.stream.file.Flush() })
+					s.exclusive(func() { _ = s.Recorder.stream.file.Flush() })
 					inject(s)
 				})
 			}()
@@ -77,11 +77,11 @@ func TestPanicEndsARecording(t *testing.T) {
 			var err error
 			owner := panics.Catch(func() { r, err = s.Execution.Continue(1) })
 			if owner != nil {
-				s.Fail(owner)
-			} else if err != nil || r.Reason != inferior.Interrupted || s.StreamErr() == nil {
-				t.Fatalf("%+v, %v, and writing %v", r, err, s.StreamErr())
+				s.Recorder.Fail(owner)
+			} else if err != nil || r.Reason != inferior.Interrupted || s.Recorder.Err() == nil {
+				t.Fatalf("%+v, %v, and writing %v", r, err, s.Recorder.Err())
 			}
-			_, err = s.EndStream()
+			_, err = s.Recorder.EndStream()
 			var failed *panics.Error
 			if !errors.As(err, &failed) || len(failed.Stack) == 0 {
 				t.Errorf("the recording ends with %v", err)

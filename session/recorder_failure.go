@@ -8,25 +8,25 @@ import (
 	"hdb/recording"
 )
 
-// eventsFailed is probeSink.Failed.
-func (s *Session) eventsFailed(err error) {
-	s.failure.CompareAndSwap(nil, &err)
-	if p := s.target.Load(); p != nil && s.streaming == nil {
-		p.Wake(func() { s.notify("%v: no more events are taken; what was recorded before may be saved", err) })
+// failed is probeSink.Failed.
+func (r *Recorder) failed(err error) {
+	r.failure.CompareAndSwap(nil, &err)
+	if p := r.target.Load(); p != nil && r.streaming == nil {
+		p.Wake(func() { r.notify("%v: no more events are taken; what was recorded before may be saved", err) })
 	}
-	_ = s.interrupt() // an error would mean that nothing runs
+	_ = r.interrupt() // an error would mean that nothing runs
 }
 
 // Fail notes a panic of the goroutine that owns the session, which may have been anywhere:
 // nothing is asked of it any more but EndStream and Rescue.
-func (s *Session) Fail(err error) {
-	s.failure.CompareAndSwap(nil, &err)
-	s.exclusive(s.rec.Forsake) // it may run on
+func (r *Recorder) Fail(err error) {
+	r.failure.CompareAndSwap(nil, &err)
+	r.exclusive(r.rec.Forsake) // it may run on
 }
 
 // Failure is an error of hdb's own that has ended the recording, or nil.
-func (s *Session) Failure() error {
-	if p := s.failure.Load(); p != nil {
+func (r *Recorder) Failure() error {
+	if p := r.failure.Load(); p != nil {
 		return *p
 	}
 	return nil
@@ -35,17 +35,17 @@ func (s *Session) Failure() error {
 // complete adds names to the stream's file, so that it can be read elsewhere, and closes
 // it. After a panic, which is then the error, the file has what can be read, and the
 // reason why that is not all.
-func (s *Session) complete(f *recording.File) error {
-	failure := s.Failure()
+func (r *Recorder) complete(f *recording.File) error {
+	failure := r.Failure()
 	if failure == nil {
-		err := caught(func() error { return f.Complete(s.names.Embedder(), s.rec.Info()) })
+		err := caught(func() error { return f.Complete(r.names.Embedder(), r.rec.Info()) })
 		if !isPanic(err) {
 			return err
 		}
 		failure = err
 	}
 	all := failure
-	for _, step := range f.Steps(failure, s.names.Embedder()) {
+	for _, step := range f.Steps(failure, r.names.Embedder()) {
 		err := caught(step)
 		all = errors.Join(all, err)
 		if err != nil && !isPanic(err) {
@@ -56,9 +56,9 @@ func (s *Session) complete(f *recording.File) error {
 }
 
 // attempt calls f, which is part of ending a recording: a panic is its failure.
-func (s *Session) attempt(f func()) {
+func (r *Recorder) attempt(f func()) {
 	if err := panics.Catch(f); err != nil {
-		s.failure.CompareAndSwap(nil, &err)
+		r.failure.CompareAndSwap(nil, &err)
 	}
 }
 

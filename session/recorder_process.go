@@ -1,0 +1,69 @@
+package session
+
+import (
+	"hdb/capture"
+	"hdb/inferior"
+	"hdb/names"
+	"hdb/query"
+	"hdb/recording"
+	"hdb/unwind"
+)
+
+// recordedProcess is what the recording asks about the process.
+type recordedProcess struct {
+	*common
+	likes *likes
+}
+
+// Frames answers what the filter asks of a stack that the probe has walked.
+func (r recordedProcess) Frames(st capture.Stack) recording.Frames {
+	f := &recordedFrames{likes: r.likes, Predicates: query.Predicates{Attribution: r.attribution}}
+	f.Find = func() []names.Frame {
+		defer r.names.Debuginfod.DoNotWait()() // see fetchAhead
+		var out []names.Frame
+		for i := range st.PCs {
+			out = r.names.AppendFrames(out, unwind.Frame{PC: st.Code(i)})
+		}
+		return out
+	}
+	return f
+}
+
+// recordedFrames are the named frames of a stack.
+type recordedFrames struct {
+	likes *likes
+	query.Predicates
+}
+
+// Like tells whether the stack is that of the event in a capture.
+func (f *recordedFrames) Like(event string) bool { return f.likes.same(event, f.Predicates.Stack()) }
+
+// Guessed has names read that the frames may have, while the process runs. They are read
+// soon, because a runtime that ends takes its code back first: recorded stacks were followed
+// by frame pointers, as those through code of no file are.
+func (r recordedProcess) Guessed() {
+	if r.names.JIT.Want() {
+		if p := r.target.Load(); p != nil {
+			p.Wake(r.names.JIT.Read)
+		}
+	}
+}
+
+// Numbered has the probe count an event that got a number.
+func (r recordedProcess) Numbered() {
+	if r.probe != nil {
+		r.probe.Numbered()
+	}
+}
+
+// Resident is the resident memory of a process.
+func (recordedProcess) Resident(pid int) (uint64, error) { return inferior.Resident(pid) }
+
+// thread is a thread as the recording sees it.
+type thread struct{ *inferior.Thread }
+
+// ID is the kernel's.
+func (t thread) ID() int32 { return int32(t.TID) }
+
+// Number is the debugger's.
+func (t thread) Number() int { return t.Num }

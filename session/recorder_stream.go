@@ -1,0 +1,293 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"hdb/capture"
+	"hdb/recording"
+)
+
+// A Stream is a recording that goes to a file as it is made, rather than being
+// kept to be asked: hdb's memory does not grow with its events.
+type Stream struct {
+	// Open is called when the process is there, before it runs.
+	Open func(capture.Info) (io.WriteCloser, error)
+	// Bounds keep the file small, which is an *os.File if old events are dropped.
+	Bounds recording.Bounds
+	// Full is called once, from another goroutine, when the file has Bounds.MaxSize.
+	Full func()
+	// Tick, when set, is called about once a second while the process runs, on
+	// the session's goroutine.
+	Tick func(RecordStatus)
+}
+
+// stream is the recording of this run to a file.
+type stream struct {
+	file  *recording.File
+	done  chan struct{}
+	ended bool        // done is closed
+	asked atomic.Bool // a tick is under way: the process may stand for long
+}
+
+// flushEvery is how often a stream is written out: what was recorded longer ago
+// is in the file however hdb ends.
+const flushEvery = time.Second
+
+// StreamTo has what is recorded from the next run or attach on go to a file.
+func (r *Recorder) StreamTo(st Stream) { r.streaming = &st }
+
+// begin begins to record the process that was launched or attached to.
+func (r *Recorder) begin(info capture.Info) error {
+	r.names.Log.Begin()
+	r.failure.Store(nil)
+	r.dropKept()
+	r.rec.Drop()
+	r.stream, r.unreadable = nil, nil
+	r.console.log.Begin()
+	switch {
+	case r.streaming != nil:
+		w, err := r.streaming.Open(info)
+		if err != nil {
+			return err
+		}
+		file, err := recording.NewFile(w, info, r.streaming.Bounds, r.streaming.Full)
+		if err != nil {
+			return err
+		}
+		r.rec.Begin(info, file)
+		r.follow(file)
+	case r.bounds.Any():
+		file, err := recording.KeepFile(info, r.bounds, r.endFull)
+		if err != nil {
+			return err
+		}
+		r.rec.Begin(info, file)
+		r.follow(file)
+	default:
+		r.rec.Begin(info, nil)
+	}
+	return nil
+}
+
+// follow has the file written out from time to time.
+func (r *Recorder) follow(f *recording.File) {
+	r.stream = &stream{file: f, done: make(chan struct{})}
+	go r.stream.run(r)
+}
+
+// run asks for a tick once a second, on the goroutine that owns the process.
+func (st *stream) run(r *Recorder) {
+	ticker := time.NewTicker(flushEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-st.done:
+			return
+		case <-ticker.C:
+			if p := r.target.Load(); p != nil && st.asked.CompareAndSwap(false, true) {
+				p.Wake(func() {
+					st.asked.Store(false)
+					r.tick(st)
+				})
+			}
+		}
+	}
+}
+
+// tick writes out what was recorded. The first error of that stops the process,
+// so that it need not go on being recorded.
+func (r *Recorder) tick(st *stream) {
+	if r.stream != st {
+		return
+	}
+	r.noteLosses()
+	r.exclusive(st.file.Push)
+	if st.file.Err() != nil && !st.file.Failed() {
+		if st.file.Kept() {
+			r.failKept()
+		}
+		st.file.Fail()
+		_ = r.interrupt() // an error would mean that nothing runs
+	}
+	if r.streaming != nil && r.streaming.Tick != nil {
+		r.streaming.Tick(r.progress())
+	}
+}
+
+// EndStream ends the recording to a file, as the end of the process does: the
+// file is completed with the symbols and source lines that it needs to be opened
+// elsewhere. It returns what was recorded, and the first error of writing.
+func (r *Recorder) EndStream() (RecordStatus, error) {
+	if r.stream != nil && r.rec.On() {
+		if r.stream.file.Full() {
+			r.rec.NotePartial(capture.Reason{Kind: capture.EndedFull})
+		}
+		r.attempt(func() {
+			if err := r.Stop(); err != nil {
+				r.notify("%v", err)
+			}
+		})
+	}
+	r.close()
+	return r.streamed, r.streamErr
+}
+
+// Err is the first error of writing the file, or nil.
+func (r *Recorder) Err() error {
+	if err := r.Failure(); err != nil {
+		return err
+	}
+	if r.stream != nil {
+		return r.stream.file.Err()
+	}
+	return r.streamErr
+}
+
+// close completes the file; no event is added any more.
+func (r *Recorder) close() {
+	st := r.stream
+	if st == nil || st.ended {
+		return
+	}
+	st.ended = true
+	close(st.done)
+	r.attempt(r.noteLosses)
+	if st.file.Kept() {
+		return // it can be asked, and saved
+	}
+	r.attempt(func() { r.streamed = r.status() })
+	r.exclusive(r.rec.Forsake)
+	err := r.complete(st.file)
+	if closeErr := st.file.Close(); err == nil {
+		err = closeErr
+	}
+	r.streamed.Bytes = st.file.Length()
+	if err == nil && st.file.Dropped() > 0 {
+		r.streamed.Left, r.streamed.Bytes, err = st.file.Compact()
+	}
+	r.streamErr = err
+	r.rec.Drop()
+	r.stream, r.streaming = nil, nil
+}
+
+// Bound has the recording that Start begins, or goes on with, kept within
+// bounds: from the beginning of this run on, or of the next one.
+func (r *Recorder) Bound(b recording.Bounds) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	switch {
+	case r.mode() == Saved:
+		return ErrSaved
+	case r.rec.On() && b.Any():
+		return errors.New("record: already recording: bounds are set by the record start after a record stop")
+	case r.proc == nil || r.stream == nil && !b.Any():
+		r.bounds = b
+		return nil
+	case r.stream == nil:
+		r.bounds = b
+		return r.bindRecording()
+	case r.stream.file.Failed():
+		return fmt.Errorf("record: this run's recording has ended, %w: save it", r.stream.file.Err())
+	case r.stream.file.Full():
+		return fmt.Errorf("record: this run's recording had its %s, and has ended: save it", r.bounds)
+	case b.Any() && b != r.bounds:
+		return fmt.Errorf("record: this run is recorded with %s: other bounds are for the next one", r.bounds)
+	}
+	return nil
+}
+
+// bindRecording moves this run's recording, with what it holds, to a file within
+// the bounds.
+func (r *Recorder) bindRecording() error {
+	file, err := recording.KeepFile(r.rec.Info(), r.bounds, r.endFull)
+	if err != nil {
+		return err
+	}
+	r.exclusive(func() { r.rec.MoveTo(file) })
+	r.follow(file)
+	return nil
+}
+
+// endFull ends the recording of a process that runs, or of one that stands when it
+// goes on.
+func (r *Recorder) endFull() {
+	if p := r.target.Load(); p != nil {
+		p.Wake(func() {
+			if r.stream != nil && r.stream.file.Full() {
+				r.endBounded()
+			}
+		})
+	}
+}
+
+// endBounded ends the recording that has as much as it may have.
+func (r *Recorder) endBounded() {
+	if !r.rec.On() {
+		return
+	}
+	r.endKept(capture.EndedFull)
+	if err := r.stopAll(r.disarmEnded); err != nil && r.proc != nil {
+		r.notify("%v", err)
+	}
+	r.notify("the recording has its %s, and has ended; the program goes on", r.bounds)
+}
+
+// endKept ends the recording between two events.
+func (r *Recorder) endKept(why capture.ReasonKind) {
+	r.exclusive(func() { r.rec.Stop(true) })
+	r.rec.NotePartial(capture.Reason{Kind: why})
+}
+
+// disarmEnded has nothing followed for a recording that has ended. All threads stand.
+func (r *Recorder) disarmEnded() error {
+	defer r.planes.noteUnfollowed()
+	return r.planes.arm()
+}
+
+// failKept ends a recording that cannot be written any more: what was written before
+// can be asked.
+func (r *Recorder) failKept() {
+	f := r.stream.file
+	if !f.Fail() {
+		return
+	}
+	r.endKept(capture.Unwritten)
+	f.Forget() // it was made before, without EndedUnwritten
+	if r.proc == nil {
+		return
+	}
+	if err := r.stopAll(r.disarmEnded); err != nil && r.proc != nil {
+		if _, gone := r.proc.Exited(); !gone {
+			r.notify("%v", err)
+		}
+	}
+}
+
+// fileSource is the recording so far, which goes to a file without a name.
+func (r *Recorder) fileSource(f *recording.File) (capture.Source, error) {
+	if f.Dropped() > 0 {
+		r.rec.NotePartial(capture.Reason{Kind: capture.DroppedOlder})
+	}
+	var err error
+	r.exclusive(func() { err = f.Flush() })
+	if err != nil {
+		r.failKept()
+	}
+	return f.Source(r.exclusive)
+}
+
+// dropKept gives up the bounded recording of the last run.
+func (r *Recorder) dropKept() {
+	if r.stream == nil || !r.stream.file.Kept() {
+		return
+	}
+	r.stream.file.Forget()
+	_ = r.stream.file.Close() // nobody reads it any more
+	r.rec.Drop()
+	r.stream = nil
+}
