@@ -5,7 +5,7 @@ import "hdb/console/screen"
 // answer is show for numbers that are drawn from the recording: with what makes them
 // less sure.
 func (c *Console) answer(in Input, data any, text func(o *screen.Output)) {
-	c.showCareful(in, data, c.s.Gaps(), text)
+	c.showCareful(in, data, c.s.Recorded.Gaps(), text)
 }
 
 // showCareful is show with caveats.

@@ -54,7 +54,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	seq, err := c.s.Recorded(condition)
+	seq, err := c.s.Queries.Events(condition)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	live, err := c.s.Live(ctx, condition, limit)
+	live, err := c.s.Queries.Live(ctx, condition, limit)
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
@@ -130,12 +130,12 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 // or events.
 func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 	if s.Mode() == session.Saved {
-		if recorded, seen := s.Recordings(); recorded != seen {
+		if recorded, seen := s.Recorded.Counts(); recorded != seen {
 			o.Printf("of the recorded events only: the capture has %s of %s\n", screen.Grouped(recorded), screen.Grouped(seen))
 		}
 		return
 	}
-	st := s.RecordStatus()
+	st := s.Recorded.Status()
 	why := ""
 	if st.Filter != "" {
 		why = "; the filter is " + st.Filter
@@ -172,7 +172,7 @@ func warnings(doubt report.Doubt) []string {
 // threadNames maps thread IDs to the numbers that users see.
 func threadNames(s *session.Session) map[int]string {
 	names := map[int]string{}
-	for _, t := range s.RecordedThreads() {
+	for _, t := range s.Recorded.Threads() {
 		names[int(t.TID)] = strconv.Itoa(t.Num)
 	}
 	return names
@@ -180,7 +180,7 @@ func threadNames(s *session.Session) map[int]string {
 
 // eventPlace is the function that an event's block belongs to, and its place.
 func eventPlace(c *Console, e *recording.Event) [2]screen.Span {
-	st := c.s.StackOf(e)
+	st := c.s.Queries.StackOf(e)
 	if len(st.Frames) == 0 {
 		return [2]screen.Span{}
 	}

@@ -205,12 +205,12 @@ func (o *Outcome) Warnings() []string { return o.Profile.Caveats.Lines() }
 
 // Check checks what the session recorded.
 func (a *Assertion) Check(s *session.Session) (*Outcome, error) {
-	p, err := s.WholeProfile()
+	p, err := s.Queries.WholeProfile()
 	if err != nil {
 		return nil, err
 	}
 	if a.Limits.MaxLiveGrowth != nil {
-		if a.Limits.Since, err = s.Baseline(p, query.ParseMoment(a.Since)); err != nil {
+		if a.Limits.Since, err = s.Queries.Baseline(p, query.ParseMoment(a.Since)); err != nil {
 			return nil, fmt.Errorf("assert: --since %w", err)
 		}
 	}
@@ -243,7 +243,7 @@ func (a *Assertion) Files(s *session.Session, o *Outcome, ended string) error {
 		if path == "" {
 			return nil
 		}
-		if err := a.output(path, s.SavedPath()).Write(to); err != nil {
+		if err := a.output(path, s.Captures.Path()).Write(to); err != nil {
 			return fmt.Errorf("assert: %w", err)
 		}
 		return nil
@@ -284,7 +284,7 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 		i = next
 	}
 	a.Suppressions, a.JUnit, a.SARIF = line.ExpandHome(a.Suppressions), line.ExpandHome(a.JUnit), line.ExpandHome(a.SARIF)
-	if err := errors.Join(a.Ready(), a.Vacant(c.s.SavedPath())); err != nil {
+	if err := errors.Join(a.Ready(), a.Vacant(c.s.Captures.Path())); err != nil {
 		return err
 	}
 	o, err := a.Check(c.s)

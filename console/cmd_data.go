@@ -45,7 +45,7 @@ func runList(_ context.Context, c *Console, in Input) error {
 	}
 	var costs map[int]query.LineCost
 	if cost {
-		if costs, err = c.s.LineCosts(r.file); err != nil {
+		if costs, err = c.s.Queries.LineCosts(r.file); err != nil {
 			return err
 		}
 	}
@@ -277,7 +277,7 @@ func cutLast(s string, sep byte) (before, after string, ok bool) {
 
 // eventLine is where an event's stack enters code with sources.
 func (v *sourceViewer) eventLine(seq uint64) (listRange, error) {
-	_, st, err := v.c.s.EventStack(seq)
+	_, st, err := v.c.s.Queries.EventStack(seq)
 	if err != nil {
 		return listRange{}, err
 	}

@@ -20,12 +20,12 @@ func startDebuginfod(c *Console) {
 	cfg.UserAgent = "hdb/" + c.cfg.Version
 	c.s.Names().Debuginfod.Configure(cfg, !c.interactive())
 	if c.interactive() && len(cfg.URLs) > 0 {
-		c.s.SetDebuginfod(names.DebuginfodAsk)
+		c.s.Symbols.SetDebuginfod(names.DebuginfodAsk)
 	}
 }
 
 func setDebuginfod(c *Console, v string) error {
-	c.s.SetDebuginfod(names.DebuginfodMode(v))
+	c.s.Symbols.SetDebuginfod(names.DebuginfodMode(v))
 	if v != "off" && len(c.s.Names().Debuginfod.Servers()) == 0 {
 		c.Notify("debuginfod: DEBUGINFOD_URLS names no server: there is nobody to ask")
 	}
@@ -55,7 +55,7 @@ func askDebuginfod(c *Console) {
 			c.unread = answer
 		}
 	}
-	c.s.SetDebuginfod(mode)
+	c.s.Symbols.SetDebuginfod(mode)
 	if mode == names.DebuginfodOn {
 		c.say("`config -save` keeps the answer for later sessions")
 		return

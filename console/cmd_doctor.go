@@ -17,7 +17,7 @@ func infoSymbols(ctx context.Context, c *Console, in Input) error {
 	if in.Raw != "" {
 		return infoSymbol(ctx, c, in)
 	}
-	check, err := c.s.Checkup()
+	check, err := c.s.Symbols.Checkup()
 	if err != nil {
 		return err
 	}

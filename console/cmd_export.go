@@ -159,17 +159,17 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 		}
 	}()
 	if e.Format.Events != nil {
-		if err := s.NoEvents(); err != nil {
+		if err := s.Recorded.NoEvents(); err != nil {
 			return err
 		}
 		return e.Format.Events(w, r)
 	}
-	p, err := s.Profile(e.parts)
+	p, err := s.Queries.Profile(e.parts)
 	if err != nil {
 		return err
 	}
 	if e.Format.Code {
-		s.LocateCode(p)
+		s.Queries.LocateCode(p)
 	}
 	o := e.Options
 	o.Recording = r
@@ -181,7 +181,7 @@ func (e *Export) to(ctx context.Context, s *session.Session, w io.Writer) (err e
 
 // newFile writes a file about what the session recorded. verb stands before errors.
 func newFile(s *session.Session, verb, file string, force bool, to func(io.Writer) error) error {
-	f := outfile.File{Path: file, Force: force, Inputs: []string{s.SavedPath()}}
+	f := outfile.File{Path: file, Force: force, Inputs: []string{s.Captures.Path()}}
 	if err := f.Write(to); err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
@@ -193,8 +193,8 @@ func (e *Export) tables(s *session.Session) error {
 	if err := e.directory(); err != nil {
 		return err
 	}
-	r, err := s.Recording()
-	if err = errors.Join(err, s.NoEvents()); err != nil {
+	r, err := s.Queries.Recording()
+	if err = errors.Join(err, s.Recorded.NoEvents()); err != nil {
 		return err
 	}
 	if err := e.Format.Tables(e.File, r); err != nil {
@@ -205,7 +205,7 @@ func (e *Export) tables(s *session.Session) error {
 
 // recordingOf is the session's, whose events end when the context does.
 func recordingOf(ctx context.Context, s *session.Session) (*report.Recording, error) {
-	r, err := s.Recording()
+	r, err := s.Queries.Recording()
 	if err != nil {
 		return nil, err
 	}
@@ -248,11 +248,11 @@ func runExport(ctx context.Context, c *Console, in Input, format string) error {
 	case len(rest) == 1:
 		e.File = rest[0]
 	}
-	info, err := c.s.CaptureInfo()
+	info, err := c.s.Recorded.Info()
 	if err != nil {
 		return err
 	}
-	switch saved := c.s.SavedPath(); {
+	switch saved := c.s.Captures.Path(); {
 	case e.File != "":
 		e.File = line.ExpandHome(e.File)
 	case saved != "":

@@ -98,7 +98,7 @@ func runSave(_ context.Context, c *Console, in Input) error {
 	if len(files) != 1 {
 		return errors.New("save: one file must follow")
 	}
-	info, err := c.s.Save(line.ExpandHome(files[0]), force)
+	info, err := c.s.Captures.Save(line.ExpandHome(files[0]), force)
 	if err != nil {
 		return err
 	}
@@ -148,12 +148,12 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 	if pid, _, _, live := c.s.Process(); live {
 		return fmt.Errorf("open: process %d is under the debugger: kill or detach it first", pid)
 	}
-	info, err := c.s.Open(line.ExpandHome(in.Args[0]))
+	info, err := c.s.Captures.Open(line.ExpandHome(in.Args[0]))
 	if err != nil {
 		return err
 	}
 	c.source.listing = listing{}
-	readable, selected := c.s.Opened()
+	readable, selected := c.s.Captures.Opened()
 	c.answer(in, struct {
 		captureView
 		Readable int    `json:"events_readable"`
@@ -164,7 +164,7 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 		events := screen.Counted(readable, "event")
 		if total := info.Totals.Events; uint64(readable) < total {
 			events = fmt.Sprintf("%s of %s can be read,", screen.Grouped(readable), screen.Counted(total, "event"))
-		} else if _, seen := c.s.Recordings(); seen > total {
+		} else if _, seen := c.s.Recorded.Counts(); seen > total {
 			events = fmt.Sprintf("%s of %s recorded,", screen.Grouped(readable), screen.Counted(seen, "event"))
 		}
 		o.Printf("%s over %s\n", events, screen.ShortTime(info.Totals.Last))

@@ -104,7 +104,7 @@ func (p *Page) Beside(path string) string { return strings.TrimSuffix(path, ".hd
 // at all, also when the context ends.
 func (p *Page) Write(ctx context.Context, s *session.Session, out io.Writer) error {
 	to := func(w io.Writer) error {
-		profile, err := s.Profile(p.parts)
+		profile, err := s.Queries.Profile(p.parts)
 		if err != nil {
 			return err
 		}
@@ -174,11 +174,11 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%s: one file is written", in.Name)
 	}
-	info, err := c.s.CaptureInfo()
+	info, err := c.s.Recorded.Info()
 	if err != nil {
 		return err
 	}
-	switch saved := c.s.SavedPath(); {
+	switch saved := c.s.Captures.Path(); {
 	case p.File == "-" && p.verb == "table":
 		return showTable(c, in, p)
 	case p.File == "-":
@@ -200,7 +200,7 @@ func runPage(ctx context.Context, c *Console, in Input) error {
 
 // showTable prints the functions.
 func showTable(c *Console, in Input, page Page) error {
-	p, err := c.s.Profile(page.parts)
+	p, err := c.s.Queries.Profile(page.parts)
 	if err != nil {
 		return err
 	}

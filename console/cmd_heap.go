@@ -73,7 +73,7 @@ func runTop(_ context.Context, c *Console, in Input) error {
 		}
 		by = heap.Measure(i)
 	}
-	rows, err := c.s.Top(by, per)
+	rows, err := c.s.Queries.Top(by, per)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func stackRanker(by heap.Measure) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		rows, total, err := c.s.TopStacks(by, limit)
+		rows, total, err := c.s.Queries.TopStacks(by, limit)
 		if err != nil {
 			return err
 		}
@@ -246,7 +246,7 @@ func runWhence(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	w, err := c.s.Whence(addr)
+	w, err := c.s.Queries.Whence(addr)
 	if err != nil {
 		return err
 	}
@@ -312,7 +312,7 @@ func blockHistory(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	events, total, more, err := c.s.History(addr, limit)
+	events, total, more, err := c.s.Queries.History(addr, limit)
 	if err != nil {
 		return err
 	}
@@ -331,11 +331,11 @@ func runDiff(_ context.Context, c *Console, in Input) error {
 	case len(args) == 0 || len(args) > 2:
 		return errors.New("diff: one or two moments, or a capture, must follow")
 	case len(args) == 1 && statErr == nil && st.Mode().IsRegular():
-		d, err = c.s.DiffCapture(args[0], per)
+		d, err = c.s.Queries.DiffCapture(args[0], per)
 	case len(args) == 1:
-		d, err = c.s.Diff(query.ParseMoment(args[0]), query.Present, per)
+		d, err = c.s.Queries.Diff(query.ParseMoment(args[0]), query.Present, per)
 	default:
-		d, err = c.s.Diff(query.ParseMoment(args[0]), query.ParseMoment(args[1]), per)
+		d, err = c.s.Queries.Diff(query.ParseMoment(args[0]), query.ParseMoment(args[1]), per)
 	}
 	if err != nil {
 		return fmt.Errorf("diff: %w", err)

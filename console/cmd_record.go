@@ -60,7 +60,7 @@ func runRecordStop(_ context.Context, c *Console, _ Input) error {
 	if err := c.s.Recorder.Stop(); err != nil {
 		return err
 	}
-	c.say("recording stopped: %s kept", screen.Counted(c.s.RecordStatus().Recorded, "event"))
+	c.say("recording stopped: %s kept", screen.Counted(c.s.Recorded.Status().Recorded, "event"))
 	return nil
 }
 
@@ -68,7 +68,7 @@ func runRecordPause(_ context.Context, c *Console, _ Input) error {
 	if err := c.s.Recorder.Pause(); err != nil {
 		return err
 	}
-	c.say("recording paused at %s: events are followed, but not kept", screen.Counted(c.s.RecordStatus().Recorded, "event"))
+	c.say("recording paused at %s: events are followed, but not kept", screen.Counted(c.s.Recorded.Status().Recorded, "event"))
 	return nil
 }
 
@@ -86,7 +86,7 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 		text = strings.TrimSpace(rest)
 	}
 	if text == "" {
-		st := c.s.RecordStatus()
+		st := c.s.Recorded.Status()
 		if err := c.s.Recorder.Filter(nil); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func viewRecord(st session.RecordStatus) recordView {
 }
 
 func runRecordStatus(_ context.Context, c *Console, in Input) error {
-	st := c.s.RecordStatus()
+	st := c.s.Recorded.Status()
 	c.show(in, viewRecord(st), func(o *screen.Output) { printRecord(c, o, st) })
 	return nil
 }

@@ -174,7 +174,7 @@ func runReport(ctx context.Context, c *Console, in Input) error {
 }
 
 func showRecorded(c *Console, in Input, r *Report) error {
-	p, err := c.s.Profile(r.parts)
+	p, err := c.s.Queries.Profile(r.parts)
 	if err != nil {
 		return err
 	}

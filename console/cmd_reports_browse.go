@@ -14,7 +14,7 @@ func browse(ctx context.Context, c *Console, in Input, r *Report) error {
 	if !ok || !c.tui.Ready() || !c.tui.PrintsTo(c.out) {
 		return screen.NoTerminal(in.Name + " --interactive")
 	}
-	p, err := c.s.Profile(r.parts)
+	p, err := c.s.Queries.Profile(r.parts)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	var st names.Stack
 	called, selected := c.s.Selection.Called(), -1
 	if b.isEvent {
-		e, of, err := c.s.EventStack(b.event)
+		e, of, err := c.s.Queries.EventStack(b.event)
 		if err != nil {
 			return err
 		}

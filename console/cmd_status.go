@@ -373,13 +373,13 @@ type captureView struct {
 
 // viewCapture is info of the recording, with what makes its numbers less sure.
 func viewCapture(s *session.Session, i capture.Info) captureView {
-	t, careful := i.Totals, s.Caveats()
+	t, careful := i.Totals, s.Recorded.Caveats()
 	return captureView{i.Program, i.Args, i.PID, i.Start.UTC().Format("2006-01-02T15:04:05Z"), i.Host, i.Kernel, i.Arch, i.Created, i.Version,
 		t.Events, t.Allocs, t.Frees, t.Failed, t.Bytes, t.Last.Nanoseconds(), report.ReasonTexts(careful.Partial), careful.Lost, report.DamageText(careful.Damage)}
 }
 
 func infoCapture(_ context.Context, c *Console, in Input) error {
-	info, err := c.s.CaptureInfo()
+	info, err := c.s.Recorded.Info()
 	if err != nil {
 		return err
 	}
@@ -421,7 +421,7 @@ func infoStops(_ context.Context, c *Console, in Input) error {
 	}
 	views := []view{}
 	var rows [][]screen.Span
-	for i, r := range c.s.StopRecords() {
+	for i, r := range c.s.Recorded.Stops() {
 		views = append(views, view{i + 1, r.Text, r.Seq, r.Event, r.Time.Nanoseconds()})
 		rows = append(rows, []screen.Span{screen.Head(fmt.Sprint(i + 1)), screen.Plain(screen.ShortTime(r.Time)), screen.Plain(r.Text)})
 	}

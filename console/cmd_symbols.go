@@ -37,7 +37,7 @@ func runSymbolsEmbed(_ context.Context, c *Console, in Input) error {
 	case len(files) == 1:
 		path = line.ExpandHome(files[0])
 	}
-	info, err := c.s.EmbedSymbols(path, force)
+	info, err := c.s.Captures.Embed(path, force)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func runSymbolsEmbed(_ context.Context, c *Console, in Input) error {
 }
 
 func runSymbolsRefresh(_ context.Context, c *Console, in Input) error {
-	changes, err := c.s.RefreshSymbols()
+	changes, err := c.s.Symbols.Refresh()
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func nextEvent(d query.Direction, frees bool, live func(*session.Execution, int,
 		if live != nil && c.s.Mode() == session.Live {
 			return reported(c, in)(live(c.s.Execution, count, condition))
 		}
-		return traveled(c, in)(c.s.ReplayTo(ctx, d, frees, count, condition))
+		return traveled(c, in)(c.s.Travel.ReplayTo(ctx, d, frees, count, condition))
 	}
 }
 
@@ -62,7 +62,7 @@ func replayer(d query.Direction) func(context.Context, *Console, Input) error {
 		if err != nil {
 			return err
 		}
-		return traveled(c, in)(c.s.Replay(ctx, d, n))
+		return traveled(c, in)(c.s.Travel.Replay(ctx, d, n))
 	}
 }
 
@@ -95,16 +95,16 @@ func runGoto(_ context.Context, c *Console, in Input) error {
 	if moment == "" {
 		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
 	}
-	return reported(c, in)(c.s.Goto(moment))
+	return reported(c, in)(c.s.Travel.Goto(moment))
 }
 
 func runMark(_ context.Context, c *Console, in Input) error {
 	name := momentName(in)
 	if name == "" {
-		showMarks(c, in, c.s.Marks())
+		showMarks(c, in, c.s.Recorded.Marks())
 		return nil
 	}
-	seq, err := c.s.Mark(name)
+	seq, err := c.s.Travel.Mark(name)
 	if err != nil {
 		return err
 	}

@@ -160,10 +160,10 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 // moments completes what goto and diff take.
 func (k completer) moments(word string) []string {
 	names := []string{"peak", "start", "end"}
-	for i := range k.c.s.StopRecords() {
+	for i := range k.c.s.Recorded.Stops() {
 		names = append(names, "stop"+strconv.Itoa(i+1))
 	}
-	for _, m := range k.c.s.Marks() {
+	for _, m := range k.c.s.Recorded.Marks() {
 		names = append(names, m.Name)
 	}
 	return line.StartingWith(names, word)

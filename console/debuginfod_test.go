@@ -99,7 +99,7 @@ func TestDebuginfodWithoutTerminal(t *testing.T) {
 	st := newStage(t, nil, "set debuginfod ask", "show debuginfod", "set debuginfod of", "info debuginfod")
 	asked := servers(t, st)
 	startDebuginfod(st.Console)
-	st.s.SetDebuginfod(names.DebuginfodAsk)
+	st.s.Symbols.SetDebuginfod(names.DebuginfodAsk)
 	_, _ = st.s.Names().Debuginfod.DebugInfo(missingID)
 	st.Run()
 	for _, p := range st.in.prompts {
@@ -120,7 +120,7 @@ func TestInfoDebuginfod(t *testing.T) {
 	st := newStage(t, nil, "info debuginfod")
 	asked := servers(t, st)
 	startDebuginfod(st.Console)
-	st.s.SetDebuginfod(names.DebuginfodOn)
+	st.s.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil || asked.Load() != 1 {
 		t.Errorf("error %v, asked %d times", err, asked.Load())
 	}
@@ -149,7 +149,7 @@ func TestRefreshTellsWhatIsComing(t *testing.T) {
 	st.env["DEBUGINFOD_URLS"], st.env["DEBUGINFOD_CACHE_PATH"] = s.URL, t.TempDir()
 	st.in.person = true
 	startDebuginfod(st.Console)
-	st.s.SetDebuginfod(names.DebuginfodOn)
+	st.s.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if _, err := st.s.Names().Debuginfod.DebugInfo(missingID); err == nil {
 		t.Error("there is such a file")
 	}

@@ -95,7 +95,7 @@ func (t *eventTable) add(part []*recording.Event) {
 
 func (t *eventTable) end(of listed) {
 	endOfList(t.c.out, t.list, t.shown, of)
-	t.c.out.Careful(t.c.s.Gaps())
+	t.c.out.Careful(t.c.s.Recorded.Gaps())
 }
 
 func (t *eventTable) cut() {}
@@ -156,7 +156,7 @@ func (o *eventObject) end(of listed) {
 	rest := jsonLine(o.name, struct {
 		Total int  `json:"total"`
 		More  bool `json:"more,omitempty"`
-	}{of.total, of.more}, o.c.s.Gaps()...)
+	}{of.total, of.more}, o.c.s.Recorded.Gaps()...)
 	o.c.out.Raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
 }
 

@@ -60,7 +60,7 @@ func monitorReady(c *Console) error {
 
 // newMonitor prepares the view of what the session records.
 func newMonitor(c *Console) (*monitor, error) {
-	data, err := c.s.NewMonitor()
+	data, err := c.s.Queries.NewMonitor()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (m *monitor) begin() error {
 		return err
 	}
 	m.c.notices.Hold()
-	noteDoubt(m.c, m.c.s.LiveDoubt()) // which the view shows
+	noteDoubt(m.c, m.c.s.Recorded.Doubt()) // which the view shows
 	m.c.s.KeepTerminal(true)
 	m.c.tui.FullScreen().Begin("", screen.User{Resized: func() { m.post(m.paint) }, Lost: func() { m.post(m.regain) }})
 	return nil
@@ -275,7 +275,7 @@ func (m *monitor) take(budget time.Duration) (whole bool) {
 	case !whole:
 		v.Note = "names are being looked up"
 	default:
-		v.Note = strings.Join(m.c.s.Gaps(), "; ")
+		v.Note = strings.Join(m.c.s.Recorded.Gaps(), "; ")
 	}
 	now := m.data.Totals()
 	v.Elapsed = m.data.Elapsed()

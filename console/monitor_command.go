@@ -29,7 +29,7 @@ func runMonitor(ctx context.Context, c *Console, in Input) error {
 	if paintedOver(c) {
 		return errors.New("monitor: the program writes to this terminal: start it with its output elsewhere: run ARGS > FILE 2>&1")
 	}
-	if st := c.s.RecordStatus(); !st.Recording {
+	if st := c.s.Recorded.Status(); !st.Recording {
 		if err := c.s.Recorder.Start(); err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ func (c *Console) report(in Input, r *session.Report) {
 	}
 	var gaps []string
 	if r.Drawn {
-		gaps = c.s.Gaps()
+		gaps = c.s.Recorded.Gaps()
 	}
 	c.showCareful(in, struct {
 		Stop reportView `json:"stop"`

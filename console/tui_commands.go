@@ -154,7 +154,7 @@ func noPlace(s *session.Session) string {
 func frameWords(s *session.Session, f names.Frame) string {
 	words := fmt.Sprintf("#%d", f.Num)
 	if s.Mode() == session.Saved {
-		if _, selected := s.Opened(); selected != "" {
+		if _, selected := s.Captures.Opened(); selected != "" {
 			return words + "  " + selected
 		}
 		return words

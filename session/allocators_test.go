@@ -75,7 +75,7 @@ func TestAddFunctionStripped(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1))
-		seq, err := s.Recorded(nil)
+		seq, err := s.Queries.Events(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,37 +77,37 @@ func TestGoIsNotCounted(t *testing.T) {
 			t.Errorf("%v: said %s", flags, said)
 		}
 		path := filepath.Join(t.TempDir(), "go.hdb")
-		if _, err := s.Save(path, false); err != nil {
+		if _, err := s.Captures.Save(path, false); err != nil {
 			t.Fatal(err)
 		}
 		s.rec.DropPartial(capture.GoHeap)
 		older := filepath.Join(t.TempDir(), "older.hdb")
-		if _, err := s.Save(older, false); err != nil {
+		if _, err := s.Captures.Save(older, false); err != nil {
 			t.Fatal(err)
 		}
 		for name, s := range map[string]*Session{"live": s, "saved": reopen(t, path), "of an older hdb": reopen(t, older)} {
 			if flags != nil && name != "saved" {
 				continue // nothing in it tells that it is of a Go program
 			}
-			_, profile := s.Profile(query.ProfileParts{})
-			_, top := s.Top(heap.ByLive, query.PerFunction)
-			_, _, leaks := s.TopStacks(heap.ByLive, 5)
-			_, live := s.Live(t.Context(), nil, 5)
-			_, diff := s.Diff(query.ParseMoment("start"), query.ParseMoment(""), query.PerFunction)
-			_, whence := s.Whence(0x1000)
-			_, costs := s.LineCosts("golang.go")
+			_, profile := s.Queries.Profile(query.ProfileParts{})
+			_, top := s.Queries.Top(heap.ByLive, query.PerFunction)
+			_, _, leaks := s.Queries.TopStacks(heap.ByLive, 5)
+			_, live := s.Queries.Live(t.Context(), nil, 5)
+			_, diff := s.Queries.Diff(query.ParseMoment("start"), query.ParseMoment(""), query.PerFunction)
+			_, whence := s.Queries.Whence(0x1000)
+			_, costs := s.Queries.LineCosts("golang.go")
 			for i, err := range []error{profile, top, leaks, live, diff, whence, costs} {
 				if !errors.Is(err, errGo) || !strings.HasPrefix(err.Error(), "golang is a Go program: ") {
 					t.Errorf("%v, %s: question %d: %v", flags, name, i, err)
 				}
 			}
-			if p, err := s.WholeProfile(); err != nil || !report.Check(p, &report.Limits{MaxAllocs: new(uint64(1 << 40)), Incomplete: true})[0].Undecided {
+			if p, err := s.Queries.WholeProfile(); err != nil || !report.Check(p, &report.Limits{MaxAllocs: new(uint64(1 << 40)), Incomplete: true})[0].Undecided {
 				t.Errorf("%v, %s: %v: a limit is decided", flags, name, err)
 			}
 			if flags != nil {
 				continue // the calls are not known either
 			}
-			events, err := s.Recorded(nil)
+			events, err := s.Queries.Events(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,15 +125,15 @@ func TestGoIsNotCounted(t *testing.T) {
 func TestCgoIsCounted(t *testing.T) {
 	s, _ := recordGo(t, buildCgo(t))
 	path := filepath.Join(t.TempDir(), "go.hdb")
-	if _, err := s.Save(path, false); err != nil {
+	if _, err := s.Captures.Save(path, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*Session{s, reopen(t, path)} {
-		p, err := s.Profile(query.ProfileParts{})
+		p, err := s.Queries.Profile(query.ProfileParts{})
 		if err != nil || p.Moment.Live < 6000 || p.Peak.Live < 10_000 || p.Peak.Live > 1<<20 || !p.GoHeap() {
 			t.Errorf("%v: live %d, peak %d, %+v", err, p.Moment.Live, p.Peak.Live, p.Partial)
 		}
-		if gaps := s.Gaps(); !slices.ContainsFunc(gaps, func(line string) bool { return strings.Contains(line, "what the Go runtime allocates is not counted") }) {
+		if gaps := s.Recorded.Gaps(); !slices.ContainsFunc(gaps, func(line string) bool { return strings.Contains(line, "what the Go runtime allocates is not counted") }) {
 			t.Errorf("gaps %q", gaps)
 		}
 		var text strings.Builder

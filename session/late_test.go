@@ -62,7 +62,7 @@ func recordedCapture(t *testing.T, s *Session, prog string) string {
 	setBreak(t, s, "alloc if size > 1000 && size < 1200")
 	must(t)(s.Run(nil))
 	path := filepath.Join(t.TempDir(), "bare.hdb")
-	if err := file.Save(outfile.File{Path: path}, s.source(), nil); err != nil {
+	if err := file.Save(outfile.File{Path: path}, s.Recorded.source(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Kill(); err != nil {
@@ -81,7 +81,7 @@ func reader(t *testing.T, path string) (s *Session, said *bytes.Buffer) {
 			t.Errorf("close: %v", err)
 		}
 	})
-	if _, err := s.Open(path); err != nil {
+	if _, err := s.Captures.Open(path); err != nil {
 		t.Fatal(err)
 	}
 	return s, said
@@ -119,7 +119,7 @@ func TestCaptureWithoutNamesFindsThemLate(t *testing.T) {
 	if err != nil || len(fns) != 1 || fns[0].DeclLine != 39 {
 		t.Errorf("functions %+v, %v", fns, err)
 	}
-	info, err := s.EmbedSymbols("", false)
+	info, err := s.Captures.Embed("", false)
 	if err != nil || info.Path != bare {
 		t.Fatalf("embed: %+v, %v", info, err)
 	}
@@ -163,7 +163,7 @@ func TestWrongBuildIDIsRefusedWithBothValues(t *testing.T) {
 	if places, err := again.Locations.Places("other_place"); len(places) != 0 || err != nil || said.String() != want {
 		t.Errorf("places %v, %v, said %q", places, err, said)
 	}
-	changes, err := s.RefreshSymbols()
+	changes, err := s.Symbols.Refresh()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestRefreshFindsDebugFileInCapture(t *testing.T) {
 	s := open(t, "inlined", "-O2")
 	recordedCapture(t, s, prog)
 	kept := filepath.Join(dir, "kept.hdb")
-	if _, err := s.Save(kept, false); err != nil {
+	if _, err := s.Captures.Save(kept, false); err != nil {
 		t.Fatal(err)
 	}
 	r, _ := reader(t, kept)
@@ -233,13 +233,13 @@ func TestRefreshFindsDebugFileInCapture(t *testing.T) {
 	if err := os.Remove(prog); err != nil { // the debug file alone will do
 		t.Fatal(err)
 	}
-	if _, err := r.RefreshSymbols(); err != nil {
+	if _, err := r.Symbols.Refresh(); err != nil {
 		t.Fatal(err)
 	}
 	if got := stackOf(t, r); got != wholeStack {
 		t.Errorf("after refresh: %s", got)
 	}
-	if _, err := r.EmbedSymbols(filepath.Join(dir, "better.hdb"), false); err != nil {
+	if _, err := r.Captures.Embed(filepath.Join(dir, "better.hdb"), false); err != nil {
 		t.Fatal(err)
 	}
 	better, _ := reader(t, filepath.Join(dir, "better.hdb"))
@@ -263,18 +263,18 @@ func TestRefreshFindsDebugFileOfProcess(t *testing.T) {
 	if got := stackOf(t, s); strings.Contains(got, "other_place") {
 		t.Fatalf("stack %s of a stripped program", got)
 	}
-	if changes, err := s.RefreshSymbols(); err != nil || len(changes) != 0 {
+	if changes, err := s.Symbols.Refresh(); err != nil || len(changes) != 0 {
 		t.Errorf("nothing is new, but %+v, %v", changes, err)
 	}
 	s.Settings.DebugDirs = []string{install(t, debug, buildID(t, prog))}
-	changes, err := s.RefreshSymbols()
+	changes, err := s.Symbols.Refresh()
 	if err != nil || len(changes) != 1 || changes[0].After != "DWARF" || changes[0].DebugFile == "" {
 		t.Errorf("changes %+v, %v", changes, err)
 	}
 	if got := stackOf(t, s); got != wholeStack {
 		t.Errorf("after refresh: %s", got)
 	}
-	_, st, err := s.EventStack(s.rec.Seq())
+	_, st, err := s.Queries.EventStack(s.rec.Seq())
 	if err != nil || path(st.Frames[:5]) != wholeStack {
 		t.Errorf("recorded stack: %s, %v", path(st.Frames), err)
 	}
@@ -291,7 +291,7 @@ func TestChangedSourceDoesNotReplaceKeptLines(t *testing.T) {
 	s := open(t, "inlined", "-O2")
 	recordedCapture(t, s, prog)
 	kept := filepath.Join(dir, "kept.hdb")
-	if _, err := s.Save(kept, false); err != nil {
+	if _, err := s.Captures.Save(kept, false); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "inlined.c")
@@ -303,7 +303,7 @@ func TestChangedSourceDoesNotReplaceKeptLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := reader(t, kept)
-	if _, err := r.EmbedSymbols("", false); err != nil {
+	if _, err := r.Captures.Embed("", false); err != nil {
 		t.Fatal(err)
 	}
 	src, err := r.names.Source(file)
@@ -324,7 +324,7 @@ func TestCaptureFetchesDebugFiles(t *testing.T) {
 	if err := os.Remove(r.prog); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Open(bare); err != nil {
+	if _, err := s.Captures.Open(bare); err != nil {
 		t.Fatal(err)
 	}
 	if got := stackOf(t, s); got != wholeStack {
@@ -348,7 +348,7 @@ func TestRefreshOfAFreshProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if changes, err := s.RefreshSymbols(); err != nil || len(changes) != 0 {
+		if changes, err := s.Symbols.Refresh(); err != nil || len(changes) != 0 {
 			t.Errorf("%v: %+v", err, changes)
 		}
 		for id := ""; id == ""; { // until it is old enough to be told from what is written next

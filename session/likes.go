@@ -27,8 +27,8 @@ func (l *likes) read(path string, seq uint64) (*query.Likeness, error) {
 	other := New(Config{Version: l.cfg.Version, Cache: l.cfg.Cache})
 	other.reading = l.reading
 	defer other.Close()
-	if _, err := other.Open(path); err != nil {
+	if _, err := other.Captures.Open(path); err != nil {
 		return nil, err
 	}
-	return other.recordingOf(other.saved, nil).LikenessOf(seq)
+	return other.Queries.recordingOf(other.saved, nil).LikenessOf(seq)
 }

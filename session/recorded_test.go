@@ -81,8 +81,8 @@ func TestTablesSayWhatTheProfileSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
-	p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{}))
-	r := get[*report.Recording](t)(saved.Recording())
+	p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{}))
+	r := get[*report.Recording](t)(saved.Queries.Recording())
 	total := p.Total()
 	got := ask(t, r,
 		"select count(*), count(*) filter (makes), sum(size) filter (makes), sum(if(makes, size, 0)) - sum(ended_size) FROM events",
@@ -114,9 +114,9 @@ func TestTablesSayWhatTheProfileSays(t *testing.T) {
 		t.Errorf("the profile has %+v", total)
 	}
 	// As of an earlier moment.
-	must(t)(saved.Goto("50%"))
-	p = get[*report.Profile](t)(saved.Profile(query.ProfileParts{}))
-	r = get[*report.Recording](t)(saved.Recording())
+	must(t)(saved.Travel.Goto("50%"))
+	p = get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{}))
+	r = get[*report.Recording](t)(saved.Queries.Recording())
 	if got, want := ask(t, r, "select events, live_bytes, peak_bytes FROM runs")[0], fmt.Sprintf("%d %d %d", p.Events, p.Moment.Live, p.Peak.Live); got != want {
 		t.Errorf("at 50%%: DuckDB says %s, want %s", got, want)
 	}
@@ -130,9 +130,9 @@ func TestBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
-	p := get[*report.Profile](t)(saved.WholeProfile())
+	p := get[*report.Profile](t)(saved.Queries.WholeProfile())
 	for since, want := range map[string]uint64{"start": 1000, "50%": 20_264} {
-		b, err := saved.Baseline(p, query.ParseMoment(since))
+		b, err := saved.Queries.Baseline(p, query.ParseMoment(since))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestBaseline(t *testing.T) {
 		}
 	}
 	for _, since := range []string{"nowhere", "end", "9999s"} { // nothing is compared with itself
-		if _, err := saved.Baseline(p, query.ParseMoment(since)); err == nil {
+		if _, err := saved.Queries.Baseline(p, query.ParseMoment(since)); err == nil {
 			t.Errorf("no error since %s", since)
 		}
 	}
@@ -160,7 +160,7 @@ func TestUnclosedIsPartial(t *testing.T) {
 	if _, err := s.Recorder.EndStream(); err != nil {
 		t.Fatal(err)
 	}
-	why := reopen(t, path).Caveats().Partial
+	why := reopen(t, path).Recorded.Caveats().Partial
 	size := get[os.FileInfo](t)(os.Stat(path)).Size()
 	for _, tc := range []struct {
 		size   int64
@@ -174,10 +174,10 @@ func TestUnclosedIsPartial(t *testing.T) {
 		}
 		cut := New(Config{Version: "test"})
 		defer cut.Close()
-		if _, err := cut.Open(path); err != nil {
+		if _, err := cut.Captures.Open(path); err != nil {
 			t.Fatal(err)
 		}
-		got := cut.Caveats()
+		got := cut.Recorded.Caveats()
 		if got.Damage == nil || tc.reason == 0 && !slices.Equal(got.Partial, why) || tc.reason != 0 && !got.Partial.Has(tc.reason) {
 			t.Errorf("cut at %d: %+v, want %d", tc.size, got, tc.reason)
 		}

@@ -64,7 +64,7 @@ func TestPanicEndsARecording(t *testing.T) {
 			pid, _, _, _ := s.Process()
 			go func() {
 				for end := testprogs.Deadline(t); time.Now().Before(end); time.Sleep(time.Millisecond) {
-					if recorded, _ := s.Recordings(); recorded > 1000 {
+					if recorded, _ := s.Recorded.Counts(); recorded > 1000 {
 						break
 					}
 				}

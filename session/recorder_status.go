@@ -29,7 +29,7 @@ type RecordStatus struct {
 	Losses     []recording.Loss // calls of this run that are in no event
 	Lost       uint64           // their sum
 	Probe      probe.Stats      // of the probe's own work
-	Partial    capture.Reasons  // why else numbers are not those of the run, as in Session.Gaps
+	Partial    capture.Reasons  // why else numbers are not those of the run, as in Recorded.Gaps
 	Damage     error            // what of the recording cannot be read, nil if no damage is known
 	Doubt      report.Doubt     // why blocks that seem to live may not
 	Bounds     recording.Bounds // that the recording of this run is kept in
@@ -45,7 +45,7 @@ func (st *RecordStatus) setLosses(losses []recording.Loss) {
 	}
 }
 
-// progress is Session.RecordStatus but for the live blocks that are recorded, which
+// progress is Recorded.Status but for the live blocks that are recorded, which
 // have to be counted.
 func (r *Recorder) progress() RecordStatus {
 	st := RecordStatus{

@@ -15,7 +15,6 @@ import (
 	"regexp"
 
 	"hdb/capture"
-	"hdb/heap"
 	"hdb/inferior"
 	"hdb/internal/diskcache"
 	"hdb/names"
@@ -59,26 +58,21 @@ type Session struct {
 	Allocators *Allocators // the allocator functions
 	Planes     *Planes     // what follows their calls
 	Recorder   *Recorder   // what is recorded of them
+	Recorded   *Recorded   // the recording that questions are about: of the process, or the capture
+	Queries    *Queries    // the questions
+	Travel     *Travel     // moments of it
+	Captures   *Captures   // opening and saving it
+	Symbols    *Symbols    // where names come from
 	ConsoleLog *ConsoleLog // what was typed and printed
 
 	*common
 	*account
-	walker    *walker
-	demand    *demand
-	likes     *likes
-	savedPath string // absolute
-	indexed   indexed
-	moved     bool                       // saved was brought to
-	at        uint64                     // the moment after this event, rather than to its end
-	policy    map[string]inferior.Policy // handle, kept across runs
+	walker *walker
+	demand *demand
+	likes  *likes
+	policy map[string]inferior.Policy // handle, kept across runs
 
 	catchFork, catchExec bool
-}
-
-// indexed is the index of the recording that was asked last.
-type indexed struct {
-	of    capture.Source
-	index *heap.Index
 }
 
 // Settings are what `set` changes; they hold from the next run or stop on.
@@ -138,14 +132,20 @@ func New(cfg Config) *Session {
 	s.Allocators = &Allocators{common: s.common, loc: s.Locations}
 	s.Planes = newPlanes(s.common, s.account, s.walker, s.demand, s.likes, s.Allocators)
 	s.ConsoleLog = &ConsoleLog{common: s.common, account: s.account}
-	s.Recorder = &Recorder{common: s.common, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog, status: s.RecordStatus}
+	s.Recorder = &Recorder{common: s.common, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}
 	s.Planes.failed = s.Recorder.failed
+	s.Recorded = &Recorded{common: s.common, account: s.account, recorder: s.Recorder}
+	s.Recorder.status = s.Recorded.Status
+	s.Queries = &Queries{s.common, s.Recorded, s.likes, s.Allocators}
+	s.Travel = &Travel{s.common, s.Selection, s.demand, s.Recorded, s.Queries}
+	s.Captures = &Captures{common: s.common, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
 	s.Stops = &Stops{s.common, s.account, s.demand, s.Selection, s.Locations, s.Allocators, s.likes, s.Planes}
 	s.Execution = &Execution{
 		common: s.common, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: s.forget,
 	}
 	s.Stepping = &Stepping{s.common, s.Selection, s.Locations, s.Execution}
+	s.Symbols = &Symbols{s.common, s.Selection, s.Stops, s.Recorded}
 	return s
 }
 

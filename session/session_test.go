@@ -168,7 +168,7 @@ func TestCaptureRoundTrip(t *testing.T) {
 	setBreak(t, s, "realloc if size > 1MiB")
 	r := must(t)(s.Run(nil))
 	file := filepath.Join(t.TempDir(), "sizes.hdb")
-	if _, err := s.Save(file, false); err != nil {
+	if _, err := s.Captures.Save(file, false); err != nil {
 		t.Fatal(err)
 	}
 	live, err := s.Selection.Stack(0)
@@ -178,7 +178,7 @@ func TestCaptureRoundTrip(t *testing.T) {
 
 	c := New(Config{Version: "test"})
 	defer c.Close()
-	if _, err := c.Open(file); err != nil {
+	if _, err := c.Captures.Open(file); err != nil {
 		t.Fatal(err)
 	}
 	saved, err := c.Selection.Stack(0)
@@ -188,7 +188,7 @@ func TestCaptureRoundTrip(t *testing.T) {
 	if a, b := path(live.Frames), path(saved.Frames); a != b {
 		t.Errorf("the stack was\n%s, and opens as\n%s", a, b)
 	}
-	e, stack, err := c.EventStack(r.Event.Seq)
+	e, stack, err := c.Queries.EventStack(r.Event.Seq)
 	if err != nil || e.Call() != r.Event.Call() {
 		t.Fatalf("#%d is %v, want %s: %v", r.Event.Seq, e, r.Event.Call(), err)
 	}

@@ -195,8 +195,8 @@ func TestStopCountsWhatWasRecorded(t *testing.T) {
 		must(t)(s.Execution.Continue(1)) // six events, of which five blocks are live
 		setBreak(t, s, stop)
 		must(t)(s.Execution.Continue(1))
-		if st := s.Stops.All()[1]; st.Hits != 1 || s.RecordStatus().Seen != 8 {
-			t.Errorf("%s: %d hits in %d events", stop, st.Hits, s.RecordStatus().Seen)
+		if st := s.Stops.All()[1]; st.Hits != 1 || s.Recorded.Status().Seen != 8 {
+			t.Errorf("%s: %d hits in %d events", stop, st.Hits, s.Recorded.Status().Seen)
 		}
 	}
 }
@@ -211,11 +211,11 @@ func TestRecordStatusTellsLostCalls(t *testing.T) {
 	if _, err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if st := s.RecordStatus(); st.Lost != 2 || len(st.Losses) != 1 || st.Losses[0].Reason != (capture.Reason{Kind: capture.NotFollowed, Text: cause.Error()}) {
+	if st := s.Recorded.Status(); st.Lost != 2 || len(st.Losses) != 1 || st.Losses[0].Reason != (capture.Reason{Kind: capture.NotFollowed, Text: cause.Error()}) {
 		t.Errorf("lost %d: %v", st.Lost, st.Losses)
 	}
 	must(t)(s.Run(nil))
-	if st := s.RecordStatus(); st.Lost != 0 {
+	if st := s.Recorded.Status(); st.Lost != 0 {
 		t.Errorf("%d lost in the next run", st.Lost)
 	}
 }
@@ -245,16 +245,16 @@ func TestRecordStatusOfACapture(t *testing.T) {
 	setBreak(t, s, "malloc")
 	must(t)(s.Run(nil))
 	file := filepath.Join(t.TempDir(), "c.hdb")
-	if _, err := s.Save(file, false); err != nil {
+	if _, err := s.Captures.Save(file, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Open(file); err != nil {
+	if _, err := s.Captures.Open(file); err != nil {
 		t.Fatal(err)
 	}
-	if st := s.RecordStatus(); st.Recorded != 1 || st.Seen != 11 || st.LiveBlocks != 1 || st.LiveBytes != 100 {
+	if st := s.Recorded.Status(); st.Recorded != 1 || st.Seen != 11 || st.LiveBlocks != 1 || st.LiveBytes != 100 {
 		t.Errorf("%+v, want the one block of 100 bytes", st)
 	}
 }

@@ -49,7 +49,7 @@ func TestTailCallsOfTheAllocator(t *testing.T) {
 		recorded := func() {
 			t.Helper()
 			for seq, want := range map[uint64][]string{made.Seq: wrapper, given.Seq: giver} {
-				e, st, err := s.EventStack(seq)
+				e, st, err := s.Queries.EventStack(seq)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -60,10 +60,10 @@ func TestTailCallsOfTheAllocator(t *testing.T) {
 		must(t)(s.Execution.Continue(1))
 		recorded() // of the program that has ended
 		saved := filepath.Join(t.TempDir(), "tail.hdb")
-		if _, err := s.Save(saved, false); err != nil {
+		if _, err := s.Captures.Save(saved, false); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Open(saved); err != nil {
+		if _, err := s.Captures.Open(saved); err != nil {
 			t.Fatal(err)
 		}
 		recorded()

@@ -95,10 +95,10 @@ func TestSummariesOfRecordings(t *testing.T) {
 				for s.Mode() == Live {
 					must(t)(s.Execution.Continue(1))
 				}
-				src := s.source()
+				src := s.Recorded.source()
 				sumsAreReplay(t, "log", src)
 				path := filepath.Join(t.TempDir(), "x.hdb")
-				if _, err := s.Save(path, false); err != nil {
+				if _, err := s.Captures.Save(path, false); err != nil {
 					t.Fatal(err)
 				}
 				f, err := file.Open(path)
@@ -132,7 +132,7 @@ func TestSummariesOfAPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1))
-		sumsAreReplay(t, "log", s.source())
+		sumsAreReplay(t, "log", s.Recorded.source())
 	})
 }
 
@@ -142,22 +142,22 @@ func TestReplayGoesBothWays(t *testing.T) {
 	recordFromMain(t, s)
 	must(t)(s.Execution.Continue(1))
 	path := filepath.Join(t.TempDir(), "x.hdb")
-	if _, err := s.Save(path, false); err != nil {
+	if _, err := s.Captures.Save(path, false); err != nil {
 		t.Fatal(err)
 	}
 	saved := New(Config{})
 	defer saved.Close()
-	if _, err := saved.Open(path); err != nil {
+	if _, err := saved.Captures.Open(path); err != nil {
 		t.Fatal(err)
 	}
 	visit := func(d query.Direction, from string) (seqs []uint64) {
-		r := must(t)(saved.Goto(from))
+		r := must(t)(saved.Travel.Goto(from))
 		for !r.Event.Allocates() { // the first and the last event may be another
-			r = must(t)(saved.ReplayTo(t.Context(), d, false, 1, nil))
+			r = must(t)(saved.Travel.ReplayTo(t.Context(), d, false, 1, nil))
 		}
 		seqs = append(seqs, r.Event.Seq)
 		for {
-			r, err := saved.ReplayTo(t.Context(), d, false, 1, nil)
+			r, err := saved.Travel.ReplayTo(t.Context(), d, false, 1, nil)
 			if err != nil {
 				return seqs // at an end: what it stopped at was no allocation
 			}
@@ -171,12 +171,12 @@ func TestReplayGoesBothWays(t *testing.T) {
 	if len(there) != 20+30+3+2 || !slices.Equal(there, back) {
 		t.Errorf("allocations %d forward, back %d", there, back)
 	}
-	if _, err := saved.ReplayTo(t.Context(), query.Back, false, 1, nil); err == nil {
+	if _, err := saved.Travel.ReplayTo(t.Context(), query.Back, false, 1, nil); err == nil {
 		t.Error("something lies before the first event")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := saved.Replay(ctx, query.Forward, 1); !errors.Is(err, context.Canceled) {
+	if _, err := saved.Travel.Replay(ctx, query.Forward, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -57,7 +57,7 @@ func inSession(errw io.Writer, verb func(s *session.Session) (int, error)) (code
 // withCapture is inSession for a verb that asks a capture.
 func withCapture(path string, errw io.Writer, verb func(s *session.Session) error) int {
 	return inSession(errw, func(s *session.Session) (int, error) {
-		if _, err := s.OpenWhole(path); err != nil {
+		if _, err := s.Captures.OpenWhole(path); err != nil {
 			return exitTarget, err
 		}
 		if err := verb(s); err != nil {

@@ -190,7 +190,7 @@ func (o *assertOptions) check(path string, ended *inferior.ExitStatus, out, errw
 			code = fail(errw, err, 1)
 		}
 	}()
-	if _, err := s.OpenWhole(path); err != nil {
+	if _, err := s.Captures.OpenWhole(path); err != nil {
 		return fail(errw, err, exitTarget)
 	}
 	outcome, err := o.Check(s)

@@ -232,17 +232,17 @@ func (o *captureOptions) tool(files []*file.File, errw io.Writer) (func(io.Write
 func (o *captureOptions) span(errw io.Writer) (from, to uint64, err error) {
 	s := session.New(session.Config{Version: version(), Cache: cache(), Notify: func(string) {}}) // damage was told
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if _, err := s.OpenWhole(o.files[0]); err != nil {
+	if _, err := s.Captures.OpenWhole(o.files[0]); err != nil {
 		return 0, 0, err
 	}
 	to = math.MaxUint64
 	if o.from != "" {
-		if from, err = s.MomentOf(o.from); err != nil {
+		if from, err = s.Queries.MomentOf(o.from); err != nil {
 			return 0, 0, fmt.Errorf("--from: %w", err)
 		}
 	}
 	if o.to != "" {
-		if to, err = s.MomentOf(o.to); err != nil {
+		if to, err = s.Queries.MomentOf(o.to); err != nil {
 			return 0, 0, fmt.Errorf("--to: %w", err)
 		}
 	}

@@ -99,7 +99,7 @@ func doctor(main *options, out, errw io.Writer) int {
 			s.Settings.DebugDirs = filepath.SplitList(o.debugDirs)
 		}
 		if o.debuginfod {
-			s.SetDebuginfod(names.DebuginfodOn)
+			s.Symbols.SetDebuginfod(names.DebuginfodOn)
 			if len(s.Names().Debuginfod.Servers()) == 0 {
 				return exitUsage, errNoServers
 			}
@@ -121,16 +121,16 @@ func doctor(main *options, out, errw io.Writer) int {
 // checkup looks at what the word names.
 func checkup(s *session.Session, target string) (names.Checkup, error) {
 	if pid, err := strconv.Atoi(target); err == nil && pid > 0 {
-		return s.CheckProcess(pid)
+		return s.Symbols.CheckProcess(pid)
 	}
 	if isCapture(target) {
-		if _, err := s.Open(target); err != nil {
+		if _, err := s.Captures.Open(target); err != nil {
 			return names.Checkup{}, err
 		}
 	} else if _, err := s.Load(target); err != nil {
 		return names.Checkup{}, err
 	}
-	return s.Checkup()
+	return s.Symbols.Checkup()
 }
 
 // isCapture tells captures from programs by their first bytes.

@@ -69,7 +69,7 @@ func export(main *options, out, errw io.Writer) int {
 		if e.File != "-" {
 			fmt.Fprintln(errw, "exported", screen.Clean(e.File))
 		}
-		for _, line := range s.Gaps() { // which not each format has a place for
+		for _, line := range s.Recorded.Gaps() { // which not each format has a place for
 			warn(errw, line)
 		}
 		return nil

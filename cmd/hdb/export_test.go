@@ -43,10 +43,10 @@ func recordToExport(t *testing.T, words ...string) exported {
 	}
 	s := session.New(session.Config{})
 	defer s.Close()
-	if _, err := s.Open(x.capture); err != nil {
+	if _, err := s.Captures.Open(x.capture); err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.Profile(query.ProfileParts{})
+	p, err := s.Queries.Profile(query.ProfileParts{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestExportInterrupted(t *testing.T) {
 	x := recordToExport(t, testprogs.Build(t, "inlined"))
 	s := session.New(session.Config{})
 	defer s.Close()
-	if _, err := s.Open(x.capture); err != nil {
+	if _, err := s.Captures.Open(x.capture); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -73,7 +73,7 @@ func page(main *options, out, errw io.Writer) int {
 		}
 		if p.File != "-" {
 			fmt.Fprintln(errw, "wrote", screen.Clean(p.File))
-			for _, line := range s.Gaps() {
+			for _, line := range s.Recorded.Gaps() {
 				warn(errw, line)
 			}
 		}

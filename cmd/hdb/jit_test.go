@@ -28,7 +28,7 @@ func recordMapped(t *testing.T, words ...string) *session.Session {
 	}
 	s := session.New(session.Config{})
 	t.Cleanup(func() { s.Close() })
-	info, err := s.Open(file)
+	info, err := s.Captures.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,12 +42,12 @@ func recordMapped(t *testing.T, words ...string) *session.Session {
 func mappedNames(t *testing.T, s *session.Session) map[string]int {
 	t.Helper()
 	names := map[string]int{}
-	events, err := s.Recorded(nil)
+	events, err := s.Queries.Events(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for e := range events {
-		_, st, err := s.EventStack(e.Seq)
+		_, st, err := s.Queries.EventStack(e.Seq)
 		if err != nil {
 			continue
 		}

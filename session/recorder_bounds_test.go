@@ -54,7 +54,7 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 	if ended != 8 {
 		t.Errorf("the recording ended %d times of 8", ended)
 	}
-	events, err := s.Recorded(nil)
+	events, err := s.Queries.Events(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestFullRecordingEndsWhileThreadsRun(t *testing.T) {
 		}
 		last = e.Seq
 	}
-	if st := s.RecordStatus(); last == 0 || last > st.Seen {
+	if st := s.Recorded.Status(); last == 0 || last > st.Seen {
 		t.Errorf("the last event is #%d, status %+v", last, st)
 	}
 }
@@ -112,16 +112,16 @@ func TestRecordingWithoutRoomKeepsWhatItHas(t *testing.T) {
 	if err := s.Recorder.Err(); !errors.Is(err, syscall.EBADF) {
 		t.Errorf("error %v", err)
 	}
-	if st := s.RecordStatus(); st.Recorded != uint64(len(before)) || st.Seen <= st.Recorded || st.Recording || !errors.Is(st.Err, syscall.EBADF) {
+	if st := s.Recorded.Status(); st.Recorded != uint64(len(before)) || st.Seen <= st.Recorded || st.Recording || !errors.Is(st.Err, syscall.EBADF) {
 		t.Errorf("status %+v", st)
 	}
 	path := filepath.Join(t.TempDir(), "kept.hdb")
-	if _, err := s.Save(path, false); err != nil {
+	if _, err := s.Captures.Save(path, false); err != nil {
 		t.Fatal(err)
 	}
 	again := reopen(t, path)
 	wantCalls(t, again, before...)
-	if why := again.Partial(); !why.Has(capture.Unwritten) {
+	if why := again.Recorded.Partial(); !why.Has(capture.Unwritten) {
 		t.Errorf("the capture is partial: %+v", why)
 	}
 	f, err := file.OpenWhole(path)

@@ -31,7 +31,7 @@ func onBothPlanes(t *testing.T, f func(*testing.T, ProbeMode)) {
 // calls are the recorded events as "#1 malloc(100)", without addresses.
 func calls(t *testing.T, s *Session) []string {
 	t.Helper()
-	events, err := s.Recorded(nil)
+	events, err := s.Queries.Events(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,15 +77,15 @@ func TestFilterKeepsTheEndsOfWhatItKept(t *testing.T) {
 		recordFromMain(t, s)
 		must(t)(s.Execution.Continue(1))
 		wantCalls(t, s, "#2 calloc 200", "#3 realloc 300", "#4 realloc 4000", "#13 free 4000", "#14 free 200")
-		st := s.RecordStatus() // one of the stacks is that of the stop at main
+		st := s.Recorded.Status() // one of the stacks is that of the stop at main
 		if st.Seen != 15 || st.Recorded != 5 || st.Stacks != 6 || st.LiveBlocks != 0 {
 			t.Errorf("status %+v", st)
 		}
 		path := filepath.Join(t.TempDir(), "filtered.hdb")
-		if _, err := s.Save(path, false); err != nil {
+		if _, err := s.Captures.Save(path, false); err != nil {
 			t.Fatal(err)
 		}
-		if recorded, seen := reopen(t, path).Recordings(); recorded != 5 || seen != 15 {
+		if recorded, seen := reopen(t, path).Recorded.Counts(); recorded != 5 || seen != 15 {
 			t.Errorf("the capture has %d of %d events", recorded, seen)
 		}
 	})
@@ -106,7 +106,7 @@ func TestPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t)(s.Execution.Continue(1)) // 300, 4000, posix_memalign, aligned_alloc
-		if st := s.RecordStatus(); st.Seen != 6 || st.Recorded != 2 || st.LiveBlocks != 5 || st.KeptBlocks != 2 || st.KeptBytes != 300 || !st.Paused {
+		if st := s.Recorded.Status(); st.Seen != 6 || st.Recorded != 2 || st.LiveBlocks != 5 || st.KeptBlocks != 2 || st.KeptBytes != 300 || !st.Paused {
 			t.Errorf("paused: %+v", st)
 		}
 		if err := s.Recorder.Resume(); err != nil {
@@ -132,7 +132,7 @@ func reopen(t *testing.T, path string) *Session {
 	t.Helper()
 	s := New(Config{Version: "test", Notify: func(line string) { t.Errorf("opening says: %s", line) }})
 	t.Cleanup(func() { s.Close() })
-	if _, err := s.Open(path); err != nil {
+	if _, err := s.Captures.Open(path); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -151,10 +151,10 @@ func TestStreamIsAWholeCapture(t *testing.T) {
 			t.Errorf("ended with %+v: %v", st, err)
 		}
 		saved := reopen(t, path)
-		if n, _ := saved.Opened(); n != 15 {
+		if n, _ := saved.Captures.Opened(); n != 15 {
 			t.Errorf("%d events", n)
 		}
-		_, stack, err := saved.EventStack(7)
+		_, stack, err := saved.Queries.EventStack(7)
 		if err != nil || path4(stack) != "strdup main" {
 			t.Errorf("stack of #7: %s, %v", path4(stack), err)
 		}
@@ -183,7 +183,7 @@ func TestStreamNamesUnloadedCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved := reopen(t, path)
-	rows, err := saved.Top(heap.ByLive, query.PerFunction)
+	rows, err := saved.Queries.Top(heap.ByLive, query.PerFunction)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestStreamEndsBeforeTheProgram(t *testing.T) {
 	if r := must(t)(s.Execution.Continue(1)); r.Reason != inferior.Exited || r.Exit.Code != 0 {
 		t.Errorf("ended by %v", r.Exit)
 	}
-	if n, _ := reopen(t, path).Opened(); n != 6 {
+	if n, _ := reopen(t, path).Captures.Opened(); n != 6 {
 		t.Errorf("%d events", n)
 	}
 	// The next run is recorded in memory as ever.
@@ -286,7 +286,7 @@ func TestLossesAreInTheRecording(t *testing.T) {
 	if len(said) != 1 || !strings.HasPrefix(said[0], "13 calls lost: hdb was too slow") {
 		t.Errorf("said %q", said)
 	}
-	if st := reopen(t, path).RecordStatus(); st.Lost != 13 || len(st.Losses) != 2 || st.Losses[0] != (recording.Loss{Count: 12, Reason: capture.Reason{Kind: capture.RingFull}}) {
+	if st := reopen(t, path).Recorded.Status(); st.Lost != 13 || len(st.Losses) != 2 || st.Losses[0] != (recording.Loss{Count: 12, Reason: capture.Reason{Kind: capture.RingFull}}) {
 		t.Errorf("the capture says %d lost, %v", st.Lost, st.Losses)
 	}
 }
@@ -297,7 +297,7 @@ func TestTruncatedStacksAreCounted(t *testing.T) {
 		s.Settings.Probe, s.Settings.MaxDepth = mode, 16
 		recordFromMain(t, s)
 		must(t)(s.Execution.Continue(1))
-		if st := s.RecordStatus(); st.Truncated == 0 || st.Truncated >= st.Stacks {
+		if st := s.Recorded.Status(); st.Truncated == 0 || st.Truncated >= st.Stacks {
 			t.Errorf("%d of %d stacks truncated", st.Truncated, st.Stacks)
 		}
 	})
@@ -358,7 +358,7 @@ func TestPassedEvents(t *testing.T) {
 		wants(1, 1, 6)
 		wants(2, 1, 14)
 		must(t)(s.Start(nil)) // counts anew, from the dynamic linker's on
-		wants(2, 0, s.RecordStatus().Seen)
+		wants(2, 0, s.Recorded.Status().Seen)
 	})
 }
 

@@ -88,7 +88,7 @@ func (r *remote) visit(t *testing.T, wait bool, mode names.DebuginfodMode) (*Ses
 	s.names.Sources.Dirs = nil
 	s.Settings.Args = ""
 	s.names.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: filepath.Join(t.TempDir(), "cache"), Timeout: 20 * time.Second}, wait)
-	s.SetDebuginfod(mode)
+	s.Symbols.SetDebuginfod(mode)
 	if _, err := s.Load(r.prog); err != nil {
 		t.Fatal(err)
 	}
@@ -206,9 +206,9 @@ func TestDebuginfodRefresh(t *testing.T) {
 		t.Errorf("%d files wait for an answer, asked %d times", s.names.Debuginfod.Waiting(), r.asked.Load())
 	}
 	r.open()
-	s.SetDebuginfod(names.DebuginfodOn)
+	s.Symbols.SetDebuginfod(names.DebuginfodOn)
 	heard(t, said, "arrived")
-	changes, err := s.RefreshSymbols()
+	changes, err := s.Symbols.Refresh()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestDebuginfodNamesCapture(t *testing.T) {
 		t.Fatalf("has names already: %s", got)
 	}
 	s.names.Debuginfod.Configure(debuginfod.Config{URLs: []string{r.url}, CacheDir: t.TempDir(), Timeout: 20 * time.Second}, true)
-	s.SetDebuginfod(names.DebuginfodOn)
+	s.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if got := stackOf(t, s); !strings.Contains(got, "other_place") {
 		t.Errorf("with the server: %s", got)
 	}
@@ -285,7 +285,7 @@ func TestDebuginfodAheadOfFilter(t *testing.T) {
 	}
 	filter(t, s, `func("other_place")`)
 	must(t)(s.Run(nil))
-	if st := s.RecordStatus(); st.Recorded == 0 || asking.Load() {
+	if st := s.Recorded.Status(); st.Recorded == 0 || asking.Load() {
 		t.Errorf("recorded %d events, asked for their names while they came: %v", st.Recorded, asking.Load())
 	}
 }
@@ -326,7 +326,7 @@ func TestDebuginfodRelativeSource(t *testing.T) {
 	s := open(t, "basic")
 	s.names.Sources.Dirs = nil
 	s.names.Debuginfod.Configure(debuginfod.Config{URLs: []string{"file://" + filepath.Join(dir, "server")}, CacheDir: t.TempDir()}, true)
-	s.SetDebuginfod(names.DebuginfodOn)
+	s.Symbols.SetDebuginfod(names.DebuginfodOn)
 	if _, err := s.Load(prog); err != nil {
 		t.Fatal(err)
 	}

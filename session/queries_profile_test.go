@@ -19,14 +19,14 @@ import (
 // the profile.
 func TestSnapshots(t *testing.T) {
 	saved := recorded(t, "phases")
-	p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{}))
-	x := get[*heap.Index](t)(saved.Index())
+	p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{}))
+	x := get[*heap.Index](t)(saved.Recorded.Index())
 	if p.Begin == 0 || p.Begin != x.Runs()[0].Start || !slices.Equal(p.Partial, capture.Reasons{{Kind: capture.StartedLate}}) {
 		t.Errorf("a recording of what main does begins at %v, because %+v; its first event is at %v", p.Begin, p.Partial, x.Runs()[0].Start)
 	}
 	for _, moment := range []string{"start", "30%", "peak", "end"} {
-		must(t)(saved.Goto(moment))
-		p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{Line: true, Snapshots: true}))
+		must(t)(saved.Travel.Goto(moment))
+		p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Line: true, Snapshots: true}))
 		if n := len(p.Snapshots); n == 0 || n > query.ProfileSnapshots {
 			t.Fatalf("%s: %d snapshots", moment, n)
 		}
@@ -54,13 +54,13 @@ func TestSitesAreThoseOfTop(t *testing.T) {
 	for name, flags := range map[string][]string{"lines": nil, "names": {"-g0"}, "no names": {"-g0", "STRIP"}} {
 		t.Run(name, func(t *testing.T) {
 			saved := recorded(t, "wrapped", flags...)
-			src, err := saved.summed()
+			src, err := saved.Recorded.summed()
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := get[*heap.Index](t)(saved.Index())
-			r := saved.recordingOf(src, x)
-			p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{}))
+			x := get[*heap.Index](t)(saved.Recorded.Index())
+			r := saved.Queries.recordingOf(src, x)
+			p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{}))
 			rows := map[string]uint64{}
 			for _, st := range p.Stacks {
 				f := p.Frames[st.Frames[st.Site]]
@@ -96,10 +96,10 @@ func TestMergedFunctionsAreOne(t *testing.T) {
 			merged := reopen(t, path)
 			sums := func(s *Session) (top, places, tree map[string]uint64) {
 				top, places, tree = map[string]uint64{}, map[string]uint64{}, map[string]uint64{}
-				for _, r := range get[[]heap.Row](t)(s.Top(heap.ByBytes, query.PerFunction)) {
+				for _, r := range get[[]heap.Row](t)(s.Queries.Top(heap.ByBytes, query.PerFunction)) {
 					top[r.Site.Function] += r.Bytes
 				}
-				p := get[*report.Profile](t)(s.Profile(query.ProfileParts{}))
+				p := get[*report.Profile](t)(s.Queries.Profile(query.ProfileParts{}))
 				for _, f := range report.SummaryOf(p).Functions {
 					places[f.Place.Function] = f.Place.Bytes
 				}

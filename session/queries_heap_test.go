@@ -26,10 +26,10 @@ func TestTopStacksOfNoBytes(t *testing.T) {
 	}
 	s := New(Config{})
 	defer s.Close()
-	if _, err := s.Open(path); err != nil {
+	if _, err := s.Captures.Open(path); err != nil {
 		t.Fatal(err)
 	}
-	rows, total, err := s.TopStacks(heap.ByLive, 10)
+	rows, total, err := s.Queries.TopStacks(heap.ByLive, 10)
 	if err != nil || total != 1 || len(rows) != 1 || rows[0].LiveBlocks != 1 || rows[0].Stack.Truncated != "kept" {
 		t.Errorf("%d stacks, %+v, %v", total, rows, err)
 	}

@@ -34,7 +34,7 @@ func TestCheckupOfProgram(t *testing.T) {
 	if _, err := s.Load(filepath.Join(dir, "waiter")); err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.Checkup()
+	c, err := s.Symbols.Checkup()
 	if err != nil || c.Problem != "" || c.Good() {
 		t.Errorf("checkup %+v, %v", c, err)
 	}
@@ -61,7 +61,7 @@ func TestCheckProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := New(Config{}).CheckProcess(pid)
+	c, err := New(Config{}).Symbols.CheckProcess(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestCheckProcess(t *testing.T) {
 	if status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status")); err != nil || !strings.Contains(string(status), "TracerPid:\t0") {
 		t.Errorf("%v\n%s", err, status)
 	}
-	if _, err := New(Config{}).CheckProcess(2); err == nil {
+	if _, err := New(Config{}).Symbols.CheckProcess(2); err == nil {
 		t.Error("a thread of the kernel has modules")
 	}
 }
@@ -98,17 +98,17 @@ func TestCheckupOfCapture(t *testing.T) {
 	}
 	must(t)(s.Run(nil))
 	file := filepath.Join(t.TempDir(), "basic.hdb")
-	if _, err := s.Save(file, false); err != nil {
+	if _, err := s.Captures.Save(file, false); err != nil {
 		t.Fatal(err)
 	}
 	check := func() (*names.Checkup, *names.Diagnosis) {
 		t.Helper()
 		s := New(Config{Notify: func(line string) { t.Log(line) }})
 		t.Cleanup(func() { s.Close() })
-		if _, err := s.Open(file); err != nil {
+		if _, err := s.Captures.Open(file); err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.Checkup()
+		c, err := s.Symbols.Checkup()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +158,7 @@ func TestCheckupWithoutDwz(t *testing.T) {
 		if _, err := s.Load(filepath.Join(dir, "one")); err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.Checkup()
+		c, err := s.Symbols.Checkup()
 		if err != nil {
 			t.Fatal(err)
 		}

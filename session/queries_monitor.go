@@ -33,43 +33,44 @@ func (s *Session) KeepTerminal(keep bool) {
 // but hdb's share of the machine.
 type Monitor struct {
 	*query.Monitor
-	s   *Session
-	log *file.Log
+	c        *common
+	recorder *Recorder
+	log      *file.Log
 }
 
 // NewMonitor watches the recording of the process, or of the one that was last.
-func (s *Session) NewMonitor() (*Monitor, error) {
-	if s.Recorder.stream != nil {
-		return nil, fmt.Errorf("the live view needs all events, and the recording keeps %s", s.Recorder.bounds)
+func (q *Queries) NewMonitor() (*Monitor, error) {
+	if q.recorded.recorder.stream != nil {
+		return nil, fmt.Errorf("the live view needs all events, and the recording keeps %s", q.recorded.recorder.bounds)
 	}
-	log := s.rec.Log()
+	log := q.recorded.rec.Log()
 	if log == nil {
 		return nil, ErrNotRunning
 	}
-	return &Monitor{query.NewMonitor(s.recordingOf(log, nil), log, s.rec.Seq), s, log}, nil
+	return &Monitor{query.NewMonitor(q.recordingOf(log, nil), log, q.recorded.rec.Seq), q.common, q.recorded.recorder, log}, nil
 }
 
 // Name names stacks for about as long, 0 without end, and tells whether all are
 // named. It does not wait for debug files from servers.
 func (m *Monitor) Name(budget time.Duration) (whole bool) {
-	defer m.s.names.Debuginfod.DoNotWait()()
-	return m.Monitor.Name(budget, m.s.exclusive) // a record filter names frames, too, on another goroutine
+	defer m.c.names.Debuginfod.DoNotWait()()
+	return m.Monitor.Name(budget, m.c.exclusive) // a record filter names frames, too, on another goroutine
 }
 
 // Elapsed is the process's own time since it was launched or attached to.
-func (m *Monitor) Elapsed() time.Duration { return m.s.now() }
+func (m *Monitor) Elapsed() time.Duration { return m.c.now() }
 
 // Resident is how much of the process's memory is resident, 0 when it has ended.
 func (m *Monitor) Resident() uint64 {
-	if m.s.proc == nil {
+	if m.c.proc == nil {
 		return 0
 	}
-	rss, _ := inferior.Resident(m.s.proc.PID())
+	rss, _ := inferior.Resident(m.c.proc.PID())
 	return rss
 }
 
 // Lost is how many calls are in no event.
-func (m *Monitor) Lost() uint64 { return m.s.Recorder.progress().Lost }
+func (m *Monitor) Lost() uint64 { return m.recorder.progress().Lost }
 
 // Info is what is known of the process.
 func (m *Monitor) Info() capture.Info { return m.log.Info() }
@@ -77,10 +78,10 @@ func (m *Monitor) Info() capture.Info { return m.log.Info() }
 // Threads are those that the events speak of, as they are called now or were last.
 func (m *Monitor) Threads() []capture.Thread {
 	all := slices.Clone(m.log.Threads())
-	if m.s.proc == nil {
+	if m.c.proc == nil {
 		return all
 	}
-	for _, t := range m.s.proc.Threads() {
+	for _, t := range m.c.proc.Threads() {
 		if i := slices.IndexFunc(all, func(o capture.Thread) bool { return o.Num == t.Num }); i >= 0 {
 			all[i].Name = cmp.Or(t.Name(), all[i].Name)
 		}

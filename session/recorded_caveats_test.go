@@ -17,18 +17,18 @@ func TestGapsWhileRecording(t *testing.T) {
 	recordFromMain(t, s)
 	setBreak(t, s, "basic.c:16")
 	must(t)(s.Execution.Continue(1))
-	if got := s.Gaps(); len(got) != 0 {
+	if got := s.Recorded.Gaps(); len(got) != 0 {
 		t.Errorf("of a recording that lacks nothing: %q", got)
 	}
 	if err := s.Recorder.Filter(get[*cond.Cond](t)(cond.Parse("size > 5"))); err != nil {
 		t.Fatal(err)
 	}
 	s.losses.EndProbe(probe.Stats{Lost: 12})
-	got := s.Gaps()
+	got := s.Recorded.Gaps()
 	if len(got) != 2 || !strings.HasSuffix(got[0], "of the run: only events with size > 5") || !strings.HasPrefix(got[1], "12 calls are missing") {
 		t.Errorf("%q", got)
 	}
-	if c := s.Caveats(); !c.Partial.Has(capture.StartedLate) || c.Lost != 12 || c.Whole() {
+	if c := s.Recorded.Caveats(); !c.Partial.Has(capture.StartedLate) || c.Lost != 12 || c.Whole() {
 		t.Errorf("%+v", c)
 	}
 }
@@ -44,7 +44,7 @@ func TestGapsOfABoundedRecording(t *testing.T) {
 	setBreak(t, s, "basic.c:16")
 	must(t)(s.Execution.Continue(1))
 	s.losses.EndProbe(probe.Stats{Lost: 12})
-	if got := s.Gaps(); len(got) != 1 || !strings.HasPrefix(got[0], "12 calls are missing") {
+	if got := s.Recorded.Gaps(); len(got) != 1 || !strings.HasPrefix(got[0], "12 calls are missing") {
 		t.Errorf("%q", got)
 	}
 }

@@ -13,8 +13,8 @@ var ofPart = []capture.ReasonKind{capture.BeganLate, capture.StartedLate, captur
 
 // Partial says why the recording has not all events of the run: what is added up is true
 // of those it has.
-func (s *Session) Partial() capture.Reasons {
-	src := s.source()
+func (r *Recorded) Partial() capture.Reasons {
+	src := r.source()
 	if src == nil {
 		return nil
 	}
@@ -23,7 +23,7 @@ func (s *Session) Partial() capture.Reasons {
 		why = why.With(capture.Reason{Kind: capture.GoHeap})
 	}
 	lacks := len(why.Without(capture.FreedUnseen)) > 0
-	if recorded, seen := s.Recordings(); !lacks && seen > recorded { // at stops only, or by an older hdb
+	if recorded, seen := r.Counts(); !lacks && seen > recorded { // at stops only, or by an older hdb
 		why = why.With(capture.Reason{Kind: capture.SomeEvents, Text: fmt.Sprintf("%d of %d", recorded, seen)})
 	}
 	return why
@@ -31,35 +31,38 @@ func (s *Session) Partial() capture.Reasons {
 
 // Caveats are why the numbers that are drawn from the recording may not be those of
 // the run.
-func (s *Session) Caveats() report.Caveats {
-	if s.saved == nil {
-		s.Recorder.noteLosses()
+func (r *Recorded) Caveats() report.Caveats {
+	if r.saved == nil {
+		r.recorder.noteLosses()
 	}
-	src := s.source()
+	src := r.source()
 	if src == nil {
 		return report.Caveats{}
 	}
 	c := report.CaveatsOf(src)
-	c.Partial = s.Partial()
+	c.Partial = r.Partial()
 	if !c.Partial.Has(capture.FreedUnseen) {
-		c.Doubt = s.LiveDoubt()
+		c.Doubt = r.Doubt()
 	}
 	return c
 }
 
 // Gaps are the caveats for an answer about the recording, a line each: without what
 // says only which part of the run is recorded.
-func (s *Session) Gaps() []string {
-	c := s.gapsOfAnswers()
+func (r *Recorded) Gaps() []string {
+	c := r.gapsOfAnswers()
 	return c.Lines()
 }
 
-func (s *Session) gapsOfAnswers() report.Caveats {
-	c := s.Caveats()
-	c.Doubt = s.LiveDoubt()
+func (r *Recorded) gapsOfAnswers() report.Caveats {
+	c := r.Caveats()
+	c.Doubt = r.Doubt()
 	c.Partial = c.Partial.Without(ofPart...)
 	if c.Doubt != report.NoDoubt {
 		c.Partial = c.Partial.Without(capture.FreedUnseen)
 	}
 	return c
 }
+
+// Doubt says why recorded blocks that seem to be live may not be.
+func (r *Recorded) Doubt() report.Doubt { return r.liveDoubt(r.saved) }

@@ -30,9 +30,9 @@ func recorded(t *testing.T, program string, flags ...string) *Session {
 func TestProfileOfThreads(t *testing.T) {
 	saved := recorded(t, "workers")
 	for _, moment := range []string{"30%", "peak", "end"} {
-		must(t)(saved.Goto(moment))
-		all := get[*report.Profile](t)(saved.Profile(query.ProfileParts{Line: true, Snapshots: true}))
-		p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{Line: true, Snapshots: true, Threads: true}))
+		must(t)(saved.Travel.Goto(moment))
+		all := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Line: true, Snapshots: true}))
+		p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Line: true, Snapshots: true, Threads: true}))
 		if !p.Threads || p.Total() != all.Total() || p.Peak != all.Peak || p.Moment != all.Moment || !slices.Equal(p.Timeline, all.Timeline) {
 			t.Errorf("%s: %+v at %+v, peak %+v; without threads %+v at %+v, peak %+v", moment, p.Total(), p.Moment, p.Peak, all.Total(), all.Moment, all.Peak)
 		}
@@ -64,18 +64,18 @@ func TestProfileOfThreads(t *testing.T) {
 			}
 		}
 	}
-	reader := get[*report.Profile](t)(saved.Profile(query.ProfileParts{Thread: "reader"}))
+	reader := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Thread: "reader"}))
 	if n := reader.Total(); n.Allocs != 64 || n.Bytes != 64000 || n.Live != 4000 || n.LiveBlocks != 4 || n.Peak < 60000 || n.Temporary != 0 {
 		t.Errorf("the reader has %+v", n)
 	}
-	writer := get[*report.Profile](t)(saved.Profile(query.ProfileParts{Thread: "writer"}))
+	writer := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Thread: "writer"}))
 	if n := writer.Total(); n.Allocs != 33 || n.Live != 7000 {
 		t.Errorf("the writer has %+v", n)
 	}
-	if _, err := saved.Profile(query.ProfileParts{Thread: "wrong"}); err == nil {
+	if _, err := saved.Queries.Profile(query.ProfileParts{Thread: "wrong"}); err == nil {
 		t.Error("a thread that there was not has a profile")
 	}
-	if p := get[*report.Profile](t)(recorded(t, "phases").Profile(query.ProfileParts{Threads: true})); p.Threads || len(p.Stacks) == 0 {
+	if p := get[*report.Profile](t)(recorded(t, "phases").Queries.Profile(query.ProfileParts{Threads: true})); p.Threads || len(p.Stacks) == 0 {
 		t.Error("the rows of one thread are told apart")
 	}
 }
@@ -85,9 +85,9 @@ func TestProfileBetweenMoments(t *testing.T) {
 	for _, program := range []string{"workers", "phases", "realloc"} {
 		saved := recorded(t, program)
 		for _, part := range [][2]string{{"20%", "70%"}, {"peak", "end"}, {"start", "peak"}, {"#3", "#4"}, {"90%", ""}} {
-			p := get[*report.Profile](t)(saved.Profile(query.ProfileParts{Line: true, Snapshots: true, From: query.ParseMoment(part[0]), To: query.ParseMoment(part[1])}))
-			from := get[uint64](t)(saved.MomentOf(part[0]))
-			to := get[uint64](t)(saved.MomentOf(cmp.Or(part[1], "end")))
+			p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Line: true, Snapshots: true, From: query.ParseMoment(part[0]), To: query.ParseMoment(part[1])}))
+			from := get[uint64](t)(saved.Queries.MomentOf(part[0]))
+			to := get[uint64](t)(saved.Queries.MomentOf(cmp.Or(part[1], "end")))
 			path := filepath.Join(t.TempDir(), "part.hdb")
 			first := from + 1
 			if part[0] == "start" {
@@ -103,7 +103,7 @@ func TestProfileBetweenMoments(t *testing.T) {
 			if err := f.Close(); err != nil {
 				t.Fatal(err)
 			}
-			want := get[*report.Profile](t)(reopen(t, path).Profile(query.ProfileParts{}))
+			want := get[*report.Profile](t)(reopen(t, path).Queries.Profile(query.ProfileParts{}))
 			if p.Total() != want.Total() || p.Events != want.Events || p.Peak.Live != want.Peak.Live || !slices.Equal(p.Calls, want.Calls) {
 				t.Errorf("%s, %s: %+v of %d events, peak %+v, %v; trimmed %+v of %d events, peak %+v, %v", program, part, p.Total(), p.Events, p.Peak, p.Calls, want.Total(), want.Events, want.Peak, want.Calls)
 			}

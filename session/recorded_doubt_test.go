@@ -37,10 +37,10 @@ func wantPartial(t *testing.T, s *Session, doubt bool, kinds ...capture.ReasonKi
 	for _, kind := range kinds {
 		why = append(why, capture.Reason{Kind: kind})
 	}
-	if got := s.Partial(); !slices.Equal(got, why) {
+	if got := s.Recorded.Partial(); !slices.Equal(got, why) {
 		t.Errorf("partial because %+v, want %+v", got, why)
 	}
-	if got := s.LiveDoubt(); (got != report.NoDoubt) != doubt {
+	if got := s.Recorded.Doubt(); (got != report.NoDoubt) != doubt {
 		t.Errorf("doubt %d, want one: %v", got, doubt)
 	}
 }
@@ -49,7 +49,7 @@ func wantPartial(t *testing.T, s *Session, doubt bool, kinds ...capture.ReasonKi
 func saveAndOpen(t *testing.T, s *Session) *Session {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.hdb")
-	if _, err := s.Save(path, false); err != nil {
+	if _, err := s.Captures.Save(path, false); err != nil {
 		t.Fatal(err)
 	}
 	return reopen(t, path)
@@ -84,12 +84,12 @@ func TestGapInARecording(t *testing.T) {
 		wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
 		must(t)(s.Execution.Continue(1))
 		wantPartial(t, s, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
-		if st := s.RecordStatus(); st.KeptBlocks != 23 || st.Doubt == report.NoDoubt {
+		if st := s.Recorded.Status(); st.KeptBlocks != 23 || st.Doubt == report.NoDoubt {
 			t.Errorf("status %+v", st)
 		}
 		saved := saveAndOpen(t, s)
 		wantPartial(t, saved, true, capture.StartedLate, capture.Stopped, capture.FreedUnseen)
-		if st := saved.RecordStatus(); st.Doubt == report.NoDoubt {
+		if st := saved.Recorded.Status(); st.Doubt == report.NoDoubt {
 			t.Errorf("status of the capture %+v", st)
 		}
 		must(t)(s.Start(nil)) // of another run all is known
@@ -109,7 +109,7 @@ func TestPauseIsNoGap(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantPartial(t, s, false, capture.StartedLate, capture.Paused)
-		if st := s.RecordStatus(); st.KeptBlocks != 3 || st.Doubt != report.NoDoubt {
+		if st := s.Recorded.Status(); st.KeptBlocks != 3 || st.Doubt != report.NoDoubt {
 			t.Errorf("status %+v", st)
 		}
 	})
@@ -166,7 +166,7 @@ func TestAddressAfterAGap(t *testing.T) {
 			t.Fatalf("%#x, then %#x: the test needs the same address", first.Event.Addr, second.Event.Addr)
 		}
 		for _, s := range []*Session{s, saveAndOpen(t, s)} {
-			live, err := s.Live(t.Context(), size, 0)
+			live, err := s.Queries.Live(t.Context(), size, 0)
 			if err != nil || live.Blocks != 1 || live.Largest[0].Seq != second.Event.Seq {
 				t.Errorf("live %+v: %v", live, err)
 			}
@@ -197,7 +197,7 @@ func TestStopsAfterTheRecording(t *testing.T) {
 			if r := must(t)(s.Execution.Continue(1)); r.Event == nil || r.Event.Size != 4096 {
 				t.Fatalf("stopped for %+v", r)
 			}
-			if st := s.RecordStatus(); !paused && (st.KeptBlocks != 2 || st.KeptBytes != 300) {
+			if st := s.Recorded.Status(); !paused && (st.KeptBlocks != 2 || st.KeptBytes != 300) {
 				t.Errorf("status %+v", st)
 			}
 			must(t)(s.Execution.Continue(1))
@@ -216,16 +216,16 @@ func TestMovedAway(t *testing.T) {
 		setBreak(t, s, "unload")
 		must(t)(s.Execution.Continue(1))
 		must(t)(s.Execution.Continue(1))
-		live, err := s.Live(t.Context(), nil, 0)
+		live, err := s.Queries.Live(t.Context(), nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		unsure := mode == ProbeOn // where a call that no stop wants is seen late
-		if got := s.LiveDoubt() != report.NoDoubt; got != unsure || live.Blocks > 0 && !got {
-			t.Errorf("%d blocks live, doubt %d", live.Blocks, s.LiveDoubt())
+		if got := s.Recorded.Doubt() != report.NoDoubt; got != unsure || live.Blocks > 0 && !got {
+			t.Errorf("%d blocks live, doubt %d", live.Blocks, s.Recorded.Doubt())
 		}
-		if got := s.Partial().Has(capture.FreedUnseen); got != unsure {
-			t.Errorf("partial %+v", s.Partial())
+		if got := s.Recorded.Partial().Has(capture.FreedUnseen); got != unsure {
+			t.Errorf("partial %+v", s.Recorded.Partial())
 		}
 	})
 }
@@ -308,10 +308,10 @@ func TestRejectedCallsAreNotLive(t *testing.T) {
 	setBreak(t, s, `alloc if size == 1000 && caller("nobody")`)
 	setBreak(t, s, "unload")
 	must(t)(s.Execution.Continue(1))
-	if st := s.RecordStatus(); st.LiveBlocks != 0 {
+	if st := s.Recorded.Status(); st.LiveBlocks != 0 {
 		t.Errorf("status %+v", st)
 	}
-	if _, err := s.Top(heap.ByLive, query.PerFunction); err == nil {
+	if _, err := s.Queries.Top(heap.ByLive, query.PerFunction); err == nil {
 		t.Error("there are recorded events")
 	}
 }

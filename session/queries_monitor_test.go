@@ -29,7 +29,7 @@ func TestMonitorIsTop(t *testing.T) {
 			if _, err := s.StartInstruction(&args); err != nil {
 				t.Fatal(err)
 			}
-			m, err := s.NewMonitor()
+			m, err := s.Queries.NewMonitor()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +51,7 @@ type siteKey struct{ function, file, module string }
 
 func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 	t.Helper()
-	src, err := s.someSource()
+	src, err := s.Recorded.someSource()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func checkMonitor(t *testing.T, s *Session, m *Monitor) {
 			}
 		}
 	}
-	rows, err := s.Top(heap.ByLive, query.PerFunction)
+	rows, err := s.Queries.Top(heap.ByLive, query.PerFunction)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func plus(n, o query.MonitorSum) query.MonitorSum {
 }
 
 func TestMonitorNeedsAProcess(t *testing.T) {
-	if _, err := New(Config{}).NewMonitor(); err == nil {
+	if _, err := New(Config{}).Queries.NewMonitor(); err == nil {
 		t.Error("there is one of nothing")
 	}
 	New(Config{}).Beside(func() { t.Error("called without a process") })

@@ -1,0 +1,218 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"hdb/capture"
+	"hdb/capture/file"
+	"hdb/internal/outfile"
+)
+
+// Captures opens captures, and saves what was recorded to one.
+type Captures struct {
+	*common
+	sel      *Selection
+	recorded *Recorded
+	console  *ConsoleLog
+	path     string // of the one that is open, absolute
+}
+
+// Open makes the session one about a capture, at its last stop or event.
+func (c *Captures) Open(path string) (capture.Info, error) {
+	info, err := c.OpenWhole(path)
+	if err == nil {
+		c.selectSaved()
+	}
+	return info, err
+}
+
+// OpenWhole is Open for questions to all of the capture: nothing is selected.
+func (c *Captures) OpenWhole(path string) (capture.Info, error) {
+	if c.proc != nil {
+		return capture.Info{}, ErrRunning
+	}
+	f, err := file.Open(path)
+	if err != nil {
+		return capture.Info{}, err
+	}
+	if c.saved != nil {
+		if err := errors.Join(c.names.CloseCapture(), c.saved.Close()); err != nil {
+			c.notify("close: %v", err)
+		}
+	}
+	c.saved = f
+	if c.path, err = filepath.Abs(path); err != nil {
+		c.path = path
+	}
+	c.names.OpenCapture(f, c.path)
+	c.sel.selection, c.recorded.at, c.recorded.moved = selection{}, 0, false
+	if d := f.Damage(); d != nil {
+		c.notify("%v", d)
+	}
+	return f.Info(), nil
+}
+
+// selectSaved starts at the last stop of the session, or the last event.
+func (c *Captures) selectSaved() {
+	stops := c.saved.Stops()
+	for i := len(stops) - 1; i >= 0; i-- {
+		if stops[i].Stack != 0 {
+			c.sel.seq = stops[i].Event
+			c.sel.stackID = stops[i].Stack
+			c.sel.at = max(stops[i].Event, stops[i].Seq)
+			break
+		}
+	}
+	if c.sel.stackID == 0 {
+		if e, ok := c.saved.Event(c.saved.Last()); ok {
+			c.sel.seq, c.sel.stackID, c.sel.at = e.Seq, e.Stack, e.Seq
+		}
+	}
+	if st, err := c.sel.savedStack(); err == nil {
+		c.sel.frame = c.sel.UserFrame(st.Frames)
+	}
+}
+
+// Opened tells what a capture begins with: how many events can be read, and the
+// stop or event that is selected, "" without any.
+func (c *Captures) Opened() (events int, selected string) {
+	if c.saved == nil {
+		return 0, ""
+	}
+	if info := c.saved.Info(); info.Aggregate {
+		return int(info.Totals.Events), "" // in sums
+	}
+	stops := c.saved.Stops()
+	for i := len(stops) - 1; i >= 0 && c.sel.stackID != 0; i-- {
+		if stops[i].Stack == c.sel.stackID && max(stops[i].Event, stops[i].Seq) == c.sel.at {
+			return c.saved.Len(), fmt.Sprintf("stop %d, %s", i+1, stops[i].Text)
+		}
+	}
+	if e, ok := c.recorded.Event(c.sel.seq); ok {
+		return c.saved.Len(), fmt.Sprintf("event #%d %s", e.Seq, e.Call())
+	}
+	return c.saved.Len(), ""
+}
+
+// Path is the capture that is open, absolute, or "".
+func (c *Captures) Path() string {
+	if c.saved == nil {
+		return ""
+	}
+	return c.path
+}
+
+// SavedInfo is what Save wrote.
+type SavedInfo struct {
+	Path   string
+	Events int
+	Summed uint64 // events of which only sums are kept
+	Stacks int
+	Stops  int
+	Bytes  int64
+}
+
+// Save writes what was recorded and the session's stops to a capture. A file that is
+// there is only replaced with force, and not if it is the opened one.
+func (c *Captures) Save(path string, force bool) (SavedInfo, error) {
+	src := c.recorded.wholeSource()
+	if src == nil && c.recorded.recorder.unreadable != nil {
+		return SavedInfo{}, fmt.Errorf("save: the recording cannot be read: %w", c.recorded.recorder.unreadable)
+	}
+	if src == nil {
+		return SavedInfo{}, errors.New("save: nothing to save: no program ran")
+	}
+	src = c.withConsole(src)
+	to := outfile.File{Path: path, Force: force, Inputs: []string{c.Path()}}
+	if err := c.write(to, src); err != nil {
+		return SavedInfo{}, fmt.Errorf("save: %w", err)
+	}
+	return savedInfo(path, src), nil
+}
+
+// write writes a whole capture, or none.
+func (c *Captures) write(to outfile.File, src capture.Source) error {
+	return to.Write(func(w io.Writer) error {
+		return file.WriteSource(readWriter{w, c.reading}, src, c.names.Embedder())
+	})
+}
+
+// A readWriter fails once the reading is given up.
+type readWriter struct {
+	io.Writer
+	reading *capture.Reading
+}
+
+func (w readWriter) Write(p []byte) (int, error) {
+	if w.reading.GivenUp() {
+		return 0, w.reading.Cut()
+	}
+	return w.Writer.Write(p)
+}
+
+// savedInfo is what was written to path.
+func savedInfo(path string, src capture.Source) SavedInfo {
+	info := SavedInfo{Path: path, Events: src.Len(), Stacks: src.Stacks(), Stops: len(src.Stops()), Bytes: fileSize(path)}
+	if src.Info().Aggregate {
+		info.Summed = src.Info().Totals.Events
+	}
+	return info
+}
+
+func fileSize(path string) int64 {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return st.Size()
+}
+
+// withConsole adds the console log of the session to its recording; a capture has its
+// own.
+func (c *Captures) withConsole(src capture.Source) capture.Source {
+	switch {
+	case c.saved != nil:
+	case c.recorded.rec.Log() != nil:
+		c.recorded.rec.Log().SetConsole(c.console.log.Lines())
+	default:
+		return c.recorded.rec.File().WithConsole(c.console.log.Lines())
+	}
+	return src
+}
+
+// Embed writes the opened capture anew with the names and source lines that
+// are known now, to path or, if that is "", in its own place. Another file that is
+// there is only replaced with force.
+func (c *Captures) Embed(path string, force bool) (SavedInfo, error) {
+	if c.saved == nil {
+		return SavedInfo{}, errors.New("this is no capture: save FILE keeps names and source lines in one")
+	}
+	own := path == ""
+	to := outfile.File{Path: path, Force: force, Inputs: []string{c.path}}
+	if own {
+		path = c.path
+		to = outfile.File{Path: path, Force: true}
+		if d := c.saved.Damage(); d != nil {
+			return SavedInfo{}, fmt.Errorf("%w; what can be read goes to another file: symbols embed FILE", d)
+		}
+	}
+	if err := c.write(to, c.saved); err != nil {
+		return SavedInfo{}, fmt.Errorf("symbols embed: %w", err)
+	}
+	info := savedInfo(path, c.saved)
+	if !own {
+		return info, nil
+	}
+	f, err := file.Open(path)
+	if err != nil {
+		return SavedInfo{}, err
+	}
+	old := c.saved
+	c.saved = f // with the same numbers of events and stacks
+	c.names.ReplaceCapture(f)
+	return info, old.Close()
+}

@@ -1,0 +1,293 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+	"hdb/names"
+	"hdb/query"
+	"hdb/recording"
+	"hdb/report"
+)
+
+// Queries asks what is recorded.
+type Queries struct {
+	*common
+	recorded   *Recorded
+	likes      *likes
+	allocators *Allocators
+}
+
+// recordingOf is what questions are asked of: a source and its index, at the session's
+// moment. Without an index only stacks and single events are.
+func (q *Queries) recordingOf(src capture.Source, x *heap.Index) *query.Recording {
+	return &query.Recording{
+		Source: src, Index: x, Names: q.names, Attribution: q.attribution, Likes: &q.likes.Likenesses,
+		Reading: q.reading, Moment: q.recorded.moment(), Function: q.allocators.function,
+	}
+}
+
+// sums is what is recorded.
+func (q *Queries) sums() (*query.Recording, error) {
+	src, x, err := q.recorded.sums()
+	if err != nil {
+		return nil, err
+	}
+	return q.recordingOf(src, x), nil
+}
+
+// events is what is recorded, an error if there are no events.
+func (q *Queries) events() (*query.Recording, error) {
+	src, x, err := q.recorded.events()
+	if err != nil {
+		return nil, err
+	}
+	return q.recordingOf(src, x), nil
+}
+
+// blocks is what is recorded, an error if there are only blocks of a Go runtime.
+func (q *Queries) blocks() (*query.Recording, error) {
+	src, x, err := q.recorded.countedSums()
+	if err != nil {
+		return nil, err
+	}
+	return q.recordingOf(src, x), nil
+}
+
+// blockEvents is blocks, an error if there are no events.
+func (q *Queries) blockEvents() (*query.Recording, error) {
+	src, x, err := q.recorded.countedEvents()
+	if err != nil {
+		return nil, err
+	}
+	return q.recordingOf(src, x), nil
+}
+
+// EventStack is the recorded stack of the event of that number.
+func (q *Queries) EventStack(seq uint64) (*recording.Event, names.Stack, error) {
+	e, ok := q.recorded.Event(seq)
+	if !ok {
+		return nil, names.Stack{}, q.recorded.noEvent(seq)
+	}
+	if e.Stack == 0 {
+		return e, names.Stack{}, ErrNoStack
+	}
+	return e, q.StackOf(e), nil
+}
+
+// StackOf is the stack of a recorded event, without frames if it has none.
+func (q *Queries) StackOf(e *recording.Event) names.Stack {
+	return q.recordingOf(q.recorded.source(), nil).Stack(e)
+}
+
+// Events are the recorded events that match the condition, oldest first.
+func (q *Queries) Events(c *cond.Cond) (iter.Seq[*recording.Event], error) {
+	r, err := q.events()
+	if err != nil {
+		return nil, err
+	}
+	return r.Events(c), nil
+}
+
+// Live are the recorded blocks that match the condition and are live at the moment,
+// with the events of the largest; limit 0 is of all.
+func (q *Queries) Live(ctx context.Context, c *cond.Cond, limit int) (*query.LiveBlocks, error) {
+	r, err := q.blockEvents()
+	if err != nil {
+		return nil, err
+	}
+	return r.Live(ctx, c, limit)
+}
+
+// Top is the recorded allocations up to the moment, summed by what the rows stand
+// for.
+func (q *Queries) Top(by heap.Measure, per query.Per) ([]heap.Row, error) {
+	r, err := q.blocks()
+	if err != nil {
+		return nil, err
+	}
+	return r.Top(by, per)
+}
+
+// TopStacks are the stacks with the largest numbers, at most limit of them, and
+// how many there are of which the measure says something.
+func (q *Queries) TopStacks(by heap.Measure, limit int) (rows []query.StackRow, total int, err error) {
+	r, err := q.blocks()
+	if err != nil {
+		return nil, 0, err
+	}
+	rows, total = r.TopStacks(by, limit)
+	return rows, total, nil
+}
+
+// Whence finds the recorded block around an address.
+func (q *Queries) Whence(addr uint64) (*query.Whence, error) {
+	r, err := q.blockEvents()
+	if err != nil {
+		return nil, err
+	}
+	return r.Whence(addr), nil
+}
+
+// History are the recorded events up to the moment about blocks that held an address, see
+// query.Recording.
+func (q *Queries) History(addr uint64, limit int) (events []*recording.Event, total int, more bool, err error) {
+	r, err := q.events()
+	if err != nil {
+		return nil, 0, false, err
+	}
+	events, total, more = r.History(addr, limit)
+	return events, total, more, nil
+}
+
+// MomentOf finds the event that a moment of the recording is named by, see
+// query.ParseMoment. end is heap.End.
+func (q *Queries) MomentOf(text string) (uint64, error) {
+	r, err := q.sums()
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", text, err)
+	}
+	return r.Seq(query.ParseMoment(text))
+}
+
+// Diff compares two moments of the recording.
+func (q *Queries) Diff(from, to query.Moment, per query.Per) (*query.Diff, error) {
+	r, err := q.blocks()
+	if err != nil {
+		return nil, err
+	}
+	d, err := r.Diff(from, to, per)
+	if err == nil {
+		d.Gaps = q.recorded.Gaps()
+	}
+	return d, err
+}
+
+// DiffCapture compares the end of another capture with the present moment.
+func (q *Queries) DiffCapture(path string, per query.Per) (*query.Diff, error) {
+	other := New(Config{Version: q.cfg.Version, Cache: q.cfg.Cache})
+	other.Settings, other.reading, other.attribution = *q.settings, q.reading, q.attribution
+	defer other.Close()
+	if _, err := other.Captures.OpenWhole(path); err != nil {
+		return nil, err
+	}
+	a, err := other.Queries.blocks()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	b, err := q.blocks()
+	if err != nil {
+		return nil, err
+	}
+	d, err := b.DiffOf(a, path, per)
+	if err != nil {
+		return nil, err
+	}
+	d.Gaps = q.recorded.Gaps()
+	for _, line := range other.Recorded.Gaps() {
+		d.Gaps = append(d.Gaps, d.From+": "+line)
+	}
+	return d, nil
+}
+
+// LineCosts are the recorded allocations by line of a source file, as debug information
+// names it.
+func (q *Queries) LineCosts(file string) (map[int]query.LineCost, error) {
+	r, err := q.blockEvents()
+	if err != nil {
+		return nil, err
+	}
+	return r.LineCosts(file), nil
+}
+
+// Profile is what is recorded up to the moment, for reports.
+func (q *Queries) Profile(parts query.ProfileParts) (*report.Profile, error) {
+	r, err := q.blocks()
+	if err != nil {
+		return nil, err
+	}
+	return q.profile(r, parts)
+}
+
+func (q *Queries) profile(r *query.Recording, parts query.ProfileParts) (*report.Profile, error) {
+	p, err := r.Profile(parts)
+	if p != nil {
+		p.Caveats = q.recorded.Caveats() // now that all was read
+	}
+	return p, err
+}
+
+// WholeProfile is Profile, also of a capture of a program that allocated nothing, or of
+// which nothing is counted.
+func (q *Queries) WholeProfile() (*report.Profile, error) {
+	if q.saved == nil || q.saved.Len() > 0 {
+		r, err := q.sums()
+		if err != nil {
+			return nil, err
+		}
+		return q.profile(r, query.ProfileParts{})
+	}
+	x, err := heap.NewIndex(q.saved)
+	if err != nil {
+		return nil, err
+	}
+	r := q.recordingOf(q.saved, x)
+	r.Moment = heap.End
+	return q.profile(r, query.ProfileParts{})
+}
+
+// Baseline is the heap at an earlier moment by the stacks of p, which is a profile of the
+// session.
+func (q *Queries) Baseline(p *report.Profile, since query.Moment) (*report.Baseline, error) {
+	if p.Events == 0 {
+		return q.recordingOf(q.recorded.source(), nil).Before(p, since)
+	}
+	r, err := q.sums()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", since, err)
+	}
+	return r.Before(p, since)
+}
+
+// Recording is all that is recorded up to the moment, event by event, for the
+// formats that keep it. It is read while it is written, and the session must not
+// be used meanwhile.
+func (q *Queries) Recording() (*report.Recording, error) {
+	r, err := q.sums()
+	if err != nil {
+		return nil, err
+	}
+	out := r.Export()
+	out.Caveats = q.recorded.Caveats()
+	return out, nil
+}
+
+// LocateCode notes in a profile where the code of its modules stands in their
+// files: of modules that frames are in, and whose files are here.
+func (q *Queries) LocateCode(p *report.Profile) {
+	used := make([]bool, len(p.Modules))
+	for i := range p.Frames {
+		if m := p.Frames[i].Module; m >= 0 {
+			used[m] = true
+		}
+	}
+	for i := range p.Modules {
+		if !used[i] {
+			continue
+		}
+		m := &p.Modules[i]
+		segments, ok := q.names.CodeSegments(i, addr.Run(m.Low), addr.Run(m.High), addr.Bias(m.Bias))
+		if !ok {
+			continue
+		}
+		m.Code = nil
+		for _, seg := range segments {
+			m.Code = append(m.Code, report.Segment{Low: uint64(seg.Low), High: uint64(seg.High), Offset: seg.Offset})
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/capture"
+	"hdb/heap"
+	"hdb/query"
+	"hdb/recording"
+)
+
+// Recorded is the recording that can be asked, of this run, of the last one or of a capture,
+// and what makes answers drawn from it less sure.
+type Recorded struct {
+	*common
+	*account
+	recorder *Recorder
+	indexed  indexed
+	moved    bool   // the capture was brought to
+	at       uint64 // the moment after this event, rather than to its end
+}
+
+// indexed is the index of the recording that was asked last.
+type indexed struct {
+	of    capture.Source
+	index *heap.Index
+}
+
+// source is the events that can be asked about: of this run, of the last one, or
+// of the capture. They end early when the reading is given up.
+func (r *Recorded) source() capture.Source { return r.reading.Of(r.wholeSource()) }
+
+// wholeSource is source, to its end.
+func (r *Recorded) wholeSource() capture.Source {
+	if r.saved != nil {
+		return r.saved
+	}
+	if log := r.rec.Log(); log != nil {
+		return log
+	}
+	if f := r.rec.File(); f != nil && f.Kept() {
+		src, err := r.recorder.fileSource(f)
+		if r.recorder.unreadable = err; err != nil {
+			return nil
+		}
+		return src
+	}
+	return nil
+}
+
+// someSource is source, or an error that tells what to do when it has no events.
+func (r *Recorded) someSource() (capture.Source, error) {
+	src := r.source()
+	switch {
+	case src != nil && src.Len() > 0:
+		return src, nil
+	case src == nil && r.recorder.unreadable != nil:
+		return nil, fmt.Errorf("the recording cannot be read: %w", r.recorder.unreadable)
+	case src != nil && hasGo(src):
+		return nil, goError(src)
+	case src != nil && src.Info().Aggregate && (r.saved != nil || src.Info().Totals.Events > 0):
+		return nil, query.ErrSums
+	case r.saved != nil && r.saved.Damage() != nil:
+		return nil, r.saved.Damage()
+	case r.saved != nil:
+		return nil, errors.New("no event was recorded: the capture has none")
+	case r.rec.On() && r.proc == nil:
+		return nil, errors.New("no event was recorded yet: use run, start or attach")
+	case r.rec.On() && r.rec.Filter() != nil:
+		return nil, fmt.Errorf("no event was recorded yet that has %s: continue, or change the record filter", r.rec.Filter())
+	case r.rec.On():
+		return nil, errors.New("no event was recorded yet: continue, and stop later")
+	}
+	return nil, errors.New("nothing was recorded: use record start, or open a capture")
+}
+
+// summed is someSource, also where it has sums instead of events.
+func (r *Recorded) summed() (capture.Source, error) {
+	if r.NoEvents() != nil {
+		return r.source(), nil
+	}
+	return r.someSource()
+}
+
+// NoEvents is why there are no events to go through, though there are sums, or nil.
+func (r *Recorded) NoEvents() error {
+	if src := r.source(); src != nil && src.Info().Aggregate && src.Info().Totals.Events > 0 {
+		return query.ErrSums
+	}
+	return nil
+}
+
+// Index is what answers questions about the heap of what is recorded: of this
+// run, of the last one, or of the capture.
+func (r *Recorded) Index() (*heap.Index, error) {
+	if _, err := r.summed(); err != nil {
+		return nil, err
+	}
+	if of := r.wholeSource(); r.indexed.of != of {
+		x, err := heap.ReadIndex(r.reading, of)
+		if err != nil {
+			return nil, err
+		}
+		r.indexed.of, r.indexed.index = of, x
+	} else if err := r.indexed.index.Update(); err != nil {
+		return nil, err
+	}
+	return r.indexed.index.For(r.reading), nil
+}
+
+// sums is what is recorded, with its index.
+func (r *Recorded) sums() (capture.Source, *heap.Index, error) {
+	src, err := r.summed()
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := r.Index()
+	return src, x, err
+}
+
+// events is sums, or an error that tells what to do when there are
+// no events.
+func (r *Recorded) events() (capture.Source, *heap.Index, error) {
+	src, err := r.someSource()
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := r.Index()
+	return src, x, err
+}
+
+// hasGo tells whether a Go runtime allocated what the recording does not count: an
+// older hdb did not note it.
+func hasGo(src capture.Source) bool {
+	return src.Info().Partial.Has(capture.GoHeap) || slices.ContainsFunc(src.Functions(), func(name string) bool {
+		fn, ok := breakpoints.Named(name)
+		return ok && fn.Group == breakpoints.GroupGo
+	})
+}
+
+// errGo is why nothing is said of the blocks of a Go program.
+var errGo = errors.New("what the Go runtime allocates is not counted yet, and there is nothing else")
+
+// goError is that of a recording.
+func goError(src capture.Source) error {
+	return fmt.Errorf("%s is a Go program: %w", filepath.Base(src.Info().Program), errGo)
+}
+
+// countedSums is sums for questions about blocks, an error if there are only
+// those of a Go runtime.
+func (r *Recorded) countedSums() (capture.Source, *heap.Index, error) {
+	src, x, err := r.sums()
+	if err != nil || !hasGo(src) {
+		return src, x, err
+	}
+	for _, f := range x.Totals(heap.End).Flows {
+		if f.Allocs > 0 {
+			return src, x, nil // of C code
+		}
+	}
+	return nil, nil, goError(src)
+}
+
+// countedEvents is countedSums where there are events.
+func (r *Recorded) countedEvents() (capture.Source, *heap.Index, error) {
+	if _, _, err := r.events(); err != nil {
+		return nil, nil, err
+	}
+	return r.countedSums()
+}
+
+// moment is the number of the event after which questions about the heap are
+// answered: the one that a capture was brought to, otherwise all there is.
+func (r *Recorded) moment() uint64 {
+	if r.saved != nil && r.moved {
+		return r.at
+	}
+	return heap.End
+}
+
+// Event is the recorded event of that number.
+func (r *Recorded) Event(seq uint64) (*recording.Event, bool) {
+	src := r.source()
+	if src == nil {
+		return nil, false
+	}
+	return query.EventAt(src, seq)
+}
+
+func (r *Recorded) noEvent(seq uint64) error {
+	src, err := r.someSource()
+	if err != nil {
+		return fmt.Errorf("#%d: %w", seq, err)
+	}
+	return fmt.Errorf("#%d: not among the %d recorded events: see allocs", seq, src.Len())
+}
+
+// Info is what the capture says of itself.
+func (r *Recorded) Info() (capture.Info, error) {
+	src := r.source()
+	if src == nil {
+		_, err := r.someSource()
+		return capture.Info{}, err
+	}
+	return src.Info(), nil
+}
+
+// Threads are the threads that the events speak of.
+func (r *Recorded) Threads() []capture.Thread {
+	if src := r.source(); src != nil {
+		return src.Threads()
+	}
+	return nil
+}
+
+// Stops are the stops of the session so far, or of the saved one.
+func (r *Recorded) Stops() []capture.StopRecord {
+	if src := r.source(); src != nil {
+		return src.Stops()
+	}
+	return nil
+}
+
+// Marks are the named moments of the recording.
+func (r *Recorded) Marks() []capture.MarkRecord {
+	if src := r.source(); src != nil {
+		return src.Marks()
+	}
+	return nil
+}
+
+// Counts are how many events are recorded, of how many: in this run, or in that
+// of a capture, where only those up to the last event or stop are known of.
+func (r *Recorded) Counts() (recorded, seen uint64) {
+	if r.saved == nil {
+		r.exclusive(func() {
+			st := r.rec.Status()
+			recorded, seen = st.Recorded, st.Seen
+		})
+		return recorded, seen
+	}
+	recorded = uint64(r.saved.Len())
+	seen = max(recorded, r.saved.Info().Totals.Events)
+	if r.saved.Info().Aggregate {
+		recorded = seen // though not one by one
+	}
+	for e := range r.saved.Events(seen + 1) { // none if all events were recorded
+		seen = e.Seq
+	}
+	for _, st := range r.saved.Stops() {
+		seen = max(seen, st.Seq)
+	}
+	return recorded, seen
+}

@@ -1,0 +1,128 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"hdb/inferior"
+	"hdb/names"
+)
+
+// Symbols sees to the files that names come from.
+type Symbols struct {
+	*common
+	sel      *Selection
+	stops    *Stops
+	recorded *Recorded
+}
+
+// SetDebuginfod changes whether servers are asked. From on the modules that have no
+// debug info are looked for at once.
+func (s *Symbols) SetDebuginfod(mode names.DebuginfodMode) {
+	before := s.names.Debuginfod.Mode()
+	s.names.Debuginfod.SetMode(mode)
+	if mode != names.DebuginfodOn || before == names.DebuginfodOn || s.mode() == Empty {
+		return
+	}
+	if _, err := s.Refresh(); err != nil {
+		s.notify("debuginfod: %v", err)
+	}
+}
+
+// Refresh looks for the files that names come from again: with the
+// directories that are set now, and with debug files that were not there before.
+// It returns the modules whose answers change, and those with an error.
+func (s *Symbols) Refresh() ([]names.SymbolChange, error) {
+	var here names.Frame
+	hereErr := ErrNoStack
+	if s.mode() == Live {
+		here, hereErr = s.sel.Frame()
+	}
+	changes := s.names.Refresh()
+	if s.mode() == Empty {
+		return nil, ErrNoProgram
+	}
+	s.sel.stack, s.sel.max = names.Stack{}, 0
+	switch s.mode() {
+	case Saved:
+		if st, err := s.sel.savedStack(); err == nil {
+			s.sel.frame = s.sel.UserFrame(st.Frames)
+		}
+	case Loaded:
+		s.stops.rebindAll()
+	case Live:
+		s.stops.bindPending()
+		if hereErr == nil {
+			s.sel.reselect(here)
+		}
+	}
+	return changes, nil
+}
+
+// Checkup looks at all modules: of the capture, of the process, or of the program
+// with the libraries that the dynamic linker would load.
+func (s *Symbols) Checkup() (names.Checkup, error) {
+	if s.mode() == Empty {
+		return names.Checkup{}, ErrNoProgram
+	}
+	c, err := s.names.Checkup(s.recorded.source())
+	if err == nil && c.Frames > 0 {
+		c.Gaps = s.recorded.Gaps()
+	}
+	return c, err
+}
+
+// CheckProcess looks at the modules of a process that is not under the debugger, and
+// does not disturb it.
+func (s *Symbols) CheckProcess(pid int) (names.Checkup, error) {
+	maps, err := inferior.MapsOf(pid)
+	if err != nil {
+		return names.Checkup{}, err
+	}
+	mem, memErr := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if memErr == nil {
+		defer mem.Close()
+	}
+	type file struct {
+		device string
+		inode  uint64
+	}
+	seen := map[file]bool{}
+	var files []names.ForeignFile
+	for _, m := range maps {
+		f := file{m.Device, m.Inode}
+		vdso := m.Path == "[vdso]"
+		if m.Perm[2] != 'x' || !vdso && (m.Inode == 0 || !strings.HasPrefix(m.Path, "/")) || seen[f] && !vdso {
+			continue
+		}
+		seen[f] = true
+		found := names.ForeignFile{Mapping: names.Mapping{Name: m.Path, Low: m.Low, High: m.High, VDSO: vdso}}
+		if vdso {
+			found.Err = memErr
+		} else {
+			found.Path = m.Openable(pid)
+			found.Err = sameInode(found.Path, pid, m)
+		}
+		files = append(files, found)
+	}
+	c := s.names.CheckFiles(files, mem)
+	if len(c.Modules) == 0 {
+		return c, fmt.Errorf("process %d: no file with code is mapped: a thread of the kernel, or it has ended", pid)
+	}
+	return c, nil
+}
+
+// sameInode sees to it that the file is the one that is mapped. Another one in its
+// place would be told about instead.
+func sameInode(path string, pid int, m inferior.Mapping) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && sys.Ino != m.Inode {
+		return fmt.Errorf("%s: replaced since process %d began, and what it was cannot be opened: root may, through /proc/%d/map_files", path, pid, pid)
+	}
+	return nil
+}
