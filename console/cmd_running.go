@@ -179,7 +179,9 @@ func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(c
 }
 
 func located(verb func(*session.Stepping, string) (*session.Report, error)) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error { return reported(c, in)(verb(c.s.Stepping, in.Raw)) }
+	return func(_ context.Context, c *Console, in Input) error {
+		return reported(c, in)(verb(c.s.Stepping, in.Raw))
+	}
 }
 
 func runFinish(_ context.Context, c *Console, in Input) error {

@@ -325,7 +325,7 @@ func infoSignals(_ context.Context, c *Console, in Input) error {
 	views := []view{}
 	var rows [][]screen.Span
 	want := strings.TrimPrefix(strings.ToUpper(in.Arg(0)), "SIG")
-	for _, s := range c.s.Signals() {
+	for _, s := range c.s.Catches.Signals() {
 		if want != "" && strings.TrimPrefix(s.Name, "SIG") != want {
 			continue
 		}

@@ -425,7 +425,7 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 		if len(in.Args) != 1 {
 			return fmt.Errorf("%s: fork or exec must follow", in.Name)
 		}
-		return c.s.Catch(in.Args[0], on)
+		return c.s.Catches.Catch(in.Args[0], on)
 	}
 }
 
@@ -515,7 +515,7 @@ func runHandle(ctx context.Context, c *Console, in Input) error {
 	if !strings.HasPrefix(name, "SIG") {
 		name = "SIG" + name
 	}
-	for _, row := range c.s.Signals() {
+	for _, row := range c.s.Catches.Signals() {
 		if row.Name != name {
 			continue
 		}
@@ -523,7 +523,7 @@ func runHandle(ctx context.Context, c *Console, in Input) error {
 		if err != nil {
 			return err
 		}
-		if err := c.s.HandleSignal(name, p); err != nil {
+		if err := c.s.Catches.HandleSignal(name, p); err != nil {
 			return err
 		}
 		return infoSignals(ctx, c, Input{Name: "handle", Args: []string{name}})

@@ -139,7 +139,7 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 		return k.threadNumbers(word)
 	case ArgSignal:
 		var names []string
-		for _, s := range k.c.s.Signals() {
+		for _, s := range k.c.s.Catches.Signals() {
 			names = append(names, s.Name)
 		}
 		return line.StartingWith(names, word)

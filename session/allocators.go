@@ -27,9 +27,9 @@ type UserFunction struct {
 type Allocators struct {
 	*common
 	loc    *Locations
-	fns    []breakpoints.Function   // the user's
-	users  map[string]*userFunction // the same by Symbol
-	follow func(breakpoints.Function) error
+	fns    []breakpoints.Function           // the user's
+	users  map[string]*userFunction         // the same by Symbol
+	follow func(breakpoints.Function) error // has a new one followed in the process
 }
 
 // userFunction is what is kept of one.
@@ -116,7 +116,7 @@ func (al *Allocators) isEntry(a addr.Run, location string) error {
 	return nil
 }
 
-// userName is what the calls of a user's function are called: the location as typed,
+// name is what the calls of a user's function are called: the location as typed,
 // and what is known of an address.
 func (al *Allocators) name(location string) string {
 	if location[0] != '*' {
@@ -193,7 +193,7 @@ func isEntryOf(m names.Image, fn symbols.Function, location string) bool {
 	return !fn.Inlined && names.Executable(m.Object, fn.Low)
 }
 
-// placeUser finds a user's function in what is loaded.
+// place finds a user's function in what is loaded.
 func (al *Allocators) place(fn breakpoints.Function) *UserFunction {
 	u := &UserFunction{Function: fn}
 	known := al.users[fn.Symbol]
@@ -220,7 +220,7 @@ func (u *UserFunction) warn(format string, args ...any) {
 	u.Warnings = append(u.Warnings, fmt.Sprintf(format, args...))
 }
 
-// findUser fills in the places of a user's function. It returns the number of copies
+// find fills in the places of a user's function. It returns the number of copies
 // that were inlined.
 func (al *Allocators) find(u *UserFunction) (inlined int) {
 	var found []names.Place
@@ -255,7 +255,7 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// meantFunction is the function of the program that was most likely meant by a name, "" if
+// meant is the function of the program that was most likely meant by a name, "" if
 // none is near. Of a qualified name the last part may be wrong.
 func (al *Allocators) meant(name string) string {
 	functions := al.loc.ProgramFunctions()
@@ -270,7 +270,7 @@ func (al *Allocators) meant(name string) string {
 	return scope + near
 }
 
-// definedUser are the entries of users' functions with those names in a module.
+// defined are the entries of users' functions with those names in a module.
 func (al *Allocators) defined(mod inferior.Module, obj *symbols.Object, wanted []string) []breakpoints.Symbol {
 	m := names.Image{Object: obj, Bias: mod.Bias, Name: mod.Name, Path: mod.Path}
 	var out []breakpoints.Symbol
@@ -306,7 +306,7 @@ func (al *Allocators) placePending() {
 	}
 }
 
-// PendingFunctions are the users' functions that no module has had.
+// Pending are the users' functions that no module has had.
 func (al *Allocators) Pending() []*UserFunction {
 	var out []*UserFunction
 	for _, fn := range al.fns {
@@ -315,4 +315,19 @@ func (al *Allocators) Pending() []*UserFunction {
 		}
 	}
 	return out
+}
+
+// function is the allocator function that an event names.
+func (al *Allocators) function(name string) (breakpoints.Function, bool) {
+	for _, f := range al.fns {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return breakpoints.Named(name)
+}
+
+// All are the catalogue and the user's own.
+func (al *Allocators) All() []breakpoints.Function {
+	return append(breakpoints.Catalogue(), al.fns...)
 }

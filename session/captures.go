@@ -25,7 +25,7 @@ type Captures struct {
 func (c *Captures) Open(path string) (capture.Info, error) {
 	info, err := c.OpenWhole(path)
 	if err == nil {
-		c.selectSaved()
+		c.sel.selectSaved()
 	}
 	return info, err
 }
@@ -49,32 +49,12 @@ func (c *Captures) OpenWhole(path string) (capture.Info, error) {
 		c.path = path
 	}
 	c.names.OpenCapture(f, c.path)
-	c.sel.selection, c.recorded.at, c.recorded.moved = selection{}, 0, false
+	c.sel.clear()
+	c.recorded.toEnd()
 	if d := f.Damage(); d != nil {
 		c.notify("%v", d)
 	}
 	return f.Info(), nil
-}
-
-// selectSaved starts at the last stop of the session, or the last event.
-func (c *Captures) selectSaved() {
-	stops := c.saved.Stops()
-	for i := len(stops) - 1; i >= 0; i-- {
-		if stops[i].Stack != 0 {
-			c.sel.seq = stops[i].Event
-			c.sel.stackID = stops[i].Stack
-			c.sel.at = max(stops[i].Event, stops[i].Seq)
-			break
-		}
-	}
-	if c.sel.stackID == 0 {
-		if e, ok := c.saved.Event(c.saved.Last()); ok {
-			c.sel.seq, c.sel.stackID, c.sel.at = e.Seq, e.Stack, e.Seq
-		}
-	}
-	if st, err := c.sel.savedStack(); err == nil {
-		c.sel.frame = c.sel.UserFrame(st.Frames)
-	}
 }
 
 // Opened tells what a capture begins with: how many events can be read, and the
@@ -120,8 +100,8 @@ type SavedInfo struct {
 // there is only replaced with force, and not if it is the opened one.
 func (c *Captures) Save(path string, force bool) (SavedInfo, error) {
 	src := c.recorded.wholeSource()
-	if src == nil && c.recorded.recorder.unreadable != nil {
-		return SavedInfo{}, fmt.Errorf("save: the recording cannot be read: %w", c.recorded.recorder.unreadable)
+	if src == nil && c.recorded.unreadable != nil {
+		return SavedInfo{}, fmt.Errorf("save: the recording cannot be read: %w", c.recorded.unreadable)
 	}
 	if src == nil {
 		return SavedInfo{}, errors.New("save: nothing to save: no program ran")

@@ -130,3 +130,9 @@ type account struct {
 	losses recording.Losses // what is in no event
 	gaps   recording.Gaps   // what is in doubt
 }
+
+// begin follows the begin of a run.
+func (a *account) begin() {
+	a.rec.Reset()
+	a.losses, a.gaps = recording.Losses{}, recording.Gaps{}
+}

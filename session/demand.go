@@ -154,8 +154,9 @@ func (d *demand) count(b *binding) {
 	b.unsized.begin(d.rec.Live().Unsized())
 }
 
-// spanStops counts events for the enabled stops of a new run, which begins.
-func (d *demand) spanStops() {
+// begin counts events for the enabled stops of a new run.
+func (d *demand) begin() {
+	d.hits, d.next = nil, nil
 	for _, st := range d.stops.All() {
 		b := d.binds[st.ID]
 		b.seen, b.unsized = eventCount{}, eventCount{}

@@ -9,7 +9,6 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
-	"hdb/names"
 )
 
 // A target is a place to run to that is not a numbered stop: the return of a
@@ -127,7 +126,7 @@ func (x *Execution) resume() (inferior.Stop, error) {
 func (x *Execution) leave() {
 	x.names.Resumed()
 	x.demand.hits = nil
-	x.sel.max, x.sel.frame, x.sel.code, x.sel.stack = 0, 0, addr.Code{}, names.Stack{}
+	x.sel.leave()
 	x.clock.Resume()
 }
 

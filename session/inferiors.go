@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-
-	"hdb/inferior"
 )
 
 // An Inferior is a process of the session: the one under the debugger, or a
@@ -55,8 +53,7 @@ func (s *Session) switchTo(pid int) error {
 	} else {
 		s.Stops.unbindAll()
 	}
-	s.Planes.tracer.Disarm()
-	s.Planes.data.close()
+	s.Planes.release()
 	s.Execution.leave()
 	if err := s.proc.SwitchTo(pid); err != nil {
 		return err
@@ -67,25 +64,4 @@ func (s *Session) switchTo(pid int) error {
 	s.Selection.selectDefault()
 	s.Stops.bindAll()
 	return s.Planes.arm()
-}
-
-// Catch makes fork or exec of the inferior a stop, or no longer.
-func (s *Session) Catch(event string, on bool) error {
-	switch event {
-	case "fork", "vfork":
-		s.catchFork = on
-	case "exec":
-		s.catchExec = on
-	default:
-		return fmt.Errorf("catch %q: not known: use fork or exec", event)
-	}
-	s.applyCatches(s.proc)
-	return nil
-}
-
-func (s *Session) applyCatches(p *inferior.Process) {
-	if p != nil {
-		p.CatchFork(s.catchFork)
-		p.CatchExec(s.catchExec)
-	}
 }

@@ -52,6 +52,24 @@ func (p *Planes) follow(fn breakpoints.Function) error {
 	return p.arm()
 }
 
+// begin follows the begin of a run.
+func (p *Planes) begin() {
+	p.fellBack = ""
+	p.data.sites, p.data.base = 0, 0
+}
+
+// replaced follows an exec: the process has another image.
+func (p *Planes) replaced() {
+	p.data.drop(false)
+	p.fellBack, p.bare = "", nil
+}
+
+// release takes the planes out of a process that goes on without them.
+func (p *Planes) release() {
+	p.tracer.Disarm()
+	p.data.close()
+}
+
 // siteCount is how many allocator functions are followed.
 func (p *Planes) siteCount() (n int) {
 	switch {
@@ -180,6 +198,20 @@ func (p *Planes) tracerStats() breakpoints.Stats {
 		return breakpoints.Stats{}
 	}
 	return p.tracer.Stats()
+}
+
+// modulesChanged follows dlopen and dlclose.
+func (p *Planes) modulesChanged(added, removed []inferior.Module) {
+	if len(added) > 0 {
+		p.fetchAhead(added)
+	}
+	p.loaded(added, removed)
+	if p.eventsArmed() {
+		p.noteGo(added)
+	}
+	if err := p.tracer.ModulesChanged(added, removed); err != nil {
+		p.notify("allocators of a new library: %v", err)
+	}
 }
 
 // loaded has the probe follow a change of the modules.

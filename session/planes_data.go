@@ -152,7 +152,19 @@ func (d *dataPlane) close() {
 	d.probe = nil
 }
 
-// probeStats are the counts of the present probe.
+// fault tells whether a signal of the thread is one of the probe's own, which it handles.
+func (d *dataPlane) fault(t *inferior.Thread, _ *inferior.Signal) bool {
+	return d.probe != nil && d.probe.Fault(t)
+}
+
+// guest follows a child that begins to run in the memory of its parent, or ends that.
+func (d *dataPlane) guest(t *inferior.Thread, child int, begins bool) {
+	if d.probe != nil {
+		d.probe.Guest(int32(t.TID), int32(child), begins)
+	}
+}
+
+// stats are the counts of the present probe.
 func (d *dataPlane) stats() probe.Stats {
 	if d.probe == nil {
 		return probe.Stats{}

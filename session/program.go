@@ -16,7 +16,6 @@ import (
 	"hdb/capture/file"
 	"hdb/inferior"
 	"hdb/names"
-	"hdb/recording"
 	"hdb/symbols"
 )
 
@@ -227,11 +226,10 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.target.Store(p)
 	s.names.Attach(p.PID(), p)
 	s.clock.Start()
-	s.demand.hits = nil
-	s.Planes.fellBack, s.said = "", map[string]bool{}
-	s.rec.Reset()
-	s.losses, s.gaps, s.demand.next, s.Planes.data.sites, s.Planes.data.base = recording.Losses{}, recording.Gaps{}, nil, 0, 0
-	s.demand.spanStops()
+	s.said = map[string]bool{}
+	s.account.begin()
+	s.Planes.begin()
+	s.demand.begin()
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	err := s.Recorder.begin(capture.Info{
@@ -254,26 +252,18 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 			s.notify("%v", err)
 		}
 	}
-	s.applyCatches(p)
-	for name, pol := range s.policy {
-		if err := p.HandleSignal(name, pol); err != nil {
-			s.notify("handle %s: %v", name, err)
-		}
-	}
+	s.Catches.apply(p)
 	p.SetHooks(inferior.Hooks{
 		Modules: s.modulesChanged,
 		Forked:  s.forked,
 		Execed:  s.execed,
 		Signal:  s.signalSeen,
-		Guest: func(t *inferior.Thread, child int, begins bool) {
-			if s.probe != nil {
-				s.probe.Guest(int32(t.TID), int32(child), begins)
-			}
-		},
+		Guest:   s.Planes.data.guest,
+
 		ThreadStarted: s.Planes.threadStarted,
 		ThreadExited:  s.Planes.threadExited,
 		Exiting:       s.lastJITNames,
-		Fault:         func(t *inferior.Thread, _ *inferior.Signal) bool { return s.probe != nil && s.probe.Fault(t) },
+		Fault:         s.Planes.data.fault,
 		SystemCall:    s.Planes.systemCall,
 		Message:       func(m string) { s.notify("%s", m) },
 	})
@@ -309,8 +299,7 @@ func (s *Session) Detach() (pid int, err error) {
 		s.rec.NotePartial(capture.Reason{Kind: capture.EndedEarly})
 	}
 	s.Stops.unbindAll()
-	s.Planes.tracer.Disarm()
-	s.Planes.data.close()
+	s.Planes.release()
 	err = s.proc.Detach() // lifts whatever is left
 	s.forget()
 	return pid, err
@@ -347,7 +336,7 @@ func (s *Session) forget() {
 	s.Planes.dropTracer()
 	s.proc = nil
 	s.target.Store(nil)
-	s.Selection.selection = selection{}
+	s.Selection.clear()
 	s.demand.hits = nil
 	s.names.Detach()
 	s.Stops.forgetBindings()
@@ -362,8 +351,7 @@ func (s *Session) Close() error {
 	if s.proc != nil {
 		if s.Outlives() {
 			s.Stops.unbindAll()
-			s.Planes.tracer.Disarm()
-			s.Planes.data.close()
+			s.Planes.release()
 			if !s.proc.Attached() {
 				errs = append(errs, s.proc.Detach()) // Close would kill it
 			}
@@ -408,16 +396,7 @@ func (s *Session) modulesChanged(added, removed []inferior.Module) inferior.Acti
 		s.recordModules(added, removed)
 		s.rec.ForgetAnswers()
 	})
-	if len(added) > 0 {
-		s.Planes.fetchAhead(added)
-	}
-	s.Planes.loaded(added, removed)
-	if s.Planes.eventsArmed() {
-		s.Planes.noteGo(added)
-	}
-	if err := s.Planes.tracer.ModulesChanged(added, removed); err != nil {
-		s.notify("allocators of a new library: %v", err)
-	}
+	s.Planes.modulesChanged(added, removed)
 	s.Stops.dropPlaces(removed)
 	s.Stops.bindPending()
 	s.Planes.traceClones()
@@ -445,8 +424,7 @@ func (s *Session) forked(parent, child int, followed bool) {
 func (s *Session) execed(path string) {
 	defer s.ownWork()()
 	s.notify("process %d is executing new program: %s", s.proc.PID(), path)
-	s.Planes.data.drop(false)
-	s.Planes.fellBack, s.Planes.bare = "", nil
+	s.Planes.replaced()
 	s.Stops.forgetBindings()
 	obj, err := s.names.Open(path)
 	if err != nil {
@@ -466,7 +444,7 @@ func (s *Session) execed(path string) {
 	if err := s.Planes.arm(); err != nil {
 		s.notify("%v", err)
 	}
-	if !s.catchExec {
+	if !s.Catches.exec {
 		s.Planes.noteUnfollowed()
 	}
 }

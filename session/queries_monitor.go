@@ -12,22 +12,6 @@ import (
 	"hdb/query"
 )
 
-// Beside has f run on the session's goroutine while the process runs: soon, and
-// without a stop. Any goroutine may call it. It is not run if the process ends
-// before.
-func (s *Session) Beside(f func()) {
-	if p := s.target.Load(); p != nil {
-		p.Wake(f)
-	}
-}
-
-// KeepTerminal has the process run in the background of hdb's terminal.
-func (s *Session) KeepTerminal(keep bool) {
-	if s.proc != nil {
-		s.proc.KeepTerminal(keep)
-	}
-}
-
 // A Monitor sums up by function what is recorded, while the process runs. All of it
 // belongs to the session's goroutine but CountThreads. It costs the process nothing
 // but hdb's share of the machine.

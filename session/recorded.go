@@ -18,10 +18,11 @@ import (
 type Recorded struct {
 	*common
 	*account
-	recorder *Recorder
-	indexed  indexed
-	moved    bool   // the capture was brought to
-	at       uint64 // the moment after this event, rather than to its end
+	recorder   *Recorder
+	unreadable error // why the recording of this run cannot be asked
+	indexed    indexed
+	moved      bool   // the capture was brought to
+	at         uint64 // the moment after this event, rather than to its end
 }
 
 // indexed is the index of the recording that was asked last.
@@ -36,6 +37,7 @@ func (r *Recorded) source() capture.Source { return r.reading.Of(r.wholeSource()
 
 // wholeSource is source, to its end.
 func (r *Recorded) wholeSource() capture.Source {
+	r.unreadable = nil
 	if r.saved != nil {
 		return r.saved
 	}
@@ -44,7 +46,7 @@ func (r *Recorded) wholeSource() capture.Source {
 	}
 	if f := r.rec.File(); f != nil && f.Kept() {
 		src, err := r.recorder.fileSource(f)
-		if r.recorder.unreadable = err; err != nil {
+		if r.unreadable = err; err != nil {
 			return nil
 		}
 		return src
@@ -58,8 +60,8 @@ func (r *Recorded) someSource() (capture.Source, error) {
 	switch {
 	case src != nil && src.Len() > 0:
 		return src, nil
-	case src == nil && r.recorder.unreadable != nil:
-		return nil, fmt.Errorf("the recording cannot be read: %w", r.recorder.unreadable)
+	case src == nil && r.unreadable != nil:
+		return nil, fmt.Errorf("the recording cannot be read: %w", r.unreadable)
 	case src != nil && hasGo(src):
 		return nil, goError(src)
 	case src != nil && src.Info().Aggregate && (r.saved != nil || src.Info().Totals.Events > 0):
@@ -172,6 +174,12 @@ func (r *Recorded) countedEvents() (capture.Source, *heap.Index, error) {
 	}
 	return r.countedSums()
 }
+
+// bring has questions answered as of the moment after an event.
+func (r *Recorded) bring(at uint64) { r.at, r.moved = at, true }
+
+// toEnd has questions answered as of the end.
+func (r *Recorded) toEnd() { r.at, r.moved = 0, false }
 
 // moment is the number of the event after which questions about the heap are
 // answered: the one that a capture was brought to, otherwise all there is.

@@ -20,13 +20,12 @@ type Recorder struct {
 	planes  *Planes
 	console *ConsoleLog
 
-	stream     *stream      // this run is recorded to a file
-	streaming  *Stream      // the next run's recording goes there
-	streamed   RecordStatus // of the last stream
-	streamErr  error
-	unreadable error                 // why the recording of this run cannot be asked
-	bounds     recording.Bounds      // of the recording of this run or, if it has none, the next
-	failure    atomic.Pointer[error] // see Failure
+	stream    *stream      // this run is recorded to a file
+	streaming *Stream      // the next run's recording goes there
+	streamed  RecordStatus // of the last stream
+	streamErr error
+	bounds    recording.Bounds      // of the recording of this run or, if it has none, the next
+	failure   atomic.Pointer[error] // see Failure
 
 	status func() RecordStatus // of a stream that ends
 }

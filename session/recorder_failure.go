@@ -8,7 +8,8 @@ import (
 	"hdb/recording"
 )
 
-// failed is probeSink.Failed.
+// failed stops the process after a panic of what takes its events, on any goroutine, so that
+// its owner can end the recording.
 func (r *Recorder) failed(err error) {
 	r.failure.CompareAndSwap(nil, &err)
 	if p := r.target.Load(); p != nil && r.streaming == nil {

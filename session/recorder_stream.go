@@ -46,7 +46,7 @@ func (r *Recorder) begin(info capture.Info) error {
 	r.failure.Store(nil)
 	r.dropKept()
 	r.rec.Drop()
-	r.stream, r.unreadable = nil, nil
+	r.stream = nil
 	r.console.log.Begin()
 	switch {
 	case r.streaming != nil:

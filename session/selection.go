@@ -36,6 +36,44 @@ type Selection struct {
 	selection
 }
 
+// clear selects nothing.
+func (s *Selection) clear() { s.selection = selection{} }
+
+// walkAgain forgets the stack, so that it is walked anew.
+func (s *Selection) walkAgain() { s.stack, s.max = names.Stack{}, 0 }
+
+// leave forgets the stack of a thread that runs on.
+func (s *Selection) leave() {
+	s.selection = selection{thread: s.thread, seq: s.seq, stackID: s.stackID, at: s.at}
+}
+
+// selectRecorded selects an event of the capture, its stack, and the event whose modules
+// resolve that.
+func (s *Selection) selectRecorded(seq uint64, stack capture.StackID, at uint64) {
+	s.selection = selection{seq: seq, stackID: stack, at: at}
+}
+
+// selectSaved starts at the last stop of the session, or the last event.
+func (s *Selection) selectSaved() {
+	stops := s.saved.Stops()
+	for i := len(stops) - 1; i >= 0; i-- {
+		if stops[i].Stack != 0 {
+			s.seq = stops[i].Event
+			s.stackID = stops[i].Stack
+			s.at = max(stops[i].Event, stops[i].Seq)
+			break
+		}
+	}
+	if s.stackID == 0 {
+		if e, ok := s.saved.Event(s.saved.Last()); ok {
+			s.seq, s.stackID, s.at = e.Seq, e.Stack, e.Seq
+		}
+	}
+	if st, err := s.savedStack(); err == nil {
+		s.frame = s.UserFrame(st.Frames)
+	}
+}
+
 // defaultDepth bounds stacks that nobody asked to see whole.
 const defaultDepth = 2048
 

@@ -1,13 +1,3 @@
-// Package session is one debugging session without a terminal: the verbs behind
-// the console's commands, on a live process and on a saved capture.
-//
-// It owns the process under the debugger, the modules and their symbols, the
-// numbered stops, the allocation tracer and the log of events, and it never
-// prints: verbs return values, what happens on the way goes to Config.Notify.
-//
-// A Session belongs to the goroutine that calls Launch or Attach, because
-// ptrace ties a process to one OS thread. Only Interrupt and LogConsole may be
-// called from elsewhere.
 package session
 
 import (
@@ -42,8 +32,9 @@ type Config struct {
 	Cache *diskcache.Dir
 }
 
-// A Session is one program under the debugger, from loading to quitting, or one
-// saved capture.
+// A Session is one program under the debugger, from loading to quitting, or one saved
+// capture. Its own methods load, start and end the program; the verbs of everything else
+// are those of its parts.
 type Session struct {
 	Settings Settings
 
@@ -51,28 +42,28 @@ type Session struct {
 	Memory    *Memory    // the inferior's memory, and addresses as typed
 	Locations *Locations // places in the code as typed, and source lines
 	Values    *Values    // variables and expressions
+	Symbols   *Symbols   // the files that names come from
 
-	Stops      *Stops      // the numbered stops
-	Execution  *Execution  // running it
-	Stepping   *Stepping   // stepping a thread of it
+	Stops     *Stops     // the numbered stops
+	Catches   *Catches   // the signals, forks and execs that stop the program
+	Execution *Execution // running the program
+	Stepping  *Stepping  // stepping one of its threads
+
 	Allocators *Allocators // the allocator functions
-	Planes     *Planes     // what follows their calls
-	Recorder   *Recorder   // what is recorded of them
-	Recorded   *Recorded   // the recording that questions are about: of the process, or the capture
-	Queries    *Queries    // the questions
-	Travel     *Travel     // moments of it
-	Captures   *Captures   // opening and saving it
-	Symbols    *Symbols    // where names come from
+	Planes     *Planes     // the probe, or the breakpoints, that follow their calls
+	Recorder   *Recorder   // recording the calls
 	ConsoleLog *ConsoleLog // what was typed and printed
+
+	Recorded *Recorded // the recording that can be asked: of the process, or the capture
+	Queries  *Queries  // questions to it
+	Travel   *Travel   // moments of it
+	Captures *Captures // opening and saving it
 
 	*common
 	*account
 	walker *walker
 	demand *demand
 	likes  *likes
-	policy map[string]inferior.Policy // handle, kept across runs
-
-	catchFork, catchExec bool
 }
 
 // Settings are what `set` changes; they hold from the next run or stop on.
@@ -112,7 +103,6 @@ func New(cfg Config) *Session {
 	}
 	s := &Session{
 		common: &common{cfg: cfg},
-		policy: map[string]inferior.Policy{},
 		Settings: Settings{
 			Env: map[string]string{}, UnsetEnv: map[string]bool{},
 			Wrappers: regexp.MustCompile(query.DefaultWrappers), Libraries: regexp.MustCompile(query.DefaultLibraries), MaxDepth: 2048, Probe: ProbeAuto, Settings: names.Settings{DebugDirs: []string{"/usr/lib/debug"}},
@@ -140,6 +130,7 @@ func New(cfg Config) *Session {
 	s.Travel = &Travel{s.common, s.Selection, s.demand, s.Recorded, s.Queries}
 	s.Captures = &Captures{common: s.common, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
 	s.Stops = &Stops{s.common, s.account, s.demand, s.Selection, s.Locations, s.Allocators, s.likes, s.Planes}
+	s.Catches = &Catches{common: s.common, policy: map[string]inferior.Policy{}}
 	s.Execution = &Execution{
 		common: s.common, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: s.forget,
@@ -191,4 +182,20 @@ func (s *Session) Process() (pid int, exe string, attached, ok bool) {
 		return 0, "", false, false
 	}
 	return s.proc.PID(), s.proc.Exe(), s.proc.Attached(), true
+}
+
+// Beside has f run on the session's goroutine while the process runs: soon, and
+// without a stop. Any goroutine may call it. It is not run if the process ends
+// before.
+func (s *Session) Beside(f func()) {
+	if p := s.target.Load(); p != nil {
+		p.Wake(f)
+	}
+}
+
+// KeepTerminal has the process run in the background of hdb's terminal.
+func (s *Session) KeepTerminal(keep bool) {
+	if s.proc != nil {
+		s.proc.KeepTerminal(keep)
+	}
 }

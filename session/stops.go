@@ -105,21 +105,6 @@ func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 	return st, nil
 }
 
-// function is the allocator function that an event names.
-func (al *Allocators) function(name string) (breakpoints.Function, bool) {
-	for _, f := range al.fns {
-		if f.Name == name {
-			return f, true
-		}
-	}
-	return breakpoints.Named(name)
-}
-
-// AllocFunctions are the catalogue and the user's own.
-func (al *Allocators) All() []breakpoints.Function {
-	return append(breakpoints.Catalogue(), al.fns...)
-}
-
 // resolve finds the stop's places in what is loaded.
 func (s *Stops) resolve(st *breakpoints.Stop) error {
 	places, err := s.loc.Places(st.Location)
@@ -319,10 +304,10 @@ func PlaceText(p breakpoints.Place) string {
 	return b.String()
 }
 
-// Stops are the numbered stops, by number.
+// All are the numbered stops, by number.
 func (s *Stops) All() []*breakpoints.Stop { return s.demand.stops.All() }
 
-// StopAt is the numbered stop.
+// At is the numbered stop.
 func (s *Stops) At(id int) (*breakpoints.Stop, error) {
 	st, ok := s.demand.stops.Get(id)
 	if !ok {

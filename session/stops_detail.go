@@ -19,7 +19,7 @@ type StopDetail struct {
 	Doubt              report.Doubt // why its condition may not be right
 }
 
-// StopDetail tells more of a stop; ok is false for one that is not at allocations, of
+// Detail tells more of a stop; ok is false for one that is not at allocations, of
 // which only Doubt is known.
 func (s *Stops) Detail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if st.Enabled {

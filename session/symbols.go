@@ -44,7 +44,7 @@ func (s *Symbols) Refresh() ([]names.SymbolChange, error) {
 	if s.mode() == Empty {
 		return nil, ErrNoProgram
 	}
-	s.sel.stack, s.sel.max = names.Stack{}, 0
+	s.sel.walkAgain()
 	switch s.mode() {
 	case Saved:
 		if st, err := s.sel.savedStack(); err == nil {

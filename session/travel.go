@@ -43,7 +43,7 @@ func (t *Travel) Goto(moment string) (*Report, error) {
 	}
 	if seq == heap.End {
 		r, err := t.gotoEvent(t.saved.Last())
-		t.recorded.at, t.recorded.moved = 0, false
+		t.recorded.toEnd()
 		return r, err
 	}
 	r, err := t.gotoEvent(seq)
@@ -59,8 +59,8 @@ func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 	if !ok {
 		return nil, t.recorded.noEvent(seq)
 	}
-	t.recorded.at, t.recorded.moved = seq, true
-	t.sel.selection = selection{seq: seq, stackID: e.Stack, at: seq}
+	t.recorded.bring(seq)
+	t.sel.selectRecorded(seq, e.Stack, seq)
 	return t.there(&Report{Event: e, Elapsed: e.Time}, e.TID), nil
 }
 
@@ -82,8 +82,8 @@ func (t *Travel) there(r *Report, tid int32) *Report {
 // stack that was shown there is selected.
 func (t *Travel) gotoStop(n int, at uint64) *Report {
 	st := t.saved.Stops()[n-1]
-	t.recorded.at, t.recorded.moved = at, true
-	t.sel.selection = selection{seq: st.Event, stackID: st.Stack, at: at}
+	t.recorded.bring(at)
+	t.sel.selectRecorded(st.Event, st.Stack, at)
 	return t.there(&Report{Stop: fmt.Sprintf("stop %d: %s", n, st.Text), Elapsed: st.Time}, st.TID)
 }
 

@@ -250,7 +250,7 @@ func (v *Values) setWide(reg uint64, b []byte) error {
 }
 
 // changed makes the stack be walked anew: what was written may be a part of it.
-func (v *Values) changed() { v.sel.stack, v.sel.max = names.Stack{}, 0 }
+func (v *Values) changed() { v.sel.walkAgain() }
 
 // A NamedValue is a variable with its value as text.
 type NamedValue struct{ Name, Type, Value string }

@@ -140,8 +140,8 @@ func live(all *options, in *os.File, out, errw io.Writer) int {
 
 // begin brings the program or process under the session, which records.
 func (o *liveOptions) begin(s *session.Session, all *options) error {
-	for _, sig := range s.Signals() {
-		if err := s.HandleSignal(sig.Name, inferior.Policy{Pass: true}); err != nil {
+	for _, sig := range s.Catches.Signals() {
+		if err := s.Catches.HandleSignal(sig.Name, inferior.Policy{Pass: true}); err != nil {
 			return err
 		}
 	}

@@ -444,7 +444,7 @@ func launchCode(err error) int {
 
 // passSignals has all signals reach the program at once, as without hdb.
 func (r *recorder) passSignals() error {
-	for _, sig := range r.s.Signals() {
+	for _, sig := range r.s.Catches.Signals() {
 		p := inferior.Policy{Pass: true}
 		switch {
 		case sig.Name == "SIGINT":
@@ -452,7 +452,7 @@ func (r *recorder) passSignals() error {
 		case sig.Name == "SIGTSTP" && r.o.pid == 0:
 			p = inferior.Policy{Stop: true} // or it would stop with the terminal in its hands
 		}
-		if err := r.s.HandleSignal(sig.Name, p); err != nil {
+		if err := r.s.Catches.HandleSignal(sig.Name, p); err != nil {
 			return err
 		}
 	}

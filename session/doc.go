@@ -1,0 +1,63 @@
+// Package session is one debugging session without a terminal: the verbs behind
+// the console's commands, on a live process and on a saved capture.
+//
+// It owns the process under the debugger, the modules and their symbols, the
+// numbered stops, what follows allocator calls and the recording of them, and it
+// never prints: verbs return values, what happens on the way goes to Config.Notify.
+//
+// # Parts
+//
+// A Session loads, starts and ends the program, follows its modules, forks and
+// execs, and owns the parts that do everything else. A part has the verbs of one
+// matter, as s.Stops.Break and s.Queries.Top. What all parts share is the struct
+// common, which each embeds; beside it a part has only the parts that it asks. In
+// this order, each asks those before it:
+//
+//	walker      stacks of stopped threads
+//	Selection   the selected thread and frame, or the event of a capture
+//	Memory, Locations, Values
+//	            addresses, places in the code, and expressions, from the selection
+//	account     the recording of this run, with what is lost and in doubt
+//	demand      the numbered stops, and next-alloc: what wants events, and was met
+//	Allocators  the catalogue's functions and the user's
+//	Planes      the probe or plain breakpoints that follow them, as the demand is
+//	Stops       setting the numbered stops, planting and lifting their traps
+//	Recorder    starting and ending a recording, and the file that it goes to
+//	Execution   running until something stops, and the report of that
+//	Stepping    steps of one thread, made of runs
+//	Recorded    the recording that can be asked, and its caveats
+//	Queries, Travel, Captures, Symbols
+//	            questions, moments, files, and debug files
+//
+// Where a part has to tell one that comes after it, New gives it a function:
+// Planes.failed, Allocators.follow, Recorder.status, Execution.ended.
+//
+// # Goroutines and locks
+//
+// A Session with all its parts belongs to one goroutine, that which calls Run, Start
+// or Attach: ptrace ties a process to one OS thread, to which that goroutine is
+// locked. Handlers of traps and the hooks of the process are called on it, within
+// Continue and the steps. Any goroutine may call Interrupt, Beside and ConsoleLog.Add.
+//
+// Other goroutines reach in:
+//
+//   - The one that drains the ring of the probe calls the recording.Recording, and
+//     through it recordedProcess, holding Probe.mu and behind it the lock of the Recording;
+//     what it asks takes neither. It reads the names, the attribution and the likes, which
+//     have locks of their own, and common.probe, which is set before the first event and
+//     forgotten after the last one. A panic there is told to probeSink.Failed.
+//   - The one that writes a file within bounds calls Recorder.endFull, or Stream.Full.
+//   - stream.run has a stream written out once a second.
+//   - Downloads of debug files call Config.Fetched, or Config.Notify without it.
+//
+// The first three leave what there is to do to the owner, whom they wake by
+// common.target: that is atomic, as Recorder.failure is.
+//
+// common.exclusive is for the owner to change what the ring's goroutine reads, and to
+// look at the recording between two events: it drains the ring, and runs a function under
+// Probe.mu. It must not be nested, and the function must be short: a program whose ring is
+// full waits for it. Changes of the modules, of what names are found by, and of the
+// attribution are made in it. stopAll is for changes of traps and jumps: all threads stand
+// meanwhile, and their events have been taken. Thus the order is: threads stopped, Probe.mu,
+// the lock of the Recording, those of names.
+package session
