@@ -13,23 +13,25 @@
 // common, which each embeds; beside it a part has only the parts that it asks. In
 // this order, each asks those before it:
 //
+//	likes       events of captures that conditions name
+//	account     the recording of this run, with what is lost and in doubt
+//	demand      the numbered stops, and next-alloc: what wants events, and was met
 //	walker      stacks of stopped threads
 //	Selection   the selected thread and frame, or the event of a capture
 //	Memory, Locations, Values
 //	            addresses, places in the code, and expressions, from the selection
-//	account     the recording of this run, with what is lost and in doubt
-//	demand      the numbered stops, and next-alloc: what wants events, and was met
 //	Allocators  the catalogue's functions and the user's
 //	Planes      the probe or plain breakpoints that follow them, as the demand is
 //	Stops       setting the numbered stops, planting and lifting their traps
-//	Recorder    starting and ending a recording, and the file that it goes to
-//	Execution   running until something stops, and the report of that
-//	Stepping    steps of one thread, made of runs
+//	ConsoleLog, Recorder
+//	            starting and ending a recording, and the file that it goes to
+//	Catches, Execution, Stepping
+//	            running until something stops and reporting that; steps, made of runs
 //	Recorded    the recording that can be asked, and its caveats
 //	Queries, Travel, Captures, Symbols
 //	            questions, moments, files, and debug files
 //
-// Where a part has to tell one that comes after it, New gives it a function:
+// Where a part has to tell one that comes after it, it is given a function:
 // Planes.failed, Allocators.follow, Recorder.status, Execution.ended.
 //
 // # Goroutines and locks

@@ -111,33 +111,44 @@ func New(cfg Config) *Session {
 	s.settings = &s.Settings
 	s.attribution = query.NewAttribution(s.Settings.Wrappers, s.Settings.Libraries)
 	s.names = s.newNames()
-	s.likes = newLikes(s.common)
-	s.account = &account{rec: recording.New(recordedProcess{s.common, s.likes})}
+	s.wire()
+	return s
+}
+
+// wire makes the parts, those first that others ask.
+func (s *Session) wire() {
+	c := s.common
+	s.likes = newLikes(c)
+	s.account = &account{rec: recording.New(recordedProcess{c, s.likes})}
 	s.demand = &demand{account: s.account, binds: map[int]*binding{}}
-	s.walker = &walker{s.common, unwind.NewWalker(s.names.Modules)}
-	s.Selection = &Selection{common: s.common, walker: s.walker, demand: s.demand}
-	s.Memory = &Memory{s.common, s.Selection}
-	s.Locations = &Locations{s.common, s.Selection, s.Memory}
-	s.Values = newValues(s.common, s.Selection)
-	s.Allocators = &Allocators{common: s.common, loc: s.Locations}
-	s.Planes = newPlanes(s.common, s.account, s.walker, s.demand, s.likes, s.Allocators)
-	s.ConsoleLog = &ConsoleLog{common: s.common, account: s.account}
-	s.Recorder = &Recorder{common: s.common, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}
+	s.walker = &walker{c, unwind.NewWalker(s.names.Modules)}
+
+	s.Selection = &Selection{common: c, walker: s.walker, demand: s.demand}
+	s.Memory = &Memory{c, s.Selection}
+	s.Locations = &Locations{c, s.Selection, s.Memory}
+	s.Values = newValues(c, s.Selection)
+
+	s.Allocators = &Allocators{common: c, loc: s.Locations}
+	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators)
+	s.Stops = &Stops{c, s.account, s.demand, s.Selection, s.Locations, s.Allocators, s.likes, s.Planes}
+
+	s.ConsoleLog = &ConsoleLog{common: c, account: s.account}
+	s.Recorder = &Recorder{common: c, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}
 	s.Planes.failed = s.Recorder.failed
-	s.Recorded = &Recorded{common: s.common, account: s.account, recorder: s.Recorder}
-	s.Recorder.status = s.Recorded.Status
-	s.Queries = &Queries{s.common, s.Recorded, s.likes, s.Allocators}
-	s.Travel = &Travel{s.common, s.Selection, s.demand, s.Recorded, s.Queries}
-	s.Captures = &Captures{common: s.common, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
-	s.Stops = &Stops{s.common, s.account, s.demand, s.Selection, s.Locations, s.Allocators, s.likes, s.Planes}
-	s.Catches = &Catches{common: s.common, policy: map[string]inferior.Policy{}}
+
+	s.Catches = &Catches{common: c, policy: map[string]inferior.Policy{}}
 	s.Execution = &Execution{
-		common: s.common, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
+		common: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: s.forget,
 	}
-	s.Stepping = &Stepping{s.common, s.Selection, s.Locations, s.Execution}
-	s.Symbols = &Symbols{s.common, s.Selection, s.Stops, s.Recorded}
-	return s
+	s.Stepping = &Stepping{c, s.Selection, s.Locations, s.Execution}
+
+	s.Recorded = &Recorded{common: c, account: s.account, recorder: s.Recorder}
+	s.Recorder.status = s.Recorded.Status
+	s.Queries = &Queries{c, s.Recorded, s.likes, s.Allocators}
+	s.Travel = &Travel{c, s.Selection, s.demand, s.Recorded, s.Queries}
+	s.Captures = &Captures{common: c, sel: s.Selection, recorded: s.Recorded, console: s.ConsoleLog}
+	s.Symbols = &Symbols{c, s.Selection, s.Stops, s.Recorded}
 }
 
 // ApplyAttribution makes changed Settings.Wrappers and Settings.Libraries hold. What was
