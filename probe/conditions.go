@@ -7,10 +7,21 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/capture"
+	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/probe/filter"
 )
+
+// conditions are what is asked of events, as the core and the thunks decide it.
+type conditions struct {
+	p        *Probe
+	request  Request
+	requests int  // how many there were
+	marked   bool // blocks are, or were
+	counting bool // the core keeps the bounds that conditions compare with
+	noTSC    bool // a thread may not read the time stamp counter
+}
 
 // Next is what next-alloc or next-free waits for.
 type Next struct {
@@ -176,7 +187,7 @@ func (r *Request) uses(f cond.Field) bool {
 // Passed tells whether a condition asks for a number of an event that was still to
 // come when the probe was armed, and is not after the event seq. The core goes on
 // taking it for possible, as its count is a bound only.
-func (p *Probe) Passed(seq uint64) bool { return p.request.passed(seq) }
+func (cs *conditions) Passed(seq uint64) bool { return cs.request.passed(seq) }
 
 func (r *Request) passed(seq uint64) bool {
 	now := Request{Seq: seq}
@@ -199,22 +210,51 @@ func (r *Request) passed(seq uint64) bool {
 	})
 }
 
+// ask takes a new request.
+func (cs *conditions) ask(r Request) {
+	cs.request = r
+	if r.Record && r.Live != nil && len(r.freed()) > 0 {
+		cs.request.marks = cs.p.remote.file + fileMarks
+	}
+	cs.requests++
+}
+
+// enter has threads stand at entries when what was built is in place.
+func (cs *conditions) enter(at map[*inferior.Thread]addr.Run) { cs.request.Entered = at }
+
+// entered are the threads of the request that stand at entries, once.
+func (cs *conditions) entered() map[*inferior.Thread]addr.Run {
+	at := cs.request.Entered
+	cs.request.Entered = nil
+	return at
+}
+
+// keepBounds has the core keep bounds as the request needs them; afresh: it has not
+// counted for a while.
+func (cs *conditions) keepBounds(afresh bool) {
+	counts := cs.mode()&(modeNumber|modeLive) != 0
+	if afresh || counts && !cs.counting {
+		cs.setBounds()
+	}
+	cs.counting = counts
+}
+
 // Describe tells which part of a stop's condition runs in the inferior and
 // which outside, for functions that have all there is to ask.
-func (p *Probe) Describe(st *breakpoints.Stop) (inProcess, outside []string, err error) {
+func (cs *conditions) Describe(st *breakpoints.Stop) (inProcess, outside []string, err error) {
 	node, err := condition(st)
 	if err != nil {
 		return nil, nil, err
 	}
 	var alike []filter.Operands
-	for _, s := range p.sites {
+	for _, s := range cs.p.siteTable.list {
 		if !s.dead && wants(st, s.Function) != filter.No {
-			alike = append(alike, p.atCore(s))
+			alike = append(alike, cs.atCore(s))
 		}
 	}
 	inProcess, outside = filter.Describe(node, alike...)
 	size := cond.Size.String()
-	if p.request.marks != 0 && st.Kind == breakpoints.StopFree && asksSize(node) && !slices.Contains(inProcess, size) {
+	if cs.request.marks != 0 && st.Kind == breakpoints.StopFree && asksSize(node) && !slices.Contains(inProcess, size) {
 		inProcess = append(inProcess, size)
 	}
 	return inProcess, outside, nil
@@ -223,7 +263,7 @@ func (p *Probe) Describe(st *breakpoints.Stop) (inProcess, outside []string, err
 // atCore says where the core has the fields when it asks: at the return of
 // functions that allocate, at the entry of those that free. The condition's code
 // is called from the core's frame.
-func (p *Probe) atCore(s *site) filter.Operands {
+func (cs *conditions) atCore(s *site) filter.Operands {
 	word := func(at int) (filter.Value, bool) { return filter.At(filter.Mem(filter.RSP, int32(at+8))), true }
 	arg := func(o breakpoints.Operand) (filter.Value, bool) {
 		switch o.From {
@@ -235,7 +275,7 @@ func (p *Probe) atCore(s *site) filter.Operands {
 		return filter.None(), true
 	}
 	fn := s.Function
-	return p.operands(s, func(f cond.Field) (filter.Value, bool) {
+	return cs.operands(s, func(f cond.Field) (filter.Value, bool) {
 		switch f {
 		case cond.Size:
 			if fn.Frees() && fn.Kind != capture.Unmap {
@@ -263,12 +303,12 @@ func (p *Probe) atCore(s *site) filter.Operands {
 		case cond.Count:
 			return arg(fn.Count)
 		}
-		return p.cells(f)
+		return cs.cells(f)
 	})
 }
 
 // atEntry says where the fields are at a function's entry.
-func (p *Probe) atEntry(s *site) filter.Operands {
+func (cs *conditions) atEntry(s *site) filter.Operands {
 	fn := s.Function
 	arg := func(o breakpoints.Operand) (filter.Value, bool) {
 		switch o.From {
@@ -279,7 +319,7 @@ func (p *Probe) atEntry(s *site) filter.Operands {
 		}
 		return filter.None(), true
 	}
-	return p.operands(s, func(f cond.Field) (filter.Value, bool) {
+	return cs.operands(s, func(f cond.Field) (filter.Value, bool) {
 		switch f {
 		case cond.Size:
 			if fn.Frees() {
@@ -313,7 +353,7 @@ func (p *Probe) atEntry(s *site) filter.Operands {
 
 var argPlaces = [...]filter.Register{filter.RDI, filter.RSI, filter.RDX, filter.RCX, filter.R8, filter.R9}
 
-func (p *Probe) operands(s *site, number func(cond.Field) (filter.Value, bool)) filter.Operands {
+func (cs *conditions) operands(s *site, number func(cond.Field) (filter.Value, bool)) filter.Operands {
 	return filter.Operands{
 		Number: number,
 		Is: func(name string) filter.Verdict {
@@ -323,25 +363,25 @@ func (p *Probe) operands(s *site, number func(cond.Field) (filter.Value, bool)) 
 			return filter.No
 		},
 		Thread:     filter.Mem(filter.R10, slTID).U32(),
-		ThreadCell: p.threadCell,
+		ThreadCell: cs.p.slots.threadCell,
 	}
 }
 
 // cells are the bounds that the core keeps while a condition asks for them.
-func (p *Probe) cells(f cond.Field) (filter.Value, bool) {
+func (cs *conditions) cells(f cond.Field) (filter.Value, bool) {
 	at, ok := map[cond.Field]int{cond.Nth: hdCount, cond.Live: hdLive, cond.Blocks: hdBlocks}[f]
 	if !ok {
 		return filter.Value{}, false
 	}
-	return filter.At(filter.Abs(uint64(p.remote.file) + uint64(fileHeader+at))).AtMost(), true
+	return filter.At(filter.Abs(uint64(cs.p.remote.file) + uint64(fileHeader+at))).AtMost(), true
 }
 
 // setBounds has the core count from now on; all threads are stopped. It has not counted
 // the calls that threads are in, and one of each that may be about to be recorded.
-func (p *Probe) setBounds() {
-	bytes, blocks := p.cfg.Sink.Heap()
-	seq := p.request.Seq
-	for _, slot := range p.shared.slots() {
+func (cs *conditions) setBounds() {
+	bytes, blocks := cs.p.cfg.Sink.Heap()
+	seq := cs.request.Seq
+	for _, slot := range cs.p.shared.slots() {
 		if binary.LittleEndian.Uint64(slot[slKey:]) <= slotLeft {
 			continue
 		}
@@ -352,83 +392,48 @@ func (p *Probe) setBounds() {
 			seq++
 		}
 	}
-	p.shared.word(hdLive).Store(bytes)
-	p.shared.word(hdBlocks).Store(blocks)
-	p.shared.word(hdCount).Store(seq)
+	cs.p.shared.word(hdLive).Store(bytes)
+	cs.p.shared.word(hdBlocks).Store(blocks)
+	cs.p.shared.word(hdCount).Store(seq)
 }
 
 // Numbered tells the core that an event has got a number which no call made: the numbers of
 // calls are at most what it counts. The goroutine that drains the ring may call it, too, which
 // has ended when the probe is closed; whether the probe is armed only the owner knows, and
 // arming it sets the count.
-func (p *Probe) Numbered() {
-	if !p.closed {
-		p.shared.word(hdCount).Add(1)
+func (cs *conditions) Numbered() {
+	if !cs.p.closed {
+		cs.p.shared.word(hdCount).Add(1)
 	}
-}
-
-// threadCell is where the inferior finds the TID of the thread with a number.
-func (p *Probe) threadCell(num uint64) (address uint64, ok bool) {
-	i := slices.Index(p.cellOf, num)
-	if i < 0 {
-		if len(p.cellOf) == maxThreadCells {
-			return 0, false
-		}
-		i = len(p.cellOf)
-		p.cellOf = append(p.cellOf, num)
-		p.setCell(i)
-	}
-	return uint64(p.remote.file) + uint64(fileHeader+hdThreads+4*i), true
-}
-
-// ThreadsChanged brings the TIDs that conditions compare with up to date, and what the
-// core does for threads alone. A new thread must not have run yet.
-func (p *Probe) ThreadsChanged() {
-	if len(p.proc.Threads()) > 1 {
-		p.share()
-	}
-	for i := range p.cellOf {
-		p.setCell(i)
-	}
-}
-
-func (p *Probe) setCell(i int) {
-	tid := uint32(0)
-	for _, t := range p.proc.Threads() {
-		if uint64(t.Num) == p.cellOf[i] {
-			tid = uint32(t.TID)
-		}
-	}
-	p.shared.half(hdThreads + 4*i).Store(tid)
 }
 
 // writeFilter writes the condition's code for the core to call: it returns 1 if
 // the event may stop the process. 0 if no event of the site does.
-func (p *Probe) writeFilter(s *site) (addr.Run, error) {
+func (cs *conditions) writeFilter(s *site) (addr.Run, error) {
 	at := s.island.next()
-	code, err := p.filterCode(s, at)
+	code, err := cs.filterCode(s, at)
 	if err != nil || code == nil {
 		return 0, err
 	}
 	if _, err := s.island.take(len(code)); err != nil {
 		return 0, err
 	}
-	_, err = p.proc.WriteAt(code, int64(at))
-	id := p.tables.rules.ID(frameRow{cfa: frameSize + 16}.rule())
+	_, err = cs.p.proc.WriteAt(code, int64(at))
+	id := cs.p.tables.rules.ID(frameRow{cfa: frameSize + 16}.rule())
 	s.island.note(at, id)
 	return at, err
 }
 
 // filterCode is that code for an address, nil if there is nothing to ask.
-func (p *Probe) filterCode(s *site, at addr.Run) ([]byte, error) {
-	prog, err := p.request.program(s.Function, p.atCore(s))
-	marks := p.request.marks != 0 && !s.Function.Frees()
+func (cs *conditions) filterCode(s *site, at addr.Run) ([]byte, error) {
+	prog, err := cs.request.program(s.Function, cs.atCore(s))
+	marks := cs.request.marks != 0 && !s.Function.Frees()
 	if err != nil || prog.Never && !marks {
 		return nil, err
 	}
 	w := &writer{at: at}
 	if marks {
-		p.request.mark(w, p.atCore(s))
+		cs.request.mark(w, cs.atCore(s))
 	}
 	matches := inline(w, prog)
 	w.bytes(0x31, 0xc0, 0xc3) // xor %eax,%eax; ret
@@ -448,23 +453,23 @@ func simple(fn breakpoints.Function) bool {
 }
 
 // mode is what the state's mode has to be.
-func (p *Probe) mode() uint64 {
+func (cs *conditions) mode() uint64 {
 	var m uint64
-	if p.request.Record {
+	if cs.request.Record {
 		m |= modeRecord
 	}
-	if p.request.usesNth() {
+	if cs.request.usesNth() {
 		m |= modeNumber
 	}
-	if p.request.usesLive() {
+	if cs.request.usesLive() {
 		m |= modeLive
 	}
 	return m
 }
 
 // enabled is the value of stEnabled.
-func (p *Probe) enabled() uint64 {
-	if p.mode() == modeRecord && p.request.marks == 0 && !p.noTSC { // the short way asks for the time before it looks whether hdb lives
+func (cs *conditions) enabled() uint64 {
+	if cs.mode() == modeRecord && cs.request.marks == 0 && !cs.noTSC { // the short way asks for the time before it looks whether hdb lives
 		return onlyRecords
 	}
 	return enabled
@@ -472,12 +477,12 @@ func (p *Probe) enabled() uint64 {
 
 // short tells whether the core has a short way for a function, and where that begins:
 // nobody asks anything about it, and its arguments and result say all that a record has.
-func (p *Probe) short(s *site) (mark uint32, ok bool) {
+func (cs *conditions) short(s *site) (mark uint32, ok bool) {
 	fn := s.Function
-	if p.enabled() != onlyRecords || fn.Group != breakpoints.GroupC && fn.Group != breakpoints.GroupCXX {
+	if cs.enabled() != onlyRecords || fn.Group != breakpoints.GroupC && fn.Group != breakpoints.GroupCXX {
 		return 0, false
 	}
-	if prog, err := p.request.program(fn, p.atCore(s)); err != nil || !prog.Never { // writeFilter has said the error
+	if prog, err := cs.request.program(fn, cs.atCore(s)); err != nil || !prog.Never { // writeFilter has said the error
 		return 0, false
 	}
 	is := func(o breakpoints.Operand, n int) bool { return o.From == breakpoints.Argument && o.Index == n }
@@ -508,11 +513,11 @@ func (p *Probe) short(s *site) (mark uint32, ok bool) {
 
 // quickFilter is the condition for a quick thunk. It is false for functions that
 // are not simple, and while all events are wanted.
-func (p *Probe) quickFilter(s *site) (func(*writer) []branch, bool) {
-	if p.mode() != 0 || !simple(s.Function) {
+func (cs *conditions) quickFilter(s *site) (func(*writer) []branch, bool) {
+	if cs.mode() != 0 || !simple(s.Function) {
 		return nil, false
 	}
-	prog, err := p.request.program(s.Function, p.atEntry(s))
+	prog, err := cs.request.program(s.Function, cs.atEntry(s))
 	if err != nil {
 		return nil, false // writeFilter has said it
 	}

@@ -138,7 +138,7 @@ func TestMode(t *testing.T) {
 	} {
 		r := stopsAt(t, c.specs)
 		r.Record = c.record
-		if got := (&Probe{request: r}).mode(); got != c.want {
+		if got := (&conditions{request: r}).mode(); got != c.want {
 			t.Errorf("%s: mode %#x, want %#x", c.specs, got, c.want)
 		}
 	}
@@ -253,11 +253,11 @@ func TestBits(t *testing.T) {
 	p := &Probe{}
 	malloc, free := catalogued(t, "malloc"), catalogued(t, "free")
 	for i := range 130 {
-		if got := p.nextBit(malloc); int(got) != i%64 {
+		if got := p.siteTable.nextBit(malloc); int(got) != i%64 {
 			t.Fatalf("bit %d of function %d", got, i)
 		}
 	}
-	if got := p.nextBit(free); got != 0 {
+	if got := p.siteTable.nextBit(free); got != 0 {
 		t.Errorf("bit %d of the first that frees", got)
 	}
 }

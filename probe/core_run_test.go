@@ -409,7 +409,7 @@ func TestReleases(t *testing.T) {
 
 // allocateExceptions has code of the C++ runtime do so.
 func (l *lab) allocateExceptions(code breakpoints.Extent) {
-	for _, s := range l.sites {
+	for _, s := range l.siteTable.list {
 		if s.In.Low == libcxxAt {
 			s.Exceptions = code
 		}

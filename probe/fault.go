@@ -28,7 +28,7 @@ func (p *Probe) Fault(t *inferior.Thread) bool {
 		return t.SetRegs(regs) == nil
 	}
 	// A thunk reads the thread's key at %fs:0 before the program has set FS.
-	for _, s := range p.sites {
+	for _, s := range p.siteTable.list {
 		if s.keyLoad == pc && pc != 0 {
 			regs.Rip = uint64(s.relocated)
 			return t.SetRegs(regs) == nil
@@ -42,9 +42,9 @@ func (p *Probe) Fault(t *inferior.Thread) bool {
 // ends a thread for nearly every system call: it must not need to wake hdb, nor to wait
 // for room in the ring, nor to ask for its TID, which it is about to.
 func (p *Probe) readTSC(t *inferior.Thread, regs inferior.Registers, asksTID bool) bool {
-	if !p.noTSC {
-		p.noTSC = true
-		if err := p.poke(stEnabled, p.enabled()); err != nil {
+	if !p.conditions.noTSC {
+		p.conditions.noTSC = true
+		if err := p.poke(stEnabled, p.conditions.enabled()); err != nil {
 			return false // killed
 		}
 	}
@@ -52,8 +52,8 @@ func (p *Probe) readTSC(t *inferior.Thread, regs inferior.Registers, asksTID boo
 	regs.Rax, regs.Rdx = now&math.MaxUint32, now>>32
 	regs.Rip += uint64(len(rdtsc))
 	if t.StrictSeccomp() {
-		p.Drain()
-		p.pollOnly()
+		p.reader.Drain()
+		p.reader.pollOnly()
 		if asksTID {
 			regs.Rax = uint64(t.TID)
 			regs.Rip += uint64(len(getTID))

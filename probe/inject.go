@@ -22,13 +22,14 @@ func Inject(p *inferior.Process, t *inferior.Thread, cfg Config) (*Probe, error)
 	if p.ShadowStack() {
 		return nil, errors.New("the processor guards the program's return addresses (shadow stack)")
 	}
-	pr := &Probe{cfg: cfg, proc: p, byEntry: map[addr.Run]*site{}, byDesc: map[addr.Run]*site{}, retired: map[addr.Run]*site{}, fsgsbase: hasFSGSBase(p)}
+	pr := newProbe(p, cfg)
+	pr.fsgsbase = hasFSGSBase(p)
 	c := &caller{t: t}
 	if err := pr.inject(c); err != nil {
 		c.back()
 		return nil, err
 	}
-	pr.reader.start(pr)
+	pr.reader.start()
 	return pr, nil
 }
 
@@ -60,7 +61,7 @@ func (p *Probe) inject(c *caller) (err error) {
 	if err = p.coreFDE(); err != nil {
 		return err
 	}
-	if err = p.plantGate(c); err != nil {
+	if err = p.matcher.plantGate(c); err != nil {
 		return err
 	}
 	keep().hold(p.shared)
@@ -72,16 +73,16 @@ func (p *Probe) inject(c *caller) (err error) {
 }
 
 // plantGate makes the engine listen to threads that offer matches.
-func (p *Probe) plantGate(c *caller) error {
-	at := func(mark uint32) addr.Run { return p.remote.core + addr.Run(p.core.marks[mark]) }
-	p.signal = offerSignal(p.proc)
-	p.gate = p.proc.PlantGate(at(markGate), at(markGateEnd), p.signal, p.match)
-	trap, err := p.proc.Plant(at(markTrap), p.match)
+func (m *matcher) plantGate(c *caller) error {
+	at := func(mark uint32) addr.Run { return m.p.remote.core + addr.Run(m.p.core.marks[mark]) }
+	m.signal = offerSignal(m.p.proc)
+	m.gate = m.p.proc.PlantGate(at(markGate), at(markGateEnd), m.signal, m.match)
+	trap, err := m.p.proc.Plant(at(markTrap), m.match)
 	if err != nil {
 		return err
 	}
-	p.trap = trap
-	c.undo = append(c.undo, func() { _, _ = p.gate.Remove(), p.trap.Remove() }) // its memory is unmapped next
+	m.trap = trap
+	c.undo = append(c.undo, func() { _, _ = m.gate.Remove(), m.trap.Remove() }) // its memory is unmapped next
 	return nil
 }
 
@@ -123,7 +124,7 @@ func (p *Probe) coreFDE() error {
 	if _, err := p.proc.WriteAt(section, int64(at)); err != nil {
 		return err
 	}
-	p.framed = append(p.framed, framed{low, low + addr.Run(size), at + addr.Run(fde)})
+	p.islands.framed = append(p.islands.framed, framed{low, low + addr.Run(size), at + addr.Run(fde)})
 	var err error
 	p.coreCFI, err = unwind.NewTable(unwind.Sections{Name: "[hdb probe]", EhFrame: section, EhFrameAddr: addr.File(at)})
 	return err
@@ -143,8 +144,8 @@ func (p *Probe) writeState() error {
 	put(stReturn, uint64(p.remote.core)+uint64(p.core.marks[markReturn]))
 	put(stReturnWide, uint64(p.remote.core)+uint64(p.core.marks[markReturnWide]))
 	put(stSums, uint64(p.remote.core)+uint64(p.core.sums()))
-	put(stSignal, uint64(p.signal))
-	put(stSignalSet, signalSet(p.signal))
+	put(stSignal, uint64(p.matcher.signal))
+	put(stSignalSet, signalSet(p.matcher.signal))
 	put(stDepth, uint64(min(max(p.cfg.MaxDepth, minDepth), maxDepth)))
 	copy(b[stFactors:], factors())
 	_, err := p.proc.WriteAt(b, int64(p.remote.state))
@@ -160,7 +161,7 @@ func (p *Probe) poke(at int, v uint64) error {
 // publish makes the walker see the modules and the probe's own code.
 func (p *Probe) publish(fresh bool) error {
 	own := []ownTable{p.coreRows}
-	for _, i := range p.islands {
+	for _, i := range p.islands.list {
 		own = append(own, ownTable{i.table(), i.base + addr.Run(i.used)})
 	}
 	if err := p.tables.setOwn(own); err != nil {

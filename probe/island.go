@@ -3,6 +3,7 @@ package probe
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
@@ -11,6 +12,14 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// islands are the pieces of memory near modules that hold code of ours: thunks, and the
+// first instructions of functions that were moved there.
+type islands struct {
+	p      *Probe
+	list   []*island
+	framed []framed // pieces of code whose frames exceptions may pass
+}
 
 // An island is memory for code near the modules that it serves: a jump over an
 // allocator's first instructions reaches 2 GiB. Its code is never changed or freed,
@@ -140,4 +149,67 @@ func gaps(maps []inferior.Mapping, low, high addr.Run) []addr.Run {
 		free = max(free, m.High)
 	}
 	return append(below, above...)
+}
+
+// island is one near the module; it is made if there is none.
+func (is *islands) near(c *caller, m inferior.Module) (*island, error) {
+	for _, i := range is.list {
+		if i.near(m.Low, m.High) && i.hasRoom() {
+			return i, nil
+		}
+	}
+	i, err := newIsland(is.p.proc, c, m.Low, m.High)
+	if err != nil {
+		return nil, err
+	}
+	// For the inferior's unwinder: it meets the return addresses of quick
+	// thunks only, where the CFA is always at rsp+16.
+	section, fde := frameMap{0: {cfa: 16}}.ehFrame(i.base, islandSize)
+	at, err := i.take(len(section))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := is.p.proc.WriteAt(section, int64(at)); err != nil {
+		return nil, err
+	}
+	is.p.reader.mu.Lock()
+	is.list, is.p.reader.stacks.noIslands = append(is.list, i), span{}
+	is.p.reader.mu.Unlock()
+	if err := is.p.describe(is.p.footprint()); err != nil {
+		return nil, err
+	}
+	is.framed = append(is.framed, framed{i.base, i.base + islandSize, at + addr.Run(fde)})
+	for _, f := range is.p.finders.list {
+		f.jump = nil // their answers have changed
+	}
+	return i, nil
+}
+
+// ModuleAt is how hdb's own unwinder finds its way through the probe's code.
+func (is *islands) ModuleAt(pc addr.Run) (*unwind.Table, addr.Bias, bool) {
+	if pc >= is.p.remote.core && pc < is.p.remote.core+maxCore {
+		return is.p.coreCFI, 0, true
+	}
+	for _, i := range is.list {
+		if !i.covers(pc) {
+			continue
+		}
+		if i.cfiRows != len(i.rows) {
+			t, err := i.unwinding(is.p.tables.rules.List())
+			if err != nil {
+				is.p.message("probe: unwinding of its own code: %v", err)
+			}
+			i.cfi, i.cfiRows = t, len(i.rows)
+		}
+		return i.cfi, 0, i.cfi != nil
+	}
+	return nil, 0, false
+}
+
+// Covers tells whether an address is the probe's own.
+func (is *islands) Covers(a addr.Run) bool {
+	if a >= is.p.remote.core && a < is.p.remote.core+maxCore {
+		return true
+	}
+	return slices.ContainsFunc(is.list, func(i *island) bool { return i.covers(a) })
 }

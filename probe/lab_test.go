@@ -132,7 +132,7 @@ func (l *lab) restart(request Request) {
 	clear(l.shared.file[fileSlots : fileSlots+numSlots*slotSize])
 	l.newReader()
 	l.home = labAt + labIsland
-	for _, s := range l.sites {
+	for _, s := range l.siteTable.list {
 		l.aimSite(s)
 	}
 	l.fillState()
@@ -191,7 +191,7 @@ func (l *lab) stubs() {
 	}
 	copy(l.at(w.at), w.code)
 	exit := func(n int) addr.Run { return exits + addr.Run(17*n) }
-	for _, s := range l.sites {
+	for _, s := range l.siteTable.list {
 		s.relocated = exit(s.index)
 	}
 	// The user's code returns to an exit, wherever it is: in the first half of a
@@ -320,7 +320,7 @@ func (l *lab) fsBase() uint64 {
 	at := l.room(32)
 	w := &writer{at: at}
 	w.bytes(0xf3, 0x48, 0x0f, 0xae, 0xc0) // rdfsbase %rax
-	w.jmp(l.sites[0].relocated)
+	w.jmp(l.siteTable.list[0].relocated)
 	copy(l.at(at), w.code)
 	*l.regs = registers{pc: uint64(at), flags: 0x202}
 	l.enter(l.regs)
@@ -358,8 +358,8 @@ func (th *labThread) trapped(exit int) int {
 	for i := range f.words {
 		f.words[i] = l.peek(th.sp + addr.Run(8*i))
 	}
-	i := slices.IndexFunc(l.sites, func(s *site) bool { return uint64(s.desc) == f.word(frSite) })
-	s := l.sites[i]
+	i := slices.IndexFunc(l.siteTable.list, func(s *site) bool { return uint64(s.desc) == f.word(frSite) })
+	s := l.siteTable.list[i]
 	c := f.call(s, &inferior.Thread{TID: int(th.tid)})
 	if exit == exitMatchFree {
 		l.stops = append(l.stops, c.String())
@@ -408,7 +408,7 @@ func (th *labThread) jump(symbol string, args ...uint64) int {
 	exit := th.run(pc)
 	if exit < exitReturn {
 		if exit != s.index {
-			l.t.Errorf("%s runs %s", symbol, l.sites[exit].Function.Symbol)
+			l.t.Errorf("%s runs %s", symbol, l.siteTable.list[exit].Function.Symbol)
 		}
 		th.check(before, argNumbers[:]...)
 	}

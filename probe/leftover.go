@@ -199,13 +199,13 @@ func abandoned(p *inferior.Process, maps []inferior.Mapping) (all []*leftover) {
 // footprint is what the probe has mapped.
 func (p *Probe) footprint() *leftover {
 	l := &leftover{place: p.remote.state}
-	for _, i := range p.islands {
+	for _, i := range p.islands.list {
 		l.islands = append(l.islands, i.base)
 	}
-	for _, s := range p.sites {
+	for _, s := range p.siteTable.list {
 		l.entries = append(l.entries, s.entry)
 	}
-	for _, f := range p.finders {
+	for _, f := range p.finders.list {
 		l.entries = append(l.entries, f.entry)
 	}
 	return l

@@ -170,9 +170,9 @@ func (r *Request) mark(w *writer, ops filter.Operands) {
 }
 
 // markBlock marks a block from outside.
-func (p *Probe) markBlock(block uint64) {
+func (cs *conditions) markBlock(block uint64) {
 	at := uint32(block>>4) * markHash >> (32 - markBits)
-	word := (*atomic.Uint64)(unsafe.Pointer(&p.shared.file[fileMarks+8*int(at)]))
+	word := (*atomic.Uint64)(unsafe.Pointer(&cs.p.shared.file[fileMarks+8*int(at)]))
 	if !word.CompareAndSwap(0, block) && word.Load() != block {
 		word.Store(several)
 	}
@@ -180,24 +180,24 @@ func (p *Probe) markBlock(block uint64) {
 
 // setMarks marks the blocks that are live. All threads are stopped. Calls that they are in
 // mark theirs, too, unless a thread stands just where the code of before decides.
-func (p *Probe) setMarks() {
-	if p.marked {
-		p.shared.empty(fileMarks, marksSize)
+func (cs *conditions) setMarks() {
+	if cs.marked {
+		cs.p.shared.empty(fileMarks, marksSize)
 	}
-	if p.marked = p.request.marks != 0; !p.marked {
+	if cs.marked = cs.request.marks != 0; !cs.marked {
 		return
 	}
-	if !p.renewFilters() {
+	if !cs.renewFilters() {
 		for at := range 1 << markBits {
-			binary.LittleEndian.PutUint64(p.shared.file[fileMarks+8*at:], several)
+			binary.LittleEndian.PutUint64(cs.p.shared.file[fileMarks+8*at:], several)
 		}
 		return
 	}
-	conditions := p.request.freed()
-	p.Exclusive(func() {
-		for block, size := range p.request.Live {
+	conditions := cs.request.freed()
+	cs.p.reader.Exclusive(func() {
+		for block, size := range cs.request.Live {
 			if slices.ContainsFunc(conditions, func(n cond.Node) bool { return MayHold(n, size) }) {
-				p.markBlock(block)
+				cs.markBlock(block)
 			}
 		}
 	})
@@ -205,24 +205,24 @@ func (p *Probe) setMarks() {
 
 // renewFilters has the calls that threads are in use the code of now when they return. It is
 // false if that cannot be said of one.
-func (p *Probe) renewFilters() bool {
+func (cs *conditions) renewFilters() bool {
 	inside := func(a uint64) bool {
-		return slices.ContainsFunc(p.islands, func(i *island) bool { return i.covers(addr.Run(a)) })
+		return slices.ContainsFunc(cs.p.islands.list, func(i *island) bool { return i.covers(addr.Run(a)) })
 	}
-	if slices.ContainsFunc(p.proc.Threads(), func(t *inferior.Thread) bool {
+	if slices.ContainsFunc(cs.p.proc.Threads(), func(t *inferior.Thread) bool {
 		regs, err := t.Regs()
 		return err != nil || inside(regs.Rip) || inside(regs.Rdi)
 	}) {
 		return false
 	}
-	for _, slot := range p.shared.slots() {
+	for _, slot := range cs.p.shared.slots() {
 		for i := range int(min(binary.LittleEndian.Uint32(slot[slDepth:]), shadowDepth)) {
 			desc := addr.Run(binary.LittleEndian.Uint64(slot[slShadow+i*shadowSize+shSite:]))
-			s := p.byDesc[desc]
+			s := cs.p.siteTable.byDesc[desc]
 			if s == nil || s.dead {
 				return false
 			}
-			if _, err := p.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(s.filter)), int64(desc)+siFilter); err != nil {
+			if _, err := cs.p.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(s.filter)), int64(desc)+siFilter); err != nil {
 				return false
 			}
 		}

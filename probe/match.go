@@ -10,6 +10,14 @@ import (
 	"hdb/internal/addr"
 )
 
+// A matcher takes the calls that may stop the process, where threads offer them.
+type matcher struct {
+	p      *Probe
+	gate   *inferior.Trap // where threads offer matches,
+	signal int            // the signal that they send themselves there,
+	trap   *inferior.Trap // and where they do in strict seccomp
+}
+
 // A frame is what the core has on the stack when it offers a match.
 type frame struct {
 	words [frameSize/8 + 1]uint64
@@ -22,50 +30,50 @@ func (f *frame) word(offset int) uint64 { return f.words[offset/8] }
 func (f *frame) flags() uint32 { return uint32(f.words[0] >> 32) }
 
 // match handles a thread that offers a match.
-func (p *Probe) match(t *inferior.Thread) inferior.Action {
-	f, s, regs, err := p.offered(t)
-	if err == nil && p.guests[uint32(t.TID)] == nil {
+func (m *matcher) match(t *inferior.Thread) inferior.Action {
+	f, s, regs, err := m.offered(t)
+	if err == nil && m.p.slots.guests[uint32(t.TID)] == nil {
 		if s.Function.Frees() {
-			return p.freeMatch(t, &f, s, regs)
+			return m.freeMatch(t, &f, s, regs)
 		}
-		return p.allocMatch(t, &f, s, regs)
+		return m.allocMatch(t, &f, s, regs)
 	}
 	if err != nil {
-		p.message("%v", err)
+		m.p.message("%v", err)
 	}
-	p.pass(t, regs)
+	m.pass(t, regs)
 	return inferior.Resume
 }
 
 // pass lets the thread go on as if the call had not matched.
-func (p *Probe) pass(t *inferior.Thread, regs inferior.Registers) {
+func (m *matcher) pass(t *inferior.Thread, regs inferior.Registers) {
 	mark := uint32(markGateEnd)
 	if t.StrictSeccomp() {
 		mark = markOffered // it has blocked no signals, and may not
 	}
-	regs.Rip = uint64(p.remote.core) + uint64(p.core.marks[mark])
+	regs.Rip = uint64(m.p.remote.core) + uint64(m.p.core.marks[mark])
 	_ = t.SetRegs(regs) // killed, if this fails
 }
 
 // offered reads the frame of a thread that offers a match, and gives it back the
 // signal mask that it had before.
-func (p *Probe) offered(t *inferior.Thread) (f frame, s *site, regs inferior.Registers, err error) {
+func (m *matcher) offered(t *inferior.Thread) (f frame, s *site, regs inferior.Registers, err error) {
 	if regs, err = t.Regs(); err != nil {
 		return f, nil, regs, err
 	}
 	f.at = regs.SP() + ofFrame
 	b := make([]byte, ofFrame+len(f.words)*8)
-	if _, err = p.proc.ReadAt(b, int64(regs.SP())); err != nil {
+	if _, err = m.p.proc.ReadAt(b, int64(regs.SP())); err != nil {
 		return f, nil, regs, err
 	}
 	for i := range f.words {
 		f.words[i] = binary.LittleEndian.Uint64(b[ofFrame+8*i:])
 	}
-	if s = p.byDesc[addr.Run(f.word(frSite))]; s == nil {
+	if s = m.p.siteTable.byDesc[addr.Run(f.word(frSite))]; s == nil {
 		return f, nil, regs, fmt.Errorf("probe: no function has its descriptor at %#x", f.word(frSite))
 	}
-	if mask := binary.LittleEndian.Uint64(b[ofMask:]); mask&signalSet(p.signal) != 0 {
-		_ = t.Block(p.signal) // killed, if this fails
+	if mask := binary.LittleEndian.Uint64(b[ofMask:]); mask&signalSet(m.signal) != 0 {
+		_ = t.Block(m.signal) // killed, if this fails
 	}
 	return f, s, regs, nil
 }
@@ -99,15 +107,15 @@ func (f *frame) call(s *site, t *inferior.Thread) breakpoints.Call {
 
 // allocMatch handles a call that has returned to the core and may stop the
 // process. The thread is made to stand where it returns to.
-func (p *Probe) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drainAll()
+func (m *matcher) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
+	m.p.reader.mu.Lock()
+	defer m.p.reader.mu.Unlock()
+	m.p.reader.drainAll()
 	c := f.call(s, t)
 	complete(&c.Event, &c.Function, f.flags()&flagFailed != 0)
-	c.Inner = p.inner(f)
+	c.Inner = m.inner(f)
 	tid := uint32(t.TID)
-	if c.Event.Kind == capture.Realloc && c.Event.Old != 0 && p.endResize(tid) {
+	if c.Event.Kind == capture.Realloc && c.Event.Old != 0 && m.p.reader.endResize(tid) {
 		c.Event.Old = 0
 	}
 	regs.Rip, regs.Rsp = f.word(frameSize), uint64(f.at)+frameSize+8
@@ -117,56 +125,45 @@ func (p *Probe) allocMatch(t *inferior.Thread, f *frame, s *site, regs inferior.
 	}
 	c.Regs, c.Now = regs, addr.Return(c.Return)
 	asked := f.word(frSize)
-	return p.accounted(asked, 1, func() inferior.Action {
-		p.reportInside(tid, c.Event.Addr)
-		p.flush()
-		p.judge(s, f, t, c)
-		return p.cfg.Sink.Alloc(t, c)
+	return m.p.reader.accounted(asked, 1, func() inferior.Action {
+		m.p.reader.reportInside(tid, c.Event.Addr)
+		m.p.reader.flush()
+		m.judge(s, f, t, c)
+		return m.p.cfg.Sink.Alloc(t, c)
 	})
 }
 
 // judge keeps the verdict on the stack of a call for those to come.
-func (p *Probe) judge(s *site, f *frame, t *inferior.Thread, c breakpoints.Call) {
-	if !p.request.asksStack(s.Function) {
+func (m *matcher) judge(s *site, f *frame, t *inferior.Thread, c breakpoints.Call) {
+	if !m.p.conditions.request.asksStack(s.Function) {
 		return
 	}
-	slot := int64(f.word(frSlot)) - int64(p.remote.file)
+	slot := int64(f.word(frSlot)) - int64(m.p.remote.file)
 	if slot < fileSlots || slot >= fileSlots+numSlots*slotSize {
 		return
 	}
-	number := binary.LittleEndian.Uint32(p.shared.file[slot+slStack:])
-	if number >= 1<<stackBits || p.shared.file[fileVerdicts+int64(number)] != verdictNone {
+	number := binary.LittleEndian.Uint32(m.p.shared.file[slot+slStack:])
+	if number >= 1<<stackBits || m.p.shared.file[fileVerdicts+int64(number)] != verdictNone {
 		return
 	}
 	verdict := byte(verdictNo)
-	if p.cfg.Sink.May(t, c) {
+	if m.p.cfg.Sink.May(t, c) {
 		verdict = verdictMay
 	}
-	p.shared.file[fileVerdicts+int64(number)] = verdict
-}
-
-// accounted keeps the core's bounds of the live heap right while f reports a
-// call for which the core has added so much.
-func (p *Probe) accounted(asked, made uint64, f func() inferior.Action) inferior.Action {
-	bytes, blocks := p.cfg.Sink.Heap()
-	action := f()
-	after, now := p.cfg.Sink.Heap()
-	p.shared.word(hdLive).Add(after - bytes - asked)
-	p.shared.word(hdBlocks).Add(now - blocks - made)
-	return action
+	m.p.shared.file[fileVerdicts+int64(number)] = verdict
 }
 
 // inner names the functions that did the work of a call, from the entry of the
 // shadow stack that it has left behind.
-func (p *Probe) inner(f *frame) []string {
+func (m *matcher) inner(f *frame) []string {
 	var b [shadowSize]byte
 	index := int64(f.word(frIndex) & 0xffffffff)
-	if _, err := p.proc.ReadAt(b[:], int64(f.word(frSlot))+slShadow+shadowSize*index); err != nil {
+	if _, err := m.p.proc.ReadAt(b[:], int64(f.word(frSlot))+slShadow+shadowSize*index); err != nil {
 		return nil
 	}
 	served := binary.LittleEndian.Uint64(b[shServed:])
 	var names []string
-	for _, s := range p.sites {
+	for _, s := range m.p.siteTable.list {
 		if !s.dead && !s.Function.Frees() && s.Function.Group != breakpoints.GroupVM && served>>s.bit&1 != 0 {
 			names = append(names, s.Function.Name)
 		}
@@ -176,10 +173,10 @@ func (p *Probe) inner(f *frame) []string {
 
 // freeMatch handles a call of free that may stop the process. The thread is made
 // to stand at the function's entry.
-func (p *Probe) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drainAll()
+func (m *matcher) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior.Registers) inferior.Action {
+	m.p.reader.mu.Lock()
+	defer m.p.reader.mu.Unlock()
+	m.p.reader.drainAll()
 	c := f.call(s, t)
 	for i, r := range []*uint64{&regs.Rdi, &regs.Rsi, &regs.Rdx, &regs.Rcx, &regs.R8, &regs.R9} {
 		*r = c.Args[i]
@@ -189,25 +186,25 @@ func (p *Probe) freeMatch(t *inferior.Thread, f *frame, s *site, regs inferior.R
 		return inferior.Resume // killed
 	}
 	if err := t.PlaceAt(s.Addr); err != nil {
-		p.message("%v", err)
+		m.p.message("%v", err)
 		regs.Rip = uint64(s.relocated)
 		_ = t.SetRegs(regs) // killed, if this fails
 	}
 	c.Regs, c.Now = regs, addr.PC(s.Addr)
-	p.judge(s, f, t, c)
-	return p.accounted(0, 0, func() inferior.Action { return p.cfg.Sink.Alloc(t, c) })
+	m.judge(s, f, t, c)
+	return m.p.reader.accounted(0, 0, func() inferior.Action { return m.p.cfg.Sink.Alloc(t, c) })
 }
 
 // Other has the sink take a call that the probe does not follow itself, in its
 // place behind what was recorded before.
-func (p *Probe) Other(t *inferior.Thread, c breakpoints.Call) inferior.Action {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drainAll()
-	p.counted++
-	p.shared.word(hdCount).Add(1)
-	if p.request.marks != 0 && !c.Function.Frees() {
-		p.markBlock(c.Event.Addr)
+func (m *matcher) Other(t *inferior.Thread, c breakpoints.Call) inferior.Action {
+	m.p.reader.mu.Lock()
+	defer m.p.reader.mu.Unlock()
+	m.p.reader.drainAll()
+	m.p.slots.counted++
+	m.p.shared.word(hdCount).Add(1)
+	if m.p.conditions.request.marks != 0 && !c.Function.Frees() {
+		m.p.conditions.markBlock(c.Event.Addr)
 	}
-	return p.accounted(0, 0, func() inferior.Action { return p.cfg.Sink.Alloc(t, c) })
+	return m.p.reader.accounted(0, 0, func() inferior.Action { return m.p.cfg.Sink.Alloc(t, c) })
 }

@@ -14,17 +14,17 @@ import (
 
 // move writes a function's first instructions to an island. The function itself
 // stays as it is.
-func (p *Probe) move(c *caller, m inferior.Module, entry addr.Run, size uint64) (*patched, error) {
-	i, err := p.island(c, m)
+func (is *islands) move(c *caller, m inferior.Module, entry addr.Run, size uint64) (*patched, error) {
+	i, err := is.near(c, m)
 	if err != nil {
 		return nil, err
 	}
 	f := &patched{module: m, entry: entry, size: size, island: i}
-	f.whole, err = p.relocate(f, jumpSize)
+	f.whole, err = is.relocate(f, jumpSize)
 	var no noRoomError
 	if errors.As(err, &no) {
 		f.noRoom = no.cause
-		f.single, err = p.relocate(f, trapSize)
+		f.single, err = is.relocate(f, trapSize)
 	}
 	if errors.As(err, &no) {
 		return nil, no.cause
@@ -42,8 +42,8 @@ type noRoomError struct{ cause error }
 func (e noRoomError) Error() string { return e.cause.Error() }
 
 // relocate writes those first instructions to the island that need so many bytes.
-func (p *Probe) relocate(f *patched, need int) (*moved, error) {
-	body, err := p.body(f.entry, f.size)
+func (is *islands) relocate(f *patched, need int) (*moved, error) {
+	body, err := is.body(f.entry, f.size)
 	if err != nil {
 		return nil, err
 	}
@@ -65,17 +65,17 @@ func (p *Probe) relocate(f *patched, need int) (*moved, error) {
 	if need == trapSize && f.whole != nil {
 		code, back = turnable(to, code, f.entry+addr.Run(pro.Covered))
 	}
-	if _, err := p.proc.WriteAt(code, int64(to)); err != nil {
+	if _, err := is.p.proc.WriteAt(code, int64(to)); err != nil {
 		return nil, err
 	}
 	m := &moved{back: back, relocated: to, moves: map[addr.Run]addr.Run{}, first: bytes.Clone(body[:pro.Covered]), trap: need == trapSize}
-	f.island.note(to, p.tables.rule(f.entry))
+	f.island.note(to, is.p.tables.rule(f.entry))
 	for _, mv := range pro.Moves {
 		m.moves[f.entry+addr.Run(mv.From)] = to + addr.Run(mv.To)
-		f.island.note(to+addr.Run(mv.To), p.tables.rule(f.entry+addr.Run(mv.From)))
+		f.island.note(to+addr.Run(mv.To), is.p.tables.rule(f.entry+addr.Run(mv.From)))
 	}
 	if back != 0 {
-		f.island.note(to+addr.Run(len(pro.Code)-jumpSize), p.tables.rule(f.entry+addr.Run(pro.Covered)))
+		f.island.note(to+addr.Run(len(pro.Code)-jumpSize), is.p.tables.rule(f.entry+addr.Run(pro.Covered)))
 	}
 	f.island.note(to+addr.Run(len(code)), cfi.NoCFIID)
 	return m, nil
@@ -130,8 +130,8 @@ func (f *patched) original(a addr.Run) (from addr.Run, ok bool) {
 }
 
 // Moved is where the first instruction of a followed function was moved.
-func (p *Probe) Moved(entry addr.Run) (to addr.Run, ok bool) {
-	for _, f := range p.planted() {
+func (st *siteTable) Moved(entry addr.Run) (to addr.Run, ok bool) {
+	for _, f := range st.planted() {
 		if f.entry == entry {
 			return f.relocated, true
 		}
@@ -140,39 +140,39 @@ func (p *Probe) Moved(entry addr.Run) (to addr.Run, ok bool) {
 }
 
 // InMoved tells an address among moved instructions, which are the program's.
-func (p *Probe) InMoved(a addr.Run) bool {
-	return p.Covers(a) && slices.ContainsFunc(p.planted(), func(f *patched) bool { return f.relocated <= a && a < f.relocated+reloc.MaxCode+turnSize })
+func (st *siteTable) InMoved(a addr.Run) bool {
+	return st.p.islands.Covers(a) && slices.ContainsFunc(st.planted(), func(f *patched) bool { return f.relocated <= a && a < f.relocated+reloc.MaxCode+turnSize })
 }
 
 // crowded tells whether a jump would go over a breakpoint behind the function's entry.
-func (p *Probe) crowded(f *patched) bool {
-	return f.whole != nil && p.proc.HasTrap(f.entry+1, f.entry+addr.Run(len(f.whole.first)))
+func (is *islands) crowded(f *patched) bool {
+	return f.whole != nil && is.p.proc.HasTrap(f.entry+1, f.entry+addr.Run(len(f.whole.first)))
 }
 
 // settle chooses between jump and trap: a trap where there is no room for a jump, or
 // where a breakpoint is in it.
-func (p *Probe) settle(f *patched) (err error) {
+func (is *islands) settle(f *patched) (err error) {
 	use := f.widest()
-	if p.crowded(f) {
+	if is.crowded(f) {
 		if f.single == nil {
-			if f.single, err = p.relocate(f, trapSize); err != nil {
+			if f.single, err = is.relocate(f, trapSize); err != nil {
 				return err
 			}
 		}
 		use = f.single
 	}
-	if err := p.turn(f, use); err != nil {
+	if err := is.turn(f, use); err != nil {
 		return err
 	}
-	p.mu.Lock()
+	is.p.reader.mu.Lock()
 	f.moved = *use
-	p.mu.Unlock()
+	is.p.reader.mu.Unlock()
 	return nil
 }
 
 // turn sets where threads continue after a first instruction that was moved alone: in the
 // function if a trap is at its entry, else in the copy that the jump uses.
-func (p *Probe) turn(f *patched, use *moved) error {
+func (is *islands) turn(f *patched, use *moved) error {
 	if f.single == nil || f.single.back == 0 {
 		return nil
 	}
@@ -180,13 +180,13 @@ func (p *Probe) turn(f *patched, use *moved) error {
 	if use == f.whole && f.whole.moves[to] != 0 {
 		to = f.whole.moves[to]
 	}
-	_, err := p.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(to)), int64(f.single.back))
+	_, err := is.p.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(to)), int64(f.single.back))
 	return err
 }
 
 // Crowded is the function that a breakpoint at a keeps the probe from putting a jump over.
-func (p *Probe) Crowded(a addr.Run) (name string, ok bool) {
-	for _, s := range p.sites {
+func (st *siteTable) Crowded(a addr.Run) (name string, ok bool) {
+	for _, s := range st.list {
 		if s.patch != nil && s.trap && s.whole != nil && s.entry < a && a < s.entry+addr.Run(len(s.whole.first)) {
 			return s.Function.Symbol, true
 		}
@@ -196,8 +196,8 @@ func (p *Probe) Crowded(a addr.Run) (name string, ok bool) {
 
 // MakeRoom takes the jump away that is over a, if any, so that a breakpoint can be put
 // there. Reshape is to be called then. All threads must be stopped.
-func (p *Probe) MakeRoom(a addr.Run) error {
-	for _, f := range p.planted() {
+func (st *siteTable) MakeRoom(a addr.Run) error {
+	for _, f := range st.planted() {
 		if !f.trap && f.entry < a && a < f.entry+addr.Run(len(f.first)) {
 			return f.lift()
 		}
@@ -206,14 +206,14 @@ func (p *Probe) MakeRoom(a addr.Run) error {
 }
 
 // shaped tells whether a function is followed by what breakpoints leave room for.
-func (p *Probe) shaped(f *patched) bool {
-	return f.patch != nil && p.crowded(f) == (f.trap && f.whole != nil)
+func (is *islands) shaped(f *patched) bool {
+	return f.patch != nil && is.crowded(f) == (f.trap && f.whole != nil)
 }
 
 // Shaped tells whether Reshape has nothing to do.
-func (p *Probe) Shaped() bool {
-	return !slices.ContainsFunc(p.sites, func(s *site) bool { return !s.dead && !p.shaped(&s.patched) }) &&
-		!slices.ContainsFunc(p.finders, func(f *patched) bool { return !p.shaped(f) })
+func (st *siteTable) Shaped() bool {
+	return !slices.ContainsFunc(st.list, func(s *site) bool { return !s.dead && !st.p.islands.shaped(&s.patched) }) &&
+		!slices.ContainsFunc(st.p.finders.list, func(f *patched) bool { return !st.p.islands.shaped(f) })
 }
 
 // Reshape has a trap lead to the thunks of functions whose first instructions now have a
@@ -224,27 +224,23 @@ func (p *Probe) Reshape(t *inferior.Thread, entered map[*inferior.Thread]addr.Ru
 		return nil
 	}
 	c := &caller{t: t}
-	for _, s := range p.sites {
-		if s.dead || p.shaped(&s.patched) {
+	for _, s := range p.siteTable.list {
+		if s.dead || p.islands.shaped(&s.patched) {
 			continue
 		}
-		if err := errors.Join(s.lift(), p.aim(c, s)); err != nil {
+		if err := errors.Join(s.lift(), p.siteTable.aim(c, s)); err != nil {
 			return err
 		}
 	}
-	for _, f := range p.finders {
-		if !p.shaped(f) {
-			f.jump = nil
-		}
-	}
-	p.request.Entered = entered
+	p.finders.reshape()
+	p.conditions.enter(entered)
 	return p.finish()
 }
 
 // place has threads stand at the entries of functions without calling them again.
-func (p *Probe) place(entered map[*inferior.Thread]addr.Run) error {
+func (st *siteTable) place(entered map[*inferior.Thread]addr.Run) error {
 	for t, at := range entered {
-		if s := p.byEntry[at]; s == nil || s.patch == nil {
+		if s := st.byEntry[at]; s == nil || s.patch == nil {
 			continue
 		}
 		if err := t.PlaceAt(at); err != nil {
@@ -255,13 +251,13 @@ func (p *Probe) place(entered map[*inferior.Thread]addr.Run) error {
 }
 
 // planted are the functions that are followed.
-func (p *Probe) planted() (all []*patched) {
-	for _, s := range p.sites {
+func (st *siteTable) planted() (all []*patched) {
+	for _, s := range st.list {
 		if s.patch != nil {
 			all = append(all, &s.patched)
 		}
 	}
-	for _, f := range p.finders {
+	for _, f := range st.p.finders.list {
 		if f.patch != nil {
 			all = append(all, f)
 		}

@@ -41,7 +41,7 @@ func (r *reader) plainSites() {
 	if len(r.functions) == 0 {
 		r.easy[0].form = formNone // those of others have their index
 	}
-	for _, s := range r.p.sites[len(r.functions):] {
+	for _, s := range r.p.siteTable.list[len(r.functions):] {
 		r.functions = append(r.functions, nil)
 		r.know(s)
 	}
@@ -83,7 +83,7 @@ func (r *reader) plain(end uint64) int {
 	e := (*capture.Event)(unsafe.Add(unsafe.Pointer(&r.batch), uintptr(r.n)*unsafe.Sizeof(r.batch[0])))
 	r.full, r.begun = uintptr(unsafe.Pointer(e))+uintptr(most)*unsafe.Sizeof(*e), 0
 	at := unsafe.Pointer(r.p.shared.at(r.tail))
-	sites, stacks := r.easy, r.stacks
+	sites, stacks := r.easy, r.stacks.byNumber
 	_, _ = sites[0], stacks[0] // they are there
 	for {
 		for uintptr(unsafe.Pointer(e)) != r.full {

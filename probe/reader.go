@@ -1,12 +1,12 @@
 package probe
 
 import (
+	"sync"
 	"time"
 
 	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/inferior"
-	"hdb/internal/addr"
 	"hdb/internal/panics"
 )
 
@@ -52,16 +52,19 @@ func (s Stats) Add(o Stats) Stats {
 	}
 }
 
-// reader is the consumer of the ring. Its fields are guarded by Probe.mu, but for
-// counted and cellOf, which are the owner's; guests is written by the owner only,
-// which therefore reads it without.
+// reader is the consumer of the ring. Its fields are guarded by its lock.
 type reader struct {
-	p         *Probe
-	tail      uint64                           // position of the next record
-	released  uint64                           // the tail that the inferior sees
-	cleared   uint64                           // up to where records were made zeros
-	stacks    *[1 << stackBits]capture.StackID // by number, 0 while the frames have not come
-	overflow  map[uint32]capture.StackID       // by TID: stacks without a number
+	p *Probe
+
+	// mu guards the reader, and changes of the lists of sites and islands, which only the
+	// owner makes. It is held while the ring is drained, and so while the sink is called,
+	// which may take locks of its own.
+	mu        sync.Mutex
+	stopped   bool // all threads are
+	stacks    stackTable
+	tail      uint64 // position of the next record
+	released  uint64 // the tail that the inferior sees
+	cleared   uint64 // up to where records were made zeros
 	clock     clock
 	threads   map[uint32]*threadCalls
 	last      uint32             // a TID,
@@ -80,15 +83,9 @@ type reader struct {
 	begun     uintptr                  // and the record of a realloc's end, behind that of its begin
 	functions []*breakpoints.Function  // and theirs
 	stats     Stats
-	counted   uint64            // events of slots that were given back
-	cellOf    []uint64          // thread numbers that conditions name
-	guests    map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
-	polling   bool              // no thread may wake it
-	patience  time.Duration     // left for stacks that have not come, in this batch
-	hole      uint64            // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
-	pcs       []addr.Run        // of the stack handed to the sink
-	failed    bool              // see Sink.Failed
-	noIslands span              // around the last address that was found in no island
+	polling   bool   // no thread may wake it
+	hole      uint64 // position of the last record that drainAll gave up; a disarmed probe's is not waited for again
+	failed    bool   // see Sink.Failed
 	done      chan struct{}
 	idle      chan struct{}
 }
@@ -118,14 +115,17 @@ type resize struct {
 	taken bool // another thread was handed the old block
 }
 
-func (r *reader) start(p *Probe) {
-	*r = reader{
-		p: p, stacks: new([1 << stackBits]capture.StackID), overflow: map[uint32]capture.StackID{},
-		easy: new([MaxFunctions]plainSite), guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
-		done: make(chan struct{}), idle: make(chan struct{}),
-	}
-	r.clock.resume(p.cfg.Now)
+func (r *reader) start() {
+	r.init(r.p.cfg.Now)
 	go r.run()
+}
+
+// init readies a reader of a ring that is empty.
+func (r *reader) init(now time.Duration) {
+	r.stacks = stackTable{r: r, byNumber: new([1 << stackBits]capture.StackID), overflow: map[uint32]capture.StackID{}}
+	r.easy, r.threads, r.resizes = new([MaxFunctions]plainSite), map[uint32]*threadCalls{}, map[uint64]*resize{}
+	r.done, r.idle = make(chan struct{}), make(chan struct{})
+	r.clock.resume(now)
 }
 
 // stop ends the draining goroutine.
@@ -200,8 +200,8 @@ func (r *reader) run() {
 // mayBeWoken has the next record from a position on wake the consumer, or tells that no
 // thread may.
 func (r *reader) mayBeWoken(at uint64) bool {
-	r.p.mu.Lock()
-	defer r.p.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if !r.polling {
 		r.p.shared.word(hdWakeAt).Store(at)
 		r.p.shared.half(hdSleep).Store(1)
@@ -211,11 +211,11 @@ func (r *reader) mayBeWoken(at uint64) bool {
 
 // pollOnly has the consumer look for records by itself from now on, so that no thread makes
 // a system call to wake it.
-func (p *Probe) pollOnly() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.polling = true
-	sleep := p.shared.half(hdSleep)
+func (r *reader) pollOnly() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.polling = true
+	sleep := r.p.shared.half(hdSleep)
 	sleep.Store(0)
 	futexWake(sleep)
 }
@@ -223,35 +223,35 @@ func (p *Probe) pollOnly() {
 // some handles a batch of records and tells how many there were, and up to where
 // there is room again.
 func (r *reader) some() (handled int, released uint64) {
-	r.p.mu.Lock()
-	defer r.p.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	handled = r.drain(batch)
 	return handled, r.released
 }
 
 // Drain handles all records that are complete. Afterwards the sink knows what
 // all threads did that are stopped now.
-func (p *Probe) Drain() {
-	if p.closed {
+func (r *reader) Drain() {
+	if r.p.closed {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drainAll()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drainAll()
 }
 
-func (p *Probe) drainAll() {
+func (r *reader) drainAll() {
 	deadline := time.Now().Add(patience)
-	head := p.head()
-	for p.tail < head {
-		if p.drain(batch) > 0 {
+	head := r.head()
+	for r.tail < head {
+		if r.drain(batch) > 0 {
 			continue
 		}
-		if p.stopped || !p.armed && p.hole == p.tail {
+		if r.stopped || !r.p.armed && r.hole == r.tail {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.hole = p.tail
+			r.hole = r.tail
 			return
 		}
 		time.Sleep(glance)
@@ -302,7 +302,7 @@ func (r *reader) handle(n int) int {
 		return 0
 	}
 	r.clock.tick()
-	r.patience = patience
+	r.stacks.patience = patience
 	r.plainSites()
 	before, blocks := r.p.cfg.Sink.Heap()
 	r.asked, r.made = 0, 0
@@ -315,7 +315,7 @@ func (r *reader) handle(n int) int {
 				end = r.exits[0].end
 			}
 		}
-		if len(r.guests) == 0 && r.pending == 0 {
+		if len(r.p.slots.guests) == 0 && r.pending == 0 {
 			if handled := r.plain(end); handled > 0 {
 				count += handled
 				r.filled()
@@ -330,7 +330,7 @@ func (r *reader) handle(n int) int {
 		size := recordLength(head)
 		switch head & typeMask {
 		case recStack:
-			r.takeStack(head, shared.words(r.tail, int(size/8)))
+			r.stacks.take(head, shared.words(r.tail, int(size/8)))
 		case recPad:
 			r.clear() // it may be as long as the ring: more than that is not mapped behind what is left to clear
 		case recAlloc, recAbandon:
@@ -391,7 +391,7 @@ func (r *reader) forgetExited() {
 		r.reportInside(tid, 0)
 		delete(r.threads, tid)
 		r.lastIs = false
-		delete(r.overflow, tid)
+		delete(r.stacks.overflow, tid)
 	}
 }
 
@@ -428,17 +428,17 @@ func (r *reader) release() {
 }
 
 // Stats returns the counts so far.
-func (p *Probe) Stats() Stats {
-	if p.closed {
-		return p.stats
+func (r *reader) Stats() Stats {
+	if r.p.closed {
+		return r.stats
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.counts()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts()
 }
 
-func (p *Probe) counts() Stats {
-	s, h := p.stats, p.shared
+func (r *reader) counts() Stats {
+	s, h := r.stats, r.p.shared
 	s.Stacks, s.Walks, s.Waits = h.word(hdNew).Load(), h.word(hdWalks).Load(), h.word(hdFull).Load()
 	s.Lost, s.LostSt, s.NoThread = h.word(hdLost).Load(), h.word(hdLostSt).Load(), h.word(hdNoSlot).Load()
 	return s
@@ -446,34 +446,60 @@ func (p *Probe) counts() Stats {
 
 // Resumed and Stopped bracket the time in which the inferior runs: its clock
 // stands still in between.
-func (p *Probe) Resumed(now time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopped = false
-	p.clock.resume(now)
+func (r *reader) Resumed(now time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = false
+	r.clock.resume(now)
 }
 
 // Idle takes time out of the inferior's: hdb's own work, during which a thread
 // stood still.
-func (p *Probe) Idle(d time.Duration) { p.clock.idle.Add(int64(d)) }
+func (r *reader) Idle(d time.Duration) { r.clock.idle.Add(int64(d)) }
 
 // Exclusive runs f while no event is handled, and after those that are complete
 // have been.
-func (p *Probe) Exclusive(f func()) {
-	if p.closed {
+func (r *reader) Exclusive(f func()) {
+	if r.p.closed {
 		f()
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drainAll()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drainAll()
 	f()
 }
 
 // Stopped handles what the threads recorded before they all stopped.
-func (p *Probe) Stopped() {
-	p.mu.Lock()
-	p.stopped = true
-	p.mu.Unlock()
-	p.Drain()
+func (r *reader) Stopped() {
+	r.mu.Lock()
+	r.stopped = true
+	r.mu.Unlock()
+	r.Drain()
+}
+
+// noteExit has the calls of a thread forgotten behind its records.
+func (r *reader) noteExit(tid uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed {
+		return
+	}
+	r.exits = append(r.exits, exit{tid, r.head()})
+	r.accounted(0, 0, func() inferior.Action {
+		r.forgetExited()
+		r.flush()
+		return inferior.Resume
+	})
+}
+
+// accounted keeps the core's bounds of the live heap right while f reports a
+// call for which the core has added so much.
+func (r *reader) accounted(asked, made uint64, f func() inferior.Action) inferior.Action {
+	bytes, blocks := r.p.cfg.Sink.Heap()
+	action := f()
+	after, now := r.p.cfg.Sink.Heap()
+	r.p.shared.word(hdLive).Add(after - bytes - asked)
+	r.p.shared.word(hdBlocks).Add(now - blocks - made)
+	return action
 }

@@ -307,8 +307,8 @@ func TestReallocWithoutStack(t *testing.T) {
 // which has no plain ones, with the first stack.
 func TestNothingIsNotPlain(t *testing.T) {
 	r := newRing(t)
-	r.sites = slices.DeleteFunc(r.sites, func(s *site) bool { return s.Function.Symbol != "mmap" })
-	r.sites[0].index = 0
+	r.siteTable.list = slices.DeleteFunc(r.siteTable.list, func(s *site) bool { return s.Function.Symbol != "mmap" })
+	r.siteTable.list[0].index = 0
 	r.stack(0, 1, endWhole, uint64(here))
 	r.Drain()
 	r.shared.word(hdHead).Add(recordSize)
@@ -318,7 +318,7 @@ func TestNothingIsNotPlain(t *testing.T) {
 
 func TestStacks(t *testing.T) {
 	r := newRing(t)
-	r.islands = []*island{{base: 0x900000}}
+	r.islands.list = []*island{{base: 0x900000}}
 	s := r.site("malloc")
 	s.relocated, s.entry, s.moves = 0x900100, s.Addr, map[addr.Run]addr.Run{s.Addr + 4: 0x900104}
 	r.tables.mods = []tableOf{{module: testModules[libcAt]}}
@@ -380,7 +380,7 @@ func TestReasons(t *testing.T) {
 		for i, f := range c.frames {
 			frames[i] = uint64(f)
 		}
-		if got := r.decode(frames, c.end).Truncated; got != c.want {
+		if got := r.reader.stacks.decode(frames, c.end).Truncated; got != c.want {
 			t.Errorf("end %d of %v: %q, want %q", c.end, c.frames, got, c.want)
 		}
 	}

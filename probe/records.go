@@ -1,27 +1,23 @@
 package probe
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
-	"slices"
-	"time"
 
 	"hdb/breakpoints"
 	"hdb/capture"
-	"hdb/internal/addr"
 )
 
 // take handles one record of a call. The lock is held.
 func (r *reader) take(head uint64, rec *record) {
 	index := int(head >> siteShift % MaxFunctions)
-	if index >= len(r.p.sites) {
+	if index >= len(r.p.siteTable.list) {
 		r.stats.Torn++
 		return
 	}
-	s := r.p.sites[index]
+	s := r.p.siteTable.list[index]
 	tid := uint32(head >> tidShift & (1<<22 - 1))
-	if len(r.guests) > 0 && r.guests[tid] != nil {
+	if len(r.p.slots.guests) > 0 && r.p.slots.guests[tid] != nil {
 		return
 	}
 	if head&typeMask == recBegin {
@@ -36,7 +32,7 @@ func (r *reader) take(head uint64, rec *record) {
 	e.Failed, e.Abandoned = false, false
 	e.Stack = 0
 	if head&flagBare == 0 {
-		e.Stack = r.stackAt(uint32(head>>stackShift), tid)
+		e.Stack = r.stacks.at(uint32(head>>stackShift), tid)
 	}
 	switch head & typeMask {
 	case recAlloc:
@@ -207,160 +203,4 @@ func (r *reader) report(e *capture.Event, s *site) {
 	if r.n++; r.n == len(r.batch) {
 		r.flush()
 	}
-}
-
-// takeStack handles the frames of a stack that is new.
-func (r *reader) takeStack(head uint64, words []uint64) {
-	count := int(head >> countShift & 0xfff)
-	number := uint32(head >> stackShift)
-	frames := words[2 : 2+count]
-	id := r.p.cfg.Sink.Stack(r.p.decode(frames, int(head>>reasonShift&0xff)))
-	if number >= 1<<stackBits {
-		r.overflow[uint32(words[1])] = id
-		return
-	}
-	r.stacks[number] = id
-}
-
-// stackAt is the stack with a number. The thread that gave it may not have sent
-// its frames yet: they are further on in the ring, or will be at once. How long
-// a batch of records may take to find its stacks is bounded: the numbers in the
-// ring are only as good as the inferior's memory.
-func (r *reader) stackAt(number uint32, tid uint32) capture.StackID {
-	if number == noStack-1 {
-		return r.overflow[tid] // which is all that is known of it
-	}
-	if number >= 1<<stackBits {
-		return 0 // lost
-	}
-	if k := r.stacks[number]; k != 0 {
-		return k
-	}
-	return r.awaitStack(number)
-}
-
-// awaitStack is a stack whose frames have not come yet.
-func (r *reader) awaitStack(number uint32) capture.StackID {
-	begun := time.Now()
-	defer func() { r.patience -= time.Since(begun) }()
-	for time.Since(begun) < r.patience {
-		if r.ahead(number) {
-			return r.stacks[number]
-		}
-		if r.p.stopped {
-			break
-		}
-		time.Sleep(glance)
-	}
-	return 0
-}
-
-// ahead looks for the frames of a stack further on in the ring.
-func (r *reader) ahead(number uint32) bool {
-	for at, end := r.tail, r.head(); at < end; {
-		head := r.p.shared.record(at).Load()
-		if head == 0 {
-			return false
-		}
-		if head&typeMask == recStack && uint32(head>>stackShift) == number {
-			r.takeStack(head, r.p.shared.words(at, int(recordLength(head)/8)))
-			return true
-		}
-		at += recordLength(head)
-	}
-	return false
-}
-
-// decode makes a stack of its frames as the core sends them. Its PCs are the probe's.
-func (p *Probe) decode(frames []uint64, end int) capture.Stack {
-	p.pcs = slices.Grow(p.pcs[:0], len(frames))[:len(frames)]
-	st := capture.Stack{PCs: p.pcs}
-	for i, w := range frames {
-		pc := addr.Run(w &^ (1<<frameGuess | 1<<framePC))
-		if pc < p.noIslands.low || pc >= p.noIslands.high {
-			pc = p.original(pc)
-		}
-		st.PCs[i] = pc
-		if w&(1<<frameGuess) != 0 {
-			st.Guess = setBit(st.Guess, i, len(frames))
-		}
-		if w&(1<<framePC) != 0 {
-			st.Interrupted = setBit(st.Interrupted, i, len(frames))
-		}
-	}
-	if end != endWhole {
-		st.Truncated = p.reason(end, st)
-	}
-	return st
-}
-
-func setBit(bits []bool, i, n int) []bool {
-	if bits == nil {
-		bits = make([]bool, n)
-	}
-	bits[i] = true
-	return bits
-}
-
-// A span is the addresses from low to before high.
-type span struct{ low, high addr.Run }
-
-// apartFrom is the addresses around a where no island is, none if a is in one.
-func apartFrom(islands []*island, a addr.Run) span {
-	s := span{0, math.MaxUint64}
-	for _, i := range islands {
-		switch {
-		case i.covers(a):
-			return span{}
-		case i.base > a:
-			s.high = min(s.high, i.base)
-		default:
-			s.low = max(s.low, i.base+islandSize)
-		}
-	}
-	return s
-}
-
-// original is where an address of a moved first instruction came from.
-func (p *Probe) original(a addr.Run) addr.Run {
-	if s := apartFrom(p.islands, a); s != (span{}) {
-		p.noIslands = s
-		return a
-	}
-	for _, s := range p.sites {
-		if from, ok := s.original(a); ok {
-			return from
-		}
-	}
-	return a
-}
-
-// reason says in words why a stack ends, as package unwind does.
-func (p *Probe) reason(end int, st capture.Stack) string {
-	last := "the first frame"
-	var module string
-	if n := len(st.PCs); n > 0 {
-		last = fmt.Sprint(st.PCs[n-1])
-		module = p.tables.path(st.Code(n - 1).Lookup())
-	}
-	switch end {
-	case endDepth:
-		return fmt.Sprintf("depth limit %d", len(st.PCs))
-	case endRule:
-		return "CFI of the frame at " + last + " cannot be followed inside the process"
-	case endNoCFI:
-		if module == "" {
-			return "no CFI for the region at " + last + ", which is in no module"
-		}
-		return fmt.Sprintf("no CFI for %s at %s", module, last)
-	case endShrinks:
-		return "CFA of the frame at " + last + " does not grow"
-	case endFault:
-		return "unreadable stack above the frame at " + last
-	case endZero:
-		return "return address 0x0 not in any module"
-	case endNoCode:
-		return "return address above " + last + " not in any module"
-	}
-	return fmt.Sprintf("unknown reason %d", end)
 }

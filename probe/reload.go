@@ -22,9 +22,9 @@ var errUnmapped = errors.New("its code is not mapped")
 
 // body reads the code of a function, or as much as its first instructions have to be
 // looked at for.
-func (p *Probe) body(entry addr.Run, size uint64) ([]byte, error) {
+func (is *islands) body(entry addr.Run, size uint64) ([]byte, error) {
 	b := make([]byte, min(max(size, 64), longestBody))
-	n, _ := p.proc.ReadAt(b, int64(entry))
+	n, _ := is.p.proc.ReadAt(b, int64(entry))
 	if n == 0 {
 		return nil, errUnmapped
 	}
@@ -41,54 +41,42 @@ func branchesInto(body []byte, entry addr.Run, size uint64, covered int) error {
 }
 
 // there tells whether the first instructions of a function are where they were.
-func (p *Probe) there(f *patched) bool {
+func (is *islands) there(f *patched) bool {
 	now := make([]byte, len(f.first))
-	n, _ := p.proc.ReadAt(now, int64(f.entry))
+	n, _ := is.p.proc.ReadAt(now, int64(f.entry))
 	return n == len(now) && bytes.Equal(now, f.first)
 }
 
 // dropSites forgets functions of modules that are gone, and their patches with
 // them.
-func (p *Probe) dropSites(gone func(inferior.Module) bool) {
-	for _, s := range p.sites {
+func (st *siteTable) dropSites(gone func(inferior.Module) bool) {
+	for _, s := range st.list {
 		if !s.dead && gone(s.In) {
-			p.retire(s)
+			st.retire(s)
 		}
 	}
-	p.strangers = slices.DeleteFunc(p.strangers, gone)
-	p.dropFinders(func(f *patched) bool { return gone(f.module) })
-}
-
-// dropFinders forgets functions that look for unwinding information.
-func (p *Probe) dropFinders(gone func(*patched) bool) {
-	p.finders = slices.DeleteFunc(p.finders, func(f *patched) bool {
-		if !gone(f) {
-			return false
-		}
-		_ = f.lift() // its memory is unmapped
-		return true
-	})
+	st.p.finders.dropModules(gone)
 }
 
 // dropUnmapped forgets functions whose code is gone, though their modules are known. It is
 // an error if the code has only changed: what was moved is not what the program would run.
-func (p *Probe) dropUnmapped() error {
-	for _, s := range p.sites {
-		if s.dead || s.patch != nil || p.there(&s.patched) {
+func (st *siteTable) dropUnmapped() error {
+	for _, s := range st.list {
+		if s.dead || s.patch != nil || st.p.islands.there(&s.patched) {
 			continue
 		}
-		if p.mapped(&s.patched) {
+		if st.mapped(&s.patched) {
 			return fmt.Errorf("%s in %s: its code has changed", s.Function.Symbol, s.Module)
 		}
-		p.retire(s)
+		st.retire(s)
 	}
-	p.dropFinders(func(f *patched) bool { return f.patch == nil && !p.there(f) })
+	st.p.finders.drop(func(f *patched) bool { return f.patch == nil && !st.p.islands.there(f) })
 	return nil
 }
 
 // mapped tells whether a function's module is still where it was.
-func (p *Probe) mapped(f *patched) bool {
-	maps, err := p.proc.Maps()
+func (st *siteTable) mapped(f *patched) bool {
+	maps, err := st.p.proc.Maps()
 	return err == nil && slices.ContainsFunc(maps, func(m inferior.Mapping) bool {
 		return m.Low <= f.entry && f.entry < m.High && m.Path == f.module.Name && m.Perm[2] == 'x'
 	})
@@ -96,43 +84,43 @@ func (p *Probe) mapped(f *patched) bool {
 
 // retire forgets a function that is gone. Its index stays its own as long as others are
 // left, and at least until the records were handled that threads have made.
-func (p *Probe) retire(s *site) {
+func (st *siteTable) retire(s *site) {
 	_ = s.lift() // its memory is unmapped
-	delete(p.byEntry, s.Addr)
-	s.dead, s.until = true, p.shared.word(hdHead).Load()
-	p.retired[s.Addr] = s
+	delete(st.byEntry, s.Addr)
+	s.dead, s.until = true, st.p.shared.word(hdHead).Load()
+	st.retired[s.Addr] = s
 }
 
 // reuse takes into use again what was made for a function when its library was there
 // before, if the code is the same.
-func (p *Probe) reuse(b *breakpoints.Site) bool {
-	s := p.retired[b.Addr]
+func (st *siteTable) reuse(b *breakpoints.Site) bool {
+	s := st.retired[b.Addr]
 	if s == nil || s.Size != b.Size || s.In.Low != b.In.Low || s.In.High != b.In.High || s.Release != b.Release || !reflect.DeepEqual(s.Function, b.Function) {
 		return false
 	}
-	body, err := p.body(b.Addr, b.Size)
+	body, err := st.p.islands.body(b.Addr, b.Size)
 	first := s.widest().first
 	if err != nil || !bytes.HasPrefix(body, first) || s.noRoom == nil && branchesInto(body, b.Addr, b.Size, len(first)) != nil {
 		return false
 	}
-	p.mu.Lock()
+	st.p.reader.mu.Lock()
 	s.Site, s.module, s.dead = b, b.In, false
-	p.mu.Unlock()
-	delete(p.retired, b.Addr)
-	p.byEntry[b.Addr] = s
+	st.p.reader.mu.Unlock()
+	delete(st.retired, b.Addr)
+	st.byEntry[b.Addr] = s
 	return true
 }
 
 // freeIndex is the index of the next site: that of the one which has been gone for
 // longest if there are no others. ok is false if there is none.
-func (p *Probe) freeIndex() (index int, ok bool) {
-	if len(p.sites) <= maxSites {
-		return len(p.sites), true
+func (st *siteTable) freeIndex() (index int, ok bool) {
+	if len(st.list) <= maxSites {
+		return len(st.list), true
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, s := range p.sites {
-		if s.dead && s.until <= p.tail && (!ok || s.until < p.sites[index].until) {
+	st.p.reader.mu.Lock()
+	defer st.p.reader.mu.Unlock()
+	for i, s := range st.list {
+		if s.dead && s.until <= st.p.reader.tail && (!ok || s.until < st.list[index].until) {
 			index, ok = i, true
 		}
 	}
@@ -140,12 +128,12 @@ func (p *Probe) freeIndex() (index int, ok bool) {
 }
 
 // replace puts a site in the place of one that is gone. The lock is held.
-func (p *Probe) replace(s *site) {
-	if old := p.sites[s.index]; p.retired[old.Addr] == old {
-		delete(p.retired, old.Addr)
+func (st *siteTable) replace(s *site) {
+	if old := st.list[s.index]; st.retired[old.Addr] == old {
+		delete(st.retired, old.Addr)
 	}
-	p.sites[s.index] = s
-	if s.index < len(p.functions) {
-		p.know(s)
+	st.list[s.index] = s
+	if s.index < len(st.p.reader.functions) {
+		st.p.reader.know(s)
 	}
 }

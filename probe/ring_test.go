@@ -163,18 +163,15 @@ type ring struct {
 
 // newReader gives a probe a reader that only Drain runs.
 func (p *Probe) newReader() {
-	p.reader = reader{
-		p: p, stacks: new([1 << stackBits]capture.StackID), easy: new([MaxFunctions]plainSite), overflow: map[uint32]capture.StackID{},
-		guests: map[uint32][]byte{}, threads: map[uint32]*threadCalls{}, resizes: map[uint64]*resize{},
-		done: make(chan struct{}), idle: make(chan struct{}),
-	}
-	p.clock.resume(0)
-	p.stopped = true // nobody waits for records that are not complete
+	p.reader, p.slots = reader{p: p}, slots{p: p, guests: map[uint32][]byte{}}
+	p.reader.init(0)
+	p.reader.stopped = true // nobody waits for records that are not complete
 }
 
 func newRing(t testing.TB) *ring {
 	t.Helper()
-	r := &ring{Probe: &Probe{shared: newShared(t)}, notebook: newNotebook(), t: t}
+	r := &ring{Probe: newProbe(nil, Config{}), notebook: newNotebook(), t: t}
+	r.shared = newShared(t)
 	r.cfg.Sink = r.notebook
 	r.newReader()
 	var err error
@@ -189,20 +186,20 @@ func newRing(t testing.TB) *ring {
 
 func (r *ring) addSite(fn breakpoints.Function, module addr.Run) *site {
 	s := &site{
-		Site:  &breakpoints.Site{Function: fn, In: testModules[module], Addr: module + addr.Run(16*len(r.sites))},
-		index: len(r.sites), bit: r.nextBit(fn),
+		Site:  &breakpoints.Site{Function: fn, In: testModules[module], Addr: module + addr.Run(16*len(r.siteTable.list))},
+		index: len(r.siteTable.list), bit: r.nextBit(fn),
 	}
-	r.sites = append(r.sites, s)
+	r.siteTable.list = append(r.siteTable.list, s)
 	return s
 }
 
 func (r *ring) site(symbol string) *site {
 	r.t.Helper()
-	i := slices.IndexFunc(r.sites, func(s *site) bool { return s.Function.Symbol == symbol })
+	i := slices.IndexFunc(r.siteTable.list, func(s *site) bool { return s.Function.Symbol == symbol })
 	if i < 0 {
 		r.t.Fatalf("no site %s", symbol)
 	}
-	return r.sites[i]
+	return r.siteTable.list[i]
 }
 
 // put writes a record at the head.

@@ -26,16 +26,16 @@ const (
 // of a function whose size is not known.
 const longestBody = 4096
 
-// Exceptions look for unwinding information by the first of these functions. A module
-// that has the second without the first looks elsewhere, but for the sanitizers, whose
-// second calls the unwinder's own and has another name as well.
-const (
-	findFDEName = "_Unwind_Find_FDE"
-	raiseName   = "_Unwind_RaiseException"
-
-	interceptorName    = "__interceptor_" + raiseName
-	newInterceptorName = "___interceptor_" + raiseName // since LLVM 16
-)
+// A siteTable has the allocator functions that are watched, and were. Changes of the list
+// take reader.mu.
+type siteTable struct {
+	p       *Probe
+	list    []*site // by index
+	byEntry map[addr.Run]*site
+	byDesc  map[addr.Run]*site
+	retired map[addr.Run]*site // by entry: those that are gone
+	bits    [2]uint8           // next number in sets, for functions that free or not
+}
 
 // addModules compiles the CFI of modules that are not known yet. What cannot be
 // compiled is followed by frame pointers, and said.
@@ -135,9 +135,9 @@ func executable(maps []inferior.Mapping, m inferior.Module) (low, high addr.Run)
 
 // addSites prepares the functions that are not known yet: their first
 // instructions are moved to an island.
-func (p *Probe) addSites(c *caller, modules []inferior.Module, sites []*breakpoints.Site) error {
+func (st *siteTable) addSites(c *caller, modules []inferior.Module, sites []*breakpoints.Site) error {
 	for _, b := range sites {
-		if p.byEntry[b.Addr] != nil {
+		if st.byEntry[b.Addr] != nil {
 			continue
 		}
 		if b.Err != nil {
@@ -146,38 +146,38 @@ func (p *Probe) addSites(c *caller, modules []inferior.Module, sites []*breakpoi
 		if b.Function.Group == breakpoints.GroupGo {
 			return fmt.Errorf("%s: functions of the Go runtime are watched by plain breakpoints", b.Function.Name)
 		}
-		if p.reuse(b) {
+		if st.reuse(b) {
 			continue
 		}
-		if err := p.addSite(c, b); err != nil && !errors.Is(err, errUnmapped) {
+		if err := st.addSite(c, b); err != nil && !errors.Is(err, errUnmapped) {
 			return err
 		}
 	}
-	return p.addFinders(c, modules)
+	return st.p.finders.add(c, modules)
 }
 
 // addSite prepares a function that was not there before.
-func (p *Probe) addSite(c *caller, b *breakpoints.Site) error {
-	index, ok := p.freeIndex()
+func (st *siteTable) addSite(c *caller, b *breakpoints.Site) error {
+	index, ok := st.freeIndex()
 	if !ok {
 		return fmt.Errorf("%s: more than %d allocator functions", b.Function.Name, maxSites)
 	}
-	f, err := p.move(c, b.In, b.Addr, b.Size)
+	f, err := st.p.islands.move(c, b.In, b.Addr, b.Size)
 	if err != nil {
 		return fmt.Errorf("%s in %s: %w", b.Function.Symbol, b.Module, err)
 	}
 	if f.noRoom != nil {
-		p.message("probe: %s in %s: %v: a trap is put there instead of a jump, each of its calls costs tens of microseconds", b.Function.Symbol, b.Module, f.noRoom)
+		st.p.message("probe: %s in %s: %v: a trap is put there instead of a jump, each of its calls costs tens of microseconds", b.Function.Symbol, b.Module, f.noRoom)
 	}
-	s := &site{Site: b, patched: *f, index: index, bit: p.nextBit(b.Function)}
-	p.mu.Lock() // other threads may record meanwhile
-	defer p.mu.Unlock()
-	if index == len(p.sites) {
-		p.sites = append(p.sites, s)
+	s := &site{Site: b, patched: *f, index: index, bit: st.nextBit(b.Function)}
+	st.p.reader.mu.Lock() // other threads may record meanwhile
+	defer st.p.reader.mu.Unlock()
+	if index == len(st.list) {
+		st.list = append(st.list, s)
 	} else {
-		p.replace(s)
+		st.replace(s)
 	}
-	p.byEntry[b.Addr] = s
+	st.byEntry[b.Addr] = s
 	return nil
 }
 
@@ -188,129 +188,50 @@ const maxSites = MaxFunctions - 1
 
 // nextBit numbers functions for the sets of those that served a call; beyond
 // 64 of a kind the numbers begin anew.
-func (p *Probe) nextBit(f breakpoints.Function) uint8 {
-	n := &p.bits[0]
+func (st *siteTable) nextBit(f breakpoints.Function) uint8 {
+	n := &st.bits[0]
 	if f.Frees() {
-		n = &p.bits[1]
+		n = &st.bits[1]
 	}
 	bit := *n & 63
 	*n++
 	return bit
 }
 
-// addFinders prepares the functions that look for unwinding information.
-func (p *Probe) addFinders(c *caller, modules []inferior.Module) error {
-	for _, m := range modules {
-		raises, passes := false, false
-		for _, sym := range p.cfg.Unwinder(m, findFDEName, raiseName, interceptorName, newInterceptorName) {
-			switch sym.Name {
-			case raiseName:
-				raises = true
-				continue
-			case interceptorName, newInterceptorName:
-				passes = true
-				continue
-			}
-			passes = true
-			known := func(f *patched) bool { return f.entry == sym.Addr }
-			if slices.ContainsFunc(p.finders, known) {
-				continue
-			}
-			f, err := p.move(c, m, sym.Addr, sym.Size)
-			if errors.Is(err, errUnmapped) {
-				continue
-			}
-			if err != nil {
-				return fmt.Errorf("%s in %s: %w", findFDEName, m.Name, err)
-			}
-			p.finders = append(p.finders, f)
-		}
-		if raises && !passes {
-			known := func(o inferior.Module) bool { return o.Low == m.Low && o.Path == m.Path }
-			if !slices.ContainsFunc(p.strangers, known) {
-				p.strangers = append(p.strangers, m)
-			}
-		}
-	}
-	// Symbols are bound to the program first. Of libraries, libgcc_s is the one
-	// that is used where there are several.
-	for _, m := range p.strangers {
-		if len(p.finders) == 0 || m.Name == p.proc.Exe() {
-			return fmt.Errorf("exceptions pass through %s, which cannot be told of the probe's frames (it has %s without %s)",
-				m.Name, raiseName, findFDEName)
-		}
-	}
-	return nil
-}
-
-// island is one near the module; it is made if there is none.
-func (p *Probe) island(c *caller, m inferior.Module) (*island, error) {
-	for _, i := range p.islands {
-		if i.near(m.Low, m.High) && i.hasRoom() {
-			return i, nil
-		}
-	}
-	i, err := newIsland(p.proc, c, m.Low, m.High)
-	if err != nil {
-		return nil, err
-	}
-	// For the inferior's unwinder: it meets the return addresses of quick
-	// thunks only, where the CFA is always at rsp+16.
-	section, fde := frameMap{0: {cfa: 16}}.ehFrame(i.base, islandSize)
-	at, err := i.take(len(section))
-	if err != nil {
-		return nil, err
-	}
-	if _, err := p.proc.WriteAt(section, int64(at)); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	p.islands, p.noIslands = append(p.islands, i), span{}
-	p.mu.Unlock()
-	if err := p.describe(p.footprint()); err != nil {
-		return nil, err
-	}
-	p.framed = append(p.framed, framed{i.base, i.base + islandSize, at + addr.Run(fde)})
-	for _, f := range p.finders {
-		f.jump = nil // their answers have changed
-	}
-	return i, nil
-}
-
 // aim builds the descriptor, the condition's code and the thunk of a site for
 // the present request, and the jump that leads there.
-func (p *Probe) aim(c *caller, s *site) (err error) {
+func (st *siteTable) aim(c *caller, s *site) (err error) {
 	if s.dead {
 		return nil
 	}
 	if !s.island.hasRoom() { // its moved instructions stay where they are
-		if s.island, err = p.island(c, s.In); err != nil {
+		if s.island, err = st.p.islands.near(c, s.In); err != nil {
 			return err
 		}
 	}
-	if err := p.settle(&s.patched); err != nil {
+	if err := st.p.islands.settle(&s.patched); err != nil {
 		return fmt.Errorf("%s in %s: %w", s.Function.Symbol, s.Module, err)
 	}
 	desc, err := s.island.take(siteBytes)
 	if err != nil {
 		return err
 	}
-	filterAt, err := p.writeFilter(s)
+	filterAt, err := st.p.conditions.writeFilter(s)
 	if err != nil {
 		return err
 	}
 	s.desc, s.filter = desc, filterAt
-	p.byDesc[desc] = s
+	st.byDesc[desc] = s
 	at := s.island.next()
 	w := &writer{at: at}
 	var frame [2]addr.Run
-	switch quick, ok := p.quickFilter(s); {
+	switch quick, ok := st.p.conditions.quickFilter(s); {
 	case ok && s.Function.Frees():
-		p.quickFree(w, s, desc, quick)
+		st.quickFree(w, s, desc, quick)
 	case ok:
-		frame = p.quickAlloc(w, s, desc, quick)
+		frame = st.quickAlloc(w, s, desc, quick)
 	default:
-		p.coreThunk(w, s, desc)
+		st.coreThunk(w, s, desc)
 	}
 	if w.errs != nil {
 		return w.errs
@@ -318,53 +239,25 @@ func (p *Probe) aim(c *caller, s *site) (err error) {
 	if _, err := s.island.take(len(w.code)); err != nil {
 		return err
 	}
-	if _, err := p.proc.WriteAt(w.code, int64(at)); err != nil {
+	if _, err := st.p.proc.WriteAt(w.code, int64(at)); err != nil {
 		return err
 	}
-	if _, err := p.proc.WriteAt(p.descriptor(s, filterAt, frame[0]+quickCall), int64(desc)); err != nil {
+	if _, err := st.p.proc.WriteAt(st.descriptor(s, filterAt, frame[0]+quickCall), int64(desc)); err != nil {
 		return err
 	}
-	entry := p.tables.rules.ID(frameRow{cfa: 8}.rule())
+	entry := st.p.tables.rules.ID(frameRow{cfa: 8}.rule())
 	s.island.note(at, entry)
 	if frame[0] != 0 {
-		s.island.note(frame[0], p.tables.rules.ID(frameRow{cfa: 16}.rule()))
+		s.island.note(frame[0], st.p.tables.rules.ID(frameRow{cfa: 16}.rule()))
 		s.island.note(frame[1], entry)
 	}
 	s.island.note(at+addr.Run(len(w.code)), cfi.NoCFIID)
-	s.keyLoad, s.request = at, p.requests
+	s.keyLoad, s.request = at, st.p.conditions.requests
 	return s.lead(at)
 }
 
 // maxThunk bounds a thunk, in bytes: 4 KiB are the condition's at most.
 const maxThunk = 4096 + 512
-
-// aimFinder builds the thunk of _Unwind_Find_FDE.
-func (p *Probe) aimFinder(f *patched) error {
-	if f.jump != nil {
-		return nil
-	}
-	if err := f.lift(); err != nil {
-		return err
-	}
-	if err := p.settle(f); err != nil {
-		return fmt.Errorf("%s in %s: %w", findFDEName, f.module.Name, err)
-	}
-	at := f.island.next()
-	w := &writer{at: at}
-	p.findFDE(w, f.relocated)
-	if w.errs != nil {
-		return w.errs
-	}
-	if _, err := f.island.take(len(w.code)); err != nil {
-		return err
-	}
-	if _, err := p.proc.WriteAt(w.code, int64(at)); err != nil {
-		return err
-	}
-	f.island.note(at, p.tables.rules.ID(frameRow{cfa: 8}.rule()))
-	f.island.note(at+addr.Run(len(w.code)), cfi.NoCFIID)
-	return f.lead(at)
-}
 
 // longRecords tells functions whose records have two more words.
 func longRecords(fn breakpoints.Function) bool {
@@ -373,7 +266,7 @@ func longRecords(fn breakpoints.Function) bool {
 
 // descriptor is the site as the core reads it. tail is where its quick thunk is
 // returned to.
-func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
+func (st *siteTable) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	b := make([]byte, siteBytes)
 	fn := s.Function
 	put := binary.LittleEndian.PutUint64
@@ -393,7 +286,7 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 		{siteLong, long},
 		{siteText, fn.Size.From == breakpoints.TextLength},
 		{siteWide, fn.Group == breakpoints.GroupUser},
-		{siteVerdict, p.request.asksStack(fn)},
+		{siteVerdict, st.p.conditions.request.asksStack(fn)},
 	} {
 		if f.on {
 			flags |= f.bit
@@ -439,8 +332,8 @@ func (p *Probe) descriptor(s *site, filterAt, tail addr.Run) []byte {
 	}
 	put(b[siFilter:], uint64(filterAt))
 	put(b[siTail:], uint64(tail))
-	if _, short := p.short(s); short {
-		put(b[siTail:], uint64(p.remote.core)+uint64(p.core.marks[markReturnQuick]))
+	if _, short := st.p.conditions.short(s); short {
+		put(b[siTail:], uint64(st.p.remote.core)+uint64(st.p.core.marks[markReturnQuick]))
 	}
 	put(b[siDone:], 1<<s.bit)
 	put(b[siQuick:], head|recAlloc)

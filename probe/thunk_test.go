@@ -22,7 +22,8 @@ func drawing(t *testing.T, request Request, fsgsbase bool) (*Probe, *site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Probe{core: c, request: request, fsgsbase: fsgsbase}
+	p := newProbe(nil, Config{})
+	p.core, p.fsgsbase, p.conditions.request = c, fsgsbase, request
 	p.remote = remote{state: state, file: 0x200000000000, ring: 0x300000000000, core: 0x400000000000}
 	s := &site{Site: &breakpoints.Site{}, patched: patched{moved: moved{relocated: 0x7f0000000100}}}
 	return p, s
@@ -84,25 +85,25 @@ func TestThunks(t *testing.T) {
 				s.Release = breakpoints.Extent{Low: 0x7f0000200000, High: 0x7f000020012e}
 			}
 			w := &writer{at: at}
-			switch quick, ok := p.quickFilter(s); {
+			switch quick, ok := p.conditions.quickFilter(s); {
 			case ok != (c.stop != ""):
 				t.Fatalf("quick %v", ok)
 			case ok && s.Function.Frees():
-				p.quickFree(w, s, desc, quick)
+				p.siteTable.quickFree(w, s, desc, quick)
 			case ok:
-				framed := p.quickAlloc(w, s, desc, quick)
+				framed := p.siteTable.quickAlloc(w, s, desc, quick)
 				if call := framed[0] - at; w.code[call] != 0xe8 || framed[0]+quickCall+2 != framed[1] {
 					t.Errorf("the call is not at %#x, or the frame does not end behind it and a pop", call)
 				}
 			default:
-				p.coreThunk(w, s, desc)
+				p.siteTable.coreThunk(w, s, desc)
 			}
 			if w.errs != nil || len(w.code) > maxThunk {
 				t.Fatal(len(w.code), w.errs)
 			}
 			names := map[uint64]string{
 				desc: "site", uint64(s.relocated): "relocated", uint64(p.remote.file) + fileSlots: "slots",
-				uint64(p.coreEntry(s)): map[bool]string{true: "enterFree", false: "enterAlloc"}[s.Function.Frees()],
+				uint64(p.siteTable.coreEntry(s)): map[bool]string{true: "enterFree", false: "enterAlloc"}[s.Function.Frees()],
 			}
 			golden.Check(t, c.name+".disasm", []byte(listing(t, at, w.code, names)))
 		})
@@ -112,9 +113,9 @@ func TestThunks(t *testing.T) {
 // The thunk of _Unwind_Find_FDE answers for each piece of the probe's code.
 func TestFinderThunk(t *testing.T) {
 	p, s := drawing(t, Request{}, true)
-	p.framed = []framed{{0x400000000000, 0x400000001800, 0x400000001820}, {0x7f0000000000, 0x7f0000100000, 0x7f0000000018}}
+	p.islands.framed = []framed{{0x400000000000, 0x400000001800, 0x400000001820}, {0x7f0000000000, 0x7f0000100000, 0x7f0000000018}}
 	w := &writer{at: 0x7f0000002000}
-	p.findFDE(w, s.relocated)
+	p.siteTable.findFDE(w, s.relocated)
 	if w.errs != nil {
 		t.Fatal(w.errs)
 	}

@@ -94,8 +94,8 @@ func (w *writer) store64(disp int, v int32) {
 
 // slot leaves the thread's key in rax and the place where its slot should be in
 // r10.
-func (p *Probe) slot(w *writer) {
-	if p.fsgsbase {
+func (st *siteTable) slot(w *writer) {
+	if st.p.fsgsbase {
 		w.bytes(0xf3, 0x48, 0x0f, 0xae, 0xc0) // rdfsbase %rax
 	} else {
 		w.bytes(0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0) // mov %fs:0,%rax: the TCB's own address
@@ -105,20 +105,20 @@ func (p *Probe) slot(w *writer) {
 	w.imm32(uint32(hash))
 	w.bytes(0x41, 0xc1, 0xea, 32-slotBits) // shr
 	w.bytes(0x49, 0xc1, 0xe2, slotShift)   // shl
-	w.movR11(uint64(p.remote.file) + fileSlots)
+	w.movR11(uint64(st.p.remote.file) + fileSlots)
 	w.bytes(0x4d, 0x01, 0xda) // add %r11,%r10
 }
 
 // coreThunk leads to the core, whatever there is to do.
-func (p *Probe) coreThunk(w *writer, s *site, desc addr.Run) {
-	p.slot(w)
+func (st *siteTable) coreThunk(w *writer, s *site, desc addr.Run) {
+	st.slot(w)
 	w.movR11(uint64(desc))
-	w.far(p.coreEntry(s))
+	w.far(st.coreEntry(s))
 }
 
 // coreEntry is where the core handles calls of the site.
-func (p *Probe) coreEntry(s *site) addr.Run {
-	mark, short := p.short(s)
+func (st *siteTable) coreEntry(s *site) addr.Run {
+	mark, short := st.p.conditions.short(s)
 	switch {
 	case short:
 	case s.Function.Frees():
@@ -126,15 +126,15 @@ func (p *Probe) coreEntry(s *site) addr.Run {
 	default:
 		mark = markAlloc
 	}
-	return p.remote.core + addr.Run(p.core.marks[mark])
+	return st.p.remote.core + addr.Run(st.p.core.marks[mark])
 }
 
 // quickAlloc is the thunk of a simple allocating function while nothing is
 // recorded: it runs the original and counts the call, if the thread is in no
 // other call and the condition cannot hold. Otherwise the core takes over. The
 // CFA is at rsp+16 while the original runs, else at rsp+8.
-func (p *Probe) quickAlloc(w *writer, s *site, desc addr.Run, filter func(w *writer) []branch) (framed [2]addr.Run) {
-	p.slot(w)
+func (st *siteTable) quickAlloc(w *writer, s *site, desc addr.Run, filter func(w *writer) []branch) (framed [2]addr.Run) {
+	st.slot(w)
 	w.r10Field(cmpReg, rax, slKey)
 	slow := []branch{w.jcc(ccNE)}
 	w.bytes(0x41, 0x83, 0xba) // cmpl $0,slDepth(%r10)
@@ -180,16 +180,16 @@ func (p *Probe) quickAlloc(w *writer, s *site, desc addr.Run, filter func(w *wri
 	w.bytes(0xc3)
 	w.land(slow...)
 	w.movR11(uint64(desc))
-	w.far(p.coreEntry(s))
+	w.far(st.coreEntry(s))
 	return framed
 }
 
 // quickFree is the same for free.
-func (p *Probe) quickFree(w *writer, s *site, desc addr.Run, filter func(w *writer) []branch) {
+func (st *siteTable) quickFree(w *writer, s *site, desc addr.Run, filter func(w *writer) []branch) {
 	ptr := byte(argRegister[s.Function.Ptr.Index])
 	w.bytes(0x48|ptr>>3*5, 0x85, 0xc0|ptr&7<<3|ptr&7) // test %ptr,%ptr
 	void := w.jcc(ccE)
-	p.slot(w)
+	st.slot(w)
 	w.r10Field(cmpReg, rax, slKey)
 	slow := []branch{w.jcc(ccNE)}
 	w.bytes(0x41, 0x83, 0xba) // cmpl $0,slDepth(%r10)
@@ -223,7 +223,7 @@ func (p *Probe) quickFree(w *writer, s *site, desc addr.Run, filter func(w *writ
 	w.jmp(s.relocated)
 	w.land(slow...)
 	w.movR11(uint64(desc))
-	w.far(p.coreEntry(s))
+	w.far(st.coreEntry(s))
 }
 
 // quickCall is the length of the call in a quick thunk: it returns behind it.
@@ -236,8 +236,8 @@ var argRegister = [...]int{rdi, 6, 2, 1, 8, 9}
 // findFDE is the thunk of libgcc's _Unwind_Find_FDE(pc, bases): exceptions pass
 // the probe's frames, about which the dynamic linker knows nothing. It answers
 // for its own code with an FDE of its own, and else runs the original.
-func (p *Probe) findFDE(w *writer, relocated addr.Run) {
-	for _, o := range p.framed {
+func (st *siteTable) findFDE(w *writer, relocated addr.Run) {
+	for _, o := range st.p.islands.framed {
 		w.bytes(0x48, 0xb8) // mov $low,%rax
 		w.imm64(uint64(o.low))
 		w.bytes(0x49, 0x89, 0xfb)       // mov %rdi,%r11

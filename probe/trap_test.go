@@ -319,7 +319,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	l.Drain()
 	l.expect(t) // but the stack's frames
-	if l.Probe.stacks[binary.LittleEndian.Uint32(l.slotOf(th.key)[slStack:])] == 0 {
+	if l.Probe.reader.stacks.byNumber[binary.LittleEndian.Uint32(l.slotOf(th.key)[slStack:])] == 0 {
 		t.Error("the stack was not sent")
 	}
 }

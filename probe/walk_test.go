@@ -481,7 +481,7 @@ func TestNumbersForStacks(t *testing.T) {
 			m := l.newStack(th, 1)
 			m.forked(forks, func(n int) { m.check(fmt.Sprintf("stack %#x", n)) })
 			numbers, highest := 0, 0
-			for n, known := range l.reader.stacks {
+			for n, known := range l.reader.stacks.byNumber {
 				if known != 0 {
 					numbers, highest = numbers+1, n
 				}

@@ -44,10 +44,11 @@
 // Other goroutines reach in:
 //
 //   - The one that drains the ring of the probe calls the recording.Recording, and
-//     through it recordedProcess, holding Probe.mu and behind it the lock of the Recording;
-//     what it asks takes neither. It reads the names, the attribution and the likes, which
-//     have locks of their own, and common.probe, which is set before the first event and
-//     forgotten after the last one. A panic there is told to probeSink.Failed.
+//     through it recordedProcess, holding the probe's lock and behind it that of the
+//     Recording; what it asks takes neither. It reads the names, the attribution and the
+//     likes, which have locks of their own, and common.probe, which is set before the
+//     first event and forgotten after the last one. A panic there is told to
+//     probeSink.Failed.
 //   - The one that writes a file within bounds calls Recorder.endFull, or Stream.Full.
 //   - stream.run has a stream written out once a second.
 //   - Downloads of debug files call Config.Fetched, or Config.Notify without it.
@@ -57,9 +58,9 @@
 //
 // common.exclusive is for the owner to change what the ring's goroutine reads, and to
 // look at the recording between two events: it drains the ring, and runs a function under
-// Probe.mu. It must not be nested, and the function must be short: a program whose ring is
-// full waits for it. Changes of the modules, of what names are found by, and of the
-// attribution are made in it. stopAll is for changes of traps and jumps: all threads stand
-// meanwhile, and their events have been taken. Thus the order is: threads stopped, Probe.mu,
-// the lock of the Recording, those of names.
+// the probe's lock. It must not be nested, and the function must be short: a program
+// whose ring is full waits for it. Changes of the modules, of what names are found by,
+// and of the attribution are made in it. stopAll is for changes of traps and jumps: all
+// threads stand meanwhile, and their events have been taken. Thus the order is: threads
+// stopped, the probe's lock, the lock of the Recording, those of names.
 package session

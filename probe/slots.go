@@ -1,0 +1,140 @@
+package probe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+)
+
+// slots are what the core keeps for each thread: its shadow stack and its count of
+// events; and the cells by which conditions know threads. All of it is the owner's, but
+// guests, which the reader reads under its lock: the owner, who alone writes it, does so
+// under the lock and reads it without.
+type slots struct {
+	p       *Probe
+	counted uint64            // events of slots that were given back
+	guests  map[uint32][]byte // slots of threads whose vfork child uses them, by its TID
+	cellOf  []uint64          // thread numbers that conditions name
+}
+
+// forgetThreads empties all slots, and so the shadow stacks: what is called
+// while the probe is off does not pass through it.
+func (ss *slots) forgetThreads() {
+	for _, slot := range ss.p.shared.slots() {
+		ss.empty(slot)
+	}
+}
+
+// empty gives a slot back, but for its count. The key goes last: a thread may
+// take the slot from then on. It is not free as it was before, or threads that
+// have passed it over on the way to their own slots would take it for a second.
+func (ss *slots) empty(slot []byte) {
+	key := binary.LittleEndian.Uint64(slot[slKey:])
+	if key == slotLeft || key == 0 && binary.LittleEndian.Uint32(slot[slTID:]) == 0 {
+		return
+	}
+	ss.counted += binary.LittleEndian.Uint64(slot[slEvents:])
+	clear(slot[slKey+8:])
+	if key != 0 {
+		(*atomic.Uint64)(unsafe.Pointer(&slot[slKey])).Store(slotLeft)
+	}
+}
+
+// Events is how many events the core has counted since Inject, in all threads.
+func (ss *slots) Events() uint64 {
+	if ss.p.closed {
+		return ss.counted
+	}
+	sum := ss.counted
+	for _, slot := range ss.p.shared.slots() {
+		sum += binary.LittleEndian.Uint64(slot[slEvents:])
+	}
+	return sum
+}
+
+// ThreadExited gives the slot of a thread back. The calls it was in are forgotten
+// when its records have been handled.
+func (ss *slots) ThreadExited(tid int32) {
+	ss.p.reader.noteExit(uint32(tid))
+	for _, slot := range ss.p.shared.slots() {
+		if binary.LittleEndian.Uint32(slot[slTID:]) == uint32(tid) {
+			ss.empty(slot)
+		}
+	}
+}
+
+// Guest follows a vfork child, which runs in the inferior's memory with the
+// thread-local storage of thread t, and so with its slot: what it does is not
+// the inferior's doing. The slot is as it was when the child has left.
+func (ss *slots) Guest(t, child int32, begins bool) {
+	ss.p.reader.Exclusive(func() {
+		if !begins {
+			if i := ss.slotOf(uint32(child)); i >= 0 {
+				saved := ss.guests[uint32(child)]
+				if len(saved) == 0 { // the child has taken it: the thread had none
+					saved = binary.LittleEndian.AppendUint64(nil, slotLeft)
+					saved = append(saved, make([]byte, slotSize-len(saved))...)
+				}
+				copy(ss.p.shared.slot(i), saved)
+			}
+			delete(ss.guests, uint32(child))
+			return
+		}
+		ss.p.share()
+		ss.guests[uint32(child)] = []byte{}
+		if i := ss.slotOf(uint32(t)); i >= 0 {
+			slot := ss.p.shared.slot(i)
+			ss.guests[uint32(child)] = bytes.Clone(slot)
+			binary.LittleEndian.PutUint32(slot[slTID:], uint32(child))
+		}
+	})
+}
+
+// slotOf is the index of a thread's slot, -1 if it has none. The first thread may
+// have left another behind, from before it had an FS base: a free one, whose key
+// of 0 was its own at that time.
+func (ss *slots) slotOf(tid uint32) int {
+	for i, slot := range ss.p.shared.slots() {
+		if binary.LittleEndian.Uint64(slot[slKey:]) != 0 && binary.LittleEndian.Uint32(slot[slTID:]) == tid {
+			return i
+		}
+	}
+	return -1
+}
+
+// threadCell is where the inferior finds the TID of the thread with a number.
+func (ss *slots) threadCell(num uint64) (address uint64, ok bool) {
+	i := slices.Index(ss.cellOf, num)
+	if i < 0 {
+		if len(ss.cellOf) == maxThreadCells {
+			return 0, false
+		}
+		i = len(ss.cellOf)
+		ss.cellOf = append(ss.cellOf, num)
+		ss.setCell(i)
+	}
+	return uint64(ss.p.remote.file) + uint64(fileHeader+hdThreads+4*i), true
+}
+
+// ThreadsChanged brings the TIDs that conditions compare with up to date, and what the
+// core does for threads alone. A new thread must not have run yet.
+func (ss *slots) ThreadsChanged() {
+	if len(ss.p.proc.Threads()) > 1 {
+		ss.p.share()
+	}
+	for i := range ss.cellOf {
+		ss.setCell(i)
+	}
+}
+
+func (ss *slots) setCell(i int) {
+	tid := uint32(0)
+	for _, t := range ss.p.proc.Threads() {
+		if uint64(t.Num) == ss.cellOf[i] {
+			tid = uint32(t.TID)
+		}
+	}
+	ss.p.shared.half(hdThreads + 4*i).Store(tid)
+}
