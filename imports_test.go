@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "hdb/testprogs" // the same environment everywhere
+	"hdb/testprogs"
 )
 
 // layers is the import order, a statement of policy: a package imports only
@@ -64,6 +64,7 @@ func folderOf(lines map[string]int, pkg string) string {
 }
 
 func TestImportOrder(t *testing.T) {
+	testprogs.DependOnModule(t) // go list reads it
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -89,6 +90,7 @@ func TestImportOrder(t *testing.T) {
 // TestEnvironment has every test that starts programs import testprogs, which
 // gives it the same environment everywhere.
 func TestEnvironment(t *testing.T) {
+	testprogs.DependOnModule(t) // go list reads it
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .TestImports}} {{.}}{{end}}{{range .XTestImports}} {{.}}{{end}}`, "./...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"hdb/testprogs"
 )
 
 // portable are the packages that parse and draw what was saved elsewhere.
@@ -21,6 +23,7 @@ var portable = []string{"./capture/...", "./unwind/...", "./symbols/...", "./hea
 // TestPortable checks the types of the portable packages for macOS, where captures have to
 // open, too. To compile them, and Go's library, takes fifty times as long.
 func TestPortable(t *testing.T) {
+	testprogs.DependOnModule(t) // go list reads it
 	list := exec.Command("go", append([]string{"list", "-deps", "-json=ImportPath,Dir,GoFiles,ImportMap"}, portable...)...)
 	list.Env = append(os.Environ(), "GOOS=darwin", "CGO_ENABLED=0")
 	out, err := list.Output()

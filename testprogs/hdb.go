@@ -2,11 +2,14 @@ package testprogs
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -39,10 +42,41 @@ var (
 	raceHDB  = sync.OnceValues(func() (string, error) { return buildHDB("hdb-race", "CGO_ENABLED=1", "-race") })
 )
 
+// DependOnModule keeps go test from taking the result of the running test from
+// its cache once a file of the module has changed. It is for tests that have
+// another program read the module's sources, which the cache does not see.
+func DependOnModule(t testing.TB) {
+	t.Helper()
+	root, err := Root()
+	if err == nil {
+		err = dependOn(root)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// dependOn reads every folder of the module. The testing package notes the
+// folders, and go test then compares the size and time of each file in them.
+func dependOn(root string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // a temporary folder of another test
+			return nil
+		case err == nil && d.IsDir() && path != root && strings.HasPrefix(d.Name(), "."): // .git, .cache
+			return fs.SkipDir
+		}
+		return err
+	})
+}
+
 // buildHDB builds hdb under that name with a variable of go's environment and flags.
 func buildHDB(name, env string, flags ...string) (string, error) {
 	root, err := Root()
 	if err != nil {
+		return "", err
+	}
+	if err := dependOn(root); err != nil {
 		return "", err
 	}
 	cache, err := CacheDir()
