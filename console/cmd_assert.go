@@ -21,7 +21,8 @@ import (
 
 // AssertFlags is help on the flags of assert and hdb assert.
 const AssertFlags = `  --max-peak SIZE           at most so many bytes are live at once: 500MiB
-  --max-allocs N            at most N blocks are allocated: 1e6, 250k
+  --max-allocs N            at most N blocks are allocated: 1e6, 250k (250,000:
+                            units of an N are powers of 1000, those of a SIZE of 1024)
   --no-leaks                no block is live at the end
   --max-leaked SIZE         at most so many bytes are live at the end
   --max-live-growth SIZE    at most so many bytes more are live at the end than at
@@ -96,15 +97,15 @@ func (a *Assertion) set(name, value string) error {
 	l := &a.Limits
 	switch name {
 	case "max-peak":
-		return setLimit(&l.MaxPeak, name, value)
+		return setLimit(&l.MaxPeak, name, value, cond.ParseSize)
 	case "max-allocs":
-		return setLimit(&l.MaxAllocs, name, value)
+		return setLimit(&l.MaxAllocs, name, value, cond.ParseCount)
 	case "max-leaked":
-		return setLimit(&l.MaxLeaked, name, value)
+		return setLimit(&l.MaxLeaked, name, value, cond.ParseSize)
 	case "max-live-growth":
-		return setLimit(&l.MaxLiveGrowth, name, value)
+		return setLimit(&l.MaxLiveGrowth, name, value, cond.ParseSize)
 	case "max-temporary":
-		return setLimit(&l.MaxTemporary, name, value)
+		return setLimit(&l.MaxTemporary, name, value, cond.ParseCount)
 	}
 	if value == "" {
 		return fmt.Errorf("assert: --%s: value missing", name)
@@ -122,9 +123,9 @@ func (a *Assertion) set(name, value string) error {
 	return nil
 }
 
-// setLimit takes a size as conditions have it, and also 1e6.
-func setLimit(limit **uint64, name, value string) error {
-	n, err := cond.ParseSize(value)
+// setLimit takes a size or count as conditions have it, and also 1e6.
+func setLimit(limit **uint64, name, value string, parse func(string) (uint64, error)) error {
+	n, err := parse(value)
 	if err != nil {
 		f, e := strconv.ParseFloat(value, 64)
 		if e != nil || !(f >= 0 && f < 1<<63) || f != float64(uint64(f)) {

@@ -44,7 +44,7 @@ func conditionsText() string {
 	return "A condition stands after `if` in break, tbreak, condition, next-alloc, next-free, allocs and live. It compares numbers of an event and asks for names; `break PLACE if` knows those that need no allocation.\n\n" +
 		"Names:" + names.String() + "\n\n" +
 		"Operators, those that bind closest first: == != < <= > >=, ! for not, && for and, || for or; parentheses group.\n\n" +
-		"Numbers are 4096, 0x1000, 1_000_000, and sizes: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, kB, MB, GB, TB powers of 1000. 1.5MiB is a size too.\n\n" +
+		"Numbers are 4096, 0x1000, 1_000_000, and sizes: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, kB, MB, GB, TB powers of 1000. 1.5MiB is a size too. In the counts thread, nth, blocks and count, k, M, G and T are powers of 1000: blocks > 20k means 20,000.\n\n" +
 		"No comparison holds with a number that an event has not got, as the count of malloc, or that is not known, as the size of a freed block that was made before hdb followed the allocator. ! does not make it hold, either.\n\n" +
 		"caller(\"f\") looks at one frame, that of the function which the block belongs to, as allocs and top show it: the innermost one of the user's own code, inlined calls included. Allocators, wrappers (`show wrappers`) and libraries (`show library-frames`) are passed over: for a std::vector it is the function that has the vector. " +
 		"func(\"f\") looks at every frame of the stack, main too. module(\"libfoo\") asks for a frame of a program or library: libfoo, libfoo.so and libfoo.so.1 are all names of libfoo.so.1, and _json is one of _json.cpython-311-x86_64-linux-gnu.so: what stands before the first dot. The beginning of a name is not enough, but for a * behind it. " +

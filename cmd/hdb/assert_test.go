@@ -43,6 +43,18 @@ func TestAssertFlags(t *testing.T) {
 	if err != nil || *o.Limits.MaxPeak != 1<<20 || *o.Limits.MaxAllocs != 1_000_000 || !o.Limits.Strict || o.Limits.NoLeaks || o.keep != "f" || len(o.words) != 2 {
 		t.Errorf("%+v, %v", o, err)
 	}
+	o, err = parseAssertFlags(strings.Fields("--max-peak=20k --max-leaked 20k --max-live-growth 20k --max-allocs 20k --max-temporary 1.5M f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[*uint64]uint64{
+		o.Limits.MaxPeak: 20 << 10, o.Limits.MaxLeaked: 20 << 10, o.Limits.MaxLiveGrowth: 20 << 10, // sizes
+		o.Limits.MaxAllocs: 20_000, o.Limits.MaxTemporary: 1_500_000, // counts
+	} {
+		if *limit != want {
+			t.Errorf("a limit is %d, want %d", *limit, want)
+		}
+	}
 }
 
 // TestAssertRecords has a program recorded, with its own input and output. The exit

@@ -16,8 +16,10 @@
 //	name    = string | identifier
 //
 // Numbers are decimal, with a fraction if a unit makes it whole (1.5MiB), or
-// hexadecimal; units are k, M, G, T (and KiB, MiB, ...) for powers of 1024 and
-// kB, MB, GB, TB for powers of 1000. #4711 alone means nth == 4711.
+// hexadecimal. Units of sizes and addresses are k, M, G, T (and KiB, MiB, ...)
+// for powers of 1024 and kB, MB, GB, TB for powers of 1000. Units of counts
+// (thread, nth, blocks, count) are k, M, G, T for powers of 1000. #4711 alone
+// means nth == 4711.
 //
 // A *Cond never changes after Parse, so goroutines may share it.
 package cond

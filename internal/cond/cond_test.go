@@ -27,6 +27,9 @@ func TestCanonical(t *testing.T) {
 		{"5 > thread and 3 < nth", "thread < 5 && nth > 3"},
 		{"7 == blocks", "blocks == 7"},
 		{"#4711", "nth == 4711"},
+		{"#20k", "nth == 20000"},
+		{"blocks >= 20k && live > 20k", "blocks >= 20000 && live > 20KiB"},
+		{"0.3k < count", "count > 300"},
 		{"nth == #4711", "nth == 4711"},
 		{"nth >= #10 && size > 1", "nth >= 10 && size > 1"},
 		{"not size < 1 and align == 4096", "!(size < 1) && align == 4KiB"},
@@ -303,6 +306,23 @@ func TestParseSize(t *testing.T) {
 		}
 		if err != nil || got != want {
 			t.Errorf("ParseSize(%s) = %d, %v, want %d", src, got, err, want)
+		}
+	}
+}
+
+func TestParseCount(t *testing.T) {
+	for src, want := range map[string]uint64{
+		"0": 0, "10": 10, "0x10": 16, "20k": 20_000, "20K": 20_000, "1.5M": 1_500_000, "2g": 2e9, "1T": 1e12, "1_000": 1000, "0.0005k": 0, "20kB": 0, "20KiB": 0, "1b": 0,
+	} {
+		got, err := ParseCount(src)
+		if want == 0 && src != "0" {
+			if err == nil {
+				t.Errorf("ParseCount(%s) = %d, want an error", src, got)
+			}
+			continue
+		}
+		if err != nil || got != want {
+			t.Errorf("ParseCount(%s) = %d, %v, want %d", src, got, err, want)
 		}
 	}
 }

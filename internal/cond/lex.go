@@ -13,7 +13,7 @@ const (
 	tokWord
 	tokNumber
 	tokString
-	tokHash // #4711; value holds the number
+	tokHash // #4711
 	tokOp
 	tokAnd
 	tokOr
@@ -26,7 +26,6 @@ type token struct {
 	kind  tokenKind
 	start int // byte position in the source
 	text  string
-	value uint64
 	op    Op
 }
 
@@ -121,11 +120,10 @@ func (l *lexer) hash() (token, error) {
 	if l.pos == len(l.src) || l.src[l.pos] < '0' || l.src[l.pos] > '9' {
 		return token{}, l.errorAt(start, "# needs the number of an event, as in #4711")
 	}
-	t, err := l.number()
-	if err != nil {
+	if _, err := l.number(); err != nil {
 		return token{}, err
 	}
-	return token{kind: tokHash, start: start, text: l.src[start:l.pos], value: t.value}, nil
+	return token{kind: tokHash, start: start, text: l.src[start:l.pos]}, nil
 }
 
 // number reads digits, fraction and unit as one run of letters, so that a bad unit is seen whole.
@@ -135,11 +133,12 @@ func (l *lexer) number() (token, error) {
 		l.pos++
 	}
 	text := l.src[start:l.pos]
-	v, bad := parseNumber(text)
-	if bad != "" {
-		return token{}, l.errorAt(start, bad)
+	if _, bad := parseNumber(text, &sizes); bad != "" {
+		if _, no := parseNumber(text, &counts); no != "" {
+			return token{}, l.errorAt(start, bad)
+		}
 	}
-	return token{kind: tokNumber, start: start, text: text, value: v}, nil
+	return token{kind: tokNumber, start: start, text: text}, nil
 }
 
 func (l *lexer) word() (token, error) {

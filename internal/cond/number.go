@@ -6,19 +6,51 @@ import (
 	"strings"
 )
 
-// units maps a lower-case suffix to its factor. A bare letter and the forms
-// with an i are powers of 1024, those with a b alone powers of 1000.
-var units = map[string]uint64{
-	"": 1, "b": 1,
-	"k": 1 << 10, "ki": 1 << 10, "kib": 1 << 10, "kb": 1e3,
-	"m": 1 << 20, "mi": 1 << 20, "mib": 1 << 20, "mb": 1e6,
-	"g": 1 << 30, "gi": 1 << 30, "gib": 1 << 30, "gb": 1e9,
-	"t": 1 << 40, "ti": 1 << 40, "tib": 1 << 40, "tb": 1e12,
+// A unitSystem maps lower-case suffixes to their factors.
+type unitSystem struct {
+	factors map[string]uint64
+	known   string // for an error message
+	whole   string // what a value must be
 }
 
-// ParseSize reads a number as conditions have it: 64k, 1.5MiB, 0x1000.
-func ParseSize(s string) (uint64, error) {
-	v, bad := parseNumber(s)
+// sizes are bytes: a bare letter and the forms with an i are powers of 1024,
+// those with a b alone powers of 1000.
+var sizes = unitSystem{
+	factors: map[string]uint64{
+		"": 1, "b": 1,
+		"k": 1 << 10, "ki": 1 << 10, "kib": 1 << 10, "kb": 1e3,
+		"m": 1 << 20, "mi": 1 << 20, "mib": 1 << 20, "mb": 1e6,
+		"g": 1 << 30, "gi": 1 << 30, "gib": 1 << 30, "gb": 1e9,
+		"t": 1 << 40, "ti": 1 << 40, "tib": 1 << 40, "tb": 1e12,
+	},
+	known: "units: k, M, G, T, KiB, MiB, GiB, TiB, kB, MB, GB, TB",
+	whole: "a whole number of bytes",
+}
+
+// counts are everything else, in powers of 1000.
+var counts = unitSystem{
+	factors: map[string]uint64{"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12},
+	known:   "units of a count: k, M, G, T",
+	whole:   "a whole number",
+}
+
+// unitsOf is how numbers that are compared with the field are written.
+func unitsOf(f Field) *unitSystem {
+	switch f {
+	case Thread, Nth, Blocks, Count:
+		return &counts
+	}
+	return &sizes
+}
+
+// ParseSize reads a size as conditions have it: 64k, 1.5MiB, 0x1000.
+func ParseSize(s string) (uint64, error) { return parse(s, &sizes) }
+
+// ParseCount reads a count as conditions have it: 20k is 20,000.
+func ParseCount(s string) (uint64, error) { return parse(s, &counts) }
+
+func parse(s string, units *unitSystem) (uint64, error) {
+	v, bad := parseNumber(s, units)
 	if bad != "" {
 		return 0, &Error{Src: s, Col: 1, Msg: bad}
 	}
@@ -30,11 +62,11 @@ func isNumberByte(c byte) bool {
 }
 
 // parseNumber returns the value, or what is wrong.
-func parseNumber(s string) (v uint64, bad string) {
+func parseNumber(s string, units *unitSystem) (v uint64, bad string) {
 	if len(s) > 1 && strings.EqualFold(s[:2], "0x") {
 		hex := s[2:]
 		n := span(hex, "0123456789abcdefABCDEF_")
-		return scale(s, hex[:n], "", hex[n:], 16)
+		return units.scale(s, hex[:n], "", hex[n:], 16)
 	}
 	n := span(s, "0123456789_")
 	if n == 0 && !strings.HasPrefix(s, ".") {
@@ -48,7 +80,7 @@ func parseNumber(s string) (v uint64, bad string) {
 			return 0, strconv.Quote(s) + " has no digits after the point"
 		}
 	}
-	return scale(s, whole, fraction, unit, 10)
+	return units.scale(s, whole, fraction, unit, 10)
 }
 
 // span is the length of the run of chars that s begins with.
@@ -57,10 +89,10 @@ func span(s, chars string) int {
 }
 
 // scale computes (whole + 0.fraction) * unit, which must be a whole number of 64 bits.
-func scale(s, whole, fraction, unit string, base int) (v uint64, bad string) {
-	factor, ok := units[strings.ToLower(unit)]
+func (u *unitSystem) scale(s, whole, fraction, unit string, base int) (v uint64, bad string) {
+	factor, ok := u.factors[strings.ToLower(unit)]
 	if !ok {
-		return 0, "unknown unit " + strconv.Quote(unit) + " in " + strconv.Quote(s) + " (units: k, M, G, T, KiB, MiB, GiB, TiB, kB, MB, GB, TB)"
+		return 0, "unknown unit " + strconv.Quote(unit) + " in " + strconv.Quote(s) + " (" + u.known + ")"
 	}
 	w, err := strconv.ParseUint(strings.ReplaceAll(whole, "_", ""), base, 64)
 	if err != nil {
@@ -70,7 +102,7 @@ func scale(s, whole, fraction, unit string, base int) (v uint64, bad string) {
 		return 0, s + " does not fit in 64 bits"
 	}
 	hi, lo := bits.Mul64(w, factor)
-	part, bad := fractionOf(s, fraction, factor)
+	part, bad := u.fraction(s, fraction, factor)
 	if bad != "" {
 		return 0, bad
 	}
@@ -81,8 +113,8 @@ func scale(s, whole, fraction, unit string, base int) (v uint64, bad string) {
 	return sum, ""
 }
 
-// fractionOf is 0.digits * factor.
-func fractionOf(s, digits string, factor uint64) (uint64, string) {
+// fraction is 0.digits * factor.
+func (u *unitSystem) fraction(s, digits string, factor uint64) (uint64, string) {
 	digits = strings.TrimRight(digits, "0")
 	if digits == "" {
 		return 0, ""
@@ -98,7 +130,7 @@ func fractionOf(s, digits string, factor uint64) (uint64, string) {
 	hi, lo := bits.Mul64(n, factor) // hi < power, because n < power
 	quotient, rest := bits.Div64(hi, lo, power)
 	if rest != 0 {
-		return 0, s + " is not a whole number of bytes"
+		return 0, s + " is not " + u.whole
 	}
 	return quotient, ""
 }

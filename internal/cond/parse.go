@@ -2,6 +2,7 @@ package cond
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -159,7 +160,7 @@ func (p *parser) primary() (Node, error) {
 		if err := p.advance(); err != nil {
 			return nil, err
 		}
-		return &Compare{Field: Nth, Op: EQ, Value: t.value, Col: column(p.lex.src, t.start)}, nil
+		return p.comparison(t, Nth, EQ, t)
 	case tokEnd:
 		return nil, p.errorf(t, "the condition ends where a term is missing")
 	}
@@ -251,7 +252,19 @@ func (p *parser) compare(t token, field Field) (Node, error) {
 	case v.kind != tokNumber:
 		return nil, p.errorf(v, "%s is compared with a number, found %s", t.text, v.describe())
 	}
-	return &Compare{Field: field, Op: op.op, Value: v.value, Col: column(p.lex.src, t.start)}, p.advance()
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	return p.comparison(t, field, op.op, v)
+}
+
+// comparison relates the field, whose term begins at t, to the number of v.
+func (p *parser) comparison(t token, field Field, op Op, v token) (Node, error) {
+	n, bad := parseNumber(strings.TrimPrefix(v.text, "#"), unitsOf(field))
+	if bad != "" {
+		return nil, p.errorf(v, "%s", bad)
+	}
+	return &Compare{Field: field, Op: op, Value: n, Col: column(p.lex.src, t.start)}, nil
 }
 
 // reversed reads number op field, which becomes field op number.
@@ -275,7 +288,10 @@ func (p *parser) reversed() (Node, error) {
 	if !ok {
 		return nil, p.errorf(t, "unknown name %q%s", t.text, suggestion(t.text))
 	}
-	return &Compare{Field: field, Op: op.op.mirror(), Value: v.value, Col: column(p.lex.src, t.start)}, p.advance()
+	if err := p.advance(); err != nil {
+		return nil, err
+	}
+	return p.comparison(t, field, op.op.mirror(), v)
 }
 
 // nameCompare reads the operator and name after a word that is compared with names.
