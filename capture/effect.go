@@ -31,6 +31,12 @@ func (e *Event) Allocates() bool {
 	return !e.Failed && e.Addr != 0 && (e.Kind == Alloc || e.Kind == Realloc)
 }
 
+// SizeKnown reports whether Size is a size: that of a free of no live block is 0, as
+// nobody knows it.
+func (e *Event) SizeKnown() bool {
+	return e.Size != 0 || e.Kind != Free || e.Ended.Recorded
+}
+
 // EndedAt is the address of the block that the event ended, if it ended one: that handed
 // in, or, of an allocation, the one that it was put in the place of.
 func (e *Event) EndedAt() uint64 {

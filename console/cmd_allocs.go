@@ -91,9 +91,13 @@ var eventColumns = []screen.Column{{Head: "event", Right: true}, {Head: "time", 
 // eventRow is an event in a list of them.
 func eventRow(c *Console, e *recording.Event, v eventView, where [2]screen.Span, names map[int]string) []screen.Span {
 	where[0].Text = c.out.Names.Short(where[0].Text)
+	size := "?"
+	if e.SizeKnown() {
+		size = screen.ShortSize(e.Size)
+	}
 	return []screen.Span{
 		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(names[int(e.TID)]),
-		screen.Plain(screen.ShortSize(e.Size)), screen.Plain(v.Call), where[0], where[1],
+		screen.Plain(size), screen.Plain(v.Call), where[0], where[1],
 	}
 }
 

@@ -263,6 +263,7 @@ type whenceView struct {
 	Event   *eventView  `json:"event,omitempty"`
 	Frames  []frameView `json:"frames,omitempty"`
 	Last    *eventView  `json:"last,omitempty"`
+	Before  uint64      `json:"freed_before,omitempty"` // the event that had given back what last frees
 }
 
 func showWhence(c *Console, in Input, w *query.Whence) {
@@ -274,6 +275,9 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 	case w.Last != nil:
 		e := viewEvent(w.Last)
 		v.Last = &e
+		if w.Stray != nil && w.Stray.Before != nil {
+			v.Before = w.Stray.Before.Seq
+		}
 	}
 	c.answer(in, v, func(o *screen.Output) {
 		switch {
@@ -284,6 +288,9 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 			return
 		case w.Last != nil:
 			o.Printf("%#x is in no live block that was recorded; the last event about it was #%d %s\n", w.Addr, w.Last.Seq, w.Last.Call())
+			if w.Stray != nil {
+				o.Printf("%s\n", strayText(w.Last, w.Stray))
+			}
 		default:
 			o.Printf("%#x is in no block that was recorded\n", w.Addr)
 		}

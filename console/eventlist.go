@@ -78,6 +78,7 @@ type eventTable struct {
 	names map[int]string // of threads
 	table *screen.LongTable
 	shown int
+	stray bool // a free of no live block is among them
 }
 
 func newEventTable(c *Console, l eventList) *eventTable {
@@ -88,6 +89,7 @@ func (t *eventTable) add(part []*recording.Event) {
 	t.shown += len(part)
 	rows := make([][]screen.Span, len(part))
 	for i, e := range part {
+		t.stray = t.stray || !e.SizeKnown()
 		rows[i] = eventRow(t.c, e, viewEvent(e), eventPlace(t.c, e), t.names)
 	}
 	t.table.Add(rows)
@@ -95,6 +97,9 @@ func (t *eventTable) add(part []*recording.Event) {
 
 func (t *eventTable) end(of listed) {
 	endOfList(t.c.out, t.list, t.shown, of)
+	if t.stray {
+		t.c.out.Line(screen.Guess("(?: a free of no live block that was recorded)"))
+	}
 	t.c.out.Careful(t.c.s.Recorded.Gaps())
 }
 

@@ -65,6 +65,9 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if !stepped(r) {
 		o.Line(headline(r))
 	}
+	if r.Stray != nil {
+		o.Line(screen.Guess("   " + strayText(r.Event, r.Stray)))
+	}
 	if len(r.Frames) == 0 {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/names"
+	"hdb/query"
 	"hdb/recording"
 	"hdb/session"
 	"hdb/symbols"
@@ -73,28 +74,43 @@ func viewThread(t session.ThreadInfo) threadView {
 }
 
 type eventView struct {
-	Seq      uint64 `json:"seq"`
-	Kind     string `json:"kind"`
-	Function string `json:"function"`
-	Addr     string `json:"addr"`
-	Size     uint64 `json:"size"`
-	Old      string `json:"old,omitempty"`
-	Failed   bool   `json:"failed,omitempty"`
-	TID      int32  `json:"tid"`
-	Time     int64  `json:"time_ns"`
-	Call     string `json:"call"`
-	Where    string `json:"where,omitempty"`
+	Seq      uint64  `json:"seq"`
+	Kind     string  `json:"kind"`
+	Function string  `json:"function"`
+	Addr     string  `json:"addr"`
+	Size     *uint64 `json:"size,omitempty"` // none of a free of no live block
+	Old      string  `json:"old,omitempty"`
+	Failed   bool    `json:"failed,omitempty"`
+	TID      int32   `json:"tid"`
+	Time     int64   `json:"time_ns"`
+	Call     string  `json:"call"`
+	Where    string  `json:"where,omitempty"`
 }
 
 func viewEvent(e *recording.Event) eventView {
 	v := eventView{
-		Seq: e.Seq, Kind: e.Kind.String(), Function: e.Function, Addr: fmt.Sprintf("%#x", e.Addr), Size: e.Size,
+		Seq: e.Seq, Kind: e.Kind.String(), Function: e.Function, Addr: fmt.Sprintf("%#x", e.Addr),
 		Failed: e.Failed, TID: e.TID, Time: e.Time.Nanoseconds(), Call: e.Call(),
+	}
+	if e.SizeKnown() {
+		v.Size = &e.Size
 	}
 	if e.Kind == capture.Realloc {
 		v.Old = fmt.Sprintf("%#x", e.Old)
 	}
 	return v
+}
+
+// freedNothing is said of a free that was of no block as far as the recording knows: of
+// one that was freed before, or made before the recording.
+const freedNothing = "it freed no live block that was recorded"
+
+// strayText says it of one event.
+func strayText(e *recording.Event, stray *query.StrayFree) string {
+	if stray.Before == nil {
+		return freedNothing
+	}
+	return fmt.Sprintf("it freed no live block: %#x was given back before, by #%d %s", e.Addr, stray.Before.Seq, stray.Before.Call())
 }
 
 // A returnedView is what a finished function has returned.
@@ -116,6 +132,7 @@ type reportView struct {
 	ExitCode *int          `json:"exit_code,omitempty"`
 	ExitSig  string        `json:"exit_signal,omitempty"`
 	Returned *returnedView `json:"returned,omitempty"`
+	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
 	Elapsed  int64         `json:"elapsed_ns"`
 	Frames   []frameView   `json:"frames,omitempty"`
 }
@@ -132,6 +149,9 @@ func viewReport(r *session.Report) reportView {
 	if r.Event != nil {
 		e := viewEvent(r.Event)
 		v.Event = &e
+	}
+	if r.Stray != nil && r.Stray.Before != nil {
+		v.Before = r.Stray.Before.Seq
 	}
 	if r.Signal != nil {
 		v.Signal = r.Signal.Name

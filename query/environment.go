@@ -96,7 +96,7 @@ func (v *environment) ask(a recording.Question, predicate func(string) bool) boo
 func (v *environment) Number(f cond.Field) (uint64, bool) {
 	switch f {
 	case cond.Size:
-		return v.e.Size, recording.HasSize(&v.e.Event)
+		return v.e.Size, v.e.SizeKnown()
 	case cond.Addr:
 		return v.e.Addr, true
 	case cond.Old:

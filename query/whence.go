@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"hdb/capture"
 	"hdb/heap"
 	"hdb/names"
 	"hdb/recording"
@@ -19,6 +20,26 @@ type Whence struct {
 	Below, Above uint64        // where there is none: the next live blocks, 0 without
 	BelowSize    uint64
 	Last         *recording.Event // where there is none: the last event about a block that held it
+	Stray        *StrayFree       // what is known of Last if it freed nothing
+}
+
+// A StrayFree is a free of an address at which no live block was recorded.
+type StrayFree struct {
+	Before *recording.Event // that gave the block there back before; nil without one
+}
+
+// StrayFree is nil if the event is not a stray free.
+func (r *Recording) StrayFree(e *recording.Event) *StrayFree {
+	if e.SizeKnown() || r.Index == nil {
+		return nil
+	}
+	for last := range r.Index.About(e.Addr, e.Seq-1) {
+		if last.Kind == capture.Free && last.Addr == e.Addr || last.Kind == capture.Realloc && last.Old == e.Addr && !last.Failed {
+			return &StrayFree{withName(r.Source, *last)}
+		}
+		break
+	}
+	return &StrayFree{}
 }
 
 // Whence finds the recorded block around an address.
@@ -37,6 +58,7 @@ func (r *Recording) Whence(addr uint64) *Whence {
 		}
 		for e := range x.About(addr, r.Moment) {
 			w.Last = withName(r.Source, *e)
+			w.Stray = r.StrayFree(w.Last)
 			break
 		}
 		return w

@@ -13,7 +13,11 @@ type Event struct {
 	capture.Event
 	Function string
 	text     string // of a live call, which knows more than the event keeps
+	sized    bool   // of a live call: the block that it frees is known, even if its size is 0
 }
+
+// SizeKnown reports whether Size is a size, see capture.Event.
+func (e *Event) SizeKnown() bool { return e.sized || e.Event.SizeKnown() }
 
 // EventOf is the event of a call that was followed.
 func EventOf(call breakpoints.Call) *Event {

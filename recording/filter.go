@@ -88,7 +88,7 @@ type filterEnv struct {
 func (v *filterEnv) Number(f cond.Field) (uint64, bool) {
 	switch f {
 	case cond.Size:
-		return v.e.Size, HasSize(v.e)
+		return v.e.Size, v.e.SizeKnown()
 	case cond.Thread:
 		t := v.run.threads[v.e.TID]
 		if t == nil {
@@ -118,11 +118,6 @@ func number(f cond.Field, e *capture.Event, fn *breakpoints.Function, live *heap
 		return e.Aux, fn.Count.From != breakpoints.Nowhere
 	}
 	return 0, false
-}
-
-// HasSize tells whether the size of an event is known: that of a freed block is 0 if not.
-func HasSize(e *capture.Event) bool {
-	return e.Size != 0 || e.Kind != capture.Free || e.Ended.Recorded
 }
 
 // Kind tells whether the event's function has that name.
@@ -180,17 +175,16 @@ func (v *filterEnv) ThreadName() string {
 // callEnv is what conditions see of a call that the owner of the process follows.
 type callEnv struct {
 	Origin
-	live  *heap.Ledger
-	e     *Event
-	fn    *breakpoints.Function
-	sized bool // the size of a freed block is known, even if it is 0
+	live *heap.Ledger
+	e    *Event
+	fn   *breakpoints.Function
 }
 
 // Number is the value of a field at this event.
 func (v *callEnv) Number(f cond.Field) (uint64, bool) {
 	switch f {
 	case cond.Size:
-		return v.e.Size, v.sized || HasSize(&v.e.Event)
+		return v.e.Size, v.e.SizeKnown()
 	case cond.Thread:
 		return uint64(v.Thread().Number()), true
 	}

@@ -124,7 +124,7 @@ func (r *Recording) Take(call breakpoints.Call, now time.Duration, from Origin) 
 	e.Seq = n.seq
 	env := &callEnv{Origin: from, live: n.live, e: e, fn: &call.Function}
 	var ended heap.Block
-	ended, env.sized = n.live.Post(&e.Event, false)
+	ended, e.sized = n.live.Post(&e.Event, false)
 	stop = from.Stops(e, env)
 	// What the recording has the beginning of, it has to have the end of.
 	if stop && !n.ended || ended.Logged || n.recordsAll() || n.recordsSome() && n.filter.Eval(env) {

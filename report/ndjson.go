@@ -179,7 +179,9 @@ func appendEvent(b []byte, e *Event, function string, run int32) []byte {
 	if e.Addr != 0 {
 		address(`,"addr":`, e.Addr)
 	}
-	number(`,"size":`, e.Size)
+	if e.SizeKnown() {
+		number(`,"size":`, e.Size)
+	}
 	if e.Old != 0 {
 		address(`,"old":`, e.Old)
 	}

@@ -96,27 +96,27 @@ type parquetSample struct {
 }
 
 type parquetEvent struct {
-	Run        string `parquet:"run,dict,zstd"`
-	Seq        int64  `parquet:"seq,delta,zstd"`
-	Time       int64  `parquet:"time,timestamp(microsecond),delta,zstd"`
-	ElapsedUS  int64  `parquet:"elapsed_us,delta,zstd"`
-	Exec       int32  `parquet:"exec,dict,zstd"`
-	Kind       string `parquet:"kind,dict,zstd"`
-	Function   string `parquet:"function,dict,zstd"`
-	TID        int32  `parquet:"tid,dict,zstd"`
-	Thread     string `parquet:"thread,optional,dict,zstd"`
-	Addr       uint64 `parquet:"addr,optional,zstd"`
-	Size       uint64 `parquet:"size,dict,zstd"`
-	Old        uint64 `parquet:"old,optional,zstd"`
-	Aux        uint64 `parquet:"aux,optional,dict,zstd"`
-	Stack      int64  `parquet:"stack,optional,dict,zstd"`
-	Makes      bool   `parquet:"makes,zstd"`
-	Ends       bool   `parquet:"ends,zstd"`
-	EndedSize  uint64 `parquet:"ended_size,dict,zstd"`
-	EndedStack int64  `parquet:"ended_stack,optional,dict,zstd"`
-	EndedSeq   int64  `parquet:"ended_seq,optional,delta,zstd"`
-	Failed     bool   `parquet:"failed,zstd"`
-	Abandoned  bool   `parquet:"abandoned,zstd"`
+	Run        string  `parquet:"run,dict,zstd"`
+	Seq        int64   `parquet:"seq,delta,zstd"`
+	Time       int64   `parquet:"time,timestamp(microsecond),delta,zstd"`
+	ElapsedUS  int64   `parquet:"elapsed_us,delta,zstd"`
+	Exec       int32   `parquet:"exec,dict,zstd"`
+	Kind       string  `parquet:"kind,dict,zstd"`
+	Function   string  `parquet:"function,dict,zstd"`
+	TID        int32   `parquet:"tid,dict,zstd"`
+	Thread     string  `parquet:"thread,optional,dict,zstd"`
+	Addr       uint64  `parquet:"addr,optional,zstd"`
+	Size       *uint64 `parquet:"size,optional,dict,zstd"` // nil of a free of no live block
+	Old        uint64  `parquet:"old,optional,zstd"`
+	Aux        uint64  `parquet:"aux,optional,dict,zstd"`
+	Stack      int64   `parquet:"stack,optional,dict,zstd"`
+	Makes      bool    `parquet:"makes,zstd"`
+	Ends       bool    `parquet:"ends,zstd"`
+	EndedSize  uint64  `parquet:"ended_size,dict,zstd"`
+	EndedStack int64   `parquet:"ended_stack,optional,dict,zstd"`
+	EndedSeq   int64   `parquet:"ended_seq,optional,delta,zstd"`
+	Failed     bool    `parquet:"failed,zstd"`
+	Abandoned  bool    `parquet:"abandoned,zstd"`
 }
 
 const (
@@ -406,8 +406,11 @@ func (d *dataset) events() (parquetRun, error) {
 	for e := range d.r.Events {
 		row := parquetEvent{
 			Run: d.key, Seq: int64(e.Seq), Time: d.r.at(e.Time).UnixMicro(), ElapsedUS: e.Time.Microseconds(), Exec: runs.of(e.Seq),
-			Kind: e.Kind.String(), TID: e.TID, Thread: threads[e.TID], Addr: e.Addr, Size: e.Size, Old: e.Old, Aux: e.Aux,
+			Kind: e.Kind.String(), TID: e.TID, Thread: threads[e.TID], Addr: e.Addr, Old: e.Old, Aux: e.Aux,
 			Stack: int64(e.Stack), Makes: e.Allocates(), Failed: e.Failed, Abandoned: e.Abandoned,
+		}
+		if e.SizeKnown() {
+			row.Size = new(e.Size)
 		}
 		if int(e.Func) < len(functions) {
 			row.Function = functions[e.Func]
@@ -456,8 +459,8 @@ func (s *parquetRun) add(e *parquetEvent) {
 	}
 	if e.Makes {
 		s.Blocks++
-		s.Bytes += e.Size
-		s.Live += e.Size
+		s.Bytes += *e.Size
+		s.Live += *e.Size
 		s.LiveCount++
 		s.Peak = max(s.Peak, s.Live)
 	}

@@ -20,6 +20,7 @@ type Report struct {
 	Thread   ThreadInfo
 	Hits     []*breakpoints.Stop // the numbered stops that matched
 	Event    *recording.Event    // the allocation stopped at
+	Stray    *query.StrayFree    // what is known of it if it is a recorded free of no live block
 	Signal   *inferior.Signal
 	Exit     inferior.ExitStatus
 	Watch    *WatchHit

@@ -134,6 +134,18 @@ func (q *Queries) Whence(addr uint64) (*query.Whence, error) {
 	return r.Whence(addr), nil
 }
 
+// strayFree is nil if the event freed a block, or is none of a recording's.
+func (q *Queries) strayFree(e *recording.Event) *query.StrayFree {
+	if e.SizeKnown() {
+		return nil
+	}
+	r, err := q.events()
+	if err != nil {
+		return nil
+	}
+	return r.StrayFree(e)
+}
+
 // History are the recorded events up to the moment about blocks that held an address, see
 // query.Recording.
 func (q *Queries) History(addr uint64, limit int) (events []*recording.Event, total int, more bool, err error) {

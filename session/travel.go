@@ -61,7 +61,7 @@ func (t *Travel) gotoEvent(seq uint64) (*Report, error) {
 	}
 	t.recorded.bring(seq)
 	t.sel.selectRecorded(seq, e.Stack, seq)
-	return t.there(&Report{Event: e, Elapsed: e.Time}, e.TID), nil
+	return t.there(&Report{Event: e, Stray: t.queries.strayFree(e), Elapsed: e.Time}, e.TID), nil
 }
 
 // there completes the report of the moment that the capture was brought to.
