@@ -182,12 +182,13 @@ func wholeName(o *screen.Output, f names.Frame) []screen.Span {
 	return markedName(f, o.Names.Function(f.Function, f.Linkage))
 }
 
+// markedName adds where in the function the code lies if there is no line that tells it.
 func markedName(f names.Frame, name string) []screen.Span {
 	var marks []string
-	if name == "" {
-		name = f.Name()
-	}
-	if f.Line == 0 && f.Offset != 0 && (f.Function != "" || f.InFile != 0) {
+	switch {
+	case name == "":
+		name = f.CodeName()
+	case f.Line == 0 && f.Offset != 0:
 		name += fmt.Sprintf("+%#x", f.Offset)
 	}
 	if f.Inlined {

@@ -38,3 +38,29 @@ func TestLongNamesOnTheScreen(t *testing.T) {
 		t.Error("the report itself was changed")
 	}
 }
+
+// TestNamelessFrames: a frame without a name is its code's place in the file, not the
+// start of its function and an offset behind that. The mark of the selected frame does not
+// move what stands behind it.
+func TestNamelessFrames(t *testing.T) {
+	frames := []names.Frame{
+		{Num: 0, Code: addr.PC(0x7000), Frame: symbols.Frame{Function: "main", File: "main.c", Line: 4}, Module: "prog", InFile: 0x1000},
+		{Num: 1, Code: addr.Return(0x7fa57ba), Offset: 0x3a, Module: "libstdc++.so.6.0.30", InFile: 0xa57ba},
+		{Num: 2, Code: addr.Return(0x7fb0020), Offset: 0x20, Module: "libc.so.6", InFile: 0xb0020, Frame: symbols.Frame{Function: "start"}},
+		{Num: 10, Code: addr.Return(0x1234), Offset: 4},
+	}
+	for selected, want := range map[int]string{
+		-1: "#0   main                         main.c:4\n#1   libstdc++.so.6.0.30+0xa57ba  [libstdc++.so.6.0.30]\n#2   start+0x20                   [libc.so.6]\n#10  0x1234\n",
+		1:  "#0   main                         main.c:4\n#1*  libstdc++.so.6.0.30+0xa57ba  [libstdc++.so.6.0.30]\n#2   start+0x20                   [libc.so.6]\n#10  0x1234\n",
+		10: "#0   main                         main.c:4\n#1   libstdc++.so.6.0.30+0xa57ba  [libstdc++.so.6.0.30]\n#2   start+0x20                   [libc.so.6]\n#10* 0x1234\n",
+	} {
+		var b bytes.Buffer
+		printStack(&screen.Output{W: &b, Width: 80}, frames, selected)
+		if got := b.String(); got != want {
+			t.Errorf("%d is selected:\n%q, want\n%q", selected, got, want)
+		}
+	}
+	if got, want := frames[1].Name(), "libstdc++.so.6.0.30+0xa5780"; got != want {
+		t.Errorf("the function of a row is %s, want %s", got, want)
+	}
+}

@@ -37,9 +37,22 @@ func (f *Frame) Name() string {
 	case f.Function != "":
 		return f.Function
 	case f.InFile != 0:
-		return fmt.Sprintf("%s+%#x", strings.Trim(f.Module, "[]"), uint64(f.InFile)-f.Offset) // [vdso] has brackets of its own
+		return f.inModule(f.InFile - addr.File(f.Offset))
 	}
 	return f.Code.Addr().String()
+}
+
+// CodeName says where the code of a frame without a name lies, as module+offset, which is
+// the same in each run. Code outside of files has only its address.
+func (f *Frame) CodeName() string {
+	if f.InFile != 0 {
+		return f.inModule(f.InFile)
+	}
+	return f.Code.Addr().String()
+}
+
+func (f *Frame) inModule(a addr.File) string {
+	return fmt.Sprintf("%s+%#x", strings.Trim(f.Module, "[]"), uint64(a)) // [vdso] has brackets of its own
 }
 
 // Outside tells the code that is neither the program's nor a library's: the kernel's, and
