@@ -122,13 +122,13 @@ func partFlag(parts *query.ProfileParts, name string) flags.Flag {
 	case "thread":
 		return flags.Text(&parts.Thread)
 	case "from":
-		return momentFlag(&parts.From)
+		return MomentFlag(&parts.From)
 	}
-	return momentFlag(&parts.To)
+	return MomentFlag(&parts.To)
 }
 
-// momentFlag is a flag whose value is a moment.
-func momentFlag(m *query.Moment) flags.Flag {
+// MomentFlag is a flag whose value is a moment.
+func MomentFlag(m *query.Moment) flags.Flag {
 	return flags.Value(func(value string) error { *m = query.ParseMoment(value); return nil })
 }
 

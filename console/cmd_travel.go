@@ -95,7 +95,7 @@ func runGoto(_ context.Context, c *Console, in Input) error {
 	if moment == "" {
 		return errors.New("goto: a moment must follow: #N, N%, a time like 1.5s, peak, start, end, stop N or the name of a mark")
 	}
-	return reported(c, in)(c.s.Travel.Goto(moment))
+	return reported(c, in)(c.s.Travel.Goto(query.ParseMoment(moment)))
 }
 
 func runMark(_ context.Context, c *Console, in Input) error {

@@ -97,13 +97,6 @@ func (m Moment) IsPresent() bool { return m.kind == present }
 // IsStart tells the start.
 func (m Moment) IsStart() bool { return m.kind == start }
 
-// Drawn tells moments that are found by what the recording has: another recording of the
-// run has them elsewhere.
-func (m Moment) Drawn() bool { return m.kind == peak || m.kind == part }
-
-// Stop is the number of the recorded stop that the moment is.
-func (m Moment) Stop() (n int, ok bool) { return m.stop, m.kind == stopped }
-
 // StopNumber reads the name of a recorded stop: stop 3, or stop3.
 func StopNumber(text string) (n int, ok bool) {
 	digits, ok := strings.CutPrefix(text, "stop")
@@ -114,8 +107,8 @@ func StopNumber(text string) (n int, ok bool) {
 	return n, err == nil && n >= 0
 }
 
-// Marked is the mark that the moment is the name of.
-func Marked(src capture.Source, m Moment) (mark capture.MarkRecord, ok bool) {
+// marked is the mark that the moment is the name of.
+func marked(src capture.Source, m Moment) (mark capture.MarkRecord, ok bool) {
 	for _, mark := range src.Marks() {
 		if m.kind != present && mark.Name == m.text {
 			return mark, true
@@ -124,16 +117,37 @@ func Marked(src capture.Source, m Moment) (mark capture.MarkRecord, ok bool) {
 	return mark, false
 }
 
-// Seq is the last event up to a moment; that of end is heap.End.
-func (r *Recording) Seq(m Moment) (uint64, error) {
+// A Point is where a moment is in a recording.
+type Point struct {
+	Seq  uint64 // the last event up to it; that of end is heap.End
+	Stop int    // the number of the recorded stop that it is, 0 if it is none
+	// Drawn tells that it is found by what the recording has, as the peak is: another
+	// recording of the run has it elsewhere.
+	Drawn bool
+}
+
+// Point finds a moment.
+func (r *Recording) Point(m Moment) (Point, error) {
 	if m.kind == present {
-		return r.Moment, nil
+		return Point{Seq: r.Moment}, nil
 	}
+	if mark, ok := marked(r.Source, m); ok && !r.Source.Info().Aggregate {
+		return Point{Seq: mark.Seq}, nil
+	}
+	seq, err := r.find(m)
+	return Point{Seq: seq, Stop: m.stop, Drawn: m.kind == peak || m.kind == part}, err
+}
+
+// Seq is the Seq of a moment's Point.
+func (r *Recording) Seq(m Moment) (uint64, error) {
+	p, err := r.Point(m)
+	return p.Seq, err
+}
+
+// find is the last event up to a moment that is no mark.
+func (r *Recording) find(m Moment) (uint64, error) {
 	if r.Source.Info().Aggregate && m.kind != stopped && m.kind != start && m.kind != peak && m.kind != end {
 		return 0, fmt.Errorf("%s: %w", m.text, ErrSums)
-	}
-	if mark, ok := Marked(r.Source, m); ok {
-		return mark.Seq, nil
 	}
 	switch m.kind {
 	case stopped:
@@ -149,6 +163,9 @@ func (r *Recording) Seq(m Moment) (uint64, error) {
 	case end:
 		return heap.End, nil
 	case numbered:
+		if runs := r.Index.Runs(); len(runs) == 0 || m.seq > runs[len(runs)-1].Last {
+			return 0, fmt.Errorf("%s: not among the %d recorded events: see allocs", m.text, r.Source.Len())
+		}
 		return m.seq, nil
 	case part:
 		return r.Index.Nth(uint64(m.share * float64(r.Source.Len()))), nil

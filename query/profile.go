@@ -67,6 +67,9 @@ func (r *Recording) between(first, last Moment) (from, to uint64, err error) {
 	if from, err = r.Seq(first); err != nil {
 		return 0, 0, err
 	}
+	if runs := r.Index.Runs(); first.kind == elapsed && first.when > runs[len(runs)-1].End {
+		return 0, 0, fmt.Errorf("from %s: the last event is earlier, at %v", first, runs[len(runs)-1].End)
+	}
 	if from >= to {
 		text := "the moment"
 		if !last.IsPresent() {

@@ -110,16 +110,18 @@ func TestMoments(t *testing.T) {
 			t.Errorf("%q: #%d, %v, want #%d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"stop 1", "#x", "101%", "never", "1ms"} {
+	for _, text := range []string{"stop 1", "#x", "101%", "never", "1ms", "#6", "#99999999"} {
 		if got, err := r.Seq(ParseMoment(text)); err == nil {
 			t.Errorf("%q: #%d", text, got)
 		}
 	}
-	if m := ParseMoment("stop 2"); m.Drawn() || m.IsPresent() || m.String() != "stop 2" {
+	if m := ParseMoment("stop 2"); m.IsPresent() || m.String() != "stop 2" {
 		t.Errorf("stop 2: %+v", m)
 	}
-	if m := ParseMoment("30%"); !m.Drawn() {
-		t.Error("30% is not drawn from the recording")
+	for text, want := range map[string]bool{"30%": true, "peak": true, "#3": false, "loaded": false, "2500ms": false} {
+		if p, err := r.Point(ParseMoment(text)); err != nil || p.Drawn != want || p.Stop != 0 {
+			t.Errorf("%s: %+v, %v", text, p, err)
+		}
 	}
 }
 

@@ -157,14 +157,13 @@ func (q *Queries) History(addr uint64, limit int) (events []*recording.Event, to
 	return events, total, more, nil
 }
 
-// MomentOf finds the event that a moment of the recording is named by, see
-// query.ParseMoment. end is heap.End.
-func (q *Queries) MomentOf(text string) (uint64, error) {
+// MomentOf finds a moment in the recording.
+func (q *Queries) MomentOf(m query.Moment) (query.Point, error) {
 	r, err := q.sums()
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", text, err)
+		return query.Point{}, fmt.Errorf("%s: %w", m, err)
 	}
-	return r.Seq(query.ParseMoment(text))
+	return r.Point(m)
 }
 
 // Diff compares two moments of the recording.

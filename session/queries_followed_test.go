@@ -30,7 +30,7 @@ func recorded(t *testing.T, program string, flags ...string) *Session {
 func TestProfileOfThreads(t *testing.T) {
 	saved := recorded(t, "workers")
 	for _, moment := range []string{"30%", "peak", "end"} {
-		must(t)(saved.Travel.Goto(moment))
+		must(t)(saved.Travel.Goto(query.ParseMoment(moment)))
 		all := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Line: true, Snapshots: true}))
 		p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Line: true, Snapshots: true, Threads: true}))
 		if !p.Threads || p.Total() != all.Total() || p.Peak != all.Peak || p.Moment != all.Moment || !slices.Equal(p.Timeline, all.Timeline) {
@@ -86,8 +86,8 @@ func TestProfileBetweenMoments(t *testing.T) {
 		saved := recorded(t, program)
 		for _, part := range [][2]string{{"20%", "70%"}, {"peak", "end"}, {"start", "peak"}, {"#3", "#4"}, {"90%", ""}} {
 			p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Line: true, Snapshots: true, From: query.ParseMoment(part[0]), To: query.ParseMoment(part[1])}))
-			from := get[uint64](t)(saved.Queries.MomentOf(part[0]))
-			to := get[uint64](t)(saved.Queries.MomentOf(cmp.Or(part[1], "end")))
+			from := get[query.Point](t)(saved.Queries.MomentOf(query.ParseMoment(part[0]))).Seq
+			to := get[query.Point](t)(saved.Queries.MomentOf(query.ParseMoment(cmp.Or(part[1], "end")))).Seq
 			path := filepath.Join(t.TempDir(), "part.hdb")
 			first := from + 1
 			if part[0] == "start" {

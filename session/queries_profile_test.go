@@ -25,7 +25,7 @@ func TestSnapshots(t *testing.T) {
 		t.Errorf("a recording of what main does begins at %v, because %+v; its first event is at %v", p.Begin, p.Partial, x.Runs()[0].Start)
 	}
 	for _, moment := range []string{"start", "30%", "peak", "end"} {
-		must(t)(saved.Travel.Goto(moment))
+		must(t)(saved.Travel.Goto(query.ParseMoment(moment)))
 		p := get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{Line: true, Snapshots: true}))
 		if n := len(p.Snapshots); n == 0 || n > query.ProfileSnapshots {
 			t.Fatalf("%s: %d snapshots", moment, n)

@@ -114,7 +114,7 @@ func TestTablesSayWhatTheProfileSays(t *testing.T) {
 		t.Errorf("the profile has %+v", total)
 	}
 	// As of an earlier moment.
-	must(t)(saved.Travel.Goto("50%"))
+	must(t)(saved.Travel.Goto(query.ParseMoment("50%")))
 	p = get[*report.Profile](t)(saved.Queries.Profile(query.ProfileParts{}))
 	r = get[*report.Recording](t)(saved.Queries.Recording())
 	if got, want := ask(t, r, "select events, live_bytes, peak_bytes FROM runs")[0], fmt.Sprintf("%d %d %d", p.Events, p.Moment.Live, p.Peak.Live); got != want {

@@ -27,28 +27,25 @@ type Travel struct {
 
 // Goto brings a capture to a moment, see MomentOf: its event is selected, for bt,
 // frame and list, and what is asked about the heap is answered as it was after it.
-func (t *Travel) Goto(moment string) (*Report, error) {
+func (t *Travel) Goto(moment query.Moment) (*Report, error) {
 	if t.mode() != Saved {
 		return nil, fmt.Errorf("goto %s: only a capture has a past: use next-alloc, or save and open", moment)
 	}
-	seq, err := t.queries.MomentOf(moment)
+	p, err := t.queries.MomentOf(moment)
 	if err != nil {
 		return nil, fmt.Errorf("goto: %w", err)
 	}
-	m := query.ParseMoment(moment)
-	if _, marked := query.Marked(t.saved, m); !marked {
-		if n, ok := m.Stop(); ok {
-			return t.gotoStop(n, seq), nil
-		}
+	if p.Stop != 0 {
+		return t.gotoStop(p.Stop, p.Seq), nil
 	}
-	if seq == heap.End {
+	if p.Seq == heap.End {
 		r, err := t.gotoEvent(t.saved.Last())
 		t.recorded.toEnd()
 		return r, err
 	}
-	r, err := t.gotoEvent(seq)
+	r, err := t.gotoEvent(p.Seq)
 	if err == nil {
-		r.Drawn = m.Drawn()
+		r.Drawn = p.Drawn
 	}
 	return r, err
 }

@@ -151,7 +151,7 @@ func TestReplayGoesBothWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	visit := func(d query.Direction, from string) (seqs []uint64) {
-		r := must(t)(saved.Travel.Goto(from))
+		r := must(t)(saved.Travel.Goto(query.ParseMoment(from)))
 		for !r.Event.Allocates() { // the first and the last event may be another
 			r = must(t)(saved.Travel.ReplayTo(t.Context(), d, false, 1, nil))
 		}

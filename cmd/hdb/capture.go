@@ -12,9 +12,11 @@ import (
 	"hdb/breakpoints"
 	"hdb/capture/edit"
 	"hdb/capture/file"
+	"hdb/console"
 	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
+	"hdb/query"
 	"hdb/report"
 	"hdb/session"
 )
@@ -63,7 +65,7 @@ type captureOptions struct {
 	verb              string
 	files             []string
 	out               string
-	from, to          string
+	from, to          query.Moment
 	json, force, help bool
 	log               bool
 	keepFunctions     bool
@@ -98,9 +100,9 @@ func (o *captureOptions) flag(name string) flags.Flag {
 	case "o", "output":
 		return flags.Text(&o.out)
 	case "from":
-		return flags.Text(&o.from)
+		return console.MomentFlag(&o.from)
 	case "to":
-		return flags.Text(&o.to)
+		return console.MomentFlag(&o.to)
 	}
 	return flags.Flag{}
 }
@@ -133,7 +135,7 @@ func (o *captureOptions) check() error {
 		return fmt.Errorf("capture: what to do is missing: %w", errCapture)
 	case !ok:
 		return fmt.Errorf("capture: %q: no such verb: %w", o.verb, errCapture)
-	case !takes("json", o.json), !takes("log", o.log), !takes("from", o.from != ""), !takes("to", o.to != ""), !takes("keep-functions", o.keepFunctions), !writes && o.out != "":
+	case !takes("json", o.json), !takes("log", o.log), !takes("from", !o.from.IsPresent()), !takes("to", !o.to.IsPresent()), !takes("keep-functions", o.keepFunctions), !writes && o.out != "":
 		return fmt.Errorf("capture %s: a flag of another verb: %w", o.verb, errCapture)
 	case len(o.files) == 0:
 		return fmt.Errorf("capture %s: a capture must follow: %w", o.verb, errCapture)
@@ -141,7 +143,7 @@ func (o *captureOptions) check() error {
 		return fmt.Errorf("capture merge: two captures at least must follow: %w", errCapture)
 	case o.verb != "merge" && o.verb != "check" && len(o.files) > 1:
 		return fmt.Errorf("capture %s: one capture must follow: %w", o.verb, errCapture)
-	case o.verb == "trim" && o.from == "" && o.to == "":
+	case o.verb == "trim" && o.from.IsPresent() && o.to.IsPresent():
 		return fmt.Errorf("capture trim: --from or --to is missing: %w", errCapture)
 	case writes && o.out == "":
 		return fmt.Errorf("capture %s: -o FILE is missing: %w", o.verb, errCapture)
@@ -236,15 +238,19 @@ func (o *captureOptions) span(errw io.Writer) (from, to uint64, err error) {
 		return 0, 0, err
 	}
 	to = math.MaxUint64
-	if o.from != "" {
-		if from, err = s.Queries.MomentOf(o.from); err != nil {
+	if !o.from.IsPresent() {
+		p, err := s.Queries.MomentOf(o.from)
+		if err != nil {
 			return 0, 0, fmt.Errorf("--from: %w", err)
 		}
+		from = p.Seq
 	}
-	if o.to != "" {
-		if to, err = s.Queries.MomentOf(o.to); err != nil {
+	if !o.to.IsPresent() {
+		p, err := s.Queries.MomentOf(o.to)
+		if err != nil {
 			return 0, 0, fmt.Errorf("--to: %w", err)
 		}
+		to = p.Seq
 	}
 	return from, to, nil
 }
