@@ -255,10 +255,10 @@ func runWhence(_ context.Context, c *Console, in Input) error {
 }
 
 type whenceView struct {
-	Address uint64      `json:"address"`
-	Block   uint64      `json:"block,omitempty"`
-	Offset  uint64      `json:"offset,omitempty"`
-	Size    uint64      `json:"size,omitempty"`
+	Address string      `json:"address"`
+	Block   string      `json:"block,omitempty"`
+	Offset  *uint64     `json:"offset,omitempty"` // in the block
+	Size    *uint64     `json:"size,omitempty"`   // of it
 	Age     int64       `json:"age_ns,omitempty"`
 	Event   *eventView  `json:"event,omitempty"`
 	Frames  []frameView `json:"frames,omitempty"`
@@ -267,11 +267,12 @@ type whenceView struct {
 }
 
 func showWhence(c *Console, in Input, w *query.Whence) {
-	v := whenceView{Address: w.Addr, Block: w.Start}
+	v := whenceView{Address: fmt.Sprintf("%#x", w.Addr)}
 	switch {
 	case w.Event != nil:
 		e := viewEvent(w.Event)
-		v.Event, v.Offset, v.Size, v.Age, v.Frames = &e, w.Addr-w.Start, w.Event.Size, int64(w.Age), viewFrames(w.Frames)
+		v.Block, v.Offset, v.Size = fmt.Sprintf("%#x", w.Start), new(w.Addr-w.Start), &w.Event.Size
+		v.Event, v.Age, v.Frames = &e, int64(w.Age), viewFrames(w.Frames)
 	case w.Last != nil:
 		e := viewEvent(w.Last)
 		v.Last = &e

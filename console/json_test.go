@@ -2,6 +2,9 @@ package console
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -32,4 +35,29 @@ func FuzzHostileJSON(f *testing.F) {
 			t.Errorf("JSON of %q decodes to %q", name, back.Function)
 		}
 	})
+}
+
+// TestJSONAddresses holds every object of --json to addresses that are strings: JSON's
+// readers take numbers for floating-point ones.
+func TestJSONAddresses(t *testing.T) {
+	field := regexp.MustCompile("(?m)^\\s+\\w+\\s+(\\S+)\\s+`json:\"(addr|address|block|pc|low|high|bias|entry|rax|old)[,\"]")
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range field.FindAllStringSubmatch(string(src), -1) {
+			if found++; m[1] != "string" {
+				t.Errorf("%s: field %s is of type %s", name, m[2], m[1])
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d fields were found", found)
+	}
 }

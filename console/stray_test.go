@@ -94,6 +94,11 @@ func TestStrayFreesOfPrograms(t *testing.T) {
 			t.Errorf("%s: freed_before %v\n%s", line, before, st.out.String())
 		}
 	}
+	st := newStage(t, func(c *Config) { c.JSON = true }, "open "+path, "goto #5", "whence 0x6000")
+	st.Run()
+	if want := `"command":"whence","address":"0x6000","block":"0x6000","offset":0,"size":0,`; !strings.Contains(st.out.String(), want) {
+		t.Errorf("no %s in\n%s", want, st.out.String())
+	}
 	to := filepath.Join(t.TempDir(), "double.ndjson")
 	play(t, "open "+path, "export ndjson "+to)
 	b, err := os.ReadFile(to)
