@@ -128,7 +128,8 @@ func endOfList(o *screen.Output, l eventList, shown int, of listed) {
 	o.Printf("%s %d of %s; `%s` lists all\n", l.which, shown, total, all)
 }
 
-// eventObject prints {"v":1,"command":NAME,"events":[...],"total":N}.
+// eventObject prints {"v":1,"command":NAME,"events":[...],"total":N}, of a list that was
+// interrupted {"v":1,"command":NAME,"events":[...],"interrupted":true}.
 type eventObject struct {
 	c      *Console
 	head   string // the fields that each object begins with
@@ -165,11 +166,12 @@ func (o *eventObject) end(of listed) {
 	o.c.out.Raw(strings.TrimPrefix(o.before, ",") + "]" + rest[len(o.head):])
 }
 
-// cut ends the line where it is, if it has begun.
+// cut ends the object where it is, if it has begun: a reader can tell a list that is not
+// whole from one that is.
 func (o *eventObject) cut() {
 	if o.before != "," {
 		return
 	}
 	defer o.c.out.Whole()()
-	o.c.out.Raw("\n")
+	o.c.out.Raw(`],"interrupted":true}` + "\n")
 }
