@@ -25,12 +25,13 @@ func TestMain(m *testing.M) {
 }
 
 func terminalChild() (code int) {
+	drops := line.DropsTyped(os.Stdin)
 	in, err := line.NewTerminal()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		return ExitUsage
 	}
-	s := session.New(session.Config{Version: "test"})
+	s := session.New(session.Config{Version: "test", DropsTyped: drops})
 	defer func() { // as cmd/hdb does, for a panic; the console has closed it before
 		if err := in.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, "error:", err)
@@ -259,6 +260,27 @@ func TestTerminalKeepsLinesTypedAhead(t *testing.T) {
 	modes, err := unix.IoctlGetTermios(int(k.tty.Fd()), unix.TCGETS)
 	if err != nil || modes.Lflag&unix.NOFLSH != 0 {
 		t.Errorf("the terminal was left with modes %+v: %v", modes, err)
+	}
+}
+
+// TestTerminalModesOfPrograms: a program has the user's NOFLSH, set or not, and so has the
+// terminal after hdb.
+func TestTerminalModesOfPrograms(t *testing.T) {
+	for word, want := range map[string]uint32{"-noflsh": 0, "noflsh": unix.NOFLSH} {
+		k := newKeyboard(t, exec.Command("/bin/sh", "-c", "stty "+word+"; "+os.Args[0]+"; stty -a; echo over"))
+		k.expect("(hdb) ")
+		k.press("file stty" + keyEnter)
+		k.expect("(hdb) ")
+		k.press("run -a" + keyEnter)
+		k.expect(" " + word + " ")
+		k.expect("exited with code 0")
+		k.press("quit" + keyEnter)
+		k.expect(" " + word + " ")
+		k.expect("over")
+		modes, err := unix.IoctlGetTermios(int(k.tty.Fd()), unix.TCGETS)
+		if err != nil || modes.Lflag&unix.NOFLSH != want {
+			t.Errorf("stty %s: the terminal was left with modes %+v: %v", word, modes, err)
+		}
 	}
 }
 

@@ -26,9 +26,12 @@ type Config struct {
 	Env  []string // NAME=value; nil is hdb's own
 	Dir  string   // working directory, "" is hdb's own
 	Redirections
-	TTY      string // a terminal to be the program's own, e.g. /dev/pts/3
-	KeepASLR bool   // leave address space randomisation on
-	Apart    bool   // without a controlling terminal: it can neither read from hdb's nor write to it
+	TTY string // a terminal to be the program's own, e.g. /dev/pts/3
+	// DropsTyped: of the terminal that it shares with hdb, a signal key drops what was typed
+	// before it, though hdb may have told the terminal otherwise for itself (NOFLSH).
+	DropsTyped bool
+	KeepASLR   bool // leave address space randomisation on
+	Apart      bool // without a controlling terminal: it can neither read from hdb's nor write to it
 }
 
 // A LaunchError says why a program could not be started and what to do.
@@ -164,7 +167,7 @@ func start(path string, c Config, files [3]*os.File, term *terminal) (int, error
 		attr.Sys.Setsid, attr.Sys.Setctty, attr.Sys.Ctty = true, true, 0
 	case c.Apart:
 		attr.Sys.Setsid = true
-	case term.open():
+	case term.open(c.DropsTyped):
 		attr.Sys.Setpgid = true
 	}
 	if !c.KeepASLR {

@@ -26,8 +26,8 @@ type terminal struct {
 // from it is sent SIGTTIN.
 func (t *terminal) KeepTerminal(keep bool) { t.kept = keep }
 
-// open finds out whether there is a terminal to share.
-func (t *terminal) open() bool {
+// open finds out whether there is a terminal to share. drops: see Config.DropsTyped.
+func (t *terminal) open(drops bool) bool {
 	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		return false
@@ -39,7 +39,9 @@ func (t *terminal) open() bool {
 		return false
 	}
 	t.fd, t.shared, t.own, t.modes = fd, true, group, *modes
-	t.modes.Lflag &^= unix.NOFLSH // which is hdb's, for lines typed ahead
+	if drops {
+		t.modes.Lflag &^= unix.NOFLSH // which is hdb's, for lines typed ahead
+	}
 	return true
 }
 

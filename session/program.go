@@ -169,7 +169,7 @@ func (s *Session) launchConfig() (inferior.Config, error) {
 	}
 	cfg := inferior.Config{Args: args, Redirections: files}
 	cfg.Path, cfg.Dir, cfg.TTY, cfg.KeepASLR = s.names.Program.Path, s.Settings.Dir, s.Settings.TTY, s.Settings.KeepASLR
-	cfg.Apart = s.Settings.Apart
+	cfg.Apart, cfg.DropsTyped = s.Settings.Apart, s.cfg.DropsTyped
 	for _, kv := range os.Environ() {
 		name, _, _ := strings.Cut(kv, "=")
 		if _, set := s.Settings.Env[name]; !set && !s.Settings.UnsetEnv[name] {

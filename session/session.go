@@ -28,6 +28,8 @@ type Config struct {
 	// Fetched is told what debuginfod servers have sent, on any goroutine, rather than
 	// Notify, when it is set.
 	Fetched func(names.Fetched)
+	// DropsTyped is how the user has the terminal: see inferior.Config.
+	DropsTyped bool
 	// Cache keeps what takes long to find out of files; nil keeps nothing.
 	Cache *diskcache.Dir
 }

@@ -119,7 +119,8 @@ func live(all *options, in *os.File, out, errw io.Writer) int {
 	var c *console.Console
 	s := session.New(session.Config{
 		Version: version(), Guard: guardCommand(), Cache: cache(), Notify: func(line string) { c.Notify(line) },
-		Signal: func(*inferior.Signal) {}, // they all pass, and none is worth a line
+		DropsTyped: line.DropsTyped(in),
+		Signal:     func(*inferior.Signal) {}, // they all pass, and none is worth a line
 	})
 	defer s.Close() // the console does; this is for a panic
 	if o.pid == 0 {

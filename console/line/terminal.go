@@ -112,6 +112,14 @@ func (t *terminal) newState() {
 	}
 }
 
+// DropsTyped reports whether a signal key drops what was typed before it, as terminals do
+// unless they are told not to (termios(3): NOFLSH). A Reader of NewTerminal tells them.
+func DropsTyped(f *os.File) bool {
+	var mode syscall.Termios
+	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), syscall.TCGETS, uintptr(unsafe.Pointer(&mode)))
+	return errno == 0 && mode.Lflag&syscall.NOFLSH == 0
+}
+
 // changeModes changes the terminal's modes. Those of a prompt make Ctrl-C and Ctrl-Z keys
 // like others (termios(3): ISIG): liner does so too, but only after it has printed the
 // prompt, and a key pressed at once would be a signal. Between prompts a signal key does
