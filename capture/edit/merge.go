@@ -45,9 +45,10 @@ func Merge(w io.Writer, files []*file.File) (Copied, error) {
 	slices.SortStableFunc(files, func(a, b *file.File) int { return a.Info().Start.Compare(b.Info().Start) })
 	for _, f := range files[1:] {
 		a, b := files[0].Info(), f.Info()
-		switch {
-		case filepath.Base(a.Program) != filepath.Base(b.Program) || a.Arch != b.Arch:
-			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s)", files[0].Path(), a.Program, a.Arch, f.Path(), b.Program, b.Arch)
+		if filepath.Base(a.Program) != filepath.Base(b.Program) || a.Arch != b.Arch {
+			return Copied{}, fmt.Errorf("%s is of %s (%s), %s of %s (%s): merge takes captures of one program, by the name of its file, on one architecture; "+
+				"merge those of each program by themselves, or look at several programs side by side with `hdb export parquet`",
+				files[0].Path(), a.Program, a.Arch, f.Path(), b.Program, b.Arch)
 		}
 	}
 	m := &merger{}
