@@ -133,23 +133,23 @@ func (x *Execution) leave() {
 // NextAlloc continues to the n-th allocation event from here that matches the
 // condition; a nil condition matches all.
 func (x *Execution) NextAlloc(n int, c *cond.Cond) (*Report, error) {
-	return x.nextEvent(n, c, func(k capture.Kind) bool {
+	return x.nextEvent(n, c, false, func(k capture.Kind) bool {
 		return k == capture.Alloc || k == capture.Realloc || k == capture.Map
 	})
 }
 
 // NextFree continues to the n-th block given back from here.
 func (x *Execution) NextFree(n int, c *cond.Cond) (*Report, error) {
-	return x.nextEvent(n, c, func(k capture.Kind) bool { return k == capture.Free || k == capture.Unmap })
+	return x.nextEvent(n, c, true, func(k capture.Kind) bool { return k == capture.Free || k == capture.Unmap })
 }
 
-func (x *Execution) nextEvent(n int, c *cond.Cond, want func(capture.Kind) bool) (*Report, error) {
+func (x *Execution) nextEvent(n int, c *cond.Cond, frees bool, want func(capture.Kind) bool) (*Report, error) {
 	if err := x.live(); err != nil {
 		return nil, err
 	}
 	if c != nil && !x.said[c.String()] { // an empty line repeats the command
 		x.said[c.String()] = true
-		x.stops.WarnCondition(c)
+		x.stops.warnCondition(c, frees)
 	}
 	x.demand.next = &nextEvent{left: max(n, 1), cond: c, want: want}
 	if err := x.planes.arm(); err != nil {

@@ -44,7 +44,7 @@ func (s *Stops) Break(text string, temporary bool) (*breakpoints.Stop, error) {
 		if !onEvents(st) {
 			return nil, fmt.Errorf("%w: break alloc and break free stop at recorded events", ErrSaved)
 		}
-		s.WarnCondition(st.Cond)
+		s.warnStop(st)
 		return s.add(st)
 	}
 	if st.Location == "" {
@@ -68,7 +68,7 @@ func (s *Stops) Break(text string, temporary bool) (*breakpoints.Stop, error) {
 		}
 		st.Location = fmt.Sprintf("%s:%d", file, line)
 	}
-	s.WarnCondition(st.Cond)
+	s.warnStop(st)
 	return s.add(st)
 }
 
@@ -363,7 +363,7 @@ func (s *Stops) SetCondition(id int, text string) error {
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
 		return err
 	}
-	s.WarnCondition(st.Cond)
+	s.warnStop(st)
 	return s.planes.arm()
 }
 

@@ -17,11 +17,25 @@ import (
 )
 
 // WarnCondition says what of a condition is not what it seems: numbers of the heap that
-// are in doubt, and names that nothing has which is loaded now, or will be when the
-// program starts. Most of these are misspelt; a library that comes later may still
-// bring them.
-func (s *Stops) WarnCondition(c *cond.Cond) {
+// are in doubt, comparisons that no event satisfies, and names that nothing has which is
+// loaded now, or will be when the program starts. Most of these are misspelt; a library
+// that comes later may still bring them.
+func (s *Stops) WarnCondition(c *cond.Cond) { s.warnCondition(c, false) }
+
+// warnStop is WarnCondition of a stop.
+func (s *Stops) warnStop(st *breakpoints.Stop) {
+	s.warnCondition(st.Cond, st.Kind == breakpoints.StopFree)
+}
+
+func (s *Stops) warnCondition(c *cond.Cond, frees bool) {
 	s.warnCounts(c)
+	for _, cmp := range c.Impossible(frees) {
+		why := ""
+		if cmp.Field == cond.Addr {
+			why = ": free(NULL) does nothing and is no event"
+		}
+		s.notify("%s: never true%s", cmp, why)
+	}
 	if c == nil || s.saved != nil {
 		return
 	}

@@ -24,7 +24,10 @@
 // A *Cond never changes after Parse, so goroutines may share it.
 package cond
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // A Cond is a parsed condition.
 type Cond struct {
@@ -70,6 +73,39 @@ func (c *Cond) UsesPredicate(p Predicate) bool {
 		call, ok := n.(*Call)
 		return ok && call.Predicate == p
 	})
+}
+
+// Impossible are the comparisons that no event satisfies, in the order written. frees:
+// of the events that free a block, none of which is at address 0.
+func (c *Cond) Impossible(frees bool) []*Compare {
+	var never []*Compare
+	if c == nil {
+		return nil
+	}
+	contains(c.norm, func(n Node) bool {
+		if cmp, ok := n.(*Compare); ok && cmp.impossible(frees) {
+			never = append(never, cmp)
+		}
+		return false
+	})
+	return never
+}
+
+// impossible reports whether the field has no value that compares so.
+func (c *Compare) impossible(frees bool) bool {
+	low := uint64(0) // the least value
+	if c.Field == Nth || c.Field == Thread || c.Field == Addr && frees {
+		low = 1
+	}
+	switch c.Op {
+	case EQ, LE:
+		return c.Value < low
+	case LT:
+		return c.Value <= low
+	case GT:
+		return c.Value == math.MaxUint64
+	}
+	return false
 }
 
 // Asked are the names that the condition asks p for, in the order written.

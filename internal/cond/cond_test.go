@@ -310,6 +310,35 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
+func TestImpossible(t *testing.T) {
+	for src, want := range map[string][2]string{ // of any event, of those that free
+		"addr == 0":                       {"", "addr == 0x0"},
+		"0 >= addr && size > 1":           {"", "addr <= 0x0"},
+		"!(addr != 0) || addr < 1":        {"", "addr == 0x0, addr < 0x1"},
+		"addr != 0 && addr >= 0":          {},
+		"!(addr == 0)":                    {},
+		"size < 0":                        {"size < 0", "size < 0"},
+		"nth == 0 || thread <= 0":         {"nth == 0, thread <= 0", "nth == 0, thread <= 0"},
+		"nth == 1 && size == 0":           {},
+		"live > 18446744073709551615":     {"live > 18446744073709551615", "live > 18446744073709551615"},
+		`func("f") && !module("libc.so")`: {},
+	} {
+		c, err := Parse(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, frees := range []bool{false, true} {
+			var got []string
+			for _, cmp := range c.Impossible(frees) {
+				got = append(got, cmp.String())
+			}
+			if strings.Join(got, ", ") != want[i] {
+				t.Errorf("%s, frees %v: %q, want %q", src, frees, got, want[i])
+			}
+		}
+	}
+}
+
 func TestParseCount(t *testing.T) {
 	for src, want := range map[string]uint64{
 		"0": 0, "10": 10, "0x10": 16, "20k": 20_000, "20K": 20_000, "1.5M": 1_500_000, "2g": 2e9, "1T": 1e12, "1_000": 1000, "0.0005k": 0, "20kB": 0, "20KiB": 0, "1b": 0,
