@@ -144,7 +144,7 @@ func refusal(p *inferior.Process) error {
 	}
 	var limit unix.Rlimit
 	if err := unix.Prlimit(p.PID(), unix.RLIMIT_AS, nil, &limit); err == nil && limit.Cur != unix.RLIM_INFINITY {
-		return fmt.Errorf("the process may use no more than %d MiB of addresses (RLIMIT_AS), and the probe needs %d",
+		return fmt.Errorf("the address space of the process is limited to %d MiB (RLIMIT_AS, ulimit -v), of which the probe would take %d MiB, so that the program's own allocations might fail",
 			limit.Cur>>20, (fileSize+ringSize+privateSize)>>20)
 	}
 	return nil
