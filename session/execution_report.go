@@ -135,6 +135,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 		if x.demand.wantsEvents() && !x.names.Program.Object.Header().Static {
 			x.planes.noteNoAllocator()
 		}
+		x.hintLeakSanitizer(r.Exit)
 		x.recorder.logStop(r)
 		x.ended()
 		return r
