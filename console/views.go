@@ -18,7 +18,7 @@ import (
 // The views are what --json prints; the text on the screen says the same.
 
 type frameView struct {
-	Num      int    `json:"frame"`
+	Num      *int   `json:"frame,omitempty"` // of a tail call that of the frame that it called, nil if it called the allocator
 	PC       string `json:"pc"`
 	Function string `json:"function,omitempty"`
 	Linkage  string `json:"linkage,omitempty"`
@@ -27,7 +27,7 @@ type frameView struct {
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
 	Inlined  bool   `json:"inlined,omitempty"`
-	TailCall bool   `json:"tail_call,omitempty"` // deduced, not on the stack; Num is that of the frame that it called
+	TailCall bool   `json:"tail_call,omitempty"` // deduced, not on the stack
 	Module   string `json:"module,omitempty"`
 	Source   string `json:"source"` // where the name comes from
 	Found    string `json:"found"`  // how the frame was found
@@ -37,8 +37,12 @@ type frameView struct {
 }
 
 func viewFrame(f names.Frame) frameView {
+	var num *int
+	if f.Num >= 0 {
+		num = &f.Num
+	}
 	return frameView{
-		Num: f.Num, PC: f.Code.Addr().String(), Function: f.Function, Linkage: f.Linkage, Offset: f.Offset,
+		Num: num, PC: f.Code.Addr().String(), Function: f.Function, Linkage: f.Linkage, Offset: f.Offset,
 		File: f.File, Line: f.Line, Column: f.Column, Inlined: f.Inlined, TailCall: f.Tail, Module: f.Module,
 		Source: f.Frame.Source.String(), Found: f.How.String(), Guess: f.How.Guess(), Signal: f.Signal,
 	}

@@ -64,3 +64,19 @@ func TestNamelessFrames(t *testing.T) {
 		t.Errorf("the function of a row is %s, want %s", got, want)
 	}
 }
+
+// TestTailCallsInJSON: a deduced frame has the number of the frame that it called, and
+// none if it called the allocator, which has no frame.
+func TestTailCallsInJSON(t *testing.T) {
+	for want, f := range map[string]names.Frame{
+		`{"frame":0,"pc":"0x10","function":"f",`:                    {Num: 0},
+		`{"frame":0,"pc":"0x10","function":"f","offset":0,"tail_c`:  {Num: 0, Tail: true},
+		`{"pc":"0x10","function":"f","offset":0,"tail_call":true,"`: {Num: -1, Tail: true},
+	} {
+		f.Code, f.Function = addr.PC(0x10), "f"
+		got := jsonText(viewFrame(f))
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "tail_call") != f.Tail {
+			t.Errorf("%s, want the beginning %s", got, want)
+		}
+	}
+}

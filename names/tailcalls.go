@@ -14,8 +14,8 @@ import (
 // sites of DWARF, as gdb does: the call in the outer frame names a function that is not
 // the one called, and exactly one chain of tail calls leads from there to it. Of several
 // chains only the calls at their begin and end that all of them share are added. A
-// deduced frame has no CFA, no registers and the number of the frame that was called;
-// it is only to be shown. called are the symbols of the function that the innermost frame
+// deduced frame has no CFA, no registers and the number of the frame that was called, -1
+// if that has no frame; it is only to be shown. called are the symbols of the function that the innermost frame
 // called, one of which it is, when its own frame is not there: none if the innermost frame
 // called nothing.
 func (r *Resolver) WithTailCalls(frames []Frame, called []string) []Frame {
@@ -26,7 +26,7 @@ func (r *Resolver) WithTailCalls(frames []Frame, called []string) []Frame {
 	var out []Frame
 	if len(called) > 0 && len(frames) > 0 && frames[0].Num == 0 && frames[0].Code.IsReturn() {
 		for _, jump := range x.between(x.named(called), frames[0].Code) {
-			out = x.appendFrames(out, jump, 0)
+			out = x.appendFrames(out, jump, -1)
 		}
 	}
 	for i, f := range frames {
