@@ -518,6 +518,30 @@ func TestRecordUntilTheDiskIsFull(t *testing.T) {
 	}
 }
 
+// An assertion about a run whose recording filled the disk is decided by what is in it:
+// more blocks than are allowed have failed it, fewer leave it undecided.
+func TestAssertUntilTheDiskIsFull(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[string]struct {
+		code int
+		said string
+	}{
+		"10": {3, "FAILED max-allocs: "}, // which are in the recording
+		"1M": {6, "UNDECIDED max-allocs: "},
+	} {
+		r := newRecording(t)
+		mount := "mount -t tmpfs -o size=8k none " + r.cmd.Dir + " || exit 99; exec \"$@\""
+		r.cmd = exec.Command("unshare", "-m", "sh", "-c", mount, "sh", HDB(t), "assert", "--max-allocs", limit, "-o", r.file, "--", Build(t, "recorded"), "1500")
+		r.start()
+		if code := r.wait(); code == 99 || strings.Contains(r.out.String(), "unshare failed") {
+			t.Skipf("no mount namespace: %s", r.out.String())
+		} else if code != want.code {
+			t.Errorf("at most %s blocks: exit code %d, want %d", limit, code, want.code)
+		}
+		r.wantSaid("no space left on device", want.said)
+	}
+}
+
 // On a terminal a line tells how far the recording is, and Ctrl-C goes to the
 // program.
 func TestRecordOnATerminal(t *testing.T) {

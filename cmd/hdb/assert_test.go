@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"hdb/console"
 	"hdb/testprogs"
 )
 
@@ -169,5 +171,14 @@ func TestAssertOfAPart(t *testing.T) {
 		if code := run(append([]string{"assert"}, c.args...), os.Stdin, &out, &errw); code != c.code || !strings.Contains(out.String(), c.want) {
 			t.Errorf("hdb assert %v: exit %d, want %d and %q in\n%s%s", c.args, code, c.code, c.want, &out, &errw)
 		}
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := max(c.code, console.ExitFailed) // a verdict that was not printed is lost, but for its code
+		if code := run(append([]string{"assert"}, c.args...), os.Stdin, full, io.Discard); code != want {
+			t.Errorf("hdb assert %v to a full disk: exit %d, want %d", c.args, code, want)
+		}
+		full.Close()
 	}
 }
