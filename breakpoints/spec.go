@@ -55,10 +55,7 @@ func ParseSpec(text string, extra ...Function) (Spec, error) {
 // parseCondition parses the condition. Its errors count columns from its first
 // character on, as those of record filter do.
 func parseCondition(p part, place cond.Place) (*cond.Cond, error) {
-	c, err := cond.Parse(strings.TrimLeft(p.text, " \t"))
-	if err == nil {
-		err = c.Check(place)
-	}
+	c, err := cond.ParseAt(strings.TrimLeft(p.text, " \t"), place)
 	if err != nil {
 		return nil, fmt.Errorf("condition: %w", err)
 	}

@@ -74,16 +74,16 @@ func (k StopKind) place() cond.Place {
 		return cond.Place{
 			Name:       "at an allocation",
 			Fields:     append([]cond.Field{cond.Size, cond.Addr, cond.Old, cond.Align, cond.Count}, everywhere...),
-			Predicates: append(stack, cond.Caller, cond.Like, cond.Kind),
+			Predicates: append(stack, cond.Caller, cond.Like, cond.Kind), Expressions: true,
 		}
 	case StopFree:
 		return cond.Place{
 			Name:       "when a block is freed",
 			Fields:     append([]cond.Field{cond.Addr, cond.Size}, everywhere...),
-			Predicates: append(stack, cond.Caller, cond.Like, cond.Kind),
+			Predicates: append(stack, cond.Caller, cond.Like, cond.Kind), Expressions: true,
 		}
 	}
-	return cond.Place{Name: "at a " + k.String(), Fields: everywhere, Predicates: stack}
+	return cond.Place{Name: "at a " + k.String(), Fields: everywhere, Predicates: stack, Expressions: true}
 }
 
 // A Place is an address where a stop has its trap.
@@ -174,11 +174,8 @@ func (s *Stop) SetCondition(text string) error {
 		s.Cond = nil
 		return nil
 	}
-	c, err := cond.Parse(text)
+	c, err := cond.ParseAt(text, s.Place())
 	if err != nil {
-		return err
-	}
-	if err := c.Check(s.Place()); err != nil {
 		return err
 	}
 	s.Cond = c

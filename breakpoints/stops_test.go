@@ -72,8 +72,8 @@ func TestStopCheck(t *testing.T) {
 func TestSetCondition(t *testing.T) {
 	s := NewStop(mustSpec(t, "main if nth > 3"))
 	for text, want := range map[string]string{
-		"size > 3": "column 1: size is not known at a function",
-		"nth >":    "column 6: nth is compared with a number",
+		"n > (3": "column 5: no bracket closes this (",
+		"nth >":  "column 6: nth is compared with a number",
 	} {
 		if err := s.SetCondition(text); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("SetCondition(%q) = %v, want %s", text, err, want)

@@ -57,6 +57,9 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	if d.Unsized > 0 {
 		below("%s of unknown size freed meanwhile: no comparison with it holds", screen.Counted(d.Unsized, "block"))
 	}
+	if d.Undecided > 0 {
+		below("at %s a variable had no value, so the condition did not hold: %s", screen.Counted(d.Undecided, "event"), d.Why)
+	}
 	if st.Ignore > 0 {
 		below("passes the next %s", screen.Counted(st.Ignore, "hit"))
 	}

@@ -75,7 +75,7 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 		v := viewStop(st)
 		d, atAllocs := c.s.Stops.Detail(st)
 		if v.Warnings = warnings(d.Doubt); atAllocs {
-			v.InProcess, v.Outside, v.Passed, v.Unsized = d.InProcess, d.Outside, &d.Passed, d.Unsized
+			v.InProcess, v.Outside, v.Passed, v.Unsized, v.Undecided = d.InProcess, d.Outside, &d.Passed, d.Unsized, d.Undecided
 		}
 		views = append(views, v)
 	}

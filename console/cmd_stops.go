@@ -27,11 +27,11 @@ func stopCommands() []*Command {
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
 		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedRunnable,
 			Long: "Example:\n  rbreak ^Index::"},
-		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Synopsis: "[-rw] *ADDRESS [SIZE]\n-l ADDRESS [SIZE]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
-			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (the size of the variable without SIZE). -rw stops at reads too.\n\nExample:\n  watch *0x55555578a2c0 4"},
-		{Name: "rwatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Read),
+		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Synopsis: "[-rw] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
+			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (the size of the variable without SIZE). -rw stops at reads too. Where CONDITION does not hold behind the write, the program goes on.\n\nExamples:\n  watch *0x55555578a2c0 4\n  watch list->used if list->used > 100"},
+		{Name: "rwatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Read),
 			Long: "x86 cannot watch for reads alone.\n\nExample:\n  rwatch *0x55555578a2c0"},
-		{Name: "awatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite), Long: "Example:\n  awatch *0x55555578a2c0 4"},
+		{Name: "awatch", Group: GroupStops, Raw: true, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite), Long: "Example:\n  awatch *0x55555578a2c0 4"},
 		{Name: "delete", Aliases: []string{"d", "del"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "delete stops, or all of them", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDelete,
 			Long: "Examples:\n  delete 2\n  delete 3-5"},
 		{Name: "clear", Group: GroupStops, Raw: true, Synopsis: "[LOCATION]", Short: "delete the stops at a location", Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: runClear, Long: "Example:\n  clear parse.c:120"},
@@ -72,7 +72,8 @@ type stopView struct {
 	InProcess []string `json:"in_process,omitempty"`
 	Outside   []string `json:"outside,omitempty"`
 	Passed    *uint64  `json:"passed_events,omitempty"`
-	Unsized   uint64   `json:"unsized_frees,omitempty"` // blocks freed whose size is not known
+	Unsized   uint64   `json:"unsized_frees,omitempty"`    // blocks freed whose size is not known
+	Undecided uint64   `json:"undecided_events,omitempty"` // at which a variable of the condition had no value
 
 	Warnings []string `json:"warnings,omitempty"` // why its condition may not be right
 }
@@ -206,17 +207,16 @@ func runRbreak(_ context.Context, c *Console, in Input) error {
 
 func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) error {
 	return func(_ context.Context, c *Console, in Input) error {
-		kind, expr, size := kind, in.Raw, 0
+		kind, size := kind, 0
+		expr, condition := cutCondition(in.Raw)
 		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {
 			kind, expr = inferior.ReadWrite, rest
 		}
 		expr = strings.TrimSpace(strings.TrimPrefix(expr, "-l "))
 		if at := strings.LastIndexByte(expr, ' '); at > 0 {
-			n, err := strconv.Atoi(expr[at+1:])
-			if err != nil {
-				return fmt.Errorf("watch: %q: a size of 1, 2, 4 or 8 expected", expr[at+1:])
+			if n, err := strconv.Atoi(expr[at+1:]); err == nil {
+				expr, size = strings.TrimSpace(expr[:at]), n
 			}
-			expr, size = strings.TrimSpace(expr[:at]), n
 		}
 		if strings.Trim(expr, "*") == "" {
 			return errors.New("watch: *ADDRESS must follow: a number, $register or symbol")
@@ -225,8 +225,27 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 		if err != nil {
 			return err
 		}
+		if condition != "" {
+			if err := c.s.Stops.SetCondition(st.ID, condition); err != nil {
+				return errors.Join(fmt.Errorf("condition: %w", err), c.s.Stops.Delete(st.ID))
+			}
+		}
 		tellStop(c, in, st)
 		return nil
+	}
+}
+
+// cutCondition cuts off what follows the word if.
+func cutCondition(text string) (before, condition string) {
+	for at := 0; ; at += len(" if") {
+		i := strings.Index(text[at:], " if")
+		if i < 0 {
+			return text, ""
+		}
+		at += i
+		if rest := text[at+len(" if"):]; rest != "" && strings.IndexByte(" \t(", rest[0]) >= 0 {
+			return strings.TrimSpace(text[:at]), strings.TrimSpace(rest)
+		}
 	}
 }
 

@@ -34,6 +34,12 @@ var conditionExamples = []string{
 	`#4711`,
 }
 
+// programExamples ask for variables of a program.
+var programExamples = []string{
+	`n == 50 && thread == 1`,
+	`size >= 1k && req->user.id == 7`,
+}
+
 // conditionsText explains the language of conditions, in the shape of a
 // command's Long: paragraphs and indented blocks.
 func conditionsText() string {
@@ -42,6 +48,7 @@ func conditionsText() string {
 		fmt.Fprintf(&names, "\n  %-9s %s", strings.TrimSuffix(f.Name, "("), f.Help)
 	}
 	return "A condition stands after `if` in break, tbreak, condition, next-alloc, next-free, allocs and live. It compares numbers of an event and asks for names; `break PLACE if` knows those that need no allocation.\n\n" +
+		"At the stops of a process, all else in a condition is of the program: any expression that print takes, as n == 50, req->user->id == 7 or $rdi != 0, read in the frame that the stop was set for, at an allocation in that of the function which the block belongs to. size alone is the allocation's size; $size is that too, within an expression as well: $size == size + 16. A variable of such a name is meant in parentheses, (size) > 3, or where conditions have no such word. At a place in the code a variable without a value stops the program, with the reason; at allocations the condition does not hold there, and `info breakpoints` counts them.\n\n" +
 		"Names:" + names.String() + "\n\n" +
 		"Operators, those that bind closest first: == != < <= > >=, ! for not, && for and, || for or; parentheses group.\n\n" +
 		"Numbers are 4096, 0x1000, 1_000_000, and sizes: k, M, G, T and KiB, MiB, GiB, TiB are powers of 1024, kB, MB, GB, TB powers of 1000. 1.5MiB is a size too. In the counts thread, nth, blocks and count, k, M, G and T are powers of 1000: blocks > 20k means 20,000.\n\n" +
@@ -53,5 +60,5 @@ func conditionsText() string {
 		"live and blocks count the blocks that were allocated while all allocator calls were followed: by a recording, or because a condition asks for live or blocks. One that is set before `run` counts all. " +
 		"Where calls went by before, or in between, a warning says how the numbers may be wrong, and so does `info breakpoints`.\n\n" +
 		"The name of a function is the one that bt shows, with or without its parameters and its namespaces, or the linker's. A template's is that of all its instances. * in a name stands for any text, and nothing else is special in it.\n\n" +
-		"Examples:\n  " + strings.Join(conditionExamples, "\n  ")
+		"Examples:\n  " + strings.Join(slices.Concat(conditionExamples, programExamples), "\n  ")
 }

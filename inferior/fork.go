@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -308,20 +307,17 @@ func (f *family) onExec(t *Thread) {
 		f.p.message("%v", err)
 	}
 	f.p.guard.renew()
-	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", t.tg.pid))
-	if err == nil {
-		t.tg.exe = path
-	}
+	_ = t.tg.executes() // a process that has been killed meanwhile keeps its name
 	f.p.modules.forget()
 	f.p.modules.rescan()
 	if f.p.stop != nil && f.p.stop.Thread != t {
 		f.p.stop = nil // it concerned a thread of the old image
 	}
 	if f.p.hooks.Execed != nil {
-		f.p.hooks.Execed(path)
+		f.p.hooks.Execed(t.tg.exe)
 	}
 	if f.forks.catchExec && f.p.stop == nil {
-		f.p.stop = &Stop{Reason: Execed, Thread: t, Path: path}
+		f.p.stop = &Stop{Reason: Execed, Thread: t, Path: t.tg.exe}
 	}
 	f.p.proceed(t)
 }

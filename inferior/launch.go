@@ -226,11 +226,9 @@ func (p *Process) prepare() error {
 	if err := p.memory.open(p.target.pid, false); err != nil {
 		return err
 	}
-	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.target.pid))
-	if err != nil {
+	if err := p.target.executes(); err != nil {
 		return err
 	}
-	p.target.exe = exe
 	p.modules.rescan()
 	// Without stops of children SIGCHLD would only interrupt us; a refusal
 	// costs time, not correctness.

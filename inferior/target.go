@@ -2,6 +2,7 @@ package inferior
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -13,6 +14,7 @@ type target struct {
 	launched   bool // otherwise it was there before
 	killOnExit bool // it dies with its tracer
 	exe        string
+	builtByGo  *bool // nil: not looked at yet
 	threads    map[int]*Thread
 	order      []*Thread // by Num
 	nextNum    int
@@ -133,5 +135,21 @@ func (tg *target) letGo() error {
 	return first
 }
 
+// executes takes up which program the target runs, after an exec and before all else.
+func (tg *target) executes() error {
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", tg.pid))
+	if err != nil {
+		return err
+	}
+	tg.exe, tg.builtByGo = path, nil
+	return nil
+}
+
 // IsGo tells whether the target's program was built by the Go toolchain.
-func (tg *target) IsGo() bool { return isGo(fmt.Sprintf("/proc/%d/exe", tg.pid)) }
+func (tg *target) IsGo() bool {
+	if tg.builtByGo == nil {
+		is := isGo(fmt.Sprintf("/proc/%d/exe", tg.pid))
+		tg.builtByGo = &is
+	}
+	return *tg.builtByGo
+}

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"hdb/breakpoints"
@@ -11,6 +13,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/recording"
 	"hdb/report"
+	"hdb/values"
 )
 
 // demand is what asks for stops and events: the numbered stops with what they have planted,
@@ -51,6 +54,8 @@ type binding struct {
 	crowds  bool // it was said that the stop stands in the way of a jump of the probe
 	seen    eventCount
 	unsized eventCount // of frees of blocks whose size is not known
+	unknown uint64     // events at which variables of its condition had no value
+	why     string     // the first of those had none
 }
 
 // eventCount counts events in the times in which a stop was set and enabled.
@@ -119,6 +124,18 @@ func (d *demand) asksNames() bool {
 	return slices.ContainsFunc(d.stops.All(), func(st *breakpoints.Stop) bool { return st.Enabled && onEvents(st) && asks(st.Cond) })
 }
 
+// undecided counts an event at which a variable of a stop's condition had no value.
+func (d *demand) undecided(st *breakpoints.Stop, err error) {
+	b := d.binds[st.ID]
+	if b.unknown++; b.why != "" {
+		return
+	}
+	b.why = err.Error()
+	if none := (*values.NoSymbolError)(nil); errors.As(err, &none) {
+		b.why = fmt.Sprintf("no symbol %q there", none.Name)
+	}
+}
+
 // entered are the threads that stand at the entry of a function whose call was reported.
 func (d *demand) entered() map[*inferior.Thread]addr.Run {
 	at := map[*inferior.Thread]addr.Run{}
@@ -160,6 +177,7 @@ func (d *demand) begin() {
 	for _, st := range d.stops.All() {
 		b := d.binds[st.ID]
 		b.seen, b.unsized = eventCount{}, eventCount{}
+		b.unknown, b.why = 0, ""
 		if st.Enabled {
 			d.count(b)
 		}

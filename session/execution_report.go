@@ -187,20 +187,13 @@ func (x *Execution) showFrames(r *Report) {
 		return
 	}
 	var frames []names.Frame
-	n, from, final := 0, 0, false
-	var roles []query.Role
-	for _, f := range raw.Frames {
-		known := len(frames)
-		frames = x.names.AppendFrames(frames, f)
-		if placed {
-			n = enteredFrame(frames, r.Hits)
-			from = n
-			break
-		}
-		roles = x.attribution.Roles(roles, frames[known:])
-		if n, final = query.OwnerSoFar(roles); final {
-			break
-		}
+	n, from := 0, 0
+	if placed {
+		frames = x.names.AppendFrames(frames, raw.Frames[0])
+		n = enteredFrame(frames, r.Hits)
+		from = n
+	} else {
+		frames, n = x.sel.walker.toOwner(raw.Frames)
 	}
 	x.sel.stack, x.sel.frame = names.Stack{Frames: frames}, n
 	if atAnyPlace[r.Reason] && r.Event == nil {

@@ -21,6 +21,7 @@ type Planes struct {
 	walker  *walker
 	demand  *demand
 	likes   *likes
+	values  *Values
 	symbols allocatorSymbols
 	data    *dataPlane
 
@@ -33,10 +34,10 @@ type Planes struct {
 	failed func(error)
 }
 
-func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Allocators) *Planes {
+func newPlanes(c *common, a *account, w *walker, d *demand, l *likes, al *Allocators, v *Values) *Planes {
 	symbols := allocatorSymbols{c, al}
 	p := &Planes{
-		common: c, account: a, walker: w, demand: d, likes: l, symbols: symbols,
+		common: c, account: a, walker: w, demand: d, likes: l, values: v, symbols: symbols,
 		data:   &dataPlane{common: c, account: a, demand: d, symbols: symbols},
 		clones: map[addr.Run]bool{},
 	}

@@ -62,7 +62,7 @@ func (o *origin) Stack() capture.Stack { return recording.StackOf(o.walk()) }
 func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 	stop := false
 	for _, st := range o.p.demand.stops.All() {
-		if st.Wants(o.call) && st.Check(env) {
+		if st.Wants(o.call) && o.check(st, env) {
 			o.p.demand.hits = append(o.p.demand.hits, hit{stop: st, thread: o.t, event: e, now: o.call.Now})
 			stop = true
 		}
@@ -75,6 +75,33 @@ func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 		}
 	}
 	return stop
+}
+
+// check tells whether a stop is for the event, whose variables are those of the frame that
+// the block belongs to. Most frames have not got the names of a condition, which does not
+// hold there; how often that was so is counted.
+func (o *origin) check(st *breakpoints.Stop, env cond.Env) bool {
+	if st.Cond == nil || len(st.Cond.Expressions()) == 0 {
+		return st.Check(env)
+	}
+	v := &frameVariables{values: o.p.values, thread: o.t, number: env.Number, frames: o.owner}
+	stop := st.Check(struct {
+		cond.Env
+		*frameVariables
+	}{env, v})
+	if v.err != nil && !stop {
+		o.p.demand.undecided(st, v.err)
+	}
+	return stop
+}
+
+// owner is the stack with the frame that the block belongs to.
+func (o *origin) owner(whole bool) ([]names.Frame, int) {
+	if whole {
+		stack := o.Predicates.Stack()
+		return stack, o.p.attribution.Owner(stack)
+	}
+	return o.p.walker.toOwner(o.walk().Frames)
 }
 
 // Like tells whether the stack is that of the event in a capture.

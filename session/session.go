@@ -131,8 +131,8 @@ func (s *Session) wire() {
 	s.Values = newValues(c, s.Selection)
 
 	s.Allocators = &Allocators{common: c, loc: s.Locations}
-	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators)
-	s.Stops = &Stops{c, s.account, s.demand, s.Selection, s.Locations, s.Allocators, s.likes, s.Planes}
+	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators, s.Values)
+	s.Stops = &Stops{c, s.account, s.demand, s.Selection, s.Locations, s.Values, s.Allocators, s.likes, s.Planes}
 
 	s.ConsoleLog = &ConsoleLog{common: c, account: s.account}
 	s.Recorder = &Recorder{common: c, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}

@@ -18,6 +18,7 @@ type Stops struct {
 	demand     *demand
 	sel        *Selection
 	loc        *Locations
+	values     *Values
 	allocators *Allocators
 	likes      *likes
 	planes     *Planes
@@ -93,6 +94,9 @@ func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 			return nil, err
 		}
 	}
+	if err := s.checkVariables(st); err != nil {
+		return nil, err
+	}
 	s.demand.stops.Add(st)
 	s.demand.binds[st.ID] = &binding{}
 	if err := s.bindNow(st); err != nil {
@@ -156,11 +160,27 @@ func (s *Stops) bindNow(st *breakpoints.Stop) error {
 
 // atStop is the handler of a planted stop.
 func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action {
-	if !st.Check(newCodeEnv(s, t)) {
+	if !s.stops(st, t) {
 		return inferior.Resume
 	}
 	s.demand.hits = append(s.demand.hits, hit{stop: st, thread: t})
 	return inferior.StopHere
+}
+
+// stops tells whether a stop at a place or watchpoint stops a thread that is there. A
+// condition whose variables cannot be read stops it: the user may have waited for that
+// very arrival.
+func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
+	env := newCodeEnv(s, st, t)
+	switch {
+	case st.Check(env):
+		return true
+	case env.err == nil:
+		return false
+	}
+	st.Hits++
+	s.notify("breakpoint %d: condition %s: %v: stopped for that", st.ID, st.Cond, env.err)
+	return true
 }
 
 // unbind removes the stop's traps.
@@ -360,7 +380,12 @@ func (s *Stops) SetCondition(id int, text string) error {
 	if err != nil {
 		return err
 	}
+	was := st.Cond
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
+		return err
+	}
+	if err := s.checkVariables(st); err != nil {
+		st.Cond = was
 		return err
 	}
 	s.warnStop(st)

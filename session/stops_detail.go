@@ -16,6 +16,8 @@ type StopDetail struct {
 	Live               bool         // the stop is being waited for: the above is known
 	Passed             uint64       // events of this run that it let pass
 	Unsized            uint64       // frees of blocks whose size is not known, while it was set: no comparison with it holds
+	Undecided          uint64       // events at which variables of its condition had no value: it did not hold
+	Why                string       // the first of them had none
 	Doubt              report.Doubt // why its condition may not be right
 }
 
@@ -35,6 +37,7 @@ func (s *Stops) Detail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if st.Kind == breakpoints.StopFree && st.Cond != nil && st.Cond.Uses(cond.Size) {
 		d.Unsized = b.unsized.total(s.rec.Live().Unsized())
 	}
+	d.Undecided, d.Why = b.unknown, b.why
 	if s.proc == nil || !st.Enabled {
 		return d, true
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
@@ -8,15 +9,17 @@ import (
 	"hdb/query"
 )
 
-// codeEnv is what a condition sees at a place in the code.
+// codeEnv is what the condition of a stop sees at a place in the code.
 type codeEnv struct {
 	s *Stops
 	t *inferior.Thread
 	query.Predicates
+	frameVariables
 }
 
-func newCodeEnv(s *Stops, t *inferior.Thread) *codeEnv {
+func newCodeEnv(s *Stops, st *breakpoints.Stop, t *inferior.Thread) *codeEnv {
 	v := &codeEnv{s: s, t: t}
+	v.frameVariables = frameVariables{values: s.values, thread: t, number: v.Number, frames: v.entered(st)}
 	v.Attribution = s.attribution
 	v.Find = func() []names.Frame {
 		st, err := s.sel.walker.stack(t, defaultDepth, addr.Code{})
@@ -26,6 +29,22 @@ func newCodeEnv(s *Stops, t *inferior.Thread) *codeEnv {
 		return st.Frames
 	}
 	return v
+}
+
+// entered is the stack at a place, with the frame that the stop was set for.
+func (v *codeEnv) entered(st *breakpoints.Stop) func(whole bool) ([]names.Frame, int) {
+	return func(whole bool) ([]names.Frame, int) {
+		if whole {
+			stack := v.Stack()
+			return stack, enteredFrame(stack, []*breakpoints.Stop{st})
+		}
+		raw, err := v.s.sel.walker.raw(v.t, 1, addr.Code{})
+		if err != nil || len(raw.Frames) == 0 {
+			return nil, 0
+		}
+		frames := v.s.names.AppendFrames(nil, raw.Frames[0])
+		return frames, enteredFrame(frames, []*breakpoints.Stop{st})
+	}
 }
 
 // Like is false: stops at places in the code cannot ask it.

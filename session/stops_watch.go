@@ -93,7 +93,7 @@ func (s *Stops) watched(stop inferior.Stop) bool {
 				return len(s.demand.hits) > 0
 			}
 		}
-		if !st.Check(newCodeEnv(s, stop.Thread)) {
+		if !s.stops(st, stop.Thread) {
 			return len(s.demand.hits) > 0 // of another stop, at the same time
 		}
 		s.demand.hits = append(s.demand.hits, hit{stop: st, thread: stop.Thread})

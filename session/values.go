@@ -36,6 +36,7 @@ func newValues(c *common, sel *Selection) *Values {
 		},
 		Lookup: v.lookup,
 		Note:   v.note,
+		Words:  v.stopWord,
 	}
 	return v
 }
@@ -269,8 +270,7 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 		return fault
 	}
 	var memory *values.MemoryError
-	var symbol *values.NoSymbolError
-	if v.mode() == Saved && (errors.As(err, &memory) || errors.As(err, &symbol)) {
+	if v.mode() == Saved && (errors.As(err, &memory) || isNoSymbol(err)) {
 		return errCapture
 	}
 	return err

@@ -137,6 +137,25 @@ func goPrint(g *inferior.Go, at inferior.GoPlace, expr string, o values.Options)
 	return gotext.Format(x, o), nil
 }
 
+// goHolds reports whether a Go expression is true, or a number or pointer other than zero.
+func goHolds(g *inferior.Go, at inferior.GoPlace, expr string) (bool, error) {
+	if _, _, ok := goAssignment(expr); ok {
+		return false, errors.New("= changes the program: write == to compare")
+	}
+	x, err := g.Eval(at, expr, inferior.GoLimits{})
+	switch {
+	case err != nil:
+		return false, err
+	case x.Err != "":
+		return false, errors.New(x.Err)
+	case x.Kind == reflect.Bool:
+		return x.Text == "true", nil
+	case x.Kind >= reflect.Int && x.Kind <= reflect.Uintptr, x.Kind == reflect.Pointer:
+		return x.Bits != 0, nil
+	}
+	return false, fmt.Errorf("%s is a %s: a condition is a comparison", expr, x.Type)
+}
+
 // goSet changes a variable of Go.
 func (v *Values) goSet(g *inferior.Go, at inferior.GoPlace, expr string) error {
 	to, from, ok := goAssignment(expr)

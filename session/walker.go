@@ -7,6 +7,7 @@ import (
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
+	"hdb/query"
 	"hdb/unwind"
 )
 
@@ -79,4 +80,19 @@ func (w *walker) stack(t *inferior.Thread, limit int, now addr.Code) (names.Stac
 		return names.Stack{}, err
 	}
 	return w.names.Stack(raw), nil
+}
+
+// toOwner names the frames of a stack from the innermost on until it is known which one a
+// block belongs to that was allocated there, and returns the index of that.
+func (w *walker) toOwner(raw []unwind.Frame) (frames []names.Frame, owner int) {
+	var roles []query.Role
+	for _, f := range raw {
+		known, final := len(frames), false
+		frames = w.names.AppendFrames(frames, f)
+		roles = w.attribution.Roles(roles, frames[known:])
+		if owner, final = query.OwnerSoFar(roles); final {
+			break
+		}
+	}
+	return frames, owner
 }

@@ -431,7 +431,7 @@ func (e *evaluator) assignment(n *node) (Value, error) {
 		}
 	}
 	if !e.assign {
-		return Value{}, errors.New("= changes the program: use set var, or == to compare")
+		return Value{}, errAssigns
 	}
 	to, err := e.eval(n.a)
 	if err != nil {

@@ -17,6 +17,7 @@ type evaluator struct {
 	lookup
 	// assign allows the expression to change the program.
 	assign bool
+	bare   bool // names that the program has not got may be Words
 	depth  int
 }
 
@@ -247,6 +248,9 @@ func (e *evaluator) dollar(name string) (Value, error) {
 	if v, ok := e.w.vars[name]; ok {
 		return v, nil
 	}
+	if v, ok := e.w.word(name); ok {
+		return v, nil
+	}
 	return e.register(name)
 }
 
@@ -306,6 +310,11 @@ func (e *evaluator) name(name string) (Value, error) {
 	}
 	if v, ok := e.symbol(name, false); ok {
 		return v, nil
+	}
+	if e.bare {
+		if v, ok := e.w.word(name); ok {
+			return v, nil
+		}
 	}
 	return Value{}, &NoSymbolError{name}
 }

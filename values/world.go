@@ -35,6 +35,9 @@ type World struct {
 	Lookup func(name string, global bool) (at addr.Run, code, ok bool)
 	// TLS is the address of an offset in a module's thread-local block.
 	TLS func(m Module, offset uint64) (addr.Run, error)
+	// Words are numbers of the debugger: $size is one of the allocation stopped at. Words
+	// may be nil.
+	Words func(name string) (Word, bool)
 	// Note is called with remarks for the user about a value. Note may be nil.
 	Note func(string)
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Node is one of *And, *Or, *Not, *Compare and *Call.
+// A Node is one of *And, *Or, *Not, *Compare, *Call and *Expr.
 type Node interface {
 	fmt.Stringer
 	children() []Node
@@ -35,6 +35,13 @@ type Call struct {
 	Predicate Predicate
 	Arg       string // a glob: * stands for any text
 	Col       int    // column of the predicate's name, 1-based
+}
+
+// Expr is a term in the language of the program, which a debugger evaluates in a frame of
+// it: it holds when its value is not zero.
+type Expr struct {
+	Text string // without spaces around it
+	Col  int    // column of its first character, 1-based
 }
 
 // An Op is a comparison of unsigned numbers.
@@ -96,6 +103,7 @@ func (n *Or) children() []Node      { return n.Terms }
 func (n *Not) children() []Node     { return []Node{n.X} }
 func (n *Compare) children() []Node { return nil }
 func (n *Call) children() []Node    { return nil }
+func (n *Expr) children() []Node    { return nil }
 
 // String joins the terms with &&.
 func (n *And) String() string { return join(n.Terms, " && ") }
@@ -121,6 +129,9 @@ func (n *Not) String() string {
 func (n *Compare) String() string {
 	return n.Field.String() + " " + n.Op.String() + " " + formatNumber(n.Field, n.Value)
 }
+
+// String is the expression as typed.
+func (n *Expr) String() string { return n.Text }
 
 // String is func("name"), or kind == name.
 func (n *Call) String() string { return n.text(" == ") }
@@ -164,6 +175,9 @@ func Equal(x, y Node) bool {
 	case *Call:
 		y, ok := y.(*Call)
 		return ok && x.Predicate == y.Predicate && x.Arg == y.Arg
+	case *Expr:
+		y, ok := y.(*Expr)
+		return ok && x.Text == y.Text
 	case *And:
 		y, ok := y.(*And)
 		return ok && slices.EqualFunc(x.Terms, y.Terms, Equal)

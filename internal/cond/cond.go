@@ -8,12 +8,13 @@
 //	or      = and { ("||" | "or") and }
 //	and     = not { ("&&" | "and") not }
 //	not     = ("!" | "not") not | primary
-//	primary = "(" or ")" | compare | call | "#" number
+//	primary = "(" or ")" | compare | call | "#" number | expr
 //	compare = field op number | number op field
 //	        | "thread" ("==" | "!=") string | "kind" ("==" | "!=") name
 //	call    = ("func" | "module" | "caller" | "kind") "(" name ")"
 //	op      = "==" | "!=" | "<" | "<=" | ">" | ">="
 //	name    = string | identifier
+//	expr    = any other text up to the next && or ||, where the Place has Expressions
 //
 // Numbers are decimal, with a fraction if a unit makes it whole (1.5MiB), or
 // hexadecimal. Units of sizes and addresses are k, M, G, T (and KiB, MiB, ...)
@@ -27,6 +28,8 @@ package cond
 import (
 	"math"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 // A Cond is a parsed condition.
@@ -37,16 +40,42 @@ type Cond struct {
 	plan Node // norm with the cheap terms of each chain first
 }
 
-// Parse reads a whole condition. The error is an *Error that points at the
-// column; text after a complete condition is an error too.
+// Parse reads a whole condition without terms of the program's language. The error is an
+// *Error that points at the column; text after a complete condition is an error too.
 func Parse(src string) (*Cond, error) {
 	p := parser{lex: lexer{src: src}}
 	root, err := p.parse()
 	if err != nil {
 		return nil, err
 	}
+	return newCond(src, root), nil
+}
+
+// ParseAt reads a condition that is used at a place, and checks it. Its terms are of the
+// program's language where the place has Expressions and this language does not know
+// them there.
+func ParseAt(src string, at Place) (*Cond, error) {
+	if !at.Expressions {
+		c, err := Parse(src)
+		if err == nil {
+			err = c.Check(at)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+	p := splitter{src: src, at: at}
+	root, err := p.or(0, len(src))
+	if err != nil {
+		return nil, err
+	}
+	return newCond(src, root), nil
+}
+
+func newCond(src string, root Node) *Cond {
 	norm := positive(root, true)
-	return &Cond{src: src, root: root, norm: norm, plan: reorder(norm)}, nil
+	return &Cond{src: src, root: root, norm: norm, plan: reorder(norm)}
 }
 
 // Source is the text the condition was parsed from.
@@ -55,7 +84,7 @@ func (c *Cond) Source() string { return c.src }
 // String is the canonical text, which parses to an equal tree.
 func (c *Cond) String() string { return c.root.String() }
 
-// Root is the tree to be evaluated, terms in the order written, in which a Not has a Call.
+// Root is the tree to be evaluated, terms in the order written, in which a Not has a Call or an Expr.
 // It must not be modified.
 func (c *Cond) Root() Node { return c.norm }
 
@@ -120,11 +149,28 @@ func (c *Cond) Asked(p Predicate) []string {
 	return names
 }
 
+// Expressions are the terms in the program's language, in the order written.
+func (c *Cond) Expressions() []*Expr {
+	var all []*Expr
+	contains(c.root, func(n Node) bool {
+		if x, ok := n.(*Expr); ok {
+			all = append(all, x)
+		}
+		return false
+	})
+	return all
+}
+
 // UsesStack reports whether evaluating may need the stack walked.
 func (c *Cond) UsesStack() bool {
 	return contains(c.root, func(n Node) bool {
-		call, ok := n.(*Call)
-		return ok && call.Predicate.OfStack()
+		switch n := n.(type) {
+		case *Call:
+			return n.Predicate.OfStack()
+		case *Expr:
+			return true
+		}
+		return false
 	})
 }
 
@@ -141,6 +187,8 @@ type Place struct {
 	Name       string // completes "is not known ...": "at a line of code"
 	Fields     []Field
 	Predicates []Predicate
+	// Expressions tells that a program is stopped here whose variables can be asked.
+	Expressions bool
 }
 
 // Check reports the first name that means nothing at p as an *Error.
@@ -149,7 +197,28 @@ func (c *Cond) Check(p Place) error {
 	if name == "" {
 		return nil
 	}
-	return &Error{Src: c.src, Col: col, Msg: name + " is not known " + p.Name + " (known: " + p.known() + ")"}
+	return &Error{Src: c.src, Col: col, Msg: p.unknown(name)}
+}
+
+// ErrorAt is the error of a term of the program's language which names something that
+// the program has not got at p.
+func (c *Cond) ErrorAt(x *Expr, p Place, name, reason string) error {
+	col := x.Col
+	if i := strings.Index(x.Text, name); i > 0 {
+		col += utf8.RuneCountInString(x.Text[:i])
+	}
+	msg := reason
+	if _, ok := FieldNamed(name); ok {
+		msg = reason + ", and " + p.unknown(name)
+	} else if near := Nearest(name); near != "" {
+		msg += " (did you mean " + near + "?)"
+	}
+	return &Error{Src: c.src, Col: col, Msg: msg}
+}
+
+// unknown says that a name means nothing at p.
+func (p Place) unknown(name string) string {
+	return name + " is not known " + p.Name + " (known: " + p.known() + ")"
 }
 
 // firstUnknown is the leftmost name of the tree that p does not have, with its column.

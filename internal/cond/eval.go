@@ -26,6 +26,13 @@ type Env interface {
 	ThreadName() string
 }
 
+// A Program is an Env of a program that is stopped, whose variables can be read.
+type Program interface {
+	// Holds reports whether a term of the program's language has a value other than
+	// zero. Where it has no value that is known, neither the term nor its negation holds.
+	Holds(expr string) (holds, known bool)
+}
+
 // Eval reports whether the condition holds.
 func (c *Cond) Eval(env Env) bool { return eval(c.plan, env) }
 
@@ -36,7 +43,14 @@ func eval(n Node, env Env) bool {
 		return ok && n.Op.Holds(v, n.Value)
 	case *Call:
 		return ask(n, env)
+	case *Expr:
+		holds, known := program(n, env)
+		return known && holds
 	case *Not:
+		if x, ok := n.X.(*Expr); ok {
+			holds, known := program(x, env)
+			return known && !holds
+		}
 		return !eval(n.X, env)
 	case *And:
 		for _, t := range n.Terms {
@@ -53,6 +67,14 @@ func eval(n Node, env Env) bool {
 		}
 	}
 	return false
+}
+
+func program(n *Expr, env Env) (holds, known bool) {
+	p, ok := env.(Program)
+	if !ok {
+		return false, false
+	}
+	return p.Holds(n.Text)
 }
 
 func ask(n *Call, env Env) bool {
@@ -99,7 +121,7 @@ func positive(n Node, value bool) Node {
 		if !value {
 			return &Compare{n.Field, n.Op.not(), n.Value, n.Col}
 		}
-	case *Call:
+	case *Call, *Expr:
 		if !value {
 			return &Not{n}
 		}
@@ -160,7 +182,7 @@ func reorderTerms(terms []Node) []Node {
 }
 
 // cost ranks a term by its dearest question: 0 a value at hand, 1 a name, 2 the
-// totals of the heap, 3 a stack walk.
+// totals of the heap, 3 a stack walk, 4 a frame's variables.
 func cost(n Node) int {
 	switch n := n.(type) {
 	case *Compare:
@@ -173,6 +195,8 @@ func cost(n Node) int {
 			return 3
 		}
 		return 1
+	case *Expr:
+		return 4
 	}
 	c := 0
 	for _, child := range n.children() {

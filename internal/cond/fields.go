@@ -113,7 +113,8 @@ func (p Place) known() string {
 	return strings.Join(names, ", ")
 }
 
-func fieldNamed(word string) (Field, bool) {
+// FieldNamed is the field that is typed so.
+func FieldNamed(word string) (Field, bool) {
 	for f, info := range fieldInfo {
 		if info.Name == word {
 			return Field(f), true

@@ -196,7 +196,7 @@ func (p *parser) name() (Node, error) {
 		return nil, err
 	}
 	pred, isPred := predicateNamed(t.text)
-	field, isField := fieldNamed(t.text)
+	field, isField := FieldNamed(t.text)
 	switch {
 	case isPred && p.tok.kind == tokOpen:
 		return p.call(t, pred)
@@ -281,7 +281,7 @@ func (p *parser) reversed() (Node, error) {
 		return nil, err
 	}
 	t := p.tok
-	field, ok := fieldNamed(t.text)
+	field, ok := FieldNamed(t.text)
 	if t.kind != tokWord {
 		return nil, p.errorf(t, "expected a name to compare with %s, found %s", v.text, t.describe())
 	}

@@ -60,6 +60,8 @@ func (ops *Operands) fold(n cond.Node, negate bool) node {
 		return ops.foldCompare(n, negate)
 	case *cond.Call:
 		return ops.foldCall(n, negate)
+	case *cond.Expr:
+		return maybe(n.Text)
 	}
 	return maybe("")
 }
@@ -353,6 +355,8 @@ func names(n cond.Node) []string {
 			add(compareName(n))
 		case *cond.Call:
 			add(callName(n))
+		case *cond.Expr:
+			add(n.Text)
 		}
 	}
 	walk(n)

@@ -1,0 +1,82 @@
+package values
+
+import (
+	"errors"
+)
+
+// A Word is a number of the debugger that expressions can name.
+type Word struct {
+	N       uint64
+	Address bool // its type is void *, else unsigned long
+}
+
+// word is the value of a Word.
+func (w *World) word(name string) (Value, bool) {
+	if w.Words == nil {
+		return Value{}, false
+	}
+	x, ok := w.Words(name)
+	switch {
+	case !ok:
+		return Value{}, false
+	case x.Address:
+		return Number((&Type{Kind: Void, Name: "void", w: w, size: 1}).PointerTo(), x.N), true
+	}
+	return Number(baseType(w, "unsigned long", 8, encUnsigned), x.N), true
+}
+
+// Holds reports whether an expression has a value other than zero. A name that the
+// program has not got in the frame may be one of the Words.
+func (w *World) Holds(f *Frame, src string) (bool, error) {
+	e := &evaluator{lookup: lookup{w, f}, bare: true}
+	n, err := parse(src, e)
+	if err != nil {
+		return false, err
+	}
+	v, err := e.eval(n)
+	if err != nil {
+		return false, err
+	}
+	if v.Type == nil {
+		return false, errors.New("the expression has no value")
+	}
+	if err := w.Unreadable(v); err != nil {
+		return false, err
+	}
+	return e.isTrue(v)
+}
+
+// errAssigns is the error of an assignment where none is allowed.
+var errAssigns = errors.New("= changes the program: use set var, or == to compare")
+
+// Check is the error of an expression that can have no value in a frame of which maybe
+// only the PC is known: it is no expression, it assigns, or the program has not got one of
+// its names there, a *NoSymbolError. That a value cannot be read is no error.
+func (w *World) Check(f *Frame, src string) error {
+	e := &evaluator{lookup: lookup{w, f}, bare: true}
+	n, err := parse(src, e)
+	if err != nil {
+		return err
+	}
+	if err := e.numbers(n); err != nil {
+		return err
+	}
+	_, err = e.evalAny(n)
+	var none *NoSymbolError
+	if errors.Is(err, errAssigns) || errors.As(err, &none) {
+		return err
+	}
+	return nil
+}
+
+// numbers is the error of the first number that is none.
+func (e *evaluator) numbers(n *node) error {
+	if n == nil {
+		return nil
+	}
+	if n.op == nodeNumber {
+		_, err := e.number(n.text)
+		return err
+	}
+	return errors.Join(e.numbers(n.a), e.numbers(n.b), e.numbers(n.c))
+}
