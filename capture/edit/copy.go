@@ -89,12 +89,6 @@ func (k *copier) add(e *capture.Event) error {
 	return k.c.Err()
 }
 
-// replaced notes that the program was replaced before the event #first.
-func (k *copier) replaced(first uint64) {
-	k.c.ReplacedAt(first)
-	k.live.Clear()
-}
-
 // stack is the copy's ID of a stack.
 func (k *copier) stack(id capture.StackID) (capture.StackID, error) {
 	if id == 0 {

@@ -84,9 +84,9 @@ func copyPart(w io.Writer, f *file.File, src capture.Source, from, to uint64) (C
 	for ; e != nil && e.Seq <= to; e = walk.Peek() {
 		passed(e.Seq)
 		k.lose(last, walk.Lost)
-		for len(execs) > 0 && execs[0] <= e.Seq {
-			k.replaced(execs[0])
-			execs = execs[1:]
+		if len(execs) > 0 && execs[0] <= e.Seq {
+			execs = k.c.ReplacedUpTo(execs, e.Seq)
+			k.live.Clear()
 		}
 		last = e.Seq
 		if err := k.add(e); err != nil {
@@ -101,9 +101,7 @@ func copyPart(w io.Writer, f *file.File, src capture.Source, from, to uint64) (C
 		return Copied{}, errNothing
 	}
 	if to == math.MaxUint64 {
-		for _, first := range execs { // after the last event
-			k.replaced(first)
-		}
+		k.c.ReplacedUpTo(execs, to)
 		k.result.Open = f.EndMissing()
 		passed(to)
 		k.loseEnd(last, f, walk)

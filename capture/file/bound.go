@@ -3,6 +3,7 @@ package file
 import (
 	"cmp"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -108,14 +109,9 @@ func (c *Writer) Adopt(l *Log) {
 	}
 	execs := l.Execs()
 	for e := range l.Events(0) {
-		for len(execs) > 0 && e.Seq >= execs[0] {
-			c.ReplacedAt(execs[0])
-			execs = execs[1:]
-		}
+		execs = c.ReplacedUpTo(execs, e.Seq)
 		c.AddEvent(&e)
 	}
-	for _, first := range execs { // after the last event
-		c.ReplacedAt(first)
-	}
+	c.ReplacedUpTo(execs, math.MaxUint64)
 	c.addMoments(l)
 }

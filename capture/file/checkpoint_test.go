@@ -217,10 +217,9 @@ func recopied(t *testing.T, f *File) *File {
 		if e == nil {
 			break
 		}
-		for len(execs) > 0 && execs[0] <= e.Seq {
-			c.ReplacedAt(execs[0])
+		if len(execs) > 0 && execs[0] <= e.Seq {
+			execs = c.ReplacedUpTo(execs, e.Seq)
 			live.Clear()
-			execs = execs[1:]
 		}
 		live.Settle(e)
 		live.Add(c, e)

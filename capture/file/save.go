@@ -3,6 +3,7 @@ package file
 import (
 	"io"
 	"iter"
+	"math"
 
 	"hdb/capture"
 	"hdb/internal/addr"
@@ -57,9 +58,8 @@ func WriteSource(w io.Writer, src capture.Source, sym capture.Embedder) error {
 		made = nil // a log tells which events made the blocks that end
 	}
 	for e := range src.Events(from) {
-		for len(execs) > 0 && e.Seq >= execs[0] {
-			c.ReplacedAt(execs[0])
-			execs = execs[1:]
+		if len(execs) > 0 && execs[0] <= e.Seq {
+			execs = c.ReplacedUpTo(execs, e.Seq)
 			made.Clear()
 		}
 		if int(e.Stack) > stacks {
@@ -81,9 +81,7 @@ func WriteSource(w io.Writer, src capture.Source, sym capture.Embedder) error {
 			return c.Err()
 		}
 	}
-	for _, first := range execs { // after the last event
-		c.ReplacedAt(first)
-	}
+	c.ReplacedUpTo(execs, math.MaxUint64)
 	c.addMoments(src)
 	upTo(src.Stacks())
 	if err := c.Flush(); err != nil { // the events before their names: a cut costs less

@@ -194,10 +194,19 @@ func (c *Writer) spareColumns() *eventColumns {
 }
 
 // Replaced notes that the program was replaced (exec): no block lives on.
-func (c *Writer) Replaced() { c.ReplacedAt(c.seq + 1) }
+func (c *Writer) Replaced() { c.replacedAt(c.seq + 1) }
 
-// ReplacedAt is Replaced before the event #first.
-func (c *Writer) ReplacedAt(first uint64) {
+// ReplacedUpTo notes the replacements before events up to #seq. It returns the later ones.
+func (c *Writer) ReplacedUpTo(execs []uint64, seq uint64) (later []uint64) {
+	for len(execs) > 0 && execs[0] <= seq {
+		c.replacedAt(execs[0])
+		execs = execs[1:]
+	}
+	return execs
+}
+
+// replacedAt is Replaced before the event #first.
+func (c *Writer) replacedAt(first uint64) {
 	c.cut()
 	c.records(chunkExecs).exec(first)
 	c.encoder.sum.replaced()
