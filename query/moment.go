@@ -179,6 +179,17 @@ func (r *Recording) find(m Moment) (uint64, error) {
 	return 0, m.err
 }
 
+// FromPoint is Point of a moment from which on events are asked for: a time after the last
+// one is an error.
+func (r *Recording) FromPoint(m Moment) (Point, error) {
+	if runs := r.Index.Runs(); m.kind == elapsed && len(runs) > 0 && m.when > runs[len(runs)-1].End {
+		if _, ok := marked(r.Source, m); !ok {
+			return Point{}, fmt.Errorf("%s: the last event is earlier, at %v", m.text, runs[len(runs)-1].End)
+		}
+	}
+	return r.Point(m)
+}
+
 // stopSeq is the last event before the recorded stop, 0 if there was none, or the
 // one it stopped at.
 func (r *Recording) stopSeq(n int) (uint64, error) {

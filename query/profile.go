@@ -64,13 +64,11 @@ func (r *Recording) between(first, last Moment) (from, to uint64, err error) {
 	if first.IsPresent() || first.IsStart() {
 		return 0, to, nil
 	}
-	if from, err = r.Seq(first); err != nil {
+	p, err := r.FromPoint(first)
+	if err != nil {
 		return 0, 0, err
 	}
-	if runs := r.Index.Runs(); first.kind == elapsed && first.when > runs[len(runs)-1].End {
-		return 0, 0, fmt.Errorf("from %s: the last event is earlier, at %v", first, runs[len(runs)-1].End)
-	}
-	if from >= to {
+	if from = p.Seq; from >= to {
 		text := "the moment"
 		if !last.IsPresent() {
 			text = last.String()

@@ -166,6 +166,15 @@ func (q *Queries) MomentOf(m query.Moment) (query.Point, error) {
 	return r.Point(m)
 }
 
+// FromMoment is MomentOf for a moment from which on events are asked for.
+func (q *Queries) FromMoment(m query.Moment) (query.Point, error) {
+	r, err := q.sums()
+	if err != nil {
+		return query.Point{}, fmt.Errorf("%s: %w", m, err)
+	}
+	return r.FromPoint(m)
+}
+
 // Diff compares two moments of the recording.
 func (q *Queries) Diff(from, to query.Moment, per query.Per) (*query.Diff, error) {
 	r, err := q.blocks()

@@ -240,7 +240,7 @@ func (o *captureOptions) span(errw io.Writer) (from, to uint64, err error) {
 	}
 	to = math.MaxUint64
 	if !o.from.IsPresent() {
-		p, err := s.Queries.MomentOf(o.from)
+		p, err := s.Queries.FromMoment(o.from)
 		if err != nil {
 			return 0, 0, fmt.Errorf("--from: %w", err)
 		}

@@ -94,7 +94,7 @@ func TestCaptureCommands(t *testing.T) {
 		{"repair A -f -o L", "what is read", 4}, {"repair A -o D/none/x", "cannot be made", 4},
 		{"trim A --from middle --to=#120 -o D/t.hdb", "21 events", 0}, {"check D/t.hdb", "whole, 21", 0},
 		{"trim A --from 10ms --to 50% -o D/u.hdb", "events", 0}, {"check D/u.hdb", "whole", 0}, {"trim A --from peak -o D/v.hdb", "", 0},
-		{"trim A --from nonsense -o D/w.hdb", "no moment", 1}, {"trim A --from #1000 -o D/w.hdb", "#1000: not among the 150", 1}, {"trim A --from end -o D/w.hdb", "no event is left", 1},
+		{"trim A --from nonsense -o D/w.hdb", "no moment", 1}, {"trim A --from #1000 -o D/w.hdb", "#1000: not among the 150", 1}, {"trim A --from end -o D/w.hdb", "no event is left", 1}, {"trim A --from 1h -o D/w.hdb", "1h: the last event is earlier, at ", 1},
 		{"merge A A D/r.hdb -o D/m.hdb", "450 events", 0}, {"check D/m.hdb", "whole, 450", 0},
 		{"anonymize A -o D/n.hdb", "150 events", 0}, {"check D/n.hdb", "whole", 0},
 		{"", "is missing", 2}, {"bogus A", "no such verb", 2}, {"info", "must follow", 2}, {"info A A", "one capture", 2}, {"info --from 1s A", "another verb", 2},
