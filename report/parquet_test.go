@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -120,6 +121,28 @@ func TestParquet(t *testing.T) {
 
 // TestParquetFleet puts several recordings into one set of tables, one of them
 // empty and one of several groups of rows.
+// TestStrayFreesHaveNoSize in a format that keeps every event: it is not known. A block of
+// no bytes has one.
+func TestStrayFreesHaveNoSize(t *testing.T) {
+	r := testRecording()
+	r.Events = func(yield func(Event) bool) {
+		_ = yield(Event{Event: capture.Event{Seq: 1, Kind: capture.Free, Addr: 0x1000, Func: 1}}) &&
+			yield(Event{Event: capture.Event{Seq: 2, Kind: capture.Free, Addr: 0x2000, Func: 1, Ended: capture.Ended{Recorded: true}}})
+	}
+	dir := t.TempDir()
+	if err := WriteParquet(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	duckdb(t, dir, []query{{"select seq, size from events order by seq", "1 NULL; 2 0"}})
+	var out bytes.Buffer
+	if err := WriteNDJSON(&out, r); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Count(text, `"size":`) != 1 || !strings.Contains(text, `"addr":"0x2000","size":0,`) {
+		t.Errorf("ndjson:\n%s", text)
+	}
+}
+
 func TestParquetFleet(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
