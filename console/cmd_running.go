@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -145,6 +146,9 @@ func runContinue(ctx context.Context, c *Console, in Input) error {
 		return replayer(query.Forward)(ctx, c, in)
 	}
 	n, err := strconv.Atoi(in.Raw)
+	if count, ok := countOf(in.Raw); ok {
+		n, err = int(count), nil
+	}
 	switch {
 	case in.Raw == "":
 		n = 1
@@ -161,11 +165,11 @@ func times(in Input) (int, error) {
 	if in.Raw == "" {
 		return 1, nil
 	}
-	n, err := strconv.Atoi(in.Raw)
-	if err != nil || n < 1 {
+	n, ok := countOf(in.Raw)
+	if !ok || n == 0 {
 		return 0, fmt.Errorf("%s: %q: a number of times expected", in.Name, in.Raw)
 	}
-	return n, nil
+	return int(n), nil
 }
 
 func counted1(verb func(*session.Stepping, int) (*session.Report, error)) func(context.Context, *Console, Input) error {
@@ -195,14 +199,22 @@ func runFinish(_ context.Context, c *Console, in Input) error {
 	return reported(c, in)(c.s.Stepping.Finish())
 }
 
+// countOf reads a count, which fits in an int: 99, or 20k for 20,000.
+func countOf(word string) (n uint64, ok bool) {
+	n, err := cond.ParseCount(word)
+	return n, err == nil && n <= math.MaxInt
+}
+
 // countAndCondition reads `[N] [if CONDITION]`; without N it is 0. Errors in the
 // condition count columns from its first character on.
 func countAndCondition(in Input) (n int, condition *cond.Cond, err error) {
 	word, rest := splitWord(in.Raw)
 	if word != "" && word != "if" {
-		if n, err = strconv.Atoi(word); err != nil || n < 1 {
+		count, ok := countOf(word)
+		if !ok || count == 0 {
 			return 0, nil, fmt.Errorf("%s: %q: a number or `if CONDITION` expected", in.Name, word)
 		}
+		n = int(count)
 		word, rest = splitWord(rest)
 	}
 	switch {

@@ -44,7 +44,7 @@ func stopCommands() []*Command {
 		{Name: "uncatch", Group: GroupStops, Synopsis: "fork|exec", Short: "stop no more when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(false), Long: "Example:\n  uncatch exec"},
 		{Name: "condition", Aliases: []string{"cond"}, Group: GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []ArgKind{ArgStop, ArgCondition}, Repeat: RepeatNone, Run: runCondition,
 			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
-		{Name: "ignore", Group: GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runIgnore, Long: "Example:\n  ignore 1 99"},
+		{Name: "ignore", Group: GroupStops, Synopsis: "N COUNT", Short: "pass a stop so many times", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runIgnore, Long: "COUNT is 99, or 20k for 20,000.\n\nExamples:\n  ignore 1 99\n  ignore 1 20k"},
 		{Name: "commands", Group: GroupStops, Synopsis: "[N]", Short: "run commands at each hit of a stop: the lines up to `end`", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runCommands,
 			Long: "Without N it is the last stop that was made. `silent` as the first line keeps the report of the stop from being printed. An empty list takes the commands away. An error ends the list, and the script that led to the stop; the program stays where it is.\n\nExample:\n  commands 1\n    silent\n    bt 3\n    continue\n  end"},
 		{Name: "on", Group: GroupStops, Raw: true, Synopsis: "N COMMAND", Short: "run one more command at each hit of a stop", Args: []ArgKind{ArgStop, ArgCommand}, Repeat: RepeatNone, Run: runOn, Long: "Example:\n  on 1 bt 3"},
@@ -392,8 +392,8 @@ func enableMode(args []string) (rest []string, change func(*breakpoints.Stop), e
 		if len(args) < 2 {
 			return nil, nil, errors.New("enable count: a count and the number of a stop must follow")
 		}
-		n, err := strconv.ParseUint(args[1], 0, 63)
-		if err != nil || n == 0 {
+		n, ok := countOf(args[1])
+		if !ok || n == 0 {
 			return nil, nil, fmt.Errorf("enable count: %q: a count of at least 1 expected", args[1])
 		}
 		args, change = args[2:], func(st *breakpoints.Stop) { st.Left = n }
@@ -480,8 +480,8 @@ func runIgnore(_ context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	n, err := strconv.ParseUint(rest, 0, 63)
-	if err != nil {
+	n, ok := countOf(rest)
+	if !ok {
 		return fmt.Errorf("ignore: %q: a count expected", rest)
 	}
 	st.Ignore = n

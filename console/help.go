@@ -170,7 +170,8 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString("# Commands\n\nGenerated from the table of commands; `go generate ./console` writes it again.\n\n" +
 		"A command may be shortened to any prefix that no other command shares; its aliases go before prefixes. An empty line\n" +
-		"repeats the last command where that makes sense. Sizes are `4096`, `0x1000`, `64k`, `1MiB`; events are `#4711`.\n\n")
+		"repeats the last command where that makes sense. Sizes are `4096`, `0x1000`, `64k` (65,536), `1MiB`; counts are `99`, `20k` (20,000);\n" +
+		"events are `#4711`.\n\n")
 	table := commandTable()
 	for _, g := range groupTitles() {
 		fmt.Fprintf(&b, "* %s:", g.Title)
