@@ -189,7 +189,7 @@ func librariesWithDebug(n int) ([]string, error) {
 				return files, nil
 			}
 			if obj, err := symbols.Open(f, symbols.Config{}); err == nil {
-				if obj.Header().DebugFile != "" {
+				if obj.File.Header().DebugFile != "" {
 					files = append(files, f)
 				}
 				obj.Close()
@@ -230,7 +230,7 @@ func codeOf(file string) (symbols.Segment, error) {
 		return symbols.Segment{}, err
 	}
 	defer obj.Close()
-	segments := obj.Segments()
+	segments := obj.File.Segments()
 	i := slices.IndexFunc(segments, func(s symbols.Segment) bool { return s.Exec })
 	if i < 0 {
 		return symbols.Segment{}, fmt.Errorf("%s has no code", file)

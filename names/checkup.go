@@ -150,7 +150,7 @@ func (o *opened) diagnoses() []Diagnosis {
 			file := o.file(i)
 			d.obj, d.Err = file.obj, file.err
 			if d.obj != nil {
-				d.Path = d.obj.Path()
+				d.Path = d.obj.File.Path()
 			}
 		}
 		all = append(all, d)

@@ -28,7 +28,7 @@ func (m *Modules) Defined(obj *symbols.Object, bias addr.Bias, list []string) []
 		m.wanted = symbolSet{list, symbols.NewNames(list)}
 	}
 	var out []Symbol
-	for _, sym := range obj.SymbolsAmong(m.wanted.names) {
+	for _, sym := range obj.Symtab.SymbolsAmong(m.wanted.names) {
 		if sym.IsCode() && Executable(obj, sym.Addr) {
 			out = append(out, Symbol{Name: sym.Name, Addr: sym.Addr.Run(bias), Size: sym.Size, IFunc: sym.IFunc})
 		}
@@ -39,7 +39,7 @@ func (m *Modules) Defined(obj *symbols.Object, bias addr.Bias, list []string) []
 // Executable tells code from data: ld.so has a variable of the name calloc, and
 // an int3 in it would be a wild pointer.
 func Executable(obj *symbols.Object, a addr.File) bool {
-	return slices.ContainsFunc(obj.Segments(), func(seg symbols.Segment) bool {
+	return slices.ContainsFunc(obj.File.Segments(), func(seg symbols.Segment) bool {
 		return seg.Exec && seg.Contains(a)
 	})
 }

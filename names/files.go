@@ -57,12 +57,12 @@ func (f *files) withID(id string) *symbols.Object {
 	}
 	for _, dir := range f.r.cfg.Settings.DebugDirs {
 		path := filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")
-		if obj, err := f.get(path); err == nil && obj.BuildID() == id {
+		if obj, err := f.get(path); err == nil && obj.File.BuildID() == id {
 			return obj
 		}
 	}
 	if path, err := f.r.Debuginfod.find(id); err == nil && path != "" {
-		if obj, err := f.get(path); err == nil && obj.BuildID() == id {
+		if obj, err := f.get(path); err == nil && obj.File.BuildID() == id {
 			return obj
 		}
 	}

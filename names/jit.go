@@ -189,7 +189,7 @@ func (j *jitNames) readImages(r *Resolver) {
 			if obj == nil {
 				continue
 			}
-			if sym, ok := obj.Symbol(symbols.JITDescriptor); ok && sym.Defined {
+			if sym, ok := obj.Symtab.Symbol(symbols.JITDescriptor); ok && sym.Defined {
 				j.desc = append(j.desc, sym.Addr.Run(mod.Bias))
 			}
 		}

@@ -18,7 +18,7 @@ const maxLinked = 1024
 // linked is the program and the libraries that the dynamic linker would load for it
 // (ld.so(8)), the program first. What it opens itself by dlopen nobody knows.
 func (r *Resolver) linked() (all []Diagnosis, problem string) {
-	r.Program.Object.Header()
+	r.Program.Object.File.Header()
 	all = []Diagnosis{{Path: r.Program.Path, Name: r.Program.Path, obj: r.Program.Object}}
 	search := newLibraries(r.cfg.Settings.Sysroot)
 	var missing []string
@@ -35,7 +35,7 @@ func (r *Resolver) linked() (all []Diagnosis, problem string) {
 		d.obj, d.Err = r.files.get(path)
 		all = append(all, d)
 	}
-	if interp := r.Program.Object.Header().Interp; interp != "" {
+	if interp := r.Program.Object.File.Header().Interp; interp != "" {
 		add(interp, search.existing(interp))
 		have[filepath.Base(interp)] = true
 	}
@@ -44,7 +44,7 @@ func (r *Resolver) linked() (all []Diagnosis, problem string) {
 		if d.obj == nil {
 			continue
 		}
-		path, needed := d.Path, d.obj.Needed()
+		path, needed := d.Path, d.obj.File.Needed()
 		for _, name := range needed.Libraries {
 			if !have[name] {
 				have[name] = true

@@ -43,7 +43,7 @@ func (s Symbols) At(a addr.Run) (SymbolInfo, error) {
 		if !s.r.Covers(m, a) {
 			continue
 		}
-		if sym, off, ok := m.Object.SymbolAt(a.File(m.Bias)); ok {
+		if sym, off, ok := m.Object.Symtab.SymbolAt(a.File(m.Bias)); ok {
 			info := SymbolInfo{Name: symbols.Demangle(sym.Name), Offset: off, Size: sym.Size, Module: m.Name}
 			if info.Name != sym.Name {
 				info.Linkage = sym.Name
@@ -96,7 +96,7 @@ func (s Symbols) SourceFiles() ([]string, error) {
 		if s.r.reading.GivenUp() {
 			break
 		}
-		files = append(files, m.Object.SourceFiles()...)
+		files = append(files, m.Object.Lines.Files()...)
 	}
 	slices.Sort(files)
 	return slices.Compact(files), nil
@@ -132,7 +132,7 @@ func (s Symbols) Definition(name string) (file string, line int, ok bool) {
 func (s Symbols) Lines(file string, line int) []LineInfo {
 	var rows []LineInfo
 	for _, m := range s.r.Images() {
-		for _, e := range m.Object.LineRows(file, line) {
+		for _, e := range m.Object.Lines.Rows(file, line) {
 			row := LineInfo{Addr: e.Addr.Run(m.Bias), End: e.End.Run(m.Bias), File: e.File, Line: e.Line, Module: m.Name}
 			if fn, ok := m.Object.FunctionAt(e.Addr); ok {
 				row.Function = fn.Name
@@ -150,7 +150,7 @@ func (s Symbols) LineAt(a addr.Run) LineInfo {
 		if !s.r.Covers(m, a) {
 			continue
 		}
-		b, ok := m.Object.LineBlock(a.File(m.Bias))
+		b, ok := m.Object.Lines.Block(a.File(m.Bias))
 		if !ok {
 			continue
 		}
@@ -170,7 +170,7 @@ func (s Symbols) UnitAt(at addr.Run) (unit symbols.UnitInfo, module string, ok b
 		if !s.r.Covers(m, at) {
 			continue
 		}
-		if unit, ok = m.Object.UnitInfoAt(at.File(m.Bias)); ok {
+		if unit, ok = m.Object.DWARF.UnitInfoAt(at.File(m.Bias)); ok {
 			return unit, m.Name, true
 		}
 	}
@@ -186,7 +186,7 @@ type GlobalInfo struct {
 
 // Types are the types whose name matches, by module and name.
 func (s Symbols) Types(re *regexp.Regexp) ([]GlobalInfo, error) {
-	return s.globals(func(o *symbols.Object) []symbols.Global { return o.MatchTypes(re, s.r.reading.GivenUp) })
+	return s.globals(func(o *symbols.Object) []symbols.Global { return o.DWARF.MatchTypes(re, s.r.reading.GivenUp) })
 }
 
 // Variables are the variables outside of functions whose name matches.
@@ -218,7 +218,7 @@ func (s Symbols) globals(of func(*symbols.Object) []symbols.Global) ([]GlobalInf
 // Address is where a function or variable of that name lies.
 func (s Symbols) Address(name string) (addr.Run, bool) {
 	for _, m := range s.r.Images() {
-		if sym, ok := m.Object.Symbol(name); ok && sym.Defined {
+		if sym, ok := m.Object.Symtab.Symbol(name); ok && sym.Defined {
 			return sym.Addr.Run(m.Bias), true
 		}
 	}

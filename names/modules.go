@@ -114,7 +114,7 @@ func (m *Modules) Object(mod *Module) (*symbols.Object, error) {
 	}
 	if mod.err != nil && !mod.VDSO {
 		if obj := m.r.files.withID(m.mappedID(mod)); obj != nil {
-			m.r.notify("%v; names come from %s", mod.err, obj.Path())
+			m.r.notify("%v; names come from %s", mod.err, obj.File.Path())
 			mod.obj, mod.err = obj, nil
 		}
 	}
@@ -156,7 +156,7 @@ func (m *Modules) mappedID(mod *Module) string {
 // another file since, and not everybody may open what it was. Names of another build
 // would be wrong.
 func (m *Modules) sameBuild(mod *Module) error {
-	have, want := mod.obj.BuildID(), m.mappedID(mod)
+	have, want := mod.obj.File.BuildID(), m.mappedID(mod)
 	if want == "" || have == want {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (r *Resolver) ModuleInfos() []ModuleInfo {
 		var obj *symbols.Object
 		if obj, row.Err = r.Modules.Object(mod); obj != nil {
 			info := obj.Info()
-			row.BuildID, row.Debug, row.DebugFile = obj.BuildID(), info.Debug.String(), info.DebugFile
+			row.BuildID, row.Debug, row.DebugFile = obj.File.BuildID(), info.Debug.String(), info.DebugFile
 		}
 		rows = append(rows, row)
 	}

@@ -177,7 +177,7 @@ func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 // sameFile is nil when obj is the file that ran: by build ID, or where there is
 // none, by not having been changed since.
 func (o *opened) sameFile(obj *symbols.Object, path string, m capture.Module) error {
-	switch id := obj.BuildID(); {
+	switch id := obj.File.BuildID(); {
 	case id != m.BuildID:
 		return &wrongFileError{path, idText(id), idText(m.BuildID)}
 	case id != "":

@@ -46,13 +46,13 @@ func (p Places) Main() []Place {
 		return nil
 	}
 	program, name := objs[0], "main"
-	if program.Object.Header().Go {
+	if program.Object.File.Header().Go {
 		name = "main.main"
 	}
-	sym, ok := program.Object.Symbol(name)
+	sym, ok := program.Object.Symtab.Symbol(name)
 	if !ok && p.r.Debuginfod.Mode() != DebuginfodOff { // a server may have the symbol table, too
 		program.Object.Info()
-		sym, ok = program.Object.Symbol(name)
+		sym, ok = program.Object.Symtab.Symbol(name)
 	}
 	if ok && sym.IsCode() {
 		if fn, ok := program.Object.FunctionAt(sym.Addr); ok && fn.Low == sym.Addr {
@@ -76,7 +76,7 @@ func (p Places) OfFunction(name string) []Place {
 	var others []Image
 	for i, m := range p.r.Images() {
 		if i > 0 && !strings.ContainsAny(name, ":(<.") {
-			if _, ok := m.Object.Symbol(name); !ok {
+			if _, ok := m.Object.Symtab.Symbol(name); !ok {
 				others = append(others, m)
 				continue
 			}
@@ -155,7 +155,7 @@ func (p Places) Matching(expr string) ([]Place, error) {
 func (p Places) OfLine(file string, line int) []Place {
 	var out []Place
 	for _, m := range p.r.Images() {
-		for _, l := range m.Object.FindLine(file, line) {
+		for _, l := range m.Object.Lines.Find(file, line) {
 			out = append(out, Place{
 				Addr: l.Addr.Run(m.Bias), Function: l.Function, File: l.File, Line: l.Line, Module: m.Name,
 			})

@@ -67,7 +67,7 @@ func (l *ModuleLog) Change(rec ModuleRecorder, seq uint64, added, removed []Mapp
 		}
 		m := loggedModule{Module: capture.Module{Path: path, Bias: mod.Bias, Low: mod.Low, High: mod.High, From: seq}}
 		if m.obj, _ = l.r.Modules.ObjectAt(mod.Low); m.obj != nil {
-			m.BuildID = m.obj.BuildID()
+			m.BuildID = m.obj.File.BuildID()
 		}
 		l.mapped[moduleKey{mod.Path, mod.Low}] = rec.AddModule(m.Module)
 		l.all = append(l.all, m)

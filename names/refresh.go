@@ -56,7 +56,7 @@ func (r *Resolver) refreshLoaded() []SymbolChange {
 			changes = append(changes, change)
 		case obj != nil:
 			take(obj)
-			change.After, change.DebugFile = debugOf(obj), obj.Header().DebugFile
+			change.After, change.DebugFile = debugOf(obj), obj.File.Header().DebugFile
 			changes = append(changes, change)
 		}
 	}
@@ -84,14 +84,14 @@ func (r *Resolver) reopen(path string, old *symbols.Object) (*symbols.Object, er
 	if old == nil {
 		return obj, nil
 	}
-	if h := old.Header(); r.Debuginfod.Mode() != DebuginfodOff && (h.Problem != "" || h.DebugFile == "" && old.Info().Debug < symbols.DebugDWARF) {
+	if h := old.File.Header(); r.Debuginfod.Mode() != DebuginfodOff && (h.Problem != "" || h.DebugFile == "" && old.Info().Debug < symbols.DebugDWARF) {
 		obj.Info() // has what is missing fetched
 	}
-	if have, want := obj.BuildID(), old.BuildID(); have != want && r.mem != nil {
+	if have, want := obj.File.BuildID(), old.File.BuildID(); have != want && r.mem != nil {
 		obj.Close()
 		return nil, fmt.Errorf("%s: %s, the process has %s: not used", path, idText(have), idText(want))
 	}
-	if problem := obj.Header().Problem; sameObject(obj, old) {
+	if problem := obj.File.Header().Problem; sameObject(obj, old) {
 		obj.Close()
 		if problem != "" {
 			return nil, errors.New(problem)
@@ -108,11 +108,11 @@ func (r *Resolver) reopen(path string, old *symbols.Object) (*symbols.Object, er
 // sameObject tells that two openings have found the same files. Of files that were
 // written when they were opened no identity is known, but their build may be.
 func sameObject(a, b *symbols.Object) bool {
-	idA, idB := a.Identity(), b.Identity()
+	idA, idB := a.File.Identity(), b.File.Identity()
 	if idA != "" && idB != "" {
 		return idA == idB
 	}
-	x, y := a.Header(), b.Header()
+	x, y := a.File.Header(), b.File.Header()
 	return x.BuildID != "" && x.BuildID == y.BuildID && x.DebugFile == y.DebugFile && x.AltFile == y.AltFile
 }
 
@@ -158,7 +158,7 @@ func (r *Resolver) refreshOpened() []SymbolChange {
 			c.Before = before[i]
 		}
 		if file.obj != nil {
-			c.Path, c.After, c.DebugFile = file.obj.Path(), debugOf(file.obj), file.obj.Header().DebugFile
+			c.Path, c.After, c.DebugFile = file.obj.File.Path(), debugOf(file.obj), file.obj.File.Header().DebugFile
 		}
 		if c.Err != nil || c.After != c.Before {
 			changes = append(changes, c)

@@ -254,7 +254,7 @@ func (r *remedies) debian(owner string) Remedy {
 
 // isRust tells programs of the Rust compiler that were not stripped.
 func isRust(obj *symbols.Object) bool {
-	_, ok := obj.Symbol("rust_eh_personality")
+	_, ok := obj.Symtab.Symbol("rust_eh_personality")
 	return ok
 }
 

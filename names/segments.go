@@ -21,7 +21,7 @@ func (r *Resolver) CodeSegments(i int, low, high addr.Run, bias addr.Bias) (segm
 	if obj == nil {
 		return nil, false
 	}
-	for _, seg := range obj.Segments() {
+	for _, seg := range obj.File.Segments() {
 		if !seg.Exec || seg.Memsz == 0 {
 			continue
 		}

@@ -114,8 +114,8 @@ func (r *Resolver) fetchSource(file string) (*symbols.SourceFile, error) {
 	asked := sourceName(file)
 	var last error
 	for _, m := range r.Images() {
-		id := m.Object.BuildID()
-		if id == "" || !slices.Contains(m.Object.SourceFiles(), file) {
+		id := m.Object.File.BuildID()
+		if id == "" || !slices.Contains(m.Object.Lines.Files(), file) {
 			continue
 		}
 		kept, err := r.Debuginfod.source(id, asked)

@@ -183,7 +183,7 @@ func (x *tailCalls) sites(a addr.Run) (addr.Run, []loadedSite) {
 	if in == nil {
 		return 0, nil
 	}
-	entry, sites, ok := in.Object.CallSites(a.File(in.Bias))
+	entry, sites, ok := in.Object.DWARF.CallSites(a.File(in.Bias))
 	if !ok {
 		return 0, nil
 	}
@@ -200,7 +200,7 @@ func (x *tailCalls) entry(a addr.Run) []addr.Run {
 		return []addr.Run{entry}
 	}
 	if in := x.at(a); in != nil {
-		if sym, _, ok := in.Object.SymbolAt(a.File(in.Bias)); ok && sym.IsCode() {
+		if sym, _, ok := in.Object.Symtab.SymbolAt(a.File(in.Bias)); ok && sym.IsCode() {
 			return []addr.Run{sym.Addr.Run(in.Bias)}
 		}
 	}
@@ -213,7 +213,7 @@ func (x *tailCalls) named(symbols []string) []addr.Run {
 	for _, name := range symbols {
 		for i := range x.images {
 			in := &x.images[i]
-			if sym, ok := in.Object.Symbol(name); ok && sym.Defined {
+			if sym, ok := in.Object.Symtab.Symbol(name); ok && sym.Defined {
 				if at := codeAt(sym, in); at != 0 {
 					out = append(out, at)
 				}
@@ -258,11 +258,11 @@ func (x *tailCalls) target(site loadedSite) addr.Run {
 	if site.Name == "" {
 		return 0
 	}
-	if sym, ok := site.in.Object.Symbol(site.Name); ok && sym.Local { // it was hidden
+	if sym, ok := site.in.Object.Symtab.Symbol(site.Name); ok && sym.Local { // it was hidden
 		return codeAt(sym, site.in)
 	}
 	for i := range x.images {
-		if sym, ok := x.images[i].Object.Symbol(site.Name); ok && sym.Defined && !sym.Local {
+		if sym, ok := x.images[i].Object.Symtab.Symbol(site.Name); ok && sym.Defined && !sym.Local {
 			return codeAt(sym, &x.images[i])
 		}
 	}

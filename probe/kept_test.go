@@ -27,7 +27,7 @@ func keptSource(t testing.TB, path string, bias addr.Bias, identity string, aske
 		t.Fatal(err)
 	}
 	var text symbols.Segment
-	for _, s := range o.Segments() {
+	for _, s := range o.File.Segments() {
 		if s.Exec {
 			text = s
 		}

@@ -82,7 +82,7 @@ func OriginIn(modules *names.Modules, f names.Frame) Origin {
 	}
 	o := Origin{module: names.ModuleName(capture.Module{Path: m.Path, High: m.High}), file: f.Code.Addr().File(m.Bias)}
 	if obj, _ := modules.Object(m); obj != nil {
-		o.buildID = obj.BuildID()
+		o.buildID = obj.File.BuildID()
 	}
 	return o
 }

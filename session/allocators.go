@@ -95,7 +95,7 @@ func (al *Allocators) fixed(location string) (string, error) {
 // unplaced reports whether it is not known yet which code of a module has an address
 // as typed: the module is put somewhere when the program is run.
 func (al *Allocators) unplaced(m names.Image, location string) bool {
-	segments := m.Object.Segments()
+	segments := m.Object.File.Segments()
 	return al.proc == nil && isDigits(location[1:2]) && len(segments) > 0 && segments[0].Addr == 0
 }
 
@@ -157,7 +157,7 @@ func (al *Allocators) functionsIn(m names.Image, program bool, location string) 
 	}
 	u := al.users[location]
 	if !program && !u.deep && !strings.ContainsAny(location, ":(<.") {
-		if _, ok := m.Object.Symbol(location); !ok {
+		if _, ok := m.Object.Symtab.Symbol(location); !ok {
 			return nil
 		}
 	}

@@ -25,7 +25,7 @@ func (x *Execution) runOut(t *inferior.Thread, cfa addr.Run, targets []target) (
 	var to landing
 	for _, m := range x.names.Images() {
 		for name, find := range exitFunctions {
-			sym, ok := m.Object.Symbol(name)
+			sym, ok := m.Object.Symtab.Symbol(name)
 			if !ok || !sym.Defined || !sym.IsCode() {
 				continue
 			}

@@ -77,7 +77,7 @@ func (l *Locations) ProgramFunctions() []string {
 		return nil
 	}
 	size := int64(0)
-	for _, path := range []string{objs[0].Object.Path(), objs[0].Object.Header().DebugFile} {
+	for _, path := range []string{objs[0].Object.File.Path(), objs[0].Object.File.Header().DebugFile} {
 		if st, err := os.Stat(path); err == nil {
 			size += st.Size()
 		}

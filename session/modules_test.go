@@ -85,7 +85,7 @@ func TestReplacedFiles(t *testing.T) {
 	i := slices.IndexFunc(s.proc.Modules(), func(m inferior.Module) bool { return filepath.Base(m.Name) == "libwaiter.so" })
 	mapped := names.Mapping(s.proc.Modules()[i])
 	right, _ := s.names.Modules.ObjectAt(mapped.Low)
-	want := right.BuildID()
+	want := right.File.BuildID()
 	mapped.Path = filepath.Join(dir, "libwaiter.so")
 	var set names.Settings
 	find := func() (*symbols.Object, error) {
@@ -104,7 +104,7 @@ func TestReplacedFiles(t *testing.T) {
 	}
 	gcc(t, dir, map[string]string{"lib.c": waiterLib}, "-g", "-O1", "-shared", "-fPIC", "-o", debug, "lib.c")
 	set.DebugDirs = []string{filepath.Join(dir, "debug")}
-	if obj, err := find(); obj == nil || obj.BuildID() != want {
+	if obj, err := find(); obj == nil || obj.File.BuildID() != want {
 		t.Errorf("debug file by build ID: %v, %v", obj, err)
 	}
 }

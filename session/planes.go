@@ -326,7 +326,7 @@ func (p *Planes) followsAll() bool {
 func (p *Planes) noteGo(modules []inferior.Module) {
 	for _, m := range modules {
 		obj, _ := p.names.Modules.ObjectAt(m.Low)
-		if obj == nil || !obj.Header().Go {
+		if obj == nil || !obj.File.Header().Go {
 			continue
 		}
 		p.rec.NotePartial(capture.Reason{Kind: capture.GoHeap})

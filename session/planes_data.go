@@ -184,7 +184,7 @@ func (d *dataPlane) moduleIdentity(m inferior.Module) string {
 	if obj == nil {
 		return ""
 	}
-	return obj.Identity()
+	return obj.File.Identity()
 }
 
 // unwinderEntries are the places where a module defines functions of the C++

@@ -43,7 +43,7 @@ func (s *Session) Load(path string) (ProgramInfo, error) {
 	}
 	s.names.Program = &names.Program{Path: full, Object: obj}
 	s.Stops.rebindAll()
-	return ProgramInfo{Path: full, Info: obj.Header(), BuildID: obj.BuildID()}, nil
+	return ProgramInfo{Path: full, Info: obj.File.Header(), BuildID: obj.File.BuildID()}, nil
 }
 
 // Program is the loaded program; ok is false without one.
@@ -51,7 +51,7 @@ func (s *Session) Program() (ProgramInfo, bool) {
 	if s.names.Program == nil || s.names.Program.Object == nil {
 		return ProgramInfo{}, false
 	}
-	return ProgramInfo{Path: s.names.Program.Path, Info: s.names.Program.Object.Info(), BuildID: s.names.Program.Object.BuildID()}, true
+	return ProgramInfo{Path: s.names.Program.Path, Info: s.names.Program.Object.Info(), BuildID: s.names.Program.Object.File.BuildID()}, true
 }
 
 // findProgram resolves a name as a shell does, except that a file of that name, but no
@@ -283,7 +283,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 			}
 		}
 	}
-	if s.demand.wantsEvents() && s.names.Program.Object != nil && s.names.Program.Object.Header().Static {
+	if s.demand.wantsEvents() && s.names.Program.Object != nil && s.names.Program.Object.File.Header().Static {
 		s.Planes.noteNoAllocator()
 	}
 	return nil

@@ -185,7 +185,7 @@ func (c *comparison) aliases(f names.Frame, name string) bool {
 		return false
 	}
 	return slices.ContainsFunc(obj.FindFunctions(name), func(fn symbols.Function) bool { return fn.Low == f.Entry }) ||
-		slices.ContainsFunc(obj.Symbols(name), func(sym symbols.Sym) bool { return sym.Addr == f.Entry })
+		slices.ContainsFunc(obj.Symtab.Symbols(name), func(sym symbols.Sym) bool { return sym.Addr == f.Entry })
 }
 
 // plainName drops what the C library and the optimizer add to a name.

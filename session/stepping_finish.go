@@ -52,7 +52,7 @@ func (s *Stepping) isMain(f names.Frame) bool {
 	if obj == nil || s.names.Program == nil || obj != s.names.Program.Object {
 		return false
 	}
-	main, ok := s.names.Program.Object.Symbol("main")
+	main, ok := s.names.Program.Object.Symtab.Symbol("main")
 	return ok && main.IsCode() && f.Entry == main.Addr
 }
 

@@ -53,7 +53,7 @@ func (l *line) locate(names *names.Resolver, pc addr.Run) {
 	l.function = frames[len(frames)-1].Entry.Run(mod.Bias)
 	if obj, _ := names.Modules.Object(mod); obj != nil {
 		var b symbols.LineBlock
-		b, l.known = obj.LineBlock(pc.File(mod.Bias))
+		b, l.known = obj.Lines.Block(pc.File(mod.Bias))
 		l.ranges, l.file, l.num, l.start = b.Ranges, b.File, b.Line, b.Stmt
 	}
 }

@@ -86,7 +86,7 @@ func (s *Stops) warnKind(name string) {
 	other := ""
 	for _, m := range objs {
 		first := map[addr.File]int{} // the function that gives the code at an address its name
-		syms := slices.DeleteFunc(m.Object.SymbolsAmong(sought), func(y symbols.Sym) bool { return !y.IsCode() })
+		syms := slices.DeleteFunc(m.Object.Symtab.SymbolsAmong(sought), func(y symbols.Sym) bool { return !y.IsCode() })
 		for _, y := range syms {
 			if i, ok := first[y.Addr]; !ok || rank[y.Name] < i {
 				first[y.Addr] = rank[y.Name]
@@ -120,7 +120,7 @@ func (s *Stops) expected() []names.Image {
 // hasFunction looks where it costs least first: in symbol tables, then in all debug
 // information.
 func hasFunction(objs []names.Image, name string) bool {
-	return slices.ContainsFunc(objs, func(m names.Image) bool { _, ok := m.Object.Symbol(name); return ok }) ||
+	return slices.ContainsFunc(objs, func(m names.Image) bool { _, ok := m.Object.Symtab.Symbol(name); return ok }) ||
 		slices.ContainsFunc(objs, func(m names.Image) bool { return len(m.Object.FindFunctions(name)) > 0 })
 }
 

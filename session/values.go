@@ -53,7 +53,7 @@ func (v *Values) note(text string) {
 // thread-local variable in the selected thread. global leaves local symbols out.
 func (v *Values) lookup(name string, global bool) (at addr.Run, code, ok bool) {
 	for _, m := range v.names.Images() {
-		sym, ok := m.Object.Symbol(name)
+		sym, ok := m.Object.Symtab.Symbol(name)
 		if !ok || !sym.Defined || global && sym.Local {
 			continue
 		}
@@ -81,7 +81,7 @@ func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
 		if uint64(addr.Run(off).File(o.Bias)) < headerSize(o.Object) {
 			continue // null and what is near it is no memory of the program
 		}
-		if o.Object.ReadAddr(b, addr.Run(off).File(o.Bias)) {
+		if o.Object.File.ReadAddr(b, addr.Run(off).File(o.Bias)) {
 			return len(b), nil
 		}
 	}
@@ -92,7 +92,7 @@ func (m sessionMemory) ReadAt(b []byte, off int64) (int, error) {
 // position-independent ones are, its ELF and program headers take; 0 of others.
 func headerSize(o *symbols.Object) uint64 {
 	head := make([]byte, 64)
-	if !o.ReadAddr(head, 0) || string(head[:4]) != "\x7fELF" {
+	if !o.File.ReadAddr(head, 0) || string(head[:4]) != "\x7fELF" {
 		return 0
 	}
 	return binary.LittleEndian.Uint64(head[32:]) + 56*uint64(binary.LittleEndian.Uint16(head[56:])) // e_phoff, e_phnum
@@ -123,7 +123,7 @@ func (v *Values) frame() (*values.Frame, error) {
 	case v.mode() == Saved:
 		return nil, nil
 	case v.proc == nil && v.names.Program != nil && v.names.Program.Object != nil:
-		if v.names.Program.Object.Header().Go {
+		if v.names.Program.Object.File.Header().Go {
 			return nil, errGoValues
 		}
 		return nil, nil

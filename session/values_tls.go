@@ -66,19 +66,19 @@ type segmentHeader struct {
 func programHeader(o *symbols.Object, kind uint32) (segmentHeader, bool) {
 	var base addr.File
 	found := false
-	for _, seg := range o.Segments() {
+	for _, seg := range o.File.Segments() {
 		if seg.Off == 0 {
 			base, found = seg.Addr, true
 		}
 	}
 	head := make([]byte, 64)
-	if !found || !o.ReadAddr(head, base) {
+	if !found || !o.File.ReadAddr(head, base) {
 		return segmentHeader{}, false
 	}
 	phoff, n := binary.LittleEndian.Uint64(head[32:]), binary.LittleEndian.Uint16(head[56:])
 	for i := range min(n, 64) {
 		ph := make([]byte, 56)
-		if !o.ReadAddr(ph, base+addr.File(phoff)+56*addr.File(i)) {
+		if !o.File.ReadAddr(ph, base+addr.File(phoff)+56*addr.File(i)) {
 			break
 		}
 		if binary.LittleEndian.Uint32(ph) == kind {
@@ -187,7 +187,7 @@ func (t *tlsReader) field(name string) (addr.Run, bool) {
 
 func (t *tlsReader) exported(name string, n int) ([]byte, bool) {
 	for _, o := range t.names.Images() {
-		sym, ok := o.Object.Symbol(name)
+		sym, ok := o.Object.Symtab.Symbol(name)
 		if !ok || !sym.Defined {
 			continue
 		}
@@ -248,7 +248,7 @@ func (t *tlsReader) stale(modid, generation uint64) bool {
 	size, ok2 := t.exported("_thread_db_sizeof_dtv_slotinfo", 4)
 	var global addr.Run
 	for _, o := range t.names.Images() {
-		if sym, ok := o.Object.Symbol("_rtld_global"); ok && sym.Defined {
+		if sym, ok := o.Object.Symtab.Symbol("_rtld_global"); ok && sym.Defined {
 			global = sym.Addr.Run(o.Bias)
 		}
 	}
@@ -278,7 +278,7 @@ func (t *tlsReader) isMusl() bool {
 	}
 	seg, ok := programHeader(t.names.Program.Object, ptInterp)
 	name := make([]byte, min(seg.memSize, 4096))
-	return ok && t.names.Program.Object.ReadAddr(name, seg.addr) && bytes.Contains(name, []byte("/ld-musl-"))
+	return ok && t.names.Program.Object.File.ReadAddr(name, seg.addr) && bytes.Contains(name, []byte("/ld-musl-"))
 }
 
 // musl reads dtv[index]: musl numbers the modules with thread-local storage in the

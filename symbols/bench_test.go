@@ -28,7 +28,7 @@ func openLarge(b *testing.B) *symbols.Object {
 
 func codeAddresses(o *symbols.Object, n int) []addr.File {
 	var text symbols.Segment
-	for _, s := range o.Segments() {
+	for _, s := range o.File.Segments() {
 		if s.Exec {
 			text = s
 		}

@@ -149,7 +149,7 @@ func against(t *testing.T, prog string, c combo, f form) {
 	}
 	o := open(t, prog, symbols.Config{DebugDirs: []string{}})
 	list := slices.DeleteFunc(ownRows(t, whole, c.compiler == "rustc" || f.name == "dwp of rustc"), func(a addr.File) bool { // rows of functions that the linker left out
-		return !slices.ContainsFunc(o.Segments(), func(s symbols.Segment) bool { return s.Exec && s.Contains(a) })
+		return !slices.ContainsFunc(o.File.Segments(), func(s symbols.Segment) bool { return s.Exec && s.Contains(a) })
 	})
 	list = sampled(list, 1500)
 	if testing.Short() {

@@ -4,6 +4,7 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
+	"hdb/symbols/elf"
 )
 
 // A CallSite is a call, or a jump that leaves the function (a tail call), as DWARF 5
@@ -20,9 +21,9 @@ type CallSite struct {
 
 // CallSites lists the call sites of the function with code at a, those in inlined copies
 // included, and its entry point. ok is false where DWARF has no function.
-func (o *Object) CallSites(a addr.File) (entry addr.File, sites []CallSite, ok bool) {
-	o.guard(func() {
-		dw, unit := o.dwarfAt(a)
+func (d *DWARF) CallSites(a addr.File) (entry addr.File, sites []CallSite, ok bool) {
+	elf.Guard(func() {
+		dw, unit := d.dwarfAt(a)
 		if dw == nil {
 			return
 		}

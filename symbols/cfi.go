@@ -20,15 +20,15 @@ type cfiResult struct {
 // outlives Close. The table is shared: later calls return the same one.
 func (o *Object) CFI() (*unwind.Table, error) {
 	o.cfiOnce.Do(func() {
-		if fault := o.guard(func() { o.cfi.table, o.cfi.err = o.readCFI() }); fault != nil {
-			o.cfi.err = fmt.Errorf("%s: %w", o.Path(), fault)
+		if fault := elf.Guard(func() { o.cfi.table, o.cfi.err = o.readCFI() }); fault != nil {
+			o.cfi.err = fmt.Errorf("%s: %w", o.File.Path(), fault)
 		}
 	})
 	return o.cfi.table, o.cfi.err
 }
 
 func (o *Object) readCFI() (*unwind.Table, error) {
-	s := unwind.Sections{Name: o.Path(), Entry: o.elf.Entry}
+	s := unwind.Sections{Name: o.File.Path(), Entry: o.File.elf.Entry}
 	read := func(f *elf.File, name string) ([]byte, addr.File, error) {
 		i := f.SectionIndex(name)
 		if i < 0 && name != ".debug_frame" { // that one may be .zdebug_frame
@@ -45,25 +45,25 @@ func (o *Object) readCFI() (*unwind.Table, error) {
 		return bytes.Clone(b), at, nil
 	}
 	var err error
-	if s.EhFrame, s.EhFrameAddr, err = read(o.elf, ".eh_frame"); err != nil {
+	if s.EhFrame, s.EhFrameAddr, err = read(o.File.elf, ".eh_frame"); err != nil {
 		return nil, err
 	}
-	if s.EhFrameHdr, s.EhFrameHdrAddr, err = read(o.elf, ".eh_frame_hdr"); err != nil {
+	if s.EhFrameHdr, s.EhFrameHdrAddr, err = read(o.File.elf, ".eh_frame_hdr"); err != nil {
 		return nil, err
 	}
-	if s.DebugFrame, s.DebugFrameAddr, err = read(o.elf, ".debug_frame"); err != nil {
+	if s.DebugFrame, s.DebugFrameAddr, err = read(o.File.elf, ".debug_frame"); err != nil {
 		return nil, err
 	}
-	if d := o.debugFile(); s.DebugFrame == nil && d != nil {
+	if d := o.File.debugFile(); s.DebugFrame == nil && d != nil {
 		if s.DebugFrame, s.DebugFrameAddr, err = read(d, ".debug_frame"); err != nil {
 			return nil, err
 		}
 	}
-	if s.DebugFrame == nil && o.pclntab() != nil {
-		s.DebugFrame = o.goTable.copies.debugFrame(o.elf.Entry)
+	if s.DebugFrame == nil && o.golang.read() != nil {
+		s.DebugFrame = o.golang.copies.debugFrame(o.File.elf.Entry)
 	}
-	for i := range o.elf.Sections {
-		sec := &o.elf.Sections[i]
+	for i := range o.File.elf.Sections {
+		sec := &o.File.elf.Sections[i]
 		r := unwind.Range{Low: sec.Addr, High: sec.Addr + addr.File(sec.Size), EntrySize: sec.Entsize}
 		switch sec.Name {
 		case ".plt", ".plt.sec", ".plt.got":
@@ -72,10 +72,10 @@ func (o *Object) readCFI() (*unwind.Table, error) {
 			s.TextAddr = sec.Addr
 		}
 	}
-	for _, seg := range o.elf.ExecRanges() {
+	for _, seg := range o.File.elf.ExecRanges() {
 		s.Text = append(s.Text, unwind.Range{Low: seg.Addr, High: seg.Addr + addr.File(seg.Memsz)})
 	}
-	if got, ok := o.elf.PLTGOT(); ok {
+	if got, ok := o.File.elf.PLTGOT(); ok {
 		s.GotAddr = got
 	}
 	return unwind.NewTable(s)

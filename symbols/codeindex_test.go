@@ -36,12 +36,12 @@ func TestArangesAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer o.Close()
-		dw, err := o.dwarf()
+		dw, err := o.DWARF.read()
 		if dw == nil || err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
 		answered := 0
-		for _, s := range o.Segments() {
+		for _, s := range o.File.Segments() {
 			if !s.Exec {
 				continue
 			}

@@ -22,22 +22,22 @@ func useAll(data []byte) {
 
 func askAll(o *symbols.Object) {
 	o.Info()
-	o.Segments()
-	o.Section(".text")
+	o.File.Segments()
+	o.File.Section(".text")
 	_, _ = o.CFI()
 	for _, name := range []string{"main", "work", "ns::Buffer::grow", "_Z5plaini", "operator()"} {
-		o.Symbols(name)
+		o.Symtab.Symbols(name)
 		for _, f := range o.FindFunctions(name) {
 			o.Lookup(f.Low)
-			o.LineBlock(f.Low)
-			o.LineEntries(f.Low, f.High)
-			o.SymbolAt(f.Low)
+			o.Lines.Block(f.Low)
+			o.Lines.Entries(f.Low, f.High)
+			o.Symtab.SymbolAt(f.Low)
 		}
 	}
 	o.MatchFunctions(regexp.MustCompile("^m"), toTheEnd)
-	o.FindLine("inline.c", 9)
-	o.FindLine("mix.cc", 9)
-	o.SourceFiles()
+	o.Lines.Find("inline.c", 9)
+	o.Lines.Find("mix.cc", 9)
+	o.Lines.Files()
 }
 
 // damaged is a file with a few bytes overwritten, now and then cut.

@@ -48,7 +48,7 @@ func TestMiniDebugInfo(t *testing.T) {
 		t.Errorf("work: %+v", fns)
 	}
 	// gdb reads it, too.
-	out := run(t, "gdb", "-nx", "-batch", "-ex", "info symbol "+work.Low.String(), o.Path())
+	out := run(t, "gdb", "-nx", "-batch", "-ex", "info symbol "+work.Low.String(), o.File.Path())
 	if !strings.Contains(out, "work in section .text") {
 		t.Errorf("gdb: %s", out)
 	}
@@ -73,7 +73,7 @@ func TestDamagedMiniDebugInfo(t *testing.T) {
 func separate(t *testing.T, root, debugDir string) (prog, id string) {
 	t.Helper()
 	whole := build(t, "gcc -g -O2 inline.c")
-	id = open(t, whole, symbols.Config{}).BuildID()
+	id = open(t, whole, symbols.Config{}).File.BuildID()
 	prog = filepath.Join(root, "usr/bin/prog")
 	debug := filepath.Join(root, debugDir, ".build-id", id[:2], id[2:]+".debug")
 	for _, p := range []string{prog, debug} {
@@ -162,7 +162,7 @@ func TestDebugSup(t *testing.T) {
 	run(t, "dwz", append([]string{"--dwarf-5", "-m", common, "-M", "/gone/common"}, progs...)...)
 	cfg := symbols.Config{DebugDirs: []string{filepath.Join(dir, "debug")}}
 	whole, o := open(t, progs[0]+".whole", symbols.Config{}), open(t, progs[0], cfg)
-	if _, _, ok := o.Section(".debug_sup"); !ok {
+	if _, _, ok := o.File.Section(".debug_sup"); !ok {
 		t.Fatal("dwz made no .debug_sup")
 	}
 	if info := o.Info(); info.AltFile != common || info.Problem != "" {
@@ -200,8 +200,8 @@ func TestFetch(t *testing.T) {
 	debug := filepath.Join(dir, "elsewhere/.build-id", id[:2], id[2:]+".debug")
 	server := &fakeServer{files: map[string]string{id: debug}}
 	o := open(t, prog, symbols.Config{Fetch: server})
-	o.Symbols("main")
-	if o.Header(); len(server.asked) != 0 {
+	o.Symtab.Symbols("main")
+	if o.File.Header(); len(server.asked) != 0 {
 		t.Error("asked before anything was wanted")
 	}
 	work := open(t, build(t, "gcc -g -O2 inline.c"), symbols.Config{}).FindFunctions("work")[0]
@@ -229,7 +229,7 @@ func TestFetch(t *testing.T) {
 func TestDebugFileOfRelocatable(t *testing.T) {
 	const command = "gcc -g -O2 -ffunction-sections -r -nostdlib -Wl,--build-id inline.c"
 	whole := open(t, build(t, command), symbols.Config{})
-	id := whole.BuildID()
+	id := whole.File.BuildID()
 	dir := t.TempDir()
 	prog, debug := filepath.Join(dir, "prog.ko"), filepath.Join(dir, ".build-id", id[:2], id[2:]+".debug")
 	if err := os.MkdirAll(filepath.Dir(debug), 0o755); err != nil {
@@ -266,7 +266,7 @@ func TestStripped(t *testing.T) {
 		{"zlib", []string{"objcopy", "--compress-debug-sections=zlib", "PROG"}, false},
 	} {
 		prog := filepath.Join(t.TempDir(), "prog")
-		run(t, "cp", whole.Path(), prog)
+		run(t, "cp", whole.File.Path(), prog)
 		for i, w := range c.tool {
 			c.tool[i] = strings.Replace(w, "PROG", prog, 1)
 		}

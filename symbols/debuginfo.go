@@ -3,8 +3,8 @@ package symbols
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,48 +85,20 @@ type lineSlot struct {
 	table *line.Table
 }
 
-// dwarf reads the headers of the DWARF that the object has, nil without. An
-// error goes with what could be read.
-func (o *Object) dwarf() (*debugInfo, error) {
-	o.dwarfOnce.Do(func() { o.dw, o.dwarfErr = o.readDWARF() })
-	return o.dw, o.dwarfErr
-}
-
-func (o *Object) readDWARF() (*debugInfo, error) {
-	f := o.elf
-	o.fetch()
-	if d := o.debugFile(); d != nil {
-		f = d
-	}
-	sections, err := dwarfSections(f)
-	if err != nil || len(sections.Info) == 0 {
-		return nil, err
-	}
-	var alt *dwarf.Data
-	if a := o.altFile(); a != nil {
-		altSections, err := dwarfSections(a)
-		if err != nil {
-			return nil, err
-		}
-		alt = dwarf.New(altSections, nil)
-	}
+// newDebugInfo reads the headers of data, and of the dwz file alt, which may be nil. It
+// has no files that DWARF was split into.
+func newDebugInfo(data, alt *dwarf.Data, exec []elf.Segment) (*debugInfo, error) {
 	d := &debugInfo{
-		exec: o.elf.ExecRanges(), linkage: o.mangledAt, exported: o.exportedAt, data: dwarf.New(sections, alt),
-		index: map[*dwarf.Unit]int{}, lines: map[lineKey]*lineSlot{}, lineBytes: map[*dwarf.Data]uint64{},
-		split: newSplitFiles(o.elf, f, o.cfg),
+		exec: exec, data: data, index: map[*dwarf.Unit]int{}, lines: map[lineKey]*lineSlot{}, lineBytes: map[*dwarf.Data]uint64{},
+		split: &splitFiles{files: map[string]*splitFile{}, below: func(string) []string { return nil }},
 	}
-	own, err := d.data.Units()
-	if err != nil {
-		err = fmt.Errorf("%s: %w", f.Path, err)
-	}
-	d.own = len(own)
-	d.units = append(d.units, own...)
+	own, err := data.Units()
 	others, _ := alt.Units()
-	d.units = append(d.units, others...)
+	d.own, d.units = len(own), slices.Concat(own, others)
+	d.parts = make([]unitParts, len(d.units))
 	for i, u := range d.units {
 		d.index[u] = i
 	}
-	d.parts = make([]unitParts, len(d.units))
 	return d, err
 }
 
@@ -389,3 +361,13 @@ func (d *debugInfo) newNamed(die dwarf.DIE) *named {
 
 // isMangled tells the linkage names that carry qualification and parameters.
 func isMangled(s string) bool { return strings.HasPrefix(s, "_Z") || strings.HasPrefix(s, "_R") }
+
+// forget drops what was derived from the units.
+func (d *debugInfo) forget() {
+	if d != nil {
+		d.parts = make([]unitParts, len(d.units))
+		d.lines = map[lineKey]*lineSlot{}
+		clear(d.lineBytes)
+		d.others.Clear()
+	}
+}

@@ -23,13 +23,13 @@ func (o *Object) FindFunctions(name string) []Function {
 		})
 	}
 	found := newFinder(o)
-	o.guard(func() {
+	elf.Guard(func() {
 		p, ok := parsePattern(name)
 		if !ok {
 			return
 		}
 		found.dwarf(p)
-		for _, fn := range o.goNamed(func(have string) bool { return matchesGo(p.whole, have) }) {
+		for _, fn := range o.golang.named(func(have string) bool { return matchesGo(p.whole, have) }) {
 			found.add(fn)
 		}
 		found.symbols(name, p)
@@ -42,8 +42,8 @@ func (o *Object) FindFunctions(name string) []Function {
 // names, or as far as it comes until ended says so.
 func (o *Object) MatchFunctions(re *regexp.Regexp, ended func() bool) []Function {
 	found := newFinder(o)
-	o.guard(func() {
-		if dw, _ := o.dwarf(); dw != nil {
+	elf.Guard(func() {
+		if dw, _ := o.DWARF.read(); dw != nil {
 			for i, e := range dw.nameIndex().Entries {
 				if i%namesPart == 0 && ended() {
 					return
@@ -53,10 +53,10 @@ func (o *Object) MatchFunctions(re *regexp.Regexp, ended func() bool) []Function
 				}
 			}
 		}
-		for _, fn := range o.goNamed(re.MatchString) {
+		for _, fn := range o.golang.named(re.MatchString) {
 			found.add(fn)
 		}
-		for _, t := range o.tables() {
+		for _, t := range o.Symtab.tables() {
 			for i := 1; i < t.Len(); i++ {
 				if i%namesPart == 1 && ended() {
 					return
@@ -76,12 +76,12 @@ const namesPart = 256
 
 // FunctionAt is the function, not an inlined copy, that contains a.
 func (o *Object) FunctionAt(a addr.File) (fn Function, ok bool) {
-	o.guard(func() { fn, ok = o.functionAt(a) })
+	elf.Guard(func() { fn, ok = o.functionAt(a) })
 	return fn, ok
 }
 
 func (o *Object) functionAt(a addr.File) (Function, bool) {
-	if dw, _ := o.dwarf(); dw != nil {
+	if dw, _ := o.DWARF.read(); dw != nil {
 		if unit := dw.unitAt(uint64(a)); unit >= 0 {
 			tree := dw.tree(unit)
 			i := tree.FunctionOf(tree.At(uint64(a)))
@@ -93,10 +93,10 @@ func (o *Object) functionAt(a addr.File) (Function, bool) {
 			}
 		}
 	}
-	if fn, ok := o.goFunction(a); ok {
+	if fn, ok := o.golang.function(a); ok {
 		return fn, true
 	}
-	s, from, ok := o.symbolAt(a)
+	s, from, ok := o.Symtab.symbolAt(a)
 	if !ok || !s.IsCode() {
 		return Function{}, false
 	}
@@ -126,14 +126,14 @@ func (d *debugInfo) function(unit int, i int32) Function {
 func (o *Object) fromNode(dw *debugInfo, unit int, i int32) Function {
 	fn := dw.function(unit, i)
 	if fn.Name == "" {
-		if s, _, ok := o.symbolAt(fn.Low); ok {
+		if s, _, ok := o.Symtab.symbolAt(fn.Low); ok {
 			fn.Name = Demangle(s.Name)
 		}
 	}
 	in := dw.tree(unit).Unit
 	lines := dw.lineTable(in)
 	if !fn.Inlined {
-		b := body{o: o, low: uint64(fn.Low), high: uint64(fn.High), unit: in, lines: lines}
+		b := body{file: o.File.elf, low: uint64(fn.Low), high: uint64(fn.High), unit: in, lines: lines}
 		fn.Breakpoint = addr.File(b.breakpoint())
 	}
 	if lines != nil {
@@ -152,7 +152,7 @@ func (o *Object) fromSymbol(s Sym, from Provenance) Function {
 		Source: from, IFunc: s.IFunc, Breakpoint: s.Addr,
 	}
 	if !s.IFunc {
-		b := body{o: o, low: uint64(s.Addr), high: uint64(s.Addr) + max(s.Size, 1)}
+		b := body{file: o.File.elf, low: uint64(s.Addr), high: uint64(s.Addr) + max(s.Size, 1)}
 		fn.Breakpoint = addr.File(b.breakpoint())
 	}
 	return fn
@@ -194,7 +194,7 @@ func newFinder(o *Object) finder { return finder{functions{at: map[place]bool{}}
 
 // dwarf adds the functions of the name index that p matches.
 func (f *finder) dwarf(p pattern) {
-	if dw, _ := f.o.dwarf(); dw != nil {
+	if dw, _ := f.o.DWARF.read(); dw != nil {
 		dw.named(p, func(unit int, node int32) { f.add(f.o.fromNode(dw, unit, node)) })
 	}
 }
@@ -268,7 +268,7 @@ func (d *debugInfo) insideItself(unit int, i int32) bool {
 // symbols adds functions that the symbol tables name so: by linkage name, and by
 // the demangled name of those that DWARF does not describe.
 func (f *finder) symbols(name string, p pattern) {
-	for _, t := range f.o.tables() {
+	for _, t := range f.o.Symtab.tables() {
 		for _, s := range t.Named(name) {
 			f.symbol(s, t.from)
 		}

@@ -44,7 +44,7 @@ func ourPlaces(o *symbols.Object, spec string) []addr.File {
 	var list []addr.File
 	if m := lineSpec.FindStringSubmatch(spec); m != nil {
 		n, _ := strconv.Atoi(m[2])
-		for _, l := range o.FindLine(m[1], n) {
+		for _, l := range o.Lines.Find(m[1], n) {
 			list = append(list, l.Addr)
 		}
 		return list
@@ -90,7 +90,7 @@ func TestBreakpointsAgainstGDB(t *testing.T) {
 		}
 		t.Run(strings.ReplaceAll(c.build, " ", "_"), func(t *testing.T) {
 			o := open(t, build(t, c.build), symbols.Config{})
-			theirs := gdbPlaces(t, o.Path(), c.specs)
+			theirs := gdbPlaces(t, o.File.Path(), c.specs)
 			for _, s := range c.specs {
 				mine := ourPlaces(o, s)
 				slices.Sort(mine)

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"hdb/internal/addr"
@@ -15,6 +14,9 @@ import (
 // keptNames are the answers of Lookup and LookupStatement, on disk from the last time
 // that the file was seen: to name a few addresses all of its DWARF is decompressed.
 type keptNames struct {
+	file  *File
+	dwarf *DWARF
+
 	mu    sync.Mutex
 	read  bool // the disk was asked
 	known map[keptKey][]Frame
@@ -29,23 +31,6 @@ const (
 
 // namesKind is the kind of the kept files; the number changes with their form.
 const namesKind = "names2"
-
-// Identity tells the object's files from all others, and from the same ones changed:
-// the object, its debug file and its dwz file. It is "" if that cannot be told.
-func (o *Object) Identity() string {
-	ids := []string{o.buildID}
-	for _, f := range []*elf.File{o.elf, o.debugFile(), o.altFile()} {
-		switch {
-		case f == nil:
-			ids = append(ids, "none")
-		case f.ID == "":
-			return ""
-		default:
-			ids = append(ids, f.Path, f.ID)
-		}
-	}
-	return strings.Join(ids, "\n")
-}
 
 // A keptKey is a question.
 type keptKey struct {
@@ -65,36 +50,36 @@ func (k keptKey) compare(l keptKey) int {
 
 // ask is the answer that is kept, or else find's, which is run with the files guarded.
 // The frames are the caller's own.
-func (k *keptNames) ask(o *Object, key keptKey, find func() []Frame) []Frame {
-	if frames, ok := k.get(o, key); ok {
+func (k *keptNames) ask(key keptKey, find func() []Frame) []Frame {
+	if frames, ok := k.get(key); ok {
 		return frames
 	}
 	var frames []Frame
-	fault := o.guard(func() { frames = find() })
-	if fault == nil && o.dwarfErr == nil && !o.dw.incomplete() { // else there may be more next time
-		k.add(o, key, frames)
+	fault := elf.Guard(func() { frames = find() })
+	if fault == nil && k.dwarf.err == nil && !k.dwarf.info.incomplete() { // else there may be more next time
+		k.add(key, frames)
 	}
 	return frames
 }
 
-func (k *keptNames) get(o *Object, key keptKey) ([]Frame, bool) {
-	if o.cfg.Cache == nil {
+func (k *keptNames) get(key keptKey) ([]Frame, bool) {
+	if k.file.cfg.Cache == nil {
 		return nil, false
 	}
-	o.fetch() // answers without the debug file are others
+	k.file.fetch() // answers without the debug file are others
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.read {
 		k.read = true
-		k.known = decodeNames(o.cfg.Cache.Get(namesKind, o.Identity()))
+		k.known = decodeNames(k.file.cfg.Cache.Get(namesKind, k.file.Identity()))
 	}
 	frames, ok := k.known[key]
 	return slices.Clone(frames), ok
 }
 
 // add notes an answer, if get was asked before.
-func (k *keptNames) add(o *Object, key keptKey, frames []Frame) {
-	if o.cfg.Cache == nil {
+func (k *keptNames) add(key keptKey, frames []Frame) {
+	if k.file.cfg.Cache == nil {
 		return
 	}
 	k.mu.Lock()
@@ -105,12 +90,12 @@ func (k *keptNames) add(o *Object, key keptKey, frames []Frame) {
 }
 
 // save keeps what was added.
-func (k *keptNames) save(o *Object) {
+func (k *keptNames) save() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.added {
 		k.added = false
-		o.cfg.Cache.Put(namesKind, o.Identity(), encodeNames(k.known))
+		k.file.cfg.Cache.Put(namesKind, k.file.Identity(), encodeNames(k.known))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // HasDWARF tells the tests whether the object's DWARF was read.
-func (o *Object) HasDWARF() bool { return o.dw != nil }
+func (o *Object) HasDWARF() bool { return o.DWARF.info != nil }
 
 func TestKeptNamesEncoding(t *testing.T) {
 	known := map[keptKey][]Frame{

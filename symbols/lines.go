@@ -9,7 +9,14 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf/line"
 	"hdb/symbols/dwarf/scope"
+	"hdb/symbols/elf"
 )
+
+// Lines are the line tables of a file's DWARF: addresses to lines and back.
+type Lines struct {
+	file  *File
+	dwarf *DWARF
+}
 
 // fileIndex finds the units whose line tables name a file.
 type fileIndex struct {
@@ -58,12 +65,12 @@ func (d *debugInfo) fileNames() *fileIndex {
 	return d.files
 }
 
-// SourceFiles lists the source files that the line tables name, sorted. Paths
+// Files lists the source files that the line tables name, sorted. Paths
 // are joined with the compilation directory.
-func (o *Object) SourceFiles() []string {
+func (l *Lines) Files() []string {
 	var files []string
-	o.guard(func() {
-		if dw, _ := o.dwarf(); dw != nil {
+	elf.Guard(func() {
+		if dw, _ := l.dwarf.read(); dw != nil {
 			files = slices.Clone(dw.fileNames().paths)
 		}
 	})
@@ -82,32 +89,39 @@ func matchesFile(full, want string) bool {
 	return strings.HasSuffix(full, "/"+want)
 }
 
-// FindLine finds where code of a source line begins, by gdb's rules: only rows
+// Find finds where code of a source line begins, by gdb's rules: only rows
 // that are statements count; a line without code stands for the next line that
 // has some; of several places in one function, inlined copy or block the first
 // is taken; a place in a prologue moves behind it. file is matched by its last
 // components.
-func (o *Object) FindLine(file string, lineNo int) []Location {
+func (l *Lines) Find(file string, lineNo int) []Location {
 	var found []Location
-	o.guard(func() { found = o.findLine(path.Clean(file), lineNo) })
+	elf.Guard(func() { found = l.find(path.Clean(file), lineNo) })
 	return found
 }
 
 // linePlace is a row of a unit's line table.
 type linePlace struct {
 	unit int
-	row  line.Row
+	row  int // in Stmts
+	line.Row
 }
 
-func (o *Object) findLine(file string, lineNo int) []Location {
-	dw, _ := o.dwarf()
+func (l *Lines) find(file string, lineNo int) []Location {
+	dw, _ := l.dwarf.read()
 	if dw == nil || lineNo <= 0 {
 		return nil
 	}
+	return l.locate(dw, dw.statements(file, uint32(lineNo)))
+}
+
+// statements are the rows that begin statements of a line of a file, or of the next
+// line that has some.
+func (d *debugInfo) statements(file string, lineNo uint32) []linePlace {
 	var places []linePlace
 	best := uint32(0) // the lowest line not below the one asked for
-	for _, unit := range dw.fileNames().units[path.Base(file)] {
-		t := dw.lineTable(dw.units[unit])
+	for _, unit := range d.fileNames().units[path.Base(file)] {
+		t := d.lineTable(d.units[unit])
 		if t == nil {
 			continue
 		}
@@ -115,23 +129,58 @@ func (o *Object) findLine(file string, lineNo int) []Location {
 		for i := range matching {
 			matching[i] = matchesFile(t.File(uint32(i)), file)
 		}
-		for _, r := range t.Stmts() {
-			if !r.Is(line.Stmt) || r.Is(line.EndSequence) || r.Line < uint32(lineNo) || int(r.File) >= len(matching) || !matching[r.File] {
+		for k, r := range t.Stmts() {
+			if !r.Is(line.Stmt) || r.Is(line.EndSequence) || r.Line < lineNo || int(r.File) >= len(matching) || !matching[r.File] {
 				continue
 			}
 			if best == 0 || r.Line < best {
 				best, places = r.Line, places[:0]
 			}
 			if r.Line == best {
-				places = append(places, linePlace{int(unit), r})
+				places = append(places, linePlace{int(unit), k, r})
 			}
 		}
 	}
-	return o.locate(dw, places)
+	return places
+}
+
+// Rows are the rows of the line tables that begin statements of a source line, in the
+// order of their addresses: all code of the line, prologues included. A line without
+// code stands for the next that has some. file is matched by its last components.
+func (l *Lines) Rows(file string, lineNo int) []LineEntry {
+	var rows []LineEntry
+	elf.Guard(func() {
+		if dw, _ := l.dwarf.read(); dw != nil && lineNo > 0 {
+			rows = dw.lineRows(dw.statements(path.Clean(file), uint32(lineNo)))
+		}
+	})
+	slices.SortFunc(rows, func(a, b LineEntry) int { return cmp.Or(cmp.Compare(a.Addr, b.Addr), cmp.Compare(b.End, a.End)) })
+	return slices.CompactFunc(rows, func(a, b LineEntry) bool { return a.Addr == b.Addr })
+}
+
+// lineRows joins the rows that go on with the same line.
+func (d *debugInfo) lineRows(places []linePlace) []LineEntry {
+	var rows []LineEntry
+	unit, next := -1, 0 // the first row of the unit that is not part of the last entry
+	for _, p := range places {
+		if p.unit == unit && p.row < next {
+			continue
+		}
+		t := d.lineTable(d.units[p.unit])
+		stmts, end := t.Stmts(), t.StmtEnd(p.row)
+		unit, next = p.unit, p.row+1
+		for ; next < len(stmts) && stmts[next].Addr == end && stmts[next].Line == p.Line && stmts[next].File == p.File && !stmts[next].Is(line.EndSequence); next++ {
+			end = t.StmtEnd(next)
+		}
+		if end > p.Addr {
+			rows = append(rows, LineEntry{Addr: addr.File(p.Addr), End: addr.File(end), File: t.File(p.File), Line: int(p.Line), Column: int(p.Col), Stmt: true})
+		}
+	}
+	return rows
 }
 
 // locate turns rows of one line into locations, one for each block of code.
-func (o *Object) locate(dw *debugInfo, places []linePlace) []Location {
+func (l *Lines) locate(dw *debugInfo, places []linePlace) []Location {
 	type block struct {
 		unit int
 		node int32
@@ -140,17 +189,17 @@ func (o *Object) locate(dw *debugInfo, places []linePlace) []Location {
 	at := map[addr.File]bool{}
 	var found []Location
 	for _, p := range places {
-		unit := dw.unitAt(p.row.Addr) // tables are shared: the unit with the code knows its functions
+		unit := dw.unitAt(p.Addr) // tables are shared: the unit with the code knows its functions
 		if unit < 0 {
 			unit = p.unit
 		}
 		tree := dw.tree(unit)
-		node := tree.At(p.row.Addr)
+		node := tree.At(p.Addr)
 		if node >= 0 && seen[block{unit, node}] {
 			continue
 		}
 		seen[block{unit, node}] = true
-		loc := o.location(dw, unit, p.row)
+		loc := l.location(dw, unit, p.Row)
 		if !at[loc.Addr] {
 			at[loc.Addr] = true
 			found = append(found, loc)
@@ -163,14 +212,14 @@ func (o *Object) locate(dw *debugInfo, places []linePlace) []Location {
 // location describes the place where a row begins, moved behind the prologue it
 // may lie in. Several rows can begin at one address: the location keeps the line
 // of its own.
-func (o *Object) location(dw *debugInfo, unit int, row line.Row) Location {
+func (l *Lines) location(dw *debugInfo, unit int, row line.Row) Location {
 	tree := dw.tree(unit)
 	lines := dw.lineTable(tree.Unit)
 	a := row.Addr
 	if outer := outermost(tree, a); outer >= 0 {
 		n := &tree.Nodes[outer]
 		if r := tree.Range(n, n.Entry); r.Low <= a && a < r.High {
-			b := body{o: o, low: r.Low, high: r.High, unit: tree.Unit, lines: lines}
+			b := body{file: l.file.elf, low: r.Low, high: r.High, unit: tree.Unit, lines: lines}
 			a = max(a, b.breakpoint())
 		}
 	}
@@ -197,12 +246,12 @@ func outermost(tree *scope.Tree, a uint64) int32 {
 	return i
 }
 
-// LineEntries lists the rows of the line tables that begin in [low, high), in the
+// Entries lists the rows of the line tables that begin in [low, high), in the
 // order of their addresses.
-func (o *Object) LineEntries(low, high addr.File) []LineEntry {
+func (l *Lines) Entries(low, high addr.File) []LineEntry {
 	var list []LineEntry
-	o.guard(func() {
-		dw, _ := o.dwarf()
+	elf.Guard(func() {
+		dw, _ := l.dwarf.read()
 		if dw == nil {
 			return
 		}
@@ -228,14 +277,14 @@ func (o *Object) LineEntries(low, high addr.File) []LineEntry {
 	return list
 }
 
-// LineBlock describes the line at a for stepping. False when the line is not known.
-func (o *Object) LineBlock(a addr.File) (b LineBlock, ok bool) {
-	o.guard(func() { b, ok = o.lineBlock(uint64(a)) })
+// Block describes the line at a for stepping. False when the line is not known.
+func (l *Lines) Block(a addr.File) (b LineBlock, ok bool) {
+	elf.Guard(func() { b, ok = l.block(uint64(a)) })
 	return b, ok
 }
 
-func (o *Object) lineBlock(a uint64) (LineBlock, bool) {
-	dw, _ := o.dwarf()
+func (l *Lines) block(a uint64) (LineBlock, bool) {
+	dw, _ := l.dwarf.read()
 	if dw == nil {
 		return LineBlock{}, false
 	}

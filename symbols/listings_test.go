@@ -44,7 +44,7 @@ func TestLineRowsAsGdb(t *testing.T) {
 				checked++
 				var n int
 				fmt.Sscan(found[1], &n)
-				rows := o.LineRows(tc.source, n)
+				rows := o.Lines.Rows(tc.source, n)
 				var have []string
 				for _, r := range rows {
 					if r.Line == n {
@@ -74,16 +74,16 @@ func TestUnitInfoAndGlobals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	main, ok := o.Symbol("main")
+	main, ok := o.Symtab.Symbol("main")
 	if !ok {
 		t.Fatal("no main")
 	}
-	u, ok := o.UnitInfoAt(main.Addr)
+	u, ok := o.DWARF.UnitInfoAt(main.Addr)
 	dir, _ := filepath.Abs(".")
 	if !ok || u.Name != src || u.CompDir != dir || !strings.HasPrefix(u.Producer, "GNU C") || !strings.Contains(u.Producer, "-O1") || u.Version < 4 || u.Language.String() != "c" {
 		t.Errorf("unit %+v, %v", u, ok)
 	}
-	types := o.MatchTypes(regexp.MustCompile("^int$"), toTheEnd)
+	types := o.DWARF.MatchTypes(regexp.MustCompile("^int$"), toTheEnd)
 	if len(types) != 1 || types[0].Kind != "base" || types[0].Size != 4 {
 		t.Errorf("types %+v", types)
 	}
@@ -134,7 +134,7 @@ func TestDeclarationsOfClang(t *testing.T) {
 		if len(vars) != 1 || vars[0].File != src || vars[0].Line != 2 || vars[0].Addr == 0 {
 			t.Errorf("DWARF %s: variables %+v", version, vars)
 		}
-		if types := o.MatchTypes(regexp.MustCompile("^kind$"), toTheEnd); len(types) != 1 || types[0].File != src || types[0].Line != 1 {
+		if types := o.DWARF.MatchTypes(regexp.MustCompile("^kind$"), toTheEnd); len(types) != 1 || types[0].File != src || types[0].Line != 1 {
 			t.Errorf("DWARF %s: types %+v", version, types)
 		}
 		if fns := o.FindFunctions("next"); len(fns) == 0 || fns[0].DeclFile != src || fns[0].DeclLine != 3 {

@@ -4,23 +4,24 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf/line"
 	"hdb/symbols/dwarf/scope"
+	"hdb/symbols/elf"
 )
 
 // Lookup names the function at a and those it was inlined into: innermost first,
 // the function itself last. nil when nothing is known of a. For a return address
 // ask for the byte before (addr.Code.Lookup).
 func (o *Object) Lookup(a addr.File) []Frame {
-	return o.kept.ask(o, keptKey{a, false}, func() []Frame { return o.lookup(nil, a) })
+	return o.kept.ask(keptKey{a, false}, func() []Frame { return o.lookup(nil, a) })
 }
 
 // LookupInto is Lookup for those who ask often: the frames are appended to dst, and
 // where all tables are known nothing else is allocated.
 func (o *Object) LookupInto(dst []Frame, a addr.File) []Frame {
-	if o.cfg.Cache != nil {
+	if o.File.cfg.Cache != nil {
 		return append(dst, o.Lookup(a)...)
 	}
 	frames := dst
-	o.guard(func() { frames = o.lookup(dst, a) })
+	elf.Guard(func() { frames = o.lookup(dst, a) })
 	return frames
 }
 
@@ -28,12 +29,12 @@ func (o *Object) LookupInto(dst []Frame, a addr.File) []Frame {
 // the statement, which breakpoints and steps go by. The exact row of the line table may
 // belong to an operand that the compiler moved ahead.
 func (o *Object) LookupStatement(pc addr.File) []Frame {
-	return o.kept.ask(o, keptKey{pc, true}, func() []Frame {
+	return o.kept.ask(keptKey{pc, true}, func() []Frame {
 		frames := o.lookup(nil, pc)
 		if len(frames) == 0 {
 			return frames
 		}
-		if b, ok := o.lineBlock(uint64(pc)); ok && b.File == frames[0].File && b.Line != frames[0].Line {
+		if b, ok := o.Lines.block(uint64(pc)); ok && b.File == frames[0].File && b.Line != frames[0].Line {
 			frames[0].Line, frames[0].Column, frames[0].Discriminator = b.Line, 0, 0
 		}
 		return frames
@@ -41,8 +42,8 @@ func (o *Object) LookupStatement(pc addr.File) []Frame {
 }
 
 func (o *Object) lookup(dst []Frame, a addr.File) []Frame {
-	dw, _ := o.dwarf()
-	return dw.lookup(dst, a, o)
+	dw, _ := o.DWARF.read()
+	return dw.lookup(dst, a, o.Symtab)
 }
 
 // symbolNames are what a file knows of addresses besides DWARF.
@@ -119,14 +120,6 @@ func (d *debugInfo) rowAt(unit int, a uint64) (string, line.Row) {
 		return "", line.Row{}
 	}
 	return t.File(t.Rows[i].File), t.Rows[i]
-}
-
-// lookupSymbol names a by Go's own table, else by the symbol tables.
-func (o *Object) lookupSymbol(a addr.File) []Frame {
-	if frames := o.lookupGo(a); frames != nil {
-		return frames
-	}
-	return symbolFrame(o.symbolAt(a))
 }
 
 // symbolFrame is the frame of code that only a symbol names; nil when it is none.

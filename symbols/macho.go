@@ -36,7 +36,7 @@ type MachO struct {
 	objects   []*machoObject
 	functions []macho.Origin
 
-	goTable goTable
+	golang goTable
 
 	mu       sync.Mutex
 	problems []string
@@ -87,6 +87,7 @@ func OpenMachO(path string, cfg MachOConfig) (*MachO, error) {
 		return nil, err
 	}
 	m := &MachO{file: f, arch: f.Arch}
+	m.golang.load = m.loadGo
 	if !f.HasDWARF() && f.UUID != "" {
 		m.dsym = m.findDSYM(cfg)
 	}
@@ -231,7 +232,7 @@ func (m *MachO) LookupInto(dst []Frame, a addr.File) []Frame {
 		m.dwOnce.Do(func() { m.dw = m.readDWARF() })
 		found := m.fromObjects(a)
 		if found == nil && m.dw == nil {
-			found = lookupGo(m.pclntab(), &m.goTable.copies, a)
+			found = m.golang.lookup(a)
 		}
 		if found != nil {
 			frames = append(dst, found...)
@@ -349,7 +350,7 @@ func machoDWARF(f *macho.File, names *machoNames) (*debugInfo, error) {
 			exec = append(exec, elf.Segment{Addr: addr.File(s.Addr), Memsz: s.Size, Exec: true})
 		}
 	}
-	d, err := newDebugInfo(dwarf.New(s, nil), exec)
+	d, err := newDebugInfo(dwarf.New(s, nil), nil, exec)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", f.Path, err)
 	}
@@ -393,18 +394,4 @@ func (n *machoNames) mangledAt(a addr.File) string {
 
 func (n *machoNames) lookupSymbol(a addr.File) []Frame {
 	return symbolFrame(n.symbolAt(a))
-}
-
-// newDebugInfo is DWARF without a dwz file, and without files that it was split into.
-func newDebugInfo(data *dwarf.Data, exec []elf.Segment) (*debugInfo, error) {
-	d := &debugInfo{
-		exec: exec, data: data, index: map[*dwarf.Unit]int{}, lines: map[lineKey]*lineSlot{}, lineBytes: map[*dwarf.Data]uint64{},
-		split: &splitFiles{files: map[string]*splitFile{}, below: func(string) []string { return nil }},
-	}
-	units, err := data.Units()
-	d.own, d.units, d.parts = len(units), units, make([]unitParts, len(units))
-	for i, u := range units {
-		d.index[u] = i
-	}
-	return d, err
 }

@@ -76,7 +76,7 @@ func (m *MachO) FindFunctions(name string) []Function {
 		for _, f := range []*macho.File{m.file, m.dsym} {
 			found.machoSymbols(f, name, p)
 		}
-		for _, fn := range goNamed(m.pclntab(), func(have string) bool { return matchesGo(p.whole, have) }) {
+		for _, fn := range m.golang.named(func(have string) bool { return matchesGo(p.whole, have) }) {
 			found.add(fn)
 		}
 	})

@@ -57,7 +57,7 @@ func TestKeptNames(t *testing.T) {
 	dir := t.TempDir()
 	plain := openKept(t, path, "")
 	defer plain.Close()
-	code, text, ok := plain.Section(".text")
+	code, text, ok := plain.File.Section(".text")
 	if !ok {
 		t.Fatal("no .text")
 	}

@@ -109,7 +109,7 @@ func TestSeparateDebugFile(t *testing.T) {
 	}{
 		{"build-id", func(t *testing.T, dir string) (string, symbols.Config) {
 			p := copyTo(dir)
-			id := want.BuildID()
+			id := want.File.BuildID()
 			debug := filepath.Join(dir, "debug", ".build-id", id[:2], id[2:]+".debug")
 			os.MkdirAll(filepath.Dir(debug), 0o755)
 			run(t, "objcopy", "--only-keep-debug", "--compress-debug-sections", p, debug)
@@ -118,7 +118,7 @@ func TestSeparateDebugFile(t *testing.T) {
 		}},
 		{"sysroot", func(t *testing.T, dir string) (string, symbols.Config) {
 			p := copyTo(dir)
-			id := want.BuildID()
+			id := want.File.BuildID()
 			debug := filepath.Join(dir, "root/usr/lib/debug/.build-id", id[:2], id[2:]+".debug")
 			os.MkdirAll(filepath.Dir(debug), 0o755)
 			run(t, "objcopy", "--only-keep-debug", p, debug)
@@ -194,12 +194,12 @@ func TestStrippedAndStubs(t *testing.T) {
 		t.Errorf("stripped: %+v", f)
 	}
 	stub := regexp.MustCompile(`(?m)^([0-9a-f]+) <(\w+@plt)>:`)
-	found := stub.FindAllStringSubmatch(run(t, "objdump", "-d", whole.Path()), -1)
+	found := stub.FindAllStringSubmatch(run(t, "objdump", "-d", whole.File.Path()), -1)
 	if len(found) < 2 {
 		t.Fatalf("objdump names %d stubs", len(found))
 	}
 	for _, m := range found {
-		sym, off, ok := whole.SymbolAt(parseAddr(m[1]) + 4)
+		sym, off, ok := whole.Symtab.SymbolAt(parseAddr(m[1]) + 4)
 		if !ok || sym.Name != m[2] || off != 4 {
 			t.Errorf("stub %s: %+v+%d", m[2], sym, off)
 		}
@@ -235,29 +235,29 @@ func parseAddr(hex string) (a addr.File) {
 
 func TestSymbols(t *testing.T) {
 	libc := open(t, "/lib/x86_64-linux-gnu/libc.so.6", symbols.Config{})
-	m, ok := libc.Symbol("malloc")
+	m, ok := libc.Symtab.Symbol("malloc")
 	if !ok || !m.Defined || m.IFunc || m.Version != "GLIBC_2.2.5" || m.Size == 0 {
 		t.Errorf("malloc: %+v", m)
 	}
-	if s, off, ok := libc.SymbolAt(m.Addr + 1); !ok || s.Name != "malloc" || off != 1 {
+	if s, off, ok := libc.Symtab.SymbolAt(m.Addr + 1); !ok || s.Name != "malloc" || off != 1 {
 		t.Errorf("symbol at malloc+1: %+v+%d", s, off)
 	}
-	if s, ok := libc.Symbol("memcpy"); !ok || !s.IFunc || s.Version != "GLIBC_2.14" || s.Hidden {
+	if s, ok := libc.Symtab.Symbol("memcpy"); !ok || !s.IFunc || s.Version != "GLIBC_2.14" || s.Hidden {
 		t.Errorf("memcpy: %+v, want the default version, an IFUNC", s)
 	}
 	if fs := libc.FindFunctions("memcpy"); len(fs) == 0 || !fs[0].IFunc {
 		t.Errorf("memcpy: %+v", fs)
 	}
-	if s, ok := libc.Symbol("environ"); !ok {
+	if s, ok := libc.Symtab.Symbol("environ"); !ok {
 		t.Error("environ not found")
-	} else if at, _, ok := libc.SymbolAt(s.Addr); !ok || at.Name != "environ" {
+	} else if at, _, ok := libc.Symtab.SymbolAt(s.Addr); !ok || at.Name != "environ" {
 		t.Errorf("data symbol: %+v", at)
 	}
-	if s, ok := libc.Symbol("nosuchsymbol"); ok {
+	if s, ok := libc.Symtab.Symbol("nosuchsymbol"); ok {
 		t.Errorf("found %+v", s)
 	}
 	prog := open(t, build(t, "gcc -g -O2 inline.c"), symbols.Config{})
-	if s, ok := prog.Symbol("rand"); !ok || s.Defined || s.Version != "GLIBC_2.2.5" {
+	if s, ok := prog.Symtab.Symbol("rand"); !ok || s.Defined || s.Version != "GLIBC_2.2.5" {
 		t.Errorf("import: %+v", s)
 	}
 }
@@ -272,9 +272,9 @@ func TestSymbolsAmong(t *testing.T) {
 		} {
 			var want []symbols.Sym
 			for _, name := range names {
-				want = append(want, o.Symbols(name)...)
+				want = append(want, o.Symtab.Symbols(name)...)
 			}
-			got := o.SymbolsAmong(symbols.NewNames(names))
+			got := o.Symtab.SymbolsAmong(symbols.NewNames(names))
 			slices.SortStableFunc(got, func(a, b symbols.Sym) int {
 				return slices.Index(names, a.Name) - slices.Index(names, b.Name)
 			})
@@ -330,7 +330,7 @@ func TestSearchesEnd(t *testing.T) {
 	all := regexp.MustCompile("")
 	for what, search := range map[string]func(ended func() bool) int{
 		"functions": func(ended func() bool) int { return len(o.MatchFunctions(all, ended)) },
-		"types":     func(ended func() bool) int { return len(o.MatchTypes(all, ended)) },
+		"types":     func(ended func() bool) int { return len(o.DWARF.MatchTypes(all, ended)) },
 		"variables": func(ended func() bool) int { return len(o.MatchVariables(all, ended)) },
 	} {
 		asked := 0
@@ -346,22 +346,22 @@ func TestSearchesEnd(t *testing.T) {
 func TestSourceFilesAndLines(t *testing.T) {
 	o := open(t, build(t, "gcc -g -O2 inline.c"), symbols.Config{})
 	var own string
-	for _, f := range o.SourceFiles() {
+	for _, f := range o.Lines.Files() {
 		if filepath.Base(f) == "inline.c" {
 			own = f
 		}
 	}
 	if !filepath.IsAbs(own) {
-		t.Fatalf("files %v", o.SourceFiles())
+		t.Fatalf("files %v", o.Lines.Files())
 	}
 	dir := filepath.Base(filepath.Dir(own))
 	for file, found := range map[string]bool{"inline.c": true, own: true, dir + "/inline.c": true, "other/inline.c": false, "nline.c": false, "/inline.c": false} {
-		if got := len(o.FindLine(file, 11)) > 0; got != found {
+		if got := len(o.Lines.Find(file, 11)) > 0; got != found {
 			t.Errorf("FindLine(%s) found: %v", file, got)
 		}
 	}
 	work := o.FindFunctions("work")[0]
-	entries := o.LineEntries(work.Low, work.High)
+	entries := o.Lines.Entries(work.Low, work.High)
 	if len(entries) < 5 || entries[0].Addr != work.Low {
 		t.Errorf("entries %+v", entries)
 	}
@@ -376,7 +376,7 @@ func TestLineBlock(t *testing.T) {
 	o := open(t, build(t, "gcc -g -O2 inline.c"), symbols.Config{})
 	for _, fn := range []string{"main", "work", "twice", "sq"} {
 		for _, f := range o.FindFunctions(fn) {
-			b, ok := o.LineBlock(f.Low)
+			b, ok := o.Lines.Block(f.Low)
 			if !ok || b.Line == 0 || !b.Stmt || !b.Entry.Contains(f.Low) {
 				t.Errorf("%s: %+v", fn, b)
 			}
@@ -384,7 +384,7 @@ func TestLineBlock(t *testing.T) {
 			for _, r := range b.Ranges {
 				inside = inside || r.Contains(f.Low)
 				for a := r.Low; a < r.High; a++ {
-					other, _ := o.LineBlock(a)
+					other, _ := o.Lines.Block(a)
 					chain := o.Lookup(a)
 					if other.Line != b.Line || other.File != b.File || len(chain) != len(o.Lookup(f.Low)) {
 						t.Errorf("%s: %v of the line %d of %v is of line %d, chain %v", fn, a, b.Line, f.Low, other.Line, chain)
@@ -396,7 +396,7 @@ func TestLineBlock(t *testing.T) {
 			}
 		}
 	}
-	if b, ok := o.LineBlock(1); ok {
+	if b, ok := o.Lines.Block(1); ok {
 		t.Errorf("line block of nothing: %+v", b)
 	}
 }
@@ -413,11 +413,11 @@ func TestTruncatedWhileOpen(t *testing.T) {
 	}
 	for _, a := range list {
 		o.Lookup(a)
-		o.LineBlock(a)
+		o.Lines.Block(a)
 	}
 	o.FindFunctions("main")
-	o.FindLine("mix.cc", 10)
-	o.SymbolAt(list[0])
+	o.Lines.Find("mix.cc", 10)
+	o.Symtab.SymbolAt(list[0])
 	o.Info()
 	if _, err := o.CFI(); err == nil {
 		t.Error("CFI of a file that was cut: no error")
@@ -434,7 +434,7 @@ func TestImageInMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	if fs := o.FindFunctions("work"); len(fs) != 1 || o.Path() != "[image]" {
+	if fs := o.FindFunctions("work"); len(fs) != 1 || o.File.Path() != "[image]" {
 		t.Errorf("work: %+v", fs)
 	}
 }
@@ -464,7 +464,7 @@ func TestVDSO(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	s, ok := o.Symbol("__vdso_clock_gettime")
+	s, ok := o.Symtab.Symbol("__vdso_clock_gettime")
 	if !ok {
 		t.Fatal("no __vdso_clock_gettime")
 	}
@@ -525,7 +525,7 @@ func TestDwz(t *testing.T) {
 	run(t, "dwz", append([]string{"-m", filepath.Join(dir, "common"), "-M", "common"}, progs...)...)
 	for _, p := range progs {
 		whole, o := open(t, p+".whole", symbols.Config{}), open(t, p, symbols.Config{})
-		if _, _, ok := o.Section(".gnu_debugaltlink"); !ok {
+		if _, _, ok := o.File.Section(".gnu_debugaltlink"); !ok {
 			t.Errorf("%s has no .gnu_debugaltlink", p)
 		}
 		for _, a := range codeAddresses(whole, 500) {
@@ -573,10 +573,10 @@ func TestConcurrentUse(t *testing.T) {
 				if got, want := o.Lookup(a), want.Lookup(a); !slices.Equal(got, want) {
 					t.Errorf("%v: %v, want %v", a, got, want)
 				}
-				o.LineBlock(a)
-				o.SymbolAt(a)
+				o.Lines.Block(a)
+				o.Symtab.SymbolAt(a)
 			}
-			if len(o.FindFunctions("grow")) == 0 || len(o.FindLine("mix.cc", 34)) == 0 {
+			if len(o.FindFunctions("grow")) == 0 || len(o.Lines.Find("mix.cc", 34)) == 0 {
 				t.Error("grow or line 34 not found")
 			}
 		})

@@ -178,7 +178,7 @@ func llvmErrs(o *symbols.Object, a addr.File, mine, theirs []step) string {
 		return "stubs of the PLT have no symbol: it names the one before"
 	case outer == "??" || other == "??":
 		return "between functions: symbols with a size do not reach into padding"
-	case len(mine) > len(theirs) && strings.Contains(o.Path(), "gdwarf-2") && skips(mine, theirs):
+	case len(mine) > len(theirs) && strings.Contains(o.File.Path(), "gdwarf-2") && skips(mine, theirs):
 		return "of a copy in several pieces, DWARF 2 tells the first: it leaves out copies that lie in the others"
 	case len(mine) != len(theirs):
 		return ""
@@ -209,7 +209,7 @@ func skips(mine, theirs []step) bool {
 // isAlias reports whether a symbol of that name begins at a, of whatever version.
 func isAlias(o *symbols.Object, a addr.File, name string) bool {
 	name, _, _ = strings.Cut(name, "@")
-	for _, s := range o.Symbols(name) {
+	for _, s := range o.Symtab.Symbols(name) {
 		if s.Addr == a {
 			return true
 		}
@@ -229,7 +229,7 @@ func TestAgainstLLVM(t *testing.T) {
 		t.Run(strings.ReplaceAll(v, " ", "_"), func(t *testing.T) {
 			o := open(t, build(t, v), symbols.Config{})
 			list := codeAddresses(o, 1000)
-			theirs := askAddr2line(t, "llvm-symbolizer", o.Path(), list)
+			theirs := askAddr2line(t, "llvm-symbolizer", o.File.Path(), list)
 			known, bad := map[string]int{}, 0
 			for i, a := range list {
 				mine := ours(o, a)

@@ -16,19 +16,25 @@ import (
 // goTable is the function and line table that Go programs need at run time and
 // keep when stripped (.gopclntab).
 type goTable struct {
+	load   func() (*gosym.Table, goCopies)
 	once   sync.Once
 	table  *gosym.Table // nil without
 	copies goCopies
 }
 
-// pclntab is the Go table, read when there is no DWARF: it has lines and inlined
+// read is the table, nil without.
+func (g *goTable) read() *gosym.Table {
+	g.once.Do(func() { g.table, g.copies = g.load() })
+	return g.table
+}
+
+// loadGo reads the Go table of a program without DWARF: it has lines and inlined
 // functions, which a symbol table (go build -ldflags=-w) has not.
-func (o *Object) pclntab() *gosym.Table {
-	if dw, _ := o.dwarf(); dw != nil {
-		return nil
+func (o *Object) loadGo() (*gosym.Table, goCopies) {
+	if dw, _ := o.DWARF.read(); dw != nil {
+		return nil, goCopies{}
 	}
-	o.goTable.once.Do(func() { o.goTable.table, o.goTable.copies = readPclntab(o.elf) })
-	return o.goTable.table
+	return readPclntab(o.File.elf)
 }
 
 func readPclntab(f *elf.File) (*gosym.Table, goCopies) {
@@ -62,19 +68,19 @@ func readPclntab(f *elf.File) (*gosym.Table, goCopies) {
 	return table, newGoCopies(f, data, module)
 }
 
-// pclntab is the Go table of a program without DWARF. It has lines, which the symbols
+// loadGo reads the Go table of a program without DWARF. It has lines, which the symbols
 // that the dynamic linker needs have not.
-func (m *MachO) pclntab() *gosym.Table {
-	m.goTable.once.Do(func() {
-		data, text := m.file.Section("__gopclntab"), m.file.Section("__text")
-		if m.dw != nil || data == nil || text == nil {
-			return
-		}
-		if b, err := m.file.Contents(data); err == nil {
-			m.goTable.table, _ = newGoTable(b, text.Addr) // damaged is none
-		}
-	})
-	return m.goTable.table
+func (m *MachO) loadGo() (*gosym.Table, goCopies) {
+	data, text := m.file.Section("__gopclntab"), m.file.Section("__text")
+	if m.dw != nil || data == nil || text == nil {
+		return nil, goCopies{}
+	}
+	b, err := m.file.Contents(data)
+	if err != nil {
+		return nil, goCopies{}
+	}
+	t, _ := newGoTable(b, text.Addr) // damaged is none
+	return t, goCopies{}
 }
 
 // headerText is where the code begins by the header of Go 1.18 to 1.25, 0 without.
@@ -100,10 +106,9 @@ func recoverMalformed(err *error) {
 	}
 }
 
-// goFunction is the function at a of the Go table.
-func (o *Object) goFunction(a addr.File) (fn Function, ok bool) { return goFunction(o.pclntab(), a) }
-
-func goFunction(t *gosym.Table, a addr.File) (fn Function, ok bool) {
+// function is the function at a.
+func (g *goTable) function(a addr.File) (fn Function, ok bool) {
+	t := g.read()
 	if t == nil {
 		return Function{}, false
 	}
@@ -125,13 +130,9 @@ func fromGo(t *gosym.Table, f *gosym.Func) Function {
 	}
 }
 
-// lookupGo is Lookup by the Go table.
-func (o *Object) lookupGo(a addr.File) []Frame {
-	return lookupGo(o.pclntab(), &o.goTable.copies, a)
-}
-
-func lookupGo(t *gosym.Table, copies *goCopies, a addr.File) []Frame {
-	fn, ok := goFunction(t, a)
+// lookup is Object.Lookup by the table.
+func (g *goTable) lookup(a addr.File) []Frame {
+	fn, ok := g.function(a)
 	if !ok {
 		return nil
 	}
@@ -140,23 +141,22 @@ func lookupGo(t *gosym.Table, copies *goCopies, a addr.File) []Frame {
 		var err error
 		func() {
 			defer recoverMalformed(&err)
-			f.File, f.Line, _ = t.PCToLine(pc)
+			f.File, f.Line, _ = g.table.PCToLine(pc)
 		}()
 		return f
 	}
 	var frames []Frame
 	pc := uint64(a)
-	for _, c := range copies.at(uint64(fn.Low), pc) {
+	for _, c := range g.copies.at(uint64(fn.Low), pc) {
 		frames = append(frames, at(Frame{Function: c.name, Entry: addr.File(c.entry), Inlined: true}, pc))
 		pc = c.call
 	}
 	return append(frames, at(Frame{Function: fn.Name, Entry: fn.Low}, pc))
 }
 
-// goNamed lists the functions of the Go table that match, by address.
-func (o *Object) goNamed(match func(name string) bool) []Function { return goNamed(o.pclntab(), match) }
-
-func goNamed(t *gosym.Table, match func(name string) bool) (list []Function) {
+// named lists the functions that match, by address.
+func (g *goTable) named(match func(name string) bool) (list []Function) {
+	t := g.read()
 	if t == nil {
 		return nil
 	}

@@ -47,7 +47,7 @@ func TestSplitPlaces(t *testing.T) {
 	whole := open(t, pair(t, "clang++", flags...), symbols.Config{})
 	prog := pair(t, "clang++", append(slices.Clone(flags), "-gsplit-dwarf")...)
 	compiled := filepath.Dir(prog)
-	rows := rowAddresses(t, whole.Path())
+	rows := rowAddresses(t, whole.File.Path())
 	for _, c := range []struct {
 		name string
 		make func(t *testing.T, prog, root string) symbols.Config // of a copy beside which its .dwo files are
@@ -171,7 +171,7 @@ func TestAltLinkCombos(t *testing.T) {
 				whole := build(t, "g++ -g "+opt+" -gdwarf-"+c.version+" mix.cc")
 				p := place(t, dir, "bin", "prog"+string(rune('0'+i)))
 				run(t, "cp", whole, p)
-				id := open(t, whole, symbols.Config{}).BuildID()
+				id := open(t, whole, symbols.Config{}).File.BuildID()
 				debug := place(t, dir, "files", filepath.Base(p)+".dbg")
 				if !c.link {
 					debug = place(t, debugDir, ".build-id", id[:2], id[2:]+".debug")

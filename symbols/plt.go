@@ -29,18 +29,18 @@ type pltStub struct {
 type relocation struct{ info, addend uint64 }
 
 // stubAt is the stub that contains a, named malloc@plt as objdump does.
-func (o *Object) stubAt(a addr.File) (Sym, bool) {
-	if !inPLT(o.elf, a) {
+func (st *Symtab) stubAt(a addr.File) (Sym, bool) {
+	if !inPLT(st.file.elf, a) {
 		return Sym{}, false
 	}
-	p := &o.stubs
-	p.once.Do(func() { p.stubs = findStubs(o.elf) })
+	p := &st.stubs
+	p.once.Do(func() { p.stubs = findStubs(st.file.elf) })
 	i := sort.Search(len(p.stubs), func(i int) bool { return p.stubs[i].at > a }) - 1
 	if i < 0 || uint64(a-p.stubs[i].at) >= p.stubs[i].size {
 		return Sym{}, false
 	}
 	stub := &p.stubs[i]
-	name := slotName(o.elf, stub.slot)
+	name := slotName(st.file.elf, stub.slot)
 	if name == "" {
 		return Sym{}, false
 	}

@@ -7,11 +7,12 @@ import (
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/line"
+	"hdb/symbols/elf"
 )
 
 // body is the code of a function for finding where its prologue ends.
 type body struct {
-	o         *Object
+	file      *elf.File
 	low, high uint64
 	unit      *dwarf.Unit // nil without DWARF
 	lines     *line.Table // nil without
@@ -70,7 +71,7 @@ func (f *body) skipPrologue() uint64 {
 		}
 	}
 	code := make([]byte, min(f.high-f.low, 64))
-	if !f.o.elf.ReadAddr(code, addr.File(f.low)) {
+	if !f.file.ReadAddr(code, addr.File(f.low)) {
 		return f.low
 	}
 	n := prologueLen(code)

@@ -21,10 +21,10 @@ type Scope struct {
 
 // Scopes lists the scopes at a as Lookup lists the frames: innermost first. For a
 // return address ask for the byte before.
-func (o *Object) Scopes(a addr.File) []Scope {
+func (d *DWARF) Scopes(a addr.File) []Scope {
 	var out []Scope
-	o.guard(func() {
-		dw, unit := o.dwarfAt(a)
+	elf.Guard(func() {
+		dw, unit := d.dwarfAt(a)
 		if dw == nil {
 			return
 		}
@@ -32,8 +32,8 @@ func (o *Object) Scopes(a addr.File) []Scope {
 		var s Scope
 		for i := tree.At(uint64(a)); i >= 0; i = tree.Nodes[i].Parent {
 			n := &tree.Nodes[i]
-			d := tree.Unit.DIE(n.Off)
-			s.Blocks = append(s.Blocks, d)
+			e := tree.Unit.DIE(n.Off)
+			s.Blocks = append(s.Blocks, e)
 			if n.Kind == scope.Block {
 				continue
 			}
@@ -42,65 +42,13 @@ func (o *Object) Scopes(a addr.File) []Scope {
 			s = Scope{}
 			if n.Kind == scope.Function {
 				for j := range out {
-					out[j].Physical = d
+					out[j].Physical = e
 				}
 				return
 			}
 		}
 	})
 	return out
-}
-
-// UnitAt is the unit with code at a, nil without.
-func (o *Object) UnitAt(a addr.File) (u *dwarf.Unit) {
-	o.guard(func() {
-		if dw, unit := o.dwarfAt(a); dw != nil {
-			u = dw.body(unit)
-		}
-	})
-	return u
-}
-
-// dwarfAt is the object's DWARF and the number of the unit with code at a; nil where no
-// unit has any. It is called in guard.
-func (o *Object) dwarfAt(a addr.File) (*debugInfo, int) {
-	dw, _ := o.dwarf()
-	if dw == nil {
-		return nil, -1
-	}
-	unit := dw.unitAt(uint64(a))
-	if unit < 0 {
-		return nil, -1
-	}
-	return dw, unit
-}
-
-// Units lists the units of the object's DWARF.
-func (o *Object) Units() (units []*dwarf.Unit) {
-	o.guard(func() {
-		if dw, _ := o.dwarf(); dw != nil {
-			units = dw.bodies()
-		}
-	})
-	return units
-}
-
-// Qualified puts the names of the namespaces and types around d before name.
-func (o *Object) Qualified(d dwarf.DIE, name string) string {
-	o.guard(func() {
-		if dw, _ := o.dwarf(); dw != nil && d.Unit != nil {
-			name = dw.enclosures(d.Unit).Qualify(d, name)
-		}
-	})
-	return name
-}
-
-// LocSections are the location lists of the object's DWARF. Split units have their own.
-func (o *Object) LocSections() dwarf.LocSections {
-	var s dwarf.LocSections
-	s.Loc, _, _ = o.Section(".debug_loc")
-	s.LocLists, _, _ = o.Section(".debug_loclists")
-	return s
 }
 
 // Guard runs fn, which reads entries of an object, and ends it early with an error

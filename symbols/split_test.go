@@ -161,7 +161,7 @@ func TestSplitDWARF(t *testing.T) {
 			t.Parallel()
 			whole := open(t, pair(t, v.compiler, v.flags...), symbols.Config{})
 			prog := pair(t, v.compiler, append(slices.Clone(v.flags), "-gsplit-dwarf")...)
-			list := rowAddresses(t, whole.Path())
+			list := rowAddresses(t, whole.File.Path())
 			if len(list) < 500 {
 				t.Fatalf("%d rows", len(list))
 			}
@@ -262,7 +262,7 @@ func TestMissingDwo(t *testing.T) {
 				if len(f) != 1 || !strings.HasPrefix(f[0].Function, "more::checked(") || filepath.Base(f[0].File) != "more.cc" || f[0].Line == 0 {
 					t.Errorf("%v, %s: %+v", flags, c.name, f)
 				}
-				if len(o.FindLine("more.cc", 34)) == 0 {
+				if len(o.Lines.Find("more.cc", 34)) == 0 {
 					t.Errorf("%v, %s: no code for line 34", flags, c.name)
 				}
 				i := o.Info()

@@ -7,6 +7,13 @@ import (
 	"hdb/symbols/elf"
 )
 
+// A Symtab is the symbol tables of a file: names to addresses and back.
+type Symtab struct {
+	file   *File
+	golang *goTable
+	stubs  pltStubs
+}
+
 // table is a symbol table with what its names count for.
 type table struct {
 	*elf.Table
@@ -15,9 +22,9 @@ type table struct {
 
 // tables lists the symbol tables from best to worst: .symtab of the file, of its
 // debug file or of the one in .gnu_debugdata, then .dynsym.
-func (o *Object) tables() []table {
+func (st *Symtab) tables() []table {
 	var all []table
-	for _, f := range []*elf.File{o.elf, o.debugFile()} {
+	for _, f := range []*elf.File{st.file.elf, st.file.debugFile()} {
 		if f == nil {
 			continue
 		}
@@ -27,13 +34,13 @@ func (o *Object) tables() []table {
 		}
 	}
 	if len(all) == 0 {
-		if mini, err := o.elf.MiniDebug(); err == nil && mini != nil {
+		if mini, err := st.file.elf.MiniDebug(); err == nil && mini != nil {
 			if t, err := mini.Symtab(); err == nil && t.Len() > 1 {
 				all = append(all, table{t, FromMini})
 			}
 		}
 	}
-	if t, err := o.elf.Dynsym(); err == nil && t.Len() > 1 {
+	if t, err := st.file.elf.Dynsym(); err == nil && t.Len() > 1 {
 		all = append(all, table{t, FromDynsym})
 	}
 	return all
@@ -42,18 +49,18 @@ func (o *Object) tables() []table {
 // Symbols lists the symbols of that linkage name in the object, without regard
 // to versions: each of .dynsym (with its version), then those of .symtab at
 // other addresses. Undefined ones (imports) are included.
-func (o *Object) Symbols(name string) []Sym {
-	return o.symbols(func(t *elf.Table) []Sym { return t.Named(name) })
+func (st *Symtab) Symbols(name string) []Sym {
+	return st.symbols(func(t *elf.Table) []Sym { return t.Named(name) })
 }
 
 // SymbolsAmong lists what Symbols would list for each of the names, in another order:
 // those of different names are mixed. For many names it is faster than to ask for one
 // after another.
-func (o *Object) SymbolsAmong(names *Names) []Sym {
-	return o.symbols(func(t *elf.Table) []Sym { return t.Among(names) })
+func (st *Symtab) SymbolsAmong(names *Names) []Sym {
+	return st.symbols(func(t *elf.Table) []Sym { return t.Among(names) })
 }
 
-func (o *Object) symbols(list func(*elf.Table) []Sym) []Sym {
+func (st *Symtab) symbols(list func(*elf.Table) []Sym) []Sym {
 	type identity struct {
 		name    string
 		at      addr.File
@@ -62,8 +69,8 @@ func (o *Object) symbols(list func(*elf.Table) []Sym) []Sym {
 	}
 	var all []Sym
 	seen := map[identity]bool{} // for each also the one without its version
-	o.guard(func() {
-		tables := o.tables()
+	elf.Guard(func() {
+		tables := st.tables()
 		for i := len(tables) - 1; i >= 0; i-- {
 			for _, s := range list(tables[i].Table) {
 				id := identity{s.Name, s.Addr, s.Defined, s.Version}
@@ -82,10 +89,10 @@ func (o *Object) symbols(list func(*elf.Table) []Sym) []Sym {
 
 // Symbol is the symbol of that linkage name that a reference would be bound to:
 // defined before undefined, default version before hidden ones, global before local.
-func (o *Object) Symbol(name string) (Sym, bool) {
+func (st *Symtab) Symbol(name string) (Sym, bool) {
 	var best Sym
 	found := false
-	for _, s := range o.Symbols(name) {
+	for _, s := range st.Symbols(name) {
 		if !found || preferred(s, best) {
 			best, found = s, true
 		}
@@ -106,18 +113,18 @@ func preferred(a, b Sym) bool {
 // SymbolAt is the symbol, of code or data, whose bytes contain a, and how far a
 // is from its start. Of several the name a user would choose is taken: global,
 // not hidden behind underscores, of the default version.
-func (o *Object) SymbolAt(a addr.File) (sym Sym, off uint64, ok bool) {
-	o.guard(func() { sym, _, ok = o.symbolAt(a) })
+func (st *Symtab) SymbolAt(a addr.File) (sym Sym, off uint64, ok bool) {
+	elf.Guard(func() { sym, _, ok = st.symbolAt(a) })
 	if !ok {
 		return Sym{}, 0, false
 	}
 	return sym, uint64(a - sym.Addr), true
 }
 
-func (o *Object) symbolAt(a addr.File) (Sym, Provenance, bool) {
+func (st *Symtab) symbolAt(a addr.File) (Sym, Provenance, bool) {
 	var best Sym
 	from, found := FromNone, false
-	for _, t := range o.tables() {
+	for _, t := range st.tables() {
 		s, ok := t.At(a)
 		if !ok {
 			continue
@@ -128,15 +135,15 @@ func (o *Object) symbolAt(a addr.File) (Sym, Provenance, bool) {
 			best, from, found = s, t.from, true
 		}
 	}
-	if s, ok := o.stubAt(a); ok && (!found || s.Addr > best.Addr) {
+	if s, ok := st.stubAt(a); ok && (!found || s.Addr > best.Addr) {
 		return s, FromDynsym, true
 	}
 	return best, from, found
 }
 
 // mangledAt is the name of the symbol that begins at a, if it is a mangled one.
-func (o *Object) mangledAt(a addr.File) string {
-	s, _, ok := o.symbolAt(a)
+func (st *Symtab) mangledAt(a addr.File) string {
+	s, _, ok := st.symbolAt(a)
 	if !ok || s.Addr != a || !isMangled(s.Name) {
 		return ""
 	}
@@ -144,8 +151,8 @@ func (o *Object) mangledAt(a addr.File) string {
 }
 
 // exportedAt is the dynamic symbol that begins at a, unless its name is private.
-func (o *Object) exportedAt(a addr.File) string {
-	t, err := o.elf.Dynsym()
+func (st *Symtab) exportedAt(a addr.File) string {
+	t, err := st.file.elf.Dynsym()
 	if err != nil {
 		return ""
 	}
@@ -154,4 +161,12 @@ func (o *Object) exportedAt(a addr.File) string {
 		return ""
 	}
 	return s.Name
+}
+
+// lookupSymbol names a by Go's own table, else by the symbol tables.
+func (st *Symtab) lookupSymbol(a addr.File) []Frame {
+	if frames := st.golang.lookup(a); frames != nil {
+		return frames
+	}
+	return symbolFrame(st.symbolAt(a))
 }

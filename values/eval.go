@@ -365,7 +365,7 @@ func (e *evaluator) staticOf(outer, name string) (Value, bool) {
 	}
 	for _, m := range e.w.modules(e.f) {
 		for _, fn := range m.Obj.FindFunctions(outer) {
-			for _, s := range m.Obj.Scopes(fn.Low) {
+			for _, s := range m.Obj.DWARF.Scopes(fn.Low) {
 				if s.Blocks[len(s.Blocks)-1].Off != s.Physical.Off {
 					continue
 				}

@@ -21,7 +21,7 @@ func (f *Frame) enclosing() []string {
 	if !fn.Named.Valid() {
 		return nil
 	}
-	q := f.Module.Obj.Qualified(fn.Named, "?")
+	q := f.Module.Obj.DWARF.Qualified(fn.Named, "?")
 	return strings.Split(strings.TrimSuffix(strings.TrimSuffix(q, "?"), "::"), "::")
 }
 
@@ -242,7 +242,7 @@ func (m *modState) functionsNamed(name string, prefixes []string) []entity {
 		if fn.Inlined {
 			continue
 		}
-		for _, s := range m.Obj.Scopes(fn.Low) {
+		for _, s := range m.Obj.DWARF.Scopes(fn.Low) {
 			d := s.Physical
 			if !d.Valid() {
 				continue
@@ -251,7 +251,7 @@ func (m *modState) functionsNamed(name string, prefixes []string) []entity {
 			plain := cutTemplate(desc.Name)
 			have := plain
 			if desc.Named.Valid() {
-				have = m.Obj.Qualified(desc.Named, have)
+				have = m.Obj.DWARF.Qualified(desc.Named, have)
 			}
 			if slices.ContainsFunc(prefixes, func(p string) bool { return matchesQualified(have, p+cutTemplate(name)) }) {
 				exact = append(exact, entity{d, fn.Low})
@@ -286,7 +286,7 @@ func (l lookup) hasName(m *modState, d dwarf.DIE, last, want string) bool {
 	if language(d).IsC() {
 		return last == want
 	}
-	if matchesQualified(m.Obj.Qualified(named(d), last), want) {
+	if matchesQualified(m.Obj.DWARF.Qualified(named(d), last), want) {
 		return true
 	}
 	if d.Tag() != dwarf.TagEnumerator {
@@ -373,7 +373,7 @@ func (l lookup) aliasType(name string, at addr.Run) *Type {
 	}
 	for _, m := range l.w.modules(l.f) {
 		for _, d := range m.names().Unplaced(name) {
-			if d.Has(dwarf.AtDeclaration) && m.Obj.Qualified(d, name) == name {
+			if d.Has(dwarf.AtDeclaration) && m.Obj.DWARF.Qualified(d, name) == name {
 				return l.w.declaredType(m, d)
 			}
 		}

@@ -228,7 +228,7 @@ func enumScope(t *Type) string {
 		return t.Name + "::"
 	}
 	if t.Name == "" {
-		return strings.TrimSuffix(t.mod.Obj.Qualified(t.die, "?"), "?")
+		return strings.TrimSuffix(t.mod.Obj.DWARF.Qualified(t.die, "?"), "?")
 	}
 	if i := strings.LastIndex(t.Name, "::"); i >= 0 {
 		return t.Name[:i+2]

@@ -198,7 +198,7 @@ func (t *Type) qualify() {
 		if v, ok := in.Attr(dwarf.AtSpecification); ok && v.Ref().Valid() {
 			in = v.Ref() // in a type unit a declaration stands in the namespaces
 		}
-		t.Name = t.mod.Obj.Qualified(in, t.Name)
+		t.Name = t.mod.Obj.DWARF.Qualified(in, t.Name)
 		if t.Rust() && strings.HasPrefix(t.Name, "{") {
 			t.Name = strings.TrimSpace(t.Name)
 		}

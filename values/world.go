@@ -76,14 +76,14 @@ func (w *World) module(m Module) *modState {
 }
 
 func (m *modState) sections() dwarf.LocSections {
-	m.locOnce.Do(func() { m.loc = m.Obj.LocSections() })
+	m.locOnce.Do(func() { m.loc = m.Obj.DWARF.LocSections() })
 	return m.loc
 }
 
 func (m *modState) names() *symbols.Declared {
 	m.declOnce.Do(func() {
 		m.declared = symbols.NewDeclared(nil, 1) // what stays when the file is cut meanwhile
-		m.declared = symbols.NewDeclared(m.Obj.Units(), runtime.GOMAXPROCS(0))
+		m.declared = symbols.NewDeclared(m.Obj.DWARF.Units(), runtime.GOMAXPROCS(0))
 	})
 	return m.declared
 }
@@ -127,7 +127,7 @@ func (f *Frame) scope() (*symbols.Scope, error) {
 	if !f.loaded {
 		f.loaded = true
 		if f.Module.Obj != nil {
-			f.scopes = f.Module.Obj.Scopes(f.PC.Lookup().File(f.Module.Bias))
+			f.scopes = f.Module.Obj.DWARF.Scopes(f.PC.Lookup().File(f.Module.Bias))
 		}
 	}
 	if f.Inlined >= len(f.scopes) {

@@ -38,7 +38,7 @@ func stripped(t *testing.T) (prog, main string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := filepath.Join(dir, "server", "buildid", obj.BuildID())
+	served := filepath.Join(dir, "server", "buildid", obj.File.BuildID())
 	obj.Close()
 	if err := os.MkdirAll(served, 0o755); err != nil {
 		t.Fatal(err)

@@ -217,7 +217,7 @@ type symbolizer struct {
 	desk    desk
 }
 
-// named is a file that knows its addresses: symbols.Object or symbols.MachO.
+// named is a file that knows its addresses: elfFile or symbols.MachO.
 type named interface {
 	LookupInto([]symbols.Frame, addr.File) []symbols.Frame
 	SymbolAt(addr.File) (symbols.Sym, uint64, bool)
@@ -246,8 +246,22 @@ func (s *symbolizer) openNamed(path string) (named, error) {
 	if err != nil {
 		return nil, err
 	}
-	return obj, nil
+	return newELFFile(obj), nil
 }
+
+// elfFile is an object with the methods of its parts.
+type elfFile struct {
+	*symbols.Object
+	*symbols.File
+	*symbols.Symtab
+	*symbols.DWARF
+	*symbols.Lines
+}
+
+func newELFFile(o *symbols.Object) elfFile { return elfFile{o, o.File, o.Symtab, o.DWARF, o.Lines} }
+
+// FindLine finds the code of a source line.
+func (f elfFile) FindLine(file string, line int) []symbols.Location { return f.Find(file, line) }
 
 // symbolizeModule is an open file.
 type symbolizeModule struct {
@@ -330,7 +344,7 @@ func (s *symbolizer) open() (err error) {
 // the only section of code of a relocatable file.
 func (m *symbolizeModule) origin(path, section string) error {
 	var code []symbols.CodeSection
-	if elf, ok := m.obj.(*symbols.Object); ok {
+	if elf, ok := m.obj.(elfFile); ok {
 		code = elf.CodeSections()
 	}
 	if section != "" {
@@ -549,7 +563,7 @@ func (s *symbolizer) counted(n int32, at uint64) (module int32, file addr.File) 
 func (s *symbolizer) places(word string) (list []question) {
 	obj := s.modules[0].obj
 	var code []symbols.CodeSection
-	if elf, ok := obj.(*symbols.Object); ok {
+	if elf, ok := obj.(elfFile); ok {
 		code = elf.CodeSections()
 	}
 	add := func(a addr.File) {

@@ -118,7 +118,7 @@ func (s *symbolizer) findUnits(batch []question) {
 		if q.module < 0 {
 			continue
 		}
-		if obj, ok := s.modules[q.module].obj.(*symbols.Object); ok {
+		if obj, ok := s.modules[q.module].obj.(elfFile); ok {
 			q.unit = int32(obj.Unit(q.file))
 		}
 	}

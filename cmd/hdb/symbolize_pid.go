@@ -71,7 +71,7 @@ func (s *symbolizer) vdso(m *inferior.Mapping) int32 {
 		s.complain(fmt.Errorf("vDSO of process %d: %w", s.pid, err))
 		return s.add(m.Path, nil)
 	}
-	return s.add(m.Path, obj)
+	return s.add(m.Path, newELFFile(obj))
 }
 
 func (s *symbolizer) readVDSO(m *inferior.Mapping) (*symbols.Object, error) {

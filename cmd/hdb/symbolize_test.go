@@ -238,7 +238,7 @@ func TestSymbolizeProcess(t *testing.T) {
 		defer obj.Close()
 		var base uint64
 		fmt.Sscanf(low, "%x", &base)
-		for _, s := range obj.Symbols(name) {
+		for _, s := range obj.Symtab.Symbols(name) {
 			return uint64(s.Addr), base + uint64(s.Addr)
 		}
 		t.Fatalf("no %s in %s", name, path)

@@ -18,7 +18,6 @@ import (
 //	symbolize, libc6-dbg (4 MB)           1.52    1.49   386 M / 303 M
 //	symbolize, python3.11-dbg (11 MB)     1.55    1.51   875 M / 667 M
 //	symbolize, C++ program, -gz (1 MB)    1.08    1.14   121 M / 106 M
-//	break malloc, run, bt in /bin/true    1.34    1.35
 //
 // The library still reads what is not a sound stream of the expected length: it says why.
 
