@@ -3,10 +3,31 @@ package console
 import (
 	"context"
 	"strconv"
+	"strings"
 )
 
 // Attach takes the process under the debugger, as `attach` does.
 func (c *Console) Attach(pid int) error {
 	arg := strconv.Itoa(pid)
 	return runAttach(context.Background(), c, Input{Name: "attach", Raw: arg, Args: []string{arg}})
+}
+
+// CommandLine is the line of the console that the words of a shell's command line stand for:
+// it is read back as those words. A condition or expression may be one word or several.
+func CommandLine(words []string) (string, error) {
+	cmd, _, _, err := resolve(commandTable(), strings.Join(words, " "))
+	if err != nil {
+		return "", err
+	}
+	if cmd.Raw {
+		return strings.Join(words, " "), nil
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\"'\\") {
+			quoted[i] = quoteArg(w)
+		}
+	}
+	return strings.Join(quoted, " "), nil
 }

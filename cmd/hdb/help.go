@@ -5,11 +5,9 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
-	"hdb/capture/file"
 	"hdb/console"
 )
 
@@ -35,19 +33,11 @@ func help(words []string, in *os.File, out, errw io.Writer) int {
 }
 
 // meansCommand says that the command line names a command of the console rather
-// than a program, which may have the same name: hdb top, hdb diff A.hdb B.hdb.
+// than a program, which may have the same name: hdb top.
 func (o *options) meansCommand() error {
 	word := o.words[0]
-	if _, err := os.Stat(word); err == nil || o.args || !console.IsCommand(word) {
+	if o.args || !console.IsCommand(word) || isProgram(word) {
 		return nil
 	}
-	captures := slices.DeleteFunc(slices.Clone(o.words[1:]), func(w string) bool { return !file.Is(w) })
-	if _, err := exec.LookPath(word); err == nil && len(captures) == 0 {
-		return nil
-	}
-	open := "hdb open CAPTURE"
-	if len(captures) > 0 {
-		open = "hdb open " + captures[len(captures)-1]
-	}
-	return fmt.Errorf("%s: a command of the console, no program: %s (hdb --args %s starts a program of that name): %w", word, open, word, errUsage)
+	return fmt.Errorf("%s: a command of the console, no program: hdb %s CAPTURE asks a capture (hdb --args %s starts a program of that name): %w", word, word, word, errUsage)
 }

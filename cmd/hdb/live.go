@@ -104,6 +104,11 @@ func (o *liveOptions) flag(name string) flags.Flag {
 
 // live is `hdb live`.
 func live(all *options, in *os.File, out, errw io.Writer) int {
+	if err := all.askLive(); err != nil {
+		return fail(errw, err, exitUsage)
+	} else if all.asked != "" {
+		return converse(all, in, out, errw)
+	}
 	o, err := parseLiveFlags(all.words[1:])
 	if err != nil {
 		return fail(errw, err, exitUsage)

@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -25,7 +24,9 @@ const usage = `hdb stops on allocations, records them, and answers questions abo
 usage:
   hdb [flags] PROG [ARGS...]       console, program loaded and not yet started
   hdb [flags] attach PID           console on a running process
-  hdb [flags] open CAPTURE         console on a saved session
+  hdb [flags] CAPTURE              console on a saved session, as hdb open CAPTURE
+  hdb COMMAND [ARGS...] CAPTURE    what a command of the console says of a capture:
+                                   hdb top run.hdb, hdb leaks 5 run.hdb, hdb allocs run.hdb
   hdb record [-o FILE] PROG [ARGS...]
   hdb record [-o FILE] -p PID      record without a console: see hdb record --help
   hdb live PROG [ARGS...]          a screen of what a program allocates while it runs,
@@ -67,23 +68,26 @@ exit codes: 0 all commands ran, 1 one failed, 2 usage, 3 an assertion failed,
 const openUsage = `hdb open begins the console on a saved session, without the program or its source.
 
 usage:
-  hdb [flags] open CAPTURE
+  hdb [flags] open CAPTURE [flags]
+  hdb [flags] CAPTURE [flags]
 
-flags stand before open:
+flags:
 ` + openFlags + `
 In the console help tells the commands: summary, top, leaks and allocs answer as they
 do of a process; goto, prev-alloc and reverse-continue move within it.
 
+A single question needs no console: hdb leaks pages.hdb, as any other command.
+
 example:
-  hdb -batch -ex leaks open pages.hdb
+  hdb open pages.hdb -batch -ex 'goto peak' -ex leaks
 ` + openCodes
 
 const attachUsage = `hdb attach begins the console on a running process, as hdb -p PID does.
 
 usage:
-  hdb [flags] attach PID
+  hdb [flags] attach PID [flags]
 
-flags stand before attach:
+flags:
 ` + openFlags + `
 example:
   hdb -batch -ex bt attach 4711
@@ -150,6 +154,9 @@ func run(argv []string, in *os.File, out, errw io.Writer) int {
 		if o.command(word) {
 			return verb(o, in, out, errw)
 		}
+	}
+	if err := o.settle(); err != nil {
+		return fail(errw, err, exitUsage)
 	}
 	return converse(o, in, out, errw)
 }
@@ -257,6 +264,9 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 	switch {
 	case o.pid != 0:
 		return exitTarget, c.Attach(o.pid)
+	case o.asked != "":
+		_, err := s.Captures.Open(o.asked) // what there is to say of it is not what was asked
+		return exitTarget, err
 	case len(words) == 0:
 		return 0, nil
 	case o.args:
@@ -283,9 +293,6 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 // wrongWords is the error for words behind open or attach that are not one.
 func wrongWords(words []string) error {
 	verb, rest := words[0], words[1:]
-	if i := slices.IndexFunc(rest, func(w string) bool { return strings.HasPrefix(w, "-") }); i >= 0 {
-		return fmt.Errorf("%s: %s: flags stand before %s: hdb %s %s ...: see hdb %s --help", verb, rest[i], verb, rest[i], verb, verb)
-	}
 	return fmt.Errorf("%s: one argument, not %d: see hdb %s --help", verb, len(rest), verb)
 }
 

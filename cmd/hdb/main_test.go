@@ -30,14 +30,16 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// hdb open and hdb attach have help of their own, and say where their flags stand.
+// hdb open and hdb attach have help of their own, and take flags on either side.
 func TestOpenHelp(t *testing.T) {
 	for _, tc := range []struct {
 		args, want string
 		code       int
 	}{
-		{"open --help", "hdb [flags] open CAPTURE", 0}, {"help open", "flags stand before open", 0}, {"attach --help", "hdb [flags] attach PID", 0}, {"help attach", "flags stand before attach", 0},
-		{"open x.hdb -batch", "open: -batch: flags stand before open: hdb -batch open", 2}, {"open a b", "one argument, not 2", 2}, {"attach 1 -ex bt", "attach: -ex: flags stand before", 2},
+		{"open --help", "hdb [flags] open CAPTURE", 0}, {"help open", "hdb [flags] CAPTURE [flags]", 0}, {"attach --help", "hdb [flags] attach PID", 0}, {"help attach", "hdb [flags] attach PID [flags]", 0},
+		{"open none.hdb -batch", "none.hdb: no such file", 4}, {"none.hdb -batch", "none.hdb: no such file", 4}, {"open none.hdb -bogus", "open: -bogus: no such flag", 2},
+		{"open a b", "one argument, not 2", 2}, {"attach 1 2 -ex bt", "one argument, not 2", 2}, {"none.hdb other", "one argument, not 2", 2},
+		{"top none.hdb", "none.hdb: no such file", 4}, {"live none.hdb", "none.hdb: no such file", 4}, {"info nonsense none.hdb", "unknown info word", 2},
 	} {
 		var out, errw bytes.Buffer
 		if code := run(strings.Fields(tc.args), os.Stdin, &out, &errw); code != tc.code || !strings.Contains(out.String()+errw.String(), tc.want) {

@@ -560,6 +560,9 @@ func (r *recorder) finish(exit *inferior.ExitStatus, runErr error) int {
 			summary += fmt.Sprintf("; %d children were not recorded", r.forks)
 		}
 		r.say(summary)
+		if file.Is(r.file) { // no pipe
+			r.say(nextCommands(r.file, st.LiveBlocks > 0))
+		}
 	}
 	if exit != nil {
 		r.ended = exit
