@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"sync"
 	"sync/atomic"
 
 	"hdb/capture"
@@ -19,17 +18,16 @@ import (
 // ones; blocks that need more than a few megabytes are spilled to a temporary
 // file, so that the memory of a recording does not grow with its events.
 type Log struct {
-	mu          sync.RWMutex    // held for short steps only, never while events are yielded
-	info        capture.Info    // Totals without the events of the tail
-	blocks      []eventBlock    // the first events
-	checkpoints []eventBlock    // their heads tell the last event only
-	waiting     []run           // those after them, old tails that wait to become blocks; never changed, but replaced
-	sealed      int             // events in blocks and waiting
-	tail        []capture.Event // the last ones, and room for more
-	fresh       bool            // the program was replaced before the tail
-	renumbered  bool            // an event of the tail was given another number than it had
-	spill       spill
-	broken      error // a block could not be decoded
+	recordTables                 // info.Totals is without the events of the tail
+	blocks       []eventBlock    // the first events
+	checkpoints  []eventBlock    // their heads tell the last event only
+	waiting      []run           // those after them, old tails that wait to become blocks; never changed, but replaced
+	sealed       int             // events in blocks and waiting
+	tail         []capture.Event // the last ones, and room for more
+	fresh        bool            // the program was replaced before the tail
+	renumbered   bool            // an event of the tail was given another number than it had
+	spill        spill
+	broken       error // a block could not be decoded
 
 	// The writing goroutine puts an event in the tail and then counts it, so
 	// that readers need no lock to see it. It alone replaces the tail.
@@ -48,17 +46,8 @@ type Log struct {
 	buf     []byte             // of the queue's jobs
 	reader  eventReader
 
-	functions []string
 	funcIndex map[string]uint16
 	stacks    *stackTable
-	modules   []capture.Module
-	threads   []capture.Thread
-	stops     []capture.StopRecord
-	losses    []capture.Loss
-	marks     []capture.MarkRecord
-	samples   []capture.SampleRecord
-	console   []capture.ConsoleLine
-	execs     []uint64
 }
 
 var _ capture.Source = (*Log)(nil)
@@ -68,7 +57,7 @@ func NewLog(info capture.Info) *Log {
 	info.Totals = capture.Totals{}
 	l := &Log{
 		builder: newCheckpointBuilder(), encoder: eventEncoder{following: true},
-		info: normalInfo(info), funcIndex: map[string]uint16{}, stacks: newStackTable(),
+		recordTables: recordTables{info: normalInfo(info), threadAt: map[int]int{}}, funcIndex: map[string]uint16{}, stacks: newStackTable(),
 		spill: spill{create: createStore, keep: keptPayloads},
 	}
 	l.queue.failed = func(err error) { l.fail(len(l.blocks), err) }
@@ -222,14 +211,10 @@ func (l *Log) EndModule(i int, to uint64) {
 func (l *Log) AddThread(t capture.Thread) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i := range l.threads {
-		if l.threads[i].Num == t.Num {
-			l.threads = slices.Clone(l.threads)
-			l.threads[i] = t
-			return
-		}
+	if _, known := l.threadAt[t.Num]; known {
+		l.threads = slices.Clone(l.threads) // readers may hold the old slice
 	}
-	l.threads = append(l.threads, t)
+	l.putThread(t)
 }
 
 // AddStop appends the record of a stop. Its time is cut as an event's is.
@@ -385,13 +370,6 @@ func searchEvents(events []capture.Event, seq uint64) int {
 	return i
 }
 
-// Functions are the allocator functions seen so far.
-func (l *Log) Functions() []string {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Clip(l.functions)
-}
-
 // Stack is the stack interned as id.
 func (l *Log) Stack(id capture.StackID) capture.Stack {
 	l.mu.RLock()
@@ -407,62 +385,6 @@ func (l *Log) Stacks() int {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return len(l.stacks.stacks)
-}
-
-// Modules are all modules that are or were mapped.
-func (l *Log) Modules() []capture.Module {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Clip(l.modules)
-}
-
-// Threads are all threads that are or were running.
-func (l *Log) Threads() []capture.Thread {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Clip(l.threads)
-}
-
-// Stops are the stops so far, in order.
-func (l *Log) Stops() []capture.StopRecord {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Clip(l.stops)
-}
-
-// Marks are the moments that were named.
-func (l *Log) Marks() []capture.MarkRecord {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Clip(l.marks)
-}
-
-// Samples are the resident memory over time.
-func (l *Log) Samples() []capture.SampleRecord {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Clip(l.samples)
-}
-
-// Console is what SetConsole was given.
-func (l *Log) Console() []capture.ConsoleLine {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Clip(l.console)
-}
-
-// Execs are the numbers of the first events after each replacement of the program.
-func (l *Log) Execs() []uint64 {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Clip(l.execs)
-}
-
-// Losses are the places where calls are missing, in order.
-func (l *Log) Losses() []capture.Loss {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return slices.Clone(l.losses)
 }
 
 // Symbol is false: a live session asks the modules themselves.

@@ -2,13 +2,15 @@ package file
 
 import (
 	"slices"
+	"sync"
 
 	"hdb/capture"
 )
 
-// recordTables are what the chunks of records of a file hold. They are not changed
-// once the file is open.
+// recordTables are what a recording keeps beside events and stacks, and what the chunks of
+// records of a file hold. Those of a File are not changed once it is open.
 type recordTables struct {
+	mu        sync.RWMutex // held for short steps only; a Log guards its other fields by it, too
 	info      capture.Info
 	functions []string
 	modules   []capture.Module
@@ -92,33 +94,44 @@ func (t *recordTables) putThread(th capture.Thread) {
 	t.threads = append(t.threads, th)
 }
 
+// readTable is a table as it is now. What is appended later does not show.
+func readTable[T any](t *recordTables, table *[]T) []T {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Clip(*table)
+}
+
 // Info describes the session. Its Totals are the last that were written: with
 // Damage, the file may hold more or fewer events.
 func (t *recordTables) Info() capture.Info { return t.info }
 
 // Functions are the allocator functions that Event.Func counts through.
-func (t *recordTables) Functions() []string { return slices.Clip(t.functions) }
+func (t *recordTables) Functions() []string { return readTable(t, &t.functions) }
 
-// Modules are all modules that were mapped. One that was lost is empty.
-func (t *recordTables) Modules() []capture.Module { return slices.Clip(t.modules) }
+// Modules are all modules that are or were mapped. One that was lost is empty.
+func (t *recordTables) Modules() []capture.Module { return readTable(t, &t.modules) }
 
-// Threads are all threads that were running.
-func (t *recordTables) Threads() []capture.Thread { return slices.Clip(t.threads) }
+// Threads are all threads that are or were running.
+func (t *recordTables) Threads() []capture.Thread { return readTable(t, &t.threads) }
 
 // Stops are the recorded stops, in order.
-func (t *recordTables) Stops() []capture.StopRecord { return slices.Clip(t.stops) }
+func (t *recordTables) Stops() []capture.StopRecord { return readTable(t, &t.stops) }
 
 // Losses are the places where calls are missing, in order.
-func (t *recordTables) Losses() []capture.Loss { return slices.Clone(t.losses) }
+func (t *recordTables) Losses() []capture.Loss {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Clone(t.losses) // the last one may grow
+}
 
 // Marks are the moments that were named.
-func (t *recordTables) Marks() []capture.MarkRecord { return slices.Clip(t.marks) }
+func (t *recordTables) Marks() []capture.MarkRecord { return readTable(t, &t.marks) }
 
 // Samples are the resident memory over time.
-func (t *recordTables) Samples() []capture.SampleRecord { return slices.Clip(t.samples) }
+func (t *recordTables) Samples() []capture.SampleRecord { return readTable(t, &t.samples) }
 
 // Execs are the numbers of the first events after each replacement of the program.
-func (t *recordTables) Execs() []uint64 { return slices.Clip(t.execs) }
+func (t *recordTables) Execs() []uint64 { return readTable(t, &t.execs) }
 
 // Console is what was typed and printed while the recording was made, in order.
-func (t *recordTables) Console() []capture.ConsoleLine { return slices.Clip(t.console) }
+func (t *recordTables) Console() []capture.ConsoleLine { return readTable(t, &t.console) }
