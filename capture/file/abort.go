@@ -13,7 +13,7 @@ import (
 // written if they can be read back; otherwise they are a loss. The reason is kept in
 // Info.Partial. If writing has failed before, Abort returns that error and does nothing.
 func (c *Writer) Abort(why error) error {
-	c.queue.wait()
+	c.out.queue.wait()
 	added, lost := c.info.Totals.Events, c.info.Totals.Lost
 	if c.sums == nil {
 		added += uint64(c.encoder.head.count)
@@ -25,12 +25,12 @@ func (c *Writer) Abort(why error) error {
 	c.builder = nil // it may be wrong, and is not needed
 	if err == nil {
 		err = panics.Catch(c.saveLast)
-		c.queue.wait()
+		c.out.queue.wait()
 	}
 	if err != nil { // what was to be written before is not there: nothing that refers to it may be
 		c.out.failed.Store(nil)
 		c.out.packer, c.out.buf = packer{}, nil
-		c.stacks.count = 0
+		c.stackWriter.pending.count = 0
 	}
 	c.encoder.head.count = 0
 	if c.sums != nil {
@@ -64,9 +64,9 @@ func (c *Writer) saveLast() {
 			panic(fmt.Errorf("the last %d events cannot be read: %w", count, err))
 		}
 		c.info.Totals = totals
-		c.queue.add(func() { c.out.events(&columns, &totals) })
+		c.out.queue.add(func() { c.out.events(&columns, &totals) })
 	}
-	c.queue.wait()
+	c.out.queue.wait()
 	if err := c.Err(); err != nil {
 		panic(err)
 	}

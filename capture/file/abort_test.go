@@ -41,7 +41,7 @@ func TestAbort(t *testing.T) {
 		{name: "in the last event", spoil: func(w *Writer) { w.encoder.put(secSize, 1) }},
 		{name: "at no event that can be told", spoil: func(w *Writer) { w.encoder.opOf = nil }},
 		{name: "in the keeper", all: true, spoil: func(w *Writer) {
-			w.queue.wait()
+			w.out.queue.wait()
 			w.builder.next = new(checkpointDraft)
 			for i := range w.builder.next.smallAt {
 				w.builder.next.smallAt[i] = 1 << 30
@@ -51,8 +51,8 @@ func TestAbort(t *testing.T) {
 				panic("the keeper takes anything")
 			}
 		}},
-		{name: "in a job", spoil: func(w *Writer) { w.queue.add(func() { panic("a job") }) }},
-		{name: "in a job, sums", sums: true, spoil: func(w *Writer) { w.queue.add(func() { panic("a job") }) }},
+		{name: "in a job", spoil: func(w *Writer) { w.out.queue.add(func() { panic("a job") }) }},
+		{name: "in a job, sums", sums: true, spoil: func(w *Writer) { w.out.queue.add(func() { panic("a job") }) }},
 		{name: "in the 4th write", write: 4},
 		{name: "in the 9th write", write: 9},
 		{name: "in the 9th write, sums", write: 9, sums: true},

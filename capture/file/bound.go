@@ -28,7 +28,7 @@ func (b *Bound) drops() bool { return b.Bytes > 0 || b.Last > 0 }
 
 // Bound bounds the recording. It is called before the first event.
 func (c *Writer) Bound(b Bound) {
-	c.queue.wait()
+	c.out.queue.wait()
 	c.out.bound = b
 	if b.drops() || b.Aggregate {
 		c.dropCheckpoints()

@@ -32,7 +32,7 @@ func (l *Log) checkpoint(s *spill) []eventBlock {
 // dropCheckpoints has no checkpoints written from here on.
 func (c *Writer) dropCheckpoints() {
 	c.encoder.following = false
-	c.queue.wait()
+	c.out.queue.wait()
 	c.builder = nil
 }
 
@@ -44,7 +44,7 @@ func (c *Writer) copyCheckpoints(l *Log, next uint64) {
 		if err != nil {
 			break
 		}
-		c.queue.add(func() {
+		c.out.queue.add(func() {
 			c.out.chunk(chunkRef{kind: chunkCheckpoint}, func(dst []byte) []byte { return append(dst, payload...) })
 		})
 	}

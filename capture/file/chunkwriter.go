@@ -8,9 +8,10 @@ import (
 	"hdb/capture"
 )
 
-// A chunkWriter appends chunks to a file. Only the jobs of a Writer's queue use
-// it, except for what is atomic.
+// A chunkWriter appends chunks to a file. Only the jobs of its queue use it, except for
+// what is atomic.
 type chunkWriter struct {
+	queue     queue
 	w         io.Writer
 	offset    atomic.Int64
 	flushed   atomic.Uint64         // events written

@@ -135,7 +135,7 @@ func (c *Writer) writeSums() {
 		p.sum.fresh, s.fresh = s.fresh, false
 		head, totals := p.head, p.totals
 		section := p.sum.append(nil, head.first, head.start, p.ids)
-		c.queue.add(func() { c.out.sums(head, &totals, section) })
+		c.out.queue.add(func() { c.out.sums(head, &totals, section) })
 		p.clear()
 	}
 	s.pushes = 0

@@ -127,7 +127,7 @@ func (c *Writer) copyBlocks(l *Log) (from uint64) {
 		c.info.Totals.Lost = lost
 		c.seq = b.head.last
 		c.flushTables()
-		c.queue.add(func() {
+		c.out.queue.add(func() {
 			c.out.chunk(b.head.ref(), func(dst []byte) []byte { return append(dst, payload...) })
 		})
 		c.encoder.sum.state = b.after
@@ -153,7 +153,7 @@ func (c *Writer) copySums(f *File) error {
 			c.info.Totals = t
 		}
 		c.flushTables()
-		c.queue.add(func() {
+		c.out.queue.add(func() {
 			c.out.chunk(ref, func(dst []byte) []byte { return append(dst, payload...) })
 		})
 	}

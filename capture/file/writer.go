@@ -2,8 +2,6 @@ package file
 
 import (
 	"io"
-	"math"
-	"sync"
 	"time"
 
 	"hdb/capture"
@@ -36,27 +34,23 @@ type Writer struct {
 	sums      *intervalSums // nil unless they are kept instead of events
 	seq       uint64        // of the last event
 
-	stacks    *stackEncoder // that are not yet written
-	interned  *stackTable
-	functions map[string]uint16 // indexes by name
-	funcs     int               // functions there are
-	modules   []capture.Module
-	losses    lossWriter
-	pending   [chunkExecs + 1]recordWriter // by kind of chunk
+	stackWriter
+	tableWriter
+	losses lossWriter
 
-	queue   queue
 	out     chunkWriter
 	columns chan *eventColumns // memory to use again
 	sets    int                // of such memory, beside the encoder's
 	builder *checkpointBuilder // of the queue's jobs; nil: there are no checkpoints
-	spares  sync.Pool          // of *stackEncoder
 }
 
 // NewWriter begins a capture on w, usually an empty file. It writes nothing but
 // whole chunks, each with one call of w.Write.
 func NewWriter(w io.Writer, info capture.Info) (*Writer, error) {
-	c := &Writer{interned: newStackTable(), functions: map[string]uint16{}, stacks: newStackEncoder(1), columns: make(chan *eventColumns, maxQueued)}
-	c.out.w, c.queue.failed = w, c.out.fail
+	c := &Writer{columns: make(chan *eventColumns, maxQueued)}
+	c.out.w, c.out.queue.failed = w, c.out.fail
+	c.stackWriter = stackWriter{out: &c.out, interned: newStackTable(), pending: newStackEncoder(1)}
+	c.tableWriter = tableWriter{out: &c.out, functions: map[string]uint16{}}
 	c.builder, c.encoder.following = newCheckpointBuilder(), true
 	info.Totals = capture.Totals{}
 	c.info = normalInfo(info)
@@ -96,19 +90,6 @@ func (c *Writer) LastSeq() uint64 { return c.seq }
 
 // Last is the time of the last event.
 func (c *Writer) Last() time.Duration { return c.Totals().Last }
-
-// Stack is the stack that was interned as id, which must exist.
-func (c *Writer) Stack(id capture.StackID) capture.Stack { return c.interned.stack(id) }
-
-// Stacks is the number of stacks interned.
-func (c *Writer) Stacks() int { return len(c.interned.stacks) }
-
-// StackReasons is how many different reasons the interned stacks have for missing frames.
-func (c *Writer) StackReasons() int { return len(c.interned.reasons) }
-
-// Frames is how many frames are kept in memory for the interned stacks, which share
-// most of their outer ones.
-func (c *Writer) Frames() int { return c.interned.nodes }
 
 // AddEvent appends an event and returns its number, as Log.AddEvent does. It
 // encodes it at once: to keep it for another processor would cost more.
@@ -165,7 +146,7 @@ func (c *Writer) cut() {
 	c.encoder.count(&c.info.Totals)
 	columns, totals := c.spareColumns(), c.info.Totals
 	*columns = c.encoder.end(*columns)
-	c.queue.add(func() {
+	c.out.queue.add(func() {
 		defer func() { c.columns <- columns }()
 		if c.out.events(columns, &totals); c.out.err() == nil {
 			c.followChunk(columns)
@@ -214,96 +195,6 @@ func (c *Writer) replacedAt(first uint64) {
 		c.sums.state, c.sums.fresh = heapState{}, true
 	}
 }
-
-// Intern is the ID of a stack; equal stacks have one ID.
-func (c *Writer) Intern(s capture.Stack) capture.StackID {
-	s = clampStack(s)
-	id, added := c.interned.intern(s)
-	if added {
-		c.addStack(s)
-	}
-	return id
-}
-
-// addStack writes the stack with the next ID.
-func (c *Writer) addStack(s capture.Stack) {
-	if c.stacks.full() {
-		c.flushStacks()
-	}
-	c.stacks.add(s)
-}
-
-// FuncIndex is the index of a function, as of Log.FuncIndex.
-func (c *Writer) FuncIndex(name string) uint16 {
-	i, ok := c.functions[name]
-	switch {
-	case ok:
-	case c.funcs > math.MaxUint16:
-		i = math.MaxUint16
-	default:
-		i = uint16(c.funcs)
-		c.AddFunctions([]string{name})
-	}
-	return i
-}
-
-// AddFunctions adds functions under the next indexes; of equal names FuncIndex finds the
-// first.
-func (c *Writer) AddFunctions(names []string) {
-	for _, name := range names {
-		if _, ok := c.functions[name]; !ok {
-			c.functions[name] = uint16(c.funcs)
-		}
-		c.records(chunkFunctions).function(c.funcs, name)
-		c.funcs++
-	}
-}
-
-// records is where records of the kind are collected.
-func (c *Writer) records(kind chunkKind) *recordWriter {
-	if w := &c.pending[kind]; w.full() {
-		c.flushRecords(kind)
-	}
-	return &c.pending[kind]
-}
-
-// AddModule appends a module and returns its index in Modules.
-func (c *Writer) AddModule(m capture.Module) int {
-	i := len(c.modules)
-	c.modules = append(c.modules, m)
-	c.records(chunkModules).module(i, m)
-	return i
-}
-
-// EndModule notes that module i was unmapped before event to.
-func (c *Writer) EndModule(i int, to uint64) {
-	c.modules[i].To = to
-	c.records(chunkModules).module(i, c.modules[i])
-}
-
-// Module is the module with an index in Modules.
-func (c *Writer) Module(i int) capture.Module { return c.modules[i] }
-
-// Remap notes for the events of which numbers module i was mapped.
-func (c *Writer) Remap(i int, from, to uint64) {
-	c.modules[i].From, c.modules[i].To = from, to
-	c.records(chunkModules).module(i, c.modules[i])
-}
-
-// AddThread adds a thread, or replaces the one with the same Num.
-func (c *Writer) AddThread(t capture.Thread) { c.records(chunkThreads).thread(t) }
-
-// AddStop appends the record of a stop.
-func (c *Writer) AddStop(s capture.StopRecord) { c.records(chunkStops).stop(s) }
-
-// AddMark names a moment.
-func (c *Writer) AddMark(m capture.MarkRecord) { c.records(chunkMarks).mark(m) }
-
-// AddSample notes how much memory is resident.
-func (c *Writer) AddSample(s capture.SampleRecord) { c.records(chunkSamples).sample(s) }
-
-// AddConsole appends a line of the console.
-func (c *Writer) AddConsole(l capture.ConsoleLine) { c.records(chunkConsole).consoleLine(l) }
 
 // AddLoss notes that calls are missing.
 func (c *Writer) AddLoss(l capture.Loss) {
@@ -357,7 +248,7 @@ func (c *Writer) push() {
 func (c *Writer) Flush() error {
 	c.cut()
 	c.push()
-	c.queue.wait()
+	c.out.queue.wait()
 	return c.Err()
 }
 
@@ -367,32 +258,7 @@ func (c *Writer) flushTables() {
 	c.flushRecords(chunkThreads)
 	c.flushRecords(chunkModules)
 	c.flushRecords(chunkExecs)
-	if c.stacks.count > 0 {
-		c.flushStacks()
-	}
-}
-
-func (c *Writer) flushRecords(kind chunkKind) {
-	w := c.pending[kind]
-	if len(w.records) == 0 {
-		return
-	}
-	c.pending[kind] = recordWriter{}
-	c.queue.add(func() { c.out.records(kind, &w) })
-}
-
-func (c *Writer) flushStacks() {
-	s := c.stacks
-	next, _ := c.spares.Get().(*stackEncoder)
-	if next == nil {
-		next = new(stackEncoder)
-	}
-	next.start(s.first + capture.StackID(s.count))
-	c.stacks = next
-	c.queue.add(func() {
-		c.out.stacks(s)
-		c.spares.Put(s)
-	})
+	c.flushStacks()
 }
 
 // Embed writes the symbols and source lines of all stacks interned so far, which
@@ -403,7 +269,7 @@ func (c *Writer) Embed(sym capture.Embedder) error {
 		return err
 	}
 	c.embed(embedding{sym: sym, modules: c.modules}, c.interned.codes())
-	c.queue.wait()
+	c.out.queue.wait()
 	return c.Err()
 }
 
@@ -422,7 +288,7 @@ func (c *Writer) Close() error {
 	if err := c.Flush(); err != nil {
 		return err
 	}
-	c.queue.add(c.out.close)
-	c.queue.wait()
+	c.out.queue.add(c.out.close)
+	c.out.queue.wait()
 	return c.Err()
 }

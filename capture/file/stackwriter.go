@@ -1,0 +1,64 @@
+package file
+
+import (
+	"sync"
+
+	"hdb/capture"
+)
+
+// A stackWriter interns the stacks of a recording and writes each once.
+type stackWriter struct {
+	out      *chunkWriter
+	interned *stackTable
+	pending  *stackEncoder // the stacks that are not yet written
+	spares   sync.Pool     // of *stackEncoder
+}
+
+// Stack is the stack that was interned as id, which must exist.
+func (w *stackWriter) Stack(id capture.StackID) capture.Stack { return w.interned.stack(id) }
+
+// Stacks is the number of stacks interned.
+func (w *stackWriter) Stacks() int { return len(w.interned.stacks) }
+
+// StackReasons is how many different reasons the interned stacks have for missing frames.
+func (w *stackWriter) StackReasons() int { return len(w.interned.reasons) }
+
+// Frames is how many frames are kept in memory for the interned stacks, which share
+// most of their outer ones.
+func (w *stackWriter) Frames() int { return w.interned.nodes }
+
+// Intern is the ID of a stack; equal stacks have one ID.
+func (w *stackWriter) Intern(s capture.Stack) capture.StackID {
+	s = clampStack(s)
+	id, added := w.interned.intern(s)
+	if added {
+		w.addStack(s)
+	}
+	return id
+}
+
+// addStack writes the stack with the next ID.
+func (w *stackWriter) addStack(s capture.Stack) {
+	if w.pending.full() {
+		w.flushStacks()
+	}
+	w.pending.add(s)
+}
+
+// flushStacks has the stacks written that are not yet.
+func (w *stackWriter) flushStacks() {
+	s := w.pending
+	if s.count == 0 {
+		return
+	}
+	next, _ := w.spares.Get().(*stackEncoder)
+	if next == nil {
+		next = new(stackEncoder)
+	}
+	next.start(s.first + capture.StackID(s.count))
+	w.pending = next
+	w.out.queue.add(func() {
+		w.out.stacks(s)
+		w.spares.Put(s)
+	})
+}
