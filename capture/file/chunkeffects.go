@@ -120,6 +120,11 @@ func (o *chunkEffects) room(events int) {
 	}
 }
 
+// noteEnd notes that the last event ended a block, which event #seq made.
+func (o *chunkEffects) noteEnd(seq uint64) {
+	o.ended = append(roomy(o.ended, eventsPerChunk), seq)
+}
+
 // indexOf is the event of the chunk with a number.
 func (o *chunkEffects) indexOf(head *eventHead, seq uint64) (index int, ok bool) {
 	if len(o.seqs) > 0 {

@@ -2,7 +2,6 @@ package file
 
 import (
 	"encoding/binary"
-	"math/bits"
 	"slices"
 	"time"
 
@@ -15,13 +14,11 @@ import (
 type eventEncoder struct {
 	eventColumns
 	model     model
-	opOf      []uint16      // the op of each event of the chunk, by its index
-	counts    []uint64      // of events, by op
-	tallied   int           // the first event that is not in counts
-	roomTo    int           // and the first that there may be no room for, see plainRoom
-	recent    [256]recentOp // by some bits of the key
-	opAt      table[uint64] // op -> index
-	shapeAt   table[uint32] // key of the shape -> index
+	opOf      []uint16 // the op of each event of the chunk, by its index
+	counts    []uint64 // of events, by op
+	tallied   int      // the first event that is not in counts
+	roomTo    int      // and the first that there may be no room for, see plainRoom
+	dict      opDictionary
 	tidAt     table[uint32] // thread ID -> index
 	stackAt   stackIndex    // stack ID -> index, from 1
 	sum       accumulator
@@ -50,11 +47,9 @@ func (c *eventEncoder) begin(seq, now uint64) {
 	c.chunkEffects.room(len(c.opOf))
 	c.pages.reset()
 	c.whole = c.following
-	c.opAt.reset()
-	c.shapeAt.reset()
+	c.dict.reset()
 	c.tidAt.reset()
 	c.counts, c.tallied, c.roomTo, c.otherBytes = c.counts[:0], 0, 0, 0
-	clear(c.recent[:])
 	c.sum.begin()
 	c.sum.flows = append(c.sum.flows, capture.Flow{})
 	c.thread, c.threadAt, c.timeAt, c.gapAt, c.gapped, c.latest = -1, 0, 0, 0, false, -1
@@ -158,37 +153,6 @@ func (c *eventEncoder) count(t *capture.Totals) {
 // ticks is d in units of Resolution.
 func ticks(d time.Duration) uint64 { return uint64(d / capture.Resolution) }
 
-func (c *eventEncoder) put(id int, v uint64) {
-	if v < 0x80 {
-		c.columns[id] = append(c.columns[id], byte(v))
-	} else {
-		c.putLong(id, v)
-	}
-}
-
-// putLong is apart so that put is small wherever the compiler puts it.
-//
-//go:noinline
-func (c *eventEncoder) putLong(id int, v uint64) {
-	b := c.columns[id]
-	n := len(b)
-	if v >= 1<<28 || cap(b)-n < 4 {
-		c.columns[id] = binary.AppendUvarint(b, v)
-		return
-	}
-	w, length := longNumber(v)
-	binary.LittleEndian.PutUint32(b[n:n+4], w)
-	c.columns[id] = b[:n+length]
-}
-
-// longNumber is a number below 2^28 as a uvarint, and its length. It has no branch by how
-// long most numbers are, as no one is like the one before.
-func longNumber(v uint64) (w uint32, length int) {
-	length = (bits.Len32(uint32(v)|1) + 6) / 7
-	w = uint32(v&0x7f | v<<1&0x7f00 | v<<2&0x7f0000 | v<<3&0x7f000000)
-	return w | 0x808080&(1<<(8*length-8)-1), length
-}
-
 // event adds an event, with the number and the time in ticks that it is kept with.
 func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 	index := c.head.count
@@ -240,7 +204,7 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 	case e.Allocates():
 		c.makes(e, index, stack, moves, h.op)
 	default:
-		c.about(e.Addr, e.Size)
+		c.pages.about(e.Addr, e.Size)
 		if !e.Failed && e.Kind.Obtains() {
 			c.otherBytes += e.Size
 		}
@@ -250,7 +214,7 @@ func (c *eventEncoder) event(e *capture.Event, seq, now uint64) {
 // otherOp notes that the last event of the stack has another op than the one before. Most
 // have the same.
 func (c *eventEncoder) otherOp(h *prediction, key uint64) {
-	u := c.recentOp(key)
+	u := c.dict.op(key, &c.eventColumns)
 	h.key, h.op = key, u.index
 }
 
@@ -313,41 +277,6 @@ func (c *eventEncoder) switchTo(index int, tid int32) {
 	c.tid, c.thread = tid, int(i)
 }
 
-// recentOp is the op with a key, which may be new.
-func (c *eventEncoder) recentOp(key uint64) recentOp {
-	r := c.recentAt(key)
-	if r.key != key {
-		*r = recentOp{key, c.op(key)}
-	}
-	return *r
-}
-
-func (c *eventEncoder) recentAt(key uint64) *recentOp {
-	return &c.recent[mix(key)>>32%uint64(len(c.recent))]
-}
-
-// op is the index of the op with a key, which may be new.
-func (c *eventEncoder) op(key uint64) int32 {
-	i, found := c.opAt.at(key, int32(len(c.ops)))
-	if !found {
-		sh, moves := ofOpKey(key)
-		c.put(secOps, uint64(c.shape(sh)))
-		c.put(secOps, uint64(moves))
-		c.ops = append(c.ops, sh)
-	}
-	return i
-}
-
-// shape is the index of a shape, which may be new.
-func (c *eventEncoder) shape(sh shape) int32 {
-	i, found := c.shapeAt.at(sh.key(), int32(c.shapeAt.len))
-	if !found {
-		c.columns[secShapes] = append(c.columns[secShapes], byte(sh.kind), sh.flags)
-		c.put(secShapes, uint64(sh.fn))
-	}
-	return i
-}
-
 // otherStack is the index of a stack that is not the expected one.
 func (c *eventEncoder) otherStack(t *threadModel, id capture.StackID) uint32 {
 	i := c.stackIndex(id)
@@ -399,12 +328,12 @@ func (c *eventEncoder) take(e *capture.Event, t *threadModel, h *prediction, ind
 		if !e.Failed {
 			c.sum.unmapped += e.Size
 		}
-		c.about(e.Addr, e.Size)
+		c.pages.about(e.Addr, e.Size)
 		return moves
 	}
 	moves |= c.ended(e, of)
 	if !e.Ended.Recorded || e.Size > e.Ended.Size {
-		c.about(e.Addr, e.Size)
+		c.pages.about(e.Addr, e.Size)
 	}
 	if e.Addr != 0 && !e.Failed {
 		c.model.released(t, e)
@@ -419,7 +348,7 @@ func (c *eventEncoder) give(e *capture.Event, t *threadModel, h *prediction, ind
 		of, moves = c.ref(e, e.Old, h, index)
 		moves |= hasOld
 		if of < 0 {
-			c.about(e.Old, e.Ended.Size)
+			c.pages.about(e.Old, e.Ended.Size)
 		}
 	}
 	if e.Size != 0 {
@@ -470,8 +399,8 @@ func (c *eventEncoder) ended(e *capture.Event, of int) (moves uint32) {
 		}
 	}
 	if at >= 0 {
-		c.noteEnd(g.Seq)
-		c.about(e.Addr, g.Size)
+		c.chunkEffects.noteEnd(g.Seq)
+		c.pages.about(e.Addr, g.Size)
 		c.endedOf(e, &c.sum.origins[at])
 	}
 	return moves
@@ -511,7 +440,7 @@ func (c *eventEncoder) originIndex(id capture.StackID) int {
 func (c *eventEncoder) makes(e *capture.Event, index int, stack, moves uint32, op int32) {
 	c.chunkEffects.put(index, e.Addr, e.Size, stack, int(op), c.thread)
 	if !toldBefore(moves, e.Size) {
-		c.about(e.Addr, e.Size)
+		c.pages.about(e.Addr, e.Size)
 	}
 	c.model.make(index)
 	c.sum.made(&c.sum.flows[stack], e, c.head.last, c.head.end)
@@ -529,13 +458,6 @@ func toldBefore(moves uint32, size uint64) bool {
 	return size <= maxSmall && (place == placeTop || place == placeDeeper)
 }
 
-// about notes addresses that the event is about.
-func (c *eventEncoder) about(a, size uint64) {
-	if a != 0 {
-		c.pages.add(a, size)
-	}
-}
-
 // room makes room for what is noted of event #index of the chunk.
 func (c *eventEncoder) room(index int) {
 	size := 4096
@@ -544,9 +466,4 @@ func (c *eventEncoder) room(index int) {
 	}
 	c.chunkEffects.room(size)
 	c.opOf = append(make([]uint16, 0, size), c.opOf...)[:size]
-}
-
-// noteEnd notes that the last event ended a block, which event #seq made.
-func (c *eventEncoder) noteEnd(seq uint64) {
-	c.chunkEffects.ended = append(roomy(c.chunkEffects.ended, eventsPerChunk), seq)
 }

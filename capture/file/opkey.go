@@ -15,6 +15,54 @@ type recentOp struct {
 	index int32
 }
 
+// An opDictionary numbers the ops and shapes of a chunk.
+type opDictionary struct {
+	recent  [256]recentOp // by some bits of the key
+	opAt    table[uint64] // op -> index
+	shapeAt table[uint32] // key of the shape -> index
+}
+
+func (d *opDictionary) reset() {
+	d.opAt.reset()
+	d.shapeAt.reset()
+	clear(d.recent[:])
+}
+
+// op is the op with a key, which is put into c's sections if it is new.
+func (d *opDictionary) op(key uint64, c *eventColumns) recentOp {
+	r := d.recentAt(key)
+	if r.key != key {
+		*r = recentOp{key, d.opIndex(key, c)}
+	}
+	return *r
+}
+
+func (d *opDictionary) recentAt(key uint64) *recentOp {
+	return &d.recent[mix(key)>>32%uint64(len(d.recent))]
+}
+
+// opIndex is the index of the op with a key.
+func (d *opDictionary) opIndex(key uint64, c *eventColumns) int32 {
+	i, found := d.opAt.at(key, int32(len(c.ops)))
+	if !found {
+		sh, moves := ofOpKey(key)
+		c.put(secOps, uint64(d.shapeIndex(sh, c)))
+		c.put(secOps, uint64(moves))
+		c.ops = append(c.ops, sh)
+	}
+	return i
+}
+
+// shapeIndex is the index of a shape.
+func (d *opDictionary) shapeIndex(sh shape, c *eventColumns) int32 {
+	i, found := d.shapeAt.at(sh.key(), int32(d.shapeAt.len))
+	if !found {
+		c.columns[secShapes] = append(c.columns[secShapes], byte(sh.kind), sh.flags)
+		c.put(secShapes, uint64(sh.fn))
+	}
+	return i
+}
+
 // Moves are noted together with the flags of the shape, which are found in the same
 // places: those from hasFlags on.
 const (

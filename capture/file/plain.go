@@ -85,26 +85,6 @@ const (
 	_ = uint(oddStack - plainNumber) // a plain block's stack has room in a madeBlock
 )
 
-// putPlain is put of a number below plainNumber, to a column with room.
-func (c *eventEncoder) putPlain(id int, v uint64) {
-	n := len(c.columns[id])
-	p := (*[2]byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(c.columns[id])), n))
-	if v < 0x80 {
-		p[0] = byte(v)
-		c.columns[id] = c.columns[id][:n+1]
-	} else {
-		p[0], p[1] = byte(v)|0x80, byte(v>>7)
-		c.columns[id] = c.columns[id][:n+2]
-	}
-}
-
-// putWord puts so many bytes of w, to a column with room.
-func (c *eventEncoder) putWord(id int, w uint32, bytes int) {
-	n := len(c.columns[id])
-	*(*uint32)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(c.columns[id])), n)) = w
-	c.columns[id] = c.columns[id][:n+bytes]
-}
-
 // at is a's element i, which it must have: nobody asks.
 func at[T any](a []T, i uint32) *T {
 	base := unsafe.SliceData(a)
@@ -379,7 +359,7 @@ func (c *eventEncoder) knowsOp(h *prediction, key uint64) bool {
 	if h.key == key {
 		return true
 	}
-	u := c.recentAt(key)
+	u := c.dict.recentAt(key)
 	if u.key != key {
 		return false
 	}

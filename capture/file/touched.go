@@ -76,6 +76,13 @@ func (p *pageSet) add(a, size uint64) {
 	}
 }
 
+// about adds the size addresses from a on, unless a is 0.
+func (p *pageSet) about(a, size uint64) {
+	if a != 0 {
+		p.add(a, size)
+	}
+}
+
 // touchedEnd is the last address that is told of a block: of a small one it is that of
 // the largest of its class.
 func touchedEnd(a, size, chunk uint64) uint64 {
