@@ -135,7 +135,7 @@ func emptyFile(name string, r io.ReaderAt, size int64) *File {
 	return &File{
 		path: name, close: func() error { return nil },
 		chunks: chunkFile{r: r, size: size},
-		budget: recordBudget, failed: map[int64]bool{}, recordTables: recordTables{threadAt: map[int]int{}},
+		budget: recordBudget, failed: map[int64]bool{},
 	}
 }
 

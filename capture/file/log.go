@@ -57,7 +57,7 @@ func NewLog(info capture.Info) *Log {
 	info.Totals = capture.Totals{}
 	l := &Log{
 		builder: newCheckpointBuilder(), encoder: eventEncoder{following: true},
-		recordTables: recordTables{info: normalInfo(info), threadAt: map[int]int{}}, funcIndex: map[string]uint16{}, stacks: newStackTable(),
+		recordTables: recordTables{info: normalInfo(info)}, funcIndex: map[string]uint16{}, stacks: newStackTable(),
 		spill: spill{create: createStore, keep: keptPayloads},
 	}
 	l.queue.failed = func(err error) { l.fail(len(l.blocks), err) }

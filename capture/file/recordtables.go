@@ -90,6 +90,9 @@ func (t *recordTables) putThread(th capture.Thread) {
 		t.threads[i] = th
 		return
 	}
+	if t.threadAt == nil {
+		t.threadAt = map[int]int{}
+	}
 	t.threadAt[th.Num] = len(t.threads)
 	t.threads = append(t.threads, th)
 }
