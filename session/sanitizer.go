@@ -51,7 +51,7 @@ func (c *leakChecker) in(images []names.Image, p *names.Program) bool {
 	if p.Object == nil {
 		return false
 	}
-	_, ok := p.Object.Symbol(c.symbol)
+	_, ok := p.Object.Symtab.Symbol(c.symbol)
 	return ok
 }
 

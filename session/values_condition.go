@@ -100,7 +100,7 @@ func (s *Stops) checkVariables(st *breakpoints.Stop) error {
 		if s.mode() == Saved {
 			return fmt.Errorf("condition: column %d: %s: %w", x.Col, x.Text, errCapture)
 		}
-		if s.names.Program != nil && s.names.Program.Object != nil && s.names.Program.Object.Header().Go {
+		if s.names.Program != nil && s.names.Program.Object != nil && s.names.Program.Object.File.Header().Go {
 			continue // delve reads it when the stop is reached
 		}
 		if err := s.checkExpression(st, x); err != nil {
