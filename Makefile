@@ -33,11 +33,13 @@ GOTEST = $(EAGER) go test -exec 'env -u GOGC'
 # processes: more packages at a time than there are processors keep those busy. What
 # downloads or compiles one file runs beside what computes. All but the race detector do
 # without C, so that Go's library is compiled once.
+# The packages that take longest begin first, so that none of them is left over for the end.
+LONG = ./symbols ./testprogs/planes ./probe ./session ./inferior ./testprogs ./cmd/hdb ./unwind ./values
 test: export CGO_ENABLED = 0
 test:
 	$(MAKE) -j2 --output-sync=line packages check
 	$(MAKE) -j2 --output-sync=line real npm race oracle
-	$(GOTEST) -short -p 4 -timeout 15m ./...
+	$(GOTEST) -short -p 4 -timeout 15m $(LONG) ./...
 
 race:
 	CGO_ENABLED=1 $(GOTEST) -short -p 4 -timeout 15m -race -run '$(RACE_TESTS)' $(RACE_SHORT)
