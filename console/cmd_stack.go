@@ -14,8 +14,8 @@ import (
 
 func stackCommands() []*Command {
 	return []*Command{
-		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Synopsis: "[-full] [N | -N]\n[-full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
-			Long: "N shows the innermost N frames, -N the outermost. -full adds each frame's address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
+		{Name: "bt", Aliases: []string{"backtrace", "where", "stack"}, Group: GroupStack, Synopsis: "[full] [N | -N]\n[full] #EVENT", Short: "show the stack", Needs: NeedData, Run: runBacktrace,
+			Long: "N shows the innermost N frames, -N the outermost. -full, or full, adds each frame's local variables, its address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
 				"[inlined] marks calls that the compiler merged into their caller, [tail call] functions that ended in a jump to the one above: they are not on the stack but deduced from the call sites of DWARF, and have no number. [guess] marks frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
 				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
 		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Raw: true, Args: []ArgKind{ArgWord, ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
@@ -97,17 +97,27 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 	shown := len(frames)
 	frames = c.s.Selection.WithTailCalls(frames, called)
 	v := stackView{Event: b.event, Frames: viewFrames(frames), Total: len(st.Frames), Truncated: st.Truncated}
+	var args, locals frameArgs
+	if !b.isEvent {
+		if args = argumentsOf(c, frames); b.full {
+			locals = localsOf(c, frames)
+		}
+	}
 	for i, f := range frames {
-		v.Frames[i].Selected = !f.Tail && f.Num == selected
+		if f.Tail {
+			continue
+		}
+		v.Frames[i].Selected = f.Num == selected
+		v.Frames[i].Args, v.Frames[i].Locals = args.view(f.Num), locals.view(f.Num)
 	}
 	c.show(in, v, func(o *screen.Output) {
 		if b.full {
 			if at, in := c.s.Selection.InProbe(); in && !b.isEvent {
 				o.Line(screen.Guess(fmt.Sprintf("(the thread is at %v, in the code that hdb has put into the process, whose frames are left out)", at)))
 			}
-			printFull(o, frames, selected)
+			printFull(o, frames, args, locals, selected)
 		} else {
-			printStack(o, frames, selected)
+			printStack(o, frames, args, selected)
 			explainMarks(c, o, frames)
 		}
 		if more := len(st.Frames) - shown; more > 0 && limit > 0 {
@@ -120,9 +130,9 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 }
 
 // printFull shows all that is known of each frame.
-func printFull(o *screen.Output, frames []names.Frame, selected int) {
+func printFull(o *screen.Output, frames []names.Frame, args, locals frameArgs, selected int) {
 	for _, f := range frames {
-		o.Line(append(append([]screen.Span{screen.Head(frameNumber(f, 2, selected))}, wholeName(o, f)...), screen.Plain("  "), fullPlace(f))...)
+		o.Line(append(append([]screen.Span{screen.Head(frameNumber(f, 2, selected))}, args.wholeName(o, f)...), screen.Plain("  "), fullPlace(f))...)
 		how := fmt.Sprintf("found by %s, named by %s", f.How, f.Frame.Source)
 		if f.Inlined {
 			how = fmt.Sprintf("inlined, named by %s", f.Frame.Source)
@@ -133,6 +143,9 @@ func printFull(o *screen.Output, frames []names.Frame, selected int) {
 		o.Line(screen.Plain("     "), screen.Addr(f.Code.Addr().String()), screen.Plain(fullOffset(f)), screen.Guess("  "+how))
 		if f.Linkage != "" && f.Linkage != f.Function {
 			o.Line(screen.Guess("     linked as " + f.Linkage))
+		}
+		for _, x := range locals[f.Num] {
+			o.Text("     " + x.Name + " = " + strings.ReplaceAll(x.Value, "\n", "\n     ") + "\n")
 		}
 	}
 }
@@ -166,8 +179,11 @@ func fullPlace(f names.Frame) screen.Span {
 
 // showFrame prints the selected frame with its source.
 func showFrame(c *Console, in Input, f names.Frame) {
-	c.show(in, viewFrame(f), func(o *screen.Output) {
-		printFrames(o, []names.Frame{f})
+	args := argumentsOf(c, []names.Frame{f})
+	v := viewFrame(f)
+	v.Args = args.view(f.Num)
+	c.show(in, v, func(o *screen.Output) {
+		printStack(o, []names.Frame{f}, args, -1)
 		c.source.show(o, f, c.set.count("stop-lines"))
 	})
 }
@@ -265,11 +281,13 @@ func runThread(ctx context.Context, c *Console, in Input) error {
 		return err
 	}
 	v := viewThread(t)
+	args := argumentsOf(c, []names.Frame{f})
 	fv := viewFrame(f)
+	fv.Args = args.view(f.Num)
 	v.Frame = &fv
 	c.show(in, v, func(o *screen.Output) {
 		o.Printf("thread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
-		printFrames(o, []names.Frame{f})
+		printStack(o, []names.Frame{f}, args, -1)
 		c.source.show(o, f, c.set.count("stop-lines"))
 	})
 	return nil

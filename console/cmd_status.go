@@ -171,7 +171,7 @@ func infoFrame(_ context.Context, c *Console, in Input) error {
 		return err
 	}
 	c.show(in, viewFrame(f), func(o *screen.Output) {
-		printFull(o, []names.Frame{f}, -1)
+		printFull(o, []names.Frame{f}, nil, nil, -1)
 		if c.s.Mode() == session.Live {
 			o.Printf("     canonical frame address %s\n", f.CFA)
 		}

@@ -351,6 +351,7 @@ func TestMonitorInTheConsole(t *testing.T) {
 	prog, dir := buildMonitored(t)
 	g := newGlass(t, 30, 110)
 	g.start("--args", prog, dir)
+	g.hdb("set print frame-arguments none") // so that the stop fits the lower part
 	g.hdb("start")
 	g.say("monitor")
 	g.see("error: monitor: the program writes to this terminal: ")

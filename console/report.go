@@ -79,7 +79,7 @@ func printReport(c *Console, o *screen.Output, r *session.Report) {
 	if r.Event != nil {
 		shown = userFrames(r.Frames)
 	}
-	printFrames(o, shown)
+	printStack(o, shown, argumentsOf(c, shown), -1)
 	c.source.show(o, r.Frames[len(r.Frames)-1], c.set.count("stop-lines"))
 }
 

@@ -18,22 +18,24 @@ import (
 // The views are what --json prints; the text on the screen says the same.
 
 type frameView struct {
-	Num      *int   `json:"frame,omitempty"` // of a tail call that of the frame that it called, nil if it called the allocator
-	PC       string `json:"pc"`
-	Function string `json:"function,omitempty"`
-	Linkage  string `json:"linkage,omitempty"`
-	Offset   uint64 `json:"offset"`
-	File     string `json:"file,omitempty"`
-	Line     int    `json:"line,omitempty"`
-	Column   int    `json:"column,omitempty"`
-	Inlined  bool   `json:"inlined,omitempty"`
-	TailCall bool   `json:"tail_call,omitempty"` // deduced, not on the stack
-	Module   string `json:"module,omitempty"`
-	Source   string `json:"source"` // where the name comes from
-	Found    string `json:"found"`  // how the frame was found
-	Guess    bool   `json:"guess,omitempty"`
-	Signal   bool   `json:"signal,omitempty"`
-	Selected bool   `json:"selected,omitempty"` // only where a stack is shown
+	Num      *int        `json:"frame,omitempty"` // of a tail call that of the frame that it called, nil if it called the allocator
+	PC       string      `json:"pc"`
+	Function string      `json:"function,omitempty"`
+	Linkage  string      `json:"linkage,omitempty"`
+	Offset   uint64      `json:"offset"`
+	File     string      `json:"file,omitempty"`
+	Line     int         `json:"line,omitempty"`
+	Column   int         `json:"column,omitempty"`
+	Inlined  bool        `json:"inlined,omitempty"`
+	TailCall bool        `json:"tail_call,omitempty"` // deduced, not on the stack
+	Module   string      `json:"module,omitempty"`
+	Source   string      `json:"source"` // where the name comes from
+	Found    string      `json:"found"`  // how the frame was found
+	Guess    bool        `json:"guess,omitempty"`
+	Signal   bool        `json:"signal,omitempty"`
+	Args     []valueView `json:"arguments,omitempty"` // of a live frame
+	Locals   []valueView `json:"locals,omitempty"`    // of a live frame, bt full
+	Selected bool        `json:"selected,omitempty"`  // only where a stack is shown
 }
 
 func viewFrame(f names.Frame) frameView {
@@ -252,13 +254,14 @@ func explainMarks(c *Console, o *screen.Output, frames []names.Frame) {
 const maxNameColumn = 48
 
 // printFrames shows frames as bt does: number, function, place, aligned.
-func printFrames(o *screen.Output, frames []names.Frame) { printStack(o, frames, -1) }
+func printFrames(o *screen.Output, frames []names.Frame) { printStack(o, frames, nil, -1) }
 
-// printStack prints the frames of a stack, of which the one with that number is selected.
-func printStack(o *screen.Output, frames []names.Frame, selected int) {
+// printStack prints the frames of a stack with what is known of their arguments; the frame
+// with the number selected has a mark.
+func printStack(o *screen.Output, frames []names.Frame, args frameArgs, selected int) {
 	width := 0
 	for _, f := range frames {
-		if w := screen.SpansWidth(frameName(o, f)); w <= maxNameColumn {
+		if w := screen.SpansWidth(args.calledName(o, f)); w <= maxNameColumn {
 			width = max(width, w)
 		}
 	}
@@ -270,7 +273,7 @@ func printStack(o *screen.Output, frames []names.Frame, selected int) {
 		if o.Stopped() {
 			return
 		}
-		name := frameName(o, f)
+		name := args.calledName(o, f)
 		row := append([]screen.Span{screen.Head(frameNumber(f, digits, selected))}, name...)
 		fill := max(0, width-screen.SpansWidth(name))
 		row = append(row, screen.Plain(strings.Repeat(" ", fill+2)), framePlace(f), screen.Guess(tableMark(f)))

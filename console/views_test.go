@@ -24,7 +24,7 @@ func TestLongNamesOnTheScreen(t *testing.T) {
 	if got, want := print(func(o *screen.Output) { printFrames(o, []names.Frame{f}) }), "#0  Index<...>::add(long)  index.cc:4\n"; got != want {
 		t.Errorf("bt: %q, want %q", got, want)
 	}
-	if got := print(func(o *screen.Output) { printFull(o, []names.Frame{f}, -1) }); !strings.Contains(got, name) {
+	if got := print(func(o *screen.Output) { printFull(o, []names.Frame{f}, nil, nil, -1) }); !strings.Contains(got, name) {
 		t.Errorf("bt -full: %q", got)
 	}
 	if got := viewFrame(f).Function; got != name {
@@ -55,7 +55,7 @@ func TestNamelessFrames(t *testing.T) {
 		10: "#0   main                         main.c:4\n#1   libstdc++.so.6.0.30+0xa57ba  [libstdc++.so.6.0.30]\n#2   start+0x20                   [libc.so.6]\n#10* 0x1234\n",
 	} {
 		var b bytes.Buffer
-		printStack(&screen.Output{W: &b, Width: 80}, frames, selected)
+		printStack(&screen.Output{W: &b, Width: 80}, frames, nil, selected)
 		if got := b.String(); got != want {
 			t.Errorf("%d is selected:\n%q, want\n%q", selected, got, want)
 		}

@@ -182,7 +182,7 @@ var catalogue = sync.OnceValue(func() map[string]bool {
 func isAllocator(f *names.Frame) bool {
 	name := f.Function
 	if strings.HasPrefix(name, "operator ") {
-		name = withoutParameters(name)
+		name = WithoutParameters(name)
 	}
 	if name != "" && (catalogue()[name] || catalogue()[f.Linkage]) {
 		return true

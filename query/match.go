@@ -17,7 +17,7 @@ func MatchFunction(pattern, function, linkage string) bool {
 	if cond.Match(pattern, function) || linkage != "" && cond.Match(pattern, linkage) {
 		return true
 	}
-	name := withoutParameters(function)
+	name := WithoutParameters(function)
 	for {
 		if cond.Match(pattern, name) {
 			return true
@@ -38,10 +38,10 @@ func MatchFunction(pattern, function, linkage string) bool {
 	return strings.Contains(function, last) && symbols.MatchesName(pattern, function, linkage)
 }
 
-// withoutParameters cuts the parameter list off a demangled name: the last pair
+// WithoutParameters cuts the parameter list off a demangled name: the last pair
 // of parentheses, if nothing but qualifiers follows. Those of operator(), of
 // (anonymous namespace) and of Go's receivers have a name behind them.
-func withoutParameters(name string) string {
+func WithoutParameters(name string) string {
 	last := strings.LastIndexByte(name, ')')
 	if last < 0 || last+1 < len(name) && name[last+1] != ' ' {
 		return name
@@ -67,7 +67,7 @@ func withoutParameters(name string) string {
 // BaseName is a function's name without namespaces, template arguments and
 // parameters.
 func BaseName(name string) string {
-	name = withoutParameters(name)
+	name = WithoutParameters(name)
 	if !strings.Contains(name, "operator") {
 		name = withoutArguments(name)
 	}

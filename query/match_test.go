@@ -33,7 +33,7 @@ func TestWithoutParameters(t *testing.T) {
 		"F::operator()":                 "F::operator()",
 		"main.(*page).grow":             "main.(*page).grow",
 	} {
-		if got := withoutParameters(name); got != want {
+		if got := WithoutParameters(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -256,6 +257,9 @@ func (v *Values) changed() { v.sel.walkAgain() }
 // A NamedValue is a variable with its value as text.
 type NamedValue struct{ Name, Type, Value string }
 
+// lost tells that the value, or a part of it, was optimized out.
+func (x NamedValue) lost() bool { return strings.Contains(x.Value, "<optimized out>") }
+
 // errCapture is why a capture answers only what needs no memory: arithmetic and types.
 var errCapture = errors.New("a capture keeps no values of variables: they are read while the program runs")
 
@@ -278,15 +282,46 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 
 // Locals are the variables of the selected frame, innermost block first.
 func (v *Values) Locals(o values.Options) ([]NamedValue, error) {
-	return v.variables(o, v.w.Locals, (*inferior.Go).Locals)
+	return v.variables(o, false, v.w.Locals, (*inferior.Go).Locals)
 }
 
 // Args are its parameters.
 func (v *Values) Args(o values.Options) ([]NamedValue, error) {
-	return v.variables(o, v.w.Args, (*inferior.Go).Args)
+	return v.variables(o, false, v.w.Args, (*inferior.Go).Args)
 }
 
-func (v *Values) variables(o values.Options, list func(*values.Frame) ([]values.Variable, error),
+// FrameArgs are the parameters of a frame of the selected stack, by its number. With
+// scalars those that have members or elements are "...".
+//
+// While only the inner frames of the stack are known, the others are asked for where a value
+// is missing: callers may have kept it.
+func (v *Values) FrameArgs(num int, o values.Options, scalars bool) (out []NamedValue, err error) {
+	defer func(frame int) { v.sel.frame = frame }(v.sel.frame)
+	v.sel.frame = num
+	read := func() { out, err = v.variables(o, scalars, v.w.Args, (*inferior.Go).Args) }
+	if v.sel.max == 0 && num < len(v.sel.stack.Frames) {
+		v.sel.max = defaultDepth
+		read()
+		v.sel.max = 0
+		if err == nil && !slices.ContainsFunc(out, NamedValue.lost) {
+			return out, nil
+		}
+	}
+	read()
+	return out, err
+}
+
+// FrameLocals are the variables of a frame of the selected stack, by its number.
+func (v *Values) FrameLocals(num int, o values.Options) (out []NamedValue, err error) {
+	defer func(frame int) { v.sel.frame = frame }(v.sel.frame)
+	v.sel.frame = num
+	return v.Locals(o)
+}
+
+// elided stands for a value that is not shown.
+const elided = "..."
+
+func (v *Values) variables(o values.Options, scalars bool, list func(*values.Frame) ([]values.Variable, error),
 	goList func(*inferior.Go, inferior.GoPlace, inferior.GoLimits) ([]inferior.GoValue, error)) (out []NamedValue, err error) {
 	if err := v.live(); err != nil {
 		return nil, err
@@ -297,12 +332,16 @@ func (v *Values) variables(o values.Options, list func(*values.Frame) ([]values.
 	}
 	if g != nil {
 		vars, err := goList(g, at, goLimits(o, false))
-		return goVariables(vars, o), err
+		return goVariables(vars, o, scalars), err
 	}
 	err = v.guarded(func(f *values.Frame) error {
 		vars, err := list(f)
 		for _, x := range vars {
-			out = append(out, NamedValue{x.Name, x.Value.Type.String(), v.w.Format(f, x.Value, o)})
+			text := elided
+			if !scalars || x.Value.Type.Scalar() {
+				text = v.w.Format(f, x.Value, o)
+			}
+			out = append(out, NamedValue{x.Name, x.Value.Type.String(), text})
 		}
 		return err
 	})

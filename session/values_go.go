@@ -76,12 +76,25 @@ func goLimits(o values.Options, follow bool) inferior.GoLimits {
 }
 
 // goVariables lists a frame's variables, the nearest first.
-func goVariables(vars []inferior.GoValue, o values.Options) []NamedValue {
+func goVariables(vars []inferior.GoValue, o values.Options, scalars bool) []NamedValue {
 	var out []NamedValue
 	for _, x := range vars {
-		out = append(out, NamedValue{x.Name, x.Type, gotext.Format(x, o)})
+		text := elided
+		if !scalars || goScalar(x.Kind) {
+			text = gotext.Format(x, o)
+		}
+		out = append(out, NamedValue{x.Name, x.Type, text})
 	}
 	return out
+}
+
+// goScalar tells kinds without members and elements; a string is one.
+func goScalar(k reflect.Kind) bool {
+	switch k {
+	case reflect.Array, reflect.Slice, reflect.Struct, reflect.Map, reflect.Interface, reflect.Chan:
+		return false
+	}
+	return true
 }
 
 // goAddress is what a Go expression says as an address: where a pointer points or the

@@ -52,7 +52,7 @@ func TestKeptInRegisters(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", b.compiler, err, out)
 		}
-		frames := regexp.MustCompile(`(?m)^#[12]  (keeps|loses) .*\n`).Split(string(out), -1)
+		frames := regexp.MustCompile(`(?m)^#[12]  (keeps|loses)\(.*\n`).Split(string(out), -1)
 		if len(frames) != 3 {
 			t.Fatalf("%v: not twice in keeps and loses:\n%s", b.compiler, out)
 		}

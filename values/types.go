@@ -423,6 +423,16 @@ func baseType(w *World, name string, size int64, enc uint64) *Type {
 	return &Type{Kind: Base, Tag: dwarf.TagBaseType, Name: name, size: size, Enc: enc, w: w}
 }
 
+// Scalar reports whether a value of the type has no members and no elements, nor has what
+// a reference refers to.
+func (t *Type) Scalar() bool {
+	s := t.Strip()
+	if s.Kind == Reference || s.Kind == RvalueReference {
+		s = s.Elem().Strip()
+	}
+	return s.Kind != Struct && s.Kind != Array
+}
+
 func (t *Type) isInteger() bool {
 	switch s := t.Strip(); s.Kind {
 	case Enum:

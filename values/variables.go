@@ -28,14 +28,39 @@ func (w *World) Args(f *Frame) ([]Variable, error) {
 	}
 	var out []Variable
 	fn := s.Blocks[len(s.Blocks)-1]
+	var params []dwarf.DIE
 	eachChild(fn, func(d dwarf.DIE) {
-		if d.Tag() == dwarf.TagFormalParameter && len(out) < maxVariables {
-			if name := scope.Describe(d).Name; name != "" {
-				out = append(out, Variable{Name: name, Value: w.valueOf(w.module(f.Module), f, d)})
-			}
+		if d.Tag() == dwarf.TagFormalParameter && len(params) < maxVariables {
+			params = append(params, d)
 		}
 	})
+	inSourceOrder(params, fn)
+	for _, d := range params {
+		if name := scope.Describe(d).Name; name != "" {
+			out = append(out, Variable{Name: name, Value: w.valueOf(w.module(f.Module), f, d)})
+		}
+	}
 	return out, nil
+}
+
+// inSourceOrder sorts the parameters of a copy of a function as its abstract entry has
+// them. gcc writes those of inlined calls in an order of its own.
+func inSourceOrder(params []dwarf.DIE, fn dwarf.DIE) {
+	origin, ok := fn.Attr(dwarf.AtAbstractOrigin)
+	if !ok {
+		return
+	}
+	place := map[typeKey]int{}
+	eachChild(origin.Ref(), func(d dwarf.DIE) { place[typeKey{d.Unit.Data, d.Off}] = len(place) })
+	at := func(d dwarf.DIE) int {
+		if v, ok := d.Attr(dwarf.AtAbstractOrigin); ok {
+			if data, off, ok := v.RefOffset(); ok {
+				return place[typeKey{data, off}]
+			}
+		}
+		return place[typeKey{d.Unit.Data, d.Off}]
+	}
+	slices.SortStableFunc(params, func(a, b dwarf.DIE) int { return at(a) - at(b) })
 }
 
 // Locals are the frame's variables, those of the innermost block first.

@@ -1,0 +1,105 @@
+package console
+
+import (
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/names"
+	"hdb/query"
+	"hdb/session"
+)
+
+// frameArgs are the parameters of frames with their values, by the number of the frame.
+// A frame whose parameters are not known is not among them.
+type frameArgs map[int][]session.NamedValue
+
+// maxArgumentText bounds the elements of a text in the list of a frame's arguments.
+const maxArgumentText = 64
+
+// argumentsOf reads the parameters of frames of the selected stack as the setting print
+// frame-arguments wants them. A capture has no values.
+func argumentsOf(c *Console, frames []names.Frame) frameArgs {
+	how := c.set.value("print frame-arguments")
+	if how == "none" || c.s.Mode() != session.Live {
+		return nil
+	}
+	o, err := c.eval.options("")
+	if err != nil {
+		return nil
+	}
+	if o.Pretty = false; o.Elements == 0 || o.Elements > maxArgumentText {
+		o.Elements = maxArgumentText
+	}
+	return ofFrames(c, frames, func(num int) ([]session.NamedValue, error) {
+		list, err := c.s.Values.FrameArgs(num, o, how != "all")
+		if how == "presence" && len(list) > 0 {
+			list = []session.NamedValue{{Value: "..."}}
+		}
+		return list, err
+	})
+}
+
+// localsOf reads the variables of frames of the selected stack.
+func localsOf(c *Console, frames []names.Frame) frameArgs {
+	o, err := c.eval.options("")
+	if err != nil || c.s.Mode() != session.Live {
+		return nil
+	}
+	return ofFrames(c, frames, func(num int) ([]session.NamedValue, error) { return c.s.Values.FrameLocals(num, o) })
+}
+
+// ofFrames reads something of each frame that has debug information, until Ctrl-C.
+func ofFrames(c *Console, frames []names.Frame, read func(num int) ([]session.NamedValue, error)) frameArgs {
+	all := frameArgs{}
+	for _, f := range frames {
+		if f.Tail || c.out.Stopped() {
+			continue
+		}
+		if list, err := read(f.Num); err == nil {
+			all[f.Num] = list
+		}
+	}
+	return all
+}
+
+// calledName is frameName with a frame's arguments instead of its parameters' types.
+func (a frameArgs) calledName(o *screen.Output, f names.Frame) []screen.Span {
+	if list, ok := a.list(f); ok {
+		return markedName(f, o.Names.Short(query.WithoutParameters(o.Names.Function(f.Function, f.Linkage)))+list)
+	}
+	return frameName(o, f)
+}
+
+// wholeName is calledName with all template arguments.
+func (a frameArgs) wholeName(o *screen.Output, f names.Frame) []screen.Span {
+	if list, ok := a.list(f); ok {
+		return markedName(f, query.WithoutParameters(o.Names.Function(f.Function, f.Linkage))+list)
+	}
+	return wholeName(o, f)
+}
+
+// list is the arguments of a frame in parentheses.
+func (a frameArgs) list(f names.Frame) (text string, ok bool) {
+	args, ok := a[f.Num]
+	if !ok || f.Tail {
+		return "", false
+	}
+	var list []string
+	for _, x := range args {
+		if x.Name == "" {
+			list = append(list, x.Value)
+			continue
+		}
+		list = append(list, x.Name+"="+x.Value)
+	}
+	return "(" + strings.Join(list, ", ") + ")", true
+}
+
+// view is the arguments of a frame in JSON.
+func (a frameArgs) view(num int) []valueView {
+	var out []valueView
+	for _, x := range a[num] {
+		out = append(out, valueView{Name: x.Name, Type: x.Type, Value: x.Value})
+	}
+	return out
+}
