@@ -95,7 +95,7 @@ func (e *Export) flag(name string) flags.Flag {
 	case "o", "output":
 		return flags.Text(&e.File)
 	case "measure":
-		return measureFlag(&e.Options.Measure)
+		return measureFlag(func(m report.Measure) { e.Options.Measure = m })
 	case "root":
 		return flags.Value(func(value string) (err error) {
 			e.Options.Root, err = filepath.Abs(line.ExpandHome(value))

@@ -25,10 +25,10 @@ func pageCommands() []*Command {
 	return []*Command{
 		{Name: "flamegraph", Group: GroupAllocs, Synopsis: "[FILE.html] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "write a page that draws stacks by what they allocated", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
 			Long: "It counts up to the moment, and works in a browser without a network: click to zoom, search, callers below callees, each measure, and what grew between two moments. Without FILE the page stands beside the capture, or is PROGRAM.PID.html. A file that exists already is only replaced with --force.\n\n" +
-				"MEASURE is what is drawn first: live (the default), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and what of that is live whichever thread gives it back; all events are read for it. With --thread it has only what the threads of a name, or of a TID, allocated, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
+				"MEASURE is what is drawn first: live (the default; peak at the end of a recording with less than a hundredth of it left), peak, bytes, count, temporary or blocks. With --threads the page can show each thread by itself: what it allocated, and what of that is live whichever thread gives it back; all events are read for it. With --thread it has only what the threads of a name, or of a TID, allocated, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  flamegraph\n  flamegraph peak.html --measure peak"},
 		{Name: "table", Group: GroupAllocs, Synopsis: "[FILE.html] [-n N] [--measure MEASURE] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--force]", Short: "list functions with what they allocated themselves and in total", Args: []ArgKind{ArgFile}, Needs: NeedData, Repeat: RepeatNone, Run: runPage,
 			Long: "Own is what a function asked for itself, the allocator's wrappers aside; the functions' own numbers add up to all there is. Total is what was allocated below it. With FILE it is a page with all measures to sort and search, otherwise text of N functions, 40 unless told, 0 for all.\n\n" +
-				"MEASURE is live (the default), peak, bytes, count, temporary or blocks. With --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
+				"MEASURE is live (the default; peak at the end of a recording with less than a hundredth of it left), peak, bytes, count, temporary or blocks. With --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments, see `goto`.\n\nExamples:\n  table -n 10 --measure bytes\n  table functions.html"},
 	}
 }
 
@@ -37,7 +37,7 @@ type Page struct {
 	File    string // "-" is the output, "" not said
 	verb    string
 	force   bool // File may be replaced
-	measure report.Measure
+	measure chosenMeasure
 	limit   int // of a table of text
 	parts   query.ProfileParts
 }
@@ -67,7 +67,7 @@ func (p *Page) flag(name string) flags.Flag {
 	case name == "f", name == "force":
 		return flags.On(&p.force)
 	case name == "measure":
-		return measureFlag(&p.measure)
+		return p.measure.flag()
 	case name == "thread", name == "from", name == "to":
 		return partFlag(&p.parts, name)
 	case name == "threads" && p.verb == "flamegraph":
@@ -85,14 +85,44 @@ func (p *Page) flag(name string) flags.Flag {
 	return flags.Flag{}
 }
 
+// A chosenMeasure is what --measure names, or else what says most.
+type chosenMeasure struct {
+	named   bool
+	measure report.Measure
+}
+
+func (m *chosenMeasure) flag() flags.Flag {
+	return measureFlag(func(measure report.Measure) { m.measure, m.named = measure, true })
+}
+
+// of is the measure for a profile, and a line that tells why it is not the usual one.
+func (m chosenMeasure) of(p *report.Profile) (report.Measure, string) {
+	if m.named {
+		return m.measure, ""
+	}
+	if p.Usual() == report.Peak {
+		return report.Peak, peakNote(p.Total().Live, "--measure live")
+	}
+	return report.Live, ""
+}
+
+// peakNote tells why a report is by the peak, and what shows the end.
+func peakNote(live uint64, other string) string {
+	left := "nothing is live at the end"
+	if live > 0 {
+		left = "only " + screen.ShortSize(live) + " are live at the end"
+	}
+	return fmt.Sprintf("by the peak: %s (`%s`)", left, other)
+}
+
 // measureFlag takes one of the measures.
-func measureFlag(to *report.Measure) flags.Flag {
+func measureFlag(take func(report.Measure)) flags.Flag {
 	return flags.Value(func(value string) error {
 		m, ok := report.FindMeasure(value)
 		if !ok {
 			return fmt.Errorf("%q: no such measure: %s", value, strings.Join(report.Measures[:], ", "))
 		}
-		*to = m
+		take(m)
 		return nil
 	})
 }
@@ -133,14 +163,19 @@ func MomentFlag(m *query.Moment) flags.Flag {
 }
 
 func (p *Page) draw(w io.Writer, profile *report.Profile) error {
-	o := report.Options{Measure: p.measure}
+	measure, note := p.measure.of(profile)
 	switch ext := filepath.Ext(p.File); {
 	case p.verb == "flamegraph":
-		return page.WriteFlamegraph(w, profile, p.measure)
+		return page.WriteFlamegraph(w, profile, measure)
 	case ext == ".html" || ext == ".htm":
-		return page.WriteTable(w, profile, p.measure)
+		return page.WriteTable(w, profile, measure)
 	}
-	return report.WriteTable(w, profile, o, p.limit)
+	if note != "" {
+		if _, err := fmt.Fprintln(w, note); err != nil {
+			return err
+		}
+	}
+	return report.WriteTable(w, profile, report.Options{Measure: measure}, p.limit)
 }
 
 type rowView struct {
@@ -204,9 +239,10 @@ func showTable(c *Console, in Input, page Page) error {
 	if err != nil {
 		return err
 	}
+	by, _ := page.measure.of(p)
 	var rows []rowView
 	if c.cfg.JSON {
-		for _, r := range p.Sorted(page.measure) {
+		for _, r := range p.Sorted(by) {
 			rows = append(rows, rowView{r.Function, r.File, r.Line, r.Module, r.Library, viewNumbers(r.Own), viewNumbers(r.Total)})
 		}
 	}
@@ -220,6 +256,6 @@ func showTable(c *Console, in Input, page Page) error {
 		Warnings []string    `json:"warnings,omitempty"`
 		Total    numbersView `json:"total"`
 		Rows     []rowView   `json:"rows"`
-	}{page.measure.String(), report.ReasonTexts(p.Partial), p.Caveats.Lines(), viewNumbers(p.Total()), rows}, func(o *screen.Output) { o.Text(text.String()) })
+	}{by.String(), report.ReasonTexts(p.Partial), p.Caveats.Lines(), viewNumbers(p.Total()), rows}, func(o *screen.Output) { o.Text(text.String()) })
 	return nil
 }

@@ -19,7 +19,7 @@ func heapCommands() []*Command {
 	measures, pers := strings.Join(heap.Measures[:], "|"), strings.Join(query.Pers[:query.PerStack], "|")
 	return []*Command{
 		{Name: "top", Group: GroupAllocs, Synopsis: "[N] [[by] " + measures + "] [per " + pers + "]", Short: "rank functions by what they allocated", Args: []ArgKind{ArgWord}, Run: runTop,
-			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
+			Long: "live is what they have not given back, bytes all they asked for, count how often; temporary counts blocks that were given back before another one was allocated, peak is what was live when most was, blocks the number that is live. Unless told it ranks by live, and at the end of a recording that has less than a hundredth of its peak left, by peak.\n\nA row is the function that the blocks belong to, in this and in all other commands: that of the innermost frame of the user's own code, calls inlined there included. Allocators, wrappers, which only allocate for their callers (`show wrappers`), and frames of libraries (`show library-frames`) are passed over: functions of std::, __gnu_cxx::, and of core, alloc and std of Rust, those of headers of the system, and the libraries of the system. Where nothing else is left it is the innermost function in the program's own modules that is neither an allocator nor a wrapper, then the innermost that is no allocator. A function without a name is MODULE+OFFSET, where it begins. `list -cost` counts for the lines of the calls that it was inlined into, too.\n\nExamples:\n  top\n  top 5 by bytes\n  top peak per line"},
 		{Name: "leaks", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks that were not given back", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByLive),
 			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nExample:\n  leaks 5"},
 		{Name: "temporary", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
@@ -46,7 +46,7 @@ func perOf(in Input, words, pers []string) ([]string, query.Per, error) {
 }
 
 func runTop(_ context.Context, c *Console, in Input) error {
-	by, limit := heap.ByLive, 20
+	by, limit, chosen := heap.ByLive, 20, false
 	args, per, err := perOf(in, in.Args, query.Pers[:query.PerStack])
 	if err != nil {
 		return err
@@ -71,15 +71,27 @@ func runTop(_ context.Context, c *Console, in Input) error {
 		if i < 0 {
 			return fmt.Errorf("top: %q: `by %s` expected", strings.Join(args, " "), measures)
 		}
-		by = heap.Measure(i)
+		by, chosen = heap.Measure(i), true
+	}
+	if !chosen {
+		if by, err = c.s.Queries.TopUsual(); err != nil {
+			return err
+		}
 	}
 	rows, err := c.s.Queries.Top(by, per)
 	if err != nil {
 		return err
 	}
+	note := ""
+	if !chosen && by == heap.ByPeak {
+		var live uint64
+		for _, r := range rows {
+			live += r.LiveBytes
+		}
+		note = peakNote(live, "top by live")
+	}
 	rows = slices.DeleteFunc(rows, func(r heap.Row) bool { return !by.Some(r) })
-	total := len(rows)
-	showTop(c, in, rows[:min(limit, total)], by, per, total)
+	showTop(c, in, topped{rows[:min(limit, len(rows))], by, per, len(rows), note})
 	return nil
 }
 
@@ -115,7 +127,17 @@ func topNumbers(by heap.Measure, r heap.Row) (numbers []screen.Span, heads [2]st
 	return []screen.Span{screen.Plain(screen.ShortSize(r.LiveBytes)), screen.Plain(screen.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
 }
 
-func showTop(c *Console, in Input, rows []heap.Row, by heap.Measure, per query.Per, total int) {
+// topped is what top shows: rows, of total, and why they are by this measure if nobody chose it.
+type topped struct {
+	rows  []heap.Row
+	by    heap.Measure
+	per   query.Per
+	total int
+	note  string
+}
+
+func showTop(c *Console, in Input, top topped) {
+	rows, by, per, total := top.rows, top.by, top.per, top.total
 	views := make([]topView, 0, len(rows))
 	var table [][]screen.Span
 	for _, r := range rows {
@@ -129,6 +151,9 @@ func showTop(c *Console, in Input, rows []heap.Row, by heap.Measure, per query.P
 		Total int       `json:"total"`
 		Rows  []topView `json:"rows"`
 	}{by.String(), per.String(), total, views}, func(o *screen.Output) {
+		if top.note != "" {
+			o.Printf("%s\n", top.note)
+		}
 		_, heads := topNumbers(by, heap.Row{})
 		switch {
 		case len(rows) > 0:

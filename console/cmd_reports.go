@@ -35,7 +35,8 @@ func ReportHelp(verb string) string {
 }
 
 const (
-	treeFlags = `  --measure MEASURE  what is counted: live (bytes not given back, the default), peak,
+	treeFlags = `  --measure MEASURE  what is counted: live (bytes not given back, the default; peak
+                     where less than a hundredth of that is left at the end), peak,
                      bytes, count, temporary or blocks
   --threads          the threads outermost
   --thread NAME|TID  only what the threads of this name or TID allocated
@@ -61,7 +62,7 @@ func reportCommands() []*Command {
 		{Name: "summary", Group: GroupAllocs, Synopsis: "[--from MOMENT] [--to MOMENT]", Args: []ArgKind{ArgWord}, Short: "tell on one screen what the program did with memory", Repeat: RepeatNone, Run: runReport,
 			Long: "Its functions are those with the largest part of anything: of the peak, of what is live, of all bytes or of all blocks; what is live counts as a part of the peak. Below stands what makes the numbers less sure. With --from and --to only what was allocated between two moments counts.\n\nExample:\n  summary"},
 		{Name: "tree", Group: GroupAllocs, Synopsis: "[--measure " + measures + "] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--depth N] [--min SHARE] [--inverted] [--full] [--interactive]", Short: "show the calls that led to allocations as a tree", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: runReport,
-			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full. With --threads the threads stand above what they allocated; with --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
+			Long: "Callers stand above the functions they call, the largest first, each with its part of the whole; with --inverted the functions that allocate stand above their callers. Unless --measure tells, live counts, and at the end of a recording that has less than a hundredth of its peak left, the peak. A function that allocates through one other only is in one row with it. Functions with less than SHARE, 1% unless told, are in one row together. The allocator's own functions, wrappers, the library's and what calls main are left out without --full. With --threads the threads stand above what they allocated; with --thread only what the threads of a name, or of a TID, allocated counts, with --from and --to only what was allocated between two moments.\n\nWith --interactive the tree has the whole terminal: Up and Down move, Right opens a function, Left closes it, Enter does either, / searches and n goes on, q ends.\n\nExamples:\n  tree\n  tree --measure peak --min 5%\n  tree --inverted --measure count --depth 3"},
 		{Name: "timeline", Group: GroupAllocs, Synopsis: "[-o FILE.html [--force]]", Short: "draw the heap and the resident memory over time", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runReport,
 			Long: "A column is as high as the heap was at most within its time. The letters below are marks. With -o it is a page for a browser, which shows the values below the pointer and needs no network.\n\nExamples:\n  timeline\n  timeline -o heap.html"},
 	}
@@ -73,6 +74,9 @@ type Report struct {
 	JSON  bool
 	Tree  report.TreeOptions
 	parts query.ProfileParts
+
+	measure chosenMeasure // of the tree
+
 	Keys  bool   // the tree is opened and closed by keys
 	File  string // of a page; "" is none
 	Force bool   // File may be replaced
@@ -120,7 +124,7 @@ func (r *Report) treeFlag(name string) flags.Flag {
 	case "interactive", "i":
 		return flags.On(&r.Keys)
 	case "measure":
-		return measureFlag(&r.Tree.Measure)
+		return r.measure.flag()
 	case "depth":
 		return flags.Value(func(value string) error {
 			n, err := strconv.Atoi(value)
@@ -188,6 +192,8 @@ func showRecorded(c *Console, in Input, r *Report) error {
 		}{r.File}, func(o *screen.Output) { o.Printf("wrote %s\n", r.File) })
 		return nil
 	}
+	by, note := r.measure.of(p)
+	r.Tree.Measure = by
 	var data any
 	var text func(io.Writer, *report.Profile, report.Text) error
 	switch r.Verb {
@@ -200,6 +206,9 @@ func showRecorded(c *Console, in Input, r *Report) error {
 			data = treeView{r.Tree.Measure.String(), r.Tree.Inverted, report.ReasonTexts(p.Partial), p.Caveats.Lines(), report.NewTree(p, r.Tree).View()}
 		}
 		text = func(w io.Writer, p *report.Profile, t report.Text) error {
+			if note != "" {
+				fmt.Fprintln(w, note) // to a strings.Builder
+			}
 			return report.WriteTree(w, p, r.Tree, t)
 		}
 	case "timeline":

@@ -31,6 +31,7 @@ type Profile struct {
 	Unmapped uint64        // of them
 	Sums     bool          // of the heap over time only the peak and the end are known
 	Threads  bool          // a stack has a row for each thread
+	Over     bool          // Moment is the end of the recording, and nothing more happens
 	Peak     Moment        // when most bytes were live
 	Modules  []Module
 	Frames   []Frame
@@ -170,6 +171,19 @@ const (
 	LiveBlocks
 	numMeasures
 )
+
+// Emptied tells that as good as all that was live at the peak was given back: then what is
+// live says nothing of what the program did.
+func Emptied(live, peak uint64) bool { return live <= peak/100 && live < peak }
+
+// Usual is the measure that a report has unless told: what is live, but at the end of a
+// recording that has as good as nothing left what was live at the peak.
+func (p *Profile) Usual() Measure {
+	if total := p.Total(); p.Over && Emptied(total.Live, total.Peak) {
+		return Peak
+	}
+	return Live
+}
 
 // Measures are the words for them, in their order.
 var Measures = [numMeasures]string{"live", "peak", "bytes", "count", "temporary", "blocks"}

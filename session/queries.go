@@ -114,6 +114,21 @@ func (q *Queries) Top(by heap.Measure, per query.Per) ([]heap.Row, error) {
 	return r.Top(by, per)
 }
 
+// TopUsual is the measure that Top has unless told, as report.Profile.Usual says.
+func (q *Queries) TopUsual() (heap.Measure, error) {
+	if !q.recorded.over() {
+		return heap.ByLive, nil
+	}
+	r, err := q.blocks()
+	if err != nil {
+		return heap.ByLive, err
+	}
+	if _, peak := r.Index.Peak(); report.Emptied(r.Index.Totals(heap.End).Live, peak) {
+		return heap.ByPeak, nil
+	}
+	return heap.ByLive, nil
+}
+
 // TopStacks are the stacks with the largest numbers, at most limit of them, and
 // how many there are of which the measure says something.
 func (q *Queries) TopStacks(by heap.Measure, limit int) (rows []query.StackRow, total int, err error) {
@@ -238,6 +253,7 @@ func (q *Queries) profile(r *query.Recording, parts query.ProfileParts) (*report
 	p, err := r.Profile(parts)
 	if p != nil {
 		p.Caveats = q.recorded.Caveats() // now that all was read
+		p.Over = q.recorded.over() && parts.To == query.Present
 	}
 	return p, err
 }

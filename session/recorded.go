@@ -178,6 +178,10 @@ func (r *Recorded) countedEvents() (capture.Source, *heap.Index, error) {
 // bring has questions answered as of the moment after an event.
 func (r *Recorded) bring(at uint64) { r.at, r.moved = at, true }
 
+// over tells that questions are answered as of the end of what is recorded, and that the
+// program goes no further.
+func (r *Recorded) over() bool { return r.mode() != Live && !r.moved }
+
 // toEnd has questions answered as of the end.
 func (r *Recorded) toEnd() { r.at, r.moved = 0, false }
 

@@ -22,7 +22,8 @@ two moments are in it.
 flags:
   -o FILE            where to; - is standard output. Unless told, the page stands
                      beside the capture
-  --measure MEASURE  what is drawn first: live (bytes not given back, the default),
+  --measure MEASURE  what is drawn first: live (bytes not given back, the default;
+                     peak where less than a hundredth of that is left at the end),
                      peak, bytes, count, temporary or blocks
   --threads          with a choice of the thread that allocated
   --thread NAME|TID  only what the threads of this name or TID allocated
@@ -42,7 +43,8 @@ flags:
   -o FILE.html       write a page with a table to sort and search
   -n N               at most N functions of the text; 0: all. 40 unless told
   --measure MEASURE  by which they are sorted: live (bytes not given back, the
-                     default), peak, bytes, count, temporary or blocks
+                     default; peak where less than a hundredth of that is left at
+                     the end), peak, bytes, count, temporary or blocks
   --thread NAME|TID  only what the threads of this name or TID allocated
   --from MOMENT      only blocks that were allocated behind a moment: a mark, #4711, 30%,
   --to MOMENT        1.5s, peak, start; and up to one
