@@ -125,8 +125,8 @@ var forms = []form{
 	{name: "split", short: []string{"clang++ 4"}, build: func(t *testing.T, c combo) string { return c.build(t, split(c)...) }},
 	{name: "dwp", short: []string{"clang++ 4"}, build: packed},
 	{name: "dwp of binutils", build: func(t *testing.T, c combo) string { return packedBy(t, c, "dwp") }},
-	{name: "dwp of rustc", short: []string{"g++ 5"}, build: packedByRustc},
-	{name: "zlib", short: []string{"go 4"}, build: squeezed("zlib-gabi")},
+	{name: "dwp of rustc", build: packedByRustc},
+	{name: "zlib", build: squeezed("zlib-gabi")},
 	{name: "zdebug", short: []string{"go 4"}, build: squeezed("zlib-gnu")},
 	{name: "zstd", short: []string{"g++ 5"}, build: squeezed("zstd")},
 	{name: "dwz", short: []string{"g++ 5"}, build: func(t *testing.T, c combo) string {
@@ -158,7 +158,7 @@ var forms = []form{
 		return prog
 	}},
 	{name: "MiniDebugInfo", short: []string{"g++ 5"}, names: true, build: func(t *testing.T, c combo) string { return miniDebug(t, c.build(t)) }},
-	{name: "LTO", short: []string{"g++ 4"}, build: func(t *testing.T, c combo) string {
+	{name: "LTO", build: func(t *testing.T, c combo) string {
 		if c.compiler == "rustc" {
 			return c.build(t, "-C", "lto=fat")
 		}
@@ -179,7 +179,7 @@ var forms = []form{
 		}
 		return splitLTO(t, c, "-flto=thin")
 	}},
-	{name: "function-sections", short: []string{"clang++ 5"}, build: func(t *testing.T, c combo) string {
+	{name: "function-sections", build: func(t *testing.T, c combo) string {
 		if c.compiler == "rustc" {
 			return c.build(t, "-Z", "function-sections=no")
 		}
