@@ -12,6 +12,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/console/screen"
 	"hdb/internal/cond"
+	"hdb/internal/units"
 	"hdb/recording"
 	"hdb/report"
 	"hdb/session"
@@ -93,7 +94,7 @@ func eventRow(c *Console, e *recording.Event, v eventView, where [2]screen.Span,
 	where[0].Text = c.out.Names.Short(where[0].Text)
 	size := "?"
 	if e.SizeKnown() {
-		size = screen.ShortSize(e.Size)
+		size = units.Short(e.Size)
 	}
 	return []screen.Span{
 		screen.Head(fmt.Sprintf("#%d", e.Seq)), screen.Plain(screen.ShortTime(e.Time)), screen.Plain(names[int(e.TID)]),
@@ -120,7 +121,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 	}
 	below := func(o *screen.Output) {
 		if total > 0 {
-			o.Printf("live: %s in %s\n", screen.LongSize(live.Bytes), screen.Counted(total, "recorded block"))
+			o.Printf("live: %s in %s\n", screen.LongSize(live.Bytes), units.Count(total, "recorded block"))
 		}
 		if condition == nil {
 			noteUnrecorded(c.s, o, true)
@@ -135,7 +136,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 	if s.Mode() == session.Saved {
 		if recorded, seen := s.Recorded.Counts(); recorded != seen {
-			o.Printf("of the recorded events only: the capture has %s of %s\n", screen.Grouped(recorded), screen.Grouped(seen))
+			o.Printf("of the recorded events only: the capture has %s of %s\n", units.Grouped(recorded), units.Grouped(seen))
 		}
 		return
 	}
@@ -149,9 +150,9 @@ func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 		if st.Doubt != report.NoDoubt {
 			why = ", which may be freed by now" + why
 		}
-		o.Printf("not recorded: %s of %s%s\n", screen.Counted(st.LiveBlocks-st.KeptBlocks, "more live block"), screen.LongSize(st.LiveBytes-st.KeptBytes), why)
+		o.Printf("not recorded: %s of %s%s\n", units.Count(st.LiveBlocks-st.KeptBlocks, "more live block"), screen.LongSize(st.LiveBytes-st.KeptBytes), why)
 	case !live && st.Recorded != st.Seen:
-		o.Printf("of the recorded events only: %s of %s%s\n", screen.Grouped(st.Recorded), screen.Grouped(st.Seen), why)
+		o.Printf("of the recorded events only: %s of %s%s\n", units.Grouped(st.Recorded), units.Grouped(st.Seen), why)
 	}
 }
 
@@ -260,7 +261,7 @@ func AddedText(f *session.UserFunction) []string {
 	case 1:
 		return []string{fmt.Sprintf("calls of %s are events of kind %s now: %s", f.Name, f.Kind, matchedText(f.Places[0]))}
 	}
-	lines := []string{fmt.Sprintf("calls of %s are events of kind %s now: %s", f.Name, f.Kind, screen.Counted(len(f.Places), "place"))}
+	lines := []string{fmt.Sprintf("calls of %s are events of kind %s now: %s", f.Name, f.Kind, units.Count(len(f.Places), "place"))}
 	for _, p := range f.Places[:min(len(f.Places), maxMatched)] {
 		lines = append(lines, "  "+matchedText(p))
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/symbols"
 )
@@ -136,7 +137,7 @@ func printAdvice(o *screen.Output, d *names.Diagnosis) {
 	label := "looked at"
 	for i, a := range d.Attempts {
 		if i == maxLooked {
-			advice(o, "", fmt.Sprintf("... and %s (--json has all)", screen.Counted(len(d.Attempts)-i, "more place")))
+			advice(o, "", fmt.Sprintf("... and %s (--json has all)", units.Count(len(d.Attempts)-i, "more place")))
 			break
 		}
 		text := a.Path

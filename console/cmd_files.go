@@ -10,6 +10,7 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/internal/flags"
+	"hdb/internal/units"
 	"hdb/session"
 	"hdb/symbols"
 )
@@ -52,7 +53,7 @@ func debugText(p session.ProgramInfo) string {
 	text := p.Debug.String()
 	switch p.Debug {
 	case symbols.DebugDWARF:
-		text = fmt.Sprintf("debug info found (DWARF %d, %s)", p.DWARFVersion, screen.Counted(p.Units, "unit"))
+		text = fmt.Sprintf("debug info found (DWARF %d, %s)", p.DWARFVersion, units.Count(p.Units, "unit"))
 		if p.DebugFile != "" {
 			text += " in " + p.DebugFile
 		}
@@ -128,11 +129,11 @@ func showSaved(c *Console, in Input, info session.SavedInfo) {
 		Stops  int    `json:"stops"`
 		Bytes  int64  `json:"bytes"`
 	}{info.Path, info.Events, info.Stacks, info.Stops, info.Bytes}, func(o *screen.Output) {
-		events := screen.Counted(info.Events, "event")
+		events := units.Count(info.Events, "event")
 		if info.Summed > 0 {
-			events = "sums of " + screen.Counted(info.Summed, "event")
+			events = "sums of " + units.Count(info.Summed, "event")
 		}
-		o.Printf("saved %s, %s, %s, with symbols and source lines: %s\n", events, screen.Counted(info.Stacks, "stack"), screen.Counted(info.Stops, "stop"), screen.ShortSize(uint64(info.Bytes)))
+		o.Printf("saved %s, %s, %s, with symbols and source lines: %s\n", events, units.Count(info.Stacks, "stack"), units.Count(info.Stops, "stop"), units.Short(uint64(info.Bytes)))
 	})
 }
 
@@ -161,11 +162,11 @@ func runOpen(_ context.Context, c *Console, in Input) error {
 	}{viewCapture(c.s, info), readable, selected}, func(o *screen.Output) {
 		o.Printf("%s: %s, pid %d, recorded %s by %s\n", filepath.Base(in.Args[0]), strings.Join(append([]string{info.Program}, info.Args...), " "),
 			info.PID, info.Start.Format("2006-01-02 15:04:05 MST"), info.Created)
-		events := screen.Counted(readable, "event")
+		events := units.Count(readable, "event")
 		if total := info.Totals.Events; uint64(readable) < total {
-			events = fmt.Sprintf("%s of %s can be read,", screen.Grouped(readable), screen.Counted(total, "event"))
+			events = fmt.Sprintf("%s of %s can be read,", units.Grouped(readable), units.Count(total, "event"))
 		} else if _, seen := c.s.Recorded.Counts(); seen > total {
-			events = fmt.Sprintf("%s of %s recorded,", screen.Grouped(readable), screen.Counted(seen, "event"))
+			events = fmt.Sprintf("%s of %s recorded,", units.Grouped(readable), units.Count(seen, "event"))
 		}
 		o.Printf("%s over %s\n", events, screen.ShortTime(info.Totals.Last))
 		if selected != "" {

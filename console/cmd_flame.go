@@ -12,6 +12,7 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	"hdb/internal/flags"
+	"hdb/internal/units"
 	"hdb/query"
 	"hdb/report"
 	"hdb/report/page"
@@ -110,7 +111,7 @@ func (m chosenMeasure) of(p *report.Profile) (report.Measure, string) {
 func peakNote(live uint64, other string) string {
 	left := "nothing is live at the end"
 	if live > 0 {
-		left = "only " + screen.ShortSize(live) + " are live at the end"
+		left = "only " + units.Short(live) + " are live at the end"
 	}
 	return fmt.Sprintf("by the peak: %s (`%s`)", left, other)
 }

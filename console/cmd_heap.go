@@ -12,6 +12,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/heap"
+	"hdb/internal/units"
 	"hdb/query"
 )
 
@@ -118,13 +119,13 @@ func topViewOf(r heap.Row) topView {
 func topNumbers(by heap.Measure, r heap.Row) (numbers []screen.Span, heads [2]string) {
 	switch by {
 	case heap.ByBytes, heap.ByCount:
-		return []screen.Span{screen.Plain(screen.ShortSize(r.Bytes)), screen.Plain(screen.Grouped(r.Count))}, [2]string{"bytes", "calls"}
+		return []screen.Span{screen.Plain(units.Short(r.Bytes)), screen.Plain(units.Grouped(r.Count))}, [2]string{"bytes", "calls"}
 	case heap.ByTemporary:
-		return []screen.Span{screen.Plain(screen.Grouped(r.Temporary)), screen.Plain(screen.Grouped(r.Count))}, [2]string{"temporary", "calls"}
+		return []screen.Span{screen.Plain(units.Grouped(r.Temporary)), screen.Plain(units.Grouped(r.Count))}, [2]string{"temporary", "calls"}
 	case heap.ByPeak:
-		return []screen.Span{screen.Plain(screen.ShortSize(r.PeakBytes)), screen.Plain(screen.ShortSize(r.LiveBytes))}, [2]string{"peak", "live"}
+		return []screen.Span{screen.Plain(units.Short(r.PeakBytes)), screen.Plain(units.Short(r.LiveBytes))}, [2]string{"peak", "live"}
 	}
-	return []screen.Span{screen.Plain(screen.ShortSize(r.LiveBytes)), screen.Plain(screen.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
+	return []screen.Span{screen.Plain(units.Short(r.LiveBytes)), screen.Plain(units.Grouped(r.LiveBlocks))}, [2]string{"live", "blocks"}
 }
 
 // topped is what top shows: rows, of total, and why they are by this measure if nobody chose it.
@@ -166,7 +167,7 @@ func showTop(c *Console, in Input, top topped) {
 			o.Printf("no allocation was recorded\n")
 		}
 		if len(rows) < total {
-			o.Printf("%d of %s; `top %d by %s` lists all\n", len(rows), screen.Counted(total, per.String()), total, by)
+			o.Printf("%d of %s; `top %d by %s` lists all\n", len(rows), units.Count(total, per.String()), total, by)
 		}
 		noteUnrecorded(c.s, o, by == heap.ByLive)
 	})
@@ -238,14 +239,14 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 		}
 		for _, r := range rows {
 			if by == heap.ByTemporary {
-				o.Printf("%s of %s temporary\n", screen.Counted(r.Temporary, "block"), screen.Grouped(r.Count))
+				o.Printf("%s of %s temporary\n", units.Count(r.Temporary, "block"), units.Grouped(r.Count))
 			} else {
-				o.Printf("%s in %s, of %s allocated\n", screen.LongSize(r.LiveBytes), screen.Counted(r.LiveBlocks, "block"), screen.Grouped(r.Count))
+				o.Printf("%s in %s, of %s allocated\n", screen.LongSize(r.LiveBytes), units.Count(r.LiveBlocks, "block"), units.Grouped(r.Count))
 			}
 			printFrames(o, r.Stack.Frames[min(c.s.Selection.UserFrame(r.Stack.Frames), len(r.Stack.Frames)):])
 		}
 		if len(rows) < total {
-			o.Printf("%d of %s; `%s %d` shows all\n", len(rows), screen.Counted(total, "stack"), in.Name, total)
+			o.Printf("%d of %s; `%s %d` shows all\n", len(rows), units.Count(total, "stack"), in.Name, total)
 		}
 		noteUnrecorded(c.s, o, by == heap.ByLive)
 	})
@@ -308,7 +309,7 @@ func showWhence(c *Console, in Input, w *query.Whence) {
 	c.answer(in, v, func(o *screen.Output) {
 		switch {
 		case w.Event != nil:
-			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, screen.Grouped(w.Addr-w.Start), screen.LongSize(w.Event.Size), w.Start)
+			o.Printf("%#x is byte %s of %s at %#x\n", w.Addr, units.Grouped(w.Addr-w.Start), screen.LongSize(w.Event.Size), w.Start)
 			o.Printf("#%d %s   thread %s   %s, %s ago\n", w.Event.Seq, w.Event.Call(), threadNames(c.s)[int(w.Event.TID)], screen.ShortTime(w.Event.Time), w.Age.Round(time.Microsecond))
 			printFrames(o, w.Frames)
 			return
@@ -380,9 +381,9 @@ func runDiff(_ context.Context, c *Console, in Input) error {
 // signed is a size with its sign.
 func signed(n int64) string {
 	if n < 0 {
-		return "-" + screen.ShortSize(uint64(-n))
+		return "-" + units.Short(uint64(-n))
 	}
-	return "+" + screen.ShortSize(uint64(n))
+	return "+" + units.Short(uint64(n))
 }
 
 const maxChanges = 40
@@ -409,7 +410,7 @@ func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
 		views = append(views, view{s.Function, s.File, s.Line, s.Module, ch.Bytes, ch.Blocks, ch.Before, ch.After})
 	}
 	for _, ch := range shown {
-		table = append(table, []screen.Span{screen.Plain(signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(screen.ShortSize(ch.After)), screen.Func(siteName(c.out.Names, ch.Site)), sitePlace(ch.Site, per)})
+		table = append(table, []screen.Span{screen.Plain(signed(ch.Bytes)), screen.Plain(fmt.Sprintf("%+d", ch.Blocks)), screen.Plain(units.Short(ch.After)), screen.Func(siteName(c.out.Names, ch.Site)), sitePlace(ch.Site, per)})
 	}
 	c.showCareful(in, struct {
 		From       string `json:"from"`
@@ -424,7 +425,7 @@ func showDiff(c *Console, in Input, d *query.Diff, per query.Per) {
 		if d.To == "now" {
 			to = d.To
 		}
-		o.Printf("live: %s in %s at %s, %s in %s %s\n", screen.LongSize(d.FromBytes), screen.Counted(d.FromBlocks, "block"), d.From, screen.LongSize(d.ToBytes), screen.Counted(d.ToBlocks, "block"), to)
+		o.Printf("live: %s in %s at %s, %s in %s %s\n", screen.LongSize(d.FromBytes), units.Count(d.FromBlocks, "block"), d.From, screen.LongSize(d.ToBytes), units.Count(d.ToBlocks, "block"), to)
 		if len(table) == 0 {
 			o.Printf("nothing that is live changed\n")
 			return

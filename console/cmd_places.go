@@ -9,6 +9,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/console/screen"
 	"hdb/internal/addr"
+	"hdb/internal/units"
 	"hdb/report"
 	"hdb/session"
 )
@@ -46,22 +47,22 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 	if d.Doubt != report.NoDoubt {
 		below("%s", report.DoubtText(d.Doubt))
 	}
-	switch hits := screen.Counted(st.Hits, "time"); {
+	switch hits := units.Count(st.Hits, "time"); {
 	case d.Passed > 0 && st.Hits > 0:
-		below("hit %s; %s, frees counted too, did not match", hits, screen.Counted(d.Passed, "other event"))
+		below("hit %s; %s, frees counted too, did not match", hits, units.Count(d.Passed, "other event"))
 	case d.Passed > 0:
-		below("not hit; %s, frees counted too, did not match", screen.Counted(d.Passed, "event"))
+		below("not hit; %s, frees counted too, did not match", units.Count(d.Passed, "event"))
 	case st.Hits > 0:
 		below("hit %s", hits)
 	}
 	if d.Unsized > 0 {
-		below("%s of unknown size freed meanwhile: no comparison with it holds", screen.Counted(d.Unsized, "block"))
+		below("%s of unknown size freed meanwhile: no comparison with it holds", units.Count(d.Unsized, "block"))
 	}
 	if d.Undecided > 0 {
-		below("at %s a variable had no value, so the condition did not hold: %s", screen.Counted(d.Undecided, "event"), d.Why)
+		below("at %s a variable had no value, so the condition did not hold: %s", units.Count(d.Undecided, "event"), d.Why)
 	}
 	if st.Ignore > 0 {
-		below("passes the next %s", screen.Counted(st.Ignore, "hit"))
+		below("passes the next %s", units.Count(st.Ignore, "hit"))
 	}
 	if st.Silent {
 		below("    silent")
@@ -283,7 +284,7 @@ func infoProc(ctx context.Context, c *Console, in Input) error {
 		if attached {
 			how = "attached"
 		}
-		o.Printf("process %d, %s, %s\n", pid, how, screen.Counted(len(threads), "thread"))
+		o.Printf("process %d, %s, %s\n", pid, how, units.Count(len(threads), "thread"))
 		o.Printf("program %s\n", exe)
 		if s.Args != "" {
 			o.Printf("arguments %s\n", s.Args)
@@ -308,7 +309,7 @@ func infoMappings(_ context.Context, c *Console, in Input) error {
 	var rows [][]screen.Span
 	for _, m := range maps {
 		views = append(views, view{m.Low.String(), m.High.String(), m.Perm, m.Offset, m.Path})
-		rows = append(rows, []screen.Span{screen.Addr(m.Low.String()), screen.Addr(m.High.String()), screen.Plain(screen.ShortSize(uint64(m.High - m.Low))), screen.Plain(m.Perm), screen.Plain(fmt.Sprintf("%#x", m.Offset)), screen.File(m.Path)})
+		rows = append(rows, []screen.Span{screen.Addr(m.Low.String()), screen.Addr(m.High.String()), screen.Plain(units.Short(uint64(m.High - m.Low))), screen.Plain(m.Perm), screen.Plain(fmt.Sprintf("%#x", m.Offset)), screen.File(m.Path)})
 	}
 	c.show(in, struct {
 		Mappings []view `json:"mappings"`

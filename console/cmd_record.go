@@ -7,6 +7,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/cond"
+	"hdb/internal/units"
 	"hdb/report"
 	"hdb/session"
 )
@@ -60,7 +61,7 @@ func runRecordStop(_ context.Context, c *Console, _ Input) error {
 	if err := c.s.Recorder.Stop(); err != nil {
 		return err
 	}
-	c.say("recording stopped: %s kept", screen.Counted(c.s.Recorded.Status().Recorded, "event"))
+	c.say("recording stopped: %s kept", units.Count(c.s.Recorded.Status().Recorded, "event"))
 	return nil
 }
 
@@ -68,7 +69,7 @@ func runRecordPause(_ context.Context, c *Console, _ Input) error {
 	if err := c.s.Recorder.Pause(); err != nil {
 		return err
 	}
-	c.say("recording paused at %s: events are followed, but not kept", screen.Counted(c.s.Recorded.Status().Recorded, "event"))
+	c.say("recording paused at %s: events are followed, but not kept", units.Count(c.s.Recorded.Status().Recorded, "event"))
 	return nil
 }
 
@@ -183,7 +184,7 @@ func boundsText(st session.RecordStatus) string {
 	case st.Full:
 		return screen.Sprintf("%s: it has that, and has ended", b)
 	case st.Left > 0:
-		return screen.Sprintf("%s: the last %s of %s are left, what was allocated before is unknown", b, screen.Grouped(st.Left), screen.Counted(st.Recorded, "event"))
+		return screen.Sprintf("%s: the last %s of %s are left, what was allocated before is unknown", b, units.Grouped(st.Left), units.Count(st.Recorded, "event"))
 	case b.Aggregate:
 		return screen.Sprintf("%s: sums for each stack are kept, no events", b)
 	default:
@@ -203,11 +204,11 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 	if st.Left > 0 {
 		left = st.Left
 	}
-	kept := screen.Counted(left, "event") + " with " + screen.Counted(st.Stacks, "stack")
+	kept := units.Count(left, "event") + " with " + units.Count(st.Stacks, "stack")
 	if c.s.Mode() == session.Saved {
-		o.Printf("the capture has %s; %s seen in its run\n", kept, screen.Counted(st.Seen, "event"))
+		o.Printf("the capture has %s; %s seen in its run\n", kept, units.Count(st.Seen, "event"))
 	} else {
-		o.Printf("%s: %s kept, %s seen in this run\n", state, kept, screen.Counted(st.Seen, "event"))
+		o.Printf("%s: %s kept, %s seen in this run\n", state, kept, units.Count(st.Seen, "event"))
 	}
 	if st.Bounds.Any() {
 		o.Printf("%s\n", boundsText(st))
@@ -223,10 +224,10 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 		}
 		o.Printf("live: %s, peak %s%s\n", liveText(st), of, screen.LongSize(st.PeakBytes))
 	default: // of the rest of the heap a capture knows nothing
-		o.Printf("live: %s in %s, peak of those %s\n", screen.LongSize(st.KeptBytes), screen.Counted(st.KeptBlocks, "recorded block"), screen.LongSize(st.PeakBytes))
+		o.Printf("live: %s in %s, peak of those %s\n", screen.LongSize(st.KeptBytes), units.Count(st.KeptBlocks, "recorded block"), screen.LongSize(st.PeakBytes))
 	}
 	noteDoubt(c, st.Doubt)
-	switch functions := screen.Counted(st.Sites, "allocator function"); {
+	switch functions := units.Count(st.Sites, "allocator function"); {
 	case st.Sites == 0:
 	case st.Plane.Probe:
 		o.Printf("probe: in %s, at a fraction of a microsecond a call\n", functions)
@@ -237,7 +238,7 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 		o.Printf("size: %s of encoded events\n", screen.LongSize(uint64(st.Bytes)))
 	}
 	if st.Truncated > 0 {
-		o.Printf("truncated: %s of %s; bt #N tells why\n", screen.Grouped(st.Truncated), screen.Counted(st.Stacks, "stack"))
+		o.Printf("truncated: %s of %s; bt #N tells why\n", units.Grouped(st.Truncated), units.Count(st.Stacks, "stack"))
 	}
 	if len(st.Partial) > 0 {
 		o.Line(screen.Warning("partial: " + strings.Join(report.ReasonTexts(st.Partial), "; ")))
@@ -246,12 +247,12 @@ func printRecord(c *Console, o *screen.Output, st session.RecordStatus) {
 		o.Line(screen.Warning(report.DamageText(st.Damage)))
 	}
 	for _, l := range st.Losses {
-		o.Line(screen.Warning(fmt.Sprintf("lost: %s, %s", screen.Counted(l.Count, "call"), report.ReasonText(l.Reason))))
+		o.Line(screen.Warning(fmt.Sprintf("lost: %s, %s", units.Count(l.Count, "call"), report.ReasonText(l.Reason))))
 	}
 	if n := st.Probe.LostSt; n > 0 {
-		o.Line(screen.Warning(fmt.Sprintf("lost: %s; their events are there without one", screen.Counted(n, "stack"))))
+		o.Line(screen.Warning(fmt.Sprintf("lost: %s; their events are there without one", units.Count(n, "stack"))))
 	}
 	if n := st.Probe.Waits; n > 0 {
-		o.Printf("waits: %s for hdb to make room in the ring; nothing is lost by that\n", screen.Counted(n, "time"))
+		o.Printf("waits: %s for hdb to make room in the ring; nothing is lost by that\n", units.Count(n, "time"))
 	}
 }

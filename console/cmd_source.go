@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
 )
@@ -81,7 +82,7 @@ func costMargin(w *screen.Window, costs map[int]query.LineCost) {
 		if !ok {
 			return strings.Repeat(" ", 22)
 		}
-		return fmt.Sprintf("%10s %9s  ", screen.ShortSize(cost.Bytes), screen.Grouped(cost.Count))
+		return fmt.Sprintf("%10s %9s  ", units.Short(cost.Bytes), units.Grouped(cost.Count))
 	}
 }
 
@@ -129,9 +130,9 @@ func infoSource(_ context.Context, c *Console, in Input) error {
 		case v.Kept:
 			o.Printf("as the capture kept it, up to line %d\n", v.Lines)
 		case v.Found != v.File:
-			o.Printf("read from %s, %s\n", v.Found, screen.Counted(v.Lines, "line"))
+			o.Printf("read from %s, %s\n", v.Found, units.Count(v.Lines, "line"))
 		default:
-			o.Printf("%s\n", screen.Counted(v.Lines, "line"))
+			o.Printf("%s\n", units.Count(v.Lines, "line"))
 		}
 		if v.CompDir != "" {
 			o.Printf("compiled in %s\n", v.CompDir)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/session"
 )
@@ -121,7 +122,7 @@ func runBacktrace(_ context.Context, c *Console, in Input) error {
 			explainMarks(c, o, frames)
 		}
 		if more := len(st.Frames) - shown; more > 0 && limit > 0 {
-			o.Line(screen.Guess(fmt.Sprintf("(%s; `bt -%d` shows the outermost)", screen.Counted(more, "more frame"), min(more, 10))))
+			o.Line(screen.Guess(fmt.Sprintf("(%s; `bt -%d` shows the outermost)", units.Count(more, "more frame"), min(more, 10))))
 		} else if st.Truncated != "" {
 			o.Line(screen.Guess("(the stack ends early: " + st.Truncated + ")"))
 		}

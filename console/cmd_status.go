@@ -9,6 +9,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/report"
 	"hdb/session"
@@ -394,14 +395,14 @@ func infoCapture(_ context.Context, c *Console, in Input) error {
 			{screen.Head("process"), screen.Plain(process)},
 			{screen.Head("started"), screen.Plain(v.Start)},
 			{screen.Head("recorded by"), screen.Plain(v.Created)},
-			{screen.Head("events"), screen.Plain(fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", screen.Grouped(v.Events), screen.Grouped(v.Allocs), screen.LongSize(v.Bytes), screen.Grouped(v.Frees), screen.Grouped(v.Failed)))},
+			{screen.Head("events"), screen.Plain(fmt.Sprintf("%s; blocks and mappings: %s of %s, %s given back, %s failed", units.Grouped(v.Events), units.Grouped(v.Allocs), screen.LongSize(v.Bytes), units.Grouped(v.Frees), units.Grouped(v.Failed)))},
 			{screen.Head("until"), screen.Plain(screen.ShortTime(info.Totals.Last))},
 		}
 		if len(v.Partial) > 0 {
 			rows = append(rows, []screen.Span{screen.Head("partial"), screen.Plain(strings.Join(v.Partial, "; "))})
 		}
 		if v.Lost > 0 {
-			rows = append(rows, []screen.Span{screen.Head("lost"), screen.Warning(screen.Counted(v.Lost, "call") + ": record status tells why")})
+			rows = append(rows, []screen.Span{screen.Head("lost"), screen.Warning(units.Count(v.Lost, "call") + ": record status tells why")})
 		}
 		if v.Damage != "" {
 			rows = append(rows, []screen.Span{screen.Head("damage"), screen.Warning(v.Damage)})

@@ -12,6 +12,7 @@ import (
 	"hdb/console/screen"
 	"hdb/inferior"
 	"hdb/internal/spelling"
+	"hdb/internal/units"
 	"hdb/session"
 )
 
@@ -153,7 +154,7 @@ func what(st *breakpoints.Stop) string {
 	case len(st.Places) == 1:
 		return placeText(st.Places[0])
 	}
-	return fmt.Sprintf("%s: %s", st.Spec, screen.Counted(len(st.Places), "place"))
+	return fmt.Sprintf("%s: %s", st.Spec, units.Count(len(st.Places), "place"))
 }
 
 // placeText is a stop's place as the screen shows it.
@@ -489,7 +490,7 @@ func runIgnore(_ context.Context, c *Console, in Input) error {
 		c.say("%s %d stops at its next hit", stopWord(st), st.ID)
 		return nil
 	}
-	c.say("%s %d: %s will be passed", stopWord(st), st.ID, screen.Counted(n, "hit"))
+	c.say("%s %d: %s will be passed", stopWord(st), st.ID, units.Count(n, "hit"))
 	return nil
 }
 

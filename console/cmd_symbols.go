@@ -7,6 +7,7 @@ import (
 
 	"hdb/console/line"
 	"hdb/console/screen"
+	"hdb/internal/units"
 )
 
 func symbolCommands() []*Command {
@@ -98,7 +99,7 @@ func printComing(o *screen.Output, coming []downloadView) {
 	const shown = 5
 	for i, v := range coming {
 		if i == shown {
-			o.Printf("and %s\n", screen.Counted(len(coming)-shown, "file")+" more")
+			o.Printf("and %s\n", units.Count(len(coming)-shown, "file")+" more")
 			break
 		}
 		name := v.what()

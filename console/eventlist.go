@@ -7,6 +7,7 @@ import (
 
 	"hdb/console/screen"
 	"hdb/internal/cond"
+	"hdb/internal/units"
 	"hdb/recording"
 )
 
@@ -121,7 +122,7 @@ func endOfList(o *screen.Output, l eventList, shown int, of listed) {
 	if l.condition != nil {
 		all += " if ..."
 	}
-	total := screen.Grouped(of.total)
+	total := units.Grouped(of.total)
 	if of.more {
 		total += " or more"
 	}

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"hdb/console/screen"
+	"hdb/internal/units"
 )
 
 func monitorCommands() []*Command {
@@ -113,7 +114,7 @@ func watchLive(ctx context.Context, c *Console, begin func() error) error {
 	case c.s.Outlives():
 		how = "goes on"
 	}
-	c.say("%s: %s, peak %s, live %s in %s; process %d: %s", screen.ShortPath(m.data.Info().Program), screen.Counted(now.Events, "event"),
-		screen.ShortSize(m.data.Peak().Live), screen.ShortSize(now.Live), screen.Counted(now.Blocks, "block"), m.view.PID, how)
+	c.say("%s: %s, peak %s, live %s in %s; process %d: %s", screen.ShortPath(m.data.Info().Program), units.Count(now.Events, "event"),
+		units.Short(m.data.Peak().Live), units.Short(now.Live), units.Count(now.Blocks, "block"), m.view.PID, how)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"hdb/capture"
 	"hdb/console/screen"
+	"hdb/internal/units"
 	"hdb/report"
 	"hdb/session"
 )
@@ -55,16 +56,16 @@ func (p *Progress) Show(st session.RecordStatus) {
 // progressLine is the line in words.
 func progressLine(st session.RecordStatus, rate uint64) string {
 	parts := []string{
-		screen.Grouped(rate) + " events/s", screen.Counted(st.Recorded, "event"), screen.ShortSize(st.LiveBytes) + " live",
+		units.Grouped(rate) + " events/s", units.Count(st.Recorded, "event"), units.Short(st.LiveBytes) + " live",
 	}
 	if st.Recorded != st.Seen {
 		parts[1] = keptEvents(st)
 		parts[2] = "whole heap " + parts[2]
 	}
 	if st.Lost > 0 {
-		parts = append(parts, screen.Grouped(st.Lost)+" lost")
+		parts = append(parts, units.Grouped(st.Lost)+" lost")
 	}
-	return strings.Join(append(parts, "file "+screen.ShortSize(uint64(st.Bytes))), ", ")
+	return strings.Join(append(parts, "file "+units.Short(uint64(st.Bytes))), ", ")
 }
 
 // When a command tells how far it is, and how often.
@@ -89,7 +90,7 @@ func showReading(c *Console, r *capture.Reading) (stop func()) {
 				return
 			case <-time.After(wait):
 				if n := r.Events(); n > 0 {
-					c.notices.Progress(c.cfg.Err, screen.Grouped(n)+" events read (Ctrl-C gives up)")
+					c.notices.Progress(c.cfg.Err, units.Grouped(n)+" events read (Ctrl-C gives up)")
 				}
 			}
 		}
@@ -129,10 +130,10 @@ func RecordSummary(st session.RecordStatus, file string) string {
 	}
 	lost := ""
 	if st.Lost > 0 {
-		lost = ", " + screen.Counted(st.Lost, "call") + " lost"
+		lost = ", " + units.Count(st.Lost, "call") + " lost"
 	}
 	return screen.Sprintf("%s: %s, %s, %s%s, with symbols and source lines: %s", file,
-		keptEvents(st), screen.Counted(st.Stacks, "stack"), live, lost, screen.ShortSize(uint64(st.Bytes)))
+		keptEvents(st), units.Count(st.Stacks, "stack"), live, lost, units.Short(uint64(st.Bytes)))
 }
 
 // keptEvents is how many events were recorded, of how many if not all were.
@@ -142,16 +143,16 @@ func keptEvents(st session.RecordStatus) string {
 		kept = st.Left
 	}
 	if kept == st.Seen {
-		return screen.Counted(kept, "event")
+		return units.Count(kept, "event")
 	}
-	return screen.Grouped(kept) + " of " + screen.Counted(st.Seen, "event")
+	return units.Grouped(kept) + " of " + units.Count(st.Seen, "event")
 }
 
 // liveText is the live heap: what is recorded of it, and the whole if that is more.
 func liveText(st session.RecordStatus) string {
 	if st.KeptBlocks == st.LiveBlocks {
-		return screen.LongSize(st.LiveBytes) + " in " + screen.Counted(st.LiveBlocks, "block")
+		return screen.LongSize(st.LiveBytes) + " in " + units.Count(st.LiveBlocks, "block")
 	}
-	return screen.LongSize(st.KeptBytes) + " in " + screen.Counted(st.KeptBlocks, "recorded block") +
-		", " + screen.LongSize(st.LiveBytes) + " in all " + screen.Grouped(st.LiveBlocks)
+	return screen.LongSize(st.KeptBytes) + " in " + units.Count(st.KeptBlocks, "recorded block") +
+		", " + screen.LongSize(st.LiveBytes) + " in all " + units.Grouped(st.LiveBlocks)
 }

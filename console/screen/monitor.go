@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"hdb/heap"
+	"hdb/internal/units"
 )
 
 // A Monitor is what the live view shows, and how. Its numbers are those of one moment.
@@ -192,11 +193,11 @@ func (v *Monitor) of(n *MonitorSum) uint64 {
 func (v *Monitor) beside(n *MonitorSum) string {
 	switch v.by {
 	case heap.ByLive:
-		return Grouped(n.LiveCount)
+		return units.Grouped(n.LiveCount)
 	case heap.ByCount:
-		return ShortSize(n.Bytes)
+		return units.Short(n.Bytes)
 	}
-	return Grouped(n.Count)
+	return units.Grouped(n.Count)
 }
 
 // some tells whether there is anything to say of a sum. Blocks may have no bytes.
@@ -295,13 +296,13 @@ func (v *Monitor) header(o *Output, width, rows int) []string {
 		state = "PAUSED"
 	}
 	first := []Span{{styleHead, fmt.Sprintf("pid %d  %s  %s  ", v.PID, elapsedText(v.Elapsed), state)}, {plain, v.Program}}
-	heap := fmt.Sprintf("live %s in %s   peak %s   RSS %s", ShortSize(v.Live), Counted(v.Blocks, "block"), ShortSize(v.Peak), ShortSize(v.RSS))
+	heap := fmt.Sprintf("live %s in %s   peak %s   RSS %s", units.Short(v.Live), units.Count(v.Blocks, "block"), units.Short(v.Peak), units.Short(v.RSS))
 	if v.RSS == 0 {
 		heap, _, _ = strings.Cut(heap, "   RSS")
 	}
-	events := fmt.Sprintf("%s  %s/s", Counted(v.Events, "event"), Grouped(v.Rate))
+	events := fmt.Sprintf("%s  %s/s", units.Count(v.Events, "event"), units.Grouped(v.Rate))
 	if v.Lost > 0 {
-		events += "  " + Grouped(v.Lost) + " lost"
+		events += "  " + units.Grouped(v.Lost) + " lost"
 	}
 	how := fmt.Sprintf("%s, by %s", v.by, orderNames[v.order])
 	if v.PerThread {
@@ -310,7 +311,7 @@ func (v *Monitor) header(o *Output, width, rows int) []string {
 	if v.filter != "" {
 		how += fmt.Sprintf(", with %q", v.filter)
 	}
-	how = fmt.Sprintf("%s   %s", Counted(rows, "row"), how)
+	how = fmt.Sprintf("%s   %s", units.Count(rows, "row"), how)
 	for _, more := range []string{v.Note, v.Message} {
 		if more != "" {
 			how += "   " + more
@@ -350,7 +351,7 @@ func (v *Monitor) sparkline(width int) []Span {
 		}
 		b.WriteRune(steps[min(i, len(steps)-1)])
 	}
-	return []Span{{plain, head}, {styleFunc, b.String()}, {plain, " " + ShortSize(highest)}}
+	return []Span{{plain, head}, {styleFunc, b.String()}, {plain, " " + units.Short(highest)}}
 }
 
 // The widths of the columns. On a terminal below wideCols, two of them are left out.
@@ -390,9 +391,9 @@ func (v *Monitor) heading(o *Output, width int) string {
 func (v *Monitor) row(o *Output, r *MonitorRow, whole uint64, width int) []Span {
 	number := func(n uint64) string {
 		if v.by == heap.ByCount || v.by == heap.ByTemporary {
-			return Grouped(n)
+			return units.Grouped(n)
 		}
-		return ShortSize(n)
+		return units.Short(n)
 	}
 	own, total := v.of(&r.Own), v.of(&r.Total)
 	row := []Span{{plain, numbers(number(own), share(own, whole), number(total), share(total, whole), v.beside(&r.Own), width)}}

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"hdb/internal/units"
 )
 
 // Notices are lines about what happens beside the command. They come from any
@@ -103,7 +105,7 @@ func (n *Notices) Release() {
 	}
 	for i, l := range n.late {
 		if i == maxLate-1 && n.dropped > 0 {
-			l.text = "(" + Counted(n.dropped, "message") + " left out)\n" + l.text
+			l.text = "(" + units.Count(n.dropped, "message") + " left out)\n" + l.text
 		}
 		_, _ = io.WriteString(l.w, l.text)
 		n.printed(l.text)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hdb/internal/units"
 )
 
 func TestTableAligns(t *testing.T) {
@@ -87,7 +89,7 @@ func TestSizes(t *testing.T) {
 		{1 << 62, "4.0 EiB", "4 EiB (4611686018427387904)"},
 		{1<<64 - 1, "16.0 EiB", "16 EiB (18446744073709551615)"},
 	} {
-		if got := ShortSize(tc.n); got != tc.short {
+		if got := units.Short(tc.n); got != tc.short {
 			t.Errorf("shortSize(%d) = %q, want %q", tc.n, got, tc.short)
 		}
 		if got := LongSize(tc.n); got != tc.long {
@@ -98,11 +100,11 @@ func TestSizes(t *testing.T) {
 
 func TestNumbers(t *testing.T) {
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1204118: "1,204,118", -1234: "-1,234"} {
-		if got := Grouped(n); got != want {
+		if got := units.Grouped(n); got != want {
 			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
 		}
 	}
-	if got := Counted(1, "event") + Counted(2310, "stack"); got != "1 event2,310 stacks" {
+	if got := units.Count(1, "event") + units.Count(2310, "stack"); got != "1 event2,310 stacks" {
 		t.Errorf("counted = %q", got)
 	}
 	for d, want := range map[time.Duration]string{2417 * time.Millisecond: "2.417 s", 812300 * time.Microsecond: "812.300 ms", 3 * time.Hour: "3h0m0s"} {

@@ -9,16 +9,6 @@ import (
 // unitNames are the binary units; Exbibyte is the last that 64 bits reach.
 const unitNames = "KMGTPE"
 
-// ShortSize is a size for a column: `96 B`, `612.0 MiB`, always with one
-// decimal above bytes so that a column of them aligns.
-func ShortSize(n uint64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	v, unit := scale(n)
-	return fmt.Sprintf("%.1f %ciB", v, unitNames[unit])
-}
-
 // LongSize is a size in a sentence, with its exact bytes: `96 bytes`,
 // `4 MiB (4194304)`, `4.5 MiB (4718600)`.
 func LongSize(n uint64) string {
@@ -49,27 +39,6 @@ func scale(n uint64) (float64, int) {
 		unit++
 	}
 	return v, unit
-}
-
-// Grouped is a count with its thousands separated: `1,204,118`.
-func Grouped[T ~int | ~int64 | ~uint64](n T) string {
-	s := fmt.Sprint(n)
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
-
-// Counted is a count with its noun: `1 event`, `2,310 stacks`.
-func Counted[T ~int | ~int64 | ~uint64](n T, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return Grouped(n) + " " + noun + "s"
 }
 
 // ShortTime is a time since the inferior's start, with the digits that tell

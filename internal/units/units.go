@@ -29,17 +29,23 @@ func Long(n uint64) string {
 	return fmt.Sprintf("%s (%d)", Short(n), n)
 }
 
+// integer is a type of counts.
+type integer interface{ ~int | ~int64 | ~uint64 }
+
 // Grouped is a count with its thousands separated: `1,204,118`.
-func Grouped(n uint64) string {
-	digits := strconv.FormatUint(n, 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
+func Grouped[T integer](n T) string {
+	digits, first := fmt.Sprint(n), 0
+	if digits[0] == '-' {
+		first = 1
+	}
+	for i := len(digits) - 3; i > first; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
 }
 
 // Count is a count with its noun: `1 event`, `2,310 stacks`.
-func Count(n uint64, noun string) string {
+func Count[T integer](n T, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
