@@ -107,6 +107,36 @@ func runSave(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
+// saveFirst asks whether what was recorded and not saved shall be, before hdb ends; stay tells
+// that it shall not end. It asks only who typed the command at a terminal.
+func saveFirst(c *Console) (stay bool, err error) {
+	unsaved := c.s.Captures.Unsaved()
+	if unsaved == 0 || !c.set.flag("confirm") || !c.interactive() || c.interp.depth > 0 || c.interp.hooking {
+		return false, nil
+	}
+	info, err := c.s.Recorded.Info()
+	if err != nil {
+		return false, nil // nothing can be saved
+	}
+	path := fmt.Sprintf("%s.%d.hdb", filepath.Base(info.Program), info.PID)
+	for {
+		answer, err := c.readLine(screen.Clean(fmt.Sprintf("%s recorded and not saved. Save to %s? (y, n, or c to stay) ", units.Count(unsaved, "event"), path)))
+		if err != nil {
+			return true, nil
+		}
+		if yes, ok := yesOrNo(answer); ok {
+			if !yes {
+				return false, nil
+			}
+			return false, runSave(context.Background(), c, Input{Name: "save", Args: []string{path}})
+		}
+		if word := strings.ToLower(strings.TrimSpace(answer)); word == "c" || word == "cancel" {
+			return true, nil
+		}
+		c.say("Please answer y, n or c.")
+	}
+}
+
 // parseSave reads the words behind verbs that write a capture.
 func parseSave(verb string, words []string) (files []string, force bool, err error) {
 	files, err = flags.All(words, func(name string) flags.Flag {

@@ -75,7 +75,7 @@ func supportCommands() []*Command {
 			Long: "Lines that begin with a blank are not kept. Ctrl-R searches.\n\nExample:\n  history 20"},
 		{Name: "quit", Aliases: []string{"q", "exit"}, Group: GroupSupport, Synopsis: "[CODE]", Short: "leave hdb",
 			Repeat: RepeatNone, Run: runQuit,
-			Long: "A program that hdb started is killed, with `set kill-on-exit off` it goes on; one that hdb was attached to goes on. CODE is hdb's exit code.\n\nExample:\n  quit 3"},
+			Long: "A program that hdb started is killed, with `set kill-on-exit off` it goes on; one that hdb was attached to goes on. At a terminal it first offers to save what was recorded since the last `save`. CODE is hdb's exit code.\n\nExample:\n  quit 3"},
 	}
 }
 
@@ -375,6 +375,10 @@ func runQuit(_ context.Context, c *Console, in Input) error {
 		}
 		given := int(code)
 		c.exit.given = &given
+	}
+	if stay, err := saveFirst(c); stay || err != nil {
+		c.exit.given = nil
+		return err
 	}
 	if pid, _, _, live := c.s.Process(); live && !c.s.Outlives() && !c.confirm("Kill process %d and quit?", pid) {
 		c.exit.given = nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"hdb/capture"
 	"hdb/capture/file"
@@ -19,6 +20,36 @@ type Captures struct {
 	recorded *Recorded
 	console  *ConsoleLog
 	path     string // of the one that is open, absolute
+	kept     extent // of the recording when it was saved last
+}
+
+// extent tells how much of which recording there is.
+type extent struct {
+	start  time.Time
+	pid    int
+	events uint64
+}
+
+func extentOf(src capture.Source) extent {
+	info := src.Info()
+	return extent{info.Start, info.PID, info.Totals.Events}
+}
+
+// Unsaved is how many events were recorded since the recording was saved, all of them
+// if it was not. Events that were stopped at, without a recording, do not count.
+func (c *Captures) Unsaved() uint64 {
+	if c.saved != nil || !c.recorded.rec.On() && !c.recorded.rec.Ended() {
+		return 0
+	}
+	src := c.recorded.wholeSource()
+	if src == nil {
+		return 0
+	}
+	now := extentOf(src)
+	if before := c.kept; before.start.Equal(now.start) && before.pid == now.pid {
+		return now.events - min(now.events, before.events)
+	}
+	return now.events
 }
 
 // Open makes the session one about a capture, at its last stop or event.
@@ -111,6 +142,7 @@ func (c *Captures) Save(path string, force bool) (SavedInfo, error) {
 	if err := c.write(to, src); err != nil {
 		return SavedInfo{}, fmt.Errorf("save: %w", err)
 	}
+	c.kept = extentOf(src)
 	return savedInfo(path, src), nil
 }
 
