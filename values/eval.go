@@ -131,6 +131,8 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		return e.inFile(n.text, n.a.text)
 	case nodeUnary:
 		return e.unary(n)
+	case nodeCall:
+		return e.call(n)
 	case nodeSelect, "&&", "||":
 		return e.choice(n)
 	case "=":

@@ -51,7 +51,13 @@ func (e *evaluator) member(v Value, name string, arrow bool) (Value, error) {
 			return e.member(p, name, true)
 		}
 	}
-	return e.w.memberNamed(v, name)
+	m, err := e.w.memberNamed(v, name)
+	if err != nil && v.Type.Rust() { // Rust's . looks through smart pointers
+		if p, ok := e.w.smartPointer(v); ok {
+			return e.member(p, name, true)
+		}
+	}
+	return m, err
 }
 
 // staticMember finds the definition of a static member.
@@ -78,6 +84,9 @@ func (w *World) staticMember(t *Type, f *Field) (Value, bool) {
 
 func (e *evaluator) index(a, i Value) (Value, error) {
 	a, i = e.w.unref(a), e.w.unref(i)
+	if p := e.w.printer(a.Type.Strip()); p != nil && p.Keyed {
+		return e.keyed(a, i)
+	}
 	n, err := e.w.Uint(i)
 	if err != nil {
 		return Value{}, err

@@ -34,6 +34,8 @@ const (
 	nodeArrow   = "arrow"
 	nodeUnary   = "unary"
 	nodeSelect  = "?"
+	nodeCall    = "call" // of a member function: a is the member, b its arguments
+	nodeArg     = "arg"  // a is the argument, b the next nodeArg
 )
 
 // types is the parser's view of the names of types.
@@ -319,7 +321,9 @@ func (p *parser) postfix() (*node, error) {
 			}
 			n = &node{op: op, a: n, text: name}
 		case p.is("("):
-			return nil, errors.New("functions of the program are not called")
+			if n, err = p.call(n); err != nil {
+				return nil, err
+			}
 		case p.is("++") || p.is("--"):
 			return nil, fmt.Errorf("%s changes the program: use set var", p.peek().text)
 		default:

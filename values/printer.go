@@ -26,13 +26,21 @@ type Printer struct {
 	Pointer func(r *Reader, v Value) (Value, bool)
 	// Element is element i, as operator[] gives it.
 	Element func(r *Reader, v Value, i int64) (Value, bool)
+	// Method is the result of a member function, read from memory. It reports false for a
+	// function that it does not know. Those that a Display answers, as size, are not asked.
+	Method func(r *Reader, v Value, name string) (Value, error, bool)
+	// Keyed tells that operator[] finds an element by its key.
+	Keyed bool
 }
 
-// A Display describes the contents of a value. It has a head and at most one of a text,
-// elements, items and members.
+// A Display describes the contents of a value. It has a head and at most one of a value, a
+// text, elements, items and members. Items may follow a text.
 type Display struct {
 	Head     string // the name, lengths and counts
+	Tail     string // stands behind Value or Text
 	Err      error  // why the rest cannot be read
+	Len      *int64 // how many elements there are, if the value is a container
+	Value    *Value // what the value stands for, as the element of an iterator
 	Text     *Text
 	Elements *Elements
 	Items    iter.Seq2[Item, error] // an error ends them
@@ -132,8 +140,15 @@ func (p *formatter) display(d *Display, rust bool) {
 			p.write(" ")
 		}
 		p.write(errorText(d.Err))
+	case d.Value != nil:
+		p.value(*d.Value)
+		p.write(d.Tail)
 	case d.Text != nil:
 		p.text(d.Text)
+		p.write(d.Tail)
+		if d.Items != nil {
+			p.block(open, d.Items, rust, end)
+		}
 	case d.Elements != nil && (rust || d.Elements.Count > 0):
 		p.write(open)
 		p.depth++
@@ -141,11 +156,7 @@ func (p *formatter) display(d *Display, rust bool) {
 		p.depth--
 		p.write(end)
 	case d.Items != nil:
-		p.write(open)
-		p.depth++
-		p.items(d.Items, rust)
-		p.depth--
-		p.write(end)
+		p.block(open, d.Items, rust, end)
 	case d.Members != nil:
 		p.write(open)
 		for i := range d.Members {
@@ -156,6 +167,15 @@ func (p *formatter) display(d *Display, rust bool) {
 		}
 		p.write(end)
 	}
+}
+
+// block writes the elements of a container in brackets.
+func (p *formatter) block(open string, list iter.Seq2[Item, error], rust bool, end string) {
+	p.write(open)
+	p.depth++
+	p.items(list, rust)
+	p.depth--
+	p.write(end)
 }
 
 func (p *formatter) part(m *Member, rust bool) {

@@ -154,6 +154,9 @@ func (r *Reader) Deref(v Value) (Value, error) {
 		if p, ok := v.Type.w.smartPointer(v); ok && p.Type.Strip().Kind == Pointer {
 			return r.Deref(p)
 		}
+		if d, ok := r.Describe(v); ok && d.Value == nil && d.Members == nil && d.Head != "" && v.Type.w.printer(t).Pointer != nil {
+			return Value{}, fmt.Errorf("%s cannot be followed", d.Head)
+		}
 	case Base:
 		if v.Type.isInteger() { // gdb takes an integer for a pointer to long
 			a, err := r.Uint(v)

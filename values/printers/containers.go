@@ -108,7 +108,7 @@ func vector(r *values.Reader, elem *values.Type, first, last, end uint64) (value
 		return values.Display{}, false
 	}
 	n := int64((last - first) / size)
-	d := values.Display{Head: fmt.Sprintf("std::vector of length %d, capacity %d", n, (end-first)/size)}
+	d := values.Display{Head: fmt.Sprintf("std::vector of length %d, capacity %d", n, (end-first)/size), Len: &n}
 	if n > 0 {
 		whole := r.Load(values.MemoryValue(elem.ArrayOf(n), addr.Run(first)))
 		d.Elements = &values.Elements{Count: n, At: func(i int64) values.Value { return whole.Part(elem, i*int64(size)) }}
@@ -118,7 +118,7 @@ func vector(r *values.Reader, elem *values.Type, first, last, end uint64) (value
 
 // bits describes a vector<bool> of n elements.
 func bits(r *values.Reader, first uint64, n int64, capacity uint64) values.Display {
-	d := values.Display{Head: fmt.Sprintf("std::vector<bool> of length %d, capacity %d", n, capacity)}
+	d := values.Display{Head: fmt.Sprintf("std::vector<bool> of length %d, capacity %d", n, capacity), Len: &n}
 	if n == 0 {
 		return d
 	}
@@ -197,9 +197,9 @@ type chain struct {
 
 func (c chain) display(r *values.Reader) values.Display {
 	if c.count == 0 {
-		return values.Display{Head: "empty " + c.name}
+		return values.Display{Head: "empty " + c.name, Len: &c.count}
 	}
-	return values.Display{Head: c.name, Items: func(yield func(values.Item, error) bool) {
+	return values.Display{Head: c.name, Len: &c.count, Items: func(yield func(values.Item, error) bool) {
 		next := c.next
 		for i := range c.count {
 			node := next

@@ -16,7 +16,7 @@ func associative(r *values.Reader, t, val *values.Type, count uint64, nodes iter
 		return values.Display{}, false
 	}
 	name, _ := className(t)
-	d := values.Display{Head: fmt.Sprintf("std::%s with %s", name, elements(int64(count)))}
+	d := values.Display{Head: fmt.Sprintf("std::%s with %s", name, elements(int64(count))), Len: new(int64(count))}
 	if count == 0 {
 		return d, true
 	}

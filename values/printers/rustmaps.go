@@ -32,7 +32,7 @@ func cell(r *values.Reader, v values.Value, name string) (values.Display, bool) 
 // collection describes n elements, which walk finds. walk calls its function for one
 // element after the other until that reports false.
 func collection(name string, n int64, walk func(yield func(values.Item) bool)) values.Display {
-	return values.Display{Head: fmt.Sprintf("%s(size=%d)", name, n), Items: func(yield func(values.Item, error) bool) {
+	return values.Display{Head: fmt.Sprintf("%s(size=%d)", name, n), Len: &n, Items: func(yield func(values.Item, error) bool) {
 		found, enough := int64(0), n == 0
 		if !enough {
 			walk(func(item values.Item) bool {
