@@ -170,7 +170,7 @@ func (d *Display) count() (int64, bool) {
 // storage is a pointer to the first element of a container with its elements in a row.
 func (w *World) storage(d *Display) (Value, bool) {
 	switch {
-	case d.Text != nil && d.Text.Data == nil && d.Text.Elem != nil:
+	case d.Text != nil && d.Text.Addr != 0 && d.Text.Elem != nil:
 		return Number(d.Text.Elem.PointerTo(), uint64(d.Text.Addr)), true
 	case d.Elements != nil && d.Elements.Count > 0:
 		first := d.Elements.At(0)

@@ -50,7 +50,7 @@ type Display struct {
 // A Text is a string of a program.
 type Text struct {
 	Elem *Type    // the type of its characters; nil: bytes of UTF-8
-	Addr addr.Run // where they lie, without Data
+	Addr addr.Run // where they lie; 0 if only Data is known
 	Data []byte   // the characters, when they are known
 	Len  uint64   // characters
 }

@@ -133,6 +133,15 @@ func bits(r *values.Reader, first uint64, n int64, capacity uint64) values.Displ
 	return d
 }
 
+// bit is element i of a vector<bool>.
+func bit(r *values.Reader, t *values.Type, first uint64, i int64) (values.Value, bool) {
+	b, err := r.ReadUint(addr.Run(first)+addr.Run(i/8), 1)
+	if i < 0 || err != nil {
+		return values.Value{}, false
+	}
+	return t.Boolean(b>>(i%8)&1 == 1), true
+}
+
 // deque describes a deque of either library.
 func deque(r *values.Reader, v values.Value) (values.Display, bool) {
 	b, ok := blocksOf(r, v)

@@ -178,9 +178,11 @@ func cxxFunction(r *values.Reader, v values.Value) (values.Display, bool) {
 		}
 		return values.Display{}, false
 	}
-	target := t.TemplateType("_Fp")
+	target := t.TemplateType("_FD") // the name in the template that is specialized
 	if target == nil {
-		return values.Display{}, false
+		if target = t.TemplateType("_Fp"); target == nil {
+			return values.Display{}, false
+		}
 	}
 	d := values.Display{Head: head + " containing " + target.String()}
 	d.Members = []values.Member{{Name: "[target]", Value: values.MemoryValue(target, addr.Run(at)+aligned(target, 8))}}

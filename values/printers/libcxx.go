@@ -53,7 +53,8 @@ func cxxString(r *values.Reader, v values.Value) (values.Display, bool) {
 	if width < 1 || n > uint64(int64(len(b))/width) {
 		return values.Display{}, false
 	}
-	return values.Display{Text: &values.Text{Elem: elem, Data: b[:int64(n)*width], Len: n}}, true
+	at, _ := data.Addr()
+	return values.Display{Text: &values.Text{Elem: elem, Addr: at, Data: b[:int64(n)*width], Len: n}}, true
 }
 
 func cxxStringElement(r *values.Reader, v values.Value, i int64) (values.Value, bool) {
@@ -96,6 +97,13 @@ func cxxVectorElement(r *values.Reader, v values.Value, i int64) (values.Value, 
 	begin, ok := r.Find(v, "__begin_")
 	if !ok {
 		return values.Value{}, false
+	}
+	if _, ok := packedUint(r, v, "__size_"); ok {
+		first, err := r.Uint(begin)
+		if err != nil {
+			return values.Value{}, false
+		}
+		return bit(r, v.Type, first, i)
 	}
 	return behind(r, begin, i)
 }

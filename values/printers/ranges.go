@@ -80,7 +80,7 @@ func initializerList(r *values.Reader, v values.Value) (values.Display, bool) {
 	return view(r, "std::initializer_list", ptr, n)
 }
 
-// arrayDisplay describes nothing: an array is printed by its members. Its length is known.
+// arraySize is what the functions of an array say, which is printed by its members.
 func arraySize(r *values.Reader, v values.Value, name string) (values.Value, error, bool) {
 	elems, ok := packed(r, v, "_M_elems", "__elems_")
 	if !ok || elems.Type.Strip().Kind != values.Array {
@@ -177,8 +177,19 @@ func cxxForward(r *values.Reader, v values.Value) (values.Display, bool) {
 	return forward(r, val, first), ok
 }
 
-// adapter describes a stack or queue by the container that it has. first and last are the
-// names of the functions for its ends.
+// forwardEmpty is empty() of a forward_list, which has no size().
+func forwardEmpty(show func(r *values.Reader, v values.Value) (values.Display, bool)) func(*values.Reader, values.Value, string) (values.Value, error, bool) {
+	return func(r *values.Reader, v values.Value, name string) (values.Value, error, bool) {
+		d, ok := show(r, v)
+		if !ok || name != "empty" {
+			return values.Value{}, nil, false
+		}
+		return v.Type.Boolean(d.Items == nil), nil, true
+	}
+}
+
+// adapter describes a stack or queue by the container that it has. top says which end each of
+// its functions gives.
 func adapter(top map[string]string) *values.Printer {
 	return &values.Printer{
 		Display: func(r *values.Reader, v values.Value) (values.Display, bool) {

@@ -60,6 +60,9 @@ func stdVectorElement(r *values.Reader, v values.Value, i int64) (values.Value, 
 	if !ok {
 		return values.Value{}, false
 	}
+	if first, ok := r.FindUint(ptr, "_M_p"); ok {
+		return bit(r, v.Type, first, i)
+	}
 	return behind(r, ptr, i)
 }
 
