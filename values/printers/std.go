@@ -88,7 +88,7 @@ func stdList(r *values.Reader, v values.Value) (values.Display, bool) {
 	at, ok := head.Addr()
 	next, ok1 := r.FindUint(head, "_M_next")
 	count, ok2 := r.FindUint(head, "_M_size")
-	if !ok || !ok1 || !ok2 {
+	if !ok || !ok1 || !ok2 || int64(count) < 0 {
 		return values.Display{}, false
 	}
 	if next == uint64(at) {

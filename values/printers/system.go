@@ -13,6 +13,7 @@ import (
 const (
 	maxPathParts = 1 << 12
 	maxTypeName  = 256
+	maxThreadID  = 1 << 22 // PID_MAX_LIMIT of the kernel
 )
 
 // stdPath describes a path of libstdc++. The low bits of the pointer to its components tell
@@ -170,14 +171,19 @@ func mutex(r *values.Reader, v values.Value) (values.Display, bool) {
 	}
 	name, _ := className(v.Type.Strip())
 	state := "unlocked"
-	if int32(lock) != 0 {
-		state = fmt.Sprintf("locked by thread %d", int32(owner))
-		if count > 1 {
-			state = fmt.Sprintf("locked %d times by thread %d", uint32(count), int32(owner))
-		}
-		if int32(lock) == 2 {
-			state += ", others may wait"
-		}
+	switch lock, owner := int32(lock), int32(owner); {
+	case lock < 0 || lock > 2 || owner < 0 || owner > maxThreadID:
+		return values.Display{}, false // of a kind that std::mutex does not use
+	case lock == 0:
+	case owner == 0:
+		state = "locked" // the owner is written later
+	case count > 1:
+		state = fmt.Sprintf("locked %d times by thread %d", uint32(count), owner)
+	default:
+		state = fmt.Sprintf("locked by thread %d", owner)
+	}
+	if int32(lock) == 2 {
+		state += ", others may wait"
 	}
 	return values.Display{Head: fmt.Sprintf("std::%s (%s)", name, state)}, true
 }
@@ -244,6 +250,8 @@ func condition(r *values.Reader, v values.Value) (values.Display, bool) {
 	}
 	state := "no waiters"
 	switch n := uint32(n) >> 3; {
+	case n > maxThreadID:
+		return values.Display{}, false
 	case n == 1:
 		state = "1 waiter"
 	case n > 1:
