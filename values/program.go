@@ -29,7 +29,7 @@ func (t *Type) Method(a addr.Run) (class *Type, name string) {
 	}
 	for _, m := range t.w.modules(nil) {
 		at := a.File(m.Bias)
-		scopes := m.Obj.Scopes(at)
+		scopes := m.Obj.DWARF.Scopes(at)
 		if len(scopes) == 0 {
 			continue
 		}
@@ -38,7 +38,7 @@ func (t *Type) Method(a addr.Run) (class *Type, name string) {
 		if !d.Named.Valid() {
 			return nil, ""
 		}
-		outer := strings.TrimSuffix(m.Obj.Qualified(d.Named, "?"), "::?")
+		outer := strings.TrimSuffix(m.Obj.DWARF.Qualified(d.Named, "?"), "::?")
 		return t.Named(outer), d.Name
 	}
 	return nil, ""
