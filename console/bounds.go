@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hdb/internal/flags"
 	"hdb/recording"
 )
 
@@ -74,26 +75,17 @@ func parseBytes(p *int64) func(string) error {
 
 // parseBounds reads the words behind record start.
 func parseBounds(words []string) (b recording.Bounds, err error) {
-	for i := 0; i < len(words); i++ {
-		name, value, inline := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(words[i], "-"), "-"), "=")
-		set := ParseBound(&b, name)
-		switch {
-		case !strings.HasPrefix(words[i], "-"):
-			return b, fmt.Errorf("record start: %q: a flag like --ring expected", words[i])
-		case name == "aggregate" && !inline:
-			b.Aggregate = true
-			continue
-		case set == nil:
-			return b, fmt.Errorf("record start: %s: no such flag", words[i])
-		case !inline && i+1 == len(words):
-			return b, fmt.Errorf("record start: %s: value missing", words[i])
-		case !inline:
-			i++
-			value = words[i]
+	rest, err := flags.All(words, func(name string) flags.Flag {
+		if name == "aggregate" {
+			return flags.On(&b.Aggregate)
 		}
-		if err := set(value); err != nil {
-			return b, fmt.Errorf("record start: --%s: %w", name, err)
-		}
+		return flags.Value(ParseBound(&b, name))
+	})
+	switch {
+	case err != nil:
+		return b, fmt.Errorf("record start: %w", err)
+	case len(rest) > 0:
+		return b, fmt.Errorf("record start: %q: a flag like --ring expected", rest[0])
 	}
 	return b, b.Check()
 }

@@ -59,7 +59,7 @@ func runAllocs(ctx context.Context, c *Console, in Input) error {
 	if err != nil {
 		return err
 	}
-	list := eventList{in: in, condition: condition, which: "the last", none: noMatch}
+	list := eventList{in: in, condition: condition, which: "the last", none: orWaiting(c.s, noMatch)}
 	total := 0
 	counted := func(yield func(*recording.Event) bool) {
 		for e := range seq {
@@ -127,7 +127,7 @@ func runLive(ctx context.Context, c *Console, in Input) error {
 			noteUnrecorded(c.s, o, true)
 		}
 	}
-	list := eventList{in: in, condition: condition, which: "the largest", none: none, below: below}
+	list := eventList{in: in, condition: condition, which: "the largest", none: orWaiting(c.s, none), below: below}
 	return listEvents(ctx, c, list, slices.Values(live.Largest), func() listed { return listed{total: total} })
 }
 
@@ -154,6 +154,14 @@ func noteUnrecorded(s *session.Session, o *screen.Output, live bool) {
 	case !live && st.Recorded != st.Seen:
 		o.Printf("of the recorded events only: %s of %s%s\n", units.Grouped(st.Recorded), units.Grouped(st.Seen), why)
 	}
+}
+
+// orWaiting is what there is to say of an empty answer, unless nothing was recorded yet.
+func orWaiting(s *session.Session, none string) string {
+	if text := s.Recorded.Waiting(); text != "" {
+		return text
+	}
+	return none
 }
 
 // noneLive is what there is to say of a heap that is empty, as far as it is known.

@@ -14,6 +14,7 @@ import (
 	"hdb/internal/cond"
 	"hdb/internal/outfile"
 	"hdb/internal/regular"
+	"hdb/internal/spelling"
 	"hdb/query"
 	"hdb/report"
 	"hdb/session"
@@ -268,6 +269,18 @@ type verdictView struct {
 	Undecided bool   `json:"undecided,omitempty"`
 }
 
+// NoAssertFlag is the error for a word that is no flag of assert, with the one that was meant.
+func NoAssertFlag(word string) error {
+	near := spelling.Known(strings.TrimLeft(word, "-"), func(name string) bool {
+		_, ok, err := new(Assertion).ParseFlag([]string{"--" + name}, 0)
+		return ok || err != nil // its value is missing
+	})
+	if near != "" {
+		return fmt.Errorf("assert: %s: no such flag: did you mean --%s?", word, near)
+	}
+	return fmt.Errorf("assert: %s: no such flag", word)
+}
+
 func runAssert(_ context.Context, c *Console, in Input) error {
 	var a Assertion
 	for i := 0; i < len(in.Args); {
@@ -280,7 +293,7 @@ func runAssert(_ context.Context, c *Console, in Input) error {
 		case err != nil:
 			return err
 		case !ok:
-			return fmt.Errorf("assert: %s: no such flag", word)
+			return NoAssertFlag(word)
 		}
 		i = next
 	}

@@ -160,11 +160,11 @@ func showTop(c *Console, in Input, top topped) {
 		case len(rows) > 0:
 			o.Table([]screen.Column{{Head: heads[0], Right: true}, {Head: heads[1], Right: true}, {Head: per.String()}, {}}, table)
 		case by == heap.ByLive || by == heap.ByBlocks:
-			o.Printf("%s\n", noneLive)
+			o.Printf("%s\n", orWaiting(c.s, noneLive))
 		case by == heap.ByTemporary:
-			o.Printf("no recorded block was temporary\n")
+			o.Printf("%s\n", orWaiting(c.s, "no recorded block was temporary"))
 		default:
-			o.Printf("no allocation was recorded\n")
+			o.Printf("%s\n", orWaiting(c.s, "no allocation was recorded"))
 		}
 		if len(rows) < total {
 			o.Printf("%d of %s; `top %d by %s` lists all\n", len(rows), units.Count(total, per.String()), total, by)
@@ -233,9 +233,9 @@ func showStackRows(c *Console, in Input, rows []query.StackRow, by heap.Measure,
 		Rows  []view `json:"rows"`
 	}{by.String(), total, views}, func(o *screen.Output) {
 		if len(rows) == 0 && by == heap.ByTemporary {
-			o.Printf("no recorded block was temporary\n")
+			o.Printf("%s\n", orWaiting(c.s, "no recorded block was temporary"))
 		} else if len(rows) == 0 {
-			o.Printf("%s\n", noneLive)
+			o.Printf("%s\n", orWaiting(c.s, noneLive))
 		}
 		for _, r := range rows {
 			if by == heap.ByTemporary {

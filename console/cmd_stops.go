@@ -62,6 +62,7 @@ type stopView struct {
 	Temporary bool        `json:"temporary,omitempty"`
 	Pending   bool        `json:"pending,omitempty"`
 	Meant     string      `json:"did_you_mean,omitempty"` // of a pending one that was just made
+	Why       string      `json:"why,omitempty"`          // it is pending, likewise
 	Thread    int         `json:"thread,omitempty"`
 	Hits      uint64      `json:"hits"`
 	Ignore    uint64      `json:"ignore,omitempty"`
@@ -176,6 +177,10 @@ func breaker(temporary bool) func(context.Context, *Console, Input) error {
 		v, hint := viewStop(st), ""
 		if v.Meant = meant(c.s, st); v.Meant != "" {
 			hint = "; did you mean " + v.Meant + "?"
+		} else if st.Pending && st.Kind == breakpoints.StopLine {
+			if v.Why = c.s.Locations.WhyNoLine(st.Location); v.Why != "" {
+				hint = "; " + v.Why
+			}
 		}
 		c.show(in, v, func(o *screen.Output) { o.Printf("%s %d: %s%s\n", stopWord(st), st.ID, what(st), hint) })
 		return nil
@@ -185,14 +190,20 @@ func breaker(temporary bool) func(context.Context, *Console, Input) error {
 // meant is what a function that is nowhere was most likely to be: a word of break, an
 // allocator or a function of the program. "" when nothing is near.
 func meant(s *session.Session, st *breakpoints.Stop) string {
-	if !st.Pending || st.Kind != breakpoints.StopFunction || st.File != "" {
+	if !st.Pending || st.Kind != breakpoints.StopFunction {
+		return ""
+	}
+	if st.File != "" {
+		if near := s.Locations.Meant(st.Function); near != "" && near != st.Function {
+			return st.File + ":" + near
+		}
 		return ""
 	}
 	words := stopWords()
 	for _, f := range s.Allocators.All() {
 		words = append(words, f.Name)
 	}
-	return spelling.Nearest(st.Function, append(words, s.Locations.ProgramFunctions()...))
+	return s.Locations.Meant(st.Function, words...)
 }
 
 func runRbreak(_ context.Context, c *Console, in Input) error {
@@ -535,8 +546,9 @@ func runHandle(ctx context.Context, c *Console, in Input) error {
 	if !strings.HasPrefix(name, "SIG") {
 		name = "SIG" + name
 	}
+	var all []string
 	for _, row := range c.s.Catches.Signals() {
-		if row.Name != name {
+		if all = append(all, row.Name); row.Name != name {
 			continue
 		}
 		p, err := changePolicy(row.Policy, in.Args[1:])
@@ -547,6 +559,9 @@ func runHandle(ctx context.Context, c *Console, in Input) error {
 			return err
 		}
 		return infoSignals(ctx, c, Input{Name: "handle", Args: []string{name}})
+	}
+	if near := spelling.Nearest(name, all); near != "" {
+		return fmt.Errorf("handle: no signal %q: did you mean %s?", in.Args[0], near)
 	}
 	return fmt.Errorf("handle: no signal %q: see info signals", in.Args[0])
 }

@@ -111,14 +111,7 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 	case ArgCommand:
 		return k.commandNames(word)
 	case ArgHelp:
-		names := k.commandNames(word)
-		for _, g := range groupTitles() {
-			names = append(names, string(g.Group))
-		}
-		for _, t := range topics() {
-			names = append(names, t.name)
-		}
-		return line.StartingWith(names, word)
+		return line.StartingWith(append(k.commandNames(word), topicNames()...), word)
 	case ArgSub:
 		return line.StartingWith(subNames(cmd), word)
 	case ArgFile:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hdb/console/screen"
+	"hdb/internal/spelling"
 )
 
 // title is a command's heading: its name and, behind it, its aliases.
@@ -112,6 +113,9 @@ func commandHelp(c *Console, topic string) error {
 	}
 	cmd, err := find(c.interp.table, word, "command")
 	if err != nil {
+		if near := spelling.Nearest(word, topicNames()); near != "" && notBuilt(word) == nil {
+			return fmt.Errorf("no help on %q: did you mean %q?", word, near)
+		}
 		return err
 	}
 	_, rest := commandWord(topic)

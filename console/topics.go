@@ -16,6 +16,18 @@ func topics() []topic {
 	return []topic{{"conditions", "what can be asked after `if`", conditionsText()}}
 }
 
+// topicNames are what help takes beside commands.
+func topicNames() []string {
+	var names []string
+	for _, g := range groupTitles() {
+		names = append(names, string(g.Group))
+	}
+	for _, t := range topics() {
+		names = append(names, t.name)
+	}
+	return names
+}
+
 func findTopic(name string) (topic, bool) {
 	i := slices.IndexFunc(topics(), func(t topic) bool { return t.name == name })
 	if i < 0 {

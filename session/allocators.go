@@ -10,7 +10,6 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
-	"hdb/internal/spelling"
 	"hdb/names"
 	"hdb/symbols"
 )
@@ -211,7 +210,7 @@ func (al *Allocators) place(fn breakpoints.Function) *UserFunction {
 		u.warn("%s is also inlined in %s: those calls are no events; compile it with __attribute__((noinline))", fn.Name, counted(inlined, "place"))
 	}
 	if len(u.Places) == 0 && inlined == 0 {
-		u.Meant = al.meant(fn.Symbol)
+		u.Meant = al.loc.Meant(fn.Symbol)
 	}
 	return u
 }
@@ -253,21 +252,6 @@ func counted(n int, thing string) string {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// meant is the function of the program that was most likely meant by a name, "" if
-// none is near. Of a qualified name the last part may be wrong.
-func (al *Allocators) meant(name string) string {
-	functions := al.loc.ProgramFunctions()
-	scope := ""
-	if i := strings.LastIndex(name, "::"); i >= 0 {
-		scope, name = name[:i+2], name[i+2:]
-	}
-	near := spelling.Nearest(name, functions)
-	if near == "" || near == name {
-		return near
-	}
-	return scope + near
 }
 
 // defined are the entries of users' functions with those names in a module.

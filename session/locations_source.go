@@ -2,13 +2,17 @@ package session
 
 import (
 	"cmp"
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hdb/internal/addr"
+	"hdb/internal/spelling"
+	"hdb/internal/units"
 	"hdb/names"
 	"hdb/query"
 	"hdb/symbols"
@@ -69,12 +73,54 @@ func sharedElements(a, b string) int {
 // functions are not listed for the sake of a suggestion.
 const maxListed = 64 << 20
 
-// ProgramFunctions are the names, without namespaces and parameters, of the program's
-// own functions; none of a program that is too large to look through for a hint.
-func (l *Locations) ProgramFunctions() []string {
+// Meant is the function of the program, or the word, that was most likely meant by a name
+// that is none of them, "" if none is near. Of a qualified name the last part may be wrong.
+func (l *Locations) Meant(name string, words ...string) string {
+	base, full := l.programFunctions()
+	if near := spelling.Nearest(name, slices.Concat(words, base, full)); near != "" {
+		return near
+	}
+	scope := ""
+	if i := strings.LastIndex(name, "::"); i >= 0 {
+		scope, name = name[:i+2], name[i+2:]
+	}
+	if near := spelling.Nearest(name, base); near != "" && near != name {
+		return scope + near
+	}
+	return ""
+}
+
+// WhyNoLine says why FILE:LINE has no code, as far as that is known: that the file is not as
+// long, or that no debug information has such a file.
+func (l *Locations) WhyNoLine(location string) string {
+	file, line, ok := l.fileAndLine(location)
+	files, err := l.names.Symbols.SourceFiles()
+	if !ok || err != nil || len(files) == 0 {
+		return ""
+	}
+	at := slices.IndexFunc(files, func(f string) bool { return names.SameFile(f, file) })
+	if at < 0 {
+		for i, f := range files {
+			files[i] = filepath.Base(f)
+		}
+		if near := spelling.Nearest(filepath.Base(file), files); near != "" {
+			return "did you mean " + near + "?"
+		}
+		return "no debug information has such a file"
+	}
+	if src, err := l.names.Source(files[at]); err == nil && src.Whole() && line > src.Last() {
+		return fmt.Sprintf("%s has %s", filepath.Base(file), units.Count(src.Last(), "line"))
+	}
+	return "no code of it lies there or behind"
+}
+
+// programFunctions are the names of the program's own functions, without namespaces and
+// parameters and without parameters alone; none of a program that is too large to look through
+// for a hint.
+func (l *Locations) programFunctions() (base, full []string) {
 	objs := l.names.Images()
 	if len(objs) == 0 {
-		return nil
+		return nil, nil
 	}
 	size := int64(0)
 	for _, path := range []string{objs[0].Object.File.Path(), objs[0].Object.File.Header().DebugFile} {
@@ -83,12 +129,15 @@ func (l *Locations) ProgramFunctions() []string {
 		}
 	}
 	if size > maxListed {
-		return nil
+		return nil, nil
 	}
-	var names []string
 	for _, fn := range objs[0].Object.MatchFunctions(regexp.MustCompile(""), l.reading.GivenUp) {
-		names = append(names, query.BaseName(fn.Name))
+		base = append(base, query.BaseName(fn.Name))
+		if name := query.WithoutParameters(fn.Name); strings.Contains(name, "::") {
+			full = append(full, name)
+		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.Sort(base)
+	slices.Sort(full)
+	return slices.Compact(base), slices.Compact(full)
 }

@@ -72,12 +72,25 @@ func (r *Recorded) someSource() (capture.Source, error) {
 		return nil, errors.New("no event was recorded: the capture has none")
 	case r.rec.On() && r.proc == nil:
 		return nil, errors.New("no event was recorded yet: use run, start or attach")
-	case r.rec.On() && r.rec.Filter() != nil:
-		return nil, fmt.Errorf("no event was recorded yet that has %s: continue, or change the record filter", r.rec.Filter())
-	case r.rec.On():
-		return nil, errors.New("no event was recorded yet: continue, and stop later")
+	case r.rec.On() && src != nil:
+		return src, nil // which fills when the process goes on: Waiting says so
 	}
 	return nil, errors.New("nothing was recorded: use record start, or open a capture")
+}
+
+// Waiting says that the recording of a process has no event yet, "" if it has, or if there is
+// none.
+func (r *Recorded) Waiting() string {
+	if r.saved != nil || r.proc == nil || !r.rec.On() {
+		return ""
+	}
+	switch src := r.wholeSource(); {
+	case src == nil || src.Len() > 0 || src.Info().Totals.Events > 0:
+		return ""
+	case r.rec.Filter() != nil:
+		return fmt.Sprintf("no event was recorded yet that has %s: continue, or change the record filter", r.rec.Filter())
+	}
+	return "no event was recorded yet: continue, and stop later"
 }
 
 // summed is someSource, also where it has sums instead of events.

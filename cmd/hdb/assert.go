@@ -97,7 +97,7 @@ func (o *assertOptions) flag(argv []string, i int) (next int, err error) {
 		o.keep = argv[i+1]
 		return i + 2, nil
 	default:
-		return i, fmt.Errorf("assert: %s: no such flag", word)
+		return i, console.NoAssertFlag(word)
 	}
 	return i + 1, nil
 }

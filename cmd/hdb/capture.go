@@ -16,6 +16,7 @@ import (
 	"hdb/console/screen"
 	"hdb/internal/flags"
 	"hdb/internal/outfile"
+	"hdb/internal/spelling"
 	"hdb/query"
 	"hdb/report"
 	"hdb/session"
@@ -135,6 +136,9 @@ func (o *captureOptions) check() error {
 	case o.verb == "":
 		return fmt.Errorf("capture: what to do is missing: %w", errCapture)
 	case !ok:
+		if near := spelling.Nearest(o.verb, []string{"info", "check", "repair", "trim", "merge", "anonymize"}); near != "" {
+			return fmt.Errorf("capture: %q: no such verb: did you mean %s?: %w", o.verb, near, errCapture)
+		}
 		return fmt.Errorf("capture: %q: no such verb: %w", o.verb, errCapture)
 	case !takes("json", o.json), !takes("log", o.log), !takes("from", !o.from.IsPresent()), !takes("to", !o.to.IsPresent()), !takes("keep-functions", o.keepFunctions), !writes && o.out != "":
 		return fmt.Errorf("capture %s: a flag of another verb: %w", o.verb, errCapture)

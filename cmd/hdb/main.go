@@ -15,6 +15,7 @@ import (
 	"hdb/console/line"
 	"hdb/console/screen"
 	_ "hdb/internal/openfiles"
+	"hdb/internal/spelling"
 	"hdb/names"
 	"hdb/session"
 )
@@ -284,6 +285,9 @@ func target(s *session.Session, c *console.Console, o *options) (int, error) {
 		return exitUsage, err
 	}
 	if err := c.Load(words[0]); err != nil {
+		if near := spelling.Nearest(words[0], firstWords()); near != "" && !o.args && !isProgram(words[0]) {
+			err = fmt.Errorf("%w: did you mean hdb %s?", err, near)
+		}
 		return exitTarget, err
 	}
 	s.Settings.Args = quoteArgs(words[1:])

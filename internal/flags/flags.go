@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"hdb/internal/spelling"
 )
 
 // A Flag is what a command does with one of its flags. The zero Flag is none.
@@ -43,7 +45,7 @@ func Next(words []string, find func(name string) Flag) (rest []string, err error
 	case f.obey != nil:
 		f.obey()
 	case f.set == nil:
-		err = errors.New("no such flag")
+		err = errors.New("no such flag" + meant(name, find))
 	case inline:
 		err = f.set(value)
 	case len(rest) == 0:
@@ -55,6 +57,15 @@ func Next(words []string, find func(name string) Flag) (rest []string, err error
 		return nil, fmt.Errorf("%s: %w", word, err)
 	}
 	return rest, nil
+}
+
+// meant is what to add to the error about an unknown flag: the one that it is near to.
+func meant(name string, find func(name string) Flag) string {
+	near := spelling.Known(name, func(n string) bool { f := find(n); return f.obey != nil || f.set != nil })
+	if near == "" {
+		return ""
+	}
+	return ": did you mean --" + near + "?"
 }
 
 // All obeys all flags among the words and returns the others.

@@ -40,3 +40,54 @@ func distance(a, b string) int {
 	}
 	return prev[len(b)]
 }
+
+// letters are those that a misspelt flag may lack.
+const letters = "abcdefghijklmnopqrstuvwxyz-"
+
+// Known is Nearest where the words cannot be listed, only asked for: by known. A word of
+// one letter is not sought, and up to two slips are undone.
+func Known(word string, known func(string) bool) string {
+	if len(word) < 3 || len(word) > 24 {
+		return ""
+	}
+	once := slips(word)
+	for _, w := range once {
+		if known(w) {
+			return w
+		}
+	}
+	if len(word) < 6 {
+		return ""
+	}
+	for _, w := range once {
+		for _, again := range slips(w) {
+			if known(again) {
+				return again
+			}
+		}
+	}
+	return ""
+}
+
+// slips are the words, of two letters or more, that differ from a word by one slip: two
+// neighbours swapped, a letter too much, a wrong one, one too few.
+func slips(word string) []string {
+	var all []string
+	for i := range len(word) - 1 {
+		all = append(all, word[:i]+word[i+1:i+2]+word[i:i+1]+word[i+2:])
+	}
+	if len(word) > 2 {
+		for i := range len(word) {
+			all = append(all, word[:i]+word[i+1:])
+		}
+	}
+	for i := range len(word) + 1 {
+		for j := range len(letters) {
+			if i < len(word) {
+				all = append(all, word[:i]+letters[j:j+1]+word[i+1:])
+			}
+			all = append(all, word[:i]+letters[j:j+1]+word[i:])
+		}
+	}
+	return all
+}
