@@ -73,6 +73,17 @@ func (d *Declared) Unplaced(name string) []dwarf.DIE { return d.unplaced[name] }
 // are left out.
 func (d *Declared) Types(name string) []dwarf.DIE { return d.types[name] }
 
+// VariablesLike are the variables whose last name part is accepted.
+func (d *Declared) VariablesLike(accept func(name string) bool) []dwarf.DIE {
+	var out []dwarf.DIE
+	for n, list := range d.variables {
+		if accept(n) {
+			out = append(out, list...)
+		}
+	}
+	return out
+}
+
 // TypesLike are the types whose last name part is accepted.
 func (d *Declared) TypesLike(accept func(name string) bool) []dwarf.DIE {
 	var out []dwarf.DIE

@@ -126,3 +126,35 @@ func (t *Type) Nested(name string) *Type {
 	}
 	return nil
 }
+
+// Implementor is the type whose methods a virtual table of Rust at an address has, nil if
+// debug information does not tell. rustc describes each table by a variable, whose type has
+// the implementing type as its containing type.
+func (t *Type) Implementor(table addr.Run) *Type {
+	if t.w == nil {
+		return nil
+	}
+	for _, m := range t.w.modules(nil) {
+		d, ok := m.rustTables(t.w)[table.File(m.Bias)]
+		if !ok {
+			continue
+		}
+		if v, ok := m.typeOf(t.w, d).die.Attr(dwarf.AtContainingType); ok {
+			return m.typeAt(t.w, v.Ref())
+		}
+	}
+	return nil
+}
+
+// rustTables are the variables for the virtual tables of a module.
+func (m *modState) rustTables(w *World) map[addr.File]dwarf.DIE {
+	if m.vtables == nil {
+		m.vtables = map[addr.File]dwarf.DIE{}
+		for _, d := range m.names().VariablesLike(func(name string) bool { return strings.HasSuffix(name, "::{vtable}") }) {
+			if a, ok := w.valueOf(m, nil, d).Addr(); ok {
+				m.vtables[a.File(m.Bias)] = d
+			}
+		}
+	}
+	return m.vtables
+}

@@ -54,6 +54,8 @@ type modState struct {
 	loc      dwarf.LocSections
 	declOnce sync.Once
 	declared *symbols.Declared
+	// vtables are the virtual tables of Rust's traits; nil until they are asked for.
+	vtables map[addr.File]dwarf.DIE
 }
 
 type typeKey struct {

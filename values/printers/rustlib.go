@@ -14,6 +14,16 @@ func rustPrinter(t *values.Type) *values.Printer {
 	switch {
 	case name == "&str" || name == "&mut str" || strings.HasSuffix(name, "Box<str>") || strings.HasPrefix(name, "*const str"):
 		return &rustStr
+	case isTraitObject(t):
+		return &rustTrait
+	case strings.HasSuffix(name, "::CStr") && strings.HasPrefix(name, "&"):
+		return &rustCStr
+	case strings.HasPrefix(name, "&") && (strings.HasSuffix(name, "std::path::Path") || strings.HasSuffix(name, "::OsStr")):
+		return &rustStr
+	case strings.HasPrefix(name, "core::num::nonzero::NonZero"):
+		return &rustNonZero
+	case strings.HasPrefix(name, "core::sync::atomic::Atomic"):
+		return &rustAtomicNumber
 	case strings.HasPrefix(name, "&[") || strings.HasPrefix(name, "&mut ["):
 		return &rustSlice
 	case strings.HasPrefix(name, "alloc::string::String"):
@@ -34,16 +44,21 @@ var (
 	rustSlice   = values.Printer{Display: slice, Element: fatElement}
 	rustString  = values.Printer{Display: ownedString}
 	rustVec     = values.Printer{Display: vec, Element: vecElement}
-	rustCounted = values.Printer{Display: counted}
+	rustCounted = values.Printer{Display: counted, Pointer: countedPointer}
+	rustTrait   = values.Printer{Display: traitObject, Pointer: traitPointer}
+	rustCStr    = values.Printer{Display: cString}
+	rustNonZero = values.Printer{Display: nonZero, Method: atomicMethods}
+
+	rustAtomicNumber = values.Printer{Display: rustAtomic, Method: atomicMethods}
 	// rustOther is for fat pointers with other names, and for all other types.
 	rustOther = values.Printer{Element: fatElement}
 )
 
 // rustCollections are the printers of Rust's collections and cells.
 var rustCollections = map[string]*values.Printer{
-	"std::collections::hash::map::HashMap": {Display: hashMap},
+	"std::collections::hash::map::HashMap": {Display: hashMap, Keyed: true},
 	"std::collections::hash::set::HashSet": {Display: hashSet},
-	"alloc::collections::btree::map::BTreeMap": {Display: func(r *values.Reader, v values.Value) (values.Display, bool) {
+	"alloc::collections::btree::map::BTreeMap": {Keyed: true, Display: func(r *values.Reader, v values.Value) (values.Display, bool) {
 		return btree(r, v, "BTreeMap", true)
 	}},
 	"alloc::collections::btree::set::BTreeSet": {Display: func(r *values.Reader, v values.Value) (values.Display, bool) {
@@ -55,8 +70,30 @@ var rustCollections = map[string]*values.Printer{
 	}},
 	"alloc::collections::vec_deque::VecDeque":            {Display: vecDeque},
 	"alloc::collections::vec_deque::vec_deque::VecDeque": {Display: vecDeque},
-	"core::cell::Cell": {Display: func(r *values.Reader, v values.Value) (values.Display, bool) { return cell(r, v, "Cell") }},
-	"core::cell::RefCell": {Display: func(r *values.Reader, v values.Value) (values.Display, bool) {
+	"alloc::collections::linked_list::LinkedList":        {Display: linkedList},
+	"alloc::rc::Weak":                             {Display: weak},
+	"alloc::sync::Weak":                           {Display: weak},
+	"std::path::PathBuf":                          {Display: osString},
+	"std::ffi::os_str::OsString":                  {Display: osString},
+	"alloc::ffi::c_str::CString":                  {Display: cString},
+	"std::sync::poison::mutex::Mutex":             {Display: lock("Mutex"), Method: cellMethods("data")},
+	"std::sync::mutex::Mutex":                     {Display: lock("Mutex"), Method: cellMethods("data")},
+	"std::sync::poison::rwlock::RwLock":           {Display: lock("RwLock"), Method: cellMethods("data")},
+	"std::sync::rwlock::RwLock":                   {Display: lock("RwLock"), Method: cellMethods("data")},
+	"std::sync::poison::mutex::MutexGuard":        guard("MutexGuard"),
+	"std::sync::mutex::MutexGuard":                guard("MutexGuard"),
+	"std::sync::poison::rwlock::RwLockReadGuard":  guard("RwLockReadGuard"),
+	"std::sync::rwlock::RwLockReadGuard":          guard("RwLockReadGuard"),
+	"std::sync::poison::rwlock::RwLockWriteGuard": guard("RwLockWriteGuard"),
+	"std::sync::rwlock::RwLockWriteGuard":         guard("RwLockWriteGuard"),
+	"core::cell::Ref":                             guard("Ref"),
+	"core::cell::RefMut":                          guard("RefMut"),
+	"core::time::Duration":                        {Display: rustDuration},
+	"std::time::Instant":                          {Display: rustTime("Instant")},
+	"std::time::SystemTime":                       {Display: rustTime("SystemTime")},
+	"core::option::Option":                        {Method: optionMethods},
+	"core::cell::Cell":                            {Method: cellMethods("value"), Display: func(r *values.Reader, v values.Value) (values.Display, bool) { return cell(r, v, "Cell") }},
+	"core::cell::RefCell": {Method: cellMethods("value"), Display: func(r *values.Reader, v values.Value) (values.Display, bool) {
 		n, ok := integer(r, v, "borrow")
 		if !ok {
 			return values.Display{}, false
@@ -195,22 +232,8 @@ func vec(r *values.Reader, v values.Value) (values.Display, bool) {
 
 // counted describes an Rc or Arc with its counts.
 func counted(r *values.Reader, v values.Value) (values.Display, bool) {
-	ptr, ok := firstPointer(r, v)
+	val, strong, weak, ok := countedBox(r, v)
 	if !ok {
-		return values.Display{}, false
-	}
-	box, err := r.Deref(ptr)
-	if err != nil {
-		return values.Display{}, false
-	}
-	box = r.Load(box)
-	strong, ok1 := integer(r, box, "strong")
-	weak, ok2 := integer(r, box, "weak")
-	val, ok3 := r.Field(box, "value")
-	if !ok3 {
-		val, ok3 = r.Field(box, "data")
-	}
-	if !ok1 || !ok2 || !ok3 {
 		return values.Display{}, false
 	}
 	name, word := v.Type.Strip().Name, "Rc"
