@@ -25,9 +25,9 @@ func heapCommands() []*Command {
 			Long: "These are blocks that are live at this moment: at the end of a program all it did not free, whether something still points there or not.\n\nExample:\n  leaks 5"},
 		{Name: "temporary", Group: GroupAllocs, Synopsis: "[N]", Short: "show the stacks of blocks given back before another one was allocated", Args: []ArgKind{ArgWord}, Run: stackRanker(heap.ByTemporary),
 			Long: "Such a block could often live on the stack, or be kept for the next time.\n\nExample:\n  temporary 5"},
-		{Name: "whence", Group: GroupAllocs, Raw: true, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
+		{Name: "whence", Group: GroupAllocs, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "ADDRESS", Short: "tell which recorded block an address lies in, who made it and when", Repeat: RepeatNone, Run: runWhence,
 			Long: "The address may be an expression, as for x: a pointer stands for what it points to, &NAME for the place of a variable.\n\nExamples:\n  whence 0x55555578a2c8\n  whence list->head\n  whence $1"},
-		{Name: "diff", Group: GroupAllocs, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runDiff,
+		{Name: "diff", Group: GroupAllocs, Synopsis: "MOMENT [MOMENT] [per function|line|module]\nFILE.hdb [per ...]", Short: "compare what is live at two moments, or in another capture", Args: []ArgKind{ArgMomentOrFile}, Repeat: RepeatNone, Run: runDiff,
 			Long: "The second moment is this one unless given. A moment is what goto takes. Of another capture the end is compared with this moment.\n\nExamples:\n  diff warm\n  diff 10% 90%\n  diff yesterday.hdb per line"},
 	}
 }

@@ -42,16 +42,16 @@ type evaluator struct {
 
 func valueCommands() []*Command {
 	return []*Command{
-		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Raw: true, Synopsis: "[/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Needs: NeedProgram, Run: runPrint,
+		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Needs: NeedProgram, Run: runPrint,
 			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on. " +
 				"Nothing is called. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
 				"FMT is x (hexadecimal), d, u, o, t (binary), z (hexadecimal with zeros), a (address with its symbol), c, f or s; r shows containers of libraries as the structs that they are.\n\n" +
 				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next"},
-		{Name: "ptype", Group: GroupData, Raw: true, Synopsis: "EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true), Long: "Examples:\n  ptype struct page\n  ptype index->pages"},
-		{Name: "whatis", Aliases: []string{"what"}, Group: GroupData, Raw: true, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
+		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true), Long: "Examples:\n  ptype struct page\n  ptype index->pages"},
+		{Name: "whatis", Aliases: []string{"what"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
 		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedLive, Run: infoLocals},
 		{Name: "args", Group: GroupData, Short: "show the arguments of the selected frame", Needs: NeedLive, Run: infoArgs},
-		{Name: "display", Group: GroupData, Raw: true, Synopsis: "[/FMT] [EXPRESSION]", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
+		{Name: "display", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "print an expression now and at each stop", Needs: NeedProgram, Run: runDisplay,
 			Long: "Without EXPRESSION it prints all of them. `undisplay` ends it. The formats i and s examine memory, as x does.\n\nExamples:\n  display size\n  display/x flags\n  display/2i $pc"},
 		{Name: "undisplay", Group: GroupData, Synopsis: "[N...]", Short: "show expressions no more at each stop", Run: runUndisplay, Repeat: RepeatNone, Long: "Example:\n  undisplay 2"},
 	}

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"hdb/capture"
 	"hdb/console/line"
 	"hdb/console/screen"
-	"hdb/internal/cond"
 )
 
 // A completer finds what could stand in a line.
@@ -98,9 +96,15 @@ func (k completer) argument(cmd *Command, left, rest string) (int, []string) {
 	}
 	switch kind {
 	case ArgSetting, ArgValue:
+		if name, expr, ok := strings.Cut(rest, " "); ok && (name == "var" || name == "variable") {
+			return k.expression(left, expr, false)
+		}
 		return k.settingWords(left, rest)
-	case ArgCondition:
-		word = word[strings.LastIndexAny(word, "(!&|=<>")+1:]
+	case ArgCondition, ArgExpression:
+		return k.expression(left, rest, kind == ArgCondition)
+	}
+	if last := len(before) - 1; last >= 0 && (before[last] == "--from" || before[last] == "--to") {
+		kind = ArgMoment
 	}
 	return len(left) - len(word), k.wordsOf(kind, cmd, word)
 }
@@ -136,30 +140,14 @@ func (k completer) wordsOf(kind ArgKind, cmd *Command, word string) []string {
 			names = append(names, s.Name)
 		}
 		return line.StartingWith(names, word)
-	case ArgCondition:
-		var names []string
-		for _, f := range cond.Fields() {
-			names = append(names, f.Name)
-		}
-		return line.StartingWith(append(names, `func("`, `module("`, `caller("`, "kind"), word)
 	case ArgMoment:
 		return k.moments(word)
+	case ArgMomentOrFile:
+		return append(k.moments(word), line.FileNames(word)...)
 	case ArgWord:
 		return line.StartingWith(synopsisWords(cmd.Synopsis), word)
 	}
 	return nil
-}
-
-// moments completes what goto and diff take.
-func (k completer) moments(word string) []string {
-	names := []string{"peak", "start", "end"}
-	for i := range k.c.s.Recorded.Stops() {
-		names = append(names, "stop"+strconv.Itoa(i+1))
-	}
-	for _, m := range k.c.s.Recorded.Marks() {
-		names = append(names, m.Name)
-	}
-	return line.StartingWith(names, word)
 }
 
 // synopsisWords are the lower-case words of a synopsis: what is typed as it stands.
@@ -188,33 +176,6 @@ func (k completer) commandNames(word string) []string {
 	}
 	for name := range k.c.interp.defined {
 		names = append(names, name)
-	}
-	return line.StartingWith(names, word)
-}
-
-// functionNames completes a function; nothing is offered for an empty word,
-// which would read every symbol there is.
-func (k completer) functionNames(word string) []string {
-	if word == "" {
-		return nil
-	}
-	re, err := regexp.Compile("^" + regexp.QuoteMeta(word))
-	if err != nil {
-		return nil
-	}
-	fns, err := k.c.s.Names().Symbols.Functions(re)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, f := range fns {
-		name := f.Name
-		if i := strings.IndexAny(name, "( "); i > 0 {
-			name = name[:i]
-		}
-		if len(names) < line.MaxCandidates {
-			names = append(names, name)
-		}
 	}
 	return line.StartingWith(names, word)
 }

@@ -89,22 +89,24 @@ type ArgKind uint8
 
 // The kinds.
 const (
-	ArgNone      ArgKind = iota
-	ArgCommand           // a command's name
-	ArgHelp              // the name of a command, a group or a topic
-	ArgSub               // one of Sub
-	ArgFile              // a path
-	ArgLocation          // a function, file:line or allocator word
-	ArgFunction          // a function
-	ArgSource            // a source file
-	ArgStop              // a stop's number
-	ArgThread            // a thread's number
-	ArgSetting           // a setting
-	ArgValue             // a value of the setting before
-	ArgSignal            // a signal's name
-	ArgCondition         // a word of the condition language
-	ArgMoment            // a moment of a recording
-	ArgWord              // one of the words that the synopsis names in lower case
+	ArgNone         ArgKind = iota
+	ArgCommand              // a command's name
+	ArgHelp                 // the name of a command, a group or a topic
+	ArgSub                  // one of Sub
+	ArgFile                 // a path
+	ArgLocation             // a function, file:line or allocator word
+	ArgFunction             // a function
+	ArgSource               // a source file
+	ArgStop                 // a stop's number
+	ArgThread               // a thread's number
+	ArgSetting              // a setting
+	ArgValue                // a value of the setting before
+	ArgSignal               // a signal's name
+	ArgCondition            // a word of the condition language
+	ArgMoment               // a moment of a recording
+	ArgMomentOrFile         // or a capture
+	ArgExpression           // an expression of the program
+	ArgWord                 // one of the words that the synopsis names in lower case
 )
 
 // Repeat is what an empty line does after a command.

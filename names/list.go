@@ -82,6 +82,20 @@ func (s Symbols) Functions(re *regexp.Regexp) ([]FunctionInfo, error) {
 	return out, nil
 }
 
+// FunctionNames are the names of functions that match, those included that were only inlined,
+// sorted, each once.
+func (s Symbols) FunctionNames(match func(name string) bool) []string {
+	var all []string
+	for _, m := range s.r.Images() {
+		if s.r.reading.GivenUp() {
+			break
+		}
+		all = append(all, m.Object.FunctionNames(match, s.r.reading.GivenUp)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // SourceFiles are the source files that the debug info names, sorted.
 func (s Symbols) SourceFiles() ([]string, error) {
 	objs := s.r.Images()

@@ -70,6 +70,42 @@ func (o *Object) MatchFunctions(re *regexp.Regexp, ended func() bool) []Function
 	return found.sorted()
 }
 
+// FunctionNames are the names of functions, as Function.Name has them, that match: also of
+// those that have no code but where they were inlined. Each may be there several times. It
+// goes through all names, or as far as it comes until ended says so.
+func (o *Object) FunctionNames(match func(name string) bool, ended func() bool) []string {
+	var all []string
+	add := func(name string) {
+		if match(name) {
+			all = append(all, name)
+		}
+	}
+	elf.Guard(func() {
+		if dw, _ := o.DWARF.read(); dw != nil {
+			for i, e := range dw.nameIndex().Entries {
+				if i%namesPart == 0 && ended() {
+					return
+				}
+				add(dw.describe(dw.bodies()[e.Unit], e.Off).function)
+			}
+		}
+		for _, fn := range o.golang.named(match) {
+			all = append(all, fn.Name)
+		}
+		for _, t := range o.Symtab.tables() {
+			for i := 1; i < t.Len(); i++ {
+				if i%namesPart == 1 && ended() {
+					return
+				}
+				if s := t.Sym(i); s.IsCode() && s.Type != elf.TypeNone {
+					add(Demangle(s.Name))
+				}
+			}
+		}
+	})
+	return all
+}
+
 // namesPart is how many names are looked at between two questions whether to go on: some
 // milliseconds' work.
 const namesPart = 256

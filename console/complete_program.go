@@ -1,0 +1,187 @@
+package console
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/console/line"
+	"hdb/internal/cond"
+	"hdb/query"
+	"hdb/session"
+)
+
+// functionNames completes a function by its name, qualified or not; nothing is offered for an
+// empty word, which would read every symbol there is. All words begin as typed, unless there
+// is one function alone, or all are of one scope: then its whole name is offered.
+func (k completer) functionNames(word string) []string {
+	if word == "" {
+		return nil
+	}
+	var whole, inner, short []string
+	for _, name := range k.functions(func(name string) bool { return nameAt(name, word) >= 0 }) {
+		i := nameAt(name, word)
+		switch name = query.WithoutParameters(name); {
+		case i >= len(name): // it is of a parameter's type
+		case i == 0:
+			whole = append(whole, name)
+		default:
+			inner, short = append(inner, name), append(short, name[i:])
+		}
+	}
+	words := line.StartingWith(append(whole, short...), word)
+	if len(whole) == 0 && strings.Contains(commonPrefix(inner), word) {
+		words = line.StartingWith(inner, "")
+	}
+	return words[:min(len(words), line.MaxCandidates)]
+}
+
+// functions are those of the program and its libraries that match, of a capture those in its
+// stacks.
+func (k completer) functions(match func(name string) bool) []string {
+	if k.c.s.Mode() != session.Saved {
+		return k.c.s.Names().Symbols.FunctionNames(match)
+	}
+	p, err := k.c.s.Queries.Profile(query.ProfileParts{})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range p.Frames {
+		if match(f.Function) {
+			names = append(names, f.Function)
+		}
+	}
+	return names
+}
+
+// nameAt is where a function's name, or that without some of its scopes, begins with a word;
+// -1: nowhere.
+func nameAt(name, word string) int {
+	if strings.HasPrefix(name, word) {
+		return 0
+	}
+	for i := 0; ; {
+		j := strings.Index(name[i:], "::"+word)
+		if j < 0 {
+			return -1
+		}
+		if i += j + 2; !strings.ContainsAny(name[:i], "(<") {
+			return i
+		}
+		return -1
+	}
+}
+
+// commonPrefix is what all words begin with.
+func commonPrefix(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	first, last := slices.Min(words), slices.Max(words)
+	n := 0
+	for n < len(first) && n < len(last) && first[n] == last[n] {
+		n++
+	}
+	return first[:n]
+}
+
+// moduleNames completes what module("...") asks for.
+func (k completer) moduleNames(word string) []string {
+	var all []string
+	for _, m := range k.c.s.Names().ModuleInfos() {
+		all = append(all, filepath.Base(m.Name))
+	}
+	return line.StartingWith(all, word)
+}
+
+// The ends of lines behind which something special can stand.
+var (
+	openPredicate = regexp.MustCompile(`\b(func|caller|module)\("([^"]*)$`)
+	threadNumber  = regexp.MustCompile(`\bthread *[!=]= *([0-9]*)$`)
+	numberedEvent = regexp.MustCompile(`#[0-9]*$`)
+	registerName  = regexp.MustCompile(`\$[a-z0-9_]*$`)
+	memberName    = regexp.MustCompile(`([A-Za-z_$][\w$]*(?:(?:->|\.|::)\w+|\[[^\]]*\])*)(->|\.)(\w*)$`)
+	plainName     = regexp.MustCompile(`[A-Za-z_]\w*$`)
+)
+
+// expression completes the end of a condition, or of an expression of the program.
+func (k completer) expression(left, rest string, condition bool) (int, []string) {
+	at := func(word string) int { return len(left) - len(word) }
+	if m := openPredicate.FindStringSubmatch(rest); m != nil && condition {
+		names := k.functionNames
+		if m[1] == "module" {
+			names = k.moduleNames
+		}
+		words := names(m[2])
+		for i := range words {
+			words[i] += `")`
+		}
+		return at(m[2]), words
+	}
+	if m := threadNumber.FindStringSubmatch(rest); m != nil && condition {
+		return at(m[1]), slices.DeleteFunc(k.threadNumbers(m[1]), func(w string) bool { return w == "apply" })
+	}
+	if word := numberedEvent.FindString(rest); word != "" && condition {
+		return at(word), k.eventNumbers(word)
+	}
+	if word := registerName.FindString(rest); word != "" {
+		return at(word), k.registers(word)
+	}
+	if m := memberName.FindStringSubmatch(rest); m != nil {
+		return at(m[3]), line.StartingWith(k.c.s.Values.Members(m[1]), m[3])
+	}
+	word := plainName.FindString(rest)
+	names := k.c.s.Values.Variables()
+	if condition {
+		for _, f := range cond.Fields() {
+			names = append(names, f.Name)
+		}
+		names = append(names, `func("`, `module("`, `caller("`, "kind")
+	}
+	return at(word), line.StartingWith(names, word)
+}
+
+// registers completes $NAME.
+func (k completer) registers(word string) []string {
+	names := []string{"$pc", "$sp", "$fp"}
+	regs, err := k.c.s.Selection.Registers()
+	if err != nil {
+		return nil
+	}
+	for _, r := range regs {
+		names = append(names, "$"+r.Name)
+	}
+	return line.StartingWith(names, word)
+}
+
+// moments completes what goto and diff take.
+func (k completer) moments(word string) []string {
+	if strings.HasPrefix(word, "#") {
+		return k.eventNumbers(word)
+	}
+	names := []string{"peak", "start", "end"}
+	for i := range k.c.s.Recorded.Stops() {
+		names = append(names, "stop"+strconv.Itoa(i+1))
+	}
+	for _, m := range k.c.s.Recorded.Marks() {
+		names = append(names, m.Name)
+	}
+	return line.StartingWith(names, word)
+}
+
+// eventNumbers completes #N by the numbers that one may have seen: of the events that were
+// stopped at or marked.
+func (k completer) eventNumbers(word string) []string {
+	var names []string
+	for _, st := range k.c.s.Recorded.Stops() {
+		names = append(names, fmt.Sprintf("#%d", max(st.Event, st.Seq)))
+	}
+	for _, m := range k.c.s.Recorded.Marks() {
+		names = append(names, fmt.Sprintf("#%d", m.Seq))
+	}
+	return line.StartingWith(slices.DeleteFunc(names, func(n string) bool { return n == "#0" }), word)
+}
