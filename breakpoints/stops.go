@@ -46,6 +46,7 @@ type Spec struct {
 	Offset   int      // StopLine without Line: lines from the current one
 	Addr     addr.Run // StopAddress
 	Regexp   *regexp.Regexp
+	Caught   string // StopFunction of a runtime: the event that it stands for, as throw
 	Nth      uint64 // StopAlloc, StopFree: the event's number, 0 any
 	Thread   int    // thread number, 0 any
 	Cond     *cond.Cond

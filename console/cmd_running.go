@@ -50,6 +50,14 @@ func runningCommands() []*Command {
 			Long: "Without a location it is next that does not go back in a loop. It also ends when the function returns.\n\nExample:\n  until 240"},
 		{Name: "advance", Aliases: []string{"adv"}, Group: GroupRunning, Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation},
 			Short: "run to a location", Needs: NeedLive, Run: located((*session.Stepping).Advance), Long: "Example:\n  advance index.cc:188"},
+		{Name: "jump", Aliases: []string{"j"}, Group: GroupRunning, Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation}, Repeat: RepeatNone,
+			Short: "go on at another place", Needs: NeedLive, Run: runJump, Long: "The stack and the registers stay as they are: to a place in another function it asks first. `jump *ADDRESS` skips no prologue.\n\nExample:\n  jump 241"},
+		{Name: "return", Aliases: []string{"ret"}, Group: GroupRunning, Synopsis: "[EXPRESSION]", Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone,
+			Short: "leave the selected frame's function at once", Needs: NeedLive, Run: runReturn, Long: "The thread stands behind the call then, as if the function had returned the value. Nothing of the function, or of those that it called, runs any more: no destructors, no unlocking.\n\nExample:\n  return -1"},
+		{Name: "signal", Group: GroupRunning, Synopsis: "SIGNAL|0", Args: []ArgKind{ArgSignal}, Repeat: RepeatNone,
+			Short: "go on with a signal, or without the one that stopped the program", Needs: NeedLive, Run: runSignal, Long: "Examples:\n  signal 0\n  signal SIGUSR1"},
+		{Name: "skip", Group: GroupRunning, Synopsis: "[function] [NAME]\nfile [NAME]\ndelete|enable|disable [N]", Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone,
+			Short: "have step not enter a function, or the functions of a file", Run: runSkip, Long: "Without a name it is the function, or the file, of the selected frame. * in a name stands for any text. `info skip` lists them.\n\nExamples:\n  skip std::*\n  skip file third_party/*"},
 	}
 }
 

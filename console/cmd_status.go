@@ -43,6 +43,7 @@ func statusCommands() []*Command {
 				{Name: "symbol", Aliases: []string{"sym", "sy", "symb", "symbo"}, Short: "name the symbol at an address", Synopsis: "ADDRESS", Raw: true, Needs: NeedProgram, Run: infoSymbol, Repeat: none, Long: "Example:\n  info symbol 0x55555555513a"},
 				{Name: "address", Short: "tell where a symbol is", Synopsis: "SYMBOL", Raw: true, Args: []ArgKind{ArgFunction}, Needs: NeedProgram, Run: infoAddress, Repeat: none, Long: "Example:\n  info address main"},
 				{Name: "signals", Aliases: []string{"handle"}, Short: "tell what happens at signals", Synopsis: "[SIGNAL]", Args: []ArgKind{ArgSignal}, Run: infoSignals, Repeat: none, Long: "Example:\n  info signals SIGUSR1"},
+				{Name: "skip", Short: "list what step does not enter", Run: infoSkip, Repeat: none},
 				{Name: "proc", Short: "tell about the process", Synopsis: "[mappings]", Args: []ArgKind{ArgWord}, Needs: NeedLive, Run: infoProc, Repeat: none, Long: "Example:\n  info proc mappings"},
 				{Name: "mappings", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: NeedLive, Run: infoMappings, Repeat: none},
 				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file", Needs: NeedProgram, Run: infoProgram, Repeat: none},

@@ -41,7 +41,8 @@ func stopCommands() []*Command {
 			Long: "With `once` the next hit disables the stop again, with `delete` it deletes it, with `count` the COUNT-th hit disables it.\n\nExamples:\n  enable 2\n  enable delete 3"},
 		{Name: "disable", Aliases: []string{"dis"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "keep stops from acting", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDisable, Long: "Examples:\n  disable\n  disable 2-4"},
 		{Name: "toggle", Group: GroupStops, Synopsis: "N...", Short: "enable a disabled stop, disable an enabled one", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runToggle, Long: "Example:\n  toggle 2"},
-		{Name: "catch", Group: GroupStops, Synopsis: "fork|exec", Short: "stop when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(true), Long: "Example:\n  catch exec"},
+		{Name: "catch", Group: GroupStops, Raw: true, Synopsis: "throw|rethrow|catch|panic [if CONDITION]\nfork|exec\nsignal SIGNAL", Short: "stop at exceptions, signals, or when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(true),
+			Long: "throw, rethrow and catch are what the runtime of C++ does with an exception, panic is Rust's: a numbered stop, which says the type that is thrown, and selects the user's frame. `catch signal` is `handle SIGNAL stop print`.\n\nExamples:\n  catch throw\n  catch exec"},
 		{Name: "uncatch", Group: GroupStops, Synopsis: "fork|exec", Short: "stop no more when the program forks or executes another", Args: []ArgKind{ArgWord}, Repeat: RepeatNone, Run: catcher(false), Long: "Example:\n  uncatch exec"},
 		{Name: "condition", Aliases: []string{"cond"}, Group: GroupStops, Raw: true, Synopsis: "N [CONDITION]", Short: "give a stop another condition, or none", Args: []ArgKind{ArgStop, ArgCondition}, Repeat: RepeatNone, Run: runCondition,
 			Long: "Example:\n  condition 1 size > 64k && live > 1GiB"},
@@ -139,6 +140,8 @@ func stopWord(st *breakpoints.Stop) string {
 	switch {
 	case st.Kind == breakpoints.StopWatch:
 		return "watchpoint"
+	case st.Caught != "":
+		return "catchpoint"
 	case st.Temporary:
 		return "temporary breakpoint"
 	}
@@ -150,8 +153,12 @@ func what(st *breakpoints.Stop) string {
 	switch {
 	case st.Kind == breakpoints.StopAlloc, st.Kind == breakpoints.StopFree, st.Kind == breakpoints.StopWatch:
 		return st.Spec.String()
+	case st.Caught != "" && st.Pending:
+		return st.Caught + ": the runtime is not loaded yet, pending"
 	case st.Pending:
 		return st.Spec.String() + ": no such place yet, pending"
+	case st.Caught != "":
+		return fmt.Sprintf("%s: %s", st.Caught, placeText(st.Places[0]))
 	case len(st.Places) == 1:
 		return placeText(st.Places[0])
 	}
@@ -452,11 +459,33 @@ func runToggle(_ context.Context, c *Console, in Input) error {
 }
 
 func catcher(on bool) func(context.Context, *Console, Input) error {
-	return func(_ context.Context, c *Console, in Input) error {
-		if len(in.Args) != 1 {
-			return fmt.Errorf("%s: fork or exec must follow", in.Name)
+	return func(ctx context.Context, c *Console, in Input) error {
+		event, rest := splitWord(in.Raw)
+		switch event {
+		case "":
+			return fmt.Errorf("%s: throw, rethrow, catch, panic, signal, fork or exec must follow", in.Name)
+		case "fork", "vfork", "exec":
+			return c.s.Catches.Catch(event, on)
+		case "signal":
+			how := "stop"
+			if !on {
+				how = "nostop"
+			}
+			return runHandle(ctx, c, Input{Name: in.Name, Args: append(strings.Fields(rest), how)})
 		}
-		return c.s.Catches.Catch(in.Args[0], on)
+		if !on {
+			return fmt.Errorf("%s %s: it is a numbered stop: delete it", in.Name, event)
+		}
+		_, condition := cutCondition(" " + rest)
+		if condition == "" && rest != "" {
+			return fmt.Errorf("catch %s: %q: `if CONDITION` expected", event, rest)
+		}
+		st, err := c.s.Stops.CatchException(event, condition, false)
+		if err != nil {
+			return err
+		}
+		tellStop(c, in, st)
+		return nil
 	}
 }
 

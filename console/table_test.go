@@ -156,7 +156,7 @@ func TestUnbuiltWords(t *testing.T) {
 		{"help printf", "printf: print shows values"},
 		{"call f(1)", "call: print shows values; nothing is called in the program"},
 		{"disass main", "disass: whole functions are not disassembled yet"},
-		{"jump 12", "jump: "}, {"core x", "core: "}, {"hbreak main", "hbreak: "},
+		{"core x", "core: "}, {"hbreak main", "hbreak: "},
 	} {
 		out, errs, code := play(t, tc.line)
 		if !strings.HasPrefix(errs, "error: "+tc.want) || strings.Count(errs, "\n") != 1 || out != "" || code != ExitFailed {

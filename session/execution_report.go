@@ -25,6 +25,7 @@ type Report struct {
 	Exit     inferior.ExitStatus
 	Watch    *WatchHit
 	Finished *Finished
+	Thrown   string // the type of the exception that is thrown, caught or thrown again
 	Exec     string // the program now running, after an exec
 	Child    int    // the process forked
 	Elapsed  time.Duration
@@ -62,6 +63,8 @@ func (r *Report) Headline() string {
 		switch {
 		case h.Kind == breakpoints.StopWatch:
 			word = "watchpoint"
+		case h.Caught != "":
+			word = "catchpoint"
 		case h.Temporary:
 			word = "temporary breakpoint"
 		}
@@ -82,6 +85,9 @@ func (r *Report) Headline() string {
 
 // cause is the part of the headline between the numbered stops and the thread.
 func (r *Report) cause() string {
+	if i := slices.IndexFunc(r.Hits, func(st *breakpoints.Stop) bool { return st.Caught != "" }); i >= 0 && r.Event == nil {
+		return strings.TrimSpace(r.Hits[i].Caught + " " + r.Thrown)
+	}
 	switch {
 	case r.Event != nil:
 		return fmt.Sprintf("#%d %s", r.Event.Seq, r.Event.Call())
@@ -156,6 +162,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 	x.sel.selectThread(t, first)
 	r.Thread = x.sel.threadInfo(t)
 	x.watchHit(stop, r)
+	x.caught(r, t)
 	x.showFrames(r)
 	x.recorder.logStop(r)
 	x.dropTemporaries(r)
@@ -177,7 +184,7 @@ func (x *Execution) showFrames(r *Report) {
 	if x.sel.thread == nil {
 		return
 	}
-	placed := r.Event == nil && !atAnyPlace[r.Reason]
+	placed := r.Event == nil && !atAnyPlace[r.Reason] && !slices.ContainsFunc(r.Hits, func(st *breakpoints.Stop) bool { return st.Caught != "" })
 	limit := defaultDepth
 	if placed {
 		limit = 1

@@ -143,7 +143,7 @@ func (s *Session) wire() {
 		common: c, account: s.account, demand: s.demand, sel: s.Selection, loc: s.Locations,
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: s.forget,
 	}
-	s.Stepping = &Stepping{c, s.Selection, s.Locations, s.Execution}
+	s.Stepping = &Stepping{common: c, sel: s.Selection, loc: s.Locations, exec: s.Execution}
 
 	s.Recorded = &Recorded{common: c, account: s.account, recorder: s.Recorder}
 	s.Recorder.status = s.Recorded.Status

@@ -9,6 +9,8 @@ type Stepping struct {
 	sel  *Selection
 	loc  *Locations
 	exec *Execution
+
+	Skips Skips // what step does not enter
 }
 
 // Step runs to the start of another line, n times, entering functions.

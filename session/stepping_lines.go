@@ -259,6 +259,9 @@ func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 		return 0, false
 	}
 	fn, ok := obj.FunctionAt(pc.File(mod.Bias))
+	if ok && s.skipped(pc) {
+		return 0, false
+	}
 	if ok && fn.Line != 0 && fn.Low == pc.File(mod.Bias) {
 		return fn.Breakpoint.Run(mod.Bias), true
 	}
@@ -267,11 +270,27 @@ func (s *Stepping) stepEntry(pc addr.Run) (addr.Run, bool) {
 		return pc, s.settings.StepIntoBare
 	}
 	for _, p := range s.names.Places.OfFunction(name) {
+		if s.skipped(p.Addr) {
+			return 0, false
+		}
 		if p.Line != 0 || s.settings.StepIntoBare {
 			return p.Addr, true
 		}
 	}
 	return 0, false
+}
+
+// skipped tells whether the user wants the function at pc passed over.
+func (s *Stepping) skipped(pc addr.Run) bool {
+	if len(s.Skips.list) == 0 {
+		return false
+	}
+	fs := s.names.Modules.Frames(addr.PC(pc))
+	if len(fs) == 0 {
+		return false
+	}
+	f := fs[len(fs)-1]
+	return s.Skips.passes(f.Function, f.Linkage, f.File)
 }
 
 // stubName is the function that the PLT stub at pc stands for.

@@ -1,0 +1,150 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"hdb/console/screen"
+	"hdb/session"
+)
+
+func runJump(_ context.Context, c *Console, in Input) error {
+	if in.Raw == "" {
+		return errors.New("jump: a location must follow: a line, a function or *ADDRESS")
+	}
+	p, inside, err := c.s.Stepping.JumpPlace(in.Raw)
+	if err != nil {
+		return fmt.Errorf("jump: %w", err)
+	}
+	if !inside && !c.confirm("%s is not in the function of the innermost frame. Jump anyway?", placeText(p)) {
+		return nil
+	}
+	if !c.cfg.JSON {
+		c.say("continuing at %s", placeText(p))
+	}
+	return reported(c, in)(c.s.Stepping.Jump(p.Addr))
+}
+
+func runReturn(_ context.Context, c *Console, in Input) error {
+	f, err := c.s.Selection.Frame()
+	if err != nil {
+		return err
+	}
+	if !c.confirm("Make %s return now?", screen.ShortName(f.Function)) {
+		return nil
+	}
+	r, err := c.s.Stepping.Return(c.s.Values, in.Raw)
+	if err != nil {
+		return fmt.Errorf("return: %w", err)
+	}
+	return reported(c, in)(r, nil)
+}
+
+func runSignal(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) != 1 {
+		return errors.New("signal: a signal must follow, or 0 for none")
+	}
+	if !c.cfg.JSON {
+		if in.Args[0] == "0" {
+			c.say("continuing without a signal")
+		} else {
+			c.say("continuing with signal %s", in.Args[0])
+		}
+	}
+	return reported(c, in)(c.s.Stepping.Signal(in.Args[0]))
+}
+
+// runSkip is skip with its own words.
+func runSkip(_ context.Context, c *Console, in Input) error {
+	skips := &c.s.Stepping.Skips
+	word, rest := splitWord(in.Raw)
+	switch word {
+	case "delete", "enable", "disable":
+		return changeSkips(skips, word, rest)
+	case "file":
+		if rest == "" {
+			f, err := c.s.Selection.Frame()
+			if err != nil || f.File == "" {
+				return errors.Join(err, errors.New("skip file: the selected frame has no source file: give a name"))
+			}
+			rest = f.File
+		}
+		return tellSkip(c, in)(skips.Add("", rest))
+	case "function":
+		word = rest
+	default:
+		word = in.Raw
+	}
+	if word == "" {
+		f, err := c.s.Selection.Frame()
+		if err != nil || f.Function == "" {
+			return errors.Join(err, errors.New("skip: the selected frame has no name: give one"))
+		}
+		word = f.Function
+	}
+	return tellSkip(c, in)(skips.Add(word, ""))
+}
+
+func changeSkips(skips *session.Skips, verb, number string) error {
+	id := 0
+	if number != "" {
+		var err error
+		if id, err = strconv.Atoi(number); err != nil || id < 1 {
+			return fmt.Errorf("skip %s: %q: the number of a skip expected: see info skip", verb, number)
+		}
+	}
+	if verb == "delete" {
+		return skips.Delete(id)
+	}
+	return skips.Enable(id, verb == "enable")
+}
+
+type skipView struct {
+	ID       int    `json:"skip"`
+	Function string `json:"function,omitempty"`
+	File     string `json:"file,omitempty"`
+	Enabled  bool   `json:"enabled"`
+}
+
+// tellSkip shows a skip that was made.
+func tellSkip(c *Console, in Input) func(*session.Skip, error) error {
+	return func(x *session.Skip, err error) error {
+		if err != nil {
+			return err
+		}
+		c.show(in, skipView(*x), func(o *screen.Output) { o.Printf("%s\n", skipText(x)) })
+		return nil
+	}
+}
+
+func skipText(x *session.Skip) string {
+	off := ""
+	if !x.Enabled {
+		off = "  (disabled)"
+	}
+	if x.File != "" {
+		return fmt.Sprintf("skip %d: functions of %s%s", x.ID, x.File, off)
+	}
+	return fmt.Sprintf("skip %d: %s%s", x.ID, x.Function, off)
+}
+
+func infoSkip(_ context.Context, c *Console, in Input) error {
+	all := c.s.Stepping.Skips.All()
+	views := make([]skipView, 0, len(all))
+	for _, x := range all {
+		views = append(views, skipView(*x))
+	}
+	c.show(in, struct {
+		Skips []skipView `json:"skips"`
+	}{views}, func(o *screen.Output) {
+		for _, x := range all {
+			o.Printf("%s\n", skipText(x))
+		}
+		if len(all) == 0 {
+			o.Printf("step enters all functions with lines: see `help skip`\n")
+		}
+	})
+	return nil
+}

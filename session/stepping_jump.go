@@ -1,0 +1,157 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/unwind"
+)
+
+// errInProbe is the error for moving a thread that stands in the probe's code: the probe
+// has to finish what it does first.
+var errInProbe = errors.New("the thread stands at an allocation, in the code that hdb has put into the process: stepi takes it out of that first")
+
+// movable is the selected thread, if its registers can be changed to have it go on elsewhere.
+func (s *Stepping) movable() (*inferior.Thread, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	if s.sel.thread == nil {
+		return nil, ErrNoStack
+	}
+	if _, in := s.sel.InProbe(); in {
+		return nil, errInProbe
+	}
+	return s.sel.thread, nil
+}
+
+// JumpPlace is the one place that a location means, and whether it is in the function in
+// which the thread stands.
+func (s *Stepping) JumpPlace(location string) (p breakpoints.Place, inside bool, err error) {
+	t, err := s.movable()
+	if err != nil {
+		return p, false, err
+	}
+	places, err := s.loc.Places(location)
+	switch {
+	case err != nil:
+		return p, false, err
+	case len(places) == 0:
+		return p, false, fmt.Errorf("%s is nowhere in the loaded modules", location)
+	case len(places) > 1:
+		return p, false, fmt.Errorf("%s is %d places: say which by *ADDRESS", location, len(places))
+	}
+	regs, err := t.Regs()
+	if err != nil {
+		return p, false, err
+	}
+	var from, to line
+	from.locate(s.names, regs.PC())
+	to.locate(s.names, places[0].Addr)
+	return places[0], from.function != 0 && from.function == to.function, nil
+}
+
+// Jump lets the program go on at an address. The stack stays as it is.
+func (s *Stepping) Jump(at addr.Run) (*Report, error) {
+	t, err := s.movable()
+	if err != nil {
+		return nil, err
+	}
+	regs, err := t.Regs()
+	if err != nil {
+		return nil, err
+	}
+	regs.Rip = uint64(at)
+	if err := t.SetRegs(regs); err != nil {
+		return nil, err
+	}
+	return s.exec.Continue(0)
+}
+
+// Signal lets the program go on with a signal for the selected thread, "0" for none,
+// instead of the one that it stopped for.
+func (s *Stepping) Signal(name string) (*Report, error) {
+	if err := s.live(); err != nil {
+		return nil, err
+	}
+	t := s.sel.thread
+	if t == nil {
+		return nil, ErrNoStack
+	}
+	n := 0
+	if name != "0" {
+		var err error
+		if n, err = inferior.SignalNumber(name); err != nil {
+			return nil, err
+		}
+	}
+	t.SetPendingSignal(n)
+	return s.exec.Continue(0)
+}
+
+// restored are the registers that a function restores for its caller, beside the stack
+// pointer and the PC (System V ABI, figure 3.4).
+var restored = map[unwind.Reg]func(*inferior.Registers) *uint64{
+	unwind.RBX: func(r *inferior.Registers) *uint64 { return &r.Rbx },
+	unwind.RBP: func(r *inferior.Registers) *uint64 { return &r.Rbp },
+	unwind.R12: func(r *inferior.Registers) *uint64 { return &r.R12 },
+	unwind.R13: func(r *inferior.Registers) *uint64 { return &r.R13 },
+	unwind.R14: func(r *inferior.Registers) *uint64 { return &r.R14 },
+	unwind.R15: func(r *inferior.Registers) *uint64 { return &r.R15 },
+}
+
+// Return leaves the function of the selected frame at once, with those further in: nothing
+// of them runs any more. expr is the value that it returns, "" for whatever is in the
+// registers. The thread stands behind the call then.
+func (s *Stepping) Return(values *Values, expr string) (*Report, error) {
+	t, err := s.movable()
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.sel.liveFrame()
+	switch {
+	case err != nil:
+		return nil, err
+	case f.Inlined:
+		return nil, fmt.Errorf("%s was inlined: there is no return from it", f.Function)
+	}
+	result, err := values.returnValue(expr)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := s.sel.walker.raw(t, defaultDepth, s.sel.code)
+	if err != nil {
+		return nil, err
+	}
+	at := 0
+	for at < len(raw.Frames) && raw.Frames[at].CFA != f.CFA {
+		at++
+	}
+	if at+1 >= len(raw.Frames) {
+		return nil, fmt.Errorf("frame %d is the outermost%s", f.Num, because(raw.Truncated))
+	}
+	if caller := raw.Frames[at+1]; caller.Signal || caller.How.Guess() {
+		return nil, fmt.Errorf("%s was called by a signal, or its caller is a guess: no return from it", f.Function)
+	}
+	regs, err := t.Regs()
+	if err != nil {
+		return nil, err
+	}
+	caller := raw.Frames[at+1].Regs
+	for reg, place := range restored {
+		if v, ok := caller.Get(reg); ok {
+			*place(&regs) = v
+		}
+	}
+	regs.Rsp, regs.Rip = uint64(f.CFA), uint64(raw.Frames[at+1].PC.Addr())
+	if err := result.put(t, &regs); err != nil {
+		return nil, err
+	}
+	s.sel.walkAgain()
+	s.sel.code = addr.Code{}
+	s.exec.demand.hits = nil // the thread is no longer where they were met
+	return s.exec.reportHere("return"), nil
+}

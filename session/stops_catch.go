@@ -1,0 +1,74 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/values/printers"
+)
+
+// runtimeEvents are functions of the languages' runtimes that stand for an event (Itanium
+// C++ ABI: Exception Handling, section 2.4 and 2.5; the Rust standard library).
+var runtimeEvents = map[string]string{
+	"throw": "__cxa_throw", "rethrow": "__cxa_rethrow", "catch": "__cxa_begin_catch", "panic": "rust_panic",
+}
+
+// CatchException sets a stop where the runtime throws an exception, throws it again,
+// begins to handle it, or where Rust panics. condition may be "".
+func (s *Stops) CatchException(event, condition string, temporary bool) (*breakpoints.Stop, error) {
+	function, ok := runtimeEvents[event]
+	if !ok {
+		return nil, fmt.Errorf("catch %q: not known: use throw, rethrow, catch, panic, fork or exec", event)
+	}
+	if s.mode() == Saved {
+		return nil, ErrSaved
+	}
+	st := breakpoints.NewStop(breakpoints.Spec{Kind: breakpoints.StopFunction, Location: function, Function: function, Caught: event})
+	st.Temporary = temporary
+	if err := st.SetCondition(condition); err != nil {
+		return nil, fmt.Errorf("condition: %w", err)
+	}
+	return s.add(st)
+}
+
+// caught adds the type of the exception to the report of a stop at one.
+func (x *Execution) caught(r *Report, t *inferior.Thread) {
+	for _, st := range r.Hits {
+		if st.Caught != "throw" || r.Event != nil || t == nil {
+			continue
+		}
+		regs, err := t.Regs()
+		if err != nil {
+			return
+		}
+		r.Thrown = x.typeOf(addr.Run(regs.Arg(1))) // __cxa_throw(object, typeinfo, destructor)
+	}
+}
+
+// maxTypeName bounds the name of a type in the inferior.
+const maxTypeName = 512
+
+// typeOf is the type that a std::type_info describes: its second word points to the
+// mangled name (Itanium C++ ABI, section 2.9.4). "" if it does not.
+func (x *Execution) typeOf(info addr.Run) string {
+	at, err := x.readPointer(info + 8)
+	if err != nil {
+		return ""
+	}
+	var b [maxTypeName]byte
+	n, _ := x.proc.ReadAt(b[:], int64(at))
+	name, _, ok := bytes.Cut(b[:n], []byte{0})
+	if !ok || len(name) == 0 {
+		return ""
+	}
+	full, ok := strings.CutPrefix(symbols.Demangle("_ZTS"+strings.TrimPrefix(string(name), "*")), "typeinfo name for ")
+	if !ok {
+		return ""
+	}
+	return printers.Table{}.TypeName(full)
+}

@@ -1,0 +1,61 @@
+package session
+
+import (
+	"fmt"
+
+	"hdb/inferior"
+	"hdb/unwind"
+	"hdb/values"
+)
+
+// A result is what a function returns, by the registers of DWARF's numbers.
+type result map[uint64][]byte
+
+// returnValue is the value of an expression as the selected frame's function returns it.
+func (v *Values) returnValue(expr string) (result, error) {
+	if expr == "" {
+		return nil, nil
+	}
+	if v.proc != nil && v.proc.IsGo() {
+		return nil, fmt.Errorf("a function of Go returns without a value only")
+	}
+	var out result
+	err := v.guarded(func(f *values.Frame) (err error) {
+		out, err = v.w.AsReturned(f, expr)
+		return err
+	})
+	return out, err
+}
+
+// put writes the registers with the value in them.
+func (r result) put(t *inferior.Thread, regs *inferior.Registers) error {
+	vec, wide := inferior.Vectors{}, false
+	for reg, b := range r {
+		switch reg {
+		case uint64(unwind.RAX):
+			regs.Rax = little(b)
+		case uint64(unwind.RDX):
+			regs.Rdx = little(b)
+		case dwarfXMM0, dwarfXMM0 + 1:
+			if !wide {
+				var err error
+				if vec, err = t.Vectors(); err != nil {
+					return err
+				}
+				wide = true
+			}
+			if err := vec.SetSSE(int(reg-dwarfXMM0), b); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("the value is returned in register %d of DWARF's numbers, which cannot be changed", reg)
+		}
+	}
+	if err := t.SetRegs(*regs); err != nil {
+		return err
+	}
+	if !wide {
+		return nil
+	}
+	return t.SetVectors(vec)
+}
