@@ -56,13 +56,13 @@ func supportCommands() []*Command {
 			Long: "The first | that is not part of || divides the two; -d names another divider.\n\nExamples:\n  pipe allocs | sort -k3 | head\n  | bt | grep parse"},
 		{Name: "echo", Group: GroupSupport, Synopsis: "TEXT", Raw: true, Short: `print a text; \n is a newline, \ at the end leaves none`,
 			Repeat: RepeatNone, Run: runEcho, Long: "Example:\n  echo the next allocation:"},
-		{Name: "set", Group: GroupSupport, Synopsis: "NAME VALUE", Raw: true, Short: "change a setting", Args: []ArgKind{ArgSetting, ArgValue},
-			Repeat: RepeatNone, Run: runSet, Long: "`show` lists the settings; `config -save` keeps them for later sessions.\n\nExamples:\n  set listsize 20\n  set args -v input.txt > out.txt\n  set environment LD_LIBRARY_PATH=/opt/lib\n  set substitute-path /build /home/me/src"},
+		{Name: "set", Group: GroupSupport, Synopsis: "NAME VALUE\nvar ASSIGNMENT\n$NAME = EXPRESSION", Raw: true, Short: "change a setting, a variable of the program, or one of the debugger's", Args: []ArgKind{ArgSetting, ArgValue},
+			Repeat: RepeatNone, Run: runSet, Long: "`show` lists the settings; `config -save` keeps them for later sessions. `help variables` tells about $NAME.\n\nExamples:\n  set listsize 20\n  set var list->used = 0\n  set $i = 0\n  set args -v input.txt > out.txt\n  set environment LD_LIBRARY_PATH=/opt/lib\n  set substitute-path /build /home/me/src"},
 		{Name: "unset", Group: GroupSupport, Synopsis: "NAME\nenvironment VARIABLE\nsubstitute-path [FROM]", Raw: true,
 			Short: "set a setting back to its default", Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: runUnset,
 			Long: "An environment variable is taken out for the next run.\n\nExample:\n  unset environment DISPLAY"},
-		{Name: "show", Group: GroupSupport, Synopsis: "[NAME]\nversion", Raw: true, Short: "print one setting, or all",
-			Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: runShow, Long: "Example:\n  show listsize"},
+		{Name: "show", Group: GroupSupport, Synopsis: "[NAME]\nversion\nconvenience", Raw: true, Short: "print one setting, or all",
+			Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: runShow, Long: "`show convenience` prints the variables whose names begin with $.\n\nExamples:\n  show listsize\n  show convenience"},
 		{Name: "config", Group: GroupSupport, Synopsis: "-list\n-save\nNAME VALUE", Raw: true, Short: "list the settings, keep them, or change one",
 			Args: []ArgKind{ArgSetting, ArgValue}, Repeat: RepeatNone, Run: runConfig,
 			Long: "-save writes $XDG_CONFIG_HOME/hdb/config, a file of commands that each session begins with, before a program is loaded, unless hdb is started with -nx.\n\nExample:\n  config -save"},
@@ -265,6 +265,12 @@ func runSet(_ context.Context, c *Console, in Input) error {
 	if word, expr := splitWord(in.Raw); word == "var" || word == "variable" {
 		return c.eval.setVar(expr)
 	}
+	if strings.HasPrefix(in.Raw, "$") { // a convenience variable, or a register
+		if err := c.s.Values.Set(in.Raw); err != nil {
+			return fmt.Errorf("set: %w", err)
+		}
+		return nil
+	}
 	s, value, err := c.set.find(in.Raw)
 	if err != nil {
 		return err
@@ -286,6 +292,9 @@ func runShow(_ context.Context, c *Console, in Input) error {
 	}
 	if in.Raw == "" {
 		return showSettings(c, in)
+	}
+	if len(in.Raw) >= len("conv") && strings.HasPrefix("convenience", in.Raw) {
+		return c.eval.showConveniences(in)
 	}
 	s, _, err := c.set.find(in.Raw)
 	if err != nil {

@@ -42,9 +42,9 @@ type evaluator struct {
 
 func valueCommands() []*Command {
 	return []*Command{
-		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Needs: NeedProgram, Run: runPrint,
+		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Run: runPrint,
 			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on. " +
-				"Nothing is called. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
+				"Nothing is called. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
 				"FMT is x (hexadecimal), d, u, o, t (binary), z (hexadecimal with zeros), a (address with its symbol), c, f or s; r shows containers of libraries as the structs that they are.\n\n" +
 				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next"},
 		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true), Long: "Examples:\n  ptype struct page\n  ptype index->pages"},
@@ -295,6 +295,27 @@ func (e *evaluator) setVar(expr string) error {
 	if err := e.c.s.Values.Set(expr); err != nil {
 		return fmt.Errorf("set var: %w", err)
 	}
+	return nil
+}
+
+// showConveniences is `show convenience`.
+func (e *evaluator) showConveniences(in Input) error {
+	o, err := e.options("")
+	if err != nil {
+		return err
+	}
+	vars := e.c.s.Values.Conveniences(o)
+	views := make([]valueView, 0, len(vars))
+	for _, v := range vars {
+		views = append(views, valueView{Name: "$" + v.Name, Type: v.Type, Value: v.Value})
+	}
+	e.c.show(in, struct {
+		Variables []valueView `json:"variables"`
+	}{views}, func(out *screen.Output) {
+		for _, v := range views {
+			out.Text(v.Name + " = " + v.Value + "\n")
+		}
+	})
 	return nil
 }
 

@@ -99,6 +99,9 @@ func (k completer) argument(cmd *Command, left, rest string) (int, []string) {
 		if name, expr, ok := strings.Cut(rest, " "); ok && (name == "var" || name == "variable") {
 			return k.expression(left, expr, false)
 		}
+		if strings.HasPrefix(rest, "$") {
+			return k.expression(left, rest, false)
+		}
 		return k.settingWords(left, rest)
 	case ArgCondition, ArgExpression:
 		return k.expression(left, rest, kind == ArgCondition)

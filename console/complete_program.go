@@ -145,13 +145,17 @@ func (k completer) expression(left, rest string, condition bool) (int, []string)
 	return at(word), line.StartingWith(names, word)
 }
 
-// registers completes $NAME.
+// registers completes $NAME, a register or a convenience variable.
 func (k completer) registers(word string) []string {
-	names := []string{"$pc", "$sp", "$fp"}
+	var names []string
+	for _, name := range k.c.s.Values.ConvenienceNames() {
+		names = append(names, "$"+name)
+	}
 	regs, err := k.c.s.Selection.Registers()
 	if err != nil {
-		return nil
+		return line.StartingWith(names, word)
 	}
+	names = append(names, "$pc", "$sp", "$fp")
 	for _, r := range regs {
 		names = append(names, "$"+r.Name)
 	}

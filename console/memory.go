@@ -57,6 +57,9 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	x := &examiner{c: c, m: &m}
 	err := x.run()
 	c.eval.memory = m
+	if x.unitSize > 0 {
+		c.s.Values.Examined(x.last, x.unitSize, x.bytes)
+	}
 	if len(x.rows) > 0 {
 		c.show(in, struct {
 			Rows []memoryRow `json:"rows"`
@@ -129,7 +132,14 @@ type examiner struct {
 	c    *Console
 	m    *memory
 	rows []memoryRow
+
+	last     addr.Run // the unit that was shown last,
+	unitSize int      // its bytes, 0: none was
+	bytes    []byte   // and what they are
 }
+
+// shown notes the unit at the address where x goes on, for $_ and $__.
+func (x *examiner) shown(size int, b []byte) { x.last, x.unitSize, x.bytes = x.m.next, size, b }
 
 func (x *examiner) run() error {
 	switch x.m.format {
@@ -160,6 +170,7 @@ func (x *examiner) units() error {
 		}
 		row := &x.rows[len(x.rows)-1]
 		row.Values = append(row.Values, x.unit(b[i:i+x.m.size]))
+		x.shown(x.m.size, b[i:i+x.m.size])
 		x.m.next += addr.Run(x.m.size)
 	}
 	return err
@@ -222,6 +233,7 @@ func (x *examiner) strings() error {
 			return err
 		}
 		x.row()
+		x.shown(1, b)
 		row := &x.rows[len(x.rows)-1]
 		end := bytes.IndexByte(b, 0)
 		if end < 0 {
@@ -252,6 +264,7 @@ func (x *examiner) instructions() error {
 			return err
 		}
 		x.row()
+		x.shown(1, b)
 		row := &x.rows[len(x.rows)-1]
 		inst, err := x86asm.Decode(b, 64)
 		switch {

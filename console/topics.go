@@ -13,7 +13,10 @@ type topic struct{ name, short, text string }
 
 // topics are all of them.
 func topics() []topic {
-	return []topic{{"conditions", "what can be asked after `if`", conditionsText()}}
+	return []topic{
+		{"conditions", "what can be asked after `if`", conditionsText()},
+		{"variables", "the names that begin with $", variablesText()},
+	}
 }
 
 // topicNames are what help takes beside commands.
@@ -50,6 +53,21 @@ var conditionExamples = []string{
 var programExamples = []string{
 	`n == 50 && thread == 1`,
 	`size >= 1k && req->user.id == 7`,
+}
+
+// variablesText explains what stands behind $ in expressions.
+func variablesText() string {
+	return "`set $NAME = EXPRESSION` makes a variable of the debugger's. It keeps a copy of the value, of any type, until hdb ends, and changes nothing in the program. Before that it is void, which is false and no number. ++, -- and += work, too. The names of registers, as $rip, $pc or $xmm0, are the registers of the selected frame; a misspelt one is a void variable. `show convenience` lists the variables.\n\n" +
+		"$, $$ and $N are values that print has shown: the last one, the one before it, and the one numbered N.\n\n" +
+		"The debugger sets:" +
+		"\n  $_           the address that x has shown last" +
+		"\n  $__          what was there" +
+		"\n  $_thread     number of the selected thread, 0 without one" +
+		"\n  $_exitcode   exit code of the last program that ended, void before, and after one that a signal killed" +
+		"\n  $_exitsignal number of the signal that killed it, or void" +
+		"\n  $_siginfo    siginfo_t of the signal that the selected thread stopped at, as $_siginfo._sifields._sigfault.si_addr" +
+		"\n  $size $addr $old $event\n               of the allocation that is stopped at, or selected in a capture\n\n" +
+		"In a frame of Go an expression that begins with $ is one of C, and any other one is Go's, which has no such variables."
 }
 
 // conditionsText explains the language of conditions, in the shape of a

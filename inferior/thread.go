@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"hdb/internal/addr"
@@ -293,4 +294,14 @@ func (t *Thread) codeAt() []byte {
 	var code [16]byte
 	n, _ := t.p.memory.readAt(code[:], int64(t.regs.Rip)) // what is not mapped is no instruction
 	return code[:n]
+}
+
+// SignalInfo is the kernel's siginfo_t of the signal that the thread stopped at and that
+// it gets when it goes on, nil without one.
+func (t *Thread) SignalInfo() []byte {
+	t.p.check()
+	if len(t.queue) == 0 || !t.queue[0].seen {
+		return nil
+	}
+	return slices.Clone(t.queue[0].info[:])
 }

@@ -28,9 +28,10 @@ type common struct {
 	probe       *probe.Probe                     // nil before it was needed
 	saved       *file.File                       // nil: no capture is open
 	clock       recording.Clock
-	attribution *query.Attribution // of blocks to functions, by the settings
-	reading     *capture.Reading   // of the command that runs, see Session.Within; nil: to the end
-	said        map[string]bool    // warnings given in this run
+	attribution *query.Attribution   // of blocks to functions, by the settings
+	reading     *capture.Reading     // of the command that runs, see Session.Within; nil: to the end
+	exit        *inferior.ExitStatus // of the last process that ended, nil: none has
+	said        map[string]bool      // warnings given in this run
 }
 
 func (c *common) notify(format string, args ...any) {

@@ -143,6 +143,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 		}
 		x.hintLeakSanitizer(r.Exit)
 		x.recorder.logStop(r)
+		x.exit = &r.Exit
 		x.ended()
 		return r
 	}

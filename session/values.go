@@ -37,7 +37,7 @@ func newValues(c *common, sel *Selection) *Values {
 		},
 		Lookup: v.lookup,
 		Note:   v.note,
-		Words:  v.stopWord,
+		Words:  v.debuggerWord, SignalInfo: v.signalInfo,
 	}
 	return v
 }
@@ -117,19 +117,12 @@ func (v *Values) modules() []values.Module {
 // errGoValues is the error for programs of Go that do not run.
 var errGoValues = errors.New("the values of a Go program are read while it runs: start it with run or attach to it")
 
-// frame is the selected frame; nil without a running program, where statics alone
-// have values.
+// frame is the selected frame; nil without a running program, where statics and
+// convenience variables alone have values.
 func (v *Values) frame() (*values.Frame, error) {
 	switch {
-	case v.mode() == Saved:
+	case v.mode() == Saved, v.proc == nil:
 		return nil, nil
-	case v.proc == nil && v.names.Program != nil && v.names.Program.Object != nil:
-		if v.names.Program.Object.File.Header().Go {
-			return nil, errGoValues
-		}
-		return nil, nil
-	case v.proc == nil:
-		return nil, ErrNoProgram
 	}
 	if _, err := v.sel.liveFrame(); err != nil {
 		return nil, err
@@ -274,8 +267,14 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 		return fault
 	}
 	var memory *values.MemoryError
-	if v.mode() == Saved && (errors.As(err, &memory) || isNoSymbol(err)) {
+	unknown := isNoSymbol(err)
+	switch program := v.names.Program; {
+	case v.mode() == Saved && (errors.As(err, &memory) || unknown):
 		return errCapture
+	case v.proc == nil && unknown && program == nil:
+		return ErrNoProgram
+	case v.proc == nil && unknown && program.Object != nil && program.Object.File.Header().Go:
+		return errGoValues
 	}
 	return err
 }
@@ -366,7 +365,7 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 			return err
 		}
 		text = v.w.FormatTop(f, x, o)
-		n = v.w.Keep(x)
+		n = v.w.KeepAny(x)
 		return nil
 	})
 	return n, text, err

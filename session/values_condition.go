@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"hdb/breakpoints"
 	"hdb/capture"
@@ -50,6 +51,9 @@ func (v *frameVariables) Holds(expr string) (holds, known bool) {
 
 // word is the value of a word of conditions.
 func (v *frameVariables) word(name string) (values.Word, bool) {
+	if strings.HasPrefix(name, "_") {
+		return v.values.debuggerWord(name)
+	}
 	if name == "event" {
 		name = cond.Nth.String()
 	}
@@ -147,10 +151,17 @@ func (s *Stops) checkExpression(st *breakpoints.Stop, x *cond.Expr) error {
 		return st.Cond.ErrorAt(x, st.Place(), "", err.Error())
 	case onCode(st):
 		return st.Cond.ErrorAt(x, st.Place(), none.Name, fmt.Sprintf("no symbol %q at %s", none.Name, st.Location))
+	case isWord(none.Name): // the event has a value for it
 	case cond.Nearest(none.Name) != "":
 		return st.Cond.ErrorAt(x, st.Place(), none.Name, fmt.Sprintf("unknown name %q", none.Name))
 	}
 	return nil
+}
+
+// isWord tells the names of numbers that an event may have.
+func isWord(name string) bool {
+	_, ok := cond.FieldNamed(name)
+	return ok || name == "event"
 }
 
 // isNoSymbol tells the error for a name that the program has not got.

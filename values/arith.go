@@ -80,6 +80,9 @@ func (e *evaluator) isTrue(v Value) (bool, error) {
 		f, err := e.w.float(v)
 		return f != 0, err
 	}
+	if v.IsVoid() {
+		return false, nil // as in gdb: a variable that nothing was assigned to
+	}
 	if k := v.Type.Strip().Kind; k == Struct || k == Void {
 		return false, fmt.Errorf("a value of type %s is neither true nor false", v.Type)
 	}
@@ -193,6 +196,8 @@ func isPointer(v Value) bool {
 func (e *evaluator) binary(op string, a, b Value) (Value, error) {
 	a, b = e.w.unref(a), e.w.unref(b)
 	switch {
+	case a.IsVoid() || b.IsVoid():
+		return Value{}, fmt.Errorf("%s of a void value: has something been assigned to its $name?", op)
 	case isPointer(a) || isPointer(b):
 		return e.pointers(op, a, b)
 	case a.Type.isFloat() && (b.Type.isFloat() || b.Type.isInteger()) || b.Type.isFloat() && a.Type.isInteger():
@@ -420,17 +425,19 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 
 // assignment writes memory or a register. It returns the new value.
 func (e *evaluator) assignment(n *node) (Value, error) {
-	if n.a.op == nodeDollar && n.a.text != "" && n.a.text[0] > '9' {
-		if _, err := e.register(n.a.text); err != nil { // a name of the user's
-			v, err := e.eval(n.b)
-			if err == nil {
-				v = e.w.Load(v)
-				e.w.setVar(n.a.text, v)
-			}
-			return v, err
+	if n.a.op == nodeDollar && e.isConvenience(n.a.text) {
+		v, err := e.eval(n.b)
+		if err == nil {
+			v = e.w.Load(v)
+			e.w.setVar(n.a.text, v)
 		}
+		return v, err
 	}
-	if !e.assign {
+	switch {
+	case e.assign:
+	case n.text == "++", n.text == "--":
+		return Value{}, fmt.Errorf("%s changes the program: use set var", n.text)
+	default:
 		return Value{}, errAssigns
 	}
 	to, err := e.eval(n.a)
@@ -450,6 +457,17 @@ func (e *evaluator) assignment(n *node) (Value, error) {
 		return Value{}, err
 	}
 	return e.w.store(to, b)
+}
+
+// assignedAfter is x++ or x--. It returns the old value.
+func (e *evaluator) assignedAfter(n *node) (Value, error) {
+	old, err := e.eval(n.a.a)
+	if err != nil {
+		return Value{}, err
+	}
+	old = e.w.Load(old)
+	_, err = e.assignment(n.a)
+	return old, err
 }
 
 // converted is the bytes of a value in the type of the target.

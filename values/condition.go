@@ -8,6 +8,7 @@ import (
 type Word struct {
 	N       uint64
 	Address bool // its type is void *, else unsigned long
+	Int     bool // its type is int
 }
 
 // word is the value of a Word.
@@ -21,6 +22,9 @@ func (w *World) word(name string) (Value, bool) {
 		return Value{}, false
 	case x.Address:
 		return Number((&Type{Kind: Void, Name: "void", w: w, size: 1}).PointerTo(), x.N), true
+	}
+	if x.Int {
+		return Number(baseType(w, "int", 4, encSigned), x.N), true
 	}
 	return Number(baseType(w, "unsigned long", 8, encUnsigned), x.N), true
 }

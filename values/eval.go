@@ -137,6 +137,8 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		return e.choice(n)
 	case "=":
 		return e.assignment(n)
+	case nodeAfter:
+		return e.assignedAfter(n)
 	}
 	if n.op == nodeCast {
 		a, err := e.evalAny(n.a)
@@ -235,7 +237,7 @@ func (e *evaluator) number(s string) (Value, error) {
 	return Number(t, n), nil
 }
 
-// dollar is a register, an entry of the history, or a name of the user's.
+// dollar is a register, an entry of the history, or a convenience variable.
 func (e *evaluator) dollar(name string) (Value, error) {
 	h := e.w.History
 	if name == "" || strings.Trim(name, "$") == "" { // $ and $$
@@ -247,13 +249,14 @@ func (e *evaluator) dollar(name string) (Value, error) {
 		}
 		return e.history(n, "$"+name)
 	}
-	if v, ok := e.w.vars[name]; ok {
+	if v, ok := e.convenience(name); ok {
 		return v, nil
 	}
-	if v, ok := e.w.word(name); ok {
-		return v, nil
+	v, err := e.register(name)
+	if errors.Is(err, errNoRegister) {
+		return e.w.void(), nil
 	}
-	return e.register(name)
+	return v, err
 }
 
 func (e *evaluator) history(n int, text string) (Value, error) {
@@ -264,14 +267,6 @@ func (e *evaluator) history(n int, text string) (Value, error) {
 		return Value{}, fmt.Errorf("%s: the history has %d values", text, len(e.w.History))
 	}
 	return e.w.History[n-1], nil
-}
-
-// setVar keeps a value under $name.
-func (w *World) setVar(name string, v Value) {
-	if w.vars == nil {
-		w.vars = map[string]Value{}
-	}
-	w.vars[name] = v
 }
 
 // name finds the entity that a name means: a local variable, a member of this, a static
@@ -396,6 +391,14 @@ func staticIn(fn dwarf.DIE, name string) (dwarf.DIE, bool) {
 // value, so that later changes of memory do not show.
 func (w *World) Keep(v Value) int {
 	if v.err != nil || v.Type.Strip().Kind == Void {
+		return 0
+	}
+	return w.KeepAny(v)
+}
+
+// KeepAny is Keep, also of a void value.
+func (w *World) KeepAny(v Value) int {
+	if v.err != nil {
 		return 0
 	}
 	w.History = append(w.History, w.Load(v))

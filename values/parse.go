@@ -28,7 +28,8 @@ const (
 	nodeAlignof = "alignof"
 	nodeInFile  = "in file" // 'file.c'::x: a is the name, text the file
 	nodeType    = "type"
-	nodeAt      = "at" // {type} address
+	nodeAt      = "at"    // {type} address
+	nodeAfter   = "after" // an assignment whose value is the old one: x++
 	nodeIndex   = "index"
 	nodeMember  = "member"
 	nodeArrow   = "arrow"
@@ -239,7 +240,9 @@ func (p *parser) prefixed(op string) (*node, error) {
 	case "&&": // rvalue of an address of an address: not C's
 		return nil, errors.New("unexpected && at the beginning of an operand")
 	case "++", "--":
-		return nil, fmt.Errorf("%s changes the program: use set var", op)
+		p.next()
+		a, err := p.unary()
+		return stepped(a, op), err
 	case "{":
 		p.next()
 		ty, err := p.typeName()
@@ -292,6 +295,11 @@ func (p *parser) startsOperand() bool {
 	return false
 }
 
+// stepped assigns a plus or minus 1 to a. op is ++ or --.
+func stepped(a *node, op string) *node {
+	return &node{op: "=", text: op, a: a, b: &node{op: op[:1], a: a, b: &node{op: nodeNumber, text: "1"}}}
+}
+
 func (p *parser) postfix() (*node, error) {
 	n, err := p.primary()
 	for err == nil {
@@ -325,7 +333,7 @@ func (p *parser) postfix() (*node, error) {
 				return nil, err
 			}
 		case p.is("++") || p.is("--"):
-			return nil, fmt.Errorf("%s changes the program: use set var", p.peek().text)
+			n = &node{op: nodeAfter, a: stepped(n, p.next().text)}
 		default:
 			return n, nil
 		}

@@ -95,7 +95,7 @@ func (e *evaluator) special(name string) (Value, error) {
 	} else if name == "mxcsr" {
 		n, t = regMXCSR, baseType(e.w, "i386_mxcsr", 4, encFlags)
 	} else {
-		return Value{}, fmt.Errorf("$%s: no such register or value: see info registers", name)
+		return Value{}, fmt.Errorf("$%s: %w: see info registers", name, errNoRegister)
 	}
 	if e.f == nil {
 		return Value{}, fmt.Errorf("$%s: no frame is selected", name)

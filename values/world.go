@@ -38,6 +38,9 @@ type World struct {
 	// Words are numbers of the debugger: $size is one of the allocation stopped at. Words
 	// may be nil.
 	Words func(name string) (Word, bool)
+	// SignalInfo is the siginfo_t of the signal that the selected thread stopped at, nil
+	// without one. SignalInfo may be nil.
+	SignalInfo func() []byte
 	// Note is called with remarks for the user about a value. Note may be nil.
 	Note func(string)
 

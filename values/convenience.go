@@ -1,0 +1,133 @@
+package values
+
+import (
+	"errors"
+	"slices"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+)
+
+// errNoRegister is the error for a name behind $ that is no register. Such a name is a
+// convenience variable, void before something is assigned to it.
+var errNoRegister = errors.New("no such register")
+
+// void is the value of a convenience variable that nothing was assigned to.
+func (w *World) void() Value {
+	return Value{Type: &Type{Kind: Void, Name: "void", w: w, lang: dwarf.LangC}}
+}
+
+// IsVoid reports whether the value is that of nothing.
+func (v Value) IsVoid() bool {
+	return v.err == nil && v.Type.Strip().Kind == Void && v.place == nowhere
+}
+
+// isConvenience reports whether a name behind $ can be assigned to without changing the
+// program: it is neither a register nor an entry of the history.
+func (e *evaluator) isConvenience(name string) bool {
+	if name == "" || name[0] <= '9' {
+		return false
+	}
+	_, err := e.register(name)
+	return errors.Is(err, errNoRegister)
+}
+
+// convenience is a variable of the user's or of the debugger's. ok is false for a name
+// that is neither.
+func (e *evaluator) convenience(name string) (v Value, ok bool) {
+	if v, ok := e.w.vars[name]; ok {
+		return v, true
+	}
+	if v, ok := e.w.word(name); ok {
+		return v, true
+	}
+	if name == "_siginfo" && e.w.SignalInfo != nil {
+		if b := e.w.SignalInfo(); len(b) > 0 {
+			return Value{Type: e.w.signalInfoType(), data: b}, true
+		}
+	}
+	return Value{}, false
+}
+
+// setVar keeps a value under $name.
+func (w *World) setVar(name string, v Value) {
+	if w.vars == nil {
+		w.vars = map[string]Value{}
+	}
+	w.vars[name] = v
+}
+
+// Examined sets $_ to an address that was shown, and $__ to what was there. size is
+// that of one unit; a unit of no number size is a char.
+func (w *World) Examined(at addr.Run, size int, b []byte) {
+	names := map[int]string{1: "char", 2: "short", 4: "int", 8: "long"}
+	t := baseType(w, "char", 1, encSignedChar)
+	if name := names[size]; size > 1 && name != "" {
+		t = baseType(w, name, int64(size), encSigned)
+	}
+	w.setVar("_", Number(t.PointerTo(), uint64(at)))
+	v := MemoryValue(t, at)
+	if int64(len(b)) >= t.size {
+		v.data = slices.Clone(b[:t.size])
+	}
+	w.setVar("__", v)
+}
+
+// A Named is a convenience variable.
+type Named struct {
+	Name  string // without $
+	Value Value
+}
+
+// Conveniences are the convenience variables that have a value, those that the user has
+// set first, each by name. words are the debugger's.
+func (w *World) Conveniences(words []string) []Named {
+	e := &evaluator{lookup: lookup{w, nil}}
+	var out []Named
+	for name, v := range w.vars {
+		out = append(out, Named{name, v})
+	}
+	slices.SortFunc(out, func(a, b Named) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	for _, name := range words {
+		if _, ok := w.vars[name]; ok {
+			continue
+		}
+		v, ok := e.convenience(name)
+		if !ok {
+			v = w.void()
+		}
+		out = append(out, Named{name, v})
+	}
+	return out
+}
+
+// signalInfoType is siginfo_t of Linux on x86-64, as gdb names its members
+// (include/uapi/asm-generic/siginfo.h).
+func (w *World) signalInfoType() *Type {
+	i := baseType(w, "int", 4, encSigned)
+	u := baseType(w, "unsigned int", 4, encUnsigned)
+	l := baseType(w, "long", 8, encSigned)
+	short := baseType(w, "short", 2, encSigned)
+	pointer := (&Type{Kind: Void, Name: "void", w: w, size: 1, lang: dwarf.LangC}).PointerTo()
+	aggregate := func(tag dwarf.Tag, name string, size int64, fields ...Field) *Type {
+		return &Type{Kind: Struct, Tag: tag, Name: name, size: size, w: w, full: true, lang: dwarf.LangC, fields: fields}
+	}
+	at := func(off int64, name string, t *Type) Field { return Field{Name: name, Type: t, Offset: off} }
+	structure := func(size int64, fields ...Field) *Type { return aggregate(dwarf.TagStructureType, "", size, fields...) }
+
+	value := aggregate(dwarf.TagUnionType, "sigval", 8, at(0, "sival_int", i), at(0, "sival_ptr", pointer))
+	details := aggregate(dwarf.TagUnionType, "", 112,
+		at(0, "_pad", i.ArrayOf(28)),
+		at(0, "_kill", structure(8, at(0, "si_pid", i), at(4, "si_uid", u))),
+		at(0, "_timer", structure(16, at(0, "si_tid", i), at(4, "si_overrun", i), at(8, "si_sigval", value))),
+		at(0, "_rt", structure(16, at(0, "si_pid", i), at(4, "si_uid", u), at(8, "si_sigval", value))),
+		at(0, "_sigchld", structure(32, at(0, "si_pid", i), at(4, "si_uid", u), at(8, "si_status", i), at(16, "si_utime", l), at(24, "si_stime", l))),
+		at(0, "_sigfault", structure(32, at(0, "si_addr", pointer), at(8, "_addr_lsb", short), at(16, "_addr_bnd", structure(16, at(0, "_lower", pointer), at(8, "_upper", pointer))))),
+		at(0, "_sigpoll", structure(16, at(0, "si_band", l), at(8, "si_fd", i))))
+	return structure(128, at(0, "si_signo", i), at(4, "si_errno", i), at(8, "si_code", i), at(16, "_sifields", details))
+}
