@@ -211,7 +211,7 @@ func runPipe(ctx context.Context, c *Console, in Input) error {
 		return fmt.Errorf("pipe: %w", err)
 	}
 	terminal := c.out
-	c.out = &screen.Output{W: stdin, Width: terminal.Width}
+	c.out = &screen.Output{W: stdin, Width: terminal.Width, Names: terminal.Names}
 	err = c.interp.execute(ctx, line)
 	c.out = terminal
 	closeErr := stdin.Close()

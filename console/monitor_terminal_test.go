@@ -240,8 +240,8 @@ func TestMonitorTinyTerminal(t *testing.T) {
 		g := newGlass(t, size[0], size[1])
 		g.say("clear; " + testprogs.HDB(t) + " live -nx " + prog + " " + dir + "; echo code''=$?")
 		g.until("a refusal", func(rows []string) bool {
-			text := strings.Join(rows, "")
-			return strings.Contains(text, "error: live: the terminal is too small for a live view: ") && strings.Contains(text, " are neededcode=2$")
+			text := words(rows)
+			return strings.Contains(text, "error: live: the terminal is too small for a live view: ") && strings.Contains(text, " are needed code=2 $")
 		})
 	}
 }

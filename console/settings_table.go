@@ -81,6 +81,8 @@ func settingTable() []*setting {
 			apply: func(c *Console, v string) error { c.out.Names.Linkage = v == "off"; return nil }},
 		{name: "print elements", kind: kindCount, def: "200", help: "elements of arrays, strings and containers that are shown; 0 is all"},
 		{name: "print frame-arguments", kind: kindEnum, values: []string{"scalars", "all", "presence", "none"}, def: "scalars", help: "arguments of functions in bt and the reports of stops: numbers and pointers, all of them, ... where there are any, or the types of parameters"},
+		{name: "print paths", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "files in tables that do not fit the terminal: their last parts, or their paths",
+			apply: func(c *Console, v string) error { c.out.Names.Paths = v == "full"; return nil }},
 		{name: "print pretty", kind: kindBool, def: "off", help: "show each member of a struct on a line of its own"},
 		{name: "print templates", kind: kindEnum, values: []string{"short", "full"}, def: "short", help: "template arguments of names longer than 100 characters: <...> or in full, as bt -full and info symbol have them",
 			apply: func(c *Console, v string) error { c.out.Names.Whole = v == "full"; return nil }},

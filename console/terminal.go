@@ -13,13 +13,14 @@ import (
 func (c *Console) layout() {
 	for _, o := range []*screen.Output{c.out, c.err} {
 		width, height, tty := screen.TerminalSize(o)
+		color := c.wantsColor(tty)
 		if n, err := strconv.Atoi(c.cfg.Getenv("COLUMNS")); err == nil && n > 0 && !tty {
 			width = n
 		}
 		if n, err := strconv.Atoi(c.set.value("width")); err == nil && n > 0 {
-			width = n
+			width, tty = n, true
 		}
-		o.Width, o.Height = width, height
+		o.Width, o.Height, o.Fit = width, height, tty
 		if n, err := strconv.Atoi(c.set.value("height")); err == nil && n > 0 {
 			o.Height = n
 		}
@@ -27,7 +28,7 @@ func (c *Console) layout() {
 			o.Height = 0
 		}
 		o.Height = c.tui.ConsoleHeight(o.Height)
-		o.Color = c.wantsColor(tty)
+		o.Color = color
 		o.Theme = screen.ThemeNamed(c.set.value("style"))
 	}
 }

@@ -41,6 +41,11 @@ func TestTUINeedsATerminal(t *testing.T) {
 	}
 }
 
+// words are those of a screen, however its lines are broken.
+func words(rows []string) string {
+	return strings.Join(strings.Fields(strings.Join(rows, " ")), " ")
+}
+
 func TestTUITinyTerminal(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{5, 80}, {7, 40}, {24, 20}} {
@@ -49,8 +54,8 @@ func TestTUITinyTerminal(t *testing.T) {
 		g.see("(hdb)")
 		g.say("tui")
 		g.until("a refusal", func(rows []string) bool {
-			text := strings.Join(rows, "")
-			return strings.Contains(text, "error: tui: the terminal is too small for a split screen: ") && strings.HasSuffix(text, " are needed(hdb)")
+			text := words(rows)
+			return strings.Contains(text, "error: tui: the terminal is too small for a split screen: ") && strings.HasSuffix(text, " are needed (hdb)")
 		})
 		g.say("shell clear")
 		g.until("an empty screen", func(rows []string) bool { return rows[0] == "(hdb)" })
@@ -61,8 +66,8 @@ func TestTUITinyTerminal(t *testing.T) {
 		g.write("ho on")
 		g.press("Enter")
 		g.until("the line that goes on", func(rows []string) bool {
-			text := strings.Join(rows, "")
-			return strings.HasPrefix(text, "error: tui: the terminal is too small") && strings.HasSuffix(text, "(hdb) echo onon(hdb)")
+			text := words(rows)
+			return strings.HasPrefix(text, "error: tui: the terminal is too small") && strings.HasSuffix(text, "(hdb) echo on on (hdb)")
 		})
 	}
 }

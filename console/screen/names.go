@@ -10,6 +10,7 @@ const maxName = 100
 type Naming struct {
 	Linkage bool // by the linker's names: set print demangle off
 	Whole   bool // with all template arguments: set print templates full
+	Paths   bool // files by their paths also where there is no room: set print paths full
 }
 
 // Function is the name to show of a function with that linkage name, or "".

@@ -110,7 +110,8 @@ type Output struct {
 	W     io.Writer
 	Color bool
 	Theme Theme
-	Width int // columns
+	Width int  // columns
+	Fit   bool // nothing is printed beyond them, where that can be helped
 
 	More   func() bool // asks whether to go on after a screenful; nil: no paging
 	Height int         // lines of a screenful
@@ -150,10 +151,17 @@ func (o *Output) Printf(format string, args ...any) {
 }
 
 // Text prints lines that may be foreign: only newlines are kept.
-func (o *Output) Text(s string) { o.Raw(CleanText(s)) }
+func (o *Output) Text(s string) { o.Raw(o.wrapped(CleanText(s))) }
 
 // Line prints spans and a newline. A newline inside a span is escaped.
 func (o *Output) Line(spans ...Span) {
+	for _, row := range o.broken(spans) {
+		o.unbroken(row)
+	}
+}
+
+// unbroken prints spans and a newline, however wide they are.
+func (o *Output) unbroken(spans []Span) {
 	var b strings.Builder
 	for _, s := range spans {
 		o.paint(&b, s.style, Clean(s.Text))
@@ -227,6 +235,7 @@ func NewLongTable(o *Output, columns []Column) *LongTable {
 
 // Add prints a part.
 func (t *LongTable) Add(rows [][]Span) {
+	rows = t.fitted(rows)
 	first := t.widths == nil
 	if first {
 		t.widths = make([]int, len(t.columns))

@@ -53,7 +53,7 @@ func (w *Window) Print(o *Output, tab int) {
 		if w.Margin != nil {
 			lead = []Span{{styleNumber, w.Margin(n)}, mark, number}
 		}
-		o.Line(append(append(lead, Span{plain, "  "}), expandTabs(row, tab)...)...)
+		o.unbroken(append(append(lead, Span{plain, "  "}), expandTabs(row, tab)...))
 	}
 }
 
