@@ -242,6 +242,8 @@ func reportText(c *Console) report.Text {
 	t.Name = func(f *report.Frame) string { return names.Short(names.Function(f.Function, f.Linkage)) }
 	if f, ok := c.out.W.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		t.Width, _, _ = screen.TerminalSize(c.out)
+	} else if c.out.Fit { // behind a pager
+		t.Width = c.out.Width
 	}
 	for _, width := range []string{c.cfg.Getenv("COLUMNS"), c.set.value("width")} {
 		if n, err := strconv.Atoi(width); err == nil && n > 0 && (t.Width == 0 || width == c.set.value("width")) {

@@ -98,6 +98,7 @@ func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) er
 		in.Args = args
 	}
 	in.Repeated = r.last.running
+	defer paged(r.c, cmd, in.Name)()
 	reading, done := r.read(ctx)
 	defer done()
 	err := cmd.Run(ctx, r.c, in)

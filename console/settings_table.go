@@ -76,7 +76,7 @@ func settingTable() []*setting {
 			get:   func(c *Console) string { return expression(c.s.Settings.Libraries) },
 			apply: func(c *Console, v string) error { return c.setExpression(&c.s.Settings.Libraries, v) }},
 		{name: "listsize", kind: kindCount, def: "10", help: "lines that list shows"},
-		{name: "pagination", kind: kindBool, def: "on", help: "stop after each screenful of a long output (only at a terminal)"},
+		{name: "pagination", kind: kindBool, def: "on", help: "stop after each screenful of a long output, or send it through $PAGER if that is set (only at a terminal)"},
 		{name: "print demangle", kind: kindBool, def: "on", help: "call functions of C++ and Rust by their names in the source in bt, frame, allocs and top; off takes the linker's",
 			apply: func(c *Console, v string) error { c.out.Names.Linkage = v == "off"; return nil }},
 		{name: "print elements", kind: kindCount, def: "200", help: "elements of arrays, strings and containers that are shown; 0 is all"},

@@ -67,7 +67,7 @@ func newSizedKeyboard(t *testing.T, cmd *exec.Cmd, size pty.Winsize) *keyboard {
 	t.Helper()
 	home := t.TempDir()
 	if cmd.Env == nil {
-		cmd.Env = os.Environ()
+		cmd.Env = append(os.Environ(), "PAGER=")
 	}
 	cmd.Env = append(cmd.Env, "HDB_CONSOLE_TEST_CHILD=1", "TERM=xterm", "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CONFIG_HOME="+home, "NO_COLOR=1", "SHELL=/bin/sh", "PS1=$ ")
 	tty, err := pty.StartWithSize(cmd, &size)
@@ -341,6 +341,32 @@ func TestPagerAsks(t *testing.T) {
 	k.press("set pagination off" + keyEnter)
 	k.expect("(hdb) ")
 	k.press("help all" + keyEnter)
+	k.expect("leave hdb")
+	k.expect("(hdb) ")
+	k.press("quit" + keyEnter)
+	if err := k.cmd.Wait(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+}
+
+// What is longer than the terminal goes through $PAGER, what is not is printed.
+func TestUsersPager(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PAGER=sed 's/^/paged /'; head -c 1 < /dev/tty > /dev/null")
+	k := newKeyboard(t, cmd)
+	k.expect("(hdb) ")
+	k.press("help all" + keyEnter)
+	k.expect("paged Running the program")
+	k.expect("paged   quit")
+	k.press(keyEnter) // at the pager
+	k.expect("(hdb) ")
+	k.press("show version" + keyEnter)
+	k.expect("\nhdb")
+	k.expect("(hdb) ")
+	k.press("set pagination off" + keyEnter)
+	k.expect("(hdb) ")
+	k.press("help all" + keyEnter)
+	k.expect("\nRunning the program")
 	k.expect("leave hdb")
 	k.expect("(hdb) ")
 	k.press("quit" + keyEnter)

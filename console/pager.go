@@ -1,0 +1,123 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// paged sends what a command prints to the terminal through the user's $PAGER, once it is more
+// than a screenful. Commands that may run the program print at once. done ends it.
+func paged(c *Console, cmd *Command, name string) (done func()) {
+	command := strings.TrimSpace(c.cfg.Getenv("PAGER"))
+	tty, ok := c.out.W.(*os.File)
+	switch {
+	case command == "", !ok, !c.interactive(), c.interp.depth > 0, c.interp.hooking, !term.IsTerminal(int(tty.Fd())),
+		!c.set.flag("pagination"), c.out.Height < 3, c.tui.On(), !onlyPrints(cmd, name):
+		return func() {}
+	}
+	p := &pager{c: c, command: command, tty: tty, room: c.out.Height - 1}
+	more := c.out.More
+	c.out.W, c.out.More = p, nil
+	c.notices.Hold() // which would be in the middle of the pager's screen
+	restore := c.out.Until(func() bool { return p.left })
+	return func() {
+		restore()
+		c.out.W, c.out.More = tty, more
+		p.end()
+		c.notices.Release()
+		if p.failed != nil {
+			c.warn(p.failed)
+		}
+	}
+}
+
+// onlyPrints tells commands that answer from those that run the program, ask, or have the
+// terminal for themselves.
+func onlyPrints(cmd *Command, name string) bool {
+	switch cmd.Group {
+	case "": // a subcommand
+		return strings.HasPrefix(name, "info ")
+	case GroupAllocs, GroupStack, GroupStatus, GroupData:
+		return cmd.Name != "next-alloc" && cmd.Name != "prev-alloc" && cmd.Name != "monitor"
+	case GroupSupport:
+		return cmd.Name == "help" || cmd.Name == "apropos" || cmd.Name == "show" || cmd.Name == "history"
+	}
+	return false
+}
+
+// A pager keeps what is printed until there is more than a screenful, and starts $PAGER then.
+type pager struct {
+	c       *Console
+	command string
+	tty     *os.File
+	room    int          // lines of the terminal
+	kept    bytes.Buffer // before it was started
+	cmd     *exec.Cmd    // nil: not started
+	stdin   io.WriteCloser
+	left    bool  // it has ended, nobody reads any more
+	failed  error // why it was not started
+}
+
+func (p *pager) Write(b []byte) (int, error) {
+	if p.left {
+		return len(b), nil
+	}
+	if p.cmd == nil {
+		p.kept.Write(b)
+		if bytes.Count(p.kept.Bytes(), []byte("\n")) <= p.room {
+			return len(b), nil
+		}
+		if !p.start() {
+			_, err := p.tty.Write(p.kept.Bytes())
+			p.kept.Reset()
+			p.room = math.MaxInt
+			return len(b), err
+		}
+		_, err := p.stdin.Write(p.kept.Bytes())
+		p.kept.Reset()
+		p.left = err != nil
+		return len(b), nil
+	}
+	_, err := p.stdin.Write(b)
+	p.left = err != nil // it was ended with q
+	return len(b), nil
+}
+
+// start starts the pager, false if it cannot be.
+func (p *pager) start() bool {
+	cmd := shellCommand(context.Background(), p.c, p.command) // Ctrl-C is its own to obey
+	cmd.Stdout, cmd.Stderr = p.tty, p.tty
+	cmd.Env = os.Environ()
+	if p.c.cfg.Getenv("LESS") == "" {
+		cmd.Env = append(cmd.Env, "LESS=FRX") // colours, and what fits stays on the screen
+	}
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = aside(cmd.Start)
+	}
+	if err != nil {
+		p.failed = err // told when nothing is being printed
+		return false
+	}
+	p.cmd, p.stdin = cmd, stdin
+	return true
+}
+
+// end waits until the user has left the pager. What fitted is printed.
+func (p *pager) end() {
+	if p.cmd == nil {
+		if p.kept.Len() > 0 {
+			_, _ = p.tty.Write(p.kept.Bytes()) // the next line tells an error
+		}
+		return
+	}
+	_ = p.stdin.Close()   // it may have ended
+	_ = aside(p.cmd.Wait) // its exit code is its own
+}
