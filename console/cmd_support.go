@@ -19,7 +19,7 @@ import (
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
 func commandTable() []*Command {
-	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), dataCommands(), valueCommands(), sourceCommands(),
+	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), dataCommands(), codeCommands(), valueCommands(), sourceCommands(),
 		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), supportCommands())
 }
 

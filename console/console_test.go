@@ -102,7 +102,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		{"allocs", "error: nothing was recorded: use record start, or open a capture"},
 		{"top size", "error: top: \"size\": a number of rows or `by live|bytes|count|temporary|peak|blocks` expected"},
 		{"s\x1b[31m", `error: `},
-		{"di", `error: ambiguous command "di": diff, directory, disable, display`},
+		{"di", `error: ambiguous command "di": diff, directory, disable, disassemble, display`},
 		{"info", "error: info: one of breakpoints, "},
 		{"info nothing", `error: unknown info word "nothing"`},
 		{"set listsize many", `error: listsize: "many": a number or unlimited expected`},

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/arch/x86/x86asm"
-
 	"hdb/console/screen"
 	"hdb/internal/addr"
 	"hdb/values"
@@ -247,17 +245,7 @@ func (x *examiner) strings() error {
 	return nil
 }
 
-// maxInstruction is the longest x86 instruction, in bytes.
-const maxInstruction = 15
-
 func (x *examiner) instructions() error {
-	name := func(a uint64) (string, uint64) {
-		sym, err := x.c.s.Names().Symbols.At(addr.Run(a))
-		if err != nil {
-			return "", 0
-		}
-		return sym.Name, a - sym.Offset
-	}
 	for range x.m.count {
 		b, err := x.c.s.Memory.Read(x.m.next, maxInstruction)
 		if len(b) == 0 {
@@ -265,36 +253,11 @@ func (x *examiner) instructions() error {
 		}
 		x.row()
 		x.shown(1, b)
-		row := &x.rows[len(x.rows)-1]
-		inst, err := x86asm.Decode(b, 64)
-		switch {
-		case bytes.HasPrefix(b, []byte{0xf3, 0x0f, 0x1e, 0xfa}): // x86asm knows no CET
-			row.Values = []string{"endbr64"}
-			x.m.next += 4
-		case err != nil || inst.Op == 0:
-			row.Values = []string{fmt.Sprintf("(bad) %#02x", b[0])}
-			x.m.next++
-		default:
-			row.Values = []string{assembly(inst, uint64(x.m.next), name)}
-			x.m.next += addr.Run(inst.Len)
-		}
+		inst := decodeInstruction(b, x.m.next, x.c.symbolText)
+		x.rows[len(x.rows)-1].Values = []string{inst.text}
+		x.m.next += addr.Run(len(inst.code))
 	}
 	return nil
-}
-
-// assembly is an instruction as gdb writes it.
-func assembly(inst x86asm.Inst, pc uint64, name x86asm.SymLookup) string {
-	for i, a := range inst.Args {
-		if m, ok := a.(x86asm.Mem); ok && m.Disp == int64(uint32(m.Disp)) { // x86asm takes those of 32 bits for unsigned
-			m.Disp = int64(int32(m.Disp))
-			inst.Args[i] = m
-		}
-	}
-	text := x86asm.GNUSyntax(inst, pc, name)
-	if inst.Op == x86asm.MOVSXD && inst.DataSize == 64 {
-		text = strings.Replace(text, "movsxd", "movslq", 1)
-	}
-	return text
 }
 
 func (x *examiner) print(o *screen.Output) {

@@ -155,7 +155,6 @@ func TestUnbuiltWords(t *testing.T) {
 		{"output x", "output: print shows values"},
 		{"help printf", "printf: print shows values"},
 		{"call f(1)", "call: print shows values; nothing is called in the program"},
-		{"disass main", "disass: whole functions are not disassembled yet"},
 		{"core x", "core: "}, {"hbreak main", "hbreak: "},
 	} {
 		out, errs, code := play(t, tc.line)

@@ -11,7 +11,6 @@ import (
 // definition or alias goes before them.
 var unbuilt = []struct{ words, why string }{
 	{"output, call, printf", "print shows values; nothing is called in the program, and there are no formats of your own"},
-	{"disassemble, disass, disas", "whole functions are not disassembled yet: x/20i $pc shows instructions"},
 	{"hbreak, thbreak", "hardware breakpoints on code are not built: break stops there, watch stops at data"},
 	{"heap", "live lists the blocks that were not given back, top the functions that made them, leaks the stacks; whence tells about an address"},
 	{"event, events", "allocs lists recorded events, bt #N shows the stack of one, list #N its source; goto #N selects one of a capture"},

@@ -27,6 +27,18 @@ func (m *Memory) Read(a addr.Run, n int) ([]byte, error) {
 	return b[:got], err
 }
 
+// Code reads n bytes of code: of the process, or of the files while nothing runs.
+func (m *Memory) Code(a addr.Run, n int) ([]byte, error) {
+	if m.live() == nil {
+		return m.Read(a, n)
+	}
+	b := make([]byte, n)
+	if err := m.names.Symbols.ReadFile(b, a); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
 // Mappings are the lines of /proc/PID/maps.
 func (m *Memory) Mappings() ([]inferior.Mapping, error) {
 	if err := m.live(); err != nil {

@@ -119,12 +119,7 @@ func (o *Object) FunctionAt(a addr.File) (fn Function, ok bool) {
 func (o *Object) functionAt(a addr.File) (Function, bool) {
 	if dw, _ := o.DWARF.read(); dw != nil {
 		if unit := dw.unitAt(uint64(a)); unit >= 0 {
-			tree := dw.tree(unit)
-			i := tree.FunctionOf(tree.At(uint64(a)))
-			for i >= 0 && tree.Nodes[i].Kind == scope.Inlined {
-				i = tree.FunctionOf(tree.Nodes[i].Parent)
-			}
-			if i >= 0 {
+			if i := outermost(dw.tree(unit), uint64(a)); i >= 0 {
 				return o.fromNode(dw, unit, i), true
 			}
 		}
@@ -137,6 +132,28 @@ func (o *Object) functionAt(a addr.File) (Function, bool) {
 		return Function{}, false
 	}
 	return o.fromSymbol(s, from), true
+}
+
+// FunctionParts lists the ranges of the code of the function that contains a, with the
+// copies inlined into it. The compiler may have moved what seldom runs away from the rest.
+func (o *Object) FunctionParts(a addr.File) (parts []Range) {
+	elf.Guard(func() {
+		if dw, _ := o.DWARF.read(); dw != nil {
+			if unit := dw.unitAt(uint64(a)); unit >= 0 {
+				tree := dw.tree(unit)
+				if i := outermost(tree, uint64(a)); i >= 0 {
+					for _, r := range tree.Ranges(&tree.Nodes[i]) {
+						parts = append(parts, Range{addr.File(r.Low), addr.File(r.High)})
+					}
+					return
+				}
+			}
+		}
+		if fn, ok := o.functionAt(a); ok && fn.High > fn.Low {
+			parts = []Range{{fn.Low, fn.High}}
+		}
+	})
+	return parts
 }
 
 // function is what DWARF says of node i of the tree of a unit. Its place is that of its

@@ -1,0 +1,278 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/internal/addr"
+	"hdb/names"
+)
+
+func codeCommands() []*Command {
+	return []*Command{
+		{Name: "disassemble", Aliases: []string{"disas", "disass"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone, Needs: NeedProgram, Run: runDisassemble,
+			Synopsis: "[/srm] [FUNCTION | ADDRESS]\n[/srm] FROM,TO\n[/srm] FROM,+LENGTH", Short: "show the instructions of a function or of a range of addresses",
+			Long: "Alone it is the function of the selected frame, with the arrow => at the frame's PC; behind ADDRESS the function around it. Numbers like <+12> are distances from the function's entry. " +
+				"/s puts source lines between, in the order of the addresses, /m in the order of the lines. /r shows the bytes of each instruction. Before the program runs the code is read from its file.\n\n" +
+				"Examples:\n  disassemble\n  disassemble /s Index::read_page\n  disassemble /r $pc,+32"},
+	}
+}
+
+// maxDisassembled bounds the bytes that are disassembled at once.
+const maxDisassembled = 1 << 20
+
+// A disassembly is code as disassemble shows it.
+type disassembly struct {
+	c           *Console
+	source, raw bool // /s, /r
+	byLine      bool // /m
+	function    names.CodeInfo
+	whole       bool // a function, not a range
+	parts       []names.CodeRange
+	list        []disassembled
+	pc          addr.Run // of the selected frame
+}
+
+// disassembled is one instruction with its place.
+type disassembled struct {
+	instruction
+	part   int
+	symbol string // <+12>, or <main+12> outside of the function
+	file   string
+	line   int
+}
+
+func runDisassemble(_ context.Context, c *Console, in Input) error {
+	d := &disassembly{c: c}
+	rest, err := d.flags(in.Raw)
+	if err != nil {
+		return err
+	}
+	if f, err := c.s.Selection.Frame(); err == nil {
+		d.pc = f.Code.Addr()
+	}
+	if err := d.find(rest); err != nil {
+		return fmt.Errorf("disassemble: %w", err)
+	}
+	if err := d.read(); err != nil {
+		return fmt.Errorf("disassemble: %w", err)
+	}
+	d.show(in)
+	return nil
+}
+
+// flags reads /s, /r and /m.
+func (d *disassembly) flags(text string) (rest string, err error) {
+	for strings.HasPrefix(text, "/") {
+		var word string
+		word, text = splitWord(text[1:])
+		for _, r := range word {
+			switch r {
+			case 's':
+				d.source = true
+			case 'm':
+				d.source, d.byLine = true, true
+			case 'r', 'b':
+				d.raw = true
+			default:
+				return "", fmt.Errorf("disassemble: unknown letter %q: s, r or m expected", string(r))
+			}
+		}
+	}
+	return text, nil
+}
+
+// find reads which code is meant.
+func (d *disassembly) find(text string) error {
+	from, to, isRange := cutComma(text)
+	if isRange {
+		return d.findRange(strings.TrimSpace(from), strings.TrimSpace(to))
+	}
+	at := d.pc
+	if text == "" && at == 0 {
+		return errors.New("no frame is selected: a function or an address must follow")
+	}
+	if text != "" {
+		var err error
+		if at, err = d.c.eval.address(text); err != nil {
+			return err
+		}
+	}
+	var err error
+	if d.function, err = d.c.s.Names().Symbols.Code(at); err != nil {
+		return fmt.Errorf("%w: give a range, as %v,+32", err, at)
+	}
+	d.whole, d.parts = true, d.function.Parts
+	return nil
+}
+
+func (d *disassembly) findRange(from, to string) error {
+	if from == "" || to == "" {
+		return errors.New("FROM,TO or FROM,+LENGTH expected")
+	}
+	low, err := d.c.eval.address(from)
+	if err != nil {
+		return err
+	}
+	var high addr.Run
+	if length, ok := strings.CutPrefix(to, "+"); ok {
+		n, err := strconv.ParseUint(strings.TrimSpace(length), 0, 32)
+		if err != nil {
+			return fmt.Errorf("%q: a number of bytes expected", to)
+		}
+		high = low + addr.Run(n)
+	} else if high, err = d.c.eval.address(to); err != nil {
+		return err
+	}
+	if high <= low {
+		return fmt.Errorf("%v,%v: the range is empty", low, high)
+	}
+	d.parts = []names.CodeRange{{Low: low, High: high}}
+	return nil
+}
+
+// read decodes the parts and finds the lines of their instructions.
+func (d *disassembly) read() error {
+	for i, p := range d.parts {
+		n := uint64(p.High - p.Low)
+		if n > maxDisassembled {
+			return fmt.Errorf("more than %s at once: give a range", screen.LongSize(maxDisassembled))
+		}
+		ahead := 0 // an instruction that begins in a range is shown whole
+		if !d.whole {
+			ahead = maxInstruction - 1
+		}
+		code, err := d.c.s.Memory.Code(p.Low, int(n)+ahead)
+		if err != nil && ahead > 0 {
+			code, err = d.c.s.Memory.Code(p.Low, int(n))
+		}
+		if err != nil {
+			return err
+		}
+		for _, inst := range decodeAll(code, p.Low, d.c.symbolText) {
+			if inst.addr >= p.High {
+				break
+			}
+			d.list = append(d.list, disassembled{instruction: inst, part: i, symbol: d.symbolOf(inst.addr)})
+		}
+		d.lines(p, i)
+	}
+	return nil
+}
+
+// symbolOf is where an instruction lies.
+func (d *disassembly) symbolOf(a addr.Run) string {
+	if d.whole && d.parts[0].Low <= a && a < d.parts[0].High || d.whole && d.function.Name != "" && a >= d.function.Entry {
+		return fmt.Sprintf("+%d", a-d.function.Entry)
+	}
+	if d.whole && d.function.Name != "" {
+		return fmt.Sprintf("-%d", d.function.Entry-a)
+	}
+	text := d.c.symbolText(a)
+	if text != "" && !strings.Contains(text, "+") {
+		text += "+0"
+	}
+	return text
+}
+
+// lines gives the instructions of a part the lines of the line table.
+func (d *disassembly) lines(p names.CodeRange, part int) {
+	rows := d.c.s.Names().Symbols.LineRows(p.Low, p.High)
+	for i := range d.list {
+		inst := &d.list[i]
+		if inst.part != part {
+			continue
+		}
+		k, exact := slices.BinarySearchFunc(rows, inst.addr, func(r names.LineInfo, a addr.Run) int {
+			switch {
+			case r.Addr < a:
+				return -1
+			case r.Addr > a:
+				return 1
+			}
+			return 0
+		})
+		if !exact {
+			k--
+		}
+		if k >= 0 && inst.addr < rows[k].End {
+			inst.file, inst.line = rows[k].File, rows[k].Line
+		}
+	}
+}
+
+type instructionView struct {
+	Addr    string  `json:"addr"`
+	Offset  *uint64 `json:"offset,omitempty"` // from the function's entry
+	Symbol  string  `json:"symbol,omitempty"`
+	Bytes   string  `json:"bytes"`
+	Text    string  `json:"text"`
+	File    string  `json:"file,omitempty"`
+	Line    int     `json:"line,omitempty"`
+	Current bool    `json:"current,omitempty"`
+}
+
+func (d *disassembly) show(in Input) {
+	views := make([]instructionView, 0, len(d.list))
+	for _, inst := range d.list {
+		v := instructionView{Addr: inst.addr.String(), Bytes: fmt.Sprintf("% x", inst.code), Text: inst.text, File: inst.file, Line: inst.line, Current: inst.addr == d.pc}
+		if d.whole && inst.addr >= d.function.Entry {
+			n := uint64(inst.addr - d.function.Entry)
+			v.Offset = &n
+		} else {
+			v.Symbol = inst.symbol
+		}
+		views = append(views, v)
+	}
+	d.c.show(in, struct {
+		Function     string            `json:"function,omitempty"`
+		Module       string            `json:"module,omitempty"`
+		Instructions []instructionView `json:"instructions"`
+	}{d.function.Name, d.function.Module, views}, d.print)
+}
+
+func (d *disassembly) print(o *screen.Output) {
+	switch {
+	case !d.whole:
+		o.Printf("Dump of assembler code from %v to %v:\n", d.parts[0].Low, d.parts[0].High)
+	case d.function.Name == "":
+		o.Printf("Dump of assembler code of the function at %v:\n", d.function.Entry)
+	default:
+		o.Line(screen.Plain("Dump of assembler code for function "), screen.Func(o.Names.Short(d.function.Name)), screen.Plain(":"))
+	}
+	l := newListingOfCode(d)
+	if d.byLine {
+		l.printByLine(o)
+	} else {
+		for i, p := range d.parts {
+			if len(d.parts) > 1 {
+				o.Printf("Address range %v to %v:\n", p.Low, p.High)
+			}
+			l.printPart(o, i)
+		}
+	}
+	o.Printf("End of assembler dump.\n")
+}
+
+// printInstruction prints one, its columns as wide as those of the others.
+func (l *codeListing) printInstruction(o *screen.Output, inst *disassembled) {
+	mark := "   "
+	if inst.addr == l.d.pc {
+		mark = "=> "
+	}
+	row := []screen.Span{screen.Arrow(mark), screen.Addr(inst.addr.String())}
+	if inst.symbol != "" {
+		row = append(row, screen.Func(" <"+inst.symbol+">"))
+	}
+	row = append(row, screen.Plain(":"+strings.Repeat(" ", l.symbols-len(inst.symbol))))
+	if l.d.raw {
+		row = append(row, screen.Guess(fmt.Sprintf("  %-*s", l.bytes, fmt.Sprintf("% x", inst.code))))
+	}
+	op, rest, _ := strings.Cut(inst.text, " ")
+	o.Line(append(row, screen.Plain(fmt.Sprintf("  %-6s %s", op, rest)))...)
+}
