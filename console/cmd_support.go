@@ -20,7 +20,7 @@ import (
 // nothing can change it for another.
 func commandTable() []*Command {
 	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), dataCommands(), codeCommands(), valueCommands(), sourceCommands(),
-		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), supportCommands())
+		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), printfCommands(), supportCommands())
 }
 
 // IsCommand tells that a word is the name of a command.

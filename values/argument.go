@@ -1,0 +1,109 @@
+package values
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/internal/addr"
+)
+
+// maxArgument bounds the text of a pointer to characters that have no end.
+const maxArgument = 64 << 10
+
+// Integer is the value of an expression as an integer or address. A name that the program
+// has not got in the frame may be one of the Words.
+func (w *World) Integer(f *Frame, src string) (uint64, error) {
+	e, v, err := w.argument(f, src)
+	if err != nil {
+		return 0, err
+	}
+	if v.Type.isFloat() {
+		x, err := w.float(v)
+		return uint64(int64(x)), err
+	}
+	a, err := e.address(v)
+	return uint64(a), err
+}
+
+// Float is the value of an expression as a floating-point number, as Integer is.
+func (w *World) Float(f *Frame, src string) (float64, error) {
+	_, v, err := w.argument(f, src)
+	if err != nil {
+		return 0, err
+	}
+	if !v.Type.isFloat() && !v.Type.isInteger() {
+		return 0, fmt.Errorf("%s: a value of type %s is no number", src, v.Type)
+	}
+	return w.float(v)
+}
+
+// Text is the characters that an expression points to or is an array of, up to the first
+// NUL, or a string of a library; nil for a null pointer.
+func (w *World) Text(f *Frame, src string) ([]byte, error) {
+	e, v, err := w.argument(f, src)
+	if err != nil {
+		return nil, err
+	}
+	switch v.Type.Strip().Kind {
+	case Struct:
+		if w.displayed(v.Type.Strip()) {
+			text := w.Format(f, v, Options{Elements: MaxElements})
+			return []byte(strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`)), nil
+		}
+		return nil, fmt.Errorf("%s: a value of type %s is no string", src, v.Type)
+	case Array:
+		b, err := w.Bytes(v)
+		if end := bytes.IndexByte(b, 0); end >= 0 {
+			b = b[:end]
+		}
+		return append([]byte{}, b...), err
+	}
+	a, err := e.address(v)
+	if err != nil || a == 0 {
+		return nil, err
+	}
+	return w.textAt(a)
+}
+
+// textAt reads up to the first NUL.
+func (w *World) textAt(a addr.Run) ([]byte, error) {
+	const page = 4096
+	out := []byte{}
+	for len(out) < maxArgument {
+		b, err := w.ReadMemory(a, page-int(a%page))
+		if err != nil {
+			return out, err
+		}
+		if end := bytes.IndexByte(b, 0); end >= 0 {
+			return append(out, b[:end]...), nil
+		}
+		out, a = append(out, b...), a+addr.Run(len(b))
+	}
+	return append(out, "..."...), nil
+}
+
+// argument computes an expression that must have a value.
+func (w *World) argument(f *Frame, src string) (*evaluator, Value, error) {
+	e := &evaluator{lookup: lookup{w, f}, bare: true}
+	n, err := parse(src, e)
+	if err != nil {
+		return nil, Value{}, err
+	}
+	v, err := e.eval(n)
+	if err != nil {
+		return nil, Value{}, err
+	}
+	if v.Type == nil {
+		return nil, Value{}, errors.New("the expression has no value")
+	}
+	v = w.unref(v)
+	if v.err != nil {
+		return nil, Value{}, fmt.Errorf("%s: %w", src, v.err)
+	}
+	if v.IsVoid() {
+		return nil, Value{}, fmt.Errorf("%s: the value is void", src)
+	}
+	return e, v, nil
+}
