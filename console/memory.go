@@ -21,6 +21,7 @@ type memory struct {
 	format byte // gdb's letter, 0: x
 	size   int  // bytes of a unit, 0: 4
 	count  int
+	back   bool // what lies before next is shown
 }
 
 // maxExamine bounds the bytes that one x reads.
@@ -33,7 +34,7 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 		spec, expr = splitWord(expr[1:])
 	}
 	if !in.Repeated || m.count == 0 {
-		m.count = 1
+		m.count, m.back = 1, false
 	}
 	unit := noUnit
 	if expr != "" {
@@ -53,7 +54,7 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 		return errors.New("x: an address must follow: a number, $register or symbol")
 	}
 	x := &examiner{c: c, m: &m}
-	err := x.run()
+	err := x.runEitherWay()
 	c.eval.memory = m
 	if x.unitSize > 0 {
 		c.s.Values.Examined(x.last, x.unitSize, x.bytes)
@@ -72,6 +73,9 @@ func noUnit() (int, bool) { return 0, false }
 // parse reads N, F and U of /NFU in any order. unit is the size of the numbers at the
 // address, by the expression's type, and whether they are floating-point ones.
 func (m *memory) parse(spec string, unit func() (int, bool)) error {
+	if rest, back := strings.CutPrefix(spec, "-"); back {
+		spec, m.back = rest, true
+	}
 	digits := len(spec) - len(strings.TrimLeft(spec, "0123456789"))
 	if digits > 0 {
 		n, err := strconv.Atoi(spec[:digits])

@@ -1,0 +1,124 @@
+package console
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// runEitherWay is run, of what lies before the address if that is wanted. The next x then
+// goes on before what was shown.
+func (x *examiner) runEitherWay() error {
+	if !x.m.back {
+		return x.run()
+	}
+	count := x.m.count
+	start, err := x.before()
+	if err != nil {
+		return err
+	}
+	x.m.next = start
+	err = x.run()
+	x.m.next, x.m.count = start, count
+	return err
+}
+
+// before is where the units begin that end at the address. There may be fewer than asked
+// for: the count is made theirs.
+func (x *examiner) before() (addr.Run, error) {
+	switch x.m.format {
+	case 'i':
+		return x.instructionsBefore()
+	case 's':
+		return x.stringsBefore()
+	}
+	n := addr.Run(x.m.count * x.m.size)
+	if n > x.m.next {
+		return 0, fmt.Errorf("x: fewer than %d units lie before %v", x.m.count, x.m.next)
+	}
+	return x.m.next - n, nil
+}
+
+// instructionsBefore finds the instructions before the address. x86 code cannot be read
+// backwards: each function is read from its entry, and so is the one before it.
+func (x *examiner) instructionsBefore() (addr.Run, error) {
+	var starts []addr.Run // of the instructions found so far, in order
+	end := x.m.next
+	for len(starts) < x.m.count {
+		part, err := x.functionBefore(end)
+		if err != nil && len(starts) == 0 {
+			return 0, fmt.Errorf("x: instructions before %v: %w", end, err)
+		}
+		if err != nil {
+			break
+		}
+		starts = append(part, starts...)
+		end = part[0]
+	}
+	x.m.count = min(x.m.count, len(starts))
+	return starts[len(starts)-x.m.count], nil
+}
+
+// maxPadding is the most bytes between two functions that are looked through for the end
+// of the first one.
+const maxPadding = 64
+
+// errNoFunction is the error of an address that no function of reasonable size lies before.
+var errNoFunction = errors.New("no function from whose entry they could be read")
+
+// functionBefore lists where the instructions begin that end at the address: those of its
+// function, or of the one before it with what fills the gap between.
+func (x *examiner) functionBefore(end addr.Run) ([]addr.Run, error) {
+	code, err := x.c.s.Names().Symbols.Code(end - 1)
+	for back := addr.Run(2); err != nil && back <= maxPadding && back < end; back++ {
+		code, err = x.c.s.Names().Symbols.Code(end - back)
+	}
+	if err != nil {
+		return nil, err
+	}
+	low := code.Parts[0].Low
+	for _, p := range code.Parts {
+		if p.Low < end && p.Low > low {
+			low = p.Low
+		}
+	}
+	if end <= low || end-low > maxDisassembled {
+		return nil, errNoFunction
+	}
+	b, err := x.c.s.Memory.Read(low, int(end-low)+maxInstruction-1) // the last one whole
+	if len(b) < int(end-low) {
+		return nil, err
+	}
+	var starts []addr.Run
+	for _, inst := range decodeAll(b, low, func(addr.Run) string { return "" }) {
+		if inst.addr < end {
+			starts = append(starts, inst.addr)
+		}
+	}
+	return starts, nil
+}
+
+// stringsBefore finds the strings that end before the address.
+func (x *examiner) stringsBefore() (addr.Run, error) {
+	start := x.m.next
+	found := 0
+	for ; found < x.m.count; found++ {
+		n := min(maxString, int(start))
+		b, err := x.c.s.Memory.Read(start-addr.Run(n), n)
+		for err != nil && n > 1 { // the mapping begins behind
+			n /= 2
+			b, err = x.c.s.Memory.Read(start-addr.Run(n), n)
+		}
+		if err != nil || n == 0 {
+			break
+		}
+		start -= addr.Run(len(b) - 1 - bytes.LastIndexByte(b[:len(b)-1], 0))
+	}
+	if found == 0 {
+		return 0, fmt.Errorf("x: no memory before %v", start)
+	}
+	x.m.count = found
+	return start, nil
+}
