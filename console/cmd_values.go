@@ -42,11 +42,13 @@ type evaluator struct {
 
 func valueCommands() []*Command {
 	return []*Command{
-		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Run: runPrint,
+		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Run: runPrint,
 			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on. " +
-				"Nothing is called. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
+				"Nothing is called. Operators and member functions of the libraries of C++ and Rust are computed from memory: v[i], v.size(), v.front(), m[\"x\"], opt.value(), s.c_str(), p.get(), *it, it->x. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
 				"FMT is x (hexadecimal), d, u, o, t (binary), z (hexadecimal with zeros), a (address with its symbol), c, f or s; r shows containers of libraries as the structs that they are.\n\n" +
-				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next"},
+				"OPTION is gdb's, for this value alone; -- ends them: " + printOptionWords() + ". All but the last are settings, too, as `set print elements 5`. " +
+				"At a terminal a value that is longer than a line is shown with each member on a line of its own, unless `set print pretty off` was typed.\n\n" +
+				"Examples:\n  print index->pages[3]\n  print/x flags & 0xff\n  print *argv@argc\n  print (struct page *)$rdi\n  p $1.next\n  p -elements 5 -pretty off -- names\n  p orders[\"x\"].size()"},
 		{Name: "ptype", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION | TYPE", Short: "show a type with its members", Needs: NeedProgram, Run: typeTeller(true), Long: "Examples:\n  ptype struct page\n  ptype index->pages"},
 		{Name: "whatis", Aliases: []string{"what"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "EXPRESSION | TYPE", Short: "name the type of an expression", Needs: NeedProgram, Run: typeTeller(false), Long: "Example:\n  whatis index->pages"},
 		{Name: "locals", Group: GroupData, Short: "show the variables of the selected frame", Needs: NeedLive, Run: infoLocals},
@@ -67,30 +69,6 @@ func valueInfos() []*Command {
 	}
 }
 
-// options are how values are printed, by the settings and a format.
-func (e *evaluator) options(spec string) (values.Options, error) {
-	o := values.Options{Elements: e.c.set.count("print elements"), Pretty: e.c.set.flag("print pretty")}
-	for _, r := range strings.TrimPrefix(spec, "/") {
-		switch {
-		case r == 'r':
-			o.Raw = true
-		case strings.ContainsRune("xduotacfsz", r) && o.Letter == 0:
-			o.Letter = byte(r)
-		default:
-			return o, fmt.Errorf("format %q: one of x d u o t z a c f s expected, and r for raw containers", spec)
-		}
-	}
-	return o, nil
-}
-
-// cutFormat splits /FMT from an expression.
-func cutFormat(raw string) (spec, expr string) {
-	if strings.HasPrefix(raw, "/") {
-		return splitWord(raw)
-	}
-	return "", raw
-}
-
 type valueView struct {
 	Num   int    `json:"num,omitempty"`
 	Name  string `json:"name,omitempty"`
@@ -100,8 +78,7 @@ type valueView struct {
 }
 
 func runPrint(_ context.Context, c *Console, in Input) error {
-	spec, expr := cutFormat(in.Raw)
-	o, err := c.eval.options(spec)
+	o, expr, err := c.eval.optionsAndRest(in.Raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}

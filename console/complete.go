@@ -226,6 +226,8 @@ func (k completer) settingWords(left, rest string) (int, []string) {
 		switch s.kind {
 		case kindBool:
 			return at, line.StartingWith([]string{"on", "off"}, value)
+		case kindSwitch:
+			return at, line.StartingWith([]string{"on", "off", "auto"}, value)
 		case kindEnum:
 			return at, line.StartingWith(s.values, value)
 		case kindFile:

@@ -34,7 +34,8 @@ type settingKind uint8
 const (
 	kindText settingKind = iota
 	kindBool
-	kindCount // 0 or more; "unlimited" is 0
+	kindSwitch // kindBool or auto
+	kindCount  // 0 or more; "unlimited" is 0
 	kindEnum
 	kindFile
 )
@@ -148,12 +149,18 @@ func (t *settings) assign(s *setting, value string) error {
 // parse brings a value into its canonical spelling.
 func (s *setting) parse(v string) (string, error) {
 	switch s.kind {
-	case kindBool:
+	case kindBool, kindSwitch:
 		switch strings.ToLower(v) {
 		case "", "on", "1", "yes", "true", "enable":
 			return "on", nil
 		case "off", "0", "no", "false", "disable":
 			return "off", nil
+		}
+		if s.kind == kindSwitch {
+			if strings.ToLower(v) == "auto" {
+				return "auto", nil
+			}
+			return "", fmt.Errorf("%q: on, off or auto expected", v)
 		}
 		return "", fmt.Errorf("%q: on or off expected", v)
 	case kindCount:

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
 )
 
 // Options say how values become text; the defaults are gdb's.
@@ -15,6 +17,14 @@ type Options struct {
 	Letter   byte // x d u o t a c f s z as in print/x; 0: by the type
 	Raw      bool // containers of libraries as the structs that they are
 	Pretty   bool // each member on a line of its own
+	Width    int  // columns of a line: longer values are written as with Pretty; 0: no limit
+	Array    bool // each element of an array on a line of its own
+	Depth    int  // structs in structs that are shown; 0: 20, as gdb does; negative: none
+	Repeats  int  // longer runs of equal elements are written once with their length; 0: 10
+
+	NoUnions  bool // unions in structs are not shown
+	NoStatics bool // nor are static members
+	NoSymbols bool // nor the symbols that data pointers point to
 }
 
 // Limits that no option lifts.
@@ -22,6 +32,7 @@ const (
 	MaxText     = 1 << 20 // bytes of the text of one value
 	maxDepth    = 20      // structs in structs, as gdb's print max-depth
 	MaxElements = 1 << 16 // of one array, string or container
+	AllDepth    = 200     // Options.Depth for all structs in structs
 	MinRepeats  = 11      // the shortest run of equal elements that is written once with its length
 )
 
@@ -31,7 +42,6 @@ type formatter struct {
 	f     *Frame
 	o     Options
 	b     bytes.Buffer
-	left  int // elements that may still be shown
 	depth int
 	// virtual are the virtual base classes of the outermost object that have been written.
 	virtual map[addr.Run]bool
@@ -41,20 +51,36 @@ func (w *World) formatter(f *Frame, o Options) *formatter {
 	if o.Elements <= 0 || o.Elements > MaxElements {
 		o.Elements = MaxElements
 	}
-	return &formatter{w: w, f: f, o: o, left: o.Elements}
+	switch {
+	case o.Depth == 0:
+		o.Depth = maxDepth
+	case o.Depth > AllDepth:
+		o.Depth = AllDepth
+	}
+	if o.Repeats <= 0 {
+		o.Repeats = MinRepeats - 1
+	}
+	return &formatter{w: w, f: f, o: o}
 }
 
 // Format is a value as `info locals` shows it.
 func (w *World) Format(f *Frame, v Value, o Options) string {
-	p := w.formatter(f, o)
-	p.top(v, false)
-	return p.b.String()
+	return w.format(f, v, o, false)
 }
 
 // FormatTop is a value as `print` shows it: pointers and references with their type.
 func (w *World) FormatTop(f *Frame, v Value, o Options) string {
+	return w.format(f, v, o, true)
+}
+
+func (w *World) format(f *Frame, v Value, o Options, typed bool) string {
 	p := w.formatter(f, o)
-	p.top(v, true)
+	p.top(v, typed)
+	if o.Width > 0 && !o.Pretty && utf8.RuneCount(p.b.Bytes()) > o.Width {
+		o.Pretty = true
+		p = w.formatter(f, o)
+		p.top(v, typed)
+	}
 	return p.b.String()
 }
 
@@ -185,7 +211,7 @@ func (p *formatter) symbol(a uint64) string {
 }
 
 func (p *formatter) structure(v Value, t *Type) {
-	if p.depth >= maxDepth {
+	if p.depth >= p.o.Depth || p.o.NoUnions && p.depth > 0 && t.Tag == dwarf.TagUnionType {
 		p.write("{...}")
 		return
 	}
@@ -227,12 +253,8 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 			p.write(", ...")
 			break
 		}
-		if f.artificial && f.Name == "" {
+		if f.artificial && f.Name == "" || f.Static && p.o.NoStatics {
 			continue
-		}
-		if p.o.Elements > 0 && n >= p.o.Elements {
-			p.write("...")
-			break
 		}
 		if f.Base && f.Virtual {
 			if a, ok := p.w.Member(v, f).Addr(); ok {
@@ -249,6 +271,10 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 			p.write(", ")
 		}
 		p.newline(1)
+		if n > own && !f.Base && own == 0 && p.o.Pretty { // as gdb separates them from the bases
+			p.write("members of " + t.String() + ":")
+			p.newline(1)
+		}
 		n++
 		if !f.Base {
 			own++
@@ -268,23 +294,27 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 	if own == 0 {
 		if n > 0 {
 			p.write(", ")
-			p.newline(1)
 		}
 		p.write("<No data fields>")
+	} else if braces {
+		p.newline(0)
 	}
 	if braces {
-		p.newline(0)
 		p.write("}")
 	}
 }
 
 // newline begins a new line for a member if the options ask for it.
 func (p *formatter) newline(extra int) {
-	if !p.o.Pretty {
-		return
+	if p.o.Pretty {
+		p.line(p.depth - 1 + extra)
 	}
+}
+
+// line begins a new line that is indented by levels.
+func (p *formatter) line(levels int) {
 	p.b.Truncate(len(bytes.TrimRight(p.b.Bytes(), " ")))
-	p.write("\n" + strings.Repeat("  ", p.depth-1+extra))
+	p.write("\n" + strings.Repeat("  ", levels))
 }
 
 // static writes a static member. A static member of a class that is of that class itself is
@@ -302,10 +332,6 @@ func (p *formatter) static(t *Type, f *Field) {
 }
 
 func (p *formatter) array(v Value, t *Type) {
-	if p.depth >= maxDepth {
-		p.write("{...}")
-		return
-	}
 	n, elem := t.Count(), t.Row()
 	size := elem.Size()
 	if n < 0 || size == 0 && n > 0 {
@@ -317,6 +343,10 @@ func (p *formatter) array(v Value, t *Type) {
 	v = p.w.Load(v)
 	if elem.textual() && p.o.Letter == 0 || p.o.Letter == 's' && elem.Size() == 1 {
 		p.chars(v, n, elem)
+		return
+	}
+	if p.depth >= p.o.Depth {
+		p.write("{...}")
 		return
 	}
 	if n == 0 {
@@ -342,19 +372,27 @@ func (p *formatter) array(v Value, t *Type) {
 
 // sequence writes n elements. Runs of equal elements are written once with their length.
 func (p *formatter) sequence(n int64, at func(int64) Value) {
+	if p.o.Array && n > 0 {
+		p.line(p.depth)
+		defer func() { p.line(p.depth - 1) }()
+	}
 	shown := false
+	left := p.o.Elements
 	for i := int64(0); i < n; {
-		if p.left <= 0 || p.full() {
+		if left <= 0 || p.full() {
 			p.write("...")
 			return
 		}
 		if shown {
 			p.write(", ")
+			if p.o.Array {
+				p.line(p.depth)
+			}
 		}
 		shown = true
 		e := at(i)
 		same := int64(1)
-		if b, err := p.w.Bytes(e); err == nil && len(b) > 0 || errors.Is(err, errLost) {
+		if b, err := p.w.Bytes(e); p.o.Repeats < MaxElements && (err == nil && len(b) > 0 || errors.Is(err, errLost)) {
 			for i+same < n && same < MaxElements {
 				next, other := p.w.Bytes(at(i + same))
 				if (err == nil) != (other == nil) || string(next) != string(b) {
@@ -369,13 +407,11 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 			p.write("...") // what follows lies behind it, and cannot be read either
 			return
 		}
-		if e.Type.Strip().Kind != Array { // whose own elements count
-			p.left--
-		}
-		if same >= MinRepeats {
+		left--
+		if same > int64(p.o.Repeats) {
 			p.write(fmt.Sprintf(" <repeats %d times>", same))
 			i += same
-			p.left -= MinRepeats - 1
+			left -= p.o.Repeats - 1
 		} else {
 			i++
 		}

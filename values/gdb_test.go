@@ -55,11 +55,15 @@ var (
 
 	cppQuestions = strings.Split("info args|info locals|p c|p *sp|p dia|p rv|p bi|ptype sp|whatis c|whatis v|whatis m|whatis um|whatis up|whatis s|p v|p vs|p ns::counter|p ns::hidden|p ns::Box<int>::made|p Circle::limit|p c.r|p sp->id|p ns::Kind::B|p ns::P1|p (ns::Kind)4|p kind|p pl|p pb|p v[1]|p true|p 1==1|p &c|p *&c|p dia.v|whatis pm|p dia.V1::a|whatis ns::Box<int>|p sizeof(Circle)", "|")
 
+	prettyQuestions = strings.Split("set print pretty on|p vp|p mp|p m|p um|p l|p lp|p up|p op|p pr|p mi|p mpi|p a1|p a3|p p1|p bs|p st|p fl|p vs|p none|p fle|p *up|p ar|p apt|p on|p il|p vb|p v|p -array -- v|p -array -- vp|p -array -- l|p -pretty off -elements 2 -- v|p -pretty off -elements 1 -- l|p -elements 2 -- vb|p -max-depth 1 -- mp|p -max-depth 1 -- vp|p -raw-values -pretty off -- on", "|")
+
 	libraryQuestions = strings.Split("info locals|p v.size()|p v.empty()|p none.empty()|p v.front()|p v.back()|p v.at(1)|p l.size()|p l.front()|p l.back()|p l.empty()|p d.size()|p d.front()|p d.back()|p d[2]|p d.at(2)|p m.size()|p m.empty()|p sc.size()|p um.size()|p us.empty()|p fl.front()|p fle.empty()|p ar.size()|p ar.front()|p ar.back()|p ar.at(1)|p ar[1]|p *up|p up->x|p up.get()|p *up.get()|p *shp|p shp->y|p shp.get()|p vb[1]|p vb.size()|p vp.back().x|p vp.front().y + 1|p &vp.back()|whatis v.front()|p bs", "|")
 
 	baseQuestions = strings.Split("p (C*)pb|p *(C*)pb|p (B*)&c|p *(B*)&c|p *(B*)pa|p (A*)pb|p (D*)p2|p *(D*)p2|p ((D*)p2)->x|p *(P2*)&d|p (D*)none|p (P2*)none|p *(Bottom*)top|p *(Bottom*)left|p *(Right*)&v|p *(Top*)&v|p *(Top*)left|p *(Left*)top|p ((Bottom*)top)->d|p (B&)c|p (Top&)v|p (B)c|p *(Stranger*)&d|set var target = &d|p target|p *target|p ff + 1|p ff * 2|p -ff|p ff + 1.0|p ff + other->s|p ff == 0.1f|whatis ff + 1|p *(int(*)[3])&three|p (int(*)[3])0|whatis (int(*)[3])0|p sizeof(int(*)[3])|p *(long(*)[2][3])&d|p static_cast<int>(2.5)|p *static_cast<D*>(p2)|p *reinterpret_cast<P1*>(p2)|p *dynamic_cast<C*>(pb)|p alignof(int)|p _Alignof(double)|p alignof(C)|p 'bases.cc'::three|p 'bases.cc'::three[1]|p 'bases.cc'::hidden|p use::calls|p que[0]|p que[299]|p ring|p main::d.z|p use::pb->b|p main::nothing", "|")
 
 	untypedQuestions = strings.Split("p raw_ratio|p raw_name|p sizeof(raw_buf)|p raw_ratio + 1|p raw_buf[0]|p !raw_name|p (double)raw_ratio|p *(double*)&raw_ratio|p {char}&raw_buf|p (char*)&raw_buf|p &raw_name|whatis raw_name|ptype raw_name|whatis &raw_name|p said|p said + 1|p &said|whatis said|p banner|whatis banner|p said@1", "|")
+
+	optionQuestions = strings.Split("p o|p -pretty -- o|p -pretty on -array on -- o|p -array -- matrix|p -array -pretty -- o.m.in|p -max-depth 1 -- o|p -max-depth 2 -- o|p -max-depth unlimited -- o|p -union off -- o.m|p -union off -- o.m.in[0].u|p -elements 2 -- o.m.in|p -elements 4 -- matrix|p -elements 12 -- o.zeros|p -elements 1 -pretty -- o.m.in|p -repeats 3 -- o.zeros|p -repeats unlimited -- o.zeros|p -repeats 50 -- o.m.s|p -symbol off -- gp|p -symbol off -- main|p -pretty off -- o.m|p -e 2 -p -- /x o.m.in|p -5|p -elements 3 -- -5", "|")
 
 	vectorQuestions = strings.Split("info args|info locals|p $xmm0|p/x $xmm1|p $ymm0|ptype $xmm0|whatis $xmm0|p $mxcsr|p $xmm0.v4_float[1]|set var $xmm0.v4_float[1] = 9|p $xmm0.v4_float|set var $ymm1.v4_double[3] = 2.5|p $ymm1.v4_double|p $xmm0.v2_double[0] * 2|p $st0", "|")
 
@@ -77,6 +81,7 @@ var (
 		{name: "clang -O2 caller", source: "moved.c", build: []string{"clang", "-g", "-O2"}, stop: "puts", moves: []string{"up", "up"}, ask: cQuestions[:2], differs: map[string]string{
 			"p": "its second half is optimized out; gdb 13 calls that a synthetic pointer",
 		}},
+		{name: "gcc options", source: "options.c", build: []string{"gcc", "-g", "-O0"}, ask: optionQuestions},
 		{name: "gcc -O2 at the entry", source: "vectors.c", build: []string{"gcc", "-g", "-O2"}, stop: "work", ask: vectorQuestions},
 		{name: "gcc -O2", source: "vectors.c", build: []string{"gcc", "-g", "-O2"}, ask: vectorQuestions},
 		{name: "gcc -O2 x87", source: "vectors.c", build: []string{"gcc", "-g", "-O2"}, stop: "wide", ask: vectorQuestions},
@@ -95,6 +100,7 @@ var (
 			"ptype sp": "gdb writes no void in a destructor's list; it leaves virtual out there",
 		}},
 		{name: "g++ C++20", source: "library.cc", build: []string{"g++", "-std=c++20", "-g", "-O0", "-pthread"}, ask: libraryQuestions, differs: libraryDiffers},
+		{name: "g++ C++20 pretty", source: "library.cc", build: []string{"g++", "-std=c++20", "-g", "-O0", "-pthread"}, ask: prettyQuestions},
 		{name: "g++ C++20 DWARF 4", source: "library.cc", build: []string{"g++", "-std=c++20", "-g", "-gdwarf-4", "-O0", "-pthread"}, ask: libraryQuestions[:1], differs: libraryDiffers},
 		{name: "clang++ C++20", source: "library.cc", build: []string{"clang++", "-std=c++20", "-g", "-O0", "-pthread"}, ask: libraryQuestions[:1], differs: without(libraryDiffers, "cv")},
 		{name: "gcc -O2", source: "untyped.c", build: []string{"gcc", "-g", "-O2"}, ask: untypedQuestions},
@@ -127,7 +133,7 @@ var (
 func TestAgainstGDB(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range oracleCases {
-		if testing.Short() && !slices.Contains([]string{"gcc -O2 at the entry", "gcc -O2 inlined", "gcc -O2 entry values", "g++ -O0", "rustc -O0"}, c.name) {
+		if testing.Short() && !slices.Contains([]string{"gcc -O2 at the entry", "gcc -O2 inlined", "gcc options", "gcc -O2 entry values", "g++ -O0", "rustc -O0"}, c.name) {
 			continue
 		}
 		t.Run(c.name+" "+c.source, func(t *testing.T) {

@@ -44,6 +44,7 @@ type Display struct {
 	Text     *Text
 	Elements *Elements
 	Items    iter.Seq2[Item, error] // an error ends them
+	Inline   bool                   // Items stand on one line, as elements of an array do
 	Members  []Member
 }
 
@@ -141,40 +142,43 @@ func (p *formatter) display(d *Display, rust bool) {
 		}
 		p.write(errorText(d.Err))
 	case d.Value != nil:
+		p.depth-- // it stands in place of the value around it
 		p.value(*d.Value)
+		p.depth++
 		p.write(d.Tail)
 	case d.Text != nil:
 		p.text(d.Text)
 		p.write(d.Tail)
 		if d.Items != nil {
-			p.block(open, d.Items, rust, end)
+			p.block(open, d, rust, end)
 		}
 	case d.Elements != nil && (rust || d.Elements.Count > 0):
 		p.write(open)
-		p.depth++
 		p.sequence(d.Elements.Count, d.Elements.At)
-		p.depth--
 		p.write(end)
 	case d.Items != nil:
-		p.block(open, d.Items, rust, end)
+		p.block(open, d, rust, end)
 	case d.Members != nil:
 		p.write(open)
 		for i := range d.Members {
 			if i > 0 {
 				p.write(", ")
 			}
+			p.newline(1)
 			p.part(&d.Members[i], rust)
 		}
+		p.newline(0)
 		p.write(end)
 	}
 }
 
 // block writes the elements of a container in brackets.
-func (p *formatter) block(open string, list iter.Seq2[Item, error], rust bool, end string) {
+func (p *formatter) block(open string, d *Display, rust bool, end string) {
 	p.write(open)
-	p.depth++
-	p.items(list, rust)
-	p.depth--
+	lines := p.o.Pretty && !d.Inline
+	if n := p.items(d.Items, rust, lines); lines && n > 0 {
+		p.newline(0)
+	}
 	p.write(end)
 }
 
@@ -205,26 +209,30 @@ func (p *formatter) text(t *Text) {
 		}
 	}
 	b = b[:min(show*width, len(b))]
-	p.write(prefix + quoted(b, width, uint64(show) < t.Len))
+	p.write(prefix + p.quoted(b, width, uint64(show) < t.Len))
 }
 
-// items writes the elements of a container.
-func (p *formatter) items(list iter.Seq2[Item, error], rust bool) {
-	i := 0
+// items writes the elements of a container, each on a line of its own if lines is true. It
+// returns their number.
+func (p *formatter) items(list iter.Seq2[Item, error], rust, lines bool) (i int) {
 	for it, err := range list {
 		last := err != nil && rust // an error after Rust's elements has no comma before it
-		if i > 0 && !last {
+		more := !last && (i >= p.o.Elements || p.full())
+		if i > 0 && !last && (rust || !more) { // as gdb, and as rust-gdb
 			p.write(", ")
 		}
-		if !last && (i >= p.o.Elements || p.full()) {
+		if lines && !last {
+			p.newline(1)
+		}
+		if more {
 			p.write("...")
-			return
+			return i
 		}
 		i++
 		switch {
 		case err != nil:
 			p.write(errorText(err))
-			return
+			return i
 		case it.Text != "":
 			p.write(it.Text)
 		case it.Key != nil && rust:
@@ -244,6 +252,7 @@ func (p *formatter) items(list iter.Seq2[Item, error], rust bool) {
 			p.value(it.Value)
 		}
 	}
+	return i
 }
 
 // typeName is the short name of a type.

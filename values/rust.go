@@ -158,7 +158,7 @@ func (p *formatter) rustMembers(v Value, t *Type, name, blank string) {
 		if i > 0 {
 			p.write(", ")
 		}
-		if i >= p.o.Elements || p.full() {
+		if p.full() {
 			p.write("...")
 			break
 		}

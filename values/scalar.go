@@ -180,7 +180,7 @@ func bigInt(b []byte, signed bool) *big.Int {
 func (p *formatter) pointer(t *Type, a uint64) {
 	p.write(fmt.Sprintf("%#x", a))
 	e := t.Elem().Strip()
-	if s := p.symbol(a); s != "" {
+	if s := p.symbol(a); s != "" && (!p.o.NoSymbols || e.Kind == Function) {
 		p.write(" " + s)
 	}
 	if a != 0 && t.Elem().textual() && !t.Rust() && e.Kind == Base {
@@ -218,7 +218,7 @@ func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 		end := zeroAt(b, width)
 		if end >= 0 {
 			data = append(data, b[:end]...)
-			p.write(prefix + quoted(data, width, false))
+			p.write(prefix + p.quoted(data, width, false))
 			return
 		}
 		data = append(data, b...)
@@ -230,10 +230,10 @@ func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 	case err != nil && len(data) == 0:
 		p.write(errorText(err))
 	case err != nil:
-		p.write(prefix + quoted(data, width, false) + errorText(err))
+		p.write(prefix + p.quoted(data, width, false) + errorText(err))
 	default:
 		more, err := p.w.ReadMemory(a+addr.Run(len(data)), width)
-		p.write(prefix + quoted(data, width, err != nil || zeroAt(more, width) < 0))
+		p.write(prefix + p.quoted(data, width, err != nil || zeroAt(more, width) < 0))
 	}
 }
 
@@ -278,12 +278,12 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 	} else if len(b) >= width && zeroAt(b[len(b)-width:], width) == 0 {
 		b = b[:len(b)-width]
 	}
-	p.write(prefixOf(elem) + quoted(b, width, more))
+	p.write(prefixOf(elem) + p.quoted(b, width, more))
 }
 
 // quoted is a string literal as gdb writes it: long runs of equal characters are written
 // once with their length.
-func quoted(b []byte, width int, more bool) string {
+func (p *formatter) quoted(b []byte, width int, more bool) string {
 	list := runsOf(b, width)
 	if len(list) == 0 {
 		if more {
@@ -294,7 +294,7 @@ func quoted(b []byte, width int, more bool) string {
 	var out strings.Builder
 	open := false
 	for i, c := range list {
-		if c.n >= MinRepeats {
+		if c.n > p.o.Repeats {
 			if open {
 				out.WriteString(`", `)
 				open = false

@@ -118,7 +118,7 @@ func vector(r *values.Reader, elem *values.Type, first, last, end uint64) (value
 
 // bits describes a vector<bool> of n elements.
 func bits(r *values.Reader, first uint64, n int64, capacity uint64) values.Display {
-	d := values.Display{Head: fmt.Sprintf("std::vector<bool> of length %d, capacity %d", n, capacity), Len: &n}
+	d := values.Display{Head: fmt.Sprintf("std::vector<bool> of length %d, capacity %d", n, capacity), Len: &n, Inline: true}
 	if n == 0 {
 		return d
 	}
