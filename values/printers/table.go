@@ -1,5 +1,6 @@
-// Package printers describes what the values of libraries hold: containers, strings and
-// smart pointers of libstdc++, of libc++ and of Rust's library.
+// Package printers describes what the values of libraries hold: containers, iterators,
+// smart pointers and other classes of libstdc++, of libc++ and of Rust's library
+// (docs/values.md lists them).
 //
 // A printer finds the members that its library gives a class. How its description
 // becomes text is up to package values. The inferior's memory is not trusted: walks
