@@ -8,6 +8,7 @@ import (
 
 	"hdb/capture"
 	"hdb/internal/addr"
+	"hdb/internal/cformat"
 	"hdb/internal/cond"
 )
 
@@ -109,6 +110,8 @@ type Stop struct {
 	Hits      uint64   // times the condition held
 	Left      uint64   // stops until it disables itself; 0 no limit
 	Places    []Place
+
+	Print *cformat.Format // of dprintf: what is printed at each hit, and the program goes on; nil: it stops
 }
 
 // NewStop makes an enabled stop of a spec; List.Add numbers it.

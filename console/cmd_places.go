@@ -40,6 +40,9 @@ func printStop(s *session.Session, o *screen.Output, st *breakpoints.Stop) {
 			below("%d.%d  %s", st.ID, i+1, placeText(p))
 		}
 	}
+	if st.Print != nil {
+		below("prints %s", st.Print)
+	}
 	d, _ := s.Stops.Detail(st)
 	if text := whereDecided(d); text != "" {
 		below("%s", text)

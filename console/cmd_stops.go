@@ -68,6 +68,7 @@ type stopView struct {
 	Hits      uint64      `json:"hits"`
 	Ignore    uint64      `json:"ignore,omitempty"`
 	Commands  []string    `json:"commands,omitempty"`
+	Format    string      `json:"format,omitempty"` // of dprintf, with its arguments
 	Places    []placeView `json:"places,omitempty"`
 
 	// Of stops at allocations: where the names of the condition are decided, and
@@ -129,6 +130,9 @@ func viewStop(st *breakpoints.Stop) stopView {
 	if st.Cond != nil {
 		v.Condition = st.Cond.String()
 	}
+	if st.Print != nil {
+		v.Format = st.Print.String()
+	}
 	for _, p := range st.Places {
 		v.Places = append(v.Places, placeView{p.Addr.String(), p.Function, p.File, p.Line, p.Module})
 	}
@@ -140,6 +144,8 @@ func stopWord(st *breakpoints.Stop) string {
 	switch {
 	case st.Kind == breakpoints.StopWatch:
 		return "watchpoint"
+	case st.Print != nil:
+		return "dprintf"
 	case st.Caught != "":
 		return "catchpoint"
 	case st.Temporary:

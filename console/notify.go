@@ -15,3 +15,15 @@ func (c *Console) Notify(line string) {
 	}
 	c.notices.Print(c.cfg.Err, strings.TrimRight(screen.Clean(line), " ")+"\n")
 }
+
+// Print prints text of the program's stops that go on, as dprintf: it is what
+// session.Config.Print should call. Any goroutine may call it.
+func (c *Console) Print(text string) {
+	if c.cfg.JSON {
+		c.notices.Print(c.cfg.Out, jsonLine("dprintf", struct {
+			Text string `json:"text"`
+		}{text}))
+		return
+	}
+	c.notices.Print(c.cfg.Out, screen.CleanText(text))
+}

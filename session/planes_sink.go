@@ -63,6 +63,10 @@ func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 	stop := false
 	for _, st := range o.p.demand.stops.All() {
 		if st.Wants(o.call) && o.check(st, env) {
+			if st.Print != nil {
+				(&frameVariables{values: o.p.values, thread: o.t, number: env.Number, frames: o.owner}).print(st)
+				continue
+			}
 			o.p.demand.hits = append(o.p.demand.hits, hit{stop: st, thread: o.t, event: e, now: o.call.Now})
 			stop = true
 		}

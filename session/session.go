@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"regexp"
+	"strings"
 
 	"hdb/capture"
 	"hdb/inferior"
@@ -17,6 +18,8 @@ import (
 type Config struct {
 	Version string       // of hdb, kept in captures
 	Notify  func(string) // one line about something that happened on the way; may be nil
+	// Print is told what dprintf prints, rather than Notify, when it is set.
+	Print func(text string)
 	// Guard is the command line of a process that takes traps and probes out of a
 	// program that outlives hdb, should hdb be killed; see inferior.Process.Guard.
 	Guard []string
@@ -102,6 +105,9 @@ var (
 func New(cfg Config) *Session {
 	if cfg.Notify == nil {
 		cfg.Notify = func(string) {}
+	}
+	if cfg.Print == nil {
+		cfg.Print = func(text string) { cfg.Notify(strings.TrimSuffix(text, "\n")) }
 	}
 	s := &Session{
 		common: &common{cfg: cfg},

@@ -163,6 +163,10 @@ func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action
 	if !s.stops(st, t) {
 		return inferior.Resume
 	}
+	if st.Print != nil {
+		newCodeEnv(s, st, t).print(st)
+		return inferior.Resume
+	}
 	s.demand.hits = append(s.demand.hits, hit{stop: st, thread: t})
 	return inferior.StopHere
 }
