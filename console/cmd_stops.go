@@ -28,8 +28,8 @@ func stopCommands() []*Command {
 			Synopsis: "LOCATION [if CONDITION]\nalloc|free|FUNCTION [#N] [if CONDITION]", Short: "break that is deleted by its first hit", Long: "Example:\n  tbreak alloc if size > 1GiB"},
 		{Name: "rbreak", Group: GroupStops, Raw: true, Synopsis: "REGEXP", Short: "break at every function whose name matches", Repeat: RepeatNone, Run: runRbreak, Needs: NeedRunnable,
 			Long: "Example:\n  rbreak ^Index::"},
-		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-rw] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
-			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (the size of the variable without SIZE). -rw stops at reads too. Where CONDITION does not hold behind the write, the program goes on.\n\nExamples:\n  watch *0x55555578a2c0 4\n  watch list->used if list->used > 100"},
+		{Name: "watch", Aliases: []string{"w"}, Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-rw] [-l] EXPRESSION [SIZE] [if CONDITION]\n[-rw] *ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Write),
+			Long: "The processor watches, at most 4 places of 1, 2, 4 or 8 aligned bytes (the size of the variable without SIZE). -rw stops at reads too; -l or -location, for gdb's users, changes nothing: what is watched is the memory that EXPRESSION has now. Where CONDITION does not hold behind the write, the program goes on.\n\nExamples:\n  watch *0x55555578a2c0 4\n  watch list->used if list->used > 100"},
 		{Name: "rwatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Read),
 			Long: "x86 cannot watch for reads alone.\n\nExample:\n  rwatch *0x55555578a2c0"},
 		{Name: "awatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite), Long: "Example:\n  awatch *0x55555578a2c0 4"},
@@ -237,7 +237,9 @@ func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) err
 		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {
 			kind, expr = inferior.ReadWrite, rest
 		}
-		expr = strings.TrimSpace(strings.TrimPrefix(expr, "-l "))
+		for _, flag := range []string{"-location ", "-l "} { // an address is watched always
+			expr = strings.TrimSpace(strings.TrimPrefix(expr, flag))
+		}
 		if at := strings.LastIndexByte(expr, ' '); at > 0 {
 			if n, err := strconv.Atoi(expr[at+1:]); err == nil {
 				expr, size = strings.TrimSpace(expr[:at]), n

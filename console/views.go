@@ -128,6 +128,18 @@ type returnedView struct {
 	Why   string `json:"why,omitempty"` // why only RAX is known
 }
 
+// A watchView is what a watchpoint saw: bytes of the lowest address first, and values if the
+// expression has a type.
+type watchView struct {
+	Addr     string `json:"addr"`
+	Size     int    `json:"size"`
+	OldBytes string `json:"old_bytes,omitempty"`
+	NewBytes string `json:"new_bytes,omitempty"`
+	Expr     string `json:"expr,omitempty"`
+	Old      string `json:"old,omitempty"`
+	New      string `json:"new,omitempty"`
+}
+
 type reportView struct {
 	Reason   string        `json:"reason"`
 	Headline string        `json:"headline"`
@@ -137,6 +149,7 @@ type reportView struct {
 	Signal   string        `json:"signal,omitempty"`
 	ExitCode *int          `json:"exit_code,omitempty"`
 	ExitSig  string        `json:"exit_signal,omitempty"`
+	Watch    *watchView    `json:"watch,omitempty"`
 	Returned *returnedView `json:"returned,omitempty"`
 	Before   uint64        `json:"freed_before,omitempty"` // the event that had given back what the event frees
 	Elapsed  int64         `json:"elapsed_ns"`
@@ -147,6 +160,9 @@ func viewReport(r *session.Report) reportView {
 	v := reportView{Reason: r.Reason.String(), Headline: r.Headline(), Elapsed: r.Elapsed.Nanoseconds(), Frames: viewFrames(r.Frames)}
 	for _, st := range r.Hits {
 		v.Stops = append(v.Stops, st.ID)
+	}
+	if w := r.Watch; w != nil {
+		v.Watch = &watchView{w.Addr.String(), w.Size, fmt.Sprintf("% x", w.Old), fmt.Sprintf("% x", w.New), w.Name, w.OldText, w.NewText}
 	}
 	if r.Thread.Num != 0 {
 		t := viewThread(r.Thread)

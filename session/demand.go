@@ -46,6 +46,7 @@ type binding struct {
 	traps  []*inferior.Trap
 	watch  *inferior.Watch
 	size   int                // bytes watched
+	typed  *watchedValue      // what they are; nil: bytes
 	access inferior.WatchKind // that is watched for
 	frame  addr.Run           // CFA of the function that the watched variable is a local of; 0: it is none
 	thread *inferior.Thread   // whose frame it is

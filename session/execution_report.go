@@ -40,6 +40,9 @@ type WatchHit struct {
 	Addr     addr.Run
 	Size     int
 	Old, New []byte
+
+	// Of a watched expression with a type, the name and both values; "" otherwise.
+	Name, OldText, NewText string
 }
 
 // Finished is what `finish` ran to the end of. Values.Returned tells the value.
@@ -91,6 +94,8 @@ func (r *Report) cause() string {
 	switch {
 	case r.Event != nil:
 		return fmt.Sprintf("#%d %s", r.Event.Seq, r.Event.Call())
+	case r.Watch != nil && r.Watch.Name != "":
+		return fmt.Sprintf("%s: %s -> %s", r.Watch.Name, r.Watch.OldText, r.Watch.NewText)
 	case r.Watch != nil:
 		return fmt.Sprintf("*%v: %#x -> %#x", r.Watch.Addr, little(r.Watch.Old), little(r.Watch.New))
 	case r.Signal != nil:
@@ -246,6 +251,11 @@ func (x *Execution) watchHit(stop inferior.Stop, r *Report) {
 		return
 	}
 	r.Watch = &WatchHit{Addr: stop.Watch.Addr, Size: stop.Watch.Size, Old: stop.Old, New: stop.New}
+	for _, st := range r.Hits {
+		if b := x.demand.binds[st.ID]; b != nil && b.watch == stop.Watch && b.typed != nil {
+			x.stops.values.watchTexts(b.typed, r.Watch)
+		}
+	}
 }
 
 // dropTemporaries deletes the tbreak that was hit.

@@ -32,7 +32,7 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 	if err := s.live(); err != nil {
 		return nil, err
 	}
-	b := &binding{size: size, access: kind}
+	b := &binding{size: size, access: kind, typed: s.values.watched(expr, a, size)}
 	if local {
 		f, err := s.sel.liveFrame()
 		if err != nil {

@@ -31,6 +31,13 @@ type Value struct {
 	pointerFr  *Frame
 }
 
+// Holding is the value that would be at v's place if these were the bytes there, as they
+// were before a change.
+func (v Value) Holding(b []byte) Value {
+	v.data, v.lost = b, nil
+	return v
+}
+
 type place uint8
 
 const (

@@ -1,0 +1,61 @@
+package session
+
+import (
+	"strings"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/symbols"
+	"hdb/values"
+)
+
+// A watchedValue is the expression of a watchpoint with its type.
+type watchedValue struct {
+	name  string
+	value values.Value
+}
+
+// watched finds the expression whose value is the size bytes at the address that are to be
+// watched: expr, or expr without the * of *VARIABLE. It is nil if there is none with a type,
+// as of *ADDRESS and in programs of Go.
+func (v *Values) watched(expr string, a addr.Run, size int) *watchedValue {
+	expr = strings.TrimSpace(expr)
+	if ok, _ := v.asGo(expr, func(*inferior.Go, inferior.GoPlace) error { return errGoPlace }); ok {
+		return nil
+	}
+	for _, name := range []string{expr, strings.TrimPrefix(expr, "*")} {
+		var found *watchedValue
+		err := v.guarded(func(f *values.Frame) error {
+			x, err := v.w.Eval(f, name)
+			if err != nil {
+				return err
+			}
+			if at, ok := x.Addr(); ok && at == a && x.Type.Size() == int64(size) {
+				found = &watchedValue{name, x}
+			}
+			return nil
+		})
+		if err == nil && found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// maxWatchedText bounds the elements of a value in the report of a watchpoint.
+const maxWatchedText = 64
+
+// watchTexts adds to a hit what its bytes are as values. A hit whose value cannot be read
+// any more keeps the bytes.
+func (v *Values) watchTexts(w *watchedValue, hit *WatchHit) {
+	if hit.Old == nil || hit.New == nil {
+		return
+	}
+	o := values.Options{Elements: maxWatchedText}
+	var before, after string
+	if symbols.Guard(func() {
+		before, after = v.w.Format(nil, w.value.Holding(hit.Old), o), v.w.Format(nil, w.value.Holding(hit.New), o)
+	}) == nil {
+		hit.Name, hit.OldText, hit.NewText = w.name, before, after
+	}
+}
