@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"hdb/internal/addr"
+	"hdb/internal/procroot"
 )
 
 // modules is what the engine knows of the ELF files in the target. It is
@@ -164,11 +165,16 @@ func (ms *modules) programHeaders(low addr.Run, typ elf.ProgType) []elf.ProgHead
 }
 
 // Openable is a path under which the file of a process's mapping can be opened: its
-// own when that is the same file, else one through the process's eyes.
+// own when that is the same file, else one through the process's eyes. Of a process that sees
+// other files its own comes last: the number of an inode says nothing there.
 func (m Mapping) Openable(pid int) string {
+	first, second := m.Path, fmt.Sprintf("/proc/%d/root%s", pid, m.Path)
+	if procroot.Of(pid) != "" {
+		first, second = second, first
+	}
 	for _, path := range []string{
-		m.Path,
-		fmt.Sprintf("/proc/%d/root%s", pid, m.Path),
+		first,
+		second,
 		fmt.Sprintf("/proc/%d/map_files/%x-%x", pid, uint64(m.Low), uint64(m.High)),
 		fmt.Sprintf("/proc/%d/exe", pid),
 	} {

@@ -15,6 +15,7 @@ import (
 	"hdb/capture"
 	"hdb/capture/file"
 	"hdb/inferior"
+	"hdb/internal/procroot"
 	"hdb/names"
 	"hdb/symbols"
 )
@@ -225,6 +226,8 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.proc = p
 	s.target.Store(p)
 	s.names.Attach(p.PID(), p)
+	s.names.Sources.Root = procroot.Of(p.PID())
+	s.names.Sources.Forget()
 	s.clock.Start()
 	s.said = map[string]bool{}
 	s.account.begin()

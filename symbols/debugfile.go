@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"hdb/internal/procroot"
 	"hdb/symbols/elf"
 )
 
@@ -94,7 +95,7 @@ func (c Config) roots() []string {
 func (c Config) below(path string) []string {
 	var all []string
 	for _, root := range c.roots() {
-		all = append(all, inRoot(root, path))
+		all = append(all, procroot.In(root, path))
 	}
 	return all
 }

@@ -3,8 +3,11 @@ package symbols
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
+
+	"hdb/internal/procroot"
 )
 
 // errNotDir is what opening a path below a file ends with.
@@ -23,55 +26,8 @@ func (c Config) seen(path string) Config {
 	} else if name, err := os.Readlink(path); err == nil && filepath.IsAbs(name) {
 		c.Name = strings.TrimSuffix(name, " (deleted)")
 	}
-	if root := "/proc/" + pid + "/root"; !ownRoot(pid) {
-		c.Root = root
+	if n, err := strconv.Atoi(pid); err == nil {
+		c.Root = procroot.Of(n)
 	}
 	return c
-}
-
-// ownRoot tells whether / is the same directory for a process, with the same mounts
-// below it.
-func ownRoot(pid string) bool {
-	theirs, err := os.Stat("/proc/" + pid + "/root")
-	if err != nil {
-		return true // it has ended, or is another's: nothing can be looked at that way
-	}
-	own, err := os.Stat("/")
-	if err != nil || !os.SameFile(own, theirs) {
-		return false
-	}
-	a, errA := os.Readlink("/proc/" + pid + "/ns/mnt")
-	b, errB := os.Readlink("/proc/self/ns/mnt")
-	return errA != nil || errB != nil || a == b
-}
-
-// maxLinks bounds the symbolic links of one path, as the kernel does (path_resolution(7)).
-const maxLinks = 40
-
-// inRoot is the path of a file as the processes whose root directory is root see it:
-// absolute links, and .., do not lead out of it.
-func inRoot(root, path string) string {
-	if root == "/" {
-		return path
-	}
-	at, left := "/", path
-	for links := 0; left != ""; {
-		var name string
-		name, left, _ = strings.Cut(strings.TrimLeft(left, "/"), "/")
-		next := filepath.Join(at, name)
-		target, err := os.Readlink(filepath.Join(root, next))
-		switch {
-		case err != nil: // no link, or nothing at all
-			at = next
-		case links == maxLinks:
-			return filepath.Join(root, path)
-		default:
-			links++
-			left = target + "/" + left
-			if filepath.IsAbs(target) {
-				at = "/"
-			}
-		}
-	}
-	return filepath.Join(root, at)
 }

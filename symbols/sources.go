@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"hdb/internal/procroot"
 	"hdb/internal/regular"
 )
 
@@ -20,6 +21,7 @@ import (
 type Sources struct {
 	Substitute [][2]string // leading directories replaced: from, to; the first match counts
 	Dirs       []string    // directories searched, in order
+	Root       string      // of the process, where files are looked for before hdb's own are; "" none
 
 	mu    sync.Mutex
 	cache map[string]sourceResult
@@ -140,6 +142,9 @@ func (s *Sources) candidates(file string) []string {
 		return nil
 	}
 	own := s.substitute(file)
+	if s.Root != "" && own == file && filepath.IsAbs(file) { // what the user substitutes is hdb's to see
+		add(procroot.In(s.Root, file))
+	}
 	add(own)
 	for _, dir := range s.Dirs {
 		rest := strings.TrimPrefix(filepath.Clean(own), "/")
