@@ -55,7 +55,8 @@ var errAssigns = errors.New("= changes the program: use set var, or == to compar
 
 // Check is the error of an expression that can have no value in a frame of which maybe
 // only the PC is known: it is no expression, it assigns, or the program has not got one of
-// its names there, a *NoSymbolError. That a value cannot be read is no error.
+// its names there, a *NoSymbolError, or it calls a function. That a value cannot be read is
+// no error.
 func (w *World) Check(f *Frame, src string) error {
 	e := &evaluator{lookup: lookup{w, f}, bare: true}
 	n, err := parse(src, e)
@@ -67,7 +68,7 @@ func (w *World) Check(f *Frame, src string) error {
 	}
 	_, err = e.evalAny(n)
 	var none *NoSymbolError
-	if errors.Is(err, errAssigns) || errors.As(err, &none) {
+	if errors.Is(err, errAssigns) || errors.Is(err, errCalls) || errors.As(err, &none) {
 		return err
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"hdb/internal/addr"
 )
@@ -70,11 +71,14 @@ func (e *evaluator) object(v Value, arrow bool) (Value, error) {
 
 // method is the result of a member function.
 func (e *evaluator) method(v Value, name string, args []Value) (Value, error) {
-	v = e.w.Load(v)
 	p := e.w.printer(v.Type.Strip())
 	if p == nil {
 		return Value{}, errCalls
 	}
+	if err := e.w.Unreadable(v); err != nil {
+		return Value{}, err
+	}
+	v = e.w.Load(v)
 	if p.Method != nil && len(args) == 0 {
 		if out, err, ok := p.Method(&e.w.Reader, v, name); ok {
 			return out, err
@@ -118,6 +122,9 @@ func (e *evaluator) size(n int64) Value {
 	return Number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(n))
 }
 
+// properties are the functions that the description of a value answers.
+var properties = []string{"size", "length", "len", "empty", "is_empty", "data", "c_str", "as_str", "as_ptr", "front", "first", "back", "last"}
+
 // property is what the description of a value tells: how many elements there are, the
 // first and the last one, where they lie. It reports false for another function.
 func (e *evaluator) property(p *Printer, v Value, name string) (out Value, err error, ok bool) {
@@ -128,9 +135,12 @@ func (e *evaluator) property(p *Printer, v Value, name string) (out Value, err e
 		out, ok = p.Pointer(&e.w.Reader, v)
 		return out, nil, ok
 	}
+	if p.Display == nil || !slices.Contains(properties, name) {
+		return Value{}, nil, false
+	}
 	d, ok := e.w.Describe(v)
 	if !ok {
-		return Value{}, nil, false
+		return Value{}, fmt.Errorf("the bytes are none of a valid %s", v.Type), true
 	}
 	if d.Err != nil {
 		return Value{}, d.Err, true

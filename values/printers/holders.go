@@ -295,7 +295,7 @@ func loaded(r *values.Reader, v values.Value, name string) (values.Value, error,
 	return val, nil, ok
 }
 
-// complexNumber describes a std::complex of libc++ as libstdc++'s is printed.
+// complexNumber describes a std::complex of either library.
 func complexNumber(r *values.Reader, v values.Value) (values.Display, bool) {
 	val, ok := r.Find(v, "_M_value")
 	if ok {
@@ -309,7 +309,7 @@ func complexNumber(r *values.Reader, v values.Value) (values.Display, bool) {
 	return values.Display{Head: v.Type.Strip().String(), Members: []values.Member{{Name: "real", Value: re}, {Name: "imag", Value: im}}}, true
 }
 
-// engaged are the functions of an optional.
+// engagedMethods are the functions of an optional.
 func engagedMethods(show func(r *values.Reader, v values.Value) (values.Display, bool)) func(*values.Reader, values.Value, string) (values.Value, error, bool) {
 	return func(r *values.Reader, v values.Value, name string) (values.Value, error, bool) {
 		d, ok := show(r, v)

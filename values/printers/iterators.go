@@ -54,7 +54,7 @@ func notDereferenceable(container string) string {
 // atEnd is what an iterator behind the last element is called.
 func atEnd(container string) string { return "end iterator for " + container }
 
-// pointing to: iterators that are a pointer to the element, in one of the members.
+// pointerCursor reads iterators that have a pointer to the element in one of the members.
 func pointerCursor(container string, members ...string) cursor {
 	return func(r *values.Reader, v values.Value) (values.Value, string, bool) {
 		for _, m := range members {
@@ -319,7 +319,7 @@ func bitIterator(nothing, word, offset, mask string) *values.Printer {
 	}}
 }
 
-// orderings shows the results of <=>.
+// ordering shows a result of <=>.
 func ordering(name string) *values.Printer {
 	return &values.Printer{Display: func(r *values.Reader, v values.Value) (values.Display, bool) {
 		n, ok := r.FindUint(v, "_M_value")
