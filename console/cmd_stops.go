@@ -33,7 +33,7 @@ func stopCommands() []*Command {
 		{Name: "rwatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.Read),
 			Long: "x86 cannot watch for reads alone.\n\nExample:\n  rwatch *0x55555578a2c0"},
 		{Name: "awatch", Group: GroupStops, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "*ADDRESS [SIZE] [if CONDITION]", Short: "stop when memory is read or written", Needs: NeedLive, Repeat: RepeatNone, Run: watcher(inferior.ReadWrite), Long: "Example:\n  awatch *0x55555578a2c0 4"},
-		{Name: "delete", Aliases: []string{"d", "del"}, Group: GroupStops, Synopsis: "[N | N-M]...", Short: "delete stops, or all of them", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDelete,
+		{Name: "delete", Aliases: []string{"d", "del"}, Group: GroupStops, Synopsis: "[breakpoints] [N | N-M]...", Short: "delete stops, or all of them", Args: []ArgKind{ArgStop}, Repeat: RepeatNone, Run: runDelete,
 			Long: "Examples:\n  delete 2\n  delete 3-5"},
 		{Name: "clear", Group: GroupStops, Raw: true, Synopsis: "[LOCATION]", Short: "delete the stops at a location", Args: []ArgKind{ArgLocation}, Repeat: RepeatNone, Run: runClear, Long: "Example:\n  clear parse.c:120"},
 		{Name: "clearall", Group: GroupStops, Short: "delete all stops", Repeat: RepeatNone, Run: runDelete},
@@ -345,6 +345,9 @@ func stopIDs(s *session.Session, in Input, args []string) ([]int, error) {
 }
 
 func runDelete(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) > 0 && in.Args[0] == "breakpoints" { // gdb's long form
+		in.Args = in.Args[1:]
+	}
 	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
