@@ -42,9 +42,11 @@ type evaluator struct {
 
 func valueCommands() []*Command {
 	return []*Command{
+		{Name: "call", Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] EXPRESSION", Short: "print that says nothing of a void function", Needs: NeedLive, Run: runCall,
+			Long: "Other threads stand meanwhile, breakpoints and signals in the function undo the call, but for what it has changed in memory. Inside of an allocator nothing is called: finish leaves it.\n\nExample:\n  call dump_tree(root, 3)"},
 		{Name: "print", Aliases: []string{"p", "inspect"}, Group: GroupData, Raw: true, Args: []ArgKind{ArgExpression}, Synopsis: "[-OPTION... --] [/FMT] [EXPRESSION]", Short: "compute an expression of the program and print it", Run: runPrint,
 			Long: "EXPRESSION is C's: names of the selected frame, members of this, globals and statics (a::b), casts, . -> [] * & arithmetic, comparison, sizeof, $registers, A@N for N values from A on. " +
-				"Nothing is called. Operators and member functions of the libraries of C++ and Rust are computed from memory: v[i], v.size(), v.front(), m[\"x\"], opt.value(), s.c_str(), p.get(), *it, it->x. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
+				"f(x) has the selected thread call a function while the others stand: it takes numbers, pointers, references and texts; if something stops the call, the thread is taken back to where it was. Operators and member functions of the libraries of C++ and Rust are computed from memory: v[i], v.size(), v.front(), m[\"x\"], opt.value(), s.c_str(), p.get(), *it, it->x. `help variables` tells about $NAME. The value is kept as $1, $2 and so on; $ is the last one. In a frame of Go EXPRESSION is Go's, as len(list) or m[\"key\"].x, and its value is not kept.\n\n" +
 				"FMT is x (hexadecimal), d, u, o, t (binary), z (hexadecimal with zeros), a (address with its symbol), c, f or s; r shows containers of libraries as the structs that they are.\n\n" +
 				"OPTION is gdb's, for this value alone; -- ends them: " + printOptionWords() + ". All but the last are settings, too, as `set print elements 5`. " +
 				"At a terminal a value that is longer than a line is shown with each member on a line of its own, unless `set print pretty off` was typed.\n\n" +
@@ -75,6 +77,25 @@ type valueView struct {
 	Type  string `json:"type,omitempty"`
 	Expr  string `json:"expr,omitempty"`
 	Value string `json:"value"`
+}
+
+func runCall(_ context.Context, c *Console, in Input) error {
+	o, expr, err := c.eval.optionsAndRest(in.Raw)
+	switch {
+	case err != nil:
+		return fmt.Errorf("call: %w", err)
+	case expr == "":
+		return errors.New("call: an expression must follow")
+	}
+	n, text, err := c.s.Values.Call(expr, o)
+	switch {
+	case err != nil:
+		return fmt.Errorf("call: %w", err)
+	case n == 0 && !c.cfg.JSON:
+		return nil
+	}
+	c.show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *screen.Output) { out.Text(fmt.Sprintf("$%d = %s\n", n, text)) })
+	return nil
 }
 
 func runPrint(_ context.Context, c *Console, in Input) error {

@@ -10,7 +10,7 @@ import (
 // by another name. It says so instead of taking them for the beginning of another word. A user's own
 // definition or alias goes before them.
 var unbuilt = []struct{ words, why string }{
-	{"output, call, printf", "print shows values; nothing is called in the program, and there are no formats of your own"},
+	{"output", "print shows values; there are no formats of your own"},
 	{"hbreak, thbreak", "hardware breakpoints on code are not built: break stops there, watch stops at data"},
 	{"heap", "live lists the blocks that were not given back, top the functions that made them, leaks the stacks; whence tells about an address"},
 	{"event, events", "allocs lists recorded events, bt #N shows the stack of one, list #N its source; goto #N selects one of a capture"},

@@ -43,6 +43,7 @@ type Process struct {
 	stopping bool    // events are kept, threads not resumed
 	halted   bool    // all threads were stopped on the way and are to be released
 	stepping *Thread // runs one instruction while the others stand, or to a system call
+	alone    *Thread // runs while the others stand, see RunAlone
 	request  int     // by which it does
 	noBreak  bool    // the step is not the user's: Interrupt waits until it is over
 	closed   bool
@@ -283,7 +284,7 @@ func (t *Thread) ours() bool { return t.guest || t.tg == t.p.target }
 func (p *Process) releaseAll() {
 	threads := slices.Clone(p.target.order)
 	for _, t := range threads {
-		if t.state == stopped && p.report(t) {
+		if t.state == stopped && !p.held(t) && p.report(t) {
 			return
 		}
 	}
@@ -291,7 +292,7 @@ func (p *Process) releaseAll() {
 		threads = append(threads, t)
 	}
 	for _, t := range threads {
-		if t.state == stopped && t.ours() {
+		if t.state == stopped && t.ours() && !p.held(t) {
 			p.traps.passTrap(t)
 		}
 		if p.stop != nil {
@@ -300,7 +301,7 @@ func (p *Process) releaseAll() {
 	}
 	p.halted = false
 	for _, t := range threads {
-		if t.state != stopped || !t.ours() {
+		if t.state != stopped || !t.ours() || p.held(t) {
 			continue
 		}
 		if p.report(t) {
@@ -310,9 +311,29 @@ func (p *Process) releaseAll() {
 	}
 }
 
+// held tells whether a thread stands while another one runs alone.
+func (p *Process) held(t *Thread) bool { return p.alone != nil && t != p.alone && !t.guest }
+
+// RunAlone is Continue of t while the other threads stand. The signals that t would get
+// stay for a later run, and one that it stops for is dropped: the caller undoes what caused
+// it. Threads that it starts stand, too.
+func (p *Process) RunAlone(t *Thread) (Stop, error) {
+	if err := p.alive(); err != nil {
+		return Stop{}, err
+	}
+	queue := t.queue
+	t.queue, p.alone = nil, t
+	stop, err := p.Continue()
+	if stop.Signal != nil && stop.Thread == t && len(t.queue) > 0 {
+		t.queue = t.queue[1:]
+	}
+	t.queue, p.alone = append(queue, t.queue...), nil
+	return stop, err
+}
+
 // release lets one thread go on after an event that stops nothing.
 func (p *Process) release(t *Thread) {
-	if t.state != stopped || !t.ours() || p.stop != nil || t.guest && p.family.guestsHeld || p.report(t) {
+	if t.state != stopped || !t.ours() || p.stop != nil || p.held(t) || t.guest && p.family.guestsHeld || p.report(t) {
 		return
 	}
 	if p.traps.passTrap(t) && t.state == stopped && !p.halted {

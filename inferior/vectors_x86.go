@@ -3,6 +3,7 @@ package inferior
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +29,9 @@ const (
 
 // Vectors are the registers of a thread for floating-point numbers and vectors.
 type Vectors struct{ area []byte }
+
+// Clone is a copy.
+func (v Vectors) Clone() Vectors { return Vectors{slices.Clone(v.area)} }
 
 // Vectors reads them.
 func (t *Thread) Vectors() (Vectors, error) {

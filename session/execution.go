@@ -30,6 +30,8 @@ type Execution struct {
 	recorder *Recorder
 
 	ended func() // forgets a process that has ended
+
+	alone *inferior.Thread // runs while the others stand; nil: all run
 }
 
 // Continue resumes the inferior until something stops it. n above 1 ignores the
@@ -115,11 +117,19 @@ func (x *Execution) resume() (inferior.Stop, error) {
 		}()
 	}
 	for {
-		stop, err := x.proc.Continue()
+		stop, err := x.proceed()
 		if err != nil || stop.Reason != inferior.Watched || x.stops.watched(stop) {
 			return stop, err
 		}
 	}
+}
+
+// proceed lets all threads run, or the one.
+func (x *Execution) proceed() (inferior.Stop, error) {
+	if x.alone != nil {
+		return x.proc.RunAlone(x.alone)
+	}
+	return x.proc.Continue()
 }
 
 // leave forgets what was true of the last stop.

@@ -350,6 +350,15 @@ func (v *Values) variables(o values.Options, scalars bool, list func(*values.Fra
 // Print computes an expression and keeps its value as $N; N is 0 for one without a
 // value.
 func (v *Values) Print(expr string, o values.Options) (n int, text string, err error) {
+	return v.print(expr, o, v.w.KeepAny)
+}
+
+// Call is Print, but for a void value, which is not kept: n is 0 then.
+func (v *Values) Call(expr string, o values.Options) (n int, text string, err error) {
+	return v.print(expr, o, v.w.Keep)
+}
+
+func (v *Values) print(expr string, o values.Options, keep func(values.Value) int) (n int, text string, err error) {
 	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		text, err = goPrint(g, at, expr, o)
 		return err
@@ -365,7 +374,7 @@ func (v *Values) Print(expr string, o values.Options) (n int, text string, err e
 			return err
 		}
 		text = v.w.FormatTop(f, x, o)
-		n = v.w.KeepAny(x)
+		n = keep(x)
 		return nil
 	})
 	return n, text, err

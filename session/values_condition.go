@@ -68,10 +68,10 @@ func (v *frameVariables) word(name string) (values.Word, bool) {
 // holds reports whether an expression has a value other than zero where something else
 // is selected for the while.
 func (v *Values) holds(at selection, words func(string) (values.Word, bool), expr string) (holds bool, err error) {
-	defer func(sel selection, words func(string) (values.Word, bool)) {
-		v.sel.selection, v.w.Words = sel, words
-	}(v.sel.selection, v.w.Words)
-	v.sel.selection, v.w.Words = at, words
+	defer func(sel selection, w values.World) {
+		v.sel.selection, v.w.Words, v.w.Call = sel, w.Words, w.Call
+	}(v.sel.selection, v.w)
+	v.sel.selection, v.w.Words, v.w.Call = at, words, nil
 	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		holds, err = goHolds(g, at, expr)
 		return err

@@ -17,8 +17,11 @@ type evaluator struct {
 	lookup
 	// assign allows the expression to change the program.
 	assign bool
-	bare   bool // names that the program has not got may be Words
-	depth  int
+	calls  bool // functions of the program may be called
+	// typesOnly asks what an expression would be: nothing is called for it.
+	typesOnly bool
+	bare      bool // names that the program has not got may be Words
+	depth     int
 }
 
 // Eval computes an expression without changing anything. A nil frame knows statics
@@ -29,7 +32,7 @@ func (w *World) Eval(f *Frame, src string) (Value, error) { return w.eval(f, src
 func (w *World) Assign(f *Frame, src string) (Value, error) { return w.eval(f, src, true) }
 
 func (w *World) eval(f *Frame, src string, assign bool) (Value, error) {
-	e := &evaluator{lookup: lookup{w, f}, assign: assign}
+	e := &evaluator{lookup: lookup{w, f}, assign: assign, calls: true}
 	n, err := parse(src, e)
 	if err != nil {
 		return Value{}, err
@@ -44,7 +47,7 @@ func (w *World) eval(f *Frame, src string, assign bool) (Value, error) {
 // EvalType is the type of an expression, or the type that the expression names;
 // isType says which.
 func (w *World) EvalType(f *Frame, src string) (t *Type, isType bool, err error) {
-	e := &evaluator{lookup: lookup{w, f}}
+	e := &evaluator{lookup: lookup{w, f}, typesOnly: true}
 	n, err := parse(src, e)
 	if err != nil {
 		return nil, false, err
@@ -140,6 +143,13 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	case nodeAfter:
 		return e.assignedAfter(n)
 	}
+	if n.op == nodeCast && n.a.op == nodeCall && n.a.a.op == nodeName {
+		a, err := e.callFunction(n.a, n.typ)
+		if err != nil {
+			return Value{}, err
+		}
+		return e.cast(a, n.typ)
+	}
 	if n.op == nodeCast {
 		a, err := e.evalAny(n.a)
 		if err != nil {
@@ -176,6 +186,8 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 func (e *evaluator) sizeof(n *node) (Value, error) {
 	t := n.typ
 	if t == nil {
+		defer func(only bool) { e.typesOnly = only }(e.typesOnly)
+		e.typesOnly = true
 		v, err := e.eval(n.a)
 		if err != nil {
 			return Value{}, err

@@ -15,11 +15,8 @@ const maxSearched = 1 << 20
 // errCalls is the error of a call of a function that printers do not know.
 var errCalls = errors.New("functions of the program are not called")
 
-// call reads the arguments of a call. Only member functions can be understood.
+// call reads the arguments of a call.
 func (p *parser) call(n *node) (*node, error) {
-	if n.op != nodeMember && n.op != nodeArrow {
-		return nil, errCalls
-	}
 	p.next()
 	call := &node{op: nodeCall, a: n}
 	for last := &call.b; !p.accept(")"); last = &(*last).b {
@@ -37,8 +34,12 @@ func (p *parser) call(n *node) (*node, error) {
 	return call, nil
 }
 
-// call computes the result of a member function of a library's class from memory.
+// call computes the result of a member function of a library's class from memory, and
+// has the program run other functions.
 func (e *evaluator) call(n *node) (Value, error) {
+	if n.a.op != nodeMember && n.a.op != nodeArrow {
+		return e.callFunction(n, nil)
+	}
 	v, err := e.eval(n.a.a)
 	if err != nil {
 		return Value{}, err

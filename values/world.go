@@ -35,6 +35,10 @@ type World struct {
 	Lookup func(name string, global bool) (at addr.Run, code, ok bool)
 	// TLS is the address of an offset in a module's thread-local block.
 	TLS func(m Module, offset uint64) (addr.Run, error)
+	// Call has the selected thread call a function. result reads what it has returned, with
+	// the thread's registers right behind the call; then the thread is as it was. Call may
+	// be nil: no function is called.
+	Call func(c Call, result func(after *Frame) error) error
 	// Words are numbers of the debugger: $size is one of the allocation stopped at. Words
 	// may be nil.
 	Words func(name string) (Word, bool)

@@ -1,0 +1,46 @@
+package inferior
+
+import (
+	"fmt"
+
+	"hdb/internal/addr"
+)
+
+// Kept is where a stopped thread stood, and its registers.
+type Kept struct {
+	Regs    Registers
+	Vectors Vectors
+
+	shown, real, at addr.Run
+}
+
+// Keep notes what the thread has in its registers, and which traps it has arrived at.
+func (t *Thread) Keep() (k Kept, err error) {
+	t.p.check()
+	if k.Regs, err = t.Regs(); err != nil {
+		return k, err
+	}
+	if k.Vectors, err = t.Vectors(); err != nil {
+		return k, err
+	}
+	k.shown, k.real, k.at = t.shown, t.real, t.at
+	return k, nil
+}
+
+// Restore has the thread, which is stopped, stand where it stood. What is in memory is as
+// it is now.
+func (t *Thread) Restore(k Kept) error {
+	t.p.check()
+	if err := t.settle(); err != nil {
+		return err
+	}
+	if err := t.SetVectors(k.Vectors); err != nil {
+		return err
+	}
+	t.regs, t.regsValid, t.regsDirty = k.Regs, true, true
+	t.shown, t.real, t.at = k.shown, k.real, k.at
+	if err := t.flush(); err != nil {
+		return fmt.Errorf("restore the registers of thread %d: %w", t.TID, err)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"hdb/inferior"
+	"hdb/internal/addr"
+	"hdb/values"
+)
+
+// functionCalls has the program run functions for expressions.
+type functionCalls struct {
+	*common
+	sel        *Selection
+	allocators *Allocators
+	exec       *Execution
+	stepping   *Stepping
+	values     *Values
+}
+
+// atEntry is the key of the program's entry point in the auxiliary vector, getauxval(3).
+const atEntry = 9
+
+// redZone is how far below the stack pointer a function may keep data (System V ABI,
+// section 3.2.2).
+const redZone = 128
+
+// call has the selected thread call a function while the other threads stand. Then the
+// thread is as it was, whether the function has returned or something stopped it: that is
+// an error. What the function has changed in memory stays.
+func (k *functionCalls) call(c values.Call, result func(after *values.Frame) error) error {
+	t, err := k.caller()
+	if err != nil {
+		return err
+	}
+	kept, err := t.Keep()
+	if err != nil {
+		return err
+	}
+	regs, vectors := kept.Regs, kept.Vectors.Clone()
+	back, err := k.prepare(&regs, c)
+	if err != nil {
+		return err
+	}
+	for i, b := range c.Vector {
+		if err := vectors.SetSSE(i, append(slices.Clone(b), make([]byte, 16-len(b))...)); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(t.SetRegs(regs), t.SetVectors(vectors)); err != nil {
+		return errors.Join(err, t.Restore(kept))
+	}
+	err = k.run(t, back, addr.Run(regs.Rsp), result)
+	if k.proc == nil {
+		return err
+	}
+	if _, gone := k.proc.Exited(); gone {
+		return err
+	}
+	return errors.Join(err, t.Restore(kept))
+}
+
+// caller is the thread that calls, if it can.
+func (k *functionCalls) caller() (*inferior.Thread, error) {
+	switch {
+	case k.mode() == Saved:
+		return nil, errCapture
+	case k.proc == nil:
+		return nil, ErrNotRunning
+	case k.sel.thread == nil:
+		return nil, ErrNoStack
+	case k.proc.IsGo():
+		return nil, errors.New("functions of a Go program are not called: its runtime has stacks of its own")
+	case k.proc.ShadowStack():
+		return nil, errors.New("the processor guards the program's return addresses (CET): its functions cannot be called from outside")
+	}
+	if _, in := k.sel.InProbe(); in {
+		return nil, errInProbe
+	}
+	return k.sel.thread, k.outsideAllocator()
+}
+
+// outsideAllocator is the error of a thread that is inside of an allocator function: it
+// may hold locks that the function called would wait for.
+func (k *functionCalls) outsideAllocator() error {
+	st, err := k.sel.Stack(0)
+	if err != nil {
+		return err
+	}
+	for _, f := range st.Frames {
+		for _, fn := range k.allocators.fns {
+			if f.Linkage == fn.Symbol || f.Function == fn.Symbol {
+				return fmt.Errorf("the thread is in %s, whose locks it may hold: finish leaves it first", fn.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// prepare puts the arguments where the function expects them, and its return address,
+// which is that of the program's first instruction: nothing else comes there again.
+func (k *functionCalls) prepare(r *inferior.Registers, c values.Call) (back addr.Run, err error) {
+	auxv, err := k.proc.Auxv()
+	if err != nil {
+		return 0, err
+	}
+	back = addr.Run(auxv[atEntry])
+	sp := r.Rsp - redZone
+	to := []*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.Rcx, &r.R8, &r.R9}
+	for i, a := range c.General {
+		*to[i] = a.N
+		if a.Data != nil {
+			sp = (sp - uint64(len(a.Data))) &^ 15
+			if _, err := k.proc.WriteAt(a.Data, int64(sp)); err != nil {
+				return 0, err
+			}
+			*to[i] = sp
+		}
+	}
+	sp = sp&^15 - 8
+	if _, err := k.proc.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(back)), int64(sp)); err != nil {
+		return 0, err
+	}
+	const directionFlag = 1 << 10
+	r.Rsp, r.Rip, r.Rax, r.Eflags = sp, uint64(c.Function), uint64(len(c.Vector)), r.Eflags&^directionFlag
+	return back, nil
+}
+
+// run runs the function to its end, and has result read what it returned. What was
+// selected, and why the program had stopped, stays as it was.
+func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*values.Frame) error) error {
+	hits, sel := k.exec.demand.hits, k.sel.selection
+	defer func() {
+		k.exec.demand.hits, k.sel.selection, k.exec.alone = hits, sel, nil
+		k.sel.walkAgain()
+	}()
+	k.exec.alone = t
+	reached, stop, err := k.exec.runToTargets([]target{{at: back, when: func(o *inferior.Thread) bool {
+		regs, err := o.Regs()
+		return err != nil || o == t && regs.SP() > sp
+	}}})
+	switch {
+	case err != nil:
+		return err
+	case !reached:
+		return errors.Join(k.stopped(stop), k.leaveProbe(t))
+	}
+	regs, err := t.Regs()
+	if err != nil {
+		return err
+	}
+	k.sel.thread = t
+	return result(&values.Frame{Regs: regs.Unwind(), Wide: k.values.wideRegisters()})
+}
+
+// stopped is the error of a call that did not come to its end.
+func (k *functionCalls) stopped(stop inferior.Stop) error {
+	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
+		k.exec.ended()
+		return fmt.Errorf("the program ended during the call: %v", stop.Exit)
+	}
+	r := &Report{Reason: stop.Reason, Signal: stop.Signal, Exec: stop.Path, Child: stop.Child}
+	for _, h := range k.exec.demand.hits {
+		r.Hits = appendStop(r.Hits, h.stop)
+	}
+	where := ""
+	if regs, err := stop.Thread.Regs(); err == nil {
+		if frames := k.names.Modules.Frames(addr.PC(regs.PC())); len(frames) > 0 {
+			where = " in " + frames[0].Function
+		}
+	}
+	return fmt.Errorf("the call was stopped%s by %s, and undone but for what it changed in memory", where, r.Headline())
+}
+
+// leaveProbe has the probe finish what it does for the thread, which the undoing would cut.
+func (k *functionCalls) leaveProbe(t *inferior.Thread) error {
+	if k.proc == nil || k.probe == nil {
+		return nil
+	}
+	if _, gone := k.proc.Exited(); gone {
+		return nil
+	}
+	regs, err := t.Regs()
+	if err != nil || !k.probe.Covers(regs.PC()) {
+		return err
+	}
+	_, err = k.stepping.throughProbe(t, regs, inferior.Stop{Reason: inferior.Stepped, Thread: t})
+	return err
+}

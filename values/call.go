@@ -1,0 +1,253 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+
+	"hdb/internal/addr"
+	"hdb/symbols/dwarf"
+	"hdb/unwind"
+)
+
+// A Call is a call of a function of the program, as the System V ABI for AMD64 passes its
+// arguments (section 3.2.3).
+type Call struct {
+	Function addr.Run
+	General  []Argument // in the general registers
+	Vector   [][]byte   // in the vector registers, 8 bytes at most each
+}
+
+// An Argument is a number, or the address of a copy of data in the thread's stack.
+type Argument struct {
+	N    uint64
+	Data []byte // nil: N
+}
+
+// Registers of the ABI for arguments.
+const (
+	maxGeneral = 6
+	maxVector  = 8
+)
+
+// maxResult bounds the bytes that a function may return in its caller's memory.
+const maxResult = 1 << 16
+
+// callFunction calls the function that n names and computes its result. As says what it
+// returns where debug information does not; nil: nothing does.
+func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
+	if !e.typesOnly && (e.w.Call == nil || !e.calls) {
+		return Value{}, errCalls
+	}
+	fn, err := e.evalAny(n.a)
+	if err != nil {
+		return Value{}, err
+	}
+	if fn = e.w.unref(fn); fn.Type.Strip().Kind == Pointer {
+		if fn, err = e.w.Deref(fn); err != nil {
+			return Value{}, err
+		}
+	}
+	at, ok := fn.Addr()
+	t := fn.Type.Strip()
+	if t.Kind != Function || !ok {
+		return Value{}, fmt.Errorf("a value of type %s is no function", fn.Type)
+	}
+	ret := as
+	if described(t) {
+		ret = t.Elem()
+	}
+	if ret == nil {
+		return Value{}, errors.New("no debug information tells what the function returns: cast the call to its type, as in (int)getpid()")
+	}
+	if e.typesOnly {
+		return LostValue(ret, errLost), nil
+	}
+	frame := &Frame{PC: addr.PC(at)}
+	if frame.Module, at, err = e.implementation(at); err != nil {
+		return Value{}, err
+	}
+	pieces, err := returnPieces(ret, frame)
+	if err != nil {
+		return Value{}, err
+	}
+	c := Call{Function: at}
+	inMemory := pieces == nil
+	if inMemory {
+		if ret.Size() > maxResult {
+			return Value{}, fmt.Errorf("the function returns %d bytes", ret.Size())
+		}
+		c.General = []Argument{{Data: make([]byte, ret.Size())}}
+	}
+	if err := e.arguments(&c, t, n.b); err != nil {
+		return Value{}, err
+	}
+	var out Value
+	err = e.w.Call(c, func(after *Frame) error {
+		switch {
+		case ret.Strip().Kind == Void:
+			out = Value{Type: ret}
+			return nil
+		case inMemory:
+			rax, _ := after.Regs.Get(unwind.RAX)
+			out = MemoryValue(ret, addr.Run(rax))
+		default:
+			out = e.w.assemble(e.w.module(frame.Module), after, nil, ret, pieces)
+		}
+		b, err := e.w.Bytes(out)
+		out = Value{Type: ret, data: b}
+		return err
+	})
+	return out, err
+}
+
+// described tells whether debug information has the types of a function. That of an
+// assembler has its name only.
+func described(fn *Type) bool { return fn.die.Valid() && fn.lang != dwarf.LangAssembler }
+
+// implementation is the module of a function, and its address: that which its resolver
+// tells, if it has one (STT_GNU_IFUNC).
+func (e *evaluator) implementation(at addr.Run) (Module, addr.Run, error) {
+	for _, m := range e.w.Modules() {
+		fn, ok := m.Obj.FunctionAt(at.File(m.Bias))
+		if !ok {
+			continue
+		}
+		if !fn.IFunc || fn.Low.Run(m.Bias) != at {
+			return m, at, nil
+		}
+		err := e.w.Call(Call{Function: at}, func(after *Frame) error {
+			rax, _ := after.Regs.Get(unwind.RAX)
+			at = addr.Run(rax)
+			return nil
+		})
+		return m, at, err
+	}
+	return Module{}, at, nil
+}
+
+// arguments puts the arguments of a call where the ABI has them.
+func (e *evaluator) arguments(c *Call, fn *Type, list *node) error {
+	params, open := e.parameters(fn)
+	n := 0
+	for ; list != nil; list = list.b {
+		v, err := e.eval(list.a)
+		if err != nil {
+			return err
+		}
+		var to *Type
+		if n < len(params) {
+			to = params[n]
+		}
+		if err := e.argument(c, v, to); err != nil {
+			return fmt.Errorf("argument %d: %w", n+1, err)
+		}
+		n++
+	}
+	switch {
+	case n < len(params):
+		return fmt.Errorf("the function takes %d arguments, there are %d", len(params), n)
+	case n > len(params) && !open:
+		return fmt.Errorf("the function takes %d arguments, there are %d", len(params), n)
+	case len(c.General) > maxGeneral || len(c.Vector) > maxVector:
+		return fmt.Errorf("more arguments than registers: %d numbers and pointers of %d, %d floating-point numbers of %d", len(c.General), maxGeneral, len(c.Vector), maxVector)
+	}
+	return nil
+}
+
+// parameters are the types that a function takes. open: it takes more of any type, or
+// nothing tells.
+func (e *evaluator) parameters(fn *Type) (list []*Type, open bool) {
+	if !described(fn) {
+		return nil, true
+	}
+	d := fn.die
+	for hop := 0; hop < maxHops; hop++ {
+		w := d.Walk()
+		for w.Next() {
+			if w.Depth == 1 {
+				switch w.DIE.Tag() {
+				case dwarf.TagFormalParameter:
+					list = append(list, fn.mod.typeOf(e.w, w.DIE))
+				case dwarf.TagUnspecifiedParams:
+					open = true
+				}
+			}
+			w.SkipChildren()
+		}
+		next := origin(d)
+		if len(list) > 0 || open || !next.Valid() {
+			break
+		}
+		d = next
+	}
+	return list, open || len(list) == 0 && fn.lang.IsC() && !fn.proto
+}
+
+// argument appends one argument, as a parameter of type to; nil: by its own type, with the
+// default promotions (C11 section 6.5.2.2).
+func (e *evaluator) argument(c *Call, v Value, to *Type) error {
+	if to != nil {
+		if s := to.Strip(); s.Kind == Reference || s.Kind == RvalueReference {
+			return e.reference(c, v, s)
+		}
+	}
+	v = e.w.unref(v)
+	if v.Type.Strip().Kind == Array {
+		if _, inMemory := v.Addr(); !inMemory { // a text as typed
+			b, err := e.w.Bytes(v)
+			c.General = append(c.General, Argument{Data: b})
+			return err
+		}
+		a, err := e.address(v)
+		c.General = append(c.General, Argument{N: uint64(a)})
+		return err
+	}
+	if to == nil {
+		to = v.Type
+	}
+	s := to.Strip()
+	if s.Kind == Struct {
+		return fmt.Errorf("a %s is not passed by value: call a function that takes its address", to)
+	}
+	if v.Type.Strip().Kind == Function {
+		a, err := e.address(v)
+		c.General = append(c.General, Argument{N: uint64(a)})
+		return err
+	}
+	v, err := e.cast(v, to)
+	if err != nil {
+		return err
+	}
+	if s.Kind == Base && s.Enc == encFloat {
+		return e.floating(c, v, s)
+	}
+	n, err := e.w.Uint(v)
+	c.General = append(c.General, Argument{N: n})
+	return err
+}
+
+// floating appends a float or double.
+func (e *evaluator) floating(c *Call, v Value, t *Type) error {
+	if t.Size() > 8 {
+		return fmt.Errorf("a %s is not passed", t)
+	}
+	b, err := e.w.Bytes(v)
+	c.Vector = append(c.Vector, b)
+	return err
+}
+
+// reference appends the address of what a parameter refers to.
+func (e *evaluator) reference(c *Call, v Value, ref *Type) error {
+	v = e.w.unref(v)
+	if a, ok := v.Addr(); ok {
+		c.General = append(c.General, Argument{N: uint64(a)})
+		return nil
+	}
+	v, err := e.cast(v, ref.Elem())
+	if err != nil {
+		return err
+	}
+	b, err := e.w.Bytes(v)
+	c.General = append(c.General, Argument{Data: b})
+	return err
+}
