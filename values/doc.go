@@ -12,6 +12,6 @@
 //
 // Neither the files nor the inferior's memory is trusted. Steps of DWARF expressions,
 // bytes of values and elements of texts are bounded, and containers with circular links
-// end. No function of the inferior is called: member functions
-// that a Display answers are computed from memory.
+// end. Member functions that a Display answers are computed from memory; other functions of
+// the inferior are called only by World.Call, which the consumer gives.
 package values
