@@ -273,7 +273,7 @@ func (v *Values) guarded(fn func(f *values.Frame) error) error {
 		return errCapture
 	case v.proc == nil && unknown && program == nil:
 		return ErrNoProgram
-	case v.proc == nil && unknown && program.Object != nil && program.Object.File.Header().Go:
+	case v.proc == nil && err != nil && program != nil && program.Object != nil && program.Object.File.Header().Go: // names are read as those of C
 		return errGoValues
 	}
 	return err

@@ -27,7 +27,7 @@ func TestConsole(t *testing.T) {
 			live := converse(t, p.Dir, p.Env, lines, append([]string{"--args", p.Path}, p.Args...)...)
 			expect(t, live, []string{
 				`breakpoint 1, hit 1: #\d+ \w+\([0-9a-fx, ]*[0-9]{7,}\) = 0x`, // of 1 MiB and more
-				`(?m)^#\d+ +\w+ \[inlined\]`,
+				`(?m)^#\d+ +\w+\(.*\) \[inlined\]`,
 				`(?m)^=> +\d+  .*\w`,
 				`(?m)^\(hdb\) next-alloc 3\n(breakpoint 1, hit \d+: )?#\d+ `,
 				`(?m)^\(hdb\) next-alloc if size >= 1MiB\nbreakpoint 1, hit \d+: #\d+ `,
