@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,41 +81,33 @@ type valueView struct {
 }
 
 func runCall(_ context.Context, c *Console, in Input) error {
-	o, expr, err := c.eval.optionsAndRest(in.Raw)
-	switch {
-	case err != nil:
-		return fmt.Errorf("call: %w", err)
-	case expr == "":
-		return errors.New("call: an expression must follow")
-	}
-	n, text, err := c.s.Values.Call(expr, o)
-	switch {
-	case err != nil:
-		return fmt.Errorf("call: %w", err)
-	case n == 0 && !c.cfg.JSON:
-		return nil
-	}
-	c.show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *screen.Output) { out.Text(fmt.Sprintf("$%d = %s\n", n, text)) })
-	return nil
+	return printed(c, in, "", c.s.Values.Call)
 }
 
 func runPrint(_ context.Context, c *Console, in Input) error {
+	return printed(c, in, "$", c.s.Values.Print)
+}
+
+// printed shows the value of an expression, absent if there is none.
+func printed(c *Console, in Input, absent string, compute func(string, values.Options) (int, string, error)) error {
 	o, expr, err := c.eval.optionsAndRest(in.Raw)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
-	if expr == "" {
-		expr = "$"
+	if expr = cmp.Or(expr, absent); expr == "" {
+		return fmt.Errorf("%s: an expression must follow", in.Name)
 	}
-	n, text, err := c.s.Values.Print(expr, o)
+	n, text, err := compute(expr, o)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
 	c.show(in, valueView{Num: n, Expr: expr, Value: text}, func(out *screen.Output) {
-		if n > 0 {
-			text = fmt.Sprintf("$%d = %s", n, text)
+		switch {
+		case n > 0:
+			out.Text(fmt.Sprintf("$%d = %s\n", n, text))
+		case text != "void": // of Go, which is not kept
+			out.Text(text + "\n")
 		}
-		out.Text(text + "\n")
 	})
 	return nil
 }

@@ -276,8 +276,10 @@ func printFrames(o *screen.Output, frames []names.Frame) { printStack(o, frames,
 // with the number selected has a mark.
 func printStack(o *screen.Output, frames []names.Frame, args frameArgs, selected int) {
 	width := 0
-	for _, f := range frames {
-		if w := screen.SpansWidth(args.calledName(o, f)); w <= maxNameColumn {
+	called := make([][]screen.Span, len(frames))
+	for i, f := range frames {
+		called[i] = args.calledName(o, f)
+		if w := screen.SpansWidth(called[i]); w <= maxNameColumn {
 			width = max(width, w)
 		}
 	}
@@ -285,11 +287,11 @@ func printStack(o *screen.Output, frames []names.Frame, args frameArgs, selected
 	if n := len(frames); n > 0 {
 		digits = len(fmt.Sprint(frames[n-1].Num))
 	}
-	for _, f := range frames {
+	for i, f := range frames {
 		if o.Stopped() {
 			return
 		}
-		name := args.calledName(o, f)
+		name := called[i]
 		row := append([]screen.Span{screen.Head(frameNumber(f, digits, selected))}, name...)
 		fill := max(0, width-screen.SpansWidth(name))
 		row = append(row, screen.Plain(strings.Repeat(" ", fill+2)), framePlace(f), screen.Guess(tableMark(f)))

@@ -88,8 +88,8 @@ func (r *Report) Headline() string {
 
 // cause is the part of the headline between the numbered stops and the thread.
 func (r *Report) cause() string {
-	if i := slices.IndexFunc(r.Hits, func(st *breakpoints.Stop) bool { return st.Caught != "" }); i >= 0 && r.Event == nil {
-		return strings.TrimSpace(r.Hits[i].Caught + " " + r.Thrown)
+	if st := r.caught(); st != nil {
+		return strings.TrimSpace(st.Caught + " " + r.Thrown)
 	}
 	switch {
 	case r.Event != nil:
@@ -168,7 +168,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 	x.sel.selectThread(t, first)
 	r.Thread = x.sel.threadInfo(t)
 	x.watchHit(stop, r)
-	x.caught(r, t)
+	x.tellThrown(r, t)
 	x.showFrames(r)
 	x.recorder.logStop(r)
 	x.dropTemporaries(r)
@@ -190,7 +190,7 @@ func (x *Execution) showFrames(r *Report) {
 	if x.sel.thread == nil {
 		return
 	}
-	placed := r.Event == nil && !atAnyPlace[r.Reason] && !slices.ContainsFunc(r.Hits, func(st *breakpoints.Stop) bool { return st.Caught != "" })
+	placed := r.Event == nil && !atAnyPlace[r.Reason] && r.caught() == nil
 	limit := defaultDepth
 	if placed {
 		limit = 1

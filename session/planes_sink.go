@@ -85,7 +85,7 @@ func (o *origin) Stops(e *recording.Event, env cond.Env) bool {
 // the block belongs to. Most frames have not got the names of a condition, which does not
 // hold there; how often that was so is counted.
 func (o *origin) check(st *breakpoints.Stop, env cond.Env) bool {
-	if st.Cond == nil || len(st.Cond.Expressions()) == 0 {
+	if st.Cond == nil || !st.Cond.UsesProgram() {
 		return st.Check(env)
 	}
 	v := &frameVariables{values: o.p.values, thread: o.t, number: env.Number, frames: o.owner}

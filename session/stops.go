@@ -182,6 +182,10 @@ func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 	case env.err == nil:
 		return false
 	}
+	if st.Print != nil {
+		s.values.note(fmt.Sprintf("dprintf %d: condition %s: %v", st.ID, st.Cond, env.err))
+		return false
+	}
 	st.Hits++
 	s.notify("breakpoint %d: condition %s: %v: stopped for that", st.ID, st.Cond, env.err)
 	return true

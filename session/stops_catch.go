@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hdb/breakpoints"
@@ -36,16 +37,21 @@ func (s *Stops) CatchException(event, condition string, temporary bool) (*breakp
 	return s.add(st)
 }
 
-// caught adds the type of the exception to the report of a stop at one.
-func (x *Execution) caught(r *Report, t *inferior.Thread) {
-	for _, st := range r.Hits {
-		if st.Caught != "throw" || r.Event != nil || t == nil {
-			continue
-		}
-		regs, err := t.Regs()
-		if err != nil {
-			return
-		}
+// caught is the stop at an event of a runtime that is reported, nil: none.
+func (r *Report) caught() *breakpoints.Stop {
+	i := slices.IndexFunc(r.Hits, func(st *breakpoints.Stop) bool { return st.Caught != "" })
+	if i < 0 || r.Event != nil {
+		return nil
+	}
+	return r.Hits[i]
+}
+
+// tellThrown adds the type of the exception to the report of a throw.
+func (x *Execution) tellThrown(r *Report, t *inferior.Thread) {
+	if st := r.caught(); st == nil || st.Caught != "throw" || t == nil {
+		return
+	}
+	if regs, err := t.Regs(); err == nil {
 		r.Thrown = x.typeOf(addr.Run(regs.Arg(1))) // __cxa_throw(object, typeinfo, destructor)
 	}
 }

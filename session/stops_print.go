@@ -7,8 +7,6 @@ import (
 
 	"hdb/breakpoints"
 	"hdb/internal/cformat"
-	"hdb/names"
-	"hdb/values"
 )
 
 // beforeFormat is what stands between the location of dprintf and its format.
@@ -38,44 +36,22 @@ func (s *Stops) Dprintf(text string) (*breakpoints.Stop, error) {
 
 // print prints what a dprintf is for.
 func (v *frameVariables) print(st *breakpoints.Stop) {
-	text, err := st.Print.Expand(func(i int, kind cformat.Kind) (any, error) {
+	text, err := st.Print.Expand(func(i int, kind cformat.Kind) (x any, err error) {
 		expr := st.Print.Args[i]
 		if name, ok := strings.CutPrefix(expr, "$"); ok && kind == cformat.Integer {
 			if w, ok := v.word(name); ok { // without a look at the stack
 				return w.N, nil
 			}
 		}
-		return v.argument(expr, kind)
+		err = v.read(func() (err error) {
+			x, err = v.values.formatArgument(expr, kind)
+			return err
+		})
+		return x, err
 	})
 	if err != nil {
 		v.values.note(fmt.Sprintf("dprintf %d: %v", st.ID, err))
 		return
 	}
 	v.values.cfg.Print(text)
-}
-
-// argument computes an argument of a format, as Holds does a condition.
-func (v *frameVariables) argument(expr string, kind cformat.Kind) (x any, err error) {
-	for _, whole := range []bool{false, true} {
-		stack, frame := v.frames(whole)
-		if len(stack) == 0 {
-			err = ErrNoStack
-			continue
-		}
-		at := selection{thread: v.thread, stack: names.Stack{Frames: stack}, max: defaultDepth, frame: frame}
-		v.values.at(at, v.word, func() { x, err = v.values.formatArgument(expr, kind) })
-		if err == nil {
-			return x, nil
-		}
-	}
-	return nil, err
-}
-
-// at runs fn where something else is selected for the while.
-func (v *Values) at(at selection, words func(string) (values.Word, bool), fn func()) {
-	defer func(sel selection, words func(string) (values.Word, bool)) {
-		v.sel.selection, v.w.Words = sel, words
-	}(v.sel.selection, v.w.Words)
-	v.sel.selection, v.w.Words = at, words
-	fn()
 }

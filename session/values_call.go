@@ -40,6 +40,7 @@ func (k *functionCalls) call(c values.Call, result func(after *values.Frame) err
 	if err != nil {
 		return err
 	}
+	program := k.names.Program
 	regs, vectors := kept.Regs, kept.Vectors.Clone()
 	back, err := k.prepare(&regs, c)
 	if err != nil {
@@ -57,8 +58,8 @@ func (k *functionCalls) call(c values.Call, result func(after *values.Frame) err
 	if k.proc == nil {
 		return err
 	}
-	if _, gone := k.proc.Exited(); gone {
-		return err
+	if _, gone := k.proc.Exited(); gone || k.names.Program != program {
+		return err // there is nothing to go back to
 	}
 	return errors.Join(err, t.Restore(kept))
 }

@@ -30,23 +30,36 @@ type frameVariables struct {
 	err    error // why a term had no value
 }
 
-// Holds reports whether an expression has a value other than zero. A value may be known
-// by what the callers have kept only: so the whole stack is looked at before it is unknown.
+// Holds reports whether an expression has a value other than zero.
 func (v *frameVariables) Holds(expr string) (holds, known bool) {
-	var err error
+	v.err = v.read(func() (err error) {
+		holds, err = v.values.holds(expr)
+		return err
+	})
+	return holds, v.err == nil
+}
+
+// read has fn read variables of the frame, without calls of functions. A value may be known
+// by what the callers have kept only: so fn is asked again with the whole stack before it is
+// unknown.
+func (v *frameVariables) read(fn func() error) error {
+	w := &v.values.w
+	defer func(sel selection, was values.World) {
+		v.values.sel.selection, w.Words, w.Call = sel, was.Words, was.Call
+	}(v.values.sel.selection, *w)
+	w.Words, w.Call = v.word, nil
+	err := ErrNoStack
 	for _, whole := range []bool{false, true} {
 		stack, frame := v.frames(whole)
 		if len(stack) == 0 {
-			err = ErrNoStack
 			continue
 		}
-		at := selection{thread: v.thread, stack: names.Stack{Frames: stack}, max: defaultDepth, frame: frame}
-		if holds, err = v.values.holds(at, v.word, expr); err == nil {
-			return holds, true
+		v.values.sel.selection = selection{thread: v.thread, stack: names.Stack{Frames: stack}, max: defaultDepth, frame: frame}
+		if err = fn(); err == nil {
+			return nil
 		}
 	}
-	v.err = err
-	return false, false
+	return err
 }
 
 // word is the value of a word of conditions.
@@ -65,13 +78,8 @@ func (v *frameVariables) word(name string) (values.Word, bool) {
 	return values.Word{N: n, Address: f == cond.Addr || f == cond.Old}, ok
 }
 
-// holds reports whether an expression has a value other than zero where something else
-// is selected for the while.
-func (v *Values) holds(at selection, words func(string) (values.Word, bool), expr string) (holds bool, err error) {
-	defer func(sel selection, w values.World) {
-		v.sel.selection, v.w.Words, v.w.Call = sel, w.Words, w.Call
-	}(v.sel.selection, v.w)
-	v.sel.selection, v.w.Words, v.w.Call = at, words, nil
+// holds reports whether an expression has a value other than zero in the selected frame.
+func (v *Values) holds(expr string) (holds bool, err error) {
 	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
 		holds, err = goHolds(g, at, expr)
 		return err

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"cmp"
-
 	"hdb/internal/addr"
 	"hdb/values"
 )
@@ -62,9 +60,4 @@ func (v *Values) ConvenienceNames() []string {
 		names = append(names, x.Name)
 	}
 	return names
-}
-
-// Holds reports whether an expression is true: a number or pointer other than zero.
-func (v *Values) Holds(expr string) (holds bool, err error) {
-	return v.holds(v.sel.selection, v.w.Words, cmp.Or(expr, "0"))
 }

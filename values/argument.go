@@ -2,7 +2,6 @@ package values
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -86,17 +85,10 @@ func (w *World) textAt(a addr.Run) ([]byte, error) {
 
 // argument computes an expression that must have a value.
 func (w *World) argument(f *Frame, src string) (*evaluator, Value, error) {
-	e := &evaluator{lookup: lookup{w, f}, bare: true}
-	n, err := parse(src, e)
+	e := &evaluator{lookup: lookup{w, f}, bare: true, calls: true}
+	v, err := e.compute(src)
 	if err != nil {
 		return nil, Value{}, err
-	}
-	v, err := e.eval(n)
-	if err != nil {
-		return nil, Value{}, err
-	}
-	if v.Type == nil {
-		return nil, Value{}, errors.New("the expression has no value")
 	}
 	v = w.unref(v)
 	if v.err != nil {

@@ -144,9 +144,7 @@ func (e *evaluator) arguments(c *Call, fn *Type, list *node) error {
 		n++
 	}
 	switch {
-	case n < len(params):
-		return fmt.Errorf("the function takes %d arguments, there are %d", len(params), n)
-	case n > len(params) && !open:
+	case n < len(params), n > len(params) && !open:
 		return fmt.Errorf("the function takes %d arguments, there are %d", len(params), n)
 	case len(c.General) > maxGeneral || len(c.Vector) > maxVector:
 		return fmt.Errorf("more arguments than registers: %d numbers and pointers of %d, %d floating-point numbers of %d", len(c.General), maxGeneral, len(c.Vector), maxVector)

@@ -21,9 +21,8 @@ func (w *World) word(name string) (Value, bool) {
 	case !ok:
 		return Value{}, false
 	case x.Address:
-		return Number((&Type{Kind: Void, Name: "void", w: w, size: 1}).PointerTo(), x.N), true
-	}
-	if x.Int {
+		return Number(w.voidPointer(), x.N), true
+	case x.Int:
 		return Number(baseType(w, "int", 4, encSigned), x.N), true
 	}
 	return Number(baseType(w, "unsigned long", 8, encUnsigned), x.N), true
@@ -33,16 +32,9 @@ func (w *World) word(name string) (Value, bool) {
 // program has not got in the frame may be one of the Words.
 func (w *World) Holds(f *Frame, src string) (bool, error) {
 	e := &evaluator{lookup: lookup{w, f}, bare: true}
-	n, err := parse(src, e)
+	v, err := e.compute(src)
 	if err != nil {
 		return false, err
-	}
-	v, err := e.eval(n)
-	if err != nil {
-		return false, err
-	}
-	if v.Type == nil {
-		return false, errors.New("the expression has no value")
 	}
 	if err := w.Unreadable(v); err != nil {
 		return false, err

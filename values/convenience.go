@@ -17,6 +17,11 @@ func (w *World) void() Value {
 	return Value{Type: &Type{Kind: Void, Name: "void", w: w, lang: dwarf.LangC}}
 }
 
+// voidPointer is C's void *.
+func (w *World) voidPointer() *Type {
+	return (&Type{Kind: Void, Name: "void", w: w, size: 1, lang: dwarf.LangC}).PointerTo()
+}
+
 // IsVoid reports whether the value is that of nothing.
 func (v Value) IsVoid() bool {
 	return v.err == nil && v.Type.Strip().Kind == Void && v.place == nowhere
@@ -113,7 +118,7 @@ func (w *World) signalInfoType() *Type {
 	u := baseType(w, "unsigned int", 4, encUnsigned)
 	l := baseType(w, "long", 8, encSigned)
 	short := baseType(w, "short", 2, encSigned)
-	pointer := (&Type{Kind: Void, Name: "void", w: w, size: 1, lang: dwarf.LangC}).PointerTo()
+	pointer := w.voidPointer()
 	aggregate := func(tag dwarf.Tag, name string, size int64, fields ...Field) *Type {
 		return &Type{Kind: Struct, Tag: tag, Name: name, size: size, w: w, full: true, lang: dwarf.LangC, fields: fields}
 	}

@@ -33,6 +33,11 @@ func (w *World) Assign(f *Frame, src string) (Value, error) { return w.eval(f, s
 
 func (w *World) eval(f *Frame, src string, assign bool) (Value, error) {
 	e := &evaluator{lookup: lookup{w, f}, assign: assign, calls: true}
+	return e.compute(src)
+}
+
+// compute parses an expression and computes its value.
+func (e *evaluator) compute(src string) (Value, error) {
 	n, err := parse(src, e)
 	if err != nil {
 		return Value{}, err

@@ -38,6 +38,8 @@ type Cond struct {
 	root Node // as written
 	norm Node // root with ! at names alone, see positive
 	plan Node // norm with the cheap terms of each chain first
+
+	program bool // it has terms of the program's language
 }
 
 // Parse reads a whole condition without terms of the program's language. The error is an
@@ -75,7 +77,9 @@ func ParseAt(src string, at Place) (*Cond, error) {
 
 func newCond(src string, root Node) *Cond {
 	norm := positive(root, true)
-	return &Cond{src: src, root: root, norm: norm, plan: reorder(norm)}
+	c := &Cond{src: src, root: root, norm: norm, plan: reorder(norm)}
+	c.program = len(c.Expressions()) > 0
+	return c
 }
 
 // Source is the text the condition was parsed from.
@@ -148,6 +152,9 @@ func (c *Cond) Asked(p Predicate) []string {
 	})
 	return names
 }
+
+// UsesProgram reports whether the condition has terms in the program's language.
+func (c *Cond) UsesProgram() bool { return c.program }
 
 // Expressions are the terms in the program's language, in the order written.
 func (c *Cond) Expressions() []*Expr {

@@ -27,10 +27,14 @@ func (Table) Printer(t *values.Type) *values.Printer {
 		return rustPrinter(t)
 	}
 	name, llvm := className(t)
+	own := libstdcxx
 	if llvm {
-		return libcxx[name]
+		own = libcxx
 	}
-	return libstdcxx[name]
+	if p, ok := own[name]; ok {
+		return p
+	}
+	return common[name]
 }
 
 // TypeName is a type's name without default arguments of C++'s library.
@@ -61,12 +65,41 @@ func plain(name string) string {
 	return name
 }
 
+// common are the printers of classes that have the same members in both libraries of C++, or
+// that ask for the members of either.
+var common = map[string]*values.Printer{
+	"basic_string_view":  {Display: stringView, Element: viewElement},
+	"array":              {Element: arrayElement, Method: arraySize},
+	"unique_ptr":         {Display: unique, Pointer: owned},
+	"pair":               {Display: pair},
+	"deque":              {Display: deque, Element: dequeElement},
+	"span":               {Display: span, Element: spanElement},
+	"initializer_list":   {Display: initializerList},
+	"bitset":             {Display: bitset},
+	"stack":              adapter(map[string]string{"top": "back"}),
+	"queue":              adapter(map[string]string{"front": "front", "back": "back"}),
+	"priority_queue":     adapter(map[string]string{"top": "front"}),
+	"atomic":             {Display: atomic, Method: loaded},
+	"reference_wrapper":  {Display: reference, Pointer: referenced, Method: referencedObject},
+	"complex":            {Display: complexNumber},
+	"error_code":         {Display: errorCode("system")},
+	"error_condition":    {Display: errorCode("generic")},
+	"mutex":              {Display: mutex},
+	"recursive_mutex":    {Display: mutex},
+	"thread":             {Display: thread},
+	"thread::id":         {Display: thread},
+	"condition_variable": {Display: condition},
+	"chrono::duration":   {Display: duration, Method: durationCount},
+	"chrono::time_point": {Display: timePoint},
+	"partial_ordering":   ordering("partial_ordering"),
+	"weak_ordering":      ordering("weak_ordering"),
+	"strong_ordering":    ordering("strong_ordering"),
+}
+
 // libstdcxx are the printers of the classes of libstdc++.
 var libstdcxx = map[string]*values.Printer{
 	"basic_string":              {Display: stdString, Element: stringElement},
-	"basic_string_view":         {Display: stringView, Element: viewElement},
 	"vector":                    {Display: stdVector, Element: stdVectorElement},
-	"array":                     {Element: arrayElement, Method: arraySize},
 	"map":                       {Display: stdTree, Keyed: true},
 	"multimap":                  {Display: stdTree, Keyed: true},
 	"set":                       {Display: stdTree},
@@ -75,36 +108,12 @@ var libstdcxx = map[string]*values.Printer{
 	"unordered_multimap":        {Display: stdHash, Keyed: true},
 	"unordered_set":             {Display: stdHash},
 	"unordered_multiset":        {Display: stdHash},
-	"unique_ptr":                {Display: unique, Pointer: owned},
 	"shared_ptr":                {Display: stdShared, Pointer: stdSharedPointer, Method: useCount(stdCounts)},
 	"weak_ptr":                  {Display: stdShared},
 	"optional":                  {Display: stdOptional, Pointer: stdOptionalPointer, Method: engagedMethods(stdOptional)},
 	"variant":                   {Display: stdVariant},
 	"tuple":                     {Display: stdTuple},
-	"pair":                      {Display: pair},
 	"list":                      {Display: stdList},
-	"deque":                     {Display: deque, Element: dequeElement},
-	"span":                      {Display: span, Element: spanElement},
-	"initializer_list":          {Display: initializerList},
-	"bitset":                    {Display: bitset},
-	"stack":                     adapter(map[string]string{"top": "back"}),
-	"queue":                     adapter(map[string]string{"front": "front", "back": "back"}),
-	"priority_queue":            adapter(map[string]string{"top": "front"}),
-	"atomic":                    {Display: atomic, Method: loaded},
-	"reference_wrapper":         {Display: reference, Pointer: referenced, Method: referencedObject},
-	"complex":                   {Display: complexNumber},
-	"error_code":                {Display: errorCode("system")},
-	"error_condition":           {Display: errorCode("generic")},
-	"mutex":                     {Display: mutex},
-	"recursive_mutex":           {Display: mutex},
-	"thread":                    {Display: thread},
-	"thread::id":                {Display: thread},
-	"condition_variable":        {Display: condition},
-	"chrono::duration":          {Display: duration, Method: durationCount},
-	"chrono::time_point":        {Display: timePoint},
-	"partial_ordering":          ordering("partial_ordering"),
-	"weak_ordering":             ordering("weak_ordering"),
-	"strong_ordering":           ordering("strong_ordering"),
 	"forward_list":              {Display: stdForward, Method: forwardEmpty(stdForward)},
 	"any":                       anyOf(stdAnyValue),
 	"function":                  {Display: stdFunction},
@@ -132,9 +141,7 @@ var libstdcxx = map[string]*values.Printer{
 // libcxx are the printers of the classes of libc++, whose members have other names.
 var libcxx = map[string]*values.Printer{
 	"basic_string":           {Display: cxxString, Element: cxxStringElement},
-	"basic_string_view":      {Display: stringView, Element: viewElement},
 	"vector":                 {Display: cxxVector, Element: cxxVectorElement},
-	"array":                  {Element: arrayElement, Method: arraySize},
 	"map":                    {Display: cxxTree, Keyed: true},
 	"multimap":               {Display: cxxTree, Keyed: true},
 	"set":                    {Display: cxxTree},
@@ -143,36 +150,12 @@ var libcxx = map[string]*values.Printer{
 	"unordered_multimap":     {Display: cxxHash, Keyed: true},
 	"unordered_set":          {Display: cxxHash},
 	"unordered_multiset":     {Display: cxxHash},
-	"unique_ptr":             {Display: unique, Pointer: owned},
 	"shared_ptr":             {Display: cxxShared, Pointer: cxxSharedPointer, Method: useCount(cxxCounts)},
 	"weak_ptr":               {Display: cxxShared},
 	"optional":               {Display: cxxOptional, Pointer: cxxOptionalPointer, Method: engagedMethods(cxxOptional)},
 	"variant":                {Display: cxxVariant},
 	"tuple":                  {Display: cxxTuple},
-	"pair":                   {Display: pair},
 	"list":                   {Display: cxxList},
-	"deque":                  {Display: deque, Element: dequeElement},
-	"span":                   {Display: span, Element: spanElement},
-	"initializer_list":       {Display: initializerList},
-	"bitset":                 {Display: bitset},
-	"stack":                  adapter(map[string]string{"top": "back"}),
-	"queue":                  adapter(map[string]string{"front": "front", "back": "back"}),
-	"priority_queue":         adapter(map[string]string{"top": "front"}),
-	"atomic":                 {Display: atomic, Method: loaded},
-	"reference_wrapper":      {Display: reference, Pointer: referenced, Method: referencedObject},
-	"complex":                {Display: complexNumber},
-	"error_code":             {Display: errorCode("system")},
-	"error_condition":        {Display: errorCode("generic")},
-	"mutex":                  {Display: mutex},
-	"recursive_mutex":        {Display: mutex},
-	"thread":                 {Display: thread},
-	"thread::id":             {Display: thread},
-	"condition_variable":     {Display: condition},
-	"chrono::duration":       {Display: duration, Method: durationCount},
-	"chrono::time_point":     {Display: timePoint},
-	"partial_ordering":       ordering("partial_ordering"),
-	"weak_ordering":          ordering("weak_ordering"),
-	"strong_ordering":        ordering("strong_ordering"),
 	"__thread_id":            {Display: thread},
 	"forward_list":           {Display: cxxForward, Method: forwardEmpty(cxxForward)},
 	"any":                    anyOf(cxxAnyValue),

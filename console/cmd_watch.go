@@ -1,0 +1,95 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/breakpoints"
+	"hdb/inferior"
+)
+
+func watcher(kind inferior.WatchKind) func(context.Context, *Console, Input) error {
+	return func(_ context.Context, c *Console, in Input) error {
+		kind, size := kind, 0
+		expr, condition := cutCondition(in.Raw)
+		if rest, ok := strings.CutPrefix(expr, "-rw "); ok {
+			kind, expr = inferior.ReadWrite, rest
+		}
+		for _, flag := range []string{"-location ", "-l "} { // an address is watched always
+			expr = strings.TrimSpace(strings.TrimPrefix(expr, flag))
+		}
+		if at := strings.LastIndexByte(expr, ' '); at > 0 {
+			if n, err := strconv.Atoi(expr[at+1:]); err == nil {
+				expr, size = strings.TrimSpace(expr[:at]), n
+			}
+		}
+		if strings.Trim(expr, "*") == "" {
+			return errors.New("watch: *ADDRESS must follow: a number, $register or symbol")
+		}
+		st, err := watchMemory(c, expr, size, kind)
+		if err != nil {
+			return err
+		}
+		if condition != "" {
+			if err := c.s.Stops.SetCondition(st.ID, condition); err != nil {
+				return errors.Join(fmt.Errorf("condition: %w", err), c.s.Stops.Delete(st.ID))
+			}
+		}
+		tellStop(c, in, st)
+		return nil
+	}
+}
+
+// cutCondition cuts off what follows the word if.
+func cutCondition(text string) (before, condition string) {
+	for at := 0; ; at += len(" if") {
+		i := strings.Index(text[at:], " if")
+		if i < 0 {
+			return text, ""
+		}
+		at += i
+		if rest := text[at+len(" if"):]; rest != "" && strings.IndexByte(" \t(", rest[0]) >= 0 {
+			return strings.TrimSpace(text[:at]), strings.TrimSpace(rest)
+		}
+	}
+}
+
+// watchMemory watches the memory of an expression's value; of a number or register, the
+// memory that it is the address of.
+func watchMemory(c *Console, expr string, size int, kind inferior.WatchKind) (*breakpoints.Stop, error) {
+	first := strings.TrimLeft(expr, "*& ")
+	if first != "" && (first[0] == '$' || first[0] >= '0' && first[0] <= '9') || strings.HasPrefix(expr, "&") {
+		return c.s.Stops.Watch(expr, size, kind)
+	}
+	if name, ok := strings.CutPrefix(expr, "*"); ok { // *VARIABLE is the variable, unless that is a pointer
+		if p, err := c.s.Values.Place(name); err == nil && p.InMemory && !p.Pointer {
+			return c.s.Stops.Watch(expr, size, kind)
+		}
+	}
+	p, err := c.s.Values.Place(expr)
+	switch {
+	case err != nil:
+		st, other := c.s.Stops.Watch(expr, size, kind)
+		if other != nil {
+			return nil, fmt.Errorf("watch: %w", err)
+		}
+		return st, nil
+	case p.InMemory && p.Function, p.InMemory && p.Size == 0:
+		return c.s.Stops.Watch(expr, size, kind)
+	case p.Register != "":
+		return nil, fmt.Errorf("watch: %s is in $%s: the hardware watches memory", expr, p.Register)
+	case p.Lost:
+		return nil, fmt.Errorf("watch: %s is optimized out here", expr)
+	case !p.InMemory:
+		return nil, fmt.Errorf("watch: %s is no variable: *ADDRESS or a variable is watched", expr)
+	}
+	if size == 0 {
+		if size = p.Size; size > 8 || size&(size-1) != 0 {
+			return nil, fmt.Errorf("watch: %s has %d bytes: the hardware watches 1, 2, 4 or 8: watch a member, or say a size", expr, p.Size)
+		}
+	}
+	return c.s.Stops.WatchAt(expr, p.Addr, size, kind, p.Local)
+}

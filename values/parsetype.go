@@ -1,0 +1,141 @@
+package values
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"hdb/symbols/dwarf"
+)
+
+var errNoType = errors.New("no type")
+
+// typeName reads a type: qualifiers, a name, and declarators * & [N].
+func (p *parser) typeName() (*Type, error) {
+	var base *Type
+	var words []string
+	var qualifiers []Kind
+	for base == nil {
+		t := p.peek()
+		if t.kind == tokOp && t.text == "::" && len(words) == 0 {
+			p.next()
+			continue
+		}
+		if t.kind != tokName {
+			break
+		}
+		switch t.text {
+		case "const":
+			qualifiers = append(qualifiers, Const)
+			p.next()
+			continue
+		case "volatile":
+			qualifiers = append(qualifiers, Volatile)
+			p.next()
+			continue
+		case "struct", "class", "union", "enum":
+			p.next()
+			tag := map[string]dwarf.Tag{"struct": dwarf.TagStructureType, "class": dwarf.TagClassType, "union": dwarf.TagUnionType, "enum": dwarf.TagEnumerationType}[t.text]
+			name := p.qualified()
+			if base = p.types.typeFor(tag, name); base == nil {
+				return nil, fmt.Errorf("no %s named %q", t.text, name)
+			}
+			continue
+		}
+		if isTypeWord(t.text) {
+			words = append(words, t.text)
+			p.next()
+			continue
+		}
+		if len(words) > 0 {
+			break
+		}
+		start := p.pos
+		name := p.qualified()
+		if base = p.types.typeFor(0, name); base == nil {
+			p.pos = start
+			return nil, errNoType
+		}
+	}
+	if base == nil {
+		if len(words) == 0 {
+			return nil, errNoType
+		}
+		if base = p.types.typeFor(0, strings.Join(words, " ")); base == nil {
+			return nil, errNoType
+		}
+	}
+	for _, q := range qualifiers {
+		base = base.qualifiedBy(q)
+	}
+	return p.declarator(base)
+}
+
+func (t *Type) qualifiedBy(k Kind) *Type {
+	return &Type{Kind: k, w: t.w, mod: t.mod, elem: t, elemOK: true, size: -1, lang: t.lang}
+}
+
+func isTypeWord(s string) bool {
+	switch s {
+	case "unsigned", "signed", "long", "short", "int", "char", "double", "float", "void", "_Bool", "__int128":
+		return true
+	}
+	return false
+}
+
+// maxDeclarators bounds stars and dimensions.
+const maxDeclarators = 32
+
+func (p *parser) declarator(t *Type) (*Type, error) {
+	for range maxDeclarators {
+		switch {
+		case p.accept("*"):
+			t = t.PointerTo()
+		case p.accept("&"):
+			t = &Type{Kind: Reference, size: 8, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
+		case p.peek().kind == tokName && p.peek().text == "const":
+			p.next()
+			t = t.qualifiedBy(Const)
+		case p.peek().kind == tokName && p.peek().text == "volatile":
+			p.next()
+			t = t.qualifiedBy(Volatile)
+		case p.is("[") && p.toks[p.pos+1].kind == tokNumber && p.pos+2 < len(p.toks) && p.toks[p.pos+2].text == "]":
+			n, _, err := integer(p.toks[p.pos+1].text)
+			if err != nil || n > 1<<32 {
+				return nil, errNoType
+			}
+			p.pos += 3
+			t = t.ArrayOf(int64(n))
+		case p.arrayPointer():
+			var rows []int64
+			for p.pos += 3; p.is("["); p.pos += 3 {
+				n, _, err := integer(p.toks[p.pos+1].text)
+				if err != nil || n > 1<<32 || len(rows) == maxDeclarators || p.toks[p.pos+2].text != "]" {
+					return nil, errNoType
+				}
+				rows = append(rows, int64(n))
+			}
+			a := t.ArrayOf(rows[0])
+			a.counts = rows
+			t = a.PointerTo()
+		case p.is("(") && p.toks[p.pos+1].text == "*" && p.pos+2 < len(p.toks) && p.toks[p.pos+2].text == ")" && p.toks[p.pos+3].text == "(":
+			// A pointer to a function: its parameters are passed over.
+			depth := 0
+			for p.pos += 3; p.peek().kind != tokEnd; {
+				switch p.next().text {
+				case "(":
+					depth++
+				case ")":
+					depth--
+				}
+				if depth == 0 {
+					break
+				}
+			}
+			t = (&Type{Kind: Function, size: 1, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang, proto: true}).PointerTo()
+		default:
+			return t, nil
+		}
+	}
+	return nil, errors.New("type with too many parts")
+}
