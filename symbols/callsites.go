@@ -82,9 +82,15 @@ func (d *debugInfo) called(fn dwarf.DIE) (entry addr.File, name string) {
 			return addr.File(r[0].Low), ""
 		}
 	}
+	if v, ok := fn.Attr(dwarf.AtAbstractOrigin); ok { // a copy that link-time optimization made for another unit
+		if of := v.Ref(); of.Valid() && flag(of, dwarf.AtExternal) {
+			return 0, linkageName(of)
+		}
+		return 0, ""
+	}
 	if flag(fn, dwarf.AtDeclaration) {
-		if v, ok := either(fn, dwarf.AtLinkageName, dwarf.AtName); ok && flag(fn, dwarf.AtExternal) {
-			return 0, string(v.Str())
+		if flag(fn, dwarf.AtExternal) {
+			return 0, linkageName(fn)
 		}
 		return 0, ""
 	}
@@ -119,6 +125,11 @@ func (d *debugInfo) instancesOf(fn dwarf.DIE) []addr.File {
 		}
 	})
 	return p.instances[fn.Off]
+}
+
+func linkageName(fn dwarf.DIE) string {
+	v, _ := either(fn, dwarf.AtLinkageName, dwarf.AtName)
+	return string(v.Str())
 }
 
 func either(e dwarf.DIE, a, b dwarf.At) (dwarf.Value, bool) {

@@ -123,6 +123,7 @@ var behaviours = []struct {
 	{name: "deep", args: []string{"1000"}, want: "1001\n"},
 	{name: "inlined", want: "12\n"},
 	{name: "tailcalls", want: "14\n"},
+	{name: "tailcallslto", want: "14\n"},
 	{name: "inlinedcc", want: "99 3005\n"},
 	{name: "exceptions", want: "caught 33 null\n"},
 	{name: "longjmp", want: "jumps 2\n"},

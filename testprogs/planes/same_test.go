@@ -93,6 +93,7 @@ var subjects = []subject{
 	{name: "staticpie"},
 	{name: "stepping"},
 	{name: "tailcalls"},
+	{name: "tailcallslto"},
 	{name: "stops", args: []string{"malloc"}},
 	{name: "tcmalloc"},
 	{name: "threads", args: []string{"4", "2", "10"}},
