@@ -34,23 +34,6 @@ func (p *Process) Detach() error {
 	return err
 }
 
-// sendRest sends what is left of the queue; the placeholder that may be on
-// its way stands for one of them. The kernel refuses codes of its own, which
-// become plain signals.
-func (t *Thread) sendRest() {
-	for i := range t.queue {
-		info := &t.queue[i].info
-		if t.placed == info.signo() {
-			t.placed = 0
-			continue
-		}
-		if queueSignal(t.tg.pid, t.TID, info) != nil {
-			_ = unix.Tgkill(t.tg.pid, t.TID, unix.Signal(info.signo())) // ESRCH: gone
-		}
-	}
-	t.queue = nil
-}
-
 // finish ends the session with the processes.
 func (p *Process) finish() {
 	p.closed = true

@@ -145,7 +145,7 @@ func (p *Process) onSignal(t *Thread, sig unix.Signal) {
 		p.proceed(t)
 		return
 	}
-	t.enqueue(&info)
+	t.enqueue(&info, t.guest)
 	if p.stepping == t && isFault(&info) {
 		p.stepping = nil // the instruction cannot run; its signal comes first
 		return

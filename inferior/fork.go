@@ -294,7 +294,7 @@ func (f *family) onExec(t *Thread) {
 			f.p.exited(x)
 		}
 	}
-	t.TID, t.queue, t.placed = t.tg.pid, nil, 0
+	t.TID, t.signalQueue = t.tg.pid, signalQueue{}
 	t.debugOK, t.debugSet, t.at = false, false, 0
 	t.tg.threads = map[int]*Thread{t.TID: t}
 	t.tg.order = []*Thread{t}

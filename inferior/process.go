@@ -367,7 +367,7 @@ func (p *Process) resume(t *Thread, request int) {
 		err = t.syncOptions()
 	}
 	if err == nil && request == unix.PTRACE_CONT {
-		sig = t.inject()
+		sig = t.inject(t.tg.pid, t.TID, t.deliverable)
 		switch {
 		case t.group && t.atStop:
 			request = unix.PTRACE_LISTEN

@@ -2,7 +2,6 @@ package inferior
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,14 +96,6 @@ func (p *policies) rows() []SignalPolicy {
 	return all
 }
 
-// The value that marks a placeholder: a signal sent to make room for one of
-// the queue whose siginfo the kernel does not let us send.
-const placeholderValue = 0x68_64_62_70_6c_61_63_65 // "hdbplace"
-
-func isPlaceholder(info *siginfo) bool {
-	return info.code() == sigQueue && info.value() == placeholderValue
-}
-
 // isFault tells the signal of an instruction that could not complete.
 func isFault(info *siginfo) bool {
 	switch unix.Signal(info.signo()) {
@@ -118,16 +109,6 @@ func isFault(info *siginfo) bool {
 func isAccessFault(info *siginfo) bool {
 	n := unix.Signal(info.signo())
 	return (n == unix.SIGSEGV || n == unix.SIGBUS) && info.code() > 0
-}
-
-// enqueue takes the signal of a signal-delivery-stop into the thread's queue.
-func (t *Thread) enqueue(info *siginfo) {
-	if t.placed == info.signo() {
-		t.placed = 0
-	}
-	if !isPlaceholder(info) {
-		t.queue = append(t.queue, pendingSignal{info: *info, seen: t.guest})
-	}
 }
 
 // report looks at what is pending on t and not reported yet: a watchpoint, a
@@ -158,27 +139,4 @@ func (p *Process) report(t *Thread) bool {
 		}
 	}
 	return false
-}
-
-// inject takes the head of the queue for delivery and returns its number. In
-// a signal-delivery-stop the kernel takes any siginfo; in another stop a
-// placeholder is sent, to be exchanged when it arrives.
-func (t *Thread) inject() int {
-	sig := 0
-	if t.deliverable && len(t.queue) > 0 {
-		head := &t.queue[0].info
-		if setSiginfo(t.TID, head) != nil {
-			return 0 // killed
-		}
-		sig = head.signo()
-		t.queue = slices.Delete(t.queue, 0, 1)
-	}
-	if len(t.queue) > 0 && t.placed == 0 {
-		n := t.queue[0].info.signo()
-		s := makeSiginfo(n, sigQueue, os.Getpid(), placeholderValue)
-		if queueSignal(t.tg.pid, t.TID, &s) == nil {
-			t.placed = n
-		}
-	}
-	return sig
 }

@@ -122,9 +122,9 @@ func (tg *target) letGo() error {
 		}
 		sig := 0
 		if t.deliverable && len(t.queue) > 0 {
-			sig = t.inject()
+			sig = t.inject(tg.pid, t.TID, true)
 		}
-		t.sendRest()
+		t.sendRest(tg.pid, t.TID)
 		if err == nil {
 			err = ptrace(unix.PTRACE_DETACH, t.TID, 0, uintptr(sig))
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"hdb/internal/addr"
@@ -46,8 +45,7 @@ type Thread struct {
 
 	call followedCall // the system call it is in, if that is followed
 
-	queue  []pendingSignal // dequeued from the kernel and not delivered yet, in order
-	placed int             // signal number of the placeholder sent, 0 none
+	signalQueue
 
 	regs      Registers
 	regsValid bool
@@ -61,12 +59,6 @@ type Thread struct {
 	new      []byte   // and after
 	debugOK  bool     // the debug registers hold the current watchpoints
 	debugSet bool     // they have ever been written
-}
-
-// A pendingSignal has been taken from the kernel's queue.
-type pendingSignal struct {
-	info siginfo
-	seen bool // its policy has been applied
 }
 
 // Process is the process t belongs to.
@@ -266,42 +258,9 @@ func (t *Thread) left() {
 	t.deliverable = false
 }
 
-// PendingSignal is the number of the signal that the thread will get next
-// when it resumes, 0 when none is known.
-func (t *Thread) PendingSignal() int {
-	if len(t.queue) == 0 {
-		return 0
-	}
-	return t.queue[0].info.signo()
-}
-
-// SetPendingSignal replaces the signal that PendingSignal tells; 0 drops it.
-func (t *Thread) SetPendingSignal(n int) {
-	if len(t.queue) > 0 {
-		if t.queue[0].info.signo() == n {
-			return
-		}
-		t.queue = t.queue[1:]
-	}
-	if n != 0 {
-		s := pendingSignal{info: makeSiginfo(n, sigUser, os.Getpid(), 0), seen: true}
-		t.queue = append([]pendingSignal{s}, t.queue...)
-	}
-}
-
 // codeAt is the code at the thread's PC.
 func (t *Thread) codeAt() []byte {
 	var code [16]byte
 	n, _ := t.p.memory.readAt(code[:], int64(t.regs.Rip)) // what is not mapped is no instruction
 	return code[:n]
-}
-
-// SignalInfo is the kernel's siginfo_t of the signal that the thread stopped at and that
-// it gets when it goes on, nil without one.
-func (t *Thread) SignalInfo() []byte {
-	t.p.check()
-	if len(t.queue) == 0 || !t.queue[0].seen {
-		return nil
-	}
-	return slices.Clone(t.queue[0].info[:])
 }
