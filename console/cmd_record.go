@@ -108,7 +108,7 @@ func runRecordFilter(_ context.Context, c *Console, in Input) error {
 	if err := c.s.Recorder.Filter(condition); err != nil {
 		return err
 	}
-	c.s.Stops.WarnCondition(condition)
+	c.s.Conditions.Warn(condition)
 	c.say("recorded are events with %s, and the ends of their blocks", condition.String())
 	return nil
 }

@@ -159,7 +159,7 @@ func (x *Execution) nextEvent(n int, c *cond.Cond, frees bool, want func(capture
 	}
 	if c != nil && !x.said[c.String()] { // an empty line repeats the command
 		x.said[c.String()] = true
-		x.stops.warnCondition(c, frees)
+		x.stops.conditions.warn(c, frees)
 	}
 	x.demand.next = &nextEvent{left: max(n, 1), cond: c, want: want}
 	if err := x.planes.arm(); err != nil {

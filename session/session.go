@@ -49,10 +49,11 @@ type Session struct {
 	Values    *Values    // variables and expressions
 	Symbols   *Symbols   // the files that names come from
 
-	Stops     *Stops     // the numbered stops
-	Catches   *Catches   // the signals, forks and execs that stop the program
-	Execution *Execution // running the program
-	Stepping  *Stepping  // stepping one of its threads
+	Conditions *Conditions // what is wrong or in doubt with conditions
+	Stops      *Stops      // the numbered stops
+	Catches    *Catches    // the signals, forks and execs that stop the program
+	Execution  *Execution  // running the program
+	Stepping   *Stepping   // stepping one of its threads
 
 	Allocators *Allocators // the allocator functions
 	Planes     *Planes     // the probe, or the breakpoints, that follow their calls
@@ -138,7 +139,8 @@ func (s *Session) wire() {
 
 	s.Allocators = &Allocators{common: c, loc: s.Locations}
 	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators, s.Values)
-	s.Stops = &Stops{c, s.account, s.demand, s.Selection, s.Locations, s.Values, s.Allocators, s.likes, s.Planes}
+	s.Conditions = &Conditions{c, s.account, s.Values, s.Allocators, s.likes}
+	s.Stops = &Stops{c, s.account, s.demand, s.Selection, s.Locations, s.Values, s.Conditions, s.Allocators, s.likes, s.Planes}
 
 	s.ConsoleLog = &ConsoleLog{common: c, account: s.account}
 	s.Recorder = &Recorder{common: c, account: s.account, sel: s.Selection, planes: s.Planes, console: s.ConsoleLog}

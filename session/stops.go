@@ -19,6 +19,7 @@ type Stops struct {
 	sel        *Selection
 	loc        *Locations
 	values     *Values
+	conditions *Conditions
 	allocators *Allocators
 	likes      *likes
 	planes     *Planes
@@ -45,7 +46,7 @@ func (s *Stops) Break(text string, temporary bool) (*breakpoints.Stop, error) {
 		if !onEvents(st) {
 			return nil, fmt.Errorf("%w: break alloc and break free stop at recorded events", ErrSaved)
 		}
-		s.warnStop(st)
+		s.conditions.warnStop(st)
 		return s.add(st)
 	}
 	if st.Location == "" {
@@ -69,7 +70,7 @@ func (s *Stops) Break(text string, temporary bool) (*breakpoints.Stop, error) {
 		}
 		st.Location = fmt.Sprintf("%s:%d", file, line)
 	}
-	s.warnStop(st)
+	s.conditions.warnStop(st)
 	return s.add(st)
 }
 
@@ -94,7 +95,7 @@ func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 			return nil, err
 		}
 	}
-	if err := s.checkVariables(st); err != nil {
+	if err := s.conditions.check(st); err != nil {
 		return nil, err
 	}
 	s.demand.stops.Add(st)
@@ -367,7 +368,7 @@ func (s *Stops) Enable(id int, on bool) error {
 	}
 	st.Enabled = on
 	if b := s.demand.binds[id]; on {
-		s.warnCounts(st.Cond)
+		s.conditions.warnCounts(st.Cond)
 		s.demand.count(b)
 	} else {
 		b.seen.end(s.demand.stopSeq())
@@ -392,11 +393,11 @@ func (s *Stops) SetCondition(id int, text string) error {
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
 		return err
 	}
-	if err := s.checkVariables(st); err != nil {
+	if err := s.conditions.check(st); err != nil {
 		st.Cond = was
 		return err
 	}
-	s.warnStop(st)
+	s.conditions.warnStop(st)
 	return s.planes.arm()
 }
 

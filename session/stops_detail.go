@@ -25,7 +25,7 @@ type StopDetail struct {
 // which only Doubt is known.
 func (s *Stops) Detail(st *breakpoints.Stop) (d StopDetail, ok bool) {
 	if st.Enabled {
-		d.Doubt = s.countsDoubt(st.Cond)
+		d.Doubt = s.conditions.countsDoubt(st.Cond)
 	}
 	b := s.demand.binds[st.ID]
 	if !onEvents(st) || b == nil {

@@ -38,3 +38,15 @@ func (s *Stops) likeSpec(event string) (*breakpoints.Stop, error) {
 	st.Ignore, st.Left = l.Nth-1, 1
 	return st, nil
 }
+
+// programFile is the base name of the program as modules have it, "" without one.
+func (s *Stops) programFile() string {
+	if s.names.Program == nil {
+		return ""
+	}
+	path, err := filepath.EvalSymlinks(s.names.Program.Path)
+	if err != nil {
+		path = s.names.Program.Path
+	}
+	return filepath.Base(path)
+}

@@ -3,17 +3,14 @@ package session
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/names"
 	"hdb/symbols"
 	"hdb/symbols/elf"
-	"hdb/unwind"
 	"hdb/values"
 	"hdb/values/printers"
 )
@@ -22,13 +19,15 @@ import (
 // history of printed values.
 type Values struct {
 	*common
-	sel *Selection
-	w   values.World
+	sel   *Selection
+	regs  registers
+	words debuggerWords
+	w     values.World
 }
 
 // newValues is a reader of values with an empty history.
 func newValues(c *common, sel *Selection) *Values {
-	v := &Values{common: c, sel: sel}
+	v := &Values{common: c, sel: sel, regs: registers{sel}, words: debuggerWords{c, sel}}
 	v.w = values.World{
 		Reader: values.Reader{Mem: sessionMemory{c}}, Write: sessionMemory{c}, Modules: v.modules, Printers: printers.Table{}, TLS: v.threadLocal,
 		Symbol: func(a addr.Run) (string, uint64, bool) {
@@ -37,7 +36,7 @@ func newValues(c *common, sel *Selection) *Values {
 		},
 		Lookup: v.lookup,
 		Note:   v.note,
-		Words:  v.debuggerWord, SignalInfo: v.signalInfo,
+		Words:  v.words.word, SignalInfo: v.words.signalInfo,
 	}
 	return v
 }
@@ -150,9 +149,9 @@ func (v *Values) frameAt(frames []names.Frame, i int) *values.Frame {
 	f := &values.Frame{PC: fr.Code, Inlined: i - first, Regs: fr.Regs, CFA: fr.CFA, Module: v.moduleAt(fr.Code.Lookup())}
 	f.Caller = func() *values.Frame { return v.frameAt(frames, next) }
 	if first == 0 {
-		f.Set, f.Wide, f.SetWide = v.setRegister, v.wideRegisters(), v.setWide
+		f.Set, f.Wide, f.SetWide = v.regs.set, v.regs.wide(), v.regs.setWide
 	} else {
-		f.WideLeft, f.Callee = v.wideRegisters(), func() *values.Frame { return v.frameAt(frames, first-1) }
+		f.WideLeft, f.Callee = v.regs.wide(), func() *values.Frame { return v.frameAt(frames, first-1) }
 	}
 	return f
 }
@@ -162,86 +161,6 @@ func (v *Values) moduleAt(a addr.Run) values.Module {
 		return values.Module{Obj: obj, Bias: mod.Bias}
 	}
 	return values.Module{}
-}
-
-// setRegister changes a register of the selected thread.
-func (v *Values) setRegister(reg unwind.Reg, n uint64) error {
-	t := v.sel.thread
-	if t == nil {
-		return ErrNoStack
-	}
-	r, err := t.Regs()
-	if err != nil {
-		return err
-	}
-	// In the order of DWARF numbers, System V ABI figure 3.36.
-	to := [...]*uint64{&r.Rax, &r.Rdx, &r.Rcx, &r.Rbx, &r.Rsi, &r.Rdi, &r.Rbp, &r.Rsp, &r.R8, &r.R9, &r.R10, &r.R11, &r.R12, &r.R13, &r.R14, &r.R15, &r.Rip}
-	if int(reg) >= len(to) {
-		return fmt.Errorf("%v cannot be changed", reg)
-	}
-	*to[reg] = n
-	if err := t.SetRegs(r); err != nil {
-		return err
-	}
-	v.changed()
-	return nil
-}
-
-// Numbers of DWARF of the registers that are not general ones, System V ABI figure 3.36.
-const (
-	dwarfXMM0  = 17
-	dwarfST0   = 33
-	dwarfFlags = 49
-	dwarfMXCSR = 64
-)
-
-// wideRegisters reads the selected thread's registers of floating point and vectors,
-// once and when the first of them is asked for.
-func (v *Values) wideRegisters() func(reg uint64) []byte {
-	read := sync.OnceValues(func() (inferior.Vectors, error) { return v.sel.thread.Vectors() })
-	return func(reg uint64) []byte {
-		if v.sel.thread == nil {
-			return nil
-		}
-		if reg == dwarfFlags {
-			r, err := v.sel.thread.Regs()
-			if err != nil {
-				return nil
-			}
-			return binary.LittleEndian.AppendUint64(nil, r.Eflags)
-		}
-		vec, err := read()
-		switch {
-		case err != nil:
-			return nil
-		case reg >= dwarfXMM0 && reg < dwarfXMM0+16:
-			return vec.SSE(int(reg - dwarfXMM0))
-		case reg >= dwarfST0 && reg < dwarfST0+8:
-			return append(vec.X87(int(reg-dwarfST0)), make([]byte, 6)...) // as a long double lies in memory
-		case reg == dwarfMXCSR:
-			return binary.LittleEndian.AppendUint32(nil, vec.MXCSR())
-		}
-		return nil
-	}
-}
-
-// setWide changes the lowest bytes of a vector register of the selected thread.
-func (v *Values) setWide(reg uint64, b []byte) error {
-	t := v.sel.thread
-	if t == nil {
-		return ErrNoStack
-	}
-	if reg < dwarfXMM0 || reg >= dwarfXMM0+16 {
-		return errors.New("only general and vector registers can be changed")
-	}
-	vec, err := t.Vectors()
-	if err != nil {
-		return err
-	}
-	if err := vec.SetSSE(int(reg-dwarfXMM0), b); err != nil {
-		return err
-	}
-	return t.SetVectors(vec)
 }
 
 // changed makes the stack be walked anew: what was written may be a part of it.
@@ -398,7 +317,7 @@ func (v *Values) Returned(fn *Finished, o values.Options) (out Returned, err err
 	if err != nil {
 		return out, err
 	}
-	caller := &values.Frame{Regs: regs.Unwind(), Wide: v.wideRegisters()}
+	caller := &values.Frame{Regs: regs.Unwind(), Wide: v.regs.wide()}
 	if fault := symbols.Guard(func() {
 		f := v.frameAt([]names.Frame{fn.frame}, 0)
 		var x values.Value

@@ -154,7 +154,7 @@ func (k *functionCalls) run(t *inferior.Thread, back, sp addr.Run, result func(*
 		return err
 	}
 	k.sel.thread = t
-	return result(&values.Frame{Regs: regs.Unwind(), Wide: k.values.wideRegisters()})
+	return result(&values.Frame{Regs: regs.Unwind(), Wide: k.values.regs.wide()})
 }
 
 // stopped is the error of a call that did not come to its end.

@@ -354,11 +354,11 @@ func (r *recorder) run(filter *cond.Cond) int {
 	var err error
 	if o.pid != 0 {
 		if _, err = s.Attach(o.pid); err == nil {
-			s.Stops.WarnCondition(filter)
+			s.Conditions.Warn(filter)
 			err = r.addFunctions()
 		}
 	} else {
-		s.Stops.WarnCondition(filter)
+		s.Conditions.Warn(filter)
 		_, err = s.StartInstruction(nil)
 	}
 	if err != nil {

@@ -1,0 +1,108 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"hdb/breakpoints"
+	"hdb/internal/addr"
+	"hdb/internal/cond"
+	"hdb/symbols"
+	"hdb/values"
+)
+
+// Conditions looks at conditions before they are tested: what of them can have no value
+// in the program, and what is not what it seems.
+type Conditions struct {
+	*common
+	*account
+	values     *Values
+	allocators *Allocators
+	likes      *likes
+}
+
+// expression is the error of an expression that can have no value in a frame.
+func (c *Conditions) expression(expr string, at *values.Frame) (err error) {
+	if fault := symbols.Guard(func() { err = c.values.w.Check(at, expr) }); fault != nil {
+		return nil // of a file that was cut: it is read again when the stop is reached
+	}
+	return err
+}
+
+// check is the error of a stop's condition that asks for variables which the
+// program has not got where the stop is. At events that may be anywhere: only names
+// that seem to be misspelt words of conditions are errors there.
+func (c *Conditions) check(st *breakpoints.Stop) error {
+	if st.Cond == nil {
+		return nil
+	}
+	for _, x := range st.Cond.Expressions() {
+		if c.mode() == Saved {
+			return fmt.Errorf("condition: column %d: %s: %w", x.Col, x.Text, errCapture)
+		}
+		if c.names.Program != nil && c.names.Program.Object != nil && c.names.Program.Object.File.Header().Go {
+			continue // delve reads it when the stop is reached
+		}
+		if err := c.checkExpression(st, x); err != nil {
+			return fmt.Errorf("condition: %w", err)
+		}
+	}
+	return nil
+}
+
+// frameOf is a frame of which only the place is known, nil where there is no file.
+func (c *Conditions) frameOf(p breakpoints.Place) *values.Frame {
+	for _, m := range c.names.Images() {
+		if !c.names.Covers(m, p.Addr) {
+			continue
+		}
+		stack := m.Object.Lookup(p.Addr.File(m.Bias))
+		inlined := max(0, slices.IndexFunc(stack, func(f symbols.Frame) bool { return f.Function == p.Function }))
+		return &values.Frame{Module: values.Module{Obj: m.Object, Bias: m.Bias}, PC: addr.PC(p.Addr), Inlined: inlined}
+	}
+	return nil
+}
+
+func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr) error {
+	frames := []*values.Frame{nil}
+	if onCode(st) {
+		if frames = nil; len(st.Places) == 0 {
+			return nil // it is checked when it is reached
+		}
+	}
+	for _, p := range st.Places {
+		if f := c.frameOf(p); f != nil && onCode(st) {
+			frames = append(frames, f)
+		}
+	}
+	var err error
+	for _, f := range frames {
+		if err = c.expression(x.Text, f); err == nil {
+			return nil
+		}
+	}
+	var none *values.NoSymbolError
+	switch {
+	case !errors.As(err, &none):
+		return st.Cond.ErrorAt(x, st.Place(), "", err.Error())
+	case onCode(st):
+		return st.Cond.ErrorAt(x, st.Place(), none.Name, fmt.Sprintf("no symbol %q at %s", none.Name, st.Location))
+	case isWord(none.Name): // the event has a value for it
+	case cond.Nearest(none.Name) != "":
+		return st.Cond.ErrorAt(x, st.Place(), none.Name, fmt.Sprintf("unknown name %q", none.Name))
+	}
+	return nil
+}
+
+// isWord tells the names of numbers that an event may have.
+func isWord(name string) bool {
+	_, ok := cond.FieldNamed(name)
+	return ok || name == "event"
+}
+
+// isNoSymbol tells the error for a name that the program has not got.
+func isNoSymbol(err error) bool {
+	var none *values.NoSymbolError
+	return errors.As(err, &none)
+}

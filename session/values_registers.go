@@ -1,0 +1,95 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"hdb/inferior"
+	"hdb/unwind"
+)
+
+// registers are the registers of the selected thread by their DWARF numbers, as
+// expressions read and change them.
+type registers struct{ sel *Selection }
+
+// set changes a register of the selected thread.
+func (r registers) set(reg unwind.Reg, n uint64) error {
+	t := r.sel.thread
+	if t == nil {
+		return ErrNoStack
+	}
+	now, err := t.Regs()
+	if err != nil {
+		return err
+	}
+	// In the order of DWARF numbers, System V ABI figure 3.36.
+	to := [...]*uint64{&now.Rax, &now.Rdx, &now.Rcx, &now.Rbx, &now.Rsi, &now.Rdi, &now.Rbp, &now.Rsp, &now.R8, &now.R9, &now.R10, &now.R11, &now.R12, &now.R13, &now.R14, &now.R15, &now.Rip}
+	if int(reg) >= len(to) {
+		return fmt.Errorf("%v cannot be changed", reg)
+	}
+	*to[reg] = n
+	if err := t.SetRegs(now); err != nil {
+		return err
+	}
+	r.sel.walkAgain()
+	return nil
+}
+
+// Numbers of DWARF of the registers that are not general ones, System V ABI figure 3.36.
+const (
+	dwarfXMM0  = 17
+	dwarfST0   = 33
+	dwarfFlags = 49
+	dwarfMXCSR = 64
+)
+
+// wide reads the selected thread's registers of floating point and vectors,
+// once and when the first of them is asked for.
+func (r registers) wide() func(reg uint64) []byte {
+	read := sync.OnceValues(func() (inferior.Vectors, error) { return r.sel.thread.Vectors() })
+	return func(reg uint64) []byte {
+		if r.sel.thread == nil {
+			return nil
+		}
+		if reg == dwarfFlags {
+			now, err := r.sel.thread.Regs()
+			if err != nil {
+				return nil
+			}
+			return binary.LittleEndian.AppendUint64(nil, now.Eflags)
+		}
+		vec, err := read()
+		switch {
+		case err != nil:
+			return nil
+		case reg >= dwarfXMM0 && reg < dwarfXMM0+16:
+			return vec.SSE(int(reg - dwarfXMM0))
+		case reg >= dwarfST0 && reg < dwarfST0+8:
+			return append(vec.X87(int(reg-dwarfST0)), make([]byte, 6)...) // as a long double lies in memory
+		case reg == dwarfMXCSR:
+			return binary.LittleEndian.AppendUint32(nil, vec.MXCSR())
+		}
+		return nil
+	}
+}
+
+// setWide changes the lowest bytes of a vector register of the selected thread.
+func (r registers) setWide(reg uint64, b []byte) error {
+	t := r.sel.thread
+	if t == nil {
+		return ErrNoStack
+	}
+	if reg < dwarfXMM0 || reg >= dwarfXMM0+16 {
+		return errors.New("only general and vector registers can be changed")
+	}
+	vec, err := t.Vectors()
+	if err != nil {
+		return err
+	}
+	if err := vec.SetSSE(int(reg-dwarfXMM0), b); err != nil {
+		return err
+	}
+	return t.SetVectors(vec)
+}

@@ -1,0 +1,84 @@
+package session
+
+import (
+	"hdb/capture"
+	"hdb/query"
+	"hdb/recording"
+	"hdb/values"
+)
+
+// debuggerWords are the convenience variables that the debugger sets: $_thread, $size
+// and the like.
+type debuggerWords struct {
+	*common
+	sel *Selection
+}
+
+// word is a number of the debugger: of the selected thread, of the last end of the
+// program, or of the event that is stopped at.
+func (d debuggerWords) word(name string) (values.Word, bool) {
+	switch name {
+	case "_thread":
+		n := 0
+		if d.sel.thread != nil && d.mode() == Live {
+			n = d.sel.thread.Num
+		}
+		return values.Word{N: uint64(n), Int: true}, true
+	case "_exitcode":
+		if d.exit == nil || d.exit.Signal != 0 {
+			return values.Word{}, false
+		}
+		return values.Word{N: uint64(d.exit.Code), Int: true}, true
+	case "_exitsignal":
+		if d.exit == nil || d.exit.Signal == 0 {
+			return values.Word{}, false
+		}
+		return values.Word{N: uint64(d.exit.Signal), Int: true}, true
+	}
+	return d.event(name)
+}
+
+// signalInfo is the siginfo_t of the signal that the selected thread stopped at.
+func (d debuggerWords) signalInfo() []byte {
+	if d.mode() != Live || d.sel.thread == nil {
+		return nil
+	}
+	return d.sel.thread.SignalInfo()
+}
+
+// event is $size and the like: of the event that is stopped at, or selected in a
+// capture.
+func (d debuggerWords) event(name string) (values.Word, bool) {
+	e := d.sel.event()
+	if e == nil {
+		return values.Word{}, false
+	}
+	switch name {
+	case "event", "nth":
+		return values.Word{N: e.Seq}, true
+	case "size":
+		return values.Word{N: e.Size}, e.SizeKnown()
+	case "addr":
+		return values.Word{N: e.Addr, Address: true}, true
+	case "old":
+		return values.Word{N: e.Old, Address: true}, e.Kind == capture.Realloc
+	}
+	return values.Word{}, false
+}
+
+// event is the event that is stopped at, or selected in a capture; nil: none.
+func (s *Selection) event() *recording.Event {
+	if s.mode() == Saved {
+		e, ok := query.EventAt(s.reading.Of(s.saved), s.seq)
+		if !ok {
+			return nil
+		}
+		return e
+	}
+	for _, h := range s.demand.hits {
+		if h.event != nil {
+			return h.event
+		}
+	}
+	return nil
+}
