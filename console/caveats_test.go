@@ -35,7 +35,7 @@ var undrawn = strings.Fields(`
 	info.breakpoints info.threads info.inferiors info.goroutines info.frame info.registers info.sharedlibrary info.sources info.source info.functions
 	info.types info.variables info.line info.symbol info.address info.signals info.proc info.mappings info.program info.stops info.log
 	info.debuginfod info.locals info.args info.display breakpoints libraries sources funcs regs
-	tui tui.enable tui.disable focus refresh help apropos complete source define document alias unalias shell pipe echo set unset show config with trust quit
+	tui tui.enable tui.disable focus refresh if while loop_break loop_continue help apropos complete source define document alias unalias shell pipe echo set unset show config with trust quit
 	monitor`) // which needs a terminal, and has the caveats above its rows
 
 // TestCaveatsOfAnotherCapture has diff say what both recordings lack.

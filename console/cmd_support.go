@@ -20,7 +20,7 @@ import (
 // nothing can change it for another.
 func commandTable() []*Command {
 	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), dataCommands(), codeCommands(), valueCommands(), sourceCommands(),
-		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), printfCommands(), supportCommands())
+		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), printfCommands(), supportCommands(), scriptCommands())
 }
 
 // IsCommand tells that a word is the name of a command.
@@ -119,7 +119,7 @@ func runDefine(_ context.Context, c *Console, in Input) error {
 }
 
 func runDocument(_ context.Context, c *Console, in Input) error {
-	lines, err := c.interp.readBlock()
+	lines, err := c.interp.readLines(true)
 	if err != nil {
 		return fmt.Errorf("document: %w", err)
 	}

@@ -134,7 +134,7 @@ func (c *Console) prepareInput() {
 // runStartup runs the -ex commands and -x files in the order given. The
 // commands are lines of one source, so that `-ex commands -ex bt -ex end` works.
 func (c *Console) runStartup() {
-	src := &scriptSource{name: "-ex"}
+	src := &scriptSource{} // whose errors tell no place
 	for _, st := range c.cfg.Startup {
 		if st.File {
 			st.Text = "source " + quoteArg(st.Text)

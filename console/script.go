@@ -41,9 +41,11 @@ func (r *readerSource) next(prompt string) (string, error) {
 
 // scriptSource is lines that are all there: a file, a definition, -ex.
 type scriptSource struct {
-	name  string
+	name  string // "": errors tell no place
 	lines []string
-	at    int // lines handed out
+	first int  // lines of the same name that stand before these
+	at    int  // lines handed out
+	block bool // of an if or while
 }
 
 func (s *scriptSource) next(string) (string, error) {
@@ -57,15 +59,24 @@ func (s *scriptSource) next(string) (string, error) {
 func (r *interpreter) push(s lineSource) { r.sources = append(r.sources, s) }
 func (r *interpreter) pop()              { r.sources = r.sources[:len(r.sources)-1] }
 
-// beginsBlock tells whether a line begins a block, which runs up to its own `end`.
-func beginsBlock(line string) bool {
-	word, _ := splitWord(line)
-	return word == "commands" || word == "define" || word == "document"
+// beginsBlock tells whether a line begins a block, which runs up to its own `end`. The
+// lines of one that is text are no commands.
+func beginsBlock(line string) (begins, text bool) {
+	switch word, _ := commandWord(line); word {
+	case "commands", "define", "if", "while":
+		return true, false
+	case "document":
+		return true, true
+	}
+	return false, false
 }
 
 // readBlock reads the lines up to the matching `end` from wherever the
 // command itself came from.
-func (r *interpreter) readBlock() ([]string, error) {
+func (r *interpreter) readBlock() ([]string, error) { return r.readLines(false) }
+
+// readLines is readBlock, of commands or of text.
+func (r *interpreter) readLines(text bool) ([]string, error) {
 	if len(r.sources) == 0 {
 		return nil, errors.New("a block needs lines after it: there are none here")
 	}
@@ -84,14 +95,14 @@ func (r *interpreter) readBlock() ([]string, error) {
 			logTyped(r.c, strings.TrimSpace(line))
 		}
 		trimmed := strings.TrimSpace(line)
-		switch {
-		case trimmed == "end":
-			open--
-			if open == 0 {
+		if trimmed == "end" {
+			if open--; open == 0 {
 				return lines, nil
 			}
-		case beginsBlock(trimmed):
+			text = false
+		} else if begins, ofText := beginsBlock(trimmed); begins && !text {
 			open++
+			text = ofText
 		}
 		lines = append(lines, trimmed)
 	}
@@ -120,10 +131,44 @@ func (r *interpreter) runLines(ctx context.Context, src *scriptSource) error {
 			err = r.runHooks(ctx)
 		}
 		if err != nil {
-			return fmt.Errorf("%s:%d: %w", src.name, at, err)
+			return src.located(at, err)
 		}
 	}
 	return nil
+}
+
+// A lineError is an error of a line in a block: of the script that the block is a part of.
+type lineError struct {
+	name string
+	line int
+	err  error
+}
+
+func (e *lineError) Error() string {
+	if e.name == "" {
+		return e.err.Error()
+	}
+	return fmt.Sprintf("%s:%d: %v", e.name, e.line, e.err)
+}
+
+func (e *lineError) Unwrap() error { return e.err }
+
+// located tells the place of an error, at a line by its number from 1. A block leaves that
+// to the script around it, so that the place is told once.
+func (s *scriptSource) located(at int, err error) error {
+	of, inBlock := err.(*lineError)
+	switch {
+	case s.block && inBlock:
+		return of
+	case s.block:
+		return &lineError{s.name, s.first + at, err}
+	case !inBlock:
+		of = &lineError{s.name, at, err}
+	}
+	if errors.Is(err, errLoopBreak) || errors.Is(err, errLoopContinue) {
+		return errors.New(of.Error()) // which ends no loop around the script
+	}
+	return fmt.Errorf("%s:%d: %w", of.name, of.line, of.err)
 }
 
 // runHooks runs the commands attached to the stop that was just reported, up to
@@ -149,7 +194,7 @@ func (r *interpreter) runHooks(ctx context.Context) error {
 		r.pop()
 		if err != nil {
 			r.hooks = nil
-			return fmt.Errorf("%s:%d: %w", src.name, at, err)
+			return src.located(at, err)
 		}
 	}
 	return nil

@@ -370,6 +370,24 @@ func (v *Values) Set(expr string) error {
 	return err
 }
 
+// Holds reports whether an expression that may assign has a value other than zero.
+func (v *Values) Holds(expr string) (holds bool, err error) {
+	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {
+		holds, err = goHolds(g, at, expr)
+		return err
+	}); ok {
+		return holds, err
+	}
+	err = v.guarded(func(f *values.Frame) error {
+		holds, err = v.w.True(f, expr)
+		return err
+	})
+	if v.proc != nil && strings.Contains(expr, "=") {
+		v.changed()
+	}
+	return holds, err
+}
+
 // TypeOf names the type of an expression; with members when whole.
 func (v *Values) TypeOf(expr string, whole bool) (text string, err error) {
 	if ok, err := v.asGo(expr, func(g *inferior.Go, at inferior.GoPlace) (err error) {

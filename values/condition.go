@@ -42,6 +42,19 @@ func (w *World) Holds(f *Frame, src string) (bool, error) {
 	return e.isTrue(v)
 }
 
+// True reports whether an expression that may assign has a value other than zero.
+func (w *World) True(f *Frame, src string) (bool, error) {
+	e := &evaluator{lookup: lookup{w, f}, assign: true, calls: true}
+	v, err := e.compute(src)
+	if err != nil {
+		return false, err
+	}
+	if err := w.Unreadable(v); err != nil {
+		return false, err
+	}
+	return e.isTrue(v)
+}
+
 // errAssigns is the error of an assignment where none is allowed.
 var errAssigns = errors.New("= changes the program: use set var, or == to compare")
 
