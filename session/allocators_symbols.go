@@ -44,11 +44,25 @@ func (a allocatorSymbols) Extent(_ inferior.Module, at addr.Run) (low, high addr
 	return code.Low.Run(bias), code.High.Run(bias), ok
 }
 
+// all finds the allocator functions of modules, with those that cannot be watched.
+func (a allocatorSymbols) all(modules []inferior.Module, functions []breakpoints.Function) ([]*breakpoints.Site, error) {
+	finder := breakpoints.Finder{Symbols: a, Memory: a.proc}
+	return finder.Find(nil, modules, functions)
+}
+
+// siteOf is the site whose code an address lies in, nil if none is.
+func siteOf(sites []*breakpoints.Site, pc addr.Run) *breakpoints.Site {
+	i := slices.IndexFunc(sites, func(site *breakpoints.Site) bool { return pc-site.Addr < addr.Run(site.Size) })
+	if i < 0 {
+		return nil
+	}
+	return sites[i]
+}
+
 // sites finds the allocator functions of modules. Those that cannot be
 // watched in either plane are said and left out.
 func (a allocatorSymbols) sites(modules []inferior.Module, functions []breakpoints.Function) ([]*breakpoints.Site, error) {
-	finder := breakpoints.Finder{Symbols: a, Memory: a.proc}
-	sites, err := finder.Find(nil, modules, functions)
+	sites, err := a.all(modules, functions)
 	sites = slices.DeleteFunc(sites, func(site *breakpoints.Site) bool {
 		if site.Err != nil && !a.said[site.Err.Error()] {
 			a.said[site.Err.Error()] = true

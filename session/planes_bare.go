@@ -105,7 +105,7 @@ func (p *Planes) allocatorMakes(frames []unwind.Frame) bool {
 		if pc < module.Low || module.High <= pc {
 			return false
 		}
-		if slices.ContainsFunc(p.bare.sites, func(site *breakpoints.Site) bool { return pc-site.Addr < addr.Run(site.Size) }) {
+		if siteOf(p.bare.sites, pc) != nil {
 			return true
 		}
 	}

@@ -152,7 +152,7 @@ func (s *Session) wire() {
 		planes: s.Planes, stops: s.Stops, recorder: s.Recorder, ended: s.forget,
 	}
 	s.Stepping = &Stepping{common: c, sel: s.Selection, loc: s.Locations, exec: s.Execution}
-	s.Values.w.Call = (&functionCalls{c, s.Selection, s.Allocators, s.Execution, s.Stepping, s.Values}).call
+	s.Values.w.Call = (&functionCalls{c, s.Selection, allocatorSymbols{c, s.Allocators}, s.Execution, s.Stepping, s.Values}).call
 
 	s.Recorded = &Recorded{common: c, account: s.account, recorder: s.Recorder}
 	s.Recorder.status = s.Recorded.Status

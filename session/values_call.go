@@ -14,11 +14,11 @@ import (
 // functionCalls has the program run functions for expressions.
 type functionCalls struct {
 	*common
-	sel        *Selection
-	allocators *Allocators
-	exec       *Execution
-	stepping   *Stepping
-	values     *Values
+	sel      *Selection
+	symbols  allocatorSymbols
+	exec     *Execution
+	stepping *Stepping
+	values   *Values
 }
 
 // atEntry is the key of the program's entry point in the auxiliary vector, getauxval(3).
@@ -85,17 +85,18 @@ func (k *functionCalls) caller() (*inferior.Thread, error) {
 }
 
 // outsideAllocator is the error of a thread that is inside of an allocator function: it
-// may hold locks that the function called would wait for.
+// may hold locks that the function called would wait for. Its first instruction has none.
 func (k *functionCalls) outsideAllocator() error {
 	st, err := k.sel.Stack(0)
 	if err != nil {
 		return err
 	}
-	for _, f := range st.Frames {
-		for _, fn := range k.allocators.fns {
-			if f.Linkage == fn.Symbol || f.Function == fn.Symbol {
-				return fmt.Errorf("the thread is in %s, whose locks it may hold: finish leaves it first", fn.Name)
-			}
+	// A module that cannot be read has no allocator that hdb knows.
+	sites, _ := k.symbols.all(k.proc.Modules(), k.symbols.allocators.All())
+	for i, f := range st.Frames {
+		site := siteOf(sites, f.Code.Lookup())
+		if site != nil && (i > 0 || f.Code.Addr() != site.Addr) {
+			return fmt.Errorf("the thread is in %s, whose locks it may hold: finish leaves it first", site.Function.Name)
 		}
 	}
 	return nil
