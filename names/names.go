@@ -58,6 +58,9 @@ type Program struct {
 	Object *symbols.Object // nil if it cannot be read
 }
 
+// Static tells whether it is known that the program has no dynamic linker.
+func (p *Program) Static() bool { return p.Object != nil && p.Object.File.Header().Static }
+
 // A Resolver finds names.
 type Resolver struct {
 	Program    *Program // nil before there is one

@@ -143,7 +143,7 @@ func (x *Execution) reportFinished(stop inferior.Stop, verb string, fn *Finished
 		Child: stop.Child, Verb: verb, Elapsed: x.now(), Finished: fn,
 	}
 	if stop.Reason == inferior.Exited || stop.Reason == inferior.Gone {
-		if x.demand.wantsEvents() && !x.names.Program.Object.File.Header().Static {
+		if x.demand.wantsEvents() && !x.names.Program.Static() {
 			x.planes.noteNoAllocator()
 		}
 		x.hintLeakSanitizer(r.Exit)

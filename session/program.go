@@ -286,7 +286,7 @@ func (s *Session) adopt(p *inferior.Process, args []string) error {
 			}
 		}
 	}
-	if s.demand.wantsEvents() && s.names.Program.Object != nil && s.names.Program.Object.File.Header().Static {
+	if s.demand.wantsEvents() && s.names.Program.Static() {
 		s.Planes.noteNoAllocator()
 	}
 	return nil

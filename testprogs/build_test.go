@@ -116,6 +116,7 @@ var behaviours = []struct {
 	{name: "vfork", want: "status 0 ok\n"},
 	{name: "exec", want: "second image\n"},
 	{name: "exec", args: []string{"thread"}, want: "second image\n"},
+	{name: "exec", args: []string{"memory"}, want: "second image\n"},
 	{name: "dlopen", want: "plugin 1\nplugin 2\n"},
 	{name: "static", want: "static 1\n"},
 	{name: "staticpie", want: "static 1\n"},
