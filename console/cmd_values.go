@@ -228,7 +228,7 @@ func (e *evaluator) showExamined(d *display) {
 		return
 	}
 	m.next, m.known = a, true
-	x := &examiner{c: e.c, m: &m}
+	x := &examiner{ctx: context.Background(), c: e.c, m: &m}
 	if err := x.run(); err != nil && len(x.rows) == 0 {
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"hdb/testprogs"
 )
 
 // A countdown is a context that is cancelled when it has been looked at so often: the
@@ -82,6 +84,35 @@ func TestInterruptEndsEveryCommand(t *testing.T) {
 	}
 	if reads < 50 {
 		t.Errorf("only %d commands of %d read or print", reads, len(lines))
+	}
+}
+
+// TestInterruptEndsExamine gives up x, which reads a live process, while it looks for what
+// lies before the address, and while it shows that.
+func TestInterruptEndsExamine(t *testing.T) {
+	st := newStage(t, nil)
+	for _, line := range []string{"file " + testprogs.Build(t, "basic"), "start"} {
+		if err := st.interp.execute(t.Context(), line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, line := range []string{"x/20i main", "x/20s $sp", "x/-20s $sp+64", "x/-1000i exit"} {
+		whole := newCountdown(math.MaxInt64)
+		if err := st.interp.execute(whole, line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		looks := whole.looks.Load()
+		if looks < 20 {
+			t.Errorf("%s: asked %d times whether it is given up", line, looks)
+		}
+		for _, at := range []int64{1, 2, looks / 2} {
+			if err := st.interp.execute(newCountdown(at), line); !errors.Is(err, errInterrupted) {
+				t.Errorf("%s, given up at look %d of %d: %v", line, at, looks, err)
+			}
+		}
+	}
+	if err := st.s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -27,7 +27,7 @@ type memory struct {
 // maxExamine bounds the bytes that one x reads.
 const maxExamine = 16 << 20
 
-func runExamine(_ context.Context, c *Console, in Input) error {
+func runExamine(ctx context.Context, c *Console, in Input) error {
 	m := c.eval.memory
 	spec, expr := "", in.Raw
 	if strings.HasPrefix(expr, "/") {
@@ -53,7 +53,7 @@ func runExamine(_ context.Context, c *Console, in Input) error {
 	case !m.known:
 		return errors.New("x: an address must follow: a number, $register or symbol")
 	}
-	x := &examiner{c: c, m: &m}
+	x := &examiner{ctx: ctx, c: c, m: &m}
 	err := x.runEitherWay()
 	c.eval.memory = m
 	if x.unitSize > 0 {
@@ -131,6 +131,7 @@ type memoryRow struct {
 
 // examiner reads memory and makes rows of it.
 type examiner struct {
+	ctx  context.Context // of the command
 	c    *Console
 	m    *memory
 	rows []memoryRow
@@ -230,6 +231,9 @@ const maxString = 4096
 
 func (x *examiner) strings() error {
 	for range x.m.count {
+		if x.ctx.Err() != nil {
+			return errInterrupted
+		}
 		b, err := x.c.s.Memory.Read(x.m.next, maxString)
 		if len(b) == 0 {
 			return err
@@ -251,6 +255,9 @@ func (x *examiner) strings() error {
 
 func (x *examiner) instructions() error {
 	for range x.m.count {
+		if x.ctx.Err() != nil {
+			return errInterrupted
+		}
 		b, err := x.c.s.Memory.Read(x.m.next, maxInstruction)
 		if len(b) == 0 {
 			return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"hdb/internal/addr"
 )
@@ -26,7 +27,7 @@ func (x *examiner) runEitherWay() error {
 }
 
 // before is where the units begin that end at the address. There may be fewer than asked
-// for: the count is made theirs.
+// for, also since no more than maxDisassembled bytes of code are read: the count is made theirs.
 func (x *examiner) before() (addr.Run, error) {
 	switch x.m.format {
 	case 'i':
@@ -44,21 +45,27 @@ func (x *examiner) before() (addr.Run, error) {
 // instructionsBefore finds the instructions before the address. x86 code cannot be read
 // backwards: each function is read from its entry, and so is the one before it.
 func (x *examiner) instructionsBefore() (addr.Run, error) {
-	var starts []addr.Run // of the instructions found so far, in order
-	end := x.m.next
-	for len(starts) < x.m.count {
+	var parts [][]addr.Run // where they begin, by functions, the last one first
+	found, end := 0, x.m.next
+	for found < x.m.count && x.m.next-end < maxDisassembled {
+		if x.ctx.Err() != nil {
+			return 0, errInterrupted
+		}
 		part, err := x.functionBefore(end)
-		if err != nil && len(starts) == 0 {
+		if err != nil && found == 0 {
 			return 0, fmt.Errorf("x: instructions before %v: %w", end, err)
 		}
 		if err != nil {
 			break
 		}
-		starts = append(part, starts...)
+		parts = append(parts, part)
+		found += len(part)
 		end = part[0]
 	}
-	x.m.count = min(x.m.count, len(starts))
-	return starts[len(starts)-x.m.count], nil
+	slices.Reverse(parts)
+	starts := slices.Concat(parts...)
+	x.m.count = min(x.m.count, found)
+	return starts[found-x.m.count], nil
 }
 
 // maxPadding is the most bytes between two functions that are looked through for the end
@@ -105,7 +112,10 @@ func (x *examiner) stringsBefore() (addr.Run, error) {
 	start := x.m.next
 	found := 0
 	for ; found < x.m.count; found++ {
-		n := min(maxString, int(start))
+		if x.ctx.Err() != nil {
+			return 0, errInterrupted
+		}
+		n := int(min(maxString, uint64(start)))
 		b, err := x.c.s.Memory.Read(start-addr.Run(n), n)
 		for err != nil && n > 1 { // the mapping begins behind
 			n /= 2

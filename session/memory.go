@@ -22,6 +22,9 @@ func (m *Memory) Read(a addr.Run, n int) ([]byte, error) {
 	if err := m.live(); err != nil {
 		return nil, err
 	}
+	if n < 0 {
+		return nil, fmt.Errorf("read %d bytes at %v: none can be", n, a)
+	}
 	b := make([]byte, n)
 	got, err := m.proc.ReadAt(b, int64(a)) // which says at what address
 	return b[:got], err
