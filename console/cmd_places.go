@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -327,7 +328,13 @@ func infoProgram(_ context.Context, c *Console, in Input) error {
 	if !ok {
 		return session.ErrNoProgram
 	}
-	v := viewProgram(p)
+	v := struct {
+		programView
+		Process *processView `json:"process,omitempty"`
+	}{programView: viewProgram(p)}
+	if c.s.Mode() == session.Live {
+		v.Process = viewProcess(c)
+	}
 	c.show(in, v, func(o *screen.Output) {
 		kind := v.Type
 		if v.PIE {
@@ -343,6 +350,122 @@ func infoProgram(_ context.Context, c *Console, in Input) error {
 		if len(v.Languages) > 0 {
 			o.Printf("languages %s\n", strings.Join(v.Languages, ", "))
 		}
+		if v.Process != nil {
+			v.Process.print(o)
+		}
+	})
+	return nil
+}
+
+// processView is where a process stands.
+type processView struct {
+	PID      int    `json:"pid"`
+	Attached bool   `json:"attached,omitempty"`
+	Thread   int    `json:"thread,omitempty"`
+	PC       string `json:"pc,omitempty"`
+	Stop     string `json:"stop,omitempty"` // the headline of its last stop
+}
+
+func viewProcess(c *Console) *processView {
+	var v processView
+	v.PID, _, v.Attached, _ = c.s.Process()
+	v.Stop = c.stopped[v.PID]
+	threads, err := c.s.Selection.Threads()
+	if err != nil {
+		return &v
+	}
+	for _, t := range threads {
+		if t.Selected && t.Err == nil {
+			v.Thread, v.PC = t.Num, t.Frame.Code.Addr().String()
+		}
+	}
+	return &v
+}
+
+func (v *processView) print(o *screen.Output) {
+	how := "was started by hdb"
+	if v.Attached {
+		how = "was attached to"
+	}
+	o.Printf("process %d %s", v.PID, how)
+	if v.PC != "" {
+		o.Printf(", thread %d is at %s", v.Thread, v.PC)
+	}
+	o.Printf("\n")
+	if v.Stop != "" {
+		o.Printf("it stopped last at: %s\n", v.Stop)
+	}
+}
+
+func infoScope(_ context.Context, c *Console, in Input) error {
+	if in.Raw == "" {
+		return errors.New("info scope: a location must follow: a function, FILE:LINE or *ADDRESS")
+	}
+	scopes, err := c.s.Scopes.At(in.Raw)
+	if err != nil {
+		return fmt.Errorf("info scope: %w", err)
+	}
+	type variableView struct {
+		Name     string `json:"name"`
+		Type     string `json:"type"`
+		Argument bool   `json:"argument,omitempty"`
+		Depth    int    `json:"depth,omitempty"`
+	}
+	type view struct {
+		Place     string         `json:"place"`
+		Variables []variableView `json:"variables"`
+	}
+	var views []view
+	for _, s := range scopes {
+		v := view{Place: session.PlaceText(s.Place), Variables: []variableView{}}
+		for _, x := range s.Variables {
+			v.Variables = append(v.Variables, variableView{x.Name, x.Type, x.Argument, x.Depth})
+		}
+		views = append(views, v)
+	}
+	c.show(in, struct {
+		Scopes []view `json:"scopes"`
+	}{views}, func(o *screen.Output) {
+		for _, v := range views {
+			o.Printf("%s\n", v.Place)
+			if len(v.Variables) == 0 {
+				o.Printf("  no variables of a function\n")
+			}
+			var rows [][]screen.Span
+			for _, x := range v.Variables {
+				kind := "local"
+				if x.Argument {
+					kind = "argument"
+				}
+				rows = append(rows, []screen.Span{screen.Plain(" " + kind), screen.Head(x.Name), screen.Plain(x.Type)})
+			}
+			o.Table([]screen.Column{{}, {}, {}}, rows)
+		}
+	})
+	return nil
+}
+
+func infoAuxv(_ context.Context, c *Console, in Input) error {
+	entries, err := c.s.Memory.Auxv()
+	if err != nil {
+		return err
+	}
+	type view struct {
+		Type  uint64 `json:"type"`
+		Name  string `json:"name,omitempty"`
+		Value uint64 `json:"value"`
+		Text  string `json:"text"`
+	}
+	views := []view{}
+	var rows [][]screen.Span
+	for _, e := range entries {
+		views = append(views, view{e.Type, e.Name, e.Value, e.Text})
+		rows = append(rows, []screen.Span{screen.Plain(fmt.Sprint(e.Type)), screen.Head(orUnknown(e.Name)), screen.Guess(e.Meaning), screen.Plain(e.Text)})
+	}
+	c.show(in, struct {
+		Entries []view `json:"entries"`
+	}{views}, func(o *screen.Output) {
+		o.Table([]screen.Column{{Right: true}, {Head: "entry"}, {Head: "meaning"}, {Head: "value"}}, rows)
 	})
 	return nil
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	"hdb/breakpoints"
 	"hdb/capture"
 	"hdb/console/screen"
 	"hdb/internal/units"
@@ -22,12 +24,16 @@ func statusCommands() []*Command {
 		{Name: "info", Aliases: []string{"i", "inf", "in"}, Group: GroupStatus, Synopsis: "WORD [ARGS...]", Short: "tell about the program and the session", Args: []ArgKind{ArgSub},
 			Sub: append([]*Command{
 				{Name: "breakpoints", Aliases: []string{"b", "bp"}, Short: "list the stops", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoBreakpoints, Repeat: none, Long: "Example:\n  info breakpoints"},
+				{Name: "watchpoints", Short: "list the watchpoints", Synopsis: "[N]", Args: []ArgKind{ArgStop}, Run: infoWatchpoints, Repeat: none, Long: "Example:\n  info watchpoints"},
 				{Name: "threads", Aliases: []string{"t"}, Short: "list the threads", Needs: NeedData, Run: infoThreads, Repeat: none},
 				{Name: "inferiors", Short: "list the processes of the session", Needs: NeedLive, Run: infoInferiors, Repeat: none},
 				{Name: "goroutines", Short: "list the goroutines of a Go program", Needs: NeedLive, Run: infoGoroutines, Repeat: none},
 				{Name: "frame", Aliases: []string{"f"}, Short: "tell all about the selected frame", Needs: NeedData, Run: infoFrame, Repeat: none},
 				{Name: "registers", Aliases: []string{"r", "reg"}, Short: "show the registers of the selected frame", Synopsis: "[NAME...]", Needs: NeedLive, Run: infoRegisters, Repeat: none,
 					Long: "In a frame further out they are as that frame will see them; <not saved> ones cannot be known. xmmN, ymmN, stN and mxcsr are shown when they are named, float and vector name all of them.\n\nExamples:\n  info registers rip rsp\n  info registers xmm0\n  info registers float"},
+				{Name: "all-registers", Short: "show all registers of the selected frame", Needs: NeedLive, Run: infoAllRegisters, Repeat: none,
+					Long: "The general ones, segments and flags, those of floating point, and vectors."},
+				{Name: "auxv", Short: "show the auxiliary vector that the kernel gave the program", Needs: NeedLive, Run: infoAuxv, Repeat: none},
 				{Name: "sharedlibrary", Aliases: []string{"shared", "dll", "modules", "libraries"}, Short: "list the files mapped into the program", Synopsis: "[REGEXP]", Needs: NeedData, Run: infoModules, Repeat: none, Long: "Example:\n  info sharedlibrary libc"},
 				{Name: "sources", Short: "list the source files of the debug information", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoSources, Repeat: none, Long: "Example:\n  info sources \\.cc$"},
 				{Name: "source", Short: "tell about the source file of the selected frame", Needs: NeedProgram, Run: infoSource, Repeat: none},
@@ -37,6 +43,8 @@ func statusCommands() []*Command {
 					Long: "Those outside of functions, as debug information has them.\n\nExample:\n  info types ^Index"},
 				{Name: "variables", Short: "list the global and static variables whose name matches", Synopsis: "[REGEXP]", Raw: true, Needs: NeedProgram, Run: infoVariables, Repeat: none,
 					Long: "With the address of each, where it has one. The ones that only the linker knows stand last.\n\nExample:\n  info variables ^g_"},
+				{Name: "scope", Short: "list the variables that code at a location can name", Synopsis: "LOCATION", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: infoScope, Repeat: none,
+					Long: "The parameters and local variables of the function and of the blocks around the place, innermost first. The program need not run.\n\nExample:\n  info scope index.cc:188"},
 				{Name: "line", Aliases: []string{"li"}, Short: "tell which code a source line has", Synopsis: "[LOCATION]", Raw: true, Args: []ArgKind{ArgLocation}, Needs: NeedProgram, Run: infoLine, Repeat: none, Long: "Example:\n  info line index.cc:188"},
 				{Name: "symbols", Short: "tell where the names of each module come from, and what would bring more", Synopsis: "[ADDRESS]", Raw: true, Needs: NeedProgram, Run: infoSymbols, Repeat: none,
 					Long: "For each module the share of the recorded frames that are in it, what was found (DWARF, minidebuginfo, a symbol table, dynamic symbols, nothing), where debug files were looked for, and what to install or to set. `hdb doctor` prints the same. With an address it is info symbol.\n\nExample:\n  info symbols"},
@@ -46,7 +54,7 @@ func statusCommands() []*Command {
 				{Name: "skip", Short: "list what step does not enter", Run: infoSkip, Repeat: none},
 				{Name: "proc", Short: "tell about the process", Synopsis: "[mappings]", Args: []ArgKind{ArgWord}, Needs: NeedLive, Run: infoProc, Repeat: none, Long: "Example:\n  info proc mappings"},
 				{Name: "mappings", Aliases: []string{"maps"}, Short: "list the process's memory", Needs: NeedLive, Run: infoMappings, Repeat: none},
-				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file", Needs: NeedProgram, Run: infoProgram, Repeat: none},
+				{Name: "program", Aliases: []string{"file", "files"}, Short: "tell about the program's file, and where its process stands", Needs: NeedProgram, Run: infoProgram, Repeat: none},
 				{Name: "allocs", Short: "sum up the allocation events", Run: runRecordStatus, Repeat: none},
 				{Name: "stops", Short: "list where this session or capture stopped", Run: infoStops, Repeat: none},
 				{Name: "log", Short: "show what was typed and printed in this session, or while the capture was made", Synopsis: "[N]", Args: []ArgKind{ArgWord}, Run: infoLog, Repeat: none,
@@ -64,10 +72,23 @@ func statusCommands() []*Command {
 }
 
 func infoBreakpoints(_ context.Context, c *Console, in Input) error {
+	return listStops(c, in, "no breakpoints: see `help break`", func(*breakpoints.Stop) bool { return true })
+}
+
+func infoWatchpoints(_ context.Context, c *Console, in Input) error {
+	return listStops(c, in, "no watchpoints: see `help watch`", func(st *breakpoints.Stop) bool { return st.Kind == breakpoints.StopWatch })
+}
+
+// listStops lists the stops that are wanted; none says that there is none.
+func listStops(c *Console, in Input, none string, wanted func(*breakpoints.Stop) bool) error {
 	ids, err := stopIDs(c.s, in, in.Args)
 	if err != nil {
 		return err
 	}
+	ids = slices.DeleteFunc(ids, func(id int) bool {
+		st, err := c.s.Stops.At(id)
+		return err == nil && !wanted(st)
+	})
 	views := make([]stopView, 0, len(ids))
 	for _, id := range ids {
 		st, err := c.s.Stops.At(id)
@@ -85,7 +106,7 @@ func infoBreakpoints(_ context.Context, c *Console, in Input) error {
 		Stops []stopView `json:"stops"`
 	}{views}, func(o *screen.Output) {
 		if len(ids) == 0 {
-			o.Printf("no breakpoints: see `help break`\n")
+			o.Printf("%s\n", none)
 			return
 		}
 		for _, id := range ids {
@@ -185,6 +206,17 @@ func infoFrame(_ context.Context, c *Console, in Input) error {
 }
 
 func infoRegisters(_ context.Context, c *Console, in Input) error {
+	return showRegisters(c, in, false)
+}
+
+func infoAllRegisters(_ context.Context, c *Console, in Input) error {
+	in.Args = []string{"float", "vector", "ymm"}
+	return showRegisters(c, in, true)
+}
+
+// showRegisters shows the registers that are named; with general, or if none is, all
+// those that are no vectors.
+func showRegisters(c *Console, in Input, general bool) error {
 	regs, err := c.s.Selection.Registers()
 	if err != nil {
 		return err
@@ -197,7 +229,7 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 	views := map[string]*string{}
 	var rows [][]screen.Span
 	for _, r := range regs {
-		if len(in.Args) > 0 && !wanted[r.Name] {
+		if len(in.Args) > 0 && !general && !wanted[r.Name] {
 			continue
 		}
 		if !r.Known {
@@ -211,6 +243,14 @@ func infoRegisters(_ context.Context, c *Console, in Input) error {
 	}
 	for _, name := range vectorNames(in.Args) {
 		value, err := c.s.Values.Show("$"+name, registerOptions(name))
+		if errors.Is(err, values.ErrNotSaved) {
+			views[name] = nil
+			rows = append(rows, []screen.Span{screen.Head(name), screen.Guess("<not saved>"), {}})
+			continue
+		}
+		if general && errors.Is(err, values.ErrAbsent) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -242,6 +282,10 @@ func vectorNames(words []string) []string {
 				out = append(out, fmt.Sprintf("xmm%d", i))
 			}
 			out = append(out, "mxcsr")
+		case w == "ymm":
+			for i := range 16 {
+				out = append(out, fmt.Sprintf("ymm%d", i))
+			}
 		case strings.HasPrefix(w, "xmm"), strings.HasPrefix(w, "ymm"), strings.HasPrefix(w, "st"), w == "mxcsr":
 			out = append(out, w)
 		}

@@ -64,6 +64,8 @@ type Console struct {
 	unwritten error  // of the recording, that was told last
 	explained bool   // the marks of frames were
 
+	stopped map[int]string // the headline of the last stop of a process, by its ID
+
 	notices screen.Notices
 	sig     signals
 	exit    exitStatus
@@ -76,7 +78,7 @@ func New(cfg Config) *Console {
 	if cfg.Getenv == nil {
 		cfg.Getenv = os.Getenv
 	}
-	c := &Console{cfg: cfg, s: cfg.Session, in: cfg.In}
+	c := &Console{cfg: cfg, s: cfg.Session, in: cfg.In, stopped: map[int]string{}}
 	c.set = &settings{c: c, table: settingTable(), values: map[string]string{}}
 	c.interp = &interpreter{c: c, table: commandTable(), aliases: map[string]string{}, defined: map[string]*definition{}}
 	c.source = &sourceViewer{c: c, missing: map[string]bool{}, newer: map[string]bool{}}

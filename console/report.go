@@ -17,6 +17,9 @@ import (
 // stops, and lines up the commands attached to the stops that were hit.
 func (c *Console) report(in Input, r *session.Report) {
 	c.exit.reported(r)
+	if pid, _, _, live := c.s.Process(); live {
+		c.stopped = map[int]string{pid: r.Headline()}
+	}
 	defer c.out.Whole()() // also when Ctrl-C made the stop
 	c.s.ConsoleLog.Moment()
 	c.interp.hooks = nil

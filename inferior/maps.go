@@ -67,20 +67,35 @@ func parseMapping(line string) (Mapping, error) {
 // unescapeMaps undoes the one escape of the file, \012 for a newline.
 func unescapeMaps(s string) string { return strings.ReplaceAll(s, `\012`, "\n") }
 
-// Auxv is the auxiliary vector the kernel gave the program: AT_ constant
-// (getauxval(3)) to value.
-func (tg *target) Auxv() (map[uint64]uint64, error) {
+// An AuxEntry is an entry of the auxiliary vector: an AT_ constant (getauxval(3)) with its value.
+type AuxEntry struct{ Type, Value uint64 }
+
+// AuxVector is the auxiliary vector the kernel gave the program, without its end.
+func (tg *target) AuxVector() ([]AuxEntry, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", tg.pid))
 	if err != nil {
 		return nil, fmt.Errorf("auxiliary vector of process %d: %w", tg.pid, err)
 	}
-	v := map[uint64]uint64{}
+	var v []AuxEntry
 	for ; len(b) >= 16; b = b[16:] {
 		key := binary.LittleEndian.Uint64(b)
 		if key == 0 {
 			break
 		}
-		v[key] = binary.LittleEndian.Uint64(b[8:])
+		v = append(v, AuxEntry{key, binary.LittleEndian.Uint64(b[8:])})
+	}
+	return v, nil
+}
+
+// Auxv is AuxVector by type.
+func (tg *target) Auxv() (map[uint64]uint64, error) {
+	entries, err := tg.AuxVector()
+	if err != nil {
+		return nil, err
+	}
+	v := map[uint64]uint64{}
+	for _, e := range entries {
+		v[e.Type] = e.Value
 	}
 	return v, nil
 }

@@ -3,10 +3,8 @@ package session
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"hdb/breakpoints"
-	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/symbols"
 	"hdb/values"
@@ -51,19 +49,6 @@ func (c *Conditions) check(st *breakpoints.Stop) error {
 	return nil
 }
 
-// frameOf is a frame of which only the place is known, nil where there is no file.
-func (c *Conditions) frameOf(p breakpoints.Place) *values.Frame {
-	for _, m := range c.names.Images() {
-		if !c.names.Covers(m, p.Addr) {
-			continue
-		}
-		stack := m.Object.Lookup(p.Addr.File(m.Bias))
-		inlined := max(0, slices.IndexFunc(stack, func(f symbols.Frame) bool { return f.Function == p.Function }))
-		return &values.Frame{Module: values.Module{Obj: m.Object, Bias: m.Bias}, PC: addr.PC(p.Addr), Inlined: inlined}
-	}
-	return nil
-}
-
 func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr) error {
 	frames := []*values.Frame{nil}
 	if onCode(st) {
@@ -72,7 +57,7 @@ func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr) error {
 		}
 	}
 	for _, p := range st.Places {
-		if f := c.frameOf(p); f != nil && onCode(st) {
+		if f := frameOfPlace(c.common, p); f != nil && onCode(st) {
 			frames = append(frames, f)
 		}
 	}

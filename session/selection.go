@@ -12,6 +12,7 @@ import (
 	"hdb/query"
 	"hdb/symbols"
 	"hdb/unwind"
+	"hdb/values"
 )
 
 // selection is what the user looks at: a thread, its stack and a frame of it. In
@@ -310,7 +311,7 @@ func (s *Selection) register(name string) (uint64, error) {
 	for _, r := range regs {
 		if r.Name == name {
 			if !r.Known {
-				return 0, fmt.Errorf("$%s: not saved in this frame", name)
+				return 0, fmt.Errorf("$%s: %w", name, values.ErrNotSaved)
 			}
 			return r.Value, nil
 		}

@@ -47,6 +47,7 @@ type Session struct {
 	Memory    *Memory    // the inferior's memory, and addresses as typed
 	Locations *Locations // places in the code as typed, and source lines
 	Values    *Values    // variables and expressions
+	Scopes    *Scopes    // the variables that code can name
 	Symbols   *Symbols   // the files that names come from
 
 	Conditions *Conditions // what is wrong or in doubt with conditions
@@ -139,6 +140,7 @@ func (s *Session) wire() {
 
 	s.Allocators = &Allocators{common: c, loc: s.Locations}
 	s.Planes = newPlanes(c, s.account, s.walker, s.demand, s.likes, s.Allocators, s.Values)
+	s.Scopes = &Scopes{c, s.Locations, s.Values}
 	s.Conditions = &Conditions{c, s.account, s.Values, s.Allocators, s.likes}
 	s.Stops = &Stops{c, s.account, s.demand, s.Selection, s.Locations, s.Values, s.Conditions, s.Allocators, s.likes, s.Planes}
 

@@ -10,6 +10,12 @@ import (
 	"hdb/unwind"
 )
 
+// Errors of registers that have no value.
+var (
+	ErrNotSaved = errors.New("not saved in this frame") // by the functions that it called
+	ErrAbsent   = errors.New("this machine has no such register")
+)
+
 // DWARF numbers of registers that are not general ones (System V ABI for AMD64, figure 3.36).
 const (
 	regXMM0      = 17
@@ -59,7 +65,7 @@ func (e *evaluator) general(name string, r unwind.Reg, size int) (Value, error) 
 	}
 	v, ok := e.f.Regs.Get(r)
 	if !ok {
-		return Value{}, fmt.Errorf("$%s: not saved in this frame", name)
+		return Value{}, fmt.Errorf("$%s: %w", name, ErrNotSaved)
 	}
 	t := baseType(e.w, "long", 8, encSigned)
 	switch {
@@ -103,9 +109,9 @@ func (e *evaluator) special(name string) (Value, error) {
 	b, ok := e.f.register(n)
 	switch {
 	case !ok:
-		return Value{}, fmt.Errorf("$%s: not saved in this frame", name)
+		return Value{}, fmt.Errorf("$%s: %w", name, ErrNotSaved)
 	case int64(len(b)) < t.Size():
-		return Value{}, fmt.Errorf("$%s: this machine has no such register", name)
+		return Value{}, fmt.Errorf("$%s: %w", name, ErrAbsent)
 	}
 	return Value{Type: t, data: b[:t.Size()], place: inRegister, reg: unwind.Reg(n), frame: e.f}, nil
 }
