@@ -118,12 +118,12 @@ type Stop struct {
 func NewStop(s Spec) *Stop { return &Stop{Spec: s, Enabled: true} }
 
 // Check reports whether to stop here, counting the hit. A hit is an arrival
-// for which thread, number and condition hold; ignored hits count too. Whether the
+// for which thread, number and condition hold. Whether the
 // stop is about the arrival, as Wants tells of a call, is the caller's to ask.
-func (s *Stop) Check(env cond.Env) bool {
-	if !s.Enabled || !s.matches(env) {
-		return false
-	}
+func (s *Stop) Check(env cond.Env) bool { return s.Meets(env) == cond.True && s.Hit() }
+
+// Hit counts a hit, and reports whether to stop for it: ignored hits count too.
+func (s *Stop) Hit() bool {
 	s.Hits++
 	if s.Ignore > 0 {
 		s.Ignore--
@@ -136,14 +136,18 @@ func (s *Stop) Check(env cond.Env) bool {
 	return true
 }
 
-func (s *Stop) matches(env cond.Env) bool {
-	if s.Thread != 0 && !is(env, cond.Thread, uint64(s.Thread)) {
-		return false
+// Meets tells whether an arrival is a hit. It is Unknown if it is not known whether the
+// condition holds.
+func (s *Stop) Meets(env cond.Env) cond.Truth {
+	switch {
+	case !s.Enabled,
+		s.Thread != 0 && !is(env, cond.Thread, uint64(s.Thread)),
+		s.Nth != 0 && !is(env, cond.Nth, s.Nth):
+		return cond.False
+	case s.Cond == nil:
+		return cond.True
 	}
-	if s.Nth != 0 && !is(env, cond.Nth, s.Nth) {
-		return false
-	}
-	return s.Cond == nil || s.Cond.Eval(env)
+	return s.Cond.Decide(env)
 }
 
 func is(env cond.Env, f cond.Field, want uint64) bool {

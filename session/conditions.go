@@ -3,9 +3,11 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"hdb/breakpoints"
 	"hdb/internal/cond"
+	"hdb/names"
 	"hdb/symbols"
 	"hdb/values"
 )
@@ -30,8 +32,9 @@ func (c *Conditions) expression(expr string, at *values.Frame) (err error) {
 
 // check is the error of a stop's condition that asks for variables which the
 // program has not got where the stop is. At events that may be anywhere: only names
-// that seem to be misspelt words of conditions are errors there.
-func (c *Conditions) check(st *breakpoints.Stop) error {
+// that seem to be misspelt words of conditions, and that nothing of the program has, are errors
+// there. home is the frame that a watchpoint was set in, nil if it is not known.
+func (c *Conditions) check(st *breakpoints.Stop, home *values.Frame) error {
 	if st.Cond == nil {
 		return nil
 	}
@@ -42,15 +45,15 @@ func (c *Conditions) check(st *breakpoints.Stop) error {
 		if c.names.Program != nil && c.names.Program.Object != nil && c.names.Program.Object.File.Header().Go {
 			continue // delve reads it when the stop is reached
 		}
-		if err := c.checkExpression(st, x); err != nil {
+		if err := c.checkExpression(st, x, home); err != nil {
 			return fmt.Errorf("condition: %w", err)
 		}
 	}
 	return nil
 }
 
-func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr) error {
-	frames := []*values.Frame{nil}
+func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr, home *values.Frame) error {
+	frames := []*values.Frame{home}
 	if onCode(st) {
 		if frames = nil; len(st.Places) == 0 {
 			return nil // it is checked when it is reached
@@ -74,10 +77,17 @@ func (c *Conditions) checkExpression(st *breakpoints.Stop, x *cond.Expr) error {
 	case onCode(st):
 		return st.Cond.ErrorAt(x, st.Place(), none.Name, fmt.Sprintf("no symbol %q at %s", none.Name, st.Location))
 	case isWord(none.Name): // the event has a value for it
-	case cond.Nearest(none.Name) != "":
+	case home != nil:
+		return st.Cond.ErrorAt(x, st.Place(), none.Name, none.Error())
+	case cond.Nearest(none.Name) != "" && !c.declared(none.Name):
 		return st.Cond.ErrorAt(x, st.Place(), none.Name, fmt.Sprintf("unknown name %q", none.Name))
 	}
 	return nil
+}
+
+// declared tells whether a function or type of the program has a variable of that name.
+func (c *Conditions) declared(name string) bool {
+	return slices.ContainsFunc(c.names.Images(), func(m names.Image) bool { return m.Object.DWARF.Declares(name, c.reading.GivenUp) })
 }
 
 // isWord tells the names of numbers that an event may have.

@@ -41,6 +41,13 @@ type nextEvent struct {
 	want func(capture.Kind) bool
 }
 
+// A frameID is a frame of a thread, as long as it is on the stack. The zero frameID is none.
+type frameID struct {
+	thread   *inferior.Thread
+	cfa      addr.Run
+	function string
+}
+
 // binding is what a numbered stop has planted in the process.
 type binding struct {
 	traps  []*inferior.Trap
@@ -48,9 +55,9 @@ type binding struct {
 	size   int                // bytes watched
 	typed  *watchedValue      // what they are; nil: bytes
 	access inferior.WatchKind // that is watched for
-	frame  addr.Run           // CFA of the function that the watched variable is a local of; 0: it is none
-	thread *inferior.Thread   // whose frame it is
-	// returns is where that frame returns to.
+	home   frameID            // where a watchpoint was set, whose condition is about the variables there
+	local  bool               // the watched variable is a local one of that frame
+	// returns is where that frame returns to, if it is.
 	returns uint64
 	crowds  bool // it was said that the stop stands in the way of a jump of the probe
 	seen    eventCount

@@ -89,14 +89,14 @@ func (o *origin) check(st *breakpoints.Stop, env cond.Env) bool {
 		return st.Check(env)
 	}
 	v := &frameVariables{values: o.p.values, thread: o.t, number: env.Number, frames: o.owner}
-	stop := st.Check(struct {
+	met := st.Meets(struct {
 		cond.Env
 		*frameVariables
 	}{env, v})
-	if v.err != nil && !stop {
+	if met == cond.Unknown {
 		o.p.demand.undecided(st, v.err)
 	}
-	return stop
+	return met == cond.True && st.Hit()
 }
 
 // owner is the stack with the frame that the block belongs to.

@@ -9,6 +9,7 @@ import (
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
+	"hdb/internal/cond"
 )
 
 // Stops are the numbered stops: breakpoints, watchpoints, and those at allocations.
@@ -95,7 +96,7 @@ func (s *Stops) add(st *breakpoints.Stop) (*breakpoints.Stop, error) {
 			return nil, err
 		}
 	}
-	if err := s.conditions.check(st); err != nil {
+	if err := s.conditions.check(st, nil); err != nil {
 		return nil, err
 	}
 	s.demand.stops.Add(st)
@@ -177,17 +178,15 @@ func (s *Stops) atStop(st *breakpoints.Stop, t *inferior.Thread) inferior.Action
 // very arrival.
 func (s *Stops) stops(st *breakpoints.Stop, t *inferior.Thread) bool {
 	env := newCodeEnv(s, st, t)
-	switch {
-	case st.Check(env):
-		return true
-	case env.err == nil:
+	switch met := st.Meets(env); {
+	case met != cond.Unknown:
+		return met == cond.True && st.Hit()
+	case st.Print != nil:
+		s.noteFailed(st, fmt.Sprintf("condition %s: ", st.Cond), env.err)
+		return false
+	case !st.Hit():
 		return false
 	}
-	if st.Print != nil {
-		s.values.note(fmt.Sprintf("dprintf %d: condition %s: %v", st.ID, st.Cond, env.err))
-		return false
-	}
-	st.Hits++
 	s.notify("breakpoint %d: condition %s: %v: stopped for that", st.ID, st.Cond, env.err)
 	return true
 }
@@ -393,12 +392,28 @@ func (s *Stops) SetCondition(id int, text string) error {
 	if err := st.SetCondition(strings.TrimSpace(text)); err != nil {
 		return err
 	}
-	if err := s.conditions.check(st); err != nil {
+	if err := s.checkCondition(st); err != nil {
 		st.Cond = was
 		return err
 	}
 	s.conditions.warnStop(st)
 	return s.planes.arm()
+}
+
+// checkCondition is the error of the condition of a stop. That of a watchpoint is about the
+// variables of the frame in which it was set.
+func (s *Stops) checkCondition(st *breakpoints.Stop) error {
+	env := newCodeEnv(s, st, s.demand.binds[st.ID].home.thread)
+	if _, _, ok := env.home(st, false); !ok {
+		return s.conditions.check(st, nil)
+	}
+	return env.read(func() error {
+		home, err := s.values.frame()
+		if err != nil {
+			return err
+		}
+		return s.conditions.check(st, home)
+	})
 }
 
 // Clear deletes the stops at a location, and returns their numbers.

@@ -1,12 +1,15 @@
 package session
 
 import (
+	"slices"
+
 	"hdb/breakpoints"
 	"hdb/inferior"
 	"hdb/internal/addr"
 	"hdb/internal/cond"
 	"hdb/names"
 	"hdb/query"
+	"hdb/unwind"
 )
 
 // codeEnv is what the condition of a stop sees at a place in the code.
@@ -34,6 +37,9 @@ func newCodeEnv(s *Stops, st *breakpoints.Stop, t *inferior.Thread) *codeEnv {
 // entered is the stack at a place, with the frame that the stop was set for.
 func (v *codeEnv) entered(st *breakpoints.Stop) func(whole bool) ([]names.Frame, int) {
 	return func(whole bool) ([]names.Frame, int) {
+		if frames, at, ok := v.home(st, whole); ok {
+			return frames, at
+		}
 		if whole {
 			stack := v.Stack()
 			return stack, enteredFrame(stack, []*breakpoints.Stop{st})
@@ -45,6 +51,35 @@ func (v *codeEnv) entered(st *breakpoints.Stop) func(whole bool) ([]names.Frame,
 		frames := v.s.names.AppendFrames(nil, raw.Frames[0])
 		return frames, enteredFrame(frames, []*breakpoints.Stop{st})
 	}
+}
+
+// home is the stack with the frame that a watchpoint was set in, if that is still there. The
+// memory may have been written by another function or thread.
+func (v *codeEnv) home(st *breakpoints.Stop, whole bool) (frames []names.Frame, at int, ok bool) {
+	v.thread = v.t
+	home := v.s.demand.binds[st.ID].home
+	if home.thread == nil {
+		return nil, 0, false
+	}
+	raw, err := v.s.sel.walker.raw(home.thread, defaultDepth, addr.Code{})
+	if err != nil {
+		return nil, 0, false // the thread is gone
+	}
+	last := slices.IndexFunc(raw.Frames, func(f unwind.Frame) bool { return f.CFA == home.cfa })
+	if last < 0 {
+		return nil, 0, false
+	}
+	for i, f := range raw.Frames {
+		if i <= last || whole {
+			frames = v.s.names.AppendFrames(frames, f)
+		}
+	}
+	at = slices.IndexFunc(frames, func(f names.Frame) bool { return f.CFA == home.cfa && f.Function == home.function })
+	if at < 0 {
+		return nil, 0, false // of another call
+	}
+	v.thread = home.thread
+	return frames, at, true
 }
 
 // Like is false: stops at places in the code cannot ask it.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -50,8 +51,22 @@ func (v *frameVariables) print(st *breakpoints.Stop) {
 		return x, err
 	})
 	if err != nil {
-		v.values.note(fmt.Sprintf("dprintf %d: %v", st.ID, err))
+		v.values.noteFailed(st, "", err)
 		return
 	}
 	v.values.cfg.Print(text)
+}
+
+// noteFailed tells why a dprintf or its condition, as what begins with, had no value. It does
+// so once in a run for each kind of error: the address that an error names may be another one
+// each time.
+func (c *common) noteFailed(st *breakpoints.Stop, what string, err error) {
+	inner := err
+	for next := errors.Unwrap(inner); next != nil; next = errors.Unwrap(inner) {
+		inner = next
+	}
+	if key := fmt.Sprintf("dprintf %d: %s%T", st.ID, what, inner); !c.said[key] {
+		c.said[key] = true
+		c.notify("dprintf %d: %s%v", st.ID, what, err)
+	}
 }

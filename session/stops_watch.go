@@ -33,12 +33,15 @@ func (s *Stops) WatchAt(expr string, a addr.Run, size int, kind inferior.WatchKi
 		return nil, err
 	}
 	b := &binding{size: size, access: kind, typed: s.values.watched(expr, a, size)}
+	f, err := s.sel.liveFrame()
+	if err == nil {
+		b.home = frameID{s.sel.thread, f.CFA, f.Function}
+	}
 	if local {
-		f, err := s.sel.liveFrame()
 		if err != nil {
 			return nil, err
 		}
-		b.frame, b.thread = f.CFA, s.sel.thread
+		b.local = true
 		if b.returns, err = s.returnsTo(f.CFA); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", expr, err)
 		}
@@ -105,15 +108,15 @@ func (s *Stops) watched(stop inferior.Stop) bool {
 // pointer stands above it, or what the frame was to return to is not there any more.
 // Only another call from the very same place and depth is taken for the frame itself.
 func (s *Stops) outlived(b *binding, t *inferior.Thread) bool {
-	if b.frame == 0 || t != b.thread {
+	if !b.local || t != b.home.thread {
 		return false
 	}
 	r, err := t.Regs()
 	if err != nil {
 		return false
 	}
-	to, err := s.returnsTo(b.frame)
-	return addr.Run(r.Rsp) >= b.frame || err != nil || to != b.returns
+	to, err := s.returnsTo(b.home.cfa)
+	return addr.Run(r.Rsp) >= b.home.cfa || err != nil || to != b.returns
 }
 
 // returnsTo is the return address below a CFA.
@@ -132,7 +135,7 @@ func (s *Stops) forgetBindings() {
 	clear(s.planes.clones)
 	for _, st := range s.demand.stops.All() {
 		b := s.demand.binds[st.ID]
-		b.traps, b.watch = nil, nil
+		b.traps, b.watch, b.home = nil, nil, frameID{}
 		if st.Kind == breakpoints.StopWatch && st.Enabled {
 			st.Enabled = false
 			s.notify("watchpoint %d is disabled: the program that it watched is gone", st.ID)

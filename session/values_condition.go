@@ -18,16 +18,19 @@ type frameVariables struct {
 	// frames is the inner part of the stack, or the whole of it, which takes longer, and
 	// the index of the frame.
 	frames func(whole bool) (stack []names.Frame, frame int)
-	err    error // why a term had no value
+	err    error // why the first term without a value had none
 }
 
 // Holds reports whether an expression has a value other than zero.
 func (v *frameVariables) Holds(expr string) (holds, known bool) {
-	v.err = v.read(func() (err error) {
+	err := v.read(func() (err error) {
 		holds, err = v.values.holds(expr)
 		return err
 	})
-	return holds, v.err == nil
+	if v.err == nil {
+		v.err = err
+	}
+	return holds, err == nil
 }
 
 // read has fn read variables of the frame, without calls of functions. A value may be known

@@ -81,6 +81,28 @@ func (o *Object) MatchVariables(re *regexp.Regexp, ended func() bool) []Global {
 	return list
 }
 
+// Declares tells whether a variable, a parameter or a member of a type has that name,
+// anywhere. It is true also if ended says so before that is known.
+func (d *DWARF) Declares(name string, ended func() bool) (found bool) {
+	for _, u := range d.Units() {
+		elf.Guard(func() {
+			w := u.Walk()
+			for n := 0; w.Next() && !found; n++ {
+				switch w.DIE.Tag() {
+				case dwarf.TagVariable, dwarf.TagFormalParameter, dwarf.TagMember:
+					v, ok := w.DIE.Attr(dwarf.AtName)
+					found = ok && string(v.Str()) == name
+				}
+				found = found || n%namesPart == 0 && ended()
+			}
+		})
+		if found {
+			break
+		}
+	}
+	return found
+}
+
 // staticAddr is the address in the location of d that is nothing else: DW_OP_addr,
 // or DW_OP_addrx as clang writes it.
 func staticAddr(d dwarf.DIE) addr.File {

@@ -33,48 +33,78 @@ type Program interface {
 	Holds(expr string) (holds, known bool)
 }
 
-// Eval reports whether the condition holds.
-func (c *Cond) Eval(env Env) bool { return eval(c.plan, env) }
+// A Truth is what is known of a condition.
+type Truth uint8
 
-func eval(n Node, env Env) bool {
+// The truths. A condition is Unknown if a term of the program's language decides it that
+// has no value.
+const (
+	False Truth = iota
+	True
+	Unknown
+)
+
+func truth(holds bool) Truth {
+	if holds {
+		return True
+	}
+	return False
+}
+
+// Eval reports whether the condition holds.
+func (c *Cond) Eval(env Env) bool { return c.Decide(env) == True }
+
+// Decide tells whether the condition holds.
+func (c *Cond) Decide(env Env) Truth { return decide(c.plan, env) }
+
+func decide(n Node, env Env) Truth {
 	switch n := n.(type) {
 	case *Compare:
 		v, ok := env.Number(n.Field)
-		return ok && n.Op.Holds(v, n.Value)
+		return truth(ok && n.Op.Holds(v, n.Value))
 	case *Call:
-		return ask(n, env)
+		return truth(ask(n, env))
 	case *Expr:
-		holds, known := program(n, env)
-		return known && holds
+		return program(n, env)
 	case *Not:
-		if x, ok := n.X.(*Expr); ok {
-			holds, known := program(x, env)
-			return known && !holds
+		switch decide(n.X, env) {
+		case True:
+			return False
+		case False:
+			return True
 		}
-		return !eval(n.X, env)
+		return Unknown
 	case *And:
-		for _, t := range n.Terms {
-			if !eval(t, env) {
-				return false
-			}
-		}
-		return true
+		return chain(n.Terms, env, True, False)
 	case *Or:
-		for _, t := range n.Terms {
-			if eval(t, env) {
-				return true
-			}
-		}
+		return chain(n.Terms, env, False, True)
 	}
-	return false
+	return False
 }
 
-func program(n *Expr, env Env) (holds, known bool) {
+// chain is end if a term is, and otherwise Unknown if a term is. It is all if every term is.
+func chain(terms []Node, env Env, all, end Truth) Truth {
+	for _, t := range terms {
+		switch got := decide(t, env); got {
+		case end:
+			return end
+		case Unknown:
+			all = Unknown
+		}
+	}
+	return all
+}
+
+func program(n *Expr, env Env) Truth {
 	p, ok := env.(Program)
 	if !ok {
-		return false, false
+		return Unknown
 	}
-	return p.Holds(n.Text)
+	holds, known := p.Holds(n.Text)
+	if !known {
+		return Unknown
+	}
+	return truth(holds)
 }
 
 func ask(n *Call, env Env) bool {

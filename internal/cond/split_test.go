@@ -109,6 +109,28 @@ func TestUnknownTerms(t *testing.T) {
 	}
 }
 
+// TestDecide: a term without a value leaves a condition unknown unless another one decides it,
+// in whatever order.
+func TestDecide(t *testing.T) {
+	env := programEnv{1, map[string]bool{"yes": true, "no": false}}
+	for src, want := range map[string]Truth{
+		"yes": True, "no": False, "none": Unknown, "!(none)": Unknown,
+		"none && yes": Unknown, "yes && none": Unknown, "none && no": False, "no && none": False,
+		"none || yes": True, "yes || none": True, "none || no": Unknown, "no || none": Unknown,
+		"!(none && no)": True, "!(none || no)": Unknown, "!(none || yes)": False,
+		"none && size == 1": Unknown, "none && size == 4": False,
+		"none || no || gone": Unknown, "none && (no || gone) && yes": Unknown, "(none || yes) && (no || yes)": True,
+	} {
+		c, err := ParseAt(src, atAlloc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Decide(env); got != want || c.Eval(env) != (want == True) {
+			t.Errorf("%s: %v, want %v", src, got, want)
+		}
+	}
+}
+
 func FuzzProgramTerms(f *testing.F) {
 	for _, src := range []string{"n == 3 && (size > 3 || !p)", `!func("x") or a['"'] == "&&"`, "not not (x)", "$size == 1", "((("} {
 		f.Add(src)
