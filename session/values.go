@@ -29,14 +29,16 @@ type Values struct {
 func newValues(c *common, sel *Selection) *Values {
 	v := &Values{common: c, sel: sel, regs: registers{sel}, words: debuggerWords{c, sel}}
 	v.w = values.World{
-		Reader: values.Reader{Mem: sessionMemory{c}}, Write: sessionMemory{c}, Modules: v.modules, Printers: printers.Table{}, TLS: v.threadLocal,
-		Symbol: func(a addr.Run) (string, uint64, bool) {
-			sym, err := c.names.Symbols.At(a)
-			return sym.Name, sym.Offset, err == nil
+		Program: values.Program{
+			Reader: values.Reader{Mem: sessionMemory{c}}, Modules: v.modules, Printers: printers.Table{}, TLS: v.threadLocal,
+			Symbol: func(a addr.Run) (string, uint64, bool) {
+				sym, err := c.names.Symbols.At(a)
+				return sym.Name, sym.Offset, err == nil
+			},
+			Lookup: v.lookup,
+			Note:   v.note,
 		},
-		Lookup: v.lookup,
-		Note:   v.note,
-		Words:  v.words.word, SignalInfo: v.words.signalInfo,
+		Write: sessionMemory{c}, Words: v.words.word, SignalInfo: v.words.signalInfo,
 	}
 	return v
 }

@@ -4,12 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-
-	"hdb/internal/addr"
 )
-
-// maxArgument bounds the text of a pointer to characters that have no end.
-const maxArgument = 64 << 10
 
 // Integer is the value of an expression as an integer or address. A name that the program
 // has not got in the frame may be one of the Words.
@@ -66,26 +61,10 @@ func (w *World) Text(f *Frame, src string) ([]byte, error) {
 	return w.textAt(a)
 }
 
-// textAt reads up to the first NUL.
-func (w *World) textAt(a addr.Run) ([]byte, error) {
-	const page = 4096
-	out := []byte{}
-	for len(out) < maxArgument {
-		b, err := w.ReadMemory(a, page-int(a%page))
-		if err != nil {
-			return out, err
-		}
-		if end := bytes.IndexByte(b, 0); end >= 0 {
-			return append(out, b[:end]...), nil
-		}
-		out, a = append(out, b...), a+addr.Run(len(b))
-	}
-	return append(out, "..."...), nil
-}
-
 // argument computes an expression that must have a value.
 func (w *World) argument(f *Frame, src string) (*evaluator, Value, error) {
-	e := &evaluator{lookup: lookup{w, f}, bare: true, calls: true}
+	e := w.evaluator(f)
+	e.bare, e.calls = true, true
 	v, err := e.compute(src)
 	if err != nil {
 		return nil, Value{}, err

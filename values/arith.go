@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 )
 
 func (e *evaluator) unary(n *node) (Value, error) {
@@ -19,16 +18,16 @@ func (e *evaluator) unary(n *node) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	a = e.w.unref(a)
+	a = e.prog.unref(a)
 	switch n.text {
 	case "*":
-		return e.w.Deref(a)
+		return e.prog.Deref(a)
 	case "!":
 		t, err := e.isTrue(a)
 		return e.truth(!t), err
 	}
 	if a.Type.isFloat() {
-		f, err := e.w.float(a)
+		f, err := e.prog.float(a)
 		if n.text == "-" {
 			f = -f
 		}
@@ -37,14 +36,14 @@ func (e *evaluator) unary(n *node) (Value, error) {
 		}
 		size := a.Type.Size()
 		if size > 8 {
-			return Number(baseType(e.w, "double", 8, encFloat), floatBits(f, 8)), err
+			return Number(e.prog.cType("double"), floatBits(f, 8)), err
 		}
 		return Number(a.Type.Strip(), floatBits(f, int(size))), err
 	}
 	if !a.Type.isInteger() {
 		return Value{}, fmt.Errorf("%s of a value of type %s", n.text, a.Type)
 	}
-	v, err := e.w.Uint(a)
+	v, err := e.prog.Uint(a)
 	if err != nil {
 		return Value{}, err
 	}
@@ -59,7 +58,7 @@ func (e *evaluator) unary(n *node) (Value, error) {
 
 func (e *evaluator) addressOf(v Value) (Value, error) {
 	if t := v.Type.Strip(); t.Kind == Reference || t.Kind == RvalueReference {
-		v = e.w.unref(v)
+		v = e.prog.unref(v)
 	}
 	if v.err != nil {
 		return Value{}, fmt.Errorf("no address: %w", v.err)
@@ -75,9 +74,9 @@ func (e *evaluator) addressOf(v Value) (Value, error) {
 }
 
 func (e *evaluator) isTrue(v Value) (bool, error) {
-	v = e.w.unref(v)
+	v = e.prog.unref(v)
 	if v.Type.isFloat() {
-		f, err := e.w.float(v)
+		f, err := e.prog.float(v)
 		return f != 0, err
 	}
 	if v.IsVoid() {
@@ -88,35 +87,6 @@ func (e *evaluator) isTrue(v Value) (bool, error) {
 	}
 	a, err := e.address(v)
 	return a != 0, err
-}
-
-// float is a floating-point number, rounded to a double.
-func (w *World) float(v Value) (float64, error) {
-	b, err := w.Bytes(v)
-	if err != nil {
-		return 0, err
-	}
-	if !v.Type.isFloat() {
-		n, err := w.Uint(v)
-		if v.Type.isSigned() {
-			return float64(int64(n)), err
-		}
-		return float64(n), err
-	}
-	switch len(b) {
-	case 4:
-		return float64(math.Float32frombits(uint32(decodeUint(b)))), nil
-	case 8:
-		return math.Float64frombits(decodeUint(b)), nil
-	case 10, 12, 16:
-		exp := int(b[8]) | int(b[9]&0x7f)<<8
-		f := math.Ldexp(float64(decodeUint(b[:8])), exp-16383-63)
-		if b[9]&0x80 != 0 {
-			f = -f
-		}
-		return f, nil
-	}
-	return 0, fmt.Errorf("floating-point number of %d bytes", len(b))
 }
 
 func (e *evaluator) choice(n *node) (Value, error) {
@@ -162,13 +132,13 @@ func (e *evaluator) promote(a, b *Type) *Type {
 	}
 	switch {
 	case size > 4 && unsigned:
-		return baseType(e.w, "unsigned long", 8, encUnsigned)
+		return e.prog.cType("unsigned long")
 	case size > 4:
-		return baseType(e.w, "long", 8, encSigned)
+		return e.prog.cType("long")
 	case unsigned:
-		return baseType(e.w, "unsigned int", 4, encUnsigned)
+		return e.prog.cType("unsigned int")
 	}
-	return baseType(e.w, "int", 4, encSigned)
+	return e.prog.cType("int")
 }
 
 // add is a pointer moved by n elements.
@@ -194,7 +164,7 @@ func isPointer(v Value) bool {
 }
 
 func (e *evaluator) binary(op string, a, b Value) (Value, error) {
-	a, b = e.w.unref(a), e.w.unref(b)
+	a, b = e.prog.unref(a), e.prog.unref(b)
 	switch {
 	case a.IsVoid() || b.IsVoid():
 		return Value{}, fmt.Errorf("%s of a void value: has something been assigned to its $name?", op)
@@ -205,7 +175,7 @@ func (e *evaluator) binary(op string, a, b Value) (Value, error) {
 	case !a.Type.isInteger() || !b.Type.isInteger():
 		return Value{}, fmt.Errorf("%s between values of types %s and %s", op, a.Type, b.Type)
 	}
-	x, y, err := both(e.w.Uint, a, b)
+	x, y, err := both(e.prog.Uint, a, b)
 	if err != nil {
 		return Value{}, err
 	}
@@ -301,12 +271,12 @@ func (e *evaluator) pointers(op string, a, b Value) (Value, error) {
 		if s := a.Type.Strip(); s.Kind == Array {
 			elem = s.Row()
 		}
-		return Number(baseType(e.w, "long", 8, encSigned), uint64(int64(x-y)/max(elem.Size(), 1))), nil
+		return Number(e.prog.cType("long"), uint64(int64(x-y)/max(elem.Size(), 1))), nil
 	case op == "+" && isPointer(b) && a.Type.isInteger():
 		a, b = b, a
 		fallthrough
 	case (op == "+" || op == "-") && isPointer(a) && b.Type.isInteger():
-		n, err := e.w.Uint(b)
+		n, err := e.prog.Uint(b)
 		if err != nil {
 			return Value{}, err
 		}
@@ -319,14 +289,14 @@ func (e *evaluator) pointers(op string, a, b Value) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		long := baseType(e.w, "long", 8, encSigned)
+		long := e.prog.cType("long")
 		return e.binary(op, Number(long, uint64(x)), Number(long, uint64(y)))
 	}
 	return Value{}, fmt.Errorf("%s between values of types %s and %s", op, a.Type, b.Type)
 }
 
 func (e *evaluator) floats(op string, a, b Value) (Value, error) {
-	x, y, err := both(e.w.float, a, b)
+	x, y, err := both(e.prog.float, a, b)
 	if err != nil {
 		return Value{}, err
 	}
@@ -354,7 +324,7 @@ func (e *evaluator) floats(op string, a, b Value) (Value, error) {
 	default:
 		return Value{}, fmt.Errorf("%s of floating-point numbers", op)
 	}
-	t := baseType(e.w, "double", 8, encFloat)
+	t := e.prog.cType("double")
 	for _, v := range []Value{a, b} { // C's conversions: of the floating-point types the larger one, an integer has no say
 		if v.Type.isFloat() && v.Type.Size() == 4 && (a.Type.Size() == 4 || !a.Type.isFloat()) && (b.Type.Size() == 4 || !b.Type.isFloat()) {
 			t = v.Type.Strip()
@@ -365,7 +335,7 @@ func (e *evaluator) floats(op string, a, b Value) (Value, error) {
 
 // cast converts a value as C does. A struct in memory can be read as another type.
 func (e *evaluator) cast(v Value, t *Type) (Value, error) {
-	v = e.w.unref(v)
+	v = e.prog.unref(v)
 	to, from := t.Strip(), v.Type.Strip()
 	switch to.Kind {
 	case Reference, RvalueReference:
@@ -373,13 +343,13 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 		if !ok {
 			return Value{}, errors.New("the value does not lie in memory")
 		}
-		a, err := e.w.convertClass(a, from.classType(), t.pointedClass())
+		a, err := e.prog.convertClass(a, from.classType(), t.pointedClass())
 		return Number(t, uint64(a)), err
 	case Void:
 		return Value{Type: t}, nil
 	case Struct, Array:
 		if a, ok := v.Addr(); ok && (from.Kind == to.Kind || from.untyped) {
-			a, err := e.w.convertClass(a, from.classType(), t.classType())
+			a, err := e.prog.convertClass(a, from.classType(), t.classType())
 			return MemoryValue(t, a), err
 		}
 		return Value{}, fmt.Errorf("a value of type %s cannot be cast to %s", v.Type, t)
@@ -391,14 +361,14 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 	}
 	size := int(t.Size())
 	if t.isFloat() {
-		f, err := e.w.float(v)
+		f, err := e.prog.float(v)
 		if size > 8 {
-			t, size = baseType(e.w, "double", 8, encFloat), 8
+			t, size = e.prog.cType("double"), 8
 		}
 		return Number(t, floatBits(f, size)), err
 	}
 	if from.Kind == Base && from.Enc == encFloat {
-		f, err := e.w.float(v)
+		f, err := e.prog.float(v)
 		return Number(t, uint64(int64(f))), err
 	}
 	if to.Kind == Pointer && v.synthetic() {
@@ -413,7 +383,7 @@ func (e *evaluator) cast(v Value, t *Type) (Value, error) {
 		return Value{}, err
 	}
 	if from.Kind == Pointer && to.Kind == Pointer {
-		if a, err = e.w.convertClass(a, from.pointedClass(), to.pointedClass()); err != nil {
+		if a, err = e.prog.convertClass(a, from.pointedClass(), to.pointedClass()); err != nil {
 			return Value{}, err
 		}
 	}
@@ -428,7 +398,7 @@ func (e *evaluator) assignment(n *node) (Value, error) {
 	if n.a.op == nodeDollar && e.isConvenience(n.a.text) {
 		v, err := e.eval(n.b)
 		if err == nil {
-			v = e.w.Load(v)
+			v = e.prog.Load(v)
 			e.w.setVar(n.a.text, v)
 		}
 		return v, err
@@ -448,7 +418,7 @@ func (e *evaluator) assignment(n *node) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	to = e.w.unref(to)
+	to = e.prog.unref(to)
 	if to.err != nil {
 		return Value{}, fmt.Errorf("the value cannot be changed: %w", to.err)
 	}
@@ -465,17 +435,17 @@ func (e *evaluator) assignedAfter(n *node) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	old = e.w.Load(old)
+	old = e.prog.Load(old)
 	_, err = e.assignment(n.a)
 	return old, err
 }
 
 // converted is the bytes of a value in the type of the target.
 func (e *evaluator) converted(from, to Value) ([]byte, error) {
-	from = e.w.unref(from)
+	from = e.prog.unref(from)
 	switch k := to.Type.Strip().Kind; k {
 	case Struct, Array:
-		b, err := e.w.Bytes(from)
+		b, err := e.prog.Bytes(from)
 		if err == nil && (from.Type.Strip().Kind != k || int64(len(b)) != to.Type.Size()) {
 			err = fmt.Errorf("a value of type %s does not fit into one of type %s", from.Type, to.Type)
 		}
@@ -485,7 +455,7 @@ func (e *evaluator) converted(from, to Value) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := e.w.Bytes(c)
+	b, err := e.prog.Bytes(c)
 	if err == nil && int64(len(b)) != to.Type.Size() {
 		err = fmt.Errorf("values of %d bytes cannot be written", to.Type.Size())
 	}
@@ -517,7 +487,7 @@ func (w *World) store(to Value, b []byte) (Value, error) {
 		to.data = nil
 		return to, nil
 	case inRegister:
-		return w.storeRegister(to, b)
+		return to.frame.store(to, b)
 	}
 	return Value{}, errors.New("only a value in memory or in a register can be changed")
 }

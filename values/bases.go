@@ -2,7 +2,6 @@ package values
 
 import (
 	"fmt"
-	"strings"
 
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
@@ -27,11 +26,11 @@ func (t *Type) classType() *Type {
 
 // convertClass converts a pointer to one class into a pointer to a base or derived class,
 // as static_cast and dynamic_cast do. Pointers to unrelated classes keep the address.
-func (w *World) convertClass(at addr.Run, from, to *Type) (addr.Run, error) {
+func (p *Program) convertClass(at addr.Run, from, to *Type) (addr.Run, error) {
 	if at == 0 || from == nil || to == nil || from.Name == to.Name {
 		return at, nil
 	}
-	if b, ok := w.baseNamed(MemoryValue(from, at), to.Name, 0); ok {
+	if b, ok := p.baseNamed(MemoryValue(from, at), to.Name, 0); ok {
 		return placeOf(b, from, to)
 	}
 	// To a derived class: the offset of a base is fixed, but the offset of a virtual
@@ -48,14 +47,14 @@ func (w *World) convertClass(at addr.Run, from, to *Type) (addr.Run, error) {
 	if static {
 		return at - addr.Run(off), nil
 	}
-	whole, err := w.complete(at)
+	whole, err := p.complete(at)
 	if err != nil {
 		return 0, fmt.Errorf("%s is a virtual base of %s: %w", from, to, err)
 	}
 	if whole.Type.Name == to.Name {
 		return whole.addr, nil
 	}
-	if b, ok := w.baseNamed(whole, to.Name, 0); ok {
+	if b, ok := p.baseNamed(whole, to.Name, 0); ok {
 		return placeOf(b, whole.Type, to)
 	}
 	return 0, fmt.Errorf("the object is a %s, which is no %s", whole.Type, to)
@@ -73,13 +72,13 @@ func placeOf(b Value, from, to *Type) (addr.Run, error) {
 }
 
 // baseNamed is the base class of an object with exactly this name, the nearest one first.
-func (w *World) baseNamed(v Value, name string, depth int) (Value, bool) {
+func (r *Reader) baseNamed(v Value, name string, depth int) (Value, bool) {
 	path, ok := basePath(v.Type, name, depth)
 	if !ok {
 		return Value{}, false
 	}
 	for i := range path {
-		v = w.Member(v, &path[i])
+		v = r.Member(v, &path[i])
 	}
 	return v, true
 }
@@ -109,24 +108,19 @@ func basePath(t *Type, name string, depth int) ([]Field, bool) {
 // complete is the whole object around a base class at an address. The virtual table says
 // which one it is (Itanium C++ ABI, section 2.5.2): the word at -16 is the offset to the
 // top of the object, and the table's symbol names its class.
-func (w *World) complete(at addr.Run) (Value, error) {
-	table, err := w.ReadUint(at, 8)
+func (p *Program) complete(at addr.Run) (Value, error) {
+	class, table, err := p.virtualTable(at)
 	if err != nil {
 		return Value{}, err
 	}
-	name := ""
-	if w.Symbol != nil {
-		name, _, _ = w.Symbol(addr.Run(table))
+	if class == "" {
+		return Value{}, fmt.Errorf("no virtual table at %#x tells what the object at %v is", uint64(table), at)
 	}
-	class, ok := strings.CutPrefix(name, "vtable for ")
-	if !ok {
-		return Value{}, fmt.Errorf("no virtual table at %#x tells what the object at %v is", table, at)
-	}
-	top, err := w.ReadUint(addr.Run(table)-16, 8)
+	top, err := p.ReadUint(table-16, 8)
 	if err != nil {
 		return Value{}, err
 	}
-	t := lookup{w: w}.typeNamed(0, class)
+	t := p.Named(class)
 	if t == nil || t.classType() == nil {
 		return Value{}, fmt.Errorf("the object is a %s, which debug information does not describe", class)
 	}

@@ -42,8 +42,8 @@ func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	if fn = e.w.unref(fn); fn.Type.Strip().Kind == Pointer {
-		if fn, err = e.w.Deref(fn); err != nil {
+	if fn = e.prog.unref(fn); fn.Type.Strip().Kind == Pointer {
+		if fn, err = e.prog.Deref(fn); err != nil {
 			return Value{}, err
 		}
 	}
@@ -91,9 +91,9 @@ func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
 			rax, _ := after.Regs.Get(unwind.RAX)
 			out = MemoryValue(ret, addr.Run(rax))
 		default:
-			out = e.w.assemble(e.w.module(frame.Module), after, nil, ret, pieces)
+			out = (&locator{mod: e.prog.module(frame.Module), frame: after}).assemble(ret, pieces)
 		}
-		b, err := e.w.Bytes(out)
+		b, err := e.prog.Bytes(out)
 		out = Value{Type: ret, data: b}
 		return err
 	})
@@ -107,7 +107,7 @@ func described(fn *Type) bool { return fn.die.Valid() && fn.lang != dwarf.LangAs
 // implementation is the module of a function, and its address: that which its resolver
 // tells, if it has one (STT_GNU_IFUNC).
 func (e *evaluator) implementation(at addr.Run) (Module, addr.Run, error) {
-	for _, m := range e.w.Modules() {
+	for _, m := range e.prog.Modules() {
 		fn, ok := m.Obj.FunctionAt(at.File(m.Bias))
 		if !ok {
 			continue
@@ -165,7 +165,7 @@ func (e *evaluator) parameters(fn *Type) (list []*Type, open bool) {
 			if w.Depth == 1 {
 				switch w.DIE.Tag() {
 				case dwarf.TagFormalParameter:
-					list = append(list, fn.mod.typeOf(e.w, w.DIE))
+					list = append(list, fn.mod.typeOf(w.DIE))
 				case dwarf.TagUnspecifiedParams:
 					open = true
 				}
@@ -189,10 +189,10 @@ func (e *evaluator) argument(c *Call, v Value, to *Type) error {
 			return e.reference(c, v, s)
 		}
 	}
-	v = e.w.unref(v)
+	v = e.prog.unref(v)
 	if v.Type.Strip().Kind == Array {
 		if _, inMemory := v.Addr(); !inMemory { // a text as typed
-			b, err := e.w.Bytes(v)
+			b, err := e.prog.Bytes(v)
 			c.General = append(c.General, Argument{Data: b})
 			return err
 		}
@@ -219,7 +219,7 @@ func (e *evaluator) argument(c *Call, v Value, to *Type) error {
 	if s.Kind == Base && s.Enc == encFloat {
 		return e.floating(c, v, s)
 	}
-	n, err := e.w.Uint(v)
+	n, err := e.prog.Uint(v)
 	c.General = append(c.General, Argument{N: n})
 	return err
 }
@@ -229,14 +229,14 @@ func (e *evaluator) floating(c *Call, v Value, t *Type) error {
 	if t.Size() > 8 {
 		return fmt.Errorf("a %s is not passed", t)
 	}
-	b, err := e.w.Bytes(v)
+	b, err := e.prog.Bytes(v)
 	c.Vector = append(c.Vector, b)
 	return err
 }
 
 // reference appends the address of what a parameter refers to.
 func (e *evaluator) reference(c *Call, v Value, ref *Type) error {
-	v = e.w.unref(v)
+	v = e.prog.unref(v)
 	if a, ok := v.Addr(); ok {
 		c.General = append(c.General, Argument{N: uint64(a)})
 		return nil
@@ -245,7 +245,7 @@ func (e *evaluator) reference(c *Call, v Value, ref *Type) error {
 	if err != nil {
 		return err
 	}
-	b, err := e.w.Bytes(v)
+	b, err := e.prog.Bytes(v)
 	c.General = append(c.General, Argument{Data: b})
 	return err
 }

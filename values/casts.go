@@ -29,13 +29,9 @@ func (p *parser) namedCast() (*node, error) {
 		return nil, err
 	}
 	if word == "reinterpret_cast" && ty.Strip().Kind == Pointer {
-		a = &node{op: nodeCast, a: a, typ: voidPointer(ty)}
+		a = &node{op: nodeCast, a: a, typ: ty.prog.voidPointer()}
 	}
 	return &node{op: nodeCast, a: a, typ: ty}, nil
-}
-
-func voidPointer(t *Type) *Type {
-	return (&Type{Kind: Void, Name: "void", w: t.w, size: 1}).PointerTo()
 }
 
 // arrayPointer reports whether (*)[N] begins here.

@@ -280,7 +280,7 @@ func copies(t *Type, fn dwarf.DIE, name string) bool {
 			return
 		}
 		taken++
-		if p := t.mod.typeOf(t.w, d).Strip(); p.Kind == Reference || p.Kind == RvalueReference {
+		if p := t.mod.typeOf(d).Strip(); p.Kind == Reference || p.Kind == RvalueReference {
 			same = p.Elem().Strip() == t.Strip()
 		}
 	})

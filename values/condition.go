@@ -23,33 +23,33 @@ func (w *World) word(name string) (Value, bool) {
 	case x.Address:
 		return Number(w.voidPointer(), x.N), true
 	case x.Int:
-		return Number(baseType(w, "int", 4, encSigned), x.N), true
+		return Number(w.cType("int"), x.N), true
 	}
-	return Number(baseType(w, "unsigned long", 8, encUnsigned), x.N), true
+	return Number(w.cType("unsigned long"), x.N), true
 }
 
 // Holds reports whether an expression has a value other than zero. A name that the
 // program has not got in the frame may be one of the Words.
 func (w *World) Holds(f *Frame, src string) (bool, error) {
-	e := &evaluator{lookup: lookup{w, f}, bare: true}
-	v, err := e.compute(src)
-	if err != nil {
-		return false, err
-	}
-	if err := w.Unreadable(v); err != nil {
-		return false, err
-	}
-	return e.isTrue(v)
+	e := w.evaluator(f)
+	e.bare = true
+	return e.holds(src)
 }
 
 // True reports whether an expression that may assign has a value other than zero.
 func (w *World) True(f *Frame, src string) (bool, error) {
-	e := &evaluator{lookup: lookup{w, f}, assign: true, calls: true}
+	e := w.evaluator(f)
+	e.assign, e.calls = true, true
+	return e.holds(src)
+}
+
+// holds reports whether an expression has a value other than zero.
+func (e *evaluator) holds(src string) (bool, error) {
 	v, err := e.compute(src)
 	if err != nil {
 		return false, err
 	}
-	if err := w.Unreadable(v); err != nil {
+	if err := e.prog.Unreadable(v); err != nil {
 		return false, err
 	}
 	return e.isTrue(v)
@@ -63,7 +63,8 @@ var errAssigns = errors.New("= changes the program: use set var, or == to compar
 // its names there, a *NoSymbolError, or it calls a function. That a value cannot be read is
 // no error.
 func (w *World) Check(f *Frame, src string) error {
-	e := &evaluator{lookup: lookup{w, f}, bare: true}
+	e := w.evaluator(f)
+	e.bare = true
 	n, err := parse(src, e)
 	if err != nil {
 		return err

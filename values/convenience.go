@@ -13,13 +13,13 @@ import (
 var errNoRegister = errors.New("no such register")
 
 // void is the value of a convenience variable that nothing was assigned to.
-func (w *World) void() Value {
-	return Value{Type: &Type{Kind: Void, Name: "void", w: w, lang: dwarf.LangC}}
+func (p *Program) void() Value {
+	return Value{Type: &Type{Kind: Void, Name: "void", prog: p, lang: dwarf.LangC}}
 }
 
 // voidPointer is C's void *.
-func (w *World) voidPointer() *Type {
-	return (&Type{Kind: Void, Name: "void", w: w, size: 1, lang: dwarf.LangC}).PointerTo()
+func (p *Program) voidPointer() *Type {
+	return (&Type{Kind: Void, Name: "void", prog: p, size: 1, lang: dwarf.LangC}).PointerTo()
 }
 
 // IsVoid reports whether the value is that of nothing.
@@ -65,10 +65,10 @@ func (w *World) setVar(name string, v Value) {
 // Examined sets $_ to an address that was shown, and $__ to what was there. size is
 // that of one unit; a unit of no number size is a char.
 func (w *World) Examined(at addr.Run, size int, b []byte) {
-	names := map[int]string{1: "char", 2: "short", 4: "int", 8: "long"}
-	t := baseType(w, "char", 1, encSignedChar)
-	if name := names[size]; size > 1 && name != "" {
-		t = baseType(w, name, int64(size), encSigned)
+	names := map[int]string{2: "short", 4: "int", 8: "long"}
+	t := w.Char()
+	if name := names[size]; name != "" {
+		t = w.cType(name)
 	}
 	w.setVar("_", Number(t.PointerTo(), uint64(at)))
 	v := MemoryValue(t, at)
@@ -87,7 +87,7 @@ type Named struct {
 // Conveniences are the convenience variables that have a value, those that the user has
 // set first, each by name. words are the debugger's.
 func (w *World) Conveniences(words []string) []Named {
-	e := &evaluator{lookup: lookup{w, nil}}
+	e := w.evaluator(nil)
 	var out []Named
 	for name, v := range w.vars {
 		out = append(out, Named{name, v})
@@ -114,13 +114,13 @@ func (w *World) Conveniences(words []string) []Named {
 // signalInfoType is siginfo_t of Linux on x86-64, as gdb names its members
 // (include/uapi/asm-generic/siginfo.h).
 func (w *World) signalInfoType() *Type {
-	i := baseType(w, "int", 4, encSigned)
-	u := baseType(w, "unsigned int", 4, encUnsigned)
-	l := baseType(w, "long", 8, encSigned)
-	short := baseType(w, "short", 2, encSigned)
+	i := w.cType("int")
+	u := w.cType("unsigned int")
+	l := w.cType("long")
+	short := w.cType("short")
 	pointer := w.voidPointer()
 	aggregate := func(tag dwarf.Tag, name string, size int64, fields ...Field) *Type {
-		return &Type{Kind: Struct, Tag: tag, Name: name, size: size, w: w, full: true, lang: dwarf.LangC, fields: fields}
+		return &Type{Kind: Struct, Tag: tag, Name: name, size: size, prog: &w.Program, full: true, lang: dwarf.LangC, fields: fields}
 	}
 	at := func(off int64, name string, t *Type) Field { return Field{Name: name, Type: t, Offset: off} }
 	structure := func(size int64, fields ...Field) *Type { return aggregate(dwarf.TagStructureType, "", size, fields...) }

@@ -2,13 +2,28 @@
 // C++ and Rust: what a name means there, where DWARF says its value is, and how gdb
 // would print it.
 //
-// In a nutshell: a [World] knows modules and memory, a [Frame] is one frame of a
-// stack with its registers. [World.Locals] and [World.Args] list a frame's variables,
-// [World.Eval] computes an expression in it, and [World.Format] makes text of the
+// In a nutshell: a [Program] knows modules and memory, a [Frame] is one frame of a
+// stack with its registers. [Program.Locals] and [Program.Args] list a frame's variables,
+// [World.Eval] computes an expression in it, and [Program.Format] makes text of the
 // result. A [Value] is in memory, in a register, in pieces of both, or nowhere: then
 // it is a constant of the debug information. A [Reader] reads values, their members and
 // what they point to. For a value of a library, formatting asks the table of [Printers]
-// of the World for a [Printer], which describes the value's contents as a [Display].
+// of the Program for a [Printer], which describes the value's contents as a [Display].
+//
+// # Parts
+//
+// In this order, each asks those before it:
+//
+//	Reader      memory, the bytes and numbers of values, their members
+//	Type        what debug information says about a type; knows its Program
+//	Frame       registers, scopes, and the code around a frame
+//	locator     where DWARF says that a variable is, and the value that is there
+//	Program     modules, types and symbols; what printers ask for by a Type
+//	lookup      what a name means in a frame: variables, functions, types
+//	formatter   text of a value
+//	evaluator   expressions in a frame
+//	World       what consumers ask, and what expressions can do beside reading: write,
+//	            call, name the debugger's numbers and the values of before
 //
 // Neither the files nor the inferior's memory is trusted. Steps of DWARF expressions,
 // bytes of values and elements of texts are bounded, and containers with circular links

@@ -123,7 +123,7 @@ func (l *locator) inCaller(caller *Frame, unit *dwarf.Unit, expr []byte) (dwop.N
 	if err != nil {
 		return dwop.Num{}, err
 	}
-	in.mod, in.unit = l.w.module(caller.Module), unit
+	in.mod, in.unit = l.mod.prog.module(caller.Module), unit
 	return in.value(expr)
 }
 

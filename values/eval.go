@@ -15,6 +15,7 @@ import (
 // An evaluator computes an expression in a frame.
 type evaluator struct {
 	lookup
+	w *World
 	// assign allows the expression to change the program.
 	assign bool
 	calls  bool // functions of the program may be called
@@ -22,6 +23,11 @@ type evaluator struct {
 	typesOnly bool
 	bare      bool // names that the program has not got may be Words
 	depth     int
+}
+
+// evaluator is an evaluator in a frame.
+func (w *World) evaluator(f *Frame) *evaluator {
+	return &evaluator{lookup: lookup{&w.Program, f}, w: w}
 }
 
 // Eval computes an expression without changing anything. A nil frame knows statics
@@ -32,7 +38,8 @@ func (w *World) Eval(f *Frame, src string) (Value, error) { return w.eval(f, src
 func (w *World) Assign(f *Frame, src string) (Value, error) { return w.eval(f, src, true) }
 
 func (w *World) eval(f *Frame, src string, assign bool) (Value, error) {
-	e := &evaluator{lookup: lookup{w, f}, assign: assign, calls: true}
+	e := w.evaluator(f)
+	e.assign, e.calls = assign, true
 	return e.compute(src)
 }
 
@@ -52,7 +59,8 @@ func (e *evaluator) compute(src string) (Value, error) {
 // EvalType is the type of an expression, or the type that the expression names;
 // isType says which.
 func (w *World) EvalType(f *Frame, src string) (t *Type, isType bool, err error) {
-	e := &evaluator{lookup: lookup{w, f}, typesOnly: true}
+	e := w.evaluator(f)
+	e.typesOnly = true
 	n, err := parse(src, e)
 	if err != nil {
 		return nil, false, err
@@ -80,18 +88,18 @@ func (e *evaluator) rust() bool { return e.f.language() == "rust" }
 
 func (e *evaluator) truth(b bool) Value {
 	if e.f.language() == "c" {
-		return Number(baseType(e.w, "int", 4, encSigned), truth(b))
+		return Number(e.prog.cType("int"), truth(b))
 	}
-	return Number(baseType(e.w, "bool", 1, encBoolean), truth(b))
+	return Number(e.prog.cType("bool"), truth(b))
 }
 
 func (e *evaluator) int() *Type {
 	if e.f.language() == "rust" {
-		t := baseType(e.w, "i32", 4, encSigned)
+		t := baseType(e.prog, "i32", 4, encSigned)
 		t.lang = dwarf.LangRust
 		return t
 	}
-	return baseType(e.w, "int", 4, encSigned)
+	return e.prog.cType("int")
 }
 
 // eval computes an operand. Its type has to be known.
@@ -123,9 +131,9 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		return e.number(n.text)
 	case nodeChar:
 		r, err := charOf(n.text)
-		return Number(baseType(e.w, "char", 1, encSignedChar), uint64(r)), err
+		return Number(e.prog.cType("char"), uint64(r)), err
 	case nodeString:
-		t := baseType(e.w, "char", 1, encSignedChar).ArrayOf(int64(len(n.text) + 1))
+		t := e.prog.cType("char").ArrayOf(int64(len(n.text) + 1))
 		return Value{Type: t, data: append([]byte(n.text), 0)}, nil
 	case nodeDollar:
 		return e.dollar(n.text)
@@ -134,7 +142,7 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	case nodeSizeof:
 		return e.sizeof(n)
 	case nodeAlignof:
-		return Number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(n.typ.Alignment())), nil
+		return Number(e.prog.cType("unsigned long"), uint64(n.typ.Alignment())), nil
 	case nodeInFile:
 		return e.inFile(n.text, n.a.text)
 	case nodeUnary:
@@ -202,7 +210,7 @@ func (e *evaluator) sizeof(n *node) (Value, error) {
 	if s := t.Strip(); s.Kind == Reference || s.Kind == RvalueReference {
 		t = s.Elem()
 	}
-	return Number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(t.Size())), nil
+	return Number(e.prog.cType("unsigned long"), uint64(t.Size())), nil
 }
 
 // integer reads a number of C: its value and suffix.
@@ -230,9 +238,9 @@ func (e *evaluator) number(s string) (Value, error) {
 	n, suffix, err := integer(s)
 	if err != nil {
 		text := s
-		t := baseType(e.w, "double", 8, encFloat)
+		t := e.prog.cType("double")
 		if !strings.HasPrefix(s, "0x") && strings.HasSuffix(strings.ToLower(s), "f") {
-			text, t = s[:len(s)-1], baseType(e.w, "float", 4, encFloat)
+			text, t = s[:len(s)-1], e.prog.cType("float")
 		}
 		f, ferr := strconv.ParseFloat(text, 64)
 		if ferr != nil {
@@ -244,12 +252,12 @@ func (e *evaluator) number(s string) (Value, error) {
 	unsigned := strings.Contains(suffix, "u")
 	switch {
 	case strings.Contains(suffix, "l") || n > math.MaxUint32 || n > math.MaxInt32 && !unsigned:
-		t = baseType(e.w, "long", 8, encSigned)
+		t = e.prog.cType("long")
 		if unsigned || n > math.MaxInt64 {
-			t = baseType(e.w, "unsigned long", 8, encUnsigned)
+			t = e.prog.cType("unsigned long")
 		}
 	case unsigned:
-		t = baseType(e.w, "unsigned int", 4, encUnsigned)
+		t = e.prog.cType("unsigned int")
 	}
 	return Number(t, n), nil
 }
@@ -271,7 +279,7 @@ func (e *evaluator) dollar(name string) (Value, error) {
 	}
 	v, err := e.register(name)
 	if errors.Is(err, errNoRegister) {
-		return e.w.void(), nil
+		return e.prog.void(), nil
 	}
 	return v, err
 }
@@ -279,7 +287,7 @@ func (e *evaluator) dollar(name string) (Value, error) {
 func (e *evaluator) history(n int, text string) (Value, error) {
 	if n < 1 || n > len(e.w.History) {
 		if len(e.w.History) == 0 && strings.Trim(text, "$") == "" {
-			return Value{Type: &Type{Kind: Void, Name: "void", w: e.w}}, nil
+			return e.prog.void(), nil
 		}
 		return Value{}, fmt.Errorf("%s: the history has %d values", text, len(e.w.History))
 	}
@@ -296,7 +304,7 @@ func (e *evaluator) name(name string) (Value, error) {
 			return v, nil
 		}
 		if this, ok := e.this(); ok && name != "this" {
-			if v, err := e.w.memberNamed(this, name); err == nil {
+			if v, err := e.prog.memberNamed(this, name); err == nil {
 				return v, nil
 			}
 		}
@@ -341,7 +349,7 @@ func (e *evaluator) localOf(function, name string) (Value, bool) {
 	f := e.f
 	for n := 0; f != nil && n < maxCallers; n++ {
 		if s, err := f.scope(); err == nil && scope.Describe(s.Blocks[len(s.Blocks)-1]).Name == function {
-			return lookup{e.w, f}.local(name)
+			return lookup{e.prog, f}.local(name)
 		}
 		if f.Caller == nil {
 			break
@@ -354,7 +362,7 @@ func (e *evaluator) localOf(function, name string) (Value, bool) {
 // inFile is a variable or function of the unit of that source file, or a variable of the
 // function of that name.
 func (e *evaluator) inFile(file, name string) (Value, error) {
-	for _, m := range e.w.modules(e.f) {
+	for _, m := range e.prog.modules(e.f) {
 		here := []string{""}
 		for _, d := range slices.Concat(e.variablesNamed(m, m.placed(name), name, here), m.functionsNamed(name, here)) {
 			if unit := unitName(home(d.DIE)); unit == file || strings.HasSuffix(unit, "/"+file) {
@@ -373,18 +381,18 @@ func (e *evaluator) staticOf(outer, name string) (Value, bool) {
 	if t := e.typeNamed(0, outer); t != nil {
 		for _, f := range t.Strip().Fields() {
 			if f.Name == name && f.Static {
-				return e.w.staticMember(t.Strip(), &f)
+				return e.prog.staticMember(t.Strip(), &f)
 			}
 		}
 	}
-	for _, m := range e.w.modules(e.f) {
+	for _, m := range e.prog.modules(e.f) {
 		for _, fn := range m.Obj.FindFunctions(outer) {
 			for _, s := range m.Obj.DWARF.Scopes(fn.Low) {
 				if s.Blocks[len(s.Blocks)-1].Off != s.Physical.Off {
 					continue
 				}
 				if d, ok := staticIn(s.Physical, name); ok {
-					return e.w.valueOf(m, nil, d), true
+					return m.valueOf(nil, d), true
 				}
 			}
 		}

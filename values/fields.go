@@ -64,7 +64,7 @@ func (t *Type) signedEnum() bool {
 }
 
 func (t *Type) field(d dwarf.DIE) Field {
-	f := Field{die: d, Base: d.Tag() == dwarf.TagInheritance, Type: t.mod.typeOf(t.w, d)}
+	f := Field{die: d, Base: d.Tag() == dwarf.TagInheritance, Type: t.mod.typeOf(d)}
 	bigEndianOff, hasBig := int64(0), false
 	storage := int64(0)
 	it := d.Attrs()
@@ -164,4 +164,13 @@ func (t *Type) readVariants(d dwarf.DIE) *variantPart {
 		}
 	}
 	return p
+}
+
+// Constant is the value of a static member, if debug information has it.
+func (f *Field) Constant() (int64, bool) {
+	c, ok := f.die.Attr(dwarf.AtConstValue)
+	if !ok || c.IsString() || c.IsBlock() {
+		return 0, false
+	}
+	return c.Int(), true
 }

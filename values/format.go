@@ -38,7 +38,7 @@ const (
 
 // A formatter writes the text of one value.
 type formatter struct {
-	w     *World
+	prog  *Program
 	f     *Frame
 	o     Options
 	b     bytes.Buffer
@@ -47,7 +47,7 @@ type formatter struct {
 	virtual map[addr.Run]bool
 }
 
-func (w *World) formatter(f *Frame, o Options) *formatter {
+func (p *Program) formatter(f *Frame, o Options) *formatter {
 	if o.Elements <= 0 || o.Elements > MaxElements {
 		o.Elements = MaxElements
 	}
@@ -60,28 +60,28 @@ func (w *World) formatter(f *Frame, o Options) *formatter {
 	if o.Repeats <= 0 {
 		o.Repeats = MinRepeats - 1
 	}
-	return &formatter{w: w, f: f, o: o}
+	return &formatter{prog: p, f: f, o: o}
 }
 
 // Format is a value as `info locals` shows it.
-func (w *World) Format(f *Frame, v Value, o Options) string {
-	return w.format(f, v, o, false)
+func (p *Program) Format(f *Frame, v Value, o Options) string {
+	return p.format(f, v, o, false)
 }
 
 // FormatTop is a value as `print` shows it: pointers and references with their type.
-func (w *World) FormatTop(f *Frame, v Value, o Options) string {
-	return w.format(f, v, o, true)
+func (p *Program) FormatTop(f *Frame, v Value, o Options) string {
+	return p.format(f, v, o, true)
 }
 
-func (w *World) format(f *Frame, v Value, o Options, typed bool) string {
-	p := w.formatter(f, o)
-	p.top(v, typed)
-	if o.Width > 0 && !o.Pretty && utf8.RuneCount(p.b.Bytes()) > o.Width {
+func (p *Program) format(f *Frame, v Value, o Options, typed bool) string {
+	text := p.formatter(f, o)
+	text.top(v, typed)
+	if o.Width > 0 && !o.Pretty && utf8.RuneCount(text.b.Bytes()) > o.Width {
 		o.Pretty = true
-		p = w.formatter(f, o)
-		p.top(v, typed)
+		text = p.formatter(f, o)
+		text.top(v, typed)
 	}
-	return p.b.String()
+	return text.b.String()
 }
 
 func (p *formatter) write(s string) { p.b.WriteString(s) }
@@ -107,13 +107,13 @@ func (p *formatter) top(v Value, typed bool) {
 		return
 	}
 	t := v.Type.Strip()
-	if _, err := p.w.Bytes(v); v.lost != nil && t.Kind != Struct && t.Kind != Array && err != nil {
+	if _, err := p.prog.Bytes(v); v.lost != nil && t.Kind != Struct && t.Kind != Array && err != nil {
 		p.write(errorText(err))
 		return
 	}
 	switch t.Kind {
 	case Reference, RvalueReference:
-		if typed && !v.Type.Rust() && (p.o.Raw || !p.w.displayed(t.Elem().Strip())) {
+		if typed && !v.Type.Rust() && (p.o.Raw || !p.prog.displayed(t.Elem().Strip())) {
 			p.write("(" + v.Type.Unqualified().String() + ") ")
 		}
 		p.reference(v)
@@ -129,13 +129,13 @@ func (p *formatter) top(v Value, typed bool) {
 }
 
 func (p *formatter) reference(v Value) {
-	a, err := p.w.Uint(v)
+	a, err := p.prog.Uint(v)
 	if err != nil {
 		p.write(errorText(err))
 		return
 	}
 	target := MemoryValue(v.Type.Strip().Elem(), addr.Run(a))
-	if s := target.Type.Strip(); !p.o.Raw && p.w.displayed(s) { // gdb's printers look through references
+	if s := target.Type.Strip(); !p.o.Raw && p.prog.displayed(s) { // gdb's printers look through references
 		p.value(target)
 		return
 	}
@@ -197,10 +197,10 @@ func (p *formatter) codeAddr(a uint64) string {
 }
 
 func (p *formatter) symbol(a uint64) string {
-	if p.w.Symbol == nil || a == 0 {
+	if p.prog.Symbol == nil || a == 0 {
 		return ""
 	}
-	name, off, ok := p.w.Symbol(addr.Run(a))
+	name, off, ok := p.prog.Symbol(addr.Run(a))
 	switch {
 	case !ok:
 		return ""
@@ -217,7 +217,7 @@ func (p *formatter) structure(v Value, t *Type) {
 	}
 	p.depth++
 	defer func() { p.depth-- }()
-	v = p.w.Load(v)
+	v = p.prog.Load(v)
 	if !p.o.Raw {
 		if p.library(v, t) {
 			return
@@ -232,7 +232,7 @@ func (p *formatter) structure(v Value, t *Type) {
 		return
 	}
 	if n := t.Size(); v.place == inMemory && v.data == nil && n > 0 && n <= maxRead {
-		if _, err := p.w.ReadMemory(v.addr, int(n)); err != nil {
+		if _, err := p.prog.ReadMemory(v.addr, int(n)); err != nil {
 			p.write(errorText(err))
 			return
 		}
@@ -257,7 +257,7 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 			continue
 		}
 		if f.Base && f.Virtual {
-			if a, ok := p.w.Member(v, f).Addr(); ok {
+			if a, ok := p.prog.Member(v, f).Addr(); ok {
 				if p.virtual[a] {
 					continue
 				}
@@ -289,7 +289,7 @@ func (p *formatter) members(v Value, t *Type, braces bool) {
 		case f.Name != "":
 			p.write(f.Name + " = ")
 		}
-		p.value(p.w.Member(v, f))
+		p.value(p.prog.Member(v, f))
 	}
 	if own == 0 {
 		if n > 0 {
@@ -320,7 +320,7 @@ func (p *formatter) line(levels int) {
 // static writes a static member. A static member of a class that is of that class itself is
 // not written again inside of it.
 func (p *formatter) static(t *Type, f *Field) {
-	v, ok := p.w.staticMember(t, f)
+	v, ok := p.prog.staticMember(t, f)
 	switch {
 	case !ok:
 		p.write("<optimized out>")
@@ -340,7 +340,7 @@ func (p *formatter) array(v Value, t *Type) {
 		}
 		n = min(n, int64(p.o.Elements))
 	}
-	v = p.w.Load(v)
+	v = p.prog.Load(v)
 	if elem.textual() && p.o.Letter == 0 || p.o.Letter == 's' && elem.Size() == 1 {
 		p.chars(v, n, elem)
 		return
@@ -354,7 +354,7 @@ func (p *formatter) array(v Value, t *Type) {
 		return
 	}
 	if v.place == inMemory && v.data == nil { // an error is said once, not for each element
-		if _, err := p.w.ReadMemory(v.addr, int(min(max(size, 1), maxRead))); err != nil {
+		if _, err := p.prog.ReadMemory(v.addr, int(min(max(size, 1), maxRead))); err != nil {
 			p.write(errorText(err))
 			return
 		}
@@ -392,9 +392,9 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 		shown = true
 		e := at(i)
 		same := int64(1)
-		if b, err := p.w.Bytes(e); p.o.Repeats < MaxElements && (err == nil && len(b) > 0 || errors.Is(err, errLost)) {
+		if b, err := p.prog.Bytes(e); p.o.Repeats < MaxElements && (err == nil && len(b) > 0 || errors.Is(err, errLost)) {
 			for i+same < n && same < MaxElements {
-				next, other := p.w.Bytes(at(i + same))
+				next, other := p.prog.Bytes(at(i + same))
 				if (err == nil) != (other == nil) || string(next) != string(b) {
 					break
 				}
@@ -403,7 +403,7 @@ func (p *formatter) sequence(n int64, at func(int64) Value) {
 		}
 		p.value(e)
 		var me *MemoryError
-		if _, err := p.w.Bytes(e); errors.As(err, &me) && i > 0 {
+		if _, err := p.prog.Bytes(e); errors.As(err, &me) && i > 0 {
 			p.write("...") // what follows lies behind it, and cannot be read either
 			return
 		}

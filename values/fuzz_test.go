@@ -22,26 +22,26 @@ func FuzzExpression(f *testing.F) {
 	}
 	unit := &dwarf.Unit{Data: dwarf.New(dwarf.Sections{}, nil), Version: 5}
 	f.Fuzz(func(t *testing.T, expr []byte) {
-		w := &World{Reader: Reader{Mem: bytes.NewReader(make([]byte, 4096))}}
+		w := &World{Program: Program{Reader: Reader{Mem: bytes.NewReader(make([]byte, 4096))}}}
 		frame := &Frame{CFA: 2048}
 		for r := unwind.RAX; r <= unwind.RIP; r++ {
 			frame.Regs.Set(r, uint64(r)*100)
 		}
 		steps := 0
-		l := locator{w: w, mod: &modState{}, frame: frame, unit: unit, steps: &steps}
+		l := locator{mod: &modState{prog: &w.Program}, frame: frame, unit: unit, steps: &steps}
 		pieces, err := l.locate(expr)
 		if steps > maxSteps+1 {
 			t.Fatalf("%d steps", steps)
 		}
 		if err == nil {
-			v := w.assemble(&modState{}, frame, unit, baseType(w, "long", 8, encSigned), pieces)
+			v := l.assemble(w.cType("long"), pieces)
 			w.FormatTop(nil, v, Options{})
 		}
 	})
 }
 
 // noTypes knows the types of C that every program has.
-type noTypes struct{ w *World }
+type noTypes struct{ prog *Program }
 
 func (noTypes) rust() bool { return true }
 
@@ -49,7 +49,7 @@ func (n noTypes) typeFor(tag dwarf.Tag, name string) *Type {
 	if tag != 0 {
 		return nil
 	}
-	return lookup{w: n.w}.builtin(name)
+	return lookup{prog: n.prog}.builtin(name)
 }
 
 // FuzzParse feeds the parser, and computes what it accepts without a program.
@@ -61,8 +61,8 @@ func FuzzParse(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		w := &World{Reader: Reader{Mem: bytes.NewReader(make([]byte, 4096))}}
-		parse(src, noTypes{w})
+		w := &World{Program: Program{Reader: Reader{Mem: bytes.NewReader(make([]byte, 4096))}}}
+		parse(src, noTypes{&w.Program})
 		if v, err := w.Eval(nil, src); err == nil {
 			if text := w.FormatTop(nil, v, Options{Elements: 200}); len(text) > 2*MaxText {
 				t.Fatalf("%d bytes of text", len(text))

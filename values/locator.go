@@ -23,7 +23,7 @@ var errLost = dwop.ErrLost
 // A locator computes expressions of a unit in a frame. It implements the interfaces by
 // which a dwop.Machine asks for what they refer to.
 type locator struct {
-	w     *World
+	prog  *Program
 	mod   *modState
 	frame *Frame // nil: static storage only
 	unit  *dwarf.Unit
@@ -78,7 +78,7 @@ func (l *locator) Register(reg uint64) (uint64, error) {
 }
 
 // Load implements dwop.Context.
-func (l *locator) Load(at addr.Run, size int) (uint64, error) { return l.w.ReadUint(at, size) }
+func (l *locator) Load(at addr.Run, size int) (uint64, error) { return l.mod.prog.ReadUint(at, size) }
 
 // FrameBase implements dwop.Variables. The frame base is an expression, too (DWARF 5,
 // section 3.3.5).
@@ -133,10 +133,10 @@ func (l *locator) Object() (addr.Run, error) {
 
 // ThreadLocal implements dwop.Variables.
 func (l *locator) ThreadLocal(offset uint64) (addr.Run, error) {
-	if l.w.TLS == nil {
+	if l.mod.prog.TLS == nil {
 		return 0, errors.New("thread-local storage: no thread to look at")
 	}
-	return l.w.TLS(l.mod.Module, offset)
+	return l.mod.prog.TLS(l.mod.Module, offset)
 }
 
 // Indexed implements dwop.Variables.

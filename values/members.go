@@ -19,7 +19,7 @@ func (e *evaluator) address(v Value) (addr.Run, error) {
 	case Struct:
 		return 0, fmt.Errorf("a value of type %s is no address", v.Type)
 	}
-	n, err := e.w.Uint(v)
+	n, err := e.prog.Uint(v)
 	return addr.Run(n), err
 }
 
@@ -35,25 +35,25 @@ func (w *World) Address(f *Frame, src string) (addr.Run, error) {
 			return a, nil
 		}
 	}
-	return (&evaluator{lookup: lookup{w, f}}).address(v)
+	return w.evaluator(f).address(v)
 }
 
 func (e *evaluator) member(v Value, name string, arrow bool) (Value, error) {
-	v = e.w.unref(v)
+	v = e.prog.unref(v)
 	if t := v.Type.Strip(); t.Kind == Pointer { // gdb takes . for -> too
 		var err error
-		if v, err = e.w.Deref(v); err != nil {
+		if v, err = e.prog.Deref(v); err != nil {
 			return Value{}, err
 		}
-		v = e.w.unref(v)
+		v = e.prog.unref(v)
 	} else if arrow && t.Kind == Struct {
-		if p, ok := e.w.smartPointer(v); ok {
+		if p, ok := v.smartPointer(); ok {
 			return e.member(p, name, true)
 		}
 	}
-	m, err := e.w.memberNamed(v, name)
+	m, err := e.prog.memberNamed(v, name)
 	if err != nil && v.Type.Rust() { // Rust's . looks through smart pointers
-		if p, ok := e.w.smartPointer(v); ok {
+		if p, ok := v.smartPointer(); ok {
 			return e.member(p, name, true)
 		}
 	}
@@ -61,20 +61,20 @@ func (e *evaluator) member(v Value, name string, arrow bool) (Value, error) {
 }
 
 // staticMember finds the definition of a static member.
-func (w *World) staticMember(t *Type, f *Field) (Value, bool) {
+func (p *Program) staticMember(t *Type, f *Field) (Value, bool) {
 	if c, ok := f.die.Attr(dwarf.AtConstValue); ok {
 		return constant(f.Type, c), true
 	}
 	for _, d := range f.Type.mod.names().Variables(f.Name) {
 		if n := named(d); n.Off == f.die.Off && n.Unit == f.die.Unit {
-			return w.valueOf(f.Type.mod, nil, d), true
+			return f.Type.mod.valueOf(nil, d), true
 		}
 	}
 	if t.Name == "" {
 		return Value{}, false
 	}
-	statics := lookup{w: w}
-	for _, m := range w.modules(nil) {
+	statics := lookup{prog: p}
+	for _, m := range p.modules(nil) {
 		if list := statics.variablesNamed(m, m.placed(f.Name), t.Name+"::"+f.Name, []string{""}); len(list) > 0 {
 			return statics.entityValue(m, list[0]), true
 		}
@@ -83,11 +83,11 @@ func (w *World) staticMember(t *Type, f *Field) (Value, bool) {
 }
 
 func (e *evaluator) index(a, i Value) (Value, error) {
-	a, i = e.w.unref(a), e.w.unref(i)
-	if p := e.w.printer(a.Type.Strip()); p != nil && p.Keyed {
+	a, i = e.prog.unref(a), e.prog.unref(i)
+	if p := a.printer(); p != nil && p.Keyed {
 		return e.keyed(a, i)
 	}
-	n, err := e.w.Uint(i)
+	n, err := e.prog.Uint(i)
 	if err != nil {
 		return Value{}, err
 	}
@@ -110,9 +110,9 @@ func (e *evaluator) index(a, i Value) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		return e.w.Deref(p)
+		return e.prog.Deref(p)
 	case Struct:
-		if v, ok := e.w.element(a, int64(n)); ok {
+		if v, ok := a.element(int64(n)); ok {
 			return v, nil
 		}
 	}
@@ -121,7 +121,7 @@ func (e *evaluator) index(a, i Value) (Value, error) {
 
 // repeat is gdb's a@n, an array of n values that begins at a.
 func (e *evaluator) repeat(a, n Value) (Value, error) {
-	count, err := e.w.Uint(n)
+	count, err := e.prog.Uint(n)
 	if err != nil {
 		return Value{}, err
 	}

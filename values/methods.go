@@ -53,7 +53,7 @@ func (e *evaluator) call(n *node) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		args = append(args, e.w.unref(x))
+		args = append(args, e.prog.unref(x))
 	}
 	return e.method(v, n.a.text, args)
 }
@@ -61,27 +61,27 @@ func (e *evaluator) call(n *node) (Value, error) {
 // object is the object whose member function is called. arrow says that it is behind a
 // pointer.
 func (e *evaluator) object(v Value, arrow bool) (Value, error) {
-	v = e.w.unref(v)
+	v = e.prog.unref(v)
 	t := v.Type.Strip()
 	if t.Kind == Pointer || arrow && t.Kind == Struct {
-		target, err := e.w.Deref(v)
-		return e.w.unref(target), err
+		target, err := e.prog.Deref(v)
+		return e.prog.unref(target), err
 	}
 	return v, nil
 }
 
 // method is the result of a member function.
 func (e *evaluator) method(v Value, name string, args []Value) (Value, error) {
-	p := e.w.printer(v.Type.Strip())
+	p := v.printer()
 	if p == nil {
 		return Value{}, errCalls
 	}
-	if err := e.w.Unreadable(v); err != nil {
+	if err := e.prog.Unreadable(v); err != nil {
 		return Value{}, err
 	}
-	v = e.w.Load(v)
+	v = e.prog.Load(v)
 	if p.Method != nil && len(args) == 0 {
-		if out, err, ok := p.Method(&e.w.Reader, v, name); ok {
+		if out, err, ok := p.Method(&e.prog.Reader, v, name); ok {
 			return out, err
 		}
 	}
@@ -107,7 +107,7 @@ func (e *evaluator) method(v Value, name string, args []Value) (Value, error) {
 		}
 	}
 	if v.Type.Rust() { // the method of what a smart pointer points to
-		if ptr, ok := e.w.smartPointer(v); ok {
+		if ptr, ok := v.smartPointer(); ok {
 			target, err := e.object(ptr, true)
 			if err != nil {
 				return Value{}, err
@@ -120,7 +120,7 @@ func (e *evaluator) method(v Value, name string, args []Value) (Value, error) {
 
 // size is a number of elements.
 func (e *evaluator) size(n int64) Value {
-	return Number(baseType(e.w, "unsigned long", 8, encUnsigned), uint64(n))
+	return Number(e.prog.cType("unsigned long"), uint64(n))
 }
 
 // properties are the functions that the description of a value answers.
@@ -133,13 +133,13 @@ func (e *evaluator) property(p *Printer, v Value, name string) (out Value, err e
 		if p.Pointer == nil {
 			return Value{}, nil, false
 		}
-		out, ok = p.Pointer(&e.w.Reader, v)
+		out, ok = p.Pointer(&e.prog.Reader, v)
 		return out, nil, ok
 	}
 	if p.Display == nil || !slices.Contains(properties, name) {
 		return Value{}, nil, false
 	}
-	d, ok := e.w.Describe(v)
+	d, ok := e.prog.Describe(v)
 	if !ok {
 		return Value{}, fmt.Errorf("the bytes are none of a valid %s", v.Type), true
 	}
@@ -153,7 +153,7 @@ func (e *evaluator) property(p *Printer, v Value, name string) (out Value, err e
 	case "empty", "is_empty":
 		return e.truth(n == 0), nil, counted
 	case "data", "c_str", "as_str", "as_ptr":
-		out, ok = e.w.storage(&d)
+		out, ok = d.storage()
 		return out, nil, ok
 	case "front", "first":
 		out, err = e.end(&d, 0)
@@ -179,7 +179,7 @@ func (d *Display) count() (int64, bool) {
 }
 
 // storage is a pointer to the first element of a container with its elements in a row.
-func (w *World) storage(d *Display) (Value, bool) {
+func (d *Display) storage() (Value, bool) {
 	switch {
 	case d.Text != nil && d.Text.Addr != 0 && d.Text.Elem != nil:
 		return Number(d.Text.Elem.PointerTo(), uint64(d.Text.Addr)), true
@@ -227,7 +227,7 @@ func (e *evaluator) end(d *Display, i int64) (Value, error) {
 func (e *evaluator) character(t *Text, i int64) (Value, error) {
 	elem := t.Elem
 	if elem == nil {
-		elem = baseType(e.w, "u8", 1, encUnsigned)
+		elem = baseType(e.prog, "u8", 1, encUnsigned)
 	}
 	size := elem.Size()
 	if t.Data == nil {
@@ -241,11 +241,11 @@ func (e *evaluator) character(t *Text, i int64) (Value, error) {
 
 // elementAt is element i, which has to be there.
 func (e *evaluator) elementAt(v, i Value) (Value, error) {
-	n, err := e.w.Uint(i)
+	n, err := e.prog.Uint(i)
 	if err != nil {
 		return Value{}, err
 	}
-	d, ok := e.w.Describe(v)
+	d, ok := e.prog.Describe(v)
 	if !ok {
 		return e.index(v, i)
 	}
@@ -259,7 +259,7 @@ var errNoKey = errors.New("no element has this key")
 
 // keyed is the element of a map or set with a key.
 func (e *evaluator) keyed(v, key Value) (Value, error) {
-	d, ok := e.w.Describe(v)
+	d, ok := e.prog.Describe(v)
 	if !ok {
 		return Value{}, fmt.Errorf("a value of type %s has no elements", v.Type)
 	}
@@ -313,53 +313,54 @@ type key struct {
 
 // keyOf is the key in a value: a text, a number or a pointer.
 func (e *evaluator) keyOf(v Value) (key, error) {
-	v = e.w.unref(v)
+	v = e.prog.unref(v)
 	t := v.Type.Strip()
-	if d, ok := e.w.Describe(v); ok && d.Text != nil {
-		data, err := e.w.textOf(d.Text)
+	if d, ok := e.prog.Describe(v); ok && d.Text != nil {
+		data, err := e.prog.textOf(d.Text)
 		return key{true, data}, err
 	}
 	switch {
 	case t.Kind == Array && t.Row().textual():
-		b, err := e.w.Bytes(v)
+		b, err := e.prog.Bytes(v)
 		if i := zeroAt(b, int(max(t.Row().Size(), 1))); i >= 0 {
 			b = b[:i]
 		}
 		return key{true, b}, err
 	case t.isFloat():
-		f, err := e.w.float(v)
+		f, err := e.prog.float(v)
 		return key{false, encodeUint(floatBits(f, 8), 8)}, err
 	case t.isInteger() || t.Kind == Pointer:
-		n, err := e.w.Uint(v)
+		n, err := e.prog.Uint(v)
 		return key{false, encodeUint(n, 8)}, err
 	}
 	return key{}, fmt.Errorf("keys of type %s are not compared", v.Type)
 }
 
-// textOf is the characters of a text.
-func (w *World) textOf(t *Text) ([]byte, error) {
-	if t.Data != nil {
-		return t.Data, nil
-	}
-	width := uint64(1)
-	if t.Elem != nil {
-		width = uint64(max(t.Elem.Size(), 1))
-	}
-	if t.Len > maxRead/width {
-		return nil, fmt.Errorf("text of %d characters", t.Len)
-	}
-	return w.ReadMemory(t.Addr, int(t.Len*width))
-}
-
 // Describe is the description of a value by its printer. It reports false if there is none.
 func (r *Reader) Describe(v Value) (Display, bool) {
-	t := v.Type.Strip()
-	if t.w == nil {
-		return Display{}, false
-	}
-	p := t.w.printer(t)
+	p := v.printer()
 	if p == nil || p.Display == nil {
 		return Display{}, false
 	}
 	return p.Display(r, r.Load(v))
+}
+
+// Ends is the first or the last element of a container.
+func (r *Reader) Ends(v Value, last bool) (Value, error) {
+	d, ok := r.Describe(v)
+	if !ok {
+		return Value{}, errCalls
+	}
+	if d.Err != nil {
+		return Value{}, d.Err
+	}
+	e := evaluator{lookup: lookup{prog: v.Type.prog}}
+	n, counted := d.count()
+	switch {
+	case !last:
+		return e.end(&d, 0)
+	case !counted:
+		return Value{}, errCalls
+	}
+	return e.end(&d, n-1)
 }

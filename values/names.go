@@ -42,8 +42,8 @@ func (f *Frame) prefixes() []string {
 
 // A lookup finds what names mean in a frame.
 type lookup struct {
-	w *World
-	f *Frame // nil: statics only
+	prog *Program
+	f    *Frame // nil: statics only
 }
 
 // nonLocal finds a variable, enumerator or function at file, namespace or class scope. As
@@ -53,7 +53,7 @@ func (l lookup) nonLocal(name string, prefixes []string) (Value, bool, error) {
 	if v, ok := l.inUnit(name, prefixes); ok {
 		return v, true, nil
 	}
-	for _, m := range l.w.modules(l.f) {
+	for _, m := range l.prog.modules(l.f) {
 		if d, ok := l.global(m, name, prefixes); ok {
 			return l.entityValue(m, d), true, nil
 		}
@@ -100,7 +100,7 @@ func (l lookup) inUnit(name string, prefixes []string) (Value, bool) {
 	if err != nil {
 		return Value{}, false
 	}
-	m := l.w.module(l.f.Module)
+	m := l.prog.module(l.f.Module)
 	variables := l.variablesNamed(m, m.placed(name), name, prefixes)
 	lost := l.variablesNamed(m, m.unplaced(name), name, prefixes)
 	functions := m.functionsNamed(name, prefixes)
@@ -111,7 +111,7 @@ func (l lookup) inUnit(name string, prefixes []string) (Value, bool) {
 			return l.entityValue(m, variables[i]), true
 		}
 		if i := slices.IndexFunc(lost, func(d entity) bool { return of(d) && !d.Has(dwarf.AtDeclaration) }); i >= 0 {
-			return LostValue(l.w.declaredType(m, lost[i].DIE), errLost), true
+			return LostValue(m.declaredType(lost[i].DIE), errLost), true
 		}
 		if i := slices.IndexFunc(functions, of); i >= 0 {
 			return l.entityValue(m, functions[i]), true
@@ -165,12 +165,12 @@ func (l lookup) otherUnitStatic(name string, prefixes []string) (Value, bool, er
 	var found Value
 	var from []string
 	constants := map[string]bool{}
-	for _, m := range l.w.modules(l.f) {
+	for _, m := range l.prog.modules(l.f) {
 		for _, d := range slices.Concat(l.variablesNamed(m, m.placed(name), name, prefixes), m.functionsNamed(name, prefixes)) {
 			v := l.entityValue(m, d)
 			key := ""
 			if v.Type.Kind == Const || d.Tag() == dwarf.TagEnumerator {
-				b, _ := l.w.Bytes(v)
+				b, _ := l.prog.Bytes(v)
 				key = string(b)
 				constants[key] = true
 			}
@@ -187,8 +187,8 @@ func (l lookup) otherUnitStatic(name string, prefixes []string) (Value, bool, er
 		return Value{}, false, nil
 	case len(from) > 1 || len(constants) > 1 || len(from) == 1 && len(constants) > 0:
 		return Value{}, false, &AmbiguousError{name, from}
-	case len(from) == 1 && from[0] != "" && l.w.Note != nil && l.f != nil:
-		l.w.Note(fmt.Sprintf("%s is not known here: this is the static one of %s", name, path.Base(from[0])))
+	case len(from) == 1 && from[0] != "" && l.prog.Note != nil && l.f != nil:
+		l.prog.Note(fmt.Sprintf("%s is not known here: this is the static one of %s", name, path.Base(from[0])))
 	}
 	return found, true, nil
 }
@@ -277,7 +277,7 @@ func (l lookup) entityValue(m *modState, e entity) Value {
 		}
 		d = next
 	}
-	return MemoryValue(m.typeAt(l.w, d), e.low.Run(m.Bias))
+	return MemoryValue(m.typeAt(d), e.low.Run(m.Bias))
 }
 
 // hasName reports whether an entry with this last name component matches the qualified
@@ -316,7 +316,7 @@ func matchesQualified(have, want string) bool {
 // declared is the value of a variable or enumerator outside of functions.
 func (l lookup) declared(m *modState, d dwarf.DIE) Value {
 	if d.Tag() != dwarf.TagEnumerator {
-		return l.w.valueOf(m, nil, d)
+		return m.valueOf(nil, d)
 	}
 	t := l.enumOf(m, d)
 	c, _ := d.Attr(dwarf.AtConstValue)
@@ -337,33 +337,33 @@ func (l lookup) enumOf(m *modState, d dwarf.DIE) *Type {
 		}
 	}
 	if last.Valid() {
-		return m.typeAt(l.w, last)
+		return m.typeAt(last)
 	}
-	return baseType(l.w, "int", 4, encSigned)
+	return l.prog.cType("int")
 }
 
 // symbol is a variable or function that only the symbol table has. global excludes local
 // symbols.
 func (l lookup) symbol(name string, global bool) (Value, bool) {
-	if l.w.Lookup == nil {
+	if l.prog.Lookup == nil {
 		return Value{}, false
 	}
-	a, code, ok := l.w.Lookup(name, global)
+	a, code, ok := l.prog.Lookup(name, global)
 	if !ok {
 		return Value{}, false
 	}
 	if !code {
 		return MemoryValue(l.aliasType(name, a), a), true
 	}
-	e := evaluator{lookup: lookup{l.w, l.f}}
-	return MemoryValue(&Type{Kind: Function, size: 1, w: l.w, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
+	e := evaluator{lookup: lookup{l.prog, l.f}}
+	return MemoryValue(&Type{Kind: Function, size: 1, prog: l.prog, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
 }
 
 // aliasType is the type of a variable that only the symbol table has. It is the type of a
 // variable at the same address whose name has two leading underscores, as __environ for
 // environ, or the type in a declaration of another unit.
 func (l lookup) aliasType(name string, at addr.Run) *Type {
-	for _, m := range l.w.modules(l.f) {
+	for _, m := range l.prog.modules(l.f) {
 		for _, d := range m.names().Variables("__" + name) {
 			v := l.declared(m, d)
 			if a, ok := v.Addr(); ok && a == at {
@@ -371,12 +371,12 @@ func (l lookup) aliasType(name string, at addr.Run) *Type {
 			}
 		}
 	}
-	for _, m := range l.w.modules(l.f) {
+	for _, m := range l.prog.modules(l.f) {
 		for _, d := range m.names().Unplaced(name) {
 			if d.Has(dwarf.AtDeclaration) && m.Obj.DWARF.Qualified(d, name) == name {
-				return l.w.declaredType(m, d)
+				return m.declaredType(d)
 			}
 		}
 	}
-	return l.w.untyped()
+	return l.prog.untyped()
 }

@@ -72,7 +72,7 @@ func (p *parser) typeName() (*Type, error) {
 }
 
 func (t *Type) qualifiedBy(k Kind) *Type {
-	return &Type{Kind: k, w: t.w, mod: t.mod, elem: t, elemOK: true, size: -1, lang: t.lang}
+	return &Type{Kind: k, prog: t.prog, mod: t.mod, elem: t, elemOK: true, size: -1, lang: t.lang}
 }
 
 func isTypeWord(s string) bool {
@@ -92,7 +92,7 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 		case p.accept("*"):
 			t = t.PointerTo()
 		case p.accept("&"):
-			t = &Type{Kind: Reference, size: 8, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
+			t = &Type{Kind: Reference, size: 8, prog: t.prog, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
 		case p.peek().kind == tokName && p.peek().text == "const":
 			p.next()
 			t = t.qualifiedBy(Const)
@@ -132,7 +132,7 @@ func (p *parser) declarator(t *Type) (*Type, error) {
 					break
 				}
 			}
-			t = (&Type{Kind: Function, size: 1, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang, proto: true}).PointerTo()
+			t = (&Type{Kind: Function, size: 1, prog: t.prog, mod: t.mod, elem: t, elemOK: true, lang: t.lang, proto: true}).PointerTo()
 		default:
 			return t, nil
 		}

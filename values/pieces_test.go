@@ -15,10 +15,10 @@ import (
 // TestPieces assembles values of pieces that are there, that are empty, and that are in
 // registers which the frame does not know.
 func TestPieces(t *testing.T) {
-	w := &World{}
+	w := &Program{}
 	f := &Frame{}
 	f.Regs.Set(unwind.RBX, 8)
-	long := baseType(w, "long", 8, encSigned)
+	long := w.cType("long")
 	known := dwop.Location{Kind: dwop.InRegister, Reg: uint64(unwind.RBX), Bits: 64}
 	unsaved := dwop.Location{Kind: dwop.InRegister, Reg: uint64(unwind.RAX), Bits: 64}
 	vector := dwop.Location{Kind: dwop.InRegister, Reg: regXMM0, Bits: 64}
@@ -40,7 +40,7 @@ func TestPieces(t *testing.T) {
 		{"halves of a member", []dwop.Location{known, half, half}, "{8, 34359738376}"},
 		{"half of it unsaved", []dwop.Location{known, half, {Kind: dwop.InRegister, Reg: uint64(unwind.RCX), Bits: 32}}, "{8, <optimized out>}"},
 	} {
-		if got := w.Format(f, w.assemble(nil, f, nil, long.ArrayOf(2), c.pieces), Options{}); got != c.want {
+		if got := w.Format(f, (&locator{mod: &modState{prog: w}, frame: f}).assemble(long.ArrayOf(2), c.pieces), Options{}); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
@@ -48,9 +48,9 @@ func TestPieces(t *testing.T) {
 
 // TestLostPointer has no type before what is not there.
 func TestLostPointer(t *testing.T) {
-	w := &World{}
-	long := baseType(w, "long", 8, encSigned)
-	v := w.assemble(nil, &Frame{}, nil, long.PointerTo().ArrayOf(2), []dwop.Location{{Kind: dwop.Lost, Bits: 64}, {Kind: dwop.Inline, Data: make([]byte, 8), Bits: 64}})
+	w := &Program{}
+	long := w.cType("long")
+	v := (&locator{mod: &modState{prog: w}, frame: &Frame{}}).assemble(long.PointerTo().ArrayOf(2), []dwop.Location{{Kind: dwop.Lost, Bits: 64}, {Kind: dwop.Inline, Data: make([]byte, 8), Bits: 64}})
 	if got := w.FormatTop(nil, v.Part(long.PointerTo(), 0), Options{}); got != "<optimized out>" {
 		t.Errorf("lost: %s", got)
 	}

@@ -24,7 +24,7 @@ type Place struct {
 // Place is the location of an expression's value. With a nil frame, only static variables
 // are known.
 func (w *World) Place(f *Frame, src string) (Place, error) {
-	e := &evaluator{lookup: lookup{w, f}}
+	e := w.evaluator(f)
 	n, err := parse(src, e)
 	if err != nil {
 		return Place{}, err

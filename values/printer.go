@@ -80,42 +80,45 @@ type Member struct {
 }
 
 // printer is the printer for a type without typedefs and qualifiers, nil if it has none.
-func (w *World) printer(t *Type) *Printer {
-	if w == nil || w.Printers == nil || t.Kind != Struct {
+func (p *Program) printer(t *Type) *Printer {
+	if p == nil || p.Printers == nil || t.Kind != Struct {
 		return nil
 	}
-	return w.Printers.Printer(t)
+	return p.Printers.Printer(t)
 }
 
 // displayed reports whether a printer shows the values of a type.
-func (w *World) displayed(t *Type) bool {
-	p := w.printer(t)
-	return p != nil && p.Display != nil
+func (p *Program) displayed(t *Type) bool {
+	printer := p.printer(t)
+	return printer != nil && printer.Display != nil
 }
 
+// printer is the printer for a value, nil if it has none.
+func (v Value) printer() *Printer { return v.Type.prog.printer(v.Type.Strip()) }
+
 // smartPointer is the pointer in a smart pointer.
-func (w *World) smartPointer(v Value) (Value, bool) {
-	if p := w.printer(v.Type.Strip()); p != nil && p.Pointer != nil {
-		return p.Pointer(&w.Reader, v)
+func (v Value) smartPointer() (Value, bool) {
+	if p := v.printer(); p != nil && p.Pointer != nil {
+		return p.Pointer(&v.Type.prog.Reader, v)
 	}
 	return Value{}, false
 }
 
 // element is element i of a container.
-func (w *World) element(v Value, i int64) (Value, bool) {
-	if p := w.printer(v.Type.Strip()); p != nil && p.Element != nil {
-		return p.Element(&w.Reader, v, i)
+func (v Value) element(i int64) (Value, bool) {
+	if p := v.printer(); p != nil && p.Element != nil {
+		return p.Element(&v.Type.prog.Reader, v, i)
 	}
 	return Value{}, false
 }
 
 // library writes a value as its printer describes it. It reports false if there is none.
 func (p *formatter) library(v Value, t *Type) bool {
-	printer := p.w.printer(t)
+	printer := p.prog.printer(t)
 	if printer == nil || printer.Display == nil {
 		return false
 	}
-	d, ok := printer.Display(&p.w.Reader, v)
+	d, ok := printer.Display(&p.prog.Reader, v)
 	if ok {
 		p.display(&d, t.Rust())
 	}
@@ -203,7 +206,7 @@ func (p *formatter) text(t *Text) {
 	b := t.Data
 	if b == nil {
 		var err error
-		if b, err = p.w.ReadMemory(t.Addr, show*width); err != nil {
+		if b, err = p.prog.ReadMemory(t.Addr, show*width); err != nil {
 			p.write(errorText(err))
 			return
 		}
@@ -240,7 +243,7 @@ func (p *formatter) items(list iter.Seq2[Item, error], rust, lines bool) (i int)
 			p.write(": ")
 			p.value(it.Value)
 		case it.Key != nil:
-			k := p.w.formatter(p.f, p.o)
+			k := p.prog.formatter(p.f, p.o)
 			k.depth = p.depth
 			k.value(*it.Key)
 			p.write("[" + k.b.String() + "] = ")
@@ -256,9 +259,9 @@ func (p *formatter) items(list iter.Seq2[Item, error], rust, lines bool) (i int)
 }
 
 // typeName is the short name of a type.
-func (w *World) typeName(name string) string {
-	if w == nil || w.Printers == nil {
+func (p *Program) typeName(name string) string {
+	if p == nil || p.Printers == nil {
 		return name
 	}
-	return w.Printers.TypeName(name)
+	return p.Printers.TypeName(name)
 }

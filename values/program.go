@@ -1,20 +1,111 @@
 package values
 
 import (
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 
 	"hdb/internal/addr"
+	"hdb/symbols"
 	"hdb/symbols/dwarf"
 	"hdb/symbols/dwarf/scope"
 )
 
-// Symbol is the symbol that begins at an address, "" if there is none. A printer asks by a
-// type for the program that the type is of.
-func (t *Type) Symbol(a addr.Run) string {
-	if t.w == nil || t.w.Symbol == nil || a == 0 {
+// A Module is a file of the program and where it is loaded.
+type Module struct {
+	Obj  *symbols.Object
+	Bias addr.Bias
+}
+
+// A Program is what values are read from: modules with their types and variables, symbols,
+// and memory. Reader.Mem and Modules are required. A Program is used by one goroutine at a
+// time, and must not be copied once it was used: its types refer to it.
+type Program struct {
+	Reader
+	Modules  func() []Module
+	Printers Printers // nil: values of libraries are printed by their members
+
+	// Symbol is the symbol that covers an address. Symbol may be nil.
+	Symbol func(addr.Run) (name string, offset uint64, ok bool)
+	// Lookup finds a symbol that debug information does not describe. global excludes
+	// local symbols.
+	Lookup func(name string, global bool) (at addr.Run, code, ok bool)
+	// TLS is the address of an offset in a module's thread-local block.
+	TLS func(m Module, offset uint64) (addr.Run, error)
+	// Note is called with remarks for the user about a value. Note may be nil.
+	Note func(string)
+
+	mods map[*symbols.Object]*modState
+}
+
+// modState is the state that is derived from a module.
+type modState struct {
+	Module
+	prog     *Program
+	types    map[typeKey]*Type
+	locOnce  sync.Once
+	loc      dwarf.LocSections
+	declOnce sync.Once
+	declared *symbols.Declared
+	// vtables are the virtual tables of Rust's traits; nil until they are asked for.
+	vtables map[addr.File]dwarf.DIE
+}
+
+type typeKey struct {
+	data *dwarf.Data
+	off  uint64
+}
+
+// module is the state of a module.
+func (p *Program) module(m Module) *modState {
+	if p.mods == nil {
+		p.mods = map[*symbols.Object]*modState{}
+	}
+	s := p.mods[m.Obj]
+	if s == nil {
+		s = &modState{Module: m, prog: p, types: map[typeKey]*Type{}}
+		p.mods[m.Obj] = s
+	}
+	s.Bias = m.Bias
+	return s
+}
+
+// modules are all modules, the frame's first.
+func (p *Program) modules(f *Frame) []*modState {
+	var out []*modState
+	if f != nil && f.Module.Obj != nil {
+		out = append(out, p.module(f.Module))
+	}
+	if p.Modules != nil {
+		for _, m := range p.Modules() {
+			if s := p.module(m); !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
+func (m *modState) sections() dwarf.LocSections {
+	m.locOnce.Do(func() { m.loc = m.Obj.DWARF.LocSections() })
+	return m.loc
+}
+
+func (m *modState) names() *symbols.Declared {
+	m.declOnce.Do(func() {
+		m.declared = symbols.NewDeclared(nil, 1) // what stays when the file is cut meanwhile
+		m.declared = symbols.NewDeclared(m.Obj.DWARF.Units(), runtime.GOMAXPROCS(0))
+	})
+	return m.declared
+}
+
+// SymbolAt is the symbol that begins at an address, "" if there is none.
+func (p *Program) SymbolAt(a addr.Run) string {
+	if p == nil || p.Symbol == nil || a == 0 {
 		return ""
 	}
-	name, off, ok := t.w.Symbol(a)
+	name, off, ok := p.Symbol(a)
 	if !ok || off != 0 {
 		return ""
 	}
@@ -23,11 +114,11 @@ func (t *Type) Symbol(a addr.Run) string {
 
 // Method is the class and the name of the member function that begins at an address. The
 // class is nil if debug information does not describe it.
-func (t *Type) Method(a addr.Run) (class *Type, name string) {
-	if t.w == nil {
+func (p *Program) Method(a addr.Run) (class *Type, name string) {
+	if p == nil {
 		return nil, ""
 	}
-	for _, m := range t.w.modules(nil) {
+	for _, m := range p.modules(nil) {
 		at := a.File(m.Bias)
 		scopes := m.Obj.DWARF.Scopes(at)
 		if len(scopes) == 0 {
@@ -39,119 +130,80 @@ func (t *Type) Method(a addr.Run) (class *Type, name string) {
 			return nil, ""
 		}
 		outer := strings.TrimSuffix(m.Obj.DWARF.Qualified(d.Named, "?"), "::?")
-		return t.Named(outer), d.Name
+		return p.Named(outer), d.Name
 	}
 	return nil, ""
 }
 
-// Named is the type of the program with a qualified name, nil if debug information does not
-// describe it.
-func (t *Type) Named(name string) *Type {
-	if t.w == nil || name == "" {
+// Named is the type with a qualified name, nil if debug information does not describe it.
+func (p *Program) Named(name string) *Type {
+	if p == nil || name == "" {
 		return nil
 	}
-	return lookup{w: t.w}.typeNamed(0, name)
+	return lookup{prog: p}.typeNamed(0, name)
 }
 
-// Char is the type char of the program that t is of.
-func (t *Type) Char() *Type { return baseType(t.w, "char", 1, encSignedChar) }
+// Char is the type char.
+func (p *Program) Char() *Type { return p.cType("char") }
 
-// UnsignedLong is the type unsigned long of the program that t is of.
-func (t *Type) UnsignedLong() *Type { return baseType(t.w, "unsigned long", 8, encUnsigned) }
+// UnsignedLong is the type unsigned long.
+func (p *Program) UnsignedLong() *Type { return p.cType("unsigned long") }
 
-// Boolean is a value of the type bool of the program that t is of.
-func (t *Type) Boolean(b bool) Value { return Number(baseType(t.w, "bool", 1, encBoolean), truth(b)) }
+// Boolean is a value of the type bool.
+func (p *Program) Boolean(b bool) Value { return Number(p.cType("bool"), truth(b)) }
 
 // ClassAt is the name of the class of an object, by the symbol of its virtual table; "" if it
 // has none.
-func (t *Type) ClassAt(object addr.Run) string {
-	if t.w == nil || t.w.Symbol == nil {
+func (p *Program) ClassAt(object addr.Run) string {
+	if p == nil {
 		return ""
 	}
-	table, err := t.w.ReadUint(object, 8)
+	class, _, err := p.virtualTable(object)
 	if err != nil {
-		return ""
-	}
-	name, _, _ := t.w.Symbol(addr.Run(table))
-	class, _ := strings.CutPrefix(name, "vtable for ")
-	if class == name {
 		return ""
 	}
 	return class
 }
 
-// Constant is the value of a static member, if debug information has it.
-func (f *Field) Constant() (int64, bool) {
-	c, ok := f.die.Attr(dwarf.AtConstValue)
-	if !ok || c.IsString() || c.IsBlock() {
-		return 0, false
+// virtualTable is the virtual table of an object, and the class that it is of by its symbol;
+// "" for a symbol of something else.
+func (p *Program) virtualTable(object addr.Run) (class string, table addr.Run, err error) {
+	at, err := p.ReadUint(object, 8)
+	if err != nil || p.Symbol == nil {
+		return "", addr.Run(at), err
 	}
-	return c.Int(), true
-}
-
-// Ends is the first or the last element of a container.
-func (r *Reader) Ends(v Value, last bool) (Value, error) {
-	d, ok := r.Describe(v)
-	if !ok {
-		return Value{}, errCalls
+	name, _, _ := p.Symbol(addr.Run(at))
+	if class, ok := strings.CutPrefix(name, "vtable for "); ok {
+		return class, addr.Run(at), nil
 	}
-	if d.Err != nil {
-		return Value{}, d.Err
-	}
-	e := evaluator{lookup: lookup{w: v.Type.w}}
-	n, counted := d.count()
-	switch {
-	case !last:
-		return e.end(&d, 0)
-	case !counted:
-		return Value{}, errCalls
-	}
-	return e.end(&d, n-1)
-}
-
-// Nested is the type that a class declares by a typedef, nil if debug information has none.
-func (t *Type) Nested(name string) *Type {
-	t = t.Strip()
-	if !t.die.Valid() {
-		return nil
-	}
-	w := t.die.Walk()
-	for w.Next() {
-		if w.Depth == 1 && w.DIE.Tag() == dwarf.TagTypedef {
-			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
-				return t.mod.typeOf(t.w, w.DIE)
-			}
-		}
-		w.SkipChildren()
-	}
-	return nil
+	return "", addr.Run(at), nil
 }
 
 // Implementor is the type whose methods a virtual table of Rust at an address has, nil if
 // debug information does not tell. rustc describes each table by a variable, whose type has
 // the implementing type as its containing type.
-func (t *Type) Implementor(table addr.Run) *Type {
-	if t.w == nil {
+func (p *Program) Implementor(table addr.Run) *Type {
+	if p == nil {
 		return nil
 	}
-	for _, m := range t.w.modules(nil) {
-		d, ok := m.rustTables(t.w)[table.File(m.Bias)]
+	for _, m := range p.modules(nil) {
+		d, ok := m.rustTables()[table.File(m.Bias)]
 		if !ok {
 			continue
 		}
-		if v, ok := m.typeOf(t.w, d).die.Attr(dwarf.AtContainingType); ok {
-			return m.typeAt(t.w, v.Ref())
+		if v, ok := m.typeOf(d).die.Attr(dwarf.AtContainingType); ok {
+			return m.typeAt(v.Ref())
 		}
 	}
 	return nil
 }
 
 // rustTables are the variables for the virtual tables of a module.
-func (m *modState) rustTables(w *World) map[addr.File]dwarf.DIE {
+func (m *modState) rustTables() map[addr.File]dwarf.DIE {
 	if m.vtables == nil {
 		m.vtables = map[addr.File]dwarf.DIE{}
 		for _, d := range m.names().VariablesLike(func(name string) bool { return strings.HasSuffix(name, "::{vtable}") }) {
-			if a, ok := w.valueOf(m, nil, d).Addr(); ok {
+			if a, ok := m.valueOf(nil, d).Addr(); ok {
 				m.vtables[a.File(m.Bias)] = d
 			}
 		}

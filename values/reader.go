@@ -1,9 +1,11 @@
 package values
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 
@@ -39,6 +41,41 @@ func (r *Reader) ReadMemory(a addr.Run, n int) ([]byte, error) {
 func (r *Reader) ReadUint(a addr.Run, n int) (uint64, error) {
 	b, err := r.ReadMemory(a, n)
 	return decodeUint(b), err
+}
+
+// maxArgument bounds the text of a pointer to characters that have no end.
+const maxArgument = 64 << 10
+
+// textAt reads up to the first NUL.
+func (r *Reader) textAt(a addr.Run) ([]byte, error) {
+	const page = 4096
+	out := []byte{}
+	for len(out) < maxArgument {
+		b, err := r.ReadMemory(a, page-int(a%page))
+		if err != nil {
+			return out, err
+		}
+		if end := bytes.IndexByte(b, 0); end >= 0 {
+			return append(out, b[:end]...), nil
+		}
+		out, a = append(out, b...), a+addr.Run(len(b))
+	}
+	return append(out, "..."...), nil
+}
+
+// textOf is the characters of a text.
+func (r *Reader) textOf(t *Text) ([]byte, error) {
+	if t.Data != nil {
+		return t.Data, nil
+	}
+	width := uint64(1)
+	if t.Elem != nil {
+		width = uint64(max(t.Elem.Size(), 1))
+	}
+	if t.Len > maxRead/width {
+		return nil, fmt.Errorf("text of %d characters", t.Len)
+	}
+	return r.ReadMemory(t.Addr, int(t.Len*width))
 }
 
 // Bytes is the bytes of a value. It reads memory unless the value was loaded.
@@ -92,6 +129,35 @@ func (r *Reader) Uint(v Value) (uint64, error) {
 	return n, nil
 }
 
+// float is a floating-point number, rounded to a double.
+func (r *Reader) float(v Value) (float64, error) {
+	b, err := r.Bytes(v)
+	if err != nil {
+		return 0, err
+	}
+	if !v.Type.isFloat() {
+		n, err := r.Uint(v)
+		if v.Type.isSigned() {
+			return float64(int64(n)), err
+		}
+		return float64(n), err
+	}
+	switch len(b) {
+	case 4:
+		return float64(math.Float32frombits(uint32(decodeUint(b)))), nil
+	case 8:
+		return math.Float64frombits(decodeUint(b)), nil
+	case 10, 12, 16:
+		exp := int(b[8]) | int(b[9]&0x7f)<<8
+		f := math.Ldexp(float64(decodeUint(b[:8])), exp-16383-63)
+		if b[9]&0x80 != 0 {
+			f = -f
+		}
+		return f, nil
+	}
+	return 0, fmt.Errorf("floating-point number of %d bytes", len(b))
+}
+
 // Load reads all bytes of a value, unless there are many, so that its parts need no reads.
 func (r *Reader) Load(v Value) Value {
 	if v.place == inMemory && v.data == nil && v.err == nil && v.bits == 0 {
@@ -102,6 +168,19 @@ func (r *Reader) Load(v Value) Value {
 		}
 	}
 	return v
+}
+
+// Unreadable is the error of a value that cannot be read at all. It is nil for a value that
+// was optimized out, which can be printed as such.
+func (r *Reader) Unreadable(v Value) error {
+	if a, ok := v.Addr(); ok && v.data == nil && v.Type.Strip().Kind != Function && v.Type.Size() > 0 {
+		_, err := r.ReadMemory(a, 1)
+		return err
+	}
+	if v.err != nil && !errors.Is(v.err, errLost) {
+		return v.err
+	}
+	return nil
 }
 
 // unref follows a reference.
@@ -125,8 +204,8 @@ func (r *Reader) Deref(v Value) (Value, error) {
 		if !v.pointer.Valid() { // gcc 12 names offset 0 in split DWARF
 			return LostValue(t.Elem(), errLost), nil
 		}
-		steps := 0
-		target := v.Type.w.valueIn(v.pointerIn, v.pointerFr, v.pointer, &steps, 1)
+		l := locator{mod: v.pointerIn, frame: v.pointerFr, steps: new(int), depth: 1}
+		target := l.variable(v.pointer)
 		if target.err != nil {
 			return target, nil
 		}
@@ -151,16 +230,16 @@ func (r *Reader) Deref(v Value) (Value, error) {
 	case Function:
 		return v, nil
 	case Struct: // * of a smart pointer, as gdb's xmethods have it
-		if p, ok := v.Type.w.smartPointer(v); ok && p.Type.Strip().Kind == Pointer {
+		if p, ok := v.smartPointer(); ok && p.Type.Strip().Kind == Pointer {
 			return r.Deref(p)
 		}
-		if d, ok := r.Describe(v); ok && d.Value == nil && d.Members == nil && d.Head != "" && v.Type.w.printer(t).Pointer != nil {
+		if d, ok := r.Describe(v); ok && d.Value == nil && d.Members == nil && d.Head != "" && v.printer().Pointer != nil {
 			return Value{}, fmt.Errorf("%s cannot be followed", d.Head)
 		}
 	case Base:
 		if v.Type.isInteger() { // gdb takes an integer for a pointer to long
 			a, err := r.Uint(v)
-			return MemoryValue(baseType(v.Type.w, "long", 8, encSigned), addr.Run(a)), err
+			return MemoryValue(v.Type.prog.cType("long"), addr.Run(a)), err
 		}
 	}
 	return Value{}, fmt.Errorf("a value of type %s cannot be followed", v.Type)
@@ -181,7 +260,7 @@ func (r *Reader) Member(v Value, f *Field) Value {
 	}
 	if f.BitSize > 0 {
 		size := (f.BitOff + f.BitSize + 7) / 8
-		out := v.Part(baseType(v.Type.w, "", size, encUnsigned), off)
+		out := v.Part(baseType(v.Type.prog, "", size, encUnsigned), off)
 		out.Type, out.bits, out.bitOff = f.Type, f.BitSize, f.BitOff
 		return out
 	}
@@ -194,9 +273,7 @@ func (r *Reader) dynamicOffset(v Value, f *Field) (addr.Run, error) {
 	if !ok {
 		return 0, errLost
 	}
-	steps := 0
-	mod := f.Type.mod
-	l := locator{w: f.Type.w, mod: mod, unit: f.die.Unit, steps: &steps, object: a, hasObject: true}
+	l := locator{mod: f.Type.mod, unit: f.die.Unit, steps: new(int), object: a, hasObject: true}
 	n, err := l.value(f.offExpr, uint64(a))
 	return addr.Run(n.V), err
 }
@@ -296,7 +373,7 @@ func (r *Reader) search(v Value, name string, depth int) (Value, bool) {
 		f := &fields[i]
 		if f.Name == name && !f.Base {
 			if f.Static {
-				return t.w.staticMember(t, f)
+				return t.prog.staticMember(t, f)
 			}
 			return r.Member(v, f), true
 		}

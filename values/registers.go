@@ -67,14 +67,14 @@ func (e *evaluator) general(name string, r unwind.Reg, size int) (Value, error) 
 	if !ok {
 		return Value{}, fmt.Errorf("$%s: %w", name, ErrNotSaved)
 	}
-	t := baseType(e.w, "long", 8, encSigned)
+	t := e.prog.cType("long")
 	switch {
 	case size == 4:
-		t = baseType(e.w, "int", 4, encSigned)
+		t = e.prog.cType("int")
 	case r == unwind.RIP:
-		t = (&Type{Kind: Function, size: 1, w: e.w, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", w: e.w}, elemOK: true}).PointerTo()
+		t = (&Type{Kind: Function, size: 1, prog: e.prog, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", prog: e.prog}, elemOK: true}).PointerTo()
 	case r == unwind.RSP || r == unwind.RBP:
-		t = (&Type{Kind: Void, Name: "void", w: e.w, size: 1}).PointerTo()
+		t = (&Type{Kind: Void, Name: "void", prog: e.prog, size: 1}).PointerTo()
 	}
 	out := Number(t, v)
 	out.place, out.reg, out.frame = inRegister, r, e.f
@@ -91,15 +91,15 @@ func (e *evaluator) special(name string) (Value, error) {
 		return uint64(i), ok && err == nil && i >= 0 && i < limit && strconv.Itoa(i) == digits
 	}
 	if i, ok := index("xmm", 16); ok {
-		n, t = regXMM0+i, e.w.vectorType(16)
+		n, t = regXMM0+i, e.prog.vectorType(16)
 	} else if i, ok := index("ymm", 16); ok {
-		n, t = regXMM0+i, e.w.vectorType(32)
+		n, t = regXMM0+i, e.prog.vectorType(32)
 	} else if i, ok := index("st", 8); ok {
-		n, t = regST0+i, baseType(e.w, "i387_ext", 10, encFloat)
+		n, t = regST0+i, baseType(e.prog, "i387_ext", 10, encFloat)
 	} else if name == "eflags" {
-		n, t = regFlags, baseType(e.w, "i386_eflags", 4, encFlags)
+		n, t = regFlags, baseType(e.prog, "i386_eflags", 4, encFlags)
 	} else if name == "mxcsr" {
-		n, t = regMXCSR, baseType(e.w, "i386_mxcsr", 4, encFlags)
+		n, t = regMXCSR, baseType(e.prog, "i386_mxcsr", 4, encFlags)
 	} else {
 		return Value{}, fmt.Errorf("$%s: %w: see info registers", name, errNoRegister)
 	}
@@ -117,8 +117,7 @@ func (e *evaluator) special(name string) (Value, error) {
 }
 
 // storeRegister writes a register, or some of its bytes.
-func (w *World) storeRegister(to Value, b []byte) (Value, error) {
-	f := to.frame
+func (f *Frame) store(to Value, b []byte) (Value, error) {
 	if f == nil || to.reg <= unwind.RIP && f.Set == nil || to.reg > unwind.RIP && f.SetWide == nil || to.bits > 0 {
 		return Value{}, errors.New("the register cannot be changed in this frame")
 	}
@@ -142,28 +141,28 @@ func (w *World) storeRegister(to Value, b []byte) (Value, error) {
 }
 
 // vectorType is the union type that gdb gives to a vector register of size bytes.
-func (w *World) vectorType(size int64) *Type {
-	u := &Type{Kind: Struct, Tag: dwarf.TagUnionType, Name: fmt.Sprintf("vec%d", 8*size), size: size, w: w, full: true, lang: dwarf.LangC}
+func (p *Program) vectorType(size int64) *Type {
+	u := &Type{Kind: Struct, Tag: dwarf.TagUnionType, Name: fmt.Sprintf("vec%d", 8*size), size: size, prog: p, full: true, lang: dwarf.LangC}
 	add := func(name, short string, elem *Type) {
 		n := size / elem.size
 		array := elem.ArrayOf(n)
 		array.vector = true
 		u.fields = append(u.fields, Field{
 			Name: fmt.Sprintf("v%d_%s", n, name),
-			Type: &Type{Kind: Typedef, Name: fmt.Sprintf("v%d%s", n, short), size: -1, w: w, elem: array, elemOK: true, lang: dwarf.LangC},
+			Type: &Type{Kind: Typedef, Name: fmt.Sprintf("v%d%s", n, short), size: -1, prog: p, elem: array, elemOK: true, lang: dwarf.LangC},
 		})
 	}
-	add("bfloat16", "bf16", baseType(w, "bfloat16", 2, encFloat))
-	add("half", "h", baseType(w, "half", 2, encFloat))
-	add("float", "f", baseType(w, "float", 4, encFloat))
-	add("double", "d", baseType(w, "double", 8, encFloat))
+	add("bfloat16", "bf16", baseType(p, "bfloat16", 2, encFloat))
+	add("half", "h", baseType(p, "half", 2, encFloat))
+	add("float", "f", p.cType("float"))
+	add("double", "d", p.cType("double"))
 	for _, n := range []int64{1, 2, 4, 8} {
-		add(fmt.Sprintf("int%d", 8*n), fmt.Sprintf("i%d", 8*n), baseType(w, fmt.Sprintf("int%d_t", 8*n), n, encSigned))
+		add(fmt.Sprintf("int%d", 8*n), fmt.Sprintf("i%d", 8*n), baseType(p, fmt.Sprintf("int%d_t", 8*n), n, encSigned))
 	}
 	if size == 16 {
-		u.fields = append(u.fields, Field{Name: "uint128", Type: baseType(w, "uint128_t", 16, encUnsigned)})
+		u.fields = append(u.fields, Field{Name: "uint128", Type: baseType(p, "uint128_t", 16, encUnsigned)})
 	} else {
-		add("int128", "i128", baseType(w, "int128_t", 16, encSigned))
+		add("int128", "i128", baseType(p, "int128_t", 16, encSigned))
 	}
 	return u
 }

@@ -20,29 +20,29 @@ const (
 )
 
 // ReturnType is the return type of the frame's physical function.
-func (w *World) ReturnType(f *Frame) (*Type, error) {
+func (p *Program) ReturnType(f *Frame) (*Type, error) {
 	s, err := f.scope()
 	if err != nil {
 		return nil, err
 	}
-	m := w.module(f.Module)
+	m := p.module(f.Module)
 	for d, hop := s.Physical, 0; d.Valid() && hop < maxHops; hop++ {
 		if v, ok := d.Attr(dwarf.AtCallingConv); ok && v.Uint() != ccNormal && v.Uint() != ccProgram {
 			return nil, fmt.Errorf("the function has calling convention %#x of DWARF's numbers", v.Uint())
 		}
 		if v, ok := d.Attr(dwarf.AtType); ok {
-			return m.typeAt(w, v.Ref()), nil
+			return m.typeAt(v.Ref()), nil
 		}
 		d = origin(d)
 	}
-	return &Type{Kind: Void, Name: "void", w: w, mod: m, size: 1, lang: language(s.Physical)}, nil
+	return &Type{Kind: Void, Name: "void", prog: p, mod: m, size: 1, lang: language(s.Physical)}, nil
 }
 
 // Returned is the value that the function of frame fn has returned. caller has the
 // registers as they are right after the return. A void function returns a value of type
 // void.
-func (w *World) Returned(fn, caller *Frame) (Value, error) {
-	t, err := w.ReturnType(fn)
+func (p *Program) Returned(fn, caller *Frame) (Value, error) {
+	t, err := p.ReturnType(fn)
 	if err != nil {
 		return Value{}, err
 	}
@@ -65,7 +65,7 @@ func (w *World) Returned(fn, caller *Frame) (Value, error) {
 			return Value{}, fmt.Errorf("register %s cannot be read", returnRegister(p.Reg))
 		}
 	}
-	return w.assemble(w.module(fn.Module), caller, nil, t, pieces), nil
+	return (&locator{mod: p.module(fn.Module), frame: caller}).assemble(t, pieces), nil
 }
 
 func returnRegister(n uint64) string {
@@ -154,8 +154,7 @@ func (w *World) AsReturned(f *Frame, src string) (map[uint64][]byte, error) {
 		return nil, err
 	}
 	if t.Strip().Kind != Struct || v.Type.Strip() != t.Strip() {
-		e := &evaluator{lookup: lookup{w, f}}
-		if v, err = e.cast(v, t); err != nil {
+		if v, err = w.evaluator(f).cast(v, t); err != nil {
 			return nil, err
 		}
 	}

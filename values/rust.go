@@ -26,7 +26,7 @@ func rustName(t *Type, depth int) string {
 		w := t.die.Walk()
 		for w.Next() && len(list) < 64 {
 			if w.Depth == 1 && w.DIE.Tag() == dwarf.TagFormalParameter {
-				list = append(list, rustName(t.mod.typeOf(t.w, w.DIE), depth+1))
+				list = append(list, rustName(t.mod.typeOf(w.DIE), depth+1))
 			}
 			w.SkipChildren()
 		}
@@ -165,7 +165,7 @@ func (p *formatter) rustMembers(v Value, t *Type, name, blank string) {
 		if !tuple {
 			p.write(f.Name + ": ")
 		}
-		p.value(p.w.Member(v, f))
+		p.value(p.prog.Member(v, f))
 	}
 	if tuple {
 		p.write(")")
@@ -175,13 +175,13 @@ func (p *formatter) rustMembers(v Value, t *Type, name, blank string) {
 }
 
 func (p *formatter) rustEnum(v Value, t *Type) {
-	x, err := p.w.variantOf(v, t)
+	x, err := p.prog.variantOf(v, t)
 	switch {
 	case err != nil:
 		p.write(errorText(err))
 	case !x.hasPayload:
 		p.write(t.Name)
 	default:
-		p.rustMembers(p.w.Member(v, &x.member), x.member.Type.Strip(), t.Name+"::"+x.member.Name, "")
+		p.rustMembers(p.prog.Member(v, &x.member), x.member.Type.Strip(), t.Name+"::"+x.member.Name, "")
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // scalar writes a number, pointer, enum or character.
 func (p *formatter) scalar(v Value, t *Type) {
-	b, err := p.w.Bytes(v)
+	b, err := p.prog.Bytes(v)
 	if err != nil {
 		p.write(errorText(err))
 		return
@@ -29,7 +29,7 @@ func (p *formatter) scalar(v Value, t *Type) {
 	case MemberPointer:
 		p.memberPointer(t, b)
 	case Enum:
-		n, _ := p.w.Uint(v)
+		n, _ := p.prog.Uint(v)
 		p.enum(t, int64(n))
 	case Unspecified:
 		p.write(fmt.Sprintf("%#x", decodeUint(b)))
@@ -54,7 +54,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 		h := len(b) / 2
 		p.write(typedFloat(t.Name, b[:h]) + " + " + typedFloat(t.Name, b[h:]) + "i")
 	case encBoolean:
-		n, _ := p.w.Uint(v)
+		n, _ := p.prog.Uint(v)
 		switch n {
 		case 0:
 			p.write("false")
@@ -73,7 +73,7 @@ func (p *formatter) base(v Value, t *Type, b []byte) {
 			p.write(bigInt(b, t.isSigned()).String())
 			return
 		}
-		n, err := p.w.Uint(v)
+		n, err := p.prog.Uint(v)
 		if err != nil {
 			p.write(errorText(err))
 			return
@@ -206,10 +206,10 @@ func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 		if n == 0 {
 			n = width
 		}
-		if b, err = p.w.ReadMemory(at, n); err != nil {
+		if b, err = p.prog.ReadMemory(at, n); err != nil {
 			for len(b) == 0 && n > width { // what can be read of a page's end
 				n = n / 2 / width * width
-				b, _ = p.w.ReadMemory(at, n)
+				b, _ = p.prog.ReadMemory(at, n)
 			}
 			if len(b) == 0 {
 				break
@@ -232,7 +232,7 @@ func (p *formatter) cstring(a addr.Run, width int, prefix string) {
 	case err != nil:
 		p.write(prefix + p.quoted(data, width, false) + errorText(err))
 	default:
-		more, err := p.w.ReadMemory(a+addr.Run(len(data)), width)
+		more, err := p.prog.ReadMemory(a+addr.Run(len(data)), width)
 		p.write(prefix + p.quoted(data, width, err != nil || zeroAt(more, width) < 0))
 	}
 }
@@ -257,7 +257,7 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 	n = min(n, maxRead/int64(width))
 	b := v.data
 	if b == nil || v.lost != nil {
-		if _, err := p.w.Bytes(v); err != nil && v.lost != nil {
+		if _, err := p.prog.Bytes(v); err != nil && v.lost != nil {
 			p.depth++
 			p.write("{")
 			p.sequence(n, func(i int64) Value { return v.Part(elem, i*int64(width)) })
@@ -266,7 +266,7 @@ func (p *formatter) chars(v Value, n int64, elem *Type) {
 			return
 		}
 		var err error
-		if b, err = p.w.ReadMemory(v.addr, int(n)*width); err != nil {
+		if b, err = p.prog.ReadMemory(v.addr, int(n)*width); err != nil {
 			p.write(errorText(err))
 			return
 		}
@@ -457,7 +457,7 @@ func (p *formatter) formatted(v Value, t *Type, b []byte) {
 	n := decodeUint(b)
 	size := int64(len(b))
 	if v.bits > 0 {
-		n, _ = p.w.Uint(v)
+		n, _ = p.prog.Uint(v)
 		size = (v.bits + 7) / 8
 		n &= 1<<uint(min(v.bits, 63)) - 1
 	}

@@ -87,7 +87,7 @@ func parameterTypes(t *Type, depth int) string {
 			if w.Depth == 1 {
 				switch w.DIE.Tag() {
 				case dwarf.TagFormalParameter:
-					list = append(list, declare(t.mod.typeOf(t.w, w.DIE), "", depth+1))
+					list = append(list, declare(t.mod.typeOf(w.DIE), "", depth+1))
 				case dwarf.TagUnspecifiedParams:
 					list = append(list, "...")
 				}
@@ -120,7 +120,7 @@ func plainName(t *Type) string {
 	case word != "" && t.isC():
 		return word + " " + t.Name
 	}
-	return t.w.typeName(t.Name)
+	return t.prog.typeName(t.Name)
 }
 
 // maxNesting bounds anonymous structs inside of structs in the text of a type.
@@ -409,7 +409,7 @@ func typedefsOf(t *Type) []memberText {
 		if d := w.DIE; w.Depth == 1 && d.Tag() == dwarf.TagTypedef {
 			name, _ := d.Attr(dwarf.AtName)
 			a, _ := d.Attr(dwarf.AtAccessibility)
-			out = append(out, memberText{"typedef " + declare(t.mod.typeOf(t.w, d), string(name.Str()), 0), effectiveAccess(t, uint8(a.Uint()))})
+			out = append(out, memberText{"typedef " + declare(t.mod.typeOf(d), string(name.Str()), 0), effectiveAccess(t, uint8(a.Uint()))})
 		}
 		w.SkipChildren()
 	}
@@ -444,7 +444,7 @@ func methodText(t *Type, d dwarf.DIE) string {
 		if w.Depth == 1 {
 			switch w.DIE.Tag() {
 			case dwarf.TagFormalParameter:
-				pt := t.mod.typeOf(t.w, w.DIE)
+				pt := t.mod.typeOf(w.DIE)
 				if w.DIE.Has(dwarf.AtArtificial) {
 					static = false
 					p := pt.Unqualified()
@@ -481,7 +481,7 @@ func methodText(t *Type, d dwarf.DIE) string {
 	}
 	if plain != short && !strings.HasPrefix(name, "~") {
 		if v, ok := d.Attr(dwarf.AtType); ok {
-			rt := t.mod.typeAt(t.w, v.Ref())
+			rt := t.mod.typeAt(v.Ref())
 			text = declare(rt, text, 0)
 		} else {
 			text = "void " + text

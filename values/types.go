@@ -40,7 +40,7 @@ type Type struct {
 	size   int64 // -1: asked of elem
 	die    dwarf.DIE
 	mod    *modState
-	w      *World
+	prog   *Program
 	elem   *Type // what it points to, is an array of, returns, or is another name of
 	elemOK bool
 	counts []int64 // of the dimensions of an array, -1 unknown; the first is the outermost
@@ -89,12 +89,12 @@ const (
 	maxTypeDepth = 64
 )
 
-func (m *modState) typeOf(w *World, d dwarf.DIE) *Type {
+func (m *modState) typeOf(d dwarf.DIE) *Type {
 	v, ok := d.Attr(dwarf.AtType)
 	if !ok {
-		return &Type{Kind: Void, Name: "void", w: w, mod: m, size: 1, lang: language(d)}
+		return &Type{Kind: Void, Name: "void", prog: m.prog, mod: m, size: 1, lang: language(d)}
 	}
-	return m.typeAt(w, v.Ref())
+	return m.typeAt(v.Ref())
 }
 
 func language(d dwarf.DIE) dwarf.Language {
@@ -109,9 +109,9 @@ func language(d dwarf.DIE) dwarf.Language {
 }
 
 // typeAt makes the type of an entry.
-func (m *modState) typeAt(w *World, d dwarf.DIE) *Type {
+func (m *modState) typeAt(d dwarf.DIE) *Type {
 	if !d.Valid() {
-		return &Type{Kind: Void, Name: "<unknown type>", w: w, mod: m}
+		return &Type{Kind: Void, Name: "<unknown type>", prog: m.prog, mod: m}
 	}
 	key := typeKey{d.Unit.Data, d.Off}
 	if t := m.types[key]; t != nil {
@@ -119,12 +119,12 @@ func (m *modState) typeAt(w *World, d dwarf.DIE) *Type {
 	}
 	if v, ok := d.Attr(dwarf.AtSignature); ok && d.Tag() != dwarf.TagTypeUnit { // a declaration of what a type unit has
 		if full := v.Ref(); full.Valid() && !full.Has(dwarf.AtSignature) {
-			t := m.typeAt(w, full)
+			t := m.typeAt(full)
 			m.types[key] = t
 			return t
 		}
 	}
-	t := &Type{die: d, mod: m, w: w, Tag: d.Tag(), size: -1, lang: language(d)}
+	t := &Type{die: d, mod: m, prog: m.prog, Tag: d.Tag(), size: -1, lang: language(d)}
 	m.types[key] = t
 	if v, ok := d.Attr(dwarf.AtName); ok {
 		t.Name = string(v.Str())
@@ -182,7 +182,7 @@ func (t *Type) classify() {
 	case dwarf.TagPtrToMemberType:
 		t.Kind = MemberPointer
 		if v, ok := d.Attr(dwarf.AtContainingType); ok {
-			t.object = t.mod.typeAt(t.w, v.Ref())
+			t.object = t.mod.typeAt(v.Ref())
 		}
 	case dwarf.TagUnspecifiedType:
 		t.Kind = Unspecified
@@ -205,6 +205,9 @@ func (t *Type) qualify() {
 	}
 }
 
+// Program is the program that the type is of.
+func (t *Type) Program() *Program { return t.prog }
+
 // Rust reports whether the type is one of Rust.
 func (t *Type) Rust() bool { return t.lang == dwarf.LangRust }
 
@@ -217,10 +220,10 @@ func (t *Type) Elem() *Type {
 	if !t.elemOK {
 		t.elemOK = true
 		if t.elem == nil && t.die.Valid() {
-			t.elem = t.mod.typeOf(t.w, t.die)
+			t.elem = t.mod.typeOf(t.die)
 		}
 		if t.elem == nil {
-			t.elem = &Type{Kind: Void, Name: "void", w: t.w, mod: t.mod, size: 1}
+			t.elem = &Type{Kind: Void, Name: "void", prog: t.prog, mod: t.mod, size: 1}
 		}
 	}
 	return t.elem
@@ -238,7 +241,7 @@ func (t *Type) Strip() *Type {
 			return t
 		}
 	}
-	return &Type{Kind: Void, Name: "<endless type>", w: t.w, mod: t.mod}
+	return &Type{Kind: Void, Name: "<endless type>", prog: t.prog, mod: t.mod}
 }
 
 // Unqualified removes const and other qualifiers, but not typedefs.
@@ -264,16 +267,16 @@ func (t *Type) complete() *Type {
 			if tagClass(d.Tag()) != tagClass(t.Tag) {
 				continue
 			}
-			if full := t.mod.typeAt(t.w, d); full != t && full.Name == t.Name && !full.decl {
+			if full := t.mod.typeAt(d); full != t && full.Name == t.Name && !full.decl {
 				return full
 			}
 		}
-		for _, m := range t.w.modules(nil) {
+		for _, m := range t.prog.modules(nil) {
 			if m == t.mod || m.declared == nil {
 				continue // an index is only made for a module that is asked for a name
 			}
 			for _, d := range m.names().Types(string(v.Str())) {
-				if full := m.typeAt(t.w, d); full.Name == t.Name && full.Kind == Struct && !full.decl {
+				if full := m.typeAt(d); full.Name == t.Name && full.Kind == Struct && !full.decl {
 					return full
 				}
 			}
@@ -383,7 +386,7 @@ func (t *Type) Row() *Type {
 	if len(t.counts) < 2 {
 		return t.Elem()
 	}
-	return &Type{Kind: Array, w: t.w, mod: t.mod, elem: t.Elem(), elemOK: true, counts: t.counts[1:], size: -1, lang: t.lang}
+	return &Type{Kind: Array, prog: t.prog, mod: t.mod, elem: t.Elem(), elemOK: true, counts: t.counts[1:], size: -1, lang: t.lang}
 }
 
 // Count is the number of an array's elements, -1 if it is not known.
@@ -396,17 +399,17 @@ func (t *Type) Count() int64 {
 
 // PointerTo makes the type of a pointer to t.
 func (t *Type) PointerTo() *Type {
-	return &Type{Kind: Pointer, Tag: dwarf.TagPointerType, size: 8, w: t.w, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
+	return &Type{Kind: Pointer, Tag: dwarf.TagPointerType, size: 8, prog: t.prog, mod: t.mod, elem: t, elemOK: true, lang: t.lang}
 }
 
 // ArrayOf makes the type of an array of n values of t.
 func (t *Type) ArrayOf(n int64) *Type {
-	return &Type{Kind: Array, Tag: dwarf.TagArrayType, size: -1, w: t.w, mod: t.mod, elem: t, elemOK: true, counts: []int64{n}, lang: t.lang}
+	return &Type{Kind: Array, Tag: dwarf.TagArrayType, size: -1, prog: t.prog, mod: t.mod, elem: t, elemOK: true, counts: []int64{n}, lang: t.lang}
 }
 
 // untyped is the type of data that no debug information describes.
-func (w *World) untyped() *Type {
-	t := baseType(w, "<data variable, no debug info>", 1, encUnsigned)
+func (p *Program) untyped() *Type {
+	t := baseType(p, "<data variable, no debug info>", 1, encUnsigned)
 	t.untyped = true
 	return t
 }
@@ -418,9 +421,9 @@ func (e *UntypedError) Error() string {
 	return fmt.Sprintf("%s has unknown type; cast it to its declared type", e.Name)
 }
 
-// baseType makes a base type of the language.
-func baseType(w *World, name string, size int64, enc uint64) *Type {
-	return &Type{Kind: Base, Tag: dwarf.TagBaseType, Name: name, size: size, Enc: enc, w: w}
+// baseType makes a base type.
+func baseType(p *Program, name string, size int64, enc uint64) *Type {
+	return &Type{Kind: Base, Tag: dwarf.TagBaseType, Name: name, size: size, Enc: enc, prog: p}
 }
 
 // Scalar reports whether a value of the type has no members and no elements, nor has what
@@ -492,7 +495,7 @@ func (t *Type) TemplateType(name string) *Type {
 	for w.Next() {
 		if w.Depth == 1 && w.DIE.Tag() == dwarf.TagTemplateType {
 			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
-				return t.mod.typeOf(t.w, w.DIE)
+				return t.mod.typeOf(w.DIE)
 			}
 		}
 		w.SkipChildren()
@@ -512,10 +515,28 @@ func (t *Type) TemplatePack() []*Type {
 				w.SkipChildren()
 			}
 		case in && w.DIE.Tag() == dwarf.TagTemplateType:
-			out = append(out, t.mod.typeOf(t.w, w.DIE))
+			out = append(out, t.mod.typeOf(w.DIE))
 		}
 	}
 	return out
+}
+
+// Nested is the type that a class declares by a typedef, nil if debug information has none.
+func (t *Type) Nested(name string) *Type {
+	t = t.Strip()
+	if !t.die.Valid() {
+		return nil
+	}
+	w := t.die.Walk()
+	for w.Next() {
+		if w.Depth == 1 && w.DIE.Tag() == dwarf.TagTypedef {
+			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
+				return t.mod.typeOf(w.DIE)
+			}
+		}
+		w.SkipChildren()
+	}
+	return nil
 }
 
 // Alignment is the natural alignment of the type in bytes. It ignores alignas.

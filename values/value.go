@@ -1,7 +1,6 @@
 package values
 
 import (
-	"errors"
 	"fmt"
 
 	"hdb/internal/addr"
@@ -63,19 +62,6 @@ func Number(t *Type, n uint64) Value {
 	return Value{Type: t, data: encodeUint(n, int(max(t.Size(), 1)))}
 }
 
-// Unreadable is the error of a value that cannot be read at all. It is nil for a value that
-// was optimized out, which can be printed as such.
-func (w *World) Unreadable(v Value) error {
-	if a, ok := v.Addr(); ok && v.data == nil && v.Type.Strip().Kind != Function && v.Type.Size() > 0 {
-		_, err := w.ReadMemory(a, 1)
-		return err
-	}
-	if v.err != nil && !errors.Is(v.err, errLost) {
-		return v.err
-	}
-	return nil
-}
-
 // Part is the value of type t at an offset in v.
 func (v Value) Part(t *Type, off int64) Value {
 	out := Value{Type: t, err: v.err}
@@ -105,16 +91,28 @@ func (v Value) Part(t *Type, off int64) Value {
 }
 
 // valueOf reads a variable, parameter or constant of the debug information.
-func (w *World) valueOf(m *modState, f *Frame, d dwarf.DIE) Value {
-	steps := 0
-	return w.valueIn(m, f, d, &steps, 0)
+func (m *modState) valueOf(f *Frame, d dwarf.DIE) Value {
+	l := locator{mod: m, frame: f, steps: new(int)}
+	return l.variable(d)
 }
 
-func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth int) Value {
-	t := w.declaredType(m, d)
-	if f != nil {
+// declaredType is the type of a variable. It may be an attribute of its abstract origin.
+func (m *modState) declaredType(d dwarf.DIE) *Type {
+	for hop := 0; d.Valid() && hop < maxHops; hop++ {
+		if v, ok := d.Attr(dwarf.AtType); ok {
+			return m.typeAt(v.Ref())
+		}
+		d = origin(d)
+	}
+	return m.prog.untyped()
+}
+
+// variable reads a variable, parameter or constant.
+func (l *locator) variable(d dwarf.DIE) Value {
+	t := l.mod.declaredType(d)
+	if l.frame != nil {
 		var err error
-		if t, err = w.withLength(m, f, t, steps); err != nil {
+		if t, err = l.withLength(t); err != nil {
 			return LostValue(t, err)
 		}
 	}
@@ -127,37 +125,26 @@ func (w *World) valueIn(m *modState, f *Frame, d dwarf.DIE, steps *int, depth in
 			e = origin(e)
 			continue
 		}
-		expr, ok := f.location(e.Unit, v, m)
+		expr, ok := l.frame.location(e.Unit, v, l.mod)
 		if !ok {
 			return LostValue(t, errLost)
 		}
-		at := f
-		if kept := f.overCalls(e.Unit, v, m, expr); kept != nil {
-			at = kept
+		in := *l
+		in.unit = e.Unit
+		if kept := l.frame.overCalls(e.Unit, v, l.mod, expr); kept != nil {
+			in.frame = kept
 		}
-		mc := locator{w: w, mod: m, frame: at, unit: e.Unit, steps: steps, depth: depth}
-		pieces, err := mc.locate(expr)
+		pieces, err := in.locate(expr)
 		if err != nil {
 			return LostValue(t, err)
 		}
-		return w.assemble(m, at, e.Unit, t, pieces)
+		return in.assemble(t, pieces)
 	}
 	return LostValue(t, errLost)
 }
 
-// declaredType is the type of a variable. It may be an attribute of its abstract origin.
-func (w *World) declaredType(m *modState, d dwarf.DIE) *Type {
-	for hop := 0; d.Valid() && hop < maxHops; hop++ {
-		if v, ok := d.Attr(dwarf.AtType); ok {
-			return m.typeAt(w, v.Ref())
-		}
-		d = origin(d)
-	}
-	return w.untyped()
-}
-
 // withLength returns the type of a variable-length array with its length in this frame.
-func (w *World) withLength(m *modState, f *Frame, t *Type, steps *int) (*Type, error) {
+func (l *locator) withLength(t *Type) (*Type, error) {
 	s := t.Unqualified()
 	if s.Kind != Array {
 		return t, nil
@@ -169,7 +156,7 @@ func (w *World) withLength(m *modState, f *Frame, t *Type, steps *int) (*Type, e
 			if !dynamic {
 				return t, nil
 			}
-			r, err := w.attrNumber(m, f, s.die.Unit, v, steps)
+			r, err := l.attrNumber(s.die.Unit, v)
 			if err != nil {
 				return t, err
 			}
@@ -190,21 +177,23 @@ func (w *World) withLength(m *modState, f *Frame, t *Type, steps *int) (*Type, e
 
 // attrNumber is the number that an attribute gives by an expression, a location list or a
 // reference to a variable.
-func (w *World) attrNumber(m *modState, f *Frame, u *dwarf.Unit, v dwarf.Value, steps *int) (uint64, error) {
+func (l *locator) attrNumber(u *dwarf.Unit, v dwarf.Value) (uint64, error) {
+	in := *l
+	in.unit, in.depth = u, 0
 	if v.IsRef() {
 		d := v.Ref()
-		if !d.Valid() || *steps > maxSteps {
+		if !d.Valid() || *l.steps > maxSteps {
 			return 0, errLost
 		}
-		*steps += maxSteps / 16 // bounds arrays whose bounds are arrays
-		return w.Uint(w.valueIn(m, f, d, steps, 1))
+		*l.steps += maxSteps / 16 // bounds arrays whose bounds are arrays
+		in.depth = 1
+		return l.mod.prog.Uint(in.variable(d))
 	}
-	expr, ok := f.location(u, v, m)
+	expr, ok := l.frame.location(u, v, l.mod)
 	if !ok {
 		return 0, errLost
 	}
-	mc := locator{w: w, mod: m, frame: f, unit: u, steps: steps}
-	pieces, err := mc.locate(expr)
+	pieces, err := in.locate(expr)
 	if err != nil {
 		return 0, err
 	}
@@ -214,7 +203,7 @@ func (w *World) attrNumber(m *modState, f *Frame, u *dwarf.Unit, v dwarf.Value, 
 	case dwop.Inline:
 		return decodeUint(p.Data), nil
 	case dwop.InRegister:
-		b, ok := f.register(p.Reg)
+		b, ok := l.frame.register(p.Reg)
 		if !ok {
 			return 0, errLost
 		}
@@ -243,9 +232,9 @@ func constant(t *Type, v dwarf.Value) Value {
 }
 
 // assemble makes a value of its pieces.
-func (w *World) assemble(m *modState, f *Frame, u *dwarf.Unit, t *Type, pieces []dwop.Location) Value {
+func (l *locator) assemble(t *Type, pieces []dwop.Location) Value {
 	if len(pieces) == 1 && (pieces[0].Bits == 0 || pieces[0].Kind == dwop.Pointer) {
-		return whole(m, f, u, t, pieces[0])
+		return l.whole(t, pieces[0])
 	}
 	size := t.Size()
 	if size > maxRead {
@@ -262,7 +251,7 @@ func (w *World) assemble(m *modState, f *Frame, u *dwarf.Unit, t *Type, pieces [
 		if p.BitOff > 8*maxRead {
 			p.Kind, p.BitOff = dwop.Lost, 0 // no register or object is so large
 		}
-		src, err := w.pieceBytes(f, p, (p.BitOff+n+7)/8)
+		src, err := l.pieceBytes(p, (p.BitOff+n+7)/8)
 		for i := range n {
 			to := at + i
 			if err != nil {
@@ -278,8 +267,8 @@ func (w *World) assemble(m *modState, f *Frame, u *dwarf.Unit, t *Type, pieces [
 		out.lost[i] = true
 	}
 	all, any := true, false
-	for _, l := range out.lost {
-		all, any = all && l, any || l
+	for _, is := range out.lost {
+		all, any = all && is, any || is
 	}
 	if all && size > 0 {
 		return LostValue(t, errLost)
@@ -291,14 +280,14 @@ func (w *World) assemble(m *modState, f *Frame, u *dwarf.Unit, t *Type, pieces [
 }
 
 // whole makes a value that is not in pieces.
-func whole(m *modState, f *Frame, u *dwarf.Unit, t *Type, p dwop.Location) Value {
+func (l *locator) whole(t *Type, p dwop.Location) Value {
 	switch p.Kind {
 	case dwop.InMemory:
 		return MemoryValue(t, p.Addr)
 	case dwop.Pointer:
-		return Value{Type: t, pointer: u.Data.DIE(p.Target), pointerOff: p.Off, pointerIn: m, pointerFr: f}
+		return Value{Type: t, pointer: l.unit.Data.DIE(p.Target), pointerOff: p.Off, pointerIn: l.mod, pointerFr: l.frame}
 	case dwop.InRegister:
-		return registerValue(f, t, p.Reg)
+		return registerValue(l.frame, t, p.Reg)
 	case dwop.Inline:
 		size := t.Size()
 		if int64(len(p.Data)) < size {
@@ -333,14 +322,14 @@ func registerValue(f *Frame, t *Type, reg uint64) Value {
 	return Value{Type: t, place: inRegister, reg: unwind.Reg(min(reg, 255)), frame: f, data: b[:size]}
 }
 
-func (w *World) pieceBytes(f *Frame, p dwop.Location, n uint64) ([]byte, error) {
+func (l *locator) pieceBytes(p dwop.Location, n uint64) ([]byte, error) {
 	var b []byte
 	switch p.Kind {
 	case dwop.InMemory:
-		return w.ReadMemory(p.Addr, int(min(n, maxRead+1)))
+		return l.mod.prog.ReadMemory(p.Addr, int(min(n, maxRead+1)))
 	case dwop.InRegister:
-		if f != nil {
-			if known, ok := f.register(p.Reg); ok {
+		if l.frame != nil {
+			if known, ok := l.frame.register(p.Reg); ok {
 				b = known
 			}
 		}

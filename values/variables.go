@@ -21,7 +21,7 @@ type Variable struct {
 const maxVariables = 4096
 
 // Args are the frame's parameters in the order of the source.
-func (w *World) Args(f *Frame) ([]Variable, error) {
+func (p *Program) Args(f *Frame) ([]Variable, error) {
 	s, err := f.scope()
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (w *World) Args(f *Frame) ([]Variable, error) {
 	inSourceOrder(params, fn)
 	for _, d := range params {
 		if name := scope.Describe(d).Name; name != "" {
-			out = append(out, Variable{Name: name, Value: w.valueOf(w.module(f.Module), f, d)})
+			out = append(out, Variable{Name: name, Value: p.module(f.Module).valueOf(f, d)})
 		}
 	}
 	return out, nil
@@ -64,7 +64,7 @@ func inSourceOrder(params []dwarf.DIE, fn dwarf.DIE) {
 }
 
 // Locals are the frame's variables, those of the innermost block first.
-func (w *World) Locals(f *Frame) ([]Variable, error) {
+func (p *Program) Locals(f *Frame) ([]Variable, error) {
 	s, err := f.scope()
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (w *World) Locals(f *Frame) ([]Variable, error) {
 			if desc.Name == "" || isDeclared(d) {
 				return
 			}
-			out = append(out, Variable{Name: desc.Name, Value: w.valueOf(w.module(f.Module), f, d), Depth: depth})
+			out = append(out, Variable{Name: desc.Name, Value: p.module(f.Module).valueOf(f, d), Depth: depth})
 		})
 	}
 	return out, nil
@@ -161,7 +161,7 @@ func (l lookup) local(name string) (Value, bool) {
 			}
 		})
 		if found.Valid() {
-			return l.w.valueOf(l.w.module(l.f.Module), l.f, found), true
+			return l.prog.module(l.f.Module).valueOf(l.f, found), true
 		}
 	}
 	return Value{}, false
@@ -176,7 +176,7 @@ func (l lookup) this() (Value, bool) {
 	if v.err != nil {
 		return LostValue(v.Type.Strip().Elem(), v.err), true
 	}
-	obj, err := l.w.Deref(v)
+	obj, err := l.prog.Deref(v)
 	return obj, err == nil
 }
 
@@ -200,7 +200,7 @@ func (l lookup) typeNamed(tag dwarf.Tag, name string) *Type {
 		}
 	}
 	prefixes := l.f.prefixes()
-	for _, m := range l.w.modules(l.f) {
+	for _, m := range l.prog.modules(l.f) {
 		var found *Type
 		list := m.names().Types(last)
 		if strings.Contains(last, "<") && len(list) == 0 {
@@ -211,7 +211,7 @@ func (l lookup) typeNamed(tag dwarf.Tag, name string) *Type {
 			if tag != 0 && tagClass(d.Tag()) != tagClass(tag) {
 				continue
 			}
-			t := m.typeAt(l.w, d)
+			t := m.typeAt(d)
 			if tag == 0 && t.isC() && (t.Kind == Struct || t.Kind == Enum) {
 				continue // struct x is not x in C
 			}
@@ -258,7 +258,7 @@ func (l lookup) localType(s *symbols.Scope, tag dwarf.Tag, name string) *Type {
 			switch d.Tag() {
 			case dwarf.TagStructureType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagEnumerationType, dwarf.TagTypedef:
 				if v, ok := d.Attr(dwarf.AtName); ok && string(v.Str()) == name && (tag == 0 || tagClass(tag) == tagClass(d.Tag())) && found == nil {
-					found = l.w.module(l.f.Module).typeAt(l.w, d)
+					found = l.prog.module(l.f.Module).typeAt(d)
 				}
 			}
 		})
@@ -277,7 +277,7 @@ func (e *NoSymbolError) Error() string {
 func (l lookup) builtin(name string) *Type {
 	if l.f.language() == "rust" {
 		if t, ok := rustTypes[name]; ok {
-			b := baseType(l.w, name, t.size, t.enc)
+			b := baseType(l.prog, name, t.size, t.enc)
 			b.lang = dwarf.LangRust
 			return b
 		}
@@ -285,11 +285,17 @@ func (l lookup) builtin(name string) *Type {
 	}
 	if t, ok := cTypes[canonical(name)]; ok {
 		if name == "void" {
-			return &Type{Kind: Void, Name: "void", w: l.w, size: 1}
+			return &Type{Kind: Void, Name: "void", prog: l.prog, size: 1}
 		}
-		return baseType(l.w, t.name, t.size, t.enc)
+		return l.prog.cType(t.name)
 	}
 	return nil
+}
+
+// cType is a base type of C by its name in cTypes.
+func (p *Program) cType(name string) *Type {
+	t := cTypes[name]
+	return baseType(p, t.name, t.size, t.enc)
 }
 
 type builtinType struct {

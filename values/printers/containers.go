@@ -139,7 +139,7 @@ func bit(r *values.Reader, t *values.Type, first uint64, i int64) (values.Value,
 	if i < 0 || err != nil {
 		return values.Value{}, false
 	}
-	return t.Boolean(b>>(i%8)&1 == 1), true
+	return t.Program().Boolean(b>>(i%8)&1 == 1), true
 }
 
 // deque describes a deque of either library.

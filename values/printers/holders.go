@@ -28,7 +28,7 @@ func stdAnyValue(r *values.Reader, v values.Value) (val values.Value, has, ok bo
 	if !ok || manager == 0 {
 		return values.Value{}, false, ok
 	}
-	class, name := v.Type.Method(addr.Run(manager))
+	class, name := v.Type.Program().Method(addr.Run(manager))
 	if class == nil || !strings.HasPrefix(name, "_S_manage") {
 		return values.Value{}, false, false
 	}
@@ -43,7 +43,7 @@ func stdAnyValue(r *values.Reader, v values.Value) (val values.Value, has, ok bo
 		}
 		return storage.Part(t, 0), true, true
 	}
-	at, err := r.Uint(storage.Part(v.Type.UnsignedLong(), 0))
+	at, err := r.Uint(storage.Part(v.Type.Program().UnsignedLong(), 0))
 	return values.MemoryValue(t, addr.Run(at)), true, err == nil
 }
 
@@ -57,7 +57,7 @@ func cxxAnyValue(r *values.Reader, v values.Value) (val values.Value, has, ok bo
 	if err != nil || at == 0 {
 		return values.Value{}, false, err == nil
 	}
-	class, _ := v.Type.Method(addr.Run(at))
+	class, _ := v.Type.Program().Method(addr.Run(at))
 	storage, ok := packed(r, v, "__s_", "__s")
 	if class == nil || !ok {
 		return values.Value{}, false, false
@@ -72,7 +72,7 @@ func cxxAnyValue(r *values.Reader, v values.Value) (val values.Value, has, ok bo
 		}
 		return storage.Part(t, 0), true, true
 	}
-	p, err := r.Uint(storage.Part(v.Type.UnsignedLong(), 0))
+	p, err := r.Uint(storage.Part(v.Type.Program().UnsignedLong(), 0))
 	return values.MemoryValue(t, addr.Run(p)), true, err == nil
 }
 
@@ -91,7 +91,7 @@ func anyOf(find func(r *values.Reader, v values.Value) (val values.Value, has, o
 			if !ok || name != "has_value" {
 				return values.Value{}, nil, false
 			}
-			return v.Type.Boolean(has), nil, true
+			return v.Type.Program().Boolean(has), nil, true
 		},
 	}
 }
@@ -109,7 +109,7 @@ func stdFunction(r *values.Reader, v values.Value) (values.Display, bool) {
 	if manager == 0 {
 		return values.Display{Head: head + " [no target]"}, true
 	}
-	class, _ := v.Type.Method(addr.Run(invoker))
+	class, _ := v.Type.Program().Method(addr.Run(invoker))
 	if class == nil {
 		return values.Display{}, false
 	}
@@ -119,13 +119,13 @@ func stdFunction(r *values.Reader, v values.Value) (values.Display, bool) {
 	}
 	name := target.String()
 	if target.Strip().Name == "" && target.Strip().Kind == values.Struct { // a lambda
-		if args := templateArgs(v.Type.Symbol(addr.Run(invoker)), "std::_Function_handler<"); len(args) == 2 {
+		if args := templateArgs(v.Type.Program().SymbolAt(addr.Run(invoker)), "std::_Function_handler<"); len(args) == 2 {
 			name = args[1]
 		}
 	}
 	d := values.Display{Head: head + " containing " + name}
 	if in := class.Strip(); target.Strip().Kind != values.Pointer && !storedLocally(in) || target.Size() > store.Type.Size() {
-		at, err := r.Uint(store.Part(v.Type.UnsignedLong(), 0))
+		at, err := r.Uint(store.Part(v.Type.Program().UnsignedLong(), 0))
 		if known := storage(in); err != nil || known == "" {
 			return d, true
 		}
@@ -167,11 +167,11 @@ func cxxFunction(r *values.Reader, v values.Value) (values.Display, bool) {
 	if at == 0 {
 		return values.Display{Head: head + " [no target]"}, true
 	}
-	class := v.Type.ClassAt(addr.Run(at))
+	class := v.Type.Program().ClassAt(addr.Run(at))
 	if !strings.Contains(class, "__function::__func<") {
 		return values.Display{}, false
 	}
-	t := v.Type.Named(class)
+	t := v.Type.Program().Named(class)
 	if t == nil {
 		if args := templateArgs(class[strings.Index(class, "__func<"):], "__func<"); len(args) > 0 {
 			return values.Display{Head: head + " containing " + args[0]}, true
@@ -225,7 +225,7 @@ func useCount(counts func(r *values.Reader, v values.Value) (int64, error, bool)
 			return values.Value{}, nil, false
 		}
 		n, err, ok := counts(r, v)
-		return values.Number(v.Type.UnsignedLong(), uint64(n)), err, ok
+		return values.Number(v.Type.Program().UnsignedLong(), uint64(n)), err, ok
 	}
 }
 
@@ -318,7 +318,7 @@ func engagedMethods(show func(r *values.Reader, v values.Value) (values.Display,
 		}
 		switch name {
 		case "has_value":
-			return v.Type.Boolean(d.Members != nil), nil, true
+			return v.Type.Program().Boolean(d.Members != nil), nil, true
 		case "value":
 			if d.Members == nil {
 				return values.Value{}, fmt.Errorf("the optional has no value"), true

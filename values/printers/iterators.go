@@ -314,7 +314,7 @@ func bitIterator(nothing, word, offset, mask string) *values.Printer {
 		if err != nil {
 			return values.Display{Err: err}, true
 		}
-		bit := v.Type.Boolean(w&bits != 0)
+		bit := v.Type.Program().Boolean(w&bits != 0)
 		return values.Display{Value: &bit}, true
 	}}
 }

@@ -90,9 +90,9 @@ func arraySize(r *values.Reader, v values.Value, name string) (values.Value, err
 	elem := elems.Type.Strip().Row()
 	switch name {
 	case "size":
-		return values.Number(v.Type.UnsignedLong(), uint64(n)), nil, n >= 0
+		return values.Number(v.Type.Program().UnsignedLong(), uint64(n)), nil, n >= 0
 	case "empty":
-		return v.Type.Boolean(n == 0), nil, n >= 0
+		return v.Type.Program().Boolean(n == 0), nil, n >= 0
 	case "front":
 		return elems.Part(elem, 0), nil, n > 0
 	case "back":
@@ -125,7 +125,7 @@ func bitset(r *values.Reader, v values.Value) (values.Display, bool) {
 	}(); !any {
 		return d, true
 	}
-	one := values.Number(v.Type.UnsignedLong(), 1)
+	one := values.Number(v.Type.Program().UnsignedLong(), 1)
 	d.Items = func(yield func(values.Item, error) bool) {
 		for i := range int64(len(b)) * 8 {
 			if b[i/8]>>(i%8)&1 == 1 && !yield(values.Item{Label: number(i), Value: one}, nil) {
@@ -184,7 +184,7 @@ func forwardEmpty(show func(r *values.Reader, v values.Value) (values.Display, b
 		if !ok || name != "empty" {
 			return values.Value{}, nil, false
 		}
-		return v.Type.Boolean(d.Items == nil), nil, true
+		return v.Type.Program().Boolean(d.Items == nil), nil, true
 	}
 }
 

@@ -22,7 +22,7 @@ func linkedList(r *values.Reader, v values.Value) (values.Display, bool) {
 	}
 	next, ok := fieldNamed(node, "next")
 	elem, ok1 := fieldNamed(node, "element")
-	first, err := r.Uint(head.Part(v.Type.UnsignedLong(), 0))
+	first, err := r.Uint(head.Part(v.Type.Program().UnsignedLong(), 0))
 	if !ok || !ok1 || err != nil {
 		return values.Display{}, false
 	}
@@ -280,7 +280,7 @@ func rustAtomic(r *values.Reader, v values.Value) (values.Display, bool) {
 	}
 	name := strings.TrimPrefix(plain(v.Type.Strip().Name), "core::sync::atomic::")
 	if b, err := r.Uint(n); name == "AtomicBool" && err == nil && b < 2 {
-		n = v.Type.Boolean(b == 1)
+		n = v.Type.Program().Boolean(b == 1)
 	}
 	return values.Display{Head: name + "(", Value: &n, Tail: ")"}, true
 }
@@ -304,7 +304,7 @@ func optionMethods(r *values.Reader, v values.Value, name string) (values.Value,
 	}
 	switch name {
 	case "is_some", "is_none":
-		return v.Type.Boolean(has == (name == "is_some")), nil, true
+		return v.Type.Program().Boolean(has == (name == "is_some")), nil, true
 	case "unwrap", "expect", "as_ref":
 		if !has {
 			return values.Value{}, fmt.Errorf("the Option is None"), true

@@ -26,7 +26,7 @@ func traitParts(r *values.Reader, v values.Value) (at addr.Run, t *values.Type, 
 	if !ok || !ok1 {
 		return 0, nil, false
 	}
-	t = v.Type.Implementor(addr.Run(table))
+	t = v.Type.Program().Implementor(addr.Run(table))
 	return addr.Run(n), t, t != nil
 }
 

@@ -40,7 +40,7 @@ func stdPath(r *values.Reader, v values.Value) (values.Display, bool) {
 	case err == nil && impl&3 == 2:
 		d.Tail = " [root-directory]"
 	}
-	part := v.Type.Named("std::filesystem::__cxx11::path::_Cmpt")
+	part := v.Type.Program().Named("std::filesystem::__cxx11::path::_Cmpt")
 	if err != nil || impl == 0 || impl&3 != 0 || part == nil || part.Strip().Incomplete() {
 		return d, true
 	}
@@ -150,7 +150,7 @@ func errorCode(usual string) func(r *values.Reader, v values.Value) (values.Disp
 		case (name == "generic" || name == "system") && errnoNames[n] != "":
 			text = errnoNames[n]
 		case name == "":
-			name = v.Type.ClassAt(addr.Run(cat))
+			name = v.Type.Program().ClassAt(addr.Run(cat))
 			if name == "" {
 				return values.Display{}, false
 			}
