@@ -91,14 +91,34 @@ func changeSkips(skips *session.Skips, verb, number string) error {
 	id := 0
 	if number != "" {
 		var err error
-		if id, err = strconv.Atoi(number); err != nil || id < 1 {
-			return fmt.Errorf("skip %s: %q: the number of a skip expected: see info skip", verb, number)
+		if id, err = skipNumber(skips, number); err != nil {
+			return fmt.Errorf("skip %s: %q: %w", verb, number, err)
 		}
 	}
 	if verb == "delete" {
 		return skips.Delete(id)
 	}
 	return skips.Enable(id, verb == "enable")
+}
+
+// skipNumber reads a number, or what a skip was made with.
+func skipNumber(skips *session.Skips, text string) (int, error) {
+	if id, err := strconv.Atoi(text); err == nil && id > 0 {
+		return id, nil
+	}
+	function, file := text, ""
+	switch word, rest := splitWord(text); {
+	case word == "function" && rest != "":
+		function = rest
+	case word == "file" && rest != "":
+		function, file = "", rest
+	}
+	for _, x := range skips.All() {
+		if x.Function == function && x.File == file {
+			return x.ID, nil
+		}
+	}
+	return 0, errors.New("the number or the name of a skip expected: see info skip")
 }
 
 type skipView struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -19,8 +20,11 @@ func fileCommands() []*Command {
 	return []*Command{
 		{Name: "file", Aliases: []string{"exec-file"}, Group: GroupFiles, Synopsis: "PROGRAM", Short: "choose the program to run", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runFile,
 			Long: "A name without a slash is looked for in the working directory and then in PATH.\n\nExample:\n  file ./server"},
-		{Name: "save", Group: GroupFiles, Synopsis: "FILE [--force]", Short: "write what was recorded and the stops to a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSave,
-			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is. A file that exists already is only replaced with --force.\n\nExample:\n  save big-pages.hdb"},
+		{Name: "cd", Group: GroupFiles, Synopsis: "[DIRECTORY]", Short: "change the working directory of hdb, and of programs that it starts", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runCd,
+			Long: "Without DIRECTORY it is the home directory. `set cwd` is about the programs alone.\n\nExample:\n  cd build"},
+		{Name: "pwd", Group: GroupFiles, Short: "tell the working directory", Repeat: RepeatNone, Run: runPwd},
+		{Name: "save", Group: GroupFiles, Synopsis: "FILE [--force]\nbreakpoints FILE [--force]", Short: "write what was recorded and the stops to a capture, or the stops as commands", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runSave,
+			Long: "The capture keeps stacks, modules with their build IDs, resolved names and the source lines they need, so that it opens where neither the program nor its source is. A file that exists already is only replaced with --force.\n\nWith `breakpoints` FILE is for `source`: it has the commands that make the numbered stops again, with conditions, counts and commands, and what catch, handle and skip were told. Watchpoints are left out where it is read without a process.\n\nExamples:\n  save big-pages.hdb\n  save breakpoints stops.hdb"},
 		{Name: "open", Group: GroupFiles, Synopsis: "CAPTURE", Short: "look at a capture", Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runOpen,
 			Long: "allocs, live, top, bt, list, frame, goto and info work on it as on a process.\n\nExample:\n  open big-pages.hdb"},
 		exportCommand(),
@@ -91,7 +95,36 @@ func runFile(_ context.Context, c *Console, in Input) error {
 	return nil
 }
 
+func runCd(ctx context.Context, c *Console, in Input) error {
+	dir := "~"
+	switch len(in.Args) {
+	case 0:
+	case 1:
+		dir = in.Args[0]
+	default:
+		return errors.New("cd: one directory must follow")
+	}
+	if err := os.Chdir(line.ExpandHome(dir)); err != nil {
+		return fmt.Errorf("cd: %w", err)
+	}
+	return runPwd(ctx, c, in)
+}
+
+func runPwd(_ context.Context, c *Console, in Input) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("pwd: %w", err)
+	}
+	c.show(in, struct {
+		Directory string `json:"directory"`
+	}{dir}, func(o *screen.Output) { o.Printf("working directory %s\n", dir) })
+	return nil
+}
+
 func runSave(_ context.Context, c *Console, in Input) error {
+	if len(in.Args) > 1 && in.Args[0] == "breakpoints" {
+		return saveStops(c, in.Args[1:])
+	}
 	files, force, err := parseSave("save", in.Args)
 	if err != nil {
 		return err

@@ -56,7 +56,7 @@ func runningCommands() []*Command {
 			Short: "leave the selected frame's function at once", Needs: NeedLive, Run: runReturn, Long: "The thread stands behind the call then, as if the function had returned the value. Nothing of the function, or of those that it called, runs any more: no destructors, no unlocking.\n\nExample:\n  return -1"},
 		{Name: "signal", Group: GroupRunning, Synopsis: "SIGNAL|0", Args: []ArgKind{ArgSignal}, Repeat: RepeatNone,
 			Short: "go on with a signal, or without the one that stopped the program", Needs: NeedLive, Run: runSignal, Long: "Examples:\n  signal 0\n  signal SIGUSR1"},
-		{Name: "skip", Group: GroupRunning, Synopsis: "[function] [NAME]\nfile [NAME]\ndelete|enable|disable [N]", Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone,
+		{Name: "skip", Group: GroupRunning, Synopsis: "[function] [NAME]\nfile [NAME]\ndelete|enable|disable [N | [function] NAME | file NAME]", Raw: true, Args: []ArgKind{ArgFunction}, Repeat: RepeatNone,
 			Short: "have step not enter a function, or the functions of a file", Run: runSkip, Long: "Without a name it is the function, or the file, of the selected frame. * in a name stands for any text. `info skip` lists them.\n\nExamples:\n  skip std::*\n  skip file third_party/*"},
 	}
 }

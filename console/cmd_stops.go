@@ -230,12 +230,21 @@ func runRbreak(_ context.Context, c *Console, in Input) error {
 	return err
 }
 
+// stopNumber reads a number, or a variable of the debugger's that holds one.
+func stopNumber(s *session.Session, text string) (int, error) {
+	if !strings.HasPrefix(text, "$") {
+		return strconv.Atoi(text)
+	}
+	n, err := s.Values.Address(text)
+	return int(n), err
+}
+
 // stopIDs reads numbers and ranges; none is all stops.
 func stopIDs(s *session.Session, in Input, args []string) ([]int, error) {
 	var ids []int
 	for _, a := range args {
 		lo, hi, isRange := strings.Cut(a, "-")
-		from, err := strconv.Atoi(lo)
+		from, err := stopNumber(s, lo)
 		to := from
 		if err == nil && isRange {
 			to, err = strconv.Atoi(hi)
@@ -420,7 +429,7 @@ func catcher(on bool) func(context.Context, *Console, Input) error {
 // oneStop reads the number that a line begins with.
 func oneStop(s *session.Session, in Input) (*breakpoints.Stop, string, error) {
 	word, rest := splitWord(in.Raw)
-	id, err := strconv.Atoi(word)
+	id, err := stopNumber(s, word)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %q: the number of a stop expected: see info breakpoints", in.Name, word)
 	}

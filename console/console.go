@@ -67,6 +67,7 @@ type Console struct {
 	stopped map[int]string // the headline of the last stop of a process, by its ID
 
 	notices screen.Notices
+	logging loggingFile
 	sig     signals
 	exit    exitStatus
 }
@@ -87,7 +88,10 @@ func New(cfg Config) *Console {
 	c.hist = line.History{Path: historyPath(cfg.Getenv), Limit: 1000}
 	c.tui = newTUI(c)
 	c.sig.beside = make(chan func(), 64)
-	c.notices.LogTo(func(line string) { c.s.ConsoleLog.Add(line, false) })
+	c.notices.LogTo(func(line string) {
+		c.s.ConsoleLog.Add(line, false)
+		c.logging.add(line)
+	})
 	c.layout()
 	startDebuginfod(c)
 	return c
@@ -188,9 +192,12 @@ func (c *Console) loop() {
 	}
 }
 
-// noteUnwritten makes a recording that cannot be written any more count as a failure,
-// once.
+// noteUnwritten makes a recording or a copy of the output that cannot be written any more
+// count as a failure, once.
 func (c *Console) noteUnwritten() {
+	if err := c.logging.failed(); err != nil {
+		c.fail(fmt.Errorf("logging has ended: %w", err))
+	}
 	if err := c.s.Recorder.Err(); err != nil && err != c.unwritten {
 		c.unwritten = err
 		c.fail(fmt.Errorf("record: %w: the recording has ended; what was written before can be asked and saved", err))

@@ -159,5 +159,8 @@ func (c *Console) finish() int {
 			c.warn(err)
 		}
 	}
+	if err := c.logging.stop(); err != nil {
+		c.warn(err)
+	}
 	return c.exit.total(c.in != nil && c.in.Interactive() && !c.cfg.Batch, c.cfg.ReturnChildResult)
 }

@@ -18,6 +18,7 @@ func logTyped(c *Console, line string) {
 	secret := strings.HasPrefix(line, " ")
 	if line = strings.TrimSpace(line); line != "" && !secret && len(c.interp.sources) > 0 { // none: a file of configuration
 		c.s.ConsoleLog.Add(screen.Clean(line), true)
+		c.logging.add("(hdb) " + screen.Clean(line))
 	}
 }
 

@@ -111,6 +111,20 @@ func settingTable() []*setting {
 		{name: "log", kind: kindBool, def: "on", help: "keep what is typed and printed, for the captures that save writes; off forgets what there is",
 			get:   func(c *Console) string { return onOff(c.s.ConsoleLog.Keeps()) },
 			apply: func(c *Console, v string) error { c.s.ConsoleLog.Keep(v == "on"); return nil }},
+		{name: "logging enabled", kind: kindBool, unsaid: true, help: "copy what is typed and printed to the logging file, too; `set logging on` and `off` are short for it",
+			get:   func(c *Console) string { return onOff(c.logging.on()) },
+			apply: func(c *Console, v string) error { return c.setLogging(v == "on") }},
+		{name: "logging file", kind: kindFile, def: "hdb.txt", unsaid: true, help: "the file that output is copied to, from the next time that logging is enabled on",
+			apply: func(c *Console, v string) error {
+				if v == "" {
+					return errors.New("a name must follow")
+				}
+				return nil
+			}},
+		{name: "logging overwrite", kind: kindBool, def: "off", unsaid: true, help: "logging overwrites what the file holds, rather than to append to it"},
+		{name: "logging", kind: kindBool, unsaid: true, help: "logging enabled",
+			get:   func(c *Console) string { return onOff(c.logging.on()) },
+			apply: func(c *Console, v string) error { return c.setLogging(v == "on") }},
 		{name: "prompt", def: "(hdb) ", help: "what stands before a typed line; quotes keep a blank at its end"},
 		{name: "step-mode", kind: kindBool, def: "off", help: "step stops in functions without line information too",
 			get:   func(c *Console) string { return onOff(c.s.Settings.StepIntoBare) },

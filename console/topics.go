@@ -62,6 +62,7 @@ func variablesText() string {
 		"The debugger sets:" +
 		"\n  $_           the address that x has shown last" +
 		"\n  $__          what was there" +
+		"\n  $bpnum       number of the stop that was made last" +
 		"\n  $_thread     number of the selected thread, 0 without one" +
 		"\n  $_exitcode   exit code of the last program that ended, void before, and after one that a signal killed" +
 		"\n  $_exitsignal number of the signal that killed it, or void" +

@@ -57,6 +57,9 @@ func (c *Catches) Catch(event string, on bool) error {
 	return nil
 }
 
+// Caught tells whether forks and execs stop the program.
+func (c *Catches) Caught() (fork, exec bool) { return c.fork, c.exec }
+
 // apply makes them hold for a process that is new.
 func (c *Catches) apply(p *inferior.Process) {
 	c.applyEvents(p)

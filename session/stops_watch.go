@@ -82,6 +82,12 @@ func (s *Stops) bindWatch(st *breakpoints.Stop) (err error) {
 	return err
 }
 
+// Watched is how many bytes a watchpoint watches, and for what.
+func (s *Stops) Watched(st *breakpoints.Stop) (size int, kind inferior.WatchKind) {
+	b := s.demand.binds[st.ID]
+	return b.size, b.access
+}
+
 // watched counts the hit of the watchpoint at which the engine stopped, and
 // tells whether to stop there.
 func (s *Stops) watched(stop inferior.Stop) bool {

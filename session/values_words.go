@@ -24,6 +24,9 @@ func (d debuggerWords) word(name string) (values.Word, bool) {
 			n = d.sel.thread.Num
 		}
 		return values.Word{N: uint64(n), Int: true}, true
+	case "bpnum":
+		n := d.sel.demand.stops.Last()
+		return values.Word{N: uint64(n), Int: true}, n > 0
 	case "_exitcode":
 		if d.exit == nil || d.exit.Signal != 0 {
 			return values.Word{}, false

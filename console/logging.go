@@ -1,0 +1,102 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+)
+
+// A loggingFile has what is printed copied to a file, with the lines that were typed. Lines
+// come from any goroutine.
+type loggingFile struct {
+	mu  sync.Mutex
+	f   *os.File // nil: nothing is copied; its name is as it was typed
+	err error    // why the last copy ended, nil when it was told
+}
+
+// start begins to copy to a file, behind what it holds unless it is to be overwritten.
+func (l *loggingFile) start(path string, overwrite bool) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && info.Mode()&os.ModeDevice == 0 {
+		return fmt.Errorf("%s: not a regular file", path)
+	}
+	flags := os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	if overwrite {
+		flags |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, flags, 0o666)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.f = f
+	return nil
+}
+
+// stop ends the copy.
+func (l *loggingFile) stop() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil {
+		return nil
+	}
+	f := l.f
+	l.f = nil
+	return f.Close()
+}
+
+// to is the name of the file that output is being copied to, "" for none.
+func (l *loggingFile) to() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil {
+		return ""
+	}
+	return l.f.Name()
+}
+
+// on tells whether output is being copied.
+func (l *loggingFile) on() bool { return l.to() != "" }
+
+// add copies a line.
+func (l *loggingFile) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.f == nil {
+		return
+	}
+	if _, err := l.f.WriteString(line + "\n"); err != nil {
+		l.err = errors.Join(err, l.f.Close())
+		l.f = nil
+	}
+}
+
+// failed is why the copy ended by itself, once.
+func (l *loggingFile) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.err
+	l.err = nil
+	return err
+}
+
+// setLogging begins or ends the copy, as `set logging` asks.
+func (c *Console) setLogging(on bool) error {
+	path, now := c.set.value("logging file"), c.logging.to()
+	switch {
+	case on && now != "":
+		return fmt.Errorf("output is copied to %s: set logging off ends that", now)
+	case on:
+		if err := c.logging.start(path, c.set.flag("logging overwrite")); err != nil {
+			return err
+		}
+		c.say("copying output to %s", path)
+	case now != "":
+		if err := c.logging.stop(); err != nil {
+			return err
+		}
+		c.say("done copying output to %s", now)
+	}
+	return nil
+}
