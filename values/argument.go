@@ -17,7 +17,7 @@ func (w *World) Integer(f *Frame, src string) (uint64, error) {
 		x, err := w.float(v)
 		return uint64(int64(x)), err
 	}
-	a, err := e.address(v)
+	a, err := e.ops.address(v)
 	return uint64(a), err
 }
 
@@ -54,7 +54,7 @@ func (w *World) Text(f *Frame, src string) ([]byte, error) {
 		}
 		return append([]byte{}, b...), err
 	}
-	a, err := e.address(v)
+	a, err := e.ops.address(v)
 	if err != nil || a == 0 {
 		return nil, err
 	}

@@ -63,14 +63,14 @@ func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
 		return LostValue(ret, errLost), nil
 	}
 	frame := &Frame{PC: addr.PC(at)}
-	if frame.Module, at, err = e.implementation(at); err != nil {
+	if frame.Module, at, err = e.w.implementation(at); err != nil {
 		return Value{}, err
 	}
 	pieces, err := returnPieces(ret, frame)
 	if err != nil {
 		return Value{}, err
 	}
-	c := Call{Function: at}
+	c := &caller{operators: e.ops, Call: Call{Function: at}}
 	inMemory := pieces == nil
 	if inMemory {
 		if ret.Size() > maxResult {
@@ -78,11 +78,11 @@ func (e *evaluator) callFunction(n *node, as *Type) (Value, error) {
 		}
 		c.General = []Argument{{Data: make([]byte, ret.Size())}}
 	}
-	if err := e.arguments(&c, t, n.b); err != nil {
+	if err := e.arguments(c, t, n.b); err != nil {
 		return Value{}, err
 	}
 	var out Value
-	err = e.w.Call(c, func(after *Frame) error {
+	err = e.w.Call(c.Call, func(after *Frame) error {
 		switch {
 		case ret.Strip().Kind == Void:
 			out = Value{Type: ret}
@@ -106,8 +106,8 @@ func described(fn *Type) bool { return fn.die.Valid() && fn.lang != dwarf.LangAs
 
 // implementation is the module of a function, and its address: that which its resolver
 // tells, if it has one (STT_GNU_IFUNC).
-func (e *evaluator) implementation(at addr.Run) (Module, addr.Run, error) {
-	for _, m := range e.prog.Modules() {
+func (w *World) implementation(at addr.Run) (Module, addr.Run, error) {
+	for _, m := range w.Modules() {
 		fn, ok := m.Obj.FunctionAt(at.File(m.Bias))
 		if !ok {
 			continue
@@ -115,7 +115,7 @@ func (e *evaluator) implementation(at addr.Run) (Module, addr.Run, error) {
 		if !fn.IFunc || fn.Low.Run(m.Bias) != at {
 			return m, at, nil
 		}
-		err := e.w.Call(Call{Function: at}, func(after *Frame) error {
+		err := w.Call(Call{Function: at}, func(after *Frame) error {
 			rax, _ := after.Regs.Get(unwind.RAX)
 			at = addr.Run(rax)
 			return nil
@@ -125,9 +125,9 @@ func (e *evaluator) implementation(at addr.Run) (Module, addr.Run, error) {
 	return Module{}, at, nil
 }
 
-// arguments puts the arguments of a call where the ABI has them.
-func (e *evaluator) arguments(c *Call, fn *Type, list *node) error {
-	params, open := e.parameters(fn)
+// arguments computes the arguments of a call and passes them.
+func (e *evaluator) arguments(c *caller, fn *Type, list *node) error {
+	params, open := parameters(fn)
 	n := 0
 	for ; list != nil; list = list.b {
 		v, err := e.eval(list.a)
@@ -138,7 +138,7 @@ func (e *evaluator) arguments(c *Call, fn *Type, list *node) error {
 		if n < len(params) {
 			to = params[n]
 		}
-		if err := e.argument(c, v, to); err != nil {
+		if err := c.pass(v, to); err != nil {
 			return fmt.Errorf("argument %d: %w", n+1, err)
 		}
 		n++
@@ -154,7 +154,7 @@ func (e *evaluator) arguments(c *Call, fn *Type, list *node) error {
 
 // parameters are the types that a function takes. open: it takes more of any type, or
 // nothing tells.
-func (e *evaluator) parameters(fn *Type) (list []*Type, open bool) {
+func parameters(fn *Type) (list []*Type, open bool) {
 	if !described(fn) {
 		return nil, true
 	}
@@ -181,71 +181,76 @@ func (e *evaluator) parameters(fn *Type) (list []*Type, open bool) {
 	return list, open || len(list) == 0 && fn.lang.IsC() && !fn.proto
 }
 
-// argument appends one argument, as a parameter of type to; nil: by its own type, with the
+// A caller puts the arguments of a call where the ABI has them.
+type caller struct {
+	operators
+	Call
+}
+
+// pass appends one argument, as a parameter of type to; nil: by its own type, with the
 // default promotions (C11 section 6.5.2.2).
-func (e *evaluator) argument(c *Call, v Value, to *Type) error {
+func (c *caller) pass(v Value, to *Type) error {
 	if to != nil {
 		if s := to.Strip(); s.Kind == Reference || s.Kind == RvalueReference {
-			return e.reference(c, v, s)
+			return c.reference(v, s)
 		}
 	}
-	v = e.prog.unref(v)
-	if v.Type.Strip().Kind == Array {
+	v = c.prog.unref(v)
+	from := v.Type.Strip().Kind
+	if from == Array {
 		if _, inMemory := v.Addr(); !inMemory { // a text as typed
-			b, err := e.prog.Bytes(v)
-			c.General = append(c.General, Argument{Data: b})
-			return err
+			return c.copied(v)
 		}
-		a, err := e.address(v)
-		c.General = append(c.General, Argument{N: uint64(a)})
-		return err
+		return c.general(c.address(v))
 	}
 	if to == nil {
 		to = v.Type
 	}
 	s := to.Strip()
-	if s.Kind == Struct {
+	switch {
+	case s.Kind == Struct:
 		return fmt.Errorf("a %s is not passed by value: call a function that takes its address", to)
+	case from == Function:
+		return c.general(c.address(v))
 	}
-	if v.Type.Strip().Kind == Function {
-		a, err := e.address(v)
-		c.General = append(c.General, Argument{N: uint64(a)})
-		return err
-	}
-	v, err := e.cast(v, to)
+	v, err := c.cast(v, to)
 	if err != nil {
 		return err
 	}
 	if s.Kind == Base && s.Enc == encFloat {
-		return e.floating(c, v, s)
+		if s.Size() > 8 {
+			return fmt.Errorf("a %s is not passed", s)
+		}
+		b, err := c.prog.Bytes(v)
+		c.Vector = append(c.Vector, b)
+		return err
 	}
-	n, err := e.prog.Uint(v)
-	c.General = append(c.General, Argument{N: n})
+	n, err := c.prog.Uint(v)
+	return c.general(addr.Run(n), err)
+}
+
+// general appends a number or an address.
+func (c *caller) general(n addr.Run, err error) error {
+	c.General = append(c.General, Argument{N: uint64(n)})
 	return err
 }
 
-// floating appends a float or double.
-func (e *evaluator) floating(c *Call, v Value, t *Type) error {
-	if t.Size() > 8 {
-		return fmt.Errorf("a %s is not passed", t)
-	}
-	b, err := e.prog.Bytes(v)
-	c.Vector = append(c.Vector, b)
+// copied appends the address of a copy of a value.
+func (c *caller) copied(v Value) error {
+	b, err := c.prog.Bytes(v)
+	c.General = append(c.General, Argument{Data: b})
 	return err
 }
 
 // reference appends the address of what a parameter refers to.
-func (e *evaluator) reference(c *Call, v Value, ref *Type) error {
-	v = e.prog.unref(v)
+func (c *caller) reference(v Value, ref *Type) error {
+	v = c.prog.unref(v)
 	if a, ok := v.Addr(); ok {
-		c.General = append(c.General, Argument{N: uint64(a)})
-		return nil
+		return c.general(a, nil)
 	}
-	v, err := e.cast(v, ref.Elem())
+	v, err := c.cast(v, ref.Elem())
 	if err != nil {
 		return err
 	}
-	b, err := e.prog.Bytes(v)
-	c.General = append(c.General, Argument{Data: b})
-	return err
+	return c.copied(v)
 }

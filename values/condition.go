@@ -52,7 +52,7 @@ func (e *evaluator) holds(src string) (bool, error) {
 	if err := e.prog.Unreadable(v); err != nil {
 		return false, err
 	}
-	return e.isTrue(v)
+	return e.ops.isTrue(v)
 }
 
 // errAssigns is the error of an assignment where none is allowed.

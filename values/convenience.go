@@ -2,7 +2,9 @@ package values
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"hdb/internal/addr"
 	"hdb/symbols/dwarf"
@@ -27,28 +29,18 @@ func (v Value) IsVoid() bool {
 	return v.err == nil && v.Type.Strip().Kind == Void && v.place == nowhere
 }
 
-// isConvenience reports whether a name behind $ can be assigned to without changing the
-// program: it is neither a register nor an entry of the history.
-func (e *evaluator) isConvenience(name string) bool {
-	if name == "" || name[0] <= '9' {
-		return false
-	}
-	_, err := e.register(name)
-	return errors.Is(err, errNoRegister)
-}
-
 // convenience is a variable of the user's or of the debugger's. ok is false for a name
 // that is neither.
-func (e *evaluator) convenience(name string) (v Value, ok bool) {
-	if v, ok := e.w.vars[name]; ok {
+func (w *World) convenience(name string) (v Value, ok bool) {
+	if v, ok := w.vars[name]; ok {
 		return v, true
 	}
-	if v, ok := e.w.word(name); ok {
+	if v, ok := w.word(name); ok {
 		return v, true
 	}
-	if name == "_siginfo" && e.w.SignalInfo != nil {
-		if b := e.w.SignalInfo(); len(b) > 0 {
-			return Value{Type: e.w.signalInfoType(), data: b}, true
+	if name == "_siginfo" && w.SignalInfo != nil {
+		if b := w.SignalInfo(); len(b) > 0 {
+			return Value{Type: w.signalInfoType(), data: b}, true
 		}
 	}
 	return Value{}, false
@@ -87,7 +79,6 @@ type Named struct {
 // Conveniences are the convenience variables that have a value, those that the user has
 // set first, each by name. words are the debugger's.
 func (w *World) Conveniences(words []string) []Named {
-	e := w.evaluator(nil)
 	var out []Named
 	for name, v := range w.vars {
 		out = append(out, Named{name, v})
@@ -102,7 +93,7 @@ func (w *World) Conveniences(words []string) []Named {
 		if _, ok := w.vars[name]; ok {
 			continue
 		}
-		v, ok := e.convenience(name)
+		v, ok := w.convenience(name)
 		if !ok {
 			v = w.void()
 		}
@@ -135,4 +126,33 @@ func (w *World) signalInfoType() *Type {
 		at(0, "_sigfault", structure(32, at(0, "si_addr", pointer), at(8, "_addr_lsb", short), at(16, "_addr_bnd", structure(16, at(0, "_lower", pointer), at(8, "_upper", pointer))))),
 		at(0, "_sigpoll", structure(16, at(0, "si_band", l), at(8, "si_fd", i))))
 	return structure(128, at(0, "si_signo", i), at(4, "si_errno", i), at(8, "si_code", i), at(16, "_sifields", details))
+}
+
+// Keep adds a value to the history and returns its number. The history has a copy of the
+// value, so that later changes of memory do not show.
+func (w *World) Keep(v Value) int {
+	if v.err != nil || v.Type.Strip().Kind == Void {
+		return 0
+	}
+	return w.KeepAny(v)
+}
+
+// KeepAny is Keep, also of a void value.
+func (w *World) KeepAny(v Value) int {
+	if v.err != nil {
+		return 0
+	}
+	w.History = append(w.History, w.Load(v))
+	return len(w.History)
+}
+
+// history is entry n of the history.
+func (w *World) history(n int, text string) (Value, error) {
+	if n < 1 || n > len(w.History) {
+		if len(w.History) == 0 && strings.Trim(text, "$") == "" {
+			return w.void(), nil
+		}
+		return Value{}, fmt.Errorf("%s: the history has %d values", text, len(w.History))
+	}
+	return w.History[n-1], nil
 }

@@ -19,9 +19,14 @@
 //	Frame       registers, scopes, and the code around a frame
 //	locator     where DWARF says that a variable is, and the value that is there
 //	Program     modules, types and symbols; what printers ask for by a Type
-//	lookup      what a name means in a frame: variables, functions, types
 //	formatter   text of a value
-//	evaluator   expressions in a frame
+//	language    numbers and types that the frame's language has itself
+//	lookup      what a name means in a frame: variables, functions, types
+//	registers   what $rip and its like mean in a frame
+//	operators   operators and conversions, from values
+//	library     members, elements and member functions, by printers where they know
+//	caller      arguments of a call of a function of the program
+//	evaluator   expressions in a frame, by their syntax
 //	World       what consumers ask, and what expressions can do beside reading: write,
 //	            call, name the debugger's numbers and the values of before
 //

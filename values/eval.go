@@ -3,19 +3,18 @@ package values
 import (
 	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"hdb/symbols/dwarf"
-	"hdb/symbols/dwarf/scope"
 )
 
 // An evaluator computes an expression in a frame.
 type evaluator struct {
 	lookup
-	w *World
+	ops operators
+	lib library
+	w   *World
 	// assign allows the expression to change the program.
 	assign bool
 	calls  bool // functions of the program may be called
@@ -27,7 +26,8 @@ type evaluator struct {
 
 // evaluator is an evaluator in a frame.
 func (w *World) evaluator(f *Frame) *evaluator {
-	return &evaluator{lookup: lookup{&w.Program, f}, w: w}
+	l := language{&w.Program, f}
+	return &evaluator{lookup: lookup{l}, ops: operators{l}, lib: library{operators{l}}, w: w}
 }
 
 // Eval computes an expression without changing anything. A nil frame knows statics
@@ -86,22 +86,6 @@ func (e *evaluator) typeFor(tag dwarf.Tag, name string) *Type {
 
 func (e *evaluator) rust() bool { return e.f.language() == "rust" }
 
-func (e *evaluator) truth(b bool) Value {
-	if e.f.language() == "c" {
-		return Number(e.prog.cType("int"), truth(b))
-	}
-	return Number(e.prog.cType("bool"), truth(b))
-}
-
-func (e *evaluator) int() *Type {
-	if e.f.language() == "rust" {
-		t := baseType(e.prog, "i32", 4, encSigned)
-		t.lang = dwarf.LangRust
-		return t
-	}
-	return e.prog.cType("int")
-}
-
 // eval computes an operand. Its type has to be known.
 func (e *evaluator) eval(n *node) (Value, error) {
 	v, err := e.evalAny(n)
@@ -131,9 +115,9 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		return e.number(n.text)
 	case nodeChar:
 		r, err := charOf(n.text)
-		return Number(e.prog.cType("char"), uint64(r)), err
+		return Number(e.prog.Char(), uint64(r)), err
 	case nodeString:
-		t := e.prog.cType("char").ArrayOf(int64(len(n.text) + 1))
+		t := e.prog.Char().ArrayOf(int64(len(n.text) + 1))
 		return Value{Type: t, data: append([]byte(n.text), 0)}, nil
 	case nodeDollar:
 		return e.dollar(n.text)
@@ -142,7 +126,7 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	case nodeSizeof:
 		return e.sizeof(n)
 	case nodeAlignof:
-		return Number(e.prog.cType("unsigned long"), uint64(n.typ.Alignment())), nil
+		return e.prog.size(n.typ.Alignment()), nil
 	case nodeInFile:
 		return e.inFile(n.text, n.a.text)
 	case nodeUnary:
@@ -161,14 +145,14 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		return e.cast(a, n.typ)
+		return e.ops.cast(a, n.typ)
 	}
 	if n.op == nodeCast {
 		a, err := e.evalAny(n.a)
 		if err != nil {
 			return Value{}, err
 		}
-		return e.cast(a, n.typ)
+		return e.ops.cast(a, n.typ)
 	}
 	a, err := e.eval(n.a)
 	if err != nil {
@@ -176,10 +160,10 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	}
 	switch n.op {
 	case nodeAt:
-		at, err := e.address(a)
+		at, err := e.ops.address(a)
 		return MemoryValue(n.typ, at), err
 	case nodeMember, nodeArrow:
-		return e.member(a, n.text, n.op == nodeArrow)
+		return e.lib.member(a, n.text, n.op == nodeArrow)
 	}
 	b, err := e.eval(n.b)
 	if err != nil {
@@ -189,11 +173,35 @@ func (e *evaluator) evalAny(n *node) (Value, error) {
 	case ",":
 		return b, nil
 	case nodeIndex:
-		return e.index(a, b)
+		return e.lib.index(a, b)
 	case "@":
-		return e.repeat(a, b)
+		return e.ops.repeat(a, b)
 	}
-	return e.binary(n.op, a, b)
+	return e.ops.binary(n.op, a, b)
+}
+
+// call computes the result of a member function of a library's class from memory, and
+// has the program run other functions.
+func (e *evaluator) call(n *node) (Value, error) {
+	if n.a.op != nodeMember && n.a.op != nodeArrow {
+		return e.callFunction(n, nil)
+	}
+	v, err := e.eval(n.a.a)
+	if err != nil {
+		return Value{}, err
+	}
+	if v, err = e.lib.object(v, n.a.op == nodeArrow); err != nil {
+		return Value{}, err
+	}
+	var args []Value
+	for a := n.b; a != nil; a = a.b {
+		x, err := e.eval(a.a)
+		if err != nil {
+			return Value{}, err
+		}
+		args = append(args, e.prog.unref(x))
+	}
+	return e.lib.method(v, n.a.text, args)
 }
 
 func (e *evaluator) sizeof(n *node) (Value, error) {
@@ -210,88 +218,126 @@ func (e *evaluator) sizeof(n *node) (Value, error) {
 	if s := t.Strip(); s.Kind == Reference || s.Kind == RvalueReference {
 		t = s.Elem()
 	}
-	return Number(e.prog.cType("unsigned long"), uint64(t.Size())), nil
+	return e.prog.size(t.Size()), nil
 }
 
-// integer reads a number of C: its value and suffix.
-func integer(s string) (uint64, string, error) {
-	digits := strings.TrimRight(s, "uUlL")
-	suffix := strings.ToLower(s[len(digits):])
-	digits = strings.ReplaceAll(digits, "_", "")
-	base := 10
-	switch {
-	case strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X"):
-		base, digits = 16, digits[2:]
-	case strings.HasPrefix(digits, "0b") || strings.HasPrefix(digits, "0B"):
-		base, digits = 2, digits[2:]
-	case len(digits) > 1 && digits[0] == '0':
-		base = 8
-	}
-	n, err := strconv.ParseUint(digits, base, 64)
-	if err != nil {
-		return 0, "", fmt.Errorf("%q: not a number", s)
-	}
-	return n, suffix, nil
-}
-
-func (e *evaluator) number(s string) (Value, error) {
-	n, suffix, err := integer(s)
-	if err != nil {
-		text := s
-		t := e.prog.cType("double")
-		if !strings.HasPrefix(s, "0x") && strings.HasSuffix(strings.ToLower(s), "f") {
-			text, t = s[:len(s)-1], e.prog.cType("float")
-		}
-		f, ferr := strconv.ParseFloat(text, 64)
-		if ferr != nil {
+func (e *evaluator) unary(n *node) (Value, error) {
+	if n.text == "&" {
+		a, err := e.evalAny(n.a)
+		if err != nil {
 			return Value{}, err
 		}
-		return Number(t, floatBits(f, int(t.size))), nil
+		return e.ops.addressOf(a)
 	}
-	t := e.int()
-	unsigned := strings.Contains(suffix, "u")
+	a, err := e.eval(n.a)
+	if err != nil {
+		return Value{}, err
+	}
+	return e.ops.unary(n.text, a)
+}
+
+func (e *evaluator) choice(n *node) (Value, error) {
+	a, err := e.eval(n.a)
+	if err != nil {
+		return Value{}, err
+	}
+	t, err := e.ops.isTrue(a)
+	if err != nil {
+		return Value{}, err
+	}
 	switch {
-	case strings.Contains(suffix, "l") || n > math.MaxUint32 || n > math.MaxInt32 && !unsigned:
-		t = e.prog.cType("long")
-		if unsigned || n > math.MaxInt64 {
-			t = e.prog.cType("unsigned long")
-		}
-	case unsigned:
-		t = e.prog.cType("unsigned int")
+	case n.op == nodeSelect && t:
+		return e.eval(n.b)
+	case n.op == nodeSelect:
+		return e.eval(n.c)
+	case t == (n.op == "||"):
+		return e.truth(t), nil
 	}
-	return Number(t, n), nil
+	b, err := e.eval(n.b)
+	if err != nil {
+		return Value{}, err
+	}
+	t, err = e.ops.isTrue(b)
+	return e.truth(t), err
+}
+
+// assignment writes memory or a register. It returns the new value.
+func (e *evaluator) assignment(n *node) (Value, error) {
+	if n.a.op == nodeDollar && e.isConvenience(n.a.text) {
+		v, err := e.eval(n.b)
+		if err == nil {
+			v = e.prog.Load(v)
+			e.w.setVar(n.a.text, v)
+		}
+		return v, err
+	}
+	switch {
+	case e.assign:
+	case n.text == "++", n.text == "--":
+		return Value{}, fmt.Errorf("%s changes the program: use set var", n.text)
+	default:
+		return Value{}, errAssigns
+	}
+	to, err := e.eval(n.a)
+	if err != nil {
+		return Value{}, err
+	}
+	from, err := e.eval(n.b)
+	if err != nil {
+		return Value{}, err
+	}
+	to = e.prog.unref(to)
+	if to.err != nil {
+		return Value{}, fmt.Errorf("the value cannot be changed: %w", to.err)
+	}
+	b, err := e.ops.converted(from, to)
+	if err != nil {
+		return Value{}, err
+	}
+	return e.w.store(to, b)
+}
+
+// assignedAfter is x++ or x--. It returns the old value.
+func (e *evaluator) assignedAfter(n *node) (Value, error) {
+	old, err := e.eval(n.a.a)
+	if err != nil {
+		return Value{}, err
+	}
+	old = e.prog.Load(old)
+	_, err = e.assignment(n.a)
+	return old, err
 }
 
 // dollar is a register, an entry of the history, or a convenience variable.
 func (e *evaluator) dollar(name string) (Value, error) {
 	h := e.w.History
 	if name == "" || strings.Trim(name, "$") == "" { // $ and $$
-		return e.history(len(h)-len(name), "$"+name)
+		return e.w.history(len(h)-len(name), "$"+name)
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(name, "$")); err == nil {
 		if name[0] == '$' {
-			return e.history(len(h)-n, "$"+name)
+			return e.w.history(len(h)-n, "$"+name)
 		}
-		return e.history(n, "$"+name)
+		return e.w.history(n, "$"+name)
 	}
-	if v, ok := e.convenience(name); ok {
+	if v, ok := e.w.convenience(name); ok {
 		return v, nil
 	}
-	v, err := e.register(name)
+	v, err := registers{e.prog, e.f}.register(name)
 	if errors.Is(err, errNoRegister) {
 		return e.prog.void(), nil
 	}
 	return v, err
 }
 
-func (e *evaluator) history(n int, text string) (Value, error) {
-	if n < 1 || n > len(e.w.History) {
-		if len(e.w.History) == 0 && strings.Trim(text, "$") == "" {
-			return e.prog.void(), nil
-		}
-		return Value{}, fmt.Errorf("%s: the history has %d values", text, len(e.w.History))
+// isConvenience reports whether a name behind $ can be assigned to without changing the
+// program: it is neither a register nor an entry of the history.
+func (e *evaluator) isConvenience(name string) bool {
+	if name == "" || name[0] <= '9' {
+		return false
 	}
-	return e.w.History[n-1], nil
+	_, err := registers{e.prog, e.f}.register(name)
+	return errors.Is(err, errNoRegister)
 }
 
 // name finds the entity that a name means: a local variable, a member of this, a static
@@ -339,101 +385,4 @@ func (e *evaluator) name(name string) (Value, error) {
 		}
 	}
 	return Value{}, &NoSymbolError{name}
-}
-
-// maxCallers bounds the frames in which a variable of a function is searched for.
-const maxCallers = 256
-
-// localOf is a variable of the innermost frame of a function.
-func (e *evaluator) localOf(function, name string) (Value, bool) {
-	f := e.f
-	for n := 0; f != nil && n < maxCallers; n++ {
-		if s, err := f.scope(); err == nil && scope.Describe(s.Blocks[len(s.Blocks)-1]).Name == function {
-			return lookup{e.prog, f}.local(name)
-		}
-		if f.Caller == nil {
-			break
-		}
-		f = f.Caller()
-	}
-	return Value{}, false
-}
-
-// inFile is a variable or function of the unit of that source file, or a variable of the
-// function of that name.
-func (e *evaluator) inFile(file, name string) (Value, error) {
-	for _, m := range e.prog.modules(e.f) {
-		here := []string{""}
-		for _, d := range slices.Concat(e.variablesNamed(m, m.placed(name), name, here), m.functionsNamed(name, here)) {
-			if unit := unitName(home(d.DIE)); unit == file || strings.HasSuffix(unit, "/"+file) {
-				return e.entityValue(m, d), nil
-			}
-		}
-	}
-	if v, ok := e.staticOf(file, name); ok {
-		return v, nil
-	}
-	return Value{}, &NoSymbolError{"'" + file + "'::" + name}
-}
-
-// staticOf is a static variable of a function, or a static member found by its class.
-func (e *evaluator) staticOf(outer, name string) (Value, bool) {
-	if t := e.typeNamed(0, outer); t != nil {
-		for _, f := range t.Strip().Fields() {
-			if f.Name == name && f.Static {
-				return e.prog.staticMember(t.Strip(), &f)
-			}
-		}
-	}
-	for _, m := range e.prog.modules(e.f) {
-		for _, fn := range m.Obj.FindFunctions(outer) {
-			for _, s := range m.Obj.DWARF.Scopes(fn.Low) {
-				if s.Blocks[len(s.Blocks)-1].Off != s.Physical.Off {
-					continue
-				}
-				if d, ok := staticIn(s.Physical, name); ok {
-					return m.valueOf(nil, d), true
-				}
-			}
-		}
-	}
-	return Value{}, false
-}
-
-func staticIn(fn dwarf.DIE, name string) (dwarf.DIE, bool) {
-	w := fn.Walk()
-	for w.Next() {
-		if w.DIE.Tag() == dwarf.TagVariable {
-			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
-				return w.DIE, true
-			}
-		}
-	}
-	return dwarf.DIE{}, false
-}
-
-// Keep adds a value to the history and returns its number. The history has a copy of the
-// value, so that later changes of memory do not show.
-func (w *World) Keep(v Value) int {
-	if v.err != nil || v.Type.Strip().Kind == Void {
-		return 0
-	}
-	return w.KeepAny(v)
-}
-
-// KeepAny is Keep, also of a void value.
-func (w *World) KeepAny(v Value) int {
-	if v.err != nil {
-		return 0
-	}
-	w.History = append(w.History, w.Load(v))
-	return len(w.History)
-}
-
-// Unrolled resolves one level of typedef, as gdb's whatis of a type does.
-func (t *Type) Unrolled() *Type {
-	if t.Kind == Typedef {
-		return t.Elem()
-	}
-	return t
 }

@@ -49,7 +49,7 @@ func (n noTypes) typeFor(tag dwarf.Tag, name string) *Type {
 	if tag != 0 {
 		return nil
 	}
-	return lookup{prog: n.prog}.builtin(name)
+	return language{prog: n.prog}.builtin(name)
 }
 
 // FuzzParse feeds the parser, and computes what it accepts without a program.

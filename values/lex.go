@@ -28,8 +28,8 @@ const (
 // maxExpr bounds the length of an expression in bytes.
 const maxExpr = 8 << 10
 
-// operators has longer operators before their prefixes.
-var operators = []string{
+// operatorTokens has longer operators before their prefixes.
+var operatorTokens = []string{
 	"<<=", ">>=", "->*", "...", "->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "::", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--",
 	"+", "-", "*", "/", "%", "<", ">", "=", "!", "~", "&", "|", "^", "?", ":", "(", ")", "[", "]", "{", "}", ".", ",", "@",
 }
@@ -86,7 +86,7 @@ func lex(s string) ([]token, error) {
 			continue
 		}
 		found := false
-		for _, op := range operators {
+		for _, op := range operatorTokens {
 			if strings.HasPrefix(s[i:], op) {
 				out = append(out, token{tokOp, op, start})
 				i += len(op)

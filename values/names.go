@@ -40,11 +40,8 @@ func (f *Frame) prefixes() []string {
 	return out
 }
 
-// A lookup finds what names mean in a frame.
-type lookup struct {
-	prog *Program
-	f    *Frame // nil: statics only
-}
+// A lookup finds what names mean in a frame; without one statics only.
+type lookup struct{ language }
 
 // nonLocal finds a variable, enumerator or function at file, namespace or class scope. As
 // in gdb, the frame's unit comes first, then external names, then statics of other units.
@@ -134,7 +131,7 @@ func (l lookup) global(m *modState, name string, prefixes []string) (entity, boo
 // because a path is unambiguous.
 func isGlobal(e entity) bool {
 	d := e.DIE
-	if language(d) == dwarf.LangRust && d.Tag() != dwarf.TagEnumerator {
+	if languageOf(d) == dwarf.LangRust && d.Tag() != dwarf.TagEnumerator {
 		return true
 	}
 	for hop := 0; d.Valid() && hop < maxHops; hop++ {
@@ -283,7 +280,7 @@ func (l lookup) entityValue(m *modState, e entity) Value {
 // hasName reports whether an entry with this last name component matches the qualified
 // name want. An enumerator matches with and without the name of its enum.
 func (l lookup) hasName(m *modState, d dwarf.DIE, last, want string) bool {
-	if language(d).IsC() {
+	if languageOf(d).IsC() {
 		return last == want
 	}
 	if matchesQualified(m.Obj.DWARF.Qualified(named(d), last), want) {
@@ -355,8 +352,7 @@ func (l lookup) symbol(name string, global bool) (Value, bool) {
 	if !code {
 		return MemoryValue(l.aliasType(name, a), a), true
 	}
-	e := evaluator{lookup: lookup{l.prog, l.f}}
-	return MemoryValue(&Type{Kind: Function, size: 1, prog: l.prog, elem: e.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
+	return MemoryValue(&Type{Kind: Function, size: 1, prog: l.prog, elem: l.int(), elemOK: true, lang: dwarf.LangC, proto: true}, a), true
 }
 
 // aliasType is the type of a variable that only the symbol table has. It is the type of a
@@ -379,4 +375,97 @@ func (l lookup) aliasType(name string, at addr.Run) *Type {
 		}
 	}
 	return l.prog.untyped()
+}
+
+// maxCallers bounds the frames in which a variable of a function is searched for.
+const maxCallers = 256
+
+// localOf is a variable of the innermost frame of a function.
+func (l lookup) localOf(function, name string) (Value, bool) {
+	f := l.f
+	for n := 0; f != nil && n < maxCallers; n++ {
+		if s, err := f.scope(); err == nil && scope.Describe(s.Blocks[len(s.Blocks)-1]).Name == function {
+			return lookup{language{l.prog, f}}.local(name)
+		}
+		if f.Caller == nil {
+			break
+		}
+		f = f.Caller()
+	}
+	return Value{}, false
+}
+
+// inFile is a variable or function of the unit of that source file, or a variable of the
+// function of that name.
+func (l lookup) inFile(file, name string) (Value, error) {
+	for _, m := range l.prog.modules(l.f) {
+		here := []string{""}
+		for _, d := range slices.Concat(l.variablesNamed(m, m.placed(name), name, here), m.functionsNamed(name, here)) {
+			if unit := unitName(home(d.DIE)); unit == file || strings.HasSuffix(unit, "/"+file) {
+				return l.entityValue(m, d), nil
+			}
+		}
+	}
+	if v, ok := l.staticOf(file, name); ok {
+		return v, nil
+	}
+	return Value{}, &NoSymbolError{"'" + file + "'::" + name}
+}
+
+// staticOf is a static variable of a function, or a static member found by its class.
+func (l lookup) staticOf(outer, name string) (Value, bool) {
+	if t := l.typeNamed(0, outer); t != nil {
+		for _, f := range t.Strip().Fields() {
+			if f.Name == name && f.Static {
+				return l.prog.staticMember(t.Strip(), &f)
+			}
+		}
+	}
+	for _, m := range l.prog.modules(l.f) {
+		for _, fn := range m.Obj.FindFunctions(outer) {
+			for _, s := range m.Obj.DWARF.Scopes(fn.Low) {
+				if s.Blocks[len(s.Blocks)-1].Off != s.Physical.Off {
+					continue
+				}
+				if d, ok := staticIn(s.Physical, name); ok {
+					return m.valueOf(nil, d), true
+				}
+			}
+		}
+	}
+	return Value{}, false
+}
+
+func staticIn(fn dwarf.DIE, name string) (dwarf.DIE, bool) {
+	w := fn.Walk()
+	for w.Next() {
+		if w.DIE.Tag() == dwarf.TagVariable {
+			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
+				return w.DIE, true
+			}
+		}
+	}
+	return dwarf.DIE{}, false
+}
+
+// staticMember finds the definition of a static member.
+func (p *Program) staticMember(t *Type, f *Field) (Value, bool) {
+	if c, ok := f.die.Attr(dwarf.AtConstValue); ok {
+		return constant(f.Type, c), true
+	}
+	for _, d := range f.Type.mod.names().Variables(f.Name) {
+		if n := named(d); n.Off == f.die.Off && n.Unit == f.die.Unit {
+			return f.Type.mod.valueOf(nil, d), true
+		}
+	}
+	if t.Name == "" {
+		return Value{}, false
+	}
+	statics := lookup{language{prog: p}}
+	for _, m := range p.modules(nil) {
+		if list := statics.variablesNamed(m, m.placed(f.Name), t.Name+"::"+f.Name, []string{""}); len(list) > 0 {
+			return statics.entityValue(m, list[0]), true
+		}
+	}
+	return Value{}, false
 }

@@ -475,3 +475,22 @@ func (p *parser) templateArgs() (string, int) {
 	}
 	return "", 0
 }
+
+// call reads the arguments of a call.
+func (p *parser) call(n *node) (*node, error) {
+	p.next()
+	call := &node{op: nodeCall, a: n}
+	for last := &call.b; !p.accept(")"); last = &(*last).b {
+		if call.b != nil {
+			if err := p.expect(","); err != nil {
+				return nil, err
+			}
+		}
+		a, err := p.assign()
+		if err != nil {
+			return nil, err
+		}
+		*last = &node{op: nodeArg, a: a}
+	}
+	return call, nil
+}

@@ -57,6 +57,21 @@ func (w *World) Place(f *Frame, src string) (Place, error) {
 	return p, nil
 }
 
+// Address is the value of an expression as an address, for commands that need one.
+func (w *World) Address(f *Frame, src string) (addr.Run, error) {
+	v, err := w.Eval(f, src)
+	if err != nil {
+		return 0, err
+	}
+	v = w.unref(v)
+	if v.Type.Strip().Kind == Struct {
+		if a, ok := v.Addr(); ok {
+			return a, nil
+		}
+	}
+	return w.evaluator(f).ops.address(v)
+}
+
 // redZone is how far below the stack pointer a leaf function keeps variables (System V
 // ABI, section 3.2.2), and stackArgs how far above the CFA its parameters can be.
 const (

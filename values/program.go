@@ -140,7 +140,7 @@ func (p *Program) Named(name string) *Type {
 	if p == nil || name == "" {
 		return nil
 	}
-	return lookup{prog: p}.typeNamed(0, name)
+	return lookup{language{prog: p}}.typeNamed(0, name)
 }
 
 // Char is the type char.
@@ -148,6 +148,9 @@ func (p *Program) Char() *Type { return p.cType("char") }
 
 // UnsignedLong is the type unsigned long.
 func (p *Program) UnsignedLong() *Type { return p.cType("unsigned long") }
+
+// size is a number of bytes or elements.
+func (p *Program) size(n int64) Value { return Number(p.UnsignedLong(), uint64(n)) }
 
 // Boolean is a value of the type bool.
 func (p *Program) Boolean(b bool) Value { return Number(p.cType("bool"), truth(b)) }

@@ -40,8 +40,14 @@ func registerName(n uint64) string {
 	return ""
 }
 
+// registers are the registers of a frame by their names.
+type registers struct {
+	prog *Program
+	f    *Frame
+}
+
 // register is a register by its name in gdb.
-func (e *evaluator) register(name string) (Value, error) {
+func (r registers) register(name string) (Value, error) {
 	alias := map[string]string{"pc": "rip", "sp": "rsp", "fp": "rbp"}
 	if a, ok := alias[name]; ok {
 		name = a
@@ -51,38 +57,38 @@ func (e *evaluator) register(name string) (Value, error) {
 	if n, ok := strings.CutPrefix(name, "e"); ok && len(n) == 2 {
 		wide, size = "r"+n, 4
 	}
-	for r := unwind.RAX; r <= unwind.RIP; r++ {
-		if r.String() == wide {
-			return e.general(name, r, size)
+	for reg := unwind.RAX; reg <= unwind.RIP; reg++ {
+		if reg.String() == wide {
+			return r.general(name, reg, size)
 		}
 	}
-	return e.special(name)
+	return r.special(name)
 }
 
-func (e *evaluator) general(name string, r unwind.Reg, size int) (Value, error) {
-	if e.f == nil {
+func (r registers) general(name string, reg unwind.Reg, size int) (Value, error) {
+	if r.f == nil {
 		return Value{}, fmt.Errorf("$%s: no frame is selected", name)
 	}
-	v, ok := e.f.Regs.Get(r)
+	v, ok := r.f.Regs.Get(reg)
 	if !ok {
 		return Value{}, fmt.Errorf("$%s: %w", name, ErrNotSaved)
 	}
-	t := e.prog.cType("long")
+	t := r.prog.cType("long")
 	switch {
 	case size == 4:
-		t = e.prog.cType("int")
-	case r == unwind.RIP:
-		t = (&Type{Kind: Function, size: 1, prog: e.prog, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", prog: e.prog}, elemOK: true}).PointerTo()
-	case r == unwind.RSP || r == unwind.RBP:
-		t = (&Type{Kind: Void, Name: "void", prog: e.prog, size: 1}).PointerTo()
+		t = r.prog.cType("int")
+	case reg == unwind.RIP:
+		t = (&Type{Kind: Function, size: 1, prog: r.prog, lang: dwarf.LangC, elem: &Type{Kind: Void, Name: "void", prog: r.prog}, elemOK: true}).PointerTo()
+	case reg == unwind.RSP || reg == unwind.RBP:
+		t = (&Type{Kind: Void, Name: "void", prog: r.prog, size: 1}).PointerTo()
 	}
 	out := Number(t, v)
-	out.place, out.reg, out.frame = inRegister, r, e.f
+	out.place, out.reg, out.frame = inRegister, reg, r.f
 	return out, nil
 }
 
 // special is a register of the x87 or SSE, or the flags register.
-func (e *evaluator) special(name string) (Value, error) {
+func (r registers) special(name string) (Value, error) {
 	var n uint64
 	var t *Type
 	index := func(prefix string, limit int) (uint64, bool) {
@@ -91,29 +97,29 @@ func (e *evaluator) special(name string) (Value, error) {
 		return uint64(i), ok && err == nil && i >= 0 && i < limit && strconv.Itoa(i) == digits
 	}
 	if i, ok := index("xmm", 16); ok {
-		n, t = regXMM0+i, e.prog.vectorType(16)
+		n, t = regXMM0+i, r.vectorType(16)
 	} else if i, ok := index("ymm", 16); ok {
-		n, t = regXMM0+i, e.prog.vectorType(32)
+		n, t = regXMM0+i, r.vectorType(32)
 	} else if i, ok := index("st", 8); ok {
-		n, t = regST0+i, baseType(e.prog, "i387_ext", 10, encFloat)
+		n, t = regST0+i, baseType(r.prog, "i387_ext", 10, encFloat)
 	} else if name == "eflags" {
-		n, t = regFlags, baseType(e.prog, "i386_eflags", 4, encFlags)
+		n, t = regFlags, baseType(r.prog, "i386_eflags", 4, encFlags)
 	} else if name == "mxcsr" {
-		n, t = regMXCSR, baseType(e.prog, "i386_mxcsr", 4, encFlags)
+		n, t = regMXCSR, baseType(r.prog, "i386_mxcsr", 4, encFlags)
 	} else {
 		return Value{}, fmt.Errorf("$%s: %w: see info registers", name, errNoRegister)
 	}
-	if e.f == nil {
+	if r.f == nil {
 		return Value{}, fmt.Errorf("$%s: no frame is selected", name)
 	}
-	b, ok := e.f.register(n)
+	b, ok := r.f.register(n)
 	switch {
 	case !ok:
 		return Value{}, fmt.Errorf("$%s: %w", name, ErrNotSaved)
 	case int64(len(b)) < t.Size():
 		return Value{}, fmt.Errorf("$%s: %w", name, ErrAbsent)
 	}
-	return Value{Type: t, data: b[:t.Size()], place: inRegister, reg: unwind.Reg(n), frame: e.f}, nil
+	return Value{Type: t, data: b[:t.Size()], place: inRegister, reg: unwind.Reg(n), frame: r.f}, nil
 }
 
 // storeRegister writes a register, or some of its bytes.
@@ -141,28 +147,28 @@ func (f *Frame) store(to Value, b []byte) (Value, error) {
 }
 
 // vectorType is the union type that gdb gives to a vector register of size bytes.
-func (p *Program) vectorType(size int64) *Type {
-	u := &Type{Kind: Struct, Tag: dwarf.TagUnionType, Name: fmt.Sprintf("vec%d", 8*size), size: size, prog: p, full: true, lang: dwarf.LangC}
+func (r registers) vectorType(size int64) *Type {
+	u := &Type{Kind: Struct, Tag: dwarf.TagUnionType, Name: fmt.Sprintf("vec%d", 8*size), size: size, prog: r.prog, full: true, lang: dwarf.LangC}
 	add := func(name, short string, elem *Type) {
 		n := size / elem.size
 		array := elem.ArrayOf(n)
 		array.vector = true
 		u.fields = append(u.fields, Field{
 			Name: fmt.Sprintf("v%d_%s", n, name),
-			Type: &Type{Kind: Typedef, Name: fmt.Sprintf("v%d%s", n, short), size: -1, prog: p, elem: array, elemOK: true, lang: dwarf.LangC},
+			Type: &Type{Kind: Typedef, Name: fmt.Sprintf("v%d%s", n, short), size: -1, prog: r.prog, elem: array, elemOK: true, lang: dwarf.LangC},
 		})
 	}
-	add("bfloat16", "bf16", baseType(p, "bfloat16", 2, encFloat))
-	add("half", "h", baseType(p, "half", 2, encFloat))
-	add("float", "f", p.cType("float"))
-	add("double", "d", p.cType("double"))
+	add("bfloat16", "bf16", baseType(r.prog, "bfloat16", 2, encFloat))
+	add("half", "h", baseType(r.prog, "half", 2, encFloat))
+	add("float", "f", r.prog.cType("float"))
+	add("double", "d", r.prog.cType("double"))
 	for _, n := range []int64{1, 2, 4, 8} {
-		add(fmt.Sprintf("int%d", 8*n), fmt.Sprintf("i%d", 8*n), baseType(p, fmt.Sprintf("int%d_t", 8*n), n, encSigned))
+		add(fmt.Sprintf("int%d", 8*n), fmt.Sprintf("i%d", 8*n), baseType(r.prog, fmt.Sprintf("int%d_t", 8*n), n, encSigned))
 	}
 	if size == 16 {
-		u.fields = append(u.fields, Field{Name: "uint128", Type: baseType(p, "uint128_t", 16, encUnsigned)})
+		u.fields = append(u.fields, Field{Name: "uint128", Type: baseType(r.prog, "uint128_t", 16, encUnsigned)})
 	} else {
-		add("int128", "i128", baseType(p, "int128_t", 16, encSigned))
+		add("int128", "i128", baseType(r.prog, "int128_t", 16, encSigned))
 	}
 	return u
 }

@@ -35,7 +35,7 @@ func (p *Program) ReturnType(f *Frame) (*Type, error) {
 		}
 		d = origin(d)
 	}
-	return &Type{Kind: Void, Name: "void", prog: p, mod: m, size: 1, lang: language(s.Physical)}, nil
+	return &Type{Kind: Void, Name: "void", prog: p, mod: m, size: 1, lang: languageOf(s.Physical)}, nil
 }
 
 // Returned is the value that the function of frame fn has returned. caller has the
@@ -154,7 +154,7 @@ func (w *World) AsReturned(f *Frame, src string) (map[uint64][]byte, error) {
 		return nil, err
 	}
 	if t.Strip().Kind != Struct || v.Type.Strip() != t.Strip() {
-		if v, err = w.evaluator(f).cast(v, t); err != nil {
+		if v, err = w.evaluator(f).ops.cast(v, t); err != nil {
 			return nil, err
 		}
 	}

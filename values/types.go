@@ -92,12 +92,12 @@ const (
 func (m *modState) typeOf(d dwarf.DIE) *Type {
 	v, ok := d.Attr(dwarf.AtType)
 	if !ok {
-		return &Type{Kind: Void, Name: "void", prog: m.prog, mod: m, size: 1, lang: language(d)}
+		return &Type{Kind: Void, Name: "void", prog: m.prog, mod: m, size: 1, lang: languageOf(d)}
 	}
 	return m.typeAt(v.Ref())
 }
 
-func language(d dwarf.DIE) dwarf.Language {
+func languageOf(d dwarf.DIE) dwarf.Language {
 	if d.Unit == nil {
 		return 0
 	}
@@ -124,7 +124,7 @@ func (m *modState) typeAt(d dwarf.DIE) *Type {
 			return t
 		}
 	}
-	t := &Type{die: d, mod: m, prog: m.prog, Tag: d.Tag(), size: -1, lang: language(d)}
+	t := &Type{die: d, mod: m, prog: m.prog, Tag: d.Tag(), size: -1, lang: languageOf(d)}
 	m.types[key] = t
 	if v, ok := d.Attr(dwarf.AtName); ok {
 		t.Name = string(v.Str())
@@ -584,4 +584,12 @@ func (t *Type) Variants() []Field {
 		}
 	}
 	return out
+}
+
+// Unrolled resolves one level of typedef, as gdb's whatis of a type does.
+func (t *Type) Unrolled() *Type {
+	if t.Kind == Typedef {
+		return t.Elem()
+	}
+	return t
 }

@@ -1,6 +1,9 @@
 package values
 
-import "io"
+import (
+	"errors"
+	"io"
+)
 
 // A World is a program that expressions are computed in, and what they can do and name
 // beside it. A World is used by one goroutine at a time.
@@ -20,4 +23,34 @@ type World struct {
 
 	History []Value          // $1 is the first
 	vars    map[string]Value // $name of the user
+}
+
+// store writes the bytes of a value into the program.
+func (w *World) store(to Value, b []byte) (Value, error) {
+	switch to.place {
+	case inMemory:
+		if w.Write == nil {
+			return Value{}, errors.New("nothing can be written here")
+		}
+		if to.bits > 0 {
+			old, err := w.ReadMemory(to.addr, int((to.bitOff+to.bits+7)/8))
+			if err != nil {
+				return Value{}, err
+			}
+			for i := range to.bits {
+				at := to.bitOff + i
+				bit := b[i/8] >> (i % 8) & 1
+				old[at/8] = old[at/8]&^(1<<(at%8)) | bit<<(at%8)
+			}
+			b = old
+		}
+		if _, err := w.Write.WriteAt(b, int64(to.addr)); err != nil {
+			return Value{}, err
+		}
+		to.data = nil
+		return to, nil
+	case inRegister:
+		return to.frame.store(to, b)
+	}
+	return Value{}, errors.New("only a value in memory or in a register can be changed")
 }

@@ -15,73 +15,95 @@ const maxSearched = 1 << 20
 // errCalls is the error of a call of a function that printers do not know.
 var errCalls = errors.New("functions of the program are not called")
 
-// call reads the arguments of a call.
-func (p *parser) call(n *node) (*node, error) {
-	p.next()
-	call := &node{op: nodeCall, a: n}
-	for last := &call.b; !p.accept(")"); last = &(*last).b {
-		if call.b != nil {
-			if err := p.expect(","); err != nil {
-				return nil, err
-			}
+// A library computes members, elements and member functions of values. For values of
+// libraries, printers say what they are, and nothing is called.
+type library struct{ operators }
+
+// member computes . and ->.
+func (l library) member(v Value, name string, arrow bool) (Value, error) {
+	v = l.prog.unref(v)
+	if t := v.Type.Strip(); t.Kind == Pointer { // gdb takes . for -> too
+		var err error
+		if v, err = l.prog.Deref(v); err != nil {
+			return Value{}, err
 		}
-		a, err := p.assign()
-		if err != nil {
-			return nil, err
+		v = l.prog.unref(v)
+	} else if arrow && t.Kind == Struct {
+		if p, ok := v.smartPointer(); ok {
+			return l.member(p, name, true)
 		}
-		*last = &node{op: nodeArg, a: a}
 	}
-	return call, nil
+	m, err := l.prog.memberNamed(v, name)
+	if err != nil && v.Type.Rust() { // Rust's . looks through smart pointers
+		if p, ok := v.smartPointer(); ok {
+			return l.member(p, name, true)
+		}
+	}
+	return m, err
 }
 
-// call computes the result of a member function of a library's class from memory, and
-// has the program run other functions.
-func (e *evaluator) call(n *node) (Value, error) {
-	if n.a.op != nodeMember && n.a.op != nodeArrow {
-		return e.callFunction(n, nil)
+// index computes [].
+func (l library) index(a, i Value) (Value, error) {
+	a, i = l.prog.unref(a), l.prog.unref(i)
+	if p := a.printer(); p != nil && p.Keyed {
+		return l.keyed(a, i)
 	}
-	v, err := e.eval(n.a.a)
+	n, err := l.prog.Uint(i)
 	if err != nil {
 		return Value{}, err
 	}
-	if v, err = e.object(v, n.a.op == nodeArrow); err != nil {
-		return Value{}, err
+	if !i.Type.isInteger() {
+		return Value{}, fmt.Errorf("an index of type %s", i.Type)
 	}
-	var args []Value
-	for a := n.b; a != nil; a = a.b {
-		x, err := e.eval(a.a)
+	t := a.Type.Strip()
+	switch t.Kind {
+	case Array:
+		if a.place != inMemory && (int64(n) < 0 || t.Count() >= 0 && int64(n) >= t.Count()) {
+			return Value{}, fmt.Errorf("no such element: the array has %d", t.Count())
+		}
+		elem := t.Row()
+		if at, ok := a.Addr(); ok {
+			return MemoryValue(elem, at+addr.Run(int64(n)*elem.Size())), nil
+		}
+		return a.Part(elem, int64(n)*elem.Size()), nil
+	case Pointer:
+		p, err := l.add(a, int64(n))
 		if err != nil {
 			return Value{}, err
 		}
-		args = append(args, e.prog.unref(x))
+		return l.prog.Deref(p)
+	case Struct:
+		if v, ok := a.element(int64(n)); ok {
+			return v, nil
+		}
 	}
-	return e.method(v, n.a.text, args)
+	return Value{}, fmt.Errorf("a value of type %s has no elements", a.Type)
 }
 
 // object is the object whose member function is called. arrow says that it is behind a
 // pointer.
-func (e *evaluator) object(v Value, arrow bool) (Value, error) {
-	v = e.prog.unref(v)
+func (l library) object(v Value, arrow bool) (Value, error) {
+	v = l.prog.unref(v)
 	t := v.Type.Strip()
 	if t.Kind == Pointer || arrow && t.Kind == Struct {
-		target, err := e.prog.Deref(v)
-		return e.prog.unref(target), err
+		target, err := l.prog.Deref(v)
+		return l.prog.unref(target), err
 	}
 	return v, nil
 }
 
 // method is the result of a member function.
-func (e *evaluator) method(v Value, name string, args []Value) (Value, error) {
+func (l library) method(v Value, name string, args []Value) (Value, error) {
 	p := v.printer()
 	if p == nil {
 		return Value{}, errCalls
 	}
-	if err := e.prog.Unreadable(v); err != nil {
+	if err := l.prog.Unreadable(v); err != nil {
 		return Value{}, err
 	}
-	v = e.prog.Load(v)
+	v = l.prog.Load(v)
 	if p.Method != nil && len(args) == 0 {
-		if out, err, ok := p.Method(&e.prog.Reader, v, name); ok {
+		if out, err, ok := p.Method(&l.prog.Reader, v, name); ok {
 			return out, err
 		}
 	}
@@ -89,38 +111,33 @@ func (e *evaluator) method(v Value, name string, args []Value) (Value, error) {
 	case len(args) == 1 && p.Keyed:
 		switch name {
 		case "at", "get":
-			return e.keyed(v, args[0])
+			return l.keyed(v, args[0])
 		}
 	case len(args) == 1 && (name == "at" || name == "get" && v.Type.Rust()):
-		return e.elementAt(v, args[0])
+		return l.elementAt(v, args[0])
 	}
 	if len(args) == 1 && (name == "contains" || name == "contains_key") {
-		_, err := e.keyed(v, args[0])
+		_, err := l.keyed(v, args[0])
 		if err != nil && !errors.Is(err, errNoKey) {
 			return Value{}, err
 		}
-		return e.truth(err == nil), nil
+		return l.truth(err == nil), nil
 	}
 	if len(args) == 0 {
-		if out, err, ok := e.property(p, v, name); ok {
+		if out, err, ok := l.property(p, v, name); ok {
 			return out, err
 		}
 	}
 	if v.Type.Rust() { // the method of what a smart pointer points to
 		if ptr, ok := v.smartPointer(); ok {
-			target, err := e.object(ptr, true)
+			target, err := l.object(ptr, true)
 			if err != nil {
 				return Value{}, err
 			}
-			return e.method(target, name, args)
+			return l.method(target, name, args)
 		}
 	}
 	return Value{}, fmt.Errorf("%w, and hdb does not know %s() of %s", errCalls, name, v.Type)
-}
-
-// size is a number of elements.
-func (e *evaluator) size(n int64) Value {
-	return Number(e.prog.cType("unsigned long"), uint64(n))
 }
 
 // properties are the functions that the description of a value answers.
@@ -128,18 +145,18 @@ var properties = []string{"size", "length", "len", "empty", "is_empty", "data", 
 
 // property is what the description of a value tells: how many elements there are, the
 // first and the last one, where they lie. It reports false for another function.
-func (e *evaluator) property(p *Printer, v Value, name string) (out Value, err error, ok bool) {
+func (l library) property(p *Printer, v Value, name string) (out Value, err error, ok bool) {
 	if name == "get" || name == "as_ref" || name == "as_ptr" {
 		if p.Pointer == nil {
 			return Value{}, nil, false
 		}
-		out, ok = p.Pointer(&e.prog.Reader, v)
+		out, ok = p.Pointer(&l.prog.Reader, v)
 		return out, nil, ok
 	}
 	if p.Display == nil || !slices.Contains(properties, name) {
 		return Value{}, nil, false
 	}
-	d, ok := e.prog.Describe(v)
+	d, ok := l.prog.Describe(v)
 	if !ok {
 		return Value{}, fmt.Errorf("the bytes are none of a valid %s", v.Type), true
 	}
@@ -149,17 +166,17 @@ func (e *evaluator) property(p *Printer, v Value, name string) (out Value, err e
 	n, counted := d.count()
 	switch name {
 	case "size", "length", "len":
-		return e.size(n), nil, counted
+		return l.prog.size(n), nil, counted
 	case "empty", "is_empty":
-		return e.truth(n == 0), nil, counted
+		return l.truth(n == 0), nil, counted
 	case "data", "c_str", "as_str", "as_ptr":
 		out, ok = d.storage()
 		return out, nil, ok
 	case "front", "first":
-		out, err = e.end(&d, 0)
+		out, err = l.end(&d, 0)
 		return out, err, counted || d.Items != nil // a forward_list has a first element, but no count
 	case "back", "last":
-		out, err = e.end(&d, n-1)
+		out, err = l.end(&d, n-1)
 		return out, err, counted
 	}
 	return Value{}, nil, false
@@ -193,7 +210,7 @@ func (d *Display) storage() (Value, bool) {
 }
 
 // end is the first or last element of a container.
-func (e *evaluator) end(d *Display, i int64) (Value, error) {
+func (l library) end(d *Display, i int64) (Value, error) {
 	n, counted := d.count()
 	switch {
 	case n == 0 && counted:
@@ -201,7 +218,7 @@ func (e *evaluator) end(d *Display, i int64) (Value, error) {
 	case d.Elements != nil:
 		return d.Elements.At(i), nil
 	case d.Text != nil:
-		return e.character(d.Text, i)
+		return l.character(d.Text, i)
 	case d.Items == nil:
 		return Value{}, errCalls
 	}
@@ -224,10 +241,10 @@ func (e *evaluator) end(d *Display, i int64) (Value, error) {
 }
 
 // character is character i of a text.
-func (e *evaluator) character(t *Text, i int64) (Value, error) {
+func (l library) character(t *Text, i int64) (Value, error) {
 	elem := t.Elem
 	if elem == nil {
-		elem = baseType(e.prog, "u8", 1, encUnsigned)
+		elem = baseType(l.prog, "u8", 1, encUnsigned)
 	}
 	size := elem.Size()
 	if t.Data == nil {
@@ -240,26 +257,26 @@ func (e *evaluator) character(t *Text, i int64) (Value, error) {
 }
 
 // elementAt is element i, which has to be there.
-func (e *evaluator) elementAt(v, i Value) (Value, error) {
-	n, err := e.prog.Uint(i)
+func (l library) elementAt(v, i Value) (Value, error) {
+	n, err := l.prog.Uint(i)
 	if err != nil {
 		return Value{}, err
 	}
-	d, ok := e.prog.Describe(v)
+	d, ok := l.prog.Describe(v)
 	if !ok {
-		return e.index(v, i)
+		return l.index(v, i)
 	}
 	if count, ok := d.count(); ok && n >= uint64(count) {
 		return Value{}, fmt.Errorf("no element %d: there are %d", int64(n), count)
 	}
-	return e.index(v, i)
+	return l.index(v, i)
 }
 
 var errNoKey = errors.New("no element has this key")
 
 // keyed is the element of a map or set with a key.
-func (e *evaluator) keyed(v, key Value) (Value, error) {
-	d, ok := e.prog.Describe(v)
+func (l library) keyed(v, key Value) (Value, error) {
+	d, ok := l.prog.Describe(v)
 	if !ok {
 		return Value{}, fmt.Errorf("a value of type %s has no elements", v.Type)
 	}
@@ -272,7 +289,7 @@ func (e *evaluator) keyed(v, key Value) (Value, error) {
 		}
 		return Value{}, errNoKey
 	}
-	want, err := e.keyOf(key)
+	want, err := l.keyOf(key)
 	if err != nil {
 		return Value{}, err
 	}
@@ -291,7 +308,7 @@ func (e *evaluator) keyed(v, key Value) (Value, error) {
 		if k.Type == nil {
 			return Value{}, errCalls
 		}
-		have, err := e.keyOf(k)
+		have, err := l.keyOf(k)
 		if err != nil {
 			return Value{}, err
 		}
@@ -312,25 +329,25 @@ type key struct {
 }
 
 // keyOf is the key in a value: a text, a number or a pointer.
-func (e *evaluator) keyOf(v Value) (key, error) {
-	v = e.prog.unref(v)
+func (l library) keyOf(v Value) (key, error) {
+	v = l.prog.unref(v)
 	t := v.Type.Strip()
-	if d, ok := e.prog.Describe(v); ok && d.Text != nil {
-		data, err := e.prog.textOf(d.Text)
+	if d, ok := l.prog.Describe(v); ok && d.Text != nil {
+		data, err := l.prog.textOf(d.Text)
 		return key{true, data}, err
 	}
 	switch {
 	case t.Kind == Array && t.Row().textual():
-		b, err := e.prog.Bytes(v)
+		b, err := l.prog.Bytes(v)
 		if i := zeroAt(b, int(max(t.Row().Size(), 1))); i >= 0 {
 			b = b[:i]
 		}
 		return key{true, b}, err
 	case t.isFloat():
-		f, err := e.prog.float(v)
+		f, err := l.prog.float(v)
 		return key{false, encodeUint(floatBits(f, 8), 8)}, err
 	case t.isInteger() || t.Kind == Pointer:
-		n, err := e.prog.Uint(v)
+		n, err := l.prog.Uint(v)
 		return key{false, encodeUint(n, 8)}, err
 	}
 	return key{}, fmt.Errorf("keys of type %s are not compared", v.Type)
@@ -354,13 +371,13 @@ func (r *Reader) Ends(v Value, last bool) (Value, error) {
 	if d.Err != nil {
 		return Value{}, d.Err
 	}
-	e := evaluator{lookup: lookup{prog: v.Type.prog}}
+	l := library{operators{language{prog: v.Type.prog}}}
 	n, counted := d.count()
 	switch {
 	case !last:
-		return e.end(&d, 0)
+		return l.end(&d, 0)
 	case !counted:
 		return Value{}, errCalls
 	}
-	return e.end(&d, n-1)
+	return l.end(&d, n-1)
 }

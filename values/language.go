@@ -1,0 +1,211 @@
+package values
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"hdb/symbols/dwarf"
+)
+
+// A language is the language of a frame's source: its numbers and its own types, which
+// debug information need not describe.
+type language struct {
+	prog *Program
+	f    *Frame // nil: C
+}
+
+// truth is the value of a comparison.
+func (l language) truth(b bool) Value {
+	if l.f.language() == "c" {
+		return Number(l.prog.cType("int"), truth(b))
+	}
+	return l.prog.Boolean(b)
+}
+
+// int is the type of a number without a suffix.
+func (l language) int() *Type {
+	if l.f.language() == "rust" {
+		t := baseType(l.prog, "i32", 4, encSigned)
+		t.lang = dwarf.LangRust
+		return t
+	}
+	return l.prog.cType("int")
+}
+
+// promote is the type of arithmetic of two integers (C11 section 6.3.1.8).
+func (l language) promote(a, b *Type) *Type {
+	if l.f.language() == "rust" && a.Strip().Kind == Base {
+		if a.Size() >= b.Size() {
+			return a.Strip()
+		}
+		return b.Strip()
+	}
+	size := max(a.Size(), b.Size(), 4)
+	unsigned := false
+	for _, t := range []*Type{a, b} {
+		if t.Size() == size && !t.isSigned() && size >= 4 {
+			s := t.Strip()
+			unsigned = unsigned || s.Kind != Base || s.Enc != encBoolean
+		}
+	}
+	switch {
+	case size > 4 && unsigned:
+		return l.prog.cType("unsigned long")
+	case size > 4:
+		return l.prog.cType("long")
+	case unsigned:
+		return l.prog.cType("unsigned int")
+	}
+	return l.prog.cType("int")
+}
+
+// integer reads a number of C: its value and suffix.
+func integer(s string) (uint64, string, error) {
+	digits := strings.TrimRight(s, "uUlL")
+	suffix := strings.ToLower(s[len(digits):])
+	digits = strings.ReplaceAll(digits, "_", "")
+	base := 10
+	switch {
+	case strings.HasPrefix(digits, "0x") || strings.HasPrefix(digits, "0X"):
+		base, digits = 16, digits[2:]
+	case strings.HasPrefix(digits, "0b") || strings.HasPrefix(digits, "0B"):
+		base, digits = 2, digits[2:]
+	case len(digits) > 1 && digits[0] == '0':
+		base = 8
+	}
+	n, err := strconv.ParseUint(digits, base, 64)
+	if err != nil {
+		return 0, "", fmt.Errorf("%q: not a number", s)
+	}
+	return n, suffix, nil
+}
+
+// number is the value of a number as it is written.
+func (l language) number(s string) (Value, error) {
+	n, suffix, err := integer(s)
+	if err != nil {
+		text := s
+		t := l.prog.cType("double")
+		if !strings.HasPrefix(s, "0x") && strings.HasSuffix(strings.ToLower(s), "f") {
+			text, t = s[:len(s)-1], l.prog.cType("float")
+		}
+		f, ferr := strconv.ParseFloat(text, 64)
+		if ferr != nil {
+			return Value{}, err
+		}
+		return Number(t, floatBits(f, int(t.size))), nil
+	}
+	t := l.int()
+	unsigned := strings.Contains(suffix, "u")
+	switch {
+	case strings.Contains(suffix, "l") || n > math.MaxUint32 || n > math.MaxInt32 && !unsigned:
+		t = l.prog.cType("long")
+		if unsigned || n > math.MaxInt64 {
+			t = l.prog.cType("unsigned long")
+		}
+	case unsigned:
+		t = l.prog.cType("unsigned int")
+	}
+	return Number(t, n), nil
+}
+
+// builtin is a type of the language, which debug information need not describe.
+func (l language) builtin(name string) *Type {
+	if l.f.language() == "rust" {
+		if t, ok := rustTypes[name]; ok {
+			b := baseType(l.prog, name, t.size, t.enc)
+			b.lang = dwarf.LangRust
+			return b
+		}
+		return nil
+	}
+	if t, ok := cTypes[canonical(name)]; ok {
+		if name == "void" {
+			return &Type{Kind: Void, Name: "void", prog: l.prog, size: 1}
+		}
+		return l.prog.cType(t.name)
+	}
+	return nil
+}
+
+// cType is a base type of C by its name in cTypes.
+func (p *Program) cType(name string) *Type {
+	t := cTypes[name]
+	return baseType(p, t.name, t.size, t.enc)
+}
+
+type builtinType struct {
+	name string
+	size int64
+	enc  uint64
+}
+
+// cTypes are C's base types as gcc names them (System V ABI for AMD64, figure 3.1).
+var cTypes = map[string]builtinType{
+	"void": {"void", 1, 0}, "char": {"char", 1, encSignedChar}, "signed char": {"signed char", 1, encSignedChar},
+	"unsigned char": {"unsigned char", 1, encUnsignedChar}, "short": {"short", 2, encSigned}, "unsigned short": {"unsigned short", 2, encUnsigned},
+	"int": {"int", 4, encSigned}, "unsigned int": {"unsigned int", 4, encUnsigned}, "long": {"long", 8, encSigned},
+	"unsigned long": {"unsigned long", 8, encUnsigned}, "long long": {"long long", 8, encSigned},
+	"unsigned long long": {"unsigned long long", 8, encUnsigned}, "float": {"float", 4, encFloat}, "double": {"double", 8, encFloat},
+	"long double": {"long double", 16, encFloat}, "_Bool": {"_Bool", 1, encBoolean}, "bool": {"bool", 1, encBoolean},
+	"__int128": {"__int128", 16, encSigned}, "unsigned __int128": {"unsigned __int128", 16, encUnsigned},
+}
+
+var rustTypes = map[string]builtinType{
+	"i8": {"", 1, encSigned}, "i16": {"", 2, encSigned}, "i32": {"", 4, encSigned}, "i64": {"", 8, encSigned}, "isize": {"", 8, encSigned},
+	"u8": {"", 1, encUnsigned}, "u16": {"", 2, encUnsigned}, "u32": {"", 4, encUnsigned}, "u64": {"", 8, encUnsigned}, "usize": {"", 8, encUnsigned},
+	"i128": {"", 16, encSigned}, "u128": {"", 16, encUnsigned},
+	"f32": {"", 4, encFloat}, "f64": {"", 8, encFloat}, "bool": {"", 1, encBoolean}, "char": {"", 4, encUTF},
+}
+
+// canonical orders the words of a base type: "long unsigned int" is "unsigned long".
+func canonical(name string) string {
+	words := strings.Fields(name)
+	if len(words) == 1 {
+		if name == "unsigned" || name == "signed" {
+			return map[string]string{"unsigned": "unsigned int", "signed": "int"}[name]
+		}
+		return name
+	}
+	unsigned, signed, longs, short, rest := false, false, 0, false, ""
+	for _, x := range words {
+		switch x {
+		case "unsigned":
+			unsigned = true
+		case "signed":
+			signed = true
+		case "long":
+			longs++
+		case "short":
+			short = true
+		case "int":
+			if rest == "" {
+				rest = "int"
+			}
+		default:
+			if rest != "" && rest != "int" {
+				return name
+			}
+			rest = x
+		}
+	}
+	switch {
+	case rest == "double" && longs == 1:
+		return "long double"
+	case short:
+		rest = "short"
+	case longs > 0:
+		rest = strings.TrimSpace(strings.Repeat("long ", min(longs, 2)))
+	case rest == "":
+		rest = "int"
+	}
+	if rest == "char" && signed {
+		return "signed char"
+	}
+	if unsigned {
+		return "unsigned " + rest
+	}
+	return rest
+}
