@@ -160,18 +160,7 @@ func parameters(fn *Type) (list []*Type, open bool) {
 	}
 	d := fn.die
 	for hop := 0; hop < maxHops; hop++ {
-		w := d.Walk()
-		for w.Next() {
-			if w.Depth == 1 {
-				switch w.DIE.Tag() {
-				case dwarf.TagFormalParameter:
-					list = append(list, fn.mod.typeOf(w.DIE))
-				case dwarf.TagUnspecifiedParams:
-					open = true
-				}
-			}
-			w.SkipChildren()
-		}
+		list, open = entry{d, fn.mod}.parameters()
 		next := origin(d)
 		if len(list) > 0 || open || !next.Valid() {
 			break

@@ -240,16 +240,12 @@ func isCPlusPlus(l dwarf.Language) bool {
 // constructor or move constructor, or only deleted ones.
 func copiedByCall(t *Type) bool {
 	deleted, usable := false, false
-	w := t.die.Walk()
-	for w.Next() {
-		d := w.DIE
-		w.SkipChildren()
-		if w.Depth != 1 || d.Tag() != dwarf.TagSubprogram {
+	for d := range children(t.die) {
+		if d.Tag() != dwarf.TagSubprogram {
 			continue
 		}
-		name, _ := d.Attr(dwarf.AtName)
-		destroys := strings.HasPrefix(string(name.Str()), "~")
-		if !destroys && !copies(t, d, string(name.Str())) {
+		destroys := strings.HasPrefix(nameOf(d), "~")
+		if !destroys && !copies(t, d) {
 			continue
 		}
 		if v, ok := d.Attr(dwarf.AtVirtuality); ok && v.Uint() != 0 {
@@ -269,8 +265,8 @@ func copiedByCall(t *Type) bool {
 }
 
 // copies reports whether a member function is a copy or move constructor.
-func copies(t *Type, fn dwarf.DIE, name string) bool {
-	if class, _ := t.die.Attr(dwarf.AtName); name != cutTemplate(string(class.Str())) {
+func copies(t *Type, fn dwarf.DIE) bool {
+	if nameOf(fn) != cutTemplate(nameOf(t.die)) {
 		return false
 	}
 	taken := 0

@@ -15,7 +15,8 @@
 // In this order, each asks those before it:
 //
 //	Reader      memory, the bytes and numbers of values, their members
-//	Type        what debug information says about a type; knows its Program
+//	entry       what an entry of debug information says about a type or its parts
+//	Type        a type, read by its entry when it is first needed; knows its Program
 //	Frame       registers, scopes, and the code around a frame
 //	locator     where DWARF says that a variable is, and the value that is there
 //	Program     modules, types and symbols; what printers ask for by a Type

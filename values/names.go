@@ -143,19 +143,6 @@ func isGlobal(e entity) bool {
 	return false
 }
 
-// maxHops bounds chains of origins: real ones have three links, hostile ones are circles.
-const maxHops = 8
-
-// origin is the entry whose attributes d inherits: its abstract origin, or else its
-// specification. It is not valid if d has neither (DWARF 5, sections 2.13.2 and 3.3.8).
-func origin(d dwarf.DIE) dwarf.DIE {
-	v, ok := d.Attr(dwarf.AtAbstractOrigin)
-	if !ok {
-		v, _ = d.Attr(dwarf.AtSpecification)
-	}
-	return v.Ref()
-}
-
 // otherUnitStatic is a static of another unit if there is only one, or an enumerator or
 // constant if all with that name have the same value.
 func (l lookup) otherUnitStatic(name string, prefixes []string) (Value, bool, error) {
@@ -206,27 +193,6 @@ func (e *AmbiguousError) Error() string {
 		files = append(files, path.Base(f))
 	}
 	return fmt.Sprintf("%q is not known here, and static in %s: '%s'::%s says which", e.Name, strings.Join(files, ", "), files[0], e.Name)
-}
-
-// home is the unit of the source that an entry is of: link-time optimization makes
-// entries elsewhere that are copies of it.
-func home(d dwarf.DIE) *dwarf.Unit {
-	for hop := 0; hop < maxHops; hop++ {
-		v, ok := d.Attr(dwarf.AtAbstractOrigin)
-		if !ok || !v.Ref().Valid() {
-			break
-		}
-		d = v.Ref()
-	}
-	return d.Unit
-}
-
-func unitName(u *dwarf.Unit) string {
-	root, err := u.Load()
-	if err != nil {
-		return ""
-	}
-	return root.Name
 }
 
 // functionsNamed are the functions with code that match a name. Exact matches come before
@@ -290,15 +256,6 @@ func (l lookup) hasName(m *modState, d dwarf.DIE, last, want string) bool {
 		return false
 	}
 	return matchesQualified(enumScope(l.enumOf(m, d))+last, want)
-}
-
-// named is the entry that has a variable's name: its declaration in a class or
-// namespace.
-func named(d dwarf.DIE) dwarf.DIE {
-	if n := scope.Describe(d).Named; n.Valid() {
-		return n
-	}
-	return d
 }
 
 // matchesQualified compares qualified names. want may omit anonymous namespaces.
@@ -440,7 +397,7 @@ func staticIn(fn dwarf.DIE, name string) (dwarf.DIE, bool) {
 	w := fn.Walk()
 	for w.Next() {
 		if w.DIE.Tag() == dwarf.TagVariable {
-			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
+			if nameOf(w.DIE) == name {
 				return w.DIE, true
 			}
 		}

@@ -23,12 +23,9 @@ func rustName(t *Type, depth int) string {
 		return fmt.Sprintf("[%s; %d]", rustName(t.Row(), depth+1), t.Count())
 	case Function:
 		var list []string
-		w := t.die.Walk()
-		for w.Next() && len(list) < 64 {
-			if w.Depth == 1 && w.DIE.Tag() == dwarf.TagFormalParameter {
-				list = append(list, rustName(t.mod.typeOf(w.DIE), depth+1))
-			}
-			w.SkipChildren()
+		params, _ := t.entry().parameters()
+		for _, p := range params[:min(len(params), maxParameters)] {
+			list = append(list, rustName(p, depth+1))
 		}
 		text := "fn (" + strings.Join(list, ", ") + ")"
 		if t.die.Has(dwarf.AtType) {

@@ -78,22 +78,18 @@ func join(name, inner string) string {
 	return name + " " + inner
 }
 
+// maxParameters bounds the parameters in the name of a function's type.
+const maxParameters = 64
+
 // parameterTypes are the types of a function's parameters.
 func parameterTypes(t *Type, depth int) string {
 	var list []string
-	if t.die.Valid() {
-		w := t.die.Walk()
-		for w.Next() && len(list) < 64 {
-			if w.Depth == 1 {
-				switch w.DIE.Tag() {
-				case dwarf.TagFormalParameter:
-					list = append(list, declare(t.mod.typeOf(w.DIE), "", depth+1))
-				case dwarf.TagUnspecifiedParams:
-					list = append(list, "...")
-				}
-			}
-			w.SkipChildren()
-		}
+	params, open := t.entry().parameters()
+	for _, p := range params[:min(len(params), maxParameters)] {
+		list = append(list, declare(p, "", depth+1))
+	}
+	if open {
+		list = append(list, "...")
 	}
 	if len(list) == 0 && (t.proto || !t.isC()) {
 		return "void"
@@ -400,63 +396,49 @@ type memberText struct {
 
 // typedefsOf are the names of types that a class declares.
 func typedefsOf(t *Type) []memberText {
-	var out []memberText
-	if t.isC() || !t.die.Valid() {
-		return nil
-	}
-	w := t.die.Walk()
-	for w.Next() && len(out) < 256 {
-		if d := w.DIE; w.Depth == 1 && d.Tag() == dwarf.TagTypedef {
-			name, _ := d.Attr(dwarf.AtName)
-			a, _ := d.Attr(dwarf.AtAccessibility)
-			out = append(out, memberText{"typedef " + declare(t.mod.typeOf(d), string(name.Str()), 0), effectiveAccess(t, uint8(a.Uint()))})
-		}
-		w.SkipChildren()
-	}
-	return out
+	return membersOf(t, dwarf.TagTypedef, func(d dwarf.DIE) string { return "typedef " + declare(t.mod.typeOf(d), nameOf(d), 0) })
 }
 
 // methodsOf are the functions of a class that its source declares.
 func methodsOf(t *Type) []memberText {
-	var out []memberText
-	if t.isC() || !t.die.Valid() {
+	return membersOf(t, dwarf.TagSubprogram, func(d dwarf.DIE) string { return methodText(t, d) })
+}
+
+// maxMembers bounds the functions, and the names of types, in the text of a class.
+const maxMembers = 512
+
+// membersOf are the members of a class with a tag that its source declares.
+func membersOf(t *Type, tag dwarf.Tag, text func(dwarf.DIE) string) (out []memberText) {
+	if t.isC() {
 		return nil
 	}
-	w := t.die.Walk()
-	for w.Next() && len(out) < 512 {
-		d := w.DIE
-		if w.Depth == 1 && d.Tag() == dwarf.TagSubprogram && !d.Has(dwarf.AtArtificial) {
+	for d := range children(t.die) {
+		if d.Tag() == tag && !d.Has(dwarf.AtArtificial) && len(out) < maxMembers {
 			a, _ := d.Attr(dwarf.AtAccessibility)
-			out = append(out, memberText{methodText(t, d), effectiveAccess(t, uint8(a.Uint()))})
+			out = append(out, memberText{text(d), effectiveAccess(t, uint8(a.Uint()))})
 		}
-		w.SkipChildren()
 	}
 	return out
 }
 
 func methodText(t *Type, d dwarf.DIE) string {
-	nameV, _ := d.Attr(dwarf.AtName)
-	name := string(nameV.Str())
+	name := nameOf(d)
 	var params []string
 	static, isConst := true, false
-	w := d.Walk()
-	for w.Next() {
-		if w.Depth == 1 {
-			switch w.DIE.Tag() {
-			case dwarf.TagFormalParameter:
-				pt := t.mod.typeOf(w.DIE)
-				if w.DIE.Has(dwarf.AtArtificial) {
-					static = false
-					p := pt.Unqualified()
-					isConst = p.Kind == Pointer && p.Elem().Kind == Const
-					break
-				}
-				params = append(params, declare(pt, "", 0))
-			case dwarf.TagUnspecifiedParams:
-				params = append(params, "...")
+	for c := range children(d) {
+		switch c.Tag() {
+		case dwarf.TagFormalParameter:
+			pt := t.mod.typeOf(c)
+			if c.Has(dwarf.AtArtificial) {
+				static = false
+				p := pt.Unqualified()
+				isConst = p.Kind == Pointer && p.Elem().Kind == Const
+				break
 			}
+			params = append(params, declare(pt, "", 0))
+		case dwarf.TagUnspecifiedParams:
+			params = append(params, "...")
 		}
-		w.SkipChildren()
 	}
 	list := strings.Join(params, ", ")
 	if list == "" {

@@ -2,7 +2,6 @@ package values
 
 import (
 	"fmt"
-	"strings"
 
 	"hdb/symbols/dwarf"
 )
@@ -97,17 +96,6 @@ func (m *modState) typeOf(d dwarf.DIE) *Type {
 	return m.typeAt(v.Ref())
 }
 
-func languageOf(d dwarf.DIE) dwarf.Language {
-	if d.Unit == nil {
-		return 0
-	}
-	root, err := d.Unit.Load()
-	if err != nil {
-		return 0
-	}
-	return root.Language
-}
-
 // typeAt makes the type of an entry.
 func (m *modState) typeAt(d dwarf.DIE) *Type {
 	if !d.Valid() {
@@ -126,9 +114,7 @@ func (m *modState) typeAt(d dwarf.DIE) *Type {
 	}
 	t := &Type{die: d, mod: m, prog: m.prog, Tag: d.Tag(), size: -1, lang: languageOf(d)}
 	m.types[key] = t
-	if v, ok := d.Attr(dwarf.AtName); ok {
-		t.Name = string(v.Str())
-	}
+	t.Name = nameOf(d)
 	if v, ok := d.Attr(dwarf.AtByteSize); ok {
 		t.size = int64(v.Uint())
 	}
@@ -157,17 +143,17 @@ func (t *Type) classify() {
 		t.Kind, t.size = RvalueReference, 8
 	case dwarf.TagArrayType:
 		t.Kind = Array
-		t.readCounts()
+		t.vector, t.counts = d.Has(dwarf.AtGNUVector), t.entry().counts()
 	case dwarf.TagStructureType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagInterfaceType:
 		t.Kind = Struct
 		t.decl = d.Has(dwarf.AtDeclaration)
-		t.qualify()
+		t.Name = t.entry().qualified(t.Name)
 	case dwarf.TagEnumerationType:
 		t.Kind = Enum
-		t.qualify()
+		t.Name = t.entry().qualified(t.Name)
 	case dwarf.TagTypedef:
 		t.Kind = Typedef
-		t.qualify()
+		t.Name = t.entry().qualified(t.Name)
 	case dwarf.TagConstType:
 		t.Kind = Const
 	case dwarf.TagVolatileType:
@@ -191,19 +177,8 @@ func (t *Type) classify() {
 	}
 }
 
-// qualify puts namespaces and classes before the name.
-func (t *Type) qualify() {
-	if t.Name != "" && t.lang.Scoped() {
-		in := t.die
-		if v, ok := in.Attr(dwarf.AtSpecification); ok && v.Ref().Valid() {
-			in = v.Ref() // in a type unit a declaration stands in the namespaces
-		}
-		t.Name = t.mod.Obj.DWARF.Qualified(in, t.Name)
-		if t.Rust() && strings.HasPrefix(t.Name, "{") {
-			t.Name = strings.TrimSpace(t.Name)
-		}
-	}
-}
+// entry is the entry of a type that debug information describes.
+func (t *Type) entry() entry { return entry{t.die, t.mod} }
 
 // Program is the program that the type is of.
 func (t *Type) Program() *Program { return t.prog }
@@ -262,8 +237,8 @@ func (t *Type) complete() *Type {
 	if !t.decl {
 		return t
 	}
-	if v, ok := t.die.Attr(dwarf.AtName); ok {
-		for _, d := range t.mod.names().Types(string(v.Str())) {
+	if name := nameOf(t.die); name != "" {
+		for _, d := range t.mod.names().Types(name) {
 			if tagClass(d.Tag()) != tagClass(t.Tag) {
 				continue
 			}
@@ -275,19 +250,12 @@ func (t *Type) complete() *Type {
 			if m == t.mod || m.declared == nil {
 				continue // an index is only made for a module that is asked for a name
 			}
-			for _, d := range m.names().Types(string(v.Str())) {
+			for _, d := range m.names().Types(name) {
 				if full := m.typeAt(d); full.Name == t.Name && full.Kind == Struct && !full.decl {
 					return full
 				}
 			}
 		}
-	}
-	return t
-}
-
-func tagClass(t dwarf.Tag) dwarf.Tag {
-	if t == dwarf.TagClassType || t == dwarf.TagInterfaceType {
-		return dwarf.TagStructureType
 	}
 	return t
 }
@@ -329,55 +297,6 @@ func (t *Type) sizeAt(depth int) int64 {
 		}
 	}
 	return max(t.size, 0)
-}
-
-// readCounts reads the dimensions of an array.
-func (t *Type) readCounts() {
-	t.vector = t.die.Has(dwarf.AtGNUVector)
-	w := t.die.Walk()
-	for w.Next() && len(t.counts) < 16 {
-		if w.Depth != 1 || w.DIE.Tag() != dwarf.TagSubrangeType {
-			continue
-		}
-		n := int64(-1)
-		if v, ok := w.DIE.Attr(dwarf.AtCount); ok && !v.IsBlock() && !v.IsRef() && !v.IsLocList() {
-			n = int64(v.Uint())
-		} else if v, ok := w.DIE.Attr(dwarf.AtUpperBound); ok && !v.IsBlock() && !v.IsRef() && !v.IsLocList() {
-			n = int64(v.Uint()) + 1
-			if v.Form != dwarf.FormUdata && v.Int() == -1 {
-				n = 0
-			}
-		}
-		if n > 1<<40 {
-			n = -1
-		}
-		t.counts = append(t.counts, n)
-	}
-	if len(t.counts) == 0 {
-		t.counts = []int64{-1}
-	}
-}
-
-// dynamicCount is the attribute with a bound of a variable-length array.
-func (t *Type) dynamicCount(dim int) (dwarf.Value, bool, bool) {
-	if t.Kind != Array || !t.die.Valid() {
-		return dwarf.Value{}, false, false
-	}
-	w := t.die.Walk()
-	for n := 0; w.Next(); {
-		if w.Depth != 1 || w.DIE.Tag() != dwarf.TagSubrangeType {
-			continue
-		}
-		if n++; n-1 < dim {
-			continue
-		}
-		if v, ok := w.DIE.Attr(dwarf.AtCount); ok {
-			return v, true, v.IsBlock() || v.IsRef() || v.IsLocList()
-		}
-		v, ok := w.DIE.Attr(dwarf.AtUpperBound)
-		return v, false, ok && (v.IsBlock() || v.IsRef() || v.IsLocList())
-	}
-	return dwarf.Value{}, false, false
 }
 
 // Row is the type of an array's elements. If the array has several dimensions, it is an
@@ -451,7 +370,8 @@ func (t *Type) isFloat() bool { s := t.Strip(); return s.Kind == Base && s.Enc =
 func (t *Type) isSigned() bool {
 	switch s := t.Strip(); s.Kind {
 	case Enum:
-		return s.signedEnum()
+		e := s.Elem().Strip()
+		return e.Kind != Base || e.isSigned()
 	case Base:
 		return s.Enc == encSigned || s.Enc == encSignedChar
 	}
@@ -490,32 +410,21 @@ func (t *Type) textual() bool {
 
 // TemplateType is the argument for a template's type parameter, nil if it has none.
 func (t *Type) TemplateType(name string) *Type {
-	t = t.complete()
-	w := t.die.Walk()
-	for w.Next() {
-		if w.Depth == 1 && w.DIE.Tag() == dwarf.TagTemplateType {
-			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
-				return t.mod.typeOf(w.DIE)
-			}
-		}
-		w.SkipChildren()
-	}
-	return nil
+	return t.complete().entry().typeNamed(dwarf.TagTemplateType, name)
 }
 
 // TemplatePack lists the types of a template's parameter pack.
 func (t *Type) TemplatePack() []*Type {
 	var out []*Type
-	in := false
-	w := t.complete().die.Walk()
-	for w.Next() && len(out) < 256 {
-		switch {
-		case w.Depth == 1:
-			if in = w.DIE.Tag() == dwarf.TagGNUTemplatePack; !in {
-				w.SkipChildren()
+	t = t.complete()
+	for pack := range children(t.die) {
+		if pack.Tag() != dwarf.TagGNUTemplatePack {
+			continue
+		}
+		for d := range children(pack) {
+			if d.Tag() == dwarf.TagTemplateType && len(out) < 256 {
+				out = append(out, t.mod.typeOf(d))
 			}
-		case in && w.DIE.Tag() == dwarf.TagTemplateType:
-			out = append(out, t.mod.typeOf(w.DIE))
 		}
 	}
 	return out
@@ -523,20 +432,7 @@ func (t *Type) TemplatePack() []*Type {
 
 // Nested is the type that a class declares by a typedef, nil if debug information has none.
 func (t *Type) Nested(name string) *Type {
-	t = t.Strip()
-	if !t.die.Valid() {
-		return nil
-	}
-	w := t.die.Walk()
-	for w.Next() {
-		if w.Depth == 1 && w.DIE.Tag() == dwarf.TagTypedef {
-			if n, _ := w.DIE.Attr(dwarf.AtName); string(n.Str()) == name {
-				return t.mod.typeOf(w.DIE)
-			}
-		}
-		w.SkipChildren()
-	}
-	return nil
+	return t.Strip().entry().typeNamed(dwarf.TagTypedef, name)
 }
 
 // Alignment is the natural alignment of the type in bytes. It ignores alignas.

@@ -150,10 +150,14 @@ func (l *locator) withLength(t *Type) (*Type, error) {
 		return t, nil
 	}
 	var counts []int64
+	dims := s.entry().dimensions()
 	for i, n := range s.counts {
 		if n < 0 {
-			v, isCount, dynamic := s.dynamicCount(i)
-			if !dynamic {
+			if i >= len(dims) {
+				return t, nil
+			}
+			v, isCount, ok := bound(dims[i])
+			if !ok || !isComputed(v) {
 				return t, nil
 			}
 			r, err := l.attrNumber(s.die.Unit, v)

@@ -90,59 +90,6 @@ func isDeclared(d dwarf.DIE) bool {
 	return d.Has(dwarf.AtDeclaration) || d.Has(dwarf.AtExternal) && !d.Has(dwarf.AtLocation)
 }
 
-// eachChild visits the children of d, and those of its abstract origin that d has no copies
-// of.
-func eachChild(d dwarf.DIE, visit func(dwarf.DIE)) {
-	w := d.Walk()
-	for w.Next() {
-		if w.Depth == 1 {
-			visit(w.DIE)
-		}
-		w.SkipChildren()
-	}
-	v, ok := d.Attr(dwarf.AtAbstractOrigin)
-	if !ok {
-		return
-	}
-	// clang omits variables without a location from copies of a function, and blocks
-	// of only such variables.
-	copied := originsBelow(d)
-	w = v.Ref().Walk()
-	for w.Next() {
-		c := w.DIE
-		if copied[typeKey{c.Unit.Data, c.Off}] {
-			if c.Tag() != dwarf.TagLexicalBlock || w.Depth >= maxDepth {
-				w.SkipChildren()
-			}
-			continue
-		}
-		if c.Tag() == dwarf.TagLexicalBlock && w.Depth < maxDepth {
-			continue
-		}
-		visit(c)
-		w.SkipChildren()
-	}
-}
-
-// originsBelow are the abstract entries that a copy of a function has copies of, at any
-// depth. Compilers move variables into other blocks, and make blocks that are not copies.
-// Functions that were inlined into the copy are excluded: they have copies of their own.
-func originsBelow(d dwarf.DIE) map[typeKey]bool {
-	origins := map[typeKey]bool{}
-	w := d.Walk()
-	for w.Next() {
-		if v, ok := w.DIE.Attr(dwarf.AtAbstractOrigin); ok {
-			if data, off, ok := v.RefOffset(); ok {
-				origins[typeKey{data, off}] = true
-			}
-		}
-		if w.DIE.Tag() != dwarf.TagLexicalBlock {
-			w.SkipChildren()
-		}
-	}
-	return origins
-}
-
 // local finds a local variable or parameter. The innermost declaration hides others. Within
 // a block the last one does, as in Rust.
 func (l lookup) local(name string) (Value, bool) {
@@ -257,7 +204,7 @@ func (l lookup) localType(s *symbols.Scope, tag dwarf.Tag, name string) *Type {
 		eachChild(b, func(d dwarf.DIE) {
 			switch d.Tag() {
 			case dwarf.TagStructureType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagEnumerationType, dwarf.TagTypedef:
-				if v, ok := d.Attr(dwarf.AtName); ok && string(v.Str()) == name && (tag == 0 || tagClass(tag) == tagClass(d.Tag())) && found == nil {
+				if nameOf(d) == name && (tag == 0 || tagClass(tag) == tagClass(d.Tag())) && found == nil {
 					found = l.prog.module(l.f.Module).typeAt(d)
 				}
 			}
