@@ -19,12 +19,15 @@ func stackCommands() []*Command {
 			Long: "N shows the innermost N frames, -N the outermost. -full, or full, adds each frame's local variables, its address, how it was found and its linker's name. #EVENT shows the recorded stack of an event.\n\n" +
 				"[inlined] marks calls that the compiler merged into their caller, [tail call] functions that ended in a jump to the one above: they are not on the stack but deduced from the call sites of DWARF, and have no number. [guess] marks frames that were not found by call frame information; a module in brackets stands where there is no line information. (symtab), (minidebuginfo) and (dynsym) mark functions that only a symbol table names: the file's own, the compressed one of stripped programs, or the one of exported names.\n\n" +
 				"Examples:\n  bt\n  bt 5\n  bt -3\n  bt -full\n  bt #4711"},
-		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Raw: true, Args: []ArgKind{ArgWord, ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
-			Long: "With a command, it runs in that frame and the selection stays. `function` selects the innermost frame of that function, inlined or not.\n\nExamples:\n  frame 2\n  frame 2 list\n  frame function main"},
+		{Name: "frame", Aliases: []string{"f"}, Group: GroupStack, Raw: true, Args: []ArgKind{ArgWord, ArgFunction}, Synopsis: "[N [COMMAND]]\nlevel N [COMMAND]\nfunction NAME\napply N|-N|all|level N... [-q] [-c|-s] COMMAND", Short: "show the selected frame, or select one", Needs: NeedData, Run: runFrame,
+			Long: "With a command, it runs in that frame and the selection stays. `function` selects the innermost frame of that function, inlined or not. `apply` runs the command in the N innermost frames, the N outermost, all, or those of the numbers given.\n\n" + applyFlags + "\n\nExamples:\n  frame 2\n  frame 2 list\n  frame function main\n  frame apply 3 info locals\n  frame apply all -s print size"},
 		{Name: "up", Group: GroupStack, Synopsis: "[N]", Short: "select the frame that called this one", Needs: NeedData, Run: mover(1), Long: "Example:\n  up 2"},
 		{Name: "down", Aliases: []string{"dow"}, Group: GroupStack, Synopsis: "[N]", Short: "select the frame called by this one", Needs: NeedData, Run: mover(-1), Long: "Example:\n  down"},
-		{Name: "thread", Aliases: []string{"t", "tr"}, Group: GroupStack, Raw: true, Synopsis: "[N]\napply N...|all COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: runThread,
-			Long: "Examples:\n  thread 3\n  thread apply all bt\n  thread apply 1 4-6 bt 3"},
+		{Name: "thread", Aliases: []string{"t", "tr"}, Group: GroupStack, Raw: true, Synopsis: "[N]\napply N...|all [-ascending] [-q] [-c|-s] COMMAND", Short: "show the selected thread, select one, or run a command in several", Args: []ArgKind{ArgThread}, Needs: NeedData, Run: runThread,
+			Long: applyFlags + "\n\nExamples:\n  thread 3\n  thread apply all bt\n  thread apply 1 4-6 bt 3"},
+		{Name: "faas", Group: GroupStack, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames where it works: frame apply all -s", Needs: NeedData, Repeat: RepeatNone, Run: short("frame apply all -s "), Long: "Example:\n  faas print size"},
+		{Name: "taas", Group: GroupStack, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all threads where it works: thread apply all -s", Needs: NeedData, Repeat: RepeatNone, Run: short("thread apply all -s "), Long: "Example:\n  taas print $rip"},
+		{Name: "tfaas", Group: GroupStack, Raw: true, Args: []ArgKind{ArgCommand}, Synopsis: "[-q] COMMAND", Short: "run a command in all frames of all threads where it works", Needs: NeedData, Repeat: RepeatNone, Run: short("thread apply all -s -- frame apply all -s "), Long: "Example:\n  tfaas print size"},
 		{Name: "threads", Group: GroupStack, Short: "list the threads", Needs: NeedData, Run: infoThreads},
 		{Name: "inferior", Aliases: []string{"inferiors"}, Group: GroupStack, Synopsis: "[PID]", Short: "list the processes of the session, or change to one that a fork left held", Needs: NeedLive, Repeat: RepeatNone, Run: runInferior,
 			Long: "With `set detach-on-fork off` the side of a fork that is not followed waits.\n\nExample:\n  inferior 4712"},
@@ -199,6 +202,9 @@ func runFrame(ctx context.Context, c *Console, in Input) error {
 		showFrame(c, in, old)
 		return nil
 	}
+	if strings.HasPrefix("apply", word) {
+		return frameApply(ctx, c, line)
+	}
 	f, line, err := chooseFrame(c.s, word, line)
 	if err != nil {
 		return err
@@ -300,88 +306,6 @@ func quoted(name string) string {
 		return ""
 	}
 	return strconv.Quote(name)
-}
-
-// threadApply runs a command in several threads and restores the selection.
-func threadApply(ctx context.Context, c *Console, rest string) error {
-	threads, err := c.s.Selection.Threads()
-	if err != nil {
-		return err
-	}
-	wanted, line, err := threadList(threads, rest)
-	if err != nil {
-		return err
-	}
-	if line == "" {
-		return errors.New("thread apply: a command must follow")
-	}
-	old, err := c.s.Selection.Thread()
-	if err != nil {
-		return err
-	}
-	frame, err := c.s.Selection.Frame()
-	if err != nil {
-		return err
-	}
-	for _, t := range wanted {
-		if c.out.Stopped() || ctx.Err() != nil {
-			break
-		}
-		if _, err := c.s.Selection.SelectThread(t.Num); err != nil {
-			return err
-		}
-		if !c.cfg.JSON {
-			c.out.Printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name))
-		}
-		if err := c.interp.execute(ctx, line); err != nil {
-			return fmt.Errorf("thread %d: %w", t.Num, err)
-		}
-		if c.s.Mode() != session.Live {
-			return nil
-		}
-	}
-	if _, err := c.s.Selection.SelectThread(old.Num); err != nil {
-		return err
-	}
-	_, err = c.s.Selection.SelectFrame(frame.Num)
-	return err
-}
-
-// threadList reads `all COMMAND` or `1 3-5 COMMAND`. Threads come in gdb's
-// order for all: the newest first.
-func threadList(threads []session.ThreadInfo, rest string) (wanted []session.ThreadInfo, line string, err error) {
-	word, after := splitWord(rest)
-	if word == "all" {
-		for i := len(threads) - 1; i >= 0; i-- {
-			wanted = append(wanted, threads[i])
-		}
-		return wanted, after, nil
-	}
-	for ; word != "" && word[0] >= '0' && word[0] <= '9'; word, after = splitWord(rest) {
-		lo, hi, isRange := strings.Cut(word, "-")
-		from, err := strconv.Atoi(lo)
-		to := from
-		if err == nil && isRange {
-			to, err = strconv.Atoi(hi)
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("thread apply: %q: a thread's number expected", word)
-		}
-		found := false
-		for _, t := range threads {
-			if t.Num >= from && t.Num <= to {
-				wanted, found = append(wanted, t), true
-			}
-		}
-		if !found {
-			return nil, "", fmt.Errorf("no thread %s: see info threads", word)
-		}
-		rest = after
-	}
-	if len(wanted) == 0 {
-		return nil, "", errors.New("thread apply: `all` or the numbers of threads must follow")
-	}
-	return wanted, rest, nil
 }
 
 func runInferior(ctx context.Context, c *Console, in Input) error {

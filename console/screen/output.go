@@ -124,6 +124,13 @@ type Output struct {
 	err     error       // of the destination: the first one, nothing is written after it
 }
 
+// Aside is an output that looks the same and is written elsewhere, whole and unnoticed.
+func (o *Output) Aside(w io.Writer) *Output {
+	aside := *o
+	aside.W, aside.More, aside.Notices, aside.muted, aside.err = w, nil, nil, false, nil
+	return &aside
+}
+
 // Begin starts the output of a command. The pager counts from here.
 func (o *Output) Begin() { o.lines, o.muted = 0, false }
 

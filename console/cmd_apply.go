@@ -1,0 +1,259 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdb/console/screen"
+	"hdb/names"
+	"hdb/session"
+)
+
+// applyFlags explains what may stand before the command of frame apply and thread apply.
+const applyFlags = "-q prints no line above what the command prints. An error ends it, unless -c goes on with the next one, or -s, which leaves out those where the command fails or prints nothing. -- ends the flags."
+
+// applying is how a command is run in several frames or threads.
+type applying struct {
+	quiet bool
+	more  bool // after an error the next one follows
+	still bool // errors are not told, and what prints nothing has no heading
+	line  string
+}
+
+// parseApplying reads the flags and the command; verb is for errors.
+func parseApplying(verb, rest string) (a applying, err error) {
+	for {
+		word, after := splitWord(rest)
+		switch word {
+		case "-q":
+			a.quiet = true
+		case "-c":
+			a.more = true
+		case "-s":
+			a.still = true
+		case "--":
+			a.line = after
+			word = ""
+		default:
+			a.line = rest
+			word = ""
+		}
+		if word == "" {
+			break
+		}
+		rest = after
+	}
+	switch {
+	case a.line == "":
+		return a, fmt.Errorf("%s: a command must follow", verb)
+	case a.more && a.still:
+		return a, fmt.Errorf("%s: -c and -s: one of them at most", verb)
+	}
+	return a, nil
+}
+
+// run runs the command where the selection is. head prints the heading.
+func (a applying) run(ctx context.Context, c *Console, head func(o *screen.Output)) error {
+	if a.quiet || c.cfg.JSON {
+		head = func(*screen.Output) {}
+	}
+	if !a.still {
+		head(c.out)
+		err := c.interp.execute(ctx, a.line)
+		if err == nil || !a.more || ctx.Err() != nil || errors.Is(err, errInterrupted) {
+			return err
+		}
+		c.err.Line(screen.Warning("error: "), screen.Plain(err.Error()))
+		return nil
+	}
+	var text bytes.Buffer
+	to := c.out
+	c.out = to.Aside(&text)
+	err := c.interp.execute(ctx, a.line)
+	c.out = to
+	switch {
+	case ctx.Err() != nil || errors.Is(err, errInterrupted):
+		return errInterrupted
+	case err == nil && text.Len() > 0:
+		head(c.out)
+		c.out.Raw(text.String())
+	}
+	return nil
+}
+
+// short runs a longer line with the arguments.
+func short(line string) func(context.Context, *Console, Input) error {
+	return func(ctx context.Context, c *Console, in Input) error {
+		if in.Raw == "" {
+			return fmt.Errorf("%s: a command must follow", in.Name)
+		}
+		return c.interp.execute(ctx, line+in.Raw)
+	}
+}
+
+// frameApply runs a command in several frames and restores the selection.
+func frameApply(ctx context.Context, c *Console, rest string) error {
+	old, err := c.s.Selection.Frame()
+	if err != nil {
+		return err
+	}
+	st, err := c.s.Selection.Stack(0)
+	if err != nil {
+		return err
+	}
+	wanted, rest, err := frameList(st.Frames, rest)
+	if err != nil {
+		return err
+	}
+	a, err := parseApplying("frame apply", rest)
+	if err != nil {
+		return err
+	}
+	c.source.listing = listing{}
+	for _, f := range wanted {
+		if c.out.Stopped() || ctx.Err() != nil {
+			break
+		}
+		if _, err = c.s.Selection.SelectFrame(f.Num); err != nil {
+			return err
+		}
+		err = a.run(ctx, c, func(o *screen.Output) { printStack(o, []names.Frame{f}, argumentsOf(c, []names.Frame{f}), -1) })
+		if err != nil {
+			err = fmt.Errorf("frame %d: %w", f.Num, err)
+			break
+		}
+		if mode := c.s.Mode(); mode != session.Live && mode != session.Saved {
+			return nil
+		}
+	}
+	if _, back := c.s.Selection.SelectFrame(old.Num); err == nil && ctx.Err() == nil {
+		err = back
+	}
+	return err
+}
+
+// frameList reads `all`, N, -N or `level N...`, and returns what is left of the line.
+func frameList(frames []names.Frame, text string) (wanted []names.Frame, rest string, err error) {
+	word, rest := splitWord(text)
+	n, numeric := strconv.Atoi(word)
+	switch {
+	case word == "":
+		return nil, "", errors.New("frame apply: `all`, N, -N or `level N` must follow")
+	case word == "all":
+		return frames, rest, nil
+	case strings.HasPrefix("level", word):
+		for word, after := splitWord(rest); word != "" && word[0] >= '0' && word[0] <= '9'; word, after = splitWord(rest) {
+			lo, hi, isRange := strings.Cut(word, "-")
+			from, err := strconv.Atoi(lo)
+			to := from
+			if err == nil && isRange {
+				to, err = strconv.Atoi(hi)
+			}
+			if err != nil || from > to || to >= len(frames) {
+				return nil, "", fmt.Errorf("frame apply: no frame %s: the stack has frames 0 to %d", word, len(frames)-1)
+			}
+			wanted, rest = append(wanted, frames[from:to+1]...), after
+		}
+		if len(wanted) == 0 {
+			return nil, "", errors.New("frame apply level: the numbers of frames must follow")
+		}
+		return wanted, rest, nil
+	case numeric != nil || n == 0:
+		return nil, "", fmt.Errorf("frame apply: %q: `all`, N, -N or `level N` expected", word)
+	case n > 0:
+		return frames[:min(n, len(frames))], rest, nil
+	}
+	return frames[max(0, len(frames)+n):], rest, nil
+}
+
+// threadApply runs a command in several threads and restores the selection.
+func threadApply(ctx context.Context, c *Console, rest string) error {
+	threads, err := c.s.Selection.Threads()
+	if err != nil {
+		return err
+	}
+	wanted, line, err := threadList(threads, rest)
+	if err != nil {
+		return err
+	}
+	a, err := parseApplying("thread apply", line)
+	if err != nil {
+		return err
+	}
+	old, err := c.s.Selection.Thread()
+	if err != nil {
+		return err
+	}
+	frame, err := c.s.Selection.Frame()
+	if err != nil {
+		return err
+	}
+	for _, t := range wanted {
+		if c.out.Stopped() || ctx.Err() != nil {
+			break
+		}
+		if _, err := c.s.Selection.SelectThread(t.Num); err != nil {
+			return err
+		}
+		err = a.run(ctx, c, func(o *screen.Output) { o.Printf("\nthread %d (tid %d) %s\n", t.Num, t.TID, quoted(t.Name)) })
+		if err != nil {
+			err = fmt.Errorf("thread %d: %w", t.Num, err)
+			break
+		}
+		if c.s.Mode() != session.Live {
+			return nil
+		}
+	}
+	_, back := c.s.Selection.SelectThread(old.Num)
+	if back == nil {
+		_, back = c.s.Selection.SelectFrame(frame.Num)
+	}
+	if err == nil {
+		err = back
+	}
+	return err
+}
+
+// threadList reads `all COMMAND` or `1 3-5 COMMAND`. Threads come in gdb's
+// order for all: the newest first, without -ascending.
+func threadList(threads []session.ThreadInfo, rest string) (wanted []session.ThreadInfo, line string, err error) {
+	word, after := splitWord(rest)
+	if word == "all" {
+		if next, behind := splitWord(after); next == "-ascending" {
+			return threads, behind, nil
+		}
+		for i := len(threads) - 1; i >= 0; i-- {
+			wanted = append(wanted, threads[i])
+		}
+		return wanted, after, nil
+	}
+	for ; word != "" && word[0] >= '0' && word[0] <= '9'; word, after = splitWord(rest) {
+		lo, hi, isRange := strings.Cut(word, "-")
+		from, err := strconv.Atoi(lo)
+		to := from
+		if err == nil && isRange {
+			to, err = strconv.Atoi(hi)
+		}
+		if err != nil {
+			return nil, "", fmt.Errorf("thread apply: %q: a thread's number expected", word)
+		}
+		found := false
+		for _, t := range threads {
+			if t.Num >= from && t.Num <= to {
+				wanted, found = append(wanted, t), true
+			}
+		}
+		if !found {
+			return nil, "", fmt.Errorf("no thread %s: see info threads", word)
+		}
+		rest = after
+	}
+	if len(wanted) == 0 {
+		return nil, "", errors.New("thread apply: `all` or the numbers of threads must follow")
+	}
+	return wanted, rest, nil
+}
