@@ -26,7 +26,7 @@ var drawn = map[string]string{
 // undrawn are the commands that print no such number, by what they are about instead:
 // a process, source text, one event or moment as it was recorded, or hdb itself.
 var undrawn = strings.Fields(`
-	run start starti restart attach detach kill continue step next stepi nexti finish until advance jump return signal skip info.skip call
+	run start starti restart attach detach kill continue step next stepi nexti finish until advance interrupt wait jump return signal skip info.skip call
 	break tbreak dprintf rbreak watch rwatch awatch delete clear clearall enable disable toggle catch uncatch condition ignore commands on handle
 	record record.start record.stop record.pause record.resume record.filter alloc.list alloc.add
 	next-alloc next-free prev-alloc prev-free reverse-continue mark

@@ -22,7 +22,7 @@ import (
 
 func exportCommand() *Command {
 	cmd := &Command{
-		Name: "export", Group: GroupFiles, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
+		Name: "export", Group: GroupFiles, Beside: RunsBeside, Synopsis: "FORMAT [FILE] [--measure MEASURE] [--threads] [--thread NAME|TID] [--from MOMENT] [--to MOMENT] [--root DIR] [--force]", Short: "write what was recorded in a format of other tools", Args: []ArgKind{ArgSub},
 		Long: "It counts up to the moment. Without FILE the result stands beside the capture, or is PROGRAM.PID with the format's ending. FILE - prints a format that is text. A file that exists already is only replaced with --force; parquet adds to a directory.\n\n" +
 			"MEASURE is live (the default), peak, bytes, count, temporary or blocks: what is drawn where a format has one number for a stack, and shown first where it has several. With --threads a stack counts for each thread that allocated there: pprof has the thread as a label, the others as the outermost frame. With --thread only what the threads of a name, or of a TID, allocated is written, and with --from and --to what was allocated between two moments (see `goto`) and what of that was live then. With --root DIR, which is the working directory unless told, sarif names sources relative to DIR.\n\nExamples:\n  export pprof\n  export collapsed peak.txt --measure peak\n  export pprof --threads",
 	}

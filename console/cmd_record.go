@@ -29,7 +29,7 @@ func recordCommand() *Command {
 			{Name: "resume", Short: "end the pause", Repeat: RepeatNone, Run: runRecordResume, Long: "Example:\n  record resume"},
 			{Name: "filter", Raw: true, Synopsis: "[CONDITION]", Short: "record only events that match, and the ends of their blocks", Args: []ArgKind{ArgCondition}, Repeat: RepeatNone, Run: runRecordFilter,
 				Long: "An event at which the program stops is recorded in any case, and the end of its block. Without a condition all events are recorded again. See `help conditions`.\n\nExamples:\n  record filter size >= 64k && func(\"parse\")\n  record filter"},
-			{Name: "status", Short: "tell how much was recorded, and what was lost", Run: runRecordStatus},
+			{Name: "status", Beside: RunsBeside, Short: "tell how much was recorded, and what was lost", Run: runRecordStatus},
 		},
 	}
 }

@@ -19,8 +19,14 @@ import (
 // commandTable is every command. It is made anew for each console, so that
 // nothing can change it for another.
 func commandTable() []*Command {
-	return slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), dataCommands(), codeCommands(), valueCommands(), sourceCommands(),
+	all := slices.Concat(runningCommands(), stopCommands(), allocCommands(), travelCommands(), heapCommands(), reportCommands(), pageCommands(), monitorCommands(), stackCommands(), dataCommands(), codeCommands(), valueCommands(), sourceCommands(),
 		fileCommands(), symbolCommands(), statusCommands(), tuiCommands(), printfCommands(), supportCommands(), scriptCommands())
+	for _, cmd := range all {
+		for _, sub := range cmd.Sub {
+			sub.Beside = max(sub.Beside, cmd.Beside)
+		}
+	}
+	return all
 }
 
 // IsCommand tells that a word is the name of a command.
@@ -30,12 +36,12 @@ func IsCommand(word string) bool {
 
 func supportCommands() []*Command {
 	return []*Command{
-		{Name: "help", Aliases: []string{"h"}, Group: GroupSupport, Synopsis: "[COMMAND | GROUP | TOPIC | all]", Raw: true,
+		{Name: "help", Aliases: []string{"h"}, Group: GroupSupport, Beside: RunsBeside, Synopsis: "[COMMAND | GROUP | TOPIC | all]", Raw: true,
 			Short: "explain a command, a group of commands, or all", Args: []ArgKind{ArgHelp}, Repeat: RepeatNone, Run: runHelp,
 			Long: "Examples:\n  help\n  help break\n  help info line\n  help allocations\n  help conditions"},
-		{Name: "apropos", Group: GroupSupport, Synopsis: "WORD", Raw: true, Short: "find commands and settings whose help has a word",
+		{Name: "apropos", Group: GroupSupport, Beside: RunsBeside, Synopsis: "WORD", Raw: true, Short: "find commands and settings whose help has a word",
 			Repeat: RepeatNone, Run: runApropos, Long: "Example:\n  apropos condition"},
-		{Name: "complete", Group: GroupSupport, Synopsis: "LINE", Raw: true, Short: "print what Tab would offer at the end of a line",
+		{Name: "complete", Group: GroupSupport, Beside: RunsBeside, Synopsis: "LINE", Raw: true, Short: "print what Tab would offer at the end of a line",
 			Repeat: RepeatNone, Run: runComplete, Long: "Example:\n  complete info sha"},
 		{Name: "source", Group: GroupSupport, Synopsis: "FILE", Short: "run the commands of a file", Args: []ArgKind{ArgFile}, Run: runSource,
 			Repeat: RepeatNone,
@@ -45,23 +51,23 @@ func supportCommands() []*Command {
 			Long: "$arg0, $arg1 ... are replaced by its arguments, $args by all of them as typed, $argc by their number.\n\nExample:\n  define big\n    allocs if size >= $arg0\n  end\n  big 1MiB"},
 		{Name: "document", Group: GroupSupport, Synopsis: "NAME", Short: "give your own command a help text, the lines up to `end`",
 			Args: []ArgKind{ArgCommand}, Repeat: RepeatNone, Run: runDocument, Long: "Example:\n  document big\n    List the allocations of at least so many bytes.\n  end"},
-		{Name: "alias", Group: GroupSupport, Synopsis: "\nNAME = COMMAND [ARGS...]", Raw: true,
+		{Name: "alias", Group: GroupSupport, Beside: RunsBeside, Synopsis: "\nNAME = COMMAND [ARGS...]", Raw: true,
 			Short: "list the aliases, or make a short word for the beginning of a line", Repeat: RepeatNone, Run: runAlias,
 			Long: "Example:\n  alias ba = break alloc\n  ba if size > 64k"},
-		{Name: "unalias", Group: GroupSupport, Synopsis: "NAME", Short: "remove an alias", Repeat: RepeatNone, Run: runUnalias, Long: "Example:\n  unalias ba"},
-		{Name: "shell", Aliases: []string{"!"}, Group: GroupSupport, Synopsis: "[COMMAND]", Raw: true,
+		{Name: "unalias", Group: GroupSupport, Beside: RunsBeside, Synopsis: "NAME", Short: "remove an alias", Repeat: RepeatNone, Run: runUnalias, Long: "Example:\n  unalias ba"},
+		{Name: "shell", Aliases: []string{"!"}, Group: GroupSupport, Beside: RunsBeside, Synopsis: "[COMMAND]", Raw: true,
 			Short: "run a command of the shell, or a shell", Repeat: RepeatNone, Run: runShell, Long: "Example:\n  !ls -l"},
 		{Name: "pipe", Aliases: []string{"|"}, Group: GroupSupport, Synopsis: "COMMAND | SHELL COMMAND\n-d DELIMITER COMMAND DELIMITER SHELL COMMAND", Raw: true,
 			Short: "send a command's output to a command of the shell", Run: runPipe, Args: []ArgKind{ArgCommand},
 			Long: "The first | that is not part of || divides the two; -d names another divider.\n\nExamples:\n  pipe allocs | sort -k3 | head\n  | bt | grep parse"},
-		{Name: "echo", Group: GroupSupport, Synopsis: "TEXT", Raw: true, Short: `print a text; \n is a newline, \ at the end leaves none`,
+		{Name: "echo", Group: GroupSupport, Beside: RunsBeside, Synopsis: "TEXT", Raw: true, Short: `print a text; \n is a newline, \ at the end leaves none`,
 			Repeat: RepeatNone, Run: runEcho, Long: "Example:\n  echo the next allocation:"},
 		{Name: "set", Group: GroupSupport, Synopsis: "NAME VALUE\nvar ASSIGNMENT\n$NAME = EXPRESSION", Raw: true, Short: "change a setting, a variable of the program, or one of the debugger's", Args: []ArgKind{ArgSetting, ArgValue},
 			Repeat: RepeatNone, Run: runSet, Long: "`show` lists the settings; `config -save` keeps them for later sessions. `help variables` tells about $NAME.\n\nExamples:\n  set listsize 20\n  set var list->used = 0\n  set $i = 0\n  set args -v input.txt > out.txt\n  set environment LD_LIBRARY_PATH=/opt/lib\n  set substitute-path /build /home/me/src"},
 		{Name: "unset", Group: GroupSupport, Synopsis: "NAME\nenvironment VARIABLE\nsubstitute-path [FROM]", Raw: true,
 			Short: "set a setting back to its default", Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: runUnset,
 			Long: "An environment variable is taken out for the next run.\n\nExample:\n  unset environment DISPLAY"},
-		{Name: "show", Group: GroupSupport, Synopsis: "[NAME]\nversion\nconvenience", Raw: true, Short: "print one setting, or all",
+		{Name: "show", Group: GroupSupport, Beside: RunsBeside, Synopsis: "[NAME]\nversion\nconvenience", Raw: true, Short: "print one setting, or all",
 			Args: []ArgKind{ArgSetting}, Repeat: RepeatNone, Run: runShow, Long: "`show convenience` prints the variables whose names begin with $.\n\nExamples:\n  show listsize\n  show convenience"},
 		{Name: "config", Group: GroupSupport, Synopsis: "-list\n-save\nNAME VALUE", Raw: true, Short: "list the settings, keep them, or change one",
 			Args: []ArgKind{ArgSetting, ArgValue}, Repeat: RepeatNone, Run: runConfig,
@@ -71,9 +77,9 @@ func supportCommands() []*Command {
 		{Name: "trust", Group: GroupSupport, Synopsis: "\nDIRECTORY", Short: "list the directories whose .hdb file is read, or add one",
 			Args: []ArgKind{ArgFile}, Repeat: RepeatNone, Run: runTrust,
 			Long: "A .hdb file in the working directory is a list of commands for its project. It can run anything, so it is read only where you said so, and only as it was then: one whose content, owner or mode has changed is not read until you trust it again. It must belong to you or to root, and nobody else may write it. Files that it sources are not compared.\n\nExample:\n  trust ."},
-		{Name: "history", Group: GroupSupport, Raw: true, Synopsis: "[N]\nADDRESS [N | all]", Short: "list the lines typed last, or the recorded events about an address", Repeat: RepeatNone, Run: runHistory,
+		{Name: "history", Group: GroupSupport, Beside: RunsBeside, Raw: true, Synopsis: "[N]\nADDRESS [N | all]", Short: "list the lines typed last, or the recorded events about an address", Repeat: RepeatNone, Run: runHistory,
 			Long: "Lines that begin with a blank are not kept. Ctrl-R searches.\n\nExample:\n  history 20"},
-		{Name: "quit", Aliases: []string{"q", "exit"}, Group: GroupSupport, Synopsis: "[CODE]", Short: "leave hdb",
+		{Name: "quit", Aliases: []string{"q", "exit"}, Group: GroupSupport, Beside: RunsBehind, Synopsis: "[CODE]", Short: "leave hdb",
 			Repeat: RepeatNone, Run: runQuit,
 			Long: "A program that hdb started is killed, with `set kill-on-exit off` it goes on; one that hdb was attached to goes on. At a terminal it first offers to save what was recorded since the last `save`. CODE is hdb's exit code.\n\nExample:\n  quit 3"},
 	}
@@ -189,12 +195,18 @@ func aside(f func() error) error {
 }
 
 func runShell(ctx context.Context, c *Console, in Input) error {
-	cmd := shellCommand(ctx, c, in.Raw)
-	cmd.Stdin = os.Stdin
-	if err := aside(cmd.Run); err != nil {
-		return fmt.Errorf("shell: %w", err)
+	run := func(ctx context.Context) error {
+		cmd := shellCommand(ctx, c, in.Raw)
+		cmd.Stdin = os.Stdin
+		if err := aside(cmd.Run); err != nil {
+			return fmt.Errorf("shell: %w", err)
+		}
+		return nil
 	}
-	return nil
+	if c.bg.apart(func() error { return run(context.Background()) }) {
+		return nil
+	}
+	return run(ctx)
 }
 
 func runPipe(ctx context.Context, c *Console, in Input) error {

@@ -55,14 +55,16 @@ type Console struct {
 
 	set    *settings
 	interp *interpreter
+	bg     *background // the command that runs in the background, nil: none
 	source *sourceViewer
 	eval   *evaluator
 	hist   line.History
 	tui    *screen.Split
 
-	unread    string // a line typed for the prompt, at a question that it does not answer
-	unwritten error  // of the recording, that was told last
-	explained bool   // the marks of frames were
+	startup   *scriptSource // the -ex commands and -x files
+	unread    string        // a line typed for the prompt, at a question that it does not answer
+	unwritten error         // of the recording, that was told last
+	explained bool          // the marks of frames were
 
 	stopped map[int]string // the headline of the last stop of a process, by its ID
 
@@ -82,6 +84,7 @@ func New(cfg Config) *Console {
 	c := &Console{cfg: cfg, s: cfg.Session, in: cfg.In, stopped: map[int]string{}}
 	c.set = &settings{c: c, table: settingTable(), values: map[string]string{}}
 	c.interp = &interpreter{c: c, table: commandTable(), aliases: map[string]string{}, defined: map[string]*definition{}}
+	c.startup = &scriptSource{} // whose errors tell no place
 	c.source = &sourceViewer{c: c, missing: map[string]bool{}, newer: map[string]bool{}}
 	c.eval = &evaluator{c: c}
 	c.out, c.err = &screen.Output{W: cfg.Out, Notices: &c.notices}, &screen.Output{W: cfg.Err, Notices: &c.notices}
@@ -140,21 +143,20 @@ func (c *Console) prepareInput() {
 // runStartup runs the -ex commands and -x files in the order given. The
 // commands are lines of one source, so that `-ex commands -ex bt -ex end` works.
 func (c *Console) runStartup() {
-	src := &scriptSource{} // whose errors tell no place
 	for _, st := range c.cfg.Startup {
 		if st.File {
 			st.Text = "source " + quoteArg(st.Text)
 		}
-		src.lines = append(src.lines, st.Text)
+		c.startup.lines = append(c.startup.lines, st.Text)
 	}
-	c.interp.push(src)
+	c.interp.push(c.startup)
 	defer c.interp.pop()
 	for !c.interp.quit {
-		line, err := src.next("")
+		text, err := c.startup.next("")
 		if err != nil {
 			return
 		}
-		c.interp.top(line)
+		c.obey(text)
 	}
 }
 
@@ -182,14 +184,19 @@ func (c *Console) loop() {
 			c.fail(err)
 			return
 		}
-		if c.in.Interactive() {
-			if c.hist.Add(typed) {
-				c.in.SetHistory(c.hist.Lines)
-			}
-			typed = c.interp.repeated(typed)
-		}
-		c.interp.top(typed)
+		c.typed(typed, true)
 	}
+}
+
+// typed runs a line of the user's, or one of the command line's.
+func (c *Console) typed(text string, typed bool) {
+	if typed && c.in.Interactive() {
+		if c.hist.Add(text) {
+			c.in.SetHistory(c.hist.Lines)
+		}
+		text = c.interp.repeated(text)
+	}
+	c.obey(text)
 }
 
 // noteUnwritten makes a recording or a copy of the output that cannot be written any more

@@ -86,6 +86,14 @@ func (r *interpreter) execute(ctx context.Context, line string) error {
 
 // runCommand checks what the command needs, and runs it.
 func (r *interpreter) runCommand(ctx context.Context, cmd *Command, in Input) error {
+	if err := r.c.bg.refused(cmd, in); errors.Is(err, errDeferred) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("%s: %w", in.Name, err)
+	}
+	if cmd.Resumes && strings.HasSuffix(in.Raw, "&") {
+		return fmt.Errorf("%s: & is for lines typed at the prompt, piped or given by -ex", in.Name)
+	}
 	r.running = in.Name
 	if err := checkNeed(r.c.s, cmd.Needs); err != nil {
 		return err

@@ -18,7 +18,7 @@ func paged(c *Console, cmd *Command, name string) (done func()) {
 	command := strings.TrimSpace(c.cfg.Getenv("PAGER"))
 	tty, ok := c.out.W.(*os.File)
 	switch {
-	case command == "", !ok, !c.interactive(), c.interp.depth > 0, c.interp.hooking, !term.IsTerminal(int(tty.Fd())),
+	case command == "", !ok, c.bg != nil, !c.interactive(), c.interp.depth > 0, c.interp.hooking, !term.IsTerminal(int(tty.Fd())),
 		!c.set.flag("pagination"), c.out.Height < 3, c.tui.On(), !onlyPrints(cmd, name):
 		return func() {}
 	}

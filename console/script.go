@@ -48,8 +48,11 @@ type scriptSource struct {
 	block bool // of an if or while
 }
 
+// done tells that all were handed out.
+func (s *scriptSource) done() bool { return s.at >= len(s.lines) }
+
 func (s *scriptSource) next(string) (string, error) {
-	if s.at >= len(s.lines) {
+	if s.done() {
 		return "", io.EOF
 	}
 	s.at++

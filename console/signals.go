@@ -30,6 +30,8 @@ type signals struct {
 
 	beside chan func() // what to run while a line is awaited, on the goroutine that awaits it
 
+	beneath atomic.Bool                   // the program runs in the background
+	pending *reading                      // a line that is read on, nil: none
 	reading atomic.Bool                   // a line is awaited, of a prompt or inside a block
 	over    atomic.Pointer[chan struct{}] // closed when the line awaited last is no longer
 	ended   atomic.Bool                   // SIGTERM, SIGHUP or SIGQUIT came
@@ -73,6 +75,9 @@ func (s *signals) deliver() {
 		return
 	}
 	cancel()
+	if s.beneath.Load() {
+		return // what is asked beside the program ends, not its run
+	}
 	// The error is that the inferior is gone or stopped already: nothing to interrupt.
 	_ = s.interrupt()
 }
@@ -81,11 +86,12 @@ func (s *signals) deliver() {
 func (s *signals) command() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.mu.Lock()
+	outer := s.cancel
 	s.cancel = cancel
 	s.mu.Unlock()
 	return ctx, func() {
 		s.mu.Lock()
-		s.cancel = nil
+		s.cancel = outer
 		s.mu.Unlock()
 		cancel()
 	}
@@ -102,30 +108,14 @@ func (s *signals) read(in line.Reader, prompt string) (string, error) {
 
 // await is read with another way to read from in.
 func (s *signals) await(in line.Reader, read func() (string, error)) (string, error) {
-	type result struct {
-		line string
-		err  error
-	}
-	select {
-	case <-s.wake: // of an earlier signal
-	default:
-	}
 	if s.terminated() {
 		return "", io.EOF
 	}
-	s.reading.Store(true)
-	defer s.reading.Store(false)
-	over := make(chan struct{})
-	defer close(over)
-	s.over.Store(&over)
-	ch := make(chan result, 1)
-	go func() {
-		line, err := read()
-		ch <- result{line, err}
-	}()
+	rd := s.begin(in, read)
+	defer s.finish(rd)
 	for {
 		select {
-		case r := <-ch:
+		case r := <-rd.ch:
 			return r.line, r.err
 		case f := <-s.beside:
 			f()
@@ -138,6 +128,43 @@ func (s *signals) await(in line.Reader, read func() (string, error)) (string, er
 			}
 		}
 	}
+}
+
+// A reading is a line that is awaited.
+type reading struct {
+	ch   chan lineRead
+	over chan struct{} // closed when it is awaited no longer
+}
+
+type lineRead struct {
+	line string
+	err  error
+}
+
+// begin has a line read on a goroutine of its own, or goes on with the one that is pending.
+func (s *signals) begin(in line.Reader, read func() (string, error)) *reading {
+	select {
+	case <-s.wake: // of an earlier signal
+	default:
+	}
+	s.reading.Store(true)
+	if rd := s.pending; rd != nil {
+		s.pending = nil
+		return rd
+	}
+	rd := &reading{ch: make(chan lineRead, 1), over: make(chan struct{})}
+	s.over.Store(&rd.over)
+	go func() {
+		line, err := read()
+		rd.ch <- lineRead{line, err}
+	}()
+	return rd
+}
+
+// finish ends the wait for a line.
+func (s *signals) finish(rd *reading) {
+	s.reading.Store(false)
+	close(rd.over)
 }
 
 // ask runs f on the goroutine that awaits a line, and tells whether it has. The

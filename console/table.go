@@ -27,11 +27,24 @@ type Command struct {
 	Raw    bool
 	Repeat Repeat
 	Needs  Need
+	// Resumes has it let the program run, so that & may follow its line. Beside is whether
+	// it can be asked meanwhile, which holds for its Sub, too.
+	Resumes bool
+	Beside  Beside
 	// Sub are the words of a command like info, in the same shape. A command
 	// with Sub and no Run needs one of them.
 	Sub []*Command
 	Run func(ctx context.Context, c *Console, in Input) error
 }
+
+// Beside is whether a command runs while the program does.
+type Beside uint8
+
+const (
+	RunsStopped Beside = iota // no: it needs a stopped program
+	RunsBeside                // yes
+	RunsBehind                // it stops the program first
+)
 
 // Input is what the user wrote after a command's name.
 type Input struct {

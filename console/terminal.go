@@ -104,7 +104,7 @@ func (c *Console) readLine(prompt string) (string, error) {
 
 // askMore is the pager's question.
 func (c *Console) askMore() bool {
-	if !c.interactive() {
+	if !c.interactive() || c.bg != nil { // the process waits for what is done beside it
 		return true
 	}
 	const question = "-- more: Enter, c (all of it), q (no more) -- "

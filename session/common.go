@@ -22,16 +22,18 @@ type common struct {
 	cfg      Config
 	settings *Settings
 
-	names       *names.Resolver
-	proc        *inferior.Process                // nil without
-	target      atomic.Pointer[inferior.Process] // proc, for other goroutines
-	probe       *probe.Probe                     // nil before it was needed
-	saved       *file.File                       // nil: no capture is open
-	clock       recording.Clock
-	attribution *query.Attribution   // of blocks to functions, by the settings
-	reading     *capture.Reading     // of the command that runs, see Session.Within; nil: to the end
-	exit        *inferior.ExitStatus // of the last process that ended, nil: none has
-	said        map[string]bool      // warnings given in this run
+	names        *names.Resolver
+	proc         *inferior.Process                // nil without
+	target       atomic.Pointer[inferior.Process] // proc, for other goroutines
+	probe        *probe.Probe                     // nil before it was needed
+	saved        *file.File                       // nil: no capture is open
+	clock        recording.Clock
+	attribution  *query.Attribution   // of blocks to functions, by the settings
+	reading      *capture.Reading     // of the command that runs, see Session.Within; nil: to the end
+	exit         *inferior.ExitStatus // of the last process that ended, nil: none has
+	said         map[string]bool      // warnings given in this run
+	keepTerminal bool                 // hdb keeps its terminal while a process runs
+	beside       bool                 // the verbs are called while the process runs, see Session.Beside
 }
 
 func (c *common) notify(format string, args ...any) {
@@ -57,6 +59,9 @@ func (c *common) live() error {
 	case Saved:
 		return ErrSaved
 	case Live:
+		if c.beside {
+			return ErrNotStopped
+		}
 		return nil
 	}
 	return ErrNotRunning

@@ -225,6 +225,7 @@ func programPath(p *inferior.Process) string {
 func (s *Session) adopt(p *inferior.Process, args []string) error {
 	s.proc = p
 	s.target.Store(p)
+	p.KeepTerminal(s.keepTerminal)
 	s.names.Attach(p.PID(), p)
 	s.names.Sources.Root = procroot.Of(p.PID())
 	s.names.Sources.Forget()

@@ -28,7 +28,7 @@ type Queries struct {
 func (q *Queries) recordingOf(src capture.Source, x *heap.Index) *query.Recording {
 	return &query.Recording{
 		Source: src, Index: x, Names: q.names, Attribution: q.attribution, Likes: &q.likes.Likenesses,
-		Reading: q.reading, Moment: q.recorded.moment(), Function: q.allocators.function,
+		Reading: q.reading, Moment: q.recorded.moment(x), Function: q.allocators.function,
 	}
 }
 

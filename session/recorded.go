@@ -199,12 +199,20 @@ func (r *Recorded) over() bool { return r.mode() != Live && !r.moved }
 func (r *Recorded) toEnd() { r.at, r.moved = 0, false }
 
 // moment is the number of the event after which questions about the heap are
-// answered: the one that a capture was brought to, otherwise all there is.
-func (r *Recorded) moment() uint64 {
-	if r.saved != nil && r.moved {
+// answered: the one that a capture was brought to, otherwise all there is. While the
+// process runs it is the last event that the index has: all parts of an answer are of one
+// moment.
+func (r *Recorded) moment(x *heap.Index) uint64 {
+	switch {
+	case r.saved != nil && r.moved:
 		return r.at
+	case !r.beside || x == nil:
+		return heap.End
 	}
-	return heap.End
+	if runs := x.Runs(); len(runs) > 0 {
+		return runs[len(runs)-1].Last
+	}
+	return 0
 }
 
 // Event is the recorded event of that number.

@@ -97,6 +97,7 @@ type Settings struct {
 // Errors that callers tell apart.
 var (
 	ErrNotRunning = errors.New("no process: use run, start or attach")
+	ErrNotStopped = errors.New("the program runs: interrupt stops it")
 	ErrNoProgram  = errors.New("no program: use file, attach or open")
 	ErrRunning    = errors.New("a process is already under the debugger: kill or detach it first")
 	ErrSaved      = errors.New("this is a capture, not a process: nothing runs")
@@ -210,15 +211,22 @@ func (s *Session) Process() (pid int, exe string, attached, ok bool) {
 
 // Beside has f run on the session's goroutine while the process runs: soon, and
 // without a stop. Any goroutine may call it. It is not run if the process ends
-// before.
+// before. Verbs that need a stopped process refuse meanwhile, questions to the recording are
+// answered as of now.
 func (s *Session) Beside(f func()) {
 	if p := s.target.Load(); p != nil {
-		p.Wake(f)
+		p.Wake(func() {
+			s.beside = true
+			defer func() { s.beside = false }()
+			f()
+		})
 	}
 }
 
-// KeepTerminal has the process run in the background of hdb's terminal.
+// KeepTerminal has the process, and those started later, run in the background of hdb's
+// terminal.
 func (s *Session) KeepTerminal(keep bool) {
+	s.keepTerminal = keep
 	if s.proc != nil {
 		s.proc.KeepTerminal(keep)
 	}

@@ -60,6 +60,18 @@ func (t *terminal) readUnedited(prompt string) (line string, err error) {
 	return line, err
 }
 
+// Clear takes an open prompt off its line.
+func (t *terminal) Clear() { _, _ = io.WriteString(os.Stdout, "\r\x1b[K") } // the next prompt tells of an error
+
+// Redraw shows it anew: to go to the end of the line is the key for which the editor does.
+func (t *terminal) Redraw() {
+	if t.open.text.Load() != nil {
+		t.open.show(os.Stdout)
+		return
+	}
+	_, _ = t.keys.Write([]byte{ctrlE}) // an error is that the terminal is closed
+}
+
 // Interrupted makes the terminal an Interruptible.
 func (t *terminal) Interrupted() { t.open.again(os.Stdout) }
 

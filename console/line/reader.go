@@ -47,6 +47,13 @@ type Interruptible interface {
 	Interrupted()
 }
 
+// An Overprintable is a Reader of a terminal whose open prompt may be printed over. Any
+// goroutine may call its methods.
+type Overprintable interface {
+	Clear()  // takes the prompt, with what was typed, off the terminal
+	Redraw() // shows it anew
+}
+
 // NewReader reads from standard input: with line editing when a person sits at
 // a terminal that can move its cursor, with a plain prompt at one that cannot,
 // and without any prompt from a file or pipe.
@@ -101,6 +108,13 @@ func (p *openPrompt) again(out io.Writer) {
 	}
 }
 
+// show writes the prompt where the cursor is.
+func (p *openPrompt) show(out io.Writer) {
+	if text := p.text.Load(); text != nil {
+		_, _ = io.WriteString(out, *text) // the next prompt tells of an error
+	}
+}
+
 // NewDumb returns the Reader for a person at a terminal without cursor
 // movement: it prints prompts to out and leaves the editing to the terminal.
 func NewDumb(r io.Reader, out io.Writer) Reader {
@@ -115,6 +129,10 @@ func (d *dumbReader) ReadLine(prompt string) (string, error) {
 	}
 	return readLine(d.lines)
 }
+
+func (d *dumbReader) Clear() { _, _ = io.WriteString(d.out, "\n") } // the next prompt tells of an error
+
+func (d *dumbReader) Redraw() { d.open.show(d.out) }
 
 func (d *dumbReader) Interrupted() { d.open.again(d.out) }
 

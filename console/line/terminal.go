@@ -271,6 +271,7 @@ func (t *terminal) pump() {
 const (
 	ctrlC = 3
 	ctrlD = 4
+	ctrlE = 5
 	ctrlZ = 26
 )
 

@@ -19,6 +19,8 @@ type Notices struct {
 	// dropped is how many more there were, before the last one of late.
 	dropped int
 	log     consoleLines
+	prompt  Prompt      // a line that is edited while the program runs in the background; nil: none
+	covered bool        // something was printed over it
 	shown   io.Writer   // where a line of progress stands, nil: nowhere
 	said    *transcript // what was printed last, for a split screen that is painted anew; nil: is not kept
 }
@@ -37,6 +39,14 @@ type lateNotice struct {
 func (n *Notices) Print(w io.Writer, text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.held == 1 && n.prompt != nil {
+		n.cover()
+		_, _ = io.WriteString(w, text)
+		n.printed(text)
+		n.covered = false
+		n.prompt.Redraw()
+		return
+	}
 	if n.held > 0 {
 		if len(n.late) < maxLate {
 			n.late = append(n.late, lateNotice{w, text})
@@ -49,6 +59,29 @@ func (n *Notices) Print(w io.Writer, text string) {
 	n.unshow()
 	_, _ = io.WriteString(w, text)
 	n.printed(text)
+}
+
+// A Prompt is a line that is being edited.
+type Prompt interface {
+	// Clear takes it off the terminal, Redraw shows it anew. Any goroutine may call them.
+	Clear()
+	Redraw()
+}
+
+// Open notes that a line is being edited over which the output may print, nil: one that
+// cannot be shown anew.
+func (n *Notices) Open(p Prompt) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.prompt, n.covered = p, false
+}
+
+// cover takes an open line off the terminal; the lock is held.
+func (n *Notices) cover() {
+	if n.prompt != nil && !n.covered {
+		n.covered = true
+		n.prompt.Clear()
+	}
 }
 
 // Progress shows a line on a terminal that the next one replaces, "" none.
@@ -76,6 +109,7 @@ func (n *Notices) write(w io.Writer, text string) error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.unshow()
+		n.cover()
 		n.printed(text)
 	}
 	_, err := io.WriteString(w, text)

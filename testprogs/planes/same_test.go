@@ -94,6 +94,7 @@ var subjects = []subject{
 	{name: "stepping"},
 	{name: "tailcalls"},
 	{name: "tailcallslto"},
+	{name: "background"},
 	{name: "stops", args: []string{"malloc"}},
 	{name: "tcmalloc"},
 	{name: "threads", args: []string{"4", "2", "10"}},

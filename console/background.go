@@ -1,0 +1,255 @@
+package console
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"hdb/console/line"
+	"hdb/console/screen"
+	"hdb/session"
+)
+
+// A background is a command that lets the program run while lines go on to be read, as
+// `continue &` asks for. The command has the console's goroutine, which the process needs.
+// A goroutine of the background reads lines and has each run on the console's, within
+// Session.Beside: between what the process needs of hdb, and without a stop.
+type background struct {
+	c *Console
+
+	mu     sync.Mutex
+	calls  []func()      // to be run on the console's goroutine; the one that has begun is out
+	over   chan struct{} // closed when the command has ended
+	fed    chan struct{} // closed when no line is read any more
+	beside bool          // a line is run while the process runs; the console's goroutine's
+	waits  bool          // no line is read before the command has ended; the same
+	after  []string      // lines for then
+	work   func() error  // what the line has to do without the process, nil: nothing
+}
+
+// begun reports whether a line asks for a command in the background, and which.
+func (r *interpreter) begun(text string) (command string, ok bool) {
+	command, ok = strings.CutSuffix(strings.TrimSpace(text), "&")
+	if !ok {
+		return "", false
+	}
+	full, err := r.expandAlias(strings.TrimSpace(command))
+	if err != nil || full == "" {
+		return "", false
+	}
+	cmd, _, _, err := resolve(r.table, full)
+	return full, err == nil && cmd.Resumes
+}
+
+// obey runs a line of the outermost level.
+func (c *Console) obey(text string) {
+	if command, ok := c.interp.begun(text); ok && c.bg == nil {
+		b := &background{c: c, over: make(chan struct{}), fed: make(chan struct{})}
+		b.run(text, command)
+		return
+	}
+	c.interp.top(text)
+}
+
+// run runs the command, and behind it what was to wait for its end.
+func (b *background) run(text, command string) {
+	c := b.c
+	c.bg = b
+	c.sig.beneath.Store(true)
+	c.s.KeepTerminal(true)
+	go b.feed()
+	c.interp.top(command)
+	close(b.over)
+	<-b.fed
+	c.s.KeepTerminal(false)
+	c.sig.beneath.Store(false)
+	c.bg = nil
+	if p, ok := c.in.(line.Overprintable); ok && c.sig.pending != nil {
+		p.Redraw()
+	}
+	b.drain()
+	for _, text := range b.after {
+		c.obey(text)
+	}
+}
+
+// feed reads lines and has them run until the command has ended, or the input.
+func (b *background) feed() {
+	defer close(b.fed)
+	more := b.do(func() {}) // the process runs
+	for more {
+		var prompt string
+		more = b.do(func() { prompt = b.c.set.value("prompt"); b.c.tui.BeforePrompt() })
+		if !more {
+			return
+		}
+		text, typed, err := b.read(screen.Clean(prompt))
+		if errors.Is(err, errProgramStopped) {
+			return
+		}
+		more = b.do(func() { more = b.line(text, typed, err) }) && more
+		if work := b.work; work != nil {
+			b.work = nil
+			if err := work(); err != nil {
+				more = b.do(func() { b.c.fail(err) }) && more
+			}
+		}
+	}
+}
+
+// apart has f run where the process does not wait for it, before the next line. It is false
+// if no program runs in the background.
+func (b *background) apart(f func() error) bool {
+	if b == nil || !b.beside {
+		return false
+	}
+	b.work = f
+	return true
+}
+
+// errProgramStopped is of a line that is read on in the foreground.
+var errProgramStopped = errors.New("the program stopped")
+
+// read reads the next line; typed tells that it is none of the command line's.
+func (b *background) read(prompt string) (text string, typed bool, err error) {
+	c := b.c
+	if !c.startup.done() {
+		text, err = c.startup.next("")
+		return text, false, err
+	}
+	if c.in == nil || c.cfg.Batch {
+		return "", false, io.EOF
+	}
+	interactive := c.in.Interactive()
+	if !interactive {
+		prompt = ""
+	} else {
+		c.notices.Hold()
+		defer c.notices.Release()
+		if p, ok := c.in.(line.Overprintable); ok {
+			c.notices.Open(p)
+			defer c.notices.Open(nil)
+		}
+	}
+	rd := c.sig.begin(c.in, func() (string, error) { return c.in.ReadLine(prompt) })
+	for {
+		select {
+		case r := <-rd.ch:
+			c.sig.finish(rd)
+			if r.err == nil {
+				c.notices.Keep(prompt + screen.Clean(r.line) + "\n")
+			}
+			return r.line, true, r.err
+		case f := <-c.sig.beside:
+			b.do(f)
+		case <-c.sig.wake:
+			if c.sig.terminated() || !interactive {
+				_ = c.s.Interrupt() // an error would mean that nothing runs
+				c.sig.finish(rd)
+				return "", true, io.EOF
+			}
+			if r, ok := c.in.(line.Interruptible); ok {
+				r.Interrupted()
+			}
+		case <-b.over:
+			c.sig.pending = rd
+			return "", true, errProgramStopped
+		}
+	}
+}
+
+// line runs a line, and reports whether more are to be read.
+func (b *background) line(text string, typed bool, err error) (more bool) {
+	c := b.c
+	b.beside = c.bg != nil
+	defer func() { b.beside = false }()
+	switch {
+	case errors.Is(err, line.ErrCancelled):
+		return true
+	case errors.Is(err, io.EOF) && c.in != nil && c.in.Interactive() && !c.sig.terminated():
+		c.out.Raw("quit\n")
+		text = "quit"
+	case errors.Is(err, io.EOF):
+		c.sig.beneath.Store(false) // Ctrl-C stops the program, as in the foreground
+		return false
+	case err != nil:
+		c.fail(err)
+		return false
+	case typed && !c.in.Interactive() && c.cfg.Echo:
+		c.notices.Unlogged(func() { c.out.Text(strings.TrimRight(c.set.value("prompt")+text, " ") + "\n") })
+	}
+	c.typed(text, typed)
+	return !b.waits
+}
+
+// do has f run on the console's goroutine and waits for that. It is false if the command
+// has ended before: f is run then behind it.
+func (b *background) do(f func()) bool {
+	done := make(chan struct{})
+	b.mu.Lock()
+	b.calls = append(b.calls, func() { defer close(done); f() })
+	b.mu.Unlock()
+	// A process that is launched only now knows of no earlier call.
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		b.c.s.Beside(b.drain)
+		select {
+		case <-done:
+			return true
+		case <-b.over:
+			return false
+		case <-again.C:
+		}
+	}
+}
+
+// drain runs what was asked for.
+func (b *background) drain() {
+	b.mu.Lock()
+	calls := b.calls
+	b.calls = nil
+	b.mu.Unlock()
+	for _, f := range calls {
+		f()
+	}
+}
+
+// refused is why a command cannot run beside the program, nil if it can. One that ends the
+// console's work with the process stops the program and runs then.
+func (b *background) refused(cmd *Command, in Input) error {
+	switch {
+	case b == nil || !b.beside || cmd.Beside == RunsBeside:
+		return nil
+	case cmd.Beside == RunsBehind:
+		b.wait()
+		b.after = append(b.after, in.Name+" "+in.Raw)
+		_ = b.c.s.Interrupt() // an error would mean that it has stopped by itself
+		return errDeferred
+	case cmd.Resumes:
+		return errors.New("the program runs already: interrupt stops it")
+	}
+	return session.ErrNotStopped
+}
+
+// errDeferred is of a command that runs later.
+var errDeferred = errors.New("deferred")
+
+// wait has no line read before the program has stopped.
+func (b *background) wait() {
+	if b != nil && b.beside {
+		b.waits = true
+		b.c.sig.beneath.Store(false) // Ctrl-C stops the program, as in the foreground
+	}
+}
+
+// interrupt stops the program that runs in the background.
+func (b *background) interrupt() error {
+	if b == nil || !b.beside {
+		return errors.New("interrupt: no program runs in the background: COMMAND & has it run there")
+	}
+	b.wait()
+	return b.c.s.Interrupt()
+}
