@@ -3,6 +3,7 @@ package breakpoints
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"hdb/capture"
@@ -114,6 +115,12 @@ func (f Function) atEntry() bool { return f.Result == NoTest }
 // Catalogue lists the allocator functions known by name. Where a module has
 // several of them at one address, the first one listed gives the name.
 func Catalogue() []Function { return slices.Clone(catalogue()) }
+
+// IsAllocatorLibrary reports whether a file is an allocator's library by its base name:
+// all its functions are the allocator's, also those that the catalogue has not got.
+func IsAllocatorLibrary(base string) bool {
+	return slices.ContainsFunc([]string{"libjemalloc", "libtcmalloc", "libmimalloc"}, func(begin string) bool { return strings.HasPrefix(base, begin) })
+}
 
 // Named is the first function of the catalogue with that name.
 func Named(name string) (Function, bool) {

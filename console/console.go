@@ -5,8 +5,10 @@
 // the one that owns the session. Two helpers run beside it: one blocks in
 // line.Reader.ReadLine and has the Tab key answered by the caller's goroutine, one
 // waits for signals, cancels the running command and interrupts the inferior.
-// Neither touches output or any other state. The split screen has one more, for
-// the signals of the terminal.
+// Neither touches output or any other state. While the program runs in the background the
+// caller's goroutine is inside of the command that runs it; a third helper then reads the
+// lines, and has each run there by session.Beside. The split screen has one more, for the
+// signals of the terminal.
 package console
 
 import (

@@ -42,5 +42,6 @@
 // goroutines do: memory.mu lets them read (ReadAt), waker.mu lets them call (Wake). No
 // handler, hook or other part is called with one of them held.
 //
-// What depends on the architecture lies in files named _x86.go.
+// Most of what depends on the architecture lies in files named _x86.go; patch.go, pass.go
+// and reach.go know its jumps, too.
 package inferior

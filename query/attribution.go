@@ -187,8 +187,7 @@ func isAllocator(f *names.Frame) bool {
 	if name != "" && (catalogue()[name] || catalogue()[f.Linkage]) {
 		return true
 	}
-	base := filepath.Base(f.Path)
-	return strings.HasPrefix(base, "libjemalloc") || strings.HasPrefix(base, "libtcmalloc") || strings.HasPrefix(base, "libmimalloc")
+	return breakpoints.IsAllocatorLibrary(filepath.Base(f.Path))
 }
 
 // startsProgram tells the functions of the program's own file that call main and
