@@ -28,7 +28,7 @@ func runPrintf(_ context.Context, c *Console, in Input) error {
 	}
 	c.show(in, struct {
 		Text string `json:"text"`
-	}{text}, func(o *screen.Output) { o.Text(text) })
+	}{text}, func(o *screen.Output) { o.Verbatim(text) })
 	return nil
 }
 

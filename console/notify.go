@@ -25,5 +25,5 @@ func (c *Console) Print(text string) {
 		}{text}))
 		return
 	}
-	c.notices.Print(c.cfg.Out, screen.CleanText(text))
+	c.notices.Print(c.cfg.Out, screen.CleanTabs(text))
 }

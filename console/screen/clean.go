@@ -18,6 +18,9 @@ func Clean(s string) string { return cleanKeeping(s, "") }
 // CleanText is clean for text with lines: newlines stay.
 func CleanText(s string) string { return cleanKeeping(s, "\n") }
 
+// CleanTabs is clean for text that a user has laid out: newlines and tabs stay.
+func CleanTabs(s string) string { return cleanKeeping(s, "\n\t") }
+
 // cleanKeeping is clean with the characters of keep left alone.
 func cleanKeeping(s, keep string) string {
 	start := firstUnclean(s, keep)

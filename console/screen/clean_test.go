@@ -31,6 +31,9 @@ func TestClean(t *testing.T) {
 			}
 		})
 	}
+	if got, want := CleanTabs("a\tb\n\x1b"), "a\tb\n\\x1b"; got != want {
+		t.Errorf("CleanTabs: %q, want %q", got, want)
+	}
 	if got, want := CleanText("a\nb\x1b"), "a\nb\\x1b"; got != want {
 		t.Errorf("cleanText = %q, want %q", got, want)
 	}

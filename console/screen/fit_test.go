@@ -57,6 +57,15 @@ func TestTablesFit(t *testing.T) {
 	}
 }
 
+// TestVerbatim: what a user has laid out is neither broken nor loses its tabs.
+func TestVerbatim(t *testing.T) {
+	o, buf := fitting(20)
+	o.Verbatim("a line that is\twider than the terminal\x1b\n")
+	if got, want := buf.String(), "a line that is\twider than the terminal\\x1b\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestLinesAreBrokenAtWords(t *testing.T) {
 	o, buf := fitting(20)
 	o.Text("one two three four five six seven\n  indented as it was before\nnowherebrokenbecausethereisnoblank\n")

@@ -160,6 +160,10 @@ func (o *Output) Printf(format string, args ...any) {
 // Text prints lines that may be foreign: only newlines are kept.
 func (o *Output) Text(s string) { o.Raw(o.wrapped(CleanText(s))) }
 
+// Verbatim prints text that a user has laid out: newlines and tabs are kept, and no line is
+// broken.
+func (o *Output) Verbatim(s string) { o.Raw(CleanTabs(s)) }
+
 // Line prints spans and a newline. A newline inside a span is escaped.
 func (o *Output) Line(spans ...Span) {
 	for _, row := range o.broken(spans) {

@@ -4,6 +4,8 @@ package cformat
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,11 +29,12 @@ type Format struct {
 
 // piece is literal text with the conversion behind it.
 type piece struct {
-	text  string
-	spec  string // flags, width and precision, without %
-	bits  int    // of an integer
-	conv  byte   // 0: none, at the end
-	limit int    // precision of a text, -1 none
+	text   string
+	flags  string // of -+ #0
+	width  string // a number, or nothing
+	limit  int    // precision, -1 none
+	length string // modifier
+	conv   byte   // 0: none, at the end
 }
 
 // maxWidth bounds width and precision.
@@ -100,11 +103,13 @@ func (f *Format) parse(text string) error {
 			continue
 		}
 		start := i
-		p := piece{text: literal.String(), bits: 32, limit: -1}
+		p := piece{text: literal.String(), limit: -1}
 		literal.Reset()
 		for i < len(text) && strings.IndexByte("-+ #0", text[i]) >= 0 {
 			i++
 		}
+		p.flags = text[start:i]
+		width := i
 		digits := func() (int, error) {
 			from := i
 			for i < len(text) && text[i] >= '0' && text[i] <= '9' {
@@ -119,7 +124,7 @@ func (f *Format) parse(text string) error {
 		if _, err := digits(); err != nil {
 			return err
 		}
-		width := i
+		p.width = text[width:i]
 		if i < len(text) && text[i] == '.' {
 			i++
 			n, err := digits()
@@ -128,33 +133,20 @@ func (f *Format) parse(text string) error {
 			}
 			p.limit = n
 		}
-		p.spec = text[start:i]
 		from := i
 		for i < len(text) && strings.IndexByte("hlqLzjt", text[i]) >= 0 {
 			i++
 		}
-		switch length := text[from:i]; length {
-		case "":
-		case "h":
-			p.bits = 16
-		case "hh":
-			p.bits = 8
-		case "l", "ll", "q", "L", "z", "j", "t":
-			p.bits = 64
-		default:
+		p.length = text[from:i]
+		if !slices.Contains([]string{"", "h", "hh", "l", "ll", "q", "L", "z", "j", "t"}, p.length) {
 			return fmt.Errorf("%%%s: no such length modifier", text[start:i])
 		}
 		if i == len(text) || strings.IndexByte("diouxXcspfFeEgGaA", text[i]) < 0 {
 			return fmt.Errorf("%%%s: no such conversion: %%d %%i %%u %%o %%x %%c %%s %%p %%f %%e %%g %%a", text[start:min(i+1, len(text))])
 		}
 		p.conv = text[i]
-		switch p.kind() {
-		case Text:
-			p.spec = text[start:width]
-		case Float:
-			if p.limit < 0 && p.conv != 'a' && p.conv != 'A' {
-				p.spec += ".6" // C's default; Go's is as many as needed
-			}
+		if p.kind() == Text && p.length != "" {
+			return fmt.Errorf("%%%s: %%s takes no length modifier", text[start:i+1])
 		}
 		f.pieces = append(f.pieces, p)
 	}
@@ -185,45 +177,140 @@ func (p piece) format(v any) string {
 	switch v := v.(type) {
 	case []byte:
 		if v == nil {
-			return fmt.Sprintf("%"+p.spec+"s", "(null)")
+			return p.padded("(null)")
 		}
 		if p.limit >= 0 && p.limit < len(v) {
 			v = v[:p.limit]
 		}
-		return fmt.Sprintf("%"+p.spec+"s", v)
+		return p.padded(string(v))
 	case float64:
-		conv := p.conv
-		switch conv {
-		case 'a':
-			conv = 'x'
-		case 'A':
-			conv = 'X'
-		}
-		return fmt.Sprintf("%"+p.spec+string(conv), v)
+		return p.float(v)
 	case uint64:
 		return p.integer(v)
 	}
 	return ""
 }
 
+// padded brings a text to the width.
+func (p piece) padded(text string) string {
+	minus := ""
+	if strings.Contains(p.flags, "-") {
+		minus = "-"
+	}
+	return fmt.Sprintf("%"+minus+p.width+"s", []byte(text))
+}
+
+// verb is the format of fmt, with the flags that are not in without.
+func (p piece) verb(without string, conv byte) string {
+	flags := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(without, r) {
+			return -1
+		}
+		return r
+	}, p.flags)
+	precision := ""
+	if p.limit >= 0 {
+		precision = "." + strconv.Itoa(p.limit)
+	}
+	return "%" + flags + p.width + precision + string(conv)
+}
+
+func (p piece) float(v float64) string {
+	upper := p.conv < 'a'
+	switch {
+	case math.IsInf(v, 0), math.IsNaN(v):
+		text := strings.ToLower(strings.TrimPrefix(fmt.Sprint(v), "+"))
+		if upper {
+			text = strings.ToUpper(text)
+		}
+		return p.padded(p.sign(v) + text)
+	case p.conv == 'a' || p.conv == 'A':
+		text := p.sign(v) + hexFloat(v, p.limit)
+		if n, _ := strconv.Atoi(p.width); strings.Contains(p.flags, "0") && !strings.Contains(p.flags, "-") && len(text) < n {
+			at := strings.IndexByte(text, 'x') + 1
+			text = text[:at] + strings.Repeat("0", n-len(text)) + text[at:]
+		}
+		if upper {
+			text = strings.ToUpper(text)
+		}
+		return p.padded(text)
+	}
+	if p.limit < 0 {
+		p.limit = 6 // C's default; Go's is as many as needed
+	}
+	return fmt.Sprintf(p.verb("", p.conv), v)
+}
+
+// sign is what the flags put before a number that is not negative.
+func (p piece) sign(v float64) string {
+	switch {
+	case math.Signbit(v) && !math.IsNaN(v):
+		return ""
+	case strings.Contains(p.flags, "+"):
+		return "+"
+	case strings.Contains(p.flags, " "):
+		return " "
+	}
+	return ""
+}
+
+// hexFloat is a number as %a of glibc writes it: the exponent has as few digits as it needs,
+// and the subnormal numbers that of the smallest normal one.
+func hexFloat(v float64, precision int) string {
+	const fraction, smallest = 52, -1022
+	bits := math.Float64bits(v)
+	if subnormal := bits & (1<<fraction - 1); precision < 0 && subnormal != 0 && bits>>fraction&(1<<11-1) == 0 {
+		sign := ""
+		if math.Signbit(v) {
+			sign = "-"
+		}
+		return fmt.Sprintf("%s0x0.%sp%d", sign, strings.TrimRight(fmt.Sprintf("%013x", subnormal), "0"), smallest)
+	}
+	text := strconv.FormatFloat(v, 'x', precision, 64)
+	mantissa, exponent, _ := strings.Cut(text, "p")
+	n, _ := strconv.Atoi(exponent)
+	return fmt.Sprintf("%sp%+d", mantissa, n)
+}
+
+// bits is the size of an integer.
+func (p piece) bits() int {
+	switch p.length {
+	case "":
+		return 32
+	case "h":
+		return 16
+	case "hh":
+		return 8
+	}
+	return 64
+}
+
 func (p piece) integer(v uint64) string {
-	shift := 64 - p.bits
+	shift := 64 - p.bits()
 	switch p.conv {
 	case 'd', 'i':
-		return fmt.Sprintf("%"+p.spec+"d", int64(v<<shift)>>shift)
+		return fmt.Sprintf(p.verb("#", 'd'), int64(v<<shift)>>shift)
 	case 'c':
-		return fmt.Sprintf("%"+p.spec+"s", []byte{byte(v)})
-	case 'p':
-		width := strings.TrimRight(p.spec, "0123456789") // the flags
-		width += p.spec[len(width):]
-		if v == 0 {
-			return fmt.Sprintf("%"+width+"s", "(nil)")
+		if p.length == "l" {
+			return p.padded(string(rune(v)))
 		}
-		return fmt.Sprintf("%"+width+"s", fmt.Sprintf("%#x", v))
+		return p.padded(string([]byte{byte(v)}))
+	case 'p':
+		if v == 0 {
+			return p.padded("(nil)")
+		}
+		p.conv, p.flags = 'x', p.flags+"#"
 	case 'u':
-		return fmt.Sprintf("%"+p.spec+"d", v<<shift>>shift)
+		return fmt.Sprintf(p.verb("+ #", 'd'), v<<shift>>shift)
 	}
-	return fmt.Sprintf("%"+p.spec+string(p.conv), v<<shift>>shift)
+	v = v << shift >> shift
+	if v == 0 && p.conv != 'o' {
+		return fmt.Sprintf(p.verb("+ #", p.conv), v)
+	}
+	if n, _ := strconv.Atoi(p.width); p.conv != 'o' && p.limit < 0 && strings.Contains(p.flags, "#") && strings.Contains(p.flags, "0") && !strings.Contains(p.flags, "-") {
+		p.limit = max(n-len("0x"), 0) // fmt's width leaves out the prefix
+	}
+	return fmt.Sprintf(p.verb("+ ", p.conv), v)
 }
 
 // SplitArgs splits expressions at the commas outside brackets and quotes.

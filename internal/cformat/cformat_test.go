@@ -20,6 +20,16 @@ func TestExpand(t *testing.T) {
 		{`"%c%c", a, b`, []any{uint64('h'), uint64('i')}, "hi"},
 		{`"%p %p %14p", a, b, c`, []any{uint64(0), uint64(4096), uint64(4096)}, "(nil) 0x1000         0x1000"},
 		{`"%f %5.2f %e %g %g %g", a, b, c, d, e, f`, []any{1.5, 1.005, 1234.5, 0.0001, 1e6, 1.0 / 3}, "1.500000  1.00 1.234500e+03 0.0001 1e+06 0.333333"},
+		{`"%.4p|%.10p|%-8p|%014p|%08p", a, b, c, d, e`, []any{uint64(0x7ffff4c0), uint64(16), uint64(16), uint64(4096), uint64(0)}, "0x7ffff4c0|0x0000000010|0x10    |0x000000001000|   (nil)"},
+		{`"%f|%F|%5.1f|%+e|% g|%-5g|%05f|%G|%a|%+f", a, b, c, d, e, f, g, h, i, j`, []any{
+			math.Inf(1), math.Inf(-1), math.NaN(), math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(1), math.NaN(), math.Inf(-1), math.Inf(-1),
+		}, "inf|-INF|  nan|+inf| inf|-inf |  inf|NAN|-inf|-inf"},
+		{`"%a|%a|%A|%.1a|%a|%+a|%012a|%-8a|%a|%a", a, b, c, d, e, f, g, h, i, j`, []any{
+			1.0, -1.5, 255.9375, 1.9, 0.0, 0.1, 1.0, 2.0, 1e300, 5e-324,
+		}, "0x1p+0|-0x1.8p+0|0X1.FFEP+7|0x1.ep+0|0x0p+0|+0x1.999999999999ap-4|0x0000001p+0|0x1p+1  |0x1.7e43c8800759cp+996|0x0.0000000000001p-1022"},
+		{`"%05s|%.0c|%lc|%#x|%#X|%+x|%+u|%08.3d|%#08x", a, b, c, d, e, f, g, h, i`, []any{
+			[]byte("ab"), uint64('x'), uint64('é'), uint64(0), uint64(255), uint64(255), uint64(7), uint64(7), uint64(255),
+		}, "   ab|x|é|0|0XFF|ff|7|     007|0x0000ff"},
 		{`"\t\"\101\\"`, nil, "\t\"A\\"},
 	} {
 		f, err := Parse(c.src)
@@ -35,7 +45,7 @@ func TestExpand(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
-	for _, src := range []string{``, `x`, `"abc`, `"%d"`, `"%d", 1, 2`, `"%n", x`, `"%*d", 1, 2`, `"%99999d", 1`, `"%"`, `"\q"`, `"a" b`, `"%lhd", 1`} {
+	for _, src := range []string{``, `x`, `"abc`, `"%d"`, `"%d", 1, 2`, `"%n", x`, `"%*d", 1, 2`, `"%99999d", 1`, `"%"`, `"\q"`, `"a" b`, `"%lhd", 1`, `"%ls", x`} {
 		if f, err := Parse(src); err == nil {
 			t.Errorf("%s: no error, but %v", src, f)
 		}
